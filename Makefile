@@ -1,0 +1,90 @@
+# make              build/libtilewright.a and build/tw
+# make check        every test; ends with "N passed, N failed"
+# make install      PREFIX=/usr/local DESTDIR=
+# make clean
+#
+# SAN=1 builds into build/san with the address and undefined-behaviour
+# sanitizers. CC, CFLAGS and LDFLAGS may be set as usual.
+
+CC ?= cc
+CFLAGS ?= -O2 -g
+PREFIX ?= /usr/local
+B := build
+
+STD := -std=c11 -D_POSIX_C_SOURCE=200809L -Isrc -Iinclude
+WARN := -Wall -Wextra -Wswitch-enum -Werror
+LIBS := -lm -ldl
+
+ifeq ($(SAN),1)
+B := build/san
+SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+endif
+
+ALL_CFLAGS = $(STD) $(WARN) $(CFLAGS) $(SANITIZE) -MMD -MP
+
+lib_src := $(sort $(shell find src -name '*.c' -not -path 'src/cli/*'))
+cli_src := $(sort $(wildcard src/cli/*.c))
+test_src := $(sort $(wildcard tests/test_*.c))
+
+lib_obj := $(lib_src:%.c=$B/obj/%.o)
+cli_obj := $(cli_src:%.c=$B/obj/%.o)
+test_obj := $(test_src:%.c=$B/obj/%.o)
+test_bin := $(test_src:tests/%.c=$B/%)
+test_sh := $(sort $(wildcard tests/*.sh))
+
+lib := $B/libtilewright.a
+tw := $(if $(cli_src),$B/tw)
+
+all: $(lib) $(tw)
+
+# The emulator executes warps as vectors of 32 lanes.
+$B/obj/src/emu/%.o: CFLAGS += -O3 -ftree-vectorize
+
+# Objects are made again when the flags that make them change.
+$B/obj/%.o: %.c $B/flags
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -c -o $@ $<
+
+flags := $(CC) $(STD) $(WARN) $(CFLAGS) $(SANITIZE)
+$B/flags: FORCE
+	@mkdir -p $(@D)
+	@echo '$(flags)' | cmp -s - $@ || echo '$(flags)' >$@
+
+# The list of members is part of what an archive is made of: a source that was
+# removed must not live on in it.
+$(lib): $(lib_obj) $B/members
+	@rm -f $@
+	$(AR) rcs $@ $(lib_obj)
+
+$B/members: FORCE
+	@mkdir -p $(@D)
+	@echo '$(lib_obj)' | cmp -s - $@ || echo '$(lib_obj)' >$@
+
+$B/tw: $(cli_obj) $(lib)
+	$(CC) $(CFLAGS) $(SANITIZE) $(LDFLAGS) -o $@ $(cli_obj) $(lib) $(LIBS)
+
+$B/test_%: $B/obj/tests/test_%.o $(lib)
+	$(CC) $(CFLAGS) $(SANITIZE) $(LDFLAGS) -o $@ $< $(lib) -lcmocka $(LIBS)
+
+tests: $(test_bin)
+
+check: all tests
+	@TW=$(tw) LOGS=$B/log scripts/run-tests $(test_bin) $(test_sh)
+
+install: all
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib $(DESTDIR)$(PREFIX)/include
+	install -d $(DESTDIR)$(PREFIX)/share/tilewright/ops $(DESTDIR)$(PREFIX)/share/doc/tilewright
+	install -m 755 $(tw) $(DESTDIR)$(PREFIX)/bin/
+	install -m 644 $(lib) $(DESTDIR)$(PREFIX)/lib/
+	install -m 644 $(wildcard include/*.h) $(DESTDIR)$(PREFIX)/include/
+	install -m 644 $(wildcard ops/*.tl) $(DESTDIR)$(PREFIX)/share/tilewright/ops/
+	install -m 644 LICENSE README.md $(wildcard docs/*.md) $(DESTDIR)$(PREFIX)/share/doc/tilewright/
+
+clean:
+	rm -rf build
+
+FORCE:
+.PHONY: all tests check install clean FORCE
+.SECONDARY: $(test_obj)
+
+-include $(lib_obj:.o=.d) $(cli_obj:.o=.d) $(test_obj:.o=.d)

@@ -1,0 +1,216 @@
+/* base.h: memory, strings, names, sources, diagnostics.
+ *
+ * Everything else stands on this header and on the C library alone.
+ *
+ * Vocabulary
+ *   heap    where bytes come from; may be told to fail the n-th request (tests)
+ *   arena   memory with one lifetime, dropped whole; nothing is freed singly
+ *   vec     a growable array in an arena: VEC(int) v = {0}; vec_push(a, &v, 3);
+ *   symbol  an interned string: equal text means equal pointer
+ *   span    a half-open range of bytes of one source text
+ *   diag    a diagnostic: stable code, span, what, why, suggested edit
+ *
+ * When the heap is exhausted, arena_alloc does not return: it jumps to
+ * heap->on_oom, which every public entry point sets (see heap_guard).
+ */
+#ifndef TW_BASE_H
+#define TW_BASE_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#if defined(__GNUC__)
+#define TW_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
+#define TW_NORETURN __attribute__((noreturn))
+#else
+#define TW_PRINTF(fmt, args)
+#define TW_NORETURN
+#endif
+
+#define TW_COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* ---- memory ------------------------------------------------------------ */
+
+typedef struct Heap {
+    jmp_buf *on_oom;   /* where to go when memory is exhausted; required */
+    long fail_in;      /* > 0: the fail_in-th request from now fails (tests) */
+    size_t live, peak; /* bytes held now and at most */
+} Heap;
+
+typedef struct Arena Arena;
+
+Arena *arena_new(Heap *heap);
+void arena_free(Arena *arena); /* NULL is fine */
+/* Zeroed, aligned to 16 bytes; never NULL. */
+void *arena_alloc(Arena *arena, size_t size);
+#define arena_new_of(arena, T) ((T *)arena_alloc((arena), sizeof(T)))
+#define arena_array(arena, T, n) ((T *)arena_alloc_array((arena), (size_t)(n), sizeof(T)))
+void *arena_alloc_array(Arena *arena, size_t n, size_t size); /* checks n * size */
+char *arena_strndup(Arena *arena, const char *text, size_t len);
+char *arena_strdup(Arena *arena, const char *text);
+char *arena_printf(Arena *arena, const char *fmt, ...) TW_PRINTF(2, 3);
+char *arena_vprintf(Arena *arena, const char *fmt, va_list args);
+
+/* A growable array. The elements stay in the arena when it grows, so take no
+ * pointer into one that still grows. */
+#define VEC(T) struct { T *data; int len, cap; }
+#define vec_push(arena, v, ...)                                                       \
+    ((v)->len == (v)->cap                                                             \
+         ? (void)((v)->data = vec_grow((arena), (v)->data, &(v)->cap, sizeof *(v)->data)) \
+         : (void)0,                                                                   \
+     (v)->data[(v)->len++] = __VA_ARGS__)
+void *vec_grow(Arena *arena, void *data, int *cap, size_t size);
+
+/* ---- text ---------------------------------------------------------------- */
+
+/* A string that grows; data is always NUL-terminated once something was added. */
+typedef struct Str {
+    Arena *arena;
+    char *data;
+    size_t len, cap;
+} Str;
+
+Str str_new(Arena *arena);
+void str_add(Str *s, const char *text);
+void str_addn(Str *s, const char *text, size_t len);
+void str_addc(Str *s, char c);
+void str_printf(Str *s, const char *fmt, ...) TW_PRINTF(2, 3);
+const char *str_text(const Str *s); /* "" when empty; never NULL */
+/* Adds text as a JSON string, quotes included. */
+void str_json(Str *s, const char *text);
+
+/* Interned strings. */
+typedef struct Syms Syms;
+Syms *syms_new(Arena *arena);
+const char *sym(Syms *syms, const char *text);
+const char *symn(Syms *syms, const char *text, size_t len);
+
+bool text_equal_nocase(const char *a, const char *b);
+/* How many single-letter edits turn a into b; at most limit + 1. */
+int text_distance(const char *a, const char *b, int limit);
+
+/* ---- sources and diagnostics --------------------------------------------- */
+
+typedef struct Source {
+    const char *path; /* as the user named it; "<stdin>" for standard input */
+    const char *text; /* NUL-terminated */
+    size_t len;
+} Source;
+
+typedef struct Span {
+    int start, end; /* bytes, half-open */
+} Span;
+
+/* Line and column, both from 1; the column counts bytes. */
+void source_place(const Source *source, int offset, int *line, int *column);
+
+typedef enum Severity { SEV_ERROR, SEV_WARNING, SEV_NOTE } Severity;
+
+/* One row a diagnostic in diags.def: DIAG(code, severity, title, why). */
+typedef enum DiagCode {
+#define DIAG(code, severity, title, why) code,
+#include "base/diags.def"
+#undef DIAG
+    DIAG_CODES
+} DiagCode;
+
+/* Facts of a code: its name ("TW0101"), severity, title and why it matters. */
+typedef struct DiagInfo {
+    const char *name;
+    Severity severity;
+    const char *title;
+    const char *why;
+} DiagInfo;
+const DiagInfo *diag_info(DiagCode code);
+
+/* A suggested edit: replace the bytes of span by text. */
+typedef struct Fix {
+    Span span;
+    const char *text;
+    const char *label; /* what the edit does, in words */
+} Fix;
+
+typedef struct Diag {
+    DiagCode code;
+    const Source *source; /* NULL: no place */
+    Span span;
+    const char *message;
+    const char *note; /* NULL, or more for this one instance (numbers, the way out) */
+    Fix fix;          /* fix.text == NULL: none */
+} Diag;
+
+enum { DIAG_LIMIT = 20 };
+
+typedef struct Diags {
+    Arena *arena;
+    const Source *source; /* taken by diag_add */
+    VEC(Diag) list;
+    int errors;
+    bool full; /* DIAG_LIMIT errors were reported; more were dropped */
+    Diag scratch; /* what diag_add gives once the list is full */
+} Diags;
+
+Diags *diags_new(Arena *arena, const Source *source);
+/* Records a diagnostic. The result may be completed (note, fix) until the next
+ * call; never NULL, and a scratch one once the list is full. */
+Diag *diag_add(Diags *diags, DiagCode code, Span span, const char *fmt, ...) TW_PRINTF(4, 5);
+void diag_note(Diags *diags, Diag *diag, const char *fmt, ...) TW_PRINTF(3, 4);
+void diag_fix(Diags *diags, Diag *diag, Span span, const char *text, const char *label);
+
+/* Prints in the style of clang: path:line:col: error: what [TW0101], the line,
+ * a caret with tildes under the span, notes and the suggested edit. */
+void diags_print(const Diags *diags, FILE *out, bool colour);
+/* The same as one JSON array. */
+void diags_json(const Diags *diags, Str *out);
+
+/* ---- files ---------------------------------------------------------------- */
+
+/* Reads a file ("-" or NULL: standard input) into the arena. On failure
+ * returns NULL and sets *error to a sentence. At most 64 MiB. */
+Source *source_read(Arena *arena, const char *path, const char **error);
+/* Writes a file whole, through a temporary one beside it that is then renamed;
+ * "-" or NULL: standard output. Returns NULL, or a sentence on failure. */
+const char *file_write(Arena *arena, const char *path, const char *text, size_t len);
+
+/* Seconds of a monotonic clock. */
+double clock_seconds(void);
+
+/* A small seeded generator (SplitMix64), the same on every machine. */
+typedef struct Rng { uint64_t state; } Rng;
+uint64_t rng_next(Rng *rng);
+double rng_uniform(Rng *rng); /* [0, 1) */
+double rng_normal(Rng *rng);  /* mean 0, variance 1 */
+int rng_below(Rng *rng, int n);
+
+/* ---- number formats --------------------------------------------------------- */
+
+/* Element types. One row each in dtypes.def: DTYPE(id, name, bytes, is_float). */
+typedef enum DType {
+#define DTYPE(id, name, bytes, is_float, mantissa) DT_##id,
+#include "base/dtypes.def"
+#undef DTYPE
+    DT_COUNT
+} DType;
+
+const char *dtype_name(DType t);
+int dtype_bytes(DType t);
+bool dtype_is_float(DType t);
+double dtype_epsilon(DType t); /* 2^-mantissa bits; 0 for integers */
+bool dtype_parse(const char *name, DType *t); /* accepts fp16/half/f16, bf16/bfloat16, ... */
+/* Rounds to nearest even, as the hardware's cvt.rn does; overflow gives infinity. */
+uint16_t f32_to_f16(float x);
+float f16_to_f32(uint16_t x);
+uint16_t f32_to_bf16(float x);
+float bf16_to_f32(uint16_t x);
+/* One element of memory, by type. */
+double dtype_load(DType t, const void *at);
+void dtype_store(DType t, void *at, double value); /* double -> float -> t for 16-bit types */
+/* value rounded to t and back */
+double dtype_round(DType t, double value);
+
+#endif

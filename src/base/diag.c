@@ -1,0 +1,436 @@
+/* diag.c: diagnostics, recorded, printed in the style of clang, and as JSON.
+ *
+ *   ops/a.tl:3:17: error: operand K is (BN, D) and must be (D, BN) [TW0410]
+ *       3 | Compute GEMM Q, K and get S
+ *         |                 ^
+ *         |                 K.T
+ *         note: S is (BM, BN)
+ *         why: the tensor core contracts the columns of the first operand with ...
+ *         fix: transpose the second operand
+ *
+ * Sources are data that anybody may have written: control bytes are shown, not
+ * sent to the terminal, and of a long line only the part round the caret.
+ */
+#include "base/base.h"
+
+static const DiagInfo infos[] = {
+#define DIAG(code, severity, title, why) {#code, severity, title, why},
+#include "base/diags.def"
+#undef DIAG
+};
+
+static const struct {
+    const char *name, *colour;
+} severities[] = {
+    [SEV_ERROR] = {"error", "\033[1;31m"},
+    [SEV_WARNING] = {"warning", "\033[1;35m"},
+    [SEV_NOTE] = {"note", "\033[1;36m"},
+};
+
+const DiagInfo *diag_info(DiagCode code)
+{
+    return &infos[code];
+}
+
+void source_place(const Source *source, int offset, int *line, int *column)
+{
+    int start = 0, end = offset;
+
+    *line = 1;
+    if (end < 0)
+        end = 0;
+    if ((size_t)end > source->len)
+        end = (int)source->len;
+    for (int i = 0; i < end; i++) {
+        if (source->text[i] == '\n') {
+            ++*line;
+            start = i + 1;
+        }
+    }
+    *column = end - start + 1;
+}
+
+/* ---- recording ------------------------------------------------------------- */
+
+Diags *diags_new(Arena *arena, const Source *source)
+{
+    Diags *diags = arena_new_of(arena, Diags);
+
+    diags->arena = arena;
+    diags->source = source;
+    return diags;
+}
+
+static int count_severity(const Diags *diags, Severity severity)
+{
+    int n = 0;
+
+    for (int i = 0; i < diags->list.len; i++)
+        n += diag_info(diags->list.data[i].code)->severity == severity;
+    return n;
+}
+
+Diag *diag_add(Diags *diags, DiagCode code, Span span, const char *fmt, ...)
+{
+    Severity severity = diag_info(code)->severity;
+    Diag *diag;
+    va_list args;
+
+    if (severity == SEV_ERROR)
+        diags->errors++;
+    if (diags->full || count_severity(diags, severity) >= DIAG_LIMIT) {
+        diags->full |= severity == SEV_ERROR;
+        diags->scratch = (Diag){.code = code, .span = span, .message = ""};
+        return &diags->scratch;
+    }
+    vec_push(diags->arena, &diags->list, (Diag){.code = code, .source = diags->source, .span = span});
+    diag = &diags->list.data[diags->list.len - 1];
+    va_start(args, fmt);
+    diag->message = arena_vprintf(diags->arena, fmt, args);
+    va_end(args);
+    return diag;
+}
+
+void diag_note(Diags *diags, Diag *diag, const char *fmt, ...)
+{
+    va_list args;
+
+    if (diag == &diags->scratch)
+        return;
+    va_start(args, fmt);
+    diag->note = arena_vprintf(diags->arena, fmt, args);
+    va_end(args);
+}
+
+void diag_fix(Diags *diags, Diag *diag, Span span, const char *text, const char *label)
+{
+    if (diag == &diags->scratch)
+        return;
+    diag->fix.span = span;
+    diag->fix.text = arena_strdup(diags->arena, text);
+    diag->fix.label = label ? arena_strdup(diags->arena, label) : NULL;
+}
+
+/* ---- printing -------------------------------------------------------------- */
+
+enum { GUTTER = 5, BEFORE = 60, SHOWN = 120, TAB = 4 };
+
+/* Where a span lies: byte offsets of its line, clipped to the source. */
+typedef struct Place {
+    int line, column;
+    int from, to;   /* the part of the line that is shown */
+    int start, end; /* the span, cut to that part; start == end at an insertion */
+    bool cut_left, cut_right;
+} Place;
+
+typedef struct Printer {
+    FILE *out;
+    bool colour;
+} Printer;
+
+static void paint(const Printer *p, const char *escape)
+{
+    if (p->colour)
+        fputs(escape, p->out);
+}
+
+static int clamp(int x, int least, int most)
+{
+    return x < least ? least : x > most ? most : x;
+}
+
+static Place find_place(const Source *source, Span span)
+{
+    Place place;
+    int len = (int)source->len, line_start, line_end;
+
+    place.start = clamp(span.start, 0, len);
+    source_place(source, place.start, &place.line, &place.column);
+    line_start = line_end = place.start;
+    while (line_start > 0 && source->text[line_start - 1] != '\n')
+        line_start--;
+    while (line_end < len && source->text[line_end] != '\n')
+        line_end++;
+    if (line_end > line_start && source->text[line_end - 1] == '\r')
+        line_end--;
+    place.from = place.start - BEFORE > line_start ? place.start - BEFORE : line_start;
+    while (place.from > line_start && (source->text[place.from] & 0xc0) == 0x80)
+        place.from--; /* not in the middle of a character */
+    place.to = place.from + SHOWN < line_end ? place.from + SHOWN : line_end;
+    place.cut_left = place.from > line_start;
+    place.cut_right = place.to < line_end;
+    place.end = clamp(span.end, place.start, place.to > place.start ? place.to : place.start);
+    return place;
+}
+
+/* Writes one byte as a terminal may see it; returns the cells that it takes. */
+static int put_visible(FILE *out, char c, int cell)
+{
+    unsigned char byte = (unsigned char)c;
+
+    if (c == '\t') {
+        int width = TAB - cell % TAB;
+
+        if (out)
+            fprintf(out, "%*s", width, "");
+        return width;
+    }
+    if (byte < 0x20 || byte == 0x7f) {
+        if (out)
+            fprintf(out, "<%02X>", byte);
+        return 4;
+    }
+    if (out)
+        fputc(c, out);
+    return (byte & 0xc0) != 0x80; /* a character takes its cell at its first byte */
+}
+
+/* Text of one line or more, each byte made harmless; lines after the first are
+ * indented by `indent`. */
+static void put_text(const Printer *p, const char *text, int indent)
+{
+    int cell = 0;
+
+    for (; *text; text++) {
+        if (*text == '\n') {
+            if (text[1])
+                fprintf(p->out, "\n%*s", indent, "");
+            cell = 0;
+        } else {
+            cell += put_visible(p->out, *text, cell);
+        }
+    }
+}
+
+/* Cells from the beginning of the shown part to byte `to`. */
+static int cells(const Source *source, const Place *place, int to)
+{
+    int cell = place->cut_left ? 3 : 0;
+
+    for (int i = place->from; i < to; i++)
+        cell += put_visible(NULL, source->text[i], cell);
+    return cell;
+}
+
+static void put_gutter(const Printer *p, int line)
+{
+    if (line)
+        fprintf(p->out, "%*d | ", GUTTER, line);
+    else
+        fprintf(p->out, "%*s | ", GUTTER, "");
+}
+
+static void put_line(const Printer *p, const Source *source, const Place *place)
+{
+    int cell = place->cut_left ? 3 : 0;
+
+    put_gutter(p, place->line);
+    fputs(place->cut_left ? "..." : "", p->out);
+    for (int i = place->from; i < place->to; i++)
+        cell += put_visible(p->out, source->text[i], cell);
+    fputs(place->cut_right ? "...\n" : "\n", p->out);
+}
+
+static void put_caret(const Printer *p, const Source *source, const Place *place)
+{
+    int at = cells(source, place, place->start), end = cells(source, place, place->end);
+
+    put_gutter(p, 0);
+    paint(p, "\033[1;32m");
+    fprintf(p->out, "%*s^", at, "");
+    while (++at < end)
+        fputc('~', p->out);
+    paint(p, "\033[0m");
+    fputc('\n', p->out);
+}
+
+static void put_header(const Printer *p, const Diag *diag, const Place *place)
+{
+    const DiagInfo *info = diag_info(diag->code);
+
+    paint(p, "\033[1m");
+    if (diag->source) {
+        put_text(p, diag->source->path, 0);
+        fprintf(p->out, ":%d:%d: ", place->line, place->column);
+    } else {
+        fputs("tw: ", p->out);
+    }
+    paint(p, severities[info->severity].colour);
+    fprintf(p->out, "%s: ", severities[info->severity].name);
+    paint(p, "\033[0m\033[1m");
+    put_text(p, diag->message, GUTTER + 3);
+    paint(p, "\033[0m");
+    fprintf(p->out, " [%s]\n", info->name);
+}
+
+static void put_remark(const Printer *p, const char *word, const char *text)
+{
+    fprintf(p->out, "%*s", GUTTER + 3, "");
+    paint(p, "\033[1m");
+    fprintf(p->out, "%s: ", word);
+    paint(p, "\033[0m");
+    put_text(p, text, GUTTER + 5 + (int)strlen(word));
+    fputc('\n', p->out);
+}
+
+static bool one_line(const char *text)
+{
+    return !strchr(text, '\n');
+}
+
+/* The new text below the place where it goes, in the manner of a margin note. */
+static void put_replacement(const Printer *p, const Source *source, const Place *place,
+                            const char *text)
+{
+    int at = cells(source, place, place->start);
+
+    put_gutter(p, 0);
+    paint(p, "\033[32m");
+    fprintf(p->out, "%*s", at, "");
+    put_text(p, text, 0);
+    paint(p, "\033[0m");
+    fputc('\n', p->out);
+}
+
+/* Whole lines to insert, each after a plus. */
+static void put_inserted_lines(const Printer *p, const char *text)
+{
+    while (*text) {
+        size_t len = strcspn(text, "\n");
+        int cell = 0;
+
+        fprintf(p->out, "%*s | ", GUTTER, "+");
+        paint(p, "\033[32m");
+        for (size_t i = 0; i < len; i++)
+            cell += put_visible(p->out, text[i], cell);
+        paint(p, "\033[0m");
+        fputc('\n', p->out);
+        text += len + (text[len] == '\n');
+    }
+}
+
+/* `shown` is the line that already stands above. */
+static void put_fix(const Printer *p, const Diag *diag, const Place *shown)
+{
+    const Fix *fix = &diag->fix;
+    const char *label = fix->label ? fix->label : *fix->text ? "write this instead" : "remove this";
+    Place place = find_place(diag->source, fix->span);
+
+    put_remark(p, "fix", label);
+    if (one_line(fix->text) && place.line == shown->line && place.from == shown->from &&
+        !*fix->text)
+        return; /* a removal: the label says it all */
+    put_line(p, diag->source, &place);
+    if (place.end > place.start)
+        put_caret(p, diag->source, &place);
+    if (one_line(fix->text))
+        put_replacement(p, diag->source, &place, fix->text);
+    else
+        put_inserted_lines(p, fix->text);
+}
+
+/* Why is said once a code, at its first appearance. */
+static bool said_before(const Diags *diags, int index)
+{
+    for (int i = 0; i < index; i++)
+        if (diags->list.data[i].code == diags->list.data[index].code)
+            return true;
+    return false;
+}
+
+static void print_one(const Printer *p, const Diags *diags, int index)
+{
+    const Diag *diag = &diags->list.data[index];
+    const char *why = diag_info(diag->code)->why;
+    Place place = {0};
+    bool inline_fix;
+
+    if (diag->source)
+        place = find_place(diag->source, diag->span);
+    put_header(p, diag, &place);
+    inline_fix = diag->source && diag->fix.text && *diag->fix.text && one_line(diag->fix.text) &&
+                 diag->fix.span.start >= place.from && diag->fix.span.start <= place.to;
+    if (diag->source) {
+        put_line(p, diag->source, &place);
+        put_caret(p, diag->source, &place);
+    }
+    if (inline_fix) {
+        Place at = place;
+
+        at.start = diag->fix.span.start;
+        put_replacement(p, diag->source, &at, diag->fix.text);
+    }
+    if (diag->note)
+        put_remark(p, "note", diag->note);
+    if (why && *why && !said_before(diags, index))
+        put_remark(p, "why", why);
+    if (inline_fix && diag->fix.label)
+        put_remark(p, "fix", diag->fix.label);
+    else if (diag->source && diag->fix.text && !inline_fix)
+        put_fix(p, diag, &place);
+}
+
+void diags_print(const Diags *diags, FILE *out, bool colour)
+{
+    Printer printer = {out, colour};
+
+    for (int i = 0; i < diags->list.len; i++)
+        print_one(&printer, diags, i);
+    if (diags->full)
+        fprintf(out, "tw: %d more errors are not shown\n", diags->errors - DIAG_LIMIT);
+}
+
+/* ---- JSON ------------------------------------------------------------------ */
+
+static void json_span(Str *out, const Source *source, Span span)
+{
+    int line, column;
+
+    source_place(source, span.start, &line, &column);
+    str_printf(out, "\"start\":%d,\"end\":%d,\"line\":%d,\"column\":%d", span.start, span.end, line,
+               column);
+    source_place(source, span.end, &line, &column);
+    str_printf(out, ",\"end_line\":%d,\"end_column\":%d", line, column);
+}
+
+static void json_field(Str *out, const char *name, const char *text)
+{
+    str_printf(out, ",\"%s\":", name);
+    str_json(out, text);
+}
+
+static void json_one(Str *out, const Diag *diag)
+{
+    const DiagInfo *info = diag_info(diag->code);
+
+    str_printf(out, "{\"code\":\"%s\",\"severity\":\"%s\"", info->name,
+               severities[info->severity].name);
+    if (diag->source) {
+        json_field(out, "path", diag->source->path);
+        str_addc(out, ',');
+        json_span(out, diag->source, diag->span);
+    }
+    json_field(out, "message", diag->message);
+    if (diag->note)
+        json_field(out, "note", diag->note);
+    json_field(out, "why", info->why);
+    if (diag->fix.text && diag->source) {
+        str_add(out, ",\"fix\":{");
+        json_span(out, diag->source, diag->fix.span);
+        json_field(out, "text", diag->fix.text);
+        if (diag->fix.label)
+            json_field(out, "label", diag->fix.label);
+        str_addc(out, '}');
+    }
+    str_addc(out, '}');
+}
+
+void diags_json(const Diags *diags, Str *out)
+{
+    str_addc(out, '[');
+    for (int i = 0; i < diags->list.len; i++) {
+        str_add(out, i ? ",\n " : "");
+        json_one(out, &diags->list.data[i]);
+    }
+    str_addc(out, ']');
+}

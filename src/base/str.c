@@ -1,0 +1,173 @@
+/* str.c: strings that grow, JSON quoting, and comparing words as people do. */
+#include "base/base.h"
+
+static char lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+Str str_new(Arena *arena)
+{
+    return (Str){.arena = arena};
+}
+
+/* Room for extra more bytes and the closing NUL. */
+static void reserve(Str *s, size_t extra)
+{
+    size_t cap = s->cap ? s->cap : 64;
+    char *moved;
+
+    if (extra > SIZE_MAX / 4 || s->len > SIZE_MAX / 4)
+        arena_alloc(s->arena, SIZE_MAX); /* does not return */
+    if (s->cap > s->len + extra)
+        return;
+    while (cap <= s->len + extra)
+        cap *= 2;
+    moved = arena_alloc(s->arena, cap);
+    if (s->len)
+        memcpy(moved, s->data, s->len);
+    s->data = moved;
+    s->cap = cap;
+}
+
+void str_addn(Str *s, const char *text, size_t len)
+{
+    reserve(s, len);
+    if (len)
+        memcpy(s->data + s->len, text, len);
+    s->len += len;
+    s->data[s->len] = '\0';
+}
+
+void str_add(Str *s, const char *text)
+{
+    str_addn(s, text, strlen(text));
+}
+
+void str_addc(Str *s, char c)
+{
+    str_addn(s, &c, 1);
+}
+
+void str_printf(Str *s, const char *fmt, ...)
+{
+    va_list args, again;
+    int len;
+
+    va_start(args, fmt);
+    va_copy(again, args);
+    len = vsnprintf(NULL, 0, fmt, again);
+    va_end(again);
+    if (len > 0) {
+        reserve(s, (size_t)len);
+        vsnprintf(s->data + s->len, (size_t)len + 1, fmt, args);
+        s->len += (size_t)len;
+    }
+    va_end(args);
+}
+
+const char *str_text(const Str *s)
+{
+    return s->data ? s->data : "";
+}
+
+/* How many bytes the well-formed UTF-8 character at text takes; 0: none there.
+ * Overlong forms, surrogates and values past U+10FFFF are not characters. */
+static int utf8_length(const unsigned char *text)
+{
+    static const struct {
+        unsigned char first, last;   /* of the leading byte */
+        unsigned char second, upto;  /* of the byte that follows it */
+        int length;
+    } rows[] = {
+        {0xc2, 0xdf, 0x80, 0xbf, 2}, {0xe0, 0xe0, 0xa0, 0xbf, 3}, {0xe1, 0xec, 0x80, 0xbf, 3},
+        {0xed, 0xed, 0x80, 0x9f, 3}, {0xee, 0xef, 0x80, 0xbf, 3}, {0xf0, 0xf0, 0x90, 0xbf, 4},
+        {0xf1, 0xf3, 0x80, 0xbf, 4}, {0xf4, 0xf4, 0x80, 0x8f, 4},
+    };
+
+    if (text[0] < 0x80)
+        return 1;
+    for (size_t i = 0; i < TW_COUNT(rows); i++) {
+        if (text[0] < rows[i].first || text[0] > rows[i].last)
+            continue;
+        if (text[1] < rows[i].second || text[1] > rows[i].upto)
+            return 0;
+        for (int k = 2; k < rows[i].length; k++)
+            if ((text[k] & 0xc0) != 0x80)
+                return 0;
+        return rows[i].length;
+    }
+    return 0;
+}
+
+static void json_char(Str *s, unsigned char c)
+{
+    static const char escapes[] = "\"\"\\\\\nn\tt\rr\bb\ff";
+
+    for (const char *e = escapes; *e; e += 2) {
+        if ((unsigned char)e[0] == c) {
+            str_addc(s, '\\');
+            str_addc(s, e[1]);
+            return;
+        }
+    }
+    if (c < 0x20 || c == 0x7f)
+        str_printf(s, "\\u%04x", c);
+    else
+        str_addc(s, (char)c);
+}
+
+void str_json(Str *s, const char *text)
+{
+    const unsigned char *at = (const unsigned char *)text;
+
+    str_addc(s, '"');
+    while (*at) {
+        int length = utf8_length(at);
+
+        if (length == 1)
+            json_char(s, *at);
+        else if (length == 0)
+            str_add(s, "\\ufffd"); /* what readers of JSON do with a stray byte */
+        else
+            str_addn(s, (const char *)at, (size_t)length);
+        at += length ? length : 1;
+    }
+    str_addc(s, '"');
+}
+
+bool text_equal_nocase(const char *a, const char *b)
+{
+    while (*a && lower(*a) == lower(*b))
+        a++, b++;
+    return lower(*a) == lower(*b);
+}
+
+/* Levenshtein's table, one row at a time. */
+int text_distance(const char *a, const char *b, int limit)
+{
+    enum { LONGEST = 63 };
+    int row[LONGEST + 1];
+    size_t alen = strlen(a), blen = strlen(b);
+
+    if (alen > LONGEST || blen > LONGEST)
+        return strcmp(a, b) == 0 ? 0 : limit + 1;
+    for (size_t j = 0; j <= blen; j++)
+        row[j] = (int)j;
+    for (size_t i = 1; i <= alen; i++) {
+        int diagonal = row[0];
+
+        row[0] = (int)i;
+        for (size_t j = 1; j <= blen; j++) {
+            int best = diagonal + (a[i - 1] != b[j - 1]);
+
+            diagonal = row[j];
+            if (row[j] + 1 < best)
+                best = row[j] + 1;
+            if (row[j - 1] + 1 < best)
+                best = row[j - 1] + 1;
+            row[j] = best;
+        }
+    }
+    return row[blen] > limit ? limit + 1 : row[blen];
+}

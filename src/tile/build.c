@@ -1,0 +1,252 @@
+/* build.c: making, changing and copying tile programs.
+ *
+ * Everything lives in the program's arena; removing an operation unlinks it and
+ * no more. Names are not copied: they live as long as the symbols do.
+ */
+#include "tile/tile.h"
+
+/* Rows and columns of a tile stay below this, which bounds `row` and `col`. */
+enum { ELEMENT_LIMIT = 1 << 20 };
+
+/* ---- tables -------------------------------------------------------------- */
+
+static const struct {
+    const char *text;
+    TileLevel level;
+} OPS[] = {
+#define TILE_OP(id, text, level, help) {text, level},
+#include "tile/tile_ops.def"
+#undef TILE_OP
+};
+
+const char *tile_op_text(TileOpKind kind)
+{
+    return OPS[kind].text;
+}
+
+TileLevel tile_op_level(TileOpKind kind)
+{
+    return OPS[kind].level;
+}
+
+/* ---- making -------------------------------------------------------------- */
+
+TileProgram *tile_program_new(Arena *arena, AffCtx *aff, const char *name)
+{
+    TileProgram *program = arena_new_of(arena, TileProgram);
+    program->arena = arena;
+    program->aff = aff;
+    program->name = name;
+    program->row = aff_sym_new(aff, "row", AFF_ROW, 0, ELEMENT_LIMIT - 1);
+    program->col = aff_sym_new(aff, "col", AFF_COL, 0, ELEMENT_LIMIT - 1);
+    return program;
+}
+
+TileKernel *tile_kernel_new(TileProgram *program, const char *name)
+{
+    TileKernel *kernel = arena_new_of(program->arena, TileKernel);
+    kernel->name = name;
+    kernel->warps = 4;
+    kernel->stages = 1;
+    kernel->body = tile_block_new(program);
+    vec_push(program->arena, &program->kernels, kernel);
+    return kernel;
+}
+
+TileBlock *tile_block_new(TileProgram *program)
+{
+    return arena_new_of(program->arena, TileBlock);
+}
+
+TileType tile_type(DType dtype, int rows, int cols, Space space)
+{
+    return (TileType){.kind = TT_TILE, .dtype = dtype, .rows = rows, .cols = cols, .space = space};
+}
+
+TileValue *tile_value_new(TileProgram *program, TileKernel *kernel, TileType type, const char *name)
+{
+    TileValue *value = arena_new_of(program->arena, TileValue);
+    value->id = kernel->next_value++;
+    value->name = name;
+    value->type = type;
+    return value;
+}
+
+TileOp *tile_op_new(TileProgram *program, TileKernel *kernel, TileOpKind kind, int n_args,
+                    TileValue *const *args, int n_results, const TileType *types)
+{
+    Arena *arena = program->arena;
+    TileOp *op = arena_new_of(arena, TileOp);
+    op->kind = kind;
+    op->row_dim = op->col_dim = -1;
+    op->n_args = n_args;
+    op->args = arena_array(arena, TileValue *, n_args);
+    for (int i = 0; i < n_args; i++)
+        op->args[i] = args[i];
+    op->n_results = n_results;
+    op->results = arena_array(arena, TileValue *, n_results);
+    for (int i = 0; i < n_results; i++) {
+        op->results[i] = tile_value_new(program, kernel, types[i], NULL);
+        op->results[i]->def = op;
+    }
+    return op;
+}
+
+/* ---- changing ------------------------------------------------------------- */
+
+void tile_append(TileProgram *program, TileBlock *block, TileOp *op)
+{
+    vec_push(program->arena, &block->ops, op);
+}
+
+void tile_insert(TileProgram *program, TileBlock *block, int at, TileOp *op)
+{
+    tile_append(program, block, op);
+    for (int i = block->ops.len - 1; i > at; i--)
+        block->ops.data[i] = block->ops.data[i - 1];
+    block->ops.data[at] = op;
+}
+
+void tile_remove(TileBlock *block, int at)
+{
+    block->ops.len--;
+    for (int i = at; i < block->ops.len; i++)
+        block->ops.data[i] = block->ops.data[i + 1];
+}
+
+void tile_replace_uses(TileBlock *block, const TileValue *from, TileValue *to)
+{
+    for (int i = 0; i < block->ops.len; i++) {
+        TileOp *op = block->ops.data[i];
+        for (int k = 0; k < op->n_args; k++)
+            if (op->args[k] == from)
+                op->args[k] = to;
+        for (int k = 0; k < op->n_regions; k++)
+            tile_replace_uses(op->regions[k], from, to);
+    }
+}
+
+int tile_count_uses(const TileBlock *block, const TileValue *value)
+{
+    int uses = 0;
+    for (int i = 0; i < block->ops.len; i++) {
+        const TileOp *op = block->ops.data[i];
+        for (int k = 0; k < op->n_args; k++)
+            uses += op->args[k] == value;
+        for (int k = 0; k < op->n_regions; k++)
+            uses += tile_count_uses(op->regions[k], value);
+    }
+    return uses;
+}
+
+/* ---- copying --------------------------------------------------------------- */
+
+typedef struct Clone {
+    Arena *arena;
+    TileProgram *to;
+    TileValue **values; /* by id; made at first sight */
+    int n_values;
+} Clone;
+
+#define copy_of(arena, T, from) ((T *)copy_bytes((arena), (from), sizeof(T)))
+static void *copy_bytes(Arena *arena, const void *from, size_t size)
+{
+    void *to = arena_alloc(arena, size);
+    memcpy(to, from, size);
+    return to;
+}
+
+static TileValue *clone_value(Clone *c, TileValue *value)
+{
+    if (!value || value->id < 0 || value->id >= c->n_values)
+        return value; /* malformed: the verifier's business */
+    if (!c->values[value->id])
+        c->values[value->id] = copy_of(c->arena, TileValue, value);
+    return c->values[value->id];
+}
+
+static TileValue **clone_values(Clone *c, TileValue *const *values, int n)
+{
+    TileValue **copies = arena_array(c->arena, TileValue *, n);
+    for (int i = 0; i < n; i++)
+        copies[i] = clone_value(c, values[i]);
+    return copies;
+}
+
+static TileTensor *clone_tensor_ref(Clone *c, TileTensor *tensor)
+{
+    if (!tensor || tensor->index < 0 || tensor->index >= c->to->tensors.len)
+        return tensor;
+    return c->to->tensors.data[tensor->index];
+}
+
+static TileBlock *clone_block(Clone *c, const TileBlock *from);
+
+static TileOp *clone_op(Clone *c, const TileOp *from)
+{
+    TileOp *op = copy_of(c->arena, TileOp, from);
+    op->args = clone_values(c, from->args, from->n_args);
+    op->results = clone_values(c, from->results, from->n_results);
+    for (int i = 0; i < op->n_results; i++)
+        op->results[i]->def = op;
+    op->regions = arena_array(c->arena, TileBlock *, from->n_regions);
+    for (int i = 0; i < op->n_regions; i++)
+        op->regions[i] = clone_block(c, from->regions[i]);
+    op->tensor = clone_tensor_ref(c, from->tensor);
+    if (from->coords && from->tensor) {
+        op->coords = arena_array(c->arena, const Aff *, from->tensor->rank);
+        for (int i = 0; i < from->tensor->rank; i++)
+            op->coords[i] = from->coords[i];
+    }
+    if (from->roles) {
+        op->roles = arena_array(c->arena, TileRole, from->n_regions);
+        for (int i = 0; i < from->n_regions; i++)
+            op->roles[i] = from->roles[i];
+    }
+    return op;
+}
+
+static TileBlock *clone_block(Clone *c, const TileBlock *from)
+{
+    TileBlock *block = arena_new_of(c->arena, TileBlock);
+    for (int i = 0; i < from->params.len; i++)
+        vec_push(c->arena, &block->params, clone_value(c, from->params.data[i]));
+    for (int i = 0; i < from->ops.len; i++)
+        vec_push(c->arena, &block->ops, clone_op(c, from->ops.data[i]));
+    return block;
+}
+
+static TileKernel *clone_kernel(Clone *c, const TileKernel *from)
+{
+    TileKernel *kernel = copy_of(c->arena, TileKernel, from);
+    memset(&kernel->grid, 0, sizeof kernel->grid);
+    for (int i = 0; i < from->grid.len; i++)
+        vec_push(c->arena, &kernel->grid, from->grid.data[i]);
+    c->n_values = from->next_value;
+    c->values = arena_array(c->arena, TileValue *, from->next_value);
+    kernel->body = clone_block(c, from->body);
+    return kernel;
+}
+
+TileProgram *tile_clone(Arena *arena, const TileProgram *program)
+{
+    TileProgram *to = arena_new_of(arena, TileProgram);
+    to->arena = arena;
+    to->aff = program->aff;
+    to->source = program->source;
+    to->name = program->name;
+    to->row = program->row;
+    to->col = program->col;
+    Clone c = {.arena = arena, .to = to};
+    for (int i = 0; i < program->tensors.len; i++)
+        vec_push(arena, &to->tensors, copy_of(arena, TileTensor, program->tensors.data[i]));
+    for (int i = 0; i < program->dims.len; i++)
+        vec_push(arena, &to->dims, program->dims.data[i]);
+    for (int i = 0; i < program->params.len; i++)
+        vec_push(arena, &to->params, program->params.data[i]);
+    for (int i = 0; i < program->requires.len; i++)
+        vec_push(arena, &to->requires, program->requires.data[i]);
+    for (int i = 0; i < program->kernels.len; i++)
+        vec_push(arena, &to->kernels, clone_kernel(&c, program->kernels.data[i]));
+    return to;
+}

@@ -1,0 +1,230 @@
+/* tile.h: the tile IR.
+ *
+ * A program is a few kernels over global tensors. A kernel is what one block
+ * does: a list of operations on tiles (2-D values of one dtype), with
+ * structured loops and ifs, in single assignment. Integers are never values:
+ * coordinates, bounds, stages and conditions are Aff expressions over
+ * dimensions, grid coordinates and loop counters, so that every pass can
+ * reason about them.
+ *
+ * Two levels in one form:
+ *   sequential  TL's meaning. Tiles have a space (shared or register) but no
+ *               storage and no layout; a load is complete when it returns.
+ *   scheduled   shared tiles are views of buffers (rings of stages) with a
+ *               layout and an offset, copies are asynchronous, barriers and
+ *               waits are explicit, register tiles have fragment layouts, warps
+ *               may be split into roles.
+ *
+ *   kernel softmax_gemm grid(m: ceil(len / 64), b: batch) warps 4 {
+ *     %q = load Q[b, m * 64, 0] : shared bf16<64x128>
+ *     %o0 = fill 0 : fp32<64x128>
+ *     %o = for j = 0:ceil(len / 64) carry (%o1 = %o0) {
+ *       %k = load K[b, j * 64, 0] : shared bf16<64x128>
+ *       %s = gemm %q, %k.T : fp32<64x64>
+ *       ...
+ *       yield %o2
+ *     }
+ *     store %o, O[b, m * 64, 0]
+ *   }
+ *
+ * docs/tile.md is the prose specification. Both levels have a verifier and an
+ * executor; dumps parse back.
+ */
+#ifndef TW_TILE_H
+#define TW_TILE_H
+
+#include "affine/aff.h"
+#include "data/tensor.h"
+#include "lang/lang.h"
+#include "layout/lay.h"
+
+/* ---- types ----------------------------------------------------------------- */
+
+typedef enum TileTypeKind {
+    TT_TILE,   /* a value: rows x cols of dtype */
+    TT_BUFFER, /* storage in shared memory: stages x rows x cols */
+    TT_TOKEN   /* completion of asynchronous work */
+} TileTypeKind;
+
+typedef struct TileType {
+    TileTypeKind kind;
+    DType dtype;
+    int rows, cols;  /* (R,1) column vector, (1,C) row vector, (1,1) scalar */
+    Space space;     /* TT_TILE: SPACE_SHARED or SPACE_REGISTER */
+    int stages;      /* TT_BUFFER */
+    Layout layout;   /* LAY_NONE until `assign` */
+} TileType;
+
+typedef struct TileOp TileOp;
+
+typedef struct TileValue {
+    int id;            /* unique within the kernel */
+    const char *name;  /* a hint for dumps, from TL; need not be unique; may be NULL */
+    TileType type;
+    TileOp *def;       /* NULL: a block parameter (loop-carried) */
+} TileValue;
+
+/* ---- programs ---------------------------------------------------------------- */
+
+typedef struct TileTensor {
+    const char *name;
+    DType dtype;
+    int rank;
+    const Aff *dims[TENSOR_MAX_RANK];
+    const char *dim_names[TENSOR_MAX_RANK]; /* NULL: none */
+    bool read, written;   /* neither yet, input, output, both: workspace or in-out */
+    bool workspace;       /* allocated by the host for this program alone */
+    int index;            /* position in program->tensors */
+} TileTensor;
+
+typedef struct TileBlock {
+    VEC(TileValue *) params; /* loop-carried values */
+    VEC(TileOp *) ops;       /* the last one of a loop or if region is YIELD */
+} TileBlock;
+
+/* One axis of the grid. Blocks are numbered linearly, first axis fastest. */
+typedef struct TileAxis {
+    const AffSym *sym;
+    const Aff *extent;
+    bool reversed;  /* the highest coordinate gets the lowest block number (heavy first) */
+} TileAxis;
+
+typedef struct TileKernel {
+    const char *name;
+    VEC(TileAxis) grid;
+    int warps;              /* in all; arranged warps / warps_n x warps_n over register tiles */
+    int warps_n;            /* at least 1 */
+    int stages;             /* schedule: ring stages of streamed copies */
+    int blocks_per_sm;      /* schedule: what the register budget aims at; 0: no aim */
+    TileBlock *body;
+    int next_value;         /* ids handed out */
+    int64_t shared_bytes;   /* after `alloc` */
+    unsigned facts;         /* TileFact bits that hold now */
+} TileKernel;
+
+/* What passes have established; the runner asserts needs and gives. */
+typedef enum TileFact {
+    TF_EXPANDED  = 1 << 0, /* no composite operations (SOFTMAX) */
+    TF_MASKED    = 1 << 1, /* loop bounds tightened, masks guarded */
+    TF_STAGED    = 1 << 2, /* shared tiles are views of buffers; copies asynchronous */
+    TF_ASSIGNED  = 1 << 3, /* every tile has a layout */
+    TF_ALLOCATED = 1 << 4, /* every buffer has an offset */
+    TF_SYNCED    = 1 << 5  /* barriers are in place */
+} TileFact;
+
+/* A condition that must hold at launch, checked by the host. */
+typedef struct TileRequire {
+    const Aff *cond;
+    const char *message;
+} TileRequire;
+
+typedef struct TileProgram {
+    Arena *arena;
+    AffCtx *aff;
+    const Source *source;        /* the TL code that it came from; may be NULL */
+    const char *name;
+    VEC(TileTensor *) tensors;   /* inputs, outputs, workspaces: argument order */
+    VEC(const AffSym *) dims;    /* dimension symbols: argument order */
+    VEC(const char *) params;    /* float parameters: argument order */
+    VEC(TileKernel *) kernels;   /* launched in order */
+    VEC(TileRequire) requires;
+    const AffSym *row, *col;     /* the element's place within the tile at hand */
+} TileProgram;
+
+/* ---- operations ---------------------------------------------------------------- */
+
+/* One row an operation: TILE_OP(id, text, level, help); semantics stand beside
+ * each row in tile_ops.def. */
+typedef enum TileOpKind {
+#define TILE_OP(id, text, level, help) TILE_##id,
+#include "tile/tile_ops.def"
+#undef TILE_OP
+    TILE_OP_COUNT
+} TileOpKind;
+
+typedef enum TileLevel { TL_SEQUENTIAL = 1, TL_SCHEDULED = 2, TL_BOTH = 3 } TileLevel;
+
+typedef struct TileRole {  /* of a ROLES region */
+    const char *name;
+    int warps, regs;       /* regs: setmaxnreg; 0: as launched */
+} TileRole;
+
+struct TileOp {
+    TileOpKind kind;
+    Span loc;              /* in program->source; {0,0}: none */
+    const char *note;      /* one line for dumps: why a pass made it; may be NULL */
+
+    TileValue **results; int n_results;
+    TileValue **args;    int n_args;
+    TileBlock **regions; int n_regions;
+
+    /* Attributes; which ones an operation has stands in tile_ops.def. */
+    TileTensor *tensor;
+    const Aff **coords;    /* tensor->rank element coordinates of the tile's corner */
+    int row_dim, col_dim;  /* tensor dimensions along the tile's rows and columns; -1: none (extent 1) */
+    const AffSym *var;     /* FOR */
+    const Aff *lo, *hi;    /* FOR: half-open */
+    const Aff *cond;       /* IF; MASK (over row, col); guard of COPY_ASYNC (NULL: always) */
+    const Aff *unless;     /* MASK: block-uniform condition under which it does nothing; NULL: never */
+    const Aff *index;      /* stage of a buffer: VIEW, COPY_ASYNC, PUT; INDEX_TILE: the value */
+    OpId op;               /* ELEMENT, REDUCE */
+    bool has_else;         /* ELEMENT DIVIDE: number where the divisor is 0 */
+    double number;         /* FILL, MASK's other value, has_else */
+    const char *param;     /* FILL: a launch parameter instead of number */
+    bool trans_a, trans_b; /* GEMM */
+    int axis;              /* REDUCE: 1 along columns (gives (R,1)), 0 along rows (gives (1,C)) */
+    int count;             /* WAIT: groups that may stay in flight; BARRIER: id */
+    int64_t offset;        /* BUFFER: bytes from the start of shared memory, after `alloc` */
+    TileRole *roles;       /* ROLES: one a region */
+};
+
+const char *tile_op_text(TileOpKind kind);
+TileLevel tile_op_level(TileOpKind kind);
+
+/* ---- building --------------------------------------------------------------------- */
+
+TileProgram *tile_program_new(Arena *arena, AffCtx *aff, const char *name);
+TileKernel *tile_kernel_new(TileProgram *program, const char *name);
+TileBlock *tile_block_new(TileProgram *program);
+TileType tile_type(DType dtype, int rows, int cols, Space space);
+TileValue *tile_value_new(TileProgram *program, TileKernel *kernel, TileType type, const char *name);
+/* A new operation with copied args and fresh result values (types as given). */
+TileOp *tile_op_new(TileProgram *program, TileKernel *kernel, TileOpKind kind, int n_args,
+                    TileValue *const *args, int n_results, const TileType *types);
+void tile_append(TileProgram *program, TileBlock *block, TileOp *op);
+void tile_insert(TileProgram *program, TileBlock *block, int at, TileOp *op);
+void tile_remove(TileBlock *block, int at);
+/* Every use of `from` in the block, nested regions included, becomes `to`. */
+void tile_replace_uses(TileBlock *block, const TileValue *from, TileValue *to);
+int tile_count_uses(const TileBlock *block, const TileValue *value);
+/* Deep copy, so that a pass can be validated against its input. The Aff context
+ * (and so its symbols) is shared. */
+TileProgram *tile_clone(Arena *arena, const TileProgram *program);
+
+/* ---- text, verification ----------------------------------------------------------- */
+
+void tile_print(Str *out, const TileProgram *program);
+/* Parses what tile_print wrote. NULL when diagnostics were recorded. */
+TileProgram *tile_parse(Arena *arena, Syms *syms, AffCtx *aff, const Source *source, Diags *diags);
+/* Structure, types, dominance, levels and facts. False: diagnostics were recorded. */
+bool tile_verify(const TileProgram *program, Diags *diags);
+
+/* ---- execution ---------------------------------------------------------------------- */
+
+typedef struct TileRun {
+    Tensor **tensors;            /* by tensor index; workspaces included */
+    const int64_t *dims;         /* by position in program->dims */
+    const double *params;        /* by position in program->params */
+    /* NULL: all blocks; else only those it accepts. axis values by grid position. */
+    bool (*want_block)(void *user, int kernel, const int64_t *axes, int n_axes);
+    void *user;
+    uint64_t seed;               /* draws when asynchronous copies land and which role runs */
+} TileRun;
+
+/* Runs all kernels in order on the CPU. fp32 arithmetic, values rounded to their
+ * dtype; loads outside a tensor give 0, stores outside write nothing. At the
+ * scheduled level asynchronous data lands at a moment drawn between issue and
+ * wait, and touching it earlier is an error. False with *error set on failure. */
+bool tile_run(Arena *arena, const TileProgram *program, const TileRun *run, const char **error);
+
+#endif

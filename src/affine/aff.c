@@ -1,0 +1,523 @@
+/* aff.c: the context, hash-consing, sums and products, and walks over expressions.
+ *
+ * Equal canonical forms are equal pointers because every node is made by
+ * `intern`, and every sum by `sum_build`, which orders terms by the ids of
+ * their products:
+ *
+ *   128 * m + row - m + 3   ->   ADD(ADD(MUL(m, 127), row), 3)
+ */
+#include "affine/sum.h"
+
+struct AffCtx {
+    Arena *arena;
+    const AffNode **table; /* open addressing; the capacity is a power of two */
+    int cap, count;
+    VEC(AffSym *) syms;
+    const Aff *poison;
+};
+
+/* ---- nodes ------------------------------------------------------------------- */
+
+static uint64_t mix(uint64_t h, uint64_t x)
+{
+    h = (h ^ x) * UINT64_C(0x9E3779B97F4A7C15);
+    return h ^ (h >> 29);
+}
+
+/* Of the ids of the operands rather than their addresses: the same in every run. */
+static uint64_t node_hash(const Aff *a)
+{
+    uint64_t h = mix(0, (uint64_t)a->kind);
+    h = mix(h, (uint64_t)a->value);
+    h = mix(h, a->sym ? (uint64_t)a->sym->id + 1 : 0);
+    h = mix(h, a->a ? (uint64_t)a->a->id + 1 : 0);
+    return mix(h, a->b ? (uint64_t)a->b->id + 1 : 0);
+}
+
+static bool node_same(const Aff *x, const Aff *y)
+{
+    return x->kind == y->kind && x->value == y->value && x->sym == y->sym && x->a == y->a &&
+           x->b == y->b;
+}
+
+static int find_slot(const AffCtx *ctx, const Aff *key)
+{
+    int mask = ctx->cap - 1, at = (int)(node_hash(key) & (uint64_t)mask);
+    while (ctx->table[at] && !node_same(&ctx->table[at]->aff, key))
+        at = (at + 1) & mask;
+    return at;
+}
+
+static void grow_table(AffCtx *ctx)
+{
+    const AffNode **old = ctx->table;
+    int old_cap = ctx->cap;
+    ctx->cap = old_cap ? old_cap * 2 : 256;
+    ctx->table = arena_array(ctx->arena, const AffNode *, ctx->cap);
+    for (int i = 0; i < old_cap; i++)
+        if (old[i])
+            ctx->table[find_slot(ctx, &old[i]->aff)] = old[i];
+}
+
+static int node_size(const Aff *a)
+{
+    return a ? ((const AffNode *)a)->size : 0;
+}
+
+static const Aff *intern(AffCtx *ctx, Aff key)
+{
+    int size = 1 + node_size(key.a) + node_size(key.b);
+    if (size > AFF_MAX_SIZE)
+        return ctx->poison;
+    if (ctx->count * 2 >= ctx->cap)
+        grow_table(ctx);
+    int slot = find_slot(ctx, &key);
+    if (ctx->table[slot])
+        return &ctx->table[slot]->aff;
+    AffNode *node = arena_new_of(ctx->arena, AffNode);
+    node->aff = key;
+    node->aff.id = ctx->count++;
+    node->size = size;
+    aff_node_bounds(node);
+    ctx->table[slot] = node;
+    return &node->aff;
+}
+
+AffCtx *aff_ctx_new(Arena *arena)
+{
+    AffCtx *ctx = arena_new_of(arena, AffCtx);
+    ctx->arena = arena;
+    ctx->poison = intern(ctx, (Aff){.kind = AFF_POISON});
+    return ctx;
+}
+
+const Aff *aff_poison(AffCtx *ctx)
+{
+    return ctx->poison;
+}
+
+/* The node as it is, unsimplified; poison operands poison it. */
+const Aff *aff_node(AffCtx *ctx, AffKind kind, const Aff *a, const Aff *b)
+{
+    if (aff_is_poison(a) || (b && aff_is_poison(b)))
+        return ctx->poison;
+    return intern(ctx, (Aff){.kind = kind, .a = a, .b = b});
+}
+
+AffSym *aff_sym_new(AffCtx *ctx, const char *name, AffSymKind kind, int64_t lo, int64_t hi)
+{
+    AffSym *s = arena_new_of(ctx->arena, AffSym);
+    *s = (AffSym){.name = name, .kind = kind, .lo = lo, .hi = hi, .id = ctx->syms.len};
+    vec_push(ctx->arena, &ctx->syms, s);
+    return s;
+}
+
+const Aff *aff_const(AffCtx *ctx, int64_t value)
+{
+    return intern(ctx, (Aff){.kind = AFF_CONST, .value = value});
+}
+
+const Aff *aff_of(AffCtx *ctx, const AffSym *sym)
+{
+    if (sym->lo == sym->hi && sym->lo != INT64_MIN && sym->lo != INT64_MAX)
+        return aff_const(ctx, sym->lo);
+    return intern(ctx, (Aff){.kind = AFF_SYM, .sym = sym});
+}
+
+int aff_sym_count(const AffCtx *ctx)
+{
+    return ctx->syms.len;
+}
+
+const AffSym *aff_sym_at(const AffCtx *ctx, int id)
+{
+    return ctx->syms.data[id];
+}
+
+Arena *aff_arena(const AffCtx *ctx)
+{
+    return ctx->arena;
+}
+
+/* ---- products ------------------------------------------------------------------ */
+
+int aff_factors(const Aff *product, const Aff *factors[AFF_MAX_DEGREE])
+{
+    int n = 0;
+    for (const Aff *p = product; p; p = p->kind == AFF_MUL ? p->a : NULL)
+        factors[n++] = p->kind == AFF_MUL ? p->b : p;
+    for (int i = 0; i < n / 2; i++) {
+        const Aff *t = factors[i];
+        factors[i] = factors[n - 1 - i];
+        factors[n - 1 - i] = t;
+    }
+    return n;
+}
+
+/* Merges the factors of two products; poison beyond the greatest degree. */
+static const Aff *multiply_products(AffCtx *ctx, const Aff *p, const Aff *q)
+{
+    const Aff *f[AFF_MAX_DEGREE], *g[AFF_MAX_DEGREE], *result = NULL;
+    int nf = aff_factors(p, f), ng = aff_factors(q, g);
+    if (nf + ng > AFF_MAX_DEGREE)
+        return ctx->poison;
+    for (int i = 0, j = 0; i < nf || j < ng;) {
+        const Aff *next = j == ng || (i < nf && f[i]->id <= g[j]->id) ? f[i++] : g[j++];
+        result = result ? aff_node(ctx, AFF_MUL, result, next) : next;
+    }
+    return result;
+}
+
+/* ---- sums ------------------------------------------------------------------------ */
+
+void sum_clear(AffSum *s)
+{
+    s->n = 0;
+    s->constant = 0;
+    s->bad = false;
+}
+
+void sum_add_constant(AffSum *s, int64_t constant)
+{
+    s->bad |= __builtin_add_overflow(s->constant, constant, &s->constant);
+}
+
+static void sum_remove(AffSum *s, int at)
+{
+    s->n--;
+    memmove(&s->terms[at], &s->terms[at + 1], sizeof s->terms[0] * (size_t)(s->n - at));
+}
+
+/* A coefficient is never INT64_MIN, so that it can be negated. */
+void sum_add_term(AffSum *s, const Aff *product, int64_t coef)
+{
+    int at = 0;
+    if (coef == 0 || s->bad)
+        return;
+    while (at < s->n && s->terms[at].product->id < product->id)
+        at++;
+    if (at < s->n && s->terms[at].product == product) {
+        s->bad |= __builtin_add_overflow(s->terms[at].coef, coef, &s->terms[at].coef);
+        s->bad |= s->terms[at].coef == INT64_MIN;
+        if (s->terms[at].coef == 0)
+            sum_remove(s, at);
+        return;
+    }
+    if (s->n == AFF_MAX_TERMS || coef == INT64_MIN) {
+        s->bad = true;
+        return;
+    }
+    memmove(&s->terms[at + 1], &s->terms[at], sizeof s->terms[0] * (size_t)(s->n - at));
+    s->terms[at] = (AffTerm){product, coef};
+    s->n++;
+}
+
+/* Adds factor * a where a is a term or a constant. */
+static void sum_add_one(AffSum *s, const Aff *a, int64_t factor)
+{
+    int64_t coef;
+    if (a->kind == AFF_POISON) {
+        s->bad = true;
+    } else if (a->kind == AFF_CONST) {
+        s->bad |= __builtin_mul_overflow(a->value, factor, &coef);
+        sum_add_constant(s, coef);
+    } else if (a->kind == AFF_MUL && a->b->kind == AFF_CONST) {
+        s->bad |= __builtin_mul_overflow(a->b->value, factor, &coef);
+        sum_add_term(s, a->a, coef);
+    } else {
+        sum_add_term(s, a, factor);
+    }
+}
+
+void sum_add(AffSum *s, const Aff *a, int64_t factor)
+{
+    for (; a->kind == AFF_ADD; a = a->a)
+        sum_add_one(s, a->b, factor);
+    sum_add_one(s, a, factor);
+}
+
+void sum_of(AffSum *s, const Aff *a)
+{
+    sum_clear(s);
+    sum_add(s, a, 1);
+}
+
+void sum_difference(AffSum *s, const Aff *a, const Aff *b)
+{
+    sum_of(s, a);
+    sum_add(s, b, -1);
+}
+
+static int find_term(const AffSum *s, AffKind kind, const Aff *a, const Aff *b)
+{
+    for (int i = 0; i < s->n; i++) {
+        const Aff *p = s->terms[i].product;
+        if (p->kind == kind && p->a == a && p->b == b)
+            return i;
+    }
+    return -1;
+}
+
+/* c * (x mod k) + c * k * (x div k)  ->  c * x, once; true when it did. */
+static bool join_div_mod(AffSum *s)
+{
+    for (int i = 0; i < s->n; i++) {
+        const Aff *mod = s->terms[i].product;
+        int64_t c = s->terms[i].coef, ck;
+        if (mod->kind != AFF_MOD || mod->b->kind != AFF_CONST)
+            continue;
+        int j = find_term(s, AFF_DIV, mod->a, mod->b);
+        if (j < 0 || __builtin_mul_overflow(c, mod->b->value, &ck) || s->terms[j].coef != ck)
+            continue;
+        sum_remove(s, i > j ? i : j);
+        sum_remove(s, i > j ? j : i);
+        sum_add(s, mod->a, c);
+        return true;
+    }
+    return false;
+}
+
+const Aff *sum_build(AffCtx *ctx, AffSum *s)
+{
+    const Aff *result = NULL;
+    while (!s->bad && join_div_mod(s))
+        ;
+    if (s->bad)
+        return ctx->poison;
+    for (int i = 0; i < s->n; i++) {
+        const Aff *term = s->terms[i].product;
+        if (s->terms[i].coef != 1)
+            term = aff_node(ctx, AFF_MUL, term, aff_const(ctx, s->terms[i].coef));
+        result = result ? aff_node(ctx, AFF_ADD, result, term) : term;
+    }
+    if (!result)
+        return aff_const(ctx, s->constant);
+    return s->constant ? aff_node(ctx, AFF_ADD, result, aff_const(ctx, s->constant)) : result;
+}
+
+const Aff *aff_add(AffCtx *ctx, const Aff *a, const Aff *b)
+{
+    AffSum s;
+    sum_of(&s, a);
+    sum_add(&s, b, 1);
+    return sum_build(ctx, &s);
+}
+
+const Aff *aff_sub(AffCtx *ctx, const Aff *a, const Aff *b)
+{
+    AffSum s;
+    sum_difference(&s, a, b);
+    return sum_build(ctx, &s);
+}
+
+const Aff *aff_scale(AffCtx *ctx, const Aff *a, int64_t factor)
+{
+    AffSum s;
+    sum_clear(&s);
+    sum_add(&s, a, factor);
+    return sum_build(ctx, &s);
+}
+
+const Aff *aff_offset(AffCtx *ctx, const Aff *a, int64_t constant)
+{
+    AffSum s;
+    sum_of(&s, a);
+    sum_add_constant(&s, constant);
+    return sum_build(ctx, &s);
+}
+
+/* out += coef * product * b */
+static void add_multiplied(AffCtx *ctx, AffSum *out, const Aff *product, int64_t coef,
+                           const AffSum *b)
+{
+    int64_t c;
+    for (int i = 0; i < b->n && !out->bad; i++) {
+        const Aff *p = multiply_products(ctx, product, b->terms[i].product);
+        out->bad |= aff_is_poison(p) || __builtin_mul_overflow(coef, b->terms[i].coef, &c);
+        if (!out->bad)
+            sum_add_term(out, p, c);
+    }
+    out->bad |= __builtin_mul_overflow(coef, b->constant, &c);
+    sum_add_term(out, product, c);
+}
+
+const Aff *aff_mul(AffCtx *ctx, const Aff *a, const Aff *b)
+{
+    AffSum x, y, out;
+    sum_of(&x, a);
+    sum_of(&y, b);
+    sum_clear(&out);
+    out.bad = x.bad || y.bad;
+    for (int i = 0; i < x.n && !out.bad; i++)
+        add_multiplied(ctx, &out, x.terms[i].product, x.terms[i].coef, &y);
+    for (int i = 0; i < y.n && !out.bad; i++) {
+        int64_t c;
+        out.bad |= __builtin_mul_overflow(x.constant, y.terms[i].coef, &c);
+        sum_add_term(&out, y.terms[i].product, c);
+    }
+    int64_t constant;
+    out.bad |= __builtin_mul_overflow(x.constant, y.constant, &constant);
+    sum_add_constant(&out, constant);
+    return sum_build(ctx, &out);
+}
+
+/* ---- questions ---------------------------------------------------------------------- */
+
+bool aff_is_const(const Aff *a, int64_t *value)
+{
+    if (a->kind != AFF_CONST)
+        return false;
+    if (value)
+        *value = a->value;
+    return true;
+}
+
+bool aff_is_poison(const Aff *a)
+{
+    return a->kind == AFF_POISON;
+}
+
+bool aff_uses(const Aff *a, const AffSym *sym)
+{
+    return a && (a->sym == sym || aff_uses(a->a, sym) || aff_uses(a->b, sym));
+}
+
+bool aff_uses_kind(const Aff *a, AffSymKind kind)
+{
+    return a && ((a->sym && a->sym->kind == kind) || aff_uses_kind(a->a, kind) ||
+                 aff_uses_kind(a->b, kind));
+}
+
+/* product without one factor sym (NULL: that was all); false when what
+ * remains still uses sym. */
+static bool take_factor(AffCtx *ctx, const Aff *product, const AffSym *sym, const Aff **rest)
+{
+    const Aff *f[AFF_MAX_DEGREE];
+    int n = aff_factors(product, f);
+    bool taken = false;
+    *rest = NULL;
+    for (int i = 0; i < n; i++) {
+        if (!taken && f[i]->sym == sym) {
+            taken = true;
+            continue;
+        }
+        *rest = *rest ? aff_node(ctx, AFF_MUL, *rest, f[i]) : f[i];
+    }
+    return taken && !aff_uses(*rest, sym);
+}
+
+bool aff_linear(AffCtx *ctx, const Aff *a, const AffSym *sym, const Aff **coef, const Aff **rest)
+{
+    AffSum s, k, r;
+    sum_of(&s, a);
+    sum_clear(&k);
+    sum_clear(&r);
+    r.constant = s.constant;
+    for (int i = 0; i < s.n; i++) {
+        const Aff *other;
+        if (!aff_uses(s.terms[i].product, sym))
+            sum_add_term(&r, s.terms[i].product, s.terms[i].coef);
+        else if (!take_factor(ctx, s.terms[i].product, sym, &other))
+            return false;
+        else if (other)
+            sum_add_term(&k, other, s.terms[i].coef);
+        else
+            sum_add_constant(&k, s.terms[i].coef);
+    }
+    if (s.bad)
+        return false;
+    *coef = sum_build(ctx, &k);
+    *rest = sum_build(ctx, &r);
+    return !aff_is_poison(*coef) && !aff_is_poison(*rest);
+}
+
+/* ---- substitution --------------------------------------------------------------------- */
+
+static const Aff *rebuild(AffCtx *ctx, AffKind kind, const Aff *a, const Aff *b)
+{
+    switch (kind) {
+    case AFF_ADD: return aff_add(ctx, a, b);
+    case AFF_MUL: return aff_mul(ctx, a, b);
+    case AFF_DIV: return aff_div(ctx, a, b);
+    case AFF_MOD: return aff_mod(ctx, a, b);
+    case AFF_MIN: return aff_min(ctx, a, b);
+    case AFF_MAX: return aff_max(ctx, a, b);
+    case AFF_LE: return aff_le(ctx, a, b);
+    case AFF_EQ: return aff_eq(ctx, a, b);
+    case AFF_AND: return aff_and(ctx, a, b);
+    case AFF_OR: return aff_or(ctx, a, b);
+    case AFF_NOT: return aff_not(ctx, a);
+    case AFF_CONST:
+    case AFF_SYM:
+    case AFF_POISON: break;
+    }
+    return ctx->poison;
+}
+
+const Aff *aff_subst(AffCtx *ctx, const Aff *a, const AffSym *sym, const Aff *by)
+{
+    if (a->kind == AFF_SYM)
+        return a->sym == sym ? by : a;
+    if (!a->a)
+        return a;
+    const Aff *x = aff_subst(ctx, a->a, sym, by);
+    const Aff *y = a->b ? aff_subst(ctx, a->b, sym, by) : NULL;
+    return x == a->a && y == a->b ? a : rebuild(ctx, a->kind, x, y);
+}
+
+/* ---- evaluation ------------------------------------------------------------------------ */
+
+static bool eval_arithmetic(AffKind kind, int64_t x, int64_t y, int64_t *result)
+{
+    switch (kind) {
+    case AFF_ADD: return !__builtin_add_overflow(x, y, result);
+    case AFF_MUL: return !__builtin_mul_overflow(x, y, result);
+    case AFF_DIV: return floor_div(x, y, result);
+    case AFF_MOD: *result = y ? floor_mod(x, y) : 0; return y != 0;
+    case AFF_MIN: *result = x < y ? x : y; return true;
+    case AFF_MAX: *result = x > y ? x : y; return true;
+    case AFF_LE: *result = x <= y; return true;
+    case AFF_EQ: *result = x == y; return true;
+    case AFF_NOT: *result = !x; return true;
+    case AFF_AND:
+    case AFF_OR:
+    case AFF_CONST:
+    case AFF_SYM:
+    case AFF_POISON: break;
+    }
+    return false;
+}
+
+/* An operand that decides the result alone excuses the other's failure:
+ * `b != 0 and a div b > 1` may have been put in either order. */
+static bool eval_logic(const Aff *a, const int64_t *values, int64_t *result)
+{
+    int64_t x, y, decisive = a->kind == AFF_OR;
+    bool ok_x = aff_eval(a->a, values, &x), ok_y = aff_eval(a->b, values, &y);
+    bool decided = (ok_x && (x != 0) == decisive) || (ok_y && (y != 0) == decisive);
+    *result = decided ? decisive : !decisive;
+    return decided || (ok_x && ok_y);
+}
+
+bool aff_eval(const Aff *a, const int64_t *values, int64_t *result)
+{
+    int64_t x, y = 0;
+    switch (a->kind) {
+    case AFF_CONST: *result = a->value; return true;
+    case AFF_SYM: *result = values[a->sym->id]; return true;
+    case AFF_POISON: return false;
+    case AFF_AND:
+    case AFF_OR: return eval_logic(a, values, result);
+    case AFF_ADD:
+    case AFF_MUL:
+    case AFF_DIV:
+    case AFF_MOD:
+    case AFF_MIN:
+    case AFF_MAX:
+    case AFF_LE:
+    case AFF_EQ:
+    case AFF_NOT: break;
+    }
+    return aff_eval(a->a, values, &x) && (!a->b || aff_eval(a->b, values, &y)) &&
+           eval_arithmetic(a->kind, x, y, result);
+}

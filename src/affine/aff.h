@@ -1,0 +1,115 @@
+/* aff.h: symbolic integers, for shapes, coordinates, masks, loop bounds and addresses.
+ *
+ * An Aff is an immutable, hash-consed expression over named 64-bit integers:
+ * within one AffCtx two expressions that simplify to the same canonical form
+ * are the same pointer. Conditions are expressions too: 0 is false, 1 is true.
+ *
+ * Canonical form: a sum of (coefficient x product of atoms) in a fixed order
+ * plus a constant; an atom is a symbol or an irreducible div, mod, min, max,
+ * comparison or logical node. Division is floor division (as `div` in TL), mod
+ * has the sign of its divisor; both need a divisor that is not the constant 0.
+ * Arithmetic that would overflow 64 bits yields the poison expression, which
+ * absorbs everything and for which aff_is_poison is true.
+ */
+#ifndef TW_AFF_H
+#define TW_AFF_H
+
+#include "base/base.h"
+
+typedef enum AffKind {
+    AFF_CONST, AFF_SYM, AFF_ADD, AFF_MUL, AFF_DIV, AFF_MOD, AFF_MIN, AFF_MAX,
+    AFF_LE, AFF_EQ, AFF_AND, AFF_OR, AFF_NOT, AFF_POISON
+} AffKind;
+
+/* What a symbol stands for; says where its value is known. */
+typedef enum AffSymKind {
+    AFF_DIM,    /* a dimension of the program: a kernel argument, fixed for a launch */
+    AFF_GRID,   /* a block's coordinate in the grid */
+    AFF_LOOP,   /* a loop counter */
+    AFF_ROW,    /* row of the element within the tile at hand */
+    AFF_COL,    /* column of the element within the tile at hand */
+    AFF_SCALAR  /* an integer computed in the kernel from data */
+} AffSymKind;
+
+typedef struct AffSym {
+    const char *name;
+    AffSymKind kind;
+    int64_t lo, hi; /* inclusive bounds of its value; INT64_MIN/MAX: unknown */
+    int id;         /* unique within the context, from 0 */
+} AffSym;
+
+typedef struct Aff {
+    AffKind kind;
+    int id;             /* unique within the context; gives a stable order */
+    int64_t value;      /* AFF_CONST */
+    const AffSym *sym;  /* AFF_SYM */
+    const struct Aff *a, *b; /* operands; NOT has a alone */
+} Aff;
+
+typedef struct AffCtx AffCtx;
+AffCtx *aff_ctx_new(Arena *arena);
+
+/* A fresh symbol; equal names do not make equal symbols. */
+AffSym *aff_sym_new(AffCtx *ctx, const char *name, AffSymKind kind, int64_t lo, int64_t hi);
+
+const Aff *aff_const(AffCtx *ctx, int64_t value);
+const Aff *aff_of(AffCtx *ctx, const AffSym *sym);
+const Aff *aff_add(AffCtx *ctx, const Aff *a, const Aff *b);
+const Aff *aff_sub(AffCtx *ctx, const Aff *a, const Aff *b);
+const Aff *aff_mul(AffCtx *ctx, const Aff *a, const Aff *b);
+const Aff *aff_scale(AffCtx *ctx, const Aff *a, int64_t factor);
+const Aff *aff_offset(AffCtx *ctx, const Aff *a, int64_t constant);
+const Aff *aff_div(AffCtx *ctx, const Aff *a, const Aff *b);     /* floor */
+const Aff *aff_ceildiv(AffCtx *ctx, const Aff *a, const Aff *b);
+const Aff *aff_mod(AffCtx *ctx, const Aff *a, const Aff *b);
+const Aff *aff_min(AffCtx *ctx, const Aff *a, const Aff *b);
+const Aff *aff_max(AffCtx *ctx, const Aff *a, const Aff *b);
+const Aff *aff_le(AffCtx *ctx, const Aff *a, const Aff *b);
+const Aff *aff_lt(AffCtx *ctx, const Aff *a, const Aff *b);
+const Aff *aff_eq(AffCtx *ctx, const Aff *a, const Aff *b);
+const Aff *aff_and(AffCtx *ctx, const Aff *a, const Aff *b);
+const Aff *aff_or(AffCtx *ctx, const Aff *a, const Aff *b);
+const Aff *aff_not(AffCtx *ctx, const Aff *a);
+
+bool aff_is_const(const Aff *a, int64_t *value);
+bool aff_is_poison(const Aff *a);
+bool aff_uses(const Aff *a, const AffSym *sym);
+bool aff_uses_kind(const Aff *a, AffSymKind kind);
+
+/* a with every occurrence of sym replaced. */
+const Aff *aff_subst(AffCtx *ctx, const Aff *a, const AffSym *sym, const Aff *by);
+
+/* The sum seen as coef * sym + rest, where neither coef nor rest uses sym.
+ * False when a is not linear in sym. */
+bool aff_linear(AffCtx *ctx, const Aff *a, const AffSym *sym, const Aff **coef, const Aff **rest);
+
+/* Inclusive bounds from the symbols' own ranges (interval arithmetic;
+ * INT64_MIN/MAX where unknown). */
+void aff_bounds(const Aff *a, int64_t *lo, int64_t *hi);
+/* True when it is proved for every value within the symbols' ranges. */
+bool aff_always(AffCtx *ctx, const Aff *condition);
+bool aff_never(AffCtx *ctx, const Aff *condition);
+/* Largest known divisor of a: 0 for the constant 0, else at least 1. A dim
+ * symbol counts as 1. */
+int64_t aff_divisor(const Aff *a);
+
+/* The least/greatest value of a over sym in [lo, hi] (both expressions), as an
+ * expression without sym; NULL when a is not monotone in sym by inspection. */
+const Aff *aff_lower_over(AffCtx *ctx, const Aff *a, const AffSym *sym, const Aff *lo, const Aff *hi);
+const Aff *aff_upper_over(AffCtx *ctx, const Aff *a, const AffSym *sym, const Aff *lo, const Aff *hi);
+
+/* Value under an assignment of the symbols: values[sym->id]. False on overflow
+ * or division by zero. */
+bool aff_eval(const Aff *a, const int64_t *values, int64_t *result);
+
+/* TL text, with as few parentheses as its precedence allows: `m * 128 + row`,
+ * `(q_len + 127) div 128`, `a <= b and c < d`. ceil-division prints as ceil(a / b). */
+void aff_print(Str *out, const Aff *a);
+const char *aff_text(Arena *arena, const Aff *a);
+
+/* For walking all expressions of a context by id (emitters, tables). */
+int aff_sym_count(const AffCtx *ctx);
+const AffSym *aff_sym_at(const AffCtx *ctx, int id);
+Arena *aff_arena(const AffCtx *ctx);
+
+#endif

@@ -1,0 +1,110 @@
+/* sum.h: how expressions are stored; for the files of this folder only.
+ *
+ * Vocabulary
+ *   node     an Aff with what is computed once about it: size and bounds
+ *   atom     a symbol, div, mod, min, max, comparison or logical node
+ *   product  an atom, or MUL(product, atom) with the factors' ids ascending
+ *   term     a product, or MUL(product, CONST)
+ *   sum      a term, a constant, or ADD(sum, term), ids of products ascending,
+ *            or ADD(sum, CONST)
+ *
+ * AffSum is a sum unfolded on the stack, for arithmetic without interning:
+ *
+ *   ADD(ADD(MUL(m, 128), row), 3)   <->   { 128 x m, 1 x row } + 3
+ */
+#ifndef TW_AFF_SUM_H
+#define TW_AFF_SUM_H
+
+#include "affine/aff.h"
+
+enum {
+    AFF_MAX_TERMS = 64,  /* of a sum */
+    AFF_MAX_DEGREE = 8,  /* factors of a product */
+    AFF_MAX_LIST = 32,   /* operands of a flattened min, max, and, or */
+    AFF_MAX_SIZE = 2048  /* nodes of an expression seen as a tree; bounds every recursion */
+};
+
+typedef struct AffNode {
+    Aff aff; /* first, so that an Aff pointer is a node pointer */
+    int size;
+    int64_t lo, hi;
+} AffNode;
+
+typedef struct AffTerm {
+    const Aff *product;
+    int64_t coef;
+} AffTerm;
+
+typedef struct AffSum {
+    AffTerm terms[AFF_MAX_TERMS];
+    int n;
+    int64_t constant;
+    bool bad; /* overflow, poison, or too many terms */
+} AffSum;
+
+/* Operands of a flattened associative node. */
+typedef struct AffList {
+    const Aff *items[AFF_MAX_LIST];
+    int n;
+    bool bad;
+} AffList;
+
+/* aff.c */
+const Aff *aff_poison(AffCtx *ctx);
+const Aff *aff_node(AffCtx *ctx, AffKind kind, const Aff *a, const Aff *b);
+void sum_clear(AffSum *s);
+void sum_of(AffSum *s, const Aff *a);
+void sum_add_term(AffSum *s, const Aff *product, int64_t coef);
+void sum_add_constant(AffSum *s, int64_t constant);
+void sum_add(AffSum *s, const Aff *a, int64_t factor); /* s += factor * a */
+void sum_difference(AffSum *s, const Aff *a, const Aff *b);
+const Aff *sum_build(AffCtx *ctx, AffSum *s);
+/* The factors of a product, ascending; their number. */
+int aff_factors(const Aff *product, const Aff *factors[AFF_MAX_DEGREE]);
+
+/* bounds.c */
+void aff_node_bounds(AffNode *node);
+void sum_bounds(const AffSum *s, int64_t *lo, int64_t *hi);
+/* a <= b for all values of the symbols, as far as can be seen. */
+bool aff_proved_le(const Aff *a, const Aff *b);
+
+/* Floor division; false when b is 0 or the result does not fit. */
+static inline bool floor_div(int64_t a, int64_t b, int64_t *q)
+{
+    if (b == 0 || (a == INT64_MIN && b == -1))
+        return false;
+    *q = a / b - (a % b != 0 && (a < 0) != (b < 0));
+    return true;
+}
+
+/* The remainder that goes with floor_div: it has b's sign. */
+static inline int64_t floor_mod(int64_t a, int64_t b)
+{
+    if (b == -1)
+        return 0;
+    int64_t r = a % b;
+    return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+}
+
+static inline uint64_t magnitude(int64_t a)
+{
+    return a < 0 ? 0 - (uint64_t)a : (uint64_t)a;
+}
+
+static inline uint64_t gcd_u64(uint64_t a, uint64_t b)
+{
+    while (b) {
+        uint64_t r = a % b;
+        a = b;
+        b = r;
+    }
+    return a;
+}
+
+static inline bool aff_is_boolean(const Aff *a)
+{
+    const AffNode *node = (const AffNode *)a;
+    return node->lo >= 0 && node->hi <= 1;
+}
+
+#endif

@@ -34,6 +34,9 @@ enum { GAP = 0 };
 #define UNPOISON(at, size) ((void)(at), (void)(size))
 #endif
 
+/* No honest request is larger; what is, comes from a broken size. */
+#define REQUEST_LIMIT ((size_t)1 << 38)
+
 enum { ALIGN = 16, BLOCK_BYTES = 64 << 10, BIG_BYTES = 16 << 10 };
 
 typedef struct Block {
@@ -71,7 +74,7 @@ static Block *block_new(Heap *heap, size_t size)
 
     if (heap->fail_in > 0 && --heap->fail_in == 0)
         out_of_memory(heap);
-    if (size > SIZE_MAX - HEADER || !(block = calloc(1, HEADER + size)))
+    if (!(block = calloc(1, HEADER + size)))
         out_of_memory(heap);
     block->size = size;
     heap->live += HEADER + size;
@@ -121,7 +124,7 @@ void *arena_alloc(Arena *arena, size_t size)
     Block *block = arena->blocks;
     size_t room;
 
-    if (size > SIZE_MAX / 2)
+    if (size > REQUEST_LIMIT)
         out_of_memory(arena->heap);
     room = round_up(size ? size : 1) + GAP;
     if (room <= block->size - block->used)

@@ -360,7 +360,7 @@ typedef struct Reader {
     const char *at;
     const AffCtx *ctx;
     const int64_t *values;
-    bool failed; /* division by zero or a text that is no expression */
+    bool failed; /* the text is no expression; x div 0 reads as 0, for it may not matter */
 } Reader;
 
 static int64_t read_or(Reader *r);
@@ -378,21 +378,11 @@ static bool skip_word(Reader *r, const char *word)
 
 static int64_t read_ceil(Reader *r)
 {
-    int64_t x, y;
-    bool parens = skip_word(r, "(");
-    x = parens ? read_or(r) : strtoll(r->at, NULL, 10);
-    if (parens) {
-        skip_word(r, ")");
-    } else { /* one term: a product up to the slash */
-        Reader sub = *r;
-        x = read_or(&sub);
-        r->at = sub.at;
-        r->failed |= sub.failed;
-    }
+    int64_t x = read_or(r);
     r->failed |= !skip_word(r, "/");
-    y = read_or(r);
-    r->failed |= !skip_word(r, ")") || y == 0;
-    return r->failed ? 0 : x / y + (x % y != 0 && (x < 0) == (y < 0));
+    int64_t y = read_or(r);
+    r->failed |= !skip_word(r, ")");
+    return r->failed || y == 0 ? 0 : x / y + (x % y != 0 && (x < 0) == (y < 0));
 }
 
 static int64_t read_extreme(Reader *r, bool least)
@@ -441,12 +431,8 @@ static int64_t read_product(Reader *r)
             r->failed |= __builtin_mul_overflow(v, w, &v);
             continue;
         }
-        if (w == 0) {
-            r->failed = true;
-            return 0;
-        }
-        int64_t q = v / w - (v % w != 0 && (v < 0) != (w < 0));
-        v = div ? q : v - q * w;
+        int64_t q = w ? v / w - (v % w != 0 && (v < 0) != (w < 0)) : 0;
+        v = w == 0 ? 0 : div ? q : v - q * w;
     }
 }
 

@@ -1,0 +1,41 @@
+/* alloc.c: where buffers lie in a block's shared memory.
+ *
+ * One after the other, in order of declaration. Every buffer starts at a
+ * multiple of 1024 bytes when it is that large, which keeps the swizzle of its
+ * panels a function of the row alone; smaller ones at a multiple of 128.
+ */
+#include "pass/passes.h"
+
+static int64_t buffer_bytes(const TileType *t)
+{
+    int64_t stage = lay_shared_bytes(t->rows, t->cols, dtype_bytes(t->dtype));
+    return stage * t->stages;
+}
+
+static int64_t round_up(int64_t n, int64_t to)
+{
+    return (n + to - 1) / to * to;
+}
+
+bool pass_alloc(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags)
+{
+    (void)program;
+    int64_t at = 0;
+    for (int i = 0; i < kernel->body->ops.len; i++) {
+        TileOp *op = kernel->body->ops.data[i];
+        if (op->kind != TILE_BUFFER) continue;
+        int64_t bytes = buffer_bytes(&op->results[0]->type);
+        at = round_up(at, bytes >= 1024 ? 1024 : 128);
+        op->offset = at;
+        at += bytes;
+    }
+    kernel->shared_bytes = round_up(at, 16);
+    if (at > target->shared_per_block) {
+        Diag *d = diag_add(diags, TW0771, (Span){0, 0},
+                           "kernel '%s' needs %lld bytes of shared memory; %s has %d for a block",
+                           kernel->name, (long long)at, target->name, target->shared_per_block);
+        diag_note(diags, d, "smaller tiles or fewer stages fit");
+        return false;
+    }
+    return true;
+}

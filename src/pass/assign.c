@@ -1,0 +1,199 @@
+/* assign.c: layouts.
+ *
+ * Shared tiles get swizzled panels. Register tiles get fragments of the tensor-
+ * core instruction: the result of a GEMM is an accumulator fragment (MMA_C), a
+ * GEMM's register operand an operand fragment (MMA_A); values that meet in an
+ * elementwise operation, or that a loop carries round, must agree. So the
+ * values fall into classes (union-find); each class is pinned by the GEMMs that
+ * it touches, and a class pinned both ways is the paper's missing Reshape.
+ */
+#include "pass/passes.h"
+
+typedef enum Pin { PIN_NONE, PIN_C, PIN_A } Pin;
+
+typedef struct Assigner {
+    TileProgram *program;
+    TileKernel *kernel;
+    const Target *target;
+    Diags *diags;
+    int *parent;  /* by value id */
+    Pin *pin;     /* of a class's root */
+    bool failed;
+} Assigner;
+
+static int find(Assigner *a, int id)
+{
+    while (a->parent[id] != id) {
+        a->parent[id] = a->parent[a->parent[id]];
+        id = a->parent[id];
+    }
+    return id;
+}
+
+static void fail_reshape(Assigner *a, Span loc)
+{
+    if (a->failed) return;
+    a->failed = true;
+    Diag *d = diag_add(a->diags, TW0772, loc,
+                       "a GEMM result meets a GEMM operand without a Reshape between them");
+    diag_note(a->diags, d, "add 'Reshape X from (MMA_C, MMA_M, MMA_N) to (MMA_A, MMA_M, MMA_N_new)' "
+              "before the second GEMM");
+}
+
+static void pin(Assigner *a, const TileValue *v, Pin pin, Span loc)
+{
+    int root = find(a, v->id);
+    if (a->pin[root] != PIN_NONE && a->pin[root] != pin) fail_reshape(a, loc);
+    a->pin[root] = pin;
+}
+
+static bool is_matrix(const TileValue *v)
+{
+    return v->type.kind == TT_TILE && v->type.rows > 1 && v->type.cols > 1;
+}
+
+/* Column vectors and scalars look the same in both fragments. */
+static void unify(Assigner *a, const TileValue *x, const TileValue *y, Span loc)
+{
+    if (!is_matrix(x) || !is_matrix(y)) return;
+    if (x->type.space != SPACE_REGISTER || y->type.space != SPACE_REGISTER) return;
+    int i = find(a, x->id), j = find(a, y->id);
+    if (i == j) return;
+    if (a->pin[i] != PIN_NONE && a->pin[j] != PIN_NONE && a->pin[i] != a->pin[j]) fail_reshape(a, loc);
+    if (a->pin[j] == PIN_NONE) a->pin[j] = a->pin[i];
+    a->parent[i] = j;
+}
+
+static void unify_region(Assigner *a, const TileOp *op, const TileBlock *region)
+{
+    const TileOp *yield = region->ops.data[region->ops.len - 1];
+    for (int k = 0; k < op->n_results && k < yield->n_args; k++)
+        unify(a, op->results[k], yield->args[k], op->loc);
+    if (op->kind != TILE_FOR) return;
+    for (int k = 0; k < op->n_results; k++) {
+        unify(a, op->results[k], op->args[k], op->loc);
+        unify(a, op->results[k], region->params.data[k], op->loc);
+    }
+}
+
+static void constrain_gemm(Assigner *a, const TileOp *op)
+{
+    pin(a, op->results[0], PIN_C, op->loc);
+    if (op->n_args == 3) unify(a, op->results[0], op->args[2], op->loc);
+    if (op->args[0]->type.space == SPACE_REGISTER) {
+        pin(a, op->args[0], PIN_A, op->loc);
+        if (a->kernel->warps_n > 1) {
+            diag_add(a->diags, TW0775, op->loc,
+                     "a GEMM operand in registers needs whole rows in a warp, but warps_n = %d",
+                     a->kernel->warps_n);
+            a->failed = true;
+        }
+    }
+    if (op->args[1]->type.space == SPACE_REGISTER) {
+        diag_add(a->diags, TW0773, op->loc, "the second operand of a GEMM is in registers");
+        a->failed = true;
+    }
+}
+
+static void constrain_reduce(Assigner *a, const TileOp *op)
+{
+    if (op->axis == 1 && a->kernel->warps_n > 1 && is_matrix(op->args[0])) {
+        diag_add(a->diags, TW0775, op->loc, "a row reduction needs whole rows in a warp, but warps_n = %d",
+                 a->kernel->warps_n);
+        a->failed = true;
+    }
+    if (op->axis == 0) pin(a, op->args[0], PIN_C, op->loc);
+}
+
+static void constrain_block(Assigner *a, const TileBlock *block)
+{
+    for (int i = 0; i < block->ops.len; i++) {
+        const TileOp *op = block->ops.data[i];
+        for (int r = 0; r < op->n_regions; r++) {
+            constrain_block(a, op->regions[r]);
+            unify_region(a, op, op->regions[r]);
+        }
+        switch (op->kind) {
+        case TILE_ELEMENT: case TILE_MASK: case TILE_CAST:
+            for (int k = 0; k < op->n_args; k++) unify(a, op->args[k], op->results[0], op->loc);
+            break;
+        case TILE_RESHAPE:
+            pin(a, op->args[0], PIN_C, op->loc);
+            pin(a, op->results[0], PIN_A, op->loc);
+            break;
+        case TILE_GEMM: constrain_gemm(a, op); break;
+        case TILE_REDUCE: constrain_reduce(a, op); break;
+        case TILE_LOAD: case TILE_STORE: case TILE_MOVE: case TILE_FILL: case TILE_INDEX:
+        case TILE_SOFTMAX: case TILE_FOR: case TILE_IF: case TILE_YIELD: case TILE_BUFFER:
+        case TILE_VIEW: case TILE_PUT: case TILE_COPY_ASYNC: case TILE_COMMIT: case TILE_WAIT:
+        case TILE_BARRIER: case TILE_ROLES: case TILE_ACQUIRE: case TILE_FILLED: case TILE_AWAIT:
+        case TILE_RELEASE: case TILE_OP_COUNT:
+            break;
+        }
+    }
+}
+
+/* ---- giving layouts out ------------------------------------------------------------ */
+
+static void give_shared(Assigner *a, TileValue *v, Span loc)
+{
+    TileType *t = &v->type;
+    int panel = lay_panel_for(t->cols, dtype_bytes(t->dtype));
+    t->layout = (Layout){.kind = LAY_PANELS, .panel = panel};
+    if (panel > 0) return;
+    Diag *d = diag_add(a->diags, TW0776, loc, "a shared tile row of %d %s elements is %d bytes",
+                       t->cols, dtype_name(t->dtype), t->cols * dtype_bytes(t->dtype));
+    diag_note(a->diags, d, "make it a multiple of 16 bytes");
+    a->failed = true;
+}
+
+static void give_fragment(Assigner *a, TileValue *v, Span loc)
+{
+    int warps_n = a->kernel->warps_n > 0 ? a->kernel->warps_n : 1;
+    bool operand = is_matrix(v) && a->pin[find(a, v->id)] == PIN_A;
+    v->type.layout = (Layout){
+        .kind = operand ? LAY_MMA_A : LAY_MMA_C,
+        .warps_m = a->kernel->warps / warps_n,
+        .warps_n = warps_n,
+        .k = operand ? a->target->mma_k : 0,
+    };
+    const char *misfit = lay_fragment_misfit(v->type.layout, v->type.rows, v->type.cols);
+    if (!misfit || a->failed) return;
+    Diag *d = diag_add(a->diags, TW0774, loc, "a register tile of %d x %d does not fit %d x %d warps",
+                       v->type.rows, v->type.cols, v->type.layout.warps_m, warps_n);
+    diag_note(a->diags, d, "%s", misfit);
+    a->failed = true;
+}
+
+static void give_value(Assigner *a, TileValue *v, Span loc)
+{
+    switch (v->type.kind) {
+    case TT_BUFFER: give_shared(a, v, loc); break;
+    case TT_TILE:
+        if (v->type.space == SPACE_SHARED) give_shared(a, v, loc);
+        else give_fragment(a, v, loc);
+        break;
+    case TT_TOKEN: break;
+    }
+}
+
+static void give_block(Assigner *a, TileBlock *block)
+{
+    for (int i = 0; i < block->params.len; i++) give_value(a, block->params.data[i], (Span){0, 0});
+    for (int i = 0; i < block->ops.len; i++) {
+        TileOp *op = block->ops.data[i];
+        for (int k = 0; k < op->n_results; k++) give_value(a, op->results[k], op->loc);
+        for (int r = 0; r < op->n_regions; r++) give_block(a, op->regions[r]);
+    }
+}
+
+bool pass_assign(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags)
+{
+    int n = kernel->next_value;
+    Assigner a = {program, kernel, target, diags, arena_array(program->arena, int, n),
+                  arena_array(program->arena, Pin, n), false};
+    for (int i = 0; i < n; i++) a.parent[i] = i;
+    constrain_block(&a, kernel->body);
+    if (!a.failed) give_block(&a, kernel->body);
+    return !a.failed;
+}

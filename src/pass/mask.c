@@ -1,0 +1,352 @@
+/* mask.c: what a mask does to a loop.
+ *
+ * A mask keeps an element where a condition over its place (row, col), the
+ * loop counter and the block's coordinates holds. For a loop that contains one,
+ * this pass derives two conditions on the counter alone:
+ *
+ *   live(j)  some element of the tile may be kept
+ *   full(j)  every element of the tile is kept
+ *
+ *      j  0 . . . . . . . . . . .          before   for j = 0:n  { mask ... }
+ *         full full part part dead         after    for j = 0:hi { mask ... unless full(j) }
+ *
+ * Iterations that are not live are dropped from the ends of the loop when it is
+ * proved that an iteration whose masked tile is constant leaves every carried
+ * value as it was. Full iterations skip the masking. Causal, window, prefix and
+ * padding masks all come out of this one analysis.
+ *
+ * live over-approximates and full under-approximates, so both are always safe.
+ */
+#include "pass/passes.h"
+
+/* ---- conditions on the counter -------------------------------------------------- */
+
+typedef struct Extent {
+    TileProgram *program;
+    int rows, cols;
+} Extent;
+
+/* The least (greatest) value of e over all elements of the tile, or NULL. */
+static const Aff *over_tile(const Extent *x, const Aff *e, bool greatest)
+{
+    AffCtx *aff = x->program->aff;
+    const Aff *zero = aff_const(aff, 0);
+    const Aff *(*over)(AffCtx *, const Aff *, const AffSym *, const Aff *, const Aff *) =
+        greatest ? aff_upper_over : aff_lower_over;
+    const Aff *r = over(aff, e, x->program->row, zero, aff_const(aff, x->rows - 1));
+    return r ? over(aff, r, x->program->col, zero, aff_const(aff, x->cols - 1)) : NULL;
+}
+
+/* some: a condition without row and col that holds at least where cond holds
+ * for some element. Otherwise: one that holds at most where it holds for all. */
+static const Aff *project(const Extent *x, const Aff *cond, bool some);
+
+static const Aff *project_not(const Extent *x, const Aff *cond, bool some)
+{
+    AffCtx *aff = x->program->aff;
+    return aff_not(aff, project(x, cond, !some));
+}
+
+static const Aff *project_le(const Extent *x, const Aff *cond, bool some)
+{
+    AffCtx *aff = x->program->aff;
+    const Aff *bound = over_tile(x, aff_sub(aff, cond->a, cond->b), !some);
+    return bound ? aff_le(aff, bound, aff_const(aff, 0)) : aff_const(aff, some);
+}
+
+static const Aff *project_eq(const Extent *x, const Aff *cond, bool some)
+{
+    AffCtx *aff = x->program->aff;
+    const Aff *zero = aff_const(aff, 0);
+    const Aff *difference = aff_sub(aff, cond->a, cond->b);
+    const Aff *least = over_tile(x, difference, false), *most = over_tile(x, difference, true);
+    if (!least || !most) return aff_const(aff, some);
+    return some ? aff_and(aff, aff_le(aff, least, zero), aff_le(aff, zero, most))
+                : aff_and(aff, aff_eq(aff, least, zero), aff_eq(aff, most, zero));
+}
+
+static bool uses_place(const Aff *e)
+{
+    return aff_uses_kind(e, AFF_ROW) || aff_uses_kind(e, AFF_COL);
+}
+
+static const Aff *project(const Extent *x, const Aff *cond, bool some)
+{
+    AffCtx *aff = x->program->aff;
+    if (!uses_place(cond)) return cond;
+    switch (cond->kind) {
+    case AFF_AND: return aff_and(aff, project(x, cond->a, some), project(x, cond->b, some));
+    case AFF_OR:  return aff_or(aff, project(x, cond->a, some), project(x, cond->b, some));
+    case AFF_NOT: return project_not(x, cond->a, some);
+    case AFF_LE:  return project_le(x, cond, some);
+    case AFF_EQ:  return project_eq(x, cond, some);
+    case AFF_CONST: case AFF_SYM: case AFF_ADD: case AFF_MUL: case AFF_DIV: case AFF_MOD:
+    case AFF_MIN: case AFF_MAX: case AFF_POISON:
+        break;
+    }
+    return aff_const(aff, some);
+}
+
+/* ---- what is known of a tile in a dead iteration ----------------------------------- */
+
+typedef enum FactKind { UNKNOWN, CONSTANT, CARRIED } FactKind;
+
+typedef struct Fact {
+    FactKind kind;
+    double number; /* CONSTANT: every element */
+    int carried;   /* CARRIED: equal to this loop parameter */
+} Fact;
+
+typedef struct Facts {
+    Arena *arena;
+    const TileOp *loop;
+    Fact *of; /* by value id */
+} Facts;
+
+static Fact constant(double number)
+{
+    return (Fact){CONSTANT, number, 0};
+}
+
+static Fact fact_of(const Facts *facts, const TileValue *v)
+{
+    return facts->of[v->id];
+}
+
+static bool is_number(Fact f, double number)
+{
+    return f.kind == CONSTANT && f.number == number;
+}
+
+/* Elementwise operations on two operands, one of which is known. */
+static Fact element_of_two(OpId op, Fact a, Fact b)
+{
+    if (a.kind == CONSTANT && b.kind == CONSTANT) {
+        double value = op_eval(op, a.number, b.number, 0);
+        return value == value ? constant(value) : (Fact){UNKNOWN, 0, 0};
+    }
+    if (op == OP_MULTIPLY && (is_number(a, 0) || is_number(b, 0))) return constant(0);
+    if (op == OP_MULTIPLY && is_number(b, 1)) return a;
+    if (op == OP_MULTIPLY && is_number(a, 1)) return b;
+    if (op == OP_ADD && is_number(b, 0)) return a;
+    if (op == OP_ADD && is_number(a, 0)) return b;
+    if (op == OP_SUBTRACT && is_number(b, 0)) return a;
+    if (op == OP_DIVIDE && is_number(b, 1)) return a;
+    /* An element that is -inf stays so when anything finite is added. */
+    if ((op == OP_ADD || op == OP_SUBTRACT) && is_number(a, -1.0 / 0.0)) return a;
+    if (op == OP_MAX && is_number(b, -1.0 / 0.0)) return a;
+    if (op == OP_MAX && is_number(a, -1.0 / 0.0)) return b;
+    return (Fact){UNKNOWN, 0, 0};
+}
+
+static Fact element_fact(const Facts *facts, const TileOp *op)
+{
+    Fact a = fact_of(facts, op->args[0]);
+    if (op->n_args == 1)
+        return a.kind == CONSTANT ? element_of_two(op->op, a, constant(0)) : (Fact){UNKNOWN, 0, 0};
+    if (op->n_args == 2 && !op->has_else) {
+        Fact f = element_of_two(op->op, a, fact_of(facts, op->args[1]));
+        /* A carried value is only itself at its own shape. */
+        if (f.kind == CARRIED) {
+            const TileType *t = &facts->loop->regions[0]->params.data[f.carried]->type;
+            const TileType *r = &op->results[0]->type;
+            if (t->rows != r->rows || t->cols != r->cols) return (Fact){UNKNOWN, 0, 0};
+        }
+        return f;
+    }
+    return (Fact){UNKNOWN, 0, 0};
+}
+
+static Fact reduce_fact(const Facts *facts, const TileOp *op)
+{
+    Fact a = fact_of(facts, op->args[0]);
+    if (a.kind != CONSTANT) return (Fact){UNKNOWN, 0, 0};
+    bool sums = op->op == OP_ROW_SUM || op->op == OP_COL_SUM || op->op == OP_ROW_MEAN;
+    return !sums || a.number == 0 ? a : (Fact){UNKNOWN, 0, 0};
+}
+
+static Fact gemm_fact(const Facts *facts, const TileOp *op)
+{
+    bool zero = is_number(fact_of(facts, op->args[0]), 0) || is_number(fact_of(facts, op->args[1]), 0);
+    if (!zero) return (Fact){UNKNOWN, 0, 0};
+    return op->n_args == 3 ? fact_of(facts, op->args[2]) : constant(0);
+}
+
+static void softmax_facts(Facts *facts, const TileOp *op)
+{
+    if (!is_number(fact_of(facts, op->args[0]), -1.0 / 0.0)) return;
+    facts->of[op->results[0]->id] = constant(0);
+    facts->of[op->results[1]->id] = fact_of(facts, op->args[1]);
+    facts->of[op->results[2]->id] = fact_of(facts, op->args[2]);
+    facts->of[op->results[3]->id] = constant(1);
+}
+
+static void learn(Facts *facts, const TileOp *op, const TileOp *dead_mask)
+{
+    Fact f = {UNKNOWN, 0, 0};
+    if (op == dead_mask) {
+        f = constant(op->number);
+    } else {
+        switch (op->kind) {
+        case TILE_FILL:    f = op->param ? f : constant(op->number); break;
+        case TILE_ELEMENT: f = element_fact(facts, op); break;
+        case TILE_REDUCE:  f = reduce_fact(facts, op); break;
+        case TILE_GEMM:    f = gemm_fact(facts, op); break;
+        case TILE_MASK: {
+            Fact a = fact_of(facts, op->args[0]);
+            if (is_number(a, op->number)) f = a;
+            break;
+        }
+        case TILE_CAST: case TILE_RESHAPE: case TILE_MOVE: {
+            Fact a = fact_of(facts, op->args[0]);
+            if (is_number(a, 0) || is_number(a, 1) || is_number(a, -1.0 / 0.0)) f = a;
+            break;
+        }
+        case TILE_SOFTMAX: softmax_facts(facts, op); return;
+        case TILE_LOAD: case TILE_STORE: case TILE_INDEX: case TILE_FOR: case TILE_IF:
+        case TILE_YIELD: case TILE_BUFFER: case TILE_VIEW: case TILE_PUT: case TILE_COPY_ASYNC:
+        case TILE_COMMIT: case TILE_WAIT: case TILE_BARRIER: case TILE_ROLES: case TILE_ACQUIRE:
+        case TILE_FILLED: case TILE_AWAIT: case TILE_RELEASE: case TILE_OP_COUNT:
+            break;
+        }
+    }
+    for (int i = 0; i < op->n_results; i++) facts->of[op->results[i]->id] = f;
+}
+
+/* Constants defined outside of the loop are known in it. */
+static void learn_outer_fills(Facts *facts, const TileBlock *block)
+{
+    for (int i = 0; i < block->ops.len; i++) {
+        const TileOp *op = block->ops.data[i];
+        if (op->kind == TILE_FILL && !op->param) facts->of[op->results[0]->id] = constant(op->number);
+    }
+}
+
+/* Whether an iteration in which `mask` keeps nothing changes nothing. */
+static bool dead_iteration_is_identity(TileProgram *program, TileKernel *kernel, const TileOp *loop,
+                                       const TileOp *mask)
+{
+    const TileBlock *body = loop->regions[0];
+    Facts facts = {program->arena, loop, arena_array(program->arena, Fact, kernel->next_value)};
+    learn_outer_fills(&facts, kernel->body);
+    for (int i = 0; i < body->params.len; i++)
+        facts.of[body->params.data[i]->id] = (Fact){CARRIED, 0, i};
+
+    for (int i = 0; i < body->ops.len; i++) {
+        const TileOp *op = body->ops.data[i];
+        if (op->kind == TILE_YIELD) {
+            for (int k = 0; k < op->n_args; k++) {
+                Fact f = fact_of(&facts, op->args[k]);
+                if (f.kind != CARRIED || f.carried != k) return false;
+            }
+            return true;
+        }
+        if (tile_op_has_effect(op)) return false;
+        learn(&facts, op, mask);
+    }
+    return false;
+}
+
+/* ---- tightening -------------------------------------------------------------------------- */
+
+static const Aff *floor_quotient(AffCtx *aff, const Aff *a, int64_t divisor)
+{
+    return aff_div(aff, a, aff_const(aff, divisor));
+}
+
+/* The one coordinate of the grid along which e grows; -1: none or several. */
+static int growing_axis(TileProgram *program, const TileKernel *kernel, const Aff *e)
+{
+    int found = -1;
+    for (int i = 0; i < kernel->grid.len; i++) {
+        const Aff *coef, *rest;
+        int64_t c;
+        if (!aff_linear(program->aff, e, kernel->grid.data[i].sym, &coef, &rest)) continue;
+        if (!aff_is_const(coef, &c) || c == 0) continue;
+        found = c > 0 && found < 0 ? i : -1;
+    }
+    return found;
+}
+
+typedef struct Tightening {
+    TileProgram *program;
+    TileKernel *kernel;
+    TileOp *loop;
+    int grows_hi, grows_lo; /* grid axis along which a bound grows; -1: none */
+} Tightening;
+
+/* live is a conjunct: keep only counters for which it can hold. */
+static void tighten(Tightening *t, const Aff *live)
+{
+    AffCtx *aff = t->program->aff;
+    if (live->kind == AFF_AND) {
+        tighten(t, live->a);
+        tighten(t, live->b);
+        return;
+    }
+    const Aff *coef, *rest;
+    int64_t c;
+    if (live->kind != AFF_LE) return;
+    if (!aff_linear(aff, aff_sub(aff, live->a, live->b), t->loop->var, &coef, &rest)) return;
+    if (!aff_is_const(coef, &c) || c == 0 || c == INT64_MIN) return;
+    if (c > 0) { /* c j + rest <= 0 */
+        const Aff *last = aff_scale(aff, rest, -1);
+        t->loop->hi = aff_min(aff, t->loop->hi, aff_offset(aff, floor_quotient(aff, last, c), 1));
+        int axis = growing_axis(t->program, t->kernel, last);
+        if (axis >= 0) t->grows_hi = axis;
+    } else {
+        const Aff *first = aff_ceildiv(aff, rest, aff_const(aff, -c));
+        t->loop->lo = aff_max(aff, t->loop->lo, first);
+        int axis = growing_axis(t->program, t->kernel, rest);
+        if (axis >= 0) t->grows_lo = axis;
+    }
+}
+
+static void analyse_loop(TileProgram *program, TileKernel *kernel, TileOp *loop)
+{
+    AffCtx *aff = program->aff;
+    TileBlock *body = loop->regions[0];
+    Tightening t = {program, kernel, loop, -1, -1};
+    for (int i = 0; i < body->ops.len; i++) {
+        TileOp *mask = body->ops.data[i];
+        if (mask->kind != TILE_MASK) continue;
+        Extent x = {program, mask->args[0]->type.rows, mask->args[0]->type.cols};
+        if (dead_iteration_is_identity(program, kernel, loop, mask))
+            tighten(&t, project(&x, mask->cond, true));
+        const Aff *full = project(&x, mask->cond, false);
+        if (!aff_never(aff, full)) mask->unless = full;
+    }
+    /* Blocks with more iterations first: the tail of the launch is then short. */
+    if (t.grows_hi >= 0 && t.grows_lo != t.grows_hi) kernel->grid.data[t.grows_hi].reversed = true;
+}
+
+static void analyse_block(TileProgram *program, TileKernel *kernel, TileBlock *block)
+{
+    for (int i = 0; i < block->ops.len; i++) {
+        TileOp *op = block->ops.data[i];
+        for (int r = 0; r < op->n_regions; r++) analyse_block(program, kernel, op->regions[r]);
+        if (op->kind == TILE_FOR) analyse_loop(program, kernel, op);
+    }
+}
+
+/* Masks that never do anything vanish. */
+static void remove_idle_masks(AffCtx *aff, TileBlock *block)
+{
+    for (int i = block->ops.len - 1; i >= 0; i--) {
+        TileOp *op = block->ops.data[i];
+        for (int r = 0; r < op->n_regions; r++) remove_idle_masks(aff, op->regions[r]);
+        if (op->kind != TILE_MASK) continue;
+        if (!aff_always(aff, op->cond) && !(op->unless && aff_always(aff, op->unless))) continue;
+        tile_replace_uses(block, op->results[0], op->args[0]);
+        tile_remove(block, i);
+    }
+}
+
+bool pass_mask(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags)
+{
+    (void)target;
+    (void)diags;
+    analyse_block(program, kernel, kernel->body);
+    remove_idle_masks(program->aff, kernel->body);
+    return true;
+}

@@ -1,0 +1,52 @@
+/* pass.c: the pipeline, readable in one place. */
+#include "pass/passes.h"
+
+static const Pass PASSES[] = {
+    {"mask", "tighten loops to live tiles, guard masks that a tile does not need",
+     0, TF_MASKED, 0, true, pass_mask},
+    {"expand", "composite operations to elementary ones",
+     0, TF_EXPANDED, 0, true, pass_expand},
+    {"simplify", "exponentials to base 2, scales folded into them, multiply-add",
+     TF_EXPANDED, 0, 0, false, pass_simplify},
+    {"stage", "shared tiles to rings of buffers, loads to asynchronous copies",
+     TF_EXPANDED, TF_STAGED, 0, true, pass_stage},
+    {"assign", "fragment layouts for register tiles, swizzled panels for shared ones",
+     TF_STAGED, TF_ASSIGNED, 0, true, pass_assign},
+    {"alloc", "offsets of buffers in shared memory",
+     TF_ASSIGNED, TF_ALLOCATED, 0, true, pass_alloc},
+    {"sync", "barriers where warps would race on shared memory",
+     TF_ALLOCATED, TF_SYNCED, 0, true, pass_sync},
+};
+
+const Pass *pass_all(int *count)
+{
+    *count = (int)TW_COUNT(PASSES);
+    return PASSES;
+}
+
+static bool run_on_kernels(TileProgram *program, const Pass *pass, const Target *target, Diags *diags)
+{
+    for (int k = 0; k < program->kernels.len; k++) {
+        TileKernel *kernel = program->kernels.data[k];
+        if ((kernel->facts & pass->needs) != pass->needs) {
+            diag_add(diags, TW0770, (Span){0, 0}, "pass '%s' of kernel '%s' runs before what it needs",
+                     pass->name, kernel->name);
+            return false;
+        }
+        if (!pass->run(program, kernel, target, diags)) return false;
+        kernel->facts = (kernel->facts | pass->gives) & ~pass->breaks;
+    }
+    return true;
+}
+
+bool pass_run(TileProgram *program, const Target *target, Diags *diags,
+              bool (*after)(void *user, const Pass *pass, TileProgram *program), void *user)
+{
+    if (!tile_verify(program, diags)) return false;
+    for (size_t i = 0; i < TW_COUNT(PASSES); i++) {
+        if (!run_on_kernels(program, &PASSES[i], target, diags)) return false;
+        if (!tile_verify(program, diags)) return false;
+        if (after && !after(user, &PASSES[i], program)) return false;
+    }
+    return true;
+}

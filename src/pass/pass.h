@@ -1,0 +1,24 @@
+/* pass.h: the list of passes from sequential to fully scheduled tile IR. */
+#ifndef TW_PASS_H
+#define TW_PASS_H
+
+#include "target/target.h"
+#include "tile/tile.h"
+
+typedef struct Pass {
+    const char *name;          /* as in --dump=NAME */
+    const char *summary;
+    unsigned needs, gives, breaks; /* TileFact bits, asserted by the runner */
+    bool exact;                /* bit-exact; else it may reassociate */
+    bool (*run)(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags);
+} Pass;
+
+/* All passes in order. */
+const Pass *pass_all(int *count);
+
+/* Runs all passes on every kernel, the verifier after each. `after`, if set, is
+ * called with the program as it then is. False when diagnostics were recorded. */
+bool pass_run(TileProgram *program, const Target *target, Diags *diags,
+              bool (*after)(void *user, const Pass *pass, TileProgram *program), void *user);
+
+#endif

@@ -1,0 +1,16 @@
+/* passes.h: the passes, one file each; the order stands in pass.c. */
+#ifndef TW_PASSES_H
+#define TW_PASSES_H
+
+#include "pass/pass.h"
+#include "pass/rewrite.h"
+
+bool pass_mask(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags);
+bool pass_expand(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags);
+bool pass_simplify(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags);
+bool pass_stage(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags);
+bool pass_assign(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags);
+bool pass_alloc(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags);
+bool pass_sync(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags);
+
+#endif

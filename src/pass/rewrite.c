@@ -1,0 +1,108 @@
+/* rewrite.c: small tools that passes share. */
+#include "pass/rewrite.h"
+
+TileOp *rw_insert(Rewriter *rw, TileOpKind kind, int n_args, TileValue *const *args, int n_results,
+                  const TileType *types)
+{
+    TileOp *op = tile_op_new(rw->program, rw->kernel, kind, n_args, args, n_results, types);
+    op->loc = rw->loc;
+    tile_insert(rw->program, rw->block, rw->at++, op);
+    return op;
+}
+
+TileValue *rw_fill(Rewriter *rw, double number)
+{
+    TileType type = tile_type(DT_F32, 1, 1, SPACE_REGISTER);
+    TileOp *op = rw_insert(rw, TILE_FILL, 0, NULL, 1, &type);
+    op->number = number;
+    return op->results[0];
+}
+
+TileValue *rw_element(Rewriter *rw, OpId id, int n_args, TileValue *const *args)
+{
+    TileType type = tile_type(DT_F32, 1, 1, SPACE_REGISTER);
+    for (int i = 0; i < n_args; i++) {
+        if (args[i]->type.rows > type.rows) type.rows = args[i]->type.rows;
+        if (args[i]->type.cols > type.cols) type.cols = args[i]->type.cols;
+    }
+    TileOp *op = rw_insert(rw, TILE_ELEMENT, n_args, args, 1, &type);
+    op->op = id;
+    return op->results[0];
+}
+
+TileValue *rw_unary(Rewriter *rw, OpId op, TileValue *a)
+{
+    return rw_element(rw, op, 1, &a);
+}
+
+TileValue *rw_binary(Rewriter *rw, OpId op, TileValue *a, TileValue *b)
+{
+    TileValue *args[] = {a, b};
+    return rw_element(rw, op, 2, args);
+}
+
+TileValue *rw_reduce_rows(Rewriter *rw, OpId id, TileValue *a)
+{
+    TileType type = tile_type(DT_F32, a->type.rows, 1, SPACE_REGISTER);
+    TileOp *op = rw_insert(rw, TILE_REDUCE, 1, &a, 1, &type);
+    op->op = id;
+    op->axis = 1;
+    return op->results[0];
+}
+
+bool rw_number(const TileValue *v, double *number)
+{
+    if (!v->def || v->def->kind != TILE_FILL || v->def->param) return false;
+    *number = v->def->number;
+    return true;
+}
+
+bool tile_op_has_effect(const TileOp *op)
+{
+    switch (op->kind) {
+    case TILE_STORE: case TILE_YIELD: case TILE_PUT: case TILE_COPY_ASYNC: case TILE_COMMIT:
+    case TILE_WAIT: case TILE_BARRIER: case TILE_ROLES: case TILE_ACQUIRE: case TILE_FILLED:
+    case TILE_AWAIT: case TILE_RELEASE:
+        return true;
+    case TILE_FOR: case TILE_IF:
+        for (int r = 0; r < op->n_regions; r++) {
+            const TileBlock *block = op->regions[r];
+            for (int i = 0; i < block->ops.len; i++) {
+                const TileOp *inner = block->ops.data[i];
+                if (inner->kind != TILE_YIELD && tile_op_has_effect(inner)) return true;
+            }
+        }
+        return false;
+    case TILE_LOAD: case TILE_MOVE: case TILE_FILL: case TILE_INDEX: case TILE_ELEMENT:
+    case TILE_MASK: case TILE_REDUCE: case TILE_CAST: case TILE_RESHAPE: case TILE_GEMM:
+    case TILE_SOFTMAX: case TILE_BUFFER: case TILE_VIEW: case TILE_OP_COUNT:
+        return false;
+    }
+    return true;
+}
+
+static bool is_dead(const TileBlock *block, const TileOp *op)
+{
+    if (tile_op_has_effect(op)) return false;
+    for (int i = 0; i < op->n_results; i++)
+        if (tile_count_uses(block, op->results[i]) > 0) return false;
+    return true;
+}
+
+void rw_remove_dead(TileBlock *block)
+{
+    for (int i = block->ops.len - 1; i >= 0; i--) {
+        TileOp *op = block->ops.data[i];
+        for (int r = 0; r < op->n_regions; r++) rw_remove_dead(op->regions[r]);
+        if (is_dead(block, op)) tile_remove(block, i);
+    }
+}
+
+void rw_each_block(TileBlock *block, void (*visit)(void *user, TileBlock *block), void *user)
+{
+    for (int i = 0; i < block->ops.len; i++) {
+        TileOp *op = block->ops.data[i];
+        for (int r = 0; r < op->n_regions; r++) rw_each_block(op->regions[r], visit, user);
+    }
+    visit(user, block);
+}

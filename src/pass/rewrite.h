@@ -1,0 +1,34 @@
+/* rewrite.h: small tools that passes share: making operations at a place. */
+#ifndef TW_REWRITE_H
+#define TW_REWRITE_H
+
+#include "tile/tile.h"
+
+/* Where new operations go: before block->ops.data[at]; `at` moves along. */
+typedef struct Rewriter {
+    TileProgram *program;
+    TileKernel *kernel;
+    TileBlock *block;
+    int at;
+    Span loc; /* given to new operations */
+} Rewriter;
+
+TileOp *rw_insert(Rewriter *rw, TileOpKind kind, int n_args, TileValue *const *args, int n_results,
+                  const TileType *types);
+TileValue *rw_fill(Rewriter *rw, double number);                        /* fp32 (1,1) */
+TileValue *rw_element(Rewriter *rw, OpId op, int n_args, TileValue *const *args);
+TileValue *rw_unary(Rewriter *rw, OpId op, TileValue *a);
+TileValue *rw_binary(Rewriter *rw, OpId op, TileValue *a, TileValue *b);
+TileValue *rw_reduce_rows(Rewriter *rw, OpId op, TileValue *a);         /* (R,C) to (R,1) */
+
+/* The number of a FILL without a parameter that defines v; false otherwise. */
+bool rw_number(const TileValue *v, double *number);
+
+/* Removes operations without effects whose results nothing uses. */
+void rw_remove_dead(TileBlock *block);
+bool tile_op_has_effect(const TileOp *op);
+
+/* Calls visit on every block of the kernel, inner ones first. */
+void rw_each_block(TileBlock *block, void (*visit)(void *user, TileBlock *block), void *user);
+
+#endif

@@ -1,0 +1,177 @@
+/* simplify.c: algebra on tiles, so that the inner loop does less.
+ *
+ *   exp(x)                    ->  exp2(x * log2 e)
+ *   (x - v) * c               ->  x * c - v * c          v a vector, c a number
+ *   (x * a) * b               ->  x * (a b)              a, b numbers
+ *   mask(x * c, 0 or -inf)    ->  mask(x) * c            c > 0
+ *   rowmax(x * c)             ->  rowmax(x) * c          c > 0
+ *   x * c - v, x * c + v      ->  fma(x, c, -v), fma(x, c, v)
+ *
+ * Together they turn a scaled, masked, shifted exponential into one multiply-
+ * add and one exp2 an element, with the scale never applied on its own. The
+ * rules reassociate, so results may differ in the last bits.
+ */
+#include "pass/passes.h"
+
+static const double LOG2_E = 1.44269504088896340736;
+
+static bool is_matrix(const TileValue *v)
+{
+    return v->type.rows > 1 && v->type.cols > 1;
+}
+
+static const TileOp *element_def(const TileValue *v, OpId op)
+{
+    const TileOp *def = v->def;
+    return def && def->kind == TILE_ELEMENT && def->op == op && !def->has_else ? def : NULL;
+}
+
+/* v = x * number? The number comes second or first. */
+static bool scaled_by(const TileValue *v, TileValue **x, double *number)
+{
+    const TileOp *def = element_def(v, OP_MULTIPLY);
+    if (!def) return false;
+    for (int i = 0; i < 2; i++) {
+        if (!rw_number(def->args[1 - i], number)) continue;
+        *x = def->args[i];
+        return x[0]->type.rows == v->type.rows && x[0]->type.cols == v->type.cols;
+    }
+    return false;
+}
+
+static TileValue *times(Rewriter *rw, TileValue *x, double number)
+{
+    return rw_binary(rw, OP_MULTIPLY, x, rw_fill(rw, number));
+}
+
+/* Each rule returns the replacement of op's result, or NULL. New operations go
+ * before op. */
+typedef TileValue *(*Rule)(Rewriter *rw, const TileOp *op);
+
+static TileValue *exp_to_exp2(Rewriter *rw, const TileOp *op)
+{
+    if (op->kind != TILE_ELEMENT || op->op != OP_EXP) return NULL;
+    return rw_unary(rw, OP_EXP2, times(rw, op->args[0], LOG2_E));
+}
+
+static TileValue *merge_scales(Rewriter *rw, const TileOp *op)
+{
+    TileValue *inner, *x;
+    double outer_number, inner_number;
+    if (op->kind != TILE_ELEMENT || op->op != OP_MULTIPLY) return NULL;
+    if (!scaled_by(op->results[0], &inner, &outer_number)) return NULL;
+    if (!scaled_by(inner, &x, &inner_number)) return NULL;
+    return times(rw, x, outer_number * inner_number);
+}
+
+static TileValue *distribute_scale(Rewriter *rw, const TileOp *op)
+{
+    TileValue *inner;
+    double number;
+    if (op->kind != TILE_ELEMENT || op->op != OP_MULTIPLY || !is_matrix(op->results[0])) return NULL;
+    if (!scaled_by(op->results[0], &inner, &number)) return NULL;
+    const TileOp *difference = element_def(inner, OP_SUBTRACT);
+    if (!difference || is_matrix(difference->args[1]) || !is_matrix(difference->args[0])) return NULL;
+    TileValue *x = times(rw, difference->args[0], number);
+    TileValue *v = times(rw, difference->args[1], number);
+    return rw_binary(rw, OP_SUBTRACT, x, v);
+}
+
+static TileValue *scale_after_mask(Rewriter *rw, const TileOp *op)
+{
+    TileValue *x;
+    double number;
+    if (op->kind != TILE_MASK || (op->number != 0 && op->number != -1.0 / 0.0)) return NULL;
+    if (!scaled_by(op->args[0], &x, &number) || !(number > 0)) return NULL;
+    TileOp *mask = rw_insert(rw, TILE_MASK, 1, &x, 1, &op->results[0]->type);
+    mask->cond = op->cond;
+    mask->unless = op->unless;
+    mask->number = op->number;
+    return times(rw, mask->results[0], number);
+}
+
+static TileValue *scale_after_max(Rewriter *rw, const TileOp *op)
+{
+    TileValue *x;
+    double number;
+    if (op->kind != TILE_REDUCE || (op->op != OP_ROW_MAX && op->op != OP_ROW_MIN)) return NULL;
+    if (!scaled_by(op->args[0], &x, &number) || !(number > 0)) return NULL;
+    return times(rw, rw_reduce_rows(rw, op->op, x), number);
+}
+
+static TileValue *multiply_add(Rewriter *rw, const TileOp *op)
+{
+    TileValue *x;
+    double number;
+    if (op->kind != TILE_ELEMENT || (op->op != OP_SUBTRACT && op->op != OP_ADD)) return NULL;
+    if (!is_matrix(op->args[0]) || is_matrix(op->args[1])) return NULL;
+    if (!scaled_by(op->args[0], &x, &number)) return NULL;
+    TileValue *addend = op->args[1];
+    if (op->op == OP_SUBTRACT) addend = rw_unary(rw, OP_NEGATE, addend);
+    TileValue *args[] = {x, rw_fill(rw, number), addend};
+    return rw_element(rw, OP_FMA, 3, args);
+}
+
+/* In phases: a rule of a later phase must not hide a chance of an earlier one. */
+static const struct {
+    const char *name;
+    Rule rule;
+    int phase;
+} RULES[] = {
+    {"exp_to_exp2", exp_to_exp2, 0},
+    {"merge_scales", merge_scales, 0},
+    {"distribute_scale", distribute_scale, 0},
+    {"scale_after_mask", scale_after_mask, 0},
+    {"scale_after_max", scale_after_max, 0},
+    {"multiply_add", multiply_add, 1},
+};
+
+typedef struct Simplifier {
+    TileProgram *program;
+    TileKernel *kernel;
+    int phase;
+    bool changed;
+} Simplifier;
+
+static bool apply_rules(Simplifier *s, TileBlock *block, int *at)
+{
+    TileOp *op = block->ops.data[*at];
+    if (op->n_results != 1 || op->results[0]->type.kind != TT_TILE) return false;
+    for (size_t r = 0; r < TW_COUNT(RULES); r++) {
+        if (RULES[r].phase != s->phase) continue;
+        Rewriter rw = {s->program, s->kernel, block, *at, op->loc};
+        TileValue *made = RULES[r].rule(&rw, op);
+        if (!made) continue;
+        made->name = op->results[0]->name;
+        tile_replace_uses(block, op->results[0], made);
+        tile_remove(block, rw.at);
+        return true;
+    }
+    return false;
+}
+
+static void simplify_block(void *user, TileBlock *block)
+{
+    Simplifier *s = user;
+    for (int i = 0; i < block->ops.len; i++) {
+        if (!apply_rules(s, block, &i)) continue;
+        s->changed = true;
+        i--; /* look at what was inserted */
+    }
+}
+
+bool pass_simplify(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags)
+{
+    (void)target;
+    (void)diags;
+    enum { ROUNDS = 50 }; /* each rule shrinks or sinks something; a bound all the same */
+    for (int phase = 0; phase < 2; phase++) {
+        Simplifier s = {program, kernel, phase, true};
+        for (int round = 0; s.changed && round < ROUNDS; round++) {
+            s.changed = false;
+            rw_each_block(kernel->body, simplify_block, &s);
+            rw_remove_dead(kernel->body);
+        }
+    }
+    return true;
+}

@@ -1,0 +1,230 @@
+/* stage.c: shared tiles get storage, loads become asynchronous copies.
+ *
+ * Outside of a loop a load into shared memory becomes a copy into a buffer of
+ * one stage. The loads of a loop become rings of `stages` buffers, filled
+ * stages - 1 iterations ahead:
+ *
+ *   for j = lo:hi {             copy_async T[lo], b[lo mod 2] if lo < hi
+ *     %k = load T[j]            commit
+ *     use %k            ->      for j = lo:hi {
+ *   }                             wait 0
+ *                                 copy_async T[j + 1], b[(j + 1) mod 2] if j + 1 < hi
+ *                                 commit
+ *                                 %k = view b[j mod 2]
+ *                                 use %k
+ *                               }
+ *
+ * With one stage the copy stands where the load stood and is waited for at once.
+ * A register tile that is moved to shared memory is put into a buffer of its
+ * own. Barriers are not this pass's business (sync.c).
+ */
+#include "pass/passes.h"
+
+typedef struct Stager {
+    TileProgram *program;
+    TileKernel *kernel;
+    int buffers; /* inserted so far at the head of the kernel */
+} Stager;
+
+static bool is_shared_load(const TileOp *op)
+{
+    return op->kind == TILE_LOAD && op->results[0]->type.space == SPACE_SHARED;
+}
+
+/* Buffers are declared at the head of the kernel. Shifts the caller's place
+ * when that is in the kernel's own block. */
+static TileValue *new_buffer(Stager *s, const TileValue *tile, int stages, Rewriter *rw)
+{
+    TileType type = tile->type;
+    type.kind = TT_BUFFER;
+    type.stages = stages;
+    Rewriter head = {s->program, s->kernel, s->kernel->body, s->buffers++, rw->loc};
+    TileOp *op = rw_insert(&head, TILE_BUFFER, 0, NULL, 1, &type);
+    op->results[0]->name = tile->name;
+    if (rw->block == s->kernel->body) rw->at++;
+    return op->results[0];
+}
+
+/* load's tile at counter + ahead (counter NULL: as it stands) into buffer[index]. */
+static void insert_copy(Rewriter *rw, const TileOp *load, TileValue *buffer, const AffSym *var,
+                        const Aff *counter, const Aff *index, const Aff *guard)
+{
+    AffCtx *aff = rw->program->aff;
+    TileOp *copy = rw_insert(rw, TILE_COPY_ASYNC, 1, &buffer, 0, NULL);
+    copy->tensor = load->tensor;
+    copy->row_dim = load->row_dim;
+    copy->col_dim = load->col_dim;
+    copy->coords = arena_array(rw->program->arena, const Aff *, load->tensor->rank);
+    for (int d = 0; d < load->tensor->rank; d++)
+        copy->coords[d] = counter ? aff_subst(aff, load->coords[d], var, counter) : load->coords[d];
+    copy->index = index;
+    copy->cond = guard;
+    copy->loc = load->loc;
+}
+
+/* The load at block[at] becomes a view; returns it. */
+static void replace_by_view(TileProgram *program, TileKernel *kernel, TileBlock *block, int at,
+                            TileValue *buffer, const Aff *index)
+{
+    TileOp *load = block->ops.data[at];
+    TileOp *view = tile_op_new(program, kernel, TILE_VIEW, 1, &buffer, 1, &load->results[0]->type);
+    view->index = index;
+    view->loc = load->loc;
+    view->results[0]->name = load->results[0]->name;
+    tile_replace_uses(block, load->results[0], view->results[0]);
+    block->ops.data[at] = view;
+}
+
+/* ---- loads of a loop -------------------------------------------------------------- */
+
+typedef struct Ring {
+    TileOp *load;
+    TileValue *buffer;
+} Ring;
+
+typedef VEC(Ring) Rings;
+
+/* A load may start early when its place does not depend on data. */
+static bool can_run_ahead(const TileOp *load)
+{
+    for (int d = 0; d < load->tensor->rank; d++)
+        if (aff_uses_kind(load->coords[d], AFF_SCALAR)) return false;
+    return true;
+}
+
+static void find_loads(Arena *arena, const TileBlock *body, Rings *rings)
+{
+    for (int i = 0; i < body->ops.len; i++)
+        if (is_shared_load(body->ops.data[i]) && can_run_ahead(body->ops.data[i]))
+            vec_push(arena, rings, (Ring){body->ops.data[i], NULL});
+}
+
+static const Aff *stage_of(AffCtx *aff, const Aff *counter, int stages)
+{
+    return aff_mod(aff, counter, aff_const(aff, stages));
+}
+
+/* Copies of all rings for the iteration `counter`. */
+static void insert_fill(Rewriter *rw, const Rings *rings, const TileOp *loop, const Aff *counter, int stages)
+{
+    AffCtx *aff = rw->program->aff;
+    const Aff *guard = aff_lt(aff, counter, loop->hi);
+    for (int i = 0; i < rings->len; i++)
+        insert_copy(rw, rings->data[i].load, rings->data[i].buffer, loop->var, counter,
+                    stage_of(aff, counter, stages), aff_always(aff, guard) ? NULL : guard);
+    rw_insert(rw, TILE_COMMIT, 0, NULL, 0, NULL);
+}
+
+static void views_for_rings(Stager *s, TileBlock *body, const Rings *rings, const Aff *index)
+{
+    for (int r = 0; r < rings->len; r++)
+        for (int i = 0; i < body->ops.len; i++)
+            if (body->ops.data[i] == rings->data[r].load)
+                replace_by_view(s->program, s->kernel, body, i, rings->data[r].buffer, index);
+}
+
+/* The loop at block[*at]; *at moves along with it. Returns whether its top now
+ * waits for every copy that was started before it. */
+static bool stage_loop(Stager *s, TileBlock *block, int *at)
+{
+    AffCtx *aff = s->program->aff;
+    TileOp *loop = block->ops.data[*at];
+    TileBlock *body = loop->regions[0];
+    int stages = s->kernel->stages;
+    Rings rings = {0};
+    find_loads(s->program->arena, body, &rings);
+    if (rings.len == 0 || stages < 2) return false; /* one stage: as outside of loops */
+
+    Rewriter before = {s->program, s->kernel, block, *at, loop->loc};
+    for (int i = 0; i < rings.len; i++)
+        rings.data[i].buffer = new_buffer(s, rings.data[i].load->results[0], stages, &before);
+    for (int k = 0; k < stages - 1; k++)
+        insert_fill(&before, &rings, loop, aff_offset(aff, loop->lo, k), stages);
+    *at = before.at;
+
+    const Aff *counter = aff_of(aff, loop->var);
+    views_for_rings(s, body, &rings, stage_of(aff, counter, stages));
+    Rewriter top = {s->program, s->kernel, body, 0, loop->loc};
+    rw_insert(&top, TILE_WAIT, 0, NULL, 0, NULL)->count = stages - 2;
+    insert_fill(&top, &rings, loop, aff_offset(aff, counter, stages - 1), stages);
+    return true;
+}
+
+/* ---- everything else ------------------------------------------------------------------ */
+
+static void stage_load(Stager *s, TileBlock *block, int *at)
+{
+    TileOp *load = block->ops.data[*at];
+    Rewriter rw = {s->program, s->kernel, block, *at, load->loc};
+    const Aff *zero = aff_const(s->program->aff, 0);
+    TileValue *buffer = new_buffer(s, load->results[0], 1, &rw);
+    insert_copy(&rw, load, buffer, NULL, NULL, zero, NULL);
+    replace_by_view(s->program, s->kernel, block, rw.at, buffer, zero);
+    /* Neighbouring loads share a group. */
+    bool last = rw.at + 1 >= block->ops.len || !is_shared_load(block->ops.data[rw.at + 1]);
+    rw.at++;
+    if (last) rw_insert(&rw, TILE_COMMIT, 0, NULL, 0, NULL);
+    *at = rw.at - 1;
+}
+
+static void stage_move(Stager *s, TileBlock *block, int *at)
+{
+    TileOp *move = block->ops.data[*at];
+    Rewriter rw = {s->program, s->kernel, block, *at, move->loc};
+    const Aff *zero = aff_const(s->program->aff, 0);
+    TileValue *buffer = new_buffer(s, move->results[0], 1, &rw);
+    TileValue *args[] = {move->args[0], buffer};
+    rw_insert(&rw, TILE_PUT, 2, args, 0, NULL)->index = zero;
+    replace_by_view(s->program, s->kernel, block, rw.at, buffer, zero);
+    *at = rw.at;
+}
+
+static bool is_move_to_shared(const TileOp *op)
+{
+    return op->kind == TILE_MOVE && op->results[0]->type.space == SPACE_SHARED;
+}
+
+static bool uses_shared(const TileOp *op)
+{
+    for (int k = 0; k < op->n_args; k++)
+        if (op->args[k]->type.space == SPACE_SHARED) return true;
+    return false;
+}
+
+/* Walks a block. `started` says that copies of this block or of one around it
+ * may be under way that nothing has waited for; the first operation that could
+ * read them gets the wait in front. A ring loop waits by itself, but not when
+ * it runs no iteration, so `started` outlives it. */
+static void stage_block(Stager *s, TileBlock *block, bool started)
+{
+    for (int i = 0; i < block->ops.len; i++) {
+        TileOp *op = block->ops.data[i];
+        bool waits = op->kind == TILE_FOR && stage_loop(s, block, &i);
+        if (started && !waits && op->kind != TILE_COPY_ASYNC && (op->n_regions > 0 || uses_shared(op))) {
+            Rewriter rw = {s->program, s->kernel, block, i, op->loc};
+            rw_insert(&rw, TILE_WAIT, 0, NULL, 0, NULL);
+            i = rw.at;
+            started = false;
+        }
+        for (int r = 0; r < op->n_regions; r++) {
+            int before = s->buffers;
+            stage_block(s, op->regions[r], false);
+            if (block == s->kernel->body) i += s->buffers - before;
+        }
+        if (is_shared_load(op)) {
+            stage_load(s, block, &i);
+            started = true;
+        } else if (is_move_to_shared(op)) {
+            stage_move(s, block, &i);
+        }
+    }
+}
+
+bool pass_stage(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags)
+{
+    (void)target;
+    (void)diags;
+    Stager s = {program, kernel, 0};
+    stage_block(&s, kernel->body, false);
+    return true;
+}

@@ -330,7 +330,7 @@ const Aff *aff_offset(AffCtx *ctx, const Aff *a, int64_t constant)
 static void add_multiplied(AffCtx *ctx, AffSum *out, const Aff *product, int64_t coef,
                            const AffSum *b)
 {
-    int64_t c;
+    int64_t c = 0;
     for (int i = 0; i < b->n && !out->bad; i++) {
         const Aff *p = multiply_products(ctx, product, b->terms[i].product);
         out->bad |= aff_is_poison(p) || __builtin_mul_overflow(coef, b->terms[i].coef, &c);

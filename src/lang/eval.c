@@ -1,0 +1,453 @@
+/* eval.c: see eval.h. One table of functions serves integers and numbers. */
+#include "lang/eval.h"
+
+#include <math.h>
+
+enum { EVAL_MAX_DEPTH = 500 };
+
+void eval_init(EvalEnv *env, Arena *arena, AffCtx *aff)
+{
+    *env = (EvalEnv){.arena = arena, .aff = aff};
+}
+
+static void bind(EvalEnv *env, EvalName entry)
+{
+    vec_push(env->arena, &env->names, entry);
+}
+
+void eval_bind(EvalEnv *env, const char *name, const Aff *value)
+{
+    int64_t v;
+    bool known = aff_is_const(value, &v);
+    bind(env, (EvalName){.name = name, .aff = value, .has_number = known,
+                         .number = known ? (double)v : 0});
+}
+
+void eval_bind_number(EvalEnv *env, const char *name, double value)
+{
+    bind(env, (EvalName){.name = name, .has_number = true, .number = value});
+}
+
+const EvalName *eval_find(const EvalEnv *env, const char *name)
+{
+    for (int i = env->names.len - 1; i >= 0; i--)
+        if (strcmp(env->names.data[i].name, name) == 0)
+            return &env->names.data[i];
+    return NULL;
+}
+
+int eval_mark(const EvalEnv *env)
+{
+    return env->names.len;
+}
+
+void eval_reset(EvalEnv *env, int mark)
+{
+    env->names.len = mark;
+}
+
+const char *eval_nearest(const EvalEnv *env, const char *name)
+{
+    int limit = strlen(name) < 4 ? 1 : 2, best = limit + 1;
+    const char *nearest = NULL;
+    for (int i = 0; i < env->names.len; i++) {
+        int d = text_distance(name, env->names.data[i].name, limit);
+        if (d < best) {
+            best = d;
+            nearest = env->names.data[i].name;
+        }
+    }
+    return nearest;
+}
+
+/* ---- diagnostics --------------------------------------------------------------- */
+
+static const Aff *unknown_name(EvalEnv *env, const Expr *e, Diags *diags)
+{
+    int before = diags ? diags->errors : 0;
+    const Aff *value = env->unknown ? env->unknown(env->user, e, diags) : NULL;
+    if (value || !diags || diags->errors > before)
+        return value;
+    Diag *d = diag_add(diags, TW0220, e->span, "'%s' has no value here", e->name);
+    const char *nearest = eval_nearest(env, e->name);
+    if (nearest)
+        diag_fix(diags, d, e->span, nearest, arena_printf(env->arena, "did you mean '%s'?", nearest));
+    return NULL;
+}
+
+static const Aff *not_integer(const Expr *e, Diags *diags, const char *what)
+{
+    if (diags)
+        diag_add(diags, TW0221, e->span, "%s is not an integer", what);
+    return NULL;
+}
+
+static const Aff *checked(const Aff *value, const Expr *e, Diags *diags)
+{
+    if (value && !aff_is_poison(value))
+        return value;
+    if (value && diags)
+        diag_add(diags, TW0222, e->span,
+                 "the value overflows 64 bits, divides by zero, or is too long an expression");
+    return NULL;
+}
+
+/* ---- integers --------------------------------------------------------------------- */
+
+static const Aff *eval(EvalEnv *env, const Expr *e, Diags *diags, int depth);
+
+static const Aff *power(EvalEnv *env, const Aff *a, const Aff *b)
+{
+    const Aff *result = aff_const(env->aff, 1);
+    int64_t n;
+    if (!aff_is_const(b, &n) || n < 0 || n > 63)
+        return NULL;
+    for (; n > 0; n--)
+        result = aff_mul(env->aff, result, a);
+    return result;
+}
+
+static const Aff *exact_quotient(EvalEnv *env, const Expr *e, const Aff *a, const Aff *b,
+                                 Diags *diags)
+{
+    int64_t rest = 1;
+    if (aff_is_const(b, &rest) && rest == 0) {
+        if (diags)
+            diag_add(diags, TW0222, e->span, "division by zero");
+        return NULL;
+    }
+    if (aff_is_const(aff_mod(env->aff, a, b), &rest) && rest == 0)
+        return aff_div(env->aff, a, b);
+    if (!diags)
+        return NULL;
+    Diag *d = diag_add(diags, TW0221, e->span,
+                       "a quotient that is not always whole is not an integer");
+    if (diags->source && (size_t)e->span.end <= diags->source->len) {
+        Str fix = str_new(env->arena);
+        str_add(&fix, "ceil(");
+        str_addn(&fix, diags->source->text + e->span.start, (size_t)(e->span.end - e->span.start));
+        str_addc(&fix, ')');
+        diag_fix(diags, d, e->span, str_text(&fix), "round up; or round down with 'div'");
+    }
+    return NULL;
+}
+
+static const Aff *eval_binary(EvalEnv *env, const Expr *e, Diags *diags, int depth)
+{
+    AffCtx *c = env->aff;
+    const Aff *a = eval(env, e->a, diags, depth), *b = eval(env, e->b, diags, depth);
+    if (!a || !b)
+        return NULL;
+    switch (e->op) {
+    case EO_ADD: return aff_add(c, a, b);
+    case EO_SUB: return aff_sub(c, a, b);
+    case EO_MUL: return aff_mul(c, a, b);
+    case EO_DIV: return exact_quotient(env, e, a, b, diags);
+    case EO_IDIV: return aff_div(c, a, b);
+    case EO_MOD: return aff_mod(c, a, b);
+    case EO_LT: return aff_lt(c, a, b);
+    case EO_LE: return aff_le(c, a, b);
+    case EO_GT: return aff_lt(c, b, a);
+    case EO_GE: return aff_le(c, b, a);
+    case EO_EQ: return aff_eq(c, a, b);
+    case EO_NE: return aff_not(c, aff_eq(c, a, b));
+    case EO_AND: return aff_and(c, a, b);
+    case EO_OR: return aff_or(c, a, b);
+    case EO_POW: {
+        const Aff *p = power(env, a, b);
+        return p ? p : not_integer(e, diags, "a power with such an exponent");
+    }
+    case EO_NEG:
+    case EO_NOT: break;
+    }
+    return NULL;
+}
+
+/* ceil(a / b), floor(a / b); of anything else that is an integer, itself */
+static const Aff *eval_rounding(EvalEnv *env, const Expr *e, Diags *diags, int depth, bool up)
+{
+    const Expr *x = e->args[0];
+    if (x->kind != EXPR_BINARY || x->op != EO_DIV)
+        return eval(env, x, diags, depth);
+    const Aff *a = eval(env, x->a, diags, depth), *b = eval(env, x->b, diags, depth);
+    if (!a || !b)
+        return NULL;
+    return up ? aff_ceildiv(env->aff, a, b) : aff_div(env->aff, a, b);
+}
+
+static const Aff *eval_fold(EvalEnv *env, const Expr *e, Diags *diags, int depth, bool least)
+{
+    const Aff *result = NULL;
+    for (int i = 0; i < e->n_args; i++) {
+        const Aff *x = eval(env, e->args[i], diags, depth);
+        if (!x)
+            return NULL;
+        result = !result ? x : least ? aff_min(env->aff, result, x) : aff_max(env->aff, result, x);
+    }
+    return result;
+}
+
+typedef enum Function {
+    F_MIN, F_MAX, F_CEIL, F_FLOOR, F_ABS, F_SQRT, F_RSQRT, F_EXP, F_EXP2, F_LOG, F_LOG2, F_TANH,
+    F_CEILDIV, F_NONE
+} Function;
+
+static const struct {
+    const char *name;
+    int least_args, most_args;
+    bool integer; /* means something for integers */
+} functions[F_NONE] = {
+    [F_MIN] = {"min", 1, 64, true},      [F_MAX] = {"max", 1, 64, true},
+    [F_CEIL] = {"ceil", 1, 1, true},     [F_FLOOR] = {"floor", 1, 1, true},
+    [F_ABS] = {"abs", 1, 1, true},       [F_SQRT] = {"sqrt", 1, 1, false},
+    [F_RSQRT] = {"rsqrt", 1, 1, false},  [F_EXP] = {"exp", 1, 1, false},
+    [F_EXP2] = {"exp2", 1, 1, false},    [F_LOG] = {"log", 1, 1, false},
+    [F_LOG2] = {"log2", 1, 1, false},    [F_TANH] = {"tanh", 1, 1, false},
+    [F_CEILDIV] = {"ceildiv", 2, 2, true},
+};
+
+static Function find_function(const char *name)
+{
+    for (int f = 0; f < F_NONE; f++)
+        if (text_equal_nocase(name, functions[f].name))
+            return (Function)f;
+    return F_NONE;
+}
+
+static const Aff *eval_function(EvalEnv *env, const Expr *e, Function f, Diags *diags, int depth)
+{
+    const Aff *x, *y;
+    switch (f) {
+    case F_MIN: return eval_fold(env, e, diags, depth, true);
+    case F_MAX: return eval_fold(env, e, diags, depth, false);
+    case F_CEIL: return eval_rounding(env, e, diags, depth, true);
+    case F_FLOOR: return eval_rounding(env, e, diags, depth, false);
+    case F_ABS:
+        x = eval(env, e->args[0], diags, depth);
+        return x ? aff_max(env->aff, x, aff_scale(env->aff, x, -1)) : NULL;
+    case F_CEILDIV:
+        x = eval(env, e->args[0], diags, depth);
+        y = eval(env, e->args[1], diags, depth);
+        return x && y ? aff_ceildiv(env->aff, x, y) : NULL;
+    case F_SQRT:
+    case F_RSQRT:
+    case F_EXP:
+    case F_EXP2:
+    case F_LOG:
+    case F_LOG2:
+    case F_TANH:
+    case F_NONE: break;
+    }
+    return not_integer(e, diags, "the value of this function");
+}
+
+static const Aff *eval_call(EvalEnv *env, const Expr *e, Diags *diags, int depth)
+{
+    Function f = find_function(e->name);
+    if (f == F_NONE) {
+        int before = diags ? diags->errors : 0;
+        const Aff *value = env->call ? env->call(env->user, e, diags) : NULL;
+        if (!value && diags && diags->errors == before)
+            diag_add(diags, TW0223, e->span, "'%s' is no function of integers", e->name);
+        return value;
+    }
+    if (e->n_args < functions[f].least_args || e->n_args > functions[f].most_args) {
+        if (diags)
+            diag_add(diags, TW0223, e->span, "'%s' takes %d argument%s, not %d", functions[f].name,
+                     functions[f].least_args, functions[f].least_args == 1 ? "" : "s", e->n_args);
+        return NULL;
+    }
+    return eval_function(env, e, f, diags, depth);
+}
+
+static const Aff *eval_name(EvalEnv *env, const Expr *e, Diags *diags)
+{
+    const EvalName *n = eval_find(env, e->name);
+    if (!n)
+        return unknown_name(env, e, diags);
+    if (n->aff)
+        return n->aff;
+    return not_integer(e, diags, arena_printf(env->arena, "'%s'", e->name));
+}
+
+static const Aff *eval_element(EvalEnv *env, const Expr *e, Diags *diags)
+{
+    int before = diags ? diags->errors : 0;
+    const Aff *value = env->element ? env->element(env->user, e, diags) : NULL;
+    return value || !diags || diags->errors > before
+               ? value
+               : not_integer(e, diags, "an element of a tensor");
+}
+
+static const Aff *eval_unary(EvalEnv *env, const Expr *e, Diags *diags, int depth)
+{
+    const Aff *a = eval(env, e->a, diags, depth);
+    if (!a)
+        return NULL;
+    return e->op == EO_NOT ? aff_not(env->aff, a) : aff_scale(env->aff, a, -1);
+}
+
+static const Aff *eval_kind(EvalEnv *env, const Expr *e, Diags *diags, int depth)
+{
+    switch (e->kind) {
+    case EXPR_INT: return aff_const(env->aff, e->i);
+    case EXPR_NAME: return eval_name(env, e, diags);
+    case EXPR_UNARY: return eval_unary(env, e, diags, depth);
+    case EXPR_BINARY: return eval_binary(env, e, diags, depth);
+    case EXPR_CALL: return eval_call(env, e, diags, depth);
+    case EXPR_INDEX: return eval_element(env, e, diags);
+    case EXPR_FLOAT: return not_integer(e, diags, "a number with a fraction");
+    case EXPR_TRANSPOSE: return not_integer(e, diags, "a transposed tensor");
+    case EXPR_SPACE: return not_integer(e, diags, "a tensor");
+    case EXPR_RANGE: return not_integer(e, diags, "a range");
+    case EXPR_ELLIPSIS: return not_integer(e, diags, "'...'");
+    case EXPR_WORDS: return not_integer(e, diags, "a condition in words");
+    }
+    return NULL;
+}
+
+static const Aff *eval(EvalEnv *env, const Expr *e, Diags *diags, int depth)
+{
+    if (depth >= EVAL_MAX_DEPTH) {
+        if (diags)
+            diag_add(diags, TW0222, e->span, "the expression is nested too deeply");
+        return NULL;
+    }
+    return checked(eval_kind(env, e, diags, depth + 1), e, diags);
+}
+
+const Aff *eval_aff(EvalEnv *env, const Expr *e, Diags *diags)
+{
+    return eval(env, e, diags, 0);
+}
+
+/* ---- numbers ------------------------------------------------------------------------- */
+
+static bool number(EvalEnv *env, const Expr *e, double *v, int depth);
+
+static double floor_mod_double(double x, double y)
+{
+    return x - y * floor(x / y);
+}
+
+static bool number_binary(EvalEnv *env, const Expr *e, double *v, int depth)
+{
+    double x, y;
+    if (!number(env, e->a, &x, depth) || !number(env, e->b, &y, depth))
+        return false;
+    switch (e->op) {
+    case EO_ADD: *v = x + y; return true;
+    case EO_SUB: *v = x - y; return true;
+    case EO_MUL: *v = x * y; return true;
+    case EO_DIV: *v = x / y; return true;
+    case EO_IDIV: *v = floor(x / y); return y != 0;
+    case EO_MOD: *v = floor_mod_double(x, y); return y != 0;
+    case EO_POW: *v = pow(x, y); return true;
+    case EO_LT: *v = x < y; return true;
+    case EO_LE: *v = x <= y; return true;
+    case EO_GT: *v = x > y; return true;
+    case EO_GE: *v = x >= y; return true;
+    case EO_EQ: *v = x == y; return true;
+    case EO_NE: *v = x != y; return true;
+    case EO_AND: *v = x != 0 && y != 0; return true;
+    case EO_OR: *v = x != 0 || y != 0; return true;
+    case EO_NEG:
+    case EO_NOT: break;
+    }
+    return false;
+}
+
+static double apply(Function f, double v, double x)
+{
+    switch (f) {
+    case F_MIN: return fmin(v, x);
+    case F_MAX: return fmax(v, x);
+    case F_CEIL: return ceil(x);
+    case F_FLOOR: return floor(x);
+    case F_ABS: return fabs(x);
+    case F_SQRT: return sqrt(x);
+    case F_RSQRT: return 1 / sqrt(x);
+    case F_EXP: return exp(x);
+    case F_EXP2: return exp2(x);
+    case F_LOG: return log(x);
+    case F_LOG2: return log2(x);
+    case F_TANH: return tanh(x);
+    case F_CEILDIV: return ceil(v / x);
+    case F_NONE: break;
+    }
+    return 0;
+}
+
+static bool number_call(EvalEnv *env, const Expr *e, double *v, int depth)
+{
+    Function f = find_function(e->name);
+    if (f == F_NONE || e->n_args < functions[f].least_args || e->n_args > functions[f].most_args)
+        return false;
+    for (int i = 0; i < e->n_args; i++) {
+        double x;
+        if (!number(env, e->args[i], &x, depth))
+            return false;
+        *v = i == 0 && functions[f].most_args > 1 ? x : apply(f, *v, x);
+    }
+    return true;
+}
+
+static bool number_name(EvalEnv *env, const Expr *e, double *v)
+{
+    const EvalName *n = eval_find(env, e->name);
+    if (n)
+        *v = n->number;
+    return n && n->has_number;
+}
+
+static bool number(EvalEnv *env, const Expr *e, double *v, int depth)
+{
+    *v = 0;
+    if (depth >= EVAL_MAX_DEPTH)
+        return false;
+    switch (e->kind) {
+    case EXPR_INT: *v = (double)e->i; return true;
+    case EXPR_FLOAT: *v = e->f; return true;
+    case EXPR_NAME: return number_name(env, e, v);
+    case EXPR_BINARY: return number_binary(env, e, v, depth + 1);
+    case EXPR_CALL: return number_call(env, e, v, depth + 1);
+    case EXPR_UNARY:
+        if (!number(env, e->a, v, depth + 1))
+            return false;
+        *v = e->op == EO_NOT ? *v == 0 : -*v;
+        return true;
+    case EXPR_INDEX:
+    case EXPR_TRANSPOSE:
+    case EXPR_SPACE:
+    case EXPR_RANGE:
+    case EXPR_ELLIPSIS:
+    case EXPR_WORDS: break;
+    }
+    return false;
+}
+
+bool eval_float(EvalEnv *env, const Expr *e, double *value)
+{
+    return number(env, e, value, 0);
+}
+
+/* ---- assignments -------------------------------------------------------------------- */
+
+/* Quietly as an integer, then as a number, then once more for its diagnostics. */
+bool eval_assign(EvalEnv *env, const char *name, const Expr *e, Diags *diags)
+{
+    double value;
+    const Aff *a = eval_aff(env, e, NULL);
+    if (a) {
+        eval_bind(env, name, a);
+        return true;
+    }
+    if (eval_float(env, e, &value)) {
+        eval_bind_number(env, name, value);
+        return true;
+    }
+    a = eval_aff(env, e, diags);
+    if (a)
+        eval_bind(env, name, a);
+    return a != NULL;
+}

@@ -1,0 +1,53 @@
+/* target.h: what a GPU architecture can do, as data.
+ *
+ * A target is one struct of facts; passes ask facts, never architecture
+ * numbers. Sources: CUDA C++ Programming Guide, "Technical specifications per
+ * compute capability" and "Throughput of native arithmetic instructions"; PTX
+ * ISA for instruction shapes.
+ */
+#ifndef TW_TARGET_H
+#define TW_TARGET_H
+
+#include "base/base.h"
+
+typedef struct Target {
+    const char *name;        /* "sm_80": the .target line */
+    const char *ptx_version; /* least ".version" that has what we emit */
+    const char *summary;     /* a GPU of this kind, for `tw targets` */
+
+    /* capacities */
+    int sms;                 /* multiprocessors of the typical GPU (model only) */
+    int shared_per_block;    /* bytes a block may ask for */
+    int shared_per_sm;
+    int shared_reserved;     /* bytes the system takes a block */
+    int regs_per_sm, regs_per_thread;
+    int warps_per_sm, blocks_per_sm;
+    int64_t l2_bytes;
+
+    /* Shared memory of the multiprocessor that the model counts resident blocks
+     * on. Larger than shared_per_sm where this target's code is what newer GPUs
+     * run as well and is tuned for them; on a smaller one fewer blocks are
+     * resident, which costs time and never meaning. */
+    int model_shared_per_sm;
+
+    /* throughput per multiprocessor and clock (model only) */
+    double mma_macs;         /* multiply-adds of 16-bit operands in the tensor cores */
+    double fp32_ops;         /* FMA or other fp32 instructions, lanes */
+    double exp_ops;          /* ex2 and friends, lanes */
+    double shared_bytes;     /* bytes read from shared memory */
+    double clock_ghz;
+    double dram_gbs;         /* bytes 1e9 a second, whole GPU */
+    double l2_gbs;
+
+    /* instructions */
+    int mma_m, mma_n, mma_k; /* shape of mma.sync for 16-bit operands */
+    bool has_bf16;
+    bool has_cp_async;       /* cp.async (PTX ISA 7.0, sm_80) */
+    bool has_ldmatrix;
+} Target;
+
+/* All targets, NULL-terminated. */
+const Target *const *target_all(void);
+const Target *target_find(const char *name); /* NULL: unknown */
+
+#endif

@@ -1,0 +1,123 @@
+/* cli.h: the command tw: commands, options, one invocation's state.
+ *
+ * Vocabulary
+ *   command   a row of commands.def; a file cmd_NAME.c each
+ *   option    a row of options.def; a command says which ones it takes
+ *   session   one run of the program: memory, options, diagnostics
+ *
+ * Only this folder prints, and only main() exits.
+ */
+#ifndef TW_CLI_H
+#define TW_CLI_H
+
+#include "affine/aff.h"
+#include "base/base.h"
+#include "data/tensor.h"
+#include "target/target.h"
+
+#define TW_VERSION "0.1.0"
+
+/* What the process returns. */
+enum { EXIT_DONE = 0, EXIT_WRONG = 1, EXIT_USAGE = 2, EXIT_LACKS = 3 };
+
+/* ---- options ------------------------------------------------------------------ */
+
+/* One row an option in options.def: OPTION(id, long, short, argument, help). */
+typedef enum OptionId {
+#define OPTION(id, name, letter, argument, help) OPT_##id,
+#include "cli/options.def"
+#undef OPTION
+    OPT_COUNT
+} OptionId;
+
+/* A command's options as a set of bits. */
+#define OPT(id) (1u << OPT_##id)
+
+typedef enum Colour { COLOUR_AUTO, COLOUR_ALWAYS, COLOUR_NEVER } Colour;
+
+typedef struct Options {
+    VEC(const char *) sets;   /* --set: NAME=VALUE, compiled in */
+    VEC(const char *) binds;  /* --bind: NAME=VALUE, given at launch */
+    VEC(const char *) files;  /* what is left on the command line */
+    bool has_dtype;
+    DType dtype;
+    const Target *target;
+    const char *output;       /* NULL: standard output */
+    bool json, explain, help, trial, fragment;
+    Colour colour;
+    uint64_t seed;
+    const char *dump, *against;
+    bool has_data;
+    FillKind data;
+    int rounds;
+    double bound;
+} Options;
+
+/* ---- a session ----------------------------------------------------------------- */
+
+typedef struct Session {
+    Heap heap;
+    Arena *arena;
+    Syms *syms;
+    AffCtx *aff;
+    Diags *diags;      /* of everything that this invocation reads */
+    Options options;
+    const char *command; /* its name; NULL: none yet */
+    bool colour_err;     /* diagnostics in colour */
+    bool colour_out;
+    double started;
+    bool progress;     /* a progress line stands on the terminal */
+} Session;
+
+typedef struct Command {
+    const char *name;
+    const char *summary;   /* one line, for the list */
+    const char *arguments; /* "[FILE.tl]" */
+    unsigned options;      /* OPT() bits; --help and --color go without saying */
+    int max_files;
+    const char *help;      /* a paragraph and an example */
+    int (*run)(Session *s);
+} Command;
+
+/* All commands, ended by a row without a name. */
+extern const Command commands[];
+const Command *command_find(const char *name);
+
+/* Parses what follows the command's name. False: a usage error was printed. */
+bool options_parse(Session *s, const Command *command, int argc, char **argv);
+/* The options that a command takes, for its help. */
+void options_help(Str *out, unsigned options);
+
+/* ---- reading and writing -------------------------------------------------------- */
+
+/* The i-th file of the command line, or standard input. NULL: said why. */
+Source *session_read(Session *s, int file);
+Source *session_read_path(Session *s, const char *path);
+/* Writes to -o FILE or standard output; the exit status. */
+int session_write(Session *s, const char *text, size_t len);
+int session_write_path(Session *s, const char *path, const char *text, size_t len);
+/* Prints the diagnostics (as JSON on standard output with --json) when there
+ * are any; EXIT_WRONG when one is an error. */
+int session_diagnose(Session *s);
+/* A usage error: prints it with a hint to the command's help. */
+int session_usage(Session *s, const char *fmt, ...) TW_PRINTF(2, 3);
+/* Something else went wrong: prints it (as JSON with --json); returns status. */
+int session_fail(Session *s, int status, const char *fmt, ...) TW_PRINTF(3, 4);
+/* Says what is being done, once two seconds have passed, on a terminal. */
+void session_progress(Session *s, const char *fmt, ...) TW_PRINTF(2, 3);
+void session_progress_end(Session *s);
+
+/* ---- text ------------------------------------------------------------------------ */
+
+/* The name that a bounded number of typing errors away stands in a list. */
+const char *nearest_name(const char *name, const char *const *names, int n);
+/* A title for a part of what is printed; bold on a terminal. */
+void put_title(Session *s, Str *out, const char *title);
+
+/* ---- the commands ------------------------------------------------------------------ */
+
+#define COMMAND(id, summary, arguments, options, files, help) int cmd_##id(Session *s);
+#include "cli/commands.def"
+#undef COMMAND
+
+#endif

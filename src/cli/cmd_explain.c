@@ -1,0 +1,63 @@
+/* cmd_explain.c: what the code of a diagnostic means. */
+#include "cli/cli.h"
+
+static const char *const severities[] = {
+    [SEV_ERROR] = "error", [SEV_WARNING] = "warning", [SEV_NOTE] = "note"};
+
+static void put_json(Str *out, const DiagInfo *info)
+{
+    str_printf(out, "{\"code\":\"%s\",\"severity\":\"%s\",\"title\":", info->name,
+               severities[info->severity]);
+    str_json(out, info->title);
+    str_add(out, ",\"why\":");
+    str_json(out, info->why);
+    str_addc(out, '}');
+}
+
+static void put_text(Str *out, const DiagInfo *info)
+{
+    str_printf(out, "%s (%s): %s\n\n%s\n", info->name, severities[info->severity], info->title,
+               info->why);
+}
+
+static int list_all(Session *s)
+{
+    Str out = str_new(s->arena);
+
+    if (s->options.json)
+        str_addc(&out, '[');
+    for (int i = 0; i < DIAG_CODES; i++) {
+        const DiagInfo *info = diag_info((DiagCode)i);
+
+        if (s->options.json) {
+            str_add(&out, i ? ",\n " : "");
+            put_json(&out, info);
+        } else {
+            str_printf(&out, "%s  %-8s %s\n", info->name, severities[info->severity], info->title);
+        }
+    }
+    if (s->options.json)
+        str_add(&out, "]\n");
+    return session_write(s, out.data, out.len);
+}
+
+int cmd_explain(Session *s)
+{
+    const char *wanted = s->options.files.len ? s->options.files.data[0] : NULL;
+    Str out = str_new(s->arena);
+
+    if (!wanted)
+        return list_all(s);
+    for (int i = 0; i < DIAG_CODES; i++) {
+        const DiagInfo *info = diag_info((DiagCode)i);
+
+        if (!text_equal_nocase(info->name, wanted))
+            continue;
+        if (s->options.json)
+            put_json(&out, info), str_addc(&out, '\n');
+        else
+            put_text(&out, info);
+        return session_write(s, out.data, out.len);
+    }
+    return session_usage(s, "no diagnostic '%s'; 'tw explain' lists them", wanted);
+}

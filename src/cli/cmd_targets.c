@@ -1,0 +1,47 @@
+/* cmd_targets.c: what there is to generate kernels for. */
+#include "cli/cli.h"
+
+static void put_json(Str *out, const Target *t)
+{
+    str_add(out, "{\"name\":");
+    str_json(out, t->name);
+    str_add(out, ",\"summary\":");
+    str_json(out, t->summary);
+    str_printf(out,
+               ",\"multiprocessors\":%d,\"shared_per_block\":%d,\"shared_per_sm\":%d,"
+               "\"registers_per_sm\":%d,\"registers_per_thread\":%d,\"mma\":[%d,%d,%d],"
+               "\"bf16\":%s,\"cp_async\":%s,\"ldmatrix\":%s}",
+               t->sms, t->shared_per_block, t->shared_per_sm, t->regs_per_sm, t->regs_per_thread,
+               t->mma_m, t->mma_n, t->mma_k, t->has_bf16 ? "true" : "false",
+               t->has_cp_async ? "true" : "false", t->has_ldmatrix ? "true" : "false");
+}
+
+static void put_row(Str *out, const Target *t)
+{
+    str_printf(out, "%-8s %-34s %5d KB %11s m%dn%dk%d  %s%s\n", t->name, t->summary,
+               t->shared_per_block >> 10, t->has_bf16 ? "fp16 bf16" : "fp16", t->mma_m, t->mma_n,
+               t->mma_k, t->has_ldmatrix ? "ldmatrix " : "", t->has_cp_async ? "cp.async" : "");
+}
+
+int cmd_targets(Session *s)
+{
+    const Target *const *all = target_all();
+    bool json = s->options.json;
+    Str out = str_new(s->arena);
+
+    if (json)
+        str_addc(&out, '[');
+    else
+        put_title(s, &out, "target   GPU                                 shared    operands mma        moves");
+    for (const Target *const *t = all; *t; t++) {
+        if (json)
+            str_add(&out, t == all ? "" : ",\n ");
+        if (json)
+            put_json(&out, *t);
+        else
+            put_row(&out, *t);
+    }
+    if (json)
+        str_add(&out, "]\n");
+    return session_write(s, out.data, out.len);
+}

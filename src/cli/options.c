@@ -1,0 +1,250 @@
+/* options.c: the command line after the command's name. */
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+
+typedef struct OptionInfo {
+    const char *name;
+    char letter;
+    const char *argument;
+    const char *help;
+} OptionInfo;
+
+static const OptionInfo infos[OPT_COUNT] = {
+#define OPTION(id, name, letter, argument, help) {name, letter, argument, help},
+#include "cli/options.def"
+#undef OPTION
+};
+
+/* getopt_long returns this plus the option's id for long names. */
+enum { LONG_BASE = 256 };
+
+static void make_tables(unsigned wanted, struct option *longs, char *letters)
+{
+    int n = 0;
+
+    *letters++ = ':'; /* a missing argument is told from an unknown option */
+    for (int i = 0; i < OPT_COUNT; i++) {
+        const OptionInfo *info = &infos[i];
+
+        if (!(wanted & 1u << i))
+            continue;
+        longs[n++] = (struct option){info->name, info->argument ? required_argument : no_argument,
+                                     NULL, LONG_BASE + i};
+        if (!info->letter)
+            continue;
+        *letters++ = info->letter;
+        if (info->argument)
+            *letters++ = ':';
+    }
+    longs[n] = (struct option){0};
+    *letters = '\0';
+}
+
+static OptionId option_of(int code)
+{
+    for (int i = 0; i < OPT_COUNT; i++)
+        if (code == LONG_BASE + i || (infos[i].letter && code == infos[i].letter))
+            return (OptionId)i;
+    return OPT_COUNT;
+}
+
+static bool bad_value(Session *s, OptionId id, const char *value, const char *wanted)
+{
+    session_usage(s, "--%s '%s': %s", infos[id].name, value, wanted);
+    return false;
+}
+
+/* A whole number within [least, most]. */
+static bool read_integer(const char *text, long long least, long long most, long long *value)
+{
+    char *end;
+
+    errno = 0;
+    *value = strtoll(text, &end, 0);
+    return end != text && !*end && errno == 0 && *value >= least && *value <= most;
+}
+
+static bool read_colour(Session *s, const char *value)
+{
+    static const char *const names[] = {"auto", "always", "never"};
+
+    for (size_t i = 0; i < TW_COUNT(names); i++) {
+        if (strcmp(value, names[i]) == 0) {
+            s->options.colour = (Colour)i;
+            return true;
+        }
+    }
+    return bad_value(s, OPT_COLOUR, value, "neither auto, always nor never");
+}
+
+static bool read_target(Session *s, const char *value)
+{
+    const char *names[32];
+    const char *near;
+    int n = 0;
+
+    s->options.target = target_find(value);
+    if (s->options.target)
+        return true;
+    for (const Target *const *t = target_all(); *t && n < (int)TW_COUNT(names); t++)
+        names[n++] = (*t)->name;
+    near = nearest_name(value, names, n);
+    return bad_value(s, OPT_TARGET, value,
+                     near ? arena_printf(s->arena, "no such target; did you mean '%s'?", near)
+                          : "no such target; 'tw targets' lists them");
+}
+
+static bool read_data(Session *s, const char *value)
+{
+    s->options.has_data = fill_parse(value, &s->options.data);
+    if (!s->options.has_data) {
+        Str kinds = str_new(s->arena);
+
+        for (int i = 0; i < FILL_COUNT; i++)
+            str_printf(&kinds, "%s%s", i ? ", " : "not one of ", fill_name((FillKind)i));
+        return bad_value(s, OPT_DATA, value, str_text(&kinds));
+    }
+    return true;
+}
+
+static bool read_seed(Session *s, const char *value)
+{
+    long long n;
+
+    if (!read_integer(value, 0, LLONG_MAX, &n))
+        return bad_value(s, OPT_SEED, value, "not a whole number from 0 up");
+    s->options.seed = (uint64_t)n;
+    return true;
+}
+
+static bool read_rounds(Session *s, const char *value)
+{
+    long long n;
+
+    if (!read_integer(value, 1, 100000, &n))
+        return bad_value(s, OPT_ROUNDS, value, "not a whole number from 1 to 100000");
+    s->options.rounds = (int)n;
+    return true;
+}
+
+static bool read_bound(Session *s, const char *value)
+{
+    char *end;
+
+    s->options.bound = strtod(value, &end);
+    if (end == value || *end || !(s->options.bound > 0) || isinf(s->options.bound))
+        return bad_value(s, OPT_BOUND, value, "not a positive number");
+    return true;
+}
+
+static bool take(Session *s, OptionId id, const char *value)
+{
+    Options *o = &s->options;
+
+    switch (id) {
+    case OPT_SET: vec_push(s->arena, &o->sets, value); return true;
+    case OPT_BIND: vec_push(s->arena, &o->binds, value); return true;
+    case OPT_DTYPE:
+        o->has_dtype = dtype_parse(value, &o->dtype);
+        return o->has_dtype || bad_value(s, id, value, "not an element type");
+    case OPT_TARGET: return read_target(s, value);
+    case OPT_OUTPUT: o->output = value; return true;
+    case OPT_DUMP: o->dump = value; return true;
+    case OPT_AGAINST: o->against = value; return true;
+    case OPT_TRIAL: o->trial = true; return true;
+    case OPT_EXPLAIN: o->explain = true; return true;
+    case OPT_FRAGMENT: o->fragment = true; return true;
+    case OPT_DATA: return read_data(s, value);
+    case OPT_SEED: return read_seed(s, value);
+    case OPT_BOUND: return read_bound(s, value);
+    case OPT_ROUNDS: return read_rounds(s, value);
+    case OPT_JSON: o->json = true; return true;
+    case OPT_COLOUR: return read_colour(s, value);
+    case OPT_HELP: o->help = true; return true;
+    case OPT_COUNT: break;
+    }
+    return false;
+}
+
+/* What getopt_long stumbled over, as the user typed it. */
+static bool complain(Session *s, int code, unsigned wanted, const char *word)
+{
+    const char *names[OPT_COUNT];
+    char written[64];
+    const char *near;
+    int n = 0;
+
+    for (int i = 0; i < OPT_COUNT; i++)
+        if (wanted & 1u << i)
+            names[n++] = infos[i].name;
+    if (strncmp(word, "--", 2) != 0 || code == ':') {
+        if (code == ':')
+            session_usage(s, "option '%s' wants an argument", word);
+        else
+            session_usage(s, "unknown option '-%c'", optopt);
+        return false;
+    }
+    snprintf(written, sizeof written, "%.*s", (int)strcspn(word + 2, "="), word + 2);
+    near = nearest_name(written, names, n);
+    for (int i = 0; i < OPT_COUNT; i++) {
+        if (strcmp(infos[i].name, written) == 0) {
+            session_usage(s, wanted & 1u << i ? "option '--%s' takes no argument"
+                                              : "this command takes no option '--%s'", written);
+            return false;
+        }
+    }
+    if (near)
+        session_usage(s, "unknown option '--%s'; did you mean '--%s'?", written, near);
+    else
+        session_usage(s, "unknown or ambiguous option '--%s'", written);
+    return false;
+}
+
+bool options_parse(Session *s, const Command *command, int argc, char **argv)
+{
+    unsigned wanted = command->options | OPT(COLOUR) | OPT(HELP);
+    struct option longs[OPT_COUNT + 1];
+    char letters[2 * OPT_COUNT + 2];
+    int code;
+
+    make_tables(wanted, longs, letters);
+    opterr = 0;
+    optind = 1;
+    while ((code = getopt_long(argc, argv, letters, longs, NULL)) != -1) {
+        if (code == '?' || code == ':')
+            return complain(s, code, wanted, argv[optind > 1 ? optind - 1 : 1]);
+        if (!take(s, option_of(code), optarg))
+            return false;
+    }
+    while (optind < argc)
+        vec_push(s->arena, &s->options.files, argv[optind++]);
+    if (s->options.files.len > command->max_files && !s->options.help) {
+        session_usage(s, command->max_files ? "too many files: '%s'" : "unexpected argument '%s'",
+                      s->options.files.data[command->max_files]);
+        return false;
+    }
+    return true;
+}
+
+void options_help(Str *out, unsigned options)
+{
+    options |= OPT(COLOUR) | OPT(HELP);
+    for (int i = 0; i < OPT_COUNT; i++) {
+        const OptionInfo *info = &infos[i];
+        char left[64];
+
+        if (!(options & 1u << i))
+            continue;
+        snprintf(left, sizeof left, "--%s%s%s", info->name, info->argument ? "=" : "",
+                 info->argument ? info->argument : "");
+        if (info->letter)
+            str_printf(out, "  -%c, %-18s %s\n", info->letter, left, info->help);
+        else
+            str_printf(out, "      %-18s %s\n", left, info->help);
+    }
+}

@@ -1,12 +1,12 @@
 /* test_affine.c: canonical forms, bounds, proofs, printing; and a property test
  * that draws random expressions and compares the canonical form, its bounds and
  * its printed text with direct evaluation. */
+#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <cmocka.h>
 
 #include "affine/aff.h"
 
@@ -46,23 +46,23 @@ static int teardown(void **state)
     return 0;
 }
 
-#define TEXT(a) aff_text(f->arena, (a))
-#define S(name) aff_of(f->ctx, f->name)
-#define K(value) aff_const(f->ctx, (value))
-#define ADD(a, b) aff_add(f->ctx, (a), (b))
-#define SUB(a, b) aff_sub(f->ctx, (a), (b))
-#define MUL(a, b) aff_mul(f->ctx, (a), (b))
-#define DIV(a, b) aff_div(f->ctx, (a), (b))
-#define MOD(a, b) aff_mod(f->ctx, (a), (b))
+#define TEXT(a)    aff_text(f->arena, (a))
+#define S(name)    aff_of(f->ctx, f->name)
+#define K(value)   aff_const(f->ctx, (value))
+#define ADD(a, b)  aff_add(f->ctx, (a), (b))
+#define SUB(a, b)  aff_sub(f->ctx, (a), (b))
+#define MUL(a, b)  aff_mul(f->ctx, (a), (b))
+#define DIV(a, b)  aff_div(f->ctx, (a), (b))
+#define MOD(a, b)  aff_mod(f->ctx, (a), (b))
 #define CEIL(a, b) aff_ceildiv(f->ctx, (a), (b))
-#define MIN(a, b) aff_min(f->ctx, (a), (b))
-#define MAX(a, b) aff_max(f->ctx, (a), (b))
-#define LE(a, b) aff_le(f->ctx, (a), (b))
-#define LT(a, b) aff_lt(f->ctx, (a), (b))
-#define EQ(a, b) aff_eq(f->ctx, (a), (b))
-#define AND(a, b) aff_and(f->ctx, (a), (b))
-#define OR(a, b) aff_or(f->ctx, (a), (b))
-#define NOT(a) aff_not(f->ctx, (a))
+#define MIN(a, b)  aff_min(f->ctx, (a), (b))
+#define MAX(a, b)  aff_max(f->ctx, (a), (b))
+#define LE(a, b)   aff_le(f->ctx, (a), (b))
+#define LT(a, b)   aff_lt(f->ctx, (a), (b))
+#define EQ(a, b)   aff_eq(f->ctx, (a), (b))
+#define AND(a, b)  aff_and(f->ctx, (a), (b))
+#define OR(a, b)   aff_or(f->ctx, (a), (b))
+#define NOT(a)     aff_not(f->ctx, (a))
 
 static void sums_collect_like_terms(void **state)
 {
@@ -273,9 +273,9 @@ static int64_t random_constant(Rng *rng)
 
 static int random_tree(Random *r, int depth)
 {
-    static const AffKind inner[] = {AFF_ADD, AFF_ADD, AFF_ADD, AFF_MUL, AFF_MUL, AFF_DIV, AFF_DIV,
-                                    AFF_MOD, AFF_MOD, AFF_MIN, AFF_MAX, AFF_LE,  AFF_EQ,
-                                    AFF_AND, AFF_OR,  AFF_NOT};
+    static const AffKind inner[] = {AFF_ADD, AFF_ADD, AFF_ADD, AFF_MUL, AFF_MUL, AFF_DIV,
+                                    AFF_DIV, AFF_MOD, AFF_MOD, AFF_MIN, AFF_MAX, AFF_LE,
+                                    AFF_EQ,  AFF_AND, AFF_OR,  AFF_NOT};
     int at = r->n++;
     Tree t = {.kind = AFF_CONST, .value = random_constant(&r->rng), .a = -1, .b = -1};
     if (depth > 0 && r->n < NODES - 2 && rng_below(&r->rng, 5)) {

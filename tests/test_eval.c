@@ -1,10 +1,10 @@
 /* test_eval.c: TL expressions to symbolic integers and numbers. Trees are built
  * by hand so that this needs no parser. */
+#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
 
 #include <math.h>
 
@@ -42,8 +42,8 @@ static int teardown(void **state)
     return 0;
 }
 
-#define N(name) expr_name(f->arena, name)
-#define I(value) expr_int(f->arena, value)
+#define N(name)     expr_name(f->arena, name)
+#define I(value)    expr_int(f->arena, value)
 #define B(op, a, b) expr_binary(f->arena, EO_##op, a, b)
 #define CALL(name, ...) \
     expr_call(f->arena, name, (Expr *[]){__VA_ARGS__}, (int)TW_COUNT(((Expr *[]){__VA_ARGS__})))

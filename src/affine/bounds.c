@@ -16,7 +16,9 @@ enum {
 
 /* ---- intervals ---------------------------------------------------------------- */
 
-typedef struct Interval { int64_t lo, hi; } Interval;
+typedef struct Interval {
+    int64_t lo, hi;
+} Interval;
 
 static const Interval anything = {INT64_MIN, INT64_MAX};
 

@@ -221,7 +221,10 @@ static void print_open(Str *out, const Aff *a)
     case AFF_CONST: str_printf(out, "%lld", (long long)a->value); break;
     case AFF_SYM: str_add(out, a->sym->name); break;
     case AFF_ADD:
-    case AFF_MUL: sum_of(&s, a); print_sum(out, &s); break;
+    case AFF_MUL:
+        sum_of(&s, a);
+        print_sum(out, &s);
+        break;
     case AFF_DIV: print_div(out, a, false); break;
     case AFF_MOD:
         print_at(out, a->a, L_PRODUCT);

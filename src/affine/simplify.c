@@ -277,8 +277,7 @@ static void list_add(AffList *list, AffKind kind, const Aff *a)
         list->bad = true;
         return;
     }
-    memmove(&list->items[at + 1], &list->items[at],
-            sizeof list->items[0] * (size_t)(list->n - at));
+    memmove(&list->items[at + 1], &list->items[at], sizeof list->items[0] * (size_t)(list->n - at));
     list->items[at] = a;
     list->n++;
 }
@@ -286,8 +285,7 @@ static void list_add(AffList *list, AffKind kind, const Aff *a)
 static void list_remove(AffList *list, int at)
 {
     list->n--;
-    memmove(&list->items[at], &list->items[at + 1],
-            sizeof list->items[0] * (size_t)(list->n - at));
+    memmove(&list->items[at], &list->items[at + 1], sizeof list->items[0] * (size_t)(list->n - at));
 }
 
 /* Drops each operand x for which another y has redundant(x, y). */
@@ -423,7 +421,8 @@ const Aff *aff_eq(AffCtx *ctx, const Aff *a, const Aff *b)
     return aff_node(ctx, AFF_EQ, sum_build(ctx, &s), aff_const(ctx, 0));
 }
 
-/* ---- logic --------------------------------------------------------------------------------------- */
+/* ---- logic
+ * --------------------------------------------------------------------------------------- */
 
 /* A value seen as true or false: anything but 0 is true. */
 static const Aff *truth(AffCtx *ctx, const Aff *a)

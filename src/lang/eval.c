@@ -19,8 +19,9 @@ void eval_bind(EvalEnv *env, const char *name, const Aff *value)
 {
     int64_t v;
     bool known = aff_is_const(value, &v);
-    bind(env, (EvalName){.name = name, .aff = value, .has_number = known,
-                         .number = known ? (double)v : 0});
+    bind(env,
+         (EvalName){
+             .name = name, .aff = value, .has_number = known, .number = known ? (double)v : 0});
 }
 
 void eval_bind_number(EvalEnv *env, const char *name, double value)
@@ -71,7 +72,8 @@ static const Aff *unknown_name(EvalEnv *env, const Expr *e, Diags *diags)
     Diag *d = diag_add(diags, TW0220, e->span, "'%s' has no value here", e->name);
     const char *nearest = eval_nearest(env, e->name);
     if (nearest)
-        diag_fix(diags, d, e->span, nearest, arena_printf(env->arena, "did you mean '%s'?", nearest));
+        diag_fix(diags, d, e->span, nearest,
+                 arena_printf(env->arena, "did you mean '%s'?", nearest));
     return NULL;
 }
 
@@ -120,8 +122,8 @@ static const Aff *exact_quotient(EvalEnv *env, const Expr *e, const Aff *a, cons
         return aff_div(env->aff, a, b);
     if (!diags)
         return NULL;
-    Diag *d = diag_add(diags, TW0221, e->span,
-                       "a quotient that is not always whole is not an integer");
+    Diag *d =
+        diag_add(diags, TW0221, e->span, "a quotient that is not always whole is not an integer");
     if (diags->source && (size_t)e->span.end <= diags->source->len) {
         Str fix = str_new(env->arena);
         str_add(&fix, "ceil(");
@@ -188,8 +190,20 @@ static const Aff *eval_fold(EvalEnv *env, const Expr *e, Diags *diags, int depth
 }
 
 typedef enum Function {
-    F_MIN, F_MAX, F_CEIL, F_FLOOR, F_ABS, F_SQRT, F_RSQRT, F_EXP, F_EXP2, F_LOG, F_LOG2, F_TANH,
-    F_CEILDIV, F_NONE
+    F_MIN,
+    F_MAX,
+    F_CEIL,
+    F_FLOOR,
+    F_ABS,
+    F_SQRT,
+    F_RSQRT,
+    F_EXP,
+    F_EXP2,
+    F_LOG,
+    F_LOG2,
+    F_TANH,
+    F_CEILDIV,
+    F_NONE
 } Function;
 
 static const struct {
@@ -197,12 +211,12 @@ static const struct {
     int least_args, most_args;
     bool integer; /* means something for integers */
 } functions[F_NONE] = {
-    [F_MIN] = {"min", 1, 64, true},      [F_MAX] = {"max", 1, 64, true},
-    [F_CEIL] = {"ceil", 1, 1, true},     [F_FLOOR] = {"floor", 1, 1, true},
-    [F_ABS] = {"abs", 1, 1, true},       [F_SQRT] = {"sqrt", 1, 1, false},
-    [F_RSQRT] = {"rsqrt", 1, 1, false},  [F_EXP] = {"exp", 1, 1, false},
-    [F_EXP2] = {"exp2", 1, 1, false},    [F_LOG] = {"log", 1, 1, false},
-    [F_LOG2] = {"log2", 1, 1, false},    [F_TANH] = {"tanh", 1, 1, false},
+    [F_MIN] = {"min", 1, 64, true},        [F_MAX] = {"max", 1, 64, true},
+    [F_CEIL] = {"ceil", 1, 1, true},       [F_FLOOR] = {"floor", 1, 1, true},
+    [F_ABS] = {"abs", 1, 1, true},         [F_SQRT] = {"sqrt", 1, 1, false},
+    [F_RSQRT] = {"rsqrt", 1, 1, false},    [F_EXP] = {"exp", 1, 1, false},
+    [F_EXP2] = {"exp2", 1, 1, false},      [F_LOG] = {"log", 1, 1, false},
+    [F_LOG2] = {"log2", 1, 1, false},      [F_TANH] = {"tanh", 1, 1, false},
     [F_CEILDIV] = {"ceildiv", 2, 2, true},
 };
 

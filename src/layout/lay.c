@@ -1,0 +1,166 @@
+/* lay.c: see lay.h. Everything is arithmetic on coordinates; nothing is stored.
+ *
+ * An operand atom of 16 columns is two accumulator atoms side by side, which is
+ * what makes a Reshape of an accumulator into an operand free of data movement:
+ *
+ *             columns 0..7   columns 8..15
+ *   rows 0..7     a0 a1          a4 a5        (c0 c1 of the atom left and right)
+ *   rows 8..15    a2 a3          a6 a7        (c2 c3)
+ */
+#include "layout/lay.h"
+
+enum {
+    CHUNK = 16,     /* bytes that one ldmatrix row, or one cp.async, moves */
+    ATOM_ROWS = 16, /* of accumulators and A operands (PTX ISA, mma.m16n8k*) */
+    ATOM_COLS = 8   /* of accumulators; an A operand has one or two of these */
+};
+
+bool lay_equal(Layout a, Layout b)
+{
+    if (a.kind != b.kind)
+        return false;
+    switch (a.kind) {
+    case LAY_NONE: return true;
+    case LAY_PANELS: return a.panel == b.panel;
+    case LAY_MMA_C: return a.warps_m == b.warps_m && a.warps_n == b.warps_n;
+    case LAY_MMA_A: return a.warps_m == b.warps_m && a.warps_n == b.warps_n && a.k == b.k;
+    }
+    return false;
+}
+
+void lay_print(Str *out, Layout layout)
+{
+    switch (layout.kind) {
+    case LAY_NONE: str_add(out, "none"); break;
+    case LAY_PANELS: str_printf(out, "panels(%d)", layout.panel); break;
+    case LAY_MMA_C: str_printf(out, "mma_c(%dx%d)", layout.warps_m, layout.warps_n); break;
+    case LAY_MMA_A:
+        str_printf(out, "mma_a(%dx%d, k%d)", layout.warps_m, layout.warps_n, layout.k);
+        break;
+    }
+}
+
+/* ---- shared tiles --------------------------------------------------------------- */
+
+int lay_panel_for(int cols, int elem_bytes)
+{
+    int64_t row = (int64_t)cols * elem_bytes;
+    for (int panel = 128; panel >= CHUNK; panel /= 2)
+        if (row > 0 && row % panel == 0)
+            return panel;
+    return 0;
+}
+
+/* What the chunk index is XORed with in row r (PTX ISA, "Swizzling modes"). */
+static int swizzle_bits(int panel, int r)
+{
+    switch (panel) {
+    case 128: return r & 7;
+    case 64: return (r >> 1) & 3;
+    case 32: return (r >> 2) & 1;
+    }
+    return 0;
+}
+
+int64_t lay_shared_byte(Layout layout, int rows, int elem_bytes, int r, int c)
+{
+    int panel_cols = layout.panel / elem_bytes;
+    int in_row = c % panel_cols * elem_bytes;
+    int chunk = in_row / CHUNK ^ swizzle_bits(layout.panel, r);
+    return (int64_t)(c / panel_cols) * rows * layout.panel + (int64_t)r * layout.panel +
+           chunk * CHUNK + in_row % CHUNK;
+}
+
+int64_t lay_shared_bytes(int rows, int cols, int elem_bytes)
+{
+    return (int64_t)rows * cols * elem_bytes;
+}
+
+/* ---- register tiles ------------------------------------------------------------------ */
+
+/* Columns of an atom, in units of ATOM_COLS. */
+static int atom_halves(Layout layout)
+{
+    return layout.kind == LAY_MMA_A ? layout.k / ATOM_COLS : 1;
+}
+
+static bool is_fragment(Layout layout)
+{
+    return layout.kind == LAY_MMA_C || layout.kind == LAY_MMA_A;
+}
+
+const char *lay_fragment_misfit(Layout layout, int rows, int cols)
+{
+    if (!is_fragment(layout))
+        return "the layout is not one of fragments";
+    if (layout.warps_m < 1 || layout.warps_n < 1)
+        return "there are no warps to hold it";
+    if (layout.kind == LAY_MMA_A && layout.k != 8 && layout.k != 16)
+        return "an operand atom has 8 or 16 columns";
+    if (rows < 1 || cols < 1)
+        return "the tile is empty";
+    if (rows > 1 && rows % (ATOM_ROWS * layout.warps_m) != 0)
+        return "its rows are not 16 times the number of warps along them";
+    if (cols > 1 && cols % (ATOM_COLS * atom_halves(layout) * layout.warps_n) != 0)
+        return "its columns are not a multiple of an atom's times the number of warps along them";
+    return NULL;
+}
+
+/* Atom rows and 8-column units that one warp owns; 0 along an extent of 1. */
+static int warp_atom_rows(Layout layout, int rows)
+{
+    return rows > 1 ? rows / layout.warps_m / ATOM_ROWS : 0;
+}
+
+static int warp_col_units(Layout layout, int cols)
+{
+    return cols > 1 ? cols / layout.warps_n / ATOM_COLS : 0;
+}
+
+int lay_fragment_values(Layout layout, int rows, int cols)
+{
+    int m = warp_atom_rows(layout, rows), n = warp_col_units(layout, cols);
+    if (m && n)
+        return m * n * 4;
+    return m ? m * 2 : n ? n * 2 : 1;
+}
+
+/* Where value v lies among the warp's values: which 8 rows, which 8 columns,
+ * which of the pair of neighbouring columns. */
+typedef struct Slot {
+    int half_row, col_unit, pair;
+} Slot;
+
+static Slot slot_of(Layout layout, int rows, int cols, int v)
+{
+    int halves = atom_halves(layout), per_atom = 4 * halves;
+    int m = warp_atom_rows(layout, rows), n = warp_col_units(layout, cols);
+    if (!m)
+        return (Slot){0, v / 2, v % 2};
+    if (!n)
+        return (Slot){v, 0, 0};
+    int atom = v / per_atom, i = v % per_atom, atoms_in_row = n / halves;
+    return (Slot){atom / atoms_in_row * 2 + i / 2 % 2, atom % atoms_in_row * halves + i / 4, i % 2};
+}
+
+void lay_fragment_at(Layout layout, int rows, int cols, int warp, int lane, int v, int *row,
+                     int *col)
+{
+    Slot s = slot_of(layout, rows, cols, v);
+    int m = warp_atom_rows(layout, rows), n = warp_col_units(layout, cols);
+    int first_row = warp / layout.warps_n * m * ATOM_ROWS;
+    int first_col = warp % layout.warps_n * n * ATOM_COLS;
+    *row = m ? first_row + s.half_row * 8 + lane / 4 : 0;
+    *col = n ? first_col + s.col_unit * ATOM_COLS + lane % 4 * 2 + s.pair : 0;
+}
+
+int lay_fragment_row_slot(Layout layout, int rows, int cols, int v)
+{
+    return slot_of(layout, rows, cols, v).half_row;
+}
+
+int lay_fragment_col_slot(Layout layout, int rows, int cols, int v)
+{
+    Slot s = slot_of(layout, rows, cols, v);
+    return s.col_unit * 2 + s.pair;
+}

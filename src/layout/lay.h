@@ -1,0 +1,66 @@
+/* lay.h: where the elements of a tile live, as pure functions.
+ *
+ * Shared tiles: panels. A row of the tile is cut into panels of `panel` bytes
+ * (128, 64, 32 or 16); a panel holds all rows of its columns, row after row:
+ *
+ *   byte(r, c) = (c / pc) * rows * panel + r * panel + swizzle(r, c % pc)
+ *
+ * with pc = panel / element size. Within a panel the 16-byte chunk index is
+ * XORed with bits of the row, so that eight rows read by one ldmatrix phase and
+ * a row written by neighbouring threads fall into different banks. This is the
+ * layout that TMA's 128-, 64- and 32-byte swizzles write (PTX ISA, tensor
+ * swizzling modes): 128: chunk ^= r & 7; 64: chunk ^= (r >> 1) & 3;
+ * 32: chunk ^= (r >> 2) & 1; 16: none.
+ *
+ * Register tiles: fragments. Warps are arranged warps_m x warps_n over the tile
+ * (warp w is at row w / warps_n, column w % warps_n), each owning a contiguous
+ * part of rows / warps_m by cols / warps_n, cut into atoms of the tensor-core
+ * instruction (PTX ISA, "Matrix fragments for mma.m16n8k16", "... m16n8k8"):
+ *
+ *   LAY_MMA_C  16 x 8 accumulator atoms, 4 values a lane: rows lane/4 and +8,
+ *              columns 2 * (lane % 4) and +1
+ *   LAY_MMA_A  16 x k operand atoms, k = 16 (8 values a lane) or 8 (4 values)
+ *
+ * A column vector (R,1) in LAY_MMA_C holds for each lane the values of the rows
+ * that it has in the matrix (2 an atom row; the 4 lanes of a quad hold the
+ * same); a row vector (1,C) those of its columns; a scalar (1,1) one value in
+ * every lane.
+ */
+#ifndef TW_LAY_H
+#define TW_LAY_H
+
+#include "base/base.h"
+
+typedef enum LayoutKind { LAY_NONE, LAY_PANELS, LAY_MMA_C, LAY_MMA_A } LayoutKind;
+
+typedef struct Layout {
+    LayoutKind kind;
+    int panel;             /* LAY_PANELS: bytes */
+    int warps_m, warps_n;  /* LAY_MMA_* */
+    int k;                 /* LAY_MMA_A: columns of an atom */
+} Layout;
+
+bool lay_equal(Layout a, Layout b);
+/* The layout in dumps: "panels(128)", "mma_c(4x1)", "mma_a(4x1, k16)". */
+void lay_print(Str *out, Layout layout);
+
+/* The widest panel for rows of `cols` elements: the largest of 128, 64, 32, 16
+ * that divides cols * elem_bytes; 0 when none does. */
+int lay_panel_for(int cols, int elem_bytes);
+/* Byte of element (r, c) of a shared tile. */
+int64_t lay_shared_byte(Layout layout, int rows, int elem_bytes, int r, int c);
+int64_t lay_shared_bytes(int rows, int cols, int elem_bytes);
+
+/* Why a rows x cols tile cannot have this fragment layout, or NULL if it can. */
+const char *lay_fragment_misfit(Layout layout, int rows, int cols);
+/* Values a lane of a register tile; vectors and scalars included. */
+int lay_fragment_values(Layout layout, int rows, int cols);
+/* Row and column of value `v` of lane `lane` of warp `warp`. Order of values:
+ * atom rows, then atom columns, then the atom's own order (PTX ISA). */
+void lay_fragment_at(Layout layout, int rows, int cols, int warp, int lane, int v, int *row, int *col);
+/* Index, among a lane's values of the (R,1) vector / (1,C) vector, of the entry
+ * that belongs to value v of the matrix. */
+int lay_fragment_row_slot(Layout layout, int rows, int cols, int v);
+int lay_fragment_col_slot(Layout layout, int rows, int cols, int v);
+
+#endif

@@ -1,12 +1,13 @@
 /* test_affine.c: canonical forms, bounds, proofs, printing; and a property test
  * that draws random expressions and compares the canonical form, its bounds and
  * its printed text with direct evaluation. */
-#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+
+#include <cmocka.h>
 
 #include "affine/aff.h"
 

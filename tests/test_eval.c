@@ -1,10 +1,11 @@
 /* test_eval.c: TL expressions to symbolic integers and numbers. Trees are built
  * by hand so that this needs no parser. */
-#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include <cmocka.h>
 
 #include <math.h>
 

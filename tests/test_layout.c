@@ -1,10 +1,11 @@
 /* test_layout.c: layouts are bijections, swizzles are free of bank conflicts,
  * fragments are those of the figures in the PTX ISA manual. */
-#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include <cmocka.h>
 
 #include "layout/lay.h"
 

@@ -17,30 +17,18 @@
 #include "base/base.h"
 
 typedef enum AffKind {
-    AFF_CONST,
-    AFF_SYM,
-    AFF_ADD,
-    AFF_MUL,
-    AFF_DIV,
-    AFF_MOD,
-    AFF_MIN,
-    AFF_MAX,
-    AFF_LE,
-    AFF_EQ,
-    AFF_AND,
-    AFF_OR,
-    AFF_NOT,
-    AFF_POISON
+    AFF_CONST, AFF_SYM, AFF_ADD, AFF_MUL, AFF_DIV, AFF_MOD, AFF_MIN, AFF_MAX,
+    AFF_LE, AFF_EQ, AFF_AND, AFF_OR, AFF_NOT, AFF_POISON
 } AffKind;
 
 /* What a symbol stands for; says where its value is known. */
 typedef enum AffSymKind {
-    AFF_DIM,   /* a dimension of the program: a kernel argument, fixed for a launch */
-    AFF_GRID,  /* a block's coordinate in the grid */
-    AFF_LOOP,  /* a loop counter */
-    AFF_ROW,   /* row of the element within the tile at hand */
-    AFF_COL,   /* column of the element within the tile at hand */
-    AFF_SCALAR /* an integer computed in the kernel from data */
+    AFF_DIM,    /* a dimension of the program: a kernel argument, fixed for a launch */
+    AFF_GRID,   /* a block's coordinate in the grid */
+    AFF_LOOP,   /* a loop counter */
+    AFF_ROW,    /* row of the element within the tile at hand */
+    AFF_COL,    /* column of the element within the tile at hand */
+    AFF_SCALAR  /* an integer computed in the kernel from data */
 } AffSymKind;
 
 typedef struct AffSym {
@@ -52,9 +40,9 @@ typedef struct AffSym {
 
 typedef struct Aff {
     AffKind kind;
-    int id;                  /* unique within the context; gives a stable order */
-    int64_t value;           /* AFF_CONST */
-    const AffSym *sym;       /* AFF_SYM */
+    int id;             /* unique within the context; gives a stable order */
+    int64_t value;      /* AFF_CONST */
+    const AffSym *sym;  /* AFF_SYM */
     const struct Aff *a, *b; /* operands; NOT has a alone */
 } Aff;
 
@@ -71,7 +59,7 @@ const Aff *aff_sub(AffCtx *ctx, const Aff *a, const Aff *b);
 const Aff *aff_mul(AffCtx *ctx, const Aff *a, const Aff *b);
 const Aff *aff_scale(AffCtx *ctx, const Aff *a, int64_t factor);
 const Aff *aff_offset(AffCtx *ctx, const Aff *a, int64_t constant);
-const Aff *aff_div(AffCtx *ctx, const Aff *a, const Aff *b); /* floor */
+const Aff *aff_div(AffCtx *ctx, const Aff *a, const Aff *b);     /* floor */
 const Aff *aff_ceildiv(AffCtx *ctx, const Aff *a, const Aff *b);
 const Aff *aff_mod(AffCtx *ctx, const Aff *a, const Aff *b);
 const Aff *aff_min(AffCtx *ctx, const Aff *a, const Aff *b);
@@ -107,10 +95,8 @@ int64_t aff_divisor(const Aff *a);
 
 /* The least/greatest value of a over sym in [lo, hi] (both expressions), as an
  * expression without sym; NULL when a is not monotone in sym by inspection. */
-const Aff *aff_lower_over(AffCtx *ctx, const Aff *a, const AffSym *sym, const Aff *lo,
-                          const Aff *hi);
-const Aff *aff_upper_over(AffCtx *ctx, const Aff *a, const AffSym *sym, const Aff *lo,
-                          const Aff *hi);
+const Aff *aff_lower_over(AffCtx *ctx, const Aff *a, const AffSym *sym, const Aff *lo, const Aff *hi);
+const Aff *aff_upper_over(AffCtx *ctx, const Aff *a, const AffSym *sym, const Aff *lo, const Aff *hi);
 
 /* Value under an assignment of the symbols: values[sym->id]. False on overflow
  * or division by zero. */

@@ -18,10 +18,10 @@
 #include "affine/aff.h"
 
 enum {
-    AFF_MAX_TERMS = 64, /* of a sum */
-    AFF_MAX_DEGREE = 8, /* factors of a product */
-    AFF_MAX_LIST = 32,  /* operands of a flattened min, max, and, or */
-    AFF_MAX_SIZE = 2048 /* nodes of an expression seen as a tree; bounds every recursion */
+    AFF_MAX_TERMS = 64,  /* of a sum */
+    AFF_MAX_DEGREE = 8,  /* factors of a product */
+    AFF_MAX_LIST = 32,   /* operands of a flattened min, max, and, or */
+    AFF_MAX_SIZE = 2048  /* nodes of an expression seen as a tree; bounds every recursion */
 };
 
 typedef struct AffNode {

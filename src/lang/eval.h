@@ -18,9 +18,9 @@
 
 typedef struct EvalName {
     const char *name;
-    const Aff *aff; /* NULL: not an integer */
+    const Aff *aff;   /* NULL: not an integer */
     bool has_number;
-    double number; /* its value as a number, when known */
+    double number;    /* its value as a number, when known */
 } EvalName;
 
 typedef struct EvalEnv {

@@ -1,0 +1,235 @@
+/* lang.h: TL, the Thinking Language: syntax tree, parser, printer, tables.
+ *
+ * One grammar serves all artefacts. A source holds units, each an
+ * `Operator NAME ... end` (a definition: mathematics on whole tensors), a
+ * `Kernel NAME ... end` (a sketch or code: the flow through a GPU), or bare
+ * statements (a fragment, as in the paper's listings).
+ *
+ *   Operator softmax_gemm               Kernel softmax_gemm
+ *     Input  Q (b, len, D)                Input Q (b, len, D) bf16
+ *     ...                                 D = 128            # value known: assignment
+ *     Param  scale = 1 / sqrt(D)          BM = 64
+ *     Index  q over len                   Grid m = ceil(len / BM), z = b
+ *     Compute GEMM Q, K.T and get S       Allocate Q in shared (BM, D)
+ *     Compute Softmax S and get P         Copy Q (BM, D) in coordinate [b = z, len = m] from global to shared
+ *   end                                   for j = 0:ceil(len / BN) ... end
+ *                                       end
+ *
+ * A sketch is a Kernel without sizes and coordinates; its grid says only which
+ * dimensions are spread over blocks (`Grid over len, b`), its loops only which
+ * dimension they stream (`for j over kv_len`).
+ *
+ * Parsing is liberal about what writers get wrong without harm (case of
+ * keywords, code fences, prose between fenced blocks, coor/coordinate,
+ * `i = 0:N` or `i in 0:N` with an optional colon at the end, missing `new`)
+ * and strict about meaning. Names keep their case.
+ */
+#ifndef TW_LANG_H
+#define TW_LANG_H
+
+#include "base/base.h"
+
+/* ---- operations ---------------------------------------------------------- */
+
+/* How an operation computes; decides what the checker, the fuser and the
+ * lowering do with it. */
+typedef enum OpClass {
+    OPC_ELEMENT,    /* elementwise with broadcasting; arity 1, 2 or 3 */
+    OPC_ROW_REDUCE, /* a tile's rows to a column vector (R, 1) */
+    OPC_COL_REDUCE, /* a tile's columns to a row vector (1, C) */
+    OPC_GEMM,
+    OPC_SOFTMAX,    /* of rows; with two state names: the online form */
+    OPC_MASK,       /* Mask X where cond [else v]: v (default -inf) where cond is false */
+    OPC_FILL,       /* Fill X, v */
+    OPC_CAST,       /* Cast X, dtype */
+    OPC_DEFINE      /* Define X (shape) as expr: an element from its coordinates */
+} OpClass;
+
+/* One row an operation in ops.def: OP(id, name, class, arity, c_expr, help).
+ * c_expr gives an element's value from doubles a, b, c; a reduction's step from
+ * accumulator a and element b. */
+typedef enum OpId {
+#define OP(id, name, class, arity, expr, help) OP_##id,
+#include "lang/ops.def"
+#undef OP
+    OP_COUNT
+} OpId;
+
+typedef struct OpInfo {
+    const char *name; /* canonical spelling, as in `Compute NAME` */
+    OpClass class;
+    int arity;
+    const char *help;
+} OpInfo;
+const OpInfo *op_info(OpId op);
+bool op_find(const char *name, OpId *op);       /* case-insensitive, knows synonyms */
+const char *op_nearest(const char *name);       /* a likely meant name, or NULL */
+double op_eval(OpId op, double a, double b, double c); /* OPC_ELEMENT and reduce steps */
+double op_identity(OpId op);                    /* neutral element of a reduction */
+
+/* ---- expressions ----------------------------------------------------------- */
+
+typedef enum ExprKind {
+    EXPR_INT, EXPR_FLOAT, EXPR_NAME,
+    EXPR_UNARY,     /* - a, not a */
+    EXPR_BINARY,
+    EXPR_CALL,      /* f(args): min max ceil floor sqrt exp log abs row col ... */
+    EXPR_INDEX,     /* base[args]: an element, a slice or a stage */
+    EXPR_TRANSPOSE, /* base.T */
+    EXPR_SPACE,     /* base.shared, base.register, base.global */
+    EXPR_RANGE,     /* lo:hi, either may be NULL (`:`) */
+    EXPR_ELLIPSIS,  /* ... */
+    EXPR_WORDS      /* a condition in plain words (sketches only) */
+} ExprKind;
+
+typedef enum ExprOp {
+    EO_NEG, EO_NOT,
+    EO_ADD, EO_SUB, EO_MUL, EO_DIV /* real */, EO_IDIV /* floor: `div` or `//` */, EO_MOD, EO_POW,
+    EO_LT, EO_LE, EO_GT, EO_GE, EO_EQ, EO_NE, EO_AND, EO_OR
+} ExprOp;
+
+typedef enum Space { SPACE_NONE, SPACE_GLOBAL, SPACE_SHARED, SPACE_REGISTER } Space;
+const char *space_name(Space space);
+
+typedef struct Expr {
+    ExprKind kind;
+    Span span;
+    ExprOp op;          /* UNARY, BINARY */
+    int64_t i;          /* INT */
+    double f;           /* FLOAT (also inf: written `inf`) */
+    const char *name;   /* NAME, CALL; WORDS: the text */
+    Space space;        /* SPACE */
+    struct Expr *a, *b; /* operands; base of INDEX/TRANSPOSE/SPACE in a; RANGE lo, hi */
+    struct Expr **args; /* CALL, INDEX */
+    int n_args;
+    int depth;          /* height of the tree; the parser keeps it below LANG_MAX_DEPTH */
+} Expr;
+
+/* How deep expressions and, apart from them, blocks may nest in a source. */
+enum { LANG_MAX_DEPTH = 200 };
+
+/* ---- statements -------------------------------------------------------------- */
+
+typedef enum StmtKind {
+#define STMT(id, keyword, help) STMT_##id,
+#include "lang/stmts.def"
+#undef STMT
+    STMT_COUNT
+} StmtKind;
+
+typedef struct Stmt Stmt;
+typedef struct Block {
+    Stmt **data;
+    int len, cap;
+    const char *comment; /* comment lines behind the last statement; NULL: none */
+} Block;
+
+/* [L = i, K = k] or positional [b, h, i]: name NULL. */
+typedef struct Coord {
+    const char *name;
+    Span span;
+    Expr *value;
+} Coord;
+
+typedef enum ResultKind {
+    RESULT_NONE,       /* the statement works in place (Softmax S with M and L; Mask S ...) */
+    RESULT_GET,        /* and get X: X becomes the value */
+    RESULT_GET_NEW,    /* and get new X: X, which exists, is replaced */
+    RESULT_ACCUMULATE  /* and accumulate X */
+} ResultKind;
+
+struct Stmt {
+    StmtKind kind;
+    Span span;          /* the statement; of FOR, IF and DEFINE its first line */
+    const char *comment;/* comment lines above, joined by \n, an empty one being a blank line; NULL: none */
+    bool gap;           /* a blank line stands above (the comment) */
+    const char *name;   /* declared, copied or assigned name; loop variable; schedule target */
+    Span name_span;
+    Expr *target;       /* COPY: the thing copied where it is more than a name (X[...]) */
+
+    /* INPUT OUTPUT ALLOCATE COPY: shape; RESHAPE: the `from` shape; DEFINE: its
+     * parameters; COMPUTE: the result's shape (`and get KB (a, b)`, `Define M (a, b)`) */
+    Expr **shape; int n_shape; bool has_shape;
+    Expr **to_shape; int n_to_shape;      /* RESHAPE */
+    bool has_dtype; DType dtype; Span dtype_span;
+    Space space;        /* ALLOCATE; COPY: from */
+    Space to_space;     /* COPY */
+    Expr *offset;       /* ALLOCATE ... with offset e */
+    Coord *coords; int n_coords;          /* COPY; GRID: name = extent (code) or name alone (sketch) */
+    Expr *stage;        /* COPY ... [stage = e] */
+    Expr *value;        /* PARAM LET ASSIGN (also a schedule's lines): right-hand side or NULL; INDEX: from;
+                         * COMPUTE: as expr */
+    const char *over;   /* INDEX over DIM; FOR j over DIM (sketch); COMPUTE over DIM */
+    Expr *lo, *hi;      /* FOR i = lo:hi */
+    Expr *where;        /* COPY, COMPUTE: condition; IF: condition */
+    Expr *otherwise;    /* ... else v */
+
+    /* COMPUTE */
+    OpId op; Span op_span;
+    const char *op_name;                  /* as written; a user-defined operation when not in the table */
+    bool op_known;
+    Expr **args; int n_args;              /* `Define M (a, b) as e`: args[0] is M; `Cast X, fp16`: args[1] is
+                                           * the name, dtype is set where it names one */
+    Expr **with; int n_with;              /* with Smax and Ssum */
+    Expr *empty_rows;                     /* with empty rows v: what a row without live elements gives */
+    Expr *to, *by, *step;                 /* over DIM [to DIM2] by e step e */
+    ResultKind result;                    /* COPY: RESULT_ACCUMULATE adds atomically */
+    Expr *dest;                           /* NAME, INDEX (slice) or SPACE */
+
+    Block body, orelse; /* FOR, IF, DEFINE, SCHEDULE */
+};
+
+typedef enum UnitKind { UNIT_OPERATOR, UNIT_KERNEL, UNIT_FRAGMENT } UnitKind;
+
+typedef struct Unit {
+    UnitKind kind;
+    const char *name;   /* "" for a fragment */
+    Span span, name_span;
+    const char *comment;
+    Block body;
+} Unit;
+
+typedef struct Program {
+    const Source *source;
+    VEC(Unit *) units;
+    const char *comment; /* comment lines behind the last unit; NULL: none */
+} Program;
+
+/* Parses a source. Always returns a tree of what was understood; whether it is
+ * whole is diags->errors == 0. Recovers at line ends. */
+Program *lang_parse(Arena *arena, Syms *syms, const Source *source, Diags *diags);
+
+/* Canonical text; parses back to an equal tree. */
+void lang_print(Str *out, const Program *program);
+void lang_print_unit(Str *out, const Unit *unit);
+void lang_print_stmt(Str *out, const Stmt *stmt, int indent);
+void lang_print_expr(Str *out, const Expr *expr);
+
+/* Whether two trees mean the same (spans and comments aside). */
+bool expr_equal(const Expr *a, const Expr *b);
+bool stmt_equal(const Stmt *a, const Stmt *b);
+bool unit_equal(const Unit *a, const Unit *b);
+bool program_equal(const Program *a, const Program *b);
+
+/* A statement's first word ("" for an assignment) and its form, from stmts.def. */
+const char *stmt_keyword(StmtKind kind);
+const char *stmt_help(StmtKind kind);
+
+/* ---- building trees (fuser, reasoner) ------------------------------------------ */
+
+Expr *expr_int(Arena *arena, int64_t value);
+Expr *expr_float(Arena *arena, double value);
+Expr *expr_name(Arena *arena, const char *name);
+Expr *expr_binary(Arena *arena, ExprOp op, Expr *a, Expr *b);
+Expr *expr_unary(Arena *arena, ExprOp op, Expr *a);
+Expr *expr_call(Arena *arena, const char *name, Expr **args, int n_args);
+Expr *expr_transpose(Arena *arena, Expr *a);
+Expr *expr_index(Arena *arena, Expr *base, Expr **args, int n_args);
+Expr *expr_space(Arena *arena, Expr *base, Space space);
+Expr *expr_range(Arena *arena, Expr *lo, Expr *hi);
+Expr *expr_copy(Arena *arena, const Expr *e);
+/* e with names replaced: lookup returns a replacement or NULL to keep. */
+Expr *expr_subst(Arena *arena, const Expr *e, Expr *(*lookup)(void *user, const char *name), void *user);
+Stmt *stmt_new(Arena *arena, StmtKind kind);
+
+#endif

@@ -1,0 +1,120 @@
+/* ops.c: the table of operations, and the words of statements. */
+#include "lang/lang.h"
+
+#include <math.h>
+
+const OpInfo *op_info(OpId op)
+{
+    static const OpInfo infos[] = {
+#define OP(id, name, class, arity, expr, help) [OP_##id] = {name, class, arity, help},
+#include "lang/ops.def"
+#undef OP
+    };
+    return &infos[op];
+}
+
+/* Other names that writers use for the same thing. */
+static const struct { const char *name; OpId op; } synonyms[] = {
+    {"Sub", OP_SUBTRACT},      {"Minus", OP_SUBTRACT},   {"Mul", OP_MULTIPLY},      {"Multiplication", OP_MULTIPLY},
+    {"Scale", OP_MULTIPLY},    {"Div", OP_DIVIDE},       {"Plus", OP_ADD},          {"Maximum", OP_MAX},
+    {"Minimum", OP_MIN},       {"Pow", OP_POWER},        {"Neg", OP_NEGATE},        {"Inverse", OP_RECIPROCAL},
+    {"Swish", OP_SILU},        {"Matmul", OP_GEMM},      {"MMA", OP_GEMM},          {"Convert", OP_CAST},
+    {"Exponential", OP_EXP},   {"Ln", OP_LOG},           {"ReduceMax", OP_ROW_MAX}, {"ReduceMin", OP_ROW_MIN},
+    {"ReduceSum", OP_ROW_SUM}, {"ReduceMean", OP_ROW_MEAN}, {"ColumnMax", OP_COL_MAX}, {"ColumnSum", OP_COL_SUM},
+    {"CeilDiv", OP_CEIL_DIVIDE},
+};
+
+static bool same_name(const char *a, const char *b)
+{
+    return text_equal_nocase(a, b);
+}
+
+/* Also finds Row_Max and row-max style spellings: underscores do not count. */
+static bool same_letters(const char *a, const char *b)
+{
+    char plain[32];
+    size_t n = 0;
+
+    for (; *a && n + 1 < sizeof plain; a++)
+        if (*a != '_')
+            plain[n++] = *a;
+    plain[n] = '\0';
+    return !*a && same_name(plain, b);
+}
+
+bool op_find(const char *name, OpId *op)
+{
+    for (int i = 0; i < OP_COUNT; i++)
+        if (same_letters(name, op_info((OpId)i)->name)) {
+            *op = (OpId)i;
+            return true;
+        }
+    for (size_t i = 0; i < TW_COUNT(synonyms); i++)
+        if (same_letters(name, synonyms[i].name)) {
+            *op = synonyms[i].op;
+            return true;
+        }
+    return false;
+}
+
+const char *op_nearest(const char *name)
+{
+    const char *best = NULL;
+    int limit = strlen(name) < 5 ? 1 : 2;
+
+    if (strlen(name) > 24)
+        return NULL;
+    for (int i = 0; i < OP_COUNT; i++) {
+        int distance = text_distance(name, op_info((OpId)i)->name, limit);
+
+        if (distance <= limit) {
+            best = op_info((OpId)i)->name;
+            limit = distance - 1;
+        }
+    }
+    return best;
+}
+
+double op_eval(OpId op, double a, double b, double c)
+{
+    switch (op) {
+#define OP(id, name, class, arity, expr, help) case OP_##id: return expr;
+#include "lang/ops.def"
+#undef OP
+    case OP_COUNT:
+        break;
+    }
+    return 0;
+}
+
+double op_identity(OpId op)
+{
+    bool reduces = op_info(op)->class == OPC_ROW_REDUCE || op_info(op)->class == OPC_COL_REDUCE;
+
+    /* A sum starts at 0; the largest and the smallest start where one step gives the other operand. */
+    if (!reduces || op_eval(op, 0, 1, 0) + op_eval(op, 0, -1, 0) == 0)
+        return 0;
+    return op_eval(op, 0, 1, 0) == 1 ? -INFINITY : INFINITY;
+}
+
+const char *space_name(Space space)
+{
+    static const char *const names[] = {"", "global", "shared", "register"};
+    return names[space];
+}
+
+static const struct { const char *keyword, *help; } statements[] = {
+#define STMT(id, keyword, help) {keyword, help},
+#include "lang/stmts.def"
+#undef STMT
+};
+
+const char *stmt_keyword(StmtKind kind)
+{
+    return statements[kind].keyword;
+}
+
+const char *stmt_help(StmtKind kind)
+{
+    return statements[kind].help;
+}

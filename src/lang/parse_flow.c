@@ -1,0 +1,433 @@
+/* parse_flow.c: the statements of data flow: Allocate, Copy, Compute, Reshape.
+ *
+ * What stands behind the names may come in any order; the printer has the
+ * canonical one.
+ */
+#include "lang/parser.h"
+#include "lang/lines.h"
+
+/* ---- spaces, dtypes, shapes ------------------------------------------------------------- */
+
+static bool space_find(const char *text, size_t len, Space *space)
+{
+    static const struct { const char *name; Space space; } names[] = {
+        {"global", SPACE_GLOBAL},     {"shared", SPACE_SHARED}, {"register", SPACE_REGISTER},
+        {"registers", SPACE_REGISTER}, {"reg", SPACE_REGISTER}, {"regs", SPACE_REGISTER},
+        {"gmem", SPACE_GLOBAL},       {"smem", SPACE_SHARED},   {"rmem", SPACE_REGISTER},
+    };
+
+    for (size_t i = 0; i < TW_COUNT(names); i++)
+        if (text_is(text, len, names[i].name)) {
+            *space = names[i].space;
+            return true;
+        }
+    return false;
+}
+
+static const char *word_here(Parser *p)
+{
+    int len = p->tok.end - p->tok.start;
+
+    return arena_strndup(p->arena, p->source->text + p->tok.start, (size_t)(len < 32 ? len : 32));
+}
+
+static void unknown_space(Parser *p)
+{
+    const char *word = word_here(p);
+
+    for (Space s = SPACE_GLOBAL; s <= SPACE_REGISTER; s++)
+        if (text_distance(word, space_name(s), 2) <= 2) {
+            parse_fail_fix(p, TW0110, token_span(p), space_name(s),
+                           arena_printf(p->arena, "'%s' is meant", space_name(s)),
+                           "there is no memory space '%s'", word);
+            return;
+        }
+    parse_fail(p, TW0110, token_span(p), "there is no memory space '%s': use global, shared or register", word);
+}
+
+/* space = ("global" | "shared" | "register") ["memory"] */
+static Space parse_space(Parser *p)
+{
+    Space space = SPACE_NONE;
+
+    if (p->tok.kind != TOK_NAME)
+        parse_expected(p, "a memory space (global, shared or register)");
+    else if (!space_find(p->source->text + p->tok.start, (size_t)(p->tok.end - p->tok.start), &space))
+        unknown_space(p);
+    if (p->failed)
+        return SPACE_NONE;
+    advance(p);
+    accept_word(p, WORD_MEMORY);
+    return space;
+}
+
+static void unknown_dtype(Parser *p)
+{
+    const char *word = word_here(p);
+    Span span = token_span(p);
+
+    for (int t = 0; t < DT_COUNT; t++)
+        if (text_distance(word, dtype_name((DType)t), 1) <= 1 || text_distance(word, dtype_name((DType)t), 2) == 2) {
+            const char *name = dtype_name((DType)t);
+
+            parse_fail_fix(p, TW0112, span, name, arena_printf(p->arena, "'%s' is meant", name),
+                           "there is no element type '%s'", word);
+            return;
+        }
+    parse_fail(p, TW0112, span, "there is no element type '%s'", word);
+}
+
+/* dtype = [":"] NAME, where the name can be nothing else */
+void parse_dtype(Parser *p, Stmt *s)
+{
+    bool colon = accept(p, TOK_COLON);
+
+    if (p->tok.kind != TOK_NAME || (p->tok.word != WORD_NONE && !colon)) {
+        if (colon)
+            parse_expected(p, "an element type");
+        return;
+    }
+    s->dtype_span = token_span(p);
+    s->has_dtype = dtype_parse(word_here(p), &s->dtype);
+    if (s->has_dtype)
+        advance(p);
+    else
+        unknown_dtype(p);
+}
+
+/* "(" items ")" */
+void parse_shape(Parser *p, Stmt *s)
+{
+    Exprs items;
+
+    if (!expect(p, TOK_LPAREN))
+        return;
+    items = parse_items(p, TOK_RPAREN);
+    settle_comment(p);
+    s->has_shape = true;
+    s->shape = items.data;
+    s->n_shape = items.len;
+}
+
+/* ---- Allocate ------------------------------------------------------------------------------ */
+
+/* allocate = "Allocate" NAME { "in" space | "(" items ")" | [":"] DTYPE | "with" "offset" expr } */
+Stmt *parse_allocate(Parser *p, Stmt *s, Block *out)
+{
+    (void)out;
+    s->name = take_name(p, &s->name_span);
+    while (!at_line_end(p) && !p->failed) {
+        if (accept_word(p, WORD_IN)) {
+            s->space = parse_space(p);
+        } else if (p->tok.kind == TOK_LPAREN) {
+            parse_shape(p, s);
+        } else if (accept_word(p, WORD_WITH)) {
+            expect_word(p, WORD_OFFSET, "'offset'");
+            s->offset = parse_expr(p);
+        } else if (p->tok.kind == TOK_COLON || (p->tok.kind == TOK_NAME && p->tok.word == WORD_NONE)) {
+            parse_dtype(p, s);
+        } else {
+            parse_expected(p, "'in' a memory space, a shape, an element type or 'with offset'");
+        }
+    }
+    if (s->space == SPACE_NONE)
+        parse_expected(p, "'in' and a memory space");
+    return s;
+}
+
+/* ---- Copy --------------------------------------------------------------------------------------- */
+
+typedef VEC(Coord) Coords;
+
+/* coordinate = [NAME "="] item */
+static Coord parse_coordinate(Parser *p)
+{
+    Coord coord = {0};
+
+    coord.span = token_span(p);
+    if (p->tok.kind == TOK_NAME && peek(p).kind == TOK_ASSIGN) {
+        coord.name = take_name(p, NULL);
+        advance(p);
+    }
+    coord.value = parse_item(p);
+    coord.span.end = p->prev_end;
+    return coord;
+}
+
+/* coordinates = ["coordinate"] "[" coordinate { "," coordinate } "]" */
+static void parse_coordinates(Parser *p, Stmt *s)
+{
+    Coords coords = {0};
+    TokenKind close = TOK_RBRACKET;
+
+    accept_word(p, WORD_COORDINATE);
+    if (accept(p, TOK_LPAREN))
+        close = TOK_RPAREN;
+    else
+        expect(p, TOK_LBRACKET);
+    do
+        vec_push(p->arena, &coords, parse_coordinate(p));
+    while (accept(p, TOK_COMMA));
+    expect(p, close);
+    s->coords = coords.data;
+    s->n_coords = coords.len;
+}
+
+/* stage = "[" "stage" "=" expr "]" */
+static void parse_stage(Parser *p, Stmt *s)
+{
+    advance(p);
+    expect_word(p, WORD_STAGE, "'stage = ' and the stage of the ring");
+    expect(p, TOK_ASSIGN);
+    s->stage = parse_expr(p);
+    expect(p, TOK_RBRACKET);
+}
+
+/* One modifier of Copy, if one is there. */
+static bool parse_copy_part(Parser *p, Stmt *s)
+{
+    if (accept_word(p, WORD_IN))
+        parse_coordinates(p, s);
+    else if (accept_word(p, WORD_FROM))
+        s->space = parse_space(p);
+    else if (accept_word(p, WORD_TO))
+        s->to_space = parse_space(p);
+    else if (accept_word(p, WORD_WHERE))
+        s->where = parse_expr(p);
+    else if (accept_word(p, WORD_ELSE))
+        s->otherwise = parse_expr(p);
+    else if (p->tok.kind == TOK_LPAREN)
+        parse_shape(p, s);
+    else if (p->tok.kind == TOK_LBRACKET)
+        parse_stage(p, s);
+    else if (accept_word(p, WORD_AND)) {
+        expect_word(p, WORD_ACCUMULATE, "'accumulate'");
+        s->result = RESULT_ACCUMULATE;
+    } else
+        return false;
+    return !p->failed;
+}
+
+static const char *root_name(const Expr *e)
+{
+    while (e->a)
+        e = e->a;
+    return e->name;
+}
+
+/* copy = "Copy" reference { "(" items ")" | "in" coordinates | "from" space | "to" space | stage
+ *        | "where" expr | "else" expr | "and" "accumulate" } */
+Stmt *parse_copy(Parser *p, Stmt *s, Block *out)
+{
+    Expr *target = parse_reference(p);
+
+    (void)out;
+    s->name = root_name(target);
+    s->name_span = (Span){target->span.start, target->span.start + (s->name ? (int)strlen(s->name) : 0)};
+    if (target->kind != EXPR_NAME)
+        s->target = target;
+    while (parse_copy_part(p, s))
+        continue;
+    if (s->space == SPACE_NONE)
+        parse_expected(p, "'from' and a memory space");
+    if (s->to_space == SPACE_NONE)
+        parse_expected(p, "'to' and a memory space");
+    return s;
+}
+
+/* ---- Compute -------------------------------------------------------------------------------------- */
+
+static bool at_modifier(const Parser *p)
+{
+    static const Word words[] = {WORD_AND, WORD_GET, WORD_ACCUMULATE, WORD_WITH, WORD_WHERE, WORD_ELSE,
+                                 WORD_OVER, WORD_TO, WORD_BY, WORD_STEP, WORD_AS};
+
+    for (size_t i = 0; i < TW_COUNT(words); i++)
+        if (at_word(p, words[i]))
+            return true;
+    return false;
+}
+
+/* args = expr { "," expr } */
+static void parse_args(Parser *p, Stmt *s)
+{
+    Exprs args = {0};
+
+    if (at_line_end(p) || at_modifier(p))
+        return;
+    p->lone_comment = true;
+    do {
+        join_line(p);
+        vec_push(p->arena, &args, parse_expr(p));
+    } while (accept(p, TOK_COMMA));
+    p->lone_comment = false;
+    s->args = args.data;
+    s->n_args = args.len;
+}
+
+/* What `and` is followed by, in the next line if need be. */
+static Word word_after_and(const Parser *p)
+{
+    Lexer lexer = p->lexer;
+    Token next = lex_next(&lexer);
+
+    if (next.kind == TOK_NEWLINE)
+        next = lex_next(&lexer);
+    return next.kind == TOK_NAME ? next.word : WORD_NONE;
+}
+
+/* with = "with" reference { ("and" | ",") reference } | "with" "empty" "rows" expr */
+static void parse_with(Parser *p, Stmt *s)
+{
+    Exprs names = {0};
+
+    if (at_word(p, WORD_EMPTY) && peek(p).kind == TOK_NAME) {
+        advance(p);
+        expect_word(p, WORD_ROWS, "'rows'");
+        s->empty_rows = parse_expr(p);
+        return;
+    }
+    vec_push(p->arena, &names, parse_reference(p));
+    while (!p->failed) {
+        Word next = at_word(p, WORD_AND) ? word_after_and(p) : WORD_NONE;
+
+        if (next == WORD_GET || next == WORD_ACCUMULATE || !(accept(p, TOK_COMMA) || accept_word(p, WORD_AND)))
+            break;
+        vec_push(p->arena, &names, parse_reference(p));
+    }
+    s->with = names.data;
+    s->n_with = names.len;
+}
+
+/* result = ["and"] ("get" ["new"] reference ["(" items ")"] | "accumulate" ["to" | "into"] reference) */
+static void parse_result(Parser *p, Stmt *s)
+{
+    accept_word(p, WORD_AND);
+    if (accept_word(p, WORD_ACCUMULATE)) {
+        s->result = RESULT_ACCUMULATE;
+        if (!accept_word(p, WORD_INTO))
+            accept_word(p, WORD_TO);
+        s->dest = parse_reference(p);
+        return;
+    }
+    if (!accept_word(p, WORD_GET)) {
+        parse_expected(p, "'get' or 'accumulate' after 'and'");
+        return;
+    }
+    s->result = accept_word(p, WORD_NEW) ? RESULT_GET_NEW : RESULT_GET;
+    s->dest = parse_reference(p);
+    if (p->tok.kind == TOK_LPAREN)
+        parse_shape(p, s);
+}
+
+static bool parse_compute_part(Parser *p, Stmt *s)
+{
+    if (accept_word(p, WORD_WITH))
+        parse_with(p, s);
+    else if (accept_word(p, WORD_WHERE))
+        s->where = parse_expr(p);
+    else if (accept_word(p, WORD_ELSE))
+        s->otherwise = parse_expr(p);
+    else if (accept_word(p, WORD_OVER))
+        s->over = take_name(p, NULL);
+    else if (accept_word(p, WORD_TO))
+        s->to = parse_expr(p);
+    else if (accept_word(p, WORD_BY))
+        s->by = parse_expr(p);
+    else if (accept_word(p, WORD_STEP))
+        s->step = parse_expr(p);
+    else if (accept_word(p, WORD_AS))
+        s->value = parse_expr(p);
+    else
+        return false;
+    return !p->failed;
+}
+
+/* define = "Define" NAME "(" items ")" "as" expr */
+static void parse_defined(Parser *p, Stmt *s)
+{
+    Exprs args = {0};
+
+    vec_push(p->arena, &args, parse_reference(p));
+    s->args = args.data;
+    s->n_args = args.len;
+    parse_shape(p, s);
+    expect_word(p, WORD_AS, "'as' and what an element is");
+    s->value = parse_expr(p);
+}
+
+static void parse_operation(Parser *p, Stmt *s)
+{
+    if (p->tok.kind != TOK_NAME) {
+        parse_expected(p, "an operation");
+        return;
+    }
+    s->op_span = token_span(p);
+    s->op_name = symn(p->syms, p->source->text + p->tok.start, (size_t)(p->tok.end - p->tok.start));
+    s->op_known = op_find(s->op_name, &s->op);
+    advance(p);
+}
+
+/* Cast X, fp16: the second operand is an element type. */
+static void note_cast(Stmt *s)
+{
+    if (s->op_known && op_info(s->op)->class == OPC_CAST && s->n_args == 2 && s->args[1]->kind == EXPR_NAME) {
+        s->has_dtype = dtype_parse(s->args[1]->name, &s->dtype);
+        s->dtype_span = s->args[1]->span;
+    }
+}
+
+/* compute = "Compute" NAME [args] { modifier } [result] */
+Stmt *parse_compute(Parser *p, Stmt *s, Block *out)
+{
+    (void)out;
+    parse_operation(p, s);
+    if (s->op_known && op_info(s->op)->class == OPC_DEFINE) {
+        parse_defined(p, s);
+        return s;
+    }
+    parse_args(p, s);
+    while (parse_compute_part(p, s))
+        continue;
+    if (at_word(p, WORD_AND) || at_word(p, WORD_GET) || at_word(p, WORD_ACCUMULATE))
+        parse_result(p, s);
+    while (!p->failed && parse_compute_part(p, s)) /* liberal: modifiers behind the result */
+        continue;
+    note_cast(s);
+    return s;
+}
+
+/* ---- Reshape ------------------------------------------------------------------------------------------ */
+
+/* layout = "(" items ")" | NAME */
+static Exprs parse_layout(Parser *p)
+{
+    Exprs items = {0};
+
+    if (accept(p, TOK_LPAREN)) {
+        items = parse_items(p, TOK_RPAREN);
+        settle_comment(p);
+    } else {
+        vec_push(p->arena, &items, parse_reference(p));
+    }
+    return items;
+}
+
+/* reshape = "Reshape" NAME "from" layout "to" layout */
+Stmt *parse_reshape(Parser *p, Stmt *s, Block *out)
+{
+    Exprs from, to;
+
+    (void)out;
+    s->name = take_name(p, &s->name_span);
+    expect_word(p, WORD_FROM, "'from' and a layout");
+    from = parse_layout(p);
+    expect_word(p, WORD_TO, "'to' and a layout");
+    to = parse_layout(p);
+    s->has_shape = true;
+    s->shape = from.data;
+    s->n_shape = from.len;
+    s->to_shape = to.data;
+    s->n_to_shape = to.len;
+    return s;
+}

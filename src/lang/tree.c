@@ -1,0 +1,238 @@
+/* tree.c: building, copying, rewriting and comparing syntax trees. */
+#include "lang/lang.h"
+#include "lang/tree.h"
+
+#include <math.h>
+
+/* ---- building ------------------------------------------------------------------ */
+
+static int depth_of(const Expr *e)
+{
+    return e ? e->depth : 0;
+}
+
+static int max_int(int a, int b)
+{
+    return a > b ? a : b;
+}
+
+Expr *expr_node(Arena *arena, ExprKind kind, Expr *a, Expr *b)
+{
+    Expr *e = arena_new_of(arena, Expr);
+
+    e->kind = kind;
+    e->a = a;
+    e->b = b;
+    e->depth = 1 + max_int(depth_of(a), depth_of(b));
+    return e;
+}
+
+void expr_set_args(Expr *e, Expr **args, int n_args)
+{
+    e->args = args;
+    e->n_args = n_args;
+    for (int i = 0; i < n_args; i++)
+        e->depth = max_int(e->depth, 1 + depth_of(args[i]));
+}
+
+Expr *expr_int(Arena *arena, int64_t value)
+{
+    Expr *e = expr_node(arena, EXPR_INT, NULL, NULL);
+    e->i = value;
+    return e;
+}
+
+Expr *expr_float(Arena *arena, double value)
+{
+    Expr *e = expr_node(arena, EXPR_FLOAT, NULL, NULL);
+    e->f = value;
+    return e;
+}
+
+Expr *expr_name(Arena *arena, const char *name)
+{
+    Expr *e = expr_node(arena, EXPR_NAME, NULL, NULL);
+    e->name = name;
+    return e;
+}
+
+Expr *expr_binary(Arena *arena, ExprOp op, Expr *a, Expr *b)
+{
+    Expr *e = expr_node(arena, EXPR_BINARY, a, b);
+    e->op = op;
+    return e;
+}
+
+/* A negated number is a number: there is one tree for -3, however it came about. */
+Expr *expr_unary(Arena *arena, ExprOp op, Expr *a)
+{
+    if (op == EO_NEG && a->kind == EXPR_INT && a->i != INT64_MIN)
+        return expr_int(arena, -a->i);
+    if (op == EO_NEG && a->kind == EXPR_FLOAT)
+        return expr_float(arena, -a->f);
+    Expr *e = expr_node(arena, EXPR_UNARY, a, NULL);
+    e->op = op;
+    return e;
+}
+
+Expr *expr_call(Arena *arena, const char *name, Expr **args, int n_args)
+{
+    Expr *e = expr_node(arena, EXPR_CALL, NULL, NULL);
+    e->name = name;
+    expr_set_args(e, args, n_args);
+    return e;
+}
+
+Expr *expr_index(Arena *arena, Expr *base, Expr **args, int n_args)
+{
+    Expr *e = expr_node(arena, EXPR_INDEX, base, NULL);
+    expr_set_args(e, args, n_args);
+    return e;
+}
+
+Expr *expr_transpose(Arena *arena, Expr *a)
+{
+    return expr_node(arena, EXPR_TRANSPOSE, a, NULL);
+}
+
+Expr *expr_space(Arena *arena, Expr *base, Space space)
+{
+    Expr *e = expr_node(arena, EXPR_SPACE, base, NULL);
+    e->space = space;
+    return e;
+}
+
+Expr *expr_range(Arena *arena, Expr *lo, Expr *hi)
+{
+    return expr_node(arena, EXPR_RANGE, lo, hi);
+}
+
+Stmt *stmt_new(Arena *arena, StmtKind kind)
+{
+    Stmt *stmt = arena_new_of(arena, Stmt);
+    stmt->kind = kind;
+    return stmt;
+}
+
+/* ---- rewriting -------------------------------------------------------------------- */
+
+Expr *expr_subst(Arena *arena, const Expr *e, Expr *(*lookup)(void *user, const char *name), void *user)
+{
+    if (!e)
+        return NULL;
+    if (e->kind == EXPR_NAME && lookup) {
+        Expr *replacement = lookup(user, e->name);
+
+        if (replacement)
+            return replacement;
+    }
+    Expr *copy = expr_node(arena, e->kind, expr_subst(arena, e->a, lookup, user),
+                           expr_subst(arena, e->b, lookup, user));
+    Expr **args = arena_array(arena, Expr *, e->n_args);
+
+    copy->span = e->span;
+    copy->op = e->op;
+    copy->i = e->i;
+    copy->f = e->f;
+    copy->name = e->name;
+    copy->space = e->space;
+    for (int i = 0; i < e->n_args; i++)
+        args[i] = expr_subst(arena, e->args[i], lookup, user);
+    expr_set_args(copy, e->n_args ? args : NULL, e->n_args);
+    return copy;
+}
+
+Expr *expr_copy(Arena *arena, const Expr *e)
+{
+    return expr_subst(arena, e, NULL, NULL);
+}
+
+/* ---- comparing -------------------------------------------------------------------------- */
+
+static bool names_equal(const char *a, const char *b)
+{
+    return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+static bool exprs_equal(Expr *const *a, int n_a, Expr *const *b, int n_b)
+{
+    if (n_a != n_b)
+        return false;
+    for (int i = 0; i < n_a; i++)
+        if (!expr_equal(a[i], b[i]))
+            return false;
+    return true;
+}
+
+bool expr_equal(const Expr *a, const Expr *b)
+{
+    if (a == b || !a || !b)
+        return a == b;
+    bool same_number = a->f == b->f || (isnan(a->f) && isnan(b->f));
+    return a->kind == b->kind && a->op == b->op && a->i == b->i && same_number && a->space == b->space &&
+           names_equal(a->name, b->name) && expr_equal(a->a, b->a) && expr_equal(a->b, b->b) &&
+           exprs_equal(a->args, a->n_args, b->args, b->n_args);
+}
+
+static bool blocks_equal(const Block *a, const Block *b)
+{
+    if (a->len != b->len)
+        return false;
+    for (int i = 0; i < a->len; i++)
+        if (!stmt_equal(a->data[i], b->data[i]))
+            return false;
+    return true;
+}
+
+static bool coords_equal(const Stmt *a, const Stmt *b)
+{
+    if (a->n_coords != b->n_coords)
+        return false;
+    for (int i = 0; i < a->n_coords; i++)
+        if (!names_equal(a->coords[i].name, b->coords[i].name) ||
+            !expr_equal(a->coords[i].value, b->coords[i].value))
+            return false;
+    return true;
+}
+
+static bool declarations_equal(const Stmt *a, const Stmt *b)
+{
+    return names_equal(a->name, b->name) && expr_equal(a->target, b->target) && a->has_shape == b->has_shape &&
+           exprs_equal(a->shape, a->n_shape, b->shape, b->n_shape) &&
+           exprs_equal(a->to_shape, a->n_to_shape, b->to_shape, b->n_to_shape) &&
+           a->has_dtype == b->has_dtype && a->dtype == b->dtype && a->space == b->space &&
+           a->to_space == b->to_space && expr_equal(a->offset, b->offset) && coords_equal(a, b);
+}
+
+static bool computes_equal(const Stmt *a, const Stmt *b)
+{
+    return a->op_known == b->op_known && (a->op_known ? a->op == b->op : names_equal(a->op_name, b->op_name)) &&
+           exprs_equal(a->args, a->n_args, b->args, b->n_args) &&
+           exprs_equal(a->with, a->n_with, b->with, b->n_with) && expr_equal(a->empty_rows, b->empty_rows) &&
+           expr_equal(a->to, b->to) && expr_equal(a->by, b->by) && expr_equal(a->step, b->step) &&
+           a->result == b->result && expr_equal(a->dest, b->dest);
+}
+
+bool stmt_equal(const Stmt *a, const Stmt *b)
+{
+    return a->kind == b->kind && declarations_equal(a, b) && computes_equal(a, b) &&
+           names_equal(a->over, b->over) && expr_equal(a->stage, b->stage) && expr_equal(a->value, b->value) &&
+           expr_equal(a->lo, b->lo) && expr_equal(a->hi, b->hi) && expr_equal(a->where, b->where) &&
+           expr_equal(a->otherwise, b->otherwise) && blocks_equal(&a->body, &b->body) &&
+           blocks_equal(&a->orelse, &b->orelse);
+}
+
+bool unit_equal(const Unit *a, const Unit *b)
+{
+    return a->kind == b->kind && names_equal(a->name, b->name) && blocks_equal(&a->body, &b->body);
+}
+
+bool program_equal(const Program *a, const Program *b)
+{
+    if (a->units.len != b->units.len)
+        return false;
+    for (int i = 0; i < a->units.len; i++)
+        if (!unit_equal(a->units.data[i], b->units.data[i]))
+            return false;
+    return true;
+}

@@ -13,7 +13,9 @@ B := build
 
 STD := -std=c11 -D_POSIX_C_SOURCE=200809L -Isrc -Iinclude
 WARN := -Wall -Wextra -Wswitch-enum -Werror
-LIBS := -lm -ldl
+# Jansson whole within the program where its archive is at hand: one binary runs everywhere.
+JANSSON := $(if $(wildcard /usr/lib/libjansson.a /usr/lib/*/libjansson.a /usr/local/lib/libjansson.a),-l:libjansson.a,-ljansson)
+LIBS := $(JANSSON) -lm -ldl
 
 ifeq ($(SAN),1)
 B := build/san

@@ -103,6 +103,11 @@ Arena *arena_new(Heap *heap)
     return arena;
 }
 
+Heap *arena_heap(const Arena *arena)
+{
+    return arena->heap;
+}
+
 void arena_free(Arena *arena)
 {
     Heap *heap;

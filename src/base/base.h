@@ -46,6 +46,7 @@ typedef struct Arena Arena;
 
 Arena *arena_new(Heap *heap);
 void arena_free(Arena *arena); /* NULL is fine */
+Heap *arena_heap(const Arena *arena); /* for who must clean up before on_oom is jumped to */
 /* Zeroed, aligned to 16 bytes; never NULL. */
 void *arena_alloc(Arena *arena, size_t size);
 #define arena_new_of(arena, T) ((T *)arena_alloc((arena), sizeof(T)))

@@ -1,0 +1,129 @@
+/* abi.c: the launch ABI of a scheduled program, and the order of its arguments.
+ *
+ *   tensors Q (b, n, 64), O (b, n, 64); dims b, n; param scale
+ *
+ *   offset  0  .u64 Q            16  .s64 Q_stride0   32  .s64 O_stride0   48  .s32 b
+ *           8  .u64 O            24  .s64 Q_stride1   40  .s64 O_stride1   52  .s32 n
+ *                                                                          56  .f32 scale
+ *
+ * Eight-byte arguments come before four-byte ones, so that nothing is padded
+ * and a C struct with the same members is the parameter space byte for byte.
+ */
+#include "abi/parts.h"
+
+enum { ENTRY_ALIGNMENT = 16 }; /* bytes of the widest copy, cp.async and st.v4 alike */
+
+const char *abi_arg_kind_name(AbiArgKind kind)
+{
+    static const char *const names[] = {[ABI_ADDRESS] = "address",
+                                        [ABI_STRIDE] = "stride",
+                                        [ABI_DIM] = "dim",
+                                        [ABI_PARAM] = "param"};
+    return names[kind];
+}
+
+static bool is_taken(const Abi *abi, const char *name)
+{
+    for (int i = 0; i < abi->args.len; i++)
+        if (strcmp(abi->args.data[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* A dimension may have a tensor's name, or a tensor that of a stride. */
+static void add_arg(Abi *abi, AbiArg arg)
+{
+    while (is_taken(abi, arg.name))
+        arg.name = arena_printf(abi->arena, "%s_", arg.name);
+    arg.offset = abi->param_bytes;
+    abi->param_bytes += arg.bytes;
+    vec_push(abi->arena, &abi->args, arg);
+}
+
+static void add_strides(Abi *abi, int t)
+{
+    const AbiTensor *tensor = &abi->tensors.data[t];
+    for (int axis = 0; axis < tensor->rank - 1; axis++)
+        add_arg(abi, (AbiArg){.kind = ABI_STRIDE,
+                              .tensor = t,
+                              .axis = axis,
+                              .bytes = 8,
+                              .name = arena_printf(abi->arena, "%s_stride%d", tensor->name, axis)});
+}
+
+void abi_lay_out(Abi *abi)
+{
+    abi->args.len = 0;
+    abi->param_bytes = 0;
+    for (int i = 0; i < abi->tensors.len; i++)
+        add_arg(abi, (AbiArg){.kind = ABI_ADDRESS,
+                              .tensor = i,
+                              .bytes = 8,
+                              .name = abi->tensors.data[i].name});
+    for (int i = 0; i < abi->tensors.len; i++)
+        add_strides(abi, i);
+    for (int i = 0; i < abi->dims.len; i++)
+        add_arg(
+            abi,
+            (AbiArg){.kind = ABI_DIM, .position = i, .bytes = 4, .name = abi->dims.data[i]->name});
+    for (int i = 0; i < abi->params.len; i++)
+        add_arg(
+            abi,
+            (AbiArg){.kind = ABI_PARAM, .position = i, .bytes = 4, .name = abi->params.data[i]});
+}
+
+static AbiTensor tensor_of(const TileTensor *t)
+{
+    AbiTensor tensor = {.name = t->name,
+                        .dtype = t->dtype,
+                        .rank = t->rank,
+                        .read = t->read,
+                        .written = t->written,
+                        .workspace = t->workspace};
+    memcpy(tensor.dims, t->dims, sizeof tensor.dims);
+    return tensor;
+}
+
+static AbiKernel kernel_of(const Abi *abi, const TileProgram *program, const TileKernel *kernel)
+{
+    const Aff *blocks = aff_const(program->aff, 1);
+    for (int i = 0; i < kernel->grid.len; i++)
+        blocks = aff_mul(program->aff, blocks, kernel->grid.data[i].extent);
+    return (AbiKernel){.entry = kernel->name,
+                       .entry_any = arena_printf(abi->arena, "%s_any", kernel->name),
+                       .blocks = blocks,
+                       .threads = 32 * kernel->warps,
+                       .shared_bytes = kernel->shared_bytes};
+}
+
+/* What 16-bit tensors of the program hold; the caller knows better. */
+static DType guess_dtype(const Abi *abi)
+{
+    for (int i = 0; i < abi->tensors.len; i++)
+        if (dtype_bytes(abi->tensors.data[i].dtype) == 2)
+            return abi->tensors.data[i].dtype;
+    return DT_F16;
+}
+
+Abi *abi_from_tile(Arena *arena, const TileProgram *program, const Target *target)
+{
+    Abi *abi = arena_new_of(arena, Abi);
+    abi->arena = arena;
+    abi->name = program->name;
+    abi->target = target->name;
+    abi->alignment = ENTRY_ALIGNMENT;
+    abi->settings = "";
+    for (int i = 0; i < program->tensors.len; i++)
+        vec_push(arena, &abi->tensors, tensor_of(program->tensors.data[i]));
+    for (int i = 0; i < program->dims.len; i++)
+        vec_push(arena, &abi->dims, program->dims.data[i]);
+    for (int i = 0; i < program->params.len; i++)
+        vec_push(arena, &abi->params, program->params.data[i]);
+    for (int i = 0; i < program->requires.len; i++)
+        vec_push(arena, &abi->requires, program->requires.data[i]);
+    for (int i = 0; i < program->kernels.len; i++)
+        vec_push(arena, &abi->kernels, kernel_of(abi, program, program->kernels.data[i]));
+    abi->dtype = guess_dtype(abi);
+    abi_lay_out(abi);
+    return abi;
+}

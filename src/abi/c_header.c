@@ -1,0 +1,394 @@
+/* c_header.c: the generated C header NAME.TARGET.h, from which any host program
+ * launches the kernels through the CUDA driver or runtime.
+ *
+ * Its struct of arguments has the arguments' names, types and order, and is the
+ * parameter space byte for byte. It includes nothing but the C library, and
+ * compiles as C99 and as C++ without a warning.
+ */
+#include "abi/c_names.h"
+#include "abi/parts.h"
+
+typedef struct Header {
+    Str *out;
+    const Abi *abi;
+    Arena *arena;
+    const char *p;       /* prefix: NAME_TARGET */
+    const char *upper;   /* the same, in capitals */
+    const char **fields; /* one an argument */
+    const char **dims;   /* one a dimension: its field */
+} Header;
+
+/* Shared by all generated headers. Saturation keeps products of hostile
+ * dimensions from wrapping. */
+static const char helpers[] =
+    "#ifndef TW_ABI_HELPERS\n"
+    "#define TW_ABI_HELPERS\n"
+    "#define TW_ABI_MOST ((int64_t)1 << 61) /* results saturate here */\n"
+    "static inline int64_t tw_abi_clamp(int64_t a)\n"
+    "{\n"
+    "    return a > TW_ABI_MOST ? TW_ABI_MOST : a < -TW_ABI_MOST ? -TW_ABI_MOST : a;\n"
+    "}\n"
+    "static inline int64_t tw_abi_add(int64_t a, int64_t b)\n"
+    "{\n"
+    "    return tw_abi_clamp(tw_abi_clamp(a) + tw_abi_clamp(b));\n"
+    "}\n"
+    "static inline int64_t tw_abi_mul(int64_t a, int64_t b)\n"
+    "{\n"
+    "    int64_t x = tw_abi_clamp(a), y = tw_abi_clamp(b);\n"
+    "    int64_t u = x < 0 ? -x : x, v = y < 0 ? -y : y;\n"
+    "    if (u != 0 && v > TW_ABI_MOST / u)\n"
+    "        return (x < 0) == (y < 0) ? TW_ABI_MOST : -TW_ABI_MOST;\n"
+    "    return x * y;\n"
+    "}\n"
+    "static inline int64_t tw_abi_div(int64_t a, int64_t b) /* floor */\n"
+    "{\n"
+    "    if (b == 0)\n"
+    "        return 0;\n"
+    "    return tw_abi_clamp(a) / b - (tw_abi_clamp(a) % b != 0 && (a < 0) != (b < 0));\n"
+    "}\n"
+    "static inline int64_t tw_abi_mod(int64_t a, int64_t b) /* has b's sign */\n"
+    "{\n"
+    "    return b == 0 ? 0 : tw_abi_clamp(a) - tw_abi_div(a, b) * b;\n"
+    "}\n"
+    "static inline int64_t tw_abi_min(int64_t a, int64_t b)\n"
+    "{\n"
+    "    return a < b ? a : b;\n"
+    "}\n"
+    "static inline int64_t tw_abi_max(int64_t a, int64_t b)\n"
+    "{\n"
+    "    return a > b ? a : b;\n"
+    "}\n"
+    "#endif\n\n";
+
+static void name_fields(Header *h)
+{
+    const Abi *abi = h->abi;
+    h->fields = arena_array(h->arena, const char *, abi->args.len + 1);
+    h->dims = arena_array(h->arena, const char *, abi->dims.len + 1);
+    for (int i = 0; i < abi->args.len; i++) {
+        const AbiArg *arg = &abi->args.data[i];
+        h->fields[i] = c_unique(h->arena, arg->name, h->fields, i);
+        if (arg->kind == ABI_DIM)
+            h->dims[arg->position] = h->fields[i];
+    }
+}
+
+static const char *field_of(const Header *h, int tensor)
+{
+    return h->fields[tensor]; /* addresses come first, in order */
+}
+
+static void put_expr(const Header *h, const Aff *a)
+{
+    abi_c_expr(h->out, h->abi, a, h->dims);
+}
+
+/* ---- the opening comment ------------------------------------------------------------ */
+
+static void put_opening(const Header *h)
+{
+    Str *out = h->out;
+    const Abi *abi = h->abi;
+    str_add(out, "/* ");
+    c_comment(out, abi->name);
+    str_printf(out, ".%s.h: launching ", abi->target);
+    c_comment(out, abi->name);
+    str_printf(out, " (%s, %s) from C or C++.\n *\n", abi->target, dtype_name(abi->dtype));
+    if (abi->settings && abi->settings[0]) {
+        str_add(out, " * Compiled in: ");
+        c_comment(out, abi->settings);
+        str_add(out, "\n *\n");
+    }
+    str_printf(
+        out,
+        " *   %s_args args;\n"
+        " *   %s_launch launch;\n"
+        " *   memset(&args, 0, sizeof args);\n"
+        " *   args.%s = (uint64_t)pointer;      and the other tensors, dimensions and parameters\n"
+        " *   %s_contiguous(&args);  or set the strides one by one\n"
+        " *   for (int k = 0; k < %s_KERNELS; k++) {\n"
+        " *       const char *error = %s_prepare(k, &args, &launch);\n"
+        " *       if (error) ...                 a sentence; launch nothing\n"
+        " *       cuModuleGetFunction(&function, module, launch.entry);\n"
+        " *       cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,\n"
+        " *                          (int)launch.shared_bytes);\n"
+        " *       if (launch.grid)               0: there is nothing to do\n"
+        " *           cuLaunchKernel(function, launch.grid, 1, 1, launch.threads, 1, 1,\n"
+        " *                          launch.shared_bytes, stream, launch.params, NULL);\n"
+        " *   }\n"
+        " *\n"
+        " * The kernels run in this order on one stream, may be captured in a graph, and keep\n"
+        " * no state: launches that write different memory may overlap.\n"
+        " */\n",
+        h->p, h->p, abi->tensors.len ? field_of(h, 0) : "tensor", h->p, h->upper, h->p);
+}
+
+/* ---- the arguments ------------------------------------------------------------------ */
+
+static const char *role_of(const AbiTensor *t)
+{
+    if (t->workspace)
+        return "workspace: memory of the program's own while it runs";
+    if (t->read && t->written)
+        return "read and written";
+    return t->written ? "written" : "read";
+}
+
+static void put_tensor_comment(const Header *h, const AbiTensor *t)
+{
+    Str text = str_new(h->arena);
+    str_printf(&text, "%s %s (", t->name, dtype_name(t->dtype));
+    for (int axis = 0; axis < t->rank; axis++)
+        str_printf(&text, "%s%s", axis ? ", " : "", aff_text(h->arena, t->dims[axis]));
+    str_printf(&text, "), %s; device address of its first element", role_of(t));
+    str_add(h->out, "    /* ");
+    c_comment(h->out, str_text(&text));
+    str_add(h->out, " */\n");
+}
+
+static void put_arg_comment(const Header *h, const AbiArg *arg)
+{
+    const Abi *abi = h->abi;
+    switch (arg->kind) {
+    case ABI_ADDRESS: put_tensor_comment(h, &abi->tensors.data[arg->tensor]); break;
+    case ABI_STRIDE:
+        if (arg->axis == 0) {
+            str_add(h->out, "    /* strides of ");
+            c_comment(h->out, abi->tensors.data[arg->tensor].name);
+            str_add(h->out, " in elements, outermost first; the innermost is 1 */\n");
+        }
+        break;
+    case ABI_DIM:
+        str_printf(h->out, "    /* dimension, %lld to %lld */\n",
+                   (long long)(abi->dims.data[arg->position]->lo > 0
+                                   ? abi->dims.data[arg->position]->lo
+                                   : 0),
+                   (long long)(abi->dims.data[arg->position]->hi < ABI_MAX_DIM
+                                   ? abi->dims.data[arg->position]->hi
+                                   : ABI_MAX_DIM));
+        break;
+    case ABI_PARAM: str_add(h->out, "    /* parameter */\n"); break;
+    }
+}
+
+static const char *c_type(AbiArgKind kind)
+{
+    static const char *const types[] = {[ABI_ADDRESS] = "uint64_t",
+                                        [ABI_STRIDE] = "int64_t",
+                                        [ABI_DIM] = "int32_t",
+                                        [ABI_PARAM] = "float"};
+    return types[kind];
+}
+
+static void put_args(const Header *h)
+{
+    const Abi *abi = h->abi;
+    int last = abi->args.len - 1;
+    str_printf(h->out,
+               "/* Every entry's parameter space, byte for byte (without trailing padding). */\n"
+               "typedef struct %s_args {\n",
+               h->p);
+    for (int i = 0; i <= last; i++) {
+        put_arg_comment(h, &abi->args.data[i]);
+        str_printf(h->out, "    %s %s;\n", c_type(abi->args.data[i].kind), h->fields[i]);
+    }
+    if (last < 0)
+        str_add(h->out, "    int32_t unused;\n");
+    str_printf(h->out, "} %s_args;\n\n", h->p);
+    str_printf(h->out, "enum { %s_KERNELS = %d, %s_ARGUMENTS = %d, %s_PARAM_BYTES = %d };\n\n",
+               h->upper, abi->kernels.len, h->upper, abi->args.len, h->upper, abi->param_bytes);
+    if (last >= 0)
+        str_printf(h->out, "typedef char %s_is_packed[offsetof(%s_args, %s) == %d ? 1 : -1];\n\n",
+                   h->p, h->p, h->fields[last], abi->args.data[last].offset);
+    str_printf(h->out,
+               "typedef struct %s_launch {\n"
+               "    const char *entry;         /* name of the kernel in the PTX */\n"
+               "    unsigned int grid, threads; /* gridDim.x and blockDim.x; their other extents "
+               "are 1 */\n"
+               "    unsigned int shared_bytes; /* dynamic shared memory */\n"
+               "    void *params[%d];          /* kernelParams: they point into the %s_args */\n"
+               "} %s_launch;\n\n",
+               h->p, abi->args.len ? abi->args.len : 1, h->p, h->p);
+}
+
+/* ---- functions ---------------------------------------------------------------------- */
+
+static void open_function(const Header *h, const char *comment, const char *type, const char *name,
+                          const char *parameters)
+{
+    str_printf(h->out, "/* %s */\nstatic inline %s%s_%s(%s)\n{\n", comment, type, h->p, name,
+               parameters);
+}
+
+static void put_contiguous(const Header *h)
+{
+    const Abi *abi = h->abi;
+    open_function(h, "The strides of tensors without gaps, once the dimensions are set.", "void ",
+                  "contiguous", arena_printf(h->arena, "%s_args *args", h->p));
+    for (int i = abi->args.len - 1; i >= 0; i--) { /* innermost first */
+        const AbiArg *arg = &abi->args.data[i];
+        if (arg->kind != ABI_STRIDE)
+            continue;
+        const AbiTensor *t = &abi->tensors.data[arg->tensor];
+        str_printf(h->out, "    args->%s = ", h->fields[i]);
+        if (arg->axis == t->rank - 2) {
+            put_expr(h, t->dims[t->rank - 1]);
+        } else {
+            str_printf(h->out, "tw_abi_mul(args->%s, ", h->fields[i + 1]);
+            put_expr(h, t->dims[arg->axis + 1]);
+            str_addc(h->out, ')');
+        }
+        str_add(h->out, ";\n");
+    }
+    str_add(h->out, "    (void)args;\n}\n\n");
+}
+
+static void put_bytes(const Header *h, int tensor)
+{
+    const AbiTensor *t = &h->abi->tensors.data[tensor];
+    open_function(h, arena_printf(h->arena, "Bytes of %s without gaps.", field_of(h, tensor)),
+                  "int64_t ", arena_printf(h->arena, "bytes_%s", field_of(h, tensor)),
+                  arena_printf(h->arena, "const %s_args *args", h->p));
+    str_printf(h->out, "    int64_t bytes = %d;\n    (void)args;\n", dtype_bytes(t->dtype));
+    for (int axis = 0; axis < t->rank; axis++) {
+        str_add(h->out, "    bytes = tw_abi_mul(bytes, ");
+        put_expr(h, t->dims[axis]);
+        str_add(h->out, ");\n");
+    }
+    str_add(h->out, "    return bytes;\n}\n\n");
+}
+
+static void put_aligned(const Header *h)
+{
+    const Abi *abi = h->abi;
+    open_function(h,
+                  arena_printf(h->arena,
+                               "Whether the fast entries may be used: all addresses and strides "
+                               "are multiples of %d bytes.",
+                               abi->alignment),
+                  "int ", "aligned", arena_printf(h->arena, "const %s_args *args", h->p));
+    str_add(h->out, "    (void)args;\n    return 1");
+    for (int i = 0; i < abi->args.len; i++) {
+        const AbiArg *arg = &abi->args.data[i];
+        if (arg->kind == ABI_ADDRESS)
+            str_printf(h->out, " &&\n           args->%s %% %d == 0", h->fields[i], abi->alignment);
+        int unit = arg->kind == ABI_STRIDE
+                       ? abi->alignment / dtype_bytes(abi->tensors.data[arg->tensor].dtype)
+                       : 0;
+        if (unit > 1)
+            str_printf(h->out, " &&\n           args->%s %% %d == 0", h->fields[i], unit);
+    }
+    str_add(h->out, ";\n}\n\n");
+}
+
+static void put_refusal(const Header *h, const char *message)
+{
+    str_add(h->out, "        return ");
+    c_string(h->out, message);
+    str_add(h->out, ";\n");
+}
+
+static void put_arg_check(const Header *h, int i)
+{
+    const Abi *abi = h->abi;
+    const AbiArg *arg = &abi->args.data[i];
+    const char *field = h->fields[i];
+    if (arg->kind == ABI_ADDRESS && dtype_bytes(abi->tensors.data[arg->tensor].dtype) > 1) {
+        str_printf(h->out, "    if (args->%s %% %d != 0)\n", field,
+                   dtype_bytes(abi->tensors.data[arg->tensor].dtype));
+        put_refusal(h, arena_printf(h->arena,
+                                    "the address of %s is not a multiple of its element's size",
+                                    field));
+    }
+    if (arg->kind == ABI_STRIDE) {
+        str_printf(h->out, "    if (args->%s < 0)\n", field);
+        put_refusal(h, arena_printf(h->arena, "%s is negative", field));
+    }
+    if (arg->kind != ABI_DIM)
+        return;
+    const AffSym *sym = abi->dims.data[arg->position];
+    str_printf(h->out, "    if (args->%s < %lld", field, (long long)(sym->lo > 0 ? sym->lo : 0));
+    if (sym->hi < ABI_MAX_DIM)
+        str_printf(h->out, " || args->%s > %lld", field, (long long)sym->hi);
+    str_add(h->out, ")\n");
+    put_refusal(h, arena_printf(h->arena, "%s is out of its range", field));
+}
+
+static void put_check(const Header *h)
+{
+    const Abi *abi = h->abi;
+    open_function(h, "NULL, or why these arguments cannot be launched.", "const char *", "check",
+                  arena_printf(h->arena, "const %s_args *args", h->p));
+    str_add(h->out, "    (void)args;\n");
+    for (int i = 0; i < abi->args.len; i++)
+        put_arg_check(h, i);
+    for (int i = 0; i < abi->requires.len; i++) {
+        str_add(h->out, "    if (!(");
+        put_expr(h, abi->requires.data[i].cond);
+        str_add(h->out, "))\n");
+        put_refusal(h, abi->requires.data[i].message);
+    }
+    str_add(h->out, "    return NULL;\n}\n\n");
+}
+
+static void put_kernel(const Header *h, int k)
+{
+    const AbiKernel *kernel = &h->abi->kernels.data[k];
+    str_printf(h->out, "    case %d:\n        blocks = ", k);
+    put_expr(h, kernel->blocks);
+    str_add(h->out, ";\n        launch->entry = ");
+    if (kernel->entry_any)
+        str_printf(h->out, "%s_aligned(args) ? ", h->p);
+    c_string(h->out, kernel->entry);
+    if (kernel->entry_any) {
+        str_add(h->out, " : ");
+        c_string(h->out, kernel->entry_any);
+    }
+    str_printf(
+        h->out,
+        ";\n        launch->threads = %d;\n        launch->shared_bytes = %lld;\n        break;\n",
+        kernel->threads, (long long)kernel->shared_bytes);
+}
+
+static void put_prepare(const Header *h)
+{
+    const Abi *abi = h->abi;
+    open_function(
+        h, "All of one kernel's launch, from 0. NULL, or why it cannot be launched.",
+        "const char *", "prepare",
+        arena_printf(h->arena, "int kernel, %s_args *args, %s_launch *launch", h->p, h->p));
+    str_printf(h->out,
+               "    const char *error = %s_check(args);\n    int64_t blocks;\n"
+               "    if (error)\n        return error;\n    switch (kernel) {\n",
+               h->p);
+    for (int k = 0; k < abi->kernels.len; k++)
+        put_kernel(h, k);
+    str_add(h->out, "    default:\n        return \"there is no such kernel\";\n    }\n"
+                    "    if (blocks < 0 || blocks > 2147483647)\n"
+                    "        return \"the grid has more than 2^31 - 1 blocks\";\n"
+                    "    launch->grid = (unsigned int)blocks;\n");
+    for (int i = 0; i < abi->args.len; i++)
+        str_printf(h->out, "    launch->params[%d] = (void *)&args->%s;\n", i, h->fields[i]);
+    str_add(h->out, "    return NULL;\n}\n\n");
+}
+
+void abi_c_header(Str *out, const Abi *abi)
+{
+    Header h = {.out = out, .abi = abi, .arena = abi->arena};
+    h.p = c_identifier(h.arena, arena_printf(h.arena, "%s_%s", abi->name, abi->target));
+    h.upper = c_upper(h.arena, h.p);
+    name_fields(&h);
+    put_opening(&h);
+    str_printf(out, "#ifndef %s_H\n#define %s_H\n\n#include <stddef.h>\n#include <stdint.h>\n\n",
+               h.upper, h.upper);
+    str_add(out, "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
+    str_add(out, helpers);
+    put_args(&h);
+    put_contiguous(&h);
+    for (int i = 0; i < abi->tensors.len; i++)
+        put_bytes(&h, i);
+    put_aligned(&h);
+    put_check(&h);
+    put_prepare(&h);
+    str_add(out, "#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
+}

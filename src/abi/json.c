@@ -1,0 +1,185 @@
+/* json.c: the ABI as JSON, and as the `//tw ` comment lines at the head of PTX.
+ *
+ *   //tw {
+ *   //tw   "tilewright": 1,
+ *   //tw   "kernels": [
+ *   //tw     {"entry": "gemm", "entry_any": "gemm_any", "blocks": "ceil(M / 128)", ...}
+ *
+ * A reader joins what stands behind the `//tw ` of successive lines, without
+ * line ends, and parses the result. A line longer than the limit is continued
+ * on the next; never beside a space, which an editor might strip, and in ASCII,
+ * for which PTX is specified.
+ */
+#include "abi/parts.h"
+
+/* ---- writing ------------------------------------------------------------------------ */
+
+static void put_text(Str *out, const char *key, const char *text)
+{
+    str_printf(out, "  \"%s\": ", key);
+    str_json(out, text);
+    str_add(out, ",\n");
+}
+
+static void put_expr(Str *out, const Abi *abi, const Aff *a)
+{
+    str_json(out, aff_text(abi->arena, a));
+}
+
+static void put_tensor(Str *out, const Abi *abi, int i)
+{
+    const AbiTensor *t = &abi->tensors.data[i];
+    str_add(out, "{\"name\": ");
+    str_json(out, t->name);
+    str_printf(out, ", \"dtype\": \"%s\", \"dims\": [", dtype_name(t->dtype));
+    for (int axis = 0; axis < t->rank; axis++) {
+        str_add(out, axis ? ", " : "");
+        put_expr(out, abi, t->dims[axis]);
+    }
+    str_printf(out, "], \"read\": %s, \"written\": %s, \"workspace\": %s}",
+               t->read ? "true" : "false", t->written ? "true" : "false",
+               t->workspace ? "true" : "false");
+}
+
+static void put_dim(Str *out, const Abi *abi, int i)
+{
+    const AffSym *sym = abi->dims.data[i];
+    str_add(out, "{\"name\": ");
+    str_json(out, sym->name);
+    str_printf(out, ", \"min\": %lld, \"max\": %lld}", (long long)(sym->lo > 0 ? sym->lo : 0),
+               (long long)(sym->hi < ABI_MAX_DIM ? sym->hi : ABI_MAX_DIM));
+}
+
+static void put_param(Str *out, const Abi *abi, int i)
+{
+    str_json(out, abi->params.data[i]);
+}
+
+static void put_arg(Str *out, const Abi *abi, int i)
+{
+    const AbiArg *arg = &abi->args.data[i];
+    str_add(out, "{\"name\": ");
+    str_json(out, arg->name);
+    str_printf(out, ", \"kind\": \"%s\"", abi_arg_kind_name(arg->kind));
+    if (arg->kind == ABI_ADDRESS || arg->kind == ABI_STRIDE) {
+        str_add(out, ", \"tensor\": ");
+        str_json(out, abi->tensors.data[arg->tensor].name);
+    }
+    if (arg->kind == ABI_STRIDE)
+        str_printf(out, ", \"axis\": %d", arg->axis);
+    str_printf(out, ", \"offset\": %d, \"bytes\": %d}", arg->offset, arg->bytes);
+}
+
+static void put_kernel(Str *out, const Abi *abi, int i)
+{
+    const AbiKernel *kernel = &abi->kernels.data[i];
+    str_add(out, "{\"entry\": ");
+    str_json(out, kernel->entry);
+    if (kernel->entry_any) {
+        str_add(out, ", \"entry_any\": ");
+        str_json(out, kernel->entry_any);
+    }
+    str_add(out, ", \"blocks\": ");
+    put_expr(out, abi, kernel->blocks);
+    str_printf(out, ", \"threads\": %d, \"shared_bytes\": %lld}", kernel->threads,
+               (long long)kernel->shared_bytes);
+}
+
+static void put_require(Str *out, const Abi *abi, int i)
+{
+    str_add(out, "{\"cond\": ");
+    put_expr(out, abi, abi->requires.data[i].cond);
+    str_add(out, ", \"message\": ");
+    str_json(out, abi->requires.data[i].message);
+    str_add(out, "}");
+}
+
+static void put_list(Str *out, const Abi *abi, const char *key, int n,
+                     void (*item)(Str *out, const Abi *abi, int i))
+{
+    str_printf(out, "  \"%s\": [%s", key, n ? "\n" : "");
+    for (int i = 0; i < n; i++) {
+        str_add(out, "    ");
+        item(out, abi, i);
+        str_add(out, i + 1 < n ? ",\n" : "\n  ");
+    }
+    str_add(out, "],\n");
+}
+
+void abi_json(Str *out, const Abi *abi)
+{
+    str_printf(out, "{\n  \"tilewright\": %d,\n", ABI_VERSION);
+    put_text(out, "name", abi->name);
+    put_text(out, "target", abi->target);
+    put_text(out, "dtype", dtype_name(abi->dtype));
+    put_text(out, "settings", abi->settings ? abi->settings : "");
+    put_list(out, abi, "tensors", abi->tensors.len, put_tensor);
+    put_list(out, abi, "dims", abi->dims.len, put_dim);
+    put_list(out, abi, "params", abi->params.len, put_param);
+    put_list(out, abi, "args", abi->args.len, put_arg);
+    str_printf(out, "  \"param_bytes\": %d,\n", abi->param_bytes);
+    put_list(out, abi, "kernels", abi->kernels.len, put_kernel);
+    put_list(out, abi, "requires", abi->requires.len, put_require);
+    if (abi->definition)
+        put_text(out, "definition", abi->definition);
+    str_printf(out, "  \"alignment\": %d\n}\n", abi->alignment);
+}
+
+/* ---- comment lines ------------------------------------------------------------------ */
+
+enum { COMMENT_WIDTH = 94 }; /* bytes behind `//tw ` */
+
+/* The code point of the UTF-8 character at *at, which is advanced. str_json
+ * wrote it, so it is well formed. */
+static unsigned take_character(const unsigned char **at)
+{
+    unsigned first = *(*at)++, code = first;
+    int more = first < 0x80 ? 0 : first < 0xe0 ? 1 : first < 0xf0 ? 2 : 3;
+    if (more)
+        code = first & (0x3fu >> more);
+    while (more--)
+        code = code << 6 | (*(*at)++ & 0x3fu);
+    return code;
+}
+
+/* One JSON text, line ends included, in ASCII. */
+static void put_ascii(Str *out, const char *json)
+{
+    const unsigned char *at = (const unsigned char *)json;
+    while (*at) {
+        unsigned code = take_character(&at);
+        if (code < 0x80)
+            str_addc(out, (char)code);
+        else if (code < 0x10000)
+            str_printf(out, "\\u%04x", code);
+        else
+            str_printf(out, "\\u%04x\\u%04x", 0xd800 + ((code - 0x10000) >> 10),
+                       0xdc00 + ((code - 0x10000) & 0x3ff));
+    }
+}
+
+/* How much of the line fits: at most the width, and no space at either side of
+ * the cut. A run of spaces as wide as that is cut where it begins. */
+static size_t cut_at(const char *line, size_t len)
+{
+    size_t cut = COMMENT_WIDTH;
+    if (len <= cut)
+        return len;
+    while (cut > 1 && (line[cut] == ' ' || line[cut - 1] == ' '))
+        cut--;
+    return cut > 1 ? cut : COMMENT_WIDTH;
+}
+
+void abi_ptx_comment(Str *out, const Abi *abi)
+{
+    Str json = str_new(abi->arena), ascii = str_new(abi->arena);
+    abi_json(&json, abi);
+    put_ascii(&ascii, str_text(&json));
+    for (const char *line = str_text(&ascii); *line;) {
+        size_t len = strcspn(line, "\n"), cut = cut_at(line, len);
+        str_add(out, "//tw ");
+        str_addn(out, line, cut);
+        str_addc(out, '\n');
+        line += cut + (cut == len && line[len] == '\n');
+    }
+}

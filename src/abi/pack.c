@@ -1,0 +1,184 @@
+/* pack.c: one launch: the parameter space, the entry, the number of blocks.
+ *
+ * Everything that a launch may get wrong is refused here with a sentence, for
+ * behind it nothing stands between a wrong shape and a kernel that reads
+ * outside its tensors.
+ */
+#include "abi/parts.h"
+
+/* Symbols of a context are numbered from 0, dimensions early. */
+enum { MAX_SYMS = 4096 };
+
+static bool known(const Abi *abi, const Aff *a)
+{
+    if (!a)
+        return true;
+    if (a->kind == AFF_SYM) {
+        for (int i = 0; i < abi->dims.len; i++)
+            if (abi->dims.data[i] == a->sym)
+                return a->sym->id < MAX_SYMS;
+        return false;
+    }
+    return known(abi, a->a) && known(abi, a->b);
+}
+
+bool abi_eval(const Abi *abi, const Aff *a, const int64_t *dims, int64_t *value)
+{
+    int64_t values[MAX_SYMS];
+    if (!known(abi, a))
+        return false;
+    for (int i = 0; i < abi->dims.len; i++)
+        if (abi->dims.data[i]->id < MAX_SYMS)
+            values[abi->dims.data[i]->id] = dims[i];
+    return aff_eval(a, values, value);
+}
+
+/* ---- checks ------------------------------------------------------------------------- */
+
+static bool refuse(const Abi *abi, const char **error, const char *fmt, ...) TW_PRINTF(3, 4);
+static bool refuse(const Abi *abi, const char **error, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    *error = arena_vprintf(abi->arena, fmt, args);
+    va_end(args);
+    return false;
+}
+
+static bool check_dims(const Abi *abi, const int64_t *dims, const char **error)
+{
+    for (int i = 0; i < abi->dims.len; i++) {
+        const AffSym *sym = abi->dims.data[i];
+        int64_t lo = sym->lo > 0 ? sym->lo : 0, hi = sym->hi < ABI_MAX_DIM ? sym->hi : ABI_MAX_DIM;
+        if (dims[i] < lo || dims[i] > hi)
+            return refuse(abi, error, "dimension %s is %lld; this program takes %lld to %lld",
+                          sym->name, (long long)dims[i], (long long)lo, (long long)hi);
+    }
+    return true;
+}
+
+static bool check_requires(const Abi *abi, const int64_t *dims, const char **error)
+{
+    for (int i = 0; i < abi->requires.len; i++) {
+        const TileRequire *require = &abi->requires.data[i];
+        int64_t holds;
+        if (!abi_eval(abi, require->cond, dims, &holds))
+            return refuse(abi, error, "whether '%s' holds cannot be computed for these dimensions",
+                          aff_text(abi->arena, require->cond));
+        if (!holds)
+            return refuse(abi, error, "%s", require->message);
+    }
+    return true;
+}
+
+static bool check_shape(const Abi *abi, const AbiTensor *want, const Tensor *t, const int64_t *dims,
+                        const char **error)
+{
+    for (int axis = 0; axis < want->rank; axis++) {
+        int64_t size;
+        if (!abi_eval(abi, want->dims[axis], dims, &size))
+            return refuse(abi, error, "dimension %d of %s overflows", axis, want->name);
+        if (size != t->dims[axis])
+            return refuse(abi, error, "dimension %d of %s is %lld; it must be %s = %lld", axis,
+                          want->name, (long long)t->dims[axis],
+                          aff_text(abi->arena, want->dims[axis]), (long long)size);
+    }
+    return true;
+}
+
+static bool check_strides(const Abi *abi, const AbiTensor *want, const Tensor *t,
+                          const char **error)
+{
+    int inner = want->rank - 1;
+    if (inner >= 0 && t->dims[inner] > 1 && t->strides[inner] != 1)
+        return refuse(abi, error, "the innermost stride of %s is %lld; it must be 1", want->name,
+                      (long long)t->strides[inner]);
+    for (int axis = 0; axis < inner; axis++)
+        if (t->strides[axis] < 0 || t->strides[axis] > INT64_MAX / 16)
+            return refuse(abi, error,
+                          "stride %d of %s is %lld; it must not be negative or so large", axis,
+                          want->name, (long long)t->strides[axis]);
+    return true;
+}
+
+static bool check_tensor(const Abi *abi, const AbiTensor *want, const Tensor *t, uint64_t address,
+                         const int64_t *dims, const char **error)
+{
+    if (!t)
+        return refuse(abi, error, "tensor %s is missing", want->name);
+    if (t->dtype != want->dtype)
+        return refuse(abi, error, "%s is %s; it must be %s", want->name, dtype_name(t->dtype),
+                      dtype_name(want->dtype));
+    if (t->rank != want->rank)
+        return refuse(abi, error, "%s has %d dimensions; it must have %d", want->name, t->rank,
+                      want->rank);
+    if (address % (uint64_t)dtype_bytes(want->dtype))
+        return refuse(abi, error, "the address of %s is not a multiple of its element's %d bytes",
+                      want->name, dtype_bytes(want->dtype));
+    return check_shape(abi, want, t, dims, error) && check_strides(abi, want, t, error);
+}
+
+/* ---- the launch --------------------------------------------------------------------- */
+
+static void put_arg(const AbiArg *arg, Tensor *const *tensors, const uint64_t *addresses,
+                    const int64_t *dims, const double *params, char *space)
+{
+    int64_t integer = 0;
+    float real;
+    int32_t narrow;
+    switch (arg->kind) {
+    case ABI_ADDRESS: integer = (int64_t)addresses[arg->tensor]; break;
+    case ABI_STRIDE: integer = tensors[arg->tensor]->strides[arg->axis]; break;
+    case ABI_DIM:
+        narrow = (int32_t)dims[arg->position];
+        memcpy(space + arg->offset, &narrow, sizeof narrow);
+        return;
+    case ABI_PARAM:
+        real = (float)params[arg->position];
+        memcpy(space + arg->offset, &real, sizeof real);
+        return;
+    }
+    memcpy(space + arg->offset, &integer, sizeof integer);
+}
+
+bool abi_pack(const Abi *abi, Tensor *const *tensors, const uint64_t *addresses,
+              const int64_t *dims, const double *params, void *space, const char **error)
+{
+    if (!check_dims(abi, dims, error) || !check_requires(abi, dims, error))
+        return false;
+    for (int i = 0; i < abi->tensors.len; i++)
+        if (!check_tensor(abi, &abi->tensors.data[i], tensors[i], addresses[i], dims, error))
+            return false;
+    for (int i = 0; i < abi->args.len; i++)
+        put_arg(&abi->args.data[i], tensors, addresses, dims, params, space);
+    return true;
+}
+
+bool abi_aligned(const Abi *abi, Tensor *const *tensors, const uint64_t *addresses)
+{
+    for (int i = 0; i < abi->args.len; i++) {
+        const AbiArg *arg = &abi->args.data[i];
+        if (arg->kind == ABI_ADDRESS && addresses[arg->tensor] % (uint64_t)abi->alignment)
+            return false;
+        if (arg->kind == ABI_STRIDE && tensors[arg->tensor]->strides[arg->axis] *
+                                           dtype_bytes(abi->tensors.data[arg->tensor].dtype) %
+                                           abi->alignment)
+            return false;
+    }
+    return true;
+}
+
+bool abi_blocks(const Abi *abi, int kernel, const int64_t *dims, int64_t *blocks,
+                const char **error)
+{
+    if (!check_dims(abi, dims, error) || !check_requires(abi, dims, error))
+        return false;
+    if (!abi_eval(abi, abi->kernels.data[kernel].blocks, dims, blocks) || *blocks < 0 ||
+        *blocks > INT32_MAX)
+        return refuse(
+            abi, error,
+            "the grid of %s is '%s' blocks, which is not a number from 0 to 2^31 - 1 here",
+            abi->kernels.data[kernel].entry,
+            aff_text(abi->arena, abi->kernels.data[kernel].blocks));
+    return true;
+}

@@ -1,0 +1,484 @@
+/* copy.c: between global memory, shared memory and registers.
+ *
+ * Copies into shared memory go in chunks of 16 bytes: chunk number i * threads
+ * + tid is row (number / chunks a row), chunk (number % chunks a row). Aligned,
+ * a chunk is one cp.async whose source size, 0 to 16, zero-fills what lies
+ * outside (PTX ISA, cp.async); otherwise its elements are loaded one by one and
+ * stored at once.
+ */
+#include "ptx/emit.h"
+#include "ptx/global.h"
+
+/* ---- chunks --------------------------------------------------------------------- */
+
+typedef struct Chunks {
+    const TileOp *op;
+    SharedTile tile;
+    int per_row, total, threads, count; /* count: chunks a thread */
+    int elements;                       /* of a chunk */
+    bool regular;                       /* every chunk of a thread is in the same column */
+    int row_step;                       /* regular: rows between a thread's chunks */
+    const char *row0, *chunk0;          /* of the thread's first chunk */
+    const char *number;                 /* of the chunk at hand */
+} Chunks;
+
+static Chunks chunks_new(Emitter *e, const TileOp *op, const TileValue *buffer)
+{
+    Chunks c = {.op = op, .tile = sh_stage(buffer, op->index)};
+    const TileType *t = c.tile.type;
+    c.elements = 16 / dtype_bytes(t->dtype);
+    c.per_row = t->cols / c.elements;
+    c.total = t->rows * c.per_row;
+    c.threads = e->kernel->warps * 32;
+    c.count = (c.total + c.threads - 1) / c.threads;
+    c.regular = c.threads % c.per_row == 0 && (c.threads / c.per_row % 8 == 0 || c.count == 1);
+    c.row_step = c.threads / c.per_row;
+    c.row0 = em_new(e, REG_R);
+    c.chunk0 = em_new(e, REG_R);
+    em_at(e, 0, "div.u32 %s, %s, %d;", c.row0, e->tid, c.per_row);
+    em_at(e, 0, "rem.u32 %s, %s, %d;", c.chunk0, e->tid, c.per_row);
+    return c;
+}
+
+/* One chunk of the thread: where it is, and the last may not exist. */
+typedef struct Chunk {
+    const char *row, *chunk;  /* registers */
+    const Aff *row_aff, *col_aff;
+    const char *shared;       /* "[...]" */
+    const char *exists;       /* predicate; NULL: always */
+} Chunk;
+
+static const Aff *element_column(Emitter *e, const Chunks *c, const char *chunk)
+{
+    AffCtx *aff = e->program->aff;
+    const AffSym *sym = ix_symbol(e, "chunk", chunk, 0, c->per_row - 1);
+    return aff_scale(aff, aff_of(aff, sym), c->elements);
+}
+
+/* Does chunk i of the thread exist? Only the last may be missing. */
+static const char *existence(Emitter *e, const Chunks *c, int i)
+{
+    if ((i + 1) * c->threads <= c->total) return NULL;
+    const char *p = em_new(e, REG_P);
+    em_at(e, 0, "setp.lt.s32 %s, %s, %d;", p, e->tid, c->total - i * c->threads);
+    return p;
+}
+
+static void irregular_chunk(Emitter *e, const Chunks *c, int i, Chunk *chunk)
+{
+    const char *number = em_new(e, REG_R), *row = em_new(e, REG_R), *column = em_new(e, REG_R);
+    em_at(e, 0, "add.s32 %s, %s, %d;", number, e->tid, i * c->threads);
+    em_at(e, 0, "div.u32 %s, %s, %d;", row, number, c->per_row);
+    em_at(e, 0, "rem.u32 %s, %s, %d;", column, number, c->per_row);
+    chunk->row = row;
+    chunk->chunk = column;
+    chunk->row_aff = aff_of(e->program->aff, ix_symbol(e, "row", row, 0, c->tile.type->rows - 1));
+    chunk->col_aff = element_column(e, c, column);
+    LanePlace place = {.row = row, .chunk = column};
+    chunk->shared = sh_address(e, &c->tile, &place, 0, 0);
+}
+
+/* ---- asynchronous copies ------------------------------------------------------------ */
+
+/* How many of a chunk's bytes lie inside the tensor: an operand, 0 to 16. */
+static const char *source_bytes(Emitter *e, const Chunks *c, const Chunk *chunk, const Aff *uniform)
+{
+    AffCtx *aff = e->program->aff;
+    const TileOp *op = c->op;
+    const Aff *inside = aff_and(aff, uniform,
+                                gl_offset_inside(e, op, op->row_dim, chunk->row_aff, c->tile.type->rows));
+    const Aff *columns = gl_offset_inside(e, op, op->col_dim, chunk->col_aff, c->tile.type->cols);
+    bool rows_inside = aff_always(aff, inside);
+    if (rows_inside && aff_always(aff, columns)) return "16";
+
+    const char *size = em_new(e, REG_R), *all = "16";
+    if (!aff_always(aff, columns)) { /* min(max((dim - col) * bytes, 0), 16) */
+        const Aff *left = aff_sub(aff, op->tensor->dims[op->col_dim], aff_add(aff, op->coords[op->col_dim], chunk->col_aff));
+        left = aff_scale(aff, left, dtype_bytes(op->tensor->dtype));
+        left = aff_min(aff, aff_max(aff, left, aff_const(aff, 0)), aff_const(aff, 16));
+        all = ix_value(e, left);
+        if (rows_inside) return all;
+    }
+    em(e, "selp.b32 %s, %s, 0, %s;", size, all, ix_condition(e, inside));
+    return size;
+}
+
+/* The elements of one chunk, one by one; outside reads as 0. */
+static void copy_elements(Emitter *e, const Chunks *c, const Chunk *chunk, const Aff *uniform, const char *address)
+{
+    AffCtx *aff = e->program->aff;
+    const TileOp *op = c->op;
+    int bytes = dtype_bytes(op->tensor->dtype);
+    const char *words[4] = {0}, *step = gl_step(e, op->tensor, op->col_dim);
+    const Aff *rows = gl_offset_inside(e, op, op->row_dim, chunk->row_aff, c->tile.type->rows);
+    const Aff *inside = aff_and(aff, uniform, rows);
+    const char *at = address, *halves[2] = {0};
+    for (int k = 0; k < c->elements; k++) {
+        const Aff *column = aff_offset(aff, chunk->col_aff, k);
+        const Aff *cond = aff_and(aff, inside, gl_offset_inside(e, op, op->col_dim, column, c->tile.type->cols));
+        const char *value = em_new(e, bytes == 2 ? REG_H : REG_R), *p = ix_condition(e, cond);
+        em(e, "mov.b%d %s, 0;", bytes * 8, value);
+        em(e, "@%s ld.global.b%d %s, [%s];", p, bytes * 8, value, at);
+        const char *next = em_new(e, REG_RD);
+        if (k + 1 < c->elements) em(e, "add.s64 %s, %s, %s;", next, at, step);
+        at = next;
+        if (bytes == 4) {
+            words[k] = value;
+        } else {
+            halves[k % 2] = value;
+            if (k % 2 == 0) continue;
+            words[k / 2] = em_new(e, REG_R);
+            em(e, "mov.b32 %s, {%s, %s};", words[k / 2], halves[0], halves[1]);
+        }
+    }
+    em(e, "st.shared.v4.b32 %s, {%s, %s, %s, %s};", chunk->shared, words[0], words[1], words[2], words[3]);
+}
+
+/* Address of the chunk's first element, `lane` being its offset from the corner. */
+static const char *lane_offset(Emitter *e, const Chunks *c, const char *row, const char *chunk)
+{
+    const TileOp *op = c->op;
+    const char *wide_row = em_new(e, REG_RD), *wide_col = em_new(e, REG_RD), *offset = em_new(e, REG_RD);
+    const char *col = em_new(e, REG_R);
+    em_at(e, 0, "mul.lo.s32 %s, %s, %d;", col, chunk, c->elements);
+    em_at(e, 0, "cvt.s64.s32 %s, %s;", wide_row, row);
+    em_at(e, 0, "cvt.s64.s32 %s, %s;", wide_col, col);
+    em_at(e, 0, "mul.lo.s64 %s, %s, %s;", offset, wide_row, gl_step(e, op->tensor, op->row_dim));
+    em_at(e, 0, "mad.lo.s64 %s, %s, %s, %s;", offset, wide_col, gl_step(e, op->tensor, op->col_dim), offset);
+    const char *sum = em_new(e, REG_RD);
+    em_at(e, 0, "add.s64 %s, %s, %s;", sum, e->base[op->tensor->index], offset);
+    return sum;
+}
+
+static void copy_chunk(Emitter *e, const Chunks *c, const Chunk *chunk, const Aff *uniform, const char *address)
+{
+    int label = em_label(e);
+    if (chunk->exists) em(e, "@!%s bra $chunk%d;", chunk->exists, label);
+    if (chunk->exists) em_open(e);
+    if (e->aligned && e->target->has_cp_async && gl_columns_contiguous(c->op))
+        em(e, "cp.async.cg.shared.global %s, [%s], 16, %s;", chunk->shared, address,
+           source_bytes(e, c, chunk, uniform));
+    else
+        copy_elements(e, c, chunk, uniform, address);
+    if (!chunk->exists) return;
+    em_close(e);
+    em(e, "$chunk%d:", label);
+}
+
+/* Chunks in one column: each address is the last one's plus a constant step. */
+static void copy_regular(Emitter *e, Chunks *c, const Aff *uniform)
+{
+    AffCtx *aff = e->program->aff;
+    const TileOp *op = c->op;
+    int level;
+    const char *lane = lane_offset(e, c, c->row0, c->chunk0);
+    const char *address = gl_corner(e, op, lane, 0, &level);
+    const Aff *row0 = aff_of(aff, ix_symbol(e, "row", c->row0, 0, c->row_step - 1));
+    const Aff *column = element_column(e, c, c->chunk0);
+    const char *step = em_new(e, REG_RD);
+    if (op->row_dim >= 0)
+        em_at(e, 0, "mul.lo.s64 %s, %s, %d;", step, gl_step(e, op->tensor, op->row_dim), c->row_step);
+    LanePlace place = {.row = c->row0, .chunk = c->chunk0};
+    for (int i = 0; i < c->count; i++) {
+        Chunk chunk = {.row = c->row0, .chunk = c->chunk0, .col_aff = column, .exists = existence(e, c, i)};
+        chunk.row_aff = aff_offset(aff, row0, (int64_t)i * c->row_step);
+        chunk.shared = sh_address(e, &c->tile, &place, i * c->row_step, 0);
+        if (i > 0) {
+            const char *next = em_new(e, REG_RD);
+            em(e, "add.s64 %s, %s, %s;", next, address, step);
+            address = next;
+        }
+        copy_chunk(e, c, &chunk, uniform, address);
+    }
+}
+
+static void copy_irregular(Emitter *e, Chunks *c, const Aff *uniform)
+{
+    for (int i = 0; i < c->count; i++) {
+        Chunk chunk = {.exists = existence(e, c, i)};
+        irregular_chunk(e, c, i, &chunk);
+        int level;
+        const char *address = gl_corner(e, c->op, lane_offset(e, c, chunk.row, chunk.chunk), 0, &level);
+        copy_chunk(e, c, &chunk, uniform, address);
+    }
+}
+
+void cp_async(Emitter *e, const TileOp *op)
+{
+    int label = em_label(e);
+    Chunks c = chunks_new(e, op, op->args[0]);
+    if (op->cond) em(e, "@!%s bra.uni $copy%d;", ix_condition(e, op->cond), label);
+    em_open(e);
+    const Aff *uniform = gl_corner_inside(e, op);
+    if (c.regular) copy_regular(e, &c, uniform);
+    else copy_irregular(e, &c, uniform);
+    em_close(e);
+    if (op->cond) em(e, "$copy%d:", label);
+}
+
+/* ---- fragments to and from global memory ---------------------------------------------- */
+
+/* Row and column of value i of a fragment, as expressions of this lane's. */
+typedef struct Place {
+    const Aff *row, *col;
+    int row_step, col_step; /* from the lane's first */
+} Place;
+
+static Place place_of(Emitter *e, const TileValue *v, int i)
+{
+    AffCtx *aff = e->program->aff;
+    Place p = {aff_const(aff, 0), aff_const(aff, 0), 0, 0};
+    fr_place(v, i, &p.row_step, &p.col_step);
+    if (v->type.rows > 1)
+        p.row = aff_offset(aff, aff_of(aff, ix_lane_row(e, v->type.layout, v->type.rows)), p.row_step);
+    if (v->type.cols > 1)
+        p.col = aff_offset(aff, aff_of(aff, ix_lane_col(e, v->type.layout, v->type.cols)), p.col_step);
+    return p;
+}
+
+/* Address of value (0, 0) of this lane. */
+static const char *lane_corner(Emitter *e, const TileOp *op, const TileValue *v)
+{
+    AffCtx *aff = e->program->aff;
+    const char *sum = e->base[op->tensor->index];
+    const struct { const AffSym *sym; int dim; } parts[] = {
+        {v->type.rows > 1 ? ix_lane_row(e, v->type.layout, v->type.rows) : NULL, op->row_dim},
+        {v->type.cols > 1 ? ix_lane_col(e, v->type.layout, v->type.cols) : NULL, op->col_dim},
+    };
+    for (int k = 0; k < 2; k++) {
+        if (!parts[k].sym || parts[k].dim < 0) continue;
+        const char *wide = em_new(e, REG_RD), *next = em_new(e, REG_RD);
+        em_at(e, 0, "cvt.s64.s32 %s, %s;", wide, ix_value(e, aff_of(aff, parts[k].sym)));
+        em_at(e, 0, "mad.lo.s64 %s, %s, %s, %s;", next, wide, gl_step(e, op->tensor, parts[k].dim), sum);
+        sum = next;
+    }
+    int level;
+    return gl_corner(e, op, sum, 0, &level);
+}
+
+/* Register with corner + row * stride: kept for the row that was last asked for. */
+typedef struct RowAddress {
+    int row;
+    const char *address;
+} RowAddress;
+
+static const char *row_address(Emitter *e, const TileOp *op, const char *corner, int row, RowAddress *last)
+{
+    if (last->address && last->row == row) return last->address;
+    *last = (RowAddress){row, corner};
+    if (row == 0) return corner;
+    const char *address = em_new(e, REG_RD), *step = gl_step(e, op->tensor, op->row_dim);
+    const char *offset = em_new(e, REG_RD);
+    em(e, "mul.lo.s64 %s, %s, %d;", offset, step, row);
+    em(e, "add.s64 %s, %s, %s;", address, corner, offset);
+    last->address = address;
+    return address;
+}
+
+/* "[address + col * stride]" */
+static const char *column_address(Emitter *e, const TileOp *op, const char *row, int col)
+{
+    if (op->col_dim < 0 || col == 0) return arena_printf(e->arena, "[%s]", row);
+    if (gl_columns_contiguous(op))
+        return arena_printf(e->arena, "[%s+%d]", row, col * dtype_bytes(op->tensor->dtype));
+    const char *offset = em_new(e, REG_RD), *address = em_new(e, REG_RD);
+    em(e, "mul.lo.s64 %s, %s, %d;", offset, gl_step(e, op->tensor, op->col_dim), col);
+    em(e, "add.s64 %s, %s, %s;", address, row, offset);
+    return arena_printf(e->arena, "[%s]", address);
+}
+
+static const Aff *place_inside(Emitter *e, const TileOp *op, const TileValue *v, const Place *p, int columns)
+{
+    AffCtx *aff = e->program->aff;
+    const Aff *inside = gl_corner_inside(e, op);
+    inside = aff_and(aff, inside, gl_offset_inside(e, op, op->row_dim, p->row, v->type.rows));
+    for (int k = 0; k < columns; k += columns > 1 ? columns - 1 : 1)
+        inside = aff_and(aff, inside,
+                         gl_offset_inside(e, op, op->col_dim, aff_offset(aff, p->col, k), v->type.cols));
+    return inside;
+}
+
+/* "@%p " or nothing */
+static const char *guard_of(Emitter *e, const Aff *cond)
+{
+    return aff_always(e->program->aff, cond) ? "" : arena_printf(e->arena, "@%s ", ix_condition(e, cond));
+}
+
+static void load_value(Emitter *e, const TileOp *op, const char *guard, const char *address, int reg)
+{
+    DType t = op->tensor->dtype;
+    if (t == DT_F32) {
+        em(e, "mov.f32 %%f%d, 0f00000000;", reg);
+        em(e, "%sld.global.f32 %%f%d, %s;", guard, reg, address);
+        return;
+    }
+    if (t == DT_I32) {
+        const char *word = em_new(e, REG_R);
+        em(e, "mov.b32 %s, 0;", word);
+        em(e, "%sld.global.b32 %s, %s;", guard, word, address);
+        em(e, "cvt.rn.f32.s32 %%f%d, %s;", reg, word);
+        return;
+    }
+    const char *half = em_new(e, REG_H), *zero = em_new(e, REG_H);
+    em(e, "mov.b16 %s, 0;", half);
+    em(e, "%sld.global.b16 %s, %s;", guard, half, address);
+    if (t == DT_F16) {
+        em(e, "cvt.f32.f16 %%f%d, %s;", reg, half);
+        return;
+    }
+    em(e, "mov.b16 %s, 0;", zero);
+    em(e, "mov.b32 %%f%d, {%s, %s};", reg, zero, half);
+}
+
+static bool known_type(Emitter *e, const TileOp *op, bool load)
+{
+    DType t = op->tensor->dtype;
+    if (t == DT_F32 || t == DT_F16 || t == DT_BF16 || (load && t == DT_I32)) return true;
+    em_fail(e, op->loc, TW0803, "%s of %s is not supported by this target yet", load ? "a load" : "a store",
+            dtype_name(t));
+    return false;
+}
+
+void cp_load(Emitter *e, const TileOp *op)
+{
+    const TileValue *v = op->results[0];
+    fr_new_f32(e, v);
+    if (!known_type(e, op, true)) return;
+    const char *corner = lane_corner(e, op, v);
+    RowAddress last = {0};
+    for (int i = 0; i < e->frags[v->id].n; i++) {
+        Place p = place_of(e, v, i);
+        const char *row = row_address(e, op, corner, p.row_step, &last);
+        const char *guard = guard_of(e, place_inside(e, op, v, &p, 1));
+        load_value(e, op, guard, column_address(e, op, row, p.col_step), e->frags[v->id].f[i]);
+    }
+}
+
+static void store_one(Emitter *e, const TileOp *op, int i, const char *corner, RowAddress *last)
+{
+    const TileValue *v = op->args[0];
+    Place p = place_of(e, v, i);
+    DType t = op->tensor->dtype;
+    const char *address = column_address(e, op, row_address(e, op, corner, p.row_step, last), p.col_step);
+    const char *guard = guard_of(e, place_inside(e, op, v, &p, 1)), *value = fr_operand(e, v, i);
+    if (t == DT_F32) {
+        em(e, "%sst.global.f32 %s, %s;", guard, address, value);
+        return;
+    }
+    const char *pair = em_new(e, REG_R), *half = em_new(e, REG_H), *rest = em_new(e, REG_H);
+    em(e, "%s %s, 0f00000000, %s;", fr_pack_instruction(t), pair, value);
+    em(e, "mov.b32 {%s, %s}, %s;", half, rest, pair);
+    em(e, "%sst.global.b16 %s, %s;", guard, address, half);
+}
+
+/* Columns 2k and 2k + 1 of a row in one store. */
+static void store_pair(Emitter *e, const TileOp *op, int i, const char *corner, RowAddress *last)
+{
+    const TileValue *v = op->args[0];
+    Place p = place_of(e, v, i);
+    const char *address = column_address(e, op, row_address(e, op, corner, p.row_step, last), p.col_step);
+    const char *guard = guard_of(e, place_inside(e, op, v, &p, 2));
+    if (op->tensor->dtype == DT_F32)
+        em(e, "%sst.global.v2.f32 %s, {%s, %s};", guard, address, fr_operand(e, v, i), fr_operand(e, v, i + 1));
+    else
+        em(e, "%sst.global.b32 %s, %%r%d;", guard, address, fr_packed(e, v, op->tensor->dtype)[i / 2]);
+}
+
+/* Pairs need an even number of columns inside the tensor and aligned rows. */
+static bool can_store_pairs(Emitter *e, const TileOp *op)
+{
+    if (!e->aligned || !gl_columns_contiguous(op) || op->args[0]->type.cols < 2) return false;
+    return aff_divisor(op->tensor->dims[op->col_dim]) % 2 == 0 && aff_divisor(op->coords[op->col_dim]) % 2 == 0;
+}
+
+/* Values of a lane that no other lane of its warp, and no other warp, holds too. */
+static const char *sole_owner(Emitter *e, const TileValue *v)
+{
+    const char *p = NULL;
+    int quad = v->type.cols == 1 ? 3 : 0, group = v->type.rows == 1 ? 28 : 0;
+    if (quad | group) {
+        const char *bits = em_new(e, REG_R);
+        p = em_new(e, REG_P);
+        em(e, "and.b32 %s, %s, %d;", bits, e->lane, quad | group);
+        em(e, "setp.eq.s32 %s, %s, 0;", p, bits);
+    }
+    return p;
+}
+
+void cp_store(Emitter *e, const TileOp *op)
+{
+    const TileValue *v = op->args[0];
+    if (!known_type(e, op, false)) return;
+    const char *owner = sole_owner(e, v);
+    int label = em_label(e);
+    if (owner) em(e, "@!%s bra $store%d;", owner, label);
+    if (owner) em_open(e);
+    const char *corner = lane_corner(e, op, v);
+    RowAddress last = {0};
+    bool pairs = can_store_pairs(e, op) && e->frags[v->id].n % 2 == 0;
+    for (int i = 0; i < e->frags[v->id].n; i += pairs ? 2 : 1) {
+        if (pairs) store_pair(e, op, i, corner, &last);
+        else store_one(e, op, i, corner, &last);
+    }
+    if (!owner) return;
+    em_close(e);
+    em(e, "$store%d:", label);
+}
+
+/* ---- fragments to and from shared memory ------------------------------------------------ */
+
+static LanePlace pair_place(Emitter *e, const TileValue *v)
+{
+    AffCtx *aff = e->program->aff;
+    const char *col = ix_value(e, aff_of(aff, ix_lane_col(e, v->type.layout, v->type.cols)));
+    const char *row = v->type.rows > 1 ? ix_value(e, aff_of(aff, ix_lane_row(e, v->type.layout, v->type.rows))) : "0";
+    const char *byte = em_new(e, REG_R), *chunk = em_new(e, REG_R), *reg = em_new(e, REG_R);
+    em_at(e, 0, "mov.b32 %s, %s;", reg, row);
+    em_at(e, 0, "shl.b32 %s, %s, 1;", byte, col);
+    em_at(e, 0, "shr.u32 %s, %s, 4;", chunk, byte);
+    em_at(e, 0, "and.b32 %s, %s, 15;", byte, byte);
+    return (LanePlace){.row = reg, .chunk = chunk, .byte = byte};
+}
+
+static bool pairs_in_shared(Emitter *e, const TileOp *op, const TileValue *reg, const TileType *shared)
+{
+    if (dtype_bytes(shared->dtype) == 2 && shared->cols > 1 && reg->type.cols > 1) return true;
+    em_fail(e, op->loc, TW0803, "moving a %d x %d tile of %s between registers and shared memory is not supported yet",
+            reg->type.rows, reg->type.cols, dtype_name(shared->dtype));
+    return false;
+}
+
+void cp_put(Emitter *e, const TileOp *op)
+{
+    const TileValue *v = op->args[0];
+    SharedTile tile = sh_stage(op->args[1], op->index);
+    if (!pairs_in_shared(e, op, v, tile.type)) return;
+    LanePlace place = pair_place(e, v);
+    const int *packed = fr_packed(e, v, tile.type->dtype);
+    for (int i = 0; i < e->frags[v->id].n; i += 2) {
+        int row, col;
+        fr_place(v, i, &row, &col);
+        em(e, "st.shared.b32 %s, %%r%d;", sh_address(e, &tile, &place, row, col / 8), packed[i / 2]);
+    }
+}
+
+void cp_move(Emitter *e, const TileOp *op)
+{
+    const TileValue *v = op->results[0];
+    SharedTile tile;
+    Frag *frag = fr_new(e, v);
+    if (!sh_view(op->args[0], &tile)) {
+        if (op->args[0]->type.space == SPACE_REGISTER) fr_alias(e, v, op->args[0]);
+        else em_fail(e, op->loc, TW0803, "a move from shared memory needs a view");
+        return;
+    }
+    if (!pairs_in_shared(e, op, v, tile.type)) return;
+    LanePlace place = pair_place(e, v);
+    frag->packed = arena_array(e->arena, int, frag->n / 2);
+    for (int i = 0; i < frag->n; i += 2) {
+        int row, col;
+        fr_place(v, i, &row, &col);
+        frag->packed[i / 2] = em_reg(e, REG_R);
+        em(e, "ld.shared.b32 %%r%d, %s;", frag->packed[i / 2], sh_address(e, &tile, &place, row, col / 8));
+    }
+}

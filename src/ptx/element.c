@@ -1,0 +1,296 @@
+/* element.c: arithmetic on register tiles, a lane's values one by one. */
+#include "ptx/emit.h"
+
+/* ---- templates ------------------------------------------------------------------
+ * $d destination, $a $b $c operands, $0..$3 scratch registers, $p a predicate. */
+
+static const struct {
+    OpId op;
+    const char *text;
+} TEMPLATES[] = {
+    {OP_ADD, "add.f32 $d, $a, $b;"},
+    {OP_SUBTRACT, "sub.f32 $d, $a, $b;"},
+    {OP_MULTIPLY, "mul.f32 $d, $a, $b;"},
+    {OP_DIVIDE, "div.full.f32 $d, $a, $b;"},
+    {OP_MAX, "max.f32 $d, $a, $b;"},
+    {OP_MIN, "min.f32 $d, $a, $b;"},
+    {OP_POWER, "lg2.approx.f32 $0, $a; mul.f32 $1, $0, $b; ex2.approx.f32 $d, $1;"},
+    {OP_NEGATE, "neg.f32 $d, $a;"},
+    {OP_ABS, "abs.f32 $d, $a;"},
+    {OP_EXP, "mul.f32 $0, $a, 0f3FB8AA3B; ex2.approx.ftz.f32 $d, $0;"},
+    {OP_EXP2, "ex2.approx.ftz.f32 $d, $a;"},
+    {OP_LOG, "lg2.approx.f32 $0, $a; mul.f32 $d, $0, 0f3F317218;"},
+    {OP_LOG2, "lg2.approx.f32 $d, $a;"},
+    {OP_SQRT, "sqrt.rn.f32 $d, $a;"},
+    {OP_RSQRT, "rsqrt.approx.f32 $d, $a;"},
+    /* tanh a = 1 - 2 / (1 + exp 2a); tanh.approx has only 11 bits */
+    {OP_TANH, "mul.f32 $0, $a, 0f4038AA3B; ex2.approx.ftz.f32 $1, $0; add.f32 $2, $1, 0f3F800000;"
+              "rcp.approx.ftz.f32 $3, $2; fma.rn.f32 $d, $3, 0fC0000000, 0f3F800000;"},
+    {OP_SIGMOID, "mul.f32 $0, $a, 0fBFB8AA3B; ex2.approx.ftz.f32 $1, $0; add.f32 $2, $1, 0f3F800000;"
+                 "rcp.approx.ftz.f32 $d, $2;"},
+    {OP_SILU, "mul.f32 $0, $a, 0fBFB8AA3B; ex2.approx.ftz.f32 $1, $0; add.f32 $2, $1, 0f3F800000;"
+              "div.full.f32 $d, $a, $2;"},
+    {OP_RELU, "max.f32 $d, $a, 0f00000000;"},
+    {OP_RECIPROCAL, "rcp.approx.f32 $d, $a;"},
+    {OP_SQUARE, "mul.f32 $d, $a, $a;"},
+    {OP_WHERE, "setp.neu.f32 $p, $a, 0f00000000; selp.f32 $d, $b, $c, $p;"},
+    {OP_FMA, "fma.rn.f32 $d, $a, $b, $c;"},
+    /* a (1 + erf(a / sqrt 2)) / 2 = (a + |a| erf x) / 2 with x = |a| / sqrt 2; erf by Abramowitz
+     * and Stegun 7.1.26, |error| < 1.5e-7: t = 1 / (1 + 0.3275911 x), erf x = 1 - t poly(t) exp(-x^2) */
+    {OP_GELU, "abs.f32 $0, $a; mul.f32 $1, $0, 0f3F3504F3; mul.f32 $2, $1, $1; mul.f32 $2, $2, 0fBFB8AA3B;"
+              "ex2.approx.ftz.f32 $2, $2; fma.rn.f32 $1, $1, 0f3EA7BA05, 0f3F800000; rcp.approx.f32 $1, $1;"
+              "mul.f32 $2, $2, $1; fma.rn.f32 $3, $1, 0f3F87DC22, 0fBFBA00E3; fma.rn.f32 $3, $3, $1, 0f3FB5F0E3;"
+              "fma.rn.f32 $3, $3, $1, 0fBE91A98E; fma.rn.f32 $3, $3, $1, 0f3E827906; mul.f32 $3, $3, $2;"
+              "sub.f32 $3, 0f3F800000, $3; fma.rn.f32 $3, $3, $0, $a; mul.f32 $d, $3, 0f3F000000;"},
+};
+
+static const char *template_of(OpId op)
+{
+    for (size_t i = 0; i < TW_COUNT(TEMPLATES); i++)
+        if (TEMPLATES[i].op == op) return TEMPLATES[i].text;
+    return NULL;
+}
+
+typedef struct Slots {
+    const char *d, *args[3], *scratch[4], *predicate;
+} Slots;
+
+static const char *slot(Emitter *e, Slots *s, char c)
+{
+    switch (c) {
+    case 'd': return s->d;
+    case 'a': case 'b': case 'c': return s->args[c - 'a'];
+    case 'p':
+        if (!s->predicate) s->predicate = em_new(e, REG_P);
+        return s->predicate;
+    default:
+        if (!s->scratch[c - '0']) s->scratch[c - '0'] = em_new(e, REG_F);
+        return s->scratch[c - '0'];
+    }
+}
+
+/* Fills the slots; each instruction, up to its ';', on a line. */
+static void emit_template(Emitter *e, const char *text, Slots *s)
+{
+    Str line = str_new(e->arena);
+    for (const char *p = text; *p; p++) {
+        if (*p == '$') str_add(&line, slot(e, s, *++p));
+        else if (line.len > 0 || *p != ' ') str_addc(&line, *p);
+        if (*p != ';') continue;
+        em(e, "%s", str_text(&line));
+        line = str_new(e->arena);
+    }
+}
+
+/* ---- elementwise ------------------------------------------------------------------ */
+
+/* Which of the operand's values meets value i of the result. */
+static int broadcast(const TileValue *operand, const TileValue *result, int i)
+{
+    const TileType *o = &operand->type, *r = &result->type;
+    if (o->rows == r->rows && o->cols == r->cols) return i;
+    if (o->rows == 1 && o->cols == 1) return 0;
+    if (o->cols == 1 && r->cols == 1) return 0; /* (1,1) met above */
+    return o->cols == 1 ? lay_fragment_row_slot(r->layout, r->rows, r->cols, i)
+                        : lay_fragment_col_slot(r->layout, r->rows, r->cols, i);
+}
+
+/* b == 0 ? number : a / b */
+static void divide_or_else(Emitter *e, const TileOp *op, Slots *s)
+{
+    const char *quotient = em_new(e, REG_F), *p = em_new(e, REG_P);
+    em(e, "div.full.f32 %s, %s, %s;", quotient, s->args[0], s->args[1]);
+    em(e, "setp.eq.f32 %s, %s, 0f00000000;", p, s->args[1]);
+    em(e, "selp.f32 %s, %s, %s, %s;", s->d, em_f32(e, op->number), quotient, p);
+}
+
+void el_element(Emitter *e, const TileOp *op)
+{
+    const TileValue *result = op->results[0];
+    const char *text = template_of(op->op);
+    if (!text) {
+        em_fail(e, op->loc, TW0803, "there is no instruction sequence for '%s'", op_info(op->op)->name);
+        return;
+    }
+    for (int k = 0; k < op->n_args; k++) /* convert once, before the values are walked */
+        if (!e->frags[op->args[k]->id].uniform) fr_f32(e, op->args[k]);
+    fr_new_f32(e, result);
+    const int *d = e->frags[result->id].f;
+    for (int i = 0; i < e->frags[result->id].n; i++) {
+        Slots s = {.d = em_name(e, REG_F, d[i])};
+        for (int k = 0; k < op->n_args; k++)
+            s.args[k] = fr_operand(e, op->args[k], broadcast(op->args[k], result, i));
+        if (op->op == OP_DIVIDE && op->has_else) divide_or_else(e, op, &s);
+        else emit_template(e, text, &s);
+    }
+}
+
+void el_fill(Emitter *e, const TileOp *op)
+{
+    Frag *frag = fr_new(e, op->results[0]);
+    if (!op->param) {
+        frag->uniform = em_f32(e, op->number);
+        return;
+    }
+    frag->uniform = em_new(e, REG_F);
+    for (int i = 0; i < e->program->params.len; i++)
+        if (strcmp(e->program->params.data[i], op->param) == 0)
+            em_at(e, 0, "ld.param.f32 %s, [%s];", frag->uniform, kn_param(e, ABI_PARAM, 0, i));
+}
+
+/* An expression of row and col at value i of a tile. */
+static const Aff *at_value(Emitter *e, const Aff *a, const TileValue *v, int i)
+{
+    AffCtx *aff = e->program->aff;
+    int row, col;
+    fr_place(v, i, &row, &col);
+    const AffSym *lane_row = ix_lane_row(e, v->type.layout, v->type.rows);
+    const AffSym *lane_col = ix_lane_col(e, v->type.layout, v->type.cols);
+    const Aff *r = v->type.rows == 1 ? aff_const(aff, 0) : aff_offset(aff, aff_of(aff, lane_row), row);
+    const Aff *c = v->type.cols == 1 ? aff_const(aff, 0) : aff_offset(aff, aff_of(aff, lane_col), col);
+    return aff_subst(aff, aff_subst(aff, a, e->program->row, r), e->program->col, c);
+}
+
+void el_index(Emitter *e, const TileOp *op)
+{
+    const TileValue *v = op->results[0];
+    fr_new_f32(e, v);
+    for (int i = 0; i < e->frags[v->id].n; i++)
+        em(e, "cvt.rn.f32.s32 %%f%d, %s;", e->frags[v->id].f[i], ix_value(e, at_value(e, op->index, v, i)));
+}
+
+/* ---- masks --------------------------------------------------------------------------- */
+
+static void select_where(Emitter *e, int reg, const Aff *cond, const char *otherwise)
+{
+    if (cond->kind == AFF_AND) {
+        select_where(e, reg, cond->a, otherwise);
+        select_where(e, reg, cond->b, otherwise);
+        return;
+    }
+    if (aff_always(e->program->aff, cond)) return;
+    em(e, "selp.f32 %%f%d, %%f%d, %s, %s;", reg, reg, otherwise, ix_condition(e, cond));
+}
+
+void el_mask(Emitter *e, const TileOp *op)
+{
+    const TileValue *v = op->results[0];
+    const int *from = fr_f32(e, op->args[0]);
+    fr_new_f32(e, v);
+    const Frag *frag = &e->frags[v->id];
+    for (int i = 0; i < frag->n; i++) em(e, "mov.f32 %%f%d, %%f%d;", frag->f[i], from[i]);
+
+    int label = em_label(e);
+    if (op->unless) em(e, "@%s bra.uni $mask%d;", ix_condition(e, op->unless), label);
+    em_open(e);
+    for (int i = 0; i < frag->n; i++)
+        select_where(e, frag->f[i], at_value(e, op->cond, v, i), em_f32(e, op->number));
+    em_close(e);
+    if (op->unless) em(e, "$mask%d:", label);
+}
+
+/* ---- reductions ------------------------------------------------------------------------ */
+
+static const char *combine(OpId op)
+{
+    bool max = op == OP_ROW_MAX || op == OP_COL_MAX;
+    return max ? "max.f32" : op == OP_ROW_MIN ? "min.f32" : "add.f32";
+}
+
+/* Combines n registers pairwise in a tree; returns the last one. */
+static int reduce_tree(Emitter *e, const char *instruction, int *regs, int n)
+{
+    while (n > 1) {
+        int half = 0;
+        for (int i = 0; i + 1 < n; i += 2) {
+            int d = em_reg(e, REG_F);
+            em(e, "%s %%f%d, %%f%d, %%f%d;", instruction, d, regs[i], regs[i + 1]);
+            regs[half++] = d;
+        }
+        if (n % 2) regs[half++] = regs[n - 1];
+        n = half;
+    }
+    return regs[0];
+}
+
+/* Every lane gets the combination over the lanes that differ from it in the
+ * bits of `mask` (PTX ISA, shfl.sync.bfly). */
+static int reduce_lanes(Emitter *e, const char *instruction, int reg, int first, int last)
+{
+    for (int mask = first; mask <= last; mask *= 2) {
+        int other = em_reg(e, REG_F), d = em_reg(e, REG_F);
+        em(e, "shfl.sync.bfly.b32 %%f%d, %%f%d, %d, 31, -1;", other, reg, mask);
+        em(e, "%s %%f%d, %%f%d, %%f%d;", instruction, d, reg, other);
+        reg = d;
+    }
+    return reg;
+}
+
+void el_reduce(Emitter *e, const TileOp *op)
+{
+    const TileValue *a = op->args[0], *v = op->results[0];
+    if (op->axis == 0) {
+        em_fail(e, op->loc, TW0803, "reductions along columns are not supported by this target yet");
+        return;
+    }
+    const char *instruction = combine(op->op);
+    const int *f = fr_f32(e, a);
+    int n = e->frags[a->id].n;
+    fr_new_f32(e, v);
+    const Frag *frag = &e->frags[v->id];
+    for (int slot = 0; slot < frag->n; slot++) {
+        int *regs = arena_array(e->arena, int, n), count = 0;
+        for (int i = 0; i < n; i++)
+            if (lay_fragment_row_slot(a->type.layout, a->type.rows, a->type.cols, i) == slot)
+                regs[count++] = f[i];
+        int reg = reduce_tree(e, instruction, regs, count);
+        if (a->type.cols > 1) reg = reduce_lanes(e, instruction, reg, 1, 2);
+        if (op->op == OP_ROW_MEAN)
+            em(e, "mul.f32 %%f%d, %%f%d, %s;", frag->f[slot], reg, em_f32(e, 1.0 / a->type.cols));
+        else
+            em(e, "mov.f32 %%f%d, %%f%d;", frag->f[slot], reg);
+    }
+}
+
+/* ---- conversion --------------------------------------------------------------------------- */
+
+static bool is_half(DType t)
+{
+    return t == DT_BF16 || t == DT_F16;
+}
+
+/* Odd counts (scalars) cannot be packed: rounded and kept as fp32. */
+static void cast_single(Emitter *e, const TileOp *op)
+{
+    const TileValue *v = op->results[0];
+    const char *from = fr_operand(e, op->args[0], 0), *pair = em_new(e, REG_R);
+    em(e, "%s %s, %s, 0f00000000;", fr_pack_instruction(v->type.dtype), pair, from);
+    fr_new_f32(e, v);
+    int value = e->frags[v->id].f[0];
+    if (v->type.dtype == DT_BF16) { /* the upper half of an fp32 is a bf16 */
+        em(e, "mov.b32 %%f%d, %s;", value, pair);
+        return;
+    }
+    const char *zero = em_new(e, REG_H), *h = em_new(e, REG_H);
+    em(e, "mov.b32 {%s, %s}, %s;", zero, h, pair);
+    em(e, "cvt.f32.f16 %%f%d, %s;", value, h);
+}
+
+void el_cast(Emitter *e, const TileOp *op)
+{
+    const TileValue *from = op->args[0], *to = op->results[0];
+    int n = lay_fragment_values(to->type.layout, to->type.rows, to->type.cols);
+    if (to->type.dtype == from->type.dtype) {
+        fr_alias(e, to, from);
+    } else if (!is_half(to->type.dtype)) { /* widening is exact */
+        const int *f = fr_f32(e, from);
+        Frag *frag = fr_new(e, to);
+        frag->f = (int *)f;
+    } else if (n % 2) {
+        cast_single(e, op);
+    } else {
+        const int *packed = fr_packed(e, from, to->type.dtype);
+        Frag *frag = fr_new(e, to);
+        frag->packed = (int *)packed;
+    }
+}

@@ -1,0 +1,148 @@
+/* emit.h: what the emitter's files share.
+ *
+ * Vocabulary
+ *   scope    text under construction: the entry, then one more for each loop or
+ *            branch that is open. Integer expressions are emitted into the
+ *            outermost scope in which all their symbols are known, so that
+ *            whatever a loop does not change is computed before it.
+ *   level    index of a scope; 0 is the entry
+ *   operand  text: a register or an immediate
+ *   frag     a lane's share of a register tile: fp32 registers (one a value) or
+ *            packed 16-bit pairs (one a pair), or one operand for all values
+ */
+#ifndef TW_EMIT_H
+#define TW_EMIT_H
+
+#include "ptx/ptx.h"
+
+typedef enum RegClass { REG_R, REG_RD, REG_F, REG_P, REG_H, REG_CLASSES } RegClass;
+
+enum { SPARE_FRAGS = 64 }; /* for values that a loop saves while it exchanges them */
+
+typedef struct Frag {
+    int n;                /* values a lane */
+    int level;            /* scope that defined it */
+    const char *uniform;  /* the same fp32 operand for all values; else NULL */
+    int *f;               /* REG_F numbers; NULL: not materialised */
+    int *packed;          /* REG_R numbers of pairs (2i, 2i+1); NULL: not materialised */
+} Frag;
+
+typedef struct Memo {     /* an integer expression already in a register */
+    int reg;
+    int level;
+    bool valid;
+} Memo;
+
+typedef struct LaneSym {  /* this lane's first row or column in fragments of an extent */
+    bool is_row;
+    int extent;
+    const AffSym *sym;
+} LaneSym;
+
+typedef struct Emitter {
+    Arena *arena;
+    const TileProgram *program;
+    const TileKernel *kernel;
+    const Abi *abi;
+    const Target *target;
+    Diags *diags;
+    bool aligned;               /* this entry may use 16-byte accesses */
+    bool failed;
+
+    int next[REG_CLASSES];
+    int labels;
+    int spare;                  /* frags of saved values used */
+    VEC(Str) scopes;
+    VEC(Memo) values;           /* by Aff id: as s32 */
+    VEC(Memo) conditions;       /* by Aff id: as predicate */
+    Memo *syms;                 /* by AffSym id */
+    int n_syms;
+    Frag *frags;                /* by tile value id */
+
+    const char **base;          /* by tensor: REG_RD text, global address */
+    const char *(*stride)[TENSOR_MAX_RANK]; /* by tensor and dim: bytes, s64; innermost: immediate */
+    const char *smem, *tid, *lane, *warp;
+    VEC(LaneSym) lanes;
+} Emitter;
+
+/* writer.c: scopes and registers */
+int em_level(const Emitter *e);
+void em_at(Emitter *e, int level, const char *fmt, ...) TW_PRINTF(3, 4);
+void em(Emitter *e, const char *fmt, ...) TW_PRINTF(2, 3); /* into the innermost scope */
+void em_open(Emitter *e);
+void em_close(Emitter *e);
+int em_reg(Emitter *e, RegClass c);
+const char *em_name(Emitter *e, RegClass c, int reg);
+const char *em_new(Emitter *e, RegClass c); /* a fresh register, as text */
+int em_label(Emitter *e);
+const char *em_f32(Emitter *e, double value); /* immediate 0fXXXXXXXX */
+void em_fail(Emitter *e, Span loc, DiagCode code, const char *fmt, ...) TW_PRINTF(4, 5);
+
+/* index.c: integer expressions */
+void ix_bind(Emitter *e, const AffSym *sym, const char *reg, int level);
+int ix_level(const Emitter *e, const Aff *a);
+const char *ix_value(Emitter *e, const Aff *a);      /* s32 operand */
+const char *ix_condition(Emitter *e, const Aff *a);  /* predicate register */
+const AffSym *ix_lane_row(Emitter *e, Layout layout, int rows); /* symbols of this lane's first */
+const AffSym *ix_lane_col(Emitter *e, Layout layout, int cols); /* row and column in a fragment */
+/* A symbol for a register that holds a value in [0, hi]. */
+const AffSym *ix_symbol(Emitter *e, const char *name, const char *reg, int level, int64_t hi);
+
+/* frag.c: register tiles */
+Frag *fr_new(Emitter *e, const TileValue *v);          /* without registers */
+void fr_new_f32(Emitter *e, const TileValue *v);       /* fresh fp32 registers */
+const int *fr_f32(Emitter *e, const TileValue *v);     /* all values as fp32 registers */
+const int *fr_packed(Emitter *e, const TileValue *v, DType dtype);
+const char *fr_operand(Emitter *e, const TileValue *v, int i); /* fp32 operand */
+void fr_alias(Emitter *e, const TileValue *to, const TileValue *from);
+const char *fr_pack_instruction(DType dtype);
+void fr_place(const TileValue *v, int i, int *row, int *col); /* offsets from the lane's first */
+
+/* element.c */
+void el_fill(Emitter *e, const TileOp *op);
+void el_index(Emitter *e, const TileOp *op);
+void el_element(Emitter *e, const TileOp *op);
+void el_mask(Emitter *e, const TileOp *op);
+void el_reduce(Emitter *e, const TileOp *op);
+void el_cast(Emitter *e, const TileOp *op);
+
+/* shared.c: addresses in shared memory */
+typedef struct SharedTile {  /* a stage of a buffer */
+    const TileType *type;
+    int64_t offset;
+    const Aff *index;
+} SharedTile;
+SharedTile sh_stage(const TileValue *buffer, const Aff *index);
+bool sh_view(const TileValue *v, SharedTile *tile);
+int64_t sh_stage_bytes(const SharedTile *tile);
+/* Register with the address of the stage's first byte. */
+const char *sh_base(Emitter *e, const SharedTile *tile);
+/* A per-lane place: this lane's row and 16-byte chunk, as registers; addresses
+ * differ from it by constant rows (multiples of 8) and chunks. */
+typedef struct LanePlace {
+    const char *row, *chunk;
+    const char *byte;        /* within the chunk; NULL: 0 */
+    int level;               /* where row and chunk are known */
+    const char *offset, *base; /* made when first needed */
+    int count;               /* distinct in-panel chunk offsets so far */
+    int key[8];
+    const char *address[8];
+} LanePlace;
+/* "[%r7+1234]" for the lane's place moved by rows and chunks. */
+const char *sh_address(Emitter *e, const SharedTile *tile, LanePlace *place, int rows, int chunks);
+
+/* copy.c */
+void cp_async(Emitter *e, const TileOp *op);
+void cp_load(Emitter *e, const TileOp *op);
+void cp_store(Emitter *e, const TileOp *op);
+void cp_put(Emitter *e, const TileOp *op);
+void cp_move(Emitter *e, const TileOp *op);
+
+/* mma.c */
+void mm_gemm(Emitter *e, const TileOp *op);
+
+/* kernel.c */
+const char *kn_param(Emitter *e, AbiArgKind kind, int tensor, int axis_or_position); /* its name */
+void kn_block(Emitter *e, const TileBlock *block);
+
+#endif

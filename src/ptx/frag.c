@@ -1,0 +1,107 @@
+/* frag.c: a lane's registers of a tile, in the form that a user wants.
+ *
+ * A value starts in one form (fp32 registers, packed pairs, or one operand that
+ * all elements share) and is converted when another is asked for. A conversion
+ * is kept only when it stands in the scope of the definition: one made inside a
+ * loop may never have run by the time the loop is left.
+ */
+#include "ptx/emit.h"
+
+Frag *fr_new(Emitter *e, const TileValue *v)
+{
+    Frag *frag = &e->frags[v->id];
+    *frag = (Frag){.level = em_level(e)};
+    frag->n = lay_fragment_values(v->type.layout, v->type.rows, v->type.cols);
+    return frag;
+}
+
+static int *fresh(Emitter *e, RegClass c, int n)
+{
+    int *regs = arena_array(e->arena, int, n);
+    for (int i = 0; i < n; i++) regs[i] = em_reg(e, c);
+    return regs;
+}
+
+void fr_new_f32(Emitter *e, const TileValue *v)
+{
+    Frag *frag = fr_new(e, v);
+    frag->f = fresh(e, REG_F, frag->n);
+}
+
+void fr_alias(Emitter *e, const TileValue *to, const TileValue *from)
+{
+    e->frags[to->id] = e->frags[from->id];
+}
+
+static void unpack_bf16(Emitter *e, int pair, int low, int high)
+{
+    const char *t = em_new(e, REG_R), *u = em_new(e, REG_R);
+    em(e, "shl.b32 %s, %%r%d, 16;", t, pair);
+    em(e, "and.b32 %s, %%r%d, 0xffff0000;", u, pair);
+    em(e, "mov.b32 %%f%d, %s;", low, t);
+    em(e, "mov.b32 %%f%d, %s;", high, u);
+}
+
+static void unpack_f16(Emitter *e, int pair, int low, int high)
+{
+    const char *h = em_new(e, REG_H), *k = em_new(e, REG_H);
+    em(e, "mov.b32 {%s, %s}, %%r%d;", h, k, pair);
+    em(e, "cvt.f32.f16 %%f%d, %s;", low, h);
+    em(e, "cvt.f32.f16 %%f%d, %s;", high, k);
+}
+
+static int *unpack(Emitter *e, const Frag *frag, DType dtype)
+{
+    int *f = fresh(e, REG_F, frag->n);
+    for (int i = 0; i < frag->n / 2; i++) {
+        if (dtype == DT_BF16) unpack_bf16(e, frag->packed[i], f[2 * i], f[2 * i + 1]);
+        else unpack_f16(e, frag->packed[i], f[2 * i], f[2 * i + 1]);
+    }
+    return f;
+}
+
+static int *spread(Emitter *e, const Frag *frag)
+{
+    int *f = fresh(e, REG_F, frag->n);
+    for (int i = 0; i < frag->n; i++) em(e, "mov.f32 %%f%d, %s;", f[i], frag->uniform);
+    return f;
+}
+
+const int *fr_f32(Emitter *e, const TileValue *v)
+{
+    Frag *frag = &e->frags[v->id];
+    if (frag->f) return frag->f;
+    int *f = frag->uniform ? spread(e, frag) : unpack(e, frag, v->type.dtype);
+    if (frag->level == em_level(e)) frag->f = f;
+    return f;
+}
+
+const char *fr_pack_instruction(DType dtype)
+{
+    return dtype == DT_BF16 ? "cvt.rn.bf16x2.f32" : "cvt.rn.f16x2.f32";
+}
+
+/* PTX ISA, cvt: of `cvt.rn.bf16x2.f32 d, a, b` a becomes the upper half. */
+const int *fr_packed(Emitter *e, const TileValue *v, DType dtype)
+{
+    Frag *frag = &e->frags[v->id];
+    if (frag->packed) return frag->packed;
+    const int *f = fr_f32(e, v);
+    int *packed = fresh(e, REG_R, frag->n / 2);
+    for (int i = 0; i < frag->n / 2; i++)
+        em(e, "%s %%r%d, %%f%d, %%f%d;", fr_pack_instruction(dtype), packed[i], f[2 * i + 1], f[2 * i]);
+    if (frag->level == em_level(e) && dtype == v->type.dtype) frag->packed = packed;
+    return packed;
+}
+
+const char *fr_operand(Emitter *e, const TileValue *v, int i)
+{
+    const Frag *frag = &e->frags[v->id];
+    if (frag->uniform) return frag->uniform;
+    return em_name(e, REG_F, fr_f32(e, v)[i]);
+}
+
+void fr_place(const TileValue *v, int i, int *row, int *col)
+{
+    lay_fragment_at(v->type.layout, v->type.rows, v->type.cols, 0, 0, i, row, col);
+}

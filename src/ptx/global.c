@@ -1,0 +1,102 @@
+/* global.c: addresses in global memory, and what lies inside a tensor.
+ *
+ * The address of element (row, col) of a tile is
+ *
+ *   base + sum over dims (corner[d] * stride[d]) + row * stride[row_dim] + col * stride[col_dim]
+ *
+ * in 64 bits, strides in bytes. Terms are added in the outermost scope where
+ * their corner is known.
+ */
+#include "ptx/emit.h"
+
+static bool is_unit_stride(const TileTensor *t, int d)
+{
+    return d == t->rank - 1;
+}
+
+/* offset += coordinate * stride, as a new register in the coordinate's scope. */
+static const char *add_term(Emitter *e, const TileTensor *t, int d, const Aff *coord, const char *sum, int *level)
+{
+    int64_t number;
+    if (aff_is_const(coord, &number) && number == 0) return sum;
+    int at = ix_level(e, coord);
+    if (at < *level) at = *level;
+    const char *wide = em_new(e, REG_RD), *result = em_new(e, REG_RD), *value = ix_value(e, coord);
+    em_at(e, at, "cvt.s64.s32 %s, %s;", wide, value);
+    if (is_unit_stride(t, d))
+        em_at(e, at, "mad.lo.s64 %s, %s, %d, %s;", result, wide, dtype_bytes(t->dtype), sum);
+    else
+        em_at(e, at, "mad.lo.s64 %s, %s, %s, %s;", result, wide, e->stride[t->index][d], sum);
+    *level = at;
+    return result;
+}
+
+static int by_level(Emitter *e, const TileOp *op, int *order)
+{
+    int n = op->tensor->rank;
+    for (int i = 0; i < n; i++) {
+        int k = i;
+        for (; k > 0 && ix_level(e, op->coords[order[k - 1]]) > ix_level(e, op->coords[i]); k--)
+            order[k] = order[k - 1];
+        order[k] = i;
+    }
+    return n;
+}
+
+const char *gl_corner(Emitter *e, const TileOp *op, const char *start, int start_level, int *level)
+{
+    int order[TENSOR_MAX_RANK] = {0};
+    int n = by_level(e, op, order);
+    const char *sum = start ? start : e->base[op->tensor->index];
+    *level = start_level;
+    for (int i = 0; i < n; i++) sum = add_term(e, op->tensor, order[i], op->coords[order[i]], sum, level);
+    return sum;
+}
+
+const char *gl_step(Emitter *e, const TileTensor *t, int d)
+{
+    return d < 0 ? "0" : is_unit_stride(t, d) ? arena_printf(e->arena, "%d", dtype_bytes(t->dtype))
+                                              : e->stride[t->index][d];
+}
+
+bool gl_columns_contiguous(const TileOp *op)
+{
+    return op->col_dim == op->tensor->rank - 1;
+}
+
+/* Whether a coordinate is the block's own along an axis as long as the dim. */
+static bool is_grid_coordinate_of(Emitter *e, const Aff *coord, const Aff *dim)
+{
+    if (coord->kind != AFF_SYM) return false;
+    for (int i = 0; i < e->kernel->grid.len; i++)
+        if (e->kernel->grid.data[i].sym == coord->sym) return e->kernel->grid.data[i].extent == dim;
+    return false;
+}
+
+const Aff *gl_corner_inside(Emitter *e, const TileOp *op)
+{
+    AffCtx *aff = e->program->aff;
+    const Aff *inside = aff_const(aff, 1);
+    for (int d = 0; d < op->tensor->rank; d++) {
+        const Aff *coord = op->coords[d], *dim = op->tensor->dims[d];
+        if (d == op->row_dim || d == op->col_dim || is_grid_coordinate_of(e, coord, dim)) continue;
+        inside = aff_and(aff, inside, aff_le(aff, aff_const(aff, 0), coord));
+        inside = aff_and(aff, inside, aff_lt(aff, coord, dim));
+    }
+    return inside;
+}
+
+/* lower <= 0 and upper: for a lane's element at offset x (x >= 0) from the
+ * corner, corner + x >= 0 and corner + x < dim. */
+const Aff *gl_offset_inside(Emitter *e, const TileOp *op, int d, const Aff *x, int extent)
+{
+    AffCtx *aff = e->program->aff;
+    if (d < 0) return aff_const(aff, 1);
+    const Aff *corner = op->coords[d], *dim = op->tensor->dims[d];
+    const Aff *low = aff_le(aff, aff_const(aff, 0), corner);
+    const Aff *all = aff_le(aff, aff_offset(aff, corner, extent), dim);
+    const Aff *inside = aff_const(aff, 1);
+    if (!aff_always(aff, low)) inside = aff_le(aff, aff_const(aff, 0), aff_add(aff, corner, x));
+    if (!aff_always(aff, all)) inside = aff_and(aff, inside, aff_lt(aff, aff_add(aff, corner, x), dim));
+    return inside;
+}

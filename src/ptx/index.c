@@ -1,0 +1,200 @@
+/* index.c: integer expressions and conditions to PTX.
+ *
+ * Coordinates are 32-bit signed (dimensions are at most 2^31 - 1); byte offsets
+ * into global memory are 64-bit and made in copy.c. Each expression is emitted
+ * once in the outermost scope where it can be, and remembered there.
+ */
+#include "ptx/emit.h"
+
+#include <stdlib.h>
+
+void ix_bind(Emitter *e, const AffSym *sym, const char *reg, int level)
+{
+    while (sym->id >= e->n_syms) { /* symbols made while emitting */
+        int n = e->n_syms * 2 + 16;
+        Memo *grown = arena_array(e->arena, Memo, n);
+        memcpy(grown, e->syms, (size_t)e->n_syms * sizeof *grown);
+        e->syms = grown;
+        e->n_syms = n;
+    }
+    e->syms[sym->id] = (Memo){.reg = atoi(reg + 2), .level = level, .valid = true};
+}
+
+const AffSym *ix_symbol(Emitter *e, const char *name, const char *reg, int level, int64_t hi)
+{
+    AffSym *sym = aff_sym_new(e->program->aff, name, AFF_SCALAR, 0, hi);
+    ix_bind(e, sym, reg, level);
+    return sym;
+}
+
+int ix_level(const Emitter *e, const Aff *a)
+{
+    if (!a || a->kind == AFF_CONST || a->kind == AFF_POISON) return 0;
+    if (a->kind == AFF_SYM)
+        return a->sym->id < e->n_syms && e->syms[a->sym->id].valid ? e->syms[a->sym->id].level : 0;
+    int left = ix_level(e, a->a), right = ix_level(e, a->b);
+    return left > right ? left : right;
+}
+
+static Memo *memo_of(Emitter *e, bool condition, const Aff *a)
+{
+    while (e->values.len <= a->id) {
+        vec_push(e->arena, &e->values, (Memo){0});
+        vec_push(e->arena, &e->conditions, (Memo){0});
+    }
+    return condition ? &e->conditions.data[a->id] : &e->values.data[a->id];
+}
+
+static void remember(Emitter *e, bool condition, const Aff *a, int reg, int level)
+{
+    *memo_of(e, condition, a) = (Memo){reg, level, true};
+}
+
+static bool power_of_two(int64_t n, int *log)
+{
+    if (n <= 0 || (n & (n - 1))) return false;
+    *log = 0;
+    while ((n >> *log) > 1) ++*log;
+    return true;
+}
+
+static bool never_negative(const Aff *a)
+{
+    int64_t lo, hi;
+    aff_bounds(a, &lo, &hi);
+    return lo >= 0;
+}
+
+/* Floor division: an arithmetic shift for powers of two; else truncation with a
+ * step down where the remainder is negative. Divisors are positive. */
+static void emit_division(Emitter *e, int level, const Aff *a, const char *d)
+{
+    const char *x = ix_value(e, a->a), *y = ix_value(e, a->b);
+    int64_t divisor;
+    int log;
+    bool modulo = a->kind == AFF_MOD;
+    if (aff_is_const(a->b, &divisor) && power_of_two(divisor, &log)) {
+        if (modulo) em_at(e, level, "and.b32 %s, %s, %lld;", d, x, (long long)(divisor - 1));
+        else em_at(e, level, "shr.s32 %s, %s, %d;", d, x, log);
+        return;
+    }
+    if (never_negative(a->a)) {
+        em_at(e, level, "%s.u32 %s, %s, %s;", modulo ? "rem" : "div", d, x, y);
+        return;
+    }
+    const char *q = em_new(e, REG_R), *r = em_new(e, REG_R), *p = em_new(e, REG_P), *t = em_new(e, REG_R);
+    em_at(e, level, "div.s32 %s, %s, %s;", q, x, y);
+    em_at(e, level, "mul.lo.s32 %s, %s, %s;", t, q, y);
+    em_at(e, level, "sub.s32 %s, %s, %s;", r, x, t);
+    em_at(e, level, "setp.lt.s32 %s, %s, 0;", p, r);
+    if (modulo) {
+        em_at(e, level, "add.s32 %s, %s, %s;", t, r, y);
+        em_at(e, level, "selp.b32 %s, %s, %s, %s;", d, t, r, p);
+    } else {
+        em_at(e, level, "add.s32 %s, %s, -1;", t, q);
+        em_at(e, level, "selp.b32 %s, %s, %s, %s;", d, t, q, p);
+    }
+}
+
+static void emit_two(Emitter *e, int level, const char *instruction, const Aff *a, const char *d)
+{
+    const char *x = ix_value(e, a->a), *y = ix_value(e, a->b);
+    em_at(e, level, "%s %s, %s, %s;", instruction, d, x, y);
+}
+
+static void emit_value(Emitter *e, int level, const Aff *a, const char *d)
+{
+    switch (a->kind) {
+    case AFF_CONST:  em_at(e, level, "mov.b32 %s, %lld;", d, (long long)a->value); break;
+    case AFF_SYM:    break;
+    case AFF_ADD:    emit_two(e, level, "add.s32", a, d); break;
+    case AFF_MUL:    emit_two(e, level, "mul.lo.s32", a, d); break;
+    case AFF_MIN:    emit_two(e, level, "min.s32", a, d); break;
+    case AFF_MAX:    emit_two(e, level, "max.s32", a, d); break;
+    case AFF_DIV: case AFF_MOD: emit_division(e, level, a, d); break;
+    case AFF_LE: case AFF_EQ: case AFF_AND: case AFF_OR: case AFF_NOT:
+        em_at(e, level, "selp.b32 %s, 1, 0, %s;", d, ix_condition(e, a));
+        break;
+    case AFF_POISON:
+        em_fail(e, (Span){0, 0}, TW0801, "an integer expression overflows 64 bits");
+        break;
+    }
+}
+
+const char *ix_value(Emitter *e, const Aff *a)
+{
+    int64_t number;
+    if (aff_is_const(a, &number)) {
+        if (number < INT32_MIN || number > INT32_MAX)
+            em_fail(e, (Span){0, 0}, TW0801, "the number %lld does not fit 32 bits", (long long)number);
+        return arena_printf(e->arena, "%lld", (long long)number);
+    }
+    if (a->kind == AFF_SYM) {
+        if (a->sym->id >= e->n_syms || !e->syms[a->sym->id].valid) {
+            em_fail(e, (Span){0, 0}, TW0802, "the value of '%s' is not known here", a->sym->name);
+            return "0";
+        }
+        return em_name(e, REG_R, e->syms[a->sym->id].reg);
+    }
+    Memo memo = *memo_of(e, false, a);
+    if (memo.valid) return em_name(e, REG_R, memo.reg);
+    int level = ix_level(e, a), reg = em_reg(e, REG_R);
+    emit_value(e, level, a, em_name(e, REG_R, reg));
+    remember(e, false, a, reg, level);
+    return em_name(e, REG_R, reg);
+}
+
+/* ---- conditions ----------------------------------------------------------------- */
+
+/* a = rest + constant */
+static const Aff *split_constant(AffCtx *aff, const Aff *a, int64_t *constant)
+{
+    *constant = 0;
+    if (a->kind == AFF_CONST) {
+        *constant = a->value;
+        return aff_const(aff, 0);
+    }
+    if (a->kind != AFF_ADD) return a;
+    int64_t left, right;
+    const Aff *x = split_constant(aff, a->a, &left), *y = split_constant(aff, a->b, &right);
+    *constant = left + right;
+    return aff_add(aff, x, y);
+}
+
+/* x <= y as  (x - y without its constant) <= constant: elements of a tile that
+ * differ by constants share the left side. */
+static void emit_comparison(Emitter *e, int level, const Aff *a, const char *d)
+{
+    AffCtx *aff = e->program->aff;
+    int64_t constant;
+    const Aff *rest = split_constant(aff, aff_sub(aff, a->a, a->b), &constant);
+    em_at(e, level, "setp.%s.s32 %s, %s, %lld;", a->kind == AFF_LE ? "le" : "eq", d, ix_value(e, rest),
+          (long long)-constant);
+}
+
+static void emit_condition(Emitter *e, int level, const Aff *a, const char *d)
+{
+    switch (a->kind) {
+    case AFF_LE: case AFF_EQ: emit_comparison(e, level, a, d); return;
+    case AFF_AND: case AFF_OR: {
+        const char *x = ix_condition(e, a->a), *y = ix_condition(e, a->b);
+        em_at(e, level, "%s.pred %s, %s, %s;", a->kind == AFF_AND ? "and" : "or", d, x, y);
+        return;
+    }
+    case AFF_NOT: em_at(e, level, "not.pred %s, %s;", d, ix_condition(e, a->a)); return;
+    case AFF_CONST: case AFF_SYM: case AFF_ADD: case AFF_MUL: case AFF_DIV: case AFF_MOD:
+    case AFF_MIN: case AFF_MAX: case AFF_POISON:
+        break;
+    }
+    em_at(e, level, "setp.ne.s32 %s, %s, 0;", d, ix_value(e, a));
+}
+
+const char *ix_condition(Emitter *e, const Aff *a)
+{
+    Memo memo = *memo_of(e, true, a);
+    if (memo.valid) return em_name(e, REG_P, memo.reg);
+    int level = ix_level(e, a), reg = em_reg(e, REG_P);
+    emit_condition(e, level, a, em_name(e, REG_P, reg));
+    remember(e, true, a, reg, level);
+    return em_name(e, REG_P, reg);
+}

@@ -1,0 +1,380 @@
+/* kernel.c: entries, control flow, and who emits which operation. */
+#include "ptx/emit.h"
+
+/* ---- lanes ------------------------------------------------------------------------ */
+
+/* A lane's first row: warp / warps_n * (rows / warps_m) + lane / 4; its first
+ * column: warp % warps_n * (cols / warps_n) + 2 * (lane % 4) (lay.h). */
+static const AffSym *lane_symbol(Emitter *e, bool is_row, int extent, int warps, int share, int atom)
+{
+    const char *base = em_new(e, REG_R), *warp = e->warp;
+    if (is_row) em_at(e, 0, "shr.u32 %s, %s, 2;", base, e->lane);
+    else em_at(e, 0, "and.b32 %s, %s, 3;", base, e->lane);
+    if (!is_row) em_at(e, 0, "shl.b32 %s, %s, 1;", base, base);
+    if (warps > 1 && extent > 1) {
+        const char *along = em_new(e, REG_R);
+        int warps_n = e->kernel->warps_n > 0 ? e->kernel->warps_n : 1;
+        em_at(e, 0, "%s.u32 %s, %s, %d;", is_row ? "div" : "rem", along, warp, warps_n);
+        em_at(e, 0, "mad.lo.s32 %s, %s, %d, %s;", base, along, share, base);
+    }
+    return ix_symbol(e, is_row ? "lane_row" : "lane_col", base, 0, extent - share + atom);
+}
+
+static const AffSym *cached_lane(Emitter *e, bool is_row, int extent, int warps, int atom)
+{
+    int share = extent / (warps > 0 ? warps : 1);
+    for (int i = 0; i < e->lanes.len; i++) {
+        const LaneSym *l = &e->lanes.data[i];
+        if (l->is_row == is_row && l->extent == extent) return l->sym;
+    }
+    const AffSym *sym = lane_symbol(e, is_row, extent, warps, share, atom);
+    vec_push(e->arena, &e->lanes, (LaneSym){is_row, extent, sym});
+    return sym;
+}
+
+const AffSym *ix_lane_row(Emitter *e, Layout layout, int rows)
+{
+    return cached_lane(e, true, rows, layout.warps_m, 7);
+}
+
+const AffSym *ix_lane_col(Emitter *e, Layout layout, int cols)
+{
+    return cached_lane(e, false, cols, layout.warps_n, 6);
+}
+
+/* ---- loops and branches --------------------------------------------------------------- */
+
+static int *fresh_like(Emitter *e, RegClass c, int n)
+{
+    int *regs = arena_array(e->arena, int, n);
+    for (int i = 0; i < n; i++) regs[i] = em_reg(e, c);
+    return regs;
+}
+
+/* Storage of a value that control flow merges: packed pairs for 16-bit tiles,
+ * fp32 registers for all else. */
+static bool is_packed(const TileValue *v)
+{
+    return dtype_bytes(v->type.dtype) == 2
+           && lay_fragment_values(v->type.layout, v->type.rows, v->type.cols) % 2 == 0;
+}
+
+static void declare_merged(Emitter *e, const TileValue *v)
+{
+    Frag *frag = fr_new(e, v);
+    if (is_packed(v)) frag->packed = fresh_like(e, REG_R, frag->n / 2);
+    else frag->f = fresh_like(e, REG_F, frag->n);
+}
+
+/* to's registers = from's value */
+static void move_value(Emitter *e, const TileValue *to, const TileValue *from)
+{
+    const Frag *t = &e->frags[to->id];
+    if (t->packed) {
+        const int *f = fr_packed(e, from, to->type.dtype);
+        for (int i = 0; i < t->n / 2; i++)
+            if (t->packed[i] != f[i]) em(e, "mov.b32 %%r%d, %%r%d;", t->packed[i], f[i]);
+        return;
+    }
+    for (int i = 0; i < t->n; i++) em(e, "mov.f32 %%f%d, %s;", t->f[i], fr_operand(e, from, i));
+}
+
+/* All moves of a yield happen at once: a carried value that is yielded to
+ * another place is saved first. */
+static void move_yielded(Emitter *e, const TileBlock *body, const TileOp *yield, TileValue *const *to)
+{
+    const TileValue **from = arena_array(e->arena, const TileValue *, yield->n_args);
+    for (int k = 0; k < yield->n_args; k++) {
+        from[k] = yield->args[k];
+        for (int p = 0; p < body->params.len; p++) {
+            if (body->params.data[p] != from[k] || p == k) continue;
+            TileValue *saved = arena_new_of(e->arena, TileValue);
+            *saved = *from[k];
+            saved->id = e->kernel->next_value + e->spare++ % SPARE_FRAGS;
+            declare_merged(e, saved);
+            move_value(e, saved, from[k]);
+            from[k] = saved;
+        }
+    }
+    for (int k = 0; k < yield->n_args; k++)
+        if (from[k] != to[k]) move_value(e, to[k], from[k]);
+}
+
+static void emit_for(Emitter *e, const TileOp *op)
+{
+    const TileBlock *body = op->regions[0];
+    int label = em_label(e), counter = em_reg(e, REG_R);
+    const char *j = em_name(e, REG_R, counter), *hi = ix_value(e, op->hi), *p = em_new(e, REG_P);
+    for (int k = 0; k < body->params.len; k++) {
+        declare_merged(e, body->params.data[k]);
+        move_value(e, body->params.data[k], op->args[k]);
+    }
+    em(e, "mov.b32 %s, %s;", j, ix_value(e, op->lo));
+    em(e, "setp.ge.s32 %s, %s, %s;", p, j, hi);
+    em(e, "@%s bra.uni $end%d;", p, label);
+
+    em_open(e);
+    ix_bind(e, op->var, j, em_level(e));
+    for (int k = 0; k < body->params.len; k++) e->frags[body->params.data[k]->id].level = em_level(e);
+    kn_block(e, body);
+    const TileOp *yield = body->ops.data[body->ops.len - 1];
+    move_yielded(e, body, yield, body->params.data);
+    em(e, "add.s32 %s, %s, 1;", j, j);
+    em(e, "setp.lt.s32 %s, %s, %s;", p, j, hi);
+    em(e, "@%s bra.uni $loop%d;", p, label);
+    Str *text = &e->scopes.data[em_level(e)];
+    Str whole = str_new(e->arena);
+    str_printf(&whole, "$loop%d:\n%s$end%d:\n", label, str_text(text), label);
+    *text = whole;
+    em_close(e);
+
+    /* The results live in the carried registers. */
+    for (int k = 0; k < op->n_results; k++) {
+        Frag *frag = fr_new(e, op->results[k]);
+        const Frag *carried = &e->frags[body->params.data[k]->id];
+        if (is_packed(op->results[k])) frag->packed = carried->packed;
+        else frag->f = carried->f;
+    }
+}
+
+static void emit_branch(Emitter *e, const TileOp *op, int region)
+{
+    em_open(e);
+    const TileBlock *block = op->regions[region];
+    kn_block(e, block);
+    const TileOp *yield = block->ops.len ? block->ops.data[block->ops.len - 1] : NULL;
+    for (int k = 0; yield && k < op->n_results && k < yield->n_args; k++)
+        move_value(e, op->results[k], yield->args[k]);
+    em_close(e);
+}
+
+static void emit_if(Emitter *e, const TileOp *op)
+{
+    int label = em_label(e);
+    for (int k = 0; k < op->n_results; k++) declare_merged(e, op->results[k]);
+    em(e, "@!%s bra.uni $else%d;", ix_condition(e, op->cond), label);
+    emit_branch(e, op, 0);
+    em(e, "bra.uni $endif%d;", label);
+    em(e, "$else%d:", label);
+    if (op->n_regions > 1) emit_branch(e, op, 1);
+    em(e, "$endif%d:", label);
+}
+
+/* ---- operations --------------------------------------------------------------------------- */
+
+static void emit_place(Emitter *e, const TileOp *op)
+{
+    int line, column;
+    if (!e->program->source || op->loc.end == 0) return;
+    source_place(e->program->source, op->loc.start, &line, &column);
+    em(e, ".loc 1 %d %d", line, column);
+}
+
+static void unsupported(Emitter *e, const TileOp *op)
+{
+    em_fail(e, op->loc, TW0803, "'%s' has no code for this target", tile_op_text(op->kind));
+}
+
+static void emit_op(Emitter *e, const TileOp *op)
+{
+    switch (op->kind) {
+    case TILE_LOAD:       cp_load(e, op); break;
+    case TILE_STORE:      cp_store(e, op); break;
+    case TILE_MOVE:       cp_move(e, op); break;
+    case TILE_FILL:       el_fill(e, op); break;
+    case TILE_INDEX:      el_index(e, op); break;
+    case TILE_ELEMENT:    el_element(e, op); break;
+    case TILE_MASK:       el_mask(e, op); break;
+    case TILE_REDUCE:     el_reduce(e, op); break;
+    case TILE_CAST: case TILE_RESHAPE: el_cast(e, op); break;
+    case TILE_GEMM:       mm_gemm(e, op); break;
+    case TILE_FOR:        emit_for(e, op); break;
+    case TILE_IF:         emit_if(e, op); break;
+    case TILE_PUT:        cp_put(e, op); break;
+    case TILE_COPY_ASYNC: cp_async(e, op); break;
+    case TILE_COMMIT:
+        if (e->aligned && e->target->has_cp_async) em(e, "cp.async.commit_group;");
+        break;
+    case TILE_WAIT:
+        if (e->aligned && e->target->has_cp_async) em(e, "cp.async.wait_group %d;", op->count);
+        break;
+    case TILE_BARRIER:    em(e, "bar.sync %d;", op->count); break;
+    case TILE_YIELD: case TILE_BUFFER: case TILE_VIEW:
+        break; /* the region's owner, alloc, and the users take care */
+    case TILE_SOFTMAX: case TILE_ROLES: case TILE_ACQUIRE: case TILE_FILLED: case TILE_AWAIT:
+    case TILE_RELEASE: case TILE_OP_COUNT:
+        unsupported(e, op);
+        break;
+    }
+}
+
+void kn_block(Emitter *e, const TileBlock *block)
+{
+    for (int i = 0; i < block->ops.len && !e->failed; i++) {
+        const TileOp *op = block->ops.data[i];
+        if (op->kind != TILE_FILL && op->kind != TILE_VIEW && op->kind != TILE_BUFFER && op->kind != TILE_YIELD)
+            emit_place(e, op);
+        emit_op(e, op);
+    }
+}
+
+/* ---- entries ------------------------------------------------------------------------------- */
+
+const char *kn_param(Emitter *e, AbiArgKind kind, int tensor, int which)
+{
+    for (int i = 0; i < e->abi->args.len; i++) {
+        const AbiArg *a = &e->abi->args.data[i];
+        if (a->kind != kind) continue;
+        bool of_tensor = kind == ABI_ADDRESS || kind == ABI_STRIDE;
+        if (of_tensor ? a->tensor == tensor && (kind == ABI_ADDRESS || a->axis == which) : a->position == which)
+            return arena_printf(e->arena, "arg%d", i);
+    }
+    em_fail(e, (Span){0, 0}, TW0802, "the launch ABI lacks an argument");
+    return "arg0";
+}
+
+static const char *param_type(const AbiArg *a)
+{
+    switch (a->kind) {
+    case ABI_ADDRESS: return "u64";
+    case ABI_STRIDE:  return "s64";
+    case ABI_DIM:     return "s32";
+    case ABI_PARAM:   return "f32";
+    }
+    return "b64";
+}
+
+static void load_tensor_arguments(Emitter *e)
+{
+    int n = e->program->tensors.len;
+    e->base = arena_array(e->arena, const char *, n);
+    e->stride = arena_alloc_array(e->arena, (size_t)n, sizeof *e->stride);
+    for (int t = 0; t < n; t++) {
+        const TileTensor *tensor = e->program->tensors.data[t];
+        const char *generic = em_new(e, REG_RD);
+        e->base[t] = em_new(e, REG_RD);
+        em(e, "ld.param.u64 %s, [%s];", generic, kn_param(e, ABI_ADDRESS, t, 0));
+        em(e, "cvta.to.global.u64 %s, %s;", e->base[t], generic);
+        for (int d = 0; d + 1 < tensor->rank; d++) {
+            const char *elements = em_new(e, REG_RD);
+            e->stride[t][d] = em_new(e, REG_RD);
+            em(e, "ld.param.s64 %s, [%s];", elements, kn_param(e, ABI_STRIDE, t, d));
+            em(e, "mul.lo.s64 %s, %s, %d;", e->stride[t][d], elements, dtype_bytes(tensor->dtype));
+        }
+    }
+}
+
+static void load_dimensions(Emitter *e)
+{
+    for (int i = 0; i < e->program->dims.len; i++) {
+        const char *reg = em_new(e, REG_R);
+        em(e, "ld.param.s32 %s, [%s];", reg, kn_param(e, ABI_DIM, 0, i));
+        ix_bind(e, e->program->dims.data[i], reg, 0);
+    }
+}
+
+/* Block number to coordinates, first axis fastest. */
+static void decode_grid(Emitter *e)
+{
+    const char *rest = em_new(e, REG_R);
+    em(e, "mov.u32 %s, %%ctaid.x;", rest);
+    for (int i = 0; i < e->kernel->grid.len; i++) {
+        const TileAxis *axis = &e->kernel->grid.data[i];
+        const char *extent = ix_value(e, axis->extent), *at = rest;
+        if (i + 1 < e->kernel->grid.len) {
+            const char *quotient = em_new(e, REG_R);
+            at = em_new(e, REG_R);
+            em(e, "rem.u32 %s, %s, %s;", at, rest, extent);
+            em(e, "div.u32 %s, %s, %s;", quotient, rest, extent);
+            rest = quotient;
+        }
+        if (axis->reversed) {
+            const char *back = em_new(e, REG_R);
+            em(e, "sub.s32 %s, %s, %s;", back, extent, at);
+            em(e, "add.s32 %s, %s, -1;", back, back);
+            at = back;
+        }
+        ix_bind(e, axis->sym, at, 0);
+    }
+}
+
+static void load_lanes(Emitter *e)
+{
+    e->tid = em_new(e, REG_R);
+    e->lane = em_new(e, REG_R);
+    e->warp = em_new(e, REG_R);
+    e->smem = em_new(e, REG_R);
+    const char *wide = em_new(e, REG_R);
+    em(e, "mov.u32 %s, %%tid.x;", e->tid);
+    em(e, "and.b32 %s, %s, 31;", e->lane, e->tid);
+    /* The same in all lanes: a shuffle tells ptxas, which then keeps what depends
+     * on it in uniform registers. */
+    em(e, "shr.u32 %s, %s, 5;", wide, e->tid);
+    em(e, "shfl.sync.idx.b32 %s, %s, 0, 31, -1;", e->warp, wide);
+    em(e, "mov.u32 %s, tw_shared;", e->smem);
+}
+
+static void declare_registers(const Emitter *e, Str *out)
+{
+    static const struct { const char *type, *prefix; } CLASSES[REG_CLASSES] = {
+        {"b32", "%r"}, {"b64", "%rd"}, {"f32", "%f"}, {"pred", "%p"}, {"b16", "%h"},
+    };
+    for (int c = 0; c < REG_CLASSES; c++)
+        if (e->next[c] > 0)
+            str_printf(out, "\t.reg .%s %s<%d>;\n", CLASSES[c].type, CLASSES[c].prefix, e->next[c]);
+}
+
+static void print_signature(const Emitter *e, Str *out, const char *entry)
+{
+    str_printf(out, ".visible .entry %s(\n", entry);
+    for (int i = 0; i < e->abi->args.len; i++)
+        str_printf(out, "\t.param .%s arg%d%s // %s\n", param_type(&e->abi->args.data[i]), i,
+                   i + 1 < e->abi->args.len ? "," : "", e->abi->args.data[i].name);
+    str_printf(out, ")\n.maxntid %d, 1, 1\n", e->kernel->warps * 32);
+    if (e->kernel->blocks_per_sm > 0) str_printf(out, ".minnctapersm %d\n", e->kernel->blocks_per_sm);
+}
+
+static bool emit_entry(Str *out, const TileProgram *program, const TileKernel *kernel, const Abi *abi,
+                       const Target *target, Diags *diags, const char *entry, bool aligned)
+{
+    Arena *arena = program->arena;
+    Emitter *e = arena_new_of(arena, Emitter);
+    *e = (Emitter){.arena = arena, .program = program, .kernel = kernel, .abi = abi,
+                   .target = target, .diags = diags, .aligned = aligned};
+    e->n_syms = aff_sym_count(program->aff);
+    e->syms = arena_array(arena, Memo, e->n_syms);
+    e->frags = arena_array(arena, Frag, kernel->next_value + SPARE_FRAGS);
+    em_open(e);
+    load_lanes(e);
+    load_tensor_arguments(e);
+    load_dimensions(e);
+    decode_grid(e);
+    kn_block(e, kernel->body);
+    em(e, "ret;");
+    print_signature(e, out, entry);
+    str_add(out, "{\n");
+    declare_registers(e, out);
+    str_add(out, str_text(&e->scopes.data[0]));
+    str_add(out, "}\n\n");
+    return !e->failed;
+}
+
+bool ptx_emit(Str *out, const TileProgram *program, const Abi *abi, const Target *target, Diags *diags)
+{
+    abi_ptx_comment(out, abi);
+    str_printf(out, ".version %s\n.target %s\n.address_size 64\n", target->ptx_version, target->name);
+    if (program->source) {
+        str_add(out, ".file 1 ");
+        str_json(out, program->source->path);
+        str_addc(out, '\n');
+    }
+    str_add(out, ".extern .shared .align 1024 .b8 tw_shared[];\n\n");
+    for (int k = 0; k < program->kernels.len; k++) {
+        const TileKernel *kernel = program->kernels.data[k];
+        const AbiKernel *launch = &abi->kernels.data[k];
+        if (!emit_entry(out, program, kernel, abi, target, diags, launch->entry, true)) return false;
+        if (launch->entry_any
+            && !emit_entry(out, program, kernel, abi, target, diags, launch->entry_any, false)) return false;
+    }
+    return true;
+}

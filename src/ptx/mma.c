@@ -1,0 +1,245 @@
+/* mma.c: GEMM on mma.sync.
+ *
+ * A warp multiplies its rows of A by its columns of B in steps of k = 16. For a
+ * step, ldmatrix brings A atoms (when A is in shared memory) and pairs of B
+ * atoms; then every A atom meets every B atom. Loads run a few steps ahead of
+ * the mma that use them, so that their latency hides.
+ *
+ * PTX ISA, "Matrix fragments for mma.m16n8k16 with floating point type": lane
+ * holds of A rows lane/4 and lane/4 + 8, columns 2 (lane % 4) + {0, 1, 8, 9}; of
+ * B columns lane/4, rows 2 (lane % 4) + {0, 1, 8, 9}. "ldmatrix": lanes 8i to
+ * 8i+7 give the row addresses of 8x8 matrix i, and its element pair (row
+ * lane/4, columns 2 (lane % 4)) lands in register i; .trans transposes.
+ */
+#include "ptx/emit.h"
+
+enum { LOOKAHEAD = 2, STEP = 16 };
+
+typedef struct Gemm {
+    const TileOp *op;
+    SharedTile a, b;
+    bool a_shared;
+    LanePlace a_place, b_place;
+    const int *a_packed;     /* A from registers */
+    int *acc;                /* fp32 accumulators, updated in place */
+    int m_atoms, n_atoms, steps;
+    int unit_count;          /* steps x pairs of B atoms */
+    int (*a_regs)[4];        /* [step % (LOOKAHEAD + 1) * m_atoms + m] */
+    int (*b_regs)[4];        /* [unit % (LOOKAHEAD + 1)] */
+} Gemm;
+
+/* lane % 8, (lane / 8) % 2 and lane / 16: which row, and which of the four
+ * matrices, a lane addresses. */
+typedef struct LaneBits {
+    const char *row8, *bit3, *bit4;
+} LaneBits;
+
+static LaneBits lane_bits(Emitter *e)
+{
+    LaneBits b = {em_new(e, REG_R), em_new(e, REG_R), em_new(e, REG_R)};
+    em_at(e, 0, "and.b32 %s, %s, 7;", b.row8, e->lane);
+    em_at(e, 0, "bfe.u32 %s, %s, 3, 1;", b.bit3, e->lane);
+    em_at(e, 0, "bfe.u32 %s, %s, 4, 1;", b.bit4, e->lane);
+    return b;
+}
+
+/* row8 + 8 * bit + the warp's share */
+static const char *row_of(Emitter *e, const char *row8, const char *bit, const char *warp, int share)
+{
+    const char *row = em_new(e, REG_R);
+    em_at(e, 0, "mad.lo.s32 %s, %s, 8, %s;", row, bit, row8);
+    if (warp) em_at(e, 0, "mad.lo.s32 %s, %s, %d, %s;", row, warp, share, row);
+    return row;
+}
+
+static const char *chunk_of(Emitter *e, const char *bit, const char *warp, int share)
+{
+    if (!warp) return bit;
+    const char *chunk = em_new(e, REG_R);
+    em_at(e, 0, "mad.lo.s32 %s, %s, %d, %s;", chunk, warp, share, bit);
+    return chunk;
+}
+
+/* The warp's coordinate along rows or columns; NULL where there is but one. */
+static const char *warp_along(Emitter *e, bool rows)
+{
+    int warps_n = e->kernel->warps_n > 0 ? e->kernel->warps_n : 1;
+    int extent = rows ? e->kernel->warps / warps_n : warps_n;
+    if (extent == 1) return NULL;
+    if (warps_n == 1) return e->warp;
+    const char *reg = em_new(e, REG_R);
+    em_at(e, 0, "%s.u32 %s, %s, %d;", rows ? "div" : "rem", reg, e->warp, warps_n);
+    return reg;
+}
+
+/* A as stored (M x K): matrices (rows 0-7, k 0-7), (rows 8-15, k 0-7), (rows 0-7,
+ * k 8-15), (rows 8-15, k 8-15). A.T (stored K x M): the same four, transposed. */
+static LanePlace place_a(Emitter *e, const Gemm *g)
+{
+    LaneBits b = lane_bits(e);
+    const char *warp = warp_along(e, true);
+    int share = g->m_atoms * 16;
+    if (!g->op->trans_a)
+        return (LanePlace){.row = row_of(e, b.row8, b.bit3, warp, share), .chunk = b.bit4};
+    return (LanePlace){.row = row_of(e, b.row8, b.bit4, NULL, 0), .chunk = chunk_of(e, b.bit3, warp, share / 8)};
+}
+
+/* B.T as stored (N x K): matrices (n 0-7, k 0-7), (n 0-7, k 8-15), (n 8-15, k 0-7),
+ * (n 8-15, k 8-15). B as stored (K x N): the same four, transposed. */
+static LanePlace place_b(Emitter *e, const Gemm *g)
+{
+    LaneBits b = lane_bits(e);
+    const char *warp = warp_along(e, false);
+    int share = g->n_atoms * 8;
+    if (g->op->trans_b)
+        return (LanePlace){.row = row_of(e, b.row8, b.bit4, warp, share), .chunk = b.bit3};
+    return (LanePlace){.row = row_of(e, b.row8, b.bit3, NULL, 0), .chunk = chunk_of(e, b.bit4, warp, share / 8)};
+}
+
+static void ldmatrix(Emitter *e, int count, bool trans, const int *regs, const char *address)
+{
+    Str list = str_new(e->arena);
+    for (int i = 0; i < count; i++) str_printf(&list, "%s%%r%d", i ? ", " : "", regs[i]);
+    em(e, "ldmatrix.sync.aligned.m8n8.x%d%s.shared.b16 {%s}, %s;", count, trans ? ".trans" : "",
+       str_text(&list), address);
+}
+
+static void load_a(Emitter *e, Gemm *g, int step)
+{
+    for (int m = 0; m < g->m_atoms; m++) {
+        int *regs = g->a_regs[step % (LOOKAHEAD + 1) * g->m_atoms + m];
+        for (int i = 0; i < 4; i++) regs[i] = em_reg(e, REG_R);
+        bool t = g->op->trans_a;
+        const char *address = t ? sh_address(e, &g->a, &g->a_place, step * STEP, m * 2)
+                                : sh_address(e, &g->a, &g->a_place, m * 16, step * 2);
+        ldmatrix(e, 4, t, regs, address);
+    }
+}
+
+/* Unit u: the pair of B atoms u % pairs of step u / pairs; before the first of
+ * a step its A atoms. */
+static void load_unit(Emitter *e, Gemm *g, int u)
+{
+    if (u >= g->unit_count) return;
+    int pairs = (g->n_atoms + 1) / 2, step = u / pairs, pair = u % pairs;
+    if (pair == 0 && g->a_shared) load_a(e, g, step);
+    int *regs = g->b_regs[u % (LOOKAHEAD + 1)];
+    for (int i = 0; i < 4; i++) regs[i] = em_reg(e, REG_R);
+    bool t = g->op->trans_b;
+    const char *address = t ? sh_address(e, &g->b, &g->b_place, pair * 16, step * 2)
+                            : sh_address(e, &g->b, &g->b_place, step * STEP, pair * 2);
+    bool single = pair * 2 + 1 >= g->n_atoms;
+    ldmatrix(e, single ? 2 : 4, !t, regs, address);
+}
+
+static void mma_k16(Emitter *e, const Gemm *g, const int *c, const int *a, const int *b)
+{
+    const char *type = g->op->args[1]->type.dtype == DT_BF16 ? "bf16" : "f16";
+    em(e, "mma.sync.aligned.m16n8k16.row.col.f32.%s.%s.f32 {%%f%d, %%f%d, %%f%d, %%f%d}, "
+       "{%%r%d, %%r%d, %%r%d, %%r%d}, {%%r%d, %%r%d}, {%%f%d, %%f%d, %%f%d, %%f%d};",
+       type, type, c[0], c[1], c[2], c[3], a[0], a[1], a[2], a[3], b[0], b[1], c[0], c[1], c[2], c[3]);
+}
+
+/* Two instructions of k = 8: registers 0, 1 of A and 0 of B are k 0-7. */
+static void mma_k8(Emitter *e, const Gemm *g, const int *c, const int *a, const int *b)
+{
+    const char *type = g->op->args[1]->type.dtype == DT_BF16 ? "bf16" : "f16";
+    for (int half = 0; half < 2; half++)
+        em(e, "mma.sync.aligned.m16n8k8.row.col.f32.%s.%s.f32 {%%f%d, %%f%d, %%f%d, %%f%d}, "
+           "{%%r%d, %%r%d}, {%%r%d}, {%%f%d, %%f%d, %%f%d, %%f%d};",
+           type, type, c[0], c[1], c[2], c[3], a[2 * half], a[2 * half + 1], b[half], c[0], c[1], c[2], c[3]);
+}
+
+static void multiply_unit(Emitter *e, Gemm *g, int u)
+{
+    int pairs = (g->n_atoms + 1) / 2, step = u / pairs, pair = u % pairs;
+    for (int k = 0; k < 2 && pair * 2 + k < g->n_atoms; k++) {
+        const int *b = &g->b_regs[u % (LOOKAHEAD + 1)][2 * k];
+        for (int m = 0; m < g->m_atoms; m++) {
+            const int *a = g->a_shared ? g->a_regs[step % (LOOKAHEAD + 1) * g->m_atoms + m]
+                                       : &g->a_packed[(m * g->steps + step) * 4];
+            const int *c = &g->acc[(m * g->n_atoms + pair * 2 + k) * 4];
+            if (e->target->mma_k == 16) mma_k16(e, g, c, a, b);
+            else mma_k8(e, g, c, a, b);
+        }
+    }
+}
+
+/* Shapes that the instructions cannot do. */
+static bool fits(Emitter *e, const Gemm *g, int k)
+{
+    const TileOp *op = g->op;
+    DType type = op->args[1]->type.dtype;
+    if (type != DT_BF16 && type != DT_F16) {
+        em_fail(e, op->loc, TW0804, "tensor-core operands are bf16 or fp16, not %s", dtype_name(type));
+        return false;
+    }
+    if (op->args[0]->type.dtype != type && op->args[0]->type.space == SPACE_SHARED) {
+        em_fail(e, op->loc, TW0804, "the operands of a GEMM are %s and %s",
+                dtype_name(op->args[0]->type.dtype), dtype_name(type));
+        return false;
+    }
+    if (type == DT_BF16 && !e->target->has_bf16) {
+        em_fail(e, op->loc, TW0804, "%s has no bf16 tensor cores", e->target->name);
+        return false;
+    }
+    if (k % STEP) {
+        em_fail(e, op->loc, TW0804, "the contracted dimension is %d, not a multiple of %d", k, STEP);
+        return false;
+    }
+    int share = g->n_atoms, chunks = g->b.type->layout.panel / 16;
+    if (!op->trans_b && e->kernel->warps_n > 1 && share % chunks && chunks % share) {
+        em_fail(e, op->loc, TW0804, "columns of %d warps cut through swizzled panels", e->kernel->warps_n);
+        return false;
+    }
+    return true;
+}
+
+static void start_accumulators(Emitter *e, Gemm *g)
+{
+    const TileOp *op = g->op;
+    const TileValue *result = op->results[0];
+    fr_new_f32(e, result);
+    const Frag *frag = &e->frags[result->id];
+    for (int i = 0; i < frag->n; i++)
+        em(e, "mov.f32 %%f%d, %s;", frag->f[i], op->n_args == 3 ? fr_operand(e, op->args[2], i) : "0f00000000");
+    g->acc = frag->f;
+}
+
+static bool prepare(Emitter *e, Gemm *g)
+{
+    const TileOp *op = g->op;
+    const TileType *a = &op->args[0]->type, *r = &op->results[0]->type;
+    int k = op->trans_a ? a->rows : a->cols;
+    g->m_atoms = r->rows / r->layout.warps_m / 16;
+    g->n_atoms = r->cols / r->layout.warps_n / 8;
+    g->steps = k / STEP;
+    g->unit_count = g->steps * ((g->n_atoms + 1) / 2);
+    g->a_shared = sh_view(op->args[0], &g->a);
+    if (!sh_view(op->args[1], &g->b)) {
+        em_fail(e, op->loc, TW0804, "the second operand of a GEMM is not in shared memory");
+        return false;
+    }
+    if (!fits(e, g, k)) return false;
+    if (g->a_shared) g->a_place = place_a(e, g);
+    else g->a_packed = fr_packed(e, op->args[0], op->args[1]->type.dtype);
+    g->b_place = place_b(e, g);
+    g->a_regs = arena_alloc(e->arena, sizeof(int[4]) * (LOOKAHEAD + 1) * (size_t)g->m_atoms);
+    g->b_regs = arena_alloc(e->arena, sizeof(int[4]) * (LOOKAHEAD + 1));
+    return true;
+}
+
+void mm_gemm(Emitter *e, const TileOp *op)
+{
+    Gemm g = {.op = op};
+    if (!prepare(e, &g)) {
+        fr_new_f32(e, op->results[0]);
+        return;
+    }
+    start_accumulators(e, &g);
+    for (int u = 0; u < LOOKAHEAD; u++) load_unit(e, &g, u);
+    for (int u = 0; u < g.unit_count; u++) {
+        load_unit(e, &g, u + LOOKAHEAD);
+        multiply_unit(e, &g, u);
+    }
+}

@@ -1,0 +1,97 @@
+/* shared.c: addresses in shared memory.
+ *
+ * A swizzled address is base + row * panel + (chunk ^ f(row)) * 16. Accesses of
+ * one lane differ by constant rows, multiples of 8 that leave f alone, and by
+ * constant chunks: within a panel those are an XOR on the lane's own term, all
+ * else is an immediate. So a lane needs one register for each distinct in-panel
+ * chunk offset (at most 8) and stage, and no arithmetic an access.
+ */
+#include "ptx/emit.h"
+
+SharedTile sh_stage(const TileValue *buffer, const Aff *index)
+{
+    return (SharedTile){&buffer->type, buffer->def->offset, index};
+}
+
+bool sh_view(const TileValue *v, SharedTile *tile)
+{
+    if (!v->def || v->def->kind != TILE_VIEW) return false;
+    *tile = sh_stage(v->def->args[0], v->def->index);
+    return true;
+}
+
+int64_t sh_stage_bytes(const SharedTile *tile)
+{
+    return lay_shared_bytes(tile->type->rows, tile->type->cols, dtype_bytes(tile->type->dtype));
+}
+
+const char *sh_base(Emitter *e, const SharedTile *tile)
+{
+    AffCtx *aff = e->program->aff;
+    const Aff *offset = aff_offset(aff, aff_scale(aff, tile->index, sh_stage_bytes(tile)), tile->offset);
+    int level = ix_level(e, offset);
+    const char *reg = em_new(e, REG_R), *value = ix_value(e, offset);
+    em_at(e, level, "add.s32 %s, %s, %s;", reg, e->smem, value);
+    return reg;
+}
+
+static int chunks_of(const SharedTile *tile)
+{
+    return tile->type->layout.panel / 16;
+}
+
+/* The bits of the row that the chunk is XORed with (lay.h). */
+static const char *swizzle_term(Emitter *e, const SharedTile *tile, const LanePlace *place)
+{
+    int chunks = chunks_of(tile), shift = chunks == 8 ? 0 : chunks == 4 ? 1 : 2;
+    if (chunks == 1) return NULL;
+    const char *s = em_new(e, REG_R);
+    if (shift > 0) em_at(e, place->level, "shr.u32 %s, %s, %d;", s, place->row, shift);
+    em_at(e, place->level, "and.b32 %s, %s, %d;", s, shift > 0 ? s : place->row, chunks - 1);
+    return s;
+}
+
+/* Offset of the lane's own place from the stage's first byte. */
+static const char *lane_offset(Emitter *e, const SharedTile *tile, const LanePlace *place)
+{
+    int chunks = chunks_of(tile), panel = tile->type->layout.panel, level = place->level;
+    const char *inner = em_new(e, REG_R), *outer = em_new(e, REG_R), *offset = em_new(e, REG_R);
+    em_at(e, level, "and.b32 %s, %s, %d;", inner, place->chunk, chunks - 1);
+    const char *swizzle = swizzle_term(e, tile, place);
+    if (swizzle) em_at(e, level, "xor.b32 %s, %s, %s;", inner, inner, swizzle);
+    em_at(e, level, "div.u32 %s, %s, %d;", outer, place->chunk, chunks);
+    em_at(e, level, "mul.lo.s32 %s, %s, %d;", outer, outer, tile->type->rows * panel);
+    em_at(e, level, "mad.lo.s32 %s, %s, %d, %s;", offset, place->row, panel, outer);
+    em_at(e, level, "mad.lo.s32 %s, %s, 16, %s;", offset, inner, offset);
+    if (place->byte) em_at(e, level, "add.s32 %s, %s, %s;", offset, offset, place->byte);
+    return offset;
+}
+
+/* Register for the lane's place with an in-panel chunk offset. */
+static const char *lane_address(Emitter *e, const SharedTile *tile, LanePlace *place, int inner)
+{
+    for (int i = 0; i < place->count; i++)
+        if (place->key[i] == inner) return place->address[i];
+    if (!place->offset) place->offset = lane_offset(e, tile, place);
+    if (!place->base) place->base = sh_base(e, tile);
+    const char *offset = place->offset;
+    if (inner) {
+        offset = em_new(e, REG_R);
+        em_at(e, place->level, "xor.b32 %s, %s, %d;", offset, place->offset, inner * 16);
+    }
+    int stage_level = ix_level(e, tile->index);
+    int level = stage_level > place->level ? stage_level : place->level;
+    const char *address = em_new(e, REG_R);
+    em_at(e, level, "add.s32 %s, %s, %s;", address, place->base, offset);
+    place->key[place->count] = inner;
+    place->address[place->count++] = address;
+    return address;
+}
+
+const char *sh_address(Emitter *e, const SharedTile *tile, LanePlace *place, int rows, int chunks)
+{
+    int per_panel = chunks_of(tile), panel = tile->type->layout.panel;
+    const char *address = lane_address(e, tile, place, chunks % per_panel);
+    int64_t immediate = (int64_t)(chunks / per_panel) * tile->type->rows * panel + (int64_t)rows * panel;
+    return arena_printf(e->arena, "[%s+%lld]", address, (long long)immediate);
+}

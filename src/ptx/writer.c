@@ -1,0 +1,91 @@
+/* writer.c: text under construction, registers, labels. */
+#include "ptx/emit.h"
+
+static const char *const PREFIX[REG_CLASSES] = {"%r", "%rd", "%f", "%p", "%h"};
+
+int em_level(const Emitter *e)
+{
+    return e->scopes.len - 1;
+}
+
+static void add_line(Emitter *e, int level, const char *fmt, va_list args)
+{
+    Str *text = &e->scopes.data[level];
+    str_addc(text, '\t');
+    str_add(text, arena_vprintf(e->arena, fmt, args));
+    str_addc(text, '\n');
+}
+
+void em_at(Emitter *e, int level, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    add_line(e, level, fmt, args);
+    va_end(args);
+}
+
+void em(Emitter *e, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    add_line(e, em_level(e), fmt, args);
+    va_end(args);
+}
+
+void em_open(Emitter *e)
+{
+    vec_push(e->arena, &e->scopes, str_new(e->arena));
+}
+
+static void forget_above(Memo *memos, int n, int level)
+{
+    for (int i = 0; i < n; i++)
+        if (memos[i].level > level) memos[i].valid = false;
+}
+
+void em_close(Emitter *e)
+{
+    Str inner = e->scopes.data[e->scopes.len - 1];
+    e->scopes.len--;
+    int level = em_level(e);
+    str_add(&e->scopes.data[level], str_text(&inner));
+    forget_above(e->values.data, e->values.len, level);
+    forget_above(e->conditions.data, e->conditions.len, level);
+}
+
+int em_reg(Emitter *e, RegClass c)
+{
+    return e->next[c]++;
+}
+
+const char *em_name(Emitter *e, RegClass c, int reg)
+{
+    return arena_printf(e->arena, "%s%d", PREFIX[c], reg);
+}
+
+const char *em_new(Emitter *e, RegClass c)
+{
+    return em_name(e, c, em_reg(e, c));
+}
+
+int em_label(Emitter *e)
+{
+    return e->labels++;
+}
+
+const char *em_f32(Emitter *e, double value)
+{
+    float f = (float)value;
+    uint32_t bits;
+    memcpy(&bits, &f, sizeof bits);
+    return arena_printf(e->arena, "0f%08X", bits);
+}
+
+void em_fail(Emitter *e, Span loc, DiagCode code, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    if (!e->failed) diag_add(e->diags, code, loc, "%s", arena_vprintf(e->arena, fmt, args));
+    va_end(args);
+    e->failed = true;
+}

@@ -1,0 +1,347 @@
+/* compute.c: a Compute statement of a definition becomes an operation.
+ *
+ *   Compute GEMM Q, K.T and get S     S, a new value, = GEMM(Q, K transposed)
+ *   Compute Multiply S, scale         S, a new value under the old name
+ *   Compute Add A, B and accumulate O O' = Add(A, B), then O, new, = Add(O, O')
+ */
+#include "ref/resolve.h"
+
+#include <math.h>
+
+/* ---- operands ------------------------------------------------------------------- */
+
+static bool wrong_operand(Resolver *r, DiagCode code, const Expr *e, const char *what)
+{
+    diag_add(r->diags, code, e->span, "%s", what);
+    return false;
+}
+
+static bool tensor_operand(Resolver *r, const Expr *e, const Name *name, DefArg *arg)
+{
+    if (name->bad)
+        return false;
+    if (!name->tensor) {
+        diag_add(r->diags, TW0230, e->span, "%s has no value yet", name->name);
+        return false;
+    }
+    arg->value = name->tensor;
+    return true;
+}
+
+static bool transposed_operand(Resolver *r, const Expr *e, OpClass class, DefArg *arg)
+{
+    const Name *name = e->a->kind == EXPR_NAME ? res_find(r, e->a->name) : NULL;
+
+    if (e->a->kind == EXPR_NAME && !name) {
+        res_undefined(r, e->a->name, e->a->span);
+        return false;
+    }
+    if (!name || name->kind != NAME_TENSOR)
+        return wrong_operand(r, TW0235, e->a, "only a tensor can be transposed");
+    if (class != OPC_GEMM)
+        return wrong_operand(r, TW0324, e, "only a GEMM takes a transposed operand");
+    arg->transposed = true;
+    return tensor_operand(r, e->a, name, arg);
+}
+
+static bool operand(Resolver *r, const Expr *e, OpClass class, DefArg *arg)
+{
+    const Name *name = e->kind == EXPR_NAME ? res_find(r, e->name) : NULL;
+
+    if (e->kind == EXPR_TRANSPOSE)
+        return transposed_operand(r, e, class, arg);
+    if (e->kind == EXPR_SPACE)
+        return wrong_operand(r, TW0232, e, "a definition has no memory spaces");
+    if (e->kind == EXPR_INDEX)
+        return wrong_operand(r, TW0235, e, "a definition computes whole tensors, not slices or elements");
+    if (name && name->kind == NAME_TENSOR)
+        return tensor_operand(r, e, name, arg);
+    return res_scalar(r, e, &arg->scalar);
+}
+
+/* All operands but those that are no values: Cast's type, the name after Define. */
+static bool operands(Resolver *r, DefOp *op, OpClass class)
+{
+    bool ok = true;
+
+    op->n_args = class == OPC_DEFINE ? 0 : class == OPC_CAST ? 1 : op->stmt->n_args;
+    for (int i = 0; i < op->n_args; i++)
+        ok &= operand(r, op->stmt->args[i], class, &op->args[i]);
+    return ok;
+}
+
+/* ---- clauses ----------------------------------------------------------------------- */
+
+static bool surplus(Resolver *r, const Stmt *stmt, const Expr *e, const char *clause)
+{
+    diag_add(r->diags, TW0234, e ? e->span : stmt->span, "%s takes no `%s` in a definition",
+             stmt->op_name, clause);
+    return false;
+}
+
+/* Clauses that the operation has no use for. */
+static bool clauses_fit(Resolver *r, const Stmt *stmt, OpClass class)
+{
+    if (stmt->where && class != OPC_MASK)
+        return surplus(r, stmt, stmt->where, "where");
+    if (stmt->otherwise && class != OPC_MASK && stmt->op != OP_DIVIDE)
+        return surplus(r, stmt, stmt->otherwise, "else");
+    if (stmt->n_with)
+        return surplus(r, stmt, stmt->with[0], "with");
+    if (stmt->empty_rows && class != OPC_SOFTMAX)
+        return surplus(r, stmt, stmt->empty_rows, "with empty rows");
+    if (stmt->value && class != OPC_DEFINE)
+        return surplus(r, stmt, stmt->value, "as");
+    if (stmt->over)
+        return surplus(r, stmt, NULL, "over");
+    return true;
+}
+
+static bool right_count(Resolver *r, const Stmt *stmt)
+{
+    int arity = op_info(stmt->op)->arity;
+
+    if (stmt->n_args == arity)
+        return true;
+    diag_add(r->diags, TW0234, stmt->span, "%s takes %d operand%s, not %d", stmt->op_name, arity,
+             arity == 1 ? "" : "s", stmt->n_args);
+    return false;
+}
+
+/* The number after `else` or `empty rows`. */
+static bool other_value(Resolver *r, const Expr *e, DefOp *op)
+{
+    DefScalar scalar;
+
+    op->has_else = e != NULL;
+    if (!e)
+        return true;
+    if (!res_scalar(r, e, &scalar))
+        return false;
+    if (!scalar.is_const) {
+        diag_add(r->diags, TW0244, e->span, "this number must be known when compiling");
+        return false;
+    }
+    op->otherwise = scalar.value;
+    return true;
+}
+
+/* ---- one class after the other --------------------------------------------------------- */
+
+static bool element_of(Resolver *r, const Expr *e, DefOp *op, const Shape *shape)
+{
+    op->elem = res_elem(r, e, shape, op);
+    if (!op->elem)
+        return false;
+    op->where = res_substitute(r, e);
+    return true;
+}
+
+static bool resolve_element(Resolver *r, DefOp *op, Shape *shape)
+{
+    return other_value(r, op->stmt->otherwise, op) && shape_elementwise(r, op, shape);
+}
+
+static bool resolve_softmax(Resolver *r, DefOp *op, Shape *shape)
+{
+    return other_value(r, op->stmt->empty_rows, op) && shape_same(r, op, shape);
+}
+
+static bool resolve_mask(Resolver *r, DefOp *op, Shape *shape)
+{
+    op->otherwise = -INFINITY;
+    if (!op->stmt->where) {
+        diag_add(r->diags, TW0234, op->stmt->span, "Mask needs a condition: `where cond`");
+        return false;
+    }
+    return other_value(r, op->stmt->otherwise, op) && shape_same(r, op, shape) &&
+           element_of(r, op->stmt->where, op, shape);
+}
+
+static bool resolve_fill(Resolver *r, DefOp *op, Shape *shape)
+{
+    if (!op->args[1].value)
+        return shape_same(r, op, shape);
+    return wrong_operand(r, TW0235, op->stmt->args[1], "Fill takes a number, not a tensor");
+}
+
+static bool resolve_cast(Resolver *r, DefOp *op, Shape *shape)
+{
+    if (!op->stmt->has_dtype)
+        return wrong_operand(r, TW0235, op->stmt->args[1], "Cast needs an element type, such as bf16");
+    op->cast = op->stmt->dtype;
+    return shape_same(r, op, shape);
+}
+
+static bool resolve_define(Resolver *r, DefOp *op, Shape *shape)
+{
+    if (op->stmt->args[0]->kind != EXPR_NAME || !op->stmt->has_shape || !op->stmt->value) {
+        diag_add(r->diags, TW0234, op->stmt->span, "Define needs a name, a shape and a value: "
+                 "`Define X (a, b) as expr`");
+        return false;
+    }
+    return res_shape(r, op->stmt, shape) && element_of(r, op->stmt->value, op, shape);
+}
+
+static bool resolve_class(Resolver *r, DefOp *op, Shape *shape)
+{
+    switch (op_info(op->op)->class) {
+    case OPC_ELEMENT: return resolve_element(r, op, shape);
+    case OPC_ROW_REDUCE: return shape_row_reduce(r, op, shape);
+    case OPC_COL_REDUCE: return shape_col_reduce(r, op, shape);
+    case OPC_GEMM: return shape_gemm(r, op, shape);
+    case OPC_SOFTMAX: return resolve_softmax(r, op, shape);
+    case OPC_MASK: return resolve_mask(r, op, shape);
+    case OPC_FILL: return resolve_fill(r, op, shape);
+    case OPC_CAST: return resolve_cast(r, op, shape);
+    case OPC_DEFINE: return resolve_define(r, op, shape);
+    }
+    return false;
+}
+
+/* ---- results ------------------------------------------------------------------------------ */
+
+static const Expr *result_expr(const Stmt *stmt)
+{
+    if (stmt->result != RESULT_NONE && stmt->dest)
+        return stmt->dest;
+    return stmt->n_args > 0 ? stmt->args[0] : NULL;
+}
+
+static bool check_result_name(Resolver *r, const Stmt *stmt, const Expr *e, const Name *name)
+{
+    if (name && name->kind != NAME_TENSOR) {
+        diag_add(r->diags, TW0235, e->span, "%s is %s and cannot be computed", e->name,
+                 res_kind_text(name));
+        return false;
+    }
+    if (name && name->tensor && name->tensor->is_input) {
+        Diag *diag = diag_add(r->diags, TW0236, e->span, "%s is an input and keeps its value", e->name);
+
+        diag_note(r->diags, diag, "give the result another name: `and get NAME`");
+        return false;
+    }
+    if (stmt->result == RESULT_ACCUMULATE && !(name && (name->tensor || name->bad))) {
+        diag_add(r->diags, TW0230, e->span, "%s has no value yet to accumulate to", e->name);
+        return false;
+    }
+    if (stmt->result == RESULT_GET_NEW && !(name && (name->tensor || name->bad)))
+        diag_add(r->diags, TW0241, e->span, "there is no %s to replace", e->name);
+    return true;
+}
+
+/* The name that takes the result; NULL on failure. */
+static Name *result_name(Resolver *r, const Stmt *stmt)
+{
+    const Expr *e = result_expr(stmt);
+    Name *name;
+
+    if (!e || e->kind != EXPR_NAME) {
+        diag_add(r->diags, e && stmt->result != RESULT_NONE ? TW0232 : TW0234, e ? e->span : stmt->span,
+                 "the result needs a name: `and get NAME`");
+        return NULL;
+    }
+    name = res_find(r, e->name);
+    if (!check_result_name(r, stmt, e, name))
+        return NULL;
+    return name ? name : res_declare(r, NAME_TENSOR, e->name, e->span);
+}
+
+static DefValue *new_value(Resolver *r, const char *name, DefOp *op, const Shape *shape)
+{
+    DefValue *value = arena_new_of(r->arena, DefValue);
+
+    value->id = r->def->values.len;
+    value->name = name;
+    value->dtype = DT_F32;
+    value->rank = shape->rank;
+    memcpy(value->dims, shape->dims, sizeof value->dims);
+    value->op = op;
+    op->result = value;
+    vec_push(r->arena, &r->def->values, value);
+    vec_push(r->arena, &r->def->ops, op);
+    return value;
+}
+
+/* X, new, = Add(X, value) */
+static bool accumulate(Resolver *r, const Stmt *stmt, Name *name, DefValue *value)
+{
+    DefOp *op = arena_new_of(r->arena, DefOp);
+    Shape old, sum;
+
+    op->stmt = stmt;
+    op->op = OP_ADD;
+    op->n_args = 2;
+    op->args[0].value = name->tensor;
+    op->args[1].value = value;
+    shape_of(name->tensor, &old);
+    if (!shape_elementwise(r, op, &sum) || !shape_declared(r, stmt, name->name, &old, &sum))
+        return false;
+    name->tensor = new_value(r, name->name, op, &sum);
+    return true;
+}
+
+static bool finish(Resolver *r, const Stmt *stmt, DefOp *op, Name *name, Shape *shape)
+{
+    Shape declared;
+    DefValue *value;
+
+    if (stmt->has_shape && op->op != OP_DEFINE &&
+        (!res_shape(r, stmt, &declared) || !shape_declared(r, stmt, name->name, &declared, shape)))
+        return false;
+    value = new_value(r, name->name, op, shape);
+    if (stmt->result == RESULT_ACCUMULATE)
+        return accumulate(r, stmt, name, value);
+    name->tensor = value;
+    return true;
+}
+
+static bool known_operation(Resolver *r, const Stmt *stmt)
+{
+    const char *meant;
+    Diag *diag;
+
+    if (stmt->op_known)
+        return true;
+    meant = op_nearest(stmt->op_name);
+    diag = diag_add(r->diags, TW0233, stmt->op_span, "there is no operation %s%s", stmt->op_name,
+                    meant ? arena_printf(r->arena, "; did you mean %s?", meant) : "");
+    if (meant)
+        diag_fix(r->diags, diag, stmt->op_span, meant, "write the operation that exists");
+    return false;
+}
+
+static bool room_left(Resolver *r, const Stmt *stmt)
+{
+    if (r->def->ops.len + 2 <= RES_MAX_OPS)
+        return true;
+    diag_add(r->diags, TW0243, stmt->span, "more than %d operations in one definition", RES_MAX_OPS);
+    return false;
+}
+
+static bool compute(Resolver *r, const Stmt *stmt, Name *name)
+{
+    DefOp *op = arena_new_of(r->arena, DefOp);
+    OpClass class = op_info(stmt->op)->class;
+    Shape shape;
+
+    op->stmt = stmt;
+    op->op = stmt->op;
+    if (!right_count(r, stmt) || !clauses_fit(r, stmt, class) || !operands(r, op, class) || name->bad)
+        return false;
+    return resolve_class(r, op, &shape) && finish(r, stmt, op, name, &shape);
+}
+
+bool res_compute(Resolver *r, const Stmt *stmt)
+{
+    bool known = known_operation(r, stmt), first;
+    Name *name = room_left(r, stmt) ? result_name(r, stmt) : NULL;
+
+    if (!name)
+        return false;
+    first = !name->tensor;
+    if (known && compute(r, stmt, name))
+        return true;
+    name->bad |= first; /* what reads it later is not to blame */
+    return false;
+}

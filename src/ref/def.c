@@ -1,0 +1,286 @@
+/* def.c: resolves an Operator unit: declarations, static ifs, statements, outputs.
+ *
+ * Order matters only among Compute statements. The rest is declared first, so
+ * that an Input's shape may use a Param that is declared below it; an `if` is
+ * folded when everything round it is declared, and its branch is then treated
+ * like the body itself.
+ */
+#include "ref/resolve.h"
+
+/* ---- declarations ------------------------------------------------------------------ */
+
+static void declare_number(Resolver *r, const Stmt *stmt)
+{
+    NameKind kind = stmt->kind == STMT_PARAM ? NAME_PARAM : NAME_LET;
+    Name *name = stmt->name ? res_declare(r, kind, stmt->name, stmt->name_span) : NULL;
+
+    if (!name)
+        return;
+    name->value = stmt->value;
+    if (kind == NAME_LET && !stmt->value) {
+        diag_add(r->diags, TW0234, stmt->span, "%s needs a value", stmt->name);
+        name->bad = true;
+        name->value = expr_int(r->arena, 0);
+    }
+}
+
+/* Names in the shape of an Input or Output that nothing declares are dimensions. */
+static void declare_dims(Resolver *r, const Expr *e)
+{
+    Name *name;
+
+    if (e->kind == EXPR_NAME && !res_find(r, e->name)) {
+        name = res_declare(r, NAME_DIM, e->name, e->span);
+        if (name)
+            res_set_dim(r, name);
+    }
+    if (e->a)
+        declare_dims(r, e->a);
+    if (e->b)
+        declare_dims(r, e->b);
+    for (int i = 0; i < e->n_args; i++)
+        declare_dims(r, e->args[i]);
+}
+
+static void declare_shape(Resolver *r, const Stmt *stmt)
+{
+    for (int d = 0; d < stmt->n_shape; d++)
+        declare_dims(r, stmt->shape[d]);
+}
+
+static DefValue *declare_value(Resolver *r, const Stmt *stmt)
+{
+    DefValue *value = arena_new_of(r->arena, DefValue);
+    Shape shape;
+
+    if (!res_shape(r, stmt, &shape))
+        return NULL;
+    value->name = stmt->name;
+    value->dtype = stmt->has_dtype ? stmt->dtype : r->settings->dtype;
+    value->rank = shape.rank;
+    memcpy(value->dims, shape.dims, sizeof value->dims);
+    return value;
+}
+
+static void declare_tensor(Resolver *r, const Stmt *stmt)
+{
+    Name *name = stmt->name ? res_declare(r, NAME_TENSOR, stmt->name, stmt->name_span) : NULL;
+    DefValue *value = name ? declare_value(r, stmt) : NULL;
+
+    if (!name)
+        return;
+    name->bad = !value;
+    name->is_output = stmt->kind == STMT_OUTPUT;
+    if (!value)
+        return;
+    if (name->is_output) {
+        value->is_output = true;
+        vec_push(r->arena, &r->def->outputs, value);
+        return;
+    }
+    value->is_input = true;
+    value->id = r->def->values.len;
+    name->tensor = value;
+    vec_push(r->arena, &r->def->values, value);
+    vec_push(r->arena, &r->def->inputs, value);
+}
+
+static void declare_index(Resolver *r, const Stmt *stmt)
+{
+    Name *name = stmt->name ? res_declare(r, NAME_INDEX, stmt->name, stmt->name_span) : NULL;
+    Expr over = {.kind = EXPR_NAME, .name = stmt->over, .span = stmt->span};
+
+    if (!name)
+        return;
+    name->over = stmt->over ? stmt->over : "";
+    name->bad = !stmt->over || !res_size(r, &over);
+    if (name->bad)
+        return;
+    name->size = stmt->value ? res_size(r, stmt->value) : aff_const(r->aff, 0);
+    name->bad = !name->size;
+    if (!name->bad)
+        vec_push(r->arena, &r->def->indices, (DefIndex){name->name, name->over, name->size});
+}
+
+static bool is_tensor(const Stmt *stmt)
+{
+    return stmt->kind == STMT_INPUT || stmt->kind == STMT_OUTPUT;
+}
+
+static bool is_number(const Stmt *stmt)
+{
+    return stmt->kind == STMT_PARAM || stmt->kind == STMT_LET || stmt->kind == STMT_ASSIGN;
+}
+
+static void declare_block(Resolver *r, const Block *block)
+{
+    for (int i = 0; i < block->len; i++)
+        if (is_number(block->data[i]))
+            declare_number(r, block->data[i]);
+    for (int i = 0; i < block->len; i++)
+        if (is_tensor(block->data[i]))
+            declare_shape(r, block->data[i]);
+    for (int i = 0; i < block->len; i++)
+        if (is_tensor(block->data[i]))
+            declare_tensor(r, block->data[i]);
+    for (int i = 0; i < block->len; i++)
+        if (block->data[i]->kind == STMT_INDEX)
+            declare_index(r, block->data[i]);
+}
+
+/* ---- statements ----------------------------------------------------------------------- */
+
+static void resolve_block(Resolver *r, const Block *block);
+
+static void resolve_if(Resolver *r, const Stmt *stmt)
+{
+    double condition;
+
+    if (!res_check_number(r, stmt->where))
+        return;
+    if (res_known(r, stmt->where, &condition)) {
+        resolve_block(r, condition != 0 ? &stmt->body : &stmt->orelse);
+    } else {
+        Diag *diag = diag_add(r->diags, TW0239, stmt->where->span,
+                              "the condition of an if must be known when compiling");
+
+        diag_note(r->diags, diag, "give what it depends on a value with --set NAME=VALUE");
+    }
+}
+
+static void foreign(Resolver *r, const Stmt *stmt)
+{
+    Diag *diag = diag_add(r->diags, TW0232, stmt->span, "%s does not belong in a definition",
+                          stmt_keyword(stmt->kind));
+
+    diag_note(r->diags, diag, "a definition has Input, Output, Param, Let, Index, Compute and if; the flow "
+              "through a GPU is written in a Kernel");
+}
+
+static void resolve_stmt(Resolver *r, const Stmt *stmt)
+{
+    switch (stmt->kind) {
+    case STMT_COMPUTE:
+        res_compute(r, stmt);
+        break;
+    case STMT_IF:
+        resolve_if(r, stmt);
+        break;
+    case STMT_INPUT: case STMT_OUTPUT: case STMT_PARAM: case STMT_LET: case STMT_ASSIGN: case STMT_INDEX:
+        break; /* declared */
+    case STMT_GRID: case STMT_ALLOCATE: case STMT_COPY: case STMT_RESHAPE: case STMT_FOR:
+    case STMT_DEFINE: case STMT_SCHEDULE:
+        foreign(r, stmt);
+        break;
+    case STMT_COUNT:
+        break;
+    }
+}
+
+static void resolve_block(Resolver *r, const Block *block)
+{
+    declare_block(r, block);
+    res_forget_known(r);
+    for (int i = 0; i < block->len && !r->diags->full; i++)
+        resolve_stmt(r, block->data[i]);
+}
+
+/* ---- outputs ------------------------------------------------------------------------------ */
+
+/* Puts the value that was computed in place of the declared one. */
+static DefValue *bind_output(Resolver *r, const DefValue *declared)
+{
+    Name *name = res_find(r, declared->name);
+    Shape want, got;
+    Stmt place = {.span = name->span};
+
+    if (name->bad)
+        return NULL;
+    if (!name->tensor) {
+        diag_add(r->diags, TW0237, name->span, "%s is never computed", name->name);
+        return NULL;
+    }
+    shape_of(declared, &want);
+    shape_of(name->tensor, &got);
+    if (!shape_declared(r, &place, name->name, &want, &got))
+        return NULL;
+    memcpy(name->tensor->dims, got.dims, sizeof got.dims);
+    name->tensor->dtype = declared->dtype;
+    name->tensor->is_output = true;
+    return name->tensor;
+}
+
+static void bind_outputs(Resolver *r)
+{
+    Def *def = r->def;
+
+    if (def->outputs.len == 0 && r->diags->errors == 0)
+        diag_add(r->diags, TW0242, r->unit->name_span, "%s has no output", r->unit->name);
+    for (int i = 0; i < def->outputs.len; i++) {
+        DefValue *value = bind_output(r, def->outputs.data[i]);
+
+        if (value)
+            def->outputs.data[i] = value;
+    }
+}
+
+static void keep_constants(Resolver *r)
+{
+    double value;
+
+    for (int i = 0; i < r->names.len; i++)
+        if (res_known_name(r, r->names.data[i], &value))
+            vec_push(r->arena, &r->def->consts, (DefConst){r->names.data[i]->name, value});
+}
+
+Def *def_resolve(Arena *arena, Syms *syms, AffCtx *aff, const Program *program, const Unit *unit,
+                 Settings *settings, Diags *diags)
+{
+    Resolver r = {.arena = arena, .syms = syms, .aff = aff, .unit = unit, .settings = settings,
+                  .diags = diags};
+    int errors = diags->errors;
+
+    (void)program;
+    if (unit->kind != UNIT_OPERATOR) {
+        diag_add(diags, TW0232, unit->span, "this is not a definition: Operator NAME ... end");
+        return NULL;
+    }
+    r.def = arena_new_of(arena, Def);
+    r.def->unit = unit;
+    r.def->arena = arena;
+    r.def->aff = aff;
+    r.def->settings = settings;
+    resolve_block(&r, &unit->body);
+    bind_outputs(&r);
+    res_unused_settings(&r);
+    keep_constants(&r);
+    return diags->errors > errors ? NULL : r.def;
+}
+
+/* ---- questions -------------------------------------------------------------------------------- */
+
+bool def_const(const Def *def, const char *name, double *value)
+{
+    for (int i = 0; i < def->consts.len; i++)
+        if (strcmp(def->consts.data[i].name, name) == 0)
+            return *value = def->consts.data[i].value, true;
+    return false;
+}
+
+const DefDimSym *def_dim(const Def *def, const char *name)
+{
+    for (int i = 0; i < def->dims.len; i++)
+        if (strcmp(def->dims.data[i].name, name) == 0)
+            return &def->dims.data[i];
+    return NULL;
+}
+
+int def_axis(const DefValue *value, const char *dim)
+{
+    int axis = -1;
+
+    for (int d = 0; d < value->rank; d++)
+        if (value->dims[d].name && strcmp(value->dims[d].name, dim) == 0)
+            axis = axis == -1 ? d : -2;
+    return axis;
+}

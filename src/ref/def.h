@@ -1,0 +1,157 @@
+/* def.h: a definition resolved: every name bound, every shape known.
+ *
+ * A definition (an Operator unit) is a list of whole-tensor statements. Here it
+ * becomes a graph in single assignment: `get new S` makes a new value. Static
+ * ifs are folded (their condition must be known from Params and --set), Lets
+ * and Params are substituted, shapes are symbolic expressions over dimensions.
+ *
+ * Rules of shape
+ *   - dimensions bound with --set, or by a Param with a default, are constants;
+ *     all others are symbols (AFF_DIM) that a launch supplies.
+ *   - leading (batch) dimensions align from the right; size 1 broadcasts; when
+ *     two differ (q_heads against kv_heads) the first operand's counts and must
+ *     be a multiple of the other's: consecutive entries share one (`group`).
+ *   - a GEMM contracts the last dimension of A with the second-last of B, or
+ *     the last of B.T.
+ *   - elementwise operands broadcast like that from the right, their last two
+ *     dimensions without sharing; a row reduction gives last dimension 1, a
+ *     column reduction second-last dimension 1.
+ *
+ * `and accumulate X` becomes the operation and an Add. In a condition or a
+ * Define, a position is the name of an Index, or row and col (coordinates along
+ * the last two dimensions). Between the brackets of an element access, the name
+ * of a dimension alone is the element's own coordinate along it, and `...`
+ * stands for all coordinates that are not written out. Outside the tensor,
+ * elements read as 0.
+ */
+#ifndef TW_DEF_H
+#define TW_DEF_H
+
+#include "affine/aff.h"
+#include "lang/lang.h"
+
+/* One --set NAME=VALUE. */
+typedef struct Setting {
+    const char *name;
+    double value;
+    bool used;
+} Setting;
+
+typedef struct Settings {
+    VEC(Setting) list;
+    DType dtype; /* of inputs and outputs without one of their own */
+} Settings;
+/* Parses "NAME=VALUE"; NULL, or a sentence on failure. */
+const char *settings_add(Arena *arena, Settings *settings, const char *text);
+
+/* A dimension: its size and, where it has one, its name in the source. */
+typedef struct DefDim {
+    const Aff *size;
+    const char *name; /* NULL: an expression or a number */
+} DefDim;
+
+/* An expression resolved to be evaluated: see ref/elem.h. */
+typedef struct DefElem DefElem;
+
+/* A scalar operand: a constant, a launch-time parameter, or an expression over
+ * launch-time parameters and symbolic dimensions. */
+typedef struct DefScalar {
+    bool is_const;
+    double value;
+    const char *param;   /* not a constant: the parameter's name; NULL: an expression */
+    const Expr *expr;    /* always: the operand, Lets and known Params substituted */
+    const DefElem *elem;
+} DefScalar;
+
+typedef struct DefOp DefOp;
+
+typedef struct DefValue {
+    int id;
+    const char *name;       /* source name; several values may share one */
+    DType dtype;            /* inputs and outputs: declared; else F32 */
+    int rank;
+    DefDim dims[8];
+    DefOp *op;              /* NULL: an input */
+    bool is_input, is_output;
+} DefValue;
+
+typedef struct DefArg {
+    DefValue *value;        /* NULL: a scalar */
+    bool transposed;        /* X.T: the last two dimensions swapped */
+    DefScalar scalar;
+} DefArg;
+
+/* A tensor that a condition or a Define reads elements of, under its name there. */
+typedef struct DefRead {
+    const char *name;
+    DefValue *value;
+} DefRead;
+
+struct DefOp {
+    const Stmt *stmt;       /* where it was written */
+    OpId op;
+    DefArg args[3];
+    int n_args;
+    const Expr *where;      /* MASK: condition; DEFINE: the element (in Index and dimension names) */
+    bool has_else;
+    double otherwise;       /* MASK: value where the condition is false (-inf by default);
+                               DIVIDE ... else v: value where the divisor is 0 */
+    DType cast;             /* CAST */
+    DefValue *result;
+    VEC(DefRead) reads;     /* tensors named in `where` */
+    const DefElem *elem;    /* `where`, resolved */
+};
+
+/* Index NAME over DIM from e: the position along DIM is coordinate + from. */
+typedef struct DefIndex {
+    const char *name, *over;
+    const Aff *from;
+} DefIndex;
+
+/* A name of a dimension. An alias (`Param VDim = HeadDim`) has the size and the
+ * symbol of what it follows. */
+typedef struct DefDimSym {
+    const char *name;
+    const Aff *size;        /* a constant, aff_of(sym), or an expression */
+    const AffSym *sym;      /* NULL: a constant or an expression */
+} DefDimSym;
+
+typedef struct DefParam {   /* float parameters left to the launch */
+    const char *name;
+    const Expr *default_value; /* over dimensions and earlier params; NULL: none */
+    const DefElem *elem;
+} DefParam;
+
+/* A dimension, Param or Let whose value is known. */
+typedef struct DefConst {
+    const char *name;
+    double value;
+} DefConst;
+
+typedef struct Def {
+    const Unit *unit;
+    Arena *arena;
+    AffCtx *aff;
+    VEC(DefDimSym) dims;     /* all named dimensions, in order of appearance */
+    VEC(DefIndex) indices;
+    VEC(DefParam) params;
+    VEC(DefConst) consts;
+    VEC(DefValue *) values;
+    VEC(DefOp *) ops;        /* in order */
+    VEC(DefValue *) inputs;
+    VEC(DefValue *) outputs; /* the declared outputs, bound to their final values */
+    Settings *settings;
+} Def;
+
+/* Resolves an Operator unit. NULL when diagnostics were recorded. */
+Def *def_resolve(Arena *arena, Syms *syms, AffCtx *aff, const Program *program, const Unit *unit,
+                 Settings *settings, Diags *diags);
+/* The constant that a name (dimension, Param, Let) is known to have. */
+bool def_const(const Def *def, const char *name, double *value);
+const DefDimSym *def_dim(const Def *def, const char *name);
+/* Which axis of a value has this dimension's name; -1: none, -2: more than one. */
+int def_axis(const DefValue *value, const char *dim);
+/* `name (batch, q_len, HeadDim = 128)` */
+const char *def_shape_text(Arena *arena, const DefValue *value);
+
+#endif

@@ -1,0 +1,375 @@
+/* elem.c: resolves an expression for the elements of a tensor, into postfix code.
+ *
+ * Names become what they stand for there: an Index a coordinate along the axis
+ * with its dimension's name, a dimension its size (alone between the brackets
+ * of an element access: the element's own coordinate), a Param a number or a
+ * launch-time parameter, a Let its expression. See elem.h.
+ */
+#include "ref/resolve.h"
+
+#include <math.h>
+
+typedef struct Builder {
+    Resolver *r;
+    DefElem *elem;
+    const Shape *context; /* NULL: a scalar */
+    DefOp *op;            /* collects the tensors that are read; NULL with a scalar */
+    int stack;
+} Builder;
+
+static bool emit_expr(Builder *b, const Expr *e);
+
+/* ---- operators and functions of numbers ---------------------------------------------- */
+
+static double floor_quotient(double a, double b)
+{
+    return floor(a / b);
+}
+
+double elem_operator(ExprOp op, double a, double b)
+{
+    switch (op) {
+    case EO_NEG: return -a;
+    case EO_NOT: return a == 0;
+    case EO_ADD: return a + b;
+    case EO_SUB: return a - b;
+    case EO_MUL: return a * b;
+    case EO_DIV: return a / b;
+    case EO_IDIV: return floor_quotient(a, b);
+    case EO_MOD: return a - floor_quotient(a, b) * b;
+    case EO_POW: return pow(a, b);
+    case EO_LT: return a < b;
+    case EO_LE: return a <= b;
+    case EO_GT: return a > b;
+    case EO_GE: return a >= b;
+    case EO_EQ: return a == b;
+    case EO_NE: return a != b;
+    case EO_AND: return a != 0 && b != 0;
+    case EO_OR: return a != 0 || b != 0;
+    }
+    return NAN;
+}
+
+bool elem_function(const char *name, int n_args, ElemFn *fn)
+{
+    static const struct {
+        const char *name;
+        double (*direct)(double);
+    } directs[] = {{"ceil", ceil}, {"floor", floor}, {"round", rint}, {"sin", sin}, {"cos", cos}};
+
+    *fn = (ElemFn){OP_COUNT, NULL};
+    for (size_t i = 0; i < TW_COUNT(directs); i++)
+        if (n_args == 1 && text_equal_nocase(name, directs[i].name))
+            return fn->direct = directs[i].direct, true;
+    return op_find(name, &fn->op) && op_info(fn->op)->class == OPC_ELEMENT &&
+           op_info(fn->op)->arity == n_args;
+}
+
+double elem_call(const ElemFn *fn, const double *args)
+{
+    int arity = fn->direct ? 1 : op_info(fn->op)->arity;
+
+    if (fn->direct)
+        return fn->direct(args[0]);
+    return op_eval(fn->op, args[0], arity > 1 ? args[1] : 0, arity > 2 ? args[2] : 0);
+}
+
+/* ---- nodes ------------------------------------------------------------------------------ */
+
+/* Adds a node that takes n_args from the stack and leaves one. */
+static bool emit(Builder *b, const Expr *e, ElemNode node)
+{
+    if (b->elem->nodes.len == ELEM_MAX_NODES || b->stack - node.n_args >= ELEM_MAX_DEPTH) {
+        diag_add(b->r->diags, TW0243, e->span, "the expression has more than %d parts",
+                 ELEM_MAX_NODES);
+        return false;
+    }
+    vec_push(b->r->arena, &b->elem->nodes, node);
+    b->stack += 1 - node.n_args;
+    if (b->stack > b->elem->depth)
+        b->elem->depth = b->stack;
+    return true;
+}
+
+static bool emit_number(Builder *b, const Expr *e, double number)
+{
+    return emit(b, e, (ElemNode){.kind = ELEM_NUMBER, .number = number});
+}
+
+static bool wrong_kind(Builder *b, const Expr *e, const char *what)
+{
+    diag_add(b->r->diags, TW0235, e->span, "%s", what);
+    return false;
+}
+
+/* ---- positions ------------------------------------------------------------------------------ */
+
+/* The axis of the tensor at hand with this dimension's name; -1: none, -2: several. */
+static int context_axis(const Builder *b, const char *dim)
+{
+    int axis = -1;
+
+    for (int d = 0; b->context && d < b->context->rank; d++)
+        if (b->context->dims[d].name && strcmp(b->context->dims[d].name, dim) == 0)
+            axis = axis == -1 ? d : -2;
+    return axis;
+}
+
+static bool no_axis(Builder *b, const Expr *e, const char *dim, int axis)
+{
+    Diag *diag;
+
+    if (!b->context)
+        return wrong_kind(b, e, arena_printf(b->r->arena, "%s is a position; it has a value only in a "
+                                             "Mask's condition or a Define", e->name));
+    if (axis == -2) {
+        diag = diag_add(b->r->diags, TW0240, e->span, "%s is ambiguous: two dimensions of %s are %s",
+                        e->name, shape_text(b->r->arena, b->context), dim);
+        diag_note(b->r->diags, diag, "give them different names, or use row and col");
+    } else {
+        diag = diag_add(b->r->diags, TW0240, e->span, "%s is a position along %s, which %s does not have",
+                        e->name, dim, shape_text(b->r->arena, b->context));
+    }
+    return false;
+}
+
+static bool emit_index(Builder *b, const Expr *e, const Name *name)
+{
+    int axis = context_axis(b, name->over);
+    int64_t from;
+    ElemNode node = {.kind = ELEM_AXIS, .axis = axis, .size = name->size};
+
+    if (axis < 0)
+        return no_axis(b, e, name->over, axis);
+    if (aff_is_const(name->size, &from) && from == 0)
+        node.size = NULL;
+    return emit(b, e, node);
+}
+
+/* row and col, alone or as row(S): coordinates along the last two dimensions */
+static bool emit_row_col(Builder *b, const Expr *e)
+{
+    int axis = b->context ? b->context->rank - (text_equal_nocase(e->name, "row") ? 2 : 1) : -1;
+
+    if (axis < 0)
+        return wrong_kind(b, e, arena_printf(b->r->arena, "%s has no value here: it is the coordinate of "
+                                             "an element in its matrix", e->name));
+    return emit(b, e, (ElemNode){.kind = ELEM_AXIS, .axis = axis});
+}
+
+static bool is_row_col(const char *name)
+{
+    return text_equal_nocase(name, "row") || text_equal_nocase(name, "col");
+}
+
+/* ---- names ------------------------------------------------------------------------------------ */
+
+static bool emit_let(Builder *b, const Expr *e, Name *name)
+{
+    bool ok;
+
+    if (name->busy || b->r->nesting >= RES_MAX_NESTING) {
+        diag_add(b->r->diags, TW0238, e->span, "the value of %s depends on itself", name->name);
+        name->bad = true;
+        return false;
+    }
+    name->busy = true;
+    b->r->nesting++;
+    ok = emit_expr(b, name->value);
+    b->r->nesting--;
+    name->busy = false;
+    return ok;
+}
+
+static bool emit_param(Builder *b, const Expr *e, Name *name)
+{
+    int index;
+
+    if (name->size)
+        return emit(b, e, (ElemNode){.kind = ELEM_SIZE, .size = name->size});
+    index = res_launch_param(b->r, name);
+    return index >= 0 && emit(b, e, (ElemNode){.kind = ELEM_PARAM, .param = index});
+}
+
+static bool emit_name(Builder *b, const Expr *e)
+{
+    Name *name = res_find(b->r, e->name);
+    double value;
+
+    if (!name && is_row_col(e->name))
+        return emit_row_col(b, e);
+    if (!name) {
+        res_undefined(b->r, e->name, e->span);
+        return false;
+    }
+    if (name->bad)
+        return false;
+    if (res_known_name(b->r, name, &value))
+        return emit_number(b, e, value);
+    switch (name->kind) {
+    case NAME_DIM: return emit(b, e, (ElemNode){.kind = ELEM_SIZE, .size = name->size});
+    case NAME_PARAM: return emit_param(b, e, name);
+    case NAME_LET: return emit_let(b, e, name);
+    case NAME_INDEX: return emit_index(b, e, name);
+    case NAME_TENSOR: break;
+    }
+    return wrong_kind(b, e, arena_printf(b->r->arena, "%s is a tensor; an element of it is %s[...]",
+                                         name->name, name->name));
+}
+
+/* ---- elements of tensors -------------------------------------------------------------------------- */
+
+/* The element's own coordinate along an axis of the tensor that is read: the
+ * axes are aligned from the right, and consecutive entries may share one. */
+static bool emit_own(Builder *b, const Expr *e, const DefValue *value, int axis)
+{
+    int own = b->context->rank - value->rank + axis;
+    ElemNode node = {.kind = ELEM_AXIS, .axis = own};
+    const DefDim *of, *by = &value->dims[axis];
+
+    if (own < 0) {
+        diag_add(b->r->diags, TW0327, e->span, "%s has more dimensions than %s",
+                 def_shape_text(b->r->arena, value), shape_text(b->r->arena, b->context));
+        return false;
+    }
+    of = &b->context->dims[own];
+    if (shape_is_one(by))
+        return emit_number(b, e, 0);
+    if (!shape_same_size(of, by)) {
+        node.share_of = of->size;
+        node.share_by = by->size;
+    }
+    return emit(b, e, node);
+}
+
+/* The name of a dimension alone is the element's own coordinate along it. */
+static bool emit_dim_coordinate(Builder *b, const Expr *e, const DefValue *value, int axis)
+{
+    int own = context_axis(b, e->name);
+
+    if (own >= 0)
+        return emit(b, e, (ElemNode){.kind = ELEM_AXIS, .axis = own});
+    if (own == -1 && value->dims[axis].name && strcmp(value->dims[axis].name, e->name) == 0)
+        return emit_own(b, e, value, axis);
+    return no_axis(b, e, e->name, own);
+}
+
+static bool emit_coordinate(Builder *b, const Expr *e, const DefValue *value, int axis)
+{
+    const Name *name = e->kind == EXPR_NAME ? res_find(b->r, e->name) : NULL;
+    bool is_dim = name && (name->kind == NAME_DIM || (name->size && name->kind != NAME_INDEX));
+
+    if (is_dim && (context_axis(b, e->name) != -1 || name->kind == NAME_DIM))
+        return emit_dim_coordinate(b, e, value, axis);
+    return emit_expr(b, e);
+}
+
+static bool wrong_coordinates(Builder *b, const Expr *e, const DefValue *value, int n)
+{
+    diag_add(b->r->diags, TW0327, e->span, "%d coordinate%s for %s", n, n == 1 ? "" : "s",
+             def_shape_text(b->r->arena, value));
+    return false;
+}
+
+static bool emit_coordinates(Builder *b, const Expr *e, const DefValue *value)
+{
+    int axis = 0, dots = 0;
+
+    for (int i = 0; i < e->n_args; i++)
+        dots += e->args[i]->kind == EXPR_ELLIPSIS;
+    if (dots > 1 || (dots ? e->n_args - 1 > value->rank : e->n_args != value->rank))
+        return wrong_coordinates(b, e, value, e->n_args);
+    for (int i = 0; i < e->n_args; i++) {
+        int covered = e->args[i]->kind == EXPR_ELLIPSIS ? value->rank - (e->n_args - 1) : 0;
+
+        if (e->args[i]->kind != EXPR_ELLIPSIS && !emit_coordinate(b, e->args[i], value, axis++))
+            return false;
+        while (covered-- > 0)
+            if (!emit_own(b, e->args[i], value, axis++))
+                return false;
+    }
+    return true;
+}
+
+static void add_read(Builder *b, const Name *name)
+{
+    for (int i = 0; i < b->op->reads.len; i++)
+        if (b->op->reads.data[i].value == name->tensor)
+            return;
+    vec_push(b->r->arena, &b->op->reads, (DefRead){name->name, name->tensor});
+}
+
+static bool emit_read(Builder *b, const Expr *e)
+{
+    const Name *name = e->a->kind == EXPR_NAME ? res_find(b->r, e->a->name) : NULL;
+
+    if (e->a->kind == EXPR_NAME && !name) {
+        res_undefined(b->r, e->a->name, e->a->span);
+        return false;
+    }
+    if (!name || name->kind != NAME_TENSOR)
+        return wrong_kind(b, e->a, "only a tensor has elements");
+    if (!b->context)
+        return wrong_kind(b, e, "an element of a tensor where a number is wanted");
+    if (!name->tensor) {
+        if (!name->bad)
+            diag_add(b->r->diags, TW0230, e->a->span, "%s has no value yet", name->name);
+        return false;
+    }
+    if (!emit_coordinates(b, e, name->tensor))
+        return false;
+    add_read(b, name);
+    b->elem->n_reads++;
+    return emit(b, e, (ElemNode){.kind = ELEM_READ, .value = name->tensor, .n_args = name->tensor->rank});
+}
+
+/* ---- expressions ---------------------------------------------------------------------------------------- */
+
+static bool emit_call(Builder *b, const Expr *e)
+{
+    ElemNode node = {.kind = ELEM_CALL, .n_args = e->n_args};
+
+    if (is_row_col(e->name) && e->n_args <= 1)
+        return emit_row_col(b, e);
+    if (!elem_function(e->name, e->n_args, &node.fn)) {
+        diag_add(b->r->diags, TW0233, e->span, "there is no function %s of %d argument%s", e->name,
+                 e->n_args, e->n_args == 1 ? "" : "s");
+        return false;
+    }
+    for (int i = 0; i < e->n_args; i++)
+        if (!emit_expr(b, e->args[i]))
+            return false;
+    return emit(b, e, node);
+}
+
+static bool emit_expr(Builder *b, const Expr *e)
+{
+    switch (e->kind) {
+    case EXPR_INT: return emit_number(b, e, (double)e->i);
+    case EXPR_FLOAT: return emit_number(b, e, e->f);
+    case EXPR_NAME: return emit_name(b, e);
+    case EXPR_CALL: return emit_call(b, e);
+    case EXPR_INDEX: return emit_read(b, e);
+    case EXPR_UNARY:
+        return emit_expr(b, e->a) &&
+               emit(b, e, (ElemNode){.kind = ELEM_OPERATOR, .op = e->op, .n_args = 1});
+    case EXPR_BINARY:
+        return emit_expr(b, e->a) && emit_expr(b, e->b) &&
+               emit(b, e, (ElemNode){.kind = ELEM_OPERATOR, .op = e->op, .n_args = 2});
+    case EXPR_TRANSPOSE: return wrong_kind(b, e, "a transposed tensor where a number is wanted");
+    case EXPR_SPACE: return wrong_kind(b, e, "a definition has no memory spaces");
+    case EXPR_RANGE: return wrong_kind(b, e, "a range where a coordinate is wanted");
+    case EXPR_ELLIPSIS: return wrong_kind(b, e, "`...` stands only between the brackets of an element");
+    case EXPR_WORDS: return wrong_kind(b, e, "a definition needs an expression here, not words");
+    }
+    return false;
+}
+
+const DefElem *res_elem(Resolver *r, const Expr *e, const Shape *context, DefOp *op)
+{
+    Builder b = {.r = r, .context = context, .op = op};
+
+    b.elem = arena_new_of(r->arena, DefElem);
+    b.elem->rank = context ? context->rank : 0;
+    return emit_expr(&b, e) ? b.elem : NULL;
+}

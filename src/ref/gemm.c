@@ -1,0 +1,145 @@
+/* gemm.c: rows of matrix products.
+ *
+ * A row of A x B needs one row of A and all of B. B is kept in panels of 16
+ * columns, the rows of a panel one after the other, so that a row of the result
+ * is computed 16 elements at a time from memory read in order:
+ *
+ *   B (K x N)   ->   B[0][0..15] B[1][0..15] ... B[K-1][0..15]  B[0][16..31] ...
+ *
+ * A.T is kept as M rows of K. Panels and rows of a whole operand are made once
+ * a batch entry and kept in a store.
+ */
+#include "ref/exec.h"
+
+enum { LANES = 16 };
+
+/* ---- products ---------------------------------------------------------------------- */
+
+static void panel_wide(const double *restrict a, const double *restrict b, double *restrict c, int64_t k)
+{
+    double sum[LANES] = {0};
+
+    for (int64_t i = 0; i < k; i++)
+        for (int j = 0; j < LANES; j++)
+            sum[j] += a[i] * b[i * LANES + j];
+    memcpy(c, sum, sizeof sum);
+}
+
+static void panel_narrow(const float *restrict a, const float *restrict b, float *restrict c, int64_t k)
+{
+    float sum[LANES] = {0};
+
+    for (int64_t i = 0; i < k; i++)
+        for (int j = 0; j < LANES; j++)
+            sum[j] += a[i] * b[i * LANES + j];
+    memcpy(c, sum, sizeof sum);
+}
+
+static void product_wide(const double *a, const double *b, double *row, int64_t k, int64_t n)
+{
+    double c[LANES];
+
+    for (int64_t j = 0; j < n; j += LANES, b += k * LANES) {
+        panel_wide(a, b, c, k);
+        memcpy(row + j, c, (size_t)(n - j < LANES ? n - j : LANES) * sizeof *c);
+    }
+}
+
+static void product_narrow(const float *a, const float *b, double *row, int64_t k, int64_t n)
+{
+    float c[LANES];
+
+    for (int64_t j = 0; j < n; j += LANES, b += k * LANES) {
+        panel_narrow(a, b, c, k);
+        for (int64_t i = 0; i < LANES && j + i < n; i++)
+            row[j + i] = c[i];
+    }
+}
+
+/* ---- operands that are read whole ------------------------------------------------------ */
+
+/* Where element (r, c) of the operand, as it is multiplied, lies in the matrix. */
+static int64_t place(int operand, int64_t rows, int64_t cols, int64_t r, int64_t c)
+{
+    return operand == 0 ? r * cols + c : (c / LANES * rows + r) * LANES + c % LANES;
+}
+
+static double rounded(const Node *node, int operand, double x)
+{
+    return node->rounds[operand] ? dtype_round(node->dtype, x) : x;
+}
+
+/* Row r of the operand as it was computed goes to row r of the matrix, or to
+ * column r when it is transposed. */
+static void scatter(const Ref *ref, const Node *node, int operand, int64_t r, void *matrix)
+{
+    const Node *arg = &ref->nodes[node->op->args[operand].value->id];
+    int64_t rows = arg->dims[arg->rank - 2], cols = arg->dims[arg->rank - 1];
+    bool transposed = node->op->args[operand].transposed;
+
+    for (int64_t c = 0; c < cols; c++) {
+        double x = rounded(node, operand, node->operand_row[c]);
+        int64_t at = transposed ? place(operand, cols, rows, c, r) : place(operand, rows, cols, r, c);
+
+        if (ref->precision == REF_PLAIN)
+            ((float *)matrix)[at] = (float)x;
+        else
+            ((double *)matrix)[at] = x;
+    }
+}
+
+/* The operand's matrix for the batch entry of the result's coordinates. */
+static void *matrix_of(Ref *ref, Node *node, int operand, const int64_t *at)
+{
+    const DefValue *value = node->op->args[operand].value;
+    const Node *arg = &ref->nodes[value->id];
+    int64_t lead[8] = {0}, rows = arg->dims[arg->rank - 2], index;
+    Store *store = &node->matrices[operand];
+    bool filled;
+    void *matrix;
+
+    rows_follow(&node->links[operand], at, lead);
+    lead[arg->rank - 2] = 0;
+    index = rows > 0 ? rows_number(arg, lead) / rows : 0;
+    matrix = store_slot(ref, store, index, &filled);
+    for (int64_t r = 0; !filled && r < rows; r++) {
+        lead[arg->rank - 2] = r;
+        rows_get(ref, value, lead, node->operand_row);
+        scatter(ref, node, operand, r, matrix);
+    }
+    return matrix;
+}
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+/* Row `at` of the first operand, as doubles or as floats. */
+static const void *first_row(Ref *ref, Node *node, const int64_t *at, int64_t k)
+{
+    bool plain = ref->precision == REF_PLAIN;
+    int64_t lead[8];
+
+    if (node->op->args[0].transposed)
+        return (char *)matrix_of(ref, node, 0, at) +
+               (size_t)(at[node->rank - 2] * k) * (plain ? sizeof(float) : sizeof(double));
+    rows_follow(&node->links[0], at, lead);
+    rows_get(ref, node->op->args[0].value, lead, node->args[0]);
+    if (!plain)
+        return node->args[0];
+    for (int64_t i = 0; i < k; i++)
+        node->narrow[i] = (float)rounded(node, 0, node->args[0][i]);
+    return node->narrow;
+}
+
+void gemm_row(Ref *ref, Node *node, const int64_t *at, double *row)
+{
+    const DefArg *first = &node->op->args[0];
+    const Node *a = &ref->nodes[first->value->id];
+    int64_t k = a->dims[a->rank - (first->transposed ? 2 : 1)], n = node->dims[node->rank - 1];
+    const void *left = first_row(ref, node, at, k);
+    const void *right = matrix_of(ref, node, 1, at);
+
+    if (ref->precision == REF_PLAIN)
+        product_narrow(left, right, row, k, n);
+    else
+        product_wide(left, right, row, k, n);
+}

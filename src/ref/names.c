@@ -1,0 +1,143 @@
+/* names.c: the names of a definition, one scope, found by their text.
+ *
+ * A definition has few names and the lists are bounded, so they are searched
+ * from end to end.
+ */
+#include "ref/resolve.h"
+
+static const char *const kind_texts[] = {
+    [NAME_DIM] = "a dimension", [NAME_PARAM] = "a Param", [NAME_LET] = "a Let",
+    [NAME_INDEX] = "an Index", [NAME_TENSOR] = "a tensor",
+};
+
+const char *res_kind_text(const Name *name)
+{
+    return kind_texts[name->kind];
+}
+
+Name *res_find(const Resolver *r, const char *name)
+{
+    for (int i = 0; i < r->names.len; i++)
+        if (strcmp(r->names.data[i]->name, name) == 0)
+            return r->names.data[i];
+    return NULL;
+}
+
+/* Notes where a name was declared first. */
+static void note_place(Resolver *r, Diag *diag, const Name *first)
+{
+    int line, column;
+
+    if (!r->diags->source)
+        return;
+    source_place(r->diags->source, first->span.start, &line, &column);
+    diag_note(r->diags, diag, "it is %s, declared at line %d, column %d", res_kind_text(first), line,
+              column);
+}
+
+Name *res_declare(Resolver *r, NameKind kind, const char *text, Span span)
+{
+    Name *name = res_find(r, text);
+
+    if (name) {
+        note_place(r, diag_add(r->diags, TW0231, span, "%s is declared twice", text), name);
+        return NULL;
+    }
+    if (r->names.len == RES_MAX_NAMES) {
+        diag_add(r->diags, TW0243, span, "more than %d names in one definition", RES_MAX_NAMES);
+        return NULL;
+    }
+    name = arena_new_of(r->arena, Name);
+    name->name = text;
+    name->kind = kind;
+    name->span = span;
+    if (kind == NAME_DIM || kind == NAME_PARAM)
+        name->setting = res_setting(r, text);
+    if (name->setting)
+        name->setting->used = true;
+    vec_push(r->arena, &r->names, name);
+    return name;
+}
+
+/* ---- what was meant -------------------------------------------------------------- */
+
+const char *res_nearest(const char *name, const char *const *words, int n)
+{
+    int limit = strlen(name) <= 3 ? 1 : 2, best = limit + 1;
+    const char *found = NULL;
+
+    for (int i = 0; i < n; i++) {
+        int distance = text_equal_nocase(name, words[i]) ? 0 : text_distance(name, words[i], limit);
+
+        if (distance < best) {
+            best = distance;
+            found = words[i];
+        }
+    }
+    return found;
+}
+
+static const char *nearest_name(const Resolver *r, const char *name)
+{
+    const char *words[RES_MAX_NAMES];
+
+    for (int i = 0; i < r->names.len; i++)
+        words[i] = r->names.data[i]->name;
+    return res_nearest(name, words, r->names.len);
+}
+
+void res_undefined(Resolver *r, const char *name, Span span)
+{
+    const char *meant = nearest_name(r, name);
+    Diag *diag = diag_add(r->diags, TW0230, span, "%s is not defined%s", name,
+                          meant ? arena_printf(r->arena, "; did you mean %s?", meant) : "");
+
+    if (meant)
+        diag_fix(r->diags, diag, span, meant, "write the name that is defined");
+}
+
+/* ---- settings ---------------------------------------------------------------------- */
+
+Setting *res_setting(const Resolver *r, const char *name)
+{
+    for (int i = r->settings->list.len - 1; i >= 0; i--)
+        if (strcmp(r->settings->list.data[i].name, name) == 0)
+            return &r->settings->list.data[i];
+    return NULL;
+}
+
+static const char *settable_near(const Resolver *r, const char *name)
+{
+    const char *words[RES_MAX_NAMES];
+    int n = 0;
+
+    for (int i = 0; i < r->names.len; i++)
+        if (r->names.data[i]->kind == NAME_DIM || r->names.data[i]->kind == NAME_PARAM)
+            words[n++] = r->names.data[i]->name;
+    return res_nearest(name, words, n);
+}
+
+static bool set_again_later(const Resolver *r, int index)
+{
+    return res_setting(r, r->settings->list.data[index].name) != &r->settings->list.data[index];
+}
+
+void res_unused_settings(Resolver *r)
+{
+    for (int i = 0; i < r->settings->list.len; i++) {
+        const Setting *setting = &r->settings->list.data[i];
+        const Name *name = res_find(r, setting->name);
+        const char *meant = settable_near(r, setting->name);
+
+        if (setting->used || set_again_later(r, i))
+            continue;
+        if (name && name->kind != NAME_DIM && name->kind != NAME_PARAM)
+            diag_add(r->diags, TW0210, r->unit->name_span,
+                     "%s is %s of %s; only a dimension or a Param can be set", setting->name,
+                     res_kind_text(name), r->unit->name);
+        else
+            diag_add(r->diags, TW0210, r->unit->name_span, "%s has no dimension or Param %s%s",
+                     r->unit->name, setting->name,
+                     meant ? arena_printf(r->arena, "; did you mean %s?", meant) : "");
+    }
+}

@@ -1,0 +1,340 @@
+/* ref.c: sets a definition up for execution, and its outward face. See exec.h. */
+#include "ref/exec.h"
+
+static const size_t default_limit = (size_t)1 << 30;
+static const int64_t max_row = (int64_t)1 << 28;             /* elements */
+static const int64_t max_rows = (int64_t)1 << 48;
+static const int64_t max_matrix = (int64_t)16 << 30;         /* bytes */
+
+static bool fail(Ref *ref, const char **error, const char *fmt, ...) TW_PRINTF(3, 4);
+
+static bool fail(Ref *ref, const char **error, const char *fmt, ...)
+{
+    va_list args;
+
+    va_start(args, fmt);
+    *error = arena_vprintf(ref->arena, fmt, args);
+    va_end(args);
+    return false;
+}
+
+/* ---- links ---------------------------------------------------------------------------- */
+
+/* Along one axis the operand has `have` entries where the result has `want`. */
+static bool set_share(Ref *ref, const DefValue *arg, int d, int64_t have, int64_t want, int64_t *share,
+                      const char **error)
+{
+    if (have == want)
+        return *share = 1, true;
+    if (have == 1)
+        return *share = INT64_MAX, true;
+    if (have > 0 && want % have == 0)
+        return *share = want / have, true;
+    return fail(ref, error, "dimension %d of %s is %lld, of which %lld is no multiple", d,
+                def_shape_text(ref->arena, arg), (long long)have, (long long)want);
+}
+
+/* Links the leading axes of operand i, all but the last `apart` ones, to the
+ * result's, aligned from the right. */
+static bool make_link(Ref *ref, Node *node, int i, int apart, const char **error)
+{
+    const DefValue *value = node->op->args[i].value;
+    Node *arg = rows_node(ref, value);
+    Link *link = &node->links[i];
+
+    link->rank = arg->rank;
+    for (int d = 0; d < arg->rank - 1; d++) {
+        int axis = node->rank - arg->rank + d;
+
+        link->axis[d] = axis;
+        link->share[d] = 1;
+        if (d < arg->rank - apart &&
+            !set_share(ref, value, d, arg->dims[d], node->dims[axis], &link->share[d], error))
+            return false;
+        arg->rows.keep |= link->share[d] != 1;
+    }
+    arg->rows.keep |= arg->rank < node->rank;
+    return true;
+}
+
+/* How many trailing axes of operand i do not follow the result's. */
+static int axes_apart(const DefOp *op, int i)
+{
+    OpClass class = op_info(op->op)->class;
+
+    if (class == OPC_COL_REDUCE || (class == OPC_GEMM && (i == 1 || op->args[0].transposed)))
+        return 2;
+    return 1;
+}
+
+/* ---- nodes ------------------------------------------------------------------------------- */
+
+static bool size_rows(Ref *ref, Node *node, const char **error)
+{
+    int64_t count = 1;
+
+    for (int d = 0; d < node->rank - 1; d++) {
+        int64_t size = node->dims[d] > 0 ? node->dims[d] : 1;
+
+        if (count > max_rows / size)
+            return fail(ref, error, "%s has too many rows", def_shape_text(ref->arena, node->value));
+        count *= size;
+    }
+    if (node->dims[node->rank - 1] > max_row)
+        return fail(ref, error, "rows of %s are too long", def_shape_text(ref->arena, node->value));
+    node->rows.count = count;
+    node->rows.item_size = node->dims[node->rank - 1] * (int64_t)sizeof(double);
+    ref->n_stores += node->op != NULL;
+    return true;
+}
+
+static double *scratch(Ref *ref, const Node *node)
+{
+    return arena_array(ref->arena, double, node->dims[node->rank - 1] + 1);
+}
+
+static double scalar_value(Ref *ref, const DefScalar *scalar)
+{
+    double value = scalar->is_const ? scalar->value : elem_scalar(ref->arena, scalar->elem, &ref->env);
+
+    return ref->precision == REF_PLAIN ? (float)value : value;
+}
+
+static bool set_operands(Ref *ref, Node *node, const char **error)
+{
+    for (int i = 0; i < node->op->n_args; i++) {
+        const DefArg *arg = &node->op->args[i];
+
+        if (!arg->value) {
+            node->scalars[i] = scalar_value(ref, &arg->scalar);
+            continue;
+        }
+        if (!make_link(ref, node, i, axes_apart(node->op, i), error))
+            return false;
+        node->args[i] = scratch(ref, rows_node(ref, arg->value));
+        rows_node(ref, arg->value)->uses++;
+    }
+    for (int i = 0; i < node->op->reads.len; i++)
+        rows_node(ref, node->op->reads.data[i].value)->rows.keep = true;
+    return true;
+}
+
+/* ---- GEMM nodes ---------------------------------------------------------------------------- */
+
+static const DType *input_type(const DefValue *value)
+{
+    return value->is_input && dtype_is_float(value->dtype) ? &value->dtype : NULL;
+}
+
+/* The type that computed operands are rounded to: the other operand's, when it
+ * is an input, else the first input's that is not an integer. */
+static DType operand_type(const Ref *ref, const DefOp *op)
+{
+    for (int i = 0; i < 2; i++)
+        if (input_type(op->args[i].value))
+            return *input_type(op->args[i].value);
+    for (int i = 0; i < ref->def->inputs.len; i++)
+        if (input_type(ref->def->inputs.data[i]))
+            return *input_type(ref->def->inputs.data[i]);
+    return DT_F32;
+}
+
+static bool size_matrix(Ref *ref, Node *node, int operand, const char **error)
+{
+    const Node *arg = rows_node(ref, node->op->args[operand].value);
+    int64_t rows = arg->dims[arg->rank - 2], cols = arg->dims[arg->rank - 1], element, padded;
+    Store *store = &node->matrices[operand];
+
+    element = ref->precision == REF_PLAIN ? (int64_t)sizeof(float) : (int64_t)sizeof(double);
+    padded = node->op->args[operand].transposed ? (rows + 15) * cols : rows * (cols + 15);
+    if (rows > max_matrix || cols > max_matrix || padded > max_matrix / element)
+        return fail(ref, error, "a matrix of %s is too large",
+                    def_shape_text(ref->arena, arg->value));
+    store->item_size = padded * element;
+    store->count = rows > 0 ? arg->rows.count / rows : 1;
+    store->keep = true;
+    ref->n_stores++;
+    return true;
+}
+
+static bool set_gemm(Ref *ref, Node *node, const char **error)
+{
+    const Node *a = rows_node(ref, node->op->args[0].value), *b = rows_node(ref, node->op->args[1].value);
+    int64_t longest = a->dims[a->rank - 1] > b->dims[b->rank - 1] ? a->dims[a->rank - 1]
+                                                                  : b->dims[b->rank - 1];
+
+    node->dtype = operand_type(ref, node->op);
+    for (int i = 0; i < 2; i++)
+        node->rounds[i] = ref->precision == REF_PLAIN && !node->op->args[i].value->is_input;
+    node->operand_row = arena_array(ref->arena, double, longest + 1);
+    node->narrow = arena_array(ref->arena, float, longest + 1);
+    return (!node->op->args[0].transposed || size_matrix(ref, node, 0, error)) &&
+           size_matrix(ref, node, 1, error);
+}
+
+/* ---- set-up ---------------------------------------------------------------------------------- */
+
+static bool check_input(Ref *ref, const Node *node, const char **error)
+{
+    const Tensor *t = node->tensor;
+
+    if (t->rank != node->rank)
+        return fail(ref, error, "%s has %d dimensions, not %d", node->value->name, node->rank, t->rank);
+    for (int d = 0; d < t->rank; d++)
+        if (t->dims[d] != node->dims[d])
+            return fail(ref, error, "dimension %d of %s is %lld, not %lld", d, node->value->name,
+                        (long long)node->dims[d], (long long)t->dims[d]);
+    return true;
+}
+
+static bool set_node(Ref *ref, const DefValue *value, const char **error)
+{
+    Node *node = rows_node(ref, value);
+
+    node->value = value;
+    node->op = value->op;
+    node->rank = value->rank;
+    if (!bind_dims(ref, value, node->dims, error) || !size_rows(ref, node, error))
+        return false;
+    if (!node->op)
+        return true;
+    if (!set_operands(ref, node, error))
+        return false;
+    if (op_info(node->op->op)->class == OPC_COL_REDUCE)
+        node->rows.keep = true;
+    if (op_info(node->op->op)->class == OPC_GEMM && !set_gemm(ref, node, error))
+        return false;
+    if (node->op->elem)
+        node->elem = elem_run_new(ref->arena, node->op->elem, &ref->env);
+    return true;
+}
+
+static void read_row(void *user, const DefValue *value, const int64_t *lead, double *row)
+{
+    rows_get(user, value, lead, row);
+}
+
+/* Values stand in the order they were computed in: operands before results. */
+static bool set_nodes(Ref *ref, Tensor *const *inputs, const char **error)
+{
+    const Def *def = ref->def;
+
+    ref->nodes = arena_array(ref->arena, Node, def->values.len + 1);
+    for (int i = 0; i < def->values.len; i++)
+        if (!set_node(ref, def->values.data[i], error))
+            return false;
+    for (int i = 0; i < def->inputs.len; i++) {
+        Node *node = rows_node(ref, def->inputs.data[i]);
+
+        node->tensor = inputs[i];
+        if (!check_input(ref, node, error))
+            return false;
+    }
+    for (int i = 0; i < def->values.len; i++)
+        ref->nodes[i].rows.keep |= ref->nodes[i].uses > 1;
+    return true;
+}
+
+static int64_t longest_row(const Ref *ref)
+{
+    int64_t longest = 1;
+
+    for (int i = 0; i < ref->def->outputs.len; i++) {
+        const Node *node = &ref->nodes[ref->def->outputs.data[i]->id];
+
+        if (node->dims[node->rank - 1] > longest)
+            longest = node->dims[node->rank - 1];
+    }
+    return longest;
+}
+
+static Ref *new_bound(Arena *arena, const Def *def, const RefBinding *bindings, int n_bindings,
+                      Tensor *const *inputs, const char **error)
+{
+    Ref *ref = arena_new_of(arena, Ref);
+
+    *error = NULL;
+    ref->arena = arena;
+    ref->def = def;
+    ref->limit = default_limit;
+    ref->env.read = read_row;
+    ref->env.user = ref;
+    return bind_symbols(ref, bindings, n_bindings, inputs, error) ? ref : NULL;
+}
+
+Ref *ref_new(Arena *arena, const Def *def, const RefBinding *bindings, int n_bindings,
+             Tensor *const *inputs, RefPrecision precision, const char **error)
+{
+    Ref *ref = new_bound(arena, def, bindings, n_bindings, inputs, error);
+
+    if (!ref)
+        return NULL;
+    ref->precision = precision;
+    if (!set_nodes(ref, inputs, error))
+        return NULL;
+    ref->row = arena_array(arena, double, longest_row(ref));
+    return ref;
+}
+
+void ref_cache_limit(Ref *ref, size_t bytes)
+{
+    ref->limit = bytes;
+}
+
+bool ref_dims(const Ref *ref, const DefValue *value, int64_t *dims)
+{
+    for (int d = 0; d < value->rank; d++)
+        if (!aff_eval(value->dims[d].size, ref->syms, &dims[d]))
+            return false;
+    return true;
+}
+
+const double *ref_row(Ref *ref, int output, const int64_t *lead)
+{
+    const DefValue *value = ref->def->outputs.data[output];
+    const Node *node = rows_node(ref, value);
+
+    for (int d = 0; d < node->rank - 1; d++)
+        if (lead[d] < 0 || lead[d] >= node->dims[d])
+            return NULL;
+    rows_get(ref, value, lead, ref->row);
+    if (ref->precision == REF_PLAIN)
+        for (int64_t j = 0; j < node->dims[node->rank - 1]; j++)
+            ref->row[j] = dtype_round(value->dtype, ref->row[j]);
+    return ref->row;
+}
+
+/* ---- tensors ---------------------------------------------------------------------------------- */
+
+static Tensor *make_tensor(Ref *ref, const DefValue *value, const char **error)
+{
+    int64_t dims[8];
+
+    if (!bind_dims(ref, value, dims, error))
+        return NULL;
+    return tensor_new(ref->arena, value->name, value->dtype, value->rank, dims, error);
+}
+
+bool ref_make_tensors(Arena *arena, const Def *def, const RefBinding *bindings, int n_bindings,
+                      FillKind fill, uint64_t seed, Tensor **inputs, Tensor **outputs,
+                      const char **error)
+{
+    Ref *ref = new_bound(arena, def, bindings, n_bindings, NULL, error);
+    Rng seeds = {seed};
+
+    if (!ref)
+        return false;
+    for (int i = 0; i < def->inputs.len; i++) {
+        inputs[i] = make_tensor(ref, def->inputs.data[i], error);
+        if (!inputs[i])
+            return false;
+        tensor_fill(inputs[i], fill, rng_next(&seeds));
+    }
+    for (int i = 0; i < def->outputs.len; i++) {
+        outputs[i] = make_tensor(ref, def->outputs.data[i], error);
+        if (!outputs[i])
+            return false;
+        tensor_poison(outputs[i]);
+    }
+    return true;
+}

@@ -1,0 +1,75 @@
+/* ref.h: the definition executor, the oracle.
+ *
+ * Evaluates any requested rows of a definition's outputs on the CPU, on demand:
+ * a row is one vector along the last dimension. Rows of intermediate values
+ * are computed when first needed and kept as long as memory allows.
+ *
+ * Two precisions:
+ *   REF_EXACT  everything in fp64, outputs not rounded
+ *   REF_PLAIN  what a plain same-precision implementation does: fp32 throughout
+ *              (GEMMs accumulate in fp32), each GEMM operand rounded once to
+ *              the inputs' dtype, outputs rounded to their dtype
+ * A row softmax of nothing but -inf is all zeros.
+ */
+#ifndef TW_REF_H
+#define TW_REF_H
+
+#include "data/tensor.h"
+#include "ref/def.h"
+
+typedef enum RefPrecision { REF_EXACT, REF_PLAIN } RefPrecision;
+
+typedef struct Ref Ref;
+
+/* Values of the symbolic dimensions for one run, and of launch-time params. */
+typedef struct RefBinding {
+    const char *name;
+    double value;
+} RefBinding;
+
+/* inputs: in the order of def->inputs; their dims must match. NULL with
+ * *error set when something does not fit. */
+Ref *ref_new(Arena *arena, const Def *def, const RefBinding *bindings, int n_bindings,
+             Tensor *const *inputs, RefPrecision precision, const char **error);
+/* Concrete dims of output (or input) values. */
+bool ref_dims(const Ref *ref, const DefValue *value, int64_t *dims);
+/* One row of an output: `lead` are the leading rank-1 coordinates. The result
+ * has dims[rank-1] elements and stays valid until the next call. NULL when lead
+ * is outside. */
+const double *ref_row(Ref *ref, int output, const int64_t *lead);
+/* Bytes kept at most for intermediate rows (default 1 GiB). */
+void ref_cache_limit(Ref *ref, size_t bytes);
+
+/* Allocates inputs and outputs for a definition under bindings. */
+bool ref_make_tensors(Arena *arena, const Def *def, const RefBinding *bindings, int n_bindings,
+                      FillKind fill, uint64_t seed, Tensor **inputs, Tensor **outputs,
+                      const char **error);
+
+/* Which rows of an output to look at. Along the second-last dimension, which is
+ * the one that kernels tile: all when it has at most `all_below`, else those
+ * round every multiple of `tile`, the first and the last, and some drawn from
+ * the seed. With each of them every combination of the leading coordinates, or,
+ * where that would be more than `at_most` rows, as many as there is room for, a
+ * different few with each. Sorted, so that neighbours share their operands. */
+typedef struct RowList {
+    int rank1;              /* coordinates a row */
+    int count;              /* rows */
+    VEC(int64_t) coords;    /* rank1 numbers a row */
+} RowList;
+RowList *rows_choose(Arena *arena, const Tensor *output, int64_t all_below, int tile,
+                     int64_t at_most, uint64_t seed);
+
+/* Compares output tensors (as another executor wrote them) with the oracle and
+ * with the plain baseline over the given rows. */
+typedef struct RefVerdict {
+    Distance got;      /* output against REF_EXACT */
+    Distance plain;    /* REF_PLAIN against REF_EXACT, same rows */
+    double ratio_frobenius, ratio_max; /* got over plain */
+    bool ok;           /* both ratios at most `bound`, nothing not finite; an error below one
+                          rounding of the output's dtype passes whatever the plain error is */
+} RefVerdict;
+bool ref_compare(Arena *arena, const Def *def, const RefBinding *bindings, int n_bindings,
+                 Tensor *const *inputs, Tensor *const *outputs, int output, const RowList *rows,
+                 double bound, RefVerdict *verdict, const char **error);
+
+#endif

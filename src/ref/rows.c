@@ -1,0 +1,207 @@
+/* rows.c: one row of a value from rows of its operands, a function a class of
+ * operation. In REF_PLAIN every element computed is rounded to fp32. */
+#include "ref/exec.h"
+
+#include <math.h>
+
+Node *rows_node(Ref *ref, const DefValue *value)
+{
+    return &ref->nodes[value->id];
+}
+
+int64_t rows_number(const Node *node, const int64_t *lead)
+{
+    int64_t number = 0;
+
+    for (int d = 0; d < node->rank - 1; d++)
+        number = number * node->dims[d] + lead[d];
+    return number;
+}
+
+void rows_follow(const Link *link, const int64_t *at, int64_t *to)
+{
+    for (int d = 0; d < link->rank - 1; d++)
+        to[d] = at[link->axis[d]] / link->share[d];
+}
+
+static int64_t row_len(const Node *node)
+{
+    return node->dims[node->rank - 1];
+}
+
+/* ---- inputs ------------------------------------------------------------------------- */
+
+static void load_row(const Node *node, const int64_t *lead, double *row)
+{
+    const Tensor *t = node->tensor;
+    int64_t at[8] = {0}, n = row_len(node);
+    const char *from;
+
+    memcpy(at, lead, (size_t)(node->rank - 1) * sizeof *at);
+    from = (const char *)t->data + tensor_index(t, at) * dtype_bytes(t->dtype);
+    if (t->dtype == DT_BF16)
+        for (int64_t i = 0; i < n; i++)
+            row[i] = bf16_to_f32(((const uint16_t *)(const void *)from)[i]);
+    else
+        for (int64_t i = 0; i < n; i++)
+            row[i] = dtype_load(t->dtype, from + i * dtype_bytes(t->dtype));
+}
+
+/* ---- operations ----------------------------------------------------------------------- */
+
+/* Fetches an operand's row for the result's coordinates. */
+static const double *operand_row(Ref *ref, Node *node, int i, const int64_t *at)
+{
+    int64_t lead[8];
+
+    rows_follow(&node->links[i], at, lead);
+    rows_get(ref, node->op->args[i].value, lead, node->args[i]);
+    return node->args[i];
+}
+
+static void element_row(Ref *ref, Node *node, const int64_t *at, double *row)
+{
+    const DefOp *op = node->op;
+    const double *args[3] = {node->scalars, node->scalars, node->scalars};
+    int steps[3] = {0};
+    bool guarded = op->op == OP_DIVIDE && op->has_else;
+
+    for (int i = 0; i < op->n_args; i++) {
+        args[i] = &node->scalars[i];
+        if (op->args[i].value) {
+            args[i] = operand_row(ref, node, i, at);
+            steps[i] = row_len(rows_node(ref, op->args[i].value)) != 1;
+        }
+    }
+    for (int64_t j = 0, n = row_len(node); j < n; j++) {
+        double b = args[1][j * steps[1]];
+
+        row[j] = guarded && b == 0 ? op->otherwise
+                                   : op_eval(op->op, args[0][j * steps[0]], b, args[2][j * steps[2]]);
+    }
+}
+
+/* A step of a reduction; fp32 accumulates in fp32. */
+static double reduce(const Ref *ref, OpId op, double sum, double x)
+{
+    double next = op_eval(op, sum, x, 0);
+
+    return ref->precision == REF_PLAIN ? (float)next : next;
+}
+
+static void row_reduce_row(Ref *ref, Node *node, const int64_t *at, double *row)
+{
+    OpId op = node->op->op;
+    const double *x = operand_row(ref, node, 0, at);
+    int64_t n = row_len(rows_node(ref, node->op->args[0].value));
+    double sum = op_identity(op);
+
+    for (int64_t j = 0; j < n; j++)
+        sum = reduce(ref, op, sum, x[j]);
+    row[0] = op == OP_ROW_MEAN && n > 0 ? sum / (double)n : sum;
+}
+
+static void col_reduce_row(Ref *ref, Node *node, const int64_t *at, double *row)
+{
+    OpId op = node->op->op;
+    const Node *arg = rows_node(ref, node->op->args[0].value);
+    int64_t lead[8], n = row_len(node);
+
+    for (int64_t j = 0; j < n; j++)
+        row[j] = op_identity(op);
+    rows_follow(&node->links[0], at, lead);
+    for (int64_t r = 0; r < arg->dims[arg->rank - 2]; r++) {
+        lead[arg->rank - 2] = r;
+        rows_get(ref, arg->value, lead, node->args[0]);
+        for (int64_t j = 0; j < n; j++)
+            row[j] = reduce(ref, op, row[j], node->args[0][j]);
+    }
+}
+
+static void fill_row(double *row, int64_t n, double value)
+{
+    for (int64_t j = 0; j < n; j++)
+        row[j] = value;
+}
+
+static void softmax_row(Ref *ref, Node *node, const int64_t *at, double *row)
+{
+    const double *x = operand_row(ref, node, 0, at);
+    int64_t n = row_len(node);
+    bool plain = ref->precision == REF_PLAIN, live = false;
+    double max = -INFINITY, sum = 0;
+
+    for (int64_t j = 0; j < n; j++) {
+        max = x[j] > max ? x[j] : max;
+        live |= !(x[j] == -INFINITY);
+    }
+    if (!live) {
+        fill_row(row, n, node->op->otherwise);
+        return;
+    }
+    for (int64_t j = 0; j < n; j++) {
+        row[j] = plain ? (float)exp((float)(x[j] - max)) : exp(x[j] - max);
+        sum = plain ? (float)(sum + row[j]) : sum + row[j];
+    }
+    for (int64_t j = 0; j < n; j++)
+        row[j] /= sum;
+}
+
+static void mask_row(Ref *ref, Node *node, const int64_t *at, double *row)
+{
+    const double *x = operand_row(ref, node, 0, at);
+    int64_t n = row_len(node);
+
+    elem_row(node->elem, at, row, n);
+    for (int64_t j = 0; j < n; j++)
+        row[j] = row[j] != 0 ? x[j] : node->op->otherwise;
+}
+
+/* To a floating type: what the precision says. To an integer: towards zero. */
+static void cast_row(Ref *ref, Node *node, const int64_t *at, double *row)
+{
+    const double *x = operand_row(ref, node, 0, at);
+    DType to = node->op->cast;
+    bool rounds = !dtype_is_float(to) || ref->precision == REF_PLAIN;
+
+    for (int64_t j = 0, n = row_len(node); j < n; j++)
+        row[j] = rounds ? dtype_round(to, x[j]) : x[j];
+}
+
+static void compute_row(Ref *ref, Node *node, const int64_t *at, double *row)
+{
+    switch (op_info(node->op->op)->class) {
+    case OPC_ELEMENT: element_row(ref, node, at, row); break;
+    case OPC_ROW_REDUCE: row_reduce_row(ref, node, at, row); break;
+    case OPC_COL_REDUCE: col_reduce_row(ref, node, at, row); break;
+    case OPC_GEMM: gemm_row(ref, node, at, row); break;
+    case OPC_SOFTMAX: softmax_row(ref, node, at, row); break;
+    case OPC_MASK: mask_row(ref, node, at, row); break;
+    case OPC_FILL: fill_row(row, row_len(node), node->scalars[1]); break;
+    case OPC_CAST: cast_row(ref, node, at, row); break;
+    case OPC_DEFINE: elem_row(node->elem, at, row, row_len(node)); break;
+    }
+    if (ref->precision == REF_PLAIN)
+        for (int64_t j = 0, n = row_len(node); j < n; j++)
+            row[j] = (float)row[j];
+}
+
+void rows_get(Ref *ref, const DefValue *value, const int64_t *lead, double *row)
+{
+    Node *node = rows_node(ref, value);
+    size_t bytes = (size_t)row_len(node) * sizeof *row;
+    bool filled;
+    double *kept;
+
+    if (!node->op) {
+        load_row(node, lead, row);
+        return;
+    }
+    kept = store_slot(ref, &node->rows, rows_number(node, lead), &filled);
+    if (!filled) {
+        compute_row(ref, node, lead, row);
+        memcpy(kept, row, bytes);
+    } else {
+        memcpy(row, kept, bytes);
+    }
+}

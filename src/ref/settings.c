@@ -1,0 +1,42 @@
+/* settings.c: numbers given from outside: NAME=VALUE. */
+#include "ref/def.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+
+static bool name_ok(const char *text, size_t len)
+{
+    if (len == 0 || isdigit((unsigned char)text[0]))
+        return false;
+    for (size_t i = 0; i < len; i++)
+        if (!isalnum((unsigned char)text[i]) && text[i] != '_')
+            return false;
+    return true;
+}
+
+static bool parse_value(const char *text, double *value)
+{
+    char *end;
+
+    if (text_equal_nocase(text, "true") || text_equal_nocase(text, "false"))
+        return *value = text_equal_nocase(text, "true"), true;
+    if (*text == '\0' || isspace((unsigned char)*text))
+        return false;
+    *value = strtod(text, &end);
+    return *end == '\0' && !isnan(*value);
+}
+
+const char *settings_add(Arena *arena, Settings *settings, const char *text)
+{
+    const char *equals = strchr(text, '=');
+    Setting setting = {0};
+
+    if (!equals || !name_ok(text, (size_t)(equals - text)))
+        return arena_printf(arena, "'%s' is not of the form NAME=VALUE", text);
+    if (!parse_value(equals + 1, &setting.value))
+        return arena_printf(arena, "'%s' is not a number", equals + 1);
+    setting.name = arena_strndup(arena, text, (size_t)(equals - text));
+    vec_push(arena, &settings->list, setting);
+    return NULL;
+}

@@ -1,0 +1,353 @@
+/* shape.c: shapes of tensors, and of results from their operands.
+ *
+ *   Q (batch, q_heads, q_len, D)  x  K.T (batch, kv_heads, D, kv_len)
+ *      |      |          |                                    |
+ *      |      |          rows of the first         columns of the second
+ *      |      first's: 32 query heads share 8 key heads, 4 consecutive ones each
+ *      the same
+ *   -> S (batch, q_heads, q_len, kv_len)
+ */
+#include "ref/resolve.h"
+
+/* ---- shapes -------------------------------------------------------------------- */
+
+void shape_of(const DefValue *value, Shape *shape)
+{
+    shape->rank = value->rank;
+    memcpy(shape->dims, value->dims, sizeof shape->dims);
+}
+
+Shape shape_transposed(Shape shape)
+{
+    DefDim last = shape.dims[shape.rank - 1];
+
+    shape.dims[shape.rank - 1] = shape.dims[shape.rank - 2];
+    shape.dims[shape.rank - 2] = last;
+    return shape;
+}
+
+bool shape_is_one(const DefDim *dim)
+{
+    int64_t size;
+
+    return aff_is_const(dim->size, &size) && size == 1;
+}
+
+bool shape_same_size(const DefDim *a, const DefDim *b)
+{
+    return a->size == b->size;
+}
+
+static void add_dim_text(Str *out, const DefDim *dim)
+{
+    int64_t size;
+
+    if (!dim->name)
+        str_add(out, aff_text(out->arena, dim->size));
+    else if (aff_is_const(dim->size, &size))
+        str_printf(out, "%s = %lld", dim->name, (long long)size);
+    else
+        str_add(out, dim->name);
+}
+
+const char *shape_text(Arena *arena, const Shape *shape)
+{
+    Str out = str_new(arena);
+
+    str_addc(&out, '(');
+    for (int d = 0; d < shape->rank; d++) {
+        str_add(&out, d ? ", " : "");
+        add_dim_text(&out, &shape->dims[d]);
+    }
+    str_addc(&out, ')');
+    return str_text(&out);
+}
+
+const char *def_shape_text(Arena *arena, const DefValue *value)
+{
+    Shape shape;
+
+    shape_of(value, &shape);
+    return arena_printf(arena, "%s %s", value->name, shape_text(arena, &shape));
+}
+
+/* An operand as it was written, with its shape: `K.T (batch, D, kv_len)`. */
+static const char *operand_text(Resolver *r, const DefArg *arg)
+{
+    Shape shape;
+
+    shape_of(arg->value, &shape);
+    if (arg->transposed)
+        shape = shape_transposed(shape);
+    return arena_printf(r->arena, "%s%s %s", arg->value->name, arg->transposed ? ".T" : "",
+                        shape_text(r->arena, &shape));
+}
+
+/* ---- shapes that are written down -------------------------------------------------- */
+
+static bool declared_dim(Resolver *r, const Expr *e, DefDim *dim)
+{
+    int64_t size;
+
+    dim->size = res_size(r, e);
+    dim->name = e->kind == EXPR_NAME ? e->name : NULL;
+    if (!dim->size)
+        return false;
+    if (aff_is_const(dim->size, &size) && size < 1) {
+        diag_add(r->diags, TW0326, e->span, "a dimension of size %lld", (long long)size);
+        return false;
+    }
+    return true;
+}
+
+bool res_shape(Resolver *r, const Stmt *stmt, Shape *shape)
+{
+    bool ok = true;
+
+    if (stmt->n_shape < 1 || stmt->n_shape > RES_MAX_RANK) {
+        Diag *diag = diag_add(r->diags, TW0325, stmt->name ? stmt->name_span : stmt->span,
+                              "a shape of %d dimensions", stmt->n_shape);
+
+        diag_note(r->diags, diag, "a tensor has 1 to %d: NAME (dim, dim, ...)", RES_MAX_RANK);
+        return false;
+    }
+    shape->rank = stmt->n_shape;
+    for (int d = 0; d < stmt->n_shape; d++)
+        ok &= declared_dim(r, stmt->shape[d], &shape->dims[d]);
+    return ok;
+}
+
+bool shape_declared(Resolver *r, const Stmt *stmt, const char *name, const Shape *declared,
+                    Shape *computed)
+{
+    bool same = declared->rank == computed->rank;
+
+    for (int d = 0; same && d < declared->rank; d++)
+        same = shape_same_size(&declared->dims[d], &computed->dims[d]);
+    if (!same) {
+        Diag *diag = diag_add(r->diags, TW0323, stmt->span, "%s is declared %s but computed %s", name,
+                              shape_text(r->arena, declared), shape_text(r->arena, computed));
+
+        if (computed->rank == declared->rank + 1 && shape_is_one(&computed->dims[declared->rank]))
+            diag_note(r->diags, diag, "a row reduction keeps its dimension with size 1: declare "
+                      "(..., 1)");
+        return false;
+    }
+    for (int d = 0; d < declared->rank; d++)
+        if (declared->dims[d].name)
+            computed->dims[d].name = declared->dims[d].name;
+    return true;
+}
+
+/* ---- broadcasting ------------------------------------------------------------------ */
+
+/* Size b under size a: equal, 1, or, when `shared`, a multiple of it. */
+static bool join_dims(const DefDim *a, const DefDim *b, bool shared, DefDim *out)
+{
+    int64_t size_a, size_b;
+
+    *out = *a;
+    if (shape_same_size(a, b)) {
+        if (!out->name)
+            out->name = b->name;
+        return true;
+    }
+    if (shape_is_one(b))
+        return true;
+    if (shape_is_one(a))
+        return *out = *b, true;
+    if (!shared)
+        return false;
+    return !aff_is_const(a->size, &size_a) || !aff_is_const(b->size, &size_b) || size_a % size_b == 0;
+}
+
+/* Joins the dimensions of b to those of a, from the right. The last `exact`
+ * dimensions must be equal or 1. Returns the place from the right, from 1, where
+ * that is impossible, or 0. */
+static int join_shapes(Shape *a, const Shape *b, int exact)
+{
+    Shape out = {a->rank > b->rank ? a->rank : b->rank, {{0}}};
+
+    for (int k = 1; k <= out.rank; k++) {
+        DefDim *to = &out.dims[out.rank - k];
+
+        if (k > a->rank)
+            *to = b->dims[b->rank - k];
+        else if (k > b->rank)
+            *to = a->dims[a->rank - k];
+        else if (!join_dims(&a->dims[a->rank - k], &b->dims[b->rank - k], k > exact, to))
+            return k;
+    }
+    *a = out;
+    return 0;
+}
+
+static bool not_joined(Resolver *r, const DefOp *op, const DefArg *a, const DefArg *b, int k, int exact)
+{
+    Diag *diag = diag_add(r->diags, TW0322, op->stmt->span, "%s does not fit %s", operand_text(r, a),
+                          operand_text(r, b));
+
+    if (k > exact)
+        diag_note(r->diags, diag, "leading dimension %d from the right: the first operand's size must "
+                  "be a multiple of the second's", k);
+    else
+        diag_note(r->diags, diag, "dimension %d from the right: sizes must be equal, or one of them 1",
+                  k);
+    return false;
+}
+
+bool shape_elementwise(Resolver *r, const DefOp *op, Shape *shape)
+{
+    const DefArg *first = NULL;
+
+    for (int i = 0; i < op->n_args; i++) {
+        Shape next;
+        int k;
+
+        if (!op->args[i].value)
+            continue;
+        shape_of(op->args[i].value, &next);
+        if (!first) {
+            first = &op->args[i];
+            *shape = next;
+        } else if ((k = join_shapes(shape, &next, 2))) {
+            return not_joined(r, op, first, &op->args[i], k, 2);
+        }
+    }
+    if (first)
+        return true;
+    diag_add(r->diags, TW0235, op->stmt->span, "%s of numbers alone; one operand must be a tensor",
+             op_info(op->op)->name);
+    return false;
+}
+
+/* ---- GEMM ---------------------------------------------------------------------------- */
+
+static Shape gemm_operand(const DefArg *arg, bool transposed)
+{
+    Shape shape;
+
+    shape_of(arg->value, &shape);
+    return transposed ? shape_transposed(shape) : shape;
+}
+
+static bool contracts(const DefOp *op, bool transposed_a, bool transposed_b)
+{
+    Shape a = gemm_operand(&op->args[0], transposed_a), b = gemm_operand(&op->args[1], transposed_b);
+
+    return shape_same_size(&a.dims[a.rank - 1], &b.dims[b.rank - 2]);
+}
+
+static void suggest_transpose(Resolver *r, Diag *diag, const DefArg *arg, Span span)
+{
+    const char *text = arena_printf(r->arena, "%s%s", arg->value->name, arg->transposed ? "" : ".T");
+
+    diag_fix(r->diags, diag, span, text,
+             arg->transposed ? "take the operand as it is" : "transpose the operand");
+}
+
+/* The sizes that are contracted differ: says which operand to transpose, if
+ * that is all that is wrong. */
+static bool not_contracted(Resolver *r, const DefOp *op)
+{
+    const DefArg *a = &op->args[0], *b = &op->args[1];
+    bool fix_b = contracts(op, a->transposed, !b->transposed);
+    bool fix_a = !fix_b && contracts(op, !a->transposed, b->transposed);
+    Span span = fix_a || fix_b ? op->stmt->args[fix_b]->span : op->stmt->span;
+    Diag *diag;
+
+    if (fix_a || fix_b) {
+        const DefArg *wrong = fix_b ? b : a;
+
+        diag = diag_add(r->diags, TW0320, span, "%s must %sbe transposed", wrong->value->name,
+                        wrong->transposed ? "not " : "");
+        suggest_transpose(r, diag, wrong, span);
+    } else {
+        diag = diag_add(r->diags, TW0321, span, "the contracted dimensions differ");
+    }
+    diag_note(r->diags, diag, "a GEMM contracts the last dimension of the first operand with the "
+              "second-last of the second: %s and %s", operand_text(r, a), operand_text(r, b));
+    return false;
+}
+
+static bool matrix_operands(Resolver *r, const DefOp *op)
+{
+    for (int i = 0; i < 2; i++) {
+        const DefArg *arg = &op->args[i];
+
+        if (!arg->value) {
+            diag_add(r->diags, TW0235, op->stmt->args[i]->span, "a number where GEMM wants a tensor");
+            return false;
+        }
+        if (arg->value->rank < 2) {
+            diag_add(r->diags, TW0325, op->stmt->args[i]->span,
+                     "%s has one dimension where GEMM wants a matrix",
+                     def_shape_text(r->arena, arg->value));
+            return false;
+        }
+    }
+    return true;
+}
+
+bool shape_gemm(Resolver *r, const DefOp *op, Shape *shape)
+{
+    Shape b;
+    DefDim row, col;
+    int k;
+
+    if (!matrix_operands(r, op))
+        return false;
+    if (!contracts(op, op->args[0].transposed, op->args[1].transposed))
+        return not_contracted(r, op);
+    *shape = gemm_operand(&op->args[0], op->args[0].transposed);
+    b = gemm_operand(&op->args[1], op->args[1].transposed);
+    row = shape->dims[shape->rank - 2];
+    col = b.dims[b.rank - 1];
+    shape->dims[shape->rank - 2] = shape->dims[shape->rank - 1] = col; /* aside: join the rest */
+    b.dims[b.rank - 2] = col;
+    k = join_shapes(shape, &b, 2);
+    if (k)
+        return not_joined(r, op, &op->args[0], &op->args[1], k, 2);
+    shape->dims[shape->rank - 2] = row;
+    shape->dims[shape->rank - 1] = col;
+    return true;
+}
+
+/* ---- one operand ------------------------------------------------------------------------ */
+
+bool shape_same(Resolver *r, const DefOp *op, Shape *shape)
+{
+    if (!op->args[0].value) {
+        diag_add(r->diags, TW0235, op->stmt->args[0]->span, "a number where %s wants a tensor",
+                 op_info(op->op)->name);
+        return false;
+    }
+    shape_of(op->args[0].value, shape);
+    return true;
+}
+
+static void set_one(Resolver *r, DefDim *dim)
+{
+    *dim = (DefDim){aff_const(r->aff, 1), NULL};
+}
+
+bool shape_row_reduce(Resolver *r, const DefOp *op, Shape *shape)
+{
+    if (!shape_same(r, op, shape))
+        return false;
+    set_one(r, &shape->dims[shape->rank - 1]);
+    return true;
+}
+
+bool shape_col_reduce(Resolver *r, const DefOp *op, Shape *shape)
+{
+    if (!shape_same(r, op, shape))
+        return false;
+    if (shape->rank < 2) {
+        diag_add(r->diags, TW0325, op->stmt->args[0]->span, "%s has no columns to reduce",
+                 def_shape_text(r->arena, op->args[0].value));
+        return false;
+    }
+    set_one(r, &shape->dims[shape->rank - 2]);
+    return true;
+}

@@ -216,7 +216,8 @@ static bool continues(const Lexer *lexer)
     int next = lexer->pos + 1;
 
     if (lexer->brackets > 0)
-        return !lex_starts_statement(lexer, next);
+        return !lex_starts_statement(lexer, next) &&
+               !(ends_operand(lexer->prev) && line_assigns(lexer->source, next));
     return lex_continues_statement(lexer->source, next);
 }
 
@@ -238,6 +239,15 @@ static void skip_prose(Lexer *lexer)
     }
 }
 
+/* `;` before a line's end is that line's end. */
+static void pass_line_end(Lexer *lexer)
+{
+    int pos = skip_blanks(lexer->source, lexer->pos);
+
+    if (byte_at(lexer->source, pos) == '\n')
+        lexer->pos = pos + 1;
+}
+
 /* Passes blanks, comments and line ends that end no statement. True: a token
  * starts at pos; false: *token is the end of a line or of the text. */
 static bool pass_space(Lexer *lexer, Token *token)
@@ -245,8 +255,7 @@ static bool pass_space(Lexer *lexer, Token *token)
     const Source *source = lexer->source;
 
     for (;;) {
-        while (is_blank(byte_at(source, lexer->pos)))
-            lexer->pos++;
+        lexer->pos = skip_blanks(source, lexer->pos);
         token->start = token->end = lexer->pos;
         if (lexer->pos >= (int)source->len)
             return false;
@@ -273,6 +282,8 @@ static bool pass_space(Lexer *lexer, Token *token)
         } else {
             token->kind = TOK_NEWLINE;
             token->end = ++lexer->pos;
+            if (c == ';')
+                pass_line_end(lexer);
             lexer->line_start = true;
             lexer->brackets = 0;
             return false;

@@ -46,7 +46,7 @@ int line_next(const Source *source, int pos)
     return end < (int)source->len ? end + 1 : end;
 }
 
-static int skip_blanks(const Source *source, int pos)
+int skip_blanks(const Source *source, int pos)
 {
     while (is_blank(byte_at(source, pos)))
         pos++;
@@ -60,6 +60,39 @@ int line_indent(const Source *source, int pos)
     while (start > 0 && is_blank(source->text[start - 1]))
         start--;
     return pos - start;
+}
+
+/* ---- misspelt words ------------------------------------------------------------ */
+
+enum { LONGEST_WORD = 24 };
+
+static void lower(char *out, const char *word)
+{
+    size_t i = 0;
+
+    for (; word[i] && i < LONGEST_WORD; i++)
+        out[i] = word[i] >= 'A' && word[i] <= 'Z' ? (char)(word[i] | 0x20) : word[i];
+    out[i] = '\0';
+}
+
+static bool swapped(const char *a, const char *b)
+{
+    size_t i = 0;
+
+    while (a[i] && a[i] == b[i])
+        i++;
+    return a[i] && a[i + 1] && a[i] == b[i + 1] && a[i + 1] == b[i] && strcmp(a + i + 2, b + i + 2) == 0;
+}
+
+int word_distance(const char *a, const char *b, int limit)
+{
+    char small_a[LONGEST_WORD + 1], small_b[LONGEST_WORD + 1];
+
+    if (strlen(a) > LONGEST_WORD || strlen(b) > LONGEST_WORD)
+        return limit + 1;
+    lower(small_a, a);
+    lower(small_b, b);
+    return limit >= 1 && swapped(small_a, small_b) ? 1 : text_distance(small_a, small_b, limit);
 }
 
 /* ---- fences ------------------------------------------------------------------- */
@@ -121,6 +154,13 @@ bool lex_starts_statement(const Lexer *lexer, int offset)
     return false;
 }
 
+bool line_assigns(const Source *source, int pos)
+{
+    int start = skip_blanks(source, pos), end = word_end(source, start), next = skip_blanks(source, end);
+
+    return is_letter(byte_at(source, start)) && byte_at(source, next) == '=' && byte_at(source, next + 1) != '=';
+}
+
 bool lex_continues_statement(const Source *source, int pos)
 {
     int start = skip_blanks(source, pos), end = word_end(source, start), next = skip_blanks(source, end);
@@ -153,7 +193,8 @@ static bool joins(const Source *source, int start, int end)
     return word != WORD_NONE && word != WORD_INF;
 }
 
-/* Do two words stand side by side, neither a joining one, before the line ends? */
+/* Do two words stand side by side, neither a joining one, before the line or
+ * another `//` ends this? */
 static bool has_words_in_a_row(const Source *source, int pos)
 {
     bool after_word = false;
@@ -161,7 +202,7 @@ static bool has_words_in_a_row(const Source *source, int pos)
     for (int stop = pos + LOOK_AHEAD; pos < stop;) {
         char c = byte_at(source, pos);
 
-        if (c == '\0' || c == '\n' || c == '#')
+        if (c == '\0' || c == '\n' || c == '#' || text_at(source, pos, "//"))
             return false;
         if (is_wordy(c)) {
             int end = word_end(source, pos);

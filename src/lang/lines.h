@@ -27,15 +27,20 @@ static inline bool is_wordy(char c)
 
 bool text_is(const char *text, size_t len, const char *word); /* case aside */
 bool text_at(const Source *source, int pos, const char *text);
+int skip_blanks(const Source *source, int pos);
 int word_end(const Source *source, int pos);
 int line_end(const Source *source, int pos);  /* its '\n', or the text's end */
 int line_next(const Source *source, int pos); /* the start of the next line, or the text's end */
 int line_indent(const Source *source, int pos); /* bytes before the first word of pos's line */
 bool line_is_fence(const Source *source, int pos);
 bool fence_may_hold_tl(const Source *source, int pos);
+/* Misspelling: how many edits from a to b, case aside, two letters swapped being one; at most limit + 1. */
+int word_distance(const char *a, const char *b, int limit);
 /* Does a token of this kind end an operand, so that `//` after it may divide? */
 bool ends_operand(TokenKind kind);
 /* Does the line at pos begin with a word that no statement begins with? */
 bool lex_continues_statement(const Source *source, int pos);
+/* Does it begin with NAME = ? */
+bool line_assigns(const Source *source, int pos);
 
 #endif

@@ -1,5 +1,5 @@
 /* ops.c: the table of operations, and the words of statements. */
-#include "lang/lang.h"
+#include "lang/lines.h"
 
 #include <math.h>
 
@@ -62,10 +62,8 @@ const char *op_nearest(const char *name)
     const char *best = NULL;
     int limit = strlen(name) < 5 ? 1 : 2;
 
-    if (strlen(name) > 24)
-        return NULL;
     for (int i = 0; i < OP_COUNT; i++) {
-        int distance = text_distance(name, op_info((OpId)i)->name, limit);
+        int distance = word_distance(name, op_info((OpId)i)->name, limit);
 
         if (distance <= limit) {
             best = op_info((OpId)i)->name;

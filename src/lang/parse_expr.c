@@ -107,6 +107,20 @@ static bool accept_operator(Parser *p, Level level, ExprOp *op)
     return true;
 }
 
+/* Reads the closing bracket; at a line's end it was forgotten. */
+static void close_bracket(Parser *p, TokenKind close, const char *what)
+{
+    Span gap = {p->prev_end, p->prev_end};
+
+    if (p->tok.kind == close)
+        advance_operand(p);
+    else if (at_line_end(p))
+        parse_fail_fix(p, TW0102, gap, close == TOK_RPAREN ? ")" : "]", "close the bracket",
+                       "expected %s, found %s", what, token_show(p, &p->tok));
+    else
+        parse_expected(p, what);
+}
+
 /* ---- primaries -------------------------------------------------------------------------- */
 
 static Expr *parse_number(Parser *p)
@@ -156,11 +170,7 @@ static Expr *parse_primary(Parser *p)
         return nothing(p);
     }
     e = parse_expr(p);
-    if (p->tok.kind != TOK_RPAREN) {
-        parse_expected(p, "')'");
-        return nothing(p);
-    }
-    advance_operand(p);
+    close_bracket(p, TOK_RPAREN, "')'");
     e->span = (Span){start, p->prev_end};
     return e;
 }
@@ -193,10 +203,7 @@ Exprs parse_items(Parser *p, TokenKind close)
         if (!accept(p, TOK_COMMA))
             break;
     }
-    if (p->tok.kind == close)
-        advance_operand(p);
-    else
-        parse_expected(p, close == TOK_RPAREN ? "',' or ')'" : "',' or ']'");
+    close_bracket(p, close, close == TOK_RPAREN ? "',' or ')'" : "',' or ']'");
     return items;
 }
 

@@ -36,9 +36,9 @@ static void unknown_space(Parser *p)
     const char *word = word_here(p);
 
     for (Space s = SPACE_GLOBAL; s <= SPACE_REGISTER; s++)
-        if (text_distance(word, space_name(s), 2) <= 2) {
+        if (word_distance(word, space_name(s), 2) <= 2) {
             parse_fail_fix(p, TW0110, token_span(p), space_name(s),
-                           arena_printf(p->arena, "'%s' is meant", space_name(s)),
+                           arena_printf(p->arena, "write '%s'", space_name(s)),
                            "there is no memory space '%s'", word);
             return;
         }
@@ -67,10 +67,10 @@ static void unknown_dtype(Parser *p)
     Span span = token_span(p);
 
     for (int t = 0; t < DT_COUNT; t++)
-        if (text_distance(word, dtype_name((DType)t), 1) <= 1 || text_distance(word, dtype_name((DType)t), 2) == 2) {
+        if (word_distance(word, dtype_name((DType)t), 1) <= 1) {
             const char *name = dtype_name((DType)t);
 
-            parse_fail_fix(p, TW0112, span, name, arena_printf(p->arena, "'%s' is meant", name),
+            parse_fail_fix(p, TW0112, span, name, arena_printf(p->arena, "write '%s'", name),
                            "there is no element type '%s'", word);
             return;
         }

@@ -40,7 +40,7 @@ static void expect_line_end(Parser *p, bool compares)
 {
     settle_comment(p);
     if (compares && p->tok.kind == TOK_ASSIGN)
-        parse_fail_fix(p, TW0111, token_span(p), "==", "compare with '=='", "'=' does not compare");
+        parse_fail_fix(p, TW0111, token_span(p), "==", "write '=='", "'=' does not compare");
     else if (!at_line_end(p))
         parse_expected(p, "the end of the statement");
 }
@@ -437,9 +437,9 @@ static bool keyword_nearest(const char *word, StmtKind *kind)
     int limit = strlen(word) < 4 ? 1 : 2;
     bool found = false;
 
-    for (int i = 0; i < STMT_COUNT && strlen(word) < 16; i++) {
+    for (int i = 0; i < STMT_COUNT; i++) {
         const char *keyword = stmt_keyword((StmtKind)i);
-        int distance = *keyword ? text_distance(word, keyword, limit) : limit + 1;
+        int distance = *keyword ? word_distance(word, keyword, limit) : limit + 1;
 
         if (distance <= limit) {
             *kind = (StmtKind)i;
@@ -471,8 +471,7 @@ static bool guess_kind(Parser *p, StmtKind *kind)
         return false;
     }
     diag = diag_add(p->diags, TW0106, token_span(p), "no statement begins with %s", token_show(p, &p->tok));
-    diag_fix(p->diags, diag, span, fix, arena_printf(p->arena, "a statement that begins with '%s' is meant",
-                                                     stmt_keyword(*kind)));
+    diag_fix(p->diags, diag, span, fix, arena_printf(p->arena, "write '%s'", stmt_keyword(*kind)));
     p->stop = p->diags->full;
     if (*kind != STMT_COMPUTE || span.end > span.start)
         advance(p);

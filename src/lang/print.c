@@ -215,8 +215,9 @@ static void print_line(Str *out, const Stmt *s, int column)
     case STMT_FOR: print_for(out, s); break;
     case STMT_IF: print_labelled(out, "if ", s->where); break;
     case STMT_DEFINE:
-        str_printf(out, "Define %s", s->name);
-        print_shape(out, s);
+        str_printf(out, "Define %s(", s->name);
+        print_list(out, s->shape, s->n_shape, ", ");
+        str_addc(out, ')');
         break;
     case STMT_SCHEDULE: str_printf(out, "Schedule %s", s->name); break;
     case STMT_COUNT: break;

@@ -46,22 +46,47 @@ static void print_within(Str *out, const Expr *e, Tightness least)
         str_addc(out, ')');
 }
 
+/* How many digits it takes to tell f from its neighbours. */
+static int digits_of(double f)
+{
+    char text[40];
+
+    for (int digits = 1; digits < 17; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, f);
+        if (strtod(text, NULL) == f)
+            return digits;
+    }
+    return 17;
+}
+
+/* 1e-05 and 1e+20 as 1e-5 and 1e20 */
+static void print_exponent(Str *out, const char *exponent)
+{
+    str_add(out, exponent[0] == '-' ? "e-" : "e");
+    exponent += exponent[0] == '-' || exponent[0] == '+';
+    while (exponent[0] == '0' && exponent[1])
+        exponent++;
+    str_add(out, exponent);
+}
+
 /* The shortest text that reads back as the same number, and as no integer. */
 static void print_float(Str *out, double f)
 {
     char text[40];
+    int digits = digits_of(f);
+    double size = fabs(f);
 
     if (isinf(f) || isnan(f)) {
         str_add(out, isnan(f) ? "nan" : f < 0 ? "-inf" : "inf");
         return;
     }
-    for (int digits = 1; digits <= 17; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, f);
-        if (strtod(text, NULL) == f)
-            break;
-    }
-    str_add(out, text);
-    if (!strpbrk(text, ".e"))
+    if (size >= 1 && size < 1e15) /* no exponent */
+        digits = digits > 15 ? digits : 15;
+    snprintf(text, sizeof text, "%.*g", digits, f);
+    str_addn(out, text, strcspn(text, "e"));
+    if (strchr(text, 'e'))
+        print_exponent(out, strchr(text, 'e') + 1);
+    else if (!strchr(text, '.'))
         str_add(out, ".0");
 }
 

@@ -47,6 +47,7 @@ TileKernel *tile_kernel_new(TileProgram *program, const char *name)
     TileKernel *kernel = arena_new_of(program->arena, TileKernel);
     kernel->name = name;
     kernel->warps = 4;
+    kernel->warps_n = 1;
     kernel->stages = 1;
     kernel->body = tile_block_new(program);
     vec_push(program->arena, &program->kernels, kernel);
@@ -61,6 +62,13 @@ TileBlock *tile_block_new(TileProgram *program)
 TileType tile_type(DType dtype, int rows, int cols, Space space)
 {
     return (TileType){.kind = TT_TILE, .dtype = dtype, .rows = rows, .cols = cols, .space = space};
+}
+
+bool tile_type_equal(TileType a, TileType b)
+{
+    return a.kind == b.kind && a.dtype == b.dtype && a.rows == b.rows && a.cols == b.cols &&
+           (a.space == b.space || a.kind != TT_TILE) && a.stages == b.stages &&
+           lay_equal(a.layout, b.layout);
 }
 
 TileValue *tile_value_new(TileProgram *program, TileKernel *kernel, TileType type, const char *name)

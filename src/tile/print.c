@@ -45,6 +45,7 @@ typedef struct Printer {
 
 const KernelNumber tile_kernel_numbers[KERNEL_NUMBERS] = {
     {"warps", offsetof(TileKernel, warps), -1},
+    {"warps_n", offsetof(TileKernel, warps_n), 1},
     {"stages", offsetof(TileKernel, stages), 1},
     {"blocks_per_sm", offsetof(TileKernel, blocks_per_sm), 0},
 };
@@ -269,12 +270,6 @@ static void print_copy_async(Printer *p, const TileOp *op)
     }
 }
 
-static bool same_type(TileType a, TileType b)
-{
-    return a.kind == b.kind && a.dtype == b.dtype && a.rows == b.rows && a.cols == b.cols &&
-           a.space == b.space && a.stages == b.stages && lay_equal(a.layout, b.layout);
-}
-
 static const TileValue *loop_param(const TileOp *op, int i)
 {
     return op->n_regions && i < op->regions[0]->params.len ? op->regions[0]->params.data[i] : NULL;
@@ -300,7 +295,7 @@ static void print_for(Printer *p, const TileOp *op)
         print_definition(p, param);
         str_add(p->out, " = ");
         print_use(p, op->args[i]);
-        if (param && op->args[i] && !same_type(param->type, op->args[i]->type)) {
+        if (param && op->args[i] && !tile_type_equal(param->type, op->args[i]->type)) {
             str_add(p->out, " : ");
             tile_print_type(p->out, param->type);
         }
@@ -378,7 +373,7 @@ static bool types_follow(const TileOp *op)
         return false;
     for (int i = 0; i < op->n_results; i++) {
         const TileValue *param = loop_param(op, i);
-        if (!param || !op->results[i] || !same_type(param->type, op->results[i]->type))
+        if (!param || !op->results[i] || !tile_type_equal(param->type, op->results[i]->type))
             return false;
     }
     return true;

@@ -187,6 +187,7 @@ TileProgram *tile_program_new(Arena *arena, AffCtx *aff, const char *name);
 TileKernel *tile_kernel_new(TileProgram *program, const char *name);
 TileBlock *tile_block_new(TileProgram *program);
 TileType tile_type(DType dtype, int rows, int cols, Space space);
+bool tile_type_equal(TileType a, TileType b); /* layouts included */
 TileValue *tile_value_new(TileProgram *program, TileKernel *kernel, TileType type, const char *name);
 /* A new operation with copied args and fresh result values (types as given). */
 TileOp *tile_op_new(TileProgram *program, TileKernel *kernel, TileOpKind kind, int n_args,

@@ -1,0 +1,490 @@
+/* exec.c: runs tile programs on the CPU: kernels, blocks, frames, threads.
+ *
+ * Regions are not run by recursion: each thread keeps its own stack of frames
+ * and makes one operation at a time, so that roles can be interleaved under a
+ * seed. A role that cannot go on (a full ring, data that was not handed over)
+ * is skipped until another has moved; when none can move they are deadlocked.
+ *
+ *   main  kernel ► for j = 3 ► roles         waits for its roles
+ *   role 0                     for ► copy    one of these makes
+ *   role 1                     for ► await   the next step
+ */
+#include "tile/exec.h"
+
+#include <setjmp.h>
+
+/* ---- errors, expressions, values --------------------------------------------------- */
+
+/* "kernel main, block (m = 3, z = 0), role load: `...` reads ..." */
+bool exec_fail(Exec *x, const char *fmt, ...)
+{
+    va_list args;
+    if (x->error)
+        return false;
+    Str s = str_new(x->error_arena);
+    str_printf(&s, "kernel %s, block (", x->kernel->name);
+    for (int i = 0; i < x->kernel->grid.len; i++)
+        str_printf(&s, "%s%s = %lld", i ? ", " : "", x->kernel->grid.data[i].sym->name,
+                   (long long)x->axes[i]);
+    str_add(&s, ")");
+    if (x->thread && x->thread->role)
+        str_printf(&s, ", role %s", x->thread->role->name);
+    str_add(&s, ": ");
+    if (x->op)
+        str_printf(&s, "`%s` ", tile_op_line(x->error_arena, x->kernel, x->op));
+    va_start(args, fmt);
+    str_add(&s, arena_vprintf(x->error_arena, fmt, args));
+    va_end(args);
+    x->error = str_text(&s);
+    return false;
+}
+
+bool exec_eval(Exec *x, const Aff *a, int64_t *result)
+{
+    if (aff_eval(a, x->thread->symbols, result))
+        return true;
+    return exec_fail(x, "has an expression without a value (overflow or division by 0): %s",
+                     aff_text(x->error_arena, a));
+}
+
+ExecTile *exec_new_tile(Exec *x, int rows, int cols)
+{
+    size_t need = (size_t)rows * (size_t)cols;
+    for (ExecTile **link = &x->free_tiles; *link; link = &(*link)->next) {
+        ExecTile *tile = *link;
+        if (tile->room != need)
+            continue;
+        *link = tile->next;
+        tile->rows = rows;
+        tile->cols = cols;
+        return tile;
+    }
+    ExecTile *tile = arena_new_of(x->arena, ExecTile);
+    *tile = (ExecTile){.rows = rows, .cols = cols, .room = need};
+    tile->at = arena_array(x->arena, float, need);
+    return tile;
+}
+
+static void drop(Exec *x, ExecTile *tile)
+{
+    if (!tile || --tile->refs > 0)
+        return;
+    tile->next = x->free_tiles;
+    x->free_tiles = tile;
+}
+
+void exec_bind(Exec *x, const TileValue *value, ExecSlot slot)
+{
+    ExecSlot *at = &x->slots[value->id];
+    if (slot.tile)
+        slot.tile->refs++;
+    drop(x, at->tile);
+    *at = slot;
+}
+
+/* values[i] = args[i], all at once: carried values may change places. */
+static void bind_all(Exec *x, TileValue *const *values, int n, TileValue *const *args)
+{
+    x->moving.len = 0;
+    for (int i = 0; i < n; i++) {
+        ExecSlot slot = x->slots[args[i]->id];
+        if (slot.tile)
+            slot.tile->refs++;
+        vec_push(x->arena, &x->moving, slot);
+    }
+    for (int i = 0; i < n; i++) {
+        exec_bind(x, values[i], x->moving.data[i]);
+        drop(x, x->moving.data[i].tile);
+    }
+}
+
+/* ---- frames -------------------------------------------------------------------------- */
+
+static ExecFrame *top(ExecThread *t)
+{
+    return &t->frames[t->depth - 1];
+}
+
+static bool push(Exec *x, const TileBlock *block, const TileOp *op)
+{
+    ExecThread *t = x->thread;
+    if (t->depth == DEPTH_LIMIT)
+        return exec_fail(x, "nests deeper than %d regions", DEPTH_LIMIT);
+    t->frames[t->depth++] = (ExecFrame){.block = block, .op = op};
+    return true;
+}
+
+static void enter_iteration(Exec *x, ExecFrame *f)
+{
+    f->pc = 0;
+    x->thread->symbols[f->op->var->id] = f->at;
+}
+
+static bool start_for(Exec *x, const TileOp *op)
+{
+    int64_t lo, hi;
+    if (!exec_eval(x, op->lo, &lo) || !exec_eval(x, op->hi, &hi))
+        return false;
+    if (lo >= hi) {
+        bind_all(x, op->results, op->n_results, op->args);
+        return true;
+    }
+    if (!push(x, op->regions[0], op))
+        return false;
+    ExecFrame *f = top(x->thread);
+    f->at = lo;
+    f->end = hi;
+    bind_all(x, f->block->params.data, op->n_args, op->args);
+    enter_iteration(x, f);
+    return true;
+}
+
+static bool start_if(Exec *x, const TileOp *op)
+{
+    int64_t taken;
+    if (!exec_eval(x, op->cond, &taken))
+        return false;
+    if (!taken && op->n_regions < 2)
+        return true;
+    return push(x, op->regions[taken ? 0 : 1], op);
+}
+
+/* The end of a region: a loop goes round or ends, an if ends; a role or the
+ * kernel itself has no operation around it and is over. */
+static void end_region(Exec *x, const TileOp *yield)
+{
+    ExecFrame *f = top(x->thread);
+    const TileOp *owner = f->op;
+    TileValue *const *args = yield ? yield->args : NULL;
+    int n = yield ? yield->n_args : 0;
+    if (owner && owner->kind == TILE_FOR && f->at + 1 < f->end) {
+        f->at++;
+        bind_all(x, f->block->params.data, n, args);
+        enter_iteration(x, f);
+        return;
+    }
+    if (owner)
+        bind_all(x, owner->results, n, args);
+    x->thread->depth--;
+}
+
+/* ---- roles ------------------------------------------------------------------------------ */
+
+static ExecThread *role_thread(Exec *x, int i)
+{
+    if (!x->roles[i]) {
+        x->roles[i] = arena_new_of(x->arena, ExecThread);
+        x->roles[i]->symbols = arena_array(x->arena, int64_t, x->n_symbols);
+    }
+    return x->roles[i];
+}
+
+static bool start_roles(Exec *x, const TileOp *op)
+{
+    if (x->n_roles)
+        return exec_fail(x, "stands inside of a role");
+    if (op->n_regions > ROLE_LIMIT)
+        return exec_fail(x, "has more than %d roles", ROLE_LIMIT);
+    exec_start_roles(x, op);
+    for (int i = 0; i < op->n_regions; i++) {
+        ExecThread *t = role_thread(x, i);
+        t->number = i;
+        t->role = &op->roles[i];
+        t->depth = 1;
+        t->committed = 0;
+        t->blocked = false;
+        t->frames[0] = (ExecFrame){.block = op->regions[i]};
+        memcpy(t->symbols, x->main.symbols, sizeof(int64_t) * (size_t)x->n_symbols);
+    }
+    x->n_roles = op->n_regions;
+    return true;
+}
+
+static bool deadlock(Exec *x)
+{
+    Str s = str_new(x->error_arena);
+    for (int i = 0; i < x->n_roles; i++) {
+        const ExecThread *t = x->roles[i];
+        if (t->depth == 0)
+            continue;
+        const ExecFrame *f = &t->frames[t->depth - 1];
+        str_printf(&s, "%s%s waits in `%s`", s.len ? ", " : "", t->role->name,
+                   tile_op_line(x->error_arena, x->kernel, f->block->ops.data[f->pc]));
+    }
+    x->thread = &x->main;
+    x->op = NULL;
+    return exec_fail(x, "the roles are deadlocked: %s", str_text(&s));
+}
+
+/* A role that may be able to move, drawn at random; NULL: there is none. */
+static ExecThread *draw_role(Exec *x, int *living)
+{
+    ExecThread *ready[ROLE_LIMIT];
+    int n = 0;
+    *living = 0;
+    for (int i = 0; i < x->n_roles; i++) {
+        *living += x->roles[i]->depth > 0;
+        if (x->roles[i]->depth > 0 && !x->roles[i]->blocked)
+            ready[n++] = x->roles[i];
+    }
+    return n ? ready[rng_below(&x->rng, n)] : NULL;
+}
+
+static void unblock_all(Exec *x)
+{
+    for (int i = 0; i < x->n_roles; i++)
+        x->roles[i]->blocked = false;
+}
+
+/* ---- steps -------------------------------------------------------------------------------- */
+
+static ExecStep done(bool ok)
+{
+    return ok ? STEP_ON : STEP_FAILED;
+}
+
+static ExecStep make_step(Exec *x, const TileOp *op)
+{
+    switch (op->kind) {
+    case TILE_FOR: return done(start_for(x, op));
+    case TILE_IF: return done(start_if(x, op));
+    case TILE_YIELD: end_region(x, op); return STEP_ON;
+    case TILE_ROLES: return done(start_roles(x, op));
+    case TILE_ACQUIRE:
+    case TILE_FILLED:
+    case TILE_AWAIT:
+    case TILE_RELEASE: return exec_ring(x, op);
+    case TILE_LOAD:
+    case TILE_STORE:
+    case TILE_MOVE:
+    case TILE_FILL:
+    case TILE_INDEX:
+    case TILE_ELEMENT:
+    case TILE_MASK:
+    case TILE_REDUCE:
+    case TILE_CAST:
+    case TILE_RESHAPE:
+    case TILE_GEMM:
+    case TILE_SOFTMAX:
+    case TILE_BUFFER:
+    case TILE_VIEW:
+    case TILE_PUT:
+    case TILE_COPY_ASYNC:
+    case TILE_COMMIT:
+    case TILE_WAIT:
+    case TILE_BARRIER:
+    case TILE_OP_COUNT: break;
+    }
+    return done(exec_do(x, op));
+}
+
+/* One operation of a thread. A blocked one will be tried again. */
+static ExecStep step(Exec *x, ExecThread *t)
+{
+    ExecFrame *f = top(t);
+    x->thread = t;
+    x->op = NULL;
+    if (f->pc == f->block->ops.len) {
+        end_region(x, NULL);
+        return STEP_ON;
+    }
+    x->op = f->block->ops.data[f->pc++];
+    exec_land_some(x);
+    ExecStep result = make_step(x, x->op);
+    t->blocked = result == STEP_BLOCKED;
+    if (t->blocked)
+        f->pc--;
+    return result;
+}
+
+static bool step_roles(Exec *x)
+{
+    int living;
+    ExecThread *t = draw_role(x, &living);
+    if (!living) {
+        x->thread = &x->main;
+        x->op = NULL;
+        bool ok = exec_end_roles(x);
+        x->n_roles = 0;
+        return ok;
+    }
+    if (!t)
+        return deadlock(x);
+    ExecStep result = step(x, t);
+    if (result == STEP_ON)
+        unblock_all(x);
+    return result != STEP_FAILED;
+}
+
+static bool run_block(Exec *x)
+{
+    x->main.depth = 0;
+    x->main.committed = 0;
+    x->n_roles = 0;
+    x->copies.len = 0;
+    x->thread = &x->main;
+    x->op = NULL;
+    if (!push(x, x->kernel->body, NULL))
+        return false;
+    while (x->main.depth > 0 || x->n_roles > 0)
+        if (!(x->n_roles ? step_roles(x) : step(x, &x->main) != STEP_FAILED))
+            return false;
+    return true;
+}
+
+/* ---- kernels ---------------------------------------------------------------------------------- */
+
+static bool wanted(const Exec *x)
+{
+    return !x->run->want_block ||
+           x->run->want_block(x->run->user, x->kernel_index, x->axes, x->kernel->grid.len);
+}
+
+static void set_axis(Exec *x, int i, int64_t count, int64_t extent)
+{
+    const TileAxis *axis = &x->kernel->grid.data[i];
+    x->axes[i] = axis->reversed ? extent - 1 - count : count;
+    x->main.symbols[axis->sym->id] = x->axes[i];
+}
+
+static bool eval_grid(Exec *x, int64_t *extents, bool *empty)
+{
+    *empty = false;
+    for (int i = 0; i < x->kernel->grid.len; i++) {
+        if (!exec_eval(x, x->kernel->grid.data[i].extent, &extents[i]))
+            return false;
+        *empty |= extents[i] <= 0;
+    }
+    return true;
+}
+
+/* Blocks in the order of their numbers, first axis fastest. */
+static bool run_blocks(Exec *x)
+{
+    int n = x->kernel->grid.len;
+    int64_t *extents = arena_array(x->arena, int64_t, n), *counts = arena_array(x->arena, int64_t, n);
+    bool empty;
+    if (!eval_grid(x, extents, &empty))
+        return false;
+    if (empty)
+        return true;
+    for (int i = 0; i < n; i++)
+        set_axis(x, i, 0, extents[i]);
+    for (;;) {
+        int i = 0;
+        if (wanted(x) && !run_block(x))
+            return false;
+        while (i < n && ++counts[i] == extents[i]) {
+            counts[i] = 0;
+            set_axis(x, i, 0, extents[i]);
+            i++;
+        }
+        if (i == n)
+            return true;
+        set_axis(x, i, counts[i], extents[i]);
+    }
+}
+
+static bool run_kernel(Exec *x, int index)
+{
+    x->kernel_index = index;
+    x->kernel = x->program->kernels.data[index];
+    x->slots = arena_array(x->arena, ExecSlot, x->kernel->next_value);
+    x->axes = arena_array(x->arena, int64_t, x->kernel->grid.len);
+    x->buffers.len = 0;
+    x->thread = &x->main;
+    x->op = NULL;
+    return run_blocks(x);
+}
+
+/* ---- programs ------------------------------------------------------------------------------------ */
+
+static bool complain(Exec *x, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    x->error = arena_vprintf(x->error_arena, fmt, args);
+    va_end(args);
+    return false;
+}
+
+static bool check_tensor(Exec *x, const TileTensor *want, const Tensor *have)
+{
+    if (!have)
+        return complain(x, "no tensor was given for %s", want->name);
+    if (have->rank != want->rank || have->dtype != want->dtype)
+        return complain(x, "tensor %s has rank %d and dtype %s, wanted %d and %s", want->name,
+                        have->rank, dtype_name(have->dtype), want->rank, dtype_name(want->dtype));
+    for (int d = 0; d < want->rank; d++) {
+        int64_t size;
+        if (!aff_eval(want->dims[d], x->main.symbols, &size) || size != have->dims[d])
+            return complain(x, "tensor %s has %lld elements along dimension %d, wanted %s", want->name,
+                            (long long)have->dims[d], d, aff_text(x->error_arena, want->dims[d]));
+    }
+    return true;
+}
+
+/* What the host checks before a launch. */
+static bool check_launch(Exec *x)
+{
+    const TileProgram *p = x->program;
+    for (int i = 0; i < p->dims.len; i++) {
+        const AffSym *dim = p->dims.data[i];
+        int64_t size = x->run->dims[i];
+        x->main.symbols[dim->id] = size;
+        if (size < dim->lo || size > dim->hi)
+            return complain(x, "dimension %s is %lld; the program was made for %lld to %lld", dim->name,
+                            (long long)size, (long long)dim->lo, (long long)dim->hi);
+    }
+    for (int i = 0; i < p->tensors.len; i++)
+        if (!check_tensor(x, p->tensors.data[i], x->run->tensors[i]))
+            return false;
+    for (int i = 0; i < p->requires.len; i++) {
+        int64_t holds;
+        if (!aff_eval(p->requires.data[i].cond, x->main.symbols, &holds) || !holds)
+            return complain(x, "%s", p->requires.data[i].message);
+    }
+    return true;
+}
+
+static bool run_program(Exec *x)
+{
+    Diags *diags = diags_new(x->error_arena, x->program->source);
+    if (!tile_verify(x->program, diags))
+        return complain(x, "the program is not well-formed: %s", diags->list.data[0].message);
+    x->n_symbols = aff_sym_count(x->program->aff);
+    x->main.number = MAIN_THREAD;
+    x->main.symbols = arena_array(x->arena, int64_t, x->n_symbols);
+    if (!check_launch(x))
+        return false;
+    for (int i = 0; i < x->program->kernels.len; i++)
+        if (!run_kernel(x, i))
+            return false;
+    return true;
+}
+
+/* The run's storage goes with its own arena, also when memory runs out. */
+bool tile_run(Arena *arena, const TileProgram *program, const TileRun *run, const char **error)
+{
+    Heap *heap = arena_heap(arena);
+    jmp_buf *outer = heap->on_oom, here;
+    Arena *volatile scratch = NULL;
+    heap->on_oom = &here;
+    if (setjmp(here)) {
+        heap->on_oom = outer;
+        arena_free(scratch);
+        longjmp(*outer, 1);
+    }
+    scratch = arena_new(heap);
+    Exec *x = arena_new_of(scratch, Exec);
+    x->arena = scratch;
+    x->error_arena = arena;
+    x->program = program;
+    x->run = run;
+    x->rng.state = run->seed;
+    bool ok = run_program(x);
+    *error = x->error;
+    heap->on_oom = outer;
+    arena_free(scratch);
+    return ok;
+}

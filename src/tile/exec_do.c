@@ -1,0 +1,248 @@
+/* exec_do.c: one operation that neither changes the flow nor synchronises.
+ *
+ * Operands are fetched (a view reads its stage now, not when it was made), the
+ * result gets a fresh tile, is computed in fp32 and rounded to its dtype.
+ */
+#include "tile/exec.h"
+
+static const ExecTile *use(Exec *x, const TileOp *op, int arg)
+{
+    ExecSlot *slot = &x->slots[op->args[arg]->id];
+    if (slot->stage)
+        return exec_read_stage(x, slot->stage) ? &slot->stage->tile : NULL;
+    if (!slot->tile)
+        exec_fail(x, "uses a value that was never computed");
+    return slot->tile;
+}
+
+static bool use_all(Exec *x, const TileOp *op, const ExecTile **tiles, int limit)
+{
+    for (int i = 0; i < op->n_args && i < limit; i++) {
+        tiles[i] = use(x, op, i);
+        if (!tiles[i])
+            return false;
+    }
+    return true;
+}
+
+static ExecTile *result_tile(Exec *x, const TileOp *op, int i)
+{
+    TileType type = op->results[i]->type;
+    return exec_new_tile(x, type.rows, type.cols);
+}
+
+/* Rounds r and binds it to the operation's result. */
+static bool give(Exec *x, const TileOp *op, ExecTile *r)
+{
+    exec_round(op->results[0]->type.dtype, r);
+    exec_bind(x, op->results[0], (ExecSlot){.tile = r});
+    return true;
+}
+
+/* ---- memory -------------------------------------------------------------------- */
+
+static bool eval_coords(Exec *x, const TileOp *op, int64_t *coords)
+{
+    for (int d = 0; d < op->tensor->rank; d++)
+        if (!exec_eval(x, op->coords[d], &coords[d]))
+            return false;
+    return true;
+}
+
+static bool do_load(Exec *x, const TileOp *op)
+{
+    int64_t coords[TENSOR_MAX_RANK];
+    if (!eval_coords(x, op, coords))
+        return false;
+    ExecTile *r = result_tile(x, op, 0);
+    exec_load(x->run->tensors[op->tensor->index], coords, op->row_dim, op->col_dim, r);
+    return give(x, op, r);
+}
+
+static bool do_store(Exec *x, const TileOp *op)
+{
+    int64_t coords[TENSOR_MAX_RANK];
+    const ExecTile *a = use(x, op, 0);
+    if (!a || !eval_coords(x, op, coords))
+        return false;
+    exec_store(x->run->tensors[op->tensor->index], coords, op->row_dim, op->col_dim, a);
+    return true;
+}
+
+static bool do_view(Exec *x, const TileOp *op)
+{
+    ExecStage *stage;
+    if (!exec_find_stage(x, op, 0, &stage))
+        return false;
+    exec_bind(x, op->results[0], (ExecSlot){.stage = stage});
+    return true;
+}
+
+static bool do_put(Exec *x, const TileOp *op)
+{
+    const ExecTile *a = use(x, op, 0);
+    return a && exec_put(x, op, a);
+}
+
+/* ---- values ---------------------------------------------------------------------- */
+
+static bool find_param(Exec *x, const char *name, double *value)
+{
+    for (int i = 0; i < x->program->params.len; i++)
+        if (strcmp(x->program->params.data[i], name) == 0) {
+            *value = x->run->params[i];
+            return true;
+        }
+    return exec_fail(x, "there is no parameter '%s'", name);
+}
+
+static bool do_fill(Exec *x, const TileOp *op)
+{
+    double value = op->number;
+    if (op->param && !find_param(x, op->param, &value))
+        return false;
+    ExecTile *r = result_tile(x, op, 0);
+    exec_fill(r, value);
+    return give(x, op, r);
+}
+
+/* MOVE, CAST and RESHAPE keep the numbers, up to rounding. */
+static bool do_copy(Exec *x, const TileOp *op)
+{
+    const ExecTile *a = use(x, op, 0);
+    if (!a)
+        return false;
+    ExecTile *r = result_tile(x, op, 0);
+    memcpy(r->at, a->at, sizeof(float) * (size_t)r->rows * (size_t)r->cols);
+    return give(x, op, r);
+}
+
+/* Scratch for a row of integers. */
+static int64_t *integers(Exec *x, int n)
+{
+    if (x->room_integers < (size_t)n) {
+        x->integers = arena_array(x->arena, int64_t, n);
+        x->room_integers = (size_t)n;
+    }
+    return x->integers;
+}
+
+static bool do_index(Exec *x, const TileOp *op)
+{
+    ExecTile *r = result_tile(x, op, 0);
+    int64_t *row = integers(x, r->cols);
+    for (int i = 0; i < r->rows; i++) {
+        if (!exec_row(x, op->index, i, r->cols, row))
+            return exec_fail(x, "the index has no value (overflow or division by 0)");
+        for (int j = 0; j < r->cols; j++)
+            r->at[(size_t)i * (size_t)r->cols + (size_t)j] = (float)row[j];
+    }
+    return give(x, op, r);
+}
+
+static bool mask_row(Exec *x, const TileOp *op, int row, ExecTile *r, int64_t *live)
+{
+    float *out = r->at + (size_t)row * (size_t)r->cols;
+    if (!exec_row(x, op->cond, row, r->cols, live))
+        return exec_fail(x, "the mask has no value (overflow or division by 0)");
+    for (int j = 0; j < r->cols; j++)
+        if (!live[j])
+            out[j] = (float)op->number;
+    return true;
+}
+
+static bool do_mask(Exec *x, const TileOp *op)
+{
+    int64_t idle = 0;
+    const ExecTile *a = use(x, op, 0);
+    if (!a || (op->unless && !exec_eval(x, op->unless, &idle)))
+        return false;
+    ExecTile *r = result_tile(x, op, 0);
+    memcpy(r->at, a->at, sizeof(float) * (size_t)r->rows * (size_t)r->cols);
+    int64_t *live = integers(x, r->cols);
+    for (int i = 0; !idle && i < r->rows; i++)
+        if (!mask_row(x, op, i, r, live))
+            return false;
+    return give(x, op, r);
+}
+
+static bool do_element(Exec *x, const TileOp *op)
+{
+    const ExecTile *args[3];
+    if (!use_all(x, op, args, 3))
+        return false;
+    ExecTile *r = result_tile(x, op, 0);
+    exec_element(op->op, op->has_else ? &op->number : NULL, args, op->n_args, r);
+    return give(x, op, r);
+}
+
+static bool do_reduce(Exec *x, const TileOp *op)
+{
+    const ExecTile *a = use(x, op, 0);
+    if (!a)
+        return false;
+    ExecTile *r = result_tile(x, op, 0);
+    exec_reduce(op->op, op->axis, a, r);
+    return give(x, op, r);
+}
+
+static bool do_gemm(Exec *x, const TileOp *op)
+{
+    const ExecTile *args[3] = {NULL, NULL, NULL};
+    if (!use_all(x, op, args, 3))
+        return false;
+    ExecTile *r = result_tile(x, op, 0);
+    exec_gemm(x, op, args[0], args[1], args[2], r);
+    return give(x, op, r);
+}
+
+static bool do_softmax(Exec *x, const TileOp *op)
+{
+    const ExecTile *args[3];
+    ExecTile *results[4];
+    if (!use_all(x, op, args, 3))
+        return false;
+    for (int i = 0; i < 4; i++)
+        results[i] = result_tile(x, op, i);
+    exec_softmax(args[0], args[1], args[2], results);
+    for (int i = 0; i < 4; i++) {
+        exec_round(op->results[i]->type.dtype, results[i]);
+        exec_bind(x, op->results[i], (ExecSlot){.tile = results[i]});
+    }
+    return true;
+}
+
+bool exec_do(Exec *x, const TileOp *op)
+{
+    switch (op->kind) {
+    case TILE_LOAD: return do_load(x, op);
+    case TILE_STORE: return do_store(x, op);
+    case TILE_FILL: return do_fill(x, op);
+    case TILE_INDEX: return do_index(x, op);
+    case TILE_ELEMENT: return do_element(x, op);
+    case TILE_MASK: return do_mask(x, op);
+    case TILE_REDUCE: return do_reduce(x, op);
+    case TILE_MOVE:
+    case TILE_CAST:
+    case TILE_RESHAPE: return do_copy(x, op);
+    case TILE_GEMM: return do_gemm(x, op);
+    case TILE_SOFTMAX: return do_softmax(x, op);
+    case TILE_BUFFER: return exec_buffer(x, op);
+    case TILE_VIEW: return do_view(x, op);
+    case TILE_PUT: return do_put(x, op);
+    case TILE_COPY_ASYNC: return exec_copy_async(x, op);
+    case TILE_COMMIT: x->thread->committed++; return true;
+    case TILE_WAIT: exec_wait(x, op->count); return true;
+    case TILE_BARRIER: exec_barrier(x); return true;
+    case TILE_FOR:
+    case TILE_IF:
+    case TILE_YIELD:
+    case TILE_ROLES:
+    case TILE_ACQUIRE:
+    case TILE_FILLED:
+    case TILE_AWAIT:
+    case TILE_RELEASE:
+    case TILE_OP_COUNT: break;
+    }
+    return exec_fail(x, "is not an operation that stands alone");
+}

@@ -1,0 +1,416 @@
+/* verify.c: is a program well-formed, and does it keep what its facts promise?
+ *
+ * Checks, in this order: the head of the program; then each kernel, block by
+ * block: every operation has the operands, results, regions and attributes of
+ * its kind; values are defined once, before they are used, and not used outside
+ * of the region that defines them; expressions use only symbols that are known
+ * where they stand; regions end as they must; types and layouts (verify_ops.c);
+ * buffers lie side by side in shared memory.
+ *
+ * After a structural fault an operation is not looked at further, so that a
+ * broken program gives diagnostics and no crash.
+ */
+#include "tile/verify.h"
+
+enum { VERIFY_DEPTH = 60, ROLE_MAX = 16 };
+
+/* ---- reporting ---------------------------------------------------------------- */
+
+bool verify_fail(Verifier *v, DiagCode code, const TileOp *op, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    const char *what = arena_vprintf(v->arena, fmt, args);
+    va_end(args);
+    Diag *d = diag_add(v->diags, code, op ? op->loc : (Span){0, 0}, "%s", what);
+    if (op)
+        diag_note(v->diags, d, "kernel %s: %s", v->kernel->name, tile_op_line(v->arena, v->kernel, op));
+    else if (v->kernel)
+        diag_note(v->diags, d, "kernel %s", v->kernel->name);
+    return false;
+}
+
+/* ---- structure: numbers of things -------------------------------------------------- */
+
+enum {
+    PLACE = 1,  /* tensor and coords */
+    COND = 2,
+    INDEX = 4,
+    LOOP = 8,   /* var, lo, hi */
+    MANY = 1000 /* as many as one likes */
+};
+
+/* One row an operation: least and most operands, results, regions; attributes
+ * that must be there. */
+typedef struct Form {
+    int args[2], results[2], regions[2];
+    unsigned attributes;
+} Form;
+
+static const Form FORMS[TILE_OP_COUNT] = {
+    [TILE_LOAD] = {{0, 0}, {1, 1}, {0, 0}, PLACE},
+    [TILE_STORE] = {{1, 1}, {0, 0}, {0, 0}, PLACE},
+    [TILE_MOVE] = {{1, 1}, {1, 1}, {0, 0}, 0},
+    [TILE_FILL] = {{0, 0}, {1, 1}, {0, 0}, 0},
+    [TILE_INDEX] = {{0, 0}, {1, 1}, {0, 0}, INDEX},
+    [TILE_ELEMENT] = {{1, 3}, {1, 1}, {0, 0}, 0},
+    [TILE_MASK] = {{1, 1}, {1, 1}, {0, 0}, COND},
+    [TILE_REDUCE] = {{1, 1}, {1, 1}, {0, 0}, 0},
+    [TILE_CAST] = {{1, 1}, {1, 1}, {0, 0}, 0},
+    [TILE_RESHAPE] = {{1, 1}, {1, 1}, {0, 0}, 0},
+    [TILE_GEMM] = {{2, 3}, {1, 1}, {0, 0}, 0},
+    [TILE_SOFTMAX] = {{3, 3}, {4, 4}, {0, 0}, 0},
+    [TILE_FOR] = {{0, MANY}, {0, MANY}, {1, 1}, LOOP},
+    [TILE_IF] = {{0, 0}, {0, MANY}, {1, 2}, COND},
+    [TILE_YIELD] = {{0, MANY}, {0, 0}, {0, 0}, 0},
+    [TILE_BUFFER] = {{0, 0}, {1, 1}, {0, 0}, 0},
+    [TILE_VIEW] = {{1, 1}, {1, 1}, {0, 0}, INDEX},
+    [TILE_PUT] = {{2, 2}, {0, 0}, {0, 0}, INDEX},
+    [TILE_COPY_ASYNC] = {{1, 1}, {0, 0}, {0, 0}, PLACE | INDEX},
+    [TILE_COMMIT] = {{0, 0}, {0, 0}, {0, 0}, 0},
+    [TILE_WAIT] = {{0, 0}, {0, 0}, {0, 0}, 0},
+    [TILE_BARRIER] = {{0, 0}, {0, 0}, {0, 0}, 0},
+    [TILE_ROLES] = {{0, 0}, {0, 0}, {1, ROLE_MAX}, 0},
+    [TILE_ACQUIRE] = {{1, 1}, {0, 0}, {0, 0}, INDEX},
+    [TILE_FILLED] = {{1, 1}, {0, 0}, {0, 0}, INDEX},
+    [TILE_AWAIT] = {{1, 1}, {0, 0}, {0, 0}, INDEX},
+    [TILE_RELEASE] = {{1, 1}, {0, 0}, {0, 0}, INDEX},
+};
+
+static bool check_count(Verifier *v, const TileOp *op, const char *what, int n, const int range[2])
+{
+    if (n >= range[0] && n <= range[1])
+        return true;
+    return verify_fail(v, TW0750, op, "%d %s, wanted %d%s", n, what, range[0],
+                       range[1] > range[0] ? " or more" : "");
+}
+
+static bool check_attributes(Verifier *v, const TileOp *op, unsigned wanted)
+{
+    bool place = op->tensor && op->coords, loop = op->var && op->lo && op->hi;
+    for (int i = 0; place && i < op->tensor->rank; i++)
+        place = op->coords[i] != NULL;
+    if (((wanted & PLACE) && !place) || ((wanted & COND) && !op->cond) ||
+        ((wanted & INDEX) && !op->index) || ((wanted & LOOP) && !loop))
+        return verify_fail(v, TW0750, op, "a tensor, coordinate, condition, index or bound is missing");
+    return true;
+}
+
+static bool check_form(Verifier *v, const TileOp *op)
+{
+    const Form *form = &FORMS[op->kind];
+    if (!check_count(v, op, "operands", op->n_args, form->args) ||
+        !check_count(v, op, "results", op->n_results, form->results) ||
+        !check_count(v, op, "regions", op->n_regions, form->regions))
+        return false;
+    for (int i = 0; i < op->n_regions; i++)
+        if (!op->regions[i])
+            return verify_fail(v, TW0750, op, "region %d is missing", i + 1);
+    return check_attributes(v, op, form->attributes);
+}
+
+/* ---- values ---------------------------------------------------------------------- */
+
+static bool has_id(const Verifier *v, const TileValue *value)
+{
+    return value && value->id >= 0 && value->id < v->kernel->next_value;
+}
+
+static bool define(Verifier *v, const TileOp *op, const TileValue *value)
+{
+    if (!has_id(v, value))
+        return verify_fail(v, TW0752, op, "a value without an id of this kernel");
+    if (v->defined[value->id])
+        return verify_fail(v, TW0752, op, "a value is defined twice");
+    if (value->type.kind != TT_TILE && !(op && op->kind == TILE_BUFFER))
+        return verify_fail(v, TW0755, op, "the value is not a tile");
+    v->defined[value->id] = value;
+    v->in_scope[value->id] = true;
+    vec_push(v->arena, &v->scope, value->id);
+    return verify_value_type(v, op, value);
+}
+
+static void leave_scope(Verifier *v, int mark)
+{
+    while (v->scope.len > mark)
+        v->in_scope[v->scope.data[--v->scope.len]] = false;
+}
+
+static bool check_uses(Verifier *v, const TileOp *op)
+{
+    for (int i = 0; i < op->n_args; i++) {
+        const TileValue *value = op->args[i];
+        if (!has_id(v, value) || (v->defined[value->id] && v->defined[value->id] != value))
+            return verify_fail(v, TW0752, op, "operand %d is not a value of this kernel", i + 1);
+        if (!v->defined[value->id])
+            return verify_fail(v, TW0752, op, "operand %d is used before it is defined", i + 1);
+        if (!v->in_scope[value->id])
+            return verify_fail(v, TW0752, op, "operand %d was defined in a region that has ended", i + 1);
+    }
+    return true;
+}
+
+static bool define_results(Verifier *v, const TileOp *op)
+{
+    bool ok = true;
+    for (int i = 0; i < op->n_results; i++) {
+        if (op->results[i] && op->results[i]->def != op)
+            ok = verify_fail(v, TW0752, op, "result %d belongs to another operation", i + 1);
+        ok = define(v, op, op->results[i]) && ok;
+    }
+    return ok;
+}
+
+/* ---- symbols ------------------------------------------------------------------------ */
+
+/* Makes a symbol known. Names must differ where both are known, or text could
+ * not say which is meant. */
+static bool know(Verifier *v, const TileOp *op, const AffSym *sym)
+{
+    if (!sym || !sym->name)
+        return verify_fail(v, TW0757, op, "a symbol without a name");
+    for (int i = 0; i < v->symbols.len; i++)
+        if (strcmp(v->symbols.data[i]->name, sym->name) == 0)
+            return verify_fail(v, TW0757, op, "'%s' is the name of something else here", sym->name);
+    v->symbol_known[sym->id] = true;
+    vec_push(v->arena, &v->symbols, sym);
+    return true;
+}
+
+static void forget_symbols(Verifier *v, int mark)
+{
+    while (v->symbols.len > mark)
+        v->symbol_known[v->symbols.data[--v->symbols.len]->id] = false;
+}
+
+static bool check_aff(Verifier *v, const TileOp *op, const Aff *a)
+{
+    if (!a)
+        return true;
+    if (aff_is_poison(a))
+        return verify_fail(v, TW0757, op, "an expression overflowed when it was built");
+    if (a->sym && !v->symbol_known[a->sym->id])
+        return verify_fail(v, TW0757, op, "'%s' is not known here", a->sym->name);
+    return check_aff(v, op, a->a) && check_aff(v, op, a->b);
+}
+
+/* An expression of the element's place within the tile. */
+static bool check_element_aff(Verifier *v, const TileOp *op, const Aff *a)
+{
+    int mark = v->symbols.len;
+    bool ok = know(v, op, v->program->row) && know(v, op, v->program->col) && check_aff(v, op, a);
+    forget_symbols(v, mark);
+    return ok;
+}
+
+static bool check_expressions(Verifier *v, const TileOp *op)
+{
+    if (op->kind == TILE_MASK)
+        return check_element_aff(v, op, op->cond) && check_aff(v, op, op->unless);
+    if (op->kind == TILE_INDEX)
+        return check_element_aff(v, op, op->index);
+    for (int i = 0; op->tensor && op->coords && i < op->tensor->rank; i++)
+        if (!check_aff(v, op, op->coords[i]))
+            return false;
+    return check_aff(v, op, op->cond) && check_aff(v, op, op->index) && check_aff(v, op, op->lo) &&
+           check_aff(v, op, op->hi);
+}
+
+/* ---- blocks --------------------------------------------------------------------------- */
+
+static bool check_block(Verifier *v, const TileBlock *block);
+
+static bool needs_yield(const TileOp *owner)
+{
+    return owner && (owner->kind == TILE_FOR || owner->kind == TILE_IF);
+}
+
+static bool check_yield(Verifier *v, const TileOp *yield)
+{
+    const TileOp *owner = v->owner;
+    if (yield->n_args != owner->n_results)
+        return verify_fail(v, TW0753, yield, "%d values are yielded, wanted %d", yield->n_args,
+                           owner->n_results);
+    for (int i = 0; i < yield->n_args; i++)
+        if (!tile_type_equal(yield->args[i]->type, owner->results[i]->type))
+            return verify_fail(v, TW0753, yield, "value %d is %s, wanted %s", i + 1,
+                               verify_type_text(v, yield->args[i]->type),
+                               verify_type_text(v, owner->results[i]->type));
+    return true;
+}
+
+static bool check_ending(Verifier *v, const TileBlock *block)
+{
+    const TileOp *last = block->ops.len ? block->ops.data[block->ops.len - 1] : NULL;
+    bool ends = last && last->kind == TILE_YIELD;
+    if (needs_yield(v->owner) && !ends)
+        return verify_fail(v, TW0753, v->owner, "a region does not end with a yield");
+    for (int i = 0; i < block->ops.len; i++) {
+        const TileOp *op = block->ops.data[i];
+        if (op->kind == TILE_YIELD && (i < block->ops.len - 1 || !needs_yield(v->owner)))
+            return verify_fail(v, TW0753, op, "a yield that does not end the region of a loop or if");
+    }
+    return true;
+}
+
+/* A region sees what is around it; what it defines ends with it. */
+static bool check_region(Verifier *v, const TileOp *op, const TileBlock *region)
+{
+    const TileOp *owner = v->owner;
+    bool in_roles = v->in_roles, ok = true;
+    int values = v->scope.len, symbols = v->symbols.len;
+    if (v->depth == VERIFY_DEPTH)
+        return verify_fail(v, TW0750, op, "more than %d regions within each other", VERIFY_DEPTH);
+    v->owner = op;
+    v->in_roles |= op->kind == TILE_ROLES;
+    v->depth++;
+    if (op->kind == TILE_FOR)
+        ok = know(v, op, op->var);
+    for (int i = 0; i < region->params.len; i++)
+        ok = define(v, op, region->params.data[i]) && ok;
+    ok = ok && check_block(v, region);
+    v->depth--;
+    v->in_roles = in_roles;
+    v->owner = owner;
+    leave_scope(v, values);
+    forget_symbols(v, symbols);
+    return ok;
+}
+
+static bool check_level(Verifier *v, const TileOp *op)
+{
+    bool staged = (v->kernel->facts & TF_STAGED) != 0;
+    if (tile_op_level(op->kind) == TL_SCHEDULED && !staged)
+        return verify_fail(v, TW0754, op, "an operation of the scheduled level before `stage`");
+    if (op->kind == TILE_BUFFER && v->owner)
+        return verify_fail(v, TW0759, op, "a buffer must be declared in the kernel's own block");
+    return true;
+}
+
+static bool check_op(Verifier *v, const TileOp *op)
+{
+    if ((int)op->kind < 0 || op->kind >= TILE_OP_COUNT)
+        return verify_fail(v, TW0750, NULL, "an operation of no kind");
+    if (!check_form(v, op) || !check_level(v, op) || !check_uses(v, op) || !check_expressions(v, op))
+        return false;
+    for (int i = 0; i < op->n_results; i++)
+        if (!op->results[i])
+            return verify_fail(v, TW0752, op, "result %d is missing", i + 1);
+    bool ok = verify_types(v, op);
+    for (int i = 0; ok && i < op->n_regions; i++)
+        ok = check_region(v, op, op->regions[i]);
+    if (op->kind == TILE_YIELD && needs_yield(v->owner))
+        ok = check_yield(v, op);
+    ok = define_results(v, op) && ok;
+    if (ok && v->kernel->facts & TF_ASSIGNED)
+        ok = verify_layouts(v, op);
+    return ok;
+}
+
+static bool check_block(Verifier *v, const TileBlock *block)
+{
+    for (int i = 0; i < block->ops.len; i++)
+        if (!block->ops.data[i])
+            return verify_fail(v, TW0750, v->owner, "operation %d is missing", i + 1);
+    if (!check_ending(v, block))
+        return false;
+    bool ok = true;
+    for (int i = 0; i < block->ops.len && !v->diags->full; i++)
+        ok = check_op(v, block->ops.data[i]) && ok;
+    return ok;
+}
+
+/* ---- storage --------------------------------------------------------------------------- */
+
+static int64_t buffer_bytes(const TileOp *op)
+{
+    TileType t = op->results[0]->type;
+    return (int64_t)t.stages * t.rows * t.cols * dtype_bytes(t.dtype);
+}
+
+static bool overlap(const TileOp *a, const TileOp *b)
+{
+    return a->offset < b->offset + buffer_bytes(b) && b->offset < a->offset + buffer_bytes(a);
+}
+
+static bool check_buffer(Verifier *v, const TileBlock *body, int at)
+{
+    const TileOp *op = body->ops.data[at];
+    if (op->offset < 0 || op->offset % 16 || op->offset > v->kernel->shared_bytes - buffer_bytes(op))
+        return verify_fail(v, TW0759, op, "%lld bytes from %lld on do not fit into %lld of shared memory",
+                           (long long)buffer_bytes(op), (long long)op->offset,
+                           (long long)v->kernel->shared_bytes);
+    for (int i = 0; i < at; i++)
+        if (body->ops.data[i]->kind == TILE_BUFFER && overlap(body->ops.data[i], op))
+            return verify_fail(v, TW0759, op, "the buffer overlaps an earlier one");
+    return true;
+}
+
+static bool check_storage(Verifier *v)
+{
+    const TileBlock *body = v->kernel->body;
+    bool ok = true;
+    for (int i = 0; i < body->ops.len; i++)
+        if (body->ops.data[i]->kind == TILE_BUFFER)
+            ok = check_buffer(v, body, i) && ok;
+    return ok;
+}
+
+/* ---- kernels and programs ----------------------------------------------------------------- */
+
+static bool check_kernel(Verifier *v, const TileKernel *kernel)
+{
+    int symbols = v->symbols.len;
+    bool ok = true;
+    v->kernel = kernel;
+    v->defined = arena_array(v->arena, const TileValue *, kernel->next_value);
+    v->in_scope = arena_array(v->arena, bool, kernel->next_value);
+    v->scope.len = 0;
+    if (!kernel->body || kernel->warps < 1 || kernel->warps_n < 1 || kernel->warps % kernel->warps_n ||
+        kernel->stages < 1)
+        return verify_fail(v, TW0750, NULL, "%d warps, %d of them along columns, %d stages", kernel->warps,
+                           kernel->warps_n, kernel->stages);
+    for (int i = 0; i < kernel->grid.len; i++)
+        ok = kernel->grid.data[i].extent && check_aff(v, NULL, kernel->grid.data[i].extent) && ok;
+    for (int i = 0; i < kernel->grid.len; i++)
+        ok = know(v, NULL, kernel->grid.data[i].sym) && ok;
+    ok = ok && check_block(v, kernel->body);
+    if (ok && kernel->facts & TF_ALLOCATED)
+        ok = check_storage(v);
+    forget_symbols(v, symbols);
+    return ok;
+}
+
+static bool check_tensor(Verifier *v, const TileTensor *t, int index)
+{
+    if (!t->name || t->rank < 0 || t->rank > TENSOR_MAX_RANK || t->index != index ||
+        (int)t->dtype < 0 || t->dtype >= DT_COUNT)
+        return verify_fail(v, TW0758, NULL, "tensor %d has no name, dtype, rank or index of its own", index);
+    for (int d = 0; d < t->rank; d++)
+        if (!t->dims[d] || !check_aff(v, NULL, t->dims[d]))
+            return false;
+    return true;
+}
+
+static bool check_program_head(Verifier *v)
+{
+    const TileProgram *p = v->program;
+    bool ok = true;
+    for (int i = 0; i < p->dims.len; i++)
+        ok = know(v, NULL, p->dims.data[i]) && ok;
+    for (int i = 0; i < p->tensors.len; i++)
+        ok = check_tensor(v, p->tensors.data[i], i) && ok;
+    for (int i = 0; i < p->requires.len; i++)
+        ok = check_aff(v, NULL, p->requires.data[i].cond) && ok;
+    return ok;
+}
+
+bool tile_verify(const TileProgram *program, Diags *diags)
+{
+    Verifier v = {.program = program, .diags = diags, .arena = diags->arena};
+    v.symbol_known = arena_array(v.arena, bool, aff_sym_count(program->aff));
+    bool ok = check_program_head(&v);
+    for (int i = 0; ok && i < program->kernels.len; i++)
+        ok = check_kernel(&v, program->kernels.data[i]);
+    return ok;
+}

@@ -1,0 +1,38 @@
+/* verify.h: the verifier's parts; for the files of this folder only.
+ *
+ *   verify.c      programs, kernels, blocks: structure, scopes, levels, storage
+ *   verify_ops.c  one operation: types, coordinates, layouts
+ */
+#ifndef TW_TILE_VERIFY_H
+#define TW_TILE_VERIFY_H
+
+#include "tile/tile.h"
+
+typedef struct Verifier {
+    const TileProgram *program;
+    const TileKernel *kernel;
+    Diags *diags;
+    Arena *arena;
+    const TileValue **defined; /* by value id; NULL: not yet */
+    bool *in_scope;            /* by value id */
+    VEC(int) scope;            /* ids in scope, innermost last */
+    bool *symbol_known;        /* by symbol id */
+    VEC(const AffSym *) symbols; /* those known, innermost last */
+    const TileOp *owner;       /* whose region is being checked; NULL: the kernel's own block */
+    bool in_roles;
+    int depth;
+} Verifier;
+
+/* Records a diagnostic that quotes the operation; returns false. */
+bool verify_fail(Verifier *v, DiagCode code, const TileOp *op, const char *fmt, ...) TW_PRINTF(4, 5);
+
+/* Types and attributes of an operation whose numbers of operands, results and
+ * regions are right. */
+bool verify_types(Verifier *v, const TileOp *op);
+/* Layouts once TF_ASSIGNED holds. */
+bool verify_layouts(Verifier *v, const TileOp *op);
+bool verify_value_type(Verifier *v, const TileOp *op, const TileValue *value);
+/* "fp32<64x64>", for messages */
+const char *verify_type_text(Verifier *v, TileType type);
+
+#endif

@@ -43,7 +43,7 @@ typedef struct Options {
     DType dtype;
     const Target *target;
     const char *output;       /* NULL: standard output */
-    bool json, explain, help, trial, fragment;
+    bool json, explain, help, trial, ptxas, fragment;
     Colour colour;
     uint64_t seed;
     const char *dump, *against;

@@ -157,6 +157,7 @@ static bool take(Session *s, OptionId id, const char *value)
     case OPT_DUMP: o->dump = value; return true;
     case OPT_AGAINST: o->against = value; return true;
     case OPT_TRIAL: o->trial = true; return true;
+    case OPT_PTXAS: o->ptxas = true; return true;
     case OPT_EXPLAIN: o->explain = true; return true;
     case OPT_FRAGMENT: o->fragment = true; return true;
     case OPT_DATA: return read_data(s, value);

@@ -37,6 +37,9 @@ bool ref_dims(const Ref *ref, const DefValue *value, int64_t *dims);
  * has dims[rank-1] elements and stays valid until the next call. NULL when lead
  * is outside. */
 const double *ref_row(Ref *ref, int output, const int64_t *lead);
+/* Floating-point operations of the GEMMs, without what masks make needless
+ * (2 (Dqk + Dv) for each live score); 0 when a dimension is missing. */
+double ref_flops(Arena *arena, const Def *def, const RefBinding *bindings, int n_bindings);
 /* Bytes kept at most for intermediate rows (default 1 GiB). */
 void ref_cache_limit(Ref *ref, size_t bytes);
 

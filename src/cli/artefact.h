@@ -1,0 +1,19 @@
+/* artefact.h: what kind of text a file holds, told from the text itself. */
+#ifndef TW_ARTEFACT_H
+#define TW_ARTEFACT_H
+
+#include "cli/cli.h"
+#include "lang/lang.h"
+
+typedef enum Artefact {
+    ARTEFACT_TL,   /* a definition, a sketch, code, or fragments */
+    ARTEFACT_TILE, /* tile IR */
+    ARTEFACT_PTX
+} Artefact;
+
+Artefact artefact_of(const Source *source);
+
+/* A sketch is a Kernel whose grid or loops name dimensions, not numbers. */
+bool unit_is_sketch(const Unit *unit);
+
+#endif

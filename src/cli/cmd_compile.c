@@ -1,0 +1,109 @@
+/* cmd_compile.c: stage 2, from code to PTX, or to tile IR as it is on the way. */
+#include "cli/chain.h"
+
+static int no_such_pass(Session *s, const char *name)
+{
+    const char *names[32] = {"lower"};
+    const char *near;
+    int n, count = 1;
+    const Pass *all = pass_all(&n);
+    Str list = str_new(s->arena);
+
+    for (int i = 0; i < n && count < (int)TW_COUNT(names); i++)
+        names[count++] = all[i].name;
+    near = nearest_name(name, names, count);
+    if (near)
+        return session_usage(s, "no pass '%s'; did you mean '%s'?", name, near);
+    for (int i = 0; i < count; i++)
+        str_printf(&list, "%s%s", i ? ", " : "", names[i]);
+    return session_usage(s, "no pass '%s'; there are %s", name, str_text(&list));
+}
+
+static bool pass_exists(const char *name)
+{
+    int n;
+    const Pass *all = pass_all(&n);
+
+    for (int i = 0; i < n; i++)
+        if (strcmp(all[i].name, name) == 0)
+            return true;
+    return strcmp(name, "lower") == 0;
+}
+
+static int write_dump(Session *s, const Chain *chain)
+{
+    Str out = str_new(s->arena);
+
+    for (int i = 0; i < chain->snapshots.len; i++) {
+        const Snapshot *snapshot = &chain->snapshots.data[i];
+
+        if (strcmp(snapshot->name, s->options.dump) != 0)
+            continue;
+        tile_print(&out, snapshot->program);
+        return session_write(s, out.data, out.len);
+    }
+    return session_fail(s, EXIT_WRONG, "pass '%s' was not reached", s->options.dump);
+}
+
+static int write_ptx(Session *s, const Chain *chain)
+{
+    Str out = str_new(s->arena);
+
+    if (!s->options.json)
+        return session_write(s, chain->ptx->text, chain->ptx->len);
+    str_add(&out, "{\"ok\":true,\"ptx\":");
+    str_json(&out, chain->ptx->text);
+    str_add(&out, ",\"abi\":");
+    abi_json(&out, chain->abi);
+    str_add(&out, ",\"diagnostics\":");
+    diags_json(s->diags, &out);
+    str_add(&out, "}\n");
+    return session_write(s, out.data, out.len);
+}
+
+/* The definition that the kernel must agree with goes into the PTX's head. */
+static int take_definition(Session *s, Chain *chain)
+{
+    Source *source;
+
+    if (!s->options.against)
+        return EXIT_DONE;
+    source = session_read_path(s, s->options.against);
+    if (!source)
+        return EXIT_LACKS;
+    return chain_define(chain, source) ? EXIT_DONE : chain_failed(chain, "definition");
+}
+
+int cmd_compile(Session *s)
+{
+    const char *dump = s->options.dump;
+    Source *source;
+    Chain *chain;
+    int status;
+
+    if (dump && !pass_exists(dump))
+        return no_such_pass(s, dump);
+    source = session_read(s, 0);
+    chain = source ? chain_new(s) : NULL;
+    if (!source)
+        return EXIT_LACKS;
+    if (!chain)
+        return EXIT_USAGE;
+    status = take_definition(s, chain);
+    if (status)
+        return status;
+    chain->keep_snapshots = dump != NULL;
+    if (!chain_lower(chain, source) || !chain_schedule(chain)) {
+        if (dump && chain->snapshots.len)
+            session_diagnose(s); /* what stands before the failure is still worth a look */
+        else
+            return chain_failed(chain, "compile");
+    }
+    if (dump)
+        return write_dump(s, chain) || s->diags->errors ? EXIT_WRONG : EXIT_DONE;
+    if (!chain_emit(chain))
+        return chain_failed(chain, "compile");
+    if (!s->options.json)
+        session_diagnose(s); /* warnings */
+    return write_ptx(s, chain);
+}

@@ -1,0 +1,94 @@
+/* cmd_emulate.c: runs PTX text on the CPU and compares with the definition. */
+#include "cli/chain.h"
+#include "cli/trial.h"
+
+static const struct {
+    const char *what;
+    bool aligned;
+    uint64_t schedule; /* added to the seed; the warps take turns in another order */
+} variants[] = {
+    {"PTX, aligned", true, 0},
+    {"PTX, other warp order", true, 1},
+    {"PTX, unaligned", false, 0},
+};
+
+static void put_counts(Str *out, const EmuReport *r)
+{
+    str_printf(out, "  %llu blocks, %llu warp instructions:", (unsigned long long)r->blocks,
+               (unsigned long long)r->warp_instructions);
+    for (int c = 0; c < EMU_CLASSES; c++)
+        if (r->counts[c])
+            str_printf(out, " %s %llu", emu_class_name((EmuClass)c), (unsigned long long)r->counts[c]);
+    str_printf(out, "\n  shared memory: %llu passes where %llu would do\n",
+               (unsigned long long)r->shared_wavefronts, (unsigned long long)r->shared_ideal);
+}
+
+static int write_result(Session *s, const Trial *trial)
+{
+    Str out = str_new(s->arena);
+    int status;
+
+    if (s->options.json) {
+        str_printf(&out, "{\"ok\":%s,\"shape\":", trial->failed ? "false" : "true");
+        str_json(&out, shape_text(s->arena, &trial->shape));
+        str_add(&out, ",\"checks\":");
+        trial_json(&out, trial);
+        str_add(&out, "}\n");
+    } else {
+        trial_print(&out, trial);
+        put_counts(&out, &trial->results.data[0].report);
+    }
+    status = session_write(s, out.data, out.len);
+    return status ? status : trial->failed ? EXIT_WRONG : EXIT_DONE;
+}
+
+static int emulate(Session *s, Chain *chain, const Source *ptx, const Abi *abi)
+{
+    const Options *o = &s->options;
+    Shape shape = {0};
+    EmuModule *module;
+    const TrialResult *results[TW_COUNT(variants)];
+    const char *error;
+    Trial *trial;
+
+    if (!shape_parse(s, "set", o->sets.data, o->sets.len, &shape) ||
+        !shape_parse(s, "bind", o->binds.data, o->binds.len, &shape) ||
+        !shape_complete(s, chain->def, &chain->own, &shape))
+        return EXIT_USAGE;
+    s->diags->source = ptx;
+    module = emu_parse(s->arena, s->diags, ptx);
+    if (!module)
+        return chain_failed(chain, "emulate");
+    trial = trial_new(s, chain->def, &shape, &error);
+    if (!trial)
+        return session_fail(s, EXIT_WRONG, "%s", error);
+    for (size_t i = 0; i < TW_COUNT(variants); i++)
+        results[i] = trial_ptx(trial, variants[i].what, module, abi, variants[i].aligned,
+                               o->seed + variants[i].schedule);
+    trial_expect_equal(trial, "determinism", results[0], results[1]);
+    return write_result(s, trial);
+}
+
+int cmd_emulate(Session *s)
+{
+    Source *ptx = session_read(s, 0), *against = NULL;
+    Chain *chain;
+    Abi *abi;
+
+    if (!ptx)
+        return EXIT_LACKS;
+    if (s->options.against && !(against = session_read_path(s, s->options.against)))
+        return EXIT_LACKS;
+    chain = arena_new_of(s->arena, Chain);
+    chain->s = s;
+    s->diags->source = ptx;
+    abi = abi_from_ptx(s->arena, s->syms, s->aff, ptx, s->diags);
+    if (!abi) {
+        if (s->diags->errors)
+            return chain_failed(chain, "emulate");
+        return session_fail(s, EXIT_WRONG, "%s has no launch ABI in its head", ptx->path);
+    }
+    if (!chain_define_from_abi(chain, abi, against))
+        return chain_failed(chain, "definition");
+    return emulate(s, chain, ptx, abi);
+}

@@ -1,0 +1,26 @@
+/* cmd_fuse.c: stage 1a, from a definition to a sketch. */
+#include "cli/chain.h"
+
+int cmd_fuse(Session *s)
+{
+    Source *source = session_read(s, 0);
+    Chain *chain = source ? chain_new(s) : NULL;
+    Str out = str_new(s->arena);
+
+    if (!source)
+        return EXIT_LACKS;
+    if (!chain)
+        return EXIT_USAGE;
+    if (!chain_define(chain, source) || !chain_fuse(chain))
+        return chain_failed(chain, "fuse");
+    if (!s->options.json) {
+        session_diagnose(s); /* warnings */
+        return session_write(s, chain->sketch->text, chain->sketch->len);
+    }
+    str_add(&out, "{\"ok\":true,\"sketch\":");
+    str_json(&out, chain->sketch->text);
+    str_add(&out, ",\"diagnostics\":");
+    diags_json(s->diags, &out);
+    str_add(&out, "}\n");
+    return session_write(s, out.data, out.len);
+}

@@ -1,0 +1,286 @@
+/* cmd_gen.c: the whole chain, from a definition to a kernel and its papers.
+ *
+ *   DIR/NAME.sketch.tl   the flow                DIR/NAME.sm_80.ptx  the kernel
+ *   DIR/NAME.code.tl     with every parameter    DIR/NAME.sm_80.h    its launch ABI in C
+ *   DIR/NAME.json        parameters, resources, checks
+ */
+#include "cli/chain.h"
+#include "cli/ptxas.h"
+#include "cli/trial.h"
+#include "cli/why.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+
+typedef struct Gen {
+    Session *s;
+    Chain *chain;
+    Trial *trial;      /* NULL: nothing was executed */
+    bool assembled;
+    Ptxas ptxas;
+    const char *ptx_path;
+} Gen;
+
+static int run_stages(Chain *chain, const Source *source)
+{
+    if (!chain_define(chain, source))
+        return chain_failed(chain, "definition");
+    if (!chain_fuse(chain))
+        return chain_failed(chain, "fuse");
+    if (!chain_reason(chain, chain->sketch))
+        return chain_failed(chain, "reason");
+    if (!chain_lower(chain, chain->code))
+        return chain_failed(chain, "lower");
+    if (!chain_schedule(chain))
+        return chain_failed(chain, "passes");
+    if (!chain_emit(chain))
+        return chain_failed(chain, "PTX");
+    return EXIT_DONE;
+}
+
+/* ---- executing every artefact --------------------------------------------------------- */
+
+static void try_tile(Gen *g)
+{
+    const TrialResult *before = NULL;
+
+    for (int i = 0; i < g->chain->snapshots.len; i++) {
+        const Snapshot *snapshot = &g->chain->snapshots.data[i];
+        const char *what = i ? arena_printf(g->s->arena, "tile IR after %s", snapshot->name)
+                             : "TL code";
+        const TrialResult *result = trial_tile(g->trial, what, snapshot->program);
+
+        if (before && snapshot->exact)
+            trial_expect_equal(g->trial, arena_printf(g->s->arena, "%s is exact", snapshot->name),
+                               before, result);
+        before = result;
+    }
+}
+
+static bool try_ptx(Gen *g)
+{
+    Session *s = g->s;
+    EmuModule *module;
+    const TrialResult *a, *b;
+
+    s->diags->source = g->chain->ptx;
+    module = emu_parse(s->arena, s->diags, g->chain->ptx);
+    if (!module)
+        return false;
+    a = trial_ptx(g->trial, "PTX, aligned", module, g->chain->abi, true, s->options.seed);
+    b = trial_ptx(g->trial, "PTX, other warp order", module, g->chain->abi, true,
+                  s->options.seed + 1);
+    trial_expect_equal(g->trial, "PTX is deterministic", a, b);
+    trial_ptx(g->trial, "PTX, unaligned", module, g->chain->abi, false, s->options.seed);
+    return true;
+}
+
+static int try_all(Gen *g)
+{
+    Session *s = g->s;
+    Shape shape = {0};
+    const char *error;
+
+    if (!shape_parse(s, "bind", s->options.binds.data, s->options.binds.len, &shape) ||
+        !shape_complete(s, g->chain->def, &g->chain->own, &shape))
+        return EXIT_USAGE;
+    g->trial = trial_new(s, g->chain->def, &shape, &error);
+    if (!g->trial)
+        return session_fail(s, EXIT_WRONG, "%s", error);
+    try_tile(g);
+    if (!try_ptx(g))
+        return chain_failed(g->chain, "emulator");
+    return EXIT_DONE;
+}
+
+/* ---- what is written --------------------------------------------------------------------- */
+
+static void json_stages(Str *out, const Chain *chain)
+{
+    str_addc(out, '[');
+    for (int i = 0; i < chain->stages.len; i++)
+        str_printf(out, "%s{\"name\":\"%s\",\"seconds\":%.6f}", i ? "," : "",
+                   chain->stages.data[i].name, chain->stages.data[i].seconds);
+    str_addc(out, ']');
+}
+
+static void json_kernels(Str *out, const Chain *chain)
+{
+    str_addc(out, '[');
+    for (int i = 0; i < chain->abi->kernels.len; i++) {
+        const AbiKernel *k = &chain->abi->kernels.data[i];
+
+        str_add(out, i ? ",{\"entry\":" : "{\"entry\":");
+        str_json(out, k->entry);
+        str_printf(out, ",\"threads\":%d,\"shared_bytes\":%lld}", k->threads,
+                   (long long)k->shared_bytes);
+    }
+    str_addc(out, ']');
+}
+
+static const char *make_json(Gen *g, size_t *len)
+{
+    const Chain *chain = g->chain;
+    Str out = str_new(g->s->arena);
+
+    str_add(&out, "{\"ok\":");
+    str_add(&out, g->trial && g->trial->failed ? "false" : "true");
+    str_add(&out, ",\n\"name\":");
+    str_json(&out, chain->name);
+    str_printf(&out, ",\n\"target\":\"%s\",\n\"dtype\":\"%s\",\n\"parameters\":",
+               g->s->options.target->name, dtype_name(g->s->options.dtype));
+    why_json(&out, chain->reasoned);
+    str_add(&out, ",\n\"resources\":{\"kernels\":");
+    json_kernels(&out, chain);
+    str_printf(&out, ",\"ptx_bytes\":%zu,\"ptxas\":", chain->ptx->len);
+    if (g->assembled)
+        ptxas_json(&out, &g->ptxas);
+    else
+        str_add(&out, "null");
+    str_add(&out, "},\n\"stages\":");
+    json_stages(&out, chain);
+    str_add(&out, ",\n\"checks\":");
+    if (g->trial)
+        trial_json(&out, g->trial);
+    else
+        str_add(&out, "null");
+    str_add(&out, ",\n\"diagnostics\":");
+    diags_json(g->s->diags, &out);
+    str_add(&out, ",\n\"abi\":");
+    abi_json(&out, chain->abi);
+    str_add(&out, "}\n");
+    *len = out.len;
+    return out.data;
+}
+
+static int write_files(Gen *g, const char *folder)
+{
+    Session *s = g->s;
+    const Chain *chain = g->chain;
+    Str header = str_new(s->arena);
+    int status = EXIT_DONE;
+
+    if (mkdir(folder, 0777) != 0 && errno != EEXIST)
+        return session_fail(s, EXIT_LACKS, "cannot create %s: %s", folder, strerror(errno));
+    abi_c_header(&header, chain->abi);
+    g->ptx_path = arena_printf(s->arena, "%s/%s", folder, chain->ptx->path);
+    struct {
+        const char *name, *text;
+        size_t len;
+    } files[] = {
+        {chain->sketch->path, chain->sketch->text, chain->sketch->len},
+        {chain->code->path, chain->code->text, chain->code->len},
+        {chain->ptx->path, chain->ptx->text, chain->ptx->len},
+        {arena_printf(s->arena, "%s.%s.h", chain->name, s->options.target->name),
+         str_text(&header), header.len},
+    };
+    for (size_t i = 0; i < TW_COUNT(files) && !status; i++)
+        status = session_write_path(s, arena_printf(s->arena, "%s/%s", folder, files[i].name),
+                                    files[i].text, files[i].len);
+    return status;
+}
+
+static int write_json(Gen *g, const char *folder)
+{
+    size_t len;
+    const char *json = make_json(g, &len);
+    const char *path = arena_printf(g->s->arena, "%s/%s.json", folder, g->chain->name);
+    int status = session_write_path(g->s, path, json, len);
+
+    if (!status && g->s->options.json)
+        status = session_write_path(g->s, NULL, json, len);
+    return status;
+}
+
+/* ---- what is printed ------------------------------------------------------------------------ */
+
+static void put_stages(Gen *g, Str *out)
+{
+    const Chain *chain = g->chain;
+    double total = 0;
+
+    put_title(g->s, out, "Stages");
+    for (int i = 0; i < chain->stages.len; i++) {
+        str_printf(out, "  %-12s %8.2f ms\n", chain->stages.data[i].name,
+                   chain->stages.data[i].seconds * 1e3);
+        total += chain->stages.data[i].seconds;
+    }
+    str_printf(out, "  %-12s %8.2f ms\n", "in all", total * 1e3);
+}
+
+static void put_kernels(Gen *g, Str *out)
+{
+    const Chain *chain = g->chain;
+
+    put_title(g->s, out, "Kernels");
+    for (int i = 0; i < chain->abi->kernels.len; i++) {
+        const AbiKernel *k = &chain->abi->kernels.data[i];
+
+        str_printf(out, "  %s: %d threads, %lld bytes of shared memory, grid %s\n", k->entry,
+                   k->threads, (long long)k->shared_bytes, aff_text(g->s->arena, k->blocks));
+    }
+    for (int i = 0; i < g->ptxas.entries.len; i++) {
+        const PtxasEntry *e = &g->ptxas.entries.data[i];
+
+        str_printf(out, "  ptxas %s, %s: %d registers, %d bytes spilled\n", g->ptxas.version, e->entry,
+                   e->registers, e->spill_stores + e->spill_loads);
+    }
+    if (g->assembled && g->ptxas.found && (!g->ptxas.ok || *g->ptxas.messages))
+        str_printf(out, "  ptxas: %s", g->ptxas.messages);
+    str_printf(out, "  %s: %zu bytes of PTX\n", g->ptx_path, chain->ptx->len);
+}
+
+static int print_report(Gen *g)
+{
+    Str out = str_new(g->s->arena);
+
+    if (g->s->options.explain) {
+        put_title(g->s, &out, "Parameters");
+        why_print(&out, g->chain->reasoned);
+    }
+    put_stages(g, &out);
+    put_kernels(g, &out);
+    if (g->trial) {
+        put_title(g->s, &out, "Executed on the CPU");
+        trial_print(&out, g->trial);
+    }
+    return session_write_path(g->s, NULL, out.data, out.len);
+}
+
+static int finish(Gen *g)
+{
+    const char *folder = g->s->options.output ? g->s->options.output : ".";
+    int status = write_files(g, folder);
+
+    if (!status && g->s->options.ptxas) {
+        ptxas_run(g->s->arena, g->ptx_path, g->s->options.target->name, &g->ptxas);
+        g->assembled = true;
+    }
+    if (!status && g->s->options.trial)
+        status = try_all(g);
+    if (!status)
+        status = write_json(g, folder);
+    if (!status && !g->s->options.json) {
+        session_diagnose(g->s); /* warnings */
+        status = print_report(g);
+    }
+    if (status)
+        return status;
+    return (g->trial && g->trial->failed) || (g->ptxas.found && !g->ptxas.ok) ? EXIT_WRONG : EXIT_DONE;
+}
+
+int cmd_gen(Session *s)
+{
+    Gen g = {.s = s};
+    Source *source = session_read(s, 0);
+    int status;
+
+    if (!source)
+        return EXIT_LACKS;
+    g.chain = chain_new(s);
+    if (!g.chain)
+        return EXIT_USAGE;
+    g.chain->keep_snapshots = s->options.trial;
+    status = run_stages(g.chain, source);
+    return status ? status : finish(&g);
+}

@@ -1,0 +1,60 @@
+/* cmd_reason.c: stage 1b, from a sketch to code. */
+#include "cli/chain.h"
+#include "cli/why.h"
+
+static int write_json(Session *s, const Chain *chain)
+{
+    const ReasonResult *r = chain->reasoned;
+    Str out = str_new(s->arena);
+
+    str_add(&out, "{\"ok\":true,\"code\":");
+    str_json(&out, chain->code->text);
+    str_add(&out, ",\"parameters\":");
+    why_json(&out, r);
+    str_printf(&out, ",\"considered\":%d,\"predicted_cycles\":%.6g,\"limiter\":", r->considered,
+               r->predicted_cycles);
+    str_json(&out, r->limiter ? r->limiter : "");
+    str_add(&out, ",\"diagnostics\":");
+    diags_json(s->diags, &out);
+    str_add(&out, "}\n");
+    return session_write(s, out.data, out.len);
+}
+
+/* With --explain the reasons follow the code as comments, so that the result is
+ * code still. */
+static int write_explained(Session *s, const Chain *chain)
+{
+    Str why = str_new(s->arena), out = str_new(s->arena);
+
+    why_print(&why, chain->reasoned);
+    str_addn(&out, chain->code->text, chain->code->len);
+    str_add(&out, "\n# Why:\n");
+    for (const char *at = str_text(&why); *at;) {
+        size_t len = strcspn(at, "\n");
+
+        str_addc(&out, '#');
+        str_addn(&out, at, len);
+        str_addc(&out, '\n');
+        at += len + (at[len] == '\n');
+    }
+    return session_write(s, out.data, out.len);
+}
+
+int cmd_reason(Session *s)
+{
+    Source *source = session_read(s, 0);
+    Chain *chain = source ? chain_new(s) : NULL;
+
+    if (!source)
+        return EXIT_LACKS;
+    if (!chain)
+        return EXIT_USAGE;
+    if (!chain_reason(chain, source))
+        return chain_failed(chain, "reason");
+    if (s->options.json)
+        return write_json(s, chain);
+    session_diagnose(s); /* warnings */
+    if (s->options.explain)
+        return write_explained(s, chain);
+    return session_write(s, chain->code->text, chain->code->len);
+}

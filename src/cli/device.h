@@ -1,0 +1,23 @@
+/* device.h: a PTX file on the GPU of this machine, for verify, bench and gen. */
+#ifndef TW_DEVICE_H
+#define TW_DEVICE_H
+
+#include "cli/chain.h"
+#include "cli/shape.h"
+#include "gpu/gpu.h"
+
+typedef struct Device {
+    Gpu *gpu;
+    GpuInfo info;
+    GpuModule *module;
+    Abi *abi;
+    Chain *chain; /* holds the definition */
+    Shape shape;
+} Device;
+
+/* Reads the PTX, its ABI, its definition and the shape; opens the GPU and loads
+ * the module. EXIT_DONE, or the exit status of a failure that was printed. */
+int device_open(Session *s, Device *device);
+void device_close(Device *device);
+
+#endif

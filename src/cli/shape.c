@@ -1,0 +1,200 @@
+/* shape.c: the numbers of one launch. */
+#include "cli/shape.h"
+
+#include "lang/eval.h"
+
+enum { TILED_DEFAULT = 200, OTHER_DEFAULT = 2 };
+
+bool shape_parse(Session *s, const char *option, const char *const *words, int n, Shape *shape)
+{
+    Settings parsed = {0};
+
+    for (int i = 0; i < n; i++) {
+        const char *error = settings_add(s->arena, &parsed, words[i]);
+
+        if (error) {
+            session_usage(s, "--%s: %s", option, error);
+            return false;
+        }
+    }
+    for (int i = 0; i < parsed.list.len; i++)
+        vec_push(s->arena, shape,
+                 (RefBinding){parsed.list.data[i].name, parsed.list.data[i].value});
+    return true;
+}
+
+bool shape_find(const Shape *shape, const char *name, double *value)
+{
+    for (int i = shape->len - 1; i >= 0; i--)
+        if (strcmp(shape->data[i].name, name) == 0)
+            return *value = shape->data[i].value, true;
+    return false;
+}
+
+const char *shape_text(Arena *arena, const Shape *shape)
+{
+    Str text = str_new(arena);
+
+    for (int i = 0; i < shape->len; i++)
+        str_printf(&text, "%s%s=%.10g", i ? " " : "", shape->data[i].name, shape->data[i].value);
+    return str_text(&text);
+}
+
+/* Whether a dimension is one of the last two of some tensor. */
+static bool among_last(const Def *def, const char *name)
+{
+    for (int i = 0; i < def->inputs.len; i++) {
+        const DefValue *v = def->inputs.data[i];
+
+        for (int k = v->rank > 2 ? v->rank - 2 : 0; k < v->rank; k++)
+            if (v->dims[k].name && strcmp(v->dims[k].name, name) == 0)
+                return true;
+    }
+    return false;
+}
+
+static bool is_param(const Def *def, const char *name)
+{
+    for (int i = 0; i < def->params.len; i++)
+        if (strcmp(def->params.data[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* A name that is not open: fine when it repeats what was compiled in. */
+static bool repeats(const Settings *compiled, const char *name, double value)
+{
+    for (int i = 0; compiled && i < compiled->list.len; i++)
+        if (strcmp(compiled->list.data[i].name, name) == 0)
+            return compiled->list.data[i].value == value;
+    return false;
+}
+
+static bool all_known(Session *s, const Def *def, const Settings *compiled, const Shape *shape)
+{
+    for (int i = 0; i < shape->len; i++) {
+        const RefBinding *b = &shape->data[i];
+        const DefDimSym *dim = def_dim(def, b->name);
+        double constant;
+
+        if ((dim && dim->sym) || is_param(def, b->name) || repeats(compiled, b->name, b->value))
+            continue;
+        if (def_const(def, b->name, &constant)) {
+            if (constant == b->value)
+                continue;
+            session_usage(s, "%s is %g by definition or was compiled in, not %g", b->name, constant,
+                          b->value);
+        } else {
+            session_usage(s, "'%s' is neither a dimension nor a parameter", b->name);
+        }
+        return false;
+    }
+    return true;
+}
+
+bool shape_complete(Session *s, const Def *def, const Settings *compiled, Shape *shape)
+{
+    double value;
+
+    if (!all_known(s, def, compiled, shape))
+        return false;
+    for (int i = 0; i < def->dims.len; i++) {
+        const DefDimSym *dim = &def->dims.data[i];
+
+        if (dim->sym && !shape_find(shape, dim->name, &value))
+            vec_push(s->arena, shape,
+                     (RefBinding){dim->name, among_last(def, dim->name) ? TILED_DEFAULT
+                                                                        : OTHER_DEFAULT});
+    }
+    for (int i = 0; i < def->params.len; i++) {
+        const DefParam *param = &def->params.data[i];
+
+        if (!param->default_value && !shape_find(shape, param->name, &value)) {
+            session_usage(s, "parameter '%s' has no default: give it with --bind", param->name);
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool among_last_tile(const TileProgram *program, const AffSym *sym)
+{
+    for (int i = 0; i < program->tensors.len; i++) {
+        const TileTensor *t = program->tensors.data[i];
+
+        for (int k = t->rank > 2 ? t->rank - 2 : 0; k < t->rank; k++)
+            if (aff_uses(t->dims[k], sym))
+                return true;
+    }
+    return false;
+}
+
+bool shape_complete_tile(Session *s, const TileProgram *program, Shape *shape)
+{
+    double value;
+
+    for (int i = 0; i < program->dims.len; i++) {
+        const AffSym *sym = program->dims.data[i];
+
+        if (!shape_find(shape, sym->name, &value))
+            vec_push(s->arena, shape,
+                     (RefBinding){sym->name, among_last_tile(program, sym) ? TILED_DEFAULT
+                                                                           : OTHER_DEFAULT});
+    }
+    return true;
+}
+
+bool shape_dims(Session *s, const Shape *shape, const AffSym *const *syms, int n, int64_t *values,
+                const char **missing)
+{
+    for (int i = 0; i < n; i++) {
+        double value;
+
+        *missing = syms[i]->name;
+        if (!shape_find(shape, syms[i]->name, &value))
+            return false;
+        if (!(value >= 0 && value < 0x1p53) || value != (double)(int64_t)value) {
+            *missing = arena_printf(s->arena, "%s as a whole number (it is %g)", syms[i]->name, value);
+            return false;
+        }
+        values[i] = (int64_t)value;
+    }
+    return true;
+}
+
+/* The default of a parameter may speak of dimensions: 1 / sqrt(D). */
+static bool param_default(Session *s, const Shape *shape, const Def *def, const DefParam *param,
+                          double *value)
+{
+    EvalEnv env;
+
+    if (!param->default_value)
+        return false;
+    eval_init(&env, s->arena, s->aff);
+    for (int i = 0; i < def->dims.len; i++) {
+        const DefDimSym *dim = &def->dims.data[i];
+        double number;
+
+        if (dim->sym ? shape_find(shape, dim->name, &number) : def_const(def, dim->name, &number))
+            eval_bind_number(&env, dim->name, number);
+    }
+    return eval_float(&env, param->default_value, value);
+}
+
+bool shape_params(Session *s, const Shape *shape, const Def *def, const char *const *names, int n,
+                  double *values, const char **missing)
+{
+    for (int i = 0; i < n; i++) {
+        bool found = shape_find(shape, names[i], &values[i]);
+
+        for (int k = 0; def && !found && k < def->params.len; k++)
+            if (strcmp(def->params.data[k].name, names[i]) == 0)
+                found = param_default(s, shape, def, &def->params.data[k], &values[i]);
+        if (!found && def)
+            found = def_const(def, names[i], &values[i]);
+        *missing = names[i];
+        if (!found)
+            return false;
+    }
+    return true;
+}

@@ -100,15 +100,33 @@ void tensor_set(Tensor *t, const int64_t *at, double value)
     dtype_store(t->dtype, element(t, tensor_index(t, at)), value);
 }
 
-/* Steps `at` to the next element in row-major order; false after the last. */
-static bool next_element(const Tensor *t, int64_t *at)
+/* Steps `at`, whose last coordinate is 0, to the next row in row-major order. */
+static void next_row(const Tensor *t, int64_t *at)
 {
-    for (int d = t->rank - 1; d >= 0; d--) {
-        if (++at[d] < t->dims[d])
-            return true;
+    for (int d = t->rank - 2; d >= 0 && ++at[d] == t->dims[d]; d--)
         at[d] = 0;
+}
+
+static int64_t row_length(const Tensor *t)
+{
+    return t->rank > 0 ? t->dims[t->rank - 1] : 1;
+}
+
+/* Stores a row's elements, the type looked at once for all of them. */
+static void store_row(const Tensor *t, const int64_t *at, const double *row, int64_t n)
+{
+    char *to = element(t, tensor_index(t, at));
+    int64_t size = dtype_bytes(t->dtype);
+
+    for (int64_t j = 0; j < n; j++, to += size) {
+        if (t->dtype == DT_BF16 || t->dtype == DT_F16) {
+            uint16_t bits = t->dtype == DT_BF16 ? f32_to_bf16((float)row[j]) : f32_to_f16((float)row[j]);
+
+            memcpy(to, &bits, sizeof bits);
+        } else {
+            dtype_store(t->dtype, to, row[j]);
+        }
     }
-    return false;
 }
 
 /* ---- random contents ----------------------------------------------------------- */
@@ -139,14 +157,22 @@ static void make_table(Draw *draw)
     draw->normals = draw->table;
 }
 
-static double draw_normal(Draw *draw)
+/* Numbers of the table take 12 bits each; two make one that is drawn. */
+static void draw_normals(Draw *draw, double *row, int64_t n)
 {
-    uint64_t bits;
+    for (int64_t j = 0; j < n; j++) {
+        uint64_t bits;
 
-    if (!draw->normals)
-        return rng_normal(&draw->rng);
-    bits = rng_next(&draw->rng);
-    return draw->normals[bits % TABLE] + draw->normals[bits / TABLE % TABLE];
+        if (!draw->normals) {
+            row[j] = rng_normal(&draw->rng);
+            continue;
+        }
+        bits = rng_next(&draw->rng);
+        row[j] = draw->normals[bits % TABLE] + draw->normals[bits / TABLE % TABLE];
+        bits /= (uint64_t)TABLE * TABLE;
+        if (j + 1 < n)
+            row[++j] = draw->normals[bits % TABLE] + draw->normals[bits / TABLE % TABLE];
+    }
 }
 
 /* The scale of GROWING at an element: 1 to 12 along the second-last dimension. */
@@ -159,20 +185,37 @@ static double growth(const Tensor *t, const int64_t *at)
     return 1 + 11 * (double)at[d] / (double)(t->dims[d] - 1);
 }
 
-static double draw_float(Draw *draw, const Tensor *t, FillKind kind, const int64_t *at, int64_t i)
+static void scale_row(double *row, int64_t n, double factor)
 {
+    for (int64_t j = 0; j < n; j++)
+        row[j] *= factor;
+}
+
+/* Elements i to i + n - 1 in row-major order, all of the row at `at`. */
+static void draw_floats(Draw *draw, const Tensor *t, FillKind kind, const int64_t *at, int64_t i, double *row,
+                        int64_t n)
+{
+    if (kind != FILL_UNIFORM && kind != FILL_ONES && kind != FILL_INDEX)
+        draw_normals(draw, row, n);
     switch (kind) {
-    case FILL_NORMAL: return draw_normal(draw);
-    case FILL_UNIFORM: return 2 * rng_uniform(&draw->rng) - 1;
-    case FILL_LARGE: return 30 * draw_normal(draw);
-    case FILL_GROWING: return growth(t, at) * draw_normal(draw);
-    case FILL_NEGATIVE: return -fabs(draw_normal(draw)) - 4;
-    case FILL_SMALL: return 1e-3 * draw_normal(draw);
-    case FILL_ONES: return 1;
-    case FILL_INDEX: return (double)(i % 97) / 97;
+    case FILL_NORMAL: break;
+    case FILL_LARGE: scale_row(row, n, 30); break;
+    case FILL_SMALL: scale_row(row, n, 1e-3); break;
+    case FILL_GROWING: scale_row(row, n, growth(t, at)); break;
+    case FILL_NEGATIVE:
+        for (int64_t j = 0; j < n; j++)
+            row[j] = -fabs(row[j]) - 4;
+        break;
+    case FILL_UNIFORM:
+        for (int64_t j = 0; j < n; j++)
+            row[j] = 2 * rng_uniform(&draw->rng) - 1;
+        break;
+    case FILL_ONES: case FILL_INDEX:
+        for (int64_t j = 0; j < n; j++)
+            row[j] = kind == FILL_ONES ? 1 : (double)((i + j) % 97) / 97;
+        break;
     case FILL_COUNT: break;
     }
-    return 0;
 }
 
 /* Integers stand for ids and positions: small, not negative, with repeats. */
@@ -185,32 +228,53 @@ static double draw_integer(Draw *draw, DType dtype, FillKind kind, int64_t i)
     return rng_below(&draw->rng, dtype == DT_BOOL ? 2 : 4);
 }
 
+static void draw_row(Draw *draw, const Tensor *t, FillKind kind, const int64_t *at, int64_t i, double *row,
+                     int64_t n)
+{
+    if (dtype_is_float(t->dtype)) {
+        draw_floats(draw, t, kind, at, i, row, n);
+        return;
+    }
+    for (int64_t j = 0; j < n; j++)
+        row[j] = draw_integer(draw, t->dtype, kind, i + j);
+}
+
 void tensor_fill(Tensor *t, FillKind kind, uint64_t seed)
 {
-    int64_t at[TENSOR_MAX_RANK] = {0}, count = tensor_count(t);
+    int64_t at[TENSOR_MAX_RANK] = {0}, count = tensor_count(t), n = row_length(t);
     Draw draw = {.rng = {seed}};
+    double part[256];
 
     if (count >= TABLE_FROM)
         make_table(&draw);
-    for (int64_t i = 0; i < count; i++, next_element(t, at)) {
-        double x = dtype_is_float(t->dtype) ? draw_float(&draw, t, kind, at, i)
-                                            : draw_integer(&draw, t->dtype, kind, i);
+    for (int64_t i = 0; i < count; i += n, next_row(t, at)) {
+        for (int64_t j = 0; j < n; j += (int64_t)TW_COUNT(part)) {
+            int64_t m = n - j < (int64_t)TW_COUNT(part) ? n - j : (int64_t)TW_COUNT(part);
 
-        tensor_set(t, at, x);
+            if (t->rank > 0)
+                at[t->rank - 1] = j;
+            draw_row(&draw, t, kind, at, i + j, part, m);
+            store_row(t, at, part, m);
+        }
+        if (t->rank > 0)
+            at[t->rank - 1] = 0;
     }
 }
 
 void tensor_poison(Tensor *t)
 {
-    int64_t at[TENSOR_MAX_RANK] = {0}, count = tensor_count(t);
+    int64_t at[TENSOR_MAX_RANK] = {0}, count = tensor_count(t), n = row_length(t);
+    unsigned char pattern[8];
+    size_t size = (size_t)dtype_bytes(t->dtype);
 
-    for (int64_t i = 0; i < count; i++, next_element(t, at)) {
-        void *to = element(t, tensor_index(t, at));
+    memset(pattern, 0x7f, sizeof pattern);
+    if (dtype_is_float(t->dtype))
+        dtype_store(t->dtype, pattern, NAN);
+    for (int64_t i = 0; i < count; i += n, next_row(t, at)) {
+        char *to = element(t, tensor_index(t, at));
 
-        if (dtype_is_float(t->dtype))
-            dtype_store(t->dtype, to, NAN);
-        else
-            memset(to, 0x7f, (size_t)dtype_bytes(t->dtype));
+        for (int64_t j = 0; j < n; j++)
+            memcpy(to + (size_t)j * size, pattern, size);
     }
 }
 

@@ -15,31 +15,30 @@ enum { LANES = 16 };
 
 /* ---- products ---------------------------------------------------------------------- */
 
-static void panel_wide(const double *restrict a, const double *restrict b, double *restrict c, int64_t k)
-{
-    double sum[LANES] = {0};
+/* sum += a[0..k-1] x the rows of a panel. Four rows a step, so that the sums are
+ * loaded and stored once for four multiplications. */
+#define PANEL(name, T)                                                                      \
+    static void name(const T *restrict a, const T *restrict b, T *restrict sum, int64_t k)  \
+    {                                                                                       \
+        int64_t i = 0;                                                                      \
+                                                                                            \
+        for (; i + 4 <= k; i += 4, a += 4, b += 4 * LANES)                                  \
+            for (int j = 0; j < LANES; j++)                                                 \
+                sum[j] += (a[0] * b[j] + a[1] * b[j + LANES]) +                             \
+                          (a[2] * b[j + 2 * LANES] + a[3] * b[j + 3 * LANES]);              \
+        for (; i < k; i++, a++, b += LANES)                                                 \
+            for (int j = 0; j < LANES; j++)                                                 \
+                sum[j] += a[0] * b[j];                                                      \
+    }
 
-    for (int64_t i = 0; i < k; i++)
-        for (int j = 0; j < LANES; j++)
-            sum[j] += a[i] * b[i * LANES + j];
-    memcpy(c, sum, sizeof sum);
-}
-
-static void panel_narrow(const float *restrict a, const float *restrict b, float *restrict c, int64_t k)
-{
-    float sum[LANES] = {0};
-
-    for (int64_t i = 0; i < k; i++)
-        for (int j = 0; j < LANES; j++)
-            sum[j] += a[i] * b[i * LANES + j];
-    memcpy(c, sum, sizeof sum);
-}
+PANEL(panel_wide, double)
+PANEL(panel_narrow, float)
 
 static void product_wide(const double *a, const double *b, double *row, int64_t k, int64_t n)
 {
-    double c[LANES];
-
     for (int64_t j = 0; j < n; j += LANES, b += k * LANES) {
+        double c[LANES] = {0};
+
         panel_wide(a, b, c, k);
         memcpy(row + j, c, (size_t)(n - j < LANES ? n - j : LANES) * sizeof *c);
     }
@@ -47,9 +46,9 @@ static void product_wide(const double *a, const double *b, double *row, int64_t 
 
 static void product_narrow(const float *a, const float *b, double *row, int64_t k, int64_t n)
 {
-    float c[LANES];
-
     for (int64_t j = 0; j < n; j += LANES, b += k * LANES) {
+        float c[LANES] = {0};
+
         panel_narrow(a, b, c, k);
         for (int64_t i = 0; i < LANES && j + i < n; i++)
             row[j + i] = c[i];

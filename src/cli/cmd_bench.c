@@ -17,7 +17,7 @@ static void put_json(Session *s, Str *out, const Device *device, const BenchResu
     str_add(out, "{\"ok\":true,\"gpu\":");
     str_json(out, device->info.name);
     str_printf(out, ",\"driver\":%d,\"shape\":", device->info.driver);
-    str_json(out, shape_text(s->arena, &device->shape));
+    str_json(out, launch_text(s->arena, &device->shape));
     str_printf(out,
                ",\"ms_median\":%.6g,\"ms_min\":%.6g,\"ms_max\":%.6g,\"rounds\":%d,\"flops\":%.6g,"
                "\"tflops\":%.6g}\n",
@@ -40,7 +40,7 @@ static int bench(Session *s, Device *device)
         return session_write(s, out.data, out.len);
     }
     str_printf(&out, "%s on %s at %s\n", device->abi->name, device->info.name,
-               shape_text(s->arena, &device->shape));
+               launch_text(s->arena, &device->shape));
     str_printf(&out, "  %.4f ms (median of %d; %.4f to %.4f), %.1f TFLOPS\n", result.ms_median,
                result.rounds, result.ms_min, result.ms_max, flops / result.ms_median * 1e-9);
     put_resources(&out, device);

@@ -30,7 +30,7 @@ static int write_result(Session *s, const Trial *trial)
 
     if (s->options.json) {
         str_printf(&out, "{\"ok\":%s,\"shape\":", trial->failed ? "false" : "true");
-        str_json(&out, shape_text(s->arena, &trial->shape));
+        str_json(&out, launch_text(s->arena, &trial->shape));
         str_add(&out, ",\"checks\":");
         trial_json(&out, trial);
         str_add(&out, "}\n");
@@ -45,15 +45,15 @@ static int write_result(Session *s, const Trial *trial)
 static int emulate(Session *s, Chain *chain, const Source *ptx, const Abi *abi)
 {
     const Options *o = &s->options;
-    Shape shape = {0};
+    LaunchShape shape = {0};
     EmuModule *module;
     const TrialResult *results[TW_COUNT(variants)];
     const char *error;
     Trial *trial;
 
-    if (!shape_parse(s, "set", o->sets.data, o->sets.len, &shape) ||
-        !shape_parse(s, "bind", o->binds.data, o->binds.len, &shape) ||
-        !shape_complete(s, chain->def, &chain->own, &shape))
+    if (!launch_parse(s, "set", o->sets.data, o->sets.len, &shape) ||
+        !launch_parse(s, "bind", o->binds.data, o->binds.len, &shape) ||
+        !launch_complete(s, chain->def, &chain->own, &shape))
         return EXIT_USAGE;
     s->diags->source = ptx;
     module = emu_parse(s->arena, s->diags, ptx);

@@ -78,11 +78,11 @@ static bool try_ptx(Gen *g)
 static int try_all(Gen *g)
 {
     Session *s = g->s;
-    Shape shape = {0};
+    LaunchShape shape = {0};
     const char *error;
 
-    if (!shape_parse(s, "bind", s->options.binds.data, s->options.binds.len, &shape) ||
-        !shape_complete(s, g->chain->def, &g->chain->own, &shape))
+    if (!launch_parse(s, "bind", s->options.binds.data, s->options.binds.len, &shape) ||
+        !launch_complete(s, g->chain->def, &g->chain->own, &shape))
         return EXIT_USAGE;
     g->trial = trial_new(s, g->chain->def, &shape, &error);
     if (!g->trial)

@@ -65,19 +65,28 @@ static bool list_names(Arena *arena, const char *folder, Names *names)
     return true;
 }
 
-/* The first comment line of a definition says what it is. */
-static const char *first_comment(Arena *arena, const char *path)
+/* The first sentence of the comment at the head of a definition says what it is. */
+static const char *first_sentence(Arena *arena, const char *path)
 {
     const char *error;
     Source *source = source_read(arena, path, &error);
     const char *at = source ? source->text : "";
+    Str out = str_new(arena);
 
-    while (*at == '\n' || *at == ' ')
-        at++;
-    if (*at != '#')
-        return "";
-    at += strspn(at, "# ");
-    return arena_strndup(arena, at, strcspn(at, "\r\n"));
+    while (*at == '#') {
+        size_t len;
+
+        at += strspn(at, "# ");
+        len = strcspn(at, "\r\n");
+        if (len == 0)
+            break;
+        str_add(&out, out.len ? " " : "");
+        str_addn(&out, at, len);
+        if (at[len - 1] == '.')
+            break;
+        at += len + strspn(at + len, "\r\n");
+    }
+    return str_text(&out);
 }
 
 static int print_one(Session *s, const char *folder, const Names *names, const char *wanted)
@@ -111,7 +120,7 @@ int cmd_ops(Session *s)
     str_add(&out, s->options.json ? "[" : "");
     for (int i = 0; i < names.len; i++) {
         const char *path = arena_printf(s->arena, "%s/%s.tl", folder, names.data[i]);
-        const char *about = first_comment(s->arena, path);
+        const char *about = first_sentence(s->arena, path);
 
         if (!s->options.json) {
             str_printf(&out, "%-20s %s\n", names.data[i], about);

@@ -5,12 +5,12 @@
 
 /* --set and --bind together: nothing is compiled in here that could not also be
  * given at launch. */
-static bool parse_shape(Session *s, bool with_sets, Shape *shape)
+static bool parse_shape(Session *s, bool with_sets, LaunchShape *shape)
 {
     const Options *o = &s->options;
 
-    return (!with_sets || shape_parse(s, "set", o->sets.data, o->sets.len, shape)) &&
-           shape_parse(s, "bind", o->binds.data, o->binds.len, shape);
+    return (!with_sets || launch_parse(s, "set", o->sets.data, o->sets.len, shape)) &&
+           launch_parse(s, "bind", o->binds.data, o->binds.len, shape);
 }
 
 static int write_trial(Session *s, const Trial *trial)
@@ -20,7 +20,7 @@ static int write_trial(Session *s, const Trial *trial)
 
     if (s->options.json) {
         str_printf(&out, "{\"ok\":%s,\"shape\":", trial->failed ? "false" : "true");
-        str_json(&out, shape_text(s->arena, &trial->shape));
+        str_json(&out, launch_text(s->arena, &trial->shape));
         str_add(&out, ",\"checks\":");
         trial_json(&out, trial);
         str_add(&out, "}\n");
@@ -31,14 +31,14 @@ static int write_trial(Session *s, const Trial *trial)
     return status ? status : trial->failed ? EXIT_WRONG : EXIT_DONE;
 }
 
-static int write_tensors(Session *s, const Shape *shape, Tensor *const *tensors, int n)
+static int write_tensors(Session *s, const LaunchShape *shape, Tensor *const *tensors, int n)
 {
     Str out = str_new(s->arena);
 
     str_printf(&out, s->options.json ? "{\"ok\":true,\"shape\":" : "at %s\n",
-               shape_text(s->arena, shape));
+               launch_text(s->arena, shape));
     if (s->options.json) {
-        str_json(&out, shape_text(s->arena, shape));
+        str_json(&out, launch_text(s->arena, shape));
         str_add(&out, ",\"tensors\":[");
     }
     for (int i = 0; i < n; i++) {
@@ -59,14 +59,14 @@ static int write_tensors(Session *s, const Shape *shape, Tensor *const *tensors,
 
 /* ---- tile IR and code ---------------------------------------------------------------- */
 
-static int run_alone(Session *s, const TileProgram *program, Shape *shape)
+static int run_alone(Session *s, const TileProgram *program, LaunchShape *shape)
 {
     Tensor **tensors = arena_array(s->arena, Tensor *, program->tensors.len + 1);
     Tensor **written = arena_array(s->arena, Tensor *, program->tensors.len + 1);
     const char *error;
     int n = 0;
 
-    if (!shape_complete_tile(s, program, shape))
+    if (!launch_complete_tile(s, program, shape))
         return EXIT_USAGE;
     if (!tile_make_tensors(s, program, shape, tensors, &error) ||
         !tile_execute(s, program, shape, NULL, tensors, &error))
@@ -78,12 +78,12 @@ static int run_alone(Session *s, const TileProgram *program, Shape *shape)
 }
 
 static int run_against(Session *s, const char *what, const TileProgram *program, const Chain *chain,
-                       Shape *shape)
+                       LaunchShape *shape)
 {
     const char *error;
     Trial *trial;
 
-    if (!shape_complete(s, chain->def, &chain->own, shape))
+    if (!launch_complete(s, chain->def, &chain->own, shape))
         return EXIT_USAGE;
     trial = trial_new(s, chain->def, shape, &error);
     if (!trial)
@@ -95,7 +95,7 @@ static int run_against(Session *s, const char *what, const TileProgram *program,
 static int run_program(Session *s, const Source *source, const TileProgram *program, Chain *chain,
                        bool with_sets)
 {
-    Shape shape = {0};
+    LaunchShape shape = {0};
 
     if (!parse_shape(s, with_sets, &shape))
         return EXIT_USAGE;
@@ -150,14 +150,14 @@ static void evaluate(Session *s, Ref *ref, const Def *def, Tensor *const *output
 
 static int run_definition(Session *s, const Source *source, Chain *chain)
 {
-    Shape shape = {0};
+    LaunchShape shape = {0};
     const char *error;
     Tensor **inputs, **outputs;
     Ref *ref;
 
     if (!chain_define(chain, source))
         return chain_failed(chain, "definition");
-    if (!parse_shape(s, false, &shape) || !shape_complete(s, chain->def, &chain->own, &shape))
+    if (!parse_shape(s, false, &shape) || !launch_complete(s, chain->def, &chain->own, &shape))
         return EXIT_USAGE;
     inputs = arena_array(s->arena, Tensor *, chain->def->inputs.len + 1);
     outputs = arena_array(s->arena, Tensor *, chain->def->outputs.len + 1);

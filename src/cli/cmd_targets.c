@@ -18,9 +18,9 @@ static void put_json(Str *out, const Target *t)
 
 static void put_row(Str *out, const Target *t)
 {
-    str_printf(out, "%-8s %-34s %5d KB %11s m%dn%dk%d  %s%s\n", t->name, t->summary,
-               t->shared_per_block >> 10, t->has_bf16 ? "fp16 bf16" : "fp16", t->mma_m, t->mma_n,
-               t->mma_k, t->has_ldmatrix ? "ldmatrix " : "", t->has_cp_async ? "cp.async" : "");
+    str_printf(out, "%-8s %5d KB  %-9s  m%dn%dk%d  %-17s  %s\n", t->name, t->shared_per_block >> 10,
+               t->has_bf16 ? "fp16 bf16" : "fp16", t->mma_m, t->mma_n, t->mma_k,
+               t->has_ldmatrix ? t->has_cp_async ? "ldmatrix cp.async" : "ldmatrix" : "", t->summary);
 }
 
 int cmd_targets(Session *s)
@@ -32,7 +32,7 @@ int cmd_targets(Session *s)
     if (json)
         str_addc(&out, '[');
     else
-        put_title(s, &out, "target   GPU                                 shared    operands mma        moves");
+        put_title(s, &out, "target     shared  operands   mma       moves              GPU");
     for (const Target *const *t = all; *t; t++) {
         if (json)
             str_add(&out, t == all ? "" : ",\n ");

@@ -32,9 +32,9 @@ int device_open(Session *s, Device *device)
                                                ptx->path);
     if (!chain_define_from_abi(device->chain, device->abi, against))
         return chain_failed(device->chain, "definition");
-    if (!shape_parse(s, "set", o->sets.data, o->sets.len, &device->shape) ||
-        !shape_parse(s, "bind", o->binds.data, o->binds.len, &device->shape) ||
-        !shape_complete(s, device->chain->def, &device->chain->own, &device->shape))
+    if (!launch_parse(s, "set", o->sets.data, o->sets.len, &device->shape) ||
+        !launch_parse(s, "bind", o->binds.data, o->binds.len, &device->shape) ||
+        !launch_complete(s, device->chain->def, &device->chain->own, &device->shape))
         return EXIT_USAGE;
     return load(s, device, ptx);
 }

@@ -3,7 +3,7 @@
 #define TW_DEVICE_H
 
 #include "cli/chain.h"
-#include "cli/shape.h"
+#include "cli/launch.h"
 #include "gpu/gpu.h"
 
 typedef struct Device {
@@ -12,7 +12,7 @@ typedef struct Device {
     GpuModule *module;
     Abi *abi;
     Chain *chain; /* holds the definition */
-    Shape shape;
+    LaunchShape shape;
 } Device;
 
 /* Reads the PTX, its ABI, its definition and the shape; opens the GPU and loads

@@ -69,7 +69,7 @@ static void choose_rows(Trial *trial, int output)
     distance_start(&o->plain);
 }
 
-Trial *trial_new(Session *s, const Def *def, const Shape *shape, const char **error)
+Trial *trial_new(Session *s, const Def *def, const LaunchShape *shape, const char **error)
 {
     Trial *trial = arena_new_of(s->arena, Trial);
     double since = clock_seconds();
@@ -210,14 +210,14 @@ static void poison_outputs(Trial *trial)
 }
 
 /* The symbols' values, by id, for evaluating a program's extents. */
-static bool symbol_values(Session *s, const AffCtx *aff, const Shape *shape, const AffSym *const *dims,
+static bool symbol_values(Session *s, const AffCtx *aff, const LaunchShape *shape, const AffSym *const *dims,
                           int n, int64_t **values, const char **error)
 {
     int64_t *at = arena_array(s->arena, int64_t, n + 1);
     const char *missing;
 
     *values = arena_array(s->arena, int64_t, aff_sym_count(aff) + 1);
-    if (!shape_dims(s, shape, dims, n, at, &missing)) {
+    if (!launch_dims(s, shape, dims, n, at, &missing)) {
         *error = arena_printf(s->arena, "the program needs %s", missing);
         return false;
     }
@@ -240,7 +240,7 @@ static Tensor *make_tensor(Session *s, const char *name, DType dtype, int rank,
     return tensor_new(s->arena, name, dtype, rank, sizes, error);
 }
 
-bool tile_make_tensors(Session *s, const TileProgram *program, const Shape *shape, Tensor **tensors,
+bool tile_make_tensors(Session *s, const TileProgram *program, const LaunchShape *shape, Tensor **tensors,
                        const char **error)
 {
     int64_t *values;
@@ -272,7 +272,7 @@ static void drop(Session *s, Arena *arena, const char **error)
     arena_free(arena);
 }
 
-bool tile_execute(Session *s, const TileProgram *program, const Shape *shape, const Def *def,
+bool tile_execute(Session *s, const TileProgram *program, const LaunchShape *shape, const Def *def,
                   Tensor **tensors, const char **error)
 {
     Arena *own;
@@ -282,9 +282,9 @@ bool tile_execute(Session *s, const TileProgram *program, const Shape *shape, co
     TileRun run = {.tensors = tensors, .dims = dims, .params = params, .seed = s->options.seed};
     const char *missing;
 
-    if (!shape_dims(s, shape, (const AffSym *const *)program->dims.data, program->dims.len, dims,
+    if (!launch_dims(s, shape, (const AffSym *const *)program->dims.data, program->dims.len, dims,
                     &missing) ||
-        !shape_params(s, shape, def, program->params.data, program->params.len, params, &missing)) {
+        !launch_params(s, shape, def, program->params.data, program->params.len, params, &missing)) {
         *error = arena_printf(s->arena, "the program needs %s", missing);
         return false;
     }
@@ -377,9 +377,9 @@ static bool emulate_params(Trial *trial, Emulation *e, const char **error)
 
     e->dims = arena_array(arena, int64_t, abi->dims.len + 1);
     e->space = arena_alloc(arena, (size_t)abi->param_bytes + 16);
-    if (!shape_dims(e->s, &trial->shape, (const AffSym *const *)abi->dims.data, abi->dims.len,
+    if (!launch_dims(e->s, &trial->shape, (const AffSym *const *)abi->dims.data, abi->dims.len,
                     e->dims, &missing) ||
-        !shape_params(e->s, &trial->shape, trial->def, abi->params.data, abi->params.len, params,
+        !launch_params(e->s, &trial->shape, trial->def, abi->params.data, abi->params.len, params,
                       &missing)) {
         *error = arena_printf(arena, "the kernel needs %s", missing);
         return false;
@@ -503,7 +503,7 @@ static void put_plain(Str *out, const Trial *trial)
 
 void trial_print(Str *out, const Trial *trial)
 {
-    str_printf(out, "  at %s, against the definition in fp64\n", shape_text(trial->s->arena, &trial->shape));
+    str_printf(out, "  at %s, against the definition in fp64\n", launch_text(trial->s->arena, &trial->shape));
     str_printf(out, "  %-28s %9s  %9s %6s  %9s %6s %10s\n", "artefact", "elements", "Frobenius", "ratio",
                "largest", "ratio", "time");
     put_plain(out, trial);

@@ -10,7 +10,7 @@
 #define TW_TRIAL_H
 
 #include "cli/cli.h"
-#include "cli/shape.h"
+#include "cli/launch.h"
 #include "emu/emu.h"
 #include "tile/tile.h"
 
@@ -39,7 +39,7 @@ typedef struct TrialResult {
 typedef struct Trial {
     Session *s;
     const Def *def;
-    Shape shape;
+    LaunchShape shape;
     Tensor **inputs, **outputs;
     TrialOutput *wanted;
     double oracle_seconds;
@@ -48,7 +48,7 @@ typedef struct Trial {
 } Trial;
 
 /* NULL: said why. */
-Trial *trial_new(Session *s, const Def *def, const Shape *shape, const char **error);
+Trial *trial_new(Session *s, const Def *def, const LaunchShape *shape, const char **error);
 /* Each executes, compares, records and returns the record. */
 const TrialResult *trial_tile(Trial *trial, const char *what, const TileProgram *program);
 const TrialResult *trial_ptx(Trial *trial, const char *what, const EmuModule *module,
@@ -60,9 +60,9 @@ void trial_print(Str *out, const Trial *trial);
 void trial_json(Str *out, const Trial *trial);
 
 /* Executing without a definition: random inputs into `tensors` (program order). */
-bool tile_make_tensors(Session *s, const TileProgram *program, const Shape *shape, Tensor **tensors,
+bool tile_make_tensors(Session *s, const TileProgram *program, const LaunchShape *shape, Tensor **tensors,
                        const char **error);
-bool tile_execute(Session *s, const TileProgram *program, const Shape *shape, const Def *def,
+bool tile_execute(Session *s, const TileProgram *program, const LaunchShape *shape, const Def *def,
                   Tensor **tensors, const char **error);
 /* "O (2, 32, 200, 128) bf16  rms 0.1  largest 1.2  bits 0123456789abcdef" */
 void put_tensor_summary(Str *out, const Tensor *t);

@@ -1,35 +1,35 @@
-/* shape.h: the numbers of one launch: dimensions and parameters, from --bind
+/* launch.h: the numbers of one launch: dimensions and parameters, from --bind
  * (and --set where nothing is compiled any more).
  *
  * What is not given gets a small, ragged default: 200 for a dimension that is
  * among the last two of some tensor, which tiles cut; 2 for any other.
  */
-#ifndef TW_SHAPE_H
-#define TW_SHAPE_H
+#ifndef TW_LAUNCH_H
+#define TW_LAUNCH_H
 
 #include "abi/abi.h"
 #include "cli/cli.h"
 #include "ref/ref.h"
 
-typedef VEC(RefBinding) Shape;
+typedef VEC(RefBinding) LaunchShape;
 
 /* Parses the words NAME=VALUE. False: a usage error was printed. */
-bool shape_parse(Session *s, const char *option, const char *const *words, int n, Shape *shape);
+bool launch_parse(Session *s, const char *option, const char *const *words, int n, LaunchShape *shape);
 /* Adds what the definition needs and was not given; complains of names that it
  * does not have. compiled: settings that a name may repeat if its value agrees. */
-bool shape_complete(Session *s, const Def *def, const Settings *compiled, Shape *shape);
+bool launch_complete(Session *s, const Def *def, const Settings *compiled, LaunchShape *shape);
 /* The same for tile IR alone, which has no definition. */
-bool shape_complete_tile(Session *s, const TileProgram *program, Shape *shape);
+bool launch_complete_tile(Session *s, const TileProgram *program, LaunchShape *shape);
 
-bool shape_find(const Shape *shape, const char *name, double *value);
+bool launch_find(const LaunchShape *shape, const char *name, double *value);
 /* "batch=2 q_len=200" */
-const char *shape_text(Arena *arena, const Shape *shape);
+const char *launch_text(Arena *arena, const LaunchShape *shape);
 
 /* Values in the order in which a program wants them; false: one is missing
  * (*missing is its name). A parameter not bound takes the definition's default. */
-bool shape_dims(Session *s, const Shape *shape, const AffSym *const *syms, int n, int64_t *values,
+bool launch_dims(Session *s, const LaunchShape *shape, const AffSym *const *syms, int n, int64_t *values,
                 const char **missing);
-bool shape_params(Session *s, const Shape *shape, const Def *def, const char *const *names, int n,
+bool launch_params(Session *s, const LaunchShape *shape, const Def *def, const char *const *names, int n,
                   double *values, const char **missing);
 
 #endif

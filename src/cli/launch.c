@@ -1,11 +1,11 @@
-/* shape.c: the numbers of one launch. */
-#include "cli/shape.h"
+/* launch.c: the numbers of one launch. */
+#include "cli/launch.h"
 
 #include "lang/eval.h"
 
 enum { TILED_DEFAULT = 200, OTHER_DEFAULT = 2 };
 
-bool shape_parse(Session *s, const char *option, const char *const *words, int n, Shape *shape)
+bool launch_parse(Session *s, const char *option, const char *const *words, int n, LaunchShape *shape)
 {
     Settings parsed = {0};
 
@@ -23,7 +23,7 @@ bool shape_parse(Session *s, const char *option, const char *const *words, int n
     return true;
 }
 
-bool shape_find(const Shape *shape, const char *name, double *value)
+bool launch_find(const LaunchShape *shape, const char *name, double *value)
 {
     for (int i = shape->len - 1; i >= 0; i--)
         if (strcmp(shape->data[i].name, name) == 0)
@@ -31,7 +31,7 @@ bool shape_find(const Shape *shape, const char *name, double *value)
     return false;
 }
 
-const char *shape_text(Arena *arena, const Shape *shape)
+const char *launch_text(Arena *arena, const LaunchShape *shape)
 {
     Str text = str_new(arena);
 
@@ -70,7 +70,7 @@ static bool repeats(const Settings *compiled, const char *name, double value)
     return false;
 }
 
-static bool all_known(Session *s, const Def *def, const Settings *compiled, const Shape *shape)
+static bool all_known(Session *s, const Def *def, const Settings *compiled, const LaunchShape *shape)
 {
     for (int i = 0; i < shape->len; i++) {
         const RefBinding *b = &shape->data[i];
@@ -92,7 +92,7 @@ static bool all_known(Session *s, const Def *def, const Settings *compiled, cons
     return true;
 }
 
-bool shape_complete(Session *s, const Def *def, const Settings *compiled, Shape *shape)
+bool launch_complete(Session *s, const Def *def, const Settings *compiled, LaunchShape *shape)
 {
     double value;
 
@@ -101,7 +101,7 @@ bool shape_complete(Session *s, const Def *def, const Settings *compiled, Shape 
     for (int i = 0; i < def->dims.len; i++) {
         const DefDimSym *dim = &def->dims.data[i];
 
-        if (dim->sym && !shape_find(shape, dim->name, &value))
+        if (dim->sym && !launch_find(shape, dim->name, &value))
             vec_push(s->arena, shape,
                      (RefBinding){dim->name, among_last(def, dim->name) ? TILED_DEFAULT
                                                                         : OTHER_DEFAULT});
@@ -109,7 +109,7 @@ bool shape_complete(Session *s, const Def *def, const Settings *compiled, Shape 
     for (int i = 0; i < def->params.len; i++) {
         const DefParam *param = &def->params.data[i];
 
-        if (!param->default_value && !shape_find(shape, param->name, &value)) {
+        if (!param->default_value && !launch_find(shape, param->name, &value)) {
             session_usage(s, "parameter '%s' has no default: give it with --bind", param->name);
             return false;
         }
@@ -129,14 +129,14 @@ static bool among_last_tile(const TileProgram *program, const AffSym *sym)
     return false;
 }
 
-bool shape_complete_tile(Session *s, const TileProgram *program, Shape *shape)
+bool launch_complete_tile(Session *s, const TileProgram *program, LaunchShape *shape)
 {
     double value;
 
     for (int i = 0; i < program->dims.len; i++) {
         const AffSym *sym = program->dims.data[i];
 
-        if (!shape_find(shape, sym->name, &value))
+        if (!launch_find(shape, sym->name, &value))
             vec_push(s->arena, shape,
                      (RefBinding){sym->name, among_last_tile(program, sym) ? TILED_DEFAULT
                                                                            : OTHER_DEFAULT});
@@ -144,14 +144,14 @@ bool shape_complete_tile(Session *s, const TileProgram *program, Shape *shape)
     return true;
 }
 
-bool shape_dims(Session *s, const Shape *shape, const AffSym *const *syms, int n, int64_t *values,
+bool launch_dims(Session *s, const LaunchShape *shape, const AffSym *const *syms, int n, int64_t *values,
                 const char **missing)
 {
     for (int i = 0; i < n; i++) {
         double value;
 
         *missing = syms[i]->name;
-        if (!shape_find(shape, syms[i]->name, &value))
+        if (!launch_find(shape, syms[i]->name, &value))
             return false;
         if (!(value >= 0 && value < 0x1p53) || value != (double)(int64_t)value) {
             *missing = arena_printf(s->arena, "%s as a whole number (it is %g)", syms[i]->name, value);
@@ -163,7 +163,7 @@ bool shape_dims(Session *s, const Shape *shape, const AffSym *const *syms, int n
 }
 
 /* The default of a parameter may speak of dimensions: 1 / sqrt(D). */
-static bool param_default(Session *s, const Shape *shape, const Def *def, const DefParam *param,
+static bool param_default(Session *s, const LaunchShape *shape, const Def *def, const DefParam *param,
                           double *value)
 {
     EvalEnv env;
@@ -175,17 +175,17 @@ static bool param_default(Session *s, const Shape *shape, const Def *def, const 
         const DefDimSym *dim = &def->dims.data[i];
         double number;
 
-        if (dim->sym ? shape_find(shape, dim->name, &number) : def_const(def, dim->name, &number))
+        if (dim->sym ? launch_find(shape, dim->name, &number) : def_const(def, dim->name, &number))
             eval_bind_number(&env, dim->name, number);
     }
     return eval_float(&env, param->default_value, value);
 }
 
-bool shape_params(Session *s, const Shape *shape, const Def *def, const char *const *names, int n,
+bool launch_params(Session *s, const LaunchShape *shape, const Def *def, const char *const *names, int n,
                   double *values, const char **missing)
 {
     for (int i = 0; i < n; i++) {
-        bool found = shape_find(shape, names[i], &values[i]);
+        bool found = launch_find(shape, names[i], &values[i]);
 
         for (int k = 0; def && !found && k < def->params.len; k++)
             if (strcmp(def->params.data[k].name, names[i]) == 0)

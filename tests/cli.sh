@@ -1,0 +1,113 @@
+#!/bin/sh
+# cli.sh: the command line as a person or a program meets it: exit statuses,
+# where output goes, help, colour. Reports in the manner of TAP.
+# shellcheck disable=SC2016,SC2317 # conditions are evaluated by verdict
+
+tw=${TW:-build/tw}
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+n=0 bad=0
+unset NO_COLOR TW_OPS
+
+# expect NAME STATUS COMMAND...: runs it with its outputs in $dir/out, $dir/err
+expect()
+{
+    name=$1 want=$2
+    shift 2
+    "$@" >"$dir/out" 2>"$dir/err" </dev/null
+    verdict "$name" "[ $? -eq $want ]"
+}
+
+# verdict NAME CONDITION
+verdict()
+{
+    n=$((n + 1))
+    if eval "$2"; then
+        echo "ok $n - $1"
+    else
+        echo "not ok $n - $1"
+        sed 's/^/# out: /' "$dir/out" | head -n 20
+        sed 's/^/# err: /' "$dir/err" | head -n 20
+        bad=1
+    fi
+}
+
+in_out() { grep -qF -e "$1" "$dir/out"; }
+in_err() { grep -qF -e "$1" "$dir/err"; }
+silent() { [ ! -s "$dir/$1" ]; }
+
+expect 'no command is wrong usage' 2 "$tw"
+verdict 'and shows the overview' 'in_err "Usage: tw COMMAND" && silent out'
+expect '--help is not' 0 "$tw" --help
+verdict 'and goes to standard output' 'in_out "Usage: tw COMMAND" && silent err'
+expect 'the version' 0 "$tw" --version
+verdict 'is one line' '[ "$(wc -l <"$dir/out")" -eq 1 ]'
+expect 'a misspelled command' 2 "$tw" chekc
+verdict 'gets a suggestion' "in_err \"did you mean 'check'?\""
+expect 'a misspelled option' 2 "$tw" gen --dtpye=bf16
+verdict 'gets a suggestion and a hint' "in_err \"did you mean '--dtype'?\" && in_err \"see 'tw gen --help'\""
+expect 'an option of another command' 2 "$tw" fmt --dtype=bf16
+verdict 'is told so' 'in_err "takes no option"'
+expect 'an option without its argument' 2 "$tw" gen -o
+expect 'a bad value' 2 "$tw" gen --dtype=fp3
+expect 'a setting that is none' 2 "$tw" fuse --set q_heads ops/gemm_bias.tl
+expect 'an unknown target' 2 "$tw" gen --target=sm_81 x.tl
+verdict 'gets a suggestion' "in_err \"did you mean 'sm_80'?\""
+expect 'too many files' 2 "$tw" fmt a.tl b.tl
+expect 'a file that is not there' 3 "$tw" fmt "$dir/none.tl"
+verdict 'is named' 'in_err "none.tl: No such file"'
+
+for command in $("$tw" --help | sed -n 's/^  \([a-z]*\)  .*/\1/p'); do
+    expect "help of $command" 0 "$tw" "$command" --help
+    verdict "lists its options" 'in_out "--help" && in_out "Usage: tw $command"'
+    cp "$dir/out" "$dir/help"
+    expect "tw help $command" 0 "$tw" help "$command"
+    verdict "is the same" 'cmp -s "$dir/out" "$dir/help"'
+done
+
+expect 'targets' 0 "$tw" targets
+verdict 'are listed' 'in_out sm_80'
+expect 'targets as JSON' 0 "$tw" targets --json
+verdict 'are an array' 'in_out "[{\"name\":"'
+expect 'operators' 0 "$tw" ops
+verdict 'are listed' 'in_out attention && in_out gemm_bias'
+expect 'one operator' 0 "$tw" ops gemm_bias
+verdict 'is printed' 'cmp -s "$dir/out" ops/gemm_bias.tl'
+expect 'no such operator' 2 "$tw" ops gemm_bais
+verdict 'gets a suggestion' "in_err \"did you mean 'gemm_bias'?\""
+expect 'a code explained' 0 "$tw" explain tw0102
+verdict 'has its title' 'in_out "TW0102 (error): "'
+expect 'no such code' 2 "$tw" explain TW9999
+
+for op in ops/*.tl; do
+    expect "$op is all well" 0 "$tw" check "$op"
+    verdict 'without a word' 'silent out && silent err'
+    expect "$op formats" 0 "$tw" fmt "$op" -o "$dir/one.tl"
+    expect "and again" 0 "$tw" fmt "$dir/one.tl" -o "$dir/two.tl"
+    verdict 'to the same text' 'cmp -s "$dir/one.tl" "$dir/two.tl"'
+done
+
+printf 'Operator x\n  Input A (M, N)\n  Compute Frobnicate A and get B\nend\n' >"$dir/bad.tl"
+expect 'a wrong program' 1 "$tw" check "$dir/bad.tl"
+verdict 'is shown with line and column' 'in_err "bad.tl:3:" && silent out'
+verdict 'without colour in a file' '! grep -q "$(printf "\033")" "$dir/err"'
+expect 'with colour when asked for' 1 "$tw" check --color=always "$dir/bad.tl"
+verdict 'it has escapes' 'grep -q "$(printf "\033")" "$dir/err"'
+expect 'as JSON' 1 "$tw" check --json "$dir/bad.tl"
+verdict 'on standard output' 'in_out "\"code\":\"TW" && silent err'
+
+"$tw" fmt - <ops/gemm_bias.tl >"$dir/out" 2>"$dir/err"
+verdict 'a dash is standard input' '[ -s "$dir/out" ] && silent err'
+"$tw" fmt ops/gemm_bias.tl >&- 2>"$dir/err"
+status=$?
+verdict 'a closed standard output is an error' '[ $status -eq 3 ] && in_err "standard output"'
+if [ -w /dev/full ]; then
+    "$tw" fmt ops/gemm_bias.tl >/dev/full 2>"$dir/err"
+    status=$?
+    verdict 'a full device is an error' '[ $status -eq 3 ] && in_err "No space left"'
+fi
+expect 'a folder that is not there' 3 "$tw" fmt ops/gemm_bias.tl -o "$dir/no/file"
+verdict 'is named' 'in_err "no/file"'
+
+echo "1..$n"
+exit $bad

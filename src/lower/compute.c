@@ -1,0 +1,384 @@
+/* compute.c: Compute and Reshape statements. */
+#include "lower/state.h"
+
+static void inherit(Lower *lo, const TileValue *to, int n, TileValue *const *from)
+{
+    for (int i = 0; i < n; i++) {
+        Lineage l = *lo_lineage(lo, from[i]);
+        if (l.alpha) lo_lineage(lo, to)->alpha = l.alpha;
+    }
+}
+
+static const char *dest_name(Lower *lo, const Stmt *s)
+{
+    const Expr *dest = s->dest;
+    if (dest && dest->kind == EXPR_SPACE) dest = dest->a;
+    if (dest && dest->kind == EXPR_NAME) return dest->name;
+    if (!dest && s->n_args > 0 && s->args[0]->kind == EXPR_NAME) return s->args[0]->name; /* in place */
+    lo_fail(lo, TW0718, s->span, "the result of this statement needs a plain name");
+    return NULL;
+}
+
+static void give(Lower *lo, const Stmt *s, TileValue *v)
+{
+    const char *name = dest_name(lo, s);
+    if (name) lo_set_register(lo, name, v);
+}
+
+/* ---- elementwise ------------------------------------------------------------------- */
+
+static bool broadcasts(const TileType *a, const TileType *b)
+{
+    return (a->rows == b->rows || a->rows == 1 || b->rows == 1) && (a->cols == b->cols || a->cols == 1 || b->cols == 1);
+}
+
+static bool check_broadcast(Lower *lo, const Stmt *s, TileValue *const *args, int n)
+{
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < i; k++) {
+            if (broadcasts(&args[i]->type, &args[k]->type)) continue;
+            lo_fail(lo, TW0719, s->span, "operands of %d x %d and %d x %d do not broadcast", args[k]->type.rows,
+                    args[k]->type.cols, args[i]->type.rows, args[i]->type.cols);
+            return false;
+        }
+    return true;
+}
+
+static const TileOp *element_def(const TileValue *v, OpId op)
+{
+    return v->def && v->def->kind == TILE_ELEMENT && v->def->op == op ? v->def : NULL;
+}
+
+/* A copy made with `Compute Add M, 0 and get M_prev` is M. */
+static const TileValue *without_zero(const TileValue *v)
+{
+    double number;
+    const TileOp *add = element_def(v, OP_ADD);
+    return add && rw_number(add->args[1], &number) && number == 0 ? add->args[0] : v;
+}
+
+/* exp(M before - M after) of a softmax step, written by hand: its factor. */
+static TileValue *alpha_of(Lower *lo, const TileValue *v)
+{
+    const TileOp *e = element_def(v, OP_EXP);
+    const TileOp *difference = e ? element_def(e->args[0], OP_SUBTRACT) : NULL;
+    if (!difference) return NULL;
+    for (int i = 0; i < lo->steps.len; i++) {
+        const SoftmaxStep *step = &lo->steps.data[i];
+        if (without_zero(difference->args[0]) == step->before && without_zero(difference->args[1]) == step->after)
+            return step->alpha;
+    }
+    return NULL;
+}
+
+static void note_rescale(Lower *lo, const TileOp *op)
+{
+    if (op->op != OP_MULTIPLY) return;
+    for (int i = 0; i < 2; i++) {
+        TileValue *alpha = alpha_of(lo, op->args[i]);
+        if (alpha) lo_lineage(lo, op->results[0])->rescaled = alpha;
+    }
+}
+
+static void lower_element(Lower *lo, const Stmt *s)
+{
+    TileValue *args[3] = {0};
+    if (s->n_args != op_info(s->op)->arity || s->n_args > 3) {
+        lo_fail(lo, TW0720, s->span, "%s takes %d operands", op_info(s->op)->name, op_info(s->op)->arity);
+        return;
+    }
+    for (int i = 0; i < s->n_args; i++) args[i] = lo_operand(lo, s->args[i]);
+    if (!check_broadcast(lo, s, args, s->n_args)) return;
+    TileValue *v = rw_element(&lo->rw, s->op, s->n_args, args);
+    double otherwise;
+    if (s->otherwise) {
+        v->def->has_else = eval_float(&lo->env, s->otherwise, &otherwise);
+        v->def->number = v->def->has_else ? otherwise : 0;
+    }
+    inherit(lo, v, s->n_args, args);
+    note_rescale(lo, v->def);
+    give(lo, s, v);
+}
+
+static void lower_reduce(Lower *lo, const Stmt *s, int axis)
+{
+    if (s->n_args != 1) {
+        lo_fail(lo, TW0720, s->span, "%s takes one operand", op_info(s->op)->name);
+        return;
+    }
+    TileValue *a = lo_operand(lo, s->args[0]);
+    TileType type = tile_type(DT_F32, axis ? a->type.rows : 1, axis ? 1 : a->type.cols, SPACE_REGISTER);
+    TileOp *op = rw_insert(&lo->rw, TILE_REDUCE, 1, &a, 1, &type);
+    op->op = s->op;
+    op->axis = axis;
+    give(lo, s, op->results[0]);
+}
+
+/* ---- GEMM ----------------------------------------------------------------------------- */
+
+/* What is accumulated from the result of an online softmax is in units of its
+ * newest reference; the accumulator follows, unless it already has. */
+static TileValue *rescaled(Lower *lo, TileValue *acc, const TileValue *a)
+{
+    TileValue *alpha = lo_lineage(lo, a)->alpha;
+    if (!alpha || lo_lineage(lo, acc)->rescaled == alpha) return acc;
+    return rw_binary(&lo->rw, OP_MULTIPLY, acc, alpha);
+}
+
+static TileValue *accumulator(Lower *lo, const Stmt *s, TileType type)
+{
+    const char *name = dest_name(lo, s);
+    Local *local = name ? lo_local(lo, name) : NULL;
+    if (local && local->reg) return local->reg;
+    TileOp *fill = rw_insert(&lo->rw, TILE_FILL, 0, NULL, 1, &type);
+    return fill->results[0];
+}
+
+static void lower_gemm(Lower *lo, const Stmt *s)
+{
+    if (s->n_args != 2) {
+        lo_fail(lo, TW0720, s->span, "GEMM takes two operands");
+        return;
+    }
+    bool ta, tb;
+    TileValue *a = lo_gemm_operand(lo, s->args[0], &ta), *b = lo_gemm_operand(lo, s->args[1], &tb);
+    int m = ta ? a->type.cols : a->type.rows, k = ta ? a->type.rows : a->type.cols;
+    int kb = tb ? b->type.cols : b->type.rows, n = tb ? b->type.rows : b->type.cols;
+    if (k != kb) {
+        lo_fail(lo, TW0719, s->span, "GEMM of %d x %d and %d x %d: the contracted dimensions %d and %d differ",
+                m, k, kb, n, k, kb);
+        return;
+    }
+    TileType type = tile_type(DT_F32, m, n, SPACE_REGISTER);
+    TileValue *args[3] = {a, b, NULL};
+    int n_args = 2;
+    if (s->result == RESULT_ACCUMULATE) {
+        args[n_args++] = rescaled(lo, accumulator(lo, s, type), a);
+        if (args[2]->type.rows != m || args[2]->type.cols != n) {
+            lo_fail(lo, TW0719, s->span, "a product of %d x %d is accumulated into a tile of %d x %d", m, n,
+                    args[2]->type.rows, args[2]->type.cols);
+            return;
+        }
+    }
+    TileOp *op = rw_insert(&lo->rw, TILE_GEMM, n_args, args, 1, &type);
+    op->trans_a = ta;
+    op->trans_b = tb;
+    if (n_args == 3) lo_lineage(lo, op->results[0])->rescaled = lo_lineage(lo, a)->alpha;
+    give(lo, s, op->results[0]);
+}
+
+/* ---- softmax ------------------------------------------------------------------------------ */
+
+/* With state: one step of the online form. */
+static void lower_online_softmax(Lower *lo, const Stmt *s)
+{
+    TileValue *state[2];
+    for (int i = 0; i < 2; i++) {
+        state[i] = lo_operand(lo, s->with[i]);
+        if (s->with[i]->kind != EXPR_NAME) {
+            lo_fail(lo, TW0718, s->with[i]->span, "the state of a softmax is a plain name");
+            return;
+        }
+    }
+    TileValue *x = lo_operand(lo, s->args[0]);
+    TileType column = tile_type(DT_F32, x->type.rows, 1, SPACE_REGISTER);
+    TileType types[] = {x->type, column, column, column};
+    types[0].dtype = DT_F32;
+    TileValue *args[] = {x, state[0], state[1]};
+    for (int i = 1; i < 3; i++)
+        if (args[i]->type.rows != x->type.rows || args[i]->type.cols != 1) {
+            lo_fail(lo, TW0719, s->with[i - 1]->span, "the state of this softmax is %d x 1, not %d x %d", x->type.rows,
+                    args[i]->type.rows, args[i]->type.cols);
+            return;
+        }
+    TileOp *op = rw_insert(&lo->rw, TILE_SOFTMAX, 3, args, 4, types);
+    TileValue *alpha = op->results[3];
+    alpha->name = "alpha";
+    lo_lineage(lo, op->results[0])->alpha = alpha;
+    vec_push(lo->arena, &lo->steps, (SoftmaxStep){state[0], op->results[1], alpha});
+    lo_set_register(lo, s->with[0]->name, op->results[1]);
+    lo_set_register(lo, s->with[1]->name, op->results[2]);
+    give(lo, s, op->results[0]);
+}
+
+/* Without: of whole rows. A row of nothing but -inf gives zeros. */
+static void lower_row_softmax(Lower *lo, const Stmt *s)
+{
+    Rewriter *rw = &lo->rw;
+    TileValue *x = lo_operand(lo, s->args[0]);
+    TileValue *lowest = rw_fill(rw, -8.5e37);
+    TileValue *m = rw_binary(rw, OP_MAX, rw_reduce_rows(rw, OP_ROW_MAX, x), lowest);
+    TileValue *p = rw_unary(rw, OP_EXP, rw_binary(rw, OP_SUBTRACT, x, m));
+    TileValue *q = rw_binary(rw, OP_DIVIDE, p, rw_reduce_rows(rw, OP_ROW_SUM, p));
+    q->def->has_else = true;
+    give(lo, s, q);
+}
+
+static void lower_softmax(Lower *lo, const Stmt *s)
+{
+    if (s->n_args != 1 || (s->n_with != 0 && s->n_with != 2)) {
+        lo_fail(lo, TW0720, s->span, "write 'Compute Softmax S' or 'Compute Softmax S with Smax and Ssum'");
+        return;
+    }
+    if (s->n_with == 2) lower_online_softmax(lo, s);
+    else lower_row_softmax(lo, s);
+}
+
+/* ---- masks, fills, casts, definitions ---------------------------------------------------------- */
+
+static void insert_mask(Lower *lo, const Stmt *s, TileValue *x, const Aff *cond, double otherwise)
+{
+    TileOp *op = rw_insert(&lo->rw, TILE_MASK, 1, &x, 1, &x->type);
+    op->cond = cond;
+    op->number = otherwise;
+    inherit(lo, op->results[0], 1, &x);
+    give(lo, s, op->results[0]);
+}
+
+static void lower_mask(Lower *lo, const Stmt *s)
+{
+    double otherwise = -1.0 / 0.0;
+    if (s->n_args != 1 || !s->where) {
+        lo_fail(lo, TW0720, s->span, "write 'Compute Mask S where condition [else number]'");
+        return;
+    }
+    if (s->otherwise && !eval_float(&lo->env, s->otherwise, &otherwise)) {
+        lo_fail(lo, TW0721, s->otherwise->span, "the other value of a mask must be a number");
+        return;
+    }
+    TileValue *x = lo_operand(lo, s->args[0]);
+    const Aff *cond = lo_condition(lo, s->where);
+    if (cond) insert_mask(lo, s, x, cond, otherwise);
+}
+
+/* Where (integer condition), X, number is a mask. */
+static bool lower_where_as_mask(Lower *lo, const Stmt *s)
+{
+    double otherwise;
+    if (s->op != OP_WHERE || s->n_args != 3 || s->args[0]->kind != EXPR_BINARY) return false;
+    if (!eval_float(&lo->env, s->args[2], &otherwise)) return false;
+    TileValue *x = lo_operand(lo, s->args[1]);
+    const Aff *cond = lo_condition(lo, s->args[0]);
+    if (cond) insert_mask(lo, s, x, cond, otherwise);
+    return true;
+}
+
+/* The shape that a name was allocated with. */
+static bool allocated(Lower *lo, const Stmt *s, TileType *type)
+{
+    const char *name = dest_name(lo, s);
+    const Local *local = name ? lo_local(lo, name) : NULL;
+    if (local && local->in_register) {
+        *type = local->reg_type;
+        return true;
+    }
+    if (name) lo_fail(lo, TW0716, s->span, "'%s' has no shape: allocate it in register first", name);
+    return false;
+}
+
+static void lower_fill(Lower *lo, const Stmt *s)
+{
+    TileType type;
+    double number;
+    if (s->n_args != 2) {
+        lo_fail(lo, TW0720, s->span, "write 'Compute Fill X, number and get new X'");
+        return;
+    }
+    if (!allocated(lo, s, &type)) return;
+    type.dtype = DT_F32;
+    TileOp *op = rw_insert(&lo->rw, TILE_FILL, 0, NULL, 1, &type);
+    TileValue *v = op->results[0];
+    if (eval_float(&lo->env, s->args[1], &number)) op->number = number;
+    else v = rw_binary(&lo->rw, OP_ADD, v, lo_operand(lo, s->args[1]));
+    give(lo, s, v);
+}
+
+static void lower_cast(Lower *lo, const Stmt *s)
+{
+    if (s->n_args < 1 || !s->has_dtype) {
+        lo_fail(lo, TW0720, s->span, "write 'Compute Cast X, dtype and get Y'");
+        return;
+    }
+    TileValue *x = lo_operand(lo, s->args[0]);
+    TileType type = x->type;
+    type.dtype = s->dtype;
+    TileOp *op = rw_insert(&lo->rw, TILE_CAST, 1, &x, 1, &type);
+    inherit(lo, op->results[0], 1, &x);
+    const char *name = dest_name(lo, s);
+    if (!name) return;
+    Local *local = lo_local(lo, name);
+    if (local && local->in_register) local->reg_type.dtype = s->dtype; /* `get new X` changes what X is */
+    lo_set_register(lo, name, op->results[0]);
+}
+
+static void lower_define(Lower *lo, const Stmt *s)
+{
+    int extents[TENSOR_MAX_RANK] = {0};
+    if (s->n_args < 1 || s->args[0]->kind != EXPR_NAME || !s->value || s->n_shape != 2
+        || !lo_shape(lo, s->shape, s->n_shape, extents)) {
+        lo_fail(lo, TW0720, s->span, "write 'Compute Define X (rows, cols) as expression of row(X) and col(X)'");
+        return;
+    }
+    const Aff *e = lo_condition(lo, s->value);
+    if (!e) return;
+    TileType type = tile_type(DT_F32, extents[0], extents[1], SPACE_REGISTER);
+    TileOp *op = rw_insert(&lo->rw, TILE_INDEX, 0, NULL, 1, &type);
+    op->index = e;
+    lo_set_register(lo, s->args[0]->name, op->results[0]);
+}
+
+void lo_compute(Lower *lo, const Stmt *s)
+{
+    if (!s->op_known) {
+        lo_fail(lo, TW0722, s->op_span, "there is no operation '%s'", s->op_name);
+        return;
+    }
+    switch (op_info(s->op)->class) {
+    case OPC_ELEMENT:
+        if (!lower_where_as_mask(lo, s)) lower_element(lo, s);
+        break;
+    case OPC_ROW_REDUCE: lower_reduce(lo, s, 1); break;
+    case OPC_COL_REDUCE: lower_reduce(lo, s, 0); break;
+    case OPC_GEMM:    lower_gemm(lo, s); break;
+    case OPC_SOFTMAX: lower_softmax(lo, s); break;
+    case OPC_MASK:    lower_mask(lo, s); break;
+    case OPC_FILL:    lower_fill(lo, s); break;
+    case OPC_CAST:    lower_cast(lo, s); break;
+    case OPC_DEFINE:  lower_define(lo, s); break;
+    }
+}
+
+/* ---- Reshape ------------------------------------------------------------------------------ */
+
+/* The dtype that the GEMM after the Reshape multiplies with. */
+static DType operand_dtype(Lower *lo, const Block *block, int at, const char *name)
+{
+    for (int i = at + 1; i < block->len; i++) {
+        const Stmt *s = block->data[i];
+        bool uses = s->kind == STMT_COMPUTE && s->op_known && s->op == OP_GEMM && s->n_args == 2
+                    && s->args[0]->kind == EXPR_NAME && strcmp(s->args[0]->name, name) == 0;
+        if (!uses) continue;
+        const Expr *b = s->args[1];
+        while (b->kind == EXPR_TRANSPOSE || b->kind == EXPR_SPACE) b = b->a;
+        const Local *local = b->kind == EXPR_NAME ? lo_local(lo, b->name) : NULL;
+        if (local && local->shared) return local->shared->type.dtype;
+    }
+    return lo->settings->dtype;
+}
+
+void lo_reshape(Lower *lo, const Block *block, int at)
+{
+    const Stmt *s = block->data[at];
+    Local *local = lo_local(lo, s->name);
+    if (!local || !local->reg) {
+        lo_fail(lo, TW0716, s->span, "'%s' is reshaped before it has a value", s->name);
+        return;
+    }
+    TileValue *x = local->reg;
+    TileType type = x->type;
+    if (dtype_bytes(type.dtype) != 2) type.dtype = operand_dtype(lo, block, at, s->name);
+    TileOp *op = rw_insert(&lo->rw, TILE_RESHAPE, 1, &x, 1, &type);
+    op->results[0]->name = local->name;
+    *lo_lineage(lo, op->results[0]) = *lo_lineage(lo, x);
+    lo_local(lo, s->name)->reg = op->results[0]; /* operand form: not the allocated dtype */
+}

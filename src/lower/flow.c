@@ -1,0 +1,248 @@
+/* flow.c: loops and branches; which names a loop carries. */
+#include "lower/state.h"
+
+/* ---- what a body does to names ---------------------------------------------------------- */
+
+static const char *result_name(const Stmt *s)
+{
+    const Expr *e = s->dest;
+    while (e && (e->kind == EXPR_SPACE || e->kind == EXPR_INDEX)) e = e->a;
+    if (e) return e->kind == EXPR_NAME ? e->name : NULL;
+    return s->n_args > 0 && s->args[0]->kind == EXPR_NAME ? s->args[0]->name : NULL;
+}
+
+typedef VEC(const char *) Names;
+
+static void add_name(Arena *arena, Names *names, const char *name)
+{
+    if (!name) return;
+    for (int i = 0; i < names->len; i++)
+        if (strcmp(names->data[i], name) == 0) return;
+    vec_push(arena, names, name);
+}
+
+/* Names whose register value the block replaces. */
+static void assigned_names(Arena *arena, const Block *block, Names *names)
+{
+    for (int i = 0; i < block->len; i++) {
+        const Stmt *s = block->data[i];
+        switch (s->kind) {
+        case STMT_COMPUTE:
+            add_name(arena, names, result_name(s));
+            for (int k = 0; k < s->n_with; k++)
+                if (s->with[k]->kind == EXPR_NAME) add_name(arena, names, s->with[k]->name);
+            break;
+        case STMT_COPY:
+            if (s->to_space == SPACE_REGISTER) add_name(arena, names, s->name);
+            break;
+        case STMT_RESHAPE: add_name(arena, names, s->name); break;
+        case STMT_FOR: case STMT_IF:
+            assigned_names(arena, &s->body, names);
+            assigned_names(arena, &s->orelse, names);
+            break;
+        case STMT_INPUT: case STMT_OUTPUT: case STMT_PARAM: case STMT_LET: case STMT_INDEX: case STMT_GRID:
+        case STMT_ASSIGN: case STMT_ALLOCATE: case STMT_DEFINE: case STMT_SCHEDULE: case STMT_COUNT:
+            break;
+        }
+    }
+}
+
+/* The identity that an allocated, unwritten name starts from: 0 for what is
+ * accumulated or summed, -inf for a running maximum. */
+static bool starting_value(const Block *block, const char *name, double *value)
+{
+    for (int i = 0; i < block->len; i++) {
+        const Stmt *s = block->data[i];
+        if (s->kind == STMT_FOR || s->kind == STMT_IF) {
+            if (starting_value(&s->body, name, value) || starting_value(&s->orelse, name, value)) return true;
+        }
+        if (s->kind != STMT_COMPUTE) continue;
+        for (int k = 0; k < s->n_with; k++) {
+            if (s->with[k]->kind != EXPR_NAME || strcmp(s->with[k]->name, name) != 0) continue;
+            *value = k == 0 ? -1.0 / 0.0 : 0;
+            return true;
+        }
+        const char *result = result_name(s);
+        if (result && strcmp(result, name) == 0) {
+            *value = 0;
+            return s->result == RESULT_ACCUMULATE;
+        }
+    }
+    return false;
+}
+
+static void start_allocated(Lower *lo, const Block *body, const Names *names)
+{
+    for (int i = 0; i < names->len; i++) {
+        Local *local = lo_local(lo, names->data[i]);
+        double value;
+        if (!local || local->reg || !local->in_register || !starting_value(body, names->data[i], &value)) continue;
+        TileType type = local->reg_type;
+        TileOp *fill = rw_insert(&lo->rw, TILE_FILL, 0, NULL, 1, &type);
+        fill->number = value;
+        fill->results[0]->name = local->name;
+        lo_local(lo, names->data[i])->reg = fill->results[0];
+    }
+}
+
+static bool same_tile(const TileType *a, const TileType *b)
+{
+    return a->dtype == b->dtype && a->rows == b->rows && a->cols == b->cols;
+}
+
+/* Names with a value now that the body replaces. */
+static void carried_names(Lower *lo, const Block *body, Names *carried)
+{
+    Names assigned = {0};
+    assigned_names(lo->arena, body, &assigned);
+    start_allocated(lo, body, &assigned);
+    for (int i = 0; i < assigned.len; i++) {
+        const Local *local = lo_local(lo, assigned.data[i]);
+        if (local && local->reg) vec_push(lo->arena, carried, assigned.data[i]);
+    }
+}
+
+/* ---- regions ----------------------------------------------------------------------------- */
+
+typedef struct Saved {
+    Rewriter rw;
+    int mark;
+    VEC(Local) locals;
+} Saved;
+
+static Saved enter(Lower *lo, TileBlock *block)
+{
+    Saved saved = {.rw = lo->rw, .mark = eval_mark(&lo->env)};
+    for (int i = 0; i < lo->locals.len; i++) vec_push(lo->arena, &saved.locals, lo->locals.data[i]);
+    lo->rw.block = block;
+    lo->rw.at = 0;
+    return saved;
+}
+
+/* Values made inside are gone outside, allocations stay. */
+static void leave(Lower *lo, const Saved *saved)
+{
+    lo->rw = saved->rw;
+    eval_reset(&lo->env, saved->mark);
+    for (int i = 0; i < lo->locals.len; i++) {
+        bool old = i < saved->locals.len;
+        lo->locals.data[i].reg = old ? saved->locals.data[i].reg : NULL;
+        lo->locals.data[i].shared = old ? saved->locals.data[i].shared : NULL;
+    }
+}
+
+/* Ends a region with the names' values there; false when one changed its type. */
+static void yield_names(Lower *lo, const Names *names, const TileType *types, Span span)
+{
+    TileValue **values = arena_array(lo->arena, TileValue *, names->len);
+    for (int i = 0; i < names->len; i++) {
+        values[i] = lo_local(lo, names->data[i])->reg;
+        if (values[i] && same_tile(&values[i]->type, &types[i])) continue;
+        lo_fail(lo, TW0726, span, "'%s' has another shape or dtype at the end of the block than before it",
+                names->data[i]);
+        if (!values[i]) values[i] = rw_fill(&lo->rw, 0);
+    }
+    rw_insert(&lo->rw, TILE_YIELD, names->len, values, 0, NULL);
+}
+
+static TileOp *region_op(Lower *lo, TileOpKind kind, const Names *names, bool with_args, int n_regions)
+{
+    TileValue **args = arena_array(lo->arena, TileValue *, names->len);
+    TileType *types = arena_array(lo->arena, TileType, names->len);
+    for (int i = 0; i < names->len; i++) {
+        args[i] = lo_local(lo, names->data[i])->reg;
+        types[i] = args[i]->type;
+    }
+    TileOp *op = rw_insert(&lo->rw, kind, with_args ? names->len : 0, args, names->len, types);
+    op->regions = arena_array(lo->arena, TileBlock *, n_regions);
+    op->n_regions = n_regions;
+    for (int r = 0; r < n_regions; r++) op->regions[r] = tile_block_new(lo->program);
+    return op;
+}
+
+static void take_results(Lower *lo, const TileOp *op, const Names *names)
+{
+    for (int i = 0; i < names->len; i++) {
+        Local *local = lo_local(lo, names->data[i]);
+        local->reg = op->results[i];
+        op->results[i]->name = local->name;
+    }
+}
+
+static TileType *result_types(Lower *lo, const TileOp *op)
+{
+    TileType *types = arena_array(lo->arena, TileType, op->n_results);
+    for (int i = 0; i < op->n_results; i++) types[i] = op->results[i]->type;
+    return types;
+}
+
+void lo_for(Lower *lo, const Stmt *s)
+{
+    AffCtx *aff = lo->program->aff;
+    if (!s->lo || !s->hi) {
+        lo_fail(lo, TW0727, s->span, "a loop of code is written 'for %s = low:high'", s->name);
+        return;
+    }
+    const Aff *low = eval_aff(&lo->env, s->lo, lo->diags), *high = eval_aff(&lo->env, s->hi, lo->diags);
+    if (!low || !high) {
+        lo->failed = true;
+        return;
+    }
+    int64_t least, most, ignored;
+    aff_bounds(low, &least, &ignored);
+    aff_bounds(high, &ignored, &most);
+    Names carried = {0};
+    carried_names(lo, &s->body, &carried);
+    TileOp *op = region_op(lo, TILE_FOR, &carried, true, 1);
+    op->lo = low;
+    op->hi = high;
+    op->var = aff_sym_new(aff, s->name, AFF_LOOP, least, most == INT64_MAX ? most : most - 1);
+
+    TileBlock *body = op->regions[0];
+    Saved saved = enter(lo, body);
+    eval_bind(&lo->env, s->name, aff_of(aff, op->var));
+    for (int i = 0; i < carried.len; i++) {
+        Local *local = lo_local(lo, carried.data[i]);
+        TileValue *param = tile_value_new(lo->program, lo->kernel, op->results[i]->type, local->name);
+        vec_push(lo->arena, &body->params, param);
+        *lo_lineage(lo, param) = (Lineage){0};
+        local->reg = param;
+        local->shared = NULL;
+    }
+    lo_block(lo, &s->body);
+    yield_names(lo, &carried, result_types(lo, op), s->span);
+    leave(lo, &saved);
+    take_results(lo, op, &carried);
+}
+
+void lo_if(Lower *lo, const Stmt *s)
+{
+    int64_t known;
+    if (s->where && s->where->kind == EXPR_WORDS) {
+        lo_fail(lo, TW0727, s->where->span, "a condition in words belongs to a sketch; write it as an expression");
+        return;
+    }
+    const Aff *cond = eval_aff(&lo->env, s->where, lo->diags);
+    if (!cond) {
+        lo->failed = true;
+        return;
+    }
+    if (aff_is_const(cond, &known)) {
+        lo_block(lo, known ? &s->body : &s->orelse);
+        return;
+    }
+    Names names = {0};
+    Block both[] = {s->body, s->orelse};
+    for (int r = 0; r < 2; r++) carried_names(lo, &both[r], &names);
+    Names unique = {0};
+    for (int i = 0; i < names.len; i++) add_name(lo->arena, &unique, names.data[i]);
+    TileOp *op = region_op(lo, TILE_IF, &unique, false, 2);
+    op->cond = cond;
+    for (int r = 0; r < 2; r++) {
+        Saved saved = enter(lo, op->regions[r]);
+        lo_block(lo, &both[r]);
+        yield_names(lo, &unique, result_types(lo, op), s->span);
+        leave(lo, &saved);
+    }
+    take_results(lo, op, &unique);
+}

@@ -1,0 +1,301 @@
+/* lower.c: TL code to sequential tile IR: kernels, headers, names.
+ *
+ * Every statement becomes the tile operations that it means, in order; names
+ * are bound to values, loops carry the names that their body replaces. TL is
+ * sequential, so a Copy is complete at the next statement; making it
+ * asynchronous is a pass's business.
+ */
+#include "lower/state.h"
+
+void lo_fail(Lower *lo, DiagCode code, Span span, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    diag_add(lo->diags, code, span, "%s", arena_vprintf(lo->arena, fmt, args));
+    va_end(args);
+    lo->failed = true;
+}
+
+/* ---- names ------------------------------------------------------------------------ */
+
+TileTensor *lo_tensor(Lower *lo, const char *name)
+{
+    for (int i = 0; i < lo->program->tensors.len; i++)
+        if (strcmp(lo->program->tensors.data[i]->name, name) == 0) return lo->program->tensors.data[i];
+    return NULL;
+}
+
+Local *lo_local(Lower *lo, const char *name)
+{
+    for (int i = 0; i < lo->locals.len; i++)
+        if (strcmp(lo->locals.data[i].name, name) == 0) return &lo->locals.data[i];
+    return NULL;
+}
+
+Local *lo_local_make(Lower *lo, const char *name)
+{
+    Local *local = lo_local(lo, name);
+    if (local) return local;
+    vec_push(lo->arena, &lo->locals, (Local){.name = name});
+    return &lo->locals.data[lo->locals.len - 1];
+}
+
+Lineage *lo_lineage(Lower *lo, const TileValue *v)
+{
+    while (lo->lineage.len <= v->id) vec_push(lo->arena, &lo->lineage, (Lineage){0});
+    return &lo->lineage.data[v->id];
+}
+
+static TileValue *convert(Lower *lo, TileValue *v, DType dtype)
+{
+    if (v->type.dtype == dtype) return v;
+    TileType type = v->type;
+    type.dtype = dtype;
+    TileValue *cast = rw_insert(&lo->rw, TILE_CAST, 1, &v, 1, &type)->results[0];
+    *lo_lineage(lo, cast) = *lo_lineage(lo, v);
+    return cast;
+}
+
+/* The name's register copy is now v, in the dtype that it was allocated with. */
+void lo_set_register(Lower *lo, const char *name, TileValue *v)
+{
+    Local *local = lo_local_make(lo, name);
+    if (local->in_register) v = convert(lo, v, local->reg_type.dtype);
+    local = lo_local(lo, name);
+    local->reg = v;
+    local->shared = NULL; /* holds an older version */
+    if (!v->name) v->name = local->name;
+}
+
+bool lo_shape(Lower *lo, Expr *const *shape, int n, int *extents)
+{
+    if (n < 1 || n > TENSOR_MAX_RANK) return false;
+    for (int i = 0; i < n; i++) {
+        int64_t value;
+        const Aff *e = eval_aff(&lo->env, shape[i], lo->diags);
+        if (!e) {
+            lo->failed = true;
+            return false;
+        }
+        if (!aff_is_const(e, &value) || value < 1 || value > 1 << 16) {
+            lo_fail(lo, TW0710, shape[i]->span, "a tile's size must be a number from 1 to 65536 that is known when compiling");
+            return false;
+        }
+        extents[i] = (int)value;
+    }
+    return true;
+}
+
+/* ---- header -------------------------------------------------------------------------- */
+
+/* An unbound name in a declaration is a dimension of the program. */
+static const Aff *new_dimension(void *user, const Expr *name, Diags *diags)
+{
+    (void)diags;
+    Lower *lo = user;
+    const Aff *known = NULL;
+    for (int i = 0; i < lo->program->dims.len; i++)
+        if (strcmp(lo->program->dims.data[i]->name, name->name) == 0)
+            known = aff_of(lo->program->aff, lo->program->dims.data[i]);
+    if (!known) {
+        const AffSym *sym = aff_sym_new(lo->program->aff, name->name, AFF_DIM, 0, INT32_MAX);
+        vec_push(lo->arena, &lo->program->dims, sym);
+        known = aff_of(lo->program->aff, sym);
+    }
+    eval_bind(&lo->env, name->name, known);
+    return known;
+}
+
+static void declare_tensor(Lower *lo, const Stmt *s)
+{
+    TileTensor *t = lo_tensor(lo, s->name);
+    if (s->n_shape < 1 || s->n_shape > TENSOR_MAX_RANK) {
+        lo_fail(lo, TW0711, s->span, "tensor '%s' has %d dimensions; 1 to %d are possible", s->name, s->n_shape,
+                TENSOR_MAX_RANK);
+        return;
+    }
+    if (!t) {
+        t = arena_new_of(lo->arena, TileTensor);
+        t->name = s->name;
+        t->index = lo->program->tensors.len;
+        vec_push(lo->arena, &lo->program->tensors, t);
+    }
+    t->dtype = s->has_dtype ? s->dtype : lo->settings->dtype;
+    t->rank = s->n_shape;
+    t->read |= s->kind == STMT_INPUT;
+    t->written |= s->kind == STMT_OUTPUT;
+    lo->env.unknown = new_dimension;
+    for (int d = 0; d < t->rank; d++) {
+        t->dims[d] = eval_aff(&lo->env, s->shape[d], lo->diags);
+        t->dim_names[d] = s->shape[d]->kind == EXPR_NAME ? s->shape[d]->name : NULL;
+        if (!t->dims[d]) {
+            lo->failed = true;
+            t->dims[d] = aff_const(lo->program->aff, 1);
+        }
+    }
+    lo->env.unknown = NULL;
+}
+
+static void add_param(Lower *lo, const char *name)
+{
+    for (int i = 0; i < lo->program->params.len; i++)
+        if (strcmp(lo->program->params.data[i], name) == 0) return;
+    vec_push(lo->arena, &lo->program->params, name);
+}
+
+static bool setting(const Lower *lo, const char *name, double *value)
+{
+    for (int i = 0; i < lo->settings->list.len; i++) {
+        if (strcmp(lo->settings->list.data[i].name, name) != 0) continue;
+        *value = lo->settings->list.data[i].value;
+        return true;
+    }
+    return false;
+}
+
+static void bind_number(Lower *lo, const char *name, double value)
+{
+    Expr number = {.kind = value == (double)(int64_t)value ? EXPR_INT : EXPR_FLOAT, .i = (int64_t)value, .f = value};
+    eval_assign(&lo->env, name, &number, NULL);
+}
+
+/* What is known before anything else: --set, then Params and assignments that
+ * need no more than that. */
+static void bind_constants(Lower *lo, const Block *block)
+{
+    for (int i = 0; i < block->len; i++) {
+        const Stmt *s = block->data[i];
+        double value;
+        if (s->kind != STMT_PARAM && s->kind != STMT_ASSIGN && s->kind != STMT_LET) continue;
+        if (setting(lo, s->name, &value)) bind_number(lo, s->name, value);
+        else if (s->value && eval_float(&lo->env, s->value, &value)) eval_assign(&lo->env, s->name, s->value, NULL);
+    }
+}
+
+static void lower_param(Lower *lo, const Stmt *s)
+{
+    if (eval_find(&lo->env, s->name)) return;
+    if (s->value && eval_assign(&lo->env, s->name, s->value, NULL)) return;
+    add_param(lo, s->name);
+}
+
+static void lower_grid(Lower *lo, const Stmt *s)
+{
+    AffCtx *aff = lo->program->aff;
+    for (int i = 0; i < s->n_coords; i++) {
+        const Coord *c = &s->coords[i];
+        if (!c->name || !c->value) {
+            lo_fail(lo, TW0712, c->span, "an axis of the grid is written 'name = extent'");
+            continue;
+        }
+        const Aff *extent = eval_aff(&lo->env, c->value, lo->diags);
+        if (!extent) {
+            lo->failed = true;
+            continue;
+        }
+        int64_t low, high;
+        aff_bounds(extent, &low, &high);
+        const AffSym *sym = aff_sym_new(aff, c->name, AFF_GRID, 0, high == INT64_MAX ? INT32_MAX : high - 1);
+        vec_push(lo->arena, &lo->kernel->grid, (TileAxis){sym, extent, false});
+        eval_bind(&lo->env, c->name, aff_of(aff, sym));
+    }
+}
+
+/* Index NAME over DIM from e has been worked into coordinates by now. */
+static void lower_assign(Lower *lo, const Stmt *s)
+{
+    if (eval_find(&lo->env, s->name)) return; /* a constant, or --set */
+    if (!eval_assign(&lo->env, s->name, s->value, lo->diags)) lo->failed = true;
+}
+
+/* ---- schedule ----------------------------------------------------------------------------- */
+
+static void lower_schedule(Lower *lo, const Stmt *schedule)
+{
+    const struct { const char *name; int *place; int low, high; } LINES[] = {
+        {"warps", &lo->kernel->warps, 1, 32},
+        {"warps_n", &lo->kernel->warps_n, 1, 32},
+        {"stages", &lo->kernel->stages, 1, 8},
+        {"blocks_per_sm", &lo->kernel->blocks_per_sm, 0, 32},
+    };
+    for (int i = 0; i < schedule->body.len; i++) {
+        const Stmt *s = schedule->body.data[i];
+        int k = (int)TW_COUNT(LINES) - 1;
+        while (k >= 0 && (s->kind != STMT_ASSIGN || strcmp(LINES[k].name, s->name) != 0)) k--;
+        double value;
+        if (k < 0) {
+            lo_fail(lo, TW0713, s->span, "the schedule has no line '%s'", s->name ? s->name : "");
+        } else if (!eval_float(&lo->env, s->value, &value) || value < LINES[k].low || value > LINES[k].high
+                   || value != (int)value) {
+            lo_fail(lo, TW0713, s->span, "'%s' is a number from %d to %d", s->name, LINES[k].low, LINES[k].high);
+        } else {
+            *LINES[k].place = (int)value;
+        }
+    }
+}
+
+/* ---- statements ------------------------------------------------------------------------------ */
+
+static void lower_statement(Lower *lo, const Block *block, int at)
+{
+    const Stmt *s = block->data[at];
+    lo->rw.loc = s->span;
+    switch (s->kind) {
+    case STMT_INPUT: case STMT_OUTPUT: declare_tensor(lo, s); break;
+    case STMT_PARAM:    lower_param(lo, s); break;
+    case STMT_LET: case STMT_ASSIGN: lower_assign(lo, s); break;
+    case STMT_GRID:     lower_grid(lo, s); break;
+    case STMT_ALLOCATE: lo_allocate(lo, s); break;
+    case STMT_COPY:     lo_copy(lo, s); break;
+    case STMT_COMPUTE:  lo_compute(lo, s); break;
+    case STMT_RESHAPE:  lo_reshape(lo, block, at); break;
+    case STMT_FOR:      lo_for(lo, s); break;
+    case STMT_IF:       lo_if(lo, s); break;
+    case STMT_SCHEDULE: lower_schedule(lo, s); break;
+    case STMT_INDEX:    break; /* coordinates in code are explicit */
+    case STMT_DEFINE:
+        lo_fail(lo, TW0714, s->span, "user-defined operations are not lowered yet");
+        break;
+    case STMT_COUNT: break;
+    }
+}
+
+void lo_block(Lower *lo, const Block *block)
+{
+    for (int i = 0; i < block->len; i++) lower_statement(lo, block, i);
+}
+
+static void lower_kernel(Lower *lo, const Unit *unit)
+{
+    lo->kernel = tile_kernel_new(lo->program, unit->name);
+    lo->kernel->warps_n = 1;
+    lo->rw = (Rewriter){lo->program, lo->kernel, lo->kernel->body, 0, unit->span};
+    eval_init(&lo->env, lo->arena, lo->program->aff);
+    for (int i = 0; i < lo->program->dims.len; i++)
+        eval_bind(&lo->env, lo->program->dims.data[i]->name, aff_of(lo->program->aff, lo->program->dims.data[i]));
+    lo->locals.len = 0;
+    lo->lineage.len = 0;
+    lo->steps.len = 0;
+    bind_constants(lo, &unit->body);
+    lo_block(lo, &unit->body);
+}
+
+TileProgram *lower(Arena *arena, Syms *syms, AffCtx *aff, const Program *code, const Settings *settings,
+                   Diags *diags)
+{
+    Lower lo = {.arena = arena, .syms = syms, .code = code, .settings = settings, .diags = diags};
+    for (int i = 0; i < code->units.len; i++) {
+        const Unit *unit = code->units.data[i];
+        if (unit->kind != UNIT_KERNEL) continue;
+        if (!lo.program) {
+            lo.program = tile_program_new(arena, aff, unit->name);
+            lo.program->source = code->source;
+        }
+        lower_kernel(&lo, unit);
+    }
+    if (!lo.program) {
+        diag_add(diags, TW0715, (Span){0, 0}, "there is no Kernel to compile");
+        return NULL;
+    }
+    return lo.failed ? NULL : lo.program;
+}

@@ -23,7 +23,7 @@ const Target target_sm_89 = {
 
     .model_shared_per_sm = 100 * 1024,
 
-    .mma_macs = 512,
+    .mma_macs = 256,
     .fp32_ops = 128,
     .exp_ops = 16,
     .shared_bytes = 128,

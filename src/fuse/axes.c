@@ -1,0 +1,249 @@
+/* axes.c: which dimensions are tiled over blocks, streamed by a loop, or kept whole.
+ *
+ *   rows of the outputs        tiled over blocks
+ *   leading dimensions         one block each
+ *   last dimension             tiled over blocks too, if that repeats no GEMM;
+ *                              streamed, if rows are reduced along it and it is
+ *                              not small; else whole
+ *   contracted by a GEMM       streamed; whole within another stream, and where
+ *                              tiles of it would repeat a GEMM's work
+ *   reduced along rows         whole where small and nothing streams it; else streamed
+ */
+#include "fuse/flow.h"
+
+enum { SMALL = 256 }; /* elements of a row that a tile holds in registers */
+
+bool dim_same(DefDim a, DefDim b)
+{
+    return a.size == b.size && (!a.name || !b.name || strcmp(a.name, b.name) == 0);
+}
+
+bool dim_is_one(DefDim dim)
+{
+    int64_t size;
+    return aff_is_const(dim.size, &size) && size == 1;
+}
+
+bool dim_small(DefDim dim)
+{
+    int64_t size;
+    return aff_is_const(dim.size, &size) && size <= SMALL;
+}
+
+static DefDim dim_from_end(const Flow *flow, const DefValue *value, int back)
+{
+    if (value->rank >= back)
+        return value->dims[value->rank - back];
+    return (DefDim){aff_const(flow->def->aff, 1), NULL};
+}
+
+DefDim value_rows(const Flow *flow, const DefValue *value)
+{
+    return dim_from_end(flow, value, 2);
+}
+
+DefDim value_cols(const Flow *flow, const DefValue *value)
+{
+    return dim_from_end(flow, value, 1);
+}
+
+const Axis *axis_of(Flow *flow, AxisKind kind, DefDim dim)
+{
+    for (int i = 0; i < flow->axes.len; i++) {
+        Axis *axis = flow->axes.data[i];
+
+        if (axis->kind == kind && (kind == AXIS_ONE || dim_same(axis->dim, dim))) {
+            if (!axis->dim.name)
+                axis->dim.name = dim.name;
+            return axis;
+        }
+    }
+    Axis *axis = arena_new_of(flow->arena, Axis);
+    *axis = (Axis){.kind = kind, .dim = dim, .id = flow->axes.len};
+    vec_push(flow->arena, &flow->axes, axis);
+    return axis;
+}
+
+/* ---- facts of values ------------------------------------------------------------ */
+
+/* The dimension that a GEMM contracts, as A or B names it. */
+static DefDim contracted(const Flow *flow, const DefOp *gemm)
+{
+    const DefArg *a = &gemm->args[0], *b = &gemm->args[1];
+    DefDim of_a = a->transposed ? value_rows(flow, a->value) : value_cols(flow, a->value);
+    DefDim of_b = b->transposed ? value_cols(flow, b->value) : value_rows(flow, b->value);
+
+    return of_a.name ? of_a : of_b;
+}
+
+static void facts_of_op(Flow *flow, const DefOp *op)
+{
+    ValueFacts *facts = &flow->facts[op->result->id];
+    const DefValue *first = op->args[0].value;
+
+    facts->splits = true;
+    facts->gemm = op->op == OP_GEMM;
+    for (int i = 0; i < op->n_args; i++)
+        if (op->args[i].value) {
+            facts->gemm |= flow->facts[op->args[i].value->id].gemm;
+            facts->splits &= flow->facts[op->args[i].value->id].splits;
+        }
+    if (op->op == OP_GEMM)
+        facts->splits = !flow->facts[first->id].gemm || dim_small(contracted(flow, op));
+    if (op->op == OP_SOFTMAX)
+        flow->facts[first->id].gauge = true;
+    if (op->op == OP_EXP && first && first->op && first->op->op == OP_SUBTRACT) {
+        const DefValue *x = first->op->args[0].value, *c = first->op->args[1].value;
+
+        if (x && c && dim_is_one(value_cols(flow, c)))
+            flow->facts[x->id].gauge = true;
+    }
+}
+
+static void find_facts(Flow *flow)
+{
+    int n = 0;
+
+    for (int i = 0; i < flow->def->values.len; i++)
+        if (flow->def->values.data[i]->id >= n)
+            n = flow->def->values.data[i]->id + 1;
+    flow->facts = arena_array(flow->arena, ValueFacts, n);
+    for (int i = 0; i < flow->def->inputs.len; i++)
+        flow->facts[flow->def->inputs.data[i]->id].splits = true;
+    for (int i = 0; i < flow->def->ops.len; i++)
+        facts_of_op(flow, flow->def->ops.data[i]);
+}
+
+/* ---- axes of operations ------------------------------------------------------------ */
+
+const Axis *axis_contracted(Flow *flow, const DefOp *gemm, bool root)
+{
+    DefDim dim = contracted(flow, gemm);
+    const ValueFacts *a = &flow->facts[gemm->args[0].value->id];
+    bool whole = !root || (a->gemm && !a->splits);
+
+    return axis_of(flow, whole ? AXIS_WHOLE : AXIS_STREAM, dim);
+}
+
+static bool is_streamed(const Flow *flow, DefDim dim)
+{
+    for (int i = 0; i < flow->streamed.len; i++)
+        if (dim_same(flow->streamed.data[i], dim))
+            return true;
+    return false;
+}
+
+const Axis *axis_reduced(Flow *flow, const DefValue *value, bool root)
+{
+    DefDim dim = value_cols(flow, value);
+
+    if (dim_is_one(dim) && !dim.name)
+        return flow->one;
+    if (flow->cols && flow->cols->kind == AXIS_WHOLE && dim_same(dim, flow->cols->dim))
+        return flow->cols;
+    bool whole = !root || (dim_small(dim) && !is_streamed(flow, dim));
+    return axis_of(flow, whole ? AXIS_WHOLE : AXIS_STREAM, dim);
+}
+
+/* ---- from the outputs down ------------------------------------------------------------ */
+
+typedef struct Walk {
+    Flow *flow;
+    DefDim last;   /* the outputs' last dimension */
+    bool reduced;  /* rows are reduced along it */
+    bool deep;     /* a stream that computes GEMMs gives the outputs */
+    bool chained;  /* so does a GEMM of a whole computed operand */
+    int depth;
+} Walk;
+
+static void walk_value(Walk *w, DefValue *value);
+
+static void walk_gemm(Walk *w, const DefOp *op)
+{
+    const Axis *k = axis_contracted(w->flow, op, true);
+
+    if (k->kind == AXIS_STREAM) {
+        vec_push(w->flow->arena, &w->flow->streamed, k->dim);
+        w->deep |= w->flow->facts[op->args[0].value->id].gemm;
+    } else {
+        w->chained = true;
+        walk_value(w, op->args[0].value);
+    }
+}
+
+/* Visits what is computed outside of streams, as far as that is certain. */
+static void walk_value(Walk *w, DefValue *value)
+{
+    const DefOp *op = value->op;
+
+    if (!op || w->flow->facts[value->id].visited || w->depth > FLOW_DEPTH)
+        return;
+    w->flow->facts[value->id].visited = true;
+    w->depth++;
+    OpClass class = op_info(op->op)->class;
+    if (class == OPC_GEMM) {
+        walk_gemm(w, op);
+    } else if (class == OPC_ROW_REDUCE || class == OPC_SOFTMAX) {
+        DefDim dim = value_cols(w->flow, op->args[0].value);
+
+        w->reduced |= dim_same(dim, w->last);
+        if (dim_small(dim) || dim_same(dim, w->last))
+            walk_value(w, op->args[0].value);
+    } else {
+        for (int i = 0; i < op->n_args; i++)
+            if (op->args[i].value)
+                walk_value(w, op->args[i].value);
+    }
+    w->depth--;
+}
+
+static DefValue *main_output(const Flow *flow)
+{
+    for (int i = 0; i < flow->def->outputs.len; i++)
+        if (!dim_is_one(value_cols(flow, flow->def->outputs.data[i])))
+            return flow->def->outputs.data[i];
+    return flow->def->outputs.data[0];
+}
+
+static bool check_output(Flow *flow, const DefValue *first, const DefValue *output)
+{
+    if (output->rank < 2) {
+        flow_fail(flow, TW0501, output, "output %s has %d dimension%s; rows need two", output->name,
+                  output->rank, output->rank == 1 ? "" : "s");
+        return false;
+    }
+    for (int i = 0; i < output->rank - 1; i++)
+        if (output->rank != first->rank || output->dims[i].size != first->dims[i].size) {
+            flow_fail(flow, TW0502, output, "outputs %s and %s have different rows", first->name,
+                      output->name);
+            return false;
+        }
+    return true;
+}
+
+static AxisKind last_kind(const Walk *w)
+{
+    if (w->deep)
+        return AXIS_WHOLE;
+    if (w->chained || w->reduced)
+        return dim_small(w->last) ? AXIS_WHOLE : AXIS_STREAM;
+    return AXIS_COLS;
+}
+
+bool axes_choose(Flow *flow)
+{
+    const Def *def = flow->def;
+    DefValue *first = main_output(flow);
+    Walk walk = {.flow = flow, .last = value_cols(flow, first)};
+
+    find_facts(flow);
+    flow->one = axis_of(flow, AXIS_ONE, (DefDim){aff_const(def->aff, 1), NULL});
+    for (int i = 0; i < def->outputs.len; i++)
+        if (!check_output(flow, first, def->outputs.data[i]))
+            return false;
+    for (int i = 0; i < def->outputs.len; i++)
+        walk_value(&walk, def->outputs.data[i]);
+    flow->rows = axis_of(flow, AXIS_ROWS, value_rows(flow, first));
+    flow->cols = axis_of(flow, last_kind(&walk), walk.last);
+    return true;
+}

@@ -1,0 +1,246 @@
+/* flow.h: the flow graph of a kernel; for this folder only.
+ *
+ * Vocabulary
+ *   axis    how a tile covers a dimension: ROWS and COLS are tiled over blocks,
+ *           STREAM is tiled over the steps of a loop, WHOLE is kept whole, ONE
+ *           has size 1 (or is broadcast)
+ *   node    a tile: a value of the definition seen along a row and a column axis
+ *   root    outside of loops; a node that varies along a STREAM axis, or is made
+ *           of one that does, is `in` that stream, unless it reduces it
+ *   level   how many loops must have run before a root node exists; of a node
+ *           in a stream: the first pass over the stream that can compute it
+ *   form    a node in a stream as a sum of tiles times factors, factors being
+ *           row constants that a linear consumer applies after its loop
+ *   gauge   exp(x - running maximum of x's rows): what the online softmax leaves
+ *           in place of x. Right only where it is accumulated, since the
+ *           accumulator is rescaled whenever the maximum grows
+ *
+ *   softmax(S) over a stream   =   gauge(S) / sum        one term, one factor
+ *   GEMM softmax(S), V         =   (GEMM gauge(S), V, accumulated) / sum
+ *
+ * A loop is a pair of stream and pass. Its body is whatever the reductions of
+ * that pass need; a tile that two passes need is computed in both.
+ */
+#ifndef TW_FUSE_FLOW_H
+#define TW_FUSE_FLOW_H
+
+#include "fuse/fuse.h"
+
+typedef enum AxisKind { AXIS_ONE, AXIS_ROWS, AXIS_COLS, AXIS_WHOLE, AXIS_STREAM } AxisKind;
+
+typedef struct Axis {
+    AxisKind kind;
+    DefDim dim;
+    const char *var;  /* STREAM: the loop variable */
+    int id;
+} Axis;
+
+typedef enum NodeKind {
+    NODE_LOAD,      /* a tile of an input */
+    NODE_OP,        /* elementwise, mask, cast, define, fill, a reduction of whole rows */
+    NODE_PRODUCT,   /* GEMM of whole operands */
+    NODE_SHARED,    /* a computed tile put into shared memory */
+    NODE_GAUGE,     /* args[0] becomes exp(args[0] - running maximum) */
+    NODE_SUM,       /* after the loop: GEMM args[0], args[1] accumulated over a stream */
+    NODE_REDUCE,    /* after the loop: row reduction of args[0], over a stream */
+    NODE_STATE_MAX, /* after the loop: the maximum of gauge args[0]; */
+    NODE_STATE_SUM, /* and the sum of its rows */
+    NODE_STORE      /* args[0] to an output */
+} NodeKind;
+
+typedef struct Node Node;
+
+/* An operand: a tile, or a number. */
+typedef struct Operand {
+    Node *node;       /* NULL: a number */
+    bool transposed;
+    const Expr *number;
+} Operand;
+
+struct Node {
+    NodeKind kind;
+    int id;
+    DefValue *value;        /* what it is a tile of; NULL: an auxiliary */
+    const char *name;       /* wanted */
+    const Axis *row, *col;
+    const Axis *stream;     /* the stream that it is in; NULL: root */
+    int level;
+
+    OpId op;                /* OP, REDUCE */
+    Operand args[3];
+    int n_args;
+    const DefOp *source;    /* MASK, DEFINE: where its condition or expression stands */
+    bool has_else;
+    double otherwise;       /* DIVIDE, MASK */
+    DType cast;
+
+    const Node *gauge;      /* made of this gauge: fit for accumulation only */
+    bool in_shared, in_register; /* LOAD: copies that are wanted */
+
+    int place;              /* root: printed before the loops of this level */
+    int uses;               /* order.c, write.c: uses not printed yet */
+    const char *spelled;    /* write.c: the name that it got */
+};
+
+typedef struct Factor {
+    Operand by;
+    bool divide;
+    bool has_else;
+    double otherwise;
+} Factor;
+
+enum { FORM_TERMS = 4, FORM_FACTORS = 8, FLOW_DEPTH = 400, FLOW_NODES = 4000 };
+
+typedef struct Term {
+    Node *tile;
+    bool negative;
+    Factor factors[FORM_FACTORS];
+    int n_factors;
+} Term;
+
+typedef struct Form {
+    Term terms[FORM_TERMS];
+    int n; /* 0: there is none, a diagnostic was recorded */
+} Form;
+
+typedef struct Memo {
+    const DefValue *value;
+    const Axis *row, *col;
+    bool linear;
+    const Form *form;
+} Memo;
+
+/* What is known of a value before any axis is chosen; by value id. */
+typedef struct ValueFacts {
+    bool gemm;    /* there is a GEMM at or below it */
+    bool splits;  /* computing it in tiles of columns repeats no GEMM */
+    bool gauge;   /* a softmax of it, or exp(it - row constant), is taken */
+    bool visited;
+} ValueFacts;
+
+typedef struct Flow {
+    Arena *arena;
+    Syms *syms;
+    const Def *def;
+    Diags *diags;
+    VEC(Axis *) axes;
+    const Axis *one, *rows, *cols; /* cols: of the outputs' last dimension, any kind */
+    VEC(Node *) nodes;
+    VEC(Memo) memos;
+    VEC(Node *) stores;
+    VEC(DefDim) streamed; /* dimensions that a root GEMM streams */
+    ValueFacts *facts;
+    int depth;
+    bool failed;
+} Flow;
+
+/* ---- axes.c ---------------------------------------------------------------- */
+
+const Axis *axis_of(Flow *flow, AxisKind kind, DefDim dim);
+bool dim_same(DefDim a, DefDim b);
+bool dim_is_one(DefDim dim);
+/* Known when compiling and small enough for a row of it to live in registers. */
+bool dim_small(DefDim dim);
+/* Dimensions of a value's tile, size 1 where it has too few. */
+DefDim value_rows(const Flow *flow, const DefValue *value);
+DefDim value_cols(const Flow *flow, const DefValue *value);
+/* The axis that a GEMM contracts along; root: its result is in no stream. */
+const Axis *axis_contracted(Flow *flow, const DefOp *gemm, bool root);
+/* The axis that a row reduction or softmax of a value runs along. */
+const Axis *axis_reduced(Flow *flow, const DefValue *value, bool root);
+/* Chooses rows and cols from the outputs. */
+bool axes_choose(Flow *flow);
+
+/* ---- graph.c --------------------------------------------------------------- */
+
+Node *node_new(Flow *flow, NodeKind kind, const Axis *row, const Axis *col);
+/* Completes stream and level from the operands; NULL on failure. */
+Node *node_finish(Flow *flow, Node *node);
+Node *node_op(Flow *flow, OpId op, const char *name, Operand a, Operand b);
+Operand operand_node(Node *node);
+Operand operand_number(const Expr *number);
+Diag *flow_fail(Flow *flow, DiagCode code, const DefValue *value, const char *fmt, ...) TW_PRINTF(4, 5);
+
+/* Axes of an operand that is broadcast against the result's axes. */
+const Axis *broadcast_rows(Flow *flow, const DefOp *op, const DefValue *operand, const Axis *row);
+const Axis *broadcast_cols(Flow *flow, const DefOp *op, const DefValue *operand, const Axis *col);
+Operand flow_scalar(Flow *flow, const DefOp *op, int arg);
+const Form *memo_find(Flow *flow, const DefValue *value, const Axis *row, const Axis *col, bool linear);
+void memo_add(Flow *flow, const DefValue *value, const Axis *row, const Axis *col, bool linear,
+              const Form *form);
+/* Enters a level of recursion; false, with a diagnostic, when there are too many. */
+bool flow_enter(Flow *flow, const DefValue *value);
+
+/* The tile of a value along two axes. NULL: a diagnostic was recorded. */
+Node *flow_tile(Flow *flow, DefValue *value, const Axis *row, const Axis *col);
+/* Builds the graph of all outputs. */
+bool flow_build(Flow *flow);
+
+/* ---- linear.c --------------------------------------------------------------- */
+
+/* The value as a form, for a consumer that is linear in it. NULL: a diagnostic
+ * was recorded. */
+const Form *flow_form(Flow *flow, DefValue *value, const Axis *row, const Axis *col);
+const Form *form_of(Flow *flow, Node *tile);
+/* The sum over all terms of parts[i], which stands for the term's tile, times
+ * the term's factors; after the loop. */
+Node *form_combine(Flow *flow, const Form *form, Node *const *parts, const char *name);
+/* The gauge that stands for exp(value - row constant) or softmax(value). */
+Node *flow_gauge(Flow *flow, DefValue *value, const Axis *row, const Axis *col);
+Node *gauge_state(Flow *flow, NodeKind kind, Node *gauge);
+
+/* ---- order.c: nodes in sequence --------------------------------------------------- */
+
+typedef struct Loop {
+    const Axis *stream;
+    int level;
+    VEC(Node *) body; /* nodes in the stream and what they reduce to, by id */
+} Loop;
+
+typedef struct Order {
+    VEC(Node *) root; /* by place, then by id; the loops of a level stand after its place */
+    VEC(Loop) loops;  /* by level */
+    int levels;
+} Order;
+
+Order *flow_order(Flow *flow);
+bool node_reduces(const Node *node);
+
+/* ---- items.c: statements in sequence, without names -------------------------------- */
+
+typedef enum ItemKind {
+    ITEM_TO_SHARED,   /* Copy from global to shared */
+    ITEM_TO_REGISTER, /* Copy from global to register */
+    ITEM_UNSHARE,     /* Copy from shared to register */
+    ITEM_FILL,        /* the identity of a running reduction */
+    ITEM_LOOP,
+    ITEM_END,
+    ITEM_COMPUTE      /* whatever else a node is */
+} ItemKind;
+
+typedef struct Item {
+    ItemKind kind;
+    Node *node;
+    const Loop *loop; /* that it stands in (of LOOP and END: that it is); NULL: root */
+} Item;
+
+typedef struct Items {
+    VEC(Item) list;
+} Items;
+
+Items *flow_items(Flow *flow, const Order *order);
+/* Whether a node's tile is read after item `at`. */
+bool item_used_later(const Items *items, const Node *node, int at);
+
+/* ---- header.c: declarations ----------------------------------------------------------- */
+
+void flow_header(Flow *flow, Block *body);
+/* Names that mean something else than a tile. */
+bool header_reserves(const Flow *flow, const char *name);
+
+/* ---- write.c: items with names ---------------------------------------------------------- */
+
+/* NULL: a diagnostic was recorded. */
+Program *flow_write(Flow *flow, const Order *order);
+
+#endif

@@ -1,0 +1,261 @@
+/* header.c: the declarations of a sketch: those of the definition that its body
+ * needs, with dtypes, the known dimensions as assignments, and the grid.
+ *
+ *   Input  Q (batch, q_heads, q_len, HeadDim)      Input  Q (batch, q_heads, q_len, HeadDim) bf16
+ *   Param  scale = 1 / sqrt(HeadDim)          ->   q_heads = 32
+ *   --set q_heads=32, HeadDim=128                  HeadDim = 128
+ *                                                  scale = 1 / sqrt(HeadDim)
+ *                                                  Grid over q_len, q_heads, batch
+ */
+#include "fuse/flow.h"
+
+enum { HEADER_DEPTH = 64 };
+
+typedef struct Header {
+    Flow *flow;
+    Block *out;
+    VEC(const char *) used;  /* names that kept expressions mention */
+    VEC(const Stmt *) decls; /* Param, Let and Index of the definition */
+} Header;
+
+/* ---- names in use -------------------------------------------------------------------- */
+
+static bool uses_name(const Header *h, const char *name)
+{
+    for (int i = 0; i < h->used.len; i++)
+        if (strcmp(h->used.data[i], name) == 0)
+            return true;
+    return false;
+}
+
+static const Stmt *find_decl(const Header *h, const char *name)
+{
+    for (int i = 0; i < h->decls.len; i++)
+        if (strcmp(h->decls.data[i]->name, name) == 0)
+            return h->decls.data[i];
+    return NULL;
+}
+
+static void use_name(Header *h, const char *name);
+
+static void use_expr(Header *h, const Expr *e)
+{
+    if (!e)
+        return;
+    if (e->kind == EXPR_NAME)
+        use_name(h, e->name);
+    use_expr(h, e->a);
+    use_expr(h, e->b);
+    for (int i = 0; i < e->n_args; i++)
+        use_expr(h, e->args[i]);
+}
+
+/* A name brings those that its own declaration mentions. Cycles end here since a
+ * name is entered once. */
+static void use_name(Header *h, const char *name)
+{
+    const Stmt *decl;
+
+    if (uses_name(h, name))
+        return;
+    vec_push(h->flow->arena, &h->used, name);
+    decl = find_decl(h, name);
+    if (decl) {
+        use_expr(h, decl->value);
+        if (decl->over)
+            use_name(h, decl->over);
+    }
+}
+
+static void find_used(Header *h)
+{
+    const Unit *unit = h->flow->def->unit;
+
+    for (int i = 0; i < unit->body.len; i++) {
+        const Stmt *s = unit->body.data[i];
+
+        for (int k = 0; (s->kind == STMT_INPUT || s->kind == STMT_OUTPUT) && k < s->n_shape; k++)
+            use_expr(h, s->shape[k]);
+    }
+    for (int i = 0; i < h->flow->nodes.len; i++) {
+        const Node *node = h->flow->nodes.data[i];
+
+        for (int k = 0; k < node->n_args; k++)
+            use_expr(h, node->args[k].number);
+        if (node->source)
+            use_expr(h, node->source->where);
+    }
+}
+
+static void find_decls(Header *h, const Block *block, int depth)
+{
+    for (int i = 0; i < block->len && depth < HEADER_DEPTH; i++) {
+        const Stmt *s = block->data[i];
+
+        if (s->kind == STMT_PARAM || s->kind == STMT_LET || s->kind == STMT_INDEX)
+            vec_push(h->flow->arena, &h->decls, s);
+        if (s->kind == STMT_IF) {
+            find_decls(h, &s->body, depth + 1);
+            find_decls(h, &s->orelse, depth + 1);
+        }
+    }
+}
+
+/* ---- statements --------------------------------------------------------------------------- */
+
+static void push(Header *h, Stmt *stmt)
+{
+    vec_push(h->flow->arena, h->out, stmt);
+}
+
+static Stmt *copy_stmt(Header *h, const Stmt *from)
+{
+    Stmt *stmt = arena_new_of(h->flow->arena, Stmt);
+
+    *stmt = *from;
+    stmt->comment = NULL;
+    stmt->gap = false;
+    return stmt;
+}
+
+static const DefValue *tensor_of(const Flow *flow, const Stmt *stmt)
+{
+    for (int i = 0; stmt->kind == STMT_INPUT && i < flow->def->inputs.len; i++)
+        if (strcmp(flow->def->inputs.data[i]->name, stmt->name) == 0)
+            return flow->def->inputs.data[i];
+    for (int i = 0; stmt->kind == STMT_OUTPUT && i < flow->def->outputs.len; i++)
+        if (strcmp(flow->def->outputs.data[i]->name, stmt->name) == 0)
+            return flow->def->outputs.data[i];
+    return NULL;
+}
+
+static void write_tensors(Header *h)
+{
+    const Unit *unit = h->flow->def->unit;
+
+    for (int i = 0; i < unit->body.len; i++) {
+        const DefValue *value = tensor_of(h->flow, unit->body.data[i]);
+
+        if (value) {
+            Stmt *stmt = copy_stmt(h, unit->body.data[i]);
+            stmt->has_dtype = true;
+            stmt->dtype = value->dtype;
+            push(h, stmt);
+        }
+    }
+}
+
+static const Setting *setting_of(const Flow *flow, const char *name)
+{
+    const Settings *settings = flow->def->settings;
+
+    for (int i = settings ? settings->list.len - 1 : -1; i >= 0; i--)
+        if (strcmp(settings->list.data[i].name, name) == 0)
+            return &settings->list.data[i];
+    return NULL;
+}
+
+static Expr *number_expr(Arena *arena, double value)
+{
+    if (value > -1e15 && value < 1e15 && (double)(int64_t)value == value)
+        return expr_int(arena, (int64_t)value);
+    return expr_float(arena, value);
+}
+
+static void write_assign(Header *h, const char *name, Expr *value)
+{
+    Stmt *stmt = stmt_new(h->flow->arena, STMT_ASSIGN);
+
+    stmt->name = name;
+    stmt->value = value;
+    push(h, stmt);
+}
+
+static void write_known_dims(Header *h)
+{
+    const Def *def = h->flow->def;
+
+    for (int i = 0; i < def->dims.len; i++) {
+        const char *name = def->dims.data[i].name;
+        const Setting *setting = setting_of(h->flow, name);
+
+        if (setting && !find_decl(h, name))
+            write_assign(h, name, number_expr(h->flow->arena, setting->value));
+    }
+}
+
+/* A Param with a known value becomes an assignment; how it was computed is kept. */
+static void write_decl(Header *h, const Stmt *decl)
+{
+    const Setting *setting = decl->kind == STMT_PARAM ? setting_of(h->flow, decl->name) : NULL;
+    double value;
+
+    if (setting)
+        write_assign(h, decl->name, number_expr(h->flow->arena, setting->value));
+    else if (decl->kind == STMT_PARAM && decl->value && def_const(h->flow->def, decl->name, &value))
+        write_assign(h, decl->name, expr_copy(h->flow->arena, decl->value));
+    else
+        push(h, copy_stmt(h, decl));
+}
+
+static void add_grid_dim(Header *h, Stmt *grid, DefDim dim, const DefValue *output)
+{
+    if (!dim.name && dim_is_one(dim))
+        return;
+    if (!dim.name) {
+        flow_fail(h->flow, TW0509, output, "a dimension of output %s that is spread over blocks has no name",
+                  output->name);
+        return;
+    }
+    grid->coords[grid->n_coords++].name = dim.name;
+}
+
+static void write_grid(Header *h)
+{
+    Flow *flow = h->flow;
+    const DefValue *output = flow->def->outputs.data[0];
+    Stmt *grid = stmt_new(flow->arena, STMT_GRID);
+
+    grid->coords = arena_array(flow->arena, Coord, output->rank + 1);
+    add_grid_dim(h, grid, flow->rows->dim, output);
+    if (flow->cols->kind == AXIS_COLS)
+        add_grid_dim(h, grid, flow->cols->dim, output);
+    for (int i = output->rank - 3; i >= 0; i--)
+        add_grid_dim(h, grid, output->dims[i], output);
+    push(h, grid);
+}
+
+void flow_header(Flow *flow, Block *body)
+{
+    Header h = {.flow = flow, .out = body};
+
+    find_decls(&h, &flow->def->unit->body, 0);
+    find_used(&h);
+    write_tensors(&h);
+    write_known_dims(&h);
+    for (int i = 0; i < h.decls.len; i++)
+        if (uses_name(&h, h.decls.data[i]->name))
+            write_decl(&h, h.decls.data[i]);
+    write_grid(&h);
+}
+
+bool header_reserves(const Flow *flow, const char *name)
+{
+    const Def *def = flow->def;
+    Header h = {.flow = (Flow *)flow};
+
+    for (int i = 0; i < def->dims.len; i++)
+        if (strcmp(def->dims.data[i].name, name) == 0)
+            return true;
+    for (int i = 0; i < flow->axes.len; i++)
+        if (flow->axes.data[i]->var && strcmp(flow->axes.data[i]->var, name) == 0)
+            return true;
+    for (int i = 0; i < def->inputs.len; i++)
+        if (strcmp(def->inputs.data[i]->name, name) == 0)
+            return true;
+    for (int i = 0; i < def->outputs.len; i++)
+        if (strcmp(def->outputs.data[i]->name, name) == 0)
+            return true;
+    find_decls(&h, &def->unit->body, 0);
+    return find_decl(&h, name) != NULL;
+}

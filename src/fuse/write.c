@@ -1,0 +1,508 @@
+/* write.c: the sketch's text: every tile gets a name, every item its statement.
+ *
+ * A tile keeps the name that its value has in the definition. A name is taken
+ * over from the tile that held it when that is read no more and covers the same
+ * axes; otherwise the new tile gets a name of its own: S, S2, S3.
+ */
+#include "fuse/flow.h"
+
+/* A name in the sketch and the tile that it stands for at the moment. */
+typedef struct Held {
+    const char *name;
+    const Node *holder;
+} Held;
+
+typedef struct Writer {
+    Flow *flow;
+    Arena *arena;
+    const Items *items;
+    int at;          /* the item being written */
+    VEC(Held) names;
+    Block *out;      /* where statements go */
+} Writer;
+
+static Stmt *put(Writer *w, StmtKind kind)
+{
+    Stmt *stmt = stmt_new(w->arena, kind);
+
+    vec_push(w->arena, w->out, stmt);
+    return stmt;
+}
+
+static Expr *name_expr(Writer *w, const char *name)
+{
+    return expr_name(w->arena, name);
+}
+
+/* ---- names --------------------------------------------------------------------------- */
+
+static Held *find_name(Writer *w, const char *name)
+{
+    for (int i = 0; i < w->names.len; i++)
+        if (strcmp(w->names.data[i].name, name) == 0)
+            return &w->names.data[i];
+    return NULL;
+}
+
+/* Whether a name may come to mean node now. */
+static bool may_take(Writer *w, const char *name, const Node *node)
+{
+    const Held *held = find_name(w, name);
+    const Node *holder = held ? held->holder : NULL;
+
+    if (!holder)
+        return !header_reserves(w->flow, name) || node->kind == NODE_LOAD ||
+               (node->value && strcmp(node->value->name, name) == 0 && !node->value->is_input);
+    if (holder == node)
+        return true;
+    if (holder->kind == NODE_LOAD && (holder->in_shared || (holder->stream && node->kind != NODE_LOAD &&
+                                                            holder->row->kind != AXIS_ONE &&
+                                                            holder->col->kind != AXIS_ONE)))
+        return false;
+    return holder->row == node->row && holder->col == node->col && holder->kind != NODE_SHARED &&
+           node->kind != NODE_SHARED && !item_used_later(w->items, holder, w->at);
+}
+
+static void take(Writer *w, const char *name, Node *node)
+{
+    Held *held = find_name(w, name);
+
+    node->spelled = name;
+    if (held)
+        held->holder = node;
+    else
+        vec_push(w->arena, &w->names, (Held){name, node});
+}
+
+static void spell(Writer *w, Node *node)
+{
+    const char *name = node->name;
+
+    for (int i = 2; !may_take(w, name, node); i++)
+        name = arena_printf(w->arena, "%s%d", node->name, i);
+    take(w, name, node);
+}
+
+/* A tile of an input bears the input's name, so there can be one at a time. */
+static bool spell_load(Writer *w, Node *node)
+{
+    const Held *held = find_name(w, node->name);
+
+    if (held && held->holder != node && held->holder->kind == NODE_LOAD) {
+        flow_fail(w->flow, TW0510, NULL, "%s is needed as two different tiles; pass it as two inputs",
+                  node->name);
+        return false;
+    }
+    take(w, node->name, node);
+    return true;
+}
+
+/* ---- copies ------------------------------------------------------------------------------- */
+
+static Stmt *put_copy(Writer *w, const char *name, Space from, Space to)
+{
+    Stmt *copy = put(w, STMT_COPY);
+
+    copy->name = name;
+    copy->space = from;
+    copy->to_space = to;
+    return copy;
+}
+
+/* The dimension that the sketch's reader would take a tile's axis to be. */
+static bool axis_obvious(const Axis *axis, DefDim dim)
+{
+    return axis->kind == AXIS_ONE || axis->kind == AXIS_WHOLE ||
+           (dim.name && axis->dim.name && strcmp(dim.name, axis->dim.name) == 0);
+}
+
+static Expr *axis_expr(Writer *w, const Axis *axis)
+{
+    if (axis->kind == AXIS_STREAM)
+        return name_expr(w, axis->var);
+    if (axis->kind == AXIS_ROWS || axis->kind == AXIS_COLS)
+        return name_expr(w, axis->dim.name);
+    return expr_int(w->arena, 0);
+}
+
+/* Where names alone do not say which loop or block axis a dimension follows, the
+ * copy says it: `in coordinate [len = j]`. */
+static void put_coords(Writer *w, Stmt *copy, const Node *load)
+{
+    const DefValue *value = load->value;
+    DefDim rows = value_rows(w->flow, value), cols = value_cols(w->flow, value);
+    bool by_name = (!rows.name || !cols.name || strcmp(rows.name, cols.name) != 0);
+
+    if (axis_obvious(load->row, rows) && axis_obvious(load->col, cols) && by_name)
+        return;
+    copy->coords = arena_array(w->arena, Coord, 2);
+    if (value->rank >= 2)
+        copy->coords[copy->n_coords++] = (Coord){.name = rows.name, .value = axis_expr(w, load->row)};
+    copy->coords[copy->n_coords++] = (Coord){.name = cols.name, .value = axis_expr(w, load->col)};
+}
+
+static bool write_load(Writer *w, const Item *item)
+{
+    Space to = item->kind == ITEM_TO_SHARED ? SPACE_SHARED : SPACE_REGISTER;
+
+    if (!spell_load(w, item->node))
+        return false;
+    put_coords(w, put_copy(w, item->node->spelled, SPACE_GLOBAL, to), item->node);
+    return true;
+}
+
+/* ---- computations -------------------------------------------------------------------------- */
+
+static Expr *operand_expr(Writer *w, Operand operand)
+{
+    if (!operand.node)
+        return expr_copy(w->arena, operand.number);
+    Expr *e = name_expr(w, operand.node->spelled);
+    return operand.transposed ? expr_transpose(w->arena, e) : e;
+}
+
+static Stmt *put_compute(Writer *w, OpId op)
+{
+    Stmt *stmt = put(w, STMT_COMPUTE);
+
+    stmt->op = op;
+    stmt->op_name = op_info(op)->name;
+    stmt->op_known = true;
+    stmt->args = arena_array(w->arena, Expr *, 4);
+    return stmt;
+}
+
+static void set_result(Writer *w, Stmt *stmt, ResultKind kind, const char *name)
+{
+    stmt->result = kind;
+    stmt->dest = name_expr(w, name);
+}
+
+static void add_args(Writer *w, Stmt *stmt, const Node *node)
+{
+    for (int i = 0; i < node->n_args; i++)
+        stmt->args[stmt->n_args++] = operand_expr(w, node->args[i]);
+}
+
+/* Names the result; `get new` where it replaces one of the operands. */
+static void finish_result(Writer *w, Stmt *stmt, Node *node)
+{
+    bool replaces = false;
+
+    spell(w, node);
+    for (int i = 0; i < node->n_args; i++)
+        if (node->args[i].node && strcmp(node->args[i].node->spelled, node->spelled) == 0)
+            replaces = true;
+    set_result(w, stmt, replaces ? RESULT_GET_NEW : RESULT_GET, node->spelled);
+}
+
+static Expr *else_expr(Writer *w, double value)
+{
+    if (value == 0)
+        return expr_int(w->arena, 0);
+    return expr_float(w->arena, value);
+}
+
+static void write_mask(Writer *w, Node *node)
+{
+    Stmt *stmt = put_compute(w, OP_MASK);
+
+    add_args(w, stmt, node);
+    stmt->where = expr_copy(w->arena, node->source->where);
+    if (node->has_else)
+        stmt->otherwise = else_expr(w, node->otherwise);
+    finish_result(w, stmt, node);
+    if (stmt->result == RESULT_GET_NEW)
+        stmt->result = RESULT_NONE;
+}
+
+static void write_define(Writer *w, Node *node)
+{
+    Stmt *stmt = put_compute(w, OP_DEFINE);
+    const Stmt *source = node->source->stmt;
+
+    spell(w, node);
+    stmt->args[stmt->n_args++] = name_expr(w, node->spelled);
+    stmt->has_shape = true;
+    stmt->shape = source->shape;
+    stmt->n_shape = source->n_shape;
+    stmt->value = expr_copy(w->arena, node->source->where);
+}
+
+static void write_cast(Writer *w, Node *node)
+{
+    Stmt *stmt = put_compute(w, OP_CAST);
+
+    add_args(w, stmt, node);
+    stmt->args[1] = name_expr(w, dtype_name(node->cast));
+    stmt->n_args = 2;
+    stmt->has_dtype = true;
+    stmt->dtype = node->cast;
+    finish_result(w, stmt, node);
+}
+
+static void write_fill(Writer *w, Node *node)
+{
+    Stmt *stmt = put_compute(w, OP_FILL);
+
+    spell(w, node);
+    stmt->args[stmt->n_args++] = name_expr(w, node->spelled);
+    add_args(w, stmt, node);
+}
+
+static void write_op(Writer *w, Node *node)
+{
+    switch (op_info(node->op)->class) {
+    case OPC_MASK:
+        write_mask(w, node);
+        return;
+    case OPC_DEFINE:
+        write_define(w, node);
+        return;
+    case OPC_CAST:
+        write_cast(w, node);
+        return;
+    case OPC_FILL:
+        write_fill(w, node);
+        return;
+    case OPC_ELEMENT:
+    case OPC_ROW_REDUCE:
+    case OPC_COL_REDUCE:
+    case OPC_GEMM:
+    case OPC_SOFTMAX:
+        break;
+    }
+    Stmt *stmt = put_compute(w, node->op);
+    add_args(w, stmt, node);
+    if (node->has_else)
+        stmt->otherwise = else_expr(w, node->otherwise);
+    finish_result(w, stmt, node);
+}
+
+/* The online softmax works in place: a tile that is read again is copied first. */
+static void write_gauge(Writer *w, Node *node)
+{
+    Node *x = node->args[0].node;
+    bool load = x->kind == NODE_LOAD;
+
+    if (load || item_used_later(w->items, x, w->at)) {
+        const char *name = node->name;
+
+        for (int i = 2; find_name(w, name) || header_reserves(w->flow, name); i++)
+            name = arena_printf(w->arena, "%s%d", node->name, i);
+        Stmt *copy = put_compute(w, OP_ADD);
+        add_args(w, copy, node);
+        copy->args[copy->n_args++] = expr_int(w->arena, 0);
+        set_result(w, copy, RESULT_GET, name);
+        take(w, name, node);
+    } else {
+        take(w, x->spelled, node);
+    }
+    Stmt *stmt = put_compute(w, OP_SOFTMAX);
+    stmt->args[stmt->n_args++] = name_expr(w, node->spelled);
+    stmt->with = arena_array(w->arena, Expr *, 2);
+    for (int i = 0; i < w->flow->nodes.len; i++) {
+        const Node *state = w->flow->nodes.data[i];
+
+        if (state->kind == NODE_STATE_MAX && state->args[0].node == node)
+            stmt->with[0] = name_expr(w, state->spelled);
+        if (state->kind == NODE_STATE_SUM && state->args[0].node == node)
+            stmt->with[1] = name_expr(w, state->spelled);
+    }
+    stmt->n_with = 2;
+}
+
+static OpId running_step(OpId op)
+{
+    return op == OP_ROW_MAX ? OP_MAX : op == OP_ROW_MIN ? OP_MIN : OP_ADD;
+}
+
+/* One turn of a running reduction. */
+static void write_reduce(Writer *w, Node *node)
+{
+    Node part = *node;
+    Stmt *stmt = put_compute(w, node->op);
+
+    add_args(w, stmt, node);
+    part.kind = NODE_OP;
+    part.name = arena_printf(w->arena, "%s_tile", node->name);
+    const char *name = part.name;
+    for (int i = 2; header_reserves(w->flow, name); i++)
+        name = arena_printf(w->arena, "%s%d", part.name, i);
+    set_result(w, stmt, RESULT_GET, name);
+    Stmt *step = put_compute(w, running_step(node->op));
+    step->args[step->n_args++] = name_expr(w, node->spelled);
+    step->args[step->n_args++] = name_expr(w, name);
+    set_result(w, step, RESULT_GET_NEW, node->spelled);
+}
+
+static void write_gemm(Writer *w, Node *node)
+{
+    Stmt *stmt = put_compute(w, OP_GEMM);
+
+    add_args(w, stmt, node);
+    if (node->kind == NODE_SUM)
+        set_result(w, stmt, RESULT_ACCUMULATE, node->spelled);
+    else
+        finish_result(w, stmt, node);
+}
+
+static void write_shared(Writer *w, Node *node)
+{
+    put_copy(w, node->args[0].node->spelled, SPACE_REGISTER, SPACE_SHARED);
+    node->spelled = node->args[0].node->spelled;
+}
+
+/* The register tile that is stored bears the output's name. */
+static bool write_store(Writer *w, Node *node)
+{
+    Node *tile = node->args[0].node;
+
+    if (strcmp(tile->spelled, node->name) != 0) {
+        Held *held = find_name(w, node->name);
+
+        if (held && (held->holder->row != node->row || held->holder->col != node->col ||
+                     item_used_later(w->items, held->holder, w->at))) {
+            flow_fail(w->flow, TW0510, node->value, "%s names two tiles at once", node->name);
+            return false;
+        }
+        Stmt *rename = put_compute(w, OP_ADD);
+        rename->args[rename->n_args++] = name_expr(w, tile->spelled);
+        rename->args[rename->n_args++] = expr_int(w->arena, 0);
+        set_result(w, rename, RESULT_GET, node->name);
+        take(w, node->name, node);
+    }
+    put_copy(w, node->name, SPACE_REGISTER, SPACE_GLOBAL);
+    return true;
+}
+
+static bool write_node(Writer *w, Node *node)
+{
+    switch (node->kind) {
+    case NODE_OP:
+        write_op(w, node);
+        return true;
+    case NODE_PRODUCT:
+    case NODE_SUM:
+        write_gemm(w, node);
+        return true;
+    case NODE_SHARED:
+        write_shared(w, node);
+        return true;
+    case NODE_GAUGE:
+        write_gauge(w, node);
+        return true;
+    case NODE_REDUCE:
+        write_reduce(w, node);
+        return true;
+    case NODE_STORE:
+        return write_store(w, node);
+    case NODE_LOAD:
+    case NODE_STATE_MAX:
+    case NODE_STATE_SUM:
+        return true;
+    }
+    return true;
+}
+
+/* ---- loops ------------------------------------------------------------------------------------ */
+
+/* What a loop leaves behind is named before it. */
+static void name_results(Writer *w, const Loop *loop)
+{
+    for (int i = 0; i < loop->body.len; i++) {
+        Node *node = loop->body.data[i];
+
+        if (node->kind == NODE_SUM)
+            spell(w, node);
+        if (node->kind != NODE_GAUGE)
+            continue;
+        spell(w, gauge_state(w->flow, NODE_STATE_MAX, node));
+        spell(w, gauge_state(w->flow, NODE_STATE_SUM, node));
+    }
+}
+
+static void open_loop(Writer *w, const Loop *loop)
+{
+    name_results(w, loop);
+    Stmt *stmt = put(w, STMT_FOR);
+    stmt->name = loop->stream->var;
+    stmt->over = loop->stream->dim.name;
+    w->out = &stmt->body;
+    if (!stmt->over)
+        flow_fail(w->flow, TW0509, NULL, "a dimension that is streamed has no name");
+}
+
+static void write_identity(Writer *w, Node *node)
+{
+    Stmt *stmt = put_compute(w, OP_FILL);
+
+    spell(w, node);
+    stmt->args[stmt->n_args++] = name_expr(w, node->spelled);
+    stmt->args[stmt->n_args++] = node->op == OP_ROW_SUM
+                                     ? expr_int(w->arena, 0)
+                                     : expr_float(w->arena, op_identity(node->op));
+}
+
+static bool write_item(Writer *w, const Item *item, Block *body)
+{
+    switch (item->kind) {
+    case ITEM_TO_SHARED:
+    case ITEM_TO_REGISTER:
+        return write_load(w, item);
+    case ITEM_UNSHARE:
+        put_copy(w, item->node->spelled, SPACE_SHARED, SPACE_REGISTER);
+        return true;
+    case ITEM_FILL:
+        write_identity(w, item->node);
+        return true;
+    case ITEM_LOOP:
+        open_loop(w, item->loop);
+        return true;
+    case ITEM_END:
+        w->out = body;
+        return true;
+    case ITEM_COMPUTE:
+        return write_node(w, item->node);
+    }
+    return true;
+}
+
+/* A stream whose loop multiplies what it loads counts k; others j, i, t, ... */
+static void name_loops(Flow *flow)
+{
+    static const char *const vars[] = {"j", "i", "t", "u", "v", "w"};
+    size_t next = 0;
+
+    for (int i = 0; i < flow->axes.len; i++) {
+        Axis *axis = flow->axes.data[i];
+        bool deep = false;
+
+        if (axis->kind != AXIS_STREAM)
+            continue;
+        for (int n = 0; n < flow->nodes.len; n++)
+            deep |= flow->nodes.data[n]->kind == NODE_PRODUCT && flow->nodes.data[n]->stream == axis;
+        const char *var = deep ? "j" : "k";
+        while (header_reserves(flow, var))
+            var = next < TW_COUNT(vars) ? vars[next++] : arena_printf(flow->arena, "j%zu", next++);
+        axis->var = var;
+    }
+}
+
+Program *flow_write(Flow *flow, const Order *order)
+{
+    Program *program = arena_new_of(flow->arena, Program);
+    Unit *unit = arena_new_of(flow->arena, Unit);
+    Writer w = {.flow = flow, .arena = flow->arena, .out = &unit->body};
+
+    unit->kind = UNIT_KERNEL;
+    unit->name = flow->def->unit->name;
+    vec_push(flow->arena, &program->units, unit);
+    name_loops(flow);
+    flow_header(flow, &unit->body);
+    w.items = flow_items(flow, order);
+    for (w.at = 0; w.at < w.items->list.len && !flow->failed; w.at++)
+        if (!write_item(&w, &w.items->list.data[w.at], &unit->body))
+            break;
+    return flow->failed ? NULL : program;
+}

@@ -1,7 +1,7 @@
 /* cmd_check.c: diagnostics; nothing when all is well. */
 #include "check/check.h"
 #include "cli/artefact.h"
-#include "cli/chain.h"
+#include "cli/stages.h"
 #include "emu/emu.h"
 
 static void check_tl(Session *s, const Source *source, Settings *settings)
@@ -32,7 +32,7 @@ int cmd_check(Session *s)
 
     if (!source)
         return EXIT_LACKS;
-    chain = chain_new(s);
+    chain = session_chain(s);
     if (!chain)
         return EXIT_USAGE;
     s->diags->source = source;

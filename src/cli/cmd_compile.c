@@ -1,5 +1,5 @@
 /* cmd_compile.c: stage 2, from code to PTX, or to tile IR as it is on the way. */
-#include "cli/chain.h"
+#include "cli/stages.h"
 
 static int no_such_pass(Session *s, const char *name)
 {
@@ -71,7 +71,7 @@ static int take_definition(Session *s, Chain *chain)
     source = session_read_path(s, s->options.against);
     if (!source)
         return EXIT_LACKS;
-    return chain_define(chain, source) ? EXIT_DONE : chain_failed(chain, "definition");
+    return chain_define(chain, source) ? EXIT_DONE : session_chain_failed(s, chain, "definition");
 }
 
 int cmd_compile(Session *s)
@@ -84,7 +84,7 @@ int cmd_compile(Session *s)
     if (dump && !pass_exists(dump))
         return no_such_pass(s, dump);
     source = session_read(s, 0);
-    chain = source ? chain_new(s) : NULL;
+    chain = source ? session_chain(s) : NULL;
     if (!source)
         return EXIT_LACKS;
     if (!chain)
@@ -97,12 +97,12 @@ int cmd_compile(Session *s)
         if (dump && chain->snapshots.len)
             session_diagnose(s); /* what stands before the failure is still worth a look */
         else
-            return chain_failed(chain, "compile");
+            return session_chain_failed(s, chain, "compile");
     }
     if (dump)
         return write_dump(s, chain) || s->diags->errors ? EXIT_WRONG : EXIT_DONE;
     if (!chain_emit(chain))
-        return chain_failed(chain, "compile");
+        return session_chain_failed(s, chain, "compile");
     if (!s->options.json)
         session_diagnose(s); /* warnings */
     return write_ptx(s, chain);

@@ -1,5 +1,5 @@
 /* cmd_emulate.c: runs PTX text on the CPU and compares with the definition. */
-#include "cli/chain.h"
+#include "cli/stages.h"
 #include "cli/trial.h"
 
 static const struct {
@@ -58,7 +58,7 @@ static int emulate(Session *s, Chain *chain, const Source *ptx, const Abi *abi)
     s->diags->source = ptx;
     module = emu_parse(s->arena, s->diags, ptx);
     if (!module)
-        return chain_failed(chain, "emulate");
+        return session_chain_failed(s, chain, "emulate");
     trial = trial_new(s, chain->def, &shape, &error);
     if (!trial)
         return session_fail(s, EXIT_WRONG, "%s", error);
@@ -79,16 +79,15 @@ int cmd_emulate(Session *s)
         return EXIT_LACKS;
     if (s->options.against && !(against = session_read_path(s, s->options.against)))
         return EXIT_LACKS;
-    chain = arena_new_of(s->arena, Chain);
-    chain->s = s;
+    chain = chain_new(s->arena, s->syms, s->aff, s->diags, s->options.target, s->options.dtype);
     s->diags->source = ptx;
     abi = abi_from_ptx(s->arena, s->syms, s->aff, ptx, s->diags);
     if (!abi) {
         if (s->diags->errors)
-            return chain_failed(chain, "emulate");
+            return session_chain_failed(s, chain, "emulate");
         return session_fail(s, EXIT_WRONG, "%s has no launch ABI in its head", ptx->path);
     }
     if (!chain_define_from_abi(chain, abi, against))
-        return chain_failed(chain, "definition");
+        return session_chain_failed(s, chain, "definition");
     return emulate(s, chain, ptx, abi);
 }

@@ -1,10 +1,10 @@
 /* cmd_fuse.c: stage 1a, from a definition to a sketch. */
-#include "cli/chain.h"
+#include "cli/stages.h"
 
 int cmd_fuse(Session *s)
 {
     Source *source = session_read(s, 0);
-    Chain *chain = source ? chain_new(s) : NULL;
+    Chain *chain = source ? session_chain(s) : NULL;
     Str out = str_new(s->arena);
 
     if (!source)
@@ -12,7 +12,7 @@ int cmd_fuse(Session *s)
     if (!chain)
         return EXIT_USAGE;
     if (!chain_define(chain, source) || !chain_fuse(chain))
-        return chain_failed(chain, "fuse");
+        return session_chain_failed(s, chain, "fuse");
     if (!s->options.json) {
         session_diagnose(s); /* warnings */
         return session_write(s, chain->sketch->text, chain->sketch->len);

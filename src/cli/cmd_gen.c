@@ -4,7 +4,7 @@
  *   DIR/NAME.code.tl     with every parameter    DIR/NAME.sm_80.h    its launch ABI in C
  *   DIR/NAME.json        parameters, resources, checks
  */
-#include "cli/chain.h"
+#include "cli/stages.h"
 #include "cli/ptxas.h"
 #include "cli/trial.h"
 #include "cli/why.h"
@@ -21,20 +21,20 @@ typedef struct Gen {
     const char *ptx_path;
 } Gen;
 
-static int run_stages(Chain *chain, const Source *source)
+static int run_stages(Session *s, Chain *chain, const Source *source)
 {
     if (!chain_define(chain, source))
-        return chain_failed(chain, "definition");
+        return session_chain_failed(s, chain, "definition");
     if (!chain_fuse(chain))
-        return chain_failed(chain, "fuse");
+        return session_chain_failed(s, chain, "fuse");
     if (!chain_reason(chain, chain->sketch))
-        return chain_failed(chain, "reason");
+        return session_chain_failed(s, chain, "reason");
     if (!chain_lower(chain, chain->code))
-        return chain_failed(chain, "lower");
+        return session_chain_failed(s, chain, "lower");
     if (!chain_schedule(chain))
-        return chain_failed(chain, "passes");
+        return session_chain_failed(s, chain, "passes");
     if (!chain_emit(chain))
-        return chain_failed(chain, "PTX");
+        return session_chain_failed(s, chain, "PTX");
     return EXIT_DONE;
 }
 
@@ -89,7 +89,7 @@ static int try_all(Gen *g)
         return session_fail(s, EXIT_WRONG, "%s", error);
     try_tile(g);
     if (!try_ptx(g))
-        return chain_failed(g->chain, "emulator");
+        return session_chain_failed(s, g->chain, "emulator");
     return EXIT_DONE;
 }
 
@@ -277,10 +277,10 @@ int cmd_gen(Session *s)
 
     if (!source)
         return EXIT_LACKS;
-    g.chain = chain_new(s);
+    g.chain = session_chain(s);
     if (!g.chain)
         return EXIT_USAGE;
     g.chain->keep_snapshots = s->options.trial;
-    status = run_stages(g.chain, source);
+    status = run_stages(s, g.chain, source);
     return status ? status : finish(&g);
 }

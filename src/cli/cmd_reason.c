@@ -1,5 +1,5 @@
 /* cmd_reason.c: stage 1b, from a sketch to code. */
-#include "cli/chain.h"
+#include "cli/stages.h"
 #include "cli/why.h"
 
 static int write_json(Session *s, const Chain *chain)
@@ -43,14 +43,14 @@ static int write_explained(Session *s, const Chain *chain)
 int cmd_reason(Session *s)
 {
     Source *source = session_read(s, 0);
-    Chain *chain = source ? chain_new(s) : NULL;
+    Chain *chain = source ? session_chain(s) : NULL;
 
     if (!source)
         return EXIT_LACKS;
     if (!chain)
         return EXIT_USAGE;
     if (!chain_reason(chain, source))
-        return chain_failed(chain, "reason");
+        return session_chain_failed(s, chain, "reason");
     if (s->options.json)
         return write_json(s, chain);
     session_diagnose(s); /* warnings */

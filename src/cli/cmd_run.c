@@ -1,6 +1,6 @@
 /* cmd_run.c: executes a definition, code or tile IR on the CPU. */
 #include "cli/artefact.h"
-#include "cli/chain.h"
+#include "cli/stages.h"
 #include "cli/trial.h"
 
 /* --set and --bind together: nothing is compiled in here that could not also be
@@ -113,14 +113,14 @@ static int run_tile(Session *s, const Source *source, Chain *chain)
     s->diags->source = source;
     program = tile_parse(s->arena, s->syms, s->aff, source, s->diags);
     if (!program || !tile_verify(program, s->diags))
-        return chain_failed(chain, "tile IR");
+        return session_chain_failed(s, chain, "tile IR");
     return run_program(s, source, program, chain, true);
 }
 
 static int run_code(Session *s, const Source *source, Chain *chain)
 {
     if (!chain_lower(chain, source))
-        return chain_failed(chain, "run");
+        return session_chain_failed(s, chain, "run");
     return run_program(s, source, chain->tile, chain, false);
 }
 
@@ -156,7 +156,7 @@ static int run_definition(Session *s, const Source *source, Chain *chain)
     Ref *ref;
 
     if (!chain_define(chain, source))
-        return chain_failed(chain, "definition");
+        return session_chain_failed(s, chain, "definition");
     if (!parse_shape(s, false, &shape) || !launch_complete(s, chain->def, &chain->own, &shape))
         return EXIT_USAGE;
     inputs = arena_array(s->arena, Tensor *, chain->def->inputs.len + 1);
@@ -204,11 +204,11 @@ int cmd_run(Session *s)
         return EXIT_LACKS;
     if (s->options.against && !(against = session_read_path(s, s->options.against)))
         return EXIT_LACKS;
-    chain = chain_new(s);
+    chain = session_chain(s);
     if (!chain)
         return EXIT_USAGE;
     if (against && !chain_define(chain, against))
-        return chain_failed(chain, "definition");
+        return session_chain_failed(s, chain, "definition");
     switch (artefact_of(source)) {
     case ARTEFACT_TL: return run_tl(s, source, chain);
     case ARTEFACT_TILE: return run_tile(s, source, chain);

@@ -22,16 +22,15 @@ int device_open(Session *s, Device *device)
 
     if (!ptx || (o->against && !(against = session_read_path(s, o->against))))
         return EXIT_LACKS;
-    *device = (Device){.chain = arena_new_of(s->arena, Chain)};
-    device->chain->s = s;
+    *device = (Device){.chain = chain_new(s->arena, s->syms, s->aff, s->diags, o->target, o->dtype)};
     s->diags->source = ptx;
     device->abi = abi_from_ptx(s->arena, s->syms, s->aff, ptx, s->diags);
     if (!device->abi)
-        return s->diags->errors ? chain_failed(device->chain, "PTX")
+        return s->diags->errors ? session_chain_failed(s, device->chain, "PTX")
                                 : session_fail(s, EXIT_WRONG, "%s has no launch ABI in its head",
                                                ptx->path);
     if (!chain_define_from_abi(device->chain, device->abi, against))
-        return chain_failed(device->chain, "definition");
+        return session_chain_failed(s, device->chain, "definition");
     if (!launch_parse(s, "set", o->sets.data, o->sets.len, &device->shape) ||
         !launch_parse(s, "bind", o->binds.data, o->binds.len, &device->shape) ||
         !launch_complete(s, device->chain->def, &device->chain->own, &device->shape))

@@ -2,7 +2,7 @@
 #ifndef TW_DEVICE_H
 #define TW_DEVICE_H
 
-#include "cli/chain.h"
+#include "cli/stages.h"
 #include "cli/launch.h"
 #include "gpu/gpu.h"
 

@@ -1,5 +1,5 @@
 /* chain.c: the stages from a definition to PTX. */
-#include "cli/chain.h"
+#include "chain/chain.h"
 
 #include "fuse/fuse.h"
 #include "lower/lower.h"
@@ -16,51 +16,47 @@ static bool is_forced(const char *name)
     return false;
 }
 
-Chain *chain_new(Session *s)
+Chain *chain_new(Arena *arena, Syms *syms, AffCtx *aff, Diags *diags, const Target *target,
+                 DType dtype)
 {
-    Chain *chain = arena_new_of(s->arena, Chain);
+    Chain *chain = arena_new_of(arena, Chain);
 
-    chain->s = s;
-    chain->settings.dtype = chain->own.dtype = s->options.dtype;
-    for (int i = 0; i < s->options.sets.len; i++) {
-        const char *error = settings_add(s->arena, &chain->settings, s->options.sets.data[i]);
-
-        if (error) {
-            session_usage(s, "--set: %s", error);
-            return NULL;
-        }
-    }
-    for (int i = 0; i < chain->settings.list.len; i++)
-        if (!is_forced(chain->settings.list.data[i].name))
-            vec_push(s->arena, &chain->own.list, chain->settings.list.data[i]);
+    chain->arena = arena;
+    chain->syms = syms;
+    chain->aff = aff;
+    chain->diags = diags;
+    chain->target = target;
+    chain->settings.dtype = chain->own.dtype = dtype;
     return chain;
 }
 
-int chain_failed(Chain *chain, const char *stage)
+const char *chain_set(Chain *chain, const char *text)
 {
-    if (chain->told)
-        return EXIT_WRONG;
-    if (session_diagnose(chain->s))
-        return EXIT_WRONG;
-    return session_fail(chain->s, EXIT_WRONG, "%s failed and did not say why: a mistake in tw", stage);
+    const char *error = settings_add(chain->arena, &chain->settings, text);
+    Setting last;
+
+    if (error)
+        return error;
+    last = chain->settings.list.data[chain->settings.list.len - 1];
+    if (!is_forced(last.name))
+        vec_push(chain->arena, &chain->own.list, last);
+    return NULL;
 }
 
-static bool tell(Chain *chain, const char *text)
+static bool fail(Chain *chain, const char *failure)
 {
-    session_diagnose(chain->s);
-    session_fail(chain->s, EXIT_WRONG, "%s", text);
-    chain->told = true;
+    chain->failure = failure;
     return false;
 }
 
 static void timed(Chain *chain, const char *name, double since)
 {
-    vec_push(chain->s->arena, &chain->stages, (Stage){name, clock_seconds() - since});
+    vec_push(chain->arena, &chain->stages, (Stage){name, clock_seconds() - since});
 }
 
 Source *chain_text(Chain *chain, const char *path, const Str *text)
 {
-    Source *source = arena_new_of(chain->s->arena, Source);
+    Source *source = arena_new_of(chain->arena, Source);
 
     source->path = path;
     source->text = str_text(text);
@@ -78,22 +74,20 @@ const Unit *program_unit(const Program *program, UnitKind kind)
 
 static Program *parse(Chain *chain, const Source *source)
 {
-    Session *s = chain->s;
     Program *program;
 
-    s->diags->source = source;
-    program = lang_parse(s->arena, s->syms, source, s->diags);
-    return s->diags->errors ? NULL : program;
+    chain->diags->source = source;
+    program = lang_parse(chain->arena, chain->syms, source, chain->diags);
+    return chain->diags->errors ? NULL : program;
 }
 
 /* ---- definition, sketch, code ----------------------------------------------------- */
 
 static bool resolve(Chain *chain, const Program *program, const Unit *unit)
 {
-    Session *s = chain->s;
-    Str text = str_new(s->arena);
+    Str text = str_new(chain->arena);
 
-    chain->def = def_resolve(s->arena, s->syms, s->aff, program, unit, &chain->own, s->diags);
+    chain->def = def_resolve(chain->arena, chain->syms, chain->aff, program, unit, &chain->own, chain->diags);
     if (!chain->def)
         return false;
     lang_print_unit(&text, unit);
@@ -114,7 +108,7 @@ bool chain_define(Chain *chain, const Source *source)
         return false;
     unit = program_unit(program, UNIT_OPERATOR);
     if (!unit)
-        return tell(chain, arena_printf(chain->s->arena,
+        return fail(chain, arena_printf(chain->arena,
                                         "%s holds no definition (Operator NAME ... end)",
                                         source->path));
     done = resolve(chain, program, unit);
@@ -124,40 +118,38 @@ bool chain_define(Chain *chain, const Source *source)
 
 bool chain_fuse(Chain *chain)
 {
-    Session *s = chain->s;
     double since = clock_seconds();
-    Str text = str_new(s->arena);
-    Program *sketch = fuse(s->arena, s->syms, chain->def, s->diags);
+    Str text = str_new(chain->arena);
+    Program *sketch = fuse(chain->arena, chain->syms, chain->def, chain->diags);
 
     if (!sketch)
         return false;
     lang_print(&text, sketch);
-    chain->sketch = chain_text(chain, arena_printf(s->arena, "%s.sketch.tl", chain->name), &text);
+    chain->sketch = chain_text(chain, arena_printf(chain->arena, "%s.sketch.tl", chain->name), &text);
     timed(chain, "sketch", since);
     return true;
 }
 
 bool chain_reason(Chain *chain, const Source *sketch)
 {
-    Session *s = chain->s;
     double since = clock_seconds();
-    ReasonOptions options = {s->options.target, &chain->settings, s->options.dtype};
+    ReasonOptions options = {chain->target, &chain->settings, chain->settings.dtype};
     Program *program = parse(chain, sketch);
     const Unit *unit = program ? program_unit(program, UNIT_KERNEL) : NULL;
-    Str text = str_new(s->arena);
+    Str text = str_new(chain->arena);
 
     if (!program)
         return false;
     if (!unit)
-        return tell(chain, arena_printf(s->arena, "%s holds no sketch (Kernel NAME ... end)",
+        return fail(chain, arena_printf(chain->arena, "%s holds no sketch (Kernel NAME ... end)",
                                         sketch->path));
     if (!chain->name)
         chain->name = unit->name;
-    chain->reasoned = reason(s->arena, s->syms, program, &options, s->diags);
+    chain->reasoned = reason(chain->arena, chain->syms, program, &options, chain->diags);
     if (!chain->reasoned)
         return false;
     lang_print(&text, chain->reasoned->code);
-    chain->code = chain_text(chain, arena_printf(s->arena, "%s.code.tl", chain->name), &text);
+    chain->code = chain_text(chain, arena_printf(chain->arena, "%s.code.tl", chain->name), &text);
     timed(chain, "code", since);
     return true;
 }
@@ -170,13 +162,12 @@ static void keep(Chain *chain, const char *name, bool exact, const TileProgram *
 
     if (!chain->keep_snapshots)
         return;
-    snapshot.program = tile_clone(chain->s->arena, program);
-    vec_push(chain->s->arena, &chain->snapshots, snapshot);
+    snapshot.program = tile_clone(chain->arena, program);
+    vec_push(chain->arena, &chain->snapshots, snapshot);
 }
 
 bool chain_lower(Chain *chain, const Source *code)
 {
-    Session *s = chain->s;
     double since = clock_seconds();
     Program *program = parse(chain, code);
     const Unit *unit;
@@ -185,12 +176,12 @@ bool chain_lower(Chain *chain, const Source *code)
         return false;
     unit = program_unit(program, UNIT_KERNEL);
     if (!unit)
-        return tell(chain, arena_printf(s->arena, "%s holds no code (Kernel NAME ... end)",
+        return fail(chain, arena_printf(chain->arena, "%s holds no code (Kernel NAME ... end)",
                                         code->path));
     if (!chain->name)
         chain->name = unit->name;
-    chain->tile = lower(s->arena, s->syms, s->aff, program, &chain->settings, s->diags);
-    if (!chain->tile || !tile_verify(chain->tile, s->diags))
+    chain->tile = lower(chain->arena, chain->syms, chain->aff, program, &chain->settings, chain->diags);
+    if (!chain->tile || !tile_verify(chain->tile, chain->diags))
         return false;
     timed(chain, "lower", since);
     keep(chain, "lower", true, chain->tile);
@@ -206,7 +197,7 @@ static bool after_pass(void *user, const Pass *pass, TileProgram *program)
 bool chain_schedule(Chain *chain)
 {
     double since = clock_seconds();
-    bool done = pass_run(chain->tile, chain->s->options.target, chain->s->diags, after_pass, chain);
+    bool done = pass_run(chain->tile, chain->target, chain->diags, after_pass, chain);
 
     timed(chain, "passes", since);
     return done;
@@ -215,7 +206,7 @@ bool chain_schedule(Chain *chain)
 /* What was compiled in: "NAME=VALUE ...". */
 static const char *settings_text(const Chain *chain)
 {
-    Str text = str_new(chain->s->arena);
+    Str text = str_new(chain->arena);
 
     for (int i = 0; i < chain->own.list.len; i++)
         str_printf(&text, "%s%s=%.17g", i ? " " : "", chain->own.list.data[i].name,
@@ -225,20 +216,19 @@ static const char *settings_text(const Chain *chain)
 
 bool chain_emit(Chain *chain)
 {
-    Session *s = chain->s;
     double since = clock_seconds();
-    Str text = str_new(s->arena);
+    Str text = str_new(chain->arena);
 
-    chain->abi = abi_from_tile(s->arena, chain->tile, s->options.target);
+    chain->abi = abi_from_tile(chain->arena, chain->tile, chain->target);
     if (!chain->abi)
         return false;
     chain->abi->definition = chain->definition;
     chain->abi->settings = settings_text(chain);
-    chain->abi->dtype = s->options.dtype;
-    if (!ptx_emit(&text, chain->tile, chain->abi, s->options.target, s->diags))
+    chain->abi->dtype = chain->settings.dtype;
+    if (!ptx_emit(&text, chain->tile, chain->abi, chain->target, chain->diags))
         return false;
-    chain->ptx = chain_text(chain, arena_printf(s->arena, "%s.%s.ptx", chain->name,
-                                                s->options.target->name), &text);
+    chain->ptx = chain_text(chain, arena_printf(chain->arena, "%s.%s.ptx", chain->name,
+                                                chain->target->name), &text);
     timed(chain, "PTX", since);
     return true;
 }
@@ -247,13 +237,12 @@ bool chain_emit(Chain *chain)
 
 static bool take_settings(Chain *chain, const char *text)
 {
-    Session *s = chain->s;
 
     while (*text) {
         size_t len = strcspn(text, " ");
 
-        if (len && settings_add(s->arena, &chain->own, arena_strndup(s->arena, text, len)))
-            return tell(chain, "the settings in the PTX file's ABI are damaged");
+        if (len && settings_add(chain->arena, &chain->own, arena_strndup(chain->arena, text, len)))
+            return fail(chain, "the settings in the PTX file's ABI are damaged");
         text += len + strspn(text + len, " ");
     }
     return true;
@@ -261,10 +250,10 @@ static bool take_settings(Chain *chain, const char *text)
 
 bool chain_define_from_abi(Chain *chain, const Abi *abi, const Source *against)
 {
-    Str text = str_new(chain->s->arena);
+    Str text = str_new(chain->arena);
 
     if (!against && !abi->definition)
-        return tell(chain, "the PTX file names no definition; give one with --against OP.tl");
+        return fail(chain, "the PTX file names no definition; give one with --against OP.tl");
     chain->own = (Settings){.dtype = abi->dtype};
     if (!take_settings(chain, abi->settings ? abi->settings : ""))
         return false;

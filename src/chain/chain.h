@@ -1,16 +1,16 @@
 /* chain.h: the stages from a definition to PTX, each timed, each starting from
- * the text that the one before it wrote.
+ * the text that the one before it wrote, so that each may start from an edited
+ * one as well.
  *
  *   definition ─► sketch ─► code ─► tile IR ─► passes ─► PTX
  *
  * Every function returns false when it could not go on; then diagnostics were
- * recorded in the session, or the reason was printed (chain->told).
+ * recorded, or chain->failure is a sentence.
  */
 #ifndef TW_CHAIN_H
 #define TW_CHAIN_H
 
 #include "abi/abi.h"
-#include "cli/cli.h"
 #include "pass/pass.h"
 #include "reason/reason.h"
 #include "ref/ref.h"
@@ -28,11 +28,15 @@ typedef struct Snapshot {
 } Snapshot;
 
 typedef struct Chain {
-    Session *s;
-    Settings settings;      /* all of --set, and --dtype */
-    Settings own;           /* those that the definition knows by name */
-    const char *name;
-    bool told;              /* why it failed has been printed */
+    Arena *arena;
+    Syms *syms;
+    AffCtx *aff;
+    Diags *diags;
+    const Target *target;
+    Settings settings;      /* all that were given, and the dtype */
+    Settings own;           /* without the reasoner's choices that were forced */
+    const char *name;       /* of the definition or the kernel */
+    const char *failure;    /* NULL, or why the last function failed without a diagnostic */
     bool keep_snapshots;
 
     Def *def;               /* NULL: code without a definition */
@@ -45,10 +49,11 @@ typedef struct Chain {
     VEC(Snapshot) snapshots;
 } Chain;
 
-/* NULL: a --set that is not NAME=VALUE; a usage error was printed. */
-Chain *chain_new(Session *s);
-/* Failure's exit status: prints the diagnostics, or that there are none. */
-int chain_failed(Chain *chain, const char *stage);
+Chain *chain_new(Arena *arena, Syms *syms, AffCtx *aff, Diags *diags, const Target *target,
+                 DType dtype);
+/* NAME=VALUE: a dimension or parameter to compile in, or a choice of the
+ * reasoner to force. NULL, or a sentence on failure. */
+const char *chain_set(Chain *chain, const char *text);
 
 bool chain_define(Chain *chain, const Source *source);
 bool chain_fuse(Chain *chain);

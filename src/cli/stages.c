@@ -1,0 +1,27 @@
+/* stages.c: the chain of stages under a session's options. */
+#include "cli/stages.h"
+
+Chain *session_chain(Session *s)
+{
+    const Options *o = &s->options;
+    Chain *chain = chain_new(s->arena, s->syms, s->aff, s->diags, o->target, o->dtype);
+
+    for (int i = 0; i < o->sets.len; i++) {
+        const char *error = chain_set(chain, o->sets.data[i]);
+
+        if (error) {
+            session_usage(s, "--set: %s", error);
+            return NULL;
+        }
+    }
+    return chain;
+}
+
+int session_chain_failed(Session *s, const Chain *chain, const char *stage)
+{
+    if (session_diagnose(s))
+        return EXIT_WRONG;
+    if (chain->failure)
+        return session_fail(s, EXIT_WRONG, "%s", chain->failure);
+    return session_fail(s, EXIT_WRONG, "%s failed and did not say why: a mistake in tw", stage);
+}

@@ -55,7 +55,10 @@ Word lex_word(const char *text, size_t len)
 static void keep_comment(Lexer *lexer, int start, int end)
 {
     const char *text = lexer->source->text;
+    const char *nul = memchr(text + start, '\0', (size_t)(end - start));
 
+    if (nul)
+        end = (int)(nul - text);
     while (start < end && text[start] == '#')
         start++;
     if (start < end && text[start] == ' ')

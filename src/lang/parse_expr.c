@@ -9,6 +9,7 @@
 #include <math.h>
 
 static Expr *parse_unary(Parser *p);
+static Expr *parse_nested(Parser *p, Expr *(*parse)(Parser *p));
 
 /* ---- nodes ------------------------------------------------------------------------ */
 
@@ -358,18 +359,9 @@ static Expr *parse_sign(Parser *p)
 
 static Expr *parse_unary(Parser *p)
 {
-    Expr *e;
+    bool sign = p->tok.kind == TOK_MINUS || p->tok.kind == TOK_PLUS;
 
-    if (p->tok.kind != TOK_MINUS && p->tok.kind != TOK_PLUS)
-        return parse_power(p);
-    if (p->nesting >= LANG_MAX_DEPTH) {
-        parse_fail(p, TW0103, token_span(p), "an expression may nest %d levels deep", LANG_MAX_DEPTH);
-        return nothing(p);
-    }
-    p->nesting++;
-    e = parse_sign(p);
-    p->nesting--;
-    return e;
+    return sign ? parse_nested(p, parse_sign) : parse_power(p);
 }
 
 /* product = unary { ("*" | "/" | "//" | "div" | "%" | "mod") unary } */
@@ -410,23 +402,20 @@ static Expr *parse_compare(Parser *p)
     return all ? all : left;
 }
 
+static Expr *parse_not(Parser *p);
+
+static Expr *parse_negation(Parser *p)
+{
+    int start = p->tok.start;
+
+    advance(p);
+    return checked(p, expr_unary(p->arena, EO_NOT, parse_not(p)), start);
+}
+
 /* not = "not" not | compare */
 static Expr *parse_not(Parser *p)
 {
-    int start = p->tok.start;
-    Expr *e;
-
-    if (!at_word(p, WORD_NOT))
-        return parse_compare(p);
-    if (p->nesting >= LANG_MAX_DEPTH) {
-        parse_fail(p, TW0103, token_span(p), "an expression may nest %d levels deep", LANG_MAX_DEPTH);
-        return nothing(p);
-    }
-    p->nesting++;
-    advance(p);
-    e = checked(p, expr_unary(p->arena, EO_NOT, parse_not(p)), start);
-    p->nesting--;
-    return e;
+    return at_word(p, WORD_NOT) ? parse_nested(p, parse_negation) : parse_compare(p);
 }
 
 /* and = not { "and" not }, up to `and get` */
@@ -440,22 +429,47 @@ static Expr *parse_and(Parser *p)
     return e;
 }
 
-/* expr = and { "or" and } */
-Expr *parse_expr(Parser *p)
+/* or = and { "or" and } */
+static Expr *parse_or(Parser *p)
+{
+    Expr *e = parse_and(p);
+    ExprOp op;
+
+    while (accept_operator(p, LEVEL_OR, &op))
+        e = binary(p, op, e, parse_and(p));
+    return e;
+}
+
+/* One level of expressions more, as long as there are not too many. */
+static Expr *parse_nested(Parser *p, Expr *(*parse)(Parser *p))
 {
     Expr *e;
-    ExprOp op;
 
     if (p->nesting >= LANG_MAX_DEPTH) {
         parse_fail(p, TW0103, token_span(p), "an expression may nest %d levels deep", LANG_MAX_DEPTH);
         return nothing(p);
     }
     p->nesting++;
-    e = parse_and(p);
-    while (accept_operator(p, LEVEL_OR, &op))
-        e = binary(p, op, e, parse_and(p));
-    settle_comment(p);
+    e = parse(p);
     p->nesting--;
+    return e;
+}
+
+/* expr = or */
+Expr *parse_expr(Parser *p)
+{
+    Expr *e = parse_nested(p, parse_or);
+
+    settle_comment(p);
+    return e;
+}
+
+/* operand = compare: `and` outside of brackets ends it */
+Expr *parse_operand(Parser *p)
+{
+    Expr *e = parse_nested(p, parse_compare);
+
+    settle_comment(p);
     return e;
 }
 
@@ -466,7 +480,7 @@ Expr *parse_prose(Parser *p)
     int start = p->tok.start, end = start;
     const char *text = p->source->text;
 
-    while (end < (int)p->source->len && text[end] != '\n' && text[end] != '#' && strncmp(text + end, "//", 2) != 0)
+    while (text[end] && text[end] != '\n' && text[end] != '#' && strncmp(text + end, "//", 2) != 0)
         end++;
     p->lexer.pos = end;
     p->lexer.brackets = 0;

@@ -57,7 +57,7 @@ static Space parse_space(Parser *p)
     if (p->failed)
         return SPACE_NONE;
     advance(p);
-    accept_word(p, WORD_MEMORY);
+    accept_last_word(p, WORD_MEMORY);
     return space;
 }
 
@@ -201,8 +201,10 @@ static bool parse_copy_part(Parser *p, Stmt *s)
     else if (p->tok.kind == TOK_LBRACKET)
         parse_stage(p, s);
     else if (accept_word(p, WORD_AND)) {
-        expect_word(p, WORD_ACCUMULATE, "'accumulate'");
-        s->result = RESULT_ACCUMULATE;
+        if (accept_last_word(p, WORD_ACCUMULATE))
+            s->result = RESULT_ACCUMULATE;
+        else
+            parse_expected(p, "'accumulate'");
     } else
         return false;
     return !p->failed;
@@ -248,9 +250,11 @@ static bool at_modifier(const Parser *p)
     return false;
 }
 
-/* args = expr { "," expr } */
+/* args = operand { "," operand }, where the first operand of Where is a whole expr:
+ * elsewhere `and` ends the operands, so that `and store X` is not taken for one. */
 static void parse_args(Parser *p, Stmt *s)
 {
+    bool condition = s->op_known && s->op == OP_WHERE;
     Exprs args = {0};
 
     if (at_line_end(p) || at_modifier(p))
@@ -258,7 +262,10 @@ static void parse_args(Parser *p, Stmt *s)
     p->lone_comment = true;
     do {
         join_line(p);
-        vec_push(p->arena, &args, parse_expr(p));
+        Expr *arg = condition ? parse_expr(p) : parse_operand(p);
+
+        condition = false;
+        vec_push(p->arena, &args, arg);
     } while (accept(p, TOK_COMMA));
     p->lone_comment = false;
     s->args = args.data;

@@ -105,19 +105,36 @@ static void skip_newlines(Parser *p)
     }
 }
 
-BlockStop parse_block(Parser *p, Block *out, Span header)
+void parse_stray(Parser *p)
+{
+    p->failed = p->in_statement = false;
+    if (at_word(p, WORD_END))
+        parse_fail(p, TW0107, token_span(p), "%s closes nothing: no block is open here", token_show(p, &p->tok));
+    else
+        parse_fail(p, TW0107, token_span(p), "%s belongs to no 'if'", token_show(p, &p->tok));
+}
+
+/* Does the block end here? `else` ends it only where one may stand. */
+static bool at_block_end(const Parser *p, bool may_else)
+{
+    return at_end(p) || (may_else && at_else(p));
+}
+
+BlockStop parse_block(Parser *p, Block *out, Span header, bool may_else)
 {
     Layout layout;
 
     skip_newlines(p);
     p->lexer.gap = false;
     layout = layout_of(p, header);
-    while (!at_line_end(p) && !p->stop && !starts_unit(p) && !outdented(p, &layout) && !at_end(p) && !at_else(p)) {
-        parse_statement(p, out);
+    while (!at_line_end(p) && !p->stop && !starts_unit(p) && !outdented(p, &layout) && !at_block_end(p, may_else)) {
+        if (at_else(p))
+            parse_stray(p);
+        else
+            parse_statement(p, out);
         skip_newlines(p);
     }
-    bool inside = !outdented(p, &layout);
-    if (inside && (at_end(p) || at_else(p))) {
+    if (!outdented(p, &layout) && at_block_end(p, may_else)) {
         out->comment = take_tail(p);
         return at_end(p) ? BLOCK_END : BLOCK_ELSE;
     }
@@ -150,8 +167,6 @@ void close_block(Parser *p, BlockStop stop, const char *what, Span opened)
     p->failed = false;
     if (stop == BLOCK_END) {
         parse_end(p);
-    } else if (stop == BLOCK_ELSE) {
-        parse_fail(p, TW0107, token_span(p), "'else' belongs to an 'if', and %s is open here", what);
     } else {
         Diag *diag = diag_add(p->diags, TW0105, opened, "%s is not closed by 'end'", what);
 
@@ -161,7 +176,7 @@ void close_block(Parser *p, BlockStop stop, const char *what, Span opened)
 }
 
 /* Reads the statements of a FOR, IF, DEFINE or SCHEDULE, up to what ends them. */
-static BlockStop parse_body(Parser *p, Block *out, Span header)
+static BlockStop parse_body(Parser *p, Block *out, Span header, bool may_else)
 {
     BlockStop stop;
 
@@ -172,7 +187,7 @@ static BlockStop parse_body(Parser *p, Block *out, Span header)
         return BLOCK_OUTSIDE;
     }
     p->blocks++;
-    stop = parse_block(p, out, header);
+    stop = parse_block(p, out, header, may_else);
     p->blocks--;
     return stop;
 }
@@ -194,7 +209,7 @@ static Stmt *parse_closed(Parser *p, Stmt *s, const char *what)
 {
     bool failed = finish_header(p, s);
 
-    close_block(p, parse_body(p, &s->body, s->span), what, s->span);
+    close_block(p, parse_body(p, &s->body, s->span, false), what, s->span);
     return failed ? NULL : s;
 }
 
@@ -352,7 +367,7 @@ static BlockStop parse_else(Parser *p, Block *orelse)
     accept(p, TOK_COLON);
     header.end = p->prev_end;
     expect_line_end(p, false);
-    return parse_body(p, orelse, header);
+    return parse_body(p, orelse, header, false);
 }
 
 /* From the condition's word on, up to `end`, which is not read. */
@@ -366,7 +381,7 @@ static BlockStop parse_branches(Parser *p, Stmt *s, bool *failed)
     else
         s->where = parse_expr(p);
     *failed = finish_header(p, s);
-    stop = parse_body(p, &s->body, s->span);
+    stop = parse_body(p, &s->body, s->span, true);
     return stop == BLOCK_ELSE ? parse_else(p, &s->orelse) : stop;
 }
 

@@ -106,7 +106,8 @@ void advance_operand(Parser *p)
 {
     if (token_ends_line(p->tok.kind) && p->failed)
         return;
-    p->prev_end = p->tok.end;
+    if (p->tok.kind != TOK_NEWLINE)
+        p->prev_end = p->tok.end;
     p->tok = lex_next(&p->lexer);
     if (p->tok.kind == TOK_BAD)
         bad_token(p);
@@ -153,11 +154,18 @@ bool accept(Parser *p, TokenKind kind)
     return true;
 }
 
-bool accept_word(Parser *p, Word word)
+bool accept_last_word(Parser *p, Word word)
 {
     if (!at_word(p, word) || p->failed)
         return false;
     advance(p);
+    return true;
+}
+
+bool accept_word(Parser *p, Word word)
+{
+    if (!accept_last_word(p, word))
+        return false;
     join_line(p);
     return true;
 }
@@ -180,7 +188,7 @@ bool expect_word(Parser *p, Word word, const char *what)
 
 void join_line(Parser *p)
 {
-    while (p->tok.kind == TOK_NEWLINE && !p->failed && !lex_starts_statement(&p->lexer, p->lexer.pos))
+    while (p->tok.kind == TOK_NEWLINE && !p->failed && !lex_starts_statement(&p->lexer, peek(p).start))
         advance(p);
 }
 
@@ -200,14 +208,13 @@ const char *take_name(Parser *p, Span *span)
 
 /* ---- units ----------------------------------------------------------------------------------- */
 
-static Unit *new_unit(Parser *p, Program *program, UnitKind kind)
+static Unit *new_unit(Parser *p, UnitKind kind)
 {
     Unit *unit = arena_new_of(p->arena, Unit);
 
     unit->kind = kind;
     unit->name = "";
     unit->span = token_span(p);
-    vec_push(p->arena, &program->units, unit);
     return unit;
 }
 
@@ -215,11 +222,12 @@ static Unit *new_unit(Parser *p, Program *program, UnitKind kind)
 static void parse_unit(Parser *p, Program *program)
 {
     bool is_operator = at_word(p, WORD_OPERATOR);
-    Unit *unit = new_unit(p, program, is_operator ? UNIT_OPERATOR : UNIT_KERNEL);
+    Unit *unit = new_unit(p, is_operator ? UNIT_OPERATOR : UNIT_KERNEL);
     const char *comment = take_comments(p, NULL);
     Span opened = token_span(p);
     BlockStop stop;
 
+    vec_push(p->arena, &program->units, unit);
     p->failed = p->in_statement = false;
     advance(p);
     unit->name = take_name(p, &unit->name_span);
@@ -229,18 +237,11 @@ static void parse_unit(Parser *p, Program *program)
     unit->comment = take_comments(p, comment);
     p->unit = unit->name;
     p->blocks = 1;
-    stop = parse_block(p, &unit->body, (Span){0, 0});
+    stop = parse_block(p, &unit->body, (Span){0, 0}, false);
     close_block(p, stop, is_operator ? "the operator" : "the kernel", opened);
     p->blocks = 0;
     p->unit = NULL;
     unit->span.end = p->prev_end;
-}
-
-/* `end` or `else` where no block is open */
-static void parse_stray(Parser *p)
-{
-    p->failed = p->in_statement = false;
-    parse_fail(p, TW0107, token_span(p), "%s closes nothing: no block is open here", token_show(p, &p->tok));
 }
 
 static bool at_unit(const Parser *p)
@@ -248,13 +249,20 @@ static bool at_unit(const Parser *p)
     return (at_word(p, WORD_OPERATOR) || at_word(p, WORD_KERNEL)) && peek(p).kind == TOK_NAME;
 }
 
-/* One statement into the fragment that is open, or into a new one. */
+/* One statement into the fragment that is open, or into a new one. A fragment in
+ * which nothing was understood is none. */
 static Unit *parse_loose(Parser *p, Program *program, Unit *fragment)
 {
-    if (!fragment)
-        fragment = new_unit(p, program, UNIT_FRAGMENT);
+    bool is_new = !fragment;
+
+    if (is_new)
+        fragment = new_unit(p, UNIT_FRAGMENT);
     parse_statement(p, &fragment->body);
     fragment->span.end = p->prev_end;
+    if (is_new && fragment->body.len == 0)
+        return NULL;
+    if (is_new)
+        vec_push(p->arena, &program->units, fragment);
     return fragment;
 }
 
@@ -273,7 +281,7 @@ static void parse_units(Parser *p, Program *program)
             advance(p);
         else if (at_unit(p))
             parse_unit(p, program);
-        else if (at_word(p, WORD_END) || at_word(p, WORD_ELSE))
+        else if (at_word(p, WORD_END) || at_word(p, WORD_ELSE) || at_word(p, WORD_ELIF))
             parse_stray(p);
         else
             fragment = parse_loose(p, program, fragment);

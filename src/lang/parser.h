@@ -51,7 +51,8 @@ void settle_comment(Parser *p);   /* after an operand: a `//` left over is a com
 bool at_line_end(const Parser *p);
 bool at_word(const Parser *p, Word word);
 bool accept(Parser *p, TokenKind kind);
-bool accept_word(Parser *p, Word word);
+bool accept_word(Parser *p, Word word);      /* and what must follow it, see join_line */
+bool accept_last_word(Parser *p, Word word); /* nothing need follow */
 bool expect(Parser *p, TokenKind kind);
 bool expect_word(Parser *p, Word word, const char *what);
 void join_line(Parser *p); /* something must follow: goes on in the next line if need be */
@@ -60,6 +61,7 @@ const char *take_name(Parser *p, Span *span); /* reads a NAME; "" on failure */
 
 /* parse_expr.c */
 Expr *parse_expr(Parser *p);
+Expr *parse_operand(Parser *p);    /* an expression without `and`, `or`, `not` outside of brackets */
 Expr *parse_reference(Parser *p);  /* a name with indices, .T or .shared behind it */
 Expr *parse_item(Parser *p);       /* an expression, a range or ... */
 /* Reads items up to the closing token, which is read too. */
@@ -73,12 +75,13 @@ const char *take_comments(Parser *p, const char *before);
 const char *take_tail(Parser *p); /* the same at the end of a block */
 typedef enum BlockStop {
     BLOCK_END,      /* at `end` */
-    BLOCK_ELSE,     /* at `else` or `elif` */
+    BLOCK_ELSE,     /* at `else` or `elif`, where it may stand */
     BLOCK_OUTDENTED,/* behind an indented block that needs no `end` */
     BLOCK_OUTSIDE   /* at what cannot stand in a block: `end` is missing */
 } BlockStop;
 /* Reads statements up to, not over, what ends them. */
-BlockStop parse_block(Parser *p, Block *out, Span header);
+BlockStop parse_block(Parser *p, Block *out, Span header, bool may_else);
+void parse_stray(Parser *p); /* an `end` or `else` that belongs to nothing */
 /* Reads the `end` of a block, or says that it is missing. */
 void close_block(Parser *p, BlockStop stop, const char *what, Span opened);
 

@@ -127,12 +127,23 @@ static void print_result(Str *out, const Stmt *s)
     }
 }
 
+static void print_operands(Str *out, const Stmt *s)
+{
+    bool condition = s->op_known && s->op == OP_WHERE;
+
+    for (int i = 0; i < s->n_args; i++) {
+        str_add(out, i > 0 ? ", " : " ");
+        if (condition && i == 0)
+            lang_print_expr(out, s->args[i]);
+        else
+            print_operand(out, s->args[i]);
+    }
+}
+
 static void print_compute(Str *out, const Stmt *s)
 {
     str_printf(out, "Compute %s", s->op_known ? op_info(s->op)->name : s->op_name);
-    if (s->n_args > 0)
-        str_addc(out, ' ');
-    print_list(out, s->args, s->n_args, ", ");
+    print_operands(out, s);
     if (s->result == RESULT_NONE)
         print_shape(out, s);
     if (s->over)
@@ -272,7 +283,8 @@ static void print_block(Str *out, const Block *block, int indent)
     print_comment(out, block->comment, indent);
 }
 
-/* `else if` holds a condition that is all of the else branch. */
+/* `else if` holds a condition that is all of the else branch. Its comment becomes
+ * the last of the branch before, for comments above `else` are read as that. */
 static void print_else(Str *out, const Block *orelse, int indent)
 {
     const Stmt *inner = orelse->len == 1 && orelse->data[0]->kind == STMT_IF ? orelse->data[0] : NULL;
@@ -280,7 +292,7 @@ static void print_else(Str *out, const Block *orelse, int indent)
     if (orelse->len == 0 && !orelse->comment)
         return;
     if (inner && !orelse->comment)
-        print_comment(out, inner->comment, indent);
+        print_comment(out, inner->comment, indent + 1);
     indent_to(out, indent);
     if (!inner || orelse->comment) {
         str_add(out, "else\n");

@@ -4,6 +4,8 @@
 
 #include "lang/lang.h"
 
+/* An operand of Compute: what `and` would cut off stands in brackets. */
+void print_operand(Str *out, const Expr *e);
 void print_list(Str *out, Expr *const *items, int n, const char *between);
 
 #endif

@@ -108,6 +108,11 @@ static void print_binary(Str *out, const Expr *e)
     print_within(out, e->b, right);
 }
 
+void print_operand(Str *out, const Expr *e)
+{
+    print_within(out, e, COMPARE);
+}
+
 static void print_args(Str *out, const Expr *e, char open, char close)
 {
     str_addc(out, open);

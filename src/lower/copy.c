@@ -208,6 +208,11 @@ static void copy_out(Lower *lo, const Stmt *s)
         lo_fail(lo, TW0725, s->span, "'%s' is an Input; only Outputs are written", s->name);
         return;
     }
+    if (v->type.dtype != p.tensor->dtype) { /* memory holds the tensor's dtype */
+        TileType type = v->type;
+        type.dtype = p.tensor->dtype;
+        v = rw_insert(&lo->rw, TILE_CAST, 1, &v, 1, &type)->results[0];
+    }
     set_place(lo, rw_insert(&lo->rw, TILE_STORE, 1, &v, 0, NULL), &p);
 }
 

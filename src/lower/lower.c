@@ -271,6 +271,7 @@ static void lower_kernel(Lower *lo, const Unit *unit)
     lo->kernel->warps_n = 1;
     lo->rw = (Rewriter){lo->program, lo->kernel, lo->kernel->body, 0, unit->span};
     eval_init(&lo->env, lo->arena, lo->program->aff);
+    lo->env.user = lo;
     for (int i = 0; i < lo->program->dims.len; i++)
         eval_bind(&lo->env, lo->program->dims.data[i]->name, aff_of(lo->program->aff, lo->program->dims.data[i]));
     lo->locals.len = 0;

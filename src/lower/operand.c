@@ -99,7 +99,6 @@ static const Aff *place_call(void *user, const Expr *call, Diags *diags)
 const Aff *lo_condition(Lower *lo, const Expr *e)
 {
     lo->env.call = place_call;
-    lo->env.user = lo;
     const Aff *cond = eval_aff(&lo->env, e, lo->diags);
     lo->env.call = NULL;
     if (!cond) lo->failed = true;

@@ -93,6 +93,16 @@ static void *block_take(Block *block, size_t size, size_t room)
     return at;
 }
 
+Heap *heap_new(void)
+{
+    return calloc(1, sizeof(Heap));
+}
+
+void heap_free(Heap *heap)
+{
+    free(heap);
+}
+
 Arena *arena_new(Heap *heap)
 {
     Block *block = block_new(heap, BLOCK_BYTES);

@@ -44,6 +44,10 @@ typedef struct Heap {
 
 typedef struct Arena Arena;
 
+/* A heap for who has no frame that outlives it; NULL when there is no memory. */
+Heap *heap_new(void);
+void heap_free(Heap *heap); /* its arenas are freed before */
+
 Arena *arena_new(Heap *heap);
 void arena_free(Arena *arena); /* NULL is fine */
 Heap *arena_heap(const Arena *arena); /* for who must clean up before on_oom is jumped to */
@@ -166,6 +170,8 @@ void diag_fix(Diags *diags, Diag *diag, Span span, const char *text, const char 
 /* Prints in the style of clang: path:line:col: error: what [TW0101], the line,
  * a caret with tildes under the span, notes and the suggested edit. */
 void diags_print(const Diags *diags, FILE *out, bool colour);
+/* The same, without colour, as a string. */
+void diags_text(const Diags *diags, Str *out);
 /* The same as one JSON array. */
 void diags_json(const Diags *diags, Str *out);
 

@@ -124,14 +124,14 @@ typedef struct Place {
 } Place;
 
 typedef struct Printer {
-    FILE *out;
+    Str *out;
     bool colour;
 } Printer;
 
 static void paint(const Printer *p, const char *escape)
 {
     if (p->colour)
-        fputs(escape, p->out);
+        str_add(p->out, escape);
 }
 
 static int clamp(int x, int least, int most)
@@ -163,8 +163,9 @@ static Place find_place(const Source *source, Span span)
     return place;
 }
 
-/* Writes one byte as a terminal may see it; returns the cells that it takes. */
-static int put_visible(FILE *out, char c, int cell)
+/* Writes one byte (nowhere: NULL) as a terminal may see it; returns the cells
+ * that it takes. */
+static int put_visible(Str *out, char c, int cell)
 {
     unsigned char byte = (unsigned char)c;
 
@@ -172,16 +173,16 @@ static int put_visible(FILE *out, char c, int cell)
         int width = TAB - cell % TAB;
 
         if (out)
-            fprintf(out, "%*s", width, "");
+            str_printf(out, "%*s", width, "");
         return width;
     }
     if (byte < 0x20 || byte == 0x7f) {
         if (out)
-            fprintf(out, "<%02X>", byte);
+            str_printf(out, "<%02X>", byte);
         return 4;
     }
     if (out)
-        fputc(c, out);
+        str_addc(out, c);
     return (byte & 0xc0) != 0x80; /* a character takes its cell at its first byte */
 }
 
@@ -194,7 +195,7 @@ static void put_text(const Printer *p, const char *text, int indent)
     for (; *text; text++) {
         if (*text == '\n') {
             if (text[1])
-                fprintf(p->out, "\n%*s", indent, "");
+                str_printf(p->out, "\n%*s", indent, "");
             cell = 0;
         } else {
             cell += put_visible(p->out, *text, cell);
@@ -215,9 +216,9 @@ static int cells(const Source *source, const Place *place, int to)
 static void put_gutter(const Printer *p, int line)
 {
     if (line)
-        fprintf(p->out, "%*d | ", GUTTER, line);
+        str_printf(p->out, "%*d | ", GUTTER, line);
     else
-        fprintf(p->out, "%*s | ", GUTTER, "");
+        str_printf(p->out, "%*s | ", GUTTER, "");
 }
 
 static void put_line(const Printer *p, const Source *source, const Place *place)
@@ -225,10 +226,10 @@ static void put_line(const Printer *p, const Source *source, const Place *place)
     int cell = place->cut_left ? 3 : 0;
 
     put_gutter(p, place->line);
-    fputs(place->cut_left ? "..." : "", p->out);
+    str_add(p->out, place->cut_left ? "..." : "");
     for (int i = place->from; i < place->to; i++)
         cell += put_visible(p->out, source->text[i], cell);
-    fputs(place->cut_right ? "...\n" : "\n", p->out);
+    str_add(p->out, place->cut_right ? "...\n" : "\n");
 }
 
 static void put_caret(const Printer *p, const Source *source, const Place *place)
@@ -237,11 +238,11 @@ static void put_caret(const Printer *p, const Source *source, const Place *place
 
     put_gutter(p, 0);
     paint(p, "\033[1;32m");
-    fprintf(p->out, "%*s^", at, "");
+    str_printf(p->out, "%*s^", at, "");
     while (++at < end)
-        fputc('~', p->out);
+        str_addc(p->out, '~');
     paint(p, "\033[0m");
-    fputc('\n', p->out);
+    str_addc(p->out, '\n');
 }
 
 static void put_header(const Printer *p, const Diag *diag, const Place *place)
@@ -251,26 +252,26 @@ static void put_header(const Printer *p, const Diag *diag, const Place *place)
     paint(p, "\033[1m");
     if (diag->source) {
         put_text(p, diag->source->path, 0);
-        fprintf(p->out, ":%d:%d: ", place->line, place->column);
+        str_printf(p->out, ":%d:%d: ", place->line, place->column);
     } else {
-        fputs("tw: ", p->out);
+        str_add(p->out, "tw: ");
     }
     paint(p, severities[info->severity].colour);
-    fprintf(p->out, "%s: ", severities[info->severity].name);
+    str_printf(p->out, "%s: ", severities[info->severity].name);
     paint(p, "\033[0m\033[1m");
     put_text(p, diag->message, GUTTER + 3);
     paint(p, "\033[0m");
-    fprintf(p->out, " [%s]\n", info->name);
+    str_printf(p->out, " [%s]\n", info->name);
 }
 
 static void put_remark(const Printer *p, const char *word, const char *text)
 {
-    fprintf(p->out, "%*s", GUTTER + 3, "");
+    str_printf(p->out, "%*s", GUTTER + 3, "");
     paint(p, "\033[1m");
-    fprintf(p->out, "%s: ", word);
+    str_printf(p->out, "%s: ", word);
     paint(p, "\033[0m");
     put_text(p, text, GUTTER + 5 + (int)strlen(word));
-    fputc('\n', p->out);
+    str_addc(p->out, '\n');
 }
 
 static bool one_line(const char *text)
@@ -286,10 +287,10 @@ static void put_replacement(const Printer *p, const Source *source, const Place 
 
     put_gutter(p, 0);
     paint(p, "\033[32m");
-    fprintf(p->out, "%*s", at, "");
+    str_printf(p->out, "%*s", at, "");
     put_text(p, text, 0);
     paint(p, "\033[0m");
-    fputc('\n', p->out);
+    str_addc(p->out, '\n');
 }
 
 /* Whole lines to insert, each after a plus. */
@@ -299,12 +300,12 @@ static void put_inserted_lines(const Printer *p, const char *text)
         size_t len = strcspn(text, "\n");
         int cell = 0;
 
-        fprintf(p->out, "%*s | ", GUTTER, "+");
+        str_printf(p->out, "%*s | ", GUTTER, "+");
         paint(p, "\033[32m");
         for (size_t i = 0; i < len; i++)
             cell += put_visible(p->out, text[i], cell);
         paint(p, "\033[0m");
-        fputc('\n', p->out);
+        str_addc(p->out, '\n');
         text += len + (text[len] == '\n');
     }
 }
@@ -370,14 +371,27 @@ static void print_one(const Printer *p, const Diags *diags, int index)
         put_fix(p, diag, &place);
 }
 
-void diags_print(const Diags *diags, FILE *out, bool colour)
+static void render(const Diags *diags, Str *out, bool colour)
 {
     Printer printer = {out, colour};
 
     for (int i = 0; i < diags->list.len; i++)
         print_one(&printer, diags, i);
     if (diags->full)
-        fprintf(out, "tw: %d more errors are not shown\n", diags->errors - DIAG_LIMIT);
+        str_printf(out, "tw: %d more errors are not shown\n", diags->errors - DIAG_LIMIT);
+}
+
+void diags_text(const Diags *diags, Str *out)
+{
+    render(diags, out, false);
+}
+
+void diags_print(const Diags *diags, FILE *out, bool colour)
+{
+    Str text = str_new(diags->arena);
+
+    render(diags, &text, colour);
+    fwrite(str_text(&text), 1, text.len, out);
 }
 
 /* ---- JSON ------------------------------------------------------------------ */

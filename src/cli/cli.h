@@ -14,8 +14,7 @@
 #include "base/base.h"
 #include "data/tensor.h"
 #include "target/target.h"
-
-#define TW_VERSION "0.1.0"
+#include "tilewright.h"
 
 /* What the process returns. */
 enum { EXIT_DONE = 0, EXIT_WRONG = 1, EXIT_USAGE = 2, EXIT_LACKS = 3 };

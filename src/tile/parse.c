@@ -57,7 +57,7 @@ static bool bind(Parser *p, const char *name, TileValue *value)
         grow_values(p);
     int at = slot_of(p, name);
     if (p->values[at].name)
-        return parse_fail(p, "%%%s is defined twice", name);
+        return tile_parse_fail(p, "%%%s is defined twice", name);
     p->values[at] = (ValueName){name, value};
     p->n_values++;
     value->name = hint_of(p, name);
@@ -67,7 +67,7 @@ static bool bind(Parser *p, const char *name, TileValue *value)
 static bool parse_value_name(Parser *p, const char **name)
 {
     if (p->token.kind != TOK_VALUE)
-        return parse_fail(p, "expected a value such as %%a");
+        return tile_parse_fail(p, "expected a value such as %%a");
     *name = parse_word(p);
     parse_next(p);
     return true;
@@ -76,11 +76,11 @@ static bool parse_value_name(Parser *p, const char **name)
 static bool parse_arg(Parser *p, Form *f)
 {
     if (p->token.kind != TOK_VALUE)
-        return parse_fail(p, "expected a value such as %%a");
+        return tile_parse_fail(p, "expected a value such as %%a");
     const char *name = parse_word(p);
     TileValue *value = p->cap_values ? p->values[slot_of(p, name)].value : NULL;
     if (!value)
-        return parse_fail(p, "%%%s is not defined", name);
+        return tile_parse_fail(p, "%%%s is not defined", name);
     vec_push(p->arena, &f->args, value);
     parse_next(p);
     return true;
@@ -133,7 +133,7 @@ static bool parse_place(Parser *p, Form *f)
     const char *name = NULL;
     TileTensor *tensor = p->token.kind == TOK_NAME ? find_tensor(p, parse_word(p)) : NULL;
     if (!tensor)
-        return parse_fail(p, "expected the name of a tensor");
+        return tile_parse_fail(p, "expected the name of a tensor");
     if (!parse_name(p, &name) || !parse_want(p, "["))
         return false;
     f->op.tensor = tensor;
@@ -310,7 +310,7 @@ static bool parse_op_name(Parser *p, Form *f)
             parse_next(p);
             return true;
         }
-    return parse_fail(p, "'%s' is not an operation", word);
+    return tile_parse_fail(p, "'%s' is not an operation", word);
 }
 
 static bool parse_result_names(Parser *p, Form *f)
@@ -340,7 +340,7 @@ static bool parse_types(Parser *p, Form *f)
         } while (parse_take(p, ","));
     }
     if (f->types.len != f->names.len)
-        return parse_fail(p, "%d results but %d types", f->names.len, f->types.len);
+        return tile_parse_fail(p, "%d results but %d types", f->names.len, f->types.len);
     return !parse_take(p, "at") || parse_int(p, &f->op.offset);
 }
 
@@ -352,7 +352,7 @@ static bool end_line(Parser *p, TileOp *op)
 {
     Span note = p->token.note;
     if (p->token.kind != TOK_LINE)
-        return parse_fail(p, "expected the end of the line");
+        return tile_parse_fail(p, "expected the end of the line");
     while (note.start < note.end && p->source->text[note.start] == ' ')
         note.start++;
     while (note.start < note.end && isspace((unsigned char)p->source->text[note.end - 1]))
@@ -496,7 +496,7 @@ static bool parse_op(Parser *p, TileBlock *block)
 static bool parse_block(Parser *p, TileBlock *block)
 {
     if (p->depth == BLOCK_DEPTH)
-        return parse_fail(p, "regions are nested too deeply");
+        return tile_parse_fail(p, "regions are nested too deeply");
     p->depth++;
     while (!parse_at(p, "}"))
         if (!parse_op(p, block))
@@ -543,7 +543,7 @@ static bool parse_fact(Parser *p)
             p->kernel->facts |= 1u << i;
             return true;
         }
-    return parse_fail(p, "expected a fact such as expanded");
+    return tile_parse_fail(p, "expected a fact such as expanded");
 }
 
 static bool parse_facts(Parser *p)
@@ -624,7 +624,7 @@ static bool parse_tensor_dim(Parser *p, TileTensor *t)
     const char *name = NULL;
     Parser before = *p;
     if (t->rank == TENSOR_MAX_RANK)
-        return parse_fail(p, "a tensor has at most %d dimensions", TENSOR_MAX_RANK);
+        return tile_parse_fail(p, "a tensor has at most %d dimensions", TENSOR_MAX_RANK);
     bool named = p->token.kind == TOK_NAME && parse_name(p, &name) && parse_take(p, "=");
     if (!named)
         *p = before;
@@ -652,7 +652,7 @@ static bool parse_tensor(Parser *p, bool workspace)
     if (!parse_want(p, ")") || !parse_name(p, &dtype))
         return false;
     if (!dtype_parse(dtype, &t->dtype))
-        return parse_fail(p, "'%s' is not a dtype", dtype);
+        return tile_parse_fail(p, "'%s' is not a dtype", dtype);
     t->read = parse_take(p, "in");
     t->written = parse_take(p, "out");
     vec_push(p->arena, &p->program->tensors, t);
@@ -672,7 +672,7 @@ static bool parse_item(Parser *p)
 {
     const TileProgram *program = p->program;
     if (program->dims.len + program->tensors.len + program->params.len > HEAD_LIMIT)
-        return parse_fail(p, "more than %d dimensions, tensors and parameters", HEAD_LIMIT);
+        return tile_parse_fail(p, "more than %d dimensions, tensors and parameters", HEAD_LIMIT);
     if (parse_take(p, "dim"))
         return parse_dim(p);
     if (parse_take(p, "param"))
@@ -684,7 +684,7 @@ static bool parse_item(Parser *p)
     if (parse_take(p, "require"))
         return parse_require(p);
     return parse_take(p, "kernel") ? parse_kernel(p)
-                                   : parse_fail(p, "expected dim, param, tensor, require or kernel");
+                                   : tile_parse_fail(p, "expected dim, param, tensor, require or kernel");
 }
 
 static bool parse_program(Parser *p)
@@ -704,7 +704,7 @@ TileProgram *tile_parse(Arena *arena, Syms *syms, AffCtx *aff, const Source *sou
 {
     Parser p = {.arena = arena, .syms = syms, .aff = aff, .source = source, .diags = diags};
     if (source->len > INT32_MAX / 2) {
-        parse_fail(&p, "the text is too long");
+        tile_parse_fail(&p, "the text is too long");
         return NULL;
     }
     p.program = tile_program_new(arena, aff, "");

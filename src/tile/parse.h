@@ -54,7 +54,7 @@ typedef struct Parser {
 } Parser;
 
 /* parse_text.c: false means that a diagnostic was recorded. */
-bool parse_fail(Parser *p, const char *fmt, ...) TW_PRINTF(2, 3);
+bool tile_parse_fail(Parser *p, const char *fmt, ...) TW_PRINTF(2, 3);
 void parse_next(Parser *p);
 bool parse_at(const Parser *p, const char *text);     /* a NAME or PUNCT with this text */
 bool parse_take(Parser *p, const char *text);         /* the same, and goes on */

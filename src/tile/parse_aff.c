@@ -16,7 +16,7 @@ static const Aff *parse_product(Parser *p);
 
 static const Aff *fail(Parser *p, const char *what)
 {
-    parse_fail(p, "%s", what);
+    tile_parse_fail(p, "%s", what);
     return NULL;
 }
 
@@ -30,7 +30,7 @@ static const Aff *parse_symbol(Parser *p)
             parse_next(p);
             return aff_of(p->aff, p->symbols.data[i]);
         }
-    parse_fail(p, "'%s' is not a dimension, grid coordinate or loop counter here", name);
+    tile_parse_fail(p, "'%s' is not a dimension, grid coordinate or loop counter here", name);
     return NULL;
 }
 

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-bool parse_fail(Parser *p, const char *fmt, ...)
+bool tile_parse_fail(Parser *p, const char *fmt, ...)
 {
     va_list args;
     if (p->failed)
@@ -177,7 +177,7 @@ bool parse_take(Parser *p, const char *text)
 
 bool parse_want(Parser *p, const char *text)
 {
-    return parse_take(p, text) || parse_fail(p, "expected '%s'", text);
+    return parse_take(p, text) || tile_parse_fail(p, "expected '%s'", text);
 }
 
 const char *parse_word(Parser *p)
@@ -188,7 +188,7 @@ const char *parse_word(Parser *p)
 bool parse_name(Parser *p, const char **name)
 {
     if (p->token.kind != TOK_NAME)
-        return parse_fail(p, "expected a name");
+        return tile_parse_fail(p, "expected a name");
     *name = parse_word(p);
     parse_next(p);
     return true;
@@ -201,9 +201,9 @@ bool parse_int(Parser *p, int64_t *value)
     bool negative = parse_take(p, "-");
     uint64_t most = (uint64_t)INT64_MAX + negative;
     if (p->token.kind != TOK_INT)
-        return parse_fail(p, "expected an integer");
+        return tile_parse_fail(p, "expected an integer");
     if (p->token.value > most)
-        return parse_fail(p, "the number does not fit into 64 bits");
+        return tile_parse_fail(p, "the number does not fit into 64 bits");
     uint64_t v = p->token.value;
     *value = !negative ? (int64_t)v : v == most ? INT64_MIN : -(int64_t)v;
     parse_next(p);
@@ -214,7 +214,7 @@ bool parse_small(Parser *p, int *value)
 {
     int64_t wide;
     if (p->token.kind == TOK_INT && p->token.value > INT_MAX)
-        return parse_fail(p, "the number is too large");
+        return tile_parse_fail(p, "the number is too large");
     if (!parse_int(p, &wide))
         return false;
     *value = (int)wide;
@@ -242,7 +242,7 @@ bool parse_number(Parser *p, double *value)
         *value = strtod(arena_strndup(p->arena, start_of(p), length(p)), NULL);
         parse_next(p);
     } else {
-        return parse_fail(p, "expected a number");
+        return tile_parse_fail(p, "expected a number");
     }
     if (negative)
         *value = -*value;
@@ -298,7 +298,7 @@ static int unescape(Str *s, const char *at)
 bool parse_string(Parser *p, const char **text)
 {
     if (p->token.kind != TOK_STRING)
-        return parse_fail(p, "expected a text in quotes");
+        return tile_parse_fail(p, "expected a text in quotes");
     Str s = str_new(p->arena);
     const char *at = start_of(p) + 1, *end = start_of(p) + length(p) - 1;
     while (at < end) {
@@ -320,7 +320,7 @@ static bool parse_extents(Parser *p, int *extents, int most, int *n)
     for (*n = 0; *n < most; (*n)++) {
         long value = 0;
         if (!is_digit(peek(p, 0)))
-            return parse_fail(p, "expected extents such as 64x128");
+            return tile_parse_fail(p, "expected extents such as 64x128");
         for (; is_digit(peek(p, 0)); p->at++)
             value = value > INT_MAX / 10 - 1 ? INT_MAX / 10 : value * 10 + (peek(p, 0) - '0');
         extents[*n] = (int)value;
@@ -341,7 +341,7 @@ static bool parse_fragment(Parser *p, Layout *layout, LayoutKind kind)
     if (!parse_at(p, "("))
         return parse_want(p, "(");
     if (!parse_extents(p, warps, 2, &n) || n != 2)
-        return parse_fail(p, "expected warps such as 4x1");
+        return tile_parse_fail(p, "expected warps such as 4x1");
     layout->warps_m = warps[0];
     layout->warps_n = warps[1];
     if (kind == LAY_MMA_A) {
@@ -349,7 +349,7 @@ static bool parse_fragment(Parser *p, Layout *layout, LayoutKind kind)
             return false;
         const char *k = p->token.kind == TOK_NAME ? parse_word(p) : "";
         if (k[0] != 'k' || strlen(k) > 3)
-            return parse_fail(p, "expected an atom such as k16");
+            return tile_parse_fail(p, "expected an atom such as k16");
         layout->k = atoi(k + 1);
         parse_next(p);
     }
@@ -389,13 +389,13 @@ bool parse_type(Parser *p, TileType *type)
     if (!parse_name(p, &dtype))
         return false;
     if (!dtype_parse(dtype, &type->dtype))
-        return parse_fail(p, "'%s' is not a dtype", dtype);
+        return tile_parse_fail(p, "'%s' is not a dtype", dtype);
     if (!parse_at(p, "<"))
         return parse_want(p, "<");
     if (!parse_extents(p, extents, 3, &n))
         return false;
     if (n < 2)
-        return parse_fail(p, "expected rows and columns");
+        return tile_parse_fail(p, "expected rows and columns");
     if (n == 3) {
         type->kind = TT_BUFFER;
         type->space = SPACE_SHARED;

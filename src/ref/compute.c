@@ -230,6 +230,19 @@ static bool check_result_name(Resolver *r, const Stmt *stmt, const Expr *e, cons
     return true;
 }
 
+/* What would have got a value is not to blame for having none. */
+static Name *no_result(Resolver *r, const Expr *e)
+{
+    Name *name;
+
+    while (e && (e->kind == EXPR_INDEX || e->kind == EXPR_SPACE || e->kind == EXPR_TRANSPOSE))
+        e = e->a;
+    name = e && e->kind == EXPR_NAME ? res_find(r, e->name) : NULL;
+    if (name && name->kind == NAME_TENSOR && !name->tensor)
+        name->bad = true;
+    return NULL;
+}
+
 /* The name that takes the result; NULL on failure. */
 static Name *result_name(Resolver *r, const Stmt *stmt)
 {
@@ -239,11 +252,11 @@ static Name *result_name(Resolver *r, const Stmt *stmt)
     if (!e || e->kind != EXPR_NAME) {
         diag_add(r->diags, e && stmt->result != RESULT_NONE ? TW0232 : TW0234, e ? e->span : stmt->span,
                  "the result needs a name: `and get NAME`");
-        return NULL;
+        return no_result(r, e);
     }
     name = res_find(r, e->name);
     if (!check_result_name(r, stmt, e, name))
-        return NULL;
+        return no_result(r, e);
     return name ? name : res_declare(r, NAME_TENSOR, e->name, e->span);
 }
 

@@ -62,15 +62,23 @@ static DefValue *declare_value(Resolver *r, const Stmt *stmt)
     return value;
 }
 
-static void declare_tensor(Resolver *r, const Stmt *stmt)
+static void declare_name(Resolver *r, const Stmt *stmt)
 {
     Name *name = stmt->name ? res_declare(r, NAME_TENSOR, stmt->name, stmt->name_span) : NULL;
-    DefValue *value = name ? declare_value(r, stmt) : NULL;
 
-    if (!name)
-        return;
+    if (name)
+        name->is_output = stmt->kind == STMT_OUTPUT;
+}
+
+static void declare_tensor(Resolver *r, const Stmt *stmt)
+{
+    Name *name = stmt->name ? res_find(r, stmt->name) : NULL;
+    DefValue *value;
+
+    if (!name || name->span.start != stmt->name_span.start)
+        return; /* declared twice */
+    value = declare_value(r, stmt);
     name->bad = !value;
-    name->is_output = stmt->kind == STMT_OUTPUT;
     if (!value)
         return;
     if (name->is_output) {
@@ -112,20 +120,26 @@ static bool is_number(const Stmt *stmt)
     return stmt->kind == STMT_PARAM || stmt->kind == STMT_LET || stmt->kind == STMT_ASSIGN;
 }
 
-static void declare_block(Resolver *r, const Block *block)
+static bool is_index(const Stmt *stmt)
+{
+    return stmt->kind == STMT_INDEX;
+}
+
+static void for_each(Resolver *r, const Block *block, bool (*which)(const Stmt *),
+                     void (*declare)(Resolver *, const Stmt *))
 {
     for (int i = 0; i < block->len; i++)
-        if (is_number(block->data[i]))
-            declare_number(r, block->data[i]);
-    for (int i = 0; i < block->len; i++)
-        if (is_tensor(block->data[i]))
-            declare_shape(r, block->data[i]);
-    for (int i = 0; i < block->len; i++)
-        if (is_tensor(block->data[i]))
-            declare_tensor(r, block->data[i]);
-    for (int i = 0; i < block->len; i++)
-        if (block->data[i]->kind == STMT_INDEX)
-            declare_index(r, block->data[i]);
+        if (which(block->data[i]))
+            declare(r, block->data[i]);
+}
+
+static void declare_block(Resolver *r, const Block *block)
+{
+    for_each(r, block, is_number, declare_number);
+    for_each(r, block, is_tensor, declare_name);
+    for_each(r, block, is_tensor, declare_shape);
+    for_each(r, block, is_tensor, declare_tensor);
+    for_each(r, block, is_index, declare_index);
 }
 
 /* ---- statements ----------------------------------------------------------------------- */

@@ -168,16 +168,10 @@ static bool emit_let(Builder *b, const Expr *e, Name *name)
 {
     bool ok;
 
-    if (name->busy || b->r->nesting >= RES_MAX_NESTING) {
-        diag_add(b->r->diags, TW0238, e->span, "the value of %s depends on itself", name->name);
-        name->bad = true;
+    if (!res_enter(b->r, name, e->span))
         return false;
-    }
-    name->busy = true;
-    b->r->nesting++;
     ok = emit_expr(b, name->value);
-    b->r->nesting--;
-    name->busy = false;
+    res_leave(b->r, name);
     return ok;
 }
 

@@ -59,6 +59,26 @@ Name *res_declare(Resolver *r, NameKind kind, const char *text, Span span)
     return name;
 }
 
+bool res_enter(Resolver *r, Name *name, Span use)
+{
+    if (name->busy)
+        diag_add(r->diags, TW0238, use, "the value of %s depends on itself", name->name);
+    else if (r->nesting >= RES_MAX_NESTING)
+        diag_add(r->diags, TW0243, use, "names stand for names more than %d deep", RES_MAX_NESTING);
+    name->bad |= name->busy || r->nesting >= RES_MAX_NESTING;
+    if (name->bad)
+        return false;
+    name->busy = true;
+    r->nesting++;
+    return true;
+}
+
+void res_leave(Resolver *r, Name *name)
+{
+    name->busy = false;
+    r->nesting--;
+}
+
 /* ---- what was meant -------------------------------------------------------------- */
 
 const char *res_nearest(const char *name, const char *const *words, int n)

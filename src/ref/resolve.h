@@ -68,6 +68,11 @@ Setting *res_setting(const Resolver *r, const char *name);
 const char *res_nearest(const char *name, const char *const *words, int n);
 void res_unused_settings(Resolver *r);
 
+/* Round the evaluation of a name's value: false when it is being evaluated
+ * already, or names stand for names too deep. */
+bool res_enter(Resolver *r, Name *name, Span use);
+void res_leave(Resolver *r, Name *name);
+
 /* scalar.c: numbers known when compiling */
 bool res_known(Resolver *r, const Expr *e, double *value);
 bool res_known_name(Resolver *r, Name *name, double *value);

@@ -109,16 +109,10 @@ static bool check_value(Resolver *r, Name *name, Span use)
 {
     if (name->is_number || !name->value || name->setting)
         return true;
-    if (name->busy || r->nesting >= RES_MAX_NESTING) {
-        diag_add(r->diags, TW0238, use, "the value of %s depends on itself", name->name);
-        name->bad = true;
+    if (!res_enter(r, name, use))
         return false;
-    }
-    name->busy = true;
-    r->nesting++;
     name->is_number = res_check_number(r, name->value);
-    r->nesting--;
-    name->busy = false;
+    res_leave(r, name);
     return name->is_number;
 }
 

@@ -57,21 +57,13 @@ static const Aff *value_size(Resolver *r, Name *name, const Expr *use)
 {
     double value;
 
-    if (name->busy || r->nesting >= RES_MAX_NESTING) {
-        diag_add(r->diags, TW0238, use->span, "the value of %s depends on itself", name->name);
-        name->bad = true;
-        return NULL;
-    }
     if (res_known_name(r, name, &value)) {
         name->size = whole(r, use->span, name->name, value);
     } else if (!name->value) {
         return res_set_dim(r, name) ? name->size : NULL;
-    } else {
-        name->busy = true;
-        r->nesting++;
+    } else if (res_enter(r, name, use->span)) {
         name->size = size_expr(r, name->value);
-        r->nesting--;
-        name->busy = false;
+        res_leave(r, name);
     }
     if (name->size)
         add_dim(r, name);

@@ -389,6 +389,7 @@ static void blocks_by_indentation_end_without_end(void **state)
 
     assert_prints(f, "for i in 0:n:\n  if a:\n    x = 1\n  else:\n    x = 2\n  y = 3\nz = 4\n",
                   "for i = 0:n\n  if a\n    x = 1\n  else\n    x = 2\n  end\n  y = 3\nend\nz = 4\n");
+    assert_prints(f, "for i in 0:n:\n  x = 1;y = 2\n", "for i = 0:n\n  x = 1\n  y = 2\nend\n");
     assert_prints(f, "if c\n  for i in 0:n:\n    x = 1\nend\n", "if c\n  for i = 0:n\n    x = 1\n  end\nend\n");
 }
 
@@ -834,6 +835,70 @@ static void exhausted_memory_is_survived(void **state)
     }
 }
 
+/* ---- the manual ------------------------------------------------------------------------------------------ */
+
+/* A cell of a table: bars are escaped. */
+static const char *cell(Fixture *f, const char *text)
+{
+    Str out = str_new(f->arena);
+
+    for (; *text; text++) {
+        if (*text == '|')
+            str_addc(&out, '\\');
+        str_addc(&out, *text);
+    }
+    return str_text(&out);
+}
+
+static void assert_in_manual(const char *manual, const char *row)
+{
+    if (!strstr(manual, row))
+        fail_msg("docs/language.md lacks: %s", row);
+}
+
+static void the_manual_has_every_row_of_the_tables(void **state)
+{
+    Fixture *f = *state;
+    static const char *const kinds[] = {
+        [OPC_ELEMENT] = "element", [OPC_ROW_REDUCE] = "row reduction", [OPC_COL_REDUCE] = "column reduction",
+        [OPC_GEMM] = "GEMM", [OPC_SOFTMAX] = "softmax", [OPC_MASK] = "mask", [OPC_FILL] = "fill",
+        [OPC_CAST] = "cast", [OPC_DEFINE] = "define"};
+    const char *manual = read_text(f, "docs/language.md")->text;
+
+    for (int i = 0; i < OP_COUNT; i++) {
+        const OpInfo *op = op_info((OpId)i);
+
+        assert_in_manual(manual, arena_printf(f->arena, "| `%s` | %s | %d | %s |\n", op->name, kinds[op->class],
+                                              op->arity, cell(f, op->help)));
+    }
+    for (int i = 0; i < STMT_COUNT; i++) {
+        const char *keyword = stmt_keyword((StmtKind)i), *help = cell(f, stmt_help((StmtKind)i));
+
+        assert_in_manual(manual, *keyword ? arena_printf(f->arena, "| `%s` | %s |\n", keyword, help)
+                                          : arena_printf(f->arena, "| assignment | %s |\n", help));
+    }
+    for (int i = 0; i < DT_COUNT; i++)
+        assert_in_manual(manual, arena_printf(f->arena, "`%s`", dtype_name((DType)i)));
+}
+
+/* Each example is a block of its own, and stands in canonical form. */
+static void the_examples_of_the_manual_parse(void **state)
+{
+    Fixture *f = *state;
+    const char *at = read_text(f, "docs/language.md")->text;
+    int examples = 0;
+
+    while ((at = strstr(at, "\n```tl\n"))) {
+        const char *start = at + 7, *end = strstr(start, "```\n");
+        const char *example = arena_strndup(f->arena, start, (size_t)(end - start));
+
+        assert_string_equal(printed(f, parse_whole(f, example)), example);
+        at = end;
+        examples++;
+    }
+    assert_true(examples >= 15);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -851,6 +916,7 @@ int main(void)
         TEST(suggested_edits_work), TEST(parsing_goes_on_after_a_mistake), TEST(at_most_twenty_are_reported),
         TEST(every_prefix_is_survived), TEST(mutants_are_survived), TEST(noise_is_survived),
         TEST(nesting_is_bounded), TEST(sizes_are_bounded), TEST(exhausted_memory_is_survived),
+        TEST(the_manual_has_every_row_of_the_tables), TEST(the_examples_of_the_manual_parse),
     };
 
     return cmocka_run_group_tests_name("lang", tests, NULL, NULL);

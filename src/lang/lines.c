@@ -59,7 +59,7 @@ int line_indent(const Source *source, int pos)
 
     while (start > 0 && is_blank(source->text[start - 1]))
         start--;
-    return pos - start;
+    return start == 0 || source->text[start - 1] == '\n' ? pos - start : -1;
 }
 
 /* ---- misspelt words ------------------------------------------------------------ */

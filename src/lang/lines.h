@@ -31,7 +31,7 @@ int skip_blanks(const Source *source, int pos);
 int word_end(const Source *source, int pos);
 int line_end(const Source *source, int pos);  /* its '\n', or the text's end */
 int line_next(const Source *source, int pos); /* the start of the next line, or the text's end */
-int line_indent(const Source *source, int pos); /* bytes before the first word of pos's line */
+int line_indent(const Source *source, int pos); /* blanks before pos; -1 where a word stands before it */
 bool line_is_fence(const Source *source, int pos);
 bool fence_may_hold_tl(const Source *source, int pos);
 /* Misspelling: how many edits from a to b, case aside, two letters swapped being one; at most limit + 1. */

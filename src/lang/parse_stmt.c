@@ -82,7 +82,7 @@ static bool outdented(const Parser *p, const Layout *layout)
     int indent = line_indent(p->source, p->tok.start);
     bool closes = at_end(p) || at_else(p);
 
-    return layout->by_indent && p->tok.first && (closes ? indent < layout->indent : indent <= layout->indent);
+    return layout->by_indent && indent >= 0 && (closes ? indent < layout->indent : indent <= layout->indent);
 }
 
 static Layout layout_of(const Parser *p, Span header)

@@ -1,0 +1,881 @@
+/* test_ref.c: the definition executor against direct loops, the verdict, the
+ * choice of rows, tensors and their contents. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+
+#include "ref/ref.h"
+
+enum { MAX = 16 };
+
+typedef struct Fixture {
+    Heap heap;
+    jmp_buf oom;
+    Arena *arena;
+    Settings settings;
+    Def *def;
+    VEC(RefBinding) bindings;
+    Tensor *in[MAX], *out[MAX];
+    FillKind fill;
+} Fixture;
+
+static int setup(void **state)
+{
+    static Fixture f;
+    f = (Fixture){.heap = {.on_oom = &f.oom}};
+    if (setjmp(f.oom))
+        return -1;
+    f.arena = arena_new(&f.heap);
+    f.settings.dtype = DT_F32;
+    *state = &f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    arena_free(((Fixture *)*state)->arena);
+    return 0;
+}
+
+/* ---- helpers -------------------------------------------------------------------------- */
+
+static void resolve(Fixture *f, const Source *source, const char *unit)
+{
+    Syms *syms = syms_new(f->arena);
+    Diags *diags = diags_new(f->arena, source);
+    Program *program = lang_parse(f->arena, syms, source, diags);
+
+    f->def = NULL;
+    for (int i = 0; i < program->units.len && !diags->errors; i++)
+        if (!unit || strcmp(program->units.data[i]->name, unit) == 0)
+            f->def = def_resolve(f->arena, syms, aff_ctx_new(f->arena), program, program->units.data[i],
+                                 &f->settings, diags);
+    diags_print(diags, stderr, false);
+    assert_non_null(f->def);
+}
+
+static void use(Fixture *f, const char *body)
+{
+    Source *source = arena_new_of(f->arena, Source);
+
+    source->path = "t.tl";
+    source->text = arena_printf(f->arena, "Operator t\n%s\nend\n", body);
+    source->len = strlen(source->text);
+    resolve(f, source, NULL);
+}
+
+static void use_file(Fixture *f, const char *path, const char *unit)
+{
+    const char *error;
+    Source *source = source_read(f->arena, path, &error);
+
+    assert_non_null(source);
+    resolve(f, source, unit);
+}
+
+static void set(Fixture *f, const char *text)
+{
+    assert_null(settings_add(f->arena, &f->settings, text));
+}
+
+static void bind(Fixture *f, const char *name, double value)
+{
+    vec_push(f->arena, &f->bindings, (RefBinding){name, value});
+}
+
+static void make(Fixture *f)
+{
+    const char *error = NULL;
+    bool made = ref_make_tensors(f->arena, f->def, f->bindings.data, f->bindings.len, f->fill, 1, f->in, f->out,
+                                 &error);
+
+    if (!made)
+        fail_msg("%s", error);
+}
+
+static Ref *run(Fixture *f, RefPrecision precision)
+{
+    const char *error = NULL;
+    Ref *ref = ref_new(f->arena, f->def, f->bindings.data, f->bindings.len, f->in, precision, &error);
+
+    if (!ref)
+        fail_msg("%s", error);
+    return ref;
+}
+
+/* Fills an output tensor from the executor. */
+static void write_output(Fixture *f, Ref *ref, int output)
+{
+    Tensor *t = f->out[output];
+    RowList *rows = rows_choose(f->arena, t, INT64_MAX, 64, 1 << 20, 1);
+
+    for (int i = 0; i < rows->count; i++) {
+        int64_t at[TENSOR_MAX_RANK];
+        const double *row = ref_row(ref, output, rows->coords.data + (int64_t)i * rows->rank1);
+
+        assert_non_null(row);
+        memcpy(at, rows->coords.data + (int64_t)i * rows->rank1, (size_t)rows->rank1 * sizeof *at);
+        for (at[rows->rank1] = 0; at[rows->rank1] < t->dims[rows->rank1]; at[rows->rank1]++)
+            tensor_set(t, at, row[at[rows->rank1]]);
+    }
+}
+
+/* The whole output in fp64 precision; the output tensor is fp32. */
+static void execute(Fixture *f)
+{
+    make(f);
+    write_output(f, run(f, REF_EXACT), 0);
+}
+
+#define GET(t, ...) tensor_get((t), (const int64_t[]){__VA_ARGS__})
+#define PUT(t, x, ...) tensor_set((t), (const int64_t[]){__VA_ARGS__}, (x))
+
+static void near(double got, double want, const char *what, int64_t i, int64_t j)
+{
+    if (!(fabs(got - want) <= 1e-6 * (1 + fabs(want))))
+        fail_msg("%s[%d, %d] is %.9g, not %.9g", what, (int)i, (int)j, got, want);
+}
+
+/* ---- attention -------------------------------------------------------------------------- */
+
+typedef struct Sizes {
+    int b, hq, hk, q, k, d, v;
+} Sizes;
+
+/* One score; may be -inf. */
+typedef double Score(const Fixture *f, const Sizes *s, int b, int h, int i, int j);
+
+static double dot(const Fixture *f, const Sizes *s, int b, int h, int i, int j)
+{
+    double sum = 0;
+
+    for (int c = 0; c < s->d; c++)
+        sum += GET(f->in[0], b, h, i, c) * GET(f->in[1], b, h / (s->hq / s->hk), j, c);
+    return sum;
+}
+
+static double causal_score(const Fixture *f, const Sizes *s, int b, int h, int i, int j)
+{
+    return j <= i + s->k - s->q ? dot(f, s, b, h, i, j) / sqrt(s->d) : -INFINITY;
+}
+
+static double full_score(const Fixture *f, const Sizes *s, int b, int h, int i, int j)
+{
+    return dot(f, s, b, h, i, j) / sqrt(s->d);
+}
+
+static void attention_row(const Fixture *f, const Sizes *s, Score *score, int b, int h, int i)
+{
+    double p[256], max = -INFINITY, sum = 0;
+
+    for (int j = 0; j < s->k; j++)
+        max = fmax(max, p[j] = score(f, s, b, h, i, j));
+    for (int j = 0; j < s->k; j++)
+        sum += p[j] = max == -INFINITY ? 0 : exp(p[j] - max);
+    for (int c = 0; c < s->v; c++) {
+        double o = 0;
+
+        for (int j = 0; j < s->k && sum > 0; j++)
+            o += p[j] / sum * GET(f->in[2], b, h / (s->hq / s->hk), j, c);
+        near(GET(f->out[0], b, h, i, c), o, "O", i, c);
+    }
+}
+
+static void check_attention(Fixture *f, const Sizes *s, Score *score)
+{
+    for (int b = 0; b < s->b; b++)
+        for (int h = 0; h < s->hq; h++)
+            for (int i = 0; i < s->q; i++)
+                attention_row(f, s, score, b, h, i);
+}
+
+static void bind_sizes(Fixture *f, const Sizes *s)
+{
+    f->bindings.len = 0;
+    bind(f, "batch", s->b);
+    bind(f, "q_heads", s->hq);
+    bind(f, "kv_heads", s->hk);
+    bind(f, "q_len", s->q);
+    bind(f, "kv_len", s->k);
+}
+
+static void attention(void **state)
+{
+    static const Sizes sizes[] = {
+        {2, 4, 4, 7, 7, 8, 8},  {1, 6, 2, 5, 9, 4, 4}, {1, 4, 1, 1, 33, 16, 16},
+        {1, 2, 2, 20, 20, 3, 3}, {1, 2, 1, 9, 5, 4, 4}, /* rows without a live key */
+    };
+    Fixture *f = *state;
+
+    for (size_t i = 0; i < TW_COUNT(sizes); i++)
+        for (int causal = 0; causal < 2; causal++) {
+            f->settings.list.len = 0;
+            set(f, causal ? "causal=1" : "causal=0");
+            use_file(f, "ops/attention.tl", NULL);
+            bind_sizes(f, &sizes[i]);
+            bind(f, "HeadDim", sizes[i].d);
+            execute(f);
+            check_attention(f, &sizes[i], causal ? causal_score : full_score);
+        }
+}
+
+/* Sizes compiled in, values narrower than keys. */
+static void attention_with_settings(void **state)
+{
+    static const Sizes s = {1, 2, 1, 6, 6, 8, 5};
+    Fixture *f = *state;
+
+    set(f, "HeadDim=8");
+    set(f, "VDim=5");
+    use_file(f, "ops/attention.tl", NULL);
+    bind_sizes(f, &s);
+    execute(f);
+    check_attention(f, &s, causal_score);
+}
+
+static void fully_masked_rows_are_zero(void **state)
+{
+    static const Sizes s = {1, 1, 1, 8, 3, 4, 4};
+    Fixture *f = *state;
+
+    use_file(f, "ops/attention.tl", NULL);
+    bind_sizes(f, &s);
+    bind(f, "HeadDim", 4);
+    execute(f);
+    for (int i = 0; i < 8; i++)
+        for (int c = 0; c < 4; c++)
+            assert_true((GET(f->out[0], 0, 0, i, c) == 0) == (i < 5));
+}
+
+static void empty_lengths(void **state)
+{
+    static const Sizes no_keys = {1, 1, 1, 4, 0, 4, 4}, no_queries = {1, 1, 1, 0, 4, 4, 4};
+    Fixture *f = *state;
+
+    use_file(f, "ops/attention.tl", NULL);
+    bind_sizes(f, &no_keys);
+    bind(f, "HeadDim", 4);
+    execute(f);
+    for (int i = 0; i < 4; i++)
+        assert_true(GET(f->out[0], 0, 0, i, 0) == 0);
+    bind_sizes(f, &no_queries);
+    bind(f, "HeadDim", 4);
+    execute(f);
+}
+
+static double soft_capped(const Fixture *f, const Sizes *s, int b, int h, int i, int j)
+{
+    return j <= i && j > i - 4 ? 2 * tanh(full_score(f, s, b, h, i, j) / 2) : -INFINITY;
+}
+
+static void soft_cap_and_window(void **state)
+{
+    static const Sizes s = {1, 2, 2, 12, 12, 8, 8};
+    Fixture *f = *state;
+
+    use(f, "Input Q (batch, heads, len, D)\nInput K (batch, heads, kv, D)\nInput V (batch, heads, kv, D)\n"
+           "Output O (batch, heads, len, D)\nParam cap\nParam window = 4\nIndex i over len\nIndex j over kv\n"
+           "Compute GEMM Q, K.T and get S\nCompute Multiply S, 1 / sqrt(D)\nCompute Divide S, cap\nCompute Tanh S\n"
+           "Compute Multiply S, cap\nCompute Mask S where j <= i and j > i - window\nCompute Softmax S\n"
+           "Compute GEMM S, V and get O");
+    bind(f, "batch", 1);
+    bind(f, "heads", 2);
+    bind(f, "len", 12);
+    bind(f, "kv", 12);
+    bind(f, "D", 8);
+    bind(f, "cap", 2);
+    execute(f);
+    check_attention(f, &s, soft_capped);
+}
+
+/* The sample: soft-capping, ALiBi and documents, with data read in the mask. */
+static double document_score(const Fixture *f, const Sizes *s, int b, int h, int i, int j)
+{
+    int pos = i + s->k - s->q;
+    double x = 50 * tanh(dot(f, s, b, h, i, j) * 0.25 / 50) - GET(f->in[4], h, 0, 0) * (pos - j);
+
+    return j <= pos && GET(f->in[3], b, pos) == GET(f->in[3], b, j) ? x : -INFINITY;
+}
+
+static void document_masks(void **state)
+{
+    static const Sizes s = {2, 4, 2, 9, 13, 4, 6};
+    Fixture *f = *state;
+
+    use_file(f, "tests/lang/definitions.tl", "DocumentCausalAttention");
+    bind_sizes(f, &s);
+    bind(f, "HeadDim", 4);
+    bind(f, "VDim", 6);
+    bind(f, "scale", 0.25);
+    make(f);
+    for (int b = 0; b < 2; b++)
+        for (int j = 0; j < 13; j++)
+            PUT(f->in[3], j / 5, b, j);
+    write_output(f, run(f, REF_EXACT), 0);
+    check_attention(f, &s, document_score);
+}
+
+static double selected_score(const Fixture *f, const Sizes *s, int b, int h, int i, int j)
+{
+    return GET(f->in[3], b, h / 2, i, j / 4) != 0 ? full_score(f, s, b, h, i, j) : -INFINITY;
+}
+
+/* `...` is the element's own batch, head and query; heads share. */
+static void selected_blocks(void **state)
+{
+    static const Sizes s = {2, 4, 2, 5, 11, 4, 4};
+    Fixture *f = *state;
+
+    use(f, "Input Q (batch, q_heads, q_len, D)\nInput K (batch, kv_heads, kv_len, D)\n"
+           "Input V (batch, kv_heads, kv_len, D)\nInput Sel (batch, kv_heads, q_len, ceil(kv_len / 4)) bool\n"
+           "Output O (batch, q_heads, q_len, D)\nIndex j over kv_len\nCompute GEMM Q, K.T and get S\n"
+           "Compute Multiply S, 1 / sqrt(D)\nCompute Mask S where Sel[..., j div 4]\nCompute Softmax S\n"
+           "Compute GEMM S, V and get O");
+    bind_sizes(f, &s);
+    bind(f, "D", 4);
+    execute(f);
+    check_attention(f, &s, selected_score);
+}
+
+/* A condition may read what was computed before, by its names of dimensions. */
+static void reads_of_computed_values(void **state)
+{
+    Fixture *f = *state;
+
+    use(f, "Input X (B, M, N)\nOutput Y (B, M, N)\nIndex i over M\nIndex j over N\nCompute RowMean X and get m\n"
+           "Compute Mask X where X[...] > m[B, i, 0] or X[B, i - 1, N] > 1 else -1 and get Y");
+    bind(f, "B", 2);
+    bind(f, "M", 3);
+    bind(f, "N", 300); /* more than a block of columns */
+    execute(f);
+    for (int b = 0; b < 2; b++)
+        for (int i = 0; i < 3; i++) {
+            double mean = 0;
+
+            for (int j = 0; j < 300; j++)
+                mean += GET(f->in[0], b, i, j) / 300;
+            for (int j = 0; j < 300; j++) {
+                double x = GET(f->in[0], b, i, j), above = i > 0 ? GET(f->in[0], b, i - 1, j) : 0;
+
+                near(GET(f->out[0], b, i, j), x > mean || above > 1 ? x : -1, "Y", i, j);
+            }
+        }
+}
+
+/* ---- other operators -------------------------------------------------------------------------- */
+
+static void gemm_bias(void **state)
+{
+    Fixture *f = *state;
+
+    use_file(f, "ops/gemm_bias.tl", NULL);
+    bind(f, "M", 5);
+    bind(f, "K", 7);
+    bind(f, "N", 37); /* not a multiple of a panel */
+    execute(f);
+    for (int i = 0; i < 5; i++)
+        for (int j = 0; j < 37; j++) {
+            double sum = GET(f->in[2], j);
+
+            for (int k = 0; k < 7; k++)
+                sum += GET(f->in[0], i, k) * GET(f->in[1], k, j);
+            near(GET(f->out[0], i, j), sum, "C", i, j);
+        }
+}
+
+static void gemms_transposed_both_ways(void **state)
+{
+    Fixture *f = *state;
+
+    use(f, "Input A (b, K, M)\nInput B (N, K)\nOutput C (b, M, N)\nCompute Neg A and get A2\n"
+           "Compute GEMM A2.T, B.T and get C\nCompute GEMM A.T, B.T and accumulate C\n"
+           "Compute GEMM A.T, B.T and accumulate C");
+    bind(f, "b", 3);
+    bind(f, "K", 6);
+    bind(f, "M", 4);
+    bind(f, "N", 5);
+    execute(f);
+    for (int b = 0; b < 3; b++)
+        for (int i = 0; i < 4; i++)
+            for (int j = 0; j < 5; j++) {
+                double sum = 0;
+
+                for (int k = 0; k < 6; k++)
+                    sum += GET(f->in[0], b, k, i) * GET(f->in[1], j, k);
+                near(GET(f->out[0], b, i, j), sum, "C", i, j);
+            }
+}
+
+static void norms(void **state)
+{
+    Fixture *f = *state;
+
+    use(f, "Input X (M, N)\nInput g (N)\nOutput Y (M, N)\nParam eps = 1e-5\nCompute RowMean X and get mu\n"
+           "Compute Subtract X, mu and get D\nCompute Square D and get V\nCompute RowMean V and get V\n"
+           "Compute Add V, eps\nCompute Rsqrt V\nCompute Multiply D, V and get Y\nCompute Multiply Y, g");
+    bind(f, "M", 4);
+    bind(f, "N", 9);
+    execute(f);
+    for (int i = 0; i < 4; i++) {
+        double mean = 0, square = 0;
+
+        for (int j = 0; j < 9; j++)
+            mean += GET(f->in[0], i, j) / 9;
+        for (int j = 0; j < 9; j++)
+            square += pow(GET(f->in[0], i, j) - mean, 2) / 9;
+        for (int j = 0; j < 9; j++)
+            near(GET(f->out[0], i, j),
+                 (GET(f->in[0], i, j) - mean) / sqrt(square + 1e-5) * GET(f->in[1], j), "Y", i, j);
+    }
+}
+
+static void columns_and_constants(void **state)
+{
+    Fixture *f = *state;
+
+    use(f, "Input X (b, M, N)\nOutput Y (b, M, N)\nCompute ColSum X and get s\nCompute ColMax X and get m\n"
+           "Compute Divide s, m else 5 and get q\nCompute Fill X, 3 and get T\nCompute Cast X, int32 and get I\n"
+           "Compute Where I, q, T and get Y");
+    bind(f, "b", 2);
+    bind(f, "M", 3);
+    bind(f, "N", 4);
+    make(f);
+    for (int i = 0; i < 3; i++)
+        PUT(f->in[0], i == 1 ? 0 : -2 * i, 1, i, 2); /* largest 0: the quotient is 5 */
+    write_output(f, run(f, REF_EXACT), 0);
+    for (int b = 0; b < 2; b++)
+        for (int j = 0; j < 4; j++) {
+            double sum = 0, max = -INFINITY;
+
+            for (int i = 0; i < 3; i++) {
+                sum += GET(f->in[0], b, i, j);
+                max = fmax(max, GET(f->in[0], b, i, j));
+            }
+            for (int i = 0; i < 3; i++)
+                near(GET(f->out[0], b, i, j),
+                     (int)GET(f->in[0], b, i, j) == 0 ? 3 : max == 0 ? 5 : sum / max, "Y", i, j);
+        }
+}
+
+/* Retention's decay: Power and Define; more than one output. */
+static void defined_tensors(void **state)
+{
+    Fixture *f = *state;
+
+    use(f, "Input G (h, 1, 1)\nOutput Y (h, M, N)\nOutput Z (M, 1)\nIndex i over M from 1\nIndex j over N\nLet d = i - j\n"
+           "Compute Define D (M, N) as max(d, 0) + M mod 3\nCompute Abs G and get A\nCompute Power A, D and get Y\n"
+           "Compute RowSum D and get Z");
+    bind(f, "h", 2);
+    bind(f, "M", 4);
+    bind(f, "N", 5);
+    make(f);
+    Ref *ref = run(f, REF_EXACT);
+    write_output(f, ref, 0);
+    write_output(f, ref, 1);
+    for (int i = 0; i < 4; i++) {
+        double sum = 0;
+
+        for (int j = 0; j < 5; j++) {
+            double d = fmax(i + 1 - j, 0) + 1;
+
+            sum += d;
+            for (int h = 0; h < 2; h++)
+                near(GET(f->out[0], h, i, j), pow(fabs(GET(f->in[0], h, 0, 0)), d), "Y", i, j);
+        }
+        near(GET(f->out[1], i, 0), sum, "Z", i, 0);
+    }
+}
+
+/* Results do not depend on what is kept. */
+static void small_caches(void **state)
+{
+    Fixture *f = *state;
+    const char *error;
+    RefVerdict v;
+
+    use(f, "Input X (b, M, M)\nOutput Y (b, M, M)\nCompute GEMM X, X.T and get A\nCompute GEMM A, A and get B\n"
+           "Compute Subtract B, A and get C\nCompute ColSum C and get s\nCompute GEMM C, A.T and get Y\n"
+           "Compute Multiply Y, s\nCompute Add Y, C");
+    bind(f, "b", 3);
+    bind(f, "M", 10);
+    make(f);
+    Ref *ref = run(f, REF_EXACT);
+    ref_cache_limit(ref, 100);
+    write_output(f, ref, 0);
+    assert_true(ref_compare(f->arena, f->def, f->bindings.data, f->bindings.len, f->in, f->out, 0,
+                            rows_choose(f->arena, f->out[0], 99, 64, 999, 1), 2, &v, &error));
+    assert_true(v.got.frobenius < 1e-7);
+    assert_int_equal(v.got.compared, 300);
+}
+
+/* ---- precision ------------------------------------------------------------------------------------ */
+
+static RefVerdict compare(Fixture *f, const char **error)
+{
+    RefVerdict v = {0};
+    RowList *rows = rows_choose(f->arena, f->out[0], 999, 64, 1 << 20, 1);
+
+    *error = NULL;
+    ref_compare(f->arena, f->def, f->bindings.data, f->bindings.len, f->in, f->out, 0, rows, 2, &v, error);
+    return v;
+}
+
+static void plain_errors(void **state)
+{
+    static const struct {
+        DType dtype;
+        double least, most; /* of the Frobenius error, in epsilons */
+    } cases[] = {{DT_BF16, 0.15, 0.5}, {DT_F16, 0.15, 0.5}, {DT_F32, 0, 10}};
+    static const Sizes s = {1, 2, 1, 40, 100, 32, 32};
+    Fixture *f = *state;
+
+    for (size_t i = 0; i < TW_COUNT(cases); i++) {
+        const char *error;
+        double epsilon = dtype_epsilon(cases[i].dtype);
+        RefVerdict v;
+
+        f->settings.dtype = cases[i].dtype;
+        use_file(f, "ops/attention.tl", NULL);
+        bind_sizes(f, &s);
+        bind(f, "HeadDim", 32);
+        make(f);
+        write_output(f, run(f, REF_PLAIN), 0);
+        v = compare(f, &error);
+        assert_null(error);
+        assert_true(v.ok);
+        assert_true(v.got.frobenius == v.plain.frobenius && v.got.max_abs == v.plain.max_abs);
+        assert_true(v.plain.frobenius > cases[i].least * epsilon && v.plain.frobenius < cases[i].most * epsilon);
+        /* rounding the exact result once is better still */
+        write_output(f, run(f, REF_EXACT), 0);
+        v = compare(f, &error);
+        assert_true(v.ok && v.ratio_frobenius < 1);
+    }
+}
+
+/* One wrong element, a row off by one, a factor, a NaN: each is seen. */
+static void verdict_sees_mistakes(void **state)
+{
+    static const Sizes s = {1, 2, 1, 40, 100, 32, 32};
+    Fixture *f = *state;
+    const char *error;
+
+    f->settings.dtype = DT_BF16;
+    use_file(f, "ops/attention.tl", NULL);
+    bind_sizes(f, &s);
+    bind(f, "HeadDim", 32);
+    for (int mistake = 0; mistake < 5; mistake++) {
+        RefVerdict v;
+
+        make(f);
+        write_output(f, run(f, REF_PLAIN), 0);
+        for (int i = 0; i < 40; i++)
+            for (int c = 0; c < 32; c++) {
+                double x = GET(f->out[0], 0, 1, i, c);
+
+                if (mistake == 0 && i == 17 && c == 3)
+                    PUT(f->out[0], x + 0.1, 0, 1, i, c);
+                if (mistake == 1 && i + 1 < 40)
+                    PUT(f->out[0], GET(f->out[0], 0, 1, i + 1, c), 0, 1, i, c);
+                if (mistake == 2)
+                    PUT(f->out[0], x * 1.02, 0, 1, i, c);
+                if (mistake == 3 && i == 39 && c == 31)
+                    PUT(f->out[0], NAN, 0, 1, i, c);
+                if (mistake == 4 && i == 0 && c == 0)
+                    PUT(f->out[0], INFINITY, 0, 1, i, c);
+            }
+        v = compare(f, &error);
+        assert_null(error);
+        assert_false(v.ok);
+        assert_int_equal(v.got.not_finite, mistake >= 3);
+    }
+}
+
+/* Where the plain error is nothing, one rounding is allowed and no more. */
+static void verdict_with_an_exact_baseline(void **state)
+{
+    Fixture *f = *state;
+    const char *error;
+
+    f->settings.dtype = DT_BF16;
+    use(f, "Input X (M, N)\nOutput Y (M, N)\nCompute Neg X and get Y");
+    bind(f, "M", 3);
+    bind(f, "N", 4);
+    make(f);
+    write_output(f, run(f, REF_PLAIN), 0);
+    assert_true(compare(f, &error).ok && compare(f, &error).plain.max_abs == 0);
+    PUT(f->out[0], GET(f->out[0], 1, 1) * (1 + 1.0 / 32), 1, 1);
+    assert_false(compare(f, &error).ok);
+}
+
+/* What fp16 cannot hold is infinite, and rightly so. */
+static void verdict_beyond_the_range(void **state)
+{
+    Fixture *f = *state;
+    const char *error;
+
+    f->settings.dtype = DT_F16;
+    use(f, "Input X (M, N)\nOutput Y (M, N)\nCompute Multiply X, 1e9 and get Y");
+    bind(f, "M", 3);
+    bind(f, "N", 4);
+    f->fill = FILL_ONES;
+    make(f);
+    write_output(f, run(f, REF_PLAIN), 0);
+    assert_true(isinf(GET(f->out[0], 0, 0)));
+    assert_true(compare(f, &error).ok);
+    PUT(f->out[0], 65504, 2, 3);
+    assert_false(compare(f, &error).ok);
+}
+
+/* ---- what does not fit ------------------------------------------------------------------------------ */
+
+static void expect_error(Fixture *f, const char *message)
+{
+    const char *error = NULL;
+
+    assert_null(ref_new(f->arena, f->def, f->bindings.data, f->bindings.len, f->in, REF_EXACT, &error));
+    if (!error || !strstr(error, message))
+        fail_msg("%s, not %s", error ? error : "no error", message);
+}
+
+static void bad_bindings(void **state)
+{
+    static const Sizes odd = {1, 5, 2, 4, 4, 4, 4};
+    Fixture *f = *state;
+    const char *error = NULL;
+
+    set(f, "HeadDim=4");
+    use_file(f, "ops/attention.tl", NULL);
+    assert_false(ref_make_tensors(f->arena, f->def, NULL, 0, FILL_NORMAL, 1, f->in, f->out, &error));
+    assert_string_equal(error, "batch has no value");
+    bind_sizes(f, &odd);
+    make(f);
+    expect_error(f, "is 2, of which 5 is no multiple");
+    bind(f, "length", 3);
+    expect_error(f, "length is not a dimension or parameter");
+    f->bindings.len--;
+    bind(f, "HeadDim", 8);
+    expect_error(f, "HeadDim = 8, but the definition was resolved with 4");
+    f->bindings.len--;
+    bind(f, "q_len", 2.5);
+    expect_error(f, "an integer from 0");
+    f->bindings.len--;
+    bind(f, "kv_heads", 5);
+    bind(f, "q_len", 5);
+    expect_error(f, "dimension 2 of Q is 5, not 4");
+}
+
+static void dimensions_from_the_inputs(void **state)
+{
+    static const Sizes s = {1, 2, 1, 6, 7, 8, 8};
+    Fixture *f = *state;
+
+    use_file(f, "ops/attention.tl", NULL);
+    bind_sizes(f, &s);
+    bind(f, "HeadDim", 8);
+    make(f);
+    f->bindings.len = 0;
+    write_output(f, run(f, REF_EXACT), 0);
+    check_attention(f, &s, causal_score);
+}
+
+static void missing_param(void **state)
+{
+    Fixture *f = *state;
+
+    use(f, "Input X (M, N)\nOutput Y (M, N)\nParam c\nCompute Multiply X, c and get Y");
+    bind(f, "M", 3);
+    bind(f, "N", 4);
+    bind(f, "c", 2);
+    make(f);
+    f->bindings.len = 2;
+    expect_error(f, "c has no value");
+}
+
+static void rows_outside(void **state)
+{
+    Fixture *f = *state;
+
+    use(f, "Input X (M, N)\nOutput Y (M, N)\nCompute Exp X and get Y");
+    bind(f, "M", 3);
+    bind(f, "N", 4);
+    make(f);
+    Ref *ref = run(f, REF_EXACT);
+    assert_null(ref_row(ref, 0, (const int64_t[]){3}));
+    assert_null(ref_row(ref, 0, (const int64_t[]){-1}));
+    assert_non_null(ref_row(ref, 0, (const int64_t[]){2}));
+}
+
+/* ---- rows ---------------------------------------------------------------------------------------------- */
+
+static bool has_row(const RowList *rows, int64_t position)
+{
+    for (int i = 0; i < rows->count; i++)
+        if (rows->coords.data[i * rows->rank1 + rows->rank1 - 1] == position)
+            return true;
+    return false;
+}
+
+static void rows_round_tiles(void **state)
+{
+    Fixture *f = *state;
+    const char *error;
+    Tensor *t = tensor_new(f->arena, "O", DT_BF16, 4, (const int64_t[]){2, 4, 1000, 8}, &error);
+    RowList *rows = rows_choose(f->arena, t, 999, 64, 300, 5);
+
+    assert_int_equal(rows->rank1, 3);
+    assert_in_range(rows->count, 80, 300);
+    assert_true(has_row(rows, 0) && has_row(rows, 999));
+    for (int m = 64; m < 1000; m += 64)
+        assert_true(has_row(rows, m - 1) && has_row(rows, m));
+    for (int i = 1; i < rows->count; i++) /* sorted, each once */
+        assert_true(memcmp(&rows->coords.data[3 * i], &rows->coords.data[3 * i - 3], 3 * sizeof(int64_t)) != 0);
+    assert_int_equal(rows_choose(f->arena, t, 1000, 64, 8000, 5)->count, 8000);
+    rows = rows_choose(f->arena, t, 1000, 64, 1500, 5); /* every position, with some head */
+    assert_int_equal(rows->count, 1500);
+    for (int i = 0; i < 1000; i++)
+        assert_true(has_row(rows, i));
+    rows = rows_choose(f->arena, t, 10, 64, 7, 5);
+    assert_int_equal(rows->count, 7);
+    assert_true(has_row(rows, 0) && has_row(rows, 999));
+}
+
+static void rows_of_odd_shapes(void **state)
+{
+    Fixture *f = *state;
+    const char *error;
+    Tensor *vector = tensor_new(f->arena, "v", DT_F32, 1, (const int64_t[]){5}, &error);
+    Tensor *empty = tensor_new(f->arena, "e", DT_F32, 3, (const int64_t[]){2, 0, 5}, &error);
+
+    assert_int_equal(rows_choose(f->arena, vector, 9, 64, 9, 1)->count, 1);
+    assert_int_equal(rows_choose(f->arena, empty, 9, 64, 9, 1)->count, 0);
+    assert_int_equal(rows_choose(f->arena, vector, 9, 0, 0, 1)->count, 0);
+}
+
+/* ---- tensors -------------------------------------------------------------------------------------------- */
+
+static void tensors(void **state)
+{
+    Fixture *f = *state;
+    const char *error;
+    Tensor *t = tensor_new(f->arena, "t", DT_BF16, 3, (const int64_t[]){2, 3, 5}, &error);
+
+    assert_non_null(t);
+    assert_int_equal(t->bytes, 60);
+    assert_int_equal(t->strides[0], 15);
+    assert_int_equal(tensor_index(t, (const int64_t[]){1, 2, 3}), 28);
+    PUT(t, 1.0 / 3, 1, 2, 3);
+    assert_true(GET(t, 1, 2, 3) == dtype_round(DT_BF16, 1.0 / 3));
+    tensor_poison(t);
+    assert_true(isnan(GET(t, 0, 0, 0)) && isnan(GET(t, 1, 2, 4)));
+    assert_null(tensor_new(f->arena, "t", DT_F32, 2, (const int64_t[]){INT64_MAX, INT64_MAX}, &error));
+    assert_non_null(error);
+    assert_null(tensor_new(f->arena, "t", DT_F32, 2, (const int64_t[]){1 << 20, 1 << 20}, &error));
+    assert_null(tensor_new(f->arena, "t", DT_F32, 2, (const int64_t[]){3, -1}, &error));
+    assert_null(tensor_new(f->arena, "t", DT_F32, 9, (const int64_t[]){1, 1, 1, 1, 1, 1, 1, 1, 1}, &error));
+    t = tensor_new(f->arena, "t", DT_F32, 2, (const int64_t[]){INT64_MAX, 0}, &error);
+    assert_null(t); /* a kernel could not address it either */
+    t = tensor_new(f->arena, "t", DT_F32, 2, (const int64_t[]){7, 0}, &error);
+    assert_true(t && t->bytes == 0 && tensor_count(t) == 0);
+    tensor_fill(t, FILL_NORMAL, 1);
+}
+
+static void fills(void **state)
+{
+    Fixture *f = *state;
+    const char *error;
+
+    for (int64_t n = 100; n <= 1000; n *= 10)
+        for (FillKind kind = 0; kind < FILL_COUNT; kind++) {
+            Tensor *a = tensor_new(f->arena, "a", DT_F32, 2, (const int64_t[]){n, n}, &error);
+            Tensor *b = tensor_new(f->arena, "b", DT_F32, 2, (const int64_t[]){n, n}, &error);
+            FillKind parsed;
+            double mean = 0, square = 0;
+
+            assert_true(fill_parse(fill_name(kind), &parsed) && parsed == kind);
+            tensor_fill(a, kind, 7);
+            tensor_fill(b, kind, 7);
+            assert_memory_equal(a->data, b->data, a->bytes);
+            tensor_fill(b, kind, 8);
+            assert_int_equal(memcmp(a->data, b->data, a->bytes) != 0, kind != FILL_ONES && kind != FILL_INDEX);
+            for (int64_t i = 0; i < n * n; i++) {
+                double x = GET(a, i / n, i % n);
+
+                mean += x / (double)(n * n);
+                square += x * x / (double)(n * n);
+            }
+            if (kind == FILL_NORMAL)
+                assert_true(fabs(mean) < 0.05 && fabs(square - 1) < 0.05);
+            if (kind == FILL_NEGATIVE)
+                assert_true(mean < -4.5 && mean > -5.1);
+            if (kind == FILL_GROWING) /* the mean of (1 + 11 t) squared */
+                assert_true(fabs(square - 52.3) < 3);
+        }
+    FillKind kind;
+    assert_false(fill_parse("noise", &kind));
+}
+
+static void distances(void **state)
+{
+    Fixture *f = *state;
+    const char *error;
+    Tensor *t = tensor_new(f->arena, "t", DT_F32, 2, (const int64_t[]){2, 2}, &error);
+    Distance d;
+
+    distance_start(&d);
+    distance_add(&d, t, (const int64_t[]){0, 0}, 3, 3);
+    distance_add(&d, t, (const int64_t[]){1, 0}, 4.5, 4);
+    distance_add(&d, t, (const int64_t[]){1, 1}, -INFINITY, -INFINITY);
+    distance_finish(&d);
+    assert_true(d.frobenius == 0.1 && d.max_abs == 0.5 && d.max_want == 4);
+    assert_true(d.worst[0] == 1 && d.worst[1] == 0);
+    assert_int_equal(d.not_finite, 0);
+    distance_add(&d, t, (const int64_t[]){0, 1}, NAN, 1);
+    distance_add(&d, t, (const int64_t[]){0, 1}, NAN, NAN);
+    distance_add(&d, t, (const int64_t[]){0, 1}, INFINITY, 1);
+    distance_add(&d, t, (const int64_t[]){0, 1}, 1, INFINITY);
+    assert_int_equal(d.not_finite, 4);
+    assert_true(d.worst[0] == 0 && d.worst[1] == 1);
+    distance_start(&d);
+    distance_finish(&d);
+    assert_true(d.frobenius == 0);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(attention),
+        TEST(attention_with_settings),
+        TEST(fully_masked_rows_are_zero),
+        TEST(empty_lengths),
+        TEST(soft_cap_and_window),
+        TEST(document_masks),
+        TEST(selected_blocks),
+        TEST(reads_of_computed_values),
+        TEST(gemm_bias),
+        TEST(gemms_transposed_both_ways),
+        TEST(norms),
+        TEST(columns_and_constants),
+        TEST(defined_tensors),
+        TEST(small_caches),
+        TEST(plain_errors),
+        TEST(verdict_sees_mistakes),
+        TEST(verdict_with_an_exact_baseline),
+        TEST(verdict_beyond_the_range),
+        TEST(bad_bindings),
+        TEST(dimensions_from_the_inputs),
+        TEST(missing_param),
+        TEST(rows_outside),
+        TEST(rows_round_tiles),
+        TEST(rows_of_odd_shapes),
+        TEST(tensors),
+        TEST(fills),
+        TEST(distances),
+    };
+    return cmocka_run_group_tests_name("ref", tests, NULL, NULL);
+}

@@ -106,6 +106,9 @@ int session_fail(Session *s, int status, const char *fmt, ...) TW_PRINTF(3, 4);
 void session_progress(Session *s, const char *fmt, ...) TW_PRINTF(2, 3);
 void session_progress_end(Session *s);
 
+/* Drops what an execution allocated; only its complaint stays. */
+void session_drop(Session *s, Arena *arena, const char **error);
+
 /* ---- text ------------------------------------------------------------------------ */
 
 /* The name that a bounded number of typing errors away stands in a list. */

@@ -35,23 +35,20 @@ static int write_tensors(Session *s, const LaunchShape *shape, Tensor *const *te
 {
     Str out = str_new(s->arena);
 
-    str_printf(&out, s->options.json ? "{\"ok\":true,\"shape\":" : "at %s\n",
-               launch_text(s->arena, shape));
     if (s->options.json) {
+        str_add(&out, "{\"ok\":true,\"shape\":");
         str_json(&out, launch_text(s->arena, shape));
         str_add(&out, ",\"tensors\":[");
+    } else {
+        str_printf(&out, "at %s\n", launch_text(s->arena, shape));
     }
     for (int i = 0; i < n; i++) {
-        if (!s->options.json) {
-            put_tensor_summary(&out, tensors[i]);
-            continue;
-        }
-        Str one = str_new(s->arena);
-
-        put_tensor_summary(&one, tensors[i]);
-        one.data[one.len - 1] = '\0'; /* without the line's end */
-        str_add(&out, i ? ",\n " : "");
-        str_json(&out, one.data);
+        if (s->options.json && i)
+            str_add(&out, ",\n ");
+        if (s->options.json)
+            tensor_json(&out, tensors[i]);
+        else
+            tensor_print(&out, tensors[i]);
     }
     str_add(&out, s->options.json ? "]}\n" : "");
     return session_write(s, out.data, out.len);

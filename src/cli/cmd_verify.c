@@ -1,7 +1,6 @@
 /* cmd_verify.c: runs a kernel on the GPU and compares it with its definition. */
 #include "cli/device.h"
-
-#include <math.h>
+#include "cli/tensors.h"
 
 static void say(void *user, const char *what)
 {
@@ -23,14 +22,6 @@ static void print_report(Session *s, Str *out, const Device *device, const Verif
     for (int i = 0; i < report->cases.len; i++)
         put_case(out, &report->cases.data[i]);
     (void)s;
-}
-
-static void json_number(Str *out, const char *name, double value)
-{
-    if (isfinite(value))
-        str_printf(out, ",\"%s\":%.6g", name, value);
-    else
-        str_printf(out, ",\"%s\":null", name);
 }
 
 static void json_report(Str *out, const Device *device, const VerifyReport *report)

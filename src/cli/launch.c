@@ -198,3 +198,34 @@ bool launch_params(Session *s, const LaunchShape *shape, const Def *def, const c
     }
     return true;
 }
+
+/* The symbols' values, by id, for evaluating a program's extents. */
+bool launch_symbols(Session *s, const AffCtx *aff, const LaunchShape *shape,
+                    const AffSym *const *dims, int n, int64_t **values, const char **error)
+{
+    int64_t *at = arena_array(s->arena, int64_t, n + 1);
+    const char *missing;
+
+    *values = arena_array(s->arena, int64_t, aff_sym_count(aff) + 1);
+    if (!launch_dims(s, shape, dims, n, at, &missing)) {
+        *error = arena_printf(s->arena, "the program needs %s", missing);
+        return false;
+    }
+    for (int i = 0; i < n; i++)
+        (*values)[dims[i]->id] = at[i];
+    return true;
+}
+
+Tensor *launch_tensor(Session *s, const char *name, DType dtype, int rank, const Aff *const *dims,
+                      const int64_t *values, const char **error)
+{
+    int64_t sizes[TENSOR_MAX_RANK];
+
+    for (int k = 0; k < rank; k++) {
+        if (!aff_eval(dims[k], values, &sizes[k])) {
+            *error = arena_printf(s->arena, "a dimension of %s overflows", name);
+            return NULL;
+        }
+    }
+    return tensor_new(s->arena, name, dtype, rank, sizes, error);
+}

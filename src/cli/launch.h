@@ -32,4 +32,11 @@ bool launch_dims(Session *s, const LaunchShape *shape, const AffSym *const *syms
 bool launch_params(Session *s, const LaunchShape *shape, const Def *def, const char *const *names, int n,
                   double *values, const char **missing);
 
+/* The values of all symbols by id, for evaluating extents. */
+bool launch_symbols(Session *s, const AffCtx *aff, const LaunchShape *shape,
+                    const AffSym *const *dims, int n, int64_t **values, const char **error);
+/* A tensor whose dimensions are expressions. */
+Tensor *launch_tensor(Session *s, const char *name, DType dtype, int rank, const Aff *const *dims,
+                      const int64_t *values, const char **error);
+
 #endif

@@ -127,6 +127,16 @@ void session_progress_end(Session *s)
     s->progress = false;
 }
 
+/* ---- memory ------------------------------------------------------------------------ */
+
+/* Memory of an execution is dropped with it; only its complaint stays. */
+void session_drop(Session *s, Arena *arena, const char **error)
+{
+    if (*error)
+        *error = arena_strdup(s->arena, *error);
+    arena_free(arena);
+}
+
 /* ---- text ------------------------------------------------------------------------ */
 
 const char *nearest_name(const char *name, const char *const *names, int n)

@@ -11,6 +11,7 @@
 
 #include "cli/cli.h"
 #include "cli/launch.h"
+#include "cli/tensors.h"
 #include "emu/emu.h"
 #include "tile/tile.h"
 
@@ -59,12 +60,15 @@ void trial_expect_equal(Trial *trial, const char *what, const TrialResult *a, co
 void trial_print(Str *out, const Trial *trial);
 void trial_json(Str *out, const Trial *trial);
 
+/* For the files that execute. */
+Tensor *trial_tensor(Trial *trial, const char *name); /* an input or output; NULL: none */
+void trial_poison(Trial *trial);
+void trial_compare(Trial *trial, TrialResult *result);
+const TrialResult *trial_record(Trial *trial, const TrialResult *result);
+
 /* Executing without a definition: random inputs into `tensors` (program order). */
 bool tile_make_tensors(Session *s, const TileProgram *program, const LaunchShape *shape, Tensor **tensors,
                        const char **error);
 bool tile_execute(Session *s, const TileProgram *program, const LaunchShape *shape, const Def *def,
                   Tensor **tensors, const char **error);
-/* "O (2, 32, 200, 128) bf16  rms 0.1  largest 1.2  bits 0123456789abcdef" */
-void put_tensor_summary(Str *out, const Tensor *t);
-
 #endif

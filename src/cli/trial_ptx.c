@@ -1,0 +1,154 @@
+/* trial_ptx.c: emulating PTX under its launch ABI. */
+#include "cli/trial.h"
+
+typedef struct Emulation {
+    Session *s;
+    Arena *arena; /* of this execution */
+    const EmuModule *module;
+    const Abi *abi;
+    EmuMemory *memory;
+    Tensor **tensors;
+    uint64_t *addresses;
+    int64_t *dims;
+    unsigned char *space;
+    uint64_t seed;
+} Emulation;
+
+static const char *fault_text(Arena *arena, const EmuReport *report)
+{
+    const EmuFault *f = &report->faults[0];
+
+    return arena_printf(arena, "%s at line %d, block (%d, %d, %d), thread %d: %s%s",
+                        emu_fault_name(f->kind), f->line, f->block[0], f->block[1], f->block[2],
+                        f->thread, f->message,
+                        report->fault_count > 1
+                            ? arena_printf(arena, " (and %d more faults)", report->fault_count - 1)
+                            : "");
+}
+
+/* Registers every tensor of the ABI; workspaces are made. */
+static bool emulate_memory(Trial *trial, Emulation *e, bool aligned, const char **error)
+{
+    Arena *arena = e->arena;
+    const Abi *abi = e->abi;
+    int64_t *values;
+
+    if (!launch_symbols(e->s, e->s->aff, &trial->shape, (const AffSym *const *)abi->dims.data,
+                       abi->dims.len, &values, error))
+        return false;
+    e->memory = emu_memory_new(arena);
+    e->tensors = arena_array(arena, Tensor *, abi->tensors.len + 1);
+    e->addresses = arena_array(arena, uint64_t, abi->tensors.len + 1);
+    for (int i = 0; i < abi->tensors.len; i++) {
+        const AbiTensor *t = &abi->tensors.data[i];
+
+        e->tensors[i] = trial_tensor(trial, t->name);
+        if (!e->tensors[i])
+            e->tensors[i] = launch_tensor(e->s, t->name, t->dtype, t->rank, t->dims, values, error);
+        if (!e->tensors[i])
+            return false;
+        e->addresses[i] = emu_memory_add(e->memory, t->name, e->tensors[i]->data,
+                                         e->tensors[i]->bytes, t->read && !t->written,
+                                         t->read && !t->written,
+                                         aligned ? 0 : dtype_bytes(t->dtype));
+    }
+    return true;
+}
+
+static bool emulate_params(Trial *trial, Emulation *e, const char **error)
+{
+    Arena *arena = e->arena;
+    const Abi *abi = e->abi;
+    double *params = arena_array(arena, double, abi->params.len + 1);
+    const char *missing;
+
+    e->dims = arena_array(arena, int64_t, abi->dims.len + 1);
+    e->space = arena_alloc(arena, (size_t)abi->param_bytes + 16);
+    if (!launch_dims(e->s, &trial->shape, (const AffSym *const *)abi->dims.data, abi->dims.len,
+                    e->dims, &missing) ||
+        !launch_params(e->s, &trial->shape, trial->def, abi->params.data, abi->params.len, params,
+                      &missing)) {
+        *error = arena_printf(arena, "the kernel needs %s", missing);
+        return false;
+    }
+    return abi_pack(abi, e->tensors, e->addresses, e->dims, params, e->space, error);
+}
+
+static void add_report(EmuReport *sum, const EmuReport *one)
+{
+    for (int c = 0; c < EMU_CLASSES; c++)
+        sum->counts[c] += one->counts[c];
+    sum->warp_instructions += one->warp_instructions;
+    sum->thread_instructions += one->thread_instructions;
+    sum->shared_wavefronts += one->shared_wavefronts;
+    sum->shared_ideal += one->shared_ideal;
+    sum->blocks += one->blocks;
+    sum->seconds += one->seconds;
+}
+
+static bool emulate_kernel(const Emulation *e, int kernel, EmuReport *sum, const char **error)
+{
+    const AbiKernel *k = &e->abi->kernels.data[kernel];
+    bool fits = abi_aligned(e->abi, e->tensors, e->addresses);
+    const char *name = fits || !k->entry_any ? k->entry : k->entry_any;
+    int entry = emu_find_entry(e->module, name);
+    EmuReport report = {0};
+    EmuLaunch launch = {.grid = {1, 1, 1}, .block = {k->threads, 1, 1}, .seed = e->seed};
+    int64_t blocks;
+    bool done;
+
+    if (!abi_blocks(e->abi, kernel, e->dims, &blocks, error))
+        return false;
+    if (entry < 0 || blocks > INT32_MAX) {
+        *error = arena_printf(e->arena, entry < 0 ? "the PTX has no entry %s" : "grid too large for %s",
+                              name);
+        return false;
+    }
+    if (blocks == 0)
+        return true;
+    launch.grid[0] = (int)blocks;
+    launch.shared_bytes = (size_t)k->shared_bytes;
+    launch.params = e->space;
+    launch.param_bytes = (size_t)e->abi->param_bytes;
+    done = emu_run(e->arena, e->module, entry, e->memory, &launch, &report);
+    add_report(sum, &report);
+    if (!done)
+        *error = fault_text(e->arena, &report);
+    return done;
+}
+
+static bool emulate(Trial *trial, Emulation *e, bool aligned, EmuReport *sum, const char **error)
+{
+    if (!emulate_memory(trial, e, aligned, error) || !emulate_params(trial, e, error))
+        return false;
+    for (int i = 0; i < e->abi->kernels.len; i++)
+        if (!emulate_kernel(e, i, sum, error))
+            return false;
+    for (int i = 0; i < e->abi->tensors.len; i++) {
+        const AbiTensor *t = &e->abi->tensors.data[i];
+
+        if (t->written && !t->workspace && emu_memory_unwritten(e->memory, e->addresses[i])) {
+            *error = arena_printf(e->arena, "%zu bytes of %s were never written",
+                                  emu_memory_unwritten(e->memory, e->addresses[i]), t->name);
+            return false;
+        }
+    }
+    return true;
+}
+
+const TrialResult *trial_ptx(Trial *trial, const char *what, const EmuModule *module,
+                             const Abi *abi, bool aligned, uint64_t seed)
+{
+    Emulation e = {.s = trial->s, .module = module, .abi = abi, .seed = seed};
+    TrialResult result = {.what = what, .has_report = true};
+    double since = clock_seconds();
+
+    session_progress(trial->s, "emulating %s", what);
+    trial_poison(trial);
+    e.arena = arena_new(&trial->s->heap);
+    if (emulate(trial, &e, aligned, &result.report, &result.problem))
+        trial_compare(trial, &result);
+    session_drop(trial->s, e.arena, &result.problem);
+    result.seconds = clock_seconds() - since;
+    return trial_record(trial, &result);
+}

@@ -1,0 +1,213 @@
+/* test_chain.c: the stages together: from the definitions in ops/ to PTX, every
+ * artefact starting again from its text, and every allocation failing in turn. */
+#include "chain/chain.h"
+
+#include <cmocka.h>
+
+typedef struct Fixture {
+    Heap heap;
+    jmp_buf oom;
+    Arena *arena;
+} Fixture;
+
+static Fixture fixture; /* one test at a time */
+
+static int setup(void **state)
+{
+    memset(&fixture, 0, sizeof fixture);
+    if (setjmp(fixture.oom))
+        return -1;
+    fixture.heap.on_oom = &fixture.oom;
+    fixture.arena = arena_new(&fixture.heap);
+    *state = &fixture;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    Fixture *f = *state;
+
+    arena_free(f->arena);
+    return f->heap.live ? -1 : 0;
+}
+
+static Chain *new_chain(Arena *arena, const char *const *sets, int n)
+{
+    Chain *chain = chain_new(arena, syms_new(arena), aff_ctx_new(arena), diags_new(arena, NULL),
+                             target_find("sm_80"), DT_BF16);
+
+    for (int i = 0; i < n; i++)
+        assert_null(chain_set(chain, sets[i]));
+    return chain;
+}
+
+static bool whole(Chain *chain, const Source *definition)
+{
+    return chain_define(chain, definition) && chain_fuse(chain) &&
+           chain_reason(chain, chain->sketch) && chain_lower(chain, chain->code) &&
+           chain_schedule(chain) && chain_emit(chain);
+}
+
+static void expect_whole(Chain *chain, const Source *definition)
+{
+    if (whole(chain, definition))
+        return;
+    diags_print(chain->diags, stderr, false);
+    fail_msg("%s", chain->failure ? chain->failure : "diagnostics were recorded");
+}
+
+static const Source *read_op(Arena *arena, const char *path)
+{
+    const char *error;
+    const Source *source = source_read(arena, path, &error);
+
+    if (!source)
+        fail_msg("%s", error);
+    return source;
+}
+
+static const char *const attention_sets[] = {"q_heads=8", "kv_heads=2", "HeadDim=64"};
+static const char *const gemm_sets[] = {"N=256", "K=512"};
+
+static void definitions_become_kernels(void **state)
+{
+    Arena *arena = ((Fixture *)*state)->arena;
+    Chain *a = new_chain(arena, attention_sets, TW_COUNT(attention_sets));
+    Chain *b = new_chain(arena, gemm_sets, TW_COUNT(gemm_sets));
+
+    expect_whole(a, read_op(arena, "ops/attention.tl"));
+    expect_whole(b, read_op(arena, "ops/gemm_bias.tl"));
+    assert_non_null(strstr(a->ptx->text, "mma.sync"));
+    assert_non_null(strstr(b->ptx->text, "mma.sync"));
+    assert_true(a->stages.len == 6 && b->stages.len == 6);
+}
+
+static void the_same_input_gives_the_same_text(void **state)
+{
+    Arena *arena = ((Fixture *)*state)->arena;
+    Chain *a = new_chain(arena, attention_sets, TW_COUNT(attention_sets));
+    Chain *b = new_chain(arena, attention_sets, TW_COUNT(attention_sets));
+
+    expect_whole(a, read_op(arena, "ops/attention.tl"));
+    expect_whole(b, read_op(arena, "ops/attention.tl"));
+    assert_string_equal(a->code->text, b->code->text);
+    assert_string_equal(a->ptx->text, b->ptx->text);
+}
+
+/* Each artefact, taken as text, leads to the same kernel. */
+static void every_artefact_is_a_beginning(void **state)
+{
+    Arena *arena = ((Fixture *)*state)->arena;
+    const Source *op = read_op(arena, "ops/attention.tl");
+    Chain *a = new_chain(arena, attention_sets, TW_COUNT(attention_sets));
+    Chain *b = new_chain(arena, attention_sets, TW_COUNT(attention_sets));
+    Chain *c = new_chain(arena, attention_sets, TW_COUNT(attention_sets));
+
+    expect_whole(a, op);
+    assert_true(chain_define(b, op) && chain_reason(b, a->sketch));
+    assert_string_equal(b->code->text, a->code->text);
+    assert_true(chain_define(c, op) && chain_lower(c, a->code) && chain_schedule(c) && chain_emit(c));
+    assert_string_equal(c->ptx->text, a->ptx->text);
+}
+
+static void the_definition_comes_back_from_the_ptx(void **state)
+{
+    Arena *arena = ((Fixture *)*state)->arena;
+    Chain *a = new_chain(arena, attention_sets, TW_COUNT(attention_sets));
+    Chain *b = new_chain(arena, NULL, 0);
+    double value;
+    Abi *abi;
+
+    expect_whole(a, read_op(arena, "ops/attention.tl"));
+    abi = abi_from_ptx(arena, b->syms, b->aff, a->ptx, b->diags);
+    assert_non_null(abi);
+    assert_true(chain_define_from_abi(b, abi, NULL));
+    assert_string_equal(b->name, "attention");
+    assert_true(def_const(b->def, "kv_heads", &value) && value == 2);
+    assert_int_equal(b->def->inputs.len, 3);
+}
+
+static void snapshots_are_kept_when_wanted(void **state)
+{
+    Arena *arena = ((Fixture *)*state)->arena;
+    Chain *a = new_chain(arena, gemm_sets, TW_COUNT(gemm_sets));
+    int passes;
+
+    pass_all(&passes);
+    a->keep_snapshots = true;
+    expect_whole(a, read_op(arena, "ops/gemm_bias.tl"));
+    assert_int_equal(a->snapshots.len, passes + 1);
+    assert_string_equal(a->snapshots.data[0].name, "lower");
+}
+
+static void what_cannot_be_done_is_said(void **state)
+{
+    static const char sketch[] = "Kernel x\nend\n", definition[] = "Operator x\nend\n";
+    static const Source kernel = {"k.tl", sketch, sizeof sketch - 1};
+    static const Source operator = {"o.tl", definition, sizeof definition - 1};
+    static const Source broken = {"b.tl", "Operator (", 10};
+    Arena *arena = ((Fixture *)*state)->arena;
+    Chain *a = new_chain(arena, NULL, 0), *b = new_chain(arena, NULL, 0);
+    Chain *c = new_chain(arena, NULL, 0), *d = new_chain(arena, NULL, 0);
+
+    assert_false(chain_define(a, &kernel));
+    assert_string_equal(a->failure, "k.tl holds no definition (Operator NAME ... end)");
+    assert_false(chain_reason(b, &operator));
+    assert_string_equal(b->failure, "o.tl holds no sketch (Kernel NAME ... end)");
+    assert_false(chain_lower(c, &operator));
+    assert_string_equal(c->failure, "o.tl holds no code (Kernel NAME ... end)");
+    assert_false(chain_define(d, &broken));
+    assert_true(d->diags->errors > 0);
+    assert_non_null(chain_set(a, "x"));
+    assert_non_null(chain_set(a, "=3"));
+    assert_non_null(chain_set(a, "x=y"));
+}
+
+/* Runs the chain with the n-th request failing. True: it got through. */
+static bool survives(const char *text, long n, const char *const *sets, int n_sets)
+{
+    Heap heap = {.fail_in = n};
+    jmp_buf oom;
+    Arena *volatile arena = NULL;
+    volatile bool done = false;
+
+    heap.on_oom = &oom;
+    if (setjmp(oom) == 0) {
+        Source source = {"op.tl", text, strlen(text)};
+
+        arena = arena_new(&heap);
+        assert_true(whole(new_chain(arena, sets, n_sets), &source));
+        done = true;
+    }
+    arena_free(arena);
+    assert_int_equal(heap.live, 0);
+    return done;
+}
+
+static void every_allocation_may_fail(void **state)
+{
+    Arena *arena = ((Fixture *)*state)->arena;
+    const Source *op = read_op(arena, "ops/gemm_bias.tl");
+    long n = 1;
+
+    while (!survives(op->text, n, gemm_sets, TW_COUNT(gemm_sets)))
+        n++;
+    assert_true(n > 3);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(definitions_become_kernels),
+        TEST(the_same_input_gives_the_same_text),
+        TEST(every_artefact_is_a_beginning),
+        TEST(the_definition_comes_back_from_the_ptx),
+        TEST(snapshots_are_kept_when_wanted),
+        TEST(what_cannot_be_done_is_said),
+        TEST(every_allocation_may_fail),
+    };
+
+    return cmocka_run_group_tests_name("chain", tests, NULL, NULL);
+}

@@ -1,0 +1,457 @@
+/* decode_alu.c: operands of arithmetic, moves, conversions, comparisons. */
+#include "emu/ptx.h"
+
+/* ---- rows of alu.def ------------------------------------------------------------ */
+
+/* The row for a name and a type; rows of one name lie side by side. */
+static const AluRow *find_row(Parser *p, const char *name, EmuType type)
+{
+    int i = names_get(&p->alu, sym(p->syms, name));
+
+    for (; i >= 0 && i < emu_alu_row_count && strcmp(emu_alu_rows[i].name, name) == 0; i++) {
+        if (emu_alu_rows[i].type == type)
+            return &emu_alu_rows[i];
+    }
+    return NULL;
+}
+
+/* The opcode with the modifiers that choose a row: "mul.wide", "shf.l.wrap". */
+static const char *row_name(Decoding *d)
+{
+    static const char *const parts[] = { "lo", "hi", "wide", "l", "r", "wrap", "clamp",
+                                         "f4e", "b4e", "rc8", "ecl", "ecr", "rc16" };
+    Str name = str_new(d->p->arena);
+
+    str_add(&name, d->s->opcode);
+    for (int i = 0; i < d->s->mod_count; i++) {
+        for (size_t k = 0; k < TW_COUNT(parts); k++) {
+            if (strcmp(d->s->mods[i], parts[k]) == 0 && mod(d, parts[k])) {
+                str_addc(&name, '.');
+                str_add(&name, parts[k]);
+            }
+        }
+    }
+    return str_text(&name);
+}
+
+static uint32_t alu_flags(Decoding *d, EmuType type)
+{
+    uint32_t flags = 0;
+
+    if (mod(d, "ftz") && type == ET_F32)
+        flags |= IF_FTZ;
+    if (emu_types[type].kind == TK_FLOAT && mod(d, "sat"))
+        flags |= IF_SAT;
+    if (emu_types[type].kind == TK_FLOAT) {
+        mod(d, "rn");
+        mod(d, "approx");
+        mod(d, "full");
+    }
+    return flags;
+}
+
+void decode_alu(Decoding *d)
+{
+    const char *name = row_name(d);
+    EmuType type = need_type(d);
+    const AluRow *row = d->bad ? NULL : find_row(d->p, name, type);
+    uint32_t flags = alu_flags(d, type);
+    Inst *in;
+
+    if (d->bad)
+        return;
+    if (!row && (strcmp(d->s->opcode, "min") == 0 || strcmp(d->s->opcode, "max") == 0)) {
+        name = arena_printf(d->p->arena, "%s%s%s", d->s->opcode, mod(d, "NaN") ? ".NaN" : "",
+                            mod(d, "relu") ? ".relu" : "");
+        row = find_row(d->p, name, type);
+    }
+    if (row && d->s->argc == 4 && row->sources == 2) /* min, max of three */
+        row = find_row(d->p, arena_printf(d->p->arena, "%s3", name), type);
+    if (!row) {
+        diag_add(d->p->diags, TW0823, d->s->span, "the emulator does not know '%s' of .%s", name,
+                 emu_types[type].suffix);
+        return;
+    }
+    if (!need_args(d, row->sources + 1, row->sources + 1))
+        return;
+    dst(d, &d->s->args[0], (EmuType)row->d);
+    for (int i = 0; i < row->sources; i++)
+        src(d, &d->s->args[i + 1], (EmuType)row->src[i]);
+    d->cls = row->cls;
+    in = ptx_emit(d, flags ? exec_alu_flags : exec_alu);
+    if (!in)
+        return;
+    in->fn.alu = row->fn;
+    in->type = row->d;
+    in->from = (uint8_t)type;
+    in->bytes = emu_types[row->d].bytes == 8 ? 8 : 4;
+    in->flags |= flags;
+}
+
+/* and, or, xor, not: of bits (a row) or of predicates */
+void decode_logic(Decoding *d)
+{
+    static const char *const names[] = { "and", "or", "xor", "not" };
+    int which = 0;
+    Inst *in;
+
+    if (!mod(d, "pred")) {
+        decode_alu(d);
+        return;
+    }
+    while (strcmp(names[which], d->s->opcode) != 0)
+        which++;
+    if (!need_args(d, which == 3 ? 2 : 3, which == 3 ? 2 : 3))
+        return;
+    dst(d, &d->s->args[0], ET_PRED);
+    for (int i = 1; i < d->s->argc; i++)
+        src_pred(d, &d->s->args[i]);
+    in = ptx_emit(d, exec_logic_pred);
+    if (!in)
+        return;
+    in->aux = which;
+    for (int i = 1; i < d->s->argc; i++)
+        in->imm |= (int64_t)d->s->args[i].negated << (i - 1);
+}
+
+/* ---- moves ------------------------------------------------------------------------- */
+
+/* mov.b64 %rd, {%r1, %r2} and mov.b64 {%r1, %r2}, %rd */
+static void decode_pack(Decoding *d, EmuType type)
+{
+    const Arg *to = &d->s->args[0], *from = &d->s->args[1];
+    const Arg *vector = to->kind == ARG_VECTOR ? to : from;
+    int part = vector->count ? emu_types[type].bytes / vector->count : 0;
+    EmuType part_type = part == 4 ? ET_B32 : part == 2 ? ET_B16 : ET_B8;
+    Inst *in;
+
+    if (to->kind == from->kind || part < 2 || part > 4 ||
+        part * vector->count != emu_types[type].bytes || emu_types[type].bytes > 8) {
+        bad_operands(d, "these vectors cannot be packed");
+        return;
+    }
+    if (vector == to) {
+        for (int i = 0; i < to->count; i++)
+            dst(d, item(d, to, i), part_type);
+        src(d, from, type);
+    } else {
+        dst(d, to, type);
+        for (int i = 0; i < from->count; i++)
+            src(d, item(d, from, i), part_type);
+    }
+    in = ptx_emit(d, vector == to ? exec_unpack : exec_pack);
+    if (in) {
+        in->bytes = (uint8_t)part;
+        in->type = (uint8_t)type;
+    }
+}
+
+/* mov.u32 %r, %clock; the other special registers are ordinary sources */
+static bool decode_clock(Decoding *d, EmuType type)
+{
+    static const char *const clocks[] = { "%clock", "%clock_hi", "%clock64", "%globaltimer" };
+    const Arg *from = &d->s->args[1];
+    Inst *in;
+
+    for (int i = 0; i < (int)TW_COUNT(clocks); i++) {
+        if (from->kind != ARG_CLOCK || strcmp(from->name, clocks[i]) != 0)
+            continue;
+        dst(d, &d->s->args[0], type);
+        in = ptx_emit(d, exec_clock);
+        if (in) {
+            in->aux = i;
+            in->bytes = (uint8_t)emu_types[type].bytes;
+        }
+        return true;
+    }
+    return false;
+}
+
+static void decode_mov_pred(Decoding *d)
+{
+    const Arg *from = &d->s->args[1];
+    Inst *in;
+
+    dst(d, &d->s->args[0], ET_PRED);
+    if (from->kind != ARG_INT)
+        src_pred(d, from);
+    in = ptx_emit(d, exec_mov_pred);
+    if (!in)
+        return;
+    in->imm = from->kind == ARG_INT ? from->bits != 0 : from->negated;
+}
+
+void decode_mov(Decoding *d)
+{
+    EmuType type = need_type(d);
+    Inst *in;
+
+    if (!need_args(d, 2, 2))
+        return;
+    if (type == ET_PRED) {
+        decode_mov_pred(d);
+    } else if (d->s->args[0].kind == ARG_VECTOR || d->s->args[1].kind == ARG_VECTOR) {
+        decode_pack(d, type);
+    } else if (!decode_clock(d, type)) {
+        dst(d, &d->s->args[0], type);
+        if (d->s->args[1].kind == ARG_SPECIAL && emu_types[type].bytes == 2)
+            src(d, &d->s->args[1], ET_B32);
+        else
+            src(d, &d->s->args[1], type);
+        in = ptx_emit(d, exec_mov);
+        if (in)
+            in->bytes = emu_types[type].bytes == 8 ? 8 : 4;
+    }
+}
+
+/* selp.type d, a, b, p */
+void decode_selp(Decoding *d)
+{
+    EmuType type = need_type(d);
+    Inst *in;
+
+    if (!need_args(d, 4, 4))
+        return;
+    dst(d, &d->s->args[0], type);
+    src(d, &d->s->args[1], type);
+    src(d, &d->s->args[2], type);
+    src_pred(d, &d->s->args[3]);
+    in = ptx_emit(d, exec_selp);
+    if (!in)
+        return;
+    in->bytes = emu_types[type].bytes == 8 ? 8 : 4;
+    in->imm = d->s->args[3].negated;
+}
+
+/* slct.dtype.(s32|f32) d, a, b, c */
+void decode_slct(Decoding *d)
+{
+    EmuType type = need_type(d), chooser = need_type(d);
+    Inst *in;
+
+    mod(d, "ftz");
+    if (!need_args(d, 4, 4))
+        return;
+    if (chooser != ET_S32 && chooser != ET_F32)
+        bad_operands(d, "slct chooses by .s32 or .f32");
+    dst(d, &d->s->args[0], type);
+    src(d, &d->s->args[1], type);
+    src(d, &d->s->args[2], type);
+    src(d, &d->s->args[3], chooser);
+    in = ptx_emit(d, exec_slct);
+    if (!in)
+        return;
+    in->bytes = emu_types[type].bytes == 8 ? 8 : 4;
+    in->from = (uint8_t)chooser;
+}
+
+/* ---- comparisons -------------------------------------------------------------------- */
+
+static bool need_compare(Decoding *d, int *compare)
+{
+    static const char *const names[CMP_COUNT] = {
+        [CMP_EQ] = "eq", [CMP_NE] = "ne", [CMP_LT] = "lt", [CMP_LE] = "le", [CMP_GT] = "gt",
+        [CMP_GE] = "ge", [CMP_EQU] = "equ", [CMP_NEU] = "neu", [CMP_LTU] = "ltu",
+        [CMP_LEU] = "leu", [CMP_GTU] = "gtu", [CMP_GEU] = "geu", [CMP_NUM] = "num",
+        [CMP_NAN] = "nan",
+    };
+    /* unsigned comparisons have names of their own too */
+    static const char *const others[] = { "lo", "ls", "hi", "hs" };
+    static const Compare meant[] = { CMP_LT, CMP_LE, CMP_GT, CMP_GE };
+    int which;
+
+    if (mod_one_of(d, names, CMP_COUNT, compare))
+        return true;
+    if (mod_one_of(d, others, (int)TW_COUNT(others), &which)) {
+        *compare = (int)meant[which];
+        return true;
+    }
+    diag_add(d->p->diags, TW0823, d->s->span, "'%s' lacks a comparison", d->s->opcode);
+    d->bad = true;
+    return false;
+}
+
+/* Combining with a predicate: 0 none, 1 and, 2 or, 3 xor. */
+static int combine(Decoding *d)
+{
+    static const char *const names[] = { "and", "or", "xor" };
+    int which;
+
+    return mod_one_of(d, names, 3, &which) ? which + 1 : 0;
+}
+
+static CmpFn compare_fn(Decoding *d, int compare, EmuType type)
+{
+    CmpFn fn = emu_compare((Compare)compare, type);
+
+    if (!fn && !d->bad) {
+        diag_add(d->p->diags, TW0823, d->s->span, "this comparison of .%s does not exist",
+                 emu_types[type].suffix);
+        d->bad = true;
+    }
+    return fn;
+}
+
+/* setp.cmp[.bool][.ftz].type p[|q], a, b[, [!]c] */
+void decode_setp(Decoding *d)
+{
+    int compare = 0, boolean;
+    EmuType type;
+    CmpFn fn;
+    Inst *in;
+    const Arg *to = &d->s->args[0];
+    bool ftz;
+
+    if (!need_compare(d, &compare))
+        return;
+    boolean = combine(d);
+    ftz = mod(d, "ftz");
+    type = need_type(d);
+    fn = compare_fn(d, compare, type);
+    if (!need_args(d, boolean ? 4 : 3, boolean ? 4 : 3))
+        return;
+    dst(d, to->kind == ARG_PAIR ? item(d, to, 0) : to, ET_PRED);
+    if (to->kind == ARG_PAIR)
+        dst(d, item(d, to, 1), ET_PRED);
+    src(d, &d->s->args[1], type);
+    src(d, &d->s->args[2], type);
+    if (boolean)
+        src_pred(d, &d->s->args[3]);
+    if (emu_types[type].kind == TK_FLOAT)
+        d->cls = EMU_FP32;
+    in = ptx_emit(d, boolean || to->kind == ARG_PAIR || ftz ? exec_setp2 : exec_setp);
+    if (!in)
+        return;
+    in->fn.cmp = fn;
+    in->aux = boolean;
+    in->type = (uint8_t)type;
+    in->imm = boolean && d->s->args[3].negated;
+    if (ftz && type == ET_F32)
+        in->flags |= IF_FTZ;
+}
+
+/* set.cmp[.bool][.ftz].dtype.stype d, a, b[, [!]c] */
+void decode_set(Decoding *d)
+{
+    int compare = 0, boolean;
+    EmuType to, type;
+    CmpFn fn;
+    Inst *in;
+
+    if (!need_compare(d, &compare))
+        return;
+    boolean = combine(d);
+    mod(d, "ftz");
+    to = need_type(d);
+    type = need_type(d);
+    fn = compare_fn(d, compare, type);
+    if (!need_args(d, boolean ? 4 : 3, boolean ? 4 : 3))
+        return;
+    if (emu_types[to].bytes != 4)
+        bad_operands(d, "set gives .u32, .s32 or .f32");
+    dst(d, &d->s->args[0], to);
+    src(d, &d->s->args[1], type);
+    src(d, &d->s->args[2], type);
+    if (boolean)
+        src_pred(d, &d->s->args[3]);
+    in = ptx_emit(d, exec_set);
+    if (!in)
+        return;
+    in->fn.cmp = fn;
+    in->aux = boolean;
+    in->type = (uint8_t)to;
+    in->imm = boolean && d->s->args[3].negated;
+}
+
+/* ---- conversions ---------------------------------------------------------------------- */
+
+static Rounding need_rounding(Decoding *d)
+{
+    static const char *const names[] = { "rn", "rz", "rm", "rp", "rni", "rzi", "rmi", "rpi", "rna" };
+    int which;
+
+    return mod_one_of(d, names, (int)TW_COUNT(names), &which) ? (Rounding)(which + 1) : RND_NONE;
+}
+
+static bool is_packed(EmuType type)
+{
+    return type == ET_F16X2 || type == ET_BF16X2 || type == ET_E4M3X2 || type == ET_E5M2X2;
+}
+
+static int register_size(const Decoding *d, Place place)
+{
+    return emu_types[d->p->entry->slots.data[place.slot].type].bytes;
+}
+
+/* cvt[.rnd][.ftz][.sat].dtype.stype d, a[, b] */
+void decode_cvt(Decoding *d)
+{
+    Rounding rounding = need_rounding(d);
+    uint32_t flags = 0;
+    EmuType to, from;
+    int args;
+    Inst *in;
+
+    flags |= mod(d, "ftz") ? (uint32_t)IF_FTZ : 0;
+    flags |= mod(d, "sat") || mod(d, "satfinite") ? (uint32_t)IF_SAT : 0;
+    flags |= mod(d, "relu") ? (uint32_t)IF_RELU : 0;
+    to = need_type(d);
+    from = need_type(d);
+    args = is_packed(to) && !is_packed(from) ? 3 : 2;
+    if (!need_args(d, args, args))
+        return;
+    if (!emu_convert_known(to, from)) {
+        diag_add(d->p->diags, TW0823, d->s->span, "the emulator does not know this conversion");
+        return;
+    }
+    dst_wide(d, &d->s->args[0], to);
+    for (int i = 1; i < args; i++)
+        src_wide(d, &d->s->args[i], from);
+    in = ptx_emit(d, exec_cvt);
+    if (!in)
+        return;
+    in->flags |= flags;
+    in->type = (uint8_t)to;
+    in->from = (uint8_t)from;
+    in->aux = (int32_t)rounding;
+    in->imm = register_size(d, in->op[0]);
+    in->bytes = in->imm == 8 ? 8 : 4;
+    in->vec = register_size(d, in->op[1]) == 8 ? 8 : 4;
+    in->fn.alu = in->bytes == (emu_types[to].bytes == 8 ? 8 : 4) &&
+                         in->vec == (emu_types[from].bytes == 8 ? 8 : 4)
+                     ? emu_convert_fast(to, from, rounding, flags) : NULL;
+    if (in->fn.alu)
+        in->exec = exec_alu;
+}
+
+/* cvta.space d, a : to generic; cvta.to.space d, a : from generic. It is an addition. */
+void decode_cvta(Decoding *d)
+{
+    static const char *const spaces[] = { "global", "shared", "shared::cta", "local", "param", "const" };
+    static const uint64_t windows[] = { 0, SHARED_WINDOW, SHARED_WINDOW, LOCAL_WINDOW, 0, 0 };
+    bool to = mod(d, "to");
+    int which = 0;
+    EmuType type;
+    Inst *in;
+
+    if (!mod_one_of(d, spaces, (int)TW_COUNT(spaces), &which)) {
+        bad_operands(d, "cvta lacks a state space");
+        return;
+    }
+    type = need_type(d);
+    if (!need_args(d, 2, 2))
+        return;
+    if (type != ET_U64) {
+        bad_operands(d, "generic addresses are .u64");
+        return;
+    }
+    dst(d, &d->s->args[0], type);
+    src(d, &d->s->args[1], type);
+    d->op[d->nd + d->ns] = ptx_constant(d->p, to ? 0 - windows[which] : windows[which], true);
+    d->ns++;
+    in = ptx_emit(d, exec_alu);
+    if (!in)
+        return;
+    in->fn.alu = find_row(d->p, "add", ET_U64)->fn;
+    in->bytes = 8;
+}

@@ -1,0 +1,295 @@
+/* decode_warp.c: operands of what a warp or a block does together, and of control. */
+#include "emu/ptx.h"
+
+static bool need_sync(Decoding *d)
+{
+    if (mod(d, "sync"))
+        return true;
+    bad_operands(d, "only the .sync form is known");
+    return false;
+}
+
+/* ---- tensor cores --------------------------------------------------------------- */
+
+static const MmaRow *find_mma(Decoding *d, EmuType a, EmuType b, EmuType acc)
+{
+    for (int i = 0; i < emu_mma_row_count; i++) {
+        const MmaRow *row = &emu_mma_rows[i];
+
+        if (row->a == a && row->b == b && row->d == acc && mod(d, row->shape))
+            return row;
+    }
+    return NULL;
+}
+
+/* mma.sync.aligned.shape.row.col.dtype.atype.btype.ctype d, a, b, c */
+void decode_mma(Decoding *d)
+{
+    EmuType to, a, b, from;
+    const MmaRow *row;
+    Inst *in;
+
+    if (!need_sync(d) || !mod(d, "aligned") || !mod(d, "row") || !mod(d, "col")) {
+        bad_operands(d, "only mma.sync.aligned of .row.col is known");
+        return;
+    }
+    mod(d, "kind::f8f6f4");
+    to = need_type(d);
+    a = need_type(d);
+    b = need_type(d);
+    from = need_type(d);
+    row = d->bad || to != from ? NULL : find_mma(d, a, b, to);
+    if (!row) {
+        if (!d->bad)
+            diag_add(d->p->diags, TW0823, d->s->span, "the emulator does not know this mma");
+        return;
+    }
+    if (!need_args(d, 4, 4))
+        return;
+    dst_items(d, &d->s->args[0], ET_B32, row->nd);
+    src_items(d, &d->s->args[1], ET_B32, row->na);
+    src_items(d, &d->s->args[2], ET_B32, row->nb);
+    src_items(d, &d->s->args[3], ET_B32, row->nd);
+    in = ptx_emit(d, exec_mma);
+    if (!in)
+        return;
+    in->fn.row = row;
+    in->flags |= IF_ALIGNED | IF_FULL;
+}
+
+/* ---- exchange within a warp ------------------------------------------------------------ */
+
+/* shfl.sync.mode.b32 d[|p], a, b, c, membermask */
+void decode_shfl(Decoding *d)
+{
+    static const char *const modes[] = { "up", "down", "bfly", "idx" };
+    const Arg *to = &d->s->args[0];
+    int mode;
+    Inst *in;
+
+    if (!need_sync(d))
+        return;
+    if (!mod_one_of(d, modes, 4, &mode)) {
+        bad_operands(d, "shfl lacks a mode");
+        return;
+    }
+    mod(d, "b32");
+    if (!need_args(d, 5, 5))
+        return;
+    dst(d, to->kind == ARG_PAIR ? item(d, to, 0) : to, ET_B32);
+    if (to->kind == ARG_PAIR)
+        dst(d, item(d, to, 1), ET_PRED);
+    for (int i = 1; i < 5; i++)
+        src(d, &d->s->args[i], ET_B32);
+    in = ptx_emit(d, exec_shfl);
+    if (in)
+        in->aux = mode;
+}
+
+/* vote.sync.(all|any|uni).pred p, [!]a, membermask; vote.sync.ballot.b32 d, [!]a, membermask */
+void decode_vote(Decoding *d)
+{
+    static const char *const modes[] = { "all", "any", "uni", "ballot" };
+    int mode;
+    Inst *in;
+
+    if (!need_sync(d))
+        return;
+    if (!mod_one_of(d, modes, 4, &mode) || !mod(d, mode == 3 ? "b32" : "pred")) {
+        bad_operands(d, "vote lacks a mode");
+        return;
+    }
+    if (!need_args(d, 3, 3))
+        return;
+    dst(d, &d->s->args[0], mode == 3 ? ET_B32 : ET_PRED);
+    src_pred(d, &d->s->args[1]);
+    src(d, &d->s->args[2], ET_B32);
+    in = ptx_emit(d, exec_vote);
+    if (!in)
+        return;
+    in->aux = mode;
+    in->imm = d->s->args[1].negated;
+}
+
+/* match.any.sync.type d, a, membermask; match.all.sync.type d[|p], a, membermask */
+void decode_match(Decoding *d)
+{
+    const Arg *to = &d->s->args[0];
+    bool all = mod(d, "all");
+    EmuType type;
+    Inst *in;
+
+    if ((!all && !mod(d, "any")) || !need_sync(d)) {
+        bad_operands(d, "match takes .any or .all");
+        return;
+    }
+    type = need_type(d);
+    if (!need_args(d, 3, 3))
+        return;
+    dst(d, to->kind == ARG_PAIR ? item(d, to, 0) : to, ET_B32);
+    if (to->kind == ARG_PAIR)
+        dst(d, item(d, to, 1), ET_PRED);
+    src(d, &d->s->args[1], type);
+    src(d, &d->s->args[2], ET_B32);
+    in = ptx_emit(d, exec_match);
+    if (!in)
+        return;
+    in->aux = all;
+    in->bytes = emu_types[type].bytes == 8 ? 8 : 4;
+}
+
+/* redux.sync.op.type d, a, membermask */
+void decode_redux(Decoding *d)
+{
+    static const char *const ops[] = { "add", "min", "max", "and", "or", "xor" };
+    EmuType type;
+    int op;
+    Inst *in;
+
+    if (!need_sync(d))
+        return;
+    if (!mod_one_of(d, ops, 6, &op)) {
+        bad_operands(d, "redux lacks an operation");
+        return;
+    }
+    type = need_type(d);
+    if (emu_types[type].bytes != 4 || type == ET_F32) {
+        bad_operands(d, "redux works on 32-bit integers");
+        return;
+    }
+    if (!need_args(d, 3, 3))
+        return;
+    dst(d, &d->s->args[0], type);
+    src(d, &d->s->args[1], type);
+    src(d, &d->s->args[2], ET_B32);
+    in = ptx_emit(d, exec_redux);
+    if (!in)
+        return;
+    in->aux = op;
+    in->type = (uint8_t)type;
+}
+
+void decode_activemask(Decoding *d)
+{
+    mod(d, "b32");
+    if (!need_args(d, 1, 1))
+        return;
+    dst(d, &d->s->args[0], ET_B32);
+    ptx_emit(d, exec_activemask);
+}
+
+/* elect.sync d|p, membermask */
+void decode_elect(Decoding *d)
+{
+    const Arg *to = &d->s->args[0];
+
+    if (!need_sync(d) || !need_args(d, 2, 2))
+        return;
+    if (to->kind != ARG_PAIR) {
+        bad_operands(d, "elect.sync gives d|p");
+        return;
+    }
+    dst(d, item(d, to, 0), ET_B32);
+    dst(d, item(d, to, 1), ET_PRED);
+    src(d, &d->s->args[1], ET_B32);
+    ptx_emit(d, exec_elect);
+}
+
+/* ---- barriers and fences -------------------------------------------------------------------- */
+
+static void decode_bar_warp(Decoding *d)
+{
+    if (!need_sync(d) || !need_args(d, 1, 1))
+        return;
+    src(d, &d->s->args[0], ET_B32);
+    ptx_emit(d, exec_bar_warp);
+}
+
+/* bar{.cta}.(sync|arrive) a{, b}; barrier{.cta}.(sync|arrive){.aligned} a{, b} */
+void decode_bar(Decoding *d)
+{
+    bool arrive;
+    Inst *in;
+
+    if (mod(d, "warp")) {
+        decode_bar_warp(d);
+        return;
+    }
+    mod(d, "cta");
+    mod(d, "aligned");
+    arrive = mod(d, "arrive");
+    if (!arrive && !mod(d, "sync")) {
+        bad_operands(d, "only .sync and .arrive barriers are known");
+        return;
+    }
+    if (!need_args(d, arrive ? 2 : 1, 2))
+        return;
+    for (int i = 0; i < d->s->argc; i++)
+        src(d, &d->s->args[i], ET_B32);
+    in = ptx_emit(d, exec_bar);
+    if (in)
+        in->flags |= IF_ALIGNED | (arrive ? (uint32_t)IF_ARRIVE : 0);
+}
+
+/* membar.level; fence{.sem}.scope */
+void decode_fence(Decoding *d)
+{
+    static const char *const words[] = { "sc", "acq_rel", "acquire", "release", "proxy", "async",
+                                         "async.shared::cta", "alias", "shared::cta", "global" };
+    bool device = mod(d, "gl") || mod(d, "gpu") || mod(d, "sys") || mod(d, "cluster");
+    Inst *in;
+
+    mod(d, "cta");
+    for (size_t i = 0; i < TW_COUNT(words); i++)
+        mod(d, words[i]);
+    if (!need_args(d, 0, 0))
+        return;
+    in = ptx_emit(d, exec_fence);
+    if (in && device)
+        in->flags |= IF_RELEASE | IF_ACQUIRE;
+}
+
+/* ---- control ----------------------------------------------------------------------------------- */
+
+/* bra{.uni} label */
+void decode_bra(Decoding *d)
+{
+    bool uniform = mod(d, "uni");
+    const Arg *to = &d->s->args[0];
+    Fixup fixup;
+    Inst *in;
+
+    if (!need_args(d, 1, 1))
+        return;
+    if (to->kind != ARG_LABEL) {
+        bad_operands(d, "expected a label");
+        return;
+    }
+    in = ptx_emit(d, exec_bra);
+    if (!in)
+        return;
+    if (uniform)
+        in->flags |= IF_ALIGNED;
+    fixup = (Fixup){ d->p->entry->code.len - 1, d->p->scope_ids[d->p->depth - 1], to->name, to->span };
+    vec_push(d->p->arena, &d->p->fixups, fixup);
+}
+
+void decode_exit(Decoding *d)
+{
+    mod(d, "uni");
+    if (need_args(d, 0, 0))
+        ptx_emit(d, exec_exit);
+}
+
+void decode_trap(Decoding *d)
+{
+    if (need_args(d, 0, 0))
+        ptx_emit(d, exec_trap);
+}
+
+/* Hints without an effect here; whatever they name is read past. */
+void decode_nop(Decoding *d)
+{
+    d->s->used = ~0u;
+    ptx_emit(d, exec_nop);
+}

@@ -1,0 +1,105 @@
+/* emu.h: a PTX interpreter, the independent witness.
+ *
+ * It executes the text that a GPU would execute, with the semantics of the PTX
+ * ISA manual, and watches what hardware does not: uninitialised reads, accesses
+ * outside an allocation, data races, missing barriers and waits, deadlock, and
+ * shared-memory bank conflicts. It sees only base: it shares no layout or
+ * address code with the compiler, so that one cannot hide the other's mistake.
+ *
+ * Vocabulary
+ *   memory    the emulated device's global memory: registered host buffers
+ *   launch    one grid of one entry; blocks run one after the other
+ *   fault     something that the kernel did wrong, with the PTX line
+ *   schedule  the order in which warps take turns, drawn from a seed
+ */
+#ifndef TW_EMU_H
+#define TW_EMU_H
+
+#include "base/base.h"
+
+typedef struct EmuModule EmuModule;
+typedef struct EmuMemory EmuMemory;
+
+/* Parses PTX text. Returns NULL and records diagnostics (TW08xx) when the text
+ * is not PTX or uses what the emulator does not know. */
+EmuModule *emu_parse(Arena *arena, Diags *diags, const Source *ptx);
+int emu_entry_count(const EmuModule *module);
+const char *emu_entry_name(const EmuModule *module, int entry);
+int emu_find_entry(const EmuModule *module, const char *name); /* -1: none */
+
+/* Global memory. Addresses handed out never touch: red zones lie between
+ * allocations, whose base is aligned to 256 bytes plus `misalign`. */
+EmuMemory *emu_memory_new(Arena *arena);
+/* Registers `bytes` of the caller's buffer; returns the device address.
+ * `initialised` false: reading a byte before it is written is a fault.
+ * `read_only` true: writing is a fault. */
+uint64_t emu_memory_add(EmuMemory *memory, const char *name, void *host, size_t bytes,
+                        bool initialised, bool read_only, int misalign);
+/* How many bytes of the buffer at `address` were never written by a kernel. */
+size_t emu_memory_unwritten(const EmuMemory *memory, uint64_t address);
+
+typedef enum EmuFaultKind {
+    EMU_OUT_OF_BOUNDS,    /* global, shared or parameter access outside an allocation */
+    EMU_MISALIGNED,
+    EMU_UNINITIALISED,    /* register, shared or global memory read before written */
+    EMU_READ_ONLY,        /* write to a buffer registered as input */
+    EMU_RACE,             /* two threads, one location, no barrier between, one writes */
+    EMU_ASYNC_RACE,       /* cp.async in flight on a location that is read or written */
+    EMU_DIVERGENT,        /* a warp-wide instruction executed by part of the warp */
+    EMU_DEADLOCK,         /* no warp can proceed */
+    EMU_BARRIER,          /* a barrier count that does not match */
+    EMU_INSTRUCTION_LIMIT,
+    EMU_LAUNCH,           /* a launch that the entry or the hardware does not allow */
+    EMU_TRAP,             /* the kernel executed trap */
+    EMU_FAULT_KINDS
+} EmuFaultKind;
+const char *emu_fault_name(EmuFaultKind kind);
+
+typedef struct EmuFault {
+    EmuFaultKind kind;
+    int line;            /* of the PTX text, from 1 */
+    int block[3], thread; /* thread: linear within the block */
+    const char *message;
+} EmuFault;
+
+/* Classes of executed warp instructions, for counts that CI can guard. */
+typedef enum EmuClass {
+    EMU_MMA, EMU_LDMATRIX, EMU_LD_SHARED, EMU_ST_SHARED, EMU_LD_GLOBAL, EMU_ST_GLOBAL,
+    EMU_CP_ASYNC, EMU_MUFU, EMU_FP32, EMU_CONVERT, EMU_INTEGER, EMU_MOVE, EMU_SHUFFLE,
+    EMU_BARRIER_SYNC, EMU_CONTROL, EMU_OTHER,
+    EMU_CLASSES
+} EmuClass;
+const char *emu_class_name(EmuClass c);
+
+typedef struct EmuLaunch {
+    int grid[3], block[3];
+    size_t shared_bytes;          /* dynamic shared memory */
+    const void *params;           /* the packed parameter space of the entry */
+    size_t param_bytes;
+    uint64_t seed;                /* draws the warp schedule; 0: round robin */
+    uint64_t max_instructions;    /* warp instructions in all; 0: 4e9 */
+    /* NULL: every block; else run only the blocks for which it returns true. */
+    bool (*want_block)(void *user, int x, int y, int z);
+    void *user;
+    bool no_checks;               /* skip races and initialisation (speed) */
+} EmuLaunch;
+
+enum { EMU_FAULT_LIMIT = 20 };
+
+typedef struct EmuReport {
+    EmuFault faults[EMU_FAULT_LIMIT];
+    int fault_count;              /* distinct kinds and lines; only the first are kept */
+    uint64_t counts[EMU_CLASSES]; /* warp instructions executed, by class */
+    uint64_t warp_instructions;
+    uint64_t thread_instructions; /* active lanes summed */
+    uint64_t shared_wavefronts;   /* shared-memory passes taken by ld/st/ldmatrix */
+    uint64_t shared_ideal;        /* passes that conflict-free accesses would take */
+    uint64_t blocks;
+    double seconds;
+} EmuReport;
+
+/* Runs a launch. Returns false when a fault was found (see report). */
+bool emu_run(Arena *arena, const EmuModule *module, int entry, EmuMemory *memory,
+             const EmuLaunch *launch, EmuReport *report);
+
+#endif

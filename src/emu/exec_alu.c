@@ -1,0 +1,511 @@
+/* exec_alu.c: arithmetic, moves and selections, a lane at a time.
+ *
+ * Each row of alu.def becomes a function over 32 lanes that the compiler turns
+ * into vector code. It always computes all lanes, for none can fail; when only
+ * part of the warp is active, the result goes through a buffer.
+ */
+#include "emu/machine.h"
+
+#include <math.h>
+
+/* Iterations are independent: a destination is a source or lies apart from it. */
+#if defined(__clang__)
+#define EACH_LANE _Pragma("clang loop vectorize(assume_safety)") for (int l = 0; l < LANES; l++)
+#else
+#define EACH_LANE _Pragma("GCC ivdep") for (int l = 0; l < LANES; l++)
+#endif
+
+/* ---- helpers that alu.def names --------------------------------------------------- */
+
+#define LOW16(x) ((uint32_t)(x) & 0xffffu)
+#define S16(x) ((int32_t)(int16_t)(x))
+#define least(a, b) ((a) < (b) ? (a) : (b))
+#define most(a, b) ((a) > (b) ? (a) : (b))
+#define h(x) emu_f16_load((x) & 0xffffu)
+#define bf(x) emu_bf16_load((x) & 0xffffu)
+#define H(x) emu_f16_store(x)
+#define BF(x) emu_bf16_store(x)
+#define HH(low, high) (emu_f16_store(low) | emu_f16_store(high) << 16)
+#define BB(low, high) (emu_bf16_store(low) | emu_bf16_store(high) << 16)
+
+/* A NaN gives way to a number; -0 is less than +0 (PTX ISA, "min", "max"). */
+static inline float min_f(float a, float b)
+{
+    return a != a ? b : b != b ? a : a < b || (a == b && signbit(a)) ? a : b;
+}
+
+static inline float max_f(float a, float b)
+{
+    return a != a ? b : b != b ? a : a > b || (a == b && !signbit(a)) ? a : b;
+}
+
+/* Products of 16-bit floats are exact in double, and so nearly always are the
+ * sums; round to odd would be needed for the rest, which is below 2^-29 of cases. */
+static inline uint32_t fma_f16(uint32_t a, uint32_t b, uint32_t c)
+{
+    return emu_small_store(ET_F16, (double)h(a) * (double)h(b) + (double)h(c), RND_N, false);
+}
+
+static inline uint32_t fma_bf16(uint32_t a, uint32_t b, uint32_t c)
+{
+    return emu_small_store(ET_BF16, (double)bf(a) * (double)bf(b) + (double)bf(c), RND_N, false);
+}
+
+static inline uint64_t high_u64(uint64_t a, uint64_t b)
+{
+    uint64_t al = a & FULL, ah = a >> 32, bl = b & FULL, bh = b >> 32;
+    uint64_t low = al * bl, m1 = ah * bl, m2 = al * bh;
+    uint64_t mid = (low >> 32) + (m1 & FULL) + (m2 & FULL);
+
+    return ah * bh + (m1 >> 32) + (m2 >> 32) + (mid >> 32);
+}
+
+static inline uint64_t high_s64(uint64_t a, uint64_t b)
+{
+    return high_u64(a, b) - (a >> 63 ? b : 0) - (b >> 63 ? a : 0);
+}
+
+/* The high word of {high, low} shifted left by n, 0 to 32. */
+static inline uint32_t funnel(uint32_t low, uint32_t high, uint32_t n)
+{
+    uint64_t both = (uint64_t)high << 32 | low;
+
+    return (uint32_t)(both << n >> 32);
+}
+
+/* A truth table of three inputs, a bit at a time (PTX ISA, "lop3"). */
+static inline uint32_t lop3(uint32_t a, uint32_t b, uint32_t c, uint32_t table)
+{
+    uint32_t d = 0;
+
+    for (unsigned i = 0; i < 8; i++) {
+        uint32_t match = (i & 4 ? a : ~a) & (i & 2 ? b : ~b) & (i & 1 ? c : ~c);
+
+        d |= table >> i & 1 ? match : 0;
+    }
+    return d;
+}
+
+static inline uint32_t selector_of(uint32_t c)
+{
+    return c & 0xffffu;
+}
+
+/* Four bytes out of eight; bit 3 of a selector spreads the sign (PTX ISA, "prmt"). */
+static inline uint32_t permute(uint32_t a, uint32_t b, uint32_t selectors)
+{
+    uint64_t bytes = (uint64_t)b << 32 | a;
+    uint32_t d = 0;
+
+    for (unsigned i = 0; i < 4; i++) {
+        uint32_t selector = selectors >> 4 * i & 15;
+        uint32_t byte = (uint32_t)(bytes >> 8 * (selector & 7)) & 255;
+
+        if (selector & 8)
+            byte = byte & 128 ? 255 : 0;
+        d |= byte << 8 * i;
+    }
+    return d;
+}
+
+/* Selectors of the edge clamp modes (PTX ISA, table of "prmt"). */
+static inline uint32_t clamp_selector(uint32_t c, bool left)
+{
+    uint32_t d = 0;
+
+    for (uint32_t i = 0; i < 4; i++)
+        d |= (left ? most(i, c) : least(i, c)) << 4 * i;
+    return d;
+}
+
+/* PTX ISA, "bfe": beyond the value's end its sign, or zeros, follow. */
+static inline uint64_t extract(uint64_t a, uint32_t from, uint32_t len, uint32_t bits, bool is_signed)
+{
+    uint32_t last = from + len - 1 < bits - 1 ? from + len - 1 : bits - 1;
+    bool sign = is_signed && len && (a >> last & 1);
+    uint64_t value = from < bits ? a >> from : 0;
+
+    if (bits == 32 && from < 32)
+        value = (a & FULL) >> from;
+    if (len > bits - (from < bits ? from : bits))
+        len = bits - (from < bits ? from : bits);
+    if (len < 64)
+        value &= (UINT64_C(1) << len) - 1;
+    return sign && len < 64 ? value | ~UINT64_C(0) << len : value;
+}
+
+static inline uint64_t insert(uint64_t a, uint64_t b, uint32_t at, uint32_t len, uint32_t bits)
+{
+    uint64_t mask;
+
+    if (at >= bits || len == 0)
+        return b;
+    if (len > bits - at)
+        len = bits - at;
+    mask = (len < 64 ? (UINT64_C(1) << len) - 1 : ~UINT64_C(0)) << at;
+    return (b & ~mask) | (a << at & mask);
+}
+
+static inline uint32_t find_signed(int32_t a)
+{
+    uint32_t u = a < 0 ? ~(uint32_t)a : (uint32_t)a;
+
+    return u ? 31 - (uint32_t)__builtin_clz(u) : FULL;
+}
+
+static inline uint32_t reverse(uint32_t a)
+{
+    a = (a >> 1 & 0x55555555u) | (a & 0x55555555u) << 1;
+    a = (a >> 2 & 0x33333333u) | (a & 0x33333333u) << 2;
+    a = (a >> 4 & 0x0f0f0f0fu) | (a & 0x0f0f0f0fu) << 4;
+    return __builtin_bswap32(a);
+}
+
+/* ---- the rows as functions ----------------------------------------------------------- */
+
+#define LANE_B16 Lane32
+#define LANE_B32 Lane32
+#define LANE_B64 Lane64
+#define LANE_U16 Lane32
+#define LANE_U32 Lane32
+#define LANE_U64 Lane64
+#define LANE_S16 Lane32
+#define LANE_S32 LaneS32
+#define LANE_S64 LaneS64
+#define LANE_F16 Lane32
+#define LANE_F16X2 Lane32
+#define LANE_BF16 Lane32
+#define LANE_BF16X2 Lane32
+#define LANE_F32 LaneF32
+#define LANE_F64 LaneF64
+
+#define VALUE(T, x) T x = x##_lanes[l];
+#define ALU1(id, name, type, D, A, cls, value)                                           \
+    static void alu_##id(void *vd, const void *va, const void *vb, const void *vc,       \
+                         const void *ve)                                                 \
+    {                                                                                    \
+        LANE_##D *d_lanes = vd;                                                          \
+        const LANE_##A *a_lanes = va;                                                    \
+        (void)vb, (void)vc, (void)ve;                                                    \
+        EACH_LANE {                                                                      \
+            VALUE(LANE_##A, a)                                                           \
+            d_lanes[l] = (LANE_##D)(value);                                              \
+        }                                                                                \
+    }
+#define ALU2(id, name, type, D, A, B, cls, value)                                        \
+    static void alu_##id(void *vd, const void *va, const void *vb, const void *vc,       \
+                         const void *ve)                                                 \
+    {                                                                                    \
+        LANE_##D *d_lanes = vd;                                                          \
+        const LANE_##A *a_lanes = va;                                                    \
+        const LANE_##B *b_lanes = vb;                                                    \
+        (void)vc, (void)ve;                                                              \
+        EACH_LANE {                                                                      \
+            VALUE(LANE_##A, a)                                                           \
+            VALUE(LANE_##B, b)                                                           \
+            d_lanes[l] = (LANE_##D)(value);                                              \
+        }                                                                                \
+    }
+#define ALU3(id, name, type, D, A, B, C, cls, value)                                     \
+    static void alu_##id(void *vd, const void *va, const void *vb, const void *vc,       \
+                         const void *ve)                                                 \
+    {                                                                                    \
+        LANE_##D *d_lanes = vd;                                                          \
+        const LANE_##A *a_lanes = va;                                                    \
+        const LANE_##B *b_lanes = vb;                                                    \
+        const LANE_##C *c_lanes = vc;                                                    \
+        (void)ve;                                                                        \
+        EACH_LANE {                                                                      \
+            VALUE(LANE_##A, a)                                                           \
+            VALUE(LANE_##B, b)                                                           \
+            VALUE(LANE_##C, c)                                                           \
+            d_lanes[l] = (LANE_##D)(value);                                              \
+        }                                                                                \
+    }
+#define ALU4(id, name, type, D, A, B, C, E, cls, value)                                  \
+    static void alu_##id(void *vd, const void *va, const void *vb, const void *vc,       \
+                         const void *ve)                                                 \
+    {                                                                                    \
+        LANE_##D *d_lanes = vd;                                                          \
+        const LANE_##A *a_lanes = va;                                                    \
+        const LANE_##B *b_lanes = vb;                                                    \
+        const LANE_##C *c_lanes = vc;                                                    \
+        const LANE_##E *e_lanes = ve;                                                    \
+        EACH_LANE {                                                                      \
+            VALUE(LANE_##A, a)                                                           \
+            VALUE(LANE_##B, b)                                                           \
+            VALUE(LANE_##C, c)                                                           \
+            VALUE(LANE_##E, e)                                                           \
+            d_lanes[l] = (LANE_##D)(value);                                              \
+        }                                                                                \
+    }
+#define ALU_OWN(id, name, type, n, D, A, B, C, cls)
+/* fma.f32 in double: the product is exact, the sum is rounded twice. That differs
+ * from one rounding only when the first lands on a tie of the second or when the
+ * result is subnormal; those lanes are found by their bits and done again. */
+static bool fma_doubtful(double sum)
+{
+    union { double d; uint64_t u; } bits = { sum };
+    uint64_t magnitude = bits.u & ~(UINT64_C(1) << 63);
+
+    return (bits.u & 0x1fffffff) == 0x10000000 ||
+           (magnitude - 1 < UINT64_C(0x3810000000000000) - 1);
+}
+
+static void alu_fma_f32(void *vd, const void *va, const void *vb, const void *vc, const void *ve)
+{
+    const LaneF32 *a = va, *b = vb, *c = vc;
+    float d[LANES];
+    double sum[LANES];
+    unsigned doubtful = 0;
+
+    (void)ve;
+    for (int l = 0; l < LANES; l++)
+        sum[l] = (double)a[l] * (double)b[l] + (double)c[l];
+    for (int l = 0; l < LANES; l++)
+        doubtful |= fma_doubtful(sum[l]);
+    for (int l = 0; l < LANES; l++)
+        d[l] = (float)sum[l];
+    for (int l = 0; doubtful && l < LANES; l++)
+        d[l] = fmaf(a[l], b[l], c[l]);
+    memcpy(vd, d, sizeof d);
+}
+
+#include "emu/alu.def"
+#undef ALU1
+#undef ALU2
+#undef ALU3
+#undef ALU4
+#undef ALU_OWN
+
+#define ROW(id, name, type, n, D, A, B, C, E, cls)                                       \
+    { name, ET_##type, alu_##id, n, ET_##D, { ET_##A, ET_##B, ET_##C, ET_##E }, EMU_##cls },
+#define ALU1(id, name, type, D, A, cls, value) ROW(id, name, type, 1, D, A, A, A, A, cls)
+#define ALU2(id, name, type, D, A, B, cls, value) ROW(id, name, type, 2, D, A, B, B, B, cls)
+#define ALU3(id, name, type, D, A, B, C, cls, value) ROW(id, name, type, 3, D, A, B, C, C, cls)
+#define ALU4(id, name, type, D, A, B, C, E, cls, value) ROW(id, name, type, 4, D, A, B, C, E, cls)
+#define ALU_OWN(id, name, type, n, D, A, B, C, cls) ROW(id, name, type, n, D, A, B, C, C, cls)
+const AluRow emu_alu_rows[] = {
+#include "emu/alu.def"
+};
+const int emu_alu_row_count = (int)TW_COUNT(emu_alu_rows);
+
+/* ---- carrying them out ------------------------------------------------------------------ */
+
+void emu_merge32(void *to, const void *from, uint32_t mask)
+{
+    const Lane32 *f = from;
+    Lane32 *t = to;
+
+    if (mask == FULL) {
+        memcpy(to, from, LANES * 4);
+        return;
+    }
+    for (; mask; mask &= mask - 1)
+        t[first_lane(mask)] = f[first_lane(mask)];
+}
+
+void emu_merge64(void *to, const void *from, uint32_t mask)
+{
+    const Lane64 *f = from;
+    Lane64 *t = to;
+
+    if (mask == FULL) {
+        memcpy(to, from, LANES * 8);
+        return;
+    }
+    for (; mask; mask &= mask - 1)
+        t[first_lane(mask)] = f[first_lane(mask)];
+}
+
+static void merge(void *to, const void *from, uint32_t mask, int bytes)
+{
+    if (bytes == 8)
+        emu_merge64(to, from, mask);
+    else
+        emu_merge32(to, from, mask);
+}
+
+static void call_alu(const Inst *in, void *d, const void *const s[4])
+{
+    in->fn.alu(d, s[0], s[1], s[2], s[3]);
+}
+
+static void sources(Warp *w, const Inst *in, const void *s[4])
+{
+    for (int i = 0; i < 4; i++)
+        s[i] = i < in->ns ? src_at(w, in, i) : NULL;
+}
+
+void exec_alu(Warp *w, const Inst *in, uint32_t mask)
+{
+    const void *s[4];
+    uint64_t buffer[LANES];
+
+    sources(w, in, s);
+    if (mask == FULL) {
+        call_alu(in, op_at(w, in, 0), s);
+        return;
+    }
+    call_alu(in, buffer, s);
+    merge(op_at(w, in, 0), buffer, mask, in->bytes);
+}
+
+/* .ftz: subnormals become zeros of their sign (PTX ISA, "Floating Point Comparisons" ff.) */
+void emu_flush(Lane32 *to, const Lane32 *from)
+{
+    for (int l = 0; l < LANES; l++)
+        to[l] = from[l] & 0x7f800000u ? from[l] : from[l] & 0x80000000u;
+}
+
+/* .sat: to [0, 1], NaN to 0 */
+static void saturate(LaneF32 *d)
+{
+    for (int l = 0; l < LANES; l++)
+        d[l] = d[l] > 0 ? d[l] < 1 ? d[l] : 1 : 0;
+}
+
+static void saturate16(Lane32 *d, bool f16, bool packed)
+{
+    const uint32_t one = f16 ? 0x3c00 : 0x3f80, nan = f16 ? 0x7c00 : 0x7f80;
+
+    for (int l = 0; l < LANES; l++) {
+        uint32_t result = 0;
+
+        for (int half = 0; half <= packed; half++) {
+            uint32_t x = d[l] >> 16 * half & 0xffffu;
+
+            x = x & 0x8000u || x > nan ? 0 : x > one ? one : x;
+            result |= x << 16 * half;
+        }
+        d[l] = result;
+    }
+}
+
+static void apply_sat(const Inst *in, void *d)
+{
+    EmuType type = (EmuType)in->type;
+
+    if (type == ET_F32)
+        saturate(d);
+    else if (type == ET_F64)
+        for (int l = 0; l < LANES; l++)
+            ((LaneF64 *)d)[l] = fmin(fmax(((LaneF64 *)d)[l], 0), 1);
+    else
+        saturate16(d, type == ET_F16 || type == ET_F16X2, type == ET_F16X2 || type == ET_BF16X2);
+}
+
+void exec_alu_flags(Warp *w, const Inst *in, uint32_t mask)
+{
+    const void *s[4];
+    Lane32 flushed[4][LANES];
+    uint64_t buffer[LANES];
+
+    sources(w, in, s);
+    for (int i = 0; i < in->ns && (in->flags & IF_FTZ); i++) {
+        emu_flush(flushed[i], s[i]);
+        s[i] = flushed[i];
+    }
+    call_alu(in, buffer, s);
+    if (in->flags & IF_FTZ)
+        emu_flush((Lane32 *)buffer, (Lane32 *)buffer);
+    if (in->flags & IF_SAT)
+        apply_sat(in, buffer);
+    merge(op_at(w, in, 0), buffer, mask, in->bytes);
+}
+
+/* ---- moves and selections ------------------------------------------------------------------ */
+
+void exec_mov(Warp *w, const Inst *in, uint32_t mask)
+{
+    merge(op_at(w, in, 0), src_at(w, in, 0), mask, in->bytes);
+}
+
+void exec_selp(Warp *w, const Inst *in, uint32_t mask)
+{
+    uint32_t choose = *(Lane32 *)src_at(w, in, 2) ^ (in->imm ? FULL : 0);
+    uint64_t buffer[LANES];
+
+    memcpy(buffer, src_at(w, in, 1), (size_t)in->bytes * LANES);
+    merge(buffer, src_at(w, in, 0), choose, in->bytes);
+    merge(op_at(w, in, 0), buffer, mask, in->bytes);
+}
+
+/* slct: a where c >= 0, else b; NaN chooses b, -0 chooses a */
+void exec_slct(Warp *w, const Inst *in, uint32_t mask)
+{
+    const void *c = src_at(w, in, 2);
+    uint64_t buffer[LANES];
+    uint32_t choose = 0;
+
+    for (int l = 0; l < LANES; l++) {
+        bool a = in->from == ET_F32 ? ((const LaneF32 *)c)[l] >= 0 : ((const LaneS32 *)c)[l] >= 0;
+
+        choose |= (uint32_t)a << l;
+    }
+    memcpy(buffer, src_at(w, in, 1), (size_t)in->bytes * LANES);
+    merge(buffer, src_at(w, in, 0), choose, in->bytes);
+    merge(op_at(w, in, 0), buffer, mask, in->bytes);
+}
+
+/* mov.b64 d, {a, b}: the first is the lowest */
+void exec_pack(Warp *w, const Inst *in, uint32_t mask)
+{
+    uint64_t wide[LANES] = { 0 };
+    uint32_t narrow[LANES];
+
+    for (int i = 0; i < in->ns; i++) {
+        const Lane32 *part = src_at(w, in, i);
+
+        for (int l = 0; l < LANES; l++)
+            wide[l] |= (uint64_t)part[l] << 8 * in->bytes * i;
+    }
+    if (emu_types[in->type].bytes == 8) {
+        emu_merge64(op_at(w, in, 0), wide, mask);
+        return;
+    }
+    for (int l = 0; l < LANES; l++)
+        narrow[l] = (uint32_t)wide[l];
+    emu_merge32(op_at(w, in, 0), narrow, mask);
+}
+
+/* mov.b64 {a, b}, s */
+void exec_unpack(Warp *w, const Inst *in, uint32_t mask)
+{
+    const void *from = src_at(w, in, 0);
+    uint64_t wide[LANES];
+
+    for (int l = 0; l < LANES; l++)
+        wide[l] = emu_types[in->type].bytes == 8 ? ((const Lane64 *)from)[l]
+                                                 : ((const Lane32 *)from)[l];
+    for (int i = 0; i < in->nd; i++) {
+        uint32_t part[LANES];
+
+        for (int l = 0; l < LANES; l++)
+            part[l] = (uint32_t)(wide[l] >> 8 * in->bytes * i) & (in->bytes == 2 ? 0xffffu : FULL);
+        emu_merge32(op_at(w, in, i), part, mask);
+    }
+}
+
+void emu_merge_pred(Warp *w, const Inst *in, int k, uint32_t value, uint32_t mask)
+{
+    Lane32 *d = op_at(w, in, k);
+
+    *d = (*d & ~mask) | (value & mask);
+}
+
+void exec_mov_pred(Warp *w, const Inst *in, uint32_t mask)
+{
+    uint32_t flip = in->imm ? FULL : 0;
+
+    emu_merge_pred(w, in, 0, in->ns ? *(Lane32 *)src_at(w, in, 0) ^ flip : flip, mask);
+}
+
+void exec_logic_pred(Warp *w, const Inst *in, uint32_t mask)
+{
+    uint32_t a = *(Lane32 *)src_at(w, in, 0) ^ (in->imm & 1 ? FULL : 0);
+    uint32_t b = in->ns > 1 ? *(Lane32 *)src_at(w, in, 1) ^ (in->imm & 2 ? FULL : 0) : 0;
+    const uint32_t value[] = { a & b, a | b, a ^ b, ~a };
+
+    emu_merge_pred(w, in, 0, value[in->aux], mask);
+}

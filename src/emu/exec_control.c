@@ -1,0 +1,153 @@
+/* exec_control.c: branches, exits, barriers, fences, clocks. */
+#include "emu/machine.h"
+
+void exec_nop(Warp *w, const Inst *in, uint32_t mask)
+{
+    (void)w, (void)in, (void)mask;
+}
+
+void exec_bra(Warp *w, const Inst *in, uint32_t mask)
+{
+    emu_branch(w, mask, (int)in->imm);
+}
+
+void exec_exit(Warp *w, const Inst *in, uint32_t mask)
+{
+    (void)in;
+    emu_exit_lanes(w, mask);
+}
+
+void exec_trap(Warp *w, const Inst *in, uint32_t mask)
+{
+    emu_fault(w, in, EMU_TRAP, first_lane(mask), "the kernel executed trap");
+    w->m->stop = true;
+}
+
+/* Clocks count executed instructions: they go forward, and runs repeat. */
+void exec_clock(Warp *w, const Inst *in, uint32_t mask)
+{
+    uint64_t now = w->m->report->warp_instructions;
+    uint64_t wide[LANES];
+    uint32_t narrow[LANES];
+
+    for (int l = 0; l < LANES; l++) {
+        wide[l] = now;
+        narrow[l] = in->aux == 1 ? (uint32_t)(now >> 32) : (uint32_t)now;
+    }
+    if (in->bytes == 8)
+        emu_merge64(op_at(w, in, 0), wide, mask);
+    else
+        emu_merge32(op_at(w, in, 0), narrow, mask);
+}
+
+/* ---- barriers (PTX ISA, "bar, barrier") ------------------------------------------------ */
+
+/* An operand that all active lanes agree on. */
+static bool uniform(Warp *w, const Inst *in, uint32_t mask, int k, uint32_t *value)
+{
+    const Lane32 *lanes = src_at(w, in, k);
+
+    *value = lanes[first_lane(mask)];
+    for (; mask; mask &= mask - 1) {
+        if (lanes[first_lane(mask)] != *value) {
+            emu_fault(w, in, EMU_BARRIER, first_lane(mask), "the lanes of a warp name different barriers");
+            return false;
+        }
+    }
+    return true;
+}
+
+/* How many threads the barrier waits for; 0 when the operands are wrong. */
+static int expected_threads(Warp *w, const Inst *in, uint32_t mask, uint32_t *id)
+{
+    uint32_t count;
+
+    if (!uniform(w, in, mask, 0, id))
+        return 0;
+    if (*id >= MAX_BARRIERS) {
+        emu_fault(w, in, EMU_BARRIER, first_lane(mask), "there is no barrier %u", *id);
+        return 0;
+    }
+    if (in->ns < 2)
+        return w->m->warp_count * LANES;
+    if (!uniform(w, in, mask, 1, &count))
+        return 0;
+    if (count && count % LANES == 0 && count <= (uint32_t)(w->m->warp_count * LANES))
+        return (int)count;
+    emu_fault(w, in, EMU_BARRIER, first_lane(mask),
+              "%u threads is not a positive multiple of 32 within the block's %d", count,
+              w->m->warp_count * LANES);
+    return 0;
+}
+
+static void complete(Machine *m, Barrier *b)
+{
+    bool everybody = b->expected == m->warp_count * LANES &&
+                     __builtin_popcount(b->waiting) == m->warp_count;
+
+    for (uint32_t rest = b->waiting; rest; rest &= rest - 1) {
+        Warp *w = &m->warps[first_lane(rest)];
+
+        w->state = WARP_READY;
+        emu_acquire(w, b->join);
+    }
+    if (everybody && m->checks)
+        emu_shadow_ordered(m->shadow);
+    memset(b, 0, sizeof *b);
+}
+
+void exec_bar(Warp *w, const Inst *in, uint32_t mask)
+{
+    uint32_t id;
+    int expected = expected_threads(w, in, mask, &id);
+    Barrier *b = &w->m->barriers[id % MAX_BARRIERS];
+
+    if (!expected)
+        return;
+    if (b->expected && b->expected != expected) {
+        emu_fault(w, in, EMU_BARRIER, first_lane(mask),
+                  "barrier %u waits for %d threads, line %d said %d", id, expected, b->line, b->expected);
+        expected = b->expected;
+    }
+    b->expected = expected;
+    b->line = in->line;
+    b->arrived += LANES;
+    emu_release(w, b->join);
+    if (!(in->flags & IF_ARRIVE)) {
+        b->waiting |= 1u << w->index;
+        w->state = WARP_WAITING;
+        w->wait_line = in->line;
+        w->wait_barrier = (int)id;
+    }
+    if (b->arrived >= b->expected)
+        complete(w->m, b);
+}
+
+/* Orders the lanes it names among themselves (PTX ISA, "bar.warp.sync"). */
+void exec_bar_warp(Warp *w, const Inst *in, uint32_t mask)
+{
+    uint32_t named = ((const Lane32 *)src_at(w, in, 0))[first_lane(mask)];
+
+    if ((named & w->live) != mask)
+        emu_fault(w, in, EMU_DIVERGENT, first_lane(mask),
+                  "the mask names lanes 0x%08x, but 0x%08x execute it", named & w->live, mask);
+    emu_new_epoch(w);
+}
+
+/* At device scope: what this warp wrote, and knows of, may be read by other blocks
+ * that have synchronised through an atomic. */
+void exec_fence(Warp *w, const Inst *in, uint32_t mask)
+{
+    Machine *m = w->m;
+
+    (void)mask;
+    if (!(in->flags & IF_RELEASE) || !m->checks)
+        return;
+    for (int i = m->first_writer; i < m->writers.len; i++) {
+        Writer *writer = &m->writers.data[i];
+
+        if (writer->warp == w->index || w->seen[writer->warp] >= writer->epoch)
+            writer->released = true;
+    }
+    emu_new_epoch(w);
+}

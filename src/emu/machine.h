@@ -1,0 +1,422 @@
+/* machine.h: what the files of the emulator share.
+ *
+ * Text becomes a Module of Entries: arrays of Inst whose operands are places
+ * in a warp's register block. Everything that an instruction reads or writes
+ * is such a place; constants and special registers are registers that the
+ * launch fills, so that executing needs no case for them.
+ *
+ *     add.s32 %r3, %r1, 4;   ─►   exec_alu, fn = add_s32, op = { r3 | r1, const 4 }
+ *
+ *     a warp's block:  r1: 32 lanes x 4 bytes | r3 … | rd1: 32 x 8 | p1: a mask | const 4 …
+ *
+ * Vocabulary
+ *   slot     a register, with its place; 16-bit ones use 4 bytes a lane, zero-extended
+ *   place    where a slot's lanes lie in the block, and the slot whose "defined" mask it has
+ *   mask     a bit a lane: active lanes, a predicate, lanes for which a slot is defined
+ *   granule  the smallest unit of an address space that the race shadow tells apart
+ *   clock    a count a warp of its releases (barriers); happens-before is a vector of them
+ */
+#ifndef TW_EMU_MACHINE_H
+#define TW_EMU_MACHINE_H
+
+#include "emu/emu.h"
+
+/* Registers are written as one type and read as another. */
+#define EMU_ALIAS __attribute__((__may_alias__))
+typedef uint32_t EMU_ALIAS Lane32;
+typedef int32_t EMU_ALIAS LaneS32;
+typedef uint64_t EMU_ALIAS Lane64;
+typedef int64_t EMU_ALIAS LaneS64;
+typedef float EMU_ALIAS LaneF32;
+typedef double EMU_ALIAS LaneF64;
+
+enum {
+    LANES = 32,
+    MAX_WARPS = 32,
+    MAX_BARRIERS = 16,
+    MAX_THREADS = 1024,
+    MAX_SHARED = 1 << 20,    /* bytes, static and dynamic */
+    MAX_LOCAL = 1 << 16,     /* bytes a thread */
+    MAX_REGISTERS = 1 << 18, /* declared in one entry */
+    MAX_OPERANDS = 64
+};
+#define FULL 0xffffffffu
+
+/* Generic addresses: shared and local memory are windows (PTX ISA, "Generic Addressing"). */
+#define SHARED_WINDOW UINT64_C(0x00007e0000000000)
+#define LOCAL_WINDOW UINT64_C(0x00007d0000000000)
+#define PARAM_WINDOW UINT64_C(0x00007c0000000000)
+#define WINDOW_BYTES UINT64_C(0x0000010000000000)
+
+typedef enum TypeKind { TK_BITS, TK_UNSIGNED, TK_SIGNED, TK_FLOAT, TK_PREDICATE } TypeKind;
+
+typedef enum EmuType {
+#define TYPE(id, suffix, bytes, kind) ET_##id,
+#include "emu/types.def"
+#undef TYPE
+    ET_COUNT
+} EmuType;
+
+typedef struct TypeInfo {
+    const char *suffix;
+    int bytes;
+    TypeKind kind;
+} TypeInfo;
+extern const TypeInfo emu_types[ET_COUNT];
+
+typedef enum Special {
+#define SPECIAL(id, name) SP_##id,
+#include "emu/specials.def"
+#undef SPECIAL
+    SP_COUNT
+} Special;
+
+typedef enum Space { SPACE_GENERIC, SPACE_GLOBAL, SPACE_SHARED, SPACE_LOCAL, SPACE_PARAM } Space;
+
+/* ---- decoded code --------------------------------------------------------- */
+
+typedef struct Warp Warp;
+typedef struct Machine Machine;
+typedef struct Inst Inst;
+
+typedef void (*Exec)(Warp *w, const Inst *in, uint32_t mask);
+/* d = f(a, b, c, e) over 32 lanes; sources that the operation lacks are NULL. */
+typedef void (*AluFn)(void *d, const void *a, const void *b, const void *c, const void *e);
+/* The mask of lanes for which a relates to b. */
+typedef uint32_t (*CmpFn)(const void *a, const void *b);
+
+/* A place in a warp's register block. */
+typedef struct Place {
+    uint32_t at;   /* bytes from the start of the block */
+    uint32_t slot; /* whose mask of defined lanes this place has */
+} Place;
+
+typedef enum InstFlag {
+    IF_FTZ = 1,        /* .ftz: subnormal inputs and results become signed zeros */
+    IF_SAT = 2,        /* .sat: the result is clamped to [0, 1], NaN becomes 0 */
+    IF_GUARDED = 4,
+    IF_GUARD_NOT = 8,
+    IF_ALIGNED = 16,   /* all live threads of the warp must execute it together */
+    IF_FULL = 32,      /* all 32 threads must */
+    IF_SIGNED = 64,    /* loads extend the sign */
+    IF_ARRIVE = 128,   /* a barrier that does not wait */
+    IF_NO_RETURN = 256,/* red: an atomic without result */
+    IF_TRANS = 512,
+    IF_RELEASE = 1024, /* orders earlier writes before it at device scope */
+    IF_ACQUIRE = 2048,
+    IF_UNIFORM_NOT = 4096, /* the combined predicate is negated (setp … !c) */
+    IF_WIDE = 32768,     /* the address register has 8 bytes */
+    IF_RELU = 16384,     /* .relu: negative results and NaN become 0 (cvt) */
+    IF_OWN_CHECK = 8192 /* exec checks itself which lanes of its sources are defined */
+} InstFlag;
+
+struct Inst {
+    Exec exec;
+    union {
+        AluFn alu;
+        CmpFn cmp;
+        const void *row; /* a row of the family's own table */
+    } fn;
+    const Place *op; /* destinations, then sources */
+    Place guard;
+    int64_t imm;     /* address offset, branch target, group count … by family */
+    int64_t imm2;    /* a second address offset */
+    uint32_t flags;
+    int32_t line;
+    uint8_t nd, ns;
+    uint8_t cls;     /* EmuClass */
+    uint8_t type, from; /* EmuType */
+    uint8_t space;   /* Space */
+    uint8_t bytes;   /* of one element in memory, or of one lane of the result */
+    uint8_t vec;     /* elements an access */
+    int32_t aux;     /* by family */
+};
+
+typedef struct Slot {
+    const char *name;
+    EmuType type;
+    uint32_t at;
+} Slot;
+
+typedef struct Constant {
+    Place place;
+    uint64_t value;
+    bool wide;
+} Constant;
+
+typedef struct Param {
+    const char *name;
+    int offset, bytes;
+} Param;
+
+typedef struct Entry {
+    const char *name;
+    VEC(Inst) code;
+    VEC(Slot) slots;
+    VEC(Constant) constants;
+    VEC(Param) params;
+    Place special[SP_COUNT]; /* slot 0: not used */
+    Place dynamic_base[2];   /* 4 and 8 bytes a lane: where dynamic shared memory starts */
+    uint32_t block_bytes;    /* of a warp's register block */
+    int param_bytes;
+    int shared_bytes;        /* static; dynamic shared memory follows, aligned */
+    int dynamic_align;
+    int local_bytes;
+    int max_threads;         /* .maxntid or .reqntid; 0: not given */
+    int required[3];         /* .reqntid; 0: not given */
+    int granule_shift;       /* log2 of the narrowest shared or global access */
+} Entry;
+
+struct EmuModule {
+    VEC(Entry *) entries;
+};
+
+/* ---- global memory --------------------------------------------------------- */
+
+typedef struct Buffer {
+    const char *name;
+    uint8_t *host;
+    uint64_t base, size;
+    bool initialised, read_only;
+    uint64_t *written;  /* a bit a byte, index from base rounded down to 256 */
+    uint32_t *writers;  /* an id a granule of who wrote it in this launch; NULL: nobody */
+    uint64_t launch;    /* the launch that `writers` belongs to */
+} Buffer;
+
+struct EmuMemory {
+    Arena *arena;
+    VEC(Buffer) buffers; /* ascending base */
+    uint64_t next;
+    uint64_t launches;
+    int recent;
+};
+
+/* ---- a running block --------------------------------------------------------- */
+
+typedef enum WarpState { WARP_READY, WARP_WAITING, WARP_DONE } WarpState;
+
+/* Lanes that wait for others to catch up with their place in the code. */
+typedef struct Group {
+    int pc;
+    uint32_t mask;
+} Group;
+
+/* One lane's part of a cp.async that has not been waited for. */
+typedef struct Copy {
+    const uint8_t *from;
+    uint32_t to, group;
+    uint8_t bytes, valid, lane; /* valid: bytes that come from memory; zeros follow */
+    bool landed;
+} Copy;
+
+enum { MEMO = 64 };
+typedef struct Memo {
+    uint32_t state, version, next;
+} Memo;
+
+struct Warp {
+    Machine *m;
+    uint8_t *regs;
+    uint32_t *defined; /* a mask a slot */
+    int index;
+    WarpState state;
+    uint32_t live, active;
+    int pc, merge_pc; /* merge_pc: the lowest pc in groups; INT32_MAX: none */
+    int group_count;
+    Group groups[LANES];
+    int wait_line; /* of the barrier that it waits at */
+    int wait_barrier;
+
+    /* happens-before */
+    uint32_t epoch, version;
+    uint32_t seen[MAX_WARPS];
+    uint32_t write_state, atomic_state;
+    uint32_t async_state[LANES];
+    uint32_t writer_id; /* of global writes in this epoch; 0: none yet */
+    uint32_t ordered_id; /* a writer that is known to come before */
+    Memo reads[MEMO], writes[MEMO];
+
+    /* cp.async */
+    VEC(Copy) copies;
+    uint32_t commits[LANES];
+
+    uint8_t *local; /* lanes x local_bytes, NULL until used */
+};
+
+typedef struct Barrier {
+    int expected, arrived; /* threads; expected 0: nobody has arrived */
+    uint32_t waiting;      /* warps */
+    uint32_t join[MAX_WARPS];
+    int line;
+} Barrier;
+
+typedef struct Writer { /* of global memory */
+    uint64_t block;
+    uint32_t epoch;
+    int warp;
+    bool released; /* a fence at device scope followed */
+} Writer;
+
+typedef struct Shadow Shadow; /* of shared memory; see shadow.c */
+
+struct Machine {
+    Arena *arena;
+    const Entry *entry;
+    EmuMemory *memory;
+    const EmuLaunch *launch;
+    EmuReport *report;
+    Rng rng;
+    bool checks;
+    bool stop;       /* no use in going on */
+    int fault_total; /* occurrences */
+    uint64_t left; /* warp instructions that may still run */
+    uint64_t thread_instructions;
+
+    int block[3];
+    uint64_t block_index;
+    int threads, warp_count;
+    Warp *warps;
+    Barrier barriers[MAX_BARRIERS];
+    uint8_t *shared;
+    uint32_t shared_bytes;
+    uint64_t *shared_written; /* a bit a byte */
+    Shadow *shadow;
+    VEC(Writer) writers; /* [0] is nobody */
+    int first_writer;    /* of this block */
+    bool acquired;       /* this block has done an atomic or an acquiring load */
+};
+
+/* ---- the parts ------------------------------------------------------------- */
+
+/* The lanes of operand k: destinations first, then sources. */
+static inline void *op_at(Warp *w, const Inst *in, int k)
+{
+    return w->regs + in->op[k].at;
+}
+static inline void *src_at(Warp *w, const Inst *in, int k)
+{
+    return w->regs + in->op[in->nd + k].at;
+}
+static inline bool lane_on(uint32_t mask, int lane)
+{
+    return mask >> lane & 1;
+}
+static inline int first_lane(uint32_t mask)
+{
+    return __builtin_ctz(mask);
+}
+/* Copies the lanes of mask: 4 or 8 bytes a lane. */
+void emu_merge32(void *to, const void *from, uint32_t mask);
+void emu_merge64(void *to, const void *from, uint32_t mask);
+/* Sets the lanes of mask in the predicate that is operand k. */
+void emu_merge_pred(Warp *w, const Inst *in, int k, uint32_t value, uint32_t mask);
+/* Subnormal f32 become zeros of their sign. */
+void emu_flush(Lane32 *to, const Lane32 *from);
+
+/* report.c: records a fault of a lane; one record a kind and line. */
+void emu_fault(Warp *w, const Inst *in, EmuFaultKind kind, int lane, const char *fmt, ...)
+    TW_PRINTF(5, 6);
+void emu_fault_block(Machine *m, EmuFaultKind kind, int line, int thread, const char *fmt, ...)
+    TW_PRINTF(5, 6);
+
+/* memory.c */
+Buffer *emu_buffer_at(EmuMemory *memory, uint64_t address);
+Buffer *emu_buffer_near(EmuMemory *memory, uint64_t address);
+/* Bits [at, at + n) of a map, n at most 16 and not crossing a multiple of 64. */
+bool emu_bits_all(const uint64_t *map, uint64_t at, int n);
+void emu_bits_set(uint64_t *map, uint64_t at, int n);
+
+/* access.c: resolves one access of `bytes` a lane. Sets at[lane] for the lanes
+ * that may go ahead and returns their mask. */
+typedef enum AccessMode { ACCESS_READ, ACCESS_WRITE, ACCESS_ATOMIC } AccessMode;
+void emu_addresses(Warp *w, const Inst *in, int k, bool wide, int64_t offset,
+                   uint64_t address[LANES]);
+uint32_t emu_access(Warp *w, const Inst *in, uint32_t mask, Space space,
+                    const uint64_t address[LANES], int bytes, AccessMode mode,
+                    uint8_t *at[LANES]);
+/* Shared-memory passes that the access takes; adds to the report. */
+void emu_wavefronts(Warp *w, const uint64_t address[LANES], uint32_t mask, int bytes);
+
+/* shadow.c: who accessed a granule of shared memory, and whether that comes before. */
+Shadow *emu_shadow_new(Machine *m, uint32_t bytes);
+void emu_shadow_reset(Shadow *s);         /* a new block */
+void emu_shadow_ordered(Shadow *s);       /* all accesses so far come before all later ones */
+/* Returns false when the access races; *kind says how. */
+bool emu_shadow_access(Warp *w, int lane, uint32_t at, int bytes, AccessMode mode,
+                       const char **why, EmuFaultKind *kind);
+bool emu_shadow_issue(Warp *w, int lane, uint32_t at, int bytes, const char **why);
+void emu_shadow_land(Warp *w, int lane, uint32_t at, int bytes);
+bool emu_global_race(Warp *w, Buffer *b, uint64_t offset, int bytes, AccessMode mode,
+                     Writer *other);
+
+/* sched.c: releases and acquires */
+void emu_release(Warp *w, uint32_t join[MAX_WARPS]);
+void emu_acquire(Warp *w, const uint32_t join[MAX_WARPS]);
+void emu_new_epoch(Warp *w);
+void emu_branch(Warp *w, uint32_t taken, int target);
+void emu_exit_lanes(Warp *w, uint32_t mask);
+
+/* exec_async.c */
+void emu_land(Warp *w, uint32_t mask, const uint32_t keep[LANES]);
+
+/* exec_*.c: one function a form of instruction */
+#define EXEC(name) void exec_##name(Warp *w, const Inst *in, uint32_t mask);
+#include "emu/execs.def"
+#undef EXEC
+
+/* exec_alu.c, exec_cvt.c: tables that the decoder searches */
+typedef struct AluRow {
+    const char *name; /* "add", "mul.wide" */
+    EmuType type;     /* the type that the instruction names */
+    AluFn fn;
+    uint8_t sources;
+    uint8_t d, src[4]; /* EmuType of each operand */
+    uint8_t cls;       /* EmuClass */
+} AluRow;
+extern const AluRow emu_alu_rows[];
+extern const int emu_alu_row_count;
+
+typedef enum Compare {
+    CMP_EQ, CMP_NE, CMP_LT, CMP_LE, CMP_GT, CMP_GE,
+    CMP_EQU, CMP_NEU, CMP_LTU, CMP_LEU, CMP_GTU, CMP_GEU, CMP_NUM, CMP_NAN,
+    CMP_COUNT
+} Compare;
+CmpFn emu_compare(Compare op, EmuType type); /* NULL: there is none */
+
+typedef enum Atomic {
+#define ATOMIC(id, name) ATOM_##id,
+#include "emu/atomics.def"
+#undef ATOMIC
+    ATOM_COUNT
+} Atomic;
+bool emu_atomic_known(Atomic op, EmuType type);
+
+typedef enum Rounding { RND_NONE, RND_N, RND_Z, RND_M, RND_P, RND_NI, RND_ZI, RND_MI, RND_PI, RND_NA } Rounding;
+/* A dedicated conversion, or NULL: then exec_cvt does it by way of 64 bits. */
+AluFn emu_convert_fast(EmuType to, EmuType from, Rounding rounding, uint32_t flags);
+bool emu_convert_known(EmuType to, EmuType from);
+
+/* format.c: number formats, one lane */
+float emu_f16_load(uint32_t bits);
+uint32_t emu_f16_store(float x);
+static inline float emu_bf16_load(uint32_t bits)
+{
+    union { uint32_t u; float f; } x = { bits << 16 };
+    return x.f;
+}
+uint32_t emu_bf16_store(float x);
+/* x rounded to a small format: nearest even or toward zero. */
+uint32_t emu_small_store(EmuType type, double x, Rounding rounding, bool finite);
+double emu_small_load(EmuType type, uint32_t bits);
+
+/* exec_mma.c */
+typedef struct MmaRow {
+    const char *shape;
+    EmuType a, b, d; /* element types of A, B and of C, D */
+    uint8_t k;
+    uint8_t na, nb, nd; /* registers */
+} MmaRow;
+extern const MmaRow emu_mma_rows[];
+extern const int emu_mma_row_count;
+
+#endif

@@ -1,0 +1,96 @@
+/* memory.c: the emulated device's global memory: the caller's buffers, at
+ * addresses that never touch. */
+#include "emu/machine.h"
+
+#define FIRST_ADDRESS UINT64_C(0x0000700000000000)
+enum { BASE_ALIGN = 256, RED_ZONE = 1 << 16 };
+
+EmuMemory *emu_memory_new(Arena *arena)
+{
+    EmuMemory *memory = arena_new_of(arena, EmuMemory);
+
+    memory->arena = arena;
+    memory->next = FIRST_ADDRESS;
+    return memory;
+}
+
+static uint64_t first_bit(const Buffer *b)
+{
+    return b->base & (BASE_ALIGN - 1);
+}
+
+uint64_t emu_memory_add(EmuMemory *memory, const char *name, void *host, size_t bytes,
+                        bool initialised, bool read_only, int misalign)
+{
+    Buffer b = { .name = arena_strdup(memory->arena, name), .host = host, .size = bytes,
+                 .initialised = initialised, .read_only = read_only };
+
+    b.base = memory->next + (uint64_t)(misalign & (BASE_ALIGN - 1));
+    b.written = arena_array(memory->arena, uint64_t, (first_bit(&b) + bytes) / 64 + 1);
+    memory->next = (b.base + bytes + RED_ZONE + BASE_ALIGN - 1) & ~(uint64_t)(BASE_ALIGN - 1);
+    vec_push(memory->arena, &memory->buffers, b);
+    return b.base;
+}
+
+Buffer *emu_buffer_at(EmuMemory *memory, uint64_t address)
+{
+    int low = 0, high = memory->buffers.len;
+
+    while (low < high) {
+        int mid = (low + high) / 2;
+        Buffer *b = &memory->buffers.data[mid];
+
+        if (address < b->base)
+            high = mid;
+        else if (address - b->base >= b->size && (b->size || address != b->base))
+            low = mid + 1;
+        else
+            return b;
+    }
+    return NULL;
+}
+
+/* The buffer whose edge is nearest, for messages. */
+Buffer *emu_buffer_near(EmuMemory *memory, uint64_t address)
+{
+    Buffer *best = NULL;
+    uint64_t distance = RED_ZONE;
+
+    for (int i = 0; i < memory->buffers.len; i++) {
+        Buffer *b = &memory->buffers.data[i];
+        uint64_t away = address < b->base ? b->base - address : address - b->base - b->size;
+
+        if (away < distance) {
+            distance = away;
+            best = b;
+        }
+    }
+    return best;
+}
+
+size_t emu_memory_unwritten(const EmuMemory *memory, uint64_t address)
+{
+    const Buffer *b = emu_buffer_at((EmuMemory *)(uintptr_t)memory, address);
+    size_t unwritten = 0;
+
+    if (!b)
+        return 0;
+    for (uint64_t i = 0; i < b->size; i++) {
+        uint64_t bit = first_bit(b) + i;
+
+        unwritten += !(b->written[bit / 64] >> bit % 64 & 1);
+    }
+    return unwritten;
+}
+
+bool emu_bits_all(const uint64_t *map, uint64_t at, int n)
+{
+    uint64_t bits = (UINT64_C(1) << n) - 1;
+
+    return (map[at / 64] >> at % 64 & bits) == bits;
+}
+
+void emu_bits_set(uint64_t *map, uint64_t at, int n)
+{
+    map[at / 64] |= ((UINT64_C(1) << n) - 1) << at % 64;
+}

@@ -1,0 +1,181 @@
+/* ptx.h: what the files that turn PTX text into decoded code share.
+ *
+ *   ptx_lex.c     characters: spaces, comments, words, numbers
+ *   ptx_names.c   registers, variables and labels, by scope
+ *   ptx_parse.c   directives and statements; fills a Stmt an instruction
+ *   ptx_decode.c  a Stmt becomes an Inst: finds the row of opcodes.def, then
+ *                 decode_*.c check modifiers and operands, a family a function
+ */
+#ifndef TW_EMU_PTX_H
+#define TW_EMU_PTX_H
+
+#include "emu/machine.h"
+
+enum { MAX_MODS = 20, MAX_ARGS = 12, MAX_ITEMS = 72, MAX_SCOPES = 64 };
+
+typedef enum SymbolKind { SYM_REGISTER, SYM_RANGE, SYM_SHARED, SYM_DYNAMIC, SYM_LOCAL, SYM_PARAM } SymbolKind;
+
+typedef struct Symbol {
+    SymbolKind kind;
+    const char *name;
+    EmuType type;
+    int slot;         /* SYM_REGISTER */
+    int32_t *slots;   /* SYM_RANGE: a slot a number, 0: not used yet */
+    int count;
+    int64_t offset;   /* variables and parameters */
+    int shadowed;     /* the symbol that this one hides, -1: none */
+} Symbol;
+
+/* A branch whose target is found when the body has ended. */
+typedef struct Fixup {
+    int inst, scope;
+    const char *name;
+    Span span;
+} Fixup;
+
+/* Interned name to index. */
+typedef struct NameMap {
+    const char **names;
+    int *values;
+    int count, cap;
+} NameMap;
+
+/* Constants of an entry, by value. */
+typedef struct ConstMap {
+    int *index; /* + 1; 0: free */
+    int cap;
+} ConstMap;
+
+typedef struct Parser {
+    Arena *arena;
+    Diags *diags;
+    const Source *source;
+    Syms *syms;
+    const char *at, *end;
+    int line;
+    EmuModule *module;
+    bool version_seen;
+    int module_shared, dynamic_align; /* bytes */
+
+    Entry *entry; /* the one being parsed */
+    VEC(Symbol) symbols;
+    NameMap names, labels; /* labels: to their place in the code */
+    int scopes[MAX_SCOPES]; /* symbols.len where each open scope began */
+    int scope_ids[MAX_SCOPES];
+    int depth;
+    VEC(int) scope_parent; /* by scope id */
+    VEC(Fixup) fixups;
+    ConstMap constants;
+    int registers; /* declared so far */
+    int width;     /* narrowest shared or global access */
+    NameMap opcodes;   /* opcode to row of the family table */
+    NameMap alu;       /* name to first row of emu_alu_rows */
+    NameMap types;
+    NameMap specials;
+} Parser;
+
+typedef enum ArgKind {
+    ARG_REGISTER, ARG_INT, ARG_FLOAT, ARG_SYMBOL, ARG_LABEL, ARG_SPECIAL, ARG_CLOCK, ARG_VECTOR, ARG_ADDRESS,
+    ARG_PAIR, ARG_SINK
+} ArgKind;
+
+typedef struct Arg {
+    ArgKind kind;
+    bool negated; /* !%p */
+    Span span;
+    int slot;          /* ARG_REGISTER */
+    uint64_t bits;     /* ARG_INT; ARG_FLOAT: of a double; ARG_SPECIAL: which */
+    const Symbol *symbol;
+    const char *name;  /* ARG_LABEL, ARG_CLOCK */
+    int first, count;  /* ARG_VECTOR, ARG_ADDRESS, ARG_PAIR: in Stmt.items */
+    int64_t offset;    /* ARG_ADDRESS */
+} Arg;
+
+typedef struct Stmt {
+    Span span;   /* of the opcode with its modifiers */
+    int line;
+    const char *opcode;
+    const char *mods[MAX_MODS];
+    int mod_count;
+    uint32_t used; /* modifiers that the decoder has understood */
+    bool guarded, guard_not;
+    int guard_slot;
+    int argc;
+    Arg args[MAX_ARGS];
+    int item_count;
+    Arg items[MAX_ITEMS];
+} Stmt;
+
+/* ---- ptx_lex.c ---- */
+void ptx_skip(Parser *p);               /* white space and comments */
+int ptx_peek(Parser *p);                /* the next character after white space; 0: the end */
+bool ptx_accept(Parser *p, char c);
+bool ptx_expect(Parser *p, char c);     /* diagnoses */
+Span ptx_span(const Parser *p, const char *from);
+Span ptx_here(const Parser *p);
+Span ptx_word(Parser *p);               /* letters, digits, _ $ % ; empty when there is none */
+Span ptx_dotted(Parser *p);             /* the same with dots and :: */
+const char *ptx_text(Parser *p, Span span); /* interned */
+bool ptx_int(Parser *p, int64_t *value); /* an optional sign, then an integer */
+bool ptx_number(Parser *p, Arg *arg);
+void ptx_skip_line(Parser *p);
+void ptx_skip_statement(Parser *p);     /* past the next ';', or up to a brace */
+void ptx_skip_string(Parser *p);
+
+/* ---- ptx_names.c ---- */
+int names_get(const NameMap *map, const char *name); /* -1: none */
+void names_put(Arena *arena, NameMap *map, const char *name, int value);
+void ptx_scope_open(Parser *p);
+void ptx_scope_close(Parser *p);
+Symbol *ptx_declare(Parser *p, Span span, SymbolKind kind, const char *name);
+const Symbol *ptx_lookup(Parser *p, const char *name);
+/* The slot of a register named so, -1 when none is declared. */
+int ptx_register(Parser *p, const char *name);
+int ptx_new_slot(Parser *p, const char *name, EmuType type);
+void ptx_label(Parser *p, Span span);
+void ptx_resolve_labels(Parser *p);
+Place ptx_place(const Parser *p, int slot);
+Place ptx_constant(Parser *p, uint64_t value, bool wide);
+Place ptx_special(Parser *p, Special special);
+Place ptx_dynamic_base(Parser *p, bool wide); /* where dynamic shared memory starts */
+
+/* ---- ptx_decode.c ---- */
+void ptx_decode_setup(Parser *p);
+void ptx_decode(Parser *p, Stmt *s);
+
+/* What a decoder works on: operands are gathered, then ptx_emit makes the Inst. */
+typedef struct Decoding {
+    Parser *p;
+    Stmt *s;
+    Place op[MAX_OPERANDS];
+    int nd, ns;
+    bool bad;
+    uint8_t cls;
+} Decoding;
+
+bool mod(Decoding *d, const char *name);             /* present? then it is used */
+bool mod_one_of(Decoding *d, const char *const *names, int count, int *which);
+bool mod_type(Decoding *d, EmuType *type);           /* the next type among the modifiers */
+EmuType need_type(Decoding *d);
+void mod_ignore_hints(Decoding *d);                  /* cache hints of loads and stores */
+void bad_operands(Decoding *d, const char *why);
+bool need_args(Decoding *d, int least, int most);
+/* Operands of a type; exact: the register's size must be the type's. */
+void dst(Decoding *d, const Arg *arg, EmuType type);
+void dst_wide(Decoding *d, const Arg *arg, EmuType type); /* register may be wider */
+void src(Decoding *d, const Arg *arg, EmuType type);
+void src_wide(Decoding *d, const Arg *arg, EmuType type);
+void src_pred(Decoding *d, const Arg *arg);
+void dst_items(Decoding *d, const Arg *arg, EmuType type, int count);
+void src_items(Decoding *d, const Arg *arg, EmuType type, int count);
+/* [base + offset]: adds the base (4 or 8 bytes) and returns the offset. */
+int64_t src_address(Decoding *d, const Arg *arg, bool *wide);
+const Arg *item(const Decoding *d, const Arg *arg, int k);
+void narrowest(Decoding *d, int bytes);
+Inst *ptx_emit(Decoding *d, Exec exec);              /* NULL when something was wrong */
+
+#define FAMILY(name, cls) void decode_##name(Decoding *d);
+#include "emu/families.def"
+#undef FAMILY
+
+#endif

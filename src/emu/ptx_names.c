@@ -1,0 +1,272 @@
+/* ptx_names.c: names of PTX text: registers, variables, labels, constants.
+ *
+ * A scope is a pair of braces; names of an inner scope hide those of outer
+ * ones (PTX ISA, "Scoping"). `.reg .b32 %r<100000>;` declares a range without
+ * making registers: a slot is made when one is first used, so that a launch
+ * pays only for what the text touches.
+ */
+#include "emu/ptx.h"
+
+/* ---- maps -------------------------------------------------------------------- */
+
+static int name_index(const NameMap *map, const char *name)
+{
+    int i = (int)(((uintptr_t)name >> 3) * 0x9e3779b1u & (unsigned)(map->cap - 1));
+
+    while (map->names[i] && map->names[i] != name)
+        i = (i + 1) & (map->cap - 1);
+    return i;
+}
+
+int names_get(const NameMap *map, const char *name)
+{
+    int i;
+
+    if (!map->cap)
+        return -1;
+    i = name_index(map, name);
+    return map->names[i] ? map->values[i] : -1;
+}
+
+static void names_grow(Arena *arena, NameMap *map)
+{
+    NameMap grown = { .cap = map->cap ? map->cap * 2 : 64, .count = map->count };
+
+    grown.names = arena_array(arena, const char *, grown.cap);
+    grown.values = arena_array(arena, int, grown.cap);
+    for (int i = 0; i < map->cap; i++) {
+        if (map->names[i]) {
+            int to = name_index(&grown, map->names[i]);
+
+            grown.names[to] = map->names[i];
+            grown.values[to] = map->values[i];
+        }
+    }
+    *map = grown;
+}
+
+void names_put(Arena *arena, NameMap *map, const char *name, int value)
+{
+    int i;
+
+    if (map->count * 2 >= map->cap)
+        names_grow(arena, map);
+    i = name_index(map, name);
+    map->count += map->names[i] == NULL;
+    map->names[i] = name;
+    map->values[i] = value;
+}
+
+/* ---- scopes -------------------------------------------------------------------- */
+
+void ptx_scope_open(Parser *p)
+{
+    int parent = p->depth ? p->scope_ids[p->depth - 1] : -1;
+
+    p->scopes[p->depth] = p->symbols.len;
+    p->scope_ids[p->depth] = p->scope_parent.len;
+    p->depth++;
+    vec_push(p->arena, &p->scope_parent, parent);
+}
+
+void ptx_scope_close(Parser *p)
+{
+    int from = p->scopes[--p->depth];
+
+    while (p->symbols.len > from) {
+        const Symbol *gone = &p->symbols.data[--p->symbols.len];
+
+        names_put(p->arena, &p->names, gone->name, gone->shadowed);
+    }
+}
+
+/* The result may be completed until the next declaration. */
+Symbol *ptx_declare(Parser *p, Span span, SymbolKind kind, const char *name)
+{
+    int old = names_get(&p->names, name);
+    Symbol symbol = { .kind = kind, .name = name, .shadowed = old };
+
+    if (p->depth && old >= p->scopes[p->depth - 1])
+        diag_add(p->diags, TW0826, span, "'%s' is declared twice in one scope", name);
+    names_put(p->arena, &p->names, name, p->symbols.len);
+    vec_push(p->arena, &p->symbols, symbol);
+    return &p->symbols.data[p->symbols.len - 1];
+}
+
+const Symbol *ptx_lookup(Parser *p, const char *name)
+{
+    int index = names_get(&p->names, name);
+
+    return index < 0 ? NULL : &p->symbols.data[index];
+}
+
+/* ---- registers --------------------------------------------------------------------- */
+
+static uint32_t lane_block(EmuType type)
+{
+    if (type == ET_PRED)
+        return 64; /* one mask; the rest keeps vectors on cache lines */
+    return emu_types[type].bytes == 8 ? LANES * 8 : LANES * 4;
+}
+
+int ptx_new_slot(Parser *p, const char *name, EmuType type)
+{
+    Entry *entry = p->entry;
+    Slot slot = { .name = name, .type = type, .at = entry->block_bytes };
+
+    entry->block_bytes += lane_block(type);
+    vec_push(p->arena, &entry->slots, slot);
+    return entry->slots.len - 1;
+}
+
+/* Splits %r12 into the name of its range, "%r<", and 12. */
+static const char *range_name(Parser *p, const char *name, int *number)
+{
+    size_t len = strlen(name), digits = 0;
+    char text[80];
+
+    while (digits < len && digits < 8 && name[len - 1 - digits] >= '0' && name[len - 1 - digits] <= '9')
+        digits++;
+    if (!digits || len - digits + 2 > sizeof text || (digits > 1 && name[len - digits] == '0'))
+        return NULL;
+    *number = 0;
+    for (size_t i = len - digits; i < len; i++)
+        *number = *number * 10 + (name[i] - '0');
+    memcpy(text, name, len - digits);
+    text[len - digits] = '<';
+    return symn(p->syms, text, len - digits + 1);
+}
+
+int ptx_register(Parser *p, const char *name)
+{
+    const Symbol *symbol = ptx_lookup(p, name);
+    const char *range;
+    int number;
+
+    if (symbol)
+        return symbol->kind == SYM_REGISTER ? symbol->slot : -1;
+    if (!(range = range_name(p, name, &number)))
+        return -1;
+    symbol = ptx_lookup(p, range);
+    if (!symbol || symbol->kind != SYM_RANGE || number >= symbol->count)
+        return -1;
+    if (!symbol->slots[number])
+        symbol->slots[number] = ptx_new_slot(p, name, symbol->type);
+    return symbol->slots[number];
+}
+
+/* ---- places --------------------------------------------------------------------------- */
+
+Place ptx_place(const Parser *p, int slot)
+{
+    return (Place){ p->entry->slots.data[slot].at, (uint32_t)slot };
+}
+
+static int constant_index(const ConstMap *map, const Entry *entry, uint64_t value, bool wide)
+{
+    int i = (int)((value * UINT64_C(0x9e3779b97f4a7c15) >> 32 ^ wide) & (unsigned)(map->cap - 1));
+
+    while (map->index[i]) {
+        const Constant *c = &entry->constants.data[map->index[i] - 1];
+
+        if (c->value == value && c->wide == wide)
+            break;
+        i = (i + 1) & (map->cap - 1);
+    }
+    return i;
+}
+
+static void constants_grow(Parser *p)
+{
+    ConstMap grown = { .cap = p->constants.cap ? p->constants.cap * 2 : 64 };
+
+    grown.index = arena_array(p->arena, int, grown.cap);
+    for (int i = 0; i < p->entry->constants.len; i++) {
+        const Constant *c = &p->entry->constants.data[i];
+
+        grown.index[constant_index(&grown, p->entry, c->value, c->wide)] = i + 1;
+    }
+    p->constants = grown;
+}
+
+Place ptx_constant(Parser *p, uint64_t value, bool wide)
+{
+    Constant constant = { .value = value, .wide = wide };
+    int i;
+
+    if (p->entry->constants.len * 2 >= p->constants.cap)
+        constants_grow(p);
+    i = constant_index(&p->constants, p->entry, value, wide);
+    if (!p->constants.index[i]) {
+        constant.place = ptx_place(p, ptx_new_slot(p, "a constant", wide ? ET_B64 : ET_B32));
+        vec_push(p->arena, &p->entry->constants, constant);
+        p->constants.index[i] = p->entry->constants.len;
+    }
+    return p->entry->constants.data[p->constants.index[i] - 1].place;
+}
+
+Place ptx_special(Parser *p, Special special)
+{
+    Place *place = &p->entry->special[special];
+
+    if (!place->slot)
+        *place = ptx_place(p, ptx_new_slot(p, "a special register", ET_B32));
+    return *place;
+}
+
+Place ptx_dynamic_base(Parser *p, bool wide)
+{
+    Place *place = &p->entry->dynamic_base[wide];
+
+    if (!place->slot)
+        *place = ptx_place(p, ptx_new_slot(p, "dynamic shared memory", wide ? ET_B64 : ET_B32));
+    return *place;
+}
+
+/* ---- labels ------------------------------------------------------------------------------- */
+
+/* Labels are found by name and scope at once. */
+static const char *label_key(Parser *p, const char *name, int scope)
+{
+    char number[16];
+    Str key = str_new(p->arena);
+
+    snprintf(number, sizeof number, "@%d", scope);
+    str_add(&key, name);
+    str_add(&key, number);
+    return symn(p->syms, key.data, key.len);
+}
+
+void ptx_label(Parser *p, Span span)
+{
+    int scope = p->scope_ids[p->depth - 1];
+    const char *key = label_key(p, ptx_text(p, span), scope);
+
+    if (names_get(&p->labels, key) >= 0)
+        diag_add(p->diags, TW0826, span, "this label is declared twice in one scope");
+    names_put(p->arena, &p->labels, key, p->entry->code.len);
+}
+
+/* The place of the innermost label of a name whose scope encloses the given one. */
+static int find_label(Parser *p, const char *name, int scope)
+{
+    int pc = -1;
+
+    for (; scope >= 0 && pc < 0; scope = p->scope_parent.data[scope])
+        pc = names_get(&p->labels, label_key(p, name, scope));
+    return pc;
+}
+
+void ptx_resolve_labels(Parser *p)
+{
+    for (int i = 0; i < p->fixups.len && !p->diags->full; i++) {
+        const Fixup *fixup = &p->fixups.data[i];
+        int pc = find_label(p, fixup->name, fixup->scope);
+
+        if (pc >= 0)
+            p->entry->code.data[fixup->inst].imm = pc;
+        else
+            diag_add(p->diags, TW0825, fixup->span, "there is no label '%s' in this scope",
+                     fixup->name);
+    }
+}

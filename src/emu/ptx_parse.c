@@ -1,0 +1,760 @@
+/* ptx_parse.c: directives and statements of PTX text.
+ *
+ *   module    := { .version … | .target … | .address_size … | entry | variable }
+ *   entry     := [.visible] .entry name ( params ) { performance directive } body
+ *   body      := { register | variable | label | instruction | body }
+ *   instruction := [@[!]p] opcode [ operand { , operand } ] ;
+ *
+ * A statement that is wrong is diagnosed and skipped up to its semicolon, so
+ * that one run reports several mistakes.
+ */
+#include "emu/ptx.h"
+
+static bool is_word(Parser *p, Span word, const char *text)
+{
+    size_t len = (size_t)(word.end - word.start);
+
+    return strlen(text) == len && memcmp(p->source->text + word.start, text, len) == 0;
+}
+
+/* ---- declarations ------------------------------------------------------------ */
+
+/* A type suffix after its dot. */
+static bool parse_type(Parser *p, EmuType *type)
+{
+    const char *from = p->at;
+    Span word = ptx_word(p);
+    int found = names_get(&p->types, ptx_text(p, word));
+
+    if (found >= 0) {
+        *type = (EmuType)found;
+        return true;
+    }
+    diag_add(p->diags, TW0821, ptx_span(p, from), "'.%s' is not a type", ptx_text(p, word));
+    return false;
+}
+
+static bool count_registers(Parser *p, Span span, int64_t count)
+{
+    if (count >= 1 && count <= MAX_REGISTERS - p->registers) {
+        p->registers += (int)count;
+        return true;
+    }
+    diag_add(p->diags, TW0827, span, "an entry can declare at most %d registers", MAX_REGISTERS);
+    return false;
+}
+
+static EmuType register_type(EmuType type)
+{
+    return emu_types[type].bytes == 1 ? ET_B16 : type;
+}
+
+/* name | name<count> */
+static bool parse_register(Parser *p, EmuType type)
+{
+    Span word = ptx_word(p);
+    const char *name = ptx_text(p, word);
+    int64_t count = 1;
+    Symbol *symbol;
+
+    if (word.end == word.start)
+        return diag_add(p->diags, TW0821, ptx_here(p), "expected the name of a register"), false;
+    if (!ptx_accept(p, '<')) {
+        if (!count_registers(p, word, 1))
+            return false;
+        symbol = ptx_declare(p, word, SYM_REGISTER, name);
+        symbol->slot = ptx_new_slot(p, name, type);
+        return true;
+    }
+    if (!ptx_int(p, &count) || !ptx_expect(p, '>') || !count_registers(p, word, count))
+        return false;
+    symbol = ptx_declare(p, word, SYM_RANGE, sym(p->syms, arena_printf(p->arena, "%s<", name)));
+    symbol->type = type;
+    symbol->count = (int)count;
+    symbol->slots = arena_array(p->arena, int32_t, count);
+    return true;
+}
+
+/* .reg .type name {, name} ; */
+static void parse_registers(Parser *p)
+{
+    EmuType type;
+
+    if (!ptx_expect(p, '.') || !parse_type(p, &type)) {
+        ptx_skip_statement(p);
+        return;
+    }
+    do {
+        if (!parse_register(p, register_type(type))) {
+            ptx_skip_statement(p);
+            return;
+        }
+    } while (ptx_accept(p, ','));
+    if (!ptx_expect(p, ';'))
+        ptx_skip_statement(p);
+}
+
+/* What a variable or parameter declaration says. */
+typedef struct Variable {
+    Span span;
+    const char *name;
+    int64_t bytes, align;
+    bool open; /* name[] */
+} Variable;
+
+/* An alignment: a power of two. */
+static bool parse_align(Parser *p, int64_t *align)
+{
+    Span here = ptx_here(p);
+
+    if (!ptx_int(p, align))
+        return false;
+    if (*align >= 1 && *align <= 4096 && (*align & (*align - 1)) == 0)
+        return true;
+    diag_add(p->diags, TW0821, here, "an alignment is a power of two, at most 4096");
+    return false;
+}
+
+/* [.align N] .type */
+static bool parse_variable_type(Parser *p, Variable *v, EmuType *type)
+{
+    while (ptx_expect(p, '.')) {
+        const char *from = p->at;
+        Span word = ptx_word(p);
+
+        if (!is_word(p, word, "align")) {
+            p->at = from;
+            return parse_type(p, type);
+        }
+        if (!parse_align(p, &v->align))
+            return false;
+    }
+    return false;
+}
+
+/* [.ptr [.space] [.align N]]: says what a pointer parameter points to; nothing here needs it */
+static bool parse_pointee(Parser *p)
+{
+    int64_t align;
+
+    while (ptx_accept(p, '.')) {
+        Span word = ptx_word(p);
+
+        if (is_word(p, word, "align")) {
+            if (!parse_align(p, &align))
+                return false;
+        } else if (!is_word(p, word, "ptr") && !is_word(p, word, "global") &&
+                   !is_word(p, word, "shared") && !is_word(p, word, "const") &&
+                   !is_word(p, word, "local")) {
+            diag_add(p->diags, TW0821, word, "expected a name");
+            return false;
+        }
+    }
+    return true;
+}
+
+/* name { [count] } */
+static bool parse_variable(Parser *p, Variable *v, int64_t limit)
+{
+    EmuType type = ET_B8;
+    int64_t count;
+
+    memset(v, 0, sizeof *v);
+    if (!parse_variable_type(p, v, &type) || !parse_pointee(p))
+        return false;
+    v->bytes = emu_types[type].bytes;
+    if (v->align < v->bytes)
+        v->align = v->bytes;
+    v->span = ptx_word(p);
+    v->name = ptx_text(p, v->span);
+    if (v->span.end == v->span.start)
+        return diag_add(p->diags, TW0821, ptx_here(p), "expected a name"), false;
+    while (ptx_accept(p, '[')) {
+        if (ptx_accept(p, ']')) {
+            v->open = true;
+            continue;
+        }
+        if (!ptx_int(p, &count) || !ptx_expect(p, ']'))
+            return false;
+        if (count < 0 || count > limit || (v->bytes && count > limit / v->bytes)) {
+            diag_add(p->diags, TW0827, v->span, "'%s' is larger than %lld bytes", v->name,
+                     (long long)limit);
+            return false;
+        }
+        v->bytes *= count;
+    }
+    return true;
+}
+
+static int64_t round_up(int64_t n, int64_t to)
+{
+    return (n + to - 1) / to * to;
+}
+
+/* Puts a variable into shared or local memory, of which *bytes are taken. */
+static void place_variable(Parser *p, const Variable *v, bool shared, int *bytes)
+{
+    int64_t limit = shared ? MAX_SHARED : MAX_LOCAL;
+    int64_t offset = round_up(*bytes, v->align);
+    Symbol *symbol = ptx_declare(p, v->span, shared ? SYM_SHARED : SYM_LOCAL, v->name);
+
+    if (offset + v->bytes > limit) {
+        diag_add(p->diags, TW0827, v->span, "'%s' makes %s memory larger than %lld bytes", v->name,
+                 shared ? "shared" : "local", (long long)limit);
+        return;
+    }
+    symbol->offset = offset;
+    *bytes = (int)(offset + v->bytes);
+}
+
+/* .shared … ; | .local … ; inside an entry */
+static void parse_entry_variable(Parser *p, bool shared)
+{
+    Variable v;
+
+    if (!parse_variable(p, &v, shared ? MAX_SHARED : MAX_LOCAL)) {
+        ptx_skip_statement(p);
+        return;
+    }
+    place_variable(p, &v, shared, shared ? &p->entry->shared_bytes : &p->entry->local_bytes);
+    if (!ptx_expect(p, ';'))
+        ptx_skip_statement(p);
+}
+
+/* ---- operands ------------------------------------------------------------------- */
+
+static bool parse_arg(Parser *p, Stmt *s, Arg *arg, int depth);
+
+/* A register, a special register, a variable, or a label. */
+static bool parse_name(Parser *p, Arg *arg)
+{
+    Span span = ptx_dotted(p);
+    const char *name = ptx_text(p, span);
+    int special;
+
+    arg->span = span;
+    if (span.end == span.start)
+        return diag_add(p->diags, TW0821, ptx_here(p), "expected an operand"), false;
+    if (strcmp(name, "_") == 0) {
+        arg->kind = ARG_SINK;
+        return true;
+    }
+    if ((arg->slot = ptx_register(p, name)) >= 0) {
+        arg->kind = ARG_REGISTER;
+        return true;
+    }
+    if ((arg->symbol = ptx_lookup(p, name)) != NULL) {
+        arg->kind = ARG_SYMBOL;
+        return true;
+    }
+    if ((special = names_get(&p->specials, name)) >= 0) {
+        arg->kind = ARG_SPECIAL;
+        arg->bits = (uint64_t)special;
+        return true;
+    }
+    if (strncmp(name, "%clock", 6) == 0 || strcmp(name, "%globaltimer") == 0) {
+        arg->kind = ARG_CLOCK;
+        arg->name = name;
+        return true;
+    }
+    if (name[0] == '%') {
+        diag_add(p->diags, TW0825, span, "there is no register '%s'", name);
+        return false;
+    }
+    arg->kind = ARG_LABEL;
+    arg->name = name;
+    return true;
+}
+
+static Arg *new_item(Parser *p, Stmt *s)
+{
+    if (s->item_count < MAX_ITEMS)
+        return &s->items[s->item_count++];
+    diag_add(p->diags, TW0821, ptx_here(p), "too many operands");
+    return NULL;
+}
+
+/* { a, b, … } : children lie side by side, so nested ones are not taken */
+static bool parse_items(Parser *p, Stmt *s, Arg *arg, char stop, int depth)
+{
+    arg->first = s->item_count;
+    do {
+        Arg *child = new_item(p, s);
+
+        if (!child || !parse_arg(p, s, child, depth + 1))
+            return false;
+        arg->count++;
+    } while (ptx_accept(p, ','));
+    return ptx_expect(p, stop);
+}
+
+/* [ base { (+|-) integer } ] */
+static bool parse_address(Parser *p, Stmt *s, Arg *arg, int depth)
+{
+    Arg *base = new_item(p, s);
+
+    arg->kind = ARG_ADDRESS;
+    arg->first = s->item_count - 1;
+    arg->count = 1;
+    if (!base || !parse_arg(p, s, base, depth + 1))
+        return false;
+    while (ptx_peek(p) == '+' || ptx_peek(p) == '-') {
+        int64_t offset;
+
+        ptx_accept(p, '+');
+        if (!ptx_int(p, &offset))
+            return false;
+        arg->offset = (int64_t)((uint64_t)arg->offset + (uint64_t)offset);
+    }
+    return ptx_expect(p, ']');
+}
+
+/* %p|%q : the item after a name */
+static bool parse_pair(Parser *p, Stmt *s, Arg *arg)
+{
+    Arg first = *arg, *a, *b;
+
+    if (!(a = new_item(p, s)) || !(b = new_item(p, s)))
+        return false;
+    *a = first;
+    arg->kind = ARG_PAIR;
+    arg->first = s->item_count - 2;
+    arg->count = 2;
+    return parse_name(p, b);
+}
+
+static bool parse_arg(Parser *p, Stmt *s, Arg *arg, int depth)
+{
+    const char *from;
+    int c = ptx_peek(p);
+    bool ok;
+
+    memset(arg, 0, sizeof *arg);
+    from = p->at;
+    if (depth > 2)
+        return diag_add(p->diags, TW0821, ptx_here(p), "operands are nested too deep"), false;
+    if (c == '{' && ptx_accept(p, '{')) {
+        arg->kind = ARG_VECTOR;
+        ok = parse_items(p, s, arg, '}', depth);
+    } else if (c == '[' && ptx_accept(p, '[')) {
+        ok = parse_address(p, s, arg, depth);
+    } else if ((c >= '0' && c <= '9') || c == '-' || c == '.') {
+        ok = ptx_number(p, arg);
+    } else {
+        arg->negated = ptx_accept(p, '!');
+        ok = parse_name(p, arg);
+        if (ok && ptx_accept(p, '|'))
+            ok = parse_pair(p, s, arg);
+    }
+    arg->span = ptx_span(p, from);
+    return ok;
+}
+
+/* ---- instructions ------------------------------------------------------------------- */
+
+/* Splits ld.global.v4.b32 into its opcode and modifiers. */
+static bool split_opcode(Parser *p, Stmt *s)
+{
+    const char *text = p->source->text;
+    int from = s->span.start;
+
+    for (int i = from; i <= s->span.end; i++) {
+        const char *part;
+
+        if (i < s->span.end && text[i] != '.')
+            continue;
+        part = ptx_text(p, (Span){ from, i });
+        from = i + 1;
+        if (!s->opcode) {
+            s->opcode = part;
+        } else if (s->mod_count < MAX_MODS) {
+            s->mods[s->mod_count++] = part;
+        } else {
+            diag_add(p->diags, TW0823, s->span, "too many modifiers");
+            return false;
+        }
+    }
+    return true;
+}
+
+/* @p | @!p */
+static bool parse_guard(Parser *p, Stmt *s)
+{
+    Arg arg = { 0 };
+
+    s->guarded = true;
+    s->guard_not = ptx_accept(p, '!');
+    if (!parse_name(p, &arg))
+        return false;
+    if (arg.kind != ARG_REGISTER || p->entry->slots.data[arg.slot].type != ET_PRED) {
+        diag_add(p->diags, TW0824, arg.span, "a guard is a predicate register");
+        return false;
+    }
+    s->guard_slot = arg.slot;
+    return true;
+}
+
+static bool parse_operands(Parser *p, Stmt *s)
+{
+    if (ptx_accept(p, ';'))
+        return true;
+    do {
+        if (s->argc == MAX_ARGS)
+            return diag_add(p->diags, TW0821, ptx_here(p), "too many operands"), false;
+        if (!parse_arg(p, s, &s->args[s->argc++], 0))
+            return false;
+    } while (ptx_accept(p, ','));
+    return ptx_expect(p, ';');
+}
+
+static void parse_instruction(Parser *p, Stmt *s)
+{
+    s->line = p->line;
+    if (s->span.end == s->span.start) {
+        diag_add(p->diags, TW0821, ptx_here(p), "expected an instruction");
+        if (p->at < p->end && *p->at != '}')
+            p->at++;
+        ptx_skip_statement(p);
+        return;
+    }
+    if (split_opcode(p, s) && parse_operands(p, s))
+        ptx_decode(p, s);
+    else
+        ptx_skip_statement(p);
+}
+
+/* label: | [@p] opcode … ; */
+static void parse_statement(Parser *p)
+{
+    static const Stmt none;
+    Stmt s = none;
+
+    if (ptx_accept(p, '@') && !parse_guard(p, &s)) {
+        ptx_skip_statement(p);
+        return;
+    }
+    s.span = ptx_dotted(p);
+    if (!s.guarded && s.span.end > s.span.start && p->at < p->end && *p->at == ':') {
+        p->at++;
+        ptx_label(p, s.span);
+        return;
+    }
+    parse_instruction(p, &s);
+}
+
+/* A directive inside a body; the dot has been read. */
+static void parse_body_directive(Parser *p)
+{
+    Span word = ptx_word(p);
+
+    if (is_word(p, word, "reg")) {
+        parse_registers(p);
+    } else if (is_word(p, word, "shared")) {
+        parse_entry_variable(p, true);
+    } else if (is_word(p, word, "local")) {
+        parse_entry_variable(p, false);
+    } else if (is_word(p, word, "loc") || is_word(p, word, "file")) {
+        ptx_skip_line(p);
+    } else if (is_word(p, word, "pragma")) {
+        ptx_skip_string(p);
+        ptx_expect(p, ';');
+    } else {
+        diag_add(p->diags, TW0822, word, "the emulator does not know '.%s' inside an entry",
+                 ptx_text(p, word));
+        ptx_skip_statement(p);
+    }
+}
+
+static void parse_body(Parser *p)
+{
+    int outer = p->depth;
+
+    ptx_scope_open(p);
+    while (p->depth > outer && !p->diags->full) {
+        int c = ptx_peek(p);
+
+        if (c == 0) {
+            diag_add(p->diags, TW0821, ptx_here(p), "the text ends inside an entry");
+            break;
+        }
+        if (ptx_accept(p, '}')) {
+            ptx_scope_close(p);
+        } else if (ptx_accept(p, '{')) {
+            if (p->depth == MAX_SCOPES) {
+                diag_add(p->diags, TW0827, ptx_here(p), "more than %d braces are open", MAX_SCOPES);
+                break;
+            }
+            ptx_scope_open(p);
+        } else if (ptx_accept(p, '.')) {
+            parse_body_directive(p);
+        } else {
+            parse_statement(p);
+        }
+    }
+    while (p->depth > outer)
+        ptx_scope_close(p);
+}
+
+/* ---- entries ----------------------------------------------------------------------------- */
+
+enum { MAX_PARAM_BYTES = 32764 };
+
+/* ( .param .type name {, …} ) */
+static bool parse_params(Parser *p)
+{
+    Entry *entry = p->entry;
+
+    if (!ptx_expect(p, '(') || ptx_accept(p, ')'))
+        return true;
+    do {
+        Variable v;
+        Param param;
+        Symbol *symbol;
+
+        if (!ptx_expect(p, '.') || !is_word(p, ptx_word(p), "param"))
+            return diag_add(p->diags, TW0821, ptx_here(p), "expected '.param'"), false;
+        if (!parse_variable(p, &v, MAX_PARAM_BYTES))
+            return false;
+        param = (Param){ v.name, (int)round_up(entry->param_bytes, v.align), (int)v.bytes };
+        if (param.offset + param.bytes > MAX_PARAM_BYTES)
+            return diag_add(p->diags, TW0827, v.span, "parameters take more than %d bytes",
+                            MAX_PARAM_BYTES), false;
+        entry->param_bytes = param.offset + param.bytes;
+        vec_push(p->arena, &entry->params, param);
+        symbol = ptx_declare(p, v.span, SYM_PARAM, v.name);
+        symbol->offset = param.offset;
+    } while (ptx_accept(p, ','));
+    return ptx_expect(p, ')');
+}
+
+/* nx {, ny {, nz}} */
+static void parse_dims(Parser *p, int dims[3])
+{
+    for (int i = 0; i < 3; i++) {
+        int64_t n = 1;
+
+        if ((i == 0 || ptx_accept(p, ',')) && !ptx_int(p, &n))
+            return;
+        dims[i] = n < 1 ? 1 : n > MAX_THREADS ? MAX_THREADS : (int)n;
+    }
+}
+
+/* .maxntid .reqntid .minnctapersm .maxnreg … (PTX ISA, "Performance-Tuning Directives") */
+static bool parse_performance(Parser *p)
+{
+    Span word = ptx_word(p);
+    int dims[3] = { 1, 1, 1 };
+
+    if (is_word(p, word, "pragma")) {
+        ptx_skip_string(p);
+        return ptx_accept(p, ';'), true;
+    }
+    if (is_word(p, word, "explicitcluster") || is_word(p, word, "blocksareclusters"))
+        return true;
+    if (!is_word(p, word, "maxntid") && !is_word(p, word, "reqntid") &&
+        !is_word(p, word, "minnctapersm") && !is_word(p, word, "maxnreg") &&
+        !is_word(p, word, "maxnctapersm") && !is_word(p, word, "reqnctapercluster") &&
+        !is_word(p, word, "maxclusterrank")) {
+        diag_add(p->diags, TW0822, word, "the emulator does not know '.%s' on an entry",
+                 ptx_text(p, word));
+        return false;
+    }
+    parse_dims(p, dims);
+    if (is_word(p, word, "reqntid"))
+        memcpy(p->entry->required, dims, sizeof dims);
+    if (is_word(p, word, "maxntid"))
+        p->entry->max_threads = dims[0] * dims[1] * dims[2];
+    return true;
+}
+
+/* Where the text falls off the end it exits. */
+static void finish_entry(Parser *p)
+{
+    Inst end = { .exec = exec_exit, .cls = EMU_CONTROL, .line = p->line };
+
+    vec_push(p->arena, &p->entry->code, end);
+    ptx_resolve_labels(p);
+    while (p->width >> (p->entry->granule_shift + 1))
+        p->entry->granule_shift++;
+}
+
+static void start_entry(Parser *p)
+{
+    Entry *entry = arena_new_of(p->arena, Entry);
+
+    p->entry = entry;
+    entry->shared_bytes = p->module_shared;
+    entry->dynamic_align = p->dynamic_align;
+    p->registers = 0;
+    p->width = 16;
+    p->fixups.len = 0;
+    p->scope_parent.len = 0;
+    memset(&p->constants, 0, sizeof p->constants);
+    memset(&p->labels, 0, sizeof p->labels);
+    ptx_new_slot(p, "_", ET_B64); /* slot 0: where unwanted results go */
+}
+
+static void parse_entry(Parser *p)
+{
+    Span word;
+
+    start_entry(p);
+    word = ptx_word(p);
+    p->entry->name = ptx_text(p, word);
+    if (word.end == word.start)
+        diag_add(p->diags, TW0821, ptx_here(p), "expected the name of an entry");
+    ptx_scope_open(p); /* of the parameters */
+    if (ptx_peek(p) == '(' && !parse_params(p)) {
+        while (ptx_peek(p) && ptx_peek(p) != '{')
+            p->at++;
+    }
+    while (ptx_accept(p, '.') && parse_performance(p))
+        ;
+    if (ptx_expect(p, '{')) {
+        parse_body(p);
+        finish_entry(p);
+    }
+    while (p->depth > 0)
+        ptx_scope_close(p);
+    vec_push(p->arena, &p->module->entries, p->entry);
+    p->entry = NULL;
+}
+
+/* ---- the module -------------------------------------------------------------------------- */
+
+/* .extern .shared … name[]; starts where static shared memory ends, which only
+ * the launch knows; .shared … name[N]; at this level belongs to every entry. */
+static void parse_module_shared(Parser *p)
+{
+    Variable v;
+
+    if (!parse_variable(p, &v, MAX_SHARED)) {
+        ptx_skip_statement(p);
+        return;
+    }
+    if (v.open) {
+        ptx_declare(p, v.span, SYM_DYNAMIC, v.name);
+        if (v.align > p->dynamic_align)
+            p->dynamic_align = (int)v.align;
+    } else {
+        place_variable(p, &v, true, &p->module_shared);
+    }
+    ptx_expect(p, ';');
+}
+
+/* Past { … } with what it nests. */
+static void skip_braces(Parser *p)
+{
+    int depth = 0;
+
+    do {
+        int c = ptx_peek(p);
+
+        if (c == 0)
+            return;
+        depth += (c == '{') - (c == '}');
+        p->at++;
+    } while (depth > 0);
+}
+
+/* .version 8.0 | .target sm_80, … | .address_size 64 */
+static void parse_header(Parser *p, Span word)
+{
+    int64_t bits;
+
+    if (is_word(p, word, "version")) {
+        p->version_seen = true;
+        ptx_dotted(p);
+    } else if (is_word(p, word, "target")) {
+        do
+            ptx_dotted(p);
+        while (ptx_accept(p, ','));
+    } else if (ptx_int(p, &bits) && bits != 64) {
+        diag_add(p->diags, TW0822, word, "only 64-bit addresses are known");
+    }
+}
+
+/* A directive of the module; the dot has been read. */
+static void parse_directive(Parser *p)
+{
+    static const char *const linking[] = { "visible", "extern", "weak", "common" };
+    Span word = ptx_word(p);
+
+    for (size_t i = 0; i < TW_COUNT(linking); i++) {
+        if (is_word(p, word, linking[i])) {
+            if (!ptx_expect(p, '.'))
+                return;
+            word = ptx_word(p);
+        }
+    }
+    if (is_word(p, word, "version") || is_word(p, word, "target") ||
+        is_word(p, word, "address_size")) {
+        parse_header(p, word);
+    } else if (is_word(p, word, "entry")) {
+        parse_entry(p);
+    } else if (is_word(p, word, "shared")) {
+        parse_module_shared(p);
+    } else if (is_word(p, word, "file") || is_word(p, word, "loc")) {
+        ptx_skip_line(p);
+    } else if (is_word(p, word, "section")) {
+        while (ptx_peek(p) && ptx_peek(p) != '{')
+            p->at++;
+        skip_braces(p);
+    } else {
+        diag_add(p->diags, TW0822, word, "the emulator does not know '.%s'", ptx_text(p, word));
+        ptx_skip_statement(p);
+        if (ptx_peek(p) == '{')
+            skip_braces(p);
+    }
+}
+
+static void parse_module(Parser *p)
+{
+    while (ptx_peek(p) && !p->diags->full) {
+        Span here = ptx_here(p);
+
+        if (ptx_accept(p, '.')) {
+            parse_directive(p);
+        } else {
+            diag_add(p->diags, TW0821, here, "expected a directive");
+            return;
+        }
+    }
+    if (!p->version_seen && !p->diags->errors)
+        diag_add(p->diags, TW0821, (Span){ 0, 0 }, "PTX starts with '.version'");
+    else if (!p->module->entries.len && !p->diags->errors)
+        diag_add(p->diags, TW0825, (Span){ 0, 0 }, "the text has no entry");
+}
+
+EmuModule *emu_parse(Arena *arena, Diags *diags, const Source *ptx)
+{
+    int before = diags->errors;
+    Parser p = { .arena = arena, .diags = diags, .source = ptx, .line = 1, .dynamic_align = 16 };
+
+    p.at = ptx->text;
+    p.end = ptx->text + ptx->len;
+    p.syms = syms_new(arena);
+    p.module = arena_new_of(arena, EmuModule);
+    ptx_decode_setup(&p);
+    parse_module(&p);
+    return diags->errors > before || diags->full ? NULL : p.module;
+}
+
+int emu_entry_count(const EmuModule *module)
+{
+    return module->entries.len;
+}
+
+const char *emu_entry_name(const EmuModule *module, int entry)
+{
+    return module->entries.data[entry]->name;
+}
+
+int emu_find_entry(const EmuModule *module, const char *name)
+{
+    for (int i = 0; i < module->entries.len; i++) {
+        if (strcmp(module->entries.data[i]->name, name) == 0)
+            return i;
+    }
+    return -1;
+}

@@ -1,0 +1,461 @@
+/* sched.c: runs a launch: blocks in turn, warps by turns, lanes together.
+ *
+ * Lanes of a warp that take different ways are split into groups; the group
+ * with the lowest place in the code goes first, and groups that meet become
+ * one. Structured code reconverges so at the earliest place.
+ *
+ * Warps take turns under the launch's seed: seed 0 is round robin with long
+ * turns, any other draws the next warp and the length of its turn.
+ */
+#include "emu/machine.h"
+
+enum { LONG_TURN = 4096, SHORT_TURN = 64 };
+#define DEFAULT_LIMIT UINT64_C(4000000000)
+
+/* ---- epochs (see shadow.c) -------------------------------------------------------- */
+
+void emu_new_epoch(Warp *w)
+{
+    w->epoch++;
+    w->version++;
+    w->write_state = w->atomic_state = 0;
+    memset(w->async_state, 0, sizeof w->async_state);
+    w->writer_id = w->ordered_id = 0;
+}
+
+void emu_release(Warp *w, uint32_t join[MAX_WARPS])
+{
+    for (int i = 0; i < w->m->warp_count; i++) {
+        if (w->seen[i] > join[i])
+            join[i] = w->seen[i];
+    }
+    join[w->index] = w->epoch;
+    emu_new_epoch(w);
+}
+
+void emu_acquire(Warp *w, const uint32_t join[MAX_WARPS])
+{
+    for (int i = 0; i < w->m->warp_count; i++) {
+        if (join[i] > w->seen[i] && i != w->index)
+            w->seen[i] = join[i];
+    }
+    w->version++;
+    w->ordered_id = 0;
+}
+
+/* ---- divergence ----------------------------------------------------------------------- */
+
+static void find_merge_pc(Warp *w)
+{
+    w->merge_pc = INT32_MAX;
+    for (int i = 0; i < w->group_count; i++) {
+        if (w->groups[i].pc < w->merge_pc)
+            w->merge_pc = w->groups[i].pc;
+    }
+}
+
+static void park(Warp *w, int pc, uint32_t mask)
+{
+    for (int i = 0; i < w->group_count; i++) {
+        if (w->groups[i].pc == pc) {
+            w->groups[i].mask |= mask;
+            return;
+        }
+    }
+    w->groups[w->group_count++] = (Group){ pc, mask }; /* at most one a lane */
+    find_merge_pc(w);
+}
+
+/* Goes on with the group that is furthest behind, joined by all at its place. */
+static void regroup(Warp *w)
+{
+    if (w->active)
+        park(w, w->pc, w->active);
+    find_merge_pc(w);
+    w->pc = w->merge_pc;
+    w->active = 0;
+    for (int i = 0; i < w->group_count;) {
+        if (w->groups[i].pc == w->pc) {
+            w->active |= w->groups[i].mask;
+            w->groups[i] = w->groups[--w->group_count];
+        } else {
+            i++;
+        }
+    }
+    find_merge_pc(w);
+}
+
+void emu_branch(Warp *w, uint32_t taken, int target)
+{
+    uint32_t rest = w->active & ~taken;
+
+    if (rest)
+        park(w, w->pc, rest); /* pc is already that of the next instruction */
+    w->active = taken;
+    w->pc = target;
+}
+
+void emu_exit_lanes(Warp *w, uint32_t mask)
+{
+    w->live &= ~mask;
+    w->active &= ~mask;
+    if (!w->live)
+        w->state = WARP_DONE;
+    else if (!w->active)
+        regroup(w);
+}
+
+/* ---- one instruction -------------------------------------------------------------------- */
+
+static void report_undefined(Warp *w, const Inst *in, Place place, uint32_t lanes)
+{
+    emu_fault(w, in, EMU_UNINITIALISED, first_lane(lanes), "register '%s' is read before it is written",
+              w->m->entry->slots.data[place.slot].name);
+    w->defined[place.slot] |= lanes; /* once is enough */
+}
+
+static void check_sources(Warp *w, const Inst *in, uint32_t mask)
+{
+    uint32_t missing = 0;
+
+    for (int i = in->nd; i < in->nd + in->ns; i++)
+        missing |= mask & ~w->defined[in->op[i].slot];
+    for (int i = in->nd; missing && i < in->nd + in->ns; i++) {
+        uint32_t lanes = mask & ~w->defined[in->op[i].slot];
+
+        if (lanes)
+            report_undefined(w, in, in->op[i], lanes);
+    }
+}
+
+/* The lanes for which the guard holds. */
+static uint32_t guarded(Warp *w, const Inst *in, uint32_t mask)
+{
+    uint32_t p = *(Lane32 *)(w->regs + in->guard.at);
+
+    if (w->m->checks && mask & ~w->defined[in->guard.slot])
+        report_undefined(w, in, in->guard, mask & ~w->defined[in->guard.slot]);
+    return mask & (in->flags & IF_GUARD_NOT ? ~p : p);
+}
+
+/* .aligned: all threads of the warp execute the same instruction. */
+static void check_aligned(Warp *w, const Inst *in, uint32_t mask)
+{
+    uint32_t needed = in->flags & IF_FULL ? FULL : w->live;
+
+    if (mask != needed)
+        emu_fault(w, in, EMU_DIVERGENT, first_lane(mask),
+                  "only lanes 0x%08x of 0x%08x execute this warp-wide instruction", mask, needed);
+}
+
+static void step(Warp *w, const Inst *in)
+{
+    EmuReport *report = w->m->report;
+    uint32_t mask = w->active;
+
+    if (in->flags & IF_GUARDED)
+        mask = guarded(w, in, mask);
+    report->warp_instructions++;
+    report->counts[in->cls]++;
+    report->thread_instructions += mask == FULL ? LANES : (uint64_t)__builtin_popcount(mask);
+    w->pc++;
+    if (!mask)
+        return;
+    if (in->flags & IF_ALIGNED)
+        check_aligned(w, in, mask);
+    if (!w->m->checks) {
+        in->exec(w, in, mask);
+        return;
+    }
+    check_sources(w, in, mask);
+    in->exec(w, in, mask);
+    for (int i = 0; i < in->nd; i++)
+        w->defined[in->op[i].slot] |= mask;
+}
+
+static void turn(Warp *w, uint64_t steps)
+{
+    Machine *m = w->m;
+    const Inst *code = m->entry->code.data;
+
+    if (steps > m->left)
+        steps = m->left;
+    m->left -= steps;
+    while (steps && w->state == WARP_READY && !m->stop) {
+        if (w->pc >= w->merge_pc)
+            regroup(w);
+        step(w, &code[w->pc]);
+        steps--;
+    }
+    m->left += steps;
+}
+
+/* ---- one block ----------------------------------------------------------------------------- */
+
+static void fill32(Warp *w, Place place, uint32_t value)
+{
+    Lane32 *lanes = (Lane32 *)(w->regs + place.at);
+
+    for (int l = 0; l < LANES; l++)
+        lanes[l] = value;
+    w->defined[place.slot] = FULL;
+}
+
+static void fill64(Warp *w, Place place, uint64_t value)
+{
+    Lane64 *lanes = (Lane64 *)(w->regs + place.at);
+
+    for (int l = 0; l < LANES; l++)
+        lanes[l] = value;
+    w->defined[place.slot] = FULL;
+}
+
+static uint32_t special_value(const Warp *w, Special special, int l)
+{
+    const Machine *m = w->m;
+    const int *grid = m->launch->grid, *block = m->launch->block;
+    uint32_t thread = (uint32_t)(w->index * LANES + l), nx = (uint32_t)block[0], ny = (uint32_t)block[1];
+
+    switch (special) {
+    case SP_TID_X: return thread % nx;
+    case SP_TID_Y: return thread / nx % ny;
+    case SP_TID_Z: return thread / nx / ny;
+    case SP_NTID_X: return nx;
+    case SP_NTID_Y: return ny;
+    case SP_NTID_Z: return (uint32_t)block[2];
+    case SP_CTAID_X: return (uint32_t)m->block[0];
+    case SP_CTAID_Y: return (uint32_t)m->block[1];
+    case SP_CTAID_Z: return (uint32_t)m->block[2];
+    case SP_NCTAID_X: return (uint32_t)grid[0];
+    case SP_NCTAID_Y: return (uint32_t)grid[1];
+    case SP_NCTAID_Z: return (uint32_t)grid[2];
+    case SP_LANEID: return (uint32_t)l;
+    case SP_WARPID: return (uint32_t)w->index;
+    case SP_NWARPID: return (uint32_t)m->warp_count;
+    case SP_SMID: return 0;
+    case SP_NSMID: return 1;
+    case SP_LANEMASK_EQ: return 1u << l;
+    case SP_LANEMASK_LT: return (1u << l) - 1;
+    case SP_LANEMASK_LE: return (2u << l) - 1;
+    case SP_LANEMASK_GT: return ~((2u << l) - 1);
+    case SP_LANEMASK_GE: return ~((1u << l) - 1);
+    case SP_DYNAMIC_SMEM: return (uint32_t)m->launch->shared_bytes;
+    case SP_TOTAL_SMEM: return m->shared_bytes;
+    case SP_COUNT: break;
+    }
+    return 0;
+}
+
+static void fill_specials(Warp *w)
+{
+    for (int i = 0; i < SP_COUNT; i++) {
+        Place place = w->m->entry->special[i];
+        Lane32 *lanes = (Lane32 *)(w->regs + place.at);
+
+        if (!place.slot)
+            continue;
+        for (int l = 0; l < LANES; l++)
+            lanes[l] = special_value(w, (Special)i, l);
+        w->defined[place.slot] = FULL;
+    }
+}
+
+static uint32_t dynamic_base(const Entry *entry)
+{
+    uint32_t align = (uint32_t)entry->dynamic_align;
+
+    return ((uint32_t)entry->shared_bytes + align - 1) / align * align;
+}
+
+static void fill_registers(Warp *w)
+{
+    const Entry *entry = w->m->entry;
+
+    memset(w->defined, 0, (size_t)entry->slots.len * sizeof *w->defined);
+    for (int i = 0; i < entry->constants.len; i++) {
+        const Constant *c = &entry->constants.data[i];
+
+        if (c->wide)
+            fill64(w, c->place, c->value);
+        else
+            fill32(w, c->place, (uint32_t)c->value);
+    }
+    if (entry->dynamic_base[0].slot)
+        fill32(w, entry->dynamic_base[0], dynamic_base(entry));
+    if (entry->dynamic_base[1].slot)
+        fill64(w, entry->dynamic_base[1], dynamic_base(entry));
+    fill_specials(w);
+}
+
+static void start_warp(Machine *m, int index)
+{
+    Warp *w = &m->warps[index];
+    int threads = m->threads - index * LANES;
+
+    w->m = m;
+    w->index = index;
+    w->state = WARP_READY;
+    w->live = w->active = threads >= LANES ? FULL : (1u << threads) - 1;
+    w->pc = 0;
+    w->merge_pc = INT32_MAX;
+    w->group_count = 0;
+    w->epoch = 0;
+    emu_new_epoch(w);
+    memset(w->seen, 0, sizeof w->seen);
+    memset(w->commits, 0, sizeof w->commits);
+    memset(w->reads, 0, sizeof w->reads);
+    memset(w->writes, 0, sizeof w->writes);
+    w->copies.len = 0;
+    fill_registers(w);
+}
+
+static void start_block(Machine *m)
+{
+    memset(m->barriers, 0, sizeof m->barriers);
+    memset(m->shared_written, 0, (m->shared_bytes / 64 + 2) * sizeof *m->shared_written);
+    m->first_writer = m->writers.len;
+    m->acquired = false;
+    for (int i = 0; i < m->warp_count; i++)
+        start_warp(m, i);
+    if (m->checks)
+        emu_shadow_reset(m->shadow);
+}
+
+static void deadlock(Machine *m)
+{
+    const Warp *stuck = NULL;
+    int waiting = 0;
+
+    for (int i = 0; i < m->warp_count; i++) {
+        if (m->warps[i].state == WARP_WAITING) {
+            stuck = stuck ? stuck : &m->warps[i];
+            waiting++;
+        }
+    }
+    if (!stuck)
+        return;
+    emu_fault_block(m, EMU_DEADLOCK, stuck->wait_line, stuck->index * LANES,
+                    "barrier %d has %d of %d threads; %d warps wait, the others have exited",
+                    stuck->wait_barrier, m->barriers[stuck->wait_barrier].arrived,
+                    m->barriers[stuck->wait_barrier].expected, waiting);
+}
+
+/* The next warp that can run: after `last`, or any under a seed; NULL: none. */
+static Warp *pick(Machine *m, int last)
+{
+    int start = m->launch->seed ? rng_below(&m->rng, m->warp_count) : last + 1;
+
+    for (int i = 0; i < m->warp_count; i++) {
+        Warp *w = &m->warps[(start + i) % m->warp_count];
+
+        if (w->state == WARP_READY)
+            return w;
+    }
+    return NULL;
+}
+
+static void run_block(Machine *m)
+{
+    Warp *w = &m->warps[m->warp_count - 1];
+
+    start_block(m);
+    m->report->blocks++;
+    while (!m->stop && (w = pick(m, w->index)) != NULL) {
+        if (!m->left) {
+            emu_fault(w, &m->entry->code.data[w->pc], EMU_INSTRUCTION_LIMIT, 0,
+                      "%llu instructions were executed",
+                      (unsigned long long)m->report->warp_instructions);
+            m->stop = true;
+            return;
+        }
+        turn(w, m->launch->seed ? 1 + (uint64_t)rng_below(&m->rng, SHORT_TURN) : LONG_TURN);
+    }
+    if (!m->stop)
+        deadlock(m);
+}
+
+/* ---- the launch ---------------------------------------------------------------------------------- */
+
+static bool check_launch(Machine *m)
+{
+    const EmuLaunch *launch = m->launch;
+    const Entry *entry = m->entry;
+    int64_t threads = 1;
+
+    for (int i = 0; i < 3; i++) {
+        if (launch->block[i] < 1 || launch->block[i] > MAX_THREADS)
+            threads = MAX_THREADS + 1;
+        threads *= launch->block[i];
+        if (entry->required[i] && entry->required[i] != launch->block[i])
+            emu_fault_block(m, EMU_LAUNCH, 1, 0, "a block of %d, %d, %d threads, where .reqntid asks for others",
+                            launch->block[0], launch->block[1], launch->block[2]);
+    }
+    if (threads < 1 || threads > MAX_THREADS)
+        emu_fault_block(m, EMU_LAUNCH, 1, 0, "a block has 1 to %d threads", MAX_THREADS);
+    else if (entry->max_threads && threads > entry->max_threads)
+        emu_fault_block(m, EMU_LAUNCH, 1, 0, "a block of %d threads, where .maxntid allows %d",
+                        (int)threads, entry->max_threads);
+    if (launch->shared_bytes > MAX_SHARED)
+        emu_fault_block(m, EMU_LAUNCH, 1, 0, "more than %d bytes of shared memory", MAX_SHARED);
+    m->threads = (int)threads;
+    return m->report->fault_count == 0;
+}
+
+static void start_machine(Machine *m)
+{
+    const Entry *entry = m->entry;
+
+    m->warp_count = (m->threads + LANES - 1) / LANES;
+    m->rng.state = m->launch->seed;
+    m->checks = !m->launch->no_checks;
+    m->left = m->launch->max_instructions ? m->launch->max_instructions : DEFAULT_LIMIT;
+    m->shared_bytes = dynamic_base(entry) + (uint32_t)m->launch->shared_bytes;
+    m->shared = arena_alloc(m->arena, m->shared_bytes + 16);
+    m->shared_written = arena_array(m->arena, uint64_t, m->shared_bytes / 64 + 2);
+    m->warps = arena_array(m->arena, Warp, m->warp_count);
+    for (int i = 0; i < m->warp_count; i++) {
+        m->warps[i].m = m;
+        m->warps[i].regs = arena_alloc(m->arena, entry->block_bytes);
+        m->warps[i].defined = arena_array(m->arena, uint32_t, entry->slots.len);
+    }
+    vec_push(m->arena, &m->writers, (Writer){ 0 });
+    if (m->checks)
+        m->shadow = emu_shadow_new(m, m->shared_bytes);
+    m->memory->launches++;
+}
+
+static void run_grid(Machine *m)
+{
+    const EmuLaunch *launch = m->launch;
+
+    for (m->block[2] = 0; m->block[2] < launch->grid[2]; m->block[2]++) {
+        for (m->block[1] = 0; m->block[1] < launch->grid[1]; m->block[1]++) {
+            for (m->block[0] = 0; m->block[0] < launch->grid[0] && !m->stop; m->block[0]++) {
+                if (!launch->want_block ||
+                    launch->want_block(launch->user, m->block[0], m->block[1], m->block[2]))
+                    run_block(m);
+                m->block_index++;
+            }
+        }
+    }
+}
+
+bool emu_run(Arena *arena, const EmuModule *module, int entry, EmuMemory *memory,
+             const EmuLaunch *launch, EmuReport *report)
+{
+    Machine *m = arena_new_of(arena, Machine);
+    double start = clock_seconds();
+
+    memset(report, 0, sizeof *report);
+    m->arena = arena;
+    m->entry = module->entries.data[entry];
+    m->memory = memory;
+    m->launch = launch;
+    m->report = report;
+    if (check_launch(m)) {
+        start_machine(m);
+        run_grid(m);
+    }
+    report->seconds = clock_seconds() - start;
+    return report->fault_count == 0;
+}

@@ -1,0 +1,457 @@
+/* shadow.c: finds data races, in shared and in global memory.
+ *
+ * Order is happens-before between warps: each warp has an epoch that a release
+ * (arriving at a barrier) ends, and `seen[r]`, the last epoch of warp r that is
+ * known to have ended before now. An access in epoch e of warp r comes before
+ * what warp w does now if r == w or w->seen[r] >= e. Nothing depends on the
+ * order in which the emulator happens to run the warps.
+ *
+ * A granule of shared memory has one word: the number of a state, or "in
+ * flight" with the thread whose cp.async will write it. States are interned:
+ *
+ *     state = { last writer, its epoch, how | readers since, an epoch each }
+ *
+ * Tiles are accessed whole, so there are few states, and "what does a read by
+ * warp w make of state s" is remembered a warp. Numbers below `clean` stand for
+ * "everything comes before everybody": a barrier of the whole block raises
+ * `clean` and so forgets all states at once.
+ */
+#include "emu/machine.h"
+
+#define IN_FLIGHT 0x80000000u
+enum {
+    FIRST_ROWS = 4096,
+    MOST_ROWS = 1 << 18,
+    LAST_STATE = 1 << 30
+};
+
+typedef enum How { HOW_NONE, HOW_PLAIN, HOW_ATOMIC, HOW_ASYNC } How;
+
+/* Layout of a row: words, the readers' epochs last. */
+enum { ROW_WRITER, ROW_EPOCH, ROW_READERS, ROW_HEAD };
+
+struct Shadow {
+    Machine *m;
+    uint32_t *granules;
+    uint32_t granule_count;
+    int shift;
+    uint32_t clean, next; /* states [clean, next) have rows */
+    uint32_t *rows;
+    int *index; /* hash table of row + 1; 2 * row_limit entries */
+    int stride, row_limit;
+};
+
+static uint32_t pack_writer(How how, int warp, int lane)
+{
+    return (uint32_t)how << 16 | (uint32_t)lane << 8 | (uint32_t)warp;
+}
+static How row_how(const uint32_t *row)
+{
+    return (How)(row[ROW_WRITER] >> 16);
+}
+static int row_lane(const uint32_t *row)
+{
+    return row[ROW_WRITER] >> 8 & 255;
+}
+static int row_warp(const uint32_t *row)
+{
+    return row[ROW_WRITER] & 255;
+}
+
+/* ---- interning ------------------------------------------------------------------ */
+
+static void make_tables(Shadow *s, int rows)
+{
+    s->row_limit = rows;
+    s->rows = arena_array(s->m->arena, uint32_t, (size_t)rows * (size_t)s->stride);
+    s->index = arena_array(s->m->arena, int, (size_t)rows * 2);
+}
+
+Shadow *emu_shadow_new(Machine *m, uint32_t bytes)
+{
+    Shadow *s = arena_new_of(m->arena, Shadow);
+
+    s->m = m;
+    s->shift = m->entry->granule_shift;
+    s->granule_count = (bytes >> s->shift) + 1;
+    s->granules = arena_array(m->arena, uint32_t, s->granule_count);
+    s->stride = ROW_HEAD + m->warp_count;
+    s->clean = s->next = 1;
+    make_tables(s, FIRST_ROWS);
+    return s;
+}
+
+static uint32_t *row_of(const Shadow *s, uint32_t state)
+{
+    return s->rows + (size_t)(state - s->clean) * (size_t)s->stride;
+}
+
+static uint32_t hash_row(const Shadow *s, const uint32_t *row)
+{
+    uint64_t hash = 0;
+
+    for (int i = 0; i < s->stride; i++)
+        hash = (hash ^ row[i]) * UINT64_C(0x9e3779b97f4a7c15), hash ^= hash >> 29;
+    return (uint32_t)hash;
+}
+
+static int find_index(const Shadow *s, const uint32_t *row)
+{
+    uint32_t size = (uint32_t)s->row_limit * 2, i = hash_row(s, row) & (size - 1);
+
+    while (s->index[i] && memcmp(row_of(s, s->clean + (uint32_t)s->index[i] - 1), row,
+                                 (size_t)s->stride * 4) != 0)
+        i = (i + 1) & (size - 1);
+    return (int)i;
+}
+
+static void forget_memos(Shadow *s)
+{
+    for (int i = 0; i < s->m->warp_count; i++) {
+        Warp *w = &s->m->warps[i];
+
+        w->version++;
+        w->write_state = w->atomic_state = 0;
+        memset(w->async_state, 0, sizeof w->async_state);
+    }
+}
+
+/* Raises `clean`, or starts again from 1 when numbers run out. */
+void emu_shadow_ordered(Shadow *s)
+{
+    s->clean = s->next;
+    memset(s->index, 0, (size_t)s->row_limit * 2 * sizeof *s->index);
+    if (s->clean < LAST_STATE)
+        return;
+    s->clean = s->next = 1;
+    for (uint32_t i = 0; i < s->granule_count; i++)
+        s->granules[i] &= s->granules[i] & IN_FLIGHT ? ~0u : 0u;
+    forget_memos(s);
+}
+
+void emu_shadow_reset(Shadow *s)
+{
+    emu_shadow_ordered(s);
+    memset(s->granules, 0, s->granule_count * sizeof *s->granules);
+}
+
+static uint32_t intern(Shadow *s, const uint32_t *row);
+
+/* The table is full: keep the states that granules still have. */
+static void collect(Shadow *s)
+{
+    Shadow old = *s;
+    int live = 0;
+
+    for (uint32_t i = 0; i < s->granule_count; i++)
+        live += s->granules[i] >= s->clean && !(s->granules[i] & IN_FLIGHT);
+    if (live > MOST_ROWS / 2)
+        live = -1; /* hopeless; forget */
+    make_tables(s, live > s->row_limit / 2 ? s->row_limit * 2 : s->row_limit);
+    s->clean = s->next = 1;
+    for (uint32_t i = 0; i < s->granule_count; i++) {
+        uint32_t state = s->granules[i];
+
+        if (state & IN_FLIGHT)
+            continue;
+        s->granules[i] = live < 0 || state < old.clean ? 0 : intern(s, row_of(&old, state));
+    }
+    forget_memos(s);
+}
+
+static uint32_t intern(Shadow *s, const uint32_t *row)
+{
+    int i = find_index(s, row);
+
+    if (s->index[i])
+        return s->clean + (uint32_t)s->index[i] - 1;
+    memcpy(row_of(s, s->next), row, (size_t)s->stride * 4);
+    s->index[i] = (int)(s->next - s->clean) + 1;
+    return s->next++;
+}
+
+static uint32_t add_state(Shadow *s, const uint32_t *row)
+{
+    uint32_t copy[ROW_HEAD + MAX_WARPS];
+
+    if ((int)(s->next - s->clean) >= s->row_limit - 1) {
+        memcpy(copy, row, (size_t)s->stride * 4);
+        collect(s);
+        row = copy;
+    }
+    return intern(s, row);
+}
+
+/* ---- order ------------------------------------------------------------------------ */
+
+static bool before(const Warp *w, int warp, uint32_t epoch)
+{
+    return warp == w->index || w->seen[warp] >= epoch;
+}
+
+/* Whether the last write comes before what this lane does now. */
+static bool write_before(const Warp *w, int lane, const uint32_t *row)
+{
+    if (row_how(row) == HOW_NONE)
+        return true;
+    /* What a cp.async wrote is visible to its own thread after the wait, to the
+     * others of its warp only after a barrier (PTX ISA, "cp.async.wait_group"). */
+    if (row_how(row) == HOW_ASYNC && row_warp(row) == w->index && row[ROW_EPOCH] == w->epoch)
+        return row_lane(row) == lane;
+    return before(w, row_warp(row), row[ROW_EPOCH]);
+}
+
+static bool reads_before(const Warp *w, const uint32_t *row)
+{
+    for (uint32_t readers = row[ROW_READERS]; readers; readers &= readers - 1) {
+        int r = first_lane(readers);
+
+        if (!before(w, r, row[ROW_HEAD + r]))
+            return false;
+    }
+    return true;
+}
+
+static uint32_t writer_state(Shadow *s, Warp *w, How how, int lane)
+{
+    uint32_t row[ROW_HEAD + MAX_WARPS] = { 0 };
+    uint32_t *known = how == HOW_ASYNC ? &w->async_state[lane]
+                      : how == HOW_ATOMIC ? &w->atomic_state : &w->write_state;
+
+    if (*known >= s->clean)
+        return *known;
+    row[ROW_WRITER] = pack_writer(how, w->index, how == HOW_ASYNC ? lane : 0);
+    row[ROW_EPOCH] = w->epoch;
+    return *known = add_state(s, row);
+}
+
+/* ---- a read ------------------------------------------------------------------------- */
+
+/* The state after a read by this warp. */
+static uint32_t after_read(Shadow *s, Warp *w, uint32_t state)
+{
+    uint32_t row[ROW_HEAD + MAX_WARPS] = { 0 };
+
+    if (state >= s->clean)
+        memcpy(row, row_of(s, state), (size_t)s->stride * 4);
+    for (uint32_t readers = row[ROW_READERS]; readers; readers &= readers - 1) {
+        int r = first_lane(readers);
+
+        if (before(w, r, row[ROW_HEAD + r])) { /* what follows this read follows that one */
+            row[ROW_READERS] &= ~(1u << r);
+            row[ROW_HEAD + r] = 0;
+        }
+    }
+    row[ROW_READERS] |= 1u << w->index;
+    row[ROW_HEAD + w->index] = w->epoch;
+    return add_state(s, row);
+}
+
+static bool racing_kind(const uint32_t *row, const char **why, EmuFaultKind *kind)
+{
+    bool async = row_how(row) == HOW_ASYNC;
+
+    *kind = async ? EMU_ASYNC_RACE : EMU_RACE;
+    *why = async ? "no barrier follows the wait for the cp.async that wrote it"
+                 : "another warp wrote it and no barrier lies between";
+    return false;
+}
+
+static bool read_granule(Shadow *s, Warp *w, int lane, uint32_t *granule, const char **why,
+                         EmuFaultKind *kind)
+{
+    uint32_t state = *granule < s->clean ? 0 : *granule;
+    Memo *memo = &w->reads[state % MEMO];
+    const uint32_t *row;
+    bool ok = true, own;
+
+    if (memo->state == state && memo->version == w->version && memo->next >= s->clean) {
+        *granule = memo->next;
+        return true;
+    }
+    if (!state) {
+        *granule = after_read(s, w, 0);
+    } else {
+        row = row_of(s, state);
+        own = row_how(row) == HOW_ASYNC && row_warp(row) == w->index && row[ROW_EPOCH] == w->epoch;
+        if (!write_before(w, lane, row))
+            ok = racing_kind(row, why, kind);
+        *granule = after_read(s, w, state);
+        if (!ok || own)
+            return ok;
+    }
+    *memo = (Memo){ state, w->version, *granule };
+    return true;
+}
+
+/* ---- a write -------------------------------------------------------------------------- */
+
+/* Whether everything recorded comes before a write by this lane. */
+static bool write_allowed(Shadow *s, Warp *w, int lane, uint32_t state, bool atomic,
+                          const char **why, EmuFaultKind *kind)
+{
+    const uint32_t *row = row_of(s, state);
+
+    if (!(atomic && row_how(row) == HOW_ATOMIC) && !write_before(w, lane, row))
+        return racing_kind(row, why, kind);
+    if (reads_before(w, row))
+        return true;
+    *kind = EMU_RACE;
+    *why = "another warp reads it and no barrier lies between";
+    return false;
+}
+
+static bool write_granule(Shadow *s, Warp *w, int lane, uint32_t *granule, How how,
+                          const char **why, EmuFaultKind *kind)
+{
+    uint32_t state = *granule;
+    bool ok = true;
+    Memo *memo = &w->writes[state % MEMO];
+
+    if (how == HOW_PLAIN && state == w->write_state && state)
+        return true;
+    if (state >= s->clean && !(memo->state == state && memo->version == w->version)) {
+        ok = write_allowed(s, w, lane, state, how == HOW_ATOMIC, why, kind);
+        if (ok && how == HOW_PLAIN && row_how(row_of(s, state)) != HOW_ASYNC)
+            *memo = (Memo){ state, w->version, 0 };
+    }
+    *granule = writer_state(s, w, how, lane);
+    return ok;
+}
+
+/* ---- the interface ---------------------------------------------------------------------- */
+
+bool emu_shadow_access(Warp *w, int lane, uint32_t at, int bytes, AccessMode mode,
+                       const char **why, EmuFaultKind *kind)
+{
+    Shadow *s = w->m->shadow;
+    uint32_t last = (at + (uint32_t)bytes - 1) >> s->shift;
+    bool ok = true;
+
+    for (uint32_t g = at >> s->shift; g <= last; g++) {
+        uint32_t *granule = &s->granules[g];
+
+        if (*granule & IN_FLIGHT) {
+            *kind = EMU_ASYNC_RACE;
+            *why = "a cp.async that writes it has not been waited for";
+            return false;
+        }
+        if (mode == ACCESS_READ)
+            ok &= read_granule(s, w, lane, granule, why, kind);
+        else
+            ok &= write_granule(s, w, lane, granule, mode == ACCESS_ATOMIC ? HOW_ATOMIC : HOW_PLAIN,
+                                why, kind);
+    }
+    return ok;
+}
+
+bool emu_shadow_issue(Warp *w, int lane, uint32_t at, int bytes, const char **why)
+{
+    Shadow *s = w->m->shadow;
+    uint32_t last = (at + (uint32_t)bytes - 1) >> s->shift;
+    EmuFaultKind kind;
+    bool ok = true;
+
+    for (uint32_t g = at >> s->shift; g <= last; g++) {
+        uint32_t *granule = &s->granules[g];
+
+        if (*granule & IN_FLIGHT) {
+            *why = "another cp.async that writes it has not been waited for";
+            ok = false;
+        } else if (*granule >= s->clean) {
+            Memo *memo = &w->writes[*granule % MEMO];
+
+            if (!(memo->state == *granule && memo->version == w->version)) {
+                bool allowed = write_allowed(s, w, lane, *granule, false, why, &kind);
+
+                if (allowed && row_how(row_of(s, *granule)) != HOW_ASYNC)
+                    *memo = (Memo){ *granule, w->version, 0 };
+                ok &= allowed;
+            }
+        }
+        *granule = IN_FLIGHT | (uint32_t)(w->index * LANES + lane);
+    }
+    return ok;
+}
+
+void emu_shadow_land(Warp *w, int lane, uint32_t at, int bytes)
+{
+    Shadow *s = w->m->shadow;
+    uint32_t last = (at + (uint32_t)bytes - 1) >> s->shift;
+    uint32_t state = writer_state(s, w, HOW_ASYNC, lane);
+
+    for (uint32_t g = at >> s->shift; g <= last; g++)
+        s->granules[g] = state;
+}
+
+/* ---- global memory ------------------------------------------------------------------------ */
+
+/* Who writes what is kept a granule, for writes only: a write after a read by
+ * another thread is not noticed. Blocks are unordered, unless the writer has
+ * passed a fence at device scope since and the reader's block has done an
+ * atomic or acquiring access (the pattern of a last block that sums up). */
+
+static uint64_t first_byte(const Buffer *b)
+{
+    return b->base & ~UINT64_C(255);
+}
+
+static void start_writers(Machine *m, Buffer *b)
+{
+    uint64_t bytes = b->base + b->size - first_byte(b);
+
+    b->writers = arena_array(m->arena, uint32_t, (bytes >> m->entry->granule_shift) + 1);
+    b->launch = m->memory->launches;
+}
+
+static uint32_t own_id(Warp *w)
+{
+    Machine *m = w->m;
+
+    if (!w->writer_id) {
+        Writer me = { .block = m->block_index, .epoch = w->epoch, .warp = w->index };
+
+        vec_push(m->arena, &m->writers, me);
+        w->writer_id = (uint32_t)m->writers.len - 1;
+    }
+    return w->writer_id;
+}
+
+static bool writer_before(Warp *w, uint32_t id)
+{
+    const Writer *other = &w->m->writers.data[id];
+
+    if (other->block == w->m->block_index)
+        return before(w, other->warp, other->epoch);
+    return other->released && w->m->acquired;
+}
+
+bool emu_global_race(Warp *w, Buffer *b, uint64_t offset, int bytes, AccessMode mode, Writer *other)
+{
+    int shift = w->m->entry->granule_shift;
+    uint64_t at = b->base - first_byte(b) + offset, last = (at + (uint64_t)bytes - 1) >> shift;
+    bool race = false;
+
+    if (mode == ACCESS_ATOMIC)
+        return false;
+    if (b->launch != w->m->memory->launches) {
+        if (mode == ACCESS_READ)
+            return false;
+        start_writers(w->m, b);
+    }
+    for (uint64_t g = at >> shift; g <= last; g++) {
+        uint32_t id = b->writers[g];
+
+        if (id && id != w->writer_id && id != w->ordered_id) {
+            if (writer_before(w, id)) {
+                w->ordered_id = id;
+            } else {
+                *other = w->m->writers.data[id];
+                race = true;
+            }
+        }
+        if (mode == ACCESS_WRITE)
+            b->writers[g] = own_id(w);
+    }
+    return race;
+}

@@ -355,15 +355,15 @@ static void colour_is_only_added(void **state)
 static void hostile_bytes_never_reach_the_terminal(void **state)
 {
     Fixture *f = *state;
-    Source source = source_of("a\033[31m\x01\x7f\r\n");
+    Source source = source_of("a\033[31m\x01\x7f\xc3\xa9\xff\xc2\x9b\xe2\x80\xae\r\n");
     Diags *diags = diags_new(f->arena, &source);
 
     diag_add(diags, TW0101, (Span){-5, 4000}, "got '%s'", "\033");
     assert_string_equal(
         printed(f->arena, diags, false),
         "in.tl:1:1: error: got '<1B>' [TW0101]\n"
-        "    1 | a<1B>[31m<01><7F>\n"
-        "      | ^~~~~~~~~~~~~~~~~\n"
+        "    1 | a<1B>[31m<01><7F>\xc3\xa9<FF><C2><9B><E2><80><AE>\n"
+        "      | ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~\n"
         "        why: the character has no meaning in this language; the rest of the line cannot be trusted\n");
 }
 

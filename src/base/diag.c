@@ -163,27 +163,45 @@ static Place find_place(const Source *source, Span span)
     return place;
 }
 
-/* Writes one byte (nowhere: NULL) as a terminal may see it; returns the cells
- * that it takes. */
-static int put_visible(Str *out, char c, int cell)
+/* Characters that steer a terminal or reorder what it shows: C1 controls and
+ * bidirectional overrides, as UTF-8. */
+static bool is_hidden(const unsigned char *at, int length)
 {
-    unsigned char byte = (unsigned char)c;
+    if (length == 2)
+        return at[0] == 0xc2 && at[1] < 0xa0;
+    if (length != 3 || at[0] != 0xe2)
+        return false;
+    return (at[1] == 0x80 && at[2] >= 0x8b && at[2] <= 0xae && !(at[2] > 0x8f && at[2] < 0xa8)) ||
+           (at[1] == 0x81 && at[2] >= 0xa0 && at[2] <= 0xaf);
+}
 
-    if (c == '\t') {
-        int width = TAB - cell % TAB;
-
-        if (out)
-            str_printf(out, "%*s", width, "");
-        return width;
-    }
-    if (byte < 0x20 || byte == 0x7f) {
-        if (out)
-            str_printf(out, "<%02X>", byte);
-        return 4;
-    }
+static int put_spaces(Str *out, int n)
+{
     if (out)
-        str_addc(out, c);
-    return (byte & 0xc0) != 0x80; /* a character takes its cell at its first byte */
+        str_printf(out, "%*s", n, "");
+    return n;
+}
+
+/* One character, or one byte that is none, as a terminal may see it. Advances
+ * *at; returns the cells that it takes. out: NULL only counts. */
+static int put_visible(Str *out, const char **at, int cell)
+{
+    const unsigned char *byte = (const unsigned char *)*at;
+    int length = utf8_length(*at);
+    bool shown = length > 1 ? !is_hidden(byte, length) : length == 1 && *byte >= 0x20 && *byte != 0x7f;
+
+    if (*byte == '\t') {
+        ++*at;
+        return put_spaces(out, TAB - cell % TAB);
+    }
+    if (shown && out)
+        str_addn(out, *at, (size_t)length);
+    *at += shown ? length : 1;
+    if (shown)
+        return 1;
+    if (out)
+        str_printf(out, "<%02X>", *byte);
+    return 4;
 }
 
 /* Text of one line or more, each byte made harmless; lines after the first are
@@ -192,25 +210,32 @@ static void put_text(const Printer *p, const char *text, int indent)
 {
     int cell = 0;
 
-    for (; *text; text++) {
-        if (*text == '\n') {
-            if (text[1])
-                str_printf(p->out, "\n%*s", indent, "");
-            cell = 0;
-        } else {
-            cell += put_visible(p->out, *text, cell);
+    while (*text) {
+        if (*text != '\n') {
+            cell += put_visible(p->out, &text, cell);
+            continue;
         }
+        if (*++text)
+            str_printf(p->out, "\n%*s", indent, "");
+        cell = 0;
     }
+}
+
+/* The shown part of the line up to byte `to`, written or only counted. */
+static int put_bytes(Str *out, const Source *source, const Place *place, int to)
+{
+    const char *at = source->text + place->from, *end = source->text + to;
+    int cell = place->cut_left ? 3 : 0;
+
+    while (at < end)
+        cell += put_visible(out, &at, cell);
+    return cell;
 }
 
 /* Cells from the beginning of the shown part to byte `to`. */
 static int cells(const Source *source, const Place *place, int to)
 {
-    int cell = place->cut_left ? 3 : 0;
-
-    for (int i = place->from; i < to; i++)
-        cell += put_visible(NULL, source->text[i], cell);
-    return cell;
+    return put_bytes(NULL, source, place, to);
 }
 
 static void put_gutter(const Printer *p, int line)
@@ -223,12 +248,9 @@ static void put_gutter(const Printer *p, int line)
 
 static void put_line(const Printer *p, const Source *source, const Place *place)
 {
-    int cell = place->cut_left ? 3 : 0;
-
     put_gutter(p, place->line);
     str_add(p->out, place->cut_left ? "..." : "");
-    for (int i = place->from; i < place->to; i++)
-        cell += put_visible(p->out, source->text[i], cell);
+    put_bytes(p->out, source, place, place->to);
     str_add(p->out, place->cut_right ? "...\n" : "\n");
 }
 
@@ -297,16 +319,15 @@ static void put_replacement(const Printer *p, const Source *source, const Place 
 static void put_inserted_lines(const Printer *p, const char *text)
 {
     while (*text) {
-        size_t len = strcspn(text, "\n");
         int cell = 0;
 
         str_printf(p->out, "%*s | ", GUTTER, "+");
         paint(p, "\033[32m");
-        for (size_t i = 0; i < len; i++)
-            cell += put_visible(p->out, text[i], cell);
+        while (*text && *text != '\n')
+            cell += put_visible(p->out, &text, cell);
         paint(p, "\033[0m");
         str_addc(p->out, '\n');
-        text += len + (text[len] == '\n');
+        text += *text == '\n';
     }
 }
 
@@ -378,7 +399,8 @@ static void render(const Diags *diags, Str *out, bool colour)
     for (int i = 0; i < diags->list.len; i++)
         print_one(&printer, diags, i);
     if (diags->full)
-        str_printf(out, "tw: %d more errors are not shown\n", diags->errors - DIAG_LIMIT);
+        str_printf(out, "tw: %d more error%s not shown\n", diags->errors - DIAG_LIMIT,
+                   diags->errors - DIAG_LIMIT == 1 ? " is" : "s are");
 }
 
 void diags_text(const Diags *diags, Str *out)

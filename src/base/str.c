@@ -71,10 +71,9 @@ const char *str_text(const Str *s)
     return s->data ? s->data : "";
 }
 
-/* How many bytes the well-formed UTF-8 character at text takes; 0: none there.
- * Overlong forms, surrogates and values past U+10FFFF are not characters. */
-static int utf8_length(const unsigned char *text)
+int utf8_length(const char *bytes)
 {
+    const unsigned char *text = (const unsigned char *)bytes;
     static const struct {
         unsigned char first, last;   /* of the leading byte */
         unsigned char second, upto;  /* of the byte that follows it */
@@ -123,7 +122,7 @@ void str_json(Str *s, const char *text)
 
     str_addc(s, '"');
     while (*at) {
-        int length = utf8_length(at);
+        int length = utf8_length((const char *)at);
 
         if (length == 1)
             json_char(s, *at);

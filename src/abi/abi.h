@@ -83,6 +83,8 @@ bool abi_pack(const Abi *abi, Tensor *const *tensors, const uint64_t *addresses,
               const int64_t *dims, const double *params, void *space, const char **error);
 /* Which entry fits these addresses and strides. */
 bool abi_aligned(const Abi *abi, Tensor *const *tensors, const uint64_t *addresses);
+/* A tensor's dimensions (to allocate a workspace); false on overflow. */
+bool abi_dims(const Abi *abi, int tensor, const int64_t *dims, int64_t *sizes);
 /* gridDim.x; false on overflow or a violated requirement (*error). */
 bool abi_blocks(const Abi *abi, int kernel, const int64_t *dims, int64_t *blocks,
                 const char **error);

@@ -168,6 +168,15 @@ bool abi_aligned(const Abi *abi, Tensor *const *tensors, const uint64_t *address
     return true;
 }
 
+bool abi_dims(const Abi *abi, int tensor, const int64_t *dims, int64_t *sizes)
+{
+    const AbiTensor *t = &abi->tensors.data[tensor];
+    for (int axis = 0; axis < t->rank; axis++)
+        if (!abi_eval(abi, t->dims[axis], dims, &sizes[axis]) || sizes[axis] < 0)
+            return false;
+    return true;
+}
+
 bool abi_blocks(const Abi *abi, int kernel, const int64_t *dims, int64_t *blocks,
                 const char **error)
 {

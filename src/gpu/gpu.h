@@ -1,0 +1,73 @@
+/* gpu.h: the CUDA driver, loaded at run time; launch, verify, time.
+ *
+ * Only libcuda.so.1 through dlopen; nothing else of CUDA. A machine without a
+ * driver gets GPU_NONE and a sentence.
+ */
+#ifndef TW_GPU_H
+#define TW_GPU_H
+
+#include "abi/abi.h"
+#include "ref/ref.h"
+
+typedef struct Gpu Gpu;
+
+/* Opens device 0 (or CUDA_VISIBLE_DEVICES' first). NULL with *error set. */
+Gpu *gpu_open(Arena *arena, const char **error);
+void gpu_close(Gpu *gpu);
+
+typedef struct GpuInfo {
+    char name[128];
+    int cc_major, cc_minor, sms, driver;
+    int64_t memory, l2;
+    int clock_khz;
+} GpuInfo;
+void gpu_info(Gpu *gpu, GpuInfo *info);
+
+typedef struct GpuModule GpuModule;
+/* Compiles PTX in the driver; *log gets its messages (spills, errors). */
+GpuModule *gpu_load(Gpu *gpu, const Abi *abi, const char *ptx, const char **log, const char **error);
+typedef struct GpuResources {
+    int regs, local_bytes, static_shared, max_threads;
+} GpuResources;
+bool gpu_resources(GpuModule *module, int kernel, bool aligned, GpuResources *r);
+
+/* Design.md's "verify": fresh random inputs for each of several fills and
+ * shapes, poisoned outputs, guard bands round every buffer, inputs checked
+ * unchanged, repeated runs compared bitwise, unaligned and strided variants,
+ * error bounded against the oracle relative to the plain baseline. */
+typedef struct VerifyOptions {
+    const RefBinding *bindings; int n_bindings; /* the requested shape */
+    bool only_requested;    /* else other, smaller and ragged shapes as well */
+    uint64_t seed;
+    double bound;           /* 2 */
+    void (*progress)(void *user, const char *what);
+    void *user;
+} VerifyOptions;
+typedef struct VerifyCase {
+    const char *what;       /* shape, fill, variant */
+    RefVerdict verdict;
+    bool ok;
+    const char *problem;    /* NULL, or what went wrong */
+} VerifyCase;
+typedef struct VerifyReport {
+    VEC(VerifyCase) cases;
+    int failed;
+} VerifyReport;
+bool gpu_verify(Gpu *gpu, GpuModule *module, const Def *def, const VerifyOptions *options,
+                VerifyReport *report, const char **error);
+
+/* Times launches with events: rotated input sets larger than L2 (cold caches),
+ * warm-up, the median of `rounds`. */
+typedef struct BenchResult {
+    double ms_median, ms_min, ms_max;
+    int rounds;
+} BenchResult;
+bool gpu_bench(Gpu *gpu, GpuModule *module, const Def *def, const RefBinding *bindings, int n_bindings,
+               int rounds, uint64_t seed, BenchResult *result, const char **error);
+
+/* Runs work(user) in a process of its own, which may take so many seconds. What
+ * it returned (0 to 255), or -1 with *problem: it hung, or it crashed. Open the
+ * GPU within. */
+int gpu_guarded(double seconds, int (*work)(void *user), void *user, const char **problem);
+
+#endif

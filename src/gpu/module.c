@@ -1,0 +1,92 @@
+/* module.c: PTX compiled by the driver, its messages, its resources. */
+#include "gpu/driver.h"
+
+enum { LOG_BYTES = 64 << 10 };
+
+/* The driver's log without the blank lines at its end; NULL: it said nothing. */
+static const char *tidy(char *log)
+{
+    size_t len = strlen(log);
+    while (len > 0 && (log[len - 1] == '\n' || log[len - 1] == ' '))
+        log[--len] = '\0';
+    return len ? log : NULL;
+}
+
+/* An option of the driver's compiler takes a number or a pointer, both as void *. */
+static bool compile(GpuModule *m, const char *ptx, const char **log)
+{
+    Gpu *gpu = m->gpu;
+    char *info = arena_array(gpu->arena, char, LOG_BYTES),
+         *errors = arena_array(gpu->arena, char, LOG_BYTES);
+    int options[] = {CU_JIT_INFO_LOG, CU_JIT_INFO_SIZE, CU_JIT_ERROR_LOG, CU_JIT_ERROR_SIZE,
+                     CU_JIT_LOG_VERBOSE};
+    void *values[] = {info, (void *)(uintptr_t)(LOG_BYTES - 1), errors,
+                      (void *)(uintptr_t)(LOG_BYTES - 1), (void *)(uintptr_t)1};
+    int status = gpu->cu.module_load(&m->module, ptx, TW_COUNT(options), options, values);
+    *log = tidy(info);
+    if (status == 0)
+        return true;
+    m->module = NULL;
+    gpu_ok(gpu, status, "the driver cannot compile the PTX");
+    *log = tidy(errors) ? errors : *log;
+    return false;
+}
+
+static bool find_entry(GpuModule *m, const char *name, int64_t shared, void **function)
+{
+    Gpu *gpu = m->gpu;
+    const char *doing = arena_printf(gpu->arena, "finding the entry %s", name);
+    if (!gpu_ok(gpu, gpu->cu.module_function(function, m->module, name), doing))
+        return false;
+    doing =
+        arena_printf(gpu->arena, "giving %s %lld bytes of shared memory", name, (long long)shared);
+    return gpu_ok(gpu, gpu->cu.function_set(*function, CU_FUNC_DYNAMIC_SHARED, (int)shared), doing);
+}
+
+static bool find_entries(GpuModule *m)
+{
+    const Abi *abi = m->abi;
+    m->entries = arena_array(m->gpu->arena, GpuEntry, abi->kernels.len);
+    for (int i = 0; i < abi->kernels.len; i++) {
+        const AbiKernel *kernel = &abi->kernels.data[i];
+        GpuEntry *entry = &m->entries[i];
+        if (!find_entry(m, kernel->entry, kernel->shared_bytes, &entry->aligned))
+            return false;
+        entry->any = entry->aligned;
+        if (kernel->entry_any &&
+            !find_entry(m, kernel->entry_any, kernel->shared_bytes, &entry->any))
+            return false;
+    }
+    return true;
+}
+
+GpuModule *gpu_load(Gpu *gpu, const Abi *abi, const char *ptx, const char **log, const char **error)
+{
+    GpuModule *m = arena_new_of(gpu->arena, GpuModule);
+    m->gpu = gpu;
+    m->abi = abi;
+    *log = NULL;
+    if (compile(m, ptx, log) && find_entries(m))
+        return m;
+    if (m->module)
+        gpu->cu.module_unload(m->module);
+    *error = gpu->error;
+    return NULL;
+}
+
+bool gpu_resources(GpuModule *module, int kernel, bool aligned, GpuResources *r)
+{
+    Gpu *gpu = module->gpu;
+    void *f = aligned ? module->entries[kernel].aligned : module->entries[kernel].any;
+    const struct {
+        int *value, attribute;
+    } wanted[] = {{&r->regs, CU_FUNC_REGS},
+                  {&r->local_bytes, CU_FUNC_LOCAL_BYTES},
+                  {&r->static_shared, CU_FUNC_STATIC_SHARED},
+                  {&r->max_threads, CU_FUNC_MAX_THREADS}};
+    for (size_t i = 0; i < TW_COUNT(wanted); i++)
+        if (!gpu_ok(gpu, gpu->cu.function_get(wanted[i].value, wanted[i].attribute, f),
+                    "asking for a kernel's resources"))
+            return false;
+    return true;
+}

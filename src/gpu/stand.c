@@ -1,0 +1,190 @@
+/* stand.c: tensors of one shape on the host and on the device. */
+#include "gpu/stand.h"
+
+static bool same_name(const char *a, const char *b)
+{
+    return strcmp(a, b) == 0;
+}
+
+/* The tensor of the definition that has this name. */
+static Tensor *named(const Stand *s, const char *name)
+{
+    for (int i = 0; i < s->def->inputs.len; i++)
+        if (same_name(s->def->inputs.data[i]->name, name))
+            return s->inputs[i];
+    for (int i = 0; i < s->def->outputs.len; i++)
+        if (same_name(s->def->outputs.data[i]->name, name))
+            return s->outputs[i];
+    return NULL;
+}
+
+bool stand_is_output(const Stand *s, int tensor)
+{
+    const AbiTensor *t = &s->abi->tensors.data[tensor];
+    return t->written && !t->workspace;
+}
+
+/* ---- the host ----------------------------------------------------------------------- */
+
+static bool make_hosts(Stand *s, const char **error)
+{
+    const Abi *abi = s->abi;
+    s->hosts = arena_array(s->arena, Tensor *, abi->tensors.len + 1);
+    for (int i = 0; i < abi->tensors.len; i++) {
+        const AbiTensor *t = &abi->tensors.data[i];
+        int64_t dims[TENSOR_MAX_RANK];
+        if (t->workspace) {
+            s->hosts[i] = abi_dims(abi, i, s->call.dims, dims)
+                              ? tensor_new(s->arena, t->name, t->dtype, t->rank, dims, error)
+                              : NULL;
+        } else {
+            s->hosts[i] = named(s, t->name);
+            *error = arena_printf(s->arena, "the definition has no tensor %s", t->name);
+        }
+        if (!s->hosts[i])
+            return false;
+    }
+    return true;
+}
+
+static bool bind_values(Stand *s, const StandSpec *spec, const char **error)
+{
+    const Abi *abi = s->abi;
+    int64_t blocks;
+    s->call.dims = arena_array(s->arena, int64_t, abi->dims.len + 1);
+    s->call.params = arena_array(s->arena, double, abi->params.len + 1);
+    if (!gpu_bind(s->arena, abi, s->def, spec->bindings, spec->n_bindings, s->call.dims,
+                  s->call.params, error))
+        return false;
+    for (int k = 0; k < abi->kernels.len; k++)
+        if (!abi_blocks(abi, k, s->call.dims, &blocks, error))
+            return false;
+    return true;
+}
+
+bool stand_make(Stand *s, Arena *arena, GpuModule *module, const Def *def, const StandSpec *spec,
+                const char **error)
+{
+    *s = (Stand){.arena = arena, .gpu = module->gpu, .abi = module->abi, .def = def};
+    s->call.module = module;
+    s->inputs = arena_array(arena, Tensor *, def->inputs.len + 1);
+    s->outputs = arena_array(arena, Tensor *, def->outputs.len + 1);
+    return ref_make_tensors(arena, def, spec->bindings, spec->n_bindings, spec->fill, spec->seed,
+                            s->inputs, s->outputs, error) &&
+           ref_new(arena, def, spec->bindings, spec->n_bindings, s->inputs, REF_EXACT, error) &&
+           bind_values(s, spec, error) && make_hosts(s, error);
+}
+
+/* ---- the device --------------------------------------------------------------------- */
+
+static void set_call(Stand *s)
+{
+    for (int i = 0; i < s->abi->tensors.len; i++) {
+        s->call.views[i] = &s->buffers[i].view;
+        s->call.addresses[i] = s->buffers[i].address;
+    }
+}
+
+static void new_call(Stand *s)
+{
+    int n = s->abi->tensors.len + 1;
+    s->buffers = arena_array(s->arena, Buffer, n);
+    s->owned = arena_array(s->arena, bool, n);
+    s->call.views = arena_array(s->arena, Tensor *, n);
+    s->call.addresses = arena_array(s->arena, uint64_t, n);
+}
+
+bool stand_place(Stand *s, Placing placing)
+{
+    size_t largest = 0;
+    new_call(s);
+    for (int i = 0; i < s->abi->tensors.len; i++) {
+        const AbiTensor *t = &s->abi->tensors.data[i];
+        buffer_plan(s->arena, &s->buffers[i], s->hosts[i], t->workspace ? PLACE_PLAIN : placing,
+                    t->written);
+        s->owned[i] = true;
+        if (!buffer_create(s->gpu, &s->buffers[i]))
+            return false;
+        largest = s->buffers[i].bytes > largest ? s->buffers[i].bytes : largest;
+    }
+    s->scratch = arena_alloc(s->arena, largest + 1);
+    set_call(s);
+    return true;
+}
+
+bool stand_twin(Stand *twin, const Stand *s)
+{
+    *twin = *s;
+    new_call(twin);
+    for (int i = 0; i < s->abi->tensors.len; i++) {
+        twin->buffers[i] = s->buffers[i];
+        if (!s->abi->tensors.data[i].written)
+            continue;
+        twin->buffers[i].base = 0;
+        twin->owned[i] = true;
+        if (!buffer_create(s->gpu, &twin->buffers[i]))
+            return false;
+    }
+    set_call(twin);
+    return true;
+}
+
+void stand_free(Stand *s)
+{
+    for (int i = 0; s->buffers && i < s->abi->tensors.len; i++)
+        if (s->owned[i])
+            buffer_free(s->gpu, &s->buffers[i]);
+}
+
+bool stand_reset(const Stand *s)
+{
+    for (int i = 0; i < s->abi->tensors.len; i++)
+        if (s->abi->tensors.data[i].written && !buffer_reset(s->gpu, &s->buffers[i]))
+            return false;
+    return true;
+}
+
+/* ---- fetching ----------------------------------------------------------------------- */
+
+static const char *describe(const Stand *s, Damage damage, int tensor)
+{
+    static const char *const texts[] = {
+        [DAMAGE_NONE] = "",
+        [DAMAGE_BEFORE] = "it wrote before the beginning of %s",
+        [DAMAGE_GAP] = "it wrote between the rows of %s",
+        [DAMAGE_AFTER] = "it wrote behind the end of %s",
+        [DAMAGE_ELEMENT] = "it changed %s, which is an input",
+    };
+    const char *text = texts[damage], *name = s->abi->tensors.data[tensor].name;
+    const char *at = strstr(text, "%s");
+    return at ? arena_printf(s->gpu->arena, "%.*s%s%s", (int)(at - text), text, name, at + 2)
+              : NULL;
+}
+
+static bool fetch_one(const Stand *s, int i, Tensor *to, const char **problem)
+{
+    const AbiTensor *t = &s->abi->tensors.data[i];
+    const Buffer *b = &s->buffers[i];
+    int64_t unwritten;
+    if (!gpu_ok(s->gpu, s->gpu->cu.memory_download(s->scratch, b->base, b->bytes),
+                "copying from the GPU"))
+        return false;
+    Damage damage = buffer_inspect(b, s->scratch, t->written, to, &unwritten);
+    if (damage != DAMAGE_NONE && !*problem)
+        *problem = describe(s, damage, i);
+    if (stand_is_output(s, i) && unwritten > 0 && !*problem)
+        *problem = arena_printf(s->gpu->arena, "it left %lld of %lld elements of %s unwritten",
+                                (long long)unwritten, (long long)tensor_count(&b->view), t->name);
+    return true;
+}
+
+bool stand_fetch(const Stand *s, Tensor *const *to, const char **problem)
+{
+    *problem = NULL;
+    if (!gpu_ok(s->gpu, s->gpu->cu.context_sync(), "running the kernel"))
+        return false;
+    for (int i = 0; i < s->abi->tensors.len; i++)
+        if (!fetch_one(s, i, stand_is_output(s, i) ? to[i] : NULL, problem))
+            return false;
+    return true;
+}

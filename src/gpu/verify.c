@@ -1,0 +1,226 @@
+/* verify.c: does a kernel do what its definition says, on this GPU?
+ *
+ * A case is a shape, contents of the inputs, and a placing in memory. In each,
+ * the program runs from poisoned outputs between guards; what it changed is
+ * inspected; chosen rows are compared with the definition in fp64 and with what
+ * a plain implementation of the same precision gives; it runs again, and must
+ * give the same bits. One case also goes through all the ways of launching.
+ */
+#include "gpu/modes.h"
+
+enum {
+    ROWS_MOST = 512,  /* compared on the shape asked for */
+    ROWS_SOME = 96,   /* there, in cases after the first */
+    ROWS_SMALL = 640, /* on the small shapes */
+    ALL_BELOW = 1024
+};
+
+typedef struct Case {
+    StandSpec spec;
+    const char *shape;
+    bool modes;    /* all ways of launching */
+    bool required; /* an illegal shape is a failure */
+    int64_t rows;
+} Case;
+
+typedef struct Verifier {
+    Gpu *gpu;
+    GpuModule *module;
+    const Def *def;
+    const VerifyOptions *options;
+    VerifyReport *report;
+    double bound;
+    int tried;           /* of the shapes that were not asked for */
+    const char *illegal; /* why the last shape could not be tried */
+} Verifier;
+
+static const FillKind fills[] = {FILL_NORMAL, FILL_LARGE, FILL_GROWING, FILL_NEGATIVE};
+
+/* ---- recording ---------------------------------------------------------------------- */
+
+static const char *case_text(const Verifier *v, const Case *c, const char *output)
+{
+    return arena_printf(v->gpu->arena, "%s, %s, %s%s%s", c->shape, fill_name(c->spec.fill),
+                        placing_name(c->spec.placing), output ? ", " : "", output ? output : "");
+}
+
+static void record(Verifier *v, const Case *c, const char *output, const RefVerdict *verdict,
+                   const char *problem)
+{
+    VerifyCase result = {.what = case_text(v, c, output), .problem = problem, .ok = !problem};
+    if (verdict) {
+        result.verdict = *verdict;
+        result.ok = result.ok && verdict->ok;
+        if (!verdict->ok && !problem)
+            result.problem = verdict->got.not_finite ? "it gave numbers that are not finite"
+                                                     : "its error is too large";
+    }
+    v->report->failed += !result.ok;
+    vec_push(v->gpu->arena, &v->report->cases, result);
+}
+
+/* After a failure: whether the device still answers. */
+static bool alive(Verifier *v)
+{
+    const char *error = v->gpu->error;
+    bool ok = v->gpu->cu.context_sync() == 0;
+    v->gpu->error = error;
+    return ok;
+}
+
+/* ---- one case ----------------------------------------------------------------------- */
+
+/* The tensors that repeated runs are fetched into, by tensor of the ABI. */
+static Tensor **like_outputs(const Stand *s)
+{
+    Tensor **to = arena_array(s->arena, Tensor *, s->abi->tensors.len + 1);
+    const char *error;
+    for (int i = 0; i < s->abi->tensors.len; i++)
+        if (stand_is_output(s, i))
+            to[i] = tensor_new(s->arena, s->hosts[i]->name, s->hosts[i]->dtype, s->hosts[i]->rank,
+                               s->hosts[i]->dims, &error);
+    return to;
+}
+
+static const char *compare_bits(const Stand *s, Tensor *const *again, const Mode *mode)
+{
+    for (int i = 0; i < s->abi->tensors.len; i++)
+        if (again[i] && memcmp(again[i]->data, s->hosts[i]->data, again[i]->bytes) != 0)
+            return arena_printf(s->gpu->arena, "%s, it gave other bits in %s", mode->name,
+                                again[i]->name);
+    return NULL;
+}
+
+/* Runs into s->hosts, then again, in one way or in all. Returns false when the
+ * driver failed (gpu->error). */
+static bool run_case(Stand *s, bool all_modes, const char **problem)
+{
+    const Mode *mode = modes_all();
+    if (!mode->run(s) || !stand_fetch(s, s->hosts, problem))
+        return false;
+    Tensor **again = like_outputs(s);
+    for (; mode->name && !*problem; mode++) {
+        if (!stand_reset(s) || !mode->run(s) || !stand_fetch(s, again, problem))
+            return false;
+        if (!*problem)
+            *problem = compare_bits(s, again, mode);
+        if (!all_modes)
+            break;
+    }
+    return true;
+}
+
+static void compare_outputs(Verifier *v, const Case *c, const Stand *s, const char *problem)
+{
+    const Def *def = v->def;
+    for (int o = 0; o < def->outputs.len; o++) {
+        const char *name = def->outputs.len > 1 ? def->outputs.data[o]->name : NULL, *error;
+        RefVerdict verdict;
+        RowList *rows = rows_choose(s->arena, s->outputs[o], ALL_BELOW, 64, c->rows, c->spec.seed);
+        if (ref_compare(s->arena, def, c->spec.bindings, c->spec.n_bindings, s->inputs, s->outputs,
+                        o, rows, v->bound, &verdict, &error))
+            record(v, c, name, &verdict, problem);
+        else
+            record(v, c, name, NULL, arena_strdup(v->gpu->arena, error));
+    }
+}
+
+/* False: the device was lost. */
+static bool try_stand(Verifier *v, const Case *c, Stand *s)
+{
+    const char *problem = NULL;
+    bool ok = stand_place(s, c->spec.placing) && run_case(s, c->modes, &problem);
+    if (ok)
+        compare_outputs(v, c, s, problem);
+    else
+        record(v, c, NULL, NULL, v->gpu->error);
+    ok = ok || alive(v);
+    stand_free(s);
+    return ok;
+}
+
+static bool try_case(Verifier *v, const Case *c)
+{
+    Arena *arena = arena_new(arena_heap(v->gpu->arena));
+    Stand stand;
+    const char *error = NULL;
+    bool ok = true;
+    if (v->options->progress)
+        v->options->progress(v->options->user, case_text(v, c, NULL));
+    if (stand_make(&stand, arena, v->module, v->def, &c->spec, &error)) {
+        v->tried += !c->required;
+        ok = try_stand(v, c, &stand);
+    } else {
+        v->illegal = arena_strdup(v->gpu->arena, error);
+        if (c->required)
+            record(v, c, NULL, NULL, v->illegal);
+    }
+    arena_free(arena);
+    return ok;
+}
+
+/* ---- all cases ---------------------------------------------------------------------- */
+
+/* The shape asked for: every content, then every placing. */
+static bool try_requested(Verifier *v)
+{
+    const VerifyOptions *o = v->options;
+    Case c = {.spec = {.bindings = o->bindings, .n_bindings = o->n_bindings, .seed = o->seed},
+              .shape = gpu_shape_text(v->gpu->arena, o->bindings, o->n_bindings),
+              .required = true};
+    for (size_t i = 0; i < TW_COUNT(fills); i++) {
+        c.spec.fill = fills[i];
+        c.modes = i == 0;
+        c.rows = i == 0 ? ROWS_MOST : ROWS_SOME;
+        if (!try_case(v, &c))
+            return false;
+    }
+    c.spec.fill = FILL_NORMAL;
+    for (int p = PLACE_PLAIN + 1; p < PLACE_COUNT && !o->only_requested; p++) {
+        c.spec.placing = (Placing)p;
+        if (!try_case(v, &c))
+            return false;
+    }
+    return true;
+}
+
+static bool try_others(Verifier *v)
+{
+    const VerifyOptions *o = v->options;
+    GpuShapes *shapes =
+        gpu_shapes(v->gpu->arena, v->module->abi, v->def, o->bindings, o->n_bindings, o->seed);
+    for (int i = 0; i < shapes->list.len; i++) {
+        const GpuShape *shape = &shapes->list.data[i];
+        Case c = {.spec = {shape->bindings, shape->n, fills[i % (int)TW_COUNT(fills)],
+                           (Placing)(i % PLACE_COUNT), o->seed + 1 + (uint64_t)i},
+                  .shape = shape->what,
+                  .modes = i == 1,
+                  .rows = ROWS_SMALL};
+        if (!try_case(v, &c))
+            return false;
+    }
+    if (shapes->list.len > 0 && v->tried == 0) {
+        Case none = {.shape = "other shapes"};
+        record(v, &none, NULL, NULL, v->illegal);
+    }
+    return true;
+}
+
+bool gpu_verify(Gpu *gpu, GpuModule *module, const Def *def, const VerifyOptions *options,
+                VerifyReport *report, const char **error)
+{
+    Verifier v = {.gpu = gpu,
+                  .module = module,
+                  .def = def,
+                  .options = options,
+                  .report = report,
+                  .bound = options->bound > 0 ? options->bound : 2};
+    *report = (VerifyReport){0};
+    gpu->error = NULL;
+    if (try_requested(&v) && (options->only_requested || try_others(&v)))
+        return true;
+    const VerifyCase *last = &report->cases.data[report->cases.len - 1];
+    *error = arena_printf(gpu->arena, "the GPU does not answer any more after %s: %s", last->what,
+                          last->problem);
+    return false;
+}

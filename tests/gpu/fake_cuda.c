@@ -1,0 +1,395 @@
+/* fake_cuda.c: a stand-in for libcuda.so.1 that test_gpu.c compiles and loads.
+ *
+ * Device memory is host memory. A module has the entries `twice` and
+ * `twice_any`, which write O = 2 A for A (batch, n, 32) fp32 in blocks of 16
+ * rows; a word in the "PTX" plants a fault. The driver itself insists on what a
+ * real one does: no launch of 0 blocks, no unaligned address in the aligned
+ * entry, nothing after a launch that failed.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    OK = 0,
+    INVALID = 1,
+    BAD_PTX = 218,
+    NOT_FOUND = 500,
+    ILLEGAL_ADDRESS = 700,
+    MISALIGNED = 716
+};
+enum { WIDTH = 32, ROWS = 16, ARGS = 8, MAX_LAUNCHES = 16 };
+
+typedef struct Launch {
+    void *function;
+    unsigned blocks;
+    int64_t args[ARGS];
+} Launch;
+
+static struct {
+    char fault[32];
+    int dead; /* what every call returns from now on */
+    long launches;
+    int allocations;
+    void *capturing; /* a stream */
+    Launch captured[MAX_LAUNCHES];
+    int n_captured;
+} fake;
+
+static int has(const char *fault)
+{
+    return strcmp(fake.fault, fault) == 0;
+}
+
+/* ---- the kernel --------------------------------------------------------------------- */
+
+typedef struct Args {
+    float *a, *o;
+    int64_t a_stride[2], o_stride[2];
+    int32_t batch, n;
+} Args;
+
+static Args unpack(const Launch *l)
+{
+    Args args = {(float *)(uintptr_t)l->args[0],
+                 (float *)(uintptr_t)l->args[1],
+                 {l->args[2], l->args[3]},
+                 {l->args[4], l->args[5]},
+                 (int32_t)l->args[6],
+                 (int32_t)l->args[7]};
+    return args;
+}
+
+static float value_of(float a, const Args *args, int64_t row)
+{
+    if (has("wrong"))
+        return 2.001f * a;
+    if (has("nan") && row == args->n - 1)
+        return 0.0f / (a - a);
+    if (has("flaky") && row == 0)
+        return 2 * a + (float)(fake.launches % 2);
+    if (has("ragged") && args->n % ROWS == 1 && row == args->n - 1)
+        return a;
+    return 2 * a;
+}
+
+static void write_row(const Args *args, int64_t b, int64_t row)
+{
+    const float *a = args->a + b * args->a_stride[0] + row * args->a_stride[1];
+    float *o = args->o + b * args->o_stride[0] + row * args->o_stride[1];
+    if (has("unwritten") && row == args->n / 2)
+        return;
+    for (int i = 0; i < WIDTH; i++)
+        o[i] = value_of(a[i], args, row);
+    if (has("gap"))
+        o[WIDTH] = 0;
+    if (has("contiguous")) /* a kernel that does not look at strides */
+        args->o[(b * args->n + row) * WIDTH] = 2 * a[0];
+}
+
+static void run_block(const Launch *l, unsigned block)
+{
+    Args args = unpack(l);
+    unsigned tiles = (unsigned)((args.n + ROWS - 1) / ROWS);
+    int64_t b = block / tiles, first = (int64_t)(block % tiles) * ROWS;
+    for (int64_t row = first; row < first + ROWS && row < args.n; row++)
+        write_row(&args, b, row);
+}
+
+static int run(const Launch *l)
+{
+    Args args = unpack(l);
+    fake.launches++;
+    while (has("hang"))
+        pause();
+    if (has("crash"))
+        abort();
+    if (has("illegal"))
+        return fake.dead = ILLEGAL_ADDRESS;
+    for (unsigned block = 0; block < l->blocks; block++)
+        run_block(l, block);
+    if (has("before"))
+        args.o[-3] = 1;
+    if (has("after") && args.n > 0 && args.batch > 0)
+        args.o[(args.batch - 1) * args.o_stride[0] + (args.n - 1) * args.o_stride[1] + WIDTH + 9] =
+            1;
+    if (has("input"))
+        args.a[0] += 1;
+    return OK;
+}
+
+static int misaligned(const Launch *l)
+{
+    int64_t bits = l->args[0] | l->args[1];
+    for (int i = 2; i < 6; i++)
+        bits |= l->args[i] * 4;
+    return l->function == (void *)1 && bits % 16 != 0;
+}
+
+int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                   unsigned bz, unsigned shared, void *stream, void **params, void **extra)
+{
+    Launch l = {.function = function, .blocks = gx};
+    if (fake.dead)
+        return fake.dead;
+    if (gx == 0 || gy != 1 || gz != 1 || bx != 64 || by != 1 || bz != 1 || shared != 60000 || extra)
+        return INVALID;
+    for (int i = 0; i < 6; i++)
+        memcpy(&l.args[i], params[i], 8);
+    for (int i = 6; i < 8; i++)
+        l.args[i] = *(const int32_t *)params[i];
+    if (misaligned(&l))
+        return MISALIGNED;
+    if (!fake.capturing || stream != fake.capturing)
+        return run(&l);
+    fake.captured[fake.n_captured++ % MAX_LAUNCHES] = l;
+    return OK;
+}
+
+/* ---- streams, graphs, events -------------------------------------------------------- */
+
+int cuStreamCreate(void **stream, unsigned flags)
+{
+    (void)flags;
+    *stream = malloc(1);
+    return fake.dead;
+}
+
+int cuStreamDestroy_v2(void *stream)
+{
+    free(stream);
+    return OK;
+}
+
+int cuStreamSynchronize(void *stream)
+{
+    (void)stream;
+    return fake.dead;
+}
+
+int cuStreamBeginCapture_v2(void *stream, int mode)
+{
+    fake.capturing = stream;
+    fake.n_captured = 0;
+    return mode == 2 ? OK : INVALID;
+}
+
+int cuStreamEndCapture(void *stream, void **graph)
+{
+    *graph = fake.captured;
+    return stream == fake.capturing ? (fake.capturing = NULL, OK) : INVALID;
+}
+
+int cuGraphInstantiateWithFlags(void **exec, void *graph, unsigned long long flags)
+{
+    *exec = graph;
+    return flags ? INVALID : OK;
+}
+
+int cuGraphLaunch(void *exec, void *stream)
+{
+    (void)stream;
+    for (int i = 0; exec && i < fake.n_captured; i++)
+        run(&fake.captured[i]);
+    return fake.dead;
+}
+
+int cuGraphExecDestroy(void *exec)
+{
+    return exec ? OK : INVALID;
+}
+
+int cuGraphDestroy(void *graph)
+{
+    return graph ? OK : INVALID;
+}
+
+/* An event remembers how many launches there were; each takes 10 microseconds. */
+int cuEventCreate(void **event, unsigned flags)
+{
+    (void)flags;
+    *event = calloc(1, sizeof(long));
+    return OK;
+}
+
+int cuEventDestroy_v2(void *event)
+{
+    free(event);
+    return OK;
+}
+
+int cuEventRecord(void *event, void *stream)
+{
+    (void)stream;
+    *(long *)event = fake.launches;
+    return OK;
+}
+
+int cuEventSynchronize(void *event)
+{
+    return event ? fake.dead : INVALID;
+}
+
+int cuEventElapsedTime(float *ms, void *from, void *to)
+{
+    *ms = 0.01f * (float)(*(long *)to - *(long *)from);
+    return OK;
+}
+
+/* ---- memory ------------------------------------------------------------------------- */
+
+int cuMemGetInfo_v2(size_t *available, size_t *total)
+{
+    *available = *total = (size_t)1 << 30;
+    return OK;
+}
+
+int cuMemAlloc_v2(uint64_t *address, size_t bytes)
+{
+    void *at = NULL;
+    if (fake.dead || posix_memalign(&at, 256, bytes ? bytes : 1) != 0)
+        return fake.dead ? fake.dead : 2;
+    *address = (uint64_t)(uintptr_t)at;
+    fake.allocations++;
+    return OK;
+}
+
+int cuMemFree_v2(uint64_t address)
+{
+    free((void *)(uintptr_t)address);
+    fake.allocations--;
+    return OK;
+}
+
+int cuMemcpyHtoD_v2(uint64_t to, const void *from, size_t bytes)
+{
+    memcpy((void *)(uintptr_t)to, from, bytes);
+    return fake.dead;
+}
+
+int cuMemcpyDtoH_v2(void *to, uint64_t from, size_t bytes)
+{
+    memcpy(to, (const void *)(uintptr_t)from, bytes);
+    return fake.dead;
+}
+
+/* ---- modules ------------------------------------------------------------------------ */
+
+int cuModuleLoadDataEx(void **module, const void *image, unsigned count, int *options,
+                       void **values)
+{
+    const char *fault = strstr(image, "fault=");
+    (void)options;
+    strncpy(fake.fault, fault ? fault + 6 : "", sizeof fake.fault - 1);
+    fake.dead = OK;
+    *module = &fake;
+    if (count != 5)
+        return INVALID;
+    strcpy(values[0], "ptxas info : Used 40 registers\n\n");
+    strcpy(values[2], has("syntax") ? "ptxas fatal : Unresolved extern\n" : "");
+    return has("syntax") ? BAD_PTX : OK;
+}
+
+int cuModuleUnload(void *module)
+{
+    return module == &fake ? OK : INVALID;
+}
+
+int cuModuleGetFunction(void **function, void *module, const char *name)
+{
+    *function = strcmp(name, "twice") == 0       ? (void *)1
+                : strcmp(name, "twice_any") == 0 ? (void *)2
+                                                 : NULL;
+    return module != &fake ? INVALID : *function ? OK : NOT_FOUND;
+}
+
+int cuFuncGetAttribute(int *value, int attribute, void *function)
+{
+    *value = attribute == 4 ? 40 : attribute == 3 ? 16 : attribute == 0 ? 1024 : 0;
+    return function ? OK : INVALID;
+}
+
+int cuFuncSetAttribute(void *function, int attribute, int value)
+{
+    return function && attribute == 8 && value == 60000 ? OK : INVALID;
+}
+
+/* ---- devices ------------------------------------------------------------------------ */
+
+int cuInit(unsigned flags)
+{
+    return (int)flags;
+}
+
+int cuDriverGetVersion(int *version)
+{
+    *version = 12040;
+    return OK;
+}
+
+int cuGetErrorName(int status, const char **name)
+{
+    *name = status == ILLEGAL_ADDRESS ? "CUDA_ERROR_ILLEGAL_ADDRESS" : "CUDA_ERROR";
+    return OK;
+}
+
+int cuGetErrorString(int status, const char **text)
+{
+    *text = status == ILLEGAL_ADDRESS ? "an illegal memory access was encountered" : "an error";
+    return OK;
+}
+
+int cuDeviceGetCount(int *count)
+{
+    *count = 1;
+    return OK;
+}
+
+int cuDeviceGet(int *device, int ordinal)
+{
+    *device = ordinal;
+    return OK;
+}
+
+int cuDeviceGetName(char *name, int size, int device)
+{
+    strncpy(name, "Fake GPU", (size_t)size);
+    return device;
+}
+
+int cuDeviceGetAttribute(int *value, int attribute, int device)
+{
+    *value = attribute == 38 ? 1 << 20 : attribute;
+    return device;
+}
+
+int cuDeviceTotalMem_v2(size_t *bytes, int device)
+{
+    *bytes = (size_t)1 << 30;
+    return device;
+}
+
+int cuDevicePrimaryCtxRetain(void **context, int device)
+{
+    *context = &fake;
+    return device;
+}
+
+/* The last thing that is called: everything must have been given back. */
+int cuDevicePrimaryCtxRelease_v2(int device)
+{
+    if (fake.allocations && !fake.dead)
+        abort();
+    return device;
+}
+
+int cuCtxSetCurrent(void *context)
+{
+    return context == &fake ? OK : INVALID;
+}
+
+int cuCtxSynchronize(void)
+{
+    return fake.dead;
+}

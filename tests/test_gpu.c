@@ -1,0 +1,503 @@
+/* test_gpu.c: loading, launching, verifying and timing, on a driver that is a
+ * stand-in (tests/gpu/fake_cuda.c), whose kernel has faults planted in it.
+ *
+ * The stand-in has the real library's name inside, so that once it is loaded
+ * the loader takes it for the real one.
+ */
+#include "gpu/driver.h"
+
+#include <dlfcn.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static const char definition[] = "Operator twice\n"
+                                 "  Input  A (batch, n, 32) fp32\n"
+                                 "  Output O (batch, n, 32) fp32\n"
+                                 "  Compute Multiply A, 2 and get O\n"
+                                 "end\n";
+
+typedef struct Fixture {
+    Heap heap;
+    jmp_buf oom;
+    Arena *arena;
+    Def *def;
+    Abi *abi;
+    Gpu *gpu;
+} Fixture;
+
+static void *library; /* the stand-in; NULL: there is no compiler to make it */
+
+/* ---- a program ---------------------------------------------------------------------- */
+
+static void resolve(Fixture *f)
+{
+    Syms *syms = syms_new(f->arena);
+    Source *source = arena_new_of(f->arena, Source);
+    Settings *settings = arena_new_of(f->arena, Settings);
+    *source = (Source){.path = "twice.tl", .text = definition, .len = strlen(definition)};
+    Diags *diags = diags_new(f->arena, source);
+    Program *program = lang_parse(f->arena, syms, source, diags);
+    f->def = def_resolve(f->arena, syms, aff_ctx_new(f->arena), program, program->units.data[0],
+                         settings, diags);
+    assert_non_null(f->def);
+}
+
+static void add_tensor(Fixture *f, TileProgram *p, const char *name, const AffSym *batch,
+                       const AffSym *n)
+{
+    TileTensor *t = arena_new_of(f->arena, TileTensor);
+    *t = (TileTensor){.name = name,
+                      .dtype = DT_F32,
+                      .rank = 3,
+                      .index = p->tensors.len,
+                      .read = *name == 'A',
+                      .written = *name == 'O'};
+    t->dims[0] = aff_of(p->aff, batch);
+    t->dims[1] = aff_of(p->aff, n);
+    t->dims[2] = aff_const(p->aff, 32);
+    vec_push(f->arena, &p->tensors, t);
+}
+
+static void describe(Fixture *f)
+{
+    static const Target target = {.name = "sm_80"};
+    AffCtx *aff = aff_ctx_new(f->arena);
+    TileProgram *p = tile_program_new(f->arena, aff, "twice");
+    TileKernel *k = tile_kernel_new(p, "twice");
+    const AffSym *batch = aff_sym_new(aff, "batch", AFF_DIM, 0, INT32_MAX);
+    const AffSym *n = aff_sym_new(aff, "n", AFF_DIM, 0, INT32_MAX);
+    vec_push(f->arena, &p->dims, batch);
+    vec_push(f->arena, &p->dims, n);
+    add_tensor(f, p, "A", batch, n);
+    add_tensor(f, p, "O", batch, n);
+    vec_push(f->arena, &k->grid,
+             (TileAxis){.extent = aff_ceildiv(aff, aff_of(aff, n), aff_const(aff, 16))});
+    vec_push(f->arena, &k->grid, (TileAxis){.extent = aff_of(aff, batch)});
+    k->warps = 2;
+    k->shared_bytes = 60000;
+    f->abi = abi_from_tile(f->arena, p, &target);
+}
+
+static int setup(void **state)
+{
+    Fixture *f = calloc(1, sizeof *f);
+    const char *error;
+    if (!f || setjmp(f->oom))
+        return -1;
+    f->heap.on_oom = &f->oom;
+    f->arena = arena_new(&f->heap);
+    resolve(f);
+    describe(f);
+    f->gpu = library ? gpu_open(f->arena, &error) : NULL;
+    *state = f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    Fixture *f = *state;
+    if (f->gpu)
+        gpu_close(f->gpu);
+    arena_free(f->arena);
+    size_t live = f->heap.live;
+    free(f);
+    return live ? -1 : 0;
+}
+
+static void need_gpu(Fixture *f)
+{
+    if (!library)
+        skip();
+    assert_non_null(f->gpu);
+}
+
+static GpuModule *load(Fixture *f, const char *ptx)
+{
+    const char *log, *error = "";
+    GpuModule *m = gpu_load(f->gpu, f->abi, ptx, &log, &error);
+    if (!m)
+        fail_msg("%s", error);
+    return m;
+}
+
+/* ---- modules ------------------------------------------------------------------------ */
+
+static void test_info(void **state)
+{
+    Fixture *f = *state;
+    GpuInfo info;
+    need_gpu(f);
+    gpu_info(f->gpu, &info);
+    assert_string_equal(info.name, "Fake GPU");
+    assert_int_equal(info.cc_major, 75);
+    assert_int_equal(info.sms, 16);
+    assert_int_equal(info.driver, 12040);
+}
+
+static void test_load(void **state)
+{
+    Fixture *f = *state;
+    const char *log, *error;
+    GpuResources r;
+    need_gpu(f);
+    GpuModule *m = gpu_load(f->gpu, f->abi, "", &log, &error);
+    assert_non_null(m);
+    assert_string_equal(log, "ptxas info : Used 40 registers");
+    assert_true(gpu_resources(m, 0, false, &r));
+    assert_int_equal(r.regs, 40);
+    assert_int_equal(r.local_bytes, 16);
+    assert_null(gpu_load(f->gpu, f->abi, "fault=syntax", &log, &error));
+    assert_string_equal(log, "ptxas fatal : Unresolved extern");
+    f->abi->kernels.data[0].entry = "thrice";
+    assert_null(gpu_load(f->gpu, f->abi, "", &log, &error));
+    assert_non_null(strstr(error, "finding the entry thrice: an error (CUDA_ERROR, 500)"));
+}
+
+/* ---- verify ------------------------------------------------------------------------- */
+
+static const RefBinding shape[] = {{"batch", 3}, {"n", 70}};
+
+static bool verify(Fixture *f, const char *ptx, bool only_requested, VerifyReport *report,
+                   const char **error)
+{
+    VerifyOptions options = {.bindings = shape,
+                             .n_bindings = 2,
+                             .only_requested = only_requested,
+                             .seed = 1,
+                             .bound = 2};
+    return gpu_verify(f->gpu, load(f, ptx), f->def, &options, report, error);
+}
+
+static void test_verify_passes(void **state)
+{
+    Fixture *f = *state;
+    VerifyReport report;
+    const char *error;
+    bool empty = false, transposed = false;
+    need_gpu(f);
+    assert_true(verify(f, "", false, &report, &error));
+    for (int i = 0; i < report.cases.len; i++) {
+        const VerifyCase *c = &report.cases.data[i];
+        if (!c->ok)
+            fail_msg("%s: %s", c->what, c->problem);
+        empty |= strstr(c->what, "n=0") != NULL;
+        transposed |= strstr(c->what, "transposed") != NULL;
+    }
+    assert_int_equal(report.failed, 0);
+    assert_true(report.cases.len >= 15);
+    assert_true(empty && transposed);
+}
+
+static void test_verify_only_requested(void **state)
+{
+    Fixture *f = *state;
+    VerifyReport report;
+    const char *error;
+    need_gpu(f);
+    assert_true(verify(f, "", true, &report, &error));
+    assert_int_equal(report.cases.len, 4);
+    assert_string_equal(report.cases.data[1].what, "batch=3 n=70, large, contiguous");
+}
+
+static void test_verify_finds_faults(void **state)
+{
+    static const struct {
+        const char *ptx, *problem;
+        bool all_cases;
+    } faults[] = {
+        {"fault=wrong", "error is too large", true},
+        {"fault=nan", "not finite", true},
+        {"fault=flaky", "run again, it gave other bits in O", true},
+        {"fault=ragged", "error is too large", false},
+        {"fault=unwritten", "unwritten", true},
+        {"fault=gap", "between the rows of O", false},
+        {"fault=contiguous", "", false},
+        {"fault=before", "before the beginning of O", true},
+        {"fault=after", "behind the end of O", true},
+        {"fault=input", "it changed A", true},
+    };
+    Fixture *f = *state;
+    need_gpu(f);
+    for (size_t i = 0; i < TW_COUNT(faults); i++) {
+        VerifyReport report;
+        const char *error;
+        bool found = false;
+        assert_true(verify(f, faults[i].ptx, false, &report, &error));
+        for (int c = 0; c < report.cases.len; c++)
+            found |=
+                !report.cases.data[c].ok && strstr(report.cases.data[c].problem, faults[i].problem);
+        if (!found || (faults[i].all_cases && report.failed < 8))
+            fail_msg("%s: %d of %d cases failed", faults[i].ptx, report.failed, report.cases.len);
+    }
+}
+
+static void test_verify_stops_when_the_gpu_is_lost(void **state)
+{
+    Fixture *f = *state;
+    VerifyReport report;
+    const char *error;
+    need_gpu(f);
+    assert_false(verify(f, "fault=illegal", false, &report, &error));
+    assert_int_equal(report.cases.len, 1);
+    assert_non_null(strstr(error, "does not answer any more after batch=3 n=70"));
+    assert_non_null(strstr(error, "illegal memory access"));
+}
+
+static void test_verify_wants_all_dimensions(void **state)
+{
+    Fixture *f = *state;
+    VerifyOptions options = {.bindings = shape, .n_bindings = 1, .only_requested = true};
+    VerifyReport report;
+    const char *error;
+    need_gpu(f);
+    assert_true(gpu_verify(f->gpu, load(f, ""), f->def, &options, &report, &error));
+    assert_int_equal(report.failed, report.cases.len);
+    assert_non_null(strstr(report.cases.data[0].problem, "n has no value"));
+}
+
+/* ---- bench, guard ------------------------------------------------------------------- */
+
+static void test_bench(void **state)
+{
+    Fixture *f = *state;
+    BenchResult r;
+    const char *error = "";
+    need_gpu(f);
+    if (!gpu_bench(f->gpu, load(f, ""), f->def, shape, 2, 4, 1, &r, &error))
+        fail_msg("%s", error);
+    assert_true(r.ms_median > 0.0099 && r.ms_median < 0.0101);
+    assert_int_equal(r.rounds, 4);
+    assert_false(gpu_bench(f->gpu, load(f, "fault=illegal"), f->def, shape, 2, 4, 1, &r, &error));
+}
+
+static int return_seven(void *user)
+{
+    (void)user;
+    return 7;
+}
+
+static int sleep_on(void *user)
+{
+    (void)user;
+    return (int)sleep(600);
+}
+
+static int crash(void *user)
+{
+    raise(*(int *)user);
+    return 0;
+}
+
+static void test_guard(void **state)
+{
+    const char *problem;
+    (void)state;
+    assert_int_equal(gpu_guarded(20, return_seven, NULL, &problem), 7);
+    assert_int_equal(gpu_guarded(0.05, sleep_on, NULL, &problem), -1);
+    assert_non_null(strstr(problem, "hung"));
+    int signal_number = SIGKILL;
+    assert_int_equal(gpu_guarded(20, crash, &signal_number, &problem), -1);
+    assert_non_null(strstr(problem, "crashed"));
+}
+
+static int verify_hanging(void *user)
+{
+    Fixture *f = user;
+    VerifyReport report;
+    const char *error;
+    return verify(f, "fault=hang", true, &report, &error);
+}
+
+static void test_hanging_kernel(void **state)
+{
+    Fixture *f = *state;
+    const char *problem;
+    need_gpu(f);
+    assert_int_equal(gpu_guarded(0.5, verify_hanging, f, &problem), -1);
+    assert_non_null(strstr(problem, "the kernel hung"));
+}
+
+/* ---- buffers, shapes ---------------------------------------------------------------- */
+
+static Tensor *small_tensor(Fixture *f)
+{
+    const char *error;
+    Tensor *t = tensor_new(f->arena, "T", DT_BF16, 3, (const int64_t[]){2, 3, 5}, &error);
+    tensor_fill(t, FILL_NORMAL, 1);
+    return t;
+}
+
+static void test_placings(void **state)
+{
+    static const struct {
+        Placing placing;
+        int64_t strides[3];
+        size_t lead, bytes;
+    } want[] = {
+        {PLACE_PLAIN, {15, 5, 1}, GUARD_BYTES, 60},
+        {PLACE_OFFSET, {15, 5, 1}, GUARD_BYTES + 2, 60},
+        {PLACE_PADDED, {39, 13, 1}, GUARD_BYTES, 2 * (39 + 26 + 5)},
+        {PLACE_ODD, {18, 6, 1}, GUARD_BYTES, 2 * (18 + 12 + 5)},
+        {PLACE_TRANSPOSED, {5, 10, 1}, GUARD_BYTES, 60},
+    };
+    Fixture *f = *state;
+    for (size_t i = 0; i < TW_COUNT(want); i++) {
+        Buffer b;
+        buffer_plan(f->arena, &b, small_tensor(f), want[i].placing, false);
+        assert_memory_equal(b.view.strides, want[i].strides, sizeof want[i].strides);
+        assert_int_equal(b.lead, want[i].lead);
+        assert_int_equal(b.view.bytes, want[i].bytes);
+        assert_true(b.bytes >= b.lead + b.view.bytes + GUARD_BYTES);
+    }
+}
+
+/* Every element of a placed tensor comes back; every other byte is watched. */
+static void test_inspection(void **state)
+{
+    Fixture *f = *state;
+    Tensor *t = small_tensor(f);
+    for (int p = 0; p < PLACE_COUNT; p++) {
+        Buffer b;
+        int64_t unwritten;
+        Tensor *back = small_tensor(f);
+        buffer_plan(f->arena, &b, t, (Placing)p, false);
+        char *bytes = arena_alloc(f->arena, b.bytes);
+        memcpy(bytes, b.image, b.bytes);
+        memset(back->data, 0, back->bytes);
+        assert_int_equal(buffer_inspect(&b, bytes, true, back, &unwritten), DAMAGE_NONE);
+        assert_memory_equal(back->data, t->data, t->bytes);
+        assert_int_equal(unwritten, 30); /* nothing differs from the image */
+        bytes[b.lead - 1] ^= 1;
+        assert_int_equal(buffer_inspect(&b, bytes, true, NULL, &unwritten), DAMAGE_BEFORE);
+        bytes[b.lead - 1] ^= 1;
+        bytes[b.lead + b.view.bytes] ^= 1;
+        assert_int_equal(buffer_inspect(&b, bytes, true, NULL, &unwritten), DAMAGE_AFTER);
+        bytes[b.lead + b.view.bytes] ^= 1;
+        bytes[b.lead] ^= 1;
+        assert_int_equal(buffer_inspect(&b, bytes, false, NULL, &unwritten), DAMAGE_ELEMENT);
+        assert_int_equal(buffer_inspect(&b, bytes, true, NULL, &unwritten), DAMAGE_NONE);
+        assert_int_equal(unwritten, 29);
+    }
+}
+
+static void test_guard_words_are_nan(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < 64; i++) {
+        uint16_t w = guard_word(i);
+        uint16_t words[4] = {guard_word(i), guard_word(i + 1), guard_word(i + 2),
+                             guard_word(i + 3)};
+        double wide = dtype_load(DT_F64, words), single = dtype_load(DT_F32, words);
+        double half = dtype_load(DT_F16, &w), brain = dtype_load(DT_BF16, &w);
+        assert_true(half != half && brain != brain && single != single && wide != wide);
+        assert_int_not_equal(w, 0x7fff); /* the NaN that arithmetic gives */
+    }
+}
+
+static bool has_shape(const GpuShapes *shapes, const char *text)
+{
+    for (int i = 0; i < shapes->list.len; i++)
+        if (strstr(shapes->list.data[i].what, text))
+            return true;
+    return false;
+}
+
+static void test_shapes(void **state)
+{
+    static const char *const wanted[] = {" n=0",  " n=1",   " n=15",   " n=16",  " n=17",
+                                         " n=35", " n=256", "batch=0", "batch=3"};
+    Fixture *f = *state;
+    GpuShapes *shapes = gpu_shapes(f->arena, f->abi, f->def, shape, 2, 5);
+    assert_int_equal(gpu_grid_tile(f->abi, "n"), 16);
+    assert_int_equal(gpu_grid_tile(f->abi, "batch"), 0);
+    for (size_t i = 0; i < TW_COUNT(wanted); i++)
+        if (!has_shape(shapes, wanted[i]))
+            fail_msg("no shape has%s", wanted[i]);
+}
+
+static void test_binding(void **state)
+{
+    Fixture *f = *state;
+    int64_t dims[2];
+    double params[1];
+    const char *error;
+    RefBinding b[] = {{"n", 5}, {"batch", -1}};
+    assert_false(gpu_bind(f->arena, f->abi, f->def, b, 2, dims, params, &error));
+    assert_non_null(strstr(error, "batch"));
+    b[1].value = 2;
+    assert_true(gpu_bind(f->arena, f->abi, f->def, b, 2, dims, params, &error));
+    assert_int_equal(dims[0], 2);
+    assert_int_equal(dims[1], 5);
+}
+
+/* ---- the stand-in
+ * -------------------------------------------------------------------------------- */
+
+static void make_library(void)
+{
+    char folder[] = "/tmp/test_gpu.XXXXXX", command[512], path[64];
+    if (!mkdtemp(folder))
+        return;
+    snprintf(path, sizeof path, "%s/fake.so", folder);
+    snprintf(command, sizeof command,
+             "cc -D_POSIX_C_SOURCE=200809L -shared -fPIC -O1 -Wl,-soname,libcuda.so.1 -o %s "
+             "tests/gpu/fake_cuda.c",
+             path);
+    if (system(command) == 0)
+        library = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
+    remove(path);
+    rmdir(folder);
+}
+
+static int open_real(void *user)
+{
+    Heap heap = {0};
+    jmp_buf oom;
+    const char *error = NULL;
+    (void)user;
+    heap.on_oom = &oom;
+    if (setjmp(oom))
+        return 0;
+    Gpu *gpu = gpu_open(arena_new(&heap), &error);
+    return gpu || (error && strlen(error) > 20);
+}
+
+/* A sentence, or a real GPU. In a process of its own: a real library, once it
+ * is loaded, would be found instead of the stand-in. */
+static void test_without_stand_in(void **state)
+{
+    const char *problem;
+    (void)state;
+    assert_int_equal(gpu_guarded(60, open_real, NULL, &problem), 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest before[] = {cmocka_unit_test(test_without_stand_in)};
+    const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+        TEST(test_info),
+        TEST(test_load),
+        TEST(test_verify_passes),
+        TEST(test_verify_only_requested),
+        TEST(test_verify_finds_faults),
+        TEST(test_verify_stops_when_the_gpu_is_lost),
+        TEST(test_verify_wants_all_dimensions),
+        TEST(test_bench),
+        TEST(test_guard),
+        TEST(test_hanging_kernel),
+        TEST(test_placings),
+        TEST(test_inspection),
+        TEST(test_guard_words_are_nan),
+        TEST(test_shapes),
+        TEST(test_binding),
+#undef TEST
+    };
+    int failed = cmocka_run_group_tests_name("gpu as it is", before, NULL, NULL);
+    make_library();
+    return failed + cmocka_run_group_tests_name("gpu", tests, NULL, NULL);
+}

@@ -441,6 +441,18 @@ static void statements_continue_when_they_must(void **state)
     assert_prints(f, "a = 1; b = 2;\nc = 3\n", "a = 1\nb = 2\nc = 3\n");
 }
 
+static void own_operations_hide_those_of_the_table(void **state)
+{
+    Fixture *f = *state;
+    Program *program = parse_whole(f, "Compute Sub A, B\nDefine Sub(X, Y)\nCompute Sub X, Y\nend\nCompute Sub A, B\n");
+    const Block *body = &program->units.data[0]->body;
+
+    assert_true(body->data[0]->op_known);
+    assert_false(body->data[1]->body.data[0]->op_known);
+    assert_false(body->data[2]->op_known);
+    assert_int_equal(body->data[1]->n_shape, 2);
+}
+
 /* ---- comments -------------------------------------------------------------------------------------- */
 
 static void comments_stay_with_their_statements(void **state)
@@ -909,7 +921,7 @@ int main(void)
         TEST(positions_have_an_origin), TEST(copies_take_their_parts_in_any_order), TEST(copies_may_accumulate),
         TEST(allocations_have_offsets), TEST(computations_have_results), TEST(computations_have_modifiers),
         TEST(loops_have_three_spellings), TEST(blocks_by_indentation_end_without_end),
-        TEST(conditions_may_be_words), TEST(else_if_chains_share_one_end), TEST(schedules_hold_lines),
+        TEST(conditions_may_be_words), TEST(else_if_chains_share_one_end), TEST(schedules_hold_lines), TEST(own_operations_hide_those_of_the_table),
         TEST(statements_continue_when_they_must), TEST(comments_stay_with_their_statements),
         TEST(slashes_divide_or_comment), TEST(expressions_print_with_few_brackets),
         TEST(random_expressions_round_trip), TEST(names_are_replaced), TEST(mistakes_are_placed_and_explained),

@@ -363,6 +363,15 @@ static void parse_defined(Parser *p, Stmt *s)
     s->value = parse_expr(p);
 }
 
+static bool is_defined(const Parser *p, const char *name)
+{
+    for (int i = 0; i < p->defined.len; i++)
+        if (p->defined.data[i] == name)
+            return true;
+    return false;
+}
+
+/* A Define hides an operation of the table that has its name, or a synonym of it. */
 static void parse_operation(Parser *p, Stmt *s)
 {
     if (p->tok.kind != TOK_NAME) {
@@ -371,7 +380,7 @@ static void parse_operation(Parser *p, Stmt *s)
     }
     s->op_span = token_span(p);
     s->op_name = symn(p->syms, p->source->text + p->tok.start, (size_t)(p->tok.end - p->tok.start));
-    s->op_known = op_find(s->op_name, &s->op);
+    s->op_known = !is_defined(p, s->op_name) && op_find(s->op_name, &s->op);
     advance(p);
 }
 

@@ -401,6 +401,7 @@ static Stmt *parse_define(Parser *p, Stmt *s, Block *out)
 {
     (void)out;
     s->name = take_name(p, &s->name_span);
+    vec_push(p->arena, &p->defined, s->name);
     parse_shape(p, s);
     return parse_closed(p, s, "the operation");
 }

@@ -35,6 +35,7 @@ typedef struct Parser {
     bool stop;       /* nothing more is read */
     bool lone_comment; /* here `// word` at a line's end is a comment */
     const char *unit; /* the name of the unit that is open, or NULL */
+    VEC(const char *) defined; /* operations that a Define above gives a meaning */
 } Parser;
 
 /* parser.c: tokens, errors */

@@ -351,6 +351,23 @@ static bool needs_fences(const Program *program)
     return false;
 }
 
+/* Comments behind the last unit; behind a fragment they read as its own. */
+static void print_last_comment(Str *out, const Program *program, bool fences)
+{
+    int n = program->units.len;
+    bool joins = n > 0 && program->units.data[n - 1]->kind == UNIT_FRAGMENT && !fences;
+
+    if (!program->comment)
+        return;
+    if (n > 0 && !joins)
+        str_addc(out, '\n');
+    if (fences)
+        str_add(out, "```\n");
+    print_comment(out, program->comment, 0);
+    if (fences)
+        str_add(out, "```\n");
+}
+
 void lang_print(Str *out, const Program *program)
 {
     bool fences = needs_fences(program);
@@ -364,7 +381,5 @@ void lang_print(Str *out, const Program *program)
         if (fences)
             str_add(out, "```\n");
     }
-    if (program->comment && program->units.len > 0)
-        str_addc(out, '\n');
-    print_comment(out, program->comment, 0);
+    print_last_comment(out, program, fences);
 }

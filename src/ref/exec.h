@@ -54,6 +54,7 @@ typedef struct Node {
     Store matrices[2];      /* of the operands; [0] only when it is transposed */
     double *operand_row;    /* of an operand whose matrix is being filled */
     float *narrow;          /* REF_PLAIN: the row of A */
+    bool single[2];         /* the matrix holds floats: REF_PLAIN, or an input that fits */
     bool rounds[2];         /* REF_PLAIN: the operand is rounded to `dtype` */
     DType dtype;
 } Node;

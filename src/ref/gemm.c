@@ -17,8 +17,8 @@ enum { LANES = 16 };
 
 /* sum += a[0..k-1] x the rows of a panel. Four rows a step, so that the sums are
  * loaded and stored once for four multiplications. */
-#define PANEL(name, T)                                                                      \
-    static void name(const T *restrict a, const T *restrict b, T *restrict sum, int64_t k)  \
+#define PANEL(name, A, B)                                                                   \
+    static void name(const A *restrict a, const B *restrict b, A *restrict sum, int64_t k)  \
     {                                                                                       \
         int64_t i = 0;                                                                      \
                                                                                             \
@@ -31,8 +31,14 @@ enum { LANES = 16 };
                 sum[j] += a[0] * b[j];                                                      \
     }
 
-PANEL(panel_wide, double)
-PANEL(panel_narrow, float)
+PANEL(panel_wide, double, double)
+PANEL(panel_mixed, double, float)
+PANEL(panel_narrow, float, float)
+
+static void copy_part(double *row, const double *part, int64_t n)
+{
+    memcpy(row, part, (size_t)(n < LANES ? n : LANES) * sizeof *row);
+}
 
 static void product_wide(const double *a, const double *b, double *row, int64_t k, int64_t n)
 {
@@ -40,7 +46,17 @@ static void product_wide(const double *a, const double *b, double *row, int64_t 
         double c[LANES] = {0};
 
         panel_wide(a, b, c, k);
-        memcpy(row + j, c, (size_t)(n - j < LANES ? n - j : LANES) * sizeof *c);
+        copy_part(row + j, c, n - j);
+    }
+}
+
+static void product_mixed(const double *a, const float *b, double *row, int64_t k, int64_t n)
+{
+    for (int64_t j = 0; j < n; j += LANES, b += k * LANES) {
+        double c[LANES] = {0};
+
+        panel_mixed(a, b, c, k);
+        copy_part(row + j, c, n - j);
     }
 }
 
@@ -48,10 +64,12 @@ static void product_narrow(const float *a, const float *b, double *row, int64_t 
 {
     for (int64_t j = 0; j < n; j += LANES, b += k * LANES) {
         float c[LANES] = {0};
+        double wide[LANES];
 
         panel_narrow(a, b, c, k);
-        for (int64_t i = 0; i < LANES && j + i < n; i++)
-            row[j + i] = c[i];
+        for (int i = 0; i < LANES; i++)
+            wide[i] = c[i];
+        copy_part(row + j, wide, n - j);
     }
 }
 
@@ -80,7 +98,7 @@ static void scatter(const Ref *ref, const Node *node, int operand, int64_t r, vo
         double x = rounded(node, operand, node->operand_row[c]);
         int64_t at = transposed ? place(operand, cols, rows, c, r) : place(operand, rows, cols, r, c);
 
-        if (ref->precision == REF_PLAIN)
+        if (node->single[operand])
             ((float *)matrix)[at] = (float)x;
         else
             ((double *)matrix)[at] = x;
@@ -119,7 +137,7 @@ static const void *first_row(Ref *ref, Node *node, const int64_t *at, int64_t k)
 
     if (node->op->args[0].transposed)
         return (char *)matrix_of(ref, node, 0, at) +
-               (size_t)(at[node->rank - 2] * k) * (plain ? sizeof(float) : sizeof(double));
+               (size_t)(at[node->rank - 2] * k) * (node->single[0] ? sizeof(float) : sizeof(double));
     rows_follow(&node->links[0], at, lead);
     rows_get(ref, node->op->args[0].value, lead, node->args[0]);
     if (!plain)
@@ -139,6 +157,8 @@ void gemm_row(Ref *ref, Node *node, const int64_t *at, double *row)
 
     if (ref->precision == REF_PLAIN)
         product_narrow(left, right, row, k, n);
+    else if (node->single[1])
+        product_mixed(left, right, row, k, n);
     else
         product_wide(left, right, row, k, n);
 }

@@ -139,13 +139,25 @@ static DType operand_type(const Ref *ref, const DefOp *op)
     return DT_F32;
 }
 
+/* The first operand is multiplied in the precision of the run; the second may
+ * be kept as floats where they hold it exactly, which halves what is read. */
+static bool keeps_floats(const Ref *ref, const DefOp *op, int operand)
+{
+    const DefValue *value = op->args[operand].value;
+
+    if (ref->precision == REF_PLAIN)
+        return true;
+    return operand == 1 && value->is_input && dtype_is_float(value->dtype) && value->dtype != DT_F64;
+}
+
 static bool size_matrix(Ref *ref, Node *node, int operand, const char **error)
 {
     const Node *arg = rows_node(ref, node->op->args[operand].value);
     int64_t rows = arg->dims[arg->rank - 2], cols = arg->dims[arg->rank - 1], element, padded;
     Store *store = &node->matrices[operand];
 
-    element = ref->precision == REF_PLAIN ? (int64_t)sizeof(float) : (int64_t)sizeof(double);
+    node->single[operand] = keeps_floats(ref, node->op, operand);
+    element = node->single[operand] ? (int64_t)sizeof(float) : (int64_t)sizeof(double);
     padded = node->op->args[operand].transposed ? (rows + 15) * cols : rows * (cols + 15);
     if (rows > max_matrix || cols > max_matrix || padded > max_matrix / element)
         return fail(ref, error, "a matrix of %s is too large",

@@ -38,7 +38,7 @@ typedef struct ExecBuffer {
     const TileValue *value;
     ExecStage *stages;
     bool ring;          /* in the current roles: handed over by acquire ... release */
-    unsigned consumers; /* ring: the roles that release it, a bit each */
+    unsigned consumers; /* ring: the roles that await it, a bit each */
 } ExecBuffer;
 
 /* One stage of a buffer and what is known about who touched it. */

@@ -331,7 +331,8 @@ ExecStep exec_ring(Exec *x, const TileOp *op)
     return op->kind == TILE_AWAIT ? await(x, stage) : release(x, stage);
 }
 
-/* Buffers that the region acquires are rings; those it releases it consumes. */
+/* Buffers that the region acquires are rings; those it awaits or releases it
+ * consumes. */
 static void find_rings(Exec *x, const TileBlock *block, int role)
 {
     for (int i = 0; i < block->ops.len; i++) {
@@ -339,7 +340,7 @@ static void find_rings(Exec *x, const TileBlock *block, int role)
         ExecBuffer *buffer = op->n_args ? x->slots[op->args[0]->id].buffer : NULL;
         if (buffer && op->kind == TILE_ACQUIRE)
             buffer->ring = true;
-        if (buffer && op->kind == TILE_RELEASE)
+        if (buffer && (op->kind == TILE_AWAIT || op->kind == TILE_RELEASE))
             buffer->consumers |= 1u << role;
         for (int k = 0; k < op->n_regions; k++)
             find_rings(x, op->regions[k], role);

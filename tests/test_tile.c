@@ -1,0 +1,915 @@
+/* test_tile.c: tile IR: text, verifier, executor, at both levels. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+
+#include "tile/tile.h"
+
+typedef struct Fixture {
+    Heap heap;
+    jmp_buf oom;
+    Arena *arena;
+    AffCtx *aff;
+    Syms *syms;
+    Diags *diags;
+} Fixture;
+
+static int setup(void **state)
+{
+    static Fixture f;
+    f = (Fixture){.heap = {.on_oom = &f.oom}};
+    if (setjmp(f.oom))
+        return -1;
+    f.arena = arena_new(&f.heap);
+    f.aff = aff_ctx_new(f.arena);
+    f.syms = syms_new(f.arena);
+    *state = &f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    arena_free(((Fixture *)*state)->arena);
+    return 0;
+}
+
+/* ---- helpers ------------------------------------------------------------------- */
+
+static TileProgram *parse(Fixture *f, const char *text)
+{
+    Source *source = arena_new_of(f->arena, Source);
+    *source = (Source){"test.tile", text, strlen(text)};
+    f->diags = diags_new(f->arena, source);
+    return tile_parse(f->arena, f->syms, f->aff, source, f->diags);
+}
+
+static void show(const Fixture *f)
+{
+    if (f->diags->list.len)
+        diags_print(f->diags, stderr, false);
+}
+
+static TileProgram *parse_good(Fixture *f, const char *text)
+{
+    TileProgram *p = parse(f, text);
+    bool ok = p && tile_verify(p, f->diags);
+    if (!ok)
+        show(f);
+    assert_true(ok);
+    return p;
+}
+
+static const char *print(Fixture *f, const TileProgram *p)
+{
+    Str s = str_new(f->arena);
+    tile_print(&s, p);
+    return str_text(&s);
+}
+
+/* text with the first `old` replaced, which must be there. */
+static const char *edit(Fixture *f, const char *text, const char *old, const char *new)
+{
+    const char *at = strstr(text, old);
+    assert_non_null(at);
+    Str s = str_new(f->arena);
+    str_addn(&s, text, (size_t)(at - text));
+    str_add(&s, new);
+    str_add(&s, at + strlen(old));
+    return str_text(&s);
+}
+
+static Tensor *new_tensor(Fixture *f, DType dtype, int rank, int64_t a, int64_t b)
+{
+    const char *error = NULL;
+    int64_t dims[] = {a, b};
+    Tensor *t = tensor_new(f->arena, "t", dtype, rank, dims, &error);
+    assert_non_null(t);
+    return t;
+}
+
+static void fill_random(Tensor *t, uint64_t seed)
+{
+    Rng rng = {seed};
+    for (int64_t i = 0; i < tensor_count(t); i++)
+        dtype_store(t->dtype, (char *)t->data + i * dtype_bytes(t->dtype), rng_normal(&rng));
+}
+
+static double at1(const Tensor *t, int64_t i)
+{
+    return tensor_get(t, &i);
+}
+
+static double at2(const Tensor *t, int64_t i, int64_t j)
+{
+    return tensor_get(t, (int64_t[]){i, j});
+}
+
+/* ---- a GEMM with bias ----------------------------------------------------------------- */
+
+static const char GEMM[] =
+    "program gemm_bias\n"
+    "dim m in 0..\n"
+    "dim n in 1..\n"
+    "dim k in 0..\n"
+    "param scale\n"
+    "tensor A (m, k) bf16 in\n"
+    "tensor B (n, k) bf16 in\n"
+    "tensor bias (n) fp32 in\n"
+    "tensor C (rows = m, n) bf16 out\n"
+    "require not (k mod 2), \"k must be \\\"even\\\"\"\n"
+    "\n"
+    "kernel main grid(i: ceil(m / 32) reversed, j: ceil(n / 24)) warps 2 {\n"
+    "  %acc = fill 0 : fp32<32x24>\n"
+    "  %acc.1 = for t = 0:ceil(k / 16) carry (%acc.2 = %acc) {\n"
+    "    %a = load A[i * 32 : rows, t * 16 : cols] : shared bf16<32x16>\n"
+    "    %b = load B[j * 24 : rows, t * 16 : cols] : shared bf16<24x16>  # streamed\n"
+    "    %c = gemm %a, %b.T, %acc.2 : fp32<32x24>\n"
+    "    yield %c\n"
+    "  }\n"
+    "  %s = fill scale : fp32<1x1>\n"
+    "  %scaled = multiply %acc.1, %s : fp32<32x24>\n"
+    "  %bias = load bias[j * 24 : cols] : fp32<1x24>\n"
+    "  %sum = add %scaled, %bias : fp32<32x24>\n"
+    "  %0 = cast %sum : bf16<32x24>\n"
+    "  store %0, C[i * 32 : rows, j * 24 : cols]\n"
+    "}\n";
+
+typedef struct GemmCase {
+    int64_t dims[3];
+    double scale;
+    Tensor *tensors[4];
+    TileRun run;
+} GemmCase;
+
+static void make_gemm_case(Fixture *f, GemmCase *c, int64_t m, int64_t n, int64_t k)
+{
+    *c = (GemmCase){.dims = {m, n, k}, .scale = 0.5};
+    c->tensors[0] = new_tensor(f, DT_BF16, 2, m, k);
+    c->tensors[1] = new_tensor(f, DT_BF16, 2, n, k);
+    c->tensors[2] = new_tensor(f, DT_F32, 1, n, 0);
+    c->tensors[3] = new_tensor(f, DT_BF16, 2, m, n);
+    for (uint64_t i = 0; i < 3; i++)
+        fill_random(c->tensors[i], i + 1);
+    tensor_poison(c->tensors[3]);
+    c->run = (TileRun){.tensors = c->tensors, .dims = c->dims, .params = &c->scale};
+}
+
+static double gemm_element(const GemmCase *c, int64_t i, int64_t j)
+{
+    double sum = 0;
+    for (int64_t t = 0; t < c->dims[2]; t++)
+        sum += at2(c->tensors[0], i, t) * at2(c->tensors[1], j, t);
+    return sum * c->scale + at1(c->tensors[2], j);
+}
+
+static void gemm_with_bias(void **state)
+{
+    Fixture *f = *state;
+    TileProgram *p = parse_good(f, GEMM);
+    static const int64_t shapes[][3] = {{70, 50, 40}, {32, 24, 16}, {1, 1, 2}, {33, 25, 0}, {0, 5, 8}};
+    for (size_t s = 0; s < TW_COUNT(shapes); s++) {
+        GemmCase c;
+        const char *error = NULL;
+        make_gemm_case(f, &c, shapes[s][0], shapes[s][1], shapes[s][2]);
+        assert_true(tile_run(f->arena, p, &c.run, &error));
+        for (int64_t i = 0; i < c.dims[0]; i++)
+            for (int64_t j = 0; j < c.dims[1]; j++) {
+                double want = gemm_element(&c, i, j);
+                assert_true(fabs(at2(c.tensors[3], i, j) - want) <= 0.01 * fabs(want) + 0.01);
+            }
+    }
+}
+
+static bool only_first_block(void *user, int kernel, const int64_t *axes, int n_axes)
+{
+    (void)user;
+    return kernel == 0 && n_axes == 2 && axes[0] == 0 && axes[1] == 0;
+}
+
+static void blocks_can_be_chosen(void **state)
+{
+    Fixture *f = *state;
+    GemmCase c;
+    const char *error = NULL;
+    make_gemm_case(f, &c, 40, 30, 16);
+    c.run.want_block = only_first_block;
+    assert_true(tile_run(f->arena, parse_good(f, GEMM), &c.run, &error));
+    assert_false(isnan(at2(c.tensors[3], 31, 23)));
+    assert_true(isnan(at2(c.tensors[3], 32, 0)));
+    assert_true(isnan(at2(c.tensors[3], 0, 24)));
+}
+
+static void launches_are_checked(void **state)
+{
+    Fixture *f = *state;
+    GemmCase c;
+    const char *error = NULL;
+    TileProgram *p = parse_good(f, GEMM);
+    make_gemm_case(f, &c, 8, 8, 3);
+    assert_false(tile_run(f->arena, p, &c.run, &error));
+    assert_string_equal(error, "k must be \"even\"");
+    make_gemm_case(f, &c, 8, 8, 4);
+    c.tensors[1] = c.tensors[2];
+    assert_false(tile_run(f->arena, p, &c.run, &error));
+    assert_non_null(strstr(error, "tensor B has rank 1"));
+    make_gemm_case(f, &c, 8, 8, 4);
+    c.dims[1] = 0;
+    assert_false(tile_run(f->arena, p, &c.run, &error));
+    assert_non_null(strstr(error, "dimension n is 0"));
+}
+
+/* ---- online softmax, sequential --------------------------------------------------------- */
+
+static const char ATTENTION[] =
+    "program attend\n"
+    "dim len in 0..\n"
+    "tensor Q (len, D = 16) bf16 in\n"
+    "tensor K (len, 16) bf16 in\n"
+    "tensor V (_ = len, 16) bf16 in\n"
+    "tensor O (len, 16) fp32 out\n"
+    "\n"
+    "kernel main grid(m: ceil(len / 32)) warps 2 {\n"
+    "  %q = load Q[m * 32 : rows, 0 : cols] : shared bf16<32x16>\n"
+    "  %o = fill 0 : fp32<32x16>\n"
+    "  %max = fill -inf : fp32<32x1>\n"
+    "  %sum = fill 0 : fp32<32x1>\n"
+    "  %o.1, %max.1, %sum.1 = for j = 0:ceil(len / 16) carry (%o.2 = %o, %max.2 = %max, %sum.2 = %sum) {\n"
+    "    %k = load K[j * 16 : rows, 0 : cols] : shared bf16<16x16>\n"
+    "    %v = load V[j * 16 : rows, 0 : cols] : shared bf16<16x16>\n"
+    "    %s = gemm %q, %k.T : fp32<32x16>\n"
+    "    %s.1 = mask %s where j * 16 + col <= m * 32 + row else -inf : fp32<32x16>\n"
+    "    %p, %max.3, %sum.3, %alpha = softmax %s.1, %max.2, %sum.2"
+    " : fp32<32x16>, fp32<32x1>, fp32<32x1>, fp32<32x1>\n"
+    "    %o.3 = multiply %o.2, %alpha : fp32<32x16>\n"
+    "    %p.1 = cast %p : bf16<32x16>\n"
+    "    %p.2 = reshape %p.1 : bf16<32x16>\n"
+    "    %o.4 = gemm %p.2, %v, %o.3 : fp32<32x16>\n"
+    "    yield %o.4, %max.3, %sum.3\n"
+    "  }\n"
+    "  %o.5 = divide %o.1, %sum.1 else 0 : fp32<32x16>\n"
+    "  store %o.5, O[m * 32 : rows, 0 : cols]\n"
+    "}\n";
+
+typedef struct AttentionCase {
+    int64_t len;
+    Tensor *tensors[4];
+    TileRun run;
+} AttentionCase;
+
+static void make_attention_case(Fixture *f, AttentionCase *c, int64_t len, uint64_t seed)
+{
+    *c = (AttentionCase){.len = len};
+    for (int i = 0; i < 4; i++)
+        c->tensors[i] = new_tensor(f, i == 3 ? DT_F32 : DT_BF16, 2, len, 16);
+    for (int i = 0; i < 3; i++)
+        fill_random(c->tensors[i], seed + (uint64_t)i);
+    tensor_poison(c->tensors[3]);
+    c->run = (TileRun){.tensors = c->tensors, .dims = &c->len, .seed = seed};
+}
+
+/* One row of the definition, in double. */
+static void attention_row(const AttentionCase *c, int64_t i, double *out)
+{
+    double top = -INFINITY, sum = 0;
+    double *s = calloc((size_t)i + 1, sizeof *s);
+    for (int64_t j = 0; j <= i; j++) {
+        for (int64_t d = 0; d < 16; d++)
+            s[j] += at2(c->tensors[0], i, d) * at2(c->tensors[1], j, d);
+        top = fmax(top, s[j]);
+    }
+    for (int d = 0; d < 16; d++)
+        out[d] = 0;
+    for (int64_t j = 0; j <= i; j++) {
+        double p = exp(s[j] - top);
+        sum += p;
+        for (int64_t d = 0; d < 16; d++)
+            out[d] += p * at2(c->tensors[2], j, d);
+    }
+    for (int d = 0; d < 16; d++)
+        out[d] /= sum;
+    free(s);
+}
+
+static void check_attention(Fixture *f, const char *text, int64_t len, uint64_t seed)
+{
+    AttentionCase c;
+    const char *error = NULL;
+    double want[16];
+    make_attention_case(f, &c, len, seed);
+    if (!tile_run(f->arena, parse_good(f, text), &c.run, &error))
+        fail_msg("%s", error);
+    for (int64_t i = 0; i < len; i++) {
+        attention_row(&c, i, want);
+        for (int d = 0; d < 16; d++)
+            assert_true(fabs(at2(c.tensors[3], i, d) - want[d]) < 0.02);
+    }
+}
+
+static void online_softmax(void **state)
+{
+    check_attention(*state, ATTENTION, 75, 1);
+    check_attention(*state, ATTENTION, 32, 2);
+    check_attention(*state, ATTENTION, 1, 3);
+    check_attention(*state, ATTENTION, 0, 4);
+}
+
+/* Rows that are masked out whole give zeros, not NaN. */
+static void dead_rows(void **state)
+{
+    Fixture *f = *state;
+    AttentionCase c;
+    const char *error = NULL;
+    const char *text = edit(f, ATTENTION, "j * 16 + col <= m * 32 + row", "row < 0 - len + 5");
+    make_attention_case(f, &c, 40, 1);
+    assert_true(tile_run(f->arena, parse_good(f, text), &c.run, &error));
+    for (int64_t i = 0; i < 40; i++)
+        assert_true(at2(c.tensors[3], i, 3) == 0);
+}
+
+/* ---- the same, staged -------------------------------------------------------------------------- */
+
+#define ONE_STEP(in)                                                                               \
+    in "%s = gemm %q, %k.T : fp32<32x16>\n"                                                        \
+    in "%s.1 = mask %s where j * 16 + col <= m * 32 + row else -inf"                               \
+       " unless j < m * 2 : fp32<32x16>\n"                                             \
+    in "%top = rowmax %s.1 along columns : fp32<32x1>\n"                                           \
+    in "%max.3 = max %max.2, %top : fp32<32x1>\n"                                                  \
+    in "%ref = max %max.3, %floor : fp32<32x1>\n"                                                  \
+    in "%away = subtract %max.2, %ref : fp32<32x1>\n"                                              \
+    in "%alpha = exp %away : fp32<32x1>\n"                                                         \
+    in "%s.2 = subtract %s.1, %ref : fp32<32x16>\n"                                                \
+    in "%p = exp %s.2 : fp32<32x16>\n"                                                             \
+    in "%more = rowsum %p along columns : fp32<32x1>\n"                                            \
+    in "%sum.3 = fma %sum.2, %alpha, %more : fp32<32x1>\n"                                         \
+    in "%o.3 = multiply %o.2, %alpha : fp32<32x16>\n"                                              \
+    in "%p.1 = cast %p : bf16<32x16>\n"                                                            \
+    in "%o.4 = gemm %p.1, %v, %o.3 : fp32<32x16>\n"
+
+#define INITIAL(in)                                                                                \
+    in "%o = fill 0 : fp32<32x16>\n"                                                               \
+    in "%max = fill -inf : fp32<32x1>\n"                                                           \
+    in "%floor = fill -1e+30 : fp32<1x1>\n"                                                        \
+    in "%sum = fill 0 : fp32<32x1>\n"
+
+#define HEAD                                                                                       \
+    "program attend\n"                                                                             \
+    "dim len in 0..\n"                                                                             \
+    "tensor Q (len, 16) bf16 in\n"                                                                 \
+    "tensor K (len, 16) bf16 in\n"                                                                 \
+    "tensor V (len, 16) bf16 in\n"                                                                 \
+    "tensor O (len, 16) fp32 out\n"                                                                \
+    "\n"
+
+#define CARRIED "carry (%o.2 = %o, %max.2 = %max, %sum.2 = %sum)"
+
+static const char STAGED[] =
+    HEAD
+    "kernel main grid(m: ceil(len / 32)) warps 2 stages 2 facts(expanded, staged, synced) {\n"
+    "  %Q = buffer : bf16<1x32x16>\n"
+    "  %K = buffer : bf16<2x16x16>\n"
+    "  %V = buffer : bf16<2x16x16>\n"
+    "  copy_async Q[m * 32 : rows, 0 : cols], %Q[0]\n"
+    "  commit\n"
+    "  copy_async K[0 : rows, 0 : cols], %K[0] if len >= 1\n"
+    "  copy_async V[0 : rows, 0 : cols], %V[0] if len >= 1\n"
+    "  commit\n"
+    "  wait 1\n"
+    INITIAL("  ")
+    "  %q = view %Q[0] : shared bf16<32x16>\n"
+    "  %o.1, %max.1, %sum.1 = for j = 0:ceil(len / 16) " CARRIED " {\n"
+    "    wait 0\n"
+    "    barrier  # data has landed, the other stage is free\n"
+    "    if j * 16 + 17 <= len {\n"
+    "      copy_async K[j * 16 + 16 : rows, 0 : cols], %K[(j + 1) mod 2]\n"
+    "      copy_async V[j * 16 + 16 : rows, 0 : cols], %V[(j + 1) mod 2]\n"
+    "    }\n"
+    "    commit\n"
+    "    %k = view %K[j mod 2] : shared bf16<16x16>\n"
+    "    %v = view %V[j mod 2] : shared bf16<16x16>\n"
+    ONE_STEP("    ")
+    "    yield %o.4, %max.3, %sum.3\n"
+    "  }\n"
+    "  %o.5 = divide %o.1, %sum.1 else 0 : fp32<32x16>\n"
+    "  store %o.5, O[m * 32 : rows, 0 : cols]\n"
+    "}\n";
+
+static const char ROLES[] =
+    HEAD
+    "kernel main grid(m: ceil(len / 32)) warps 3 facts(expanded, staged, synced) {\n"
+    "  %Q = buffer : bf16<1x32x16>\n"
+    "  %K = buffer : bf16<2x16x16>\n"
+    "  %V = buffer : bf16<2x16x16>\n"
+    "  copy_async Q[m * 32 : rows, 0 : cols], %Q[0]\n"
+    "  commit\n"
+    "  wait 0\n"
+    "  barrier\n"
+    "  roles {\n"
+    "    load (warps 1, regs 24) {\n"
+    "      for j = 0:ceil(len / 16) {\n"
+    "        acquire %K[j mod 2]\n"
+    "        copy_async K[j * 16 : rows, 0 : cols], %K[j mod 2]\n"
+    "        filled %K[j mod 2]\n"
+    "        acquire %V[j mod 2]\n"
+    "        copy_async V[j * 16 : rows, 0 : cols], %V[j mod 2]\n"
+    "        filled %V[j mod 2]\n"
+    "      }\n"
+    "    }\n"
+    "    compute (warps 2) {\n"
+    INITIAL("      ")
+    "      %q = view %Q[0] : shared bf16<32x16>\n"
+    "      %o.1, %max.1, %sum.1 = for j = 0:ceil(len / 16) " CARRIED " {\n"
+    "        await %K[j mod 2]\n"
+    "        %k = view %K[j mod 2] : shared bf16<16x16>\n"
+    "        await %V[j mod 2]\n"
+    "        %v = view %V[j mod 2] : shared bf16<16x16>\n"
+    ONE_STEP("        ")
+    "        release %K[j mod 2]\n"
+    "        release %V[j mod 2]\n"
+    "        yield %o.4, %max.3, %sum.3\n"
+    "      }\n"
+    "      %o.5 = divide %o.1, %sum.1 else 0 : fp32<32x16>\n"
+    "      store %o.5, O[m * 32 : rows, 0 : cols]\n"
+    "    }\n"
+    "  }\n"
+    "}\n";
+
+static void staged(void **state)
+{
+    check_attention(*state, STAGED, 75, 1);
+    check_attention(*state, STAGED, 16, 2);
+    check_attention(*state, STAGED, 0, 3);
+}
+
+static void roles(void **state)
+{
+    for (uint64_t seed = 1; seed <= 20; seed++)
+        check_attention(*state, ROLES, 75, seed);
+    check_attention(*state, ROLES, 7, 1);
+}
+
+/* Bitwise the same result, however copies and roles are timed. */
+static void seeds_do_not_matter(void **state)
+{
+    Fixture *f = *state;
+    TileProgram *programs[] = {parse_good(f, ATTENTION), parse_good(f, STAGED), parse_good(f, ROLES)};
+    AttentionCase first, c;
+    const char *error = NULL;
+    make_attention_case(f, &first, 60, 9);
+    assert_true(tile_run(f->arena, programs[1], &first.run, &error));
+    for (uint64_t seed = 0; seed < 8; seed++) {
+        make_attention_case(f, &c, 60, 9);
+        c.run.seed = seed;
+        assert_true(tile_run(f->arena, programs[1 + seed % 2], &c.run, &error));
+        assert_memory_equal(c.tensors[3]->data, first.tensors[3]->data, first.tensors[3]->bytes);
+    }
+}
+
+/* ---- planted faults: found when run ------------------------------------------------------------ */
+
+static void fails(Fixture *f, const char *text, const char *message)
+{
+    AttentionCase c;
+    const char *error = NULL;
+    TileProgram *p = parse_good(f, text);
+    for (uint64_t seed = 0; seed < 10; seed++) {
+        make_attention_case(f, &c, 75, 1);
+        c.run.seed = seed;
+        if (tile_run(f->arena, p, &c.run, &error))
+            fail_msg("wanted '%s', but it runs", message);
+        if (!strstr(error, message))
+            fail_msg("wanted '%s', got '%s'", message, error);
+    }
+}
+
+static void faults_of_copies(void **state)
+{
+    Fixture *f = *state;
+    fails(f, edit(f, STAGED, "    wait 0\n", ""), "no wait covers it");
+    fails(f, edit(f, STAGED, "    wait 0\n", "    wait 1\n"), "no wait covers it");
+    fails(f, edit(f, STAGED, "    wait 0\n    barrier", "    barrier\n    wait 0"), "no barrier has made visible");
+    fails(f, edit(f, STAGED, "    barrier  # data has landed, the other stage is free\n", ""), "barrier");
+    fails(f, edit(f, STAGED, "%K[(j + 1) mod 2]", "%K[j mod 2]"), "reads stage 0 of %K while");
+    fails(f, edit(f, STAGED, "%K[(j + 1) mod 2]", "%K[j + 1]"), "stage 2 of a buffer of 2");
+    fails(f, edit(f, STAGED, "    commit\n    %k", "    %k"), "no wait covers it");
+    fails(f, edit(f, STAGED, "%K[0] if len >= 1", "%K[0] if len >= 1000"), "nothing was written");
+    fails(f, edit(f, STAGED, "  copy_async Q[m * 32 : rows, 0 : cols], %Q[0]\n",
+                  "  copy_async Q[m * 32 : rows, 0 : cols], %Q[0]\n"
+                  "  copy_async Q[m * 32 : rows, 0 : cols], %Q[0]\n"),
+          "overwrites stage 0 of %Q while");
+    /* With one barrier less there is nothing between a read and the next copy. */
+    fails(f, edit(f, edit(f, STAGED, "    barrier  # data has landed, the other stage is free\n", ""),
+                  "    commit\n    %k", "    commit\n    barrier\n    %k"),
+          "which other warps may still read");
+}
+
+/* Without the claim that barriers are in place their absence is no fault. */
+static void barriers_are_a_claim(void **state)
+{
+    Fixture *f = *state;
+    const char *text = edit(f, STAGED, "    barrier  # data has landed, the other stage is free\n", "");
+    check_attention(f, edit(f, text, "staged, synced", "staged"), 75, 1);
+}
+
+static void faults_of_puts(void **state)
+{
+    Fixture *f = *state;
+    static const char put[] =
+        "  %x = fill 3 : bf16<32x16>\n"
+        "  %q0 = view %Q[0] : shared bf16<32x16>\n"
+        "  %y = move %q0 : bf16<32x16>\n"
+        "  put %x, %Q[0]\n";
+    fails(f, edit(f, STAGED, "  wait 1\n", "  wait 1\n  barrier\n  %x = fill 3 : bf16<32x16>\n  put %x, %Q[0]\n"
+                                          "  %q0 = view %Q[0] : shared bf16<32x16>\n"
+                                          "  %y = move %q0 : bf16<32x16>\n"),
+          "no barrier has made visible");
+    Str late = str_new(f->arena);
+    str_printf(&late, "  wait 1\n  barrier\n%s", put);
+    fails(f, edit(f, STAGED, "  wait 1\n", str_text(&late)), "no barrier since it was read");
+    fails(f, edit(f, STAGED, "  wait 1\n", "  %x = fill 3 : bf16<32x16>\n  put %x, %Q[0]\n"), "overwrites stage 0 of %Q while");
+}
+
+static void faults_of_roles(void **state)
+{
+    Fixture *f = *state;
+    fails(f, edit(f, ROLES, "        acquire %K[j mod 2]\n", ""), "which this role has not acquired");
+    fails(f, edit(f, ROLES, "        await %K[j mod 2]\n", ""), "not awaited");
+    fails(f, edit(f, ROLES, "        release %K[j mod 2]\n", ""), "deadlock");
+    fails(f, edit(f, ROLES, "        filled %K[j mod 2]\n", ""), "acquired already");
+    fails(f, edit(f, ROLES, "j = 0:ceil(len / 16) {", "j = 0:ceil(len / 16) + 1 {"), "not released when the roles end");
+    fails(f, edit(f, ROLES, "j = 0:ceil(len / 16) {", "j = 0:ceil(len / 16) - 1 {"), "compute waits in `await %K[j mod 2]`");
+    fails(f, edit(f, ROLES, "await %V[j mod 2]\n        %v = view %V[j mod 2] :",
+                  "await %V[j mod 2]\n        %v = view %V[(j + 1) mod 2] :"),
+          "has not awaited");
+    fails(f, edit(f, ROLES, "        release %K[j mod 2]\n        release %V[j mod 2]\n",
+                  "        release %K[j mod 2]\n        release %V[j mod 2]\n"
+                  "        %again = move %k : bf16<16x16>\n"),
+          "has not awaited (or has released)");
+    fails(f, edit(f, ROLES, "      for j = 0:ceil(len / 16) {\n",
+                  "      %x = fill 1 : bf16<32x16>\n      put %x, %Q[0]\n      for j = 0:ceil(len / 16) {\n"),
+          "another role");
+}
+
+static void faults_of_expressions(void **state)
+{
+    Fixture *f = *state;
+    fails(f, edit(f, STAGED, "K[0 : rows", "K[1 div (len - 75) : rows"), "division by 0");
+    fails(f, edit(f, STAGED, "where j * 16 + col <=", "where col div (len - 75) <="), "the mask has no value");
+}
+
+/* ---- planted faults: found by the verifier --------------------------------------------------------- */
+
+static void rejects(Fixture *f, const char *text, DiagCode code)
+{
+    TileProgram *p = parse(f, text);
+    if (!p)
+        show(f);
+    assert_non_null(p);
+    assert_false(tile_verify(p, f->diags));
+    assert_true(f->diags->list.len > 0);
+    if (f->diags->list.data[0].code != code)
+        show(f);
+    assert_int_equal(f->diags->list.data[0].code, code);
+    GemmCase c;
+    const char *error = NULL;
+    make_gemm_case(f, &c, 8, 8, 8);
+    assert_false(tile_run(f->arena, p, &c.run, &error)); /* refused, not run */
+}
+
+static void verifier_types(void **state)
+{
+    Fixture *f = *state;
+    rejects(f, edit(f, GEMM, "%b.T", "%b"), TW0755);
+    rejects(f, edit(f, GEMM, "%a = load A[i * 32 : rows, t * 16 : cols] : shared bf16<32x16>",
+                    "%a = load A[i * 32 : rows, t * 16 : cols] : shared fp16<32x16>"), TW0755);
+    rejects(f, edit(f, GEMM, "load bias[j * 24 : cols] : fp32<1x24>", "load bias[j * 24 : cols] : fp32<1x12>"), TW0755);
+    rejects(f, edit(f, GEMM, "multiply %acc.1, %s : fp32<32x24>", "multiply %acc.1, %s : fp32<32x1>"), TW0755);
+    rejects(f, edit(f, GEMM, "%0 = cast %sum : bf16<32x24>", "%0 = cast %sum : bf16<24x32>"), TW0755);
+    rejects(f, edit(f, GEMM, "%0 = cast %sum : bf16<32x24>", "%0 = move %sum : bf16<32x24>"), TW0755);
+    rejects(f, edit(f, GEMM, "multiply %acc.1, %s", "multiply %acc.1"), TW0755);
+    rejects(f, edit(f, ATTENTION, "%alpha = softmax %s.1, %max.2, %sum.2 : fp32<32x16>",
+                    "%alpha = softmax %s.1, %max.2, %sum.2 : fp32<16x32>"), TW0755);
+    rejects(f, edit(f, STAGED, "rowmax %s.1 along columns", "rowmax %s.1 along rows"), TW0755);
+    rejects(f, edit(f, STAGED, "%k = view %K[j mod 2] : shared bf16<16x16>", "%k = view %K[j mod 2] : shared bf16<16x32>"), TW0755);
+    rejects(f, edit(f, GEMM, "fill 0 : fp32<32x24>", "fill 0 : fp32<2000000x24>"), TW0755);
+    rejects(f, edit(f, GEMM, "store %0", "store %sum"), TW0755);
+}
+
+static void verifier_regions(void **state)
+{
+    Fixture *f = *state;
+    rejects(f, edit(f, GEMM, "    yield %c\n", ""), TW0753);
+    rejects(f, edit(f, GEMM, "    yield %c\n", "    yield %c, %c\n"), TW0753);
+    rejects(f, edit(f, GEMM, "    yield %c\n", "    yield %a\n"), TW0753);
+    rejects(f, edit(f, GEMM, "    yield %c\n", "    yield %c\n    yield %c\n"), TW0753);
+    rejects(f, edit(f, GEMM, "  store %0", "  yield\n  store %0"), TW0753);
+    rejects(f, edit(f, GEMM, "(%acc.2 = %acc)", "(%acc.2 = %acc : fp32<24x32>)"), TW0753);
+    rejects(f, edit(f, STAGED, "    if j * 16 + 17 <= len {\n",
+                    "    %t = if j < 3 : fp32<1x1> {\n      yield %floor\n    }\n    if j * 16 + 17 <= len {\n"), TW0753);
+    rejects(f, edit(f, GEMM, "multiply %acc.1, %s", "multiply %c, %s"), TW0752);
+}
+
+static void verifier_scopes(void **state)
+{
+    Fixture *f = *state;
+    const char *lost = edit(f, GEMM, "  %s = fill scale", "  %t = load A[0 : rows, 0 : cols] : bf16<32x16>\n  %s = fill scale");
+    TileProgram *p = parse_good(f, lost);
+    TileBlock *body = p->kernels.data[0]->body;
+    body->ops.data[2]->coords[1] = aff_of(f->aff, body->ops.data[1]->var); /* the loop is over */
+    assert_false(tile_verify(p, f->diags));
+    assert_int_equal(f->diags->list.data[0].code, TW0757);
+    rejects(f, edit(f, GEMM, "t * 16 : cols] : shared bf16<32x16>", "col : cols] : shared bf16<32x16>"), TW0757);
+    rejects(f, edit(f, edit(f, edit(f, GEMM, "for t = 0:", "for i = 0:"), "t * 16", "0"), "t * 16", "0"), TW0757); /* two of a name */
+}
+
+static void verifier_places(void **state)
+{
+    Fixture *f = *state;
+    rejects(f, edit(f, GEMM, "A[i * 32 : rows, t * 16 : cols]", "A[i * 32, t * 16 : cols]"), TW0758);
+    rejects(f, edit(f, GEMM, "bias[j * 24 : cols]", "bias[j * 24]"), TW0758);
+    rejects(f, edit(f, GEMM, "C (rows = m, n) bf16 out", "C (rows = m, n) bf16 in"), TW0758);
+    rejects(f, edit(f, GEMM, "A (m, k) bf16 in", "A (m, k) bf16 out"), TW0758);
+}
+
+static void verifier_levels(void **state)
+{
+    Fixture *f = *state;
+    rejects(f, edit(f, ATTENTION, "warps 2 {", "warps 2 facts(expanded) {"), TW0754);
+    rejects(f, edit(f, ATTENTION, "warps 2 {", "warps 2 facts(staged) {"), TW0754);
+    rejects(f, edit(f, STAGED, "facts(expanded, staged, synced)", "facts(expanded)"), TW0754);
+    rejects(f, edit(f, STAGED, "  wait 1\n", "  wait 1\n  acquire %K[0]\n"), TW0754);
+    rejects(f, edit(f, ROLES, "compute (warps 2)", "compute (warps 3)"), TW0750);
+    rejects(f, edit(f, STAGED, "    wait 0\n", "    %late = buffer : bf16<1x8x8>\n    wait 0\n"), TW0759);
+    rejects(f, edit(f, STAGED, "view %K[j mod 2] :", "view %sum[j mod 2] :"), TW0755);
+}
+
+static void verifier_storage(void **state)
+{
+    Fixture *f = *state;
+    const char *text = edit(f, STAGED, "facts(expanded, staged, synced)", "shared_bytes 3072 facts(expanded, staged, allocated)");
+    text = edit(f, text, "bf16<1x32x16>\n", "bf16<1x32x16> at 2048\n");
+    text = edit(f, text, "%K = buffer : bf16<2x16x16>\n", "%K = buffer : bf16<2x16x16> at 0\n");
+    text = edit(f, text, "%V = buffer : bf16<2x16x16>\n", "%V = buffer : bf16<2x16x16> at 1024\n");
+    parse_good(f, text);
+    rejects(f, edit(f, text, "at 1024", "at 1008"), TW0759);
+    rejects(f, edit(f, text, "at 1024", "at 1025"), TW0759);
+    rejects(f, edit(f, text, "shared_bytes 3072", "shared_bytes 3071"), TW0759);
+}
+
+/* ---- layouts ------------------------------------------------------------------------------------------ */
+
+static const char ASSIGNED[] =
+    "program product\n"
+    "tensor A (32, 16) bf16 in\n"
+    "tensor B (16, 16) bf16 in\n"
+    "tensor C (32, 16) fp32 out\n"
+    "\n"
+    "kernel main warps 2 shared_bytes 1536 facts(expanded, staged, assigned, allocated, synced) {\n"
+    "  %A = buffer : bf16<1x32x16> panels(32) at 0\n"
+    "  %B = buffer : bf16<1x16x16> panels(32) at 1024\n"
+    "  copy_async A[0 : rows, 0 : cols], %A[0]\n"
+    "  copy_async B[0 : rows, 0 : cols], %B[0]\n"
+    "  commit\n"
+    "  wait 0\n"
+    "  barrier\n"
+    "  %a = view %A[0] : shared bf16<32x16> panels(32)\n"
+    "  %b = view %B[0] : shared bf16<16x16> panels(32)\n"
+    "  %s = gemm %a, %b : fp32<32x16> mma_c(2x1)\n"
+    "  %p = reshape %s : bf16<32x16> mma_a(2x1, k16)\n"
+    "  %c = gemm %p, %b.T, %s : fp32<32x16> mma_c(2x1)\n"
+    "  store %c, C[0 : rows, 0 : cols]\n"
+    "}\n";
+
+static void verifier_layouts(void **state)
+{
+    Fixture *f = *state;
+    parse_good(f, ASSIGNED);
+    rejects(f, edit(f, ASSIGNED, "shared bf16<16x16> panels(32)\n", "shared bf16<16x16>\n"), TW0755);
+    rejects(f, edit(f, ASSIGNED, "%A = buffer : bf16<1x32x16> panels(32)", "%A = buffer : bf16<1x32x16> panels(64)"), TW0756);
+    rejects(f, edit(f, ASSIGNED, "%A = buffer : bf16<1x32x16> panels(32)", "%A = buffer : bf16<1x32x16>"), TW0756);
+    rejects(f, edit(f, ASSIGNED, "gemm %a, %b : fp32<32x16> mma_c(2x1)", "gemm %a, %b : fp32<32x16> mma_c(4x1)"), TW0756);
+    rejects(f, edit(f, ASSIGNED, "gemm %a, %b : fp32<32x16> mma_c(2x1)", "gemm %a, %b : fp32<32x16>"), TW0756);
+    rejects(f, edit(f, ASSIGNED, "bf16<32x16> mma_a(2x1, k16)", "bf16<32x16> mma_c(2x1)"), TW0756);
+    rejects(f, edit(f, ASSIGNED, "%p = reshape %s : bf16<32x16> mma_a(2x1, k16)", "%p = cast %s : bf16<32x16> mma_a(2x1, k16)"), TW0756);
+    rejects(f, edit(f, ASSIGNED, "gemm %p, %b.T", "gemm %s, %b.T"), TW0755);
+}
+
+/* ---- text ---------------------------------------------------------------------------------------------- */
+
+static void reads_back(Fixture *f, const char *text)
+{
+    assert_string_equal(print(f, parse_good(f, text)), text);
+}
+
+static void round_trips(void **state)
+{
+    Fixture *f = *state;
+    reads_back(f, GEMM);
+    reads_back(f, ATTENTION);
+    reads_back(f, STAGED);
+    reads_back(f, ASSIGNED);
+    const char *once = print(f, parse_good(f, ROLES)); /* `%o` occurs in one kernel twice no more */
+    assert_string_equal(once, ROLES);
+}
+
+static void round_trip_of_oddities(void **state)
+{
+    Fixture *f = *state;
+    reads_back(f, "program p\n"
+                  "dim x\n"
+                  "dim y in ..-3\n"
+                  "dim z in -5..7\n"
+                  "workspace W () fp32 in out\n"
+                  "require x == -9223372036854775806, \"\\u001b \\\\ \\n\"\n"
+                  "\n"
+                  "kernel a grid(g: max(x, 3) in 0..99) warps 8 warps_n 2 stages 3 blocks_per_sm 2 {\n"
+                  "  %0 = fill nan : fp32<1x1>  # first\n"
+                  "  %1 = fill -0.1 : fp32<1x1>\n"
+                  "  %x = fill 1e-45 : fp64<1x1>\n"
+                  "  %x.1 = index x * g + y mod 7 : int32<4x4>\n"
+                  "  for i = min(x, y):g in 0.. {\n"
+                  "    if i <= 2 and i != 2 and i != 1 {\n"
+                  "      store %0, W[]\n"
+                  "    } else {\n"
+                  "    }\n"
+                  "    if i == 5 {  # never\n"
+                  "      store %1, W[]\n"
+                  "    }\n"
+                  "  }\n"
+                  "  %y = if g <= 2 : fp32<1x1> {\n"
+                  "    yield %1\n"
+                  "  } else {\n"
+                  "    yield %0\n"
+                  "  }\n"
+                  "}\n"
+                  "\n"
+                  "kernel b warps 1 {\n"
+                  "  %0 = load W[] : fp32<1x1>\n"
+                  "}\n");
+}
+
+static void broken_text(void **state)
+{
+    Fixture *f = *state;
+    static const struct { const char *old, *new; } edits[] = {
+        {"program", "programme"}, {"dim m", "dim 3"}, {"in 0..", "in 0"}, {"bf16 in", "bf17 in"},
+        {"even\\\"\"", "even"}, {"grid(i:", "grid(i"}, {"reversed", "backwards"}, {"warps 2 {", "warps two {"},
+        {"%acc = fill", "acc = fill"}, {"fill 0", "fil 0"}, {"fp32<32x24>", "fp32<32>"}, {"fp32<32x24>", "fp32(32x24)"},
+        {"carry (%acc.2", "carry (%acc"}, {"= %acc)", "= %nothing)"}, {"A[i * 32", "AA[i * 32"}, {"A[i * 32", "A[q * 32"},
+        {": rows, t", ": row, t"}, {"%b.T", "%b.U"}, {"ceil(k / 16)", "ceil(k / 0)"}, {"ceil(k / 16)", "ceil(k / 16"},
+        {"yield %c\n  }", "yield %c"}, {"i * 32", "i * 9223372036854775808"}, {"i * 32", "i * 9223372036854775807 * 3"},
+        {"%0 = cast", "%sum = cast"}, {"store %0, C", "store %0 C"}, {"}\n", "} }\n"}, {"multiply %acc.1, %s :", "multiply %acc.1, %s"},
+        {"warps 2", "warps 99999999999"}, {"facts", "facts"},
+    };
+    for (size_t i = 0; i + 1 < TW_COUNT(edits); i++) {
+        assert_null(parse(f, edit(f, GEMM, edits[i].old, edits[i].new)));
+        assert_int_equal(f->diags->errors, 1);
+        assert_int_equal(f->diags->list.data[0].code, TW0751);
+    }
+    for (size_t len = 0; len < sizeof GEMM - 3; len += 7) { /* cut off anywhere */
+        TileProgram *p = parse(f, arena_strndup(f->arena, GEMM, len));
+        assert_true(p == NULL || strstr(GEMM, "kernel") >= GEMM + len - 1);
+    }
+}
+
+static void deep_text(void **state)
+{
+    Fixture *f = *state;
+    Str s = str_new(f->arena);
+    str_add(&s, "program p\ndim x\nrequire ");
+    for (int i = 0; i < 100000; i++)
+        str_add(&s, i % 2 ? "(" : "ceil(");
+    assert_null(parse(f, str_text(&s)));
+    s.len = 0;
+    str_add(&s, "program p\nkernel k warps 1 {\n");
+    for (int i = 0; i < 10000; i++)
+        str_add(&s, "if 1 == 1 {\n");
+    assert_null(parse(f, str_text(&s)));
+    Rng rng = {7};
+    for (int round = 0; round < 300; round++) { /* noise */
+        char *text = arena_strdup(f->arena, STAGED);
+        for (int k = 0; k < 3; k++)
+            text[rng_below(&rng, (int)sizeof STAGED - 1)] = (char)(1 + rng_below(&rng, 255));
+        TileProgram *p = parse(f, text);
+        if (p && tile_verify(p, f->diags))
+            print(f, p);
+    }
+}
+
+/* ---- building -------------------------------------------------------------------------------------------- */
+
+static void clones_are_equal_and_apart(void **state)
+{
+    Fixture *f = *state;
+    static const char *const texts[] = {GEMM, ATTENTION, STAGED, ROLES, ASSIGNED};
+    for (size_t i = 0; i < TW_COUNT(texts); i++) {
+        TileProgram *p = parse_good(f, texts[i]);
+        TileProgram *copy = tile_clone(f->arena, p);
+        const char *before = print(f, p);
+        assert_string_equal(before, print(f, copy));
+        assert_true(tile_verify(copy, f->diags));
+        copy->tensors.data[0]->name = "other";
+        copy->kernels.data[0]->warps = 7;
+        tile_remove(copy->kernels.data[0]->body, 0);
+        assert_string_equal(before, print(f, p));
+        assert_string_not_equal(before, print(f, copy));
+    }
+}
+
+static void editing(void **state)
+{
+    Fixture *f = *state;
+    TileProgram *p = parse_good(f, GEMM);
+    TileKernel *k = p->kernels.data[0];
+    TileBlock *body = k->body;
+    TileValue *acc = body->ops.data[0]->results[0];
+    TileType type = tile_type(DT_F32, 32, 24, SPACE_REGISTER);
+    TileOp *fill = tile_op_new(p, k, TILE_FILL, 0, NULL, 1, &type);
+    fill->number = 1;
+    assert_int_equal(tile_count_uses(body, acc), 1);
+    tile_insert(p, body, 1, fill);
+    tile_replace_uses(body, acc, fill->results[0]);
+    assert_int_equal(tile_count_uses(body, acc), 0);
+    tile_remove(body, 0);
+    assert_true(tile_verify(p, f->diags));
+    assert_ptr_equal(body->ops.data[0], fill);
+    assert_int_equal(body->ops.len, 9 - 1);
+    assert_int_equal(tile_op_level(TILE_SOFTMAX), TL_SEQUENTIAL);
+    assert_int_equal(tile_op_level(TILE_WAIT), TL_SCHEDULED);
+    assert_string_equal(tile_op_line(f->arena, k, body->ops.data[5]), "%sum = add %scaled, %bias : fp32<32x24>");
+}
+
+/* ---- documentation ------------------------------------------------------------------------------------------ */
+
+static void every_operation_is_described(void **state)
+{
+    Fixture *f = *state;
+    const char *error = NULL;
+    Source *doc = source_read(f->arena, "docs/tile.md", &error);
+    assert_non_null(doc);
+    for (int i = 0; i < TILE_OP_COUNT; i++) {
+        const char *heading = arena_printf(f->arena, "\n#### `%s`", tile_op_text((TileOpKind)i));
+        if (!strstr(doc->text, heading))
+            fail_msg("docs/tile.md does not describe '%s'", tile_op_text((TileOpKind)i));
+    }
+}
+
+/* Complete programs in the manual are well-formed and print as they stand there. */
+static void examples_of_the_manual(void **state)
+{
+    Fixture *f = *state;
+    const char *error = NULL;
+    Source *doc = source_read(f->arena, "docs/tile.md", &error);
+    int n = 0;
+    assert_non_null(doc);
+    for (const char *at = doc->text; (at = strstr(at, "```tile\n")); n++) {
+        at += strlen("```tile\n");
+        const char *end = strstr(at, "```");
+        assert_non_null(end);
+        const char *text = arena_strndup(f->arena, at, (size_t)(end - at));
+        assert_string_equal(print(f, parse_good(f, text)), text);
+        at = end + 3;
+    }
+    assert_true(n >= 2);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(gemm_with_bias),
+        TEST(blocks_can_be_chosen),
+        TEST(launches_are_checked),
+        TEST(online_softmax),
+        TEST(dead_rows),
+        TEST(staged),
+        TEST(roles),
+        TEST(seeds_do_not_matter),
+        TEST(faults_of_copies),
+        TEST(barriers_are_a_claim),
+        TEST(faults_of_puts),
+        TEST(faults_of_roles),
+        TEST(faults_of_expressions),
+        TEST(verifier_types),
+        TEST(verifier_regions),
+        TEST(verifier_scopes),
+        TEST(verifier_places),
+        TEST(verifier_levels),
+        TEST(verifier_storage),
+        TEST(verifier_layouts),
+        TEST(round_trips),
+        TEST(round_trip_of_oddities),
+        TEST(broken_text),
+        TEST(deep_text),
+        TEST(clones_are_equal_and_apart),
+        TEST(editing),
+        TEST(every_operation_is_described),
+        TEST(examples_of_the_manual),
+    };
+    return cmocka_run_group_tests_name("tile", tests, NULL, NULL);
+}

@@ -1,6 +1,7 @@
 # make              build/libtilewright.a and build/tw
 # make check        every test; ends with "N passed, N failed"
 # make install      PREFIX=/usr/local DESTDIR=
+# make fuzz         libFuzzer (clang) on the parsers, FUZZ_SECONDS=60 each
 # make clean
 #
 # SAN=1 builds into build/san with the address and undefined-behaviour
@@ -20,6 +21,11 @@ LIBS := $(JANSSON) -lm -ldl
 ifeq ($(SAN),1)
 B := build/san
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+endif
+
+ifeq ($(FUZZ),1)
+B := build/fuzz
+SANITIZE := -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
 endif
 
 ALL_CFLAGS = $(STD) $(WARN) $(CFLAGS) $(SANITIZE) -MMD -MP
@@ -85,8 +91,24 @@ install: all
 clean:
 	rm -rf build
 
+fuzz_bin := $(patsubst tests/fuzz/%.c,build/fuzz/%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
+FUZZ_CC ?= clang
+FUZZ_SECONDS ?= 60
+
+# What a fuzzer found is kept in build/fuzz/found; a crash ends the run.
+fuzz:
+	$(MAKE) FUZZ=1 CC=$(FUZZ_CC) $(fuzz_bin)
+	@for f in $(fuzz_bin); do mkdir -p build/fuzz/found/$${f##*/}; \
+	    echo "$$f, $(FUZZ_SECONDS) s"; \
+	    $$f -max_total_time=$(FUZZ_SECONDS) -timeout=10 -rss_limit_mb=2048 -verbosity=0 \
+	        -print_final_stats=1 -artifact_prefix=build/fuzz/ \
+	        build/fuzz/found/$${f##*/} tests/lang ops tests/fuzz/seeds || exit 1; done
+
+build/fuzz/fuzz_%: build/fuzz/obj/tests/fuzz/fuzz_%.o $(lib)
+	$(CC) -fsanitize=fuzzer,address,undefined $(LDFLAGS) -o $@ $< $(lib) $(LIBS)
+
 FORCE:
-.PHONY: all tests check install clean FORCE
+.PHONY: all tests check install clean fuzz FORCE
 .SECONDARY: $(test_obj)
 
 -include $(lib_obj:.o=.d) $(cli_obj:.o=.d) $(test_obj:.o=.d)

@@ -1,0 +1,50 @@
+/* fuzz_tile.c: any bytes as tile IR: parse, verify, print, parse what was
+ * printed, and emit. */
+#include "pass/pass.h"
+#include "ptx/ptx.h"
+
+#include <stdlib.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void take(Arena *arena, const Source *source)
+{
+    Syms *syms = syms_new(arena);
+    AffCtx *aff = aff_ctx_new(arena);
+    Diags *diags = diags_new(arena, source), *again;
+    TileProgram *program = tile_parse(arena, syms, aff, source, diags);
+    Str text = str_new(arena), ptx = str_new(arena);
+    Source printed = {"printed", NULL, 0};
+
+    if (!program)
+        return;
+    tile_print(&text, program);
+    printed.text = str_text(&text);
+    printed.len = text.len;
+    again = diags_new(arena, &printed);
+    if (!tile_parse(arena, syms, aff_ctx_new(arena), &printed, again)) {
+        diags_print(again, stderr, false);
+        abort();
+    }
+    if (tile_verify(program, diags) && pass_run(program, target_find("sm_80"), diags, NULL, NULL))
+        ptx_emit(&ptx, program, abi_from_tile(arena, program, target_find("sm_80")),
+                 target_find("sm_80"), diags);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    Heap heap = {0};
+    jmp_buf oom;
+    Arena *volatile arena = NULL;
+
+    heap.on_oom = &oom;
+    if (setjmp(oom) == 0) {
+        Source source = {"input", NULL, size};
+
+        arena = arena_new(&heap);
+        source.text = arena_strndup(arena, (const char *)data, size);
+        take(arena, &source);
+    }
+    arena_free(arena);
+    return 0;
+}

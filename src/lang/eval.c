@@ -118,7 +118,7 @@ static const Aff *exact_quotient(EvalEnv *env, const Expr *e, const Aff *a, cons
             diag_add(diags, TW0222, e->span, "division by zero");
         return NULL;
     }
-    if (aff_is_const(aff_mod(env->aff, a, b), &rest) && rest == 0)
+    if (env->round_division || (aff_is_const(aff_mod(env->aff, a, b), &rest) && rest == 0))
         return aff_div(env->aff, a, b);
     if (!diags)
         return NULL;

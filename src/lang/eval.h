@@ -27,6 +27,7 @@ typedef struct EvalEnv {
     Arena *arena;
     AffCtx *aff;
     VEC(EvalName) names;
+    bool round_division; /* `a / b` is taken as whole, whatever b is */
     /* Each may be NULL. The integer that an unbound name, a call that is no
      * built-in function (row(S), col(S)) or an element (Seg[b, i]) stands for;
      * NULL when there is none: then eval_aff says so, unless the callback

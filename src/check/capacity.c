@@ -1,0 +1,200 @@
+/* capacity.c: whether the tiles fit into the shared memory and the registers of
+ * the target; and if not, how large they may be.
+ *
+ * Every shared tile counts from the kernel's begin to its end. Of registers the
+ * least is counted that must be there at once: what is accumulated over a loop,
+ * and the largest other tile.
+ */
+#include "check/walk.h"
+
+enum {
+    DEFAULT_WARPS = 4,
+    LANES = 32,
+    OTHER_REGISTERS = 24 /* a thread's addresses, counters and operands in flight, at least */
+};
+
+/* ---- sizes ------------------------------------------------------------------------------- */
+
+static int64_t place_elements(const Place *p)
+{
+    int64_t n = 1, v;
+    for (int i = 0; i < p->rank; i++)
+        if (!p->dims[i].size || !aff_is_const(p->dims[i].size, &v) ||
+            __builtin_mul_overflow(n, v, &n))
+            return -1;
+    return n;
+}
+
+static int place_bytes(const Checker *c, const Named *t, const Place *p)
+{
+    const Settings *settings = c->options->settings;
+    if (p->has_dtype)
+        return dtype_bytes(p->dtype);
+    if (t->places[SPACE_GLOBAL].exists && t->places[SPACE_GLOBAL].has_dtype)
+        return dtype_bytes(t->places[SPACE_GLOBAL].dtype);
+    return settings ? dtype_bytes(settings->dtype) : 2;
+}
+
+/* Bytes of all shared tiles; -1 when some size is unknown or too large to count. */
+static int64_t shared_need(const Checker *c)
+{
+    int64_t sum = 0, bytes;
+    for (int i = 0; i < c->tensors.len; i++) {
+        const Named *t = c->tensors.data[i];
+        const Place *p = &t->places[SPACE_SHARED];
+        if (!p->exists || p->given)
+            continue;
+        int64_t n = place_elements(p);
+        if (n < 0 || __builtin_mul_overflow(n, place_bytes(c, t, p), &bytes) ||
+            __builtin_add_overflow(sum, bytes, &sum))
+            return -1;
+    }
+    return sum;
+}
+
+/* ---- the largest tile that fits ------------------------------------------------------------- */
+
+/* The same unit with one assigned number changed, its allocations walked again. */
+static bool fits_with(const Checker *c, const Stmt *assign, int64_t value)
+{
+    Diags *quiet = diags_new(c->arena, c->program->source);
+    Checker *trial = arena_new_of(c->arena, Checker);
+    *trial = (Checker){.arena = c->arena,
+                       .syms = c->syms,
+                       .aff = c->aff,
+                       .program = c->program,
+                       .unit = c->unit,
+                       .options = c->options,
+                       .diags = quiet,
+                       .loose = true};
+    Stmt changed = *assign;
+    Block body = c->unit->body;
+    changed.value = expr_int(c->arena, value);
+    body.data = arena_array(c->arena, Stmt *, body.len);
+    for (int i = 0; i < body.len; i++)
+        body.data[i] = c->unit->body.data[i] == assign ? &changed : c->unit->body.data[i];
+    values_start(trial);
+    values_declare(trial, &body);
+    for (int i = 0; i < body.len; i++)
+        if (body.data[i]->kind == STMT_ALLOCATE)
+            names_allocate(trial, body.data[i]);
+    int64_t need = shared_need(trial);
+    return quiet->errors == 0 && need >= 0 && need <= c->options->target->shared_per_block;
+}
+
+/* A smaller number for one of the assigned sizes with which all fits. */
+static const Stmt *smaller_size(const Checker *c, int64_t *value)
+{
+    for (int i = 0; i < c->unit->body.len; i++) {
+        const Stmt *s = c->unit->body.data[i];
+        if (s->kind != STMT_ASSIGN || s->value->kind != EXPR_INT || s->value->i < 32)
+            continue;
+        for (*value = (s->value->i - 1) / 16 * 16; *value >= 16; *value = *value / 2 / 16 * 16)
+            if (fits_with(c, s, *value)) {
+                while (*value + 16 < s->value->i && fits_with(c, s, *value + 16))
+                    *value += 16;
+                return s;
+            }
+    }
+    return NULL;
+}
+
+static const Place *largest_shared(const Checker *c, const Named **tensor)
+{
+    const Place *largest = NULL;
+    int64_t most = -1;
+    for (int i = 0; i < c->tensors.len; i++) {
+        const Place *p = &c->tensors.data[i]->places[SPACE_SHARED];
+        int64_t bytes =
+            p->exists && !p->given ? place_elements(p) * place_bytes(c, c->tensors.data[i], p) : -1;
+        if (bytes > most) {
+            most = bytes;
+            largest = p;
+            *tensor = c->tensors.data[i];
+        }
+    }
+    return largest;
+}
+
+static void check_shared(Checker *c)
+{
+    const Named *tensor = NULL;
+    const Target *t = c->options->target;
+    int64_t need = shared_need(c), value;
+    if (need < 0 || need <= t->shared_per_block)
+        return;
+    const Place *largest = largest_shared(c, &tensor);
+    Diag *d = diag_add(c->diags, TW0460, largest->span,
+                       "the shared tiles take %lld bytes; a block on %s has %d", (long long)need,
+                       t->name, t->shared_per_block);
+    const Stmt *assign = smaller_size(c, &value);
+    if (!assign) {
+        diag_note(c->diags, d, "'%s' is the largest of them", tensor->name);
+        return;
+    }
+    diag_note(c->diags, d, "%s = %lld fits", assign->name, (long long)value);
+    diag_fix(c->diags, d, assign->value->span, arena_printf(c->arena, "%lld", (long long)value),
+             "the largest that fits");
+}
+
+/* ---- registers
+ * ------------------------------------------------------------------------------------ */
+
+/* A line of the unit's schedule. */
+static int schedule_number(Checker *c, const char *name, int otherwise)
+{
+    int64_t v;
+    for (int i = 0; c->schedule && i < c->schedule->body.len; i++) {
+        const Stmt *line = c->schedule->body.data[i];
+        if (line->kind != STMT_ASSIGN || !text_equal_nocase(line->name, name))
+            continue;
+        const Aff *a = eval_aff(&c->env, line->value, NULL);
+        if (a && aff_is_const(a, &v) && v > 0 && v <= 64)
+            return (int)v;
+    }
+    return otherwise;
+}
+
+/* Register tiles that were accumulated in a loop live all through it. */
+static int64_t register_need(const Checker *c)
+{
+    int64_t carried = 0, largest = 0;
+    for (int i = 0; i < c->tensors.len; i++) {
+        const Place *p = &c->tensors.data[i]->places[SPACE_REGISTER];
+        int64_t n = p->exists && !p->given ? place_elements(p) : 0;
+        if (n < 0 || n > INT32_MAX)
+            return -1;
+        if (p->now.accumulated_depth > 0)
+            carried += n;
+        else if (n > largest)
+            largest = n;
+    }
+    return carried + largest;
+}
+
+static void check_registers(Checker *c)
+{
+    const Target *t = c->options->target;
+    int warps = schedule_number(c, "warps", DEFAULT_WARPS);
+    int64_t need = register_need(c), threads = (int64_t)warps * LANES;
+    int64_t room = t->regs_per_thread - OTHER_REGISTERS;
+    if (need < 0 || need <= room * threads)
+        return;
+    Diag *d = diag_add(
+        c->diags, TW0461, c->unit->name_span,
+        "the register tiles take %lld registers a thread with %d warps; on %s a thread has %d",
+        (long long)((need + threads - 1) / threads), warps, t->name, t->regs_per_thread);
+    int64_t more = (need + room * LANES - 1) / (room * LANES);
+    diag_note(c->diags, d,
+              more <= 32 ? "with %lld warps they would fit, or with smaller tiles"
+                         : "even %lld warps, more than a block has, would be needed",
+              (long long)more);
+}
+
+void capacity_finish(Checker *c)
+{
+    if (!c->options->target || c->loose)
+        return;
+    check_shared(c);
+    check_registers(c);
+}

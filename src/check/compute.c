@@ -1,0 +1,336 @@
+/* compute.c: Compute statements other than GEMM, a function a class of operations. */
+#include "check/walk.h"
+
+enum { MAX_ARGS = 3 };
+
+static void wrong_operands(Checker *c, const Stmt *s, const char *form)
+{
+    diag_add(c->diags, TW0234, s->span, "%s is written: %s",
+             s->op_known ? op_info(s->op)->name : s->op_name, form);
+}
+
+/* ---- results --------------------------------------------------------------------------------- */
+
+/* How the tiles of an elementwise operation lie; all that are matrices alike. */
+static Fragment join_fragments(Checker *c, const Operand *operands, int n)
+{
+    Fragment joint = FRAG_FREE;
+    for (int i = 0; i < n; i++) {
+        const Place *p = operands[i].place;
+        bool matrix = p && p->space == SPACE_REGISTER && !extent_is_one(operands[i].tile.rows) &&
+                      !extent_is_one(operands[i].tile.cols) && !operands[i].tile.vector;
+        if (!matrix || p->now.fragment == FRAG_FREE)
+            continue;
+        if (joint != FRAG_FREE && joint != p->now.fragment)
+            diag_add(c->diags, TW0422, operands[i].expr->span,
+                     "'%s' lies differently in registers than the other operand: one was reshaped, "
+                     "one was not",
+                     operands[i].tensor->name);
+        if (joint == FRAG_FREE)
+            joint = p->now.fragment;
+    }
+    return joint;
+}
+
+/* The value of an operation goes to the statement's result. */
+static void put_result(Checker *c, const Stmt *s, const Operand *first, const Tile *result,
+                       Fragment fragment)
+{
+    Operand dest;
+    if (!s->dest) {
+        Diag *d = diag_add(c->diags, TW0234, s->span, "the result goes nowhere");
+        if (first && first->tensor)
+            diag_fix(c->diags, d, (Span){s->span.end, s->span.end},
+                     arena_printf(c->arena, " and get new %s", first->tensor->name),
+                     "replace the operand");
+        return;
+    }
+    if (!operand_dest(c, s->dest, result, &dest))
+        return;
+    shape_fits(c, &dest, result);
+    shape_learn(&dest, result);
+    PlaceState guess = first && first->place ? first->place->now : (PlaceState){0};
+    if (s->result == RESULT_ACCUMULATE)
+        init_accumulate(c, &dest, fragment);
+    else
+        init_write(c, &dest, fragment);
+    dest.place->now.guessed_gemm = guess.guessed_gemm;
+    dest.place->now.guessed_streams = guess.guessed_streams;
+}
+
+/* The first operand, which must be a tile. */
+static bool read_tile(Checker *c, const Stmt *s, Operand *x, const char *what)
+{
+    bool ok = operand_read(c, s->args[0], x);
+    if (ok && x->is_number) {
+        diag_add(c->diags, TW0235, x->expr->span, "%s needs a tile", what);
+        ok = false;
+    }
+    if (ok)
+        init_read(c, x);
+    else
+        operand_spoiled(c, s->dest);
+    return ok;
+}
+
+/* ---- elementwise
+ * --------------------------------------------------------------------------------- */
+
+/* Where (condition), a, b: the condition may be an expression over positions. */
+static bool is_condition(const Expr *e)
+{
+    return (e->kind == EXPR_BINARY && e->op >= EO_LT) ||
+           (e->kind == EXPR_UNARY && e->op == EO_NOT) || e->kind == EXPR_WORDS;
+}
+
+static bool read_element_args(Checker *c, const Stmt *s, Operand *operands)
+{
+    bool ok = true;
+    for (int i = 0; i < s->n_args; i++) {
+        if (s->op == OP_WHERE && i == 0 && is_condition(s->args[0])) {
+            operands[0] = (Operand){.expr = s->args[0], .is_number = true};
+            values_condition(c, s->args[0]);
+            continue;
+        }
+        bool read = operand_read(c, s->args[i], &operands[i]);
+        if (read)
+            init_read(c, &operands[i]);
+        ok &= read;
+    }
+    return ok;
+}
+
+static const Operand *first_tile(const Operand *operands, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (!operands[i].is_number)
+            return &operands[i];
+    return NULL;
+}
+
+static void check_element(Checker *c, const Stmt *s)
+{
+    Operand operands[MAX_ARGS];
+    Tile result;
+    int arity = op_info(s->op)->arity;
+    if (s->n_args != arity || arity > MAX_ARGS) {
+        diag_add(c->diags, TW0234, s->span, "%s takes %d operand%s, not %d", op_info(s->op)->name,
+                 arity, arity == 1 ? "" : "s", s->n_args);
+        return;
+    }
+    if (s->otherwise)
+        values_number(c, s->otherwise);
+    if (!read_element_args(c, s, operands) || !shape_broadcast(c, operands, arity, &result)) {
+        operand_spoiled(c, s->dest);
+        return;
+    }
+    put_result(c, s, first_tile(operands, arity), &result, join_fragments(c, operands, arity));
+}
+
+/* ---- reductions
+ * ------------------------------------------------------------------------------------- */
+
+static void check_reduce(Checker *c, const Stmt *s, bool rows)
+{
+    Operand x;
+    if (s->n_args != 1) {
+        wrong_operands(c, s, rows ? "RowSum X and get m" : "ColSum X and get m");
+        return;
+    }
+    if (!read_tile(c, s, &x, "a reduction"))
+        return;
+    Tile result = x.tile;
+    if (x.tile.vector)
+        result = (Tile){.rows = extent_one(c), .cols = extent_one(c)};
+    else if (rows)
+        result.cols = extent_one(c);
+    else
+        result.rows = extent_one(c);
+    put_result(c, s, NULL, &result, FRAG_FREE);
+}
+
+/* ---- softmax
+ * ------------------------------------------------------------------------------------------- */
+
+static void check_state(Checker *c, const Expr *e, const Operand *of)
+{
+    Operand state;
+    Tile column = {.rows = of->tile.rows, .cols = extent_one(c), .unknown = of->tile.unknown};
+    if (!operand_dest(c, e, &column, &state))
+        return;
+    shape_column(c, &state, of);
+    init_accumulate(c, &state, FRAG_FREE); /* starts at -inf or 0 when nothing set it */
+}
+
+static void check_softmax(Checker *c, const Stmt *s)
+{
+    Operand x;
+    if (s->n_args != 1 || (s->n_with != 0 && s->n_with != 2)) {
+        wrong_operands(c, s, "Softmax S [with M and L] [and get P]");
+        return;
+    }
+    if (!read_tile(c, s, &x, "a softmax"))
+        return;
+    for (int i = 0; i < s->n_with; i++)
+        check_state(c, s->with[i], &x);
+    gemm_note_softmax(c, x.place);
+    if (s->dest) {
+        put_result(c, s, &x, &x.tile, x.place->now.fragment);
+    } else {
+        PlaceState before = x.place->now;
+        init_write(c, &x, before.fragment);
+        x.place->now.guessed_gemm = before.guessed_gemm;
+        x.place->now.guessed_streams = before.guessed_streams;
+    }
+}
+
+/* ---- Mask, Fill, Cast, Define
+ * ----------------------------------------------------------------------------- */
+
+static void check_mask(Checker *c, const Stmt *s)
+{
+    Operand x;
+    if (s->n_args != 1 || !s->where) {
+        wrong_operands(c, s, "Mask S where condition [else value]");
+        return;
+    }
+    values_condition(c, s->where);
+    if (s->otherwise)
+        values_number(c, s->otherwise);
+    if (!read_tile(c, s, &x, "a Mask"))
+        return;
+    if (s->dest) {
+        put_result(c, s, &x, &x.tile, x.place->now.fragment);
+    } else {
+        PlaceState before = x.place->now;
+        init_write(c, &x, before.fragment);
+        x.place->now.guessed_gemm = before.guessed_gemm;
+    }
+}
+
+/* Fill X, v [and get [new] X]: X is written, not read. */
+static void check_fill(Checker *c, const Stmt *s)
+{
+    Operand x, v;
+    if (s->n_args != 2) {
+        wrong_operands(c, s, "Fill X, value");
+        return;
+    }
+    if (operand_read(c, s->args[1], &v))
+        init_read(c, &v);
+    if (operand_dest(c, s->dest ? s->dest : s->args[0], NULL, &x))
+        init_write(c, &x, FRAG_FREE);
+}
+
+static void check_cast(Checker *c, const Stmt *s)
+{
+    Operand x;
+    dtype_cast(c, s);
+    if (s->n_args > 0 && read_tile(c, s, &x, "a Cast"))
+        put_result(c, s, &x, &x.tile, join_fragments(c, &x, 1));
+}
+
+static void check_defined(Checker *c, const Stmt *s)
+{
+    Operand x;
+    if (s->n_args < 1 || !s->value) {
+        wrong_operands(c, s, "Define X (rows, columns) as expression");
+        return;
+    }
+    values_number(c, s->value);
+    Tile shape = {.rows = extent_one(c), .cols = extent_one(c)};
+    if (s->n_shape > 0)
+        shape.cols = extent_of(c, s->shape[s->n_shape - 1]);
+    if (s->n_shape > 1)
+        shape.rows = extent_of(c, s->shape[s->n_shape - 2]);
+    if (!operand_dest(c, s->args[0], &shape, &x))
+        return;
+    shape_fits(c, &x, &shape);
+    init_write(c, &x, FRAG_FREE);
+}
+
+/* ---- operations of one's own
+ * ---------------------------------------------------------------------------------- */
+
+static const Stmt *find_define(const Checker *c, const char *name)
+{
+    for (int i = 0; i < c->defines.len; i++)
+        if (text_equal_nocase(c->defines.data[i]->name, name))
+            return c->defines.data[i];
+    return NULL;
+}
+
+/* Whether a call within the block leads back to `target`. */
+static bool leads_to(const Checker *c, const Block *block, const Stmt *target, int depth)
+{
+    for (int i = 0; i < block->len && depth > 0; i++) {
+        const Stmt *s = block->data[i];
+        const Stmt *called =
+            s->kind == STMT_COMPUTE && !s->op_known ? find_define(c, s->op_name) : NULL;
+        if (called && (called == target || leads_to(c, &called->body, target, depth - 1)))
+            return true;
+        if (leads_to(c, &s->body, target, depth) || leads_to(c, &s->orelse, target, depth))
+            return true;
+    }
+    return false;
+}
+
+static void say_unknown_operation(Checker *c, const Stmt *s)
+{
+    for (int i = 0; i < s->n_with; i++)
+        operand_spoiled(c, s->with[i]);
+    operand_spoiled(c, s->dest);
+    Diag *d = diag_add(c->diags, TW0233, s->op_span, "there is no operation '%s'", s->op_name);
+    const char *nearest = op_nearest(s->op_name);
+    if (nearest)
+        diag_fix(c->diags, d, s->op_span, nearest,
+                 arena_printf(c->arena, "did you mean '%s'?", nearest));
+}
+
+static void check_call(Checker *c, const Stmt *s)
+{
+    Operand operands[MAX_ARGS];
+    const Stmt *define = find_define(c, s->op_name);
+    if (!define) {
+        if (!c->loose)
+            say_unknown_operation(c, s);
+        return;
+    }
+    if (leads_to(c, &define->body, define, 16)) {
+        diag_add(c->diags, TW0405, s->op_span, "'%s' is made of itself", s->op_name);
+        return;
+    }
+    if (define->n_shape != s->n_args)
+        diag_add(c->diags, TW0234, s->span, "'%s' takes %d operand%s, not %d", define->name,
+                 define->n_shape, define->n_shape == 1 ? "" : "s", s->n_args);
+    for (int i = 0; i < s->n_args; i += MAX_ARGS)
+        for (int j = i; j < s->n_args && j < i + MAX_ARGS; j++)
+            if (operand_read(c, s->args[j], &operands[j - i]))
+                init_read(c, &operands[j - i]);
+    Tile unknown = {.unknown = true};
+    if (s->dest)
+        put_result(c, s, NULL, &unknown, FRAG_FREE);
+}
+
+/* ---- dispatch
+ * ----------------------------------------------------------------------------------------------------
+ */
+
+void check_compute(Checker *c, const Stmt *s)
+{
+    if (!s->op_known) {
+        check_call(c, s);
+        return;
+    }
+    switch (op_info(s->op)->class) {
+    case OPC_ELEMENT: check_element(c, s); break;
+    case OPC_ROW_REDUCE: check_reduce(c, s, true); break;
+    case OPC_COL_REDUCE: check_reduce(c, s, false); break;
+    case OPC_GEMM: check_gemm(c, s); break;
+    case OPC_SOFTMAX: check_softmax(c, s); break;
+    case OPC_MASK: check_mask(c, s); break;
+    case OPC_FILL: check_fill(c, s); break;
+    case OPC_CAST: check_cast(c, s); break;
+    case OPC_DEFINE: check_defined(c, s); break;
+    }
+}

@@ -1,0 +1,309 @@
+/* copy.c: Copy statements: the two places, the shape, the coordinates.
+ *
+ *   Copy K (BN, D) in coordinate [batch = z, len = j] from global to shared
+ *
+ * takes the j-th tile of BN rows along len: the sizes are those of the tensor's
+ * last dimensions. A dimension without a coordinate is taken from its start.
+ */
+#include "check/walk.h"
+
+/* ---- coordinates -------------------------------------------------------------------------- */
+
+static int dimension_named(const Place *p, const char *name)
+{
+    for (int i = 0; i < p->rank; i++)
+        if (p->dims[i].axis && strcmp(p->dims[i].axis, name) == 0)
+            return i;
+    return -1;
+}
+
+static const char *nearest_dimension(const Place *p, const char *name)
+{
+    int best = strlen(name) < 4 ? 2 : 3;
+    const char *nearest = NULL;
+    for (int i = 0; i < p->rank; i++) {
+        int d = p->dims[i].axis ? text_distance(name, p->dims[i].axis, best) : best;
+        if (d < best) {
+            best = d;
+            nearest = p->dims[i].axis;
+        }
+    }
+    return nearest;
+}
+
+/* The first dimension that no coordinate names. */
+static int free_dimension(const Stmt *s, const Place *p, const bool *taken)
+{
+    for (int i = 0; i < p->rank; i++) {
+        bool named = false;
+        for (int j = 0; j < s->n_coords; j++)
+            named |= s->coords[j].name && dimension_named(p, s->coords[j].name) == i;
+        if (!named && !taken[i])
+            return i;
+    }
+    return -1;
+}
+
+static void say_no_dimension(Checker *c, const Stmt *s, const Coord *coord, const Place *p)
+{
+    Diag *d =
+        diag_add(c->diags, TW0411, coord->span, "'%s' has no dimension '%s'", s->name, coord->name);
+    const char *nearest = nearest_dimension(p, coord->name);
+    int len = (int)strlen(coord->name);
+    if (nearest)
+        diag_fix(c->diags, d, (Span){coord->span.start, coord->span.start + len}, nearest,
+                 arena_printf(c->arena, "did you mean '%s'?", nearest));
+}
+
+/* Which dimension a coordinate is of. A name that is none (`L = i`, as in the
+ * paper) means the first dimension that no other coordinate names, as long as
+ * it cannot be a misspelt one. */
+static int dimension_of(Checker *c, const Stmt *s, int i, const Place *p, bool *taken)
+{
+    const Coord *coord = &s->coords[i];
+    int at = coord->name ? dimension_named(p, coord->name) : i < p->rank ? i : -1;
+    bool declared = (p->is_input || p->is_output) && p->rank > 0 && p->dims[0].axis;
+    if (at < 0 && coord->name && (s->n_coords == 1 || !declared) &&
+        !nearest_dimension(p, coord->name))
+        at = free_dimension(s, p, taken);
+    if (at < 0 && coord->name)
+        say_no_dimension(c, s, coord, p);
+    else if (at < 0)
+        diag_add(c->diags, TW0327, coord->span, "%d coordinates of a tensor with %d dimensions",
+                 s->n_coords, p->rank);
+    else if (taken[at])
+        diag_add(c->diags, TW0411, coord->span, "this dimension has a coordinate already");
+    if (at >= 0)
+        taken[at] = true;
+    return at;
+}
+
+/* The size of the tile along a dimension; 1 along those that the shape leaves out. */
+static Extent size_along(Checker *c, const Extent *shape, int n_shape, int rank, int dim)
+{
+    int at = dim - (rank - n_shape);
+    return at >= 0 && at < n_shape ? shape[at] : extent_one(c);
+}
+
+static void check_range(Checker *c, const Coord *coord, const Aff *at, Extent size, Extent whole)
+{
+    if (!at || !size.size || !whole.size)
+        return;
+    const Aff *first = aff_mul(c->aff, at, size.size), *zero = aff_const(c->aff, 0);
+    if (aff_is_poison(first))
+        return;
+    bool beyond =
+        aff_always(c->aff, aff_le(c->aff, whole.size, first)) && !aff_uses_kind(first, AFF_DIM);
+    if (beyond || aff_always(c->aff, aff_lt(c->aff, first, zero)))
+        diag_add(c->diags, TW0412, coord->span, "the tile starts at %s, outside of 0:%s",
+                 aff_text(c->arena, first), aff_text(c->arena, whole.size));
+}
+
+/* The coordinates' values, by dimension of the tensor; NULL where there is none. */
+static int check_coords(Checker *c, const Stmt *s, const Place *global, const Extent *shape,
+                        int n_shape, const Aff **values)
+{
+    bool taken[TENSOR_MAX_RANK] = {false};
+    for (int i = 0; i < s->n_coords; i++) {
+        const Aff *at = values_integer(c, s->coords[i].value);
+        if (global->given) {
+            if (i < TENSOR_MAX_RANK)
+                values[i] = at;
+            continue;
+        }
+        int dim = dimension_of(c, s, i, global, taken);
+        if (dim < 0)
+            continue;
+        values[dim] = at;
+        check_range(c, &s->coords[i], at, size_along(c, shape, n_shape, global->rank, dim),
+                    global->dims[dim]);
+    }
+    return global->given ? (s->n_coords < TENSOR_MAX_RANK ? s->n_coords : TENSOR_MAX_RANK)
+                         : global->rank;
+}
+
+/* ---- shapes ------------------------------------------------------------------------------------
+ */
+
+/* Sizes that the statement says, else those of the tile on the near side. */
+static int copy_shape(Checker *c, const Stmt *s, const Place *near, Extent *shape)
+{
+    int n = s->n_shape < TENSOR_MAX_RANK ? s->n_shape : TENSOR_MAX_RANK;
+    for (int i = 0; i < n; i++)
+        shape[i] = extent_of(c, s->shape[i]);
+    if (s->has_shape || !near->exists || near->given)
+        return n;
+    for (n = 0; n < near->rank; n++)
+        shape[n] = near->dims[n];
+    return n;
+}
+
+static Tile shape_tile(Checker *c, const Extent *shape, int n)
+{
+    Place p = {.rank = n, .space = SPACE_SHARED};
+    memcpy(p.dims, shape, sizeof *shape * (size_t)n);
+    return tile_of(c, &p);
+}
+
+/* A ring of stages holds tiles: its first dimension is the stage. */
+static Tile near_tile(Checker *c, const Stmt *s, const Place *p)
+{
+    return s->stage && p->rank == 3
+               ? tile_of(c, &(Place){.rank = 2, .dims = {p->dims[1], p->dims[2]}})
+               : tile_of(c, p);
+}
+
+static void check_shape(Checker *c, const Stmt *s, const Tile *copied, const Place *near)
+{
+    Tile tile = near_tile(c, s, near);
+    if (!near->exists || near->given || s->target || shape_agrees(c, copied, &tile))
+        return;
+    Span span =
+        s->n_shape ? (Span){s->shape[0]->span.start, s->shape[s->n_shape - 1]->span.end} : s->span;
+    Diag *d = diag_add(c->diags, TW0413, span, "'%s' has shape %s in %s memory, not %s", s->name,
+                       tile_text(c, &tile), space_name(near->space), tile_text(c, copied));
+    const char *text = tile_text(c, &tile);
+    if (s->n_shape)
+        diag_fix(c->diags, d, span, arena_strndup(c->arena, text + 1, strlen(text) - 2),
+                 "copy the tile that is allocated");
+}
+
+/* The tile runs along the last dimensions of the global tensor. */
+static void take_axes(const Place *global, Place *near, const Tile *copied)
+{
+    if (near->given) {
+        near->rank = 2;
+        near->dims[0] = copied->rows;
+        near->dims[1] = copied->cols;
+    }
+    for (int i = 1; i <= 2 && i <= near->rank && i <= global->rank; i++)
+        near->dims[near->rank - i].axis = global->dims[global->rank - i].axis;
+}
+
+/* ---- places -------------------------------------------------------------------------------------
+ */
+
+static Named *copied_tensor(Checker *c, const Stmt *s)
+{
+    Space unused;
+    Named *t = names_find(c, s->name);
+    if (!t)
+        t = names_suffixed(c, s->name, &unused);
+    if (!t && !c->loose) {
+        Named *meant = names_undefined(c, s->name, s->name_span);
+        if (meant && meant->places[s->to_space].exists) /* say no more of it */
+            meant->places[s->to_space].now.written = WRITTEN_MAYBE;
+    }
+    return t ? t : c->loose ? names_add(c, s->name) : NULL;
+}
+
+static Place *source_place_of(Checker *c, const Stmt *s, Named *t)
+{
+    Place *p = &t->places[s->space];
+    if (p->exists)
+        return p;
+    if (c->loose)
+        return names_given(c, t, s->space);
+    diag_add(c->diags, TW0406, s->name_span, "'%s' is not in %s memory", t->name,
+             space_name(s->space));
+    return NULL;
+}
+
+static Place *dest_place_of(Checker *c, const Stmt *s, Named *t, const Place *from)
+{
+    Place *p = &t->places[s->to_space];
+    if (p->exists)
+        return p;
+    if (c->loose)
+        return names_given(c, t, s->to_space);
+    if (s->to_space == SPACE_GLOBAL) {
+        Diag *d = diag_add(c->diags, TW0406, s->name_span, "'%s' is not declared in global memory",
+                           t->name);
+        diag_note(c->diags, d, "declare it with `Output %s (...)`", t->name);
+        return NULL;
+    }
+    Extent shape[TENSOR_MAX_RANK];
+    int n = copy_shape(c, s, from, shape);
+    Tile tile = shape_tile(c, shape, n);
+    names_unallocated(c, t->name, s->name_span, s->to_space, n ? &tile : NULL);
+    return names_given(c, t, s->to_space);
+}
+
+static void check_target(Checker *c, const Stmt *s)
+{
+    for (const Expr *e = s->target; e; e = e->a)
+        if (e->kind == EXPR_INDEX)
+            for (int i = 0; i < e->n_args; i++) {
+                const Expr *at = e->args[i];
+                if (at->kind == EXPR_RANGE) {
+                    if (at->a)
+                        values_integer(c, at->a);
+                    if (at->b)
+                        values_integer(c, at->b);
+                } else if (at->kind != EXPR_ELLIPSIS) {
+                    values_integer(c, at);
+                }
+            }
+}
+
+/* ---- the statement
+ * --------------------------------------------------------------------------------- */
+
+static void check_clauses(Checker *c, const Stmt *s)
+{
+    if (s->where)
+        values_condition(c, s->where);
+    if (s->otherwise)
+        values_number(c, s->otherwise);
+    if (s->stage)
+        values_integer(c, s->stage);
+    check_target(c, s);
+}
+
+static void read_source(Checker *c, const Stmt *s, Named *t, Place *from)
+{
+    Expr *name = expr_name(c->arena, s->name);
+    name->span = s->name_span;
+    Operand o = {.expr = name, .tensor = t, .place = from};
+    init_read(c, &o);
+}
+
+static void write_dest(Checker *c, Named *t, const Place *from, Place *to)
+{
+    Operand o = {.tensor = t, .place = to};
+    int version = from->now.version;
+    init_write(c, &o, to->space == SPACE_REGISTER ? FRAG_FREE : FRAG_FREE);
+    if (from->space != SPACE_GLOBAL && to->space != SPACE_GLOBAL) /* the same elements */
+        to->now.version = version;
+}
+
+void check_copy(Checker *c, const Stmt *s)
+{
+    Extent shape[TENSOR_MAX_RANK];
+    const Aff *coords[TENSOR_MAX_RANK] = {NULL};
+    check_clauses(c, s);
+    if (s->space == s->to_space) {
+        diag_add(c->diags, TW0406, s->span, "a Copy goes from one memory space to another");
+        return;
+    }
+    Named *t = copied_tensor(c, s);
+    Place *from = t ? source_place_of(c, s, t) : NULL,
+          *to = from ? dest_place_of(c, s, t, from) : NULL;
+    if (!to)
+        return;
+    read_source(c, s, t, from);
+    Place *global = from->space == SPACE_GLOBAL ? from : to->space == SPACE_GLOBAL ? to : NULL;
+    Place *near = global == to ? from : to;
+    int n = copy_shape(c, s, near, shape);
+    Tile copied = shape_tile(c, shape, n);
+    copied.unknown |= n == 0 && c->loose;
+    if (n > 0)
+        check_shape(c, s, &copied, near);
+    dtype_copy(c, s, from, to);
+    int n_coords = global ? check_coords(c, s, global, shape, n, coords) : 0;
+    if (global == from)
+        take_axes(global, near, &copied);
+    if (global == to)
+        output_store(c, s, t, coords, n_coords);
+    write_dest(c, t, from, to);
+}

@@ -1,0 +1,68 @@
+/* dtype.c: element types: of operands of the tensor cores, of accumulators, of copies. */
+#include "check/walk.h"
+
+/* The type that a tile was given, by itself or by the global tensor of its name. */
+static bool known_dtype(const Operand *o, DType *t)
+{
+    const Place *p = o->place, *global = &o->tensor->places[SPACE_GLOBAL];
+    if (p->has_dtype)
+        *t = p->dtype;
+    else if (p->space == SPACE_SHARED && global->exists && global->has_dtype)
+        *t = global->dtype;
+    else
+        return false;
+    return true;
+}
+
+static void check_operand(Checker *c, const Operand *o, DType t)
+{
+    bool reshaped = o->place->space == SPACE_REGISTER; /* rounded when it becomes an operand */
+    if (dtype_is_float(t) && (dtype_bytes(t) <= 2 || reshaped))
+        return;
+    Diag *d = diag_add(c->diags, TW0430, o->expr->span,
+                       "'%s' is %s: the tensor cores take 16-bit numbers", o->tensor->name,
+                       dtype_name(t));
+    diag_note(c->diags, d, "declare it as bf16 or fp16, or Cast it");
+}
+
+void dtype_gemm(Checker *c, const Operand *a, const Operand *b, const Operand *dest)
+{
+    DType ta, tb, td;
+    bool know_a = known_dtype(a, &ta), know_b = known_dtype(b, &tb);
+    if (know_a)
+        check_operand(c, a, ta);
+    if (know_b)
+        check_operand(c, b, tb);
+    if (know_a && know_b && ta != tb && dtype_bytes(ta) == 2 && dtype_bytes(tb) == 2)
+        diag_add(c->diags, TW0430, b->expr->span,
+                 "'%s' is %s, '%s' is %s: one instruction takes one type", a->tensor->name,
+                 dtype_name(ta), b->tensor->name, dtype_name(tb));
+    if (!known_dtype(dest, &td) || td == DT_F32)
+        return;
+    Diag *d = diag_add(c->diags, TW0431, dest->expr->span, "'%s' accumulates in %s",
+                       dest->tensor->name, dtype_name(td));
+    const Stmt *decl = dest->place->decl;
+    if (decl && decl->has_dtype)
+        diag_fix(c->diags, d, decl->dtype_span, dtype_name(DT_F32), "accumulate in fp32");
+}
+
+/* Bytes between global and shared memory move as they are. */
+void dtype_copy(Checker *c, const Stmt *s, const Place *from, const Place *to)
+{
+    bool direct = from->space != SPACE_REGISTER && to->space != SPACE_REGISTER;
+    if (!direct || !from->has_dtype || !to->has_dtype || from->dtype == to->dtype)
+        return;
+    Diag *d =
+        diag_add(c->diags, TW0432, s->span, "a Copy from %s to %s memory cannot turn %s into %s",
+                 space_name(from->space), space_name(to->space), dtype_name(from->dtype),
+                 dtype_name(to->dtype));
+    diag_note(c->diags, d, "copy it through registers, where it is converted");
+}
+
+void dtype_cast(Checker *c, const Stmt *s)
+{
+    if (s->n_args == 2 && s->has_dtype)
+        return;
+    Span span = s->n_args == 2 ? s->args[1]->span : s->span;
+    diag_add(c->diags, TW0234, span, "a Cast names the type: Cast S, bf16 and get P");
+}

@@ -1,0 +1,286 @@
+/* gemm.c: matrix products: which operand is transposed, where operands lie, and
+ * the Reshape between two products.
+ *
+ *   Compute GEMM Q, K and get S      (BM, D) x (BN, D): K must be K.T
+ *   Compute GEMM S, V ...            S is an accumulator, not an operand: Reshape first
+ *
+ * Sizes alone cannot tell K from K.T when a tile is square; then the dimensions
+ * of the global tensors, which tiles inherit from their Copies, decide.
+ */
+#include "check/walk.h"
+
+static const char *const canonical_layouts =
+    "from (MMA_C, MMA_M, MMA_N) to (MMA_A, MMA_M, MMA_N_new)";
+
+/* ---- transposition --------------------------------------------------------------------------- */
+
+static bool axes_differ(Extent a, Extent b)
+{
+    return a.axis && b.axis && strcmp(a.axis, b.axis) != 0;
+}
+
+static bool axes_same(Extent a, Extent b)
+{
+    return a.axis && b.axis && strcmp(a.axis, b.axis) == 0;
+}
+
+static const char *toggled(Checker *c, const Operand *o)
+{
+    const Expr *e = o->expr;
+    const char *text = source_text(c, e->kind == EXPR_TRANSPOSE ? e->a->span : e->span);
+    if (!text)
+        text = o->tensor->name;
+    return e->kind == EXPR_TRANSPOSE ? text : arena_printf(c->arena, "%s.T", text);
+}
+
+static void say_transpose(Checker *c, const Operand *o, const char *note)
+{
+    Diag *d = diag_add(c->diags, TW0320, o->expr->span,
+                       o->transposed ? "'%s' must not be transposed here"
+                                     : "'%s' must be transposed here",
+                       o->tensor->name);
+    diag_note(c->diags, d, "%s", note);
+    diag_fix(c->diags, d, o->expr->span, toggled(c, o),
+             o->transposed ? "do not transpose it" : "transpose it");
+}
+
+static Tile transpose_tile(Tile t)
+{
+    Extent rows = t.rows;
+    t.rows = t.cols;
+    t.cols = rows;
+    return t;
+}
+
+static const char *contraction_note(Checker *c, const Operand *a, const Operand *b)
+{
+    return arena_printf(
+        c->arena,
+        "%s has shape %s, %s has %s: the columns of the first meet the rows of the second",
+        a->tensor->name, tile_text(c, &a->tile), b->tensor->name, tile_text(c, &b->tile));
+}
+
+/* The sizes agree either way, but not the dimensions that they run along. */
+static bool wrong_axes(const Operand *a, const Operand *b)
+{
+    return axes_differ(a->tile.cols, b->tile.rows) && axes_same(a->tile.cols, b->tile.cols);
+}
+
+/* Transposes the operand that should have been, to go on as if it were mended. */
+static bool check_contraction(Checker *c, Operand *a, Operand *b)
+{
+    Extent k = a->tile.cols, l = b->tile.rows;
+    bool clash = extent_clashes(c, k, l);
+    bool differ = k.size && l.size && k.size != l.size; /* in loose units they may yet be equal */
+    if (wrong_axes(a, b) || (differ && extent_same(k, b->tile.cols))) {
+        say_transpose(c, b, contraction_note(c, a, b));
+        b->tile = transpose_tile(b->tile);
+        return false;
+    }
+    if (differ && extent_same(a->tile.rows, l)) {
+        say_transpose(c, a, contraction_note(c, a, b));
+        a->tile = transpose_tile(a->tile);
+        return false;
+    }
+    if (clash)
+        diag_add(c->diags, TW0321, b->expr->span,
+                 "%s with columns of %s cannot meet %s with rows of %s", a->tensor->name,
+                 k.text ? k.text : aff_text(c->arena, k.size), b->tensor->name,
+                 l.text ? l.text : aff_text(c->arena, l.size));
+    return !clash;
+}
+
+/* ---- spaces -------------------------------------------------------------------------------------
+ */
+
+static bool check_operands(Checker *c, const Operand *a, const Operand *b)
+{
+    const Operand *number = a->is_number ? a : b->is_number ? b : NULL;
+    if (number) {
+        diag_add(c->diags, TW0235, number->expr->span, "a matrix product needs two tiles");
+        return false;
+    }
+    if (b->place->space == SPACE_REGISTER && !b->place->given) {
+        Diag *d = diag_add(c->diags, TW0407, b->expr->span,
+                           "'%s', the second operand, must be in shared memory", b->tensor->name);
+        if (b->tensor->places[SPACE_SHARED].exists)
+            fix_line_before(
+                c, d, walk_outermost(c),
+                arena_printf(c->arena, "Copy %s from register to shared", b->tensor->name),
+                "copy it there");
+        return false;
+    }
+    return true;
+}
+
+/* ---- fragments
+ * ------------------------------------------------------------------------------------ */
+
+static void say_missing_reshape(Checker *c, const Stmt *s, const Operand *a)
+{
+    Diag *d = diag_add(c->diags, TW0420, a->expr->span,
+                       "'%s' is the result of a GEMM and needs a Reshape first", a->tensor->name);
+    fix_line_before(c, d, s,
+                    arena_printf(c->arena, "Reshape %s %s", a->tensor->name, canonical_layouts),
+                    "reshape it from accumulator to operand");
+    a->place->now.fragment = FRAG_OPERAND;
+}
+
+/* No shape is known, but a softmax over the rows of Q K' that is then
+ * accumulated streams the rows of K as it streams those of V. */
+static void check_guess(Checker *c, const Stmt *s, const Operand *a)
+{
+    const PlaceState *now = &a->place->now;
+    if (!c->loose || s->result != RESULT_ACCUMULATE || !now->guessed_gemm || !now->guessed_streams)
+        return;
+    const Expr *e = now->guessed_gemm->args[1];
+    Diag *d = diag_add(c->diags, TW0320, e->span, "'%s' must be transposed here", e->name);
+    diag_note(c->diags, d,
+              "the rows of its product go through a softmax and meet the rows of '%s': both are "
+              "streamed by rows",
+              s->args[1]->kind == EXPR_NAME ? s->args[1]->name : "the other");
+    diag_fix(c->diags, d, e->span, arena_printf(c->arena, "%s.T", e->name), "transpose it");
+    a->place->now.guessed_gemm = NULL;
+}
+
+void gemm_note_softmax(Checker *c, Place *place)
+{
+    (void)c;
+    place->now.guessed_streams = place->now.guessed_gemm != NULL;
+}
+
+/* ---- sizes of the instruction
+ * ----------------------------------------------------------------------- */
+
+static void check_multiple(Checker *c, Extent e, int of, const Operand *o, const char *what)
+{
+    int64_t v;
+    if (!e.size || !aff_is_const(e.size, &v) || v % of == 0)
+        return;
+    Diag *d = diag_add(c->diags, TW0433, o->expr->span, "%s of '%s' are %lld, not a multiple of %d",
+                       what, o->tensor->name, (long long)v, of);
+    diag_note(c->diags, d, "mma on %s works on %d x %d x %d", c->options->target->name,
+              c->options->target->mma_m, c->options->target->mma_n, c->options->target->mma_k);
+}
+
+static void check_mma(Checker *c, const Operand *a, const Operand *b)
+{
+    const Target *t = c->options->target;
+    if (c->loose || !t)
+        return;
+    check_multiple(c, a->tile.rows, t->mma_m, a, "the rows");
+    check_multiple(c, a->tile.cols, t->mma_k, a, "the columns");
+    check_multiple(c, b->tile.cols, t->mma_n, b, b->transposed ? "the rows" : "the columns");
+}
+
+/* ---- the statement
+ * -------------------------------------------------------------------------------------- */
+
+/* An untransposed second operand of unknown shape, to be judged by its use. */
+static bool is_guess(Checker *c, const Operand *b)
+{
+    return c->loose && b->expr->kind == EXPR_NAME && b->place->given && b->tile.unknown;
+}
+
+static void finish_gemm(Checker *c, const Stmt *s, Operand *a, Operand *b, bool guess)
+{
+    Operand dest;
+    Tile result = {.rows = a->tile.rows, .cols = b->tile.cols};
+    result.unknown = !result.rows.size && !result.cols.size;
+    if (!operand_dest(c, s->dest, &result, &dest))
+        return;
+    shape_fits(c, &dest, &result);
+    shape_learn(&dest, &result);
+    dtype_gemm(c, a, b, &dest);
+    if (s->result == RESULT_ACCUMULATE)
+        init_accumulate(c, &dest, FRAG_ACCUMULATOR);
+    else
+        init_write(c, &dest, FRAG_ACCUMULATOR);
+    if (s->result != RESULT_ACCUMULATE && guess)
+        dest.place->now.guessed_gemm = s;
+}
+
+/* The shared extent of two operands, told to the one that does not know it. */
+static void learn_contraction(Operand *a, Operand *b)
+{
+    Tile as_a = a->tile, as_b = b->tile;
+    as_a.unknown = as_b.unknown = false;
+    if (!as_a.cols.size)
+        as_a.cols = b->tile.rows;
+    if (!as_b.rows.size)
+        as_b.rows = a->tile.cols;
+    if (!as_a.cols.size)
+        return;
+    shape_learn(a, &as_a);
+    shape_learn(b, &as_b);
+}
+
+void check_gemm(Checker *c, const Stmt *s)
+{
+    Operand a, b;
+    if (s->n_args != 2 || !s->dest) {
+        diag_add(c->diags, TW0234, s->span,
+                 "a GEMM has two operands and a result: GEMM A, B and get C");
+        return;
+    }
+    bool read_a = operand_gemm(c, s->args[0], false, &a),
+         read_b = operand_gemm(c, s->args[1], true, &b);
+    if (!read_a || !read_b || !check_operands(c, &a, &b)) {
+        operand_spoiled(c, s->dest);
+        return;
+    }
+    init_read(c, &a);
+    init_read(c, &b);
+    bool guess = is_guess(c, &b);
+    if (check_contraction(c, &a, &b)) {
+        check_mma(c, &a, &b);
+        learn_contraction(&a, &b);
+    }
+    if (a.place->space == SPACE_REGISTER && a.place->now.fragment == FRAG_ACCUMULATOR)
+        say_missing_reshape(c, s, &a);
+    check_guess(c, s, &a);
+    finish_gemm(c, s, &a, &b, guess);
+}
+
+/* ---- Reshape
+ * ------------------------------------------------------------------------------------------------
+ */
+
+static bool is_name(const Expr *e, const char *name)
+{
+    return e->kind == EXPR_NAME && text_equal_nocase(e->name, name);
+}
+
+static bool layouts_are_right(const Stmt *s)
+{
+    return s->n_shape == 3 && s->n_to_shape == 3 && is_name(s->shape[0], "MMA_C") &&
+           is_name(s->shape[1], "MMA_M") && is_name(s->shape[2], "MMA_N") &&
+           is_name(s->to_shape[0], "MMA_A") && is_name(s->to_shape[1], "MMA_M") &&
+           s->to_shape[2]->kind == EXPR_NAME && !is_name(s->to_shape[2], "MMA_N");
+}
+
+void check_reshape(Checker *c, const Stmt *s)
+{
+    Operand o;
+    Expr name = {.kind = EXPR_NAME, .name = s->name, .span = s->name_span};
+    if (!layouts_are_right(s)) {
+        Diag *d = diag_add(c->diags, TW0421, s->span, "a Reshape goes from accumulator to operand");
+        diag_fix(c->diags, d, s->span,
+                 arena_printf(c->arena, "Reshape %s %s", s->name, canonical_layouts),
+                 "the only one there is");
+    }
+    if (!operand_read(c, expr_copy(c->arena, &name), &o) || o.is_number)
+        return;
+    init_read(c, &o);
+    if (o.place->space != SPACE_REGISTER) {
+        diag_add(c->diags, TW0421, s->name_span,
+                 "'%s' is in %s memory: only register tiles have fragments", s->name,
+                 space_name(o.place->space));
+    } else if (o.place->now.fragment == FRAG_OPERAND) {
+        diag_add(c->diags, TW0421, s->name_span, "'%s' is an operand already", s->name);
+    } else if (o.place->now.fragment == FRAG_FREE && !c->loose) {
+        diag_add(c->diags, TW0421, s->name_span,
+                 "'%s' is no result of a GEMM: there is nothing to reshape", s->name);
+    }
+    o.place->now.fragment = FRAG_OPERAND;
+}

@@ -1,0 +1,122 @@
+/* init.c: what was written before it is read.
+ *
+ * An accumulator, or the state of a softmax, that nothing wrote yet starts at
+ * its identity: 0 for sums and products, -inf for maxima. Reading anything else
+ * before it was written is an error. An accumulator that starts so starts once:
+ * one that is used inside of a loop must be reset there.
+ */
+#include "check/walk.h"
+
+static void remember_loops(const Checker *c, PlaceState *now)
+{
+    now->accumulated_at = c->moment;
+    now->accumulated_depth = c->n_loops;
+    for (int i = 0; i < c->n_loops; i++)
+        now->accumulated_in[i] = c->loops[i].stmt;
+}
+
+/* Accumulated in a loop within this one, used here, and never set since this
+ * iteration began: the second iteration adds to the first one's sum. */
+static bool is_stale(const Checker *c, const PlaceState *now)
+{
+    if (!c->n_loops || now->accumulated_depth <= c->n_loops)
+        return false;
+    int entered = c->loops[c->n_loops - 1].entered_at;
+    return now->accumulated_at > entered && now->set_at < entered;
+}
+
+static void check_reset(Checker *c, const Operand *o)
+{
+    PlaceState *now = &o->place->now;
+    if (c->loose || !is_stale(c, now))
+        return;
+    const Stmt *inner = now->accumulated_in[c->n_loops];
+    Diag *d = diag_add(c->diags, TW0441, o->expr->span,
+                       "'%s' still holds the sum of the iterations before", o->tensor->name);
+    fix_line_before(c, d, inner,
+                    arena_printf(c->arena, "Compute Fill %s, 0 and get new %s", o->tensor->name,
+                                 o->tensor->name),
+                    "set it to 0 before the loop that accumulates");
+    now->set_at = c->moment;
+}
+
+static void say_unwritten(Checker *c, const Operand *o)
+{
+    const char *name = o->tensor->name;
+    Diag *d = diag_add(c->diags, TW0440, o->expr->span, "'%s' is read before it is written", name);
+    if (o->place->space == SPACE_REGISTER && !o->tensor->places[SPACE_GLOBAL].exists)
+        fix_line_before(c, d, walk_outermost(c),
+                        arena_printf(c->arena, "Compute Fill %s, 0 and get new %s", name, name),
+                        "set it before; 0 is a guess");
+    else
+        diag_note(c->diags, d, "Copy it to %s memory before", space_name(o->place->space));
+    o->place->now.written = WRITTEN_YES;
+}
+
+void init_read(Checker *c, const Operand *o)
+{
+    if (!o->place)
+        return;
+    if (o->place->now.written == WRITTEN_NO && !o->place->given)
+        say_unwritten(c, o);
+    else
+        check_reset(c, o);
+}
+
+void init_write(Checker *c, Operand *o, Fragment fragment)
+{
+    PlaceState *now = &o->place->now;
+    now->written = WRITTEN_YES;
+    now->version = ++c->versions;
+    now->set_at = c->moment;
+    now->fragment = fragment;
+    now->guessed_gemm = NULL;
+    now->guessed_streams = false;
+}
+
+void init_accumulate(Checker *c, Operand *o, Fragment fragment)
+{
+    PlaceState *now = &o->place->now;
+    now->written = WRITTEN_YES;
+    now->version = ++c->versions;
+    now->fragment = fragment;
+    remember_loops(c, now);
+}
+
+/* ---- around ifs and loops --------------------------------------------------------------- */
+
+PlaceState *init_save(Checker *c)
+{
+    PlaceState *saved =
+        arena_array(c->arena, PlaceState, (size_t)c->tensors.len * (SPACE_REGISTER + 1) + 1);
+    for (int i = 0; i < c->tensors.len; i++)
+        for (Space s = SPACE_NONE; s <= SPACE_REGISTER; s++)
+            saved[i * (SPACE_REGISTER + 1) + (int)s] = c->tensors.data[i]->places[s].now;
+    return saved;
+}
+
+void init_restore(Checker *c, const PlaceState *saved, int n)
+{
+    for (int i = 0; i < n; i++)
+        for (Space s = SPACE_NONE; s <= SPACE_REGISTER; s++)
+            c->tensors.data[i]->places[s].now = saved[i * (SPACE_REGISTER + 1) + (int)s];
+}
+
+static void merge_state(PlaceState *now, const PlaceState *other)
+{
+    if (now->written != other->written)
+        now->written = WRITTEN_MAYBE;
+    if (other->version > now->version) {
+        Written written = now->written;
+        *now = *other;
+        now->written = written;
+    }
+}
+
+void init_merge(Checker *c, const PlaceState *other, int n)
+{
+    for (int i = 0; i < n; i++)
+        for (Space s = SPACE_NONE; s <= SPACE_REGISTER; s++)
+            merge_state(&c->tensors.data[i]->places[s].now,
+                        &other[i * (SPACE_REGISTER + 1) + (int)s]);
+}

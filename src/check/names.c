@@ -1,0 +1,214 @@
+/* names.c: tensors: declared, allocated, undefined, declared twice. */
+#include "check/walk.h"
+
+#include <ctype.h>
+
+Named *names_find(const Checker *c, const char *name)
+{
+    for (int i = 0; i < c->tensors.len; i++)
+        if (strcmp(c->tensors.data[i]->name, name) == 0)
+            return c->tensors.data[i];
+    return NULL;
+}
+
+Named *names_add(Checker *c, const char *name)
+{
+    Named *t = names_find(c, name);
+    if (t)
+        return t;
+    t = arena_new_of(c->arena, Named);
+    t->name = name;
+    for (Space s = SPACE_NONE; s <= SPACE_REGISTER; s++)
+        t->places[s].space = s;
+    vec_push(c->arena, &c->tensors, t);
+    return t;
+}
+
+/* ---- Q_shared, O_reg ------------------------------------------------------------------- */
+
+static const struct {
+    const char *ending;
+    Space space;
+} endings[] = {
+    {"_shared", SPACE_SHARED},      {"_smem", SPACE_SHARED},  {"_register", SPACE_REGISTER},
+    {"_registers", SPACE_REGISTER}, {"_reg", SPACE_REGISTER}, {"_global", SPACE_GLOBAL},
+};
+
+Named *names_suffixed(Checker *c, const char *name, Space *space)
+{
+    size_t len = strlen(name);
+    for (size_t i = 0; i < TW_COUNT(endings); i++) {
+        size_t n = strlen(endings[i].ending);
+        if (len <= n || !text_equal_nocase(name + len - n, endings[i].ending))
+            continue;
+        *space = endings[i].space;
+        return names_find(c, arena_strndup(c->arena, name, len - n));
+    }
+    return NULL;
+}
+
+/* ---- what is not there ------------------------------------------------------------------- */
+
+static const char *nearest_tensor(const Checker *c, const char *name)
+{
+    int best = strlen(name) < 4 ? 2 : 3;
+    const char *nearest = NULL;
+    for (int i = 0; i < c->tensors.len; i++) {
+        int d = text_distance(name, c->tensors.data[i]->name, best);
+        if (d < best) {
+            best = d;
+            nearest = c->tensors.data[i]->name;
+        }
+    }
+    return nearest ? nearest : eval_nearest(&c->env, name);
+}
+
+Named *names_undefined(Checker *c, const char *name, Span span)
+{
+    Diag *d = diag_add(c->diags, TW0401, span, "'%s' is not declared, allocated or computed", name);
+    const char *nearest = nearest_tensor(c, name);
+    if (nearest)
+        diag_fix(c->diags, d, span, nearest, arena_printf(c->arena, "did you mean '%s'?", nearest));
+    return nearest ? names_find(c, nearest) : NULL;
+}
+
+static const char *allocate_line(Checker *c, const char *name, Space space, const Tile *shape)
+{
+    if (!shape || !shape->rows.size || !shape->cols.size)
+        return NULL;
+    return arena_printf(c->arena, "Allocate %s in %s %s", name, space_name(space),
+                        tile_text(c, shape));
+}
+
+void names_unallocated(Checker *c, const char *name, Span span, Space space, const Tile *shape)
+{
+    Diag *d = diag_add(c->diags, TW0402, span, "'%s' is not allocated in %s memory", name,
+                       space_name(space));
+    const char *line = allocate_line(c, name, space, shape);
+    if (line)
+        fix_line_before(c, d, walk_outermost(c), line, "allocate it");
+}
+
+/* A place that nothing declares, of a shape that nothing says. */
+Place *names_given(Checker *c, Named *tensor, Space space)
+{
+    Place *p = &tensor->places[space];
+    (void)c;
+    if (!p->exists) {
+        p->exists = p->given = true;
+        p->rank = 2;
+        p->now.written = WRITTEN_YES;
+    }
+    return p;
+}
+
+/* ---- declarations --------------------------------------------------------------------------- */
+
+static void set_shape(Checker *c, Place *p, const Stmt *s)
+{
+    p->rank = s->n_shape < TENSOR_MAX_RANK ? s->n_shape : TENSOR_MAX_RANK;
+    if (s->n_shape > TENSOR_MAX_RANK)
+        diag_add(c->diags, TW0325, s->span, "a tensor has at most %d dimensions, not %d",
+                 TENSOR_MAX_RANK, s->n_shape);
+    for (int i = 0; i < p->rank; i++) {
+        p->dims[i] = p->space == SPACE_GLOBAL ? (Extent){.size = values_integer(c, s->shape[i]),
+                                                         .text = source_text(c, s->shape[i]->span)}
+                                              : extent_of(c, s->shape[i]);
+        if (s->shape[i]->kind == EXPR_NAME && p->space == SPACE_GLOBAL)
+            p->dims[i].axis = s->shape[i]->name;
+    }
+    if (!s->has_shape) { /* a sketch: any */
+        p->rank = 2;
+    }
+}
+
+static bool declared_twice(Checker *c, const Place *p, const Stmt *s)
+{
+    if (!p->exists)
+        return false;
+    Diag *d = diag_add(c->diags, TW0403, s->name_span, "'%s' is already %s", s->name,
+                       p->space == SPACE_GLOBAL ? "declared" : "allocated in this memory");
+    int line, column;
+    source_place(c->program->source, p->span.start, &line, &column);
+    diag_note(c->diags, d, "in line %d", line);
+    return true;
+}
+
+static bool room_for_more(Checker *c, const Stmt *s)
+{
+    if (c->tensors.len < WALK_MAX_TENSORS)
+        return true;
+    diag_add(c->diags, TW0108, s->span, "a unit may have %d tensors", WALK_MAX_TENSORS);
+    return false;
+}
+
+static void declare(Checker *c, Place *p, const Stmt *s)
+{
+    p->exists = true;
+    p->span = s->name_span;
+    p->decl = s;
+    p->has_dtype = s->has_dtype;
+    p->dtype = s->dtype;
+    set_shape(c, p, s);
+}
+
+void names_tensor(Checker *c, const Stmt *s)
+{
+    if (!room_for_more(c, s))
+        return;
+    Place *p = &names_add(c, s->name)->places[SPACE_GLOBAL];
+    if (declared_twice(c, p, s))
+        return;
+    declare(c, p, s);
+    p->is_input = s->kind == STMT_INPUT;
+    p->is_output = s->kind == STMT_OUTPUT;
+    p->now.written = p->is_input ? WRITTEN_YES : WRITTEN_NO;
+}
+
+/* A register or shared tile is laid out when compiling, so its sizes must be known. */
+static void check_known_sizes(Checker *c, Place *p, const Stmt *s)
+{
+    for (int i = 0; i < p->rank && !c->loose; i++)
+        if (p->dims[i].size && !aff_is_const(p->dims[i].size, NULL)) {
+            p->dims[i].size = NULL;
+            Diag *d = diag_add(c->diags, TW0410, s->shape[i]->span,
+                               "the size of a tile in %s memory is not known "
+                               "when compiling",
+                               space_name(p->space));
+            diag_note(c->diags, d, "assign a number to what it is made of, or give it with --set");
+        }
+}
+
+/* Allocate X in global (...) with offset: where a block's part of X begins. */
+static void allocate_global(Checker *c, Place *p, const Stmt *s)
+{
+    bool is_input = p->is_input, is_output = p->is_output;
+    if (p->exists && !is_input && !is_output && declared_twice(c, p, s))
+        return;
+    Written written = p->exists ? p->now.written : WRITTEN_YES;
+    declare(c, p, s);
+    p->is_input = is_input;
+    p->is_output = is_output;
+    p->now.written = written;
+    if (s->offset)
+        values_integer(c, s->offset);
+}
+
+void names_allocate(Checker *c, const Stmt *s)
+{
+    if (!room_for_more(c, s))
+        return;
+    Place *p = &names_add(c, s->name)->places[s->space];
+    if (s->space == SPACE_GLOBAL) {
+        allocate_global(c, p, s);
+        return;
+    }
+    if (declared_twice(c, p, s))
+        return;
+    if (c->n_loops)
+        diag_add(c->diags, TW0404, s->span,
+                 "a tile is allocated outside of loops: it is one storage for all "
+                 "iterations");
+    declare(c, p, s);
+    check_known_sizes(c, p, s);
+}

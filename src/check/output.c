@@ -1,0 +1,143 @@
+/* output.c: every output is written, once.
+ *
+ * Blocks run in any order and know nothing of each other: where two of them, or
+ * two iterations of a loop, write the same tile, the last one wins by chance.
+ */
+#include "check/walk.h"
+
+static bool exclusive(const Store *a, const Store *b)
+{
+    for (int i = 0; i < a->n_arms && i < b->n_arms && a->arms[i].stmt == b->arms[i].stmt; i++)
+        if (a->arms[i].orelse != b->arms[i].orelse)
+            return true;
+    return false;
+}
+
+static bool same_place(const Stmt *a, const Stmt *b)
+{
+    if (a->n_coords != b->n_coords || a->target || b->target || a->where || b->where)
+        return false;
+    for (int i = 0; i < a->n_coords; i++)
+        if (!expr_equal(a->coords[i].value, b->coords[i].value))
+            return false;
+    return true;
+}
+
+static void check_twice(Checker *c, const Store *store)
+{
+    for (int i = 0; i < c->stores.len; i++) {
+        const Store *other = &c->stores.data[i];
+        if (other->tensor != store->tensor || exclusive(other, store) ||
+            !same_place(other->stmt, store->stmt))
+            continue;
+        int line, column;
+        Diag *d = diag_add(c->diags, TW0451, store->stmt->span,
+                           "this tile of '%s' is written twice", store->tensor->name);
+        source_place(c->program->source, other->stmt->span.start, &line, &column);
+        diag_note(c->diags, d, "first in line %d", line);
+        return;
+    }
+}
+
+static bool depends_on(const Checker *c, const Stmt *s, const Aff *const *coords, int n,
+                       const AffSym *sym)
+{
+    (void)c;
+    for (int i = 0; i < n; i++)
+        if (coords[i] && (aff_uses(coords[i], sym) || aff_uses_kind(coords[i], AFF_SCALAR)))
+            return true;
+    return s->where != NULL;
+}
+
+/* The offset of a tensor that `Allocate ... in global` gives a block its part of. */
+static bool offset_depends_on(Checker *c, const Named *t, const AffSym *sym)
+{
+    const Stmt *decl = t->places[SPACE_GLOBAL].decl;
+    const Aff *offset = decl && decl->offset ? eval_aff(&c->env, decl->offset, NULL) : NULL;
+    return offset && aff_uses(offset, sym);
+}
+
+static void check_loops(Checker *c, const Stmt *s, const Named *t, const Aff *const *coords, int n)
+{
+    for (int i = c->n_loops - 1; i >= 0; i--) {
+        const Loop *loop = &c->loops[i];
+        if (!loop->sym || depends_on(c, s, coords, n, loop->sym) ||
+            offset_depends_on(c, t, loop->sym))
+            continue;
+        Diag *d = diag_add(c->diags, TW0451, s->span,
+                           "each iteration of '%s' writes the same tile of '%s'", loop->stmt->name,
+                           t->name);
+        diag_note(c->diags, d, "write it after the loop, or use '%s' in a coordinate",
+                  loop->stmt->name);
+        return;
+    }
+}
+
+static void check_grid(Checker *c, const Stmt *s, const Named *t, const Aff *const *coords, int n)
+{
+    for (int i = 0; i < c->grid.len; i++) {
+        const Axis *axis = &c->grid.data[i];
+        if (!axis->sym || depends_on(c, s, coords, n, axis->sym) ||
+            offset_depends_on(c, t, axis->sym))
+            continue;
+        Diag *d =
+            diag_add(c->diags, TW0452, s->span, "all blocks along '%s' write the same tile of '%s'",
+                     axis->name, t->name);
+        diag_note(c->diags, d, "use '%s' in a coordinate, or `and accumulate` the blocks' parts",
+                  axis->name);
+        return;
+    }
+}
+
+void output_store(Checker *c, const Stmt *s, Named *tensor, const Aff *const *coords, int n)
+{
+    Place *global = &tensor->places[SPACE_GLOBAL];
+    Store store = c->path;
+    store.stmt = s;
+    store.tensor = tensor;
+    if (global->is_input) {
+        diag_add(c->diags, TW0236, s->name_span, "'%s' is an Input", tensor->name);
+        return;
+    }
+    global->was_copied_to = true;
+    if (c->loose)
+        return;
+    if (s->result != RESULT_ACCUMULATE) {
+        check_twice(c, &store);
+        if (c->path.n_arms == 0) {
+            check_loops(c, s, tensor, coords, n);
+            check_grid(c, s, tensor, coords, n);
+        }
+    }
+    vec_push(c->arena, &c->stores, store);
+}
+
+static const char *copy_back(Checker *c, const Named *t)
+{
+    const Place *reg = &t->places[SPACE_REGISTER];
+    return reg->exists
+               ? arena_printf(c->arena,
+                              "add `Copy %s (...) in coordinate [...] from register to global`",
+                              t->name)
+               : NULL;
+}
+
+void output_finish(Checker *c)
+{
+    bool any = false;
+    for (int i = 0; i < c->tensors.len; i++) {
+        const Named *t = c->tensors.data[i];
+        const Place *global = &t->places[SPACE_GLOBAL];
+        any |= global->was_copied_to || global->is_output;
+        if (!global->is_output || global->was_copied_to)
+            continue;
+        Diag *d =
+            diag_add(c->diags, TW0450, global->span, "the output '%s' is never written", t->name);
+        const char *note = copy_back(c, t);
+        if (note)
+            diag_note(c->diags, d, "%s", note);
+    }
+    if (!any && !c->loose && c->unit->kind == UNIT_KERNEL)
+        diag_add(c->diags, TW0450, c->unit->name_span,
+                 "the kernel writes nothing to global memory");
+}

@@ -1,0 +1,337 @@
+/* values.c: integers and numbers of a kernel: dimensions, assignments, the grid,
+ * loop counters; and what may stand in a condition. */
+#include "check/walk.h"
+
+/* ---- names that stand for integers ------------------------------------------------ */
+
+static const Aff *given_integer(Checker *c, const char *name)
+{
+    for (int i = 0; i < c->given.len; i++)
+        if (strcmp(c->given.data[i].name, name) == 0)
+            return c->given.data[i].aff;
+    const Aff *a = aff_of(c->aff, aff_sym_new(c->aff, name, AFF_DIM, INT64_MIN, INT64_MAX));
+    vec_push(c->arena, &c->given, (EvalName){.name = name, .aff = a});
+    return a;
+}
+
+static const Aff *fresh_scalar(Checker *c, const char *name)
+{
+    return aff_of(c->aff, aff_sym_new(c->aff, name, AFF_SCALAR, INT64_MIN, INT64_MAX));
+}
+
+/* A tensor of one element may stand for an integer: a length read from memory. */
+static const Aff *tensor_integer(Checker *c, Named *tensor)
+{
+    bool single = false;
+    for (Space s = SPACE_GLOBAL; s <= SPACE_REGISTER; s++) {
+        Tile tile = tile_of(c, &tensor->places[s]);
+        single |= tensor->places[s].exists &&
+                  (tile.unknown || (extent_is_one(tile.rows) && extent_is_one(tile.cols)));
+    }
+    if (single && !tensor->scalar)
+        tensor->scalar = fresh_scalar(c, tensor->name);
+    return single ? tensor->scalar : NULL;
+}
+
+static const Aff *unknown_name(void *user, const Expr *e, Diags *diags)
+{
+    Checker *c = user;
+    Named *tensor = names_find(c, e->name);
+    if (tensor) {
+        const Aff *a = tensor_integer(c, tensor);
+        if (!a && diags)
+            diag_add(diags, TW0221, e->span, "'%s' is a tensor, not an integer", e->name);
+        return a;
+    }
+    if (c->loose)
+        return given_integer(c, e->name);
+    if (!diags)
+        return NULL;
+    if (text_equal_nocase(e->name, "row") || text_equal_nocase(e->name, "col"))
+        return aff_of(c->aff, text_equal_nocase(e->name, "row") ? c->row : c->col);
+    const char *nearest = eval_nearest(&c->env, e->name);
+    Diag *d = diag_add(diags, TW0220, e->span, "'%s' has no value here", e->name);
+    if (nearest)
+        diag_fix(diags, d, e->span, nearest, arena_printf(c->arena, "did you mean '%s'?", nearest));
+    else
+        diag_note(diags, d, "the place of an element in a tile S is row(S) and col(S)");
+    return NULL;
+}
+
+/* row(S), col(S) */
+static const Aff *position_call(void *user, const Expr *e, Diags *diags)
+{
+    Checker *c = user;
+    bool row = text_equal_nocase(e->name, "row"), col = text_equal_nocase(e->name, "col");
+    if ((!row && !col) || e->n_args > 1)
+        return c->loose && !row && !col ? fresh_scalar(c, e->name) : NULL;
+    if (e->n_args == 1 && e->args[0]->kind == EXPR_NAME && !names_find(c, e->args[0]->name)) {
+        if (diags && !c->loose)
+            names_undefined(c, e->args[0]->name, e->args[0]->span);
+    }
+    return aff_of(c->aff, row ? c->row : c->col);
+}
+
+/* Seg[b, i]: an integer read from memory. */
+static const Aff *element(void *user, const Expr *e, Diags *diags)
+{
+    Checker *c = user;
+    const char *name = e->a->kind == EXPR_NAME ? e->a->name : NULL;
+    Named *tensor = name ? names_find(c, name) : NULL;
+    if (!tensor && !c->loose) {
+        if (diags && name)
+            names_undefined(c, name, e->a->span);
+        return NULL;
+    }
+    for (int i = 0; i < e->n_args; i++)
+        if (e->args[i]->kind != EXPR_ELLIPSIS && !eval_aff(&c->env, e->args[i], diags))
+            return NULL;
+    return fresh_scalar(c, name ? name : "element");
+}
+
+void values_start(Checker *c)
+{
+    eval_init(&c->env, c->arena, c->aff);
+    c->env.unknown = unknown_name;
+    c->env.call = position_call;
+    c->env.element = element;
+    c->env.user = c;
+    c->env.round_division = c->loose;
+    c->row = aff_sym_new(c->aff, "row", AFF_ROW, 0, INT32_MAX);
+    c->col = aff_sym_new(c->aff, "col", AFF_COL, 0, INT32_MAX);
+}
+
+/* ---- asking -------------------------------------------------------------------------- */
+
+const Aff *values_integer(Checker *c, const Expr *e)
+{
+    return eval_aff(&c->env, e, c->diags);
+}
+
+void values_condition(Checker *c, const Expr *e)
+{
+    if (e->kind != EXPR_WORDS) {
+        eval_aff(&c->env, e, c->diags);
+    } else if (!c->loose) {
+        Diag *d = diag_add(c->diags, TW0404, e->span, "a condition in words belongs in a sketch");
+        diag_note(c->diags, d, "write it with grid coordinates, loop counters, row() and col()");
+    }
+}
+
+/* A tensor of one element counts as a number: its value is read when it is needed. */
+static bool number_name(Checker *c, const Expr *e)
+{
+    Named *tensor = names_find(c, e->name);
+    if (eval_find(&c->env, e->name) || c->loose || (tensor && tensor_integer(c, tensor)))
+        return true;
+    if (tensor)
+        diag_add(c->diags, TW0235, e->span, "'%s' is a tensor; this needs a number", e->name);
+    else
+        unknown_name(c, e, c->diags);
+    return false;
+}
+
+bool values_number(Checker *c, const Expr *e)
+{
+    switch (e->kind) {
+    case EXPR_INT:
+    case EXPR_FLOAT: return true;
+    case EXPR_NAME: return number_name(c, e);
+    case EXPR_UNARY: return values_number(c, e->a);
+    case EXPR_BINARY: return values_number(c, e->a) && values_number(c, e->b);
+    case EXPR_CALL:
+        if (text_equal_nocase(e->name, "row") || text_equal_nocase(e->name, "col"))
+            return true;
+        for (int i = 0; i < e->n_args; i++)
+            if (!values_number(c, e->args[i]))
+                return false;
+        return true;
+    case EXPR_INDEX: return element(c, e, c->diags) != NULL;
+    case EXPR_TRANSPOSE:
+    case EXPR_SPACE:
+    case EXPR_RANGE:
+    case EXPR_ELLIPSIS:
+    case EXPR_WORDS: break;
+    }
+    diag_add(c->diags, TW0235, e->span, "this needs a number");
+    return false;
+}
+
+/* ---- extents ---------------------------------------------------------------------------- */
+
+Extent extent_one(Checker *c)
+{
+    return (Extent){.size = aff_const(c->aff, 1)};
+}
+
+Extent extent_of(Checker *c, const Expr *e)
+{
+    int64_t v;
+    Extent x = {.size = values_integer(c, e), .text = source_text(c, e->span)};
+    if (x.size && aff_is_const(x.size, &v) && (v < 1 || v > INT32_MAX)) {
+        diag_add(c->diags, TW0326, e->span, "a size must be from 1 to 2147483647, not %lld",
+                 (long long)v);
+        x.size = NULL;
+    }
+    return x;
+}
+
+/* ---- declarations ------------------------------------------------------------------------- */
+
+static bool assigned_in(const Block *body, int n, const char *name)
+{
+    for (int i = 0; i < n; i++) {
+        const Stmt *s = body->data[i];
+        bool binds = s->kind == STMT_ASSIGN || s->kind == STMT_PARAM || s->kind == STMT_LET;
+        if (binds && strcmp(s->name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static const Aff *setting(const Checker *c, const char *name)
+{
+    const Settings *settings = c->options->settings;
+    for (int i = 0; settings && i < settings->list.len; i++) {
+        double v = settings->list.data[i].value;
+        if (strcmp(settings->list.data[i].name, name) == 0 && v >= 0 && v < 9e15 &&
+            v == (double)(int64_t)v)
+            return aff_const(c->aff, (int64_t)v);
+    }
+    return NULL;
+}
+
+/* A name in the shape of an Input or Output that nothing assigns is a dimension. */
+static void declare_dims(Checker *c, const Block *body, int n, const Stmt *s)
+{
+    for (int i = 0; i < s->n_shape; i++) {
+        const Expr *e = s->shape[i];
+        if (e->kind != EXPR_NAME || eval_find(&c->env, e->name) || assigned_in(body, n, e->name))
+            continue;
+        const Aff *fixed = setting(c, e->name);
+        eval_bind(&c->env, e->name,
+                  fixed ? fixed
+                        : aff_of(c->aff, aff_sym_new(c->aff, e->name, AFF_DIM, 0, INT32_MAX)));
+    }
+}
+
+static bool already_bound(Checker *c, const Stmt *s)
+{
+    if (!eval_find(&c->env, s->name) || c->n_loops > 0)
+        return false;
+    if (c->path.n_arms == 0)
+        diag_add(c->diags, TW0403, s->name_span, "'%s' already has a value", s->name);
+    return true;
+}
+
+void values_assign(Checker *c, const Stmt *s)
+{
+    const Aff *fixed = s->kind == STMT_PARAM ? setting(c, s->name) : NULL;
+    if (already_bound(c, s))
+        return;
+    if (fixed) {
+        eval_bind(&c->env, s->name, fixed);
+    } else if (!s->value) { /* a Param left to the launch: an integer, or a number */
+        eval_bind(&c->env, s->name,
+                  aff_of(c->aff, aff_sym_new(c->aff, s->name, AFF_DIM, INT64_MIN, INT64_MAX)));
+    } else if (!eval_assign(&c->env, s->name, s->value, NULL)) {
+        values_number(c, s->value); /* known at launch only, or wrong: then it says so */
+        vec_push(c->arena, &c->env.names, (EvalName){.name = s->name});
+    }
+}
+
+static void grid_axis(Checker *c, const Coord *coord)
+{
+    int64_t lo, hi;
+    const Aff *extent = values_integer(c, coord->value);
+    const AffSym *axis = NULL;
+    if (!extent)
+        extent = aff_const(c->aff, 2);
+    aff_bounds(extent, &lo, &hi);
+    if (!aff_is_const(extent, &lo) || lo != 1)
+        axis = aff_sym_new(c->aff, coord->name, AFF_GRID, 0, hi == INT64_MAX ? hi : hi - 1);
+    if (eval_find(&c->env, coord->name))
+        diag_add(c->diags, TW0403, coord->span, "'%s' already has a value", coord->name);
+    eval_bind(&c->env, coord->name, axis ? aff_of(c->aff, axis) : aff_const(c->aff, 0));
+    vec_push(c->arena, &c->grid, (Axis){coord->name, coord->span, axis});
+}
+
+void values_grid(Checker *c, const Stmt *s)
+{
+    for (int i = 0; i < s->n_coords; i++) {
+        if (s->coords[i].value)
+            grid_axis(c, &s->coords[i]);
+        else if (!c->loose)
+            diag_add(c->diags, TW0404, s->span,
+                     "'Grid over' belongs in a sketch; code says `Grid %s = ceil(...)`",
+                     s->coords[i].name);
+    }
+}
+
+/* Index q_pos over q_len: in code a position is known from where a tile lies. */
+static void declare_index(Checker *c, const Stmt *s)
+{
+    if (!already_bound(c, s))
+        eval_bind(&c->env, s->name, fresh_scalar(c, s->name));
+    if (s->value)
+        values_integer(c, s->value);
+}
+
+static bool is_flow(const Stmt *s)
+{
+    return s->kind == STMT_COPY || s->kind == STMT_COMPUTE || s->kind == STMT_FOR ||
+           s->kind == STMT_IF || s->kind == STMT_RESHAPE;
+}
+
+int values_declare(Checker *c, const Block *body)
+{
+    int n = 0;
+    while (n < body->len && !is_flow(body->data[n]))
+        n++;
+    for (int i = 0; i < n; i++)
+        if (body->data[i]->kind == STMT_INPUT || body->data[i]->kind == STMT_OUTPUT)
+            declare_dims(c, body, n, body->data[i]);
+    for (int i = 0; i < n; i++) {
+        const Stmt *s = body->data[i];
+        if (s->kind == STMT_ASSIGN || s->kind == STMT_PARAM || s->kind == STMT_LET)
+            values_assign(c, s);
+        else if (s->kind == STMT_GRID)
+            values_grid(c, s);
+        else if (s->kind == STMT_INDEX)
+            declare_index(c, s);
+    }
+    return n;
+}
+
+/* ---- loops ------------------------------------------------------------------------------------
+ */
+
+static const AffSym *loop_counter(Checker *c, const Stmt *s)
+{
+    int64_t lo = INT64_MIN, hi = INT64_MAX, unused;
+    if (s->over) {
+        if (!c->loose)
+            diag_add(c->diags, TW0404, s->span,
+                     "'over %s' belongs in a sketch; code says `for %s = 0:ceil(...)`", s->over,
+                     s->name);
+        return aff_sym_new(c->aff, s->name, AFF_LOOP, 0, INT64_MAX);
+    }
+    const Aff *first = values_integer(c, s->lo), *end = values_integer(c, s->hi);
+    if (first)
+        aff_bounds(first, &lo, &unused);
+    if (end)
+        aff_bounds(end, &unused, &hi);
+    return aff_sym_new(c->aff, s->name, AFF_LOOP, lo,
+                       hi == INT64_MAX || hi == INT64_MIN ? hi : hi - 1);
+}
+
+void values_loop(Checker *c, const Stmt *s)
+{
+    const AffSym *counter = loop_counter(c, s);
+    if (names_find(c, s->name))
+        diag_add(c->diags, TW0403, s->name_span, "the loop counter '%s' is also a tensor", s->name);
+    /* a single iteration has a constant counter, which says nothing of where it is used */
+    bool single = counter->lo >= counter->hi;
+    eval_bind(&c->env, s->name, single ? aff_const(c->aff, counter->lo) : aff_of(c->aff, counter));
+    c->loops[c->n_loops++] = (Loop){s, single ? NULL : counter, c->moment};
+}

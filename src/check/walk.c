@@ -1,0 +1,203 @@
+/* walk.c: walks a unit, statement by statement, and asks each concern. */
+#include "check/walk.h"
+
+/* ---- suggested edits ---------------------------------------------------------------- */
+
+const char *source_text(const Checker *c, Span span)
+{
+    const Source *source = c->program->source;
+    if (!source || span.start < 0 || span.end <= span.start || (size_t)span.end > source->len)
+        return NULL;
+    return arena_strndup(c->arena, source->text + span.start, (size_t)(span.end - span.start));
+}
+
+static const char *indent_of(const Checker *c, int offset)
+{
+    const Source *source = c->program->source;
+    int start = offset, end;
+    while (source && start > 0 && source->text[start - 1] != '\n')
+        start--;
+    for (end = start; end < offset && (source->text[end] == ' ' || source->text[end] == '\t');)
+        end++;
+    return source ? arena_strndup(c->arena, source->text + start, (size_t)(end - start)) : "";
+}
+
+void fix_line_before(Checker *c, Diag *d, const Stmt *stmt, const char *line, const char *label)
+{
+    int at = stmt->span.start;
+    const char *text = arena_printf(c->arena, "%s\n%s", line, indent_of(c, at));
+    diag_fix(c->diags, d, (Span){at, at}, text, label);
+}
+
+const Stmt *walk_outermost(const Checker *c)
+{
+    return c->top;
+}
+
+/* ---- blocks ----------------------------------------------------------------------------- */
+
+static void walk_if(Checker *c, const Stmt *s)
+{
+    int mark = eval_mark(&c->env), n = c->tensors.len;
+    values_condition(c, s->where);
+    PlaceState *before = init_save(c);
+    c->path.arms[c->path.n_arms].stmt = s;
+    c->path.arms[c->path.n_arms++].orelse = false;
+    walk_block(c, &s->body);
+    PlaceState *after = init_save(c);
+    int n_after = c->tensors.len;
+    init_restore(c, before, n);
+    c->path.arms[c->path.n_arms - 1].orelse = true;
+    walk_block(c, &s->orelse);
+    c->path.n_arms--;
+    init_merge(c, after, n_after);
+    eval_reset(&c->env, mark);
+}
+
+static void walk_for(Checker *c, const Stmt *s)
+{
+    int mark = eval_mark(&c->env), n = c->tensors.len;
+    PlaceState *before = init_save(c);
+    values_loop(c, s);
+    walk_block(c, &s->body);
+    c->n_loops--;
+    init_merge(c, before, n); /* the loop may run not at all */
+    eval_reset(&c->env, mark);
+}
+
+static void walk_nested(Checker *c, const Stmt *s)
+{
+    if (c->n_loops + c->path.n_arms + 1 >= WALK_MAX_NESTING)
+        diag_add(c->diags, TW0103, s->span, "blocks may nest %d levels deep", WALK_MAX_NESTING);
+    else if (s->kind == STMT_FOR)
+        walk_for(c, s);
+    else
+        walk_if(c, s);
+}
+
+static void walk_define(Checker *c, const Stmt *s)
+{
+    if (c->n_loops || c->path.n_arms)
+        diag_add(c->diags, TW0404, s->span, "an operation is defined outside of loops and ifs");
+    vec_push(c->arena, &c->defines, s);
+}
+
+static void walk_schedule(Checker *c, const Stmt *s)
+{
+    if (c->schedule)
+        diag_add(c->diags, TW0403, s->span, "this unit already has a schedule");
+    c->schedule = s;
+}
+
+static void walk_stmt(Checker *c, const Stmt *s)
+{
+    c->moment++;
+    switch (s->kind) {
+    case STMT_INPUT:
+    case STMT_OUTPUT: names_tensor(c, s); break;
+    case STMT_PARAM:
+    case STMT_LET:
+    case STMT_ASSIGN: values_assign(c, s); break;
+    case STMT_INDEX: break; /* declared before the walk */
+    case STMT_GRID: values_grid(c, s); break;
+    case STMT_ALLOCATE: names_allocate(c, s); break;
+    case STMT_COPY: check_copy(c, s); break;
+    case STMT_COMPUTE: check_compute(c, s); break;
+    case STMT_RESHAPE: check_reshape(c, s); break;
+    case STMT_FOR:
+    case STMT_IF: walk_nested(c, s); break;
+    case STMT_DEFINE: walk_define(c, s); break;
+    case STMT_SCHEDULE: walk_schedule(c, s); break;
+    case STMT_COUNT: break;
+    }
+}
+
+void walk_block(Checker *c, const Block *block)
+{
+    for (int i = 0; i < block->len && !c->diags->full; i++)
+        walk_stmt(c, block->data[i]);
+}
+
+/* The declarations before the first statement that does something were bound
+ * already: sizes may be assigned below the shapes that they are used in. */
+static bool was_declared(const Stmt *s)
+{
+    return s->kind == STMT_ASSIGN || s->kind == STMT_PARAM || s->kind == STMT_LET ||
+           s->kind == STMT_GRID || s->kind == STMT_INDEX;
+}
+
+static void walk_unit(Checker *c, const Block *body)
+{
+    int declared = values_declare(c, body);
+    for (int i = 0; i < body->len; i++)
+        if (body->data[i]->kind == STMT_DEFINE)
+            walk_define(c, body->data[i]);
+    for (int i = 0; i < body->len && !c->diags->full; i++) {
+        const Stmt *s = c->top = body->data[i];
+        if (s->kind != STMT_DEFINE && !(i < declared && was_declared(s)))
+            walk_stmt(c, s);
+    }
+}
+
+/* ---- entry -------------------------------------------------------------------------------- */
+
+/* Which kinds of statements a block has, nested ones included: a bit each. */
+static unsigned kinds_in(const Block *block)
+{
+    unsigned kinds = 0;
+    for (int i = 0; i < block->len; i++) {
+        const Stmt *s = block->data[i];
+        bool tile = s->kind != STMT_ALLOCATE || s->space != SPACE_GLOBAL;
+        kinds |= (tile ? 1u << s->kind : 0) | kinds_in(&s->body) | kinds_in(&s->orelse);
+    }
+    return kinds;
+}
+
+bool check_is_sketch(const Unit *unit)
+{
+    unsigned kinds = kinds_in(&unit->body), flow = 1u << STMT_COPY | 1u << STMT_COMPUTE;
+    return unit->kind == UNIT_KERNEL && (kinds & flow) && !(kinds & 1u << STMT_ALLOCATE);
+}
+
+bool check_code(Arena *arena, Syms *syms, const Program *program, const Unit *unit,
+                const CheckOptions *options, Diags *diags)
+{
+    int before = diags->errors;
+    Checker *c = arena_new_of(arena, Checker);
+    c->arena = arena;
+    c->syms = syms;
+    c->aff = aff_ctx_new(arena);
+    c->program = program;
+    c->unit = unit;
+    c->options = options;
+    c->diags = diags;
+    c->loose = options->fragment || unit->kind == UNIT_FRAGMENT || check_is_sketch(unit);
+    values_start(c);
+    walk_unit(c, &unit->body);
+    if (diags->errors == before) { /* what is left out is worth saying only of what is right */
+        output_finish(c);
+        capacity_finish(c);
+    }
+    return diags->errors == before;
+}
+
+bool check_definition(Arena *arena, Syms *syms, const Program *program, const Unit *unit,
+                      const CheckOptions *options, Diags *diags)
+{
+    Settings none = {.dtype = DT_BF16};
+    Settings *settings = options->settings ? options->settings : &none;
+    return def_resolve(arena, syms, aff_ctx_new(arena), program, unit, settings, diags) != NULL;
+}
+
+bool check_program(Arena *arena, Syms *syms, const Program *program, const CheckOptions *options,
+                   Diags *diags)
+{
+    bool ok = true;
+    for (int i = 0; i < program->units.len; i++) {
+        const Unit *unit = program->units.data[i];
+        bool (*check)(Arena *, Syms *, const Program *, const Unit *, const CheckOptions *,
+                      Diags *) = unit->kind == UNIT_OPERATOR ? check_definition : check_code;
+        ok &= check(arena, syms, program, unit, options, diags);
+    }
+    return ok;
+}

@@ -1,0 +1,222 @@
+/* walk.h: the state that the files of the checker share; for this folder only.
+ *
+ * Vocabulary
+ *   tensor   a name that stands for elements, in up to three memory spaces
+ *   place    a tensor in one space: what is known of it at this statement
+ *   extent   a size, as an expression, with the words it was written in and the
+ *            dimension of a global tensor that it runs along
+ *   tile     a place, or a part of it, as an operation sees it: rows and columns
+ *   loose    of fragments and sketches: undeclared names are taken as given
+ *   version  copies of a tensor that hold the same elements have the same one
+ */
+#ifndef TW_CHECK_WALK_H
+#define TW_CHECK_WALK_H
+
+#include "check/check.h"
+#include "data/tensor.h"
+#include "lang/eval.h"
+
+enum { WALK_MAX_NESTING = 64, WALK_MAX_TENSORS = 4000 };
+
+typedef struct Extent {
+    const Aff *size;  /* NULL: unknown, agrees with everything */
+    const char *text; /* as written; NULL: not written */
+    const char *axis; /* dimension of the global tensor; NULL: unknown */
+} Extent;
+
+typedef enum Written { WRITTEN_NO, WRITTEN_MAYBE, WRITTEN_YES } Written;
+
+/* How the elements of a register tile lie in the lanes. */
+typedef enum Fragment {
+    FRAG_FREE,        /* as the first use wants them */
+    FRAG_ACCUMULATOR, /* as a GEMM leaves its result: MMA_C */
+    FRAG_OPERAND      /* as a GEMM wants its first operand: MMA_A */
+} Fragment;
+
+/* What changes as statements are walked; saved and merged around an if. */
+typedef struct PlaceState {
+    Written written;
+    int version;
+    Fragment fragment;
+    int set_at;         /* moment of the last assignment (not accumulation) */
+    int accumulated_at; /* moment of the last accumulation */
+    const Stmt *accumulated_in[WALK_MAX_NESTING]; /* the loops round it */
+    int accumulated_depth;
+    const Stmt *guessed_gemm; /* loose: a GEMM whose second operand has no known shape */
+    bool guessed_streams;     /* and whose result went through a softmax */
+} PlaceState;
+
+typedef struct Place {
+    bool exists;
+    bool given; /* not declared: taken as given */
+    Space space;
+    Span span; /* its declaration */
+    const Stmt *decl;
+    int rank;
+    Extent dims[TENSOR_MAX_RANK];
+    bool has_dtype;
+    DType dtype;
+    bool is_input, is_output; /* global */
+    bool was_copied_to;       /* global: by some Copy */
+    PlaceState now;
+} Place;
+
+typedef struct Named {
+    const char *name;
+    Place places[SPACE_REGISTER + 1];
+    const Aff *scalar; /* its value as an integer symbol, once asked for */
+} Named;
+
+typedef struct Tile {
+    Extent rows, cols;
+    bool vector;  /* written with one size: a column or a row, as it fits */
+    bool unknown; /* nothing is known of its shape */
+} Tile;
+
+typedef struct Operand {
+    const Expr *expr;
+    bool is_number;
+    bool transposed, part; /* part: a slice or a stage of the place */
+    Named *tensor;         /* NULL: a number, or nothing that is known */
+    Place *place;
+    Tile tile; /* transposition applied */
+} Operand;
+
+typedef struct Axis { /* of the grid */
+    const char *name;
+    Span span;
+    const AffSym *sym; /* NULL: extent 1 */
+} Axis;
+
+typedef struct Loop {
+    const Stmt *stmt;
+    const AffSym *sym; /* NULL: unknown */
+    int entered_at;
+} Loop;
+
+/* A Copy to global memory. */
+typedef struct Store {
+    const Stmt *stmt;
+    const Named *tensor;
+    int n_arms;
+    struct {
+        const Stmt *stmt;
+        bool orelse;
+    } arms[WALK_MAX_NESTING];
+} Store;
+
+typedef struct Checker {
+    Arena *arena;
+    Syms *syms;
+    AffCtx *aff;
+    const Program *program;
+    const Unit *unit;
+    const CheckOptions *options;
+    Diags *diags;
+    bool loose;
+    EvalEnv env;
+    VEC(EvalName) given; /* loose: integers taken as given */
+    const AffSym *row, *col;
+    VEC(Named *) tensors;
+    VEC(const Stmt *) defines;
+    VEC(Axis) grid;
+    VEC(Store) stores;
+    Loop loops[WALK_MAX_NESTING];
+    int n_loops;
+    Store path;           /* the ifs round the statement at hand */
+    const Stmt *top;      /* the statement of the unit's body that is walked */
+    int moment;           /* counts statements */
+    int versions;         /* handed out */
+    const Stmt *schedule; /* NULL: none */
+} Checker;
+
+/* walk.c */
+void walk_block(Checker *c, const Block *block);
+const char *source_text(const Checker *c, Span span);
+/* A suggested edit that adds a line before a statement, indented like it. */
+void fix_line_before(Checker *c, Diag *d, const Stmt *stmt, const char *line, const char *label);
+/* The statement to put a declaration before: the outermost one round the walk. */
+const Stmt *walk_outermost(const Checker *c);
+
+/* values.c: integers and numbers */
+void values_start(Checker *c);
+/* The declarations before the first statement that does something. */
+int values_declare(Checker *c, const Block *body);
+void values_assign(Checker *c, const Stmt *s);
+void values_grid(Checker *c, const Stmt *s);
+void values_loop(Checker *c, const Stmt *s);
+const Aff *values_integer(Checker *c, const Expr *e);
+void values_condition(Checker *c, const Expr *e);
+/* e is a number: every name in it is one. Says which is not. */
+bool values_number(Checker *c, const Expr *e);
+Extent extent_of(Checker *c, const Expr *e);
+Extent extent_one(Checker *c);
+
+/* names.c: tensors */
+Named *names_find(const Checker *c, const char *name);
+Named *names_add(Checker *c, const char *name);
+/* Q_shared, O_reg: the tensor and the space that the name's ending says; NULL: none. */
+Named *names_suffixed(Checker *c, const char *name, Space *space);
+void names_tensor(Checker *c, const Stmt *s); /* Input, Output */
+void names_allocate(Checker *c, const Stmt *s);
+/* Returns the tensor that is likely meant, or NULL. */
+Named *names_undefined(Checker *c, const char *name, Span span);
+Place *names_given(Checker *c, Named *tensor, Space space);
+void names_unallocated(Checker *c, const char *name, Span span, Space space, const Tile *shape);
+
+/* operand.c */
+bool operand_read(Checker *c, const Expr *e, Operand *out); /* chooses among the copies */
+bool operand_gemm(Checker *c, const Expr *e, bool second, Operand *out);
+/* Where a result goes: a register tile. shape: the result's, for suggestions. */
+bool operand_dest(Checker *c, const Expr *e, const Tile *shape, Operand *out);
+/* A result that could not be worked out: counts as written, so that nothing
+ * more is said of it. */
+void operand_spoiled(Checker *c, const Expr *dest);
+Tile tile_of(Checker *c, const Place *place);
+const char *tile_text(Checker *c, const Tile *tile);
+
+/* compute.c */
+void check_compute(Checker *c, const Stmt *s);
+
+/* gemm.c */
+void check_gemm(Checker *c, const Stmt *s);
+void check_reshape(Checker *c, const Stmt *s);
+void gemm_note_softmax(Checker *c, Place *place);
+
+/* shape.c */
+bool extent_same(Extent a, Extent b); /* both known, and equal */
+bool extent_is_one(Extent e);
+/* Both known, and not equal; in loose units: whatever the given names are. */
+bool extent_clashes(Checker *c, Extent a, Extent b);
+bool shape_agrees(Checker *c, const Tile *a, const Tile *b);
+bool shape_fits(Checker *c, const Operand *dest, const Tile *result);
+bool shape_broadcast(Checker *c, const Operand *operands, int n, Tile *result);
+/* What a use says of a place that was taken as given; and where axes come from. */
+void shape_learn(Operand *o, const Tile *tile);
+bool shape_column(Checker *c, const Operand *state, const Operand *of);
+
+/* copy.c */
+void check_copy(Checker *c, const Stmt *s);
+
+/* dtype.c */
+void dtype_gemm(Checker *c, const Operand *a, const Operand *b, const Operand *dest);
+void dtype_copy(Checker *c, const Stmt *s, const Place *from, const Place *to);
+void dtype_cast(Checker *c, const Stmt *s);
+
+/* init.c */
+void init_read(Checker *c, const Operand *o);
+void init_write(Checker *c, Operand *o, Fragment fragment);
+void init_accumulate(Checker *c, Operand *o, Fragment fragment);
+PlaceState *init_save(Checker *c);
+void init_restore(Checker *c, const PlaceState *saved, int n);
+/* The state after one of two arms was taken. */
+void init_merge(Checker *c, const PlaceState *other, int n);
+
+/* output.c */
+void output_store(Checker *c, const Stmt *s, Named *tensor, const Aff *const *coords, int n);
+void output_finish(Checker *c);
+
+/* capacity.c */
+void capacity_finish(Checker *c);
+
+#endif

@@ -325,9 +325,9 @@ static void a_fix_may_insert_lines_elsewhere(void **state)
         "      | ^~~\n"
         "        why: without its 'end' it is not known which statements the block repeats or guards\n"
         "        fix: add\n"
-        "    1 | one\n"
         "    + | x\n"
-        "    + | y\n");
+        "    + | y\n"
+        "    1 | one\n");
 }
 
 static void colour_is_only_added(void **state)

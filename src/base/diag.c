@@ -338,16 +338,20 @@ static void put_fix(const Printer *p, const Diag *diag, const Place *shown)
     const char *label = fix->label ? fix->label : *fix->text ? "write this instead" : "remove this";
     Place place = find_place(diag->source, fix->span);
 
+    bool before = place.column == 1 && place.end == place.start && !one_line(fix->text);
+
     put_remark(p, "fix", label);
     if (one_line(fix->text) && place.line == shown->line && place.from == shown->from &&
         !*fix->text)
         return; /* a removal: the label says it all */
+    if (before)
+        put_inserted_lines(p, fix->text);
     put_line(p, diag->source, &place);
     if (place.end > place.start)
         put_caret(p, diag->source, &place);
     if (one_line(fix->text))
         put_replacement(p, diag->source, &place, fix->text);
-    else
+    else if (!before)
         put_inserted_lines(p, fix->text);
 }
 

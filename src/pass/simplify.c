@@ -5,6 +5,7 @@
  *   (x * a) * b               ->  x * (a b)              a, b numbers
  *   mask(x * c, 0 or -inf)    ->  mask(x) * c            c > 0
  *   rowmax(x * c)             ->  rowmax(x) * c          c > 0
+ *   x / v [else 0]            ->  x * (1 / v [else 0])   x a matrix, v a vector
  *   x * c - v, x * c + v      ->  fma(x, c, -v), fma(x, c, v)
  *
  * Together they turn a scaled, masked, shifted exponential into one multiply-
@@ -99,6 +100,16 @@ static TileValue *scale_after_max(Rewriter *rw, const TileOp *op)
     return times(rw, rw_reduce_rows(rw, op->op, x), number);
 }
 
+static TileValue *divide_by_vector(Rewriter *rw, const TileOp *op)
+{
+    if (op->kind != TILE_ELEMENT || op->op != OP_DIVIDE) return NULL;
+    if (!is_matrix(op->args[0]) || is_matrix(op->args[1])) return NULL;
+    if (op->has_else && op->number != 0) return NULL;
+    TileValue *inverse = rw_binary(rw, OP_DIVIDE, rw_fill(rw, 1), op->args[1]);
+    inverse->def->has_else = op->has_else;
+    return rw_binary(rw, OP_MULTIPLY, op->args[0], inverse);
+}
+
 static TileValue *multiply_add(Rewriter *rw, const TileOp *op)
 {
     TileValue *x;
@@ -123,6 +134,7 @@ static const struct {
     {"distribute_scale", distribute_scale, 0},
     {"scale_after_mask", scale_after_mask, 0},
     {"scale_after_max", scale_after_max, 0},
+    {"divide_by_vector", divide_by_vector, 0},
     {"multiply_add", multiply_add, 1},
 };
 

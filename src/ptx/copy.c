@@ -153,8 +153,8 @@ static const char *lane_offset(Emitter *e, const Chunks *c, const char *row, con
 static void copy_chunk(Emitter *e, const Chunks *c, const Chunk *chunk, const Aff *uniform, const char *address)
 {
     int label = em_label(e);
-    if (chunk->exists) em(e, "@!%s bra $chunk%d;", chunk->exists, label);
     if (chunk->exists) em_open(e);
+    if (chunk->exists) em(e, "@!%s bra $chunk%d;", chunk->exists, label);
     if (e->aligned && e->target->has_cp_async && gl_columns_contiguous(c->op))
         em(e, "cp.async.cg.shared.global %s, [%s], 16, %s;", chunk->shared, address,
            source_bytes(e, c, chunk, uniform));
@@ -207,8 +207,8 @@ void cp_async(Emitter *e, const TileOp *op)
 {
     int label = em_label(e);
     Chunks c = chunks_new(e, op, op->args[0]);
-    if (op->cond) em(e, "@!%s bra.uni $copy%d;", ix_condition(e, op->cond), label);
     em_open(e);
+    if (op->cond) em(e, "@!%s bra.uni $copy%d;", ix_condition(e, op->cond), label);
     const Aff *uniform = gl_corner_inside(e, op);
     if (c.regular) copy_regular(e, &c, uniform);
     else copy_irregular(e, &c, uniform);
@@ -411,8 +411,8 @@ void cp_store(Emitter *e, const TileOp *op)
     if (!known_type(e, op, false)) return;
     const char *owner = sole_owner(e, v);
     int label = em_label(e);
-    if (owner) em(e, "@!%s bra $store%d;", owner, label);
     if (owner) em_open(e);
+    if (owner) em(e, "@!%s bra $store%d;", owner, label);
     const char *corner = lane_corner(e, op, v);
     RowAddress last = {0};
     bool pairs = can_store_pairs(e, op) && e->frags[v->id].n % 2 == 0;

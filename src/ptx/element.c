@@ -175,14 +175,11 @@ static void select_where(Emitter *e, int reg, const Aff *cond, const char *other
 void el_mask(Emitter *e, const TileOp *op)
 {
     const TileValue *v = op->results[0];
-    const int *from = fr_f32(e, op->args[0]);
-    fr_new_f32(e, v);
+    fr_take(e, v, op->args[0]);
     const Frag *frag = &e->frags[v->id];
-    for (int i = 0; i < frag->n; i++) em(e, "mov.f32 %%f%d, %%f%d;", frag->f[i], from[i]);
-
     int label = em_label(e);
-    if (op->unless) em(e, "@%s bra.uni $mask%d;", ix_condition(e, op->unless), label);
     em_open(e);
+    if (op->unless) em(e, "@%s bra.uni $mask%d;", ix_condition(e, op->unless), label);
     for (int i = 0; i < frag->n; i++)
         select_where(e, frag->f[i], at_value(e, op->cond, v, i), em_f32(e, op->number));
     em_close(e);

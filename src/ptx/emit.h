@@ -4,7 +4,9 @@
  *   scope    text under construction: the entry, then one more for each loop or
  *            branch that is open. Integer expressions are emitted into the
  *            outermost scope in which all their symbols are known, so that
- *            whatever a loop does not change is computed before it.
+ *            whatever a loop does not change is computed before it. A jump past a
+ *            scope's text therefore stands inside of that text: nothing that was
+ *            hoisted out of it may be jumped over.
  *   level    index of a scope; 0 is the entry
  *   operand  text: a register or an immediate
  *   frag     a lane's share of a register tile: fp32 registers (one a value) or
@@ -95,6 +97,7 @@ const int *fr_f32(Emitter *e, const TileValue *v);     /* all values as fp32 reg
 const int *fr_packed(Emitter *e, const TileValue *v, DType dtype);
 const char *fr_operand(Emitter *e, const TileValue *v, int i); /* fp32 operand */
 void fr_alias(Emitter *e, const TileValue *to, const TileValue *from);
+void fr_take(Emitter *e, const TileValue *to, const TileValue *from); /* to = from, to be changed in place */
 const char *fr_pack_instruction(DType dtype);
 void fr_place(const TileValue *v, int i, int *row, int *col); /* offsets from the lane's first */
 

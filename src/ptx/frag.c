@@ -33,6 +33,22 @@ void fr_alias(Emitter *e, const TileValue *to, const TileValue *from)
     e->frags[to->id] = e->frags[from->id];
 }
 
+/* The fp32 registers of `from` for a result that starts as a copy of it: its own
+ * where this is the last use, so that nothing is moved. */
+void fr_take(Emitter *e, const TileValue *to, const TileValue *from)
+{
+    const Frag *source = &e->frags[from->id];
+    if (source->f && source->level == em_level(e) && tile_count_uses(e->kernel->body, from) == 1) {
+        fr_alias(e, to, from);
+        e->frags[to->id].packed = NULL;
+        return;
+    }
+    fr_new_f32(e, to);
+    const int *f = e->frags[to->id].f;
+    for (int i = 0; i < e->frags[to->id].n; i++)
+        em(e, "mov.f32 %%f%d, %s;", f[i], fr_operand(e, from, i));
+}
+
 static void unpack_bf16(Emitter *e, int pair, int low, int high)
 {
     const char *t = em_new(e, REG_R), *u = em_new(e, REG_R);

@@ -76,7 +76,9 @@ static void move_value(Emitter *e, const TileValue *to, const TileValue *from)
             if (t->packed[i] != f[i]) em(e, "mov.b32 %%r%d, %%r%d;", t->packed[i], f[i]);
         return;
     }
-    for (int i = 0; i < t->n; i++) em(e, "mov.f32 %%f%d, %s;", t->f[i], fr_operand(e, from, i));
+    const int *f = e->frags[from->id].f;
+    for (int i = 0; i < t->n; i++)
+        if (!f || f[i] != t->f[i]) em(e, "mov.f32 %%f%d, %s;", t->f[i], fr_operand(e, from, i));
 }
 
 /* All moves of a yield happen at once: a carried value that is yielded to
@@ -109,10 +111,7 @@ static void emit_for(Emitter *e, const TileOp *op)
         declare_merged(e, body->params.data[k]);
         move_value(e, body->params.data[k], op->args[k]);
     }
-    em(e, "mov.b32 %s, %s;", j, ix_value(e, op->lo));
-    em(e, "setp.ge.s32 %s, %s, %s;", p, j, hi);
-    em(e, "@%s bra.uni $end%d;", p, label);
-
+    const char *low = ix_value(e, op->lo);
     em_open(e);
     ix_bind(e, op->var, j, em_level(e));
     for (int k = 0; k < body->params.len; k++) e->frags[body->params.data[k]->id].level = em_level(e);
@@ -124,6 +123,8 @@ static void emit_for(Emitter *e, const TileOp *op)
     em(e, "@%s bra.uni $loop%d;", p, label);
     Str *text = &e->scopes.data[em_level(e)];
     Str whole = str_new(e->arena);
+    str_printf(&whole, "\tmov.b32 %s, %s;\n\tsetp.ge.s32 %s, %s, %s;\n\t@%s bra.uni $end%d;\n", j, low, p, j, hi, p,
+               label);
     str_printf(&whole, "$loop%d:\n%s$end%d:\n", label, str_text(text), label);
     *text = whole;
     em_close(e);
@@ -152,12 +153,14 @@ static void emit_if(Emitter *e, const TileOp *op)
 {
     int label = em_label(e);
     for (int k = 0; k < op->n_results; k++) declare_merged(e, op->results[k]);
+    em_open(e);
     em(e, "@!%s bra.uni $else%d;", ix_condition(e, op->cond), label);
     emit_branch(e, op, 0);
     em(e, "bra.uni $endif%d;", label);
     em(e, "$else%d:", label);
     if (op->n_regions > 1) emit_branch(e, op, 1);
     em(e, "$endif%d:", label);
+    em_close(e);
 }
 
 /* ---- operations --------------------------------------------------------------------------- */

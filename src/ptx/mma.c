@@ -199,10 +199,10 @@ static void start_accumulators(Emitter *e, Gemm *g)
 {
     const TileOp *op = g->op;
     const TileValue *result = op->results[0];
-    fr_new_f32(e, result);
+    if (op->n_args == 3) fr_take(e, result, op->args[2]);
+    else fr_new_f32(e, result);
     const Frag *frag = &e->frags[result->id];
-    for (int i = 0; i < frag->n; i++)
-        em(e, "mov.f32 %%f%d, %s;", frag->f[i], op->n_args == 3 ? fr_operand(e, op->args[2], i) : "0f00000000");
+    for (int i = 0; op->n_args == 2 && i < frag->n; i++) em(e, "mov.f32 %%f%d, 0f00000000;", frag->f[i]);
     g->acc = frag->f;
 }
 

@@ -491,6 +491,27 @@ static void defined_tensors(void **state)
     }
 }
 
+static void vectors(void **state)
+{
+    Fixture *f = *state;
+    const char *error;
+    RefVerdict v;
+
+    use(f, "Input X (N)\nOutput Y (N)\nOutput Z (1)\nIndex j over N\nCompute Mask X where X[...] > 0 and j > 2 else 0 and get Y\n"
+           "Compute RowMax Y and get Z");
+    bind(f, "N", 7);
+    make(f);
+    Ref *ref = run(f, REF_EXACT);
+    const double *row = ref_row(ref, 0, NULL);
+    for (int j = 0; j < 7; j++) {
+        near(row[j], j > 2 ? fmax(GET(f->in[0], j), 0) : 0, "Y", 0, j);
+        PUT(f->out[0], row[j], j);
+    }
+    assert_true(ref_compare(f->arena, f->def, f->bindings.data, f->bindings.len, f->in, f->out, 0,
+                            rows_choose(f->arena, f->out[0], 99, 64, 999, 1), 2, &v, &error));
+    assert_true(v.ok && v.got.compared == 7);
+}
+
 /* Results do not depend on what is kept. */
 static void small_caches(void **state)
 {
@@ -862,6 +883,7 @@ int main(void)
         TEST(norms),
         TEST(columns_and_constants),
         TEST(defined_tensors),
+        TEST(vectors),
         TEST(small_caches),
         TEST(plain_errors),
         TEST(verdict_sees_mistakes),

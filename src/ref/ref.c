@@ -303,9 +303,12 @@ bool ref_dims(const Ref *ref, const DefValue *value, int64_t *dims)
 
 const double *ref_row(Ref *ref, int output, const int64_t *lead)
 {
+    static const int64_t nowhere[1];
     const DefValue *value = ref->def->outputs.data[output];
     const Node *node = rows_node(ref, value);
 
+    if (!lead)
+        lead = nowhere; /* of a vector, which has one row */
     for (int d = 0; d < node->rank - 1; d++)
         if (lead[d] < 0 || lead[d] >= node->dims[d])
             return NULL;

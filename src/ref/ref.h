@@ -35,7 +35,7 @@ Ref *ref_new(Arena *arena, const Def *def, const RefBinding *bindings, int n_bin
 bool ref_dims(const Ref *ref, const DefValue *value, int64_t *dims);
 /* One row of an output: `lead` are the leading rank-1 coordinates. The result
  * has dims[rank-1] elements and stays valid until the next call. NULL when lead
- * is outside. */
+ * is outside. A vector has one row; its lead may be NULL. */
 const double *ref_row(Ref *ref, int output, const int64_t *lead);
 /* Floating-point operations of the GEMMs, without what masks make needless
  * (2 (Dqk + Dv) for each live score); 0 when a dimension is missing. */

@@ -99,7 +99,7 @@ static const char *source_bytes(Emitter *e, const Chunks *c, const Chunk *chunk,
         all = ix_value(e, left);
         if (rows_inside) return all;
     }
-    em(e, "selp.b32 %s, %s, 0, %s;", size, all, ix_condition(e, inside));
+    em(e, "selp.b32 %s, %s, 0, %s;", size, all, ix_condition_here(e, inside));
     return size;
 }
 
@@ -116,7 +116,7 @@ static void copy_elements(Emitter *e, const Chunks *c, const Chunk *chunk, const
     for (int k = 0; k < c->elements; k++) {
         const Aff *column = aff_offset(aff, chunk->col_aff, k);
         const Aff *cond = aff_and(aff, inside, gl_offset_inside(e, op, op->col_dim, column, c->tile.type->cols));
-        const char *value = em_new(e, bytes == 2 ? REG_H : REG_R), *p = ix_condition(e, cond);
+        const char *value = em_new(e, bytes == 2 ? REG_H : REG_R), *p = ix_condition_here(e, cond);
         em(e, "mov.b%d %s, 0;", bytes * 8, value);
         em(e, "@%s ld.global.b%d %s, [%s];", p, bytes * 8, value, at);
         const char *next = em_new(e, REG_RD);

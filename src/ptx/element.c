@@ -169,7 +169,7 @@ static void select_where(Emitter *e, int reg, const Aff *cond, const char *other
         return;
     }
     if (aff_always(e->program->aff, cond)) return;
-    em(e, "selp.f32 %%f%d, %%f%d, %s, %s;", reg, reg, otherwise, ix_condition(e, cond));
+    em(e, "selp.f32 %%f%d, %%f%d, %s, %s;", reg, reg, otherwise, ix_condition_here(e, cond));
 }
 
 void el_mask(Emitter *e, const TileOp *op)

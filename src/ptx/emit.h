@@ -85,6 +85,7 @@ void ix_bind(Emitter *e, const AffSym *sym, const char *reg, int level);
 int ix_level(const Emitter *e, const Aff *a);
 const char *ix_value(Emitter *e, const Aff *a);      /* s32 operand */
 const char *ix_condition(Emitter *e, const Aff *a);  /* predicate register */
+const char *ix_condition_here(Emitter *e, const Aff *a); /* the same, not hoisted nor kept */
 const AffSym *ix_lane_row(Emitter *e, Layout layout, int rows); /* symbols of this lane's first */
 const AffSym *ix_lane_col(Emitter *e, Layout layout, int cols); /* row and column in a fragment */
 /* A symbol for a register that holds a value in [0, hi]. */

@@ -172,6 +172,23 @@ static void emit_comparison(Emitter *e, int level, const Aff *a, const char *d)
           (long long)-constant);
 }
 
+/* Predicate registers are few, so a condition that is used once is best made
+ * where it is used; only its integers are hoisted. */
+const char *ix_condition_here(Emitter *e, const Aff *a)
+{
+    const char *d;
+    if (a->kind == AFF_AND || a->kind == AFF_OR) {
+        const char *x = ix_condition_here(e, a->a), *y = ix_condition_here(e, a->b);
+        d = em_new(e, REG_P);
+        em(e, "%s.pred %s, %s, %s;", a->kind == AFF_AND ? "and" : "or", d, x, y);
+        return d;
+    }
+    if (a->kind != AFF_LE && a->kind != AFF_EQ) return ix_condition(e, a);
+    d = em_new(e, REG_P);
+    emit_comparison(e, em_level(e), a, d);
+    return d;
+}
+
 static void emit_condition(Emitter *e, int level, const Aff *a, const char *d)
 {
     switch (a->kind) {

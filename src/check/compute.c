@@ -37,15 +37,12 @@ static void put_result(Checker *c, const Stmt *s, const Operand *first, const Ti
                        Fragment fragment)
 {
     Operand dest;
-    if (!s->dest) {
-        Diag *d = diag_add(c->diags, TW0234, s->span, "the result goes nowhere");
-        if (first && first->tensor)
-            diag_fix(c->diags, d, (Span){s->span.end, s->span.end},
-                     arena_printf(c->arena, " and get new %s", first->tensor->name),
-                     "replace the operand");
+    const Expr *to = s->dest ? s->dest : first && first->tensor ? first->expr : NULL; /* in place */
+    if (!to) {
+        diag_add(c->diags, TW0234, s->span, "the result goes nowhere: end with `and get X`");
         return;
     }
-    if (!operand_dest(c, s->dest, result, &dest))
+    if (!operand_dest(c, to, result, &dest))
         return;
     shape_fits(c, &dest, result);
     shape_learn(&dest, result);
@@ -300,7 +297,8 @@ static void check_call(Checker *c, const Stmt *s)
         diag_add(c->diags, TW0405, s->op_span, "'%s' is made of itself", s->op_name);
         return;
     }
-    if (define->n_shape != s->n_args)
+    /* its parameters stand for the operands and, where there is one, the result */
+    if (define->n_shape != s->n_args && define->n_shape != s->n_args + (s->dest != NULL))
         diag_add(c->diags, TW0234, s->span, "'%s' takes %d operand%s, not %d", define->name,
                  define->n_shape, define->n_shape == 1 ? "" : "s", s->n_args);
     for (int i = 0; i < s->n_args; i += MAX_ARGS)
@@ -318,7 +316,7 @@ static void check_call(Checker *c, const Stmt *s)
 
 void check_compute(Checker *c, const Stmt *s)
 {
-    if (!s->op_known) {
+    if (!s->op_known || find_define(c, s->op_name)) { /* one's own hides the table's */
         check_call(c, s);
         return;
     }

@@ -138,10 +138,13 @@ static int copy_shape(Checker *c, const Stmt *s, const Place *near, Extent *shap
     return n;
 }
 
+/* Sizes of 1 among more than two dimensions only say where the tile lies. */
 static Tile shape_tile(Checker *c, const Extent *shape, int n)
 {
-    Place p = {.rank = n, .space = SPACE_SHARED};
-    memcpy(p.dims, shape, sizeof *shape * (size_t)n);
+    Place p = {.space = SPACE_SHARED};
+    for (int i = 0; i < n; i++)
+        if (n <= 2 || !extent_is_one(shape[i]))
+            p.dims[p.rank++] = shape[i];
     return tile_of(c, &p);
 }
 
@@ -168,16 +171,23 @@ static void check_shape(Checker *c, const Stmt *s, const Tile *copied, const Pla
                  "copy the tile that is allocated");
 }
 
-/* The tile runs along the last dimensions of the global tensor. */
-static void take_axes(const Place *global, Place *near, const Tile *copied)
+/* A tile runs along the last dimensions of the global tensor. */
+static void take_axes(Checker *c, const Stmt *s, const Place *global, Extent *shape, int n)
 {
-    if (near->given) {
-        near->rank = 2;
-        near->dims[0] = copied->rows;
-        near->dims[1] = copied->cols;
-    }
-    for (int i = 1; i <= 2 && i <= near->rank && i <= global->rank; i++)
-        near->dims[near->rank - i].axis = global->dims[global->rank - i].axis;
+    if (global->given || global->rank == 0)
+        return;
+    if (n > global->rank)
+        diag_add(c->diags, TW0325, s->span, "a tile with %d dimensions of '%s', which has %d", n, s->name,
+                 global->rank);
+    for (int i = 0; i < n && n <= global->rank; i++)
+        shape[i].axis = global->dims[global->rank - n + i].axis;
+}
+
+/* What was copied, to a place that says little of itself. */
+static void learn_place(Checker *c, Named *t, Place *near, const Tile *copied)
+{
+    Operand o = {.tensor = t, .place = near, .tile = tile_of(c, near)};
+    shape_learn(&o, copied);
 }
 
 /* ---- places -------------------------------------------------------------------------------------
@@ -272,7 +282,7 @@ static void write_dest(Checker *c, Named *t, const Place *from, Place *to)
 {
     Operand o = {.tensor = t, .place = to};
     int version = from->now.version;
-    init_write(c, &o, to->space == SPACE_REGISTER ? FRAG_FREE : FRAG_FREE);
+    init_write(c, &o, FRAG_FREE);
     if (from->space != SPACE_GLOBAL && to->space != SPACE_GLOBAL) /* the same elements */
         to->now.version = version;
 }
@@ -295,6 +305,8 @@ void check_copy(Checker *c, const Stmt *s)
     Place *global = from->space == SPACE_GLOBAL ? from : to->space == SPACE_GLOBAL ? to : NULL;
     Place *near = global == to ? from : to;
     int n = copy_shape(c, s, near, shape);
+    if (global)
+        take_axes(c, s, global, shape, n);
     Tile copied = shape_tile(c, shape, n);
     copied.unknown |= n == 0 && c->loose;
     if (n > 0)
@@ -302,7 +314,7 @@ void check_copy(Checker *c, const Stmt *s)
     dtype_copy(c, s, from, to);
     int n_coords = global ? check_coords(c, s, global, shape, n, coords) : 0;
     if (global == from)
-        take_axes(global, near, &copied);
+        learn_place(c, t, near, &copied);
     if (global == to)
         output_store(c, s, t, coords, n_coords);
     write_dest(c, t, from, to);

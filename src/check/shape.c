@@ -96,9 +96,10 @@ static bool join(Checker *c, Tile *result, const Operand *o)
         result->unknown = true;
         return true;
     }
-    if (!o->tile.vector)
-        return join_extent(c, &result->rows, o->tile.rows) &
-               join_extent(c, &result->cols, o->tile.cols);
+    if (!o->tile.vector) {
+        bool rows = join_extent(c, &result->rows, o->tile.rows);
+        return join_extent(c, &result->cols, o->tile.cols) && rows;
+    }
     if (extent_is_one(result->rows) && extent_is_one(result->cols)) {
         *result = o->tile;
         return true;

@@ -226,7 +226,7 @@ static bool already_bound(Checker *c, const Stmt *s)
 
 void values_assign(Checker *c, const Stmt *s)
 {
-    const Aff *fixed = s->kind == STMT_PARAM ? setting(c, s->name) : NULL;
+    const Aff *fixed = setting(c, s->name);
     if (already_bound(c, s))
         return;
     if (fixed) {

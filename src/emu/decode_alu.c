@@ -19,7 +19,7 @@ static const AluRow *find_row(Parser *p, const char *name, EmuType type)
 static const char *row_name(Decoding *d)
 {
     static const char *const parts[] = { "lo", "hi", "wide", "l", "r", "wrap", "clamp",
-                                         "f4e", "b4e", "rc8", "ecl", "ecr", "rc16" };
+                                         "f4e", "b4e", "rc8", "ecl", "ecr", "rc16", "NaN" };
     Str name = str_new(d->p->arena);
 
     str_add(&name, d->s->opcode);
@@ -60,11 +60,6 @@ void decode_alu(Decoding *d)
 
     if (d->bad)
         return;
-    if (!row && (strcmp(d->s->opcode, "min") == 0 || strcmp(d->s->opcode, "max") == 0)) {
-        name = arena_printf(d->p->arena, "%s%s%s", d->s->opcode, mod(d, "NaN") ? ".NaN" : "",
-                            mod(d, "relu") ? ".relu" : "");
-        row = find_row(d->p, name, type);
-    }
     if (row && d->s->argc == 4 && row->sources == 2) /* min, max of three */
         row = find_row(d->p, arena_printf(d->p->arena, "%s3", name), type);
     if (!row) {
@@ -78,7 +73,7 @@ void decode_alu(Decoding *d)
     for (int i = 0; i < row->sources; i++)
         src(d, &d->s->args[i + 1], (EmuType)row->src[i]);
     d->cls = row->cls;
-    in = decode_emit(d, flags ? exec_alu_flags : exec_alu);
+    in = ptx_emit(d, flags ? exec_alu_flags : exec_alu);
     if (!in)
         return;
     in->fn.alu = row->fn;
@@ -106,7 +101,7 @@ void decode_logic(Decoding *d)
     dst(d, &d->s->args[0], ET_PRED);
     for (int i = 1; i < d->s->argc; i++)
         src_pred(d, &d->s->args[i]);
-    in = decode_emit(d, exec_logic_pred);
+    in = ptx_emit(d, exec_logic_pred);
     if (!in)
         return;
     in->aux = which;
@@ -139,7 +134,7 @@ static void decode_pack(Decoding *d, EmuType type)
         for (int i = 0; i < from->count; i++)
             src(d, item(d, from, i), part_type);
     }
-    in = decode_emit(d, vector == to ? exec_unpack : exec_pack);
+    in = ptx_emit(d, vector == to ? exec_unpack : exec_pack);
     if (in) {
         in->bytes = (uint8_t)part;
         in->type = (uint8_t)type;
@@ -157,7 +152,7 @@ static bool decode_clock(Decoding *d, EmuType type)
         if (from->kind != ARG_CLOCK || strcmp(from->name, clocks[i]) != 0)
             continue;
         dst(d, &d->s->args[0], type);
-        in = decode_emit(d, exec_clock);
+        in = ptx_emit(d, exec_clock);
         if (in) {
             in->aux = i;
             in->bytes = (uint8_t)emu_types[type].bytes;
@@ -175,7 +170,7 @@ static void decode_mov_pred(Decoding *d)
     dst(d, &d->s->args[0], ET_PRED);
     if (from->kind != ARG_INT)
         src_pred(d, from);
-    in = decode_emit(d, exec_mov_pred);
+    in = ptx_emit(d, exec_mov_pred);
     if (!in)
         return;
     in->imm = from->kind == ARG_INT ? from->bits != 0 : from->negated;
@@ -198,7 +193,7 @@ void decode_mov(Decoding *d)
             src(d, &d->s->args[1], ET_B32);
         else
             src(d, &d->s->args[1], type);
-        in = decode_emit(d, exec_mov);
+        in = ptx_emit(d, exec_mov);
         if (in)
             in->bytes = emu_types[type].bytes == 8 ? 8 : 4;
     }
@@ -216,7 +211,7 @@ void decode_selp(Decoding *d)
     src(d, &d->s->args[1], type);
     src(d, &d->s->args[2], type);
     src_pred(d, &d->s->args[3]);
-    in = decode_emit(d, exec_selp);
+    in = ptx_emit(d, exec_selp);
     if (!in)
         return;
     in->bytes = emu_types[type].bytes == 8 ? 8 : 4;
@@ -238,7 +233,7 @@ void decode_slct(Decoding *d)
     src(d, &d->s->args[1], type);
     src(d, &d->s->args[2], type);
     src(d, &d->s->args[3], chooser);
-    in = decode_emit(d, exec_slct);
+    in = ptx_emit(d, exec_slct);
     if (!in)
         return;
     in->bytes = emu_types[type].bytes == 8 ? 8 : 4;
@@ -319,7 +314,7 @@ void decode_setp(Decoding *d)
         src_pred(d, &d->s->args[3]);
     if (emu_types[type].kind == TK_FLOAT)
         d->cls = EMU_FP32;
-    in = decode_emit(d, boolean || to->kind == ARG_PAIR || ftz ? exec_setp2 : exec_setp);
+    in = ptx_emit(d, boolean || to->kind == ARG_PAIR || ftz ? exec_setp2 : exec_setp);
     if (!in)
         return;
     in->fn.cmp = fn;
@@ -354,7 +349,7 @@ void decode_set(Decoding *d)
     src(d, &d->s->args[2], type);
     if (boolean)
         src_pred(d, &d->s->args[3]);
-    in = decode_emit(d, exec_set);
+    in = ptx_emit(d, exec_set);
     if (!in)
         return;
     in->fn.cmp = fn;
@@ -407,7 +402,7 @@ void decode_cvt(Decoding *d)
     dst_wide(d, &d->s->args[0], to);
     for (int i = 1; i < args; i++)
         src_wide(d, &d->s->args[i], from);
-    in = decode_emit(d, exec_cvt);
+    in = ptx_emit(d, exec_cvt);
     if (!in)
         return;
     in->flags |= flags;
@@ -449,7 +444,7 @@ void decode_cvta(Decoding *d)
     src(d, &d->s->args[1], type);
     d->op[d->nd + d->ns] = ptx_constant(d->p, to ? 0 - windows[which] : windows[which], true);
     d->ns++;
-    in = decode_emit(d, exec_alu);
+    in = ptx_emit(d, exec_alu);
     if (!in)
         return;
     in->fn.alu = find_row(d->p, "add", ET_U64)->fn;

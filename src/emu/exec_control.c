@@ -6,8 +6,12 @@ void exec_nop(Warp *w, const Inst *in, uint32_t mask)
     (void)w, (void)in, (void)mask;
 }
 
+/* aux: .uni promises that all active lanes go the same way. */
 void exec_bra(Warp *w, const Inst *in, uint32_t mask)
 {
+    if (in->aux && mask != w->active)
+        emu_fault(w, in, EMU_DIVERGENT, first_lane(mask),
+                  "lanes 0x%08x of 0x%08x take a branch that is called uniform", mask, w->active);
     emu_branch(w, mask, (int)in->imm);
 }
 

@@ -73,7 +73,7 @@ void decode_alu(Decoding *d)
     for (int i = 0; i < row->sources; i++)
         src(d, &d->s->args[i + 1], (EmuType)row->src[i]);
     d->cls = row->cls;
-    in = ptx_emit(d, flags ? exec_alu_flags : exec_alu);
+    in = decode_emit(d, flags ? exec_alu_flags : exec_alu);
     if (!in)
         return;
     in->fn.alu = row->fn;
@@ -101,7 +101,7 @@ void decode_logic(Decoding *d)
     dst(d, &d->s->args[0], ET_PRED);
     for (int i = 1; i < d->s->argc; i++)
         src_pred(d, &d->s->args[i]);
-    in = ptx_emit(d, exec_logic_pred);
+    in = decode_emit(d, exec_logic_pred);
     if (!in)
         return;
     in->aux = which;
@@ -134,7 +134,7 @@ static void decode_pack(Decoding *d, EmuType type)
         for (int i = 0; i < from->count; i++)
             src(d, item(d, from, i), part_type);
     }
-    in = ptx_emit(d, vector == to ? exec_unpack : exec_pack);
+    in = decode_emit(d, vector == to ? exec_unpack : exec_pack);
     if (in) {
         in->bytes = (uint8_t)part;
         in->type = (uint8_t)type;
@@ -152,7 +152,7 @@ static bool decode_clock(Decoding *d, EmuType type)
         if (from->kind != ARG_CLOCK || strcmp(from->name, clocks[i]) != 0)
             continue;
         dst(d, &d->s->args[0], type);
-        in = ptx_emit(d, exec_clock);
+        in = decode_emit(d, exec_clock);
         if (in) {
             in->aux = i;
             in->bytes = (uint8_t)emu_types[type].bytes;
@@ -170,7 +170,7 @@ static void decode_mov_pred(Decoding *d)
     dst(d, &d->s->args[0], ET_PRED);
     if (from->kind != ARG_INT)
         src_pred(d, from);
-    in = ptx_emit(d, exec_mov_pred);
+    in = decode_emit(d, exec_mov_pred);
     if (!in)
         return;
     in->imm = from->kind == ARG_INT ? from->bits != 0 : from->negated;
@@ -193,7 +193,7 @@ void decode_mov(Decoding *d)
             src(d, &d->s->args[1], ET_B32);
         else
             src(d, &d->s->args[1], type);
-        in = ptx_emit(d, exec_mov);
+        in = decode_emit(d, exec_mov);
         if (in)
             in->bytes = emu_types[type].bytes == 8 ? 8 : 4;
     }
@@ -211,7 +211,7 @@ void decode_selp(Decoding *d)
     src(d, &d->s->args[1], type);
     src(d, &d->s->args[2], type);
     src_pred(d, &d->s->args[3]);
-    in = ptx_emit(d, exec_selp);
+    in = decode_emit(d, exec_selp);
     if (!in)
         return;
     in->bytes = emu_types[type].bytes == 8 ? 8 : 4;
@@ -233,7 +233,7 @@ void decode_slct(Decoding *d)
     src(d, &d->s->args[1], type);
     src(d, &d->s->args[2], type);
     src(d, &d->s->args[3], chooser);
-    in = ptx_emit(d, exec_slct);
+    in = decode_emit(d, exec_slct);
     if (!in)
         return;
     in->bytes = emu_types[type].bytes == 8 ? 8 : 4;
@@ -314,7 +314,7 @@ void decode_setp(Decoding *d)
         src_pred(d, &d->s->args[3]);
     if (emu_types[type].kind == TK_FLOAT)
         d->cls = EMU_FP32;
-    in = ptx_emit(d, boolean || to->kind == ARG_PAIR || ftz ? exec_setp2 : exec_setp);
+    in = decode_emit(d, boolean || to->kind == ARG_PAIR || ftz ? exec_setp2 : exec_setp);
     if (!in)
         return;
     in->fn.cmp = fn;
@@ -349,7 +349,7 @@ void decode_set(Decoding *d)
     src(d, &d->s->args[2], type);
     if (boolean)
         src_pred(d, &d->s->args[3]);
-    in = ptx_emit(d, exec_set);
+    in = decode_emit(d, exec_set);
     if (!in)
         return;
     in->fn.cmp = fn;
@@ -402,7 +402,7 @@ void decode_cvt(Decoding *d)
     dst_wide(d, &d->s->args[0], to);
     for (int i = 1; i < args; i++)
         src_wide(d, &d->s->args[i], from);
-    in = ptx_emit(d, exec_cvt);
+    in = decode_emit(d, exec_cvt);
     if (!in)
         return;
     in->flags |= flags;
@@ -444,7 +444,7 @@ void decode_cvta(Decoding *d)
     src(d, &d->s->args[1], type);
     d->op[d->nd + d->ns] = ptx_constant(d->p, to ? 0 - windows[which] : windows[which], true);
     d->ns++;
-    in = ptx_emit(d, exec_alu);
+    in = decode_emit(d, exec_alu);
     if (!in)
         return;
     in->fn.alu = find_row(d->p, "add", ET_U64)->fn;

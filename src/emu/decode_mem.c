@@ -117,7 +117,7 @@ static void decode_ld_param(Decoding *d, EmuType type, int vec)
     }
     dst_items(d, &d->s->args[0], type, vec);
     width = data_width(d, 0, vec);
-    in = ptx_emit(d, exec_ld_param);
+    in = decode_emit(d, exec_ld_param);
     if (!in)
         return;
     set_access(in, type, vec, SPACE_PARAM, width);
@@ -148,7 +148,7 @@ void decode_ld(Decoding *d)
     width = data_width(d, 0, vec);
     offset = src_address(d, &d->s->args[1], &wide);
     narrowest(d, emu_types[type].bytes * vec);
-    in = ptx_emit(d, exec_ld);
+    in = decode_emit(d, exec_ld);
     if (!in)
         return;
     set_access(in, type, vec, space, width);
@@ -180,7 +180,7 @@ void decode_st(Decoding *d)
     src_items(d, &d->s->args[1], type, vec);
     width = data_width(d, 1, vec);
     narrowest(d, emu_types[type].bytes * vec);
-    in = ptx_emit(d, exec_st);
+    in = decode_emit(d, exec_st);
     if (!in)
         return;
     set_access(in, type, vec, space, width);
@@ -226,7 +226,7 @@ static void decode_atomic(Decoding *d, bool returns)
         src(d, &d->s->args[i], type);
     narrowest(d, emu_types[type].bytes);
     d->cls = access_class(space, true);
-    in = ptx_emit(d, exec_atom);
+    in = decode_emit(d, exec_atom);
     if (!in)
         return;
     set_access(in, type, 1, space, op);
@@ -256,7 +256,7 @@ void decode_prefetch(Decoding *d)
     if (!need_args(d, 1, 1))
         return;
     src_address(d, &d->s->args[0], &wide);
-    ptx_emit(d, exec_nop);
+    decode_emit(d, exec_nop);
 }
 
 /* ---- matrices ----------------------------------------------------------------------- */
@@ -293,7 +293,7 @@ static void decode_matrix(Decoding *d, bool store)
     if (store)
         src_items(d, data, ET_B32, count);
     narrowest(d, 16);
-    in = ptx_emit(d, store ? exec_stmatrix : exec_ldmatrix);
+    in = decode_emit(d, store ? exec_stmatrix : exec_ldmatrix);
     if (!in)
         return;
     in->imm = offset;
@@ -326,7 +326,7 @@ void decode_movmatrix(Decoding *d)
         return;
     dst(d, &d->s->args[0], ET_B32);
     src(d, &d->s->args[1], ET_B32);
-    in = ptx_emit(d, exec_movmatrix);
+    in = decode_emit(d, exec_movmatrix);
     if (in)
         in->flags |= IF_ALIGNED | IF_FULL;
 }
@@ -336,7 +336,7 @@ void decode_movmatrix(Decoding *d)
 static void decode_cp_commit(Decoding *d)
 {
     if (need_args(d, 0, 0))
-        ptx_emit(d, exec_cp_commit);
+        decode_emit(d, exec_cp_commit);
 }
 
 /* cp.async.wait_group N; cp.async.wait_all counts what was not committed too: imm -1 */
@@ -350,7 +350,7 @@ static void decode_cp_wait(Decoding *d, bool all)
         bad_operands(d, "cp.async.wait_group takes a number");
         return;
     }
-    in = ptx_emit(d, exec_cp_wait);
+    in = decode_emit(d, exec_cp_wait);
     if (in)
         in->imm = all ? -1 : (int64_t)d->s->args[0].bits;
 }
@@ -387,7 +387,7 @@ static void decode_cp_copy(Decoding *d)
                                        d->p->entry->slots.data[d->s->args[3].slot].type == ET_PRED
                                    ? ET_PRED : ET_B32);
     narrowest(d, (int)size->bits);
-    in = ptx_emit(d, exec_cp_async);
+    in = decode_emit(d, exec_cp_async);
     if (!in)
         return;
     in->imm = to;

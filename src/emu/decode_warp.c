@@ -50,7 +50,7 @@ void decode_mma(Decoding *d)
     src_items(d, &d->s->args[1], ET_B32, row->na);
     src_items(d, &d->s->args[2], ET_B32, row->nb);
     src_items(d, &d->s->args[3], ET_B32, row->nd);
-    in = ptx_emit(d, exec_mma);
+    in = decode_emit(d, exec_mma);
     if (!in)
         return;
     in->fn.row = row;
@@ -81,7 +81,7 @@ void decode_shfl(Decoding *d)
         dst(d, item(d, to, 1), ET_PRED);
     for (int i = 1; i < 5; i++)
         src(d, &d->s->args[i], ET_B32);
-    in = ptx_emit(d, exec_shfl);
+    in = decode_emit(d, exec_shfl);
     if (in)
         in->aux = mode;
 }
@@ -104,7 +104,7 @@ void decode_vote(Decoding *d)
     dst(d, &d->s->args[0], mode == 3 ? ET_B32 : ET_PRED);
     src_pred(d, &d->s->args[1]);
     src(d, &d->s->args[2], ET_B32);
-    in = ptx_emit(d, exec_vote);
+    in = decode_emit(d, exec_vote);
     if (!in)
         return;
     in->aux = mode;
@@ -131,7 +131,7 @@ void decode_match(Decoding *d)
         dst(d, item(d, to, 1), ET_PRED);
     src(d, &d->s->args[1], type);
     src(d, &d->s->args[2], ET_B32);
-    in = ptx_emit(d, exec_match);
+    in = decode_emit(d, exec_match);
     if (!in)
         return;
     in->aux = all;
@@ -162,7 +162,7 @@ void decode_redux(Decoding *d)
     dst(d, &d->s->args[0], type);
     src(d, &d->s->args[1], type);
     src(d, &d->s->args[2], ET_B32);
-    in = ptx_emit(d, exec_redux);
+    in = decode_emit(d, exec_redux);
     if (!in)
         return;
     in->aux = op;
@@ -175,7 +175,7 @@ void decode_activemask(Decoding *d)
     if (!need_args(d, 1, 1))
         return;
     dst(d, &d->s->args[0], ET_B32);
-    ptx_emit(d, exec_activemask);
+    decode_emit(d, exec_activemask);
 }
 
 /* elect.sync d|p, membermask */
@@ -192,7 +192,7 @@ void decode_elect(Decoding *d)
     dst(d, item(d, to, 0), ET_B32);
     dst(d, item(d, to, 1), ET_PRED);
     src(d, &d->s->args[1], ET_B32);
-    ptx_emit(d, exec_elect);
+    decode_emit(d, exec_elect);
 }
 
 /* ---- barriers and fences -------------------------------------------------------------------- */
@@ -202,7 +202,7 @@ static void decode_bar_warp(Decoding *d)
     if (!need_sync(d) || !need_args(d, 1, 1))
         return;
     src(d, &d->s->args[0], ET_B32);
-    ptx_emit(d, exec_bar_warp);
+    decode_emit(d, exec_bar_warp);
 }
 
 /* bar{.cta}.(sync|arrive) a{, b}; barrier{.cta}.(sync|arrive){.aligned} a{, b} */
@@ -226,7 +226,7 @@ void decode_bar(Decoding *d)
         return;
     for (int i = 0; i < d->s->argc; i++)
         src(d, &d->s->args[i], ET_B32);
-    in = ptx_emit(d, exec_bar);
+    in = decode_emit(d, exec_bar);
     if (in)
         in->flags |= IF_ALIGNED | (arrive ? (uint32_t)IF_ARRIVE : 0);
 }
@@ -244,7 +244,7 @@ void decode_fence(Decoding *d)
         mod(d, words[i]);
     if (!need_args(d, 0, 0))
         return;
-    in = ptx_emit(d, exec_fence);
+    in = decode_emit(d, exec_fence);
     if (in && device)
         in->flags |= IF_RELEASE | IF_ACQUIRE;
 }
@@ -265,7 +265,7 @@ void decode_bra(Decoding *d)
         bad_operands(d, "expected a label");
         return;
     }
-    in = ptx_emit(d, exec_bra);
+    in = decode_emit(d, exec_bra);
     if (!in)
         return;
     in->aux = uniform;
@@ -277,18 +277,18 @@ void decode_exit(Decoding *d)
 {
     mod(d, "uni");
     if (need_args(d, 0, 0))
-        ptx_emit(d, exec_exit);
+        decode_emit(d, exec_exit);
 }
 
 void decode_trap(Decoding *d)
 {
     if (need_args(d, 0, 0))
-        ptx_emit(d, exec_trap);
+        decode_emit(d, exec_trap);
 }
 
 /* Hints without an effect here; whatever they name is read past. */
 void decode_nop(Decoding *d)
 {
     d->s->used = ~0u;
-    ptx_emit(d, exec_nop);
+    decode_emit(d, exec_nop);
 }

@@ -143,7 +143,7 @@ Place ptx_dynamic_base(Parser *p, bool wide); /* where dynamic shared memory sta
 void ptx_decode_setup(Parser *p);
 void ptx_decode(Parser *p, Stmt *s);
 
-/* What a decoder works on: operands are gathered, then ptx_emit makes the Inst. */
+/* What a decoder works on: operands are gathered, then decode_emit makes the Inst. */
 typedef struct Decoding {
     Parser *p;
     Stmt *s;
@@ -172,7 +172,7 @@ void src_items(Decoding *d, const Arg *arg, EmuType type, int count);
 int64_t src_address(Decoding *d, const Arg *arg, bool *wide);
 const Arg *item(const Decoding *d, const Arg *arg, int k);
 void narrowest(Decoding *d, int bytes);
-Inst *ptx_emit(Decoding *d, Exec exec);              /* NULL when something was wrong */
+Inst *decode_emit(Decoding *d, Exec exec);              /* NULL when something was wrong */
 
 #define FAMILY(name, cls) void decode_##name(Decoding *d);
 #include "emu/families.def"

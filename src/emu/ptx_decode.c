@@ -418,7 +418,7 @@ void narrowest(Decoding *d, int bytes)
 
 /* ---- emitting --------------------------------------------------------------------- */
 
-Inst *ptx_emit(Decoding *d, Exec exec)
+Inst *decode_emit(Decoding *d, Exec exec)
 {
     Parser *p = d->p;
     Inst in = { .exec = exec, .cls = d->cls, .line = d->s->line };

@@ -6,7 +6,7 @@
 /* The row for a name and a type; rows of one name lie side by side. */
 static const AluRow *find_row(Parser *p, const char *name, EmuType type)
 {
-    int i = names_get(&p->alu, sym(p->syms, name));
+    int i = emu_names_get(&p->alu, sym(p->syms, name));
 
     for (; i >= 0 && i < emu_alu_row_count && strcmp(emu_alu_rows[i].name, name) == 0; i++) {
         if (emu_alu_rows[i].type == type)
@@ -25,7 +25,7 @@ static const char *row_name(Decoding *d)
     str_add(&name, d->s->opcode);
     for (int i = 0; i < d->s->mod_count; i++) {
         for (size_t k = 0; k < TW_COUNT(parts); k++) {
-            if (strcmp(d->s->mods[i], parts[k]) == 0 && mod(d, parts[k])) {
+            if (strcmp(d->s->mods[i], parts[k]) == 0 && emu_mod(d, parts[k])) {
                 str_addc(&name, '.');
                 str_add(&name, parts[k]);
             }
@@ -38,22 +38,22 @@ static uint32_t alu_flags(Decoding *d, EmuType type)
 {
     uint32_t flags = 0;
 
-    if (mod(d, "ftz") && type == ET_F32)
+    if (emu_mod(d, "ftz") && type == ET_F32)
         flags |= IF_FTZ;
-    if (emu_types[type].kind == TK_FLOAT && mod(d, "sat"))
+    if (emu_types[type].kind == TK_FLOAT && emu_mod(d, "sat"))
         flags |= IF_SAT;
     if (emu_types[type].kind == TK_FLOAT) {
-        mod(d, "rn");
-        mod(d, "approx");
-        mod(d, "full");
+        emu_mod(d, "rn");
+        emu_mod(d, "approx");
+        emu_mod(d, "full");
     }
     return flags;
 }
 
-void decode_alu(Decoding *d)
+void emu_decode_alu(Decoding *d)
 {
     const char *name = row_name(d);
-    EmuType type = need_type(d);
+    EmuType type = emu_need_type(d);
     const AluRow *row = d->bad ? NULL : find_row(d->p, name, type);
     uint32_t flags = alu_flags(d, type);
     Inst *in;
@@ -67,13 +67,13 @@ void decode_alu(Decoding *d)
                  emu_types[type].suffix);
         return;
     }
-    if (!need_args(d, row->sources + 1, row->sources + 1))
+    if (!emu_need_args(d, row->sources + 1, row->sources + 1))
         return;
-    dst(d, &d->s->args[0], (EmuType)row->d);
+    emu_dst(d, &d->s->args[0], (EmuType)row->d);
     for (int i = 0; i < row->sources; i++)
-        src(d, &d->s->args[i + 1], (EmuType)row->src[i]);
+        emu_src(d, &d->s->args[i + 1], (EmuType)row->src[i]);
     d->cls = row->cls;
-    in = decode_emit(d, flags ? exec_alu_flags : exec_alu);
+    in = emu_ptx_emit(d, flags ? emu_exec_alu_flags : emu_exec_alu);
     if (!in)
         return;
     in->fn.alu = row->fn;
@@ -84,24 +84,24 @@ void decode_alu(Decoding *d)
 }
 
 /* and, or, xor, not: of bits (a row) or of predicates */
-void decode_logic(Decoding *d)
+void emu_decode_logic(Decoding *d)
 {
     static const char *const names[] = { "and", "or", "xor", "not" };
     int which = 0;
     Inst *in;
 
-    if (!mod(d, "pred")) {
-        decode_alu(d);
+    if (!emu_mod(d, "pred")) {
+        emu_decode_alu(d);
         return;
     }
     while (strcmp(names[which], d->s->opcode) != 0)
         which++;
-    if (!need_args(d, which == 3 ? 2 : 3, which == 3 ? 2 : 3))
+    if (!emu_need_args(d, which == 3 ? 2 : 3, which == 3 ? 2 : 3))
         return;
-    dst(d, &d->s->args[0], ET_PRED);
+    emu_dst(d, &d->s->args[0], ET_PRED);
     for (int i = 1; i < d->s->argc; i++)
-        src_pred(d, &d->s->args[i]);
-    in = decode_emit(d, exec_logic_pred);
+        emu_src_pred(d, &d->s->args[i]);
+    in = emu_ptx_emit(d, emu_exec_logic_pred);
     if (!in)
         return;
     in->aux = which;
@@ -122,19 +122,19 @@ static void decode_pack(Decoding *d, EmuType type)
 
     if (to->kind == from->kind || part < 2 || part > 4 ||
         part * vector->count != emu_types[type].bytes || emu_types[type].bytes > 8) {
-        bad_operands(d, "these vectors cannot be packed");
+        emu_bad_operands(d, "these vectors cannot be packed");
         return;
     }
     if (vector == to) {
         for (int i = 0; i < to->count; i++)
-            dst(d, item(d, to, i), part_type);
-        src(d, from, type);
+            emu_dst(d, emu_item(d, to, i), part_type);
+        emu_src(d, from, type);
     } else {
-        dst(d, to, type);
+        emu_dst(d, to, type);
         for (int i = 0; i < from->count; i++)
-            src(d, item(d, from, i), part_type);
+            emu_src(d, emu_item(d, from, i), part_type);
     }
-    in = decode_emit(d, vector == to ? exec_unpack : exec_pack);
+    in = emu_ptx_emit(d, vector == to ? emu_exec_unpack : emu_exec_pack);
     if (in) {
         in->bytes = (uint8_t)part;
         in->type = (uint8_t)type;
@@ -151,8 +151,8 @@ static bool decode_clock(Decoding *d, EmuType type)
     for (int i = 0; i < (int)TW_COUNT(clocks); i++) {
         if (from->kind != ARG_CLOCK || strcmp(from->name, clocks[i]) != 0)
             continue;
-        dst(d, &d->s->args[0], type);
-        in = decode_emit(d, exec_clock);
+        emu_dst(d, &d->s->args[0], type);
+        in = emu_ptx_emit(d, emu_exec_clock);
         if (in) {
             in->aux = i;
             in->bytes = (uint8_t)emu_types[type].bytes;
@@ -167,51 +167,51 @@ static void decode_mov_pred(Decoding *d)
     const Arg *from = &d->s->args[1];
     Inst *in;
 
-    dst(d, &d->s->args[0], ET_PRED);
+    emu_dst(d, &d->s->args[0], ET_PRED);
     if (from->kind != ARG_INT)
-        src_pred(d, from);
-    in = decode_emit(d, exec_mov_pred);
+        emu_src_pred(d, from);
+    in = emu_ptx_emit(d, emu_exec_mov_pred);
     if (!in)
         return;
     in->imm = from->kind == ARG_INT ? from->bits != 0 : from->negated;
 }
 
-void decode_mov(Decoding *d)
+void emu_decode_mov(Decoding *d)
 {
-    EmuType type = need_type(d);
+    EmuType type = emu_need_type(d);
     Inst *in;
 
-    if (!need_args(d, 2, 2))
+    if (!emu_need_args(d, 2, 2))
         return;
     if (type == ET_PRED) {
         decode_mov_pred(d);
     } else if (d->s->args[0].kind == ARG_VECTOR || d->s->args[1].kind == ARG_VECTOR) {
         decode_pack(d, type);
     } else if (!decode_clock(d, type)) {
-        dst(d, &d->s->args[0], type);
+        emu_dst(d, &d->s->args[0], type);
         if (d->s->args[1].kind == ARG_SPECIAL && emu_types[type].bytes == 2)
-            src(d, &d->s->args[1], ET_B32);
+            emu_src(d, &d->s->args[1], ET_B32);
         else
-            src(d, &d->s->args[1], type);
-        in = decode_emit(d, exec_mov);
+            emu_src(d, &d->s->args[1], type);
+        in = emu_ptx_emit(d, emu_exec_mov);
         if (in)
             in->bytes = emu_types[type].bytes == 8 ? 8 : 4;
     }
 }
 
 /* selp.type d, a, b, p */
-void decode_selp(Decoding *d)
+void emu_decode_selp(Decoding *d)
 {
-    EmuType type = need_type(d);
+    EmuType type = emu_need_type(d);
     Inst *in;
 
-    if (!need_args(d, 4, 4))
+    if (!emu_need_args(d, 4, 4))
         return;
-    dst(d, &d->s->args[0], type);
-    src(d, &d->s->args[1], type);
-    src(d, &d->s->args[2], type);
-    src_pred(d, &d->s->args[3]);
-    in = decode_emit(d, exec_selp);
+    emu_dst(d, &d->s->args[0], type);
+    emu_src(d, &d->s->args[1], type);
+    emu_src(d, &d->s->args[2], type);
+    emu_src_pred(d, &d->s->args[3]);
+    in = emu_ptx_emit(d, emu_exec_selp);
     if (!in)
         return;
     in->bytes = emu_types[type].bytes == 8 ? 8 : 4;
@@ -219,21 +219,21 @@ void decode_selp(Decoding *d)
 }
 
 /* slct.dtype.(s32|f32) d, a, b, c */
-void decode_slct(Decoding *d)
+void emu_decode_slct(Decoding *d)
 {
-    EmuType type = need_type(d), chooser = need_type(d);
+    EmuType type = emu_need_type(d), chooser = emu_need_type(d);
     Inst *in;
 
-    mod(d, "ftz");
-    if (!need_args(d, 4, 4))
+    emu_mod(d, "ftz");
+    if (!emu_need_args(d, 4, 4))
         return;
     if (chooser != ET_S32 && chooser != ET_F32)
-        bad_operands(d, "slct chooses by .s32 or .f32");
-    dst(d, &d->s->args[0], type);
-    src(d, &d->s->args[1], type);
-    src(d, &d->s->args[2], type);
-    src(d, &d->s->args[3], chooser);
-    in = decode_emit(d, exec_slct);
+        emu_bad_operands(d, "slct chooses by .s32 or .f32");
+    emu_dst(d, &d->s->args[0], type);
+    emu_src(d, &d->s->args[1], type);
+    emu_src(d, &d->s->args[2], type);
+    emu_src(d, &d->s->args[3], chooser);
+    in = emu_ptx_emit(d, emu_exec_slct);
     if (!in)
         return;
     in->bytes = emu_types[type].bytes == 8 ? 8 : 4;
@@ -255,9 +255,9 @@ static bool need_compare(Decoding *d, int *compare)
     static const Compare meant[] = { CMP_LT, CMP_LE, CMP_GT, CMP_GE };
     int which;
 
-    if (mod_one_of(d, names, CMP_COUNT, compare))
+    if (emu_mod_one_of(d, names, CMP_COUNT, compare))
         return true;
-    if (mod_one_of(d, others, (int)TW_COUNT(others), &which)) {
+    if (emu_mod_one_of(d, others, (int)TW_COUNT(others), &which)) {
         *compare = (int)meant[which];
         return true;
     }
@@ -272,7 +272,7 @@ static int combine(Decoding *d)
     static const char *const names[] = { "and", "or", "xor" };
     int which;
 
-    return mod_one_of(d, names, 3, &which) ? which + 1 : 0;
+    return emu_mod_one_of(d, names, 3, &which) ? which + 1 : 0;
 }
 
 static CmpFn compare_fn(Decoding *d, int compare, EmuType type)
@@ -288,7 +288,7 @@ static CmpFn compare_fn(Decoding *d, int compare, EmuType type)
 }
 
 /* setp.cmp[.bool][.ftz].type p[|q], a, b[, [!]c] */
-void decode_setp(Decoding *d)
+void emu_decode_setp(Decoding *d)
 {
     int compare = 0, boolean;
     EmuType type;
@@ -300,21 +300,21 @@ void decode_setp(Decoding *d)
     if (!need_compare(d, &compare))
         return;
     boolean = combine(d);
-    ftz = mod(d, "ftz");
-    type = need_type(d);
+    ftz = emu_mod(d, "ftz");
+    type = emu_need_type(d);
     fn = compare_fn(d, compare, type);
-    if (!need_args(d, boolean ? 4 : 3, boolean ? 4 : 3))
+    if (!emu_need_args(d, boolean ? 4 : 3, boolean ? 4 : 3))
         return;
-    dst(d, to->kind == ARG_PAIR ? item(d, to, 0) : to, ET_PRED);
+    emu_dst(d, to->kind == ARG_PAIR ? emu_item(d, to, 0) : to, ET_PRED);
     if (to->kind == ARG_PAIR)
-        dst(d, item(d, to, 1), ET_PRED);
-    src(d, &d->s->args[1], type);
-    src(d, &d->s->args[2], type);
+        emu_dst(d, emu_item(d, to, 1), ET_PRED);
+    emu_src(d, &d->s->args[1], type);
+    emu_src(d, &d->s->args[2], type);
     if (boolean)
-        src_pred(d, &d->s->args[3]);
+        emu_src_pred(d, &d->s->args[3]);
     if (emu_types[type].kind == TK_FLOAT)
         d->cls = EMU_FP32;
-    in = decode_emit(d, boolean || to->kind == ARG_PAIR || ftz ? exec_setp2 : exec_setp);
+    in = emu_ptx_emit(d, boolean || to->kind == ARG_PAIR || ftz ? emu_exec_setp2 : emu_exec_setp);
     if (!in)
         return;
     in->fn.cmp = fn;
@@ -326,7 +326,7 @@ void decode_setp(Decoding *d)
 }
 
 /* set.cmp[.bool][.ftz].dtype.stype d, a, b[, [!]c] */
-void decode_set(Decoding *d)
+void emu_decode_set(Decoding *d)
 {
     int compare = 0, boolean;
     EmuType to, type;
@@ -336,20 +336,20 @@ void decode_set(Decoding *d)
     if (!need_compare(d, &compare))
         return;
     boolean = combine(d);
-    mod(d, "ftz");
-    to = need_type(d);
-    type = need_type(d);
+    emu_mod(d, "ftz");
+    to = emu_need_type(d);
+    type = emu_need_type(d);
     fn = compare_fn(d, compare, type);
-    if (!need_args(d, boolean ? 4 : 3, boolean ? 4 : 3))
+    if (!emu_need_args(d, boolean ? 4 : 3, boolean ? 4 : 3))
         return;
     if (emu_types[to].bytes != 4)
-        bad_operands(d, "set gives .u32, .s32 or .f32");
-    dst(d, &d->s->args[0], to);
-    src(d, &d->s->args[1], type);
-    src(d, &d->s->args[2], type);
+        emu_bad_operands(d, "set gives .u32, .s32 or .f32");
+    emu_dst(d, &d->s->args[0], to);
+    emu_src(d, &d->s->args[1], type);
+    emu_src(d, &d->s->args[2], type);
     if (boolean)
-        src_pred(d, &d->s->args[3]);
-    in = decode_emit(d, exec_set);
+        emu_src_pred(d, &d->s->args[3]);
+    in = emu_ptx_emit(d, emu_exec_set);
     if (!in)
         return;
     in->fn.cmp = fn;
@@ -365,7 +365,7 @@ static Rounding need_rounding(Decoding *d)
     static const char *const names[] = { "rn", "rz", "rm", "rp", "rni", "rzi", "rmi", "rpi", "rna" };
     int which;
 
-    return mod_one_of(d, names, (int)TW_COUNT(names), &which) ? (Rounding)(which + 1) : RND_NONE;
+    return emu_mod_one_of(d, names, (int)TW_COUNT(names), &which) ? (Rounding)(which + 1) : RND_NONE;
 }
 
 static bool is_packed(EmuType type)
@@ -379,7 +379,7 @@ static int register_size(const Decoding *d, Place place)
 }
 
 /* cvt[.rnd][.ftz][.sat].dtype.stype d, a[, b] */
-void decode_cvt(Decoding *d)
+void emu_decode_cvt(Decoding *d)
 {
     Rounding rounding = need_rounding(d);
     uint32_t flags = 0;
@@ -387,22 +387,22 @@ void decode_cvt(Decoding *d)
     int args;
     Inst *in;
 
-    flags |= mod(d, "ftz") ? (uint32_t)IF_FTZ : 0;
-    flags |= mod(d, "sat") || mod(d, "satfinite") ? (uint32_t)IF_SAT : 0;
-    flags |= mod(d, "relu") ? (uint32_t)IF_RELU : 0;
-    to = need_type(d);
-    from = need_type(d);
+    flags |= emu_mod(d, "ftz") ? (uint32_t)IF_FTZ : 0;
+    flags |= emu_mod(d, "sat") || emu_mod(d, "satfinite") ? (uint32_t)IF_SAT : 0;
+    flags |= emu_mod(d, "relu") ? (uint32_t)IF_RELU : 0;
+    to = emu_need_type(d);
+    from = emu_need_type(d);
     args = is_packed(to) && !is_packed(from) ? 3 : 2;
-    if (!need_args(d, args, args))
+    if (!emu_need_args(d, args, args))
         return;
     if (!emu_convert_known(to, from)) {
         diag_add(d->p->diags, TW0823, d->s->span, "the emulator does not know this conversion");
         return;
     }
-    dst_wide(d, &d->s->args[0], to);
+    emu_dst_wide(d, &d->s->args[0], to);
     for (int i = 1; i < args; i++)
-        src_wide(d, &d->s->args[i], from);
-    in = decode_emit(d, exec_cvt);
+        emu_src_wide(d, &d->s->args[i], from);
+    in = emu_ptx_emit(d, emu_exec_cvt);
     if (!in)
         return;
     in->flags |= flags;
@@ -416,35 +416,35 @@ void decode_cvt(Decoding *d)
                          in->vec == (emu_types[from].bytes == 8 ? 8 : 4)
                      ? emu_convert_fast(to, from, rounding, flags) : NULL;
     if (in->fn.alu)
-        in->exec = exec_alu;
+        in->exec = emu_exec_alu;
 }
 
 /* cvta.space d, a : to generic; cvta.to.space d, a : from generic. It is an addition. */
-void decode_cvta(Decoding *d)
+void emu_decode_cvta(Decoding *d)
 {
     static const char *const spaces[] = { "global", "shared", "shared::cta", "local", "param", "const" };
     static const uint64_t windows[] = { 0, SHARED_WINDOW, SHARED_WINDOW, LOCAL_WINDOW, 0, 0 };
-    bool to = mod(d, "to");
+    bool to = emu_mod(d, "to");
     int which = 0;
     EmuType type;
     Inst *in;
 
-    if (!mod_one_of(d, spaces, (int)TW_COUNT(spaces), &which)) {
-        bad_operands(d, "cvta lacks a state space");
+    if (!emu_mod_one_of(d, spaces, (int)TW_COUNT(spaces), &which)) {
+        emu_bad_operands(d, "cvta lacks a state space");
         return;
     }
-    type = need_type(d);
-    if (!need_args(d, 2, 2))
+    type = emu_need_type(d);
+    if (!emu_need_args(d, 2, 2))
         return;
     if (type != ET_U64) {
-        bad_operands(d, "generic addresses are .u64");
+        emu_bad_operands(d, "generic addresses are .u64");
         return;
     }
-    dst(d, &d->s->args[0], type);
-    src(d, &d->s->args[1], type);
-    d->op[d->nd + d->ns] = ptx_constant(d->p, to ? 0 - windows[which] : windows[which], true);
+    emu_dst(d, &d->s->args[0], type);
+    emu_src(d, &d->s->args[1], type);
+    d->op[d->nd + d->ns] = emu_ptx_constant(d->p, to ? 0 - windows[which] : windows[which], true);
     d->ns++;
-    in = decode_emit(d, exec_alu);
+    in = emu_ptx_emit(d, emu_exec_alu);
     if (!in)
         return;
     in->fn.alu = find_row(d->p, "add", ET_U64)->fn;

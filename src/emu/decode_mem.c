@@ -11,12 +11,12 @@ static Space mod_space(Decoding *d)
                                     SPACE_PARAM, SPACE_PARAM, SPACE_GLOBAL };
     int which;
 
-    return mod_one_of(d, names, (int)TW_COUNT(names), &which) ? spaces[which] : SPACE_GENERIC;
+    return emu_mod_one_of(d, names, (int)TW_COUNT(names), &which) ? spaces[which] : SPACE_GENERIC;
 }
 
 static int mod_vector(Decoding *d)
 {
-    return mod(d, "v2") ? 2 : mod(d, "v4") ? 4 : mod(d, "v8") ? 8 : 1;
+    return emu_mod(d, "v2") ? 2 : emu_mod(d, "v4") ? 4 : emu_mod(d, "v8") ? 8 : 1;
 }
 
 /* .weak .volatile .relaxed.gpu .acquire.cta …: flags that order other accesses */
@@ -24,19 +24,19 @@ static uint32_t mod_semantics(Decoding *d)
 {
     uint32_t flags = 0;
 
-    mod(d, "weak");
-    mod(d, "volatile");
-    mod(d, "relaxed");
-    if (mod(d, "acquire") || mod(d, "sc"))
+    emu_mod(d, "weak");
+    emu_mod(d, "volatile");
+    emu_mod(d, "relaxed");
+    if (emu_mod(d, "acquire") || emu_mod(d, "sc"))
         flags |= IF_ACQUIRE;
-    if (mod(d, "release"))
+    if (emu_mod(d, "release"))
         flags |= IF_RELEASE;
-    if (mod(d, "acq_rel"))
+    if (emu_mod(d, "acq_rel"))
         flags |= IF_ACQUIRE | IF_RELEASE;
-    mod(d, "cta");
-    mod(d, "cluster");
-    mod(d, "gpu");
-    mod(d, "sys");
+    emu_mod(d, "cta");
+    emu_mod(d, "cluster");
+    emu_mod(d, "gpu");
+    emu_mod(d, "sys");
     return flags;
 }
 
@@ -51,7 +51,7 @@ static int data_width(Decoding *d, int first, int count)
         if (d->op[i].slot == 0)
             continue; /* "_" */
         if (width && width != bytes)
-            bad_operands(d, "the registers of a vector differ in size");
+            emu_bad_operands(d, "the registers of a vector differ in size");
         width = bytes;
     }
     return width ? width : 4;
@@ -60,7 +60,7 @@ static int data_width(Decoding *d, int first, int count)
 static bool check_shape(Decoding *d, EmuType type, int vec)
 {
     if (type == ET_PRED || emu_types[type].bytes * vec > 16 || emu_types[type].bytes > 8) {
-        bad_operands(d, "an access takes at most 16 bytes");
+        emu_bad_operands(d, "an access takes at most 16 bytes");
         return false;
     }
     return true;
@@ -102,22 +102,22 @@ static void decode_ld_param(Decoding *d, EmuType type, int vec)
     Inst *in;
 
     if (address->kind != ARG_ADDRESS) {
-        bad_operands(d, "expected an address in brackets");
+        emu_bad_operands(d, "expected an address in brackets");
         return;
     }
-    base = item(d, address, 0);
+    base = emu_item(d, address, 0);
     if (base->kind != ARG_SYMBOL || base->symbol->kind != SYM_PARAM) {
-        bad_operands(d, "ld.param reads a parameter by its name");
+        emu_bad_operands(d, "ld.param reads a parameter by its name");
         return;
     }
     offset = base->symbol->offset + address->offset;
     if (offset < 0 || offset + emu_types[type].bytes * vec > d->p->entry->param_bytes) {
-        bad_operands(d, "this lies outside the parameters");
+        emu_bad_operands(d, "this lies outside the parameters");
         return;
     }
-    dst_items(d, &d->s->args[0], type, vec);
+    emu_dst_items(d, &d->s->args[0], type, vec);
     width = data_width(d, 0, vec);
-    in = decode_emit(d, exec_ld_param);
+    in = emu_ptx_emit(d, emu_exec_ld_param);
     if (!in)
         return;
     set_access(in, type, vec, SPACE_PARAM, width);
@@ -125,30 +125,30 @@ static void decode_ld_param(Decoding *d, EmuType type, int vec)
 }
 
 /* ld{.weak…}{.space}{hints}{.vec}.type d, [a]{, policy} */
-void decode_ld(Decoding *d)
+void emu_decode_ld(Decoding *d)
 {
     uint32_t flags = mod_semantics(d);
     Space space = mod_space(d);
     int vec = mod_vector(d), width;
-    bool wide, policy = mod(d, "L2::cache_hint");
+    bool wide, policy = emu_mod(d, "L2::cache_hint");
     EmuType type;
     int64_t offset;
     Inst *in;
 
-    mod_ignore_hints(d);
-    type = need_type(d);
+    emu_mod_ignore_hints(d);
+    type = emu_need_type(d);
     d->cls = access_class(space, false);
-    if (!need_args(d, 2, policy ? 3 : 2) || !check_shape(d, type, vec))
+    if (!emu_need_args(d, 2, policy ? 3 : 2) || !check_shape(d, type, vec))
         return;
     if (space == SPACE_PARAM) {
         decode_ld_param(d, type, vec);
         return;
     }
-    dst_items(d, &d->s->args[0], type, vec);
+    emu_dst_items(d, &d->s->args[0], type, vec);
     width = data_width(d, 0, vec);
-    offset = src_address(d, &d->s->args[1], &wide);
-    narrowest(d, emu_types[type].bytes * vec);
-    in = decode_emit(d, exec_ld);
+    offset = emu_src_address(d, &d->s->args[1], &wide);
+    emu_narrowest(d, emu_types[type].bytes * vec);
+    in = emu_ptx_emit(d, emu_exec_ld);
     if (!in)
         return;
     set_access(in, type, vec, space, width);
@@ -157,30 +157,30 @@ void decode_ld(Decoding *d)
 }
 
 /* st{.weak…}{.space}{hints}{.vec}.type [a], b{, policy} */
-void decode_st(Decoding *d)
+void emu_decode_st(Decoding *d)
 {
     uint32_t flags = mod_semantics(d);
     Space space = mod_space(d);
     int vec = mod_vector(d), width;
-    bool wide, policy = mod(d, "L2::cache_hint");
+    bool wide, policy = emu_mod(d, "L2::cache_hint");
     EmuType type;
     int64_t offset;
     Inst *in;
 
-    mod_ignore_hints(d);
-    type = need_type(d);
+    emu_mod_ignore_hints(d);
+    type = emu_need_type(d);
     d->cls = access_class(space, true);
-    if (!need_args(d, 2, policy ? 3 : 2) || !check_shape(d, type, vec))
+    if (!emu_need_args(d, 2, policy ? 3 : 2) || !check_shape(d, type, vec))
         return;
     if (space == SPACE_PARAM) {
-        bad_operands(d, "an entry cannot write its parameters");
+        emu_bad_operands(d, "an entry cannot write its parameters");
         return;
     }
-    offset = src_address(d, &d->s->args[0], &wide);
-    src_items(d, &d->s->args[1], type, vec);
+    offset = emu_src_address(d, &d->s->args[0], &wide);
+    emu_src_items(d, &d->s->args[1], type, vec);
     width = data_width(d, 1, vec);
-    narrowest(d, emu_types[type].bytes * vec);
-    in = decode_emit(d, exec_st);
+    emu_narrowest(d, emu_types[type].bytes * vec);
+    in = emu_ptx_emit(d, emu_exec_st);
     if (!in)
         return;
     set_access(in, type, vec, space, width);
@@ -206,27 +206,27 @@ static void decode_atomic(Decoding *d, bool returns)
     bool wide;
     Inst *in;
 
-    mod(d, "noftz");
-    mod_ignore_hints(d);
-    if (!mod_one_of(d, names, ATOM_COUNT, &op)) {
-        bad_operands(d, "this atomic operation is not known");
+    emu_mod(d, "noftz");
+    emu_mod_ignore_hints(d);
+    if (!emu_mod_one_of(d, names, ATOM_COUNT, &op)) {
+        emu_bad_operands(d, "this atomic operation is not known");
         return;
     }
-    type = need_type(d);
-    if (!need_args(d, first + (op == ATOM_CAS ? 3 : 2), first + (op == ATOM_CAS ? 3 : 2)))
+    type = emu_need_type(d);
+    if (!emu_need_args(d, first + (op == ATOM_CAS ? 3 : 2), first + (op == ATOM_CAS ? 3 : 2)))
         return;
     if (!emu_atomic_known((Atomic)op, type)) {
-        bad_operands(d, "this atomic operation does not exist for this type");
+        emu_bad_operands(d, "this atomic operation does not exist for this type");
         return;
     }
     if (returns)
-        dst(d, &d->s->args[0], type);
-    offset = src_address(d, &d->s->args[first], &wide);
+        emu_dst(d, &d->s->args[0], type);
+    offset = emu_src_address(d, &d->s->args[first], &wide);
     for (int i = first + 1; i < d->s->argc; i++)
-        src(d, &d->s->args[i], type);
-    narrowest(d, emu_types[type].bytes);
+        emu_src(d, &d->s->args[i], type);
+    emu_narrowest(d, emu_types[type].bytes);
     d->cls = access_class(space, true);
-    in = decode_emit(d, exec_atom);
+    in = emu_ptx_emit(d, emu_exec_atom);
     if (!in)
         return;
     set_access(in, type, 1, space, op);
@@ -234,36 +234,36 @@ static void decode_atomic(Decoding *d, bool returns)
     in->flags |= flags | (wide ? (uint32_t)IF_WIDE : 0) | (returns ? 0 : (uint32_t)IF_NO_RETURN);
 }
 
-void decode_atom(Decoding *d)
+void emu_decode_atom(Decoding *d)
 {
     decode_atomic(d, true);
 }
 
-void decode_red(Decoding *d)
+void emu_decode_red(Decoding *d)
 {
     decode_atomic(d, false);
 }
 
 /* prefetch{.space}.level [a]: no effect that a program can see */
-void decode_prefetch(Decoding *d)
+void emu_decode_prefetch(Decoding *d)
 {
     bool wide;
 
     mod_space(d);
-    mod(d, "L1");
-    mod(d, "L2");
-    mod(d, "tensormap");
-    if (!need_args(d, 1, 1))
+    emu_mod(d, "L1");
+    emu_mod(d, "L2");
+    emu_mod(d, "tensormap");
+    if (!emu_need_args(d, 1, 1))
         return;
-    src_address(d, &d->s->args[0], &wide);
-    decode_emit(d, exec_nop);
+    emu_src_address(d, &d->s->args[0], &wide);
+    emu_ptx_emit(d, emu_exec_nop);
 }
 
 /* ---- matrices ----------------------------------------------------------------------- */
 
 static int mod_count(Decoding *d)
 {
-    return mod(d, "x1") ? 1 : mod(d, "x2") ? 2 : mod(d, "x4") ? 4 : 0;
+    return emu_mod(d, "x1") ? 1 : emu_mod(d, "x2") ? 2 : emu_mod(d, "x4") ? 4 : 0;
 }
 
 /* ldmatrix.sync.aligned.m8n8.xN{.trans}{.shared}.b16 r, [p] and its store */
@@ -275,25 +275,25 @@ static void decode_matrix(Decoding *d, bool store)
     int64_t offset;
     Inst *in;
 
-    ok = mod(d, "sync") && mod(d, "aligned") && mod(d, "m8n8");
+    ok = emu_mod(d, "sync") && emu_mod(d, "aligned") && emu_mod(d, "m8n8");
     count = mod_count(d);
-    trans = mod(d, "trans");
-    mod(d, "shared");
-    mod(d, "shared::cta");
-    ok = ok && mod(d, "b16") && count;
+    trans = emu_mod(d, "trans");
+    emu_mod(d, "shared");
+    emu_mod(d, "shared::cta");
+    ok = ok && emu_mod(d, "b16") && count;
     if (!ok) {
-        bad_operands(d, "only .sync.aligned.m8n8.x1, x2, x4 of .b16 are known");
+        emu_bad_operands(d, "only .sync.aligned.m8n8.x1, x2, x4 of .b16 are known");
         return;
     }
-    if (!need_args(d, 2, 2))
+    if (!emu_need_args(d, 2, 2))
         return;
     if (!store)
-        dst_items(d, data, ET_B32, count);
-    offset = src_address(d, at, &wide);
+        emu_dst_items(d, data, ET_B32, count);
+    offset = emu_src_address(d, at, &wide);
     if (store)
-        src_items(d, data, ET_B32, count);
-    narrowest(d, 16);
-    in = decode_emit(d, store ? exec_stmatrix : exec_ldmatrix);
+        emu_src_items(d, data, ET_B32, count);
+    emu_narrowest(d, 16);
+    in = emu_ptx_emit(d, store ? emu_exec_stmatrix : emu_exec_ldmatrix);
     if (!in)
         return;
     in->imm = offset;
@@ -303,30 +303,30 @@ static void decode_matrix(Decoding *d, bool store)
                  (wide ? (uint32_t)IF_WIDE : 0);
 }
 
-void decode_ldmatrix(Decoding *d)
+void emu_decode_ldmatrix(Decoding *d)
 {
     decode_matrix(d, false);
 }
 
-void decode_stmatrix(Decoding *d)
+void emu_decode_stmatrix(Decoding *d)
 {
     decode_matrix(d, true);
 }
 
 /* movmatrix.sync.aligned.m8n8.trans.b16 d, a */
-void decode_movmatrix(Decoding *d)
+void emu_decode_movmatrix(Decoding *d)
 {
     Inst *in;
 
-    if (!(mod(d, "sync") && mod(d, "aligned") && mod(d, "m8n8") && mod(d, "trans") && mod(d, "b16"))) {
-        bad_operands(d, "only movmatrix.sync.aligned.m8n8.trans.b16 is known");
+    if (!(emu_mod(d, "sync") && emu_mod(d, "aligned") && emu_mod(d, "m8n8") && emu_mod(d, "trans") && emu_mod(d, "b16"))) {
+        emu_bad_operands(d, "only movmatrix.sync.aligned.m8n8.trans.b16 is known");
         return;
     }
-    if (!need_args(d, 2, 2))
+    if (!emu_need_args(d, 2, 2))
         return;
-    dst(d, &d->s->args[0], ET_B32);
-    src(d, &d->s->args[1], ET_B32);
-    in = decode_emit(d, exec_movmatrix);
+    emu_dst(d, &d->s->args[0], ET_B32);
+    emu_src(d, &d->s->args[1], ET_B32);
+    in = emu_ptx_emit(d, emu_exec_movmatrix);
     if (in)
         in->flags |= IF_ALIGNED | IF_FULL;
 }
@@ -335,8 +335,8 @@ void decode_movmatrix(Decoding *d)
 
 static void decode_cp_commit(Decoding *d)
 {
-    if (need_args(d, 0, 0))
-        decode_emit(d, exec_cp_commit);
+    if (emu_need_args(d, 0, 0))
+        emu_ptx_emit(d, emu_exec_cp_commit);
 }
 
 /* cp.async.wait_group N; cp.async.wait_all counts what was not committed too: imm -1 */
@@ -344,13 +344,13 @@ static void decode_cp_wait(Decoding *d, bool all)
 {
     Inst *in;
 
-    if (!need_args(d, all ? 0 : 1, all ? 0 : 1))
+    if (!emu_need_args(d, all ? 0 : 1, all ? 0 : 1))
         return;
     if (!all && (d->s->args[0].kind != ARG_INT || d->s->args[0].bits > INT32_MAX)) {
-        bad_operands(d, "cp.async.wait_group takes a number");
+        emu_bad_operands(d, "cp.async.wait_group takes a number");
         return;
     }
-    in = decode_emit(d, exec_cp_wait);
+    in = emu_ptx_emit(d, emu_exec_cp_wait);
     if (in)
         in->imm = all ? -1 : (int64_t)d->s->args[0].bits;
 }
@@ -358,36 +358,36 @@ static void decode_cp_wait(Decoding *d, bool all)
 /* cp.async.(ca|cg).shared.global{hints} [dst], [src], size{, src-size} */
 static void decode_cp_copy(Decoding *d)
 {
-    bool cg = mod(d, "cg"), ca = mod(d, "ca"), wide, from_wide, policy;
+    bool cg = emu_mod(d, "cg"), ca = emu_mod(d, "ca"), wide, from_wide, policy;
     const Arg *size = &d->s->args[2];
     int64_t to, from;
     Inst *in;
 
-    mod(d, "shared");
-    mod(d, "shared::cta");
-    mod(d, "global");
-    policy = mod(d, "L2::cache_hint");
-    mod_ignore_hints(d);
+    emu_mod(d, "shared");
+    emu_mod(d, "shared::cta");
+    emu_mod(d, "global");
+    policy = emu_mod(d, "L2::cache_hint");
+    emu_mod_ignore_hints(d);
     if (cg == ca) {
-        bad_operands(d, "cp.async takes .ca or .cg");
+        emu_bad_operands(d, "cp.async takes .ca or .cg");
         return;
     }
-    if (!need_args(d, 3, policy ? 5 : 4))
+    if (!emu_need_args(d, 3, policy ? 5 : 4))
         return;
     if (size->kind != ARG_INT || !(size->bits == 16 || (ca && (size->bits == 4 || size->bits == 8)))) {
-        bad_operands(d, "cp.async copies 4, 8 or 16 bytes, with .cg only 16");
+        emu_bad_operands(d, "cp.async copies 4, 8 or 16 bytes, with .cg only 16");
         return;
     }
-    to = src_address(d, &d->s->args[0], &wide);
-    from = src_address(d, &d->s->args[1], &from_wide);
+    to = emu_src_address(d, &d->s->args[0], &wide);
+    from = emu_src_address(d, &d->s->args[1], &from_wide);
     if (!from_wide)
-        bad_operands(d, "a global address has 64 bits");
+        emu_bad_operands(d, "a global address has 64 bits");
     if (d->s->argc >= 4)
-        src(d, &d->s->args[3], d->s->args[3].kind == ARG_REGISTER &&
+        emu_src(d, &d->s->args[3], d->s->args[3].kind == ARG_REGISTER &&
                                        d->p->entry->slots.data[d->s->args[3].slot].type == ET_PRED
                                    ? ET_PRED : ET_B32);
-    narrowest(d, (int)size->bits);
-    in = decode_emit(d, exec_cp_async);
+    emu_narrowest(d, (int)size->bits);
+    in = emu_ptx_emit(d, emu_exec_cp_async);
     if (!in)
         return;
     in->imm = to;
@@ -399,17 +399,17 @@ static void decode_cp_copy(Decoding *d)
     in->flags |= wide ? (uint32_t)IF_WIDE : 0;
 }
 
-void decode_cp(Decoding *d)
+void emu_decode_cp(Decoding *d)
 {
-    if (!mod(d, "async")) {
-        bad_operands(d, "only cp.async is known");
+    if (!emu_mod(d, "async")) {
+        emu_bad_operands(d, "only cp.async is known");
         return;
     }
-    if (mod(d, "commit_group"))
+    if (emu_mod(d, "commit_group"))
         decode_cp_commit(d);
-    else if (mod(d, "wait_group"))
+    else if (emu_mod(d, "wait_group"))
         decode_cp_wait(d, false);
-    else if (mod(d, "wait_all"))
+    else if (emu_mod(d, "wait_all"))
         decode_cp_wait(d, true);
     else
         decode_cp_copy(d);

@@ -3,9 +3,9 @@
 
 static bool need_sync(Decoding *d)
 {
-    if (mod(d, "sync"))
+    if (emu_mod(d, "sync"))
         return true;
-    bad_operands(d, "only the .sync form is known");
+    emu_bad_operands(d, "only the .sync form is known");
     return false;
 }
 
@@ -16,41 +16,41 @@ static const MmaRow *find_mma(Decoding *d, EmuType a, EmuType b, EmuType acc)
     for (int i = 0; i < emu_mma_row_count; i++) {
         const MmaRow *row = &emu_mma_rows[i];
 
-        if (row->a == a && row->b == b && row->d == acc && mod(d, row->shape))
+        if (row->a == a && row->b == b && row->d == acc && emu_mod(d, row->shape))
             return row;
     }
     return NULL;
 }
 
 /* mma.sync.aligned.shape.row.col.dtype.atype.btype.ctype d, a, b, c */
-void decode_mma(Decoding *d)
+void emu_decode_mma(Decoding *d)
 {
     EmuType to, a, b, from;
     const MmaRow *row;
     Inst *in;
 
-    if (!need_sync(d) || !mod(d, "aligned") || !mod(d, "row") || !mod(d, "col")) {
-        bad_operands(d, "only mma.sync.aligned of .row.col is known");
+    if (!need_sync(d) || !emu_mod(d, "aligned") || !emu_mod(d, "row") || !emu_mod(d, "col")) {
+        emu_bad_operands(d, "only mma.sync.aligned of .row.col is known");
         return;
     }
-    mod(d, "kind::f8f6f4");
-    to = need_type(d);
-    a = need_type(d);
-    b = need_type(d);
-    from = need_type(d);
+    emu_mod(d, "kind::f8f6f4");
+    to = emu_need_type(d);
+    a = emu_need_type(d);
+    b = emu_need_type(d);
+    from = emu_need_type(d);
     row = d->bad || to != from ? NULL : find_mma(d, a, b, to);
     if (!row) {
         if (!d->bad)
             diag_add(d->p->diags, TW0823, d->s->span, "the emulator does not know this mma");
         return;
     }
-    if (!need_args(d, 4, 4))
+    if (!emu_need_args(d, 4, 4))
         return;
-    dst_items(d, &d->s->args[0], ET_B32, row->nd);
-    src_items(d, &d->s->args[1], ET_B32, row->na);
-    src_items(d, &d->s->args[2], ET_B32, row->nb);
-    src_items(d, &d->s->args[3], ET_B32, row->nd);
-    in = decode_emit(d, exec_mma);
+    emu_dst_items(d, &d->s->args[0], ET_B32, row->nd);
+    emu_src_items(d, &d->s->args[1], ET_B32, row->na);
+    emu_src_items(d, &d->s->args[2], ET_B32, row->nb);
+    emu_src_items(d, &d->s->args[3], ET_B32, row->nd);
+    in = emu_ptx_emit(d, emu_exec_mma);
     if (!in)
         return;
     in->fn.row = row;
@@ -60,7 +60,7 @@ void decode_mma(Decoding *d)
 /* ---- exchange within a warp ------------------------------------------------------------ */
 
 /* shfl.sync.mode.b32 d[|p], a, b, c, membermask */
-void decode_shfl(Decoding *d)
+void emu_decode_shfl(Decoding *d)
 {
     static const char *const modes[] = { "up", "down", "bfly", "idx" };
     const Arg *to = &d->s->args[0];
@@ -69,25 +69,25 @@ void decode_shfl(Decoding *d)
 
     if (!need_sync(d))
         return;
-    if (!mod_one_of(d, modes, 4, &mode)) {
-        bad_operands(d, "shfl lacks a mode");
+    if (!emu_mod_one_of(d, modes, 4, &mode)) {
+        emu_bad_operands(d, "shfl lacks a mode");
         return;
     }
-    mod(d, "b32");
-    if (!need_args(d, 5, 5))
+    emu_mod(d, "b32");
+    if (!emu_need_args(d, 5, 5))
         return;
-    dst(d, to->kind == ARG_PAIR ? item(d, to, 0) : to, ET_B32);
+    emu_dst(d, to->kind == ARG_PAIR ? emu_item(d, to, 0) : to, ET_B32);
     if (to->kind == ARG_PAIR)
-        dst(d, item(d, to, 1), ET_PRED);
+        emu_dst(d, emu_item(d, to, 1), ET_PRED);
     for (int i = 1; i < 5; i++)
-        src(d, &d->s->args[i], ET_B32);
-    in = decode_emit(d, exec_shfl);
+        emu_src(d, &d->s->args[i], ET_B32);
+    in = emu_ptx_emit(d, emu_exec_shfl);
     if (in)
         in->aux = mode;
 }
 
 /* vote.sync.(all|any|uni).pred p, [!]a, membermask; vote.sync.ballot.b32 d, [!]a, membermask */
-void decode_vote(Decoding *d)
+void emu_decode_vote(Decoding *d)
 {
     static const char *const modes[] = { "all", "any", "uni", "ballot" };
     int mode;
@@ -95,16 +95,16 @@ void decode_vote(Decoding *d)
 
     if (!need_sync(d))
         return;
-    if (!mod_one_of(d, modes, 4, &mode) || !mod(d, mode == 3 ? "b32" : "pred")) {
-        bad_operands(d, "vote lacks a mode");
+    if (!emu_mod_one_of(d, modes, 4, &mode) || !emu_mod(d, mode == 3 ? "b32" : "pred")) {
+        emu_bad_operands(d, "vote lacks a mode");
         return;
     }
-    if (!need_args(d, 3, 3))
+    if (!emu_need_args(d, 3, 3))
         return;
-    dst(d, &d->s->args[0], mode == 3 ? ET_B32 : ET_PRED);
-    src_pred(d, &d->s->args[1]);
-    src(d, &d->s->args[2], ET_B32);
-    in = decode_emit(d, exec_vote);
+    emu_dst(d, &d->s->args[0], mode == 3 ? ET_B32 : ET_PRED);
+    emu_src_pred(d, &d->s->args[1]);
+    emu_src(d, &d->s->args[2], ET_B32);
+    in = emu_ptx_emit(d, emu_exec_vote);
     if (!in)
         return;
     in->aux = mode;
@@ -112,26 +112,26 @@ void decode_vote(Decoding *d)
 }
 
 /* match.any.sync.type d, a, membermask; match.all.sync.type d[|p], a, membermask */
-void decode_match(Decoding *d)
+void emu_decode_match(Decoding *d)
 {
     const Arg *to = &d->s->args[0];
-    bool all = mod(d, "all");
+    bool all = emu_mod(d, "all");
     EmuType type;
     Inst *in;
 
-    if ((!all && !mod(d, "any")) || !need_sync(d)) {
-        bad_operands(d, "match takes .any or .all");
+    if ((!all && !emu_mod(d, "any")) || !need_sync(d)) {
+        emu_bad_operands(d, "match takes .any or .all");
         return;
     }
-    type = need_type(d);
-    if (!need_args(d, 3, 3))
+    type = emu_need_type(d);
+    if (!emu_need_args(d, 3, 3))
         return;
-    dst(d, to->kind == ARG_PAIR ? item(d, to, 0) : to, ET_B32);
+    emu_dst(d, to->kind == ARG_PAIR ? emu_item(d, to, 0) : to, ET_B32);
     if (to->kind == ARG_PAIR)
-        dst(d, item(d, to, 1), ET_PRED);
-    src(d, &d->s->args[1], type);
-    src(d, &d->s->args[2], ET_B32);
-    in = decode_emit(d, exec_match);
+        emu_dst(d, emu_item(d, to, 1), ET_PRED);
+    emu_src(d, &d->s->args[1], type);
+    emu_src(d, &d->s->args[2], ET_B32);
+    in = emu_ptx_emit(d, emu_exec_match);
     if (!in)
         return;
     in->aux = all;
@@ -139,7 +139,7 @@ void decode_match(Decoding *d)
 }
 
 /* redux.sync.op.type d, a, membermask */
-void decode_redux(Decoding *d)
+void emu_decode_redux(Decoding *d)
 {
     static const char *const ops[] = { "add", "min", "max", "and", "or", "xor" };
     EmuType type;
@@ -148,103 +148,103 @@ void decode_redux(Decoding *d)
 
     if (!need_sync(d))
         return;
-    if (!mod_one_of(d, ops, 6, &op)) {
-        bad_operands(d, "redux lacks an operation");
+    if (!emu_mod_one_of(d, ops, 6, &op)) {
+        emu_bad_operands(d, "redux lacks an operation");
         return;
     }
-    type = need_type(d);
+    type = emu_need_type(d);
     if (emu_types[type].bytes != 4 || type == ET_F32) {
-        bad_operands(d, "redux works on 32-bit integers");
+        emu_bad_operands(d, "redux works on 32-bit integers");
         return;
     }
-    if (!need_args(d, 3, 3))
+    if (!emu_need_args(d, 3, 3))
         return;
-    dst(d, &d->s->args[0], type);
-    src(d, &d->s->args[1], type);
-    src(d, &d->s->args[2], ET_B32);
-    in = decode_emit(d, exec_redux);
+    emu_dst(d, &d->s->args[0], type);
+    emu_src(d, &d->s->args[1], type);
+    emu_src(d, &d->s->args[2], ET_B32);
+    in = emu_ptx_emit(d, emu_exec_redux);
     if (!in)
         return;
     in->aux = op;
     in->type = (uint8_t)type;
 }
 
-void decode_activemask(Decoding *d)
+void emu_decode_activemask(Decoding *d)
 {
-    mod(d, "b32");
-    if (!need_args(d, 1, 1))
+    emu_mod(d, "b32");
+    if (!emu_need_args(d, 1, 1))
         return;
-    dst(d, &d->s->args[0], ET_B32);
-    decode_emit(d, exec_activemask);
+    emu_dst(d, &d->s->args[0], ET_B32);
+    emu_ptx_emit(d, emu_exec_activemask);
 }
 
 /* elect.sync d|p, membermask */
-void decode_elect(Decoding *d)
+void emu_decode_elect(Decoding *d)
 {
     const Arg *to = &d->s->args[0];
 
-    if (!need_sync(d) || !need_args(d, 2, 2))
+    if (!need_sync(d) || !emu_need_args(d, 2, 2))
         return;
     if (to->kind != ARG_PAIR) {
-        bad_operands(d, "elect.sync gives d|p");
+        emu_bad_operands(d, "elect.sync gives d|p");
         return;
     }
-    dst(d, item(d, to, 0), ET_B32);
-    dst(d, item(d, to, 1), ET_PRED);
-    src(d, &d->s->args[1], ET_B32);
-    decode_emit(d, exec_elect);
+    emu_dst(d, emu_item(d, to, 0), ET_B32);
+    emu_dst(d, emu_item(d, to, 1), ET_PRED);
+    emu_src(d, &d->s->args[1], ET_B32);
+    emu_ptx_emit(d, emu_exec_elect);
 }
 
 /* ---- barriers and fences -------------------------------------------------------------------- */
 
 static void decode_bar_warp(Decoding *d)
 {
-    if (!need_sync(d) || !need_args(d, 1, 1))
+    if (!need_sync(d) || !emu_need_args(d, 1, 1))
         return;
-    src(d, &d->s->args[0], ET_B32);
-    decode_emit(d, exec_bar_warp);
+    emu_src(d, &d->s->args[0], ET_B32);
+    emu_ptx_emit(d, emu_exec_bar_warp);
 }
 
 /* bar{.cta}.(sync|arrive) a{, b}; barrier{.cta}.(sync|arrive){.aligned} a{, b} */
-void decode_bar(Decoding *d)
+void emu_decode_bar(Decoding *d)
 {
     bool arrive;
     Inst *in;
 
-    if (mod(d, "warp")) {
+    if (emu_mod(d, "warp")) {
         decode_bar_warp(d);
         return;
     }
-    mod(d, "cta");
-    mod(d, "aligned");
-    arrive = mod(d, "arrive");
-    if (!arrive && !mod(d, "sync")) {
-        bad_operands(d, "only .sync and .arrive barriers are known");
+    emu_mod(d, "cta");
+    emu_mod(d, "aligned");
+    arrive = emu_mod(d, "arrive");
+    if (!arrive && !emu_mod(d, "sync")) {
+        emu_bad_operands(d, "only .sync and .arrive barriers are known");
         return;
     }
-    if (!need_args(d, arrive ? 2 : 1, 2))
+    if (!emu_need_args(d, arrive ? 2 : 1, 2))
         return;
     for (int i = 0; i < d->s->argc; i++)
-        src(d, &d->s->args[i], ET_B32);
-    in = decode_emit(d, exec_bar);
+        emu_src(d, &d->s->args[i], ET_B32);
+    in = emu_ptx_emit(d, emu_exec_bar);
     if (in)
         in->flags |= IF_ALIGNED | (arrive ? (uint32_t)IF_ARRIVE : 0);
 }
 
 /* membar.level; fence{.sem}.scope */
-void decode_fence(Decoding *d)
+void emu_decode_fence(Decoding *d)
 {
     static const char *const words[] = { "sc", "acq_rel", "acquire", "release", "proxy", "async",
                                          "async.shared::cta", "alias", "shared::cta", "global" };
-    bool device = mod(d, "gl") || mod(d, "gpu") || mod(d, "sys") || mod(d, "cluster");
+    bool device = emu_mod(d, "gl") || emu_mod(d, "gpu") || emu_mod(d, "sys") || emu_mod(d, "cluster");
     Inst *in;
 
-    mod(d, "cta");
+    emu_mod(d, "cta");
     for (size_t i = 0; i < TW_COUNT(words); i++)
-        mod(d, words[i]);
-    if (!need_args(d, 0, 0))
+        emu_mod(d, words[i]);
+    if (!emu_need_args(d, 0, 0))
         return;
-    in = decode_emit(d, exec_fence);
+    in = emu_ptx_emit(d, emu_exec_fence);
     if (in && device)
         in->flags |= IF_RELEASE | IF_ACQUIRE;
 }
@@ -252,20 +252,20 @@ void decode_fence(Decoding *d)
 /* ---- control ----------------------------------------------------------------------------------- */
 
 /* bra{.uni} label */
-void decode_bra(Decoding *d)
+void emu_decode_bra(Decoding *d)
 {
-    bool uniform = mod(d, "uni");
+    bool uniform = emu_mod(d, "uni");
     const Arg *to = &d->s->args[0];
     Fixup fixup;
     Inst *in;
 
-    if (!need_args(d, 1, 1))
+    if (!emu_need_args(d, 1, 1))
         return;
     if (to->kind != ARG_LABEL) {
-        bad_operands(d, "expected a label");
+        emu_bad_operands(d, "expected a label");
         return;
     }
-    in = decode_emit(d, exec_bra);
+    in = emu_ptx_emit(d, emu_exec_bra);
     if (!in)
         return;
     in->aux = uniform;
@@ -273,22 +273,22 @@ void decode_bra(Decoding *d)
     vec_push(d->p->arena, &d->p->fixups, fixup);
 }
 
-void decode_exit(Decoding *d)
+void emu_decode_exit(Decoding *d)
 {
-    mod(d, "uni");
-    if (need_args(d, 0, 0))
-        decode_emit(d, exec_exit);
+    emu_mod(d, "uni");
+    if (emu_need_args(d, 0, 0))
+        emu_ptx_emit(d, emu_exec_exit);
 }
 
-void decode_trap(Decoding *d)
+void emu_decode_trap(Decoding *d)
 {
-    if (need_args(d, 0, 0))
-        decode_emit(d, exec_trap);
+    if (emu_need_args(d, 0, 0))
+        emu_ptx_emit(d, emu_exec_trap);
 }
 
 /* Hints without an effect here; whatever they name is read past. */
-void decode_nop(Decoding *d)
+void emu_decode_nop(Decoding *d)
 {
     d->s->used = ~0u;
-    decode_emit(d, exec_nop);
+    emu_ptx_emit(d, emu_exec_nop);
 }

@@ -337,7 +337,7 @@ static void sources(Warp *w, const Inst *in, const void *s[4])
         s[i] = i < in->ns ? src_at(w, in, i) : NULL;
 }
 
-void exec_alu(Warp *w, const Inst *in, uint32_t mask)
+void emu_exec_alu(Warp *w, const Inst *in, uint32_t mask)
 {
     const void *s[4];
     uint64_t buffer[LANES];
@@ -395,7 +395,7 @@ static void apply_sat(const Inst *in, void *d)
         saturate16(d, type == ET_F16 || type == ET_F16X2, type == ET_F16X2 || type == ET_BF16X2);
 }
 
-void exec_alu_flags(Warp *w, const Inst *in, uint32_t mask)
+void emu_exec_alu_flags(Warp *w, const Inst *in, uint32_t mask)
 {
     const void *s[4];
     Lane32 flushed[4][LANES];
@@ -416,12 +416,12 @@ void exec_alu_flags(Warp *w, const Inst *in, uint32_t mask)
 
 /* ---- moves and selections ------------------------------------------------------------------ */
 
-void exec_mov(Warp *w, const Inst *in, uint32_t mask)
+void emu_exec_mov(Warp *w, const Inst *in, uint32_t mask)
 {
     merge(op_at(w, in, 0), src_at(w, in, 0), mask, in->bytes);
 }
 
-void exec_selp(Warp *w, const Inst *in, uint32_t mask)
+void emu_exec_selp(Warp *w, const Inst *in, uint32_t mask)
 {
     uint32_t choose = *(Lane32 *)src_at(w, in, 2) ^ (in->imm ? FULL : 0);
     uint64_t buffer[LANES];
@@ -432,7 +432,7 @@ void exec_selp(Warp *w, const Inst *in, uint32_t mask)
 }
 
 /* slct: a where c >= 0, else b; NaN chooses b, -0 chooses a */
-void exec_slct(Warp *w, const Inst *in, uint32_t mask)
+void emu_exec_slct(Warp *w, const Inst *in, uint32_t mask)
 {
     const void *c = src_at(w, in, 2);
     uint64_t buffer[LANES];
@@ -449,7 +449,7 @@ void exec_slct(Warp *w, const Inst *in, uint32_t mask)
 }
 
 /* mov.b64 d, {a, b}: the first is the lowest */
-void exec_pack(Warp *w, const Inst *in, uint32_t mask)
+void emu_exec_pack(Warp *w, const Inst *in, uint32_t mask)
 {
     uint64_t wide[LANES] = { 0 };
     uint32_t narrow[LANES];
@@ -470,7 +470,7 @@ void exec_pack(Warp *w, const Inst *in, uint32_t mask)
 }
 
 /* mov.b64 {a, b}, s */
-void exec_unpack(Warp *w, const Inst *in, uint32_t mask)
+void emu_exec_unpack(Warp *w, const Inst *in, uint32_t mask)
 {
     const void *from = src_at(w, in, 0);
     uint64_t wide[LANES];
@@ -494,14 +494,14 @@ void emu_merge_pred(Warp *w, const Inst *in, int k, uint32_t value, uint32_t mas
     *d = (*d & ~mask) | (value & mask);
 }
 
-void exec_mov_pred(Warp *w, const Inst *in, uint32_t mask)
+void emu_exec_mov_pred(Warp *w, const Inst *in, uint32_t mask)
 {
     uint32_t flip = in->imm ? FULL : 0;
 
     emu_merge_pred(w, in, 0, in->ns ? *(Lane32 *)src_at(w, in, 0) ^ flip : flip, mask);
 }
 
-void exec_logic_pred(Warp *w, const Inst *in, uint32_t mask)
+void emu_exec_logic_pred(Warp *w, const Inst *in, uint32_t mask)
 {
     uint32_t a = *(Lane32 *)src_at(w, in, 0) ^ (in->imm & 1 ? FULL : 0);
     uint32_t b = in->ns > 1 ? *(Lane32 *)src_at(w, in, 1) ^ (in->imm & 2 ? FULL : 0) : 0;

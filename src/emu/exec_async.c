@@ -113,7 +113,7 @@ static uint32_t check_source(Warp *w, const Inst *in, uint32_t mask, const uint6
     return ok;
 }
 
-void exec_cp_async(Warp *w, const Inst *in, uint32_t mask)
+void emu_exec_cp_async(Warp *w, const Inst *in, uint32_t mask)
 {
     static const uint8_t nothing[16];
     uint64_t to[LANES], from[LANES];
@@ -139,7 +139,7 @@ void exec_cp_async(Warp *w, const Inst *in, uint32_t mask)
     }
 }
 
-void exec_cp_commit(Warp *w, const Inst *in, uint32_t mask)
+void emu_exec_cp_commit(Warp *w, const Inst *in, uint32_t mask)
 {
     (void)in;
     for (; mask; mask &= mask - 1)
@@ -148,7 +148,7 @@ void exec_cp_commit(Warp *w, const Inst *in, uint32_t mask)
 
 /* wait_group N: all but the N youngest committed groups; wait_all (imm -1):
  * everything, committed or not. */
-void exec_cp_wait(Warp *w, const Inst *in, uint32_t mask)
+void emu_exec_cp_wait(Warp *w, const Inst *in, uint32_t mask)
 {
     uint32_t upto[LANES];
 

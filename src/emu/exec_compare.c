@@ -92,7 +92,7 @@ CmpFn emu_compare(Compare op, EmuType type)
     return compares[type][op];
 }
 
-void exec_setp(Warp *w, const Inst *in, uint32_t mask)
+void emu_exec_setp(Warp *w, const Inst *in, uint32_t mask)
 {
     emu_merge_pred(w, in, 0, in->fn.cmp(src_at(w, in, 0), src_at(w, in, 1)), mask);
 }
@@ -109,7 +109,7 @@ static uint32_t combined(Warp *w, const Inst *in, uint32_t value)
 }
 
 /* The full form: p = cmp bool c, q = !cmp bool c. */
-void exec_setp2(Warp *w, const Inst *in, uint32_t mask)
+void emu_exec_setp2(Warp *w, const Inst *in, uint32_t mask)
 {
     const void *a = src_at(w, in, 0), *b = src_at(w, in, 1);
     Lane32 flushed[2][LANES];
@@ -130,7 +130,7 @@ void exec_setp2(Warp *w, const Inst *in, uint32_t mask)
 }
 
 /* true is all ones, or 1.0f where the result is .f32 */
-void exec_set(Warp *w, const Inst *in, uint32_t mask)
+void emu_exec_set(Warp *w, const Inst *in, uint32_t mask)
 {
     uint32_t value = combined(w, in, in->fn.cmp(src_at(w, in, 0), src_at(w, in, 1)));
     uint32_t truth = in->type == ET_F32 ? 0x3f800000u : FULL, result[LANES];

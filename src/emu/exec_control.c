@@ -1,13 +1,13 @@
 /* exec_control.c: branches, exits, barriers, fences, clocks. */
 #include "emu/machine.h"
 
-void exec_nop(Warp *w, const Inst *in, uint32_t mask)
+void emu_exec_nop(Warp *w, const Inst *in, uint32_t mask)
 {
     (void)w, (void)in, (void)mask;
 }
 
 /* aux: .uni promises that all active lanes go the same way. */
-void exec_bra(Warp *w, const Inst *in, uint32_t mask)
+void emu_exec_bra(Warp *w, const Inst *in, uint32_t mask)
 {
     if (in->aux && mask != w->active)
         emu_fault(w, in, EMU_DIVERGENT, first_lane(mask),
@@ -15,20 +15,20 @@ void exec_bra(Warp *w, const Inst *in, uint32_t mask)
     emu_branch(w, mask, (int)in->imm);
 }
 
-void exec_exit(Warp *w, const Inst *in, uint32_t mask)
+void emu_exec_exit(Warp *w, const Inst *in, uint32_t mask)
 {
     (void)in;
     emu_exit_lanes(w, mask);
 }
 
-void exec_trap(Warp *w, const Inst *in, uint32_t mask)
+void emu_exec_trap(Warp *w, const Inst *in, uint32_t mask)
 {
     emu_fault(w, in, EMU_TRAP, first_lane(mask), "the kernel executed trap");
     w->m->stop = true;
 }
 
 /* Clocks count executed instructions: they go forward, and runs repeat. */
-void exec_clock(Warp *w, const Inst *in, uint32_t mask)
+void emu_exec_clock(Warp *w, const Inst *in, uint32_t mask)
 {
     uint64_t now = w->m->report->warp_instructions;
     uint64_t wide[LANES];
@@ -100,7 +100,7 @@ static void complete(Machine *m, Barrier *b)
     memset(b, 0, sizeof *b);
 }
 
-void exec_bar(Warp *w, const Inst *in, uint32_t mask)
+void emu_exec_bar(Warp *w, const Inst *in, uint32_t mask)
 {
     uint32_t id;
     int expected = expected_threads(w, in, mask, &id);
@@ -128,7 +128,7 @@ void exec_bar(Warp *w, const Inst *in, uint32_t mask)
 }
 
 /* Orders the lanes it names among themselves (PTX ISA, "bar.warp.sync"). */
-void exec_bar_warp(Warp *w, const Inst *in, uint32_t mask)
+void emu_exec_bar_warp(Warp *w, const Inst *in, uint32_t mask)
 {
     uint32_t named = ((const Lane32 *)src_at(w, in, 0))[first_lane(mask)];
 
@@ -140,7 +140,7 @@ void exec_bar_warp(Warp *w, const Inst *in, uint32_t mask)
 
 /* At device scope: what this warp wrote, and knows of, may be read by other blocks
  * that have synchronised through an atomic. */
-void exec_fence(Warp *w, const Inst *in, uint32_t mask)
+void emu_exec_fence(Warp *w, const Inst *in, uint32_t mask)
 {
     Machine *m = w->m;
 

@@ -239,7 +239,7 @@ static uint64_t lane_bits(const void *lanes, int width, int l)
     return width == 8 ? ((const Lane64 *)lanes)[l] : ((const Lane32 *)lanes)[l];
 }
 
-void exec_cvt(Warp *w, const Inst *in, uint32_t mask)
+void emu_exec_cvt(Warp *w, const Inst *in, uint32_t mask)
 {
     const void *a = src_at(w, in, 0), *b = in->ns > 1 ? src_at(w, in, 1) : NULL;
     bool packed = in->from == ET_F16X2 || in->from == ET_E4M3X2 || in->from == ET_E5M2X2;

@@ -70,7 +70,7 @@ static void clear_lanes(Warp *w, const Inst *in, uint32_t mask)
     }
 }
 
-void exec_ld(Warp *w, const Inst *in, uint32_t mask)
+void emu_exec_ld(Warp *w, const Inst *in, uint32_t mask)
 {
     uint64_t address[LANES];
     uint8_t *at[LANES];
@@ -88,7 +88,7 @@ void exec_ld(Warp *w, const Inst *in, uint32_t mask)
 }
 
 /* Parameters are the same for all threads. */
-void exec_ld_param(Warp *w, const Inst *in, uint32_t mask)
+void emu_exec_ld_param(Warp *w, const Inst *in, uint32_t mask)
 {
     const EmuLaunch *launch = w->m->launch;
     uint8_t *at[LANES];
@@ -139,14 +139,14 @@ static void check_conflicts(Warp *w, const Inst *in, uint32_t mask, uint8_t *con
     }
 }
 
-void exec_st(Warp *w, const Inst *in, uint32_t mask)
+void emu_exec_st(Warp *w, const Inst *in, uint32_t mask)
 {
     uint64_t address[LANES];
     uint8_t *at[LANES];
     uint32_t ok;
 
     if (in->flags & IF_RELEASE)
-        exec_fence(w, in, mask);
+        emu_exec_fence(w, in, mask);
     emu_addresses(w, in, 0, in->flags & IF_WIDE, in->imm, address);
     ok = emu_access(w, in, mask, (Space)in->space, address, in->bytes * in->vec, ACCESS_WRITE, at);
     for (uint32_t rest = ok; rest; rest &= rest - 1)
@@ -249,7 +249,7 @@ static uint64_t combine(Atomic op, EmuType type, uint64_t old, uint64_t b, uint6
     return old;
 }
 
-void exec_atom(Warp *w, const Inst *in, uint32_t mask)
+void emu_exec_atom(Warp *w, const Inst *in, uint32_t mask)
 {
     int width = in->bytes == 8 ? 8 : 4;
     bool returns = !(in->flags & IF_NO_RETURN);
@@ -259,7 +259,7 @@ void exec_atom(Warp *w, const Inst *in, uint32_t mask)
 
     w->m->acquired = true;
     if (in->flags & IF_RELEASE)
-        exec_fence(w, in, mask);
+        emu_exec_fence(w, in, mask);
     emu_addresses(w, in, 0, in->flags & IF_WIDE, in->imm, address);
     ok = emu_access(w, in, mask, (Space)in->space, address, in->bytes, ACCESS_ATOMIC, at);
     for (uint32_t rest = ok; rest; rest &= rest - 1) {

@@ -135,7 +135,7 @@ static void multiply(int k, double a[M][MAX_K], double b[MAX_K][N], double d[M][
     }
 }
 
-void exec_mma(Warp *w, const Inst *in, uint32_t mask)
+void emu_exec_mma(Warp *w, const Inst *in, uint32_t mask)
 {
     const MmaRow *row = in->fn.row;
     double a[M][MAX_K], b[MAX_K][N], d[M][N];

@@ -31,7 +31,7 @@ static uint32_t matrix_rows(Warp *w, const Inst *in, AccessMode mode, uint8_t *a
     return emu_access(w, in, lanes, SPACE_SHARED, address, ROW_BYTES, mode, at);
 }
 
-void exec_ldmatrix(Warp *w, const Inst *in, uint32_t mask)
+void emu_exec_ldmatrix(Warp *w, const Inst *in, uint32_t mask)
 {
     static const uint8_t zeros[ROW_BYTES];
     bool trans = in->flags & IF_TRANS;
@@ -58,7 +58,7 @@ void exec_ldmatrix(Warp *w, const Inst *in, uint32_t mask)
     }
 }
 
-void exec_stmatrix(Warp *w, const Inst *in, uint32_t mask)
+void emu_exec_stmatrix(Warp *w, const Inst *in, uint32_t mask)
 {
     bool trans = in->flags & IF_TRANS;
     uint8_t *at[LANES];
@@ -81,7 +81,7 @@ void exec_stmatrix(Warp *w, const Inst *in, uint32_t mask)
 }
 
 /* Transposes one matrix that lies in registers. */
-void exec_movmatrix(Warp *w, const Inst *in, uint32_t mask)
+void emu_exec_movmatrix(Warp *w, const Inst *in, uint32_t mask)
 {
     const Lane32 *s = src_at(w, in, 0);
     uint16_t matrix[8][8];
@@ -127,7 +127,7 @@ static int shuffle_from(int mode, int lane, uint32_t b, uint32_t c, bool *inside
     return *inside ? from : lane;
 }
 
-void exec_shfl(Warp *w, const Inst *in, uint32_t mask)
+void emu_exec_shfl(Warp *w, const Inst *in, uint32_t mask)
 {
     const Lane32 *a = src_at(w, in, 0), *b = src_at(w, in, 1), *c = src_at(w, in, 2);
     uint32_t result[LANES], inside = 0;
@@ -151,7 +151,7 @@ void exec_shfl(Warp *w, const Inst *in, uint32_t mask)
 
 enum { VOTE_ALL, VOTE_ANY, VOTE_UNI, VOTE_BALLOT };
 
-void exec_vote(Warp *w, const Inst *in, uint32_t mask)
+void emu_exec_vote(Warp *w, const Inst *in, uint32_t mask)
 {
     uint32_t ayes = (*(Lane32 *)src_at(w, in, 0) ^ (in->imm ? FULL : 0)) & mask;
     bool yes = in->aux == VOTE_ALL ? ayes == mask
@@ -168,7 +168,7 @@ void exec_vote(Warp *w, const Inst *in, uint32_t mask)
     emu_merge32(op_at(w, in, 0), result, mask);
 }
 
-void exec_match(Warp *w, const Inst *in, uint32_t mask)
+void emu_exec_match(Warp *w, const Inst *in, uint32_t mask)
 {
     const void *a = src_at(w, in, 0);
     uint32_t result[LANES] = { 0 }, all = FULL;
@@ -212,7 +212,7 @@ static uint32_t reduce(const Inst *in, uint32_t a, uint32_t b)
     return a ^ b;
 }
 
-void exec_redux(Warp *w, const Inst *in, uint32_t mask)
+void emu_exec_redux(Warp *w, const Inst *in, uint32_t mask)
 {
     const Lane32 *a = src_at(w, in, 0);
     uint32_t value = a[first_lane(mask)], result[LANES];
@@ -225,7 +225,7 @@ void exec_redux(Warp *w, const Inst *in, uint32_t mask)
     emu_merge32(op_at(w, in, 0), result, mask);
 }
 
-void exec_activemask(Warp *w, const Inst *in, uint32_t mask)
+void emu_exec_activemask(Warp *w, const Inst *in, uint32_t mask)
 {
     uint32_t result[LANES];
 
@@ -235,7 +235,7 @@ void exec_activemask(Warp *w, const Inst *in, uint32_t mask)
 }
 
 /* One lane of those named is the leader: the lowest. */
-void exec_elect(Warp *w, const Inst *in, uint32_t mask)
+void emu_exec_elect(Warp *w, const Inst *in, uint32_t mask)
 {
     uint32_t result[LANES];
 

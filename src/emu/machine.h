@@ -5,7 +5,7 @@
  * is such a place; constants and special registers are registers that the
  * launch fills, so that executing needs no case for them.
  *
- *     add.s32 %r3, %r1, 4;   ─►   exec_alu, fn = add_s32, op = { r3 | r1, const 4 }
+ *     add.s32 %r3, %r1, 4;   ─►   emu_exec_alu, fn = add_s32, op = { r3 | r1, const 4 }
  *
  *     a warp's block:  r1: 32 lanes x 4 bytes | r3 … | rd1: 32 x 8 | p1: a mask | const 4 …
  *
@@ -360,7 +360,7 @@ void emu_exit_lanes(Warp *w, uint32_t mask);
 void emu_land(Warp *w, uint32_t mask, const uint32_t keep[LANES]);
 
 /* exec_*.c: one function a form of instruction */
-#define EXEC(name) void exec_##name(Warp *w, const Inst *in, uint32_t mask);
+#define EXEC(name) void emu_exec_##name(Warp *w, const Inst *in, uint32_t mask);
 #include "emu/execs.def"
 #undef EXEC
 
@@ -392,7 +392,7 @@ typedef enum Atomic {
 bool emu_atomic_known(Atomic op, EmuType type);
 
 typedef enum Rounding { RND_NONE, RND_N, RND_Z, RND_M, RND_P, RND_NI, RND_ZI, RND_MI, RND_PI, RND_NA } Rounding;
-/* A dedicated conversion, or NULL: then exec_cvt does it by way of 64 bits. */
+/* A dedicated conversion, or NULL: then emu_exec_cvt does it by way of 64 bits. */
 AluFn emu_convert_fast(EmuType to, EmuType from, Rounding rounding, uint32_t flags);
 bool emu_convert_known(EmuType to, EmuType from);
 

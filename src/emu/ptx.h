@@ -107,41 +107,41 @@ typedef struct Stmt {
 } Stmt;
 
 /* ---- ptx_lex.c ---- */
-void ptx_skip(Parser *p);               /* white space and comments */
-int ptx_peek(Parser *p);                /* the next character after white space; 0: the end */
-bool ptx_accept(Parser *p, char c);
-bool ptx_expect(Parser *p, char c);     /* diagnoses */
-Span ptx_span(const Parser *p, const char *from);
-Span ptx_here(const Parser *p);
-Span ptx_word(Parser *p);               /* letters, digits, _ $ % ; empty when there is none */
-Span ptx_dotted(Parser *p);             /* the same with dots and :: */
-const char *ptx_text(Parser *p, Span span); /* interned */
-bool ptx_int(Parser *p, int64_t *value); /* an optional sign, then an integer */
-bool ptx_number(Parser *p, Arg *arg);
-void ptx_skip_line(Parser *p);
-void ptx_skip_statement(Parser *p);     /* past the next ';', or up to a brace */
-void ptx_skip_string(Parser *p);
+void emu_ptx_skip(Parser *p);               /* white space and comments */
+int emu_ptx_peek(Parser *p);                /* the next character after white space; 0: the end */
+bool emu_ptx_accept(Parser *p, char c);
+bool emu_ptx_expect(Parser *p, char c);     /* diagnoses */
+Span emu_ptx_span(const Parser *p, const char *from);
+Span emu_ptx_here(const Parser *p);
+Span emu_ptx_word(Parser *p);               /* letters, digits, _ $ % ; empty when there is none */
+Span emu_ptx_dotted(Parser *p);             /* the same with dots and :: */
+const char *emu_ptx_text(Parser *p, Span span); /* interned */
+bool emu_ptx_int(Parser *p, int64_t *value); /* an optional sign, then an integer */
+bool emu_ptx_number(Parser *p, Arg *arg);
+void emu_ptx_skip_line(Parser *p);
+void emu_ptx_skip_statement(Parser *p);     /* past the next ';', or up to a brace */
+void emu_ptx_skip_string(Parser *p);
 
 /* ---- ptx_names.c ---- */
-int names_get(const NameMap *map, const char *name); /* -1: none */
-void names_put(Arena *arena, NameMap *map, const char *name, int value);
-void ptx_scope_open(Parser *p);
-void ptx_scope_close(Parser *p);
-Symbol *ptx_declare(Parser *p, Span span, SymbolKind kind, const char *name);
-const Symbol *ptx_lookup(Parser *p, const char *name);
+int emu_names_get(const NameMap *map, const char *name); /* -1: none */
+void emu_names_put(Arena *arena, NameMap *map, const char *name, int value);
+void emu_ptx_scope_open(Parser *p);
+void emu_ptx_scope_close(Parser *p);
+Symbol *emu_ptx_declare(Parser *p, Span span, SymbolKind kind, const char *name);
+const Symbol *emu_ptx_lookup(Parser *p, const char *name);
 /* The slot of a register named so, -1 when none is declared. */
-int ptx_register(Parser *p, const char *name);
-int ptx_new_slot(Parser *p, const char *name, EmuType type);
-void ptx_label(Parser *p, Span span);
-void ptx_resolve_labels(Parser *p);
-Place ptx_place(const Parser *p, int slot);
-Place ptx_constant(Parser *p, uint64_t value, bool wide);
-Place ptx_special(Parser *p, Special special);
-Place ptx_dynamic_base(Parser *p, bool wide); /* where dynamic shared memory starts */
+int emu_ptx_register(Parser *p, const char *name);
+int emu_ptx_new_slot(Parser *p, const char *name, EmuType type);
+void emu_ptx_label(Parser *p, Span span);
+void emu_ptx_resolve_labels(Parser *p);
+Place emu_ptx_place(const Parser *p, int slot);
+Place emu_ptx_constant(Parser *p, uint64_t value, bool wide);
+Place emu_ptx_special(Parser *p, Special special);
+Place emu_ptx_dynamic_base(Parser *p, bool wide); /* where dynamic shared memory starts */
 
 /* ---- ptx_decode.c ---- */
-void ptx_decode_setup(Parser *p);
-void ptx_decode(Parser *p, Stmt *s);
+void emu_ptx_decode_setup(Parser *p);
+void emu_ptx_decode(Parser *p, Stmt *s);
 
 /* What a decoder works on: operands are gathered, then decode_emit makes the Inst. */
 typedef struct Decoding {
@@ -153,28 +153,28 @@ typedef struct Decoding {
     uint8_t cls;
 } Decoding;
 
-bool mod(Decoding *d, const char *name);             /* present? then it is used */
-bool mod_one_of(Decoding *d, const char *const *names, int count, int *which);
-bool mod_type(Decoding *d, EmuType *type);           /* the next type among the modifiers */
-EmuType need_type(Decoding *d);
-void mod_ignore_hints(Decoding *d);                  /* cache hints of loads and stores */
-void bad_operands(Decoding *d, const char *why);
-bool need_args(Decoding *d, int least, int most);
+bool emu_mod(Decoding *d, const char *name);             /* present? then it is used */
+bool emu_mod_one_of(Decoding *d, const char *const *names, int count, int *which);
+bool emu_mod_type(Decoding *d, EmuType *type);           /* the next type among the modifiers */
+EmuType emu_need_type(Decoding *d);
+void emu_mod_ignore_hints(Decoding *d);                  /* cache hints of loads and stores */
+void emu_bad_operands(Decoding *d, const char *why);
+bool emu_need_args(Decoding *d, int least, int most);
 /* Operands of a type; exact: the register's size must be the type's. */
-void dst(Decoding *d, const Arg *arg, EmuType type);
-void dst_wide(Decoding *d, const Arg *arg, EmuType type); /* register may be wider */
-void src(Decoding *d, const Arg *arg, EmuType type);
-void src_wide(Decoding *d, const Arg *arg, EmuType type);
-void src_pred(Decoding *d, const Arg *arg);
-void dst_items(Decoding *d, const Arg *arg, EmuType type, int count);
-void src_items(Decoding *d, const Arg *arg, EmuType type, int count);
+void emu_dst(Decoding *d, const Arg *arg, EmuType type);
+void emu_dst_wide(Decoding *d, const Arg *arg, EmuType type); /* register may be wider */
+void emu_src(Decoding *d, const Arg *arg, EmuType type);
+void emu_src_wide(Decoding *d, const Arg *arg, EmuType type);
+void emu_src_pred(Decoding *d, const Arg *arg);
+void emu_dst_items(Decoding *d, const Arg *arg, EmuType type, int count);
+void emu_src_items(Decoding *d, const Arg *arg, EmuType type, int count);
 /* [base + offset]: adds the base (4 or 8 bytes) and returns the offset. */
-int64_t src_address(Decoding *d, const Arg *arg, bool *wide);
-const Arg *item(const Decoding *d, const Arg *arg, int k);
-void narrowest(Decoding *d, int bytes);
-Inst *decode_emit(Decoding *d, Exec exec);              /* NULL when something was wrong */
+int64_t emu_src_address(Decoding *d, const Arg *arg, bool *wide);
+const Arg *emu_item(const Decoding *d, const Arg *arg, int k);
+void emu_narrowest(Decoding *d, int bytes);
+Inst *emu_ptx_emit(Decoding *d, Exec exec);              /* NULL when something was wrong */
 
-#define FAMILY(name, cls) void decode_##name(Decoding *d);
+#define FAMILY(name, cls) void emu_decode_##name(Decoding *d);
 #include "emu/families.def"
 #undef FAMILY
 

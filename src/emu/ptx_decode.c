@@ -24,7 +24,7 @@ enum {
 };
 
 static const Family families[] = {
-#define FAMILY(name, cls) { #name, decode_##name, EMU_##cls },
+#define FAMILY(name, cls) { #name, emu_decode_##name, EMU_##cls },
 #include "emu/families.def"
 #undef FAMILY
 };
@@ -50,24 +50,24 @@ static const char *row_opcode(Parser *p, const char *name)
     return symn(p->syms, name, strcspn(name, "."));
 }
 
-void ptx_decode_setup(Parser *p)
+void emu_ptx_decode_setup(Parser *p)
 {
     for (int i = emu_alu_row_count - 1; i >= 0; i--) {
-        names_put(p->arena, &p->alu, sym(p->syms, emu_alu_rows[i].name), i);
-        names_put(p->arena, &p->opcodes, row_opcode(p, emu_alu_rows[i].name), FAMILY_alu);
+        emu_names_put(p->arena, &p->alu, sym(p->syms, emu_alu_rows[i].name), i);
+        emu_names_put(p->arena, &p->opcodes, row_opcode(p, emu_alu_rows[i].name), FAMILY_alu);
     }
     for (size_t i = 0; i < TW_COUNT(opcodes); i++)
-        names_put(p->arena, &p->opcodes, sym(p->syms, opcodes[i].name), opcodes[i].family);
+        emu_names_put(p->arena, &p->opcodes, sym(p->syms, opcodes[i].name), opcodes[i].family);
     for (int i = 0; i < ET_COUNT; i++)
-        names_put(p->arena, &p->types, sym(p->syms, emu_types[i].suffix), i);
+        emu_names_put(p->arena, &p->types, sym(p->syms, emu_types[i].suffix), i);
     for (int i = 0; i < SP_COUNT; i++)
-        names_put(p->arena, &p->specials, sym(p->syms, special_names[i]), i);
+        emu_names_put(p->arena, &p->specials, sym(p->syms, special_names[i]), i);
 }
 
-void ptx_decode(Parser *p, Stmt *s)
+void emu_ptx_decode(Parser *p, Stmt *s)
 {
     Decoding d = { .p = p, .s = s };
-    int family = names_get(&p->opcodes, s->opcode);
+    int family = emu_names_get(&p->opcodes, s->opcode);
 
     if (family < 0) {
         diag_add(p->diags, TW0822, s->span, "the emulator does not know '%s'", s->opcode);
@@ -79,7 +79,7 @@ void ptx_decode(Parser *p, Stmt *s)
 
 /* ---- modifiers --------------------------------------------------------------- */
 
-bool mod(Decoding *d, const char *name)
+bool emu_mod(Decoding *d, const char *name)
 {
     for (int i = 0; i < d->s->mod_count; i++) {
         if (!(d->s->used >> i & 1) && strcmp(d->s->mods[i], name) == 0) {
@@ -90,19 +90,19 @@ bool mod(Decoding *d, const char *name)
     return false;
 }
 
-bool mod_one_of(Decoding *d, const char *const *names, int count, int *which)
+bool emu_mod_one_of(Decoding *d, const char *const *names, int count, int *which)
 {
     for (*which = 0; *which < count; ++*which) {
-        if (mod(d, names[*which]))
+        if (emu_mod(d, names[*which]))
             return true;
     }
     return false;
 }
 
-bool mod_type(Decoding *d, EmuType *type)
+bool emu_mod_type(Decoding *d, EmuType *type)
 {
     for (int i = 0; i < d->s->mod_count; i++) {
-        int found = d->s->used >> i & 1 ? -1 : names_get(&d->p->types, d->s->mods[i]);
+        int found = d->s->used >> i & 1 ? -1 : emu_names_get(&d->p->types, d->s->mods[i]);
 
         if (found >= 0) {
             d->s->used |= 1u << i;
@@ -113,11 +113,11 @@ bool mod_type(Decoding *d, EmuType *type)
     return false;
 }
 
-EmuType need_type(Decoding *d)
+EmuType emu_need_type(Decoding *d)
 {
     EmuType type = ET_B32;
 
-    if (!mod_type(d, &type) && !d->bad) {
+    if (!emu_mod_type(d, &type) && !d->bad) {
         d->bad = true;
         diag_add(d->p->diags, TW0823, d->s->span, "'%s' lacks a type", d->s->opcode);
     }
@@ -125,12 +125,12 @@ EmuType need_type(Decoding *d)
 }
 
 /* .ca .cg … .L1::no_allocate .L2::128B …: they steer caches, not meaning. */
-void mod_ignore_hints(Decoding *d)
+void emu_mod_ignore_hints(Decoding *d)
 {
     static const char *const plain[] = { "ca", "cg", "cs", "lu", "cv", "wb", "wt", "nc" };
 
     for (size_t i = 0; i < TW_COUNT(plain); i++)
-        mod(d, plain[i]);
+        emu_mod(d, plain[i]);
     for (int i = 0; i < d->s->mod_count; i++) {
         if (strncmp(d->s->mods[i], "L1::", 4) == 0 || strncmp(d->s->mods[i], "L2::", 4) == 0)
             d->s->used |= 1u << i;
@@ -150,7 +150,7 @@ static void check_mods(Decoding *d)
 
 /* ---- operands ------------------------------------------------------------------- */
 
-void bad_operands(Decoding *d, const char *why)
+void emu_bad_operands(Decoding *d, const char *why)
 {
     if (!d->bad)
         diag_add(d->p->diags, TW0824, d->s->span, "%s", why);
@@ -164,16 +164,16 @@ static void bad_operand(Decoding *d, const Arg *arg, const char *why)
     d->bad = true;
 }
 
-bool need_args(Decoding *d, int least, int most)
+bool emu_need_args(Decoding *d, int least, int most)
 {
     if (d->s->argc < least || d->s->argc > most) {
-        bad_operands(d, "wrong number of operands");
+        emu_bad_operands(d, "wrong number of operands");
         return false;
     }
     return !d->bad;
 }
 
-const Arg *item(const Decoding *d, const Arg *arg, int k)
+const Arg *emu_item(const Decoding *d, const Arg *arg, int k)
 {
     return &d->s->items[arg->first + k];
 }
@@ -181,7 +181,7 @@ const Arg *item(const Decoding *d, const Arg *arg, int k)
 static void add(Decoding *d, Place place, bool source)
 {
     if (d->nd + d->ns == MAX_OPERANDS) {
-        bad_operands(d, "too many operands");
+        emu_bad_operands(d, "too many operands");
         return;
     }
     d->op[d->nd + d->ns] = place;
@@ -218,7 +218,7 @@ static void add_register(Decoding *d, const Arg *arg, EmuType type, bool wider, 
     } else if (arg->negated && type != ET_PRED) {
         bad_operand(d, arg, "'!' needs a predicate");
     } else {
-        add(d, ptx_place(d->p, arg->slot), source);
+        add(d, emu_ptx_place(d->p, arg->slot), source);
     }
 }
 
@@ -227,19 +227,19 @@ static void dst_any(Decoding *d, const Arg *arg, EmuType type, bool wider)
     if (d->bad)
         return;
     if (arg->kind == ARG_SINK)
-        add(d, ptx_place(d->p, 0), false);
+        add(d, emu_ptx_place(d->p, 0), false);
     else if (arg->kind == ARG_REGISTER && !arg->negated)
         add_register(d, arg, type, wider, false);
     else
         bad_operand(d, arg, "a result needs a register");
 }
 
-void dst(Decoding *d, const Arg *arg, EmuType type)
+void emu_dst(Decoding *d, const Arg *arg, EmuType type)
 {
     dst_any(d, arg, type, false);
 }
 
-void dst_wide(Decoding *d, const Arg *arg, EmuType type)
+void emu_dst_wide(Decoding *d, const Arg *arg, EmuType type)
 {
     dst_any(d, arg, type, true);
 }
@@ -280,7 +280,7 @@ static void add_literal(Decoding *d, const Arg *arg, EmuType type)
         bits = float_literal(bits, type);
     else if (emu_types[type].kind == TK_SIGNED && bytes < 4)
         bits &= 0xffff;
-    add(d, ptx_constant(d->p, truncate_to(bits, bytes < 2 ? 2 : bytes), bytes == 8), true);
+    add(d, emu_ptx_constant(d->p, truncate_to(bits, bytes < 2 ? 2 : bytes), bytes == 8), true);
 }
 
 /* The address of a variable, in its own space. */
@@ -296,13 +296,13 @@ static void add_symbol(Decoding *d, const Arg *arg, EmuType type)
     switch (symbol->kind) {
     case SYM_SHARED:
     case SYM_LOCAL:
-        add(d, ptx_constant(d->p, (uint64_t)symbol->offset, bytes == 8), true);
+        add(d, emu_ptx_constant(d->p, (uint64_t)symbol->offset, bytes == 8), true);
         return;
     case SYM_DYNAMIC:
-        add(d, ptx_dynamic_base(d->p, bytes == 8), true);
+        add(d, emu_ptx_dynamic_base(d->p, bytes == 8), true);
         return;
     case SYM_PARAM:
-        add(d, ptx_constant(d->p, PARAM_WINDOW + (uint64_t)symbol->offset, bytes == 8), true);
+        add(d, emu_ptx_constant(d->p, PARAM_WINDOW + (uint64_t)symbol->offset, bytes == 8), true);
         return;
     case SYM_REGISTER:
     case SYM_RANGE:
@@ -330,7 +330,7 @@ static void src_any(Decoding *d, const Arg *arg, EmuType type, bool wider)
         if (emu_types[type].bytes > 4 || type == ET_PRED)
             bad_operand(d, arg, "a special register has 32 bits");
         else
-            add(d, ptx_special(d->p, (Special)arg->bits), true);
+            add(d, emu_ptx_special(d->p, (Special)arg->bits), true);
         return;
     case ARG_LABEL:
         if (!d->bad)
@@ -347,17 +347,17 @@ static void src_any(Decoding *d, const Arg *arg, EmuType type, bool wider)
     bad_operand(d, arg, "expected a register or a literal");
 }
 
-void src(Decoding *d, const Arg *arg, EmuType type)
+void emu_src(Decoding *d, const Arg *arg, EmuType type)
 {
     src_any(d, arg, type, false);
 }
 
-void src_wide(Decoding *d, const Arg *arg, EmuType type)
+void emu_src_wide(Decoding *d, const Arg *arg, EmuType type)
 {
     src_any(d, arg, type, true);
 }
 
-void src_pred(Decoding *d, const Arg *arg)
+void emu_src_pred(Decoding *d, const Arg *arg)
 {
     if (arg->kind == ARG_REGISTER)
         src_any(d, arg, ET_PRED, false);
@@ -365,31 +365,31 @@ void src_pred(Decoding *d, const Arg *arg)
         bad_operand(d, arg, "expected a predicate");
 }
 
-void dst_items(Decoding *d, const Arg *arg, EmuType type, int count)
+void emu_dst_items(Decoding *d, const Arg *arg, EmuType type, int count)
 {
     if (arg->kind == ARG_VECTOR && arg->count == count) {
         for (int i = 0; i < count; i++)
-            dst_wide(d, item(d, arg, i), type);
+            emu_dst_wide(d, emu_item(d, arg, i), type);
     } else if (count == 1 && arg->kind != ARG_VECTOR) {
-        dst_wide(d, arg, type);
+        emu_dst_wide(d, arg, type);
     } else {
         bad_operand(d, arg, "a vector operand of another size is needed");
     }
 }
 
-void src_items(Decoding *d, const Arg *arg, EmuType type, int count)
+void emu_src_items(Decoding *d, const Arg *arg, EmuType type, int count)
 {
     if (arg->kind == ARG_VECTOR && arg->count == count) {
         for (int i = 0; i < count; i++)
-            src_wide(d, item(d, arg, i), type);
+            emu_src_wide(d, emu_item(d, arg, i), type);
     } else if (count == 1 && arg->kind != ARG_VECTOR) {
-        src_wide(d, arg, type);
+        emu_src_wide(d, arg, type);
     } else {
         bad_operand(d, arg, "a vector operand of another size is needed");
     }
 }
 
-int64_t src_address(Decoding *d, const Arg *arg, bool *wide)
+int64_t emu_src_address(Decoding *d, const Arg *arg, bool *wide)
 {
     const Arg *base;
 
@@ -398,19 +398,19 @@ int64_t src_address(Decoding *d, const Arg *arg, bool *wide)
         bad_operand(d, arg, "expected an address in brackets");
         return 0;
     }
-    base = item(d, arg, 0);
+    base = emu_item(d, arg, 0);
     if (base->kind == ARG_REGISTER) {
         EmuType type = d->p->entry->slots.data[base->slot].type;
 
         *wide = emu_types[type].bytes == 8;
-        src(d, base, *wide ? ET_B64 : ET_B32);
+        emu_src(d, base, *wide ? ET_B64 : ET_B32);
     } else {
-        src(d, base, ET_B64);
+        emu_src(d, base, ET_B64);
     }
     return arg->offset;
 }
 
-void narrowest(Decoding *d, int bytes)
+void emu_narrowest(Decoding *d, int bytes)
 {
     if (bytes < d->p->width)
         d->p->width = bytes;
@@ -418,7 +418,7 @@ void narrowest(Decoding *d, int bytes)
 
 /* ---- emitting --------------------------------------------------------------------- */
 
-Inst *decode_emit(Decoding *d, Exec exec)
+Inst *emu_ptx_emit(Decoding *d, Exec exec)
 {
     Parser *p = d->p;
     Inst in = { .exec = exec, .cls = d->cls, .line = d->s->line };
@@ -434,7 +434,7 @@ Inst *decode_emit(Decoding *d, Exec exec)
     in.ns = (uint8_t)d->ns;
     if (d->s->guarded) {
         in.flags |= IF_GUARDED | (d->s->guard_not ? (uint32_t)IF_GUARD_NOT : 0);
-        in.guard = ptx_place(p, d->s->guard_slot);
+        in.guard = emu_ptx_place(p, d->s->guard_slot);
     }
     vec_push(p->arena, &p->entry->code, in);
     return &p->entry->code.data[p->entry->code.len - 1];

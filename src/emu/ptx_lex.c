@@ -25,7 +25,7 @@ static void skip_comment(Parser *p, bool block)
     }
 }
 
-void ptx_skip(Parser *p)
+void emu_ptx_skip(Parser *p)
 {
     while (p->at < p->end) {
         if (*p->at == '\n')
@@ -39,38 +39,38 @@ void ptx_skip(Parser *p)
     }
 }
 
-int ptx_peek(Parser *p)
+int emu_ptx_peek(Parser *p)
 {
-    ptx_skip(p);
+    emu_ptx_skip(p);
     return p->at < p->end ? (unsigned char)*p->at : 0;
 }
 
-bool ptx_accept(Parser *p, char c)
+bool emu_ptx_accept(Parser *p, char c)
 {
-    if (p->at >= p->end || ptx_peek(p) != (unsigned char)c || p->at >= p->end)
+    if (p->at >= p->end || emu_ptx_peek(p) != (unsigned char)c || p->at >= p->end)
         return false;
     p->at++;
     return true;
 }
 
-Span ptx_span(const Parser *p, const char *from)
+Span emu_ptx_span(const Parser *p, const char *from)
 {
     return (Span){ (int)(from - p->source->text), (int)(p->at - p->source->text) };
 }
 
-Span ptx_here(const Parser *p)
+Span emu_ptx_here(const Parser *p)
 {
     int at = (int)(p->at - p->source->text);
 
     return (Span){ at, p->at < p->end ? at + 1 : at };
 }
 
-bool ptx_expect(Parser *p, char c)
+bool emu_ptx_expect(Parser *p, char c)
 {
-    if (ptx_accept(p, c))
+    if (emu_ptx_accept(p, c))
         return true;
-    ptx_skip(p);
-    diag_add(p->diags, TW0821, ptx_here(p), "expected '%c'", c);
+    emu_ptx_skip(p);
+    diag_add(p->diags, TW0821, emu_ptx_here(p), "expected '%c'", c);
     return false;
 }
 
@@ -79,22 +79,22 @@ static bool word_char(char c)
     return isalnum((unsigned char)c) || c == '_' || c == '$' || c == '%';
 }
 
-Span ptx_word(Parser *p)
+Span emu_ptx_word(Parser *p)
 {
     const char *from;
 
-    ptx_skip(p);
+    emu_ptx_skip(p);
     from = p->at;
     while (p->at < p->end && word_char(*p->at))
         p->at++;
-    return ptx_span(p, from);
+    return emu_ptx_span(p, from);
 }
 
-Span ptx_dotted(Parser *p)
+Span emu_ptx_dotted(Parser *p)
 {
     const char *from;
 
-    ptx_skip(p);
+    emu_ptx_skip(p);
     from = p->at;
     while (p->at < p->end) {
         if (word_char(*p->at) || *p->at == '.')
@@ -104,10 +104,10 @@ Span ptx_dotted(Parser *p)
         else
             break;
     }
-    return ptx_span(p, from);
+    return emu_ptx_span(p, from);
 }
 
-const char *ptx_text(Parser *p, Span span)
+const char *emu_ptx_text(Parser *p, Span span)
 {
     return symn(p->syms, p->source->text + span.start, (size_t)(span.end - span.start));
 }
@@ -209,17 +209,17 @@ static bool unsigned_int(Parser *p, uint64_t *value)
     return p->at >= p->end || !word_char(*p->at);
 }
 
-bool ptx_number(Parser *p, Arg *arg)
+bool emu_ptx_number(Parser *p, Arg *arg)
 {
-    bool minus = ptx_accept(p, '-');
+    bool minus = emu_ptx_accept(p, '-');
     const char *from;
     int next;
 
-    ptx_skip(p);
+    emu_ptx_skip(p);
     from = p->at;
     next = p->end - from >= 2 && from[0] == '0' ? tolower((unsigned char)from[1]) : 0;
     if (p->at >= p->end || !(isdigit((unsigned char)*from) || *from == '.')) {
-        diag_add(p->diags, TW0821, ptx_here(p), "expected a number");
+        diag_add(p->diags, TW0821, emu_ptx_here(p), "expected a number");
         return false;
     }
     if (next == 'f' || next == 'd' ? !float_bits(p, arg)
@@ -227,7 +227,7 @@ bool ptx_number(Parser *p, Arg *arg)
                                           : (arg->kind = ARG_INT, !unsigned_int(p, &arg->bits))) {
         while (p->at < p->end && word_char(*p->at))
             p->at++;
-        diag_add(p->diags, TW0821, ptx_span(p, from), "this is not a number that PTX knows");
+        diag_add(p->diags, TW0821, emu_ptx_span(p, from), "this is not a number that PTX knows");
         return false;
     }
     if (minus)
@@ -235,41 +235,41 @@ bool ptx_number(Parser *p, Arg *arg)
     return true;
 }
 
-bool ptx_int(Parser *p, int64_t *value)
+bool emu_ptx_int(Parser *p, int64_t *value)
 {
     Arg arg = { 0 };
 
-    if (!ptx_number(p, &arg))
+    if (!emu_ptx_number(p, &arg))
         return false;
     *value = (int64_t)arg.bits;
     if (arg.kind == ARG_INT)
         return true;
-    diag_add(p->diags, TW0821, ptx_here(p), "expected an integer");
+    diag_add(p->diags, TW0821, emu_ptx_here(p), "expected an integer");
     return false;
 }
 
 /* ---- getting past things --------------------------------------------------- */
 
-void ptx_skip_line(Parser *p)
+void emu_ptx_skip_line(Parser *p)
 {
     while (p->at < p->end && *p->at != '\n')
         p->at++;
 }
 
-void ptx_skip_statement(Parser *p)
+void emu_ptx_skip_statement(Parser *p)
 {
     int c;
 
-    while ((c = ptx_peek(p)) != 0 && c != ';' && c != '}' && c != '{')
+    while ((c = emu_ptx_peek(p)) != 0 && c != ';' && c != '}' && c != '{')
         p->at++;
-    ptx_accept(p, ';');
+    emu_ptx_accept(p, ';');
 }
 
-void ptx_skip_string(Parser *p)
+void emu_ptx_skip_string(Parser *p)
 {
-    if (!ptx_expect(p, '"'))
+    if (!emu_ptx_expect(p, '"'))
         return;
     while (p->at < p->end && *p->at != '"' && *p->at != '\n')
         p->at++;
-    ptx_expect(p, '"');
+    emu_ptx_expect(p, '"');
 }

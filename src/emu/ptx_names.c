@@ -18,7 +18,7 @@ static int name_index(const NameMap *map, const char *name)
     return i;
 }
 
-int names_get(const NameMap *map, const char *name)
+int emu_names_get(const NameMap *map, const char *name)
 {
     int i;
 
@@ -45,7 +45,7 @@ static void names_grow(Arena *arena, NameMap *map)
     *map = grown;
 }
 
-void names_put(Arena *arena, NameMap *map, const char *name, int value)
+void emu_names_put(Arena *arena, NameMap *map, const char *name, int value)
 {
     int i;
 
@@ -59,7 +59,7 @@ void names_put(Arena *arena, NameMap *map, const char *name, int value)
 
 /* ---- scopes -------------------------------------------------------------------- */
 
-void ptx_scope_open(Parser *p)
+void emu_ptx_scope_open(Parser *p)
 {
     int parent = p->depth ? p->scope_ids[p->depth - 1] : -1;
 
@@ -69,33 +69,33 @@ void ptx_scope_open(Parser *p)
     vec_push(p->arena, &p->scope_parent, parent);
 }
 
-void ptx_scope_close(Parser *p)
+void emu_ptx_scope_close(Parser *p)
 {
     int from = p->scopes[--p->depth];
 
     while (p->symbols.len > from) {
         const Symbol *gone = &p->symbols.data[--p->symbols.len];
 
-        names_put(p->arena, &p->names, gone->name, gone->shadowed);
+        emu_names_put(p->arena, &p->names, gone->name, gone->shadowed);
     }
 }
 
 /* The result may be completed until the next declaration. */
-Symbol *ptx_declare(Parser *p, Span span, SymbolKind kind, const char *name)
+Symbol *emu_ptx_declare(Parser *p, Span span, SymbolKind kind, const char *name)
 {
-    int old = names_get(&p->names, name);
+    int old = emu_names_get(&p->names, name);
     Symbol symbol = { .kind = kind, .name = name, .shadowed = old };
 
     if (p->depth && old >= p->scopes[p->depth - 1])
         diag_add(p->diags, TW0826, span, "'%s' is declared twice in one scope", name);
-    names_put(p->arena, &p->names, name, p->symbols.len);
+    emu_names_put(p->arena, &p->names, name, p->symbols.len);
     vec_push(p->arena, &p->symbols, symbol);
     return &p->symbols.data[p->symbols.len - 1];
 }
 
-const Symbol *ptx_lookup(Parser *p, const char *name)
+const Symbol *emu_ptx_lookup(Parser *p, const char *name)
 {
-    int index = names_get(&p->names, name);
+    int index = emu_names_get(&p->names, name);
 
     return index < 0 ? NULL : &p->symbols.data[index];
 }
@@ -109,7 +109,7 @@ static uint32_t lane_block(EmuType type)
     return emu_types[type].bytes == 8 ? LANES * 8 : LANES * 4;
 }
 
-int ptx_new_slot(Parser *p, const char *name, EmuType type)
+int emu_ptx_new_slot(Parser *p, const char *name, EmuType type)
 {
     Entry *entry = p->entry;
     Slot slot = { .name = name, .type = type, .at = entry->block_bytes };
@@ -137,9 +137,9 @@ static const char *range_name(Parser *p, const char *name, int *number)
     return symn(p->syms, text, len - digits + 1);
 }
 
-int ptx_register(Parser *p, const char *name)
+int emu_ptx_register(Parser *p, const char *name)
 {
-    const Symbol *symbol = ptx_lookup(p, name);
+    const Symbol *symbol = emu_ptx_lookup(p, name);
     const char *range;
     int number;
 
@@ -147,17 +147,17 @@ int ptx_register(Parser *p, const char *name)
         return symbol->kind == SYM_REGISTER ? symbol->slot : -1;
     if (!(range = range_name(p, name, &number)))
         return -1;
-    symbol = ptx_lookup(p, range);
+    symbol = emu_ptx_lookup(p, range);
     if (!symbol || symbol->kind != SYM_RANGE || number >= symbol->count)
         return -1;
     if (!symbol->slots[number])
-        symbol->slots[number] = ptx_new_slot(p, name, symbol->type);
+        symbol->slots[number] = emu_ptx_new_slot(p, name, symbol->type);
     return symbol->slots[number];
 }
 
 /* ---- places --------------------------------------------------------------------------- */
 
-Place ptx_place(const Parser *p, int slot)
+Place emu_ptx_place(const Parser *p, int slot)
 {
     return (Place){ p->entry->slots.data[slot].at, (uint32_t)slot };
 }
@@ -189,7 +189,7 @@ static void constants_grow(Parser *p)
     p->constants = grown;
 }
 
-Place ptx_constant(Parser *p, uint64_t value, bool wide)
+Place emu_ptx_constant(Parser *p, uint64_t value, bool wide)
 {
     Constant constant = { .value = value, .wide = wide };
     int i;
@@ -198,28 +198,28 @@ Place ptx_constant(Parser *p, uint64_t value, bool wide)
         constants_grow(p);
     i = constant_index(&p->constants, p->entry, value, wide);
     if (!p->constants.index[i]) {
-        constant.place = ptx_place(p, ptx_new_slot(p, "a constant", wide ? ET_B64 : ET_B32));
+        constant.place = emu_ptx_place(p, emu_ptx_new_slot(p, "a constant", wide ? ET_B64 : ET_B32));
         vec_push(p->arena, &p->entry->constants, constant);
         p->constants.index[i] = p->entry->constants.len;
     }
     return p->entry->constants.data[p->constants.index[i] - 1].place;
 }
 
-Place ptx_special(Parser *p, Special special)
+Place emu_ptx_special(Parser *p, Special special)
 {
     Place *place = &p->entry->special[special];
 
     if (!place->slot)
-        *place = ptx_place(p, ptx_new_slot(p, "a special register", ET_B32));
+        *place = emu_ptx_place(p, emu_ptx_new_slot(p, "a special register", ET_B32));
     return *place;
 }
 
-Place ptx_dynamic_base(Parser *p, bool wide)
+Place emu_ptx_dynamic_base(Parser *p, bool wide)
 {
     Place *place = &p->entry->dynamic_base[wide];
 
     if (!place->slot)
-        *place = ptx_place(p, ptx_new_slot(p, "dynamic shared memory", wide ? ET_B64 : ET_B32));
+        *place = emu_ptx_place(p, emu_ptx_new_slot(p, "dynamic shared memory", wide ? ET_B64 : ET_B32));
     return *place;
 }
 
@@ -237,14 +237,14 @@ static const char *label_key(Parser *p, const char *name, int scope)
     return symn(p->syms, key.data, key.len);
 }
 
-void ptx_label(Parser *p, Span span)
+void emu_ptx_label(Parser *p, Span span)
 {
     int scope = p->scope_ids[p->depth - 1];
-    const char *key = label_key(p, ptx_text(p, span), scope);
+    const char *key = label_key(p, emu_ptx_text(p, span), scope);
 
-    if (names_get(&p->labels, key) >= 0)
+    if (emu_names_get(&p->labels, key) >= 0)
         diag_add(p->diags, TW0826, span, "this label is declared twice in one scope");
-    names_put(p->arena, &p->labels, key, p->entry->code.len);
+    emu_names_put(p->arena, &p->labels, key, p->entry->code.len);
 }
 
 /* The place of the innermost label of a name whose scope encloses the given one. */
@@ -253,11 +253,11 @@ static int find_label(Parser *p, const char *name, int scope)
     int pc = -1;
 
     for (; scope >= 0 && pc < 0; scope = p->scope_parent.data[scope])
-        pc = names_get(&p->labels, label_key(p, name, scope));
+        pc = emu_names_get(&p->labels, label_key(p, name, scope));
     return pc;
 }
 
-void ptx_resolve_labels(Parser *p)
+void emu_ptx_resolve_labels(Parser *p)
 {
     for (int i = 0; i < p->fixups.len && !p->diags->full; i++) {
         const Fixup *fixup = &p->fixups.data[i];

@@ -23,14 +23,14 @@ static bool is_word(Parser *p, Span word, const char *text)
 static bool parse_type(Parser *p, EmuType *type)
 {
     const char *from = p->at;
-    Span word = ptx_word(p);
-    int found = names_get(&p->types, ptx_text(p, word));
+    Span word = emu_ptx_word(p);
+    int found = emu_names_get(&p->types, emu_ptx_text(p, word));
 
     if (found >= 0) {
         *type = (EmuType)found;
         return true;
     }
-    diag_add(p->diags, TW0821, ptx_span(p, from), "'.%s' is not a type", ptx_text(p, word));
+    diag_add(p->diags, TW0821, emu_ptx_span(p, from), "'.%s' is not a type", emu_ptx_text(p, word));
     return false;
 }
 
@@ -52,23 +52,23 @@ static EmuType register_type(EmuType type)
 /* name | name<count> */
 static bool parse_register(Parser *p, EmuType type)
 {
-    Span word = ptx_word(p);
-    const char *name = ptx_text(p, word);
+    Span word = emu_ptx_word(p);
+    const char *name = emu_ptx_text(p, word);
     int64_t count = 1;
     Symbol *symbol;
 
     if (word.end == word.start)
-        return diag_add(p->diags, TW0821, ptx_here(p), "expected the name of a register"), false;
-    if (!ptx_accept(p, '<')) {
+        return diag_add(p->diags, TW0821, emu_ptx_here(p), "expected the name of a register"), false;
+    if (!emu_ptx_accept(p, '<')) {
         if (!count_registers(p, word, 1))
             return false;
-        symbol = ptx_declare(p, word, SYM_REGISTER, name);
-        symbol->slot = ptx_new_slot(p, name, type);
+        symbol = emu_ptx_declare(p, word, SYM_REGISTER, name);
+        symbol->slot = emu_ptx_new_slot(p, name, type);
         return true;
     }
-    if (!ptx_int(p, &count) || !ptx_expect(p, '>') || !count_registers(p, word, count))
+    if (!emu_ptx_int(p, &count) || !emu_ptx_expect(p, '>') || !count_registers(p, word, count))
         return false;
-    symbol = ptx_declare(p, word, SYM_RANGE, sym(p->syms, arena_printf(p->arena, "%s<", name)));
+    symbol = emu_ptx_declare(p, word, SYM_RANGE, sym(p->syms, arena_printf(p->arena, "%s<", name)));
     symbol->type = type;
     symbol->count = (int)count;
     symbol->slots = arena_array(p->arena, int32_t, count);
@@ -80,18 +80,18 @@ static void parse_registers(Parser *p)
 {
     EmuType type;
 
-    if (!ptx_expect(p, '.') || !parse_type(p, &type)) {
-        ptx_skip_statement(p);
+    if (!emu_ptx_expect(p, '.') || !parse_type(p, &type)) {
+        emu_ptx_skip_statement(p);
         return;
     }
     do {
         if (!parse_register(p, register_type(type))) {
-            ptx_skip_statement(p);
+            emu_ptx_skip_statement(p);
             return;
         }
-    } while (ptx_accept(p, ','));
-    if (!ptx_expect(p, ';'))
-        ptx_skip_statement(p);
+    } while (emu_ptx_accept(p, ','));
+    if (!emu_ptx_expect(p, ';'))
+        emu_ptx_skip_statement(p);
 }
 
 /* What a variable or parameter declaration says. */
@@ -105,9 +105,9 @@ typedef struct Variable {
 /* An alignment: a power of two. */
 static bool parse_align(Parser *p, int64_t *align)
 {
-    Span here = ptx_here(p);
+    Span here = emu_ptx_here(p);
 
-    if (!ptx_int(p, align))
+    if (!emu_ptx_int(p, align))
         return false;
     if (*align >= 1 && *align <= 4096 && (*align & (*align - 1)) == 0)
         return true;
@@ -118,9 +118,9 @@ static bool parse_align(Parser *p, int64_t *align)
 /* [.align N] .type */
 static bool parse_variable_type(Parser *p, Variable *v, EmuType *type)
 {
-    while (ptx_expect(p, '.')) {
+    while (emu_ptx_expect(p, '.')) {
         const char *from = p->at;
-        Span word = ptx_word(p);
+        Span word = emu_ptx_word(p);
 
         if (!is_word(p, word, "align")) {
             p->at = from;
@@ -137,8 +137,8 @@ static bool parse_pointee(Parser *p)
 {
     int64_t align;
 
-    while (ptx_accept(p, '.')) {
-        Span word = ptx_word(p);
+    while (emu_ptx_accept(p, '.')) {
+        Span word = emu_ptx_word(p);
 
         if (is_word(p, word, "align")) {
             if (!parse_align(p, &align))
@@ -165,16 +165,16 @@ static bool parse_variable(Parser *p, Variable *v, int64_t limit)
     v->bytes = emu_types[type].bytes;
     if (v->align < v->bytes)
         v->align = v->bytes;
-    v->span = ptx_word(p);
-    v->name = ptx_text(p, v->span);
+    v->span = emu_ptx_word(p);
+    v->name = emu_ptx_text(p, v->span);
     if (v->span.end == v->span.start)
-        return diag_add(p->diags, TW0821, ptx_here(p), "expected a name"), false;
-    while (ptx_accept(p, '[')) {
-        if (ptx_accept(p, ']')) {
+        return diag_add(p->diags, TW0821, emu_ptx_here(p), "expected a name"), false;
+    while (emu_ptx_accept(p, '[')) {
+        if (emu_ptx_accept(p, ']')) {
             v->open = true;
             continue;
         }
-        if (!ptx_int(p, &count) || !ptx_expect(p, ']'))
+        if (!emu_ptx_int(p, &count) || !emu_ptx_expect(p, ']'))
             return false;
         if (count < 0 || count > limit || (v->bytes && count > limit / v->bytes)) {
             diag_add(p->diags, TW0827, v->span, "'%s' is larger than %lld bytes", v->name,
@@ -196,7 +196,7 @@ static void place_variable(Parser *p, const Variable *v, bool shared, int *bytes
 {
     int64_t limit = shared ? MAX_SHARED : MAX_LOCAL;
     int64_t offset = round_up(*bytes, v->align);
-    Symbol *symbol = ptx_declare(p, v->span, shared ? SYM_SHARED : SYM_LOCAL, v->name);
+    Symbol *symbol = emu_ptx_declare(p, v->span, shared ? SYM_SHARED : SYM_LOCAL, v->name);
 
     if (offset + v->bytes > limit) {
         diag_add(p->diags, TW0827, v->span, "'%s' makes %s memory larger than %lld bytes", v->name,
@@ -213,12 +213,12 @@ static void parse_entry_variable(Parser *p, bool shared)
     Variable v;
 
     if (!parse_variable(p, &v, shared ? MAX_SHARED : MAX_LOCAL)) {
-        ptx_skip_statement(p);
+        emu_ptx_skip_statement(p);
         return;
     }
     place_variable(p, &v, shared, shared ? &p->entry->shared_bytes : &p->entry->local_bytes);
-    if (!ptx_expect(p, ';'))
-        ptx_skip_statement(p);
+    if (!emu_ptx_expect(p, ';'))
+        emu_ptx_skip_statement(p);
 }
 
 /* ---- operands ------------------------------------------------------------------- */
@@ -228,26 +228,26 @@ static bool parse_arg(Parser *p, Stmt *s, Arg *arg, int depth);
 /* A register, a special register, a variable, or a label. */
 static bool parse_name(Parser *p, Arg *arg)
 {
-    Span span = ptx_dotted(p);
-    const char *name = ptx_text(p, span);
+    Span span = emu_ptx_dotted(p);
+    const char *name = emu_ptx_text(p, span);
     int special;
 
     arg->span = span;
     if (span.end == span.start)
-        return diag_add(p->diags, TW0821, ptx_here(p), "expected an operand"), false;
+        return diag_add(p->diags, TW0821, emu_ptx_here(p), "expected an operand"), false;
     if (strcmp(name, "_") == 0) {
         arg->kind = ARG_SINK;
         return true;
     }
-    if ((arg->slot = ptx_register(p, name)) >= 0) {
+    if ((arg->slot = emu_ptx_register(p, name)) >= 0) {
         arg->kind = ARG_REGISTER;
         return true;
     }
-    if ((arg->symbol = ptx_lookup(p, name)) != NULL) {
+    if ((arg->symbol = emu_ptx_lookup(p, name)) != NULL) {
         arg->kind = ARG_SYMBOL;
         return true;
     }
-    if ((special = names_get(&p->specials, name)) >= 0) {
+    if ((special = emu_names_get(&p->specials, name)) >= 0) {
         arg->kind = ARG_SPECIAL;
         arg->bits = (uint64_t)special;
         return true;
@@ -270,7 +270,7 @@ static Arg *new_item(Parser *p, Stmt *s)
 {
     if (s->item_count < MAX_ITEMS)
         return &s->items[s->item_count++];
-    diag_add(p->diags, TW0821, ptx_here(p), "too many operands");
+    diag_add(p->diags, TW0821, emu_ptx_here(p), "too many operands");
     return NULL;
 }
 
@@ -284,8 +284,8 @@ static bool parse_items(Parser *p, Stmt *s, Arg *arg, char stop, int depth)
         if (!child || !parse_arg(p, s, child, depth + 1))
             return false;
         arg->count++;
-    } while (ptx_accept(p, ','));
-    return ptx_expect(p, stop);
+    } while (emu_ptx_accept(p, ','));
+    return emu_ptx_expect(p, stop);
 }
 
 /* [ base { (+|-) integer } ] */
@@ -298,15 +298,15 @@ static bool parse_address(Parser *p, Stmt *s, Arg *arg, int depth)
     arg->count = 1;
     if (!base || !parse_arg(p, s, base, depth + 1))
         return false;
-    while (ptx_peek(p) == '+' || ptx_peek(p) == '-') {
+    while (emu_ptx_peek(p) == '+' || emu_ptx_peek(p) == '-') {
         int64_t offset;
 
-        ptx_accept(p, '+');
-        if (!ptx_int(p, &offset))
+        emu_ptx_accept(p, '+');
+        if (!emu_ptx_int(p, &offset))
             return false;
         arg->offset = (int64_t)((uint64_t)arg->offset + (uint64_t)offset);
     }
-    return ptx_expect(p, ']');
+    return emu_ptx_expect(p, ']');
 }
 
 /* %p|%q : the item after a name */
@@ -326,27 +326,27 @@ static bool parse_pair(Parser *p, Stmt *s, Arg *arg)
 static bool parse_arg(Parser *p, Stmt *s, Arg *arg, int depth)
 {
     const char *from;
-    int c = ptx_peek(p);
+    int c = emu_ptx_peek(p);
     bool ok;
 
     memset(arg, 0, sizeof *arg);
     from = p->at;
     if (depth > 2)
-        return diag_add(p->diags, TW0821, ptx_here(p), "operands are nested too deep"), false;
-    if (c == '{' && ptx_accept(p, '{')) {
+        return diag_add(p->diags, TW0821, emu_ptx_here(p), "operands are nested too deep"), false;
+    if (c == '{' && emu_ptx_accept(p, '{')) {
         arg->kind = ARG_VECTOR;
         ok = parse_items(p, s, arg, '}', depth);
-    } else if (c == '[' && ptx_accept(p, '[')) {
+    } else if (c == '[' && emu_ptx_accept(p, '[')) {
         ok = parse_address(p, s, arg, depth);
     } else if ((c >= '0' && c <= '9') || c == '-' || c == '.') {
-        ok = ptx_number(p, arg);
+        ok = emu_ptx_number(p, arg);
     } else {
-        arg->negated = ptx_accept(p, '!');
+        arg->negated = emu_ptx_accept(p, '!');
         ok = parse_name(p, arg);
-        if (ok && ptx_accept(p, '|'))
+        if (ok && emu_ptx_accept(p, '|'))
             ok = parse_pair(p, s, arg);
     }
-    arg->span = ptx_span(p, from);
+    arg->span = emu_ptx_span(p, from);
     return ok;
 }
 
@@ -363,7 +363,7 @@ static bool split_opcode(Parser *p, Stmt *s)
 
         if (i < s->span.end && text[i] != '.')
             continue;
-        part = ptx_text(p, (Span){ from, i });
+        part = emu_ptx_text(p, (Span){ from, i });
         from = i + 1;
         if (!s->opcode) {
             s->opcode = part;
@@ -383,7 +383,7 @@ static bool parse_guard(Parser *p, Stmt *s)
     Arg arg = { 0 };
 
     s->guarded = true;
-    s->guard_not = ptx_accept(p, '!');
+    s->guard_not = emu_ptx_accept(p, '!');
     if (!parse_name(p, &arg))
         return false;
     if (arg.kind != ARG_REGISTER || p->entry->slots.data[arg.slot].type != ET_PRED) {
@@ -396,31 +396,31 @@ static bool parse_guard(Parser *p, Stmt *s)
 
 static bool parse_operands(Parser *p, Stmt *s)
 {
-    if (ptx_accept(p, ';'))
+    if (emu_ptx_accept(p, ';'))
         return true;
     do {
         if (s->argc == MAX_ARGS)
-            return diag_add(p->diags, TW0821, ptx_here(p), "too many operands"), false;
+            return diag_add(p->diags, TW0821, emu_ptx_here(p), "too many operands"), false;
         if (!parse_arg(p, s, &s->args[s->argc++], 0))
             return false;
-    } while (ptx_accept(p, ','));
-    return ptx_expect(p, ';');
+    } while (emu_ptx_accept(p, ','));
+    return emu_ptx_expect(p, ';');
 }
 
 static void parse_instruction(Parser *p, Stmt *s)
 {
     s->line = p->line;
     if (s->span.end == s->span.start) {
-        diag_add(p->diags, TW0821, ptx_here(p), "expected an instruction");
+        diag_add(p->diags, TW0821, emu_ptx_here(p), "expected an instruction");
         if (p->at < p->end && *p->at != '}')
             p->at++;
-        ptx_skip_statement(p);
+        emu_ptx_skip_statement(p);
         return;
     }
     if (split_opcode(p, s) && parse_operands(p, s))
-        ptx_decode(p, s);
+        emu_ptx_decode(p, s);
     else
-        ptx_skip_statement(p);
+        emu_ptx_skip_statement(p);
 }
 
 /* label: | [@p] opcode … ; */
@@ -429,14 +429,14 @@ static void parse_statement(Parser *p)
     static const Stmt none;
     Stmt s = none;
 
-    if (ptx_accept(p, '@') && !parse_guard(p, &s)) {
-        ptx_skip_statement(p);
+    if (emu_ptx_accept(p, '@') && !parse_guard(p, &s)) {
+        emu_ptx_skip_statement(p);
         return;
     }
-    s.span = ptx_dotted(p);
+    s.span = emu_ptx_dotted(p);
     if (!s.guarded && s.span.end > s.span.start && p->at < p->end && *p->at == ':') {
         p->at++;
-        ptx_label(p, s.span);
+        emu_ptx_label(p, s.span);
         return;
     }
     parse_instruction(p, &s);
@@ -445,7 +445,7 @@ static void parse_statement(Parser *p)
 /* A directive inside a body; the dot has been read. */
 static void parse_body_directive(Parser *p)
 {
-    Span word = ptx_word(p);
+    Span word = emu_ptx_word(p);
 
     if (is_word(p, word, "reg")) {
         parse_registers(p);
@@ -454,14 +454,14 @@ static void parse_body_directive(Parser *p)
     } else if (is_word(p, word, "local")) {
         parse_entry_variable(p, false);
     } else if (is_word(p, word, "loc") || is_word(p, word, "file")) {
-        ptx_skip_line(p);
+        emu_ptx_skip_line(p);
     } else if (is_word(p, word, "pragma")) {
-        ptx_skip_string(p);
-        ptx_expect(p, ';');
+        emu_ptx_skip_string(p);
+        emu_ptx_expect(p, ';');
     } else {
         diag_add(p->diags, TW0822, word, "the emulator does not know '.%s' inside an entry",
-                 ptx_text(p, word));
-        ptx_skip_statement(p);
+                 emu_ptx_text(p, word));
+        emu_ptx_skip_statement(p);
     }
 }
 
@@ -469,30 +469,30 @@ static void parse_body(Parser *p)
 {
     int outer = p->depth;
 
-    ptx_scope_open(p);
+    emu_ptx_scope_open(p);
     while (p->depth > outer && !p->diags->full) {
-        int c = ptx_peek(p);
+        int c = emu_ptx_peek(p);
 
         if (c == 0) {
-            diag_add(p->diags, TW0821, ptx_here(p), "the text ends inside an entry");
+            diag_add(p->diags, TW0821, emu_ptx_here(p), "the text ends inside an entry");
             break;
         }
-        if (ptx_accept(p, '}')) {
-            ptx_scope_close(p);
-        } else if (ptx_accept(p, '{')) {
+        if (emu_ptx_accept(p, '}')) {
+            emu_ptx_scope_close(p);
+        } else if (emu_ptx_accept(p, '{')) {
             if (p->depth == MAX_SCOPES) {
-                diag_add(p->diags, TW0827, ptx_here(p), "more than %d braces are open", MAX_SCOPES);
+                diag_add(p->diags, TW0827, emu_ptx_here(p), "more than %d braces are open", MAX_SCOPES);
                 break;
             }
-            ptx_scope_open(p);
-        } else if (ptx_accept(p, '.')) {
+            emu_ptx_scope_open(p);
+        } else if (emu_ptx_accept(p, '.')) {
             parse_body_directive(p);
         } else {
             parse_statement(p);
         }
     }
     while (p->depth > outer)
-        ptx_scope_close(p);
+        emu_ptx_scope_close(p);
 }
 
 /* ---- entries ----------------------------------------------------------------------------- */
@@ -504,15 +504,15 @@ static bool parse_params(Parser *p)
 {
     Entry *entry = p->entry;
 
-    if (!ptx_expect(p, '(') || ptx_accept(p, ')'))
+    if (!emu_ptx_expect(p, '(') || emu_ptx_accept(p, ')'))
         return true;
     do {
         Variable v;
         Param param;
         Symbol *symbol;
 
-        if (!ptx_expect(p, '.') || !is_word(p, ptx_word(p), "param"))
-            return diag_add(p->diags, TW0821, ptx_here(p), "expected '.param'"), false;
+        if (!emu_ptx_expect(p, '.') || !is_word(p, emu_ptx_word(p), "param"))
+            return diag_add(p->diags, TW0821, emu_ptx_here(p), "expected '.param'"), false;
         if (!parse_variable(p, &v, MAX_PARAM_BYTES))
             return false;
         param = (Param){ v.name, (int)round_up(entry->param_bytes, v.align), (int)v.bytes };
@@ -521,10 +521,10 @@ static bool parse_params(Parser *p)
                             MAX_PARAM_BYTES), false;
         entry->param_bytes = param.offset + param.bytes;
         vec_push(p->arena, &entry->params, param);
-        symbol = ptx_declare(p, v.span, SYM_PARAM, v.name);
+        symbol = emu_ptx_declare(p, v.span, SYM_PARAM, v.name);
         symbol->offset = param.offset;
-    } while (ptx_accept(p, ','));
-    return ptx_expect(p, ')');
+    } while (emu_ptx_accept(p, ','));
+    return emu_ptx_expect(p, ')');
 }
 
 /* nx {, ny {, nz}} */
@@ -533,7 +533,7 @@ static void parse_dims(Parser *p, int dims[3])
     for (int i = 0; i < 3; i++) {
         int64_t n = 1;
 
-        if ((i == 0 || ptx_accept(p, ',')) && !ptx_int(p, &n))
+        if ((i == 0 || emu_ptx_accept(p, ',')) && !emu_ptx_int(p, &n))
             return;
         dims[i] = n < 1 ? 1 : n > MAX_THREADS ? MAX_THREADS : (int)n;
     }
@@ -542,12 +542,12 @@ static void parse_dims(Parser *p, int dims[3])
 /* .maxntid .reqntid .minnctapersm .maxnreg … (PTX ISA, "Performance-Tuning Directives") */
 static bool parse_performance(Parser *p)
 {
-    Span word = ptx_word(p);
+    Span word = emu_ptx_word(p);
     int dims[3] = { 1, 1, 1 };
 
     if (is_word(p, word, "pragma")) {
-        ptx_skip_string(p);
-        return ptx_accept(p, ';'), true;
+        emu_ptx_skip_string(p);
+        return emu_ptx_accept(p, ';'), true;
     }
     if (is_word(p, word, "explicitcluster") || is_word(p, word, "blocksareclusters"))
         return true;
@@ -556,7 +556,7 @@ static bool parse_performance(Parser *p)
         !is_word(p, word, "maxnctapersm") && !is_word(p, word, "reqnctapercluster") &&
         !is_word(p, word, "maxclusterrank")) {
         diag_add(p->diags, TW0822, word, "the emulator does not know '.%s' on an entry",
-                 ptx_text(p, word));
+                 emu_ptx_text(p, word));
         return false;
     }
     parse_dims(p, dims);
@@ -570,10 +570,10 @@ static bool parse_performance(Parser *p)
 /* Where the text falls off the end it exits. */
 static void finish_entry(Parser *p)
 {
-    Inst end = { .exec = exec_exit, .cls = EMU_CONTROL, .line = p->line };
+    Inst end = { .exec = emu_exec_exit, .cls = EMU_CONTROL, .line = p->line };
 
     vec_push(p->arena, &p->entry->code, end);
-    ptx_resolve_labels(p);
+    emu_ptx_resolve_labels(p);
     while (p->width >> (p->entry->granule_shift + 1))
         p->entry->granule_shift++;
 }
@@ -591,7 +591,7 @@ static void start_entry(Parser *p)
     p->scope_parent.len = 0;
     memset(&p->constants, 0, sizeof p->constants);
     memset(&p->labels, 0, sizeof p->labels);
-    ptx_new_slot(p, "_", ET_B64); /* slot 0: where unwanted results go */
+    emu_ptx_new_slot(p, "_", ET_B64); /* slot 0: where unwanted results go */
 }
 
 static void parse_entry(Parser *p)
@@ -599,23 +599,23 @@ static void parse_entry(Parser *p)
     Span word;
 
     start_entry(p);
-    word = ptx_word(p);
-    p->entry->name = ptx_text(p, word);
+    word = emu_ptx_word(p);
+    p->entry->name = emu_ptx_text(p, word);
     if (word.end == word.start)
-        diag_add(p->diags, TW0821, ptx_here(p), "expected the name of an entry");
-    ptx_scope_open(p); /* of the parameters */
-    if (ptx_peek(p) == '(' && !parse_params(p)) {
-        while (ptx_peek(p) && ptx_peek(p) != '{')
+        diag_add(p->diags, TW0821, emu_ptx_here(p), "expected the name of an entry");
+    emu_ptx_scope_open(p); /* of the parameters */
+    if (emu_ptx_peek(p) == '(' && !parse_params(p)) {
+        while (emu_ptx_peek(p) && emu_ptx_peek(p) != '{')
             p->at++;
     }
-    while (ptx_accept(p, '.') && parse_performance(p))
+    while (emu_ptx_accept(p, '.') && parse_performance(p))
         ;
-    if (ptx_expect(p, '{')) {
+    if (emu_ptx_expect(p, '{')) {
         parse_body(p);
         finish_entry(p);
     }
     while (p->depth > 0)
-        ptx_scope_close(p);
+        emu_ptx_scope_close(p);
     vec_push(p->arena, &p->module->entries, p->entry);
     p->entry = NULL;
 }
@@ -629,17 +629,17 @@ static void parse_module_shared(Parser *p)
     Variable v;
 
     if (!parse_variable(p, &v, MAX_SHARED)) {
-        ptx_skip_statement(p);
+        emu_ptx_skip_statement(p);
         return;
     }
     if (v.open) {
-        ptx_declare(p, v.span, SYM_DYNAMIC, v.name);
+        emu_ptx_declare(p, v.span, SYM_DYNAMIC, v.name);
         if (v.align > p->dynamic_align)
             p->dynamic_align = (int)v.align;
     } else {
         place_variable(p, &v, true, &p->module_shared);
     }
-    ptx_expect(p, ';');
+    emu_ptx_expect(p, ';');
 }
 
 /* Past { … } with what it nests. */
@@ -648,7 +648,7 @@ static void skip_braces(Parser *p)
     int depth = 0;
 
     do {
-        int c = ptx_peek(p);
+        int c = emu_ptx_peek(p);
 
         if (c == 0)
             return;
@@ -664,12 +664,12 @@ static void parse_header(Parser *p, Span word)
 
     if (is_word(p, word, "version")) {
         p->version_seen = true;
-        ptx_dotted(p);
+        emu_ptx_dotted(p);
     } else if (is_word(p, word, "target")) {
         do
-            ptx_dotted(p);
-        while (ptx_accept(p, ','));
-    } else if (ptx_int(p, &bits) && bits != 64) {
+            emu_ptx_dotted(p);
+        while (emu_ptx_accept(p, ','));
+    } else if (emu_ptx_int(p, &bits) && bits != 64) {
         diag_add(p->diags, TW0822, word, "only 64-bit addresses are known");
     }
 }
@@ -678,13 +678,13 @@ static void parse_header(Parser *p, Span word)
 static void parse_directive(Parser *p)
 {
     static const char *const linking[] = { "visible", "extern", "weak", "common" };
-    Span word = ptx_word(p);
+    Span word = emu_ptx_word(p);
 
     for (size_t i = 0; i < TW_COUNT(linking); i++) {
         if (is_word(p, word, linking[i])) {
-            if (!ptx_expect(p, '.'))
+            if (!emu_ptx_expect(p, '.'))
                 return;
-            word = ptx_word(p);
+            word = emu_ptx_word(p);
         }
     }
     if (is_word(p, word, "version") || is_word(p, word, "target") ||
@@ -695,25 +695,25 @@ static void parse_directive(Parser *p)
     } else if (is_word(p, word, "shared")) {
         parse_module_shared(p);
     } else if (is_word(p, word, "file") || is_word(p, word, "loc")) {
-        ptx_skip_line(p);
+        emu_ptx_skip_line(p);
     } else if (is_word(p, word, "section")) {
-        while (ptx_peek(p) && ptx_peek(p) != '{')
+        while (emu_ptx_peek(p) && emu_ptx_peek(p) != '{')
             p->at++;
         skip_braces(p);
     } else {
-        diag_add(p->diags, TW0822, word, "the emulator does not know '.%s'", ptx_text(p, word));
-        ptx_skip_statement(p);
-        if (ptx_peek(p) == '{')
+        diag_add(p->diags, TW0822, word, "the emulator does not know '.%s'", emu_ptx_text(p, word));
+        emu_ptx_skip_statement(p);
+        if (emu_ptx_peek(p) == '{')
             skip_braces(p);
     }
 }
 
 static void parse_module(Parser *p)
 {
-    while (ptx_peek(p) && !p->diags->full) {
-        Span here = ptx_here(p);
+    while (emu_ptx_peek(p) && !p->diags->full) {
+        Span here = emu_ptx_here(p);
 
-        if (ptx_accept(p, '.')) {
+        if (emu_ptx_accept(p, '.')) {
             parse_directive(p);
         } else {
             diag_add(p->diags, TW0821, here, "expected a directive");
@@ -735,7 +735,7 @@ EmuModule *emu_parse(Arena *arena, Diags *diags, const Source *ptx)
     p.end = ptx->text + ptx->len;
     p.syms = syms_new(arena);
     p.module = arena_new_of(arena, EmuModule);
-    ptx_decode_setup(&p);
+    emu_ptx_decode_setup(&p);
     parse_module(&p);
     return diags->errors > before || diags->full ? NULL : p.module;
 }

@@ -2,8 +2,8 @@
  *
  * CUDA C++ Programming Guide, "Technical specifications per compute capability"
  * and "Throughput of native arithmetic instructions", column 8.0; whole-GPU
- * figures from NVIDIA's A100 data sheet (80 GB). L2 bandwidth is what reading
- * kernels reach, not the sum of the slices' ports.
+ * figures from NVIDIA's A100 data sheet (80 GB). L2 bandwidth is a little below
+ * the 5120 bytes a clock that its slices deliver.
  */
 #include "target/facts.h"
 
@@ -30,7 +30,7 @@ const Target target_sm_80 = {
     .shared_bytes = 128,
     .clock_ghz = 1.41,
     .dram_gbs = 2039,
-    .l2_gbs = 4800,
+    .l2_gbs = 6400,
 
     .mma_m = 16,
     .mma_n = 8,

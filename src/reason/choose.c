@@ -1,0 +1,214 @@
+/* choose.c: every combination of sizes, warps and stages, rated; the cheapest wins.
+ *
+ * Sizes are multiples of the tensor cores' shape; what --set forces is the only
+ * candidate for its parameter. Among equals the smaller one wins, so that less
+ * memory and fewer registers are held.
+ */
+#include "reason/plan.h"
+
+enum { MAX_SIZES = 8, MAX_CANDIDATES = 40000 };
+
+typedef struct Search {
+    Plan *plan;
+    Choice now, best, nearest; /* nearest: does not fit, but least of all */
+    bool found, near_found;
+    int considered;
+    int tried;
+    bool gemm;
+    int warps_from, warps_to, stages_from, stages_to, warps_n_forced;
+} Search;
+
+static bool has_gemm(const Block *block)
+{
+    for (int i = 0; i < block->len; i++) {
+        const Stmt *s = block->data[i];
+
+        if ((s->kind == STMT_COMPUTE && s->op_known && s->op == OP_GEMM) || has_gemm(&s->body) ||
+            has_gemm(&s->orelse))
+            return true;
+    }
+    return false;
+}
+
+/* ---- settings ------------------------------------------------------------------------ */
+
+static bool forced_number(Plan *plan, const char *name, int lo, int hi, int *value)
+{
+    double number;
+
+    if (!plan_setting(plan, name, &number))
+        return false;
+    if (number < lo || number > hi || number != (int)number) {
+        plan_fail(plan, TW0610, plan->unit->name_span, "%s = %g is not a number from %d to %d", name, number, lo, hi);
+        return false;
+    }
+    *value = (int)number;
+    return true;
+}
+
+static void read_forced(Search *s)
+{
+    int value;
+
+    s->warps_from = s->gemm ? 4 : 1;
+    s->warps_to = 8;
+    s->stages_from = 1;
+    s->stages_to = 4;
+    if (forced_number(s->plan, "warps", 1, 16, &value))
+        s->warps_from = s->warps_to = value;
+    if (forced_number(s->plan, "stages", 1, 8, &value))
+        s->stages_from = s->stages_to = value;
+    if (forced_number(s->plan, "warps_n", 1, 8, &value))
+        s->warps_n_forced = value;
+    for (int i = 0; i < s->plan->extents.len; i++) {
+        const Extent *extent = s->plan->extents.data[i];
+
+        if (extent->tile && extent->fixed && (extent->fixed < 0 || extent->fixed % 16 != 0))
+            plan_fail(s->plan, TW0610, s->plan->unit->name_span, "%s is not a positive multiple of 16", extent->tile);
+    }
+}
+
+/* ---- candidates ---------------------------------------------------------------------------- */
+
+/* Whether a register tile reaches along an extent. */
+static bool in_registers(const Plan *plan, const Extent *extent)
+{
+    for (int i = 0; i < plan->tiles.len; i++) {
+        const Tile *tile = &plan->tiles.data[i];
+
+        if (tile->reg && (tile->row == extent || tile->col == extent))
+            return true;
+    }
+    return false;
+}
+
+/* Sizes worth trying for an extent, ascending. What is only contracted fills at
+ * most one swizzled panel of shared memory, 64 elements: deeper is more stages. */
+static int sizes_for(const Search *s, const Extent *extent, int64_t *sizes)
+{
+    static const int64_t rows[] = {16, 32, 64, 128, 256}, cols[] = {32, 64, 128, 256}, loop[] = {16, 32, 64, 128},
+                         wide[] = {64, 128, 256, 512};
+    const int64_t *list = extent->kind == EXT_ROWS   ? rows
+                          : extent->kind == EXT_COLS ? cols
+                          : s->gemm                  ? loop
+                                                     : wide;
+    int n = extent->kind == EXT_ROWS ? (int)TW_COUNT(rows) : 4, kept = 0;
+
+    if (extent->kind == EXT_LOOP && s->gemm && !in_registers(s->plan, extent))
+        n = 3;
+
+    if (extent->fixed > 0) {
+        sizes[0] = extent->fixed;
+        return 1;
+    }
+    for (int i = 0; i < n; i++) {
+        /* a tile twice as long as the dimension has nothing to do in its second half */
+        bool pointless = extent->known > 0 && i > 0 && list[i - 1] >= extent->known && kept > 0;
+        if (!pointless || extent->kind == EXT_ROWS)
+            sizes[kept++] = list[i];
+    }
+    return kept;
+}
+
+static bool panels_whole(const Search *s)
+{
+    for (int i = 0; i < s->plan->extents.len; i++) {
+        const Extent *extent = s->plan->extents.data[i];
+
+        if (extent->kind == EXT_COLS) {
+            int64_t share = s->now.size[i] / s->now.warps_n;
+
+            if (share % 16 != 0 || (share % 64 != 0 && 64 % share != 0))
+                return false;
+        }
+    }
+    return true;
+}
+
+static void rate(Search *s)
+{
+    Choice choice = s->now;
+
+    s->tried++;
+    if (!panels_whole(s))
+        return;
+    model_rate(s->plan, &choice);
+    if (choice.misfit) {
+        bool less = !s->near_found || choice.shared_bytes < s->nearest.shared_bytes;
+        if (less)
+            s->nearest = choice;
+        s->near_found = true;
+        return;
+    }
+    s->considered++;
+    if (!s->found || choice.cost < s->best.cost * 0.995)
+        s->best = choice;
+    s->found = true;
+}
+
+static void each_stage(Search *s)
+{
+    for (s->now.stages = s->stages_from; s->now.stages <= s->stages_to; s->now.stages++)
+        rate(s);
+}
+
+static void each_warps(Search *s)
+{
+    bool whole = model_whole_rows(s->plan);
+
+    for (s->now.warps = s->warps_from; s->now.warps <= s->warps_to;
+         s->now.warps = s->warps_from == s->warps_to ? s->warps_to + 1 : s->now.warps * 2)
+        for (int n = 1; n <= (whole ? 1 : 4) || n == s->warps_n_forced; n *= 2) {
+            if (s->now.warps % n != 0 || (s->warps_n_forced && n != s->warps_n_forced))
+                continue;
+            s->now.warps_n = n;
+            each_stage(s);
+        }
+}
+
+static void each_size(Search *s, int at)
+{
+    int64_t sizes[MAX_SIZES];
+
+    if (s->tried > MAX_CANDIDATES)
+        return;
+    if (at == s->plan->extents.len) {
+        each_warps(s);
+        return;
+    }
+    const Extent *extent = s->plan->extents.data[at];
+    bool open = extent->kind == EXT_ROWS || extent->kind == EXT_COLS || extent->kind == EXT_LOOP;
+    if (!open) {
+        s->now.size[at] = extent->kind == EXT_WHOLE ? extent->fixed : 1;
+        each_size(s, at + 1);
+        return;
+    }
+    int n = sizes_for(s, extent, sizes);
+    for (int i = 0; i < n; i++) {
+        s->now.size[at] = sizes[i];
+        each_size(s, at + 1);
+    }
+}
+
+const Choice *plan_choose(Plan *plan, ReasonResult *result)
+{
+    Search s = {.plan = plan, .gemm = has_gemm(&plan->unit->body)};
+    Choice *best;
+
+    read_forced(&s);
+    if (plan->failed)
+        return NULL;
+    each_size(&s, 0);
+    result->considered += s.considered;
+    if (!s.found) {
+        Diag *diag = plan_fail(plan, TW0611, plan->unit->name_span, "no choice of tiles, warps and stages fits %s",
+                               plan->options->target->name);
+        if (s.near_found)
+            diag_note(plan->diags, diag, "the one that needs least %s",
+                      s.nearest.misfit);
+        return NULL;
+    }
+    best = arena_new_of(plan->arena, Choice);
+    *best = s.best;
+    return best;
+}

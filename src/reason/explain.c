@@ -1,0 +1,124 @@
+/* explain.c: a sentence for every parameter, with the numbers it was chosen by. */
+#include "reason/plan.h"
+
+typedef struct Explainer {
+    Plan *plan;
+    const Choice *c;
+    const Target *t;
+    ReasonResult *result;
+} Explainer;
+
+static void because(Explainer *e, const char *name, const char *value, const char *why)
+{
+    vec_push(e->plan->arena, &e->result->why, (ReasonWhy){name, value, why});
+}
+
+static const char *number(Explainer *e, int64_t n)
+{
+    return arena_printf(e->plan->arena, "%lld", (long long)n);
+}
+
+static void explain_rows(Explainer *e, const Extent *extent)
+{
+    Arena *arena = e->plan->arena;
+    int warps_m = e->c->warps / e->c->warps_n;
+    int64_t rows = e->c->size[extent->id];
+
+    if (extent->fixed) {
+        because(e, extent->tile, number(e, rows), "set by hand");
+        return;
+    }
+    because(e, extent->tile, number(e, rows),
+            arena_printf(arena, "rows of %s a block; %lld rows a warp, each of which reads the second operand of a "
+                                "GEMM from shared memory once: %.0f cycles of shared memory to %.0f of tensor cores "
+                                "a turn", extent->dim_name, (long long)(rows / warps_m), e->c->shared, e->c->mma));
+}
+
+static void explain_tile(Explainer *e, const Extent *extent)
+{
+    Arena *arena = e->plan->arena;
+    int64_t size = e->c->size[extent->id];
+    bool divides = !extent_ragged(e->c, extent);
+
+    if (extent->fixed) {
+        because(e, extent->tile, number(e, size), "set by hand");
+        return;
+    }
+    because(e, extent->tile, number(e, size),
+            arena_printf(arena, "%s of %s %s; %s", extent->kind == EXT_LOOP ? "steps" : "columns", extent->dim_name,
+                         extent->kind == EXT_LOOP ? "a turn" : "a block",
+                         divides ? "it divides the length" : "the last tile may be ragged"));
+}
+
+static void explain_whole(Explainer *e, const Extent *extent)
+{
+    if (e->c->size[extent->id] != extent->known)
+        because(e, extent->dim_name ? extent->dim_name : "width", number(e, e->c->size[extent->id]),
+                arena_printf(e->plan->arena, "%lld padded to a multiple of 16, the tensor cores' depth; copies read 0 "
+                                             "past the end", (long long)extent->known));
+}
+
+static void explain_warps(Explainer *e)
+{
+    Arena *arena = e->plan->arena;
+
+    because(e, "warps", number(e, e->c->warps),
+            arena_printf(arena, "%d x %d over the tile; about %d registers a thread of %d", e->c->warps / e->c->warps_n,
+                         e->c->warps_n, e->c->registers, e->t->regs_per_thread));
+    if (e->c->warps_n > 1)
+        because(e, "warps_n", number(e, e->c->warps_n),
+                "columns are split as well, since nothing needs whole rows in a warp");
+    else if (model_whole_rows(e->plan))
+        because(e, "warps_n", "1", "a row reduction or a computed operand needs whole rows in a warp");
+}
+
+static void explain_memory(Explainer *e)
+{
+    Arena *arena = e->plan->arena;
+    const Choice *c = e->c;
+
+    because(e, "stages", number(e, c->stages),
+            c->stages > 1 ? arena_printf(arena, "copies run %d turn%s of about %.0f cycles ahead", c->stages - 1,
+                                         c->stages == 2 ? "" : "s", c->turn)
+                          : "there is nothing to run ahead of, or no room for it");
+    because(e, "shared memory", arena_printf(arena, "%lld bytes", (long long)c->shared_bytes),
+            arena_printf(arena, "%lld resident and %lld in rings, of %d for a block", (long long)c->resident_bytes,
+                         (long long)c->ring_bytes, e->t->shared_per_block));
+    because(e, "blocks_per_sm", number(e, c->blocks_per_sm),
+            arena_printf(arena, "%lld of %d bytes of shared memory and %d of %d registers", (long long)
+                         (c->shared_bytes + e->t->shared_reserved) * c->blocks_per_sm, e->t->model_shared_per_sm,
+                         (c->registers + 7) / 8 * 8 * 32 * c->warps * c->blocks_per_sm, e->t->regs_per_sm));
+}
+
+static void explain_added(Explainer *e, const Added *added)
+{
+    if (added->bounds)
+        because(e, "bounds", number(e, added->bounds),
+                "masks of tiles that may reach past the end, where zeros would count as elements");
+    if (added->reshapes)
+        because(e, "Reshape", number(e, added->reshapes),
+                "a computed tile is multiplied again: accumulator fragments become operand fragments");
+}
+
+void plan_explain(Plan *plan, const Choice *c, const Added *added, ReasonResult *result)
+{
+    Explainer e = {plan, c, plan->options->target, result};
+
+    for (int i = 0; i < plan->extents.len; i++) {
+        const Extent *extent = plan->extents.data[i];
+
+        if (extent->kind == EXT_ROWS)
+            explain_rows(&e, extent);
+        else if (extent->kind == EXT_COLS || extent->kind == EXT_LOOP)
+            explain_tile(&e, extent);
+        else if (extent->kind == EXT_WHOLE)
+            explain_whole(&e, extent);
+    }
+    explain_warps(&e);
+    explain_memory(&e);
+    explain_added(&e, added);
+    because(&e, "bound", c->limiter,
+            arena_printf(plan->arena, "a turn: tensor cores %.0f, shared memory %.0f, exponentials %.0f, arithmetic "
+                                      "%.0f, copies %.0f; %.0f cycles in all", c->mma, c->shared, c->exps, c->alu,
+                         c->traffic, c->turn));
+}

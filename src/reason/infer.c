@@ -1,0 +1,447 @@
+/* infer.c: how far every tile reaches, from the tensors that are copied.
+ *
+ *   Copy Q from global to shared      Q (.., q_len, HeadDim)   rows: block's, cols: whole
+ *   for j over kv_len
+ *     Copy K from global to shared    K (.., kv_len, HeadDim)  rows: loop's, cols: whole
+ *     Compute GEMM Q, K.T and get S   S: rows of Q, rows of K
+ *
+ * A tile may be used above the statement that settles it (a Fill before the
+ * loop), so the walk is repeated until nothing new is learnt.
+ */
+#include "reason/plan.h"
+
+/* ---- tiles ------------------------------------------------------------------------- */
+
+static Tile *find_tile(Plan *plan, const char *name)
+{
+    for (int i = 0; i < plan->tiles.len; i++)
+        if (strcmp(plan->tiles.data[i].name, name) == 0)
+            return &plan->tiles.data[i];
+    return NULL;
+}
+
+Tile *plan_tile(Plan *plan, const char *name)
+{
+    return find_tile(plan, name);
+}
+
+static Tile *make_tile(Plan *plan, const char *name)
+{
+    Tile *tile = find_tile(plan, name);
+
+    if (tile)
+        return tile;
+    vec_push(plan->arena, &plan->tiles, (Tile){.name = name, .reg_dtype = DT_F32});
+    return &plan->tiles.data[plan->tiles.len - 1];
+}
+
+bool expr_transposed(const Expr *e)
+{
+    return e->kind == EXPR_TRANSPOSE;
+}
+
+Tile *plan_operand(Plan *plan, const Expr *e)
+{
+    while (e && (e->kind == EXPR_TRANSPOSE || e->kind == EXPR_SPACE))
+        e = e->a;
+    return e && e->kind == EXPR_NAME ? find_tile(plan, e->name) : NULL;
+}
+
+const char *stmt_result(const Stmt *s)
+{
+    const Expr *e = s->dest;
+
+    while (e && (e->kind == EXPR_SPACE || e->kind == EXPR_INDEX))
+        e = e->a;
+    if (e)
+        return e->kind == EXPR_NAME ? e->name : NULL;
+    return s->n_args > 0 && s->args[0]->kind == EXPR_NAME ? s->args[0]->name : NULL;
+}
+
+static bool is_one(const Extent *extent)
+{
+    return extent && (extent->kind == EXT_ONE || extent->kind == EXT_LEAD);
+}
+
+/* Learns a side of a tile; two extents of a side that are not the same are an error. */
+static void settle(Plan *plan, const Stmt *s, const char *name, const Extent **side, const Extent *extent)
+{
+    if (!extent || *side == extent || (is_one(*side) && is_one(extent)))
+        return;
+    if (!*side) {
+        *side = extent;
+        return;
+    }
+    plan_fail(plan, TW0604, s->span, "%s covers %s here and %s elsewhere", name,
+              extent->dim_name ? extent->dim_name : "one element",
+              (*side)->dim_name ? (*side)->dim_name : "one element");
+}
+
+static void settle_tile(Plan *plan, const Stmt *s, const char *name, const Extent *row, const Extent *col)
+{
+    Tile *tile = make_tile(plan, name);
+
+    if (plan->failed)
+        return;
+    settle(plan, s, name, &tile->row, row);
+    if (!plan->failed)
+        settle(plan, s, name, &tile->col, col);
+}
+
+/* ---- copies ---------------------------------------------------------------------------- */
+
+static Extent *in_grid(const Plan *plan, const char *dim)
+{
+    for (int i = 0; i < plan->grid.len; i++)
+        if (strcmp(plan->grid.data[i]->dim_name, dim) == 0)
+            return plan->grid.data[i];
+    return NULL;
+}
+
+static Extent *in_scope(const Plan *plan, const char *dim)
+{
+    for (int i = plan->scope.len - 1; i >= 0; i--)
+        if (strcmp(plan->scope.data[i]->dim_name, dim) == 0)
+            return plan->scope.data[i];
+    return NULL;
+}
+
+static Extent *loop_var(const Plan *plan, const char *var)
+{
+    for (int i = plan->scope.len - 1; i >= 0; i--)
+        if (strcmp(plan->scope.data[i]->var, var) == 0)
+            return plan->scope.data[i];
+    return NULL;
+}
+
+/* What a coordinate in the sketch names: a loop's variable or a dimension of the grid. */
+static const Extent *extent_of_coord(Plan *plan, const Coord *coord, const Expr *dim)
+{
+    const Expr *value = coord->value;
+    const Extent *extent = NULL;
+
+    if (value && value->kind == EXPR_INT)
+        return plan_extent(plan, EXT_WHOLE, dim);
+    if (value && value->kind == EXPR_NAME)
+        extent = loop_var(plan, value->name);
+    if (!extent && value && value->kind == EXPR_NAME)
+        extent = in_grid(plan, value->name);
+    if (!extent)
+        plan_fail(plan, TW0602, value ? value->span : coord->span,
+                  "a coordinate of a sketch names a loop or a dimension of the grid");
+    return extent;
+}
+
+static const Coord *find_coord(const Stmt *copy, const Tensor *tensor, int d)
+{
+    const Expr *dim = tensor->stmt->shape[d];
+
+    for (int i = 0; i < copy->n_coords; i++) {
+        const Coord *coord = &copy->coords[i];
+
+        if (coord->name ? dim->kind == EXPR_NAME && strcmp(dim->name, coord->name) == 0
+                        : copy->n_coords - i == tensor->rank - d)
+            return coord;
+    }
+    return NULL;
+}
+
+static const Extent *extent_of_dim(Plan *plan, const Stmt *copy, const Tensor *tensor, int d)
+{
+    const Expr *dim = tensor->stmt->shape[d];
+    const Coord *coord = find_coord(copy, tensor, d);
+    const Extent *extent = NULL;
+    const Aff *length = eval_aff(&plan->env, dim, plan->diags);
+    int64_t known;
+
+    if (coord)
+        return extent_of_coord(plan, coord, dim);
+    if (dim->kind == EXPR_NAME && (extent = in_scope(plan, dim->name)))
+        return extent;
+    if (dim->kind == EXPR_NAME && (extent = in_grid(plan, dim->name)))
+        return extent;
+    if (length && aff_is_const(length, &known) && known == 1)
+        return plan_extent(plan, EXT_ONE, NULL);
+    return plan_extent(plan, EXT_WHOLE, dim);
+}
+
+bool plan_tensor_extents(Plan *plan, const Stmt *copy, const Tensor *tensor, const Extent **row,
+                         const Extent **col)
+{
+    *row = tensor->rank >= 2 ? extent_of_dim(plan, copy, tensor, tensor->rank - 2)
+                             : plan_extent(plan, EXT_ONE, NULL);
+    *col = extent_of_dim(plan, copy, tensor, tensor->rank - 1);
+    return *row && *col;
+}
+
+static void infer_load(Plan *plan, const Stmt *s, const Tensor *tensor)
+{
+    const Extent *row, *col;
+
+    if (!plan_tensor_extents(plan, s, tensor, &row, &col))
+        return;
+    settle_tile(plan, s, s->name, row, col);
+    Tile *tile = make_tile(plan, s->name);
+    tile->vector = tensor->rank == 1;
+    if (s->to_space == SPACE_SHARED) {
+        tile->shared = true;
+        tile->shared_dtype = tensor->dtype;
+    } else {
+        tile->reg = tile->loaded = true;
+        tile->reg_dtype = tensor->dtype;
+    }
+}
+
+static void infer_copy(Plan *plan, const Stmt *s)
+{
+    const Tensor *tensor = plan_tensor(plan, s->name);
+    Tile *tile = find_tile(plan, s->name);
+
+    if (s->space == SPACE_GLOBAL && !tensor)
+        plan_fail(plan, TW0602, s->span, "%s is no tensor of %s", s->name, plan->unit->name);
+    else if (s->space == SPACE_GLOBAL)
+        infer_load(plan, s, tensor);
+    else if (!tile || (s->to_space == SPACE_GLOBAL && !tensor))
+        plan_fail(plan, TW0602, s->span, "%s is %s", s->name,
+                  tile ? "no tensor to copy to" : "copied before it has a value");
+    else if (s->to_space == SPACE_SHARED) {
+        tile->shared = true;
+        tile->shared_dtype = tile->reg_dtype;
+    } else if (s->to_space == SPACE_REGISTER) {
+        tile->reg = tile->loaded = true;
+        tile->reg_dtype = tile->shared_dtype;
+    }
+}
+
+/* ---- computations -------------------------------------------------------------------------- */
+
+static void infer_result(Plan *plan, const Stmt *s, const Extent *row, const Extent *col)
+{
+    const char *name = stmt_result(s);
+
+    if (!name) {
+        plan_fail(plan, TW0602, s->span, "the result of this statement needs a plain name");
+        return;
+    }
+    settle_tile(plan, s, name, row, col);
+    Tile *tile = make_tile(plan, name);
+    tile->reg = tile->computed = true;
+    if (tile->loaded)
+        tile->reg_dtype = DT_F32;
+    if (s->op_known && s->op == OP_CAST && s->has_dtype)
+        tile->reg_dtype = s->dtype;
+    tile->accumulated |= s->result == RESULT_ACCUMULATE;
+}
+
+/* The wider extent of two operands; unknown is not wide. */
+static const Extent *wider(const Extent *a, const Extent *b)
+{
+    return !a || (is_one(a) && b) ? b : a;
+}
+
+static void infer_element(Plan *plan, const Stmt *s)
+{
+    const Extent *row = NULL, *col = NULL;
+    bool unknown_row = false, unknown_col = false;
+
+    for (int i = 0; i < s->n_args; i++) {
+        const Tile *tile = plan_operand(plan, s->args[i]);
+
+        if (!tile)
+            continue;
+        row = wider(row, tile->row);
+        col = wider(col, tile->col);
+        unknown_row |= !tile->row;
+        unknown_col |= !tile->col;
+    }
+    /* a broadcast operand says nothing while another's extent is open */
+    infer_result(plan, s, unknown_row && is_one(row) ? NULL : row, unknown_col && is_one(col) ? NULL : col);
+}
+
+static void infer_gemm(Plan *plan, const Stmt *s)
+{
+    const Tile *a = s->n_args == 2 ? plan_operand(plan, s->args[0]) : NULL;
+    const Tile *b = s->n_args == 2 ? plan_operand(plan, s->args[1]) : NULL;
+
+    if (!a || !b) {
+        plan_fail(plan, TW0602, s->span, "GEMM multiplies two tiles that were copied or computed");
+        return;
+    }
+    bool ta = expr_transposed(s->args[0]), tb = expr_transposed(s->args[1]);
+    const Extent *k = ta ? a->row : a->col;
+    if (k)
+        ((Extent *)k)->contracted = true;
+    infer_result(plan, s, ta ? a->col : a->row, tb ? b->row : b->col);
+}
+
+static void infer_state(Plan *plan, const Stmt *s, const Expr *e, const Extent *row)
+{
+    if (e->kind != EXPR_NAME) {
+        plan_fail(plan, TW0602, e->span, "the state of a softmax is a plain name");
+        return;
+    }
+    settle_tile(plan, s, e->name, row, plan_extent(plan, EXT_ONE, NULL));
+    Tile *tile = make_tile(plan, e->name);
+    tile->reg = tile->computed = tile->accumulated = true;
+}
+
+/* Define X (rows, cols): its dimensions are looked up like a tensor's. */
+static void infer_define(Plan *plan, const Stmt *s)
+{
+    Tensor shape = {.stmt = s, .rank = s->n_shape};
+    Stmt none = {0};
+    const Extent *row, *col;
+
+    if (s->n_shape < 1) {
+        plan_fail(plan, TW0602, s->span, "Define needs the dimensions of what it defines");
+        return;
+    }
+    if (plan_tensor_extents(plan, &none, &shape, &row, &col))
+        infer_result(plan, s, row, col);
+}
+
+static void infer_compute(Plan *plan, const Stmt *s)
+{
+    const Tile *first = s->n_args > 0 ? plan_operand(plan, s->args[0]) : NULL;
+    const Extent *row = first ? first->row : NULL, *col = first ? first->col : NULL;
+
+    if (!s->op_known) {
+        plan_fail(plan, TW0602, s->op_span, "there is no operation %s", s->op_name);
+        return;
+    }
+    switch (op_info(s->op)->class) {
+    case OPC_ELEMENT:
+        infer_element(plan, s);
+        return;
+    case OPC_ROW_REDUCE:
+        infer_result(plan, s, row, plan_extent(plan, EXT_ONE, NULL));
+        return;
+    case OPC_COL_REDUCE:
+        infer_result(plan, s, plan_extent(plan, EXT_ONE, NULL), col);
+        return;
+    case OPC_GEMM:
+        infer_gemm(plan, s);
+        return;
+    case OPC_SOFTMAX:
+        infer_result(plan, s, row, col);
+        for (int i = 0; i < s->n_with && !plan->failed; i++)
+            infer_state(plan, s, s->with[i], row);
+        return;
+    case OPC_MASK:
+    case OPC_FILL:
+    case OPC_CAST:
+        infer_result(plan, s, row, col);
+        return;
+    case OPC_DEFINE:
+        infer_define(plan, s);
+        return;
+    }
+}
+
+/* ---- statements --------------------------------------------------------------------------------- */
+
+static void infer_block(Plan *plan, const Block *block);
+
+static void infer_loop(Plan *plan, const Stmt *s)
+{
+    if (!s->over) {
+        plan_fail(plan, TW0603, s->span, "this loop has bounds, which are code; a sketch says `for %s over DIM`",
+                  s->name);
+        return;
+    }
+    Extent *extent = plan_loop(plan, s);
+    if (!extent)
+        return;
+    vec_push(plan->arena, &plan->scope, extent);
+    infer_block(plan, &s->body);
+    plan->scope.len--;
+}
+
+static void infer_stmt(Plan *plan, const Stmt *s)
+{
+    switch (s->kind) {
+    case STMT_COPY:
+        infer_copy(plan, s);
+        return;
+    case STMT_COMPUTE:
+        infer_compute(plan, s);
+        return;
+    case STMT_FOR:
+        infer_loop(plan, s);
+        return;
+    case STMT_IF:
+        infer_block(plan, &s->body);
+        infer_block(plan, &s->orelse);
+        return;
+    case STMT_ALLOCATE:
+        plan_fail(plan, TW0603, s->span, "%s has allocations: it is code already", plan->unit->name);
+        return;
+    case STMT_DEFINE:
+        plan_fail(plan, TW0602, s->span, "operations of one's own are not known in a sketch");
+        return;
+    case STMT_INPUT:
+    case STMT_OUTPUT:
+    case STMT_PARAM:
+    case STMT_LET:
+    case STMT_INDEX:
+    case STMT_GRID:
+    case STMT_ASSIGN:
+    case STMT_RESHAPE:
+    case STMT_SCHEDULE:
+    case STMT_COUNT:
+        return;
+    }
+}
+
+static void infer_block(Plan *plan, const Block *block)
+{
+    if (plan->scope.len > PLAN_DEPTH)
+        return;
+    for (int i = 0; i < block->len && !plan->failed; i++)
+        infer_stmt(plan, block->data[i]);
+}
+
+static int unknown_sides(const Plan *plan)
+{
+    int n = 0;
+
+    for (int i = 0; i < plan->tiles.len; i++)
+        n += !plan->tiles.data[i].row + !plan->tiles.data[i].col;
+    return n;
+}
+
+/* What is kept whole must be known when compiling. */
+static void check_whole(Plan *plan)
+{
+    for (int i = 0; i < plan->extents.len; i++) {
+        Extent *extent = plan->extents.data[i];
+
+        if (extent->kind != EXT_WHOLE)
+            continue;
+        extent->fixed = extent->known > 1 ? (extent->known + 15) / 16 * 16 : extent->known;
+        if (extent->known > 0)
+            continue;
+        const char *name = extent->dim_name ? extent->dim_name : "a dimension";
+        Diag *diag = plan_fail(plan, TW0605, extent->dim->span, "%s must be known when compiling: --set %s=128",
+                               name, name);
+        diag_note(plan->diags, diag, "tiles keep it whole, and a tile's size is part of the kernel");
+    }
+}
+
+bool plan_infer(Plan *plan)
+{
+    int before, after = 0;
+
+    do {
+        before = after;
+        infer_block(plan, &plan->unit->body);
+        after = unknown_sides(plan) + 1000 * plan->tiles.len;
+    } while (!plan->failed && after != before);
+    for (int i = 0; i < plan->tiles.len && !plan->failed; i++)
+        if (!plan->tiles.data[i].row || !plan->tiles.data[i].col)
+            plan_fail(plan, TW0604, plan->unit->name_span, "nothing says how large %s is",
+                      plan->tiles.data[i].name);
+    if (!plan->failed)
+        check_whole(plan);
+    return !plan->failed;
+}

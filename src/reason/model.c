@@ -1,0 +1,541 @@
+/* model.c: what a choice costs: memory, registers, cycles.
+ *
+ * A block's turn through its main loop uses five resources of the multiprocessor,
+ * each for some cycles:
+ *
+ *   mma      multiply-adds of the tensor cores
+ *   shared   bytes that warps read from shared memory: every column of warps
+ *            reads the first operand again, every row of warps the second. A warp
+ *            with 16 rows is bound by this, one with 32 by the tensor cores
+ *   exps     ex2 and its kin
+ *   alu      other arithmetic
+ *   traffic  bytes copied from L2 (or DRAM)
+ *
+ * The most used one bounds the turn from below. The rest is hidden behind it as
+ * far as independent warps are there to hide it: a block's own warps meet at a
+ * barrier every turn, other blocks do not. A copy that is not started early
+ * enough is waited for.
+ *
+ * Registers are counted at the statement where most tiles are live, plus what
+ * operand fragments and addresses need.
+ */
+#include "reason/plan.h"
+
+#include <math.h>
+
+enum {
+    WARP = 32,
+    LATENCY = 800,      /* cycles from the start of a copy to its data */
+    TURN_OVERHEAD = 100, /* barrier, counters */
+    CHAIN_LATENCY = 200, /* from products to arithmetic and back */
+    QUAD_STEPS = 2,      /* shuffles that reduce a row over the lanes that share it */
+    ADDRESS_REGS = 26,  /* pointers, counters, predicates */
+    UNKNOWN_LENGTH = 4096,
+    UNKNOWN_ENTRIES = 32
+};
+
+/* Of the cycles of resources that do not bind: they disturb the one that does. */
+static const double CONTENTION = 0.15;
+
+typedef struct Work {
+    double mma, shared, exps, alu, traffic; /* cycles */
+} Work;
+
+typedef struct Modeler {
+    Plan *plan;
+    Choice *c;
+    const Target *t;
+    int warps_m;
+    Work *work;         /* of the region being walked */
+    double live;        /* registers of tiles live now and at most */
+    double most;
+    double fragments;   /* registers of operand fragments, the largest GEMM's */
+    Work main;          /* of the loop with the most work a turn */
+    double main_turns, main_ring;
+    double total;       /* cycles of a block */
+    int depth;
+} Modeler;
+
+static double size_of(const Modeler *m, const Extent *extent)
+{
+    return (double)m->c->size[extent->id];
+}
+
+static double elements(const Modeler *m, const Tile *tile)
+{
+    return size_of(m, tile->row) * size_of(m, tile->col);
+}
+
+static bool is_matrix(const Modeler *m, const Tile *tile)
+{
+    return size_of(m, tile->row) > 1 && size_of(m, tile->col) > 1;
+}
+
+/* Registers a thread of a tile: vectors are repeated over the lanes of a quad. */
+static double registers_of(const Modeler *m, const Tile *tile, int bytes)
+{
+    double rows = size_of(m, tile->row), cols = size_of(m, tile->col);
+    double n;
+
+    if (rows > 1 && cols > 1)
+        n = rows * cols / (WARP * m->c->warps);
+    else if (rows > 1)
+        n = rows / (8.0 * m->warps_m);
+    else
+        n = cols > 1 ? cols / (4.0 * m->c->warps_n) : 1;
+    return n * bytes / 4;
+}
+
+/* ---- capacity --------------------------------------------------------------------------- */
+
+static int64_t round_up(int64_t n, int64_t to)
+{
+    return (n + to - 1) / to * to;
+}
+
+static int64_t shared_bytes_of(const Modeler *m, const Tile *tile)
+{
+    return round_up((int64_t)elements(m, tile) * dtype_bytes(tile->shared_dtype), 128);
+}
+
+static bool copied_in(const Block *block, const char *name, bool loops)
+{
+    for (int i = 0; i < block->len; i++) {
+        const Stmt *s = block->data[i];
+
+        if (!loops && s->kind == STMT_COPY && s->space == SPACE_GLOBAL && s->to_space == SPACE_SHARED &&
+            strcmp(s->name, name) == 0)
+            return true;
+        if (s->kind == STMT_FOR && loops && copied_in(&s->body, name, false))
+            return true;
+        if (s->kind == STMT_IF && (copied_in(&s->body, name, loops) || copied_in(&s->orelse, name, loops)))
+            return true;
+    }
+    return false;
+}
+
+/* Tiles that a loop copies need a ring of stages, others one place. */
+static void count_shared(Modeler *m)
+{
+    m->c->ring_bytes = m->c->resident_bytes = 0;
+    for (int i = 0; i < m->plan->tiles.len; i++) {
+        const Tile *tile = &m->plan->tiles.data[i];
+
+        if (!tile->shared)
+            continue;
+        if (copied_in(&m->plan->unit->body, tile->name, true))
+            m->c->ring_bytes += round_up(shared_bytes_of(m, tile) * m->c->stages, 1024);
+        else
+            m->c->resident_bytes += round_up(shared_bytes_of(m, tile), 1024);
+    }
+    m->c->shared_bytes = m->c->ring_bytes + m->c->resident_bytes;
+}
+
+/* ---- registers ----------------------------------------------------------------------------- */
+
+static void touch(Modeler *m, double registers)
+{
+    m->live += registers;
+    if (m->live > m->most)
+        m->most = m->live;
+}
+
+static bool stmt_uses(const Plan *plan, const Stmt *s, const Tile *tile)
+{
+    for (int i = 0; i < s->n_args; i++)
+        if (plan_operand((Plan *)plan, s->args[i]) == tile)
+            return true;
+    for (int i = 0; i < s->n_with; i++)
+        if (plan_operand((Plan *)plan, s->with[i]) == tile)
+            return true;
+    return s->kind == STMT_COPY && s->space == SPACE_REGISTER && strcmp(s->name, tile->name) == 0;
+}
+
+static bool used_in(const Plan *plan, const Block *block, int from, const Tile *tile)
+{
+    for (int i = from; i < block->len; i++) {
+        const Stmt *s = block->data[i];
+
+        if (stmt_uses(plan, s, tile) || used_in(plan, &s->body, 0, tile) || used_in(plan, &s->orelse, 0, tile))
+            return true;
+        const char *result = s->kind == STMT_COMPUTE ? stmt_result(s) : NULL;
+        if (result && strcmp(result, tile->name) == 0)
+            return s->result == RESULT_ACCUMULATE;
+    }
+    return false;
+}
+
+static bool defined_in(const Block *block, int to, const char *name)
+{
+    for (int i = 0; i < to; i++) {
+        const Stmt *s = block->data[i];
+        const char *result = s->kind == STMT_COMPUTE ? stmt_result(s) : NULL;
+
+        if ((result && strcmp(result, name) == 0 && s->result != RESULT_ACCUMULATE) ||
+            (s->kind == STMT_COPY && s->to_space == SPACE_REGISTER && strcmp(s->name, name) == 0))
+            return true;
+    }
+    return false;
+}
+
+/* A tile that is computed and then multiplied is packed to 16 bits on the way. */
+static int live_bytes(const Modeler *m, const Block *block, int at, const Tile *tile)
+{
+    const Stmt *s = block->data[at];
+    bool operand = s->kind == STMT_COMPUTE && s->op_known && s->op == OP_GEMM && s->n_args == 2 &&
+                   plan_operand(m->plan, s->args[0]) == tile && tile->computed;
+
+    return operand ? 2 : dtype_bytes(tile->reg_dtype);
+}
+
+/* Registers live at a statement of a block: what it defines or uses, what was
+ * defined before it and is used after, and what comes from outside. */
+static double live_at(const Modeler *m, const Block *block, int at, bool in_loop)
+{
+    double live = 0;
+    const char *result = block->data[at]->kind == STMT_COMPUTE ? stmt_result(block->data[at]) : NULL;
+
+    for (int i = 0; i < m->plan->tiles.len; i++) {
+        const Tile *tile = &m->plan->tiles.data[i];
+
+        if (!tile->reg)
+            continue;
+        bool mine = result && strcmp(result, tile->name) == 0;
+        bool before = defined_in(block, at, tile->name);
+        bool carried = in_loop && !defined_in(block, block->len, tile->name);
+        bool later = used_in(m->plan, block, at, tile);
+        if (mine || (before && later) ||
+            (carried && (tile->accumulated || used_in(m->plan, block, 0, tile) ||
+                         used_in(m->plan, &m->plan->unit->body, 0, tile))))
+            live += registers_of(m, tile, live_bytes(m, block, at, tile));
+    }
+    return live;
+}
+
+static void count_registers(Modeler *m, const Block *block, bool in_loop)
+{
+    for (int i = 0; i < block->len; i++) {
+        const Stmt *s = block->data[i];
+
+        if (s->kind == STMT_COMPUTE || s->kind == STMT_COPY) {
+            m->live = 0;
+            touch(m, live_at(m, block, i, in_loop));
+        }
+        count_registers(m, &s->body, in_loop || s->kind == STMT_FOR);
+        count_registers(m, &s->orelse, in_loop);
+    }
+}
+
+/* ---- work of statements ----------------------------------------------------------------------- */
+
+static void add_gemm(Modeler *m, const Stmt *s)
+{
+    const Tile *a = plan_operand(m->plan, s->args[0]), *b = plan_operand(m->plan, s->args[1]);
+    double rows = size_of(m, expr_transposed(s->args[0]) ? a->col : a->row);
+    double k = size_of(m, expr_transposed(s->args[0]) ? a->row : a->col);
+    double cols = size_of(m, expr_transposed(s->args[1]) ? b->row : b->col);
+    bool from_shared = a->shared && !a->computed;
+    double bytes = (from_shared ? rows * k * 2 * m->c->warps_n : 0) + cols * k * 2 * m->warps_m;
+    double fragments = (from_shared ? rows / m->warps_m / m->t->mma_m * 4 : 0) +
+                       (cols / m->c->warps_n > 32 ? 8 : 4);
+
+    m->work->mma += rows * cols * k / m->t->mma_macs;
+    m->work->shared += bytes / m->t->shared_bytes;
+    if (fragments > m->fragments)
+        m->fragments = fragments;
+}
+
+/* Instructions an element: {arithmetic, special functions}. */
+static void add_element(Modeler *m, OpId op, double n)
+{
+    double special = 0, plain = 1;
+
+    switch (op) {
+    case OP_EXP: case OP_EXP2: case OP_LOG: case OP_LOG2: case OP_SQRT: case OP_RSQRT: case OP_RECIPROCAL:
+        special = 1;
+        break;
+    case OP_TANH:
+        special = 1;
+        plain = 0;
+        break;
+    case OP_SIGMOID: case OP_SILU: case OP_POWER:
+        special = 2;
+        plain = 2;
+        break;
+    case OP_DIVIDE:
+        special = 1;
+        plain = 2;
+        break;
+    case OP_GELU:
+        special = 2;
+        plain = 12;
+        break;
+    case OP_ADD: case OP_SUBTRACT: case OP_MULTIPLY: case OP_MAX: case OP_MIN: case OP_NEGATE: case OP_ABS:
+    case OP_RELU: case OP_CEIL_DIVIDE: case OP_SQUARE: case OP_WHERE: case OP_FMA: case OP_ROW_MAX: case OP_ROW_MIN:
+    case OP_ROW_SUM: case OP_ROW_MEAN: case OP_COL_MAX: case OP_COL_SUM: case OP_GEMM: case OP_SOFTMAX:
+    case OP_MASK: case OP_FILL: case OP_CAST: case OP_DEFINE: case OP_COUNT:
+        break;
+    }
+    m->work->exps += special * n / m->t->exp_ops;
+    m->work->alu += plain * n / m->t->fp32_ops;
+}
+
+/* Shuffles among the four lanes that share a row. */
+static void add_row_reduction(Modeler *m, const Tile *tile, int times)
+{
+    m->work->alu += times * QUAD_STEPS * 4 * size_of(m, tile->row) / WARP;
+}
+
+/* What is accumulated from a softmax is rescaled every turn. */
+static double accumulated_elements(const Modeler *m)
+{
+    double n = 0;
+
+    for (int i = 0; i < m->plan->tiles.len; i++)
+        if (m->plan->tiles.data[i].accumulated)
+            n += elements(m, &m->plan->tiles.data[i]);
+    return n;
+}
+
+static void add_compute(Modeler *m, const Stmt *s)
+{
+    const char *name = stmt_result(s);
+    const Tile *result = plan_tile(m->plan, name);
+    const Tile *first = s->n_args > 0 ? plan_operand(m->plan, s->args[0]) : NULL;
+    double n = elements(m, first && is_matrix(m, first) ? first : result);
+
+    switch (op_info(s->op)->class) {
+    case OPC_GEMM:
+        add_gemm(m, s);
+        return;
+    case OPC_SOFTMAX: /* maximum, difference, exponential, sum, packing */
+        add_row_reduction(m, first, 2);
+        m->work->exps += n / m->t->exp_ops;
+        m->work->alu += (3.5 * n + (s->n_with ? accumulated_elements(m) : 0)) / m->t->fp32_ops;
+        return;
+    case OPC_MASK: /* only some tiles need it */
+        m->work->alu += 0.5 * n / m->t->fp32_ops;
+        return;
+    case OPC_ROW_REDUCE:
+        add_row_reduction(m, first, 1);
+        add_element(m, s->op, n);
+        return;
+    case OPC_ELEMENT:
+    case OPC_COL_REDUCE:
+    case OPC_FILL:
+    case OPC_CAST:
+    case OPC_DEFINE:
+        add_element(m, s->op, n);
+        return;
+    }
+}
+
+static void add_copy(Modeler *m, const Stmt *s)
+{
+    const Tile *tile = plan_tile(m->plan, s->name);
+    const Tensor *tensor = plan_tensor(m->plan, s->name);
+    double n = elements(m, tile);
+    double l2 = m->t->l2_gbs / (m->t->sms * m->t->clock_ghz);
+
+    if (s->space == SPACE_GLOBAL || s->to_space == SPACE_GLOBAL)
+        m->work->traffic += n * dtype_bytes(tensor->dtype) / l2;
+    if (s->space == SPACE_SHARED || s->to_space == SPACE_SHARED)
+        m->work->shared += n * dtype_bytes(tile->shared_dtype) / m->t->shared_bytes;
+}
+
+/* ---- time -------------------------------------------------------------------------------------- */
+
+static double bound_of(const Work *w, const char **limiter)
+{
+    const double values[] = {w->mma, w->shared, w->exps, w->alu, w->traffic};
+    static const char *const names[] = {"tensor cores", "shared-memory bandwidth", "exponentials", "arithmetic",
+                                        "copies from L2"};
+    int most = 0;
+
+    for (int i = 1; i < 5; i++)
+        if (values[i] > values[most])
+            most = i;
+    if (limiter)
+        *limiter = names[most];
+    return values[most];
+}
+
+static double independent(const Modeler *m)
+{
+    double quarters = m->c->warps / 4.0;
+
+    return m->c->blocks_per_sm * (quarters < 1 ? quarters : 1 + 0.6 * (quarters - 1));
+}
+
+/* Cycles of one pass over work, copies started `ahead` turns before; of one of
+ * the blocks that share a multiprocessor, at the rate that they reach together.
+ * A warp reads the next operands while the tensor cores multiply, so those two
+ * overlap by themselves; arithmetic waits for products and products for it. */
+static double cycles_of(const Modeler *m, const Work *w, double ahead)
+{
+    double bound = bound_of(w, NULL), hidden = independent(m);
+    double chain = (w->mma > w->shared ? w->mma : w->shared) + w->exps + w->alu + TURN_OVERHEAD +
+                   (w->exps + w->alu > 0 ? CHAIN_LATENCY : 0);
+    double waits = chain > bound ? (chain - bound) / hidden : 0;
+    double turn = bound + waits + CONTENTION * (w->mma + w->shared + w->exps + w->alu + w->traffic - bound);
+    double exposed = LATENCY - ahead * turn * m->c->blocks_per_sm;
+
+    return turn + (exposed > 0 && w->traffic > 0 ? exposed / hidden : 0);
+}
+
+static double turns_of(const Modeler *m, const Extent *extent)
+{
+    double length = extent->known > 0 ? (double)extent->known : UNKNOWN_LENGTH;
+    double tile = size_of(m, extent);
+
+    return extent->known > 0 ? (double)(((int64_t)length + (int64_t)tile - 1) / (int64_t)tile) : length / tile;
+}
+
+static void add_block(Modeler *m, const Block *block);
+
+static void add_loop(Modeler *m, const Stmt *s)
+{
+    const Extent *extent = plan_loop(m->plan, s);
+    Work *outer = m->work, mine = {0};
+
+    if (!extent)
+        return;
+    m->work = &mine;
+    add_block(m, &s->body);
+    m->work = outer;
+    double turns = turns_of(m, extent), turn = cycles_of(m, &mine, m->c->stages - 1);
+    m->total += turns * turn;
+    if (bound_of(&mine, NULL) * turns > bound_of(&m->main, NULL) * m->main_turns) {
+        m->main = mine;
+        m->main_turns = turns;
+        m->c->turn = turn;
+    }
+}
+
+static void add_block(Modeler *m, const Block *block)
+{
+    for (int i = 0; i < block->len; i++) {
+        const Stmt *s = block->data[i];
+
+        if (s->kind == STMT_COPY)
+            add_copy(m, s);
+        else if (s->kind == STMT_COMPUTE)
+            add_compute(m, s);
+        else if (s->kind == STMT_FOR)
+            add_loop(m, s);
+        else if (s->kind == STMT_IF) {
+            add_block(m, &s->body);
+            add_block(m, &s->orelse);
+        }
+    }
+}
+
+/* ---- rating -------------------------------------------------------------------------------------- */
+
+bool model_whole_rows(const Plan *plan)
+{
+    for (int i = 0; i < plan->tiles.len; i++) {
+        const Tile *tile = &plan->tiles.data[i];
+
+        if (tile->col->contracted && tile->reg && (tile->computed || tile->loaded))
+            return true;
+        if (tile->reg && tile->col->kind == EXT_ONE && tile->row->kind != EXT_ONE && tile->computed)
+            return true;
+    }
+    return false;
+}
+
+/* Blocks a multiprocessor holds by each limit; at least 1 by what is checked before. */
+static int resident_blocks(const Modeler *m)
+{
+    int by_regs = m->t->regs_per_sm / ((m->c->registers + 7) / 8 * 8 * WARP * m->c->warps);
+    int by_shared = (int)(m->t->model_shared_per_sm / (m->c->shared_bytes + m->t->shared_reserved));
+    int by_warps = m->t->warps_per_sm / m->c->warps;
+    int n = by_regs < by_shared ? by_regs : by_shared;
+
+    n = n < by_warps ? n : by_warps;
+    return n < 1 ? 1 : n > 4 ? 4 : n;
+}
+
+/* Blocks that the grid counts as: where all of it is known, as many as if every
+ * multiprocessor had what the busiest has; else half of them idle at the end. */
+static double blocks_of(const Modeler *m)
+{
+    double blocks = 1, sms = m->t->sms;
+    bool known = true;
+
+    for (int i = 0; i < m->plan->grid.len; i++) {
+        const Extent *extent = m->plan->grid.data[i];
+
+        known &= extent->known > 0;
+        if (extent->kind != EXT_LEAD)
+            blocks *= turns_of(m, extent);
+        else
+            blocks *= extent->known > 0 ? (double)extent->known : UNKNOWN_ENTRIES;
+    }
+    if (!known)
+        return blocks + sms / 2;
+    return ceil(blocks / sms) * sms;
+}
+
+static const char *fragment_misfit(const Modeler *m)
+{
+    for (int i = 0; i < m->plan->tiles.len; i++) {
+        const Tile *tile = &m->plan->tiles.data[i];
+        int64_t rows = m->c->size[tile->row->id], cols = m->c->size[tile->col->id];
+
+        if (!tile->reg)
+            continue;
+        if (rows > 1 && rows % (m->t->mma_m * m->warps_m) != 0)
+            return arena_printf(m->plan->arena, "%s has %lld rows, which %d warps cannot share in multiples of %d",
+                                tile->name, (long long)rows, m->warps_m, m->t->mma_m);
+        if (cols > 1 && cols % (m->t->mma_n * m->c->warps_n) != 0)
+            return arena_printf(m->plan->arena, "%s has %lld columns, which %d warps cannot share in multiples of %d",
+                                tile->name, (long long)cols, m->c->warps_n, m->t->mma_n);
+    }
+    return NULL;
+}
+
+void model_rate(Plan *plan, Choice *c)
+{
+    Work root = {0};
+    Modeler m = {.plan = plan, .c = c, .t = plan->options->target, .warps_m = c->warps / c->warps_n, .work = &root};
+
+    c->misfit = fragment_misfit(&m);
+    if (c->misfit)
+        return;
+    count_shared(&m);
+    if (c->shared_bytes > m.t->shared_per_block) {
+        c->misfit = arena_printf(plan->arena, "needs %lld bytes of shared memory (%lld resident, %lld in rings); a "
+                                 "block of %s has %d", (long long)c->shared_bytes, (long long)c->resident_bytes,
+                                 (long long)c->ring_bytes, m.t->name, m.t->shared_per_block);
+        return;
+    }
+    c->blocks_per_sm = 1;
+    add_block(&m, &plan->unit->body); /* finds the operand fragments */
+    count_registers(&m, &plan->unit->body, false);
+    c->registers = (int)(m.most + m.fragments + ADDRESS_REGS);
+    if (c->registers > m.t->regs_per_thread) {
+        c->misfit = arena_printf(plan->arena, "needs about %d registers a thread (%.0f of tiles); there are %d",
+                                 c->registers, m.most, m.t->regs_per_thread);
+        return;
+    }
+    c->blocks_per_sm = resident_blocks(&m);
+    root = (Work){0};
+    m.total = 0;
+    m.main = (Work){0};
+    m.main_turns = 0;
+    add_block(&m, &plan->unit->body);
+    double rest = cycles_of(&m, &root, 0);
+    if (m.main_turns == 0) {
+        m.main = root;
+        c->turn = rest;
+    }
+    c->mma = m.main.mma;
+    c->shared = m.main.shared;
+    c->alu = m.main.alu;
+    c->exps = m.main.exps;
+    c->traffic = m.main.traffic;
+    bound_of(&m.main, &c->limiter);
+    c->cost = (m.total + rest) * blocks_of(&m);
+}

@@ -1,0 +1,151 @@
+/* pads.c: what tiles hold beyond the end of a dimension.
+ *
+ * A copy reads zeros there. What becomes of them decides where a mask is needed:
+ * a sum wants zeros, a maximum -inf, a GEMM zeros on one side and nothing
+ * infinite on the other. Only what is certain is used:
+ *
+ *   ZERO    0          LOWEST   -inf
+ *   FINITE  a number   ANY      perhaps infinite or NaN
+ */
+#include "reason/plan.h"
+
+#include <math.h>
+
+/* The value of an operation whose operands are all 0 there. */
+static Pad at_zero(OpId op, int n)
+{
+    double value = n <= op_info(op)->arity ? op_eval(op, 0, 0, 0) : NAN;
+
+    return value == 0 ? PAD_ZERO : isfinite(value) ? PAD_FINITE : PAD_ANY;
+}
+
+static bool finite(Pad pad)
+{
+    return pad == PAD_ZERO || pad == PAD_FINITE;
+}
+
+static Pad pad_product(Pad a, Pad b)
+{
+    if ((a == PAD_ZERO && finite(b)) || (b == PAD_ZERO && finite(a)))
+        return PAD_ZERO;
+    return finite(a) && finite(b) ? PAD_FINITE : PAD_ANY;
+}
+
+static Pad pad_sum(Pad a, Pad b)
+{
+    if (a == PAD_LOWEST || b == PAD_LOWEST)
+        return (finite(a) || finite(b)) ? PAD_LOWEST : PAD_ANY;
+    return finite(a) && finite(b) ? PAD_FINITE : PAD_ANY;
+}
+
+/* Functions that no finite operand takes out of the finite numbers. */
+static bool bounded(OpId op)
+{
+    return op == OP_TANH || op == OP_SIGMOID || op == OP_SILU || op == OP_GELU || op == OP_RELU ||
+           op == OP_NEGATE || op == OP_ABS || op == OP_SQUARE || op == OP_MAX || op == OP_MIN;
+}
+
+static Pad pad_element(OpId op, const Pad *pads, int n, bool has_else)
+{
+    bool zero = true, all_finite = true;
+
+    for (int i = 0; i < n; i++) {
+        zero &= pads[i] == PAD_ZERO;
+        all_finite &= finite(pads[i]);
+    }
+    if (op == OP_DIVIDE)
+        return pads[0] == PAD_ZERO && pads[1] == PAD_FINITE ? PAD_ZERO
+               : has_else && all_finite                     ? PAD_FINITE
+                                                            : PAD_ANY;
+    if (zero)
+        return at_zero(op, n);
+    if (op == OP_MULTIPLY)
+        return pad_product(pads[0], pads[1]);
+    if (op == OP_ADD || (op == OP_SUBTRACT && pads[1] != PAD_LOWEST))
+        return pad_sum(pads[0], pads[1]);
+    if (op == OP_EXP && pads[0] == PAD_LOWEST)
+        return PAD_ZERO;
+    return bounded(op) && all_finite ? PAD_FINITE : PAD_ANY;
+}
+
+static bool reaches(const Extent *extent)
+{
+    return extent->kind != EXT_ONE && extent->kind != EXT_LEAD;
+}
+
+/* A broadcast operand holds an element of its own there; divisors are trusted
+ * not to be 0, as they are elsewhere. */
+static PadSide pads_element(Plan *plan, const Stmt *s)
+{
+    Pad rows[3] = {PAD_FINITE, PAD_FINITE, PAD_FINITE}, cols[3] = {PAD_FINITE, PAD_FINITE, PAD_FINITE};
+    int n = s->n_args < 3 ? s->n_args : 3;
+
+    for (int i = 0; i < n; i++) {
+        const Tile *tile = plan_operand(plan, s->args[i]);
+
+        if (tile && reaches(tile->row))
+            rows[i] = tile->pad_row;
+        if (tile && reaches(tile->col))
+            cols[i] = tile->pad_col;
+        if (!tile && s->args[i]->kind == EXPR_INT && s->args[i]->i == 0)
+            rows[i] = cols[i] = PAD_ZERO;
+    }
+    return (PadSide){pad_element(s->op, rows, n, s->otherwise != NULL),
+                     pad_element(s->op, cols, n, s->otherwise != NULL)};
+}
+
+/* Rows beyond A's and columns beyond B's are products with those. */
+static PadSide pads_gemm(Plan *plan, const Stmt *s)
+{
+    const Tile *a = plan_operand(plan, s->args[0]), *b = plan_operand(plan, s->args[1]);
+    Pad row = expr_transposed(s->args[0]) ? a->pad_col : a->pad_row;
+    Pad col = expr_transposed(s->args[1]) ? b->pad_row : b->pad_col;
+
+    return (PadSide){finite(row) ? row : PAD_ANY, finite(col) ? col : PAD_ANY};
+}
+
+/* A condition on positions may keep what lies beyond the end. */
+static Pad pad_mask(Pad pad, double otherwise)
+{
+    if (otherwise == 0 && pad == PAD_ZERO)
+        return PAD_ZERO;
+    if (otherwise < 0 && isinf(otherwise))
+        return pad == PAD_LOWEST ? PAD_LOWEST : PAD_ANY;
+    return isfinite(otherwise) && finite(pad) ? PAD_FINITE : PAD_ANY;
+}
+
+static PadSide pads_mask(Plan *plan, const Stmt *s, PadSide x)
+{
+    double otherwise = -INFINITY;
+
+    if (s->otherwise && !eval_float(&plan->env, s->otherwise, &otherwise))
+        otherwise = NAN;
+    return (PadSide){pad_mask(x.row, otherwise), pad_mask(x.col, otherwise)};
+}
+
+PadSide pads_of_result(Plan *plan, const Stmt *s)
+{
+    const Tile *first = s->n_args > 0 ? plan_operand(plan, s->args[0]) : NULL;
+    PadSide same = first ? (PadSide){first->pad_row, first->pad_col} : (PadSide){PAD_ANY, PAD_ANY};
+
+    switch (op_info(s->op)->class) {
+    case OPC_ELEMENT:
+        return pads_element(plan, s);
+    case OPC_GEMM:
+        return pads_gemm(plan, s);
+    case OPC_ROW_REDUCE:
+        return (PadSide){same.row == PAD_ZERO ? PAD_ZERO : PAD_ANY, PAD_ANY};
+    case OPC_COL_REDUCE:
+        return (PadSide){PAD_ANY, same.col == PAD_ZERO ? PAD_ZERO : PAD_ANY};
+    case OPC_SOFTMAX:
+        return (PadSide){PAD_FINITE, same.col == PAD_LOWEST ? PAD_ZERO : PAD_FINITE};
+    case OPC_MASK:
+        return pads_mask(plan, s, same);
+    case OPC_CAST:
+        return same;
+    case OPC_FILL:
+    case OPC_DEFINE:
+        return (PadSide){PAD_FINITE, PAD_FINITE};
+    }
+    return same;
+}

@@ -1,0 +1,252 @@
+/* place.c: coordinates of copies, and positions within tensors.
+ *
+ *   tensor K (batch, kv_heads, kv_len, HeadDim), blocks over q_len, q_heads, batch
+ *
+ *   Copy K (BN, HeadDim) in coordinate [batch = b, kv_heads = h div (q_heads div kv_heads), kv_len = j]
+ *
+ *   a position along kv_len in a tile S whose columns follow it:  j * BN + col(S)
+ *
+ * Coordinates count tiles along the dimensions that the shape covers, elements
+ * along the leading ones. A leading dimension follows the block's coordinate of
+ * the same name, else of the same place from the right.
+ */
+#include "reason/plan.h"
+
+/* ---- small expressions ------------------------------------------------------------- */
+
+static Expr *name_of(Plan *plan, const char *name)
+{
+    return expr_name(plan->arena, name);
+}
+
+static Expr *binary(Plan *plan, ExprOp op, Expr *a, Expr *b)
+{
+    return expr_binary(plan->arena, op, a, b);
+}
+
+static Expr *place_within(Plan *plan, const char *axis, const Tile *tile)
+{
+    Expr **args = arena_array(plan->arena, Expr *, 1);
+
+    args[0] = name_of(plan, tile->name);
+    return expr_call(plan->arena, axis, args, 1);
+}
+
+/* ---- shapes ---------------------------------------------------------------------------- */
+
+static bool is_tiled(const Extent *extent)
+{
+    return extent->kind == EXT_ROWS || extent->kind == EXT_COLS || extent->kind == EXT_LOOP;
+}
+
+Expr *extent_shape(Plan *plan, const Choice *choice, const Extent *extent)
+{
+    if (is_tiled(extent))
+        return name_of(plan, extent->tile);
+    if (extent->kind == EXT_WHOLE && extent->dim_name && choice->size[extent->id] == extent->known)
+        return name_of(plan, extent->dim_name);
+    return expr_int(plan->arena, choice->size[extent->id]);
+}
+
+bool extent_ragged(const Choice *choice, const Extent *extent)
+{
+    if (extent->kind == EXT_ONE || extent->kind == EXT_LEAD)
+        return false;
+    return aff_divisor(extent->length) % choice->size[extent->id] != 0;
+}
+
+/* ---- coordinates --------------------------------------------------------------------------- */
+
+/* The block's axis that a leading dimension follows; back: its place from the right. */
+static const Extent *lead_axis(const Plan *plan, const Expr *dim, int back)
+{
+    int seen = 0;
+
+    for (int i = 0; i < plan->grid.len; i++)
+        if (dim->kind == EXPR_NAME && strcmp(plan->grid.data[i]->dim_name, dim->name) == 0)
+            return plan->grid.data[i];
+    for (int i = 0; i < plan->grid.len; i++)
+        if (plan->grid.data[i]->kind == EXT_LEAD && seen++ == back)
+            return plan->grid.data[i];
+    return NULL;
+}
+
+/* Several entries of the block's dimension share one of the tensor's. */
+static Expr *shared_entry(Plan *plan, const Extent *axis, const Expr *dim)
+{
+    Expr *group = binary(plan, EO_IDIV, expr_copy(plan->arena, axis->dim), expr_copy(plan->arena, dim));
+
+    return binary(plan, EO_IDIV, name_of(plan, axis->var), group);
+}
+
+static Expr *lead_coord(Plan *plan, const Stmt *from, const Tensor *tensor, int d, int back)
+{
+    const Expr *dim = tensor->stmt->shape[d];
+    const Aff *length = eval_aff(&plan->env, dim, NULL);
+    const Extent *axis = lead_axis(plan, dim, back);
+    int64_t one;
+
+    if (!length || (aff_is_const(length, &one) && one == 1))
+        return NULL;
+    if (!axis) {
+        plan_fail(plan, TW0606, from->span, "nothing says which entry of %s's dimension %d a block works on",
+                  tensor->name, d + 1);
+        return NULL;
+    }
+    return length == axis->length ? name_of(plan, axis->var) : shared_entry(plan, axis, dim);
+}
+
+static bool names_unique(const Tensor *tensor)
+{
+    for (int i = 0; i < tensor->rank; i++)
+        for (int k = 0; k < i; k++)
+            if (tensor->stmt->shape[i]->kind == EXPR_NAME && expr_equal(tensor->stmt->shape[i], tensor->stmt->shape[k]))
+                return false;
+    return true;
+}
+
+static Expr *tile_coord(Plan *plan, const Extent *extent)
+{
+    return extent->var ? name_of(plan, extent->var) : NULL;
+}
+
+/* By name, leaving zeros out; by place where a dimension with a coordinate has
+ * no name of its own. */
+static void set_coords(Plan *plan, const Tensor *tensor, Expr *const *values, Stmt *copy)
+{
+    bool by_name = names_unique(tensor);
+
+    copy->coords = arena_array(plan->arena, Coord, tensor->rank);
+    for (int d = 0; d < tensor->rank; d++)
+        by_name = by_name && (!values[d] || tensor->stmt->shape[d]->kind == EXPR_NAME);
+    for (int d = 0; d < tensor->rank; d++) {
+        if (by_name && !values[d])
+            continue;
+        copy->coords[copy->n_coords++] =
+            (Coord){.name = by_name ? tensor->stmt->shape[d]->name : NULL,
+                    .value = values[d] ? values[d] : expr_int(plan->arena, 0)};
+    }
+    for (int d = 0; !by_name && d < tensor->rank; d++)
+        if (values[d])
+            return;
+    if (!by_name)
+        copy->n_coords = 0;
+}
+
+void place_copy(Plan *plan, const Choice *choice, const Stmt *from, const Tensor *tensor, const Tile *tile,
+                Stmt *copy)
+{
+    Expr *values[8] = {0};
+    int covered = tensor->rank >= 2 ? 2 : 1;
+
+    copy->has_shape = true;
+    copy->shape = arena_array(plan->arena, Expr *, 2);
+    if (covered == 2)
+        copy->shape[copy->n_shape++] = extent_shape(plan, choice, tile->row);
+    copy->shape[copy->n_shape++] = extent_shape(plan, choice, tile->col);
+    for (int d = 0; d < tensor->rank - covered; d++)
+        values[d] = lead_coord(plan, from, tensor, d, tensor->rank - covered - 1 - d);
+    if (covered == 2)
+        values[tensor->rank - 2] = tile_coord(plan, tile->row);
+    values[tensor->rank - 1] = tile_coord(plan, tile->col);
+    set_coords(plan, tensor, values, copy);
+}
+
+/* ---- positions --------------------------------------------------------------------------------- */
+
+/* The place along an extent of an element of a tile. */
+static Expr *position(Plan *plan, const Tile *tile, const Extent *extent, bool along_rows)
+{
+    Expr *within = place_within(plan, along_rows ? "row" : "col", tile);
+
+    if (!is_tiled(extent))
+        return within;
+    return binary(plan, EO_ADD,
+                  binary(plan, EO_MUL, name_of(plan, extent->var), name_of(plan, extent->tile)), within);
+}
+
+static bool follows(const Extent *extent, const char *dim)
+{
+    return extent->dim_name && strcmp(extent->dim_name, dim) == 0;
+}
+
+/* The coordinate of a tile's elements along a dimension. */
+static Expr *along_dim(Plan *plan, const Tile *tile, const char *dim, Span span)
+{
+    if (follows(tile->col, dim) && tile->col->kind != EXT_LEAD)
+        return position(plan, tile, tile->col, false);
+    if (follows(tile->row, dim) && tile->row->kind != EXT_LEAD)
+        return position(plan, tile, tile->row, true);
+    Expr named = {.kind = EXPR_NAME, .name = dim};
+    const Extent *axis = lead_axis(plan, &named, INT32_MAX);
+    if (axis && axis->kind == EXT_LEAD)
+        return name_of(plan, axis->var);
+    plan_fail(plan, TW0606, span, "%s has no position along %s", tile->name, dim);
+    return expr_int(plan->arena, 0);
+}
+
+typedef struct Placer {
+    Plan *plan;
+    const Tile *tile; /* NULL: positions are not replaced */
+    int depth;
+    int replaced; /* bounds the size of what names within names stand for */
+} Placer;
+
+static Expr *replacement(void *user, const char *name);
+
+static Expr *rewrite(Placer *p, const Expr *e)
+{
+    if (p->depth >= PLAN_DEPTH || ++p->replaced > PLAN_REPLACED) {
+        if (!p->plan->failed)
+            plan_fail(p->plan, TW0606, e->span, "names that stand for each other go on without end");
+        return expr_int(p->plan->arena, 0);
+    }
+    p->depth++;
+    Expr *result = expr_subst(p->plan->arena, e, replacement, p);
+    p->depth--;
+    return result;
+}
+
+static Expr *index_position(Placer *p, const Stmt *index)
+{
+    Expr *at = along_dim(p->plan, p->tile, index->over, index->span);
+    const Expr *from = index->value;
+
+    if (!from || (from->kind == EXPR_INT && from->i == 0))
+        return at;
+    return binary(p->plan, EO_ADD, at, rewrite(p, from));
+}
+
+static Expr *replacement(void *user, const char *name)
+{
+    Placer *p = user;
+    const Expr *let = plan_let(p->plan, name);
+    const Stmt *index = p->tile ? plan_index(p->plan, name) : NULL;
+
+    if (let)
+        return rewrite(p, let);
+    if (index)
+        return index_position(p, index);
+    if (p->tile && strcmp(name, "row") == 0)
+        return position(p->plan, p->tile, p->tile->row, true);
+    if (p->tile && strcmp(name, "col") == 0)
+        return position(p->plan, p->tile, p->tile->col, false);
+    return NULL;
+}
+
+Expr *place_expr(Plan *plan, const Tile *tile, const Expr *e)
+{
+    Placer p = {plan, tile, 0, 0};
+
+    return e ? rewrite(&p, e) : NULL;
+}
+
+Expr *place_plain(Plan *plan, const Expr *e)
+{
+    return place_expr(plan, NULL, e);
+}
+
+Expr *place_bound(Plan *plan, const Tile *tile, const Extent *extent, bool along_rows)
+{
+    return binary(plan, EO_LT, position(plan, tile, extent, along_rows), expr_copy(plan->arena, extent->dim));
+}

@@ -1,0 +1,164 @@
+/* plan.h: what the reasoner knows about a sketch; for this folder only.
+ *
+ * Vocabulary
+ *   extent   how far a tile reaches along one of its two sides, and where it
+ *            lies: a tile of a dimension that blocks share (ROWS, COLS) or that
+ *            a loop streams (LOOP), a dimension kept WHOLE, a leading dimension
+ *            of which a block has one entry (LEAD), or ONE
+ *   size     elements of an extent under a choice; padded to what the tensor
+ *            cores need
+ *   ragged   a tile of the extent may reach past the dimension's end
+ *   choice   a size for every extent, warps, stages
+ */
+#ifndef TW_REASON_PLAN_H
+#define TW_REASON_PLAN_H
+
+#include "lang/eval.h"
+#include "reason/reason.h"
+
+typedef enum ExtentKind { EXT_ONE, EXT_LEAD, EXT_ROWS, EXT_COLS, EXT_LOOP, EXT_WHOLE } ExtentKind;
+
+typedef struct Extent {
+    ExtentKind kind;
+    int id;
+    const Expr *dim;       /* the dimension as declared */
+    const char *dim_name;  /* NULL: not a plain name */
+    const Aff *length;     /* of the dimension */
+    int64_t known;         /* length where known when compiling, else 0 */
+    const char *var;       /* LEAD, ROWS, COLS, LOOP: the coordinate */
+    const char *tile;      /* ROWS, COLS, LOOP: name of the size ("BM") */
+    int64_t fixed;         /* WHOLE: the size; ROWS, COLS, LOOP: forced with --set, else 0 */
+    bool contracted;       /* a GEMM sums along it */
+} Extent;
+
+/* What a tile's elements are beyond the end of a ragged extent. */
+typedef enum Pad { PAD_ZERO, PAD_FINITE, PAD_LOWEST /* -inf */, PAD_ANY } Pad;
+
+typedef struct Tensor {
+    const Stmt *stmt;
+    const char *name;
+    DType dtype;
+    int rank;
+    bool is_output;
+} Tensor;
+
+/* A name in the sketch: what it is in each memory space. */
+typedef struct Tile {
+    const char *name;
+    const Extent *row, *col;   /* NULL: not known yet */
+    bool vector;               /* of a tensor with one dimension: shapes have one entry */
+    bool shared, reg;
+    DType shared_dtype, reg_dtype;
+    bool loaded, computed;     /* register copy: from memory; by a Compute */
+    bool accumulated;          /* GEMM accumulates into it */
+    Pad pad_row, pad_col;      /* while walking: of the newest copy */
+    bool operand_form;         /* while writing: reshaped */
+    const char *as_operand;    /* while writing: a copy of it that was reshaped */
+} Tile;
+
+enum { PLAN_MAX_EXTENTS = 64, PLAN_DEPTH = 64, PLAN_REPLACED = 2000 };
+
+typedef struct Plan {
+    Arena *arena;
+    Syms *syms;
+    const Program *program;
+    const Unit *unit;
+    const ReasonOptions *options;
+    Diags *diags;
+    AffCtx *aff;
+    EvalEnv env;
+    VEC(Tensor) tensors;
+    VEC(Extent *) extents;
+    VEC(Extent *) grid;       /* in the grid's order */
+    VEC(Extent *) scope;      /* loops that the walk is in */
+    VEC(Tile) tiles;
+    VEC(const Stmt *) decls;  /* Param, Let, Index, assignments */
+    VEC(const char *) taken;  /* names that variables may not have */
+    VEC(const char *) set;    /* dimensions that --set makes known */
+    bool failed;
+} Plan;
+
+/* A choice of every parameter, with what the model thinks of it. */
+typedef struct Choice {
+    int64_t size[PLAN_MAX_EXTENTS]; /* by extent id */
+    int warps, warps_n, stages, blocks_per_sm;
+    /* the model's estimates */
+    int64_t shared_bytes, resident_bytes, ring_bytes;
+    int registers;
+    double mma, shared, alu, exps, traffic; /* cycles of one turn of the main loop */
+    double turn;        /* cycles of one turn, at the occupancy reached */
+    double cost;        /* ranks: cycles a unit of output */
+    const char *limiter;
+    const char *misfit; /* NULL: it fits */
+} Choice;
+
+/* ---- read.c: declarations and extents ------------------------------------------ */
+
+bool plan_read(Plan *plan);
+const Tensor *plan_tensor(const Plan *plan, const char *name);
+/* An extent with this kind and dimension; made when there is none. */
+Extent *plan_extent(Plan *plan, ExtentKind kind, const Expr *dim);
+Extent *plan_loop(Plan *plan, const Stmt *loop);
+const Expr *plan_let(const Plan *plan, const char *name);
+const Stmt *plan_index(const Plan *plan, const char *name);
+/* A name like `wanted` that means nothing yet. */
+const char *plan_fresh(Plan *plan, const char *wanted);
+bool plan_setting(Plan *plan, const char *name, double *value);
+Diag *plan_fail(Plan *plan, DiagCode code, Span span, const char *fmt, ...) TW_PRINTF(4, 5);
+
+/* ---- infer.c: the extents of every tile ------------------------------------------ */
+
+bool plan_infer(Plan *plan);
+Tile *plan_tile(Plan *plan, const char *name);
+/* The tile that an operand names (through .T and .shared), or NULL. */
+Tile *plan_operand(Plan *plan, const Expr *e);
+bool expr_transposed(const Expr *e);
+const char *stmt_result(const Stmt *stmt);
+/* Extents of a tensor's last two dimensions in the loops at hand. */
+bool plan_tensor_extents(Plan *plan, const Stmt *copy, const Tensor *tensor, const Extent **row,
+                         const Extent **col);
+
+/* ---- choose.c, model.c: sizes ------------------------------------------------------ */
+
+/* The best choice; NULL when none fits: a diagnostic was recorded. */
+const Choice *plan_choose(Plan *plan, ReasonResult *result);
+void model_rate(Plan *plan, Choice *choice);
+/* Whether rows must lie whole in a warp. */
+bool model_whole_rows(const Plan *plan);
+
+/* ---- write.c: code ----------------------------------------------------------------- */
+
+/* What the writer added that the sketch does not say. */
+typedef struct Added {
+    int bounds, reshapes, copies;
+} Added;
+
+Unit *plan_write(Plan *plan, const Choice *choice, Added *added);
+
+/* ---- pads.c: elements beyond the end ---------------------------------------------------- */
+
+typedef struct PadSide {
+    Pad row, col;
+} PadSide;
+
+/* What the result of a Compute holds beyond the ends of its ragged sides. */
+PadSide pads_of_result(Plan *plan, const Stmt *s);
+
+/* ---- place.c: coordinates and positions ---------------------------------------------- */
+
+Expr *extent_shape(Plan *plan, const Choice *choice, const Extent *extent);
+bool extent_ragged(const Choice *choice, const Extent *extent);
+void place_copy(Plan *plan, const Choice *choice, const Stmt *from, const Tensor *tensor, const Tile *tile,
+                Stmt *copy);
+/* A condition or expression of positions, for the elements of a tile. */
+Expr *place_expr(Plan *plan, const Tile *tile, const Expr *e);
+/* Lets replaced, nothing else. */
+Expr *place_plain(Plan *plan, const Expr *e);
+/* `j * BN + col(S) < kv_len` */
+Expr *place_bound(Plan *plan, const Tile *tile, const Extent *extent, bool along_rows);
+
+/* ---- explain.c ---------------------------------------------------------------------- */
+
+void plan_explain(Plan *plan, const Choice *choice, const Added *added, ReasonResult *result);
+
+#endif

@@ -1,0 +1,367 @@
+/* read.c: the header of a sketch: names, numbers that are known, the grid.
+ *
+ * A dimension without a value stays a symbol; what must be known is asked for
+ * where it is needed. Variables are made up for the grid (`h` for q_heads).
+ */
+#include "reason/plan.h"
+
+#include <ctype.h>
+
+Diag *plan_fail(Plan *plan, DiagCode code, Span span, const char *fmt, ...)
+{
+    va_list args;
+
+    va_start(args, fmt);
+    Diag *diag = diag_add(plan->diags, code, span, "%s", arena_vprintf(plan->arena, fmt, args));
+    va_end(args);
+    plan->failed = true;
+    return diag;
+}
+
+/* ---- names --------------------------------------------------------------------------- */
+
+static bool is_taken(const Plan *plan, const char *name)
+{
+    for (int i = 0; i < plan->taken.len; i++)
+        if (strcmp(plan->taken.data[i], name) == 0)
+            return true;
+    return false;
+}
+
+static void take(Plan *plan, const char *name)
+{
+    if (name && !is_taken(plan, name))
+        vec_push(plan->arena, &plan->taken, name);
+}
+
+const char *plan_fresh(Plan *plan, const char *wanted)
+{
+    const char *name = wanted;
+
+    for (int i = 2; is_taken(plan, name); i++)
+        name = arena_printf(plan->arena, "%s%d", wanted, i);
+    take(plan, name);
+    return name;
+}
+
+static void take_expr(Plan *plan, const Expr *e)
+{
+    if (!e)
+        return;
+    if (e->kind == EXPR_NAME)
+        take(plan, e->name);
+    take_expr(plan, e->a);
+    take_expr(plan, e->b);
+    for (int i = 0; i < e->n_args; i++)
+        take_expr(plan, e->args[i]);
+}
+
+static void take_block(Plan *plan, const Block *block, int depth)
+{
+    for (int i = 0; i < block->len && depth < PLAN_DEPTH; i++) {
+        const Stmt *s = block->data[i];
+
+        take(plan, s->name);
+        take_expr(plan, s->dest);
+        for (int k = 0; k < s->n_args; k++)
+            take_expr(plan, s->args[k]);
+        for (int k = 0; k < s->n_with; k++)
+            take_expr(plan, s->with[k]);
+        for (int k = 0; k < s->n_shape; k++)
+            take_expr(plan, s->shape[k]);
+        take_block(plan, &s->body, depth + 1);
+        take_block(plan, &s->orelse, depth + 1);
+    }
+}
+
+/* ---- settings and numbers ---------------------------------------------------------------- */
+
+bool plan_setting(Plan *plan, const char *name, double *value)
+{
+    Settings *settings = plan->options->settings;
+
+    for (int i = settings ? settings->list.len - 1 : -1; i >= 0; i--)
+        if (strcmp(settings->list.data[i].name, name) == 0) {
+            settings->list.data[i].used = true;
+            *value = settings->list.data[i].value;
+            return true;
+        }
+    return false;
+}
+
+static void bind_setting(Plan *plan, const char *name, double value)
+{
+    if (value == (double)(int64_t)value)
+        eval_bind(&plan->env, name, aff_const(plan->aff, (int64_t)value));
+    else
+        eval_bind_number(&plan->env, name, value);
+}
+
+/* A dimension: known, or a symbol. */
+static void bind_dim(Plan *plan, const char *name)
+{
+    double value;
+
+    if (eval_find(&plan->env, name))
+        return;
+    if (plan_setting(plan, name, &value)) {
+        bind_setting(plan, name, value);
+        vec_push(plan->arena, &plan->set, name);
+    } else
+        eval_bind(&plan->env, name,
+                  aff_of(plan->aff, aff_sym_new(plan->aff, name, AFF_DIM, 0, INT32_MAX)));
+}
+
+static void bind_decl(Plan *plan, const Stmt *s)
+{
+    double value;
+
+    if (eval_find(&plan->env, s->name))
+        return;
+    if (s->kind != STMT_LET && plan_setting(plan, s->name, &value))
+        bind_setting(plan, s->name, value);
+    else if (s->value)
+        eval_assign(&plan->env, s->name, s->value, NULL);
+}
+
+static void bind_names(Plan *plan, const Expr *e)
+{
+    if (!e)
+        return;
+    if (e->kind == EXPR_NAME)
+        bind_dim(plan, e->name);
+    bind_names(plan, e->a);
+    bind_names(plan, e->b);
+    for (int i = 0; i < e->n_args; i++)
+        bind_names(plan, e->args[i]);
+}
+
+/* Params and assignments first, since dimensions may be named by them; those
+ * that need dimensions once more afterwards. */
+static void bind_all(Plan *plan)
+{
+    for (int i = 0; i < plan->decls.len; i++)
+        if (plan->decls.data[i]->kind != STMT_INDEX)
+            bind_decl(plan, plan->decls.data[i]);
+    for (int i = 0; i < plan->tensors.len; i++)
+        for (int k = 0; k < plan->tensors.data[i].rank; k++) {
+            const Expr *dim = plan->tensors.data[i].stmt->shape[k];
+
+            if (dim->kind != EXPR_NAME || !plan_let(plan, dim->name))
+                bind_names(plan, dim);
+        }
+    for (int i = 0; i < plan->decls.len; i++)
+        if (plan->decls.data[i]->kind != STMT_INDEX)
+            bind_decl(plan, plan->decls.data[i]);
+}
+
+const Expr *plan_let(const Plan *plan, const char *name)
+{
+    for (int i = 0; i < plan->decls.len; i++)
+        if (plan->decls.data[i]->kind == STMT_LET && strcmp(plan->decls.data[i]->name, name) == 0)
+            return plan->decls.data[i]->value;
+    return NULL;
+}
+
+const Stmt *plan_index(const Plan *plan, const char *name)
+{
+    for (int i = 0; i < plan->decls.len; i++)
+        if (plan->decls.data[i]->kind == STMT_INDEX && strcmp(plan->decls.data[i]->name, name) == 0)
+            return plan->decls.data[i];
+    return NULL;
+}
+
+/* ---- extents -------------------------------------------------------------------------------- */
+
+static Extent *new_extent(Plan *plan, ExtentKind kind, const Expr *dim)
+{
+    Extent *extent = arena_new_of(plan->arena, Extent);
+    int64_t known;
+
+    extent->kind = kind;
+    extent->dim = dim;
+    extent->dim_name = dim && dim->kind == EXPR_NAME ? dim->name : NULL;
+    extent->length = dim ? eval_aff(&plan->env, dim, plan->diags) : aff_const(plan->aff, 1);
+    if (!extent->length) {
+        plan->failed = true;
+        extent->length = aff_const(plan->aff, 1);
+    }
+    if (aff_is_const(extent->length, &known))
+        extent->known = known;
+    if (plan->extents.len == PLAN_MAX_EXTENTS) {
+        plan_fail(plan, TW0607, dim ? dim->span : plan->unit->name_span, "more than %d dimensions in one sketch",
+                  PLAN_MAX_EXTENTS);
+        return plan->extents.data[0];
+    }
+    extent->id = plan->extents.len;
+    vec_push(plan->arena, &plan->extents, extent);
+    return extent;
+}
+
+Extent *plan_extent(Plan *plan, ExtentKind kind, const Expr *dim)
+{
+    for (int i = 0; i < plan->extents.len; i++) {
+        Extent *extent = plan->extents.data[i];
+
+        if (extent->kind == kind && (kind == EXT_ONE || expr_equal(extent->dim, dim)))
+            return extent;
+    }
+    return new_extent(plan, kind, kind == EXT_ONE ? NULL : dim);
+}
+
+static bool tile_named(const Plan *plan, const char *name)
+{
+    for (int i = 0; i < plan->extents.len; i++)
+        if (plan->extents.data[i]->tile && strcmp(plan->extents.data[i]->tile, name) == 0)
+            return true;
+    return false;
+}
+
+/* A sketch may settle a size itself: `BM = 64`. */
+static bool assigned(const Plan *plan, const char *name)
+{
+    for (int i = 0; i < plan->decls.len; i++)
+        if (plan->decls.data[i]->kind == STMT_ASSIGN && strcmp(plan->decls.data[i]->name, name) == 0)
+            return true;
+    return false;
+}
+
+/* The first free of the names that sizes have: BM, BN, BK, BK2, ... */
+static void name_tile(Plan *plan, Extent *extent)
+{
+    double forced;
+    const char *names[] = {"BM", "BN", "BK"};
+    size_t from = extent->kind == EXT_ROWS ? 0 : 1;
+
+    for (size_t i = from; i < TW_COUNT(names) && !extent->tile; i++)
+        if (!tile_named(plan, names[i]) && (!is_taken(plan, names[i]) || assigned(plan, names[i])))
+            extent->tile = names[i];
+    if (!extent->tile)
+        extent->tile = plan_fresh(plan, "BK");
+    take(plan, extent->tile);
+    const EvalName *known = assigned(plan, extent->tile) ? eval_find(&plan->env, extent->tile) : NULL;
+    if (plan_setting(plan, extent->tile, &forced) || (known && known->has_number && (forced = known->number, true)))
+        extent->fixed = forced >= 1 && forced <= 65536 && forced == (int64_t)forced ? (int64_t)forced : -1;
+}
+
+Extent *plan_loop(Plan *plan, const Stmt *loop)
+{
+    Expr *dim = expr_name(plan->arena, loop->over);
+
+    dim->span = loop->span;
+    if (!eval_find(&plan->env, loop->over)) {
+        plan_fail(plan, TW0602, loop->span, "%s is no dimension of a tensor here", loop->over);
+        return NULL;
+    }
+    Extent *extent = plan_extent(plan, EXT_LOOP, dim);
+    if (!extent->tile)
+        name_tile(plan, extent);
+    extent->var = loop->name;
+    return extent;
+}
+
+/* ---- the grid ---------------------------------------------------------------------------------- */
+
+static bool last_dim_is(const Plan *plan, const char *name, int back)
+{
+    for (int i = 0; i < plan->tensors.len; i++) {
+        const Tensor *t = &plan->tensors.data[i];
+        const Expr *dim = t->rank >= back ? t->stmt->shape[t->rank - back] : NULL;
+
+        if (t->is_output && dim && dim->kind == EXPR_NAME && strcmp(dim->name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* `h` for q_heads: the first letter of the last word. */
+static const char *letter_for(Plan *plan, const char *dim)
+{
+    const char *word = strrchr(dim, '_');
+    char letter[2] = {0};
+
+    word = word && word[1] ? word + 1 : dim;
+    letter[0] = (char)tolower((unsigned char)*word);
+    return plan_fresh(plan, isalpha((unsigned char)letter[0]) ? arena_strdup(plan->arena, letter) : "g");
+}
+
+static void read_axis(Plan *plan, const Coord *coord)
+{
+    Expr *dim = expr_name(plan->arena, coord->name);
+
+    dim->span = coord->span;
+    if (!eval_find(&plan->env, coord->name)) {
+        plan_fail(plan, TW0602, coord->span, "%s is no dimension of a tensor here", coord->name);
+        return;
+    }
+    ExtentKind kind = last_dim_is(plan, coord->name, 2)   ? EXT_ROWS
+                      : last_dim_is(plan, coord->name, 1) ? EXT_COLS
+                                                          : EXT_LEAD;
+    Extent *extent = new_extent(plan, kind, dim);
+    extent->var = kind == EXT_ROWS   ? plan_fresh(plan, "m")
+                  : kind == EXT_COLS ? plan_fresh(plan, "n")
+                                     : letter_for(plan, coord->name);
+    if (kind != EXT_LEAD)
+        name_tile(plan, extent);
+    vec_push(plan->arena, &plan->grid, extent);
+}
+
+static void read_grid(Plan *plan, const Stmt *grid)
+{
+    for (int i = 0; i < grid->n_coords; i++) {
+        if (grid->coords[i].value || !grid->coords[i].name) {
+            plan_fail(plan, TW0603, grid->span, "%s has extents for its grid: it is code already",
+                      plan->unit->name);
+            return;
+        }
+        read_axis(plan, &grid->coords[i]);
+    }
+}
+
+/* ---- all ------------------------------------------------------------------------------------------ */
+
+static void read_tensor(Plan *plan, const Stmt *s)
+{
+    Tensor tensor = {.stmt = s, .name = s->name, .rank = s->n_shape, .is_output = s->kind == STMT_OUTPUT};
+
+    if (s->n_shape < 1 || s->n_shape > 8) {
+        plan_fail(plan, TW0602, s->span, "%s has %d dimensions; 1 to 8 are possible", s->name, s->n_shape);
+        return;
+    }
+    tensor.dtype = s->has_dtype ? s->dtype : plan->options->dtype;
+    vec_push(plan->arena, &plan->tensors, tensor);
+}
+
+const Tensor *plan_tensor(const Plan *plan, const char *name)
+{
+    for (int i = 0; i < plan->tensors.len; i++)
+        if (strcmp(plan->tensors.data[i].name, name) == 0)
+            return &plan->tensors.data[i];
+    return NULL;
+}
+
+bool plan_read(Plan *plan)
+{
+    const Block *body = &plan->unit->body;
+    const Stmt *grid = NULL;
+
+    take_block(plan, body, 0);
+    for (int i = 0; i < body->len; i++) {
+        const Stmt *s = body->data[i];
+
+        if (s->kind == STMT_INPUT || s->kind == STMT_OUTPUT)
+            read_tensor(plan, s);
+        if (s->kind == STMT_PARAM || s->kind == STMT_LET || s->kind == STMT_INDEX || s->kind == STMT_ASSIGN)
+            vec_push(plan->arena, &plan->decls, s);
+        if (s->kind == STMT_GRID)
+            grid = s;
+    }
+    bind_all(plan);
+    plan_extent(plan, EXT_ONE, NULL);
+    if (!grid)
+        plan_fail(plan, TW0601, plan->unit->name_span, "%s does not say which dimensions are spread over blocks",
+                  plan->unit->kind == UNIT_KERNEL ? plan->unit->name : "this fragment");
+    else if (!plan->failed)
+        read_grid(plan, grid);
+    return !plan->failed;
+}

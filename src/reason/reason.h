@@ -1,0 +1,37 @@
+/* reason.h: stage 1b, from a sketch to code, by an explicit hardware model.
+ *
+ * Every parameter is reasoned out: tile sizes, warps, ring stages, shapes of
+ * all allocations, coordinates, bounds masks of ragged tiles, the Reshape
+ * between fused GEMMs, the grid. Candidates are ranked by predicted time.
+ */
+#ifndef TW_REASON_H
+#define TW_REASON_H
+
+#include "lang/lang.h"
+#include "ref/def.h"
+#include "target/target.h"
+
+typedef struct ReasonOptions {
+    const Target *target;
+    Settings *settings;      /* --set: dimensions compiled in; also BM, BN, BK, warps, stages force a choice */
+    DType dtype;             /* of tensors without one */
+} ReasonOptions;
+
+/* One parameter and why. */
+typedef struct ReasonWhy {
+    const char *name, *value, *why;
+} ReasonWhy;
+
+typedef struct ReasonResult {
+    Program *code;
+    VEC(ReasonWhy) why;
+    int considered;          /* candidates ranked */
+    double predicted_cycles; /* of one block's loop iteration, by the model */
+    const char *limiter;     /* what the model says bounds it */
+} ReasonResult;
+
+/* NULL when diagnostics (TW06xx) were recorded. */
+ReasonResult *reason(Arena *arena, Syms *syms, const Program *sketch, const ReasonOptions *options,
+                     Diags *diags);
+
+#endif

@@ -1,0 +1,628 @@
+/* write.c: the sketch's statements with every parameter.
+ *
+ * What the sketch leaves unsaid is added where the hardware needs it: a bound in
+ * the mask of a tile that reaches past the end (pads.c says when), a Reshape
+ * before a GEMM that multiplies a computed tile, and a copy of a tile that is
+ * wanted in both forms.
+ */
+#include "reason/plan.h"
+
+#include <math.h>
+
+typedef struct Writer {
+    Plan *plan;
+    const Choice *choice;
+    Added *added;
+    Block *out;
+} Writer;
+
+static Stmt *put(Writer *w, StmtKind kind)
+{
+    Stmt *stmt = stmt_new(w->plan->arena, kind);
+
+    vec_push(w->plan->arena, w->out, stmt);
+    return stmt;
+}
+
+static Expr *name_expr(Writer *w, const char *name)
+{
+    return expr_name(w->plan->arena, name);
+}
+
+static Stmt *put_compute(Writer *w, OpId op, const char *arg)
+{
+    Stmt *stmt = put(w, STMT_COMPUTE);
+
+    stmt->op = op;
+    stmt->op_name = op_info(op)->name;
+    stmt->op_known = true;
+    stmt->args = arena_array(w->plan->arena, Expr *, 4);
+    stmt->args[stmt->n_args++] = name_expr(w, arg);
+    return stmt;
+}
+
+/* ---- bounds ------------------------------------------------------------------------ */
+
+static bool mentions(const Expr *e, const char *name)
+{
+    if (!e)
+        return false;
+    if (e->kind == EXPR_NAME && strcmp(e->name, name) == 0)
+        return true;
+    if (mentions(e->a, name) || mentions(e->b, name))
+        return true;
+    for (int i = 0; i < e->n_args; i++)
+        if (mentions(e->args[i], name))
+            return true;
+    return false;
+}
+
+static bool stmt_mentions(const Stmt *s, const char *name)
+{
+    if (s->name && strcmp(s->name, name) == 0)
+        return true;
+    for (int i = 0; i < s->n_args; i++)
+        if (mentions(s->args[i], name))
+            return true;
+    for (int i = 0; i < s->n_with; i++)
+        if (mentions(s->with[i], name))
+            return true;
+    for (int i = 0; i < s->body.len; i++)
+        if (stmt_mentions(s->body.data[i], name))
+            return true;
+    for (int i = 0; i < s->orelse.len; i++)
+        if (stmt_mentions(s->orelse.data[i], name))
+            return true;
+    return mentions(s->dest, name);
+}
+
+static double mask_value(Writer *w, const Stmt *s)
+{
+    double value = -INFINITY;
+
+    if (s->otherwise && !eval_float(&w->plan->env, s->otherwise, &value))
+        return NAN;
+    return value;
+}
+
+/* The statement written last that mentions a tile, if it masks the tile in place
+ * with this value: a bound may join its condition. */
+static Stmt *open_mask(Writer *w, const Tile *tile, double otherwise)
+{
+    for (int i = w->out->len - 1; i >= 0; i--) {
+        Stmt *s = w->out->data[i];
+
+        if (!stmt_mentions(s, tile->name))
+            continue;
+        bool in_place = s->kind == STMT_COMPUTE && s->op_known && s->op == OP_MASK && stmt_result(s) &&
+                        strcmp(stmt_result(s), tile->name) == 0 && plan_operand(w->plan, s->args[0]) == tile;
+        return in_place && mask_value(w, s) == otherwise ? s : NULL;
+    }
+    return NULL;
+}
+
+static Tile *copy_tile(Writer *w, const Tile *tile, const char *suffix)
+{
+    Tile copy = *tile;
+
+    copy.name = plan_fresh(w->plan, arena_printf(w->plan->arena, "%s%s", tile->name, suffix));
+    copy.shared = copy.loaded = copy.accumulated = copy.operand_form = false;
+    copy.reg = copy.computed = true;
+    copy.as_operand = NULL;
+    vec_push(w->plan->arena, &w->plan->tiles, copy);
+    w->added->copies++;
+    return &w->plan->tiles.data[w->plan->tiles.len - 1];
+}
+
+/* Masks what lies beyond a side's end. Gives the tile that has the mask: another
+ * one where the shared copy must stay as it was loaded. */
+static const char *add_bound(Writer *w, const char *name, bool along_rows, double otherwise)
+{
+    Tile *tile = plan_tile(w->plan, name);
+    const Extent *extent = along_rows ? tile->row : tile->col;
+    Stmt *mask = open_mask(w, tile, otherwise);
+
+    w->added->bounds++;
+    if (mask) {
+        mask->where = expr_binary(w->plan->arena, EO_AND, mask->where,
+                                  place_bound(w->plan, tile, extent, along_rows));
+    } else {
+        mask = put_compute(w, OP_MASK, name);
+        mask->where = place_bound(w->plan, tile, extent, along_rows);
+        if (otherwise == 0)
+            mask->otherwise = expr_int(w->plan->arena, 0);
+        else if (otherwise > 0)
+            mask->otherwise = expr_float(w->plan->arena, otherwise);
+        if (tile->shared && tile->loaded) {
+            tile = copy_tile(w, tile, "_live");
+            mask->result = RESULT_GET;
+            mask->dest = name_expr(w, tile->name);
+        } else if (tile->loaded) {
+            tile->reg_dtype = DT_F32;
+        }
+    }
+    Pad pad = otherwise == 0 ? PAD_ZERO : otherwise < 0 ? PAD_LOWEST : PAD_ANY;
+    if (along_rows)
+        tile->pad_row = pad;
+    else
+        tile->pad_col = pad;
+    return tile->name;
+}
+
+static bool ragged(Writer *w, const Extent *extent)
+{
+    return extent_ragged(w->choice, extent);
+}
+
+/* The name to reduce: the operand, with what lies beyond its end made neutral. */
+static const char *neutral(Writer *w, const Tile *tile, OpId op, bool along_rows)
+{
+    Pad have = along_rows ? tile->pad_row : tile->pad_col;
+    double identity = op == OP_SOFTMAX ? -INFINITY : op_identity(op);
+    Pad want = identity == 0 ? PAD_ZERO : PAD_LOWEST;
+
+    if (!ragged(w, along_rows ? tile->row : tile->col) || (have == want && identity <= 0))
+        return tile->name;
+    return add_bound(w, tile->name, along_rows, identity);
+}
+
+/* ---- operands of GEMMs ------------------------------------------------------------------- */
+
+/* Whether statements from `at` on read a tile otherwise than as a GEMM's first
+ * operand, before it is written anew. */
+static bool read_plainly(const Block *block, int at, const char *name)
+{
+    for (int i = at; i < block->len; i++) {
+        const Stmt *s = block->data[i];
+        bool gemm = s->kind == STMT_COMPUTE && s->op_known && s->op == OP_GEMM;
+
+        for (int k = gemm ? 1 : 0; k < s->n_args; k++)
+            if (mentions(s->args[k], name))
+                return true;
+        if (s->kind == STMT_COPY && s->space == SPACE_REGISTER && strcmp(s->name, name) == 0)
+            return true;
+        if (read_plainly(&s->body, 0, name) || read_plainly(&s->orelse, 0, name))
+            return true;
+        const char *result = s->kind == STMT_COMPUTE ? stmt_result(s) : NULL;
+        if (result && strcmp(result, name) == 0)
+            return s->result == RESULT_ACCUMULATE;
+    }
+    return false;
+}
+
+static bool is_register_operand(const Tile *tile, const Expr *e)
+{
+    return tile && tile->reg && !(e->kind == EXPR_SPACE && e->space == SPACE_SHARED) &&
+           !(tile->shared && !tile->computed && !tile->loaded);
+}
+
+/* Gives a computed tile the form of an operand, under its own name or another. */
+static void make_operand(Writer *w, const char *name, DType dtype, bool keep)
+{
+    Tile *tile = plan_tile(w->plan, name);
+
+    if (keep) {
+        Stmt *cast = put_compute(w, OP_CAST, name);
+        Tile *copy = copy_tile(w, tile, "_op");
+
+        cast->args[cast->n_args++] = name_expr(w, dtype_name(dtype));
+        cast->has_dtype = true;
+        cast->dtype = dtype;
+        cast->result = RESULT_GET;
+        cast->dest = name_expr(w, copy->name);
+        copy->reg_dtype = dtype;
+        plan_tile(w->plan, name)->as_operand = copy->name;
+        name = copy->name;
+    }
+    static const char *const from[] = {"MMA_C", "MMA_M", "MMA_N"}, *const to[] = {"MMA_A", "MMA_M", "MMA_N_new"};
+    Stmt *reshape = put(w, STMT_RESHAPE);
+    reshape->name = name;
+    reshape->has_shape = true;
+    reshape->shape = arena_array(w->plan->arena, Expr *, 3);
+    reshape->to_shape = arena_array(w->plan->arena, Expr *, 3);
+    for (int i = 0; i < 3; i++) {
+        reshape->shape[i] = name_expr(w, from[i]);
+        reshape->to_shape[i] = name_expr(w, to[i]);
+    }
+    reshape->n_shape = reshape->n_to_shape = 3;
+    plan_tile(w->plan, name)->operand_form = true;
+    w->added->reshapes++;
+}
+
+static DType operand_dtype(Writer *w, const Stmt *gemm)
+{
+    const Tile *b = plan_operand(w->plan, gemm->args[1]);
+
+    return b && b->shared && dtype_bytes(b->shared_dtype) == 2 ? b->shared_dtype : w->plan->options->dtype;
+}
+
+static bool written_in(const Block *block, const char *name)
+{
+    for (int i = 0; i < block->len; i++) {
+        const Stmt *s = block->data[i];
+        const char *result = s->kind == STMT_COMPUTE ? stmt_result(s) : NULL;
+
+        if ((result && strcmp(result, name) == 0) ||
+            (s->kind == STMT_COPY && s->to_space == SPACE_REGISTER && strcmp(s->name, name) == 0) ||
+            written_in(&s->body, name) || written_in(&s->orelse, name))
+            return true;
+    }
+    return false;
+}
+
+/* Operands that a loop does not write are given their form once, before it. */
+static void hoist_operands(Writer *w, const Block *loop, const Block *body, const Block *outer, int at)
+{
+    for (int i = 0; i < body->len; i++) {
+        const Stmt *s = body->data[i];
+
+        if (s->kind == STMT_FOR || s->kind == STMT_IF) {
+            hoist_operands(w, loop, &s->body, outer, at);
+            hoist_operands(w, loop, &s->orelse, outer, at);
+        }
+        if (s->kind != STMT_COMPUTE || !s->op_known || s->op != OP_GEMM || s->n_args != 2)
+            continue;
+        const Tile *a = plan_operand(w->plan, s->args[0]);
+        if (!is_register_operand(a, s->args[0]) || a->operand_form || a->as_operand || written_in(loop, a->name))
+            continue;
+        bool keep = read_plainly(loop, 0, a->name) || read_plainly(outer, at + 1, a->name);
+        make_operand(w, a->name, operand_dtype(w, s), keep);
+    }
+}
+
+/* ---- statements --------------------------------------------------------------------------- */
+
+static void forget(Tile *tile)
+{
+    tile->operand_form = false;
+    tile->as_operand = NULL;
+}
+
+static void clean_side(Writer *w, const char *name, bool along_rows)
+{
+    const Tile *tile = plan_tile(w->plan, name);
+    Pad pad = along_rows ? tile->pad_row : tile->pad_col;
+
+    if (ragged(w, along_rows ? tile->row : tile->col) && pad != PAD_ZERO)
+        add_bound(w, name, along_rows, 0);
+}
+
+static void write_copy(Writer *w, const Stmt *s)
+{
+    Tile *tile = plan_tile(w->plan, s->name);
+
+    if (s->space == SPACE_REGISTER && s->to_space == SPACE_SHARED) {
+        clean_side(w, s->name, true);
+        clean_side(w, s->name, false);
+    }
+    Stmt *copy = put(w, STMT_COPY);
+    copy->name = s->name;
+    copy->space = s->space;
+    copy->to_space = s->to_space;
+    copy->span = s->span;
+    copy->comment = s->comment;
+    tile = plan_tile(w->plan, s->name);
+    if (s->space == SPACE_GLOBAL || s->to_space == SPACE_GLOBAL)
+        place_copy(w->plan, w->choice, s, plan_tensor(w->plan, s->name), tile, copy);
+    if (s->space == SPACE_GLOBAL)
+        tile->pad_row = tile->pad_col = PAD_ZERO;
+    if (s->to_space == SPACE_REGISTER)
+        forget(tile);
+}
+
+static Stmt *copy_compute(Writer *w, const Stmt *s)
+{
+    Stmt *copy = arena_new_of(w->plan->arena, Stmt);
+
+    *copy = *s;
+    copy->gap = false;
+    copy->args = arena_array(w->plan->arena, Expr *, s->n_args + 1);
+    for (int i = 0; i < s->n_args; i++)
+        copy->args[i] = place_plain(w->plan, s->args[i]);
+    return copy;
+}
+
+static void write_gemm(Writer *w, const Stmt *s, Stmt *copy, const Block *block, int at)
+{
+    Tile *a = plan_operand(w->plan, s->args[0]);
+    const Tile *b = plan_operand(w->plan, s->args[1]);
+    bool ta = expr_transposed(s->args[0]), tb = expr_transposed(s->args[1]);
+    const Extent *k = ta ? a->row : a->col;
+    Pad pad_a = ta ? a->pad_row : a->pad_col, pad_b = tb ? b->pad_col : b->pad_row;
+    bool zero = (pad_a == PAD_ZERO && pad_b != PAD_ANY) || (pad_b == PAD_ZERO && pad_a != PAD_ANY);
+
+    if (is_register_operand(a, s->args[0])) {
+        const char *name = a->name;
+
+        if (ragged(w, k) && !(zero && pad_a != PAD_LOWEST) && !a->operand_form && !a->as_operand)
+            name = add_bound(w, name, ta, 0);
+        a = plan_tile(w->plan, name);
+        if (!a->operand_form && !a->as_operand)
+            make_operand(w, name, operand_dtype(w, s), read_plainly(block, at + 1, name));
+        a = plan_tile(w->plan, name);
+        if (a->as_operand || name != plan_operand(w->plan, s->args[0])->name)
+            copy->args[0] = name_expr(w, a->as_operand ? a->as_operand : name);
+    }
+}
+
+/* The operand of a reduction, or of a softmax, after what lies beyond its end. */
+static void write_reduced(Writer *w, const Stmt *s, Stmt *copy)
+{
+    OpClass class = op_info(s->op)->class;
+    const Tile *tile = plan_operand(w->plan, s->args[0]);
+
+    if (!tile || s->args[0]->kind != EXPR_NAME)
+        return;
+    if (s->op == OP_ROW_MEAN && (tile->col->kind == EXT_LOOP || ragged(w, tile->col))) {
+        Diag *diag = plan_fail(w->plan, TW0608, s->span, "%s holds a part of each row", tile->name);
+        diag_note(w->plan->diags, diag, "sum with RowSum, divide by %s after the loop",
+                  tile->col->dim_name ? tile->col->dim_name : "the length");
+        return;
+    }
+    const char *name = neutral(w, tile, s->op, class == OPC_COL_REDUCE);
+    if (strcmp(name, s->args[0]->name) != 0)
+        copy->args[0] = name_expr(w, name);
+}
+
+static void write_compute(Writer *w, const Stmt *s, const Block *block, int at)
+{
+    Stmt *copy = copy_compute(w, s);
+    OpClass class = op_info(s->op)->class;
+    const char *name = stmt_result(s);
+
+    if (class == OPC_GEMM)
+        write_gemm(w, s, copy, block, at);
+    if (class == OPC_ROW_REDUCE || class == OPC_COL_REDUCE || class == OPC_SOFTMAX)
+        write_reduced(w, s, copy);
+    if (class == OPC_MASK)
+        copy->where = place_expr(w->plan, plan_operand(w->plan, s->args[0]), s->where);
+    else
+        copy->where = place_plain(w->plan, s->where);
+    if (class == OPC_DEFINE) {
+        const Tile *tile = plan_tile(w->plan, name);
+
+        copy->value = place_expr(w->plan, tile, s->value);
+        copy->shape = arena_array(w->plan->arena, Expr *, 2);
+        copy->shape[0] = extent_shape(w->plan, w->choice, tile->row);
+        copy->shape[1] = extent_shape(w->plan, w->choice, tile->col);
+        copy->n_shape = 2;
+    } else {
+        copy->has_shape = false;
+        copy->n_shape = 0;
+    }
+    PadSide pads = pads_of_result(w->plan, copy);
+    Tile *tile = plan_tile(w->plan, name);
+    tile->pad_row = pads.row;
+    tile->pad_col = pads.col;
+    forget(tile);
+    vec_push(w->plan->arena, w->out, copy);
+}
+
+/* ---- blocks ------------------------------------------------------------------------------------ */
+
+static void write_block(Writer *w, const Block *block);
+
+static Expr *tiles_of(Writer *w, const Extent *extent)
+{
+    Expr **args = arena_array(w->plan->arena, Expr *, 1);
+
+    args[0] = expr_binary(w->plan->arena, EO_DIV, expr_copy(w->plan->arena, extent->dim),
+                          name_expr(w, extent->tile));
+    return expr_call(w->plan->arena, "ceil", args, 1);
+}
+
+static void write_loop(Writer *w, const Stmt *s, const Block *outer, int at)
+{
+    const Extent *extent = plan_loop(w->plan, s);
+
+    if (!extent)
+        return;
+    hoist_operands(w, &s->body, &s->body, outer, at);
+    Stmt *loop = put(w, STMT_FOR);
+    loop->name = s->name;
+    loop->span = s->span;
+    loop->lo = expr_int(w->plan->arena, 0);
+    loop->hi = tiles_of(w, extent);
+    Block *out = w->out;
+    w->out = &loop->body;
+    write_block(w, &s->body);
+    w->out = out;
+}
+
+static bool masks_only(const Block *block)
+{
+    for (int i = 0; i < block->len; i++)
+        if (block->data[i]->kind != STMT_COMPUTE || !block->data[i]->op_known || block->data[i]->op != OP_MASK)
+            return false;
+    return true;
+}
+
+static void unknown_pads(Writer *w)
+{
+    for (int i = 0; i < w->plan->tiles.len; i++)
+        w->plan->tiles.data[i].pad_row = w->plan->tiles.data[i].pad_col = PAD_ANY;
+}
+
+/* A condition in words guards nothing but masks: which tiles need them is found
+ * out again from the masks themselves. */
+static void write_if(Writer *w, const Stmt *s)
+{
+    if (s->where && s->where->kind == EXPR_WORDS) {
+        if (masks_only(&s->body) && s->orelse.len == 0) {
+            write_block(w, &s->body);
+            return;
+        }
+        plan_fail(w->plan, TW0609, s->where->span, "a condition in words guards more than masks");
+        return;
+    }
+    Stmt *copy = put(w, STMT_IF);
+    Block *out = w->out;
+    copy->span = s->span;
+    copy->where = place_plain(w->plan, s->where);
+    w->out = &copy->body;
+    write_block(w, &s->body);
+    w->out = &copy->orelse;
+    write_block(w, &s->orelse);
+    w->out = out;
+    unknown_pads(w);
+}
+
+static void write_block(Writer *w, const Block *block)
+{
+    for (int i = 0; i < block->len && !w->plan->failed; i++) {
+        const Stmt *s = block->data[i];
+
+        if (s->kind == STMT_COPY)
+            write_copy(w, s);
+        else if (s->kind == STMT_COMPUTE)
+            write_compute(w, s, block, i);
+        else if (s->kind == STMT_FOR)
+            write_loop(w, s, block, i);
+        else if (s->kind == STMT_IF)
+            write_if(w, s);
+        else if (s->kind == STMT_RESHAPE && plan_tile(w->plan, s->name)) {
+            vec_push(w->plan->arena, w->out, (Stmt *)s);
+            plan_tile(w->plan, s->name)->operand_form = true;
+        }
+    }
+}
+
+/* ---- header ---------------------------------------------------------------------------------------- */
+
+static void write_assign(Writer *w, const char *name, double value)
+{
+    Stmt *stmt = put(w, STMT_ASSIGN);
+
+    stmt->name = name;
+    stmt->value = fabs(value) < 1e15 && value == (double)(int64_t)value
+                      ? expr_int(w->plan->arena, (int64_t)value)
+                      : expr_float(w->plan->arena, value);
+}
+
+static void write_tensors(Writer *w)
+{
+    for (int i = 0; i < w->plan->tensors.len; i++) {
+        const Tensor *tensor = &w->plan->tensors.data[i];
+        Stmt *stmt = put(w, tensor->stmt->kind);
+
+        stmt->name = tensor->name;
+        stmt->span = tensor->stmt->span;
+        stmt->has_shape = stmt->has_dtype = true;
+        stmt->dtype = tensor->dtype;
+        stmt->n_shape = tensor->rank;
+        stmt->shape = arena_array(w->plan->arena, Expr *, tensor->rank);
+        for (int d = 0; d < tensor->rank; d++)
+            stmt->shape[d] = place_plain(w->plan, tensor->stmt->shape[d]);
+    }
+}
+
+static bool is_tile_size(const Plan *plan, const char *name)
+{
+    for (int i = 0; i < plan->extents.len; i++)
+        if (plan->extents.data[i]->tile && strcmp(plan->extents.data[i]->tile, name) == 0)
+            return true;
+    return false;
+}
+
+static void write_decl(Writer *w, const Stmt *s)
+{
+    const EvalName *known = eval_find(&w->plan->env, s->name);
+
+    if (s->kind == STMT_LET || s->kind == STMT_INDEX || is_tile_size(w->plan, s->name))
+        return;
+    if (known && known->has_number) {
+        write_assign(w, s->name, known->number);
+        return;
+    }
+    Stmt *stmt = put(w, s->kind);
+    stmt->name = s->name;
+    stmt->span = s->span;
+    stmt->value = s->value ? place_plain(w->plan, s->value) : NULL;
+}
+
+static void write_grid(Writer *w)
+{
+    Stmt *grid = put(w, STMT_GRID);
+
+    grid->coords = arena_array(w->plan->arena, Coord, w->plan->grid.len);
+    for (int i = 0; i < w->plan->grid.len; i++) {
+        const Extent *extent = w->plan->grid.data[i];
+
+        grid->coords[grid->n_coords++] =
+            (Coord){.name = extent->var,
+                    .value = extent->kind == EXT_LEAD ? expr_copy(w->plan->arena, extent->dim) : tiles_of(w, extent)};
+    }
+}
+
+static void write_header(Writer *w)
+{
+    Plan *plan = w->plan;
+
+    write_tensors(w);
+    for (int i = 0; i < plan->set.len; i++)
+        write_assign(w, plan->set.data[i], eval_find(&plan->env, plan->set.data[i])->number);
+    for (int i = 0; i < plan->decls.len; i++)
+        write_decl(w, plan->decls.data[i]);
+    for (int i = 0; i < plan->extents.len; i++)
+        if (plan->extents.data[i]->tile)
+            write_assign(w, plan->extents.data[i]->tile, (double)w->choice->size[i]);
+    write_grid(w);
+}
+
+/* ---- allocations and the schedule ---------------------------------------------------------------------- */
+
+static void write_allocate(Writer *w, const Tile *tile, Space space)
+{
+    Stmt *stmt = put(w, STMT_ALLOCATE);
+
+    stmt->name = tile->name;
+    stmt->space = space;
+    stmt->has_shape = stmt->has_dtype = true;
+    stmt->dtype = space == SPACE_SHARED ? tile->shared_dtype : tile->reg_dtype;
+    stmt->shape = arena_array(w->plan->arena, Expr *, 2);
+    stmt->shape[0] = extent_shape(w->plan, w->choice, tile->row);
+    stmt->shape[1] = extent_shape(w->plan, w->choice, tile->col);
+    stmt->n_shape = 2;
+}
+
+static void write_allocations(Writer *w)
+{
+    for (int i = 0; i < w->plan->tiles.len; i++)
+        if (w->plan->tiles.data[i].shared)
+            write_allocate(w, &w->plan->tiles.data[i], SPACE_SHARED);
+    for (int i = 0; i < w->plan->tiles.len; i++)
+        if (w->plan->tiles.data[i].reg)
+            write_allocate(w, &w->plan->tiles.data[i], SPACE_REGISTER);
+}
+
+static void write_schedule(Writer *w)
+{
+    Stmt *schedule = put(w, STMT_SCHEDULE);
+    Block *out = w->out;
+
+    schedule->name = w->plan->options->target->name;
+    w->out = &schedule->body;
+    write_assign(w, "warps", w->choice->warps);
+    if (w->choice->warps_n > 1)
+        write_assign(w, "warps_n", w->choice->warps_n);
+    write_assign(w, "stages", w->choice->stages);
+    write_assign(w, "blocks_per_sm", w->choice->blocks_per_sm);
+    w->out = out;
+}
+
+Unit *plan_write(Plan *plan, const Choice *choice, Added *added)
+{
+    Unit *unit = arena_new_of(plan->arena, Unit);
+    Block body = {0};
+    Writer w = {.plan = plan, .choice = choice, .added = added, .out = &body};
+
+    *unit = (Unit){.kind = UNIT_KERNEL, .name = plan->unit->name, .comment = plan->unit->comment};
+    write_block(&w, &plan->unit->body);
+    w.out = &unit->body;
+    write_header(&w);
+    write_allocations(&w);
+    for (int i = 0; i < body.len; i++)
+        vec_push(plan->arena, &unit->body, body.data[i]);
+    write_schedule(&w);
+    return unit;
+}

@@ -22,7 +22,8 @@ typedef struct CheckOptions {
     bool fragment;        /* names that nothing declares are taken as given */
 } CheckOptions;
 
-/* Each returns false when it recorded an error. */
+/* Of programs that parsed without an error. Each returns false when it recorded
+ * one. */
 bool check_program(Arena *arena, Syms *syms, const Program *program, const CheckOptions *options,
                    Diags *diags);
 /* A Kernel unit or a fragment. */

@@ -19,7 +19,7 @@ static int dimension_named(const Place *p, const char *name)
 
 static const char *nearest_dimension(const Place *p, const char *name)
 {
-    int best = strlen(name) < 4 ? 2 : 3;
+    int best = edits_limit(name) + 1;
     const char *nearest = NULL;
     for (int i = 0; i < p->rank; i++) {
         int d = p->dims[i].axis ? text_distance(name, p->dims[i].axis, best) : best;
@@ -176,6 +176,9 @@ static void take_axes(Checker *c, const Stmt *s, const Place *global, Extent *sh
 {
     if (global->given || global->rank == 0)
         return;
+    for (int i = 0; i < 2 && n == 0; i++) /* a sketch: the last two, of sizes that nothing says yet */
+        if (global->rank > 1 - i)
+            shape[i].axis = global->dims[global->rank - 2 + i].axis;
     if (n > global->rank)
         diag_add(c->diags, TW0325, s->span, "a tile with %d dimensions of '%s', which has %d", n, s->name,
                  global->rank);
@@ -289,7 +292,7 @@ static void write_dest(Checker *c, Named *t, const Place *from, Place *to)
 
 void check_copy(Checker *c, const Stmt *s)
 {
-    Extent shape[TENSOR_MAX_RANK];
+    Extent shape[TENSOR_MAX_RANK] = {{0}};
     const Aff *coords[TENSOR_MAX_RANK] = {NULL};
     check_clauses(c, s);
     if (s->space == s->to_space) {
@@ -307,8 +310,7 @@ void check_copy(Checker *c, const Stmt *s)
     int n = copy_shape(c, s, near, shape);
     if (global)
         take_axes(c, s, global, shape, n);
-    Tile copied = shape_tile(c, shape, n);
-    copied.unknown |= n == 0 && c->loose;
+    Tile copied = n == 0 && c->loose ? (Tile){shape[0], shape[1], .unknown = true} : shape_tile(c, shape, n);
     if (n > 0)
         check_shape(c, s, &copied, near);
     dtype_copy(c, s, from, to);

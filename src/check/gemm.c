@@ -179,7 +179,8 @@ static void check_mma(Checker *c, const Operand *a, const Operand *b)
 /* An untransposed second operand of unknown shape, to be judged by its use. */
 static bool is_guess(Checker *c, const Operand *b)
 {
-    return c->loose && b->expr->kind == EXPR_NAME && b->place->given && b->tile.unknown;
+    return c->loose && b->expr->kind == EXPR_NAME && b->place->given && b->tile.unknown &&
+           !b->tile.rows.axis && !b->tile.cols.axis;
 }
 
 static void finish_gemm(Checker *c, const Stmt *s, Operand *a, Operand *b, bool guess)
@@ -236,7 +237,7 @@ void check_gemm(Checker *c, const Stmt *s)
         check_mma(c, &a, &b);
         learn_contraction(&a, &b);
     }
-    if (a.place->space == SPACE_REGISTER && a.place->now.fragment == FRAG_ACCUMULATOR)
+    if (a.place->space == SPACE_REGISTER && a.place->now.fragment == FRAG_ACCUMULATOR && !c->sketch)
         say_missing_reshape(c, s, &a);
     check_guess(c, s, &a);
     finish_gemm(c, s, &a, &b, guess);

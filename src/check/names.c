@@ -49,9 +49,15 @@ Named *names_suffixed(Checker *c, const char *name, Space *space)
 
 /* ---- what is not there ------------------------------------------------------------------- */
 
+int edits_limit(const char *name)
+{
+    size_t len = strlen(name);
+    return len < 2 ? 0 : len < 4 ? 1 : 2;
+}
+
 static const char *nearest_tensor(const Checker *c, const char *name)
 {
-    int best = strlen(name) < 4 ? 2 : 3;
+    int best = edits_limit(name) + 1;
     const char *nearest = NULL;
     for (int i = 0; i < c->tensors.len; i++) {
         int d = text_distance(name, c->tensors.data[i]->name, best);

@@ -38,7 +38,7 @@ static const char *extent_text(Checker *c, Extent e)
 {
     if (e.text)
         return e.text;
-    return e.size ? aff_text(c->arena, e.size) : "?";
+    return e.size ? aff_text(c->arena, e.size) : e.axis ? e.axis : "?";
 }
 
 const char *tile_text(Checker *c, const Tile *t)

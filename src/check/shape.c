@@ -64,7 +64,7 @@ bool shape_fits(Checker *c, const Operand *dest, const Tile *result)
 void shape_learn(Operand *o, const Tile *tile)
 {
     Place *p = o->place;
-    if (!p || o->part || p->rank != 2 || tile->vector || tile->unknown)
+    if (!p || o->part || p->rank != 2 || tile->vector)
         return;
     Extent *rows = &p->dims[o->transposed ? 1 : 0], *cols = &p->dims[o->transposed ? 0 : 1];
     if (p->given && !rows->size)
@@ -94,6 +94,8 @@ static bool join(Checker *c, Tile *result, const Operand *o)
 {
     if (o->tile.unknown) {
         result->unknown = true;
+        result->rows.axis = result->rows.axis ? result->rows.axis : o->tile.rows.axis;
+        result->cols.axis = result->cols.axis ? result->cols.axis : o->tile.cols.axis;
         return true;
     }
     if (!o->tile.vector) {

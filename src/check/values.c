@@ -306,6 +306,14 @@ int values_declare(Checker *c, const Block *body)
 /* ---- loops ------------------------------------------------------------------------------------
  */
 
+static bool is_declared(const Named *tensor)
+{
+    for (Space s = SPACE_GLOBAL; s <= SPACE_REGISTER; s++)
+        if (tensor->places[s].decl)
+            return true;
+    return false;
+}
+
 static const AffSym *loop_counter(Checker *c, const Stmt *s)
 {
     int64_t lo = INT64_MIN, hi = INT64_MAX, unused;
@@ -328,7 +336,8 @@ static const AffSym *loop_counter(Checker *c, const Stmt *s)
 void values_loop(Checker *c, const Stmt *s)
 {
     const AffSym *counter = loop_counter(c, s);
-    if (names_find(c, s->name))
+    const Named *tensor = names_find(c, s->name);
+    if (tensor && is_declared(tensor))
         diag_add(c->diags, TW0403, s->name_span, "the loop counter '%s' is also a tensor", s->name);
     /* a single iteration has a constant counter, which says nothing of where it is used */
     bool single = counter->lo >= counter->hi;

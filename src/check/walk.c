@@ -171,7 +171,8 @@ bool check_code(Arena *arena, Syms *syms, const Program *program, const Unit *un
     c->unit = unit;
     c->options = options;
     c->diags = diags;
-    c->loose = options->fragment || unit->kind == UNIT_FRAGMENT || check_is_sketch(unit);
+    c->sketch = check_is_sketch(unit);
+    c->loose = options->fragment || unit->kind == UNIT_FRAGMENT || c->sketch;
     values_start(c);
     walk_unit(c, &unit->body);
     if (diags->errors == before) { /* what is left out is worth saying only of what is right */

@@ -49,7 +49,7 @@ void eval_reset(EvalEnv *env, int mark)
 
 const char *eval_nearest(const EvalEnv *env, const char *name)
 {
-    int limit = strlen(name) < 4 ? 1 : 2, best = limit + 1;
+    int limit = strlen(name) < 2 ? 0 : strlen(name) < 4 ? 1 : 2, best = limit + 1;
     const char *nearest = NULL;
     for (int i = 0; i < env->names.len; i++) {
         int d = text_distance(name, env->names.data[i].name, limit);

@@ -31,7 +31,7 @@ bool exec_fail(Exec *x, const char *fmt, ...)
         str_printf(&s, ", role %s", x->thread->role->name);
     str_add(&s, ": ");
     if (x->op)
-        str_printf(&s, "`%s` ", tile_op_line(x->error_arena, x->kernel, x->op));
+        str_printf(&s, "`%s` ", tile_op_line(x->error_arena, x->program, x->kernel, x->op));
     va_start(args, fmt);
     str_add(&s, arena_vprintf(x->error_arena, fmt, args));
     va_end(args);
@@ -209,7 +209,7 @@ static bool deadlock(Exec *x)
             continue;
         const ExecFrame *f = &t->frames[t->depth - 1];
         str_printf(&s, "%s%s waits in `%s`", s.len ? ", " : "", t->role->name,
-                   tile_op_line(x->error_arena, x->kernel, f->block->ops.data[f->pc]));
+                   tile_op_line(x->error_arena, x->program, x->kernel, f->block->ops.data[f->pc]));
     }
     x->thread = &x->main;
     x->op = NULL;

@@ -36,6 +36,7 @@ typedef struct Printer {
     const TileKernel *kernel;
     const char **names;  /* of values, by id; NULL: not seen yet */
     VEC(NameCount) counts;
+    VEC(const AffSym *) symbols; /* known here, in order of declaration */
     int indent;
     const TileOp *wanted; /* tile_op_line: the operation whose line is wanted */
     const char *line;
@@ -110,7 +111,7 @@ void tile_print_op_name(Str *out, const TileOp *op)
 static void print_aff(Printer *p, const Aff *a)
 {
     if (a)
-        aff_print(p->out, a);
+        str_add(p->out, tile_aff_text(p->arena, a, p->symbols.data, p->symbols.len));
     else
         str_addc(p->out, '?');
 }
@@ -437,6 +438,9 @@ static void print_roles(Printer *p, const TileOp *op)
 
 static void print_regions(Printer *p, const TileOp *op)
 {
+    int known = p->symbols.len;
+    if (op->kind == TILE_FOR && op->var)
+        vec_push(p->arena, &p->symbols, op->var);
     if (op->kind == TILE_ROLES) {
         print_roles(p, op);
         str_add(p->out, "}\n");
@@ -447,6 +451,7 @@ static void print_regions(Printer *p, const TileOp *op)
             str_add(p->out, "} else {\n");
         print_region(p, op->regions[i]);
     }
+    p->symbols.len = known;
     str_add(p->out, "}\n");
 }
 
@@ -531,6 +536,9 @@ static void print_kernel(Printer *p, const TileKernel *kernel)
     p->counts.len = 0;
     str_printf(p->out, "kernel %s", kernel->name);
     print_grid(p, kernel);
+    int known = p->symbols.len;
+    for (int i = 0; i < kernel->grid.len; i++)
+        vec_push(p->arena, &p->symbols, kernel->grid.data[i].sym);
     for (int i = 0; i < KERNEL_NUMBERS; i++) {
         const KernelNumber *n = &tile_kernel_numbers[i];
         int value;
@@ -544,6 +552,7 @@ static void print_kernel(Printer *p, const TileKernel *kernel)
     str_add(p->out, " {\n");
     print_region(p, kernel->body);
     str_add(p->out, "}\n");
+    p->symbols.len = known;
 }
 
 /* ---- programs --------------------------------------------------------------------------- */
@@ -595,10 +604,17 @@ static void print_requires(Printer *p, const TileProgram *program)
     }
 }
 
+static void know_dims(Printer *p, const TileProgram *program)
+{
+    for (int i = 0; i < program->dims.len; i++)
+        vec_push(p->arena, &p->symbols, program->dims.data[i]);
+}
+
 void tile_print(Str *out, const TileProgram *program)
 {
     Printer p = {.out = out, .arena = out->arena};
     str_printf(out, "program %s\n", program->name);
+    know_dims(&p, program);
     print_symbols(&p, program);
     for (int i = 0; i < program->tensors.len; i++)
         print_tensor(&p, program->tensors.data[i]);
@@ -609,10 +625,12 @@ void tile_print(Str *out, const TileProgram *program)
     }
 }
 
-const char *tile_op_line(Arena *arena, const TileKernel *kernel, const TileOp *op)
+const char *tile_op_line(Arena *arena, const TileProgram *program, const TileKernel *kernel,
+                         const TileOp *op)
 {
     Str out = str_new(arena);
     Printer p = {.out = &out, .arena = arena, .wanted = op};
+    know_dims(&p, program);
     print_kernel(&p, kernel);
     return p.line ? p.line : tile_op_text(op->kind);
 }

@@ -31,4 +31,8 @@ void tile_print_number(Str *out, double value);
  * take that of their OpId. */
 void tile_print_op_name(Str *out, const TileOp *op);
 
+/* text_aff.c: an expression's text, with symbols in the given order, whatever the
+ * order in which its parts were made. */
+const char *tile_aff_text(Arena *arena, const Aff *a, const AffSym *const *order, int n_order);
+
 #endif

@@ -206,7 +206,8 @@ TileProgram *tile_clone(Arena *arena, const TileProgram *program);
 
 void tile_print(Str *out, const TileProgram *program);
 /* One operation as its line in the dump, for messages. */
-const char *tile_op_line(Arena *arena, const TileKernel *kernel, const TileOp *op);
+const char *tile_op_line(Arena *arena, const TileProgram *program, const TileKernel *kernel,
+                         const TileOp *op);
 /* Parses what tile_print wrote. NULL when diagnostics were recorded. */
 TileProgram *tile_parse(Arena *arena, Syms *syms, AffCtx *aff, const Source *source, Diags *diags);
 /* Structure, types, dominance, levels and facts. False: diagnostics were recorded. */

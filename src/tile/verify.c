@@ -24,7 +24,7 @@ bool verify_fail(Verifier *v, DiagCode code, const TileOp *op, const char *fmt, 
     va_end(args);
     Diag *d = diag_add(v->diags, code, op ? op->loc : (Span){0, 0}, "%s", what);
     if (op)
-        diag_note(v->diags, d, "kernel %s: %s", v->kernel->name, tile_op_line(v->arena, v->kernel, op));
+        diag_note(v->diags, d, "kernel %s: %s", v->kernel->name, tile_op_line(v->arena, v->program, v->kernel, op));
     else if (v->kernel)
         diag_note(v->diags, d, "kernel %s", v->kernel->name);
     return false;

@@ -390,11 +390,13 @@ class Worker:
         torch = self.torch
         query = ["nvidia-smi", "--query-gpu=driver_version,power.limit", "--format=csv,noheader", "-i", "0"]
         try:
-            driver = subprocess.run(query, capture_output=True, text=True, timeout=20).stdout.strip()
+            answer = subprocess.run(query, capture_output=True, text=True, timeout=20).stdout
+            driver, power = (answer.strip().split(", ") + ["unknown"])[:2]
         except (OSError, subprocess.SubprocessError):
-            driver = "unknown"
+            driver = power = "unknown"
         gpu = torch.cuda.get_device_properties(0)
         return {"gpu": gpu.name, "sms": gpu.multi_processor_count, "driver": driver,
+                "power_limit": power,
                 "torch": torch.__version__, "cuda": torch.version.cuda, "layout": self.options.layout,
                 "peer": "torch scaled_dot_product_attention, SDPBackend.FLASH_ATTENTION"}
 

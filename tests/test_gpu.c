@@ -319,6 +319,9 @@ static void test_hanging_kernel(void **state)
     need_gpu(f);
     assert_int_equal(gpu_guarded(0.5, verify_hanging, f, &problem), -1);
     assert_non_null(strstr(problem, "the kernel hung"));
+    gpu_set_patience(f->gpu, 1);
+    assert_int_equal(gpu_guarded(0, verify_hanging, f, &problem), -1);
+    assert_non_null(strstr(problem, "the kernel hung"));
 }
 
 /* ---- buffers, shapes ---------------------------------------------------------------- */

@@ -47,7 +47,7 @@ static int bench(Session *s, Device *device)
     return session_write(s, out.data, out.len);
 }
 
-int cmd_bench(Session *s)
+static int run_bench(Session *s)
 {
     Device device = {0};
     int status = device_open(s, &device);
@@ -56,4 +56,9 @@ int cmd_bench(Session *s)
         status = bench(s, &device);
     device_close(&device);
     return status;
+}
+
+int cmd_bench(Session *s)
+{
+    return device_guarded(s, run_bench);
 }

@@ -68,7 +68,7 @@ static int verify(Session *s, Device *device)
     return status ? status : report.failed ? EXIT_WRONG : EXIT_DONE;
 }
 
-int cmd_verify(Session *s)
+static int run_verify(Session *s)
 {
     Device device = {0};
     int status = device_open(s, &device);
@@ -77,4 +77,9 @@ int cmd_verify(Session *s)
         status = verify(s, &device);
     device_close(&device);
     return status;
+}
+
+int cmd_verify(Session *s)
+{
+    return device_guarded(s, run_verify);
 }

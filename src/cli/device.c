@@ -1,6 +1,8 @@
 /* device.c: a PTX file on the GPU of this machine. */
 #include "cli/device.h"
 
+enum { PATIENCE = 60 }; /* seconds that the GPU may take for one launch, or a round of them */
+
 static int load(Session *s, Device *device, const Source *ptx)
 {
     const char *log = "", *error;
@@ -8,6 +10,7 @@ static int load(Session *s, Device *device, const Source *ptx)
     device->gpu = gpu_open(s->arena, &error);
     if (!device->gpu)
         return session_fail(s, EXIT_LACKS, "%s", error);
+    gpu_set_patience(device->gpu, PATIENCE);
     gpu_info(device->gpu, &device->info);
     device->module = gpu_load(device->gpu, device->abi, ptx->text, &log, &error);
     if (!device->module)
@@ -42,4 +45,25 @@ void device_close(Device *device)
 {
     if (device->gpu)
         gpu_close(device->gpu);
+}
+
+typedef struct Guarded {
+    Session *s;
+    int (*work)(Session *s);
+} Guarded;
+
+static int run_guarded(void *user)
+{
+    Guarded *g = user;
+
+    return g->work(g->s);
+}
+
+int device_guarded(Session *s, int (*work)(Session *s))
+{
+    Guarded g = {s, work};
+    const char *problem;
+    int status = gpu_guarded(0, run_guarded, &g, &problem);
+
+    return status >= 0 ? status : session_fail(s, EXIT_WRONG, "%s", problem);
 }

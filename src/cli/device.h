@@ -19,5 +19,8 @@ typedef struct Device {
  * the module. EXIT_DONE, or the exit status of a failure that was printed. */
 int device_open(Session *s, Device *device);
 void device_close(Device *device);
+/* Runs a command's work in a process of its own: a kernel that hangs ends that
+ * process and not this one. The exit status. */
+int device_guarded(Session *s, int (*work)(Session *s));
 
 #endif

@@ -42,7 +42,7 @@ static bool time_round(Bench *b, int launches, double *ms)
     if (!gpu_ok(b->gpu, cu->event_record(b->from, NULL), "recording an event") ||
         !launch_some(b, launches) ||
         !gpu_ok(b->gpu, cu->event_record(b->to, NULL), "recording an event") ||
-        !gpu_ok(b->gpu, cu->event_sync(b->to), "running the kernel") ||
+        !gpu_wait_event(b->gpu, b->to, "running the kernel") ||
         !gpu_ok(b->gpu, cu->event_elapsed(&elapsed, b->from, b->to), "reading the time"))
         return false;
     *ms = (double)elapsed / launches;

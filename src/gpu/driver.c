@@ -7,6 +7,7 @@
 #include "gpu/driver.h"
 
 #include <dlfcn.h>
+#include <unistd.h>
 
 static const char *missing_symbol(Driver *cu)
 {
@@ -61,6 +62,47 @@ bool gpu_ok(Gpu *gpu, int status, const char *doing)
         text = "no description";
     return gpu_fail(gpu, "%s: %s (%s, %d)", doing, text, name, status);
 }
+
+/* ---- waiting ------------------------------------------------------------------------ */
+
+/* A wait for a kernel that never ends does not return. The alarm ends the whole
+ * process, which is why only a guarded one has a limit to its patience. */
+static void set_alarm(const Gpu *gpu, bool on)
+{
+    if (gpu->patience > 0)
+        alarm(on ? (unsigned)gpu->patience : 0);
+}
+
+bool gpu_wait(Gpu *gpu, const char *doing)
+{
+    set_alarm(gpu, true);
+    int status = gpu->cu.context_sync();
+    set_alarm(gpu, false);
+    return gpu_ok(gpu, status, doing);
+}
+
+bool gpu_wait_stream(Gpu *gpu, void *stream, const char *doing)
+{
+    set_alarm(gpu, true);
+    int status = gpu->cu.stream_sync(stream);
+    set_alarm(gpu, false);
+    return gpu_ok(gpu, status, doing);
+}
+
+bool gpu_wait_event(Gpu *gpu, void *event, const char *doing)
+{
+    set_alarm(gpu, true);
+    int status = gpu->cu.event_sync(event);
+    set_alarm(gpu, false);
+    return gpu_ok(gpu, status, doing);
+}
+
+void gpu_set_patience(Gpu *gpu, int seconds)
+{
+    gpu->patience = seconds;
+}
+
+/* ---- the device --------------------------------------------------------------------- */
 
 static bool open_device(Gpu *gpu)
 {

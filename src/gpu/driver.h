@@ -48,6 +48,7 @@ struct Gpu {
     Driver cu;
     int device;
     void *context;
+    int patience;      /* seconds that one wait may take; 0: any time */
     const char *error; /* the last failure, as a sentence */
 };
 
@@ -67,6 +68,10 @@ struct GpuModule {
 bool gpu_ok(Gpu *gpu, int status, const char *doing);
 /* Records a failure of our own; returns false. */
 bool gpu_fail(Gpu *gpu, const char *fmt, ...) TW_PRINTF(2, 3);
+/* Waits for everything, a stream, an event; no longer than gpu->patience. */
+bool gpu_wait(Gpu *gpu, const char *doing);
+bool gpu_wait_stream(Gpu *gpu, void *stream, const char *doing);
+bool gpu_wait_event(Gpu *gpu, void *event, const char *doing);
 
 /* ---- buffers (buffer.c) ------------------------------------------------------------- */
 

@@ -15,6 +15,10 @@ typedef struct Gpu Gpu;
 Gpu *gpu_open(Arena *arena, const char **error);
 void gpu_close(Gpu *gpu);
 
+/* A wait for the GPU that takes longer ends the whole process: for guarded
+ * processes, see gpu_guarded. 0: no limit. */
+void gpu_set_patience(Gpu *gpu, int seconds);
+
 typedef struct GpuInfo {
     char name[128];
     int cc_major, cc_minor, sms, driver;
@@ -65,9 +69,10 @@ typedef struct BenchResult {
 bool gpu_bench(Gpu *gpu, GpuModule *module, const Def *def, const RefBinding *bindings, int n_bindings,
                int rounds, uint64_t seed, BenchResult *result, const char **error);
 
-/* Runs work(user) in a process of its own, which may take so many seconds. What
- * it returned (0 to 255), or -1 with *problem: it hung, or it crashed. Open the
- * GPU within. */
+/* Runs work(user) in a process of its own, which may take so many seconds (0:
+ * any time). What it returned (0 to 255), or -1 with *problem: it hung, or it
+ * crashed. Open the GPU within, and give it patience: then the time that the
+ * CPU takes does not count. */
 int gpu_guarded(double seconds, int (*work)(void *user), void *user, const char **problem);
 
 #endif

@@ -16,7 +16,7 @@ static bool with_stream(Stand *s, bool (*use)(Stand *s, void *stream))
     void *stream;
     if (!gpu_ok(s->gpu, cu->stream_create(&stream, CU_STREAM_NON_BLOCKING), "making a stream"))
         return false;
-    bool ok = use(s, stream) && gpu_ok(s->gpu, cu->stream_sync(stream), "running on a stream");
+    bool ok = use(s, stream) && gpu_wait_stream(s->gpu, stream, "running on a stream");
     cu->stream_destroy(stream);
     return ok;
 }
@@ -52,7 +52,7 @@ static bool replay(Stand *s, void *stream, void *exec)
     for (int i = 0; i < 2; i++)
         if (!gpu_ok(s->gpu, cu->graph_launch(exec, stream), "launching a graph"))
             return false;
-    return gpu_ok(s->gpu, cu->stream_sync(stream), "running a graph");
+    return gpu_wait_stream(s->gpu, stream, "running a graph");
 }
 
 static bool use_graph(Stand *s, void *stream)
@@ -107,7 +107,7 @@ static bool launch_both(Stand *s, Stand *twin, void *a, void *b)
     for (int i = 0; i < 4; i++)
         if (!gpu_launch(&s->call, a) || !gpu_launch(&twin->call, b))
             return false;
-    return gpu_ok(s->gpu, s->gpu->cu.context_sync(), "running two launches at once");
+    return gpu_wait(s->gpu, "running two launches at once");
 }
 
 static bool run_pair(Stand *s)

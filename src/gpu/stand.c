@@ -181,7 +181,7 @@ static bool fetch_one(const Stand *s, int i, Tensor *to, const char **problem)
 bool stand_fetch(const Stand *s, Tensor *const *to, const char **problem)
 {
     *problem = NULL;
-    if (!gpu_ok(s->gpu, s->gpu->cu.context_sync(), "running the kernel"))
+    if (!gpu_wait(s->gpu, "running the kernel"))
         return false;
     for (int i = 0; i < s->abi->tensors.len; i++)
         if (!fetch_one(s, i, stand_is_output(s, i) ? to[i] : NULL, problem))

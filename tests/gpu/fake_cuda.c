@@ -101,8 +101,6 @@ static int run(const Launch *l)
 {
     Args args = unpack(l);
     fake.launches++;
-    while (has("hang"))
-        pause();
     if (has("crash"))
         abort();
     if (has("illegal"))
@@ -391,5 +389,7 @@ int cuCtxSetCurrent(void *context)
 
 int cuCtxSynchronize(void)
 {
+    while (has("hang"))
+        pause();
     return fake.dead;
 }

@@ -6,7 +6,7 @@
 #include "ptx/ptx.h"
 
 /* Choices of the reasoner that --set may force; a definition need not know them. */
-static const char *const forced[] = {"BM", "BN", "BK", "warps", "stages", "blocks_per_sm"};
+static const char *const forced[] = {"BM", "BN", "BK", "warps", "warps_n", "stages", "blocks_per_sm"};
 
 static bool is_forced(const char *name)
 {
@@ -83,6 +83,14 @@ static Program *parse(Chain *chain, const Source *source)
 
 /* ---- definition, sketch, code ----------------------------------------------------- */
 
+/* What the definition took need not be known to the sketch as well. */
+static void mark_taken(Chain *chain)
+{
+    for (int i = 0; i < chain->settings.list.len; i++)
+        if (!is_forced(chain->settings.list.data[i].name))
+            chain->settings.list.data[i].used = true;
+}
+
 static bool resolve(Chain *chain, const Program *program, const Unit *unit)
 {
     Str text = str_new(chain->arena);
@@ -90,6 +98,7 @@ static bool resolve(Chain *chain, const Program *program, const Unit *unit)
     chain->def = def_resolve(chain->arena, chain->syms, chain->aff, program, unit, &chain->own, chain->diags);
     if (!chain->def)
         return false;
+    mark_taken(chain);
     lang_print_unit(&text, unit);
     chain->definition = str_text(&text);
     if (!chain->name)

@@ -60,6 +60,8 @@ static void read_forced(Search *s)
         s->stages_from = s->stages_to = value;
     if (forced_number(s->plan, "warps_n", 1, 8, &value))
         s->warps_n_forced = value;
+    if (forced_number(s->plan, "blocks_per_sm", 1, 32, &value))
+        s->now.blocks_forced = value;
     for (int i = 0; i < s->plan->extents.len; i++) {
         const Extent *extent = s->plan->extents.data[i];
 

@@ -520,7 +520,7 @@ void model_rate(Plan *plan, Choice *c)
                                  c->registers, m.most, m.t->regs_per_thread);
         return;
     }
-    c->blocks_per_sm = resident_blocks(&m);
+    c->blocks_per_sm = c->blocks_forced ? c->blocks_forced : resident_blocks(&m);
     root = (Work){0};
     m.total = 0;
     m.main = (Work){0};

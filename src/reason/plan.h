@@ -82,6 +82,7 @@ typedef struct Plan {
 typedef struct Choice {
     int64_t size[PLAN_MAX_EXTENTS]; /* by extent id */
     int warps, warps_n, stages, blocks_per_sm;
+    int blocks_forced; /* with --set; 0: none */
     /* the model's estimates */
     int64_t shared_bytes, resident_bytes, ring_bytes;
     int registers;

@@ -50,7 +50,7 @@ each() { for word in $(echo "$2" | tr ',' ' '); do printf '%s %s ' "$1" "$word";
 make_kernel() # NAME OPERATOR DTYPE SETTINGS
 {
     # shellcheck disable=SC2046 # words are meant
-    "$TW" gen "ops/$2.tl" --target sm_80 --dtype "$3" $(each --set "$4") -o "$ptx/$1" >/dev/null
+    "$TW" gen "ops/$2.tl" --target sm_80 --dtype "$3" $(each --set "$4") -o "$ptx/$1" </dev/null >/dev/null
 }
 
 step() # WHAT NAME OPERATOR SHAPE
@@ -59,7 +59,7 @@ step() # WHAT NAME OPERATOR SHAPE
     [ "$seconds" -gt 10 ] || { echo "$1 $2: no time left"; return 1; }
     [ "$seconds" -lt 120 ] || seconds=120
     # shellcheck disable=SC2046
-    timeout -k 5 "$seconds" "$TW" "$1" "$ptx/$2/$3.sm_80.ptx" $(each --bind "$4")
+    timeout -k 5 "$seconds" "$TW" "$1" "$ptx/$2/$3.sm_80.ptx" $(each --bind "$4") </dev/null
     status=$?
     [ $status -eq 0 ] || echo "$1 $2: exit status $status"
     return $status

@@ -7,7 +7,7 @@
  *
  * A reader joins what stands behind the `//tw ` of successive lines, without
  * line ends, and parses the result. A line longer than the limit is continued
- * on the next; never beside a space, which an editor might strip, and in ASCII,
+ * on the next; none ends in a space, which an editor might strip. All is ASCII,
  * for which PTX is specified.
  */
 #include "abi/parts.h"
@@ -158,14 +158,19 @@ static void put_ascii(Str *out, const char *json)
     }
 }
 
-/* How much of the line fits: at most the width, and no space at either side of
- * the cut. A run of spaces as wide as that is cut where it begins. */
+/* How much of the line fits: up to a comma, where one comes late enough; never
+ * ending in a space. */
 static size_t cut_at(const char *line, size_t len)
 {
     size_t cut = COMMENT_WIDTH;
     if (len <= cut)
         return len;
-    while (cut > 1 && (line[cut] == ' ' || line[cut - 1] == ' '))
+    while (cut > COMMENT_WIDTH / 2 && line[cut - 1] != ',')
+        cut--;
+    if (line[cut - 1] == ',')
+        return cut;
+    cut = COMMENT_WIDTH;
+    while (cut > 1 && line[cut - 1] == ' ')
         cut--;
     return cut > 1 ? cut : COMMENT_WIDTH;
 }

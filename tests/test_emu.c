@@ -703,11 +703,11 @@ static void test_throughput(void **state)
         { "shared memory", "mov.u32 %r2, 0; mov.u32 %r3, sm; mad.lo.u32 %r4, %r1, 16, %r3;\n"
           "L: st.shared.v4.b32 [%r4], {%r2,%r2,%r2,%r2}; ld.shared.v4.b32 {%r5,%r6,%r7,%r8}, [%r4];\n"
           "add.u32 %r9, %r5, %r6; add.u32 %r9, %r9, %r7;\n"
-          "add.u32 %r2, %r2, 1; setp.lt.u32 %p1, %r2, 10000; @%p1 bra L;", 0 },
+          "add.u32 %r2, %r2, 1; setp.lt.u32 %p1, %r2, 4000; @%p1 bra L;", 0 },
         { "mma", "mov.u32 %r2, 0; mov.b32 %r3, 0; mov.f32 %f1, 0f00000000; mov.f32 %f2, %f1; mov.f32 %f3, %f1;"
           "mov.f32 %f4, %f1;\nL: mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%f1,%f2,%f3,%f4}, "
           "{%r3,%r3,%r3,%r3}, {%r3,%r3}, {%f1,%f2,%f3,%f4};\n"
-          "add.u32 %r2, %r2, 1; setp.lt.u32 %p1, %r2, 10000; @%p1 bra L;", 16 * 8 * 16 },
+          "add.u32 %r2, %r2, 1; setp.lt.u32 %p1, %r2, 4000; @%p1 bra L;", 16 * 8 * 16 },
     };
 
     (void)state;

@@ -354,20 +354,26 @@ static Warp *pick(Machine *m, int last)
     return NULL;
 }
 
+/* The line is where the warp that ran last stands: the loop without an end, if there is one. */
+static void limit_reached(const Machine *m, Warp *w)
+{
+    emu_fault(w, &m->entry->code.data[w->pc], EMU_INSTRUCTION_LIMIT, 0, "%llu instructions were executed",
+              (unsigned long long)m->report->warp_instructions);
+    w->m->stop = true;
+}
+
 static void run_block(Machine *m)
 {
-    Warp *w = &m->warps[m->warp_count - 1];
+    Warp *w = &m->warps[m->warp_count - 1], *next;
 
     start_block(m);
     m->report->blocks++;
-    while (!m->stop && (w = pick(m, w->index)) != NULL) {
+    while (!m->stop && (next = pick(m, w->index)) != NULL) {
         if (!m->left) {
-            emu_fault(w, &m->entry->code.data[w->pc], EMU_INSTRUCTION_LIMIT, 0,
-                      "%llu instructions were executed",
-                      (unsigned long long)m->report->warp_instructions);
-            m->stop = true;
+            limit_reached(m, w->state == WARP_DONE ? next : w);
             return;
         }
+        w = next;
         turn(w, m->launch->seed ? 1 + (uint64_t)rng_below(&m->rng, SHORT_TURN) : LONG_TURN);
     }
     if (!m->stop)

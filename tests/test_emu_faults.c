@@ -1,0 +1,504 @@
+/* test_emu_faults.c: what the emulator notices.
+ *
+ * Each case is a kernel with one mistake, whose line is marked //!, and the same
+ * kernel put right, which must be clean. Both run under several schedules: what
+ * is found must not depend on luck.
+ */
+#include "emu_rig.h"
+
+typedef struct Case {
+    const char *name;
+    EmuFaultKind kind;
+    const char *wrong, *right;
+    int threads;          /* 0: 64 */
+    int blocks;           /* 0: 1 */
+    bool uninitialised_in;
+    bool initialised_out;
+    uint64_t limit;
+} Case;
+
+#define SHARED_WORD "mov.u32 %r2, sm; shl.b32 %r3, %r1, 2; add.u32 %r4, %r2, %r3; xor.b32 %r5, %r3, 128; add.u32 %r5, %r5, %r2;\n"
+#define COPY_WORD SHARED_WORD "cp.async.ca.shared.global [%r4], [%rd4], 4;\n"
+
+static const Case cases[] = {
+    { "global read past the end", EMU_OUT_OF_BOUNDS,
+      "ld.global.u32 %r2, [%rd4+4];\nld.global.u32 %r2, [%rd4+16384]; //!\nst.global.u32 [%rd5], %r2;",
+      "ld.global.u32 %r2, [%rd4+4]; st.global.u32 [%rd5], %r2;", 0, 0, false, false, 0 },
+    { "global write before the start", EMU_OUT_OF_BOUNDS, "st.global.u32 [%rd2+-4], 1; //!", "st.global.u32 [%rd5], 1;",
+      0, 0, false, false, 0 },
+    { "vector straddles the end", EMU_OUT_OF_BOUNDS,
+      "st.global.v4.b32 [%rd2+4096], {%r1,%r1,%r1,%r1}; //!",
+      "setp.eq.u32 %p1, %r1, 0; @%p1 st.global.v4.b32 [%rd2+4080], {%r1,%r1,%r1,%r1};", 0, 0, false, false, 0 },
+    { "shared access past the end", EMU_OUT_OF_BOUNDS, "st.shared.u32 [sm+16384], %r1; //!",
+      "setp.eq.u32 %p1, %r1, 5; @%p1 st.shared.u32 [sm+16380], %r1;", 0, 0, false, false, 0 },
+    { "cp.async past the end of its source", EMU_OUT_OF_BOUNDS,
+      "mul.wide.u32 %rd6, %r1, 16; add.u64 %rd6, %rd6, %rd1; mad.lo.u32 %r2, %r1, 16, 0; mov.u32 %r3, sm; add.u32 %r2, %r2, %r3;\n"
+      "cp.async.cg.shared.global [%r2], [%rd6+4080], 16; //!\ncp.async.wait_all;",
+      "mul.wide.u32 %rd6, %r1, 16; add.u64 %rd6, %rd6, %rd1; mad.lo.u32 %r2, %r1, 16, 0; mov.u32 %r3, sm; add.u32 %r2, %r2, %r3;\n"
+      "setp.eq.u32 %p1, %r1, 0; selp.u32 %r4, 16, 0, %p1;\n"
+      "cp.async.cg.shared.global [%r2], [%rd6+4080], 16, %r4;\ncp.async.wait_all;", 0, 0, false, false, 0 },
+    { "misaligned global vector", EMU_MISALIGNED, "ld.global.v2.b32 {%r2,%r3}, [%rd1+4]; //!",
+      "ld.global.v2.b32 {%r2,%r3}, [%rd1+8];", 0, 0, false, false, 0 },
+    { "misaligned shared", EMU_MISALIGNED, "setp.eq.u32 %p1, %r1, 0;\n@%p1 st.shared.v4.b32 [sm+8], {%r1,%r1,%r1,%r1}; //!",
+      "setp.eq.u32 %p1, %r1, 0;\n@%p1 st.shared.v4.b32 [sm+16], {%r1,%r1,%r1,%r1};", 0, 0, false, false, 0 },
+    { "register never written", EMU_UNINITIALISED, "add.u32 %r3, %r2, 1; //!\nst.global.u32 [%rd5], %r3;",
+      "mov.u32 %r2, 1; add.u32 %r3, %r2, 1; st.global.u32 [%rd5], %r3;", 0, 0, false, false, 0 },
+    { "register written by some lanes", EMU_UNINITIALISED,
+      "setp.lt.u32 %p1, %r1, 10;\n@%p1 mov.u32 %r2, 1;\nst.global.u32 [%rd5], %r2; //!",
+      "setp.lt.u32 %p1, %r1, 10; mov.u32 %r2, 0;\n@%p1 mov.u32 %r2, 1;\nst.global.u32 [%rd5], %r2;", 0, 0, false,
+      false, 0 },
+    { "predicate never written", EMU_UNINITIALISED, "@%p1 st.global.u32 [%rd5], 1; //!",
+      "setp.eq.u32 %p1, 0, 0; @%p1 st.global.u32 [%rd5], 1;", 0, 0, false, false, 0 },
+    { "shared memory never written", EMU_UNINITIALISED,
+      SHARED_WORD "ld.shared.u32 %r6, [%r4]; //!\nst.global.u32 [%rd5], %r6;",
+      SHARED_WORD "st.shared.u32 [%r4], 1; ld.shared.u32 %r6, [%r4]; st.global.u32 [%rd5], %r6;", 0, 0, false,
+      false, 0 },
+    { "output read before it is written", EMU_UNINITIALISED, "ld.global.u32 %r2, [%rd5]; //!",
+      "st.global.u32 [%rd5], 1; ld.global.u32 %r2, [%rd5];", 0, 0, false, false, 0 },
+    { "write to an input", EMU_READ_ONLY, "st.global.u32 [%rd4], 1; //!", "st.global.u32 [%rd5], 1;", 0, 0, false,
+      false, 0 },
+    { "missing barrier: write, then another warp reads", EMU_RACE,
+      SHARED_WORD "st.shared.u32 [%r4], %r1; //!\nld.shared.u32 %r6, [%r5]; //!\nst.global.u32 [%rd5], %r6;",
+      SHARED_WORD "st.shared.u32 [%r4], %r1;\nbar.sync 0;\nld.shared.u32 %r6, [%r5]; st.global.u32 [%rd5], %r6;",
+      0, 0, false, false, 0 },
+    { "missing barrier: read, then another warp writes", EMU_RACE,
+      SHARED_WORD "st.shared.u32 [%r4], %r1; bar.sync 0;\nld.shared.u32 %r6, [%r5]; //!\nst.shared.u32 [%r4], 5; //!",
+      SHARED_WORD "st.shared.u32 [%r4], %r1; bar.sync 0; ld.shared.u32 %r6, [%r5];\nbar.sync 0; st.shared.u32 [%r4], 5;",
+      0, 0, false, false, 0 },
+    { "two warps write one place", EMU_RACE, "st.shared.u32 [sm], 5; //!",
+      "setp.lt.u32 %p1, %r1, 32; @%p1 st.shared.u32 [sm], 5;", 0, 0, false, false, 0 },
+    { "lanes write different values to one place", EMU_RACE,
+      "setp.lt.u32 %p1, %r1, 32;\n@%p1 st.shared.u32 [sm], %r1; //!",
+      "setp.lt.u32 %p1, %r1, 32;\n@%p1 st.shared.u32 [sm], 3;", 0, 0, false, false, 0 },
+    { "a barrier of too few warps does not order the rest", EMU_RACE,
+      SHARED_WORD "st.shared.u32 [%r4], %r1; setp.lt.u32 %p1, %r1, 64; @!%p1 bra OUT; //!\nbar.sync 1, 64;\n"
+      "xor.b32 %r6, %r3, 256; add.u32 %r6, %r6, %r2;\nld.shared.u32 %r7, [%r6]; //!\nOUT:",
+      SHARED_WORD "st.shared.u32 [%r4], %r1; setp.lt.u32 %p1, %r1, 64; @!%p1 bra OTHERS;\nbar.sync 1, 128;\n"
+      "xor.b32 %r6, %r3, 256; add.u32 %r6, %r6, %r2;\nld.shared.u32 %r7, [%r6]; bra OUT;\nOTHERS: bar.arrive 1, 128;\nOUT:",
+      128, 0, false, false, 0 },
+    { "threads write one global place", EMU_RACE, "st.global.u32 [%rd2], 5; //!",
+      "setp.eq.u32 %p1, %r1, 9; @%p1 st.global.u32 [%rd2], 5;", 0, 0, false, false, 0 },
+    { "blocks write one global place", EMU_RACE, "st.global.u32 [%rd5], 5; //!",
+      "mov.u32 %r2, %ctaid.x; mad.wide.u32 %rd5, %r2, 256, %rd5; st.global.u32 [%rd5], 5;", 0, 3, false, false, 0 },
+    { "another warp's global write is read", EMU_RACE,
+      "st.global.u32 [%rd5], 5;\nxor.b32 %r2, %r1, 32; mad.wide.u32 %rd6, %r2, 4, %rd2;\nld.global.u32 %r3, [%rd6]; //!",
+      "st.global.u32 [%rd5], 5;\nxor.b32 %r2, %r1, 32; mad.wide.u32 %rd6, %r2, 4, %rd2;\nbar.sync 0; ld.global.u32 %r3, [%rd6];",
+      0, 0, false, true, 0 },
+    { "the last block sums up, without a fence", EMU_RACE,
+      "mov.u32 %r2, %ctaid.x; mad.wide.u32 %rd6, %r2, 4, %rd2; setp.ne.u32 %p1, %r1, 0; @%p1 exit;\n"
+      "st.global.u32 [%rd6+8], 5;\natom.global.add.u32 %r3, [%rd2], 1;\n"
+      "setp.ne.u32 %p2, %r3, 2; @%p2 exit;\nld.global.v2.u32 {%r4,%r5}, [%rd2+8]; //!",
+      "mov.u32 %r2, %ctaid.x; mad.wide.u32 %rd6, %r2, 4, %rd2; setp.ne.u32 %p1, %r1, 0; @%p1 exit;\n"
+      "st.global.u32 [%rd6+8], 5;\nmembar.gl; atom.global.add.u32 %r3, [%rd2], 1;\n"
+      "setp.ne.u32 %p2, %r3, 2; @%p2 exit;\nmembar.gl; ld.global.v2.u32 {%r4,%r5}, [%rd2+8];", 0, 3, false, true, 0 },
+    { "cp.async read without waiting", EMU_ASYNC_RACE,
+      COPY_WORD "cp.async.commit_group;\nld.shared.u32 %r6, [%r4]; //!\ncp.async.wait_group 0;",
+      COPY_WORD "cp.async.commit_group;\ncp.async.wait_group 0; ld.shared.u32 %r6, [%r4];", 0, 0, false, false, 0 },
+    { "cp.async: the wait leaves one group too many", EMU_ASYNC_RACE,
+      COPY_WORD "cp.async.commit_group;\ncp.async.wait_group 1; bar.sync 0;\nld.shared.u32 %r6, [%r5]; //!\ncp.async.wait_all;",
+      COPY_WORD "cp.async.commit_group;\ncp.async.wait_group 0; bar.sync 0;\nld.shared.u32 %r6, [%r5];", 0, 0, false,
+      false, 0 },
+    { "cp.async: the copy was not committed", EMU_ASYNC_RACE,
+      COPY_WORD "cp.async.wait_group 0; bar.sync 0;\nld.shared.u32 %r6, [%r5]; //!\ncp.async.wait_all;",
+      COPY_WORD "cp.async.commit_group; cp.async.wait_group 0; bar.sync 0;\nld.shared.u32 %r6, [%r5];", 0, 0, false,
+      false, 0 },
+    { "cp.async: no barrier after the wait", EMU_ASYNC_RACE,
+      COPY_WORD "cp.async.wait_all;\nxor.b32 %r6, %r3, 4; add.u32 %r6, %r6, %r2;\nld.shared.u32 %r7, [%r6]; //!",
+      COPY_WORD "cp.async.wait_all;\nxor.b32 %r6, %r3, 4; add.u32 %r6, %r6, %r2;\nbar.warp.sync -1; ld.shared.u32 %r7, [%r6];",
+      0, 0, false, false, 0 },
+    { "cp.async: the barrier stands before the wait", EMU_ASYNC_RACE,
+      COPY_WORD "bar.sync 0; cp.async.wait_all;\nld.shared.u32 %r6, [%r5]; //!",
+      COPY_WORD "cp.async.wait_all; bar.sync 0;\nld.shared.u32 %r6, [%r5];", 0, 0, false, false, 0 },
+    { "cp.async overwrites what another warp may still read", EMU_ASYNC_RACE,
+      COPY_WORD "cp.async.wait_all; bar.sync 0;\nld.shared.u32 %r6, [%r5]; //!\n"
+      "cp.async.ca.shared.global [%r4], [%rd4], 4; //!\ncp.async.wait_all;",
+      COPY_WORD "cp.async.wait_all; bar.sync 0;\nld.shared.u32 %r6, [%r5];\nbar.sync 0;\n"
+      "cp.async.ca.shared.global [%r4], [%rd4], 4;\ncp.async.wait_all;", 0, 0, false, false, 0 },
+    { "write to what a cp.async will write", EMU_ASYNC_RACE,
+      COPY_WORD "st.shared.u32 [%r4], 1; //!\ncp.async.wait_all;", COPY_WORD "cp.async.wait_all; st.shared.u32 [%r4], 1;",
+      0, 0, false, false, 0 },
+    { "two cp.async to one place", EMU_ASYNC_RACE,
+      COPY_WORD "cp.async.ca.shared.global [%r4], [%rd4+4], 4; //!\ncp.async.wait_all;",
+      COPY_WORD "cp.async.wait_all; cp.async.ca.shared.global [%r4], [%rd4+4], 4; cp.async.wait_all;", 0, 0, false,
+      false, 0 },
+    { "barrier in a branch that part of a warp takes", EMU_DIVERGENT,
+      "setp.lt.u32 %p1, %r1, 16; @%p1 bra SKIP;\nbar.sync 0; //!\nSKIP:",
+      "setp.lt.u32 %p1, %r1, 32; @%p1 bra SKIP;\nbar.sync 0, 32;\nSKIP:", 64, 0, false, false, 0 },
+    { "ldmatrix by part of a warp", EMU_DIVERGENT,
+      SHARED_WORD "st.shared.v4.b32 [%r2], {0,0,0,0}; setp.lt.u32 %p1, %r1, 16;\n"
+      "@%p1 ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r6}, [%r2]; //!",
+      SHARED_WORD "st.shared.v4.b32 [%r2], {0,0,0,0};\nldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r6}, [%r2];", 32, 0,
+      false, false, 0 },
+    { "shuffle whose mask names absent lanes", EMU_DIVERGENT,
+      "setp.lt.u32 %p1, %r1, 16;\n@%p1 shfl.sync.bfly.b32 %r2, %r1, 1, 31, -1; //!",
+      "setp.lt.u32 %p1, %r1, 16;\n@%p1 shfl.sync.bfly.b32 %r2, %r1, 1, 31, 0xffff;", 32, 0, false, false, 0 },
+    { "a branch called uniform is not", EMU_DIVERGENT, "setp.lt.u32 %p1, %r1, 16;\n@%p1 bra.uni L; //!\nL:",
+      "setp.lt.u32 %p1, %r1, 16;\n@%p1 bra L;\nL:", 32, 0, false, false, 0 },
+    { "a warp never arrives", EMU_DEADLOCK, "setp.lt.u32 %p1, %r1, 32; @%p1 exit;\nbar.sync 0; //!",
+      "bar.sync 0; setp.lt.u32 %p1, %r1, 32; @%p1 exit;", 0, 0, false, false, 0 },
+    { "two warps wait for each other's barrier", EMU_DEADLOCK,
+      "setp.lt.u32 %p1, %r1, 32; @%p1 bra FIRST;\nbar.sync 2, 64; bar.sync 1, 64; bra OUT;\n"
+      "FIRST: bar.sync 1, 64; bar.sync 2, 64; //!\nOUT:",
+      "setp.lt.u32 %p1, %r1, 32; @%p1 bra FIRST;\nbar.sync 1, 64; bar.sync 2, 64; bra OUT;\n"
+      "FIRST: bar.sync 1, 64; bar.sync 2, 64;\nOUT:", 0, 0, false, false, 0 },
+    { "warps disagree on a barrier's count", EMU_BARRIER,
+      "setp.lt.u32 %p1, %r1, 32; selp.u32 %r2, 64, 96, %p1;\nbar.sync 1, %r2; //!",
+      "mov.u32 %r2, 64; bar.sync 1, %r2;", 64, 0, false, false, 0 },
+    { "a count that is no multiple of the warp's size", EMU_BARRIER, "bar.sync 1, 48; //!", "bar.sync 1, 64;", 0, 0,
+      false, false, 0 },
+    { "there is no such barrier", EMU_BARRIER, "bar.sync 16; //!", "bar.sync 15;", 0, 0, false, false, 0 },
+    { "a loop without end", EMU_INSTRUCTION_LIMIT, "mov.u32 %r2, 0;\nL: bra L; //!",
+      "mov.u32 %r2, 0; L: add.u32 %r2, %r2, 1; setp.lt.u32 %p1, %r2, 10; @%p1 bra L;", 0, 0, false, false, 1000 },
+    { "trap", EMU_TRAP, "setp.eq.u32 %p1, %r1, 3;\n@%p1 trap; //!", "setp.eq.u32 %p1, %r1, 99; @%p1 trap;", 0, 0,
+      false, false, 0 },
+};
+
+static bool run_case(Rig *rig, const Case *c, const char *body, uint64_t seed)
+{
+    uint32_t in[1024], out[1024];
+
+    for (int i = 0; i < 1024; i++)
+        in[i] = out[i] = (uint32_t)i;
+    out[0] = 0;
+    rig_open(rig);
+    rig->launch.block[0] = c->threads ? c->threads : 64;
+    rig->launch.grid[0] = c->blocks ? c->blocks : 1;
+    rig->launch.max_instructions = c->limit;
+    rig->launch.seed = seed;
+    rig->out_initialised = c->initialised_out;
+    return rig_run(rig, body, in, sizeof in, out, sizeof out);
+}
+
+/* Whether a line of the text is marked. */
+static bool marked(const char *body, int line)
+{
+    int at = rig_marked_line("//!");
+
+    for (const char *c = body; *c; c++) {
+        if (at == line && strncmp(c, "//!", 3) == 0)
+            return true;
+        at += *c == '\n';
+    }
+    return false;
+}
+
+/* A race may show as something else first, so any of the faults will do. */
+static bool found(const EmuReport *report, const Case *c)
+{
+    for (int i = 0; i < report->fault_count && i < EMU_FAULT_LIMIT; i++) {
+        if (report->faults[i].kind == c->kind && report->faults[i].message &&
+            marked(c->wrong, report->faults[i].line))
+            return true;
+    }
+    return false;
+}
+
+static void check_wrong(const Case *c, uint64_t seed)
+{
+    Rig rig;
+    bool ok = run_case(&rig, c, c->wrong, seed);
+
+    if (ok || !found(&rig.report, c)) {
+        print_error("%s, seed %d: not found as it should be\n", c->name, (int)seed);
+        rig_print_faults(&rig);
+        fail();
+    }
+    rig_close(&rig);
+}
+
+static void check_right(const Case *c, uint64_t seed)
+{
+    Rig rig;
+    bool ok = run_case(&rig, c, c->right, seed);
+
+    if (!ok) {
+        print_error("%s, put right, seed %d:\n", c->name, (int)seed);
+        rig_print_faults(&rig);
+    }
+    assert_true(ok);
+    rig_close(&rig);
+}
+
+static void test_planted_faults(void **state)
+{
+    bool seen[EMU_FAULT_KINDS] = { false };
+
+    (void)state;
+    for (size_t i = 0; i < TW_COUNT(cases); i++) {
+        seen[cases[i].kind] = true;
+        for (uint64_t seed = 0; seed < 6; seed++) {
+            check_wrong(&cases[i], seed);
+            check_right(&cases[i], seed);
+        }
+    }
+    seen[EMU_LAUNCH] = true; /* test_bad_launch */
+    for (int i = 0; i < EMU_FAULT_KINDS; i++) {
+        if (!seen[i])
+            fail_msg("no case for '%s'", emu_fault_name((EmuFaultKind)i));
+    }
+}
+
+/* Without checks races and initialisation are not looked at; bounds are. */
+static void test_no_checks(void **state)
+{
+    static const char *const body = SHARED_WORD
+        "ld.shared.u32 %r6, [%r5]; add.u32 %r7, %r6, %r50; st.shared.u32 [%r4], %r1; st.global.u32 [%rd5], %r1;";
+    uint32_t in[64] = { 0 }, out[64];
+
+    (void)state;
+    for (int blind = 0; blind < 2; blind++) {
+        Rig rig;
+
+        rig_open(&rig);
+        rig.launch.no_checks = blind;
+        rig.launch.block[0] = 64;
+        assert_int_equal(rig_run(&rig, body, in, sizeof in, out, sizeof out), blind);
+        assert_int_equal(out[63], 63);
+        assert_false(rig_run(&rig, "ld.global.u32 %r2, [%rd5+256];", in, sizeof in, out, sizeof out));
+        rig_close(&rig);
+    }
+}
+
+static void test_bad_launch(void **state)
+{
+    static const int blocks[][3] = { { 0, 1, 1 }, { 1025, 1, 1 }, { 1024, 2, 1 }, { -5, 1, 1 },
+                                     { 1 << 30, 1 << 30, 1 << 30 } };
+    uint32_t in = 0, out = 0;
+
+    (void)state;
+    for (size_t i = 0; i < TW_COUNT(blocks); i++) {
+        Rig rig;
+
+        rig_open(&rig);
+        memcpy(rig.launch.block, blocks[i], sizeof blocks[i]);
+        assert_false(rig_run(&rig, "bar.sync 0;", &in, 4, &out, 4));
+        assert_int_equal(rig.report.faults[0].kind, EMU_LAUNCH);
+        rig_close(&rig);
+    }
+}
+
+/* Parameters that the launch does not give. */
+static void test_short_params(void **state)
+{
+    EmuModule *module;
+    EmuMemory *memory;
+    Rig rig;
+
+    (void)state;
+    rig_open(&rig);
+    module = rig_parse(&rig, "");
+    memory = emu_memory_new(rig.arena);
+    rig.launch.params = "12345678";
+    rig.launch.param_bytes = 8;
+    assert_false(emu_run(rig.arena, module, 0, memory, &rig.launch, &rig.report));
+    assert_int_equal(rig.report.faults[0].kind, EMU_OUT_OF_BOUNDS);
+    rig_close(&rig);
+}
+
+/* ---- text that is wrong ---------------------------------------------------------- */
+
+static void check_rejected(const char *body, const char *code, int line_in_body)
+{
+    Rig rig;
+    int line, column, first = rig_marked_line("//!");
+
+    rig_open(&rig);
+    assert_null(rig_parse(&rig, body));
+    assert_true(rig.diags->list.len > 0);
+    if (strcmp(diag_info(rig.diags->list.data[0].code)->name, code) != 0) {
+        print_error("%s\n", body);
+        diags_print(rig.diags, stderr, false);
+    }
+    assert_string_equal(diag_info(rig.diags->list.data[0].code)->name, code);
+    source_place(rig.diags->source, rig.diags->list.data[0].span.start, &line, &column);
+    assert_int_equal(line, first + line_in_body);
+    rig_close(&rig);
+}
+
+static void test_rejected(void **state)
+{
+    (void)state;
+    check_rejected("\nfrobnicate.u32 %r1, %r2;", "TW0822", 1);
+    check_rejected("add.u32 %r1, %r2;", "TW0824", 0);
+    check_rejected("add.u32 %r1, %r2, %rd3;", "TW0824", 0);
+    check_rejected("add.u32 %r1, %r2, %x;", "TW0825", 0);
+    check_rejected("add.u32 %r1, %r2, %r99;", "TW0825", 0); /* declared: %r0 to %r98 */
+    check_rejected("add.rz.f32 %f1, %f2, %f3;", "TW0823", 0);
+    check_rejected("add.u32.wrong %r1, %r2, %r3;", "TW0823", 0);
+    check_rejected("add.f32 %f1, %f2, 1;", "TW0824", 0);
+    check_rejected("mov.u32 %r1, %tid.w;", "TW0825", 0);
+    check_rejected("bra NOWHERE;", "TW0825", 0);
+    check_rejected("L: L: mov.u32 %r1, 0;", "TW0826", 0);
+    check_rejected(".reg .b32 %q; .reg .b32 %q;", "TW0826", 0);
+    check_rejected(".reg .b32 %q<2000000000>;", "TW0827", 0);
+    check_rejected(".reg .b32 %q<-1>;", "TW0827", 0);
+    check_rejected(".reg .b32 %q<99999999999999999999999>;", "TW0821", 0);
+    check_rejected(".shared .align 16 .b8 big[2000000000];", "TW0827", 0);
+    check_rejected(".shared .align 16 .b8 big[1000][1000][1000];", "TW0827", 0);
+    check_rejected(".shared .align 3 .b8 odd[4];", "TW0821", 0);
+    check_rejected("mma.sync.aligned.m16n8k99.row.col.f32.bf16.bf16.f32 {%f1,%f2,%f3,%f4}, {%r1,%r2,%r3,%r4}, {%r5,%r6}, {%f1,%f2,%f3,%f4};",
+                   "TW0823", 0);
+    check_rejected("ld.global.v4.b64 {%rd1,%rd2,%rd3,%rd4}, [%rd5];", "TW0824", 0);
+    check_rejected("ld.param.u64 %rd1, [out+64];", "TW0824", 0);
+    check_rejected("cp.async.cg.shared.global [%r1], [%rd1], 4;", "TW0824", 0);
+    check_rejected("@%r1 bra L; L:", "TW0824", 0);
+    check_rejected("setp.ltu.s32 %p1, %r1, %r2;", "TW0823", 0);
+    check_rejected("mov.u32 %r1, 12345678901234567890123;", "TW0821", 0);
+    check_rejected("mov.f32 %f1, 0f123;", "TW0821", 0);
+    check_rejected("mov.b64 %rd1, {%r1,{%r2,{%r3}}};", "TW0821", 0);
+}
+
+/* Several mistakes are reported in one go, and not without end. */
+static void test_recovers(void **state)
+{
+    Str body;
+    Rig rig;
+
+    (void)state;
+    rig_open(&rig);
+    body = str_new(rig.arena);
+    for (int i = 0; i < 100; i++)
+        str_add(&body, "wrong.u32 %r1;\nadd.u32 %r1, %r1, 1;\n");
+    assert_null(rig_parse(&rig, body.data));
+    assert_int_equal(rig.diags->list.len, DIAG_LIMIT);
+    rig_close(&rig);
+}
+
+/* ---- hostile text ----------------------------------------------------------------- */
+
+static const char victim[] =
+    "mov.u32 %r2, sm; shl.b32 %r3, %r1, 2; add.u32 %r4, %r2, %r3; { .reg .f32 %a<4>; mov.f32 %a1, 0f3F800000; }\n"
+    "LOOP: cp.async.ca.shared.global [%r4], [%rd4], 4, %r3; cp.async.wait_all; bar.sync 0, 32;\n"
+    "setp.lt.and.s32 %p1|%p2, %r3, -7, !%p3; @!%p1 bra LOOP; mov.b64 {%r5,%r6}, %rd1;\n"
+    "ld.shared.v4.b32 {%r5,%r6,%r7,%r8}, [%r4+-16]; cvt.rn.bf16x2.f32 %r9, %f1, 1.5e3; lop3.b32 %r1,%r1,%r1,%r1,0xe8;\n"
+    "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%f1,%f2,%f3,%f4}, {%r1,%r2,%r3,%r4}, {%r5,%r6}, {%f1,%f2,%f3,%f4};\n";
+
+/* Whatever the text is, parsing ends, and running what parses ends. */
+static void survive(Rig *rig, const char *text, size_t len)
+{
+    EmuModule *module = rig_parse_text(rig, text, len);
+    EmuMemory *memory = emu_memory_new(rig->arena);
+
+    if (!module) {
+        assert_true(rig->diags->list.len > 0);
+        return;
+    }
+    rig->launch.param_bytes = 20;
+    rig->launch.params = "01234567890123456789";
+    rig->launch.max_instructions = 2000;
+    for (int i = 0; i < emu_entry_count(module); i++)
+        emu_run(rig->arena, module, i, memory, &rig->launch, &rig->report);
+}
+
+static void test_truncated(void **state)
+{
+    Rig rig;
+    char *text;
+    size_t len;
+
+    (void)state;
+    rig_open(&rig);
+    text = arena_printf(rig.arena, "%s%s\nret;\n}\n", rig_head, victim);
+    len = strlen(text);
+    rig_close(&rig);
+    for (size_t cut = 0; cut < len; cut += 3) {
+        char *part;
+
+        rig_open(&rig);
+        text = arena_printf(rig.arena, "%s%s\nret;\n}\n", rig_head, victim);
+        part = arena_strndup(rig.arena, text, cut);
+        survive(&rig, part, cut);
+        rig_close(&rig);
+    }
+}
+
+static void test_mutated(void **state)
+{
+    static const char *const pieces[] = { "4294967296", "%r", "{", "}", "[", "]", ";", ".", "::", "<", ">", "0x", "-",
+                                          "!", "@", "|", "%p1", "sm", "%rd1", "\0", "\"", "/*", "//", "\n",
+                                          "%r99999999", "0f", ".v4", "%tid.x", "LOOP", "_", ",", "\xff" };
+    Rng rng = { 7 };
+
+    (void)state;
+    for (int i = 0; i < 3000; i++) {
+        Rig rig;
+        Str text;
+        const char *whole;
+        size_t len, at;
+        int edits = 1 + rng_below(&rng, 4);
+
+        rig_open(&rig);
+        whole = arena_printf(rig.arena, "%s%s\nret;\n}\n", rig_head, victim);
+        for (int e = 0; e < edits; e++) {
+            const char *piece = pieces[rng_below(&rng, (int)TW_COUNT(pieces))];
+
+            len = strlen(whole);
+            at = (size_t)rng_below(&rng, (int)len);
+            text = str_new(rig.arena);
+            str_addn(&text, whole, at);
+            str_add(&text, piece);
+            at += (size_t)rng_below(&rng, 6);
+            if (at < len)
+                str_add(&text, whole + at);
+            whole = str_text(&text);
+        }
+        survive(&rig, whole, strlen(whole));
+        rig_close(&rig);
+    }
+}
+
+static void test_noise(void **state)
+{
+    Rng rng = { 11 };
+
+    (void)state;
+    for (int i = 0; i < 300; i++) {
+        Rig rig;
+        char *text;
+        size_t len = 1 + (size_t)rng_below(&rng, 400), head = i % 2 ? strlen(rig_head) : 0;
+
+        rig_open(&rig);
+        text = arena_alloc(rig.arena, head + len + 1);
+        memcpy(text, rig_head, head);
+        for (size_t k = 0; k < len; k++)
+            text[head + k] = (char)(i % 3 ? 32 + rng_below(&rng, 95) : rng_below(&rng, 256));
+        survive(&rig, text, head + len);
+        rig_close(&rig);
+    }
+}
+
+/* One very long line, deep braces, very many labels of one name. */
+static void test_large(void **state)
+{
+    Rig rig;
+    Str body;
+
+    (void)state;
+    rig_open(&rig);
+    body = str_new(rig.arena);
+    for (int i = 0; i < 1000; i++)
+        str_add(&body, "{");
+    assert_null(rig_parse(&rig, body.data));
+    body = str_new(rig.arena);
+    for (int i = 0; i < 200000; i++)
+        str_add(&body, "%%%%%%%%%%");
+    assert_null(rig_parse(&rig, body.data));
+    body = str_new(rig.arena);
+    for (int i = 0; i < 20000; i++)
+        str_add(&body, "{ L: @%p1 bra L; }");
+    assert_non_null(rig_parse(&rig, body.data));
+    rig_close(&rig);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_planted_faults), cmocka_unit_test(test_no_checks),
+        cmocka_unit_test(test_bad_launch),     cmocka_unit_test(test_short_params),
+        cmocka_unit_test(test_rejected),       cmocka_unit_test(test_recovers),
+        cmocka_unit_test(test_truncated),      cmocka_unit_test(test_mutated),
+        cmocka_unit_test(test_noise),          cmocka_unit_test(test_large),
+    };
+
+    return cmocka_run_group_tests_name("emu_faults", tests, NULL, NULL);
+}

@@ -3,7 +3,7 @@
  *   %p, %m1, %l1, %alpha = softmax %s, %m, %l
  * becomes
  *   %m1    = max(%m, rowmax(%s))
- *   %ref   = max(%m1, lowest)       the reference: finite even when all is masked
+ *   %ref   = max(%m1, lowest)       finite even when all is masked
  *   %alpha = exp(max(%m, lowest) - %ref)
  *   %p     = exp(%s - %ref)
  *   %l1    = %l * %alpha + rowsum(%p)
@@ -11,21 +11,62 @@
  * `lowest` is finite: -inf - lowest is -inf, so a masked element gives exactly 0
  * and never the NaN of -inf - -inf, and a row that has seen nothing but -inf
  * keeps alpha = 1.
+ *
+ * Where m is only a gauge (gauge.c) it may lag behind the maximum by LAG
+ * binades: m1 = rowmax(s) where that exceeds m by more, else m. Nearly every
+ * alpha is then exactly 1, and the rescales are told to skip ones.
  */
+#include "pass/gauge.h"
 #include "pass/passes.h"
 
 /* -2^126: below every score that has a meaning, and far enough from the end of
  * fp32's range that scaling by log2 e (simplify.c) does not overflow. */
 static const double LOWEST = -8.50705917302346158658e37;
 
-static void expand_softmax(TileProgram *program, TileKernel *kernel, TileBlock *block, int at)
+/* exp(s - m) stays below 2^8, which fp16 and bf16 hold with their full precision. */
+static const double LAG = 8 * 0.69314718055994530942;
+
+static TileValue *new_reference(Rewriter *rw, TileValue *m, TileValue *largest, bool lagging)
+{
+    if (!lagging) return rw_binary(rw, OP_MAX, m, largest);
+    TileValue *growth = rw_binary(rw, OP_SUBTRACT, largest, m);
+    TileValue *choice[] = {rw_binary(rw, OP_GREATER, growth, rw_fill(rw, LAG)), largest, m};
+    return rw_element(rw, OP_WHERE, 3, choice);
+}
+
+/* Multiplications by alpha move up to where alpha is made (before the
+ * exponentials, so that a jump over them does not part these from the tensor-
+ * core work that they overlap with) and skip ones. */
+static void rescale_early(TileBlock *block, int at, const TileValue *alpha)
+{
+    for (int i = at; i < block->ops.len; i++) {
+        TileOp *op = block->ops.data[i];
+        if (op->kind != TILE_ELEMENT || op->op != OP_MULTIPLY || (op->args[0] != alpha && op->args[1] != alpha))
+            continue;
+        const TileValue *other = op->args[op->args[0] == alpha];
+        if (other->def || op->results[0]->type.cols == 1) continue; /* not a carried matrix */
+        op->skip_ones = true;
+        memmove(&block->ops.data[at + 1], &block->ops.data[at], (size_t)(i - at) * sizeof *block->ops.data);
+        block->ops.data[at++] = op;
+    }
+}
+
+static int index_of(const TileBlock *block, const TileOp *op)
+{
+    int i = 0;
+    while (block->ops.data[i] != op) i++;
+    return i;
+}
+
+static void expand_softmax(TileProgram *program, TileKernel *kernel, const TileOp *loop, TileBlock *block, int at)
 {
     TileOp *op = block->ops.data[at];
+    bool lagging = gauge_is_free(program->arena, kernel, loop, op);
     Rewriter rw = {program, kernel, block, at, op->loc};
     TileValue *s = op->args[0], *m = op->args[1], *l = op->args[2];
 
     TileValue *lowest = rw_fill(&rw, LOWEST);
-    TileValue *m1 = rw_binary(&rw, OP_MAX, m, rw_reduce_rows(&rw, OP_ROW_MAX, s));
+    TileValue *m1 = new_reference(&rw, m, rw_reduce_rows(&rw, OP_ROW_MAX, s), lagging);
     TileValue *ref = rw_binary(&rw, OP_MAX, m1, lowest);
     TileValue *before = rw_binary(&rw, OP_MAX, m, lowest);
     TileValue *alpha = rw_unary(&rw, OP_EXP, rw_binary(&rw, OP_SUBTRACT, before, ref));
@@ -39,14 +80,16 @@ static void expand_softmax(TileProgram *program, TileKernel *kernel, TileBlock *
         tile_replace_uses(block, op->results[i], made[i]);
     }
     tile_remove(block, rw.at);
+    rescale_early(block, index_of(block, alpha->def) + 1, alpha);
 }
 
-static void expand_block(TileProgram *program, TileKernel *kernel, TileBlock *block)
+static void expand_block(TileProgram *program, TileKernel *kernel, const TileOp *loop, TileBlock *block)
 {
     for (int i = 0; i < block->ops.len; i++) {
         TileOp *op = block->ops.data[i];
-        for (int r = 0; r < op->n_regions; r++) expand_block(program, kernel, op->regions[r]);
-        if (op->kind == TILE_SOFTMAX) expand_softmax(program, kernel, block, i);
+        for (int r = 0; r < op->n_regions; r++)
+            expand_block(program, kernel, op->kind == TILE_FOR ? op : NULL, op->regions[r]);
+        if (op->kind == TILE_SOFTMAX) expand_softmax(program, kernel, loop, block, i);
     }
 }
 
@@ -54,7 +97,7 @@ bool pass_expand(TileProgram *program, TileKernel *kernel, const Target *target,
 {
     (void)target;
     (void)diags;
-    expand_block(program, kernel, kernel->body);
+    expand_block(program, kernel, NULL, kernel->body);
     rw_remove_dead(kernel->body);
     return true;
 }

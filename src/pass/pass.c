@@ -5,7 +5,7 @@ static const Pass PASSES[] = {
     {"mask", "tighten loops to live tiles, guard masks that a tile does not need",
      0, TF_MASKED, 0, true, pass_mask},
     {"expand", "composite operations to elementary ones",
-     0, TF_EXPANDED, 0, true, pass_expand},
+     0, TF_EXPANDED, 0, false, pass_expand},
     {"simplify", "exponentials to base 2, scales folded into them, multiply-add",
      TF_EXPANDED, 0, 0, false, pass_simplify},
     {"stage", "shared tiles to rings of buffers, loads to asynchronous copies",

@@ -33,6 +33,7 @@ static const struct {
     {OP_RELU, "max.f32 $d, $a, 0f00000000;"},
     {OP_RECIPROCAL, "rcp.approx.f32 $d, $a;"},
     {OP_SQUARE, "mul.f32 $d, $a, $a;"},
+    {OP_GREATER, "set.gt.f32.f32 $d, $a, $b;"},
     {OP_WHERE, "setp.neu.f32 $p, $a, 0f00000000; selp.f32 $d, $b, $c, $p;"},
     {OP_FMA, "fma.rn.f32 $d, $a, $b, $c;"},
     /* a (1 + erf(a / sqrt 2)) / 2 = (a + |a| erf x) / 2 with x = |a| / sqrt 2; erf by Abramowitz
@@ -104,8 +105,42 @@ static void divide_or_else(Emitter *e, const TileOp *op, Slots *s)
     em(e, "selp.f32 %s, %s, %s, %s;", s->d, em_f32(e, op->number), quotient, p);
 }
 
+/* matrix * column vector, changed in place, but jumped over by a warp all of
+ * whose factors are 1. */
+static void multiply_skipping_ones(Emitter *e, const TileOp *op, int matrix)
+{
+    const TileValue *v = op->results[0], *factor = op->args[1 - matrix];
+    int label = em_label(e), n = e->frags[factor->id].n;
+    fr_take(e, v, op->args[matrix]);
+    const char *any = em_new(e, REG_P), *vote = em_new(e, REG_P);
+    for (int i = 0; i < n; i++) {
+        const char *p = i == 0 ? any : em_new(e, REG_P);
+        em(e, "setp.neu.f32 %s, %s, 0f3F800000;", p, fr_operand(e, factor, i));
+        if (i > 0) em(e, "or.pred %s, %s, %s;", any, any, p);
+    }
+    em(e, "vote.sync.any.pred %s, %s, -1;", vote, any);
+    em_open(e);
+    em(e, "@!%s bra.uni $ones%d;", vote, label);
+    const Frag *frag = &e->frags[v->id];
+    for (int i = 0; i < frag->n; i++)
+        em(e, "mul.f32 %%f%d, %%f%d, %s;", frag->f[i], frag->f[i],
+           fr_operand(e, factor, broadcast(factor, v, i)));
+    em_close(e);
+    em(e, "$ones%d:", label);
+}
+
+static bool is_column_of(const TileValue *factor, const TileValue *matrix)
+{
+    return factor->type.cols == 1 && factor->type.rows == matrix->type.rows && matrix->type.cols > 1;
+}
+
 void el_element(Emitter *e, const TileOp *op)
 {
+    for (int k = 0; op->skip_ones && k < 2; k++) {
+        if (!is_column_of(op->args[1 - k], op->args[k])) continue;
+        multiply_skipping_ones(e, op, k);
+        return;
+    }
     const TileValue *result = op->results[0];
     const char *text = template_of(op->op);
     if (!text) {

@@ -262,7 +262,8 @@ static void load_tensor_arguments(Emitter *e)
             const char *elements = em_new(e, REG_RD);
             e->stride[t][d] = em_new(e, REG_RD);
             em(e, "ld.param.s64 %s, [%s];", elements, kn_param(e, ABI_STRIDE, t, d));
-            em(e, "mul.lo.s64 %s, %s, %d;", e->stride[t][d], elements, dtype_bytes(tensor->dtype));
+            int bytes = dtype_bytes(tensor->dtype); /* 1, 2, 4 or 8 */
+            em(e, "shl.b64 %s, %s, %d;", e->stride[t][d], elements, bytes == 8 ? 3 : bytes / 2);
         }
     }
 }

@@ -320,6 +320,8 @@ static void print_operands(Printer *p, const TileOp *op)
         break;
     case TILE_ELEMENT:
         print_args(p, op, 0);
+        if (op->skip_ones)
+            str_add(p->out, " skipping ones");
         if (op->has_else) {
             str_add(p->out, " else ");
             tile_print_number(p->out, op->number);

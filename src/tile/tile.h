@@ -169,6 +169,7 @@ struct TileOp {
     const Aff *index;      /* stage of a buffer: VIEW, COPY_ASYNC, PUT; INDEX_TILE: the value */
     OpId op;               /* ELEMENT, REDUCE */
     bool has_else;         /* ELEMENT DIVIDE: number where the divisor is 0 */
+    bool skip_ones;        /* ELEMENT MULTIPLY: factors are likely 1; a warp all of whose are skips it */
     double number;         /* FILL, MASK's other value, has_else */
     const char *param;     /* FILL: a launch parameter instead of number */
     bool trans_a, trans_b; /* GEMM */

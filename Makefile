@@ -8,7 +8,7 @@
 # sanitizers. CC, CFLAGS and LDFLAGS may be set as usual.
 
 CC ?= cc
-CFLAGS ?= -O2 -g
+CFLAGS ?= -O1 -g
 PREFIX ?= /usr/local
 B := build
 
@@ -45,7 +45,11 @@ tw := $(if $(cli_src),$B/tw)
 
 all: $(lib) $(tw)
 
-# The emulator executes warps as vectors of 32 lanes.
+# What computes on data is worth the compiler's time; the rest is quick anyhow,
+# and a clean build should be as well. The emulator executes warps as vectors of
+# 32 lanes.
+hot := base data ref tile/exec affine
+$(foreach h,$(hot),$(filter $B/obj/src/$h%,$(lib_obj))): CFLAGS += -O2
 $B/obj/src/emu/%.o: CFLAGS += -O3 -ftree-vectorize
 
 # Objects are made again when the flags that make them change.

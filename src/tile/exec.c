@@ -22,11 +22,11 @@ bool exec_fail(Exec *x, const char *fmt, ...)
     if (x->error)
         return false;
     Str s = str_new(x->error_arena);
-    str_printf(&s, "kernel %s, block (", x->kernel->name);
+    str_printf(&s, "kernel %s", x->kernel->name);
     for (int i = 0; i < x->kernel->grid.len; i++)
-        str_printf(&s, "%s%s = %lld", i ? ", " : "", x->kernel->grid.data[i].sym->name,
+        str_printf(&s, "%s%s = %lld", i ? ", " : ", block (", x->kernel->grid.data[i].sym->name,
                    (long long)x->axes[i]);
-    str_add(&s, ")");
+    str_add(&s, x->kernel->grid.len ? ")" : "");
     if (x->thread && x->thread->role)
         str_printf(&s, ", role %s", x->thread->role->name);
     str_add(&s, ": ");

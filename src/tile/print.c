@@ -64,7 +64,8 @@ void tile_default_range(const Aff *lo, const Aff *hi, int64_t *least, int64_t *m
         *most -= 1;
 }
 
-void tile_print_number(Str *out, double value)
+/* The shortest decimal text that reads back as the same number. */
+static void print_number(Str *out, double value)
 {
     char text[40];
     if (isnan(value)) {
@@ -98,7 +99,8 @@ void tile_print_type(Str *out, TileType type)
     }
 }
 
-void tile_print_op_name(Str *out, const TileOp *op)
+/* ELEMENT and REDUCE take the name of their OpId: `rowmax`, `add`. */
+static void print_op_name(Str *out, const TileOp *op)
 {
     if (op->kind != TILE_ELEMENT && op->kind != TILE_REDUCE) {
         str_add(out, tile_op_text(op->kind));
@@ -231,7 +233,7 @@ static void print_mask(Printer *p, const TileOp *op)
     str_add(p->out, " where ");
     print_aff(p, op->cond);
     str_add(p->out, " else ");
-    tile_print_number(p->out, op->number);
+    print_number(p->out, op->number);
     if (op->unless) {
         str_add(p->out, " unless ");
         print_aff(p, op->unless);
@@ -257,7 +259,7 @@ static void print_fill(Printer *p, const TileOp *op)
     if (op->param)
         str_add(p->out, op->param);
     else
-        tile_print_number(p->out, op->number);
+        print_number(p->out, op->number);
 }
 
 static void print_copy_async(Printer *p, const TileOp *op)
@@ -324,7 +326,7 @@ static void print_operands(Printer *p, const TileOp *op)
             str_add(p->out, " skipping ones");
         if (op->has_else) {
             str_add(p->out, " else ");
-            tile_print_number(p->out, op->number);
+            print_number(p->out, op->number);
         }
         break;
     case TILE_MASK: print_mask(p, op); break;
@@ -339,7 +341,8 @@ static void print_operands(Printer *p, const TileOp *op)
         print_aff(p, op->cond);
         break;
     case TILE_PUT:
-        print_args(p, (&(TileOp){.args = op->args, .n_args = op->n_args ? 1 : 0}), 0);
+        str_addc(p->out, ' ');
+        print_arg(p, op, 0);
         str_add(p->out, ", ");
         print_stage(p, op, 1);
         break;
@@ -464,7 +467,7 @@ static void print_head(Printer *p, const TileOp *op)
         print_definition(p, op->results[i]);
     }
     str_add(p->out, op->n_results ? " = " : "");
-    tile_print_op_name(p->out, op);
+    print_op_name(p->out, op);
     print_operands(p, op);
     print_result_types(p, op);
 }
@@ -499,9 +502,7 @@ static void print_block(Printer *p, const TileBlock *block)
 static void print_axis(Printer *p, const TileAxis *axis)
 {
     int64_t least = 0, most, ignored;
-    aff_bounds(axis->extent, &ignored, &most);
-    if (most != INT64_MAX && most != INT64_MIN)
-        most -= 1;
+    tile_default_range(axis->extent, axis->extent, &ignored, &most);
     str_printf(p->out, "%s: ", axis->sym->name);
     print_aff(p, axis->extent);
     if (axis->sym->lo != least || axis->sym->hi != most)

@@ -24,13 +24,6 @@ void tile_default_range(const Aff *lo, const Aff *hi, int64_t *least, int64_t *m
 /* "fp32<64x64> mma_c(4x1)", "shared bf16<64x128>", "bf16<2x64x128>", "token". */
 void tile_print_type(Str *out, TileType type);
 
-/* The shortest decimal text that reads back as the same number; inf, -inf, nan. */
-void tile_print_number(Str *out, double value);
-
-/* An operation's name as it stands in text: `rowmax`, `add`; ELEMENT and REDUCE
- * take that of their OpId. */
-void tile_print_op_name(Str *out, const TileOp *op);
-
 /* text_aff.c: an expression's text, with symbols in the given order, whatever the
  * order in which its parts were made. */
 const char *tile_aff_text(Arena *arena, const Aff *a, const AffSym *const *order, int n_order);

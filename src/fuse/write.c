@@ -44,6 +44,25 @@ static Held *find_name(Writer *w, const char *name)
     return NULL;
 }
 
+/* An output's name is kept for tiles of the form in which it is stored. */
+static bool fits_output(const Writer *w, const char *name, const Node *node)
+{
+    for (int i = 0; i < w->flow->stores.len; i++) {
+        const Node *store = w->flow->stores.data[i];
+
+        if (strcmp(store->name, name) == 0)
+            return store->row == node->row && store->col == node->col && node->kind != NODE_SHARED;
+    }
+    return false;
+}
+
+/* A copy in shared memory would go out of date beside a new value. */
+static bool has_shared_copy(const Node *node)
+{
+    return node->kind == NODE_LOAD &&
+           (node->in_shared || (node->stream && node->row->kind != AXIS_ONE && node->col->kind != AXIS_ONE));
+}
+
 /* Whether a name may come to mean node now. */
 static bool may_take(Writer *w, const char *name, const Node *node)
 {
@@ -51,13 +70,10 @@ static bool may_take(Writer *w, const char *name, const Node *node)
     const Node *holder = held ? held->holder : NULL;
 
     if (!holder)
-        return !header_reserves(w->flow, name) || node->kind == NODE_LOAD ||
-               (node->value && strcmp(node->value->name, name) == 0 && !node->value->is_input);
+        return !header_reserves(w->flow, name) || fits_output(w, name, node);
     if (holder == node)
         return true;
-    if (holder->kind == NODE_LOAD && (holder->in_shared || (holder->stream && node->kind != NODE_LOAD &&
-                                                            holder->row->kind != AXIS_ONE &&
-                                                            holder->col->kind != AXIS_ONE)))
+    if (has_shared_copy(holder))
         return false;
     return holder->row == node->row && holder->col == node->col && holder->kind != NODE_SHARED &&
            node->kind != NODE_SHARED && !item_used_later(w->items, holder, w->at);
@@ -158,6 +174,17 @@ static Expr *operand_expr(Writer *w, Operand operand)
     if (!operand.node)
         return expr_copy(w->arena, operand.number);
     Expr *e = name_expr(w, operand.node->spelled);
+    return operand.transposed ? expr_transpose(w->arena, e) : e;
+}
+
+/* Where a tile has copies in both spaces, a GEMM says which one it reads. */
+static Expr *gemm_operand_expr(Writer *w, Operand operand)
+{
+    Node *node = operand.node;
+    Expr *e = name_expr(w, node->spelled);
+
+    if (node->kind == NODE_SHARED || (node->kind == NODE_LOAD && node->in_shared && node->in_register))
+        e = expr_space(w->arena, e, SPACE_SHARED);
     return operand.transposed ? expr_transpose(w->arena, e) : e;
 }
 
@@ -340,7 +367,8 @@ static void write_gemm(Writer *w, Node *node)
 {
     Stmt *stmt = put_compute(w, OP_GEMM);
 
-    add_args(w, stmt, node);
+    for (int i = 0; i < node->n_args; i++)
+        stmt->args[stmt->n_args++] = gemm_operand_expr(w, node->args[i]);
     if (node->kind == NODE_SUM)
         set_result(w, stmt, RESULT_ACCUMULATE, node->spelled);
     else

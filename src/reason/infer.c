@@ -254,7 +254,9 @@ static void infer_element(Plan *plan, const Stmt *s)
         unknown_row |= !tile->row;
         unknown_col |= !tile->col;
     }
-    /* a broadcast operand says nothing while another's extent is open */
+    /* a broadcast operand says nothing while another's extent may still be learnt */
+    unknown_row &= !plan->settled;
+    unknown_col &= !plan->settled;
     infer_result(plan, s, unknown_row && is_one(row) ? NULL : row, unknown_col && is_one(col) ? NULL : col);
 }
 
@@ -428,15 +430,23 @@ static void check_whole(Plan *plan)
     }
 }
 
-bool plan_infer(Plan *plan)
+static void infer_all(Plan *plan)
 {
-    int before, after = 0;
+    int before, after = -1;
 
     do {
         before = after;
         infer_block(plan, &plan->unit->body);
         after = unknown_sides(plan) + 1000 * plan->tiles.len;
     } while (!plan->failed && after != before);
+}
+
+bool plan_infer(Plan *plan)
+{
+    infer_all(plan);
+    plan->settled = true; /* what is open now has nothing wider to learn from */
+    if (!plan->failed && unknown_sides(plan) > 0)
+        infer_all(plan);
     for (int i = 0; i < plan->tiles.len && !plan->failed; i++)
         if (!plan->tiles.data[i].row || !plan->tiles.data[i].col)
             plan_fail(plan, TW0604, plan->unit->name_span, "nothing says how large %s is",

@@ -98,36 +98,30 @@ static int64_t shared_bytes_of(const Modeler *m, const Tile *tile)
     return round_up((int64_t)elements(m, tile) * dtype_bytes(tile->shared_dtype), 128);
 }
 
-static bool copied_in(const Block *block, const char *name, bool loops)
+/* A copy into shared memory has a place of its own: in a loop that loads it, a
+ * ring of stages. */
+static void count_copies(Modeler *m, const Block *block, bool in_loop)
 {
     for (int i = 0; i < block->len; i++) {
         const Stmt *s = block->data[i];
 
-        if (!loops && s->kind == STMT_COPY && s->space == SPACE_GLOBAL && s->to_space == SPACE_SHARED &&
-            strcmp(s->name, name) == 0)
-            return true;
-        if (s->kind == STMT_FOR && loops && copied_in(&s->body, name, false))
-            return true;
-        if (s->kind == STMT_IF && (copied_in(&s->body, name, loops) || copied_in(&s->orelse, name, loops)))
-            return true;
+        if (s->kind == STMT_COPY && s->to_space == SPACE_SHARED) {
+            int64_t bytes = shared_bytes_of(m, plan_tile(m->plan, s->name));
+
+            if (in_loop && s->space == SPACE_GLOBAL)
+                m->c->ring_bytes += round_up(bytes * m->c->stages, 1024);
+            else
+                m->c->resident_bytes += round_up(bytes, 1024);
+        }
+        count_copies(m, &s->body, in_loop || s->kind == STMT_FOR);
+        count_copies(m, &s->orelse, in_loop);
     }
-    return false;
 }
 
-/* Tiles that a loop copies need a ring of stages, others one place. */
 static void count_shared(Modeler *m)
 {
     m->c->ring_bytes = m->c->resident_bytes = 0;
-    for (int i = 0; i < m->plan->tiles.len; i++) {
-        const Tile *tile = &m->plan->tiles.data[i];
-
-        if (!tile->shared)
-            continue;
-        if (copied_in(&m->plan->unit->body, tile->name, true))
-            m->c->ring_bytes += round_up(shared_bytes_of(m, tile) * m->c->stages, 1024);
-        else
-            m->c->resident_bytes += round_up(shared_bytes_of(m, tile), 1024);
-    }
+    count_copies(m, &m->plan->unit->body, false);
     m->c->shared_bytes = m->c->ring_bytes + m->c->resident_bytes;
 }
 
@@ -245,39 +239,24 @@ static void add_gemm(Modeler *m, const Stmt *s)
         m->fragments = fragments;
 }
 
-/* Instructions an element: {arithmetic, special functions}. */
+/* Instructions an element, where they are not one of plain arithmetic. */
+typedef struct OpCost {
+    double plain, special;
+} OpCost;
+
+static const OpCost op_costs[OP_COUNT] = {
+    [OP_EXP] = {1, 1},     [OP_EXP2] = {0.5, 1},      [OP_LOG] = {1, 1},     [OP_LOG2] = {0.5, 1},
+    [OP_SQRT] = {0.5, 1},  [OP_RSQRT] = {0.5, 1},     [OP_TANH] = {0.5, 1},  [OP_RECIPROCAL] = {0.5, 1},
+    [OP_SIGMOID] = {2, 2}, [OP_SILU] = {3, 2},        [OP_POWER] = {2, 2},   [OP_DIVIDE] = {2, 1},
+    [OP_GELU] = {12, 2},   [OP_CEIL_DIVIDE] = {3, 1},
+};
+
 static void add_element(Modeler *m, OpId op, double n)
 {
-    double special = 0, plain = 1;
+    OpCost cost = op_costs[op].plain > 0 ? op_costs[op] : (OpCost){1, 0};
 
-    switch (op) {
-    case OP_EXP: case OP_EXP2: case OP_LOG: case OP_LOG2: case OP_SQRT: case OP_RSQRT: case OP_RECIPROCAL:
-        special = 1;
-        break;
-    case OP_TANH:
-        special = 1;
-        plain = 0;
-        break;
-    case OP_SIGMOID: case OP_SILU: case OP_POWER:
-        special = 2;
-        plain = 2;
-        break;
-    case OP_DIVIDE:
-        special = 1;
-        plain = 2;
-        break;
-    case OP_GELU:
-        special = 2;
-        plain = 12;
-        break;
-    case OP_ADD: case OP_SUBTRACT: case OP_MULTIPLY: case OP_MAX: case OP_MIN: case OP_NEGATE: case OP_ABS:
-    case OP_RELU: case OP_CEIL_DIVIDE: case OP_SQUARE: case OP_WHERE: case OP_FMA: case OP_ROW_MAX: case OP_ROW_MIN:
-    case OP_ROW_SUM: case OP_ROW_MEAN: case OP_COL_MAX: case OP_COL_SUM: case OP_GEMM: case OP_SOFTMAX:
-    case OP_MASK: case OP_FILL: case OP_CAST: case OP_DEFINE: case OP_COUNT:
-        break;
-    }
-    m->work->exps += special * n / m->t->exp_ops;
-    m->work->alu += plain * n / m->t->fp32_ops;
+    m->work->exps += cost.special * n / m->t->exp_ops;
+    m->work->alu += cost.plain * n / m->t->fp32_ops;
 }
 
 /* Shuffles among the four lanes that share a row. */

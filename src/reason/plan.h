@@ -75,6 +75,7 @@ typedef struct Plan {
     VEC(const Stmt *) decls;  /* Param, Let, Index, assignments */
     VEC(const char *) taken;  /* names that variables may not have */
     VEC(const char *) set;    /* dimensions that --set makes known */
+    bool settled;             /* broadcasting operands decide what is still open */
     bool failed;
 } Plan;
 

@@ -8,11 +8,12 @@
 
 #include <math.h>
 
-/* Iterations are independent: a destination is a source or lies apart from it. */
-#if defined(__clang__)
-#define EACH_LANE _Pragma("clang loop vectorize(assume_safety)") for (int l = 0; l < LANES; l++)
-#else
+/* Iterations are independent: a destination is a source or lies apart from it.
+ * gcc has to be told; clang tests it at run time. */
+#if defined(__GNUC__) && !defined(__clang__)
 #define EACH_LANE _Pragma("GCC ivdep") for (int l = 0; l < LANES; l++)
+#else
+#define EACH_LANE for (int l = 0; l < LANES; l++)
 #endif
 
 /* ---- helpers that alu.def names --------------------------------------------------- */

@@ -413,8 +413,7 @@ double emu_small_load(EmuType type, uint32_t bits);
 typedef struct MmaRow {
     const char *shape;
     EmuType a, b, d; /* element types of A, B and of C, D */
-    uint8_t k;
-    uint8_t na, nb, nd; /* registers */
+    uint8_t na, nb, nd; /* registers; na is 2 nb */
 } MmaRow;
 extern const MmaRow emu_mma_rows[];
 extern const int emu_mma_row_count;

@@ -337,7 +337,6 @@ static void put_fix(const Printer *p, const Diag *diag, const Place *shown)
     const Fix *fix = &diag->fix;
     const char *label = fix->label ? fix->label : *fix->text ? "write this instead" : "remove this";
     Place place = find_place(diag->source, fix->span);
-
     bool before = place.column == 1 && place.end == place.start && !one_line(fix->text);
 
     put_remark(p, "fix", label);

@@ -1,0 +1,91 @@
+#!/bin/sh
+# gen.sh: the whole chain on fixed and on drawn cases: shapes, masks, dtypes and
+# tile sizes. Every artefact (code, tile IR after each pass, PTX three ways) is
+# executed and compared with the definition. A failure prints the one-line
+# command that replays it. SEED and CASES draw others. Reports in TAP.
+
+tw=${TW:-build/tw}
+seed=${SEED:-1} cases=${CASES:-16}
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+n=0 bad=0
+
+# try OP OPTIONS...
+try()
+{
+    n=$((n + 1))
+    op=$1
+    shift
+    if "$tw" gen "ops/$op.tl" "$@" --trial -o "$dir" >"$dir/out" 2>&1 </dev/null; then
+        echo "ok $n - $op $*"
+    else
+        echo "not ok $n - $tw gen ops/$op.tl $* --trial -o /tmp/replay"
+        grep -E 'WRONG|error:' "$dir/out" | head -n 5 | sed 's/^/# /'
+        bad=1
+    fi
+}
+
+# attention HEADS KV_HEADS DIM TYPE CAUSAL Q_LEN KV_LEN [MORE...]
+attention()
+{
+    heads=$1 kv=$2 dim=$3 type=$4 causal=$5 q=$6 k=$7
+    shift 7
+    try attention --set q_heads="$heads" --set kv_heads="$kv" --set HeadDim="$dim" \
+        --set causal="$causal" --dtype "$type" --bind batch=1 --bind q_len="$q" \
+        --bind kv_len="$k" "$@"
+}
+
+attention 2 2 64 fp16 1 150 150
+attention 4 2 128 bf16 1 150 215     # grouped queries, shorter than the keys
+attention 4 1 64 bf16 0 100 130      # one key head for all, every key seen
+attention 2 2 128 fp16 0 129 65
+attention 2 1 64 bf16 1 1 300        # decoding
+attention 2 1 64 bf16 1 200 30       # queries that see nothing give zeros
+attention 1 1 64 bf16 1 0 64         # nothing to do
+attention 1 1 64 bf16 0 64 0         # no keys
+attention 2 2 64 fp16 1 70 70 --data growing
+attention 2 2 64 bf16 1 70 70 --data large
+try attention --set HeadDim=64 --dtype fp16 --bind batch=2 --bind q_heads=4 --bind kv_heads=2 \
+    --bind q_len=70 --bind kv_len=90    # the heads are arguments
+try gemm_bias --set N=256 --set K=512 --bind M=130
+try gemm_bias --set N=136 --set K=72 --dtype fp16 --bind M=77
+try gemm_bias --dtype bf16 --bind M=33 --bind N=65 --bind K=97
+
+# The drawn ones: awk's generator differs between implementations, this does not.
+state=$seed
+draw() # N: a number below it into $drawn
+{
+    state=$(((state * 1103515245 + 12345) & 2147483647))
+    drawn=$((state / 65536 % $1))
+}
+pick() # WORD...: one of them into $picked
+{
+    draw $#
+    shift "$drawn"
+    picked=$1
+}
+
+i=0
+while [ $i -lt "$cases" ]; do
+    i=$((i + 1))
+    pick bf16 fp16; type=$picked
+    if [ $((i % 4)) -eq 0 ]; then
+        pick 64 128 200 256; cols=$picked
+        pick 32 64 160 200; inner=$picked
+        draw 260; rows=$drawn
+        pick 32 64 128; tile=$picked
+        try gemm_bias --set N="$cols" --set K="$inner" --set BM="$tile" --dtype "$type" --bind M="$rows" \
+            --seed "$i"
+    else
+        pick 64 128; dim=$picked
+        draw 2; causal=$drawn
+        pick 1 2 3; group=$picked
+        draw 270; q=$drawn
+        draw 270; k=$drawn
+        pick 64 128; tile=$picked
+        attention "$group" 1 "$dim" "$type" "$causal" "$q" "$k" --set BM="$tile" --seed "$i"
+    fi
+done
+
+echo "1..$n"
+exit $bad

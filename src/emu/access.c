@@ -81,9 +81,13 @@ void emu_wavefronts(Warp *w, const uint64_t address[LANES], uint32_t mask, int b
 static uint32_t shared_bounds(Warp *w, const Inst *in, uint32_t mask, const uint64_t *address,
                               int bytes)
 {
-    uint64_t size = w->m->shared_bytes;
+    uint64_t size = w->m->shared_bytes, highest = 0;
     uint32_t ok = mask;
 
+    for (int l = 0; l < LANES; l++)
+        highest = lane_on(mask, l) && address[l] > highest ? address[l] : highest;
+    if (highest <= size && size - highest >= (uint64_t)bytes)
+        return mask;
     for (uint32_t rest = mask; rest; rest &= rest - 1) {
         int l = first_lane(rest);
 
@@ -101,13 +105,12 @@ static void shared_initialised(Warp *w, const Inst *in, int l, uint32_t at, int 
 {
     uint64_t *map = w->m->shared_written;
 
-    if (!write && !emu_bits_all(map, at, bytes)) {
+    if (!write && emu_bits_all(map, at, bytes))
+        return;
+    if (!write)
         emu_fault(w, in, EMU_UNINITIALISED, l, "shared memory at 0x%x is read before it is written",
                   at);
-        write = true; /* report it once */
-    }
-    if (write)
-        emu_bits_set(map, at, bytes);
+    emu_bits_set(map, at, bytes); /* a fault is reported once */
 }
 
 static void shared_checks(Warp *w, const Inst *in, uint32_t mask, const uint64_t *address,

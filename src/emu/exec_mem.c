@@ -107,6 +107,20 @@ void emu_exec_ld_param(Warp *w, const Inst *in, uint32_t mask)
 
 /* ---- stores --------------------------------------------------------------------------- */
 
+static void store_words(Warp *w, const Inst *in, uint32_t mask, uint8_t *const at[LANES])
+{
+    for (int j = 0; j < in->vec; j++) {
+        const Lane32 *s = src_at(w, in, 1 + j);
+
+        for (uint32_t rest = mask; rest; rest &= rest - 1) {
+            int l = first_lane(rest);
+            uint32_t word = s[l];
+
+            memcpy(at[l] + 4 * j, &word, 4);
+        }
+    }
+}
+
 static void store_lane(Warp *w, const Inst *in, int l, uint8_t *to)
 {
     for (int j = 0; j < in->vec; j++) {
@@ -123,6 +137,19 @@ static bool lane_stored(Warp *w, const Inst *in, int l, const uint8_t *at)
 
         if (memcmp(at + in->bytes * j, &bits, in->bytes) != 0)
             return false;
+    }
+    return true;
+}
+
+/* Lanes write places that rise from lane to lane: the common case, without conflict. */
+static bool rising(uint32_t mask, uint8_t *const at[LANES], int bytes)
+{
+    const uint8_t *after = NULL;
+
+    for (; mask; mask &= mask - 1) {
+        if (at[first_lane(mask)] < after)
+            return false;
+        after = at[first_lane(mask)] + bytes;
     }
     return true;
 }
@@ -149,9 +176,13 @@ void emu_exec_st(Warp *w, const Inst *in, uint32_t mask)
         emu_exec_fence(w, in, mask);
     emu_addresses(w, in, 0, in->flags & IF_WIDE, in->imm, address);
     ok = emu_access(w, in, mask, (Space)in->space, address, in->bytes * in->vec, ACCESS_WRITE, at);
-    for (uint32_t rest = ok; rest; rest &= rest - 1)
-        store_lane(w, in, first_lane(rest), at[first_lane(rest)]);
-    if (w->m->checks && in->space != SPACE_LOCAL)
+    if (in->bytes == 4 && in->aux == 4) {
+        store_words(w, in, ok, at);
+    } else {
+        for (uint32_t rest = ok; rest; rest &= rest - 1)
+            store_lane(w, in, first_lane(rest), at[first_lane(rest)]);
+    }
+    if (w->m->checks && in->space != SPACE_LOCAL && !rising(ok, at, in->bytes * in->vec))
         check_conflicts(w, in, ok, at);
 }
 

@@ -31,29 +31,38 @@ static uint32_t matrix_rows(Warp *w, const Inst *in, AccessMode mode, uint8_t *a
     return emu_access(w, in, lanes, SPACE_SHARED, address, ROW_BYTES, mode, at);
 }
 
+/* The pair of lane l from the rows of its matrix. */
+static inline uint32_t load_pair(uint8_t *const rows[8], int l, bool trans)
+{
+    uint16_t low, high;
+    uint32_t pair;
+
+    if (!trans) {
+        memcpy(&pair, rows[l / 4] + 4 * (l % 4), 4);
+        return pair;
+    }
+    memcpy(&low, rows[2 * (l % 4)] + 2 * (l / 4), 2);
+    memcpy(&high, rows[2 * (l % 4) + 1] + 2 * (l / 4), 2);
+    return low | (uint32_t)high << 16;
+}
+
 void emu_exec_ldmatrix(Warp *w, const Inst *in, uint32_t mask)
 {
-    static const uint8_t zeros[ROW_BYTES];
-    bool trans = in->flags & IF_TRANS;
-    uint8_t *at[LANES];
+    uint8_t zeros[ROW_BYTES] = { 0 }, *at[LANES];
     uint32_t ok = matrix_rows(w, in, ACCESS_READ, at);
 
     (void)mask;
+    for (int l = 0; l < LANES; l++)
+        at[l] = lane_on(ok, l) ? at[l] : zeros; /* an address that was wrong */
     for (int m = 0; m < in->vec; m++) {
         Lane32 *d = op_at(w, in, m);
 
-        for (int l = 0; l < LANES; l++) {
-            uint32_t pair = 0;
-
-            for (int e = 0; e < 2; e++) {
-                int row = 8 * m + matrix_row(l, e, trans);
-                const uint8_t *from = lane_on(ok, row) ? at[row] : zeros;
-                uint16_t half;
-
-                memcpy(&half, from + 2 * matrix_column(l, e, trans), 2);
-                pair |= (uint32_t)half << 16 * e;
-            }
-            d[l] = pair;
+        if (in->flags & IF_TRANS) {
+            for (int l = 0; l < LANES; l++)
+                d[l] = load_pair(&at[8 * m], l, true);
+        } else {
+            for (int l = 0; l < LANES; l++)
+                d[l] = load_pair(&at[8 * m], l, false);
         }
     }
 }

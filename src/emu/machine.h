@@ -21,6 +21,9 @@
 
 #include "emu/emu.h"
 
+/* Kept out of line, so that the path past it stays short. */
+#define EMU_COLD __attribute__((__noinline__))
+
 /* Registers are written as one type and read as another. */
 #define EMU_ALIAS __attribute__((__may_alias__))
 typedef uint32_t EMU_ALIAS Lane32;
@@ -323,8 +326,16 @@ void emu_fault_block(Machine *m, EmuFaultKind kind, int line, int thread, const 
 Buffer *emu_buffer_at(EmuMemory *memory, uint64_t address);
 Buffer *emu_buffer_near(EmuMemory *memory, uint64_t address);
 /* Bits [at, at + n) of a map, n at most 16 and not crossing a multiple of 64. */
-bool emu_bits_all(const uint64_t *map, uint64_t at, int n);
-void emu_bits_set(uint64_t *map, uint64_t at, int n);
+static inline bool emu_bits_all(const uint64_t *map, uint64_t at, int n)
+{
+    uint64_t bits = (UINT64_C(1) << n) - 1;
+
+    return (map[at / 64] >> at % 64 & bits) == bits;
+}
+static inline void emu_bits_set(uint64_t *map, uint64_t at, int n)
+{
+    map[at / 64] |= ((UINT64_C(1) << n) - 1) << at % 64;
+}
 
 /* access.c: resolves one access of `bytes` a lane. Sets at[lane] for the lanes
  * that may go ahead and returns their mask. */

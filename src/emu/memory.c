@@ -82,15 +82,3 @@ size_t emu_memory_unwritten(const EmuMemory *memory, uint64_t address)
     }
     return unwritten;
 }
-
-bool emu_bits_all(const uint64_t *map, uint64_t at, int n)
-{
-    uint64_t bits = (UINT64_C(1) << n) - 1;
-
-    return (map[at / 64] >> at % 64 & bits) == bits;
-}
-
-void emu_bits_set(uint64_t *map, uint64_t at, int n)
-{
-    map[at / 64] |= ((UINT64_C(1) << n) - 1) << at % 64;
-}

@@ -212,23 +212,27 @@ static bool reads_before(const Warp *w, const uint32_t *row)
     return true;
 }
 
-static uint32_t writer_state(Shadow *s, Warp *w, How how, int lane)
+static EMU_COLD uint32_t make_writer_state(Shadow *s, Warp *w, How how, int lane, uint32_t *known)
 {
     uint32_t row[ROW_HEAD + MAX_WARPS] = { 0 };
-    uint32_t *known = how == HOW_ASYNC ? &w->async_state[lane]
-                      : how == HOW_ATOMIC ? &w->atomic_state : &w->write_state;
 
-    if (*known >= s->clean)
-        return *known;
     row[ROW_WRITER] = pack_writer(how, w->index, how == HOW_ASYNC ? lane : 0);
     row[ROW_EPOCH] = w->epoch;
     return *known = add_state(s, row);
 }
 
+static uint32_t writer_state(Shadow *s, Warp *w, How how, int lane)
+{
+    uint32_t *known = how == HOW_ASYNC ? &w->async_state[lane]
+                      : how == HOW_ATOMIC ? &w->atomic_state : &w->write_state;
+
+    return *known >= s->clean ? *known : make_writer_state(s, w, how, lane, known);
+}
+
 /* ---- a read ------------------------------------------------------------------------- */
 
 /* The state after a read by this warp. */
-static uint32_t after_read(Shadow *s, Warp *w, uint32_t state)
+static EMU_COLD uint32_t after_read(Shadow *s, Warp *w, uint32_t state)
 {
     uint32_t row[ROW_HEAD + MAX_WARPS] = { 0 };
 
@@ -257,37 +261,42 @@ static bool racing_kind(const uint32_t *row, const char **why, EmuFaultKind *kin
     return false;
 }
 
-static bool read_granule(Shadow *s, Warp *w, int lane, uint32_t *granule, const char **why,
-                         EmuFaultKind *kind)
+/* A read that the memo does not know. */
+static EMU_COLD bool read_afresh(Shadow *s, Warp *w, int lane, uint32_t *granule, const char **why,
+                                 EmuFaultKind *kind)
 {
     uint32_t state = *granule < s->clean ? 0 : *granule;
-    Memo *memo = &w->reads[state % MEMO];
     const uint32_t *row;
-    bool ok = true, own;
+    bool ok = true, own = false;
 
-    if (memo->state == state && memo->version == w->version && memo->next >= s->clean) {
-        *granule = memo->next;
-        return true;
-    }
-    if (!state) {
-        *granule = after_read(s, w, 0);
-    } else {
+    if (state) {
         row = row_of(s, state);
         own = row_how(row) == HOW_ASYNC && row_warp(row) == w->index && row[ROW_EPOCH] == w->epoch;
         if (!write_before(w, lane, row))
             ok = racing_kind(row, why, kind);
-        *granule = after_read(s, w, state);
-        if (!ok || own)
-            return ok;
     }
-    *memo = (Memo){ state, w->version, *granule };
+    *granule = after_read(s, w, state);
+    if (ok && !own) /* one's own copy depends on the lane, so it is not remembered */
+        w->reads[state % MEMO] = (Memo){ state, w->version, *granule };
+    return ok;
+}
+
+static inline bool read_granule(Shadow *s, Warp *w, int lane, uint32_t *granule, const char **why,
+                                EmuFaultKind *kind)
+{
+    uint32_t state = *granule < s->clean ? 0 : *granule;
+    const Memo *memo = &w->reads[state % MEMO];
+
+    if (memo->state != state || memo->version != w->version || memo->next < s->clean)
+        return read_afresh(s, w, lane, granule, why, kind);
+    *granule = memo->next;
     return true;
 }
 
 /* ---- a write -------------------------------------------------------------------------- */
 
 /* Whether everything recorded comes before a write by this lane. */
-static bool write_allowed(Shadow *s, Warp *w, int lane, uint32_t state, bool atomic,
+static EMU_COLD bool write_allowed(Shadow *s, Warp *w, int lane, uint32_t state, bool atomic,
                           const char **why, EmuFaultKind *kind)
 {
     const uint32_t *row = row_of(s, state);
@@ -325,11 +334,10 @@ bool emu_shadow_access(Warp *w, int lane, uint32_t at, int bytes, AccessMode mod
                        const char **why, EmuFaultKind *kind)
 {
     Shadow *s = w->m->shadow;
-    uint32_t last = (at + (uint32_t)bytes - 1) >> s->shift;
+    uint32_t *last = &s->granules[(at + (uint32_t)bytes - 1) >> s->shift];
     bool ok = true;
 
-    for (uint32_t g = at >> s->shift; g <= last; g++) {
-        uint32_t *granule = &s->granules[g];
+    for (uint32_t *granule = &s->granules[at >> s->shift]; granule <= last; granule++) {
 
         if (*granule & IN_FLIGHT) {
             *kind = EMU_ASYNC_RACE;

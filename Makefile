@@ -33,10 +33,12 @@ ALL_CFLAGS = $(STD) $(WARN) $(CFLAGS) $(SANITIZE) -MMD -MP
 lib_src := $(sort $(shell find src -name '*.c' -not -path 'src/cli/*'))
 cli_src := $(sort $(wildcard src/cli/*.c))
 test_src := $(sort $(wildcard tests/test_*.c))
+help_src := $(sort $(filter-out $(test_src),$(wildcard tests/*.c)))
 
 lib_obj := $(lib_src:%.c=$B/obj/%.o)
 cli_obj := $(cli_src:%.c=$B/obj/%.o)
 test_obj := $(test_src:%.c=$B/obj/%.o)
+help_obj := $(help_src:%.c=$B/obj/%.o)
 test_bin := $(test_src:tests/%.c=$B/%)
 test_sh := $(sort $(wildcard tests/*.sh))
 
@@ -70,13 +72,18 @@ $(lib): $(lib_obj) $B/members
 
 $B/members: FORCE
 	@mkdir -p $(@D)
-	@echo '$(lib_obj)' | cmp -s - $@ || echo '$(lib_obj)' >$@
+	@echo '$(lib_obj) $(help_obj)' | cmp -s - $@ || echo '$(lib_obj) $(help_obj)' >$@
 
 $B/tw: $(cli_obj) $(lib)
 	$(CC) $(CFLAGS) $(SANITIZE) $(LDFLAGS) -o $@ $(cli_obj) $(lib) $(LIBS)
 
-$B/test_%: $B/obj/tests/test_%.o $(lib)
-	$(CC) $(CFLAGS) $(SANITIZE) $(LDFLAGS) -o $@ $< $(lib) -lcmocka $(LIBS)
+# What several tests share stands in tests/*.c without the prefix.
+$B/libtests.a: $(help_obj) $B/members
+	@rm -f $@
+	$(AR) rcs $@ $(help_obj)
+
+$B/test_%: $B/obj/tests/test_%.o $B/libtests.a $(lib)
+	$(CC) $(CFLAGS) $(SANITIZE) $(LDFLAGS) -o $@ $< $B/libtests.a $(lib) -lcmocka $(LIBS)
 
 tests: $(test_bin)
 
@@ -113,6 +120,6 @@ build/fuzz/fuzz_%: build/fuzz/obj/tests/fuzz/fuzz_%.o $(lib)
 
 FORCE:
 .PHONY: all tests check install clean fuzz FORCE
-.SECONDARY: $(test_obj)
+.SECONDARY: $(test_obj) $(help_obj)
 
--include $(lib_obj:.o=.d) $(cli_obj:.o=.d) $(test_obj:.o=.d)
+-include $(lib_obj:.o=.d) $(cli_obj:.o=.d) $(test_obj:.o=.d) $(help_obj:.o=.d)

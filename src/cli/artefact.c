@@ -23,25 +23,3 @@ Artefact artefact_of(const Source *source)
         return ARTEFACT_TILE;
     return ARTEFACT_TL;
 }
-
-static bool block_is_sketch(const Block *block)
-{
-    for (int i = 0; i < block->len; i++) {
-        const Stmt *stmt = block->data[i];
-
-        if (stmt->kind == STMT_FOR && stmt->over)
-            return true;
-        if (stmt->kind == STMT_GRID)
-            for (int k = 0; k < stmt->n_coords; k++)
-                if (!stmt->coords[k].value)
-                    return true;
-        if (block_is_sketch(&stmt->body) || block_is_sketch(&stmt->orelse))
-            return true;
-    }
-    return false;
-}
-
-bool unit_is_sketch(const Unit *unit)
-{
-    return unit->kind == UNIT_KERNEL && block_is_sketch(&unit->body);
-}

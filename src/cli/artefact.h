@@ -3,7 +3,6 @@
 #define TW_ARTEFACT_H
 
 #include "cli/cli.h"
-#include "lang/lang.h"
 
 typedef enum Artefact {
     ARTEFACT_TL,   /* a definition, a sketch, code, or fragments */
@@ -12,8 +11,5 @@ typedef enum Artefact {
 } Artefact;
 
 Artefact artefact_of(const Source *source);
-
-/* A sketch is a Kernel whose grid or loops name dimensions, not numbers. */
-bool unit_is_sketch(const Unit *unit);
 
 #endif

@@ -1,4 +1,5 @@
 /* cmd_run.c: executes a definition, code or tile IR on the CPU. */
+#include "check/check.h"
 #include "cli/artefact.h"
 #include "cli/stages.h"
 #include "cli/trial.h"
@@ -182,7 +183,7 @@ static int run_tl(Session *s, const Source *source, Chain *chain)
         return EXIT_WRONG;
     kernel = program_unit(program, UNIT_KERNEL);
     definition = program_unit(program, UNIT_OPERATOR);
-    if (kernel && unit_is_sketch(kernel))
+    if (kernel && check_is_sketch(kernel))
         return session_fail(s, EXIT_WRONG, "%s is a sketch: it has no sizes yet; see 'tw reason'",
                             source->path);
     if (kernel)

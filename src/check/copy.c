@@ -294,6 +294,10 @@ void check_copy(Checker *c, const Stmt *s)
 {
     Extent shape[TENSOR_MAX_RANK] = {{0}};
     const Aff *coords[TENSOR_MAX_RANK] = {NULL};
+    if (!s->name) {
+        diag_add(c->diags, TW0234, s->span, "a Copy names a tensor: Copy X from global to shared");
+        return;
+    }
     check_clauses(c, s);
     if (s->space == s->to_space) {
         diag_add(c->diags, TW0406, s->span, "a Copy goes from one memory space to another");

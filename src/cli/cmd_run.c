@@ -14,24 +14,6 @@ static bool parse_shape(Session *s, bool with_sets, LaunchShape *shape)
            launch_parse(s, "bind", o->binds.data, o->binds.len, shape);
 }
 
-static int write_trial(Session *s, const Trial *trial)
-{
-    Str out = str_new(s->arena);
-    int status;
-
-    if (s->options.json) {
-        str_printf(&out, "{\"ok\":%s,\"shape\":", trial->failed ? "false" : "true");
-        str_json(&out, launch_text(s->arena, &trial->shape));
-        str_add(&out, ",\"checks\":");
-        trial_json(&out, trial);
-        str_add(&out, "}\n");
-    } else {
-        trial_print(&out, trial);
-    }
-    status = session_write(s, out.data, out.len);
-    return status ? status : trial->failed ? EXIT_WRONG : EXIT_DONE;
-}
-
 static int write_tensors(Session *s, const LaunchShape *shape, Tensor *const *tensors, int n)
 {
     Str out = str_new(s->arena);
@@ -87,7 +69,7 @@ static int run_against(Session *s, const char *what, const TileProgram *program,
     if (!trial)
         return session_fail(s, EXIT_WRONG, "%s", error);
     trial_tile(trial, what, program);
-    return write_trial(s, trial);
+    return trial_write(s, trial);
 }
 
 static int run_program(Session *s, const Source *source, const TileProgram *program, Chain *chain,

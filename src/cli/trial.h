@@ -59,6 +59,8 @@ void trial_expect_equal(Trial *trial, const char *what, const TrialResult *a, co
 
 void trial_print(Str *out, const Trial *trial);
 void trial_json(Str *out, const Trial *trial);
+/* Writes either, as the session asks; the exit status. */
+int trial_write(Session *s, const Trial *trial);
 
 /* For the files that execute. */
 Tensor *trial_tensor(Trial *trial, const char *name); /* an input or output; NULL: none */

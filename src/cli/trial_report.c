@@ -83,3 +83,34 @@ void trial_json(Str *out, const Trial *trial)
     }
     str_add(out, trial->results.len ? "\n]" : "]");
 }
+
+static void put_counts(Str *out, const EmuReport *r)
+{
+    str_printf(out, "  %llu blocks, %llu warp instructions:", (unsigned long long)r->blocks,
+               (unsigned long long)r->warp_instructions);
+    for (int c = 0; c < EMU_CLASSES; c++)
+        if (r->counts[c])
+            str_printf(out, " %s %llu", emu_class_name((EmuClass)c), (unsigned long long)r->counts[c]);
+    str_printf(out, "\n  shared memory: %llu passes where %llu would do\n",
+               (unsigned long long)r->shared_wavefronts, (unsigned long long)r->shared_ideal);
+}
+
+int trial_write(Session *s, const Trial *trial)
+{
+    Str out = str_new(s->arena);
+    int status;
+
+    if (s->options.json) {
+        str_printf(&out, "{\"ok\":%s,\"shape\":", trial->failed ? "false" : "true");
+        str_json(&out, launch_text(s->arena, &trial->shape));
+        str_add(&out, ",\"checks\":");
+        trial_json(&out, trial);
+        str_add(&out, "}\n");
+    } else {
+        trial_print(&out, trial);
+        if (trial->results.len && trial->results.data[0].has_report)
+            put_counts(&out, &trial->results.data[0].report);
+    }
+    status = session_write(s, out.data, out.len);
+    return status ? status : trial->failed ? EXIT_WRONG : EXIT_DONE;
+}

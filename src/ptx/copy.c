@@ -35,8 +35,8 @@ static Chunks chunks_new(Emitter *e, const TileOp *op, const TileValue *buffer)
     c.row_step = c.threads / c.per_row;
     c.row0 = em_new(e, REG_R);
     c.chunk0 = em_new(e, REG_R);
-    em_at(e, 0, "div.u32 %s, %s, %d;", c.row0, e->tid, c.per_row);
-    em_at(e, 0, "rem.u32 %s, %s, %d;", c.chunk0, e->tid, c.per_row);
+    ix_divide(e, 0, c.row0, e->tid, c.per_row);
+    ix_remainder(e, 0, c.chunk0, e->tid, c.row0, c.per_row);
     return c;
 }
 
@@ -68,8 +68,8 @@ static void irregular_chunk(Emitter *e, const Chunks *c, int i, Chunk *chunk)
 {
     const char *number = em_new(e, REG_R), *row = em_new(e, REG_R), *column = em_new(e, REG_R);
     em_at(e, 0, "add.s32 %s, %s, %d;", number, e->tid, i * c->threads);
-    em_at(e, 0, "div.u32 %s, %s, %d;", row, number, c->per_row);
-    em_at(e, 0, "rem.u32 %s, %s, %d;", column, number, c->per_row);
+    ix_divide(e, 0, row, number, c->per_row);
+    ix_remainder(e, 0, column, number, row, c->per_row);
     chunk->row = row;
     chunk->chunk = column;
     chunk->row_aff = aff_of(e->program->aff, ix_symbol(e, "row", row, 0, c->tile.type->rows - 1));

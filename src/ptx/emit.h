@@ -86,6 +86,8 @@ int ix_level(const Emitter *e, const Aff *a);
 const char *ix_value(Emitter *e, const Aff *a);      /* s32 operand */
 const char *ix_condition(Emitter *e, const Aff *a);  /* predicate register */
 const char *ix_condition_here(Emitter *e, const Aff *a); /* the same, not hoisted nor kept */
+void ix_divide(Emitter *e, int level, const char *d, const char *x, int64_t n); /* 0 <= x, constant n > 0 */
+void ix_remainder(Emitter *e, int level, const char *r, const char *x, const char *q, int64_t n);
 const AffSym *ix_lane_row(Emitter *e, Layout layout, int rows); /* symbols of this lane's first */
 const AffSym *ix_lane_col(Emitter *e, Layout layout, int cols); /* row and column in a fragment */
 /* A symbol for a register that holds a value in [0, hi]. */

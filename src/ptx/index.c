@@ -65,6 +65,32 @@ static bool never_negative(const Aff *a)
     return lo >= 0;
 }
 
+/* d = x / n for 0 <= x < 2^31 and a constant n: ptxas makes a real division of
+ * div.u32. With 2^s >= n, x / n is the upper part of x * (2^(31 + s) / n + 1)
+ * (Granlund and Montgomery, "Division by invariant integers"). */
+void ix_divide(Emitter *e, int level, const char *d, const char *x, int64_t n)
+{
+    int log, s = 0;
+    if (power_of_two(n, &log)) {
+        em_at(e, level, "shr.u32 %s, %s, %d;", d, x, log);
+        return;
+    }
+    while (((int64_t)1 << s) < n) s++;
+    const char *wide = em_new(e, REG_RD);
+    uint64_t factor = ((uint64_t)1 << (31 + s)) / (uint64_t)n + 1;
+    em_at(e, level, "mul.wide.u32 %s, %s, %llu;", wide, x, (unsigned long long)factor);
+    em_at(e, level, "shr.u64 %s, %s, %d;", wide, wide, 31 + s);
+    em_at(e, level, "cvt.u32.u64 %s, %s;", d, wide);
+}
+
+/* r = x - q * n, where q = x / n */
+void ix_remainder(Emitter *e, int level, const char *r, const char *x, const char *q, int64_t n)
+{
+    int log;
+    if (power_of_two(n, &log)) em_at(e, level, "and.b32 %s, %s, %lld;", r, x, (long long)(n - 1));
+    else em_at(e, level, "mad.lo.s32 %s, %s, %lld, %s;", r, q, (long long)-n, x);
+}
+
 /* Floor division: an arithmetic shift for powers of two; else truncation with a
  * step down where the remainder is negative. Divisors are positive. */
 static void emit_division(Emitter *e, int level, const Aff *a, const char *d)
@@ -76,6 +102,12 @@ static void emit_division(Emitter *e, int level, const Aff *a, const char *d)
     if (aff_is_const(a->b, &divisor) && power_of_two(divisor, &log)) {
         if (modulo) em_at(e, level, "and.b32 %s, %s, %lld;", d, x, (long long)(divisor - 1));
         else em_at(e, level, "shr.s32 %s, %s, %d;", d, x, log);
+        return;
+    }
+    if (never_negative(a->a) && aff_is_const(a->b, &divisor) && divisor > 0 && divisor <= INT32_MAX) {
+        const char *q = modulo ? em_new(e, REG_R) : d;
+        ix_divide(e, level, q, x, divisor);
+        if (modulo) ix_remainder(e, level, d, x, q, divisor);
         return;
     }
     if (never_negative(a->a)) {

@@ -14,7 +14,8 @@ static const AffSym *lane_symbol(Emitter *e, bool is_row, int extent, int warps,
     if (warps > 1 && extent > 1) {
         const char *along = em_new(e, REG_R);
         int warps_n = e->kernel->warps_n > 0 ? e->kernel->warps_n : 1;
-        em_at(e, 0, "%s.u32 %s, %s, %d;", is_row ? "div" : "rem", along, warp, warps_n);
+        ix_divide(e, 0, along, warp, warps_n);
+        if (!is_row) ix_remainder(e, 0, along, warp, along, warps_n);
         em_at(e, 0, "mad.lo.s32 %s, %s, %d, %s;", base, along, share, base);
     }
     return ix_symbol(e, is_row ? "lane_row" : "lane_col", base, 0, extent - share + atom);
@@ -277,6 +278,20 @@ static void load_dimensions(Emitter *e)
     }
 }
 
+static void divide_by_extent(Emitter *e, const TileAxis *axis, const char *extent, const char *x, const char *quotient,
+                             const char *rest)
+{
+    int64_t number;
+    if (aff_is_const(axis->extent, &number) && number > 0 && number <= INT32_MAX) {
+        ix_divide(e, 0, quotient, x, number);
+        ix_remainder(e, 0, rest, x, quotient, number);
+        return;
+    }
+    em(e, "div.u32 %s, %s, %s;", quotient, x, extent);
+    em(e, "mul.lo.s32 %s, %s, %s;", rest, quotient, extent);
+    em(e, "sub.s32 %s, %s, %s;", rest, x, rest);
+}
+
 /* Block number to coordinates, first axis fastest. */
 static void decode_grid(Emitter *e)
 {
@@ -288,8 +303,7 @@ static void decode_grid(Emitter *e)
         if (i + 1 < e->kernel->grid.len) {
             const char *quotient = em_new(e, REG_R);
             at = em_new(e, REG_R);
-            em(e, "rem.u32 %s, %s, %s;", at, rest, extent);
-            em(e, "div.u32 %s, %s, %s;", quotient, rest, extent);
+            divide_by_extent(e, axis, extent, rest, quotient, at);
             rest = quotient;
         }
         if (axis->reversed) {

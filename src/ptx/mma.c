@@ -67,9 +67,10 @@ static const char *warp_along(Emitter *e, bool rows)
     int extent = rows ? e->kernel->warps / warps_n : warps_n;
     if (extent == 1) return NULL;
     if (warps_n == 1) return e->warp;
-    const char *reg = em_new(e, REG_R);
-    em_at(e, 0, "%s.u32 %s, %s, %d;", rows ? "div" : "rem", reg, e->warp, warps_n);
-    return reg;
+    const char *row = em_new(e, REG_R), *column = em_new(e, REG_R);
+    ix_divide(e, 0, row, e->warp, warps_n);
+    if (!rows) ix_remainder(e, 0, column, e->warp, row, warps_n);
+    return rows ? row : column;
 }
 
 /* A as stored (M x K): matrices (rows 0-7, k 0-7), (rows 8-15, k 0-7), (rows 0-7,

@@ -59,7 +59,7 @@ static const char *lane_offset(Emitter *e, const SharedTile *tile, const LanePla
     em_at(e, level, "and.b32 %s, %s, %d;", inner, place->chunk, chunks - 1);
     const char *swizzle = swizzle_term(e, tile, place);
     if (swizzle) em_at(e, level, "xor.b32 %s, %s, %s;", inner, inner, swizzle);
-    em_at(e, level, "div.u32 %s, %s, %d;", outer, place->chunk, chunks);
+    ix_divide(e, level, outer, place->chunk, chunks);
     em_at(e, level, "mul.lo.s32 %s, %s, %d;", outer, outer, tile->type->rows * panel);
     em_at(e, level, "mad.lo.s32 %s, %s, %d, %s;", offset, place->row, panel, outer);
     em_at(e, level, "mad.lo.s32 %s, %s, 16, %s;", offset, inner, offset);

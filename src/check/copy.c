@@ -176,12 +176,13 @@ static void take_axes(Checker *c, const Stmt *s, const Place *global, Extent *sh
 {
     if (global->given || global->rank == 0)
         return;
-    for (int i = 0; i < 2 && n == 0; i++) /* a sketch: the last two, of sizes that nothing says yet */
+    for (int i = 0; i < 2 && n == 0;
+         i++) /* a sketch: the last two, of sizes that nothing says yet */
         if (global->rank > 1 - i)
             shape[i].axis = global->dims[global->rank - 2 + i].axis;
     if (n > global->rank)
-        diag_add(c->diags, TW0325, s->span, "a tile with %d dimensions of '%s', which has %d", n, s->name,
-                 global->rank);
+        diag_add(c->diags, TW0325, s->span, "a tile with %d dimensions of '%s', which has %d", n,
+                 s->name, global->rank);
     for (int i = 0; i < n && n <= global->rank; i++)
         shape[i].axis = global->dims[global->rank - n + i].axis;
 }
@@ -314,7 +315,8 @@ void check_copy(Checker *c, const Stmt *s)
     int n = copy_shape(c, s, near, shape);
     if (global)
         take_axes(c, s, global, shape, n);
-    Tile copied = n == 0 && c->loose ? (Tile){shape[0], shape[1], .unknown = true} : shape_tile(c, shape, n);
+    Tile copied =
+        n == 0 && c->loose ? (Tile){shape[0], shape[1], .unknown = true} : shape_tile(c, shape, n);
     if (n > 0)
         check_shape(c, s, &copied, near);
     dtype_copy(c, s, from, to);

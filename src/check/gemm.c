@@ -29,7 +29,7 @@ static const char *toggled(Checker *c, const Operand *o)
     const Expr *e = o->expr;
     const char *text = source_text(c, e->kind == EXPR_TRANSPOSE ? e->a->span : e->span);
     if (!text)
-        text = o->tensor->name;
+        text = operand_name(o);
     return e->kind == EXPR_TRANSPOSE ? text : arena_printf(c->arena, "%s.T", text);
 }
 
@@ -38,7 +38,7 @@ static void say_transpose(Checker *c, const Operand *o, const char *note)
     Diag *d = diag_add(c->diags, TW0320, o->expr->span,
                        o->transposed ? "'%s' must not be transposed here"
                                      : "'%s' must be transposed here",
-                       o->tensor->name);
+                       operand_name(o));
     diag_note(c->diags, d, "%s", note);
     diag_fix(c->diags, d, o->expr->span, toggled(c, o),
              o->transposed ? "do not transpose it" : "transpose it");
@@ -57,7 +57,7 @@ static const char *contraction_note(Checker *c, const Operand *a, const Operand 
     return arena_printf(
         c->arena,
         "%s has shape %s, %s has %s: the columns of the first meet the rows of the second",
-        a->tensor->name, tile_text(c, &a->tile), b->tensor->name, tile_text(c, &b->tile));
+        operand_name(a), tile_text(c, &a->tile), operand_name(b), tile_text(c, &b->tile));
 }
 
 /* The sizes agree either way, but not the dimensions that they run along. */
@@ -84,8 +84,8 @@ static bool check_contraction(Checker *c, Operand *a, Operand *b)
     }
     if (clash)
         diag_add(c->diags, TW0321, b->expr->span,
-                 "%s with columns of %s cannot meet %s with rows of %s", a->tensor->name,
-                 k.text ? k.text : aff_text(c->arena, k.size), b->tensor->name,
+                 "%s with columns of %s cannot meet %s with rows of %s", operand_name(a),
+                 k.text ? k.text : aff_text(c->arena, k.size), operand_name(b),
                  l.text ? l.text : aff_text(c->arena, l.size));
     return !clash;
 }
@@ -102,11 +102,11 @@ static bool check_operands(Checker *c, const Operand *a, const Operand *b)
     }
     if (b->place->space == SPACE_REGISTER && !b->place->given) {
         Diag *d = diag_add(c->diags, TW0407, b->expr->span,
-                           "'%s', the second operand, must be in shared memory", b->tensor->name);
+                           "'%s', the second operand, must be in shared memory", operand_name(b));
         if (b->tensor->places[SPACE_SHARED].exists)
             fix_line_before(
                 c, d, walk_outermost(c),
-                arena_printf(c->arena, "Copy %s from register to shared", b->tensor->name),
+                arena_printf(c->arena, "Copy %s from register to shared", operand_name(b)),
                 "copy it there");
         return false;
     }
@@ -119,9 +119,9 @@ static bool check_operands(Checker *c, const Operand *a, const Operand *b)
 static void say_missing_reshape(Checker *c, const Stmt *s, const Operand *a)
 {
     Diag *d = diag_add(c->diags, TW0420, a->expr->span,
-                       "'%s' is the result of a GEMM and needs a Reshape first", a->tensor->name);
+                       "'%s' is the result of a GEMM and needs a Reshape first", operand_name(a));
     fix_line_before(c, d, s,
-                    arena_printf(c->arena, "Reshape %s %s", a->tensor->name, canonical_layouts),
+                    arena_printf(c->arena, "Reshape %s %s", operand_name(a), canonical_layouts),
                     "reshape it from accumulator to operand");
     a->place->now.fragment = FRAG_OPERAND;
 }
@@ -158,7 +158,7 @@ static void check_multiple(Checker *c, Extent e, int of, const Operand *o, const
     if (!e.size || !aff_is_const(e.size, &v) || v % of == 0)
         return;
     Diag *d = diag_add(c->diags, TW0433, o->expr->span, "%s of '%s' are %lld, not a multiple of %d",
-                       what, o->tensor->name, (long long)v, of);
+                       what, operand_name(o), (long long)v, of);
     diag_note(c->diags, d, "mma on %s works on %d x %d x %d", c->options->target->name,
               c->options->target->mma_m, c->options->target->mma_n, c->options->target->mma_k);
 }

@@ -101,6 +101,14 @@ static Tile part_of(Checker *c, const Expr *e, const Place *p)
     return tile_of(c, &part);
 }
 
+const char *operand_name(const Operand *o)
+{
+    const Expr *e = o->expr;
+    while (e && e->kind != EXPR_NAME)
+        e = e->a;
+    return e ? e->name : o->tensor ? o->tensor->name : "it";
+}
+
 /* ---- finding the tensor ---------------------------------------------------------------------- */
 
 /* The parts of an operand's syntax: base[index].space.T in any order. */

@@ -114,7 +114,7 @@ typedef struct Checker {
     const CheckOptions *options;
     Diags *diags;
     bool loose;
-    bool sketch;               /* loose, and stage 1b still adds each Reshape */
+    bool sketch; /* loose, and stage 1b still adds each Reshape */
     EvalEnv env;
     VEC(EvalName) given; /* loose: integers taken as given */
     const AffSym *row, *col;
@@ -172,6 +172,7 @@ bool operand_read(Checker *c, const Expr *e, Operand *out); /* chooses among the
 bool operand_gemm(Checker *c, const Expr *e, bool second, Operand *out);
 /* Where a result goes: a register tile. shape: the result's, for suggestions. */
 bool operand_dest(Checker *c, const Expr *e, const Tile *shape, Operand *out);
+const char *operand_name(const Operand *o); /* as written: K_shared */
 /* A result that could not be worked out: counts as written, so that nothing
  * more is said of it. */
 void operand_spoiled(Checker *c, const Expr *dest);

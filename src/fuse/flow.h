@@ -32,6 +32,7 @@ typedef struct Axis {
     AxisKind kind;
     DefDim dim;
     const char *var;  /* STREAM: the loop variable */
+    bool named_here;  /* the definition gives a number; the sketch needs a name */
     int id;
 } Axis;
 
@@ -89,7 +90,7 @@ typedef struct Factor {
     double otherwise;
 } Factor;
 
-enum { FORM_TERMS = 4, FORM_FACTORS = 8, FLOW_DEPTH = 400, FLOW_NODES = 4000 };
+enum { FORM_TERMS = 4, FORM_FACTORS = 8, FLOW_DEPTH = 1200, FLOW_NODES = 4000 };
 
 typedef struct Term {
     Node *tile;
@@ -234,6 +235,10 @@ bool item_used_later(const Items *items, const Node *node, int at);
 
 /* ---- header.c: declarations ----------------------------------------------------------- */
 
+/* Names for the numbers that blocks and loops go over. */
+bool header_name_axes(Flow *flow);
+/* A dimension's name in the sketch; NULL: none. */
+const char *header_dim_name(const Flow *flow, DefDim dim);
 void flow_header(Flow *flow, Block *body);
 /* Names that mean something else than a tile. */
 bool header_reserves(const Flow *flow, const char *name);

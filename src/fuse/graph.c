@@ -87,6 +87,11 @@ static const Axis *axis_if_stream(const Axis *axis)
     return axis->kind == AXIS_STREAM ? axis : NULL;
 }
 
+static const char *dim_text(Flow *flow, DefDim dim)
+{
+    return dim.name ? dim.name : aff_text(flow->arena, dim.size);
+}
+
 /* The one stream that the node's axes and operands are in. */
 static bool find_stream(Flow *flow, Node *node)
 {
@@ -100,10 +105,16 @@ static bool find_stream(Flow *flow, Node *node)
     for (int i = 0; i < node->n_args; i++)
         if (node->args[i].node)
             streams[n++] = node->args[i].node->stream;
+    if (node->row == node->col && node->row->kind == AXIS_STREAM) {
+        flow_fail(flow, TW0503, node->value, "%s would have to stream %s along its rows and its columns",
+                  node->value ? node->value->name : "a tile", dim_text(flow, node->row->dim));
+        return false;
+    }
     for (int i = 0; i < n; i++) {
         if (node->stream && streams[i] && streams[i] != node->stream) {
             flow_fail(flow, TW0503, node->value, "%s would have to stream %s and %s at once",
-                      node->value ? node->value->name : "a tile", node->stream->dim.name, streams[i]->dim.name);
+                      node->value ? node->value->name : "a tile", dim_text(flow, node->stream->dim),
+                      dim_text(flow, streams[i]->dim));
             return false;
         }
         if (streams[i])

@@ -129,6 +129,27 @@ static const DefValue *tensor_of(const Flow *flow, const Stmt *stmt)
     return NULL;
 }
 
+const char *header_dim_name(const Flow *flow, DefDim dim)
+{
+    for (int i = 0; !dim.name && i < flow->axes.len; i++)
+        if (flow->axes.data[i]->named_here && flow->axes.data[i]->dim.size == dim.size)
+            return flow->axes.data[i]->dim.name;
+    return dim.name;
+}
+
+static void name_numbers(Header *h, Stmt *stmt, const DefValue *value)
+{
+    Expr **shape = arena_array(h->flow->arena, Expr *, stmt->n_shape);
+
+    for (int d = 0; d < stmt->n_shape; d++) {
+        bool last_two = d >= stmt->n_shape - 2 && d < value->rank;
+        const char *name = last_two && !value->dims[d].name ? header_dim_name(h->flow, value->dims[d]) : NULL;
+
+        shape[d] = name ? expr_name(h->flow->arena, name) : stmt->shape[d];
+    }
+    stmt->shape = shape;
+}
+
 static void write_tensors(Header *h)
 {
     const Unit *unit = h->flow->def->unit;
@@ -140,6 +161,7 @@ static void write_tensors(Header *h)
             Stmt *stmt = copy_stmt(h, unit->body.data[i]);
             stmt->has_dtype = true;
             stmt->dtype = value->dtype;
+            name_numbers(h, stmt, value);
             push(h, stmt);
         }
     }
@@ -198,14 +220,63 @@ static void write_decl(Header *h, const Stmt *decl)
         push(h, copy_stmt(h, decl));
 }
 
-static void add_grid_dim(Header *h, Stmt *grid, DefDim dim, const DefValue *output)
+static const char *fresh_name(const Flow *flow, const char *wanted)
 {
+    const char *name = wanted;
+
+    for (int i = 2; header_reserves(flow, name); i++)
+        name = arena_printf(flow->arena, "%s%d", wanted, i);
+    return name;
+}
+
+bool header_name_axes(Flow *flow)
+{
+    static const char *const names[] = {
+        [AXIS_ROWS] = "rows", [AXIS_COLS] = "cols", [AXIS_STREAM] = "depth", [AXIS_ONE] = "one", [AXIS_WHOLE] = "width"};
+    int64_t size;
+
+    for (int i = 0; i < flow->axes.len; i++) {
+        Axis *axis = flow->axes.data[i];
+
+        if (axis->dim.name || axis->kind == AXIS_ONE || axis->kind == AXIS_WHOLE)
+            continue;
+        if (!aff_is_const(axis->dim.size, &size)) {
+            flow_fail(flow, TW0509, NULL, "a dimension of %s that is spread over blocks or streamed has no name",
+                      aff_text(flow->arena, axis->dim.size));
+            return false;
+        }
+        axis->dim.name = fresh_name(flow, names[axis->kind]);
+        axis->named_here = true;
+    }
+    return true;
+}
+
+static void write_named_numbers(Header *h)
+{
+    int64_t size;
+
+    for (int i = 0; i < h->flow->axes.len; i++) {
+        const Axis *axis = h->flow->axes.data[i];
+
+        if (axis->named_here && aff_is_const(axis->dim.size, &size))
+            write_assign(h, axis->dim.name, expr_int(h->flow->arena, size));
+    }
+}
+
+/* Leading dimensions follow the grid's by place, so a number may get any name. */
+static void add_lead(Header *h, Stmt *grid, DefDim dim, const DefValue *output)
+{
+    int64_t size;
+
     if (!dim.name && dim_is_one(dim))
         return;
-    if (!dim.name) {
-        flow_fail(h->flow, TW0509, output, "a dimension of output %s that is spread over blocks has no name",
-                  output->name);
+    if (!dim.name && !aff_is_const(dim.size, &size)) {
+        flow_fail(h->flow, TW0509, output, "a leading dimension of output %s has no name", output->name);
         return;
+    }
+    if (!dim.name) {
+        dim.name = fresh_name(h->flow, arena_printf(h->flow->arena, "entries%d", grid->n_coords));
+        write_assign(h, dim.name, expr_int(h->flow->arena, size));
     }
     grid->coords[grid->n_coords++].name = dim.name;
 }
@@ -217,11 +288,11 @@ static void write_grid(Header *h)
     Stmt *grid = stmt_new(flow->arena, STMT_GRID);
 
     grid->coords = arena_array(flow->arena, Coord, output->rank + 1);
-    add_grid_dim(h, grid, flow->rows->dim, output);
+    grid->coords[grid->n_coords++].name = flow->rows->dim.name;
     if (flow->cols->kind == AXIS_COLS)
-        add_grid_dim(h, grid, flow->cols->dim, output);
+        grid->coords[grid->n_coords++].name = flow->cols->dim.name;
     for (int i = output->rank - 3; i >= 0; i--)
-        add_grid_dim(h, grid, output->dims[i], output);
+        add_lead(h, grid, output->dims[i], output);
     push(h, grid);
 }
 
@@ -233,6 +304,7 @@ void flow_header(Flow *flow, Block *body)
     find_used(&h);
     write_tensors(&h);
     write_known_dims(&h);
+    write_named_numbers(&h);
     for (int i = 0; i < h.decls.len; i++)
         if (uses_name(&h, h.decls.data[i]->name))
             write_decl(&h, h.decls.data[i]);
@@ -247,9 +319,12 @@ bool header_reserves(const Flow *flow, const char *name)
     for (int i = 0; i < def->dims.len; i++)
         if (strcmp(def->dims.data[i].name, name) == 0)
             return true;
-    for (int i = 0; i < flow->axes.len; i++)
-        if (flow->axes.data[i]->var && strcmp(flow->axes.data[i]->var, name) == 0)
+    for (int i = 0; i < flow->axes.len; i++) {
+        const Axis *axis = flow->axes.data[i];
+
+        if ((axis->var && strcmp(axis->var, name) == 0) || (axis->named_here && strcmp(axis->dim.name, name) == 0))
             return true;
+    }
     for (int i = 0; i < def->inputs.len; i++)
         if (strcmp(def->inputs.data[i]->name, name) == 0)
             return true;

@@ -125,11 +125,28 @@ static Stmt *put_copy(Writer *w, const char *name, Space from, Space to)
     return copy;
 }
 
-/* The dimension that the sketch's reader would take a tile's axis to be. */
-static bool axis_obvious(const Axis *axis, DefDim dim)
+static bool named_like(const Flow *flow, const Axis *axis, DefDim dim)
 {
-    return axis->kind == AXIS_ONE || axis->kind == AXIS_WHOLE ||
-           (dim.name && axis->dim.name && strcmp(dim.name, axis->dim.name) == 0);
+    dim.name = header_dim_name(flow, dim);
+    return dim.name && axis->dim.name && strcmp(dim.name, axis->dim.name) == 0;
+}
+
+/* Whether the sketch's reader takes a dimension to follow this axis: the loop's
+ * where it has the dimension's name, else the block's, else none. */
+static bool axis_obvious(const Writer *w, const Axis *axis, DefDim dim)
+{
+    const Flow *flow = w->flow;
+    const Loop *loop = w->items->list.data[w->at].loop;
+
+    if (axis->kind == AXIS_ONE)
+        return true;
+    if (loop && named_like(flow, loop->stream, dim))
+        return axis == loop->stream;
+    if (named_like(flow, flow->rows, dim))
+        return axis->kind == AXIS_ROWS;
+    if (flow->cols->kind == AXIS_COLS && named_like(flow, flow->cols, dim))
+        return axis->kind == AXIS_COLS;
+    return axis->kind == AXIS_WHOLE;
 }
 
 static Expr *axis_expr(Writer *w, const Axis *axis)
@@ -142,19 +159,22 @@ static Expr *axis_expr(Writer *w, const Axis *axis)
 }
 
 /* Where names alone do not say which loop or block axis a dimension follows, the
- * copy says it: `in coordinate [len = j]`. */
+ * copy says it: `in coordinate [len = j]`; by place where the names are equal. */
 static void put_coords(Writer *w, Stmt *copy, const Node *load)
 {
     const DefValue *value = load->value;
     DefDim rows = value_rows(w->flow, value), cols = value_cols(w->flow, value);
-    bool by_name = (!rows.name || !cols.name || strcmp(rows.name, cols.name) != 0);
+    rows.name = header_dim_name(w->flow, rows);
+    cols.name = header_dim_name(w->flow, cols);
+    bool by_place = !rows.name || !cols.name || strcmp(rows.name, cols.name) == 0;
 
-    if (axis_obvious(load->row, rows) && axis_obvious(load->col, cols) && by_name)
+    if (axis_obvious(w, load->row, rows) && axis_obvious(w, load->col, cols))
         return;
     copy->coords = arena_array(w->arena, Coord, 2);
     if (value->rank >= 2)
-        copy->coords[copy->n_coords++] = (Coord){.name = rows.name, .value = axis_expr(w, load->row)};
-    copy->coords[copy->n_coords++] = (Coord){.name = cols.name, .value = axis_expr(w, load->col)};
+        copy->coords[copy->n_coords++] =
+            (Coord){.name = by_place ? NULL : rows.name, .value = axis_expr(w, load->row)};
+    copy->coords[copy->n_coords++] = (Coord){.name = by_place ? NULL : cols.name, .value = axis_expr(w, load->col)};
 }
 
 static bool write_load(Writer *w, const Item *item)
@@ -457,8 +477,6 @@ static void open_loop(Writer *w, const Loop *loop)
     stmt->name = loop->stream->var;
     stmt->over = loop->stream->dim.name;
     w->out = &stmt->body;
-    if (!stmt->over)
-        flow_fail(w->flow, TW0509, NULL, "a dimension that is streamed has no name");
 }
 
 static void write_identity(Writer *w, Node *node)
@@ -526,6 +544,8 @@ Program *flow_write(Flow *flow, const Order *order)
     unit->kind = UNIT_KERNEL;
     unit->name = flow->def->unit->name;
     vec_push(flow->arena, &program->units, unit);
+    if (!header_name_axes(flow))
+        return NULL;
     name_loops(flow);
     flow_header(flow, &unit->body);
     w.items = flow_items(flow, order);

@@ -50,9 +50,9 @@ all: $(lib) $(tw)
 # What computes on data is worth the compiler's time; the rest is quick anyhow,
 # and a clean build should be as well. The emulator executes warps as vectors of
 # 32 lanes.
-hot := base data ref tile/exec affine
+hot := base/arena base/number data ref/gemm ref/elem_run ref/rows ref/store tile/exec emu affine
 $(foreach h,$(hot),$(filter $B/obj/src/$h%,$(lib_obj))): CFLAGS += -O2
-$B/obj/src/emu/%.o: CFLAGS += -O3 -ftree-vectorize
+$B/obj/src/emu/exec_%.o: CFLAGS += -O3 -ftree-vectorize
 
 # Objects are made again when the flags that make them change.
 $B/obj/%.o: %.c $B/flags

@@ -4,9 +4,11 @@
 Both run in one process on the same tensors; the kernel's PTX is loaded into
 PyTorch's own context through the CUDA driver, and launched as the `//tw ` lines
 at its head say. Before anything is timed, the output is checked against fp64 on
-rows at and between tile boundaries, against the error of a plain computation in
-the same precision, and against FlashAttention-2; it must not depend on what the
-output held before, and must be the same twice.
+rows at and between tile boundaries: its error may be `--bound` times that of a
+plain computation in the same precision (fp32 throughout, the probabilities and
+the output rounded once), or, where tensor cores make more than that of large
+scores, 1.25 times FlashAttention-2's. It must not depend on what the output held
+before, and must be the same twice.
 
 Timing: rounds, each of which runs both in a shuffled order, many launches
 between two CUDA events, over several sets of inputs. A cell's figures are
@@ -62,6 +64,13 @@ def make_cells(options):
 def flops(cell):
     dense = 4 * cell["seqlen"] ** 2 * cell["head_dim"] * cell["heads"] * cell["batch"]
     return dense / 2 if cell["causal"] else dense
+
+
+def worst_error(result, who):
+    """Of both kinds of data and both measures, over the plain computation's."""
+    return max(
+        result["check"][k][who][m] / result["check"][k]["plain"][m]
+        for k in ("normal", "growing") for m in ("frobenius", "max"))
 
 
 def cell_text(cell):
@@ -297,21 +306,27 @@ class Worker:
 
         return attend(torch.float64, False), attend(torch.float32, True)
 
-    def errors(self, cell, tensors):
-        """Worst ratios to the plain computation's error over some heads."""
-        worst = {"frobenius": 0.0, "max": 0.0, "relative_error": 0.0}
+    def errors(self, cell, tensors, theirs):
+        """Worst errors over some heads: ours, the peer's and the plain computation's."""
+        worst = {who: {"frobenius": 0.0, "max": 0.0} for who in ("ours", "peer", "plain")}
         rows = self.rows(cell["seqlen"])
         for _ in range(self.options.heads_checked):
             b, h = self.random.randrange(cell["batch"]), self.random.randrange(cell["heads"])
             exact, plain = self.reference(cell, tensors, b, h, rows)
-            got = tensors["O"][b, h][rows].double()
-            mine, base = got - exact, plain - exact
-            worst["relative_error"] = max(worst["relative_error"], (mine.norm() / exact.norm()).item())
-            worst["frobenius"] = max(worst["frobenius"], (mine.norm() / base.norm()).item())
-            worst["max"] = max(worst["max"], (mine.abs().max() / base.abs().max()).item())
-            if not bool(self.torch.isfinite(got).all()):
-                worst["frobenius"] = float("inf")
+            outputs = {"ours": tensors["O"][b, h][rows], "peer": theirs[b, h][rows], "plain": plain}
+            for who, output in outputs.items():
+                off = output.double() - exact
+                finite = bool(self.torch.isfinite(output).all())
+                frobenius = (off.norm() / exact.norm()).item() if finite else float("inf")
+                worst[who]["frobenius"] = max(worst[who]["frobenius"], frobenius)
+                largest = off.abs().max().item() if finite else float("inf")
+                worst[who]["max"] = max(worst[who]["max"], largest)
         return worst
+
+    def is_close(self, errors):
+        return all(
+            errors["ours"][m] <= max(self.options.bound * errors["plain"][m], 1.25 * errors["peer"][m])
+            for m in ("frobenius", "max"))
 
     def check(self, cell):
         torch = self.torch
@@ -324,8 +339,9 @@ class Worker:
             run()
             torch.cuda.synchronize()
             first = tensors["O"].clone()
-            report[kind] = self.errors(cell, tensors)
             theirs = self.peer(cell, tensors)()
+            report[kind] = self.errors(cell, tensors, theirs)
+            report[kind]["close"] = self.is_close(report[kind])
             report[kind]["against_peer"] = ((first.float() - theirs.float()).norm() /
                                             theirs.float().norm()).item()
             tensors["O"].fill_(float("nan"))
@@ -334,10 +350,8 @@ class Worker:
             report[kind]["repeats"] = torch.equal(first, tensors["O"])
             report[kind]["inputs_kept"] = all(torch.equal(before[n], tensors[n]) for n in "QKV")
             del tensors, before, first, theirs
-        bound = self.options.bound
-        report["ok"] = all(
-            r["frobenius"] <= bound and r["max"] <= bound and r["against_peer"] < 0.03 and r["repeats"]
-            and r["inputs_kept"] for r in (report["normal"], report["growing"]))
+        report["ok"] = all(r["close"] and r["against_peer"] < 0.03 and r["repeats"] and r["inputs_kept"]
+                           for r in (report["normal"], report["growing"]))
         return report
 
     # -- time
@@ -509,12 +523,12 @@ class Parent:
         cell, r = self.cells[index], self.results[index]
         if "error" in r:
             return f"{cell_text(cell)}  {r['error']}"
-        worst = max(r["check"][k][m] for k in ("normal", "growing") for m in ("frobenius", "max"))
-        verdict = "ok" if r["check"]["ok"] else "WRONG"
+        verdict = f"{worst_error(r, 'ours'):>7.2f} {worst_error(r, 'peer'):>7.2f}  "
+        verdict += "ok" if r["check"]["ok"] else "WRONG"
         if "ratio" not in r:
-            return f"{cell_text(cell)}  {worst:>24.2f}  {verdict}"
+            return f"{cell_text(cell)} {'':25} {verdict}"
         return (f"{cell_text(cell)} {r['ours_tflops']:>8.1f} {r['peer_tflops']:>8.1f} {r['ratio']:>7.3f}"
-                f" {worst:>7.2f}  {verdict}")
+                f" {verdict}")
 
     def good(self):
         return [(c, r) for c, r in zip(self.cells, self.results) if r and "ratio" in r and r["check"]["ok"]]
@@ -551,8 +565,9 @@ class Parent:
                   f"({' '.join(cell_text(least[0]).split())})")
 
     def run(self):
-        print(f"{'type dim mask     length':24} {'ours':>8} {'FA2':>8} {'ratio':>7} {'error':>7}   "
-              f"(TFLOPS; error over plain's)", flush=True)
+        print(f"{'':24} {'TFLOPS':>17} {'':7} {'error / plain':>15}\n"
+              f"{'type dim mask     length':24} {'ours':>8} {'FA2':>8} {'ratio':>7} {'ours':>7} {'FA2':>7}",
+              flush=True)
         for _ in range(len(self.cells) + 1):
             if self.one_worker() or time.monotonic() > self.until - 5:
                 break

@@ -1,7 +1,7 @@
 /* test_emu.c: what instructions compute, each family against known answers. */
 #include "emu_rig.h"
 
-#include <math.h>
+#include <time.h>
 
 /* ---- arithmetic, one row an instruction --------------------------------------- */
 
@@ -713,16 +713,19 @@ static void test_throughput(void **state)
     (void)state;
     for (size_t i = 0; i < TW_COUNT(loops); i++) {
         uint32_t in = 0, out = 0;
+        clock_t start = clock(); /* processor time: others may be using the machine */
+        double seconds;
         Rig rig;
 
         rig_open(&rig);
         rig.launch.block[0] = 128;
         assert_true(rig_run(&rig, loops[i].body, &in, 4, &out, 4));
+        seconds = (double)(clock() - start) / CLOCKS_PER_SEC + 1e-9;
         print_message("%s: %.0f million thread instructions a second", loops[i].name,
-                      (double)rig.report.thread_instructions / rig.report.seconds / 1e6);
+                      (double)rig.report.thread_instructions / seconds / 1e6);
         if (loops[i].mads > 0)
             print_message(", %.0f million multiply-adds",
-                          loops[i].mads * (double)rig.report.counts[EMU_MMA] / rig.report.seconds / 1e6);
+                          loops[i].mads * (double)rig.report.counts[EMU_MMA] / seconds / 1e6);
         print_message("\n");
         rig_close(&rig);
     }

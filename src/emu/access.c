@@ -113,22 +113,33 @@ static void shared_initialised(Warp *w, const Inst *in, int l, uint32_t at, int 
     emu_bits_set(map, at, bytes); /* a fault is reported once */
 }
 
+/* A lane whose race state is new; false when it has to be left out. */
+static bool shared_race(Warp *w, const Inst *in, int l, uint32_t at, int bytes, AccessMode mode)
+{
+    const char *why;
+    EmuFaultKind kind;
+
+    if (emu_shadow_access(w, l, at, bytes, mode, &why, &kind))
+        return true;
+    emu_fault(w, in, kind, l, "shared memory at 0x%x: %s", at, why);
+    return kind != EMU_ASYNC_RACE; /* not written yet, for that very reason */
+}
+
 static void shared_checks(Warp *w, const Inst *in, uint32_t mask, const uint64_t *address,
                           int bytes, AccessMode mode)
 {
-    for (uint32_t rest = mask; rest; rest &= rest - 1) {
-        int l = first_lane(rest);
-        uint32_t at = (uint32_t)address[l];
-        const char *why;
-        EmuFaultKind kind;
+    uint32_t rest = mask;
 
-        if (!emu_shadow_access(w, l, at, bytes, mode, &why, &kind)) {
-            emu_fault(w, in, kind, l, "shared memory at 0x%x: %s", at, why);
-            if (kind == EMU_ASYNC_RACE)
-                continue; /* not written yet, for that very reason */
-        }
-        shared_initialised(w, in, l, at, bytes, mode == ACCESS_WRITE);
+    while ((rest = emu_shadow_known(w, rest, address, bytes, mode)) != 0) {
+        int l = first_lane(rest);
+
+        if (!shared_race(w, in, l, (uint32_t)address[l], bytes, mode))
+            mask &= ~(1u << l);
+        rest &= rest - 1;
     }
+    for (rest = mask; rest; rest &= rest - 1)
+        shared_initialised(w, in, first_lane(rest), (uint32_t)address[first_lane(rest)], bytes,
+                           mode == ACCESS_WRITE);
 }
 
 static uint32_t access_shared(Warp *w, const Inst *in, uint32_t mask, const uint64_t *address,

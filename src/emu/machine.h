@@ -352,6 +352,9 @@ void emu_wavefronts(Warp *w, const uint64_t address[LANES], uint32_t mask, int b
 Shadow *emu_shadow_new(Machine *m, uint32_t bytes);
 void emu_shadow_reset(Shadow *s);         /* a new block */
 void emu_shadow_ordered(Shadow *s);       /* all accesses so far come before all later ones */
+/* Deals with the lanes whose accesses are like earlier ones; returns the others. */
+uint32_t emu_shadow_known(Warp *w, uint32_t mask, const uint64_t address[LANES], int bytes,
+                          AccessMode mode);
 /* Returns false when the access races; *kind says how. */
 bool emu_shadow_access(Warp *w, int lane, uint32_t at, int bytes, AccessMode mode,
                        const char **why, EmuFaultKind *kind);

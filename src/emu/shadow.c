@@ -353,6 +353,70 @@ bool emu_shadow_access(Warp *w, int lane, uint32_t at, int bytes, AccessMode mod
     return ok;
 }
 
+/* Lanes that only touch states that the memos know are done here; the mask of the
+ * others is returned. Neighbours mostly have the state that the last one had. */
+static uint32_t read_known(Shadow *s, Warp *w, uint32_t mask, const uint64_t *address, int bytes)
+{
+    uint32_t state = FULL, next = 0, rest = 0;
+
+    for (; mask; mask &= mask - 1) {
+        int l = first_lane(mask);
+        uint32_t *granule = &s->granules[address[l] >> s->shift];
+        const uint32_t *last = &s->granules[(address[l] + (uint64_t)bytes - 1) >> s->shift];
+
+        for (; granule <= last; granule++) {
+            if (*granule != state) {
+                uint32_t known = *granule < s->clean ? 0 : *granule;
+                const Memo *memo = &w->reads[known % MEMO];
+
+                if (*granule & IN_FLIGHT || memo->state != known || memo->version != w->version ||
+                    memo->next < s->clean)
+                    break;
+                state = *granule;
+                next = memo->next;
+            }
+            *granule = next;
+        }
+        rest |= (uint32_t)(granule <= last) << l;
+    }
+    return rest;
+}
+
+static uint32_t write_known(Shadow *s, Warp *w, uint32_t mask, const uint64_t *address, int bytes)
+{
+    uint32_t state = FULL, rest = 0, mine = writer_state(s, w, HOW_PLAIN, 0);
+
+    for (; mask; mask &= mask - 1) {
+        int l = first_lane(mask);
+        uint32_t *granule = &s->granules[address[l] >> s->shift];
+        const uint32_t *last = &s->granules[(address[l] + (uint64_t)bytes - 1) >> s->shift];
+
+        for (; granule <= last; granule++) {
+            if (*granule != state && *granule != mine && *granule >= s->clean) {
+                const Memo *memo = &w->writes[*granule % MEMO];
+
+                if (memo->state != *granule || memo->version != w->version)
+                    break;
+                state = *granule;
+            }
+            *granule = mine;
+        }
+        rest |= (uint32_t)(granule <= last) << l;
+    }
+    return rest;
+}
+
+uint32_t emu_shadow_known(Warp *w, uint32_t mask, const uint64_t address[LANES], int bytes,
+                          AccessMode mode)
+{
+    Shadow *s = w->m->shadow;
+
+    if (mode == ACCESS_ATOMIC)
+        return mask;
+    return mode == ACCESS_READ ? read_known(s, w, mask, address, bytes)
+                               : write_known(s, w, mask, address, bytes);
+}
+
 bool emu_shadow_issue(Warp *w, int lane, uint32_t at, int bytes, const char **why)
 {
     Shadow *s = w->m->shadow;

@@ -20,6 +20,14 @@ typedef struct Case {
 #define SHARED_WORD "mov.u32 %r2, sm; shl.b32 %r3, %r1, 2; add.u32 %r4, %r2, %r3; xor.b32 %r5, %r3, 128; add.u32 %r5, %r5, %r2;\n"
 #define COPY_WORD SHARED_WORD "cp.async.ca.shared.global [%r4], [%rd4], 4;\n"
 
+#define MANY_EPOCHS                                                                      \
+    SHARED_WORD "setp.ge.u32 %p1, %r1, 64; @%p1 bra OUT;\nmov.u32 %r10, 0; mov.u32 %r14, 0;\n" \
+    "L: st.shared.u32 [%r4+256], %r10; bar.sync 1, 64; ld.shared.u32 %r11, [%r5+256]; bar.sync 1, 64;\n" \
+    "and.b32 %r12, %r10, 255; mad.lo.u32 %r13, %r12, 4, %r2; setp.eq.u32 %p3, %r1, 40;\n" \
+    "@%p3 st.shared.u32 [%r13+2048], %r10;\n" \
+    "add.u32 %r10, %r10, 1; setp.lt.u32 %p2, %r10, 6000; @%p2 bra L;\n"                 \
+    "st.shared.u32 [%r4+4096], %r1; //!\n"
+
 static const Case cases[] = {
     { "global read past the end", EMU_OUT_OF_BOUNDS,
       "ld.global.u32 %r2, [%rd4+4];\nld.global.u32 %r2, [%rd4+16384]; //!\nst.global.u32 [%rd5], %r2;",
@@ -76,6 +84,9 @@ static const Case cases[] = {
       SHARED_WORD "st.shared.u32 [%r4], %r1; setp.lt.u32 %p1, %r1, 64; @!%p1 bra OTHERS;\nbar.sync 1, 128;\n"
       "xor.b32 %r6, %r3, 256; add.u32 %r6, %r6, %r2;\nld.shared.u32 %r7, [%r6]; bra OUT;\nOTHERS: bar.arrive 1, 128;\nOUT:",
       128, 0, false, false, 0 },
+    /* very many epochs between two of three warps: no barrier of all forgets them */
+    { "after very many partial barriers", EMU_RACE, MANY_EPOCHS "ld.shared.u32 %r7, [%r5+4096]; //!\nOUT:",
+      MANY_EPOCHS "bar.sync 1, 64; ld.shared.u32 %r7, [%r5+4096];\nOUT:", 96, 0, false, false, 0 },
     { "threads write one global place", EMU_RACE, "st.global.u32 [%rd2], 5; //!",
       "setp.eq.u32 %p1, %r1, 9; @%p1 st.global.u32 [%rd2], 5;", 0, 0, false, false, 0 },
     { "blocks write one global place", EMU_RACE, "st.global.u32 [%rd5], 5; //!",

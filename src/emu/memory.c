@@ -71,14 +71,12 @@ Buffer *emu_buffer_near(EmuMemory *memory, uint64_t address)
 size_t emu_memory_unwritten(const EmuMemory *memory, uint64_t address)
 {
     const Buffer *b = emu_buffer_at((EmuMemory *)(uintptr_t)memory, address);
-    size_t unwritten = 0;
+    uint64_t words, written = 0;
 
     if (!b)
         return 0;
-    for (uint64_t i = 0; i < b->size; i++) {
-        uint64_t bit = first_bit(b) + i;
-
-        unwritten += !(b->written[bit / 64] >> bit % 64 & 1);
-    }
-    return unwritten;
+    words = (first_bit(b) + b->size) / 64 + 1;
+    for (uint64_t i = 0; i < words; i++)
+        written += (uint64_t)__builtin_popcountll(b->written[i]);
+    return (size_t)(b->size - written);
 }

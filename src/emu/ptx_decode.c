@@ -288,6 +288,7 @@ static void add_symbol(Decoding *d, const Arg *arg, EmuType type)
 {
     const Symbol *symbol = arg->symbol;
     int bytes = emu_types[type].bytes;
+    uint64_t at = arg->kind == ARG_SYMBOL ? (uint64_t)arg->offset : 0;
 
     if (bytes != 4 && bytes != 8) {
         bad_operand(d, arg, "an address has 4 or 8 bytes");
@@ -296,13 +297,17 @@ static void add_symbol(Decoding *d, const Arg *arg, EmuType type)
     switch (symbol->kind) {
     case SYM_SHARED:
     case SYM_LOCAL:
-        add(d, emu_ptx_constant(d->p, (uint64_t)symbol->offset, bytes == 8), true);
+        at += (uint64_t)symbol->offset;
+        add(d, emu_ptx_constant(d->p, truncate_to(at, bytes), bytes == 8), true);
         return;
     case SYM_DYNAMIC:
+        if (at)
+            break;
         add(d, emu_ptx_dynamic_base(d->p, bytes == 8), true);
         return;
     case SYM_PARAM:
-        add(d, emu_ptx_constant(d->p, PARAM_WINDOW + (uint64_t)symbol->offset, bytes == 8), true);
+        at += PARAM_WINDOW + (uint64_t)symbol->offset;
+        add(d, emu_ptx_constant(d->p, truncate_to(at, bytes), bytes == 8), true);
         return;
     case SYM_REGISTER:
     case SYM_RANGE:

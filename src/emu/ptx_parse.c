@@ -288,6 +288,11 @@ static bool parse_items(Parser *p, Stmt *s, Arg *arg, char stop, int depth)
     return emu_ptx_expect(p, stop);
 }
 
+static bool at_sign(Parser *p)
+{
+    return emu_ptx_peek(p) == '+' || emu_ptx_peek(p) == '-';
+}
+
 /* [ base { (+|-) integer } ] */
 static bool parse_address(Parser *p, Stmt *s, Arg *arg, int depth)
 {
@@ -298,7 +303,7 @@ static bool parse_address(Parser *p, Stmt *s, Arg *arg, int depth)
     arg->count = 1;
     if (!base || !parse_arg(p, s, base, depth + 1))
         return false;
-    while (emu_ptx_peek(p) == '+' || emu_ptx_peek(p) == '-') {
+    while (at_sign(p)) {
         int64_t offset;
 
         emu_ptx_accept(p, '+');
@@ -307,6 +312,20 @@ static bool parse_address(Parser *p, Stmt *s, Arg *arg, int depth)
         arg->offset = (int64_t)((uint64_t)arg->offset + (uint64_t)offset);
     }
     return emu_ptx_expect(p, ']');
+}
+
+/* name+4 : an address within a variable */
+static bool parse_displacement(Parser *p, Arg *arg)
+{
+    while (arg->kind == ARG_SYMBOL && (at_sign(p))) {
+        int64_t offset;
+
+        emu_ptx_accept(p, '+');
+        if (!emu_ptx_int(p, &offset))
+            return false;
+        arg->offset = (int64_t)((uint64_t)arg->offset + (uint64_t)offset);
+    }
+    return true;
 }
 
 /* %p|%q : the item after a name */
@@ -343,6 +362,8 @@ static bool parse_arg(Parser *p, Stmt *s, Arg *arg, int depth)
     } else {
         arg->negated = emu_ptx_accept(p, '!');
         ok = parse_name(p, arg);
+        if (ok && depth == 0)
+            ok = parse_displacement(p, arg);
         if (ok && emu_ptx_accept(p, '|'))
             ok = parse_pair(p, s, arg);
     }

@@ -36,8 +36,8 @@ struct Shadow {
     uint32_t granule_count;
     int shift;
     uint32_t clean, next; /* states [clean, next) have rows */
-    uint32_t *rows;
-    int *index; /* hash table of row + 1; 2 * row_limit entries */
+    uint32_t *rows, *spare_rows;
+    int *index, *spare_index; /* hash table of row + 1; 2 * row_limit entries */
     int stride, row_limit;
 };
 
@@ -65,6 +65,7 @@ static void make_tables(Shadow *s, int rows)
     s->row_limit = rows;
     s->rows = arena_array(s->m->arena, uint32_t, (size_t)rows * (size_t)s->stride);
     s->index = arena_array(s->m->arena, int, (size_t)rows * 2);
+    s->spare_rows = NULL;
 }
 
 Shadow *emu_shadow_new(Machine *m, uint32_t bytes)
@@ -137,26 +138,44 @@ void emu_shadow_reset(Shadow *s)
 
 static uint32_t intern(Shadow *s, const uint32_t *row);
 
-/* The table is full: keep the states that granules still have. */
-static void collect(Shadow *s)
+/* Gives the states that granules still have new numbers, from 1, in fresh tables. */
+static void renumber(Shadow *s, int rows, bool forget)
 {
     Shadow old = *s;
-    int live = 0;
 
-    for (uint32_t i = 0; i < s->granule_count; i++)
-        live += s->granules[i] >= s->clean && !(s->granules[i] & IN_FLIGHT);
-    if (live > MOST_ROWS / 2)
-        live = -1; /* hopeless; forget */
-    make_tables(s, live > s->row_limit / 2 ? s->row_limit * 2 : s->row_limit);
+    if (rows == s->row_limit && s->spare_rows) {
+        s->rows = s->spare_rows;
+        s->index = s->spare_index;
+        memset(s->index, 0, (size_t)rows * 2 * sizeof *s->index);
+    } else {
+        make_tables(s, rows);
+    }
     s->clean = s->next = 1;
     for (uint32_t i = 0; i < s->granule_count; i++) {
         uint32_t state = s->granules[i];
 
-        if (state & IN_FLIGHT)
-            continue;
-        s->granules[i] = live < 0 || state < old.clean ? 0 : intern(s, row_of(&old, state));
+        if (!(state & IN_FLIGHT))
+            s->granules[i] = forget || state < old.clean ? 0 : intern(s, row_of(&old, state));
+    }
+    if (rows == old.row_limit) {
+        s->spare_rows = old.rows;
+        s->spare_index = old.index;
     }
     forget_memos(s);
+}
+
+/* The table is full: drop the states that no granule has. Where too many are
+ * left it grows, and at the limit everything is forgotten: races may be missed
+ * then, but none is made up. */
+static EMU_COLD void collect(Shadow *s)
+{
+    renumber(s, s->row_limit, false);
+    if ((int)(s->next - s->clean) <= s->row_limit / 2)
+        return;
+    if (s->row_limit < MOST_ROWS)
+        renumber(s, s->row_limit * 2, false);
+    else
+        renumber(s, s->row_limit, true);
 }
 
 static uint32_t intern(Shadow *s, const uint32_t *row)
@@ -265,7 +284,7 @@ static bool racing_kind(const uint32_t *row, const char **why, EmuFaultKind *kin
 static EMU_COLD bool read_afresh(Shadow *s, Warp *w, int lane, uint32_t *granule, const char **why,
                                  EmuFaultKind *kind)
 {
-    uint32_t state = *granule < s->clean ? 0 : *granule;
+    uint32_t state = *granule < s->clean ? 0 : *granule, version = w->version;
     const uint32_t *row;
     bool ok = true, own = false;
 
@@ -276,7 +295,9 @@ static EMU_COLD bool read_afresh(Shadow *s, Warp *w, int lane, uint32_t *granule
             ok = racing_kind(row, why, kind);
     }
     *granule = after_read(s, w, state);
-    if (ok && !own) /* one's own copy depends on the lane, so it is not remembered */
+    /* One's own copy depends on the lane, so it is not remembered; and states may
+     * have new numbers since. */
+    if (ok && !own && version == w->version)
         w->reads[state % MEMO] = (Memo){ state, w->version, *granule };
     return ok;
 }

@@ -296,12 +296,10 @@ class Worker:
             s = (q[index].to(wide) @ k.to(wide).T) * scale
             if cell["causal"]:
                 s = s.masked_fill(dead, float("-inf"))
-            top = s.amax(1, keepdim=True)
-            p = torch.exp(s - top)
-            total = p.sum(1, keepdim=True)
+            p = torch.softmax(s, 1)
             if rounded:
                 p = p.to(q.dtype).to(wide)
-            out = (p @ v.to(wide)) / total
+            out = p @ v.to(wide)
             return out.to(q.dtype).double() if rounded else out
 
         return attend(torch.float64, False), attend(torch.float32, True)

@@ -19,10 +19,20 @@ static const char *dest_name(Lower *lo, const Stmt *s)
     return NULL;
 }
 
+/* What an allocated name starts from when something is added to it. */
+static TileValue *zero(Lower *lo, TileType type)
+{
+    type.dtype = DT_F32;
+    return rw_insert(&lo->rw, TILE_FILL, 0, NULL, 1, &type)->results[0];
+}
+
 static void give(Lower *lo, const Stmt *s, TileValue *v)
 {
     const char *name = dest_name(lo, s);
-    if (name) lo_set_register(lo, name, v);
+    if (!name) return;
+    const Local *local = lo_local(lo, name);
+    if (s->result == RESULT_ACCUMULATE && local && local->reg) v = rw_binary(&lo->rw, OP_ADD, local->reg, v);
+    lo_set_register(lo, name, v);
 }
 
 /* ---- elementwise ------------------------------------------------------------------- */
@@ -129,9 +139,7 @@ static TileValue *accumulator(Lower *lo, const Stmt *s, TileType type)
 {
     const char *name = dest_name(lo, s);
     Local *local = name ? lo_local(lo, name) : NULL;
-    if (local && local->reg) return local->reg;
-    TileOp *fill = rw_insert(&lo->rw, TILE_FILL, 0, NULL, 1, &type);
-    return fill->results[0];
+    return local && local->reg ? local->reg : zero(lo, type);
 }
 
 static void lower_gemm(Lower *lo, const Stmt *s)
@@ -164,7 +172,8 @@ static void lower_gemm(Lower *lo, const Stmt *s)
     op->trans_a = ta;
     op->trans_b = tb;
     if (n_args == 3) lo_lineage(lo, op->results[0])->rescaled = lo_lineage(lo, a)->alpha;
-    give(lo, s, op->results[0]);
+    const char *name = dest_name(lo, s);
+    if (name) lo_set_register(lo, name, op->results[0]);
 }
 
 /* ---- softmax ------------------------------------------------------------------------------ */

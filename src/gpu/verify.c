@@ -8,19 +8,18 @@
  */
 #include "gpu/modes.h"
 
-enum {
-    ROWS_MOST = 512,  /* compared on the shape asked for */
-    ROWS_SOME = 96,   /* there, in cases after the first */
-    ROWS_SMALL = 640, /* on the small shapes */
-    ALL_BELOW = 1024
-};
+enum { ROWS_LEAST = 96, ROWS_MOST = 1024, ALL_BELOW = 1024 };
+
+/* Operations of the definition that comparing one case may take: about a second
+ * for each 1e9. The largest error of few rows is a matter of luck. */
+static const double first_budget = 4e9, other_budget = 1.5e9;
 
 typedef struct Case {
     StandSpec spec;
     const char *shape;
     bool modes;    /* all ways of launching */
     bool required; /* an illegal shape is a failure */
-    int64_t rows;
+    double budget;
 } Case;
 
 typedef struct Verifier {
@@ -110,13 +109,24 @@ static bool run_case(Stand *s, bool all_modes, const char **problem)
     return true;
 }
 
+/* How many rows the budget is enough for. */
+static int64_t count_rows(const Verifier *v, const Case *c, const Stand *s, const Tensor *output)
+{
+    double flops = ref_flops(s->arena, v->def, c->spec.bindings, c->spec.n_bindings);
+    int64_t cols = output->rank ? output->dims[output->rank - 1] : 1;
+    double rows = (double)tensor_count(output) / (double)(cols + 1);
+    double fit = flops > 0 ? c->budget / flops * rows : ROWS_MOST;
+    return fit < ROWS_LEAST ? ROWS_LEAST : fit > ROWS_MOST ? ROWS_MOST : (int64_t)fit;
+}
+
 static void compare_outputs(Verifier *v, const Case *c, const Stand *s, const char *problem)
 {
     const Def *def = v->def;
     for (int o = 0; o < def->outputs.len; o++) {
         const char *name = def->outputs.len > 1 ? def->outputs.data[o]->name : NULL, *error;
         RefVerdict verdict;
-        RowList *rows = rows_choose(s->arena, s->outputs[o], ALL_BELOW, 64, c->rows, c->spec.seed);
+        RowList *rows = rows_choose(s->arena, s->outputs[o], ALL_BELOW, 64,
+                                    count_rows(v, c, s, s->outputs[o]), c->spec.seed);
         if (ref_compare(s->arena, def, c->spec.bindings, c->spec.n_bindings, s->inputs, s->outputs,
                         o, rows, v->bound, &verdict, &error))
             record(v, c, name, &verdict, problem);
@@ -171,7 +181,7 @@ static bool try_requested(Verifier *v)
     for (size_t i = 0; i < TW_COUNT(fills); i++) {
         c.spec.fill = fills[i];
         c.modes = i == 0;
-        c.rows = i == 0 ? ROWS_MOST : ROWS_SOME;
+        c.budget = i == 0 ? first_budget : other_budget;
         if (!try_case(v, &c))
             return false;
     }
@@ -195,7 +205,7 @@ static bool try_others(Verifier *v)
                            (Placing)(i % PLACE_COUNT), o->seed + 1 + (uint64_t)i},
                   .shape = shape->what,
                   .modes = i == 1,
-                  .rows = ROWS_SMALL};
+                  .budget = other_budget};
         if (!try_case(v, &c))
             return false;
     }

@@ -8,7 +8,7 @@
 # sanitizers. CC, CFLAGS and LDFLAGS may be set as usual.
 
 CC ?= cc
-CFLAGS ?= -O1 -g
+CFLAGS ?= -O1 -g1
 PREFIX ?= /usr/local
 B := build
 

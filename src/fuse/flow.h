@@ -90,7 +90,7 @@ typedef struct Factor {
     double otherwise;
 } Factor;
 
-enum { FORM_TERMS = 4, FORM_FACTORS = 8, FLOW_DEPTH = 1200, FLOW_NODES = 4000 };
+enum { FORM_TERMS = 4, FORM_FACTORS = 8, FLOW_DEPTH = 500, FLOW_NODES = 4000 };
 
 typedef struct Term {
     Node *tile;

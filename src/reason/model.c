@@ -172,14 +172,15 @@ static bool defined_in(const Block *block, int to, const char *name)
     return false;
 }
 
-/* A tile that is computed and then multiplied is packed to 16 bits on the way. */
+/* A tile that is computed and then multiplied is packed to 16 bits on the way;
+ * one that is loaded is unpacked to be computed with. */
 static int live_bytes(const Modeler *m, const Block *block, int at, const Tile *tile)
 {
     const Stmt *s = block->data[at];
     bool operand = s->kind == STMT_COMPUTE && s->op_known && s->op == OP_GEMM && s->n_args == 2 &&
                    plan_operand(m->plan, s->args[0]) == tile && tile->computed;
 
-    return operand ? 2 : dtype_bytes(tile->reg_dtype);
+    return operand ? 2 : 4;
 }
 
 /* Registers live at a statement of a block: what it defines or uses, what was

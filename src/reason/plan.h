@@ -52,6 +52,7 @@ typedef struct Tile {
     bool loaded, computed;     /* register copy: from memory; by a Compute */
     bool accumulated;          /* GEMM accumulates into it */
     Pad pad_row, pad_col;      /* while walking: of the newest copy */
+    bool product;              /* while writing: made of a GEMM's result, so an accumulator fragment */
     bool operand_form;         /* while writing: reshaped */
     const char *as_operand;    /* while writing: a copy of it that was reshaped */
 } Tile;

@@ -196,26 +196,11 @@ static bool is_register_operand(const Tile *tile, const Expr *e)
            !(tile->shared && !tile->computed && !tile->loaded);
 }
 
-/* Gives a computed tile the form of an operand, under its own name or another. */
-static void make_operand(Writer *w, const char *name, DType dtype, bool keep)
+static void put_reshape(Writer *w, const char *name)
 {
-    Tile *tile = plan_tile(w->plan, name);
-
-    if (keep) {
-        Stmt *cast = put_compute(w, OP_CAST, name);
-        Tile *copy = copy_tile(w, tile, "_op");
-
-        cast->args[cast->n_args++] = name_expr(w, dtype_name(dtype));
-        cast->has_dtype = true;
-        cast->dtype = dtype;
-        cast->result = RESULT_GET;
-        cast->dest = name_expr(w, copy->name);
-        copy->reg_dtype = dtype;
-        plan_tile(w->plan, name)->as_operand = copy->name;
-        name = copy->name;
-    }
     static const char *const from[] = {"MMA_C", "MMA_M", "MMA_N"}, *const to[] = {"MMA_A", "MMA_M", "MMA_N_new"};
     Stmt *reshape = put(w, STMT_RESHAPE);
+
     reshape->name = name;
     reshape->has_shape = true;
     reshape->shape = arena_array(w->plan->arena, Expr *, 3);
@@ -227,6 +212,35 @@ static void make_operand(Writer *w, const char *name, DType dtype, bool keep)
     reshape->n_shape = reshape->n_to_shape = 3;
     plan_tile(w->plan, name)->operand_form = true;
     w->added->reshapes++;
+}
+
+static const char *put_cast(Writer *w, const char *name, DType dtype)
+{
+    Stmt *cast = put_compute(w, OP_CAST, name);
+    Tile *copy = copy_tile(w, plan_tile(w->plan, name), "_op");
+
+    cast->args[cast->n_args++] = name_expr(w, dtype_name(dtype));
+    cast->has_dtype = true;
+    cast->dtype = dtype;
+    cast->result = RESULT_GET;
+    cast->dest = name_expr(w, copy->name);
+    copy->reg_dtype = dtype;
+    plan_tile(w->plan, name)->as_operand = copy->name;
+    return copy->name;
+}
+
+/* Makes a computed tile an operand: rounded to the tensor cores' type, and where
+ * a GEMM made it, in the operand's form; under its own name or, where it is still
+ * wanted as it is (keep), under another. What no GEMM made lies in any form. */
+static void make_operand(Writer *w, const char *name, DType dtype, bool keep)
+{
+    const Tile *tile = plan_tile(w->plan, name);
+    bool product = tile->product;
+
+    if (keep || (!product && tile->reg_dtype != dtype))
+        name = put_cast(w, name, dtype);
+    if (product)
+        put_reshape(w, name);
 }
 
 static DType operand_dtype(Writer *w, const Stmt *gemm)
@@ -272,10 +286,31 @@ static void hoist_operands(Writer *w, const Block *loop, const Block *body, cons
 
 /* ---- statements --------------------------------------------------------------------------- */
 
-static void forget(Tile *tile)
+/* A new value: an accumulator fragment when a GEMM made it, or an operand of it. */
+static void renew(Tile *tile, bool product)
 {
+    tile->product = product;
     tile->operand_form = false;
     tile->as_operand = NULL;
+}
+
+static bool is_matrix(const Tile *tile)
+{
+    return tile->row->kind != EXT_ONE && tile->row->kind != EXT_LEAD && tile->col->kind != EXT_ONE &&
+           tile->col->kind != EXT_LEAD;
+}
+
+static bool makes_product(Writer *w, const Stmt *s)
+{
+    if (op_info(s->op)->class == OPC_GEMM)
+        return true;
+    for (int i = 0; i < s->n_args; i++) {
+        const Tile *tile = plan_operand(w->plan, s->args[i]);
+
+        if (tile && tile->product && is_matrix(tile))
+            return true;
+    }
+    return false;
 }
 
 static void clean_side(Writer *w, const char *name, bool along_rows)
@@ -307,7 +342,7 @@ static void write_copy(Writer *w, const Stmt *s)
     if (s->space == SPACE_GLOBAL)
         tile->pad_row = tile->pad_col = PAD_ZERO;
     if (s->to_space == SPACE_REGISTER)
-        forget(tile);
+        renew(tile, false);
 }
 
 static Stmt *copy_compute(Writer *w, const Stmt *s)
@@ -394,7 +429,7 @@ static void write_compute(Writer *w, const Stmt *s, const Block *block, int at)
     Tile *tile = plan_tile(w->plan, name);
     tile->pad_row = pads.row;
     tile->pad_col = pads.col;
-    forget(tile);
+    renew(tile, makes_product(w, copy));
     vec_push(w->plan->arena, w->out, copy);
 }
 

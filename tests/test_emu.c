@@ -42,7 +42,6 @@ static const Row rows[] = {
     { "abs.s32 %r10, %r8;", 'r', (uint32_t)-5, 0, 0, 5 },
     { "min.s32 %r10, %r8, %r9;", 'r', (uint32_t)-5, 3, 0, (uint32_t)-5 },
     { "min.u32 %r10, %r8, %r9;", 'r', (uint32_t)-5, 3, 0, 3 },
-    { "max.s32 %r10, %r8, %r9, %r7;", 'r', (uint32_t)-5, 3, 9, 9 },
     { "min.s16 %h10, %h8, %h9;", 'h', 0x8000, 3, 0, 0x8000 },
     { "add.s16 %h10, %h8, %h9;", 'h', 0xffff, 3, 0, 2 },
     { "add.f32 %f10, %f8, %f9;", 'f', ONE, ONE, 0, TWO },
@@ -153,6 +152,9 @@ static const Row rows[] = {
     { "cvt.rn.f32.s32 %f10, %r8;", 'f', (uint32_t)-2, 0, 0, 0xc0000000 },
     { "cvt.rn.f32.u64 %f10, %rd8;", 'f', 0x8000008000000001, 0, 0, 0x5f000001 },
     { "cvt.rz.f32.f64 %f10, %d8;", 'f', 0x3ff00000ffffffff, 0, 0, 0x3f800007 },
+    { "cvt.rz.f32.s64 %f10, %rd8;", 'f', 0x8000000000000001, 0, 0, 0xdeffffff },
+    { "cvt.rp.f32.u64 %f10, %rd8;", 'f', 0x8000000000000001, 0, 0, 0x5f000001 },
+    { "cvt.rni.s32.f64 %r10, %d8;", 'r', 0x7ff8000000000000, 0, 0, 0x80000000 },
     { "cvt.f64.f32 %d10, %f8;", 'g', ONE, 0, 0, 0x3ff0000000000000 },
     { "cvt.s64.s32 %rd10, %r8;", 'd', (uint32_t)-5, 0, 0, (uint64_t)-5 },
     { "cvt.u64.u32 %rd10, %r8;", 'd', (uint32_t)-5, 0, 0, (uint32_t)-5 },
@@ -168,6 +170,8 @@ static const Row rows[] = {
     /* halves */
     { "add.rn.f16x2 %r10, %r8, %r9;", 'r', 0x3c003c00, 0x3c004000, 0, 0x40004200 },
     { "fma.rn.bf16x2 %r10, %r8, %r9, %r7;", 'r', 0x3f803f80, 0x40004000, 0x3f803f80, 0x40404040 },
+    /* the sum is a tie but for the addend's last bits, which double loses */
+    { "fma.rn.bf16 %h10, %h8, %h9, %h9;", 'h', 0xebe0, 0x39e4, 0, 0xe647 },
     { "mul.bf16 %h10, %h8, %h9;", 'h', 0x4000, 0x4000, 0, 0x4080 },
     { "max.f16x2 %r10, %r8, %r9;", 'r', 0x3c00bc00, 0x40004000, 0, 0x40004000 },
     { "neg.bf16x2 %r10, %r8;", 'r', 0x3f803f80, 0, 0, 0xbf80bf80 },

@@ -40,16 +40,38 @@ static inline float max_f(float a, float b)
     return a != a ? b : b != b ? a : a > b || (a == b && !signbit(a)) ? a : b;
 }
 
-/* Products of 16-bit floats are exact in double, and so nearly always are the
- * sums; round to odd would be needed for the rest, which is below 2^-29 of cases. */
-static inline uint32_t fma_f16(uint32_t a, uint32_t b, uint32_t c)
+static inline double min_d(double a, double b)
 {
-    return emu_small_store(ET_F16, (double)h(a) * (double)h(b) + (double)h(c), RND_N, false);
+    return a != a ? b : b != b ? a : a < b || (a == b && signbit(a)) ? a : b;
 }
 
-static inline uint32_t fma_bf16(uint32_t a, uint32_t b, uint32_t c)
+static inline double max_d(double a, double b)
 {
-    return emu_small_store(ET_BF16, (double)bf(a) * (double)bf(b) + (double)bf(c), RND_N, false);
+    return a != a ? b : b != b ? a : a > b || (a == b && !signbit(a)) ? a : b;
+}
+
+/* a + b rounded to odd: where the sum is not exact, its last bit is 1, so that
+ * rounding it once more to a short format is as if the exact sum were rounded. */
+static double add_to_odd(double a, double b)
+{
+    union { double d; uint64_t u; } sum = { a + b };
+    double part = sum.d - a, error = (a - (sum.d - part)) + (b - part);
+
+    if (error != 0 && error == error && !(sum.u & 1) && !isinf(sum.d))
+        sum.u = (error > 0) == (sum.d > 0) ? sum.u + 1 : sum.u - 1;
+    return sum.d;
+}
+
+/* The product of two 16-bit floats is exact in double. */
+static uint32_t fma_f16(uint32_t a, uint32_t b, uint32_t c)
+{
+    return emu_small_store(ET_F16, add_to_odd((double)h(a) * (double)h(b), (double)h(c)), RND_N, false);
+}
+
+static uint32_t fma_bf16(uint32_t a, uint32_t b, uint32_t c)
+{
+    return emu_small_store(ET_BF16, add_to_odd((double)bf(a) * (double)bf(b), (double)bf(c)), RND_N,
+                           false);
 }
 
 static inline uint64_t high_u64(uint64_t a, uint64_t b)

@@ -71,37 +71,21 @@ static Number load(EmuType type, uint64_t bits)
     return n;
 }
 
-static double round_real(double x, Rounding rounding)
+/* NaN gives 0, or the highest bit where either side has 64 bits (PTX ISA, "cvt"). */
+static uint64_t nan_to_int(EmuType to, EmuType from)
 {
-    switch (rounding) {
-    case RND_ZI:
-    case RND_Z:
-        return trunc(x);
-    case RND_MI:
-    case RND_M:
-        return floor(x);
-    case RND_PI:
-    case RND_P:
-        return ceil(x);
-    case RND_NA:
-        return round(x);
-    case RND_NI:
-    case RND_N:
-    case RND_NONE:
-        break;
-    }
-    return nearbyint(x);
+    int bits = 8 * emu_types[to].bytes;
+
+    return from == ET_F64 || bits == 64 ? UINT64_C(1) << (bits - 1) : 0;
 }
 
-/* Out of range gives the nearest value of the type, NaN gives 0. */
+/* Out of range gives the nearest value of the type. */
 static uint64_t real_to_int(double x, EmuType to)
 {
     int bits = 8 * emu_types[to].bytes;
     bool is_signed = emu_types[to].kind == TK_SIGNED;
     double high = ldexp(1, is_signed ? bits - 1 : bits), low = is_signed ? -high : 0;
 
-    if (x != x)
-        return 0;
     if (x >= high)
         return is_signed ? (UINT64_C(1) << (bits - 1)) - 1
                          : bits == 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1;
@@ -141,11 +125,17 @@ static float to_single(double x, Rounding rounding)
 /* An integer becomes a float in one rounding. */
 static float int_to_single(const Number *n, Rounding rounding)
 {
-    float f = n->is_signed ? (float)(int64_t)n->integer : (float)n->integer;
+    bool negative = n->is_signed && (int64_t)n->integer < 0;
+    uint64_t magnitude = negative ? 0 - n->integer : n->integer;
+    int drop = magnitude >> 24 ? 64 - __builtin_clzll(magnitude) - 24 : 0;
+    float f = ldexpf((float)(magnitude >> drop), drop); /* toward zero */
+    bool away = rounding == (negative ? RND_M : RND_P);
 
     if (rounding == RND_NONE || rounding == RND_N)
-        return f;
-    return to_single(n->is_signed ? (double)(int64_t)n->integer : (double)n->integer, rounding);
+        return n->is_signed ? (float)(int64_t)n->integer : (float)n->integer;
+    if (away && drop && magnitude & ((UINT64_C(1) << drop) - 1))
+        f = nextafterf(f, INFINITY);
+    return negative ? -f : f;
 }
 
 static double int_to_real(const Number *n)
@@ -164,7 +154,7 @@ static uint64_t store_float(const Number *n, EmuType to, Rounding rounding, uint
     union { float f; uint32_t u; } single;
 
     if (n->is_float && to_integral(rounding))
-        wide.d = round_real(wide.d, rounding);
+        wide.d = emu_round(wide.d, rounding);
     if (flags & IF_SAT && emu_types[to].bytes >= 2 && to != ET_E4M3X2 && to != ET_E5M2X2)
         wide.d = wide.d > 0 ? wide.d < 1 ? wide.d : 1 : 0;
     if (flags & IF_RELU && !(wide.d > 0))
@@ -180,12 +170,14 @@ static uint64_t store_float(const Number *n, EmuType to, Rounding rounding, uint
     return single.u;
 }
 
-static uint64_t store(const Number *n, EmuType to, Rounding rounding, uint32_t flags)
+static uint64_t store(const Number *n, EmuType to, EmuType from, Rounding rounding, uint32_t flags)
 {
     if (emu_types[to].kind == TK_FLOAT)
         return store_float(n, to, rounding, flags);
+    if (n->is_float && n->real != n->real)
+        return nan_to_int(to, from);
     if (n->is_float)
-        return real_to_int(round_real(n->real, rounding), to);
+        return real_to_int(emu_round(n->real, rounding), to);
     return flags & IF_SAT ? clamp_int(n, to) : n->integer;
 }
 
@@ -201,7 +193,7 @@ static uint64_t convert(const Inst *in, uint64_t bits)
     EmuType to = (EmuType)in->type, from = (EmuType)in->from;
     Number n = load(from, flush_single(bits, from, in->flags));
 
-    bits = flush_single(store(&n, to, (Rounding)in->aux, in->flags), to, in->flags);
+    bits = flush_single(store(&n, to, from, (Rounding)in->aux, in->flags), to, in->flags);
     bits = emu_types[to].kind == TK_SIGNED ? sign_extend(bits, emu_types[to].bytes)
                                            : zero_extend(bits, emu_types[to].bytes);
     return zero_extend(bits, (int)in->imm); /* the register's size */

@@ -26,8 +26,7 @@ static Format format_of(EmuType type)
     return (Format){ 5, 2, false }; /* e5m2 */
 }
 
-/* x as an integer multiple of 2^scale, rounded as asked */
-static double rounded(double x, Rounding rounding)
+double emu_round(double x, Rounding rounding)
 {
     switch (rounding) {
     case RND_Z:
@@ -76,7 +75,7 @@ static uint32_t store_magnitude(Format f, double x, Rounding rounding, bool fini
     exponent = exponent - 1 < 1 - bias ? 1 - bias : exponent - 1;
     if (exponent > bias + 2)
         return infinity_bits(f, finite, rounding);
-    mantissa = rounded(ldexp(x, f.mantissa - exponent), rounding);
+    mantissa = emu_round(ldexp(x, f.mantissa - exponent), rounding);
     /* A mantissa that rounds up to 2^(m+1) carries into the exponent by itself;
      * one below 2^m is subnormal and has exponent field 0. */
     bits = (uint32_t)(exponent + bias - 1) * (1u << f.mantissa) + (uint32_t)mantissa;

@@ -107,10 +107,8 @@ typedef enum InstFlag {
     IF_TRANS = 512,
     IF_RELEASE = 1024, /* orders earlier writes before it at device scope */
     IF_ACQUIRE = 2048,
-    IF_UNIFORM_NOT = 4096, /* the combined predicate is negated (setp … !c) */
-    IF_WIDE = 32768,     /* the address register has 8 bytes */
-    IF_RELU = 16384,     /* .relu: negative results and NaN become 0 (cvt) */
-    IF_OWN_CHECK = 8192 /* exec checks itself which lanes of its sources are defined */
+    IF_RELU = 4096,    /* .relu: negative results become 0 (cvt) */
+    IF_WIDE = 8192     /* the address register has 8 bytes */
 } InstFlag;
 
 struct Inst {
@@ -273,7 +271,6 @@ struct Machine {
     bool stop;       /* no use in going on */
     int fault_total; /* occurrences */
     uint64_t left; /* warp instructions that may still run */
-    uint64_t thread_instructions;
 
     int block[3];
     uint64_t block_index;
@@ -419,6 +416,8 @@ static inline float emu_bf16_load(uint32_t bits)
     return x.f;
 }
 uint32_t emu_bf16_store(float x);
+/* x rounded to an integer. */
+double emu_round(double x, Rounding rounding);
 /* x rounded to a small format: nearest even or toward zero. */
 uint32_t emu_small_store(EmuType type, double x, Rounding rounding, bool finite);
 double emu_small_load(EmuType type, uint32_t bits);

@@ -334,7 +334,7 @@ static void test_rejected(void **state)
     check_rejected("add.u32 %r1, %r2, %rd3;", "TW0824", 0);
     check_rejected("add.u32 %r1, %r2, %x;", "TW0825", 0);
     check_rejected("add.u32 %r1, %r2, %r99;", "TW0825", 0); /* declared: %r0 to %r98 */
-    check_rejected("add.rz.f32 %f1, %f2, %f3;", "TW0823", 0);
+    check_rejected("div.rz.f32 %f1, %f2, %f3;", "TW0823", 0);
     check_rejected("add.u32.wrong %r1, %r2, %r3;", "TW0823", 0);
     check_rejected("add.f32 %f1, %f2, 1;", "TW0824", 0);
     check_rejected("mov.u32 %r1, %tid.w;", "TW0825", 0);

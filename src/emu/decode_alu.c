@@ -19,7 +19,8 @@ static const AluRow *find_row(Parser *p, const char *name, EmuType type)
 static const char *row_name(Decoding *d)
 {
     static const char *const parts[] = { "lo", "hi", "wide", "l", "r", "wrap", "clamp",
-                                         "f4e", "b4e", "rc8", "ecl", "ecr", "rc16", "NaN" };
+                                         "f4e", "b4e", "rc8", "ecl", "ecr", "rc16", "NaN",
+                                         "shiftamt", "rz", "rm", "rp" };
     Str name = str_new(d->p->arena);
 
     str_add(&name, d->s->opcode);

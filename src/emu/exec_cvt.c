@@ -112,16 +112,6 @@ static uint64_t clamp_int(const Number *n, EmuType to)
     return bits < 64 && n->integer >> bits ? (UINT64_C(1) << bits) - 1 : n->integer;
 }
 
-static float to_single(double x, Rounding rounding)
-{
-    float f = (float)x;
-
-    if ((rounding == RND_Z && fabs((double)f) > fabs(x)) || (rounding == RND_M && (double)f > x) ||
-        (rounding == RND_P && (double)f < x))
-        f = nextafterf(f, rounding == RND_P ? INFINITY : rounding == RND_M ? -INFINITY : 0);
-    return f;
-}
-
 /* An integer becomes a float in one rounding. */
 static float int_to_single(const Number *n, Rounding rounding)
 {
@@ -164,7 +154,7 @@ static uint64_t store_float(const Number *n, EmuType to, Rounding rounding, uint
     if (to != ET_F32)
         return emu_small_store(to, wide.d, to_integral(rounding) ? RND_N : rounding,
                                (flags & IF_SAT) != 0);
-    single.f = n->is_float || flags & IF_SAT ? to_single(wide.d, rounding) : int_to_single(n, rounding);
+    single.f = n->is_float || flags & IF_SAT ? emu_single(wide.d, rounding) : int_to_single(n, rounding);
     if (single.f != single.f)
         single.u = 0x7fffffffu;
     return single.u;

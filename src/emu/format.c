@@ -48,6 +48,16 @@ double emu_round(double x, Rounding rounding)
     return nearbyint(x);
 }
 
+float emu_single(double x, Rounding rounding)
+{
+    float f = (float)x;
+
+    if ((rounding == RND_Z && fabs((double)f) > fabs(x)) || (rounding == RND_M && (double)f > x) ||
+        (rounding == RND_P && (double)f < x))
+        f = nextafterf(f, rounding == RND_P ? INFINITY : rounding == RND_M ? -INFINITY : 0);
+    return f;
+}
+
 static uint32_t infinity_bits(Format f, bool finite, Rounding rounding)
 {
     uint32_t top = ((1u << f.exponent) - 1) << f.mantissa;

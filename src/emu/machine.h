@@ -418,6 +418,8 @@ static inline float emu_bf16_load(uint32_t bits)
 uint32_t emu_bf16_store(float x);
 /* x rounded to an integer. */
 double emu_round(double x, Rounding rounding);
+/* x rounded to fp32: nearest, toward zero, down or up. */
+float emu_single(double x, Rounding rounding);
 /* x rounded to a small format: nearest even or toward zero. */
 uint32_t emu_small_store(EmuType type, double x, Rounding rounding, bool finite);
 double emu_small_load(EmuType type, uint32_t bits);

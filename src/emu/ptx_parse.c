@@ -726,6 +726,7 @@ static void parse_directive(Parser *p)
         emu_ptx_skip_statement(p);
         if (emu_ptx_peek(p) == '{')
             skip_braces(p);
+        emu_ptx_accept(p, ';');
     }
 }
 

@@ -204,12 +204,12 @@ static void two_streams_at_once(void **state)
                                            "  Compute Tanh X and get Y\nend\n");
     assert_non_null(def);
     Flow flow = {.arena = t.arena, .def = def, .diags = t.diags};
-    assert_true(axes_choose(&flow));
-    const Axis *m = axis_of(&flow, AXIS_STREAM, def->inputs.data[0]->dims[0]);
-    const Axis *n = axis_of(&flow, AXIS_STREAM, def->inputs.data[0]->dims[1]);
-    assert_null(node_finish(&flow, node_new(&flow, NODE_LOAD, m, n)));
+    assert_true(flow_choose_axes(&flow));
+    const Axis *m = flow_axis(&flow, AXIS_STREAM, def->inputs.data[0]->dims[0]);
+    const Axis *n = flow_axis(&flow, AXIS_STREAM, def->inputs.data[0]->dims[1]);
+    assert_null(flow_finish(&flow, flow_node(&flow, NODE_LOAD, m, n)));
     assert_int_equal(t.diags->list.data[0].code, TW0503);
-    assert_null(node_finish(&flow, node_new(&flow, NODE_LOAD, m, m)));
+    assert_null(flow_finish(&flow, flow_node(&flow, NODE_LOAD, m, m)));
     assert_int_equal(t.diags->list.data[1].code, TW0503);
     arena_free(t.arena);
 }

@@ -13,18 +13,18 @@
 
 enum { SMALL = 256 }; /* elements of a row that a tile holds in registers */
 
-bool dim_same(DefDim a, DefDim b)
+bool flow_same_dim(DefDim a, DefDim b)
 {
     return a.size == b.size && (!a.name || !b.name || strcmp(a.name, b.name) == 0);
 }
 
-bool dim_is_one(DefDim dim)
+bool flow_is_one(DefDim dim)
 {
     int64_t size;
     return aff_is_const(dim.size, &size) && size == 1;
 }
 
-bool dim_small(DefDim dim)
+bool flow_is_small(DefDim dim)
 {
     int64_t size;
     return aff_is_const(dim.size, &size) && size <= SMALL;
@@ -37,22 +37,22 @@ static DefDim dim_from_end(const Flow *flow, const DefValue *value, int back)
     return (DefDim){aff_const(flow->def->aff, 1), NULL};
 }
 
-DefDim value_rows(const Flow *flow, const DefValue *value)
+DefDim flow_rows(const Flow *flow, const DefValue *value)
 {
     return dim_from_end(flow, value, 2);
 }
 
-DefDim value_cols(const Flow *flow, const DefValue *value)
+DefDim flow_cols(const Flow *flow, const DefValue *value)
 {
     return dim_from_end(flow, value, 1);
 }
 
-const Axis *axis_of(Flow *flow, AxisKind kind, DefDim dim)
+const Axis *flow_axis(Flow *flow, AxisKind kind, DefDim dim)
 {
     for (int i = 0; i < flow->axes.len; i++) {
         Axis *axis = flow->axes.data[i];
 
-        if (axis->kind == kind && (kind == AXIS_ONE || dim_same(axis->dim, dim))) {
+        if (axis->kind == kind && (kind == AXIS_ONE || flow_same_dim(axis->dim, dim))) {
             if (!axis->dim.name)
                 axis->dim.name = dim.name;
             return axis;
@@ -70,8 +70,8 @@ const Axis *axis_of(Flow *flow, AxisKind kind, DefDim dim)
 static DefDim contracted(const Flow *flow, const DefOp *gemm)
 {
     const DefArg *a = &gemm->args[0], *b = &gemm->args[1];
-    DefDim of_a = a->transposed ? value_rows(flow, a->value) : value_cols(flow, a->value);
-    DefDim of_b = b->transposed ? value_cols(flow, b->value) : value_rows(flow, b->value);
+    DefDim of_a = a->transposed ? flow_rows(flow, a->value) : flow_cols(flow, a->value);
+    DefDim of_b = b->transposed ? flow_cols(flow, b->value) : flow_rows(flow, b->value);
 
     return of_a.name ? of_a : of_b;
 }
@@ -89,13 +89,13 @@ static void facts_of_op(Flow *flow, const DefOp *op)
             facts->splits &= flow->facts[op->args[i].value->id].splits;
         }
     if (op->op == OP_GEMM)
-        facts->splits = !flow->facts[first->id].gemm || dim_small(contracted(flow, op));
+        facts->splits = !flow->facts[first->id].gemm || flow_is_small(contracted(flow, op));
     if (op->op == OP_SOFTMAX)
         flow->facts[first->id].gauge = true;
     if (op->op == OP_EXP && first && first->op && first->op->op == OP_SUBTRACT) {
         const DefValue *x = first->op->args[0].value, *c = first->op->args[1].value;
 
-        if (x && c && dim_is_one(value_cols(flow, c)))
+        if (x && c && flow_is_one(flow_cols(flow, c)))
             flow->facts[x->id].gauge = true;
     }
 }
@@ -116,33 +116,33 @@ static void find_facts(Flow *flow)
 
 /* ---- axes of operations ------------------------------------------------------------ */
 
-const Axis *axis_contracted(Flow *flow, const DefOp *gemm, bool root)
+const Axis *flow_contracted(Flow *flow, const DefOp *gemm, bool root)
 {
     DefDim dim = contracted(flow, gemm);
     const ValueFacts *a = &flow->facts[gemm->args[0].value->id];
     bool whole = !root || (a->gemm && !a->splits);
 
-    return axis_of(flow, whole ? AXIS_WHOLE : AXIS_STREAM, dim);
+    return flow_axis(flow, whole ? AXIS_WHOLE : AXIS_STREAM, dim);
 }
 
 static bool is_streamed(const Flow *flow, DefDim dim)
 {
     for (int i = 0; i < flow->streamed.len; i++)
-        if (dim_same(flow->streamed.data[i], dim))
+        if (flow_same_dim(flow->streamed.data[i], dim))
             return true;
     return false;
 }
 
-const Axis *axis_reduced(Flow *flow, const DefValue *value, bool root)
+const Axis *flow_reduced(Flow *flow, const DefValue *value, bool root)
 {
-    DefDim dim = value_cols(flow, value);
+    DefDim dim = flow_cols(flow, value);
 
-    if (dim_is_one(dim) && !dim.name)
+    if (flow_is_one(dim) && !dim.name)
         return flow->one;
-    if (flow->cols && flow->cols->kind == AXIS_WHOLE && dim_same(dim, flow->cols->dim))
+    if (flow->cols && flow->cols->kind == AXIS_WHOLE && flow_same_dim(dim, flow->cols->dim))
         return flow->cols;
-    bool whole = !root || (dim_small(dim) && !is_streamed(flow, dim));
-    return axis_of(flow, whole ? AXIS_WHOLE : AXIS_STREAM, dim);
+    bool whole = !root || (flow_is_small(dim) && !is_streamed(flow, dim));
+    return flow_axis(flow, whole ? AXIS_WHOLE : AXIS_STREAM, dim);
 }
 
 /* ---- from the outputs down ------------------------------------------------------------ */
@@ -160,7 +160,7 @@ static void walk_value(Walk *w, DefValue *value);
 
 static void walk_gemm(Walk *w, const DefOp *op)
 {
-    const Axis *k = axis_contracted(w->flow, op, true);
+    const Axis *k = flow_contracted(w->flow, op, true);
 
     if (k->kind == AXIS_STREAM) {
         vec_push(w->flow->arena, &w->flow->streamed, k->dim);
@@ -184,10 +184,10 @@ static void walk_value(Walk *w, DefValue *value)
     if (class == OPC_GEMM) {
         walk_gemm(w, op);
     } else if (class == OPC_ROW_REDUCE || class == OPC_SOFTMAX) {
-        DefDim dim = value_cols(w->flow, op->args[0].value);
+        DefDim dim = flow_cols(w->flow, op->args[0].value);
 
-        w->reduced |= dim_same(dim, w->last);
-        if (dim_small(dim) || dim_same(dim, w->last))
+        w->reduced |= flow_same_dim(dim, w->last);
+        if (flow_is_small(dim) || flow_same_dim(dim, w->last))
             walk_value(w, op->args[0].value);
     } else {
         for (int i = 0; i < op->n_args; i++)
@@ -200,7 +200,7 @@ static void walk_value(Walk *w, DefValue *value)
 static DefValue *main_output(const Flow *flow)
 {
     for (int i = 0; i < flow->def->outputs.len; i++)
-        if (!dim_is_one(value_cols(flow, flow->def->outputs.data[i])))
+        if (!flow_is_one(flow_cols(flow, flow->def->outputs.data[i])))
             return flow->def->outputs.data[i];
     return flow->def->outputs.data[0];
 }
@@ -226,24 +226,24 @@ static AxisKind last_kind(const Walk *w)
     if (w->deep)
         return AXIS_WHOLE;
     if (w->chained || w->reduced)
-        return dim_small(w->last) ? AXIS_WHOLE : AXIS_STREAM;
+        return flow_is_small(w->last) ? AXIS_WHOLE : AXIS_STREAM;
     return AXIS_COLS;
 }
 
-bool axes_choose(Flow *flow)
+bool flow_choose_axes(Flow *flow)
 {
     const Def *def = flow->def;
     DefValue *first = main_output(flow);
-    Walk walk = {.flow = flow, .last = value_cols(flow, first)};
+    Walk walk = {.flow = flow, .last = flow_cols(flow, first)};
 
     find_facts(flow);
-    flow->one = axis_of(flow, AXIS_ONE, (DefDim){aff_const(def->aff, 1), NULL});
+    flow->one = flow_axis(flow, AXIS_ONE, (DefDim){aff_const(def->aff, 1), NULL});
     for (int i = 0; i < def->outputs.len; i++)
         if (!check_output(flow, first, def->outputs.data[i]))
             return false;
     for (int i = 0; i < def->outputs.len; i++)
         walk_value(&walk, def->outputs.data[i]);
-    flow->rows = axis_of(flow, AXIS_ROWS, value_rows(flow, first));
-    flow->cols = axis_of(flow, last_kind(&walk), walk.last);
+    flow->rows = flow_axis(flow, AXIS_ROWS, flow_rows(flow, first));
+    flow->cols = flow_axis(flow, last_kind(&walk), walk.last);
     return true;
 }

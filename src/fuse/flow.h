@@ -137,37 +137,37 @@ typedef struct Flow {
 
 /* ---- axes.c ---------------------------------------------------------------- */
 
-const Axis *axis_of(Flow *flow, AxisKind kind, DefDim dim);
-bool dim_same(DefDim a, DefDim b);
-bool dim_is_one(DefDim dim);
+const Axis *flow_axis(Flow *flow, AxisKind kind, DefDim dim);
+bool flow_same_dim(DefDim a, DefDim b);
+bool flow_is_one(DefDim dim);
 /* Known when compiling and small enough for a row of it to live in registers. */
-bool dim_small(DefDim dim);
+bool flow_is_small(DefDim dim);
 /* Dimensions of a value's tile, size 1 where it has too few. */
-DefDim value_rows(const Flow *flow, const DefValue *value);
-DefDim value_cols(const Flow *flow, const DefValue *value);
+DefDim flow_rows(const Flow *flow, const DefValue *value);
+DefDim flow_cols(const Flow *flow, const DefValue *value);
 /* The axis that a GEMM contracts along; root: its result is in no stream. */
-const Axis *axis_contracted(Flow *flow, const DefOp *gemm, bool root);
+const Axis *flow_contracted(Flow *flow, const DefOp *gemm, bool root);
 /* The axis that a row reduction or softmax of a value runs along. */
-const Axis *axis_reduced(Flow *flow, const DefValue *value, bool root);
+const Axis *flow_reduced(Flow *flow, const DefValue *value, bool root);
 /* Chooses rows and cols from the outputs. */
-bool axes_choose(Flow *flow);
+bool flow_choose_axes(Flow *flow);
 
 /* ---- graph.c --------------------------------------------------------------- */
 
-Node *node_new(Flow *flow, NodeKind kind, const Axis *row, const Axis *col);
+Node *flow_node(Flow *flow, NodeKind kind, const Axis *row, const Axis *col);
 /* Completes stream and level from the operands; NULL on failure. */
-Node *node_finish(Flow *flow, Node *node);
-Node *node_op(Flow *flow, OpId op, const char *name, Operand a, Operand b);
-Operand operand_node(Node *node);
-Operand operand_number(const Expr *number);
+Node *flow_finish(Flow *flow, Node *node);
+Node *flow_op(Flow *flow, OpId op, const char *name, Operand a, Operand b);
+Operand flow_tile_operand(Node *node);
+Operand flow_number(const Expr *number);
 Diag *flow_fail(Flow *flow, DiagCode code, const DefValue *value, const char *fmt, ...) TW_PRINTF(4, 5);
 
 /* Axes of an operand that is broadcast against the result's axes. */
-const Axis *broadcast_rows(Flow *flow, const DefOp *op, const DefValue *operand, const Axis *row);
-const Axis *broadcast_cols(Flow *flow, const DefOp *op, const DefValue *operand, const Axis *col);
+const Axis *flow_broadcast_rows(Flow *flow, const DefOp *op, const DefValue *operand, const Axis *row);
+const Axis *flow_broadcast_cols(Flow *flow, const DefOp *op, const DefValue *operand, const Axis *col);
 Operand flow_scalar(Flow *flow, const DefOp *op, int arg);
-const Form *memo_find(Flow *flow, const DefValue *value, const Axis *row, const Axis *col, bool linear);
-void memo_add(Flow *flow, const DefValue *value, const Axis *row, const Axis *col, bool linear,
+const Form *flow_recall(Flow *flow, const DefValue *value, const Axis *row, const Axis *col, bool linear);
+void flow_remember(Flow *flow, const DefValue *value, const Axis *row, const Axis *col, bool linear,
               const Form *form);
 /* Enters a level of recursion; false, with a diagnostic, when there are too many. */
 bool flow_enter(Flow *flow, const DefValue *value);
@@ -182,13 +182,13 @@ bool flow_build(Flow *flow);
 /* The value as a form, for a consumer that is linear in it. NULL: a diagnostic
  * was recorded. */
 const Form *flow_form(Flow *flow, DefValue *value, const Axis *row, const Axis *col);
-const Form *form_of(Flow *flow, Node *tile);
+const Form *flow_one_term(Flow *flow, Node *tile);
 /* The sum over all terms of parts[i], which stands for the term's tile, times
  * the term's factors; after the loop. */
-Node *form_combine(Flow *flow, const Form *form, Node *const *parts, const char *name);
+Node *flow_combine(Flow *flow, const Form *form, Node *const *parts, const char *name);
 /* The gauge that stands for exp(value - row constant) or softmax(value). */
 Node *flow_gauge(Flow *flow, DefValue *value, const Axis *row, const Axis *col);
-Node *gauge_state(Flow *flow, NodeKind kind, Node *gauge);
+Node *flow_state(Flow *flow, NodeKind kind, Node *gauge);
 
 /* ---- order.c: nodes in sequence --------------------------------------------------- */
 
@@ -205,7 +205,7 @@ typedef struct Order {
 } Order;
 
 Order *flow_order(Flow *flow);
-bool node_reduces(const Node *node);
+bool flow_reduces(const Node *node);
 
 /* ---- items.c: statements in sequence, without names -------------------------------- */
 
@@ -231,17 +231,17 @@ typedef struct Items {
 
 Items *flow_items(Flow *flow, const Order *order);
 /* Whether a node's tile is read after item `at`. */
-bool item_used_later(const Items *items, const Node *node, int at);
+bool flow_used_later(const Items *items, const Node *node, int at);
 
 /* ---- header.c: declarations ----------------------------------------------------------- */
 
 /* Names for the numbers that blocks and loops go over. */
-bool header_name_axes(Flow *flow);
+bool flow_name_axes(Flow *flow);
 /* A dimension's name in the sketch; NULL: none. */
-const char *header_dim_name(const Flow *flow, DefDim dim);
+const char *flow_dim_name(const Flow *flow, DefDim dim);
 void flow_header(Flow *flow, Block *body);
 /* Names that mean something else than a tile. */
-bool header_reserves(const Flow *flow, const char *name);
+bool flow_reserves(const Flow *flow, const char *name);
 
 /* ---- write.c: items with names ---------------------------------------------------------- */
 

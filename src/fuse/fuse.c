@@ -5,7 +5,7 @@ Program *fuse(Arena *arena, Syms *syms, const Def *def, Diags *diags)
 {
     Flow flow = {.arena = arena, .syms = syms, .def = def, .diags = diags};
 
-    if (!axes_choose(&flow) || !flow_build(&flow))
+    if (!flow_choose_axes(&flow) || !flow_build(&flow))
         return NULL;
     return flow_write(&flow, flow_order(&flow));
 }

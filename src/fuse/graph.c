@@ -37,17 +37,17 @@ bool flow_enter(Flow *flow, const DefValue *value)
 
 /* ---- nodes ---------------------------------------------------------------------------- */
 
-Operand operand_node(Node *node)
+Operand flow_tile_operand(Node *node)
 {
     return (Operand){.node = node};
 }
 
-Operand operand_number(const Expr *number)
+Operand flow_number(const Expr *number)
 {
     return (Operand){.number = number};
 }
 
-Node *node_new(Flow *flow, NodeKind kind, const Axis *row, const Axis *col)
+Node *flow_node(Flow *flow, NodeKind kind, const Axis *row, const Axis *col)
 {
     Node *node = arena_new_of(flow->arena, Node);
 
@@ -76,7 +76,7 @@ static bool node_same(const Node *a, const Node *b)
     return a->kind != NODE_STORE;
 }
 
-bool node_reduces(const Node *node)
+bool flow_reduces(const Node *node)
 {
     return node->kind == NODE_SUM || node->kind == NODE_REDUCE || node->kind == NODE_STATE_MAX ||
            node->kind == NODE_STATE_SUM;
@@ -98,7 +98,7 @@ static bool find_stream(Flow *flow, Node *node)
     const Axis *streams[5];
     int n = 0;
 
-    if (!node_reduces(node)) {
+    if (!flow_reduces(node)) {
         streams[n++] = axis_if_stream(node->row);
         streams[n++] = axis_if_stream(node->col);
     }
@@ -123,7 +123,7 @@ static bool find_stream(Flow *flow, Node *node)
     return true;
 }
 
-Node *node_finish(Flow *flow, Node *node)
+Node *flow_finish(Flow *flow, Node *node)
 {
     for (int i = 0; i < flow->nodes.len; i++)
         if (node_same(flow->nodes.data[i], node))
@@ -138,7 +138,7 @@ Node *node_finish(Flow *flow, Node *node)
         if (arg && arg->gauge && node->kind == NODE_OP)
             node->gauge = arg->gauge;
     }
-    if (node_reduces(node)) {
+    if (flow_reduces(node)) {
         node->stream = NULL;
         node->level++;
     }
@@ -156,9 +156,9 @@ static const Axis *wider(Flow *flow, const Axis *a, Operand b, bool rows)
 }
 
 /* An elementwise operation; its axes are the wider ones of its operands. */
-Node *node_op(Flow *flow, OpId op, const char *name, Operand a, Operand b)
+Node *flow_op(Flow *flow, OpId op, const char *name, Operand a, Operand b)
 {
-    Node *node = node_new(flow, NODE_OP, flow->one, flow->one);
+    Node *node = flow_node(flow, NODE_OP, flow->one, flow->one);
 
     node->op = op;
     node->name = name;
@@ -169,12 +169,12 @@ Node *node_op(Flow *flow, OpId op, const char *name, Operand a, Operand b)
         node->row = wider(flow, node->row, node->args[i], true);
         node->col = wider(flow, node->col, node->args[i], false);
     }
-    return node_finish(flow, node);
+    return flow_finish(flow, node);
 }
 
 /* ---- memory of what was computed --------------------------------------------------------- */
 
-const Form *memo_find(Flow *flow, const DefValue *value, const Axis *row, const Axis *col, bool linear)
+const Form *flow_recall(Flow *flow, const DefValue *value, const Axis *row, const Axis *col, bool linear)
 {
     for (int i = 0; i < flow->memos.len; i++) {
         const Memo *memo = &flow->memos.data[i];
@@ -185,7 +185,7 @@ const Form *memo_find(Flow *flow, const DefValue *value, const Axis *row, const 
     return NULL;
 }
 
-void memo_add(Flow *flow, const DefValue *value, const Axis *row, const Axis *col, bool linear,
+void flow_remember(Flow *flow, const DefValue *value, const Axis *row, const Axis *col, bool linear,
               const Form *form)
 {
     vec_push(flow->arena, &flow->memos,
@@ -194,18 +194,18 @@ void memo_add(Flow *flow, const DefValue *value, const Axis *row, const Axis *co
 
 /* ---- operands ------------------------------------------------------------------------------- */
 
-const Axis *broadcast_rows(Flow *flow, const DefOp *op, const DefValue *operand, const Axis *row)
+const Axis *flow_broadcast_rows(Flow *flow, const DefOp *op, const DefValue *operand, const Axis *row)
 {
-    DefDim dim = value_rows(flow, operand);
-    bool one = dim_is_one(dim) && (!dim.name || !dim_is_one(value_rows(flow, op->result)));
+    DefDim dim = flow_rows(flow, operand);
+    bool one = flow_is_one(dim) && (!dim.name || !flow_is_one(flow_rows(flow, op->result)));
 
     return one ? flow->one : row;
 }
 
-const Axis *broadcast_cols(Flow *flow, const DefOp *op, const DefValue *operand, const Axis *col)
+const Axis *flow_broadcast_cols(Flow *flow, const DefOp *op, const DefValue *operand, const Axis *col)
 {
-    DefDim dim = value_cols(flow, operand);
-    bool one = dim_is_one(dim) && (!dim.name || !dim_is_one(value_cols(flow, op->result)));
+    DefDim dim = flow_cols(flow, operand);
+    bool one = flow_is_one(dim) && (!dim.name || !flow_is_one(flow_cols(flow, op->result)));
 
     return one ? flow->one : col;
 }
@@ -236,29 +236,29 @@ Operand flow_scalar(Flow *flow, const DefOp *op, int arg)
 
         if (scalar->is_const ? known && value == scalar->value
                              : scalar->param && strcmp(scalar->param, written->name) == 0)
-            return operand_number(written);
+            return flow_number(written);
     }
     if (scalar->expr)
-        return operand_number(scalar->expr);
+        return flow_number(scalar->expr);
     if (scalar->param)
-        return operand_number(expr_name(flow->arena, scalar->param));
-    return operand_number(expr_float(flow->arena, scalar->value));
+        return flow_number(expr_name(flow->arena, scalar->param));
+    return flow_number(expr_float(flow->arena, scalar->value));
 }
 
 /* ---- operations -------------------------------------------------------------------------------- */
 
 static Node *tile_load(Flow *flow, DefValue *value, const Axis *row, const Axis *col)
 {
-    Node *node = node_new(flow, NODE_LOAD, row, col);
+    Node *node = flow_node(flow, NODE_LOAD, row, col);
 
     node->value = value;
     node->name = value->name;
-    return node_finish(flow, node);
+    return flow_finish(flow, node);
 }
 
 static Node *new_result(Flow *flow, NodeKind kind, const DefOp *op, const Axis *row, const Axis *col)
 {
-    Node *node = node_new(flow, kind, row, col);
+    Node *node = flow_node(flow, kind, row, col);
 
     node->value = op->result;
     node->name = op->result->name;
@@ -281,13 +281,13 @@ static Node *tile_element(Flow *flow, const DefOp *op, const Axis *row, const Ax
             flow_fail(flow, TW0508, op->result, "%s is transposed outside of a GEMM", operand->name);
             return NULL;
         }
-        node->args[i] = operand ? operand_node(flow_tile(flow, operand, broadcast_rows(flow, op, operand, row),
-                                                         broadcast_cols(flow, op, operand, col)))
+        node->args[i] = operand ? flow_tile_operand(flow_tile(flow, operand, flow_broadcast_rows(flow, op, operand, row),
+                                                         flow_broadcast_cols(flow, op, operand, col)))
                                 : flow_scalar(flow, op, i);
         if (operand && !node->args[i].node)
             return NULL;
     }
-    return node_finish(flow, node);
+    return flow_finish(flow, node);
 }
 
 /* MASK, DEFINE: an expression of the element's position. */
@@ -308,9 +308,9 @@ static Node *tile_positional(Flow *flow, const DefOp *op, const Axis *row, const
 
         if (!arg)
             return NULL;
-        node->args[node->n_args++] = operand_node(arg);
+        node->args[node->n_args++] = flow_tile_operand(arg);
     }
-    return node_finish(flow, node);
+    return flow_finish(flow, node);
 }
 
 static Node *tile_fill(Flow *flow, const DefOp *op, const Axis *row, const Axis *col)
@@ -322,7 +322,7 @@ static Node *tile_fill(Flow *flow, const DefOp *op, const Axis *row, const Axis 
             node->args[0] = flow_scalar(flow, op, i);
             node->n_args = 1;
         }
-    return node_finish(flow, node);
+    return flow_finish(flow, node);
 }
 
 /* ---- GEMM ---------------------------------------------------------------------------------------- */
@@ -331,22 +331,22 @@ static Node *tile_fill(Flow *flow, const DefOp *op, const Axis *row, const Axis 
 static Node *in_shared(Flow *flow, Node *tile)
 {
     DType dtype = flow->def->settings ? flow->def->settings->dtype : DT_BF16;
-    Node *cast = node_new(flow, NODE_OP, tile->row, tile->col);
+    Node *cast = flow_node(flow, NODE_OP, tile->row, tile->col);
 
     for (int i = 0; i < flow->def->inputs.len; i++)
         if (dtype_bytes(flow->def->inputs.data[i]->dtype) == 2)
             dtype = flow->def->inputs.data[i]->dtype;
     *cast = (Node){.kind = NODE_OP, .op = OP_CAST, .row = tile->row, .col = tile->col, .cast = dtype,
                    .name = tile->name, .n_args = 1, .place = INT_MAX};
-    cast->args[0] = operand_node(tile);
-    cast = node_finish(flow, cast);
+    cast->args[0] = flow_tile_operand(tile);
+    cast = flow_finish(flow, cast);
     if (!cast)
         return NULL;
-    Node *shared = node_new(flow, NODE_SHARED, tile->row, tile->col);
+    Node *shared = flow_node(flow, NODE_SHARED, tile->row, tile->col);
     shared->name = cast->name;
-    shared->args[0] = operand_node(cast);
+    shared->args[0] = flow_tile_operand(cast);
     shared->n_args = 1;
-    return node_finish(flow, shared);
+    return flow_finish(flow, shared);
 }
 
 /* Where the tensor cores read an operand: A from registers or shared memory, B
@@ -379,7 +379,7 @@ static Node *gemm_node(Flow *flow, NodeKind kind, const DefOp *op, const Axis *r
     node->n_args = 2;
     if (!node->args[0].node || !node->args[1].node)
         return NULL;
-    return node_finish(flow, node);
+    return flow_finish(flow, node);
 }
 
 /* Whether a term can be accumulated beside b in the pass that its gauge is in. */
@@ -395,11 +395,11 @@ static const Form *gemm_form(Flow *flow, const DefOp *op, const Axis *row, const
     DefValue *a = op->args[0].value;
 
     if (op->args[0].transposed)
-        return form_of(flow, flow_tile(flow, a, k, row));
+        return flow_one_term(flow, flow_tile(flow, a, k, row));
     const Form *form = flow_form(flow, a, row, k);
     for (int i = 0; form && i < form->n; i++)
         if (!accumulates(&form->terms[i], b))
-            return form_of(flow, flow_tile(flow, a, row, k));
+            return flow_one_term(flow, flow_tile(flow, a, row, k));
     return form;
 }
 
@@ -417,13 +417,13 @@ static Node *gemm_streamed(Flow *flow, const DefOp *op, const Axis *row, const A
         if (!parts[i])
             return NULL;
     }
-    return form_combine(flow, form, parts, op->result->name);
+    return flow_combine(flow, form, parts, op->result->name);
 }
 
 static Node *tile_gemm(Flow *flow, const DefOp *op, const Axis *row, const Axis *col)
 {
     bool root = row->kind != AXIS_STREAM && col->kind != AXIS_STREAM;
-    const Axis *k = axis_contracted(flow, op, root);
+    const Axis *k = flow_contracted(flow, op, root);
 
     if (row->kind == AXIS_ONE || col->kind == AXIS_ONE) {
         flow_fail(flow, TW0508, op->result, "%s is a product with a single %s; tensor cores multiply tiles",
@@ -445,27 +445,27 @@ static Operand dim_number(Flow *flow, DefDim dim)
     int64_t size;
 
     if (dim.name)
-        return operand_number(expr_name(flow->arena, dim.name));
-    return operand_number(expr_int(flow->arena, aff_is_const(dim.size, &size) ? size : 1));
+        return flow_number(expr_name(flow->arena, dim.name));
+    return flow_number(expr_int(flow->arena, aff_is_const(dim.size, &size) ? size : 1));
 }
 
 static Node *finish_mean(Flow *flow, const DefOp *op, Node *sum)
 {
     if (op->op != OP_ROW_MEAN || !sum)
         return sum;
-    return node_op(flow, OP_DIVIDE, op->result->name, operand_node(sum),
-                   dim_number(flow, value_cols(flow, op->args[0].value)));
+    return flow_op(flow, OP_DIVIDE, op->result->name, flow_tile_operand(sum),
+                   dim_number(flow, flow_cols(flow, op->args[0].value)));
 }
 
 static Node *reduce_node(Flow *flow, NodeKind kind, OpId op, const char *name, Node *tile)
 {
-    Node *node = node_new(flow, kind, tile->row, flow->one);
+    Node *node = flow_node(flow, kind, tile->row, flow->one);
 
     node->op = op == OP_ROW_MEAN ? OP_ROW_SUM : op;
     node->name = name;
-    node->args[0] = operand_node(tile);
+    node->args[0] = flow_tile_operand(tile);
     node->n_args = 1;
-    return node_finish(flow, node);
+    return flow_finish(flow, node);
 }
 
 /* A sum over a streamed row: of each term on its own. */
@@ -477,16 +477,16 @@ static Node *sum_streamed(Flow *flow, const DefOp *op, const Axis *row, const Ax
 
     for (int i = 0; form && i < form->n; i++)
         if (form->terms[i].tile->gauge && form->terms[i].tile->kind != NODE_GAUGE)
-            form = form_of(flow, flow_tile(flow, value, row, k));
+            form = flow_one_term(flow, flow_tile(flow, value, row, k));
     for (int i = 0; form && i < form->n; i++) {
         Node *tile = form->terms[i].tile;
 
-        parts[i] = tile->kind == NODE_GAUGE ? gauge_state(flow, NODE_STATE_SUM, tile)
+        parts[i] = tile->kind == NODE_GAUGE ? flow_state(flow, NODE_STATE_SUM, tile)
                                             : reduce_node(flow, NODE_REDUCE, op->op, op->result->name, tile);
         if (!parts[i])
             return NULL;
     }
-    return form ? form_combine(flow, form, parts, op->result->name) : NULL;
+    return form ? flow_combine(flow, form, parts, op->result->name) : NULL;
 }
 
 static Node *reduce_streamed(Flow *flow, const DefOp *op, const Axis *row, const Axis *k)
@@ -497,7 +497,7 @@ static Node *reduce_streamed(Flow *flow, const DefOp *op, const Axis *row, const
         return finish_mean(flow, op, sum_streamed(flow, op, row, k));
     if (op->op == OP_ROW_MAX && flow->facts[value->id].gauge) {
         Node *gauge = flow_gauge(flow, value, row, k);
-        return gauge ? gauge_state(flow, NODE_STATE_MAX, gauge) : NULL;
+        return gauge ? flow_state(flow, NODE_STATE_MAX, gauge) : NULL;
     }
     Node *tile = flow_tile(flow, value, row, k);
     return tile ? reduce_node(flow, NODE_REDUCE, op->op, op->result->name, tile) : NULL;
@@ -505,7 +505,7 @@ static Node *reduce_streamed(Flow *flow, const DefOp *op, const Axis *row, const
 
 static Node *tile_reduce(Flow *flow, const DefOp *op, const Axis *row)
 {
-    const Axis *k = axis_reduced(flow, op->args[0].value, row->kind != AXIS_STREAM);
+    const Axis *k = flow_reduced(flow, op->args[0].value, row->kind != AXIS_STREAM);
 
     if (op->args[0].transposed) {
         flow_fail(flow, TW0508, op->result, "%s is transposed outside of a GEMM", op->args[0].value->name);
@@ -525,9 +525,9 @@ static Node *softmax_of(Flow *flow, const DefOp *op, Node *x, Node *max, Node *s
 {
     const char *name = op->result->name;
     Expr *lowest = expr_float(flow->arena, -1e30);
-    Node *from = max ? node_op(flow, OP_MAX, max->name, operand_node(max), operand_number(lowest)) : NULL;
-    Node *shifted = from ? node_op(flow, OP_SUBTRACT, name, operand_node(x), operand_node(from)) : NULL;
-    Node *e = shifted ? node_op(flow, OP_EXP, name, operand_node(shifted), (Operand){0}) : NULL;
+    Node *from = max ? flow_op(flow, OP_MAX, max->name, flow_tile_operand(max), flow_number(lowest)) : NULL;
+    Node *shifted = from ? flow_op(flow, OP_SUBTRACT, name, flow_tile_operand(x), flow_tile_operand(from)) : NULL;
+    Node *e = shifted ? flow_op(flow, OP_EXP, name, flow_tile_operand(shifted), (Operand){0}) : NULL;
 
     if (e && !sum)
         sum = reduce_node(flow, NODE_OP, OP_ROW_SUM, arena_printf(flow->arena, "%ssum", name), e);
@@ -536,10 +536,10 @@ static Node *softmax_of(Flow *flow, const DefOp *op, Node *x, Node *max, Node *s
     Node *p = new_result(flow, NODE_OP, op, e->row, e->col);
     p->op = OP_DIVIDE;
     p->has_else = true;
-    p->args[0] = operand_node(e);
-    p->args[1] = operand_node(sum);
+    p->args[0] = flow_tile_operand(e);
+    p->args[1] = flow_tile_operand(sum);
     p->n_args = 2;
-    return node_finish(flow, p);
+    return flow_finish(flow, p);
 }
 
 static Node *tile_softmax(Flow *flow, const DefOp *op, const Axis *row, const Axis *col)
@@ -561,8 +561,8 @@ static Node *tile_softmax(Flow *flow, const DefOp *op, const Axis *row, const Ax
     Node *gauge = flow_gauge(flow, value, row, col);
     if (!gauge)
         return NULL;
-    return softmax_of(flow, op, x, gauge_state(flow, NODE_STATE_MAX, gauge),
-                      gauge_state(flow, NODE_STATE_SUM, gauge));
+    return softmax_of(flow, op, x, flow_state(flow, NODE_STATE_MAX, gauge),
+                      flow_state(flow, NODE_STATE_SUM, gauge));
 }
 
 /* ---- values ------------------------------------------------------------------------------------------- */
@@ -594,7 +594,7 @@ static Node *tile_of_op(Flow *flow, const DefOp *op, const Axis *row, const Axis
 
 Node *flow_tile(Flow *flow, DefValue *value, const Axis *row, const Axis *col)
 {
-    const Form *found = memo_find(flow, value, row, col, false);
+    const Form *found = flow_recall(flow, value, row, col, false);
 
     if (found)
         return found->terms[0].tile;
@@ -603,7 +603,7 @@ Node *flow_tile(Flow *flow, DefValue *value, const Axis *row, const Axis *col)
     Node *node = value->op ? tile_of_op(flow, value->op, row, col) : tile_load(flow, value, row, col);
     flow->depth--;
     if (node)
-        memo_add(flow, value, row, col, false, form_of(flow, node));
+        flow_remember(flow, value, row, col, false, flow_one_term(flow, node));
     return node;
 }
 
@@ -611,14 +611,14 @@ Node *flow_tile(Flow *flow, DefValue *value, const Axis *row, const Axis *col)
 
 static const Axis *output_cols(Flow *flow, const DefValue *output)
 {
-    DefDim dim = value_cols(flow, output);
+    DefDim dim = flow_cols(flow, output);
 
-    if (dim_same(dim, flow->cols->dim))
+    if (flow_same_dim(dim, flow->cols->dim))
         return flow->cols;
-    if (dim_is_one(dim))
+    if (flow_is_one(dim))
         return flow->one;
-    if (dim_small(dim))
-        return axis_of(flow, AXIS_WHOLE, dim);
+    if (flow_is_small(dim))
+        return flow_axis(flow, AXIS_WHOLE, dim);
     flow_fail(flow, TW0502, output, "the last dimension of output %s is neither that of the others nor small",
               output->name);
     return NULL;
@@ -633,12 +633,12 @@ bool flow_build(Flow *flow)
 
         if (!tile)
             return false;
-        Node *store = node_new(flow, NODE_STORE, tile->row, tile->col);
+        Node *store = flow_node(flow, NODE_STORE, tile->row, tile->col);
         store->value = output;
         store->name = output->name;
-        store->args[0] = operand_node(tile);
+        store->args[0] = flow_tile_operand(tile);
         store->n_args = 1;
-        store = node_finish(flow, store);
+        store = flow_finish(flow, store);
         if (!store)
             return false;
         vec_push(flow->arena, &flow->stores, store);

@@ -129,7 +129,7 @@ static const DefValue *tensor_of(const Flow *flow, const Stmt *stmt)
     return NULL;
 }
 
-const char *header_dim_name(const Flow *flow, DefDim dim)
+const char *flow_dim_name(const Flow *flow, DefDim dim)
 {
     for (int i = 0; !dim.name && i < flow->axes.len; i++)
         if (flow->axes.data[i]->named_here && flow->axes.data[i]->dim.size == dim.size)
@@ -143,7 +143,7 @@ static void name_numbers(Header *h, Stmt *stmt, const DefValue *value)
 
     for (int d = 0; d < stmt->n_shape; d++) {
         bool last_two = d >= stmt->n_shape - 2 && d < value->rank;
-        const char *name = last_two && !value->dims[d].name ? header_dim_name(h->flow, value->dims[d]) : NULL;
+        const char *name = last_two && !value->dims[d].name ? flow_dim_name(h->flow, value->dims[d]) : NULL;
 
         shape[d] = name ? expr_name(h->flow->arena, name) : stmt->shape[d];
     }
@@ -224,12 +224,12 @@ static const char *fresh_name(const Flow *flow, const char *wanted)
 {
     const char *name = wanted;
 
-    for (int i = 2; header_reserves(flow, name); i++)
+    for (int i = 2; flow_reserves(flow, name); i++)
         name = arena_printf(flow->arena, "%s%d", wanted, i);
     return name;
 }
 
-bool header_name_axes(Flow *flow)
+bool flow_name_axes(Flow *flow)
 {
     static const char *const names[] = {
         [AXIS_ROWS] = "rows", [AXIS_COLS] = "cols", [AXIS_STREAM] = "depth", [AXIS_ONE] = "one", [AXIS_WHOLE] = "width"};
@@ -268,7 +268,7 @@ static void add_lead(Header *h, Stmt *grid, DefDim dim, const DefValue *output)
 {
     int64_t size;
 
-    if (!dim.name && dim_is_one(dim))
+    if (!dim.name && flow_is_one(dim))
         return;
     if (!dim.name && !aff_is_const(dim.size, &size)) {
         flow_fail(h->flow, TW0509, output, "a leading dimension of output %s has no name", output->name);
@@ -311,7 +311,7 @@ void flow_header(Flow *flow, Block *body)
     write_grid(&h);
 }
 
-bool header_reserves(const Flow *flow, const char *name)
+bool flow_reserves(const Flow *flow, const char *name)
 {
     const Def *def = flow->def;
     Header h = {.flow = (Flow *)flow};

@@ -157,7 +157,7 @@ static bool item_reads(const Item *item, const Node *node)
     for (int k = 0; k < item->node->n_args; k++)
         if (item->node->args[k].node == node)
             return true;
-    return item->node == node && node_reduces(node);
+    return item->node == node && flow_reduces(node);
 }
 
 /* A state is written wherever its gauge is. */
@@ -169,7 +169,7 @@ static bool item_touches(const Item *item, const Node *node)
            (state && item->kind == ITEM_COMPUTE && item->node == node->args[0].node);
 }
 
-bool item_used_later(const Items *items, const Node *node, int at)
+bool flow_used_later(const Items *items, const Node *node, int at)
 {
     const Loop *loop = items->list.data[at].loop;
     int from = at + 1, to = items->list.len;

@@ -16,7 +16,7 @@
  */
 #include "fuse/flow.h"
 
-const Form *form_of(Flow *flow, Node *tile)
+const Form *flow_one_term(Flow *flow, Node *tile)
 {
     Form *form = arena_new_of(flow->arena, Form);
 
@@ -29,7 +29,7 @@ const Form *form_of(Flow *flow, Node *tile)
 
 static const Form *form_exact(Flow *flow, const DefOp *op, const Axis *row, const Axis *col)
 {
-    return form_of(flow, flow_tile(flow, op->result, row, col));
+    return flow_one_term(flow, flow_tile(flow, op->result, row, col));
 }
 
 static Form *form_copy(Flow *flow, const Form *form)
@@ -76,16 +76,16 @@ static const Form *with_factor(Flow *flow, const Form *form, Factor factor)
 
 static Node *factor_apply(Flow *flow, Node *tile, const Factor *factor, const char *name)
 {
-    Node *node = node_new(flow, NODE_OP, tile->row, tile->col);
+    Node *node = flow_node(flow, NODE_OP, tile->row, tile->col);
 
     node->op = factor->divide ? OP_DIVIDE : OP_MULTIPLY;
     node->name = name;
     node->has_else = factor->has_else;
     node->otherwise = factor->otherwise;
-    node->args[0] = operand_node(tile);
+    node->args[0] = flow_tile_operand(tile);
     node->args[1] = factor->by;
     node->n_args = 2;
-    return node_finish(flow, node);
+    return flow_finish(flow, node);
 }
 
 /* Whether two terms of a form end in the same factors: then those are applied once. */
@@ -104,7 +104,7 @@ static Node *apply_all(Flow *flow, Node *tile, const Term *term, const char *nam
     return tile;
 }
 
-Node *form_combine(Flow *flow, const Form *form, Node *const *parts, const char *name)
+Node *flow_combine(Flow *flow, const Form *form, Node *const *parts, const char *name)
 {
     bool once = all_same_factors(form);
     Node *total = NULL;
@@ -116,10 +116,10 @@ Node *form_combine(Flow *flow, const Form *form, Node *const *parts, const char 
         if (!part)
             return NULL;
         if (total)
-            total = node_op(flow, term->negative ? OP_SUBTRACT : OP_ADD, name, operand_node(total),
-                            operand_node(part));
+            total = flow_op(flow, term->negative ? OP_SUBTRACT : OP_ADD, name, flow_tile_operand(total),
+                            flow_tile_operand(part));
         else
-            total = term->negative ? node_op(flow, OP_NEGATE, name, operand_node(part), (Operand){0}) : part;
+            total = term->negative ? flow_op(flow, OP_NEGATE, name, flow_tile_operand(part), (Operand){0}) : part;
         if (!total)
             return NULL;
     }
@@ -134,36 +134,36 @@ Node *flow_gauge(Flow *flow, DefValue *value, const Axis *row, const Axis *col)
 
     if (!x)
         return NULL;
-    Node *gauge = node_new(flow, NODE_GAUGE, row, col);
+    Node *gauge = flow_node(flow, NODE_GAUGE, row, col);
     gauge->value = value;
     gauge->name = value->name;
-    gauge->args[0] = operand_node(x);
+    gauge->args[0] = flow_tile_operand(x);
     gauge->n_args = 1;
-    gauge = node_finish(flow, gauge);
+    gauge = flow_finish(flow, gauge);
     if (gauge)
         gauge->gauge = gauge;
     return gauge;
 }
 
-Node *gauge_state(Flow *flow, NodeKind kind, Node *gauge)
+Node *flow_state(Flow *flow, NodeKind kind, Node *gauge)
 {
-    Node *state = node_new(flow, kind, gauge->row, flow->one);
+    Node *state = flow_node(flow, kind, gauge->row, flow->one);
 
     state->name = arena_printf(flow->arena, "%s%s", gauge->name, kind == NODE_STATE_MAX ? "max" : "sum");
-    state->args[0] = operand_node(gauge);
+    state->args[0] = flow_tile_operand(gauge);
     state->n_args = 1;
-    return node_finish(flow, state);
+    return flow_finish(flow, state);
 }
 
 static const Form *form_softmax(Flow *flow, const DefOp *op, const Axis *row, const Axis *col)
 {
     Node *gauge = flow_gauge(flow, op->args[0].value, row, col);
-    Node *sum = gauge ? gauge_state(flow, NODE_STATE_SUM, gauge) : NULL;
+    Node *sum = gauge ? flow_state(flow, NODE_STATE_SUM, gauge) : NULL;
 
     if (!sum)
         return NULL;
-    return with_factor(flow, form_of(flow, gauge),
-                       (Factor){.by = operand_node(sum), .divide = true, .has_else = true});
+    return with_factor(flow, flow_one_term(flow, gauge),
+                       (Factor){.by = flow_tile_operand(sum), .divide = true, .has_else = true});
 }
 
 /* exp(x - c) with c constant along rows and known only after the loop. */
@@ -172,24 +172,24 @@ static const Form *form_exp(Flow *flow, const DefOp *op, const Axis *row, const 
     const DefOp *shift = op->args[0].value ? op->args[0].value->op : NULL;
 
     if (!shift || shift->op != OP_SUBTRACT || !shift->args[0].value || !shift->args[1].value ||
-        broadcast_cols(flow, shift, shift->args[1].value, col) != flow->one ||
-        broadcast_cols(flow, shift, shift->args[0].value, col) != col)
+        flow_broadcast_cols(flow, shift, shift->args[1].value, col) != flow->one ||
+        flow_broadcast_cols(flow, shift, shift->args[0].value, col) != col)
         return form_exact(flow, op, row, col);
     DefValue *x = shift->args[0].value, *c = shift->args[1].value;
-    Node *at = flow_tile(flow, c, broadcast_rows(flow, shift, c, row), flow->one);
+    Node *at = flow_tile(flow, c, flow_broadcast_rows(flow, shift, c, row), flow->one);
     Node *tile = at ? flow_tile(flow, x, row, col) : NULL;
     if (!tile)
         return NULL;
     if (at->stream || at->level <= tile->level)
         return form_exact(flow, op, row, col);
     Node *gauge = flow_gauge(flow, x, row, col);
-    Node *max = gauge ? gauge_state(flow, NODE_STATE_MAX, gauge) : NULL;
+    Node *max = gauge ? flow_state(flow, NODE_STATE_MAX, gauge) : NULL;
     if (!max || at == max)
-        return max ? form_of(flow, gauge) : NULL;
-    Node *shifted = node_op(flow, OP_SUBTRACT, arena_printf(flow->arena, "%s_shift", gauge->name),
-                            operand_node(max), operand_node(at));
-    Node *factor = shifted ? node_op(flow, OP_EXP, shifted->name, operand_node(shifted), (Operand){0}) : NULL;
-    return factor ? with_factor(flow, form_of(flow, gauge), (Factor){.by = operand_node(factor)}) : NULL;
+        return max ? flow_one_term(flow, gauge) : NULL;
+    Node *shifted = flow_op(flow, OP_SUBTRACT, arena_printf(flow->arena, "%s_shift", gauge->name),
+                            flow_tile_operand(max), flow_tile_operand(at));
+    Node *factor = shifted ? flow_op(flow, OP_EXP, shifted->name, flow_tile_operand(shifted), (Operand){0}) : NULL;
+    return factor ? with_factor(flow, flow_one_term(flow, gauge), (Factor){.by = flow_tile_operand(factor)}) : NULL;
 }
 
 /* ---- products ---------------------------------------------------------------------------------- */
@@ -209,11 +209,11 @@ static bool find_side(Flow *flow, const DefOp *op, int arg, const Axis *row, con
         side->operand = flow_scalar(flow, op, arg);
         return true;
     }
-    if (op->args[arg].transposed || broadcast_cols(flow, op, value, col) != flow->one || col == flow->one)
+    if (op->args[arg].transposed || flow_broadcast_cols(flow, op, value, col) != flow->one || col == flow->one)
         return true;
-    Node *node = flow_tile(flow, value, broadcast_rows(flow, op, value, row), flow->one);
+    Node *node = flow_tile(flow, value, flow_broadcast_rows(flow, op, value, row), flow->one);
     side->row_constant = node && !node->stream;
-    side->operand = operand_node(node);
+    side->operand = flow_tile_operand(node);
     return node != NULL;
 }
 
@@ -224,7 +224,7 @@ static const Form *map_tiles(Flow *flow, const DefOp *op, const Form *form, Oper
 
     for (int i = 0; i < result->n; i++) {
         Node *tile = result->terms[i].tile;
-        Node *node = node_new(flow, NODE_OP, tile->row, tile->col);
+        Node *node = flow_node(flow, NODE_OP, tile->row, tile->col);
 
         node->op = op->op;
         node->value = op->result;
@@ -233,10 +233,10 @@ static const Form *map_tiles(Flow *flow, const DefOp *op, const Form *form, Oper
         node->source = op->op == OP_MASK ? op : NULL;
         node->has_else = op->has_else;
         node->otherwise = op->otherwise;
-        node->args[0] = operand_node(tile);
+        node->args[0] = flow_tile_operand(tile);
         node->args[1] = b;
         node->n_args = b.node || b.number ? 2 : 1;
-        result->terms[i].tile = node_finish(flow, node);
+        result->terms[i].tile = flow_finish(flow, node);
         if (!result->terms[i].tile)
             return NULL;
     }
@@ -270,9 +270,9 @@ static const Form *scale_form(Flow *flow, const DefOp *op, const Form *form, con
 static const Form *operand_form(Flow *flow, const DefOp *op, int arg, const Axis *row, const Axis *col)
 {
     DefValue *value = op->args[arg].value;
-    const Axis *r = broadcast_rows(flow, op, value, row), *c = broadcast_cols(flow, op, value, col);
+    const Axis *r = flow_broadcast_rows(flow, op, value, row), *c = flow_broadcast_cols(flow, op, value, col);
 
-    return r == row && c == col ? flow_form(flow, value, r, c) : form_of(flow, flow_tile(flow, value, r, c));
+    return r == row && c == col ? flow_form(flow, value, r, c) : flow_one_term(flow, flow_tile(flow, value, r, c));
 }
 
 static const Form *form_product(Flow *flow, const DefOp *op, const Axis *row, const Axis *col)
@@ -302,15 +302,15 @@ static const Form *form_product(Flow *flow, const DefOp *op, const Axis *row, co
     if (!other || !is_plain(other)) {
         if (!divide && !other)
             return NULL;
-        Node *exact = flow_tile(flow, op->args[1].value, broadcast_rows(flow, op, op->args[1].value, row),
-                                broadcast_cols(flow, op, op->args[1].value, col));
+        Node *exact = flow_tile(flow, op->args[1].value, flow_broadcast_rows(flow, op, op->args[1].value, row),
+                                flow_broadcast_cols(flow, op, op->args[1].value, col));
         if (!divide || !exact)
             return exact ? form_exact(flow, op, row, col) : NULL;
-        other = form_of(flow, exact);
+        other = flow_one_term(flow, exact);
     }
     if (is_plain(form))
         return form_exact(flow, op, row, col);
-    return map_tiles(flow, op, form, operand_node(other->terms[0].tile));
+    return map_tiles(flow, op, form, flow_tile_operand(other->terms[0].tile));
 }
 
 /* ---- sums ------------------------------------------------------------------------------------------ */
@@ -319,8 +319,8 @@ static bool covers(Flow *flow, const DefOp *op, int arg, const Axis *row, const 
 {
     DefValue *value = op->args[arg].value;
 
-    return value && !op->args[arg].transposed && broadcast_rows(flow, op, value, row) == row &&
-           broadcast_cols(flow, op, value, col) == col;
+    return value && !op->args[arg].transposed && flow_broadcast_rows(flow, op, value, row) == row &&
+           flow_broadcast_cols(flow, op, value, col) == col;
 }
 
 static const Form *form_sum(Flow *flow, const DefOp *op, const Axis *row, const Axis *col)
@@ -386,15 +386,15 @@ static const Form *form_of_op(Flow *flow, const DefOp *op, const Axis *row, cons
 
 const Form *flow_form(Flow *flow, DefValue *value, const Axis *row, const Axis *col)
 {
-    const Form *form = memo_find(flow, value, row, col, true);
+    const Form *form = flow_recall(flow, value, row, col, true);
 
     if (form)
         return form;
     if (!flow_enter(flow, value))
         return NULL;
-    form = value->op ? form_of_op(flow, value->op, row, col) : form_of(flow, flow_tile(flow, value, row, col));
+    form = value->op ? form_of_op(flow, value->op, row, col) : flow_one_term(flow, flow_tile(flow, value, row, col));
     flow->depth--;
     if (form)
-        memo_add(flow, value, row, col, true, form);
+        flow_remember(flow, value, row, col, true, form);
     return form;
 }

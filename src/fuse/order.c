@@ -12,7 +12,7 @@
 
 static const Axis *reduced_stream(const Node *node)
 {
-    return node_reduces(node) ? node->args[0].node->stream : NULL;
+    return flow_reduces(node) ? node->args[0].node->stream : NULL;
 }
 
 /* Operands have lower ids than what uses them, so one descending pass marks all

@@ -70,13 +70,13 @@ static bool may_take(Writer *w, const char *name, const Node *node)
     const Node *holder = held ? held->holder : NULL;
 
     if (!holder)
-        return !header_reserves(w->flow, name) || fits_output(w, name, node);
+        return !flow_reserves(w->flow, name) || fits_output(w, name, node);
     if (holder == node)
         return true;
     if (has_shared_copy(holder))
         return false;
     return holder->row == node->row && holder->col == node->col && holder->kind != NODE_SHARED &&
-           node->kind != NODE_SHARED && !item_used_later(w->items, holder, w->at);
+           node->kind != NODE_SHARED && !flow_used_later(w->items, holder, w->at);
 }
 
 static void take(Writer *w, const char *name, Node *node)
@@ -127,7 +127,7 @@ static Stmt *put_copy(Writer *w, const char *name, Space from, Space to)
 
 static bool named_like(const Flow *flow, const Axis *axis, DefDim dim)
 {
-    dim.name = header_dim_name(flow, dim);
+    dim.name = flow_dim_name(flow, dim);
     return dim.name && axis->dim.name && strcmp(dim.name, axis->dim.name) == 0;
 }
 
@@ -163,9 +163,9 @@ static Expr *axis_expr(Writer *w, const Axis *axis)
 static void put_coords(Writer *w, Stmt *copy, const Node *load)
 {
     const DefValue *value = load->value;
-    DefDim rows = value_rows(w->flow, value), cols = value_cols(w->flow, value);
-    rows.name = header_dim_name(w->flow, rows);
-    cols.name = header_dim_name(w->flow, cols);
+    DefDim rows = flow_rows(w->flow, value), cols = flow_cols(w->flow, value);
+    rows.name = flow_dim_name(w->flow, rows);
+    cols.name = flow_dim_name(w->flow, cols);
     bool by_place = !rows.name || !cols.name || strcmp(rows.name, cols.name) == 0;
 
     if (axis_obvious(w, load->row, rows) && axis_obvious(w, load->col, cols))
@@ -332,10 +332,10 @@ static void write_gauge(Writer *w, Node *node)
     Node *x = node->args[0].node;
     bool load = x->kind == NODE_LOAD;
 
-    if (load || item_used_later(w->items, x, w->at)) {
+    if (load || flow_used_later(w->items, x, w->at)) {
         const char *name = node->name;
 
-        for (int i = 2; find_name(w, name) || header_reserves(w->flow, name); i++)
+        for (int i = 2; find_name(w, name) || flow_reserves(w->flow, name); i++)
             name = arena_printf(w->arena, "%s%d", node->name, i);
         Stmt *copy = put_compute(w, OP_ADD);
         add_args(w, copy, node);
@@ -374,7 +374,7 @@ static void write_reduce(Writer *w, Node *node)
     part.kind = NODE_OP;
     part.name = arena_printf(w->arena, "%s_tile", node->name);
     const char *name = part.name;
-    for (int i = 2; header_reserves(w->flow, name); i++)
+    for (int i = 2; flow_reserves(w->flow, name); i++)
         name = arena_printf(w->arena, "%s%d", part.name, i);
     set_result(w, stmt, RESULT_GET, name);
     Stmt *step = put_compute(w, running_step(node->op));
@@ -410,7 +410,7 @@ static bool write_store(Writer *w, Node *node)
         Held *held = find_name(w, node->name);
 
         if (held && (held->holder->row != node->row || held->holder->col != node->col ||
-                     item_used_later(w->items, held->holder, w->at))) {
+                     flow_used_later(w->items, held->holder, w->at))) {
             flow_fail(w->flow, TW0510, node->value, "%s names two tiles at once", node->name);
             return false;
         }
@@ -465,8 +465,8 @@ static void name_results(Writer *w, const Loop *loop)
             spell(w, node);
         if (node->kind != NODE_GAUGE)
             continue;
-        spell(w, gauge_state(w->flow, NODE_STATE_MAX, node));
-        spell(w, gauge_state(w->flow, NODE_STATE_SUM, node));
+        spell(w, flow_state(w->flow, NODE_STATE_MAX, node));
+        spell(w, flow_state(w->flow, NODE_STATE_SUM, node));
     }
 }
 
@@ -529,7 +529,7 @@ static void name_loops(Flow *flow)
         for (int n = 0; n < flow->nodes.len; n++)
             deep |= flow->nodes.data[n]->kind == NODE_PRODUCT && flow->nodes.data[n]->stream == axis;
         const char *var = deep ? "j" : "k";
-        while (header_reserves(flow, var))
+        while (flow_reserves(flow, var))
             var = next < TW_COUNT(vars) ? vars[next++] : arena_printf(flow->arena, "j%zu", next++);
         axis->var = var;
     }
@@ -544,7 +544,7 @@ Program *flow_write(Flow *flow, const Order *order)
     unit->kind = UNIT_KERNEL;
     unit->name = flow->def->unit->name;
     vec_push(flow->arena, &program->units, unit);
-    if (!header_name_axes(flow))
+    if (!flow_name_axes(flow))
         return NULL;
     name_loops(flow);
     flow_header(flow, &unit->body);

@@ -134,7 +134,7 @@ static void rate(Search *s)
     s->tried++;
     if (!panels_whole(s))
         return;
-    model_rate(s->plan, &choice);
+    plan_rate(s->plan, &choice);
     if (choice.misfit) {
         bool less = !s->near_found || choice.shared_bytes < s->nearest.shared_bytes;
         if (less)
@@ -156,7 +156,7 @@ static void each_stage(Search *s)
 
 static void each_warps(Search *s)
 {
-    bool whole = model_whole_rows(s->plan);
+    bool whole = plan_whole_rows(s->plan);
 
     for (s->now.warps = s->warps_from; s->now.warps <= s->warps_to;
          s->now.warps = s->warps_from == s->warps_to ? s->warps_to + 1 : s->now.warps * 2)

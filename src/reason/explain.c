@@ -38,7 +38,7 @@ static void explain_tile(Explainer *e, const Extent *extent)
 {
     Arena *arena = e->plan->arena;
     int64_t size = e->c->size[extent->id];
-    bool divides = !extent_ragged(e->c, extent);
+    bool divides = !plan_ragged(e->c, extent);
 
     if (extent->fixed) {
         because(e, extent->tile, number(e, size), "set by hand");
@@ -68,7 +68,7 @@ static void explain_warps(Explainer *e)
     if (e->c->warps_n > 1)
         because(e, "warps_n", number(e, e->c->warps_n),
                 "columns are split as well, since nothing needs whole rows in a warp");
-    else if (model_whole_rows(e->plan))
+    else if (plan_whole_rows(e->plan))
         because(e, "warps_n", "1", "a row reduction or a computed operand needs whole rows in a warp");
 }
 

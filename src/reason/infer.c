@@ -35,7 +35,7 @@ static Tile *make_tile(Plan *plan, const char *name)
     return &plan->tiles.data[plan->tiles.len - 1];
 }
 
-bool expr_transposed(const Expr *e)
+bool plan_transposed(const Expr *e)
 {
     return e->kind == EXPR_TRANSPOSE;
 }
@@ -47,7 +47,7 @@ Tile *plan_operand(Plan *plan, const Expr *e)
     return e && e->kind == EXPR_NAME ? find_tile(plan, e->name) : NULL;
 }
 
-const char *stmt_result(const Stmt *s)
+const char *plan_result(const Stmt *s)
 {
     const Expr *e = s->dest;
 
@@ -132,7 +132,7 @@ static const Extent *extent_of_coord(Plan *plan, const Coord *coord, const Expr 
     return extent;
 }
 
-static const Coord *find_coord(const Stmt *copy, const Tensor *tensor, int d)
+static const Coord *find_coord(const Stmt *copy, const PlanTensor *tensor, int d)
 {
     const Expr *dim = tensor->stmt->shape[d];
 
@@ -146,7 +146,7 @@ static const Coord *find_coord(const Stmt *copy, const Tensor *tensor, int d)
     return NULL;
 }
 
-static const Extent *extent_of_dim(Plan *plan, const Stmt *copy, const Tensor *tensor, int d)
+static const Extent *extent_of_dim(Plan *plan, const Stmt *copy, const PlanTensor *tensor, int d)
 {
     const Expr *dim = tensor->stmt->shape[d];
     const Coord *coord = find_coord(copy, tensor, d);
@@ -165,7 +165,7 @@ static const Extent *extent_of_dim(Plan *plan, const Stmt *copy, const Tensor *t
     return plan_extent(plan, EXT_WHOLE, dim);
 }
 
-bool plan_tensor_extents(Plan *plan, const Stmt *copy, const Tensor *tensor, const Extent **row,
+bool plan_tensor_extents(Plan *plan, const Stmt *copy, const PlanTensor *tensor, const Extent **row,
                          const Extent **col)
 {
     *row = tensor->rank >= 2 ? extent_of_dim(plan, copy, tensor, tensor->rank - 2)
@@ -174,7 +174,7 @@ bool plan_tensor_extents(Plan *plan, const Stmt *copy, const Tensor *tensor, con
     return *row && *col;
 }
 
-static void infer_load(Plan *plan, const Stmt *s, const Tensor *tensor)
+static void infer_load(Plan *plan, const Stmt *s, const PlanTensor *tensor)
 {
     const Extent *row, *col;
 
@@ -194,7 +194,7 @@ static void infer_load(Plan *plan, const Stmt *s, const Tensor *tensor)
 
 static void infer_copy(Plan *plan, const Stmt *s)
 {
-    const Tensor *tensor = plan_tensor(plan, s->name);
+    const PlanTensor *tensor = plan_tensor(plan, s->name);
     Tile *tile = find_tile(plan, s->name);
 
     if (s->space == SPACE_GLOBAL && !tensor)
@@ -217,7 +217,7 @@ static void infer_copy(Plan *plan, const Stmt *s)
 
 static void infer_result(Plan *plan, const Stmt *s, const Extent *row, const Extent *col)
 {
-    const char *name = stmt_result(s);
+    const char *name = plan_result(s);
 
     if (!name) {
         plan_fail(plan, TW0602, s->span, "the result of this statement needs a plain name");
@@ -269,7 +269,7 @@ static void infer_gemm(Plan *plan, const Stmt *s)
         plan_fail(plan, TW0602, s->span, "GEMM multiplies two tiles that were copied or computed");
         return;
     }
-    bool ta = expr_transposed(s->args[0]), tb = expr_transposed(s->args[1]);
+    bool ta = plan_transposed(s->args[0]), tb = plan_transposed(s->args[1]);
     const Extent *k = ta ? a->row : a->col;
     if (k)
         ((Extent *)k)->contracted = true;
@@ -290,7 +290,7 @@ static void infer_state(Plan *plan, const Stmt *s, const Expr *e, const Extent *
 /* Define X (rows, cols): its dimensions are looked up like a tensor's. */
 static void infer_define(Plan *plan, const Stmt *s)
 {
-    Tensor shape = {.stmt = s, .rank = s->n_shape};
+    PlanTensor shape = {.stmt = s, .rank = s->n_shape};
     Stmt none = {0};
     const Extent *row, *col;
 

@@ -152,7 +152,7 @@ static bool used_in(const Plan *plan, const Block *block, int from, const Tile *
 
         if (stmt_uses(plan, s, tile) || used_in(plan, &s->body, 0, tile) || used_in(plan, &s->orelse, 0, tile))
             return true;
-        const char *result = s->kind == STMT_COMPUTE ? stmt_result(s) : NULL;
+        const char *result = s->kind == STMT_COMPUTE ? plan_result(s) : NULL;
         if (result && strcmp(result, tile->name) == 0)
             return s->result == RESULT_ACCUMULATE;
     }
@@ -163,7 +163,7 @@ static bool defined_in(const Block *block, int to, const char *name)
 {
     for (int i = 0; i < to; i++) {
         const Stmt *s = block->data[i];
-        const char *result = s->kind == STMT_COMPUTE ? stmt_result(s) : NULL;
+        const char *result = s->kind == STMT_COMPUTE ? plan_result(s) : NULL;
 
         if ((result && strcmp(result, name) == 0 && s->result != RESULT_ACCUMULATE) ||
             (s->kind == STMT_COPY && s->to_space == SPACE_REGISTER && strcmp(s->name, name) == 0))
@@ -178,7 +178,7 @@ static int live_bytes(const Modeler *m, const Block *block, int at, const Tile *
 {
     const Stmt *s = block->data[at];
     bool operand = s->kind == STMT_COMPUTE && s->op_known && s->op == OP_GEMM && s->n_args == 2 &&
-                   plan_operand(m->plan, s->args[0]) == tile && tile->computed;
+                   plan_operand(m->plan, s->args[0]) == tile && tile->computed && !tile->accumulated;
 
     return operand ? 2 : 4;
 }
@@ -188,7 +188,7 @@ static int live_bytes(const Modeler *m, const Block *block, int at, const Tile *
 static double live_at(const Modeler *m, const Block *block, int at, bool in_loop)
 {
     double live = 0;
-    const char *result = block->data[at]->kind == STMT_COMPUTE ? stmt_result(block->data[at]) : NULL;
+    const char *result = block->data[at]->kind == STMT_COMPUTE ? plan_result(block->data[at]) : NULL;
 
     for (int i = 0; i < m->plan->tiles.len; i++) {
         const Tile *tile = &m->plan->tiles.data[i];
@@ -226,9 +226,9 @@ static void count_registers(Modeler *m, const Block *block, bool in_loop)
 static void add_gemm(Modeler *m, const Stmt *s)
 {
     const Tile *a = plan_operand(m->plan, s->args[0]), *b = plan_operand(m->plan, s->args[1]);
-    double rows = size_of(m, expr_transposed(s->args[0]) ? a->col : a->row);
-    double k = size_of(m, expr_transposed(s->args[0]) ? a->row : a->col);
-    double cols = size_of(m, expr_transposed(s->args[1]) ? b->row : b->col);
+    double rows = size_of(m, plan_transposed(s->args[0]) ? a->col : a->row);
+    double k = size_of(m, plan_transposed(s->args[0]) ? a->row : a->col);
+    double cols = size_of(m, plan_transposed(s->args[1]) ? b->row : b->col);
     bool from_shared = a->shared && !a->computed;
     double bytes = (from_shared ? rows * k * 2 * m->c->warps_n : 0) + cols * k * 2 * m->warps_m;
     double fragments = (from_shared ? rows / m->warps_m / m->t->mma_m * 4 : 0) +
@@ -279,7 +279,7 @@ static double accumulated_elements(const Modeler *m)
 
 static void add_compute(Modeler *m, const Stmt *s)
 {
-    const char *name = stmt_result(s);
+    const char *name = plan_result(s);
     const Tile *result = plan_tile(m->plan, name);
     const Tile *first = s->n_args > 0 ? plan_operand(m->plan, s->args[0]) : NULL;
     double n = elements(m, first && is_matrix(m, first) ? first : result);
@@ -313,7 +313,7 @@ static void add_compute(Modeler *m, const Stmt *s)
 static void add_copy(Modeler *m, const Stmt *s)
 {
     const Tile *tile = plan_tile(m->plan, s->name);
-    const Tensor *tensor = plan_tensor(m->plan, s->name);
+    const PlanTensor *tensor = plan_tensor(m->plan, s->name);
     double n = elements(m, tile);
     double l2 = m->t->l2_gbs / (m->t->sms * m->t->clock_ghz);
 
@@ -412,7 +412,7 @@ static void add_block(Modeler *m, const Block *block)
 
 /* ---- rating -------------------------------------------------------------------------------------- */
 
-bool model_whole_rows(const Plan *plan)
+bool plan_whole_rows(const Plan *plan)
 {
     for (int i = 0; i < plan->tiles.len; i++) {
         const Tile *tile = &plan->tiles.data[i];
@@ -476,7 +476,7 @@ static const char *fragment_misfit(const Modeler *m)
     return NULL;
 }
 
-void model_rate(Plan *plan, Choice *c)
+void plan_rate(Plan *plan, Choice *c)
 {
     Work root = {0};
     Modeler m = {.plan = plan, .c = c, .t = plan->options->target, .warps_m = c->warps / c->warps_n, .work = &root};

@@ -98,8 +98,8 @@ static PadSide pads_element(Plan *plan, const Stmt *s)
 static PadSide pads_gemm(Plan *plan, const Stmt *s)
 {
     const Tile *a = plan_operand(plan, s->args[0]), *b = plan_operand(plan, s->args[1]);
-    Pad row = expr_transposed(s->args[0]) ? a->pad_col : a->pad_row;
-    Pad col = expr_transposed(s->args[1]) ? b->pad_row : b->pad_col;
+    Pad row = plan_transposed(s->args[0]) ? a->pad_col : a->pad_row;
+    Pad col = plan_transposed(s->args[1]) ? b->pad_row : b->pad_col;
 
     return (PadSide){finite(row) ? row : PAD_ANY, finite(col) ? col : PAD_ANY};
 }
@@ -123,7 +123,7 @@ static PadSide pads_mask(Plan *plan, const Stmt *s, PadSide x)
     return (PadSide){pad_mask(x.row, otherwise), pad_mask(x.col, otherwise)};
 }
 
-PadSide pads_of_result(Plan *plan, const Stmt *s)
+PadSide plan_pads(Plan *plan, const Stmt *s)
 {
     const Tile *first = s->n_args > 0 ? plan_operand(plan, s->args[0]) : NULL;
     PadSide same = first ? (PadSide){first->pad_row, first->pad_col} : (PadSide){PAD_ANY, PAD_ANY};

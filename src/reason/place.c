@@ -39,7 +39,7 @@ static bool is_tiled(const Extent *extent)
     return extent->kind == EXT_ROWS || extent->kind == EXT_COLS || extent->kind == EXT_LOOP;
 }
 
-Expr *extent_shape(Plan *plan, const Choice *choice, const Extent *extent)
+Expr *plan_shape(Plan *plan, const Choice *choice, const Extent *extent)
 {
     if (is_tiled(extent))
         return name_of(plan, extent->tile);
@@ -48,7 +48,7 @@ Expr *extent_shape(Plan *plan, const Choice *choice, const Extent *extent)
     return expr_int(plan->arena, choice->size[extent->id]);
 }
 
-bool extent_ragged(const Choice *choice, const Extent *extent)
+bool plan_ragged(const Choice *choice, const Extent *extent)
 {
     if (extent->kind == EXT_ONE || extent->kind == EXT_LEAD)
         return false;
@@ -79,7 +79,7 @@ static Expr *shared_entry(Plan *plan, const Extent *axis, const Expr *dim)
     return binary(plan, EO_IDIV, name_of(plan, axis->var), group);
 }
 
-static Expr *lead_coord(Plan *plan, const Stmt *from, const Tensor *tensor, int d, int back)
+static Expr *lead_coord(Plan *plan, const Stmt *from, const PlanTensor *tensor, int d, int back)
 {
     const Expr *dim = tensor->stmt->shape[d];
     const Aff *length = eval_aff(&plan->env, dim, NULL);
@@ -96,7 +96,7 @@ static Expr *lead_coord(Plan *plan, const Stmt *from, const Tensor *tensor, int 
     return length == axis->length ? name_of(plan, axis->var) : shared_entry(plan, axis, dim);
 }
 
-static bool names_unique(const Tensor *tensor)
+static bool names_unique(const PlanTensor *tensor)
 {
     for (int i = 0; i < tensor->rank; i++)
         for (int k = 0; k < i; k++)
@@ -112,7 +112,7 @@ static Expr *tile_coord(Plan *plan, const Extent *extent)
 
 /* By name, leaving zeros out; by place where a dimension with a coordinate has
  * no name of its own. */
-static void set_coords(Plan *plan, const Tensor *tensor, Expr *const *values, Stmt *copy)
+static void set_coords(Plan *plan, const PlanTensor *tensor, Expr *const *values, Stmt *copy)
 {
     bool by_name = names_unique(tensor);
 
@@ -133,7 +133,7 @@ static void set_coords(Plan *plan, const Tensor *tensor, Expr *const *values, St
         copy->n_coords = 0;
 }
 
-void place_copy(Plan *plan, const Choice *choice, const Stmt *from, const Tensor *tensor, const Tile *tile,
+void plan_place(Plan *plan, const Choice *choice, const Stmt *from, const PlanTensor *tensor, const Tile *tile,
                 Stmt *copy)
 {
     Expr *values[8] = {0};
@@ -142,8 +142,8 @@ void place_copy(Plan *plan, const Choice *choice, const Stmt *from, const Tensor
     copy->has_shape = true;
     copy->shape = arena_array(plan->arena, Expr *, 2);
     if (covered == 2)
-        copy->shape[copy->n_shape++] = extent_shape(plan, choice, tile->row);
-    copy->shape[copy->n_shape++] = extent_shape(plan, choice, tile->col);
+        copy->shape[copy->n_shape++] = plan_shape(plan, choice, tile->row);
+    copy->shape[copy->n_shape++] = plan_shape(plan, choice, tile->col);
     for (int d = 0; d < tensor->rank - covered; d++)
         values[d] = lead_coord(plan, from, tensor, d, tensor->rank - covered - 1 - d);
     if (covered == 2)
@@ -234,19 +234,19 @@ static Expr *replacement(void *user, const char *name)
     return NULL;
 }
 
-Expr *place_expr(Plan *plan, const Tile *tile, const Expr *e)
+Expr *plan_positions(Plan *plan, const Tile *tile, const Expr *e)
 {
     Placer p = {plan, tile, 0, 0};
 
     return e ? rewrite(&p, e) : NULL;
 }
 
-Expr *place_plain(Plan *plan, const Expr *e)
+Expr *plan_plain(Plan *plan, const Expr *e)
 {
-    return place_expr(plan, NULL, e);
+    return plan_positions(plan, NULL, e);
 }
 
-Expr *place_bound(Plan *plan, const Tile *tile, const Extent *extent, bool along_rows)
+Expr *plan_bound(Plan *plan, const Tile *tile, const Extent *extent, bool along_rows)
 {
     return binary(plan, EO_LT, position(plan, tile, extent, along_rows), expr_copy(plan->arena, extent->dim));
 }

@@ -34,13 +34,13 @@ typedef struct Extent {
 /* What a tile's elements are beyond the end of a ragged extent. */
 typedef enum Pad { PAD_ZERO, PAD_FINITE, PAD_LOWEST /* -inf */, PAD_ANY } Pad;
 
-typedef struct Tensor {
+typedef struct PlanTensor {
     const Stmt *stmt;
     const char *name;
     DType dtype;
     int rank;
     bool is_output;
-} Tensor;
+} PlanTensor;
 
 /* A name in the sketch: what it is in each memory space. */
 typedef struct Tile {
@@ -68,7 +68,7 @@ typedef struct Plan {
     Diags *diags;
     AffCtx *aff;
     EvalEnv env;
-    VEC(Tensor) tensors;
+    VEC(PlanTensor) tensors;
     VEC(Extent *) extents;
     VEC(Extent *) grid;       /* in the grid's order */
     VEC(Extent *) scope;      /* loops that the walk is in */
@@ -98,7 +98,7 @@ typedef struct Choice {
 /* ---- read.c: declarations and extents ------------------------------------------ */
 
 bool plan_read(Plan *plan);
-const Tensor *plan_tensor(const Plan *plan, const char *name);
+const PlanTensor *plan_tensor(const Plan *plan, const char *name);
 /* An extent with this kind and dimension; made when there is none. */
 Extent *plan_extent(Plan *plan, ExtentKind kind, const Expr *dim);
 Extent *plan_loop(Plan *plan, const Stmt *loop);
@@ -115,19 +115,19 @@ bool plan_infer(Plan *plan);
 Tile *plan_tile(Plan *plan, const char *name);
 /* The tile that an operand names (through .T and .shared), or NULL. */
 Tile *plan_operand(Plan *plan, const Expr *e);
-bool expr_transposed(const Expr *e);
-const char *stmt_result(const Stmt *stmt);
+bool plan_transposed(const Expr *e);
+const char *plan_result(const Stmt *stmt);
 /* Extents of a tensor's last two dimensions in the loops at hand. */
-bool plan_tensor_extents(Plan *plan, const Stmt *copy, const Tensor *tensor, const Extent **row,
+bool plan_tensor_extents(Plan *plan, const Stmt *copy, const PlanTensor *tensor, const Extent **row,
                          const Extent **col);
 
 /* ---- choose.c, model.c: sizes ------------------------------------------------------ */
 
 /* The best choice; NULL when none fits: a diagnostic was recorded. */
 const Choice *plan_choose(Plan *plan, ReasonResult *result);
-void model_rate(Plan *plan, Choice *choice);
+void plan_rate(Plan *plan, Choice *choice);
 /* Whether rows must lie whole in a warp. */
-bool model_whole_rows(const Plan *plan);
+bool plan_whole_rows(const Plan *plan);
 
 /* ---- write.c: code ----------------------------------------------------------------- */
 
@@ -145,20 +145,20 @@ typedef struct PadSide {
 } PadSide;
 
 /* What the result of a Compute holds beyond the ends of its ragged sides. */
-PadSide pads_of_result(Plan *plan, const Stmt *s);
+PadSide plan_pads(Plan *plan, const Stmt *s);
 
 /* ---- place.c: coordinates and positions ---------------------------------------------- */
 
-Expr *extent_shape(Plan *plan, const Choice *choice, const Extent *extent);
-bool extent_ragged(const Choice *choice, const Extent *extent);
-void place_copy(Plan *plan, const Choice *choice, const Stmt *from, const Tensor *tensor, const Tile *tile,
+Expr *plan_shape(Plan *plan, const Choice *choice, const Extent *extent);
+bool plan_ragged(const Choice *choice, const Extent *extent);
+void plan_place(Plan *plan, const Choice *choice, const Stmt *from, const PlanTensor *tensor, const Tile *tile,
                 Stmt *copy);
 /* A condition or expression of positions, for the elements of a tile. */
-Expr *place_expr(Plan *plan, const Tile *tile, const Expr *e);
+Expr *plan_positions(Plan *plan, const Tile *tile, const Expr *e);
 /* Lets replaced, nothing else. */
-Expr *place_plain(Plan *plan, const Expr *e);
+Expr *plan_plain(Plan *plan, const Expr *e);
 /* `j * BN + col(S) < kv_len` */
-Expr *place_bound(Plan *plan, const Tile *tile, const Extent *extent, bool along_rows);
+Expr *plan_bound(Plan *plan, const Tile *tile, const Extent *extent, bool along_rows);
 
 /* ---- explain.c ---------------------------------------------------------------------- */
 

@@ -124,35 +124,49 @@ static void bind_decl(Plan *plan, const Stmt *s)
         eval_assign(&plan->env, s->name, s->value, NULL);
 }
 
-static void bind_names(Plan *plan, const Expr *e)
+static const Stmt *declared(const Plan *plan, const char *name)
+{
+    for (int i = 0; i < plan->decls.len; i++)
+        if (plan->decls.data[i]->kind != STMT_INDEX && strcmp(plan->decls.data[i]->name, name) == 0)
+            return plan->decls.data[i];
+    return NULL;
+}
+
+/* Dimensions in an expression; those that a declaration names only if asked. */
+static void bind_names(Plan *plan, const Expr *e, bool all)
 {
     if (!e)
         return;
-    if (e->kind == EXPR_NAME)
+    if (e->kind == EXPR_NAME && (all || !declared(plan, e->name)))
         bind_dim(plan, e->name);
-    bind_names(plan, e->a);
-    bind_names(plan, e->b);
+    bind_names(plan, e->a, all);
+    bind_names(plan, e->b, all);
     for (int i = 0; i < e->n_args; i++)
-        bind_names(plan, e->args[i]);
+        bind_names(plan, e->args[i], all);
 }
 
-/* Params and assignments first, since dimensions may be named by them; those
- * that need dimensions once more afterwards. */
-static void bind_all(Plan *plan)
+static void bind_shapes(Plan *plan, bool all)
+{
+    for (int i = 0; i < plan->tensors.len; i++)
+        for (int k = 0; k < plan->tensors.data[i].rank; k++)
+            bind_names(plan, plan->tensors.data[i].stmt->shape[k], all);
+}
+
+static void bind_decls(Plan *plan)
 {
     for (int i = 0; i < plan->decls.len; i++)
         if (plan->decls.data[i]->kind != STMT_INDEX)
             bind_decl(plan, plan->decls.data[i]);
-    for (int i = 0; i < plan->tensors.len; i++)
-        for (int k = 0; k < plan->tensors.data[i].rank; k++) {
-            const Expr *dim = plan->tensors.data[i].stmt->shape[k];
+}
 
-            if (dim->kind != EXPR_NAME || !plan_let(plan, dim->name))
-                bind_names(plan, dim);
-        }
-    for (int i = 0; i < plan->decls.len; i++)
-        if (plan->decls.data[i]->kind != STMT_INDEX)
-            bind_decl(plan, plan->decls.data[i]);
+/* Dimensions, then what is declared by them (twice, since names may be used
+ * before they are declared), then dimensions that no declaration gave a value. */
+static void bind_all(Plan *plan)
+{
+    bind_shapes(plan, false);
+    bind_decls(plan);
+    bind_decls(plan);
+    bind_shapes(plan, true);
 }
 
 const Expr *plan_let(const Plan *plan, const char *name)
@@ -265,7 +279,7 @@ Extent *plan_loop(Plan *plan, const Stmt *loop)
 static bool last_dim_is(const Plan *plan, const char *name, int back)
 {
     for (int i = 0; i < plan->tensors.len; i++) {
-        const Tensor *t = &plan->tensors.data[i];
+        const PlanTensor *t = &plan->tensors.data[i];
         const Expr *dim = t->rank >= back ? t->stmt->shape[t->rank - back] : NULL;
 
         if (t->is_output && dim && dim->kind == EXPR_NAME && strcmp(dim->name, name) == 0)
@@ -322,7 +336,7 @@ static void read_grid(Plan *plan, const Stmt *grid)
 
 static void read_tensor(Plan *plan, const Stmt *s)
 {
-    Tensor tensor = {.stmt = s, .name = s->name, .rank = s->n_shape, .is_output = s->kind == STMT_OUTPUT};
+    PlanTensor tensor = {.stmt = s, .name = s->name, .rank = s->n_shape, .is_output = s->kind == STMT_OUTPUT};
 
     if (s->n_shape < 1 || s->n_shape > 8) {
         plan_fail(plan, TW0602, s->span, "%s has %d dimensions; 1 to 8 are possible", s->name, s->n_shape);
@@ -332,7 +346,7 @@ static void read_tensor(Plan *plan, const Stmt *s)
     vec_push(plan->arena, &plan->tensors, tensor);
 }
 
-const Tensor *plan_tensor(const Plan *plan, const char *name)
+const PlanTensor *plan_tensor(const Plan *plan, const char *name)
 {
     for (int i = 0; i < plan->tensors.len; i++)
         if (strcmp(plan->tensors.data[i].name, name) == 0)

@@ -94,8 +94,8 @@ static Stmt *open_mask(Writer *w, const Tile *tile, double otherwise)
 
         if (!stmt_mentions(s, tile->name))
             continue;
-        bool in_place = s->kind == STMT_COMPUTE && s->op_known && s->op == OP_MASK && stmt_result(s) &&
-                        strcmp(stmt_result(s), tile->name) == 0 && plan_operand(w->plan, s->args[0]) == tile;
+        bool in_place = s->kind == STMT_COMPUTE && s->op_known && s->op == OP_MASK && plan_result(s) &&
+                        strcmp(plan_result(s), tile->name) == 0 && plan_operand(w->plan, s->args[0]) == tile;
         return in_place && mask_value(w, s) == otherwise ? s : NULL;
     }
     return NULL;
@@ -125,10 +125,10 @@ static const char *add_bound(Writer *w, const char *name, bool along_rows, doubl
     w->added->bounds++;
     if (mask) {
         mask->where = expr_binary(w->plan->arena, EO_AND, mask->where,
-                                  place_bound(w->plan, tile, extent, along_rows));
+                                  plan_bound(w->plan, tile, extent, along_rows));
     } else {
         mask = put_compute(w, OP_MASK, name);
-        mask->where = place_bound(w->plan, tile, extent, along_rows);
+        mask->where = plan_bound(w->plan, tile, extent, along_rows);
         if (otherwise == 0)
             mask->otherwise = expr_int(w->plan->arena, 0);
         else if (otherwise > 0)
@@ -151,7 +151,7 @@ static const char *add_bound(Writer *w, const char *name, bool along_rows, doubl
 
 static bool ragged(Writer *w, const Extent *extent)
 {
-    return extent_ragged(w->choice, extent);
+    return plan_ragged(w->choice, extent);
 }
 
 /* The name to reduce: the operand, with what lies beyond its end made neutral. */
@@ -183,7 +183,7 @@ static bool read_plainly(const Block *block, int at, const char *name)
             return true;
         if (read_plainly(&s->body, 0, name) || read_plainly(&s->orelse, 0, name))
             return true;
-        const char *result = s->kind == STMT_COMPUTE ? stmt_result(s) : NULL;
+        const char *result = s->kind == STMT_COMPUTE ? plan_result(s) : NULL;
         if (result && strcmp(result, name) == 0)
             return s->result == RESULT_ACCUMULATE;
     }
@@ -254,7 +254,7 @@ static bool written_in(const Block *block, const char *name)
 {
     for (int i = 0; i < block->len; i++) {
         const Stmt *s = block->data[i];
-        const char *result = s->kind == STMT_COMPUTE ? stmt_result(s) : NULL;
+        const char *result = s->kind == STMT_COMPUTE ? plan_result(s) : NULL;
 
         if ((result && strcmp(result, name) == 0) ||
             (s->kind == STMT_COPY && s->to_space == SPACE_REGISTER && strcmp(s->name, name) == 0) ||
@@ -338,7 +338,7 @@ static void write_copy(Writer *w, const Stmt *s)
     copy->comment = s->comment;
     tile = plan_tile(w->plan, s->name);
     if (s->space == SPACE_GLOBAL || s->to_space == SPACE_GLOBAL)
-        place_copy(w->plan, w->choice, s, plan_tensor(w->plan, s->name), tile, copy);
+        plan_place(w->plan, w->choice, s, plan_tensor(w->plan, s->name), tile, copy);
     if (s->space == SPACE_GLOBAL)
         tile->pad_row = tile->pad_col = PAD_ZERO;
     if (s->to_space == SPACE_REGISTER)
@@ -353,7 +353,7 @@ static Stmt *copy_compute(Writer *w, const Stmt *s)
     copy->gap = false;
     copy->args = arena_array(w->plan->arena, Expr *, s->n_args + 1);
     for (int i = 0; i < s->n_args; i++)
-        copy->args[i] = place_plain(w->plan, s->args[i]);
+        copy->args[i] = plan_plain(w->plan, s->args[i]);
     return copy;
 }
 
@@ -361,7 +361,7 @@ static void write_gemm(Writer *w, const Stmt *s, Stmt *copy, const Block *block,
 {
     Tile *a = plan_operand(w->plan, s->args[0]);
     const Tile *b = plan_operand(w->plan, s->args[1]);
-    bool ta = expr_transposed(s->args[0]), tb = expr_transposed(s->args[1]);
+    bool ta = plan_transposed(s->args[0]), tb = plan_transposed(s->args[1]);
     const Extent *k = ta ? a->row : a->col;
     Pad pad_a = ta ? a->pad_row : a->pad_col, pad_b = tb ? b->pad_col : b->pad_row;
     bool zero = (pad_a == PAD_ZERO && pad_b != PAD_ANY) || (pad_b == PAD_ZERO && pad_a != PAD_ANY);
@@ -403,29 +403,29 @@ static void write_compute(Writer *w, const Stmt *s, const Block *block, int at)
 {
     Stmt *copy = copy_compute(w, s);
     OpClass class = op_info(s->op)->class;
-    const char *name = stmt_result(s);
+    const char *name = plan_result(s);
 
     if (class == OPC_GEMM)
         write_gemm(w, s, copy, block, at);
     if (class == OPC_ROW_REDUCE || class == OPC_COL_REDUCE || class == OPC_SOFTMAX)
         write_reduced(w, s, copy);
     if (class == OPC_MASK)
-        copy->where = place_expr(w->plan, plan_operand(w->plan, s->args[0]), s->where);
+        copy->where = plan_positions(w->plan, plan_operand(w->plan, s->args[0]), s->where);
     else
-        copy->where = place_plain(w->plan, s->where);
+        copy->where = plan_plain(w->plan, s->where);
     if (class == OPC_DEFINE) {
         const Tile *tile = plan_tile(w->plan, name);
 
-        copy->value = place_expr(w->plan, tile, s->value);
+        copy->value = plan_positions(w->plan, tile, s->value);
         copy->shape = arena_array(w->plan->arena, Expr *, 2);
-        copy->shape[0] = extent_shape(w->plan, w->choice, tile->row);
-        copy->shape[1] = extent_shape(w->plan, w->choice, tile->col);
+        copy->shape[0] = plan_shape(w->plan, w->choice, tile->row);
+        copy->shape[1] = plan_shape(w->plan, w->choice, tile->col);
         copy->n_shape = 2;
     } else {
         copy->has_shape = false;
         copy->n_shape = 0;
     }
-    PadSide pads = pads_of_result(w->plan, copy);
+    PadSide pads = plan_pads(w->plan, copy);
     Tile *tile = plan_tile(w->plan, name);
     tile->pad_row = pads.row;
     tile->pad_col = pads.col;
@@ -493,7 +493,7 @@ static void write_if(Writer *w, const Stmt *s)
     Stmt *copy = put(w, STMT_IF);
     Block *out = w->out;
     copy->span = s->span;
-    copy->where = place_plain(w->plan, s->where);
+    copy->where = plan_plain(w->plan, s->where);
     w->out = &copy->body;
     write_block(w, &s->body);
     w->out = &copy->orelse;
@@ -537,7 +537,7 @@ static void write_assign(Writer *w, const char *name, double value)
 static void write_tensors(Writer *w)
 {
     for (int i = 0; i < w->plan->tensors.len; i++) {
-        const Tensor *tensor = &w->plan->tensors.data[i];
+        const PlanTensor *tensor = &w->plan->tensors.data[i];
         Stmt *stmt = put(w, tensor->stmt->kind);
 
         stmt->name = tensor->name;
@@ -547,7 +547,7 @@ static void write_tensors(Writer *w)
         stmt->n_shape = tensor->rank;
         stmt->shape = arena_array(w->plan->arena, Expr *, tensor->rank);
         for (int d = 0; d < tensor->rank; d++)
-            stmt->shape[d] = place_plain(w->plan, tensor->stmt->shape[d]);
+            stmt->shape[d] = plan_plain(w->plan, tensor->stmt->shape[d]);
     }
 }
 
@@ -572,7 +572,7 @@ static void write_decl(Writer *w, const Stmt *s)
     Stmt *stmt = put(w, s->kind);
     stmt->name = s->name;
     stmt->span = s->span;
-    stmt->value = s->value ? place_plain(w->plan, s->value) : NULL;
+    stmt->value = s->value ? plan_plain(w->plan, s->value) : NULL;
 }
 
 static void write_grid(Writer *w)
@@ -615,8 +615,8 @@ static void write_allocate(Writer *w, const Tile *tile, Space space)
     stmt->has_shape = stmt->has_dtype = true;
     stmt->dtype = space == SPACE_SHARED ? tile->shared_dtype : tile->reg_dtype;
     stmt->shape = arena_array(w->plan->arena, Expr *, 2);
-    stmt->shape[0] = extent_shape(w->plan, w->choice, tile->row);
-    stmt->shape[1] = extent_shape(w->plan, w->choice, tile->col);
+    stmt->shape[0] = plan_shape(w->plan, w->choice, tile->row);
+    stmt->shape[1] = plan_shape(w->plan, w->choice, tile->col);
     stmt->n_shape = 2;
 }
 

@@ -1,0 +1,476 @@
+/* test_reason.c: every .tl file of tests/reason is a sketch; its first line says
+ * what to expect of it:
+ *
+ *   # expect: code; set HeadDim=64; target sm_86
+ *   # expect: TW0605 4:3
+ *
+ *   code               the second Kernel of the file, word for word, which the
+ *                      checker has nothing to say about
+ *   CODE LINE:COLUMN   the one diagnostic
+ *
+ * Every code of TW06xx must be expected somewhere. Then the sketches of
+ * tests/fuse are reasoned about for all targets and under many settings: what is
+ * chosen fits the target, passes the checker and is said why. */
+#include "check/check.h"
+
+#include <cmocka.h>
+
+#include <dirent.h>
+#include <stdlib.h>
+
+#include "reason/plan.h"
+
+typedef struct Case {
+    Heap heap;
+    jmp_buf oom;
+    Arena *arena;
+    Syms *syms;
+    const char *path;
+    const Source *source;
+    Diags *diags;
+    Settings settings;
+    ReasonOptions options;
+    const char *expected; /* "code", or "TW0605 4:3" */
+    char code[16];        /* its first word, which outlives the arena */
+} Case;
+
+/* ---- files ----------------------------------------------------------------------- */
+
+static bool starts_with(const char *text, const char *word)
+{
+    return strncmp(text, word, strlen(word)) == 0;
+}
+
+static void read_option(Case *t, const char *option)
+{
+    if (starts_with(option, "set "))
+        assert_null(settings_add(t->arena, &t->settings, option + 4));
+    else if (starts_with(option, "target "))
+        t->options.target = target_find(option + 7);
+    else if (!starts_with(option, "bind "))
+        fail_msg("%s: unknown option '%s'", t->path, option);
+}
+
+static void read_first_line(Case *t)
+{
+    const char *mark = "# expect: ";
+    size_t len = strcspn(t->source->text, "\n");
+    char *part, *rest;
+
+    if (!starts_with(t->source->text, mark))
+        fail_msg("%s: the first line must begin with '%s'", t->path, mark);
+    part = arena_strndup(t->arena, t->source->text + strlen(mark), len - strlen(mark));
+    for (bool first = true; part; first = false, part = rest) {
+        rest = strstr(part, "; ");
+        if (rest) {
+            *rest = '\0';
+            rest += 2;
+        }
+        if (first)
+            t->expected = part;
+        else
+            read_option(t, part);
+    }
+    snprintf(t->code, sizeof t->code, "%.*s", (int)strcspn(t->expected, " "), t->expected);
+}
+
+static void open_case(Case *t)
+{
+    const char *error;
+
+    t->heap.on_oom = &t->oom;
+    t->arena = arena_new(&t->heap);
+    t->syms = syms_new(t->arena);
+    t->source = source_read(t->arena, t->path, &error);
+    assert_non_null(t->source);
+    t->diags = diags_new(t->arena, t->source);
+    t->settings = (Settings){.dtype = DT_BF16};
+    t->options = (ReasonOptions){target_find("sm_80"), &t->settings, DT_BF16};
+    read_first_line(t);
+}
+
+/* Without the comment above it, which may be the first line. */
+static const char *unit_text(Arena *arena, const Unit *unit)
+{
+    Str text = str_new(arena);
+    Unit bare = *unit;
+
+    bare.comment = NULL;
+    lang_print_unit(&text, &bare);
+    return str_text(&text);
+}
+
+/* The n-th Kernel of a program as a program. */
+static Program *kernel_alone(Arena *arena, const Program *program, int n)
+{
+    Program *alone = arena_new_of(arena, Program);
+
+    alone->source = program->source;
+    for (int i = 0; i < program->units.len; i++)
+        if (program->units.data[i]->kind == UNIT_KERNEL && n-- == 0)
+            vec_push(arena, &alone->units, program->units.data[i]);
+    return alone;
+}
+
+/* ---- what came of it ---------------------------------------------------------------- */
+
+static const char *diag_text(Case *t, const Diag *diag)
+{
+    int line = 0, column = 0;
+
+    if (diag->source)
+        source_place(diag->source, diag->span.start, &line, &column);
+    return arena_printf(t->arena, "%s %d:%d", diag_info(diag->code)->name, line, column);
+}
+
+/* Code parses back to itself and the checker has nothing to say. */
+static void expect_clean(Arena *arena, const char *path, const Program *code, const Target *target)
+{
+    Source source = {"code.tl", NULL, 0};
+    Diags *diags = diags_new(arena, &source);
+    Settings settings = {.dtype = DT_BF16};
+    CheckOptions options = {target, &settings, false};
+    Str text = str_new(arena);
+    Syms *syms = syms_new(arena);
+
+    lang_print(&text, code);
+    source.text = str_text(&text);
+    source.len = text.len;
+    Program *back = lang_parse(arena, syms, &source, diags);
+    if (diags->errors || !check_program(arena, syms, back, &options, diags) || diags->list.len) {
+        diags_print(diags, stderr, false);
+        fail_msg("%s: the checker does not like\n%s", path, source.text);
+    }
+    for (int i = 0; i < code->units.len; i++)
+        assert_string_equal(unit_text(arena, back->units.data[i]), unit_text(arena, code->units.data[i]));
+}
+
+static void compare_code(Case *t, const Program *program, const ReasonResult *result)
+{
+    const Program *want = kernel_alone(t->arena, program, 1);
+
+    if (!result) {
+        diags_print(t->diags, stderr, false);
+        fail_msg("%s: no code", t->path);
+    }
+    if (want->units.len == 0 ||
+        strcmp(unit_text(t->arena, result->code->units.data[0]), unit_text(t->arena, want->units.data[0])) != 0)
+        fail_msg("%s: the code is\n%s", t->path, unit_text(t->arena, result->code->units.data[0]));
+    expect_clean(t->arena, t->path, result->code, t->options.target);
+}
+
+static void compare_diags(Case *t, const ReasonResult *result)
+{
+    if (result || t->diags->list.len != 1 || strcmp(diag_text(t, &t->diags->list.data[0]), t->expected) != 0) {
+        diags_print(t->diags, stderr, false);
+        fail_msg("%s: expected %s", t->path, t->expected);
+    }
+}
+
+static void run_case(void **state)
+{
+    Case *t = *state;
+
+    if (setjmp(t->oom))
+        fail_msg("out of memory");
+    open_case(t);
+    Program *program = lang_parse(t->arena, t->syms, t->source, t->diags);
+    assert_int_equal(t->diags->errors, 0);
+    const Program *sketch = kernel_alone(t->arena, program, 0);
+    if (sketch->units.len == 0)
+        sketch = program; /* a fragment */
+    ReasonResult *result = reason(t->arena, t->syms, sketch, &t->options, t->diags);
+    if (strcmp(t->expected, "code") == 0)
+        compare_code(t, program, result);
+    else
+        compare_diags(t, result);
+    arena_free(t->arena);
+}
+
+/* ---- choices ---------------------------------------------------------------------------- */
+
+static void begin(Case *t)
+{
+    memset(t, 0, sizeof *t);
+    t->heap.on_oom = &t->oom;
+    t->arena = arena_new(&t->heap);
+}
+
+static ReasonResult *reason_text(Case *t, const char *text, const char *target, const char *const *sets, int n)
+{
+    Source *source = arena_new_of(t->arena, Source);
+
+    *source = (Source){"sketch.tl", text, strlen(text)};
+    t->syms = syms_new(t->arena);
+    t->diags = diags_new(t->arena, source);
+    t->settings = (Settings){.dtype = DT_BF16};
+    for (int i = 0; i < n; i++)
+        assert_null(settings_add(t->arena, &t->settings, sets[i]));
+    t->options = (ReasonOptions){target_find(target), &t->settings, DT_BF16};
+    Program *program = lang_parse(t->arena, t->syms, source, t->diags);
+    return reason(t->arena, t->syms, program, &t->options, t->diags);
+}
+
+static double code_number(Case *t, const ReasonResult *result, const char *name)
+{
+    Str text = str_new(t->arena);
+    const char *at;
+
+    lang_print(&text, result->code);
+    at = strstr(str_text(&text), arena_printf(t->arena, " %s = ", name));
+    return at ? strtod(at + strlen(name) + 4, NULL) : -1;
+}
+
+static const char attention[] =
+    "Kernel attention\n"
+    "  Input  Q (batch, q_heads, q_len, D)\n  Input  K (batch, kv_heads, kv_len, D)\n"
+    "  Input  V (batch, kv_heads, kv_len, D)\n  Output O (batch, q_heads, q_len, D)\n"
+    "  Grid over q_len, q_heads, batch\n"
+    "  Copy Q from global to shared\n"
+    "  for j over kv_len\n"
+    "    Copy K from global to shared\n    Copy V from global to shared\n"
+    "    Compute GEMM Q, K.T and get S\n    Compute Softmax S with M and L\n"
+    "    Compute GEMM S, V and accumulate O\n"
+    "  end\n"
+    "  Compute Divide O, L else 0 and get new O\n  Copy O from register to global\nend\n";
+
+static const char gemm[] = "Kernel gemm\n"
+                           "  Input  A (M, K)\n  Input  B (K, N)\n  Output C (M, N)\n"
+                           "  Grid over M, N\n"
+                           "  for k over K\n"
+                           "    Copy A from global to shared\n    Copy B from global to shared\n"
+                           "    Compute GEMM A, B and accumulate C\n"
+                           "  end\n"
+                           "  Copy C from register to global\nend\n";
+
+typedef struct Expectation {
+    const char *sketch, *sets[4];
+    int n_sets;
+    const char *name;
+    double value;
+} Expectation;
+
+/* What the model must find: the shapes that hand-written libraries arrived at. */
+static void known_good_choices(void **state)
+{
+    static const Expectation rows[] = {
+        {attention, {"D=128"}, 1, "BM", 128},
+        {attention, {"D=128"}, 1, "BN", 64},
+        {attention, {"D=128"}, 1, "warps", 4},
+        {attention, {"D=128"}, 1, "stages", 2},
+        {attention, {"D=128"}, 1, "blocks_per_sm", 2},
+        {attention, {"D=64"}, 1, "BM", 128},
+        {attention, {"D=64"}, 1, "warps", 4},
+        {attention, {"D=64"}, 1, "stages", 2},
+        {attention, {"D=128", "q_len=1"}, 2, "BM", 64}, /* 16 rows a warp, the least */
+        {gemm, {NULL}, 0, "BM", 128},
+        {gemm, {NULL}, 0, "BN", 128},
+        {gemm, {NULL}, 0, "warps_n", 2},
+        /* forced */
+        {attention, {"D=128", "BM=64", "BN=32"}, 3, "BM", 64},
+        {attention, {"D=128", "BM=64", "BN=32"}, 3, "BN", 32},
+        {attention, {"D=128", "warps=8"}, 2, "warps", 8},
+        {attention, {"D=128", "stages=1"}, 2, "stages", 1},
+        {attention, {"D=128", "blocks_per_sm=1"}, 2, "blocks_per_sm", 1},
+        {gemm, {"BK=32"}, 1, "BK", 32},
+    };
+    Case t;
+    (void)state;
+
+    for (size_t i = 0; i < TW_COUNT(rows); i++) {
+        begin(&t);
+        ReasonResult *result = reason_text(&t, rows[i].sketch, "sm_80", rows[i].sets, rows[i].n_sets);
+        if (!result)
+            diags_print(t.diags, stderr, false);
+        assert_non_null(result);
+        if (code_number(&t, result, rows[i].name) != rows[i].value)
+            fail_msg("%s is %g where %g is expected (row %zu)", rows[i].name, code_number(&t, result, rows[i].name),
+                     rows[i].value, i);
+        arena_free(t.arena);
+    }
+}
+
+/* A known length decides between tiles as an unknown one cannot. */
+static void few_blocks_get_smaller_tiles(void **state)
+{
+    const char *small[] = {"M=64", "N=512", "K=4096"};
+    Case t;
+    (void)state;
+
+    begin(&t);
+    ReasonResult *result = reason_text(&t, gemm, "sm_80", small, 3);
+    assert_non_null(result);
+    assert_true(code_number(&t, result, "BM") * code_number(&t, result, "BN") < 128 * 128);
+    arena_free(t.arena);
+}
+
+static void every_parameter_is_explained(void **state)
+{
+    static const char *const names[] = {"BM", "BN", "warps", "stages", "shared memory", "blocks_per_sm", "bound"};
+    const char *sets[] = {"D=128"};
+    Case t;
+    (void)state;
+
+    begin(&t);
+    ReasonResult *result = reason_text(&t, attention, "sm_80", sets, 1);
+    assert_non_null(result);
+    assert_true(result->considered > 20 && result->predicted_cycles > 0);
+    assert_string_equal(result->limiter, "tensor cores");
+    for (size_t i = 0; i < TW_COUNT(names); i++) {
+        bool found = false;
+
+        for (int k = 0; k < result->why.len; k++)
+            if (strcmp(result->why.data[k].name, names[i]) == 0)
+                found = *result->why.data[k].value && *result->why.data[k].why;
+        if (!found)
+            fail_msg("%s is not explained", names[i]);
+    }
+    arena_free(t.arena);
+}
+
+/* ---- a sweep over sketches, targets and settings ----------------------------------------- */
+
+enum { MAX_CASES = 200 };
+
+static Case cases[MAX_CASES], fused[MAX_CASES];
+static int n_cases, n_fused;
+
+/* Every choice the model accepts, forced or not, keeps to the target's limits. */
+static void expect_limits(const char *path, Plan *plan, const Choice *choice, const Target *target)
+{
+    if (choice->shared_bytes > target->shared_per_block || choice->registers > target->regs_per_thread ||
+        choice->warps % choice->warps_n != 0)
+        fail_msg("%s: %lld bytes of shared memory, %d registers", path, (long long)choice->shared_bytes,
+                 choice->registers);
+    if (choice->registers * 32 * choice->warps * choice->blocks_per_sm > target->regs_per_sm)
+        fail_msg("%s: %d blocks of %d registers do not fit", path, choice->blocks_per_sm, choice->registers);
+    for (int i = 0; i < plan->tiles.len; i++) {
+        const Tile *tile = &plan->tiles.data[i];
+        int64_t rows = choice->size[tile->row->id], cols = choice->size[tile->col->id];
+
+        if (tile->reg && rows > 1)
+            assert_int_equal(rows % (16 * (choice->warps / choice->warps_n)), 0);
+        if (tile->reg && cols > 1)
+            assert_int_equal(cols % (8 * choice->warps_n), 0);
+        if (tile->shared && cols > 1)
+            assert_int_equal(cols * dtype_bytes(tile->shared_dtype) % 16, 0);
+    }
+}
+
+static void sweep_target(Case *t, const Program *sketch, const Target *target, const char *forced)
+{
+    ReasonResult ignored = {0};
+    Settings settings = {.dtype = DT_BF16};
+
+    for (int i = 0; i < t->settings.list.len; i++)
+        vec_push(t->arena, &settings.list, t->settings.list.data[i]);
+    if (forced)
+        assert_null(settings_add(t->arena, &settings, forced));
+    t->options = (ReasonOptions){target, &settings, DT_BF16};
+    t->diags = diags_new(t->arena, t->source);
+    Plan plan = {.arena = t->arena, .syms = t->syms, .program = sketch, .unit = sketch->units.data[0],
+                 .options = &t->options, .diags = t->diags, .aff = aff_ctx_new(t->arena)};
+    eval_init(&plan.env, t->arena, plan.aff);
+    assert_true(plan_read(&plan) && plan_infer(&plan));
+    const Choice *choice = plan_choose(&plan, &ignored);
+    if (!choice) { /* what is forced may not fit; that is said, and nothing else */
+        assert_true(forced || target != target_find("sm_80"));
+        assert_int_equal(t->diags->list.data[0].code, TW0611);
+        return;
+    }
+    expect_limits(t->path, &plan, choice, target);
+    for (int i = 0; i < settings.list.len; i++)
+        settings.list.data[i].used = true; /* not every sketch has what is forced */
+    ReasonResult *result = reason(t->arena, t->syms, sketch, &t->options, t->diags);
+    assert_non_null(result);
+    expect_clean(t->arena, t->path, result->code, target);
+}
+
+static void sweep_case(Case *t)
+{
+    static const char *const forced[] = {"BM=16",  "BM=64",   "BM=256",  "BN=16",   "BN=128",
+                                         "warps=1", "warps=8", "stages=1", "stages=4"};
+
+    if (setjmp(t->oom))
+        fail_msg("out of memory");
+    open_case(t);
+    if (strcmp(t->expected, "sketch") == 0) {
+        const Program *program = lang_parse(t->arena, t->syms, t->source, t->diags);
+        const Program *sketch = kernel_alone(t->arena, program, 0);
+
+        for (const Target *const *target = target_all(); *target; target++)
+            sweep_target(t, sketch, *target, NULL);
+        for (size_t i = 0; i < TW_COUNT(forced); i++)
+            sweep_target(t, sketch, target_find("sm_80"), forced[i]);
+    }
+    arena_free(t->arena);
+}
+
+static void sweep(void **state)
+{
+    (void)state;
+    for (int i = 0; i < n_fused; i++)
+        sweep_case(&fused[i]);
+}
+
+/* ---- all files ------------------------------------------------------------------------------ */
+
+static int by_path(const void *a, const void *b)
+{
+    return strcmp(((const Case *)a)->path, ((const Case *)b)->path);
+}
+
+static int find_cases(Arena *arena, const char *folder, Case *list)
+{
+    DIR *dir = opendir(folder);
+    int n = 0;
+
+    for (struct dirent *entry; dir && (entry = readdir(dir)) && n < MAX_CASES;)
+        if (strstr(entry->d_name, ".tl"))
+            list[n++].path = arena_printf(arena, "%s/%s", folder, entry->d_name);
+    if (dir)
+        closedir(dir);
+    qsort(list, (size_t)n, sizeof list[0], by_path);
+    return n;
+}
+
+static void every_code_is_expected(void **state)
+{
+    (void)state;
+    for (int code = 0; code < DIAG_CODES; code++) {
+        const char *name = diag_info((DiagCode)code)->name;
+        bool found = !starts_with(name, "TW06");
+
+        for (int i = 0; i < n_cases; i++)
+            found |= strcmp(cases[i].code, name) == 0;
+        if (!found)
+            fail_msg("no test expects %s", name);
+    }
+}
+
+int main(void)
+{
+    struct CMUnitTest tests[MAX_CASES + 5];
+    Heap heap = {0};
+    jmp_buf oom;
+    int n = 0;
+
+    heap.on_oom = &oom;
+    if (setjmp(oom))
+        return 1;
+    Arena *arena = arena_new(&heap);
+    n_cases = find_cases(arena, "tests/reason", cases);
+    n_fused = find_cases(arena, "tests/fuse", fused);
+    for (int i = 0; i < n_cases; i++) {
+        const char *name = strrchr(cases[i].path, '/') + 1;
+        tests[n++] = (struct CMUnitTest){name, run_case, NULL, NULL, &cases[i]};
+    }
+    tests[n++] = (struct CMUnitTest)cmocka_unit_test(known_good_choices);
+    tests[n++] = (struct CMUnitTest)cmocka_unit_test(few_blocks_get_smaller_tiles);
+    tests[n++] = (struct CMUnitTest)cmocka_unit_test(every_parameter_is_explained);
+    tests[n++] = (struct CMUnitTest)cmocka_unit_test(sweep);
+    tests[n++] = (struct CMUnitTest)cmocka_unit_test(every_code_is_expected);
+    int failed = _cmocka_run_group_tests("reason", tests, (size_t)n, NULL, NULL);
+    arena_free(arena);
+    return failed;
+}

@@ -19,10 +19,12 @@ typedef struct Access {
     const Aff *index;
 } Access;
 
+typedef VEC(Access) Accesses;
+
 typedef struct Syncer {
     TileProgram *program;
     TileKernel *kernel;
-    VEC(Access) since; /* the last barrier */
+    Accesses since; /* the last barrier */
 } Syncer;
 
 /* Whether two stages of a buffer may be the same one. */
@@ -61,18 +63,15 @@ static void wait_for_copies(Syncer *s)
         if (s->since.data[i].kind == STARTED) s->since.data[i].kind = WRITE;
 }
 
-/* Records an access of the operation at block[*at]; a barrier goes in front of
- * it where needed. */
-static void add_access(Syncer *s, TileBlock *block, int *at, Access access)
+static bool conflicts_with_any(Syncer *s, const Access *access)
 {
-    for (int i = 0; i < s->since.len; i++) {
-        if (!conflicts(s, &s->since.data[i], &access)) continue;
-        Rewriter rw = {s->program, s->kernel, block, *at, block->ops.data[*at]->loc};
-        rw_insert(&rw, TILE_BARRIER, 0, NULL, 0, NULL);
-        *at = rw.at;
-        forget_synchronised(s);
-        break;
-    }
+    for (int i = 0; i < s->since.len; i++)
+        if (conflicts(s, &s->since.data[i], access)) return true;
+    return false;
+}
+
+static void record(Syncer *s, Access access)
+{
     for (int i = 0; i < s->since.len; i++) {
         const Access *old = &s->since.data[i];
         if (old->kind == access.kind && old->buffer == access.buffer && old->index == access.index) return;
@@ -80,14 +79,30 @@ static void add_access(Syncer *s, TileBlock *block, int *at, Access access)
     vec_push(s->program->arena, &s->since, access);
 }
 
-static void read_views(Syncer *s, TileBlock *block, int *at)
+/* All accesses of the operation at block[*at]: a barrier goes in front of it
+ * where one of them needs it, and then all of them stand behind that. */
+static void add_accesses(Syncer *s, TileBlock *block, int *at, const Accesses *accesses)
 {
-    TileOp *op = block->ops.data[*at];
+    bool conflict = false;
+    for (int i = 0; i < accesses->len; i++) conflict |= conflicts_with_any(s, &accesses->data[i]);
+    if (conflict) {
+        Rewriter rw = {s->program, s->kernel, block, *at, block->ops.data[*at]->loc};
+        rw_insert(&rw, TILE_BARRIER, 0, NULL, 0, NULL);
+        *at = rw.at;
+        forget_synchronised(s);
+    }
+    for (int i = 0; i < accesses->len; i++) record(s, accesses->data[i]);
+}
+
+static Accesses reads_of(Syncer *s, const TileOp *op)
+{
+    Accesses reads = {0};
     for (int k = 0; k < op->n_args; k++) {
         const TileOp *def = op->args[k]->def;
         if (def && def->kind == TILE_VIEW)
-            add_access(s, block, at, (Access){READ, def->args[0], def->index});
+            vec_push(s->program->arena, &reads, (Access){READ, def->args[0], def->index});
     }
+    return reads;
 }
 
 static void sync_block(Syncer *s, TileBlock *block);
@@ -100,9 +115,46 @@ static void age_by_one_iteration(Syncer *s, const AffSym *var)
         s->since.data[i].index = aff_subst(aff, s->since.data[i].index, var, previous);
 }
 
+static Accesses copy_of(Syncer *s, const Accesses *accesses)
+{
+    Accesses copy = {0};
+    for (int i = 0; i < accesses->len; i++) vec_push(s->program->arena, &copy, accesses->data[i]);
+    return copy;
+}
+
+static void record_all(Syncer *s, const Accesses *accesses)
+{
+    for (int i = 0; i < accesses->len; i++) record(s, accesses->data[i]);
+}
+
+/* A loop may run no iteration: what went before it may still be unsynchronised. */
+static void sync_loop(Syncer *s, TileOp *op)
+{
+    Accesses before = copy_of(s, &s->since);
+    sync_block(s, op->regions[0]);
+    age_by_one_iteration(s, op->var);
+    sync_block(s, op->regions[0]);
+    record_all(s, &before);
+}
+
+/* Either region begins where the `if` stands; behind it, either may have run. */
+static void sync_if(Syncer *s, TileOp *op)
+{
+    Accesses before = copy_of(s, &s->since), after = {0};
+    for (int r = 0; r < op->n_regions; r++) {
+        s->since = copy_of(s, &before);
+        sync_block(s, op->regions[r]);
+        for (int i = 0; i < s->since.len; i++) vec_push(s->program->arena, &after, s->since.data[i]);
+    }
+    s->since.len = 0;
+    record_all(s, op->n_regions > 1 ? &after : &before);
+    record_all(s, &after);
+}
+
 static void sync_op(Syncer *s, TileBlock *block, int *at)
 {
     TileOp *op = block->ops.data[*at];
+    Accesses accesses = reads_of(s, op);
     switch (op->kind) {
     case TILE_BARRIER:
         forget_synchronised(s);
@@ -111,29 +163,21 @@ static void sync_op(Syncer *s, TileBlock *block, int *at)
         wait_for_copies(s);
         break;
     case TILE_COPY_ASYNC:
-        add_access(s, block, at, (Access){STARTED, op->args[0], op->index});
+        vec_push(s->program->arena, &accesses, (Access){STARTED, op->args[0], op->index});
         break;
     case TILE_PUT:
-        read_views(s, block, at);
-        add_access(s, block, at, (Access){WRITE, op->args[1], op->index});
+        vec_push(s->program->arena, &accesses, (Access){WRITE, op->args[1], op->index});
         break;
-    case TILE_FOR:
-        sync_block(s, op->regions[0]);
-        age_by_one_iteration(s, op->var);
-        sync_block(s, op->regions[0]);
-        break;
-    case TILE_IF:
-        for (int r = 0; r < op->n_regions; r++) sync_block(s, op->regions[r]);
-        break;
+    case TILE_FOR: sync_loop(s, op); break;
+    case TILE_IF:  sync_if(s, op); break;
     case TILE_LOAD: case TILE_STORE: case TILE_MOVE: case TILE_FILL: case TILE_INDEX:
     case TILE_ELEMENT: case TILE_MASK: case TILE_REDUCE: case TILE_CAST: case TILE_RESHAPE:
     case TILE_GEMM: case TILE_YIELD:
-        read_views(s, block, at);
-        break;
     case TILE_SOFTMAX: case TILE_BUFFER: case TILE_VIEW: case TILE_COMMIT: case TILE_ROLES:
     case TILE_ACQUIRE: case TILE_FILLED: case TILE_AWAIT: case TILE_RELEASE: case TILE_OP_COUNT:
         break;
     }
+    if (accesses.len > 0) add_accesses(s, block, at, &accesses);
 }
 
 static void sync_block(Syncer *s, TileBlock *block)

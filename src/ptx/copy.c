@@ -85,20 +85,18 @@ static const char *source_bytes(Emitter *e, const Chunks *c, const Chunk *chunk,
 {
     AffCtx *aff = e->program->aff;
     const TileOp *op = c->op;
+    const Aff *column = aff_add(aff, op->coords[op->col_dim], chunk->col_aff);
+    const Aff *left = aff_sub(aff, op->tensor->dims[op->col_dim], column), *most = aff_const(aff, c->elements);
     const Aff *inside = aff_and(aff, uniform,
                                 gl_offset_inside(e, op, op->row_dim, chunk->row_aff, c->tile.type->rows));
-    const Aff *columns = gl_offset_inside(e, op, op->col_dim, chunk->col_aff, c->tile.type->cols);
-    bool rows_inside = aff_always(aff, inside);
-    if (rows_inside && aff_always(aff, columns)) return "16";
+    inside = aff_and(aff, inside, aff_le(aff, aff_const(aff, 0), column));
 
     const char *size = em_new(e, REG_R), *all = "16";
-    if (!aff_always(aff, columns)) { /* min(max((dim - col) * bytes, 0), 16) */
-        const Aff *left = aff_sub(aff, op->tensor->dims[op->col_dim], aff_add(aff, op->coords[op->col_dim], chunk->col_aff));
-        left = aff_scale(aff, left, dtype_bytes(op->tensor->dtype));
-        left = aff_min(aff, aff_max(aff, left, aff_const(aff, 0)), aff_const(aff, 16));
-        all = ix_value(e, left);
-        if (rows_inside) return all;
+    if (!aff_always(aff, aff_le(aff, most, left))) {
+        left = aff_min(aff, aff_max(aff, left, aff_const(aff, 0)), most);
+        all = ix_value(e, aff_scale(aff, left, dtype_bytes(op->tensor->dtype)));
     }
+    if (aff_always(aff, inside)) return all;
     em(e, "selp.b32 %s, %s, 0, %s;", size, all, ix_condition_here(e, inside));
     return size;
 }
@@ -391,17 +389,26 @@ static bool can_store_pairs(Emitter *e, const TileOp *op)
     return aff_divisor(op->tensor->dims[op->col_dim]) % 2 == 0 && aff_divisor(op->coords[op->col_dim]) % 2 == 0;
 }
 
-/* Values of a lane that no other lane of its warp, and no other warp, holds too. */
+/* |= the warp's coordinate along an extent that the tile does not have */
+static void add_warp_bits(Emitter *e, const char *bits, const char *instruction)
+{
+    const char *along = em_new(e, REG_R);
+    em_at(e, 0, "%s.u32 %s, %s, %d;", instruction, along, e->warp, e->kernel->warps_n);
+    em_at(e, 0, "or.b32 %s, %s, %s;", bits, bits, along);
+}
+
+/* Lanes, of all that hold a value of a vector, that store it: those of the first
+ * row or column, in the first warp along it. NULL: no two hold the same. */
 static const char *sole_owner(Emitter *e, const TileValue *v)
 {
-    const char *p = NULL;
+    const Layout *layout = &v->type.layout;
     int quad = v->type.cols == 1 ? 3 : 0, group = v->type.rows == 1 ? 28 : 0;
-    if (quad | group) {
-        const char *bits = em_new(e, REG_R);
-        p = em_new(e, REG_P);
-        em(e, "and.b32 %s, %s, %d;", bits, e->lane, quad | group);
-        em(e, "setp.eq.s32 %s, %s, 0;", p, bits);
-    }
+    if (!(quad | group)) return NULL;
+    const char *bits = em_new(e, REG_R), *p = em_new(e, REG_P);
+    em_at(e, 0, "and.b32 %s, %s, %d;", bits, e->lane, quad | group);
+    if (quad && layout->warps_n > 1) add_warp_bits(e, bits, "rem");
+    if (group && layout->warps_m > 1) add_warp_bits(e, bits, "div");
+    em(e, "setp.eq.s32 %s, %s, 0;", p, bits);
     return p;
 }
 
@@ -427,7 +434,8 @@ void cp_store(Emitter *e, const TileOp *op)
 
 /* ---- fragments to and from shared memory ------------------------------------------------ */
 
-static LanePlace pair_place(Emitter *e, const TileValue *v)
+/* This lane's pair of a fragment, moved right by whole chunks. */
+static LanePlace pair_place(Emitter *e, const TileValue *v, int chunks)
 {
     AffCtx *aff = e->program->aff;
     const char *col = ix_value(e, aff_of(aff, ix_lane_col(e, v->type.layout, v->type.cols)));
@@ -436,8 +444,37 @@ static LanePlace pair_place(Emitter *e, const TileValue *v)
     em_at(e, 0, "mov.b32 %s, %s;", reg, row);
     em_at(e, 0, "shl.b32 %s, %s, 1;", byte, col);
     em_at(e, 0, "shr.u32 %s, %s, 4;", chunk, byte);
+    if (chunks) em_at(e, 0, "add.s32 %s, %s, %d;", chunk, chunk, chunks);
     em_at(e, 0, "and.b32 %s, %s, 15;", byte, byte);
     return (LanePlace){.row = reg, .chunk = chunk, .byte = byte};
+}
+
+/* The pairs of a fragment in a shared tile. Where the warps' shares of the
+ * columns cut through panels, a chunk's place does not follow from the first
+ * one's (shared.c), so each chunk has its own. */
+typedef struct Pairs {
+    const TileValue *v;
+    const SharedTile *tile;
+    LanePlace first, *own; /* own: by chunk; NULL: not needed */
+} Pairs;
+
+static Pairs pairs_new(Emitter *e, const TileValue *v, const SharedTile *tile)
+{
+    Pairs p = {v, tile, pair_place(e, v, 0), NULL};
+    int share = v->type.cols / v->type.layout.warps_n / 8, panel = tile->type->layout.panel / 16;
+    bool cut = v->type.layout.warps_n > 1 && share % panel && panel % share;
+    if (cut) p.own = arena_array(e->arena, LanePlace, share);
+    return p;
+}
+
+static const char *pair_address(Emitter *e, Pairs *p, int i)
+{
+    int row, col;
+    fr_place(p->v, i, &row, &col);
+    if (!p->own) return sh_address(e, p->tile, &p->first, row, col / 8);
+    LanePlace *place = &p->own[col / 8];
+    if (!place->row) *place = pair_place(e, p->v, col / 8);
+    return sh_address(e, p->tile, place, row, 0);
 }
 
 static bool pairs_in_shared(Emitter *e, const TileOp *op, const TileValue *reg, const TileType *shared)
@@ -453,13 +490,10 @@ void cp_put(Emitter *e, const TileOp *op)
     const TileValue *v = op->args[0];
     SharedTile tile = sh_stage(op->args[1], op->index);
     if (!pairs_in_shared(e, op, v, tile.type)) return;
-    LanePlace place = pair_place(e, v);
+    Pairs pairs = pairs_new(e, v, &tile);
     const int *packed = fr_packed(e, v, tile.type->dtype);
-    for (int i = 0; i < e->frags[v->id].n; i += 2) {
-        int row, col;
-        fr_place(v, i, &row, &col);
-        em(e, "st.shared.b32 %s, %%r%d;", sh_address(e, &tile, &place, row, col / 8), packed[i / 2]);
-    }
+    for (int i = 0; i < e->frags[v->id].n; i += 2)
+        em(e, "st.shared.b32 %s, %%r%d;", pair_address(e, &pairs, i), packed[i / 2]);
 }
 
 void cp_move(Emitter *e, const TileOp *op)
@@ -473,12 +507,10 @@ void cp_move(Emitter *e, const TileOp *op)
         return;
     }
     if (!pairs_in_shared(e, op, v, tile.type)) return;
-    LanePlace place = pair_place(e, v);
+    Pairs pairs = pairs_new(e, v, &tile);
     frag->packed = arena_array(e->arena, int, frag->n / 2);
     for (int i = 0; i < frag->n; i += 2) {
-        int row, col;
-        fr_place(v, i, &row, &col);
         frag->packed[i / 2] = em_reg(e, REG_R);
-        em(e, "ld.shared.b32 %%r%d, %s;", frag->packed[i / 2], sh_address(e, &tile, &place, row, col / 8));
+        em(e, "ld.shared.b32 %%r%d, %s;", frag->packed[i / 2], pair_address(e, &pairs, i));
     }
 }

@@ -1,0 +1,158 @@
+/* levels_noise.c: how far off may an honest executor be?
+ *
+ * Instructions round differently, sums are taken in another order, and what
+ * that does to an output depends on the program: a difference of near numbers
+ * magnifies it, a sum of many averages it. So the program itself is asked: after
+ * every operation whose result is rounded its result is scaled by 1 + d,
+ *
+ *   %s = gemm %q, %k.T          %s = gemm %q, %k.T
+ *   use %s                ->    %t = multiply %s, 1 + d
+ *                               use %t
+ *
+ * with a fresh d about as large as the errors of the approximate instructions
+ * (PTX ISA, "ex2", "rcp": 2 ulp and more) each time. How far the outputs move is
+ * the noise that later levels may make.
+ *
+ * Where there is an online softmax the units of its result are a pass's choice
+ * (pass/gauge.h), so what is rounded to 16 bits behind it may be rounded anew:
+ * there every element is scaled by its own 1 + d of half a unit in the last place.
+ */
+#include "levels.h"
+
+#include "pass/rewrite.h"
+
+static const double LARGEST = 0x1p-19;
+
+/* Of functions whose error is absolute: about 1 (tanh, erf) or where the result
+ * is near 0 (PTX ISA, "lg2.approx"). */
+static const double LARGEST_ABSOLUTE = 0x1p-20;
+
+enum { PATTERN = 509 }; /* a prime: period of the elements' own factors */
+
+/* Results that no executor rounds: choices among their operands, integers. */
+static bool is_exact(const TileOp *op)
+{
+    switch (op->kind) {
+    case TILE_ELEMENT:
+        return op->op == OP_MAX || op->op == OP_MIN || op->op == OP_NEGATE || op->op == OP_ABS ||
+               op->op == OP_WHERE || op->op == OP_RELU;
+    case TILE_REDUCE: return op->op == OP_ROW_MAX || op->op == OP_ROW_MIN || op->op == OP_COL_MAX;
+    case TILE_GEMM: return false;
+    case TILE_LOAD: case TILE_STORE: case TILE_MOVE: case TILE_FILL: case TILE_INDEX: case TILE_MASK:
+    case TILE_CAST: case TILE_RESHAPE: case TILE_SOFTMAX: case TILE_FOR: case TILE_IF: case TILE_YIELD:
+    case TILE_BUFFER: case TILE_VIEW: case TILE_PUT: case TILE_COPY_ASYNC: case TILE_COMMIT:
+    case TILE_WAIT: case TILE_BARRIER: case TILE_ROLES: case TILE_ACQUIRE: case TILE_FILLED:
+    case TILE_AWAIT: case TILE_RELEASE: case TILE_OP_COUNT:
+        break;
+    }
+    return true;
+}
+
+static double draw(Rng *rng, double largest)
+{
+    return largest * (2 * rng_uniform(rng) - 1);
+}
+
+static bool errs_absolutely(const TileOp *op)
+{
+    return op->kind == TILE_ELEMENT &&
+           (op->op == OP_TANH || op->op == OP_GELU || op->op == OP_LOG || op->op == OP_LOG2);
+}
+
+static void scale_result(Rewriter *rw, TileValue *v, Rng *rng)
+{
+    double shift = errs_absolutely(v->def) ? draw(rng, LARGEST_ABSOLUTE) : 0;
+    TileValue *args[] = {v, rw_fill(rw, 1 + draw(rng, LARGEST)), rw_fill(rw, shift)};
+    TileValue *scaled = rw_element(rw, OP_FMA, 3, args);
+
+    tile_replace_uses(rw->block, v, scaled);
+    scaled->def->args[0] = v; /* that use was replaced with the others */
+}
+
+static bool has_softmax(const TileBlock *block)
+{
+    for (int i = 0; i < block->ops.len; i++) {
+        const TileOp *op = block->ops.data[i];
+
+        if (op->kind == TILE_SOFTMAX)
+            return true;
+        for (int r = 0; r < op->n_regions; r++)
+            if (has_softmax(op->regions[r]))
+                return true;
+    }
+    return false;
+}
+
+static bool is_stored(const TileKernel *kernel, const TileValue *v, const TileBlock *block)
+{
+    for (int i = 0; i < block->ops.len; i++) {
+        const TileOp *op = block->ops.data[i];
+
+        if (op->kind == TILE_STORE && op->args[0] == v)
+            return true;
+        for (int r = 0; r < op->n_regions; r++)
+            if (is_stored(kernel, v, op->regions[r]))
+                return true;
+    }
+    return false;
+}
+
+/* Rounds to 16 bits within the kernel; what an output's own dtype does is known. */
+static bool narrows(const TileKernel *kernel, const TileOp *op)
+{
+    return (op->kind == TILE_RESHAPE || op->kind == TILE_CAST || op->kind == TILE_MOVE) &&
+           op->args[0]->type.dtype == DT_F32 && dtype_bytes(op->results[0]->type.dtype) == 2 &&
+           !is_stored(kernel, op->results[0], kernel->body);
+}
+
+/* op's operand, each element with a factor of its own. */
+static void jitter_operand(Rewriter *rw, TileOp *op, Rng *rng)
+{
+    AffCtx *aff = rw->program->aff;
+    TileType type = op->args[0]->type;
+    const Aff *row = aff_scale(aff, aff_of(aff, rw->program->row), 1 + rng_below(rng, PATTERN - 1));
+    const Aff *col = aff_scale(aff, aff_of(aff, rw->program->col), 1 + rng_below(rng, PATTERN - 1));
+    double unit = dtype_epsilon(op->results[0]->type.dtype) / PATTERN;
+    TileOp *index = rw_insert(rw, TILE_INDEX, 0, NULL, 1, &type);
+    TileValue *factor;
+
+    index->index = aff_mod(aff, aff_mul(aff, aff_add(aff, row, col), aff_add(aff, row, aff_offset(aff, col, 7))),
+                           aff_const(aff, PATTERN));
+    factor = rw_binary(rw, OP_MULTIPLY, index->results[0], rw_fill(rw, unit));
+    factor = rw_binary(rw, OP_ADD, factor, rw_fill(rw, 1 - unit * PATTERN / 2));
+    op->args[0] = rw_binary(rw, OP_MULTIPLY, op->args[0], factor);
+}
+
+static void perturb_block(TileProgram *program, TileKernel *kernel, TileBlock *block, bool jitter,
+                          Rng *rng)
+{
+    for (int i = 0; i < block->ops.len; i++) {
+        TileOp *op = block->ops.data[i];
+        Rewriter rw = {program, kernel, block, i + 1, op->loc};
+
+        for (int r = 0; r < op->n_regions; r++)
+            perturb_block(program, kernel, op->regions[r], jitter, rng);
+        if (op->kind == TILE_SOFTMAX) { /* its maximum is exact */
+            scale_result(&rw, op->results[0], rng);
+            scale_result(&rw, op->results[2], rng);
+            scale_result(&rw, op->results[3], rng);
+        } else if (!is_exact(op) && op->results[0]->type.dtype == DT_F32) {
+            scale_result(&rw, op->results[0], rng);
+        }
+        i = rw.at - 1;
+        if (jitter && narrows(kernel, op)) {
+            rw.at--;
+            jitter_operand(&rw, op, rng);
+            i = rw.at;
+        }
+    }
+}
+
+void levels_perturb(TileProgram *program, Rng *rng)
+{
+    for (int k = 0; k < program->kernels.len; k++) {
+        TileKernel *kernel = program->kernels.data[k];
+
+        perturb_block(program, kernel, kernel->body, has_softmax(kernel->body), rng);
+    }
+}

@@ -1,0 +1,269 @@
+/* test_levels.c: chosen programs at every level; what random ones found stays here. */
+#include "levels.h"
+
+#include <cmocka.h>
+
+/* ---- running ------------------------------------------------------------------------- */
+
+typedef struct Fixture {
+    Heap heap;
+    jmp_buf oom;
+    Arena *arena;
+} Fixture;
+
+static Fixture fixture; /* one test at a time */
+
+static int setup(void **state)
+{
+    memset(&fixture, 0, sizeof fixture);
+    if (setjmp(fixture.oom))
+        return -1;
+    fixture.heap.on_oom = &fixture.oom;
+    fixture.arena = arena_new(&fixture.heap);
+    *state = &fixture;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    Fixture *f = *state;
+
+    arena_free(f->arena);
+    return f->heap.live ? -1 : 0;
+}
+
+static void set_all(Arena *arena, LevelCase *c, const char *words)
+{
+    for (const char *w = words; *w;) {
+        size_t n = strcspn(w, " ");
+
+        assert_true(c->n_sets < LEVEL_SETS);
+        c->sets[c->n_sets++] = arena_strndup(arena, w, n);
+        w += n + strspn(w + n, " ");
+    }
+}
+
+static void bind_all(Arena *arena, LevelCase *c, const char *words)
+{
+    Settings settings = {0};
+
+    for (const char *w = words; *w;) {
+        size_t n = strcspn(w, " ");
+
+        assert_null(settings_add(arena, &settings, arena_strndup(arena, w, n)));
+        w += n + strspn(w + n, " ");
+    }
+    for (int i = 0; i < settings.list.len; i++)
+        levels_bind(c, settings.list.data[i].name, settings.list.data[i].value);
+}
+
+static void expect_agreement(Arena *arena, const LevelCase *c)
+{
+    LevelReport report = levels_run(arena, c);
+    Str text = str_new(arena);
+
+    if (report.verdict == LEVELS_AGREE)
+        return;
+    levels_print(&text, c);
+    fail_msg("%s\n%s", str_text(&text), str_text(&report.log));
+}
+
+static const char *read_op(Arena *arena, const char *path)
+{
+    const char *error;
+    const Source *source = source_read(arena, path, &error);
+
+    if (!source)
+        fail_msg("%s", error);
+    return source->text;
+}
+
+/* "NAME=VALUE ..." that are compiled in or force a choice, and of the launch. */
+static void check_operator(Arena *arena, const char *path, DType dtype, const char *sets, const char *binds)
+{
+    LevelCase c = {.definition = read_op(arena, path), .dtype = dtype, .fill = FILL_NORMAL, .seed = 7};
+
+    set_all(arena, &c, sets);
+    bind_all(arena, &c, binds);
+    expect_agreement(arena, &c);
+}
+
+static void check_code(Arena *arena, const char *code, const char *binds)
+{
+    LevelCase c = {.code = code, .dtype = DT_BF16, .fill = FILL_UNIFORM, .seed = 7};
+
+    bind_all(arena, &c, binds);
+    expect_agreement(arena, &c);
+}
+
+/* ---- operators -------------------------------------------------------------------------- */
+
+static void attention_of_every_length(void **state)
+{
+    static const int lengths[][2] = {{1, 1},  {1, 33}, {31, 0}, {32, 32}, {33, 31},
+                                     {5, 70}, {70, 5}, {0, 7},  {64, 33}};
+    Arena *arena = ((Fixture *)*state)->arena;
+
+    for (size_t i = 0; i < TW_COUNT(lengths); i++)
+        check_operator(arena, "ops/attention.tl", DT_BF16,
+                       i % 3 ? "HeadDim=64 q_heads=2 kv_heads=1 BM=32 BN=32 warps=2 stages=2"
+                             : "HeadDim=64 q_heads=2 kv_heads=1 causal=0 BM=32 BN=32 warps=2 stages=2",
+                       arena_printf(arena, "batch=1 q_len=%d kv_len=%d", lengths[i][0], lengths[i][1]));
+}
+
+static void attention_of_every_kind(void **state)
+{
+    static const char *const sets[] = {
+        "HeadDim=128 q_heads=1 kv_heads=1 BM=64 BN=32 warps=4 stages=1",
+        "HeadDim=128 q_heads=4 kv_heads=2 causal=0 BM=32 BN=64 warps=1 stages=3",
+        "HeadDim=64 q_heads=3 kv_heads=1 BM=16 BN=16 warps=1 stages=2",
+        "HeadDim=48 q_heads=2 kv_heads=2 BM=32 BN=32 warps=2 stages=2",
+    };
+    Arena *arena = ((Fixture *)*state)->arena;
+
+    for (size_t i = 0; i < TW_COUNT(sets); i++)
+        check_operator(arena, "ops/attention.tl", i % 2 ? DT_F16 : DT_BF16, sets[i],
+                       "batch=2 q_len=45 kv_len=83");
+}
+
+/* The reasoner's own choices, at a shape of a few of its tiles. */
+static void attention_as_chosen(void **state)
+{
+    check_operator(((Fixture *)*state)->arena, "ops/attention.tl", DT_BF16, "HeadDim=128 q_heads=2 kv_heads=1",
+                   "batch=1 q_len=150 kv_len=200");
+}
+
+static void gemm_with_bias(void **state)
+{
+    Arena *arena = ((Fixture *)*state)->arena;
+
+    check_operator(arena, "ops/gemm_bias.tl", DT_BF16, "", "M=70 N=83 K=50");
+    check_operator(arena, "ops/gemm_bias.tl", DT_F16, "BM=32 BN=32 BK=32 warps=2 stages=3",
+                   "M=65 N=33 K=97");
+    check_operator(arena, "ops/gemm_bias.tl", DT_BF16, "N=64 K=128 BM=64 BN=64 BK=64 warps=4 stages=2",
+                   "M=1");
+}
+
+/* ---- code -------------------------------------------------------------------------------- */
+
+/* Of two operations that read a tile the later one is what the next copy waits for. */
+static void tiles_read_twice_are_kept(void **state)
+{
+    check_code(((Fixture *)*state)->arena,
+               "Kernel k\n  Input A (M, K) bf16\n  Input B (K, N) bf16\n  Input C (K, N) bf16\n"
+               "  Output D (M, N) fp32\n  Output E (M, N) fp32\n"
+               "  Grid n = ceil(N / 16), m = ceil(M / 32)\n"
+               "  Allocate A in shared (32, 32)\n  Allocate B in shared (32, 16)\n"
+               "  Allocate C in shared (32, 16)\n"
+               "  Allocate D in register (32, 16)\n  Allocate E in register (32, 16)\n"
+               "  for k = 0:ceil(K / 32)\n"
+               "    Copy A (32, 32) in coordinate [M = m, K = k] from global to shared\n"
+               "    Copy B (32, 16) in coordinate [K = k, N = n] from global to shared\n"
+               "    Compute GEMM A, B and accumulate D\n"
+               "    Copy C (32, 16) in coordinate [K = k, N = n] from global to shared\n"
+               "    Compute GEMM A, C and accumulate E\n"
+               "  end\n"
+               "  Copy D (32, 16) in coordinate [M = m, N = n] from register to global\n"
+               "  Copy E (32, 16) in coordinate [M = m, N = n] from register to global\n"
+               "  Schedule sm_80\n    warps = 2\n    stages = 1\n  end\nend\n",
+               "M=40 N=20 K=100");
+}
+
+/* A barrier in one branch does nothing for blocks that take the other one, nor
+ * does one in a loop without iterations. */
+static void barriers_in_branches_do_not_count(void **state)
+{
+    check_code(((Fixture *)*state)->arena,
+               "Kernel k\n  Input A (M, N) bf16\n  Input B (N, N) bf16\n  Output C (M, N) fp32\n"
+               "  N = 32\n  Grid m = ceil(M / 32)\n"
+               "  Allocate A in shared (32, N)\n  Allocate B in shared (N, N)\n"
+               "  Allocate C in register (32, N)\n"
+               "  for i = 0:3\n"
+               "    Copy A (32, N) in coordinate [M = m, N = 0] from global to shared\n"
+               "    Copy B (N, N) in coordinate [N = 0] from global to shared\n"
+               "    Compute GEMM A, B and accumulate C\n"
+               "    if m == i\n"
+               "      Copy B (N, N) in coordinate [N = 0] from global to shared\n"
+               "      Compute GEMM A, B.T and accumulate C\n"
+               "    end\n"
+               "    for j = 1:i\n"
+               "      Copy B (N, N) in coordinate [N = 0] from global to shared\n"
+               "      Compute GEMM A, B and accumulate C\n"
+               "    end\n"
+               "  end\n"
+               "  Copy C (32, N) in coordinate [M = m, N = 0] from register to global\n"
+               "  Schedule sm_80\n    warps = 2\n    stages = 1\n  end\nend\n",
+               "M=70");
+}
+
+/* One warp of those that hold a vector writes it. */
+static void vectors_are_written_once(void **state)
+{
+    check_code(((Fixture *)*state)->arena,
+               "Kernel k\n  Input A (M, N) bf16\n  Input r (N) bf16\n  Input c (M) bf16\n"
+               "  Output B (M, N) fp32\n  Output p (N, M) bf16\n  Output q (M, N) bf16\n"
+               "  Grid m = ceil(M / 32), n = ceil(N / 32)\n"
+               "  Allocate A in register (32, 32)\n  Allocate B in register (32, 32)\n"
+               "  Allocate r in register (1, 32)\n  Allocate c in register (32, 1)\n"
+               "  Allocate p in register (1, 32)\n  Allocate q in register (32, 1)\n"
+               "  Copy A (32, 32) in coordinate [M = m, N = n] from global to register\n"
+               "  Copy r (32) in coordinate [N = n] from global to register\n"
+               "  Copy c (32) in coordinate [M = m] from global to register\n"
+               "  Compute Add A, r and get B\n"
+               "  Compute Multiply B, c and get new B\n"
+               "  Compute Add c, 1 and get q\n"
+               "  Compute Add r, 1 and get p\n"
+               "  Copy B (32, 32) in coordinate [M = m, N = n] from register to global\n"
+               "  Copy p (1, 32) in coordinate [N = n, M = m] from register to global\n"
+               "  Copy q (32, 1) in coordinate [M = m, N = n] from register to global\n"
+               "  Schedule sm_80\n    warps = 4\n    warps_n = 2\n  end\nend\n",
+               "M=50 N=41");
+}
+
+/* The last chunk of a row that is known to be ragged is not read whole, nor one
+ * in front of the first column. */
+static void ragged_chunks_stay_inside(void **state)
+{
+    check_code(((Fixture *)*state)->arena,
+               "Kernel k\n  Input A (M, N) bf16\n  Input B (M, N) bf16\n  Output C (M, N) fp32\n"
+               "  N = 62\n  Grid m = ceil(M / 16), n = ceil(N / 32)\n"
+               "  Allocate A in shared (16, 32)\n  Allocate B in shared (16, 32)\n"
+               "  Allocate C in register (16, 32)\n"
+               "  Copy A (16, 32) in coordinate [M = m, N = n] from global to shared\n"
+               "  Copy B (16, 32) in coordinate [M = m - 1, N = n - 1] from global to shared\n"
+               "  Compute Add A, B and get C\n"
+               "  Copy C (16, 32) in coordinate [M = m, N = n] from register to global\n"
+               "  Schedule sm_80\n    warps = 1\n  end\nend\n",
+               "M=31");
+}
+
+/* Three chunks of columns a warp, two a panel. */
+static void warps_may_cut_through_panels(void **state)
+{
+    check_code(((Fixture *)*state)->arena,
+               "Kernel k\n  Input A (M, N) bf16\n  Output B (M, N) fp32\n"
+               "  Grid m = ceil(M / 16), n = ceil(N / 48)\n"
+               "  Allocate A in shared (16, 48)\n  Allocate B in register (16, 48)\n"
+               "  Copy A (16, 48) in coordinate [M = m, N = n] from global to shared\n"
+               "  Compute Multiply A, 2 and get B\n"
+               "  Copy B (16, 48) in coordinate [M = m, N = n] from register to global\n"
+               "  Schedule sm_80\n    warps = 2\n    warps_n = 2\n  end\nend\n",
+               "M=20 N=90");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(attention_of_every_length, setup, teardown),
+        cmocka_unit_test_setup_teardown(attention_of_every_kind, setup, teardown),
+        cmocka_unit_test_setup_teardown(attention_as_chosen, setup, teardown),
+        cmocka_unit_test_setup_teardown(gemm_with_bias, setup, teardown),
+        cmocka_unit_test_setup_teardown(tiles_read_twice_are_kept, setup, teardown),
+        cmocka_unit_test_setup_teardown(barriers_in_branches_do_not_count, setup, teardown),
+        cmocka_unit_test_setup_teardown(vectors_are_written_once, setup, teardown),
+        cmocka_unit_test_setup_teardown(ragged_chunks_stay_inside, setup, teardown),
+        cmocka_unit_test_setup_teardown(warps_may_cut_through_panels, setup, teardown),
+    };
+
+    return cmocka_run_group_tests_name("levels", tests, NULL, NULL);
+}

@@ -10,9 +10,9 @@
 
 enum { ROWS_LEAST = 96, ROWS_MOST = 1024, ALL_BELOW = 1024 };
 
-/* Operations of the definition that comparing one case may take: about a second
+/* Operations of the definition that comparing one case may take: a few seconds
  * for each 1e9. The largest error of few rows is a matter of luck. */
-static const double first_budget = 4e9, other_budget = 1.5e9;
+static const double first_budget = 2e9, other_budget = 6e8;
 
 typedef struct Case {
     StandSpec spec;

@@ -86,7 +86,7 @@ static void explain_memory(Explainer *e)
                          (long long)c->ring_bytes, e->t->shared_per_block));
     because(e, "blocks_per_sm", number(e, c->blocks_per_sm),
             arena_printf(arena, "%lld of %d bytes of shared memory and %d of %d registers", (long long)
-                         (c->shared_bytes + e->t->shared_reserved) * c->blocks_per_sm, e->t->model_shared_per_sm,
+                         (c->shared_bytes + e->t->shared_reserved) * c->blocks_per_sm, e->t->shared_per_sm,
                          (c->registers + 7) / 8 * 8 * 32 * c->warps * c->blocks_per_sm, e->t->regs_per_sm));
 }
 

@@ -26,6 +26,7 @@
 enum {
     WARP = 32,
     LATENCY = 800,      /* cycles from the start of a copy to its data */
+    UNHIDDEN = 50,      /* of it, when a copy is waited for in the turn that starts it */
     TURN_OVERHEAD = 100, /* barrier, counters */
     CHAIN_LATENCY = 200, /* from products to arithmetic and back */
     QUAD_STEPS = 2,      /* shuffles that reduce a row over the lanes that share it */
@@ -350,7 +351,10 @@ static double independent(const Modeler *m)
 /* Cycles of one pass over work, copies started `ahead` turns before; of one of
  * the blocks that share a multiprocessor, at the rate that they reach together.
  * A warp reads the next operands while the tensor cores multiply, so those two
- * overlap by themselves; arithmetic waits for products and products for it. */
+ * overlap by themselves; arithmetic waits for products and products for it. The
+ * latency of a copy is covered by the turns that it is started ahead, and by the
+ * other blocks' turns (seen on an H200: at head dimension 128 one stage with two
+ * blocks a multiprocessor is as fast as two stages). */
 static double cycles_of(const Modeler *m, const Work *w, double ahead)
 {
     double bound = bound_of(w, NULL), hidden = independent(m);
@@ -358,9 +362,12 @@ static double cycles_of(const Modeler *m, const Work *w, double ahead)
                    (w->exps + w->alu > 0 ? CHAIN_LATENCY : 0);
     double waits = chain > bound ? (chain - bound) / hidden : 0;
     double turn = bound + waits + CONTENTION * (w->mma + w->shared + w->exps + w->alu + w->traffic - bound);
-    double exposed = LATENCY - ahead * turn * m->c->blocks_per_sm;
+    double covered = ahead * turn * m->c->blocks_per_sm + (m->c->blocks_per_sm - 1) * bound;
+    double exposed = LATENCY - covered, least = ahead > 0 ? 0 : UNHIDDEN;
 
-    return turn + (exposed > 0 && w->traffic > 0 ? exposed / hidden : 0);
+    exposed = exposed > least ? exposed : least;
+
+    return turn + (w->traffic > 0 ? exposed / hidden : 0);
 }
 
 static double turns_of(const Modeler *m, const Extent *extent)
@@ -429,7 +436,7 @@ bool plan_whole_rows(const Plan *plan)
 static int resident_blocks(const Modeler *m)
 {
     int by_regs = m->t->regs_per_sm / ((m->c->registers + 7) / 8 * 8 * WARP * m->c->warps);
-    int by_shared = (int)(m->t->model_shared_per_sm / (m->c->shared_bytes + m->t->shared_reserved));
+    int by_shared = (int)(m->t->shared_per_sm / (m->c->shared_bytes + m->t->shared_reserved));
     int by_warps = m->t->warps_per_sm / m->c->warps;
     int n = by_regs < by_shared ? by_regs : by_shared;
 

@@ -4,6 +4,7 @@
 
 #include "target/target.h"
 
+extern const Target target_sm_75;
 extern const Target target_sm_80;
 extern const Target target_sm_86;
 extern const Target target_sm_89;

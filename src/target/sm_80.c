@@ -22,8 +22,6 @@ const Target target_sm_80 = {
     .blocks_per_sm = 32,
     .l2_bytes = 40 * 1024 * 1024,
 
-    .model_shared_per_sm = 228 * 1024, /* compute capability 9.0 */
-
     .mma_macs = 1024,
     .fp32_ops = 64,
     .exp_ops = 16,

@@ -21,8 +21,6 @@ const Target target_sm_86 = {
     .blocks_per_sm = 16,
     .l2_bytes = 6 * 1024 * 1024,
 
-    .model_shared_per_sm = 100 * 1024,
-
     .mma_macs = 256,
     .fp32_ops = 128,
     .exp_ops = 16,

@@ -21,8 +21,6 @@ const Target target_sm_89 = {
     .blocks_per_sm = 24,
     .l2_bytes = 96 * 1024 * 1024,
 
-    .model_shared_per_sm = 100 * 1024,
-
     .mma_macs = 256,
     .fp32_ops = 128,
     .exp_ops = 16,

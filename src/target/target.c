@@ -3,6 +3,7 @@
 #include "target/facts.h"
 
 static const Target *const targets[] = {
+    &target_sm_75,
     &target_sm_80,
     &target_sm_86,
     &target_sm_89,

@@ -24,12 +24,6 @@ typedef struct Target {
     int warps_per_sm, blocks_per_sm;
     int64_t l2_bytes;
 
-    /* Shared memory of the multiprocessor that the model counts resident blocks
-     * on. Larger than shared_per_sm where this target's code is what newer GPUs
-     * run as well and is tuned for them; on a smaller one fewer blocks are
-     * resident, which costs time and never meaning. */
-    int model_shared_per_sm;
-
     /* throughput per multiprocessor and clock (model only) */
     double mma_macs;         /* multiply-adds of 16-bit operands in the tensor cores */
     double fp32_ops;         /* FMA or other fp32 instructions, lanes */

@@ -251,6 +251,25 @@ static void warps_may_cut_through_panels(void **state)
                "M=20 N=90");
 }
 
+/* A mask that moves in front of a scale keeps its operand's type. */
+static void scales_move_behind_masks_of_any_type(void **state)
+{
+    check_code(((Fixture *)*state)->arena,
+               "Kernel k\n  Input A (M, N) fp16\n  Output B (M, N) fp32\n  Output C (M, N) fp32\n"
+               "  Grid m = ceil(M / 16)\n"
+               "  Allocate A in register (16, 16) fp16\n  Allocate B in register (16, 16)\n"
+               "  Allocate C in register (16, 16)\n"
+               "  Copy A (16, 16) in coordinate [M = m, N = 0] from global to register\n"
+               "  Compute Multiply A, 0.1 and get B\n"
+               "  Compute Multiply A, 3 and get C\n"
+               "  Compute Mask B where col(B) < row(B)\n"
+               "  Compute Mask C where col(C) > row(C) else 0\n"
+               "  Copy B (16, 16) in coordinate [M = m, N = 0] from register to global\n"
+               "  Copy C (16, 16) in coordinate [M = m, N = 0] from register to global\n"
+               "  Schedule sm_80\n    warps = 1\n  end\nend\n",
+               "M=20 N=15");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -263,6 +282,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(vectors_are_written_once, setup, teardown),
         cmocka_unit_test_setup_teardown(ragged_chunks_stay_inside, setup, teardown),
         cmocka_unit_test_setup_teardown(warps_may_cut_through_panels, setup, teardown),
+        cmocka_unit_test_setup_teardown(scales_move_behind_masks_of_any_type, setup, teardown),
     };
 
     return cmocka_run_group_tests_name("levels", tests, NULL, NULL);

@@ -22,8 +22,6 @@ const Target target_sm_75 = {
     .blocks_per_sm = 16,
     .l2_bytes = 4 * 1024 * 1024,
 
-    .model_shared_per_sm = 64 * 1024,
-
     .mma_macs = 512,
     .fp32_ops = 64,
     .exp_ops = 16,

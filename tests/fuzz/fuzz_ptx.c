@@ -1,0 +1,44 @@
+/* fuzz_ptx.c: any bytes as PTX: parse, and run every entry for a while over one
+ * small buffer. */
+#include "emu/emu.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { BUFFER = 4096, PARAMS = 64, INSTRUCTIONS = 20000 };
+
+static void run_entry(Arena *arena, const EmuModule *module, int entry)
+{
+    EmuMemory *memory = emu_memory_new(arena);
+    unsigned char *buffer = arena_alloc(arena, BUFFER);
+    uint64_t address = emu_memory_add(memory, "buffer", buffer, BUFFER, true, false, 0);
+    uint64_t params[PARAMS / 8];
+    EmuReport *report = arena_new_of(arena, EmuReport);
+    EmuLaunch launch = {.grid = {2, 1, 1}, .block = {64, 1, 1}, .shared_bytes = 4096,
+                        .params = params, .param_bytes = sizeof params, .seed = 1,
+                        .max_instructions = INSTRUCTIONS};
+
+    for (size_t i = 0; i < TW_COUNT(params); i++)
+        params[i] = i % 2 ? 16 : address;
+    emu_run(arena, module, entry, memory, &launch, report);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    Heap heap = {0};
+    jmp_buf oom;
+    Arena *volatile arena = NULL;
+
+    heap.on_oom = &oom;
+    if (setjmp(oom) == 0) {
+        Source source = {"input", NULL, size};
+        EmuModule *module;
+
+        arena = arena_new(&heap);
+        source.text = arena_strndup(arena, (const char *)data, size);
+        module = emu_parse(arena, diags_new(arena, &source), &source);
+        for (int i = 0; module && i < emu_entry_count(module) && i < 4; i++)
+            run_entry(arena, module, i);
+    }
+    arena_free(arena);
+    return 0;
+}

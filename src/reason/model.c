@@ -436,7 +436,8 @@ bool plan_whole_rows(const Plan *plan)
 static int resident_blocks(const Modeler *m)
 {
     int by_regs = m->t->regs_per_sm / ((m->c->registers + 7) / 8 * 8 * WARP * m->c->warps);
-    int by_shared = (int)(m->t->shared_per_sm / (m->c->shared_bytes + m->t->shared_reserved));
+    int64_t shared = m->c->shared_bytes + m->t->shared_reserved;
+    int by_shared = shared > 0 ? (int)(m->t->shared_per_sm / shared) : m->t->blocks_per_sm;
     int by_warps = m->t->warps_per_sm / m->c->warps;
     int n = by_regs < by_shared ? by_regs : by_shared;
 

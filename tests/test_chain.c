@@ -79,7 +79,7 @@ static void definitions_become_kernels(void **state)
     expect_whole(b, read_op(arena, "ops/gemm_bias.tl"));
     assert_non_null(strstr(a->ptx->text, "mma.sync"));
     assert_non_null(strstr(b->ptx->text, "mma.sync"));
-    assert_true(a->stages.len == 6 && b->stages.len == 6);
+    assert_true(a->stages.len == 7 && b->stages.len == 7);
 }
 
 static void the_same_input_gives_the_same_text(void **state)

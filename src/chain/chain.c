@@ -1,6 +1,7 @@
 /* chain.c: the stages from a definition to PTX. */
 #include "chain/chain.h"
 
+#include "check/check.h"
 #include "fuse/fuse.h"
 #include "lower/lower.h"
 #include "ptx/ptx.h"
@@ -175,11 +176,21 @@ static void keep(Chain *chain, const char *name, bool exact, const TileProgram *
     vec_push(chain->arena, &chain->snapshots, snapshot);
 }
 
+static bool check(Chain *chain, const Program *program)
+{
+    CheckOptions options = {.target = chain->target, .settings = &chain->settings};
+    double since = clock_seconds();
+    bool right = check_program(chain->arena, chain->syms, program, &options, chain->diags);
+
+    timed(chain, "check", since);
+    return right;
+}
+
 bool chain_lower(Chain *chain, const Source *code)
 {
-    double since = clock_seconds();
     Program *program = parse(chain, code);
     const Unit *unit;
+    double since;
 
     if (!program)
         return false;
@@ -189,6 +200,9 @@ bool chain_lower(Chain *chain, const Source *code)
                                         code->path));
     if (!chain->name)
         chain->name = unit->name;
+    if (!check(chain, program))
+        return false;
+    since = clock_seconds();
     chain->tile = lower(chain->arena, chain->syms, chain->aff, program, &chain->settings, chain->diags);
     if (!chain->tile || !tile_verify(chain->tile, chain->diags))
         return false;

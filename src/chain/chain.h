@@ -58,7 +58,7 @@ const char *chain_set(Chain *chain, const char *text);
 bool chain_define(Chain *chain, const Source *source);
 bool chain_fuse(Chain *chain);
 bool chain_reason(Chain *chain, const Source *sketch);
-bool chain_lower(Chain *chain, const Source *code);
+bool chain_lower(Chain *chain, const Source *code); /* checks it first */
 bool chain_schedule(Chain *chain);
 bool chain_emit(Chain *chain);
 

@@ -270,6 +270,21 @@ static void scales_move_behind_masks_of_any_type(void **state)
                "M=20 N=15");
 }
 
+/* Where with a condition on the place and a number is a mask, whatever its form. */
+static void where_takes_any_condition(void **state)
+{
+    check_code(((Fixture *)*state)->arena,
+               "Kernel k\n  Input A (M, N) fp32\n  Output B (M, N) fp32\n"
+               "  Grid m = ceil(M / 16)\n"
+               "  Allocate A in register (16, 16)\n  Allocate B in register (16, 16)\n"
+               "  Copy A (16, 16) in coordinate [M = m, N = 0] from global to register\n"
+               "  Compute Where not (col(A) < row(A)), A, 2 and get B\n"
+               "  Compute Where col(B) > 3 and row(B) < 7, B, 0 and get new B\n"
+               "  Copy B (16, 16) in coordinate [M = m, N = 0] from register to global\n"
+               "  Schedule sm_80\n    warps = 1\n  end\nend\n",
+               "M=20 N=15");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -283,6 +298,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(ragged_chunks_stay_inside, setup, teardown),
         cmocka_unit_test_setup_teardown(warps_may_cut_through_panels, setup, teardown),
         cmocka_unit_test_setup_teardown(scales_move_behind_masks_of_any_type, setup, teardown),
+        cmocka_unit_test_setup_teardown(where_takes_any_condition, setup, teardown),
     };
 
     return cmocka_run_group_tests_name("levels", tests, NULL, NULL);

@@ -264,7 +264,8 @@ static void lower_mask(Lower *lo, const Stmt *s)
 static bool lower_where_as_mask(Lower *lo, const Stmt *s)
 {
     double otherwise;
-    if (s->op != OP_WHERE || s->n_args != 3 || s->args[0]->kind != EXPR_BINARY) return false;
+    if (s->op != OP_WHERE || s->n_args != 3) return false;
+    if (s->args[0]->kind != EXPR_BINARY && s->args[0]->kind != EXPR_UNARY) return false;
     if (!eval_float(&lo->env, s->args[2], &otherwise)) return false;
     TileValue *x = lo_operand(lo, s->args[1]);
     const Aff *cond = lo_condition(lo, s->args[0]);

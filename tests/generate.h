@@ -1,6 +1,8 @@
 /* generate.h: random programs, all well-formed and all from a seed and a number.
  *
- *   generate.c          values, operations, predicates, loads and stores
+ *   generate.c          text, declarations, variables, statements
+ *   generate_values.c   operations within their domains, predicates
+ *   generate_memory.c   tensors, and copies of tiles of them
  *   generate_kernels.c  code: what kernels are made of these
  *   generate_ops.c      definitions: those of ops and variants of them
  *
@@ -42,6 +44,7 @@ typedef struct Var {
     double lo, hi;
     bool minus_inf;    /* some elements may be -inf as well */
     bool taken;        /* an Input or Output has this name */
+    bool exact;        /* as loaded: no executor rounds it */
     bool frozen;       /* made outside of the loop at hand: only accumulated to */
 } Var;
 
@@ -59,7 +62,9 @@ typedef struct Gen {
     const char *dims[MAX_COUNTERS];     /* dimensions left to the launch */
     int n_dims;
     const char *grid;  /* "m = ceil(M / BM), n = ..." */
-    bool batch;        /* tensors have a leading dimension Z, the grid a coordinate z */
+    bool batch;        /* tensors have a dimension Z, the grid a coordinate z */
+    bool middle;       /* of matrices Z is the dimension between the other two */
+    int z;             /* its extent */
     int warps, warps_n, stages;
     bool has_alpha;    /* a Param left to the launch was declared */
 } Gen;
@@ -95,7 +100,6 @@ void gen_squash(Gen *g, Var *v, double limit);      /* scales into [-limit, limi
 void gen_make_finite(Gen *g, Var *v);               /* without -inf */
 void gen_mask(Gen *g, Var *v, Axis r, Axis c);
 const char *gen_predicate(Gen *g, const char *tile, Axis r, Axis c); /* tile NULL: without row and col */
-const char *gen_coordinate(Gen *g, Axis r, Axis c); /* "[Z = z, M = m, N = n]" */
 
 Var *gen_load_matrix(Gen *g, Axis r, Axis c, DType dtype, Space space);
 Var *gen_load_row(Gen *g, Axis c);

@@ -29,7 +29,9 @@ static void start(Gen *g, int m_tile)
     g->counters[g->n_counters++] = "m";
     g->grid = "m = ceil(M / BM)";
     if (g->batch) {
-        gen_declare_dim(g, "Z", gen_pick(g, 1, 2), 0);
+        g->middle = gen_chance(g, 40);
+        g->z = gen_pick(g, 1, 3);
+        gen_declare_dim(g, "Z", g->z, g->z);
         g->counters[g->n_counters++] = "z";
     }
 }

@@ -45,6 +45,8 @@ static void attention(Arena *arena, LevelCase *c, Rng *rng)
     int kv_heads = choose(rng, 1, 1, 2), share = choose(rng, 1, 2, 3);
     int d = choose(rng, 64, 64, 128, 16, 16 * (1 + rng_below(rng, 16)));
 
+    if (d > 128) /* a warp has registers for 16 rows of these */
+        bm = 16 * warps;
     c->definition = read_op(arena, "ops/attention.tl");
     c->fill = (FillKind)choose(rng, FILL_NORMAL, FILL_NORMAL, FILL_UNIFORM, FILL_GROWING, FILL_NEGATIVE, FILL_LARGE);
     force(arena, c, "HeadDim", d);

@@ -65,6 +65,21 @@ static void rescale_early(TileBlock *block, int at, const TileValue *alpha)
     }
 }
 
+/* Where p becomes an operand, once, rounded to 16 bits; -1: elsewhere or not. */
+static int only_reshape_of(const TileBlock *block, const TileValue *p)
+{
+    int at = -1;
+    for (int i = 0; i < block->ops.len; i++) {
+        const TileOp *op = block->ops.data[i];
+        for (int k = 0; k < op->n_args; k++) {
+            if (op->args[k] != p || op->kind == TILE_REDUCE) continue;
+            if (op->kind != TILE_RESHAPE || at >= 0 || dtype_bytes(op->results[0]->type.dtype) != 2) return -1;
+            at = i;
+        }
+    }
+    return at;
+}
+
 static int index_of(const TileBlock *block, const TileOp *op)
 {
     int i = 0;
@@ -72,10 +87,25 @@ static int index_of(const TileBlock *block, const TileOp *op)
     return i;
 }
 
+/* l1 = l * alpha + rowsum(p). Where l is but a divisor, of p as an operand: the
+ * tensor cores sum it on the side (element.c), and the rounding of a dominant p
+ * cancels in the quotient. */
+static TileValue *new_sum(Rewriter *rw, TileValue *l, TileValue *alpha, TileValue *p)
+{
+    return rw_binary(rw, OP_ADD, rw_binary(rw, OP_MULTIPLY, l, alpha), rw_reduce_rows(rw, OP_ROW_SUM, p));
+}
+
+static void replace(TileBlock *block, TileValue *old, TileValue *new)
+{
+    new->name = old->name;
+    tile_replace_uses(block, old, new);
+}
+
 static void expand_softmax(TileProgram *program, TileKernel *kernel, const TileOp *loop, TileBlock *block, int at)
 {
     TileOp *op = block->ops.data[at];
-    bool lagging = skipping_pays(block, op) && gauge_is_free(program->arena, kernel, loop, op);
+    GaugeFreedom free = gauge_freedom(program->arena, kernel, loop, op);
+    bool lagging = free.reference && skipping_pays(block, op);
     Rewriter rw = {program, kernel, block, at, op->loc};
     TileValue *s = op->args[0], *m = op->args[1], *l = op->args[2];
 
@@ -85,15 +115,20 @@ static void expand_softmax(TileProgram *program, TileKernel *kernel, const TileO
     TileValue *before = rw_binary(&rw, OP_MAX, m, lowest);
     TileValue *alpha = rw_unary(&rw, OP_EXP, rw_binary(&rw, OP_SUBTRACT, before, ref));
     TileValue *p = rw_unary(&rw, OP_EXP, rw_binary(&rw, OP_SUBTRACT, s, ref));
-    TileValue *l1 = rw_binary(&rw, OP_ADD, rw_binary(&rw, OP_MULTIPLY, l, alpha),
-                              rw_reduce_rows(&rw, OP_ROW_SUM, p));
+    replace(block, op->results[0], p);
+    replace(block, op->results[1], m1);
+    replace(block, op->results[3], alpha);
 
-    TileValue *made[] = {p, m1, l1, alpha};
-    for (int i = 0; i < 4; i++) {
-        made[i]->name = op->results[i]->name;
-        tile_replace_uses(block, op->results[i], made[i]);
+    int reshape = free.rounded_sum ? only_reshape_of(block, p) : -1;
+    TileValue *summed = p;
+    if (reshape >= 0) { /* behind it; the softmax itself still stands at rw.at */
+        tile_remove(block, rw.at);
+        rw.at = reshape;
+        summed = block->ops.data[reshape - 1]->results[0];
     }
-    tile_remove(block, rw.at);
+    TileValue *l1 = new_sum(&rw, l, alpha, summed);
+    replace(block, op->results[2], l1);
+    if (reshape < 0) tile_remove(block, rw.at);
     if (lagging) rescale_early(block, index_of(block, alpha->def) + 1, alpha);
 }
 

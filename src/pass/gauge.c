@@ -40,6 +40,7 @@ typedef struct Gauge {
     const TileBlock *body;
     const TileOp *yield;
     int m, l;                 /* positions among the carried values */
+    bool shows_log;           /* log l + m is used */
     VEC(int) accumulators;
 } Gauge;
 
@@ -157,7 +158,7 @@ static bool is_log_sum(const Gauge *g, const TileOp *log)
     return uses.ops.len > 0;
 }
 
-static bool results_are_free(const Gauge *g)
+static bool results_are_free(Gauge *g)
 {
     const TileValue *m = g->loop->results[g->m], *l = g->loop->results[g->l];
     Uses of_l = uses_of(g, l), of_m = uses_of(g, m);
@@ -165,6 +166,7 @@ static bool results_are_free(const Gauge *g)
         const TileOp *op = of_l.ops.data[i];
         bool divides = is_element(op, OP_DIVIDE) && op->args[1] == l && is_accumulator_result(g, op->args[0]);
         if (!divides && !is_log_sum(g, op)) return false;
+        g->shows_log |= !divides;
     }
     for (int i = 0; i < of_m.ops.len; i++) {
         const TileOp *op = of_m.ops.data[i];
@@ -183,11 +185,13 @@ static bool results_are_free(const Gauge *g)
     return true;
 }
 
-bool gauge_is_free(Arena *arena, const TileKernel *kernel, const TileOp *loop, const TileOp *softmax)
+GaugeFreedom gauge_freedom(Arena *arena, const TileKernel *kernel, const TileOp *loop, const TileOp *softmax)
 {
-    if (!loop || loop->kind != TILE_FOR) return false;
+    GaugeFreedom none = {false, false};
+    if (!loop || loop->kind != TILE_FOR) return none;
     Gauge g = {.arena = arena, .kernel = kernel, .loop = loop, .softmax = softmax, .body = loop->regions[0]};
     g.yield = g.body->ops.data[g.body->ops.len - 1];
-    return state_is_closed(&g) && result_is_accumulated(&g, softmax->results[0], 0) && alpha_only_rescales(&g)
-           && results_are_free(&g);
+    bool free = state_is_closed(&g) && result_is_accumulated(&g, softmax->results[0], 0) && alpha_only_rescales(&g)
+                && results_are_free(&g);
+    return (GaugeFreedom){free, free && !g.shows_log};
 }

@@ -4,9 +4,17 @@
 
 #include "tile/tile.h"
 
-/* Whether the reference m of this online softmax, an operation of `loop`'s body,
- * may be any number near the row maximum: every use of what the loop leaves
- * behind is unchanged when m moves and l and the accumulators follow. */
-bool gauge_is_free(Arena *arena, const TileKernel *kernel, const TileOp *loop, const TileOp *softmax);
+/* What the program lets an online softmax, an operation of `loop`'s body, do. */
+typedef struct GaugeFreedom {
+    /* The reference m may be any number near the row maximum: every use of what
+     * the loop leaves behind is unchanged when m moves and l and the accumulators
+     * follow. */
+    bool reference;
+    /* Moreover l is only a divisor of what was accumulated from p, so it may sum
+     * p as the tensor cores saw it, rounded. */
+    bool rounded_sum;
+} GaugeFreedom;
+
+GaugeFreedom gauge_freedom(Arena *arena, const TileKernel *kernel, const TileOp *loop, const TileOp *softmax);
 
 #endif

@@ -221,6 +221,11 @@ void el_mask(Emitter *e, const TileOp *op)
     if (op->unless) em(e, "$mask%d:", label);
 }
 
+static bool is_half(DType t)
+{
+    return t == DT_BF16 || t == DT_F16;
+}
+
 /* ---- reductions ------------------------------------------------------------------------ */
 
 static const char *combine(OpId op)
@@ -258,9 +263,34 @@ static int reduce_lanes(Emitter *e, const char *instruction, int reg, int first,
     return reg;
 }
 
+/* Row sums of an operand fragment by the tensor cores: its product with a column
+ * of ones. Every lane of a quad gets the whole sum, so there is nothing to
+ * shuffle (PTX ISA, mma.m16n8k16: accumulators 0 and 2 of a lane are its rows). */
+static void sum_operand_rows(Emitter *e, const TileOp *op)
+{
+    const TileValue *a = op->args[0], *v = op->results[0];
+    DType dtype = a->type.dtype;
+    const int *packed = fr_packed(e, a, dtype);
+    int atoms = a->type.rows / a->type.layout.warps_m / 16, steps = a->type.cols / 16;
+    const char *ones = em_new(e, REG_R);
+    em_at(e, 0, "mov.b32 %s, 0x%08x;", ones, dtype == DT_BF16 ? 0x3f803f80 : 0x3c003c00);
+    fr_new_f32(e, v);
+    const int *sum = e->frags[v->id].f;
+    for (int m = 0; m < atoms; m++) {
+        int c[4] = {sum[2 * m], em_reg(e, REG_F), sum[2 * m + 1], em_reg(e, REG_F)};
+        for (int i = 0; i < 4; i++) em(e, "mov.f32 %%f%d, 0f00000000;", c[i]);
+        for (int step = 0; step < steps; step++)
+            mm_step(e, dtype, c, &packed[(m * steps + step) * 4], ones, ones);
+    }
+}
+
 void el_reduce(Emitter *e, const TileOp *op)
 {
     const TileValue *a = op->args[0], *v = op->results[0];
+    if (op->op == OP_ROW_SUM && a->type.layout.kind == LAY_MMA_A && is_half(a->type.dtype)) {
+        sum_operand_rows(e, op);
+        return;
+    }
     if (op->axis == 0) {
         em_fail(e, op->loc, TW0803, "reductions along columns are not supported by this target yet");
         return;
@@ -285,11 +315,6 @@ void el_reduce(Emitter *e, const TileOp *op)
 }
 
 /* ---- conversion --------------------------------------------------------------------------- */
-
-static bool is_half(DType t)
-{
-    return t == DT_BF16 || t == DT_F16;
-}
 
 /* Odd counts (scalars) cannot be packed: rounded and kept as fp32. */
 static void cast_single(Emitter *e, const TileOp *op)

@@ -145,6 +145,8 @@ void cp_put(Emitter *e, const TileOp *op);
 void cp_move(Emitter *e, const TileOp *op);
 
 /* mma.c */
+/* c += a b for a step of k = 16: 4 accumulators, 4 registers of A, 2 of B. */
+void mm_step(Emitter *e, DType dtype, const int *c, const int *a, const char *b0, const char *b1);
 void mm_gemm(Emitter *e, const TileOp *op);
 
 /* kernel.c */

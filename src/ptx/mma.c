@@ -133,22 +133,31 @@ static void load_unit(Emitter *e, Gemm *g, int u)
     ldmatrix(e, single ? 2 : 4, !t, regs, address);
 }
 
-static void mma_k16(Emitter *e, const Gemm *g, const int *c, const int *a, const int *b)
+static void mma_k16(Emitter *e, const char *type, const int *c, const int *a, const char *b0, const char *b1)
 {
-    const char *type = g->op->args[1]->type.dtype == DT_BF16 ? "bf16" : "f16";
     em(e, "mma.sync.aligned.m16n8k16.row.col.f32.%s.%s.f32 {%%f%d, %%f%d, %%f%d, %%f%d}, "
-       "{%%r%d, %%r%d, %%r%d, %%r%d}, {%%r%d, %%r%d}, {%%f%d, %%f%d, %%f%d, %%f%d};",
-       type, type, c[0], c[1], c[2], c[3], a[0], a[1], a[2], a[3], b[0], b[1], c[0], c[1], c[2], c[3]);
+       "{%%r%d, %%r%d, %%r%d, %%r%d}, {%s, %s}, {%%f%d, %%f%d, %%f%d, %%f%d};",
+       type, type, c[0], c[1], c[2], c[3], a[0], a[1], a[2], a[3], b0, b1, c[0], c[1], c[2], c[3]);
 }
 
-/* Two instructions of k = 8: registers 0, 1 of A and 0 of B are k 0-7. */
-static void mma_k8(Emitter *e, const Gemm *g, const int *c, const int *a, const int *b)
+static void mma_k8(Emitter *e, const char *type, const int *c, const int *a, const char *b)
 {
-    const char *type = g->op->args[1]->type.dtype == DT_BF16 ? "bf16" : "f16";
-    for (int half = 0; half < 2; half++)
-        em(e, "mma.sync.aligned.m16n8k8.row.col.f32.%s.%s.f32 {%%f%d, %%f%d, %%f%d, %%f%d}, "
-           "{%%r%d, %%r%d}, {%%r%d}, {%%f%d, %%f%d, %%f%d, %%f%d};",
-           type, type, c[0], c[1], c[2], c[3], a[2 * half], a[2 * half + 1], b[half], c[0], c[1], c[2], c[3]);
+    em(e, "mma.sync.aligned.m16n8k8.row.col.f32.%s.%s.f32 {%%f%d, %%f%d, %%f%d, %%f%d}, "
+       "{%%r%d, %%r%d}, {%s}, {%%f%d, %%f%d, %%f%d, %%f%d};",
+       type, type, c[0], c[1], c[2], c[3], a[0], a[1], b, c[0], c[1], c[2], c[3]);
+}
+
+/* Where the instruction has k = 8 it takes two: registers 0, 1 of A and 0 of B
+ * are k 0-7. */
+void mm_step(Emitter *e, DType dtype, const int *c, const int *a, const char *b0, const char *b1)
+{
+    const char *type = dtype == DT_BF16 ? "bf16" : "f16";
+    if (e->target->mma_k == 16) {
+        mma_k16(e, type, c, a, b0, b1);
+    } else {
+        mma_k8(e, type, c, a, b0);
+        mma_k8(e, type, c, a + 2, b1);
+    }
 }
 
 static void multiply_unit(Emitter *e, Gemm *g, int u)
@@ -156,12 +165,12 @@ static void multiply_unit(Emitter *e, Gemm *g, int u)
     int pairs = (g->n_atoms + 1) / 2, step = u / pairs, pair = u % pairs;
     for (int k = 0; k < 2 && pair * 2 + k < g->n_atoms; k++) {
         const int *b = &g->b_regs[u % (LOOKAHEAD + 1)][2 * k];
+        const char *b0 = em_name(e, REG_R, b[0]), *b1 = em_name(e, REG_R, b[1]);
         for (int m = 0; m < g->m_atoms; m++) {
             const int *a = g->a_shared ? g->a_regs[step % (LOOKAHEAD + 1) * g->m_atoms + m]
                                        : &g->a_packed[(m * g->steps + step) * 4];
             const int *c = &g->acc[(m * g->n_atoms + pair * 2 + k) * 4];
-            if (e->target->mma_k == 16) mma_k16(e, g, c, a, b);
-            else mma_k8(e, g, c, a, b);
+            mm_step(e, g->op->args[1]->type.dtype, c, a, b0, b1);
         }
     }
 }

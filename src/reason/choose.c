@@ -200,6 +200,7 @@ const Choice *plan_choose(Plan *plan, ReasonResult *result)
     read_forced(&s);
     if (plan->failed)
         return NULL;
+    plan_find_live(plan);
     each_size(&s, 0);
     result->considered += s.considered;
     if (!s.found) {

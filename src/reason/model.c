@@ -48,13 +48,11 @@ typedef struct Modeler {
     const Target *t;
     int warps_m;
     Work *work;         /* of the region being walked */
-    double live;        /* registers of tiles live now and at most */
-    double most;
+    double most;        /* registers of tiles where most are live */
     double fragments;   /* registers of operand fragments, the largest GEMM's */
     Work main;          /* of the loop with the most work a turn */
-    double main_turns, main_ring;
+    double main_turns;
     double total;       /* cycles of a block */
-    int depth;
 } Modeler;
 
 static double size_of(const Modeler *m, const Extent *extent)
@@ -99,6 +97,12 @@ static int64_t shared_bytes_of(const Modeler *m, const Tile *tile)
     return round_up((int64_t)elements(m, tile) * dtype_bytes(tile->shared_dtype), 128);
 }
 
+/* Without asynchronous copies, one of a ring's stages is in registers. */
+static int ring_stages(const Modeler *m)
+{
+    return m->t->has_cp_async || m->c->stages < 2 ? m->c->stages : m->c->stages - 1;
+}
+
 /* A copy into shared memory has a place of its own: in a loop that loads it, a
  * ring of stages. */
 static void count_copies(Modeler *m, const Block *block, bool in_loop)
@@ -110,7 +114,7 @@ static void count_copies(Modeler *m, const Block *block, bool in_loop)
             int64_t bytes = shared_bytes_of(m, plan_tile(m->plan, s->name));
 
             if (in_loop && s->space == SPACE_GLOBAL)
-                m->c->ring_bytes += round_up(bytes * m->c->stages, 1024);
+                m->c->ring_bytes += round_up(bytes * ring_stages(m), 1024);
             else
                 m->c->resident_bytes += round_up(bytes, 1024);
         }
@@ -128,98 +132,35 @@ static void count_shared(Modeler *m)
 
 /* ---- registers ----------------------------------------------------------------------------- */
 
-static void touch(Modeler *m, double registers)
+static void count_registers(Modeler *m)
 {
-    m->live += registers;
-    if (m->live > m->most)
-        m->most = m->live;
-}
+    for (int i = 0; i < m->plan->live.len; i++) {
+        const LivePoint *point = &m->plan->live.data[i];
+        double live = 0;
 
-static bool stmt_uses(const Plan *plan, const Stmt *s, const Tile *tile)
-{
-    for (int i = 0; i < s->n_args; i++)
-        if (plan_operand((Plan *)plan, s->args[i]) == tile)
-            return true;
-    for (int i = 0; i < s->n_with; i++)
-        if (plan_operand((Plan *)plan, s->with[i]) == tile)
-            return true;
-    return s->kind == STMT_COPY && s->space == SPACE_REGISTER && strcmp(s->name, tile->name) == 0;
-}
-
-static bool used_in(const Plan *plan, const Block *block, int from, const Tile *tile)
-{
-    for (int i = from; i < block->len; i++) {
-        const Stmt *s = block->data[i];
-
-        if (stmt_uses(plan, s, tile) || used_in(plan, &s->body, 0, tile) || used_in(plan, &s->orelse, 0, tile))
-            return true;
-        const char *result = s->kind == STMT_COMPUTE ? plan_result(s) : NULL;
-        if (result && strcmp(result, tile->name) == 0)
-            return s->result == RESULT_ACCUMULATE;
+        for (int k = 0; k < point->tiles.len; k++)
+            live += registers_of(m, point->tiles.data[k].tile, point->tiles.data[k].bytes);
+        m->most = fmax(m->most, live);
     }
-    return false;
 }
 
-static bool defined_in(const Block *block, int to, const char *name)
+/* Registers of tiles on their way: neighbouring copies of a loop are under way
+ * together. */
+static double held_registers(const Modeler *m, const Block *block, bool in_loop)
 {
-    for (int i = 0; i < to; i++) {
-        const Stmt *s = block->data[i];
-        const char *result = s->kind == STMT_COMPUTE ? plan_result(s) : NULL;
+    double held = 0, most = 0;
 
-        if ((result && strcmp(result, name) == 0 && s->result != RESULT_ACCUMULATE) ||
-            (s->kind == STMT_COPY && s->to_space == SPACE_REGISTER && strcmp(s->name, name) == 0))
-            return true;
-    }
-    return false;
-}
-
-/* A tile that is computed and then multiplied is packed to 16 bits on the way;
- * one that is loaded is unpacked to be computed with. */
-static int live_bytes(const Modeler *m, const Block *block, int at, const Tile *tile)
-{
-    const Stmt *s = block->data[at];
-    bool operand = s->kind == STMT_COMPUTE && s->op_known && s->op == OP_GEMM && s->n_args == 2 &&
-                   plan_operand(m->plan, s->args[0]) == tile && tile->computed && !tile->accumulated;
-
-    return operand ? 2 : 4;
-}
-
-/* Registers live at a statement of a block: what it defines or uses, what was
- * defined before it and is used after, and what comes from outside. */
-static double live_at(const Modeler *m, const Block *block, int at, bool in_loop)
-{
-    double live = 0;
-    const char *result = block->data[at]->kind == STMT_COMPUTE ? plan_result(block->data[at]) : NULL;
-
-    for (int i = 0; i < m->plan->tiles.len; i++) {
-        const Tile *tile = &m->plan->tiles.data[i];
-
-        if (!tile->reg)
-            continue;
-        bool mine = result && strcmp(result, tile->name) == 0;
-        bool before = defined_in(block, at, tile->name);
-        bool carried = in_loop && !defined_in(block, block->len, tile->name);
-        bool later = used_in(m->plan, block, at, tile);
-        if (mine || (before && later) ||
-            (carried && (tile->accumulated || used_in(m->plan, block, 0, tile) ||
-                         used_in(m->plan, &m->plan->unit->body, 0, tile))))
-            live += registers_of(m, tile, live_bytes(m, block, at, tile));
-    }
-    return live;
-}
-
-static void count_registers(Modeler *m, const Block *block, bool in_loop)
-{
+    if (m->t->has_cp_async || m->c->stages < 2)
+        return 0;
     for (int i = 0; i < block->len; i++) {
         const Stmt *s = block->data[i];
+        bool copied = in_loop && s->kind == STMT_COPY && s->space == SPACE_GLOBAL && s->to_space == SPACE_SHARED;
+        double inner = held_registers(m, &s->body, in_loop || s->kind == STMT_FOR);
 
-        if (s->kind == STMT_COMPUTE || s->kind == STMT_COPY) {
-            m->live = 0;
-            touch(m, live_at(m, block, i, in_loop));
-        }
-        count_registers(m, &s->body, in_loop || s->kind == STMT_FOR);
-        count_registers(m, &s->orelse, in_loop);
+        held = copied ? held + (double)shared_bytes_of(m, plan_tile(m->plan, s->name)) / (4 * WARP * m->c->warps) : 0;
+        most = fmax(most, fmax(held, inner));
     }
+    return most;
 }
 
 /* ---- work of statements ----------------------------------------------------------------------- */
@@ -501,8 +442,8 @@ void plan_rate(Plan *plan, Choice *c)
     }
     c->blocks_per_sm = 1;
     add_block(&m, &plan->unit->body); /* finds the operand fragments */
-    count_registers(&m, &plan->unit->body, false);
-    c->registers = (int)(m.most + m.fragments + ADDRESS_REGS);
+    count_registers(&m);
+    c->registers = (int)(m.most + m.fragments + held_registers(&m, &plan->unit->body, false) + ADDRESS_REGS);
     if (c->registers > m.t->regs_per_thread) {
         c->misfit = arena_printf(plan->arena, "needs about %d registers a thread (%.0f of tiles); there are %d",
                                  c->registers, m.most, m.t->regs_per_thread);

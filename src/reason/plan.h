@@ -57,6 +57,16 @@ typedef struct Tile {
     const char *as_operand;    /* while writing: a copy of it that was reshaped */
 } Tile;
 
+/* Register tiles that are live at a statement. */
+typedef struct LiveTile {
+    const Tile *tile;
+    int bytes; /* an element */
+} LiveTile;
+
+typedef struct LivePoint {
+    VEC(LiveTile) tiles;
+} LivePoint;
+
 enum { PLAN_MAX_EXTENTS = 64, PLAN_DEPTH = 64, PLAN_REPLACED = 2000 };
 
 typedef struct Plan {
@@ -76,6 +86,7 @@ typedef struct Plan {
     VEC(const Stmt *) decls;  /* Param, Let, Index, assignments */
     VEC(const char *) taken;  /* names that variables may not have */
     VEC(const char *) set;    /* dimensions that --set makes known */
+    VEC(LivePoint) live;      /* for every statement that touches registers */
     bool settled;             /* broadcasting operands decide what is still open */
     bool failed;
 } Plan;
@@ -121,11 +132,13 @@ const char *plan_result(const Stmt *stmt);
 bool plan_tensor_extents(Plan *plan, const Stmt *copy, const PlanTensor *tensor, const Extent **row,
                          const Extent **col);
 
-/* ---- choose.c, model.c: sizes ------------------------------------------------------ */
+/* ---- choose.c, model.c, live.c: sizes ------------------------------------------------------ */
 
 /* The best choice; NULL when none fits: a diagnostic was recorded. */
 const Choice *plan_choose(Plan *plan, ReasonResult *result);
 void plan_rate(Plan *plan, Choice *choice);
+/* Which tiles are live where; before the first choice is rated. */
+void plan_find_live(Plan *plan);
 /* Whether rows must lie whole in a warp. */
 bool plan_whole_rows(const Plan *plan);
 

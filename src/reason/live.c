@@ -1,0 +1,96 @@
+/* live.c: which register tiles are live at every statement.
+ *
+ * That does not depend on sizes, so it is found once for all candidates: what a
+ * statement makes, what was made before it in its block and is read after, and
+ * what its loop carries round or takes from outside.
+ */
+#include "reason/plan.h"
+
+static bool stmt_reads(Plan *plan, const Stmt *s, const Tile *tile)
+{
+    for (int i = 0; i < s->n_args; i++)
+        if (plan_operand(plan, s->args[i]) == tile)
+            return true;
+    for (int i = 0; i < s->n_with; i++)
+        if (plan_operand(plan, s->with[i]) == tile)
+            return true;
+    return s->kind == STMT_COPY && s->space == SPACE_REGISTER && strcmp(s->name, tile->name) == 0;
+}
+
+static bool makes(const Stmt *s, const char *name)
+{
+    const char *result = s->kind == STMT_COMPUTE ? plan_result(s) : NULL;
+
+    return result && strcmp(result, name) == 0;
+}
+
+static bool read_in(Plan *plan, const Block *block, int from, const Tile *tile)
+{
+    for (int i = from; i < block->len; i++) {
+        const Stmt *s = block->data[i];
+
+        if (stmt_reads(plan, s, tile) || read_in(plan, &s->body, 0, tile) || read_in(plan, &s->orelse, 0, tile))
+            return true;
+        if (makes(s, tile->name))
+            return s->result == RESULT_ACCUMULATE;
+    }
+    return false;
+}
+
+/* Whether one of a block's first statements makes a tile anew. */
+static bool made_in(const Block *block, int to, const char *name)
+{
+    for (int i = 0; i < to; i++) {
+        const Stmt *s = block->data[i];
+
+        if ((makes(s, name) && s->result != RESULT_ACCUMULATE) ||
+            (s->kind == STMT_COPY && s->to_space == SPACE_REGISTER && strcmp(s->name, name) == 0))
+            return true;
+    }
+    return false;
+}
+
+/* A tile that is computed and then multiplied is packed to 16 bits on the way;
+ * one that is loaded is unpacked to be computed with. */
+static int live_bytes(Plan *plan, const Stmt *s, const Tile *tile)
+{
+    bool operand = s->kind == STMT_COMPUTE && s->op_known && s->op == OP_GEMM && s->n_args == 2 &&
+                   plan_operand(plan, s->args[0]) == tile && tile->computed && !tile->accumulated;
+
+    return operand ? 2 : 4;
+}
+
+static bool is_live(Plan *plan, const Block *block, int at, bool in_loop, const Tile *tile)
+{
+    if (makes(block->data[at], tile->name))
+        return true;
+    if (made_in(block, at, tile->name) && read_in(plan, block, at, tile))
+        return true;
+    return in_loop && !made_in(block, block->len, tile->name) &&
+           (tile->accumulated || read_in(plan, block, 0, tile) || read_in(plan, &plan->unit->body, 0, tile));
+}
+
+static void find_in(Plan *plan, const Block *block, bool in_loop)
+{
+    for (int i = 0; i < block->len; i++) {
+        const Stmt *s = block->data[i];
+        LivePoint point = {0};
+
+        find_in(plan, &s->body, in_loop || s->kind == STMT_FOR);
+        find_in(plan, &s->orelse, in_loop);
+        if (s->kind != STMT_COMPUTE && s->kind != STMT_COPY)
+            continue;
+        for (int t = 0; t < plan->tiles.len; t++) {
+            const Tile *tile = &plan->tiles.data[t];
+
+            if (tile->reg && is_live(plan, block, i, in_loop, tile))
+                vec_push(plan->arena, &point.tiles, (LiveTile){tile, live_bytes(plan, s, tile)});
+        }
+        vec_push(plan->arena, &plan->live, point);
+    }
+}
+
+void plan_find_live(Plan *plan)
+{
+    find_in(plan, &plan->unit->body, false);
+}

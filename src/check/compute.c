@@ -86,7 +86,7 @@ static bool read_element_args(Checker *c, const Stmt *s, Operand *operands)
     for (int i = 0; i < s->n_args; i++) {
         if (s->op == OP_WHERE && i == 0 && is_condition(s->args[0])) {
             operands[0] = (Operand){.expr = s->args[0], .is_number = true};
-            values_condition(c, s->args[0]);
+            values_element_condition(c, s->args[0]);
             continue;
         }
         bool read = operand_read(c, s->args[i], &operands[i]);
@@ -191,7 +191,7 @@ static void check_mask(Checker *c, const Stmt *s)
         wrong_operands(c, s, "Mask S where condition [else value]");
         return;
     }
-    values_condition(c, s->where);
+    values_element_condition(c, s->where);
     if (s->otherwise)
         values_number(c, s->otherwise);
     if (!read_tile(c, s, &x, "a Mask"))

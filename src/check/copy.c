@@ -62,7 +62,8 @@ static int dimension_of(Checker *c, const Stmt *s, int i, const Place *p, bool *
 {
     const Coord *coord = &s->coords[i];
     int at = coord->name ? dimension_named(p, coord->name) : i < p->rank ? i : -1;
-    bool declared = (p->is_input || p->is_output) && p->rank > 0 && p->dims[0].axis;
+    bool part = p->decl && p->decl->kind == STMT_ALLOCATE; /* it may name its sizes otherwise */
+    bool declared = (p->is_input || p->is_output) && !part && p->rank > 0 && p->dims[0].axis;
     if (at < 0 && coord->name && (s->n_coords == 1 || !declared) &&
         !nearest_dimension(p, coord->name))
         at = free_dimension(s, p, taken);
@@ -266,7 +267,7 @@ static void check_target(Checker *c, const Stmt *s)
 static void check_clauses(Checker *c, const Stmt *s)
 {
     if (s->where)
-        values_condition(c, s->where);
+        values_element_condition(c, s->where);
     if (s->otherwise)
         values_number(c, s->otherwise);
     if (s->stage)

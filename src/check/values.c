@@ -49,6 +49,8 @@ static const Aff *unknown_name(void *user, const Expr *e, Diags *diags)
         return NULL;
     if (text_equal_nocase(e->name, "row") || text_equal_nocase(e->name, "col"))
         return aff_of(c->aff, text_equal_nocase(e->name, "row") ? c->row : c->col);
+    if (c->of_elements && strlen(e->name) == 1)
+        return fresh_scalar(c, e->name);
     const char *nearest = eval_nearest(&c->env, e->name);
     Diag *d = diag_add(diags, TW0220, e->span, "'%s' has no value here", e->name);
     if (nearest)
@@ -116,6 +118,13 @@ void values_condition(Checker *c, const Expr *e)
         Diag *d = diag_add(c->diags, TW0404, e->span, "a condition in words belongs in a sketch");
         diag_note(c->diags, d, "write it with grid coordinates, loop counters, row() and col()");
     }
+}
+
+void values_element_condition(Checker *c, const Expr *e)
+{
+    c->of_elements = true;
+    values_condition(c, e);
+    c->of_elements = false;
 }
 
 /* A tensor of one element counts as a number: its value is read when it is needed. */

@@ -118,6 +118,7 @@ typedef struct Checker {
     EvalEnv env;
     VEC(EvalName) given; /* loose: integers taken as given */
     const AffSym *row, *col;
+    bool of_elements; /* the condition at hand is about the elements of a tile */
     VEC(Named *) tensors;
     VEC(const Stmt *) defines;
     VEC(Axis) grid;
@@ -148,6 +149,8 @@ void values_grid(Checker *c, const Stmt *s);
 void values_loop(Checker *c, const Stmt *s);
 const Aff *values_integer(Checker *c, const Expr *e);
 void values_condition(Checker *c, const Expr *e);
+/* One on the elements of a tile, where `j * BN + c` may have a letter for the place. */
+void values_element_condition(Checker *c, const Expr *e);
 /* e is a number: every name in it is one. Says which is not. */
 bool values_number(Checker *c, const Expr *e);
 Extent extent_of(Checker *c, const Expr *e);

@@ -1,11 +1,26 @@
 /* compute.c: Compute and Reshape statements. */
 #include "lower/state.h"
 
+static int extent(const TileValue *v, int axis)
+{
+    return axis == 0 ? v->type.rows : v->type.cols;
+}
+
+/* An axis of the result is that of an operand as long. */
+static void inherit_axes(Lower *lo, const TileValue *to, const TileValue *from)
+{
+    for (int k = 0; k < 2; k++) {
+        Axis axis = lo_lineage(lo, from)->axis[k];
+        if (axis.start && extent(from, k) == extent(to, k)) lo_lineage(lo, to)->axis[k] = axis;
+    }
+}
+
 static void inherit(Lower *lo, const TileValue *to, int n, TileValue *const *from)
 {
     for (int i = 0; i < n; i++) {
         Lineage l = *lo_lineage(lo, from[i]);
         if (l.alpha) lo_lineage(lo, to)->alpha = l.alpha;
+        inherit_axes(lo, to, from[i]);
     }
 }
 
@@ -121,6 +136,7 @@ static void lower_reduce(Lower *lo, const Stmt *s, int axis)
     TileOp *op = rw_insert(&lo->rw, TILE_REDUCE, 1, &a, 1, &type);
     op->op = s->op;
     op->axis = axis;
+    inherit_axes(lo, op->results[0], a);
     give(lo, s, op->results[0]);
 }
 
@@ -171,6 +187,8 @@ static void lower_gemm(Lower *lo, const Stmt *s)
     TileOp *op = rw_insert(&lo->rw, TILE_GEMM, n_args, args, 1, &type);
     op->trans_a = ta;
     op->trans_b = tb;
+    lo_lineage(lo, op->results[0])->axis[0] = lo_lineage(lo, a)->axis[ta];
+    lo_lineage(lo, op->results[0])->axis[1] = lo_lineage(lo, b)->axis[!tb];
     if (n_args == 3) lo_lineage(lo, op->results[0])->rescaled = lo_lineage(lo, a)->alpha;
     const char *name = dest_name(lo, s);
     if (name) lo_set_register(lo, name, op->results[0]);
@@ -204,6 +222,7 @@ static void lower_online_softmax(Lower *lo, const Stmt *s)
     TileValue *alpha = op->results[3];
     alpha->name = "alpha";
     lo_lineage(lo, op->results[0])->alpha = alpha;
+    for (int i = 0; i < 4; i++) inherit_axes(lo, op->results[i], x);
     vec_push(lo->arena, &lo->steps, (SoftmaxStep){state[0], op->results[1], alpha});
     lo_set_register(lo, s->with[0]->name, op->results[1]);
     lo_set_register(lo, s->with[1]->name, op->results[2]);
@@ -220,6 +239,7 @@ static void lower_row_softmax(Lower *lo, const Stmt *s)
     TileValue *p = rw_unary(rw, OP_EXP, rw_binary(rw, OP_SUBTRACT, x, m));
     TileValue *q = rw_binary(rw, OP_DIVIDE, p, rw_reduce_rows(rw, OP_ROW_SUM, p));
     q->def->has_else = true;
+    inherit_axes(lo, q, x);
     give(lo, s, q);
 }
 
@@ -256,7 +276,7 @@ static void lower_mask(Lower *lo, const Stmt *s)
         return;
     }
     TileValue *x = lo_operand(lo, s->args[0]);
-    const Aff *cond = lo_condition(lo, s->where);
+    const Aff *cond = lo_condition_on(lo, s->where, x);
     if (cond) insert_mask(lo, s, x, cond, otherwise);
 }
 
@@ -268,7 +288,7 @@ static bool lower_where_as_mask(Lower *lo, const Stmt *s)
     if (s->args[0]->kind != EXPR_BINARY && s->args[0]->kind != EXPR_UNARY) return false;
     if (!eval_float(&lo->env, s->args[2], &otherwise)) return false;
     TileValue *x = lo_operand(lo, s->args[1]);
-    const Aff *cond = lo_condition(lo, s->args[0]);
+    const Aff *cond = lo_condition_on(lo, s->args[0], x);
     if (cond) insert_mask(lo, s, x, cond, otherwise);
     return true;
 }
@@ -329,7 +349,7 @@ static void lower_define(Lower *lo, const Stmt *s)
         lo_fail(lo, TW0720, s->span, "write 'Compute Define X (rows, cols) as expression of row(X) and col(X)'");
         return;
     }
-    const Aff *e = lo_condition(lo, s->value);
+    const Aff *e = lo_condition(lo, s->value, (Axis){0}, (Axis){0}, extents[0], extents[1]);
     if (!e) return;
     TileType type = tile_type(DT_F32, extents[0], extents[1], SPACE_REGISTER);
     TileOp *op = rw_insert(&lo->rw, TILE_INDEX, 0, NULL, 1, &type);

@@ -14,8 +14,8 @@ void lo_allocate(Lower *lo, const Stmt *s)
 {
     int extents[TENSOR_MAX_RANK];
     if (s->space == SPACE_GLOBAL) {
-        if (!lo_tensor(lo, s->name) || s->offset)
-            lo_fail(lo, TW0723, s->span, "'%s' in global memory: declare it as Input or Output", s->name);
+        if (lo_tensor(lo, s->name)) vec_push(lo->arena, &lo->views, s);
+        else lo_fail(lo, TW0723, s->span, "'%s' in global memory: declare it as Input or Output", s->name);
         return;
     }
     if (!lo_shape(lo, s->shape, s->n_shape, extents)) return;
@@ -38,119 +38,65 @@ void lo_allocate(Lower *lo, const Stmt *s)
     }
 }
 
-/* ---- places in tensors ---------------------------------------------------------------- */
+/* ---- conditions -------------------------------------------------------------------- */
 
-typedef struct Place {
-    TileTensor *tensor;
-    int extents[TENSOR_MAX_RANK]; /* of the tile along each dimension of the tensor */
-    const Aff *coords[TENSOR_MAX_RANK];
-    int row_dim, col_dim, rows, cols;
-} Place;
-
-static int find_dim(const TileTensor *t, const char *name)
+/* What a Copy keeps of its elements: `where` of the operation. False: diagnosed. */
+static bool copied_where(Lower *lo, const Stmt *s, const Place *p, const Aff **where)
 {
-    for (int d = 0; d < t->rank; d++)
-        if (t->dim_names[d] && strcmp(t->dim_names[d], name) == 0) return d;
-    return -1;
+    Axis rows = lo_place_axis(p, p->row_dim), cols = lo_place_axis(p, p->col_dim);
+    *where = NULL;
+    if (!s->where) return true;
+    *where = lo_condition(lo, s->where, rows, cols, p->rows, p->cols);
+    return *where != NULL;
 }
 
-/* The tile spans the tensor's last dimensions; the others one element each. */
-static bool span_tile(Lower *lo, const Stmt *s, int n, const int *extents, Place *p)
+/* The number that takes the place of what is not copied. */
+static bool other_value(Lower *lo, const Stmt *s, double *number)
 {
-    int rank = p->tensor->rank;
-    if (n > rank) {
-        lo_fail(lo, TW0724, s->span, "a tile of %d dimensions does not fit '%s', which has %d", n, p->tensor->name, rank);
-        return false;
-    }
-    p->row_dim = p->col_dim = -1;
-    for (int d = 0; d < rank; d++) p->extents[d] = d < rank - n ? 1 : extents[d - (rank - n)];
-    for (int d = rank - n; d < rank; d++) {
-        if (p->extents[d] == 1 && n > 2) continue;
-        if (n == 1 || (d == rank - 1 && p->col_dim < 0)) p->col_dim = d;
-        else if (p->row_dim < 0) p->row_dim = d;
-        else if (p->col_dim < 0) p->col_dim = d;
-        else {
-            lo_fail(lo, TW0724, s->span, "at most two dimensions of a tile may be longer than 1");
-            return false;
-        }
-    }
-    p->rows = p->row_dim < 0 ? 1 : p->extents[p->row_dim];
-    p->cols = p->col_dim < 0 ? 1 : p->extents[p->col_dim];
-    return true;
+    *number = 0;
+    if (!s->otherwise || eval_float(&lo->env, s->otherwise, number)) return true;
+    lo_fail(lo, TW0721, s->otherwise->span, "the other value of a Copy must be a number");
+    return false;
 }
 
-/* A coordinate counts tiles along the dimensions that the tile spans. */
-static bool set_coord(Lower *lo, const Coord *c, int d, Place *p)
+static TileValue *masked(Lower *lo, TileValue *v, const Aff *cond, double number)
 {
-    const Aff *e = eval_aff(&lo->env, c->value, lo->diags);
-    if (!e) {
-        lo->failed = true;
-        return false;
-    }
-    p->coords[d] = aff_scale(lo->program->aff, e, p->extents[d]);
-    return true;
+    TileOp *op = rw_insert(&lo->rw, TILE_MASK, 1, &v, 1, &v->type);
+    op->cond = cond;
+    op->number = number;
+    *lo_lineage(lo, op->results[0]) = *lo_lineage(lo, v);
+    return op->results[0];
 }
 
-static bool set_coords(Lower *lo, const Stmt *s, int n, Place *p)
+static TileValue *moved(Lower *lo, TileValue *v, Space space)
 {
-    int rank = p->tensor->rank;
-    for (int d = 0; d < rank; d++) p->coords[d] = aff_const(lo->program->aff, 0);
-    for (int i = 0; i < s->n_coords; i++) {
-        const Coord *c = &s->coords[i];
-        int d = c->name ? find_dim(p->tensor, c->name) : s->n_coords == rank ? i : rank - n + i;
-        if (d < 0 && s->n_coords == 1) d = rank - n; /* the paper's [L = i]: the tile's first dimension */
-        if (d < 0 || d >= rank) {
-            lo_fail(lo, TW0724, c->span, "'%s' is no dimension of '%s'", c->name ? c->name : "this", p->tensor->name);
-            return false;
-        }
-        if (!set_coord(lo, c, d, p)) return false;
-    }
-    return true;
-}
-
-static bool place_of(Lower *lo, const Stmt *s, const TileType *allocated, Place *p)
-{
-    int extents[TENSOR_MAX_RANK], n = 0;
-    p->tensor = lo_tensor(lo, s->name);
-    if (!p->tensor) {
-        lo_fail(lo, TW0723, s->span, "'%s' is no Input or Output", s->name);
-        return false;
-    }
-    if (s->n_shape > 0) {
-        if (!lo_shape(lo, s->shape, s->n_shape, extents)) return false;
-        n = s->n_shape;
-    } else if (allocated) {
-        extents[0] = allocated->rows;
-        extents[1] = allocated->cols;
-        n = 2;
-        if (p->tensor->rank == 1 || allocated->rows == 1) {
-            extents[0] = allocated->rows == 1 ? allocated->cols : allocated->rows;
-            n = 1;
-        }
-    }
-    return span_tile(lo, s, n, extents, p) && set_coords(lo, s, n, p);
-}
-
-/* A vector lies as its register copy was allocated: down the rows or along them. */
-static void orient(const TileType *allocated, Place *p)
-{
-    if (!allocated || p->row_dim >= 0 || allocated->cols != 1 || allocated->rows == 1) return;
-    p->row_dim = p->col_dim;
-    p->col_dim = -1;
-    p->rows = p->cols;
-    p->cols = 1;
-}
-
-static void set_place(Lower *lo, TileOp *op, const Place *p)
-{
-    op->tensor = p->tensor;
-    op->row_dim = p->row_dim;
-    op->col_dim = p->col_dim;
-    op->coords = arena_array(lo->arena, const Aff *, p->tensor->rank);
-    for (int d = 0; d < p->tensor->rank; d++) op->coords[d] = p->coords[d];
+    TileType type = v->type;
+    type.space = space;
+    TileValue *to = rw_insert(&lo->rw, TILE_MOVE, 1, &v, 1, &type)->results[0];
+    to->name = v->name;
+    *lo_lineage(lo, to) = *lo_lineage(lo, v);
+    return to;
 }
 
 /* ---- Copy ------------------------------------------------------------------------------ */
+
+static TileValue *load(Lower *lo, const Stmt *s, const Place *p, const Aff *where, double otherwise)
+{
+    bool through_registers = where && otherwise != 0; /* a copy leaves out, but cannot fill in */
+    TileType type = tile_type(p->view.tensor->dtype, p->rows, p->cols,
+                              through_registers ? SPACE_REGISTER : s->to_space);
+    TileOp *op = rw_insert(&lo->rw, TILE_LOAD, 0, NULL, 1, &type);
+    TileValue *v = op->results[0];
+    lo_place_set(lo, op, p, through_registers ? NULL : where);
+    p->view.tensor->read = true;
+    v->name = s->name;
+    lo_lineage(lo, v)->axis[0] = lo_place_axis(p, p->row_dim);
+    lo_lineage(lo, v)->axis[1] = lo_place_axis(p, p->col_dim);
+    if (!through_registers) return v;
+    v = masked(lo, v, where, otherwise);
+    v->name = s->name;
+    return s->to_space == SPACE_SHARED ? moved(lo, v, SPACE_SHARED) : v;
+}
 
 static void copy_in(Lower *lo, const Stmt *s)
 {
@@ -159,24 +105,22 @@ static void copy_in(Lower *lo, const Stmt *s)
     const TileType *allocated = shared ? (local->in_shared ? &local->shared_type : NULL)
                                        : (local->in_register ? &local->reg_type : NULL);
     Place p = {0};
-    if (!place_of(lo, s, allocated, &p)) return;
-    if (!shared) orient(allocated, &p);
+    const Aff *where;
+    double otherwise;
+    if (!lo_place(lo, s, allocated, !shared, &p)) return;
     if (allocated && (allocated->rows != p.rows || allocated->cols != p.cols)) {
         lo_fail(lo, TW0719, s->span, "a tile of %d x %d is copied into an allocation of %d x %d", p.rows, p.cols,
                 allocated->rows, allocated->cols);
         return;
     }
-    TileType type = tile_type(p.tensor->dtype, p.rows, p.cols, s->to_space);
-    TileOp *op = rw_insert(&lo->rw, TILE_LOAD, 0, NULL, 1, &type);
-    set_place(lo, op, &p);
-    p.tensor->read = true;
-    op->results[0]->name = s->name;
+    if (!copied_where(lo, s, &p, &where) || !other_value(lo, s, &otherwise)) return;
+    if (where && otherwise == 0) where = lo_place_drop_implied(lo, &p, where);
+    TileValue *v = load(lo, s, &p, where, otherwise);
     local = lo_local_make(lo, s->name);
     if (shared) {
-        local->shared = op->results[0];
+        local->shared = v;
         local->reg = NULL;
     } else {
-        TileValue *v = op->results[0];
         lo_set_register(lo, s->name, v);
     }
 }
@@ -191,29 +135,45 @@ static TileValue *value_to_store(Lower *lo, const Stmt *s)
 static void copy_out(Lower *lo, const Stmt *s)
 {
     const Local *local = lo_local(lo, s->name);
+    const Aff *where;
     if (!local || (!local->reg && !local->shared)) {
         lo_fail(lo, TW0716, s->span, "'%s' is copied before it has a value", s->name);
         return;
     }
     TileValue *v = value_to_store(lo, s);
     Place p = {0};
-    if (!place_of(lo, s, &v->type, &p)) return;
-    orient(&v->type, &p);
+    if (!lo_place(lo, s, &v->type, true, &p)) return;
     if (p.rows != v->type.rows || p.cols != v->type.cols) {
         lo_fail(lo, TW0719, s->span, "a tile of %d x %d is copied to a place of %d x %d", v->type.rows, v->type.cols,
                 p.rows, p.cols);
         return;
     }
-    if (!p.tensor->written) {
+    TileTensor *tensor = p.view.tensor;
+    if (!tensor->written) {
         lo_fail(lo, TW0725, s->span, "'%s' is an Input; only Outputs are written", s->name);
         return;
     }
-    if (v->type.dtype != p.tensor->dtype) { /* memory holds the tensor's dtype */
+    if (!copied_where(lo, s, &p, &where)) return;
+    if (where) where = lo_place_drop_implied(lo, &p, where);
+    if (v->type.dtype != tensor->dtype) { /* memory holds the tensor's dtype */
         TileType type = v->type;
-        type.dtype = p.tensor->dtype;
+        type.dtype = tensor->dtype;
         v = rw_insert(&lo->rw, TILE_CAST, 1, &v, 1, &type)->results[0];
     }
-    set_place(lo, rw_insert(&lo->rw, TILE_STORE, 1, &v, 0, NULL), &p);
+    lo_place_set(lo, rw_insert(&lo->rw, TILE_STORE, 1, &v, 0, NULL), &p, where);
+}
+
+/* `where` of a copy between shared memory and registers: into registers alone. */
+static TileValue *masked_copy(Lower *lo, const Stmt *s, TileValue *v)
+{
+    const Lineage *l = lo_lineage(lo, v);
+    double otherwise;
+    if (v->type.space != SPACE_REGISTER) {
+        lo_fail(lo, TW0723, s->where->span, "a copy to shared memory has no condition; mask '%s' in registers", s->name);
+        return NULL;
+    }
+    const Aff *cond = lo_condition(lo, s->where, l->axis[0], l->axis[1], v->type.rows, v->type.cols);
+    return cond && other_value(lo, s, &otherwise) ? masked(lo, v, cond, otherwise) : NULL;
 }
 
 static void copy_within(Lower *lo, const Stmt *s)
@@ -237,6 +197,8 @@ static void copy_within(Lower *lo, const Stmt *s)
     TileValue *to = rw_insert(&lo->rw, TILE_MOVE, 1, &from, 1, &type)->results[0];
     to->name = local->name;
     *lo_lineage(lo, to) = *lo_lineage(lo, from);
+    if (s->where) to = masked_copy(lo, s, to);
+    if (!to) return;
     local = lo_local(lo, s->name);
     if (shared) local->shared = to;
     else local->reg = to;
@@ -244,8 +206,8 @@ static void copy_within(Lower *lo, const Stmt *s)
 
 void lo_copy(Lower *lo, const Stmt *s)
 {
-    if (s->target || s->stage || s->where) {
-        lo_fail(lo, TW0723, s->span, "slices, stages and conditions of a Copy are not lowered yet");
+    if (s->target || s->stage) {
+        lo_fail(lo, TW0723, s->span, "slices and stages of a Copy are not lowered yet");
         return;
     }
     if (s->space == SPACE_GLOBAL && s->to_space != SPACE_GLOBAL) copy_in(lo, s);

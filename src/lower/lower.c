@@ -88,11 +88,8 @@ bool lo_shape(Lower *lo, Expr *const *shape, int n, int *extents)
 
 /* ---- header -------------------------------------------------------------------------- */
 
-/* An unbound name in a declaration is a dimension of the program. */
-static const Aff *new_dimension(void *user, const Expr *name, Diags *diags)
+static const Aff *new_dimension(Lower *lo, const Expr *name)
 {
-    (void)diags;
-    Lower *lo = user;
     const Aff *known = NULL;
     for (int i = 0; i < lo->program->dims.len; i++)
         if (strcmp(lo->program->dims.data[i]->name, name->name) == 0)
@@ -104,6 +101,14 @@ static const Aff *new_dimension(void *user, const Expr *name, Diags *diags)
     }
     eval_bind(&lo->env, name->name, known);
     return known;
+}
+
+/* An unbound name in a declaration is a dimension of the program; in a condition
+ * it may be the place of an element. */
+static const Aff *unbound_name(void *user, const Expr *name, Diags *diags)
+{
+    Lower *lo = user;
+    return lo->declaring ? new_dimension(lo, name) : lo_free_name(lo, name, diags);
 }
 
 static void declare_tensor(Lower *lo, const Stmt *s)
@@ -124,7 +129,7 @@ static void declare_tensor(Lower *lo, const Stmt *s)
     t->rank = s->n_shape;
     t->read |= s->kind == STMT_INPUT;
     t->written |= s->kind == STMT_OUTPUT;
-    lo->env.unknown = new_dimension;
+    lo->declaring = true;
     for (int d = 0; d < t->rank; d++) {
         t->dims[d] = eval_aff(&lo->env, s->shape[d], lo->diags);
         t->dim_names[d] = s->shape[d]->kind == EXPR_NAME ? s->shape[d]->name : NULL;
@@ -133,7 +138,7 @@ static void declare_tensor(Lower *lo, const Stmt *s)
             t->dims[d] = aff_const(lo->program->aff, 1);
         }
     }
-    lo->env.unknown = NULL;
+    lo->declaring = false;
 }
 
 static void add_param(Lower *lo, const char *name)
@@ -201,7 +206,6 @@ static void lower_grid(Lower *lo, const Stmt *s)
     }
 }
 
-/* Index NAME over DIM from e has been worked into coordinates by now. */
 static void lower_assign(Lower *lo, const Stmt *s)
 {
     if (eval_find(&lo->env, s->name)) return; /* a constant, or --set */
@@ -252,7 +256,7 @@ static void lower_statement(Lower *lo, const Block *block, int at)
     case STMT_FOR:      lo_for(lo, s); break;
     case STMT_IF:       lo_if(lo, s); break;
     case STMT_SCHEDULE: lower_schedule(lo, s); break;
-    case STMT_INDEX:    break; /* coordinates in code are explicit */
+    case STMT_INDEX:    vec_push(lo->arena, &lo->indices, s); break;
     case STMT_DEFINE:
         lo_fail(lo, TW0714, s->span, "user-defined operations are not lowered yet");
         break;
@@ -272,11 +276,14 @@ static void lower_kernel(Lower *lo, const Unit *unit)
     lo->rw = (Rewriter){lo->program, lo->kernel, lo->kernel->body, 0, unit->span};
     eval_init(&lo->env, lo->arena, lo->program->aff);
     lo->env.user = lo;
+    lo->env.unknown = unbound_name;
     for (int i = 0; i < lo->program->dims.len; i++)
         eval_bind(&lo->env, lo->program->dims.data[i]->name, aff_of(lo->program->aff, lo->program->dims.data[i]));
     lo->locals.len = 0;
     lo->lineage.len = 0;
     lo->steps.len = 0;
+    lo->views.len = 0;
+    lo->indices.len = 0;
     bind_constants(lo, &unit->body);
     lo_block(lo, &unit->body);
 }

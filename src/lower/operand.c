@@ -85,22 +85,3 @@ TileValue *lo_gemm_operand(Lower *lo, const Expr *e, bool *transposed)
     lo_fail(lo, TW0716, e->span, "'%s' is used before it has a value", local->name);
     return rw_fill(&lo->rw, 0);
 }
-
-/* row(S) and col(S): the element's place in the tile at hand. */
-static const Aff *place_call(void *user, const Expr *call, Diags *diags)
-{
-    (void)diags;
-    Lower *lo = user;
-    const AffSym *sym = strcmp(call->name, "row") == 0 ? lo->program->row
-                        : strcmp(call->name, "col") == 0 ? lo->program->col : NULL;
-    return sym ? aff_of(lo->program->aff, sym) : NULL;
-}
-
-const Aff *lo_condition(Lower *lo, const Expr *e)
-{
-    lo->env.call = place_call;
-    const Aff *cond = eval_aff(&lo->env, e, lo->diags);
-    lo->env.call = NULL;
-    if (!cond) lo->failed = true;
-    return cond;
-}

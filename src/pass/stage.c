@@ -57,6 +57,7 @@ static void insert_copy(Rewriter *rw, const TileOp *load, TileValue *buffer, con
     copy->coords = arena_array(rw->program->arena, const Aff *, load->tensor->rank);
     for (int d = 0; d < load->tensor->rank; d++)
         copy->coords[d] = counter ? aff_subst(aff, load->coords[d], var, counter) : load->coords[d];
+    copy->where = load->where && counter ? aff_subst(aff, load->where, var, counter) : load->where;
     copy->index = index;
     copy->cond = guard;
     copy->loc = load->loc;

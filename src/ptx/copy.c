@@ -90,6 +90,7 @@ static const char *source_bytes(Emitter *e, const Chunks *c, const Chunk *chunk,
     const Aff *inside = aff_and(aff, uniform,
                                 gl_offset_inside(e, op, op->row_dim, chunk->row_aff, c->tile.type->rows));
     inside = aff_and(aff, inside, aff_le(aff, aff_const(aff, 0), column));
+    inside = aff_and(aff, inside, gl_where(e, op, chunk->row_aff, chunk->col_aff));
 
     const char *size = em_new(e, REG_R), *all = "16";
     if (!aff_always(aff, aff_le(aff, most, left))) {
@@ -114,6 +115,7 @@ static void copy_elements(Emitter *e, const Chunks *c, const Chunk *chunk, const
     for (int k = 0; k < c->elements; k++) {
         const Aff *column = aff_offset(aff, chunk->col_aff, k);
         const Aff *cond = aff_and(aff, inside, gl_offset_inside(e, op, op->col_dim, column, c->tile.type->cols));
+        cond = aff_and(aff, cond, gl_where(e, op, chunk->row_aff, column));
         const char *value = em_new(e, bytes == 2 ? REG_H : REG_R), *p = ix_condition_here(e, cond);
         em(e, "mov.b%d %s, 0;", bytes * 8, value);
         em(e, "@%s ld.global.b%d %s, [%s];", p, bytes * 8, value, at);
@@ -148,12 +150,18 @@ static const char *lane_offset(Emitter *e, const Chunks *c, const char *row, con
     return sum;
 }
 
+/* One cp.async takes a chunk whole, or its first bytes. */
+static bool is_whole_chunks(Emitter *e, const TileOp *op)
+{
+    return gl_columns_contiguous(op) && !(op->where && aff_uses(op->where, e->program->col));
+}
+
 static void copy_chunk(Emitter *e, const Chunks *c, const Chunk *chunk, const Aff *uniform, const char *address)
 {
     int label = em_label(e);
     if (chunk->exists) em_open(e);
     if (chunk->exists) em(e, "@!%s bra $chunk%d;", chunk->exists, label);
-    if (e->aligned && e->target->has_cp_async && gl_columns_contiguous(c->op))
+    if (e->aligned && e->target->has_cp_async && is_whole_chunks(e, c->op))
         em(e, "cp.async.cg.shared.global %s, [%s], 16, %s;", chunk->shared, address,
            source_bytes(e, c, chunk, uniform));
     else
@@ -293,7 +301,7 @@ static const Aff *place_inside(Emitter *e, const TileOp *op, const TileValue *v,
     for (int k = 0; k < columns; k += columns > 1 ? columns - 1 : 1)
         inside = aff_and(aff, inside,
                          gl_offset_inside(e, op, op->col_dim, aff_offset(aff, p->col, k), v->type.cols));
-    return inside;
+    return aff_and(aff, inside, gl_where(e, op, p->row, p->col));
 }
 
 /* "@%p " or nothing */
@@ -385,7 +393,7 @@ static void store_pair(Emitter *e, const TileOp *op, int i, const char *corner, 
 /* Pairs need an even number of columns inside the tensor and aligned rows. */
 static bool can_store_pairs(Emitter *e, const TileOp *op)
 {
-    if (!e->aligned || !gl_columns_contiguous(op) || op->args[0]->type.cols < 2) return false;
+    if (!e->aligned || !is_whole_chunks(e, op) || op->args[0]->type.cols < 2) return false;
     return aff_divisor(op->tensor->dims[op->col_dim]) % 2 == 0 && aff_divisor(op->coords[op->col_dim]) % 2 == 0;
 }
 
@@ -435,14 +443,15 @@ void cp_store(Emitter *e, const TileOp *op)
 /* ---- fragments to and from shared memory ------------------------------------------------ */
 
 /* This lane's pair of a fragment, moved right by whole chunks. */
-static LanePlace pair_place(Emitter *e, const TileValue *v, int chunks)
+/* Where the lane's pair of columns is; bytes: of an element. */
+static LanePlace pair_place(Emitter *e, const TileValue *v, int bytes, int chunks)
 {
     AffCtx *aff = e->program->aff;
     const char *col = ix_value(e, aff_of(aff, ix_lane_col(e, v->type.layout, v->type.cols)));
     const char *row = v->type.rows > 1 ? ix_value(e, aff_of(aff, ix_lane_row(e, v->type.layout, v->type.rows))) : "0";
     const char *byte = em_new(e, REG_R), *chunk = em_new(e, REG_R), *reg = em_new(e, REG_R);
     em_at(e, 0, "mov.b32 %s, %s;", reg, row);
-    em_at(e, 0, "shl.b32 %s, %s, 1;", byte, col);
+    em_at(e, 0, "shl.b32 %s, %s, %d;", byte, col, bytes / 2);
     em_at(e, 0, "shr.u32 %s, %s, 4;", chunk, byte);
     if (chunks) em_at(e, 0, "add.s32 %s, %s, %d;", chunk, chunk, chunks);
     em_at(e, 0, "and.b32 %s, %s, 15;", byte, byte);
@@ -455,13 +464,15 @@ static LanePlace pair_place(Emitter *e, const TileValue *v, int chunks)
 typedef struct Pairs {
     const TileValue *v;
     const SharedTile *tile;
+    int bytes;             /* of an element: 2 or 4 */
     LanePlace first, *own; /* own: by chunk; NULL: not needed */
 } Pairs;
 
 static Pairs pairs_new(Emitter *e, const TileValue *v, const SharedTile *tile)
 {
-    Pairs p = {v, tile, pair_place(e, v, 0), NULL};
-    int share = v->type.cols / v->type.layout.warps_n / 8, panel = tile->type->layout.panel / 16;
+    int bytes = dtype_bytes(tile->type->dtype);
+    Pairs p = {v, tile, bytes, pair_place(e, v, bytes, 0), NULL};
+    int share = v->type.cols * bytes / v->type.layout.warps_n / 16, panel = tile->type->layout.panel / 16;
     bool cut = v->type.layout.warps_n > 1 && share % panel && panel % share;
     if (cut) p.own = arena_array(e->arena, LanePlace, share);
     return p;
@@ -471,15 +482,17 @@ static const char *pair_address(Emitter *e, Pairs *p, int i)
 {
     int row, col;
     fr_place(p->v, i, &row, &col);
-    if (!p->own) return sh_address(e, p->tile, &p->first, row, col / 8);
-    LanePlace *place = &p->own[col / 8];
-    if (!place->row) *place = pair_place(e, p->v, col / 8);
+    int chunk = col * p->bytes / 16;
+    if (!p->own) return sh_address(e, p->tile, &p->first, row, chunk);
+    LanePlace *place = &p->own[chunk];
+    if (!place->row) *place = pair_place(e, p->v, p->bytes, chunk);
     return sh_address(e, p->tile, place, row, 0);
 }
 
 static bool pairs_in_shared(Emitter *e, const TileOp *op, const TileValue *reg, const TileType *shared)
 {
-    if (dtype_bytes(shared->dtype) == 2 && shared->cols > 1 && reg->type.cols > 1) return true;
+    bool known = dtype_bytes(shared->dtype) == 2 || shared->dtype == DT_F32;
+    if (known && shared->cols > 1 && reg->type.cols > 1) return true;
     em_fail(e, op->loc, TW0803, "moving a %d x %d tile of %s between registers and shared memory is not supported yet",
             reg->type.rows, reg->type.cols, dtype_name(shared->dtype));
     return false;
@@ -491,6 +504,10 @@ void cp_put(Emitter *e, const TileOp *op)
     SharedTile tile = sh_stage(op->args[1], op->index);
     if (!pairs_in_shared(e, op, v, tile.type)) return;
     Pairs pairs = pairs_new(e, v, &tile);
+    for (int i = 0; pairs.bytes == 4 && i < e->frags[v->id].n; i += 2)
+        em(e, "st.shared.v2.f32 %s, {%s, %s};", pair_address(e, &pairs, i), fr_operand(e, v, i),
+           fr_operand(e, v, i + 1));
+    if (pairs.bytes == 4) return;
     const int *packed = fr_packed(e, v, tile.type->dtype);
     for (int i = 0; i < e->frags[v->id].n; i += 2)
         em(e, "st.shared.b32 %s, %%r%d;", pair_address(e, &pairs, i), packed[i / 2]);
@@ -508,6 +525,12 @@ void cp_move(Emitter *e, const TileOp *op)
     }
     if (!pairs_in_shared(e, op, v, tile.type)) return;
     Pairs pairs = pairs_new(e, v, &tile);
+    if (pairs.bytes == 4) {
+        fr_new_f32(e, v);
+        for (int i = 0; i < frag->n; i += 2)
+            em(e, "ld.shared.v2.f32 {%%f%d, %%f%d}, %s;", frag->f[i], frag->f[i + 1], pair_address(e, &pairs, i));
+        return;
+    }
     frag->packed = arena_array(e->arena, int, frag->n / 2);
     for (int i = 0; i < frag->n; i += 2) {
         frag->packed[i / 2] = em_reg(e, REG_R);

@@ -100,3 +100,10 @@ const Aff *gl_offset_inside(Emitter *e, const TileOp *op, int d, const Aff *x, i
     if (!aff_always(aff, all)) inside = aff_and(aff, inside, aff_lt(aff, aff_add(aff, corner, x), dim));
     return inside;
 }
+
+const Aff *gl_where(Emitter *e, const TileOp *op, const Aff *row, const Aff *col)
+{
+    AffCtx *aff = e->program->aff;
+    if (!op->where) return aff_const(aff, 1);
+    return aff_subst(aff, aff_subst(aff, op->where, e->program->row, row), e->program->col, col);
+}

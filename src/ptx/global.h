@@ -15,5 +15,7 @@ const Aff *gl_corner_inside(Emitter *e, const TileOp *op);
 /* Whether the element at offset x from the corner is inside along d, where the
  * tile spans `extent`; the constant 1 where that is proved. */
 const Aff *gl_offset_inside(Emitter *e, const TileOp *op, int d, const Aff *x, int extent);
+/* The operation's own condition for the element at (row, col) of the tile; 1: none. */
+const Aff *gl_where(Emitter *e, const TileOp *op, const Aff *row, const Aff *col);
 
 #endif

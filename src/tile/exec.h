@@ -48,6 +48,7 @@ struct ExecStage {
     ExecTile tile;
     bool written;      /* holds data */
     bool in_flight;    /* a copy into it was started and not waited for */
+    int64_t *live;     /* which elements the copy in flight has, where it has a condition */
     bool fresh;        /* written since the last barrier: not visible to all warps */
     int writer;        /* the thread that wrote it last */
     unsigned readers;  /* threads that read it since their last barrier, a bit each */
@@ -135,6 +136,8 @@ ExecTile *exec_new_tile(Exec *x, int rows, int cols);
 
 /* exec_do.c: operations that neither change the flow nor synchronise. */
 bool exec_do(Exec *x, const TileOp *op);
+/* Zeroes elements for which the condition (over row, col; NULL: none) is false. */
+bool exec_clear_outside(Exec *x, const Aff *where, ExecTile *r);
 
 /* exec_sync.c */
 bool exec_read_stage(Exec *x, ExecStage *stage);

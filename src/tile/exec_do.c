@@ -39,6 +39,16 @@ static bool give(Exec *x, const TileOp *op, ExecTile *r)
     return true;
 }
 
+/* Scratch for a row of integers. */
+static int64_t *integers(Exec *x, int n)
+{
+    if (x->room_integers < (size_t)n) {
+        x->integers = arena_array(x->arena, int64_t, n);
+        x->room_integers = (size_t)n;
+    }
+    return x->integers;
+}
+
 /* ---- memory -------------------------------------------------------------------- */
 
 static bool eval_coords(Exec *x, const TileOp *op, int64_t *coords)
@@ -49,6 +59,43 @@ static bool eval_coords(Exec *x, const TileOp *op, int64_t *coords)
     return true;
 }
 
+bool exec_clear_outside(Exec *x, const Aff *where, ExecTile *r)
+{
+    int64_t *live = where ? integers(x, r->cols) : NULL;
+    for (int i = 0; where && i < r->rows; i++) {
+        float *row = r->at + (size_t)i * (size_t)r->cols;
+        if (!exec_row(x, where, i, r->cols, live))
+            return exec_fail(x, "the condition has no value (overflow or division by 0)");
+        for (int j = 0; j < r->cols; j++)
+            if (!live[j])
+                row[j] = 0;
+    }
+    return true;
+}
+
+/* Element by element where only some are stored. */
+static bool exec_store_where(Exec *x, const TileOp *op, const int64_t *corner, const ExecTile *a)
+{
+    Tensor *t = x->run->tensors[op->tensor->index];
+    int64_t *live = op->where ? integers(x, a->cols) : NULL, at[TENSOR_MAX_RANK];
+    if (!op->where) {
+        exec_store(t, corner, op->row_dim, op->col_dim, a);
+        return true;
+    }
+    for (int i = 0; i < a->rows; i++) {
+        if (!exec_row(x, op->where, i, a->cols, live))
+            return exec_fail(x, "the condition has no value (overflow or division by 0)");
+        for (int j = 0; j < a->cols; j++) {
+            ExecTile one = {.rows = 1, .cols = 1, .at = &a->at[(size_t)i * (size_t)a->cols + (size_t)j]};
+            for (int d = 0; d < op->tensor->rank; d++)
+                at[d] = corner[d] + (d == op->row_dim ? i : d == op->col_dim ? j : 0);
+            if (live[j])
+                exec_store(t, at, -1, -1, &one);
+        }
+    }
+    return true;
+}
+
 static bool do_load(Exec *x, const TileOp *op)
 {
     int64_t coords[TENSOR_MAX_RANK];
@@ -56,7 +103,7 @@ static bool do_load(Exec *x, const TileOp *op)
         return false;
     ExecTile *r = result_tile(x, op, 0);
     exec_load(x->run->tensors[op->tensor->index], coords, op->row_dim, op->col_dim, r);
-    return give(x, op, r);
+    return exec_clear_outside(x, op->where, r) && give(x, op, r);
 }
 
 static bool do_store(Exec *x, const TileOp *op)
@@ -65,8 +112,7 @@ static bool do_store(Exec *x, const TileOp *op)
     const ExecTile *a = use(x, op, 0);
     if (!a || !eval_coords(x, op, coords))
         return false;
-    exec_store(x->run->tensors[op->tensor->index], coords, op->row_dim, op->col_dim, a);
-    return true;
+    return exec_store_where(x, op, coords, a);
 }
 
 static bool do_view(Exec *x, const TileOp *op)
@@ -115,16 +161,6 @@ static bool do_copy(Exec *x, const TileOp *op)
     ExecTile *r = result_tile(x, op, 0);
     memcpy(r->at, a->at, sizeof(float) * (size_t)r->rows * (size_t)r->cols);
     return give(x, op, r);
-}
-
-/* Scratch for a row of integers. */
-static int64_t *integers(Exec *x, int n)
-{
-    if (x->room_integers < (size_t)n) {
-        x->integers = arena_array(x->arena, int64_t, n);
-        x->room_integers = (size_t)n;
-    }
-    return x->integers;
 }
 
 static bool do_index(Exec *x, const TileOp *op)

@@ -65,7 +65,7 @@ static ExecBuffer *make_buffer(Exec *x, const TileValue *value)
 
 static void reset_stage(ExecStage *stage)
 {
-    ExecStage fresh = {.buffer = stage->buffer, .index = stage->index, .tile = stage->tile};
+    ExecStage fresh = {.buffer = stage->buffer, .index = stage->index, .tile = stage->tile, .live = stage->live};
     *stage = fresh;
     stage->writer = MAIN_THREAD;
     poison(&stage->tile);
@@ -108,6 +108,21 @@ static void land(Exec *x, ExecCopy *copy)
     copy->landed = true;
     exec_load(x->run->tensors[copy->op->tensor->index], copy->coords, copy->op->row_dim,
               copy->op->col_dim, &copy->stage->tile);
+    for (int i = 0; copy->op->where && i < copy->stage->tile.rows * copy->stage->tile.cols; i++)
+        if (!copy->stage->live[i])
+            copy->stage->tile.at[i] = 0;
+}
+
+/* A condition is taken at the start of the copy: counters have moved on when it lands. */
+static bool take_condition(Exec *x, const Aff *where, ExecStage *stage)
+{
+    int rows = stage->tile.rows, cols = stage->tile.cols;
+    if (where && !stage->live)
+        stage->live = arena_array(x->arena, int64_t, (size_t)rows * (size_t)cols);
+    for (int i = 0; where && i < rows; i++)
+        if (!exec_row(x, where, i, cols, stage->live + (size_t)i * (size_t)cols))
+            return exec_fail(x, "the condition has no value (overflow or division by 0)");
+    return true;
 }
 
 static void arrive(Exec *x, ExecCopy *copy)
@@ -241,6 +256,8 @@ bool exec_copy_async(Exec *x, const TileOp *op)
     for (int d = 0; d < op->tensor->rank; d++)
         if (!exec_eval(x, op->coords[d], &copy.coords[d]))
             return false;
+    if (!take_condition(x, op->where, stage))
+        return false;
     stage->in_flight = true;
     poison(&stage->tile);
     vec_push(x->arena, &x->copies, copy);

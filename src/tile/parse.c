@@ -127,7 +127,7 @@ static bool parse_coord(Parser *p, Form *f, int dim)
     return parse_take(p, "rows") || parse_want(p, "cols");
 }
 
-/* T[b, m * 64 : rows, 0 : cols] */
+/* T[b, m * 64 : rows, 0 : cols] where row < n */
 static bool parse_place(Parser *p, Form *f)
 {
     const char *name = NULL;
@@ -141,7 +141,7 @@ static bool parse_place(Parser *p, Form *f)
     for (int i = 0; i < tensor->rank; i++)
         if ((i && !parse_want(p, ",")) || !parse_coord(p, f, i))
             return false;
-    return parse_want(p, "]");
+    return parse_want(p, "]") && (!parse_take(p, "where") || parse_expression(p, &f->op.where));
 }
 
 /* %b[j mod 2] */

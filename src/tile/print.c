@@ -201,7 +201,7 @@ static void print_args(Printer *p, const TileOp *op, int from)
 
 /* ---- operations ------------------------------------------------------------------- */
 
-/* ` T[z, m * 64 : rows, 0 : cols]` */
+/* ` T[z, m * 64 : rows, 0 : cols] where row < n` */
 static void print_place(Printer *p, const TileOp *op)
 {
     const TileTensor *t = op->tensor;
@@ -216,6 +216,10 @@ static void print_place(Printer *p, const TileOp *op)
             str_add(p->out, " : cols");
     }
     str_addc(p->out, ']');
+    if (op->where) {
+        str_add(p->out, " where ");
+        print_aff(p, op->where);
+    }
 }
 
 /* `%b[j mod 2]` */

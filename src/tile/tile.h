@@ -162,6 +162,8 @@ struct TileOp {
     TileTensor *tensor;
     const Aff **coords;    /* tensor->rank element coordinates of the tile's corner */
     int row_dim, col_dim;  /* tensor dimensions along the tile's rows and columns; -1: none (extent 1) */
+    const Aff *where;      /* LOAD, STORE, COPY_ASYNC: elements (over row, col) outside of which all is
+                            * as outside of the tensor; NULL: none */
     const AffSym *var;     /* FOR */
     const Aff *lo, *hi;    /* FOR: half-open */
     const Aff *cond;       /* IF; MASK (over row, col); guard of COPY_ASYNC (NULL: always) */

@@ -212,6 +212,8 @@ static bool check_expressions(Verifier *v, const TileOp *op)
     for (int i = 0; op->tensor && op->coords && i < op->tensor->rank; i++)
         if (!check_aff(v, op, op->coords[i]))
             return false;
+    if (op->where && !check_element_aff(v, op, op->where))
+        return false;
     return check_aff(v, op, op->cond) && check_aff(v, op, op->index) && check_aff(v, op, op->lo) &&
            check_aff(v, op, op->hi);
 }

@@ -1,0 +1,160 @@
+/* position.c: conditions on an element's place.
+ *
+ * A condition of a Mask, a Where or a Copy is about the element at hand of a
+ * tile whose rows and columns run along something: where a tile was copied from
+ * says from which position on, and products, sums and exponentials of tiles
+ * keep that. So a name in a condition may be
+ *
+ *   row(S), col(S), row, col  the element's place within the tile
+ *   q_pos                     the position that `Index q_pos over q_len` declares:
+ *                             that of the rows or columns along q_len
+ *   j * BN + c                any free name added to where rows or columns begin is
+ *                             the place along them, whatever letter it is
+ *   r, c                      else these are row and column
+ */
+#include "lower/state.h"
+
+struct Frame {
+    Axis axis[2];
+    int extent[2];
+};
+typedef struct Frame Frame;
+
+/* The element's place along an axis; 0 where that has but one element. */
+static const Aff *place_along(Lower *lo, const Frame *f, int axis)
+{
+    AffCtx *aff = lo->program->aff;
+    if (f->extent[axis] == 1) return aff_const(aff, 0);
+    return aff_of(aff, axis == 0 ? lo->program->row : lo->program->col);
+}
+
+static const Aff *place_call(void *user, const Expr *call, Diags *diags)
+{
+    (void)diags;
+    Lower *lo = user;
+    for (int axis = 0; axis < 2; axis++)
+        if (text_equal_nocase(call->name, axis ? "col" : "row")) return place_along(lo, lo->frame, axis);
+    return NULL;
+}
+
+/* ---- Index names ---------------------------------------------------------------------- */
+
+static const Stmt *find_index(const Lower *lo, const char *name)
+{
+    for (int i = 0; i < lo->indices.len; i++)
+        if (strcmp(lo->indices.data[i]->name, name) == 0) return lo->indices.data[i];
+    return NULL;
+}
+
+static bool runs_along(const Axis *axis, const char *dim)
+{
+    return axis->start && axis->dim && strcmp(axis->dim, dim) == 0;
+}
+
+static const Aff *index_position(Lower *lo, const Expr *name, const Stmt *index)
+{
+    AffCtx *aff = lo->program->aff;
+    const Frame *f = lo->frame;
+    bool rows = runs_along(&f->axis[0], index->over), cols = runs_along(&f->axis[1], index->over);
+    if (rows == cols) {
+        lo_fail(lo, TW0729, name->span, rows ? "rows and columns of this tile both run along '%s'"
+                                             : "neither rows nor columns of this tile are known to run along '%s'",
+                index->over);
+        return NULL;
+    }
+    const Aff *from = index->value ? eval_aff(&lo->env, index->value, lo->diags) : aff_const(aff, 0);
+    if (!from) lo->failed = true;
+    int axis = rows ? 0 : 1;
+    return from ? aff_add(aff, from, aff_add(aff, f->axis[axis].start, place_along(lo, f, axis))) : NULL;
+}
+
+/* ---- free names -------------------------------------------------------------------------- */
+
+static bool has_name(const Expr *e, const char *name)
+{
+    if (!e) return false;
+    if (e->kind == EXPR_NAME) return strcmp(e->name, name) == 0;
+    for (int i = 0; i < e->n_args; i++)
+        if (has_name(e->args[i], name)) return true;
+    return has_name(e->a, name) || has_name(e->b, name);
+}
+
+static bool is_name(const Expr *e, const char *name)
+{
+    return e->kind == EXPR_NAME && strcmp(e->name, name) == 0;
+}
+
+/* Which axes begin at e: bit 0 rows, bit 1 columns. */
+static unsigned axes_beginning_at(Lower *lo, const Expr *e)
+{
+    unsigned axes = 0;
+    const Aff *start = eval_aff(&lo->env, e, NULL);
+    for (int k = 0; start && k < 2; k++)
+        if (lo->frame->extent[k] > 1 && lo->frame->axis[k].start == start) axes |= 1u << k;
+    return axes;
+}
+
+/* Looks for `start + name`. */
+static unsigned axes_by_start(Lower *lo, const Expr *e, const char *name)
+{
+    if (!e || !has_name(e, name)) return 0;
+    if (e->kind == EXPR_BINARY && e->op == EO_ADD) {
+        if (is_name(e->b, name)) return axes_beginning_at(lo, e->a);
+        if (is_name(e->a, name)) return axes_beginning_at(lo, e->b);
+    }
+    unsigned axes = axes_by_start(lo, e->a, name) | axes_by_start(lo, e->b, name);
+    for (int i = 0; i < e->n_args; i++) axes |= axes_by_start(lo, e->args[i], name);
+    return axes;
+}
+
+/* -1: it says neither */
+static int axis_by_letter(const char *name)
+{
+    static const char *const NAMES[2][2] = {{"row", "r"}, {"col", "c"}};
+    for (int axis = 0; axis < 2; axis++)
+        for (int k = 0; k < 2; k++)
+            if (text_equal_nocase(name, NAMES[axis][k])) return axis;
+    return -1;
+}
+
+static int axis_of(Lower *lo, const char *name)
+{
+    const Frame *f = lo->frame;
+    unsigned axes = axes_by_start(lo, lo->condition, name);
+    if (axes == 1 || axes == 2) return (int)axes - 1;
+    int axis = axis_by_letter(name);
+    if (axis >= 0) return axis;
+    if (strlen(name) != 1) return -1; /* misspelt, rather */
+    return f->extent[0] == 1 ? 1 : f->extent[1] == 1 ? 0 : -1;
+}
+
+const Aff *lo_free_name(Lower *lo, const Expr *e, Diags *diags)
+{
+    const Stmt *index = find_index(lo, e->name);
+    if (!lo->frame || !diags) return NULL;
+    if (index) return index_position(lo, e, index);
+    int axis = axis_of(lo, e->name);
+    if (axis >= 0) return place_along(lo, lo->frame, axis);
+    if (strlen(e->name) != 1) return NULL;
+    lo_fail(lo, TW0729, e->span, "'%s' may be the row or the column of the element", e->name);
+    return NULL;
+}
+
+const Aff *lo_condition(Lower *lo, const Expr *e, Axis rows, Axis cols, int n_rows, int n_cols)
+{
+    Frame f = {{rows, cols}, {n_rows, n_cols}};
+    lo->env.call = place_call;
+    lo->frame = &f;
+    lo->condition = e;
+    const Aff *cond = eval_aff(&lo->env, e, lo->diags);
+    lo->frame = NULL;
+    lo->env.call = NULL;
+    if (!cond) lo->failed = true;
+    return cond;
+}
+
+const Aff *lo_condition_on(Lower *lo, const Expr *e, const TileValue *tile)
+{
+    const Lineage l = *lo_lineage(lo, tile);
+    return lo_condition(lo, e, l.axis[0], l.axis[1], tile->type.rows, tile->type.cols);
+}

@@ -240,6 +240,31 @@ static void reshape_stays_in_the_lane(void **state)
         }
 }
 
+/* Threads take the chunks of a tile in turn; the last ones may find none left. */
+static void chunks_are_dealt_in_turn(void **state)
+{
+    (void)state;
+    static char taken[24 * 40];
+    Layout chunks = {.kind = LAY_CHUNKS, .warps_m = 2, .warps_n = 1, .k = 8};
+    memset(taken, 0, sizeof taken);
+    assert_int_equal(lay_fragment_values(chunks, 24, 40), 16);
+    for (int w = 0; w < 2; w++)
+        for (int lane = 0; lane < 32; lane++)
+            for (int v = 0; v < 16; v++) {
+                int row, col;
+                lay_fragment_at(chunks, 24, 40, w, lane, v, &row, &col);
+                if (row >= 24)
+                    continue;
+                assert_int_equal(row * 5 + col / 8, v / 8 * 64 + w * 32 + lane);
+                assert_int_equal(col % 8, v % 8);
+                assert_int_equal(taken[row * 40 + col]++, 0);
+            }
+    for (size_t i = 0; i < sizeof taken; i++)
+        assert_int_equal(taken[i], 1);
+    assert_non_null(lay_fragment_misfit(chunks, 24, 44));
+    assert_null(lay_fragment_misfit(chunks, 1, 8));
+}
+
 static void what_does_not_fit(void **state)
 {
     (void)state;
@@ -289,6 +314,7 @@ int main(void)
         cmocka_unit_test(matrix_fragments_are_bijections),
         cmocka_unit_test(vectors_lie_beside_their_matrix),
         cmocka_unit_test(reshape_stays_in_the_lane),
+        cmocka_unit_test(chunks_are_dealt_in_turn),
         cmocka_unit_test(what_does_not_fit),
         cmocka_unit_test(texts_and_equality),
     };

@@ -10,6 +10,7 @@
 #include "layout/lay.h"
 
 enum {
+    LANES = 32,
     CHUNK = 16,     /* bytes that one ldmatrix row, or one cp.async, moves */
     ATOM_ROWS = 16, /* of accumulators and A operands (PTX ISA, mma.m16n8k*) */
     ATOM_COLS = 8   /* of accumulators; an A operand has one or two of these */
@@ -23,7 +24,8 @@ bool lay_equal(Layout a, Layout b)
     case LAY_NONE: return true;
     case LAY_PANELS: return a.panel == b.panel;
     case LAY_MMA_C: return a.warps_m == b.warps_m && a.warps_n == b.warps_n;
-    case LAY_MMA_A: return a.warps_m == b.warps_m && a.warps_n == b.warps_n && a.k == b.k;
+    case LAY_MMA_A:
+    case LAY_CHUNKS: return a.warps_m == b.warps_m && a.warps_n == b.warps_n && a.k == b.k;
     }
     return false;
 }
@@ -36,6 +38,9 @@ void lay_print(Str *out, Layout layout)
     case LAY_MMA_C: str_printf(out, "mma_c(%dx%d)", layout.warps_m, layout.warps_n); break;
     case LAY_MMA_A:
         str_printf(out, "mma_a(%dx%d, k%d)", layout.warps_m, layout.warps_n, layout.k);
+        break;
+    case LAY_CHUNKS:
+        str_printf(out, "chunks(%dx%d, k%d)", layout.warps_m, layout.warps_n, layout.k);
         break;
     }
 }
@@ -89,8 +94,43 @@ static bool is_fragment(Layout layout)
     return layout.kind == LAY_MMA_C || layout.kind == LAY_MMA_A;
 }
 
+/* ---- tiles in chunks --------------------------------------------------------------- */
+
+static int threads_of(Layout layout)
+{
+    return layout.warps_m * layout.warps_n * LANES;
+}
+
+int lay_chunks_of_thread(Layout layout, int rows, int cols)
+{
+    int chunks = rows * (cols / layout.k), threads = threads_of(layout);
+    return (chunks + threads - 1) / threads;
+}
+
+static const char *chunks_misfit(Layout layout, int rows, int cols)
+{
+    if (layout.warps_m < 1 || layout.warps_n < 1)
+        return "there are no warps to hold it";
+    if (rows < 1 || cols < 1)
+        return "the tile is empty";
+    if (layout.k < 1 || layout.k > CHUNK || cols % layout.k != 0)
+        return "its columns are not a multiple of a chunk's";
+    return NULL;
+}
+
+static void chunk_value_at(Layout layout, int cols, int thread, int v, int *row, int *col)
+{
+    int number = v / layout.k * threads_of(layout) + thread, in_row = cols / layout.k;
+    *row = number / in_row;
+    *col = number % in_row * layout.k + v % layout.k;
+}
+
+/* ---- fragments ----------------------------------------------------------------------- */
+
 const char *lay_fragment_misfit(Layout layout, int rows, int cols)
 {
+    if (layout.kind == LAY_CHUNKS)
+        return chunks_misfit(layout, rows, cols);
     if (!is_fragment(layout))
         return "the layout is not one of fragments";
     if (layout.warps_m < 1 || layout.warps_n < 1)
@@ -119,6 +159,8 @@ static int warp_col_units(Layout layout, int cols)
 
 int lay_fragment_values(Layout layout, int rows, int cols)
 {
+    if (layout.kind == LAY_CHUNKS)
+        return lay_chunks_of_thread(layout, rows, cols) * layout.k;
     int m = warp_atom_rows(layout, rows), n = warp_col_units(layout, cols);
     if (m && n)
         return m * n * 4;
@@ -146,6 +188,10 @@ static Slot slot_of(Layout layout, int rows, int cols, int v)
 void lay_fragment_at(Layout layout, int rows, int cols, int warp, int lane, int v, int *row,
                      int *col)
 {
+    if (layout.kind == LAY_CHUNKS) {
+        chunk_value_at(layout, cols, warp * LANES + lane, v, row, col);
+        return;
+    }
     Slot s = slot_of(layout, rows, cols, v);
     int m = warp_atom_rows(layout, rows), n = warp_col_units(layout, cols);
     int first_row = warp / layout.warps_n * m * ATOM_ROWS;

@@ -21,6 +21,12 @@
  *              columns 2 * (lane % 4) and +1
  *   LAY_MMA_A  16 x k operand atoms, k = 16 (8 values a lane) or 8 (4 values)
  *
+ * A tile on its way from global to shared memory through registers lies in
+ * chunks of 16 bytes, as copies move it: chunk number i * threads + thread is
+ * row (number / chunks a row), chunk (number % chunks a row).
+ *
+ *   LAY_CHUNKS  k values a chunk; the last chunks of a thread may not exist
+ *
  * A column vector (R,1) in LAY_MMA_C holds for each lane the values of the rows
  * that it has in the matrix (2 an atom row; the 4 lanes of a quad hold the
  * same); a row vector (1,C) those of its columns; a scalar (1,1) one value in
@@ -31,17 +37,17 @@
 
 #include "base/base.h"
 
-typedef enum LayoutKind { LAY_NONE, LAY_PANELS, LAY_MMA_C, LAY_MMA_A } LayoutKind;
+typedef enum LayoutKind { LAY_NONE, LAY_PANELS, LAY_MMA_C, LAY_MMA_A, LAY_CHUNKS } LayoutKind;
 
 typedef struct Layout {
     LayoutKind kind;
     int panel;             /* LAY_PANELS: bytes */
-    int warps_m, warps_n;  /* LAY_MMA_* */
-    int k;                 /* LAY_MMA_A: columns of an atom */
+    int warps_m, warps_n;  /* LAY_MMA_*, LAY_CHUNKS */
+    int k;                 /* LAY_MMA_A: columns of an atom; LAY_CHUNKS: of a chunk */
 } Layout;
 
 bool lay_equal(Layout a, Layout b);
-/* The layout in dumps: "panels(128)", "mma_c(4x1)", "mma_a(4x1, k16)". */
+/* The layout in dumps: "panels(128)", "mma_c(4x1)", "mma_a(4x1, k16)", "chunks(4x1, k8)". */
 void lay_print(Str *out, Layout layout);
 
 /* The widest panel for rows of `cols` elements: the largest of 128, 64, 32, 16
@@ -58,6 +64,8 @@ int lay_fragment_values(Layout layout, int rows, int cols);
 /* Row and column of value `v` of lane `lane` of warp `warp`. Order of values:
  * atom rows, then atom columns, then the atom's own order (PTX ISA). */
 void lay_fragment_at(Layout layout, int rows, int cols, int warp, int lane, int v, int *row, int *col);
+/* A tile in chunks: chunks a thread holds, counting one that may not exist. */
+int lay_chunks_of_thread(Layout layout, int rows, int cols);
 /* Index, among a lane's values of the (R,1) vector / (1,C) vector, of the entry
  * that belongs to value v of the matrix. */
 int lay_fragment_row_slot(Layout layout, int rows, int cols, int v);

@@ -149,6 +149,7 @@ static void give_shared(Assigner *a, TileValue *v, Span loc)
 
 static void give_fragment(Assigner *a, TileValue *v, Span loc)
 {
+    if (v->type.layout.kind == LAY_CHUNKS) return; /* on its way: `stage` knows how */
     int warps_n = a->kernel->warps_n > 0 ? a->kernel->warps_n : 1;
     bool operand = is_matrix(v) && a->pin[find(a, v->id)] == PIN_A;
     v->type.layout = (Layout){

@@ -14,26 +14,32 @@
  *                                 use %k
  *                               }
  *
- * With one stage the copy stands where the load stood and is waited for at once.
+ * With one stage, tiles that are used early and tiles that are used late in an
+ * iteration take turns: while one kind is used the other is copied, a late one
+ * into the iteration at hand, an early one into the next:
+ *
+ *   for j = lo:hi {             copy_async K[lo], commit
+ *     %k = load K[j]            for j = lo:hi {
+ *     %v = load V[j]              wait 0, copy_async V[j], commit
+ *     use %k               ->     use %k
+ *     use %v                      wait 0, copy_async K[j + 1] if j + 1 < hi, commit
+ *   }                             use %v
+ *                               }
+ *
+ * Where all are used at once the copy stands where the load stood and is waited
+ * for there.
  * A register tile that is moved to shared memory is put into a buffer of its
- * own. Barriers are not this pass's business (sync.c).
+ * own. Barriers are not this pass's business (sync.c). Where the hardware has no
+ * asynchronous copies, tiles go through registers instead (hold.c).
  */
-#include "pass/passes.h"
+#include "pass/stage.h"
 
-typedef struct Stager {
-    TileProgram *program;
-    TileKernel *kernel;
-    int buffers; /* inserted so far at the head of the kernel */
-} Stager;
-
-static bool is_shared_load(const TileOp *op)
+bool stage_is_load(const TileOp *op)
 {
     return op->kind == TILE_LOAD && op->results[0]->type.space == SPACE_SHARED;
 }
 
-/* Buffers are declared at the head of the kernel. Shifts the caller's place
- * when that is in the kernel's own block. */
-static TileValue *new_buffer(Stager *s, const TileValue *tile, int stages, Rewriter *rw)
+TileValue *stage_buffer(Stager *s, const TileValue *tile, int stages, Rewriter *rw)
 {
     TileType type = tile->type;
     type.kind = TT_BUFFER;
@@ -63,9 +69,8 @@ static void insert_copy(Rewriter *rw, const TileOp *load, TileValue *buffer, con
     copy->loc = load->loc;
 }
 
-/* The load at block[at] becomes a view; returns it. */
-static void replace_by_view(TileProgram *program, TileKernel *kernel, TileBlock *block, int at,
-                            TileValue *buffer, const Aff *index)
+void stage_view(TileProgram *program, TileKernel *kernel, TileBlock *block, int at,
+                TileValue *buffer, const Aff *index)
 {
     TileOp *load = block->ops.data[at];
     TileOp *view = tile_op_new(program, kernel, TILE_VIEW, 1, &buffer, 1, &load->results[0]->type);
@@ -85,8 +90,7 @@ typedef struct Ring {
 
 typedef VEC(Ring) Rings;
 
-/* A load may start early when its place does not depend on data. */
-static bool can_run_ahead(const TileOp *load)
+bool stage_can_run_ahead(const TileOp *load)
 {
     for (int d = 0; d < load->tensor->rank; d++)
         if (aff_uses_kind(load->coords[d], AFF_SCALAR)) return false;
@@ -96,7 +100,7 @@ static bool can_run_ahead(const TileOp *load)
 static void find_loads(Arena *arena, const TileBlock *body, Rings *rings)
 {
     for (int i = 0; i < body->ops.len; i++)
-        if (is_shared_load(body->ops.data[i]) && can_run_ahead(body->ops.data[i]))
+        if (stage_is_load(body->ops.data[i]) && stage_can_run_ahead(body->ops.data[i]))
             vec_push(arena, rings, (Ring){body->ops.data[i], NULL});
 }
 
@@ -121,7 +125,87 @@ static void views_for_rings(Stager *s, TileBlock *body, const Rings *rings, cons
     for (int r = 0; r < rings->len; r++)
         for (int i = 0; i < body->ops.len; i++)
             if (body->ops.data[i] == rings->data[r].load)
-                replace_by_view(s->program, s->kernel, body, i, rings->data[r].buffer, index);
+                stage_view(s->program, s->kernel, body, i, rings->data[r].buffer, index);
+}
+
+/* ---- one stage: taking turns ------------------------------------------------------------ */
+
+static bool uses_value(const TileOp *op, const TileValue *v)
+{
+    for (int k = 0; k < op->n_args; k++)
+        if (op->args[k] == v) return true;
+    for (int r = 0; r < op->n_regions; r++)
+        if (tile_count_uses(op->regions[r], v) > 0) return true;
+    return false;
+}
+
+static int first_use(const TileBlock *body, const TileValue *v)
+{
+    for (int i = 0; i < body->ops.len; i++)
+        if (uses_value(body->ops.data[i], v)) return i;
+    return body->ops.len;
+}
+
+static int last_use(const TileBlock *body, const TileValue *v)
+{
+    int last = -1;
+    for (int i = 0; i < body->ops.len; i++)
+        if (uses_value(body->ops.data[i], v)) last = i;
+    return last;
+}
+
+/* Splits rings by their first use; returns the operation before which the early
+ * ones are done with and the late ones not begun, or NULL. */
+static TileOp *split_by_use(Arena *arena, const TileBlock *body, const Rings *rings, Rings *early, Rings *late)
+{
+    int first = body->ops.len, done = -1, begun = body->ops.len;
+    for (int i = 0; i < rings->len; i++) {
+        int use = first_use(body, rings->data[i].load->results[0]);
+        if (use < first) first = use;
+    }
+    for (int i = 0; i < rings->len; i++) {
+        const TileValue *v = rings->data[i].load->results[0];
+        bool is_early = first_use(body, v) == first;
+        vec_push(arena, is_early ? early : late, rings->data[i]);
+        if (is_early && last_use(body, v) > done) done = last_use(body, v);
+        if (!is_early && first_use(body, v) < begun) begun = first_use(body, v);
+    }
+    return late->len > 0 && done < begun && begun < body->ops.len ? body->ops.data[begun] : NULL;
+}
+
+static int place_in(const TileBlock *block, const TileOp *op)
+{
+    int i = 0;
+    while (block->ops.data[i] != op) i++;
+    return i;
+}
+
+static bool take_turns(Stager *s, TileBlock *block, int *at, const Rings *rings)
+{
+    AffCtx *aff = s->program->aff;
+    TileOp *loop = block->ops.data[*at];
+    TileBlock *body = loop->regions[0];
+    Rings early = {0}, late = {0};
+    TileOp *turn = split_by_use(s->program->arena, body, rings, &early, &late);
+    if (!turn) return false;
+
+    Rewriter before = {s->program, s->kernel, block, *at, loop->loc};
+    Rings *groups[] = {&early, &late};
+    for (int g = 0; g < 2; g++)
+        for (int i = 0; i < groups[g]->len; i++)
+            groups[g]->data[i].buffer = stage_buffer(s, groups[g]->data[i].load->results[0], 1, &before);
+    insert_fill(&before, &early, loop, loop->lo, 1);
+    *at = before.at;
+
+    const Aff *counter = aff_of(aff, loop->var), *zero = aff_const(aff, 0);
+    for (int g = 0; g < 2; g++) views_for_rings(s, body, groups[g], zero);
+    Rewriter middle = {s->program, s->kernel, body, place_in(body, turn), loop->loc};
+    rw_insert(&middle, TILE_WAIT, 0, NULL, 0, NULL);
+    insert_fill(&middle, &early, loop, aff_offset(aff, counter, 1), 1);
+    Rewriter top = {s->program, s->kernel, body, 0, loop->loc};
+    rw_insert(&top, TILE_WAIT, 0, NULL, 0, NULL);
+    insert_fill(&top, &late, loop, counter, 1);
+    return true;
 }
 
 /* The loop at block[*at]; *at moves along with it. Returns whether its top now
@@ -134,11 +218,12 @@ static bool stage_loop(Stager *s, TileBlock *block, int *at)
     int stages = s->kernel->stages;
     Rings rings = {0};
     find_loads(s->program->arena, body, &rings);
-    if (rings.len == 0 || stages < 2) return false; /* one stage: as outside of loops */
+    if (rings.len == 0) return false;
+    if (stages < 2) return take_turns(s, block, at, &rings);
 
     Rewriter before = {s->program, s->kernel, block, *at, loop->loc};
     for (int i = 0; i < rings.len; i++)
-        rings.data[i].buffer = new_buffer(s, rings.data[i].load->results[0], stages, &before);
+        rings.data[i].buffer = stage_buffer(s, rings.data[i].load->results[0], stages, &before);
     for (int k = 0; k < stages - 1; k++)
         insert_fill(&before, &rings, loop, aff_offset(aff, loop->lo, k), stages);
     *at = before.at;
@@ -158,29 +243,29 @@ static void stage_load(Stager *s, TileBlock *block, int *at)
     TileOp *load = block->ops.data[*at];
     Rewriter rw = {s->program, s->kernel, block, *at, load->loc};
     const Aff *zero = aff_const(s->program->aff, 0);
-    TileValue *buffer = new_buffer(s, load->results[0], 1, &rw);
+    TileValue *buffer = stage_buffer(s, load->results[0], 1, &rw);
     insert_copy(&rw, load, buffer, NULL, NULL, zero, NULL);
-    replace_by_view(s->program, s->kernel, block, rw.at, buffer, zero);
+    stage_view(s->program, s->kernel, block, rw.at, buffer, zero);
     /* Neighbouring loads share a group. */
-    bool last = rw.at + 1 >= block->ops.len || !is_shared_load(block->ops.data[rw.at + 1]);
+    bool last = rw.at + 1 >= block->ops.len || !stage_is_load(block->ops.data[rw.at + 1]);
     rw.at++;
     if (last) rw_insert(&rw, TILE_COMMIT, 0, NULL, 0, NULL);
     *at = rw.at - 1;
 }
 
-static void stage_move(Stager *s, TileBlock *block, int *at)
+void stage_move(Stager *s, TileBlock *block, int *at)
 {
     TileOp *move = block->ops.data[*at];
     Rewriter rw = {s->program, s->kernel, block, *at, move->loc};
     const Aff *zero = aff_const(s->program->aff, 0);
-    TileValue *buffer = new_buffer(s, move->results[0], 1, &rw);
+    TileValue *buffer = stage_buffer(s, move->results[0], 1, &rw);
     TileValue *args[] = {move->args[0], buffer};
     rw_insert(&rw, TILE_PUT, 2, args, 0, NULL)->index = zero;
-    replace_by_view(s->program, s->kernel, block, rw.at, buffer, zero);
+    stage_view(s->program, s->kernel, block, rw.at, buffer, zero);
     *at = rw.at;
 }
 
-static bool is_move_to_shared(const TileOp *op)
+bool stage_is_move(const TileOp *op)
 {
     return op->kind == TILE_MOVE && op->results[0]->type.space == SPACE_SHARED;
 }
@@ -212,10 +297,10 @@ static void stage_block(Stager *s, TileBlock *block, bool started)
             stage_block(s, op->regions[r], false);
             if (block == s->kernel->body) i += s->buffers - before;
         }
-        if (is_shared_load(op)) {
+        if (stage_is_load(op)) {
             stage_load(s, block, &i);
             started = true;
-        } else if (is_move_to_shared(op)) {
+        } else if (stage_is_move(op)) {
             stage_move(s, block, &i);
         }
     }
@@ -223,9 +308,9 @@ static void stage_block(Stager *s, TileBlock *block, bool started)
 
 bool pass_stage(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags)
 {
-    (void)target;
     (void)diags;
     Stager s = {program, kernel, 0};
-    stage_block(&s, kernel->body, false);
+    if (target->has_cp_async) stage_block(&s, kernel->body, false);
+    else hold_block(&s, kernel->body);
     return true;
 }

@@ -4,7 +4,8 @@
  * + tid is row (number / chunks a row), chunk (number % chunks a row). Aligned,
  * a chunk is one cp.async whose source size, 0 to 16, zero-fills what lies
  * outside (PTX ISA, cp.async); otherwise its elements are loaded one by one and
- * stored at once.
+ * stored at once. A tile that is held in registers on its way (lay.h, LAY_CHUNKS)
+ * is loaded and put in the same chunks: one access of 16 bytes each.
  */
 #include "ptx/emit.h"
 #include "ptx/global.h"
@@ -19,12 +20,13 @@ typedef struct Chunks {
     bool regular;                       /* every chunk of a thread is in the same column */
     int row_step;                       /* regular: rows between a thread's chunks */
     const char *row0, *chunk0;          /* of the thread's first chunk */
-    const char *number;                 /* of the chunk at hand */
+    const int *words;                   /* registers that hold the chunks, 4 each; NULL: none do */
+    const char *address, *step;         /* regular: of the first chunk; bytes between a thread's chunks */
 } Chunks;
 
-static Chunks chunks_new(Emitter *e, const TileOp *op, const TileValue *buffer)
+static Chunks chunks_new(Emitter *e, const TileOp *op, SharedTile tile)
 {
-    Chunks c = {.op = op, .tile = sh_stage(buffer, op->index)};
+    Chunks c = {.op = op, .tile = tile};
     const TileType *t = c.tile.type;
     c.elements = 16 / dtype_bytes(t->dtype);
     c.per_row = t->cols / c.elements;
@@ -42,6 +44,7 @@ static Chunks chunks_new(Emitter *e, const TileOp *op, const TileValue *buffer)
 
 /* One chunk of the thread: where it is, and the last may not exist. */
 typedef struct Chunk {
+    int i;                    /* of the thread's */
     const char *row, *chunk;  /* registers */
     const Aff *row_aff, *col_aff;
     const char *shared;       /* "[...]" */
@@ -66,6 +69,7 @@ static const char *existence(Emitter *e, const Chunks *c, int i)
 
 static void irregular_chunk(Emitter *e, const Chunks *c, int i, Chunk *chunk)
 {
+    chunk->i = i;
     const char *number = em_new(e, REG_R), *row = em_new(e, REG_R), *column = em_new(e, REG_R);
     em_at(e, 0, "add.s32 %s, %s, %d;", number, e->tid, i * c->threads);
     ix_divide(e, 0, row, number, c->per_row);
@@ -75,10 +79,10 @@ static void irregular_chunk(Emitter *e, const Chunks *c, int i, Chunk *chunk)
     chunk->row_aff = aff_of(e->program->aff, ix_symbol(e, "row", row, 0, c->tile.type->rows - 1));
     chunk->col_aff = element_column(e, c, column);
     LanePlace place = {.row = row, .chunk = column};
-    chunk->shared = sh_address(e, &c->tile, &place, 0, 0);
+    if (c->tile.index) chunk->shared = sh_address(e, &c->tile, &place, 0, 0);
 }
 
-/* ---- asynchronous copies ------------------------------------------------------------ */
+/* ---- from global memory --------------------------------------------------------------- */
 
 /* How many of a chunk's bytes lie inside the tensor: an operand, 0 to 16. */
 static const char *source_bytes(Emitter *e, const Chunks *c, const Chunk *chunk, const Aff *uniform)
@@ -109,6 +113,7 @@ static void copy_elements(Emitter *e, const Chunks *c, const Chunk *chunk, const
     const TileOp *op = c->op;
     int bytes = dtype_bytes(op->tensor->dtype);
     const char *words[4] = {0}, *step = gl_step(e, op->tensor, op->col_dim);
+    if (!uniform) uniform = aff_const(aff, 1);
     const Aff *rows = gl_offset_inside(e, op, op->row_dim, chunk->row_aff, c->tile.type->rows);
     const Aff *inside = aff_and(aff, uniform, rows);
     const char *at = address, *halves[2] = {0};
@@ -131,7 +136,10 @@ static void copy_elements(Emitter *e, const Chunks *c, const Chunk *chunk, const
             em(e, "mov.b32 %s, {%s, %s};", words[k / 2], halves[0], halves[1]);
         }
     }
-    em(e, "st.shared.v4.b32 %s, {%s, %s, %s, %s};", chunk->shared, words[0], words[1], words[2], words[3]);
+    if (c->words)
+        for (int k = 0; k < 4; k++) em(e, "mov.b32 %%r%d, %s;", c->words[4 * chunk->i + k], words[k]);
+    else
+        em(e, "st.shared.v4.b32 %s, {%s, %s, %s, %s};", chunk->shared, words[0], words[1], words[2], words[3]);
 }
 
 /* Address of the chunk's first element, `lane` being its offset from the corner. */
@@ -156,12 +164,57 @@ static bool is_whole_chunks(Emitter *e, const TileOp *op)
     return gl_columns_contiguous(op) && !(op->where && aff_uses(op->where, e->program->col));
 }
 
+static const char *word_list(Emitter *e, const Chunks *c, int i)
+{
+    const int *w = &c->words[4 * i];
+    return arena_printf(e->arena, "{%%r%d, %%r%d, %%r%d, %%r%d}", w[0], w[1], w[2], w[3]);
+}
+
+/* A chunk that is inside as a whole or not at all, into the registers that hold it. */
+static void load_chunk(Emitter *e, const Chunks *c, const Chunk *chunk, const Aff *inside, const char *address)
+{
+    const char *guard = "";
+    if (!aff_always(e->program->aff, inside)) {
+        for (int k = 0; k < 4; k++) em(e, "mov.b32 %%r%d, 0;", c->words[4 * chunk->i + k]);
+        guard = arena_printf(e->arena, "@%s ", ix_condition_here(e, inside));
+    }
+    em(e, "%sld.global.v4.b32 %s, [%s];", guard, word_list(e, c, chunk->i), address);
+}
+
+/* Whether no chunk lies across the end of its row of the tensor. */
+static bool ends_between_chunks(const Chunks *c)
+{
+    const TileOp *op = c->op;
+    return aff_divisor(op->tensor->dims[op->col_dim]) % c->elements == 0 &&
+           aff_divisor(op->coords[op->col_dim]) % c->elements == 0;
+}
+
+static const Aff *chunk_inside(Emitter *e, const Chunks *c, const Chunk *chunk, const Aff *uniform)
+{
+    AffCtx *aff = e->program->aff;
+    const TileOp *op = c->op;
+    const Aff *rows = gl_offset_inside(e, op, op->row_dim, chunk->row_aff, c->tile.type->rows);
+    const Aff *columns = gl_offset_inside(e, op, op->col_dim, chunk->col_aff, c->tile.type->cols);
+    return aff_and(aff, aff_and(aff, uniform, rows), aff_and(aff, columns, gl_where(e, op, chunk->row_aff, chunk->col_aff)));
+}
+
+static void hold_chunk(Emitter *e, const Chunks *c, const Chunk *chunk, const Aff *uniform, const char *address)
+{
+    if (e->aligned && is_whole_chunks(e, c->op) && (!uniform || ends_between_chunks(c)))
+        load_chunk(e, c, chunk, uniform ? chunk_inside(e, c, chunk, uniform) : aff_const(e->program->aff, 1), address);
+    else
+        copy_elements(e, c, chunk, uniform, address);
+}
+
 static void copy_chunk(Emitter *e, const Chunks *c, const Chunk *chunk, const Aff *uniform, const char *address)
 {
     int label = em_label(e);
+    for (int k = 0; c->words && chunk->exists && k < 4; k++) em(e, "mov.b32 %%r%d, 0;", c->words[4 * chunk->i + k]);
     if (chunk->exists) em_open(e);
     if (chunk->exists) em(e, "@!%s bra $chunk%d;", chunk->exists, label);
-    if (e->aligned && e->target->has_cp_async && is_whole_chunks(e, c->op))
+    if (c->words)
+        hold_chunk(e, c, chunk, uniform, address);
+    else if (e->aligned && e->target->has_cp_async && is_whole_chunks(e, c->op))
         em(e, "cp.async.cg.shared.global %s, [%s], 16, %s;", chunk->shared, address,
            source_bytes(e, c, chunk, uniform));
     else
@@ -171,27 +224,32 @@ static void copy_chunk(Emitter *e, const Chunks *c, const Chunk *chunk, const Af
     em(e, "$chunk%d:", label);
 }
 
+static void find_address(Emitter *e, Chunks *c)
+{
+    const TileOp *op = c->op;
+    int level;
+    c->address = gl_corner(e, op, lane_offset(e, c, c->row0, c->chunk0), 0, &level);
+    c->step = em_new(e, REG_RD);
+    if (op->row_dim >= 0)
+        em_at(e, 0, "mul.lo.s64 %s, %s, %d;", c->step, gl_step(e, op->tensor, op->row_dim), c->row_step);
+}
+
 /* Chunks in one column: each address is the last one's plus a constant step. */
 static void copy_regular(Emitter *e, Chunks *c, const Aff *uniform)
 {
     AffCtx *aff = e->program->aff;
-    const TileOp *op = c->op;
-    int level;
-    const char *lane = lane_offset(e, c, c->row0, c->chunk0);
-    const char *address = gl_corner(e, op, lane, 0, &level);
+    if (!c->address) find_address(e, c);
+    const char *address = c->address;
     const Aff *row0 = aff_of(aff, ix_symbol(e, "row", c->row0, 0, c->row_step - 1));
     const Aff *column = element_column(e, c, c->chunk0);
-    const char *step = em_new(e, REG_RD);
-    if (op->row_dim >= 0)
-        em_at(e, 0, "mul.lo.s64 %s, %s, %d;", step, gl_step(e, op->tensor, op->row_dim), c->row_step);
     LanePlace place = {.row = c->row0, .chunk = c->chunk0};
     for (int i = 0; i < c->count; i++) {
-        Chunk chunk = {.row = c->row0, .chunk = c->chunk0, .col_aff = column, .exists = existence(e, c, i)};
+        Chunk chunk = {.i = i, .row = c->row0, .chunk = c->chunk0, .col_aff = column, .exists = existence(e, c, i)};
         chunk.row_aff = aff_offset(aff, row0, (int64_t)i * c->row_step);
-        chunk.shared = sh_address(e, &c->tile, &place, i * c->row_step, 0);
+        if (c->tile.index) chunk.shared = sh_address(e, &c->tile, &place, i * c->row_step, 0);
         if (i > 0) {
             const char *next = em_new(e, REG_RD);
-            em(e, "add.s64 %s, %s, %s;", next, address, step);
+            em(e, "add.s64 %s, %s, %s;", next, address, c->step);
             address = next;
         }
         copy_chunk(e, c, &chunk, uniform, address);
@@ -209,17 +267,93 @@ static void copy_irregular(Emitter *e, Chunks *c, const Aff *uniform)
     }
 }
 
+static void copy_all(Emitter *e, Chunks *c, const Aff *uniform)
+{
+    if (c->regular) copy_regular(e, c, uniform);
+    else copy_irregular(e, c, uniform);
+}
+
 void cp_async(Emitter *e, const TileOp *op)
 {
     int label = em_label(e);
-    Chunks c = chunks_new(e, op, op->args[0]);
+    Chunks c = chunks_new(e, op, sh_stage(op->args[0], op->index));
     em_open(e);
     if (op->cond) em(e, "@!%s bra.uni $copy%d;", ix_condition(e, op->cond), label);
-    const Aff *uniform = gl_corner_inside(e, op);
-    if (c.regular) copy_regular(e, &c, uniform);
-    else copy_irregular(e, &c, uniform);
+    copy_all(e, &c, gl_corner_inside(e, op));
     em_close(e);
     if (op->cond) em(e, "$copy%d:", label);
+}
+
+/* ---- held in registers ------------------------------------------------------------------ */
+
+/* Whether the tile is inside as a whole: the same for the whole block. */
+static const Aff *tile_inside(Emitter *e, const TileOp *op, const TileType *t)
+{
+    AffCtx *aff = e->program->aff;
+    const Aff *inside = gl_corner_inside(e, op);
+    const int dims[] = {op->row_dim, op->col_dim}, extents[] = {t->rows, t->cols};
+    for (int k = 0; k < 2; k++) {
+        if (dims[k] < 0) continue;
+        const Aff *corner = op->coords[dims[k]];
+        inside = aff_and(aff, inside, aff_le(aff, aff_const(aff, 0), corner));
+        inside = aff_and(aff, inside, aff_le(aff, aff_offset(aff, corner, extents[k]), op->tensor->dims[dims[k]]));
+    }
+    return op->where ? aff_const(aff, 0) : inside;
+}
+
+static void hold_branch(Emitter *e, Chunks *c, const Aff *uniform)
+{
+    em_open(e);
+    copy_all(e, c, uniform);
+    em_close(e);
+}
+
+/* A tile that is inside as a whole is loaded without looking at each chunk. */
+static void hold_either(Emitter *e, Chunks *c, const Aff *whole)
+{
+    int label = em_label(e);
+    em_open(e);
+    if (c->regular) find_address(e, c);
+    em(e, "@!%s bra.uni $part%d;", ix_condition(e, whole), label);
+    hold_branch(e, c, NULL);
+    em(e, "bra.uni $held%d;", label);
+    em(e, "$part%d:", label);
+    hold_branch(e, c, gl_corner_inside(e, c->op));
+    em(e, "$held%d:", label);
+    em_close(e);
+}
+
+static void load_held(Emitter *e, const TileOp *op)
+{
+    const TileValue *v = op->results[0];
+    int *words = e->frags[v->id].packed; /* reserved by a loop that carries the tile */
+    Chunks c = chunks_new(e, op, (SharedTile){.type = &v->type});
+    Frag *frag = fr_new(e, v);
+    frag->packed = words ? words : fr_fresh(e, REG_R, fr_words(v));
+    c.words = frag->packed;
+    const Aff *whole = tile_inside(e, op, &v->type);
+    if (aff_always(e->program->aff, whole)) hold_branch(e, &c, NULL);
+    else if (e->aligned && is_whole_chunks(e, op) && !op->where) hold_either(e, &c, whole);
+    else hold_branch(e, &c, gl_corner_inside(e, op));
+}
+
+static void put_chunk(Emitter *e, const Chunks *c, const Chunk *chunk)
+{
+    em(e, "%s%s%sst.shared.v4.b32 %s, %s;", chunk->exists ? "@" : "", chunk->exists ? chunk->exists : "",
+       chunk->exists ? " " : "", chunk->shared, word_list(e, c, chunk->i));
+}
+
+static void put_held(Emitter *e, const TileOp *op)
+{
+    Chunks c = chunks_new(e, op, sh_stage(op->args[1], op->index));
+    c.words = e->frags[op->args[0]->id].packed;
+    LanePlace place = {.row = c.row0, .chunk = c.chunk0};
+    for (int i = 0; i < c.count; i++) {
+        Chunk chunk = {.i = i, .exists = existence(e, &c, i)};
+        if (c.regular) chunk.shared = sh_address(e, &c.tile, &place, i * c.row_step, 0);
+        else irregular_chunk(e, &c, i, &chunk);
+        put_chunk(e, &c, &chunk);
+    }
 }
 
 /* ---- fragments to and from global memory ---------------------------------------------- */
@@ -348,6 +482,10 @@ static bool known_type(Emitter *e, const TileOp *op, bool load)
 void cp_load(Emitter *e, const TileOp *op)
 {
     const TileValue *v = op->results[0];
+    if (v->type.layout.kind == LAY_CHUNKS) {
+        load_held(e, op);
+        return;
+    }
     fr_new_f32(e, v);
     if (!known_type(e, op, true)) return;
     const char *corner = lane_corner(e, op, v);
@@ -372,7 +510,7 @@ static void store_one(Emitter *e, const TileOp *op, int i, const char *corner, R
         return;
     }
     const char *pair = em_new(e, REG_R), *half = em_new(e, REG_H), *rest = em_new(e, REG_H);
-    em(e, "%s %s, 0f00000000, %s;", fr_pack_instruction(t), pair, value);
+    fr_pack(e, t, pair, "0f00000000", value);
     em(e, "mov.b32 {%s, %s}, %s;", half, rest, pair);
     em(e, "%sst.global.b16 %s, %s;", guard, address, half);
 }
@@ -501,6 +639,10 @@ static bool pairs_in_shared(Emitter *e, const TileOp *op, const TileValue *reg, 
 void cp_put(Emitter *e, const TileOp *op)
 {
     const TileValue *v = op->args[0];
+    if (v->type.layout.kind == LAY_CHUNKS) {
+        put_held(e, op);
+        return;
+    }
     SharedTile tile = sh_stage(op->args[1], op->index);
     if (!pairs_in_shared(e, op, v, tile.type)) return;
     Pairs pairs = pairs_new(e, v, &tile);

@@ -280,7 +280,7 @@ static void sum_operand_rows(Emitter *e, const TileOp *op)
         int c[4] = {sum[2 * m], em_reg(e, REG_F), sum[2 * m + 1], em_reg(e, REG_F)};
         for (int i = 0; i < 4; i++) em(e, "mov.f32 %%f%d, 0f00000000;", c[i]);
         for (int step = 0; step < steps; step++)
-            mm_step(e, dtype, c, &packed[(m * steps + step) * 4], ones, ones);
+            mm_step(e, dtype, c, c, &packed[(m * steps + step) * 4], ones, ones);
     }
 }
 
@@ -309,6 +309,8 @@ void el_reduce(Emitter *e, const TileOp *op)
         if (a->type.cols > 1) reg = reduce_lanes(e, instruction, reg, 1, 2);
         if (op->op == OP_ROW_MEAN)
             em(e, "mul.f32 %%f%d, %%f%d, %s;", frag->f[slot], reg, em_f32(e, 1.0 / a->type.cols));
+        else if (a->type.cols > 1)
+            frag->f[slot] = reg;
         else
             em(e, "mov.f32 %%f%d, %%f%d;", frag->f[slot], reg);
     }
@@ -321,7 +323,7 @@ static void cast_single(Emitter *e, const TileOp *op)
 {
     const TileValue *v = op->results[0];
     const char *from = fr_operand(e, op->args[0], 0), *pair = em_new(e, REG_R);
-    em(e, "%s %s, %s, 0f00000000;", fr_pack_instruction(v->type.dtype), pair, from);
+    fr_pack(e, v->type.dtype, pair, from, "0f00000000");
     fr_new_f32(e, v);
     int value = e->frags[v->id].f[0];
     if (v->type.dtype == DT_BF16) { /* the upper half of an fp32 is a bf16 */

@@ -101,7 +101,9 @@ const int *fr_packed(Emitter *e, const TileValue *v, DType dtype);
 const char *fr_operand(Emitter *e, const TileValue *v, int i); /* fp32 operand */
 void fr_alias(Emitter *e, const TileValue *to, const TileValue *from);
 void fr_take(Emitter *e, const TileValue *to, const TileValue *from); /* to = from, to be changed in place */
-const char *fr_pack_instruction(DType dtype);
+void fr_pack(Emitter *e, DType dtype, const char *pair, const char *high, const char *low);
+int *fr_fresh(Emitter *e, RegClass c, int n);
+int fr_words(const TileValue *v); /* registers of 32 bits that its values fill */
 void fr_place(const TileValue *v, int i, int *row, int *col); /* offsets from the lane's first */
 
 /* element.c */
@@ -145,8 +147,8 @@ void cp_put(Emitter *e, const TileOp *op);
 void cp_move(Emitter *e, const TileOp *op);
 
 /* mma.c */
-/* c += a b for a step of k = 16: 4 accumulators, 4 registers of A, 2 of B. */
-void mm_step(Emitter *e, DType dtype, const int *c, const int *a, const char *b0, const char *b1);
+/* d = c + a b for a step of k = 16: 4 accumulators, 4 registers of A, 2 of B. */
+void mm_step(Emitter *e, DType dtype, const int *d, const int *c, const int *a, const char *b0, const char *b1);
 void mm_gemm(Emitter *e, const TileOp *op);
 
 /* kernel.c */

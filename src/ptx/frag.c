@@ -15,17 +15,22 @@ Frag *fr_new(Emitter *e, const TileValue *v)
     return frag;
 }
 
-static int *fresh(Emitter *e, RegClass c, int n)
+int *fr_fresh(Emitter *e, RegClass c, int n)
 {
     int *regs = arena_array(e->arena, int, n);
     for (int i = 0; i < n; i++) regs[i] = em_reg(e, c);
     return regs;
 }
 
+int fr_words(const TileValue *v)
+{
+    return lay_fragment_values(v->type.layout, v->type.rows, v->type.cols) * dtype_bytes(v->type.dtype) / 4;
+}
+
 void fr_new_f32(Emitter *e, const TileValue *v)
 {
     Frag *frag = fr_new(e, v);
-    frag->f = fresh(e, REG_F, frag->n);
+    frag->f = fr_fresh(e, REG_F, frag->n);
 }
 
 void fr_alias(Emitter *e, const TileValue *to, const TileValue *from)
@@ -68,7 +73,7 @@ static void unpack_f16(Emitter *e, int pair, int low, int high)
 
 static int *unpack(Emitter *e, const Frag *frag, DType dtype)
 {
-    int *f = fresh(e, REG_F, frag->n);
+    int *f = fr_fresh(e, REG_F, frag->n);
     for (int i = 0; i < frag->n / 2; i++) {
         if (dtype == DT_BF16) unpack_bf16(e, frag->packed[i], f[2 * i], f[2 * i + 1]);
         else unpack_f16(e, frag->packed[i], f[2 * i], f[2 * i + 1]);
@@ -78,7 +83,7 @@ static int *unpack(Emitter *e, const Frag *frag, DType dtype)
 
 static int *spread(Emitter *e, const Frag *frag)
 {
-    int *f = fresh(e, REG_F, frag->n);
+    int *f = fr_fresh(e, REG_F, frag->n);
     for (int i = 0; i < frag->n; i++) em(e, "mov.f32 %%f%d, %s;", f[i], frag->uniform);
     return f;
 }
@@ -92,20 +97,27 @@ const int *fr_f32(Emitter *e, const TileValue *v)
     return f;
 }
 
-const char *fr_pack_instruction(DType dtype)
+/* PTX ISA, cvt: of `cvt.rn.bf16x2.f32 d, a, b` a becomes the upper half. */
+void fr_pack(Emitter *e, DType dtype, const char *pair, const char *high, const char *low)
 {
-    return dtype == DT_BF16 ? "cvt.rn.bf16x2.f32" : "cvt.rn.f16x2.f32";
+    if (e->target->has_cvt_pack) {
+        em(e, "cvt.rn.%sx2.f32 %s, %s, %s;", dtype == DT_BF16 ? "bf16" : "f16", pair, high, low);
+        return;
+    }
+    const char *h = em_new(e, REG_H), *l = em_new(e, REG_H);
+    em(e, "cvt.rn.f16.f32 %s, %s;", l, low);
+    em(e, "cvt.rn.f16.f32 %s, %s;", h, high);
+    em(e, "mov.b32 %s, {%s, %s};", pair, l, h);
 }
 
-/* PTX ISA, cvt: of `cvt.rn.bf16x2.f32 d, a, b` a becomes the upper half. */
 const int *fr_packed(Emitter *e, const TileValue *v, DType dtype)
 {
     Frag *frag = &e->frags[v->id];
     if (frag->packed) return frag->packed;
     const int *f = fr_f32(e, v);
-    int *packed = fresh(e, REG_R, frag->n / 2);
+    int *packed = fr_fresh(e, REG_R, frag->n / 2);
     for (int i = 0; i < frag->n / 2; i++)
-        em(e, "%s %%r%d, %%f%d, %%f%d;", fr_pack_instruction(dtype), packed[i], f[2 * i + 1], f[2 * i]);
+        fr_pack(e, dtype, em_name(e, REG_R, packed[i]), em_name(e, REG_F, f[2 * i + 1]), em_name(e, REG_F, f[2 * i]));
     if (frag->level == em_level(e) && dtype == v->type.dtype) frag->packed = packed;
     return packed;
 }

@@ -45,17 +45,11 @@ const AffSym *ix_lane_col(Emitter *e, Layout layout, int cols)
 
 /* ---- loops and branches --------------------------------------------------------------- */
 
-static int *fresh_like(Emitter *e, RegClass c, int n)
-{
-    int *regs = arena_array(e->arena, int, n);
-    for (int i = 0; i < n; i++) regs[i] = em_reg(e, c);
-    return regs;
-}
-
 /* Storage of a value that control flow merges: packed pairs for 16-bit tiles,
- * fp32 registers for all else. */
+ * words for tiles on their way, fp32 registers for all else. */
 static bool is_packed(const TileValue *v)
 {
+    if (v->type.layout.kind == LAY_CHUNKS) return true;
     return dtype_bytes(v->type.dtype) == 2
            && lay_fragment_values(v->type.layout, v->type.rows, v->type.cols) % 2 == 0;
 }
@@ -63,8 +57,8 @@ static bool is_packed(const TileValue *v)
 static void declare_merged(Emitter *e, const TileValue *v)
 {
     Frag *frag = fr_new(e, v);
-    if (is_packed(v)) frag->packed = fresh_like(e, REG_R, frag->n / 2);
-    else frag->f = fresh_like(e, REG_F, frag->n);
+    if (is_packed(v)) frag->packed = fr_fresh(e, REG_R, fr_words(v));
+    else frag->f = fr_fresh(e, REG_F, frag->n);
 }
 
 /* to's registers = from's value */
@@ -73,7 +67,7 @@ static void move_value(Emitter *e, const TileValue *to, const TileValue *from)
     const Frag *t = &e->frags[to->id];
     if (t->packed) {
         const int *f = fr_packed(e, from, to->type.dtype);
-        for (int i = 0; i < t->n / 2; i++)
+        for (int i = 0; i < fr_words(to); i++)
             if (t->packed[i] != f[i]) em(e, "mov.b32 %%r%d, %%r%d;", t->packed[i], f[i]);
         return;
     }
@@ -103,6 +97,28 @@ static void move_yielded(Emitter *e, const TileBlock *body, const TileOp *yield,
         if (from[k] != to[k]) move_value(e, to[k], from[k]);
 }
 
+static bool uses(const TileOp *op, const TileValue *v)
+{
+    for (int k = 0; k < op->n_args; k++)
+        if (op->args[k] == v) return true;
+    for (int r = 0; r < op->n_regions; r++)
+        if (tile_count_uses(op->regions[r], v)) return true;
+    return false;
+}
+
+/* A tile on its way that is loaded for the next iteration when this one's has
+ * been put takes over its registers. */
+static void reserve_held(Emitter *e, const TileBlock *body, const TileValue *param, const TileValue *next)
+{
+    bool free = false;
+    if (param->type.layout.kind != LAY_CHUNKS || !next->def || next->def->kind != TILE_LOAD) return;
+    for (int i = 0; i < body->ops.len; i++) {
+        if (body->ops.data[i] == next->def) free = true;
+        else if (free && uses(body->ops.data[i], param)) return;
+    }
+    if (free) e->frags[next->id].packed = e->frags[param->id].packed;
+}
+
 static void emit_for(Emitter *e, const TileOp *op)
 {
     const TileBlock *body = op->regions[0];
@@ -112,12 +128,14 @@ static void emit_for(Emitter *e, const TileOp *op)
         declare_merged(e, body->params.data[k]);
         move_value(e, body->params.data[k], op->args[k]);
     }
+    const TileOp *yield = body->ops.data[body->ops.len - 1];
+    for (int k = 0; k < body->params.len; k++)
+        reserve_held(e, body, body->params.data[k], yield->args[k]);
     const char *low = ix_value(e, op->lo);
     em_open(e);
     ix_bind(e, op->var, j, em_level(e));
     for (int k = 0; k < body->params.len; k++) e->frags[body->params.data[k]->id].level = em_level(e);
     kn_block(e, body);
-    const TileOp *yield = body->ops.data[body->ops.len - 1];
     move_yielded(e, body, yield, body->params.data);
     em(e, "add.s32 %s, %s, 1;", j, j);
     em(e, "setp.lt.s32 %s, %s, %s;", p, j, hi);

@@ -22,6 +22,7 @@ typedef struct Gemm {
     LanePlace a_place, b_place;
     const int *a_packed;     /* A from registers */
     int *acc;                /* fp32 accumulators, updated in place */
+    int zero;                /* what the first step adds to where there is no accumulator; -1: acc itself */
     int m_atoms, n_atoms, steps;
     int unit_count;          /* steps x pairs of B atoms */
     int (*a_regs)[4];        /* [step % (LOOKAHEAD + 1) * m_atoms + m] */
@@ -133,30 +134,25 @@ static void load_unit(Emitter *e, Gemm *g, int u)
     ldmatrix(e, single ? 2 : 4, !t, regs, address);
 }
 
-static void mma_k16(Emitter *e, const char *type, const int *c, const int *a, const char *b0, const char *b1)
+/* One instruction: d = c + A B. */
+static void mma(Emitter *e, const char *shape, const char *type, const int *d, const int *c, const char *a, const char *b)
 {
-    em(e, "mma.sync.aligned.m16n8k16.row.col.f32.%s.%s.f32 {%%f%d, %%f%d, %%f%d, %%f%d}, "
-       "{%%r%d, %%r%d, %%r%d, %%r%d}, {%s, %s}, {%%f%d, %%f%d, %%f%d, %%f%d};",
-       type, type, c[0], c[1], c[2], c[3], a[0], a[1], a[2], a[3], b0, b1, c[0], c[1], c[2], c[3]);
-}
-
-static void mma_k8(Emitter *e, const char *type, const int *c, const int *a, const char *b)
-{
-    em(e, "mma.sync.aligned.m16n8k8.row.col.f32.%s.%s.f32 {%%f%d, %%f%d, %%f%d, %%f%d}, "
-       "{%%r%d, %%r%d}, {%s}, {%%f%d, %%f%d, %%f%d, %%f%d};",
-       type, type, c[0], c[1], c[2], c[3], a[0], a[1], b, c[0], c[1], c[2], c[3]);
+    em(e, "mma.sync.aligned.%s.row.col.f32.%s.%s.f32 {%%f%d, %%f%d, %%f%d, %%f%d}, {%s}, {%s}, "
+       "{%%f%d, %%f%d, %%f%d, %%f%d};",
+       shape, type, type, d[0], d[1], d[2], d[3], a, b, c[0], c[1], c[2], c[3]);
 }
 
 /* Where the instruction has k = 8 it takes two: registers 0, 1 of A and 0 of B
  * are k 0-7. */
-void mm_step(Emitter *e, DType dtype, const int *c, const int *a, const char *b0, const char *b1)
+void mm_step(Emitter *e, DType dtype, const int *d, const int *c, const int *a, const char *b0, const char *b1)
 {
     const char *type = dtype == DT_BF16 ? "bf16" : "f16";
     if (e->target->mma_k == 16) {
-        mma_k16(e, type, c, a, b0, b1);
+        mma(e, "m16n8k16", type, d, c, arena_printf(e->arena, "%%r%d, %%r%d, %%r%d, %%r%d", a[0], a[1], a[2], a[3]),
+            arena_printf(e->arena, "%s, %s", b0, b1));
     } else {
-        mma_k8(e, type, c, a, b0);
-        mma_k8(e, type, c, a + 2, b1);
+        mma(e, "m16n8k8", type, d, c, arena_printf(e->arena, "%%r%d, %%r%d", a[0], a[1]), b0);
+        mma(e, "m16n8k8", type, d, d, arena_printf(e->arena, "%%r%d, %%r%d", a[2], a[3]), b1);
     }
 }
 
@@ -170,7 +166,8 @@ static void multiply_unit(Emitter *e, Gemm *g, int u)
             const int *a = g->a_shared ? g->a_regs[step % (LOOKAHEAD + 1) * g->m_atoms + m]
                                        : &g->a_packed[(m * g->steps + step) * 4];
             const int *c = &g->acc[(m * g->n_atoms + pair * 2 + k) * 4];
-            mm_step(e, g->op->args[1]->type.dtype, c, a, b0, b1);
+            const int zeros[4] = {g->zero, g->zero, g->zero, g->zero};
+            mm_step(e, g->op->args[1]->type.dtype, c, step == 0 && g->zero >= 0 ? zeros : c, a, b0, b1);
         }
     }
 }
@@ -211,9 +208,11 @@ static void start_accumulators(Emitter *e, Gemm *g)
     const TileValue *result = op->results[0];
     if (op->n_args == 3) fr_take(e, result, op->args[2]);
     else fr_new_f32(e, result);
-    const Frag *frag = &e->frags[result->id];
-    for (int i = 0; op->n_args == 2 && i < frag->n; i++) em(e, "mov.f32 %%f%d, 0f00000000;", frag->f[i]);
-    g->acc = frag->f;
+    g->acc = e->frags[result->id].f;
+    g->zero = -1;
+    if (op->n_args == 3) return;
+    g->zero = em_reg(e, REG_F);
+    em_at(e, 0, "mov.f32 %%f%d, 0f00000000;", g->zero);
 }
 
 static bool prepare(Emitter *e, Gemm *g)

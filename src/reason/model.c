@@ -144,21 +144,43 @@ static void count_registers(Modeler *m)
     }
 }
 
-/* Registers of tiles on their way: neighbouring copies of a loop are under way
- * together. */
+static bool computes_with(const Modeler *m, const Stmt *s, const Tile *tile)
+{
+    for (int i = 0; s->kind == STMT_COMPUTE && i < s->n_args; i++)
+        if (plan_operand(m->plan, s->args[i]) == tile)
+            return true;
+    return false;
+}
+
+static bool copied_for(const Modeler *m, const Block *block, int copy, int at)
+{
+    const Stmt *s = block->data[copy];
+    const Tile *tile;
+
+    if (s->kind != STMT_COPY || s->space != SPACE_GLOBAL || s->to_space != SPACE_SHARED)
+        return false;
+    tile = plan_tile(m->plan, s->name);
+    for (int i = copy + 1; i < at; i++)
+        if (computes_with(m, block->data[i], tile))
+            return false;
+    return computes_with(m, block->data[at], tile);
+}
+
+/* Without asynchronous copies: registers of tiles on their way. Those that a
+ * statement of a loop is the first to use are under way together. */
 static double held_registers(const Modeler *m, const Block *block, bool in_loop)
 {
-    double held = 0, most = 0;
+    double most = 0;
 
     if (m->t->has_cp_async || m->c->stages < 2)
         return 0;
     for (int i = 0; i < block->len; i++) {
-        const Stmt *s = block->data[i];
-        bool copied = in_loop && s->kind == STMT_COPY && s->space == SPACE_GLOBAL && s->to_space == SPACE_SHARED;
-        double inner = held_registers(m, &s->body, in_loop || s->kind == STMT_FOR);
+        double held = 0, inner = held_registers(m, &block->data[i]->body, block->data[i]->kind == STMT_FOR);
 
-        held = copied ? held + (double)shared_bytes_of(m, plan_tile(m->plan, s->name)) / (4 * WARP * m->c->warps) : 0;
-        most = fmax(most, fmax(held, inner));
+        for (int k = 0; in_loop && k < i; k++)
+            if (copied_for(m, block, k, i))
+                held += (double)shared_bytes_of(m, plan_tile(m->plan, block->data[k]->name));
+        most = fmax(most, fmax(held / (4 * WARP * m->c->warps), inner));
     }
     return most;
 }

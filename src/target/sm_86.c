@@ -33,6 +33,7 @@ const Target target_sm_86 = {
     .mma_n = 8,
     .mma_k = 16,
     .has_bf16 = true,
+    .has_cvt_pack = true,
     .has_cp_async = true,
     .has_ldmatrix = true,
 };

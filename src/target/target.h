@@ -36,6 +36,7 @@ typedef struct Target {
     /* instructions */
     int mma_m, mma_n, mma_k; /* shape of mma.sync for 16-bit operands */
     bool has_bf16;
+    bool has_cvt_pack;       /* cvt of two fp32 numbers to a pair of 16 bits (PTX ISA 7.0, sm_80) */
     bool has_cp_async;       /* cp.async (PTX ISA 7.0, sm_80) */
     bool has_ldmatrix;
 } Target;

@@ -344,7 +344,7 @@ static bool parse_fragment(Parser *p, Layout *layout, LayoutKind kind)
         return tile_parse_fail(p, "expected warps such as 4x1");
     layout->warps_m = warps[0];
     layout->warps_n = warps[1];
-    if (kind == LAY_MMA_A) {
+    if (kind == LAY_MMA_A || kind == LAY_CHUNKS) {
         if (!parse_want(p, ","))
             return false;
         const char *k = p->token.kind == TOK_NAME ? parse_word(p) : "";
@@ -362,6 +362,8 @@ static bool parse_layout(Parser *p, Layout *layout)
         return parse_fragment(p, layout, LAY_MMA_C);
     if (parse_take(p, "mma_a"))
         return parse_fragment(p, layout, LAY_MMA_A);
+    if (parse_take(p, "chunks"))
+        return parse_fragment(p, layout, LAY_CHUNKS);
     if (!parse_take(p, "panels"))
         return true;
     layout->kind = LAY_PANELS;

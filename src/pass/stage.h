@@ -1,0 +1,29 @@
+/* stage.h: what stage.c and hold.c share. */
+#ifndef TW_STAGE_H
+#define TW_STAGE_H
+
+#include "pass/passes.h"
+
+typedef struct Stager {
+    TileProgram *program;
+    TileKernel *kernel;
+    int buffers; /* inserted so far at the head of the kernel */
+} Stager;
+
+bool stage_is_load(const TileOp *op); /* into shared memory */
+bool stage_is_move(const TileOp *op); /* the same */
+/* A load may start early when its place does not depend on data. */
+bool stage_can_run_ahead(const TileOp *load);
+/* A buffer for tiles like this one. Buffers are declared at the head of the
+ * kernel. Shifts the caller's place when that is in the kernel's own block. */
+TileValue *stage_buffer(Stager *s, const TileValue *tile, int stages, Rewriter *rw);
+/* The load or move at block[at] becomes a view. */
+void stage_view(TileProgram *program, TileKernel *kernel, TileBlock *block, int at, TileValue *buffer,
+                const Aff *index);
+/* The move at block[*at] becomes a put into a buffer and a view; *at moves along. */
+void stage_move(Stager *s, TileBlock *block, int *at);
+
+/* hold.c: instead of asynchronous copies. */
+void hold_block(Stager *s, TileBlock *block);
+
+#endif

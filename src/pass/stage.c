@@ -113,7 +113,8 @@ static const Aff *stage_of(AffCtx *aff, const Aff *counter, int stages)
 static void insert_fill(Rewriter *rw, const Rings *rings, const TileOp *loop, const Aff *counter, int stages)
 {
     AffCtx *aff = rw->program->aff;
-    const Aff *guard = aff_lt(aff, counter, loop->hi);
+    bool in_loop = counter == aff_of(aff, loop->var); /* the iteration at hand */
+    const Aff *guard = in_loop ? aff_const(aff, 1) : aff_lt(aff, counter, loop->hi);
     for (int i = 0; i < rings->len; i++)
         insert_copy(rw, rings->data[i].load, rings->data[i].buffer, loop->var, counter,
                     stage_of(aff, counter, stages), aff_always(aff, guard) ? NULL : guard);

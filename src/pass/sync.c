@@ -5,9 +5,10 @@
  * copy is visible to others only after its wait and then a barrier. The pass
  * walks the operations in order and keeps the accesses since the last barrier;
  * an operation that conflicts with one of them gets a barrier in front. Loops
- * are walked twice, the second time with the first iteration's accesses behind
- * it (their stages expressed in the new counter), so that conflicts across the
- * back edge are seen.
+ * are walked three times: once only to collect an iteration's accesses; then with
+ * these behind it (their stages expressed in the next counter), so that one
+ * barrier serves a conflict within the iteration and one across the back edge;
+ * and once more to see that nothing is left.
  */
 #include "pass/passes.h"
 
@@ -24,7 +25,8 @@ typedef VEC(Access) Accesses;
 typedef struct Syncer {
     TileProgram *program;
     TileKernel *kernel;
-    Accesses since; /* the last barrier */
+    Accesses since;  /* the last barrier */
+    bool collecting; /* accesses; no barriers yet */
 } Syncer;
 
 /* Whether two stages of a buffer may be the same one. */
@@ -84,7 +86,7 @@ static void record(Syncer *s, Access access)
 static void add_accesses(Syncer *s, TileBlock *block, int *at, const Accesses *accesses)
 {
     bool conflict = false;
-    for (int i = 0; i < accesses->len; i++) conflict |= conflicts_with_any(s, &accesses->data[i]);
+    for (int i = 0; i < accesses->len && !s->collecting; i++) conflict |= conflicts_with_any(s, &accesses->data[i]);
     if (conflict) {
         Rewriter rw = {s->program, s->kernel, block, *at, block->ops.data[*at]->loc};
         rw_insert(&rw, TILE_BARRIER, 0, NULL, 0, NULL);
@@ -131,9 +133,14 @@ static void record_all(Syncer *s, const Accesses *accesses)
 static void sync_loop(Syncer *s, TileOp *op)
 {
     Accesses before = copy_of(s, &s->since);
+    bool collecting = s->collecting;
+    s->collecting = true;
     sync_block(s, op->regions[0]);
-    age_by_one_iteration(s, op->var);
-    sync_block(s, op->regions[0]);
+    s->collecting = collecting;
+    for (int walk = 0; walk < 2 && !collecting; walk++) {
+        age_by_one_iteration(s, op->var);
+        sync_block(s, op->regions[0]);
+    }
     record_all(s, &before);
 }
 

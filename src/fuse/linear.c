@@ -275,42 +275,56 @@ static const Form *operand_form(Flow *flow, const DefOp *op, int arg, const Axis
     return r == row && c == col ? flow_form(flow, value, r, c) : flow_one_term(flow, flow_tile(flow, value, r, c));
 }
 
+static Node *operand_tile(Flow *flow, const DefOp *op, int arg, const Axis *row, const Axis *col)
+{
+    DefValue *value = op->args[arg].value;
+
+    return flow_tile(flow, value, flow_broadcast_rows(flow, op, value, row),
+                     flow_broadcast_cols(flow, op, value, col));
+}
+
+/* Two tiles: linear in one of them, if the other is known exactly. */
+static const Form *form_tiles(Flow *flow, const DefOp *op, const Axis *row, const Axis *col)
+{
+    const Form *form = operand_form(flow, op, 0, row, col), *other = NULL;
+
+    if (!form)
+        return NULL;
+    if (op->op == OP_DIVIDE)
+        other = flow_one_term(flow, operand_tile(flow, op, 1, row, col));
+    else
+        other = operand_form(flow, op, 1, row, col);
+    if (!other)
+        return NULL;
+    if (is_plain(form) && !is_plain(other)) {
+        const Form *swap = form;
+        form = other;
+        other = swap;
+    }
+    if (is_plain(form) || !is_plain(other))
+        return form_exact(flow, op, row, col);
+    return map_tiles(flow, op, form, flow_tile_operand(other->terms[0].tile));
+}
+
+static bool is_constant(const Side *side)
+{
+    return side->number || side->row_constant;
+}
+
 static const Form *form_product(Flow *flow, const DefOp *op, const Axis *row, const Axis *col)
 {
-    bool divide = op->op == OP_DIVIDE;
     Side a, b;
 
     if (op->has_else && op->otherwise != 0)
         return form_exact(flow, op, row, col);
     if (!find_side(flow, op, 0, row, col, &a) || !find_side(flow, op, 1, row, col, &b))
         return NULL;
-    if ((a.number || a.row_constant) && (divide || b.number || b.row_constant))
+    if (is_constant(&a) && (op->op == OP_DIVIDE || is_constant(&b)))
         return form_exact(flow, op, row, col);
-    if (a.number || a.row_constant) {
-        const Form *form = operand_form(flow, op, 1, row, col);
-        return form ? scale_form(flow, op, form, &a) : NULL;
-    }
-    const Form *form = operand_form(flow, op, 0, row, col);
-    if (!form || b.number || b.row_constant)
-        return form ? scale_form(flow, op, form, &b) : NULL;
-    const Form *other = divide ? NULL : operand_form(flow, op, 1, row, col);
-    if (other && is_plain(form) && !is_plain(other)) {
-        const Form *swap = form;
-        form = other;
-        other = swap;
-    }
-    if (!other || !is_plain(other)) {
-        if (!divide && !other)
-            return NULL;
-        Node *exact = flow_tile(flow, op->args[1].value, flow_broadcast_rows(flow, op, op->args[1].value, row),
-                                flow_broadcast_cols(flow, op, op->args[1].value, col));
-        if (!divide || !exact)
-            return exact ? form_exact(flow, op, row, col) : NULL;
-        other = flow_one_term(flow, exact);
-    }
-    if (is_plain(form))
-        return form_exact(flow, op, row, col);
-    return map_tiles(flow, op, form, flow_tile_operand(other->terms[0].tile));
+    if (!is_constant(&a) && !is_constant(&b))
+        return form_tiles(flow, op, row, col);
+    const Form *form = operand_form(flow, op, is_constant(&a) ? 1 : 0, row, col);
+    return form ? scale_form(flow, op, form, is_constant(&a) ? &a : &b) : NULL;
 }
 
 /* ---- sums ------------------------------------------------------------------------------------------ */

@@ -65,7 +65,8 @@ static void expect_agreement(Arena *arena, const LevelCase *c)
     if (report.verdict == LEVELS_AGREE)
         return;
     levels_print(&text, c);
-    fail_msg("%s\n%s", str_text(&text), str_text(&report.log));
+    fprintf(stderr, "%s\n%s\n", str_text(&text), str_text(&report.log));
+    fail_msg("%s: %s", report.level, report.problem);
 }
 
 static const char *read_op(Arena *arena, const char *path)
@@ -285,6 +286,23 @@ static void where_takes_any_condition(void **state)
                "M=20 N=15");
 }
 
+/* From one type of 16 bits to the other goes through fp32. */
+static void types_of_16_bits_are_not_mixed_up(void **state)
+{
+    check_code(((Fixture *)*state)->arena,
+               "Kernel k\n  Input A (M, N) bf16\n  Output B (M, N) fp16\n  Output C (M, N) bf16\n"
+               "  Grid m = ceil(M / 16)\n"
+               "  Allocate A in shared (16, 16) bf16\n  Allocate B in register (16, 16) fp16\n"
+               "  Allocate C in register (16, 16) fp16\n"
+               "  Copy A (16, 16) in coordinate [M = m, N = 0] from global to shared\n"
+               "  Compute Cast A, fp16 and get B\n"
+               "  Compute Multiply B, 3 and get C\n"
+               "  Copy B (16, 16) in coordinate [M = m, N = 0] from register to global\n"
+               "  Copy C (16, 16) in coordinate [M = m, N = 0] from register to global\n"
+               "  Schedule sm_80\n    warps = 1\n  end\nend\n",
+               "M=20 N=16");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -299,6 +317,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(warps_may_cut_through_panels, setup, teardown),
         cmocka_unit_test_setup_teardown(scales_move_behind_masks_of_any_type, setup, teardown),
         cmocka_unit_test_setup_teardown(where_takes_any_condition, setup, teardown),
+        cmocka_unit_test_setup_teardown(types_of_16_bits_are_not_mixed_up, setup, teardown),
     };
 
     return cmocka_run_group_tests_name("levels", tests, NULL, NULL);

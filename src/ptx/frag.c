@@ -113,7 +113,7 @@ void fr_pack(Emitter *e, DType dtype, const char *pair, const char *high, const 
 const int *fr_packed(Emitter *e, const TileValue *v, DType dtype)
 {
     Frag *frag = &e->frags[v->id];
-    if (frag->packed) return frag->packed;
+    if (frag->packed && dtype == v->type.dtype) return frag->packed;
     const int *f = fr_f32(e, v);
     int *packed = fr_fresh(e, REG_R, frag->n / 2);
     for (int i = 0; i < frag->n / 2; i++)

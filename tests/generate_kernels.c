@@ -114,10 +114,10 @@ static const char *high_bound(Gen *g, const char *all)
 
 enum { MOST_ITERATIONS = 10 };
 
-typedef enum AccKind { ACC_SUM, ACC_MAX, ACC_MEAN, ACC_LAST, ACC_KINDS } AccKind;
+typedef enum AccKind { ACC_SUM, ACC_MAX, ACC_MEAN, ACC_LAST, ACC_BEFORE, ACC_KINDS } AccKind;
 
 typedef struct Acc {
-    Var var;
+    Var var, other; /* other: BEFORE: the sum's value an iteration ago */
     AccKind kind;
 } Acc;
 
@@ -132,6 +132,10 @@ static Acc new_accumulator(Gen *g, int rows, int cols)
     if (a.kind == ACC_MAX)
         v->lo = -30;
     a.var = *v;
+    if (a.kind == ACC_BEFORE) {
+        a.other = *gen_new_var(g, "A", rows, cols, v->lo, v->hi);
+        gen_line(g, "Compute Fill %s, 0 and get new %s", a.other.name, a.other.name);
+    }
     return a;
 }
 
@@ -146,6 +150,10 @@ static void accumulate(Gen *g, const Acc *a)
     if (!x->taken)
         gen_squash(g, x, 2);
     switch (a->kind) {
+    case ACC_BEFORE: /* a mask that keeps all leaves the value itself */
+        gen_line(g, "Compute Mask %s where row(%s) >= 0 and get new %s", v->name, v->name, a->other.name);
+        gen_line(g, "Compute Add %s, %s and get new %s", v->name, x->name, v->name);
+        break;
     case ACC_SUM: gen_line(g, "Compute Add %s, %s and get new %s", v->name, x->name, v->name); break;
     case ACC_MAX: gen_line(g, "Compute Max %s, %s and get new %s", v->name, x->name, v->name); break;
     case ACC_MEAN:

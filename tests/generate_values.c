@@ -319,9 +319,25 @@ static Var *row_softmax(Gen *g, int rows, int cols)
     return v;
 }
 
+/* A variable of 16 bits, also when it is changed later. */
+static Var *narrow(Gen *g, int rows, int cols)
+{
+    Var *x = gen_some_var(g, rows, cols), *v;
+    const char *name = gen_fresh(g, "H"), *dtype = gen_chance(g, 50) ? "bf16" : "fp16";
+
+    if (!x)
+        return NULL;
+    gen_allocate(g, "%s in register (%d, %d) %s", name, rows, cols, dtype);
+    v = gen_add_var(g, name, rows, cols, x->lo, x->hi);
+    v->minus_inf = x->minus_inf;
+    gen_line(g, "Compute Cast %s, %s and get %s", x->name, dtype, name);
+    return v;
+}
+
 static Var *special_value(Gen *g, int rows, int cols)
 {
-    switch (rng_below(&g->rng, 3)) {
+    switch (rng_below(&g->rng, 4)) {
+    case 2: return narrow(g, rows, cols);
     case 0: return define(g, rows, cols);
     case 1: return select(g, rows, cols);
     }
@@ -432,10 +448,13 @@ static const char *atom(Gen *g, const char *tile, Axis r, Axis c)
         case 3: return gen_text(g, "%s %s %s + %d", q, how, p, gen_pick(g, 0, 40));
         }
     }
-    if (gen_chance(g, 20)) {
+    if (gen_chance(g, 25)) {
         int by = gen_pick(g, 2, 9);
+        const char *a = linear(g, tile, r, c);
 
-        return gen_text(g, "(%s) %s %d %s %d", linear(g, tile, r, c), gen_chance(g, 60) ? "mod" : "div", by, how,
+        if (tile && gen_chance(g, 50)) /* of both signs */
+            a = gen_text(g, "%s - (%s)", position(g, tile, c, false), position(g, tile, r, true));
+        return gen_text(g, "(%s) %s %d %s %d", a, gen_chance(g, 60) ? "mod" : "div", by, how,
                     gen_pick(g, 0, by - 1));
     }
     return gen_text(g, "%s %s %s", linear(g, tile, r, c), how, linear(g, tile, r, c));
@@ -457,22 +476,44 @@ const char *gen_predicate(Gen *g, const char *tile, Axis r, Axis c)
     return gen_chance(g, 10) ? gen_text(g, "not (%s)", p) : p;
 }
 
+static Var *mask_target(Gen *g, Var *v)
+{
+    Var *copy;
+
+    if (gen_chance(g, 30)) { /* a scale that may want to move behind the mask */
+        double by = gen_pick_number(g, -2, 2), most = fmax(fabs(v->lo), fabs(v->hi)) * fabs(by);
+
+        gen_line(g, "Compute Multiply %s, %g and get new %s", v->name, by ? by : -1, v->name);
+        v->lo = -fmax(most, 1), v->hi = fmax(most, 1);
+    }
+    if (v->frozen || gen_chance(g, 75))
+        return v;
+    copy = gen_new_var(g, "T", v->rows, v->cols, v->lo, v->hi);
+    copy->minus_inf = v->minus_inf;
+    return copy;
+}
+
 void gen_mask(Gen *g, Var *v, Axis r, Axis c)
 {
-    const char *where = gen_predicate(g, v->name, r, c);
-    double other = gen_pick_number(g, -2, 2);
+    const char *where = gen_predicate(g, v->name, r, c), *get = "", *otherwise = "";
+    double other = gen_chance(g, 40) ? 0 : gen_pick_number(g, -2, 2);
+    bool inf = gen_chance(g, 40);
+    Var *to;
 
-    if (gen_chance(g, 40)) {
-        gen_line(g, "Compute Mask %s where %s", v->name, where);
-        v->minus_inf = true;
-        return;
-    }
-    if (gen_chance(g, 40))
-        other = 0;
-    if (gen_chance(g, 15))
-        gen_line(g, "Compute Where %s, %s, %g and get new %s", where, v->name, other, v->name);
+    gen_make_finite(g, v);
+    to = mask_target(g, v);
+    if (to != v)
+        get = gen_text(g, " and get %s", to->name);
+    if (!inf)
+        otherwise = gen_text(g, " else %g", other);
+    if (!inf && gen_chance(g, 15))
+        gen_line(g, "Compute Where %s, %s, %g and get %s%s", where, v->name, other, to == v ? "new " : "",
+                 to->name);
     else
-        gen_line(g, "Compute Mask %s where %s else %g", v->name, where, other);
-    v->lo = fmin(v->lo, other);
-    v->hi = fmax(v->hi, other);
+        gen_line(g, "Compute Mask %s where %s%s%s", v->name, where, otherwise, get);
+    to->minus_inf |= inf;
+    if (inf)
+        return;
+    to->lo = fmin(to->lo, other);
+    to->hi = fmax(to->hi, other);
 }

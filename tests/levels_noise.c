@@ -13,9 +13,10 @@
  * (PTX ISA, "ex2", "rcp": 2 ulp and more) each time. How far the outputs move is
  * the noise that later levels may make.
  *
- * Where there is an online softmax the units of its result are a pass's choice
- * (pass/gauge.h), so what is rounded to 16 bits behind it may be rounded anew:
- * there every element is scaled by its own 1 + d of half a unit in the last place.
+ * What is rounded to 16 bits within the program may be rounded the other way
+ * (and where there is an online softmax the units of its result are a pass's
+ * choice, see pass/gauge.h), so there every element is scaled by its own 1 + d of
+ * half a unit in the last place.
  */
 #include "levels.h"
 
@@ -69,20 +70,6 @@ static void scale_result(Rewriter *rw, TileValue *v, Rng *rng)
     scaled->def->args[0] = v; /* that use was replaced with the others */
 }
 
-static bool has_softmax(const TileBlock *block)
-{
-    for (int i = 0; i < block->ops.len; i++) {
-        const TileOp *op = block->ops.data[i];
-
-        if (op->kind == TILE_SOFTMAX)
-            return true;
-        for (int r = 0; r < op->n_regions; r++)
-            if (has_softmax(op->regions[r]))
-                return true;
-    }
-    return false;
-}
-
 static bool is_stored(const TileKernel *kernel, const TileValue *v, const TileBlock *block)
 {
     for (int i = 0; i < block->ops.len; i++) {
@@ -123,15 +110,14 @@ static void jitter_operand(Rewriter *rw, TileOp *op, Rng *rng)
     op->args[0] = rw_binary(rw, OP_MULTIPLY, op->args[0], factor);
 }
 
-static void perturb_block(TileProgram *program, TileKernel *kernel, TileBlock *block, bool jitter,
-                          Rng *rng)
+static void perturb_block(TileProgram *program, TileKernel *kernel, TileBlock *block, Rng *rng)
 {
     for (int i = 0; i < block->ops.len; i++) {
         TileOp *op = block->ops.data[i];
         Rewriter rw = {program, kernel, block, i + 1, op->loc};
 
         for (int r = 0; r < op->n_regions; r++)
-            perturb_block(program, kernel, op->regions[r], jitter, rng);
+            perturb_block(program, kernel, op->regions[r], rng);
         if (op->kind == TILE_SOFTMAX) { /* its maximum is exact */
             scale_result(&rw, op->results[0], rng);
             scale_result(&rw, op->results[2], rng);
@@ -140,7 +126,7 @@ static void perturb_block(TileProgram *program, TileKernel *kernel, TileBlock *b
             scale_result(&rw, op->results[0], rng);
         }
         i = rw.at - 1;
-        if (jitter && narrows(kernel, op)) {
+        if (narrows(kernel, op)) {
             rw.at--;
             jitter_operand(&rw, op, rng);
             i = rw.at;
@@ -153,6 +139,6 @@ void levels_perturb(TileProgram *program, Rng *rng)
     for (int k = 0; k < program->kernels.len; k++) {
         TileKernel *kernel = program->kernels.data[k];
 
-        perturb_block(program, kernel, kernel->body, has_softmax(kernel->body), rng);
+        perturb_block(program, kernel, kernel->body, rng);
     }
 }

@@ -96,6 +96,21 @@ verdict 'it has escapes' 'grep -q "$(printf "\033")" "$dir/err"'
 expect 'as JSON' 1 "$tw" check --json "$dir/bad.tl"
 verdict 'on standard output' 'in_out "\"code\":\"TW" && silent err'
 
+gemm_code()
+{
+    "$tw" fuse ops/gemm_bias.tl | "$tw" reason >"$dir/code.tl"
+    "$tw" compile "$dir/code.tl" --against ops/gemm_bias.tl "$@" >"$dir/code.ptx"
+}
+expect 'a setting that code does not know' 1 gemm_code --set=zork=3
+verdict 'is named' 'in_err "zork [TW0210]"'
+expect 'a dimension of code out of range' 1 gemm_code --set=N=0.5
+verdict 'is told once' '[ "$(grep -c TW0211 "$dir/err")" -eq 1 ]'
+expect 'dimensions of code can be set' 0 gemm_code --set=N=24 --set=K=40
+expect 'and are compiled in' 0 "$tw" emulate "$dir/code.ptx" --bind=M=20
+verdict 'as the report says' '! in_out "N="'
+expect 'of two settings of one name' 0 "$tw" gen ops/gemm_bias.tl --set=K=16 --set=K=40 -o "$dir"
+expect 'the last one counts' 0 "$tw" emulate "$dir/gemm_bias.sm_80.ptx" --bind=M=20 --bind=K=40
+
 "$tw" fmt - <ops/gemm_bias.tl >"$dir/out" 2>"$dir/err"
 verdict 'a dash is standard input' '[ -s "$dir/out" ] && silent err'
 "$tw" fmt ops/gemm_bias.tl >&- 2>"$dir/err"

@@ -186,6 +186,25 @@ static bool check(Chain *chain, const Program *program)
     return right;
 }
 
+/* Whether a later setting has the same name. */
+static bool overridden(const Chain *chain, int index)
+{
+    for (int i = index + 1; i < chain->settings.list.len; i++)
+        if (strcmp(chain->settings.list.data[i].name, chain->settings.list.data[index].name) == 0)
+            return true;
+    return false;
+}
+
+/* The reasoner has used or refused all of them already. */
+static bool all_used(Chain *chain, const Unit *unit)
+{
+    for (int i = 0; i < chain->settings.list.len && !chain->reasoned; i++)
+        if (!chain->settings.list.data[i].used && !overridden(chain, i))
+            diag_add(chain->diags, TW0210, unit->name_span, "%s has no dimension, Param or assignment %s",
+                     unit->name, chain->settings.list.data[i].name);
+    return !chain->diags->errors;
+}
+
 bool chain_lower(Chain *chain, const Source *code)
 {
     Program *program = parse(chain, code);
@@ -204,7 +223,7 @@ bool chain_lower(Chain *chain, const Source *code)
         return false;
     since = clock_seconds();
     chain->tile = lower(chain->arena, chain->syms, chain->aff, program, &chain->settings, chain->diags);
-    if (!chain->tile || !tile_verify(chain->tile, chain->diags))
+    if (!chain->tile || !tile_verify(chain->tile, chain->diags) || !all_used(chain, unit))
         return false;
     timed(chain, "lower", since);
     keep(chain, "lower", true, chain->tile);

@@ -201,7 +201,7 @@ static bool assigned_in(const Block *body, int n, const char *name)
 static const Aff *setting(const Checker *c, const char *name)
 {
     const Settings *settings = c->options->settings;
-    for (int i = 0; settings && i < settings->list.len; i++) {
+    for (int i = settings ? settings->list.len - 1 : -1; i >= 0; i--) { /* the last one counts */
         double v = settings->list.data[i].value;
         if (strcmp(settings->list.data[i].name, name) == 0 && v >= 0 && v < 9e15 &&
             v == (double)(int64_t)v)

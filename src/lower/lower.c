@@ -88,9 +88,33 @@ bool lo_shape(Lower *lo, Expr *const *shape, int n, int *extents)
 
 /* ---- header -------------------------------------------------------------------------- */
 
+/* The last of several settings of one name counts. */
+static bool setting(const Lower *lo, const char *name, double *value)
+{
+    for (int i = lo->settings->list.len - 1; i >= 0; i--) {
+        if (strcmp(lo->settings->list.data[i].name, name) != 0) continue;
+        lo->settings->list.data[i].used = true;
+        *value = lo->settings->list.data[i].value;
+        return true;
+    }
+    return false;
+}
+
+/* What --set compiles in for a dimension; NULL: nothing. */
+static const Aff *set_dimension(Lower *lo, const Expr *name)
+{
+    double value;
+    if (!setting(lo, name->name, &value)) return NULL;
+    if (value >= 1 && value <= INT32_MAX && value == (double)(int64_t)value)
+        return aff_const(lo->program->aff, (int64_t)value);
+    lo_fail(lo, TW0211, name->span, "%s is set to %.10g, not to an integer from 1 to %d", name->name, value,
+            INT32_MAX);
+    return NULL;
+}
+
 static const Aff *new_dimension(Lower *lo, const Expr *name)
 {
-    const Aff *known = NULL;
+    const Aff *known = set_dimension(lo, name);
     for (int i = 0; i < lo->program->dims.len; i++)
         if (strcmp(lo->program->dims.data[i]->name, name->name) == 0)
             known = aff_of(lo->program->aff, lo->program->dims.data[i]);
@@ -146,16 +170,6 @@ static void add_param(Lower *lo, const char *name)
     for (int i = 0; i < lo->program->params.len; i++)
         if (strcmp(lo->program->params.data[i], name) == 0) return;
     vec_push(lo->arena, &lo->program->params, name);
-}
-
-static bool setting(const Lower *lo, const char *name, double *value)
-{
-    for (int i = 0; i < lo->settings->list.len; i++) {
-        if (strcmp(lo->settings->list.data[i].name, name) != 0) continue;
-        *value = lo->settings->list.data[i].value;
-        return true;
-    }
-    return false;
 }
 
 static void bind_number(Lower *lo, const char *name, double value)

@@ -33,7 +33,7 @@ bool res_set_dim(Resolver *r, Name *name)
     } else if (is_whole(name->setting->value) && name->setting->value >= 1) {
         name->size = aff_const(r->aff, (int64_t)name->setting->value);
     } else {
-        Diag *diag = diag_add(r->diags, TW0211, name->span, "%s is set to %g", name->name,
+        Diag *diag = diag_add(r->diags, TW0211, name->span, "%s is set to %.10g", name->name,
                               name->setting->value);
 
         diag_note(r->diags, diag, "a dimension is an integer from 1 to %d", INT32_MAX);

@@ -33,7 +33,7 @@ ALL_CFLAGS = $(STD) $(WARN) $(CFLAGS) $(SANITIZE) -MMD -MP
 lib_src := $(sort $(shell find src -name '*.c' -not -path 'src/cli/*'))
 cli_src := $(sort $(wildcard src/cli/*.c))
 test_src := $(sort $(wildcard tests/test_*.c))
-help_src := $(sort $(filter-out $(test_src),$(wildcard tests/*.c)))
+help_src := $(sort $(filter-out $(test_src),$(wildcard tests/*.c tests/mutate/*.c)))
 
 lib_obj := $(lib_src:%.c=$B/obj/%.o)
 cli_obj := $(cli_src:%.c=$B/obj/%.o)

@@ -53,9 +53,41 @@ static void say_unwritten(Checker *c, const Operand *o)
     o->place->now.written = WRITTEN_YES;
 }
 
+static bool is_named(const Expr *e, const char *name)
+{
+    return e && e->kind == EXPR_NAME && strcmp(e->name, name) == 0;
+}
+
+/* Whether a statement of the block accumulates the tile, or has it as the state
+ * of a softmax. */
+static bool starts_in(const Block *block, const char *name)
+{
+    for (int i = 0; i < block->len; i++) {
+        const Stmt *s = block->data[i];
+        if (s->kind == STMT_COMPUTE && s->result == RESULT_ACCUMULATE && is_named(s->dest, name))
+            return true;
+        for (int k = 0; k < s->n_with; k++)
+            if (is_named(s->with[k], name))
+                return true;
+        if (starts_in(&s->body, name) || starts_in(&s->orelse, name))
+            return true;
+    }
+    return false;
+}
+
+/* What the loop at hand sums up starts at its identity, also where the first
+ * iteration reads it above the statement that adds to it. */
+static bool starts_itself(const Checker *c, const Operand *o)
+{
+    return c->n_loops && o->place->space == SPACE_REGISTER && o->tensor &&
+           starts_in(&c->loops[c->n_loops - 1].stmt->body, o->tensor->name);
+}
+
 void init_read(Checker *c, const Operand *o)
 {
     if (!o->place)
+        return;
+    if (o->place->now.written == WRITTEN_NO && starts_itself(c, o))
         return;
     if (o->place->now.written == WRITTEN_NO && !o->place->given)
         say_unwritten(c, o);

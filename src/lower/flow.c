@@ -47,8 +47,19 @@ static void assigned_names(Arena *arena, const Block *block, Names *names)
     }
 }
 
+static bool reads(const Stmt *s, const char *name)
+{
+    for (int i = 0; i < s->n_args; i++) {
+        const Expr *e = s->args[i];
+        while (e->kind == EXPR_TRANSPOSE || e->kind == EXPR_SPACE || e->kind == EXPR_INDEX) e = e->a;
+        if (e->kind == EXPR_NAME && strcmp(e->name, name) == 0) return true;
+    }
+    return false;
+}
+
 /* The identity that an allocated, unwritten name starts from: 0 for what is
- * accumulated or summed, -inf for a running maximum. */
+ * accumulated or summed, -inf for a running maximum. What changes the name
+ * above that, a rescale by hand, changes the identity. */
 static bool starting_value(const Block *block, const char *name, double *value)
 {
     for (int i = 0; i < block->len; i++) {
@@ -65,7 +76,8 @@ static bool starting_value(const Block *block, const char *name, double *value)
         const char *result = result_name(s);
         if (result && strcmp(result, name) == 0) {
             *value = 0;
-            return s->result == RESULT_ACCUMULATE;
+            if (s->result == RESULT_ACCUMULATE) return true;
+            if (!reads(s, name)) return false;
         }
     }
     return false;

@@ -1,0 +1,228 @@
+/* judge.c: the shapes, what is right on each, and the verdict. */
+#include "judge.h"
+
+#include <math.h>
+
+/* ---- tensors --------------------------------------------------------------------------- */
+
+static MachineTensor *add_tensor(Judge *j, JudgeCase *c, Rng *rng, const char *name, int rank, const int64_t *dims)
+{
+    MachineTensor *t = &c->tensors[c->n_tensors++];
+    size_t count = 1;
+
+    *t = (MachineTensor){.name = name, .dtype = DT_BF16, .rank = rank, .output = !rng};
+    for (int d = 0; d < rank; d++)
+        count *= (size_t)(t->dims[d] = dims[d]);
+    t->data = arena_array(j->arena, double, count + 1);
+    if (!rng)
+        t->writer = arena_array(j->arena, int, count + 1);
+    for (size_t i = 0; rng && i < count; i++)
+        t->data[i] = rng_normal(rng);
+    return t;
+}
+
+static size_t count_of(const MachineTensor *t)
+{
+    size_t count = 1;
+
+    for (int d = 0; d < t->rank; d++)
+        count *= (size_t)t->dims[d];
+    return count;
+}
+
+#define DIMS(...) (const int64_t[]){__VA_ARGS__}
+
+/* ---- what is right: plain loops ------------------------------------------------------------ */
+
+static void attend(const double *q, const double *k, const double *v, double *o, int64_t n, int64_t seen, int64_t d,
+                   int64_t dv)
+{
+    double most = -INFINITY, sum = 0, scores[256];
+
+    for (int64_t j = 0; j < n && j < seen; j++) {
+        scores[j] = 0;
+        for (int64_t x = 0; x < d; x++)
+            scores[j] += q[x] * k[j * d + x] / sqrt((double)d);
+        most = fmax(most, scores[j]);
+    }
+    for (int64_t j = 0; j < n && j < seen; j++) {
+        double p = exp(scores[j] - most);
+
+        sum += p;
+        for (int64_t x = 0; x < dv; x++)
+            o[x] += p * v[j * dv + x];
+    }
+    for (int64_t x = 0; x < dv && sum > 0; x++)
+        o[x] /= sum;
+}
+
+static void add_attention(Judge *j, const Task *t, int64_t b, int64_t hq, int64_t hk, int64_t m, int64_t n)
+{
+    JudgeCase c = {.what = arena_printf(j->arena, "batch=%d q_heads=%d kv_heads=%d q_len=%d kv_len=%d", (int)b,
+                                        (int)hq, (int)hk, (int)m, (int)n)};
+    Rng rng = {(uint64_t)(m * 1000 + n)};
+    int64_t d = t->head_dim, dv = t->v_dim;
+    const double *q = add_tensor(j, &c, &rng, "Q", 4, DIMS(b, hq, m, d))->data,
+                 *k = add_tensor(j, &c, &rng, "K", 4, DIMS(b, hk, n, d))->data,
+                 *v = add_tensor(j, &c, &rng, "V", 4, DIMS(b, hk, n, dv))->data;
+
+    add_tensor(j, &c, NULL, "O", 4, DIMS(b, hq, m, dv));
+    c.want = arena_array(j->arena, double, (size_t)(b * hq * m * dv + 1));
+    for (int64_t x = 0; x < b; x++)
+        for (int64_t h = 0; h < hq; h++)
+            for (int64_t i = 0; i < m; i++) {
+                int64_t kv = x * hk + h / (hq / hk);
+                int64_t seen = t->causal ? i + n - m + 1 : n;
+
+                attend(q + ((x * hq + h) * m + i) * d, k + kv * n * d, v + kv * n * dv,
+                       c.want + ((x * hq + h) * m + i) * dv, n, seen, d, dv);
+            }
+    vec_push(j->arena, &j->cases, c);
+}
+
+static void add_gemm(Judge *j, int64_t m, int64_t n, int64_t k)
+{
+    JudgeCase c = {.what = arena_printf(j->arena, "M=%d N=%d K=%d", (int)m, (int)n, (int)k)};
+    Rng rng = {(uint64_t)(m * 1000 + n * 100 + k)};
+    const double *a = add_tensor(j, &c, &rng, "A", 2, DIMS(m, k))->data,
+                 *b = add_tensor(j, &c, &rng, "B", 2, DIMS(k, n))->data,
+                 *bias = add_tensor(j, &c, &rng, "bias", 1, DIMS(n))->data;
+
+    add_tensor(j, &c, NULL, "C", 2, DIMS(m, n));
+    c.want = arena_array(j->arena, double, (size_t)(m * n + 1));
+    for (int64_t x = 0; x < m; x++)
+        for (int64_t y = 0; y < n; y++) {
+            c.want[x * n + y] = bias[y];
+            for (int64_t z = 0; z < k; z++)
+                c.want[x * n + y] += a[x * k + z] * b[z * n + y];
+        }
+    vec_push(j->arena, &j->cases, c);
+}
+
+/* Y = X / sqrt(mean X^2 + 1/16) * weight, along rows of n. */
+static void add_norm(Judge *j, int64_t b, int64_t m, int64_t n)
+{
+    JudgeCase c = {.what = arena_printf(j->arena, "batch=%d M=%d N=%d", (int)b, (int)m, (int)n)};
+    Rng rng = {(uint64_t)(m * 1000 + n)};
+    const double *x = add_tensor(j, &c, &rng, "X", 3, DIMS(b, m, n))->data,
+                 *w = add_tensor(j, &c, &rng, "W", 1, DIMS(n))->data;
+
+    add_tensor(j, &c, NULL, "Y", 3, DIMS(b, m, n));
+    c.want = arena_array(j->arena, double, (size_t)(b * m * n + 1));
+    for (int64_t r = 0; r < b * m; r++) {
+        double sum = 0;
+
+        for (int64_t i = 0; i < n; i++)
+            sum += x[r * n + i] * x[r * n + i];
+        for (int64_t i = 0; i < n; i++)
+            c.want[r * n + i] = x[r * n + i] / sqrt(sum / (double)n + 0.0625) * w[i];
+    }
+    vec_push(j->arena, &j->cases, c);
+}
+
+/* ---- shapes -------------------------------------------------------------------------------- */
+
+enum { LENGTHS = 9 };
+
+/* From 0 to a bit over two tiles. Ragged ones first: they show most. */
+static void lengths_round(int tile, int *lengths)
+{
+    const int all[LENGTHS] = {tile + 1, 2 * tile + 1, 1, tile, tile - 1, 2 * tile, 2 * tile - 1, 5, 0};
+
+    memcpy(lengths, all, sizeof all);
+}
+
+static void attention_shapes(Judge *j, const Task *t)
+{
+    int rows[LENGTHS], keys[LENGTHS];
+
+    lengths_round(t->tile_rows, rows);
+    lengths_round(t->tile_streamed, keys);
+    for (int batch = 3; batch >= 1; batch--)
+        for (int hk = 3; hk >= 1; hk--)
+            for (int group = 2; group >= 1; group--) {
+                bool fits = (!t->q_heads || t->q_heads == hk * group) && (!t->kv_heads || t->kv_heads == hk);
+
+                if (!fits)
+                    continue;
+                add_attention(j, t, batch, hk * group, hk, rows[0], keys[1]);
+                add_attention(j, t, batch, hk * group, hk, 1, keys[0]);
+                add_attention(j, t, batch, hk * group, hk, rows[0], 1);
+            }
+    for (int x = 0; x < LENGTHS - 1; x++) /* without queries there is nothing to be seen */
+        for (int y = 0; y < LENGTHS; y++)
+            add_attention(j, t, 1, t->q_heads ? t->q_heads : 1, t->kv_heads ? t->kv_heads : 1, rows[x], keys[y]);
+}
+
+static void gemm_shapes(Judge *j, const Task *t)
+{
+    int rows[LENGTHS], cols[LENGTHS], depth[LENGTHS];
+
+    lengths_round(t->tile_rows, rows);
+    lengths_round(t->tile_cols, cols);
+    lengths_round(t->tile_streamed, depth);
+    for (int x = 0; x < LENGTHS - 1; x++)
+        for (int y = 0; y < (t->n ? 1 : LENGTHS - 1); y++)
+            for (int z = 0; z < (t->k ? 1 : LENGTHS); z++)
+                add_gemm(j, rows[x], t->n ? t->n : cols[y], t->k ? t->k : depth[z]);
+}
+
+static void norm_shapes(Judge *j, const Task *t)
+{
+    int rows[LENGTHS];
+
+    lengths_round(t->tile_rows, rows);
+    for (int x = 0; x < LENGTHS - 1; x++)
+        for (int b = 3; b >= 1; b--)
+            add_norm(j, b, rows[x], t->n);
+}
+
+Judge *judge_new(Arena *arena, const Task *task)
+{
+    Judge *j = arena_new_of(arena, Judge);
+
+    j->arena = arena;
+    switch (task->kind) {
+    case TASK_ATTENTION: attention_shapes(j, task); break;
+    case TASK_GEMM_BIAS: gemm_shapes(j, task); break;
+    case TASK_NORM: norm_shapes(j, task); break;
+    }
+    return j;
+}
+
+/* ---- the verdict --------------------------------------------------------------------------- */
+
+static const char *compare(Arena *arena, const JudgeCase *c)
+{
+    const MachineTensor *out = &c->tensors[c->n_tensors - 1];
+    size_t count = count_of(out);
+
+    for (size_t i = 0; i < count; i++) {
+        if (!out->writer[i])
+            return arena_printf(arena, "%s: element %zu of '%s' is not written", c->what, i, out->name);
+        if (!(fabs(out->data[i] - c->want[i]) <= 1e-9 * (1 + fabs(c->want[i]))))
+            return arena_printf(arena, "%s: element %zu of '%s' is %g, not %g", c->what, i, out->name, out->data[i],
+                                c->want[i]);
+    }
+    return NULL;
+}
+
+Verdict judge(const Judge *j, Arena *arena, const Unit *code)
+{
+    for (int i = 0; i < j->cases.len; i++) {
+        const JudgeCase *c = &j->cases.data[i];
+        Arena *own = arena_new(arena_heap(arena));
+        MachineTensor tensors[8];
+        const MachineTensor *out = &c->tensors[c->n_tensors - 1];
+        const char *fault, *why = NULL;
+
+        memcpy(tensors, c->tensors, sizeof tensors);
+        memset(out->writer, 0, count_of(out) * sizeof *out->writer);
+        fault = machine_run(own, code, tensors, c->n_tensors);
+        why = fault ? arena_printf(arena, "%s: %s", c->what, fault) : compare(arena, c);
+        arena_free(own);
+        if (why)
+            return (Verdict){true, why};
+    }
+    return (Verdict){false, NULL};
+}

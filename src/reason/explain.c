@@ -80,7 +80,7 @@ static void explain_memory(Explainer *e)
     because(e, "stages", number(e, c->stages),
             c->stages > 1 ? arena_printf(arena, "copies run %d turn%s of about %.0f cycles ahead", c->stages - 1,
                                          c->stages == 2 ? "" : "s", c->turn)
-                          : "there is nothing to run ahead of, or no room for it");
+                          : "tiles that are used early and late in a turn are copied in turns; other blocks cover the rest");
     because(e, "shared memory", arena_printf(arena, "%lld bytes", (long long)c->shared_bytes),
             arena_printf(arena, "%lld resident and %lld in rings, of %d for a block", (long long)c->resident_bytes,
                          (long long)c->ring_bytes, e->t->shared_per_block));

@@ -590,6 +590,47 @@ static void overflow_gives_infinity(void **state)
     assert_int_equal(bits_of(f16_to_f32(0x8000)), 0x80000000u);
 }
 
+/* The magnitude of an 8-bit number by its definition; its NaNs are left out. */
+static double value_of_8(int x, int exponent_bits, int mantissa_bits)
+{
+    return fabs(value_of((uint16_t)(x & 0x7f), exponent_bits, mantissa_bits));
+}
+
+static void check_8_bits(int exponent_bits, int mantissa_bits, int most, float (*widen)(uint8_t),
+                         uint8_t (*round)(float))
+{
+    for (int a = 0; a <= most; a++) {
+        double value = value_of_8(a, exponent_bits, mantissa_bits);
+        float middle = (float)((value + value_of_8(a + 1, exponent_bits, mantissa_bits)) / 2);
+
+        assert_true(widen((uint8_t)a) == value && widen((uint8_t)(a | 0x80)) == -value);
+        assert_int_equal(round((float)value), a);
+        assert_int_equal(round(-(float)value), a | 0x80);
+        if (a == most)
+            continue;
+        assert_int_equal(round(nextafterf(middle, 0)), a);
+        assert_int_equal(round(middle), a & 1 ? a + 1 : a);
+        assert_int_equal(round(nextafterf(middle, INFINITY)), a + 1);
+    }
+    assert_int_equal(round(1e30f), most);
+    assert_int_equal(round(-INFINITY), 0x80 | most);
+    assert_int_equal(round(NAN), 0x7f);
+    assert_true(isnan(widen(0x7f)) && isnan(widen(0xff)));
+    assert_int_equal(round(1e-30f), 0);
+    assert_int_equal(round(-1e-45f), 0x80);
+}
+
+static void numbers_of_8_bits(void **state)
+{
+    (void)state;
+    check_8_bits(4, 3, 0x7e, e4m3_to_f32, f32_to_e4m3);
+    check_8_bits(5, 2, 0x7b, e5m2_to_f32, f32_to_e5m2);
+    assert_true(e4m3_to_f32(0x7e) == 448 && e5m2_to_f32(0x7b) == 57344);
+    assert_int_equal(f32_to_e4m3(463.0f), 0x7e);
+    assert_int_equal(f32_to_e4m3(479.0f), 0x7e);
+    assert_true(e5m2_to_f32(0x7c) == INFINITY && isnan(e5m2_to_f32(0x7d)));
+}
+
 static void dtypes_have_names_and_synonyms(void **state)
 {
     (void)state;
@@ -603,7 +644,9 @@ static void dtypes_have_names_and_synonyms(void **state)
     assert_true(dtype_parse("BFloat16", &t) && t == DT_BF16);
     assert_true(dtype_parse("float", &t) && t == DT_F32);
     assert_true(dtype_parse("f64", &t) && t == DT_F64);
-    assert_false(dtype_parse("fp8", &t));
+    assert_true(dtype_parse("fp8", &t) && t == DT_E4M3);
+    assert_true(dtype_parse("fp8_e5m2", &t) && t == DT_E5M2);
+    assert_false(dtype_parse("fp3", &t));
     assert_false(dtype_parse("", &t));
     assert_int_equal(dtype_bytes(DT_BF16), 2);
     assert_true(dtype_is_float(DT_F16) && !dtype_is_float(DT_I64));
@@ -619,7 +662,7 @@ static void elements_are_stored_and_loaded(void **state)
         {DT_F32, 0.1, 0.1f}, {DT_F64, 0.1, 0.1}, {DT_F16, 0.1, 0x1.998p-4}, {DT_BF16, 0.1, 0x1.9ap-4},
         {DT_I32, -3.7, -3}, {DT_I32, 1e30, 2147483647}, {DT_I32, -1e30, -2147483648.0},
         {DT_I32, NAN, 0}, {DT_I64, 1e30, 0x1p63}, {DT_I64, -1e30, -0x1p63}, {DT_I64, 12345678901, 12345678901},
-        {DT_BOOL, 2.5, 1}, {DT_BOOL, 0, 0}, {DT_F16, 1e9, INFINITY}, {DT_F32, 1e300, INFINITY},
+        {DT_BOOL, 2.5, 1}, {DT_BOOL, 0, 0}, {DT_F16, 1e9, INFINITY}, {DT_E4M3, 0.1, 0x1.ap-4}, {DT_E5M2, -1e9, -57344}, {DT_F32, 1e300, INFINITY},
     };
 
     (void)state;
@@ -679,6 +722,7 @@ int main(void)
         TEST(widening_follows_the_definition),
         TEST(rounding_is_to_nearest_even),
         TEST(overflow_gives_infinity),
+        TEST(numbers_of_8_bits),
         TEST(dtypes_have_names_and_synonyms),
         TEST(elements_are_stored_and_loaded),
         TEST(random_numbers_are_the_same_everywhere),

@@ -210,6 +210,7 @@ typedef enum DType {
 const char *dtype_name(DType t);
 int dtype_bytes(DType t);
 bool dtype_is_float(DType t);
+bool dtype_is_narrow(DType t);  /* a float of 16 or 8 bits: what tensor cores multiply */
 double dtype_epsilon(DType t); /* 2^-mantissa bits; 0 for integers */
 bool dtype_parse(const char *name, DType *t); /* accepts fp16/half/f16, bf16/bfloat16, ... */
 /* Rounds to nearest even, as the hardware's cvt.rn does; overflow gives infinity. */
@@ -217,9 +218,14 @@ uint16_t f32_to_f16(float x);
 float f16_to_f32(uint16_t x);
 uint16_t f32_to_bf16(float x);
 float bf16_to_f32(uint16_t x);
+/* The same for 8 bits, but overflow gives the largest number, as cvt.satfinite does. */
+uint8_t f32_to_e4m3(float x);
+float e4m3_to_f32(uint8_t x);
+uint8_t f32_to_e5m2(float x);
+float e5m2_to_f32(uint8_t x);
 /* One element of memory, by type. */
 double dtype_load(DType t, const void *at);
-void dtype_store(DType t, void *at, double value); /* double -> float -> t for 16-bit types */
+void dtype_store(DType t, void *at, double value); /* double -> float -> t for 16- and 8-bit types */
 /* value rounded to t and back */
 double dtype_round(DType t, double value);
 

@@ -2,10 +2,15 @@
  *
  *   fp16   1 sign, 5 exponent (bias 15), 10 mantissa bits
  *   bf16   1 sign, 8 exponent (bias 127), 7 mantissa bits: the top half of fp32
+ *   e4m3   1 sign, 4 exponent (bias 7), 3 mantissa bits: up to 448; no infinity,
+ *          and of all exponents' ones only 0x7f and 0xff are NaN
+ *   e5m2   1 sign, 5 exponent (bias 15), 2 mantissa bits: the top half of fp16
  *
  * Conversions follow cvt.rn of the PTX ISA manual (9.7.9, "Data Movement and
  * Conversion Instructions: cvt"): round to nearest even, subnormals kept, NaN
- * becomes the canonical 0x7fff.
+ * becomes the canonical 0x7fff (0x7f). The last two are the OCP 8-bit formats
+ * (PTX ISA, "Alternate Floating-Point Data Formats"); what is too large for them
+ * becomes their largest number (.satfinite).
  */
 #include "base/base.h"
 
@@ -39,6 +44,11 @@ bool dtype_is_float(DType t)
     return dtypes[t].is_float;
 }
 
+bool dtype_is_narrow(DType t)
+{
+    return dtypes[t].is_float && dtypes[t].bytes <= 2;
+}
+
 double dtype_epsilon(DType t)
 {
     return dtypes[t].is_float ? ldexp(1.0, -dtypes[t].mantissa) : 0.0;
@@ -54,7 +64,8 @@ bool dtype_parse(const char *name, DType *t)
         {"f32", DT_F32}, {"float", DT_F32}, {"float32", DT_F32}, {"f64", DT_F64},
         {"double", DT_F64}, {"float64", DT_F64}, {"i32", DT_I32}, {"s32", DT_I32},
         {"int", DT_I32}, {"i64", DT_I64}, {"s64", DT_I64}, {"long", DT_I64},
-        {"boolean", DT_BOOL}, {"pred", DT_BOOL},
+        {"fp8", DT_E4M3}, {"fp8_e4m3", DT_E4M3}, {"float8_e4m3fn", DT_E4M3},
+        {"fp8_e5m2", DT_E5M2}, {"float8_e5m2", DT_E5M2}, {"boolean", DT_BOOL}, {"pred", DT_BOOL},
     };
 
     for (int i = 0; i < DT_COUNT; i++)
@@ -131,6 +142,46 @@ float bf16_to_f32(uint16_t x)
     return bits_float((uint32_t)x << 16);
 }
 
+/* 8 bits with this many of them for the mantissa; `least` is the exponent of the
+ * least normal number, `most` the bits of the largest. */
+static uint8_t f32_to_8(float x, int mantissa, int least, uint32_t most)
+{
+    uint32_t bits = float_bits(x), sign = bits >> 24 & 0x80, magnitude = bits & 0x7fffffff, result;
+    int exponent = (int)(magnitude >> 23) - 127, drop = 23 - mantissa;
+
+    if (magnitude > 0x7f800000)
+        return 0x7f;
+    if (exponent >= least) /* rebias so that `least` becomes 1; a carry raises the exponent */
+        result = shift_nearest_even(magnitude - ((uint32_t)(126 + least) << 23), drop);
+    else if (least - exponent <= mantissa + 1)
+        result = shift_nearest_even((magnitude & 0x7fffff) | 0x800000, drop + least - exponent);
+    else
+        result = 0;
+    return (uint8_t)(sign | (result > most ? most : result));
+}
+
+uint8_t f32_to_e4m3(float x)
+{
+    return f32_to_8(x, 3, -6, 0x7e);
+}
+
+float e4m3_to_f32(uint8_t x)
+{
+    if ((x & 0x7f) == 0x7f)
+        return bits_float((uint32_t)(x & 0x80) << 24 | 0x7fffffff);
+    return f16_to_f32((uint16_t)((x & 0x80) << 8 | (x & 0x7f) << 7)) * 256.0f; /* bias 7 for 15 */
+}
+
+uint8_t f32_to_e5m2(float x)
+{
+    return f32_to_8(x, 2, -14, 0x7b);
+}
+
+float e5m2_to_f32(uint8_t x)
+{
+    return f16_to_f32((uint16_t)(x << 8));
+}
+
 /* value cut to the integers from least to most; NaN gives 0, as cvt does */
 static double clamp_integer(double value, double least, double most)
 {
@@ -155,6 +206,8 @@ double dtype_load(DType t, const void *at)
     case DT_F32: return u.f;
     case DT_F16: return f16_to_f32(u.h);
     case DT_BF16: return bf16_to_f32(u.h);
+    case DT_E4M3: return e4m3_to_f32(u.b);
+    case DT_E5M2: return e5m2_to_f32(u.b);
     case DT_F64: return u.d;
     case DT_I32: return u.i;
     case DT_I64: return (double)u.l;
@@ -172,6 +225,8 @@ void dtype_store(DType t, void *at, double value)
     case DT_F32: u.f = (float)value; break;
     case DT_F16: u.h = f32_to_f16((float)value); break;
     case DT_BF16: u.h = f32_to_bf16((float)value); break;
+    case DT_E4M3: u.b = f32_to_e4m3((float)value); break;
+    case DT_E5M2: u.b = f32_to_e5m2((float)value); break;
     case DT_F64: u.d = value; break;
     case DT_I32: u.i = (int32_t)clamp_integer(value, INT32_MIN, INT32_MAX); break;
     case DT_I64: u.l = to_int64(value); break;

@@ -1,6 +1,17 @@
 /* dtype.c: element types: of operands of the tensor cores, of accumulators, of copies. */
 #include "check/walk.h"
 
+void dtype_tensor(Checker *c, const Stmt *s)
+{
+    const Target *target = c->options->target;
+    if (!target || !s->has_dtype || target_has_dtype(target, s->dtype))
+        return;
+    Diag *d = diag_add(c->diags, TW0434, s->span, "%s is %s, which %s cannot multiply", s->name,
+                       dtype_name(s->dtype), target->name);
+    diag_note(c->diags, d, "it has %s: give another with --dtype, or declare it",
+              target_dtypes(c->arena, target));
+}
+
 /* The type that a tile was given, by itself or by the global tensor of its name. */
 static bool known_dtype(const Operand *o, DType *t)
 {
@@ -14,13 +25,20 @@ static bool known_dtype(const Operand *o, DType *t)
     return true;
 }
 
+int dtype_mma_k(Checker *c, const Operand *a, const Operand *b)
+{
+    DType t;
+    bool known = known_dtype(b, &t) || known_dtype(a, &t);
+    return known ? target_mma_k(c->options->target, t) : c->options->target->mma_k;
+}
+
 static void check_operand(Checker *c, const Operand *o, DType t)
 {
     bool reshaped = o->place->space == SPACE_REGISTER; /* rounded when it becomes an operand */
     if (dtype_is_float(t) && (dtype_bytes(t) <= 2 || reshaped))
         return;
     Diag *d = diag_add(c->diags, TW0430, o->expr->span,
-                       "'%s' is %s: the tensor cores take 16-bit numbers", o->tensor->name,
+                       "'%s' is %s: the tensor cores take numbers of 16 or 8 bits", o->tensor->name,
                        dtype_name(t));
     diag_note(c->diags, d, "declare it as bf16 or fp16, or Cast it");
 }
@@ -33,7 +51,7 @@ void dtype_gemm(Checker *c, const Operand *a, const Operand *b, const Operand *d
         check_operand(c, a, ta);
     if (know_b)
         check_operand(c, b, tb);
-    if (know_a && know_b && ta != tb && dtype_bytes(ta) == 2 && dtype_bytes(tb) == 2)
+    if (know_a && know_b && ta != tb && dtype_bytes(ta) <= 2 && dtype_bytes(tb) <= 2)
         diag_add(c->diags, TW0430, b->expr->span,
                  "'%s' is %s, '%s' is %s: one instruction takes one type", a->tensor->name,
                  dtype_name(ta), b->tensor->name, dtype_name(tb));

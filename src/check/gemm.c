@@ -169,7 +169,7 @@ static void check_mma(Checker *c, const Operand *a, const Operand *b)
     if (c->loose || !t)
         return;
     check_multiple(c, a->tile.rows, t->mma_m, a, "the rows");
-    check_multiple(c, a->tile.cols, t->mma_k, a, "the columns");
+    check_multiple(c, a->tile.cols, dtype_mma_k(c, a, b), a, "the columns");
     check_multiple(c, b->tile.cols, t->mma_n, b, b->transposed ? "the rows" : "the columns");
 }
 

@@ -166,6 +166,7 @@ void names_tensor(Checker *c, const Stmt *s)
     if (declared_twice(c, p, s))
         return;
     declare(c, p, s);
+    dtype_tensor(c, s);
     p->is_input = s->kind == STMT_INPUT;
     p->is_output = s->kind == STMT_OUTPUT;
     p->now.written = p->is_input ? WRITTEN_YES : WRITTEN_NO;

@@ -162,6 +162,7 @@ Named *names_add(Checker *c, const char *name);
 /* Q_shared, O_reg: the tensor and the space that the name's ending says; NULL: none. */
 Named *names_suffixed(Checker *c, const char *name, Space *space);
 void names_tensor(Checker *c, const Stmt *s); /* Input, Output */
+int dtype_mma_k(Checker *c, const Operand *a, const Operand *b); /* columns that an instruction takes */
 void names_allocate(Checker *c, const Stmt *s);
 /* How many letters a misspelt name may differ in. */
 int edits_limit(const char *name);
@@ -206,6 +207,8 @@ bool shape_column(Checker *c, const Operand *state, const Operand *of);
 void check_copy(Checker *c, const Stmt *s);
 
 /* dtype.c */
+void dtype_tensor(Checker *c, const Stmt *s); /* Input, Output */
+int dtype_mma_k(Checker *c, const Operand *a, const Operand *b); /* columns that an instruction takes */
 void dtype_gemm(Checker *c, const Operand *a, const Operand *b, const Operand *dest);
 void dtype_copy(Checker *c, const Stmt *s, const Place *from, const Place *to);
 void dtype_cast(Checker *c, const Stmt *s);

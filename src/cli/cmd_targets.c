@@ -10,16 +10,16 @@ static void put_json(Str *out, const Target *t)
     str_printf(out,
                ",\"multiprocessors\":%d,\"shared_per_block\":%d,\"shared_per_sm\":%d,"
                "\"registers_per_sm\":%d,\"registers_per_thread\":%d,\"mma\":[%d,%d,%d],"
-               "\"bf16\":%s,\"cp_async\":%s,\"ldmatrix\":%s}",
+               "\"operands\":\"%s\",\"cp_async\":%s,\"ldmatrix\":%s}",
                t->sms, t->shared_per_block, t->shared_per_sm, t->regs_per_sm, t->regs_per_thread,
-               t->mma_m, t->mma_n, t->mma_k, t->has_bf16 ? "true" : "false",
+               t->mma_m, t->mma_n, t->mma_k, target_dtypes(out->arena, t),
                t->has_cp_async ? "true" : "false", t->has_ldmatrix ? "true" : "false");
 }
 
 static void put_row(Str *out, const Target *t)
 {
-    str_printf(out, "%-8s %5d KB  %-9s  m%dn%dk%d  %-17s  %s\n", t->name, t->shared_per_block >> 10,
-               t->has_bf16 ? "fp16 bf16" : "fp16", t->mma_m, t->mma_n, t->mma_k,
+    str_printf(out, "%-8s %5d KB  %-22s  m%dn%dk%-4d %-17s  %s\n", t->name, t->shared_per_block >> 10,
+               target_dtypes(out->arena, t), t->mma_m, t->mma_n, t->mma_k,
                t->has_ldmatrix ? t->has_cp_async ? "ldmatrix cp.async" : "ldmatrix" : "", t->summary);
 }
 
@@ -32,7 +32,7 @@ int cmd_targets(Session *s)
     if (json)
         str_addc(&out, '[');
     else
-        put_title(s, &out, "target     shared  operands   mma       moves              GPU");
+        put_title(s, &out, "target     shared  operands                mma        moves              GPU");
     for (const Target *const *t = all; *t; t++) {
         if (json)
             str_add(&out, t == all ? "" : ",\n ");

@@ -334,7 +334,7 @@ static Node *in_shared(Flow *flow, Node *tile)
     Node *cast = flow_node(flow, NODE_OP, tile->row, tile->col);
 
     for (int i = 0; i < flow->def->inputs.len; i++)
-        if (dtype_bytes(flow->def->inputs.data[i]->dtype) == 2)
+        if (dtype_is_narrow(flow->def->inputs.data[i]->dtype))
             dtype = flow->def->inputs.data[i]->dtype;
     *cast = (Node){.kind = NODE_OP, .op = OP_CAST, .row = tile->row, .col = tile->col, .cast = dtype,
                    .name = tile->name, .n_args = 1, .place = INT_MAX};

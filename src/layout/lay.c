@@ -23,9 +23,10 @@ bool lay_equal(Layout a, Layout b)
     switch (a.kind) {
     case LAY_NONE: return true;
     case LAY_PANELS: return a.panel == b.panel;
-    case LAY_MMA_C: return a.warps_m == b.warps_m && a.warps_n == b.warps_n;
+    case LAY_MMA_C: return a.warps_m == b.warps_m && a.warps_n == b.warps_n && a.quads == b.quads;
     case LAY_MMA_A:
-    case LAY_CHUNKS: return a.warps_m == b.warps_m && a.warps_n == b.warps_n && a.k == b.k;
+    case LAY_CHUNKS:
+        return a.warps_m == b.warps_m && a.warps_n == b.warps_n && a.k == b.k && a.quads == b.quads;
     }
     return false;
 }
@@ -35,9 +36,12 @@ void lay_print(Str *out, Layout layout)
     switch (layout.kind) {
     case LAY_NONE: str_add(out, "none"); break;
     case LAY_PANELS: str_printf(out, "panels(%d)", layout.panel); break;
-    case LAY_MMA_C: str_printf(out, "mma_c(%dx%d)", layout.warps_m, layout.warps_n); break;
+    case LAY_MMA_C:
+        str_printf(out, "mma_c(%dx%d%s)", layout.warps_m, layout.warps_n, layout.quads ? ", quads" : "");
+        break;
     case LAY_MMA_A:
-        str_printf(out, "mma_a(%dx%d, k%d)", layout.warps_m, layout.warps_n, layout.k);
+        str_printf(out, "mma_a(%dx%d, k%d%s)", layout.warps_m, layout.warps_n, layout.k,
+                   layout.quads ? ", quads" : "");
         break;
     case LAY_CHUNKS:
         str_printf(out, "chunks(%dx%d, k%d)", layout.warps_m, layout.warps_n, layout.k);
@@ -89,6 +93,13 @@ static int atom_halves(Layout layout)
     return layout.kind == LAY_MMA_A ? layout.k / ATOM_COLS : 1;
 }
 
+/* Units of columns that must lie in one warp. */
+static int units_together(Layout layout)
+{
+    int units = atom_halves(layout);
+    return layout.quads && units < 2 ? 2 : units;
+}
+
 static bool is_fragment(Layout layout)
 {
     return layout.kind == LAY_MMA_C || layout.kind == LAY_MMA_A;
@@ -135,13 +146,13 @@ const char *lay_fragment_misfit(Layout layout, int rows, int cols)
         return "the layout is not one of fragments";
     if (layout.warps_m < 1 || layout.warps_n < 1)
         return "there are no warps to hold it";
-    if (layout.kind == LAY_MMA_A && layout.k != 8 && layout.k != 16)
-        return "an operand atom has 8 or 16 columns";
+    if (layout.kind == LAY_MMA_A && layout.k != 8 && layout.k != 16 && layout.k != 32)
+        return "an operand atom has 8, 16 or 32 columns";
     if (rows < 1 || cols < 1)
         return "the tile is empty";
     if (rows > 1 && rows % (ATOM_ROWS * layout.warps_m) != 0)
         return "its rows are not 16 times the number of warps along them";
-    if (cols > 1 && cols % (ATOM_COLS * atom_halves(layout) * layout.warps_n) != 0)
+    if (cols > 1 && cols % (ATOM_COLS * units_together(layout) * layout.warps_n) != 0)
         return "its columns are not a multiple of an atom's times the number of warps along them";
     return NULL;
 }
@@ -182,6 +193,8 @@ static Slot slot_of(Layout layout, int rows, int cols, int v)
     if (!n)
         return (Slot){v, 0, 0};
     int atom = v / per_atom, i = v % per_atom, atoms_in_row = n / halves;
+    if (halves == 4) /* registers of four values: rows 0..7 and 8..15 of two units, then of the next */
+        return (Slot){atom / atoms_in_row * 2 + i / 4 % 2, atom % atoms_in_row * 4 + i / 8 * 2 + i / 2 % 2, i % 2};
     return (Slot){atom / atoms_in_row * 2 + i / 2 % 2, atom % atoms_in_row * halves + i / 4, i % 2};
 }
 
@@ -197,7 +210,9 @@ void lay_fragment_at(Layout layout, int rows, int cols, int warp, int lane, int 
     int first_row = warp / layout.warps_n * m * ATOM_ROWS;
     int first_col = warp % layout.warps_n * n * ATOM_COLS;
     *row = m ? first_row + s.half_row * 8 + lane / 4 : 0;
-    *col = n ? first_col + s.col_unit * ATOM_COLS + lane % 4 * 2 + s.pair : 0;
+    int in_warp = layout.quads ? s.col_unit / 2 * 16 + s.col_unit % 2 * 2 + lane % 4 * 4
+                               : s.col_unit * ATOM_COLS + lane % 4 * 2;
+    *col = n ? first_col + in_warp + s.pair : 0;
 }
 
 int lay_fragment_row_slot(Layout layout, int rows, int cols, int v)

@@ -19,7 +19,14 @@
  *
  *   LAY_MMA_C  16 x 8 accumulator atoms, 4 values a lane: rows lane/4 and +8,
  *              columns 2 * (lane % 4) and +1
- *   LAY_MMA_A  16 x k operand atoms, k = 16 (8 values a lane) or 8 (4 values)
+ *   LAY_MMA_A  16 x k operand atoms, k = 16 (8 values a lane) or 8 (4 values) of
+ *              16 bits, k = 32 (16 values) of 8 bits
+ *
+ * `quads` turns pairs of columns into fours: of each 16 columns a lane has
+ * 4 * (lane % 4) to + 3, in place of 2 * (lane % 4), + 1, + 8 and + 9. An operand
+ * of 8 bits wants fours; but since a sum does not mind its order, pairs do as
+ * well when the other operand's rows come in the same order. Accumulators have
+ * fours where the other operand's columns were read in pairs (ptx/mma.c).
  *
  * A tile on its way from global to shared memory through registers lies in
  * chunks of 16 bytes, as copies move it: chunk number i * threads + thread is
@@ -43,11 +50,12 @@ typedef struct Layout {
     LayoutKind kind;
     int panel;             /* LAY_PANELS: bytes */
     int warps_m, warps_n;  /* LAY_MMA_*, LAY_CHUNKS */
+    bool quads;            /* LAY_MMA_* */
     int k;                 /* LAY_MMA_A: columns of an atom; LAY_CHUNKS: of a chunk */
 } Layout;
 
 bool lay_equal(Layout a, Layout b);
-/* The layout in dumps: "panels(128)", "mma_c(4x1)", "mma_a(4x1, k16)", "chunks(4x1, k8)". */
+/* The layout in dumps: "panels(128)", "mma_c(4x1)", "mma_a(4x1, k32, quads)", "chunks(4x1, k8)". */
 void lay_print(Str *out, Layout layout);
 
 /* The widest panel for rows of `cols` elements: the largest of 128, 64, 32, 16

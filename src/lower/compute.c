@@ -406,7 +406,7 @@ void lo_reshape(Lower *lo, const Block *block, int at)
     }
     TileValue *x = local->reg;
     TileType type = x->type;
-    if (dtype_bytes(type.dtype) != 2) type.dtype = operand_dtype(lo, block, at, s->name);
+    if (!dtype_is_narrow(type.dtype)) type.dtype = operand_dtype(lo, block, at, s->name);
     TileOp *op = rw_insert(&lo->rw, TILE_RESHAPE, 1, &x, 1, &type);
     op->results[0]->name = local->name;
     *lo_lineage(lo, op->results[0]) = *lo_lineage(lo, x);

@@ -149,7 +149,7 @@ static void declare_tensor(Lower *lo, const Stmt *s)
         t->index = lo->program->tensors.len;
         vec_push(lo->arena, &lo->program->tensors, t);
     }
-    t->dtype = s->has_dtype ? s->dtype : lo->settings->dtype;
+    t->dtype = stmt_dtype(s, lo->settings->dtype);
     t->rank = s->n_shape;
     t->read |= s->kind == STMT_INPUT;
     t->written |= s->kind == STMT_OUTPUT;
@@ -319,5 +319,7 @@ TileProgram *lower(Arena *arena, Syms *syms, AffCtx *aff, const Program *code, c
         diag_add(diags, TW0715, (Span){0, 0}, "there is no Kernel to compile");
         return NULL;
     }
-    return lo.failed ? NULL : lo.program;
+    if (lo.failed) return NULL;
+    lo_requirements(lo.program);
+    return lo.program;
 }

@@ -186,8 +186,8 @@ static bool fits(Emitter *e, const Gemm *g, int k)
                 dtype_name(op->args[0]->type.dtype), dtype_name(type));
         return false;
     }
-    if (type == DT_BF16 && !e->target->has_bf16) {
-        em_fail(e, op->loc, TW0804, "%s has no bf16 tensor cores", e->target->name);
+    if (!target_has_dtype(e->target, type)) {
+        em_fail(e, op->loc, TW0804, "%s has no tensor cores for %s", e->target->name, dtype_name(type));
         return false;
     }
     if (k % STEP) {

@@ -342,7 +342,14 @@ static void read_tensor(Plan *plan, const Stmt *s)
         plan_fail(plan, TW0602, s->span, "%s has %d dimensions; 1 to 8 are possible", s->name, s->n_shape);
         return;
     }
-    tensor.dtype = s->has_dtype ? s->dtype : plan->options->dtype;
+    tensor.dtype = stmt_dtype(s, plan->options->dtype);
+    if (!target_has_dtype(plan->options->target, tensor.dtype)) {
+        Diag *diag = plan_fail(plan, TW0434, s->span, "%s is %s, which %s cannot multiply", s->name,
+                               dtype_name(tensor.dtype), plan->options->target->name);
+        const char *known = target_dtypes(plan->arena, plan->options->target);
+        diag_note(plan->diags, diag, "it has %s: give another with --dtype, or declare it", known);
+        return;
+    }
     vec_push(plan->arena, &plan->tensors, tensor);
 }
 

@@ -247,7 +247,7 @@ static DType operand_dtype(Writer *w, const Stmt *gemm)
 {
     const Tile *b = plan_operand(w->plan, gemm->args[1]);
 
-    return b && b->shared && dtype_bytes(b->shared_dtype) == 2 ? b->shared_dtype : w->plan->options->dtype;
+    return b && b->shared && dtype_is_narrow(b->shared_dtype) ? b->shared_dtype : w->plan->options->dtype;
 }
 
 static bool written_in(const Block *block, const char *name)

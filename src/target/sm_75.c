@@ -33,5 +33,6 @@ const Target target_sm_75 = {
     .mma_m = 16,
     .mma_n = 8,
     .mma_k = 8,
+    .operands = 1u << DT_F16,
     .has_ldmatrix = true,
 };

@@ -2,13 +2,13 @@
  *
  * CUDA C++ Programming Guide, column 8.9: the capacities of the graphics Ampere
  * parts with 24 blocks a multiprocessor and a far larger L2. Whole-GPU figures
- * are the L40's. Its fp8 instructions are not described here.
+ * are the L40's. fp8 in the tensor cores needs PTX ISA 8.4 (mma.m16n8k32).
  */
 #include "target/facts.h"
 
 const Target target_sm_89 = {
     .name = "sm_89",
-    .ptx_version = "7.8",
+    .ptx_version = "8.4",
     .summary = "L40, RTX 40 (Ada)",
 
     .sms = 142,
@@ -32,7 +32,7 @@ const Target target_sm_89 = {
     .mma_m = 16,
     .mma_n = 8,
     .mma_k = 16,
-    .has_bf16 = true,
+    .operands = 1u << DT_F16 | 1u << DT_BF16 | 1u << DT_E4M3 | 1u << DT_E5M2,
     .has_cvt_pack = true,
     .has_cp_async = true,
     .has_ldmatrix = true,

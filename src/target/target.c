@@ -22,3 +22,23 @@ const Target *target_find(const char *name)
             return targets[i];
     return NULL;
 }
+
+bool target_has_dtype(const Target *t, DType dtype)
+{
+    return !dtype_is_narrow(dtype) || (t->operands >> dtype & 1);
+}
+
+int target_mma_k(const Target *t, DType dtype)
+{
+    return dtype_bytes(dtype) == 1 ? 2 * t->mma_k : t->mma_k;
+}
+
+const char *target_dtypes(Arena *arena, const Target *t)
+{
+    Str list = str_new(arena);
+
+    for (int d = 0; d < DT_COUNT; d++)
+        if (t->operands >> d & 1)
+            str_printf(&list, "%s%s", list.len ? ", " : "", dtype_name((DType)d));
+    return str_text(&list);
+}

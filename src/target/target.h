@@ -35,7 +35,7 @@ typedef struct Target {
 
     /* instructions */
     int mma_m, mma_n, mma_k; /* shape of mma.sync for 16-bit operands */
-    bool has_bf16;
+    unsigned operands;       /* 1 << DType of what the tensor cores multiply and tensors may hold */
     bool has_cvt_pack;       /* cvt of two fp32 numbers to a pair of 16 bits (PTX ISA 7.0, sm_80) */
     bool has_cp_async;       /* cp.async (PTX ISA 7.0, sm_80) */
     bool has_ldmatrix;
@@ -44,5 +44,12 @@ typedef struct Target {
 /* All targets, NULL-terminated. */
 const Target *const *target_all(void);
 const Target *target_find(const char *name); /* NULL: unknown */
+/* Whether tensors may have this type: numbers of 16 and 8 bits need tensor cores
+ * and conversions for them, all others do not. */
+bool target_has_dtype(const Target *t, DType dtype);
+/* Columns of an operand that one instruction takes: mma_k, or twice that of 8 bits. */
+int target_mma_k(const Target *t, DType dtype);
+/* "fp16, bf16": of 16 and 8 bits, as a list. */
+const char *target_dtypes(Arena *arena, const Target *t);
 
 #endif

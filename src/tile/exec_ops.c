@@ -24,6 +24,8 @@ void exec_round(DType dtype, ExecTile *r)
         for (size_t i = 0; i < n; i++)
             r->at[i] = bf16_to_f32(f32_to_bf16(r->at[i]));
         break;
+    case DT_E4M3:
+    case DT_E5M2:
     case DT_I32:
     case DT_I64:
     case DT_BOOL:

@@ -353,6 +353,8 @@ static bool parse_fragment(Parser *p, Layout *layout, LayoutKind kind)
         layout->k = atoi(k + 1);
         parse_next(p);
     }
+    if (parse_take(p, ","))
+        layout->quads = parse_take(p, "quads") || tile_parse_fail(p, "expected 'quads'");
     return parse_want(p, ")");
 }
 

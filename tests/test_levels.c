@@ -303,6 +303,36 @@ static void types_of_16_bits_are_not_mixed_up(void **state)
                "M=20 N=16");
 }
 
+/* A cast that changes nothing, or only widens, does not tie two values together;
+ * nor does a loop that passes a changed value on. */
+static void values_in_the_same_registers_stay_apart(void **state)
+{
+    check_code(((Fixture *)*state)->arena,
+               "Kernel k\n  Input A (M, N) bf16\n  Output B (M, N) fp32\n  Output C (M, N) fp32\n"
+               "  Output D (M, N) fp32\n  Output E (M, N) fp32\n"
+               "  Grid m = ceil(M / 16)\n"
+               "  Allocate A in register (16, 16) bf16\n  Allocate B in register (16, 16)\n"
+               "  Allocate C in register (16, 16) bf16\n  Allocate D in register (16, 16)\n"
+               "  Allocate E in register (16, 16)\n"
+               "  Copy A (16, 16) in coordinate [M = m, N = 0] from global to register\n"
+               "  Compute Cast A, fp32 and get B\n"
+               "  Compute Mask B where row(B) < col(B) else 3\n"
+               "  Compute Cast A, bf16 and get C\n"
+               "  Compute Mask C where row(C) > col(C) else 4\n"
+               "  Compute Multiply C, A and get new C\n"
+               "  Compute Fill D, 1 and get new D\n  Compute Fill E, 2 and get new E\n"
+               "  for i = 0:3\n"
+               "    Compute Mask D where row(D) + col(D) mod 5 > i else 0 and get new E\n"
+               "    Compute Add E, A and get new D\n"
+               "  end\n"
+               "  Copy B (16, 16) in coordinate [M = m, N = 0] from register to global\n"
+               "  Copy C (16, 16) in coordinate [M = m, N = 0] from register to global\n"
+               "  Copy D (16, 16) in coordinate [M = m, N = 0] from register to global\n"
+               "  Copy E (16, 16) in coordinate [M = m, N = 0] from register to global\n"
+               "  Schedule sm_80\n    warps = 1\n  end\nend\n",
+               "M=20 N=16");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -318,6 +348,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(scales_move_behind_masks_of_any_type, setup, teardown),
         cmocka_unit_test_setup_teardown(where_takes_any_condition, setup, teardown),
         cmocka_unit_test_setup_teardown(types_of_16_bits_are_not_mixed_up, setup, teardown),
+        cmocka_unit_test_setup_teardown(values_in_the_same_registers_stay_apart, setup, teardown),
     };
 
     return cmocka_run_group_tests_name("levels", tests, NULL, NULL);

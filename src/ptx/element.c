@@ -345,6 +345,7 @@ void el_cast(Emitter *e, const TileOp *op)
         const int *f = fr_f32(e, from);
         Frag *frag = fr_new(e, to);
         frag->f = (int *)f;
+        frag->shared = e->frags[from->id].shared = true;
     } else if (n % 2) {
         cast_single(e, op);
     } else {

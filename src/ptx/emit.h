@@ -27,6 +27,7 @@ typedef struct Frag {
     const char *uniform;  /* the same fp32 operand for all values; else NULL */
     int *f;               /* REG_F numbers; NULL: not materialised */
     int *packed;          /* REG_R numbers of pairs (2i, 2i+1); NULL: not materialised */
+    bool shared;          /* another value is in the same registers */
 } Frag;
 
 typedef struct Memo {     /* an integer expression already in a register */
@@ -99,7 +100,7 @@ void fr_new_f32(Emitter *e, const TileValue *v);       /* fresh fp32 registers *
 const int *fr_f32(Emitter *e, const TileValue *v);     /* all values as fp32 registers */
 const int *fr_packed(Emitter *e, const TileValue *v, DType dtype);
 const char *fr_operand(Emitter *e, const TileValue *v, int i); /* fp32 operand */
-void fr_alias(Emitter *e, const TileValue *to, const TileValue *from);
+void fr_alias(Emitter *e, const TileValue *to, const TileValue *from); /* to is in from's registers */
 void fr_take(Emitter *e, const TileValue *to, const TileValue *from); /* to = from, to be changed in place */
 void fr_pack(Emitter *e, DType dtype, const char *pair, const char *high, const char *low);
 int *fr_fresh(Emitter *e, RegClass c, int n);

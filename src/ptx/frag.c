@@ -35,16 +35,18 @@ void fr_new_f32(Emitter *e, const TileValue *v)
 
 void fr_alias(Emitter *e, const TileValue *to, const TileValue *from)
 {
+    e->frags[from->id].shared = true;
     e->frags[to->id] = e->frags[from->id];
 }
 
 /* The fp32 registers of `from` for a result that starts as a copy of it: its own
- * where this is the last use, so that nothing is moved. */
+ * where this is the last use and no other value's, so that nothing is moved. */
 void fr_take(Emitter *e, const TileValue *to, const TileValue *from)
 {
     const Frag *source = &e->frags[from->id];
-    if (source->f && source->level == em_level(e) && tile_count_uses(e->kernel->body, from) == 1) {
-        fr_alias(e, to, from);
+    bool own = source->f && source->level == em_level(e) && !source->shared;
+    if (own && tile_count_uses(e->kernel->body, from) == 1) {
+        e->frags[to->id] = *source;
         e->frags[to->id].packed = NULL;
         return;
     }

@@ -76,15 +76,21 @@ static void move_value(Emitter *e, const TileValue *to, const TileValue *from)
         if (!f || f[i] != t->f[i]) em(e, "mov.f32 %%f%d, %s;", t->f[i], fr_operand(e, from, i));
 }
 
-/* All moves of a yield happen at once: a carried value that is yielded to
- * another place is saved first. */
+static bool same_registers(Emitter *e, const TileValue *a, const TileValue *b)
+{
+    const Frag *x = &e->frags[a->id], *y = &e->frags[b->id];
+    return (x->f && x->f == y->f) || (x->packed && x->packed == y->packed);
+}
+
+/* All moves of a yield happen at once: what is in a carried value's registers and
+ * yielded to another place is saved first. */
 static void move_yielded(Emitter *e, const TileBlock *body, const TileOp *yield, TileValue *const *to)
 {
     const TileValue **from = arena_array(e->arena, const TileValue *, yield->n_args);
     for (int k = 0; k < yield->n_args; k++) {
         from[k] = yield->args[k];
         for (int p = 0; p < body->params.len; p++) {
-            if (body->params.data[p] != from[k] || p == k) continue;
+            if (p == k || !same_registers(e, body->params.data[p], from[k])) continue;
             TileValue *saved = arena_new_of(e->arena, TileValue);
             *saved = *from[k];
             saved->id = e->kernel->next_value + e->spare++ % SPARE_FRAGS;

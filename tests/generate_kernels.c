@@ -151,7 +151,8 @@ static void accumulate(Gen *g, const Acc *a)
         gen_squash(g, x, 2);
     switch (a->kind) {
     case ACC_BEFORE: /* a mask that keeps all leaves the value itself */
-        gen_line(g, "Compute Mask %s where row(%s) >= 0 and get new %s", v->name, v->name, a->other.name);
+        gen_line(g, "Compute Mask %s where row(%s) >= %d else 0 and get new %s", v->name, v->name,
+                 gen_chance(g, 50) ? 0 : gen_pick(g, 1, 20), a->other.name);
         gen_line(g, "Compute Add %s, %s and get new %s", v->name, x->name, v->name);
         break;
     case ACC_SUM: gen_line(g, "Compute Add %s, %s and get new %s", v->name, x->name, v->name); break;

@@ -129,7 +129,8 @@ void generate_operator(Arena *arena, LevelCase *c, Family family, Rng *rng)
 
 LevelCase generate_case(Arena *arena, uint64_t seed, uint64_t number)
 {
-    Rng rng = {seed * 0x9e3779b97f4a7c15u + number};
+    Rng first = {seed}, second = {number};
+    Rng rng = {rng_next(&first) + 3 * rng_next(&second)}; /* what is one draw apart must not look alike */
     Family family = (Family)(number % FAMILIES);
     LevelCase c = {0};
 

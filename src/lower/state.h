@@ -108,6 +108,9 @@ const Aff *lo_condition(Lower *lo, const Expr *e, Axis rows, Axis cols, int n_ro
 const Aff *lo_condition_on(Lower *lo, const Expr *e, const TileValue *tile);
 const Aff *lo_free_name(Lower *lo, const Expr *e, Diags *diags); /* NULL: none */
 
+/* require.c: conditions on a launch, added to program->requires */
+void lo_requirements(TileProgram *program);
+
 /* compute.c, copy.c, flow.c */
 void lo_compute(Lower *lo, const Stmt *s);
 void lo_reshape(Lower *lo, const Block *block, int at);

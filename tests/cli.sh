@@ -111,6 +111,26 @@ verdict 'as the report says' '! in_out "N="'
 expect 'of two settings of one name' 0 "$tw" gen ops/gemm_bias.tl --set=K=16 --set=K=40 -o "$dir"
 expect 'the last one counts' 0 "$tw" emulate "$dir/gemm_bias.sm_80.ptx" --bind=M=20 --bind=K=40
 
+expect 'dimensions that nothing gives have defaults' 0 "$tw" run ops/attention.tl
+expect 'tile IR' 0 "$tw" compile "$dir/code.tl" --dump=stage -o "$dir/stage.tile"
+expect 'is no TL' 2 "$tw" fmt "$dir/stage.tile"
+verdict 'but runs' 'in_err "is tile IR"'
+expect 'a name that tile IR does not know' 2 "$tw" run "$dir/stage.tile" --bind=zork=3
+expect 'PTX is no TL either' 2 "$tw" fuse "$dir/code.ptx"
+expect 'a sketch is not code' 1 "$tw" compile "$dir/gemm_bias.sketch.tl"
+verdict 'and is called so' 'in_err "is a sketch"'
+expect 'a definition is not compared with itself' 2 "$tw" run ops/gemm_bias.tl --against=ops/gemm_bias.tl
+expect 'a dump as JSON' 0 "$tw" compile "$dir/code.tl" --dump=stage --json
+verdict 'is an object' 'in_out "{\"ok\":true,\"tile\":"'
+expect 'an operator as JSON' 0 "$tw" ops gemm_bias --json
+verdict 'is an object' 'in_out "{\"ok\":true,\"definition\":"'
+expect 'no name to write to' 2 "$tw" fmt ops/gemm_bias.tl -o ''
+expect 'nothing to compute' 0 "$tw" emulate "$dir/code.ptx" --bind=M=0
+verdict 'is reported' 'grep -q "PTX, aligned  *0 " "$dir/out"'
+{ printf '\357\273\277' && cat ops/gemm_bias.tl; } >"$dir/bom.tl"
+expect 'a byte-order mark' 0 "$tw" check "$dir/bom.tl"
+verdict 'says nothing' 'silent err'
+
 "$tw" fmt - <ops/gemm_bias.tl >"$dir/out" 2>"$dir/err"
 verdict 'a dash is standard input' '[ -s "$dir/out" ] && silent err'
 "$tw" fmt ops/gemm_bias.tl >&- 2>"$dir/err"

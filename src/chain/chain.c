@@ -219,6 +219,9 @@ bool chain_lower(Chain *chain, const Source *code)
                                         code->path));
     if (!chain->name)
         chain->name = unit->name;
+    if (check_is_sketch(unit))
+        return fail(chain, arena_printf(chain->arena, "%s is a sketch: it has no sizes yet; see 'tw reason'",
+                                        code->path));
     if (!check(chain, program))
         return false;
     since = clock_seconds();

@@ -23,3 +23,13 @@ Artefact artefact_of(const Source *source)
         return ARTEFACT_TILE;
     return ARTEFACT_TL;
 }
+
+bool artefact_is_tl(Session *s, const Source *source)
+{
+    switch (artefact_of(source)) {
+    case ARTEFACT_TL: return true;
+    case ARTEFACT_TILE: session_usage(s, "%s is tile IR: 'tw run' executes that", source->path); break;
+    case ARTEFACT_PTX: session_usage(s, "%s is PTX: 'tw emulate' runs that", source->path); break;
+    }
+    return false;
+}

@@ -11,5 +11,7 @@ typedef enum Artefact {
 } Artefact;
 
 Artefact artefact_of(const Source *source);
+/* Whether it may be TL; what reads tile IR or PTX is printed if it is that. */
+bool artefact_is_tl(Session *s, const Source *source);
 
 #endif

@@ -1,4 +1,5 @@
 /* cmd_compile.c: stage 2, from code to PTX, or to tile IR as it is on the way. */
+#include "cli/artefact.h"
 #include "cli/stages.h"
 
 static int no_such_pass(Session *s, const char *name)
@@ -40,7 +41,7 @@ static int write_dump(Session *s, const Chain *chain)
         if (strcmp(snapshot->name, s->options.dump) != 0)
             continue;
         tile_print(&out, snapshot->program);
-        return session_write(s, out.data, out.len);
+        return session_write_text(s, "tile", &out);
     }
     return session_fail(s, EXIT_WRONG, "pass '%s' was not reached", s->options.dump);
 }
@@ -87,6 +88,8 @@ int cmd_compile(Session *s)
     chain = source ? session_chain(s) : NULL;
     if (!source)
         return EXIT_LACKS;
+    if (!artefact_is_tl(s, source))
+        return EXIT_USAGE;
     if (!chain)
         return EXIT_USAGE;
     status = take_definition(s, chain);

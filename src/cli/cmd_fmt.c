@@ -1,5 +1,5 @@
 /* cmd_fmt.c: TL in its canonical form. */
-#include "cli/cli.h"
+#include "cli/artefact.h"
 #include "lang/lang.h"
 
 int cmd_fmt(Session *s)
@@ -10,6 +10,8 @@ int cmd_fmt(Session *s)
 
     if (!source)
         return EXIT_LACKS;
+    if (!artefact_is_tl(s, source))
+        return EXIT_USAGE;
     s->diags->source = source;
     program = lang_parse(s->arena, s->syms, source, s->diags);
     if (session_diagnose(s))

@@ -1,4 +1,5 @@
 /* cmd_fuse.c: stage 1a, from a definition to a sketch. */
+#include "cli/artefact.h"
 #include "cli/stages.h"
 
 int cmd_fuse(Session *s)
@@ -9,6 +10,8 @@ int cmd_fuse(Session *s)
 
     if (!source)
         return EXIT_LACKS;
+    if (!artefact_is_tl(s, source))
+        return EXIT_USAGE;
     if (!chain)
         return EXIT_USAGE;
     if (!chain_define(chain, source) || !chain_fuse(chain))

@@ -4,6 +4,7 @@
  *   DIR/NAME.code.tl     with every parameter    DIR/NAME.sm_80.h    its launch ABI in C
  *   DIR/NAME.json        parameters, resources, checks
  */
+#include "cli/artefact.h"
 #include "cli/stages.h"
 #include "cli/ptxas.h"
 #include "cli/trial.h"
@@ -277,6 +278,8 @@ int cmd_gen(Session *s)
 
     if (!source)
         return EXIT_LACKS;
+    if (!artefact_is_tl(s, source))
+        return EXIT_USAGE;
     g.chain = session_chain(s);
     if (!g.chain)
         return EXIT_USAGE;

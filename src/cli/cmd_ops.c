@@ -94,12 +94,14 @@ static int print_one(Session *s, const char *folder, const Names *names, const c
     const char *near;
 
     for (int i = 0; i < names->len; i++) {
+        Str text = str_new(s->arena);
         Source *source;
 
         if (strcmp(names->data[i], wanted) != 0)
             continue;
         source = session_read_path(s, arena_printf(s->arena, "%s/%s.tl", folder, wanted));
-        return source ? session_write(s, source->text, source->len) : EXIT_LACKS;
+        str_addn(&text, source ? source->text : "", source ? source->len : 0);
+        return source ? session_write_text(s, "definition", &text) : EXIT_LACKS;
     }
     near = nearest_name(wanted, names->data, names->len);
     if (near)

@@ -1,4 +1,5 @@
 /* cmd_reason.c: stage 1b, from a sketch to code. */
+#include "cli/artefact.h"
 #include "cli/stages.h"
 #include "cli/why.h"
 
@@ -47,6 +48,8 @@ int cmd_reason(Session *s)
 
     if (!source)
         return EXIT_LACKS;
+    if (!artefact_is_tl(s, source))
+        return EXIT_USAGE;
     if (!chain)
         return EXIT_USAGE;
     if (!chain_reason(chain, source))

@@ -170,6 +170,9 @@ static int run_tl(Session *s, const Source *source, Chain *chain)
                             source->path);
     if (kernel)
         return run_code(s, source, chain);
+    if (definition && s->options.against)
+        return session_usage(s, "%s is a definition; --against compares code or tile IR with one",
+                             source->path);
     if (definition)
         return run_definition(s, source, chain);
     return session_fail(s, EXIT_WRONG, "%s holds neither an Operator nor a Kernel", source->path);

@@ -92,6 +92,12 @@ static bool all_known(Session *s, const Def *def, const Settings *compiled, cons
     return true;
 }
 
+/* Whether a launch gives it: VDim = HeadDim is another name of HeadDim. */
+static bool is_open(const DefDimSym *dim)
+{
+    return dim->sym && strcmp(dim->sym->name, dim->name) == 0;
+}
+
 bool launch_complete(Session *s, const Def *def, const Settings *compiled, LaunchShape *shape)
 {
     double value;
@@ -101,7 +107,7 @@ bool launch_complete(Session *s, const Def *def, const Settings *compiled, Launc
     for (int i = 0; i < def->dims.len; i++) {
         const DefDimSym *dim = &def->dims.data[i];
 
-        if (dim->sym && !launch_find(shape, dim->name, &value))
+        if (is_open(dim) && !launch_find(shape, dim->name, &value))
             vec_push(s->arena, shape,
                      (RefBinding){dim->name, among_last(def, dim->name) ? TILED_DEFAULT
                                                                         : OTHER_DEFAULT});
@@ -129,10 +135,55 @@ static bool among_last_tile(const TileProgram *program, const AffSym *sym)
     return false;
 }
 
+static bool open_in_tile(const TileProgram *program, const char *name)
+{
+    for (int i = 0; i < program->dims.len; i++)
+        if (strcmp(program->dims.data[i]->name, name) == 0)
+            return true;
+    for (int i = 0; i < program->params.len; i++)
+        if (strcmp(program->params.data[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* The size that a dimension was compiled to; false: there is none of this name. */
+static bool compiled_in_tile(const TileProgram *program, const char *name, int64_t *size)
+{
+    for (int i = 0; i < program->tensors.len; i++) {
+        const TileTensor *t = program->tensors.data[i];
+
+        for (int k = 0; k < t->rank; k++)
+            if (t->dim_names[k] && strcmp(t->dim_names[k], name) == 0 && aff_is_const(t->dims[k], size))
+                return true;
+    }
+    return false;
+}
+
+static bool all_known_to_tile(Session *s, const TileProgram *program, const LaunchShape *shape)
+{
+    for (int i = 0; i < shape->len; i++) {
+        const RefBinding *b = &shape->data[i];
+        int64_t size;
+
+        if (open_in_tile(program, b->name))
+            continue;
+        if (!compiled_in_tile(program, b->name, &size))
+            session_usage(s, "'%s' is neither a dimension nor a parameter of %s", b->name, program->name);
+        else if ((double)size != b->value)
+            session_usage(s, "%s was compiled in as %lld, not %.10g", b->name, (long long)size, b->value);
+        else
+            continue;
+        return false;
+    }
+    return true;
+}
+
 bool launch_complete_tile(Session *s, const TileProgram *program, LaunchShape *shape)
 {
     double value;
 
+    if (!all_known_to_tile(s, program, shape))
+        return false;
     for (int i = 0; i < program->dims.len; i++) {
         const AffSym *sym = program->dims.data[i];
 
@@ -175,7 +226,7 @@ static bool param_default(Session *s, const LaunchShape *shape, const Def *def, 
         const DefDimSym *dim = &def->dims.data[i];
         double number;
 
-        if (dim->sym ? launch_find(shape, dim->name, &number) : def_const(def, dim->name, &number))
+        if (dim->sym ? launch_find(shape, dim->sym->name, &number) : def_const(def, dim->name, &number))
             eval_bind_number(&env, dim->name, number);
     }
     return eval_float(&env, param->default_value, value);

@@ -153,7 +153,9 @@ static bool take(Session *s, OptionId id, const char *value)
         o->has_dtype = dtype_parse(value, &o->dtype);
         return o->has_dtype || bad_value(s, id, value, "not an element type");
     case OPT_TARGET: return read_target(s, value);
-    case OPT_OUTPUT: o->output = value; return true;
+    case OPT_OUTPUT:
+        o->output = value;
+        return *value || bad_value(s, id, value, "not the name of a file");
     case OPT_DUMP: o->dump = value; return true;
     case OPT_AGAINST: o->against = value; return true;
     case OPT_TRIAL: o->trial = true; return true;

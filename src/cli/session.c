@@ -37,6 +37,18 @@ int session_write(Session *s, const char *text, size_t len)
     return session_write_path(s, s->options.output, text, len);
 }
 
+int session_write_text(Session *s, const char *member, Str *text)
+{
+    Str out = str_new(s->arena);
+
+    if (!s->options.json)
+        return session_write(s, str_text(text), text->len);
+    str_printf(&out, "{\"ok\":true,\"%s\":", member);
+    str_json(&out, str_text(text));
+    str_add(&out, "}\n");
+    return session_write(s, out.data, out.len);
+}
+
 /* ---- complaining ---------------------------------------------------------------- */
 
 int session_diagnose(Session *s)

@@ -32,7 +32,7 @@ void trial_print(Str *out, const Trial *trial)
     for (int i = 0; i < trial->results.len; i++) {
         const TrialResult *r = &trial->results.data[i];
 
-        if (r->compared)
+        if (r->compared || r->ok)
             put_line(out, r->what, r->compared, r->frobenius, r->ratio_frobenius, r->max_abs,
                      r->ratio_max, r->seconds);
         else

@@ -343,6 +343,8 @@ Lexer lex_start(Arena *arena, const Source *source)
 {
     Lexer lexer = {.arena = arena, .source = source, .prev = TOK_NEWLINE, .line_start = true};
 
+    if (strncmp(source->text, "\xef\xbb\xbf", 3) == 0)
+        lexer.pos = 3; /* a byte-order mark */
     for (int pos = 0; pos < (int)source->len && !lexer.fences; pos = line_next(source, pos))
         lexer.fences = line_is_fence(source, pos);
     if (lexer.fences)

@@ -9,7 +9,7 @@
  *   Compute Softmax S and get P
  *   Compute GEMM P, V and get O        sums over the live columns of P
  *
- * So causal attention counts 2 (Dqk + Dv) for each live score, as papers do.
+ * So a score that a causal mask leaves alive counts 2 (Dqk + Dv), as in papers.
  */
 #include "ref/exec.h"
 

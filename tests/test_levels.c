@@ -333,6 +333,21 @@ static void values_in_the_same_registers_stay_apart(void **state)
                "M=20 N=16");
 }
 
+/* Relative to the definition, that is: where all results are small, too. */
+static void tanh_of_small_numbers_is_accurate(void **state)
+{
+    Arena *arena = ((Fixture *)*state)->arena;
+    LevelCase c = {.definition = "Operator o\n  Input A (M, K)\n  Input B (K, N)\n  Output C (M, N)\n"
+                                 "  Compute GEMM A, B and get C\n  Compute Tanh C and get new C\nend\n",
+                   .dtype = DT_F16,
+                   .fill = FILL_SMALL,
+                   .seed = 7};
+
+    set_all(arena, &c, "BM=32 BN=32 BK=32 warps=2 stages=2");
+    bind_all(arena, &c, "M=40 N=40 K=50");
+    expect_agreement(arena, &c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -349,6 +364,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(where_takes_any_condition, setup, teardown),
         cmocka_unit_test_setup_teardown(types_of_16_bits_are_not_mixed_up, setup, teardown),
         cmocka_unit_test_setup_teardown(values_in_the_same_registers_stay_apart, setup, teardown),
+        cmocka_unit_test_setup_teardown(tanh_of_small_numbers_is_accurate, setup, teardown),
     };
 
     return cmocka_run_group_tests_name("levels", tests, NULL, NULL);

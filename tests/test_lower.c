@@ -9,6 +9,7 @@
 #include "check/check.h"
 #include "lower/lower.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include <cmocka.h>
@@ -95,12 +96,112 @@ static void test_scores_computed_transposed(void **state)
     agrees(*state, "attention_backward_kv", "BN=128 BM=32 d=64 @heads=2 @L=150", 3);
 }
 
+/* ---- latent attention of one token, its cache split ------------------------------------- */
+
+enum { HEADS = 128, WIDTH = 576, VALUES = 512 };
+
+static TileProgram *lowered(Fixture *f, const char *name, const char *ending)
+{
+    Syms *syms = syms_new(f->arena);
+    Source *source = arena_new_of(f->arena, Source);
+    Settings settings = {.dtype = DT_BF16};
+    const char *text = text_of(f->arena, name, ending);
+
+    *source = (Source){.path = name, .text = text, .len = strlen(text)};
+    Diags *diags = diags_new(f->arena, source);
+    Program *code = lang_parse(f->arena, syms, source, diags);
+    for (int i = 0; i < code->units.len; i++) {
+        CheckOptions options = {.target = target_find("sm_80"), .settings = &settings};
+        check_code(f->arena, syms, code, code->units.data[i], &options, diags);
+    }
+    TileProgram *p = diags->errors ? NULL
+                                   : lower(f->arena, syms, aff_ctx_new(f->arena), code, &settings, diags);
+    if (!p || !tile_verify(p, diags))
+        fail_msg("%s: %s", name, diags->list.data[0].message);
+    return p;
+}
+
+static double element(const Tensor *t, int64_t a, int64_t b, int64_t c)
+{
+    int64_t at[] = {a, b, c};
+    return tensor_get(t, at);
+}
+
+/* Head h of sequence b, in double. */
+static void attend(const Tensor *q, const Tensor *kv, int b, int h, int len, double *out)
+{
+    double *p = test_malloc(sizeof(double) * (size_t)(len + 1)), top = -INFINITY, sum = 0;
+
+    for (int i = 0; i < len; i++) {
+        p[i] = 0;
+        for (int d = 0; d < WIDTH; d++)
+            p[i] += element(q, b, h, d) * element(kv, b, i, d);
+        p[i] /= sqrt(192);
+        top = p[i] > top ? p[i] : top;
+    }
+    for (int d = 0; d < VALUES; d++)
+        out[d] = 0;
+    for (int i = 0; i < len; i++) {
+        double w = exp(p[i] - top);
+        sum += w;
+        for (int d = 0; d < VALUES; d++)
+            out[d] += w * element(kv, b, i, d);
+    }
+    for (int d = 0; d < VALUES && len > 0; d++)
+        out[d] /= sum;
+    test_free(p);
+}
+
+static void test_split_cache(void **state)
+{
+    Fixture *f = *state;
+    TileProgram *p = lowered(f, "mla_decode_split", ".tl");
+    const int64_t sizes[] = {2, 150, 3}; /* B, LMAX, NS */
+    const int lens[] = {130, 20};
+    const char *error = NULL;
+    int64_t dims[3] = {0}, values[256] = {0};
+    Tensor *tensors[8] = {0};
+    const char *const names[] = {"B", "LMAX", "NS"};
+
+    assert_true(aff_sym_count(p->aff) < 256 && p->tensors.len <= 8 && p->dims.len == 3);
+    for (int i = 0; i < 3; i++)
+        for (int k = 0; k < 3; k++)
+            if (strcmp(p->dims.data[i]->name, names[k]) == 0)
+                values[p->dims.data[i]->id] = dims[i] = sizes[k];
+    const Tensor *q = NULL, *kv = NULL, *out = NULL;
+    for (int i = 0; i < p->tensors.len; i++) {
+        const TileTensor *t = p->tensors.data[i];
+        int64_t shape[TENSOR_MAX_RANK];
+        for (int d = 0; d < t->rank; d++)
+            assert_true(aff_eval(t->dims[d], values, &shape[d]));
+        tensors[i] = tensor_new(f->arena, t->name, t->dtype, t->rank, shape, &error);
+        tensor_fill(tensors[i], FILL_UNIFORM, (uint64_t)i);
+        assert_int_equal(t->workspace, strcmp(t->name, "O") == 0 || strcmp(t->name, "LSE") == 0);
+        q = strcmp(t->name, "Q") == 0 ? tensors[i] : q;
+        kv = strcmp(t->name, "KV") == 0 ? tensors[i] : kv;
+        out = strcmp(t->name, "Out") == 0 ? tensors[i] : out;
+        for (int64_t b = 0; strcmp(t->name, "len") == 0 && b < 2; b++)
+            tensor_set(tensors[i], &b, lens[b]);
+    }
+    TileRun run = {.tensors = tensors, .dims = dims};
+    if (!tile_run(f->arena, p, &run, &error))
+        fail_msg("%s", error);
+    for (int b = 0; b < 2; b++)
+        for (int h = 0; h < HEADS; h += 21) {
+            double want[VALUES];
+            attend(q, kv, b, h, lens[b], want);
+            for (int d = 0; d < VALUES; d++)
+                assert_true(fabs(element(out, b, h, d) - want[d]) < 0.02);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_window_and_sink, setup, teardown),
         cmocka_unit_test_setup_teardown(test_norm_before_two_products, setup, teardown),
         cmocka_unit_test_setup_teardown(test_scores_computed_transposed, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_split_cache, setup, teardown),
     };
 
     return cmocka_run_group_tests_name("lower", tests, NULL, NULL);

@@ -24,12 +24,26 @@ static void inherit(Lower *lo, const TileValue *to, int n, TileValue *const *fro
     }
 }
 
+static bool dest_of(Lower *lo, const Stmt *s, Ref *ref)
+{
+    const Expr *dest = s->dest ? s->dest : s->n_args > 0 ? s->args[0] : NULL; /* in place */
+    while (dest && (dest->kind == EXPR_SPACE || dest->kind == EXPR_INDEX)) {
+        if (dest->kind == EXPR_INDEX) ref->index = dest;
+        dest = dest->a;
+    }
+    if (dest && dest->kind == EXPR_NAME) {
+        ref->name = lo_base_name(lo, dest->name, &ref->space);
+        return true;
+    }
+    lo_fail(lo, TW0718, s->span, "the result of this statement needs a name");
+    return false;
+}
+
 static const char *dest_name(Lower *lo, const Stmt *s)
 {
-    const Expr *dest = s->dest;
-    if (dest && dest->kind == EXPR_SPACE) dest = dest->a;
-    if (dest && dest->kind == EXPR_NAME) return dest->name;
-    if (!dest && s->n_args > 0 && s->args[0]->kind == EXPR_NAME) return s->args[0]->name; /* in place */
+    Ref ref = {0};
+    if (!dest_of(lo, s, &ref)) return NULL;
+    if (!ref.index) return ref.name;
     lo_fail(lo, TW0718, s->span, "the result of this statement needs a plain name");
     return NULL;
 }
@@ -41,13 +55,80 @@ static TileValue *zero(Lower *lo, TileType type)
     return rw_insert(&lo->rw, TILE_FILL, 0, NULL, 1, &type)->results[0];
 }
 
+/* The value that the name has; where it has none, zeros as it was allocated. */
+static TileValue *whole_or_zero(Lower *lo, const char *name, TileType type)
+{
+    const Local *local = lo_local(lo, name);
+    if (local && local->reg) return local->reg;
+    return zero(lo, local && local->in_register ? local->reg_type : type);
+}
+
+/* v becomes the destination, or a part of it. */
+static void set_result(Lower *lo, const Ref *dest, TileValue *v)
+{
+    Part part;
+    const Aff *stage;
+    const Local *known = lo_local(lo, dest->name);
+    if (!dest->index) {
+        lo_set_register(lo, dest->name, v);
+        return;
+    }
+    if (!known || (!known->reg && !known->in_register)) {
+        lo_fail(lo, TW0716, dest->index->span, "a part of '%s', which has no shape: allocate it in register", dest->name);
+        return;
+    }
+    TileValue *whole = whole_or_zero(lo, dest->name, known->reg_type);
+    const Local local = *lo_local(lo, dest->name);
+    if (!lo_part(lo, &local, dest->index, whole->type, &part, &stage)) return;
+    if (v->type.rows != part.rows || v->type.cols != part.cols) {
+        lo_fail(lo, TW0719, dest->index->span, "a tile of %d x %d becomes a part of %d x %d", v->type.rows, v->type.cols,
+                part.rows, part.cols);
+        return;
+    }
+    if (v->type.dtype != whole->type.dtype) {
+        TileType cast = v->type;
+        cast.dtype = whole->type.dtype;
+        v = rw_insert(&lo->rw, TILE_CAST, 1, &v, 1, &cast)->results[0];
+    }
+    TileValue *args[] = {whole, v};
+    TileOp *op = rw_insert(&lo->rw, TILE_PATCH, 2, args, 1, &whole->type);
+    op->row0 = part.row0;
+    op->col0 = part.col0;
+    *lo_lineage(lo, op->results[0]) = *lo_lineage(lo, whole);
+    lo_set_register(lo, dest->name, op->results[0]);
+}
+
+/* What the statement accumulates onto. */
+static TileValue *accumulator(Lower *lo, const Ref *dest, TileType type)
+{
+    Part part;
+    const Aff *stage;
+    TileValue *whole = whole_or_zero(lo, dest->name, type);
+    if (!dest->index) return whole;
+    const Local local = *lo_local_make(lo, dest->name);
+    return lo_part(lo, &local, dest->index, whole->type, &part, &stage) ? lo_slice(lo, whole, &part) : whole;
+}
+
+/* What is accumulated from the result of an online softmax is in units of its
+ * newest reference; the accumulator follows, unless it already has. */
+static TileValue *rescaled(Lower *lo, TileValue *acc, const TileValue *a)
+{
+    TileValue *alpha = lo_lineage(lo, a)->alpha;
+    if (!alpha || lo_lineage(lo, acc)->rescaled == alpha) return acc;
+    return rw_binary(&lo->rw, OP_MULTIPLY, acc, alpha);
+}
+
 static void give(Lower *lo, const Stmt *s, TileValue *v)
 {
-    const char *name = dest_name(lo, s);
-    if (!name) return;
-    const Local *local = lo_local(lo, name);
-    if (s->result == RESULT_ACCUMULATE && local && local->reg) v = rw_binary(&lo->rw, OP_ADD, local->reg, v);
-    lo_set_register(lo, name, v);
+    Ref dest = {0};
+    if (!dest_of(lo, s, &dest)) return;
+    const Local *local = lo_local(lo, dest.name);
+    if (s->result == RESULT_ACCUMULATE && local && (local->reg || dest.index)) {
+        TileValue *alpha = lo_lineage(lo, v)->alpha;
+        v = rw_binary(&lo->rw, OP_ADD, rescaled(lo, accumulator(lo, &dest, v->type), v), v);
+        lo_lineage(lo, v)->rescaled = alpha;
+    }
+    set_result(lo, &dest, v);
 }
 
 /* ---- elementwise ------------------------------------------------------------------- */
@@ -105,9 +186,30 @@ static void note_rescale(Lower *lo, const TileOp *op)
     }
 }
 
+/* Of integers alone: an expression, worth nothing but its name. */
+static bool lower_integers(Lower *lo, const Stmt *s)
+{
+    AffCtx *aff = lo->program->aff;
+    Ref dest = {0};
+    const Aff *a = s->n_args == 2 ? lo_integer(lo, s->args[0]) : NULL, *b = a ? lo_integer(lo, s->args[1]) : NULL;
+    if (!a || !b || (!aff_uses_kind(a, AFF_SCALAR) && !aff_uses_kind(b, AFF_SCALAR))) return false;
+    const Aff *r = s->op == OP_ADD        ? aff_add(aff, a, b)
+                   : s->op == OP_SUBTRACT ? aff_sub(aff, a, b)
+                   : s->op == OP_MULTIPLY ? aff_mul(aff, a, b)
+                   : s->op == OP_MAX      ? aff_max(aff, a, b)
+                   : s->op == OP_MIN      ? aff_min(aff, a, b)
+                   : s->op == OP_CEIL_DIVIDE ? aff_ceildiv(aff, a, b) : NULL;
+    if (!r || aff_is_poison(r) || s->result == RESULT_ACCUMULATE || !dest_of(lo, s, &dest) || dest.index) return false;
+    Local *local = lo_local_make(lo, dest.name);
+    local->reg = NULL;
+    local->scalar = r;
+    return true;
+}
+
 static void lower_element(Lower *lo, const Stmt *s)
 {
     TileValue *args[3] = {0};
+    if (lower_integers(lo, s)) return;
     if (s->n_args != op_info(s->op)->arity || s->n_args > 3) {
         lo_fail(lo, TW0720, s->span, "%s takes %d operands", op_info(s->op)->name, op_info(s->op)->arity);
         return;
@@ -136,27 +238,11 @@ static void lower_reduce(Lower *lo, const Stmt *s, int axis)
     TileOp *op = rw_insert(&lo->rw, TILE_REDUCE, 1, &a, 1, &type);
     op->op = s->op;
     op->axis = axis;
-    inherit_axes(lo, op->results[0], a);
+    inherit(lo, op->results[0], 1, &a);
     give(lo, s, op->results[0]);
 }
 
 /* ---- GEMM ----------------------------------------------------------------------------- */
-
-/* What is accumulated from the result of an online softmax is in units of its
- * newest reference; the accumulator follows, unless it already has. */
-static TileValue *rescaled(Lower *lo, TileValue *acc, const TileValue *a)
-{
-    TileValue *alpha = lo_lineage(lo, a)->alpha;
-    if (!alpha || lo_lineage(lo, acc)->rescaled == alpha) return acc;
-    return rw_binary(&lo->rw, OP_MULTIPLY, acc, alpha);
-}
-
-static TileValue *accumulator(Lower *lo, const Stmt *s, TileType type)
-{
-    const char *name = dest_name(lo, s);
-    Local *local = name ? lo_local(lo, name) : NULL;
-    return local && local->reg ? local->reg : zero(lo, type);
-}
 
 static void lower_gemm(Lower *lo, const Stmt *s)
 {
@@ -165,6 +251,8 @@ static void lower_gemm(Lower *lo, const Stmt *s)
         return;
     }
     bool ta, tb;
+    Ref dest = {0};
+    if (!dest_of(lo, s, &dest)) return;
     TileValue *a = lo_gemm_operand(lo, s->args[0], &ta), *b = lo_gemm_operand(lo, s->args[1], &tb);
     int m = ta ? a->type.cols : a->type.rows, k = ta ? a->type.rows : a->type.cols;
     int kb = tb ? b->type.cols : b->type.rows, n = tb ? b->type.rows : b->type.cols;
@@ -177,7 +265,7 @@ static void lower_gemm(Lower *lo, const Stmt *s)
     TileValue *args[3] = {a, b, NULL};
     int n_args = 2;
     if (s->result == RESULT_ACCUMULATE) {
-        args[n_args++] = rescaled(lo, accumulator(lo, s, type), a);
+        args[n_args++] = rescaled(lo, accumulator(lo, &dest, type), a);
         if (args[2]->type.rows != m || args[2]->type.cols != n) {
             lo_fail(lo, TW0719, s->span, "a product of %d x %d is accumulated into a tile of %d x %d", m, n,
                     args[2]->type.rows, args[2]->type.cols);
@@ -190,8 +278,7 @@ static void lower_gemm(Lower *lo, const Stmt *s)
     lo_lineage(lo, op->results[0])->axis[0] = lo_lineage(lo, a)->axis[ta];
     lo_lineage(lo, op->results[0])->axis[1] = lo_lineage(lo, b)->axis[!tb];
     if (n_args == 3) lo_lineage(lo, op->results[0])->rescaled = lo_lineage(lo, a)->alpha;
-    const char *name = dest_name(lo, s);
-    if (name) lo_set_register(lo, name, op->results[0]);
+    set_result(lo, &dest, op->results[0]);
 }
 
 /* ---- softmax ------------------------------------------------------------------------------ */
@@ -202,7 +289,7 @@ static void lower_online_softmax(Lower *lo, const Stmt *s)
     TileValue *state[2];
     for (int i = 0; i < 2; i++) {
         state[i] = lo_operand(lo, s->with[i]);
-        if (s->with[i]->kind != EXPR_NAME) {
+        if (s->with[i]->kind != EXPR_NAME && s->with[i]->kind != EXPR_SPACE) {
             lo_fail(lo, TW0718, s->with[i]->span, "the state of a softmax is a plain name");
             return;
         }
@@ -224,8 +311,11 @@ static void lower_online_softmax(Lower *lo, const Stmt *s)
     lo_lineage(lo, op->results[0])->alpha = alpha;
     for (int i = 0; i < 4; i++) inherit_axes(lo, op->results[i], x);
     vec_push(lo->arena, &lo->steps, (SoftmaxStep){state[0], op->results[1], alpha});
-    lo_set_register(lo, s->with[0]->name, op->results[1]);
-    lo_set_register(lo, s->with[1]->name, op->results[2]);
+    for (int i = 0; i < 2; i++) {
+        Space space = SPACE_NONE;
+        const Expr *name = s->with[i]->kind == EXPR_SPACE ? s->with[i]->a : s->with[i];
+        lo_set_register(lo, lo_base_name(lo, name->name, &space), op->results[1 + i]);
+    }
     give(lo, s, op->results[0]);
 }
 
@@ -388,10 +478,9 @@ static DType operand_dtype(Lower *lo, const Block *block, int at, const char *na
         bool uses = s->kind == STMT_COMPUTE && s->op_known && s->op == OP_GEMM && s->n_args == 2
                     && s->args[0]->kind == EXPR_NAME && strcmp(s->args[0]->name, name) == 0;
         if (!uses) continue;
-        const Expr *b = s->args[1];
-        while (b->kind == EXPR_TRANSPOSE || b->kind == EXPR_SPACE) b = b->a;
-        const Local *local = b->kind == EXPR_NAME ? lo_local(lo, b->name) : NULL;
-        if (local && local->shared) return local->shared->type.dtype;
+        Ref b;
+        const Local *local = lo_ref(lo, s->args[1], &b) ? lo_local(lo, b.name) : NULL;
+        if (local && local->shared) return local->shared->value->type.dtype;
     }
     return lo->settings->dtype;
 }

@@ -19,8 +19,9 @@ void lo_allocate(Lower *lo, const Stmt *s)
         return;
     }
     if (!lo_shape(lo, s->shape, s->n_shape, extents)) return;
-    if (s->n_shape > 2) {
-        lo_fail(lo, TW0723, s->span, "a tile has one or two dimensions; ring stages are the schedule's business");
+    int n = s->n_shape, stages = n == 3 ? extents[0] : 0;
+    if (n > 3 || (n == 3 && s->space != SPACE_SHARED)) {
+        lo_fail(lo, TW0723, s->span, "a tile has one or two dimensions, in shared memory also one of stages before them");
         return;
     }
     const TileTensor *tensor = lo_tensor(lo, s->name);
@@ -28,9 +29,10 @@ void lo_allocate(Lower *lo, const Stmt *s)
                   : s->space == SPACE_REGISTER ? DT_F32
                   : tensor ? tensor->dtype : lo->settings->dtype;
     Local *local = lo_local_make(lo, s->name);
-    TileType type = tile_of(dtype, s->n_shape, extents, s->space);
+    TileType type = tile_of(dtype, n - (n == 3), extents + (n == 3), s->space);
     if (s->space == SPACE_SHARED) {
         local->in_shared = true;
+        local->stages = stages;
         local->shared_type = type;
     } else {
         local->in_register = true;
@@ -118,25 +120,27 @@ static void copy_in(Lower *lo, const Stmt *s)
     TileValue *v = load(lo, s, &p, where, otherwise);
     local = lo_local_make(lo, s->name);
     if (shared) {
-        local->shared = v;
-        local->reg = NULL;
-    } else {
-        lo_set_register(lo, s->name, v);
+        const Aff *stage = lo_stage(lo, local, s->stage);
+        if (stage) lo_set_shared(lo, s->name, stage, v, ++lo->versions);
+        return;
     }
+    lo_set_register(lo, s->name, v);
+    bool integer = p.view.tensor->dtype == DT_I32 || p.view.tensor->dtype == DT_I64;
+    if (integer && v->type.rows == 1 && v->type.cols == 1) lo_local_integer(lo, s->name);
 }
 
 /* Its value, in registers. */
 static TileValue *value_to_store(Lower *lo, const Stmt *s)
 {
     Expr name = {.kind = EXPR_NAME, .name = s->name, .span = s->span};
-    return lo_operand(lo, &name);
+    return lo_operand(lo, expr_space(lo->arena, &name, s->space));
 }
 
 static void copy_out(Lower *lo, const Stmt *s)
 {
     const Local *local = lo_local(lo, s->name);
     const Aff *where;
-    if (!local || (!local->reg && !local->shared)) {
+    if (!local) {
         lo_fail(lo, TW0716, s->span, "'%s' is copied before it has a value", s->name);
         return;
     }
@@ -176,42 +180,64 @@ static TileValue *masked_copy(Lower *lo, const Stmt *s, TileValue *v)
     return cond && other_value(lo, s, &otherwise) ? masked(lo, v, cond, otherwise) : NULL;
 }
 
+/* A vector is a column in registers and may be allocated as a row in shared memory. */
+static void take_allocated_shape(TileType *type, const TileType *allocated)
+{
+    if (type->rows == allocated->rows || type->cols == allocated->cols) {
+        type->rows = allocated->rows;
+        type->cols = allocated->cols;
+    }
+}
+
 static void copy_within(Lower *lo, const Stmt *s)
 {
-    Local *local = lo_local(lo, s->name);
-    TileValue *from = local ? (s->space == SPACE_SHARED ? local->shared : local->reg) : NULL;
-    if (!from) {
+    const Local *local = lo_local(lo, s->name);
+    bool shared = s->to_space == SPACE_SHARED;
+    const Aff *stage = lo_stage(lo, local, s->stage);
+    const Staged *staged = local && stage && !shared ? lo_shared(lo, s->name, stage, s->span) : NULL;
+    TileValue *from = !local ? NULL : shared ? local->reg : staged ? staged->value : NULL;
+    if (!from || !stage) {
         lo_fail(lo, TW0716, s->span, "'%s' has no value in %s", s->name, space_name(s->space));
         return;
     }
-    bool shared = s->to_space == SPACE_SHARED;
-    bool allocated = shared ? local->in_shared : local->in_register;
+    local = lo_local(lo, s->name);
     TileType type = from->type;
-    if (allocated) {
-        const TileType *t = shared ? &local->shared_type : &local->reg_type;
-        type.rows = t->rows;
-        type.cols = t->cols;
-        if (shared) type.dtype = t->dtype;
+    if (shared && local->in_shared) type.dtype = local->shared_type.dtype;
+    if (shared ? local->in_shared : local->in_register)
+        take_allocated_shape(&type, shared ? &local->shared_type : &local->reg_type);
+    if (shared && type.dtype != from->type.dtype) {
+        TileType cast = from->type;
+        cast.dtype = type.dtype;
+        from = rw_insert(&lo->rw, TILE_CAST, 1, &from, 1, &cast)->results[0];
     }
     type.space = s->to_space;
+    int version = shared ? local->version : staged->version;
     TileValue *to = rw_insert(&lo->rw, TILE_MOVE, 1, &from, 1, &type)->results[0];
     to->name = local->name;
     *lo_lineage(lo, to) = *lo_lineage(lo, from);
     if (s->where) to = masked_copy(lo, s, to);
     if (!to) return;
-    local = lo_local(lo, s->name);
-    if (shared) local->shared = to;
-    else local->reg = to;
+    if (shared) {
+        lo_set_shared(lo, s->name, stage, to, version);
+    } else {
+        Local *place = lo_local(lo, s->name);
+        place->reg = to;
+        place->scalar = NULL;
+        place->version = s->where ? ++lo->versions : version;
+    }
 }
 
 void lo_copy(Lower *lo, const Stmt *s)
 {
-    if (s->target || s->stage) {
-        lo_fail(lo, TW0723, s->span, "slices and stages of a Copy are not lowered yet");
+    Stmt named = *s;
+    Space space = SPACE_NONE;
+    if (s->target && s->target->kind != EXPR_NAME) {
+        lo_fail(lo, TW0723, s->target->span, "a Copy takes a whole tile; a place in global memory is given by coordinates");
         return;
     }
-    if (s->space == SPACE_GLOBAL && s->to_space != SPACE_GLOBAL) copy_in(lo, s);
-    else if (s->to_space == SPACE_GLOBAL && s->space != SPACE_GLOBAL) copy_out(lo, s);
-    else if (s->space != s->to_space) copy_within(lo, s);
+    named.name = lo_base_name(lo, s->name, &space);
+    if (s->space == SPACE_GLOBAL && s->to_space != SPACE_GLOBAL) copy_in(lo, &named);
+    else if (s->to_space == SPACE_GLOBAL && s->space != SPACE_GLOBAL) copy_out(lo, &named);
+    else if (s->space != s->to_space) copy_within(lo, &named);
     else lo_fail(lo, TW0723, s->span, "a Copy goes from one memory space to another");
 }

@@ -6,7 +6,7 @@
 static const char *result_name(const Stmt *s)
 {
     const Expr *e = s->dest;
-    while (e && (e->kind == EXPR_SPACE || e->kind == EXPR_INDEX)) e = e->a;
+    while (e && (e->kind == EXPR_SPACE || e->kind == EXPR_INDEX)) e = e->a; /* the base name: see base_names */
     if (e) return e->kind == EXPR_NAME ? e->name : NULL;
     return s->n_args > 0 && s->args[0]->kind == EXPR_NAME ? s->args[0]->name : NULL;
 }
@@ -97,6 +97,20 @@ static void start_allocated(Lower *lo, const Block *body, const Names *names)
     }
 }
 
+/* An integer that the body replaces goes round as a number. */
+static void integers_as_tiles(Lower *lo, const Names *names)
+{
+    for (int i = 0; i < names->len; i++) {
+        Expr name = {.kind = EXPR_NAME, .name = names->data[i]};
+        Local *local = lo_local(lo, names->data[i]);
+        if (!local || !local->scalar) continue;
+        TileValue *v = local->reg ? local->reg : lo_operand(lo, &name);
+        local = lo_local(lo, names->data[i]);
+        local->reg = v;
+        local->scalar = NULL;
+    }
+}
+
 static bool same_tile(const TileType *a, const TileType *b)
 {
     return a->dtype == b->dtype && a->rows == b->rows && a->cols == b->cols;
@@ -105,9 +119,14 @@ static bool same_tile(const TileType *a, const TileType *b)
 /* Names with a value now that the body replaces. */
 static void carried_names(Lower *lo, const Block *body, Names *carried)
 {
-    Names assigned = {0};
-    assigned_names(lo->arena, body, &assigned);
+    Names written = {0}, assigned = {0};
+    assigned_names(lo->arena, body, &written);
+    for (int i = 0; i < written.len; i++) {
+        Space space = SPACE_NONE;
+        add_name(lo->arena, &assigned, lo_base_name(lo, written.data[i], &space));
+    }
     start_allocated(lo, body, &assigned);
+    integers_as_tiles(lo, &assigned);
     for (int i = 0; i < assigned.len; i++) {
         const Local *local = lo_local(lo, assigned.data[i]);
         if (local && local->reg) vec_push(lo->arena, carried, assigned.data[i]);
@@ -138,8 +157,12 @@ static void leave(Lower *lo, const Saved *saved)
     eval_reset(&lo->env, saved->mark);
     for (int i = 0; i < lo->locals.len; i++) {
         bool old = i < saved->locals.len;
-        lo->locals.data[i].reg = old ? saved->locals.data[i].reg : NULL;
-        lo->locals.data[i].shared = old ? saved->locals.data[i].shared : NULL;
+        Local *local = &lo->locals.data[i];
+        local->reg = old ? saved->locals.data[i].reg : NULL;
+        local->version = old ? saved->locals.data[i].version : 0;
+        local->scalar = old ? saved->locals.data[i].scalar : NULL;
+        const Staged *before = old ? saved->locals.data[i].shared : NULL;
+        local->shared = lo_staged_after(lo, before, local->shared);
     }
 }
 
@@ -177,6 +200,7 @@ static void take_results(Lower *lo, const TileOp *op, const Names *names)
     for (int i = 0; i < names->len; i++) {
         Local *local = lo_local(lo, names->data[i]);
         local->reg = op->results[i];
+        local->version = ++lo->versions;
         op->results[i]->name = local->name;
     }
 }
@@ -219,11 +243,14 @@ void lo_for(Lower *lo, const Stmt *s)
         vec_push(lo->arena, &body->params, param);
         *lo_lineage(lo, param) = (Lineage){0};
         local->reg = param;
-        local->shared = NULL;
+        local->version = ++lo->versions;
     }
+    LowerLoop loop = {.var = op->var, .lo = low, .hi = high, .body = &s->body};
+    lo_enter_loop(lo, &loop);
     lo_block(lo, &s->body);
     yield_names(lo, &carried, result_types(lo, op), s->span);
     leave(lo, &saved);
+    lo_leave_loop(lo, &loop);
     take_results(lo, op, &carried);
 }
 

@@ -63,7 +63,8 @@ void lo_set_register(Lower *lo, const char *name, TileValue *v)
     if (local->in_register) v = convert(lo, v, local->reg_type.dtype);
     local = lo_local(lo, name);
     local->reg = v;
-    local->shared = NULL; /* holds an older version */
+    local->scalar = NULL;
+    local->version = ++lo->versions;
     if (!v->name) v->name = local->name;
 }
 
@@ -132,7 +133,31 @@ static const Aff *new_dimension(Lower *lo, const Expr *name)
 static const Aff *unbound_name(void *user, const Expr *name, Diags *diags)
 {
     Lower *lo = user;
-    return lo->declaring ? new_dimension(lo, name) : lo_free_name(lo, name, diags);
+    if (lo->declaring) return new_dimension(lo, name);
+    const Local *local = lo_local(lo, name->name);
+    const Aff *integer = diags ? lo_local_integer(lo, name->name) : local ? local->scalar : NULL; /* a try reads nothing */
+    return integer ? integer : lo_free_name(lo, name, diags);
+}
+
+/* What one kernel writes and a later one reads is the program's own. */
+static void note_use(TileTensor *t, const Stmt *s, bool declared_before)
+{
+    t->workspace |= s->kind == STMT_INPUT && t->written && !t->read && declared_before;
+    t->read |= s->kind == STMT_INPUT;
+    t->written |= s->kind == STMT_OUTPUT;
+}
+
+/* Whether an earlier kernel of the program has declared it. */
+static bool in_earlier_kernel(const Lower *lo, const char *name)
+{
+    for (int i = 0; i < lo->code->units.len && lo->code->units.data[i] != lo->unit; i++) {
+        const Unit *unit = lo->code->units.data[i];
+        for (int k = 0; unit->kind == UNIT_KERNEL && k < unit->body.len; k++) {
+            const Stmt *s = unit->body.data[k];
+            if ((s->kind == STMT_INPUT || s->kind == STMT_OUTPUT) && strcmp(s->name, name) == 0) return true;
+        }
+    }
+    return false;
 }
 
 static void declare_tensor(Lower *lo, const Stmt *s)
@@ -149,10 +174,12 @@ static void declare_tensor(Lower *lo, const Stmt *s)
         t->index = lo->program->tensors.len;
         vec_push(lo->arena, &lo->program->tensors, t);
     }
-    t->dtype = stmt_dtype(s, lo->settings->dtype);
+    DType dtype = stmt_dtype(s, lo->settings->dtype);
+    if (t->rank > 0 && (t->rank != s->n_shape || t->dtype != dtype))
+        lo_fail(lo, TW0711, s->span, "'%s' was declared with another dtype or number of dimensions before", s->name);
+    t->dtype = dtype;
     t->rank = s->n_shape;
-    t->read |= s->kind == STMT_INPUT;
-    t->written |= s->kind == STMT_OUTPUT;
+    note_use(t, s, in_earlier_kernel(lo, s->name));
     lo->declaring = true;
     for (int d = 0; d < t->rank; d++) {
         t->dims[d] = eval_aff(&lo->env, s->shape[d], lo->diags);
@@ -285,6 +312,7 @@ void lo_block(Lower *lo, const Block *block)
 
 static void lower_kernel(Lower *lo, const Unit *unit)
 {
+    lo->unit = unit;
     lo->kernel = tile_kernel_new(lo->program, unit->name);
     lo->kernel->warps_n = 1;
     lo->rw = (Rewriter){lo->program, lo->kernel, lo->kernel->body, 0, unit->span};
@@ -298,8 +326,10 @@ static void lower_kernel(Lower *lo, const Unit *unit)
     lo->steps.len = 0;
     lo->views.len = 0;
     lo->indices.len = 0;
+    lo->loop = NULL;
     bind_constants(lo, &unit->body);
     lo_block(lo, &unit->body);
+    rw_remove_dead(lo->kernel->body); /* copies that were read as plain loads, above all */
 }
 
 TileProgram *lower(Arena *arena, Syms *syms, AffCtx *aff, const Program *code, const Settings *settings,

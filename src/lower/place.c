@@ -244,7 +244,7 @@ static bool set_coords(Lower *lo, const Stmt *s, int n, Place *p)
 /* A vector lies as its register copy was allocated: down the rows or along them. */
 static void orient(const TileType *allocated, Place *p)
 {
-    if (!allocated || p->row_dim >= 0 || allocated->cols != 1 || allocated->rows == 1) return;
+    if (!allocated || p->rows != 1 || allocated->cols != 1 || allocated->rows == 1) return;
     p->row_dim = p->col_dim;
     p->col_dim = -1;
     p->rows = p->cols;

@@ -15,12 +15,35 @@
 #include "lower/lower.h"
 #include "pass/rewrite.h"
 
+/* What a stage of a shared tile holds; newest first. Lists are never changed, so
+ * a copy of a Local keeps what it had. */
+typedef struct Staged {
+    const Aff *stage; /* the constant 0 where there is but one */
+    TileValue *value;
+    int version;
+    const struct Staged *next;
+} Staged;
+
 typedef struct Local {
     const char *name;
     bool in_register, in_shared;      /* allocated */
     TileType reg_type, shared_type;   /* as allocated */
-    TileValue *reg, *shared;          /* current values; NULL: none */
+    int stages;                       /* of the shared tile, as allocated; 0: it has no such dimension */
+    TileValue *reg;                   /* current value; NULL: none */
+    int version;                      /* of reg: copies that hold the same elements have the same one */
+    const Staged *shared;             /* NULL: none */
+    const Aff *scalar;                /* reg, or the value without one, as an integer; NULL: not known as one */
 } Local;
+
+/* A loop round the statement at hand. */
+typedef struct LowerLoop {
+    const AffSym *var;
+    const Aff *lo, *hi;
+    const Block *body;
+    struct { const char *name; const Staged *before; } *written; /* names whose shared tiles the body writes */
+    int n_written;
+    const struct LowerLoop *outer;
+} LowerLoop;
 
 typedef struct Axis {
     const char *dim;   /* NULL: unnamed */
@@ -62,6 +85,7 @@ typedef struct Lower {
     Arena *arena;
     Syms *syms;
     const Program *code;
+    const Unit *unit;
     const Settings *settings;
     Diags *diags;
     TileProgram *program;
@@ -72,6 +96,8 @@ typedef struct Lower {
     VEC(SoftmaxStep) steps;
     VEC(const Stmt *) views;   /* Allocate in global */
     VEC(const Stmt *) indices; /* Index */
+    const LowerLoop *loop;     /* NULL: none */
+    int versions;              /* handed out */
     bool declaring;            /* unbound names are dimensions */
     const struct Frame *frame; /* NULL: no condition is at hand */
     const Expr *condition;
@@ -89,7 +115,37 @@ void lo_set_register(Lower *lo, const char *name, TileValue *v);
 bool lo_shape(Lower *lo, Expr *const *shape, int n, int *extents); /* constants, at most 3 */
 void lo_block(Lower *lo, const Block *block);
 
+/* stage.c: what shared memory holds */
+void lo_set_shared(Lower *lo, const char *name, const Aff *stage, TileValue *v, int version);
+const Staged *lo_shared(Lower *lo, const char *name, const Aff *stage, Span span); /* NULL: none */
+const Aff *lo_stage(Lower *lo, const Local *local, const Expr *e); /* e: NULL or the index */
+/* Of a block that is entered as a loop's body; and what holds after it. */
+void lo_enter_loop(Lower *lo, LowerLoop *loop);
+void lo_leave_loop(Lower *lo, const LowerLoop *loop);
+/* What of `before` still holds after one of two branches, which ended with `after`. */
+const Staged *lo_staged_after(Lower *lo, const Staged *before, const Staged *after);
+
+/* A part of a tile, X[rows, cols]; none: X. */
+typedef struct Part {
+    bool is_part;
+    int row0, col0, rows, cols;
+} Part;
+
 /* operand.c */
+/* X, X.shared, X_shared, X[i % 2], X[:, 0:256] and any of them .T */
+typedef struct Ref {
+    const char *name;
+    Space space;         /* SPACE_NONE: any */
+    const Expr *index;   /* NULL: none */
+    bool transposed;
+} Ref;
+bool lo_ref(Lower *lo, const Expr *e, Ref *ref); /* false: something else */
+const char *lo_base_name(Lower *lo, const char *name, Space *space); /* Q_shared: Q */
+/* The part that the index selects of a tile with so many stages; false: diagnosed. */
+bool lo_part(Lower *lo, const Local *local, const Expr *index, TileType whole, Part *part, const Aff **stage);
+TileValue *lo_slice(Lower *lo, TileValue *v, const Part *part);
+const Aff *lo_integer(Lower *lo, const Expr *e); /* an integer, computed ones included; NULL: none */
+const Aff *lo_local_integer(Lower *lo, const char *name);
 TileValue *lo_operand(Lower *lo, const Expr *e);        /* in registers */
 TileValue *lo_gemm_operand(Lower *lo, const Expr *e, bool *transposed);
 

@@ -114,7 +114,7 @@ static void constrain_block(Assigner *a, const TileBlock *block)
             unify_region(a, op, op->regions[r]);
         }
         switch (op->kind) {
-        case TILE_ELEMENT: case TILE_MASK: case TILE_CAST:
+        case TILE_ELEMENT: case TILE_MASK: case TILE_CAST: case TILE_SLICE: case TILE_PATCH:
             for (int k = 0; k < op->n_args; k++) unify(a, op->args[k], op->results[0], op->loc);
             break;
         case TILE_RESHAPE:
@@ -127,7 +127,7 @@ static void constrain_block(Assigner *a, const TileBlock *block)
         case TILE_SOFTMAX: case TILE_FOR: case TILE_IF: case TILE_YIELD: case TILE_BUFFER:
         case TILE_VIEW: case TILE_PUT: case TILE_COPY_ASYNC: case TILE_COMMIT: case TILE_WAIT:
         case TILE_BARRIER: case TILE_ROLES: case TILE_ACQUIRE: case TILE_FILLED: case TILE_AWAIT:
-        case TILE_RELEASE: case TILE_OP_COUNT:
+        case TILE_RELEASE: case TILE_SCALAR: case TILE_OP_COUNT:
             break;
         }
     }

@@ -62,7 +62,7 @@ bool tile_op_has_effect(const TileOp *op)
     switch (op->kind) {
     case TILE_STORE: case TILE_YIELD: case TILE_PUT: case TILE_COPY_ASYNC: case TILE_COMMIT:
     case TILE_WAIT: case TILE_BARRIER: case TILE_ROLES: case TILE_ACQUIRE: case TILE_FILLED:
-    case TILE_AWAIT: case TILE_RELEASE:
+    case TILE_AWAIT: case TILE_RELEASE: case TILE_SCALAR:
         return true;
     case TILE_FOR: case TILE_IF:
         for (int r = 0; r < op->n_regions; r++) {
@@ -75,7 +75,8 @@ bool tile_op_has_effect(const TileOp *op)
         return false;
     case TILE_LOAD: case TILE_MOVE: case TILE_FILL: case TILE_INDEX: case TILE_ELEMENT:
     case TILE_MASK: case TILE_REDUCE: case TILE_CAST: case TILE_RESHAPE: case TILE_GEMM:
-    case TILE_SOFTMAX: case TILE_BUFFER: case TILE_VIEW: case TILE_OP_COUNT:
+    case TILE_SOFTMAX: case TILE_BUFFER: case TILE_VIEW: case TILE_SLICE: case TILE_PATCH:
+    case TILE_OP_COUNT:
         return false;
     }
     return true;

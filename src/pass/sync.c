@@ -101,6 +101,7 @@ static Accesses reads_of(Syncer *s, const TileOp *op)
     Accesses reads = {0};
     for (int k = 0; k < op->n_args; k++) {
         const TileOp *def = op->args[k]->def;
+        while (def && def->kind == TILE_SLICE) def = def->args[0]->def; /* reads when it is used */
         if (def && def->kind == TILE_VIEW)
             vec_push(s->program->arena, &reads, (Access){READ, def->args[0], def->index});
     }
@@ -181,7 +182,8 @@ static void sync_op(Syncer *s, TileBlock *block, int *at)
     case TILE_ELEMENT: case TILE_MASK: case TILE_REDUCE: case TILE_CAST: case TILE_RESHAPE:
     case TILE_GEMM: case TILE_YIELD:
     case TILE_SOFTMAX: case TILE_BUFFER: case TILE_VIEW: case TILE_COMMIT: case TILE_ROLES:
-    case TILE_ACQUIRE: case TILE_FILLED: case TILE_AWAIT: case TILE_RELEASE: case TILE_OP_COUNT:
+    case TILE_ACQUIRE: case TILE_FILLED: case TILE_AWAIT: case TILE_RELEASE: case TILE_SLICE:
+    case TILE_PATCH: case TILE_SCALAR: case TILE_OP_COUNT:
         break;
     }
     if (accesses.len > 0) add_accesses(s, block, at, &accesses);

@@ -115,11 +115,17 @@ void el_mask(Emitter *e, const TileOp *op);
 void el_reduce(Emitter *e, const TileOp *op);
 void el_cast(Emitter *e, const TileOp *op);
 
+/* part.c */
+void el_slice(Emitter *e, const TileOp *op);
+void el_patch(Emitter *e, const TileOp *op);
+void el_scalar(Emitter *e, const TileOp *op);
+
 /* shared.c: addresses in shared memory */
 typedef struct SharedTile {  /* a stage of a buffer */
     const TileType *type;
     int64_t offset;
     const Aff *index;
+    int row0, chunk0;          /* where a slice begins: a multiple of 8 rows, of 2 chunks */
 } SharedTile;
 SharedTile sh_stage(const TileValue *buffer, const Aff *index);
 bool sh_view(const TileValue *v, SharedTile *tile);

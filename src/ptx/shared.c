@@ -10,11 +10,16 @@
 
 SharedTile sh_stage(const TileValue *buffer, const Aff *index)
 {
-    return (SharedTile){&buffer->type, buffer->def->offset, index};
+    return (SharedTile){&buffer->type, buffer->def->offset, index, 0, 0};
 }
 
 bool sh_view(const TileValue *v, SharedTile *tile)
 {
+    if (v->def && v->def->kind == TILE_SLICE && sh_view(v->def->args[0], tile)) {
+        tile->row0 += v->def->row0;
+        tile->chunk0 += v->def->col0 * dtype_bytes(v->type.dtype) / 16;
+        return true;
+    }
     if (!v->def || v->def->kind != TILE_VIEW) return false;
     *tile = sh_stage(v->def->args[0], v->def->index);
     return true;
@@ -91,6 +96,8 @@ static const char *lane_address(Emitter *e, const SharedTile *tile, LanePlace *p
 const char *sh_address(Emitter *e, const SharedTile *tile, LanePlace *place, int rows, int chunks)
 {
     int per_panel = chunks_of(tile), panel = tile->type->layout.panel;
+    rows += tile->row0;
+    chunks += tile->chunk0;
     const char *address = lane_address(e, tile, place, chunks % per_panel);
     int64_t immediate = (int64_t)(chunks / per_panel) * tile->type->rows * panel + (int64_t)rows * panel;
     return arena_printf(e->arena, "[%s+%lld]", address, (long long)immediate);

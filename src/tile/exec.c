@@ -264,6 +264,9 @@ static ExecStep make_step(Exec *x, const TileOp *op)
     case TILE_REDUCE:
     case TILE_CAST:
     case TILE_RESHAPE:
+    case TILE_SLICE:
+    case TILE_PATCH:
+    case TILE_SCALAR:
     case TILE_GEMM:
     case TILE_SOFTMAX:
     case TILE_BUFFER:

@@ -222,6 +222,48 @@ static bool do_reduce(Exec *x, const TileOp *op)
     return give(x, op, r);
 }
 
+/* Copies a part, rows x cols: to[at_to] = from[at_from]. */
+static void copy_part(const ExecTile *from, int from_row, int from_col, ExecTile *to, int to_row, int to_col, int rows,
+                      int cols)
+{
+    for (int i = 0; i < rows; i++)
+        memcpy(to->at + (size_t)(to_row + i) * (size_t)to->cols + to_col,
+               from->at + (size_t)(from_row + i) * (size_t)from->cols + from_col, sizeof(float) * (size_t)cols);
+}
+
+static bool do_slice(Exec *x, const TileOp *op)
+{
+    const ExecTile *a = use(x, op, 0);
+    if (!a)
+        return false;
+    ExecTile *r = result_tile(x, op, 0);
+    copy_part(a, op->row0, op->col0, r, 0, 0, r->rows, r->cols);
+    return give(x, op, r);
+}
+
+static bool do_patch(Exec *x, const TileOp *op)
+{
+    const ExecTile *args[2];
+    if (!use_all(x, op, args, 2))
+        return false;
+    ExecTile *r = result_tile(x, op, 0);
+    copy_part(args[0], 0, 0, r, 0, 0, r->rows, r->cols);
+    copy_part(args[1], 0, 0, r, op->row0, op->col0, args[1]->rows, args[1]->cols);
+    return give(x, op, r);
+}
+
+static bool do_scalar(Exec *x, const TileOp *op)
+{
+    const ExecTile *a = use(x, op, 0);
+    if (!a)
+        return false;
+    double value = a->at[0];
+    if (!(value >= -0x1p62 && value <= 0x1p62) || value < (double)op->var->lo || value > (double)op->var->hi)
+        return exec_fail(x, "reads %g, which is not an integer in its range", value);
+    x->thread->symbols[op->var->id] = (int64_t)value;
+    return true;
+}
+
 static bool do_gemm(Exec *x, const TileOp *op)
 {
     const ExecTile *args[3] = {NULL, NULL, NULL};
@@ -261,6 +303,9 @@ bool exec_do(Exec *x, const TileOp *op)
     case TILE_MOVE:
     case TILE_CAST:
     case TILE_RESHAPE: return do_copy(x, op);
+    case TILE_SLICE: return do_slice(x, op);
+    case TILE_PATCH: return do_patch(x, op);
+    case TILE_SCALAR: return do_scalar(x, op);
     case TILE_GEMM: return do_gemm(x, op);
     case TILE_SOFTMAX: return do_softmax(x, op);
     case TILE_BUFFER: return exec_buffer(x, op);

@@ -252,6 +252,24 @@ static bool parse_for(Parser *p, Form *f)
     return parse_want(p, ")");
 }
 
+/* `len = %a in 0..7` */
+static bool parse_scalar(Parser *p, Form *f)
+{
+    const char *name = NULL;
+    int64_t least = INT64_MIN, most = INT64_MAX;
+    if (!parse_name(p, &name) || !parse_want(p, "=") || !parse_arg(p, f) || !parse_range(p, &least, &most))
+        return false;
+    f->op.var = aff_sym_new(p->aff, name, AFF_SCALAR, least, most);
+    vec_push(p->arena, &p->symbols, f->op.var);
+    return true;
+}
+
+static bool parse_part(Parser *p, Form *f)
+{
+    return parse_args(p, f) && parse_want(p, "at") && parse_small(p, &f->op.row0) && parse_want(p, ",") &&
+           parse_small(p, &f->op.col0);
+}
+
 static bool parse_operands(Parser *p, Form *f)
 {
     switch (f->op.kind) {
@@ -262,6 +280,9 @@ static bool parse_operands(Parser *p, Form *f)
     case TILE_ELEMENT: return parse_element(p, f);
     case TILE_MASK: return parse_mask(p, f);
     case TILE_REDUCE: return parse_reduce(p, f);
+    case TILE_SLICE:
+    case TILE_PATCH: return parse_part(p, f);
+    case TILE_SCALAR: return parse_scalar(p, f);
     case TILE_GEMM: return parse_gemm(p, f);
     case TILE_FOR: return parse_for(p, f);
     case TILE_IF: return parse_expression(p, &f->op.cond);
@@ -498,6 +519,7 @@ static bool parse_op(Parser *p, TileBlock *block)
 /* Operations up to a closing brace. */
 static bool parse_block(Parser *p, TileBlock *block)
 {
+    int mark = p->symbols.len;
     if (p->depth == BLOCK_DEPTH)
         return tile_parse_fail(p, "regions are nested too deeply");
     p->depth++;
@@ -505,6 +527,7 @@ static bool parse_block(Parser *p, TileBlock *block)
         if (!parse_op(p, block))
             return false;
     p->depth--;
+    p->symbols.len = mark;
     return true;
 }
 

@@ -310,6 +310,15 @@ static void print_for(Printer *p, const TileOp *op)
     str_add(p->out, op->n_args ? ")" : "");
 }
 
+/* ` len = %a in 0..7`; known from here to the end of the region */
+static void print_scalar(Printer *p, const TileOp *op)
+{
+    str_printf(p->out, " %s = ", op->var ? op->var->name : "?");
+    print_arg(p, op, 0);
+    if (op->var && (op->var->lo != INT64_MIN || op->var->hi != INT64_MAX)) print_range(p, op->var->lo, op->var->hi);
+    if (op->var) vec_push(p->arena, &p->symbols, op->var);
+}
+
 static void print_operands(Printer *p, const TileOp *op)
 {
     switch (op->kind) {
@@ -338,6 +347,12 @@ static void print_operands(Printer *p, const TileOp *op)
         print_args(p, op, 0);
         str_add(p->out, op->axis ? " along columns" : " along rows");
         break;
+    case TILE_SLICE:
+    case TILE_PATCH:
+        print_args(p, op, 0);
+        str_printf(p->out, " at %d, %d", op->row0, op->col0);
+        break;
+    case TILE_SCALAR: print_scalar(p, op); break;
     case TILE_GEMM: print_gemm(p, op); break;
     case TILE_FOR: print_for(p, op); break;
     case TILE_IF:
@@ -423,9 +438,11 @@ static void print_note(Printer *p, const char *note)
 
 static void print_region(Printer *p, const TileBlock *block)
 {
+    int known = p->symbols.len;
     p->indent++;
     print_block(p, block);
     p->indent--;
+    p->symbols.len = known;
     start_line(p);
 }
 

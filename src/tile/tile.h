@@ -164,7 +164,7 @@ struct TileOp {
     int row_dim, col_dim;  /* tensor dimensions along the tile's rows and columns; -1: none (extent 1) */
     const Aff *where;      /* LOAD, STORE, COPY_ASYNC: elements (over row, col) outside of which all is
                             * as outside of the tensor; NULL: none */
-    const AffSym *var;     /* FOR */
+    const AffSym *var;     /* FOR; SCALAR: of kind AFF_SCALAR */
     const Aff *lo, *hi;    /* FOR: half-open */
     const Aff *cond;       /* IF; MASK (over row, col); guard of COPY_ASYNC (NULL: always) */
     const Aff *unless;     /* MASK: block-uniform condition under which it does nothing; NULL: never */
@@ -176,6 +176,7 @@ struct TileOp {
     const char *param;     /* FILL: a launch parameter instead of number */
     bool trans_a, trans_b; /* GEMM */
     int axis;              /* REDUCE: 1 along columns (gives (R,1)), 0 along rows (gives (1,C)) */
+    int row0, col0;        /* SLICE, PATCH: the corner of the part */
     int count;             /* WAIT: groups that may stay in flight; BARRIER: id */
     int64_t offset;        /* BUFFER: bytes from the start of shared memory, after `alloc` */
     TileRole *roles;       /* ROLES: one a region */

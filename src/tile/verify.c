@@ -58,6 +58,9 @@ static const Form FORMS[TILE_OP_COUNT] = {
     [TILE_REDUCE] = {{1, 1}, {1, 1}, {0, 0}, 0},
     [TILE_CAST] = {{1, 1}, {1, 1}, {0, 0}, 0},
     [TILE_RESHAPE] = {{1, 1}, {1, 1}, {0, 0}, 0},
+    [TILE_SLICE] = {{1, 1}, {1, 1}, {0, 0}, 0},
+    [TILE_PATCH] = {{2, 2}, {1, 1}, {0, 0}, 0},
+    [TILE_SCALAR] = {{1, 1}, {0, 0}, {0, 0}, 0},
     [TILE_GEMM] = {{2, 3}, {1, 1}, {0, 0}, 0},
     [TILE_SOFTMAX] = {{3, 3}, {4, 4}, {0, 0}, 0},
     [TILE_FOR] = {{0, MANY}, {0, MANY}, {1, 1}, LOOP},
@@ -304,6 +307,8 @@ static bool check_op(Verifier *v, const TileOp *op)
     if (op->kind == TILE_YIELD && needs_yield(v->owner))
         ok = check_yield(v, op);
     ok = define_results(v, op) && ok;
+    if (ok && op->kind == TILE_SCALAR)
+        ok = know(v, op, op->var);
     if (ok && v->kernel->facts & TF_ASSIGNED)
         ok = verify_layouts(v, op);
     return ok;

@@ -209,6 +209,46 @@ static bool check_reduce(Verifier *v, const TileOp *op)
     return want_shape(v, op, "the result", result_type(op), op->axis ? a.rows : 1, op->axis ? 1 : a.cols);
 }
 
+/* The part lies inside of the whole. */
+static bool check_part(Verifier *v, const TileOp *op, TileType whole, TileType part)
+{
+    if (!all_tiles(v, op, 0, op->n_args))
+        return false;
+    if (op->row0 < 0 || op->col0 < 0 || op->row0 > whole.rows - part.rows || op->col0 > whole.cols - part.cols)
+        return verify_fail(v, TW0755, op, "a part of %d x %d at %d, %d of a tile of %d x %d", part.rows, part.cols,
+                           op->row0, op->col0, whole.rows, whole.cols);
+    if (whole.dtype != part.dtype)
+        return verify_fail(v, TW0755, op, "a part of %s of a tile of %s", dtype_name(part.dtype),
+                           dtype_name(whole.dtype));
+    return true;
+}
+
+static bool check_slice(Verifier *v, const TileOp *op)
+{
+    if (!check_part(v, op, arg_type(op, 0), result_type(op)))
+        return false;
+    return arg_type(op, 0).space == result_type(op).space ||
+           verify_fail(v, TW0755, op, "a slice stays in its memory space");
+}
+
+static bool check_patch(Verifier *v, const TileOp *op)
+{
+    if (!check_part(v, op, arg_type(op, 0), arg_type(op, 1)))
+        return false;
+    if (!tile_type_equal(arg_type(op, 0), result_type(op)))
+        return bad_type(v, op, "the result", arg_type(op, 0), result_type(op));
+    return result_type(op).space == SPACE_REGISTER || verify_fail(v, TW0755, op, "a patch is made in registers");
+}
+
+static bool check_scalar(Verifier *v, const TileOp *op)
+{
+    if (!all_tiles(v, op, 0, 1))
+        return false;
+    if (!op->var || op->var->kind != AFF_SCALAR)
+        return verify_fail(v, TW0750, op, "a scalar has no symbol");
+    return want_shape(v, op, "the operand", arg_type(op, 0), 1, 1);
+}
+
 static bool check_gemm(Verifier *v, const TileOp *op)
 {
     if (!all_tiles(v, op, 0, op->n_args))
@@ -309,6 +349,9 @@ bool verify_types(Verifier *v, const TileOp *op)
     case TILE_RESHAPE: return check_like(v, op, false);
     case TILE_ELEMENT: return check_element(v, op);
     case TILE_REDUCE: return check_reduce(v, op);
+    case TILE_SLICE: return check_slice(v, op);
+    case TILE_PATCH: return check_patch(v, op);
+    case TILE_SCALAR: return check_scalar(v, op);
     case TILE_GEMM: return check_gemm(v, op);
     case TILE_SOFTMAX: return check_softmax(v, op);
     case TILE_FOR: return check_for(v, op);
@@ -414,7 +457,8 @@ bool verify_layouts(Verifier *v, const TileOp *op)
     case TILE_REDUCE: case TILE_SOFTMAX: case TILE_FOR: case TILE_IF: case TILE_YIELD:
     case TILE_BUFFER: case TILE_VIEW: case TILE_PUT: case TILE_COPY_ASYNC: case TILE_COMMIT:
     case TILE_WAIT: case TILE_BARRIER: case TILE_ROLES: case TILE_ACQUIRE: case TILE_FILLED:
-    case TILE_AWAIT: case TILE_RELEASE: case TILE_OP_COUNT: break;
+    case TILE_AWAIT: case TILE_RELEASE: case TILE_SLICE: case TILE_PATCH: case TILE_SCALAR:
+    case TILE_OP_COUNT: break;
     }
     return true;
 }

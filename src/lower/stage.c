@@ -1,0 +1,263 @@
+/* stage.c: what shared memory holds.
+ *
+ * TL is sequential, so storage is only a way of naming: a copy into stage s of a
+ * tile and a later read of stage t with t = s are a value and its use. Values go
+ * by the stages that they were copied to, and a read finds the newest that is
+ * proved to be the one it asks for.
+ *
+ * A tile that is copied one iteration ahead,
+ *
+ *   Copy K in coordinate [L = 0] to shared [stage = 0]
+ *   for j = 0:n
+ *     if j + 1 < n
+ *       Copy K in coordinate [L = j + 1] to shared [stage = (j + 1) % 2]
+ *     end
+ *     ... K[j % 2] ...
+ *   end
+ *
+ * is what iteration j - 1 copied at j, and the tile before the loop is what it
+ * would have copied at lo - 1: the read becomes a plain load of tile j in the
+ * iteration that uses it. Running ahead is the schedule's business.
+ */
+#include "lower/state.h"
+
+enum { MOST_AHEAD = 8 };
+
+/* ---- stages ----------------------------------------------------------------------------- */
+
+const Aff *lo_stage(Lower *lo, const Local *local, const Expr *e)
+{
+    if (!e || !local || local->stages == 0) return aff_const(lo->program->aff, 0);
+    const Aff *stage = eval_aff(&lo->env, e, lo->diags);
+    if (!stage) lo->failed = true;
+    return stage;
+}
+
+/* Two expressions that never have the same value. */
+static bool are_distinct(Lower *lo, const Aff *a, const Aff *b)
+{
+    int64_t difference, modulus;
+    AffCtx *aff = lo->program->aff;
+    if (a->kind == AFF_MOD && b->kind == AFF_MOD && a->b == b->b && aff_is_const(a->b, &modulus)
+        && aff_is_const(aff_sub(aff, a->a, b->a), &difference))
+        return difference % modulus != 0;
+    return aff_never(aff, aff_eq(aff, a, b));
+}
+
+void lo_set_shared(Lower *lo, const char *name, const Aff *stage, TileValue *v, int version)
+{
+    Local *local = lo_local_make(lo, name);
+    Staged *staged = arena_new_of(lo->arena, Staged);
+    *staged = (Staged){stage, v, version, local->shared};
+    local->shared = staged;
+}
+
+const Staged *lo_staged_after(Lower *lo, const Staged *before, const Staged *after)
+{
+    const Staged *kept = NULL, **last = &kept;
+    if (before == after) return before;
+    for (const Staged *s = before; s; s = s->next) {
+        bool holds = true;
+        for (const Staged *w = after; w && w != before; w = w->next) holds &= are_distinct(lo, s->stage, w->stage);
+        if (!holds) continue;
+        Staged *copy = arena_new_of(lo->arena, Staged);
+        *copy = *s;
+        copy->next = NULL;
+        *last = copy;
+        last = &copy->next;
+    }
+    return kept;
+}
+
+/* ---- copies that run ahead ------------------------------------------------------------------ */
+
+typedef struct Ahead { /* a copy in the body of a loop */
+    const Stmt *copy;
+    const Aff *guard;  /* NULL: not known */
+} Ahead;
+
+typedef VEC(Ahead) Aheads;
+
+static bool is_copy_to_shared(const Stmt *s)
+{
+    return s->kind == STMT_COPY && s->to_space == SPACE_SHARED && s->name;
+}
+
+static void find_copies(Lower *lo, const Block *block, const char *name, const Aff *guard, Aheads *found)
+{
+    AffCtx *aff = lo->program->aff;
+    for (int i = 0; i < block->len; i++) {
+        const Stmt *s = block->data[i];
+        Space space = SPACE_NONE;
+        if (is_copy_to_shared(s) && strcmp(lo_base_name(lo, s->name, &space), name) == 0)
+            vec_push(lo->arena, found, (Ahead){s, guard});
+        if (s->kind == STMT_FOR) find_copies(lo, &s->body, name, NULL, found);
+        if (s->kind != STMT_IF) continue;
+        const Aff *cond = guard ? eval_aff(&lo->env, s->where, NULL) : NULL;
+        find_copies(lo, &s->body, name, cond ? aff_and(aff, guard, cond) : NULL, found);
+        find_copies(lo, &s->orelse, name, cond ? aff_and(aff, guard, aff_not(aff, cond)) : NULL, found);
+    }
+}
+
+/* cond holds in every iteration. */
+static bool holds_within(Lower *lo, const LowerLoop *loop, const Aff *cond)
+{
+    AffCtx *aff = lo->program->aff;
+    const Aff *j = aff_of(aff, loop->var);
+    if (cond == aff_lt(aff, j, loop->hi)) return true;
+    if (cond->kind == AFF_AND) return holds_within(lo, loop, cond->a) && holds_within(lo, loop, cond->b);
+    return cond == aff_lt(aff, j, loop->hi) || cond == aff_le(aff, loop->lo, j) || aff_always(aff, cond);
+}
+
+/* The load that the copy means, not inserted anywhere; NULL: not a load from global memory. */
+static TileOp *load_of(Lower *lo, const Stmt *s, const Local *local)
+{
+    Place p = {0};
+    if (s->space != SPACE_GLOBAL || s->otherwise) return NULL;
+    if (!lo_place(lo, s, local->in_shared ? &local->shared_type : NULL, false, &p)) return NULL;
+    TileType type = tile_type(p.view.tensor->dtype, p.rows, p.cols, SPACE_SHARED);
+    TileOp *op = tile_op_new(lo->program, lo->kernel, TILE_LOAD, 0, NULL, 1, &type);
+    const Aff *where = NULL;
+    if (s->where) where = lo_condition(lo, s->where, lo_place_axis(&p, p.row_dim), lo_place_axis(&p, p.col_dim), p.rows, p.cols);
+    if (s->where && !where) return NULL;
+    lo_place_set(lo, op, &p, where ? lo_place_drop_implied(lo, &p, where) : NULL);
+    op->loc = s->span;
+    op->results[0]->name = local->name;
+    lo_lineage(lo, op->results[0])->axis[0] = lo_place_axis(&p, p.row_dim);
+    lo_lineage(lo, op->results[0])->axis[1] = lo_place_axis(&p, p.col_dim);
+    return op;
+}
+
+static const Aff *shifted(Lower *lo, const Aff *e, const AffSym *var, const Aff *to)
+{
+    return e ? aff_subst(lo->program->aff, e, var, to) : NULL;
+}
+
+/* The load as it is in another iteration. */
+static void shift_load(Lower *lo, TileOp *op, const AffSym *var, const Aff *to)
+{
+    Lineage *l = lo_lineage(lo, op->results[0]);
+    for (int d = 0; d < op->tensor->rank; d++) op->coords[d] = shifted(lo, op->coords[d], var, to);
+    op->where = shifted(lo, op->where, var, to);
+    for (int k = 0; k < 2; k++) l->axis[k].start = shifted(lo, l->axis[k].start, var, to);
+}
+
+/* b's tile is a's where the counter is `at`. */
+static bool is_load_at(Lower *lo, const TileOp *a, const TileOp *b, const AffSym *var, const Aff *at)
+{
+    if (!b || b->kind != TILE_LOAD || b->tensor != a->tensor || b->row_dim != a->row_dim || b->col_dim != a->col_dim)
+        return false;
+    for (int d = 0; d < a->tensor->rank; d++)
+        if (shifted(lo, a->coords[d], var, at) != b->coords[d]) return false;
+    return shifted(lo, a->where, var, at) == b->where;
+}
+
+/* The first `ahead` iterations read what was copied before the loop. */
+static bool is_primed(Lower *lo, const LowerLoop *loop, const TileOp *load, const Aff *stage, const Staged *before,
+                      int ahead)
+{
+    for (int k = 0; k < ahead; k++) {
+        const Aff *at = aff_offset(lo->program->aff, loop->lo, k), *wanted = shifted(lo, stage, loop->var, at);
+        const Staged *s = before;
+        while (s && s->stage != wanted) s = s->next;
+        if (!s || !is_load_at(lo, load, s->value->def, loop->var, at)) return false;
+    }
+    return true;
+}
+
+/* Reading `stage` finds what the copy put there `ahead` iterations ago? Then the load of it. */
+static TileOp *load_ahead(Lower *lo, const LowerLoop *loop, const Local *local, const Ahead *a, const Aff *stage,
+                          const Staged *before)
+{
+    AffCtx *aff = lo->program->aff;
+    const Aff *copied = lo_stage(lo, local, a->copy->stage);
+    for (int ahead = 1; copied && a->guard && ahead <= MOST_AHEAD; ahead++) {
+        const Aff *then = aff_offset(aff, aff_of(aff, loop->var), -ahead);
+        if (shifted(lo, copied, loop->var, then) != stage) continue;
+        if (!holds_within(lo, loop, shifted(lo, a->guard, loop->var, then))) return NULL;
+        TileOp *op = load_of(lo, a->copy, local);
+        if (!op) return NULL;
+        shift_load(lo, op, loop->var, then);
+        return is_primed(lo, loop, op, stage, before, ahead) ? op : NULL;
+    }
+    return NULL;
+}
+
+static const Staged *read_ahead(Lower *lo, const char *name, const Aff *stage, Span span)
+{
+    for (const LowerLoop *loop = lo->loop; loop; loop = loop->outer)
+        for (int i = 0; i < loop->n_written; i++) {
+            Aheads copies = {0};
+            const Local local = *lo_local(lo, name);
+            if (strcmp(loop->written[i].name, name) != 0) continue;
+            find_copies(lo, loop->body, name, aff_const(lo->program->aff, 1), &copies);
+            TileOp *op = copies.len == 1
+                             ? load_ahead(lo, loop, &local, &copies.data[0], stage, loop->written[i].before) : NULL;
+            if (!op) {
+                lo_fail(lo, TW0730, span, "what '%s' holds here was not copied in this iteration, and not so that each "
+                        "iteration copies what a later one reads", name);
+                return NULL;
+            }
+            op->results[0]->type.space = SPACE_SHARED;
+            tile_insert(lo->program, lo->rw.block, lo->rw.at++, op);
+            lo_set_shared(lo, name, stage, op->results[0], ++lo->versions);
+            return lo_local(lo, name)->shared;
+        }
+    return NULL;
+}
+
+const Staged *lo_shared(Lower *lo, const char *name, const Aff *stage, Span span)
+{
+    const Local *local = lo_local(lo, name);
+    for (const Staged *s = local ? local->shared : NULL; s; s = s->next) {
+        if (s->stage == stage) return s;
+        if (are_distinct(lo, s->stage, stage)) continue;
+        lo_fail(lo, TW0730, span, "stage %s of '%s' may or may not be the one that was copied as stage %s",
+                aff_text(lo->arena, stage), name, aff_text(lo->arena, s->stage));
+        return s;
+    }
+    return read_ahead(lo, name, stage, span);
+}
+
+/* ---- loops ------------------------------------------------------------------------------------- */
+
+static void add_written(Lower *lo, const Block *block, LowerLoop *loop)
+{
+    for (int i = 0; i < block->len; i++) {
+        const Stmt *s = block->data[i];
+        add_written(lo, &s->body, loop);
+        add_written(lo, &s->orelse, loop);
+        Space space = SPACE_NONE;
+        if (!is_copy_to_shared(s)) continue;
+        const char *name = lo_base_name(lo, s->name, &space);
+        int k = 0;
+        while (k < loop->n_written && strcmp(loop->written[k].name, name) != 0) k++;
+        if (k < loop->n_written) continue;
+        const Local *local = lo_local(lo, name);
+        loop->written[loop->n_written].name = name;
+        loop->written[loop->n_written++].before = local ? local->shared : NULL;
+    }
+}
+
+static int count_statements(const Block *block)
+{
+    int n = block->len;
+    for (int i = 0; i < block->len; i++)
+        n += count_statements(&block->data[i]->body) + count_statements(&block->data[i]->orelse);
+    return n;
+}
+
+void lo_enter_loop(Lower *lo, LowerLoop *loop)
+{
+    loop->written = arena_alloc_array(lo->arena, (size_t)count_statements(loop->body) + 1, sizeof *loop->written);
+    add_written(lo, loop->body, loop);
+    loop->outer = lo->loop;
+    lo->loop = loop;
+    for (int i = 0; i < loop->n_written; i++) lo_local_make(lo, loop->written[i].name)->shared = NULL;
+}
+
+void lo_leave_loop(Lower *lo, const LowerLoop *loop)
+{
+    lo->loop = loop->outer;
+    for (int i = 0; i < loop->n_written; i++) lo_local_make(lo, loop->written[i].name)->shared = NULL;
+}

@@ -49,7 +49,8 @@ static void assigned_names(Arena *arena, const Block *block, Names *names)
 
 static bool reads(const Stmt *s, const char *name)
 {
-    for (int i = 0; i < s->n_args; i++) {
+    bool fills = s->op_known && s->op == OP_FILL; /* its first operand is what it writes */
+    for (int i = fills; i < s->n_args; i++) {
         const Expr *e = s->args[i];
         while (e->kind == EXPR_TRANSPOSE || e->kind == EXPR_SPACE || e->kind == EXPR_INDEX) e = e->a;
         if (e->kind == EXPR_NAME && strcmp(e->name, name) == 0) return true;

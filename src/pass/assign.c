@@ -6,6 +6,10 @@
  * elementwise operation, or that a loop carries round, must agree. So the
  * values fall into classes (union-find); each class is pinned by the GEMMs that
  * it touches, and a class pinned both ways is the paper's missing Reshape.
+ *
+ * A product of 8-bit operands whose second one is not transposed comes out in
+ * fours (lay.h, quads; ptx/mma.c says why); what meets it follows, row vectors
+ * too, until nothing changes.
  */
 #include "pass/passes.h"
 
@@ -18,6 +22,9 @@ typedef struct Assigner {
     Diags *diags;
     int *parent;  /* by value id */
     Pin *pin;     /* of a class's root */
+    bool *quads;  /* the same; and of row vectors, each on its own */
+    int *k;       /* of a class's root that is pinned to A: columns of an atom */
+    bool changed;
     bool failed;
 } Assigner;
 
@@ -133,6 +140,97 @@ static void constrain_block(Assigner *a, const TileBlock *block)
     }
 }
 
+/* ---- pairs or fours ------------------------------------------------------------------ */
+
+static bool is_row_vector(const TileValue *v)
+{
+    return v->type.kind == TT_TILE && v->type.space == SPACE_REGISTER && v->type.rows == 1 && v->type.cols > 1;
+}
+
+static bool has_quads(Assigner *a, const TileValue *v)
+{
+    return (is_matrix(v) || is_row_vector(v)) && a->quads[find(a, v->id)];
+}
+
+static void set_quads(Assigner *a, const TileValue *v)
+{
+    int root = find(a, v->id);
+    if (!(is_matrix(v) || is_row_vector(v)) || a->quads[root]) return;
+    a->quads[root] = true;
+    a->changed = true;
+}
+
+/* Operands of as many columns as the result lie as it does, and it as they do. */
+static void spread_elementwise(Assigner *a, const TileOp *op)
+{
+    const TileValue *r = op->results[0];
+    bool quads = has_quads(a, r);
+    for (int k = 0; k < op->n_args; k++)
+        if (op->args[k]->type.cols == r->type.cols) quads |= has_quads(a, op->args[k]);
+    if (!quads) return;
+    set_quads(a, r);
+    for (int k = 0; k < op->n_args; k++)
+        if (op->args[k]->type.cols == r->type.cols && op->args[k]->type.space == SPACE_REGISTER) set_quads(a, op->args[k]);
+}
+
+static void spread_region(Assigner *a, const TileOp *op, const TileBlock *region)
+{
+    const TileOp *yield = region->ops.data[region->ops.len - 1];
+    for (int k = 0; k < op->n_results && k < yield->n_args; k++) {
+        const TileValue *same[] = {op->results[k], yield->args[k], op->kind == TILE_FOR ? op->args[k] : op->results[k],
+                                   op->kind == TILE_FOR ? region->params.data[k] : op->results[k]};
+        bool quads = false;
+        for (size_t i = 0; i < TW_COUNT(same); i++) quads |= has_quads(a, same[i]);
+        for (size_t i = 0; quads && i < TW_COUNT(same); i++) set_quads(a, same[i]);
+    }
+}
+
+static void spread_gemm(Assigner *a, const TileOp *op)
+{
+    DType type = op->args[1]->type.dtype;
+    if (dtype_bytes(type) == 1 && !op->trans_b) set_quads(a, op->results[0]);
+    if (op->args[0]->type.space == SPACE_REGISTER) a->k[find(a, op->args[0]->id)] = target_mma_k(a->target, type);
+}
+
+static void spread_block(Assigner *a, const TileBlock *block)
+{
+    for (int i = 0; i < block->ops.len; i++) {
+        const TileOp *op = block->ops.data[i];
+        for (int r = 0; r < op->n_regions; r++) {
+            spread_block(a, op->regions[r]);
+            spread_region(a, op, op->regions[r]);
+        }
+        if (op->kind == TILE_GEMM) spread_gemm(a, op);
+        if (op->kind == TILE_ELEMENT || op->kind == TILE_MASK || op->kind == TILE_CAST || op->kind == TILE_RESHAPE)
+            spread_elementwise(a, op);
+        if (op->kind == TILE_RESHAPE)
+            a->k[find(a, op->results[0]->id)] = target_mma_k(a->target, op->results[0]->type.dtype);
+    }
+}
+
+/* A class in fours must not be the result of a product that comes in pairs. */
+static void check_pairs(Assigner *a, const TileBlock *block)
+{
+    for (int i = 0; i < block->ops.len && !a->failed; i++) {
+        const TileOp *op = block->ops.data[i];
+        for (int r = 0; r < op->n_regions; r++) check_pairs(a, op->regions[r]);
+        if (op->kind != TILE_GEMM || !has_quads(a, op->results[0])) continue;
+        if (dtype_bytes(op->args[1]->type.dtype) == 1 && !op->trans_b) continue;
+        a->failed = true;
+        diag_add(a->diags, TW0777, op->loc, "results of products whose second operands are transposed and not, "
+                 "or have 8 and 16 bits, meet in one tile");
+    }
+}
+
+static void spread_quads(Assigner *a)
+{
+    do {
+        a->changed = false;
+        spread_block(a, a->kernel->body);
+    } while (a->changed);
+    check_pairs(a, a->kernel->body);
+}
+
 /* ---- giving layouts out ------------------------------------------------------------ */
 
 static void give_shared(Assigner *a, TileValue *v, Span loc)
@@ -156,7 +254,8 @@ static void give_fragment(Assigner *a, TileValue *v, Span loc)
         .kind = operand ? LAY_MMA_A : LAY_MMA_C,
         .warps_m = a->kernel->warps / warps_n,
         .warps_n = warps_n,
-        .k = operand ? a->target->mma_k : 0,
+        .quads = has_quads(a, v),
+        .k = !operand ? 0 : a->k[find(a, v->id)] ? a->k[find(a, v->id)] : a->target->mma_k,
     };
     const char *misfit = lay_fragment_misfit(v->type.layout, v->type.rows, v->type.cols);
     if (!misfit || a->failed) return;
@@ -191,10 +290,12 @@ static void give_block(Assigner *a, TileBlock *block)
 bool pass_assign(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags)
 {
     int n = kernel->next_value;
-    Assigner a = {program, kernel, target, diags, arena_array(program->arena, int, n),
-                  arena_array(program->arena, Pin, n), false};
+    Assigner a = {.program = program, .kernel = kernel, .target = target, .diags = diags,
+                  .parent = arena_array(program->arena, int, n), .pin = arena_array(program->arena, Pin, n),
+                  .quads = arena_array(program->arena, bool, n), .k = arena_array(program->arena, int, n)};
     for (int i = 0; i < n; i++) a.parent[i] = i;
     constrain_block(&a, kernel->body);
+    if (!a.failed) spread_quads(&a);
     if (!a.failed) give_block(&a, kernel->body);
     return !a.failed;
 }

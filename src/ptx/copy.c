@@ -106,6 +106,15 @@ static const char *source_bytes(Emitter *e, const Chunks *c, const Chunk *chunk,
     return size;
 }
 
+/* The word with a byte put in at a place. */
+static const char *add_byte(Emitter *e, const char *word, const char *byte, int at)
+{
+    if (!word) return byte;
+    const char *result = em_new(e, REG_R);
+    em(e, "bfi.b32 %s, %s, %s, %d, 8;", result, byte, word, 8 * at);
+    return result;
+}
+
 /* The elements of one chunk, one by one; outside reads as 0. */
 static void copy_elements(Emitter *e, const Chunks *c, const Chunk *chunk, const Aff *uniform, const char *address)
 {
@@ -122,13 +131,15 @@ static void copy_elements(Emitter *e, const Chunks *c, const Chunk *chunk, const
         const Aff *cond = aff_and(aff, inside, gl_offset_inside(e, op, op->col_dim, column, c->tile.type->cols));
         cond = aff_and(aff, cond, gl_where(e, op, chunk->row_aff, column));
         const char *value = em_new(e, bytes == 2 ? REG_H : REG_R), *p = ix_condition_here(e, cond);
-        em(e, "mov.b%d %s, 0;", bytes * 8, value);
+        em(e, "mov.b%d %s, 0;", bytes == 2 ? 16 : 32, value);
         em(e, "@%s ld.global.b%d %s, [%s];", p, bytes * 8, value, at);
         const char *next = em_new(e, REG_RD);
         if (k + 1 < c->elements) em(e, "add.s64 %s, %s, %s;", next, at, step);
         at = next;
         if (bytes == 4) {
             words[k] = value;
+        } else if (bytes == 1) {
+            words[k / 4] = add_byte(e, words[k / 4], value, k % 4);
         } else {
             halves[k % 2] = value;
             if (k % 2 == 0) continue;
@@ -459,6 +470,10 @@ static void load_value(Emitter *e, const TileOp *op, const char *guard, const ch
         em(e, "cvt.rn.f32.s32 %%f%d, %s;", reg, word);
         return;
     }
+    if (f8_is(t)) {
+        f8_load(e, t, guard, address, reg);
+        return;
+    }
     const char *half = em_new(e, REG_H), *zero = em_new(e, REG_H);
     em(e, "mov.b16 %s, 0;", half);
     em(e, "%sld.global.b16 %s, %s;", guard, half, address);
@@ -473,7 +488,7 @@ static void load_value(Emitter *e, const TileOp *op, const char *guard, const ch
 static bool known_type(Emitter *e, const TileOp *op, bool load)
 {
     DType t = op->tensor->dtype;
-    if (t == DT_F32 || t == DT_F16 || t == DT_BF16 || (load && t == DT_I32)) return true;
+    if (t == DT_F32 || dtype_is_narrow(t) || (load && t == DT_I32)) return true;
     em_fail(e, op->loc, TW0803, "%s of %s is not supported by this target yet", load ? "a load" : "a store",
             dtype_name(t));
     return false;
@@ -509,6 +524,10 @@ static void store_one(Emitter *e, const TileOp *op, int i, const char *corner, R
         em(e, "%sst.global.f32 %s, %s;", guard, address, value);
         return;
     }
+    if (f8_is(t)) {
+        f8_store(e, t, guard, address, value);
+        return;
+    }
     const char *pair = em_new(e, REG_R), *half = em_new(e, REG_H), *rest = em_new(e, REG_H);
     fr_pack(e, t, pair, "0f00000000", value);
     em(e, "mov.b32 {%s, %s}, %s;", half, rest, pair);
@@ -531,7 +550,7 @@ static void store_pair(Emitter *e, const TileOp *op, int i, const char *corner, 
 /* Pairs need an even number of columns inside the tensor and aligned rows. */
 static bool can_store_pairs(Emitter *e, const TileOp *op)
 {
-    if (!e->aligned || !is_whole_chunks(e, op) || op->args[0]->type.cols < 2) return false;
+    if (!e->aligned || !is_whole_chunks(e, op) || op->args[0]->type.cols < 2 || f8_is(op->tensor->dtype)) return false;
     return aff_divisor(op->tensor->dims[op->col_dim]) % 2 == 0 && aff_divisor(op->coords[op->col_dim]) % 2 == 0;
 }
 
@@ -602,7 +621,7 @@ static LanePlace pair_place(Emitter *e, const TileValue *v, int bytes, int chunk
 typedef struct Pairs {
     const TileValue *v;
     const SharedTile *tile;
-    int bytes;             /* of an element: 2 or 4 */
+    int bytes;             /* of an element: 1, 2 or 4 */
     LanePlace first, *own; /* own: by chunk; NULL: not needed */
 } Pairs;
 
@@ -620,16 +639,16 @@ static const char *pair_address(Emitter *e, Pairs *p, int i)
 {
     int row, col;
     fr_place(p->v, i, &row, &col);
-    int chunk = col * p->bytes / 16;
-    if (!p->own) return sh_address(e, p->tile, &p->first, row, chunk);
+    int chunk = col * p->bytes / 16, byte = col * p->bytes % 16;
+    if (!p->own) return sh_address_in(e, p->tile, &p->first, row, chunk, byte);
     LanePlace *place = &p->own[chunk];
     if (!place->row) *place = pair_place(e, p->v, p->bytes, chunk);
-    return sh_address(e, p->tile, place, row, 0);
+    return sh_address_in(e, p->tile, place, row, 0, byte);
 }
 
 static bool pairs_in_shared(Emitter *e, const TileOp *op, const TileValue *reg, const TileType *shared)
 {
-    bool known = dtype_bytes(shared->dtype) == 2 || shared->dtype == DT_F32;
+    bool known = dtype_is_narrow(shared->dtype) || shared->dtype == DT_F32;
     if (known && shared->cols > 1 && reg->type.cols > 1) return true;
     em_fail(e, op->loc, TW0803, "moving a %d x %d tile of %s between registers and shared memory is not supported yet",
             reg->type.rows, reg->type.cols, dtype_name(shared->dtype));
@@ -649,7 +668,12 @@ void cp_put(Emitter *e, const TileOp *op)
     for (int i = 0; pairs.bytes == 4 && i < e->frags[v->id].n; i += 2)
         em(e, "st.shared.v2.f32 %s, {%s, %s};", pair_address(e, &pairs, i), fr_operand(e, v, i),
            fr_operand(e, v, i + 1));
-    if (pairs.bytes == 4) return;
+    for (int i = 0; pairs.bytes == 1 && i < e->frags[v->id].n; i += 2) {
+        const char *pair = em_new(e, REG_H);
+        f8_pair(e, tile.type->dtype, pair, fr_operand(e, v, i + 1), fr_operand(e, v, i));
+        em(e, "st.shared.b16 %s, %s;", pair_address(e, &pairs, i), pair);
+    }
+    if (pairs.bytes != 2) return;
     const int *packed = fr_packed(e, v, tile.type->dtype);
     for (int i = 0; i < e->frags[v->id].n; i += 2)
         em(e, "st.shared.b32 %s, %%r%d;", pair_address(e, &pairs, i), packed[i / 2]);
@@ -671,6 +695,15 @@ void cp_move(Emitter *e, const TileOp *op)
         fr_new_f32(e, v);
         for (int i = 0; i < frag->n; i += 2)
             em(e, "ld.shared.v2.f32 {%%f%d, %%f%d}, %s;", frag->f[i], frag->f[i + 1], pair_address(e, &pairs, i));
+        return;
+    }
+    if (pairs.bytes == 1) {
+        fr_new_f32(e, v);
+        for (int i = 0; i < frag->n; i += 2) {
+            const char *pair = em_new(e, REG_H);
+            em(e, "ld.shared.b16 %s, %s;", pair, pair_address(e, &pairs, i));
+            f8_unpair(e, v->type.dtype, pair, frag->f[i], frag->f[i + 1]);
+        }
         return;
     }
     frag->packed = arena_array(e->arena, int, frag->n / 2);

@@ -224,11 +224,6 @@ void el_mask(Emitter *e, const TileOp *op)
     if (op->unless) em(e, "$mask%d:", label);
 }
 
-static bool is_half(DType t)
-{
-    return t == DT_BF16 || t == DT_F16;
-}
-
 /* ---- reductions ------------------------------------------------------------------------ */
 
 static const char *combine(OpId op)
@@ -266,6 +261,12 @@ static int reduce_lanes(Emitter *e, const char *instruction, int reg, int first,
     return reg;
 }
 
+static uint32_t ones_of(DType dtype)
+{
+    if (f8_is(dtype)) return dtype == DT_E4M3 ? 0x38383838 : 0x3c3c3c3c;
+    return dtype == DT_BF16 ? 0x3f803f80 : 0x3c003c00;
+}
+
 /* Row sums of an operand fragment by the tensor cores: its product with a column
  * of ones. Every lane of a quad gets the whole sum, so there is nothing to
  * shuffle (PTX ISA, mma.m16n8k16: accumulators 0 and 2 of a lane are its rows). */
@@ -274,9 +275,9 @@ static void sum_operand_rows(Emitter *e, const TileOp *op)
     const TileValue *a = op->args[0], *v = op->results[0];
     DType dtype = a->type.dtype;
     const int *packed = fr_packed(e, a, dtype);
-    int atoms = a->type.rows / a->type.layout.warps_m / 16, steps = a->type.cols / 16;
+    int atoms = a->type.rows / a->type.layout.warps_m / 16, steps = a->type.cols / target_mma_k(e->target, dtype);
     const char *ones = em_new(e, REG_R);
-    em_at(e, 0, "mov.b32 %s, 0x%08x;", ones, dtype == DT_BF16 ? 0x3f803f80 : 0x3c003c00);
+    em_at(e, 0, "mov.b32 %s, 0x%08x;", ones, ones_of(dtype));
     fr_new_f32(e, v);
     const int *sum = e->frags[v->id].f;
     for (int m = 0; m < atoms; m++) {
@@ -290,7 +291,7 @@ static void sum_operand_rows(Emitter *e, const TileOp *op)
 void el_reduce(Emitter *e, const TileOp *op)
 {
     const TileValue *a = op->args[0], *v = op->results[0];
-    if (op->op == OP_ROW_SUM && a->type.layout.kind == LAY_MMA_A && is_half(a->type.dtype)) {
+    if (op->op == OP_ROW_SUM && a->type.layout.kind == LAY_MMA_A && dtype_is_narrow(a->type.dtype)) {
         sum_operand_rows(e, op);
         return;
     }
@@ -344,7 +345,10 @@ void el_cast(Emitter *e, const TileOp *op)
     int n = lay_fragment_values(to->type.layout, to->type.rows, to->type.cols);
     if (to->type.dtype == from->type.dtype) {
         fr_alias(e, to, from);
-    } else if (!is_half(to->type.dtype)) { /* widening is exact */
+    } else if (f8_is(to->type.dtype) && to->type.layout.kind != LAY_MMA_A) {
+        int *rounded = f8_round(e, from, to->type.dtype);
+        fr_new(e, to)->f = rounded;
+    } else if (!dtype_is_narrow(to->type.dtype)) { /* widening is exact */
         const int *f = fr_f32(e, from);
         Frag *frag = fr_new(e, to);
         frag->f = (int *)f;

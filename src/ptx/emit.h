@@ -10,7 +10,7 @@
  *   level    index of a scope; 0 is the entry
  *   operand  text: a register or an immediate
  *   frag     a lane's share of a register tile: fp32 registers (one a value) or
- *            packed 16-bit pairs (one a pair), or one operand for all values
+ *            packed 16-bit pairs (one a pair; of 8 bits: fp8.c), or one operand for all values
  */
 #ifndef TW_EMIT_H
 #define TW_EMIT_H
@@ -38,6 +38,7 @@ typedef struct Memo {     /* an integer expression already in a register */
 
 typedef struct LaneSym {  /* this lane's first row or column in fragments of an extent */
     bool is_row;
+    bool quads;
     int extent;
     const AffSym *sym;
 } LaneSym;
@@ -105,6 +106,17 @@ void fr_take(Emitter *e, const TileValue *to, const TileValue *from); /* to = fr
 void fr_pack(Emitter *e, DType dtype, const char *pair, const char *high, const char *low);
 int *fr_fresh(Emitter *e, RegClass c, int n);
 int fr_words(const TileValue *v); /* registers of 32 bits that its values fill */
+
+/* fp8.c: numbers of 8 bits */
+bool f8_is(DType dtype);
+void f8_pair(Emitter *e, DType dtype, const char *pair, const char *high, const char *low); /* pair: b16 */
+void f8_unpair(Emitter *e, DType dtype, const char *pair, int low, int high); /* fp32 registers */
+int *f8_operand(Emitter *e, const TileValue *v, DType dtype); /* packed, as an operand fragment */
+int *f8_unpack(Emitter *e, const Frag *frag, DType dtype);    /* of an operand fragment */
+int *f8_round(Emitter *e, const TileValue *v, DType dtype);
+void f8_load(Emitter *e, DType dtype, const char *guard, const char *address, int reg);
+void f8_store(Emitter *e, DType dtype, const char *guard, const char *address, const char *value);
+
 void fr_place(const TileValue *v, int i, int *row, int *col); /* offsets from the lane's first */
 
 /* element.c */
@@ -145,6 +157,8 @@ typedef struct LanePlace {
 } LanePlace;
 /* "[%r7+1234]" for the lane's place moved by rows and chunks. */
 const char *sh_address(Emitter *e, const SharedTile *tile, LanePlace *place, int rows, int chunks);
+/* The same and a byte further within the chunk that the lane's own byte is in. */
+const char *sh_address_in(Emitter *e, const SharedTile *tile, LanePlace *place, int rows, int chunks, int byte);
 
 /* copy.c */
 void cp_async(Emitter *e, const TileOp *op);

@@ -75,6 +75,7 @@ static void unpack_f16(Emitter *e, int pair, int low, int high)
 
 static int *unpack(Emitter *e, const Frag *frag, DType dtype)
 {
+    if (f8_is(dtype)) return f8_unpack(e, frag, dtype);
     int *f = fr_fresh(e, REG_F, frag->n);
     for (int i = 0; i < frag->n / 2; i++) {
         if (dtype == DT_BF16) unpack_bf16(e, frag->packed[i], f[2 * i], f[2 * i + 1]);
@@ -116,6 +117,12 @@ const int *fr_packed(Emitter *e, const TileValue *v, DType dtype)
 {
     Frag *frag = &e->frags[v->id];
     if (frag->packed && dtype == v->type.dtype) return frag->packed;
+    if (f8_is(dtype)) {
+        int *words = f8_operand(e, v, dtype);
+        bool keep = frag->level == em_level(e) && dtype == v->type.dtype && v->type.layout.kind == LAY_MMA_A;
+        if (keep) frag->packed = words;
+        return words;
+    }
     const int *f = fr_f32(e, v);
     int *packed = fr_fresh(e, REG_R, frag->n / 2);
     for (int i = 0; i < frag->n / 2; i++)

@@ -4,13 +4,14 @@
 /* ---- lanes ------------------------------------------------------------------------ */
 
 /* A lane's first row: warp / warps_n * (rows / warps_m) + lane / 4; its first
- * column: warp % warps_n * (cols / warps_n) + 2 * (lane % 4) (lay.h). */
-static const AffSym *lane_symbol(Emitter *e, bool is_row, int extent, int warps, int share, int atom)
+ * column: warp % warps_n * (cols / warps_n) + 2 * (lane % 4), or 4 * (lane % 4)
+ * in fours (lay.h). */
+static const AffSym *lane_symbol(Emitter *e, bool is_row, bool quads, int extent, int warps, int share, int atom)
 {
     const char *base = em_new(e, REG_R), *warp = e->warp;
     if (is_row) em_at(e, 0, "shr.u32 %s, %s, 2;", base, e->lane);
     else em_at(e, 0, "and.b32 %s, %s, 3;", base, e->lane);
-    if (!is_row) em_at(e, 0, "shl.b32 %s, %s, 1;", base, base);
+    if (!is_row) em_at(e, 0, "shl.b32 %s, %s, %d;", base, base, quads ? 2 : 1);
     if (warps > 1 && extent > 1) {
         const char *along = em_new(e, REG_R);
         int warps_n = e->kernel->warps_n > 0 ? e->kernel->warps_n : 1;
@@ -21,26 +22,26 @@ static const AffSym *lane_symbol(Emitter *e, bool is_row, int extent, int warps,
     return ix_symbol(e, is_row ? "lane_row" : "lane_col", base, 0, extent - share + atom);
 }
 
-static const AffSym *cached_lane(Emitter *e, bool is_row, int extent, int warps, int atom)
+static const AffSym *cached_lane(Emitter *e, bool is_row, bool quads, int extent, int warps, int atom)
 {
     int share = extent / (warps > 0 ? warps : 1);
     for (int i = 0; i < e->lanes.len; i++) {
         const LaneSym *l = &e->lanes.data[i];
-        if (l->is_row == is_row && l->extent == extent) return l->sym;
+        if (l->is_row == is_row && l->quads == quads && l->extent == extent) return l->sym;
     }
-    const AffSym *sym = lane_symbol(e, is_row, extent, warps, share, atom);
-    vec_push(e->arena, &e->lanes, (LaneSym){is_row, extent, sym});
+    const AffSym *sym = lane_symbol(e, is_row, quads, extent, warps, share, atom);
+    vec_push(e->arena, &e->lanes, (LaneSym){is_row, quads, extent, sym});
     return sym;
 }
 
 const AffSym *ix_lane_row(Emitter *e, Layout layout, int rows)
 {
-    return cached_lane(e, true, rows, layout.warps_m, 7);
+    return cached_lane(e, true, false, rows, layout.warps_m, 7);
 }
 
 const AffSym *ix_lane_col(Emitter *e, Layout layout, int cols)
 {
-    return cached_lane(e, false, cols, layout.warps_n, 6);
+    return cached_lane(e, false, layout.quads, cols, layout.warps_n, layout.quads ? 12 : 6);
 }
 
 /* ---- loops and branches --------------------------------------------------------------- */
@@ -50,6 +51,7 @@ const AffSym *ix_lane_col(Emitter *e, Layout layout, int cols)
 static bool is_packed(const TileValue *v)
 {
     if (v->type.layout.kind == LAY_CHUNKS) return true;
+    if (f8_is(v->type.dtype)) return v->type.layout.kind == LAY_MMA_A;
     return dtype_bytes(v->type.dtype) == 2
            && lay_fragment_values(v->type.layout, v->type.rows, v->type.cols) % 2 == 0;
 }

@@ -10,15 +10,30 @@
  * B columns lane/4, rows 2 (lane % 4) + {0, 1, 8, 9}. "ldmatrix": lanes 8i to
  * 8i+7 give the row addresses of 8x8 matrix i, and its element pair (row
  * lane/4, columns 2 (lane % 4)) lands in register i; .trans transposes.
+ *
+ * Operands of 8 bits (mma.m16n8k32) are the same with pairs of elements for each
+ * element: of a row of A, or a column of B, a lane holds elements 4 (lane % 4) to
+ * + 3, and 16 further on. Only B as stored (K x N) is different, since .trans
+ * moves pairs: a lane gets columns 2g and 2g + 1 of two rows each from two
+ * matrices, and prmt sorts that into the even and the odd columns:
+ *
+ *   matrix 0 (k0 k1 .. of columns 2g, 2g+1)   prmt 6420   k0 k1 k8 k9 of column 2g
+ *   matrix 1 (k8 k9 ..)                       prmt 7531   k0 k1 k8 k9 of column 2g + 1
+ *
+ * The even columns of 16 are one B atom and the odd ones the next: accumulators
+ * come out in fours (lay.h, quads). The order of k is that of an operand in
+ * pairs; for one in fours the lanes address the rows in another order.
  */
 #include "ptx/emit.h"
 
-enum { LOOKAHEAD = 2, STEP = 16 };
+enum { LOOKAHEAD = 2 };
 
 typedef struct Gemm {
     const TileOp *op;
     SharedTile a, b;
     bool a_shared;
+    bool bytes;              /* operands of 8 bits */
+    int step_k;              /* of a step: 16, or 32 of 8 bits */
     LanePlace a_place, b_place;
     const int *a_packed;     /* A from registers */
     int *acc;                /* fp32 accumulators, updated in place */
@@ -86,6 +101,29 @@ static LanePlace place_a(Emitter *e, const Gemm *g)
     return (LanePlace){.row = row_of(e, b.row8, b.bit4, NULL, 0), .chunk = chunk_of(e, b.bit3, warp, share / 8)};
 }
 
+/* Whether A's lanes hold four neighbouring columns each: always from shared memory. */
+static bool a_in_quads(const Gemm *g)
+{
+    return g->a_shared || g->op->args[0]->type.layout.quads;
+}
+
+/* B of 8 bits as stored (K x N): a row a lane. Row j of matrix i is k = 8 i + j, or
+ * where A is in fours 4 (j / 2) + j % 2, + 2 in odd matrices, + 16 in the last two. */
+static LanePlace place_bytes(Emitter *e, const Gemm *g, const char *warp)
+{
+    const char *row = em_new(e, REG_R), *chunk = em_new(e, REG_R), *t = em_new(e, REG_R);
+    if (warp) em_at(e, 0, "mul.lo.s32 %s, %s, %d;", chunk, warp, g->n_atoms / 2);
+    else em_at(e, 0, "mov.b32 %s, 0;", chunk);
+    if (!a_in_quads(g)) return (LanePlace){.row = e->lane, .chunk = chunk};
+    em_at(e, 0, "and.b32 %s, %s, 17;", row, e->lane); /* 16 and 1 stay */
+    em_at(e, 0, "and.b32 %s, %s, 6;", t, e->lane);    /* 4, 2 to 8, 4 */
+    em_at(e, 0, "mad.lo.s32 %s, %s, 2, %s;", row, t, row);
+    em_at(e, 0, "and.b32 %s, %s, 8;", t, e->lane);    /* 8 to 2 */
+    em_at(e, 0, "shr.u32 %s, %s, 2;", t, t);
+    em_at(e, 0, "or.b32 %s, %s, %s;", row, row, t);
+    return (LanePlace){.row = row, .chunk = chunk};
+}
+
 /* B.T as stored (N x K): matrices (n 0-7, k 0-7), (n 0-7, k 8-15), (n 8-15, k 0-7),
  * (n 8-15, k 8-15). B as stored (K x N): the same four, transposed. */
 static LanePlace place_b(Emitter *e, const Gemm *g)
@@ -93,6 +131,7 @@ static LanePlace place_b(Emitter *e, const Gemm *g)
     LaneBits b = lane_bits(e);
     const char *warp = warp_along(e, false);
     int share = g->n_atoms * 8;
+    if (g->bytes && !g->op->trans_b) return place_bytes(e, g, warp);
     if (g->op->trans_b)
         return (LanePlace){.row = row_of(e, b.row8, b.bit4, warp, share), .chunk = b.bit3};
     return (LanePlace){.row = row_of(e, b.row8, b.bit3, NULL, 0), .chunk = chunk_of(e, b.bit4, warp, share / 8)};
@@ -112,10 +151,21 @@ static void load_a(Emitter *e, Gemm *g, int step)
         int *regs = g->a_regs[step % (LOOKAHEAD + 1) * g->m_atoms + m];
         for (int i = 0; i < 4; i++) regs[i] = em_reg(e, REG_R);
         bool t = g->op->trans_a;
-        const char *address = t ? sh_address(e, &g->a, &g->a_place, step * STEP, m * 2)
+        const char *address = t ? sh_address(e, &g->a, &g->a_place, step * g->step_k, m * 2)
                                 : sh_address(e, &g->a, &g->a_place, m * 16, step * 2);
         ldmatrix(e, 4, t, regs, address);
     }
+}
+
+/* B as stored, of 8 bits: 32 rows of 16 columns, sorted. */
+static void load_bytes(Emitter *e, Gemm *g, int step, int pair, int *regs)
+{
+    int raw[4];
+    for (int i = 0; i < 4; i++) raw[i] = em_reg(e, REG_R);
+    ldmatrix(e, 4, true, raw, sh_address(e, &g->b, &g->b_place, step * g->step_k, pair));
+    for (int i = 0; i < 4; i++)
+        em(e, "prmt.b32 %%r%d, %%r%d, %%r%d, %s;", regs[i], raw[i % 2 * 2], raw[i % 2 * 2 + 1],
+           i < 2 ? "0x6420" : "0x7531");
 }
 
 /* Unit u: the pair of B atoms u % pairs of step u / pairs; before the first of
@@ -128,8 +178,12 @@ static void load_unit(Emitter *e, Gemm *g, int u)
     int *regs = g->b_regs[u % (LOOKAHEAD + 1)];
     for (int i = 0; i < 4; i++) regs[i] = em_reg(e, REG_R);
     bool t = g->op->trans_b;
+    if (g->bytes && !t) {
+        load_bytes(e, g, step, pair, regs);
+        return;
+    }
     const char *address = t ? sh_address(e, &g->b, &g->b_place, pair * 16, step * 2)
-                            : sh_address(e, &g->b, &g->b_place, step * STEP, pair * 2);
+                            : sh_address(e, &g->b, &g->b_place, step * g->step_k, pair * 2);
     bool single = pair * 2 + 1 >= g->n_atoms;
     ldmatrix(e, single ? 2 : 4, !t, regs, address);
 }
@@ -146,14 +200,24 @@ static void mma(Emitter *e, const char *shape, const char *type, const int *d, c
  * are k 0-7. */
 void mm_step(Emitter *e, DType dtype, const int *d, const int *c, const int *a, const char *b0, const char *b1)
 {
-    const char *type = dtype == DT_BF16 ? "bf16" : "f16";
+    const char *type = f8_is(dtype) ? dtype_name(dtype) : dtype == DT_BF16 ? "bf16" : "f16";
     if (e->target->mma_k == 16) {
-        mma(e, "m16n8k16", type, d, c, arena_printf(e->arena, "%%r%d, %%r%d, %%r%d, %%r%d", a[0], a[1], a[2], a[3]),
+        mma(e, f8_is(dtype) ? "m16n8k32" : "m16n8k16", type, d, c, arena_printf(e->arena, "%%r%d, %%r%d, %%r%d, %%r%d", a[0], a[1], a[2], a[3]),
             arena_printf(e->arena, "%s, %s", b0, b1));
     } else {
         mma(e, "m16n8k8", type, d, c, arena_printf(e->arena, "%%r%d, %%r%d", a[0], a[1]), b0);
         mma(e, "m16n8k8", type, d, d, arena_printf(e->arena, "%%r%d, %%r%d", a[2], a[3]), b1);
     }
+}
+
+/* Registers of accumulator atom (m, n). In fours the even columns of 16 are one
+ * atom, the odd ones the next: of a lane's columns 4t to 4t + 3 the first and the
+ * third, or the second and the fourth. */
+static void accumulator(const Gemm *g, int m, int n, int *c)
+{
+    static const int quads[4] = {0, 4, 2, 6};
+    const int *pair = &g->acc[(m * g->n_atoms + n / 2 * 2) * 4], *atom = &g->acc[(m * g->n_atoms + n) * 4];
+    for (int i = 0; i < 4; i++) c[i] = g->bytes && !g->op->trans_b ? pair[quads[i] + n % 2] : atom[i];
 }
 
 static void multiply_unit(Emitter *e, Gemm *g, int u)
@@ -165,8 +229,9 @@ static void multiply_unit(Emitter *e, Gemm *g, int u)
         for (int m = 0; m < g->m_atoms; m++) {
             const int *a = g->a_shared ? g->a_regs[step % (LOOKAHEAD + 1) * g->m_atoms + m]
                                        : &g->a_packed[(m * g->steps + step) * 4];
-            const int *c = &g->acc[(m * g->n_atoms + pair * 2 + k) * 4];
             const int zeros[4] = {g->zero, g->zero, g->zero, g->zero};
+            int c[4];
+            accumulator(g, m, pair * 2 + k, c);
             mm_step(e, g->op->args[1]->type.dtype, c, step == 0 && g->zero >= 0 ? zeros : c, a, b0, b1);
         }
     }
@@ -177,8 +242,8 @@ static bool fits(Emitter *e, const Gemm *g, int k)
 {
     const TileOp *op = g->op;
     DType type = op->args[1]->type.dtype;
-    if (type != DT_BF16 && type != DT_F16) {
-        em_fail(e, op->loc, TW0804, "tensor-core operands are bf16 or fp16, not %s", dtype_name(type));
+    if (!dtype_is_narrow(type)) {
+        em_fail(e, op->loc, TW0804, "tensor-core operands have 16 or 8 bits, not those of %s", dtype_name(type));
         return false;
     }
     if (op->args[0]->type.dtype != type && op->args[0]->type.space == SPACE_SHARED) {
@@ -190,11 +255,16 @@ static bool fits(Emitter *e, const Gemm *g, int k)
         em_fail(e, op->loc, TW0804, "%s has no tensor cores for %s", e->target->name, dtype_name(type));
         return false;
     }
-    if (k % STEP) {
-        em_fail(e, op->loc, TW0804, "the contracted dimension is %d, not a multiple of %d", k, STEP);
+    if (k % g->step_k) {
+        em_fail(e, op->loc, TW0804, "the contracted dimension is %d, not a multiple of %d", k, g->step_k);
         return false;
     }
-    int share = g->n_atoms, chunks = g->b.type->layout.panel / 16;
+    if (g->bytes && (op->trans_a || (op->trans_b && !a_in_quads(g)))) {
+        em_fail(e, op->loc, TW0804, "of %s, %s cannot be transposed", dtype_name(type),
+                op->trans_a ? "the first operand" : "the second operand of a product of results");
+        return false;
+    }
+    int share = g->n_atoms * dtype_bytes(type) / 2, chunks = g->b.type->layout.panel / 16;
     if (!op->trans_b && e->kernel->warps_n > 1 && share % chunks && chunks % share) {
         em_fail(e, op->loc, TW0804, "columns of %d warps cut through swizzled panels", e->kernel->warps_n);
         return false;
@@ -222,7 +292,9 @@ static bool prepare(Emitter *e, Gemm *g)
     int k = op->trans_a ? a->rows : a->cols;
     g->m_atoms = r->rows / r->layout.warps_m / 16;
     g->n_atoms = r->cols / r->layout.warps_n / 8;
-    g->steps = k / STEP;
+    g->bytes = f8_is(op->args[1]->type.dtype);
+    g->step_k = g->bytes ? 32 : 16;
+    g->steps = k / g->step_k;
     g->unit_count = g->steps * ((g->n_atoms + 1) / 2);
     g->a_shared = sh_view(op->args[0], &g->a);
     if (!sh_view(op->args[1], &g->b)) {

@@ -95,10 +95,15 @@ static const char *lane_address(Emitter *e, const SharedTile *tile, LanePlace *p
 
 const char *sh_address(Emitter *e, const SharedTile *tile, LanePlace *place, int rows, int chunks)
 {
+    return sh_address_in(e, tile, place, rows, chunks, 0);
+}
+
+const char *sh_address_in(Emitter *e, const SharedTile *tile, LanePlace *place, int rows, int chunks, int byte)
+{
     int per_panel = chunks_of(tile), panel = tile->type->layout.panel;
     rows += tile->row0;
     chunks += tile->chunk0;
     const char *address = lane_address(e, tile, place, chunks % per_panel);
-    int64_t immediate = (int64_t)(chunks / per_panel) * tile->type->rows * panel + (int64_t)rows * panel;
+    int64_t immediate = (int64_t)(chunks / per_panel) * tile->type->rows * panel + (int64_t)rows * panel + byte;
     return arena_printf(e->arena, "[%s+%lld]", address, (long long)immediate);
 }

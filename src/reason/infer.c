@@ -415,12 +415,14 @@ static int unknown_sides(const Plan *plan)
 /* What is kept whole must be known when compiling. */
 static void check_whole(Plan *plan)
 {
+    int64_t step = plan_contracted_step(plan);
+
     for (int i = 0; i < plan->extents.len; i++) {
         Extent *extent = plan->extents.data[i];
 
         if (extent->kind != EXT_WHOLE)
             continue;
-        extent->fixed = extent->known > 1 ? (extent->known + 15) / 16 * 16 : extent->known;
+        extent->fixed = extent->known > 1 ? (extent->known + step - 1) / step * step : extent->known;
         if (extent->known > 0)
             continue;
         const char *name = extent->dim_name ? extent->dim_name : "a dimension";

@@ -194,11 +194,12 @@ static void add_gemm(Modeler *m, const Stmt *s)
     double k = size_of(m, plan_transposed(s->args[0]) ? a->row : a->col);
     double cols = size_of(m, plan_transposed(s->args[1]) ? b->row : b->col);
     bool from_shared = a->shared && !a->computed;
-    double bytes = (from_shared ? rows * k * 2 * m->c->warps_n : 0) + cols * k * 2 * m->warps_m;
+    double size = b->shared ? dtype_bytes(b->shared_dtype) : 2;
+    double bytes = (from_shared ? rows * k * size * m->c->warps_n : 0) + cols * k * size * m->warps_m;
     double fragments = (from_shared ? rows / m->warps_m / m->t->mma_m * 4 : 0) +
                        (cols / m->c->warps_n > 32 ? 8 : 4);
 
-    m->work->mma += rows * cols * k / m->t->mma_macs;
+    m->work->mma += rows * cols * k * size / (2 * m->t->mma_macs); /* twice as many of 8 bits */
     m->work->shared += bytes / m->t->shared_bytes;
     if (fragments > m->fragments)
         m->fragments = fragments;
@@ -431,6 +432,16 @@ static double blocks_of(const Modeler *m)
 
 static const char *fragment_misfit(const Modeler *m)
 {
+    int step = plan_contracted_step(m->plan);
+
+    for (int i = 0; i < m->plan->extents.len; i++) {
+        const Extent *extent = m->plan->extents.data[i];
+        int64_t size = m->c->size[extent->id];
+
+        if (extent->contracted && size % step != 0)
+            return arena_printf(m->plan->arena, "products sum over %lld elements, which is no multiple of %d",
+                                (long long)size, step);
+    }
     for (int i = 0; i < m->plan->tiles.len; i++) {
         const Tile *tile = &m->plan->tiles.data[i];
         int64_t rows = m->c->size[tile->row->id], cols = m->c->size[tile->col->id];

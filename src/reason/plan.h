@@ -110,6 +110,8 @@ typedef struct Choice {
 
 bool plan_read(Plan *plan);
 const PlanTensor *plan_tensor(const Plan *plan, const char *name);
+/* What contracted extents are multiples of: 16, or 32 where operands have 8 bits. */
+int plan_contracted_step(const Plan *plan);
 /* An extent with this kind and dimension; made when there is none. */
 Extent *plan_extent(Plan *plan, ExtentKind kind, const Expr *dim);
 Extent *plan_loop(Plan *plan, const Stmt *loop);

@@ -353,6 +353,14 @@ static void read_tensor(Plan *plan, const Stmt *s)
     vec_push(plan->arena, &plan->tensors, tensor);
 }
 
+int plan_contracted_step(const Plan *plan)
+{
+    for (int i = 0; i < plan->tensors.len; i++)
+        if (dtype_is_narrow(plan->tensors.data[i].dtype) && dtype_bytes(plan->tensors.data[i].dtype) == 1)
+            return 32;
+    return 16;
+}
+
 const PlanTensor *plan_tensor(const Plan *plan, const char *name)
 {
     for (int i = 0; i < plan->tensors.len; i++)

@@ -50,9 +50,12 @@ static bool is_exact(const TileOp *op)
     return true;
 }
 
+/* Of either sign, and not by chance next to nothing. */
 static double draw(Rng *rng, double largest)
 {
-    return largest * (2 * rng_uniform(rng) - 1);
+    double d = largest * (0.5 + 0.5 * rng_uniform(rng));
+
+    return rng_below(rng, 2) ? d : -d;
 }
 
 static bool errs_absolutely(const TileOp *op)

@@ -170,6 +170,31 @@ static void tiles_read_twice_are_kept(void **state)
                "M=40 N=20 K=100");
 }
 
+/* What a loop within a loop sums up starts anew where the program says so. */
+static void sums_start_where_they_are_filled(void **state)
+{
+    check_code(((Fixture *)*state)->arena,
+               "Kernel k\n  Input A (M, D) bf16\n  Input B (N, D) bf16\n  Input C (N, E) bf16\n"
+               "  Output O (M, E) fp32\n  D = 64\n  E = 32\n  Grid m = ceil(M / 16)\n"
+               "  Allocate A in shared (16, 32)\n  Allocate B in shared (32, 32)\n"
+               "  Allocate C in shared (32, E)\n"
+               "  Allocate S in register (16, 32)\n  Allocate O in register (16, E)\n"
+               "  for j = 0:ceil(N / 32)\n"
+               "    Compute Fill S, 0 and get new S\n"
+               "    for i = 0:2\n"
+               "      Copy A (16, 32) in coordinate [M = m, D = i] from global to shared\n"
+               "      Copy B (32, 32) in coordinate [N = j, D = i] from global to shared\n"
+               "      Compute GEMM A, B.T and accumulate S\n"
+               "    end\n"
+               "    Copy C (32, E) in coordinate [N = j] from global to shared\n"
+               "    Reshape S from (MMA_C, MMA_M, MMA_N) to (MMA_A, MMA_M, MMA_N_new)\n"
+               "    Compute GEMM S, C and accumulate O\n"
+               "  end\n"
+               "  Copy O (16, E) in coordinate [M = m] from register to global\n"
+               "  Schedule sm_80\n    warps = 1\n    stages = 2\n  end\nend\n",
+               "M=20 N=70");
+}
+
 /* A barrier in one branch does nothing for blocks that take the other one, nor
  * does one in a loop without iterations. */
 static void barriers_in_branches_do_not_count(void **state)
@@ -356,6 +381,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(attention_as_chosen, setup, teardown),
         cmocka_unit_test_setup_teardown(gemm_with_bias, setup, teardown),
         cmocka_unit_test_setup_teardown(tiles_read_twice_are_kept, setup, teardown),
+        cmocka_unit_test_setup_teardown(sums_start_where_they_are_filled, setup, teardown),
         cmocka_unit_test_setup_teardown(barriers_in_branches_do_not_count, setup, teardown),
         cmocka_unit_test_setup_teardown(vectors_are_written_once, setup, teardown),
         cmocka_unit_test_setup_teardown(ragged_chunks_stay_inside, setup, teardown),

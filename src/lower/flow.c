@@ -49,6 +49,8 @@ static void assigned_names(Arena *arena, const Block *block, Names *names)
 
 static bool reads(const Stmt *s, const char *name)
 {
+    bool sets = s->op_known && (op_info(s->op)->class == OPC_FILL || op_info(s->op)->class == OPC_DEFINE);
+    if (sets) return false; /* the name is there for its shape */
     bool fills = s->op_known && s->op == OP_FILL; /* its first operand is what it writes */
     for (int i = fills; i < s->n_args; i++) {
         const Expr *e = s->args[i];

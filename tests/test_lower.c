@@ -96,6 +96,11 @@ static void test_scores_computed_transposed(void **state)
     agrees(*state, "attention_backward_kv", "BN=128 BM=32 d=64 @heads=2 @L=150", 3);
 }
 
+static void test_stages_and_names(void **state)
+{
+    agrees(*state, "stages_and_names", "@heads=2 @q_len=70 @kv_len=150", 4);
+}
+
 /* ---- latent attention of one token, its cache split ------------------------------------- */
 
 enum { HEADS = 128, WIDTH = 576, VALUES = 512 };
@@ -201,6 +206,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_window_and_sink, setup, teardown),
         cmocka_unit_test_setup_teardown(test_norm_before_two_products, setup, teardown),
         cmocka_unit_test_setup_teardown(test_scores_computed_transposed, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_stages_and_names, setup, teardown),
         cmocka_unit_test_setup_teardown(test_split_cache, setup, teardown),
     };
 

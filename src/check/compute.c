@@ -301,13 +301,17 @@ static void check_call(Checker *c, const Stmt *s)
     if (define->n_shape != s->n_args && define->n_shape != s->n_args + (s->dest != NULL))
         diag_add(c->diags, TW0234, s->span, "'%s' takes %d operand%s, not %d", define->name,
                  define->n_shape, define->n_shape == 1 ? "" : "s", s->n_args);
+    Fragment fragment = FRAG_FREE;
     for (int i = 0; i < s->n_args; i += MAX_ARGS)
         for (int j = i; j < s->n_args && j < i + MAX_ARGS; j++)
-            if (operand_read(c, s->args[j], &operands[j - i]))
+            if (operand_read(c, s->args[j], &operands[j - i])) {
                 init_read(c, &operands[j - i]);
+                if (fragment == FRAG_FREE && operands[j - i].place)
+                    fragment = operands[j - i].place->now.fragment;
+            }
     Tile unknown = {.unknown = true};
     if (s->dest)
-        put_result(c, s, NULL, &unknown, FRAG_FREE);
+        put_result(c, s, NULL, &unknown, fragment);
 }
 
 /* ---- dispatch

@@ -449,6 +449,11 @@ static void lower_define(Lower *lo, const Stmt *s)
 
 void lo_compute(Lower *lo, const Stmt *s)
 {
+    const Stmt *own = lo_find_define(lo, s->op_name);
+    if (own) { /* one's own hides the table's */
+        lo_inline(lo, own, s);
+        return;
+    }
     if (!s->op_known) {
         lo_fail(lo, TW0722, s->op_span, "there is no operation '%s'", s->op_name);
         return;

@@ -98,6 +98,7 @@ typedef struct Lower {
     VEC(const Stmt *) indices; /* Index */
     const LowerLoop *loop;     /* NULL: none */
     int versions;              /* handed out */
+    int inlined, nested;       /* operations of one's own: so far, within each other now */
     bool declaring;            /* unbound names are dimensions */
     const struct Frame *frame; /* NULL: no condition is at hand */
     const Expr *condition;
@@ -166,6 +167,10 @@ const Aff *lo_free_name(Lower *lo, const Expr *e, Diags *diags); /* NULL: none *
 
 /* require.c: conditions on a launch, added to program->requires */
 void lo_requirements(TileProgram *program);
+
+/* define.c */
+const Stmt *lo_find_define(const Lower *lo, const char *name); /* NULL: none */
+void lo_inline(Lower *lo, const Stmt *define, const Stmt *s);
 
 /* compute.c, copy.c, flow.c */
 void lo_compute(Lower *lo, const Stmt *s);

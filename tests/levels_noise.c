@@ -30,27 +30,17 @@ static const double LARGEST_ABSOLUTE = 0x1p-20;
 
 enum { PATTERN = 509 }; /* a prime: period of the elements' own factors */
 
-/* Results that no executor rounds: choices among their operands, integers. */
-static bool is_exact(const TileOp *op)
+/* Choices among operands are not rounded, nor is what only moves. */
+static bool is_rounded(const TileOp *op)
 {
-    switch (op->kind) {
-    case TILE_ELEMENT:
-        return op->op == OP_MAX || op->op == OP_MIN || op->op == OP_NEGATE || op->op == OP_ABS ||
-               op->op == OP_WHERE || op->op == OP_RELU;
-    case TILE_REDUCE: return op->op == OP_ROW_MAX || op->op == OP_ROW_MIN || op->op == OP_COL_MAX;
-    case TILE_GEMM: return false;
-    case TILE_LOAD: case TILE_STORE: case TILE_MOVE: case TILE_FILL: case TILE_INDEX: case TILE_MASK:
-    case TILE_CAST: case TILE_RESHAPE: case TILE_SOFTMAX: case TILE_FOR: case TILE_IF: case TILE_YIELD:
-    case TILE_BUFFER: case TILE_VIEW: case TILE_PUT: case TILE_COPY_ASYNC: case TILE_COMMIT:
-    case TILE_WAIT: case TILE_BARRIER: case TILE_ROLES: case TILE_ACQUIRE: case TILE_FILLED:
-    case TILE_AWAIT: case TILE_RELEASE: case TILE_SLICE: case TILE_PATCH:
-    case TILE_SCALAR: case TILE_OP_COUNT:
-        break;
-    }
-    return true;
+    if (op->kind == TILE_ELEMENT)
+        return op->op != OP_MAX && op->op != OP_MIN && op->op != OP_NEGATE && op->op != OP_ABS &&
+               op->op != OP_WHERE && op->op != OP_RELU && op->op != OP_GREATER;
+    if (op->kind == TILE_REDUCE)
+        return op->op != OP_ROW_MAX && op->op != OP_ROW_MIN && op->op != OP_COL_MAX;
+    return op->kind == TILE_GEMM;
 }
 
-/* Of either sign, and not by chance next to nothing. */
 static double draw(Rng *rng, double largest)
 {
     double d = largest * (0.5 + 0.5 * rng_uniform(rng));
@@ -126,7 +116,7 @@ static void perturb_block(TileProgram *program, TileKernel *kernel, TileBlock *b
             scale_result(&rw, op->results[0], rng);
             scale_result(&rw, op->results[2], rng);
             scale_result(&rw, op->results[3], rng);
-        } else if (!is_exact(op) && op->results[0]->type.dtype == DT_F32) {
+        } else if (is_rounded(op) && op->results[0]->type.dtype == DT_F32) {
             scale_result(&rw, op->results[0], rng);
         }
         i = rw.at - 1;

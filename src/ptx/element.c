@@ -275,7 +275,7 @@ static void sum_operand_rows(Emitter *e, const TileOp *op)
     const TileValue *a = op->args[0], *v = op->results[0];
     DType dtype = a->type.dtype;
     const int *packed = fr_packed(e, a, dtype);
-    int atoms = a->type.rows / a->type.layout.warps_m / 16, steps = a->type.cols / target_mma_k(e->target, dtype);
+    int atoms = a->type.rows / a->type.layout.warps_m / 16, steps = a->type.cols / mm_step_k(dtype);
     const char *ones = em_new(e, REG_R);
     em_at(e, 0, "mov.b32 %s, 0x%08x;", ones, ones_of(dtype));
     fr_new_f32(e, v);

@@ -168,7 +168,8 @@ void cp_put(Emitter *e, const TileOp *op);
 void cp_move(Emitter *e, const TileOp *op);
 
 /* mma.c */
-/* d = c + a b for a step of k = 16: 4 accumulators, 4 registers of A, 2 of B. */
+int mm_step_k(DType dtype); /* columns of A that a step takes: 16, or 32 of 8 bits */
+/* d = c + a b for a step: 4 accumulators, 4 registers of A, 2 of B. */
 void mm_step(Emitter *e, DType dtype, const int *d, const int *c, const int *a, const char *b0, const char *b1);
 void mm_gemm(Emitter *e, const TileOp *op);
 

@@ -196,6 +196,11 @@ static void mma(Emitter *e, const char *shape, const char *type, const int *d, c
        shape, type, type, d[0], d[1], d[2], d[3], a, b, c[0], c[1], c[2], c[3]);
 }
 
+int mm_step_k(DType dtype)
+{
+    return f8_is(dtype) ? 32 : 16;
+}
+
 /* Where the instruction has k = 8 it takes two: registers 0, 1 of A and 0 of B
  * are k 0-7. */
 void mm_step(Emitter *e, DType dtype, const int *d, const int *c, const int *a, const char *b0, const char *b1)
@@ -293,7 +298,7 @@ static bool prepare(Emitter *e, Gemm *g)
     g->m_atoms = r->rows / r->layout.warps_m / 16;
     g->n_atoms = r->cols / r->layout.warps_n / 8;
     g->bytes = f8_is(op->args[1]->type.dtype);
-    g->step_k = g->bytes ? 32 : 16;
+    g->step_k = mm_step_k(op->args[1]->type.dtype);
     g->steps = k / g->step_k;
     g->unit_count = g->steps * ((g->n_atoms + 1) / 2);
     g->a_shared = sh_view(op->args[0], &g->a);

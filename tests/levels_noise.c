@@ -24,9 +24,9 @@
 
 static const double LARGEST = 0x1p-19;
 
-/* Of functions whose error is absolute: about 1 (tanh, erf) or where the result
- * is near 0 (PTX ISA, "lg2.approx"). */
-static const double LARGEST_ABSOLUTE = 0x1p-20;
+/* Beside that, of a logarithm near 0 (PTX ISA, "lg2.approx"), and as a part of its
+ * operand of GELU where that is next to 0. */
+static const double LARGEST_BESIDE = 0x1p-20;
 
 enum { PATTERN = 509 }; /* a prime: period of the elements' own factors */
 
@@ -48,16 +48,20 @@ static double draw(Rng *rng, double largest)
     return rng_below(rng, 2) ? d : -d;
 }
 
-static bool errs_absolutely(const TileOp *op)
+/* What is added to the result of op: a number, or a part of its operand. */
+static TileValue *error_beside(Rewriter *rw, const TileOp *op, Rng *rng)
 {
-    return op->kind == TILE_ELEMENT &&
-           (op->op == OP_TANH || op->op == OP_GELU || op->op == OP_LOG || op->op == OP_LOG2);
+    bool logarithm = op->kind == TILE_ELEMENT && (op->op == OP_LOG || op->op == OP_LOG2);
+    bool gelu = op->kind == TILE_ELEMENT && op->op == OP_GELU;
+    TileValue *d = rw_fill(rw, logarithm || gelu ? draw(rng, LARGEST_BESIDE) : 0);
+
+    return gelu ? rw_binary(rw, OP_MULTIPLY, op->args[0], d) : d;
 }
 
 static void scale_result(Rewriter *rw, TileValue *v, Rng *rng)
 {
-    double shift = errs_absolutely(v->def) ? draw(rng, LARGEST_ABSOLUTE) : 0;
-    TileValue *args[] = {v, rw_fill(rw, 1 + draw(rng, LARGEST)), rw_fill(rw, shift)};
+    TileValue *beside = error_beside(rw, v->def, rng), *factor = rw_fill(rw, 1 + draw(rng, LARGEST));
+    TileValue *args[] = {v, factor, beside};
     TileValue *scaled = rw_element(rw, OP_FMA, 3, args);
 
     tile_replace_uses(rw->block, v, scaled);

@@ -105,6 +105,38 @@ static const Operand *first_tile(const Operand *operands, int n)
     return NULL;
 }
 
+/* Whether a softmax of the block has the tile as its sum. */
+static bool is_state(const Block *block, const char *name)
+{
+    for (int i = 0; i < block->len; i++) {
+        const Stmt *s = block->data[i];
+        if ((s->n_with == 2 && s->with[1]->kind == EXPR_NAME && strcmp(s->with[1]->name, name) == 0) ||
+            is_state(&s->body, name) || is_state(&s->orelse, name))
+            return true;
+    }
+    return false;
+}
+
+/* X / L where L is the sum of a softmax that goes on. */
+static bool divides_early(Checker *c, const Stmt *s, const Operand *operands)
+{
+    return s->op == OP_DIVIDE && !operands[1].is_number && c->n_loops && !c->loose &&
+           is_state(&c->loops[c->n_loops - 1].stmt->body, operands[1].tensor->name);
+}
+
+static void check_meaning(Checker *c, const Stmt *s, const Operand *operands, int n)
+{
+    for (int i = 0; i < n && s->result == RESULT_ACCUMULATE && s->dest; i++)
+        if (!operands[i].is_number && expr_equal(operands[i].expr, s->dest)) {
+            Diag *d = diag_add(c->late, TW0443, s->span, "the result is added to its own operand '%s'",
+                               operand_name(&operands[i]));
+            diag_note(c->late, d, "to replace it: and get new %s", operand_name(&operands[i]));
+        }
+    if (divides_early(c, s, operands))
+        diag_add(c->late, TW0445, s->span, "'%s' still grows in this loop: divide behind it",
+                 operand_name(&operands[1]));
+}
+
 static void check_element(Checker *c, const Stmt *s)
 {
     Operand operands[MAX_ARGS];
@@ -121,6 +153,7 @@ static void check_element(Checker *c, const Stmt *s)
         operand_spoiled(c, s->dest);
         return;
     }
+    check_meaning(c, s, operands, arity);
     put_result(c, s, first_tile(operands, arity), &result, join_fragments(c, operands, arity));
 }
 
@@ -168,6 +201,8 @@ static void check_softmax(Checker *c, const Stmt *s)
     }
     if (!read_tile(c, s, &x, "a softmax"))
         return;
+    if (x.place->now.exponentials && s->n_with)
+        diag_add(c->late, TW0444, s->span, "'%s' went through a softmax already", operand_name(&x));
     for (int i = 0; i < s->n_with; i++)
         check_state(c, s->with[i], &x);
     gemm_note_softmax(c, x.place);
@@ -178,6 +213,7 @@ static void check_softmax(Checker *c, const Stmt *s)
         init_write(c, &x, before.fragment);
         x.place->now.guessed_gemm = before.guessed_gemm;
         x.place->now.guessed_streams = before.guessed_streams;
+        x.place->now.exponentials = s->n_with > 0;
     }
 }
 
@@ -196,6 +232,7 @@ static void check_mask(Checker *c, const Stmt *s)
         values_number(c, s->otherwise);
     if (!read_tile(c, s, &x, "a Mask"))
         return;
+    mask_check(c, s, &x);
     if (s->dest) {
         put_result(c, s, &x, &x.tile, x.place->now.fragment);
     } else {

@@ -292,10 +292,18 @@ static void write_dest(Checker *c, Named *t, const Place *from, Place *to)
         to->now.version = version;
 }
 
+/* Where the tile begins along a dimension. */
+static const Aff *begin_of(Checker *c, const Aff *at, Extent size)
+{
+    const Aff *begin = !size.size ? NULL : at ? aff_mul(c->aff, at, size.size) : aff_const(c->aff, 0);
+    return begin && !aff_is_poison(begin) ? begin : NULL;
+}
+
 void check_copy(Checker *c, const Stmt *s)
 {
     Extent shape[TENSOR_MAX_RANK] = {{0}};
     const Aff *coords[TENSOR_MAX_RANK] = {NULL};
+    int said = c->diags->list.len;
     if (!s->name) {
         diag_add(c->diags, TW0234, s->span, "a Copy names a tensor: Copy X from global to shared");
         return;
@@ -322,9 +330,15 @@ void check_copy(Checker *c, const Stmt *s)
         check_shape(c, s, &copied, near);
     dtype_copy(c, s, from, to);
     int n_coords = global ? check_coords(c, s, global, shape, n, coords) : 0;
+    if (global && n == 2 && n_coords >= 2 && n_coords == global->rank) {
+        copied.rows.first = begin_of(c, coords[n_coords - 2], shape[0]);
+        copied.cols.first = begin_of(c, coords[n_coords - 1], shape[1]);
+    }
     if (global == from)
         learn_place(c, t, near, &copied);
     if (global == to)
         output_store(c, s, t, coords, n_coords);
+    if (global && c->diags->list.len == said)
+        cover_copy(c, s, global, shape, n, coords, n_coords);
     write_dest(c, t, from, to);
 }

@@ -104,6 +104,7 @@ void init_write(Checker *c, Operand *o, Fragment fragment)
     now->fragment = fragment;
     now->guessed_gemm = NULL;
     now->guessed_streams = false;
+    now->exponentials = false;
 }
 
 void init_accumulate(Checker *c, Operand *o, Fragment fragment)

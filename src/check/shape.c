@@ -73,6 +73,8 @@ void shape_learn(Operand *o, const Tile *tile)
         *cols = tile->cols;
     rows->axis = tile->rows.axis ? tile->rows.axis : rows->axis;
     cols->axis = tile->cols.axis ? tile->cols.axis : cols->axis;
+    rows->first = tile->rows.first;
+    cols->first = tile->cols.first;
 }
 
 /* ---- broadcasting ---------------------------------------------------------------------- */
@@ -87,6 +89,8 @@ static bool join_extent(Checker *c, Extent *result, Extent e)
     }
     if (!result->axis)
         result->axis = e.axis;
+    if (!result->first)
+        result->first = e.first;
     return !extent_clashes(c, *result, e);
 }
 

@@ -252,7 +252,7 @@ void values_assign(Checker *c, const Stmt *s)
 static void grid_axis(Checker *c, const Coord *coord)
 {
     int64_t lo, hi;
-    const Aff *extent = values_integer(c, coord->value);
+    const Aff *extent = values_integer(c, coord->value), *known = extent;
     const AffSym *axis = NULL;
     if (!extent)
         extent = aff_const(c->aff, 2);
@@ -262,7 +262,7 @@ static void grid_axis(Checker *c, const Coord *coord)
     if (eval_find(&c->env, coord->name))
         diag_add(c->diags, TW0403, coord->span, "'%s' already has a value", coord->name);
     eval_bind(&c->env, coord->name, axis ? aff_of(c->aff, axis) : aff_const(c->aff, 0));
-    vec_push(c->arena, &c->grid, (Axis){coord->name, coord->span, axis});
+    vec_push(c->arena, &c->grid, (Axis){coord->name, coord->span, axis, known, coord->value});
 }
 
 void values_grid(Checker *c, const Stmt *s)
@@ -323,7 +323,7 @@ static bool is_declared(const Named *tensor)
     return false;
 }
 
-static const AffSym *loop_counter(Checker *c, const Stmt *s)
+static const AffSym *loop_counter(Checker *c, const Stmt *s, Loop *loop)
 {
     int64_t lo = INT64_MIN, hi = INT64_MAX, unused;
     if (s->over) {
@@ -334,6 +334,8 @@ static const AffSym *loop_counter(Checker *c, const Stmt *s)
         return aff_sym_new(c->aff, s->name, AFF_LOOP, 0, INT64_MAX);
     }
     const Aff *first = values_integer(c, s->lo), *end = values_integer(c, s->hi);
+    loop->lo = first;
+    loop->end = end;
     if (first)
         aff_bounds(first, &lo, &unused);
     if (end)
@@ -344,12 +346,14 @@ static const AffSym *loop_counter(Checker *c, const Stmt *s)
 
 void values_loop(Checker *c, const Stmt *s)
 {
-    const AffSym *counter = loop_counter(c, s);
+    Loop loop = {.stmt = s, .entered_at = c->moment};
+    const AffSym *counter = loop_counter(c, s, &loop);
     const Named *tensor = names_find(c, s->name);
     if (tensor && is_declared(tensor))
         diag_add(c->diags, TW0403, s->name_span, "the loop counter '%s' is also a tensor", s->name);
     /* a single iteration has a constant counter, which says nothing of where it is used */
     bool single = counter->lo >= counter->hi;
     eval_bind(&c->env, s->name, single ? aff_const(c->aff, counter->lo) : aff_of(c->aff, counter));
-    c->loops[c->n_loops++] = (Loop){s, single ? NULL : counter, c->moment};
+    loop.sym = single ? NULL : counter;
+    c->loops[c->n_loops++] = loop;
 }

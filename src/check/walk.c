@@ -159,6 +159,16 @@ bool check_is_sketch(const Unit *unit)
     return unit->kind == UNIT_KERNEL && (kinds & flow) && !(kinds & 1u << STMT_ALLOCATE);
 }
 
+static void say_late(Checker *c)
+{
+    for (int i = 0; i < c->late->list.len; i++) {
+        const Diag *from = &c->late->list.data[i];
+        Diag *to = diag_add(c->diags, from->code, from->span, "%s", from->message);
+        to->note = from->note;
+        to->fix = from->fix;
+    }
+}
+
 bool check_code(Arena *arena, Syms *syms, const Program *program, const Unit *unit,
                 const CheckOptions *options, Diags *diags)
 {
@@ -171,6 +181,7 @@ bool check_code(Arena *arena, Syms *syms, const Program *program, const Unit *un
     c->unit = unit;
     c->options = options;
     c->diags = diags;
+    c->late = diags_new(arena, program->source);
     c->sketch = check_is_sketch(unit);
     c->loose = options->fragment || unit->kind == UNIT_FRAGMENT || c->sketch;
     values_start(c);
@@ -178,6 +189,10 @@ bool check_code(Arena *arena, Syms *syms, const Program *program, const Unit *un
     if (diags->errors == before) { /* what is left out is worth saying only of what is right */
         output_finish(c);
         capacity_finish(c);
+    }
+    if (diags->errors == before) {
+        dead_finish(c);
+        say_late(c);
     }
     return diags->errors == before;
 }

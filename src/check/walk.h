@@ -22,6 +22,7 @@ typedef struct Extent {
     const Aff *size;  /* NULL: unknown, agrees with everything */
     const char *text; /* as written; NULL: not written */
     const char *axis; /* dimension of the global tensor; NULL: unknown */
+    const Aff *first; /* where along it the tile begins; NULL: unknown */
 } Extent;
 
 typedef enum Written { WRITTEN_NO, WRITTEN_MAYBE, WRITTEN_YES } Written;
@@ -38,6 +39,7 @@ typedef struct PlaceState {
     Written written;
     int version;
     Fragment fragment;
+    bool exponentials;  /* as an online softmax leaves its tile */
     int set_at;         /* moment of the last assignment (not accumulation) */
     int accumulated_at; /* moment of the last accumulation */
     const Stmt *accumulated_in[WALK_MAX_NESTING]; /* the loops round it */
@@ -86,12 +88,15 @@ typedef struct Axis { /* of the grid */
     const char *name;
     Span span;
     const AffSym *sym; /* NULL: extent 1 */
+    const Aff *extent; /* NULL: unknown */
+    const Expr *bound; /* where it is written */
 } Axis;
 
 typedef struct Loop {
     const Stmt *stmt;
     const AffSym *sym; /* NULL: unknown */
     int entered_at;
+    const Aff *lo, *end; /* NULL: unknown */
 } Loop;
 
 /* A Copy to global memory. */
@@ -113,6 +118,7 @@ typedef struct Checker {
     const Unit *unit;
     const CheckOptions *options;
     Diags *diags;
+    Diags *late; /* said when nothing else is wrong: it may well follow from that */
     bool loose;
     bool sketch; /* loose, and stage 1b still adds each Reshape */
     EvalEnv env;
@@ -205,6 +211,17 @@ bool shape_column(Checker *c, const Operand *state, const Operand *of);
 
 /* copy.c */
 void check_copy(Checker *c, const Stmt *s);
+
+/* mask.c */
+void mask_check(Checker *c, const Stmt *s, const Operand *x);
+
+/* dead.c */
+void dead_finish(Checker *c);
+
+/* cover.c */
+/* coords: by dimension of the tensor, NULL where there is none. */
+void cover_copy(Checker *c, const Stmt *s, const Place *global, const Extent *shape, int n_shape,
+                const Aff *const *coords, int n_coords);
 
 /* dtype.c */
 void dtype_tensor(Checker *c, const Stmt *s); /* Input, Output */

@@ -155,12 +155,23 @@ static const TileOp *element_def(const TileValue *v, OpId op)
     return v->def && v->def->kind == TILE_ELEMENT && v->def->op == op ? v->def : NULL;
 }
 
-/* A copy made with `Compute Add M, 0 and get M_prev` is M. */
+/* A copy made with `Compute Add M, 0 and get M_prev`, or with another operation
+ * that changes nothing, is M. */
 static const TileValue *without_zero(const TileValue *v)
 {
+    static const struct {
+        OpId op;
+        int number; /* the other operand */
+        bool first; /* may be the first one, too */
+    } copies[] = {{OP_ADD, 0, true}, {OP_SUBTRACT, 0, false}, {OP_MULTIPLY, 1, true}, {OP_DIVIDE, 1, false}};
     double number;
-    const TileOp *add = element_def(v, OP_ADD);
-    return add && rw_number(add->args[1], &number) && number == 0 ? add->args[0] : v;
+    for (size_t i = 0; i < TW_COUNT(copies); i++) {
+        const TileOp *op = element_def(v, copies[i].op);
+        if (op && rw_number(op->args[1], &number) && number == copies[i].number) return op->args[0];
+        if (op && copies[i].first && rw_number(op->args[0], &number) && number == copies[i].number)
+            return op->args[1];
+    }
+    return v;
 }
 
 /* exp(M before - M after) of a softmax step, written by hand: its factor. */

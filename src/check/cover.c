@@ -1,0 +1,435 @@
+/* cover.c: whether the tiles that a Copy visits, over the blocks of the grid and
+ * the iterations of its loops, are those of the tensor: none outside, none left
+ * out.
+ *
+ *   Grid m = ceil(M / BM)            M of ceil(M / BM) tiles: all
+ *   Copy A (BM, BK) in coordinate [M = m, K = m] ...
+ *                                    along K there are ceil(K / BK) tiles
+ *
+ * Only what is plain is judged: a counter, or a counter and a constant; along
+ * dimensions of single elements (heads) whatever a block's place says, by trying
+ * small sizes. Copies under a condition, and tensors that several Copies read
+ * parts of, are left alone.
+ */
+#include "check/walk.h"
+
+enum { TRY_DIMS = 4, TRY_COUNTERS = 3, TRY_MOST = 4096 };
+
+static const int64_t try_sizes[] = {1, 2, 3, 4, 6, 8};
+
+typedef struct Range { /* of a counter */
+    const char *name;
+    const AffSym *sym;
+    const Aff *lo, *end;
+    const Expr *bound; /* where `end` is written */
+    bool loop;
+} Range;
+
+typedef struct Cover {
+    const Stmt *stmt;
+    const Place *global;
+    const Aff *const *coords; /* by dimension */
+    int n_coords;
+    bool store, only; /* only: no other Copy of the tensor this way */
+    Extent tile;      /* along the dimension at hand */
+} Cover;
+
+/* ---- counters ------------------------------------------------------------------------ */
+
+static Range loop_range(const Loop *loop)
+{
+    return (Range){loop->stmt->name, loop->sym, loop->lo, loop->end, loop->stmt->hi, true};
+}
+
+static Range axis_range(Checker *c, const Axis *axis)
+{
+    return (Range){axis->name, axis->sym, aff_const(c->aff, 0), axis->extent, axis->bound, false};
+}
+
+static bool find_range(Checker *c, const AffSym *sym, Range *range)
+{
+    for (int i = 0; i < c->n_loops; i++)
+        if (c->loops[i].sym == sym) {
+            *range = loop_range(&c->loops[i]);
+            return range->lo && range->end;
+        }
+    for (int i = 0; i < c->grid.len; i++)
+        if (c->grid.data[i].sym == sym) {
+            *range = axis_range(c, &c->grid.data[i]);
+            return range->end != NULL;
+        }
+    return false;
+}
+
+/* at = counter + constant */
+static bool take_plain(Checker *c, const Aff *at, Range *range, int64_t *offset)
+{
+    const Aff *coef, *rest;
+    int64_t one;
+    for (int i = 0; i < c->n_loops + c->grid.len; i++) {
+        const AffSym *sym =
+            i < c->n_loops ? c->loops[i].sym : c->grid.data[i - c->n_loops].sym;
+        if (sym && aff_uses(at, sym))
+            return aff_linear(c->aff, at, sym, &coef, &rest) && aff_is_const(coef, &one) &&
+                   one == 1 && aff_is_const(rest, offset) && find_range(c, sym, range);
+    }
+    return false;
+}
+
+/* A counter that visits just so many tiles and has no other place in the Copy. */
+static const char *fitting(Checker *c, const Cover *v, const Aff *tiles)
+{
+    for (int i = 0; i < c->n_loops + c->grid.len; i++) {
+        Range r = i < c->n_loops ? loop_range(&c->loops[i])
+                                 : axis_range(c, &c->grid.data[i - c->n_loops]);
+        bool used = !r.sym || r.end != tiles;
+        for (int d = 0; d < v->n_coords && !used; d++)
+            used = v->coords[d] && aff_uses(v->coords[d], r.sym);
+        if (!used)
+            return r.name;
+    }
+    return NULL;
+}
+
+/* ---- saying so ----------------------------------------------------------------------------- */
+
+static const char *dim_name(Checker *c, const Cover *v, int d)
+{
+    const Extent *e = &v->global->dims[d];
+    return e->axis   ? arena_printf(c->arena, "'%s'", e->axis)
+           : e->text ? arena_printf(c->arena, "dimension %d (%s)", d + 1, e->text)
+                     : arena_printf(c->arena, "dimension %d", d + 1);
+}
+
+static const Coord *coord_of(const Cover *v, int d)
+{
+    for (int i = 0; i < v->stmt->n_coords; i++) {
+        const Coord *coord = &v->stmt->coords[i];
+        const char *axis = v->global->dims[d].axis;
+        if (coord->name ? axis && strcmp(coord->name, axis) == 0 : i == d)
+            return coord;
+    }
+    return NULL;
+}
+
+static DiagCode part_code(const Cover *v)
+{
+    return v->store ? TW0453 : TW0414;
+}
+
+static const char *verb(const Cover *v)
+{
+    return v->store ? "written" : "read";
+}
+
+/* How many tiles there are, in the program's own words. */
+static const char *count_text(Checker *c, const Cover *v, int d, const Aff *tiles)
+{
+    const char *whole = v->global->dims[d].text;
+    if (!whole || !v->tile.text || extent_is_one(v->tile))
+        return aff_text(c->arena, tiles);
+    return arena_printf(c->arena, "ceil(%s / %s)", whole, v->tile.text);
+}
+
+/* Another Copy said so of the same counter. */
+static bool was_said(const Checker *c, const Range *r)
+{
+    for (int i = 0; i < c->late->list.len; i++) {
+        const Fix *fix = &c->late->list.data[i].fix;
+        if (fix->text && r->bound && fix->span.start == r->bound->span.start)
+            return true;
+    }
+    return false;
+}
+
+/* The counter visits other tiles than there are. */
+static void say_other_count(Checker *c, const Cover *v, int d, const Range *r, const Aff *tiles,
+                            DiagCode code)
+{
+    const Coord *coord = coord_of(v, d);
+    const char *other = fitting(c, v, tiles), *count = count_text(c, v, d, tiles);
+    if (was_said(c, r))
+        return;
+    Diag *diag = diag_add(c->late, code, coord ? coord->span : v->stmt->span,
+                          "'%s' goes up to %s, but there are %s tiles of '%s' along %s", r->name,
+                          aff_text(c->arena, r->end), count, v->stmt->name, dim_name(c, v, d));
+    if (other && coord)
+        diag_fix(c->late, diag, coord->value->span, other,
+                 arena_printf(c->arena, "'%s' goes over these", other));
+    else if (r->bound)
+        diag_fix(c->late, diag, r->bound->span, count, "visit them all");
+}
+
+static void say_outside(Checker *c, const Cover *v, int d, const Range *r, bool before)
+{
+    const Coord *coord = coord_of(v, d);
+    Diag *diag = diag_add(c->late, v->store ? TW0453 : TW0415, coord ? coord->span : v->stmt->span,
+                          before ? "the first tile lies before the begin of %s"
+                                 : "the last tile lies behind the end of %s",
+                          dim_name(c, v, d));
+    if (coord)
+        diag_fix(c->late, diag, coord->value->span, r->name, "count from the first tile");
+}
+
+static void say_first_left_out(Checker *c, const Cover *v, int d)
+{
+    const Coord *coord = coord_of(v, d);
+    diag_add(c->late, part_code(v), coord ? coord->span : v->stmt->span,
+             "the first tile of '%s' along %s is not %s", v->stmt->name, dim_name(c, v, d), verb(v));
+}
+
+static void say_one_tile(Checker *c, const Cover *v, int d, const Aff *tiles)
+{
+    const char *axis = v->global->dims[d].axis, *other = fitting(c, v, tiles);
+    const Stmt *s = v->stmt;
+    Diag *diag = diag_add(c->late, part_code(v), s->span, "only one tile of '%s' along %s is %s",
+                          s->name, dim_name(c, v, d), verb(v));
+    diag_note(c->late, diag, "say which with a coordinate, were it the first: %s = 0",
+              axis ? axis : "0");
+    if (other && axis && s->n_coords > 0 && s->coords[0].name) {
+        int at = s->coords[0].span.start;
+        diag_fix(c->late, diag, (Span){at, at}, arena_printf(c->arena, "%s = %s, ", axis, other),
+                 arena_printf(c->arena, "'%s' goes over these", other));
+    }
+}
+
+/* ---- a counter, and perhaps a constant ------------------------------------------------------- */
+
+/* Every symbol is the size of some tensor, no parameter of the operator. */
+static bool uses_only_dims(const Checker *c, const Aff *a)
+{
+    bool found = false;
+    if (!a)
+        return true;
+    if (a->kind != AFF_SYM)
+        return uses_only_dims(c, a->a) && uses_only_dims(c, a->b);
+    for (int i = 0; i < c->tensors.len && !found; i++) {
+        const Place *p = &c->tensors.data[i]->places[SPACE_GLOBAL];
+        for (int d = 0; p->exists && d < p->rank; d++)
+            found |= p->dims[d].size && p->dims[d].size->sym == a->sym;
+    }
+    return found;
+}
+
+/* Loops may stop early, or begin late, on purpose; where they do it by other
+ * sizes than the tensor's, it is a mistake. */
+static bool may_be_meant(Checker *c, const Cover *v, const Range *r, const Aff *tiles)
+{
+    if (!r->loop)
+        return false;
+    if (!v->store && !v->only)
+        return true;
+    return aff_uses_kind(r->end, AFF_GRID) || aff_uses_kind(r->end, AFF_LOOP) ||
+           aff_uses_kind(r->end, AFF_SCALAR) || r->end->kind == AFF_MIN || r->end->kind == AFF_MAX ||
+           (aff_is_const(r->end, NULL) && !aff_is_const(tiles, NULL)) ||
+           !uses_only_dims(c, r->end);
+}
+
+static void check_count(Checker *c, const Cover *v, int d, const Range *r, const Aff *tiles)
+{
+    if (r->end == tiles || aff_always(c->aff, aff_eq(c->aff, r->end, tiles)))
+        return;
+    if (aff_always(c->aff, aff_lt(c->aff, tiles, r->end)))
+        say_other_count(c, v, d, r, tiles, TW0415);
+    else if (!may_be_meant(c, v, r, tiles))
+        say_other_count(c, v, d, r, tiles, part_code(v));
+}
+
+static void check_plain(Checker *c, const Cover *v, int d, const Range *r, int64_t offset,
+                        const Aff *tiles)
+{
+    int64_t lo;
+    bool known = aff_is_const(r->lo, &lo);
+    if (known && lo + offset < 0)
+        say_outside(c, v, d, r, true);
+    else if (offset > 0 && r->end == tiles && (v->only || !r->loop))
+        say_outside(c, v, d, r, false);
+    else if (known && lo + offset > 0 && (v->store || v->only))
+        say_first_left_out(c, v, d);
+    else if (offset == 0)
+        check_count(c, v, d, r, tiles);
+}
+
+/* ---- other expressions of a block's place: h div (q_heads div kv_heads) ------------------------ */
+
+typedef struct Try {
+    const Aff *at, *size;
+    const AffSym *dims[TRY_DIMS], *counters[TRY_COUNTERS];
+    Range ranges[TRY_COUNTERS];
+    int n_dims, n_counters;
+    int64_t *values; /* by symbol */
+    bool *seen;      /* TRY_MOST elements of the dimension */
+    int n_seen;
+    bool ever;       /* with some sizes just all of the dimension is visited */
+} Try;
+
+/* Every dimension and counter in a; false: too many, or others. */
+static bool collect(Checker *c, Try *t, const Aff *a)
+{
+    bool known = false;
+    if (!a)
+        return true;
+    if (a->kind != AFF_SYM)
+        return collect(c, t, a->a) && collect(c, t, a->b);
+    for (int i = 0; i < t->n_dims; i++)
+        known |= t->dims[i] == a->sym;
+    for (int i = 0; i < t->n_counters; i++)
+        known |= t->counters[i] == a->sym;
+    if (known)
+        return true;
+    if (a->sym->kind == AFF_DIM && t->n_dims < TRY_DIMS) {
+        t->dims[t->n_dims++] = a->sym;
+        return true;
+    }
+    if (a->sym->kind != AFF_GRID || t->n_counters == TRY_COUNTERS ||
+        !find_range(c, a->sym, &t->ranges[t->n_counters]))
+        return false;
+    t->counters[t->n_counters++] = a->sym;
+    return collect(c, t, t->ranges[t->n_counters - 1].end);
+}
+
+/* Sizes that the expression divides are multiples of what it divides them by. */
+static bool is_plausible(const Aff *a, const int64_t *values)
+{
+    int64_t x, y;
+    if (!a)
+        return true;
+    if (a->kind == AFF_DIV && !aff_uses_kind(a, AFF_GRID) &&
+        !(aff_eval(a->a, values, &x) && aff_eval(a->b, values, &y) && y > 0 && x > 0 && x % y == 0))
+        return false;
+    return is_plausible(a->a, values) && is_plausible(a->b, values);
+}
+
+static bool stays_within(Try *t, int counter, int64_t size)
+{
+    int64_t end, at;
+    if (counter == t->n_counters) {
+        if (!aff_eval(t->at, t->values, &at) || at < 0 || at >= size)
+            return false;
+        t->n_seen += !t->seen[at];
+        t->seen[at] = true;
+        return true;
+    }
+    if (!aff_eval(t->ranges[counter].end, t->values, &end) || end < 1 || end > TRY_MOST)
+        return false;
+    for (int64_t i = 0; i < end; i++) {
+        t->values[t->counters[counter]->id] = i;
+        if (!stays_within(t, counter + 1, size))
+            return false;
+    }
+    return true;
+}
+
+/* Whether the counters take the expression to just 0 ... size - 1. */
+static bool visits_all(Try *t, int64_t size)
+{
+    t->n_seen = 0;
+    memset(t->seen, 0, (size_t)size);
+    return stays_within(t, 0, size) && t->n_seen == size;
+}
+
+static void try_dims(Try *t, int dim)
+{
+    int64_t size;
+    for (size_t i = 0; i < TW_COUNT(try_sizes) && dim < t->n_dims && !t->ever; i++) {
+        t->values[t->dims[dim]->id] = try_sizes[i];
+        try_dims(t, dim + 1);
+    }
+    if (dim < t->n_dims || t->ever || !is_plausible(t->at, t->values) ||
+        !aff_eval(t->size, t->values, &size) || size < 2 || size > TRY_MOST)
+        return;
+    t->ever = visits_all(t, size);
+}
+
+static void check_single_elements(Checker *c, const Cover *v, int d)
+{
+    Try t = {.at = v->coords[d], .size = v->global->dims[d].size};
+    const Coord *coord = coord_of(v, d);
+    int64_t size;
+    if (!coord || !collect(c, &t, t.at) || !collect(c, &t, t.size) || t.n_counters == 0)
+        return;
+    t.seen = arena_array(c->arena, bool, TRY_MOST);
+    t.values = arena_array(c->arena, int64_t, aff_sym_count(c->aff) + 1);
+    try_dims(&t, 0);
+    if (t.ever || (aff_is_const(t.size, &size) && (size < 2 || size > TRY_MOST)))
+        return;
+    Diag *diag = diag_add(c->late, part_code(v), coord->span,
+                          "%s does not visit all of %s, whatever the sizes are",
+                          aff_text(c->arena, t.at), dim_name(c, v, d));
+    const char *other = fitting(c, v, t.size);
+    if (other)
+        diag_fix(c->late, diag, coord->value->span, other,
+                 arena_printf(c->arena, "'%s' goes over these", other));
+}
+
+/* One counter cannot say two places at once. */
+static bool check_shared_counter(Checker *c, const Cover *v, int d)
+{
+    Range r;
+    int64_t offset;
+    for (int other = 0; other < v->n_coords; other++) {
+        if (other == d || !v->coords[other] || !take_plain(c, v->coords[other], &r, &offset) ||
+            !aff_uses(v->coords[d], r.sym))
+            continue;
+        const Coord *coord = coord_of(v, d);
+        diag_add(c->late, part_code(v), coord ? coord->span : v->stmt->span,
+                 "'%s' says already where the tile lies along %s; along %s it goes diagonally",
+                 r.name, dim_name(c, v, other), dim_name(c, v, d));
+        return true;
+    }
+    return false;
+}
+
+/* ---- the Copy ------------------------------------------------------------------------------- */
+
+static int count_copies(const Block *block, const Stmt *like)
+{
+    int n = 0;
+    for (int i = 0; i < block->len; i++) {
+        const Stmt *s = block->data[i];
+        n += s->kind == STMT_COPY && s->name && strcmp(s->name, like->name) == 0 &&
+             s->space == like->space && s->to_space == like->to_space;
+        n += count_copies(&s->body, like) + count_copies(&s->orelse, like);
+    }
+    return n;
+}
+
+static void check_dim(Checker *c, Cover *v, int d, Extent tile)
+{
+    const Aff *at = v->coords[d], *whole = v->global->dims[d].size, *tiles;
+    Range range;
+    int64_t offset;
+    if (!whole || !tile.size || (at && aff_uses_kind(at, AFF_SCALAR)))
+        return;
+    tiles = extent_is_one(tile) ? whole : aff_ceildiv(c->aff, whole, tile.size);
+    if (aff_is_poison(tiles))
+        return;
+    v->tile = tile;
+    if (!at) {
+        if ((v->store || v->only) && !aff_always(c->aff, aff_le(c->aff, whole, tile.size)))
+            say_one_tile(c, v, d, tiles);
+    } else if (take_plain(c, at, &range, &offset)) {
+        check_plain(c, v, d, &range, offset, tiles);
+    } else if (extent_is_one(tile) && !check_shared_counter(c, v, d)) {
+        check_single_elements(c, v, d);
+    }
+}
+
+void cover_copy(Checker *c, const Stmt *s, const Place *global, const Extent *shape, int n_shape,
+                const Aff *const *coords, int n_coords)
+{
+    Cover v = {s, global, coords, n_coords, s->to_space == SPACE_GLOBAL, false, {0}};
+    bool part = !global->decl || global->decl->kind == STMT_ALLOCATE;
+    if (c->loose || part || c->path.n_arms || s->where || s->stage || s->target ||
+        s->result == RESULT_ACCUMULATE || n_shape > global->rank || n_coords != global->rank)
+        return;
+    v.only = count_copies(&c->unit->body, s) == 1;
+    if (v.store && !v.only)
+        return;
+    for (int d = 0; d < global->rank; d++) {
+        int before = c->late->list.len, at = d - (global->rank - n_shape);
+        check_dim(c, &v, d, at >= 0 ? shape[at] : extent_one(c));
+        if (c->late->list.len > before)
+            return; /* the others likely follow from it */
+    }
+}

@@ -1,0 +1,210 @@
+/* dead.c: what is computed or copied and never used: a misspelt or mistaken
+ * operand leaves the right one behind.
+ *
+ * Walks the unit from its end to its begin with the set of places whose elements
+ * are used below. A loop's body is used by its next iteration as well. What is
+ * dead still counts as using its operands, so that one mistake is said once.
+ */
+#include "check/walk.h"
+
+enum { NEAR_SPACES = 2 };
+
+typedef struct Live {
+    Checker *c;
+    bool *used; /* two for each tensor: shared, register */
+    bool quiet;
+} Live;
+
+static bool *place_used(const Live *l, const char *name, Space space)
+{
+    for (int i = 0; i < l->c->tensors.len; i++)
+        if (strcmp(l->c->tensors.data[i]->name, name) == 0)
+            return &l->used[i * NEAR_SPACES + (space == SPACE_REGISTER)];
+    return NULL;
+}
+
+static void use_name(const Live *l, const char *name, Space space)
+{
+    for (Space s = SPACE_SHARED; s <= SPACE_REGISTER; s++) {
+        bool *used = space == SPACE_NONE || space == s ? place_used(l, name, s) : NULL;
+        if (used)
+            *used = true;
+    }
+}
+
+static void use(const Live *l, const Expr *e)
+{
+    if (!e)
+        return;
+    if (e->kind == EXPR_NAME) {
+        Space space = SPACE_NONE;
+        Named *t = names_find(l->c, e->name) ? NULL : names_suffixed(l->c, e->name, &space);
+        use_name(l, t ? t->name : e->name, space);
+    }
+    if (e->kind == EXPR_SPACE && e->a->kind == EXPR_NAME) {
+        use_name(l, e->a->name, e->space);
+        return;
+    }
+    use(l, e->a);
+    use(l, e->b);
+    for (int i = 0; i < e->n_args; i++)
+        use(l, e->args[i]);
+}
+
+static void use_clauses(const Live *l, const Stmt *s)
+{
+    use(l, s->where);
+    use(l, s->otherwise);
+    use(l, s->value);
+    use(l, s->lo);
+    use(l, s->hi);
+    use(l, s->stage);
+    for (int i = 0; i < s->n_coords; i++)
+        use(l, s->coords[i].value);
+}
+
+static void say_unused(const Live *l, const Stmt *s, const char *name, const char *verb)
+{
+    if (!l->quiet)
+        diag_add(l->c->late, TW0442, s->span, "'%s' is %s here and not used after that", name, verb);
+}
+
+/* ---- statements ---------------------------------------------------------------------- */
+
+/* The tile that the statement's result goes to; *whole: all of it. */
+static const char *result_of(const Stmt *s, bool *whole)
+{
+    const Expr *e = s->dest ? s->dest : s->n_args > 0 ? s->args[0] : NULL;
+    *whole = true;
+    for (; e && e->kind != EXPR_NAME; e = e->a)
+        *whole &= e->kind == EXPR_SPACE;
+    return e ? e->name : NULL;
+}
+
+static bool is_overwritten(const Stmt *s)
+{
+    OpClass class = op_info(s->op)->class;
+    return !s->dest && (class == OPC_FILL || class == OPC_DEFINE);
+}
+
+/* M and L of an online softmax: the elements need M, nothing needs L. */
+static void states(const Live *l, const Stmt *s)
+{
+    bool *sum = s->n_with == 2 && s->with[1]->kind == EXPR_NAME
+                    ? place_used(l, s->with[1]->name, SPACE_REGISTER)
+                    : NULL;
+    if (sum && !*sum && s->op == OP_SOFTMAX)
+        say_unused(l, s, s->with[1]->name, "summed up");
+    for (int i = 0; i < s->n_with; i++)
+        if (i == 0 || !sum || *sum)
+            use(l, s->with[i]);
+}
+
+static void compute(const Live *l, const Stmt *s)
+{
+    bool whole;
+    const char *name = result_of(s, &whole);
+    bool *used = name && s->op_known ? place_used(l, name, SPACE_REGISTER) : NULL;
+    if (used && !*used)
+        say_unused(l, s, name, "computed");
+    if (used && whole && s->result != RESULT_ACCUMULATE)
+        *used = false;
+    states(l, s);
+    for (int i = is_overwritten(s) && s->op_known ? 1 : 0; i < s->n_args; i++)
+        use(l, s->args[i]);
+    if (s->result == RESULT_ACCUMULATE || !s->op_known)
+        use(l, s->dest);
+    use_clauses(l, s);
+}
+
+static void copy(const Live *l, const Stmt *s)
+{
+    bool *used = s->to_space == SPACE_GLOBAL || !s->name ? NULL : place_used(l, s->name, s->to_space);
+    if (used && !*used)
+        say_unused(l, s, s->name, "copied");
+    if (used && !s->target && !s->stage)
+        *used = false;
+    if (s->name && s->space != SPACE_GLOBAL)
+        use_name(l, s->name, s->space);
+    use(l, s->target);
+    use_clauses(l, s);
+}
+
+/* ---- blocks ---------------------------------------------------------------------------- */
+
+static void block(Live *l, const Block *b);
+
+static size_t set_size(const Live *l)
+{
+    return (size_t)l->c->tensors.len * NEAR_SPACES;
+}
+
+static bool *save(const Live *l)
+{
+    bool *saved = arena_array(l->c->arena, bool, set_size(l) + 1);
+    memcpy(saved, l->used, set_size(l));
+    return saved;
+}
+
+static void add_all(const Live *l, const bool *other)
+{
+    for (size_t i = 0; i < set_size(l); i++)
+        l->used[i] |= other[i];
+}
+
+static void loop(Live *l, const Stmt *s)
+{
+    bool *after = save(l), quiet = l->quiet;
+    l->quiet = true; /* what the next iteration uses first */
+    block(l, &s->body);
+    add_all(l, after);
+    l->quiet = quiet;
+    block(l, &s->body);
+    add_all(l, after);
+    use_clauses(l, s);
+}
+
+static void branch(Live *l, const Stmt *s)
+{
+    bool *after = save(l);
+    block(l, &s->body);
+    bool *taken = save(l);
+    memcpy(l->used, after, set_size(l));
+    block(l, &s->orelse);
+    add_all(l, taken);
+    use_clauses(l, s);
+}
+
+static void block(Live *l, const Block *b)
+{
+    for (int i = b->len - 1; i >= 0; i--) {
+        const Stmt *s = b->data[i];
+        switch (s->kind) {
+        case STMT_COMPUTE: compute(l, s); break;
+        case STMT_COPY: copy(l, s); break;
+        case STMT_FOR: loop(l, s); break;
+        case STMT_IF: branch(l, s); break;
+        case STMT_RESHAPE:
+        case STMT_INPUT:
+        case STMT_OUTPUT:
+        case STMT_PARAM:
+        case STMT_LET:
+        case STMT_INDEX:
+        case STMT_GRID:
+        case STMT_ASSIGN:
+        case STMT_ALLOCATE:
+        case STMT_DEFINE:
+        case STMT_SCHEDULE:
+        case STMT_COUNT: use_clauses(l, s); break;
+        }
+    }
+}
+
+void dead_finish(Checker *c)
+{
+    Live l = {.c = c};
+    if (c->loose)
+        return;
+    l.used = arena_array(c->arena, bool, (size_t)c->tensors.len * NEAR_SPACES + 1);
+    block(&l, &c->unit->body);
+}

@@ -28,7 +28,7 @@
 
 enum { DEFAULT_SEED = 1, DEFAULT_CASES = 260, LEAST_CASES = 60, MOST_SETS = 6, LEAST_MUTANTS = 1000 };
 
-static const double DEFAULT_SECONDS = 15;
+static const double DEFAULT_SECONDS = 11;
 static const double CHECKER_SHARE = 0.7;
 
 /* ---- right programs --------------------------------------------------------------------- */

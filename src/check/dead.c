@@ -105,7 +105,7 @@ static void compute(const Live *l, const Stmt *s)
     bool whole;
     const char *name = result_of(s, &whole);
     bool *used = name && s->op_known ? place_used(l, name, SPACE_REGISTER) : NULL;
-    if (used && !*used)
+    if (used && !*used && !s->n_with) /* a softmax may be for its state alone */
         say_unused(l, s, name, "computed");
     if (used && whole && s->result != RESULT_ACCUMULATE)
         *used = false;
@@ -115,6 +115,15 @@ static void compute(const Live *l, const Stmt *s)
     if (s->result == RESULT_ACCUMULATE || !s->op_known)
         use(l, s->dest);
     use_clauses(l, s);
+}
+
+static void reshape(const Live *l, const Stmt *s)
+{
+    bool *used = s->name ? place_used(l, s->name, SPACE_REGISTER) : NULL;
+    if (used && !*used)
+        say_unused(l, s, s->name, "reshaped");
+    if (used)
+        *used = true;
 }
 
 static void copy(const Live *l, const Stmt *s)
@@ -184,7 +193,7 @@ static void block(Live *l, const Block *b)
         case STMT_COPY: copy(l, s); break;
         case STMT_FOR: loop(l, s); break;
         case STMT_IF: branch(l, s); break;
-        case STMT_RESHAPE:
+        case STMT_RESHAPE: reshape(l, s); break;
         case STMT_INPUT:
         case STMT_OUTPUT:
         case STMT_PARAM:

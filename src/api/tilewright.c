@@ -27,7 +27,7 @@ static bool fail(Chain *chain, const char *failure)
 
 static bool apply(Chain *chain, const tw_options *o)
 {
-    const char *target = o->target ? o->target : "sm_80", *dtype = o->dtype ? o->dtype : "bf16";
+    const char *target = o->target ? o->target : target_default()->name, *dtype = o->dtype ? o->dtype : "bf16";
 
     chain->target = target_find(target);
     if (!chain->target)

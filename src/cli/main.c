@@ -140,7 +140,7 @@ static void session_start(Session *s)
     s->syms = syms_new(s->arena);
     s->aff = aff_ctx_new(s->arena);
     s->diags = diags_new(s->arena, NULL);
-    s->options.target = target_find("sm_80");
+    s->options.target = target_default();
     s->options.dtype = DT_BF16;
     s->options.seed = 1;
     s->options.bound = 2;

@@ -15,6 +15,11 @@ const Target *const *target_all(void)
     return targets;
 }
 
+const Target *target_default(void)
+{
+    return &target_sm_80;
+}
+
 const Target *target_find(const char *name)
 {
     for (int i = 0; targets[i]; i++)

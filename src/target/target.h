@@ -43,6 +43,7 @@ typedef struct Target {
 
 /* All targets, NULL-terminated. */
 const Target *const *target_all(void);
+const Target *target_default(void); /* where none is named: what newer GPUs run as well */
 const Target *target_find(const char *name); /* NULL: unknown */
 /* Whether tensors may have this type: numbers of 16 and 8 bits need tensor cores
  * and conversions for them, all others do not. */

@@ -1,0 +1,82 @@
+#!/bin/sh
+# ops.sh: every definition in ops/ keeps what its heading promises. The operator
+# is called as its file, `tw check` and `tw fmt` have nothing to say, `tw ops`
+# has a line for it, and the heading's own two commands (`tw gen ...`, `tw
+# emulate ...`) give a kernel that agrees with the definition on a ragged shape.
+# Some are taken to other element types and targets as well. Reports in TAP.
+
+tw=${TW:-build/tw}
+TW_OPS=ops
+export TW_OPS
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+n=0 bad=0
+
+# report NAME STATUS: one line of TAP, with what the tool wrote when it failed
+report()
+{
+    n=$((n + 1))
+    if [ "$2" -eq 0 ]; then
+        echo "ok $n - $1"
+    else
+        echo "not ok $n - $1"
+        grep -E 'WRONG|error:' "$dir/out" | head -n 5 | sed 's/^/# /'
+        bad=1
+    fi
+}
+
+# heading OP COMMAND: what follows `tw COMMAND` in the heading
+heading()
+{
+    sed -n "s/^#   tw $2 //p; /^Operator/q" "ops/$1.tl"
+}
+
+# kernel OP [OPTIONS...]: the heading's commands, for `tw gen` with further options
+kernel()
+{
+    op=$1
+    shift
+    gen=$(heading "$op" gen) launch=$(heading "$op" emulate)
+    launch=${launch#* }
+    rm -f "$dir/$op".*
+    # shellcheck disable=SC2086 # commands of a heading are words
+    "$tw" gen $gen "$@" -o "$dir" >"$dir/out" 2>&1 </dev/null
+    report "tw gen $gen $*" $?
+    # shellcheck disable=SC2086
+    "$tw" emulate "$dir/$op".sm_*.ptx $launch >"$dir/out" 2>&1 </dev/null
+    report "tw emulate what $op gave, $launch" $?
+}
+
+# text OP: all that needs no kernel
+text()
+{
+    {
+        "$tw" check "ops/$1.tl" >"$dir/out" 2>&1 && [ ! -s "$dir/out" ] &&
+            grep -q "^Operator $1\$" "ops/$1.tl"
+    } </dev/null
+    report "$1: checks, and is called as its file" $?
+    "$tw" fmt "ops/$1.tl" 2>"$dir/out" </dev/null | cmp -s - "ops/$1.tl"
+    report "$1: is formatted" $?
+    "$tw" ops "$1" 2>"$dir/out" </dev/null | cmp -s - "ops/$1.tl" &&
+        grep -q "^$1  *[A-Z].*[.]\$" "$dir/list" &&
+        [ "$(heading "$1" gen | cut -d ' ' -f 1)" = "ops/$1.tl" ] &&
+        [ "$(heading "$1" emulate | cut -d ' ' -f 1)" = "$1.sm_80.ptx" ]
+    report "$1: listed by tw ops, with its commands" $?
+}
+
+"$tw" ops >"$dir/list" 2>&1 </dev/null
+for file in ops/*.tl; do
+    op=$(basename "$file" .tl)
+    text "$op"
+    kernel "$op"
+done
+
+kernel attention_lse --dtype fp16
+kernel layernorm_gemm --dtype fp16
+kernel sinks_window --target sm_86 --set HeadDim=128
+kernel swiglu --target sm_86
+kernel alibi --target sm_75 --dtype fp16
+kernel row_softmax --target sm_89 --dtype fp32
+
+echo "1..$n"
+exit $bad

@@ -5,10 +5,10 @@
 # make clean
 #
 # SAN=1 builds into build/san with the address and undefined-behaviour
-# sanitizers. CC, CFLAGS and LDFLAGS may be set as usual.
+# sanitizers. CC, CFLAGS and LDFLAGS may be set as usual (CFLAGS='-O0 -g' to debug).
 
 CC ?= cc
-CFLAGS ?= -O1 -g1
+CFLAGS ?= -O1
 PREFIX ?= /usr/local
 B := build
 
@@ -20,7 +20,7 @@ LIBS := $(JANSSON) -lm -ldl
 
 ifeq ($(SAN),1)
 B := build/san
-SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+SANITIZE := -g1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 endif
 
 ifeq ($(FUZZ),1)

@@ -189,6 +189,7 @@ static void check_state(Checker *c, const Expr *e, const Operand *of)
     if (!operand_dest(c, e, &column, &state))
         return;
     shape_column(c, &state, of);
+    dtype_state(c, &state);
     init_accumulate(c, &state, FRAG_FREE); /* starts at -inf or 0 when nothing set it */
 }
 

@@ -32,6 +32,16 @@ int dtype_mma_k(Checker *c, const Operand *a, const Operand *b)
     return known ? target_mma_k(c->options->target, t) : c->options->target->mma_k;
 }
 
+/* M and L of an online softmax. */
+void dtype_state(Checker *c, const Operand *o)
+{
+    if (!o->place->has_dtype || o->place->dtype == DT_F32 || o->place->dtype == DT_F64)
+        return;
+    Diag *d = diag_add(c->diags, TW0431, o->expr->span, "'%s', the state of a softmax, is kept in %s",
+                       o->tensor->name, dtype_name(o->place->dtype));
+    diag_fix(c->diags, d, o->place->decl->dtype_span, dtype_name(DT_F32), "keep it in fp32");
+}
+
 static void check_operand(Checker *c, const Operand *o, DType t)
 {
     bool reshaped = o->place->space == SPACE_REGISTER; /* rounded when it becomes an operand */

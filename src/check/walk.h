@@ -227,6 +227,7 @@ void cover_copy(Checker *c, const Stmt *s, const Place *global, const Extent *sh
 void dtype_tensor(Checker *c, const Stmt *s); /* Input, Output */
 int dtype_mma_k(Checker *c, const Operand *a, const Operand *b); /* columns that an instruction takes */
 void dtype_gemm(Checker *c, const Operand *a, const Operand *b, const Operand *dest);
+void dtype_state(Checker *c, const Operand *o); /* of an online softmax */
 void dtype_copy(Checker *c, const Stmt *s, const Place *from, const Place *to);
 void dtype_cast(Checker *c, const Stmt *s);
 

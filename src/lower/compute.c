@@ -115,6 +115,9 @@ static TileValue *rescaled(Lower *lo, TileValue *acc, const TileValue *a)
 {
     TileValue *alpha = lo_lineage(lo, a)->alpha;
     if (!alpha || lo_lineage(lo, acc)->rescaled == alpha) return acc;
+    if (lo_lineage(lo, acc)->doubtful)
+        lo_fail(lo, TW0733, lo->rw.loc, "'%s' was multiplied by what is made of the maxima of the softmax, but is not "
+                "exp(M before - M after)", acc->name ? acc->name : "the accumulator");
     return rw_binary(&lo->rw, OP_MULTIPLY, acc, alpha);
 }
 
@@ -152,6 +155,7 @@ static bool check_broadcast(Lower *lo, const Stmt *s, TileValue *const *args, in
 
 static const TileOp *element_def(const TileValue *v, OpId op)
 {
+    while (v->def && v->def->kind == TILE_CAST) v = v->def->args[0]; /* it was kept in another dtype */
     return v->def && v->def->kind == TILE_ELEMENT && v->def->op == op ? v->def : NULL;
 }
 
@@ -188,12 +192,31 @@ static TileValue *alpha_of(Lower *lo, const TileValue *v)
     return NULL;
 }
 
+static bool computed_from(const TileValue *v, const TileValue *from, int depth)
+{
+    bool arithmetic = v->def && (v->def->kind == TILE_ELEMENT || v->def->kind == TILE_CAST);
+    if (v == from || !arithmetic || depth == 0) return v == from;
+    for (int i = 0; i < v->def->n_args; i++)
+        if (computed_from(v->def->args[i], from, depth - 1)) return true;
+    return false;
+}
+
+/* A column made of the maxima of a softmax. */
+static bool is_of_maxima(const Lower *lo, const TileValue *v)
+{
+    for (int i = 0; i < lo->steps.len; i++)
+        if (v->type.cols == 1 && v->type.rows > 1 && computed_from(v, lo->steps.data[i].after, 8)) return true;
+    return false;
+}
+
 static void note_rescale(Lower *lo, const TileOp *op)
 {
     if (op->op != OP_MULTIPLY) return;
     for (int i = 0; i < 2; i++) {
         TileValue *alpha = alpha_of(lo, op->args[i]);
         if (alpha) lo_lineage(lo, op->results[0])->rescaled = alpha;
+        else if (op->args[1 - i]->type.cols > 1 && is_of_maxima(lo, op->args[i]))
+            lo_lineage(lo, op->results[0])->doubtful = true;
     }
 }
 

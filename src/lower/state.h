@@ -55,6 +55,7 @@ typedef struct Lineage {
     Axis axis[2];         /* of rows, of columns */
     TileValue *alpha;     /* it stems from a softmax with this factor */
     TileValue *rescaled;  /* it has been multiplied by this factor already */
+    bool doubtful;        /* it has been multiplied by another one that is made of maxima */
 } Lineage;
 
 /* One online softmax: its state before and after, and its factor. */

@@ -209,14 +209,19 @@ static bool is_of_maxima(const Lower *lo, const TileValue *v)
     return false;
 }
 
-static void note_rescale(Lower *lo, const TileOp *op)
+/* The softmax's own factor stands for the program's: it is 1, not a NaN, where
+ * nothing was seen yet. */
+static void note_rescale(Lower *lo, TileOp *op)
 {
     if (op->op != OP_MULTIPLY) return;
     for (int i = 0; i < 2; i++) {
         TileValue *alpha = alpha_of(lo, op->args[i]);
-        if (alpha) lo_lineage(lo, op->results[0])->rescaled = alpha;
-        else if (op->args[1 - i]->type.cols > 1 && is_of_maxima(lo, op->args[i]))
+        if (alpha) {
+            op->args[i] = alpha;
+            lo_lineage(lo, op->results[0])->rescaled = alpha;
+        } else if (op->args[1 - i]->type.cols > 1 && is_of_maxima(lo, op->args[i])) {
             lo_lineage(lo, op->results[0])->doubtful = true;
+        }
     }
 }
 

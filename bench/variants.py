@@ -20,6 +20,7 @@ import re
 import statistics
 import subprocess
 import sys
+import tempfile
 
 import flash2
 
@@ -102,7 +103,8 @@ def measure(options, made):
                 "VDim": options.dim}
         runs = {}
         for name, program in programs.items():
-            launch = program.bind(tensors_of(torch, program.abi, dims), dims, {"scale": options.dim ** -0.5})
+            params = dict.fromkeys(program.abi["params"], 0.5)
+            launch = program.bind(tensors_of(torch, program.abi, dims), dims, params)
             runs[name] = lambda launch=launch: launch(stream)
         guess = {name: worker.time([run], 3) for name, run in runs.items()}
         ms = {name: [] for name in runs}
@@ -142,7 +144,11 @@ def main():
     options = parser.parse_args()
     options.layout = "bhsd"
 
-    folder = options.generate or os.path.splitext(options.out)[0] + ".ptx"
+    with tempfile.TemporaryDirectory() as scratch:
+        return work(options, options.generate or scratch)
+
+
+def work(options, folder):
     made, failed = {}, 0
     for name, operator, settings, kept in VARIANTS:
         kernel, wrong = make(options, name, operator, settings, folder)

@@ -191,10 +191,11 @@ class Program:
                 "local_bytes": self.driver.attribute(function, Driver.LOCAL_BYTES)}
 
     def is_aligned(self, tensors):
-        unit = self.abi["alignment"]
-        return all(
-            t.data_ptr() % unit == 0
-            and all(s * t.element_size() % unit == 0 for s in t.stride()[:-1]) for t in tensors.values())
+        def fits(tensor, unit):
+            return tensor.data_ptr() % unit == 0 and all(
+                s * tensor.element_size() % unit == 0 for s in tensor.stride()[:-1])
+
+        return all(fits(tensors[t["name"]], t["alignment"]) for t in self.abi["tensors"])
 
     def bind(self, tensors, dims, params):
         """A function that launches once on the given stream."""

@@ -47,6 +47,19 @@ static void add_tensors(Fixture *f, TileProgram *p)
     w->read = w->written = w->workspace = true;
 }
 
+/* Reads 64 columns, for which addresses and strides should be aligned. */
+static void add_load(Fixture *f, TileProgram *p, TileKernel *k, const TileTensor *t)
+{
+    TileType type = tile_type(t->dtype, 1, 64, SPACE_REGISTER);
+    TileOp *op = tile_op_new(p, k, TILE_LOAD, 0, NULL, 1, &type);
+    op->tensor = (TileTensor *)t;
+    op->col_dim = t->rank - 1;
+    op->coords = arena_array(f->arena, const Aff *, t->rank);
+    for (int d = 0; d < t->rank; d++)
+        op->coords[d] = aff_const(f->aff, 0);
+    tile_append(p, k->body, op);
+}
+
 static void add_kernel(Fixture *f, TileProgram *p, const char *name, int64_t shared)
 {
     const Aff *tiles = aff_ceildiv(f->aff, aff_of(f->aff, f->len), aff_const(f->aff, 128));
@@ -56,6 +69,8 @@ static void add_kernel(Fixture *f, TileProgram *p, const char *name, int64_t sha
     vec_push(f->arena, &k->grid, (TileAxis){.sym = m, .extent = aff_const(f->aff, 32)});
     vec_push(f->arena, &k->grid, (TileAxis){.sym = m, .extent = aff_of(f->aff, f->batch)});
     k->shared_bytes = shared;
+    for (int i = 0; i < p->tensors.len; i++)
+        add_load(f, p, k, p->tensors.data[i]);
 }
 
 static void build(Fixture *f)
@@ -240,6 +255,36 @@ static void test_aligned(void **state)
     assert_false(abi_aligned(f->abi, l.tensors, l.addresses));
     l.tensors[3]->strides[2] = 136;
     assert_true(abi_aligned(f->abi, l.tensors, l.addresses));
+}
+
+/* What is accessed an element at a time, across memory, or from the middle of a
+ * chunk may lie anywhere. */
+static void test_aligned_as_accessed(void **state)
+{
+    Fixture *f = *state;
+    TileType narrow = tile_type(DT_F32, 128, 1, SPACE_REGISTER), wide = tile_type(DT_F32, 16, 16, SPACE_REGISTER);
+    const struct {
+        TileType type;
+        int row_dim, col_dim;
+        int64_t corner;
+        int alignment;
+    } accesses[] = {
+        {narrow, 1, -1, 0, 4}, {narrow, 0, 1, 0, 4}, {wide, 1, 0, 0, 4}, {wide, 0, 1, 2, 4}, {wide, 0, 1, 4, 16},
+    };
+    for (size_t i = 0; i < TW_COUNT(accesses); i++) {
+        TileProgram *p = tile_program_new(f->arena, f->aff, "accesses");
+        TileTensor *t = tensor(f, p, "L", DT_F32, 2, aff_of(f->aff, f->len), aff_of(f->aff, f->keys));
+        TileKernel *k = tile_kernel_new(p, "accesses");
+        TileOp *op = tile_op_new(p, k, TILE_LOAD, 0, NULL, 1, &accesses[i].type);
+        op->tensor = t;
+        op->row_dim = accesses[i].row_dim;
+        op->col_dim = accesses[i].col_dim;
+        op->coords = arena_array(f->arena, const Aff *, 2);
+        op->coords[0] = aff_const(f->aff, 0);
+        op->coords[1] = aff_const(f->aff, accesses[i].corner);
+        tile_append(p, k->body, op);
+        assert_int_equal(abi_from_tile(f->arena, p, &target)->tensors.data[0].alignment, accesses[i].alignment);
+    }
 }
 
 static void test_blocks(void **state)
@@ -572,6 +617,7 @@ int main(void)
         TEST(test_pack),
         TEST(test_pack_refuses),
         TEST(test_aligned),
+        TEST(test_aligned_as_accessed),
         TEST(test_blocks),
         TEST(test_round_trip),
         TEST(test_comment_lines),

@@ -80,6 +80,7 @@ static void describe(Fixture *f)
     k->warps = 2;
     k->shared_bytes = 60000;
     f->abi = abi_from_tile(f->arena, p, &target);
+    for (int i = 0; i < f->abi->tensors.len; i++) f->abi->tensors.data[i].alignment = 16; /* ld.v4 and st.v4 */
 }
 
 static int setup(void **state)

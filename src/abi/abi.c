@@ -11,7 +11,6 @@
  */
 #include "abi/parts.h"
 
-enum { ENTRY_ALIGNMENT = 16 }; /* bytes of the widest copy, cp.async and st.v4 alike */
 
 const char *abi_arg_kind_name(AbiArgKind kind)
 {
@@ -81,7 +80,20 @@ static AbiTensor tensor_of(const TileTensor *t)
                         .written = t->written,
                         .workspace = t->workspace};
     memcpy(tensor.dims, t->dims, sizeof tensor.dims);
+    tensor.alignment = dtype_bytes(t->dtype);
     return tensor;
+}
+
+/* What is only ever accessed an element at a time need not be aligned. */
+static void align_tensors(Abi *abi, const TileBlock *block)
+{
+    for (int i = 0; i < block->ops.len; i++) {
+        const TileOp *op = block->ops.data[i];
+        if (tile_in_chunks(op))
+            abi->tensors.data[op->tensor->index].alignment = TILE_CHUNK;
+        for (int r = 0; r < op->n_regions; r++)
+            align_tensors(abi, op->regions[r]);
+    }
 }
 
 static AbiKernel kernel_of(const Abi *abi, const TileProgram *program, const TileKernel *kernel)
@@ -111,10 +123,11 @@ Abi *abi_from_tile(Arena *arena, const TileProgram *program, const Target *targe
     abi->arena = arena;
     abi->name = program->name;
     abi->target = target->name;
-    abi->alignment = ENTRY_ALIGNMENT;
     abi->settings = "";
     for (int i = 0; i < program->tensors.len; i++)
         vec_push(arena, &abi->tensors, tensor_of(program->tensors.data[i]));
+    for (int i = 0; i < program->kernels.len; i++)
+        align_tensors(abi, program->kernels.data[i]->body);
     for (int i = 0; i < program->dims.len; i++)
         vec_push(arena, &abi->dims, program->dims.data[i]);
     for (int i = 0; i < program->params.len; i++)

@@ -13,8 +13,8 @@
  * The grid is one-dimensional: gridDim.x = product of the axes' extents; a
  * launch whose grid is 0 is skipped. Block: 32 * warps threads. Shared memory
  * is dynamic. A kernel has two entries with the same parameters: `entry` wants
- * every tensor address to be a multiple of 16 bytes and every stride a multiple
- * of 16 bytes; `entry_any` takes any element-aligned ones and is slower.
+ * each tensor's address and strides to be multiples of its `alignment` (16 bytes,
+ * or its element); `entry_any` takes any element-aligned ones and is slower.
  */
 #ifndef TW_ABI_H
 #define TW_ABI_H
@@ -46,6 +46,7 @@ typedef struct AbiTensor {
     int rank;
     const Aff *dims[TENSOR_MAX_RANK];
     bool read, written, workspace;
+    int alignment; /* bytes that `entry` wants its address and strides to be multiples of */
 } AbiTensor;
 
 typedef struct Abi {
@@ -59,7 +60,6 @@ typedef struct Abi {
     int param_bytes;
     VEC(AbiKernel) kernels;
     VEC(TileRequire) requires;
-    int alignment;          /* bytes that `entry` wants of addresses and strides */
     const char *definition; /* TL text that the program must agree with; NULL: unknown */
     const char *settings;   /* space-separated NAME=VALUE that were compiled in */
     DType dtype;            /* --dtype it was compiled with */

@@ -262,19 +262,16 @@ static void put_aligned(const Header *h)
 {
     const Abi *abi = h->abi;
     open_function(h,
-                  arena_printf(h->arena,
-                               "Whether the fast entries may be used: all addresses and strides "
-                               "are multiples of %d bytes.",
-                               abi->alignment),
+                  "Whether the fast entries may be used: addresses and strides are multiples of "
+                  "what they want.",
                   "int ", "aligned", arena_printf(h->arena, "const %s_args *args", h->p));
     str_add(h->out, "    (void)args;\n    return 1");
     for (int i = 0; i < abi->args.len; i++) {
         const AbiArg *arg = &abi->args.data[i];
-        if (arg->kind == ABI_ADDRESS)
-            str_printf(h->out, " &&\n           args->%s %% %d == 0", h->fields[i], abi->alignment);
-        int unit = arg->kind == ABI_STRIDE
-                       ? abi->alignment / dtype_bytes(abi->tensors.data[arg->tensor].dtype)
-                       : 0;
+        if (arg->kind != ABI_ADDRESS && arg->kind != ABI_STRIDE)
+            continue;
+        const AbiTensor *t = &abi->tensors.data[arg->tensor];
+        int unit = arg->kind == ABI_ADDRESS ? t->alignment : t->alignment / dtype_bytes(t->dtype);
         if (unit > 1)
             str_printf(h->out, " &&\n           args->%s %% %d == 0", h->fields[i], unit);
     }

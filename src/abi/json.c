@@ -36,9 +36,9 @@ static void put_tensor(Str *out, const Abi *abi, int i)
         str_add(out, axis ? ", " : "");
         put_expr(out, abi, t->dims[axis]);
     }
-    str_printf(out, "], \"read\": %s, \"written\": %s, \"workspace\": %s}",
+    str_printf(out, "], \"read\": %s, \"written\": %s, \"workspace\": %s, \"alignment\": %d}",
                t->read ? "true" : "false", t->written ? "true" : "false",
-               t->workspace ? "true" : "false");
+               t->workspace ? "true" : "false", t->alignment);
 }
 
 static void put_dim(Str *out, const Abi *abi, int i)
@@ -117,12 +117,11 @@ void abi_json(Str *out, const Abi *abi)
     put_list(out, abi, "dims", abi->dims.len, put_dim);
     put_list(out, abi, "params", abi->params.len, put_param);
     put_list(out, abi, "args", abi->args.len, put_arg);
-    str_printf(out, "  \"param_bytes\": %d,\n", abi->param_bytes);
     put_list(out, abi, "kernels", abi->kernels.len, put_kernel);
     put_list(out, abi, "requires", abi->requires.len, put_require);
     if (abi->definition)
         put_text(out, "definition", abi->definition);
-    str_printf(out, "  \"alignment\": %d\n}\n", abi->alignment);
+    str_printf(out, "  \"param_bytes\": %d\n}\n", abi->param_bytes);
 }
 
 /* ---- comment lines ------------------------------------------------------------------ */

@@ -158,11 +158,13 @@ bool abi_aligned(const Abi *abi, Tensor *const *tensors, const uint64_t *address
 {
     for (int i = 0; i < abi->args.len; i++) {
         const AbiArg *arg = &abi->args.data[i];
-        if (arg->kind == ABI_ADDRESS && addresses[arg->tensor] % (uint64_t)abi->alignment)
-            return false;
-        if (arg->kind == ABI_STRIDE && tensors[arg->tensor]->strides[arg->axis] *
-                                           dtype_bytes(abi->tensors.data[arg->tensor].dtype) %
-                                           abi->alignment)
+        if (arg->kind != ABI_ADDRESS && arg->kind != ABI_STRIDE)
+            continue;
+        const AbiTensor *t = &abi->tensors.data[arg->tensor];
+        const Tensor *given = tensors[arg->tensor];
+        if (arg->kind == ABI_ADDRESS
+                ? addresses[arg->tensor] % (uint64_t)t->alignment != 0
+                : given->strides[arg->axis] * dtype_bytes(t->dtype) % t->alignment != 0)
             return false;
     }
     return true;

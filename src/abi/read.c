@@ -162,6 +162,7 @@ static void read_tensor(Reader *r, const json_t *item, const char *where)
     t.read = get_bool(r, item, where, "read");
     t.written = get_bool(r, item, where, "written");
     t.workspace = get_bool(r, item, where, "workspace");
+    t.alignment = (int)get_int(r, item, where, "alignment", 1, MAX_ALIGNMENT);
     vec_push(r->arena, &r->abi->tensors, t);
 }
 
@@ -238,7 +239,6 @@ static void read_root(Reader *r, const json_t *root)
     abi->target = get_name(r, root, "", "target");
     abi->dtype = get_dtype(r, root, "");
     abi->settings = get_text(r, root, "", "settings");
-    abi->alignment = (int)get_int(r, root, "", "alignment", 1, MAX_ALIGNMENT);
     read_list(r, root, "dims", JSON_OBJECT, read_dim); /* first: expressions are over them */
     read_list(r, root, "params", JSON_STRING, read_param);
     read_list(r, root, "tensors", JSON_OBJECT, read_tensor);

@@ -172,7 +172,7 @@ static const char *lane_offset(Emitter *e, const Chunks *c, const char *row, con
 /* One cp.async takes a chunk whole, or its first bytes. */
 static bool is_whole_chunks(Emitter *e, const TileOp *op)
 {
-    return gl_columns_contiguous(op) && !(op->where && aff_uses(op->where, e->program->col));
+    return tile_in_chunks(op) && !(op->where && aff_uses(op->where, e->program->col));
 }
 
 static const char *word_list(Emitter *e, const Chunks *c, int i)

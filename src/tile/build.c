@@ -100,6 +100,17 @@ TileOp *tile_op_new(TileProgram *program, TileKernel *kernel, TileOpKind kind, i
     return op;
 }
 
+/* ---- asking --------------------------------------------------------------- */
+
+bool tile_in_chunks(const TileOp *op)
+{
+    if (!op->tensor || op->col_dim != op->tensor->rank - 1)
+        return false;
+    const TileType *tile = op->n_results ? &op->results[0]->type : &op->args[0]->type;
+    int columns = TILE_CHUNK / dtype_bytes(op->tensor->dtype);
+    return tile->cols >= columns && aff_divisor(op->coords[op->col_dim]) % columns == 0;
+}
+
 /* ---- changing ------------------------------------------------------------- */
 
 void tile_append(TileProgram *program, TileBlock *block, TileOp *op)

@@ -182,6 +182,9 @@ struct TileOp {
     TileRole *roles;       /* ROLES: one a region */
 };
 
+/* Bytes of the widest access to global memory (PTX ISA: cp.async, ld.v4 and st.v4 of 32 bits). */
+enum { TILE_CHUNK = 16 };
+
 const char *tile_op_text(TileOpKind kind);
 TileLevel tile_op_level(TileOpKind kind);
 
@@ -202,6 +205,10 @@ void tile_remove(TileBlock *block, int at);
 /* Every use of `from` in the block, nested regions included, becomes `to`. */
 void tile_replace_uses(TileBlock *block, const TileValue *from, TileValue *to);
 int tile_count_uses(const TileBlock *block, const TileValue *value);
+/* Whether an operation on a tensor may move whole chunks of TILE_CHUNK bytes, if
+ * addresses and strides are multiples of that: its columns are neighbours in
+ * memory, begin between chunks, and fill at least one. */
+bool tile_in_chunks(const TileOp *op);
 /* Deep copy, so that a pass can be validated against its input. The Aff context
  * (and so its symbols) is shared. */
 TileProgram *tile_clone(Arena *arena, const TileProgram *program);

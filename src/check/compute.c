@@ -352,6 +352,24 @@ static void check_call(Checker *c, const Stmt *s)
         put_result(c, s, NULL, &unknown, fragment);
 }
 
+/* ---- operations on whole tensors -------------------------------------------------- */
+
+/* A tile holds but a part of what they look at. */
+static void check_whole(Checker *c, const Stmt *s)
+{
+    Diag *diag = diag_add(c->diags, TW0245, s->op_span, "%s works on whole tensors, not on tiles", s->op_name);
+    Operand operand;
+    Tile unknown = {.unknown = true};
+
+    if (s->op == OP_RESHAPE)
+        diag_note(c->diags, diag, "between two GEMMs the statement is `Reshape S from (MMA_C, MMA_M, MMA_N) to "
+                  "(MMA_A, MMA_M, MMA_N_new)`");
+    for (int i = 0; i < s->n_args; i++)
+        operand_read(c, s->args[i], &operand);
+    if (s->dest)
+        put_result(c, s, NULL, &unknown, FRAG_FREE);
+}
+
 /* ---- dispatch
  * ----------------------------------------------------------------------------------------------------
  */
@@ -372,5 +390,6 @@ void check_compute(Checker *c, const Stmt *s)
     case OPC_FILL: check_fill(c, s); break;
     case OPC_CAST: check_cast(c, s); break;
     case OPC_DEFINE: check_defined(c, s); break;
+    case OPC_GROUP_REDUCE: case OPC_REARRANGE: case OPC_SELECT: check_whole(c, s); break;
     }
 }

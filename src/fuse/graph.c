@@ -588,6 +588,11 @@ static Node *tile_of_op(Flow *flow, const DefOp *op, const Axis *row, const Axis
         flow_fail(flow, TW0505, op->result, "%s reduces columns, whose rows are in other blocks",
                   op->result->name);
         return NULL;
+    case OPC_GROUP_REDUCE:
+    case OPC_REARRANGE:
+    case OPC_SELECT:
+        flow_fail(flow, TW0519, op->result, "%s is computed by %s", op->result->name, op_info(op->op)->name);
+        return NULL;
     }
     return NULL;
 }

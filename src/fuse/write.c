@@ -317,6 +317,9 @@ static void write_op(Writer *w, Node *node)
     case OPC_COL_REDUCE:
     case OPC_GEMM:
     case OPC_SOFTMAX:
+    case OPC_GROUP_REDUCE:
+    case OPC_REARRANGE:
+    case OPC_SELECT:
         break;
     }
     Stmt *stmt = put_compute(w, node->op);

@@ -42,7 +42,11 @@ typedef enum OpClass {
     OPC_MASK,       /* Mask X where cond [else v]: v (default -inf) where cond is false */
     OPC_FILL,       /* Fill X, v */
     OPC_CAST,       /* Cast X, dtype */
-    OPC_DEFINE      /* Define X (shape) as expr: an element from its coordinates */
+    OPC_DEFINE,     /* Define X (shape) as expr: an element from its coordinates */
+    /* on whole tensors, in definitions alone: */
+    OPC_GROUP_REDUCE, /* groups of consecutive entries along a dimension */
+    OPC_REARRANGE,  /* elements move, none is computed */
+    OPC_SELECT      /* which elements of a dimension are the largest */
 } OpClass;
 
 /* One row an operation in ops.def: OP(id, name, class, arity, c_expr, help).
@@ -62,6 +66,7 @@ typedef struct OpInfo {
     const char *help;
 } OpInfo;
 const OpInfo *op_info(OpId op);
+bool op_is_whole(OpId op);                      /* works on whole tensors alone, so in definitions */
 bool op_find(const char *name, OpId *op);       /* case-insensitive, knows synonyms */
 const char *op_nearest(const char *name);       /* a likely meant name, or NULL */
 double op_eval(OpId op, double a, double b, double c); /* OPC_ELEMENT and reduce steps */
@@ -160,6 +165,7 @@ struct Stmt {
     Expr *value;        /* PARAM LET ASSIGN (also a schedule's lines): right-hand side or NULL; INDEX: from;
                          * COMPUTE: as expr */
     const char *over;   /* INDEX over DIM; FOR j over DIM (sketch); COMPUTE over DIM */
+    Span over_span;
     Expr *lo, *hi;      /* FOR i = lo:hi */
     Expr *where;        /* COPY, COMPUTE: condition; IF: condition */
     Expr *otherwise;    /* ... else v */

@@ -13,6 +13,13 @@ const OpInfo *op_info(OpId op)
     return &infos[op];
 }
 
+bool op_is_whole(OpId op)
+{
+    OpClass class = op_info(op)->class;
+
+    return class == OPC_GROUP_REDUCE || class == OPC_REARRANGE || class == OPC_SELECT;
+}
+
 /* Other names that writers use for the same thing. */
 static const struct { const char *name; OpId op; } synonyms[] = {
     {"Sub", OP_SUBTRACT},      {"Minus", OP_SUBTRACT},   {"Mul", OP_MULTIPLY},      {"Multiplication", OP_MULTIPLY},
@@ -87,7 +94,8 @@ double op_eval(OpId op, double a, double b, double c)
 
 double op_identity(OpId op)
 {
-    bool reduces = op_info(op)->class == OPC_ROW_REDUCE || op_info(op)->class == OPC_COL_REDUCE;
+    OpClass class = op_info(op)->class;
+    bool reduces = class == OPC_ROW_REDUCE || class == OPC_COL_REDUCE || class == OPC_GROUP_REDUCE;
 
     /* A sum starts at 0; the largest and the smallest start where one step gives the other operand. */
     if (!reduces || op_eval(op, 0, 1, 0) + op_eval(op, 0, -1, 0) == 0)

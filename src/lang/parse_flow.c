@@ -336,7 +336,7 @@ static bool parse_compute_part(Parser *p, Stmt *s)
     else if (accept_word(p, WORD_ELSE))
         s->otherwise = parse_expr(p);
     else if (accept_word(p, WORD_OVER))
-        s->over = take_name(p, NULL);
+        s->over = take_name(p, &s->over_span);
     else if (accept_word(p, WORD_TO))
         s->to = parse_expr(p);
     else if (accept_word(p, WORD_BY))

@@ -509,6 +509,9 @@ void lo_compute(Lower *lo, const Stmt *s)
     case OPC_FILL:    lower_fill(lo, s); break;
     case OPC_CAST:    lower_cast(lo, s); break;
     case OPC_DEFINE:  lower_define(lo, s); break;
+    case OPC_GROUP_REDUCE: case OPC_REARRANGE: case OPC_SELECT:
+        lo_fail(lo, TW0245, s->op_span, "%s works on whole tensors, not on tiles", s->op_name);
+        break;
     }
 }
 

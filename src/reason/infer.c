@@ -337,6 +337,11 @@ static void infer_compute(Plan *plan, const Stmt *s)
     case OPC_DEFINE:
         infer_define(plan, s);
         return;
+    case OPC_GROUP_REDUCE:
+    case OPC_REARRANGE:
+    case OPC_SELECT:
+        plan_fail(plan, TW0245, s->op_span, "%s works on whole tensors, not on tiles", s->op_name);
+        return;
     }
 }
 

@@ -272,6 +272,10 @@ static void add_compute(Modeler *m, const Stmt *s)
     case OPC_DEFINE:
         add_element(m, s->op, n);
         return;
+    case OPC_GROUP_REDUCE: /* on whole tensors: refused before */
+    case OPC_REARRANGE:
+    case OPC_SELECT:
+        return;
     }
 }
 

@@ -146,6 +146,10 @@ PadSide plan_pads(Plan *plan, const Stmt *s)
     case OPC_FILL:
     case OPC_DEFINE:
         return (PadSide){PAD_FINITE, PAD_FINITE};
+    case OPC_GROUP_REDUCE:
+    case OPC_REARRANGE:
+    case OPC_SELECT:
+        return (PadSide){PAD_ANY, PAD_ANY};
     }
     return same;
 }

@@ -92,8 +92,14 @@ static bool clauses_fit(Resolver *r, const Stmt *stmt, OpClass class)
         return surplus(r, stmt, stmt->empty_rows, "with empty rows");
     if (stmt->value && class != OPC_DEFINE)
         return surplus(r, stmt, stmt->value, "as");
-    if (stmt->over)
+    if (stmt->over && (!op_is_whole(stmt->op) || stmt->op == OP_RESHAPE))
         return surplus(r, stmt, NULL, "over");
+    if (stmt->to && class != OPC_GROUP_REDUCE)
+        return surplus(r, stmt, stmt->to, "to");
+    if (stmt->by && stmt->op != OP_UNFOLD)
+        return surplus(r, stmt, stmt->by, "by");
+    if (stmt->step && stmt->op != OP_UNFOLD)
+        return surplus(r, stmt, stmt->step, "step");
     return true;
 }
 
@@ -195,6 +201,7 @@ static bool resolve_class(Resolver *r, DefOp *op, Shape *shape)
     case OPC_FILL: return resolve_fill(r, op, shape);
     case OPC_CAST: return resolve_cast(r, op, shape);
     case OPC_DEFINE: return resolve_define(r, op, shape);
+    case OPC_GROUP_REDUCE: case OPC_REARRANGE: case OPC_SELECT: return shape_whole(r, op, shape);
     }
     return false;
 }
@@ -299,9 +306,13 @@ static bool finish(Resolver *r, const Stmt *stmt, DefOp *op, Name *name, Shape *
     Shape declared;
     DefValue *value;
 
-    if (stmt->has_shape && op->op != OP_DEFINE &&
-        (!res_shape(r, stmt, &declared) || !shape_declared(r, stmt, name->name, &declared, shape)))
-        return false;
+    if (stmt->has_shape && op->op != OP_DEFINE) {
+        if (!res_shape(r, stmt, &declared))
+            return false;
+        shape_settle(r, op, &declared, shape);
+        if (!shape_declared(r, stmt, name->name, &declared, shape))
+            return false;
+    }
     value = new_value(r, name->name, op, shape);
     if (stmt->result == RESULT_ACCUMULATE)
         return accumulate(r, stmt, name, value);

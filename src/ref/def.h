@@ -17,6 +17,10 @@
  *     dimensions without sharing; a row reduction gives last dimension 1, a
  *     column reduction second-last dimension 1.
  *
+ * Operations on whole tensors take one operand and an axis of it: Unfold makes
+ * two axes of it, groups shrink it, TopK marks elements along it; Reshape gives
+ * the elements another shape. None shares consecutive entries.
+ *
  * `and accumulate X` becomes the operation and an Add. In a condition or a
  * Define, a position is the name of an Index, or row and col (coordinates along
  * the last two dimensions). Between the brackets of an element access, the name
@@ -97,6 +101,8 @@ struct DefOp {
     double otherwise;       /* MASK: value where the condition is false (-inf by default);
                                DIVIDE ... else v: value where the divisor is 0 */
     DType cast;             /* CAST */
+    int axis;               /* of the operand that UNFOLD, groups and TOP_K work along */
+    const Aff *step;        /* UNFOLD */
     DefValue *result;
     VEC(DefRead) reads;     /* tensors named in `where` */
     const DefElem *elem;    /* `where`, resolved */

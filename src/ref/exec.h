@@ -38,6 +38,12 @@ typedef struct Store {
     bool keep;         /* more than the last item is worth keeping */
 } Store;
 
+/* An element of a row and where it stands; TOP_K. */
+typedef struct Ranked {
+    double value;
+    int64_t at;
+} Ranked;
+
 typedef struct Node {
     const DefValue *value;
     const DefOp *op;  /* NULL: an input */
@@ -57,6 +63,8 @@ typedef struct Node {
     bool single[2];         /* the matrix holds floats: REF_PLAIN, or an input that fits */
     bool rounds[2];         /* REF_PLAIN: the operand is rounded to `dtype` */
     DType dtype;
+    int64_t step;           /* UNFOLD */
+    Ranked *ranked;         /* TOP_K: as many as a row of the operand has */
 } Node;
 
 struct Ref {
@@ -82,6 +90,14 @@ void rows_get(Ref *ref, const DefValue *value, const int64_t *lead, double *row)
 Node *rows_node(Ref *ref, const DefValue *value);
 int64_t rows_number(const Node *node, const int64_t *lead);
 void rows_follow(const Link *link, const int64_t *at, int64_t *to);
+/* A step of a reduction, in the precision of the run. */
+double rows_reduce(const Ref *ref, OpId op, double sum, double x);
+
+/* arrange.c: operations on whole tensors */
+bool arrange_set(Ref *ref, Node *node, const char **error);
+void arrange_row(Ref *ref, Node *node, const int64_t *at, double *row);
+void group_row(Ref *ref, Node *node, const int64_t *at, double *row);
+void top_row(Ref *ref, Node *node, const int64_t *at, double *row);
 
 /* store.c */
 /* The slot of item `index`; *filled says whether it holds that already. */

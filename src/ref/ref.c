@@ -109,11 +109,13 @@ static bool set_operands(Ref *ref, Node *node, const char **error)
             node->scalars[i] = scalar_value(ref, &arg->scalar);
             continue;
         }
-        if (!make_link(ref, node, i, axes_apart(node->op, i), error))
+        if (!op_is_whole(node->op->op) && !make_link(ref, node, i, axes_apart(node->op, i), error))
             return false;
         node->args[i] = scratch(ref, rows_node(ref, arg->value));
         rows_node(ref, arg->value)->uses++;
     }
+    if (op_is_whole(node->op->op) && !arrange_set(ref, node, error))
+        return false;
     for (int i = 0; i < node->op->reads.len; i++)
         rows_node(ref, node->op->reads.data[i].value)->rows.keep = true;
     return true;

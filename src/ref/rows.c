@@ -82,7 +82,7 @@ static void element_row(Ref *ref, Node *node, const int64_t *at, double *row)
 }
 
 /* A step of a reduction; fp32 accumulates in fp32. */
-static double reduce(const Ref *ref, OpId op, double sum, double x)
+double rows_reduce(const Ref *ref, OpId op, double sum, double x)
 {
     double next = op_eval(op, sum, x, 0);
 
@@ -97,7 +97,7 @@ static void row_reduce_row(Ref *ref, Node *node, const int64_t *at, double *row)
     double sum = op_identity(op);
 
     for (int64_t j = 0; j < n; j++)
-        sum = reduce(ref, op, sum, x[j]);
+        sum = rows_reduce(ref, op, sum, x[j]);
     row[0] = op == OP_ROW_MEAN && n > 0 ? sum / (double)n : sum;
 }
 
@@ -114,7 +114,7 @@ static void col_reduce_row(Ref *ref, Node *node, const int64_t *at, double *row)
         lead[arg->rank - 2] = r;
         rows_get(ref, arg->value, lead, node->args[0]);
         for (int64_t j = 0; j < n; j++)
-            row[j] = reduce(ref, op, row[j], node->args[0][j]);
+            row[j] = rows_reduce(ref, op, row[j], node->args[0][j]);
     }
 }
 
@@ -180,6 +180,9 @@ static void compute_row(Ref *ref, Node *node, const int64_t *at, double *row)
     case OPC_FILL: fill_row(row, row_len(node), node->scalars[1]); break;
     case OPC_CAST: cast_row(ref, node, at, row); break;
     case OPC_DEFINE: elem_row(node->elem, at, row, row_len(node)); break;
+    case OPC_GROUP_REDUCE: group_row(ref, node, at, row); break;
+    case OPC_REARRANGE: arrange_row(ref, node, at, row); break;
+    case OPC_SELECT: top_row(ref, node, at, row); break;
     }
     if (ref->precision == REF_PLAIN)
         for (int64_t j = 0, n = row_len(node); j < n; j++)

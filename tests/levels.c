@@ -20,7 +20,7 @@ static const double NOISE_BOUND = 3;
 static const double LEAST_NOISE = 0x1p-22;
 
 /* Noise so large, relative to the largest output, that a comparison means
- * nothing: three digits. */
+ * nothing: three digits; of operands of 8 bits, whose roundings show, one unit. */
 static const double VOID_NOISE = 1e-2;
 
 /* ---- verdicts ------------------------------------------------------------------------- */
@@ -61,9 +61,12 @@ static bool rejected(Levels *l)
 {
     const Diags *d = l->chain->diags;
 
-    if (d->list.len)
-        return levels_stop(l, LEVELS_REJECTED, "%s: %s", diag_info(d->list.data[0].code)->name,
-                           d->list.data[0].message);
+    for (int i = 0; i < d->list.len; i++) {
+        const DiagInfo *info = diag_info(d->list.data[i].code);
+
+        if (info->severity == SEV_ERROR)
+            return levels_stop(l, LEVELS_REJECTED, "%s: %s", info->name, d->list.data[i].message);
+    }
     return levels_stop(l, LEVELS_REJECTED, "%s", l->chain->failure ? l->chain->failure : "no reason given");
 }
 
@@ -323,6 +326,11 @@ static bool element_noise(void *user, const int64_t *at)
     return true;
 }
 
+static double coarse_unit(const Levels *l)
+{
+    return dtype_bytes(l->c->dtype) == 1 ? dtype_epsilon(l->c->dtype) : 0;
+}
+
 static bool measure_noise(Levels *l, const TileProgram *p)
 {
     enum { RUNS = 2 };
@@ -345,7 +353,7 @@ static bool measure_noise(Levels *l, const TileProgram *p)
             if (!levels_each(l->oracle[i], element_noise, &x))
                 return false;
             l->noise[i] = fmax(x.noise, LEAST_NOISE * x.worst);
-            if (x.noise > VOID_NOISE * x.worst)
+            if (x.noise > fmax(VOID_NOISE, coarse_unit(l)) * x.worst)
                 return levels_stop(l, LEVELS_VOID, "noise of %s is %g, its largest element %g",
                                    l->oracle[i]->name, x.noise, x.worst);
         }
@@ -669,7 +677,7 @@ LevelReport levels_run(Arena *arena, const LevelCase *c)
     Levels l = {.arena = arena, .c = c, .report = &report, .rng = {c->seed}};
 
     l.chain = chain_new(arena, syms_new(arena), aff_ctx_new(arena), diags_new(arena, NULL),
-                        target_find("sm_80"), c->dtype);
+                        target_find(c->target ? c->target : "sm_80"), c->dtype);
     l.chain->keep_snapshots = true;
     for (int i = 0; i < c->n_sets; i++) {
         const char *error = chain_set(l.chain, c->sets[i]);

@@ -35,6 +35,7 @@ typedef struct LevelCase {
     RefBinding binds[LEVEL_BINDS]; /* dimensions and parameters of the launch */
     int n_binds;
     DType dtype;
+    const char *target;     /* NULL: sm_80 */
     FillKind fill;
     uint64_t seed; /* draws data, strides and schedules */
 } LevelCase;

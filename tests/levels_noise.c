@@ -13,7 +13,7 @@
  * (PTX ISA, "ex2", "rcp": 2 ulp and more) each time. How far the outputs move is
  * the noise that later levels may make.
  *
- * What is rounded to 16 bits within the program may be rounded the other way
+ * What is rounded to 16 or 8 bits within the program may be rounded the other way
  * (and where there is an online softmax the units of its result are a pass's
  * choice, see pass/gauge.h), so there every element is scaled by its own 1 + d of
  * half a unit in the last place.
@@ -82,11 +82,11 @@ static bool is_stored(const TileKernel *kernel, const TileValue *v, const TileBl
     return false;
 }
 
-/* Rounds to 16 bits within the kernel; what an output's own dtype does is known. */
+/* Rounds to 16 or 8 bits within the kernel; what an output's own dtype does is known. */
 static bool narrows(const TileKernel *kernel, const TileOp *op)
 {
     return (op->kind == TILE_RESHAPE || op->kind == TILE_CAST || op->kind == TILE_MOVE) &&
-           op->args[0]->type.dtype == DT_F32 && dtype_bytes(op->results[0]->type.dtype) == 2 &&
+           op->args[0]->type.dtype == DT_F32 && dtype_is_narrow(op->results[0]->type.dtype) &&
            !is_stored(kernel, op->results[0], kernel->body);
 }
 

@@ -1,12 +1,13 @@
 /* dtype.c: element types: of operands of the tensor cores, of accumulators, of copies. */
 #include "check/walk.h"
 
-void dtype_tensor(Checker *c, const Stmt *s)
+void dtype_known(Checker *c, const Stmt *s)
 {
     const Target *target = c->options->target;
+    const char *name = s->kind == STMT_COMPUTE ? "the result" : s->name;
     if (!target || !s->has_dtype || target_has_dtype(target, s->dtype))
         return;
-    Diag *d = diag_add(c->diags, TW0434, s->span, "%s is %s, which %s cannot multiply", s->name,
+    Diag *d = diag_add(c->diags, TW0434, s->span, "%s is %s, which %s has no instructions for", name,
                        dtype_name(s->dtype), target->name);
     diag_note(c->diags, d, "it has %s: give another with --dtype, or declare it",
               target_dtypes(c->arena, target));
@@ -89,6 +90,7 @@ void dtype_copy(Checker *c, const Stmt *s, const Place *from, const Place *to)
 
 void dtype_cast(Checker *c, const Stmt *s)
 {
+    dtype_known(c, s);
     if (s->n_args == 2 && s->has_dtype)
         return;
     Span span = s->n_args == 2 ? s->args[1]->span : s->span;

@@ -155,6 +155,7 @@ static void declare(Checker *c, Place *p, const Stmt *s)
     p->decl = s;
     p->has_dtype = s->has_dtype;
     p->dtype = s->dtype;
+    dtype_known(c, s);
     set_shape(c, p, s);
 }
 
@@ -166,7 +167,6 @@ void names_tensor(Checker *c, const Stmt *s)
     if (declared_twice(c, p, s))
         return;
     declare(c, p, s);
-    dtype_tensor(c, s);
     p->is_input = s->kind == STMT_INPUT;
     p->is_output = s->kind == STMT_OUTPUT;
     p->now.written = p->is_input ? WRITTEN_YES : WRITTEN_NO;

@@ -224,7 +224,7 @@ void cover_copy(Checker *c, const Stmt *s, const Place *global, const Extent *sh
                 const Aff *const *coords, int n_coords);
 
 /* dtype.c */
-void dtype_tensor(Checker *c, const Stmt *s); /* Input, Output */
+void dtype_known(Checker *c, const Stmt *s); /* to the target: of a declaration or Cast */
 int dtype_mma_k(Checker *c, const Operand *a, const Operand *b); /* columns that an instruction takes */
 void dtype_gemm(Checker *c, const Operand *a, const Operand *b, const Operand *dest);
 void dtype_state(Checker *c, const Operand *o); /* of an online softmax */

@@ -80,6 +80,7 @@ const char *em_name(Emitter *e, RegClass c, int reg);
 const char *em_new(Emitter *e, RegClass c); /* a fresh register, as text */
 int em_label(Emitter *e);
 const char *em_f32(Emitter *e, double value); /* immediate 0fXXXXXXXX */
+void em_need(Emitter *e, DType dtype); /* fails where the target lacks the type */
 void em_fail(Emitter *e, Span loc, DiagCode code, const char *fmt, ...) TW_PRINTF(4, 5);
 
 /* index.c: integer expressions */

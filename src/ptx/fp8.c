@@ -14,11 +14,13 @@ bool f8_is(DType dtype)
 
 void f8_pair(Emitter *e, DType dtype, const char *pair, const char *high, const char *low)
 {
+    em_need(e, dtype);
     em(e, "cvt.rn.satfinite.%sx2.f32 %s, %s, %s;", dtype_name(dtype), pair, high, low);
 }
 
 void f8_unpair(Emitter *e, DType dtype, const char *pair, int low, int high)
 {
+    em_need(e, dtype);
     const char *wide = em_new(e, REG_R), *l = em_new(e, REG_H), *h = em_new(e, REG_H);
     em(e, "cvt.rn.f16x2.%sx2 %s, %s;", dtype_name(dtype), wide, pair);
     em(e, "mov.b32 {%s, %s}, %s;", l, h, wide);

@@ -107,6 +107,7 @@ void fr_pack(Emitter *e, DType dtype, const char *pair, const char *high, const 
         em(e, "cvt.rn.%sx2.f32 %s, %s, %s;", dtype == DT_BF16 ? "bf16" : "f16", pair, high, low);
         return;
     }
+    em_need(e, dtype);
     const char *h = em_new(e, REG_H), *l = em_new(e, REG_H);
     em(e, "cvt.rn.f16.f32 %s, %s;", l, low);
     em(e, "cvt.rn.f16.f32 %s, %s;", h, high);

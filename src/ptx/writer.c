@@ -89,3 +89,9 @@ void em_fail(Emitter *e, Span loc, DiagCode code, const char *fmt, ...)
     va_end(args);
     e->failed = true;
 }
+
+void em_need(Emitter *e, DType dtype)
+{
+    if (!target_has_dtype(e->target, dtype))
+        em_fail(e, (Span){0, 0}, TW0803, "%s has no instructions for %s", e->target->name, dtype_name(dtype));
+}

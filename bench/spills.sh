@@ -1,0 +1,65 @@
+#!/bin/sh
+# spills.sh: registers and spills that ptxas reports for the kernels of ops/, at
+# the choices that the reasoner makes: each operator's heading tells how it is
+# made, with other head dimensions, element types and targets put in. A line a
+# kernel, both entries; the exit status is 1 where any spills.
+#
+#   bench/spills.sh [OPERATOR...]        all of ops/
+#
+# Environment: TW (build/tw), TARGETS, DTYPES, DIMS: lists to go through. Does
+# nothing where there is no ptxas.
+
+tw=${TW:-build/tw}
+TARGETS=${TARGETS:-sm_75 sm_80 sm_86 sm_89}
+DTYPES=${DTYPES:-fp16 bf16 e4m3}
+DIMS=${DIMS:-40 64 80 96 128 160 192 256}
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+status=0
+
+if ! command -v ptxas >/dev/null; then
+    echo "# SKIP there is no ptxas"
+    exit 0
+fi
+
+# has TARGET DTYPE: whether the target multiplies the type
+has()
+{
+    "$tw" targets | grep "^$1 " | grep -q "[ ,]$2[ ,]"
+}
+
+# row OP TARGET DTYPE DIM OPTIONS...: a kernel's line
+row()
+{
+    op=$1 target=$2 dtype=$3 dim=$4
+    shift 4
+    rm -f "$dir"/*
+    "$tw" gen "ops/$op.tl" --target "$target" --dtype "$dtype" "$@" --ptxas -o "$dir" >"$dir/out" 2>&1 </dev/null ||
+        echo "$(sed -n 's/.*error: //p' "$dir/out" | head -n 1)" >"$dir/error"
+    # ptxas 13.0, NAME: 254 registers, 16 bytes spilled
+    sed -n 's/^ *ptxas [^,]*, \([^:]*\): \([0-9]*\) registers, \([0-9]*\) bytes spilled.*/\1 \2 \3/p
+            s/^ *ptxas [^,]*, \([^:]*\): \([0-9]*\) registers$/\1 \2 0/p' "$dir/out" >"$dir/rows"
+    while read -r entry registers spilled; do
+        printf '%-32s %-6s %-5s %4s %9s %8s\n' "$entry" "$target" "$dtype" "$dim" "$registers" "$spilled"
+    done <"$dir/rows"
+    [ -s "$dir/rows" ] || printf '%-32s %-6s %-5s %4s %s\n' "$op" "$target" "$dtype" "$dim" "no kernel: $(cat "$dir/error")"
+    grep -q ' [^0 ][0-9]*$' "$dir/rows" && status=1
+}
+
+printf '%-32s %-6s %-5s %4s %9s %8s\n' entry target dtype dim registers spilled
+[ $# -gt 0 ] || set -- $(ls ops | sed 's/\.tl$//')
+for op; do
+    gen=$(sed -n "s/^#   tw gen [^ ]* *//p; /^Operator/q" "ops/$op.tl" | sed 's/--dtype.*//')
+    dims=-
+    case $gen in *HeadDim=*) dims=$DIMS ;; esac
+    for target in $TARGETS; do
+        for dtype in $DTYPES; do
+            has "$target" "$dtype" || continue
+            for dim in $dims; do
+                # shellcheck disable=SC2046 # options are words
+                row "$op" "$target" "$dtype" "$dim" $(echo "$gen" | sed "s/HeadDim=[0-9]*/HeadDim=$dim/")
+            done
+        done
+    done
+done
+exit $status

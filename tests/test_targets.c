@@ -1,0 +1,183 @@
+/* test_targets.c: the operators that come along, for every target, at every
+ * level: small ragged shapes, every element type that the target multiplies. */
+#include "levels.h"
+
+#include <cmocka.h>
+
+typedef struct Fixture {
+    Heap heap;
+    jmp_buf oom;
+    Arena *arena;
+} Fixture;
+
+static Fixture fixture; /* one test at a time */
+
+static int setup(void **state)
+{
+    memset(&fixture, 0, sizeof fixture);
+    if (setjmp(fixture.oom))
+        return -1;
+    fixture.heap.on_oom = &fixture.oom;
+    fixture.arena = arena_new(&fixture.heap);
+    *state = &fixture;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    Fixture *f = *state;
+
+    arena_free(f->arena);
+    return f->heap.live ? -1 : 0;
+}
+
+static const char *read_op(Arena *arena, const char *path)
+{
+    const char *error;
+    const Source *source = source_read(arena, path, &error);
+
+    if (!source)
+        fail_msg("%s", error);
+    return source->text;
+}
+
+static void expect_agreement(Arena *arena, const LevelCase *c)
+{
+    LevelReport report = levels_run(arena, c);
+    Str text = str_new(arena);
+
+    if (report.verdict == LEVELS_AGREE)
+        return;
+    levels_print(&text, c);
+    fprintf(stderr, "%s %s\n%s\n%s\n", c->target, dtype_name(c->dtype), str_text(&text), str_text(&report.log));
+    fail_msg("%s: %s", report.level, report.problem);
+}
+
+/* Runs a case on every target with every type of its tensor cores. */
+static void on_every_target(Arena *arena, LevelCase c)
+{
+    for (const Target *const *t = target_all(); *t; t++)
+        for (int d = 0; d < DT_COUNT; d++) {
+            if (!((*t)->operands >> d & 1))
+                continue;
+            c.target = (*t)->name;
+            c.dtype = (DType)d;
+            c.seed++;
+            expect_agreement(arena, &c);
+        }
+}
+
+/* HeadDim, causal, q_len, kv_len */
+static LevelCase attention(Arena *arena, int head_dim, int causal, int q_len, int kv_len)
+{
+    LevelCase c = {.definition = read_op(arena, "ops/attention.tl"), .fill = FILL_NORMAL, .seed = 1};
+
+    levels_set(arena, &c, "HeadDim", head_dim);
+    levels_set(arena, &c, "causal", causal);
+    levels_bind(&c, "batch", 1);
+    levels_bind(&c, "q_heads", 2);
+    levels_bind(&c, "kv_heads", 1);
+    levels_bind(&c, "q_len", q_len);
+    levels_bind(&c, "kv_len", kv_len);
+    return c;
+}
+
+static void causal_attention(void **state)
+{
+    Arena *arena = ((Fixture *)*state)->arena;
+
+    on_every_target(arena, attention(arena, 64, 1, 40, 75));
+    on_every_target(arena, attention(arena, 128, 1, 17, 100));
+}
+
+static void full_attention(void **state)
+{
+    Arena *arena = ((Fixture *)*state)->arena;
+    LevelCase growing = attention(arena, 64, 0, 30, 140);
+
+    on_every_target(arena, attention(arena, 40, 0, 33, 70));
+    growing.fill = FILL_GROWING;
+    on_every_target(arena, growing);
+}
+
+static void product_with_bias(void **state)
+{
+    Arena *arena = ((Fixture *)*state)->arena;
+    LevelCase c = {.definition = read_op(arena, "ops/gemm_bias.tl"), .fill = FILL_NORMAL, .seed = 1};
+    LevelCase odd = c;
+
+    levels_set(arena, &c, "N", 144);
+    levels_set(arena, &c, "K", 208);
+    levels_bind(&c, "M", 77);
+    on_every_target(arena, c);
+    levels_set(arena, &odd, "N", 67);
+    levels_set(arena, &odd, "K", 51);
+    levels_bind(&odd, "M", 19);
+    on_every_target(arena, odd);
+}
+
+/* One stage is copied and stored at once, three leave two in shared memory. */
+static void stages_in_registers(void **state)
+{
+    Arena *arena = ((Fixture *)*state)->arena;
+
+    for (int stages = 1; stages <= 3; stages++) {
+        LevelCase c = {.definition = read_op(arena, "ops/gemm_bias.tl"), .fill = FILL_NORMAL, .seed = 7,
+                       .dtype = DT_F16, .target = "sm_75"};
+
+        levels_set(arena, &c, "BM", 32);
+        levels_set(arena, &c, "BN", 32);
+        levels_set(arena, &c, "BK", 32);
+        levels_set(arena, &c, "warps", 2);
+        levels_set(arena, &c, "stages", stages);
+        levels_bind(&c, "M", 50);
+        levels_bind(&c, "N", 40);
+        levels_bind(&c, "K", 150);
+        expect_agreement(arena, &c);
+    }
+}
+
+/* Results of 8-bit products in fours of columns meet a row vector, a second
+ * product and its bias; the first operand comes from registers, the second one
+ * of the first product is transposed or not. */
+static void products_of_8_bits_in_a_row(void **state)
+{
+    static const char *const text =
+        "Operator two\n"
+        "  Input A (M, K)\n"
+        "  Input B (%s)\n"
+        "  Input C (L, N)\n"
+        "  Input bias (L)\n"
+        "  Output D (M, N)\n"
+        "  Compute GEMM A, B%s and get S\n"
+        "  Compute Add S, bias and get new S\n"
+        "  Compute Multiply S, 0.1 and get new S\n"
+        "  Compute GEMM S, C and get D\n"
+        "end\n";
+    static const char *const shapes[2][2] = {{"K, L", ""}, {"L, K", ".T"}};
+    Arena *arena = ((Fixture *)*state)->arena;
+
+    for (int i = 0; i < 2; i++) {
+        LevelCase c = {.definition = arena_printf(arena, text, shapes[i][0], shapes[i][1]), .fill = FILL_UNIFORM,
+                       .dtype = DT_E4M3, .target = "sm_89", .seed = 3};
+
+        levels_set(arena, &c, "K", 64);
+        levels_set(arena, &c, "L", 96);
+        levels_set(arena, &c, "N", 48);
+        levels_bind(&c, "M", 45);
+        expect_agreement(arena, &c);
+    }
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(causal_attention),
+        TEST(full_attention),
+        TEST(product_with_bias),
+        TEST(stages_in_registers),
+        TEST(products_of_8_bits_in_a_row),
+    };
+    return cmocka_run_group_tests_name("targets", tests, NULL, NULL);
+}

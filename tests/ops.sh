@@ -78,5 +78,17 @@ kernel swiglu --target sm_86
 kernel alibi --target sm_75 --dtype fp16
 kernel row_softmax --target sm_89 --dtype fp32
 
+# In several kernels: where the sizes say so, and where it is asked for.
+# shellcheck disable=SC2046 # commands of a heading are words
+"$tw" fuse $(heading decode gen) >"$dir/out" 2>&1 </dev/null && grep -q '^Kernel decode_combine' "$dir/out"
+report "decode: cut into parts by its sizes" $?
+# shellcheck disable=SC2046
+! "$tw" fuse $(heading decode gen) --set splits=1 2>/dev/null </dev/null | grep -q _combine
+report "decode: one kernel when asked for" $?
+kernel rmsnorm_swiglu --set splits=2
+kernel attention_lse --set splits=3 --target sm_75 --dtype fp16
+kernel log_softmax --set splits=4
+kernel three_gemms --set splits=2
+
 echo "1..$n"
 exit $bad

@@ -4,11 +4,12 @@
  *   # expect: sketch; set HeadDim=64; bind q_len=70
  *   # expect: TW0505 4:3
  *
- *   sketch             the Kernel behind the Operator, word for word; the whole
+ *   sketch             the Kernels behind the Operator, word for word; the whole
  *                      chain from the definition then agrees at every level, at
  *                      the shape that is bound
  *   CODE LINE:COLUMN   the one diagnostic
  *   set NAME=VALUE     as --set
+ *   splits N           as --set splits=N
  *   bind NAME=VALUE    of the launch; without any, nothing is executed
  *
  * Every code of TW05xx must be expected somewhere. */
@@ -30,6 +31,7 @@ typedef struct Case {
     Diags *diags;
     Settings settings;
     LevelCase levels;
+    int parts;
     const char *expected; /* "sketch", or "TW0505 4:3" */
     char code[16];        /* its first word, which outlives the arena */
 } Case;
@@ -45,7 +47,10 @@ static void read_option(Case *t, char *option)
 {
     char *equals = strchr(option, '=');
 
-    if (starts_with(option, "set ") && t->levels.n_sets < LEVEL_SETS) {
+    if (starts_with(option, "splits ") && t->levels.n_sets < LEVEL_SETS) {
+        t->parts = atoi(option + 7);
+        t->levels.sets[t->levels.n_sets++] = arena_printf(t->arena, "splits=%d", t->parts);
+    } else if (starts_with(option, "set ") && t->levels.n_sets < LEVEL_SETS) {
         assert_null(settings_add(t->arena, &t->settings, option + 4));
         t->levels.sets[t->levels.n_sets++] = option + 4;
     } else if (starts_with(option, "bind ") && equals) {
@@ -117,14 +122,23 @@ static void compare_diags(Case *t, const Program *sketch)
 
 static void compare_sketch(Case *t, const Program *program, const Program *sketch)
 {
-    const Unit *want = unit_of(program, UNIT_KERNEL);
+    int kernels = 0;
 
-    if (!sketch || !want) {
+    if (!sketch || !unit_of(program, UNIT_KERNEL)) {
         diags_print(t->diags, stderr, false);
         fail_msg("%s: no sketch", t->path);
     }
-    if (strcmp(unit_text(t->arena, sketch->units.data[0]), unit_text(t->arena, want)) != 0)
-        fail_msg("%s: the sketch is\n%s", t->path, unit_text(t->arena, sketch->units.data[0]));
+    for (int i = 0; i < program->units.len; i++) {
+        const Unit *want = program->units.data[i], *got = NULL;
+
+        if (want->kind != UNIT_KERNEL)
+            continue;
+        if (kernels < sketch->units.len)
+            got = sketch->units.data[kernels++];
+        if (!got || strcmp(unit_text(t->arena, got), unit_text(t->arena, want)) != 0)
+            fail_msg("%s: the sketch is\n%s", t->path, got ? unit_text(t->arena, got) : "shorter");
+    }
+    assert_int_equal(kernels, sketch->units.len);
 }
 
 static void run_levels(Case *t, const Program *program)
@@ -160,7 +174,7 @@ static void run_case(void **state)
     const Unit *unit = unit_of(program, UNIT_OPERATOR);
     assert_non_null(unit);
     Def *def = def_resolve(t->arena, syms, aff_ctx_new(t->arena), program, unit, &t->settings, t->diags);
-    Program *sketch = def ? fuse(t->arena, syms, def, t->diags) : NULL;
+    Program *sketch = def ? fuse(t->arena, syms, def, t->parts ? t->parts : 1, t->diags) : NULL;
     if (strcmp(t->expected, "sketch") == 0) {
         compare_sketch(t, program, sketch);
         run_levels(t, program);
@@ -228,7 +242,7 @@ static void endless_chain(void **state)
     str_add(&text, "end\n");
     Def *def = small_def(t.arena, t.diags, str_text(&text));
     assert_non_null(def);
-    assert_null(fuse(t.arena, syms_new(t.arena), def, t.diags));
+    assert_null(fuse(t.arena, syms_new(t.arena), def, 1, t.diags));
     assert_int_equal(t.diags->list.data[0].code, TW0507);
     arena_free(t.arena);
 }

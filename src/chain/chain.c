@@ -7,7 +7,7 @@
 #include "ptx/ptx.h"
 
 /* Choices of the reasoner that --set may force; a definition need not know them. */
-static const char *const forced[] = {"BM", "BN", "BK", "warps", "warps_n", "stages", "blocks_per_sm"};
+static const char *const forced[] = {"BM", "BN", "BK", "warps", "warps_n", "stages", "blocks_per_sm", "splits"};
 
 static bool is_forced(const char *name)
 {
@@ -42,6 +42,11 @@ const char *chain_set(Chain *chain, const char *text)
     if (!is_forced(last.name))
         vec_push(chain->arena, &chain->own.list, last);
     return NULL;
+}
+
+const char *chain_run_with(Chain *chain, const char *text)
+{
+    return settings_add(chain->arena, &chain->run_with, text);
 }
 
 static bool fail(Chain *chain, const char *failure)
@@ -126,12 +131,61 @@ bool chain_define(Chain *chain, const Source *source)
     return done;
 }
 
+/* Into how many parts --set wants loops cut; 0: it says nothing, -1: no such number. */
+static int parts_wanted(Chain *chain)
+{
+    int parts = 0;
+
+    for (int i = 0; i < chain->settings.list.len; i++) {
+        Setting *set = &chain->settings.list.data[i];
+
+        if (!text_equal_nocase(set->name, "splits"))
+            continue;
+        set->used = true;
+        parts = set->value >= 1 && set->value <= FUSE_MAX_PARTS && set->value == (int)set->value ? (int)set->value : -1;
+    }
+    return parts;
+}
+
+/* By the sizes that are compiled in or that the kernel will be run with. */
+static int parts_by_model(Chain *chain, const Program *sketch)
+{
+    Settings sizes = {.dtype = chain->settings.dtype};
+    ReasonOptions options = {chain->target, &sizes, chain->settings.dtype};
+
+    for (int i = 0; i < chain->settings.list.len; i++)
+        vec_push(chain->arena, &sizes.list, chain->settings.list.data[i]);
+    for (int i = 0; i < chain->run_with.list.len; i++)
+        vec_push(chain->arena, &sizes.list, chain->run_with.list.data[i]);
+    return reason_parts(chain->arena, chain->syms, sketch, &options);
+}
+
+static Program *fuse_parts(Chain *chain, int parts, Diags *diags)
+{
+    return fuse(chain->arena, chain->syms, chain->def, parts, diags);
+}
+
+/* What the model thinks better is done if it can be. */
+static Program *fuse_by_model(Chain *chain)
+{
+    Program *whole = fuse_parts(chain, 1, chain->diags), *cut = NULL;
+    int parts = whole ? parts_by_model(chain, whole) : 1;
+
+    if (parts > 1)
+        cut = fuse_parts(chain, parts, diags_new(chain->arena, chain->diags->source));
+    return cut ? cut : whole;
+}
+
 bool chain_fuse(Chain *chain)
 {
     double since = clock_seconds();
     Str text = str_new(chain->arena);
-    Program *sketch = fuse(chain->arena, chain->syms, chain->def, chain->diags);
+    int parts = parts_wanted(chain);
+    Program *sketch;
 
+    if (parts < 0)
+        return fail(chain, arena_printf(chain->arena, "splits is a number from 1 to %d", FUSE_MAX_PARTS));
+    sketch = parts ? fuse_parts(chain, parts, chain->diags) : fuse_by_model(chain);
     if (!sketch)
         return false;
     lang_print(&text, sketch);

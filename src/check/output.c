@@ -73,11 +73,27 @@ static void check_loops(Checker *c, const Stmt *s, const Named *t, const Aff *co
     }
 }
 
+/* Whether the loops that a store's coordinates count run over other turns in
+ * each block along an axis: `for j = s * n:min((s + 1) * n, end)`. */
+static bool turns_apart(Checker *c, const Stmt *s, const Aff *const *coords, int n, const AffSym *axis)
+{
+    for (int i = 0; i < c->n_loops; i++) {
+        const Loop *loop = &c->loops[i];
+        if (!loop->sym || !loop->lo || !loop->end || !depends_on(c, s, coords, n, loop->sym))
+            continue;
+        const Aff *next = aff_offset(c->aff, aff_of(c->aff, axis), 1);
+        if (aff_uses(loop->lo, axis) &&
+            aff_always(c->aff, aff_le(c->aff, loop->end, aff_subst(c->aff, loop->lo, axis, next))))
+            return true;
+    }
+    return false;
+}
+
 static void check_grid(Checker *c, const Stmt *s, const Named *t, const Aff *const *coords, int n)
 {
     for (int i = 0; i < c->grid.len; i++) {
         const Axis *axis = &c->grid.data[i];
-        if (!axis->sym || depends_on(c, s, coords, n, axis->sym) ||
+        if (!axis->sym || depends_on(c, s, coords, n, axis->sym) || turns_apart(c, s, coords, n, axis->sym) ||
             offset_depends_on(c, t, axis->sym))
             continue;
         Diag *d =

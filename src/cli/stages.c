@@ -14,6 +14,14 @@ Chain *session_chain(Session *s)
             return NULL;
         }
     }
+    for (int i = 0; i < o->binds.len; i++) {
+        const char *error = chain_run_with(chain, o->binds.data[i]);
+
+        if (error) {
+            session_usage(s, "--bind: %s", error);
+            return NULL;
+        }
+    }
     return chain;
 }
 

@@ -46,6 +46,7 @@ typedef enum NodeKind {
     NODE_REDUCE,    /* after the loop: row reduction of args[0], over a stream */
     NODE_STATE_MAX, /* after the loop: the maximum of gauge args[0]; */
     NODE_STATE_SUM, /* and the sum of its rows */
+    NODE_COMBINE,   /* after the loop: args[0] of all parts, added, or the largest or smallest */
     NODE_STORE      /* args[0] to an output */
 } NodeKind;
 
@@ -133,6 +134,13 @@ typedef struct Flow {
     ValueFacts *facts;
     int depth;
     bool failed;
+
+    /* of a kernel among several (split.c) */
+    const char *kernel;           /* its name; NULL: the definition's, and it is alone */
+    const Axis *parts;            /* the axis over the parts that loops are cut into */
+    bool shared_loops;            /* its blocks each do one part of its loops */
+    bool same_rows, same_cols;    /* its blocks are not spread over the outputs' */
+    VEC(DefValue *) workspaces;   /* what it hands on or takes over */
 } Flow;
 
 /* ---- axes.c ---------------------------------------------------------------- */
@@ -233,6 +241,12 @@ Items *flow_items(Flow *flow, const Order *order);
 /* Whether a node's tile is read after item `at`. */
 bool flow_used_later(const Items *items, const Node *node, int at);
 
+/* ---- split.c: several kernels ------------------------------------------------------ */
+
+/* The program that does each loop in so many parts, in blocks of their own, and
+ * combines them in later kernels. NULL: a diagnostic was recorded. */
+Program *flow_split(Flow *flow, int parts);
+
 /* ---- header.c: declarations ----------------------------------------------------------- */
 
 /* Names for the numbers that blocks and loops go over. */
@@ -240,12 +254,18 @@ bool flow_name_axes(Flow *flow);
 /* A dimension's name in the sketch; NULL: none. */
 const char *flow_dim_name(const Flow *flow, DefDim dim);
 void flow_header(Flow *flow, Block *body);
+/* A name like `wanted` that means nothing yet. */
+const char *flow_fresh(const Flow *flow, const char *wanted);
+/* A dimension as the sketch writes it; NULL: it has neither a name nor a value. */
+Expr *flow_dim_expr(const Flow *flow, DefDim dim);
 /* Names that mean something else than a tile. */
 bool flow_reserves(const Flow *flow, const char *name);
 
 /* ---- write.c: items with names ---------------------------------------------------------- */
 
+/* Gives every loop its variable. */
+void flow_name_loops(Flow *flow);
 /* NULL: a diagnostic was recorded. */
-Program *flow_write(Flow *flow, const Order *order);
+Unit *flow_write(Flow *flow, const Order *order);
 
 #endif

@@ -1,11 +1,17 @@
 /* fuse.c: stage 1a: choose axes, build the graph of tiles, order it, write it. */
 #include "fuse/flow.h"
 
-Program *fuse(Arena *arena, Syms *syms, const Def *def, Diags *diags)
+Program *fuse(Arena *arena, Syms *syms, const Def *def, int parts, Diags *diags)
 {
     Flow flow = {.arena = arena, .syms = syms, .def = def, .diags = diags};
 
     if (!flow_choose_axes(&flow) || !flow_build(&flow))
         return NULL;
-    return flow_write(&flow, flow_order(&flow));
+    if (parts > 1)
+        return flow_split(&flow, parts);
+    Program *program = arena_new_of(arena, Program);
+    Unit *unit = flow_write(&flow, flow_order(&flow));
+    if (unit)
+        vec_push(arena, &program->units, unit);
+    return unit ? program : NULL;
 }

@@ -9,8 +9,11 @@
 
 #include "ref/def.h"
 
+enum { FUSE_MAX_PARTS = 1024 };
+
 /* Returns a program with one Kernel unit (or several), or NULL with diagnostics
- * (TW05xx) that say what stopped the fuser. */
-Program *fuse(Arena *arena, Syms *syms, const Def *def, Diags *diags);
+ * (TW05xx) that say what stopped the fuser. parts: into how many its loops are
+ * cut, each in blocks of its own; with more than one, later kernels combine. */
+Program *fuse(Arena *arena, Syms *syms, const Def *def, int parts, Diags *diags);
 
 #endif

@@ -79,7 +79,7 @@ static bool node_same(const Node *a, const Node *b)
 bool flow_reduces(const Node *node)
 {
     return node->kind == NODE_SUM || node->kind == NODE_REDUCE || node->kind == NODE_STATE_MAX ||
-           node->kind == NODE_STATE_SUM;
+           node->kind == NODE_STATE_SUM || node->kind == NODE_COMBINE;
 }
 
 static const Axis *axis_if_stream(const Axis *axis)

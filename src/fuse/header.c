@@ -150,6 +150,50 @@ static void name_numbers(Header *h, Stmt *stmt, const DefValue *value)
     stmt->shape = shape;
 }
 
+/* Whether a tile of the tensor is loaded or stored; alone, a kernel declares all. */
+static bool is_touched(const Flow *flow, const DefValue *value)
+{
+    for (int i = 0; flow->kernel && i < flow->nodes.len; i++) {
+        const Node *node = flow->nodes.data[i];
+
+        if ((node->kind == NODE_LOAD || node->kind == NODE_STORE) && node->value == value)
+            return true;
+    }
+    return !flow->kernel;
+}
+
+Expr *flow_dim_expr(const Flow *flow, DefDim dim)
+{
+    const char *name = flow_dim_name(flow, dim);
+    int64_t size;
+
+    if (name)
+        return expr_name(flow->arena, name);
+    return aff_is_const(dim.size, &size) ? expr_int(flow->arena, size) : NULL;
+}
+
+/* What an earlier kernel left, and what this one leaves to later ones. */
+static void write_workspaces(Header *h)
+{
+    Flow *flow = h->flow;
+
+    for (int i = 0; i < flow->workspaces.len; i++) {
+        const DefValue *value = flow->workspaces.data[i];
+        bool stored = false;
+
+        for (int k = 0; k < flow->stores.len; k++)
+            stored |= flow->stores.data[k]->value == value;
+        Stmt *stmt = stmt_new(flow->arena, stored ? STMT_OUTPUT : STMT_INPUT);
+        stmt->name = value->name;
+        stmt->has_shape = stmt->has_dtype = true;
+        stmt->dtype = value->dtype;
+        stmt->shape = arena_array(flow->arena, Expr *, value->rank);
+        for (int d = 0; d < value->rank; d++)
+            stmt->shape[stmt->n_shape++] = flow_dim_expr(flow, value->dims[d]);
+        push(h, stmt);
+    }
+}
+
 static void write_tensors(Header *h)
 {
     const Unit *unit = h->flow->def->unit;
@@ -157,7 +201,7 @@ static void write_tensors(Header *h)
     for (int i = 0; i < unit->body.len; i++) {
         const DefValue *value = tensor_of(h->flow, unit->body.data[i]);
 
-        if (value) {
+        if (value && is_touched(h->flow, value)) {
             Stmt *stmt = copy_stmt(h, unit->body.data[i]);
             stmt->has_dtype = true;
             stmt->dtype = value->dtype;
@@ -206,6 +250,58 @@ static void write_known_dims(Header *h)
     }
 }
 
+static bool mentions(const Expr *e, const char *name)
+{
+    if (!e)
+        return false;
+    if (e->kind == EXPR_NAME && strcmp(e->name, name) == 0)
+        return true;
+    if (mentions(e->a, name) || mentions(e->b, name))
+        return true;
+    for (int i = 0; i < e->n_args; i++)
+        if (mentions(e->args[i], name))
+            return true;
+    return false;
+}
+
+static bool declared_so_far(const Header *h, const char *name)
+{
+    for (int i = 0; i < h->out->len; i++) {
+        const Stmt *s = h->out->data[i];
+
+        for (int k = 0; k < s->n_shape; k++)
+            if (mentions(s->shape[k], name))
+                return true;
+        if (s->kind == STMT_ASSIGN && strcmp(s->name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* A later kernel may need the length of a dimension that none of its tensors has;
+ * an earlier one's have. */
+static void write_lengths(Header *h)
+{
+    const Def *def = h->flow->def;
+
+    for (int i = 0; h->flow->kernel && i < def->dims.len; i++) {
+        const char *name = def->dims.data[i].name;
+        bool used = false;
+
+        for (int n = 0; n < h->flow->nodes.len; n++)
+            for (int k = 0; k < h->flow->nodes.data[n]->n_args; k++)
+                used |= mentions(h->flow->nodes.data[n]->args[k].number, name);
+        for (int k = 0; k < h->decls.len; k++)
+            used |= uses_name(h, h->decls.data[k]->name) && mentions(h->decls.data[k]->value, name);
+        if (used && !find_decl(h, name) && !declared_so_far(h, name)) {
+            Stmt *param = stmt_new(h->flow->arena, STMT_PARAM);
+
+            param->name = name;
+            push(h, param);
+        }
+    }
+}
+
 /* A Param with a known value becomes an assignment; how it was computed is kept. */
 static void write_decl(Header *h, const Stmt *decl)
 {
@@ -220,7 +316,7 @@ static void write_decl(Header *h, const Stmt *decl)
         push(h, copy_stmt(h, decl));
 }
 
-static const char *fresh_name(const Flow *flow, const char *wanted)
+const char *flow_fresh(const Flow *flow, const char *wanted)
 {
     const char *name = wanted;
 
@@ -245,7 +341,7 @@ bool flow_name_axes(Flow *flow)
                       aff_text(flow->arena, axis->dim.size));
             return false;
         }
-        axis->dim.name = fresh_name(flow, names[axis->kind]);
+        axis->dim.name = flow_fresh(flow, names[axis->kind]);
         axis->named_here = true;
     }
     return true;
@@ -261,6 +357,8 @@ static void write_named_numbers(Header *h)
         if (axis->named_here && aff_is_const(axis->dim.size, &size))
             write_assign(h, axis->dim.name, expr_int(h->flow->arena, size));
     }
+    if (h->flow->parts && aff_is_const(h->flow->parts->dim.size, &size))
+        write_assign(h, h->flow->parts->dim.name, expr_int(h->flow->arena, size));
 }
 
 /* Leading dimensions follow the grid's by place, so a number may get any name. */
@@ -275,7 +373,7 @@ static void add_lead(Header *h, Stmt *grid, DefDim dim, const DefValue *output)
         return;
     }
     if (!dim.name) {
-        dim.name = fresh_name(h->flow, arena_printf(h->flow->arena, "entries%d", grid->n_coords));
+        dim.name = flow_fresh(h->flow, arena_printf(h->flow->arena, "entries%d", grid->n_coords));
         write_assign(h, dim.name, expr_int(h->flow->arena, size));
     }
     grid->coords[grid->n_coords++].name = dim.name;
@@ -287,12 +385,15 @@ static void write_grid(Header *h)
     const DefValue *output = flow->def->outputs.data[0];
     Stmt *grid = stmt_new(flow->arena, STMT_GRID);
 
-    grid->coords = arena_array(flow->arena, Coord, output->rank + 1);
-    grid->coords[grid->n_coords++].name = flow->rows->dim.name;
-    if (flow->cols->kind == AXIS_COLS)
+    grid->coords = arena_array(flow->arena, Coord, output->rank + 2);
+    if (!flow->same_rows)
+        grid->coords[grid->n_coords++].name = flow->rows->dim.name;
+    if (flow->cols->kind == AXIS_COLS && !flow->same_cols)
         grid->coords[grid->n_coords++].name = flow->cols->dim.name;
     for (int i = output->rank - 3; i >= 0; i--)
         add_lead(h, grid, output->dims[i], output);
+    if (flow->shared_loops)
+        grid->coords[grid->n_coords++].name = flow->parts->dim.name;
     push(h, grid);
 }
 
@@ -303,8 +404,10 @@ void flow_header(Flow *flow, Block *body)
     find_decls(&h, &flow->def->unit->body, 0);
     find_used(&h);
     write_tensors(&h);
+    write_workspaces(&h);
     write_known_dims(&h);
     write_named_numbers(&h);
+    write_lengths(&h);
     for (int i = 0; i < h.decls.len; i++)
         if (uses_name(&h, h.decls.data[i]->name))
             write_decl(&h, h.decls.data[i]);
@@ -330,6 +433,11 @@ bool flow_reserves(const Flow *flow, const char *name)
             return true;
     for (int i = 0; i < def->outputs.len; i++)
         if (strcmp(def->outputs.data[i]->name, name) == 0)
+            return true;
+    if (flow->parts && strcmp(flow->parts->dim.name, name) == 0)
+        return true;
+    for (int i = 0; i < flow->workspaces.len; i++)
+        if (strcmp(flow->workspaces.data[i]->name, name) == 0)
             return true;
     find_decls(&h, &def->unit->body, 0);
     return find_decl(&h, name) != NULL;

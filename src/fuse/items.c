@@ -85,7 +85,7 @@ static void list_loop(Lister *l, const Loop *loop)
     bool *registers = arena_array(l->flow->arena, bool, l->flow->nodes.len);
 
     for (int i = 0; i < loop->body.len; i++)
-        if (loop->body.data[i]->kind == NODE_REDUCE)
+        if (loop->body.data[i]->kind == NODE_REDUCE || loop->body.data[i]->kind == NODE_COMBINE)
             add(l, ITEM_FILL, loop->body.data[i]);
     l->loop = loop;
     l->loaded = arena_array(l->flow->arena, bool, l->flow->nodes.len);

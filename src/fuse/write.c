@@ -6,6 +6,8 @@
  */
 #include "fuse/flow.h"
 
+#include <math.h>
+
 /* A name in the sketch and the tile that it stands for at the moment. */
 typedef struct Held {
     const char *name;
@@ -386,6 +388,16 @@ static void write_reduce(Writer *w, Node *node)
     set_result(w, step, RESULT_GET_NEW, node->spelled);
 }
 
+/* One part's share in a value that is whole after all of them. */
+static void write_combine(Writer *w, Node *node)
+{
+    Stmt *step = put_compute(w, node->op);
+
+    step->args[step->n_args++] = name_expr(w, node->spelled);
+    step->args[step->n_args++] = name_expr(w, node->args[0].node->spelled);
+    set_result(w, step, RESULT_GET_NEW, node->spelled);
+}
+
 static void write_gemm(Writer *w, Node *node)
 {
     Stmt *stmt = put_compute(w, OP_GEMM);
@@ -446,6 +458,9 @@ static bool write_node(Writer *w, Node *node)
     case NODE_REDUCE:
         write_reduce(w, node);
         return true;
+    case NODE_COMBINE:
+        write_combine(w, node);
+        return true;
     case NODE_STORE:
         return write_store(w, node);
     case NODE_LOAD:
@@ -479,18 +494,24 @@ static void open_loop(Writer *w, const Loop *loop)
     Stmt *stmt = put(w, STMT_FOR);
     stmt->name = loop->stream->var;
     stmt->over = loop->stream->dim.name;
+    if (w->flow->shared_loops && loop->stream != w->flow->parts)
+        stmt->by = name_expr(w, w->flow->parts->dim.name);
     w->out = &stmt->body;
+}
+
+static double identity_of(OpId step)
+{
+    return step == OP_MAX ? -INFINITY : step == OP_MIN ? INFINITY : 0;
 }
 
 static void write_identity(Writer *w, Node *node)
 {
     Stmt *stmt = put_compute(w, OP_FILL);
+    double identity = identity_of(node->kind == NODE_COMBINE ? node->op : running_step(node->op));
 
     spell(w, node);
     stmt->args[stmt->n_args++] = name_expr(w, node->spelled);
-    stmt->args[stmt->n_args++] = node->op == OP_ROW_SUM
-                                     ? expr_int(w->arena, 0)
-                                     : expr_float(w->arena, op_identity(node->op));
+    stmt->args[stmt->n_args++] = identity == 0 ? expr_int(w->arena, 0) : expr_float(w->arena, identity);
 }
 
 static bool write_item(Writer *w, const Item *item, Block *body)
@@ -518,7 +539,7 @@ static bool write_item(Writer *w, const Item *item, Block *body)
 }
 
 /* A stream whose loop multiplies what it loads counts k; others j, i, t, ... */
-static void name_loops(Flow *flow)
+void flow_name_loops(Flow *flow)
 {
     static const char *const vars[] = {"j", "i", "t", "u", "v", "w"};
     size_t next = 0;
@@ -527,7 +548,7 @@ static void name_loops(Flow *flow)
         Axis *axis = flow->axes.data[i];
         bool deep = false;
 
-        if (axis->kind != AXIS_STREAM)
+        if (axis->kind != AXIS_STREAM || axis->var)
             continue;
         for (int n = 0; n < flow->nodes.len; n++)
             deep |= flow->nodes.data[n]->kind == NODE_PRODUCT && flow->nodes.data[n]->stream == axis;
@@ -538,22 +559,20 @@ static void name_loops(Flow *flow)
     }
 }
 
-Program *flow_write(Flow *flow, const Order *order)
+Unit *flow_write(Flow *flow, const Order *order)
 {
-    Program *program = arena_new_of(flow->arena, Program);
     Unit *unit = arena_new_of(flow->arena, Unit);
     Writer w = {.flow = flow, .arena = flow->arena, .out = &unit->body};
 
     unit->kind = UNIT_KERNEL;
-    unit->name = flow->def->unit->name;
-    vec_push(flow->arena, &program->units, unit);
+    unit->name = flow->kernel ? flow->kernel : flow->def->unit->name;
     if (!flow_name_axes(flow))
         return NULL;
-    name_loops(flow);
+    flow_name_loops(flow);
     flow_header(flow, &unit->body);
     w.items = flow_items(flow, order);
     for (w.at = 0; w.at < w.items->list.len && !flow->failed; w.at++)
         if (!write_item(&w, &w.items->list.data[w.at], &unit->body))
             break;
-    return flow->failed ? NULL : program;
+    return flow->failed ? NULL : unit;
 }

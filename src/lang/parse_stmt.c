@@ -313,13 +313,15 @@ static Stmt *parse_grid(Parser *p, Stmt *s, Block *out)
 
 /* ---- control ------------------------------------------------------------------------------------ */
 
-/* for = "for" NAME ("=" | "in") expr ":" expr [":"] | "for" NAME "over" NAME [":"] */
+/* for = "for" NAME ("=" | "in") expr ":" expr [":"] | "for" NAME "over" NAME ["by" NAME] [":"] */
 static Stmt *parse_for(Parser *p, Stmt *s, Block *out)
 {
     (void)out;
     s->name = take_name(p, &s->name_span);
     if (accept_word(p, WORD_OVER)) {
         s->over = take_name(p, NULL);
+        if (accept_word(p, WORD_BY))
+            s->by = parse_reference(p);
     } else if (accept(p, TOK_ASSIGN) || accept_word(p, WORD_IN)) {
         s->lo = parse_expr(p);
         expect(p, TOK_COLON);

@@ -184,6 +184,7 @@ static void print_for(Str *out, const Stmt *s)
     str_printf(out, "for %s", s->name);
     if (s->over) {
         str_printf(out, " over %s", s->over);
+        print_labelled(out, " by ", s->by);
     } else {
         print_labelled(out, " = ", s->lo);
         print_labelled(out, ":", s->hi);

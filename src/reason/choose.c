@@ -46,11 +46,20 @@ static bool forced_number(Plan *plan, const char *name, int lo, int hi, int *val
     return true;
 }
 
+/* Known to be fewer rows than four warps multiply: one may do. */
+static bool few_rows(const Plan *plan)
+{
+    for (int i = 0; i < plan->extents.len; i++)
+        if (plan->extents.data[i]->kind == EXT_ROWS)
+            return plan->extents.data[i]->known > 0 && plan->extents.data[i]->known <= 32;
+    return false;
+}
+
 static void read_forced(Search *s)
 {
     int value;
 
-    s->warps_from = s->gemm ? 4 : 1;
+    s->warps_from = s->gemm && !few_rows(s->plan) ? 4 : 1;
     s->warps_to = 8;
     s->stages_from = 1;
     s->stages_to = 4;

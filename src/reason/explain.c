@@ -100,6 +100,20 @@ static void explain_added(Explainer *e, const Added *added)
                 "a computed tile is multiplied again: accumulator fragments become operand fragments");
 }
 
+static void explain_parts(Explainer *e, const Block *block)
+{
+    for (int i = 0; i < block->len; i++) {
+        const Extent *parts = plan_parts(e->plan, block->data[i]);
+
+        if (parts) {
+            because(e, parts->dim_name, number(e, parts->known),
+                    arena_printf(e->plan->arena, "parts that %s is cut into, each for blocks of its own: the rest of the "
+                                                 "grid is small for %d multiprocessors", block->data[i]->over, e->t->sms));
+            return;
+        }
+    }
+}
+
 void plan_explain(Plan *plan, const Choice *c, const Added *added, ReasonResult *result)
 {
     Explainer e = {plan, c, plan->options->target, result};
@@ -114,6 +128,7 @@ void plan_explain(Plan *plan, const Choice *c, const Added *added, ReasonResult 
         else if (extent->kind == EXT_WHOLE)
             explain_whole(&e, extent);
     }
+    explain_parts(&e, &plan->unit->body);
     explain_warps(&e);
     explain_memory(&e);
     explain_added(&e, added);

@@ -60,7 +60,7 @@ const char *plan_result(const Stmt *s)
 
 static bool is_one(const Extent *extent)
 {
-    return extent && (extent->kind == EXT_ONE || extent->kind == EXT_LEAD);
+    return extent && (extent->kind == EXT_ONE || extent->kind == EXT_LEAD || extent->kind == EXT_ENTRY);
 }
 
 /* Learns a side of a tile; two extents of a side that are not the same are an error. */

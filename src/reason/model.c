@@ -358,7 +358,8 @@ static void add_loop(Modeler *m, const Stmt *s)
     m->work = &mine;
     add_block(m, &s->body);
     m->work = outer;
-    double turns = turns_of(m, extent), turn = cycles_of(m, &mine, m->c->stages - 1);
+    const Extent *parts = plan_parts(m->plan, s);
+    double turns = turns_of(m, extent) / (parts && parts->known > 0 ? (double)parts->known : 1), turn = cycles_of(m, &mine, m->c->stages - 1);
     m->total += turns * turn;
     if (bound_of(&mine, NULL) * turns > bound_of(&m->main, NULL) * m->main_turns) {
         m->main = mine;

@@ -70,7 +70,7 @@ static Pad pad_element(OpId op, const Pad *pads, int n, bool has_else)
 
 static bool reaches(const Extent *extent)
 {
-    return extent->kind != EXT_ONE && extent->kind != EXT_LEAD;
+    return extent->kind >= EXT_ROWS;
 }
 
 /* A broadcast operand holds an element of its own there; divisors are trusted

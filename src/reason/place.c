@@ -50,18 +50,23 @@ Expr *plan_shape(Plan *plan, const Choice *choice, const Extent *extent)
 
 bool plan_ragged(const Choice *choice, const Extent *extent)
 {
-    if (extent->kind == EXT_ONE || extent->kind == EXT_LEAD)
+    if (extent->kind == EXT_ONE || extent->kind == EXT_LEAD || extent->kind == EXT_ENTRY)
         return false;
     return aff_divisor(extent->length) % choice->size[extent->id] != 0;
 }
 
 /* ---- coordinates --------------------------------------------------------------------------- */
 
-/* The block's axis that a leading dimension follows; back: its place from the right. */
+/* The loop over entries, or the block's axis, that a leading dimension follows;
+ * back: its place from the right. */
 static const Extent *lead_axis(const Plan *plan, const Expr *dim, int back)
 {
     int seen = 0;
 
+    for (int i = plan->scope.len - 1; i >= 0; i--)
+        if (plan->scope.data[i]->kind == EXT_ENTRY && dim->kind == EXPR_NAME &&
+            strcmp(plan->scope.data[i]->dim_name, dim->name) == 0)
+            return plan->scope.data[i];
     for (int i = 0; i < plan->grid.len; i++)
         if (dim->kind == EXPR_NAME && strcmp(plan->grid.data[i]->dim_name, dim->name) == 0)
             return plan->grid.data[i];
@@ -173,13 +178,13 @@ static bool follows(const Extent *extent, const char *dim)
 /* The coordinate of a tile's elements along a dimension. */
 static Expr *along_dim(Plan *plan, const Tile *tile, const char *dim, Span span)
 {
-    if (follows(tile->col, dim) && tile->col->kind != EXT_LEAD)
+    if (follows(tile->col, dim) && tile->col->kind >= EXT_ROWS)
         return position(plan, tile, tile->col, false);
-    if (follows(tile->row, dim) && tile->row->kind != EXT_LEAD)
+    if (follows(tile->row, dim) && tile->row->kind >= EXT_ROWS)
         return position(plan, tile, tile->row, true);
     Expr named = {.kind = EXPR_NAME, .name = dim};
     const Extent *axis = lead_axis(plan, &named, INT32_MAX);
-    if (axis && axis->kind == EXT_LEAD)
+    if (axis && (axis->kind == EXT_LEAD || axis->kind == EXT_ENTRY))
         return name_of(plan, axis->var);
     plan_fail(plan, TW0606, span, "%s has no position along %s", tile->name, dim);
     return expr_int(plan->arena, 0);

@@ -4,7 +4,8 @@
  *   extent   how far a tile reaches along one of its two sides, and where it
  *            lies: a tile of a dimension that blocks share (ROWS, COLS) or that
  *            a loop streams (LOOP), a dimension kept WHOLE, a leading dimension
- *            of which a block has one entry (LEAD), or ONE
+ *            of which a block has one entry (LEAD) or a loop takes one entry a
+ *            turn (ENTRY), or ONE
  *   size     elements of an extent under a choice; padded to what the tensor
  *            cores need
  *   ragged   a tile of the extent may reach past the dimension's end
@@ -16,7 +17,7 @@
 #include "lang/eval.h"
 #include "reason/reason.h"
 
-typedef enum ExtentKind { EXT_ONE, EXT_LEAD, EXT_ROWS, EXT_COLS, EXT_LOOP, EXT_WHOLE } ExtentKind;
+typedef enum ExtentKind { EXT_ONE, EXT_LEAD, EXT_ENTRY, EXT_ROWS, EXT_COLS, EXT_LOOP, EXT_WHOLE } ExtentKind;
 
 typedef struct Extent {
     ExtentKind kind;
@@ -25,7 +26,7 @@ typedef struct Extent {
     const char *dim_name;  /* NULL: not a plain name */
     const Aff *length;     /* of the dimension */
     int64_t known;         /* length where known when compiling, else 0 */
-    const char *var;       /* LEAD, ROWS, COLS, LOOP: the coordinate */
+    const char *var;       /* LEAD, ENTRY, ROWS, COLS, LOOP: the coordinate */
     const char *tile;      /* ROWS, COLS, LOOP: name of the size ("BM") */
     int64_t fixed;         /* WHOLE: the size; ROWS, COLS, LOOP: forced with --set, else 0 */
     bool contracted;       /* a GEMM sums along it */
@@ -115,6 +116,8 @@ int plan_contracted_step(const Plan *plan);
 /* An extent with this kind and dimension; made when there is none. */
 Extent *plan_extent(Plan *plan, ExtentKind kind, const Expr *dim);
 Extent *plan_loop(Plan *plan, const Stmt *loop);
+/* The grid's dimension whose blocks do a part of the loop each; NULL: none. */
+const Extent *plan_parts(const Plan *plan, const Stmt *loop);
 const Expr *plan_let(const Plan *plan, const char *name);
 const Stmt *plan_index(const Plan *plan, const char *name);
 /* A name like `wanted` that means nothing yet. */

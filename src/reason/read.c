@@ -258,6 +258,47 @@ static void name_tile(Plan *plan, Extent *extent)
         extent->fixed = forced >= 1 && forced <= 65536 && forced == (int64_t)forced ? (int64_t)forced : -1;
 }
 
+/* Whether a dimension is among the last two of a tensor that a block copies:
+ * then a loop over it takes tiles, else entries. */
+static bool tiled_in(const Plan *plan, const Block *block, const char *dim)
+{
+    for (int i = 0; i < block->len; i++) {
+        const Stmt *s = block->data[i];
+        const PlanTensor *t = s->kind == STMT_COPY ? plan_tensor(plan, s->name) : NULL;
+
+        for (int d = t && t->rank > 2 ? t->rank - 2 : 0; t && d < t->rank; d++)
+            if (t->stmt->shape[d]->kind == EXPR_NAME && strcmp(t->stmt->shape[d]->name, dim) == 0)
+                return true;
+        if (tiled_in(plan, &s->body, dim) || tiled_in(plan, &s->orelse, dim))
+            return true;
+    }
+    return false;
+}
+
+static bool leads_in(const Plan *plan, const Block *block, const char *dim)
+{
+    for (int i = 0; i < block->len; i++) {
+        const Stmt *s = block->data[i];
+        const PlanTensor *t = s->kind == STMT_COPY ? plan_tensor(plan, s->name) : NULL;
+
+        for (int d = 0; t && d < t->rank - 2; d++)
+            if (t->stmt->shape[d]->kind == EXPR_NAME && strcmp(t->stmt->shape[d]->name, dim) == 0)
+                return true;
+        if (leads_in(plan, &s->body, dim) || leads_in(plan, &s->orelse, dim))
+            return true;
+    }
+    return false;
+}
+
+const Extent *plan_parts(const Plan *plan, const Stmt *loop)
+{
+    for (int i = 0; loop->by && i < plan->grid.len; i++)
+        if (loop->by->kind == EXPR_NAME && plan->grid.data[i]->kind == EXT_LEAD &&
+            strcmp(plan->grid.data[i]->dim_name, loop->by->name) == 0)
+            return plan->grid.data[i];
+    return NULL;
+}
+
 Extent *plan_loop(Plan *plan, const Stmt *loop)
 {
     Expr *dim = expr_name(plan->arena, loop->over);
@@ -267,8 +308,14 @@ Extent *plan_loop(Plan *plan, const Stmt *loop)
         plan_fail(plan, TW0602, loop->span, "%s is no dimension of a tensor here", loop->over);
         return NULL;
     }
-    Extent *extent = plan_extent(plan, EXT_LOOP, dim);
-    if (!extent->tile)
+    if (loop->by && !plan_parts(plan, loop)) {
+        plan_fail(plan, TW0602, loop->span, "what cuts the loop over %s into parts is no leading dimension of the grid",
+                  loop->over);
+        return NULL;
+    }
+    bool entries = leads_in(plan, &loop->body, loop->over) && !tiled_in(plan, &loop->body, loop->over);
+    Extent *extent = plan_extent(plan, entries ? EXT_ENTRY : EXT_LOOP, dim);
+    if (!extent->tile && !entries)
         name_tile(plan, extent);
     extent->var = loop->name;
     return extent;

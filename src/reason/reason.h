@@ -34,4 +34,8 @@ typedef struct ReasonResult {
 ReasonResult *reason(Arena *arena, Syms *syms, const Program *sketch, const ReasonOptions *options,
                      Diags *diags);
 
+/* Into how many parts the loops of a sketch are best cut (see fuse.h), by the
+ * model; 1 where a size that it needs is not among the settings. */
+int reason_parts(Arena *arena, Syms *syms, const Program *sketch, const ReasonOptions *options);
+
 #endif

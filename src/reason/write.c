@@ -296,8 +296,7 @@ static void renew(Tile *tile, bool product)
 
 static bool is_matrix(const Tile *tile)
 {
-    return tile->row->kind != EXT_ONE && tile->row->kind != EXT_LEAD && tile->col->kind != EXT_ONE &&
-           tile->col->kind != EXT_LEAD;
+    return tile->row->kind >= EXT_ROWS && tile->col->kind >= EXT_ROWS;
 }
 
 static bool makes_product(Writer *w, const Stmt *s)
@@ -439,6 +438,8 @@ static void write_block(Writer *w, const Block *block);
 
 static Expr *tiles_of(Writer *w, const Extent *extent)
 {
+    if (extent->kind == EXT_LEAD || extent->kind == EXT_ENTRY)
+        return expr_copy(w->plan->arena, extent->dim);
     Expr **args = arena_array(w->plan->arena, Expr *, 1);
 
     args[0] = expr_binary(w->plan->arena, EO_DIV, expr_copy(w->plan->arena, extent->dim),
@@ -446,9 +447,28 @@ static Expr *tiles_of(Writer *w, const Extent *extent)
     return expr_call(w->plan->arena, "ceil", args, 1);
 }
 
+/* The turns of one part: `s * ceil(kv_len / (BN * splits))` to the next part's
+ * first, or to the end. */
+static void cut_loop(Writer *w, Stmt *loop, const Extent *extent, const Extent *parts)
+{
+    Arena *arena = w->plan->arena;
+    Expr *end = loop->hi, **each = arena_array(arena, Expr *, 1), **both = arena_array(arena, Expr *, 2);
+    Expr *step = extent->kind == EXT_ENTRY ? expr_copy(arena, parts->dim)
+                                           : expr_binary(arena, EO_MUL, name_expr(w, extent->tile),
+                                                         expr_copy(arena, parts->dim));
+
+    each[0] = expr_binary(arena, EO_DIV, expr_copy(arena, extent->dim), step);
+    Expr *turns = expr_call(arena, "ceil", each, 1);
+    Expr *next = expr_binary(arena, EO_ADD, name_expr(w, parts->var), expr_int(arena, 1));
+    loop->lo = expr_binary(arena, EO_MUL, name_expr(w, parts->var), turns);
+    both[0] = expr_binary(arena, EO_MUL, next, expr_copy(arena, turns));
+    both[1] = end;
+    loop->hi = expr_call(arena, "min", both, 2);
+}
+
 static void write_loop(Writer *w, const Stmt *s, const Block *outer, int at)
 {
-    const Extent *extent = plan_loop(w->plan, s);
+    Extent *extent = plan_loop(w->plan, s);
 
     if (!extent)
         return;
@@ -458,9 +478,13 @@ static void write_loop(Writer *w, const Stmt *s, const Block *outer, int at)
     loop->span = s->span;
     loop->lo = expr_int(w->plan->arena, 0);
     loop->hi = tiles_of(w, extent);
+    if (s->by)
+        cut_loop(w, loop, extent, plan_parts(w->plan, s));
     Block *out = w->out;
     w->out = &loop->body;
+    vec_push(w->plan->arena, &w->plan->scope, extent);
     write_block(w, &s->body);
+    w->plan->scope.len--;
     w->out = out;
 }
 
@@ -585,7 +609,7 @@ static void write_grid(Writer *w)
 
         grid->coords[grid->n_coords++] =
             (Coord){.name = extent->var,
-                    .value = extent->kind == EXT_LEAD ? expr_copy(w->plan->arena, extent->dim) : tiles_of(w, extent)};
+                    .value = tiles_of(w, extent)};
     }
 }
 

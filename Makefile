@@ -52,6 +52,7 @@ all: $(lib) $(tw)
 # 32 lanes.
 hot := base/arena base/number data ref/gemm ref/elem_run ref/rows ref/store tile/exec emu affine
 $(foreach h,$(hot),$(filter $B/obj/src/$h%,$(lib_obj))): CFLAGS += -O2
+$B/obj/tests/mutate/machine%.o: CFLAGS += -O2
 $B/obj/src/emu/exec_%.o: CFLAGS += -O3 -ftree-vectorize
 
 # Objects are made again when the flags that make them change.

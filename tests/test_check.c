@@ -21,15 +21,16 @@
 #include <dirent.h>
 #include <stdlib.h>
 
-#include "check/check.h"
+#include "chain/chain.h"
 
 typedef struct Case {
     Heap heap;
     jmp_buf oom;
     Arena *arena;
     const char *path;
-    CheckOptions options;
-    Settings settings;
+    const Target *target;
+    bool fragment;
+    VEC(const char *) sets;
     VEC(const char *) expected; /* "TW0420 7:16" */
     bool mended;
 } Case;
@@ -44,13 +45,13 @@ static bool starts_with(const char *text, const char *word)
 static void read_option(Case *t, char *option)
 {
     if (strcmp(option, "fragment") == 0)
-        t->options.fragment = true;
+        t->fragment = true;
     else if (strcmp(option, "mended") == 0)
         t->mended = true;
     else if (starts_with(option, "target "))
-        t->options.target = target_find(option + 7);
+        t->target = target_find(option + 7);
     else if (starts_with(option, "set "))
-        assert_null(settings_add(t->arena, &t->settings, option + 4));
+        vec_push(t->arena, &t->sets, option + 4);
     else
         fail_msg("%s: unknown option '%s'", t->path, option);
 }
@@ -82,17 +83,16 @@ static void read_first_line(Case *t, const Source *source)
 
 /* ---- checking ----------------------------------------------------------------------- */
 
+/* As `tw check` does it. */
 static Diags *check_source(Case *t, const Source *source)
 {
-    Syms *syms = syms_new(t->arena);
-    Diags *diags = diags_new(t->arena, source);
-    Program *program = lang_parse(t->arena, syms, source, diags);
-    t->options.settings = &t->settings;
-    if (diags->errors == 0) {
-        bool ok = check_program(t->arena, syms, program, &t->options, diags);
-        assert_int_equal(ok, diags->errors == 0);
-    }
-    return diags;
+    Chain *chain = chain_new(t->arena, syms_new(t->arena), aff_ctx_new(t->arena), diags_new(t->arena, source),
+                             t->target, DT_BF16);
+    for (int i = 0; i < t->sets.len; i++)
+        assert_null(chain_set(chain, t->sets.data[i]));
+    bool ok = chain_check(chain, source, t->fragment);
+    assert_int_equal(ok, chain->diags->errors == 0);
+    return chain->diags;
 }
 
 static const char *diag_text(Case *t, const Source *source, const Diag *d)
@@ -157,7 +157,7 @@ static void run_case(void **state)
     if (setjmp(t->oom))
         fail_msg("out of memory");
     t->arena = arena_new(&t->heap);
-    t->settings.dtype = DT_BF16;
+    t->target = target_default();
     Source *source = source_read(t->arena, path, &error);
     assert_non_null(source);
     read_first_line(t, source);

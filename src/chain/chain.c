@@ -332,6 +332,41 @@ bool chain_emit(Chain *chain)
     return true;
 }
 
+/* ---- checking alone ------------------------------------------------------------------ */
+
+static bool has_sketch(const Program *program)
+{
+    for (int i = 0; i < program->units.len; i++)
+        if (program->units.data[i]->kind == UNIT_KERNEL && check_is_sketch(program->units.data[i]))
+            return true;
+    return false;
+}
+
+/* What only shows when tiles get their storage: whether stages are what a read
+ * asks for, warps divide tiles, results meet in the same lanes. */
+static bool try_compile(Chain *chain, const Program *program)
+{
+    chain->tile = lower(chain->arena, chain->syms, chain->aff, program, &chain->settings, chain->diags);
+    return chain->tile && chain_schedule(chain) && chain_emit(chain);
+}
+
+bool chain_check(Chain *chain, const Source *source, bool fragment)
+{
+    CheckOptions options = {.target = chain->target, .settings = &chain->settings, .fragment = fragment};
+    /* What was not understood leaves holes, of which the checker would complain
+     * a second time. */
+    Program *program = parse(chain, source);
+    bool complete;
+
+    if (!program)
+        return false;
+    complete = !fragment && chain->target && program_unit(program, UNIT_KERNEL) && !has_sketch(program);
+    if (!check_program(chain->arena, chain->syms, program, &options, chain->diags) ||
+        (complete && !try_compile(chain, program)))
+        chain_mend(chain, source, program);
+    return !chain->diags->errors;
+}
+
 /* ---- back from a PTX file ------------------------------------------------------------ */
 
 static bool take_settings(Chain *chain, const char *text)

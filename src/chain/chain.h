@@ -62,6 +62,12 @@ const char *chain_run_with(Chain *chain, const char *text);
 bool chain_define(Chain *chain, const Source *source);
 bool chain_fuse(Chain *chain);
 bool chain_reason(Chain *chain, const Source *sketch);
+/* TL of any kind. What it approves of code, the later stages take: they are
+ * asked as well. fragment: names that nothing declares are taken as given. */
+bool chain_check(Chain *chain, const Source *source, bool fragment);
+/* mend.c: suggests a change to code that failed for want of room; where there is
+ * none, the error becomes a warning. */
+void chain_mend(Chain *chain, const Source *source, const Program *program);
 bool chain_lower(Chain *chain, const Source *code); /* checks it first */
 bool chain_schedule(Chain *chain);
 bool chain_emit(Chain *chain);

@@ -82,21 +82,56 @@ static bool fits_with(const Checker *c, const Stmt *assign, int64_t value)
     return quiet->errors == 0 && need >= 0 && need <= c->options->target->shared_per_block;
 }
 
-/* A smaller number for one of the assigned sizes with which all fits. */
+/* The largest number below the assigned one with which all fits; 0: none. */
+static int64_t largest_that_fits(const Checker *c, const Stmt *s)
+{
+    for (int64_t value = (s->value->i - 1) / 16 * 16; value >= 16; value = value / 2 / 16 * 16)
+        if (fits_with(c, s, value)) {
+            while (value + 16 < s->value->i && fits_with(c, s, value + 16))
+                value += 16;
+            return value;
+        }
+    return 0;
+}
+
+static bool names(const Expr *e, const char *name)
+{
+    if (!e)
+        return false;
+    for (int i = 0; i < e->n_args; i++)
+        if (names(e->args[i], name))
+            return true;
+    return (e->kind == EXPR_NAME && strcmp(e->name, name) == 0) || names(e->a, name) || names(e->b, name);
+}
+
+bool check_is_tile_size(const Unit *unit, const Stmt *s)
+{
+    if (s->kind != STMT_ASSIGN || s->value->kind != EXPR_INT || s->value->i < 1 || s->value->i > INT32_MAX)
+        return false;
+    for (int i = 0; i < unit->body.len; i++) {
+        const Stmt *tensor = unit->body.data[i];
+        for (int k = 0; k < tensor->n_shape; k++)
+            if ((tensor->kind == STMT_INPUT || tensor->kind == STMT_OUTPUT) && names(tensor->shape[k], s->name))
+                return false;
+    }
+    return true;
+}
+
+/* A smaller number for one of the assigned sizes with which all fits: the one
+ * that changes least. */
 static const Stmt *smaller_size(const Checker *c, int64_t *value)
 {
+    const Stmt *best = NULL;
     for (int i = 0; i < c->unit->body.len; i++) {
         const Stmt *s = c->unit->body.data[i];
-        if (s->kind != STMT_ASSIGN || s->value->kind != EXPR_INT || s->value->i < 32)
+        int64_t v;
+        if (!check_is_tile_size(c->unit, s) || s->value->i < 32 || !(v = largest_that_fits(c, s)) ||
+            (best && v * best->value->i <= *value * s->value->i))
             continue;
-        for (*value = (s->value->i - 1) / 16 * 16; *value >= 16; *value = *value / 2 / 16 * 16)
-            if (fits_with(c, s, *value)) {
-                while (*value + 16 < s->value->i && fits_with(c, s, *value + 16))
-                    *value += 16;
-                return s;
-            }
+        best = s;
+        *value = v;
     }
-    return NULL;
+    return best;
 }
 
 static const Place *largest_shared(const Checker *c, const Named **tensor)

@@ -36,4 +36,8 @@ bool check_definition(Arena *arena, Syms *syms, const Program *program, const Un
 /* A Kernel unit that allocates no tile: what it copies and computes has no sizes yet. */
 bool check_is_sketch(const Unit *unit);
 
+/* `BM = 64` where no Input or Output has the name as a dimension: another number
+ * computes the same. */
+bool check_is_tile_size(const Unit *unit, const Stmt *s);
+
 #endif

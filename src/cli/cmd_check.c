@@ -1,20 +1,7 @@
 /* cmd_check.c: diagnostics; nothing when all is well. */
-#include "check/check.h"
 #include "cli/artefact.h"
 #include "cli/stages.h"
 #include "emu/emu.h"
-
-static void check_tl(Session *s, const Source *source, Settings *settings)
-{
-    CheckOptions options = {.target = s->options.target, .settings = settings,
-                            .fragment = s->options.fragment};
-    Program *program = lang_parse(s->arena, s->syms, source, s->diags);
-
-    /* What was not understood leaves holes, of which the checker would complain
-     * a second time. */
-    if (!s->diags->errors)
-        check_program(s->arena, s->syms, program, &options, s->diags);
-}
 
 static void check_tile(Session *s, const Source *source)
 {
@@ -37,7 +24,7 @@ int cmd_check(Session *s)
         return EXIT_USAGE;
     s->diags->source = source;
     switch (artefact_of(source)) {
-    case ARTEFACT_TL: check_tl(s, source, &chain->settings); break;
+    case ARTEFACT_TL: chain_check(chain, source, s->options.fragment); break;
     case ARTEFACT_TILE: check_tile(s, source); break;
     case ARTEFACT_PTX: emu_parse(s->arena, s->diags, source); break;
     }

@@ -144,6 +144,10 @@ typedef struct GpuShapes {
     VEC(GpuShape) list;
 } GpuShapes;
 
+/* What inputs are filled with when nothing is said: numbers whose scores lie near
+ * and far apart, whose maxima keep growing, all of one sign; and ones so small that
+ * an epsilon beside them shows. */
+const FillKind *gpu_fills(int *count);
 /* Small, ragged and empty shapes round the boundaries of tiles. Not each one is
  * legal for the operator. */
 GpuShapes *gpu_shapes(Arena *arena, const Abi *abi, const Def *def, const RefBinding *requested,

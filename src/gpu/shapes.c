@@ -10,6 +10,14 @@
 
 enum { DEFAULT_TILE = 64, LENGTHS = 7, RAGGED_SHAPES = 10 };
 
+static const FillKind FILLS[] = {FILL_NORMAL, FILL_LARGE, FILL_GROWING, FILL_NEGATIVE, FILL_SMALL};
+
+const FillKind *gpu_fills(int *count)
+{
+    *count = (int)TW_COUNT(FILLS);
+    return FILLS;
+}
+
 /* ---- tiles -------------------------------------------------------------------------- */
 
 static bool uses_name(const Aff *a, const char *name)

@@ -33,8 +33,6 @@ typedef struct Verifier {
     const char *illegal; /* why the last shape could not be tried */
 } Verifier;
 
-static const FillKind fills[] = {FILL_NORMAL, FILL_LARGE, FILL_GROWING, FILL_NEGATIVE};
-
 /* ---- recording ---------------------------------------------------------------------- */
 
 static const char *case_text(const Verifier *v, const Case *c, const char *output)
@@ -178,7 +176,9 @@ static bool try_requested(Verifier *v)
     Case c = {.spec = {.bindings = o->bindings, .n_bindings = o->n_bindings, .seed = o->seed},
               .shape = gpu_shape_text(v->gpu->arena, o->bindings, o->n_bindings),
               .required = true};
-    for (size_t i = 0; i < TW_COUNT(fills); i++) {
+    int n;
+    const FillKind *fills = gpu_fills(&n);
+    for (int i = 0; i < n; i++) {
         c.spec.fill = fills[i];
         c.modes = i == 0;
         c.budget = i == 0 ? first_budget : other_budget;
@@ -199,9 +199,11 @@ static bool try_others(Verifier *v)
     const VerifyOptions *o = v->options;
     GpuShapes *shapes =
         gpu_shapes(v->gpu->arena, v->module->abi, v->def, o->bindings, o->n_bindings, o->seed);
+    int n;
+    const FillKind *fills = gpu_fills(&n);
     for (int i = 0; i < shapes->list.len; i++) {
         const GpuShape *shape = &shapes->list.data[i];
-        Case c = {.spec = {shape->bindings, shape->n, fills[i % (int)TW_COUNT(fills)],
+        Case c = {.spec = {shape->bindings, shape->n, fills[i % n],
                            (Placing)(i % PLACE_COUNT), o->seed + 1 + (uint64_t)i},
                   .shape = shape->what,
                   .modes = i == 1,

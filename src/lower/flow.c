@@ -47,7 +47,14 @@ static void assigned_names(Arena *arena, const Block *block, Names *names)
     }
 }
 
-static bool reads(const Stmt *s, const char *name)
+/* O_register is O. */
+static bool is_of(Lower *lo, const char *written, const char *name)
+{
+    Space space = SPACE_NONE;
+    return written && strcmp(lo_base_name(lo, written, &space), name) == 0;
+}
+
+static bool reads(Lower *lo, const Stmt *s, const char *name)
 {
     bool sets = s->op_known && (op_info(s->op)->class == OPC_FILL || op_info(s->op)->class == OPC_DEFINE);
     if (sets) return false; /* the name is there for its shape */
@@ -55,7 +62,7 @@ static bool reads(const Stmt *s, const char *name)
     for (int i = fills; i < s->n_args; i++) {
         const Expr *e = s->args[i];
         while (e->kind == EXPR_TRANSPOSE || e->kind == EXPR_SPACE || e->kind == EXPR_INDEX) e = e->a;
-        if (e->kind == EXPR_NAME && strcmp(e->name, name) == 0) return true;
+        if (e->kind == EXPR_NAME && is_of(lo, e->name, name)) return true;
     }
     return false;
 }
@@ -63,24 +70,23 @@ static bool reads(const Stmt *s, const char *name)
 /* The identity that an allocated, unwritten name starts from: 0 for what is
  * accumulated or summed, -inf for a running maximum. What changes the name
  * above that, a rescale by hand, changes the identity. */
-static bool starting_value(const Block *block, const char *name, double *value)
+static bool starting_value(Lower *lo, const Block *block, const char *name, double *value)
 {
     for (int i = 0; i < block->len; i++) {
         const Stmt *s = block->data[i];
         if (s->kind == STMT_FOR || s->kind == STMT_IF) {
-            if (starting_value(&s->body, name, value) || starting_value(&s->orelse, name, value)) return true;
+            if (starting_value(lo, &s->body, name, value) || starting_value(lo, &s->orelse, name, value)) return true;
         }
         if (s->kind != STMT_COMPUTE) continue;
         for (int k = 0; k < s->n_with; k++) {
-            if (s->with[k]->kind != EXPR_NAME || strcmp(s->with[k]->name, name) != 0) continue;
+            if (s->with[k]->kind != EXPR_NAME || !is_of(lo, s->with[k]->name, name)) continue;
             *value = k == 0 ? -1.0 / 0.0 : 0;
             return true;
         }
-        const char *result = result_name(s);
-        if (result && strcmp(result, name) == 0) {
+        if (is_of(lo, result_name(s), name)) {
             *value = 0;
             if (s->result == RESULT_ACCUMULATE) return true;
-            if (!reads(s, name)) return false;
+            if (!reads(lo, s, name)) return false;
         }
     }
     return false;
@@ -91,7 +97,7 @@ static void start_allocated(Lower *lo, const Block *body, const Names *names)
     for (int i = 0; i < names->len; i++) {
         Local *local = lo_local(lo, names->data[i]);
         double value;
-        if (!local || local->reg || !local->in_register || !starting_value(body, names->data[i], &value)) continue;
+        if (!local || local->reg || !local->in_register || !starting_value(lo, body, names->data[i], &value)) continue;
         TileType type = local->reg_type;
         TileOp *fill = rw_insert(&lo->rw, TILE_FILL, 0, NULL, 1, &type);
         fill->number = value;

@@ -312,6 +312,7 @@ static void lower_kernel(Lower *lo, const Unit *unit)
 {
     lo->unit = unit;
     lo->kernel = tile_kernel_new(lo->program, unit->name);
+    lo->kernel->loc = unit->name_span;
     lo->kernel->warps_n = 1;
     lo->rw = (Rewriter){lo->program, lo->kernel, lo->kernel->body, 0, unit->span};
     eval_init(&lo->env, lo->arena, lo->program->aff);

@@ -31,7 +31,7 @@ bool pass_alloc(TileProgram *program, TileKernel *kernel, const Target *target, 
     }
     kernel->shared_bytes = round_up(at, 16);
     if (at > target->shared_per_block) {
-        Diag *d = diag_add(diags, TW0771, (Span){0, 0},
+        Diag *d = diag_add(diags, TW0771, kernel->loc,
                            "kernel '%s' needs %lld bytes of shared memory; %s has %d for a block",
                            kernel->name, (long long)at, target->name, target->shared_per_block);
         diag_note(diags, d, "smaller tiles or fewer stages fit");

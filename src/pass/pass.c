@@ -29,7 +29,7 @@ static bool run_on_kernels(TileProgram *program, const Pass *pass, const Target 
     for (int k = 0; k < program->kernels.len; k++) {
         TileKernel *kernel = program->kernels.data[k];
         if ((kernel->facts & pass->needs) != pass->needs) {
-            diag_add(diags, TW0770, (Span){0, 0}, "pass '%s' of kernel '%s' runs before what it needs",
+            diag_add(diags, TW0770, kernel->loc, "pass '%s' of kernel '%s' runs before what it needs",
                      pass->name, kernel->name);
             return false;
         }

@@ -91,6 +91,7 @@ typedef struct TileAxis {
 
 typedef struct TileKernel {
     const char *name;
+    Span loc;               /* its name in the source */
     VEC(TileAxis) grid;
     int warps;              /* in all; arranged warps / warps_n x warps_n over register tiles */
     int warps_n;            /* at least 1 */

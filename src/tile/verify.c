@@ -22,7 +22,7 @@ bool verify_fail(Verifier *v, DiagCode code, const TileOp *op, const char *fmt, 
     va_start(args, fmt);
     const char *what = arena_vprintf(v->arena, fmt, args);
     va_end(args);
-    Diag *d = diag_add(v->diags, code, op ? op->loc : (Span){0, 0}, "%s", what);
+    Diag *d = diag_add(v->diags, code, op ? op->loc : v->kernel ? v->kernel->loc : (Span){0, 0}, "%s", what);
     if (op)
         diag_note(v->diags, d, "kernel %s: %s", v->kernel->name, tile_op_line(v->arena, v->program, v->kernel, op));
     else if (v->kernel)

@@ -2,6 +2,7 @@
 #include "judge.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 /* ---- tensors --------------------------------------------------------------------------- */
 
@@ -58,7 +59,7 @@ static void attend(const double *q, const double *k, const double *v, double *o,
 
 static void add_attention(Judge *j, const Task *t, int64_t b, int64_t hq, int64_t hk, int64_t m, int64_t n)
 {
-    JudgeCase c = {.what = arena_printf(j->arena, "batch=%d q_heads=%d kv_heads=%d q_len=%d kv_len=%d", (int)b,
+    JudgeCase c = {.outputs = 1, .what = arena_printf(j->arena, "batch=%d q_heads=%d kv_heads=%d q_len=%d kv_len=%d", (int)b,
                                         (int)hq, (int)hk, (int)m, (int)n)};
     Rng rng = {(uint64_t)(m * 1000 + n)};
     int64_t d = t->head_dim, dv = t->v_dim;
@@ -67,7 +68,7 @@ static void add_attention(Judge *j, const Task *t, int64_t b, int64_t hq, int64_
                  *v = add_tensor(j, &c, &rng, "V", 4, DIMS(b, hk, n, dv))->data;
 
     add_tensor(j, &c, NULL, "O", 4, DIMS(b, hq, m, dv));
-    c.want = arena_array(j->arena, double, (size_t)(b * hq * m * dv + 1));
+    c.want[0] = arena_array(j->arena, double, (size_t)(b * hq * m * dv + 1));
     for (int64_t x = 0; x < b; x++)
         for (int64_t h = 0; h < hq; h++)
             for (int64_t i = 0; i < m; i++) {
@@ -75,26 +76,26 @@ static void add_attention(Judge *j, const Task *t, int64_t b, int64_t hq, int64_
                 int64_t seen = t->causal ? i + n - m + 1 : n;
 
                 attend(q + ((x * hq + h) * m + i) * d, k + kv * n * d, v + kv * n * dv,
-                       c.want + ((x * hq + h) * m + i) * dv, n, seen, d, dv);
+                       c.want[0] + ((x * hq + h) * m + i) * dv, n, seen, d, dv);
             }
     vec_push(j->arena, &j->cases, c);
 }
 
 static void add_gemm(Judge *j, int64_t m, int64_t n, int64_t k)
 {
-    JudgeCase c = {.what = arena_printf(j->arena, "M=%d N=%d K=%d", (int)m, (int)n, (int)k)};
+    JudgeCase c = {.outputs = 1, .what = arena_printf(j->arena, "M=%d N=%d K=%d", (int)m, (int)n, (int)k)};
     Rng rng = {(uint64_t)(m * 1000 + n * 100 + k)};
     const double *a = add_tensor(j, &c, &rng, "A", 2, DIMS(m, k))->data,
                  *b = add_tensor(j, &c, &rng, "B", 2, DIMS(k, n))->data,
                  *bias = add_tensor(j, &c, &rng, "bias", 1, DIMS(n))->data;
 
     add_tensor(j, &c, NULL, "C", 2, DIMS(m, n));
-    c.want = arena_array(j->arena, double, (size_t)(m * n + 1));
+    c.want[0] = arena_array(j->arena, double, (size_t)(m * n + 1));
     for (int64_t x = 0; x < m; x++)
         for (int64_t y = 0; y < n; y++) {
-            c.want[x * n + y] = bias[y];
+            c.want[0][x * n + y] = bias[y];
             for (int64_t z = 0; z < k; z++)
-                c.want[x * n + y] += a[x * k + z] * b[z * n + y];
+                c.want[0][x * n + y] += a[x * k + z] * b[z * n + y];
         }
     vec_push(j->arena, &j->cases, c);
 }
@@ -102,20 +103,20 @@ static void add_gemm(Judge *j, int64_t m, int64_t n, int64_t k)
 /* Y = X / sqrt(mean X^2 + 1/16) * weight, along rows of n. */
 static void add_norm(Judge *j, int64_t b, int64_t m, int64_t n)
 {
-    JudgeCase c = {.what = arena_printf(j->arena, "batch=%d M=%d N=%d", (int)b, (int)m, (int)n)};
+    JudgeCase c = {.outputs = 1, .what = arena_printf(j->arena, "batch=%d M=%d N=%d", (int)b, (int)m, (int)n)};
     Rng rng = {(uint64_t)(m * 1000 + n)};
     const double *x = add_tensor(j, &c, &rng, "X", 3, DIMS(b, m, n))->data,
                  *w = add_tensor(j, &c, &rng, "W", 1, DIMS(n))->data;
 
     add_tensor(j, &c, NULL, "Y", 3, DIMS(b, m, n));
-    c.want = arena_array(j->arena, double, (size_t)(b * m * n + 1));
+    c.want[0] = arena_array(j->arena, double, (size_t)(b * m * n + 1));
     for (int64_t r = 0; r < b * m; r++) {
         double sum = 0;
 
         for (int64_t i = 0; i < n; i++)
             sum += x[r * n + i] * x[r * n + i];
         for (int64_t i = 0; i < n; i++)
-            c.want[r * n + i] = x[r * n + i] / sqrt(sum / (double)n + 0.0625) * w[i];
+            c.want[0][r * n + i] = x[r * n + i] / sqrt(sum / (double)n + 0.0625) * w[i];
     }
     vec_push(j->arena, &j->cases, c);
 }
@@ -177,12 +178,125 @@ static void norm_shapes(Judge *j, const Task *t)
             add_norm(j, b, rows[x], t->n);
 }
 
-Judge *judge_new(Arena *arena, const Task *task)
+/* ---- what is right: what the original does ------------------------------------------------- */
+
+typedef struct Shape {
+    const char *names[8];
+    int64_t values[8];
+    int n;
+} Shape;
+
+static int64_t size_of(const Shape *shape, const Unit *unit, const Expr *e)
+{
+    if (e->kind == EXPR_INT)
+        return e->i;
+    for (int i = 0; i < shape->n && e->kind == EXPR_NAME; i++)
+        if (strcmp(shape->names[i], e->name) == 0)
+            return shape->values[i];
+    for (int i = 0; i < unit->body.len && e->kind == EXPR_NAME; i++) {
+        const Stmt *s = unit->body.data[i];
+
+        if (s->kind == STMT_ASSIGN && strcmp(s->name, e->name) == 0)
+            return size_of(shape, unit, s->value);
+    }
+    return -1;
+}
+
+static const char *shape_text(Judge *j, const Shape *shape)
+{
+    Str text = str_new(j->arena);
+
+    for (int i = 0; i < shape->n; i++)
+        str_printf(&text, "%s%s=%d", i ? " " : "", shape->names[i], (int)shape->values[i]);
+    return str_text(&text);
+}
+
+static bool add_declared(Judge *j, JudgeCase *c, const Shape *shape, const Unit *unit, Rng *rng)
+{
+    for (int outputs = 0; outputs < 2; outputs++)
+        for (int i = 0; i < unit->body.len; i++) {
+            const Stmt *s = unit->body.data[i];
+            int64_t dims[MACHINE_RANK];
+
+            if (s->kind != (outputs ? STMT_OUTPUT : STMT_INPUT))
+                continue;
+            for (int d = 0; d < s->n_shape; d++)
+                if (c->n_tensors == 8 || d == MACHINE_RANK || (dims[d] = size_of(shape, unit, s->shape[d])) < 0)
+                    return false;
+            add_tensor(j, c, outputs ? NULL : rng, s->name, s->n_shape, dims)->dtype =
+                s->has_dtype ? s->dtype : DT_BF16;
+            c->outputs += outputs;
+        }
+    return true;
+}
+
+static void add_original(Judge *j, const Unit *unit, const Shape *shape)
+{
+    JudgeCase c = {.what = shape_text(j, shape)};
+    Rng rng = {(uint64_t)j->cases.len + 7};
+    Arena *own = arena_new(arena_heap(j->arena));
+    const char *fault;
+
+    if (!add_declared(j, &c, shape, unit, &rng)) {
+        j->failure = "a tensor has no size";
+        return;
+    }
+    fault = machine_run(own, unit, c.tensors, c.n_tensors);
+    if (fault)
+        j->failure = arena_printf(j->arena, "%s: %s", c.what, fault);
+    for (int k = 0; k < c.outputs && !fault; k++) {
+        MachineTensor *t = &c.tensors[c.n_tensors - c.outputs + k];
+        size_t bytes = (count_of(t) + 1) * sizeof *t->data;
+
+        c.want[k] = t->data;
+        t->data = arena_alloc(j->arena, bytes);
+        memcpy(t->data, c.want[k], bytes);
+    }
+    arena_free(own);
+    if (!fault)
+        vec_push(j->arena, &j->cases, c);
+}
+
+/* name=1,2 name=~32 ...: every choice of one value each. */
+static void expand_shapes(Judge *j, const Unit *unit, const char *text, Shape shape)
+{
+    size_t name = strcspn(text, "=");
+    int all[LENGTHS];
+
+    if (!*text) {
+        add_original(j, unit, &shape);
+        return;
+    }
+    shape.names[shape.n++] = arena_strndup(j->arena, text, name);
+    text += name + 1;
+    const char *rest = text + strcspn(text, " ");
+    rest += strspn(rest, " ");
+    if (*text == '~') {
+        lengths_round(atoi(text + 1), all);
+        for (int i = 0; i < LENGTHS - 1; i++) {
+            shape.values[shape.n - 1] = all[i];
+            expand_shapes(j, unit, rest, shape);
+        }
+        return;
+    }
+    for (; text < rest; text += strcspn(text, ", ") + 1) {
+        shape.values[shape.n - 1] = atoi(text);
+        expand_shapes(j, unit, rest, shape);
+        if (!strchr(text, ',') || strchr(text, ',') > rest)
+            return;
+    }
+}
+
+Judge *judge_new(Arena *arena, const Task *task, const Unit *original)
 {
     Judge *j = arena_new_of(arena, Judge);
 
     j->arena = arena;
     switch (task->kind) {
+    case TASK_ORIGINAL:
+        for (int i = 0; i < 4 && task->shapes[i]; i++)
+            expand_shapes(j, original, task->shapes[i], (Shape){.n = 0});
+        break;
     case TASK_ATTENTION: attention_shapes(j, task); break;
     case TASK_GEMM_BIAS: gemm_shapes(j, task); break;
     case TASK_NORM: norm_shapes(j, task); break;
@@ -192,19 +306,28 @@ Judge *judge_new(Arena *arena, const Task *task)
 
 /* ---- the verdict --------------------------------------------------------------------------- */
 
-static const char *compare(Arena *arena, const JudgeCase *c)
+static const char *compare_one(Arena *arena, const JudgeCase *c, const MachineTensor *out, const double *want)
 {
-    const MachineTensor *out = &c->tensors[c->n_tensors - 1];
     size_t count = count_of(out);
 
     for (size_t i = 0; i < count; i++) {
         if (!out->writer[i])
             return arena_printf(arena, "%s: element %zu of '%s' is not written", c->what, i, out->name);
-        if (!(fabs(out->data[i] - c->want[i]) <= 1e-9 * (1 + fabs(c->want[i]))))
+        if (!isnan(want[i]) && want[i] != out->data[i] &&
+            !(fabs(out->data[i] - want[i]) <= 1e-9 * (1 + fabs(want[i]))))
             return arena_printf(arena, "%s: element %zu of '%s' is %g, not %g", c->what, i, out->name, out->data[i],
-                                c->want[i]);
+                                want[i]);
     }
     return NULL;
+}
+
+static const char *compare(Arena *arena, const JudgeCase *c)
+{
+    const char *why = NULL;
+
+    for (int k = 0; k < c->outputs && !why; k++)
+        why = compare_one(arena, c, &c->tensors[c->n_tensors - c->outputs + k], c->want[k]);
+    return why;
 }
 
 Verdict judge(const Judge *j, Arena *arena, const Unit *code)
@@ -213,11 +336,11 @@ Verdict judge(const Judge *j, Arena *arena, const Unit *code)
         const JudgeCase *c = &j->cases.data[i];
         Arena *own = arena_new(arena_heap(arena));
         MachineTensor tensors[8];
-        const MachineTensor *out = &c->tensors[c->n_tensors - 1];
         const char *fault, *why = NULL;
 
         memcpy(tensors, c->tensors, sizeof tensors);
-        memset(out->writer, 0, count_of(out) * sizeof *out->writer);
+        for (int k = c->n_tensors - c->outputs; k < c->n_tensors; k++)
+            memset(tensors[k].writer, 0, count_of(&tensors[k]) * sizeof *tensors[k].writer);
         fault = machine_run(own, code, tensors, c->n_tensors);
         why = fault ? arena_printf(arena, "%s: %s", c->what, fault) : compare(arena, c);
         arena_free(own);

@@ -220,9 +220,14 @@ static void allocate(Machine *m, const Stmt *s)
     int64_t sizes[2];
     Cell *cell;
 
+    bool ring = s->space == SPACE_SHARED && s->n_shape == 3;
+    int64_t stages = ring ? machine_integer(m, s->shape[0]) : 0;
+
     if (s->space == SPACE_GLOBAL)
         machine_fault(m, "'%s' is no tile", s->name);
-    if (tile_shape(m, s->shape, s->n_shape, sizes) == 1) { /* a value a row; in shared memory, a row */
+    if (stages < ring || stages > 64)
+        machine_fault(m, "'%s' has %lld stages", s->name, (long long)stages);
+    if (tile_shape(m, s->shape + ring, s->n_shape - ring, sizes) == 1) { /* a value a row; in shared memory, a row */
         sizes[s->space == SPACE_SHARED] = sizes[0];
         sizes[s->space != SPACE_SHARED] = 1;
     }
@@ -233,6 +238,33 @@ static void allocate(Machine *m, const Stmt *s)
         machine_fault(m, "'%s' is allocated twice", s->name);
     cell->allocated = true;
     cell->value = machine_value(m, (int)sizes[0], (int)sizes[1]);
+    cell->n_stages = (int)stages;
+    cell->stages = ring ? arena_array(m->arena, Cell, stages) : NULL;
+    for (int i = 0; i < stages; i++)
+        cell->stages[i] = (Cell){.allocated = true, .value = machine_value(m, (int)sizes[0], (int)sizes[1])};
+}
+
+static Cell *stage_of(Machine *m, const MachineVar *v, const Expr *e)
+{
+    const Cell *ring = &v->cells[SPACE_SHARED];
+    int64_t at = machine_integer(m, e);
+
+    if (at < 0 || at >= ring->n_stages)
+        machine_fault(m, "'%s' has no stage %lld", v->name, (long long)at);
+    return &ring->stages[at];
+}
+
+Cell *machine_staged(Machine *m, const Expr *e)
+{
+    MachineVar *v = e->a->kind == EXPR_NAME ? machine_var(m, e->a->name) : NULL;
+    Cell *cell;
+
+    if (!v || !v->cells[SPACE_SHARED].stages || e->n_args != 1)
+        machine_fault(m, "only stages are indexed here");
+    cell = stage_of(m, v, e->args[0]);
+    if (!cell->written)
+        machine_fault(m, "a stage of '%s' is read before it is written", v->name);
+    return cell;
 }
 
 static bool same_elements(const Value *a, const Value *b)
@@ -334,7 +366,9 @@ static Cell *near_cell(Machine *m, const Stmt *s, Space space)
 
     if (!v || !v->cells[space].allocated)
         machine_fault(m, "'%s' is not allocated in %s memory", s->name, space_name(space));
-    return &v->cells[space];
+    if (space == SPACE_SHARED && (s->stage != NULL) != (v->cells[space].stages != NULL))
+        machine_fault(m, "'%s' and its stages", s->name);
+    return s->stage && space == SPACE_SHARED ? stage_of(m, v, s->stage) : &v->cells[space];
 }
 
 static void store(Machine *m, MachineTensor *t, int64_t at, double x)
@@ -403,7 +437,7 @@ static void copy_near(Machine *m, const Stmt *s)
 
 static void copy(Machine *m, const Stmt *s)
 {
-    if (s->target || s->stage || s->where || s->result != RESULT_NONE)
+    if (s->target || s->where || s->result != RESULT_NONE)
         machine_fault(m, "this machine copies whole tiles");
     if (s->space == s->to_space)
         machine_fault(m, "a Copy within a memory space");

@@ -40,6 +40,8 @@ typedef struct Value {
 typedef struct Cell {
     bool allocated, written;
     Value value;
+    struct Cell *stages; /* of a ring in shared memory; NULL: it is none */
+    int n_stages;
 } Cell;
 
 typedef struct MachineVar {
@@ -82,6 +84,8 @@ int64_t machine_integer(Machine *m, const Expr *e);
 MachineVar *machine_var(Machine *m, const char *name); /* NULL: none */
 Value machine_value(Machine *m, int rows, int cols);
 void machine_compute(Machine *m, const Stmt *s);
+/* KV[i % 2]: a stage that was written. */
+Cell *machine_staged(Machine *m, const Expr *e);
 /* A tile by name; SPACE_NONE: whichever space has it. */
 Cell *machine_readable(Machine *m, MachineVar *v, Space space);
 

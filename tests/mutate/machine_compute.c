@@ -38,6 +38,10 @@ static Value operand(Machine *m, const Expr *e, bool may_be_number)
         space = e->space;
         e = e->a;
     }
+    if (e->kind == EXPR_INDEX)
+        value = machine_staged(m, e)->value;
+    if (e->kind == EXPR_INDEX)
+        return turn ? transposed(m, &value) : value;
     v = e->kind == EXPR_NAME ? machine_var(m, e->name) : NULL;
     if (!v && (turn || space != SPACE_NONE || !may_be_number))
         machine_fault(m, "an operand is no tile");
@@ -143,6 +147,10 @@ static double sigmoid(double a, double b) { return (void)b, 1 / (1 + exp(-a)); }
 static double positive(double a, double b) { return (void)b, fmax(a, 0); }
 static double reciprocal(double a, double b) { return (void)b, 1 / a; }
 static double square(double a, double b) { return (void)b, a * a; }
+static double silu(double a, double b) { return (void)b, a / (1 + exp(-a)); }
+static double gelu(double a, double b) { return (void)b, a / 2 * (1 + erf(a / sqrt(2))); }
+static double logarithm_of_two(double a, double b) { return (void)b, log2(a); }
+static double greater(double a, double b) { return a > b; }
 
 /* Those that programs here are made of, and what mutators turn them into. */
 static const struct {
@@ -154,6 +162,7 @@ static const struct {
     {OP_ABS, magnitude},   {OP_EXP, exponential},        {OP_EXP2, power_of_two}, {OP_LOG, logarithm},
     {OP_SQRT, root},       {OP_RSQRT, reciprocal_root},  {OP_TANH, tangent},      {OP_SIGMOID, sigmoid},
     {OP_RELU, positive},   {OP_RECIPROCAL, reciprocal},  {OP_SQUARE, square},
+    {OP_SILU, silu},       {OP_GELU, gelu},              {OP_LOG2, logarithm_of_two}, {OP_GREATER, greater},
 };
 
 static double element(Machine *m, const Stmt *s, double a, double b)
@@ -164,6 +173,15 @@ static double element(Machine *m, const Stmt *s, double a, double b)
         if (ELEMENTS[i].op == s->op)
             return ELEMENTS[i].of(a, b);
     machine_fault(m, "this machine does not know %s", op_info(s->op)->name);
+}
+
+/* Each element from its row and column. */
+static void fill(Machine *m, const Expr *e, Value *v)
+{
+    for (m->row = 0; m->row < v->rows; m->row++)
+        for (m->col = 0; m->col < v->cols; m->col++)
+            v->x[m->row * v->cols + m->col] = machine_number(m, e);
+    m->row = m->col = -1;
 }
 
 static int joined(Machine *m, int a, int b)
@@ -184,25 +202,39 @@ static bool brings_up_to_date(const Machine *m, const Value *tile, const Value *
     return true;
 }
 
+/* Where's first operand: a tile, or a condition on the elements of the others. */
+static Value condition_value(Machine *m, const Stmt *s)
+{
+    Value a, b, v;
+
+    if (s->args[0]->kind != EXPR_BINARY && s->args[0]->kind != EXPR_UNARY)
+        return plain_operand(m, s->args[0]);
+    a = plain_operand(m, s->args[1]);
+    b = plain_operand(m, s->args[2]);
+    v = machine_value(m, joined(m, a.rows, b.rows), joined(m, a.cols, b.cols));
+    fill(m, s->args[0], &v);
+    return v;
+}
+
 static void compute_element(Machine *m, const Stmt *s, int arity)
 {
     Value args[3], v;
     int rows = 1, cols = 1;
 
-    if (s->n_args != arity || arity > 2)
+    if (s->n_args != arity || arity > 3)
         machine_fault(m, "wrong number of operands");
     for (int i = 0; i < arity; i++) {
-        args[i] = plain_operand(m, s->args[i]);
+        args[i] = s->op == OP_WHERE && i == 0 ? condition_value(m, s) : plain_operand(m, s->args[i]);
         rows = joined(m, rows, args[i].rows);
         cols = joined(m, cols, args[i].cols);
     }
     v = machine_value(m, rows, cols);
     for (int i = 0; i < rows * cols; i++) {
-        double x[2] = {0};
+        double x[3] = {0};
 
         for (int k = 0; k < arity; k++)
             x[k] = args[k].x[(args[k].rows == 1 ? 0 : i / cols) * args[k].cols + (args[k].cols == 1 ? 0 : i % cols)];
-        v.x[i] = element(m, s, x[0], x[1]);
+        v.x[i] = s->op == OP_WHERE ? (x[0] != 0 ? x[1] : x[2]) : s->op == OP_FMA ? x[0] * x[1] + x[2] : element(m, s, x[0], x[1]);
     }
     for (int k = 0; k < arity; k++) {
         v.raw |= args[k].raw;
@@ -376,6 +408,17 @@ static void compute_fill(Machine *m, const Stmt *s)
     give(m, s, &v);
 }
 
+static void compute_define(Machine *m, const Stmt *s)
+{
+    Value v;
+
+    if (s->n_args != 1 || !s->value || s->n_shape != 2)
+        machine_fault(m, "Define X (rows, columns) as expression");
+    v = machine_value(m, (int)machine_integer(m, s->shape[0]), (int)machine_integer(m, s->shape[1]));
+    fill(m, s->value, &v);
+    give(m, s, &v);
+}
+
 static void compute_cast(Machine *m, const Stmt *s)
 {
     Value a;
@@ -399,7 +442,7 @@ void machine_compute(Machine *m, const Stmt *s)
     case OPC_MASK: compute_mask(m, s); break;
     case OPC_FILL: compute_fill(m, s); break;
     case OPC_CAST: compute_cast(m, s); break;
-    case OPC_DEFINE: machine_fault(m, "this machine does not define tiles"); break;
+case OPC_DEFINE: compute_define(m, s); break;
     case OPC_GROUP_REDUCE: case OPC_REARRANGE: case OPC_SELECT:
         machine_fault(m, "%s is not for tiles", s->op_name);
         break;

@@ -14,6 +14,8 @@ bool mutate_offer(Mutator *m, const char *kind, const char *fmt, ...)
 {
     va_list args;
 
+    if (m->wanted < 0)
+        vec_push(m->arena, &m->offers->kinds, kind);
     if (m->done || m->offered++ != m->wanted)
         return false;
     m->done = true;
@@ -59,53 +61,41 @@ static void collect(Mutator *m, const Block *block)
     }
 }
 
-/* ---- all ------------------------------------------------------------------------------------- */
+/* ---- one, and all ------------------------------------------------------------------------- */
 
-/* A fresh tree, so that a mutation may change it in place. */
-static bool make(Arena *arena, const Source *source, int wanted, Mutant *mutant)
+/* A fresh tree, so that a mutation may change it in place. NULL: it does not parse. */
+static Program *walk(Mutator *m, const Source *source)
 {
-    Diags *diags = diags_new(arena, source);
-    Program *program = lang_parse(arena, syms_new(arena), source, diags);
-    Mutator m = {.arena = arena, .wanted = wanted};
-    Str text = str_new(arena);
+    Diags *diags = diags_new(m->arena, source);
+    Program *program = lang_parse(m->arena, syms_new(m->arena), source, diags);
 
     if (diags->errors || program->units.len != 1)
-        return false;
-    m.unit = program->units.data[0];
-    collect(&m, &m.unit->body);
-    mutate_blocks(&m, &m.unit->body, NULL, 0);
-    if (!m.done)
-        return false;
-    lang_print(&text, program);
-    *mutant = (Mutant){m.kind, m.what, str_text(&text)};
-    return true;
+        return NULL;
+    m->unit = program->units.data[0];
+    collect(m, &m->unit->body);
+    mutate_blocks(m, &m->unit->body, NULL, 0);
+    return program;
 }
 
-static bool is_new(const Mutants *all, const char *original, const char *text)
+Offers *mutate_offers(Arena *arena, const char *text)
 {
-    if (strcmp(original, text) == 0)
-        return false;
-    for (int i = 0; i < all->list.len; i++)
-        if (strcmp(all->list.data[i].text, text) == 0)
-            return false;
-    return true;
-}
-
-Mutants *mutate_all(Arena *arena, const char *text)
-{
-    Mutants *all = arena_new_of(arena, Mutants);
     Source source = {"mutant.tl", text, strlen(text)};
-    Arena *own = arena_new(arena_heap(arena));
-    Mutant mutant;
+    Mutator m = {.arena = arena, .wanted = -1, .offers = arena_new_of(arena, Offers)};
 
-    for (int n = 0; make(own, &source, n, &mutant); n++) {
-        if (is_new(all, text, mutant.text))
-            vec_push(arena, &all->list,
-                     (Mutant){arena_strdup(arena, mutant.kind), arena_strdup(arena, mutant.what),
-                              arena_strdup(arena, mutant.text)});
-        arena_free(own);
-        own = arena_new(arena_heap(arena));
-    }
-    arena_free(own);
-    return all;
+    walk(&m, &source);
+    return m.offers;
+}
+
+bool mutate_make(Arena *arena, const char *text, int offer, Mutant *mutant)
+{
+    Source source = {"mutant.tl", text, strlen(text)};
+    Mutator m = {.arena = arena, .wanted = offer};
+    Program *program = walk(&m, &source);
+    Str mutated = str_new(arena);
+
+    if (!program || !m.done)
+        return false;
+    lang_print(&mutated, program);
+    *mutant = (Mutant){m.kind, m.what, str_text(&mutated)};
+    return strcmp(mutant->text, text) != 0;
 }

@@ -15,18 +15,21 @@ typedef struct Mutant {
     const char *text;
 } Mutant;
 
-/* Every distinct mutant of the one unit in the text, none equal to the original. */
-typedef struct Mutants {
-    VEC(Mutant) list;
-} Mutants;
-Mutants *mutate_all(Arena *arena, const char *text);
+/* The kinds of all mutations that the one unit in the text offers, in order. */
+typedef struct Offers {
+    VEC(const char *) kinds;
+} Offers;
+Offers *mutate_offers(Arena *arena, const char *text);
+/* The mutant of the offer; false: it changes nothing. */
+bool mutate_make(Arena *arena, const char *text, int offer, Mutant *mutant);
 
 /* ---- for the files that mutate ---------------------------------------------------------- */
 
 typedef struct Mutator {
     Arena *arena;
     Unit *unit;
-    int wanted, offered;
+    int wanted, offered; /* wanted < 0: none, the kinds go to `offers` */
+    Offers *offers;
     bool done;        /* the wanted one was made */
     const char *kind, *what;
     VEC(const char *) counters, dims, sizes, tiles; /* names of the unit, by what they stand for */

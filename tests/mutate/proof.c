@@ -8,8 +8,6 @@
 
 enum { ALL_BELOW = 1024, ROWS_AT_MOST = 1024, TILED = 200, OTHER = 2, MOST_INSTRUCTIONS = 20 * 1000 * 1000 };
 
-static const FillKind fills[] = {FILL_NORMAL, FILL_LARGE, FILL_GROWING, FILL_NEGATIVE};
-
 typedef struct Proof {
     Arena *arena; /* of one case */
     const Chain *chain;
@@ -21,6 +19,7 @@ typedef struct Proof {
     bool ptx;
     Tensor **inputs, **outputs, **tensors; /* tensors: in the ABI's order */
     int64_t *dims;
+    double *params;
     const char *failure;
 } Proof;
 
@@ -49,9 +48,9 @@ static bool bind(Proof *p)
     const Abi *abi = p->chain->abi;
     uint64_t *addresses = arena_array(p->arena, uint64_t, abi->tensors.len + 1);
     void *space = arena_alloc(p->arena, (size_t)abi->param_bytes + 16);
-    double *params = arena_array(p->arena, double, abi->params.len + 1);
     const char *error = "parameters";
 
+    p->params = arena_array(p->arena, double, abi->params.len + 1);
     p->tensors = arena_array(p->arena, Tensor *, abi->tensors.len + 1);
     p->dims = arena_array(p->arena, int64_t, abi->dims.len + 1);
     for (int i = 0; i < abi->tensors.len; i++)
@@ -60,8 +59,8 @@ static bool bind(Proof *p)
             return fail(p, "a tensor is not that of the definition");
     if (abi->tensors.len != p->def->inputs.len + p->def->outputs.len)
         return fail(p, "a tensor is missing");
-    if (!gpu_bind(p->arena, abi, p->def, p->bindings, p->n_bindings, p->dims, params, &error) ||
-        !abi_pack(abi, p->tensors, addresses, p->dims, params, space, &error))
+    if (!gpu_bind(p->arena, abi, p->def, p->bindings, p->n_bindings, p->dims, p->params, &error) ||
+        !abi_pack(abi, p->tensors, addresses, p->dims, p->params, space, &error))
         return fail(p, error);
     for (int i = 0; i < p->def->outputs.len; i++)
         tensor_poison(p->outputs[i]);
@@ -72,7 +71,7 @@ static bool bind(Proof *p)
 
 static bool run_tile(Proof *p)
 {
-    TileRun run = {.tensors = p->tensors, .dims = p->dims, .seed = p->seed};
+    TileRun run = {.tensors = p->tensors, .dims = p->dims, .params = p->params, .seed = p->seed};
     const char *error;
     int64_t blocks;
 
@@ -90,7 +89,7 @@ static EmuMemory *emulated_memory(Proof *p, uint64_t *addresses, bool aligned)
         bool input = !abi->tensors.data[i].written;
 
         addresses[i] = emu_memory_add(memory, p->tensors[i]->name, p->tensors[i]->data, p->tensors[i]->bytes, input,
-                                      input, aligned ? 0 : 2);
+                                      input, aligned ? 0 : dtype_bytes(p->tensors[i]->dtype));
     }
     return memory;
 }
@@ -110,14 +109,14 @@ static bool emulate(Proof *p, const EmuModule *module, bool aligned)
                         .param_bytes = (size_t)abi->param_bytes,
                         .seed = p->seed,
                         .max_instructions = MOST_INSTRUCTIONS};
-    const char *error;
+    const char *error = "no entry";
     int64_t blocks;
     bool fits = abi_aligned(abi, p->tensors, addresses);
     int entry = emu_find_entry(module, fits || !k->entry_any ? k->entry : k->entry_any);
 
-    if (entry < 0 || !abi_pack(abi, p->tensors, addresses, p->dims, NULL, space, &error) ||
+    if (entry < 0 || !abi_pack(abi, p->tensors, addresses, p->dims, p->params, space, &error) ||
         !abi_blocks(abi, 0, p->dims, &blocks, &error))
-        return fail(p, "the PTX cannot be launched");
+        return fail(p, arena_printf(p->arena, "the PTX cannot be launched: %s", error));
     launch.grid[0] = (int)blocks;
     if (blocks == 0 || emu_run(p->arena, module, entry, memory, &launch, report))
         return true;
@@ -208,10 +207,12 @@ const char *proof_failure(Arena *arena, const Chain *chain, const Def *def)
 {
     Proof p = {.chain = chain, .def = def, .seed = 1};
     const char *failure = NULL;
+    int n;
+    const FillKind *fills = gpu_fills(&n);
     GpuShapes *shapes;
 
     p.bindings = usual_shape(arena, def, &p.n_bindings);
-    for (size_t i = 0; i < TW_COUNT(fills) && !failure; i++) {
+    for (int i = 0; i < n && !failure; i++) {
         p.fill = fills[i];
         failure = try_case(arena, p);
     }
@@ -219,7 +220,7 @@ const char *proof_failure(Arena *arena, const Chain *chain, const Def *def)
     for (int i = 0; i < shapes->list.len && !failure; i++) {
         p.bindings = shapes->list.data[i].bindings;
         p.n_bindings = shapes->list.data[i].n;
-        p.fill = fills[(size_t)i % TW_COUNT(fills)];
+        p.fill = fills[i % n];
         p.seed = 2 + (uint64_t)i;
         failure = try_case(arena, p);
     }

@@ -1,0 +1,184 @@
+/* mend.c: a way out for code whose tiles the target cannot hold as its schedule
+ * says: other numbers are tried until one compiles.
+ *
+ *   Schedule sm_80          a register tile of 32 x 64 does not fit 4 x 1 warps
+ *     warps = 4    ─►  warps = 2
+ *
+ * Lines of the schedule come first, since they never change what is computed,
+ * then the sizes that the code assigns. Where nothing helps the program may still
+ * be right: it runs on the CPU, and on a target with more room.
+ */
+#include "chain/chain.h"
+
+#include "check/check.h"
+
+enum { MOST_TRIES = 24 };
+
+static const struct {
+    const char *name;
+    int values[6], n;
+} LINES[] = {
+    {"warps", {4, 8, 2, 1, 16}, 5},
+    {"warps_n", {1, 2, 4}, 3},
+    {"stages", {3, 2, 1}, 3},
+};
+
+typedef struct Mender {
+    Chain *chain;
+    const Source *source;
+    const Unit *unit;
+    Diag *diag;
+    int tries;
+} Mender;
+
+/* ---- one try --------------------------------------------------------------------------- */
+
+static const char *edited(Arena *arena, const Source *source, const Fix *fix)
+{
+    Str text = str_new(arena);
+
+    str_addn(&text, source->text, (size_t)fix->span.start);
+    str_add(&text, fix->text);
+    str_addn(&text, source->text + fix->span.end, source->len - (size_t)fix->span.end);
+    return str_text(&text);
+}
+
+static bool compiles(const Chain *like, Arena *arena, const char *text)
+{
+    Source *source = arena_new_of(arena, Source);
+    Chain *chain = chain_new(arena, syms_new(arena), aff_ctx_new(arena), diags_new(arena, source), like->target,
+                             like->settings.dtype);
+
+    *source = (Source){"trial", text, strlen(text)};
+    chain->settings = like->settings;
+    chain->reasoned = like->reasoned;
+    return chain_lower(chain, source) && chain_schedule(chain) && chain_emit(chain);
+}
+
+static bool try_fix(Mender *m, Fix fix)
+{
+    Arena *own;
+    bool helps;
+
+    if (m->tries++ >= MOST_TRIES)
+        return false;
+    own = arena_new(arena_heap(m->chain->arena));
+    helps = compiles(m->chain, own, edited(own, m->source, &fix));
+    arena_free(own);
+    if (helps)
+        diag_fix(m->chain->diags, m->diag, fix.span, fix.text, fix.label);
+    return helps;
+}
+
+static bool try_number(Mender *m, const Stmt *line, int64_t value)
+{
+    const char *text = arena_printf(m->chain->arena, "%lld", (long long)value);
+
+    return try_fix(m, (Fix){line->value->span, text, "with this it fits"});
+}
+
+/* ---- the schedule ------------------------------------------------------------------------ */
+
+static const Stmt *find_schedule(const Unit *unit)
+{
+    for (int i = 0; i < unit->body.len; i++)
+        if (unit->body.data[i]->kind == STMT_SCHEDULE)
+            return unit->body.data[i];
+    return NULL;
+}
+
+static const Stmt *find_line(const Stmt *schedule, const char *name)
+{
+    for (int i = 0; schedule && i < schedule->body.len; i++)
+        if (schedule->body.data[i]->kind == STMT_ASSIGN && strcmp(schedule->body.data[i]->name, name) == 0)
+            return schedule->body.data[i];
+    return NULL;
+}
+
+/* Where the `end` that closes a span begins; -1: it has none. */
+static int closing_end(const Source *source, Span span)
+{
+    int at = span.end - 3;
+
+    return at > span.start && (size_t)span.end <= source->len && strncmp(source->text + at, "end", 3) == 0 ? at : -1;
+}
+
+/* A line that the schedule, or a schedule that the unit, does not have yet. */
+static bool try_new_line(Mender *m, const Stmt *schedule, const char *name, int value)
+{
+    Arena *arena = m->chain->arena;
+    int at = closing_end(m->source, schedule ? schedule->span : m->unit->span);
+    const char *text = schedule ? arena_printf(arena, "  %s = %d\n  ", name, value)
+                                : arena_printf(arena, "  Schedule %s\n    %s = %d\n  end\n", m->chain->target->name,
+                                               name, value);
+
+    return at >= 0 && try_fix(m, (Fix){{at, at}, text, "with this it fits"});
+}
+
+static bool try_schedule(Mender *m)
+{
+    const Stmt *schedule = find_schedule(m->unit);
+
+    for (size_t i = 0; i < TW_COUNT(LINES); i++) {
+        const Stmt *line = find_line(schedule, LINES[i].name);
+
+        for (int k = 0; k < LINES[i].n; k++) {
+            int value = LINES[i].values[k];
+            bool known = line && line->value && line->value->kind == EXPR_INT;
+
+            if (known && line->value->i != value && try_number(m, line, value))
+                return true;
+            if (!line && i == 0 && try_new_line(m, schedule, LINES[i].name, value))
+                return true;
+        }
+    }
+    return false;
+}
+
+/* ---- sizes ----------------------------------------------------------------------------------- */
+
+static bool try_sizes(Mender *m)
+{
+    for (int shift = 1; shift <= 3; shift++)
+        for (int i = 0; i < m->unit->body.len; i++) {
+            const Stmt *s = m->unit->body.data[i];
+            int64_t size = check_is_tile_size(m->unit, s) ? s->value->i : 0;
+
+            if (size > 16 && try_number(m, s, ((size >> shift) + 15) / 16 * 16))
+                return true;
+        }
+    return false;
+}
+
+/* ---- entry ------------------------------------------------------------------------------------ */
+
+/* About tiles that are right but have no room as they are. */
+static bool is_of_room(DiagCode code)
+{
+    return code == TW0461 || code == TW0771 || code == TW0774 || code == TW0775 || code == TW0776;
+}
+
+static const Unit *unit_at(const Program *program, int offset)
+{
+    const Unit *found = NULL;
+
+    for (int i = 0; i < program->units.len; i++)
+        if (program->units.data[i]->span.start <= offset)
+            found = program->units.data[i];
+    return found;
+}
+
+void chain_mend(Chain *chain, const Source *source, const Program *program)
+{
+    Diags *diags = chain->diags;
+    Diag *last = diags->list.len ? &diags->list.data[diags->list.len - 1] : NULL;
+    Mender m = {.chain = chain, .source = source, .diag = last};
+
+    if (!last || diags->errors != 1 || !is_of_room(last->code))
+        return;
+    m.unit = unit_at(program, last->span.start);
+    if (!m.unit || last->fix.text || try_schedule(&m) || try_sizes(&m) || last->code == TW0461)
+        return;
+    last->code = TW0778;
+    diags->errors = 0;
+}

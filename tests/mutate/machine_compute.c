@@ -442,7 +442,7 @@ void machine_compute(Machine *m, const Stmt *s)
     case OPC_MASK: compute_mask(m, s); break;
     case OPC_FILL: compute_fill(m, s); break;
     case OPC_CAST: compute_cast(m, s); break;
-case OPC_DEFINE: compute_define(m, s); break;
+    case OPC_DEFINE: compute_define(m, s); break;
     case OPC_GROUP_REDUCE: case OPC_REARRANGE: case OPC_SELECT:
         machine_fault(m, "%s is not for tiles", s->op_name);
         break;

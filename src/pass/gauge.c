@@ -2,8 +2,8 @@
  *
  * The step keeps P, l and the accumulators in units of exp(m). Moving m by a
  * constant scales all of them alike, so a program that only ever looks at
- * accumulator / l, or at m + log l, cannot tell. It is then legal to let m lag
- * behind the true maximum, which makes most rescales multiplications by 1.
+ * accumulator / l, or at m + log l, cannot tell (weight.c). It is then legal to let
+ * m lag behind the true maximum, which makes most rescales multiplications by 1.
  *
  *   %o, %m, %l = for ... { %p, %m1, %l1, %alpha = softmax ..., %m0, %l0
  *                          %o1 = gemm reshape(%p), V, (%o0 * %alpha)
@@ -15,6 +15,7 @@
  * Anything that is not recognised makes the answer no.
  */
 #include "pass/gauge.h"
+#include "pass/weight.h"
 
 typedef struct Uses {
     VEC(const TileOp *) ops;
@@ -40,7 +41,6 @@ typedef struct Gauge {
     const TileBlock *body;
     const TileOp *yield;
     int m, l;                 /* positions among the carried values */
-    bool shows_log;           /* log l + m is used */
     VEC(int) accumulators;
 } Gauge;
 
@@ -138,60 +138,15 @@ static bool alpha_only_rescales(const Gauge *g)
     return true;
 }
 
-static bool is_accumulator_result(const Gauge *g, const TileValue *v)
-{
-    for (int k = 0; k < g->accumulators.len; k++)
-        if (g->loop->results[g->accumulators.data[k]] == v) return true;
-    return false;
-}
-
-/* log l, used only as log l + m. */
-static bool is_log_sum(const Gauge *g, const TileOp *log)
-{
-    if (!is_element(log, OP_LOG)) return false;
-    const TileValue *m = g->loop->results[g->m];
-    Uses uses = uses_of(g, log->results[0]);
-    for (int i = 0; i < uses.ops.len; i++) {
-        const TileOp *add = uses.ops.data[i];
-        if (!is_element(add, OP_ADD) || (add->args[0] != m && add->args[1] != m)) return false;
-    }
-    return uses.ops.len > 0;
-}
-
-static bool results_are_free(Gauge *g)
-{
-    const TileValue *m = g->loop->results[g->m], *l = g->loop->results[g->l];
-    Uses of_l = uses_of(g, l), of_m = uses_of(g, m);
-    for (int i = 0; i < of_l.ops.len; i++) {
-        const TileOp *op = of_l.ops.data[i];
-        bool divides = is_element(op, OP_DIVIDE) && op->args[1] == l && is_accumulator_result(g, op->args[0]);
-        if (!divides && !is_log_sum(g, op)) return false;
-        g->shows_log |= !divides;
-    }
-    for (int i = 0; i < of_m.ops.len; i++) {
-        const TileOp *op = of_m.ops.data[i];
-        if (!is_element(op, OP_ADD)) return false;
-        const TileOp *other = (op->args[0] == m ? op->args[1] : op->args[0])->def;
-        if (!other || !is_log_sum(g, other) || other->args[0] != l) return false;
-    }
-    for (int k = 0; k < g->accumulators.len; k++) {
-        const TileValue *acc = g->loop->results[g->accumulators.data[k]];
-        Uses uses = uses_of(g, acc);
-        for (int i = 0; i < uses.ops.len; i++) {
-            const TileOp *op = uses.ops.data[i];
-            if (!is_element(op, OP_DIVIDE) || op->args[0] != acc || op->args[1] != l) return false;
-        }
-    }
-    return true;
-}
-
 GaugeFreedom gauge_freedom(Arena *arena, const TileKernel *kernel, const TileOp *loop, const TileOp *softmax)
 {
     GaugeFreedom none = {false, false};
     if (!loop || loop->kind != TILE_FOR) return none;
     Gauge g = {.arena = arena, .kernel = kernel, .loop = loop, .softmax = softmax, .body = loop->regions[0]};
     g.yield = g.body->ops.data[g.body->ops.len - 1];
-    bool free = state_is_closed(&g) && result_is_accumulated(&g, softmax->results[0], 0) && alpha_only_rescales(&g)
-                && results_are_free(&g);
-    return (GaugeFreedom){free, free && !g.shows_log};
+    if (!state_is_closed(&g) || !result_is_accumulated(&g, softmax->results[0], 0) || !alpha_only_rescales(&g))
+        return none;
+    Weighing w = {.m = g.m, .l = g.l, .accumulators = g.accumulators.data, .n_accumulators = g.accumulators.len};
+    weigh_results(arena, kernel, loop, &w);
+    return (GaugeFreedom){w.unchanged, w.unchanged && !w.sum_alone};
 }

@@ -194,7 +194,7 @@ void el_index(Emitter *e, const TileOp *op)
     const TileValue *v = op->results[0];
     fr_new_f32(e, v);
     for (int i = 0; i < e->frags[v->id].n; i++)
-        em(e, "cvt.rn.f32.s32 %%f%d, %s;", e->frags[v->id].f[i], ix_value(e, at_value(e, op->index, v, i)));
+        ix_float(e, at_value(e, op->index, v, i), em_name(e, REG_F, e->frags[v->id].f[i]));
 }
 
 /* ---- masks --------------------------------------------------------------------------- */

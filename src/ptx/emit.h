@@ -36,6 +36,10 @@ typedef struct Memo {     /* an integer expression already in a register */
     bool valid;
 } Memo;
 
+/* What an expression was made into: an s32, a predicate, an fp32. */
+typedef enum MemoKind { MEMO_VALUE, MEMO_CONDITION, MEMO_FLOAT, MEMO_KINDS } MemoKind;
+typedef VEC(Memo) Memos;
+
 typedef struct LaneSym {  /* this lane's first row or column in fragments of an extent */
     bool is_row;
     bool quads;
@@ -57,8 +61,7 @@ typedef struct Emitter {
     int labels;
     int spare;                  /* frags of saved values used */
     VEC(Str) scopes;
-    VEC(Memo) values;           /* by Aff id: as s32 */
-    VEC(Memo) conditions;       /* by Aff id: as predicate */
+    Memos memos[MEMO_KINDS];    /* by Aff id */
     Memo *syms;                 /* by AffSym id */
     int n_syms;
     Frag *frags;                /* by tile value id */
@@ -87,6 +90,9 @@ void em_fail(Emitter *e, Span loc, DiagCode code, const char *fmt, ...) TW_PRINT
 void ix_bind(Emitter *e, const AffSym *sym, const char *reg, int level);
 int ix_level(const Emitter *e, const Aff *a);
 const char *ix_value(Emitter *e, const Aff *a);      /* s32 operand */
+/* d = the expression as fp32. Values that differ by constants share one conversion,
+ * so that beyond 2^24 the last place may be off by one. */
+void ix_float(Emitter *e, const Aff *a, const char *d);
 const char *ix_condition(Emitter *e, const Aff *a);  /* predicate register */
 const char *ix_condition_here(Emitter *e, const Aff *a); /* the same, not hoisted nor kept */
 void ix_divide(Emitter *e, int level, const char *d, const char *x, int64_t n); /* 0 <= x, constant n > 0 */

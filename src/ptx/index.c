@@ -36,18 +36,15 @@ int ix_level(const Emitter *e, const Aff *a)
     return left > right ? left : right;
 }
 
-static Memo *memo_of(Emitter *e, bool condition, const Aff *a)
+static Memo *memo_of(Emitter *e, MemoKind kind, const Aff *a)
 {
-    while (e->values.len <= a->id) {
-        vec_push(e->arena, &e->values, (Memo){0});
-        vec_push(e->arena, &e->conditions, (Memo){0});
-    }
-    return condition ? &e->conditions.data[a->id] : &e->values.data[a->id];
+    while (e->memos[kind].len <= a->id) vec_push(e->arena, &e->memos[kind], (Memo){0});
+    return &e->memos[kind].data[a->id];
 }
 
-static void remember(Emitter *e, bool condition, const Aff *a, int reg, int level)
+static void remember(Emitter *e, MemoKind kind, const Aff *a, int reg, int level)
 {
-    *memo_of(e, condition, a) = (Memo){reg, level, true};
+    *memo_of(e, kind, a) = (Memo){reg, level, true};
 }
 
 static bool power_of_two(int64_t n, int *log)
@@ -168,11 +165,11 @@ const char *ix_value(Emitter *e, const Aff *a)
         }
         return em_name(e, REG_R, e->syms[a->sym->id].reg);
     }
-    Memo memo = *memo_of(e, false, a);
+    Memo memo = *memo_of(e, MEMO_VALUE, a);
     if (memo.valid) return em_name(e, REG_R, memo.reg);
     int level = ix_level(e, a), reg = em_reg(e, REG_R);
     emit_value(e, level, a, em_name(e, REG_R, reg));
-    remember(e, false, a, reg, level);
+    remember(e, MEMO_VALUE, a, reg, level);
     return em_name(e, REG_R, reg);
 }
 
@@ -240,10 +237,50 @@ static void emit_condition(Emitter *e, int level, const Aff *a, const char *d)
 
 const char *ix_condition(Emitter *e, const Aff *a)
 {
-    Memo memo = *memo_of(e, true, a);
+    Memo memo = *memo_of(e, MEMO_CONDITION, a);
     if (memo.valid) return em_name(e, REG_P, memo.reg);
     int level = ix_level(e, a), reg = em_reg(e, REG_P);
     emit_condition(e, level, a, em_name(e, REG_P, reg));
-    remember(e, true, a, reg, level);
+    remember(e, MEMO_CONDITION, a, reg, level);
     return em_name(e, REG_P, reg);
+}
+
+/* ---- numbers --------------------------------------------------------------------- */
+
+/* The expression's value as fp32, rounded to nearest. */
+static const char *converted(Emitter *e, const Aff *a)
+{
+    Memo memo = *memo_of(e, MEMO_FLOAT, a);
+    if (memo.valid) return em_name(e, REG_F, memo.reg);
+    int level = ix_level(e, a), reg = em_reg(e, REG_F);
+    em_at(e, level, "cvt.rn.f32.s32 %%f%d, %s;", reg, ix_value(e, a));
+    remember(e, MEMO_FLOAT, a, reg, level);
+    return em_name(e, REG_F, reg);
+}
+
+static void float_of_extreme(Emitter *e, const Aff *a, const char *d)
+{
+    int64_t sum;
+    const char *x = em_new(e, REG_F), *y;
+    ix_float(e, a->a, x);
+    if (a->kind == AFF_MAX && aff_is_const(aff_add(e->program->aff, a->a, a->b), &sum) && sum == 0) {
+        em(e, "abs.f32 %s, %s;", d, x);
+        return;
+    }
+    y = em_new(e, REG_F);
+    ix_float(e, a->b, y);
+    em(e, "%s.f32 %s, %s, %s;", a->kind == AFF_MAX ? "max" : "min", d, x, y);
+}
+
+void ix_float(Emitter *e, const Aff *a, const char *d)
+{
+    if (a->kind == AFF_MAX || a->kind == AFF_MIN) {
+        float_of_extreme(e, a, d);
+        return;
+    }
+    int64_t constant;
+    const Aff *rest = split_constant(e->program->aff, a, &constant);
+    if (rest->kind == AFF_CONST) em(e, "mov.f32 %s, %s;", d, em_f32(e, (double)constant));
+    else if (constant == 0) em(e, "mov.f32 %s, %s;", d, converted(e, rest));
+    else em(e, "add.f32 %s, %s, %s;", d, converted(e, rest), em_f32(e, (double)constant));
 }

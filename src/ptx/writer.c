@@ -49,8 +49,7 @@ void em_close(Emitter *e)
     e->scopes.len--;
     int level = em_level(e);
     str_add(&e->scopes.data[level], str_text(&inner));
-    forget_above(e->values.data, e->values.len, level);
-    forget_above(e->conditions.data, e->conditions.len, level);
+    for (int k = 0; k < MEMO_KINDS; k++) forget_above(e->memos[k].data, e->memos[k].len, level);
 }
 
 int em_reg(Emitter *e, RegClass c)

@@ -2,7 +2,9 @@
  *
  * That does not depend on sizes, so it is found once for all candidates: what a
  * statement makes, what was made before it in its block and is read after, and
- * what its loop carries round or takes from outside.
+ * what its loop carries round or takes from outside. A tile that only passes
+ * between elementwise statements that follow each other takes no registers: its
+ * elements are made where they are used.
  */
 #include "reason/plan.h"
 
@@ -37,14 +39,18 @@ static bool read_in(Plan *plan, const Block *block, int from, const Tile *tile)
     return false;
 }
 
+static bool is_copied(const Stmt *s, const char *name)
+{
+    return s->kind == STMT_COPY && s->to_space == SPACE_REGISTER && strcmp(s->name, name) == 0;
+}
+
 /* Whether one of a block's first statements makes a tile anew. */
 static bool made_in(const Block *block, int to, const char *name)
 {
     for (int i = 0; i < to; i++) {
         const Stmt *s = block->data[i];
 
-        if ((makes(s, name) && s->result != RESULT_ACCUMULATE) ||
-            (s->kind == STMT_COPY && s->to_space == SPACE_REGISTER && strcmp(s->name, name) == 0))
+        if ((makes(s, name) && s->result != RESULT_ACCUMULATE) || is_copied(s, name))
             return true;
     }
     return false;
@@ -70,6 +76,43 @@ static bool is_live(Plan *plan, const Block *block, int at, bool in_loop, const 
            (tile->accumulated || read_in(plan, block, 0, tile) || read_in(plan, &plan->unit->body, 0, tile));
 }
 
+/* ---- tiles in passing ------------------------------------------------------ */
+
+static bool is_elementwise(const Stmt *s)
+{
+    if (s->kind != STMT_COMPUTE || !s->op_known || s->result == RESULT_ACCUMULATE)
+        return false;
+    OpClass class = op_info(s->op)->class;
+    return class == OPC_ELEMENT || class == OPC_MASK || class == OPC_DEFINE || class == OPC_CAST;
+}
+
+/* Statements of a block, from `first` up to before `end`, that make or read the tile. */
+static int touches(Plan *plan, const Block *block, int first, int end, const Tile *tile)
+{
+    int n = 0;
+
+    for (int i = first; i < end; i++) {
+        const Stmt *s = block->data[i];
+
+        n += makes(s, tile->name) || stmt_reads(plan, s, tile) || is_copied(s, tile->name);
+        n += touches(plan, &s->body, 0, s->body.len, tile) + touches(plan, &s->orelse, 0, s->orelse.len, tile);
+    }
+    return n;
+}
+
+static bool is_passing(Plan *plan, const Block *block, int at, const Tile *tile)
+{
+    int first = at, end = at;
+
+    while (first > 0 && is_elementwise(block->data[first - 1]))
+        first--;
+    while (end < block->len && is_elementwise(block->data[end]))
+        end++;
+    return is_elementwise(block->data[at]) &&
+           touches(plan, block, first, end, tile) ==
+               touches(plan, &plan->unit->body, 0, plan->unit->body.len, tile);
+}
+
 static void find_in(Plan *plan, const Block *block, bool in_loop)
 {
     for (int i = 0; i < block->len; i++) {
@@ -83,7 +126,7 @@ static void find_in(Plan *plan, const Block *block, bool in_loop)
         for (int t = 0; t < plan->tiles.len; t++) {
             const Tile *tile = &plan->tiles.data[t];
 
-            if (tile->reg && is_live(plan, block, i, in_loop, tile))
+            if (tile->reg && is_live(plan, block, i, in_loop, tile) && !is_passing(plan, block, i, tile))
                 vec_push(plan->arena, &point.tiles, (LiveTile){tile, live_bytes(plan, s, tile)});
         }
         vec_push(plan->arena, &plan->live, point);

@@ -33,7 +33,7 @@ ALL_CFLAGS = $(STD) $(WARN) $(CFLAGS) $(SANITIZE) -MMD -MP
 lib_src := $(sort $(shell find src -name '*.c' -not -path 'src/cli/*'))
 cli_src := $(sort $(wildcard src/cli/*.c))
 test_src := $(sort $(wildcard tests/test_*.c))
-help_src := $(sort $(filter-out $(test_src),$(wildcard tests/*.c tests/mutate/*.c)))
+help_src := $(sort $(filter-out $(test_src) tests/fuzz/main.c,$(wildcard tests/*.c tests/mutate/*.c tests/fuzz/*.c)))
 
 lib_obj := $(lib_src:%.c=$B/obj/%.o)
 cli_obj := $(cli_src:%.c=$B/obj/%.o)
@@ -103,21 +103,20 @@ install: all
 clean:
 	rm -rf build
 
-fuzz_bin := $(patsubst tests/fuzz/%.c,build/fuzz/%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
+fuzz_src := $(sort $(wildcard tests/fuzz/*.c))
+fuzz_bin := $(patsubst tests/fuzz/%.c,build/fuzz/%,$(filter tests/fuzz/fuzz_%,$(fuzz_src)))
 FUZZ_CC ?= clang
 FUZZ_SECONDS ?= 60
 
-# What a fuzzer found is kept in build/fuzz/found; a crash ends the run.
+# What a fuzzer found worth keeping stands in build/fuzz/found; trouble ends the
+# run, and the input that made it lies in build/fuzz.
 fuzz:
 	$(MAKE) FUZZ=1 CC=$(FUZZ_CC) $(fuzz_bin)
-	@for f in $(fuzz_bin); do mkdir -p build/fuzz/found/$${f##*/}; \
-	    echo "$$f, $(FUZZ_SECONDS) s"; \
-	    $$f -max_total_time=$(FUZZ_SECONDS) -timeout=10 -rss_limit_mb=2048 -verbosity=0 \
-	        -print_final_stats=1 -artifact_prefix=build/fuzz/ \
-	        build/fuzz/found/$${f##*/} tests/lang ops tests/fuzz/seeds || exit 1; done
+	@for f in $(fuzz_bin); do scripts/fuzz $$f $(FUZZ_SECONDS) || exit 1; done
 
-build/fuzz/fuzz_%: build/fuzz/obj/tests/fuzz/fuzz_%.o $(lib)
-	$(CC) -fsanitize=fuzzer,address,undefined $(LDFLAGS) -o $@ $< $(lib) $(LIBS)
+build/fuzz/fuzz_%: tests/fuzz/main.c $(fuzz_src:%.c=build/fuzz/obj/%.o) $(lib)
+	$(CC) $(STD) -DTARGET=fuzz_$* $(CFLAGS) -fsanitize=fuzzer,address,undefined $(LDFLAGS) -o $@ \
+	    $< $(filter-out %/main.o,$(filter %.o,$^)) $(lib) $(LIBS)
 
 FORCE:
 .PHONY: all tests check install clean fuzz FORCE

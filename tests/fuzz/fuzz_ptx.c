@@ -1,8 +1,7 @@
 /* fuzz_ptx.c: any bytes as PTX: parse, and run every entry for a while over one
  * small buffer. */
 #include "emu/emu.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz.h"
 
 enum { BUFFER = 4096, PARAMS = 64, INSTRUCTIONS = 20000 };
 
@@ -22,23 +21,16 @@ static void run_entry(Arena *arena, const EmuModule *module, int entry)
     emu_run(arena, module, entry, memory, &launch, report);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void take(Arena *arena, const Source *source)
 {
-    Heap heap = {0};
-    jmp_buf oom;
-    Arena *volatile arena = NULL;
+    EmuModule *module = emu_parse(arena, diags_new(arena, source), source);
 
-    heap.on_oom = &oom;
-    if (setjmp(oom) == 0) {
-        Source source = {"input", NULL, size};
-        EmuModule *module;
+    for (int i = 0; module && i < emu_entry_count(module) && i < 4; i++)
+        run_entry(arena, module, i);
+}
 
-        arena = arena_new(&heap);
-        source.text = arena_strndup(arena, (const char *)data, size);
-        module = emu_parse(arena, diags_new(arena, &source), &source);
-        for (int i = 0; module && i < emu_entry_count(module) && i < 4; i++)
-            run_entry(arena, module, i);
-    }
-    arena_free(arena);
+int fuzz_ptx(const uint8_t *data, size_t size)
+{
+    fuzz_with(data, size, take);
     return 0;
 }

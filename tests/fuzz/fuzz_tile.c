@@ -1,11 +1,10 @@
 /* fuzz_tile.c: any bytes as tile IR: parse, verify, print, parse what was
  * printed, and emit. */
+#include "fuzz.h"
 #include "pass/pass.h"
 #include "ptx/ptx.h"
 
 #include <stdlib.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void take(Arena *arena, const Source *source)
 {
@@ -31,20 +30,8 @@ static void take(Arena *arena, const Source *source)
                  target_find("sm_80"), diags);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+int fuzz_tile(const uint8_t *data, size_t size)
 {
-    Heap heap = {0};
-    jmp_buf oom;
-    Arena *volatile arena = NULL;
-
-    heap.on_oom = &oom;
-    if (setjmp(oom) == 0) {
-        Source source = {"input", NULL, size};
-
-        arena = arena_new(&heap);
-        source.text = arena_strndup(arena, (const char *)data, size);
-        take(arena, &source);
-    }
-    arena_free(arena);
+    fuzz_with(data, size, take);
     return 0;
 }

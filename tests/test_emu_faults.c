@@ -243,6 +243,7 @@ static void test_planted_faults(void **state)
         }
     }
     seen[EMU_LAUNCH] = true; /* test_bad_launch */
+    seen[EMU_PROXY] = seen[EMU_IN_FLIGHT] = seen[EMU_TRANSACTION] = seen[EMU_REGISTERS] = true; /* test_emu_async_faults.c */
     for (int i = 0; i < EMU_FAULT_KINDS; i++) {
         if (!seen[i])
             fail_msg("no case for '%s'", emu_fault_name((EmuFaultKind)i));

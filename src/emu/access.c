@@ -4,7 +4,7 @@
  * A lane whose access is wrong is reported and left out; the others go ahead,
  * so that one launch can report several mistakes.
  */
-#include "emu/machine.h"
+#include "emu/async.h"
 
 void emu_addresses(Warp *w, const Inst *in, int k, bool wide, int64_t offset,
                    uint64_t address[LANES])
@@ -147,6 +147,8 @@ static uint32_t access_shared(Warp *w, const Inst *in, uint32_t mask, const uint
 {
     mask = shared_bounds(w, in, aligned_lanes(w, in, mask, address, bytes), address, bytes);
     emu_wavefronts(w, address, mask, bytes);
+    if (w->async)
+        emu_mbarrier_touch(w, in, mask, address, bytes);
     if (w->m->checks)
         shared_checks(w, in, mask, address, bytes, mode);
     for (int l = 0; l < LANES; l++)

@@ -405,7 +405,9 @@ void emu_decode_cp(Decoding *d)
         emu_bad_operands(d, "only cp.async is known");
         return;
     }
-    if (emu_mod(d, "commit_group"))
+    if (emu_mod(d, "bulk"))
+        emu_decode_bulk(d);
+    else if (emu_mod(d, "commit_group"))
         decode_cp_commit(d);
     else if (emu_mod(d, "wait_group"))
         decode_cp_wait(d, false);

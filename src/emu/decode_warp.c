@@ -231,14 +231,38 @@ void emu_decode_bar(Decoding *d)
         in->flags |= IF_ALIGNED | (arrive ? (uint32_t)IF_ARRIVE : 0);
 }
 
+/* fence.proxy.async…; fence.mbarrier_init.release.cluster */
+static bool decode_async_fence(Decoding *d)
+{
+    static const char *const spaces[] = { "shared::cta", "shared::cluster", "global" };
+    bool proxy = d->s->mod_count >= 2 && strcmp(d->s->mods[0], "proxy") == 0 && strcmp(d->s->mods[1], "async") == 0;
+    bool init = emu_mod(d, "mbarrier_init");
+    int which;
+
+    if (!proxy && !init)
+        return false;
+    if (proxy) {
+        emu_mod(d, "proxy");
+        emu_mod(d, "async");
+        emu_mod_one_of(d, spaces, (int)TW_COUNT(spaces), &which);
+    } else if (!emu_mod(d, "release") || !emu_mod(d, "cluster")) {
+        emu_bad_operands(d, "only fence.mbarrier_init.release.cluster is known");
+    }
+    if (emu_need_args(d, 0, 0))
+        emu_ptx_emit(d, proxy ? emu_exec_fence_proxy : emu_exec_fence_init);
+    return true;
+}
+
 /* membar.level; fence{.sem}.scope */
 void emu_decode_fence(Decoding *d)
 {
-    static const char *const words[] = { "sc", "acq_rel", "acquire", "release", "proxy", "async",
-                                         "async.shared::cta", "alias", "shared::cta", "global" };
-    bool device = emu_mod(d, "gl") || emu_mod(d, "gpu") || emu_mod(d, "sys") || emu_mod(d, "cluster");
+    static const char *const words[] = { "sc", "acq_rel", "acquire", "release", "proxy", "alias" };
+    bool device;
     Inst *in;
 
+    if (decode_async_fence(d))
+        return;
+    device = emu_mod(d, "gl") || emu_mod(d, "gpu") || emu_mod(d, "sys") || emu_mod(d, "cluster");
     emu_mod(d, "cta");
     for (size_t i = 0; i < TW_COUNT(words); i++)
         emu_mod(d, words[i]);

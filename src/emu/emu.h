@@ -38,16 +38,39 @@ uint64_t emu_memory_add(EmuMemory *memory, const char *name, void *host, size_t 
 /* How many bytes of the buffer at `address` were never written by a kernel. */
 size_t emu_memory_unwritten(const EmuMemory *memory, uint64_t address);
 
+/* A tensor map, as the driver encodes one (CUDA Driver API, "Tensor Map Object
+ * Management"): what cp.async.bulk.tensor copies boxes of. */
+enum { EMU_TENSOR_RANK = 5, EMU_TENSOR_MAP_BYTES = 128 };
+typedef struct EmuTensorMap {
+    uint64_t base;                         /* device address, a multiple of 16 */
+    int rank;                              /* 1 to 5; dimension 0 is the innermost */
+    int element_bytes;                     /* 1, 2, 4 or 8 */
+    uint64_t dims[EMU_TENSOR_RANK];        /* elements */
+    uint64_t strides[EMU_TENSOR_RANK - 1]; /* bytes, of dimensions 1 and up, multiples of 16 */
+    uint32_t box[EMU_TENSOR_RANK];         /* elements, at most 256 */
+    uint32_t steps[EMU_TENSOR_RANK];       /* element strides, 1 to 8; 0 means 1 */
+    int swizzle;                           /* 0, 32, 64 or 128 bytes */
+    int interleave;                        /* bytes; only 0 is known */
+    bool nan_fill;                         /* outside the tensor lie NaNs instead of zeros */
+} EmuTensorMap;
+/* Encodes a map for a launch's parameters. Returns NULL, or why the hardware
+ * would not take it. The 128 bytes are the emulator's own, not the driver's. */
+const char *emu_tensor_map_encode(const EmuTensorMap *map, void *handle);
+
 typedef enum EmuFaultKind {
     EMU_OUT_OF_BOUNDS,    /* global, shared or parameter access outside an allocation */
     EMU_MISALIGNED,
     EMU_UNINITIALISED,    /* register, shared or global memory read before written */
     EMU_READ_ONLY,        /* write to a buffer registered as input */
     EMU_RACE,             /* two threads, one location, no barrier between, one writes */
-    EMU_ASYNC_RACE,       /* cp.async in flight on a location that is read or written */
+    EMU_ASYNC_RACE,       /* an asynchronous operation and another access, unordered */
+    EMU_PROXY,            /* generic and asynchronous proxy on one location, no proxy fence between */
+    EMU_IN_FLIGHT,        /* registers of a wgmma touched before its wait, or without wgmma.fence */
     EMU_DIVERGENT,        /* a warp-wide instruction executed by part of the warp */
     EMU_DEADLOCK,         /* no warp can proceed */
-    EMU_BARRIER,          /* a barrier count that does not match */
+    EMU_BARRIER,          /* a barrier count that does not match, a misused mbarrier */
+    EMU_TRANSACTION,      /* an mbarrier's transaction count that does not match the copies */
+    EMU_REGISTERS,        /* setmaxnreg asks for what the block does not have */
     EMU_INSTRUCTION_LIMIT,
     EMU_LAUNCH,           /* a launch that the entry or the hardware does not allow */
     EMU_TRAP,             /* the kernel executed trap */
@@ -66,7 +89,7 @@ typedef struct EmuFault {
 typedef enum EmuClass {
     EMU_MMA, EMU_LDMATRIX, EMU_LD_SHARED, EMU_ST_SHARED, EMU_LD_GLOBAL, EMU_ST_GLOBAL,
     EMU_CP_ASYNC, EMU_MUFU, EMU_FP32, EMU_CONVERT, EMU_INTEGER, EMU_MOVE, EMU_SHUFFLE,
-    EMU_BARRIER_SYNC, EMU_CONTROL, EMU_OTHER,
+    EMU_BARRIER_SYNC, EMU_CONTROL, EMU_OTHER, EMU_WGMMA, EMU_BULK, EMU_MBARRIER,
     EMU_CLASSES
 } EmuClass;
 const char *emu_class_name(EmuClass c);
@@ -76,6 +99,7 @@ typedef struct EmuLaunch {
     size_t shared_bytes;          /* dynamic shared memory */
     const void *params;           /* the packed parameter space of the entry */
     size_t param_bytes;
+    int registers;                /* a thread, as launched; 0: all that the hardware allows */
     uint64_t seed;                /* draws the warp schedule; 0: round robin */
     uint64_t max_instructions;    /* warp instructions in all; 0: 4e9 */
     /* NULL: every block; else run only the blocks for which it returns true. */

@@ -1,5 +1,5 @@
 /* exec_control.c: branches, exits, barriers, fences, clocks. */
-#include "emu/machine.h"
+#include "emu/async.h"
 
 void emu_exec_nop(Warp *w, const Inst *in, uint32_t mask)
 {
@@ -93,9 +93,9 @@ static void complete(Machine *m, Barrier *b)
         Warp *w = &m->warps[first_lane(rest)];
 
         w->state = WARP_READY;
-        emu_acquire(w, b->join);
+        emu_acquire(w, &b->join);
     }
-    if (everybody && m->checks)
+    if (everybody && m->checks && !m->async) /* what is in flight is not ordered by it */
         emu_shadow_ordered(m->shadow);
     memset(b, 0, sizeof *b);
 }
@@ -116,12 +116,14 @@ void emu_exec_bar(Warp *w, const Inst *in, uint32_t mask)
     b->expected = expected;
     b->line = in->line;
     b->arrived += LANES;
-    emu_release(w, b->join);
+    emu_release(w, &b->join);
     if (!(in->flags & IF_ARRIVE)) {
         b->waiting |= 1u << w->index;
         w->state = WARP_WAITING;
         w->wait_line = in->line;
         w->wait_barrier = (int)id;
+        if (w->async)
+            emu_async_barrier(w);
     }
     if (b->arrived >= b->expected)
         complete(w->m, b);

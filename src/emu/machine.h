@@ -15,6 +15,7 @@
  *   mask     a bit a lane: active lanes, a predicate, lanes for which a slot is defined
  *   granule  the smallest unit of an address space that the race shadow tells apart
  *   clock    a count a warp of its releases (barriers); happens-before is a vector of them
+ *   agent    who has a count in that vector: the warps, and what async.h adds
  */
 #ifndef TW_EMU_MACHINE_H
 #define TW_EMU_MACHINE_H
@@ -36,12 +37,15 @@ typedef double EMU_ALIAS LaneF64;
 enum {
     LANES = 32,
     MAX_WARPS = 32,
+    MAX_READERS = 2 * MAX_WARPS + MAX_WARPS / 4, /* agents that read; see async.h */
+    MAX_MBARRIERS = 184,
+    MAX_AGENTS = MAX_READERS + MAX_MBARRIERS,
     MAX_BARRIERS = 16,
     MAX_THREADS = 1024,
     MAX_SHARED = 1 << 20,    /* bytes, static and dynamic */
     MAX_LOCAL = 1 << 16,     /* bytes a thread */
     MAX_REGISTERS = 1 << 18, /* declared in one entry */
-    MAX_OPERANDS = 64
+    MAX_OPERANDS = 144
 };
 #define FULL 0xffffffffu
 
@@ -108,7 +112,10 @@ typedef enum InstFlag {
     IF_RELEASE = 1024, /* orders earlier writes before it at device scope */
     IF_ACQUIRE = 2048,
     IF_RELU = 4096,    /* .relu: negative results become 0 (cvt) */
-    IF_WIDE = 8192     /* the address register has 8 bytes */
+    IF_WIDE = 8192,    /* the address register has 8 bytes */
+    IF_WIDE2 = 16384,  /* the second one has */
+    IF_WGMMA = 32768,  /* minds its registers itself */
+    IF_PARITY = 65536  /* an mbarrier's phase is named by its parity */
 } InstFlag;
 
 struct Inst {
@@ -166,6 +173,9 @@ typedef struct Entry {
     int max_threads;         /* .maxntid or .reqntid; 0: not given */
     int required[3];         /* .reqntid; 0: not given */
     int granule_shift;       /* log2 of the narrowest shared or global access */
+    bool async;              /* uses mbarriers, bulk copies, wgmma or setmaxnreg */
+    int max_registers;       /* .maxnreg; 0: not given */
+    int min_blocks;          /* .minnctapersm; 0: not given */
 } Entry;
 
 struct EmuModule {
@@ -215,6 +225,14 @@ typedef struct Memo {
     uint32_t state, version, next;
 } Memo;
 
+/* What a release hands to who acquires it. */
+typedef struct Clock {
+    uint32_t seen[MAX_AGENTS];
+    uint32_t fenced[MAX_WARPS]; /* epochs whose writes the asynchronous proxy may read */
+} Clock;
+
+typedef struct AsyncWarp AsyncWarp; /* see async.h */
+
 struct Warp {
     Machine *m;
     uint8_t *regs;
@@ -230,7 +248,7 @@ struct Warp {
 
     /* happens-before */
     uint32_t epoch, version;
-    uint32_t seen[MAX_WARPS];
+    uint32_t seen[MAX_AGENTS];
     uint32_t write_state, atomic_state;
     uint32_t async_state[LANES];
     uint32_t writer_id; /* of global writes in this epoch; 0: none yet */
@@ -242,13 +260,14 @@ struct Warp {
     uint32_t commits[LANES];
 
     uint8_t *local; /* lanes x local_bytes, NULL until used */
+    AsyncWarp *async; /* NULL: the entry has nothing asynchronous but cp.async */
 };
 
 typedef struct Barrier {
     int expected, arrived; /* threads; expected 0: nobody has arrived */
     uint32_t waiting;      /* warps */
-    uint32_t join[MAX_WARPS];
     int line;
+    Clock join;
 } Barrier;
 
 typedef struct Writer { /* of global memory */
@@ -256,9 +275,12 @@ typedef struct Writer { /* of global memory */
     uint32_t epoch;
     int warp;
     bool released; /* a fence at device scope followed */
+    bool pending;  /* a bulk copy that has not been waited for */
+    bool bulk;     /* a bulk copy */
 } Writer;
 
 typedef struct Shadow Shadow; /* of shared memory; see shadow.c */
+typedef struct Async Async;   /* see async.h */
 
 struct Machine {
     Arena *arena;
@@ -275,7 +297,9 @@ struct Machine {
     int block[3];
     uint64_t block_index;
     int threads, warp_count;
+    int agent_count, reader_count; /* readers come first, among them warps first */
     Warp *warps;
+    Async *async; /* NULL: see Warp.async */
     Barrier barriers[MAX_BARRIERS];
     uint8_t *shared;
     uint32_t shared_bytes;
@@ -359,13 +383,25 @@ bool emu_shadow_issue(Warp *w, int lane, uint32_t at, int bytes, const char **wh
 void emu_shadow_land(Warp *w, int lane, uint32_t at, int bytes);
 bool emu_global_race(Warp *w, Buffer *b, uint64_t offset, int bytes, AccessMode mode,
                      Writer *other);
+/* An access by the asynchronous proxy that warp w starts: a read that ends with
+ * epoch `epoch` of a reading agent, or a write that ends with that of another. */
+typedef struct AsyncAccess {
+    int agent;
+    uint32_t epoch;
+    bool write;
+    uint32_t round, state, next; /* what became of the last granule; zero at first */
+} AsyncAccess;
+bool emu_shadow_async(Warp *w, AsyncAccess *access, uint32_t at, uint32_t bytes,
+                      const char **why, EmuFaultKind *kind);
 
 /* sched.c: releases and acquires */
-void emu_release(Warp *w, uint32_t join[MAX_WARPS]);
-void emu_acquire(Warp *w, const uint32_t join[MAX_WARPS]);
+void emu_release(Warp *w, Clock *join);
+void emu_acquire(Warp *w, const Clock *join);
 void emu_new_epoch(Warp *w);
 void emu_branch(Warp *w, uint32_t taken, int target);
 void emu_exit_lanes(Warp *w, uint32_t mask);
+/* The next warp that can run: after `last`, or any under a seed; NULL: none. */
+Warp *emu_pick(Machine *m, int last);
 
 /* exec_async.c */
 void emu_land(Warp *w, uint32_t mask, const uint32_t keep[LANES]);

@@ -11,7 +11,7 @@
 
 #include "emu/machine.h"
 
-enum { MAX_MODS = 20, MAX_ARGS = 12, MAX_ITEMS = 72, MAX_SCOPES = 64 };
+enum { MAX_MODS = 20, MAX_ARGS = 12, MAX_ITEMS = 144, MAX_SCOPES = 64 };
 
 typedef enum SymbolKind { SYM_REGISTER, SYM_RANGE, SYM_SHARED, SYM_DYNAMIC, SYM_LOCAL, SYM_PARAM } SymbolKind;
 
@@ -87,7 +87,8 @@ typedef struct Arg {
     uint64_t bits;     /* ARG_INT; ARG_FLOAT: of a double; ARG_SPECIAL: which */
     const Symbol *symbol;
     const char *name;  /* ARG_LABEL, ARG_CLOCK */
-    int first, count;  /* ARG_VECTOR, ARG_ADDRESS, ARG_PAIR: in Stmt.items */
+    int first, count;  /* ARG_VECTOR, ARG_ADDRESS, ARG_PAIR: in Stmt.items; an
+                        * address has one item, or two: [base, {coordinates}] */
     int64_t offset;    /* ARG_ADDRESS */
 } Arg;
 
@@ -103,7 +104,7 @@ typedef struct Stmt {
     int argc;
     Arg args[MAX_ARGS];
     int item_count;
-    Arg items[MAX_ITEMS];
+    Arg items[MAX_ITEMS]; /* not cleared: those in use are */
 } Stmt;
 
 /* ---- ptx_lex.c ---- */
@@ -174,6 +175,7 @@ const Arg *emu_item(const Decoding *d, const Arg *arg, int k);
 void emu_narrowest(Decoding *d, int bytes);
 Inst *emu_ptx_emit(Decoding *d, Exec exec);              /* NULL when something was wrong */
 
+void emu_decode_bulk(Decoding *d); /* cp.async.bulk */
 #define FAMILY(name, cls) void emu_decode_##name(Decoding *d);
 #include "emu/families.def"
 #undef FAMILY

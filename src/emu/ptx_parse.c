@@ -293,7 +293,16 @@ static bool at_sign(Parser *p)
     return emu_ptx_peek(p) == '+' || emu_ptx_peek(p) == '-';
 }
 
-/* [ base { (+|-) integer } ] */
+/* , { x, y, … } : the coordinates after a tensor map */
+static bool parse_coordinates(Parser *p, Stmt *s, Arg *address, int depth)
+{
+    Arg *vector = new_item(p, s);
+
+    address->count++;
+    return vector && parse_arg(p, s, vector, depth + 1);
+}
+
+/* [ base { (+|-) integer } [ , { coordinates } ] ] */
 static bool parse_address(Parser *p, Stmt *s, Arg *arg, int depth)
 {
     Arg *base = new_item(p, s);
@@ -311,6 +320,8 @@ static bool parse_address(Parser *p, Stmt *s, Arg *arg, int depth)
             return false;
         arg->offset = (int64_t)((uint64_t)arg->offset + (uint64_t)offset);
     }
+    if (emu_ptx_accept(p, ',') && !parse_coordinates(p, s, arg, depth))
+        return false;
     return emu_ptx_expect(p, ']');
 }
 
@@ -336,6 +347,7 @@ static bool parse_pair(Parser *p, Stmt *s, Arg *arg)
     if (!(a = new_item(p, s)) || !(b = new_item(p, s)))
         return false;
     *a = first;
+    memset(b, 0, sizeof *b);
     arg->kind = ARG_PAIR;
     arg->first = s->item_count - 2;
     arg->count = 2;
@@ -447,9 +459,9 @@ static void parse_instruction(Parser *p, Stmt *s)
 /* label: | [@p] opcode … ; */
 static void parse_statement(Parser *p)
 {
-    static const Stmt none;
-    Stmt s = none;
+    Stmt s;
 
+    memset(&s, 0, offsetof(Stmt, items));
     if (emu_ptx_accept(p, '@') && !parse_guard(p, &s)) {
         emu_ptx_skip_statement(p);
         return;
@@ -583,6 +595,10 @@ static bool parse_performance(Parser *p)
     parse_dims(p, dims);
     if (is_word(p, word, "reqntid"))
         memcpy(p->entry->required, dims, sizeof dims);
+    if (is_word(p, word, "maxnreg"))
+        p->entry->max_registers = dims[0];
+    if (is_word(p, word, "minnctapersm"))
+        p->entry->min_blocks = dims[0];
     if (is_word(p, word, "maxntid"))
         p->entry->max_threads = dims[0] * dims[1] * dims[2];
     return true;

@@ -9,6 +9,8 @@ const char *emu_fault_name(EmuFaultKind kind)
         [EMU_OUT_OF_BOUNDS] = "out of bounds", [EMU_MISALIGNED] = "misaligned",
         [EMU_UNINITIALISED] = "uninitialised", [EMU_READ_ONLY] = "read-only",
         [EMU_RACE] = "race",                   [EMU_ASYNC_RACE] = "asynchronous race",
+        [EMU_PROXY] = "proxy fence",           [EMU_IN_FLIGHT] = "registers in flight",
+        [EMU_TRANSACTION] = "transaction count", [EMU_REGISTERS] = "register budget",
         [EMU_DIVERGENT] = "divergent",         [EMU_DEADLOCK] = "deadlock",
         [EMU_BARRIER] = "barrier",             [EMU_INSTRUCTION_LIMIT] = "instruction limit",
         [EMU_LAUNCH] = "launch",               [EMU_TRAP] = "trap",
@@ -28,6 +30,8 @@ const char *emu_class_name(EmuClass c)
         [EMU_INTEGER] = "integer",     [EMU_MOVE] = "move",
         [EMU_SHUFFLE] = "shuffle",     [EMU_BARRIER_SYNC] = "barrier",
         [EMU_CONTROL] = "control",     [EMU_OTHER] = "other",
+        [EMU_WGMMA] = "wgmma",         [EMU_BULK] = "cp.async.bulk",
+        [EMU_MBARRIER] = "mbarrier",
     };
 
     return names[c];

@@ -7,7 +7,7 @@
  * Warps take turns under the launch's seed: seed 0 is round robin with long
  * turns, any other draws the next warp and the length of its turn.
  */
-#include "emu/machine.h"
+#include "emu/async.h"
 
 enum { LONG_TURN = 4096, SHORT_TURN = 64 };
 #define DEFAULT_LIMIT UINT64_C(4000000000)
@@ -23,22 +23,26 @@ void emu_new_epoch(Warp *w)
     w->writer_id = w->ordered_id = 0;
 }
 
-void emu_release(Warp *w, uint32_t join[MAX_WARPS])
+void emu_release(Warp *w, Clock *join)
 {
-    for (int i = 0; i < w->m->warp_count; i++) {
-        if (w->seen[i] > join[i])
-            join[i] = w->seen[i];
+    for (int i = 0; i < w->m->agent_count; i++) {
+        if (w->seen[i] > join->seen[i])
+            join->seen[i] = w->seen[i];
     }
-    join[w->index] = w->epoch;
+    join->seen[w->index] = w->epoch;
+    if (w->async)
+        emu_async_release(w, join);
     emu_new_epoch(w);
 }
 
-void emu_acquire(Warp *w, const uint32_t join[MAX_WARPS])
+void emu_acquire(Warp *w, const Clock *join)
 {
-    for (int i = 0; i < w->m->warp_count; i++) {
-        if (join[i] > w->seen[i] && i != w->index)
-            w->seen[i] = join[i];
+    for (int i = 0; i < w->m->agent_count; i++) {
+        if (join->seen[i] > w->seen[i] && i != w->index)
+            w->seen[i] = join->seen[i];
     }
+    if (w->async)
+        emu_async_acquire(w, join);
     w->version++;
     w->ordered_id = 0;
 }
@@ -148,7 +152,8 @@ static void check_aligned(Warp *w, const Inst *in, uint32_t mask)
                   "only lanes 0x%08x of 0x%08x execute this warp-wide instruction", mask, needed);
 }
 
-static void step(Warp *w, const Inst *in)
+/* Returns the lanes that executed. */
+static inline uint32_t step(Warp *w, const Inst *in)
 {
     EmuReport *report = w->m->report;
     uint32_t mask = w->active;
@@ -160,17 +165,18 @@ static void step(Warp *w, const Inst *in)
     report->thread_instructions += mask == FULL ? LANES : (uint64_t)__builtin_popcount(mask);
     w->pc++;
     if (!mask)
-        return;
+        return 0;
     if (in->flags & IF_ALIGNED)
         check_aligned(w, in, mask);
     if (!w->m->checks) {
         in->exec(w, in, mask);
-        return;
+        return mask;
     }
     check_sources(w, in, mask);
     in->exec(w, in, mask);
     for (int i = 0; i < in->nd; i++)
         w->defined[in->op[i].slot] |= mask;
+    return mask;
 }
 
 static void turn(Warp *w, uint64_t steps)
@@ -185,6 +191,29 @@ static void turn(Warp *w, uint64_t steps)
         if (w->pc >= w->merge_pc)
             regroup(w);
         step(w, &code[w->pc]);
+        steps--;
+    }
+    m->left += steps;
+}
+
+/* The same where registers may be in flight. */
+static void turn_async(Warp *w, uint64_t steps)
+{
+    Machine *m = w->m;
+    const Inst *code = m->entry->code.data;
+
+    if (steps > m->left)
+        steps = m->left;
+    m->left -= steps;
+    while (steps && w->state == WARP_READY && !m->stop) {
+        const Inst *in = &code[w->pc];
+
+        if (w->pc >= w->merge_pc) {
+            regroup(w);
+            in = &code[w->pc];
+        }
+        if (step(w, in) && m->checks && !(in->flags & IF_WGMMA))
+            emu_async_registers(w, in);
         steps--;
     }
     m->left += steps;
@@ -307,6 +336,8 @@ static void start_warp(Machine *m, int index)
     memset(w->writes, 0, sizeof w->writes);
     w->copies.len = 0;
     fill_registers(w);
+    if (m->async)
+        emu_async_start_warp(w);
 }
 
 static void start_block(Machine *m)
@@ -315,6 +346,8 @@ static void start_block(Machine *m)
     memset(m->shared_written, 0, (m->shared_bytes / 64 + 2) * sizeof *m->shared_written);
     m->first_writer = m->writers.len;
     m->acquired = false;
+    if (m->async)
+        emu_async_start_block(m);
     for (int i = 0; i < m->warp_count; i++)
         start_warp(m, i);
     if (m->checks)
@@ -326,6 +359,10 @@ static void deadlock(Machine *m)
     const Warp *stuck = NULL;
     int waiting = 0;
 
+    if (m->async) {
+        emu_async_end_block(m);
+        return;
+    }
     for (int i = 0; i < m->warp_count; i++) {
         if (m->warps[i].state == WARP_WAITING) {
             stuck = stuck ? stuck : &m->warps[i];
@@ -340,8 +377,7 @@ static void deadlock(Machine *m)
                     m->barriers[stuck->wait_barrier].expected, waiting);
 }
 
-/* The next warp that can run: after `last`, or any under a seed; NULL: none. */
-static Warp *pick(Machine *m, int last)
+Warp *emu_pick(Machine *m, int last)
 {
     int start = m->launch->seed ? rng_below(&m->rng, m->warp_count) : last + 1;
 
@@ -368,13 +404,14 @@ static void run_block(Machine *m)
 
     start_block(m);
     m->report->blocks++;
-    while (!m->stop && (next = pick(m, w->index)) != NULL) {
+    while (!m->stop && (next = m->async ? emu_async_pick(m, w->index) : emu_pick(m, w->index)) != NULL) {
         if (!m->left) {
             limit_reached(m, w->state == WARP_DONE ? next : w);
             return;
         }
         w = next;
-        turn(w, m->launch->seed ? 1 + (uint64_t)rng_below(&m->rng, SHORT_TURN) : LONG_TURN);
+        (m->async ? turn_async : turn)(w, m->launch->seed ? 1 + (uint64_t)rng_below(&m->rng, SHORT_TURN)
+                                                          : LONG_TURN);
     }
     if (!m->stop)
         deadlock(m);
@@ -404,6 +441,9 @@ static bool check_launch(Machine *m)
     if (launch->shared_bytes > MAX_SHARED)
         emu_fault_block(m, EMU_LAUNCH, 1, 0, "more than %d bytes of shared memory", MAX_SHARED);
     m->threads = (int)threads;
+    if (launch->registers < 0 || (int64_t)launch->registers * threads > REGISTER_FILE)
+        emu_fault_block(m, EMU_LAUNCH, 1, 0, "%d registers for each of %d threads, where a multiprocessor has %d",
+                        launch->registers, (int)threads, REGISTER_FILE);
     return m->report->fault_count == 0;
 }
 
@@ -418,6 +458,7 @@ static void start_machine(Machine *m)
     m->shared_bytes = dynamic_base(entry) + (uint32_t)m->launch->shared_bytes;
     m->shared = arena_alloc(m->arena, m->shared_bytes + 16);
     m->shared_written = arena_array(m->arena, uint64_t, m->shared_bytes / 64 + 2);
+    m->agent_count = m->reader_count = m->warp_count;
     m->warps = arena_array(m->arena, Warp, m->warp_count);
     for (int i = 0; i < m->warp_count; i++) {
         m->warps[i].m = m;
@@ -425,6 +466,8 @@ static void start_machine(Machine *m)
         m->warps[i].defined = arena_array(m->arena, uint32_t, entry->slots.len);
     }
     vec_push(m->arena, &m->writers, (Writer){ 0 });
+    if (entry->async)
+        emu_async_start(m);
     if (m->checks)
         m->shadow = emu_shadow_new(m, m->shared_bytes);
     m->memory->launches++;

@@ -16,7 +16,7 @@
  * "everything comes before everybody": a barrier of the whole block raises
  * `clean` and so forgets all states at once.
  */
-#include "emu/machine.h"
+#include "emu/async.h"
 
 #define IN_FLIGHT 0x80000000u
 enum {
@@ -25,10 +25,12 @@ enum {
     LAST_STATE = 1 << 30
 };
 
-typedef enum How { HOW_NONE, HOW_PLAIN, HOW_ATOMIC, HOW_ASYNC } How;
+/* HOW_BULK: by a bulk copy, that is, by the agent of the mbarrier that says so. */
+typedef enum How { HOW_NONE, HOW_PLAIN, HOW_ATOMIC, HOW_ASYNC, HOW_BULK } How;
 
-/* Layout of a row: words, the readers' epochs last. */
-enum { ROW_WRITER, ROW_EPOCH, ROW_READERS, ROW_HEAD };
+/* Layout of a row: words, a set of readers, the readers' epochs last. */
+enum { READER_WORDS = (MAX_READERS + 31) / 32 };
+enum { ROW_WRITER, ROW_EPOCH, ROW_READERS, ROW_HEAD = ROW_READERS + READER_WORDS };
 
 struct Shadow {
     Machine *m;
@@ -36,6 +38,7 @@ struct Shadow {
     uint32_t granule_count;
     int shift;
     uint32_t clean, next; /* states [clean, next) have rows */
+    uint32_t round;       /* counts renumberings, from 1 */
     uint32_t *rows, *spare_rows;
     int *index, *spare_index; /* hash table of row + 1; 2 * row_limit entries */
     int stride, row_limit;
@@ -76,8 +79,8 @@ Shadow *emu_shadow_new(Machine *m, uint32_t bytes)
     s->shift = m->entry->granule_shift;
     s->granule_count = (bytes >> s->shift) + 1;
     s->granules = arena_array(m->arena, uint32_t, s->granule_count);
-    s->stride = ROW_HEAD + m->warp_count;
-    s->clean = s->next = 1;
+    s->stride = ROW_HEAD + m->reader_count;
+    s->clean = s->next = s->round = 1;
     make_tables(s, FIRST_ROWS);
     return s;
 }
@@ -124,6 +127,7 @@ void emu_shadow_ordered(Shadow *s)
     memset(s->index, 0, (size_t)s->row_limit * 2 * sizeof *s->index);
     if (s->clean < LAST_STATE)
         return;
+    s->round++;
     s->clean = s->next = 1;
     for (uint32_t i = 0; i < s->granule_count; i++)
         s->granules[i] &= s->granules[i] & IN_FLIGHT ? ~0u : 0u;
@@ -161,6 +165,7 @@ static void renumber(Shadow *s, int rows, bool forget)
         s->spare_rows = old.rows;
         s->spare_index = old.index;
     }
+    s->round++;
     forget_memos(s);
 }
 
@@ -191,7 +196,7 @@ static uint32_t intern(Shadow *s, const uint32_t *row)
 
 static uint32_t add_state(Shadow *s, const uint32_t *row)
 {
-    uint32_t copy[ROW_HEAD + MAX_WARPS];
+    uint32_t copy[ROW_HEAD + MAX_READERS];
 
     if ((int)(s->next - s->clean) >= s->row_limit - 1) {
         memcpy(copy, row, (size_t)s->stride * 4);
@@ -220,20 +225,23 @@ static bool write_before(const Warp *w, int lane, const uint32_t *row)
     return before(w, row_warp(row), row[ROW_EPOCH]);
 }
 
-static bool reads_before(const Warp *w, const uint32_t *row)
+/* A reader whose read does not come before what warp w does now; -1: none. */
+static int open_reader(const Warp *w, const uint32_t *row)
 {
-    for (uint32_t readers = row[ROW_READERS]; readers; readers &= readers - 1) {
-        int r = first_lane(readers);
+    for (int word = 0; word < READER_WORDS; word++) {
+        for (uint32_t readers = row[ROW_READERS + word]; readers; readers &= readers - 1) {
+            int r = 32 * word + first_lane(readers);
 
-        if (!before(w, r, row[ROW_HEAD + r]))
-            return false;
+            if (!before(w, r, row[ROW_HEAD + r]))
+                return r;
+        }
     }
-    return true;
+    return -1;
 }
 
 static EMU_COLD uint32_t make_writer_state(Shadow *s, Warp *w, How how, int lane, uint32_t *known)
 {
-    uint32_t row[ROW_HEAD + MAX_WARPS] = { 0 };
+    uint32_t row[ROW_HEAD + MAX_READERS] = { 0 };
 
     row[ROW_WRITER] = pack_writer(how, w->index, how == HOW_ASYNC ? lane : 0);
     row[ROW_EPOCH] = w->epoch;
@@ -250,23 +258,32 @@ static uint32_t writer_state(Shadow *s, Warp *w, How how, int lane)
 
 /* ---- a read ------------------------------------------------------------------------- */
 
-/* The state after a read by this warp. */
-static EMU_COLD uint32_t after_read(Shadow *s, Warp *w, uint32_t state)
+/* What follows a read by warp w follows these readers too. */
+static void drop_readers(const Warp *w, uint32_t *row)
 {
-    uint32_t row[ROW_HEAD + MAX_WARPS] = { 0 };
+    for (int word = 0; word < READER_WORDS; word++) {
+        for (uint32_t readers = row[ROW_READERS + word]; readers; readers &= readers - 1) {
+            int r = 32 * word + first_lane(readers);
+
+            if (before(w, r, row[ROW_HEAD + r])) {
+                row[ROW_READERS + word] &= ~(1u << r % 32);
+                row[ROW_HEAD + r] = 0;
+            }
+        }
+    }
+}
+
+/* The state after a read that warp w does or starts, and that ends with an agent's epoch. */
+static EMU_COLD uint32_t after_read(Shadow *s, Warp *w, uint32_t state, int agent, uint32_t epoch)
+{
+    uint32_t row[ROW_HEAD + MAX_READERS] = { 0 };
 
     if (state >= s->clean)
         memcpy(row, row_of(s, state), (size_t)s->stride * 4);
-    for (uint32_t readers = row[ROW_READERS]; readers; readers &= readers - 1) {
-        int r = first_lane(readers);
-
-        if (before(w, r, row[ROW_HEAD + r])) { /* what follows this read follows that one */
-            row[ROW_READERS] &= ~(1u << r);
-            row[ROW_HEAD + r] = 0;
-        }
-    }
-    row[ROW_READERS] |= 1u << w->index;
-    row[ROW_HEAD + w->index] = w->epoch;
+    drop_readers(w, row);
+    row[ROW_READERS + agent / 32] |= 1u << agent % 32;
+    if (row[ROW_HEAD + agent] < epoch) /* warps of a warpgroup come in any order */
+        row[ROW_HEAD + agent] = epoch;
     return add_state(s, row);
 }
 
@@ -274,6 +291,11 @@ static bool racing_kind(const uint32_t *row, const char **why, EmuFaultKind *kin
 {
     bool async = row_how(row) == HOW_ASYNC;
 
+    if (row_how(row) == HOW_BULK) {
+        *kind = EMU_ASYNC_RACE;
+        *why = "a bulk copy writes it, and the phase of its mbarrier that says so has not been waited for";
+        return false;
+    }
     *kind = async ? EMU_ASYNC_RACE : EMU_RACE;
     *why = async ? "no barrier follows the wait for the cp.async that wrote it"
                  : "another warp wrote it and no barrier lies between";
@@ -294,7 +316,7 @@ static EMU_COLD bool read_afresh(Shadow *s, Warp *w, int lane, uint32_t *granule
         if (!write_before(w, lane, row))
             ok = racing_kind(row, why, kind);
     }
-    *granule = after_read(s, w, state);
+    *granule = after_read(s, w, state, w->index, w->epoch);
     /* One's own copy depends on the lane, so it is not remembered; and states may
      * have new numbers since. */
     if (ok && !own && version == w->version)
@@ -321,13 +343,17 @@ static EMU_COLD bool write_allowed(Shadow *s, Warp *w, int lane, uint32_t state,
                           const char **why, EmuFaultKind *kind)
 {
     const uint32_t *row = row_of(s, state);
+    int reader;
 
     if (!(atomic && row_how(row) == HOW_ATOMIC) && !write_before(w, lane, row))
         return racing_kind(row, why, kind);
-    if (reads_before(w, row))
+    reader = open_reader(w, row);
+    if (reader < 0)
         return true;
-    *kind = EMU_RACE;
-    *why = "another warp reads it and no barrier lies between";
+    *kind = reader < s->m->warp_count ? EMU_RACE : EMU_ASYNC_RACE;
+    *why = reader < s->m->warp_count ? "another warp reads it and no barrier lies between"
+                                     : "a wgmma or a bulk copy that reads it has not been waited for, "
+                                       "or no barrier follows the wait";
     return false;
 }
 
@@ -477,6 +503,73 @@ void emu_shadow_land(Warp *w, int lane, uint32_t at, int bytes)
         s->granules[g] = state;
 }
 
+/* ---- the asynchronous proxy ----------------------------------------------------------------- */
+
+/* PTX ISA, "Async proxy": a write through the generic proxy is ordered before an
+ * access through the asynchronous one only if a proxy fence lies on the way. */
+static bool crosses_proxy(const Warp *w, const uint32_t *row)
+{
+    How how = row_how(row);
+
+    return how != HOW_NONE && how != HOW_BULK && !emu_async_fenced(w, row_warp(row), row[ROW_EPOCH]);
+}
+
+/* Whether what is recorded of a state allows an asynchronous access that w starts. */
+static bool async_allowed(Shadow *s, Warp *w, uint32_t state, bool write, const char **why,
+                          EmuFaultKind *kind)
+{
+    const uint32_t *row = row_of(s, state);
+
+    if (write ? !write_allowed(s, w, 0, state, false, why, kind)
+              : !write_before(w, 0, row) && !racing_kind(row, why, kind)) {
+        *kind = EMU_ASYNC_RACE;
+        return false;
+    }
+    if (!crosses_proxy(w, row))
+        return true;
+    *kind = EMU_PROXY;
+    *why = "it was written through the generic proxy and no fence.proxy.async follows";
+    return false;
+}
+
+static uint32_t after_async(Shadow *s, Warp *w, uint32_t state, const AsyncAccess *access)
+{
+    uint32_t row[ROW_HEAD + MAX_READERS] = { 0 };
+
+    if (!access->write)
+        return after_read(s, w, state, access->agent, access->epoch);
+    row[ROW_WRITER] = pack_writer(HOW_BULK, access->agent, 0);
+    row[ROW_EPOCH] = access->epoch;
+    return add_state(s, row);
+}
+
+/* Neighbours mostly have one state, so what became of the last is kept. */
+bool emu_shadow_async(Warp *w, AsyncAccess *access, uint32_t at, uint32_t bytes, const char **why,
+                      EmuFaultKind *kind)
+{
+    Shadow *s = w->m->shadow;
+    uint32_t *last = &s->granules[(at + bytes - 1) >> s->shift];
+    bool ok = true;
+
+    for (uint32_t *granule = &s->granules[at >> s->shift]; granule <= last; granule++) {
+        if (*granule & IN_FLIGHT) {
+            *kind = EMU_ASYNC_RACE;
+            *why = "a cp.async that writes it has not been waited for";
+            ok = false;
+            continue;
+        }
+        if (*granule != access->state || access->round != s->round) {
+            if (*granule >= s->clean)
+                ok &= async_allowed(s, w, *granule, access->write, why, kind);
+            access->next = after_async(s, w, *granule < s->clean ? 0 : *granule, access);
+            access->state = *granule; /* numbers may be new */
+            access->round = s->round;
+        }
+        *granule = access->next;
+    }
+    return ok;
+}
+
 /* ---- global memory ------------------------------------------------------------------------ */
 
 /* Who writes what is kept a granule, for writes only: a write after a read by
@@ -514,6 +607,8 @@ static bool writer_before(Warp *w, uint32_t id)
 {
     const Writer *other = &w->m->writers.data[id];
 
+    if (other->pending)
+        return false;
     if (other->block == w->m->block_index)
         return before(w, other->warp, other->epoch);
     return other->released && w->m->acquired;

@@ -1,0 +1,382 @@
+/* exec_mbarrier.c: mbarrier objects (PTX ISA, "mbarrier").
+ *
+ * A phase completes when it lacks neither arrivals nor bytes; the next begins
+ * at once with all its arrivals missing. Waiting for parity p means: the phase
+ * before the current one, if it has that parity, or nothing to wait for.
+ *
+ *     phase       0        1        2
+ *     parity      0        1        0
+ *     wait 0      until ◄──┤ true   │ until phase 2 completes
+ *     wait 1      true     │ until ◄┤
+ *
+ * An arrival releases and a wait that succeeds acquires, unless .relaxed. Where
+ * a warp waits in vain it stops until the phase completes; under a seed try_wait
+ * also gives up at times, as its time limit allows.
+ */
+#include "emu/async.h"
+
+enum {
+    MOST_ARRIVALS = (1 << 20) - 1, /* PTX ISA, "mbarrier: size and alignment, contents" */
+    MOST_BYTES = (1 << 20) - 1,
+    ENOUGH_POLLS = 1000
+};
+
+uint64_t emu_shared_address(uint64_t address)
+{
+    return address >= SHARED_WINDOW && address - SHARED_WINDOW < WINDOW_BYTES ? address - SHARED_WINDOW
+                                                                              : address;
+}
+
+int emu_mbarrier_index(const Machine *m, const MBarrier *b)
+{
+    return (int)(b - m->async->barriers);
+}
+
+static bool well_placed(Warp *w, const Inst *in, int l, uint64_t at)
+{
+    if (at & 7) {
+        emu_fault(w, in, EMU_MISALIGNED, l, "mbarrier at shared address 0x%llx, not a multiple of 8",
+                  (unsigned long long)at);
+        return false;
+    }
+    if (at <= w->m->shared_bytes && w->m->shared_bytes - at >= 8)
+        return true;
+    emu_fault(w, in, EMU_OUT_OF_BOUNDS, l, "mbarrier at shared address 0x%llx; shared memory has 0x%x bytes",
+              (unsigned long long)at, w->m->shared_bytes);
+    return false;
+}
+
+/* Knows of its initialisation? */
+static bool initialised(Warp *w, const Inst *in, int l, const MBarrier *b)
+{
+    if (b->init_warp == w->index || w->seen[b->init_warp] >= b->init_epoch || !w->m->checks)
+        return true;
+    emu_fault(w, in, EMU_RACE, l, "mbarrier 0x%x was initialised by warp %d and no barrier lies between",
+              b->address, b->init_warp);
+    return true;
+}
+
+MBarrier *emu_mbarrier(Warp *w, const Inst *in, int l, uint64_t address)
+{
+    Async *a = w->m->async;
+    uint64_t at = emu_shared_address(address);
+    int index;
+
+    if (!well_placed(w, in, l, at))
+        return NULL;
+    index = a->barrier_at[at / 8];
+    if (!index || !a->barriers[index - 1].valid) {
+        emu_fault(w, in, EMU_BARRIER, l, "there is no initialised mbarrier at shared address 0x%llx",
+                  (unsigned long long)at);
+        return NULL;
+    }
+    return initialised(w, in, l, &a->barriers[index - 1]) ? &a->barriers[index - 1] : NULL;
+}
+
+/* Ordinary accesses to an mbarrier's bytes. */
+void emu_mbarrier_touch(Warp *w, const Inst *in, uint32_t mask, const uint64_t *address, int bytes)
+{
+    const Async *a = w->m->async;
+
+    for (; mask; mask &= mask - 1) {
+        int l = first_lane(mask);
+        uint64_t last = (address[l] + (uint64_t)bytes - 1) / 8;
+
+        for (uint64_t i = address[l] / 8; i <= last; i++) {
+            if (a->barrier_at[i] && a->barriers[a->barrier_at[i] - 1].valid)
+                emu_fault(w, in, EMU_BARRIER, l, "an mbarrier lies at shared address 0x%llx",
+                          (unsigned long long)i * 8);
+        }
+    }
+}
+
+/* ---- phases ------------------------------------------------------------------------- */
+
+static void wake(Machine *m, const MBarrier *b)
+{
+    for (int i = 0; i < m->warp_count; i++) {
+        Warp *w = &m->warps[i];
+
+        if (w->state == WARP_WAITING && w->async->wait == WAIT_MBARRIER &&
+            w->async->wait_address == b->address)
+            w->state = WARP_READY;
+    }
+}
+
+static void merge_clock(const Machine *m, Clock *into, const Clock *from)
+{
+    for (int i = 0; i < m->agent_count; i++)
+        into->seen[i] = from->seen[i] > into->seen[i] ? from->seen[i] : into->seen[i];
+    for (int i = 0; i < m->warp_count; i++)
+        into->fenced[i] = from->fenced[i] > into->fenced[i] ? from->fenced[i] : into->fenced[i];
+}
+
+static void complete_phase(Machine *m, MBarrier *b)
+{
+    b->phase++;
+    b->pending = b->expected;
+    merge_clock(m, &b->completed, &b->arriving);
+    b->completed.seen[mbarrier_agent(m, emu_mbarrier_index(m, b))] = b->phase;
+    wake(m, b);
+}
+
+/* After a change: a phase that lacks nothing completes; one with all its arrivals
+ * and more bytes than expected never can. */
+static void settle(Machine *m, MBarrier *b, const Inst *in, int thread)
+{
+    m->async->progress++;
+    if (b->pending)
+        return;
+    if (b->bytes < 0)
+        emu_fault_block(m, EMU_TRANSACTION, in->line, thread,
+                        "mbarrier 0x%x, phase %u: %lld bytes more have arrived than were expected", b->address,
+                        b->phase - b->first, -(long long)b->bytes);
+    else if (!b->bytes)
+        complete_phase(m, b);
+}
+
+void emu_mbarrier_bytes(Machine *m, MBarrier *b, const Inst *in, int thread, int64_t bytes)
+{
+    b->bytes += bytes;
+    if (b->bytes > MOST_BYTES || b->bytes < -MOST_BYTES)
+        emu_fault_block(m, EMU_TRANSACTION, in->line, thread,
+                        "mbarrier 0x%x: a transaction count of %lld, beyond 2^20 - 1", b->address,
+                        (long long)b->bytes);
+    settle(m, b, in, thread);
+}
+
+static bool take_arrivals(Warp *w, const Inst *in, int l, MBarrier *b, uint32_t count)
+{
+    if (count && count <= b->pending)
+        return true;
+    if (count)
+        emu_fault(w, in, EMU_BARRIER, l, "mbarrier 0x%x, phase %u: %u arrivals, where %u of %u are missing",
+                  b->address, b->phase - b->first, count, b->pending, b->expected);
+    else
+        emu_fault(w, in, EMU_BARRIER, l, "an arrival of 0");
+    return false;
+}
+
+/* ---- init, inval --------------------------------------------------------------------- */
+
+/* The object for an address, whether it was one before or not; NULL: too many. */
+static MBarrier *new_barrier(Machine *m, uint32_t at)
+{
+    Async *a = m->async;
+    uint8_t *index = &a->barrier_at[at / 8];
+
+    if (!*index) {
+        if (a->barrier_count == MAX_MBARRIERS)
+            return NULL;
+        *index = (uint8_t)++a->barrier_count;
+        m->agent_count = mbarrier_agent(m, a->barrier_count);
+    }
+    return &a->barriers[*index - 1];
+}
+
+static void init_barrier(Warp *w, MBarrier *b, uint32_t at, uint32_t count)
+{
+    b->address = at;
+    b->valid = true;
+    b->expected = b->pending = count;
+    b->bytes = 0;
+    b->first = b->phase;
+    b->init_warp = w->index;
+    b->init_epoch = w->epoch;
+    b->init_fenced = false;
+}
+
+void emu_exec_mbarrier_init(Warp *w, const Inst *in, uint32_t mask)
+{
+    const Lane32 *count = src_at(w, in, 1);
+    uint64_t address[LANES];
+
+    emu_addresses(w, in, 0, in->flags & IF_WIDE, in->imm, address);
+    for (; mask; mask &= mask - 1) {
+        int l = first_lane(mask);
+        uint64_t at = emu_shared_address(address[l]);
+        MBarrier *b;
+
+        if (!well_placed(w, in, l, at))
+            continue;
+        if (count[l] < 1 || count[l] > MOST_ARRIVALS)
+            emu_fault(w, in, EMU_BARRIER, l, "an mbarrier of %u arrivals", count[l]);
+        else if (!(b = new_barrier(w->m, (uint32_t)at)))
+            emu_fault(w, in, EMU_BARRIER, l, "more than %d mbarriers", MAX_MBARRIERS);
+        else if (b->valid)
+            emu_fault(w, in, EMU_BARRIER, l, "mbarrier 0x%x is initialised a second time", b->address);
+        else
+            init_barrier(w, b, (uint32_t)at, count[l]);
+    }
+}
+
+void emu_exec_mbarrier_inval(Warp *w, const Inst *in, uint32_t mask)
+{
+    uint64_t address[LANES];
+
+    emu_addresses(w, in, 0, in->flags & IF_WIDE, in->imm, address);
+    for (; mask; mask &= mask - 1) {
+        MBarrier *b = emu_mbarrier(w, in, first_lane(mask), address[first_lane(mask)]);
+
+        if (b)
+            b->valid = false;
+    }
+}
+
+/* fence.mbarrier_init.release.cluster (PTX ISA, "membar, fence"): what this warp
+ * initialised may be signalled by copies. */
+void emu_exec_fence_init(Warp *w, const Inst *in, uint32_t mask)
+{
+    Async *a = w->m->async;
+
+    (void)in, (void)mask;
+    for (int i = 0; a && i < a->barrier_count; i++)
+        a->barriers[i].init_fenced |= a->barriers[i].init_warp == w->index;
+}
+
+/* ---- arrive, expect_tx, complete_tx ---------------------------------------------------- */
+
+static uint64_t state_of(const MBarrier *b)
+{
+    return (uint64_t)b->phase << 32 | b->pending;
+}
+
+/* aux: expect_tx that many bytes, with the arrival of 1. vec: there is a count. */
+static void arrive(Warp *w, const Inst *in, int l, MBarrier *b, uint64_t *state)
+{
+    uint32_t count = in->vec && in->aux != MB_ARRIVE_EXPECT ? ((const Lane32 *)src_at(w, in, 1))[l] : 1;
+    int thread = w->index * LANES + l;
+
+    *state = state_of(b);
+    if (in->aux == MB_ARRIVE_EXPECT)
+        b->bytes += ((const Lane32 *)src_at(w, in, 1))[l];
+    if (!take_arrivals(w, in, l, b, count))
+        return;
+    b->pending -= count;
+    if (in->aux == MB_DROP)
+        b->expected -= count;
+    emu_mbarrier_bytes(w->m, b, in, thread, 0);
+}
+
+/* All arrivals of one instruction release together, so the clock is given first. */
+void emu_exec_mbarrier_arrive(Warp *w, const Inst *in, uint32_t mask)
+{
+    MBarrier *b[LANES] = { NULL };
+    uint64_t address[LANES], state[LANES] = { 0 };
+    Clock mine = { .seen = { 0 } };
+
+    emu_addresses(w, in, 0, in->flags & IF_WIDE, in->imm, address);
+    for (uint32_t rest = mask; rest; rest &= rest - 1)
+        b[first_lane(rest)] = emu_mbarrier(w, in, first_lane(rest), address[first_lane(rest)]);
+    if (in->flags & IF_RELEASE)
+        emu_release(w, &mine);
+    for (uint32_t rest = mask; rest; rest &= rest - 1) {
+        int l = first_lane(rest);
+
+        if (!b[l])
+            continue;
+        if (in->flags & IF_RELEASE)
+            merge_clock(w->m, &b[l]->arriving, &mine);
+        arrive(w, in, l, b[l], &state[l]);
+    }
+    emu_merge64(op_at(w, in, 0), state, mask);
+}
+
+/* expect_tx, and complete_tx, which only simulates a copy's end. */
+void emu_exec_mbarrier_tx(Warp *w, const Inst *in, uint32_t mask)
+{
+    const Lane32 *bytes = src_at(w, in, 1);
+    uint64_t address[LANES];
+
+    emu_addresses(w, in, 0, in->flags & IF_WIDE, in->imm, address);
+    for (; mask; mask &= mask - 1) {
+        int l = first_lane(mask);
+        MBarrier *b = emu_mbarrier(w, in, l, address[l]);
+
+        if (b)
+            emu_mbarrier_bytes(w->m, b, in, w->index * LANES + l,
+                               in->aux == MB_EXPECT ? (int64_t)bytes[l] : -(int64_t)bytes[l]);
+    }
+}
+
+/* ---- waiting ---------------------------------------------------------------------------- */
+
+/* The phase that a lane waits for: it has completed when b->phase is greater. */
+static uint32_t wanted_phase(Warp *w, const Inst *in, int l, const MBarrier *b)
+{
+    const void *given = src_at(w, in, 1);
+
+    if (!(in->flags & IF_PARITY))
+        return (uint32_t)(((const Lane64 *)given)[l] >> 32);
+    if (((((const Lane32 *)given)[l] ^ (b->phase - b->first)) & 1) == 0)
+        return b->phase; /* the current one */
+    return b->phase - 1; /* the one before it; before the first, one that has completed */
+}
+
+static bool has_completed(const MBarrier *b, uint32_t phase)
+{
+    return (int32_t)(b->phase - phase) > 0;
+}
+
+static void acquire(Warp *w, const Inst *in, const MBarrier *b)
+{
+    int agent = mbarrier_agent(w->m, emu_mbarrier_index(w->m, b));
+
+    if (in->flags & IF_ACQUIRE && w->seen[agent] < b->phase)
+        emu_acquire(w, &b->completed);
+}
+
+/* Nobody's test came true: stop until the phase completes? */
+static bool stops(Warp *w, const Inst *in)
+{
+    Machine *m = w->m;
+    AsyncWarp *a = w->async;
+
+    if (in->aux == MB_TRY)
+        return !(m->launch->seed && rng_below(&m->rng, 8) == 0);
+    a->polls = a->poll_progress == m->async->progress ? a->polls + 1 : 0;
+    a->poll_progress = m->async->progress;
+    return a->polls >= ENOUGH_POLLS;
+}
+
+/* test_wait and try_wait */
+void emu_exec_mbarrier_wait(Warp *w, const Inst *in, uint32_t mask)
+{
+    uint32_t yes = 0, phase = 0;
+    const MBarrier *waited = NULL;
+    uint64_t address[LANES];
+
+    emu_addresses(w, in, 0, in->flags & IF_WIDE, in->imm, address);
+    for (uint32_t rest = mask; rest; rest &= rest - 1) {
+        int l = first_lane(rest);
+        const MBarrier *b = emu_mbarrier(w, in, l, address[l]);
+        uint32_t wanted = b ? wanted_phase(w, in, l, b) : 0;
+
+        if (!b || has_completed(b, wanted)) {
+            yes |= 1u << l;
+            if (b)
+                acquire(w, in, b);
+        } else {
+            waited = b;
+            phase = wanted;
+        }
+    }
+    emu_merge_pred(w, in, 0, yes, mask);
+    if (yes || !stops(w, in))
+        return;
+    w->async->polls = 0;
+    w->async->wait_address = waited->address;
+    w->async->wait_phase = phase;
+    emu_async_block(w, in, WAIT_MBARRIER);
+}
+
+/* mbarrier.pending_count d, state */
+void emu_exec_mbarrier_pending(Warp *w, const Inst *in, uint32_t mask)
+{
+    const Lane64 *state = src_at(w, in, 0);
+    uint32_t count[LANES];
+
+    for (int l = 0; l < LANES; l++)
+        count[l] = (uint32_t)state[l];
+    emu_merge32(op_at(w, in, 0), count, mask);
+}

@@ -5,8 +5,9 @@
  *     warps = 4    ─►  warps = 2
  *
  * Lines of the schedule come first, since they never change what is computed,
- * then the sizes that the code assigns. Where nothing helps the program may still
- * be right: it runs on the CPU, and on a target with more room.
+ * then the sizes that the code assigns. Where some schedule would do, but for want
+ * of registers or shared memory, the program is right: it runs on the CPU, and on
+ * a target with more room.
  */
 #include "chain/chain.h"
 
@@ -29,6 +30,7 @@ typedef struct Mender {
     const Unit *unit;
     Diag *diag;
     int tries;
+    bool tight; /* some try failed for want of room alone */
 } Mender;
 
 /* ---- one try --------------------------------------------------------------------------- */
@@ -43,8 +45,14 @@ static const char *edited(Arena *arena, const Source *source, const Fix *fix)
     return str_text(&text);
 }
 
-static bool compiles(const Chain *like, Arena *arena, const char *text)
+static bool lacks_room(DiagCode code)
 {
+    return code == TW0460 || code == TW0461 || code == TW0771;
+}
+
+static bool compiles(Mender *m, Arena *arena, const char *text)
+{
+    const Chain *like = m->chain;
     Source *source = arena_new_of(arena, Source);
     Chain *chain = chain_new(arena, syms_new(arena), aff_ctx_new(arena), diags_new(arena, source), like->target,
                              like->settings.dtype);
@@ -52,7 +60,11 @@ static bool compiles(const Chain *like, Arena *arena, const char *text)
     *source = (Source){"trial", text, strlen(text)};
     chain->settings = like->settings;
     chain->reasoned = like->reasoned;
-    return chain_lower(chain, source) && chain_schedule(chain) && chain_emit(chain);
+    if (chain_lower(chain, source) && chain_schedule(chain) && chain_emit(chain))
+        return true;
+    for (int i = 0; i < chain->diags->list.len && chain->diags->errors == 1; i++)
+        m->tight |= lacks_room(chain->diags->list.data[i].code);
+    return false;
 }
 
 static bool try_fix(Mender *m, Fix fix)
@@ -63,7 +75,7 @@ static bool try_fix(Mender *m, Fix fix)
     if (m->tries++ >= MOST_TRIES)
         return false;
     own = arena_new(arena_heap(m->chain->arena));
-    helps = compiles(m->chain, own, edited(own, m->source, &fix));
+    helps = compiles(m, own, edited(own, m->source, &fix));
     arena_free(own);
     if (helps)
         diag_fix(m->chain->diags, m->diag, fix.span, fix.text, fix.label);
@@ -155,7 +167,7 @@ static bool try_sizes(Mender *m)
 /* About tiles that are right but have no room as they are. */
 static bool is_of_room(DiagCode code)
 {
-    return code == TW0461 || code == TW0771 || code == TW0774 || code == TW0775 || code == TW0776;
+    return lacks_room(code) || code == TW0774 || code == TW0775 || code == TW0776;
 }
 
 static const Unit *unit_at(const Program *program, int offset)
@@ -177,7 +189,7 @@ void chain_mend(Chain *chain, const Source *source, const Program *program)
     if (!last || diags->errors != 1 || !is_of_room(last->code))
         return;
     m.unit = unit_at(program, last->span.start);
-    if (!m.unit || last->fix.text || try_schedule(&m) || try_sizes(&m) || last->code == TW0461)
+    if (!m.unit || last->fix.text || try_schedule(&m) || try_sizes(&m) || lacks_room(last->code) || !m.tight)
         return;
     last->code = TW0778;
     diags->errors = 0;

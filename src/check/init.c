@@ -53,6 +53,23 @@ static void say_unwritten(Checker *c, const Operand *o)
     o->place->now.written = WRITTEN_YES;
 }
 
+/* Written in a loop, which may run not at all, or in one branch. */
+static void say_written_within(Checker *c, const Operand *o)
+{
+    const char *name = o->tensor->name;
+    const Stmt *by = o->place->now.only_in;
+    bool loop = by->kind == STMT_FOR;
+    Diag *d = diag_add(c->late, TW0440, o->expr->span,
+                       loop ? "'%s' is written in the loop alone, which may run not at all"
+                            : "'%s' is written in one branch alone",
+                       name);
+    if (o->place->space == SPACE_REGISTER)
+        fix_line_before(c, d, by, arena_printf(c->arena, "Compute Fill %s, 0 and get new %s", name, name),
+                        loop ? "set it before the loop; where its parts are to be summed up, accumulate them"
+                             : "set it before");
+    o->place->now.written = WRITTEN_YES;
+}
+
 static bool is_named(const Expr *e, const char *name)
 {
     return e && e->kind == EXPR_NAME && strcmp(e->name, name) == 0;
@@ -87,10 +104,15 @@ void init_read(Checker *c, const Operand *o)
 {
     if (!o->place)
         return;
-    if (o->place->now.written == WRITTEN_NO && starts_itself(c, o))
+    if (o->place->now.written == WRITTEN_NO && starts_itself(c, o)) {
+        o->place->now.starts = true;
         return;
+    }
     if (o->place->now.written == WRITTEN_NO && !o->place->given)
         say_unwritten(c, o);
+    else if (o->place->now.written == WRITTEN_MAYBE && o->place->now.only_in && !o->place->given && !c->loose &&
+             o->place->space != SPACE_GLOBAL)
+        say_written_within(c, o);
     else
         check_reset(c, o);
 }
@@ -105,11 +127,13 @@ void init_write(Checker *c, Operand *o, Fragment fragment)
     now->guessed_gemm = NULL;
     now->guessed_streams = false;
     now->exponentials = false;
+    now->only_in = NULL;
 }
 
 void init_accumulate(Checker *c, Operand *o, Fragment fragment)
 {
     PlaceState *now = &o->place->now;
+    now->starts |= now->written != WRITTEN_YES;
     now->written = WRITTEN_YES;
     now->version = ++c->versions;
     now->fragment = fragment;
@@ -135,21 +159,25 @@ void init_restore(Checker *c, const PlaceState *saved, int n)
             c->tensors.data[i]->places[s].now = saved[i * (SPACE_REGISTER + 1) + (int)s];
 }
 
-static void merge_state(PlaceState *now, const PlaceState *other)
+static void merge_state(PlaceState *now, const PlaceState *other, const Stmt *by)
 {
-    if (now->written != other->written)
-        now->written = WRITTEN_MAYBE;
+    if (now->written != other->written) {
+        now->written = now->starts || other->starts ? WRITTEN_YES : WRITTEN_MAYBE;
+        now->only_in = by;
+    }
     if (other->version > now->version) {
         Written written = now->written;
+        const Stmt *only_in = now->only_in;
         *now = *other;
         now->written = written;
+        now->only_in = only_in;
     }
 }
 
-void init_merge(Checker *c, const PlaceState *other, int n)
+void init_merge(Checker *c, const Stmt *by, const PlaceState *other, int n)
 {
     for (int i = 0; i < n; i++)
         for (Space s = SPACE_NONE; s <= SPACE_REGISTER; s++)
             merge_state(&c->tensors.data[i]->places[s].now,
-                        &other[i * (SPACE_REGISTER + 1) + (int)s]);
+                        &other[i * (SPACE_REGISTER + 1) + (int)s], by);
 }

@@ -331,6 +331,9 @@ void operand_spoiled(Checker *c, const Expr *dest)
 {
     Syntax s;
     Named *t = dest && take_apart(dest, &s) ? find_tensor(c, &s) : NULL;
-    if (t && t->places[SPACE_REGISTER].now.written == WRITTEN_NO)
+    if (!t)
+        return;
+    if (t->places[SPACE_REGISTER].now.written == WRITTEN_NO)
         t->places[SPACE_REGISTER].now.written = WRITTEN_MAYBE;
+    t->places[SPACE_REGISTER].now.starts = true;
 }

@@ -50,7 +50,7 @@ static void walk_if(Checker *c, const Stmt *s)
     c->path.arms[c->path.n_arms - 1].orelse = true;
     walk_block(c, &s->orelse);
     c->path.n_arms--;
-    init_merge(c, after, n_after);
+    init_merge(c, s, after, n_after);
     eval_reset(&c->env, mark);
 }
 
@@ -61,7 +61,7 @@ static void walk_for(Checker *c, const Stmt *s)
     values_loop(c, s);
     walk_block(c, &s->body);
     c->n_loops--;
-    init_merge(c, before, n); /* the loop may run not at all */
+    init_merge(c, s, before, n); /* the loop may run not at all */
     eval_reset(&c->env, mark);
 }
 

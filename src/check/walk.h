@@ -44,6 +44,8 @@ typedef struct PlaceState {
     int accumulated_at; /* moment of the last accumulation */
     const Stmt *accumulated_in[WALK_MAX_NESTING]; /* the loops round it */
     int accumulated_depth;
+    bool starts;         /* accumulated or the state of a softmax before anything set it */
+    const Stmt *only_in; /* WRITTEN_MAYBE: the loop or the if that alone writes it */
     const Stmt *guessed_gemm; /* loose: a GEMM whose second operand has no known shape */
     bool guessed_streams;     /* and whose result went through a softmax */
 } PlaceState;
@@ -238,7 +240,7 @@ void init_accumulate(Checker *c, Operand *o, Fragment fragment);
 PlaceState *init_save(Checker *c);
 void init_restore(Checker *c, const PlaceState *saved, int n);
 /* The state after one of two arms was taken. */
-void init_merge(Checker *c, const PlaceState *other, int n);
+void init_merge(Checker *c, const Stmt *by, const PlaceState *other, int n);
 
 /* output.c */
 void output_store(Checker *c, const Stmt *s, Named *tensor, const Aff *const *coords, int n);

@@ -300,6 +300,13 @@ static void lower_gemm(Lower *lo, const Stmt *s)
                 m, k, kb, n, k, kb);
         return;
     }
+    if (a->type.space == SPACE_REGISTER && !dtype_is_narrow(a->type.dtype) && dtype_is_narrow(b->type.dtype)) {
+        TileType narrow = a->type; /* changed since its Reshape: it is rounded here instead */
+        narrow.dtype = b->type.dtype;
+        TileValue *cast = rw_insert(&lo->rw, TILE_CAST, 1, &a, 1, &narrow)->results[0];
+        *lo_lineage(lo, cast) = *lo_lineage(lo, a);
+        a = cast;
+    }
     TileType type = tile_type(DT_F32, m, n, SPACE_REGISTER);
     TileValue *args[3] = {a, b, NULL};
     int n_args = 2;
@@ -322,11 +329,23 @@ static void lower_gemm(Lower *lo, const Stmt *s)
 
 /* ---- softmax ------------------------------------------------------------------------------ */
 
+/* M starts at -inf and L at 0, also where no loop is round them. */
+static void start_state(Lower *lo, const Expr *e, double value)
+{
+    Ref ref;
+    Local *local = lo_ref(lo, e, &ref) ? lo_local(lo, ref.name) : NULL;
+    if (!local || local->reg || !local->in_register || ref.index) return;
+    TileOp *fill = rw_insert(&lo->rw, TILE_FILL, 0, NULL, 1, &local->reg_type);
+    fill->number = value;
+    lo_set_register(lo, ref.name, fill->results[0]);
+}
+
 /* With state: one step of the online form. */
 static void lower_online_softmax(Lower *lo, const Stmt *s)
 {
     TileValue *state[2];
     for (int i = 0; i < 2; i++) {
+        start_state(lo, s->with[i], i == 0 ? -1.0 / 0.0 : 0);
         state[i] = lo_operand(lo, s->with[i]);
         if (s->with[i]->kind != EXPR_NAME && s->with[i]->kind != EXPR_SPACE) {
             lo_fail(lo, TW0718, s->with[i]->span, "the state of a softmax is a plain name");

@@ -133,7 +133,9 @@ static void copy_in(Lower *lo, const Stmt *s)
 static TileValue *value_to_store(Lower *lo, const Stmt *s)
 {
     Expr name = {.kind = EXPR_NAME, .name = s->name, .span = s->span};
-    return lo_operand(lo, expr_space(lo->arena, &name, s->space));
+    Expr *value = expr_space(lo->arena, &name, s->space);
+    value->span = s->name_span;
+    return lo_operand(lo, value);
 }
 
 static void copy_out(Lower *lo, const Stmt *s)

@@ -106,6 +106,24 @@ static void start_allocated(Lower *lo, const Block *body, const Names *names)
     }
 }
 
+/* What both arms of an if write has a value behind it; it starts as zeros that
+ * nothing reads. */
+static void start_in_both(Lower *lo, const Block *body, const Block *orelse)
+{
+    Names written[2] = {{0}, {0}};
+    assigned_names(lo->arena, body, &written[0]);
+    assigned_names(lo->arena, orelse, &written[1]);
+    for (int i = 0; i < written[0].len; i++)
+        for (int k = 0; k < written[1].len; k++) {
+            Space space = SPACE_NONE;
+            const char *name = lo_base_name(lo, written[0].data[i], &space);
+            Local *local = is_of(lo, written[1].data[k], name) ? lo_local(lo, name) : NULL;
+            if (!local || local->reg || local->scalar || !local->in_register) continue;
+            local->reg = rw_insert(&lo->rw, TILE_FILL, 0, NULL, 1, &local->reg_type)->results[0];
+            lo_local(lo, name)->reg->name = name;
+        }
+}
+
 /* An integer that the body replaces goes round as a number. */
 static void integers_as_tiles(Lower *lo, const Names *names)
 {
@@ -281,6 +299,7 @@ void lo_if(Lower *lo, const Stmt *s)
     }
     Names names = {0};
     Block both[] = {s->body, s->orelse};
+    start_in_both(lo, &s->body, &s->orelse);
     for (int r = 0; r < 2; r++) carried_names(lo, &both[r], &names);
     Names unique = {0};
     for (int i = 0; i < names.len; i++) add_name(lo->arena, &unique, names.data[i]);

@@ -281,9 +281,20 @@ static void lower_schedule(Lower *lo, const Stmt *schedule)
 
 /* ---- statements ------------------------------------------------------------------------------ */
 
+/* What it was to write has no value, and that was said. */
+static void spoil(Lower *lo, const Stmt *s)
+{
+    Space space = SPACE_NONE;
+    const Expr *to = s->dest ? s->dest : s->n_args > 0 ? s->args[0] : NULL;
+    while (to && to->kind != EXPR_NAME) to = to->a;
+    const char *name = s->kind == STMT_COMPUTE ? (to ? to->name : NULL) : s->kind == STMT_COPY ? s->name : NULL;
+    if (name) lo_local_make(lo, lo_base_name(lo, name, &space))->spoiled = true;
+}
+
 static void lower_statement(Lower *lo, const Block *block, int at)
 {
     const Stmt *s = block->data[at];
+    int errors = lo->diags->errors;
     lo->rw.loc = s->span;
     switch (s->kind) {
     case STMT_INPUT: case STMT_OUTPUT: declare_tensor(lo, s); break;
@@ -301,6 +312,7 @@ static void lower_statement(Lower *lo, const Block *block, int at)
     case STMT_DEFINE:   break; /* where it is used: define.c */
     case STMT_COUNT: break;
     }
+    if (lo->diags->errors > errors) spoil(lo, s);
 }
 
 void lo_block(Lower *lo, const Block *block)

@@ -149,8 +149,12 @@ static TileValue *move_to_register(Lower *lo, const Local *local, TileValue *fro
 
 static TileValue *no_value(Lower *lo, Span span, const char *name)
 {
-    lo_fail(lo, TW0716, span, "'%s' is used before it has a value", name);
-    return rw_fill(&lo->rw, 0);
+    const Local *local = lo_local(lo, name);
+    TileType type = local && local->in_register ? local->reg_type : local && local->in_shared ? local->shared_type
+                                                : tile_type(DT_F32, 1, 1, SPACE_REGISTER);
+    if (!local || !local->spoiled) lo_fail(lo, TW0716, span, "'%s' is used before it has a value", name);
+    type.space = SPACE_REGISTER; /* of its size, or the next statement would be wrong as well */
+    return rw_insert(&lo->rw, TILE_FILL, 0, NULL, 1, &type)->results[0];
 }
 
 /* An integer that is not known when compiling, as a number. */
@@ -192,7 +196,9 @@ static TileValue *read_ref(Lower *lo, const Ref *ref, Span span, bool for_gemm)
     whole = local.shared ? local.shared->value->type : local.shared_type;
     whole.space = SPACE_SHARED;
     if (!lo_part(lo, &local, ref->index, whole, &part, &stage)) return rw_fill(&lo->rw, 0);
+    int errors = lo->diags->errors;
     const Staged *s = lo_shared(lo, ref->name, stage, span);
+    lo_local_make(lo, ref->name)->spoiled |= lo->diags->errors > errors;
     return s ? lo_slice(lo, s->value, &part) : no_value(lo, span, ref->name);
 }
 

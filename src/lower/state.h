@@ -25,6 +25,7 @@ typedef struct Staged {
 } Staged;
 
 typedef struct Local {
+    bool spoiled;          /* the statement that writes it was refused: say no more of it */
     const char *name;
     bool in_register, in_shared;      /* allocated */
     TileType reg_type, shared_type;   /* as allocated */

@@ -238,7 +238,7 @@ static void give_shared(Assigner *a, TileValue *v, Span loc)
     TileType *t = &v->type;
     int panel = lay_panel_for(t->cols, dtype_bytes(t->dtype));
     t->layout = (Layout){.kind = LAY_PANELS, .panel = panel};
-    if (panel > 0) return;
+    if (panel > 0 || a->failed) return;
     Diag *d = diag_add(a->diags, TW0776, loc, "a shared tile row of %d %s elements is %d bytes",
                        t->cols, dtype_name(t->dtype), t->cols * dtype_bytes(t->dtype));
     diag_note(a->diags, d, "make it a multiple of 16 bytes");

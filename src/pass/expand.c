@@ -16,6 +16,7 @@
  * binades: m1 = rowmax(s) where that exceeds m by more, else m. Nearly every
  * alpha is then exactly 1, and the rescales are told to skip ones.
  */
+#include "pass/absolute.h"
 #include "pass/gauge.h"
 #include "pass/passes.h"
 
@@ -146,6 +147,7 @@ bool pass_expand(TileProgram *program, TileKernel *kernel, const Target *target,
 {
     (void)target;
     (void)diags;
+    absolute_open(program, kernel);
     expand_block(program, kernel, NULL, kernel->body);
     rw_remove_dead(kernel->body);
     return true;

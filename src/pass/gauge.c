@@ -15,24 +15,9 @@
  * Anything that is not recognised makes the answer no.
  */
 #include "pass/gauge.h"
+
+#include "pass/rewrite.h"
 #include "pass/weight.h"
-
-typedef struct Uses {
-    VEC(const TileOp *) ops;
-} Uses;
-
-static void find_uses(Arena *arena, const TileBlock *block, const TileValue *v, Uses *uses)
-{
-    for (int i = 0; i < block->ops.len; i++) {
-        const TileOp *op = block->ops.data[i];
-        for (int k = 0; k < op->n_args; k++)
-            if (op->args[k] == v) {
-                vec_push(arena, &uses->ops, op);
-                break;
-            }
-        for (int r = 0; r < op->n_regions; r++) find_uses(arena, op->regions[r], v, uses);
-    }
-}
 
 typedef struct Gauge {
     Arena *arena;
@@ -46,9 +31,7 @@ typedef struct Gauge {
 
 static Uses uses_of(const Gauge *g, const TileValue *v)
 {
-    Uses uses = {0};
-    find_uses(g->arena, g->kernel->body, v, &uses);
-    return uses;
+    return rw_uses(g->arena, g->kernel->body, v);
 }
 
 /* The position at which the body yields v; -1: not, or more than once. */
@@ -66,8 +49,8 @@ static int yielded_at(const Gauge *g, const TileValue *v)
 static bool only_used_by(const Gauge *g, const TileValue *v, const TileOp *a, const TileOp *b)
 {
     Uses uses = uses_of(g, v);
-    for (int i = 0; i < uses.ops.len; i++)
-        if (uses.ops.data[i] != a && uses.ops.data[i] != b) return false;
+    for (int i = 0; i < uses.len; i++)
+        if (uses.data[i] != a && uses.data[i] != b) return false;
     return true;
 }
 
@@ -112,8 +95,8 @@ static bool result_is_accumulated(Gauge *g, const TileValue *p, int depth)
 {
     Uses uses = uses_of(g, p);
     if (depth > 4) return false;
-    for (int i = 0; i < uses.ops.len; i++) {
-        const TileOp *op = uses.ops.data[i];
+    for (int i = 0; i < uses.len; i++) {
+        const TileOp *op = uses.data[i];
         if (op->kind == TILE_RESHAPE || op->kind == TILE_CAST) {
             if (!result_is_accumulated(g, op->results[0], depth + 1)) return false;
         } else if (op->kind != TILE_GEMM || op->args[0] != p || op->args[1] == p || !is_accumulation(g, op)) {
@@ -126,8 +109,8 @@ static bool result_is_accumulated(Gauge *g, const TileValue *p, int depth)
 static bool alpha_only_rescales(const Gauge *g)
 {
     Uses uses = uses_of(g, g->softmax->results[3]);
-    for (int i = 0; i < uses.ops.len; i++) {
-        const TileOp *op = uses.ops.data[i];
+    for (int i = 0; i < uses.len; i++) {
+        const TileOp *op = uses.data[i];
         bool known = false;
         for (int k = 0; k < g->accumulators.len; k++) {
             const TileOp *gemm = g->yield->args[g->accumulators.data[k]]->def;

@@ -57,6 +57,26 @@ bool rw_number(const TileValue *v, double *number)
     return true;
 }
 
+static void add_uses(Arena *arena, const TileBlock *block, const TileValue *v, Uses *uses)
+{
+    for (int i = 0; i < block->ops.len; i++) {
+        const TileOp *op = block->ops.data[i];
+        for (int k = 0; k < op->n_args; k++)
+            if (op->args[k] == v) {
+                vec_push(arena, uses, op);
+                break;
+            }
+        for (int r = 0; r < op->n_regions; r++) add_uses(arena, op->regions[r], v, uses);
+    }
+}
+
+Uses rw_uses(Arena *arena, const TileBlock *block, const TileValue *v)
+{
+    Uses uses = {0};
+    add_uses(arena, block, v, &uses);
+    return uses;
+}
+
 bool tile_op_has_effect(const TileOp *op)
 {
     switch (op->kind) {

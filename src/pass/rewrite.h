@@ -24,6 +24,10 @@ TileValue *rw_reduce_rows(Rewriter *rw, OpId op, TileValue *a);         /* (R,C)
 /* The number of a FILL without a parameter that defines v; false otherwise. */
 bool rw_number(const TileValue *v, double *number);
 
+/* Operations that take v as an argument, each once. */
+typedef VEC(const TileOp *) Uses;
+Uses rw_uses(Arena *arena, const TileBlock *block, const TileValue *v);
+
 /* Removes operations without effects whose results nothing uses. */
 void rw_remove_dead(TileBlock *block);
 bool tile_op_has_effect(const TileOp *op);

@@ -1,6 +1,7 @@
 /* simplify.c: algebra on tiles, so that the inner loop does less.
  *
  *   exp(x)                    ->  exp2(x * log2 e)
+ *   a op b                    ->  their result           a, b numbers
  *   (x - v) * c               ->  x * c - v * c          v a vector, c a number
  *   (x * a) * b               ->  x * (a b)              a, b numbers
  *   mask(x * c, 0 or -inf)    ->  mask(x) * c            c > 0
@@ -53,6 +54,16 @@ static TileValue *exp_to_exp2(Rewriter *rw, const TileOp *op)
 {
     if (op->kind != TILE_ELEMENT || op->op != OP_EXP) return NULL;
     return rw_unary(rw, OP_EXP2, times(rw, op->args[0], LOG2_E));
+}
+
+static TileValue *fold_numbers(Rewriter *rw, const TileOp *op)
+{
+    double a[3] = {0};
+    if (op->kind != TILE_ELEMENT || op->results[0]->type.rows != 1 || op->results[0]->type.cols != 1) return NULL;
+    for (int i = 0; i < op->n_args; i++)
+        if (!rw_number(op->args[i], &a[i])) return NULL;
+    bool other = op->op == OP_DIVIDE && op->has_else && a[1] == 0;
+    return rw_fill(rw, other ? op->number : op_eval(op->op, a[0], a[1], a[2]));
 }
 
 static TileValue *merge_scales(Rewriter *rw, const TileOp *op)
@@ -130,6 +141,7 @@ static const struct {
     int phase;
 } RULES[] = {
     {"exp_to_exp2", exp_to_exp2, 0},
+    {"fold_numbers", fold_numbers, 0},
     {"merge_scales", merge_scales, 0},
     {"distribute_scale", distribute_scale, 0},
     {"scale_after_mask", scale_after_mask, 0},

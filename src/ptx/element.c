@@ -34,7 +34,7 @@ static const struct {
     {OP_SILU, "mul.f32 $0, $a, 0fBFB8AA3B; ex2.approx.ftz.f32 $1, $0; add.f32 $2, $1, 0f3F800000;"
               "div.full.f32 $d, $a, $2;"},
     {OP_RELU, "max.f32 $d, $a, 0f00000000;"},
-    {OP_RECIPROCAL, "rcp.approx.f32 $d, $a;"},
+    {OP_RECIPROCAL, "rcp.approx.ftz.f32 $d, $a;"},
     {OP_SQUARE, "mul.f32 $d, $a, $a;"},
     {OP_GREATER, "set.gt.f32.f32 $d, $a, $b;"},
     {OP_WHERE, "setp.neu.f32 $p, $a, 0f00000000; selp.f32 $d, $b, $c, $p;"},

@@ -1,0 +1,85 @@
+/* test_absolute.c: tanh is taken apart where, and only where, all that is made of
+ * it is exponentiated. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "pass/absolute.h"
+#include "pass/rewrite.h"
+
+static const char HEAD[] =
+    "program flow\n"
+    "tensor X (64, 16) fp32 in\n"
+    "tensor Y (64, 16) fp32 out\n"
+    "\n"
+    "kernel flow grid(m: 1) warps 4 {\n"
+    "  %X = load X[0 : rows, 0 : cols] : fp32<64x16>\n"
+    "  %t = tanh %X : fp32<64x16>\n"
+    "  %c = fill 50 : fp32<1x1>\n"
+    "  %v = rowmax %X along columns : fp32<64x1>\n";
+
+static const struct Tail {
+    const char *what, *text;
+    bool opened;
+} TAILS[] = {
+    {"stored", "store %t, Y[0 : rows, 0 : cols]\n", false},
+    {"exponentiated", "%e = exp %t : fp32<64x16>\nstore %e, Y[0 : rows, 0 : cols]\n", true},
+    {"scaled, shifted, masked and exponentiated",
+     "%a = multiply %c, %t : fp32<64x16>\n%b = subtract %a, %v : fp32<64x16>\n"
+     "%d = mask %b where col <= row else -inf : fp32<64x16>\n%e = exp2 %d : fp32<64x16>\n"
+     "store %e, Y[0 : rows, 0 : cols]\n", true},
+    {"exponentiated, and stored as well",
+     "%e = exp %t : fp32<64x16>\n%s = multiply %e, %t : fp32<64x16>\nstore %s, Y[0 : rows, 0 : cols]\n", false},
+    {"multiplied by what is not a number",
+     "%a = multiply %t, %v : fp32<64x16>\n%e = exp %a : fp32<64x16>\nstore %e, Y[0 : rows, 0 : cols]\n", false},
+    {"a divisor",
+     "%a = divide %c, %t : fp32<64x16>\n%e = exp %a : fp32<64x16>\nstore %e, Y[0 : rows, 0 : cols]\n", false},
+};
+
+static int count(const TileBlock *block, OpId op)
+{
+    int n = 0;
+    for (int i = 0; i < block->ops.len; i++) n += block->ops.data[i]->kind == TILE_ELEMENT && block->ops.data[i]->op == op;
+    return n;
+}
+
+static void check(Arena *arena, const struct Tail *tail)
+{
+    Str text = str_new(arena), shown = str_new(arena);
+    str_printf(&text, "%s%s}\n", HEAD, tail->text);
+    Source *source = arena_new_of(arena, Source);
+    *source = (Source){"tail.tile", str_text(&text), text.len};
+    Diags *diags = diags_new(arena, source);
+    TileProgram *program = tile_parse(arena, syms_new(arena), aff_ctx_new(arena), source, diags);
+    if (!program || !tile_verify(program, diags)) {
+        diags_text(diags, &shown);
+        fail_msg("%s: %s", tail->what, str_text(&shown));
+        return;
+    }
+    TileBlock *body = program->kernels.data[0]->body;
+    absolute_open(program, program->kernels.data[0]);
+    rw_remove_dead(body);
+    if (count(body, OP_TANH) != !tail->opened || count(body, OP_RECIPROCAL) != tail->opened)
+        fail_msg("%s: tanh is %s", tail->what, tail->opened ? "left as it was" : "taken apart");
+}
+
+static void test_tails(void **state)
+{
+    Heap heap = {0};
+    jmp_buf oom;
+    (void)state;
+    if (setjmp(oom)) fail_msg("out of memory");
+    heap.on_oom = &oom;
+    Arena *arena = arena_new(&heap);
+    for (size_t i = 0; i < TW_COUNT(TAILS); i++) check(arena, &TAILS[i]);
+    arena_free(arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_tails)};
+    return cmocka_run_group_tests_name("absolute", tests, NULL, NULL);
+}

@@ -101,6 +101,39 @@ static void test_stages_and_names(void **state)
     agrees(*state, "stages_and_names", "@heads=2 @q_len=70 @kv_len=150", 4);
 }
 
+/* ---- elements of tensors --------------------------------------------------------------- */
+
+/* The one diagnostic that lowering a program gives. */
+static void refuses(Fixture *f, const char *text, DiagCode code)
+{
+    Syms *syms = syms_new(f->arena);
+    Source *source = arena_new_of(f->arena, Source);
+    Settings settings = {.dtype = DT_BF16};
+
+    *source = (Source){.path = "refused", .text = text, .len = strlen(text)};
+    Diags *diags = diags_new(f->arena, source);
+    Program *code_of = lang_parse(f->arena, syms, source, diags);
+    assert_int_equal(diags->errors, 0);
+    assert_null(lower(f->arena, syms, aff_ctx_new(f->arena), code_of, &settings, diags));
+    assert_int_equal(diags->list.data[0].code, code);
+}
+
+#define READING(STATEMENTS)                                                                          \
+    "Kernel k\n  Input X (B, L) bf16\n  Input Seg (B, L) int32\n  Output Y (B, L) bf16\n"            \
+    "  Grid m = ceil(L / 64), b = ceil(B / 32)\n  Allocate X in register (32, 64)\n" STATEMENTS        \
+    "  Compute Multiply X, 1 and get Y\n  Copy Y (32, 64) in coordinate [B = b, L = m] from register to global\nend\n"
+#define COPIED "  Copy X (32, 64) in coordinate [B = b, L = m] from global to register"
+
+static void test_elements_refused(void **state)
+{
+    Fixture *f = *state;
+
+    refuses(f, READING(COPIED " where Seg[b, m * 64 + col] == 1\n"), TW0734);
+    refuses(f, READING(COPIED "\n  Compute Mask X where Seg[b, m * 64 + col] div 2 == 1\n"), TW0734);
+    refuses(f, READING(COPIED "\n  Compute Mask X where Seg[m * 64 + col] == 1\n"), TW0735);
+    refuses(f, READING(COPIED "\n  Compute Mask X where Seg[..., ...] == 1\n"), TW0735);
+}
+
 /* ---- latent attention of one token, its cache split ------------------------------------- */
 
 enum { HEADS = 128, WIDTH = 576, VALUES = 512 };
@@ -207,6 +240,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_norm_before_two_products, setup, teardown),
         cmocka_unit_test_setup_teardown(test_scores_computed_transposed, setup, teardown),
         cmocka_unit_test_setup_teardown(test_stages_and_names, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_elements_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(test_split_cache, setup, teardown),
     };
 

@@ -120,13 +120,6 @@ void values_condition(Checker *c, const Expr *e)
     }
 }
 
-void values_element_condition(Checker *c, const Expr *e)
-{
-    c->of_elements = true;
-    values_condition(c, e);
-    c->of_elements = false;
-}
-
 /* A tensor of one element counts as a number: its value is read when it is needed. */
 static bool number_name(Checker *c, const Expr *e)
 {
@@ -164,6 +157,41 @@ bool values_number(Checker *c, const Expr *e)
     }
     diag_add(c->diags, TW0235, e->span, "this needs a number");
     return false;
+}
+
+static bool reads_elements(const Expr *e)
+{
+    if (!e)
+        return false;
+    if (e->kind == EXPR_INDEX || reads_elements(e->a) || reads_elements(e->b))
+        return true;
+    for (int i = 0; i < e->n_args; i++)
+        if (reads_elements(e->args[i]))
+            return true;
+    return false;
+}
+
+/* What compares elements of tensors compares numbers; all else is of integers. */
+static void element_condition(Checker *c, const Expr *e)
+{
+    bool joins = e->kind == EXPR_BINARY && (e->op == EO_AND || e->op == EO_OR);
+    if (joins || (e->kind == EXPR_UNARY && e->op == EO_NOT)) {
+        element_condition(c, e->a);
+        if (joins)
+            element_condition(c, e->b);
+    } else if (e->kind == EXPR_BINARY && reads_elements(e)) {
+        if (values_number(c, e->a))
+            values_number(c, e->b);
+    } else {
+        values_condition(c, e);
+    }
+}
+
+void values_element_condition(Checker *c, const Expr *e)
+{
+    c->of_elements = true;
+    element_condition(c, e);
+    c->of_elements = false;
 }
 
 /* ---- extents ---------------------------------------------------------------------------- */

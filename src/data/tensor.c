@@ -261,6 +261,18 @@ void tensor_fill(Tensor *t, FillKind kind, uint64_t seed)
     }
 }
 
+void tensor_fill_integers(Tensor *t, int64_t most, uint64_t seed)
+{
+    int64_t at[TENSOR_MAX_RANK] = {0}, count = tensor_count(t);
+    Rng rng = {seed};
+
+    for (int64_t i = 0; i < count; i++) {
+        tensor_set(t, at, (double)rng_below(&rng, most < INT32_MAX ? (int)most + 1 : INT32_MAX));
+        for (int d = t->rank - 1; d >= 0 && ++at[d] == t->dims[d]; d--)
+            at[d] = 0;
+    }
+}
+
 void tensor_poison(Tensor *t)
 {
     int64_t at[TENSOR_MAX_RANK] = {0}, count = tensor_count(t), n = row_length(t);

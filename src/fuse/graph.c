@@ -295,11 +295,12 @@ static Node *tile_positional(Flow *flow, const DefOp *op, const Axis *row, const
 {
     Node *node = new_result(flow, NODE_OP, op, row, col);
 
-    if (op->reads.len > 0) {
-        flow_fail(flow, TW0506, op->result, "%s depends on elements of %s, which no tile operation reads",
-                  op->result->name, op->reads.data[0].name);
-        return NULL;
-    }
+    for (int i = 0; i < op->reads.len; i++)
+        if (op->reads.data[i].value->op) {
+            flow_fail(flow, TW0506, op->result, "%s depends on elements of %s, which this kernel would have to "
+                      "compute first", op->result->name, op->reads.data[i].name);
+            return NULL;
+        }
     node->source = op;
     node->has_else = op->has_else;
     node->otherwise = op->otherwise;

@@ -220,9 +220,10 @@ bool program_equal(const Program *a, const Program *b);
 /* A statement's first word ("" for an assignment) and its form, from stmts.def. */
 const char *stmt_keyword(StmtKind kind);
 const char *stmt_help(StmtKind kind);
-/* Of an Input or Output: the type that it names, else `dtype`; but bf16 of an
- * Output where that has 8 bits. */
-DType stmt_dtype(const Stmt *s, DType dtype);
+/* Of an Input or Output of a unit: the type that it names, else `dtype`; but int32
+ * where only conditions of the unit read its elements, and bf16 of an Output where
+ * dtype has 8 bits. uses.c */
+DType stmt_dtype(const Stmt *s, const Block *body, DType dtype);
 
 /* ---- building trees (fuser, reasoner) ------------------------------------------ */
 

@@ -222,13 +222,6 @@ bool stmt_equal(const Stmt *a, const Stmt *b)
            blocks_equal(&a->orelse, &b->orelse);
 }
 
-DType stmt_dtype(const Stmt *s, DType dtype)
-{
-    bool coarse = s->kind == STMT_OUTPUT && dtype_is_narrow(dtype) && dtype_bytes(dtype) == 1;
-
-    return s->has_dtype ? s->dtype : coarse ? DT_BF16 : dtype;
-}
-
 bool unit_equal(const Unit *a, const Unit *b)
 {
     return a->kind == b->kind && names_equal(a->name, b->name) && blocks_equal(&a->body, &b->body);

@@ -403,15 +403,6 @@ static void lower_softmax(Lower *lo, const Stmt *s)
 
 /* ---- masks, fills, casts, definitions ---------------------------------------------------------- */
 
-static void insert_mask(Lower *lo, const Stmt *s, TileValue *x, const Aff *cond, double otherwise)
-{
-    TileOp *op = rw_insert(&lo->rw, TILE_MASK, 1, &x, 1, &x->type);
-    op->cond = cond;
-    op->number = otherwise;
-    inherit(lo, op->results[0], 1, &x);
-    give(lo, s, op->results[0]);
-}
-
 static void lower_mask(Lower *lo, const Stmt *s)
 {
     double otherwise = -1.0 / 0.0;
@@ -423,9 +414,7 @@ static void lower_mask(Lower *lo, const Stmt *s)
         lo_fail(lo, TW0721, s->otherwise->span, "the other value of a mask must be a number");
         return;
     }
-    TileValue *x = lo_operand(lo, s->args[0]);
-    const Aff *cond = lo_condition_on(lo, s->where, x);
-    if (cond) insert_mask(lo, s, x, cond, otherwise);
+    give(lo, s, lo_mask(lo, s->where, lo_operand(lo, s->args[0]), otherwise));
 }
 
 /* Where (integer condition), X, number is a mask. */
@@ -435,9 +424,7 @@ static bool lower_where_as_mask(Lower *lo, const Stmt *s)
     if (s->op != OP_WHERE || s->n_args != 3) return false;
     if (s->args[0]->kind != EXPR_BINARY && s->args[0]->kind != EXPR_UNARY) return false;
     if (!eval_float(&lo->env, s->args[2], &otherwise)) return false;
-    TileValue *x = lo_operand(lo, s->args[1]);
-    const Aff *cond = lo_condition_on(lo, s->args[0], x);
-    if (cond) insert_mask(lo, s, x, cond, otherwise);
+    give(lo, s, lo_mask(lo, s->args[0], lo_operand(lo, s->args[1]), otherwise));
     return true;
 }
 

@@ -164,13 +164,13 @@ static void carried_names(Lower *lo, const Block *body, Names *carried)
 
 typedef struct Saved {
     Rewriter rw;
-    int mark;
+    int mark, reads;
     VEC(Local) locals;
 } Saved;
 
 static Saved enter(Lower *lo, TileBlock *block)
 {
-    Saved saved = {.rw = lo->rw, .mark = eval_mark(&lo->env)};
+    Saved saved = {.rw = lo->rw, .mark = eval_mark(&lo->env), .reads = lo->reads.len};
     for (int i = 0; i < lo->locals.len; i++) vec_push(lo->arena, &saved.locals, lo->locals.data[i]);
     lo->rw.block = block;
     lo->rw.at = 0;
@@ -182,6 +182,7 @@ static void leave(Lower *lo, const Saved *saved)
 {
     lo->rw = saved->rw;
     eval_reset(&lo->env, saved->mark);
+    lo->reads.len = saved->reads;
     for (int i = 0; i < lo->locals.len; i++) {
         bool old = i < saved->locals.len;
         Local *local = &lo->locals.data[i];
@@ -272,7 +273,7 @@ void lo_for(Lower *lo, const Stmt *s)
         local->reg = param;
         local->version = ++lo->versions;
     }
-    LowerLoop loop = {.var = op->var, .lo = low, .hi = high, .body = &s->body};
+    LowerLoop loop = {.var = op->var, .lo = low, .hi = high, .body = &s->body, .before = &saved.rw};
     lo_enter_loop(lo, &loop);
     lo_block(lo, &s->body);
     yield_names(lo, &carried, result_types(lo, op), s->span);

@@ -174,7 +174,7 @@ static void declare_tensor(Lower *lo, const Stmt *s)
         t->index = lo->program->tensors.len;
         vec_push(lo->arena, &lo->program->tensors, t);
     }
-    DType dtype = stmt_dtype(s, lo->settings->dtype);
+    DType dtype = stmt_dtype(s, &lo->unit->body, lo->settings->dtype);
     if (t->rank > 0 && (t->rank != s->n_shape || t->dtype != dtype))
         lo_fail(lo, TW0711, s->span, "'%s' was declared with another dtype or number of dimensions before", s->name);
     t->dtype = dtype;
@@ -330,12 +330,14 @@ static void lower_kernel(Lower *lo, const Unit *unit)
     eval_init(&lo->env, lo->arena, lo->program->aff);
     lo->env.user = lo;
     lo->env.unknown = unbound_name;
+    lo->env.element = lo_element;
     for (int i = 0; i < lo->program->dims.len; i++)
         eval_bind(&lo->env, lo->program->dims.data[i]->name, aff_of(lo->program->aff, lo->program->dims.data[i]));
     lo->locals.len = 0;
     lo->lineage.len = 0;
     lo->steps.len = 0;
     lo->views.len = 0;
+    lo->reads.len = 0;
     lo->indices.len = 0;
     lo->loop = NULL;
     bind_constants(lo, &unit->body);

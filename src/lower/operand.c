@@ -202,14 +202,14 @@ static TileValue *read_ref(Lower *lo, const Ref *ref, Span span, bool for_gemm)
     return s ? lo_slice(lo, s->value, &part) : no_value(lo, span, ref->name);
 }
 
-static bool is_param(const Lower *lo, const char *name)
+bool lo_is_param(const Lower *lo, const char *name)
 {
     for (int i = 0; i < lo->program->params.len; i++)
         if (strcmp(lo->program->params.data[i], name) == 0) return true;
     return false;
 }
 
-static TileValue *param_value(Lower *lo, const char *name)
+TileValue *lo_param(Lower *lo, const char *name)
 {
     TileType type = tile_type(DT_F32, 1, 1, SPACE_REGISTER);
     TileOp *op = rw_insert(&lo->rw, TILE_FILL, 0, NULL, 1, &type);
@@ -232,7 +232,7 @@ TileValue *lo_operand(Lower *lo, const Expr *e)
         const Local local = *lo_local(lo, ref.name);
         return v->type.space == SPACE_SHARED ? move_to_register(lo, &local, v) : v;
     }
-    if (e->kind == EXPR_NAME && is_param(lo, e->name)) return param_value(lo, e->name);
+    if (e->kind == EXPR_NAME && lo_is_param(lo, e->name)) return lo_param(lo, e->name);
     if (eval_float(&lo->env, e, &number)) return rw_fill(&lo->rw, number);
     const Aff *integer = eval_aff(&lo->env, e, lo->diags);
     if (integer) return index_value(lo, integer);
@@ -256,7 +256,7 @@ TileValue *lo_gemm_operand(Lower *lo, const Expr *e, bool *transposed)
 /* ---- integers ------------------------------------------------------------------------------ */
 
 /* Expressions name symbols, which differ wherever two are known. */
-static const char *fresh_name(Lower *lo, const char *name)
+const char *lo_fresh_symbol(Lower *lo, const char *name)
 {
     bool taken = false;
     for (int i = 0; i < aff_sym_count(lo->program->aff); i++)
@@ -273,7 +273,7 @@ const Aff *lo_local_integer(Lower *lo, const char *name)
     TileValue *v = local->reg;
     if (!v || v->type.rows != 1 || v->type.cols != 1) return NULL;
     TileOp *op = rw_insert(&lo->rw, TILE_SCALAR, 1, &v, 0, NULL);
-    op->var = aff_sym_new(lo->program->aff, fresh_name(lo, local->name), AFF_SCALAR, INT32_MIN, INT32_MAX);
+    op->var = aff_sym_new(lo->program->aff, lo_fresh_symbol(lo, local->name), AFF_SCALAR, INT32_MIN, INT32_MAX);
     local->scalar = aff_of(lo->program->aff, op->var);
     return local->scalar;
 }

@@ -14,11 +14,10 @@
  */
 #include "lower/state.h"
 
-struct Frame {
-    Axis axis[2];
-    int extent[2];
-};
-typedef struct Frame Frame;
+static bool runs_along(const Axis *axis, const char *dim)
+{
+    return axis->start && axis->dim && strcmp(axis->dim, dim) == 0;
+}
 
 /* The element's place along an axis; 0 where that has but one element. */
 static const Aff *place_along(Lower *lo, const Frame *f, int axis)
@@ -37,6 +36,15 @@ static const Aff *place_call(void *user, const Expr *call, Diags *diags)
     return NULL;
 }
 
+const Aff *lo_place_along(Lower *lo, const char *dim)
+{
+    const Frame *f = lo->frame;
+    bool rows = f && dim && runs_along(&f->axis[0], dim), cols = f && dim && runs_along(&f->axis[1], dim);
+    if (rows == cols) return NULL;
+    int axis = rows ? 0 : 1;
+    return aff_add(lo->program->aff, f->axis[axis].start, place_along(lo, f, axis));
+}
+
 /* ---- Index names ---------------------------------------------------------------------- */
 
 static const Stmt *find_index(const Lower *lo, const char *name)
@@ -46,26 +54,22 @@ static const Stmt *find_index(const Lower *lo, const char *name)
     return NULL;
 }
 
-static bool runs_along(const Axis *axis, const char *dim)
-{
-    return axis->start && axis->dim && strcmp(axis->dim, dim) == 0;
-}
-
-static const Aff *index_position(Lower *lo, const Expr *name, const Stmt *index)
+static const Aff *index_position(Lower *lo, const Expr *name, const Stmt *index, Diags *diags)
 {
     AffCtx *aff = lo->program->aff;
-    const Frame *f = lo->frame;
-    bool rows = runs_along(&f->axis[0], index->over), cols = runs_along(&f->axis[1], index->over);
-    if (rows == cols) {
-        lo_fail(lo, TW0729, name->span, rows ? "rows and columns of this tile both run along '%s'"
+    const Aff *at = lo_place_along(lo, index->over);
+    if (!at && !diags) return NULL;
+    if (!at) {
+        const Frame *f = lo->frame;
+        bool both = runs_along(&f->axis[0], index->over) && runs_along(&f->axis[1], index->over);
+        lo_fail(lo, TW0729, name->span, both ? "rows and columns of this tile both run along '%s'"
                                              : "neither rows nor columns of this tile are known to run along '%s'",
                 index->over);
         return NULL;
     }
-    const Aff *from = index->value ? eval_aff(&lo->env, index->value, lo->diags) : aff_const(aff, 0);
-    if (!from) lo->failed = true;
-    int axis = rows ? 0 : 1;
-    return from ? aff_add(aff, from, aff_add(aff, f->axis[axis].start, place_along(lo, f, axis))) : NULL;
+    const Aff *from = index->value ? eval_aff(&lo->env, index->value, diags) : aff_const(aff, 0);
+    if (!from && diags) lo->failed = true;
+    return from ? aff_add(aff, from, at) : NULL;
 }
 
 /* ---- free names -------------------------------------------------------------------------- */
@@ -131,30 +135,40 @@ static int axis_of(Lower *lo, const char *name)
 const Aff *lo_free_name(Lower *lo, const Expr *e, Diags *diags)
 {
     const Stmt *index = find_index(lo, e->name);
-    if (!lo->frame || !diags) return NULL;
-    if (index) return index_position(lo, e, index);
+    if (!lo->frame) return NULL;
+    if (index) return index_position(lo, e, index, diags);
     int axis = axis_of(lo, e->name);
     if (axis >= 0) return place_along(lo, lo->frame, axis);
-    if (strlen(e->name) != 1) return NULL;
+    if (strlen(e->name) != 1 || !diags) return NULL;
     lo_fail(lo, TW0729, e->span, "'%s' may be the row or the column of the element", e->name);
     return NULL;
+}
+
+void lo_enter_frame(Lower *lo, const Frame *frame, const Expr *condition)
+{
+    lo->env.call = place_call;
+    lo->frame = frame;
+    lo->condition = condition;
+}
+
+void lo_leave_frame(Lower *lo)
+{
+    lo->frame = NULL;
+    lo->env.call = NULL;
+}
+
+Frame lo_frame_of(Lower *lo, const TileValue *tile)
+{
+    const Lineage *l = lo_lineage(lo, tile);
+    return (Frame){{l->axis[0], l->axis[1]}, {tile->type.rows, tile->type.cols}};
 }
 
 const Aff *lo_condition(Lower *lo, const Expr *e, Axis rows, Axis cols, int n_rows, int n_cols)
 {
     Frame f = {{rows, cols}, {n_rows, n_cols}};
-    lo->env.call = place_call;
-    lo->frame = &f;
-    lo->condition = e;
+    lo_enter_frame(lo, &f, e);
     const Aff *cond = eval_aff(&lo->env, e, lo->diags);
-    lo->frame = NULL;
-    lo->env.call = NULL;
+    lo_leave_frame(lo);
     if (!cond) lo->failed = true;
     return cond;
-}
-
-const Aff *lo_condition_on(Lower *lo, const Expr *e, const TileValue *tile)
-{
-    const Lineage l = *lo_lineage(lo, tile);
-    return lo_condition(lo, e, l.axis[0], l.axis[1], tile->type.rows, tile->type.cols);
 }

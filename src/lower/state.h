@@ -43,6 +43,7 @@ typedef struct LowerLoop {
     const Block *body;
     struct { const char *name; const Staged *before; } *written; /* names whose shared tiles the body writes */
     int n_written;
+    Rewriter *before;   /* behind the loop's operation, in its block */
     const struct LowerLoop *outer;
 } LowerLoop;
 
@@ -81,7 +82,19 @@ typedef struct Place {
     int row_dim, col_dim, rows, cols;
 } Place;
 
-struct Frame;
+/* The tile whose elements a condition is about. */
+typedef struct Frame {
+    Axis axis[2];
+    int extent[2];
+} Frame;
+
+/* An integer that was read from a tensor: element.c. */
+typedef struct Read {
+    const TileTensor *tensor;
+    const Aff **coords;
+    const AffSym *sym;
+    const struct LowerLoop *loop; /* that it is known in; NULL: none */
+} Read;
 
 typedef struct Lower {
     Arena *arena;
@@ -102,7 +115,8 @@ typedef struct Lower {
     int versions;              /* handed out */
     int inlined, nested;       /* operations of one's own: so far, within each other now */
     bool declaring;            /* unbound names are dimensions */
-    const struct Frame *frame; /* NULL: no condition is at hand */
+    VEC(Read) reads;           /* known here */
+    const Frame *frame;        /* NULL: no condition is at hand */
     const Expr *condition;
     Rewriter rw;          /* where operations go: always the end of a block */
     bool failed;
@@ -149,6 +163,9 @@ bool lo_part(Lower *lo, const Local *local, const Expr *index, TileType whole, P
 TileValue *lo_slice(Lower *lo, TileValue *v, const Part *part);
 const Aff *lo_integer(Lower *lo, const Expr *e); /* an integer, computed ones included; NULL: none */
 const Aff *lo_local_integer(Lower *lo, const char *name);
+bool lo_is_param(const Lower *lo, const char *name);
+TileValue *lo_param(Lower *lo, const char *name);
+const char *lo_fresh_symbol(Lower *lo, const char *name); /* as names of integers are unique in dumps */
 TileValue *lo_operand(Lower *lo, const Expr *e);        /* in registers */
 TileValue *lo_gemm_operand(Lower *lo, const Expr *e, bool *transposed);
 
@@ -164,8 +181,17 @@ const Aff *lo_place_drop_implied(Lower *lo, const Place *p, const Aff *cond);
 
 /* position.c: conditions over row, col and what is uniform; NULL: diagnosed */
 const Aff *lo_condition(Lower *lo, const Expr *e, Axis rows, Axis cols, int n_rows, int n_cols);
-const Aff *lo_condition_on(Lower *lo, const Expr *e, const TileValue *tile);
+void lo_enter_frame(Lower *lo, const Frame *frame, const Expr *condition);
+void lo_leave_frame(Lower *lo);
+Frame lo_frame_of(Lower *lo, const TileValue *tile);
+/* The position of the element at hand along a dimension; NULL: it has none, or two. */
+const Aff *lo_place_along(Lower *lo, const char *dim);
 const Aff *lo_free_name(Lower *lo, const Expr *e, Diags *diags); /* NULL: none */
+
+/* element.c: elements of tensors */
+const Aff *lo_element(void *user, const Expr *e, Diags *diags); /* an EvalEnv's callback */
+/* x where the condition holds, else the number. */
+TileValue *lo_mask(Lower *lo, const Expr *e, TileValue *x, double otherwise);
 
 /* require.c: conditions on a launch, added to program->requires */
 void lo_requirements(TileProgram *program);

@@ -130,7 +130,7 @@ static void constrain_block(Assigner *a, const TileBlock *block)
             break;
         case TILE_GEMM: constrain_gemm(a, op); break;
         case TILE_REDUCE: constrain_reduce(a, op); break;
-        case TILE_LOAD: case TILE_STORE: case TILE_MOVE: case TILE_FILL: case TILE_INDEX:
+        case TILE_LOAD: case TILE_STORE: case TILE_MOVE: case TILE_FILL: case TILE_INDEX: case TILE_GATHER:
         case TILE_SOFTMAX: case TILE_FOR: case TILE_IF: case TILE_YIELD: case TILE_BUFFER:
         case TILE_VIEW: case TILE_PUT: case TILE_COPY_ASYNC: case TILE_COMMIT: case TILE_WAIT:
         case TILE_BARRIER: case TILE_ROLES: case TILE_ACQUIRE: case TILE_FILLED: case TILE_AWAIT:

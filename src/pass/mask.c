@@ -144,6 +144,10 @@ static Fact element_fact(const Facts *facts, const TileOp *op)
     Fact a = fact_of(facts, op->args[0]);
     if (op->n_args == 1)
         return a.kind == CONSTANT ? element_of_two(op->op, a, constant(0)) : (Fact){UNKNOWN, 0, 0};
+    if (op->op == OP_WHERE) { /* of equal numbers, whatever the condition */
+        Fact b = fact_of(facts, op->args[1]), c = fact_of(facts, op->args[2]);
+        return b.kind == CONSTANT && is_number(c, b.number) ? b : (Fact){UNKNOWN, 0, 0};
+    }
     if (op->n_args == 2 && !op->has_else) {
         Fact f = element_of_two(op->op, a, fact_of(facts, op->args[1]));
         /* A carried value is only itself at its own shape. */
@@ -203,7 +207,7 @@ static void learn(Facts *facts, const TileOp *op, const TileOp *dead_mask)
             break;
         }
         case TILE_SOFTMAX: softmax_facts(facts, op); return;
-        case TILE_LOAD: case TILE_STORE: case TILE_INDEX: case TILE_FOR: case TILE_IF:
+        case TILE_LOAD: case TILE_STORE: case TILE_INDEX: case TILE_GATHER: case TILE_FOR: case TILE_IF:
         case TILE_YIELD: case TILE_BUFFER: case TILE_VIEW: case TILE_PUT: case TILE_COPY_ASYNC:
         case TILE_COMMIT: case TILE_WAIT: case TILE_BARRIER: case TILE_ROLES: case TILE_ACQUIRE:
         case TILE_FILLED: case TILE_AWAIT: case TILE_RELEASE: case TILE_SLICE: case TILE_PATCH:

@@ -93,7 +93,7 @@ bool tile_op_has_effect(const TileOp *op)
             }
         }
         return false;
-    case TILE_LOAD: case TILE_MOVE: case TILE_FILL: case TILE_INDEX: case TILE_ELEMENT:
+    case TILE_LOAD: case TILE_MOVE: case TILE_FILL: case TILE_INDEX: case TILE_GATHER: case TILE_ELEMENT:
     case TILE_MASK: case TILE_REDUCE: case TILE_CAST: case TILE_RESHAPE: case TILE_GEMM:
     case TILE_SOFTMAX: case TILE_BUFFER: case TILE_VIEW: case TILE_SLICE: case TILE_PATCH:
     case TILE_OP_COUNT:

@@ -178,7 +178,7 @@ static void sync_op(Syncer *s, TileBlock *block, int *at)
         break;
     case TILE_FOR: sync_loop(s, op); break;
     case TILE_IF:  sync_if(s, op); break;
-    case TILE_LOAD: case TILE_STORE: case TILE_MOVE: case TILE_FILL: case TILE_INDEX:
+    case TILE_LOAD: case TILE_STORE: case TILE_MOVE: case TILE_FILL: case TILE_INDEX: case TILE_GATHER:
     case TILE_ELEMENT: case TILE_MASK: case TILE_REDUCE: case TILE_CAST: case TILE_RESHAPE:
     case TILE_GEMM: case TILE_YIELD:
     case TILE_SOFTMAX: case TILE_BUFFER: case TILE_VIEW: case TILE_COMMIT: case TILE_ROLES:

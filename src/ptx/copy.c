@@ -449,51 +449,6 @@ static const Aff *place_inside(Emitter *e, const TileOp *op, const TileValue *v,
     return aff_and(aff, inside, gl_where(e, op, p->row, p->col));
 }
 
-/* "@%p " or nothing */
-static const char *guard_of(Emitter *e, const Aff *cond)
-{
-    return aff_always(e->program->aff, cond) ? "" : arena_printf(e->arena, "@%s ", ix_condition(e, cond));
-}
-
-static void load_value(Emitter *e, const TileOp *op, const char *guard, const char *address, int reg)
-{
-    DType t = op->tensor->dtype;
-    if (t == DT_F32) {
-        em(e, "mov.f32 %%f%d, 0f00000000;", reg);
-        em(e, "%sld.global.f32 %%f%d, %s;", guard, reg, address);
-        return;
-    }
-    if (t == DT_I32) {
-        const char *word = em_new(e, REG_R);
-        em(e, "mov.b32 %s, 0;", word);
-        em(e, "%sld.global.b32 %s, %s;", guard, word, address);
-        em(e, "cvt.rn.f32.s32 %%f%d, %s;", reg, word);
-        return;
-    }
-    if (f8_is(t)) {
-        f8_load(e, t, guard, address, reg);
-        return;
-    }
-    const char *half = em_new(e, REG_H), *zero = em_new(e, REG_H);
-    em(e, "mov.b16 %s, 0;", half);
-    em(e, "%sld.global.b16 %s, %s;", guard, half, address);
-    if (t == DT_F16) {
-        em(e, "cvt.f32.f16 %%f%d, %s;", reg, half);
-        return;
-    }
-    em(e, "mov.b16 %s, 0;", zero);
-    em(e, "mov.b32 %%f%d, {%s, %s};", reg, zero, half);
-}
-
-static bool known_type(Emitter *e, const TileOp *op, bool load)
-{
-    DType t = op->tensor->dtype;
-    if (t == DT_F32 || dtype_is_narrow(t) || (load && t == DT_I32)) return true;
-    em_fail(e, op->loc, TW0803, "%s of %s is not supported by this target yet", load ? "a load" : "a store",
-            dtype_name(t));
-    return false;
-}
-
 void cp_load(Emitter *e, const TileOp *op)
 {
     const TileValue *v = op->results[0];
@@ -502,14 +457,14 @@ void cp_load(Emitter *e, const TileOp *op)
         return;
     }
     fr_new_f32(e, v);
-    if (!known_type(e, op, true)) return;
+    if (!gl_known_type(e, op, true)) return;
     const char *corner = lane_corner(e, op, v);
     RowAddress last = {0};
     for (int i = 0; i < e->frags[v->id].n; i++) {
         Place p = place_of(e, v, i);
         const char *row = row_address(e, op, corner, p.row_step, &last);
-        const char *guard = guard_of(e, place_inside(e, op, v, &p, 1));
-        load_value(e, op, guard, column_address(e, op, row, p.col_step), e->frags[v->id].f[i]);
+        const char *guard = gl_guard(e, place_inside(e, op, v, &p, 1));
+        gl_load_value(e, op->tensor->dtype, guard, column_address(e, op, row, p.col_step), e->frags[v->id].f[i]);
     }
 }
 
@@ -519,7 +474,7 @@ static void store_one(Emitter *e, const TileOp *op, int i, const char *corner, R
     Place p = place_of(e, v, i);
     DType t = op->tensor->dtype;
     const char *address = column_address(e, op, row_address(e, op, corner, p.row_step, last), p.col_step);
-    const char *guard = guard_of(e, place_inside(e, op, v, &p, 1)), *value = fr_operand(e, v, i);
+    const char *guard = gl_guard(e, place_inside(e, op, v, &p, 1)), *value = fr_operand(e, v, i);
     if (t == DT_F32) {
         em(e, "%sst.global.f32 %s, %s;", guard, address, value);
         return;
@@ -540,7 +495,7 @@ static void store_pair(Emitter *e, const TileOp *op, int i, const char *corner, 
     const TileValue *v = op->args[0];
     Place p = place_of(e, v, i);
     const char *address = column_address(e, op, row_address(e, op, corner, p.row_step, last), p.col_step);
-    const char *guard = guard_of(e, place_inside(e, op, v, &p, 2));
+    const char *guard = gl_guard(e, place_inside(e, op, v, &p, 2));
     if (op->tensor->dtype == DT_F32)
         em(e, "%sst.global.v2.f32 %s, {%s, %s};", guard, address, fr_operand(e, v, i), fr_operand(e, v, i + 1));
     else
@@ -580,7 +535,7 @@ static const char *sole_owner(Emitter *e, const TileValue *v)
 void cp_store(Emitter *e, const TileOp *op)
 {
     const TileValue *v = op->args[0];
-    if (!known_type(e, op, false)) return;
+    if (!gl_known_type(e, op, false)) return;
     const char *owner = sole_owner(e, v);
     int label = em_label(e);
     if (owner) em_open(e);

@@ -14,7 +14,13 @@ static const struct {
     {OP_DIVIDE, "div.full.f32 $d, $a, $b;"},
     {OP_MAX, "max.f32 $d, $a, $b;"},
     {OP_MIN, "min.f32 $d, $a, $b;"},
-    {OP_POWER, "lg2.approx.f32 $0, $a; mul.f32 $1, $0, $b; ex2.approx.f32 $d, $1;"},
+    /* |a|^b, 1 where b is 0; where a < 0 times 1 - 4 (b / 2 - floor(b / 2)), which is 1 or -1 as b is
+     * even or odd, and a NaN where b is neither */
+    {OP_POWER, "abs.f32 $0, $a; lg2.approx.f32 $0, $0; mul.f32 $0, $0, $b; ex2.approx.f32 $0, $0;"
+               "mul.f32 $1, $b, 0f3F000000; cvt.rmi.f32.f32 $2, $1; sub.f32 $1, $1, $2;"
+               "fma.rn.f32 $1, $1, 0fC0800000, 0f3F800000; abs.f32 $2, $1; setp.eq.f32 $p, $2, 0f3F800000;"
+               "selp.f32 $1, $1, 0f7FC00000, $p; mul.f32 $1, $1, $0; setp.lt.f32 $p, $a, 0f00000000;"
+               "selp.f32 $0, $1, $0, $p; setp.eq.f32 $p, $b, 0f00000000; selp.f32 $d, 0f3F800000, $0, $p;"},
     {OP_NEGATE, "neg.f32 $d, $a;"},
     {OP_ABS, "abs.f32 $d, $a;"},
     {OP_EXP, "mul.f32 $0, $a, 0f3FB8AA3B; ex2.approx.ftz.f32 $d, $0;"},
@@ -37,6 +43,11 @@ static const struct {
     {OP_RECIPROCAL, "rcp.approx.ftz.f32 $d, $a;"},
     {OP_SQUARE, "mul.f32 $d, $a, $a;"},
     {OP_GREATER, "set.gt.f32.f32 $d, $a, $b;"},
+    {OP_GREATER_EQUAL, "set.ge.f32.f32 $d, $a, $b;"},
+    {OP_LESS, "set.lt.f32.f32 $d, $a, $b;"},
+    {OP_LESS_EQUAL, "set.le.f32.f32 $d, $a, $b;"},
+    {OP_EQUAL, "set.eq.f32.f32 $d, $a, $b;"},
+    {OP_NOT_EQUAL, "set.neu.f32.f32 $d, $a, $b;"},
     {OP_WHERE, "setp.neu.f32 $p, $a, 0f00000000; selp.f32 $d, $b, $c, $p;"},
     {OP_FMA, "fma.rn.f32 $d, $a, $b, $c;"},
     /* a (1 + erf(a / sqrt 2)) / 2 = (a + |a| erf x) / 2 with x = |a| / sqrt 2; erf by Abramowitz
@@ -176,8 +187,7 @@ void el_fill(Emitter *e, const TileOp *op)
             em_at(e, 0, "ld.param.f32 %s, [%s];", frag->uniform, kn_param(e, ABI_PARAM, 0, i));
 }
 
-/* An expression of row and col at value i of a tile. */
-static const Aff *at_value(Emitter *e, const Aff *a, const TileValue *v, int i)
+const Aff *el_at(Emitter *e, const Aff *a, const TileValue *v, int i)
 {
     AffCtx *aff = e->program->aff;
     int row, col;
@@ -194,7 +204,7 @@ void el_index(Emitter *e, const TileOp *op)
     const TileValue *v = op->results[0];
     fr_new_f32(e, v);
     for (int i = 0; i < e->frags[v->id].n; i++)
-        ix_float(e, at_value(e, op->index, v, i), em_name(e, REG_F, e->frags[v->id].f[i]));
+        ix_float(e, el_at(e, op->index, v, i), em_name(e, REG_F, e->frags[v->id].f[i]));
 }
 
 /* ---- masks --------------------------------------------------------------------------- */
@@ -219,7 +229,7 @@ void el_mask(Emitter *e, const TileOp *op)
     em_open(e);
     if (op->unless) em(e, "@%s bra.uni $mask%d;", ix_condition(e, op->unless), label);
     for (int i = 0; i < frag->n; i++)
-        select_where(e, frag->f[i], at_value(e, op->cond, v, i), em_f32(e, op->number));
+        select_where(e, frag->f[i], el_at(e, op->cond, v, i), em_f32(e, op->number));
     em_close(e);
     if (op->unless) em(e, "$mask%d:", label);
 }

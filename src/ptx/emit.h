@@ -133,6 +133,7 @@ void el_element(Emitter *e, const TileOp *op);
 void el_mask(Emitter *e, const TileOp *op);
 void el_reduce(Emitter *e, const TileOp *op);
 void el_cast(Emitter *e, const TileOp *op);
+const Aff *el_at(Emitter *e, const Aff *a, const TileValue *v, int i); /* of row and col, at value i of v */
 
 /* part.c */
 void el_slice(Emitter *e, const TileOp *op);
@@ -173,6 +174,9 @@ void cp_load(Emitter *e, const TileOp *op);
 void cp_store(Emitter *e, const TileOp *op);
 void cp_put(Emitter *e, const TileOp *op);
 void cp_move(Emitter *e, const TileOp *op);
+
+/* gather.c */
+void ga_gather(Emitter *e, const TileOp *op);
 
 /* mma.c */
 int mm_step_k(DType dtype); /* columns of A that a step takes: 16, or 32 of 8 bits */

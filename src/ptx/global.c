@@ -73,15 +73,20 @@ static bool is_grid_coordinate_of(Emitter *e, const Aff *coord, const Aff *dim)
     return false;
 }
 
+const Aff *gl_inside(Emitter *e, const TileTensor *t, int d, const Aff *coord)
+{
+    AffCtx *aff = e->program->aff;
+    if (is_grid_coordinate_of(e, coord, t->dims[d])) return aff_const(aff, 1);
+    return aff_and(aff, aff_le(aff, aff_const(aff, 0), coord), aff_lt(aff, coord, t->dims[d]));
+}
+
 const Aff *gl_corner_inside(Emitter *e, const TileOp *op)
 {
     AffCtx *aff = e->program->aff;
     const Aff *inside = aff_const(aff, 1);
     for (int d = 0; d < op->tensor->rank; d++) {
-        const Aff *coord = op->coords[d], *dim = op->tensor->dims[d];
-        if (d == op->row_dim || d == op->col_dim || is_grid_coordinate_of(e, coord, dim)) continue;
-        inside = aff_and(aff, inside, aff_le(aff, aff_const(aff, 0), coord));
-        inside = aff_and(aff, inside, aff_lt(aff, coord, dim));
+        if (d == op->row_dim || d == op->col_dim) continue;
+        inside = aff_and(aff, inside, gl_inside(e, op->tensor, d, op->coords[d]));
     }
     return inside;
 }
@@ -106,4 +111,60 @@ const Aff *gl_where(Emitter *e, const TileOp *op, const Aff *row, const Aff *col
     AffCtx *aff = e->program->aff;
     if (!op->where) return aff_const(aff, 1);
     return aff_subst(aff, aff_subst(aff, op->where, e->program->row, row), e->program->col, col);
+}
+
+/* ---- elements ------------------------------------------------------------------- */
+
+const char *gl_guard(Emitter *e, const Aff *cond)
+{
+    return aff_always(e->program->aff, cond) ? "" : arena_printf(e->arena, "@%s ", ix_condition(e, cond));
+}
+
+static bool is_integer(DType t)
+{
+    return t == DT_I32 || t == DT_I64 || t == DT_BOOL;
+}
+
+/* As the nearest fp32, in which integers up to 2^24 are exact. */
+static void load_integer(Emitter *e, DType t, const char *guard, const char *address, int reg)
+{
+    const char *word = em_new(e, t == DT_I64 ? REG_RD : t == DT_BOOL ? REG_H : REG_R);
+    em(e, "mov.b%d %s, 0;", t == DT_I64 ? 64 : t == DT_BOOL ? 16 : 32, word);
+    em(e, "%sld.global.%s %s, %s;", guard, t == DT_I64 ? "b64" : t == DT_BOOL ? "u8" : "b32", word, address);
+    em(e, "cvt.rn.f32.%s %%f%d, %s;", t == DT_I64 ? "s64" : t == DT_BOOL ? "u16" : "s32", reg, word);
+}
+
+void gl_load_value(Emitter *e, DType t, const char *guard, const char *address, int reg)
+{
+    if (t == DT_F32) {
+        em(e, "mov.f32 %%f%d, 0f00000000;", reg);
+        em(e, "%sld.global.f32 %%f%d, %s;", guard, reg, address);
+        return;
+    }
+    if (is_integer(t)) {
+        load_integer(e, t, guard, address, reg);
+        return;
+    }
+    if (f8_is(t)) {
+        f8_load(e, t, guard, address, reg);
+        return;
+    }
+    const char *half = em_new(e, REG_H), *zero = em_new(e, REG_H);
+    em(e, "mov.b16 %s, 0;", half);
+    em(e, "%sld.global.b16 %s, %s;", guard, half, address);
+    if (t == DT_F16) {
+        em(e, "cvt.f32.f16 %%f%d, %s;", reg, half);
+        return;
+    }
+    em(e, "mov.b16 %s, 0;", zero);
+    em(e, "mov.b32 %%f%d, {%s, %s};", reg, zero, half);
+}
+
+bool gl_known_type(Emitter *e, const TileOp *op, bool load)
+{
+    DType t = op->tensor->dtype;
+    if (t == DT_F32 || dtype_is_narrow(t) || (load && is_integer(t))) return true;
+    em_fail(e, op->loc, TW0803, "%s of %s is not supported by this target yet", load ? "a load" : "a store",
+            dtype_name(t));
+    return false;
 }

@@ -10,6 +10,8 @@ const char *gl_corner(Emitter *e, const TileOp *op, const char *start, int start
 /* Bytes from one element to the next along dimension d, as an operand. */
 const char *gl_step(Emitter *e, const TileTensor *t, int d);
 bool gl_columns_contiguous(const TileOp *op);
+/* Whether a coordinate along dimension d is inside. */
+const Aff *gl_inside(Emitter *e, const TileTensor *t, int d, const Aff *coord);
 /* Whether the corner is inside along the dimensions that the tile does not span. */
 const Aff *gl_corner_inside(Emitter *e, const TileOp *op);
 /* Whether the element at offset x from the corner is inside along d, where the
@@ -17,5 +19,10 @@ const Aff *gl_corner_inside(Emitter *e, const TileOp *op);
 const Aff *gl_offset_inside(Emitter *e, const TileOp *op, int d, const Aff *x, int extent);
 /* The operation's own condition for the element at (row, col) of the tile; 1: none. */
 const Aff *gl_where(Emitter *e, const TileOp *op, const Aff *row, const Aff *col);
+/* "@%p ", or nothing where the condition is proved. */
+const char *gl_guard(Emitter *e, const Aff *cond);
+/* The element at "[address]" as an fp32 register; 0 where the guard is false. */
+void gl_load_value(Emitter *e, DType t, const char *guard, const char *address, int reg);
+bool gl_known_type(Emitter *e, const TileOp *op, bool load); /* false: diagnosed */
 
 #endif

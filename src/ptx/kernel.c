@@ -213,6 +213,7 @@ static void emit_op(Emitter *e, const TileOp *op)
     case TILE_MOVE:       cp_move(e, op); break;
     case TILE_FILL:       el_fill(e, op); break;
     case TILE_INDEX:      el_index(e, op); break;
+    case TILE_GATHER:     ga_gather(e, op); break;
     case TILE_ELEMENT:    el_element(e, op); break;
     case TILE_MASK:       el_mask(e, op); break;
     case TILE_REDUCE:     el_reduce(e, op); break;

@@ -239,11 +239,116 @@ static Expr *replacement(void *user, const char *name)
     return NULL;
 }
 
+/* ---- elements of tensors --------------------------------------------------------------------------- */
+
+static bool is_lead(const Extent *extent)
+{
+    return extent->kind == EXT_LEAD || extent->kind == EXT_ONE;
+}
+
+/* A place among `of` entries as one among the tensor's, which may be fewer. */
+static Expr *share(Placer *p, Expr *at, const Extent *of, const Expr *dim)
+{
+    const Aff *length = eval_aff(&p->plan->env, dim, NULL);
+    int64_t one;
+
+    if (length && aff_is_const(length, &one) && one == 1)
+        return expr_int(p->plan->arena, 0);
+    if (!length || length == of->length)
+        return at;
+    return binary(p->plan, EO_IDIV, at,
+                  binary(p->plan, EO_IDIV, expr_copy(p->plan->arena, of->dim), expr_copy(p->plan->arena, dim)));
+}
+
+/* The element's own coordinate along dimension d of a tensor, whose dimensions
+ * align with the tile's and the block's from the right. */
+static Expr *own_coordinate(Placer *p, const PlanTensor *tensor, int d, Span span)
+{
+    int back = tensor->rank - 1 - d;
+    const Expr *dim = tensor->stmt->shape[d];
+
+    if (back == 0 && !is_lead(p->tile->col))
+        return share(p, position(p->plan, p->tile, p->tile->col, false), p->tile->col, dim);
+    if (back == 1 && !is_lead(p->tile->row))
+        return share(p, position(p->plan, p->tile, p->tile->row, true), p->tile->row, dim);
+    Stmt from = {.span = span};
+    Expr *coord = lead_coord(p->plan, &from, tensor, d, back - 2);
+    return coord ? coord : expr_int(p->plan->arena, 0);
+}
+
+/* A dimension's name alone: the element's own coordinate along it. */
+static Expr *named_coordinate(Placer *p, const PlanTensor *tensor, int d, const Expr *e)
+{
+    if (!is_lead(p->tile->col) && follows(p->tile->col, e->name))
+        return position(p->plan, p->tile, p->tile->col, false);
+    if (!is_lead(p->tile->row) && follows(p->tile->row, e->name))
+        return position(p->plan, p->tile, p->tile->row, true);
+    const Extent *axis = lead_axis(p->plan, e, INT32_MAX);
+    if (axis && axis->kind == EXT_LEAD)
+        return name_of(p->plan, axis->var);
+    return own_coordinate(p, tensor, d, e->span);
+}
+
+static bool is_dimension(Placer *p, const char *name)
+{
+    for (int i = 0; i < p->plan->tensors.len; i++)
+        for (int d = 0; d < p->plan->tensors.data[i].rank; d++) {
+            const Expr *dim = p->plan->tensors.data[i].stmt->shape[d];
+
+            if (dim->kind == EXPR_NAME && strcmp(dim->name, name) == 0)
+                return true;
+        }
+    return false;
+}
+
+static Expr *place_elements(Placer *p, const Expr *e);
+
+static Expr *place_read(Placer *p, const Expr *e, const PlanTensor *tensor)
+{
+    Expr **args = arena_array(p->plan->arena, Expr *, tensor->rank);
+    int d = 0;
+
+    for (int i = 0; i < e->n_args && d < tensor->rank; i++) {
+        const Expr *at = e->args[i];
+
+        if (at->kind == EXPR_ELLIPSIS)
+            for (int n = tensor->rank - (e->n_args - 1); n > 0; n--, d++)
+                args[d] = own_coordinate(p, tensor, d, at->span);
+        else if (at->kind == EXPR_NAME && is_dimension(p, at->name))
+            args[d] = named_coordinate(p, tensor, d, at), d++;
+        else
+            args[d++] = place_elements(p, at);
+    }
+    if (d == tensor->rank && e->n_args <= tensor->rank + 1)
+        return expr_index(p->plan->arena, expr_copy(p->plan->arena, e->a), args, d);
+    plan_fail(p->plan, TW0602, e->span, "%s has %d dimensions", tensor->name, tensor->rank);
+    return expr_int(p->plan->arena, 0);
+}
+
+/* Elements of tensors at the coordinates of the element at hand; the rest is as
+ * it was. */
+static Expr *place_elements(Placer *p, const Expr *e)
+{
+    const PlanTensor *tensor =
+        e->kind == EXPR_INDEX && e->a->kind == EXPR_NAME ? plan_tensor(p->plan, e->a->name) : NULL;
+
+    if (tensor)
+        return place_read(p, e, tensor);
+    Expr *copy = expr_copy(p->plan->arena, e);
+    copy->a = e->a ? place_elements(p, e->a) : NULL;
+    copy->b = e->b ? place_elements(p, e->b) : NULL;
+    for (int i = 0; i < e->n_args; i++)
+        copy->args[i] = place_elements(p, e->args[i]);
+    return copy;
+}
+
 Expr *plan_positions(Plan *plan, const Tile *tile, const Expr *e)
 {
     Placer p = {plan, tile, 0, 0};
 
-    return e ? rewrite(&p, e) : NULL;
+    if (!e)
+        return NULL;
+    return rewrite(&p, tile ? place_elements(&p, e) : e);
 }
 
 Expr *plan_plain(Plan *plan, const Expr *e)

@@ -389,7 +389,7 @@ static void read_tensor(Plan *plan, const Stmt *s)
         plan_fail(plan, TW0602, s->span, "%s has %d dimensions; 1 to 8 are possible", s->name, s->n_shape);
         return;
     }
-    tensor.dtype = stmt_dtype(s, plan->options->dtype);
+    tensor.dtype = stmt_dtype(s, &plan->unit->body, plan->options->dtype);
     if (!target_has_dtype(plan->options->target, tensor.dtype)) {
         Diag *diag = plan_fail(plan, TW0434, s->span, "%s is %s, which %s has no instructions for", s->name,
                                dtype_name(tensor.dtype), plan->options->target->name);

@@ -56,7 +56,7 @@ static DefValue *declare_value(Resolver *r, const Stmt *stmt)
     if (!res_shape(r, stmt, &shape))
         return NULL;
     value->name = stmt->name;
-    value->dtype = stmt_dtype(stmt, r->settings->dtype);
+    value->dtype = stmt_dtype(stmt, &r->unit->body, r->settings->dtype);
     value->rank = shape.rank;
     memcpy(value->dims, shape.dims, sizeof value->dims);
     return value;

@@ -1,5 +1,6 @@
 /* ref.c: sets a definition up for execution, and its outward face. See exec.h. */
 #include "ref/exec.h"
+#include "ref/range.h"
 
 static const size_t default_limit = (size_t)1 << 30;
 static const int64_t max_row = (int64_t)1 << 28;             /* elements */
@@ -332,6 +333,17 @@ static Tensor *make_tensor(Ref *ref, const DefValue *value, const char **error)
     return tensor_new(ref->arena, value->name, value->dtype, value->rank, dims, error);
 }
 
+static void fill_input(Ref *ref, const DefValue *value, Tensor *t, FillKind fill, uint64_t seed)
+{
+    const Aff *most = dtype_is_float(t->dtype) || t->dtype == DT_BOOL ? NULL : range_most(ref->def, value);
+    int64_t n;
+
+    if (most && aff_eval(most, ref->syms, &n) && n >= 0)
+        tensor_fill_integers(t, n, seed);
+    else
+        tensor_fill(t, fill, seed);
+}
+
 bool ref_make_tensors(Arena *arena, const Def *def, const RefBinding *bindings, int n_bindings,
                       FillKind fill, uint64_t seed, Tensor **inputs, Tensor **outputs,
                       const char **error)
@@ -345,7 +357,7 @@ bool ref_make_tensors(Arena *arena, const Def *def, const RefBinding *bindings, 
         inputs[i] = make_tensor(ref, def->inputs.data[i], error);
         if (!inputs[i])
             return false;
-        tensor_fill(inputs[i], fill, rng_next(&seeds));
+        fill_input(ref, def->inputs.data[i], inputs[i], fill, rng_next(&seeds));
     }
     for (int i = 0; i < def->outputs.len; i++) {
         outputs[i] = make_tensor(ref, def->outputs.data[i], error);

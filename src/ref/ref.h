@@ -67,6 +67,7 @@ RowList *rows_choose(Arena *arena, const Tensor *output, int64_t all_below, int 
 typedef struct RefVerdict {
     Distance got;      /* output against REF_EXACT */
     Distance plain;    /* REF_PLAIN against REF_EXACT, same rows */
+    int64_t undefined; /* elements for which the definition gives a NaN; they are left out */
     double ratio_frobenius, ratio_max; /* got over plain */
     bool ok;           /* both ratios at most `bound`, nothing not finite; an error below one
                           rounding of the output's dtype passes whatever the plain error is */

@@ -29,6 +29,10 @@ static void add_row(RefVerdict *v, const Tensor *t, const int64_t *lead, const d
         double want = in_range(t->dtype, exact[j]);
 
         at[t->rank - 1] = j;
+        if (isnan(want)) { /* the definition gives no number, so none is right or wrong */
+            v->undefined++;
+            continue;
+        }
         distance_add(&v->got, t, at, tensor_get(t, at), want);
         distance_add(&v->plain, t, at, plain[j], want);
     }
@@ -70,7 +74,8 @@ static void judge(RefVerdict *v, DType dtype, double bound, double of_zeros)
                          v->got.max_want > 0 ? rounding * v->got.max_want : of_zeros, bound);
     if (v->got.max_want == 0)
         v->ratio_frobenius = v->ratio_max;
-    v->ok = v->got.not_finite == 0 && v->ratio_frobenius <= bound && v->ratio_max <= bound;
+    bool compared = v->got.compared > 0 || v->undefined == 0;
+    v->ok = compared && v->got.not_finite == 0 && v->ratio_frobenius <= bound && v->ratio_max <= bound;
 }
 
 static bool fits(const Ref *ref, const DefValue *value, const Tensor *t)
@@ -96,6 +101,7 @@ bool ref_compare(Arena *arena, const Def *def, const RefBinding *bindings, int n
         *error = arena_printf(arena, "%s does not have the shape and type of its definition", t->name);
         return false;
     }
+    verdict->undefined = 0;
     distance_start(&verdict->got);
     distance_start(&verdict->plain);
     for (int i = 0; i < rows->count; i++) {

@@ -259,6 +259,7 @@ static ExecStep make_step(Exec *x, const TileOp *op)
     case TILE_MOVE:
     case TILE_FILL:
     case TILE_INDEX:
+    case TILE_GATHER:
     case TILE_ELEMENT:
     case TILE_MASK:
     case TILE_REDUCE:

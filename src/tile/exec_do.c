@@ -176,6 +176,35 @@ static bool do_index(Exec *x, const TileOp *op)
     return give(x, op, r);
 }
 
+static bool inside(const Tensor *t, const int64_t *at)
+{
+    for (int d = 0; d < t->rank; d++)
+        if (at[d] < 0 || at[d] >= t->dims[d])
+            return false;
+    return true;
+}
+
+static bool do_gather(Exec *x, const TileOp *op)
+{
+    ExecTile *r = result_tile(x, op, 0);
+    const Tensor *t = x->run->tensors[op->tensor->index];
+    int64_t *places[TENSOR_MAX_RANK], at[TENSOR_MAX_RANK];
+    int64_t *room = integers(x, r->cols * t->rank);
+    for (int d = 0; d < t->rank; d++)
+        places[d] = room + (size_t)d * (size_t)r->cols;
+    for (int i = 0; i < r->rows; i++) {
+        for (int d = 0; d < t->rank; d++)
+            if (!exec_row(x, op->coords[d], i, r->cols, places[d]))
+                return exec_fail(x, "a coordinate has no value (overflow or division by 0)");
+        for (int j = 0; j < r->cols; j++) {
+            for (int d = 0; d < t->rank; d++)
+                at[d] = places[d][j];
+            r->at[(size_t)i * (size_t)r->cols + (size_t)j] = inside(t, at) ? (float)tensor_get(t, at) : 0;
+        }
+    }
+    return give(x, op, r);
+}
+
 static bool mask_row(Exec *x, const TileOp *op, int row, ExecTile *r, int64_t *live)
 {
     float *out = r->at + (size_t)row * (size_t)r->cols;
@@ -297,6 +326,7 @@ bool exec_do(Exec *x, const TileOp *op)
     case TILE_STORE: return do_store(x, op);
     case TILE_FILL: return do_fill(x, op);
     case TILE_INDEX: return do_index(x, op);
+    case TILE_GATHER: return do_gather(x, op);
     case TILE_ELEMENT: return do_element(x, op);
     case TILE_MASK: return do_mask(x, op);
     case TILE_REDUCE: return do_reduce(x, op);

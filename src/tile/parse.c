@@ -273,7 +273,8 @@ static bool parse_part(Parser *p, Form *f)
 static bool parse_operands(Parser *p, Form *f)
 {
     switch (f->op.kind) {
-    case TILE_LOAD: return parse_place(p, f);
+    case TILE_LOAD:
+    case TILE_GATHER: return parse_place(p, f);
     case TILE_STORE: return parse_arg(p, f) && parse_want(p, ",") && parse_place(p, f);
     case TILE_FILL: return parse_fill(p, f);
     case TILE_INDEX: return parse_expression(p, &f->op.index);

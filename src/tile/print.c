@@ -322,7 +322,8 @@ static void print_scalar(Printer *p, const TileOp *op)
 static void print_operands(Printer *p, const TileOp *op)
 {
     switch (op->kind) {
-    case TILE_LOAD: print_place(p, op); break;
+    case TILE_LOAD:
+    case TILE_GATHER: print_place(p, op); break;
     case TILE_STORE:
         print_args(p, op, 0);
         str_addc(p->out, ',');

@@ -161,7 +161,8 @@ struct TileOp {
 
     /* Attributes; which ones an operation has stands in tile_ops.def. */
     TileTensor *tensor;
-    const Aff **coords;    /* tensor->rank element coordinates of the tile's corner */
+    const Aff **coords;    /* tensor->rank element coordinates of the tile's corner; GATHER: of each element,
+                            * over row and col */
     int row_dim, col_dim;  /* tensor dimensions along the tile's rows and columns; -1: none (extent 1) */
     const Aff *where;      /* LOAD, STORE, COPY_ASYNC: elements (over row, col) outside of which all is
                             * as outside of the tensor; NULL: none */

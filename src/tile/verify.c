@@ -53,6 +53,7 @@ static const Form FORMS[TILE_OP_COUNT] = {
     [TILE_MOVE] = {{1, 1}, {1, 1}, {0, 0}, 0},
     [TILE_FILL] = {{0, 0}, {1, 1}, {0, 0}, 0},
     [TILE_INDEX] = {{0, 0}, {1, 1}, {0, 0}, INDEX},
+    [TILE_GATHER] = {{0, 0}, {1, 1}, {0, 0}, PLACE},
     [TILE_ELEMENT] = {{1, 3}, {1, 1}, {0, 0}, 0},
     [TILE_MASK] = {{1, 1}, {1, 1}, {0, 0}, COND},
     [TILE_REDUCE] = {{1, 1}, {1, 1}, {0, 0}, 0},
@@ -213,7 +214,7 @@ static bool check_expressions(Verifier *v, const TileOp *op)
     if (op->kind == TILE_INDEX)
         return check_element_aff(v, op, op->index);
     for (int i = 0; op->tensor && op->coords && i < op->tensor->rank; i++)
-        if (!check_aff(v, op, op->coords[i]))
+        if (!(op->kind == TILE_GATHER ? check_element_aff : check_aff)(v, op, op->coords[i]))
             return false;
     if (op->where && !check_element_aff(v, op, op->where))
         return false;

@@ -108,6 +108,16 @@ static bool check_load(Verifier *v, const TileOp *op)
     return check_place(v, op, result_type(op), false);
 }
 
+/* Every element has a place of its own, so no dimension lies along the tile's sides. */
+static bool check_gather(Verifier *v, const TileOp *op)
+{
+    TileType tile = result_type(op);
+    if (tile.space != SPACE_REGISTER)
+        return verify_fail(v, TW0755, op, "the result is not in registers");
+    tile.rows = tile.cols = 1;
+    return check_place(v, op, tile, false);
+}
+
 /* The tile in a stage: the buffer's, up to the kind of type. */
 static TileType stage_type(TileType buffer)
 {
@@ -341,6 +351,7 @@ bool verify_types(Verifier *v, const TileOp *op)
 {
     switch (op->kind) {
     case TILE_LOAD: return check_load(v, op);
+    case TILE_GATHER: return check_gather(v, op);
     case TILE_STORE: return all_tiles(v, op, 0, 1) && check_place(v, op, arg_type(op, 0), true);
     case TILE_FILL: return check_fill(v, op);
     case TILE_MOVE:
@@ -454,7 +465,7 @@ bool verify_layouts(Verifier *v, const TileOp *op)
         return want_kind(v, op, "the operand", arg_type(op, 0), LAY_MMA_C) &&
                want_kind(v, op, "the result", result_type(op), LAY_MMA_A);
     case TILE_LOAD: case TILE_STORE: case TILE_MOVE: case TILE_FILL: case TILE_INDEX:
-    case TILE_REDUCE: case TILE_SOFTMAX: case TILE_FOR: case TILE_IF: case TILE_YIELD:
+    case TILE_GATHER: case TILE_REDUCE: case TILE_SOFTMAX: case TILE_FOR: case TILE_IF: case TILE_YIELD:
     case TILE_BUFFER: case TILE_VIEW: case TILE_PUT: case TILE_COPY_ASYNC: case TILE_COMMIT:
     case TILE_WAIT: case TILE_BARRIER: case TILE_ROLES: case TILE_ACQUIRE: case TILE_FILLED:
     case TILE_AWAIT: case TILE_RELEASE: case TILE_SLICE: case TILE_PATCH: case TILE_SCALAR:

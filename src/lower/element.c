@@ -1,0 +1,350 @@
+/* element.c: elements of tensors in expressions, `Seg[b, i]`.
+ *
+ *   for j = 0:ceil(len / BN)
+ *     Compute Mask S where j * BN + col(S) < Len[b] and Seg[b, m * BM + row(S)] == Seg[b, j * BN + col(S)]
+ *
+ * Vocabulary
+ *   uniform  the same for all elements of the tile, `Len[b]`: read once, above
+ *            the loops that its coordinates do not follow; from there on an
+ *            integer that bounds, coordinates and conditions are made of, so
+ *            that what it leaves out is not even computed
+ *   varying  different from element to element: gathered into a tile, a column
+ *            or a row where it depends on one side alone, and compared there
+ *
+ * A condition is taken apart at its `and`s: what does not vary stays one
+ * condition over row and col, each part that varies selects on its own.
+ */
+#include "lower/state.h"
+
+/* ---- coordinates ------------------------------------------------------------------------ */
+
+static const TileTensor *tensor_of(Lower *lo, const Expr *index)
+{
+    return index->kind == EXPR_INDEX && index->a->kind == EXPR_NAME ? lo_tensor(lo, index->a->name) : NULL;
+}
+
+static bool is_dim_name(const TileTensor *t, int d, const Expr *e)
+{
+    return e->kind == EXPR_ELLIPSIS || (e->kind == EXPR_NAME && t->dim_names[d] && strcmp(t->dim_names[d], e->name) == 0);
+}
+
+/* The element's, or the block's, own coordinate along a dimension of a tensor. */
+static const Aff *own_coordinate(Lower *lo, const TileTensor *t, int d)
+{
+    const Aff *place = lo_place_along(lo, t->dim_names[d]);
+    int64_t one;
+    if (place) return place;
+    if (aff_is_const(t->dims[d], &one) && one == 1) return aff_const(lo->program->aff, 0);
+    for (int i = 0; i < lo->kernel->grid.len; i++)
+        if (lo->kernel->grid.data[i].extent == t->dims[d])
+            return aff_of(lo->program->aff, lo->kernel->grid.data[i].sym);
+    return NULL;
+}
+
+static const Aff *coordinate(Lower *lo, const TileTensor *t, int d, const Expr *e, Diags *diags)
+{
+    if (!is_dim_name(t, d, e)) return eval_aff(&lo->env, e, diags);
+    const Aff *own = own_coordinate(lo, t, d);
+    if (!own && diags)
+        lo_fail(lo, TW0735, e->span, "nothing says which entry along dimension %d of '%s' is meant", d + 1, t->name);
+    return own;
+}
+
+/* NULL: not known, or diagnosed. */
+static const Aff **coordinates(Lower *lo, const Expr *e, const TileTensor *t, Diags *diags)
+{
+    const Aff **coords = arena_array(lo->arena, const Aff *, t->rank);
+    int d = 0, dots = 0;
+    for (int i = 0; i < e->n_args; i++) dots += e->args[i]->kind == EXPR_ELLIPSIS;
+    if (dots > 1 || (dots ? e->n_args - 1 > t->rank : e->n_args != t->rank)) {
+        if (diags) lo_fail(lo, TW0735, e->span, "%d coordinates of '%s', which has %d dimensions", e->n_args, t->name, t->rank);
+        return NULL;
+    }
+    for (int i = 0; i < e->n_args; i++) {
+        int n = e->args[i]->kind == EXPR_ELLIPSIS ? t->rank - (e->n_args - 1) : 1;
+        for (; n > 0; n--, d++) {
+            coords[d] = coordinate(lo, t, d, e->args[i], diags);
+            if (!coords[d]) return NULL;
+        }
+    }
+    return coords;
+}
+
+static bool uses_place(const Aff *e)
+{
+    return aff_uses_kind(e, AFF_ROW) || aff_uses_kind(e, AFF_COL);
+}
+
+/* ---- where a read may stand ---------------------------------------------------------------- */
+
+/* The loop that an integer from data is known in; NULL: in none. */
+static const LowerLoop *loop_of_scalar(const Lower *lo, const AffSym *sym)
+{
+    for (int i = 0; i < lo->reads.len; i++)
+        if (lo->reads.data[i].sym == sym) return lo->reads.data[i].loop;
+    return lo->loop;
+}
+
+static bool changes_in(const Lower *lo, const Aff *e, const LowerLoop *loop)
+{
+    if (!e) return false;
+    if (e->kind != AFF_SYM) return changes_in(lo, e->a, loop) || changes_in(lo, e->b, loop);
+    if (e->sym->kind == AFF_LOOP) return e->sym == loop->var;
+    if (e->sym->kind != AFF_SCALAR) return false;
+    for (const LowerLoop *of = loop_of_scalar(lo, e->sym); of; of = of->outer)
+        if (of == loop) return true;
+    return false;
+}
+
+static bool all_unchanged(const Lower *lo, const TileTensor *t, const Aff **coords, const LowerLoop *loop)
+{
+    for (int d = 0; d < t->rank; d++)
+        if (changes_in(lo, coords[d], loop)) return false;
+    return !t->written; /* the loop may write it */
+}
+
+/* The innermost loop that a read of t must stand in; NULL: none. */
+static const LowerLoop *loop_of_read(const Lower *lo, const TileTensor *t, const Aff **coords)
+{
+    const LowerLoop *loop = lo->loop;
+    while (loop && all_unchanged(lo, t, coords, loop)) loop = loop->outer;
+    return loop;
+}
+
+/* The place just above the outermost loop within `loop`. */
+static Rewriter *above(Lower *lo, const LowerLoop *loop)
+{
+    const LowerLoop *inner = lo->loop;
+    if (inner == loop) return &lo->rw;
+    while (inner->outer != loop) inner = inner->outer;
+    return inner->before;
+}
+
+static TileOp *insert_above(Lower *lo, const LowerLoop *loop, TileOpKind kind, int n_args, TileValue *const *args,
+                            int n_results, const TileType *types)
+{
+    Rewriter *rw = above(lo, loop);
+    if (rw == &lo->rw) return rw_insert(rw, kind, n_args, args, n_results, types);
+    rw->at--; /* the loop itself is the last operation there */
+    TileOp *op = rw_insert(rw, kind, n_args, args, n_results, types);
+    rw->at++;
+    return op;
+}
+
+static TileValue *gather(Lower *lo, const LowerLoop *loop, TileTensor *t, const Aff **coords, int rows, int cols)
+{
+    TileType type = tile_type(t->dtype, rows, cols, SPACE_REGISTER);
+    TileOp *op = insert_above(lo, loop, TILE_GATHER, 0, NULL, 1, &type);
+    op->tensor = t;
+    op->coords = coords;
+    op->row_dim = op->col_dim = -1;
+    t->read = true;
+    op->results[0]->name = t->name;
+    return op->results[0];
+}
+
+/* ---- uniform elements ------------------------------------------------------------------------ */
+
+static bool is_integer(DType dtype)
+{
+    return dtype == DT_I32 || dtype == DT_I64 || dtype == DT_BOOL;
+}
+
+static const Aff *known_read(const Lower *lo, const TileTensor *t, const Aff **coords)
+{
+    for (int i = 0; i < lo->reads.len; i++) {
+        bool same = lo->reads.data[i].tensor == t;
+        for (int d = 0; same && d < t->rank; d++) same = lo->reads.data[i].coords[d] == coords[d];
+        if (same) return aff_of(lo->program->aff, lo->reads.data[i].sym);
+    }
+    return NULL;
+}
+
+const Aff *lo_element(void *user, const Expr *e, Diags *diags)
+{
+    Lower *lo = user;
+    TileTensor *t = (TileTensor *)tensor_of(lo, e);
+    if (!t || !is_integer(t->dtype)) return NULL;
+    const Aff **coords = coordinates(lo, e, t, diags);
+    if (!coords) return NULL;
+    for (int d = 0; d < t->rank; d++)
+        if (uses_place(coords[d])) {
+            if (diags) lo_fail(lo, TW0734, e->span, "'%s' has another element here for each element of the tile", t->name);
+            return NULL;
+        }
+    const Aff *known = known_read(lo, t, coords);
+    if (known || !diags) return known; /* a try reads nothing */
+    const LowerLoop *loop = loop_of_read(lo, t, coords);
+    TileValue *v = gather(lo, loop, t, coords, 1, 1);
+    TileOp *op = insert_above(lo, loop, TILE_SCALAR, 1, &v, 0, NULL);
+    op->var = aff_sym_new(lo->program->aff, lo_fresh_symbol(lo, t->name), AFF_SCALAR, INT32_MIN, INT32_MAX);
+    vec_push(lo->arena, &lo->reads, (Read){t, coords, op->var, loop});
+    return aff_of(lo->program->aff, op->var);
+}
+
+/* ---- what varies ------------------------------------------------------------------------------- */
+
+/* Whether e reads elements that differ within the tile, or that are no integers. */
+static bool varies(Lower *lo, const Expr *e)
+{
+    const TileTensor *t = tensor_of(lo, e);
+    if (t) {
+        if (!is_integer(t->dtype)) return true;
+        const Aff **coords = coordinates(lo, e, t, NULL);
+        if (!coords) return true; /* what is wrong is said when it is read */
+        for (int d = 0; d < t->rank; d++)
+            if (uses_place(coords[d])) return true;
+        return false;
+    }
+    if (e->a && varies(lo, e->a)) return true;
+    if (e->b && varies(lo, e->b)) return true;
+    for (int i = 0; i < e->n_args; i++)
+        if (varies(lo, e->args[i])) return true;
+    return false;
+}
+
+static TileValue *value_of(Lower *lo, const Expr *e);
+
+static TileValue *no_operation(Lower *lo, const Expr *e, const char *what)
+{
+    lo_fail(lo, TW0734, e->span, "%s of tensors' elements that differ within the tile", what);
+    return rw_fill(&lo->rw, 0);
+}
+
+static TileValue *read_of(Lower *lo, const Expr *e)
+{
+    TileTensor *t = (TileTensor *)tensor_of(lo, e);
+    const Aff **coords = coordinates(lo, e, t, lo->diags);
+    bool rows = false, cols = false;
+    if (!coords) {
+        lo->failed = true;
+        return rw_fill(&lo->rw, 0);
+    }
+    for (int d = 0; d < t->rank; d++) {
+        rows |= aff_uses_kind(coords[d], AFF_ROW);
+        cols |= aff_uses_kind(coords[d], AFF_COL);
+    }
+    return gather(lo, loop_of_read(lo, t, coords), t, coords, rows ? lo->frame->extent[0] : 1,
+                  cols ? lo->frame->extent[1] : 1);
+}
+
+/* What does not vary: a number, a parameter, or an integer of row and col. */
+static TileValue *plain_value(Lower *lo, const Expr *e)
+{
+    double number;
+    if (eval_float(&lo->env, e, &number)) return rw_fill(&lo->rw, number);
+    if (e->kind == EXPR_NAME && lo_is_param(lo, e->name)) return lo_param(lo, e->name);
+    const Aff *a = eval_aff(&lo->env, e, lo->diags);
+    if (!a) {
+        lo->failed = true;
+        return rw_fill(&lo->rw, 0);
+    }
+    TileType type = tile_type(DT_F32, aff_uses_kind(a, AFF_ROW) ? lo->frame->extent[0] : 1,
+                              aff_uses_kind(a, AFF_COL) ? lo->frame->extent[1] : 1, SPACE_REGISTER);
+    TileOp *op = rw_insert(&lo->rw, TILE_INDEX, 0, NULL, 1, &type);
+    op->index = a;
+    return op->results[0];
+}
+
+static bool is_truth(const Expr *e)
+{
+    return (e->kind == EXPR_UNARY && e->op == EO_NOT) || (e->kind == EXPR_BINARY && e->op >= EO_LT && e->op <= EO_OR);
+}
+
+/* 0 or 1 */
+static TileValue *truth_of(Lower *lo, const Expr *e)
+{
+    TileValue *v = value_of(lo, e);
+    return is_truth(e) ? v : rw_binary(&lo->rw, OP_NOT_EQUAL, v, rw_fill(&lo->rw, 0));
+}
+
+static OpId element_op(ExprOp op)
+{
+    switch (op) {
+    case EO_ADD: return OP_ADD;
+    case EO_SUB: return OP_SUBTRACT;
+    case EO_MUL: return OP_MULTIPLY;
+    case EO_DIV: return OP_DIVIDE;
+    case EO_POW: return OP_POWER;
+    case EO_LT: return OP_LESS;
+    case EO_LE: return OP_LESS_EQUAL;
+    case EO_GT: return OP_GREATER;
+    case EO_GE: return OP_GREATER_EQUAL;
+    case EO_EQ: return OP_EQUAL;
+    case EO_NE: return OP_NOT_EQUAL;
+    case EO_AND: return OP_MULTIPLY;
+    case EO_OR: return OP_MAX;
+    case EO_IDIV: case EO_MOD: case EO_NEG: case EO_NOT: break;
+    }
+    return OP_COUNT;
+}
+
+static TileValue *call_value(Lower *lo, const Expr *e)
+{
+    OpId op;
+    if (!op_find(e->name, &op) || op_info(op)->class != OPC_ELEMENT || e->n_args < 1
+        || (op_info(op)->arity != e->n_args && op_info(op)->arity != 2))
+        return no_operation(lo, e, "no such function");
+    TileValue *v = value_of(lo, e->args[0]);
+    if (e->n_args == 1) return rw_unary(&lo->rw, op, v);
+    for (int i = 1; i < e->n_args; i++) v = rw_binary(&lo->rw, op, v, value_of(lo, e->args[i]));
+    return v;
+}
+
+static TileValue *value_of(Lower *lo, const Expr *e)
+{
+    if (lo->failed || !varies(lo, e)) return lo->failed ? rw_fill(&lo->rw, 0) : plain_value(lo, e);
+    if (e->kind == EXPR_INDEX) return read_of(lo, e);
+    if (e->kind == EXPR_CALL) return call_value(lo, e);
+    if (e->kind == EXPR_UNARY && e->op == EO_NOT)
+        return rw_binary(&lo->rw, OP_EQUAL, value_of(lo, e->a), rw_fill(&lo->rw, 0));
+    if (e->kind == EXPR_UNARY) return rw_unary(&lo->rw, OP_NEGATE, value_of(lo, e->a));
+    if (e->kind != EXPR_BINARY || element_op(e->op) == OP_COUNT)
+        return no_operation(lo, e, "a division with a whole result, or something else that tiles have no operation for,");
+    bool logical = e->op == EO_AND || e->op == EO_OR;
+    TileValue *a = logical ? truth_of(lo, e->a) : value_of(lo, e->a);
+    TileValue *b = logical ? truth_of(lo, e->b) : value_of(lo, e->b);
+    return rw_binary(&lo->rw, element_op(e->op), a, b);
+}
+
+/* ---- masks ----------------------------------------------------------------------------------------- */
+
+static TileValue *select_where(Lower *lo, const Expr *e, TileValue *x, TileValue *otherwise)
+{
+    if (e->kind == EXPR_BINARY && e->op == EO_AND)
+        return select_where(lo, e->b, select_where(lo, e->a, x, otherwise), otherwise);
+    if (!varies(lo, e)) return x;
+    TileValue *args[] = {value_of(lo, e), x, otherwise};
+    return rw_element(&lo->rw, OP_WHERE, 3, args);
+}
+
+/* What of a condition does not vary; NULL: nothing. */
+static const Expr *not_varying(Lower *lo, const Expr *e)
+{
+    if (e->kind != EXPR_BINARY || e->op != EO_AND) return varies(lo, e) ? NULL : e;
+    const Expr *a = not_varying(lo, e->a), *b = not_varying(lo, e->b);
+    return a && b ? expr_binary(lo->arena, EO_AND, (Expr *)a, (Expr *)b) : a ? a : b;
+}
+
+TileValue *lo_mask(Lower *lo, const Expr *e, TileValue *x, double otherwise)
+{
+    Frame frame = lo_frame_of(lo, x);
+    const Lineage lineage = *lo_lineage(lo, x);
+    lo_enter_frame(lo, &frame, e);
+    const Expr *plain = not_varying(lo, e);
+    const Aff *cond = plain ? eval_aff(&lo->env, plain, lo->diags) : NULL;
+    if (plain && !cond) lo->failed = true;
+    if (cond) {
+        TileOp *op = rw_insert(&lo->rw, TILE_MASK, 1, &x, 1, &x->type);
+        op->cond = cond;
+        op->number = otherwise;
+        x = op->results[0];
+    }
+    if (plain != e) x = select_where(lo, e, x, rw_fill(&lo->rw, otherwise));
+    lo_leave_frame(lo);
+    Lineage *l = lo_lineage(lo, x);
+    l->alpha = lineage.alpha;
+    l->axis[0] = lineage.axis[0];
+    l->axis[1] = lineage.axis[1];
+    return x;
+}

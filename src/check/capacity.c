@@ -10,6 +10,7 @@
 enum {
     DEFAULT_WARPS = 4,
     LANES = 32,
+    MOST_WARPS = 32,
     OTHER_REGISTERS = 24 /* a thread's addresses, counters and operands in flight, at least */
 };
 
@@ -151,6 +152,19 @@ static const Place *largest_shared(const Checker *c, const Named **tensor)
     return largest;
 }
 
+/* Sizes are numbers: of how many rows the largest tile might be. */
+static void note_rows(Checker *c, Diag *d, const Named *tensor, const Place *p, int64_t need)
+{
+    int64_t bytes = place_elements(p) * place_bytes(c, tensor, p), rows = 0;
+    int64_t room = c->options->target->shared_per_block - (need - bytes);
+    if (p->rank >= 2 && aff_is_const(p->dims[p->rank - 2].size, &rows) && rows > 0 && room > 0)
+        rows = room / (bytes / rows) / 16 * 16;
+    else
+        rows = 0;
+    diag_note(c->diags, d, rows > 0 ? "'%s' is the largest of them; with %lld rows it would fit"
+                                    : "'%s' is the largest of them", tensor->name, (long long)rows);
+}
+
 static void check_shared(Checker *c)
 {
     const Named *tensor = NULL;
@@ -164,7 +178,7 @@ static void check_shared(Checker *c)
                        t->name, t->shared_per_block);
     const Stmt *assign = smaller_size(c, &value);
     if (!assign) {
-        diag_note(c->diags, d, "'%s' is the largest of them", tensor->name);
+        note_rows(c, d, tensor, largest, need);
         return;
     }
     diag_note(c->diags, d, "%s = %lld fits", assign->name, (long long)value);
@@ -175,19 +189,39 @@ static void check_shared(Checker *c)
 /* ---- registers
  * ------------------------------------------------------------------------------------ */
 
-/* A line of the unit's schedule. */
+/* A line of the unit's schedule, or NULL. */
+static const Stmt *schedule_line(const Checker *c, const char *name)
+{
+    for (int i = 0; c->schedule && i < c->schedule->body.len; i++) {
+        const Stmt *line = c->schedule->body.data[i];
+        if (line->kind == STMT_ASSIGN && text_equal_nocase(line->name, name))
+            return line;
+    }
+    return NULL;
+}
+
 static int schedule_number(Checker *c, const char *name, int otherwise)
 {
     int64_t v;
-    for (int i = 0; c->schedule && i < c->schedule->body.len; i++) {
-        const Stmt *line = c->schedule->body.data[i];
-        if (line->kind != STMT_ASSIGN || !text_equal_nocase(line->name, name))
-            continue;
-        const Aff *a = eval_aff(&c->env, line->value, NULL);
-        if (a && aff_is_const(a, &v) && v > 0 && v <= 64)
-            return (int)v;
-    }
-    return otherwise;
+    const Stmt *line = schedule_line(c, name);
+    const Aff *a = line ? eval_aff(&c->env, line->value, NULL) : NULL;
+    return a && aff_is_const(a, &v) && v > 0 && v <= 64 ? (int)v : otherwise;
+}
+
+/* Gives the schedule that many warps, wherever that has to be written. */
+static void suggest_warps(Checker *c, Diag *d, int warps)
+{
+    const Stmt *line = schedule_line(c, "warps"), *schedule = c->schedule;
+    int end = c->unit->end;
+    if (line)
+        diag_fix(c->diags, d, line->value->span, arena_printf(c->arena, "%d", warps), "spread the tiles over more warps");
+    else if (schedule)
+        diag_fix(c->diags, d, (Span){schedule->span.end, schedule->span.end},
+                 arena_printf(c->arena, "\n    warps = %d", warps), "spread the tiles over more warps");
+    else
+        diag_fix(c->diags, d, (Span){end, end},
+                 arena_printf(c->arena, "  Schedule %s\n    warps = %d\n  end\n", c->options->target->name, warps),
+                 "spread the tiles over more warps");
 }
 
 /* Register tiles that were accumulated in a loop live all through it. */
@@ -219,11 +253,16 @@ static void check_registers(Checker *c)
         c->diags, TW0461, c->unit->name_span,
         "the register tiles take %lld registers a thread with %d warps; on %s a thread has %d",
         (long long)((need + threads - 1) / threads), warps, t->name, t->regs_per_thread);
-    int64_t more = (need + room * LANES - 1) / (room * LANES);
-    diag_note(c->diags, d,
-              more <= 32 ? "with %lld warps they would fit, or with smaller tiles"
-                         : "even %lld warps, more than a block has, would be needed",
-              (long long)more);
+    int more = 1; /* rows are shared out among a power of two */
+    while (more <= MOST_WARPS && need > room * LANES * more)
+        more *= 2;
+    if (more > MOST_WARPS) {
+        diag_note(c->diags, d, "%d warps, as many as a block has, would not be enough: take smaller tiles",
+                  MOST_WARPS);
+        return;
+    }
+    diag_note(c->diags, d, "with %d warps they would fit, or with smaller tiles", more);
+    suggest_warps(c, d, more);
 }
 
 void capacity_finish(Checker *c)

@@ -254,6 +254,8 @@ static bool is_name(const Expr *e, const char *name)
 
 static bool layouts_are_right(const Stmt *s)
 {
+    if (s->n_shape == 1 && s->n_to_shape == 1) /* the short form */
+        return is_name(s->shape[0], "MMA_C") && is_name(s->to_shape[0], "MMA_A");
     return s->n_shape == 3 && s->n_to_shape == 3 && is_name(s->shape[0], "MMA_C") &&
            is_name(s->shape[1], "MMA_M") && is_name(s->shape[2], "MMA_N") &&
            is_name(s->to_shape[0], "MMA_A") && is_name(s->to_shape[1], "MMA_M") &&

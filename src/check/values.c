@@ -55,6 +55,9 @@ static const Aff *unknown_name(void *user, const Expr *e, Diags *diags)
     Diag *d = diag_add(diags, TW0220, e->span, "'%s' has no value here", e->name);
     if (nearest)
         diag_fix(diags, d, e->span, nearest, arena_printf(c->arena, "did you mean '%s'?", nearest));
+    else if (strncmp(e->name, "blockIdx.", 9) == 0)
+        diag_note(diags, d, "the coordinates of a block are named where the grid is declared: `Grid m = EXTENT, "
+                  "...`; blockIdx.x is the first of them");
     else
         diag_note(diags, d, "the place of an element in a tile S is row(S) and col(S)");
     return NULL;
@@ -252,11 +255,20 @@ static void declare_dims(Checker *c, const Block *body, int n, const Stmt *s)
     }
 }
 
+/* m = blockIdx.x, where the grid calls its first coordinate m already */
+static bool says_the_same(Checker *c, const Stmt *s)
+{
+    const EvalName *name = s->value && s->value->kind == EXPR_NAME ? eval_find(&c->env, s->value->name) : NULL;
+
+    return name && name->aff && name->aff->kind == AFF_SYM && name->aff->sym->kind == AFF_GRID &&
+           name->aff == eval_find(&c->env, s->name)->aff;
+}
+
 static bool already_bound(Checker *c, const Stmt *s)
 {
     if (!eval_find(&c->env, s->name) || c->n_loops > 0)
         return false;
-    if (c->path.n_arms == 0)
+    if (c->path.n_arms == 0 && !says_the_same(c, s))
         diag_add(c->diags, TW0403, s->name_span, "'%s' already has a value", s->name);
     return true;
 }
@@ -272,8 +284,12 @@ void values_assign(Checker *c, const Stmt *s)
         eval_bind(&c->env, s->name,
                   aff_of(c->aff, aff_sym_new(c->aff, s->name, AFF_DIM, INT64_MIN, INT64_MAX)));
     } else if (!eval_assign(&c->env, s->name, s->value, NULL)) {
+        int errors = c->diags->errors;
         values_number(c, s->value); /* known at launch only, or wrong: then it says so */
-        vec_push(c->arena, &c->env.names, (EvalName){.name = s->name});
+        if (c->diags->errors > errors) /* what uses it later is not to blame */
+            eval_bind(&c->env, s->name, fresh_scalar(c, s->name));
+        else
+            vec_push(c->arena, &c->env.names, (EvalName){.name = s->name});
     }
 }
 
@@ -290,6 +306,7 @@ static void grid_axis(Checker *c, const Coord *coord)
     if (eval_find(&c->env, coord->name))
         diag_add(c->diags, TW0403, coord->span, "'%s' already has a value", coord->name);
     eval_bind(&c->env, coord->name, axis ? aff_of(c->aff, axis) : aff_const(c->aff, 0));
+    eval_bind_block(&c->env, c->grid.len, axis ? aff_of(c->aff, axis) : aff_const(c->aff, 0));
     vec_push(c->arena, &c->grid, (Axis){coord->name, coord->span, axis, known, coord->value});
 }
 
@@ -320,6 +337,18 @@ static bool is_flow(const Stmt *s)
            s->kind == STMT_IF || s->kind == STMT_RESHAPE;
 }
 
+static bool is_number(const Stmt *s)
+{
+    return s->kind == STMT_ASSIGN || s->kind == STMT_PARAM || s->kind == STMT_LET;
+}
+
+static bool is_known(Checker *c, const Stmt *s)
+{
+    double unused;
+
+    return setting(c, s->name) || (s->value && eval_float(&c->env, s->value, &unused));
+}
+
 int values_declare(Checker *c, const Block *body)
 {
     int n = 0;
@@ -328,9 +357,17 @@ int values_declare(Checker *c, const Block *body)
     for (int i = 0; i < n; i++)
         if (body->data[i]->kind == STMT_INPUT || body->data[i]->kind == STMT_OUTPUT)
             declare_dims(c, body, n, body->data[i]);
+    bool *done = arena_array(c->arena, bool, n + 1);
+    for (int i = 0; i < n; i++) /* numbers first: a grid may use those that are assigned below it */
+        if (is_number(body->data[i]) && is_known(c, body->data[i])) {
+            values_assign(c, body->data[i]);
+            done[i] = true;
+        }
     for (int i = 0; i < n; i++) {
         const Stmt *s = body->data[i];
-        if (s->kind == STMT_ASSIGN || s->kind == STMT_PARAM || s->kind == STMT_LET)
+        if (done[i])
+            continue;
+        if (is_number(s))
             values_assign(c, s);
         else if (s->kind == STMT_GRID)
             values_grid(c, s);

@@ -29,6 +29,14 @@ void eval_bind_number(EvalEnv *env, const char *name, double value)
     bind(env, (EvalName){.name = name, .has_number = true, .number = value});
 }
 
+void eval_bind_block(EvalEnv *env, int i, const Aff *value)
+{
+    static const char *const names[] = {"blockIdx.x", "blockIdx.y", "blockIdx.z"};
+
+    if (i < (int)TW_COUNT(names))
+        eval_bind(env, names[i], value);
+}
+
 const EvalName *eval_find(const EvalEnv *env, const char *name)
 {
     for (int i = env->names.len - 1; i >= 0; i--)

@@ -41,6 +41,8 @@ typedef struct EvalEnv {
 void eval_init(EvalEnv *env, Arena *arena, AffCtx *aff);
 void eval_bind(EvalEnv *env, const char *name, const Aff *value);
 void eval_bind_number(EvalEnv *env, const char *name, double value);
+/* The i-th coordinate of the grid, under the name that CUDA has for it. */
+void eval_bind_block(EvalEnv *env, int i, const Aff *value);
 const EvalName *eval_find(const EvalEnv *env, const char *name); /* NULL: unbound */
 int eval_mark(const EvalEnv *env);
 void eval_reset(EvalEnv *env, int mark);

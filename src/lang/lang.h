@@ -191,6 +191,7 @@ typedef struct Unit {
     UnitKind kind;
     const char *name;   /* "" for a fragment */
     Span span, name_span;
+    int end;            /* offset of its `end`; of the text's end where that is missing */
     const char *comment;
     Block body;
 } Unit;

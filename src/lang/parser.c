@@ -238,6 +238,7 @@ static void parse_unit(Parser *p, Program *program)
     p->unit = unit->name;
     p->blocks = 1;
     stop = parse_block(p, &unit->body, (Span){0, 0}, false);
+    unit->end = p->tok.start;
     close_block(p, stop, is_operator ? "the operator" : "the kernel", opened);
     p->blocks = 0;
     p->unit = NULL;

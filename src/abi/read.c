@@ -332,6 +332,12 @@ static size_t source_offset(const Head *head, size_t joined)
     return piece.source + (joined - piece.joined);
 }
 
+/* Of some failures to allocate Jansson says nothing at all. */
+static bool lacks_memory(const json_error_t *error)
+{
+    return json_error_code(error) == json_error_out_of_memory || !error->text[0];
+}
+
 static void report_syntax(Diags *diags, const Head *head, const json_error_t *error)
 {
     size_t position = error->position > 0 ? (size_t)error->position - 1 : 0;
@@ -353,6 +359,8 @@ Abi *abi_from_ptx(Arena *arena, Syms *syms, AffCtx *aff, const Source *ptx, Diag
     }
     json_t *root =
         json_loadb(str_text(&head.joined), head.joined.len, JSON_REJECT_DUPLICATES, &error);
+    if (!root && lacks_memory(&error))
+        heap_exhausted(arena_heap(arena));
     if (!root) {
         report_syntax(diags, &head, &error);
         return NULL;

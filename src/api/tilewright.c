@@ -1,6 +1,7 @@
 /* tilewright.c: the public interface, a thin shell round the chain of stages. */
 #include "tilewright.h"
 
+#include "api/api.h"
 #include "chain/chain.h"
 
 enum { ARTEFACTS = TW_HEADER + 1 };
@@ -117,8 +118,12 @@ static tw_kernel *kernel_new(Heap *heap)
 
 tw_kernel *tw_generate(const char *definition, const tw_options *options)
 {
+    return api_generate(heap_new(), definition, options);
+}
+
+tw_kernel *api_generate(Heap *heap, const char *definition, const tw_options *options)
+{
     static const tw_options defaults = {0};
-    Heap *heap = heap_new();
     tw_kernel *k = heap ? kernel_new(heap) : NULL;
     jmp_buf oom;
 

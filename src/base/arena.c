@@ -47,6 +47,7 @@ typedef struct Block {
 struct Arena {
     Heap *heap;
     Block *blocks;
+    Arena *older, *newer; /* of the heap */
 };
 
 static size_t round_up(size_t n)
@@ -61,7 +62,7 @@ static char *block_bytes(Block *block)
     return (char *)block + HEADER;
 }
 
-TW_NORETURN static void out_of_memory(Heap *heap)
+void heap_exhausted(Heap *heap)
 {
     if (!heap->on_oom)
         abort(); /* the caller broke the contract: there is nowhere to go */
@@ -73,9 +74,9 @@ static Block *block_new(Heap *heap, size_t size)
     Block *block;
 
     if (heap->fail_in > 0 && --heap->fail_in == 0)
-        out_of_memory(heap);
+        heap_exhausted(heap);
     if (!(block = calloc(1, HEADER + size)))
-        out_of_memory(heap);
+        heap_exhausted(heap);
     block->size = size;
     heap->live += HEADER + size;
     if (heap->live > heap->peak)
@@ -103,6 +104,12 @@ void heap_free(Heap *heap)
     free(heap);
 }
 
+void heap_drop(Heap *heap)
+{
+    while (heap->arenas)
+        arena_free(heap->arenas);
+}
+
 Arena *arena_new(Heap *heap)
 {
     Block *block = block_new(heap, BLOCK_BYTES);
@@ -110,12 +117,26 @@ Arena *arena_new(Heap *heap)
 
     arena->heap = heap;
     arena->blocks = block;
+    arena->older = heap->arenas;
+    if (arena->older)
+        arena->older->newer = arena;
+    heap->arenas = arena;
     return arena;
 }
 
 Heap *arena_heap(const Arena *arena)
 {
     return arena->heap;
+}
+
+static void unlink_arena(Arena *arena)
+{
+    if (arena->older)
+        arena->older->newer = arena->newer;
+    if (arena->newer)
+        arena->newer->older = arena->older;
+    else
+        arena->heap->arenas = arena->older;
 }
 
 void arena_free(Arena *arena)
@@ -125,6 +146,7 @@ void arena_free(Arena *arena)
 
     if (!arena)
         return;
+    unlink_arena(arena);
     heap = arena->heap; /* the arena itself lies in its first block */
     for (block = arena->blocks; block; block = next) {
         next = block->next;
@@ -140,11 +162,11 @@ void *arena_alloc(Arena *arena, size_t size)
     size_t room;
 
     if (size > REQUEST_LIMIT)
-        out_of_memory(arena->heap);
+        heap_exhausted(arena->heap);
     room = round_up(size ? size : 1) + GAP;
-    if (room <= block->size - block->used)
+    if (room <= block->size - block->used && !arena->heap->apart)
         return block_take(block, size, room);
-    if (room >= BIG_BYTES) {
+    if (room >= BIG_BYTES || arena->heap->apart) {
         block = block_new(arena->heap, room);
         block->next = arena->blocks->next;
         arena->blocks->next = block;
@@ -159,7 +181,7 @@ void *arena_alloc(Arena *arena, size_t size)
 void *arena_alloc_array(Arena *arena, size_t n, size_t size)
 {
     if (size && n > SIZE_MAX / size)
-        out_of_memory(arena->heap);
+        heap_exhausted(arena->heap);
     return arena_alloc(arena, n * size);
 }
 
@@ -169,7 +191,7 @@ void *vec_grow(Arena *arena, void *data, int *cap, size_t size)
     void *moved;
 
     if (*cap > INT_MAX / 2)
-        out_of_memory(arena->heap);
+        heap_exhausted(arena->heap);
     moved = arena_alloc_array(arena, (size_t)grown, size);
     if (*cap)
         memcpy(moved, data, (size_t)*cap * size);
@@ -182,7 +204,7 @@ char *arena_strndup(Arena *arena, const char *text, size_t len)
     char *copy;
 
     if (len == SIZE_MAX)
-        out_of_memory(arena->heap);
+        heap_exhausted(arena->heap);
     copy = arena_alloc(arena, len + 1);
     if (len)
         memcpy(copy, text, len);
@@ -204,7 +226,7 @@ char *arena_vprintf(Arena *arena, const char *fmt, va_list args)
     len = vsnprintf(NULL, 0, fmt, again);
     va_end(again);
     if (len < 0) /* only a broken format or more than INT_MAX bytes */
-        out_of_memory(arena->heap);
+        heap_exhausted(arena->heap);
     text = arena_alloc(arena, (size_t)len + 1);
     vsnprintf(text, (size_t)len + 1, fmt, args);
     return text;

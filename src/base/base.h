@@ -39,6 +39,8 @@
 typedef struct Heap {
     jmp_buf *on_oom;   /* where to go when memory is exhausted; required */
     long fail_in;      /* > 0: the fail_in-th request from now fails (tests) */
+    bool apart;        /* every allocation is a request of its own (tests) */
+    struct Arena *arenas; /* all that live, newest first */
     size_t live, peak; /* bytes held now and at most */
 } Heap;
 
@@ -47,6 +49,9 @@ typedef struct Arena Arena;
 /* A heap for who has no frame that outlives it; NULL when there is no memory. */
 Heap *heap_new(void);
 void heap_free(Heap *heap); /* its arenas are freed before */
+void heap_drop(Heap *heap); /* frees every arena: the way out when memory ran out */
+/* As if memory had run out: for who stands on a library with memory of its own. */
+TW_NORETURN void heap_exhausted(Heap *heap);
 
 Arena *arena_new(Heap *heap);
 void arena_free(Arena *arena); /* NULL is fine */

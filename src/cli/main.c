@@ -158,6 +158,7 @@ int main(int argc, char **argv)
     session.heap.on_oom = &oom;
     if (setjmp(oom)) {
         fputs("tw: error: out of memory\n", stderr);
+        heap_drop(&session.heap);
         return EXIT_LACKS;
     }
     session_start(&session);

@@ -13,8 +13,7 @@ enum {
     LANES = 32,
     CHUNK = 16,     /* bytes that one ldmatrix row, or one cp.async, moves */
     ATOM_ROWS = 16, /* of accumulators and A operands (PTX ISA, mma.m16n8k*) */
-    ATOM_COLS = 8   /* of accumulators; an A operand has one or two of these */
-};
+    ATOM_COLS = 8   /* of accumulators; an A operand has one or two of these */, MOST_WARPS = 32 /* 1,024 threads */ };
 
 bool lay_equal(Layout a, Layout b)
 {
@@ -146,6 +145,8 @@ const char *lay_fragment_misfit(Layout layout, int rows, int cols)
         return "the layout is not one of fragments";
     if (layout.warps_m < 1 || layout.warps_n < 1)
         return "there are no warps to hold it";
+    if (layout.warps_m > MOST_WARPS || layout.warps_n > MOST_WARPS)
+        return "no block has so many warps";
     if (layout.kind == LAY_MMA_A && layout.k != 8 && layout.k != 16 && layout.k != 32)
         return "an operand atom has 8, 16 or 32 columns";
     if (rows < 1 || cols < 1)

@@ -90,5 +90,14 @@ kernel attention_lse --set splits=3 --target sm_75 --dtype fp16
 kernel log_softmax --set splits=4
 kernel three_gemms --set splits=2
 
+# From sketches beside the definition.
+kernel attention_backward --set HeadDim=128
+kernel attention_backward --dtype fp16 --target sm_75 --set causal=0
+# shellcheck disable=SC2046
+"$tw" gen $(heading attention_backward gen) -o "$dir" 2>/dev/null </dev/null | grep -q 'not from the fuser'
+report "attention_backward: tw gen says where the flow is from" $?
+"$tw" run ops/attention_backward.tl --set HeadDim=16 --bind q_len=5 --bind kv_len=7 >"$dir/out" 2>&1 </dev/null
+report "attention_backward: tw run executes the definition" $?
+
 echo "1..$n"
 exit $bad

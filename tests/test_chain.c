@@ -140,6 +140,59 @@ static void snapshots_are_kept_when_wanted(void **state)
     assert_string_equal(a->snapshots.data[0].name, "lower");
 }
 
+#define SUM_DEFINITION "Operator total\n  Input X (M, N)\n  Output Y (M, 1) fp32\n  Compute RowSum X and get Y\nend\n"
+#define SUM_GRID "  Grid over M\n"
+#define SUM_LOOP                                                                                                       \
+    "  Compute Fill Y, 0\n  for k over N\n    Copy X from global to register\n    Compute RowSum X and get T\n"        \
+    "    Compute Add Y, T and get new Y\n  end\n  Copy Y from register to global\nend\n"
+#define SUM_KERNEL "Kernel by_hand\n  Input X (M, N)\n  Output Y (M, 1) fp32\n" SUM_GRID SUM_LOOP
+
+static Source as_source(const char *text)
+{
+    return (Source){"total.tl", text, strlen(text)};
+}
+
+/* Kernels in the definition's file are its flow: sketches, and code as well. */
+static void a_flow_by_hand_takes_over(void **state)
+{
+    Arena *arena = ((Fixture *)*state)->arena;
+    Source source = as_source(SUM_DEFINITION "\n" SUM_KERNEL);
+    Chain *a = new_chain(arena, NULL, 0), *b = new_chain(arena, NULL, 0);
+    Str both = str_new(arena);
+
+    expect_whole(a, &source);
+    assert_non_null(a->beside);
+    assert_non_null(strstr(a->sketch->text, "Kernel by_hand"));
+    assert_string_equal(a->abi->kernels.data[0].entry, "by_hand");
+    str_printf(&both, "%s\n%s", SUM_DEFINITION, a->code->text);
+    expect_whole(b, chain_text(b, "total.tl", &both));
+    assert_string_equal(b->code->text, a->code->text);
+    assert_string_equal(b->ptx->text, a->ptx->text);
+}
+
+static void a_flow_by_hand_must_fit(void **state)
+{
+    static const char *const wrong[] = {
+        /* reads what nobody gives */
+        SUM_DEFINITION "Kernel k\n  Input Z (M, N)\n  Input X (M, N)\n  Output Y (M, 1) fp32\n" SUM_GRID SUM_LOOP,
+        /* does not write what is wanted */
+        SUM_DEFINITION "Kernel k\n  Input X (M, N)\n  Output T (M, 1) fp32\n" SUM_GRID "  Copy X from global to register\nend\n",
+        /* another number of dimensions */
+        SUM_DEFINITION "Kernel k\n  Input X (B, M, N)\n  Output Y (M, 1) fp32\n" SUM_GRID SUM_LOOP,
+    };
+    Arena *arena = ((Fixture *)*state)->arena;
+
+    for (size_t i = 0; i < TW_COUNT(wrong); i++) {
+        Chain *a = new_chain(arena, NULL, 0);
+        Source source = as_source(wrong[i]);
+
+        assert_true(chain_define(a, &source));
+        assert_false(chain_fuse(a));
+        assert_int_equal(a->diags->errors, 1);
+        assert_int_equal(a->diags->list.data[0].code, TW0521);
+    }
+}
+
 static void what_cannot_be_done_is_said(void **state)
 {
     static const char sketch[] = "Kernel x\nend\n", definition[] = "Operator x\nend\n";
@@ -205,6 +258,8 @@ int main(void)
         TEST(every_artefact_is_a_beginning),
         TEST(the_definition_comes_back_from_the_ptx),
         TEST(snapshots_are_kept_when_wanted),
+        TEST(a_flow_by_hand_takes_over),
+        TEST(a_flow_by_hand_must_fit),
         TEST(what_cannot_be_done_is_said),
         TEST(every_allocation_may_fail),
     };

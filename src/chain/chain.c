@@ -107,6 +107,7 @@ static bool resolve(Chain *chain, const Program *program, const Unit *unit)
     mark_taken(chain);
     lang_print_unit(&text, unit);
     chain->definition = str_text(&text);
+    chain->beside = kernels_beside(chain->arena, program);
     if (!chain->name)
         chain->name = unit->name;
     return true;
@@ -176,16 +177,26 @@ static Program *fuse_by_model(Chain *chain)
     return cut ? cut : whole;
 }
 
+static Program *find_sketch(Chain *chain)
+{
+    int parts;
+
+    if (chain->beside)
+        return kernels_fit(chain->beside, chain->def, chain->diags) ? chain->beside : NULL;
+    parts = parts_wanted(chain);
+    if (parts < 0)
+        fail(chain, arena_printf(chain->arena, "splits is a number from 1 to %d", FUSE_MAX_PARTS));
+    else
+        return parts ? fuse_parts(chain, parts, chain->diags) : fuse_by_model(chain);
+    return NULL;
+}
+
 bool chain_fuse(Chain *chain)
 {
     double since = clock_seconds();
     Str text = str_new(chain->arena);
-    int parts = parts_wanted(chain);
-    Program *sketch;
+    Program *sketch = find_sketch(chain);
 
-    if (parts < 0)
-        return fail(chain, arena_printf(chain->arena, "splits is a number from 1 to %d", FUSE_MAX_PARTS));
-    sketch = parts ? fuse_parts(chain, parts, chain->diags) : fuse_by_model(chain);
     if (!sketch)
         return false;
     lang_print(&text, sketch);
@@ -194,11 +205,25 @@ bool chain_fuse(Chain *chain)
     return true;
 }
 
+/* Sketches become code; code that stands beside a definition is code already. */
+static ReasonResult *reason_all(Chain *chain, Program *program)
+{
+    ReasonOptions options = {chain->target, &chain->settings, chain->settings.dtype};
+    ReasonResult *result;
+
+    for (int i = 0; i < program->units.len; i++)
+        if (!chain->beside || program != chain->beside || check_is_sketch(program->units.data[i]))
+            return reason(chain->arena, chain->syms, program, &options, chain->diags);
+    result = arena_new_of(chain->arena, ReasonResult);
+    result->code = program;
+    return result;
+}
+
 bool chain_reason(Chain *chain, const Source *sketch)
 {
     double since = clock_seconds();
-    ReasonOptions options = {chain->target, &chain->settings, chain->settings.dtype};
-    Program *program = parse(chain, sketch);
+    bool beside = chain->beside && sketch == chain->sketch;
+    Program *program = beside ? chain->beside : parse(chain, sketch);
     const Unit *unit = program ? program_unit(program, UNIT_KERNEL) : NULL;
     Str text = str_new(chain->arena);
 
@@ -209,7 +234,9 @@ bool chain_reason(Chain *chain, const Source *sketch)
                                         sketch->path));
     if (!chain->name)
         chain->name = unit->name;
-    chain->reasoned = reason(chain->arena, chain->syms, program, &options, chain->diags);
+    if (beside)
+        chain->diags->source = program->source;
+    chain->reasoned = reason_all(chain, program);
     if (!chain->reasoned)
         return false;
     lang_print(&text, chain->reasoned->code);

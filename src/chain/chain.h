@@ -42,6 +42,7 @@ typedef struct Chain {
 
     Def *def;               /* NULL: code without a definition */
     const char *definition; /* its text */
+    Program *beside;        /* the Kernels that stand beside it; NULL: none */
     Source *sketch, *code, *ptx;
     ReasonResult *reasoned;
     TileProgram *tile;
@@ -60,6 +61,7 @@ const char *chain_set(Chain *chain, const char *text);
 const char *chain_run_with(Chain *chain, const char *text);
 
 bool chain_define(Chain *chain, const Source *source);
+/* The sketch: what stands beside the definition, else what the fuser finds. */
 bool chain_fuse(Chain *chain);
 bool chain_reason(Chain *chain, const Source *sketch);
 /* TL of any kind. What it approves of code, the later stages take: they are
@@ -75,6 +77,12 @@ bool chain_emit(Chain *chain);
 /* The definition that a PTX file must agree with, under the settings that were
  * compiled in: `against`, or where that is NULL the one within its ABI. */
 bool chain_define_from_abi(Chain *chain, const Abi *abi, const Source *against);
+
+/* beside.c: the Kernels of a program that has a definition as well; NULL: none. */
+Program *kernels_beside(Arena *arena, const Program *program);
+/* Whether they read what the definition reads and write what it writes; else
+ * diagnostics (TW0521) were recorded. */
+bool kernels_fit(const Program *kernels, const Def *def, Diags *diags);
 
 /* A source made of text that this program wrote. */
 Source *chain_text(Chain *chain, const char *path, const Str *text);

@@ -138,7 +138,8 @@ static const char *make_json(Gen *g, size_t *len)
         ptxas_json(&out, &g->ptxas);
     else
         str_add(&out, "null");
-    str_add(&out, "},\n\"stages\":");
+    str_printf(&out, "},\n\"flow\":\"%s\"", chain->beside ? "by hand" : "by the fuser");
+    str_add(&out, ",\n\"stages\":");
     json_stages(&out, chain);
     str_add(&out, ",\n\"checks\":");
     if (g->trial)
@@ -214,6 +215,9 @@ static void put_kernels(Gen *g, Str *out)
     const Chain *chain = g->chain;
 
     put_title(g->s, out, "Kernels");
+    if (chain->beside)
+        str_printf(out, "  from the %s beside the definition, not from the fuser\n",
+                   chain->reasoned->considered ? "sketch" : "code");
     for (int i = 0; i < chain->abi->kernels.len; i++) {
         const AbiKernel *k = &chain->abi->kernels.data[i];
 

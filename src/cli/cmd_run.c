@@ -165,6 +165,8 @@ static int run_tl(Session *s, const Source *source, Chain *chain)
         return EXIT_WRONG;
     kernel = program_unit(program, UNIT_KERNEL);
     definition = program_unit(program, UNIT_OPERATOR);
+    if (kernel && definition && check_is_sketch(kernel))
+        kernel = NULL; /* the sketch is how the definition is compiled, not what runs here */
     if (kernel && check_is_sketch(kernel))
         return session_fail(s, EXIT_WRONG, "%s is a sketch: it has no sizes yet; see 'tw reason'",
                             source->path);

@@ -17,8 +17,8 @@ Diag *flow_fail(Flow *flow, DiagCode code, const DefValue *value, const char *fm
     va_end(args);
     Span span = value && value->op ? value->op->stmt->span : flow->def->unit->name_span;
     Diag *diag = diag_add(flow->diags, code, span, "%s", text);
-    diag_note(flow->diags, diag, "write the flow by hand: a Kernel with Copy, Compute and for, from which "
-                                 "`tw reason` works out the code");
+    diag_note(flow->diags, diag, "write the flow by hand: a Kernel with Copy, Compute and for beside the Operator, in "
+                                 "the same file; `tw gen` goes on from it");
     flow->failed = true;
     return diag;
 }

@@ -206,7 +206,7 @@ static void infer_copy(Plan *plan, const Stmt *s)
                   tile ? "no tensor to copy to" : "copied before it has a value");
     else if (s->to_space == SPACE_SHARED) {
         tile->shared = true;
-        tile->shared_dtype = tile->reg_dtype;
+        tile->shared_dtype = tile->multiplied && tile->reg_dtype == DT_F32 ? tile->operand_dtype : tile->reg_dtype;
     } else if (s->to_space == SPACE_REGISTER) {
         tile->reg = tile->loaded = true;
         tile->reg_dtype = tile->shared_dtype;
@@ -260,15 +260,36 @@ static void infer_element(Plan *plan, const Stmt *s)
     infer_result(plan, s, unknown_row && is_one(row) ? NULL : row, unknown_col && is_one(col) ? NULL : col);
 }
 
+static bool names_shared(const Expr *e)
+{
+    while (e->kind == EXPR_TRANSPOSE)
+        e = e->a;
+    return e->kind == EXPR_SPACE && e->space == SPACE_SHARED;
+}
+
+/* A computed tile is rounded on its way to shared memory, to what it meets there. */
+static void note_operand(Plan *plan, Tile *tile, const Tile *other)
+{
+    bool known = other->shared && !other->multiplied && dtype_is_narrow(other->shared_dtype);
+
+    tile->multiplied = true;
+    tile->operand_dtype = known ? other->shared_dtype : plan->options->dtype;
+}
+
 static void infer_gemm(Plan *plan, const Stmt *s)
 {
-    const Tile *a = s->n_args == 2 ? plan_operand(plan, s->args[0]) : NULL;
-    const Tile *b = s->n_args == 2 ? plan_operand(plan, s->args[1]) : NULL;
+    Tile *a = s->n_args == 2 ? plan_operand(plan, s->args[0]) : NULL;
+    Tile *b = s->n_args == 2 ? plan_operand(plan, s->args[1]) : NULL;
 
     if (!a || !b) {
         plan_fail(plan, TW0602, s->span, "GEMM multiplies two tiles that were copied or computed");
         return;
     }
+    a->first_operand |= (a->computed || a->loaded) && !names_shared(s->args[0]);
+    if (a->computed && names_shared(s->args[0]))
+        note_operand(plan, a, b);
+    if (b->computed)
+        note_operand(plan, b, a);
     bool ta = plan_transposed(s->args[0]), tb = plan_transposed(s->args[1]);
     const Extent *k = ta ? a->row : a->col;
     if (k)

@@ -393,7 +393,7 @@ bool plan_whole_rows(const Plan *plan)
     for (int i = 0; i < plan->tiles.len; i++) {
         const Tile *tile = &plan->tiles.data[i];
 
-        if (tile->col->contracted && tile->reg && (tile->computed || tile->loaded))
+        if (tile->first_operand)
             return true;
         if (tile->reg && tile->col->kind == EXT_ONE && tile->row->kind != EXT_ONE && tile->computed)
             return true;

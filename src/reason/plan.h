@@ -52,6 +52,9 @@ typedef struct Tile {
     DType shared_dtype, reg_dtype;
     bool loaded, computed;     /* register copy: from memory; by a Compute */
     bool accumulated;          /* GEMM accumulates into it */
+    bool first_operand;        /* GEMM reads it from registers */
+    bool multiplied;           /* GEMM reads the shared copy, */
+    DType operand_dtype;       /* which has this type where it is computed in fp32 */
     Pad pad_row, pad_col;      /* while walking: of the newest copy */
     bool product;              /* while writing: made of a GEMM's result, so an accumulator fragment */
     bool operand_form;         /* while writing: reshaped */

@@ -192,6 +192,8 @@ static bool read_plainly(const Block *block, int at, const char *name)
 
 static bool is_register_operand(const Tile *tile, const Expr *e)
 {
+    while (e->kind == EXPR_TRANSPOSE)
+        e = e->a;
     return tile && tile->reg && !(e->kind == EXPR_SPACE && e->space == SPACE_SHARED) &&
            !(tile->shared && !tile->computed && !tile->loaded);
 }

@@ -26,6 +26,11 @@ static Layout mma_a(int m, int n, int k)
     return (Layout){.kind = LAY_MMA_A, .warps_m = m, .warps_n = n, .k = k};
 }
 
+static Layout in_rows(int m, int n, int k, int lanes)
+{
+    return (Layout){.kind = LAY_ROWS, .warps_m = m, .warps_n = n, .k = k, .lanes = lanes};
+}
+
 /* ---- shared tiles ---------------------------------------------------------------- */
 
 static void widest_panel(void **state)
@@ -184,6 +189,13 @@ static void matrix_fragments_are_bijections(void **state)
                     check_covers(mma_a(m, n, 8), rows, cols);
                 }
     check_covers(mma_c(4, 1), 64, 8);
+    for (int lanes = 1; lanes <= 32; lanes *= 2)
+        for (int k = 4; k <= 16; k *= 2)
+            for (int m = 1; m <= 4; m *= 2) {
+                check_covers(in_rows(m, 1, k, lanes), 32 / lanes * m * 2, lanes * k * (lanes * k > 64 ? 1 : 3));
+                if (lanes * k <= 64) check_covers(in_rows(m, 4, k, lanes), 32 / lanes * m, 4 * lanes * k);
+            }
+    check_covers(in_rows(1, 1, 8, 32), 1, 256);
     check_covers(mma_a(1, 1, 16), 16, 48);
 }
 
@@ -217,6 +229,12 @@ static void vectors_lie_beside_their_matrix(void **state)
     check_vectors(mma_c(2, 2), 128, 64);
     check_vectors(mma_a(4, 1, 16), 128, 64);
     check_vectors(mma_a(4, 1, 8), 64, 24);
+    check_vectors(in_rows(4, 1, 8, 32), 12, 768);
+    check_vectors(in_rows(2, 2, 4, 8), 16, 192);
+    check_vectors(in_rows(1, 4, 8, 32), 1, 2048);
+    assert_int_equal(lay_fragment_values(in_rows(2, 2, 4, 8), 16, 1), 2);
+    assert_int_equal(lay_fragment_values(in_rows(2, 2, 4, 8), 1, 192), 12);
+    assert_int_equal(lay_fragment_values(in_rows(2, 2, 4, 8), 1, 1), 1);
     assert_int_equal(lay_fragment_values(mma_c(4, 1), 64, 1), 2);
     assert_int_equal(lay_fragment_values(mma_c(4, 1), 1, 64), 16);
     assert_int_equal(lay_fragment_values(mma_c(4, 1), 1, 1), 1);
@@ -265,6 +283,22 @@ static void chunks_are_dealt_in_turn(void **state)
     assert_null(lay_fragment_misfit(chunks, 1, 8));
 }
 
+/* Neighbouring lanes have neighbouring chunks, and so have neighbouring warps of a row:
+ * one access of a warp reads one stretch of memory. */
+static void rows_lie_as_in_memory(void **state)
+{
+    (void)state;
+    Layout layout = in_rows(2, 2, 8, 16);
+    for (int w = 0; w < 4; w++)
+        for (int lane = 0; lane < 32; lane++)
+            for (int v = 0; v < 32; v++) {
+                int row, col;
+                lay_fragment_at(layout, 8, 512, w, lane, v, &row, &col);
+                assert_int_equal(row, w / 2 * 4 + v / 16 * 2 + lane / 16);
+                assert_int_equal(col, v % 16 / 8 * 256 + w % 2 * 128 + lane % 16 * 8 + v % 8);
+            }
+}
+
 static void what_does_not_fit(void **state)
 {
     (void)state;
@@ -278,6 +312,12 @@ static void what_does_not_fit(void **state)
     assert_null(lay_fragment_misfit(mma_c(4, 1), 64, 1));
     assert_null(lay_fragment_misfit(mma_c(4, 2), 1, 16));
     assert_null(lay_fragment_misfit(mma_c(4, 2), 1, 1));
+    assert_non_null(lay_fragment_misfit(in_rows(4, 1, 8, 32), 6, 256));
+    assert_non_null(lay_fragment_misfit(in_rows(4, 1, 8, 32), 4, 264));
+    assert_non_null(lay_fragment_misfit(in_rows(4, 1, 8, 24), 4, 256));
+    assert_non_null(lay_fragment_misfit(in_rows(4, 1, 0, 32), 4, 256));
+    assert_non_null(lay_fragment_misfit(in_rows(4, 1, 8, 64), 4, 512));
+    assert_null(lay_fragment_misfit(in_rows(4, 1, 8, 16), 8, 128));
 }
 
 static void texts_and_equality(void **state)
@@ -294,12 +334,16 @@ static void texts_and_equality(void **state)
     lay_print(&s, mma_c(4, 1));
     str_addc(&s, ' ');
     lay_print(&s, mma_a(2, 2, 16));
-    assert_string_equal(str_text(&s), "panels(128) mma_c(4x1) mma_a(2x2, k16)");
+    str_addc(&s, ' ');
+    lay_print(&s, in_rows(1, 4, 8, 32));
+    assert_string_equal(str_text(&s), "panels(128) mma_c(4x1) mma_a(2x2, k16) rows(1x4, k8, lanes32)");
     arena_free(arena);
     assert_true(lay_equal(mma_c(4, 1), mma_c(4, 1)));
     assert_false(lay_equal(mma_c(4, 1), mma_c(2, 2)));
     assert_false(lay_equal(mma_c(4, 1), mma_a(4, 1, 16)));
     assert_false(lay_equal(panels_of(64), panels_of(32)));
+    assert_true(lay_equal(in_rows(1, 4, 8, 32), in_rows(1, 4, 8, 32)));
+    assert_false(lay_equal(in_rows(1, 4, 8, 32), in_rows(1, 4, 8, 16)));
 }
 
 int main(void)
@@ -315,6 +359,7 @@ int main(void)
         cmocka_unit_test(vectors_lie_beside_their_matrix),
         cmocka_unit_test(reshape_stays_in_the_lane),
         cmocka_unit_test(chunks_are_dealt_in_turn),
+        cmocka_unit_test(rows_lie_as_in_memory),
         cmocka_unit_test(what_does_not_fit),
         cmocka_unit_test(texts_and_equality),
     };

@@ -348,6 +348,11 @@ static void expect_limits(const char *path, Plan *plan, const Choice *choice, co
         const Tile *tile = &plan->tiles.data[i];
         int64_t rows = choice->size[tile->row->id], cols = choice->size[tile->col->id];
 
+        if (choice->in_rows) { /* whole accesses of 16 bytes by the lanes of a row */
+            assert_true(cols == 1 || cols % (2 * choice->warps_n) == 0);
+            assert_true(rows == 1 || rows % (choice->warps / choice->warps_n) == 0);
+            continue;
+        }
         if (tile->reg && rows > 1)
             assert_int_equal(rows % (16 * (choice->warps / choice->warps_n)), 0);
         if (tile->reg && cols > 1)

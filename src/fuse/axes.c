@@ -11,7 +11,10 @@
  */
 #include "fuse/flow.h"
 
-enum { SMALL = 256 }; /* elements of a row that a tile holds in registers */
+/* Elements of a row that a tile holds in registers: of a warp, beside the fragments
+ * of products; and of a block, where there are none, shared by the tensors of such
+ * rows. */
+enum { SMALL = 256, SMALL_OF_BLOCK = 32768 };
 
 bool flow_same_dim(DefDim a, DefDim b)
 {
@@ -24,10 +27,31 @@ bool flow_is_one(DefDim dim)
     return aff_is_const(dim.size, &size) && size == 1;
 }
 
-bool flow_is_small(DefDim dim)
+static bool is_at_most(DefDim dim, int64_t most)
 {
     int64_t size;
-    return aff_is_const(dim.size, &size) && size <= SMALL;
+    return aff_is_const(dim.size, &size) && size <= most;
+}
+
+/* How long a row may be to be whole in registers. */
+static int64_t longest_row(const Def *def, DefDim dim)
+{
+    int tensors = 0;
+
+    for (int i = 0; i < def->ops.len; i++)
+        if (def->ops.data[i]->op == OP_GEMM)
+            return SMALL;
+    for (int i = 0; i < def->inputs.len; i++) {
+        const DefValue *v = def->inputs.data[i];
+
+        tensors += v->rank > 1 && flow_same_dim(v->dims[v->rank - 1], dim);
+    }
+    return SMALL_OF_BLOCK / (tensors < 2 ? 2 : tensors);
+}
+
+bool flow_is_small(const Flow *flow, DefDim dim)
+{
+    return is_at_most(dim, longest_row(flow->def, dim));
 }
 
 static DefDim dim_from_end(const Flow *flow, const DefValue *value, int back)
@@ -89,7 +113,7 @@ static void facts_of_op(Flow *flow, const DefOp *op)
             facts->splits &= flow->facts[op->args[i].value->id].splits;
         }
     if (op->op == OP_GEMM)
-        facts->splits = !flow->facts[first->id].gemm || flow_is_small(contracted(flow, op));
+        facts->splits = !flow->facts[first->id].gemm || is_at_most(contracted(flow, op), SMALL);
     if (op->op == OP_SOFTMAX)
         flow->facts[first->id].gauge = true;
     if (op->op == OP_EXP && first && first->op && first->op->op == OP_SUBTRACT) {
@@ -141,7 +165,7 @@ const Axis *flow_reduced(Flow *flow, const DefValue *value, bool root)
         return flow->one;
     if (flow->cols && flow->cols->kind == AXIS_WHOLE && flow_same_dim(dim, flow->cols->dim))
         return flow->cols;
-    bool whole = !root || (flow_is_small(dim) && !is_streamed(flow, dim));
+    bool whole = !root || (flow_is_small(flow, dim) && !is_streamed(flow, dim));
     return flow_axis(flow, whole ? AXIS_WHOLE : AXIS_STREAM, dim);
 }
 
@@ -187,7 +211,7 @@ static void walk_value(Walk *w, DefValue *value)
         DefDim dim = flow_cols(w->flow, op->args[0].value);
 
         w->reduced |= flow_same_dim(dim, w->last);
-        if (flow_is_small(dim) || flow_same_dim(dim, w->last))
+        if (flow_is_small(w->flow, dim) || flow_same_dim(dim, w->last))
             walk_value(w, op->args[0].value);
     } else {
         for (int i = 0; i < op->n_args; i++)
@@ -226,7 +250,7 @@ static AxisKind last_kind(const Walk *w)
     if (w->deep)
         return AXIS_WHOLE;
     if (w->chained || w->reduced)
-        return flow_is_small(w->last) ? AXIS_WHOLE : AXIS_STREAM;
+        return flow_is_small(w->flow, w->last) ? AXIS_WHOLE : AXIS_STREAM;
     return AXIS_COLS;
 }
 

@@ -149,7 +149,7 @@ const Axis *flow_axis(Flow *flow, AxisKind kind, DefDim dim);
 bool flow_same_dim(DefDim a, DefDim b);
 bool flow_is_one(DefDim dim);
 /* Known when compiling and small enough for a row of it to live in registers. */
-bool flow_is_small(DefDim dim);
+bool flow_is_small(const Flow *flow, DefDim dim);
 /* Dimensions of a value's tile, size 1 where it has too few. */
 DefDim flow_rows(const Flow *flow, const DefValue *value);
 DefDim flow_cols(const Flow *flow, const DefValue *value);

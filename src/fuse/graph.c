@@ -623,7 +623,7 @@ static const Axis *output_cols(Flow *flow, const DefValue *output)
         return flow->cols;
     if (flow_is_one(dim))
         return flow->one;
-    if (flow_is_small(dim))
+    if (flow_is_small(flow, dim))
         return flow_axis(flow, AXIS_WHOLE, dim);
     flow_fail(flow, TW0502, output, "the last dimension of output %s is neither that of the others nor small",
               output->name);

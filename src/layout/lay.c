@@ -25,7 +25,9 @@ bool lay_equal(Layout a, Layout b)
     case LAY_MMA_C: return a.warps_m == b.warps_m && a.warps_n == b.warps_n && a.quads == b.quads;
     case LAY_MMA_A:
     case LAY_CHUNKS:
-        return a.warps_m == b.warps_m && a.warps_n == b.warps_n && a.k == b.k && a.quads == b.quads;
+    case LAY_ROWS:
+        return a.warps_m == b.warps_m && a.warps_n == b.warps_n && a.k == b.k && a.quads == b.quads &&
+               a.lanes == b.lanes;
     }
     return false;
 }
@@ -44,6 +46,9 @@ void lay_print(Str *out, Layout layout)
         break;
     case LAY_CHUNKS:
         str_printf(out, "chunks(%dx%d, k%d)", layout.warps_m, layout.warps_n, layout.k);
+        break;
+    case LAY_ROWS:
+        str_printf(out, "rows(%dx%d, k%d, lanes%d)", layout.warps_m, layout.warps_n, layout.k, layout.lanes);
         break;
     }
 }
@@ -135,12 +140,65 @@ static void chunk_value_at(Layout layout, int cols, int thread, int v, int *row,
     *col = number % in_row * layout.k + v % layout.k;
 }
 
+/* ---- tiles in rows ------------------------------------------------------------------ */
+
+/* Rows that a warp holds at once. */
+static int rows_at_once(Layout layout)
+{
+    return LANES / layout.lanes;
+}
+
+/* Columns that a row's lanes hold at once, over all warps along it. */
+static int cols_at_once(Layout layout)
+{
+    return layout.warps_n * layout.lanes * layout.k;
+}
+
+static const char *rows_misfit(Layout layout, int rows, int cols)
+{
+    if (layout.warps_m < 1 || layout.warps_n < 1)
+        return "there are no warps to hold it";
+    if (layout.lanes < 1 || layout.lanes > LANES || (layout.lanes & (layout.lanes - 1)) || layout.k < 1 ||
+        layout.k > CHUNK)
+        return "lanes along a row are a power of two up to 32, of up to 16 values each";
+    if (rows < 1 || cols < 1)
+        return "the tile is empty";
+    if (rows > 1 && rows % (layout.warps_m * rows_at_once(layout)) != 0)
+        return "its rows are not a multiple of those that the warps hold at once";
+    if (cols > 1 && cols % cols_at_once(layout) != 0)
+        return "its columns are not a multiple of those that the lanes of a row hold at once";
+    return NULL;
+}
+
+/* What a lane has, by (row step, column step, value of the chunk). */
+static int rows_values(Layout layout, int rows, int cols)
+{
+    int down = rows > 1 ? rows / layout.warps_m / rows_at_once(layout) : 1;
+    return cols > 1 ? down * (cols / cols_at_once(layout)) * layout.k : down;
+}
+
+/* Values of a lane in one row. */
+static int values_in_row(Layout layout, int cols)
+{
+    return cols > 1 ? cols / cols_at_once(layout) * layout.k : 1;
+}
+
+static void rows_value_at(Layout layout, int rows, int cols, int warp, int lane, int v, int *row, int *col)
+{
+    int in_row = values_in_row(layout, cols), along = warp % layout.warps_n * layout.lanes + lane % layout.lanes;
+    int first = warp / layout.warps_n * (rows / layout.warps_m);
+    *row = rows > 1 ? first + v / in_row * rows_at_once(layout) + lane / layout.lanes : 0;
+    *col = cols > 1 ? v % in_row / layout.k * cols_at_once(layout) + along * layout.k + v % layout.k : 0;
+}
+
 /* ---- fragments ----------------------------------------------------------------------- */
 
 const char *lay_fragment_misfit(Layout layout, int rows, int cols)
 {
     if (layout.kind == LAY_CHUNKS)
         return chunks_misfit(layout, rows, cols);
+    if (layout.kind == LAY_ROWS)
+        return rows_misfit(layout, rows, cols);
     if (!is_fragment(layout))
         return "the layout is not one of fragments";
     if (layout.warps_m < 1 || layout.warps_n < 1)
@@ -173,6 +231,8 @@ int lay_fragment_values(Layout layout, int rows, int cols)
 {
     if (layout.kind == LAY_CHUNKS)
         return lay_chunks_of_thread(layout, rows, cols) * layout.k;
+    if (layout.kind == LAY_ROWS)
+        return rows_values(layout, rows, cols);
     int m = warp_atom_rows(layout, rows), n = warp_col_units(layout, cols);
     if (m && n)
         return m * n * 4;
@@ -206,6 +266,10 @@ void lay_fragment_at(Layout layout, int rows, int cols, int warp, int lane, int 
         chunk_value_at(layout, cols, warp * LANES + lane, v, row, col);
         return;
     }
+    if (layout.kind == LAY_ROWS) {
+        rows_value_at(layout, rows, cols, warp, lane, v, row, col);
+        return;
+    }
     Slot s = slot_of(layout, rows, cols, v);
     int m = warp_atom_rows(layout, rows), n = warp_col_units(layout, cols);
     int first_row = warp / layout.warps_n * m * ATOM_ROWS;
@@ -218,11 +282,15 @@ void lay_fragment_at(Layout layout, int rows, int cols, int warp, int lane, int 
 
 int lay_fragment_row_slot(Layout layout, int rows, int cols, int v)
 {
+    if (layout.kind == LAY_ROWS)
+        return v / values_in_row(layout, cols);
     return slot_of(layout, rows, cols, v).half_row;
 }
 
 int lay_fragment_col_slot(Layout layout, int rows, int cols, int v)
 {
+    if (layout.kind == LAY_ROWS)
+        return v % values_in_row(layout, cols);
     Slot s = slot_of(layout, rows, cols, v);
     return s.col_unit * 2 + s.pair;
 }

@@ -34,28 +34,37 @@
  *
  *   LAY_CHUNKS  k values a chunk; the last chunks of a thread may not exist
  *
- * A column vector (R,1) in LAY_MMA_C holds for each lane the values of the rows
- * that it has in the matrix (2 an atom row; the 4 lanes of a quad hold the
- * same); a row vector (1,C) those of its columns; a scalar (1,1) one value in
- * every lane.
+ * Tiles that no tensor core touches lie as memory does: a lane has k neighbours of
+ * a row, which one access of up to 16 bytes moves, `lanes` lanes lie side by side,
+ * and the warps of a row beside them; rows of 32 / lanes follow one another in a
+ * warp. A lane's next values are one such stretch to the right, or the next rows.
+ *
+ *   LAY_ROWS    row  = its warp's first + 32 / lanes * i + lane / lanes
+ *               col  = k * (lanes * (warps_n * j + its warp) + lane % lanes) + e
+ *
+ * A column vector (R,1) holds for each lane the values of the rows that it has in
+ * the matrix (in LAY_MMA_C 2 an atom row; the 4 lanes of a quad hold the same); a
+ * row vector (1,C) those of its columns; a scalar (1,1) one value in every lane.
  */
 #ifndef TW_LAY_H
 #define TW_LAY_H
 
 #include "base/base.h"
 
-typedef enum LayoutKind { LAY_NONE, LAY_PANELS, LAY_MMA_C, LAY_MMA_A, LAY_CHUNKS } LayoutKind;
+typedef enum LayoutKind { LAY_NONE, LAY_PANELS, LAY_MMA_C, LAY_MMA_A, LAY_CHUNKS, LAY_ROWS } LayoutKind;
 
 typedef struct Layout {
     LayoutKind kind;
     int panel;             /* LAY_PANELS: bytes */
-    int warps_m, warps_n;  /* LAY_MMA_*, LAY_CHUNKS */
+    int warps_m, warps_n;  /* LAY_MMA_*, LAY_CHUNKS, LAY_ROWS */
     bool quads;            /* LAY_MMA_* */
-    int k;                 /* LAY_MMA_A: columns of an atom; LAY_CHUNKS: of a chunk */
+    int k;                 /* LAY_MMA_A: columns of an atom; LAY_CHUNKS, LAY_ROWS: of a chunk */
+    int lanes;             /* LAY_ROWS: side by side along a row; a power of two */
 } Layout;
 
 bool lay_equal(Layout a, Layout b);
-/* The layout in dumps: "panels(128)", "mma_c(4x1)", "mma_a(4x1, k32, quads)", "chunks(4x1, k8)". */
+/* The layout in dumps: "panels(128)", "mma_c(4x1)", "mma_a(4x1, k32, quads)", "chunks(4x1, k8)",
+ * "rows(1x4, k8, lanes32)". */
 void lay_print(Str *out, Layout layout);
 
 /* The widest panel for rows of `cols` elements: the largest of 128, 64, 32, 16

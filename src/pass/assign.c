@@ -7,11 +7,14 @@
  * values fall into classes (union-find); each class is pinned by the GEMMs that
  * it touches, and a class pinned both ways is the paper's missing Reshape.
  *
+ * A kernel without products has nothing to pin its tiles: they lie as memory does
+ * (rows.c).
+ *
  * A product of 8-bit operands whose second one is not transposed comes out in
  * fours (lay.h, quads; ptx/mma.c says why); what meets it follows, row vectors
  * too, until nothing changes.
  */
-#include "pass/passes.h"
+#include "pass/rows.h"
 
 typedef enum Pin { PIN_NONE, PIN_C, PIN_A } Pin;
 
@@ -24,6 +27,8 @@ typedef struct Assigner {
     Pin *pin;     /* of a class's root */
     bool *quads;  /* the same; and of row vectors, each on its own */
     int *k;       /* of a class's root that is pinned to A: columns of an atom */
+    bool in_rows; /* all register tiles lie as memory does (rows.c) */
+    Layout rows;
     bool changed;
     bool failed;
 } Assigner;
@@ -104,7 +109,7 @@ static void constrain_gemm(Assigner *a, const TileOp *op)
 
 static void constrain_reduce(Assigner *a, const TileOp *op)
 {
-    if (op->axis == 1 && a->kernel->warps_n > 1 && is_matrix(op->args[0]) && !a->failed) {
+    if (!a->in_rows && op->axis == 1 && a->kernel->warps_n > 1 && is_matrix(op->args[0]) && !a->failed) {
         diag_add(a->diags, TW0775, op->loc, "a row reduction needs whole rows in a warp, but warps_n = %d",
                  a->kernel->warps_n);
         a->failed = true;
@@ -248,6 +253,10 @@ static void give_shared(Assigner *a, TileValue *v, Span loc)
 static void give_fragment(Assigner *a, TileValue *v, Span loc)
 {
     if (v->type.layout.kind == LAY_CHUNKS) return; /* on its way: `stage` knows how */
+    if (a->in_rows) {
+        v->type.layout = a->rows;
+        return;
+    }
     int warps_n = a->kernel->warps_n > 0 ? a->kernel->warps_n : 1;
     bool operand = is_matrix(v) && a->pin[find(a, v->id)] == PIN_A;
     v->type.layout = (Layout){
@@ -293,6 +302,8 @@ bool pass_assign(TileProgram *program, TileKernel *kernel, const Target *target,
     Assigner a = {.program = program, .kernel = kernel, .target = target, .diags = diags,
                   .parent = arena_array(program->arena, int, n), .pin = arena_array(program->arena, Pin, n),
                   .quads = arena_array(program->arena, bool, n), .k = arena_array(program->arena, int, n)};
+    a.in_rows = rows_layout(kernel, &a.rows);
+    if (a.in_rows) rows_combine(program, kernel);
     for (int i = 0; i < n; i++) a.parent[i] = i;
     constrain_block(&a, kernel->body);
     if (!a.failed) spread_quads(&a);

@@ -8,6 +8,8 @@ static const Pass PASSES[] = {
      0, TF_EXPANDED, 0, false, pass_expand},
     {"simplify", "exponentials to base 2, scales folded into them, multiply-add",
      TF_EXPANDED, 0, 0, false, pass_simplify},
+    {"direct", "tiles that are only copied on go from global memory to registers at once",
+     TF_EXPANDED, 0, 0, true, pass_direct},
     {"stage", "shared tiles to rings of buffers, loads to asynchronous copies",
      TF_EXPANDED, TF_STAGED, 0, true, pass_stage},
     {"assign", "fragment layouts for register tiles, swizzled panels for shared ones",

@@ -8,6 +8,7 @@
 bool pass_mask(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags);
 bool pass_expand(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags);
 bool pass_simplify(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags);
+bool pass_direct(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags);
 bool pass_stage(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags);
 bool pass_assign(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags);
 bool pass_alloc(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags);

@@ -159,6 +159,19 @@ static void sync_if(Syncer *s, TileOp *op)
     record_all(s, &after);
 }
 
+/* A reduction over the warps of a row: they write their parts, meet and read them. */
+static void sync_reduce(Syncer *s, TileBlock *block, int *at)
+{
+    const Aff *zero = aff_const(s->program->aff, 0);
+    Access parts = {WRITE, block->ops.data[*at]->args[1], zero};
+    Accesses written = {0};
+    vec_push(s->program->arena, &written, parts);
+    add_accesses(s, block, at, &written);
+    forget_synchronised(s);
+    parts.kind = READ;
+    record(s, parts);
+}
+
 static void sync_op(Syncer *s, TileBlock *block, int *at)
 {
     TileOp *op = block->ops.data[*at];
@@ -178,8 +191,11 @@ static void sync_op(Syncer *s, TileBlock *block, int *at)
         break;
     case TILE_FOR: sync_loop(s, op); break;
     case TILE_IF:  sync_if(s, op); break;
+    case TILE_REDUCE:
+        if (op->n_args > 1) sync_reduce(s, block, at);
+        break;
     case TILE_LOAD: case TILE_STORE: case TILE_MOVE: case TILE_FILL: case TILE_INDEX: case TILE_GATHER:
-    case TILE_ELEMENT: case TILE_MASK: case TILE_REDUCE: case TILE_CAST: case TILE_RESHAPE:
+    case TILE_ELEMENT: case TILE_MASK: case TILE_CAST: case TILE_RESHAPE:
     case TILE_GEMM: case TILE_YIELD:
     case TILE_SOFTMAX: case TILE_BUFFER: case TILE_VIEW: case TILE_COMMIT: case TILE_ROLES:
     case TILE_ACQUIRE: case TILE_FILLED: case TILE_AWAIT: case TILE_RELEASE: case TILE_SLICE:

@@ -9,6 +9,7 @@
  */
 #include "ptx/emit.h"
 #include "ptx/global.h"
+#include "ptx/stretch.h"
 
 /* ---- chunks --------------------------------------------------------------------- */
 
@@ -170,7 +171,7 @@ static const char *lane_offset(Emitter *e, const Chunks *c, const char *row, con
 }
 
 /* One cp.async takes a chunk whole, or its first bytes. */
-static bool is_whole_chunks(Emitter *e, const TileOp *op)
+bool cp_is_whole_chunks(Emitter *e, const TileOp *op)
 {
     return tile_in_chunks(op) && !(op->where && aff_uses(op->where, e->program->col));
 }
@@ -211,7 +212,7 @@ static const Aff *chunk_inside(Emitter *e, const Chunks *c, const Chunk *chunk, 
 
 static void hold_chunk(Emitter *e, const Chunks *c, const Chunk *chunk, const Aff *uniform, const char *address)
 {
-    if (e->aligned && is_whole_chunks(e, c->op) && (!uniform || ends_between_chunks(c)))
+    if (e->aligned && cp_is_whole_chunks(e, c->op) && (!uniform || ends_between_chunks(c)))
         load_chunk(e, c, chunk, uniform ? chunk_inside(e, c, chunk, uniform) : aff_const(e->program->aff, 1), address);
     else
         copy_elements(e, c, chunk, uniform, address);
@@ -225,7 +226,7 @@ static void copy_chunk(Emitter *e, const Chunks *c, const Chunk *chunk, const Af
     if (chunk->exists) em(e, "@!%s bra $chunk%d;", chunk->exists, label);
     if (c->words)
         hold_chunk(e, c, chunk, uniform, address);
-    else if (e->aligned && e->target->has_cp_async && is_whole_chunks(e, c->op))
+    else if (e->aligned && e->target->has_cp_async && cp_is_whole_chunks(e, c->op))
         em(e, "cp.async.cg.shared.global %s, [%s], 16, %s;", chunk->shared, address,
            source_bytes(e, c, chunk, uniform));
     else
@@ -344,7 +345,7 @@ static void load_held(Emitter *e, const TileOp *op)
     c.words = frag->packed;
     const Aff *whole = tile_inside(e, op, &v->type);
     if (aff_always(e->program->aff, whole)) hold_branch(e, &c, NULL);
-    else if (e->aligned && is_whole_chunks(e, op) && !op->where) hold_either(e, &c, whole);
+    else if (e->aligned && cp_is_whole_chunks(e, op) && !op->where) hold_either(e, &c, whole);
     else hold_branch(e, &c, gl_corner_inside(e, op));
 }
 
@@ -369,13 +370,7 @@ static void put_held(Emitter *e, const TileOp *op)
 
 /* ---- fragments to and from global memory ---------------------------------------------- */
 
-/* Row and column of value i of a fragment, as expressions of this lane's. */
-typedef struct Place {
-    const Aff *row, *col;
-    int row_step, col_step; /* from the lane's first */
-} Place;
-
-static Place place_of(Emitter *e, const TileValue *v, int i)
+Place cp_place(Emitter *e, const TileValue *v, int i)
 {
     AffCtx *aff = e->program->aff;
     Place p = {aff_const(aff, 0), aff_const(aff, 0), 0, 0};
@@ -388,7 +383,7 @@ static Place place_of(Emitter *e, const TileValue *v, int i)
 }
 
 /* Address of value (0, 0) of this lane. */
-static const char *lane_corner(Emitter *e, const TileOp *op, const TileValue *v)
+const char *cp_lane_corner(Emitter *e, const TileOp *op, const TileValue *v)
 {
     AffCtx *aff = e->program->aff;
     const char *sum = e->base[op->tensor->index];
@@ -407,13 +402,7 @@ static const char *lane_corner(Emitter *e, const TileOp *op, const TileValue *v)
     return gl_corner(e, op, sum, 0, &level);
 }
 
-/* Register with corner + row * stride: kept for the row that was last asked for. */
-typedef struct RowAddress {
-    int row;
-    const char *address;
-} RowAddress;
-
-static const char *row_address(Emitter *e, const TileOp *op, const char *corner, int row, RowAddress *last)
+const char *cp_row_address(Emitter *e, const TileOp *op, const char *corner, int row, RowAddress *last)
 {
     if (last->address && last->row == row) return last->address;
     *last = (RowAddress){row, corner};
@@ -427,7 +416,7 @@ static const char *row_address(Emitter *e, const TileOp *op, const char *corner,
 }
 
 /* "[address + col * stride]" */
-static const char *column_address(Emitter *e, const TileOp *op, const char *row, int col)
+const char *cp_column_address(Emitter *e, const TileOp *op, const char *row, int col)
 {
     if (op->col_dim < 0 || col == 0) return arena_printf(e->arena, "[%s]", row);
     if (gl_columns_contiguous(op))
@@ -438,7 +427,7 @@ static const char *column_address(Emitter *e, const TileOp *op, const char *row,
     return arena_printf(e->arena, "[%s]", address);
 }
 
-static const Aff *place_inside(Emitter *e, const TileOp *op, const TileValue *v, const Place *p, int columns)
+const Aff *cp_inside(Emitter *e, const TileOp *op, const TileValue *v, const Place *p, int columns)
 {
     AffCtx *aff = e->program->aff;
     const Aff *inside = gl_corner_inside(e, op);
@@ -456,25 +445,29 @@ void cp_load(Emitter *e, const TileOp *op)
         load_held(e, op);
         return;
     }
-    fr_new_f32(e, v);
     if (!gl_known_type(e, op, true)) return;
-    const char *corner = lane_corner(e, op, v);
+    if (st_can(e, op, v)) {
+        st_load(e, op);
+        return;
+    }
+    fr_new_f32(e, v);
+    const char *corner = cp_lane_corner(e, op, v);
     RowAddress last = {0};
     for (int i = 0; i < e->frags[v->id].n; i++) {
-        Place p = place_of(e, v, i);
-        const char *row = row_address(e, op, corner, p.row_step, &last);
-        const char *guard = gl_guard(e, place_inside(e, op, v, &p, 1));
-        gl_load_value(e, op->tensor->dtype, guard, column_address(e, op, row, p.col_step), e->frags[v->id].f[i]);
+        Place p = cp_place(e, v, i);
+        const char *row = cp_row_address(e, op, corner, p.row_step, &last);
+        const char *guard = gl_guard(e, cp_inside(e, op, v, &p, 1));
+        gl_load_value(e, op->tensor->dtype, guard, cp_column_address(e, op, row, p.col_step), e->frags[v->id].f[i]);
     }
 }
 
 static void store_one(Emitter *e, const TileOp *op, int i, const char *corner, RowAddress *last)
 {
     const TileValue *v = op->args[0];
-    Place p = place_of(e, v, i);
+    Place p = cp_place(e, v, i);
     DType t = op->tensor->dtype;
-    const char *address = column_address(e, op, row_address(e, op, corner, p.row_step, last), p.col_step);
-    const char *guard = gl_guard(e, place_inside(e, op, v, &p, 1)), *value = fr_operand(e, v, i);
+    const char *address = cp_column_address(e, op, cp_row_address(e, op, corner, p.row_step, last), p.col_step);
+    const char *guard = gl_guard(e, cp_inside(e, op, v, &p, 1)), *value = fr_operand(e, v, i);
     if (t == DT_F32) {
         em(e, "%sst.global.f32 %s, %s;", guard, address, value);
         return;
@@ -493,9 +486,9 @@ static void store_one(Emitter *e, const TileOp *op, int i, const char *corner, R
 static void store_pair(Emitter *e, const TileOp *op, int i, const char *corner, RowAddress *last)
 {
     const TileValue *v = op->args[0];
-    Place p = place_of(e, v, i);
-    const char *address = column_address(e, op, row_address(e, op, corner, p.row_step, last), p.col_step);
-    const char *guard = gl_guard(e, place_inside(e, op, v, &p, 2));
+    Place p = cp_place(e, v, i);
+    const char *address = cp_column_address(e, op, cp_row_address(e, op, corner, p.row_step, last), p.col_step);
+    const char *guard = gl_guard(e, cp_inside(e, op, v, &p, 2));
     if (op->tensor->dtype == DT_F32)
         em(e, "%sst.global.v2.f32 %s, {%s, %s};", guard, address, fr_operand(e, v, i), fr_operand(e, v, i + 1));
     else
@@ -505,7 +498,7 @@ static void store_pair(Emitter *e, const TileOp *op, int i, const char *corner, 
 /* Pairs need an even number of columns inside the tensor and aligned rows. */
 static bool can_store_pairs(Emitter *e, const TileOp *op)
 {
-    if (!e->aligned || !is_whole_chunks(e, op) || op->args[0]->type.cols < 2 || f8_is(op->tensor->dtype)) return false;
+    if (!e->aligned || !cp_is_whole_chunks(e, op) || op->args[0]->type.cols < 2 || f8_is(op->tensor->dtype)) return false;
     return aff_divisor(op->tensor->dims[op->col_dim]) % 2 == 0 && aff_divisor(op->coords[op->col_dim]) % 2 == 0;
 }
 
@@ -519,34 +512,43 @@ static void add_warp_bits(Emitter *e, const char *bits, const char *instruction)
 
 /* Lanes, of all that hold a value of a vector, that store it: those of the first
  * row or column, in the first warp along it. NULL: no two hold the same. */
-static const char *sole_owner(Emitter *e, const TileValue *v)
+const char *cp_sole_owner(Emitter *e, const TileValue *v)
 {
     const Layout *layout = &v->type.layout;
-    int quad = v->type.cols == 1 ? 3 : 0, group = v->type.rows == 1 ? 28 : 0;
-    if (!(quad | group)) return NULL;
+    bool column = v->type.cols == 1, row = v->type.rows == 1;
+    int along = layout->kind == LAY_ROWS ? layout->lanes - 1 : 3, mask = (column ? along : 0) | (row ? 31 - along : 0);
+    bool warps = (column && layout->warps_n > 1) || (row && layout->warps_m > 1);
+    if (!mask && !warps) return NULL;
     const char *bits = em_new(e, REG_R), *p = em_new(e, REG_P);
-    em_at(e, 0, "and.b32 %s, %s, %d;", bits, e->lane, quad | group);
-    if (quad && layout->warps_n > 1) add_warp_bits(e, bits, "rem");
-    if (group && layout->warps_m > 1) add_warp_bits(e, bits, "div");
+    em_at(e, 0, "and.b32 %s, %s, %d;", bits, e->lane, mask);
+    if (column && layout->warps_n > 1) add_warp_bits(e, bits, "rem");
+    if (row && layout->warps_m > 1) add_warp_bits(e, bits, "div");
     em(e, "setp.eq.s32 %s, %s, 0;", p, bits);
     return p;
 }
 
-void cp_store(Emitter *e, const TileOp *op)
+static void store_values(Emitter *e, const TileOp *op)
 {
     const TileValue *v = op->args[0];
-    if (!gl_known_type(e, op, false)) return;
-    const char *owner = sole_owner(e, v);
-    int label = em_label(e);
-    if (owner) em_open(e);
-    if (owner) em(e, "@!%s bra $store%d;", owner, label);
-    const char *corner = lane_corner(e, op, v);
+    const char *corner = cp_lane_corner(e, op, v);
     RowAddress last = {0};
     bool pairs = can_store_pairs(e, op) && e->frags[v->id].n % 2 == 0;
     for (int i = 0; i < e->frags[v->id].n; i += pairs ? 2 : 1) {
         if (pairs) store_pair(e, op, i, corner, &last);
         else store_one(e, op, i, corner, &last);
     }
+}
+
+void cp_store(Emitter *e, const TileOp *op)
+{
+    const TileValue *v = op->args[0];
+    if (!gl_known_type(e, op, false)) return;
+    const char *owner = cp_sole_owner(e, v);
+    int label = em_label(e);
+    if (owner) em_open(e);
+    if (owner) em(e, "@!%s bra $store%d;", owner, label);
+    if (st_can(e, op, v)) st_store(e, op);
+    else store_values(e, op);
     if (!owner) return;
     em_close(e);
     em(e, "$store%d:", label);

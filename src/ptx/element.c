@@ -298,6 +298,51 @@ static void sum_operand_rows(Emitter *e, const TileOp *op)
     }
 }
 
+/* Where this lane's first row of a column begins in the buffer through which the
+ * warps of a row combine: rows, in each a number from every warp. */
+static const char *parts_address(Emitter *e, const TileOp *op, int row_bytes)
+{
+    const TileType *a = &op->args[0]->type;
+    const Layout *l = &a->layout;
+    const char *row = em_new(e, REG_R), *address = em_new(e, REG_R);
+    if (a->rows > 1) em_at(e, 0, "mov.b32 %s, %s;", row, ix_value(e, aff_of(e->program->aff, ix_lane_row(e, *l, a->rows))));
+    else ix_divide(e, 0, row, e->warp, l->warps_n);
+    em_at(e, 0, "mad.lo.s32 %s, %s, %d, %s;", address, row, row_bytes, e->smem);
+    return address;
+}
+
+/* The combination over the warps that share rows (regs: a number a row of this
+ * lane, the same in all of a row's lanes): each leaves its own in shared memory. */
+static void reduce_warps(Emitter *e, const TileOp *op, int *regs, int n)
+{
+    const TileType *a = &op->args[0]->type, *parts = &op->args[1]->type;
+    const Layout *l = &a->layout;
+    int row_bytes = parts->cols * 4, step = 32 / l->lanes * row_bytes, at = (int)op->args[1]->def->offset;
+    const char *base = parts_address(e, op, row_bytes), *mine = em_new(e, REG_R), *first = em_new(e, REG_R);
+    const char *p = em_new(e, REG_P), *of_row = em_new(e, REG_R);
+    ix_divide(e, 0, of_row, e->warp, l->warps_n);
+    ix_remainder(e, 0, mine, e->warp, of_row, l->warps_n);
+    em_at(e, 0, "mad.lo.s32 %s, %s, 4, %s;", mine, mine, base);
+    em_at(e, 0, "and.b32 %s, %s, %d;", first, e->lane, a->rows > 1 ? l->lanes - 1 : 31);
+    em(e, "setp.eq.s32 %s, %s, 0;", p, first);
+    for (int i = 0; i < n; i++) em(e, "@%s st.shared.f32 [%s+%d], %%f%d;", p, mine, at + i * step, regs[i]);
+    em(e, "bar.sync 0;");
+    for (int i = 0; i < n; i++) {
+        int *all = fr_fresh(e, REG_F, l->warps_n), w = 0;
+        for (; w + 4 <= l->warps_n; w += 4)
+            em(e, "ld.shared.v4.f32 {%%f%d, %%f%d, %%f%d, %%f%d}, [%s+%d];", all[w], all[w + 1], all[w + 2], all[w + 3],
+               base, at + i * step + w * 4);
+        for (; w < l->warps_n; w++) em(e, "ld.shared.f32 %%f%d, [%s+%d];", all[w], base, at + i * step + w * 4);
+        regs[i] = reduce_tree(e, combine(op->op), all, l->warps_n);
+    }
+}
+
+/* Lanes that share a row, as bits of the lane's number: the last one. */
+static int last_lane_bit(const Layout *layout)
+{
+    return layout->kind == LAY_ROWS ? layout->lanes / 2 : 2;
+}
+
 void el_reduce(Emitter *e, const TileOp *op)
 {
     const TileValue *a = op->args[0], *v = op->results[0];
@@ -314,19 +359,23 @@ void el_reduce(Emitter *e, const TileOp *op)
     int n = e->frags[a->id].n;
     fr_new_f32(e, v);
     const Frag *frag = &e->frags[v->id];
+    int *rows = arena_array(e->arena, int, frag->n);
     for (int slot = 0; slot < frag->n; slot++) {
         int *regs = arena_array(e->arena, int, n), count = 0;
         for (int i = 0; i < n; i++)
             if (lay_fragment_row_slot(a->type.layout, a->type.rows, a->type.cols, i) == slot)
                 regs[count++] = f[i];
-        int reg = reduce_tree(e, instruction, regs, count);
-        if (a->type.cols > 1) reg = reduce_lanes(e, instruction, reg, 1, 2);
+        rows[slot] = reduce_tree(e, instruction, regs, count);
+        if (a->type.cols > 1) rows[slot] = reduce_lanes(e, instruction, rows[slot], 1, last_lane_bit(&a->type.layout));
+    }
+    if (op->n_args > 1) reduce_warps(e, op, rows, frag->n);
+    for (int slot = 0; slot < frag->n; slot++) {
         if (op->op == OP_ROW_MEAN)
-            em(e, "mul.f32 %%f%d, %%f%d, %s;", frag->f[slot], reg, em_f32(e, 1.0 / a->type.cols));
+            em(e, "mul.f32 %%f%d, %%f%d, %s;", frag->f[slot], rows[slot], em_f32(e, 1.0 / a->type.cols));
         else if (a->type.cols > 1)
-            frag->f[slot] = reg;
+            frag->f[slot] = rows[slot];
         else
-            em(e, "mov.f32 %%f%d, %%f%d;", frag->f[slot], reg);
+            em(e, "mov.f32 %%f%d, %%f%d;", frag->f[slot], rows[slot]);
     }
 }
 

@@ -41,6 +41,7 @@ typedef enum MemoKind { MEMO_VALUE, MEMO_CONDITION, MEMO_FLOAT, MEMO_KINDS } Mem
 typedef VEC(Memo) Memos;
 
 typedef struct LaneSym {  /* this lane's first row or column in fragments of an extent */
+    LayoutKind kind; /* a kernel's tiles in rows lie all alike */
     bool is_row;
     bool quads;
     int extent;

@@ -22,26 +22,54 @@ static const AffSym *lane_symbol(Emitter *e, bool is_row, bool quads, int extent
     return ix_symbol(e, is_row ? "lane_row" : "lane_col", base, 0, extent - share + atom);
 }
 
-static const AffSym *cached_lane(Emitter *e, bool is_row, bool quads, int extent, int warps, int atom)
+/* In rows (lay.h): lane / lanes, and lane % lanes * k; the warps of a row lie side
+ * by side in every step along it. */
+static const AffSym *lane_symbol_in_rows(Emitter *e, bool is_row, const Layout *l, int extent)
 {
-    int share = extent / (warps > 0 ? warps : 1);
+    const char *base = em_new(e, REG_R), *along = em_new(e, REG_R);
+    int warps = is_row ? l->warps_m : l->warps_n, share = is_row ? extent / l->warps_m : l->lanes * l->k;
+    if (is_row) {
+        ix_divide(e, 0, base, e->lane, l->lanes);
+    } else {
+        em_at(e, 0, "and.b32 %s, %s, %d;", base, e->lane, l->lanes - 1);
+        em_at(e, 0, "mul.lo.s32 %s, %s, %d;", base, base, l->k);
+    }
+    if (warps > 1 && extent > 1) {
+        ix_divide(e, 0, along, e->warp, l->warps_n);
+        if (!is_row) ix_remainder(e, 0, along, e->warp, along, l->warps_n);
+        em_at(e, 0, "mad.lo.s32 %s, %s, %d, %s;", base, along, share, base);
+    }
+    int64_t hi = is_row ? extent - share + 32 / l->lanes - 1 : warps * share - l->k;
+    return ix_symbol(e, is_row ? "lane_row" : "lane_col", base, 0, hi);
+}
+
+static const AffSym *lane_symbol_of(Emitter *e, bool is_row, const Layout *l, int extent)
+{
+    int warps = is_row ? l->warps_m : l->warps_n, share = extent / (warps > 0 ? warps : 1);
+    if (l->kind == LAY_ROWS) return lane_symbol_in_rows(e, is_row, l, extent);
+    return lane_symbol(e, is_row, !is_row && l->quads, extent, warps, share, is_row ? 7 : l->quads ? 12 : 6);
+}
+
+static const AffSym *cached_lane(Emitter *e, bool is_row, Layout layout, int extent)
+{
     for (int i = 0; i < e->lanes.len; i++) {
         const LaneSym *l = &e->lanes.data[i];
-        if (l->is_row == is_row && l->quads == quads && l->extent == extent) return l->sym;
+        bool same = l->kind == layout.kind || (l->kind != LAY_ROWS && layout.kind != LAY_ROWS);
+        if (same && l->is_row == is_row && (is_row || l->quads == layout.quads) && l->extent == extent) return l->sym;
     }
-    const AffSym *sym = lane_symbol(e, is_row, quads, extent, warps, share, atom);
-    vec_push(e->arena, &e->lanes, (LaneSym){is_row, quads, extent, sym});
+    const AffSym *sym = lane_symbol_of(e, is_row, &layout, extent);
+    vec_push(e->arena, &e->lanes, (LaneSym){layout.kind, is_row, layout.quads, extent, sym});
     return sym;
 }
 
 const AffSym *ix_lane_row(Emitter *e, Layout layout, int rows)
 {
-    return cached_lane(e, true, false, rows, layout.warps_m, 7);
+    return cached_lane(e, true, layout, rows);
 }
 
 const AffSym *ix_lane_col(Emitter *e, Layout layout, int cols)
 {
-    return cached_lane(e, false, layout.quads, cols, layout.warps_n, layout.quads ? 12 : 6);
+    return cached_lane(e, false, layout, cols);
 }
 
 /* ---- loops and branches --------------------------------------------------------------- */

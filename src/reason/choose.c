@@ -15,6 +15,7 @@ typedef struct Search {
     int considered;
     int tried;
     bool gemm;
+    bool in_rows; /* rows.c chooses, if it can */
     int warps_from, warps_to, stages_from, stages_to, warps_n_forced;
 } Search;
 
@@ -74,8 +75,10 @@ static void read_forced(Search *s)
     for (int i = 0; i < s->plan->extents.len; i++) {
         const Extent *extent = s->plan->extents.data[i];
 
-        if (extent->tile && extent->fixed && (extent->fixed < 0 || extent->fixed % 16 != 0))
-            plan_fail(s->plan, TW0610, s->plan->unit->name_span, "%s is not a positive multiple of 16", extent->tile);
+        if (extent->tile && extent->fixed && (extent->fixed < 0 || (!s->in_rows && extent->fixed % 16 != 0)))
+            plan_fail(s->plan, TW0610, s->plan->unit->name_span, s->in_rows ? "%s is not a positive number"
+                                                                            : "%s is not a positive multiple of 16",
+                      extent->tile);
     }
 }
 
@@ -201,15 +204,27 @@ static void each_size(Search *s, int at)
     }
 }
 
+static const Choice *choose_in_rows(const Search *s, ReasonResult *result)
+{
+    Choice forced = {.stages = s->stages_from == s->stages_to ? s->stages_to : 1, .blocks_forced = s->now.blocks_forced,
+                     .warps = s->warps_from == s->warps_to ? s->warps_to : 0, .warps_n = s->warps_n_forced};
+
+    return plan_choose_rows(s->plan, &forced, result);
+}
+
 const Choice *plan_choose(Plan *plan, ReasonResult *result)
 {
     Search s = {.plan = plan, .gemm = has_gemm(&plan->unit->body)};
+    const Choice *chosen;
     Choice *best;
 
+    s.in_rows = !s.gemm && plan_in_rows(plan);
     read_forced(&s);
     if (plan->failed)
         return NULL;
     plan_find_live(plan);
+    if (s.in_rows && (chosen = choose_in_rows(&s, result)))
+        return chosen;
     each_size(&s, 0);
     result->considered += s.considered;
     if (!s.found) {

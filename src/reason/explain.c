@@ -28,6 +28,11 @@ static void explain_rows(Explainer *e, const Extent *extent)
         because(e, extent->tile, number(e, rows), "set by hand");
         return;
     }
+    if (e->c->in_rows) {
+        because(e, extent->tile, number(e, rows),
+                arena_printf(arena, "rows of %s a block, %d x %d warps over them", extent->dim_name, warps_m, e->c->warps_n));
+        return;
+    }
     because(e, extent->tile, number(e, rows),
             arena_printf(arena, "rows of %s a block; %lld rows a warp, each of which reads the second operand of a "
                                 "GEMM from shared memory once: %.0f cycles of shared memory to %.0f of tensor cores "
@@ -54,8 +59,9 @@ static void explain_whole(Explainer *e, const Extent *extent)
 {
     if (e->c->size[extent->id] != extent->known)
         because(e, extent->dim_name ? extent->dim_name : "width", number(e, e->c->size[extent->id]),
-                arena_printf(e->plan->arena, "%lld padded to a multiple of 16, the tensor cores' depth; copies read 0 "
-                                             "past the end", (long long)extent->known));
+                arena_printf(e->plan->arena, "%lld padded to a multiple of %s; copies read 0 past the end",
+                             (long long)extent->known,
+                             e->c->in_rows ? "what the lanes of a row load at once" : "16, the tensor cores' depth"));
 }
 
 static void explain_warps(Explainer *e)
@@ -65,7 +71,11 @@ static void explain_warps(Explainer *e)
     because(e, "warps", number(e, e->c->warps),
             arena_printf(arena, "%d x %d over the tile; about %d registers a thread of %d", e->c->warps / e->c->warps_n,
                          e->c->warps_n, e->c->registers, e->t->regs_per_thread));
-    if (e->c->warps_n > 1)
+    if (e->c->in_rows)
+        because(e, "warps_n", number(e, e->c->warps_n),
+                e->c->warps_n > 1 ? "a row is shared by so many warps, so that a lane holds few of its elements"
+                                  : "a warp has rows of its own: its lanes lie side by side along them, 16 bytes each");
+    else if (e->c->warps_n > 1)
         because(e, "warps_n", number(e, e->c->warps_n),
                 "columns are split as well, since nothing needs whole rows in a warp");
     else if (plan_whole_rows(e->plan))
@@ -77,6 +87,12 @@ static void explain_memory(Explainer *e)
     Arena *arena = e->plan->arena;
     const Choice *c = e->c;
 
+    if (c->in_rows) {
+        because(e, "blocks_per_sm", number(e, c->blocks_per_sm),
+                arena_printf(arena, "by registers and warps; %.0f cycles of memory and %.0f of arithmetic a block, which "
+                                    "alone takes about %.0f", c->traffic, c->alu, c->turn));
+        return;
+    }
     because(e, "stages", number(e, c->stages),
             c->stages > 1 ? arena_printf(arena, "copies run %d turn%s of about %.0f cycles ahead", c->stages - 1,
                                          c->stages == 2 ? "" : "s", c->turn)
@@ -132,6 +148,10 @@ void plan_explain(Plan *plan, const Choice *c, const Added *added, ReasonResult 
     explain_warps(&e);
     explain_memory(&e);
     explain_added(&e, added);
+    if (c->in_rows) {
+        because(&e, "bound", c->limiter, "nothing is multiplied, so tiles lie as memory does and go straight to registers");
+        return;
+    }
     because(&e, "bound", c->limiter,
             arena_printf(plan->arena, "a turn: tensor cores %.0f, shared memory %.0f, exponentials %.0f, arithmetic "
                                       "%.0f, copies %.0f; %.0f cycles in all", c->mma, c->shared, c->exps, c->alu,

@@ -217,12 +217,19 @@ static const OpCost op_costs[OP_COUNT] = {
     [OP_GELU] = {12, 2},   [OP_CEIL_DIVIDE] = {3, 1},
 };
 
+void plan_op_cost(OpId op, double *plain, double *special)
+{
+    *plain = op_costs[op].plain > 0 ? op_costs[op].plain : 1;
+    *special = op_costs[op].special;
+}
+
 static void add_element(Modeler *m, OpId op, double n)
 {
-    OpCost cost = op_costs[op].plain > 0 ? op_costs[op] : (OpCost){1, 0};
+    double plain, special;
 
-    m->work->exps += cost.special * n / m->t->exp_ops;
-    m->work->alu += cost.plain * n / m->t->fp32_ops;
+    plan_op_cost(op, &plain, &special);
+    m->work->exps += special * n / m->t->exp_ops;
+    m->work->alu += plain * n / m->t->fp32_ops;
 }
 
 /* Shuffles among the four lanes that share a row. */

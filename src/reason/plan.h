@@ -100,6 +100,7 @@ typedef struct Choice {
     int64_t size[PLAN_MAX_EXTENTS]; /* by extent id */
     int warps, warps_n, stages, blocks_per_sm;
     int blocks_forced; /* with --set; 0: none */
+    bool in_rows;      /* tiles lie as memory does: rows.c */
     /* the model's estimates */
     int64_t shared_bytes, resident_bytes, ring_bytes;
     int registers;
@@ -145,10 +146,19 @@ bool plan_tensor_extents(Plan *plan, const Stmt *copy, const PlanTensor *tensor,
 /* The best choice; NULL when none fits: a diagnostic was recorded. */
 const Choice *plan_choose(Plan *plan, ReasonResult *result);
 void plan_rate(Plan *plan, Choice *choice);
+/* Instructions an element: of plain arithmetic, and of the special function unit. */
+void plan_op_cost(OpId op, double *plain, double *special);
 /* Which tiles are live where; before the first choice is rated. */
 void plan_find_live(Plan *plan);
 /* Whether rows must lie whole in a warp. */
 bool plan_whole_rows(const Plan *plan);
+
+/* ---- rows.c: sizes without products ------------------------------------------------------ */
+
+/* Whether nothing in the sketch wants fragments of the tensor cores' instruction. */
+bool plan_in_rows(const Plan *plan);
+/* The best choice with what is forced (0: nothing); NULL when none fits. */
+const Choice *plan_choose_rows(Plan *plan, const Choice *forced, ReasonResult *result);
 
 /* ---- write.c: code ----------------------------------------------------------------- */
 

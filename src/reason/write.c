@@ -666,8 +666,10 @@ static void write_schedule(Writer *w)
     write_assign(w, "warps", w->choice->warps);
     if (w->choice->warps_n > 1)
         write_assign(w, "warps_n", w->choice->warps_n);
-    write_assign(w, "stages", w->choice->stages);
-    write_assign(w, "blocks_per_sm", w->choice->blocks_per_sm);
+    if (!w->choice->in_rows)
+        write_assign(w, "stages", w->choice->stages);
+    if (!w->choice->in_rows || w->choice->blocks_forced)
+        write_assign(w, "blocks_per_sm", w->choice->in_rows ? w->choice->blocks_forced : w->choice->blocks_per_sm);
     w->out = out;
 }
 

@@ -334,6 +334,20 @@ static bool parse_extents(Parser *p, int *extents, int most, int *n)
     return true;
 }
 
+/* `, k16` */
+static bool parse_numbered(Parser *p, const char *name, int *number)
+{
+    if (!parse_want(p, ","))
+        return false;
+    const char *word = p->token.kind == TOK_NAME ? parse_word(p) : "";
+    size_t n = strlen(name);
+    if (strncmp(word, name, n) != 0 || strlen(word) > n + 2 || !is_digit(word[n]))
+        return tile_parse_fail(p, "expected a number such as %s16", name);
+    *number = atoi(word + n);
+    parse_next(p);
+    return true;
+}
+
 static bool parse_fragment(Parser *p, Layout *layout, LayoutKind kind)
 {
     int warps[2], n;
@@ -344,16 +358,11 @@ static bool parse_fragment(Parser *p, Layout *layout, LayoutKind kind)
         return tile_parse_fail(p, "expected warps such as 4x1");
     layout->warps_m = warps[0];
     layout->warps_n = warps[1];
-    if (kind == LAY_MMA_A || kind == LAY_CHUNKS) {
-        if (!parse_want(p, ","))
-            return false;
-        const char *k = p->token.kind == TOK_NAME ? parse_word(p) : "";
-        if (k[0] != 'k' || strlen(k) > 3)
-            return tile_parse_fail(p, "expected an atom such as k16");
-        layout->k = atoi(k + 1);
-        parse_next(p);
-    }
-    if (parse_take(p, ","))
+    if (kind != LAY_MMA_C && !parse_numbered(p, "k", &layout->k))
+        return false;
+    if (kind == LAY_ROWS && !parse_numbered(p, "lanes", &layout->lanes))
+        return false;
+    if (kind != LAY_ROWS && parse_take(p, ","))
         layout->quads = parse_take(p, "quads") || tile_parse_fail(p, "expected 'quads'");
     return parse_want(p, ")");
 }
@@ -366,6 +375,8 @@ static bool parse_layout(Parser *p, Layout *layout)
         return parse_fragment(p, layout, LAY_MMA_A);
     if (parse_take(p, "chunks"))
         return parse_fragment(p, layout, LAY_CHUNKS);
+    if (parse_take(p, "rows"))
+        return parse_fragment(p, layout, LAY_ROWS);
     if (!parse_take(p, "panels"))
         return true;
     layout->kind = LAY_PANELS;

@@ -206,6 +206,20 @@ static bool check_element(Verifier *v, const TileOp *op)
     return want_shape(v, op, "the result", result_type(op), rows, cols);
 }
 
+/* The buffer through which the warps of a row combine: a number of every warp. */
+static bool check_parts(Verifier *v, const TileOp *op)
+{
+    if (!want_buffer(v, op, 1))
+        return false;
+    TileType a = arg_type(op, 0), parts = arg_type(op, 1);
+    int warps_n = v->kernel->warps_n > 0 ? v->kernel->warps_n : 1;
+    int rows = a.rows > 1 ? a.rows : v->kernel->warps / warps_n;
+    if (op->axis == 1 && parts.dtype == DT_F32 && parts.stages == 1 && parts.rows >= rows && parts.cols >= warps_n)
+        return true;
+    return verify_fail(v, TW0755, op, "the parts of %d warps for %d rows do not fit the buffer %s", warps_n, rows,
+                       verify_type_text(v, parts));
+}
+
 static bool check_reduce(Verifier *v, const TileOp *op)
 {
     const OpInfo *info = (int)op->op >= 0 && op->op < OP_COUNT ? op_info(op->op) : NULL;
@@ -213,7 +227,7 @@ static bool check_reduce(Verifier *v, const TileOp *op)
         return verify_fail(v, TW0755, op, "this is no reduction");
     if (op->axis != 0 && op->axis != 1)
         return verify_fail(v, TW0755, op, "a reduction runs along rows (0) or columns (1)");
-    if (!all_tiles(v, op, 0, 1))
+    if (!all_tiles(v, op, 0, 1) || (op->n_args > 1 && !check_parts(v, op)))
         return false;
     TileType a = arg_type(op, 0);
     return want_shape(v, op, "the result", result_type(op), op->axis ? a.rows : 1, op->axis ? 1 : a.cols);
@@ -451,6 +465,17 @@ static bool check_gemm_layouts(Verifier *v, const TileOp *op)
            want_kind(v, op, "the result", result_type(op), LAY_MMA_C);
 }
 
+/* Warps that share rows need a buffer to combine through. */
+static bool check_reduced(Verifier *v, const TileOp *op)
+{
+    const Layout *l = &op->args[0]->type.layout;
+    bool shared = op->axis == 1 && arg_type(op, 0).cols > 1 && l->kind == LAY_ROWS && l->warps_n > 1;
+    if (shared == (op->n_args > 1))
+        return true;
+    return verify_fail(v, TW0756, op, shared ? "the warps of a row have no buffer to combine through"
+                                             : "a buffer for warps that share no rows");
+}
+
 bool verify_layouts(Verifier *v, const TileOp *op)
 {
     for (int i = 0; i < op->n_results; i++)
@@ -461,11 +486,12 @@ bool verify_layouts(Verifier *v, const TileOp *op)
     case TILE_MASK:
     case TILE_CAST: return check_alike(v, op);
     case TILE_GEMM: return check_gemm_layouts(v, op);
+    case TILE_REDUCE: return check_reduced(v, op);
     case TILE_RESHAPE:
         return want_kind(v, op, "the operand", arg_type(op, 0), LAY_MMA_C) &&
                want_kind(v, op, "the result", result_type(op), LAY_MMA_A);
     case TILE_LOAD: case TILE_STORE: case TILE_MOVE: case TILE_FILL: case TILE_INDEX:
-    case TILE_GATHER: case TILE_REDUCE: case TILE_SOFTMAX: case TILE_FOR: case TILE_IF: case TILE_YIELD:
+    case TILE_GATHER: case TILE_SOFTMAX: case TILE_FOR: case TILE_IF: case TILE_YIELD:
     case TILE_BUFFER: case TILE_VIEW: case TILE_PUT: case TILE_COPY_ASYNC: case TILE_COMMIT:
     case TILE_WAIT: case TILE_BARRIER: case TILE_ROLES: case TILE_ACQUIRE: case TILE_FILLED:
     case TILE_AWAIT: case TILE_RELEASE: case TILE_SLICE: case TILE_PATCH: case TILE_SCALAR:

@@ -1,0 +1,61 @@
+/* direct.c: what is only copied on need not stop in shared memory.
+ *
+ * A tile that goes from global to shared memory and from there to registers alone
+ * is loaded into registers at once, where its place in memory is also the one that
+ * its lanes want: in kernels without products (rows.c).
+ *
+ *   %x = load T[…] : shared bf16<4x256>        %x.1 = load T[…] : bf16<4x256>
+ *   %x.1 = move %x : bf16<4x256>          ->
+ */
+#include "pass/rows.h"
+
+static bool only_moved(const TileBlock *block, const TileValue *v)
+{
+    for (int i = 0; i < block->ops.len; i++) {
+        const TileOp *op = block->ops.data[i];
+        for (int k = 0; k < op->n_args; k++)
+            if (op->args[k] == v && (op->kind != TILE_MOVE || op->results[0]->type.space != SPACE_REGISTER)) return false;
+        for (int r = 0; r < op->n_regions; r++)
+            if (!only_moved(op->regions[r], v)) return false;
+    }
+    return true;
+}
+
+static bool is_staging(const TileKernel *kernel, const TileOp *op)
+{
+    return op->kind == TILE_LOAD && op->results[0]->type.space == SPACE_SHARED &&
+           only_moved(kernel->body, op->results[0]);
+}
+
+/* Moves of v become v itself, which is in registers now. */
+static void remove_moves(TileKernel *kernel, TileBlock *block, TileValue *v)
+{
+    for (int i = block->ops.len - 1; i >= 0; i--) {
+        TileOp *op = block->ops.data[i];
+        for (int r = 0; r < op->n_regions; r++) remove_moves(kernel, op->regions[r], v);
+        if (op->kind != TILE_MOVE || op->args[0] != v) continue;
+        tile_replace_uses(kernel->body, op->results[0], v);
+        tile_remove(block, i);
+    }
+}
+
+static void direct_block(TileKernel *kernel, TileBlock *block)
+{
+    for (int i = 0; i < block->ops.len; i++) {
+        TileOp *op = block->ops.data[i];
+        for (int r = 0; r < op->n_regions; r++) direct_block(kernel, op->regions[r]);
+        if (!is_staging(kernel, op)) continue;
+        op->results[0]->type.space = SPACE_REGISTER;
+        op->note = "straight into registers: nothing else reads it";
+        remove_moves(kernel, block, op->results[0]);
+    }
+}
+
+bool pass_direct(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags)
+{
+    (void)program;
+    (void)target;
+    (void)diags;
+    if (rows_without_fragments(kernel)) direct_block(kernel, kernel->body);
+    return true;
+}

@@ -1,0 +1,145 @@
+/* rows.c: register tiles that lie as memory does (lay.h, LAY_ROWS).
+ *
+ * Without products nothing pins a tile to the tensor cores' fragments, and what
+ * such a kernel costs is its copies. So all its tiles share one layout: as many
+ * lanes as its shapes allow side by side along a row, each with as many neighbours
+ * as make 16 bytes of the widest element that is copied. A tile in shared memory
+ * keeps the kernel to fragments, which know its swizzle.
+ *
+ * With warps_n > 1 several warps share a row. A reduction along it combines their
+ * parts through a buffer in shared memory:
+ *
+ *   %r = rowsum %x along columns   ->   %p = buffer : fp32<1x1x4>
+ *                                       %r = rowsum %x, %p along columns
+ */
+#include "pass/rows.h"
+
+enum { LANES = 32, WIDEST = 16 /* bytes of an access */, PARTS = 4 /* least columns of a shared tile of fp32 */ };
+
+static bool wants_fragments(const TileOp *op)
+{
+    switch (op->kind) {
+    case TILE_GEMM: case TILE_RESHAPE: case TILE_SLICE: case TILE_PATCH: case TILE_ROLES:
+        return true;
+    case TILE_REDUCE:
+        return op->axis == 0;
+    case TILE_LOAD: case TILE_STORE: case TILE_MOVE: case TILE_FILL: case TILE_INDEX: case TILE_GATHER: case TILE_ELEMENT:
+    case TILE_MASK: case TILE_CAST: case TILE_SCALAR: case TILE_SOFTMAX: case TILE_FOR: case TILE_IF:
+    case TILE_YIELD: case TILE_BUFFER: case TILE_VIEW: case TILE_PUT: case TILE_COPY_ASYNC: case TILE_COMMIT:
+    case TILE_WAIT: case TILE_BARRIER: case TILE_ACQUIRE: case TILE_FILLED: case TILE_AWAIT: case TILE_RELEASE:
+    case TILE_OP_COUNT:
+        return false;
+    }
+    return true;
+}
+
+static bool block_wants(const TileBlock *block, bool (*wants)(const TileOp *op))
+{
+    for (int i = 0; i < block->ops.len; i++) {
+        const TileOp *op = block->ops.data[i];
+        if (wants(op)) return true;
+        for (int r = 0; r < op->n_regions; r++)
+            if (block_wants(op->regions[r], wants)) return true;
+    }
+    return false;
+}
+
+bool rows_without_fragments(const TileKernel *kernel)
+{
+    return !block_wants(kernel->body, wants_fragments);
+}
+
+static bool uses_shared(const TileOp *op)
+{
+    return op->kind == TILE_BUFFER || op->kind == TILE_VIEW || op->kind == TILE_PUT || op->kind == TILE_COPY_ASYNC;
+}
+
+/* ---- the layout ---------------------------------------------------------------------- */
+
+typedef struct Shapes {
+    int64_t rows, cols; /* greatest common divisors of those that are not 1; 0: there are none */
+    int bytes;          /* of the widest element of a tile that is copied */
+} Shapes;
+
+static int64_t common(int64_t a, int64_t b)
+{
+    while (b) {
+        int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+static void add_shape(Shapes *s, const TileValue *v)
+{
+    if (v->type.kind != TT_TILE || v->type.space != SPACE_REGISTER) return;
+    if (v->type.rows > 1) s->rows = common(v->type.rows, s->rows);
+    if (v->type.cols > 1) s->cols = common(v->type.cols, s->cols);
+}
+
+static void find_shapes(const TileBlock *block, Shapes *s)
+{
+    for (int i = 0; i < block->params.len; i++) add_shape(s, block->params.data[i]);
+    for (int i = 0; i < block->ops.len; i++) {
+        const TileOp *op = block->ops.data[i];
+        const TileValue *copied = op->kind == TILE_LOAD ? op->results[0] : op->kind == TILE_STORE ? op->args[0] : NULL;
+        int bytes = copied && copied->type.cols > 1 ? dtype_bytes(op->tensor->dtype) : 0;
+        if (bytes > s->bytes) s->bytes = bytes;
+        for (int k = 0; k < op->n_results; k++) add_shape(s, op->results[k]);
+        for (int r = 0; r < op->n_regions; r++) find_shapes(op->regions[r], s);
+    }
+}
+
+static bool fits(const Shapes *s, const Layout *l)
+{
+    return s->cols % (l->warps_n * l->lanes * l->k) == 0 && s->rows % (l->warps_m * (LANES / l->lanes)) == 0;
+}
+
+bool rows_layout(const TileKernel *kernel, Layout *layout)
+{
+    int warps_n = kernel->warps_n > 0 ? kernel->warps_n : 1;
+    Shapes shapes = {0};
+    if (!rows_without_fragments(kernel) || block_wants(kernel->body, uses_shared)) return false;
+    find_shapes(kernel->body, &shapes);
+    if (kernel->warps % warps_n != 0 || shapes.bytes == 0 || shapes.bytes > 4) return false;
+    for (int k = WIDEST / shapes.bytes; k >= 2; k /= 2)
+        for (int lanes = LANES; lanes >= 1; lanes /= 2) {
+            *layout = (Layout){.kind = LAY_ROWS, .warps_m = kernel->warps / warps_n, .warps_n = warps_n,
+                               .k = k, .lanes = lanes};
+            if (fits(&shapes, layout)) return true;
+        }
+    return false;
+}
+
+/* ---- rows that warps share ------------------------------------------------------------- */
+
+static void combine_in(TileProgram *program, TileKernel *kernel, TileBlock *block)
+{
+    int warps_m = kernel->warps / kernel->warps_n;
+    for (int i = 0; i < block->ops.len; i++) {
+        TileOp *op = block->ops.data[i];
+        for (int r = 0; r < op->n_regions; r++) {
+            int before = kernel->body->ops.len;
+            combine_in(program, kernel, op->regions[r]);
+            if (block == kernel->body) i += kernel->body->ops.len - before;
+        }
+        if (op->kind != TILE_REDUCE || op->axis != 1 || op->args[0]->type.cols < 2) continue;
+        int rows = op->args[0]->type.rows > 1 ? op->args[0]->type.rows : warps_m;
+        TileType parts = {.kind = TT_BUFFER, .dtype = DT_F32, .rows = rows, .stages = 1, .space = SPACE_SHARED,
+                          .cols = (kernel->warps_n + PARTS - 1) / PARTS * PARTS};
+        Rewriter head = {program, kernel, kernel->body, 0, op->loc};
+        TileValue **args = arena_array(program->arena, TileValue *, 2);
+        args[0] = op->args[0];
+        args[1] = rw_insert(&head, TILE_BUFFER, 0, NULL, 1, &parts)->results[0];
+        args[1]->name = "parts";
+        op->args = args;
+        op->n_args = 2;
+        if (block == kernel->body) i++;
+    }
+}
+
+void rows_combine(TileProgram *program, TileKernel *kernel)
+{
+    if (kernel->warps_n > 1) combine_in(program, kernel, kernel->body);
+}

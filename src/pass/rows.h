@@ -1,0 +1,15 @@
+/* rows.h: kernels that no tensor core works for; what direct.c and assign.c ask. */
+#ifndef TW_ROWS_H
+#define TW_ROWS_H
+
+#include "pass/passes.h"
+
+/* Whether nothing in the kernel wants fragments of the tensor cores' instruction:
+ * no products, reductions along rows, or parts of register tiles. */
+bool rows_without_fragments(const TileKernel *kernel);
+/* The layout (LAY_ROWS) for all register tiles of the kernel; false: there is none. */
+bool rows_layout(const TileKernel *kernel, Layout *layout);
+/* Gives reductions over rows that several warps share a buffer to combine through. */
+void rows_combine(TileProgram *program, TileKernel *kernel);
+
+#endif

@@ -1,0 +1,212 @@
+/* stretch.c: tiles in rows to and from global memory.
+ *
+ * A lane's stretch, k neighbours of a row (lay.h, LAY_ROWS), is one access of up to
+ * 16 bytes, or several. All that are inside are started before the first is used.
+ * Where the tensor's rows may end within a stretch, such ends are done one element
+ * at a time behind a branch that is the same for the whole block:
+ *
+ *   @inside ld.global.v4.b32 {...}, [a];  ...all stretches
+ *   rows end between stretches? -> done
+ *   first inside but not last? -> its elements, each under its own predicate
+ */
+#include "ptx/stretch.h"
+
+enum { WIDEST = 16 }; /* bytes of an access (PTX ISA, ld: .v4.b32) */
+
+typedef struct Stretches {
+    const TileOp *op;
+    const TileValue *v;
+    const int *regs;     /* fp32: a register a value; else words */
+    const char **texts;  /* a store's fp32 operands; NULL: regs */
+    int k, bytes, count; /* values a stretch, bytes a value, stretches */
+    const char *corner;
+} Stretches;
+
+bool st_can(Emitter *e, const TileOp *op, const TileValue *v)
+{
+    const Layout *l = &v->type.layout;
+    int bytes = dtype_bytes(op->tensor->dtype);
+    if (l->kind != LAY_ROWS || v->type.cols < 2 || !e->aligned || !cp_is_whole_chunks(e, op)) return false;
+    return l->k * bytes % 4 == 0 && aff_divisor(op->coords[op->col_dim]) % l->k == 0;
+}
+
+/* Whether the tensor's rows end between stretches: 1, or known at launch. */
+static const Aff *ends_between(Emitter *e, const Stretches *s)
+{
+    AffCtx *aff = e->program->aff;
+    const Aff *dim = s->op->tensor->dims[s->op->col_dim];
+    if (aff_divisor(dim) % s->k == 0) return aff_const(aff, 1);
+    return aff_eq(aff, aff_mod(aff, dim, aff_const(aff, s->k)), aff_const(aff, 0));
+}
+
+static Stretches stretches_of(Emitter *e, const TileOp *op, const TileValue *v)
+{
+    Stretches s = {.op = op, .v = v, .k = v->type.layout.k, .bytes = dtype_bytes(op->tensor->dtype)};
+    s.count = lay_fragment_values(v->type.layout, v->type.rows, v->type.cols) / s.k;
+    s.corner = cp_lane_corner(e, op, v);
+    return s;
+}
+
+static int words_in(const Stretches *s)
+{
+    return s->k * s->bytes / 4;
+}
+
+static const char *reg_text(Emitter *e, const Stretches *s, int i)
+{
+    if (s->texts) return s->texts[i];
+    return em_name(e, s->op->tensor->dtype == DT_F32 ? REG_F : REG_R, s->regs[i]);
+}
+
+/* "{a, b, c, d}" or "a" */
+static const char *list(Emitter *e, const Stretches *s, int first, int n)
+{
+    Str text = str_new(e->arena);
+    if (n == 1) return reg_text(e, s, first);
+    for (int i = 0; i < n; i++) str_printf(&text, "%s%s", i ? ", " : "{", reg_text(e, s, first + i));
+    str_addc(&text, '}');
+    return str_text(&text);
+}
+
+/* Words of the next access, when `left` are left: a power of two. */
+static int access_words(int left)
+{
+    return left >= WIDEST / 4 ? WIDEST / 4 : left >= 2 ? 2 : 1;
+}
+
+static const char *access_type(const Stretches *s, int words)
+{
+    bool f32 = s->op->tensor->dtype == DT_F32;
+    return words == 4 ? f32 ? "v4.f32" : "v4.b32" : words == 2 ? f32 ? "v2.f32" : "v2.b32" : f32 ? "f32" : "b32";
+}
+
+/* Condition under which a stretch is inside as a whole. */
+static const Aff *whole_inside(Emitter *e, const Stretches *s, const Place *p, const Aff *ends)
+{
+    return cp_inside(e, s->op, s->v, p, aff_always(e->program->aff, ends) ? 1 : s->k);
+}
+
+static void move_stretch(Emitter *e, const Stretches *s, int i, const Aff *ends, bool load, RowAddress *last)
+{
+    Place p = cp_place(e, s->v, i * s->k);
+    const Aff *inside = whole_inside(e, s, &p, ends);
+    const char *row = cp_row_address(e, s->op, s->corner, p.row_step, last), *guard = "";
+    int words = words_in(s), first = i * words;
+    if (!aff_always(e->program->aff, inside)) {
+        for (int w = 0; load && w < words; w++) em(e, "mov.b32 %s, 0;", reg_text(e, s, first + w));
+        guard = arena_printf(e->arena, "@%s ", ix_condition_here(e, inside));
+    }
+    for (int w = 0, n; w < words; w += n) {
+        n = access_words(words - w);
+        const char *at = cp_column_address(e, s->op, row, p.col_step + w * 4 / s->bytes);
+        if (load) em(e, "%sld.global.%s %s, %s;", guard, access_type(s, n), list(e, s, first + w, n), at);
+        else em(e, "%sst.global.%s %s, %s;", guard, access_type(s, n), at, list(e, s, first + w, n));
+    }
+}
+
+/* ---- ends of rows ------------------------------------------------------------------ */
+
+static const char *element_inside(Emitter *e, const Stretches *s, const Place *first, int at)
+{
+    Place p = *first;
+    p.col = aff_offset(e->program->aff, p.col, at);
+    return ix_condition_here(e, cp_inside(e, s->op, s->v, &p, 1));
+}
+
+/* Element `at` of a stretch into its part of a word, which holds zeros so far. */
+static void load_element(Emitter *e, const Stretches *s, const char *guard, const char *address, const char *word, int at)
+{
+    if (s->bytes == 4) {
+        em(e, "@%s ld.global.b32 %s, %s;", guard, word, address);
+        return;
+    }
+    const char *part = em_new(e, REG_R);
+    em(e, "mov.b32 %s, 0;", part);
+    em(e, "@%s ld.global.u%d %s, %s;", guard, s->bytes * 8, part, address);
+    em(e, "bfi.b32 %s, %s, %s, %d, %d;", word, part, word, at * s->bytes % 4 * 8, s->bytes * 8);
+}
+
+static void store_element(Emitter *e, const Stretches *s, const char *guard, const char *address, const char *word, int at)
+{
+    const char *part = word;
+    if (s->bytes < 4) {
+        part = em_new(e, REG_R);
+        em(e, "shr.u32 %s, %s, %d;", part, word, at * s->bytes % 4 * 8);
+    }
+    em(e, "@%s st.global.%c%d %s, %s;", guard, s->bytes == 4 ? 'b' : 'u', s->bytes * 8, address, part);
+}
+
+static void move_end(Emitter *e, const Stretches *s, int i, bool load, RowAddress *last)
+{
+    AffCtx *aff = e->program->aff;
+    Place p = cp_place(e, s->v, i * s->k);
+    const Aff *first = cp_inside(e, s->op, s->v, &p, 1), *whole = cp_inside(e, s->op, s->v, &p, s->k);
+    if (aff_always(aff, whole)) return;
+    int label = em_label(e);
+    const char *row = cp_row_address(e, s->op, s->corner, p.row_step, last);
+    em_open(e);
+    if (!aff_always(aff, first)) em(e, "@!%s bra $end_of_row%d;", ix_condition_here(e, first), label);
+    em(e, "@%s bra $end_of_row%d;", ix_condition_here(e, whole), label);
+    for (int at = 0; at + 1 < s->k; at++) { /* the last is outside */
+        const char *address = cp_column_address(e, s->op, row, p.col_step + at);
+        const char *guard = element_inside(e, s, &p, at), *word = reg_text(e, s, i * words_in(s) + at * s->bytes / 4);
+        if (load) load_element(e, s, guard, address, word, at);
+        else store_element(e, s, guard, address, word, at);
+    }
+    em_close(e);
+    em(e, "$end_of_row%d:", label);
+}
+
+static void move_all(Emitter *e, const Stretches *s, bool load)
+{
+    const Aff *ends = ends_between(e, s);
+    RowAddress last = {0};
+    for (int i = 0; i < s->count; i++) move_stretch(e, s, i, ends, load, &last);
+    if (aff_always(e->program->aff, ends)) return;
+    int label = em_label(e);
+    em_open(e);
+    em(e, "@%s bra.uni $ends%d;", ix_condition(e, ends), label);
+    last = (RowAddress){0};
+    for (int i = 0; i < s->count; i++) move_end(e, s, i, load, &last);
+    em_close(e);
+    em(e, "$ends%d:", label);
+}
+
+/* ---- whole tiles --------------------------------------------------------------------- */
+
+void st_load(Emitter *e, const TileOp *op)
+{
+    const TileValue *v = op->results[0];
+    DType t = op->tensor->dtype;
+    Stretches s = stretches_of(e, op, v);
+    Frag *frag = fr_new(e, v);
+    int *regs = fr_fresh(e, t == DT_F32 ? REG_F : REG_R, frag->n * s.bytes / 4);
+    s.regs = regs;
+    move_all(e, &s, true);
+    frag = &e->frags[v->id];
+    if (t == DT_F32) {
+        frag->f = regs;
+    } else if (t == DT_I32) {
+        frag->f = fr_fresh(e, REG_F, frag->n);
+        for (int i = 0; i < frag->n; i++) em(e, "cvt.rn.f32.s32 %%f%d, %%r%d;", frag->f[i], regs[i]);
+    } else {
+        frag->packed = regs;
+        if (f8_is(t)) frag->f = f8_unpack(e, frag, t);
+        if (f8_is(t)) frag->packed = NULL;
+    }
+}
+
+void st_store(Emitter *e, const TileOp *op)
+{
+    const TileValue *v = op->args[0];
+    DType t = op->tensor->dtype;
+    int n = e->frags[v->id].n;
+    Stretches s = stretches_of(e, op, v);
+    if (t == DT_F32) {
+        s.texts = arena_array(e->arena, const char *, n);
+        for (int i = 0; i < n; i++) s.texts[i] = fr_operand(e, v, i);
+    } else {
+        s.regs = fr_packed(e, v, t);
+    }
+    move_all(e, &s, false);
+}

@@ -1,0 +1,390 @@
+/* rows.c: sizes for kernels without products.
+ *
+ * Such a kernel is its copies: its tiles lie as memory does (lay.h, LAY_ROWS), 16
+ * bytes a lane, and what is to be chosen is how many lanes and warps share a row,
+ * how many rows a block takes, and how much a lane loads before it computes. For a
+ * block, in cycles of its multiprocessor,
+ *
+ *   bound    bytes at the rate of the memory, or arithmetic, whichever is more
+ *   alone    what the block would take by itself: latencies of its loads, one turn
+ *            after the other, its reductions, and its share of the bound
+ *
+ * R blocks that fit side by side take max(R bound, alone) together. A row that is
+ * read again comes from L2 if the rows that are under way everywhere fit there.
+ */
+#include "reason/plan.h"
+
+#include <math.h>
+
+enum {
+    LANES = 32,
+    ACCESS = 16,          /* bytes of a lane */
+    MAX_WARPS = 16,
+    GOOD_VALUES = 32,     /* of a tile, a lane: more cost occupancy */
+    MOST_VALUES = 64,
+    ADDRESS_REGS = 24,
+    BLOCK_START = 700,    /* cycles: launch, arguments, addresses, the end */
+    LATENCY = 900,        /* of a load */
+    SHUFFLES = 150,       /* of a reduction over 32 lanes */
+    MEETING = 120,        /* of warps at a barrier */
+    UNKNOWN_LENGTH = 4096,
+    UNKNOWN_ENTRIES = 32
+};
+
+/* Of what a block takes alone, even where others hide it; and of the resource that does
+ * not bind, which disturbs the one that does. */
+static const double UNEVEN = 0.1, CONTENTION = 0.25;
+
+typedef struct RowSearch {
+    Plan *plan;
+    const Target *t;
+    Choice now, best;
+    int lanes, k, warps_m;
+    int most_values;
+    int down, along;      /* steps of a lane down the rows and along them */
+    bool found;
+    int considered;
+    int warps_forced, warps_n_forced;
+    double bytes, again, row, alu, latency; /* of the block that is being rated; row: what is read again */
+} RowSearch;
+
+/* ---- which sketches ------------------------------------------------------------------------ */
+
+static bool has_part(const Expr *e)
+{
+    if (!e)
+        return false;
+    if (e->kind == EXPR_INDEX)
+        return true;
+    return has_part(e->a) || has_part(e->b);
+}
+
+static bool stmt_in_rows(const Stmt *s)
+{
+    if (s->kind == STMT_RESHAPE || s->kind == STMT_DEFINE || s->stage)
+        return false;
+    if (s->kind == STMT_COPY)
+        return s->to_space != SPACE_SHARED || s->space == SPACE_GLOBAL;
+    if (s->kind != STMT_COMPUTE)
+        return true;
+    if (!s->op_known || op_info(s->op)->class == OPC_GEMM || op_info(s->op)->class == OPC_COL_REDUCE)
+        return false;
+    for (int i = 0; i < s->n_args; i++)
+        if (has_part(s->args[i]))
+            return false;
+    return !has_part(s->dest);
+}
+
+static bool block_in_rows(const Block *block)
+{
+    for (int i = 0; i < block->len; i++) {
+        const Stmt *s = block->data[i];
+
+        if (!stmt_in_rows(s) || !block_in_rows(&s->body) || !block_in_rows(&s->orelse))
+            return false;
+    }
+    return true;
+}
+
+static bool is_matrix(const Tile *tile)
+{
+    return tile->col->kind >= EXT_ROWS;
+}
+
+/* Bytes of the widest element in a tile with columns; 0: nothing is copied. */
+static int widest_element(const Plan *plan)
+{
+    int bytes = 0;
+
+    for (int i = 0; i < plan->tiles.len; i++) {
+        const PlanTensor *tensor = plan_tensor(plan, plan->tiles.data[i].name);
+
+        if (tensor && is_matrix(&plan->tiles.data[i]) && dtype_bytes(tensor->dtype) > bytes)
+            bytes = dtype_bytes(tensor->dtype);
+    }
+    return bytes;
+}
+
+bool plan_in_rows(const Plan *plan)
+{
+    int bytes = widest_element(plan);
+
+    return bytes > 0 && bytes <= 4 && block_in_rows(&plan->unit->body);
+}
+
+/* ---- what a choice costs ------------------------------------------------------------------- */
+
+static double size_of(const RowSearch *s, const Extent *extent)
+{
+    return (double)s->now.size[extent->id];
+}
+
+/* The part of a tile's side that exists. */
+static double inside(const RowSearch *s, const Extent *extent)
+{
+    double size = size_of(s, extent);
+
+    return extent->known > 0 && extent->known < size ? (double)extent->known : size;
+}
+
+static double turns_of(const RowSearch *s, const Extent *extent)
+{
+    double unknown = extent->kind >= EXT_ROWS ? UNKNOWN_LENGTH : UNKNOWN_ENTRIES;
+    double length = extent->known > 0 ? (double)extent->known : unknown;
+
+    return ceil(length / size_of(s, extent));
+}
+
+static double registers_of(const RowSearch *s, const Tile *tile, int bytes)
+{
+    double rows = size_of(s, tile->row) / (s->warps_m * (LANES / s->lanes));
+    double cols = size_of(s, tile->col) / (s->now.warps_n * s->lanes);
+
+    return (rows < 1 ? 1 : rows) * (cols < 1 ? 1 : cols) * bytes / 4;
+}
+
+static double most_live(const RowSearch *s)
+{
+    double most = 0;
+
+    for (int i = 0; i < s->plan->live.len; i++) {
+        const LivePoint *point = &s->plan->live.data[i];
+        double live = 0;
+
+        for (int k = 0; k < point->tiles.len; k++)
+            live += registers_of(s, point->tiles.data[k].tile, point->tiles.data[k].bytes);
+        most = fmax(most, live);
+    }
+    return most;
+}
+
+/* Whether a copy reads what another one before it has read. */
+static bool read_before(const Block *block, const Stmt *copy, bool *found)
+{
+    for (int i = 0; i < block->len && !*found; i++) {
+        const Stmt *s = block->data[i];
+
+        if (s == copy) {
+            *found = true;
+            return false;
+        }
+        if (s->kind == STMT_COPY && s->space == SPACE_GLOBAL && strcmp(s->name, copy->name) == 0)
+            return true;
+        if (read_before(&s->body, copy, found) || read_before(&s->orelse, copy, found))
+            return true;
+    }
+    return false;
+}
+
+static void add_copy(RowSearch *s, const Stmt *copy, double turns)
+{
+    const Tile *tile = plan_tile(s->plan, copy->name);
+    double n = inside(s, tile->row) * inside(s, tile->col) * turns;
+    double bytes = n * dtype_bytes(plan_tensor(s->plan, copy->name)->dtype);
+    bool found = false, shared_rows = tile->row->kind == EXT_ONE; /* every block reads it */
+
+    if (copy->space == SPACE_GLOBAL && (shared_rows || read_before(&s->plan->unit->body, copy, &found))) {
+        s->again += bytes;
+        s->row = shared_rows || bytes < s->row ? s->row : bytes;
+    } else {
+        s->bytes += bytes;
+    }
+    s->alu += 2 * size_of(s, tile->row) * size_of(s, tile->col) * turns / s->t->fp32_ops;
+}
+
+static void add_compute(RowSearch *s, const Stmt *stmt, double turns)
+{
+    const Tile *tile = plan_tile(s->plan, plan_result(stmt));
+    const Tile *first = stmt->n_args > 0 ? plan_operand(s->plan, stmt->args[0]) : NULL;
+    OpClass class = op_info(stmt->op)->class;
+    double plain, special;
+
+    if (first && is_matrix(first))
+        tile = first;
+    double n = size_of(s, tile->row) * size_of(s, tile->col) * turns;
+    plan_op_cost(stmt->op, &plain, &special);
+    if (class == OPC_SOFTMAX) {
+        plain = 3;
+        special = 1;
+    }
+    s->alu += n * (plain / s->t->fp32_ops + special / s->t->exp_ops);
+    if (class == OPC_ROW_REDUCE || class == OPC_SOFTMAX)
+        s->latency += turns * (class == OPC_SOFTMAX ? 2 : 1) * (SHUFFLES + (s->now.warps_n > 1 ? MEETING : 0));
+}
+
+static void add_block(RowSearch *s, const Block *block, double turns)
+{
+    bool loads = false;
+
+    for (int i = 0; i < block->len; i++) {
+        const Stmt *stmt = block->data[i];
+        const Extent *extent;
+
+        if (stmt->kind == STMT_COPY && (stmt->space == SPACE_GLOBAL || stmt->to_space == SPACE_GLOBAL)) {
+            add_copy(s, stmt, turns);
+            loads |= stmt->space == SPACE_GLOBAL;
+        } else if (stmt->kind == STMT_COMPUTE) {
+            add_compute(s, stmt, turns);
+        } else if (stmt->kind == STMT_FOR && (extent = plan_loop(s->plan, stmt))) {
+            const Extent *parts = plan_parts(s->plan, stmt);
+
+            add_block(s, &stmt->body, turns * turns_of(s, extent) / (parts ? turns_of(s, parts) : 1));
+        } else if (stmt->kind == STMT_IF) {
+            add_block(s, &stmt->body, turns);
+            add_block(s, &stmt->orelse, turns);
+        }
+    }
+    s->latency += loads ? turns * LATENCY : 0;
+}
+
+static int resident_blocks(const RowSearch *s)
+{
+    int warps = s->now.warps, by_regs = s->t->regs_per_sm / ((s->now.registers + 7) / 8 * 8 * LANES * warps);
+    int n = s->t->warps_per_sm / warps;
+
+    n = n < by_regs ? n : by_regs;
+    return n < s->t->blocks_per_sm ? n : s->t->blocks_per_sm;
+}
+
+static double blocks_of(const RowSearch *s)
+{
+    double blocks = 1;
+
+    for (int i = 0; i < s->plan->grid.len; i++) {
+        const Extent *extent = s->plan->grid.data[i];
+
+        blocks *= turns_of(s, extent);
+    }
+    return blocks;
+}
+
+static void rate(RowSearch *s)
+{
+    const Target *t = s->t;
+    double clock = t->sms * t->clock_ghz, dram = t->dram_gbs / clock, l2 = t->l2_gbs / clock;
+    int blocks;
+
+    s->now.registers = (int)most_live(s) + ADDRESS_REGS;
+    if (s->now.registers > t->regs_per_thread || (blocks = resident_blocks(s)) < 1)
+        return;
+    s->bytes = s->again = s->row = s->alu = s->latency = 0;
+    add_block(s, &s->plan->unit->body, 1);
+    bool kept = blocks * s->row * t->sms < 0.5 * (double)t->l2_bytes;
+    double memory = fmax((s->bytes + (kept ? 0 : s->again)) / dram, (s->bytes + s->again) / l2);
+    double bound = fmax(memory, s->alu) + CONTENTION * fmin(memory, s->alu), alone = BLOCK_START + s->latency + memory + s->alu * fmax(1, 4.0 / s->now.warps);
+    double turn = fmax(bound, alone / blocks) + UNEVEN * alone / blocks;
+
+    s->now.blocks_per_sm = blocks;
+    s->now.alu = s->alu;
+    s->now.traffic = memory;
+    s->now.turn = alone;
+    s->now.limiter = bound * blocks < alone ? "latency" : memory >= s->alu ? "memory" : "arithmetic";
+    s->now.cost = turn * blocks_of(s);
+    s->considered++;
+    if (!s->found || s->now.cost < s->best.cost * 0.995)
+        s->best = s->now;
+    s->found = true;
+}
+
+/* ---- candidates ------------------------------------------------------------------------------- */
+
+/* The size of an extent under the choice at hand; 0: it does not fit. */
+static int64_t size_for(const RowSearch *s, const Extent *extent)
+{
+    int64_t rows = s->warps_m * (LANES / s->lanes), cols = (int64_t)s->now.warps_n * s->lanes * s->k, size;
+
+    switch (extent->kind) {
+    case EXT_ROWS:
+        size = extent->fixed ? extent->fixed : rows * s->down;
+        return size % rows == 0 ? size : 0;
+    case EXT_COLS:
+    case EXT_LOOP:
+        size = extent->fixed ? extent->fixed : cols * s->along;
+        return size % cols == 0 ? size : 0;
+    case EXT_WHOLE: return extent->known <= 1 ? 1 : (extent->known + cols - 1) / cols * cols;
+    case EXT_ONE:
+    case EXT_ENTRY:
+    case EXT_LEAD: return 1;
+    }
+    return 0;
+}
+
+/* Values of the largest tile, a lane. */
+static double values_of(const RowSearch *s)
+{
+    double most = 0;
+
+    for (int i = 0; i < s->plan->tiles.len; i++)
+        if (s->plan->tiles.data[i].reg)
+            most = fmax(most, registers_of(s, &s->plan->tiles.data[i], 4));
+    return most;
+}
+
+static void try_sizes(RowSearch *s)
+{
+    for (int i = 0; i < s->plan->extents.len; i++)
+        if ((s->now.size[i] = size_for(s, s->plan->extents.data[i])) <= 0)
+            return;
+    if (values_of(s) <= s->most_values)
+        rate(s);
+}
+
+static void each_step(RowSearch *s)
+{
+    for (s->down = 1; s->down <= 4; s->down *= 2)
+        for (s->along = 1; s->along <= 8; s->along *= 2)
+            try_sizes(s);
+}
+
+/* Fewer lanes than all only where rows are shorter. */
+static bool lanes_of_use(const RowSearch *s)
+{
+    int64_t longest = 0;
+
+    for (int i = 0; i < s->plan->extents.len; i++) {
+        const Extent *extent = s->plan->extents.data[i];
+        bool along = extent->kind == EXT_COLS || extent->kind == EXT_LOOP || extent->kind == EXT_WHOLE;
+        int64_t size = extent->fixed && extent->kind != EXT_WHOLE ? extent->fixed : extent->known;
+
+        if (along && extent->known != 1)
+            longest = size <= 0 ? INT32_MAX : size > longest ? size : longest;
+    }
+    return s->lanes == LANES || longest <= (int64_t)s->lanes * s->k;
+}
+
+static void each_lanes(RowSearch *s)
+{
+    for (s->lanes = LANES; s->lanes >= 1; s->lanes /= 2)
+        if (lanes_of_use(s) && (s->lanes == LANES || s->now.warps_n == 1))
+            each_step(s);
+}
+
+static void each_warps(RowSearch *s)
+{
+    for (s->now.warps_n = 1; s->now.warps_n <= MAX_WARPS; s->now.warps_n *= 2)
+        for (s->warps_m = 1; s->warps_m * s->now.warps_n <= MAX_WARPS; s->warps_m *= 2) {
+            s->now.warps = s->warps_m * s->now.warps_n;
+            if ((s->warps_forced && s->now.warps != s->warps_forced) ||
+                (s->warps_n_forced && s->now.warps_n != s->warps_n_forced))
+                continue;
+            each_lanes(s);
+        }
+}
+
+const Choice *plan_choose_rows(Plan *plan, const Choice *forced, ReasonResult *result)
+{
+    int bytes = widest_element(plan);
+    RowSearch s = {.plan = plan, .t = plan->options->target, .now = *forced, .warps_forced = forced->warps,
+                   .warps_n_forced = forced->warps_n};
+
+    s.now.in_rows = true;
+    for (s.k = ACCESS / bytes; s.k >= 2 && !s.found; s.k /= 2)
+        for (s.most_values = GOOD_VALUES; s.most_values <= MOST_VALUES && !s.found; s.most_values *= 2)
+            each_warps(&s);
+    result->considered += s.considered;
+    if (!s.found)
+        return NULL;
+    Choice *best = arena_new_of(plan->arena, Choice);
+    *best = s.best;
+    return best;
+}

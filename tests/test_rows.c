@@ -1,0 +1,278 @@
+/* test_rows.c: tiles that lie as memory does (lay.h, LAY_ROWS), at every level: rows
+ * shared by warps and lanes, widths of all kinds, loads in stretches and their ends. */
+#include "levels.h"
+
+#include "pass/pass.h"
+
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+typedef struct Fixture {
+    Heap heap;
+    jmp_buf oom;
+    Arena *arena;
+} Fixture;
+
+static Fixture fixture; /* one test at a time */
+
+static int setup(void **state)
+{
+    memset(&fixture, 0, sizeof fixture);
+    if (setjmp(fixture.oom))
+        return -1;
+    fixture.heap.on_oom = &fixture.oom;
+    fixture.arena = arena_new(&fixture.heap);
+    *state = &fixture;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    Fixture *f = *state;
+
+    arena_free(f->arena);
+    return f->heap.live ? -1 : 0;
+}
+
+/* "NAME=VALUE ..." */
+static void bind_all(Arena *arena, LevelCase *c, const char *words)
+{
+    for (const char *w = words; *w;) {
+        size_t n = strcspn(w, " "), name = strcspn(w, "=");
+
+        levels_bind(c, arena_strndup(arena, w, name), atof(w + name + 1));
+        w += n + strspn(w + n, " ");
+    }
+}
+
+static LevelReport report_of(Arena *arena, const char *code, const char *target, DType dtype, const char *binds)
+{
+    LevelCase c = {.code = code, .dtype = dtype, .fill = FILL_UNIFORM, .seed = 11, .target = target};
+
+    bind_all(arena, &c, binds);
+    return levels_run(arena, &c);
+}
+
+static void check_code(Arena *arena, const char *code, const char *target, DType dtype, const char *binds)
+{
+    LevelReport report = report_of(arena, code, target, dtype, binds);
+
+    if (report.verdict != LEVELS_AGREE)
+        fail_msg("%s\n%s: %s\n%s", code, report.level, report.problem, str_text(&report.log));
+}
+
+/* ---- rows whole in registers ------------------------------------------------------------ */
+
+/* A norm of rows of `width`, `rows` of them a block. */
+static const char *norm(Arena *arena, int width, int rows, int warps, int warps_n, const char *dtype, const char *target)
+{
+    return arena_printf(
+        arena,
+        "Kernel norm\n  Input X (M, N) %s\n  Input gain (N) %s\n  Output Y (M, N) %s\n  Output R (M, 1) fp32\n"
+        "  Grid m = ceil(M / %d)\n"
+        "  Allocate X in register (%d, %d)\n  Allocate gain in register (1, %d)\n"
+        "  Allocate X2 in register (%d, %d)\n  Allocate Y in register (%d, %d)\n  Allocate R in register (%d, 1)\n"
+        "  Copy X (%d, %d) in coordinate [M = m] from global to register\n"
+        "  Compute Square X and get X2\n  Compute RowSum X2 and get R\n"
+        "  Compute Divide R, N and get new R\n  Compute Add R, 1e-5 and get new R\n  Compute Rsqrt R and get new R\n"
+        "  Compute Multiply X, R and get Y\n"
+        "  Copy gain (%d) in coordinate [N = 0] from global to register\n"
+        "  Compute Multiply Y, gain and get new Y\n"
+        "  Copy Y (%d, %d) in coordinate [M = m] from register to global\n"
+        "  Copy R (%d, 1) in coordinate [M = m] from register to global\n"
+        "  Schedule %s\n    warps = %d\n    warps_n = %d\n  end\nend\n",
+        dtype, dtype, dtype, rows, rows, width, width, rows, width, rows, width, rows, rows, width, width, rows, width,
+        rows, target, warps, warps_n);
+}
+
+static void rows_are_shared_by_lanes_and_warps(void **state)
+{
+    static const struct {
+        int width, rows, warps, warps_n;
+    } shapes[] = {{256, 4, 4, 1},  {512, 2, 2, 1},  {512, 1, 2, 2},    {1024, 1, 4, 4},  {2048, 2, 8, 4},
+                  {128, 8, 4, 1},  {48, 64, 4, 1},  {32, 16, 1, 1},    {768, 3, 3, 1},   {1536, 1, 3, 3},
+                  {2048, 1, 8, 8}, {16, 32, 1, 1},  {4096, 1, 16, 16}, {256, 32, 2, 2},  {96, 16, 2, 2}};
+    Arena *arena = ((Fixture *)*state)->arena;
+
+    for (size_t i = 0; i < TW_COUNT(shapes); i++) {
+        const char *code = norm(arena, shapes[i].width, shapes[i].rows, shapes[i].warps, shapes[i].warps_n, "bf16", "sm_80");
+
+        check_code(arena, code, "sm_80", DT_BF16, arena_printf(arena, "M=5 N=%d", shapes[i].width));
+        check_code(arena, code, "sm_80", DT_BF16, arena_printf(arena, "M=3 N=%d", shapes[i].width - 9));
+    }
+}
+
+static void elements_of_every_size(void **state)
+{
+    static const char *const dtypes[] = {"fp32", "fp16", "bf16"};
+    Arena *arena = ((Fixture *)*state)->arena;
+
+    for (size_t i = 0; i < TW_COUNT(dtypes); i++)
+        for (int n = 510; n <= 513; n++)
+            check_code(arena, norm(arena, 1024, 2, 4, 2, dtypes[i], i == 1 ? "sm_75" : "sm_80"), i == 1 ? "sm_75" : "sm_80", DT_F16,
+                       arena_printf(arena, "M=3 N=%d", n));
+}
+
+/* A lane's stretch is as many elements as the widest type allows; integers are read. */
+static void types_of_several_sizes_meet(void **state)
+{
+    Arena *arena = ((Fixture *)*state)->arena;
+    static const char *const targets[] = {"sm_80", "sm_89"};
+
+    for (size_t i = 0; i < TW_COUNT(targets); i++)
+        for (int n = 250; n <= 264; n += 7)
+            check_code(arena,
+                       arena_printf(arena,
+                                    "Kernel k\n  Input A (M, N) bf16\n  Input B (M, N) fp32\n  Input C (N) int32\n"
+                                    "  Input D (M, N) %s\n  Output E (M, N) fp32\n  Output F (M, N) %s\n"
+                                    "  Grid m = ceil(M / 4)\n"
+                                    "  Allocate A in register (4, 512)\n  Allocate B in register (4, 512)\n"
+                                    "  Allocate C in register (1, 512)\n  Allocate D in register (4, 512)\n"
+                                    "  Allocate E in register (4, 512) fp32\n  Allocate F in register (4, 512) fp32\n"
+                                    "  Copy A (4, 512) in coordinate [M = m] from global to register\n"
+                                    "  Copy B (4, 512) in coordinate [M = m] from global to register\n"
+                                    "  Copy C (512) in coordinate [N = 0] from global to register\n"
+                                    "  Copy D (4, 512) in coordinate [M = m] from global to register\n"
+                                    "  Compute Add A, B and get E\n  Compute Multiply E, D and get new E\n"
+                                    "  Compute Add E, C and get F\n"
+                                    "  Copy E (4, 512) in coordinate [M = m] from register to global\n"
+                                    "  Copy F (4, 512) in coordinate [M = m] from register to global\n"
+                                    "  Schedule %s\n    warps = 4\n    warps_n = 2\n  end\nend\n",
+                                    i ? "e4m3" : "fp16", i ? "e4m3" : "bf16", targets[i]),
+                       targets[i], DT_BF16, arena_printf(arena, "M=6 N=%d", n));
+}
+
+/* ---- rows in pieces ------------------------------------------------------------------------- */
+
+/* Reductions over warps within loops and branches, one or several: the buffer that one
+ * goes through is free again before the next. */
+static void reductions_in_loops_wait_for_each_other(void **state)
+{
+    Arena *arena = ((Fixture *)*state)->arena;
+    static const char *const bodies[] = {
+        "    Compute RowMax X and get T\n    Compute Max R, T and get new R\n",
+        "    Compute RowMax X and get T\n    Compute Max R, T and get new R\n"
+        "    Compute Subtract X, R and get Z\n    Compute RowSum Z and get T\n    Compute Add R, T and get new R\n",
+        "    if j > 0\n      Compute RowSum X and get T\n      Compute Add R, T and get new R\n    else\n"
+        "      Compute RowMax X and get T\n      Compute Add R, T and get new R\n    end\n"
+        "    Compute RowMin X and get T\n    Compute Add R, T and get new R\n",
+    };
+
+    for (size_t i = 0; i < TW_COUNT(bodies); i++)
+        for (int rows = 1; rows <= 2; rows++)
+            check_code(arena,
+                       arena_printf(arena,
+                                    "Kernel k\n  Input X (M, N) bf16\n  Output R (M, 1) fp32\n"
+                                    "  Grid m = ceil(M / %d)\n"
+                                    "  Allocate X in shared (%d, 512)\n  Allocate X in register (%d, 512)\n"
+                                    "  Allocate Z in register (%d, 512)\n"
+                                    "  Allocate R in register (%d, 1) fp32\n  Allocate T in register (%d, 1) fp32\n"
+                                    "  Compute Fill R, 0 and get new R\n"
+                                    "  for j = 0:ceil(N / 512)\n"
+                                    "    Copy X (%d, 512) in coordinate [M = m, N = j] from global to shared\n"
+                                    "    Copy X from shared to register\n%s  end\n"
+                                    "  Copy R (%d, 1) in coordinate [M = m] from register to global\n"
+                                    "  Schedule sm_80\n    warps = %d\n    warps_n = 2\n  end\nend\n",
+                                    rows, rows, rows, rows, rows, rows, rows, bodies[i], rows, 2 * rows),
+                       "sm_80", DT_BF16, "M=3 N=1700");
+}
+
+/* A mask in the load, and a corner in front of the tensor. */
+static void loads_have_conditions(void **state)
+{
+    Arena *arena = ((Fixture *)*state)->arena;
+
+    for (int n = 60; n <= 64; n += 2)
+        check_code(arena,
+                   "Kernel k\n  Input A (M, N) bf16\n  Input B (M, N) bf16\n  Output C (M, N) fp32\n"
+                   "  Grid m = ceil(M / 8), n = ceil(N / 32)\n"
+                   "  Allocate A in register (8, 32)\n  Allocate B in register (8, 32)\n"
+                   "  Allocate C in register (8, 32)\n"
+                   "  Copy A (8, 32) in coordinate [M = m, N = n] from global to register "
+                   "where m * 8 + row(A) < 11 and col(A) < 29 else 0\n"
+                   "  Copy B (8, 32) in coordinate [M = m - 1, N = n - 1] from global to register "
+                   "where row(B) > 2 else 0\n"
+                   "  Compute Add A, B and get C\n"
+                   "  Copy C (8, 32) in coordinate [M = m, N = n] from register to global\n"
+                   "  Schedule sm_80\n    warps = 1\n  end\nend\n",
+                   "sm_80", DT_BF16, arena_printf(arena, "M=19 N=%d", n));
+}
+
+/* ---- what is made of a program ------------------------------------------------------------------ */
+
+/* The program after all passes but the emitter, or its PTX. */
+static const char *compiled(Arena *arena, const char *code, bool ptx)
+{
+    Chain *chain = chain_new(arena, syms_new(arena), aff_ctx_new(arena), diags_new(arena, NULL), target_find("sm_80"),
+                             DT_BF16);
+    Str source = str_new(arena), text = str_new(arena);
+
+    str_add(&source, code);
+    if (!chain_lower(chain, chain_text(chain, "code", &source)) || !chain_schedule(chain) || !chain_emit(chain))
+        fail_msg("this does not compile:\n%s", code);
+    tile_print(&text, chain->tile);
+    return ptx ? chain->ptx->text : str_text(&text);
+}
+
+static int count(const char *text, const char *what)
+{
+    int n = 0;
+
+    for (const char *at = strstr(text, what); at; at = strstr(at + 1, what))
+        n++;
+    return n;
+}
+
+/* Nothing is staged, a warp's access is 16 bytes a lane, and warps meet once a reduction. */
+static void copies_are_wide_and_direct(void **state)
+{
+    Arena *arena = ((Fixture *)*state)->arena;
+    const char *code = norm(arena, 1024, 1, 4, 4, "bf16", "sm_80");
+    const char *tile = compiled(arena, code, false), *ptx = compiled(arena, code, true);
+    const char *aligned = strstr(ptx, ".entry norm("), *any = strstr(ptx, ".entry norm_any(");
+
+    assert_non_null(strstr(tile, "rows(1x4, k8, lanes32)"));
+    assert_non_null(strstr(tile, "rowsum %X2, %parts along columns"));
+    assert_true(aligned && any);
+    assert_int_equal(count(aligned, "ld.global.v4.b32") - count(any, "ld.global.v4.b32"), 2);
+    assert_int_equal(count(aligned, "st.global.v4.b32") - count(any, "st.global.v4.b32"), 1);
+    assert_int_equal(count(any, "ld.global.v4.b32"), 0);
+    assert_int_equal(count(aligned, "bar.sync") - count(any, "bar.sync"), 1);
+    assert_int_equal(count(ptx, "cp.async"), 0);
+}
+
+/* What a product reads stays in shared memory, and what a part is taken of in fragments. */
+static void products_keep_their_fragments(void **state)
+{
+    Arena *arena = ((Fixture *)*state)->arena;
+    const char *tile = compiled(arena,
+                                "Kernel k\n  Input A (M, K) bf16\n  Input B (N, K) bf16\n  Output C (M, N) fp32\n"
+                                "  K = 64\n  N = 32\n  Grid m = ceil(M / 32)\n"
+                                "  Allocate A in shared (32, K)\n  Allocate B in shared (N, K)\n"
+                                "  Allocate C in register (32, N)\n"
+                                "  Copy A (32, K) in coordinate [M = m] from global to shared\n"
+                                "  Copy B (N, K) in coordinate [N = 0] from global to shared\n"
+                                "  Compute GEMM A, B.T and get C\n"
+                                "  Copy C (32, N) in coordinate [M = m] from register to global\n"
+                                "  Schedule sm_80\n    warps = 2\n  end\nend\n",
+                                false);
+
+    assert_non_null(strstr(tile, "copy_async"));
+    assert_non_null(strstr(tile, "mma_c(2x1)"));
+    assert_null(strstr(tile, "rows("));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(rows_are_shared_by_lanes_and_warps, setup, teardown),
+        cmocka_unit_test_setup_teardown(elements_of_every_size, setup, teardown),
+        cmocka_unit_test_setup_teardown(types_of_several_sizes_meet, setup, teardown),
+        cmocka_unit_test_setup_teardown(reductions_in_loops_wait_for_each_other, setup, teardown),
+        cmocka_unit_test_setup_teardown(loads_have_conditions, setup, teardown),
+        cmocka_unit_test_setup_teardown(copies_are_wide_and_direct, setup, teardown),
+        cmocka_unit_test_setup_teardown(products_keep_their_fragments, setup, teardown),
+    };
+    return cmocka_run_group_tests_name("rows", tests, NULL, NULL);
+}

@@ -50,12 +50,12 @@ static inline void async_open(AsyncRig *a, int threads)
     a->rig.launch.shared_bytes = 100 * 1024;
 }
 
-/* Runs a body; false when it faulted. */
-static inline bool async_run(AsyncRig *a, const char *body)
+/* Runs a text that parses; false when it faulted. */
+static inline bool async_run_text(AsyncRig *a, const char *text)
 {
     struct { uint8_t maps[2][EMU_TENSOR_MAP_BYTES]; uint64_t in, out; } params;
     Rig *rig = &a->rig;
-    const char *text = arena_printf(rig->arena, "%s%s\nret;\n}\n", async_head, body), *why = NULL;
+    const char *why = NULL;
     EmuModule *module = rig_parse_text(rig, text, strlen(text));
     EmuMemory *memory = emu_memory_new(rig->arena);
     bool ok;
@@ -80,6 +80,12 @@ static inline bool async_run(AsyncRig *a, const char *body)
     ok = emu_run(rig->arena, module, 0, memory, &rig->launch, &rig->report);
     rig->unwritten = emu_memory_unwritten(memory, params.out);
     return ok;
+}
+
+/* Runs a body; false when it faulted. */
+static inline bool async_run(AsyncRig *a, const char *body)
+{
+    return async_run_text(a, arena_printf(a->rig.arena, "%s%s\nret;\n}\n", async_head, body));
 }
 
 #endif

@@ -365,7 +365,7 @@ static void test_bad_maps(void **state)
     static const EmuTensorMap good = { .base = 4096, .rank = 2, .element_bytes = 2, .dims = { 64, 64 },
                                        .strides = { 128 }, .box = { 64, 8 }, .swizzle = 128 };
     uint8_t handle[EMU_TENSOR_MAP_BYTES];
-    EmuTensorMap bad[12];
+    EmuTensorMap bad[13];
 
     (void)state;
     for (size_t i = 0; i < TW_COUNT(bad); i++)
@@ -382,6 +382,8 @@ static void test_bad_maps(void **state)
     bad[9].swizzle = 16;
     bad[10].steps[1] = 9;
     bad[11].interleave = 16;
+    bad[12].rank = 3;
+    bad[12].dims[2] = bad[12].box[1] = bad[12].box[2] = 256;
     assert_null(emu_tensor_map_encode(&good, handle));
     for (size_t i = 0; i < TW_COUNT(bad); i++)
         assert_non_null(emu_tensor_map_encode(&bad[i], handle));

@@ -389,6 +389,55 @@ static void test_rejected(void **state)
     }
 }
 
+/* Bodies of the cases with random edits: anything may happen but a crash or a hang. */
+static const char *mutant(Arena *arena, Rng *rng, const char *whole)
+{
+    static const char *const pieces[] = {
+        "", "", " ", ";", "%r2", "%r3", "%rd10", "%rd6", "%f1", "{", "}", "[", "]", ", ", "0", "1", "-1", "0xfffffff0", "64", "256",
+        "%p1", "@%p1 ", "mbarrier.inval.shared.b64 [%r2];", "wgmma.fence.sync.aligned;", "wgmma.wait_group.sync.aligned 0;",
+        "exit;", "bar.sync 0;", "cp.async.bulk.wait_group 0;", "setmaxnreg.dec.sync.aligned.u32 24;",
+        "mbarrier.arrive.shared.b64 _, [%r2];", "fence.proxy.async;", "add.u64 %rd11, %rd11, 0x3fff00000000;",
+    };
+    int edits = 1 + rng_below(rng, 4);
+
+    for (int e = 0; e < edits; e++) {
+        size_t len = strlen(whole), at = (size_t)rng_below(rng, (int)len + 1);
+        Str text = str_new(arena);
+
+        str_addn(&text, whole, at);
+        str_add(&text, pieces[rng_below(rng, (int)TW_COUNT(pieces))]);
+        at += (size_t)rng_below(rng, 8);
+        if (at < len)
+            str_add(&text, whole + at);
+        whole = str_text(&text);
+    }
+    return whole;
+}
+
+static void test_mutated(void **state)
+{
+    Rng rng = { 5 };
+
+    (void)state;
+    for (int i = 0; i < 1500; i++) {
+        const Case *c = &cases[rng_below(&rng, (int)TW_COUNT(cases))];
+        AsyncRig a;
+        const char *text;
+
+        async_open(&a, c->threads ? c->threads : 128);
+        a.rig.launch.seed = (uint64_t)i;
+        a.rig.launch.max_instructions = 20000;
+        a.in_bytes = a.out_bytes = 8192;
+        a.in = arena_alloc(a.rig.arena, a.in_bytes);
+        a.out = arena_alloc(a.rig.arena, a.out_bytes);
+        a.in_map = (EmuTensorMap){ .rank = 2, .element_bytes = 2, .dims = { 64, 64 }, .strides = { 128 }, .box = { 64, 8 } };
+        text = arena_printf(a.rig.arena, "%s%s\nret;\n}\n", async_head, mutant(a.rig.arena, &rng, c->right));
+        if (rig_parse_text(&a.rig, text, strlen(text)))
+            async_run_text(&a, text);
+        rig_close(&a.rig);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -396,6 +445,7 @@ int main(void)
         cmocka_unit_test(test_no_checks),
         cmocka_unit_test(test_bad_launch),
         cmocka_unit_test(test_rejected),
+        cmocka_unit_test(test_mutated),
     };
 
     return cmocka_run_group_tests_name("emu_async_faults", tests, NULL, NULL);

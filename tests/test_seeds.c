@@ -93,6 +93,7 @@ static void files_may_end_anywhere(void **state)
     with_file("tests/fuzz/seeds/online_softmax.lower.tile", cut_tile);
     with_file("tests/fuzz/seeds/online_softmax.sync.tile", cut_tile);
     with_file("tests/fuzz/seeds/add.ptx", cut_ptx);
+    with_file("tests/fuzz/seeds/async.ptx", cut_ptx);
 }
 
 /* ---- noise --------------------------------------------------------------------------- */

@@ -116,6 +116,7 @@ static void check_registers(Warp *w, const Inst *in, const WgmmaOp *op)
     }
     for (int i = 0; i < in->nd; i++)
         a->registers[in->op[i].slot].d = a->issued;
+    a->registers[0].d = 0; /* "_" is nobody's */
 }
 
 /* ---- shared memory -------------------------------------------------------------------------- */

@@ -37,9 +37,12 @@ static const char *check_dimension(const EmuTensorMap *map, int i)
     return NULL;
 }
 
+enum { MOST_BOX_BYTES = 1 << 18 }; /* more than shared memory has on any target */
+
 static const char *check_map(const EmuTensorMap *map)
 {
     int bytes = map->element_bytes;
+    uint64_t box = (uint64_t)bytes;
     const char *why;
 
     if (map->rank < 1 || map->rank > EMU_TENSOR_RANK)
@@ -55,7 +58,10 @@ static const char *check_map(const EmuTensorMap *map)
     for (int i = 0; i < map->rank; i++) {
         if ((why = check_dimension(map, i)) != NULL)
             return why;
+        box *= map->box[i]; /* five times 256 elements of 8 bytes: below 2^64 */
     }
+    if (box > MOST_BOX_BYTES)
+        return "a box is larger than shared memory";
     if (map->box[0] * (uint32_t)bytes % 16)
         return "the innermost run of a box is a multiple of 16 bytes";
     if (map->swizzle && map->box[0] * (uint32_t)bytes > (uint32_t)map->swizzle)
@@ -92,24 +98,27 @@ bool emu_tensor_map_decode(const void *handle, TensorMap *map)
     Handle h;
 
     memcpy(&h, handle, sizeof h);
-    if (h.magic != MAGIC)
-        return false;
     memset(map, 0, sizeof *map);
     map->m = (EmuTensorMap){ .base = h.base, .rank = h.rank, .element_bytes = h.element_bytes,
                              .swizzle = h.swizzle, .nan_fill = h.nan_fill };
-    map->lines = 1;
-    for (int i = 0; i < h.rank; i++) {
+    for (int i = 0; i < EMU_TENSOR_RANK; i++) {
         map->m.dims[i] = (uint64_t)h.last[i] + 1;
         map->m.box[i] = h.box[i];
-        map->m.steps[i] = h.steps[i];
+        map->m.steps[i] = h.steps[i] ? h.steps[i] : 1;
         if (i)
             map->m.strides[i - 1] = h.strides[i - 1];
-        /* the stride of dimension 0 is ignored where nothing is interleaved */
-        map->count[i] = i ? (h.box[i] + h.steps[i] - 1u) / h.steps[i] : h.box[i];
+    }
+    if (h.magic != MAGIC || check_map(&map->m))
+        return false;
+    map->lines = 1;
+    for (int i = 0; i < h.rank; i++) {
+        uint32_t step = i ? map->m.steps[i] : 1; /* ignored for dimension 0: nothing is interleaved */
+
+        map->count[i] = (map->m.box[i] + step - 1) / step;
         map->lines *= i ? map->count[i] : 1;
     }
     map->row_bytes = map->count[0] * h.element_bytes;
-    return check_map(&map->m) == NULL;
+    return true;
 }
 
 void emu_tensor_line(const TensorMap *map, const int32_t at[EMU_TENSOR_RANK], uint32_t line,

@@ -5,6 +5,7 @@
  *   generate_memory.c   tensors, and copies of tiles of them
  *   generate_kernels.c  code: what kernels are made of these
  *   generate_ops.c      definitions: those of ops and variants of them
+ *   generate_whole.c    definitions: whatever can be said of whole tensors
  *
  * Vocabulary
  *   variable  a name of the program with a register value: its shape, and an
@@ -21,11 +22,15 @@
 typedef enum Family {
     FAMILY_ATTENTION, FAMILY_ELEMENTWISE, FAMILY_GEMM, FAMILY_GEMM_GEMM, FAMILY_STREAM,
     FAMILY_PRODUCT, /* definitions of GEMMs with epilogues */
+    FAMILY_WHOLE,   /* definitions of anything */
     FAMILIES
 } Family;
 
 /* The case, in the arena. */
 LevelCase generate_case(Arena *arena, uint64_t seed, uint64_t number);
+
+/* shrink.c: a case that differs at a level, made smaller, in the arena. */
+LevelCase shrink_case(Arena *arena, const LevelCase *c, const char *level);
 
 /* ---- for the files that generate ------------------------------------------------------ */
 
@@ -66,6 +71,7 @@ typedef struct Gen {
     bool middle;       /* of matrices Z is the dimension between the other two */
     int z;             /* its extent */
     int warps, warps_n, stages;
+    bool whole;        /* a definition: tensors, not tiles */
     bool has_alpha;    /* a Param left to the launch was declared */
 } Gen;
 
@@ -95,6 +101,7 @@ Var *gen_new_var(Gen *g, const char *prefix, int rows, int cols, double lo, doub
 /* A random operation's result, or a random change of v in place. */
 Var *gen_make_value(Gen *g, int rows, int cols);
 void gen_change(Gen *g, Var *v, Axis r, Axis c);
+void gen_update(Gen *g, Var *v);
 Var *gen_some_var(Gen *g, int rows, int cols);      /* of exactly this shape; NULL: none */
 void gen_squash(Gen *g, Var *v, double limit);      /* scales into [-limit, limit] */
 void gen_make_finite(Gen *g, Var *v);               /* without -inf */
@@ -110,5 +117,6 @@ void gen_some_statements(Gen *g, Axis r, Axis c, int n);
 
 void generate_code(Arena *arena, LevelCase *c, Family family, Rng *rng);
 void generate_operator(Arena *arena, LevelCase *c, Family family, Rng *rng);
+void generate_whole(Arena *arena, LevelCase *c, Rng *rng);
 
 #endif

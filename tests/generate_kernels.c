@@ -51,8 +51,8 @@ static void finish(Gen *g)
     str_printf(&out, "Kernel random\n%s", str_text(&g->head));
     str_printf(&out, "  Grid %s%s\n%s%s", g->grid, g->batch ? ", z = Z" : "", str_text(&g->allocs),
                str_text(&g->body));
-    str_printf(&out, "  Schedule sm_80\n    warps = %d\n    warps_n = %d\n    stages = %d\n  end\nend\n", g->warps,
-               g->warps_n, g->stages);
+    str_printf(&out, "  Schedule %s\n    warps = %d\n    warps_n = %d\n    stages = %d\n  end\nend\n",
+               g->c->target, g->warps, g->warps_n, g->stages);
     g->c->code = str_text(&out);
 }
 
@@ -536,7 +536,7 @@ void generate_code(Arena *arena, LevelCase *c, Family family, Rng *rng)
         break;
     case FAMILY_GEMM_GEMM: gemm_gemm(&g); break;
     case FAMILY_STREAM: stream(&g); break;
-    case FAMILY_ATTENTION: case FAMILY_PRODUCT: case FAMILIES: break;
+    case FAMILY_ATTENTION: case FAMILY_PRODUCT: case FAMILY_WHOLE: case FAMILIES: break;
     }
     finish(&g);
 }

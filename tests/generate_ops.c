@@ -125,6 +125,15 @@ void generate_operator(Arena *arena, LevelCase *c, Family family, Rng *rng)
         product(arena, c, rng);
 }
 
+/* Code may say bf16, which the oldest target does not have. */
+static const char *any_target(Rng *rng, Family family, DType dtype)
+{
+    static const char *const targets[] = {"sm_80", "sm_80", "sm_86", "sm_89", "sm_75"};
+    bool code = family >= FAMILY_ELEMENTWISE && family <= FAMILY_STREAM;
+
+    return targets[rng_below(rng, (int)TW_COUNT(targets) - (code || dtype != DT_F16))];
+}
+
 /* ---- cases ------------------------------------------------------------------------------------ */
 
 LevelCase generate_case(Arena *arena, uint64_t seed, uint64_t number)
@@ -136,11 +145,13 @@ LevelCase generate_case(Arena *arena, uint64_t seed, uint64_t number)
 
     c.seed = rng_next(&rng) >> 16;
     c.dtype = rng_below(&rng, 2) ? DT_BF16 : DT_F16;
+    c.target = any_target(&rng, family, c.dtype);
     switch (family) {
     case FAMILY_ATTENTION: case FAMILY_PRODUCT: generate_operator(arena, &c, family, &rng); break;
     case FAMILY_ELEMENTWISE: case FAMILY_GEMM: case FAMILY_GEMM_GEMM: case FAMILY_STREAM:
         generate_code(arena, &c, family, &rng);
         break;
+    case FAMILY_WHOLE: generate_whole(arena, &c, &rng); break;
     case FAMILIES: break;
     }
     return c;

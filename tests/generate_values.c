@@ -346,7 +346,7 @@ static Var *special_value(Gen *g, int rows, int cols)
 
 Var *gen_make_value(Gen *g, int rows, int cols)
 {
-    Var *v = rows > 1 && cols > 1 && gen_chance(g, 12) ? special_value(g, rows, cols) : NULL;
+    Var *v = rows > 1 && cols > 1 && !g->whole && gen_chance(g, 12) ? special_value(g, rows, cols) : NULL;
 
     for (int tries = 0; tries < 20 && !v; tries++) {
         Operand a = any_operand(g, rows, cols);
@@ -366,14 +366,14 @@ Var *gen_make_value(Gen *g, int rows, int cols)
         gen_line(g, "Compute %s and get %s", statement, v->name);
         gen_squash(g, v, 30);
     }
-    if (v)
+    if (v || g->whole)
         return v;
     v = gen_new_var(g, "T", rows, cols, 0.5, 0.5);
     gen_line(g, "Compute Fill %s, 0.5 and get new %s", v->name, v->name);
     return v;
 }
 
-static void update(Gen *g, Var *v)
+void gen_update(Gen *g, Var *v)
 {
     double lo, hi;
     bool inf;
@@ -391,7 +391,7 @@ void gen_change(Gen *g, Var *v, Axis r, Axis c)
     if (v->rows > 1 && v->cols > 1 && gen_chance(g, 35))
         gen_mask(g, v, r, c);
     else
-        update(g, v);
+        gen_update(g, v);
 }
 
 /* ---- predicates --------------------------------------------------------------------------------------- */

@@ -12,6 +12,10 @@
  * always allowed, of the largest element and (times the norm) of all. */
 static const double DEFINITION_BOUND = 2, FLOOR_MAX = 1.5, FLOOR_NORM = 0.5;
 
+/* And so much of the largest element where outputs are of fp32: functions are
+ * approximated to a few units in the last place, sums go in another order. */
+static const double FLOOR_FUNCTIONS = 0x1p-20;
+
 /* How many times the noise a level may be off its oracle. */
 static const double NOISE_BOUND = 3;
 
@@ -93,8 +97,8 @@ void levels_bind(LevelCase *c, const char *name, double value)
 
 void levels_print(Str *out, const LevelCase *c)
 {
-    str_printf(out, "# --dtype %s, data %s, seed %llu\n", dtype_name(c->dtype), fill_name(c->fill),
-               (unsigned long long)c->seed);
+    str_printf(out, "# --target %s --dtype %s, data %s, seed %llu\n", c->target ? c->target : target_default()->name,
+               dtype_name(c->dtype), fill_name(c->fill), (unsigned long long)c->seed);
     str_add(out, "#");
     for (int i = 0; i < c->n_sets; i++)
         str_printf(out, " --set %s", c->sets[i]);
@@ -499,8 +503,9 @@ static bool right_output(Levels *l, int tensor, const Tensor *got, double *worst
     if (j.d.not_finite)
         return levels_differ(l, "%s is not finite or wrongly so at %lld places, first %s", got->name,
                              (long long)j.d.not_finite, place(l, got, j.d.worst));
-    norm = fmax(DEFINITION_BOUND * l->plain[tensor].frobenius, FLOOR_NORM * eps);
-    largest = fmax(DEFINITION_BOUND * l->plain[tensor].max_abs, FLOOR_MAX * eps * j.d.max_want + 1e-37);
+    norm = fmax(DEFINITION_BOUND * l->plain[tensor].frobenius, fmax(FLOOR_NORM * eps, FLOOR_FUNCTIONS));
+    largest = fmax(DEFINITION_BOUND * l->plain[tensor].max_abs,
+                   fmax(FLOOR_MAX * eps, FLOOR_FUNCTIONS) * j.d.max_want + 1e-37);
     *worst = fmax(*worst, fmax(j.d.frobenius / norm, j.d.max_abs / largest));
     if (j.d.frobenius > norm)
         return levels_differ(l, "%s is off the definition by %.3g (Frobenius); %.3g is allowed", got->name,
@@ -627,6 +632,10 @@ static bool sequential(Levels *l, const TileProgram *p)
     l->before = l->oracle;
     if (!consult_definition(l) || !measure_noise(l, p))
         return false;
+    /* A small perturbation turns few of the roundings to 16 bits on the way. */
+    for (int i = 0; i < l->n_tensors; i++)
+        if (l->exact[i])
+            l->noise[i] = fmax(l->noise[i], l->plain[i].max_abs / 8);
     levels_at(l, "tile IR as lowered");
     for (int i = 0; i < l->n_tensors; i++)
         if (l->oracle[i])

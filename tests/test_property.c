@@ -6,7 +6,8 @@
  *                                              every level said
  *   build/test_property --seed 7 --seconds 60 [--family 2]    a search
  *
- * A case that fails prints the line that replays it.
+ * A case that fails prints the line that replays it, and what is left of it when
+ * all that is not needed has been taken out.
  */
 #include "generate.h"
 
@@ -14,14 +15,15 @@
 
 #include <cmocka.h>
 
-enum { DEFAULT_SEED = 1, DEFAULT_CASES = 40, MOST_FAILURES = 3, MOST_REJECTED = 5 /* to tell of */ };
+enum { DEFAULT_SEED = 1, DEFAULT_CASES = 32, MOST_FAILURES = 3, MOST_REJECTED = 5 /* to tell of */ };
 
 static const double DEFAULT_SECONDS = 18; /* on a slow machine */
 
 static const char *const FAMILY_NAMES[FAMILIES] = {
     [FAMILY_ATTENTION] = "attention", [FAMILY_ELEMENTWISE] = "elementwise code",
     [FAMILY_GEMM] = "code with a GEMM", [FAMILY_GEMM_GEMM] = "code with two GEMMs",
-    [FAMILY_STREAM] = "code that streams", [FAMILY_PRODUCT] = "products with epilogues"};
+    [FAMILY_STREAM] = "code that streams", [FAMILY_PRODUCT] = "products with epilogues",
+    [FAMILY_WHOLE] = "definitions"};
 
 typedef struct Search {
     uint64_t seed;
@@ -50,6 +52,15 @@ static void count(Search *s, uint64_t number, const LevelReport *r)
     s->worst = r->worst > s->worst ? r->worst : s->worst;
     if (r->verdict == LEVELS_DIFFER || (r->verdict == LEVELS_REJECTED && s->rejected <= MOST_REJECTED))
         say(s, number, r);
+}
+
+static void say_smaller(Arena *arena, const LevelCase *c, const LevelReport *r)
+{
+    LevelCase small = shrink_case(arena, c, r->level);
+    Str text = str_new(arena);
+
+    levels_print(&text, &small);
+    fprintf(stderr, "# as small as it gets:\n%s", str_text(&text));
 }
 
 /* The case in an arena of its own. */
@@ -82,6 +93,8 @@ static void run_case(Search *s, uint64_t number, bool tell)
     count(s, number, &report);
     if (tell && report.verdict == LEVELS_AGREE)
         say(s, number, &report);
+    if (report.verdict == LEVELS_DIFFER)
+        say_smaller(arena, &c, &report);
     arena_free(arena);
 }
 
@@ -105,7 +118,15 @@ static double wanted_seconds(void)
     return seconds ? strtod(seconds, NULL) : 0;
 }
 
-/* A few per cent of the programs may be too large for the target, or say nothing. */
+/* A few per cent of the programs may be too large for the target, or say nothing;
+ * and of definitions of anything, the fuser knows no flow for many. */
+static bool enough_agree(const Search *s, Family family)
+{
+    int least = family == FAMILY_WHOLE ? 50 : 95;
+
+    return (s->cases - s->rejected - s->voids + 1) * 100 >= s->cases * least;
+}
+
 static void family_agrees(Family family)
 {
     Search s = {.seed = DEFAULT_SEED, .seconds = wanted_seconds()};
@@ -115,7 +136,7 @@ static void family_agrees(Family family)
                   FAMILY_NAMES[family], s.cases, s.rejected, s.voids, s.worst);
     assert_int_equal(s.failed, 0);
     assert_true(s.cases > 0);
-    assert_true((s.rejected + s.voids) * 20 <= s.cases + 20);
+    assert_true(enough_agree(&s, family));
 }
 
 static void attention_agrees(void **state) { (void)state; family_agrees(FAMILY_ATTENTION); }
@@ -124,6 +145,7 @@ static void code_with_a_gemm_agrees(void **state) { (void)state; family_agrees(F
 static void code_with_two_gemms_agrees(void **state) { (void)state; family_agrees(FAMILY_GEMM_GEMM); }
 static void code_that_streams_agrees(void **state) { (void)state; family_agrees(FAMILY_STREAM); }
 static void products_agree(void **state) { (void)state; family_agrees(FAMILY_PRODUCT); }
+static void definitions_agree(void **state) { (void)state; family_agrees(FAMILY_WHOLE); }
 
 /* ---- by hand ---------------------------------------------------------------------------------- */
 
@@ -167,6 +189,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(attention_agrees),        cmocka_unit_test(elementwise_code_agrees),
         cmocka_unit_test(code_with_a_gemm_agrees), cmocka_unit_test(code_with_two_gemms_agrees),
         cmocka_unit_test(code_that_streams_agrees), cmocka_unit_test(products_agree),
+        cmocka_unit_test(definitions_agree),
     };
 
     if (argc > 1)

@@ -141,6 +141,12 @@ typedef struct DiagInfo {
 } DiagInfo;
 const DiagInfo *diag_info(DiagCode code);
 
+/* What a code is said of, and what to write instead. */
+typedef struct DiagExample {
+    const char *wrong, *right;
+} DiagExample;
+const DiagExample *diag_example(DiagCode code);
+
 /* A suggested edit: replace the bytes of span by text. */
 typedef struct Fix {
     Span span;

@@ -19,6 +19,12 @@ static const DiagInfo infos[] = {
 #undef DIAG
 };
 
+static const DiagExample examples[DIAG_CODES] = {
+#define EXAMPLE(code, wrong, right) [code] = {wrong, right},
+#include "base/examples.def"
+#undef EXAMPLE
+};
+
 static const struct {
     const char *name, *colour;
 } severities[] = {
@@ -30,6 +36,11 @@ static const struct {
 const DiagInfo *diag_info(DiagCode code)
 {
     return &infos[code];
+}
+
+const DiagExample *diag_example(DiagCode code)
+{
+    return &examples[code];
 }
 
 void source_place(const Source *source, int offset, int *line, int *column)

@@ -4,20 +4,43 @@
 static const char *const severities[] = {
     [SEV_ERROR] = "error", [SEV_WARNING] = "warning", [SEV_NOTE] = "note"};
 
-static void put_json(Str *out, const DiagInfo *info)
+static void put_json(Str *out, const DiagInfo *info, const DiagExample *example)
 {
     str_printf(out, "{\"code\":\"%s\",\"severity\":\"%s\",\"title\":", info->name,
                severities[info->severity]);
     str_json(out, info->title);
     str_add(out, ",\"why\":");
     str_json(out, info->why);
+    if (example->wrong) {
+        str_add(out, ",\"example\":");
+        str_json(out, example->wrong);
+        str_add(out, ",\"instead\":");
+        str_json(out, example->right);
+    }
     str_addc(out, '}');
 }
 
-static void put_text(Str *out, const DiagInfo *info)
+static void put_lines(Str *out, const char *heading, const char *text)
+{
+    str_printf(out, "\n%s\n\n", heading);
+    while (*text) {
+        size_t len = strcspn(text, "\n");
+
+        str_add(out, "    ");
+        str_addn(out, text, len);
+        str_addc(out, '\n');
+        text += len + (text[len] == '\n');
+    }
+}
+
+static void put_text(Str *out, const DiagInfo *info, const DiagExample *example)
 {
     str_printf(out, "%s (%s): %s\n\n%s\n", info->name, severities[info->severity], info->title,
                info->why);
+    if (!example->wrong)
+        return;
+    put_lines(out, "For example:", example->wrong);
+    put_lines(out, "Instead:", example->right);
 }
 
 static int list_all(Session *s)
@@ -31,7 +54,7 @@ static int list_all(Session *s)
 
         if (s->options.json) {
             str_add(&out, i ? ",\n " : "");
-            put_json(&out, info);
+            put_json(&out, info, diag_example((DiagCode)i));
         } else {
             str_printf(&out, "%s  %-8s %s\n", info->name, severities[info->severity], info->title);
         }
@@ -54,9 +77,9 @@ int cmd_explain(Session *s)
         if (!text_equal_nocase(info->name, wanted))
             continue;
         if (s->options.json)
-            put_json(&out, info), str_addc(&out, '\n');
+            put_json(&out, info, diag_example((DiagCode)i)), str_addc(&out, '\n');
         else
-            put_text(&out, info);
+            put_text(&out, info, diag_example((DiagCode)i));
         return session_write(s, out.data, out.len);
     }
     return session_usage(s, "no diagnostic '%s'; 'tw explain' lists them", wanted);

@@ -122,6 +122,7 @@ static void copy_in(Lower *lo, const Stmt *s)
     if (shared) {
         const Aff *stage = lo_stage(lo, local, s->stage);
         if (stage) lo_set_shared(lo, s->name, stage, v, ++lo->versions);
+        if (stage && local->stages > 0) lo_stage_copied(lo, s->name, s->span);
         return;
     }
     lo_set_register(lo, s->name, v);
@@ -221,6 +222,7 @@ static void copy_within(Lower *lo, const Stmt *s)
     if (!to) return;
     if (shared) {
         lo_set_shared(lo, s->name, stage, to, version);
+        if (local->stages > 0) lo_stage_copied(lo, s->name, s->span);
     } else {
         Local *place = lo_local(lo, s->name);
         place->reg = to;

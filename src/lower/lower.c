@@ -337,12 +337,14 @@ static void lower_kernel(Lower *lo, const Unit *unit)
     lo->locals.len = 0;
     lo->lineage.len = 0;
     lo->steps.len = 0;
+    lo->stage_copies.len = 0;
     lo->views.len = 0;
     lo->reads.len = 0;
     lo->indices.len = 0;
     lo->loop = NULL;
     bind_constants(lo, &unit->body);
     lo_block(lo, &unit->body);
+    lo_stages_finish(lo);
     rw_remove_dead(lo->kernel->body); /* copies that were read as plain loads, above all */
 }
 

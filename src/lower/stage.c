@@ -48,8 +48,32 @@ void lo_set_shared(Lower *lo, const char *name, const Aff *stage, TileValue *v, 
 {
     Local *local = lo_local_make(lo, name);
     Staged *staged = arena_new_of(lo->arena, Staged);
-    *staged = (Staged){stage, v, version, local->shared};
+    *staged = (Staged){stage, v, version, lo->rw.loc, local->shared};
     local->shared = staged;
+}
+
+/* ---- copies that nothing reads ------------------------------------------------------------ */
+
+void lo_stage_copied(Lower *lo, const char *name, Span loc)
+{
+    vec_push(lo->arena, &lo->stage_copies, (StageCopy){.name = name, .loc = loc});
+}
+
+static void mark_read(Lower *lo, Span loc)
+{
+    for (int i = 0; i < lo->stage_copies.len; i++)
+        lo->stage_copies.data[i].used |= lo->stage_copies.data[i].loc.start == loc.start;
+}
+
+void lo_stages_finish(Lower *lo)
+{
+    for (int i = 0; i < lo->stage_copies.len && !lo->failed; i++) {
+        const StageCopy *copy = &lo->stage_copies.data[i];
+        if (copy->used) continue;
+        diag_add(lo->diags, TW0442, copy->loc, "no read finds what '%s' is given here: its stage is overwritten first, "
+                 "or never read", copy->name);
+        mark_read(lo, copy->loc); /* once, were it expanded twice */
+    }
 }
 
 const Staged *lo_staged_after(Lower *lo, const Staged *before, const Staged *after)
@@ -161,8 +185,15 @@ static bool is_primed(Lower *lo, const LowerLoop *loop, const TileOp *load, cons
         const Staged *s = before;
         while (s && s->stage != wanted) s = s->next;
         if (!s || !is_load_at(lo, load, s->value->def, loop->var, at)) return false;
+        mark_read(lo, s->loc);
     }
     return true;
+}
+
+/* The copy stands above the read, and may write the very stage in the same iteration. */
+static bool overwrites(Lower *lo, const Ahead *a, const Aff *copied, const Aff *stage)
+{
+    return a->copy->span.start < lo->rw.loc.start && !are_distinct(lo, copied, stage);
 }
 
 /* Reading `stage` finds what the copy put there `ahead` iterations ago? Then the load of it. */
@@ -171,13 +202,16 @@ static TileOp *load_ahead(Lower *lo, const LowerLoop *loop, const Local *local, 
 {
     AffCtx *aff = lo->program->aff;
     const Aff *copied = lo_stage(lo, local, a->copy->stage);
+    if (copied && overwrites(lo, a, copied, stage)) return NULL;
     for (int ahead = 1; copied && a->guard && ahead <= MOST_AHEAD; ahead++) {
-        const Aff *then = aff_offset(aff, aff_of(aff, loop->var), -ahead);
-        if (shifted(lo, copied, loop->var, then) != stage) continue;
+        const Aff *then = aff_offset(aff, aff_of(aff, loop->var), -ahead), *there = shifted(lo, copied, loop->var, then);
+        if (there != stage && !are_distinct(lo, there, stage)) return NULL; /* it may be a newer one */
+        if (there != stage) continue;
         if (!holds_within(lo, loop, shifted(lo, a->guard, loop->var, then))) return NULL;
         TileOp *op = load_of(lo, a->copy, local);
         if (!op) return NULL;
         shift_load(lo, op, loop->var, then);
+        mark_read(lo, a->copy->span);
         return is_primed(lo, loop, op, stage, before, ahead) ? op : NULL;
     }
     return NULL;
@@ -195,7 +229,7 @@ static const Staged *read_ahead(Lower *lo, const char *name, const Aff *stage, S
                              ? load_ahead(lo, loop, &local, &copies.data[0], stage, loop->written[i].before) : NULL;
             if (!op) {
                 lo_fail(lo, TW0730, span, "what '%s' holds here was not copied in this iteration, and not so that each "
-                        "iteration copies what a later one reads", name);
+                        "iteration copies what a later one reads and none overwrites it before", name);
                 return NULL;
             }
             op->results[0]->type.space = SPACE_SHARED;
@@ -210,7 +244,10 @@ const Staged *lo_shared(Lower *lo, const char *name, const Aff *stage, Span span
 {
     const Local *local = lo_local(lo, name);
     for (const Staged *s = local ? local->shared : NULL; s; s = s->next) {
-        if (s->stage == stage) return s;
+        if (s->stage == stage) {
+            mark_read(lo, s->loc);
+            return s;
+        }
         if (are_distinct(lo, s->stage, stage)) continue;
         lo_fail(lo, TW0730, span, "stage %s of '%s' may or may not be the one that was copied as stage %s",
                 aff_text(lo->arena, stage), name, aff_text(lo->arena, s->stage));

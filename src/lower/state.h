@@ -17,10 +17,18 @@
 
 /* What a stage of a shared tile holds; newest first. Lists are never changed, so
  * a copy of a Local keeps what it had. */
+/* A Copy to a stage, and whether some read was found to get what it put there. */
+typedef struct StageCopy {
+    const char *name;
+    Span loc;
+    bool used;
+} StageCopy;
+
 typedef struct Staged {
     const Aff *stage; /* the constant 0 where there is but one */
     TileValue *value;
     int version;
+    Span loc;         /* of the statement that put it there */
     const struct Staged *next;
 } Staged;
 
@@ -108,6 +116,7 @@ typedef struct Lower {
     EvalEnv env;
     VEC(Local) locals;
     VEC(Lineage) lineage;
+    VEC(StageCopy) stage_copies;
     VEC(SoftmaxStep) steps;
     VEC(const Stmt *) views;   /* Allocate in global */
     VEC(const Stmt *) indices; /* Index */
@@ -134,6 +143,8 @@ void lo_block(Lower *lo, const Block *block);
 
 /* stage.c: what shared memory holds */
 void lo_set_shared(Lower *lo, const char *name, const Aff *stage, TileValue *v, int version);
+void lo_stage_copied(Lower *lo, const char *name, Span loc);
+void lo_stages_finish(Lower *lo); /* warns of those that nothing reads */
 const Staged *lo_shared(Lower *lo, const char *name, const Aff *stage, Span span); /* NULL: none */
 const Aff *lo_stage(Lower *lo, const Local *local, const Expr *e); /* e: NULL or the index */
 /* Of a block that is entered as a loop's body; and what holds after it. */

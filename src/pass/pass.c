@@ -30,11 +30,6 @@ static bool run_on_kernels(TileProgram *program, const Pass *pass, const Target 
 {
     for (int k = 0; k < program->kernels.len; k++) {
         TileKernel *kernel = program->kernels.data[k];
-        if ((kernel->facts & pass->needs) != pass->needs) {
-            diag_add(diags, TW0770, kernel->loc, "pass '%s' of kernel '%s' runs before what it needs",
-                     pass->name, kernel->name);
-            return false;
-        }
         if (!pass->run(program, kernel, target, diags)) return false;
         kernel->facts = (kernel->facts | pass->gives) & ~pass->breaks;
     }

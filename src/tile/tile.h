@@ -103,7 +103,7 @@ typedef struct TileKernel {
     unsigned facts;         /* TileFact bits that hold now */
 } TileKernel;
 
-/* What passes have established; the runner asserts needs and gives. */
+/* What passes have established; a test holds needs against gives. */
 typedef enum TileFact {
     TF_EXPANDED  = 1 << 0, /* no composite operations (SOFTMAX) */
     TF_MASKED    = 1 << 1, /* loop bounds tightened, masks guarded */

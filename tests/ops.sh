@@ -2,7 +2,8 @@
 # ops.sh: every definition in ops/ keeps what its heading promises. The operator
 # is called as its file, `tw check` and `tw fmt` have nothing to say, `tw ops`
 # has a line for it, and the heading's own two commands (`tw gen ...`, `tw
-# emulate ...`) give a kernel that agrees with the definition on a ragged shape.
+# emulate ...`) give a kernel that agrees with the definition on a ragged shape,
+# without bank conflicts.
 # Some are taken to other element types and targets as well. Reports in TAP.
 
 tw=${TW:-build/tw}
@@ -45,6 +46,9 @@ kernel()
     # shellcheck disable=SC2086
     "$tw" emulate "$dir/$op".sm_*.ptx $launch >"$dir/out" 2>&1 </dev/null
     report "tw emulate what $op gave, $launch" $?
+    # shared memory: 64 passes where 64 would do
+    awk '/shared memory:/ { n++; if ($3 != $6) bad = 1 } END { exit bad || !n }' "$dir/out"
+    report "$op has no bank conflicts" $?
 }
 
 # text OP: all that needs no kernel
@@ -77,6 +81,14 @@ kernel sinks_window --target sm_86 --set HeadDim=128
 kernel swiglu --target sm_86
 kernel alibi --target sm_75 --dtype fp16
 kernel row_softmax --target sm_89 --dtype fp32
+for dim in 40 80 96 192; do
+    kernel attention --target sm_75 --dtype fp16 --set HeadDim=$dim
+    kernel softcap --dtype fp16 --set HeadDim=$dim
+    kernel sinks --target sm_89 --dtype e4m3 --set HeadDim=$dim
+done
+kernel gemm_bias --target sm_89 --dtype e4m3
+kernel attention_projection --target sm_89 --dtype e5m2
+kernel mlp --target sm_89 --dtype e4m3
 
 # In several kernels: where the sizes say so, and where it is asked for.
 # shellcheck disable=SC2046 # commands of a heading are words

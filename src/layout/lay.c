@@ -11,6 +11,7 @@
 
 enum {
     LANES = 32,
+    WIDEST_PANEL = 128,
     CHUNK = 16,     /* bytes that one ldmatrix row, or one cp.async, moves */
     ATOM_ROWS = 16, /* of accumulators and A operands (PTX ISA, mma.m16n8k*) */
     ATOM_COLS = 8   /* of accumulators; an A operand has one or two of these */, MOST_WARPS = 32 /* 1,024 threads */ };
@@ -58,7 +59,7 @@ void lay_print(Str *out, Layout layout)
 int lay_panel_for(int cols, int elem_bytes)
 {
     int64_t row = (int64_t)cols * elem_bytes;
-    for (int panel = 128; panel >= CHUNK; panel /= 2)
+    for (int panel = elem_bytes == 4 ? 32 : WIDEST_PANEL; panel >= CHUNK; panel /= 2)
         if (row > 0 && row % panel == 0)
             return panel;
     return 0;
@@ -133,11 +134,42 @@ static const char *chunks_misfit(Layout layout, int rows, int cols)
     return NULL;
 }
 
-static void chunk_value_at(Layout layout, int cols, int thread, int v, int *row, int *col)
+/* Whether all of a thread's chunks follow from its first, in either order. */
+static bool steps_of_rows(const LayDeal *d)
 {
-    int number = v / layout.k * threads_of(layout) + thread, in_row = cols / layout.k;
-    *row = number / in_row;
-    *col = number % in_row * layout.k + v % layout.k;
+    return d->threads % d->per_row == 0 && (d->threads / d->per_row % 8 == 0 || d->count == 1);
+}
+
+static bool steps_of_panels(const LayDeal *d)
+{
+    if (d->threads % d->per_panel != 0)
+        return false;
+    int pass = d->threads / d->per_panel; /* rows that all threads take at a time */
+    return pass % d->rows == 0 || (d->rows % pass == 0 && pass % 8 == 0);
+}
+
+LayDeal lay_deal(int rows, int cols, int elem_bytes, int threads)
+{
+    LayDeal d = {.rows = rows, .per_row = cols * elem_bytes / CHUNK, .threads = threads};
+    d.per_panel = lay_panel_for(cols, elem_bytes) / CHUNK;
+    d.count = (rows * d.per_row + threads - 1) / threads;
+    d.by_panels = d.per_row > d.per_panel && !(d.per_panel * CHUNK == WIDEST_PANEL && steps_of_rows(&d));
+    d.regular = d.by_panels ? steps_of_panels(&d) : steps_of_rows(&d);
+    return d;
+}
+
+void lay_deal_at(const LayDeal *d, int number, int *row, int *chunk)
+{
+    int in_row = d->by_panels ? d->per_panel : d->per_row;
+    *row = number / in_row % d->rows;
+    *chunk = number % in_row + number / (in_row * d->rows) * in_row;
+}
+
+static void chunk_value_at(Layout layout, int rows, int cols, int thread, int v, int *row, int *col)
+{
+    LayDeal deal = lay_deal(rows, cols, CHUNK / layout.k, threads_of(layout));
+    lay_deal_at(&deal, v / layout.k * deal.threads + thread, row, col);
+    *col = *col * layout.k + v % layout.k;
 }
 
 /* ---- tiles in rows ------------------------------------------------------------------ */
@@ -263,7 +295,7 @@ void lay_fragment_at(Layout layout, int rows, int cols, int warp, int lane, int 
                      int *col)
 {
     if (layout.kind == LAY_CHUNKS) {
-        chunk_value_at(layout, cols, warp * LANES + lane, v, row, col);
+        chunk_value_at(layout, rows, cols, warp * LANES + lane, v, row, col);
         return;
     }
     if (layout.kind == LAY_ROWS) {

@@ -29,8 +29,8 @@
  * fours where the other operand's columns were read in pairs (ptx/mma.c).
  *
  * A tile on its way from global to shared memory through registers lies in
- * chunks of 16 bytes, as copies move it: chunk number i * threads + thread is
- * row (number / chunks a row), chunk (number % chunks a row).
+ * chunks of 16 bytes, as copies move it: chunk i of a thread is the one that is
+ * dealt as number i * threads + thread (LayDeal).
  *
  *   LAY_CHUNKS  k values a chunk; the last chunks of a thread may not exist
  *
@@ -67,8 +67,9 @@ bool lay_equal(Layout a, Layout b);
  * "rows(1x4, k8, lanes32)". */
 void lay_print(Str *out, Layout layout);
 
-/* The widest panel for rows of `cols` elements: the largest of 128, 64, 32, 16
- * that divides cols * elem_bytes; 0 when none does. */
+/* The panel for rows of `cols` elements: the largest of 128, 64, 32, 16 that
+ * divides cols * elem_bytes; 0 when none does. Of elements of 4 bytes at most 32,
+ * since the pairs that a fragment has in four rows are read together. */
 int lay_panel_for(int cols, int elem_bytes);
 /* Byte of element (r, c) of a shared tile. */
 int64_t lay_shared_byte(Layout layout, int rows, int elem_bytes, int r, int c);
@@ -83,6 +84,19 @@ int lay_fragment_values(Layout layout, int rows, int cols);
 void lay_fragment_at(Layout layout, int rows, int cols, int warp, int lane, int v, int *row, int *col);
 /* A tile in chunks: chunks a thread holds, counting one that may not exist. */
 int lay_chunks_of_thread(Layout layout, int rows, int cols);
+
+/* Chunks of 16 bytes dealt to threads in turn: row by row, or where that would
+ * put neighbours into the same banks, or a thread's chunks at steps that differ,
+ * panel by panel. Regular: each of a thread's chunks is a constant step of rows
+ * (a multiple of 8, which leaves the swizzle alone) and panels from its first. */
+typedef struct LayDeal {
+    int rows, per_row, per_panel; /* per_: chunks */
+    int threads, count;           /* count: chunks of a thread; its last may not exist */
+    bool by_panels, regular;
+} LayDeal;
+LayDeal lay_deal(int rows, int cols, int elem_bytes, int threads);
+void lay_deal_at(const LayDeal *deal, int number, int *row, int *chunk);
+
 /* Index, among a lane's values of the (R,1) vector / (1,C) vector, of the entry
  * that belongs to value v of the matrix. */
 int lay_fragment_row_slot(Layout layout, int rows, int cols, int v);

@@ -1,8 +1,7 @@
 /* copy.c: between global memory, shared memory and registers.
  *
- * Copies into shared memory go in chunks of 16 bytes: chunk number i * threads
- * + tid is row (number / chunks a row), chunk (number % chunks a row). Aligned,
- * a chunk is one cp.async whose source size, 0 to 16, zero-fills what lies
+ * Copies into shared memory go in chunks of 16 bytes, dealt to the threads in
+ * turn (lay.h, LayDeal). Aligned, a chunk is one cp.async whose source size, 0 to 16, zero-fills what lies
  * outside (PTX ISA, cp.async); otherwise its elements are loaded one by one and
  * stored at once. A tile that is held in registers on its way (lay.h, LAY_CHUNKS)
  * is loaded and put in the same chunks: one access of 16 bytes each.
@@ -16,32 +15,13 @@
 typedef struct Chunks {
     const TileOp *op;
     SharedTile tile;
-    int per_row, total, threads, count; /* count: chunks a thread */
-    int elements;                       /* of a chunk */
-    bool regular;                       /* every chunk of a thread is in the same column */
-    int row_step;                       /* regular: rows between a thread's chunks */
-    const char *row0, *chunk0;          /* of the thread's first chunk */
-    const int *words;                   /* registers that hold the chunks, 4 each; NULL: none do */
-    const char *address, *step;         /* regular: of the first chunk; bytes between a thread's chunks */
+    LayDeal deal;
+    int elements;                /* of a chunk */
+    int last_row, last_chunk;    /* regular: greatest row and chunk that a first chunk is at */
+    const char *row0, *chunk0;   /* of the thread's first chunk */
+    const int *words;            /* registers that hold the chunks, 4 each; NULL: none do */
+    const char *address;         /* regular: of the first chunk */
 } Chunks;
-
-static Chunks chunks_new(Emitter *e, const TileOp *op, SharedTile tile)
-{
-    Chunks c = {.op = op, .tile = tile};
-    const TileType *t = c.tile.type;
-    c.elements = 16 / dtype_bytes(t->dtype);
-    c.per_row = t->cols / c.elements;
-    c.total = t->rows * c.per_row;
-    c.threads = e->kernel->warps * 32;
-    c.count = (c.total + c.threads - 1) / c.threads;
-    c.regular = c.threads % c.per_row == 0 && (c.threads / c.per_row % 8 == 0 || c.count == 1);
-    c.row_step = c.threads / c.per_row;
-    c.row0 = em_new(e, REG_R);
-    c.chunk0 = em_new(e, REG_R);
-    ix_divide(e, 0, c.row0, e->tid, c.per_row);
-    ix_remainder(e, 0, c.chunk0, e->tid, c.row0, c.per_row);
-    return c;
-}
 
 /* One chunk of the thread: where it is, and the last may not exist. */
 typedef struct Chunk {
@@ -49,36 +29,76 @@ typedef struct Chunk {
     const char *row, *chunk;  /* registers */
     const Aff *row_aff, *col_aff;
     const char *shared;       /* "[...]" */
+    const char *address;      /* in global memory */
+    int byte;                 /* from there */
     const char *exists;       /* predicate; NULL: always */
 } Chunk;
 
-static const Aff *element_column(Emitter *e, const Chunks *c, const char *chunk)
+/* Row and chunk number of what is dealt as a number (lay_deal_at). */
+static void deal_registers(Emitter *e, const LayDeal *d, const char *number, const char *row, const char *chunk)
+{
+    if (!d->by_panels) {
+        ix_divide(e, 0, row, number, d->per_row);
+        ix_remainder(e, 0, chunk, number, row, d->per_row);
+        return;
+    }
+    const char *rows = em_new(e, REG_R), *panel = em_new(e, REG_R), *in_row = em_new(e, REG_R);
+    ix_divide(e, 0, rows, number, d->per_panel);
+    ix_remainder(e, 0, in_row, number, rows, d->per_panel);
+    ix_divide(e, 0, panel, rows, d->rows);
+    ix_remainder(e, 0, row, rows, panel, d->rows);
+    em_at(e, 0, "mad.lo.s32 %s, %s, %d, %s;", chunk, panel, d->per_panel, in_row);
+}
+
+static Chunks chunks_new(Emitter *e, const TileOp *op, SharedTile tile)
+{
+    const TileType *t = tile.type;
+    int elements = 16 / dtype_bytes(t->dtype), unused;
+    Chunks c = {.op = op, .tile = tile, .elements = elements, .row0 = em_new(e, REG_R), .chunk0 = em_new(e, REG_R)};
+    c.deal = lay_deal(t->rows, t->cols, dtype_bytes(t->dtype), e->kernel->warps * 32);
+    deal_registers(e, &c.deal, e->tid, c.row0, c.chunk0);
+    lay_deal_at(&c.deal, c.deal.threads - 1, &c.last_row, &c.last_chunk);
+    if (!c.deal.by_panels) c.last_chunk = c.deal.per_row - 1;
+    else if (c.last_chunk >= c.deal.per_panel) lay_deal_at(&c.deal, c.deal.rows * c.deal.per_panel - 1, &c.last_row, &unused);
+    return c;
+}
+
+static const Aff *element_column(Emitter *e, const Chunks *c, const char *chunk, int last)
 {
     AffCtx *aff = e->program->aff;
-    const AffSym *sym = ix_symbol(e, "chunk", chunk, 0, c->per_row - 1);
+    const AffSym *sym = ix_symbol(e, "chunk", chunk, 0, last);
     return aff_scale(aff, aff_of(aff, sym), c->elements);
 }
 
 /* Does chunk i of the thread exist? Only the last may be missing. */
 static const char *existence(Emitter *e, const Chunks *c, int i)
 {
-    if ((i + 1) * c->threads <= c->total) return NULL;
+    int threads = c->deal.threads, total = c->deal.rows * c->deal.per_row;
+    if ((i + 1) * threads <= total) return NULL;
     const char *p = em_new(e, REG_P);
-    em_at(e, 0, "setp.lt.s32 %s, %s, %d;", p, e->tid, c->total - i * c->threads);
+    em_at(e, 0, "setp.lt.s32 %s, %s, %d;", p, e->tid, total - i * threads);
     return p;
+}
+
+/* Chunk i where its place follows from the first one's. */
+static void regular_chunk(Emitter *e, const Chunks *c, int i, LanePlace *place, Chunk *chunk)
+{
+    int rows, chunks;
+    lay_deal_at(&c->deal, i * c->deal.threads, &rows, &chunks);
+    chunk->i = i;
+    if (c->tile.index) chunk->shared = sh_address(e, &c->tile, place, rows, chunks);
 }
 
 static void irregular_chunk(Emitter *e, const Chunks *c, int i, Chunk *chunk)
 {
     chunk->i = i;
     const char *number = em_new(e, REG_R), *row = em_new(e, REG_R), *column = em_new(e, REG_R);
-    em_at(e, 0, "add.s32 %s, %s, %d;", number, e->tid, i * c->threads);
-    ix_divide(e, 0, row, number, c->per_row);
-    ix_remainder(e, 0, column, number, row, c->per_row);
+    em_at(e, 0, "add.s32 %s, %s, %d;", number, e->tid, i * c->deal.threads);
+    deal_registers(e, &c->deal, number, row, column);
     chunk->row = row;
     chunk->chunk = column;
     chunk->row_aff = aff_of(e->program->aff, ix_symbol(e, "row", row, 0, c->tile.type->rows - 1));
-    chunk->col_aff = element_column(e, c, column);
+    chunk->col_aff = element_column(e, c, column, c->deal.per_row - 1);
     LanePlace place = {.row = row, .chunk = column};
     if (c->tile.index) chunk->shared = sh_address(e, &c->tile, &place, 0, 0);
 }
@@ -117,7 +137,7 @@ static const char *add_byte(Emitter *e, const char *word, const char *byte, int 
 }
 
 /* The elements of one chunk, one by one; outside reads as 0. */
-static void copy_elements(Emitter *e, const Chunks *c, const Chunk *chunk, const Aff *uniform, const char *address)
+static void copy_elements(Emitter *e, const Chunks *c, const Chunk *chunk, const Aff *uniform)
 {
     AffCtx *aff = e->program->aff;
     const TileOp *op = c->op;
@@ -126,7 +146,11 @@ static void copy_elements(Emitter *e, const Chunks *c, const Chunk *chunk, const
     if (!uniform) uniform = aff_const(aff, 1);
     const Aff *rows = gl_offset_inside(e, op, op->row_dim, chunk->row_aff, c->tile.type->rows);
     const Aff *inside = aff_and(aff, uniform, rows);
-    const char *at = address, *halves[2] = {0};
+    const char *at = chunk->address, *halves[2] = {0};
+    if (chunk->byte) {
+        at = em_new(e, REG_RD);
+        em(e, "add.s64 %s, %s, %d;", at, chunk->address, chunk->byte);
+    }
     for (int k = 0; k < c->elements; k++) {
         const Aff *column = aff_offset(aff, chunk->col_aff, k);
         const Aff *cond = aff_and(aff, inside, gl_offset_inside(e, op, op->col_dim, column, c->tile.type->cols));
@@ -183,14 +207,14 @@ static const char *word_list(Emitter *e, const Chunks *c, int i)
 }
 
 /* A chunk that is inside as a whole or not at all, into the registers that hold it. */
-static void load_chunk(Emitter *e, const Chunks *c, const Chunk *chunk, const Aff *inside, const char *address)
+static void load_chunk(Emitter *e, const Chunks *c, const Chunk *chunk, const Aff *inside)
 {
     const char *guard = "";
     if (!aff_always(e->program->aff, inside)) {
         for (int k = 0; k < 4; k++) em(e, "mov.b32 %%r%d, 0;", c->words[4 * chunk->i + k]);
         guard = arena_printf(e->arena, "@%s ", ix_condition_here(e, inside));
     }
-    em(e, "%sld.global.v4.b32 %s, [%s];", guard, word_list(e, c, chunk->i), address);
+    em(e, "%sld.global.v4.b32 %s, [%s+%d];", guard, word_list(e, c, chunk->i), chunk->address, chunk->byte);
 }
 
 /* Whether no chunk lies across the end of its row of the tensor. */
@@ -210,27 +234,27 @@ static const Aff *chunk_inside(Emitter *e, const Chunks *c, const Chunk *chunk, 
     return aff_and(aff, aff_and(aff, uniform, rows), aff_and(aff, columns, gl_where(e, op, chunk->row_aff, chunk->col_aff)));
 }
 
-static void hold_chunk(Emitter *e, const Chunks *c, const Chunk *chunk, const Aff *uniform, const char *address)
+static void hold_chunk(Emitter *e, const Chunks *c, const Chunk *chunk, const Aff *uniform)
 {
     if (e->aligned && cp_is_whole_chunks(e, c->op) && (!uniform || ends_between_chunks(c)))
-        load_chunk(e, c, chunk, uniform ? chunk_inside(e, c, chunk, uniform) : aff_const(e->program->aff, 1), address);
+        load_chunk(e, c, chunk, uniform ? chunk_inside(e, c, chunk, uniform) : aff_const(e->program->aff, 1));
     else
-        copy_elements(e, c, chunk, uniform, address);
+        copy_elements(e, c, chunk, uniform);
 }
 
-static void copy_chunk(Emitter *e, const Chunks *c, const Chunk *chunk, const Aff *uniform, const char *address)
+static void copy_chunk(Emitter *e, const Chunks *c, const Chunk *chunk, const Aff *uniform)
 {
     int label = em_label(e);
     for (int k = 0; c->words && chunk->exists && k < 4; k++) em(e, "mov.b32 %%r%d, 0;", c->words[4 * chunk->i + k]);
     if (chunk->exists) em_open(e);
     if (chunk->exists) em(e, "@!%s bra $chunk%d;", chunk->exists, label);
     if (c->words)
-        hold_chunk(e, c, chunk, uniform, address);
+        hold_chunk(e, c, chunk, uniform);
     else if (e->aligned && e->target->has_cp_async && cp_is_whole_chunks(e, c->op))
-        em(e, "cp.async.cg.shared.global %s, [%s], 16, %s;", chunk->shared, address,
+        em(e, "cp.async.cg.shared.global %s, [%s+%d], 16, %s;", chunk->shared, chunk->address, chunk->byte,
            source_bytes(e, c, chunk, uniform));
     else
-        copy_elements(e, c, chunk, uniform, address);
+        copy_elements(e, c, chunk, uniform);
     if (!chunk->exists) return;
     em_close(e);
     em(e, "$chunk%d:", label);
@@ -238,50 +262,71 @@ static void copy_chunk(Emitter *e, const Chunks *c, const Chunk *chunk, const Af
 
 static void find_address(Emitter *e, Chunks *c)
 {
-    const TileOp *op = c->op;
     int level;
-    c->address = gl_corner(e, op, lane_offset(e, c, c->row0, c->chunk0), 0, &level);
-    c->step = em_new(e, REG_RD);
-    if (op->row_dim >= 0)
-        em_at(e, 0, "mul.lo.s64 %s, %s, %d;", c->step, gl_step(e, op->tensor, op->row_dim), c->row_step);
+    c->address = gl_corner(e, c->op, lane_offset(e, c, c->row0, c->chunk0), 0, &level);
 }
 
-/* Chunks in one column: each address is the last one's plus a constant step. */
+/* Register with the address of the thread's chunk of a later row: the last one's
+ * plus a constant step. */
+static const char *next_row(Emitter *e, const Chunks *c, const char *address, int rows)
+{
+    const char *step = em_new(e, REG_RD), *next = em_new(e, REG_RD);
+    em_at(e, 0, "mul.lo.s64 %s, %s, %d;", step, gl_step(e, c->op->tensor, c->op->row_dim), rows);
+    em(e, "add.s64 %s, %s, %s;", next, address, step);
+    return next;
+}
+
+/* The address of a chunk some chunks to the right, as register and bytes. */
+static void move_right(Emitter *e, const Chunks *c, Chunk *chunk, int chunks)
+{
+    if (chunks == 0) return;
+    if (gl_columns_contiguous(c->op)) {
+        chunk->byte = chunks * 16;
+        return;
+    }
+    const char *step = em_new(e, REG_RD), *next = em_new(e, REG_RD);
+    em_at(e, 0, "mul.lo.s64 %s, %s, %d;", step, gl_step(e, c->op->tensor, c->op->col_dim), chunks * c->elements);
+    em(e, "add.s64 %s, %s, %s;", next, chunk->address, step);
+    chunk->address = next;
+}
+
 static void copy_regular(Emitter *e, Chunks *c, const Aff *uniform)
 {
     AffCtx *aff = e->program->aff;
     if (!c->address) find_address(e, c);
-    const char *address = c->address;
-    const Aff *row0 = aff_of(aff, ix_symbol(e, "row", c->row0, 0, c->row_step - 1));
-    const Aff *column = element_column(e, c, c->chunk0);
+    const Aff *row0 = aff_of(aff, ix_symbol(e, "row", c->row0, 0, c->last_row));
+    const Aff *column0 = element_column(e, c, c->chunk0, c->last_chunk);
     LanePlace place = {.row = c->row0, .chunk = c->chunk0};
-    for (int i = 0; i < c->count; i++) {
-        Chunk chunk = {.i = i, .row = c->row0, .chunk = c->chunk0, .col_aff = column, .exists = existence(e, c, i)};
-        chunk.row_aff = aff_offset(aff, row0, (int64_t)i * c->row_step);
-        if (c->tile.index) chunk.shared = sh_address(e, &c->tile, &place, i * c->row_step, 0);
-        if (i > 0) {
-            const char *next = em_new(e, REG_RD);
-            em(e, "add.s64 %s, %s, %s;", next, address, c->step);
-            address = next;
-        }
-        copy_chunk(e, c, &chunk, uniform, address);
+    const char **at = arena_array(e->arena, const char *, c->deal.rows); /* by row step: of the first panel */
+    for (int i = 0, steps = 0, last = 0; i < c->deal.count; i++) {
+        int rows, chunks;
+        Chunk chunk = {.row = c->row0, .chunk = c->chunk0, .exists = existence(e, c, i)};
+        regular_chunk(e, c, i, &place, &chunk);
+        lay_deal_at(&c->deal, i * c->deal.threads, &rows, &chunks);
+        if (!at[rows]) at[rows] = steps++ ? next_row(e, c, at[last], rows - last) : c->address;
+        last = chunks ? last : rows;
+        chunk.row_aff = aff_offset(aff, row0, rows);
+        chunk.col_aff = aff_offset(aff, column0, (int64_t)chunks * c->elements);
+        chunk.address = at[rows];
+        move_right(e, c, &chunk, chunks);
+        copy_chunk(e, c, &chunk, uniform);
     }
 }
 
 static void copy_irregular(Emitter *e, Chunks *c, const Aff *uniform)
 {
-    for (int i = 0; i < c->count; i++) {
+    for (int i = 0; i < c->deal.count; i++) {
         Chunk chunk = {.exists = existence(e, c, i)};
         irregular_chunk(e, c, i, &chunk);
         int level;
-        const char *address = gl_corner(e, c->op, lane_offset(e, c, chunk.row, chunk.chunk), 0, &level);
-        copy_chunk(e, c, &chunk, uniform, address);
+        chunk.address = gl_corner(e, c->op, lane_offset(e, c, chunk.row, chunk.chunk), 0, &level);
+        copy_chunk(e, c, &chunk, uniform);
     }
 }
 
 static void copy_all(Emitter *e, Chunks *c, const Aff *uniform)
 {
-    if (c->regular) copy_regular(e, c, uniform);
+    if (c->deal.regular) copy_regular(e, c, uniform);
     else copy_irregular(e, c, uniform);
 }
 
@@ -325,7 +370,7 @@ static void hold_either(Emitter *e, Chunks *c, const Aff *whole)
 {
     int label = em_label(e);
     em_open(e);
-    if (c->regular) find_address(e, c);
+    if (c->deal.regular) find_address(e, c);
     em(e, "@!%s bra.uni $part%d;", ix_condition(e, whole), label);
     hold_branch(e, c, NULL);
     em(e, "bra.uni $held%d;", label);
@@ -360,9 +405,9 @@ static void put_held(Emitter *e, const TileOp *op)
     Chunks c = chunks_new(e, op, sh_stage(op->args[1], op->index));
     c.words = e->frags[op->args[0]->id].packed;
     LanePlace place = {.row = c.row0, .chunk = c.chunk0};
-    for (int i = 0; i < c.count; i++) {
-        Chunk chunk = {.i = i, .exists = existence(e, &c, i)};
-        if (c.regular) chunk.shared = sh_address(e, &c.tile, &place, i * c.row_step, 0);
+    for (int i = 0; i < c.deal.count; i++) {
+        Chunk chunk = {.exists = existence(e, &c, i)};
+        if (c.deal.regular) regular_chunk(e, &c, i, &place, &chunk);
         else irregular_chunk(e, &c, i, &chunk);
         put_chunk(e, &c, &chunk);
     }

@@ -33,6 +33,7 @@ typedef struct Gemm {
     SharedTile a, b;
     bool a_shared;
     bool bytes;              /* operands of 8 bits */
+    const char *sort[2];     /* of bytes that are not transposed: prmt's selectors */
     int step_k;              /* of a step: 16, or 32 of 8 bits */
     LanePlace a_place, b_place;
     const int *a_packed;     /* A from registers */
@@ -108,7 +109,9 @@ static bool a_in_quads(const Gemm *g)
 }
 
 /* B of 8 bits as stored (K x N): a row a lane. Row j of matrix i is k = 8 i + j, or
- * where A is in fours 4 (j / 2) + j % 2, + 2 in odd matrices, + 16 in the last two. */
+ * where A is in fours 4 (j / 2) + j % 2, + 2 in odd matrices, + 16 in the last two.
+ * Rows 8 apart are in the same banks, so that for j >= 4 the odd matrices change
+ * places with the even ones, which prmt makes good (sort_selectors). */
 static LanePlace place_bytes(Emitter *e, const Gemm *g, const char *warp)
 {
     const char *row = em_new(e, REG_R), *chunk = em_new(e, REG_R), *t = em_new(e, REG_R);
@@ -118,10 +121,24 @@ static LanePlace place_bytes(Emitter *e, const Gemm *g, const char *warp)
     em_at(e, 0, "and.b32 %s, %s, 17;", row, e->lane); /* 16 and 1 stay */
     em_at(e, 0, "and.b32 %s, %s, 6;", t, e->lane);    /* 4, 2 to 8, 4 */
     em_at(e, 0, "mad.lo.s32 %s, %s, 2, %s;", row, t, row);
-    em_at(e, 0, "and.b32 %s, %s, 8;", t, e->lane);    /* 8 to 2 */
-    em_at(e, 0, "shr.u32 %s, %s, 2;", t, t);
-    em_at(e, 0, "or.b32 %s, %s, %s;", row, row, t);
+    em_at(e, 0, "shr.u32 %s, %s, 1;", t, e->lane);    /* 8 xor 4 to 2 */
+    em_at(e, 0, "xor.b32 %s, %s, %s;", t, t, e->lane);
+    em_at(e, 0, "bfe.u32 %s, %s, 2, 1;", t, t);
+    em_at(e, 0, "mad.lo.s32 %s, %s, 2, %s;", row, t, row);
     return (LanePlace){.row = row, .chunk = chunk};
+}
+
+/* How prmt takes the even and the odd columns of two matrices, as operands. */
+static void sort_selectors(Emitter *e, Gemm *g)
+{
+    static const char *const plain[2] = {"0x6420", "0x7531"}, *const swapped[2] = {"0x2064", "0x3175"};
+    const char *bit = em_new(e, REG_R), *p = em_new(e, REG_P);
+    if (a_in_quads(g)) em_at(e, 0, "and.b32 %s, %s, 2;", bit, e->lane); /* rows j = 4 to 7 */
+    if (a_in_quads(g)) em_at(e, 0, "setp.ne.s32 %s, %s, 0;", p, bit);
+    for (int i = 0; i < 2; i++) {
+        g->sort[i] = a_in_quads(g) ? em_new(e, REG_R) : plain[i];
+        if (a_in_quads(g)) em_at(e, 0, "selp.b32 %s, %s, %s, %s;", g->sort[i], swapped[i], plain[i], p);
+    }
 }
 
 /* B.T as stored (N x K): matrices (n 0-7, k 0-7), (n 0-7, k 8-15), (n 8-15, k 0-7),
@@ -164,8 +181,7 @@ static void load_bytes(Emitter *e, Gemm *g, int step, int pair, int *regs)
     for (int i = 0; i < 4; i++) raw[i] = em_reg(e, REG_R);
     ldmatrix(e, 4, true, raw, sh_address(e, &g->b, &g->b_place, step * g->step_k, pair));
     for (int i = 0; i < 4; i++)
-        em(e, "prmt.b32 %%r%d, %%r%d, %%r%d, %s;", regs[i], raw[i % 2 * 2], raw[i % 2 * 2 + 1],
-           i < 2 ? "0x6420" : "0x7531");
+        em(e, "prmt.b32 %%r%d, %%r%d, %%r%d, %s;", regs[i], raw[i % 2 * 2], raw[i % 2 * 2 + 1], g->sort[i / 2]);
 }
 
 /* Unit u: the pair of B atoms u % pairs of step u / pairs; before the first of
@@ -310,6 +326,7 @@ static bool prepare(Emitter *e, Gemm *g)
     if (g->a_shared) g->a_place = place_a(e, g);
     else g->a_packed = fr_packed(e, op->args[0], op->args[1]->type.dtype);
     g->b_place = place_b(e, g);
+    if (g->bytes && !op->trans_b) sort_selectors(e, g);
     g->a_regs = arena_alloc(e->arena, sizeof(int[4]) * (LOOKAHEAD + 1) * (size_t)g->m_atoms);
     g->b_regs = arena_alloc(e->arena, sizeof(int[4]) * (LOOKAHEAD + 1));
     return true;

@@ -513,6 +513,30 @@ static void verdict_beyond_the_range(void **state)
     assert_false(compare(f, &error).ok);
 }
 
+/* A number on the way that the precision does not hold: no output is right or wrong
+ * there, and everywhere else it is compared as ever. */
+static void verdict_where_plain_overflows(void **state)
+{
+    Fixture *f = *state;
+    const char *error;
+
+    f->settings.dtype = DT_F16;
+    use(f, "Input X (M, K)\nInput W (K, N)\nInput U (N, K)\nOutput Y (M, K)\nCompute GEMM X, W and get H\n"
+           "Compute GEMM H, U and get Y\nCompute Multiply Y, 1e-4");
+    bind(f, "M", 2);
+    bind(f, "N", 16);
+    bind(f, "K", 16);
+    f->fill = FILL_ONES;
+    make(f);
+    for (int j = 0; j < 16; j++)
+        PUT(f->in[0], 6e4, 0, j);
+    write_output(f, run(f, REF_PLAIN), 0);
+    RefVerdict v = compare(f, &error);
+    assert_true(v.ok && v.undefined == 16 && v.got.compared == 16);
+    PUT(f->out[0], 1, 1, 3);
+    assert_false(compare(f, &error).ok);
+}
+
 /* ---- what does not fit ------------------------------------------------------------------------------ */
 
 static void bad_bindings(void **state)
@@ -741,6 +765,7 @@ int main(void)
         TEST(verdict_sees_mistakes),
         TEST(verdict_with_an_exact_baseline),
         TEST(verdict_beyond_the_range),
+        TEST(verdict_where_plain_overflows),
         TEST(bad_bindings),
         TEST(dimensions_from_the_inputs),
         TEST(missing_param),

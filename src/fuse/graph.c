@@ -328,15 +328,23 @@ static Node *tile_fill(Flow *flow, const DefOp *op, const Axis *row, const Axis 
 
 /* ---- GEMM ---------------------------------------------------------------------------------------- */
 
-/* A computed operand that must lie in shared memory is rounded and put there. */
-static Node *in_shared(Flow *flow, Node *tile)
+/* What computed operands are rounded to. */
+static DType operand_dtype(const Flow *flow)
 {
     DType dtype = flow->def->settings ? flow->def->settings->dtype : DT_BF16;
-    Node *cast = flow_node(flow, NODE_OP, tile->row, tile->col);
 
     for (int i = 0; i < flow->def->inputs.len; i++)
         if (dtype_is_narrow(flow->def->inputs.data[i]->dtype))
             dtype = flow->def->inputs.data[i]->dtype;
+    return dtype;
+}
+
+/* A computed operand that must lie in shared memory is rounded and put there. */
+static Node *in_shared(Flow *flow, Node *tile)
+{
+    DType dtype = operand_dtype(flow);
+    Node *cast = flow_node(flow, NODE_OP, tile->row, tile->col);
+
     *cast = (Node){.kind = NODE_OP, .op = OP_CAST, .row = tile->row, .col = tile->col, .cast = dtype,
                    .name = tile->name, .n_args = 1, .place = INT_MAX};
     cast->args[0] = flow_tile_operand(tile);
@@ -391,6 +399,15 @@ static bool accumulates(const Term *term, const Node *b)
     return !gauge || (term->tile->level == gauge->level && b->level <= gauge->level);
 }
 
+/* fp16 and floats of 8 bits hold far fewer binades than fp32: a computed operand that
+ * waits for its factors may be beyond them where the whole product is not. What a
+ * gauge weighs is at most some binades above 1. */
+static bool stays_in_range(const Flow *flow, const Term *term)
+{
+    return operand_dtype(flow) == DT_BF16 || term->n_factors == 0 || term->tile->kind == NODE_LOAD ||
+           term->tile->gauge;
+}
+
 static const Form *gemm_form(Flow *flow, const DefOp *op, const Axis *row, const Axis *k, const Node *b)
 {
     DefValue *a = op->args[0].value;
@@ -399,7 +416,7 @@ static const Form *gemm_form(Flow *flow, const DefOp *op, const Axis *row, const
         return flow_one_term(flow, flow_tile(flow, a, k, row));
     const Form *form = flow_form(flow, a, row, k);
     for (int i = 0; form && i < form->n; i++)
-        if (!accumulates(&form->terms[i], b))
+        if (!accumulates(&form->terms[i], b) || !stays_in_range(flow, &form->terms[i]))
             return flow_one_term(flow, flow_tile(flow, a, row, k));
     return form;
 }

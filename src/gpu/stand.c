@@ -94,6 +94,13 @@ static void new_call(Stand *s)
     s->call.addresses = arena_array(s->arena, uint64_t, n);
 }
 
+/* A copy from pageable memory may still be on its way when the call returns, and
+ * streams of their own do not wait for the default one. */
+static bool uploaded(const Stand *s)
+{
+    return gpu_wait(s->gpu, "copying to the GPU");
+}
+
 bool stand_place(Stand *s, Placing placing)
 {
     size_t largest = 0;
@@ -109,7 +116,7 @@ bool stand_place(Stand *s, Placing placing)
     }
     s->scratch = arena_alloc(s->arena, largest + 1);
     set_call(s);
-    return true;
+    return uploaded(s);
 }
 
 bool stand_twin(Stand *twin, const Stand *s)
@@ -126,7 +133,7 @@ bool stand_twin(Stand *twin, const Stand *s)
             return false;
     }
     set_call(twin);
-    return true;
+    return uploaded(s);
 }
 
 void stand_free(Stand *s)
@@ -141,7 +148,7 @@ bool stand_reset(const Stand *s)
     for (int i = 0; i < s->abi->tensors.len; i++)
         if (s->abi->tensors.data[i].written && !buffer_reset(s->gpu, &s->buffers[i]))
             return false;
-    return true;
+    return uploaded(s);
 }
 
 /* ---- fetching ----------------------------------------------------------------------- */

@@ -35,6 +35,9 @@ static struct {
     void *capturing; /* a stream */
     Launch captured[MAX_LAUNCHES];
     int n_captured;
+    void *staged; /* an upload that has not landed */
+    uint64_t to;
+    size_t bytes;
 } fake;
 
 static int has(const char *fault)
@@ -125,6 +128,16 @@ static int misaligned(const Launch *l)
     return l->function == (void *)1 && bits % 16 != 0;
 }
 
+/* The last upload lands when the default stream does something more, or the host waits
+ * for all streams: a stream of one's own does not wait for it (CUDA driver API, "API
+ * synchronization behavior"). */
+static void land(void)
+{
+    if (fake.staged) memcpy((void *)(uintptr_t)fake.to, fake.staged, fake.bytes);
+    free(fake.staged);
+    fake.staged = NULL;
+}
+
 int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
                    unsigned bz, unsigned shared, void *stream, void **params, void **extra)
 {
@@ -139,6 +152,8 @@ int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsign
         l.args[i] = *(const int32_t *)params[i];
     if (misaligned(&l))
         return MISALIGNED;
+    if (!stream)
+        land();
     if (!fake.capturing || stream != fake.capturing)
         return run(&l);
     fake.captured[fake.n_captured++ % MAX_LAUNCHES] = l;
@@ -255,6 +270,7 @@ int cuMemAlloc_v2(uint64_t *address, size_t bytes)
 
 int cuMemFree_v2(uint64_t address)
 {
+    land();
     free((void *)(uintptr_t)address);
     fake.allocations--;
     return OK;
@@ -262,12 +278,17 @@ int cuMemFree_v2(uint64_t address)
 
 int cuMemcpyHtoD_v2(uint64_t to, const void *from, size_t bytes)
 {
-    memcpy((void *)(uintptr_t)to, from, bytes);
+    land();
+    fake.to = to;
+    fake.bytes = bytes;
+    fake.staged = malloc(bytes);
+    memcpy(fake.staged, from, bytes);
     return fake.dead;
 }
 
 int cuMemcpyDtoH_v2(void *to, uint64_t from, size_t bytes)
 {
+    land();
     memcpy(to, (const void *)(uintptr_t)from, bytes);
     return fake.dead;
 }
@@ -391,5 +412,6 @@ int cuCtxSynchronize(void)
 {
     while (has("hang"))
         pause();
+    land();
     return fake.dead;
 }

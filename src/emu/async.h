@@ -209,9 +209,9 @@ typedef struct WgmmaMatrix {
     bool major_k;
 } WgmmaMatrix;
 WgmmaMatrix emu_wgmma_matrix(uint64_t descriptor, int rows, int k, int bytes, bool major_k);
-/* Of 16-byte units: how many, and where one lies. */
-int emu_wgmma_units(const WgmmaMatrix *x);
-uint32_t emu_wgmma_unit(const WgmmaMatrix *x, int unit);
+/* Where the 16-byte units of its rows lie, row by row; returns how many there are. */
+enum { MAX_UNITS = 256 * 32 / 16 };
+int emu_wgmma_units(const WgmmaMatrix *x, uint32_t at[MAX_UNITS]);
 void emu_wgmma_multiply(Machine *m, int group, const WgmmaOp *op);
 
 bool emu_wgmma_ready(const Machine *m, int group);

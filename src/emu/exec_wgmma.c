@@ -125,10 +125,11 @@ static void check_registers(Warp *w, const Inst *in, const WgmmaOp *op)
 static bool check_matrix(Warp *w, const Inst *in, const WgmmaMatrix *x, const char *which)
 {
     AsyncAccess access = { .agent = warpgroup_agent(w->m, w->index / WARPGROUP), .epoch = w->async->issued };
-    int units = emu_wgmma_units(x);
+    uint32_t places[MAX_UNITS];
+    int units = emu_wgmma_units(x, places);
 
     for (int u = 0; u < units; u++) {
-        uint32_t at = emu_wgmma_unit(x, u);
+        uint32_t at = places[u];
         EmuFaultKind kind;
         const char *why;
 

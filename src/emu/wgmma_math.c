@@ -56,23 +56,32 @@ static int units_across(const WgmmaMatrix *x)
     return (x->major_k ? x->k : x->rows) * x->bytes / UNIT;
 }
 
-int emu_wgmma_units(const WgmmaMatrix *x)
+/* How far unit c of a row lies from its first. */
+static uint32_t unit_offset(const WgmmaMatrix *x, uint32_t c)
 {
-    return x->rows * x->k * x->bytes / UNIT;
-}
-
-uint32_t emu_wgmma_unit(const WgmmaMatrix *x, int unit)
-{
-    uint32_t across = (uint32_t)units_across(x), row = (uint32_t)unit / across, c = (uint32_t)unit % across;
-    uint32_t span = (uint32_t)x->span, in_span = span / UNIT, at = x->start + row % 8 * span;
-    bool plain = span == UNIT;
+    uint32_t in_span = (uint32_t)x->span / UNIT;
+    bool plain = x->span == UNIT;
 
     if (x->major_k)
-        at += row / 8 * x->stride + c * (plain ? x->leading : UNIT);
-    else
-        at += row / 8 * (plain ? x->leading : x->stride) + c % in_span * UNIT +
-              c / in_span * (plain ? x->stride : x->leading);
-    return emu_swizzle(plain ? 0 : x->span, at);
+        return c * (plain ? x->leading : UNIT);
+    return c % in_span * UNIT + c / in_span * (plain ? x->stride : x->leading);
+}
+
+int emu_wgmma_units(const WgmmaMatrix *x, uint32_t at[MAX_UNITS])
+{
+    int across = units_across(x), rows = x->major_k ? x->rows : x->k, count = 0;
+    bool plain = x->span == UNIT;
+    uint32_t far = plain && !x->major_k ? x->leading : x->stride, offset[MAX_UNITS];
+
+    for (int c = 0; c < across; c++)
+        offset[c] = unit_offset(x, (uint32_t)c);
+    for (int row = 0; row < rows; row++) {
+        uint32_t first = x->start + (uint32_t)(row / 8) * far + (uint32_t)(row % 8 * x->span);
+
+        for (int c = 0; c < across; c++)
+            at[count++] = emu_swizzle(plain ? 0 : x->span, first + offset[c]);
+    }
+    return count;
 }
 
 static float element(const Async *a, EmuType type, const uint8_t *from)
@@ -94,10 +103,11 @@ static float element(const Async *a, EmuType type, const uint8_t *from)
 /* Element (row, k) goes to to[k * pitch + row]. */
 static void load_matrix(const Machine *m, const WgmmaMatrix *x, EmuType type, float sign, float *to, int pitch)
 {
-    int per = UNIT / x->bytes, across = units_across(x), units = emu_wgmma_units(x);
+    uint32_t at[MAX_UNITS];
+    int per = UNIT / x->bytes, across = units_across(x), units = emu_wgmma_units(x, at);
 
     for (int u = 0; u < units; u++) {
-        const uint8_t *from = m->shared + emu_wgmma_unit(x, u);
+        const uint8_t *from = m->shared + at[u];
         int row = u / across, first = u % across * per;
 
         for (int i = 0; i < per; i++) {
@@ -130,13 +140,27 @@ static void load_a_registers(Warp *w, const WgmmaOp *op, const WgmmaRow *row, fl
     }
 }
 
+/* Where lane 0's element of accumulator register i lies; lane 4 g + t follows g rows
+ * and 2 t columns on. */
+static int d_first(int i, int n)
+{
+    return 8 * (i / 2 % 2) * n + i / 4 * 8 + i % 2;
+}
+
 static void load_d(Warp *w, const WgmmaOp *op, int n, float *d)
 {
+    if (!op->add) {
+        memset(d, 0, (size_t)(ROWS * n) * sizeof *d);
+        return;
+    }
     for (int i = 0; i < n / 2; i++) {
         const LaneF32 *lanes = op_at(w, op->in, i);
+        float *row = d + d_first(i, n);
 
-        for (int l = 0; l < LANES; l++)
-            d[(l / 4 + 8 * (i / 2 % 2)) * n + i / 4 * 8 + l % 4 * 2 + i % 2] = op->add ? lanes[l] : 0;
+        for (int l = 0; l < LANES; l += 4, row += n) {
+            for (int t = 0; t < 4; t++)
+                row[2 * t] = lanes[l + t];
+        }
     }
 }
 
@@ -144,9 +168,12 @@ static void store_d(Warp *w, const WgmmaOp *op, int n, const float *d)
 {
     for (int i = 0; i < n / 2; i++) {
         LaneF32 *lanes = op_at(w, op->in, i);
+        const float *row = d + d_first(i, n);
 
-        for (int l = 0; l < LANES; l++)
-            lanes[l] = d[(l / 4 + 8 * (i / 2 % 2)) * n + i / 4 * 8 + l % 4 * 2 + i % 2];
+        for (int l = 0; l < LANES; l += 4, row += n) {
+            for (int t = 0; t < 4; t++)
+                lanes[l + t] = row[2 * t];
+        }
     }
 }
 
@@ -160,27 +187,37 @@ static inline V4 load4(const float *from)
     return x;
 }
 
-/* Four rows and eight columns at a time stay in registers. */
+static inline void store4(float *to, V4 x)
+{
+    memcpy(to, &x, sizeof x);
+}
+
+/* Four rows and eight columns at a time stay in registers, written out so that they do. */
 static void multiply_block(const float *a, const float *b, float *d, int n, int k)
 {
-    V4 sum[4][2];
+    V4 d0 = load4(d), d1 = load4(d + n), d2 = load4(d + 2 * n), d3 = load4(d + 3 * n);
+    V4 e0 = load4(d + 4), e1 = load4(d + n + 4), e2 = load4(d + 2 * n + 4), e3 = load4(d + 3 * n + 4);
 
-    for (int r = 0; r < 4; r++) {
-        sum[r][0] = load4(d + r * n);
-        sum[r][1] = load4(d + r * n + 4);
-    }
-    for (int i = 0; i < k; i++) {
-        V4 low = load4(b + i * n), high = load4(b + i * n + 4);
+    for (int i = 0; i < k; i++, a += ROWS, b += n) {
+        V4 low = load4(b), high = load4(b + 4);
 
-        for (int r = 0; r < 4; r++) {
-            sum[r][0] += a[i * ROWS + r] * low;
-            sum[r][1] += a[i * ROWS + r] * high;
-        }
+        d0 += a[0] * low;
+        e0 += a[0] * high;
+        d1 += a[1] * low;
+        e1 += a[1] * high;
+        d2 += a[2] * low;
+        e2 += a[2] * high;
+        d3 += a[3] * low;
+        e3 += a[3] * high;
     }
-    for (int r = 0; r < 4; r++) {
-        memcpy(d + r * n, &sum[r][0], sizeof(V4));
-        memcpy(d + r * n + 4, &sum[r][1], sizeof(V4));
-    }
+    store4(d, d0);
+    store4(d + n, d1);
+    store4(d + 2 * n, d2);
+    store4(d + 3 * n, d3);
+    store4(d + 4, e0);
+    store4(d + n + 4, e1);
+    store4(d + 2 * n + 4, e2);
+    store4(d + 3 * n + 4, e3);
 }
 
 static void multiply_warp(Warp *w, const WgmmaOp *op, const WgmmaRow *row, int v, const float *b)

@@ -216,6 +216,60 @@ static void experts_of_a_router(void **state)
     }
 }
 
+/* Pages of a cache, found through a table: elements of tensors give coordinates of others. */
+static void pages_of_a_cache(void **state)
+{
+    enum { PAGE = 4, LEN = 10, SIZE = 3 };
+    static const int pages[] = {2, 0, 3};
+    Fixture *f = *state;
+
+    use(f, "Input Q (heads, 1, D)\nInput Kc (pages, heads, Page, D)\nInput Table (most) int32\nInput len (1) int32\n"
+           "Output P (heads, 1, most * Page)\nParam Page = 4\nLet longest = most * Page\nIndex at over longest\n"
+           "Compute Define K (heads, longest, D) as Kc[Table[at div Page], heads, at mod Page, D]\n"
+           "Compute GEMM Q, K.T and get S\nCompute Mask S where at < len[0]\nCompute Softmax S and get P");
+    bind(f, "heads", 2);
+    bind(f, "D", SIZE);
+    bind(f, "pages", 4);
+    bind(f, "most", 3);
+    make(f);
+    for (int i = 0; i < 3; i++)
+        PUT(f->in[2], pages[i], i);
+    PUT(f->in[3], LEN, 0);
+    write_output(f, run(f, REF_EXACT), 0);
+    for (int h = 0; h < 2; h++) {
+        double s[12], sum = 0;
+
+        for (int k = 0; k < 12; k++) {
+            s[k] = 0;
+            for (int d = 0; d < SIZE; d++)
+                s[k] += GET(f->in[0], h, 0, d) * GET(f->in[1], pages[k / PAGE], h, k % PAGE, d);
+            sum += k < LEN ? exp(s[k]) : 0;
+        }
+        for (int k = 0; k < 12; k++)
+            near(GET(f->out[0], h, 0, k), k < LEN ? exp(s[k]) / sum : 0, "P", h, k);
+    }
+}
+
+/* As models write when nobody looks. */
+static void liberties(void **state)
+{
+    Fixture *f = *state;
+
+    use(f, "Input A [M, N], B: (M, N)\nInput c (M, 1)\nOutput D: [M, N]\nParam on = True\nCompute Sub A, B -> E\n"
+           "if on\nCompute Mul E, c -> E\nend\nCompute row_sum E over N -> r\nCompute Add E, r \xe2\x86\x92 D");
+    bind(f, "M", 3);
+    bind(f, "N", 5);
+    execute(f);
+    for (int i = 0; i < 3; i++) {
+        double e[5], sum = 0;
+
+        for (int j = 0; j < 5; j++)
+            sum += e[j] = (GET(f->in[0], i, j) - GET(f->in[1], i, j)) * GET(f->in[2], i, 0);
+        for (int j = 0; j < 5; j++)
+            near(GET(f->out[0], i, j), e[j] + sum, "D", i, j);
+    }
+}
+
 /* ---- what does not fit -------------------------------------------------------------------------- */
 
 static void sizes_that_do_not_fit(void **state)
@@ -395,7 +449,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
         TEST(overlapping_blocks), TEST(blocks_of_a_row), TEST(blocks_of_the_first_axis), TEST(no_whole_block),
         TEST(other_shapes), TEST(heads_of_a_projection), TEST(a_vector_and_back), TEST(groups),
-        TEST(top_of_rows_and_columns), TEST(experts_of_a_router), TEST(sizes_that_do_not_fit),
+        TEST(top_of_rows_and_columns), TEST(experts_of_a_router), TEST(pages_of_a_cache), TEST(liberties), TEST(sizes_that_do_not_fit),
         TEST(selected_attention),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

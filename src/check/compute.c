@@ -316,7 +316,9 @@ static void say_unknown_operation(Checker *c, const Stmt *s)
         operand_spoiled(c, s->with[i]);
     operand_spoiled(c, s->dest);
     Diag *d = diag_add(c->diags, TW0233, s->op_span, "there is no operation '%s'", s->op_name);
-    const char *nearest = op_nearest(s->op_name);
+    const char *hint = op_hint(s->op_name), *nearest = hint ? NULL : op_nearest(s->op_name);
+    if (hint)
+        diag_note(c->diags, d, "%s", hint);
     if (nearest)
         diag_fix(c->diags, d, s->op_span, nearest,
                  arena_printf(c->arena, "did you mean '%s'?", nearest));

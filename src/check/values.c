@@ -77,6 +77,24 @@ static const Aff *position_call(void *user, const Expr *e, Diags *diags)
     return aff_of(c->aff, row ? c->row : c->col);
 }
 
+static bool is_input(const Checker *c, const char *name)
+{
+    const Block *body = &c->unit->body;
+    for (int i = 0; i < body->len; i++)
+        if (body->data[i]->kind == STMT_INPUT && body->data[i]->name && strcmp(body->data[i]->name, name) == 0)
+            return true;
+    return false;
+}
+
+/* n = len[b], where numbers are assigned before anything is read. */
+static void known_late(Checker *c, const Expr *e, Diags *diags)
+{
+    const char *name = e->a->name;
+    Diag *d = diag_add(diags, TW0221, e->span, "an element of '%s' is known only while the kernel runs", name);
+    diag_note(c->diags, d, "copy it, `Allocate %s in register (1)` and `Copy %s (1) in coordinate [...] from global to "
+              "register`; '%s' then stands for the number", name, name, name);
+}
+
 /* Seg[b, i]: an integer read from memory. */
 static const Aff *element(void *user, const Expr *e, Diags *diags)
 {
@@ -84,7 +102,9 @@ static const Aff *element(void *user, const Expr *e, Diags *diags)
     const char *name = e->a->kind == EXPR_NAME ? e->a->name : NULL;
     Named *tensor = name ? names_find(c, name) : NULL;
     if (!tensor && !c->loose) {
-        if (diags && name)
+        if (diags && name && is_input(c, name))
+            known_late(c, e, diags);
+        else if (diags && name)
             names_undefined(c, name, e->a->span);
         return NULL;
     }

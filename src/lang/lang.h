@@ -69,6 +69,8 @@ const OpInfo *op_info(OpId op);
 bool op_is_whole(OpId op);                      /* works on whole tensors alone, so in definitions */
 bool op_find(const char *name, OpId *op);       /* case-insensitive, knows synonyms */
 const char *op_nearest(const char *name);       /* a likely meant name, or NULL */
+/* How to write what a word means that is no operation, but is often taken for one; or NULL. */
+const char *op_hint(const char *name);
 double op_eval(OpId op, double a, double b, double c); /* OPC_ELEMENT and reduce steps */
 double op_identity(OpId op);                    /* neutral element of a reduction */
 

@@ -176,6 +176,7 @@ static const Sign signs[] = {
     {"...", TOK_ELLIPSIS, WORD_NONE}, {"**", TOK_POWER, WORD_NONE}, {"==", TOK_EQ, WORD_NONE},
     {"!=", TOK_NE, WORD_NONE},        {"<=", TOK_LE, WORD_NONE},    {">=", TOK_GE, WORD_NONE},
     {"&&", TOK_NAME, WORD_AND},       {"||", TOK_NAME, WORD_OR},    {"!", TOK_NAME, WORD_NOT},
+    {"->", TOK_NAME, WORD_GET},       {"\xe2\x86\x92", TOK_NAME, WORD_GET},
     {"(", TOK_LPAREN, WORD_NONE},     {")", TOK_RPAREN, WORD_NONE}, {"[", TOK_LBRACKET, WORD_NONE},
     {"]", TOK_RBRACKET, WORD_NONE},   {",", TOK_COMMA, WORD_NONE},  {":", TOK_COLON, WORD_NONE},
     {"=", TOK_ASSIGN, WORD_NONE},     {"<", TOK_LT, WORD_NONE},     {">", TOK_GT, WORD_NONE},

@@ -80,6 +80,33 @@ const char *op_nearest(const char *name)
     return best;
 }
 
+const char *op_hint(const char *name)
+{
+    static const struct { const char *names[6]; const char *hint; } hints[] = {
+        {{"Sum", "Reduce", "Total"}, "RowSum adds up each row (the last dimension), ColSum each column; of two tensors: Add"},
+        {{"Mean", "Average", "Avg"}, "RowMean is the mean of each row (the last dimension); GroupMean that of groups"},
+        {{"Transpose", "Permute"}, "a GEMM takes `X.T`; elsewhere `Compute Define Y (N, M) as X[col, row]`"},
+        {{"Concat", "Concatenate", "Cat", "Stack"}, "`Compute Define Y (M, 2 * N) as A[row, col] + B[row, col - N]`: outside of a "
+         "tensor, elements read as 0"},
+        {{"Slice", "Split", "Gather", "Select", "Index"}, "`Compute Define Y (M, N) as X[row, col + start]`: an element from its coordinates"},
+        {{"Clamp", "Clip"}, "Max with the lower bound, then Min with the upper one"},
+        {{"CumSum", "Scan", "PrefixSum"}, "a GEMM with the matrix of ones `Compute Define L (N, N) as row <= col`"},
+        {{"Zero", "Zeros", "Clear", "Set", "Initialize", "Init"}, "`Compute Fill X, 0 and get new X`"},
+        {{"Expand", "Broadcast", "Repeat", "Unsqueeze"}, "dimensions of size 1 fit any, and heads share: nothing need be written"},
+        {{"View", "Flatten", "Squeeze"}, "`Compute Reshape X and get Y (shape)`"},
+        {{"Dot", "BMM", "Einsum", "Linear"}, "`Compute GEMM A, B and get C`; leading dimensions are batches"},
+        {{"Less", "LessEqual", "Equal", "Compare"}, "a condition stands in Where or Mask: `Compute Where a < b, x, y and get Z`"},
+        {{"Normalize", "Norm"}, "its steps: Square, RowMean, Add, Rsqrt, Multiply"},
+        {{"Erf"}, "Gelu, or what it is part of"},
+    };
+
+    for (size_t i = 0; i < TW_COUNT(hints); i++)
+        for (size_t k = 0; k < TW_COUNT(hints[i].names) && hints[i].names[k]; k++)
+            if (same_letters(name, hints[i].names[k]))
+                return hints[i].hint;
+    return NULL;
+}
+
 double op_eval(OpId op, double a, double b, double c)
 {
     switch (op) {

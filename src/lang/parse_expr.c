@@ -138,6 +138,16 @@ static Expr *parse_number(Parser *p)
     return checked(p, e, tok.start);
 }
 
+/* `true`, `True`: 1; `false`, `False`: 0 */
+static bool is_truth(const Parser *p, const Token *tok, const char *word)
+{
+    const char *text = p->source->text + tok->start;
+    size_t len = strlen(word);
+
+    return tok->kind == TOK_NAME && (size_t)(tok->end - tok->start) == len && (text[0] | 0x20) == word[0] &&
+           memcmp(text + 1, word + 1, len - 1) == 0;
+}
+
 /* `blockIdx.x` is one name. */
 static Expr *parse_name(Parser *p)
 {
@@ -151,6 +161,8 @@ static Expr *parse_name(Parser *p)
     advance_operand(p);
     if (tok.word == WORD_INF)
         e = expr_float(p->arena, INFINITY);
+    else if (is_truth(p, &tok, "true") || is_truth(p, &tok, "false"))
+        e = expr_int(p->arena, is_truth(p, &tok, "true"));
     else
         e = expr_name(p->arena, symn(p->syms, p->source->text + tok.start, (size_t)(tok.end - tok.start)));
     return checked(p, e, tok.start);

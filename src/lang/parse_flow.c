@@ -95,14 +95,17 @@ void parse_dtype(Parser *p, Stmt *s)
         unknown_dtype(p);
 }
 
-/* "(" items ")" */
+/* "(" items ")", or, understood as well, "[" items "]" */
 void parse_shape(Parser *p, Stmt *s)
 {
+    TokenKind close = p->tok.kind == TOK_LBRACKET ? TOK_RBRACKET : TOK_RPAREN;
     Exprs items;
 
-    if (!expect(p, TOK_LPAREN))
+    if (close == TOK_RBRACKET)
+        advance(p);
+    else if (!expect(p, TOK_LPAREN))
         return;
-    items = parse_items(p, TOK_RPAREN);
+    items = parse_items(p, close);
     settle_comment(p);
     s->has_shape = true;
     s->shape = items.data;

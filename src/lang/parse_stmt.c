@@ -241,8 +241,17 @@ static void share_declaration(Parser *p, Stmt *to, const Stmt *from)
     to->dtype_span = from->dtype_span;
 }
 
-/* input = ("Input" | "Output") NAME {"," NAME} ["(" dims ")"] [[":"] DTYPE] */
-static Stmt *parse_tensor(Parser *p, Stmt *s, Block *out)
+/* Also understood: `Q: (a, b)` and `Q [a, b]`. */
+static void parse_dims(Parser *p, Stmt *s)
+{
+    if (p->tok.kind == TOK_COLON && (peek(p).kind == TOK_LPAREN || peek(p).kind == TOK_LBRACKET))
+        advance(p);
+    if (p->tok.kind == TOK_LPAREN || p->tok.kind == TOK_LBRACKET)
+        parse_shape(p, s);
+}
+
+/* names = NAME {"," NAME} ["(" dims ")"] [[":"] DTYPE] */
+static Stmt *parse_tensors(Parser *p, Stmt *s, Block *out)
 {
     int first = out->len;
 
@@ -251,12 +260,26 @@ static Stmt *parse_tensor(Parser *p, Stmt *s, Block *out)
         s = another(p, s, out);
         s->name = take_name(p, &s->name_span);
     }
-    parse_dtype(p, s);
-    if (p->tok.kind == TOK_LPAREN)
-        parse_shape(p, s);
-    parse_dtype(p, s);
+    parse_dims(p, s);
+    if (!s->has_shape) {
+        parse_dtype(p, s);
+        parse_dims(p, s);
+    }
+    if (!s->has_dtype)
+        parse_dtype(p, s);
     for (int i = first; i < out->len; i++)
         share_declaration(p, out->data[i], s);
+    return s;
+}
+
+/* input = ("Input" | "Output") names {"," names} */
+static Stmt *parse_tensor(Parser *p, Stmt *s, Block *out)
+{
+    s = parse_tensors(p, s, out);
+    while (!p->failed && s->has_shape && accept(p, TOK_COMMA)) {
+        s = another(p, s, out);
+        s = parse_tensors(p, s, out);
+    }
     return s;
 }
 

@@ -93,6 +93,11 @@ static void bad_token(Parser *p)
 
     if (is_wordy(*text) || *text == '.')
         parse_fail(p, TW0101, token_span(p), "%s is neither a number nor a name", token_show(p, &p->tok));
+    else if (*text == '@')
+        parse_fail(p, TW0101, token_span(p), "'@' is not an operator; a matrix product is a statement: "
+                   "`Compute GEMM A, B and get C`");
+    else if (*text == '^' && text[1] == 'T' && !is_wordy(text[2]))
+        parse_fail_fix(p, TW0101, token_span(p), ".", "a transposed matrix is X.T", "'^' does not transpose");
     else if (*text == '^')
         parse_fail_fix(p, TW0101, token_span(p), "**", "write '**' for a power, '.T' for a transposed matrix",
                        "'^' is not an operator");

@@ -44,6 +44,63 @@ static bool transposed_operand(Resolver *r, const Expr *e, OpClass class, DefArg
     return tensor_operand(r, e->a, name, arg);
 }
 
+/* ---- arithmetic among the operands ---- */
+
+static bool tensor_within(Resolver *r, const Expr *e)
+{
+    const Name *name = e->kind == EXPR_NAME ? res_find(r, e->name) : NULL;
+
+    if (name)
+        return name->kind == NAME_TENSOR;
+    for (int i = 0; i < e->n_args; i++)
+        if (tensor_within(r, e->args[i]))
+            return true;
+    return (e->a && tensor_within(r, e->a)) || (e->b && tensor_within(r, e->b));
+}
+
+static const char *operation_of(const Expr *e)
+{
+    OpId op;
+
+    if (e->kind == EXPR_CALL)
+        return op_find(e->name, &op) ? op_info(op)->name : NULL;
+    switch (e->op) {
+    case EO_ADD: return "Add";
+    case EO_SUB: return "Subtract";
+    case EO_MUL: return "Multiply";
+    case EO_DIV: return "Divide";
+    case EO_POW: return "Power";
+    case EO_GT: return "Greater";
+    case EO_NEG: case EO_NOT: case EO_IDIV: case EO_MOD: case EO_LT: case EO_LE: case EO_GE: case EO_EQ:
+    case EO_NE: case EO_AND: case EO_OR:
+        break;
+    }
+    return NULL;
+}
+
+/* `Exp S - M`: an operand is a tensor or a number. */
+static bool expression_operand(Resolver *r, const Expr *e)
+{
+    const char *op = operation_of(e);
+    Diag *diag = diag_add(r->diags, TW0235, e->span, "an operand is a tensor or a number, not a computation with tensors");
+    Str text = str_new(r->arena);
+
+    if (!op)
+        return false;
+    str_printf(&text, "Compute %s ", op);
+    lang_print_expr(&text, e->kind == EXPR_CALL && e->n_args ? e->args[0] : e->a);
+    for (int i = 1; i < e->n_args; i++) {
+        str_add(&text, ", ");
+        lang_print_expr(&text, e->args[i]);
+    }
+    if (e->kind == EXPR_BINARY) {
+        str_add(&text, ", ");
+        lang_print_expr(&text, e->b);
+    }
+    diag_note(r->diags, diag, "one operation a statement: first `%s and get T`, then T here", str_text(&text));
+    return false;
+}
+
 static bool operand(Resolver *r, const Expr *e, OpClass class, DefArg *arg)
 {
     const Name *name = e->kind == EXPR_NAME ? res_find(r, e->name) : NULL;
@@ -56,6 +113,8 @@ static bool operand(Resolver *r, const Expr *e, OpClass class, DefArg *arg)
         return wrong_operand(r, TW0235, e, "a definition computes whole tensors, not slices or elements");
     if (name && name->kind == NAME_TENSOR)
         return tensor_operand(r, e, name, arg);
+    if ((e->kind == EXPR_BINARY || e->kind == EXPR_CALL) && tensor_within(r, e))
+        return expression_operand(r, e);
     return res_scalar(r, e, &arg->scalar);
 }
 
@@ -79,6 +138,34 @@ static bool surplus(Resolver *r, const Stmt *stmt, const Expr *e, const char *cl
     return false;
 }
 
+/* A reduction or softmax may say which dimension it is along; it must be the one
+ * that it is along anyway (over_fits). */
+static bool takes_over(OpId op)
+{
+    OpClass class = op_info(op)->class;
+
+    return (op_is_whole(op) && op != OP_RESHAPE) || class == OPC_ROW_REDUCE || class == OPC_COL_REDUCE ||
+           class == OPC_SOFTMAX;
+}
+
+static bool over_fits(Resolver *r, const DefOp *op)
+{
+    OpClass class = op_info(op->op)->class;
+    int want, axis;
+
+    if (!op->stmt->over || op_is_whole(op->op) || !op->args[0].value)
+        return true;
+    want = op->args[0].value->rank - (class == OPC_COL_REDUCE ? 2 : 1);
+    axis = shape_axis_over(r, op);
+    if (axis < 0 || axis == want)
+        return axis >= 0;
+    diag_note(r->diags, diag_add(r->diags, TW0246, op->stmt->over_span, "%s is not along %s", op_info(op->op)->name,
+                                 op->stmt->over),
+              "it works along the %s dimension; GroupSum, GroupMax and GroupMean work along any",
+              class == OPC_COL_REDUCE ? "last but one" : "last");
+    return false;
+}
+
 /* Clauses that the operation has no use for. */
 static bool clauses_fit(Resolver *r, const Stmt *stmt, OpClass class)
 {
@@ -92,7 +179,7 @@ static bool clauses_fit(Resolver *r, const Stmt *stmt, OpClass class)
         return surplus(r, stmt, stmt->empty_rows, "with empty rows");
     if (stmt->value && class != OPC_DEFINE)
         return surplus(r, stmt, stmt->value, "as");
-    if (stmt->over && (!op_is_whole(stmt->op) || stmt->op == OP_RESHAPE))
+    if (stmt->over && !takes_over(stmt->op))
         return surplus(r, stmt, NULL, "over");
     if (stmt->to && class != OPC_GROUP_REDUCE)
         return surplus(r, stmt, stmt->to, "to");
@@ -322,14 +409,17 @@ static bool finish(Resolver *r, const Stmt *stmt, DefOp *op, Name *name, Shape *
 
 static bool known_operation(Resolver *r, const Stmt *stmt)
 {
-    const char *meant;
+    const char *meant, *hint;
     Diag *diag;
 
     if (stmt->op_known)
         return true;
-    meant = op_nearest(stmt->op_name);
+    hint = op_hint(stmt->op_name);
+    meant = hint ? NULL : op_nearest(stmt->op_name);
     diag = diag_add(r->diags, TW0233, stmt->op_span, "there is no operation %s%s", stmt->op_name,
                     meant ? arena_printf(r->arena, "; did you mean %s?", meant) : "");
+    if (hint)
+        diag_note(r->diags, diag, "%s", hint);
     if (meant)
         diag_fix(r->diags, diag, stmt->op_span, meant, "write the operation that exists");
     return false;
@@ -353,7 +443,7 @@ static bool compute(Resolver *r, const Stmt *stmt, Name *name)
     op->op = stmt->op;
     if (!right_count(r, stmt) || !clauses_fit(r, stmt, class) || !operands(r, op, class) || name->bad)
         return false;
-    return resolve_class(r, op, &shape) && finish(r, stmt, op, name, &shape);
+    return over_fits(r, op) && resolve_class(r, op, &shape) && finish(r, stmt, op, name, &shape);
 }
 
 bool res_compute(Resolver *r, const Stmt *stmt)

@@ -31,8 +31,8 @@ static void note_place(Resolver *r, Diag *diag, const Name *first)
     if (!r->diags->source)
         return;
     source_place(r->diags->source, first->span.start, &line, &column);
-    diag_note(r->diags, diag, "it is %s, declared at line %d, column %d", res_kind_text(first), line,
-              column);
+    diag_note(r->diags, diag, "it is %s, declared at line %d, column %d%s", res_kind_text(first), line, column,
+              first->kind == NAME_LET ? "; `=` names numbers, tensors are computed by `Compute OP ... and get X`" : "");
 }
 
 Name *res_declare(Resolver *r, NameKind kind, const char *text, Span span)

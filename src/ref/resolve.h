@@ -107,6 +107,7 @@ bool shape_same(Resolver *r, const DefOp *op, Shape *shape);
 /* Of an operation on whole tensors (whole.c); and a size that is not known and
  * was written down takes the place of the computed one. */
 bool shape_whole(Resolver *r, DefOp *op, Shape *shape);
+int shape_axis_over(Resolver *r, const DefOp *op); /* the axis that `over` names; -1: said that there is none */
 void shape_settle(Resolver *r, const DefOp *op, const Shape *declared, Shape *computed);
 /* A shape that was written down against the one computed; takes over its names. */
 bool shape_declared(Resolver *r, const Stmt *stmt, const char *name, const Shape *declared,

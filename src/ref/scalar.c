@@ -145,8 +145,13 @@ static bool check_call(Resolver *r, const Expr *e)
     ElemFn fn;
 
     if (!elem_function(e->name, e->n_args, &fn)) {
-        diag_add(r->diags, TW0233, e->span, "there is no function %s of %d argument%s", e->name,
-                 e->n_args, e->n_args == 1 ? "" : "s");
+        Diag *diag = diag_add(r->diags, TW0233, e->span, "there is no function %s of %d argument%s", e->name,
+                              e->n_args, e->n_args == 1 ? "" : "s");
+        OpId op;
+
+        if (op_find(e->name, &op))
+            diag_note(r->diags, diag, "tensors are computed by statements: `Compute %s ... and get X`",
+                      op_info(op)->name);
         return false;
     }
     for (int i = 0; i < e->n_args; i++)

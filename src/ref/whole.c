@@ -37,7 +37,7 @@ static int no_axis(Resolver *r, const DefOp *op, const char *name, int axis)
 }
 
 /* The axis that `over` names; -1 when there is none. */
-static int axis_over(Resolver *r, const DefOp *op)
+int shape_axis_over(Resolver *r, const DefOp *op)
 {
     const DefValue *value = op->args[0].value;
     const char *dim = op->stmt->over;
@@ -131,7 +131,7 @@ static bool shape_unfold(Resolver *r, DefOp *op, Shape *shape)
 
     if (!s->over || !s->by)
         return wants(r, op, "X over DIM by LENGTH step STEP and get Y");
-    op->axis = axis_over(r, op);
+    op->axis = shape_axis_over(r, op);
     by = dim_of(r, s->by);
     step = s->step ? res_size(r, s->step) : by.size;
     if (op->axis < 0 || !positive(r, s->by, by.size) || !positive(r, s->step ? s->step : s->by, step))
@@ -164,7 +164,7 @@ static bool shape_group(Resolver *r, DefOp *op, Shape *shape)
 
     if (!s->over || !s->to)
         return wants(r, op, "X over DIM to GROUPS and get Y");
-    op->axis = axis_over(r, op);
+    op->axis = shape_axis_over(r, op);
     dim = dim_of(r, s->to);
     if (op->axis < 0 || !positive(r, s->to, dim.size))
         return false;
@@ -192,7 +192,7 @@ static bool shape_top(Resolver *r, DefOp *op, Shape *shape)
         diag_add(r->diags, TW0326, op->stmt->args[1]->span, "%g elements", k->value);
         return false;
     }
-    return !op->stmt->over || (op->axis = axis_over(r, op)) >= 0;
+    return !op->stmt->over || (op->axis = shape_axis_over(r, op)) >= 0;
 }
 
 bool shape_whole(Resolver *r, DefOp *op, Shape *shape)

@@ -10,7 +10,8 @@
  *   mended             all suggested edits together leave nothing to say
  *   set NAME=VALUE     as --set
  *
- * Every code of TW04xx must be expected somewhere. */
+ * Every diagnostic has a place, and each suggested edit, made alone, removes the
+ * diagnostic. Every code of TW04xx must be expected somewhere. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -128,14 +129,14 @@ static int by_place(const void *a, const void *b)
     return ((const Fix *)a)->span.start - ((const Fix *)b)->span.start;
 }
 
-/* The source with every suggested edit made. */
-static Source *mend(Case *t, const Source *source, const Diags *diags)
+/* The source with every suggested edit made, or (one >= 0) with one of them. */
+static Source *mend(Case *t, const Source *source, const Diags *diags, int one)
 {
     Str text = str_new(t->arena);
     Fix *fixes = arena_array(t->arena, Fix, diags->list.len + 1);
     int n = 0, at = 0;
     for (int i = 0; i < diags->list.len; i++)
-        if (diags->list.data[i].fix.text)
+        if (diags->list.data[i].fix.text && (one < 0 || i == one))
             fixes[n++] = diags->list.data[i].fix;
     qsort(fixes, (size_t)n, sizeof *fixes, by_place);
     for (int i = 0; i < n; i++) {
@@ -147,6 +148,43 @@ static Source *mend(Case *t, const Source *source, const Diags *diags)
     Source *mended = arena_new_of(t->arena, Source);
     *mended = (Source){.path = source->path, .text = str_text(&text), .len = text.len};
     return mended;
+}
+
+/* Its statement, as a key: edits move lines. */
+static const char *line_at(Case *t, const Source *source, int offset)
+{
+    int start = offset, end = offset;
+    while (start > 0 && source->text[start - 1] != '\n')
+        start--;
+    while ((size_t)end < source->len && source->text[end] != '\n')
+        end++;
+    return arena_strndup(t->arena, source->text + start, (size_t)(end - start));
+}
+
+/* An edit that is made removes what it was suggested for. */
+static void check_edits(Case *t, const Source *source, const Diags *diags)
+{
+    for (int i = 0; i < diags->list.len; i++) {
+        const Diag *d = &diags->list.data[i];
+        if (!d->fix.text)
+            continue;
+        Source *mended = mend(t, source, diags, i);
+        Diags *after = check_source(t, mended);
+        for (int k = 0; k < after->list.len; k++) {
+            const Diag *left = &after->list.data[k];
+            if (left->code == d->code && strcmp(left->message, d->message) == 0 &&
+                strcmp(line_at(t, mended, left->span.start), line_at(t, source, d->span.start)) == 0)
+                fail_with(t, after, "the suggested edit does not remove what it was suggested for");
+        }
+    }
+}
+
+/* What is said of a place says which. */
+static void check_places(Case *t, const Diags *diags)
+{
+    for (int i = 0; i < diags->list.len; i++)
+        if (diags->list.data[i].span.end <= diags->list.data[i].span.start)
+            fail_with(t, diags, "a diagnostic has no place");
 }
 
 static void run_case(void **state)
@@ -163,8 +201,10 @@ static void run_case(void **state)
     read_first_line(t, source);
     Diags *diags = check_source(t, source);
     compare(t, source, diags);
+    check_places(t, diags);
+    check_edits(t, source, diags);
     if (t->mended) {
-        Source *mended = mend(t, source, diags);
+        Source *mended = mend(t, source, diags, -1);
         Diags *after = check_source(t, mended);
         if (after->list.len)
             fail_with(t, after, "the suggested edits leave something to say");

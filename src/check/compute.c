@@ -130,7 +130,11 @@ static void check_meaning(Checker *c, const Stmt *s, const Operand *operands, in
         if (!operands[i].is_number && expr_equal(operands[i].expr, s->dest)) {
             Diag *d = diag_add(c->late, TW0443, s->span, "the result is added to its own operand '%s'",
                                operand_name(&operands[i]));
-            diag_note(c->late, d, "to replace it: and get new %s", operand_name(&operands[i]));
+            Span after = {s->args[s->n_args - 1]->span.end, s->dest->span.end};
+            if (s->otherwise)
+                after.start = s->otherwise->span.end;
+            diag_fix(c->late, d, after, arena_printf(c->arena, " and get new %s", operand_name(&operands[i])),
+                     "replace it");
         }
     if (divides_early(c, s, operands))
         diag_add(c->late, TW0445, s->span, "'%s' still grows in this loop: divide behind it",
@@ -203,7 +207,7 @@ static void check_softmax(Checker *c, const Stmt *s)
     if (!read_tile(c, s, &x, "a softmax"))
         return;
     if (x.place->now.exponentials && s->n_with)
-        diag_add(c->late, TW0444, s->span, "'%s' went through a softmax already", operand_name(&x));
+        fix_removal(c, diag_add(c->late, TW0444, s->span, "'%s' went through a softmax already", operand_name(&x)), s);
     for (int i = 0; i < s->n_with; i++)
         check_state(c, s->with[i], &x);
     gemm_note_softmax(c, x.place);

@@ -65,8 +65,11 @@ static void use_clauses(const Live *l, const Stmt *s)
 
 static void say_unused(const Live *l, const Stmt *s, const char *name, const char *verb)
 {
-    if (!l->quiet)
-        diag_add(l->c->late, TW0442, s->span, "'%s' is %s here and not used after that", name, verb);
+    if (l->quiet)
+        return;
+    Diag *d = diag_add(l->c->late, TW0442, s->span, "'%s' is %s here and not used after that", name, verb);
+    if (s->n_with == 0) /* a softmax gives more than its sum */
+        diag_fix(l->c->late, d, s->span, "", "remove it, unless it should be used");
 }
 
 /* ---- statements ---------------------------------------------------------------------- */

@@ -43,6 +43,14 @@ void dtype_state(Checker *c, const Operand *o)
     diag_fix(c->diags, d, o->place->decl->dtype_span, dtype_name(DT_F32), "keep it in fp32");
 }
 
+/* Declares the operand, where its type is written down, with another. */
+static void suggest_type(Checker *c, Diag *d, const Operand *o, DType t)
+{
+    const Place *p = o->place->has_dtype ? o->place : &o->tensor->places[SPACE_GLOBAL];
+    if (p->exists && p->decl && p->decl->has_dtype)
+        diag_fix(c->diags, d, p->decl->dtype_span, dtype_name(t), "declare it so");
+}
+
 static void check_operand(Checker *c, const Operand *o, DType t)
 {
     bool reshaped = o->place->space == SPACE_REGISTER; /* rounded when it becomes an operand */
@@ -52,6 +60,7 @@ static void check_operand(Checker *c, const Operand *o, DType t)
                        "'%s' is %s: the tensor cores take numbers of 16 or 8 bits", o->tensor->name,
                        dtype_name(t));
     diag_note(c->diags, d, "declare it as bf16 or fp16, or Cast it");
+    suggest_type(c, d, o, DT_BF16);
 }
 
 void dtype_gemm(Checker *c, const Operand *a, const Operand *b, const Operand *dest)
@@ -63,9 +72,11 @@ void dtype_gemm(Checker *c, const Operand *a, const Operand *b, const Operand *d
     if (know_b)
         check_operand(c, b, tb);
     if (know_a && know_b && ta != tb && dtype_bytes(ta) <= 2 && dtype_bytes(tb) <= 2)
-        diag_add(c->diags, TW0430, b->expr->span,
-                 "'%s' is %s, '%s' is %s: one instruction takes one type", a->tensor->name,
-                 dtype_name(ta), b->tensor->name, dtype_name(tb));
+        suggest_type(c,
+                     diag_add(c->diags, TW0430, b->expr->span,
+                              "'%s' is %s, '%s' is %s: one instruction takes one type", a->tensor->name,
+                              dtype_name(ta), b->tensor->name, dtype_name(tb)),
+                     b, ta);
     if (!known_dtype(dest, &td) || td == DT_F32)
         return;
     Diag *d = diag_add(c->diags, TW0431, dest->expr->span, "'%s' accumulates in %s",
@@ -86,6 +97,9 @@ void dtype_copy(Checker *c, const Stmt *s, const Place *from, const Place *to)
                  space_name(from->space), space_name(to->space), dtype_name(from->dtype),
                  dtype_name(to->dtype));
     diag_note(c->diags, d, "copy it through registers, where it is converted");
+    const Place *near = to->space == SPACE_GLOBAL ? from : to, *global = to->space == SPACE_GLOBAL ? to : from;
+    if (near->decl && near->decl->has_dtype)
+        diag_fix(c->diags, d, near->decl->dtype_span, dtype_name(global->dtype), "give both one type");
 }
 
 void dtype_cast(Checker *c, const Stmt *s)

@@ -152,6 +152,17 @@ void gemm_note_softmax(Checker *c, Place *place)
 /* ---- sizes of the instruction
  * ----------------------------------------------------------------------- */
 
+/* The next larger size, where it is one that the unit assigns. */
+static void suggest_multiple(Checker *c, Diag *d, Extent e, int64_t v, int of)
+{
+    for (int i = 0; e.text && i < c->unit->body.len; i++) {
+        const Stmt *s = c->unit->body.data[i];
+        if (check_is_tile_size(c->unit, s) && strcmp(s->name, e.text) == 0 && s->value->i == v)
+            diag_fix(c->diags, d, s->value->span,
+                     arena_printf(c->arena, "%lld", (long long)((v + of - 1) / of * of)), "the next size that fits");
+    }
+}
+
 static void check_multiple(Checker *c, Extent e, int of, const Operand *o, const char *what)
 {
     int64_t v;
@@ -159,6 +170,7 @@ static void check_multiple(Checker *c, Extent e, int of, const Operand *o, const
         return;
     Diag *d = diag_add(c->diags, TW0433, o->expr->span, "%s of '%s' are %lld, not a multiple of %d",
                        what, operand_name(o), (long long)v, of);
+    suggest_multiple(c, d, e, v, of);
     diag_note(c->diags, d, "mma on %s works on %d x %d x %d", c->options->target->name,
               c->options->target->mma_m, c->options->target->mma_n, c->options->target->mma_k);
 }
@@ -280,10 +292,10 @@ void check_reshape(Checker *c, const Stmt *s)
                  "'%s' is in %s memory: only register tiles have fragments", s->name,
                  space_name(o.place->space));
     } else if (o.place->now.fragment == FRAG_OPERAND) {
-        diag_add(c->diags, TW0421, s->name_span, "'%s' is an operand already", s->name);
+        fix_removal(c, diag_add(c->diags, TW0421, s->name_span, "'%s' is an operand already", s->name), s);
     } else if (o.place->now.fragment == FRAG_FREE && !c->loose) {
-        diag_add(c->diags, TW0421, s->name_span,
-                 "'%s' is no result of a GEMM: there is nothing to reshape", s->name);
+        fix_removal(c, diag_add(c->diags, TW0421, s->name_span,
+                                "'%s' is no result of a GEMM: there is nothing to reshape", s->name), s);
     }
     o.place->now.fragment = FRAG_OPERAND;
 }

@@ -113,14 +113,14 @@ const char *operand_name(const Operand *o)
 
 /* The parts of an operand's syntax: base[index].space.T in any order. */
 typedef struct Syntax {
-    const Expr *name, *index;
+    const Expr *whole, *name, *index;
     Space space;
     bool transposed;
 } Syntax;
 
 static bool take_apart(const Expr *e, Syntax *s)
 {
-    *s = (Syntax){0};
+    *s = (Syntax){.whole = e};
     for (; e; e = e->a) {
         switch (e->kind) {
         case EXPR_TRANSPOSE: s->transposed = !s->transposed; break;
@@ -294,8 +294,9 @@ static Place *place_to_write(Checker *c, Syntax *s, const Tile *shape)
 {
     Named *t = find_tensor(c, s);
     if (s->space == SPACE_SHARED || s->space == SPACE_GLOBAL) {
-        diag_add(c->diags, TW0408, s->name->span,
-                 "a result goes to registers; Copy it on from there");
+        Diag *d = diag_add(c->diags, TW0408, s->name->span, "a result goes to registers; Copy it on from there");
+        if (t)
+            diag_fix(c->diags, d, s->whole->span, arena_printf(c->arena, "%s.register", t->name), "put it there");
         return NULL;
     }
     if (t && t->places[SPACE_REGISTER].exists)

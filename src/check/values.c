@@ -289,7 +289,7 @@ static bool already_bound(Checker *c, const Stmt *s)
     if (!eval_find(&c->env, s->name) || c->n_loops > 0)
         return false;
     if (c->path.n_arms == 0 && !says_the_same(c, s))
-        diag_add(c->diags, TW0403, s->name_span, "'%s' already has a value", s->name);
+        fix_removal(c, diag_add(c->diags, TW0403, s->name_span, "'%s' already has a value", s->name), s);
     return true;
 }
 

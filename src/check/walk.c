@@ -29,6 +29,11 @@ void fix_line_before(Checker *c, Diag *d, const Stmt *stmt, const char *line, co
     diag_fix(c->diags, d, (Span){at, at}, text, label);
 }
 
+void fix_removal(Checker *c, Diag *d, const Stmt *stmt)
+{
+    diag_fix(c->diags, d, stmt->span, "", "remove it");
+}
+
 const Stmt *walk_outermost(const Checker *c)
 {
     return c->top;

@@ -145,6 +145,8 @@ void walk_block(Checker *c, const Block *block);
 const char *source_text(const Checker *c, Span span);
 /* A suggested edit that adds a line before a statement, indented like it. */
 void fix_line_before(Checker *c, Diag *d, const Stmt *stmt, const char *line, const char *label);
+/* One that removes the statement. */
+void fix_removal(Checker *c, Diag *d, const Stmt *stmt);
 /* The statement to put a declaration before: the outermost one round the walk. */
 const Stmt *walk_outermost(const Checker *c);
 

@@ -256,13 +256,20 @@ static void lower_assign(Lower *lo, const Stmt *s)
 
 /* ---- schedule ----------------------------------------------------------------------------- */
 
+/* An edit for what was just said. */
+static void suggest(Lower *lo, Span span, const char *text, const char *label)
+{
+    if (lo->diags->list.len && !lo->diags->full)
+        diag_fix(lo->diags, &lo->diags->list.data[lo->diags->list.len - 1], span, text, label);
+}
+
 static void lower_schedule(Lower *lo, const Stmt *schedule)
 {
-    const struct { const char *name; int *place; int low, high; } LINES[] = {
-        {"warps", &lo->kernel->warps, 1, 32},
-        {"warps_n", &lo->kernel->warps_n, 1, 32},
-        {"stages", &lo->kernel->stages, 1, 8},
-        {"blocks_per_sm", &lo->kernel->blocks_per_sm, 0, 32},
+    const struct { const char *name; int *place; int low, high, usual; } LINES[] = {
+        {"warps", &lo->kernel->warps, 1, 32, 4},
+        {"warps_n", &lo->kernel->warps_n, 1, 32, 1},
+        {"stages", &lo->kernel->stages, 1, 8, 2},
+        {"blocks_per_sm", &lo->kernel->blocks_per_sm, 0, 32, 0},
     };
     for (int i = 0; i < schedule->body.len; i++) {
         const Stmt *s = schedule->body.data[i];
@@ -271,9 +278,11 @@ static void lower_schedule(Lower *lo, const Stmt *schedule)
         double value;
         if (k < 0) {
             lo_fail(lo, TW0713, s->span, "the schedule has no line '%s'", s->name ? s->name : "");
+            suggest(lo, s->span, "", "remove it");
         } else if (!eval_float(&lo->env, s->value, &value) || value < LINES[k].low || value > LINES[k].high
                    || value != (int)value) {
             lo_fail(lo, TW0713, s->span, "'%s' is a number from %d to %d", s->name, LINES[k].low, LINES[k].high);
+            suggest(lo, s->value->span, arena_printf(lo->arena, "%d", LINES[k].usual), "the usual one");
         } else {
             *LINES[k].place = (int)value;
         }

@@ -125,6 +125,10 @@ verdict 'is an object' 'in_out "{\"ok\":true,\"tile\":"'
 expect 'an operator as JSON' 0 "$tw" ops gemm_bias --json
 verdict 'is an object' 'in_out "{\"ok\":true,\"definition\":"'
 expect 'no name to write to' 2 "$tw" fmt ops/gemm_bias.tl -o ''
+expect 'a large grid is sampled' 0 "$tw" emulate "$dir/code.ptx" --bind=M=33000
+verdict 'and says so' 'in_out "64 blocks of 258"'
+expect 'all of it is run where that is asked for' 0 "$tw" emulate "$dir/code.ptx" --bind=M=200 --all
+verdict 'and the rate is told' 'in_out "million thread instructions a second"'
 expect 'nothing to compute' 0 "$tw" emulate "$dir/code.ptx" --bind=M=0
 verdict 'is reported' 'grep -q "PTX, aligned  *0 " "$dir/out"'
 { printf '\357\273\277' && cat ops/gemm_bias.tl; } >"$dir/bom.tl"

@@ -134,11 +134,6 @@ const AffSym *aff_sym_at(const AffCtx *ctx, int id)
     return ctx->syms.data[id];
 }
 
-Arena *aff_arena(const AffCtx *ctx)
-{
-    return ctx->arena;
-}
-
 /* ---- products ------------------------------------------------------------------ */
 
 int aff_factors(const Aff *product, const Aff *factors[AFF_MAX_DEGREE])

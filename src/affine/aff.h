@@ -110,6 +110,5 @@ const char *aff_text(Arena *arena, const Aff *a);
 /* For walking all expressions of a context by id (emitters, tables). */
 int aff_sym_count(const AffCtx *ctx);
 const AffSym *aff_sym_at(const AffCtx *ctx, int id);
-Arena *aff_arena(const AffCtx *ctx);
 
 #endif

@@ -42,7 +42,7 @@ typedef struct Options {
     DType dtype;
     const Target *target;
     const char *output;       /* NULL: standard output */
-    bool json, explain, help, trial, ptxas, fragment;
+    bool json, explain, help, trial, ptxas, fragment, all;
     Colour colour;
     uint64_t seed;
     const char *dump, *against;

@@ -162,6 +162,7 @@ static bool take(Session *s, OptionId id, const char *value)
     case OPT_PTXAS: o->ptxas = true; return true;
     case OPT_EXPLAIN: o->explain = true; return true;
     case OPT_FRAGMENT: o->fragment = true; return true;
+    case OPT_ALL: o->all = true; return true;
     case OPT_DATA: return read_data(s, value);
     case OPT_SEED: return read_seed(s, value);
     case OPT_BOUND: return read_bound(s, value);

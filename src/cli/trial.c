@@ -138,7 +138,7 @@ static const char *place_text(Arena *arena, const Tensor *t, const int64_t *at)
     return str_text(&text);
 }
 
-static void compare_output(Trial *trial, int output, TrialResult *result)
+static void compare_output(Trial *trial, int output, TrialResult *result, const Written *written)
 {
     const TrialOutput *o = &trial->wanted[output];
     const Tensor *t = trial->outputs[output];
@@ -151,6 +151,8 @@ static void compare_output(Trial *trial, int output, TrialResult *result)
             memcpy(at, row_at(o->rows, r), (size_t)o->rows->rank1 * sizeof *at);
         for (int64_t c = 0; c < o->cols; c++) {
             at[o->rows->rank1] = c;
+            if (written && !written->was(written->user, t, at))
+                continue;
             distance_add(&d, t, at, tensor_get(t, at), o->want[(int64_t)r * o->cols + c]);
         }
     }
@@ -168,13 +170,13 @@ static void compare_output(Trial *trial, int output, TrialResult *result)
                                        place_text(trial->s->arena, t, d.worst));
 }
 
-void trial_compare(Trial *trial, TrialResult *result)
+void trial_compare(Trial *trial, TrialResult *result, const Written *written)
 {
     double bound = trial->s->options.bound;
 
     result->bits = TENSOR_HASH_START;
     for (int i = 0; i < trial->def->outputs.len; i++) {
-        compare_output(trial, i, result);
+        compare_output(trial, i, result, written);
         result->bits = tensor_hash(result->bits, trial->outputs[i]);
     }
     result->ok = !result->problem && result->ratio_frobenius <= bound && result->ratio_max <= bound;

@@ -35,6 +35,7 @@ typedef struct TrialResult {
     const char *problem;                   /* NULL, or what went wrong */
     bool has_report;
     EmuReport report;                      /* of PTX */
+    uint64_t grid_blocks;                  /* of which report.blocks were run */
 } TrialResult;
 
 typedef struct Trial {
@@ -47,6 +48,12 @@ typedef struct Trial {
     VEC(TrialResult) results;
     int failed;
 } Trial;
+
+/* Whether an element of an output was written; NULL: all were. */
+typedef struct Written {
+    bool (*was)(void *user, const Tensor *t, const int64_t *at);
+    void *user;
+} Written;
 
 /* NULL: said why. */
 Trial *trial_new(Session *s, const Def *def, const LaunchShape *shape, const char **error);
@@ -65,7 +72,7 @@ int trial_write(Session *s, const Trial *trial);
 /* For the files that execute. */
 Tensor *trial_tensor(Trial *trial, const char *name); /* an input or output; NULL: none */
 void trial_poison(Trial *trial);
-void trial_compare(Trial *trial, TrialResult *result);
+void trial_compare(Trial *trial, TrialResult *result, const Written *written);
 const TrialResult *trial_record(Trial *trial, const TrialResult *result);
 
 /* Executing without a definition: random inputs into `tensors` (program order). */

@@ -53,9 +53,9 @@ static void json_report(Str *out, const EmuReport *report)
         str_json(out, emu_class_name((EmuClass)c));
         str_printf(out, ":%llu", (unsigned long long)report->counts[c]);
     }
-    str_printf(out, "},\"shared_wavefronts\":%llu,\"shared_ideal\":%llu,\"blocks\":%llu",
+    str_printf(out, "},\"shared_wavefronts\":%llu,\"shared_ideal\":%llu,\"blocks\":%llu,\"processor_seconds\":%.6f",
                (unsigned long long)report->shared_wavefronts,
-               (unsigned long long)report->shared_ideal, (unsigned long long)report->blocks);
+               (unsigned long long)report->shared_ideal, (unsigned long long)report->blocks, report->seconds);
 }
 
 void trial_json(Str *out, const Trial *trial)
@@ -84,15 +84,22 @@ void trial_json(Str *out, const Trial *trial)
     str_add(out, trial->results.len ? "\n]" : "]");
 }
 
-static void put_counts(Str *out, const EmuReport *r)
+static void put_counts(Str *out, const TrialResult *result)
 {
-    str_printf(out, "  %llu blocks, %llu warp instructions:", (unsigned long long)r->blocks,
-               (unsigned long long)r->warp_instructions);
+    const EmuReport *r = &result->report;
+
+    str_printf(out, "  %llu blocks", (unsigned long long)r->blocks);
+    if (result->grid_blocks > r->blocks)
+        str_printf(out, " of %llu (--all runs all)", (unsigned long long)result->grid_blocks);
+    str_printf(out, ", %llu warp instructions:", (unsigned long long)r->warp_instructions);
     for (int c = 0; c < EMU_CLASSES; c++)
         if (r->counts[c])
             str_printf(out, " %s %llu", emu_class_name((EmuClass)c), (unsigned long long)r->counts[c]);
     str_printf(out, "\n  shared memory: %llu passes where %llu would do\n",
                (unsigned long long)r->shared_wavefronts, (unsigned long long)r->shared_ideal);
+    if (r->seconds > 0)
+        str_printf(out, "  emulated %.0f million thread instructions a second\n",
+                   (double)r->thread_instructions / r->seconds / 1e6);
 }
 
 int trial_write(Session *s, const Trial *trial)
@@ -109,7 +116,7 @@ int trial_write(Session *s, const Trial *trial)
     } else {
         trial_print(&out, trial);
         if (trial->results.len && trial->results.data[0].has_report)
-            put_counts(&out, &trial->results.data[0].report);
+            put_counts(&out, &trial->results.data[0]);
     }
     status = session_write(s, out.data, out.len);
     return status ? status : trial->failed ? EXIT_WRONG : EXIT_DONE;

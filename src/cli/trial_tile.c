@@ -60,7 +60,7 @@ const TrialResult *trial_tile(Trial *trial, const char *what, const TileProgram 
         tensors[i] = trial_tensor(trial, program->tensors.data[i]->name);
     if (tile_make_tensors(s, program, &trial->shape, tensors, &result.problem) &&
         tile_execute(s, program, &trial->shape, trial->def, tensors, &result.problem))
-        trial_compare(trial, &result);
+        trial_compare(trial, &result, NULL);
     result.seconds = clock_seconds() - since;
     return trial_record(trial, &result);
 }

@@ -24,7 +24,6 @@ typedef struct EmuMemory EmuMemory;
  * is not PTX or uses what the emulator does not know. */
 EmuModule *emu_parse(Arena *arena, Diags *diags, const Source *ptx);
 int emu_entry_count(const EmuModule *module);
-const char *emu_entry_name(const EmuModule *module, int entry);
 int emu_find_entry(const EmuModule *module, const char *name); /* -1: none */
 
 /* Global memory. Addresses handed out never touch: red zones lie between
@@ -37,6 +36,8 @@ uint64_t emu_memory_add(EmuMemory *memory, const char *name, void *host, size_t 
                         bool initialised, bool read_only, int misalign);
 /* How many bytes of the buffer at `address` were never written by a kernel. */
 size_t emu_memory_unwritten(const EmuMemory *memory, uint64_t address);
+/* Whether a kernel wrote the byte at an address. */
+bool emu_memory_wrote(const EmuMemory *memory, uint64_t address);
 
 /* A tensor map, as the driver encodes one (CUDA Driver API, "Tensor Map Object
  * Management"): what cp.async.bulk.tensor copies boxes of. */
@@ -119,7 +120,7 @@ typedef struct EmuReport {
     uint64_t shared_wavefronts;   /* shared-memory passes taken by ld/st/ldmatrix */
     uint64_t shared_ideal;        /* passes that conflict-free accesses would take */
     uint64_t blocks;
-    double seconds;
+    double seconds;               /* of the processor */
 } EmuReport;
 
 /* Runs a launch. Returns false when a fault was found (see report). */

@@ -68,6 +68,14 @@ Buffer *emu_buffer_near(EmuMemory *memory, uint64_t address)
     return best;
 }
 
+bool emu_memory_wrote(const EmuMemory *memory, uint64_t address)
+{
+    const Buffer *b = emu_buffer_at((EmuMemory *)(uintptr_t)memory, address);
+    uint64_t bit = b ? first_bit(b) + (address - b->base) : 0;
+
+    return b && (b->written[bit / 64] >> bit % 64 & 1);
+}
+
 size_t emu_memory_unwritten(const EmuMemory *memory, uint64_t address)
 {
     const Buffer *b = emu_buffer_at((EmuMemory *)(uintptr_t)memory, address);

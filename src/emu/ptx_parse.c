@@ -783,11 +783,6 @@ int emu_entry_count(const EmuModule *module)
     return module->entries.len;
 }
 
-const char *emu_entry_name(const EmuModule *module, int entry)
-{
-    return module->entries.data[entry]->name;
-}
-
 int emu_find_entry(const EmuModule *module, const char *name)
 {
     for (int i = 0; i < module->entries.len; i++) {

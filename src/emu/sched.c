@@ -9,6 +9,8 @@
  */
 #include "emu/async.h"
 
+#include <time.h>
+
 enum { LONG_TURN = 4096, SHORT_TURN = 64 };
 #define DEFAULT_LIMIT UINT64_C(4000000000)
 
@@ -493,7 +495,7 @@ bool emu_run(Arena *arena, const EmuModule *module, int entry, EmuMemory *memory
              const EmuLaunch *launch, EmuReport *report)
 {
     Machine *m = arena_new_of(arena, Machine);
-    double start = clock_seconds();
+    clock_t start = clock();
 
     memset(report, 0, sizeof *report);
     m->arena = arena;
@@ -505,6 +507,6 @@ bool emu_run(Arena *arena, const EmuModule *module, int entry, EmuMemory *memory
         start_machine(m);
         run_grid(m);
     }
-    report->seconds = clock_seconds() - start;
+    report->seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
     return report->fault_count == 0;
 }

@@ -23,10 +23,11 @@ typedef struct Emulation {
 static bool want_block(void *user, int x, int y, int z)
 {
     const Emulation *e = user;
-    int64_t between = e->blocks - 2 * ENDS, step = between / (SAMPLE - 2 * ENDS);
+    int64_t between = e->blocks - 2 * ENDS, some = SAMPLE - 2 * ENDS, at = x - ENDS;
+    int64_t nearest = (at * some + between - 1) / between; /* the k-th stands at k * between / some */
 
     (void)y, (void)z;
-    return x < ENDS || x >= e->blocks - ENDS || (x - ENDS) % (step + (between % step > 0)) == 0;
+    return at < 0 || at >= between || nearest * between / some == at;
 }
 
 static bool was_written(void *user, const Tensor *t, const int64_t *at)

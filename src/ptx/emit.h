@@ -151,7 +151,7 @@ typedef struct SharedTile {  /* a stage of a buffer */
 SharedTile sh_stage(const TileValue *buffer, const Aff *index);
 bool sh_view(const TileValue *v, SharedTile *tile);
 int64_t sh_stage_bytes(const SharedTile *tile);
-/* Register with the address of the stage's first byte. */
+/* Register with the address of the stage's first byte, less the buffer's offset. */
 const char *sh_base(Emitter *e, const SharedTile *tile);
 /* A per-lane place: this lane's row and 16-byte chunk, as registers; addresses
  * differ from it by constant rows (multiples of 8) and chunks. */

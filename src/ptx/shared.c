@@ -4,7 +4,9 @@
  * one lane differ by constant rows, multiples of 8 that leave f alone, and by
  * constant chunks: within a panel those are an XOR on the lane's own term, all
  * else is an immediate. So a lane needs one register for each distinct in-panel
- * chunk offset (at most 8) and stage, and no arithmetic an access.
+ * chunk offset (at most 8) and stage, and no arithmetic an access. Where a buffer
+ * begins is part of the immediate as well, so that buffers that are read in the
+ * same pattern share those registers.
  */
 #include "ptx/emit.h"
 
@@ -32,8 +34,7 @@ int64_t sh_stage_bytes(const SharedTile *tile)
 
 const char *sh_base(Emitter *e, const SharedTile *tile)
 {
-    AffCtx *aff = e->program->aff;
-    const Aff *offset = aff_offset(aff, aff_scale(aff, tile->index, sh_stage_bytes(tile)), tile->offset);
+    const Aff *offset = aff_scale(e->program->aff, tile->index, sh_stage_bytes(tile));
     int level = ix_level(e, offset);
     const char *reg = em_new(e, REG_R), *value = ix_value(e, offset);
     em_at(e, level, "add.s32 %s, %s, %s;", reg, e->smem, value);
@@ -105,5 +106,6 @@ const char *sh_address_in(Emitter *e, const SharedTile *tile, LanePlace *place, 
     chunks += tile->chunk0;
     const char *address = lane_address(e, tile, place, chunks % per_panel);
     int64_t immediate = (int64_t)(chunks / per_panel) * tile->type->rows * panel + (int64_t)rows * panel + byte;
+    immediate += tile->offset;
     return arena_printf(e->arena, "[%s+%lld]", address, (long long)immediate);
 }

@@ -143,6 +143,29 @@ static TileValue *gather(Lower *lo, const LowerLoop *loop, TileTensor *t, const 
     return op->results[0];
 }
 
+/* An integer symbol for what v holds, which stands in `loop`. */
+static const Aff *scalar_of(Lower *lo, TileValue *v, Read read)
+{
+    TileOp *op = insert_above(lo, read.loop, TILE_SCALAR, 1, &v, 0, NULL);
+    op->var = read.sym = aff_sym_new(lo->program->aff, lo_fresh_symbol(lo, read.param ? read.param : read.tensor->name),
+                                     AFF_SCALAR, INT32_MIN, INT32_MAX);
+    vec_push(lo->arena, &lo->reads, read);
+    return aff_of(lo->program->aff, op->var);
+}
+
+const Aff *lo_param_integer(Lower *lo, const char *name, bool create)
+{
+    TileType type = tile_type(DT_F32, 1, 1, SPACE_REGISTER);
+    if (!lo_is_param(lo, name)) return NULL;
+    for (int i = 0; i < lo->reads.len; i++)
+        if (lo->reads.data[i].param && strcmp(lo->reads.data[i].param, name) == 0)
+            return aff_of(lo->program->aff, lo->reads.data[i].sym);
+    if (!create) return NULL;
+    TileOp *fill = insert_above(lo, NULL, TILE_FILL, 0, NULL, 1, &type);
+    fill->param = name;
+    return scalar_of(lo, fill->results[0], (Read){.param = name});
+}
+
 /* ---- uniform elements ------------------------------------------------------------------------ */
 
 static bool is_integer(DType dtype)
@@ -176,10 +199,7 @@ const Aff *lo_element(void *user, const Expr *e, Diags *diags)
     if (known || !diags) return known; /* a try reads nothing */
     const LowerLoop *loop = loop_of_read(lo, t, coords);
     TileValue *v = gather(lo, loop, t, coords, 1, 1);
-    TileOp *op = insert_above(lo, loop, TILE_SCALAR, 1, &v, 0, NULL);
-    op->var = aff_sym_new(lo->program->aff, lo_fresh_symbol(lo, t->name), AFF_SCALAR, INT32_MIN, INT32_MAX);
-    vec_push(lo->arena, &lo->reads, (Read){t, coords, op->var, loop});
-    return aff_of(lo->program->aff, op->var);
+    return scalar_of(lo, v, (Read){.tensor = t, .coords = coords, .loop = loop});
 }
 
 /* ---- what varies ------------------------------------------------------------------------------- */

@@ -136,6 +136,7 @@ static const Aff *unbound_name(void *user, const Expr *name, Diags *diags)
     if (lo->declaring) return new_dimension(lo, name);
     const Local *local = lo_local(lo, name->name);
     const Aff *integer = diags ? lo_local_integer(lo, name->name) : local ? local->scalar : NULL; /* a try reads nothing */
+    if (!integer) integer = lo_param_integer(lo, name->name, diags != NULL);
     return integer ? integer : lo_free_name(lo, name, diags);
 }
 
@@ -237,6 +238,10 @@ static void lower_grid(Lower *lo, const Stmt *s)
         const Aff *extent = eval_aff(&lo->env, c->value, lo->diags);
         if (!extent) {
             lo->failed = true;
+            continue;
+        }
+        if (aff_uses_kind(extent, AFF_SCALAR)) {
+            lo_fail(lo, TW0712, c->value->span, "the host makes the grid: of dimensions, not of numbers that the kernel reads");
             continue;
         }
         int64_t low, high;

@@ -96,8 +96,9 @@ typedef struct Frame {
     int extent[2];
 } Frame;
 
-/* An integer that was read from a tensor: element.c. */
+/* An integer that was read from a tensor, or is a parameter: element.c. */
 typedef struct Read {
+    const char *param;        /* NULL: an element of tensor */
     const TileTensor *tensor;
     const Aff **coords;
     const AffSym *sym;
@@ -201,6 +202,8 @@ const Aff *lo_free_name(Lower *lo, const Expr *e, Diags *diags); /* NULL: none *
 
 /* element.c: elements of tensors */
 const Aff *lo_element(void *user, const Expr *e, Diags *diags); /* an EvalEnv's callback */
+/* A parameter of the launch where an integer is wanted; made where create is set. NULL: it is none. */
+const Aff *lo_param_integer(Lower *lo, const char *name, bool create);
 /* x where the condition holds, else the number. */
 TileValue *lo_mask(Lower *lo, const Expr *e, TileValue *x, double otherwise);
 

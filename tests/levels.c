@@ -492,6 +492,16 @@ static bool judge_element(void *user, const int64_t *at)
     return true;
 }
 
+static RefFloor floor_of_output(const Levels *l, const char *name)
+{
+    const Def *def = l->chain->def;
+
+    for (int i = 0; i < def->outputs.len; i++)
+        if (strcmp(def->outputs.data[i]->name, name) == 0)
+            return ref_floor(def->outputs.data[i]);
+    return (RefFloor){0, 0};
+}
+
 static bool right_output(Levels *l, int tensor, const Tensor *got, double *worst)
 {
     Judging j = {.got = got, .want = l->exact[tensor]};
@@ -503,9 +513,12 @@ static bool right_output(Levels *l, int tensor, const Tensor *got, double *worst
     if (j.d.not_finite)
         return levels_differ(l, "%s is not finite or wrongly so at %lld places, first %s", got->name,
                              (long long)j.d.not_finite, place(l, got, j.d.worst));
-    norm = fmax(DEFINITION_BOUND * l->plain[tensor].frobenius, fmax(FLOOR_NORM * eps, FLOOR_FUNCTIONS));
+    RefFloor least = floor_of_output(l, got->name);
+    least.relative = fmax(least.relative, FLOOR_FUNCTIONS);
+    norm = fmax(DEFINITION_BOUND * l->plain[tensor].frobenius,
+                fmax(FLOOR_NORM * eps, least.relative + least.absolute / (j.d.max_want + 1e-37)));
     largest = fmax(DEFINITION_BOUND * l->plain[tensor].max_abs,
-                   fmax(FLOOR_MAX * eps, FLOOR_FUNCTIONS) * j.d.max_want + 1e-37);
+                   fmax(FLOOR_MAX * eps, least.relative) * j.d.max_want + least.absolute + 1e-37);
     *worst = fmax(*worst, fmax(j.d.frobenius / norm, j.d.max_abs / largest));
     if (j.d.frobenius > norm)
         return levels_differ(l, "%s is off the definition by %.3g (Frobenius); %.3g is allowed", got->name,

@@ -120,13 +120,6 @@ void trial_poison(Trial *trial)
 
 /* ---- comparing ----------------------------------------------------------------------- */
 
-static double over(double error, double plain)
-{
-    if (error == 0)
-        return 0;
-    return plain > 0 ? error / plain : INFINITY;
-}
-
 static const char *place_text(Arena *arena, const Tensor *t, const int64_t *at)
 {
     Str text = str_new(arena);
@@ -143,31 +136,33 @@ static void compare_output(Trial *trial, int output, TrialResult *result, const 
     const TrialOutput *o = &trial->wanted[output];
     const Tensor *t = trial->outputs[output];
     int64_t at[TENSOR_MAX_RANK] = {0};
-    Distance d;
+    RefVerdict v = {.plain = o->plain};
 
-    distance_start(&d);
+    distance_start(&v.got);
     for (int r = 0; r < o->n_rows; r++) {
         if (o->rows->rank1)
             memcpy(at, row_at(o->rows, r), (size_t)o->rows->rank1 * sizeof *at);
         for (int64_t c = 0; c < o->cols; c++) {
             at[o->rows->rank1] = c;
-            if (written && !written->was(written->user, t, at))
-                continue;
-            distance_add(&d, t, at, tensor_get(t, at), o->want[(int64_t)r * o->cols + c]);
+            if (!written || written->was(written->user, t, at))
+                ref_verdict_add(&v, t, at, o->want[(int64_t)r * o->cols + c]);
         }
     }
-    distance_finish(&d);
-    keep_worst(&result->frobenius, d.frobenius);
-    keep_worst(&result->max_abs, d.max_abs);
-    keep_worst(&result->ratio_frobenius, over(d.frobenius, o->plain.frobenius));
-    keep_worst(&result->ratio_max, over(d.max_abs, o->plain.max_abs));
-    result->compared += d.compared;
-    if (d.not_finite)
+    ref_judge(&v, trial->def->outputs.data[output], trial->inputs, trial->def->inputs.len, trial->s->options.bound);
+    const Distance *d = &v.got;
+    keep_worst(&result->frobenius, d->frobenius);
+    keep_worst(&result->max_abs, d->max_abs);
+    keep_worst(&result->ratio_frobenius, v.ratio_frobenius);
+    keep_worst(&result->ratio_max, v.ratio_max);
+    result->compared += d->compared;
+    if (d->not_finite)
         result->problem = arena_printf(trial->s->arena, "%lld elements are not finite or wrongly so, %s",
-                                       (long long)d.not_finite, place_text(trial->s->arena, t, d.worst));
-    else if (!result->problem && over(d.max_abs, o->plain.max_abs) > trial->s->options.bound)
+                                       (long long)d->not_finite, place_text(trial->s->arena, t, d->worst));
+    else if (!result->problem && v.ratio_max > trial->s->options.bound)
         result->problem = arena_printf(trial->s->arena, "largest error at %s",
-                                       place_text(trial->s->arena, t, d.worst));
+                                       place_text(trial->s->arena, t, d->worst));
+    else if (!result->problem && !v.ok && d->compared == 0)
+        result->problem = arena_printf(trial->s->arena, "the definition gives no number anywhere in %s", t->name);
 }
 
 void trial_compare(Trial *trial, TrialResult *result, const Written *written)

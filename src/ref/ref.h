@@ -72,6 +72,16 @@ typedef struct RefVerdict {
     bool ok;           /* both ratios at most `bound`, nothing not finite; an error below one
                           rounding of the output's dtype passes whatever the plain error is */
 } RefVerdict;
+/* The error of an output that passes whatever the plain one is: times the largest
+ * element, plus the absolute one. */
+typedef struct RefFloor {
+    double relative, absolute;
+} RefFloor;
+RefFloor ref_floor(const DefValue *output);
+/* Adds an element to `got`, unless the definition gives a NaN. */
+void ref_verdict_add(RefVerdict *v, const Tensor *t, const int64_t *at, double exact);
+/* The verdict on what was added to `got` and `plain` (which may be finished). */
+void ref_judge(RefVerdict *v, const DefValue *output, Tensor *const *inputs, int n_inputs, double bound);
 bool ref_compare(Arena *arena, const Def *def, const RefBinding *bindings, int n_bindings,
                  Tensor *const *inputs, Tensor *const *outputs, int output, const RowList *rows,
                  double bound, RefVerdict *verdict, const char **error);

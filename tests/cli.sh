@@ -93,6 +93,8 @@ verdict 'is shown with line and column' 'in_err "bad.tl:3:" && silent out'
 verdict 'without colour in a file' '! grep -q "$(printf "\033")" "$dir/err"'
 expect 'with colour when asked for' 1 "$tw" check --color=always "$dir/bad.tl"
 verdict 'it has escapes' 'grep -q "$(printf "\033")" "$dir/err"'
+expect 'wrong usage as JSON' 2 "$tw" run --json --bind 3 ops/gemm.tl
+verdict 'wrong usage as JSON is said' 'in_out "{\"ok\":false,\"error\":"'
 expect 'as JSON' 1 "$tw" check --json "$dir/bad.tl"
 verdict 'on standard output' 'in_out "\"code\":\"TW" && silent err'
 

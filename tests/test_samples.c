@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "check/check.h"
+#include "ref/def.h"
 
 typedef struct Fixture {
     Heap heap;
@@ -185,11 +186,55 @@ static void latent_attention(void **state)
     assert_int_equal(checked(f, text)->list.len, 0);
 }
 
+/* ---- the manual --------------------------------------------------------------------------------- */
+
+/* One example of a whole unit: a definition has a meaning, a kernel nothing to complain of. */
+static void is_right(Fixture *f, const char *example)
+{
+    Source *source = arena_new_of(f->arena, Source);
+    Settings settings = {.dtype = DT_BF16};
+    CheckOptions options = {.target = target_find("sm_80"), .settings = &settings};
+    Syms *syms = syms_new(f->arena);
+    Diags *diags;
+    Program *program;
+
+    *source = (Source){.path = "docs/language.md", .text = example, .len = strlen(example)};
+    diags = diags_new(f->arena, source);
+    program = lang_parse(f->arena, syms, source, diags);
+    for (int i = 0; i < program->units.len; i++) {
+        const Unit *unit = program->units.data[i];
+
+        if (unit->kind == UNIT_OPERATOR)
+            def_resolve(f->arena, syms, aff_ctx_new(f->arena), program, unit, &settings, diags);
+        else if (unit->kind == UNIT_KERNEL)
+            check_code(f->arena, syms, program, unit, &options, diags);
+    }
+    diags_print(diags, stderr, false);
+    assert_int_equal(diags->list.len, 0);
+}
+
+static void the_manual(void **state)
+{
+    Fixture *f = *state;
+    const char *at = read_text(f, "docs/language.md");
+    int units = 0;
+
+    while ((at = strstr(at, "\n```tl\n"))) {
+        const char *start = at + 7, *end = strstr(start, "```\n");
+        const char *example = arena_strndup(f->arena, start, (size_t)(end - start));
+
+        units += strncmp(example, "Operator", 8) == 0 || strncmp(example, "Kernel", 6) == 0;
+        is_right(f, example);
+        at = end;
+    }
+    assert_true(units >= 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-        TEST(window_and_sink), TEST(norm_and_backward), TEST(latent_attention),
+        TEST(window_and_sink), TEST(norm_and_backward), TEST(latent_attention), TEST(the_manual),
     };
     return cmocka_run_group_tests_name("samples", tests, NULL, NULL);
 }

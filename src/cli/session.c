@@ -80,14 +80,29 @@ static void put_prefix(const Session *s)
     fputs(s->colour_err ? "tw: \033[1;31merror:\033[0m " : "tw: error: ", stderr);
 }
 
+/* The complaint for a program that reads --json. */
+static void put_json_error(Session *s, const char *text)
+{
+    Str out = str_new(s->arena);
+
+    str_add(&out, "{\"ok\":false,\"error\":");
+    str_json(&out, text);
+    str_add(&out, "}\n");
+    file_write(s->arena, NULL, out.data, out.len);
+}
+
 int session_usage(Session *s, const char *fmt, ...)
 {
     va_list args;
+    char *text;
 
-    put_prefix(s);
     va_start(args, fmt);
-    vfprintf(stderr, fmt, args);
+    text = arena_vprintf(s->arena, fmt, args);
     va_end(args);
+    put_prefix(s);
+    fputs(text, stderr);
+    if (s->options.json)
+        put_json_error(s, text);
     if (s->command)
         fprintf(stderr, "\nsee 'tw %s --help'\n", s->command);
     else
@@ -106,14 +121,8 @@ int session_fail(Session *s, int status, const char *fmt, ...)
     session_progress_end(s);
     put_prefix(s);
     fprintf(stderr, "%s\n", text);
-    if (s->options.json) {
-        Str out = str_new(s->arena);
-
-        str_add(&out, "{\"ok\":false,\"error\":");
-        str_json(&out, text);
-        str_add(&out, "}\n");
-        file_write(s->arena, NULL, out.data, out.len);
-    }
+    if (s->options.json)
+        put_json_error(s, text);
     return status;
 }
 

@@ -265,6 +265,8 @@ Def *def_resolve(Arena *arena, Syms *syms, AffCtx *aff, const Program *program, 
     r.def->aff = aff;
     r.def->settings = settings;
     resolve_block(&r, &unit->body);
+    if (diags->errors == errors)
+        res_check_values(&r);
     bind_outputs(&r);
     res_unused_settings(&r);
     keep_constants(&r);

@@ -79,6 +79,8 @@ bool res_known_name(Resolver *r, Name *name, double *value);
 void res_forget_known(Resolver *r); /* when more names were declared */
 /* e is a number: made of dimensions, Params, Lets, numbers and functions alone. */
 bool res_check_number(Resolver *r, const Expr *e);
+/* The defaults of all Params are numbers, used or not; a Let may speak of positions. */
+void res_check_values(Resolver *r);
 /* e with Lets replaced by their values and known Params by numbers; only for an
  * e that res_elem accepted, whose size is bounded. */
 const Expr *res_substitute(Resolver *r, const Expr *e);

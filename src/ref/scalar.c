@@ -116,6 +116,16 @@ static bool check_value(Resolver *r, Name *name, Span use)
     return name->is_number;
 }
 
+void res_check_values(Resolver *r)
+{
+    for (int i = 0; i < r->names.len && !r->diags->full; i++) {
+        Name *name = r->names.data[i];
+
+        if (name->kind == NAME_PARAM && !name->bad && !check_value(r, name, name->span))
+            name->bad = true;
+    }
+}
+
 static bool check_name(Resolver *r, const Expr *e)
 {
     Name *name = res_find(r, e->name);
@@ -160,6 +170,17 @@ static bool check_call(Resolver *r, const Expr *e)
     return true;
 }
 
+/* Divided by what is known to be 0. */
+static bool check_divisor(Resolver *r, const Expr *e)
+{
+    double by;
+
+    if ((e->op != EO_DIV && e->op != EO_IDIV && e->op != EO_MOD) || !res_known(r, e->b, &by) || by != 0)
+        return true;
+    diag_add(r->diags, TW0247, e->span, "division by 0");
+    return false;
+}
+
 bool res_check_number(Resolver *r, const Expr *e)
 {
     switch (e->kind) {
@@ -170,7 +191,7 @@ bool res_check_number(Resolver *r, const Expr *e)
     case EXPR_UNARY:
         return res_check_number(r, e->a);
     case EXPR_BINARY:
-        return res_check_number(r, e->a) && res_check_number(r, e->b);
+        return res_check_number(r, e->a) && res_check_number(r, e->b) && check_divisor(r, e);
     case EXPR_CALL:
         return check_call(r, e);
     case EXPR_INDEX: return not_a_number(r, e, "an element or a slice stands");

@@ -99,15 +99,17 @@ Heap *heap_new(void)
     return calloc(1, sizeof(Heap));
 }
 
-void heap_free(Heap *heap)
-{
-    free(heap);
-}
-
 void heap_drop(Heap *heap)
 {
     while (heap->arenas)
         arena_free(heap->arenas);
+}
+
+void heap_free(Heap *heap)
+{
+    if (heap)
+        heap_drop(heap);
+    free(heap);
 }
 
 Arena *arena_new(Heap *heap)

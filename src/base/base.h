@@ -48,7 +48,7 @@ typedef struct Arena Arena;
 
 /* A heap for who has no frame that outlives it; NULL when there is no memory. */
 Heap *heap_new(void);
-void heap_free(Heap *heap); /* its arenas are freed before */
+void heap_free(Heap *heap); /* and its arenas; NULL is fine */
 void heap_drop(Heap *heap); /* frees every arena: the way out when memory ran out */
 /* As if memory had run out: for who stands on a library with memory of its own. */
 TW_NORETURN void heap_exhausted(Heap *heap);

@@ -32,6 +32,14 @@ static Fragment join_fragments(Checker *c, const Operand *operands, int n)
     return joint;
 }
 
+static const Stmt *find_define(const Checker *c, const char *name);
+
+/* What an operation of one's own does is not followed. */
+static bool may_mask(const Checker *c, const Stmt *s)
+{
+    return !s->op_known || s->op == OP_MASK || s->op == OP_WHERE || find_define(c, s->op_name);
+}
+
 /* The value of an operation goes to the statement's result. */
 static void put_result(Checker *c, const Stmt *s, const Operand *first, const Tile *result,
                        Fragment fragment)
@@ -51,6 +59,7 @@ static void put_result(Checker *c, const Stmt *s, const Operand *first, const Ti
         init_accumulate(c, &dest, fragment);
     else
         init_write(c, &dest, fragment);
+    dest.place->now.masked |= guess.masked || may_mask(c, s);
     dest.place->now.guessed_gemm = guess.guessed_gemm;
     dest.place->now.guessed_streams = guess.guessed_streams;
 }
@@ -210,6 +219,8 @@ static void check_softmax(Checker *c, const Stmt *s)
         fix_removal(c, diag_add(c->late, TW0444, s->span, "'%s' went through a softmax already", operand_name(&x)), s);
     for (int i = 0; i < s->n_with; i++)
         check_state(c, s->with[i], &x);
+    if (s->n_with)
+        mask_ragged(c, s, &x);
     gemm_note_softmax(c, x.place);
     if (s->dest) {
         put_result(c, s, &x, &x.tile, x.place->now.fragment);
@@ -218,6 +229,7 @@ static void check_softmax(Checker *c, const Stmt *s)
         init_write(c, &x, before.fragment);
         x.place->now.guessed_gemm = before.guessed_gemm;
         x.place->now.guessed_streams = before.guessed_streams;
+        x.place->now.masked = before.masked;
         x.place->now.exponentials = s->n_with > 0;
     }
 }
@@ -243,6 +255,7 @@ static void check_mask(Checker *c, const Stmt *s)
     } else {
         PlaceState before = x.place->now;
         init_write(c, &x, before.fragment);
+        x.place->now.masked = true;
         x.place->now.guessed_gemm = before.guessed_gemm;
     }
 }
@@ -350,6 +363,8 @@ static void check_call(Checker *c, const Stmt *s)
         for (int j = i; j < s->n_args && j < i + MAX_ARGS; j++)
             if (operand_read(c, s->args[j], &operands[j - i])) {
                 init_read(c, &operands[j - i]);
+                if (operands[j - i].place)
+                    operands[j - i].place->now.masked = true; /* as far as is known here */
                 if (fragment == FRAG_FREE && operands[j - i].place)
                     fragment = operands[j - i].place->now.fragment;
             }

@@ -128,6 +128,7 @@ void init_write(Checker *c, Operand *o, Fragment fragment)
     now->guessed_streams = false;
     now->exponentials = false;
     now->only_in = NULL;
+    now->masked = false;
 }
 
 void init_accumulate(Checker *c, Operand *o, Fragment fragment)
@@ -165,12 +166,15 @@ static void merge_state(PlaceState *now, const PlaceState *other, const Stmt *by
         now->written = now->starts || other->starts ? WRITTEN_YES : WRITTEN_MAYBE;
         now->only_in = by;
     }
+    now->masked |= other->masked;
     if (other->version > now->version) {
         Written written = now->written;
         const Stmt *only_in = now->only_in;
+        bool masked = now->masked;
         *now = *other;
         now->written = written;
         now->only_in = only_in;
+        now->masked = masked;
     }
 }
 

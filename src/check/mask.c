@@ -98,3 +98,35 @@ void mask_check(Checker *c, const Stmt *s, const Operand *x)
               e.axis ? e.axis : "its dimension", e.axis ? "'" : "",
               begin_text(c, e, arena_printf(c->arena, rows ? "row(%s)" : "col(%s)", name)));
 }
+
+/* ---- ragged tiles ------------------------------------------------------------------------ */
+
+/* A loop that visits every tile of the dimension, the last one included. */
+static bool visits_last(Checker *c, const Aff *first, const Aff *tiles)
+{
+    for (int i = 0; i < c->n_loops; i++) {
+        const Loop *loop = &c->loops[i];
+        if (loop->sym && loop->end && aff_uses(first, loop->sym))
+            return loop->end == tiles || aff_always(c->aff, aff_eq(c->aff, loop->end, tiles));
+    }
+    return false;
+}
+
+void mask_ragged(Checker *c, const Stmt *s, const Operand *x)
+{
+    Extent e = x->tile.cols;
+    const EvalName *whole = e.axis ? eval_find(&c->env, e.axis) : NULL;
+    if (c->loose || x->place->now.masked || !whole || !whole->aff || !e.first || !e.size ||
+        !aff_is_const(e.size, NULL))
+        return;
+    const Aff *rest = aff_mod(c->aff, whole->aff, e.size), *tiles = aff_ceildiv(c->aff, whole->aff, e.size);
+    if (aff_is_poison(rest) || aff_is_poison(tiles) || !visits_last(c, e.first, tiles) ||
+        aff_always(c->aff, aff_eq(c->aff, rest, aff_const(c->aff, 0))))
+        return;
+    const char *name = operand_name(x), *col = arena_printf(c->arena, "col(%s)", name);
+    Diag *d = diag_add(c->late, TW0446, s->span, "the last tile of '%s' may reach beyond '%s', and is not masked",
+                       name, e.axis);
+    fix_line_before(c, d, s,
+                    arena_printf(c->arena, "Compute Mask %s where %s < %s", name, begin_text(c, e, col), e.axis),
+                    "leave out what lies beyond");
+}

@@ -44,6 +44,7 @@ typedef struct PlaceState {
     int accumulated_at; /* moment of the last accumulation */
     const Stmt *accumulated_in[WALK_MAX_NESTING]; /* the loops round it */
     int accumulated_depth;
+    bool masked;         /* by some condition, since it was computed */
     bool starts;         /* accumulated or the state of a softmax before anything set it */
     const Stmt *only_in; /* WRITTEN_MAYBE: the loop or the if that alone writes it */
     const Stmt *guessed_gemm; /* loose: a GEMM whose second operand has no known shape */
@@ -218,6 +219,7 @@ void check_copy(Checker *c, const Stmt *s);
 
 /* mask.c */
 void mask_check(Checker *c, const Stmt *s, const Operand *x);
+void mask_ragged(Checker *c, const Stmt *s, const Operand *x); /* of a softmax */
 
 /* dead.c */
 void dead_finish(Checker *c);

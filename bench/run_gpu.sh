@@ -1,16 +1,17 @@
 #!/bin/sh
 # run_gpu.sh: everything that one visit to a machine with a GPU is for: kernels
-# made from ops/, verified, timed alone, and timed beside FlashAttention-2.
+# made from ops/, verified, timed alone, timed beside FlashAttention-2, and those that
+# only move data beside a copy.
 # Prints as it goes; whatever is slow or hangs is ended and counted as failed.
 #
 #   bench/run_gpu.sh [flash2.py's options]
 #
 # Environment:
 #   TW       the compiler (build/tw)
-#   OUT      where results go (build/bench): gpu.txt, flash2.json
+#   OUT      where results go (build/bench): gpu.txt, memory.json, flash2.json
 #   COMMIT   recorded with the results (asked of git when not given)
 #   LIMIT    seconds for everything (540)
-#   STEPS    which of "verify bench flash2" to do (all)
+#   STEPS    which of "verify bench memory flash2" to do (all)
 
 set -u
 cd "$(dirname "$0")/.." || exit 3
@@ -19,7 +20,7 @@ TW=${TW:-build/tw}
 OUT=${OUT:-build/bench}
 COMMIT=${COMMIT:-$(git rev-parse HEAD 2>/dev/null || echo unknown)}
 LIMIT=${LIMIT:-540}
-STEPS=${STEPS:-verify bench flash2}
+STEPS=${STEPS:-verify bench memory flash2}
 started=$(date +%s)
 failed=0
 
@@ -82,6 +83,11 @@ nvidia-smi --query-gpu=name,driver_version,power.limit --format=csv,noheader 2>/
 if wants verify || wants bench; then
     try_kernels 2>&1 | tee "$OUT/gpu.txt"
     failed=$(grep -c '^FAILED' "$OUT/gpu.txt")
+fi
+if wants memory; then
+    timeout -k 5 "$(left)" python3 bench/memory.py --tw "$TW" --out "$OUT/memory.json" --commit "$COMMIT" \
+        2>&1 | tee "$OUT/memory.txt"
+    grep -q ' 0 failed$' "$OUT/memory.txt" || failed=$((failed + 1))
 fi
 if wants flash2; then
     python3 bench/flash2.py --tw "$TW" --out "$OUT/flash2.json" --commit "$COMMIT" \

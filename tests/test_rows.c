@@ -199,6 +199,29 @@ static void loads_have_conditions(void **state)
                    "sm_80", DT_BF16, arena_printf(arena, "M=19 N=%d", n));
 }
 
+/* A length that is only known at launch: a kernel for each range, of which one runs. */
+static void rows_of_any_length(void **state)
+{
+    static const char *const ops[] = {
+        "Operator norm\n  Input X (M, N)\n  Input g (N)\n  Output Y (M, N)\n  Compute Square X and get S\n"
+        "  Compute RowMean S and get r\n  Compute Add r, 1e-5 and get new r\n  Compute Rsqrt r and get new r\n"
+        "  Compute Multiply X, r and get Y\n  Compute Multiply Y, g and get new Y\nend\n",
+        "Operator softmax\n  Input X (M, N)\n  Output Y (M, N)\n  Compute Softmax X and get Y\nend\n",
+    };
+    static const int lengths[] = {1, 1536, 1537, 6144, 6145, 8200};
+    Arena *arena = ((Fixture *)*state)->arena;
+
+    for (size_t i = 0; i < TW_COUNT(ops); i++)
+        for (size_t n = 0; n < TW_COUNT(lengths); n++) {
+            LevelCase c = {.definition = ops[i], .dtype = DT_BF16, .fill = FILL_NORMAL, .seed = 3};
+
+            bind_all(arena, &c, arena_printf(arena, "M=2 N=%d", lengths[n]));
+            LevelReport report = levels_run(arena, &c);
+            if (report.verdict != LEVELS_AGREE)
+                fail_msg("%d: %s: %s\n%s", lengths[n], report.level, report.problem, str_text(&report.log));
+        }
+}
+
 /* ---- what is made of a program ------------------------------------------------------------------ */
 
 /* The program after all passes but the emitter, or its PTX. */
@@ -271,6 +294,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(types_of_several_sizes_meet, setup, teardown),
         cmocka_unit_test_setup_teardown(reductions_in_loops_wait_for_each_other, setup, teardown),
         cmocka_unit_test_setup_teardown(loads_have_conditions, setup, teardown),
+        cmocka_unit_test_setup_teardown(rows_of_any_length, setup, teardown),
         cmocka_unit_test_setup_teardown(copies_are_wide_and_direct, setup, teardown),
         cmocka_unit_test_setup_teardown(products_keep_their_fragments, setup, teardown),
     };

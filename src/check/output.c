@@ -93,7 +93,8 @@ static void check_grid(Checker *c, const Stmt *s, const Named *t, const Aff *con
 {
     for (int i = 0; i < c->grid.len; i++) {
         const Axis *axis = &c->grid.data[i];
-        if (!axis->sym || depends_on(c, s, coords, n, axis->sym) || turns_apart(c, s, coords, n, axis->sym) ||
+        bool one = axis->extent && aff_always(c->aff, aff_le(c->aff, axis->extent, aff_const(c->aff, 1)));
+        if (!axis->sym || one || depends_on(c, s, coords, n, axis->sym) || turns_apart(c, s, coords, n, axis->sym) ||
             offset_depends_on(c, t, axis->sym))
             continue;
         Diag *d =

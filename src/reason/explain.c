@@ -134,6 +134,11 @@ void plan_explain(Plan *plan, const Choice *c, const Added *added, ReasonResult 
 {
     Explainer e = {plan, c, plan->options->target, result};
 
+    if (plan->range.typical)
+        because(&e, "kernel", plan->kernel_name,
+                plan->range.to ? arena_printf(plan->arena, "for rows of up to %lld", (long long)plan->range.to)
+                               : "for all longer rows: only their length, at launch, says how many warps share one");
+
     for (int i = 0; i < plan->extents.len; i++) {
         const Extent *extent = plan->extents.data[i];
 

@@ -73,6 +73,13 @@ typedef struct LivePoint {
 
 enum { PLAN_MAX_EXTENTS = 64, PLAN_DEPTH = 64, PLAN_REPLACED = 2000 };
 
+/* Lengths of rows, known at launch alone, that one of several kernels is for. */
+typedef struct RowRange {
+    int64_t from, to; /* to 0: no end */
+    int64_t typical;  /* 0: there is one kernel for all */
+    int warps_n;
+} RowRange;
+
 typedef struct Plan {
     Arena *arena;
     Syms *syms;
@@ -91,6 +98,8 @@ typedef struct Plan {
     VEC(const char *) taken;  /* names that variables may not have */
     VEC(const char *) set;    /* dimensions that --set makes known */
     VEC(LivePoint) live;      /* for every statement that touches registers */
+    const char *kernel_name;  /* the unit's, or of one of several kernels for it */
+    RowRange range;           /* of the kernel at hand: rows.c */
     bool settled;             /* broadcasting operands decide what is still open */
     bool failed;
 } Plan;
@@ -157,6 +166,12 @@ bool plan_whole_rows(const Plan *plan);
 
 /* Whether nothing in the sketch wants fragments of the tensor cores' instruction. */
 bool plan_in_rows(const Plan *plan);
+/* The dimension of rows that a loop streams whose length is open; NULL: none, or several. */
+const Extent *plan_open_row(const Plan *plan);
+/* Range number i of those that kernels are made for; typical 0: there are no more. */
+RowRange plan_row_range(int i);
+/* 1 where the row's length is in the range, else 0. */
+Expr *plan_in_range(Plan *plan);
 /* The best choice with what is forced (0: nothing); NULL when none fits. */
 const Choice *plan_choose_rows(Plan *plan, const Choice *forced, ReasonResult *result);
 

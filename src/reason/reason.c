@@ -19,6 +19,59 @@ static Unit *reason_unit(Plan *plan, ReasonResult *result)
     return unit;
 }
 
+static Plan plan_for(Arena *arena, Syms *syms, const Program *sketch, const Unit *unit, const ReasonOptions *options,
+                     Diags *diags)
+{
+    Plan plan = {.arena = arena, .syms = syms, .program = sketch, .unit = unit, .options = options, .diags = diags,
+                 .aff = aff_ctx_new(arena), .kernel_name = unit->name};
+
+    eval_init(&plan.env, arena, plan.aff);
+    return plan;
+}
+
+static bool has_parts(const Block *block)
+{
+    for (int i = 0; i < block->len; i++)
+        if (block->data[i]->by || has_parts(&block->data[i]->body) || has_parts(&block->data[i]->orelse))
+            return true;
+    return false;
+}
+
+/* Kernels for rows of all lengths, where that is known at launch alone and nothing
+ * is forced; else one. */
+static bool in_ranges(const Plan *plan)
+{
+    static const char *const forced[] = {"warps", "warps_n", "stages", "blocks_per_sm"};
+    double unused;
+
+    for (size_t i = 0; i < TW_COUNT(forced); i++)
+        if (plan_setting((Plan *)plan, forced[i], &unused))
+            return false;
+    return plan_in_rows(plan) && plan_open_row(plan) && !has_parts(&plan->unit->body);
+}
+
+/* The kernels for a unit of the sketch. */
+static bool reason_kernels(Plan *plan, ReasonResult *result)
+{
+    Plan first = plan_for(plan->arena, plan->syms, plan->program, plan->unit, plan->options, plan->diags);
+    int n = plan_read(&first) && plan_infer(&first) && in_ranges(&first) ? 0 : -1;
+
+    if (first.failed)
+        return false;
+    do {
+        *plan = plan_for(plan->arena, plan->syms, plan->program, plan->unit, plan->options, plan->diags);
+        if (n >= 0)
+            plan->range = plan_row_range(n);
+        if (n > 0)
+            plan->kernel_name = arena_printf(plan->arena, "%s_rows%lld", plan->unit->name, (long long)plan->range.from);
+        Unit *unit = reason_unit(plan, result);
+        if (!unit)
+            return false;
+        vec_push(plan->arena, &result->code->units, unit);
+    } while (n >= 0 && plan_row_range(++n).typical);
+    return true;
+}
+
 static void unused_settings(Plan *plan)
 {
     Settings *settings = plan->options->settings;
@@ -39,13 +92,9 @@ ReasonResult *reason(Arena *arena, Syms *syms, const Program *sketch, const Reas
     for (int i = 0; i < sketch->units.len; i++) {
         if (sketch->units.data[i]->kind == UNIT_OPERATOR)
             continue;
-        plan = (Plan){.arena = arena, .syms = syms, .program = sketch, .unit = sketch->units.data[i],
-                      .options = options, .diags = diags, .aff = aff_ctx_new(arena)};
-        eval_init(&plan.env, arena, plan.aff);
-        Unit *unit = reason_unit(&plan, result);
-        if (!unit)
+        plan = plan_for(arena, syms, sketch, sketch->units.data[i], options, diags);
+        if (!reason_kernels(&plan, result))
             return NULL;
-        vec_push(arena, &result->code->units, unit);
     }
     if (!plan.unit) {
         diag_add(diags, TW0601, (Span){0, 0}, "there is no sketch: a Kernel with a Grid");

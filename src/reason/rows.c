@@ -129,7 +129,9 @@ static double inside(const RowSearch *s, const Extent *extent)
 
 static double turns_of(const RowSearch *s, const Extent *extent)
 {
-    double unknown = extent->kind >= EXT_ROWS ? UNKNOWN_LENGTH : UNKNOWN_ENTRIES;
+    double unknown = extent->kind < EXT_ROWS ? UNKNOWN_ENTRIES
+                     : extent->kind == EXT_LOOP && s->plan->range.typical ? (double)s->plan->range.typical
+                                                                          : UNKNOWN_LENGTH;
     double length = extent->known > 0 ? (double)extent->known : unknown;
 
     return ceil(length / size_of(s, extent));
@@ -286,6 +288,58 @@ static void rate(RowSearch *s)
     s->found = true;
 }
 
+/* ---- rows of any length --------------------------------------------------------------------- */
+
+/* A row is read twice, and the second time from near only if few rows are under way:
+ * so short ones are a warp's, long ones a block's, and each length has a kernel in
+ * which a lane loads as much at once as it holds. Ends of ranges as measured. */
+RowRange plan_row_range(int i)
+{
+    static const RowRange ranges[] = {
+        {0, 1536, 1024, 1}, {1536, 6144, 4096, 2}, {6144, 0, 16384, 8},
+    };
+
+    return i < (int)TW_COUNT(ranges) ? ranges[i] : (RowRange){0};
+}
+
+const Extent *plan_open_row(const Plan *plan)
+{
+    const Extent *row = NULL;
+
+    for (int i = 0; i < plan->extents.len; i++) {
+        const Extent *extent = plan->extents.data[i];
+
+        if (extent->fixed && (extent->kind == EXT_LOOP || extent->kind == EXT_ROWS))
+            return NULL;
+        if (extent->kind == EXT_ENTRY || (extent->kind == EXT_LOOP && (row || extent->known > 0 || !extent->dim_name)))
+            return NULL;
+        if (extent->kind == EXT_LOOP)
+            row = extent;
+    }
+    return row;
+}
+
+/* min(1, to div max(N, 1)): whether N is at most `to`. */
+static Expr *at_most(Plan *plan, const char *name, int64_t to)
+{
+    Expr **most = arena_array(plan->arena, Expr *, 2), **least = arena_array(plan->arena, Expr *, 2);
+
+    most[0] = expr_name(plan->arena, name);
+    most[1] = expr_int(plan->arena, 1);
+    least[0] = expr_int(plan->arena, 1);
+    least[1] = expr_binary(plan->arena, EO_IDIV, expr_int(plan->arena, to), expr_call(plan->arena, "max", most, 2));
+    return expr_call(plan->arena, "min", least, 2);
+}
+
+Expr *plan_in_range(Plan *plan)
+{
+    const char *name = plan_open_row(plan)->dim_name;
+    const RowRange *r = &plan->range;
+    Expr *to = r->to ? at_most(plan, name, r->to) : expr_int(plan->arena, 1);
+
+    return r->from ? expr_binary(plan->arena, EO_SUB, to, at_most(plan, name, r->from)) : to;
+}
+
 /* ---- candidates ------------------------------------------------------------------------------- */
 
 /* The size of an extent under the choice at hand; 0: it does not fit. */
@@ -329,8 +383,22 @@ static void try_sizes(RowSearch *s)
         rate(s);
 }
 
+/* A row of a range at a time, and as much of it a turn as the lanes hold. */
+static void each_turn(RowSearch *s)
+{
+    int before = s->considered;
+
+    s->down = 1;
+    for (s->along = 8; s->along >= 1 && s->considered == before; s->along /= 2)
+        try_sizes(s);
+}
+
 static void each_step(RowSearch *s)
 {
+    if (s->plan->range.typical) {
+        each_turn(s);
+        return;
+    }
     for (s->down = 1; s->down <= 4; s->down *= 2)
         for (s->along = 1; s->along <= 8; s->along *= 2)
             try_sizes(s);
@@ -363,6 +431,8 @@ static void each_warps(RowSearch *s)
 {
     for (s->now.warps_n = 1; s->now.warps_n <= MAX_WARPS; s->now.warps_n *= 2)
         for (s->warps_m = 1; s->warps_m * s->now.warps_n <= MAX_WARPS; s->warps_m *= 2) {
+            if (s->plan->range.typical && s->warps_m > 1)
+                break;
             s->now.warps = s->warps_m * s->now.warps_n;
             if ((s->warps_forced && s->now.warps != s->warps_forced) ||
                 (s->warps_n_forced && s->now.warps_n != s->warps_n_forced))
@@ -375,7 +445,7 @@ const Choice *plan_choose_rows(Plan *plan, const Choice *forced, ReasonResult *r
 {
     int bytes = widest_element(plan);
     RowSearch s = {.plan = plan, .t = plan->options->target, .now = *forced, .warps_forced = forced->warps,
-                   .warps_n_forced = forced->warps_n};
+                   .warps_n_forced = plan->range.typical ? plan->range.warps_n : forced->warps_n};
 
     s.now.in_rows = true;
     for (s.k = ACCESS / bytes; s.k >= 2 && !s.found; s.k /= 2)

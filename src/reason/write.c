@@ -605,7 +605,7 @@ static void write_grid(Writer *w)
 {
     Stmt *grid = put(w, STMT_GRID);
 
-    grid->coords = arena_array(w->plan->arena, Coord, w->plan->grid.len);
+    grid->coords = arena_array(w->plan->arena, Coord, w->plan->grid.len + 1);
     for (int i = 0; i < w->plan->grid.len; i++) {
         const Extent *extent = w->plan->grid.data[i];
 
@@ -613,6 +613,8 @@ static void write_grid(Writer *w)
             (Coord){.name = extent->var,
                     .value = tiles_of(w, extent)};
     }
+    if (w->plan->range.typical)
+        grid->coords[grid->n_coords++] = (Coord){.name = plan_fresh(w->plan, "in_range"), .value = plan_in_range(w->plan)};
 }
 
 static void write_header(Writer *w)
@@ -679,7 +681,7 @@ Unit *plan_write(Plan *plan, const Choice *choice, Added *added)
     Block body = {0};
     Writer w = {.plan = plan, .choice = choice, .added = added, .out = &body};
 
-    *unit = (Unit){.kind = UNIT_KERNEL, .name = plan->unit->name, .comment = plan->unit->comment};
+    *unit = (Unit){.kind = UNIT_KERNEL, .name = plan->kernel_name, .comment = plan->unit->comment};
     write_block(&w, &plan->unit->body);
     w.out = &unit->body;
     write_header(&w);

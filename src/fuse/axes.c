@@ -231,9 +231,8 @@ static DefValue *main_output(const Flow *flow)
 
 static bool check_output(Flow *flow, const DefValue *first, const DefValue *output)
 {
-    if (output->rank < 2) {
-        flow_fail(flow, TW0501, output, "output %s has %d dimension%s; rows need two", output->name,
-                  output->rank, output->rank == 1 ? "" : "s");
+    if (output->rank < 1) {
+        flow_fail(flow, TW0501, output, "output %s has no dimension for blocks to be spread over", output->name);
         return false;
     }
     for (int i = 0; i < output->rank - 1; i++)
@@ -254,9 +253,30 @@ static AxisKind last_kind(const Walk *w)
     return AXIS_COLS;
 }
 
+/* The first reduction of columns; NULL: none. */
+static const DefOp *column_reduction(const Def *def)
+{
+    for (int i = 0; i < def->ops.len; i++)
+        if (op_info(def->ops.data[i]->op)->class == OPC_COL_REDUCE)
+            return def->ops.data[i];
+    return NULL;
+}
+
+/* Rows are spread over blocks; where columns are reduced, which takes all of
+ * them, they are streamed, and blocks are spread over columns alone. */
+static const Axis *rows_axis(Flow *flow, const DefValue *first, const DefOp *columns)
+{
+    DefDim dim = flow_rows(flow, first);
+
+    if (!columns && first->rank >= 2)
+        return flow_axis(flow, AXIS_ROWS, dim);
+    return flow_is_one(dim) && !dim.name ? flow->one : flow_axis(flow, AXIS_STREAM, dim);
+}
+
 bool flow_choose_axes(Flow *flow)
 {
     const Def *def = flow->def;
+    const DefOp *columns = column_reduction(def);
     DefValue *first = main_output(flow);
     Walk walk = {.flow = flow, .last = flow_cols(flow, first)};
 
@@ -267,7 +287,12 @@ bool flow_choose_axes(Flow *flow)
             return false;
     for (int i = 0; i < def->outputs.len; i++)
         walk_value(&walk, def->outputs.data[i]);
-    flow->rows = flow_axis(flow, AXIS_ROWS, flow_rows(flow, first));
+    if (columns && last_kind(&walk) != AXIS_COLS) {
+        flow_fail(flow, TW0505, columns->result, "%s reduces columns, and rows are reduced or kept whole as well",
+                  columns->result->name);
+        return false;
+    }
+    flow->rows = rows_axis(flow, first, columns);
     flow->cols = flow_axis(flow, last_kind(&walk), walk.last);
     return true;
 }

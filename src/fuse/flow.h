@@ -246,6 +246,10 @@ bool flow_used_later(const Items *items, const Node *node, int at);
 /* The program that does each loop in so many parts, in blocks of their own, and
  * combines them in later kernels. NULL: a diagnostic was recorded. */
 Program *flow_split(Flow *flow, int parts);
+/* Whether blocks are spread over other axes for one output than for another;
+ * then each of these has a kernel, which shares nothing with the others. */
+bool flow_stores_differ(const Flow *flow);
+Program *flow_apart(Flow *flow);
 
 /* ---- header.c: declarations ----------------------------------------------------------- */
 

@@ -9,6 +9,8 @@ Program *fuse(Arena *arena, Syms *syms, const Def *def, int parts, Diags *diags)
         return NULL;
     if (parts > 1)
         return flow_split(&flow, parts);
+    if (flow_stores_differ(&flow))
+        return flow_apart(&flow);
     Program *program = arena_new_of(arena, Program);
     Unit *unit = flow_write(&flow, flow_order(&flow));
     if (unit)

@@ -477,7 +477,8 @@ static Node *finish_mean(Flow *flow, const DefOp *op, Node *sum)
 
 static Node *reduce_node(Flow *flow, NodeKind kind, OpId op, const char *name, Node *tile)
 {
-    Node *node = flow_node(flow, kind, tile->row, flow->one);
+    bool columns = op_info(op)->class == OPC_COL_REDUCE;
+    Node *node = columns ? flow_node(flow, kind, flow->one, tile->col) : flow_node(flow, kind, tile->row, flow->one);
 
     node->op = op == OP_ROW_MEAN ? OP_ROW_SUM : op;
     node->name = name;
@@ -533,6 +534,23 @@ static Node *tile_reduce(Flow *flow, const DefOp *op, const Axis *row)
         return reduce_streamed(flow, op, row, k);
     Node *tile = flow_tile(flow, op->args[0].value, row, k);
     return tile ? finish_mean(flow, op, reduce_node(flow, NODE_OP, op->op, op->result->name, tile)) : NULL;
+}
+
+/* A reduction of columns: its rows are streamed. */
+static Node *tile_columns(Flow *flow, const DefOp *op, const Axis *col)
+{
+    DefValue *value = op->args[0].value;
+
+    if (op->args[0].transposed) {
+        flow_fail(flow, TW0508, op->result, "%s is transposed outside of a GEMM", value->name);
+        return NULL;
+    }
+    if (flow_is_one(flow_rows(flow, value)) && !flow_rows(flow, value).name) {
+        Node *row = flow_tile(flow, value, flow->one, col);
+        return row ? reduce_node(flow, NODE_OP, op->op, op->result->name, row) : NULL;
+    }
+    Node *tile = flow_tile(flow, value, flow_axis(flow, AXIS_STREAM, flow_rows(flow, value)), col);
+    return tile ? reduce_node(flow, NODE_REDUCE, op->op, op->result->name, tile) : NULL;
 }
 
 /* ---- softmax, exactly --------------------------------------------------------------------------------- */
@@ -603,9 +621,7 @@ static Node *tile_of_op(Flow *flow, const DefOp *op, const Axis *row, const Axis
     case OPC_GEMM:
         return tile_gemm(flow, op, row, col);
     case OPC_COL_REDUCE:
-        flow_fail(flow, TW0505, op->result, "%s reduces columns, whose rows are in other blocks",
-                  op->result->name);
-        return NULL;
+        return tile_columns(flow, op, col);
     case OPC_GROUP_REDUCE:
     case OPC_REARRANGE:
     case OPC_SELECT:

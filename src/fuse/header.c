@@ -386,7 +386,7 @@ static void write_grid(Header *h)
     Stmt *grid = stmt_new(flow->arena, STMT_GRID);
 
     grid->coords = arena_array(flow->arena, Coord, output->rank + 2);
-    if (!flow->same_rows)
+    if (!flow->same_rows && flow->rows->kind == AXIS_ROWS)
         grid->coords[grid->n_coords++].name = flow->rows->dim.name;
     if (flow->cols->kind == AXIS_COLS && !flow->same_cols)
         grid->coords[grid->n_coords++].name = flow->cols->dim.name;

@@ -49,10 +49,16 @@ typedef struct Spread {
 
 static const Spread spreads[] = {{true, true}, {true, false}, {false, true}, {false, false}};
 
+static Spread spread_of(const Node *node)
+{
+    return (Spread){node->row->kind == AXIS_ROWS || node->col->kind == AXIS_ROWS,
+                    node->row->kind == AXIS_COLS || node->col->kind == AXIS_COLS};
+}
+
 typedef struct Piece {
     Splitter *s;
     Flow flow;
-    int level;    /* of the loops that it does */
+    int level;    /* of the loops that it does; -1: all that its stores need */
     Spread spread;
     int base;     /* level of its stream's nodes */
     Node **made;  /* by id in the whole flow */
@@ -181,7 +187,7 @@ static const Node *gauge_of(const Node *node)
 
 static OpId step_of(const Node *node)
 {
-    if (node->kind == NODE_STATE_MAX || (node->kind == NODE_REDUCE && node->op == OP_ROW_MAX))
+    if (node->kind == NODE_STATE_MAX || (node->kind == NODE_REDUCE && (node->op == OP_ROW_MAX || node->op == OP_COL_MAX)))
         return OP_MAX;
     return node->kind == NODE_REDUCE && node->op == OP_ROW_MIN ? OP_MIN : OP_ADD;
 }
@@ -213,6 +219,8 @@ static bool carry_operands(Piece *p, Node *copy)
 /* In this piece, all that its loops hold is of one pass. */
 static void set_level(const Piece *p, const Node *from, Node *node)
 {
+    if (p->level < 0)
+        return;
     if (flow_reduces(from))
         node->level = p->base + 1;
     else if (node->stream)
@@ -273,10 +281,10 @@ static bool carry_outside(Piece *p, const Loop *loop)
 /* Whether what a node leaves behind is this piece's. */
 static bool belongs(const Piece *p, const Node *node)
 {
-    bool rows = node->row->kind == AXIS_ROWS || node->col->kind == AXIS_ROWS;
-    bool cols = node->row->kind == AXIS_COLS || node->col->kind == AXIS_COLS;
+    Spread spread = spread_of(node);
 
-    return (flow_reduces(node) || node->kind == NODE_STORE) && rows == p->spread.rows && cols == p->spread.cols;
+    return (flow_reduces(node) || node->kind == NODE_STORE) && spread.rows == p->spread.rows &&
+           spread.cols == p->spread.cols;
 }
 
 static bool store_parts(Piece *p, const Node *node)
@@ -333,7 +341,8 @@ static void piece_init(Piece *p, Splitter *s, int level, Spread spread)
                      .same_rows = !spread.rows, .same_cols = !spread.cols};
     for (int i = 0; i < whole->axes.len; i++)
         vec_push(whole->arena, &p->flow.axes, whole->axes.data[i]);
-    vec_push(whole->arena, &p->flow.axes, (Axis *)s->parts);
+    if (s->parts)
+        vec_push(whole->arena, &p->flow.axes, (Axis *)s->parts);
 }
 
 static bool piece_write(Piece *p)
@@ -395,6 +404,43 @@ static bool write_rest(Splitter *s, Spread spread)
         return true;
     s->rests++;
     return piece_write(&p);
+}
+
+/* ---- outputs that blocks are not spread over alike ---------------------------------------------- */
+
+bool flow_stores_differ(const Flow *flow)
+{
+    for (int i = 1; i < flow->stores.len; i++) {
+        Spread a = spread_of(flow->stores.data[0]), b = spread_of(flow->stores.data[i]);
+
+        if (a.rows != b.rows || a.cols != b.cols)
+            return true;
+    }
+    return false;
+}
+
+static bool write_apart(Splitter *s, Spread spread)
+{
+    const char *name = s->flow->def->unit->name;
+    Piece p;
+
+    piece_init(&p, s, -1, spread);
+    p.flow.kernel = s->program->units.len ? arena_printf(s->flow->arena, "%s_%d", name, s->program->units.len + 1)
+                                          : name;
+    for (int i = 0; i < s->flow->stores.len; i++)
+        if (belongs(&p, s->flow->stores.data[i]) && !carry_store(&p, s->flow->stores.data[i]))
+            return false;
+    return p.flow.stores.len == 0 || piece_write(&p);
+}
+
+Program *flow_apart(Flow *flow)
+{
+    Splitter s = {.flow = flow, .program = arena_new_of(flow->arena, Program)};
+
+    for (size_t i = 0; i < TW_COUNT(spreads) && !flow->failed; i++)
+        if (!write_apart(&s, spreads[i]))
+            return NULL;
+    return flow->failed ? NULL : s.program;
 }
 
 /* ---- the program -------------------------------------------------------------------------------- */

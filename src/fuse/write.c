@@ -366,7 +366,7 @@ static void write_gauge(Writer *w, Node *node)
 
 static OpId running_step(OpId op)
 {
-    return op == OP_ROW_MAX ? OP_MAX : op == OP_ROW_MIN ? OP_MIN : OP_ADD;
+    return op == OP_ROW_MAX || op == OP_COL_MAX ? OP_MAX : op == OP_ROW_MIN ? OP_MIN : OP_ADD;
 }
 
 /* One turn of a running reduction. */

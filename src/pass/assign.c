@@ -114,6 +114,11 @@ static void constrain_reduce(Assigner *a, const TileOp *op)
                  a->kernel->warps_n);
         a->failed = true;
     }
+    if (op->axis == 0 && a->kernel->warps > a->kernel->warps_n && op->args[0]->type.rows > 1 && !a->failed) {
+        diag_add(a->diags, TW0775, op->loc, "a column reduction needs whole columns in a warp, but %d of %d warps are "
+                 "along the rows", a->kernel->warps / a->kernel->warps_n, a->kernel->warps);
+        a->failed = true;
+    }
     if (op->axis == 0) pin(a, op->args[0], PIN_C, op->loc);
 }
 

@@ -343,6 +343,26 @@ static int last_lane_bit(const Layout *layout)
     return layout->kind == LAY_ROWS ? layout->lanes / 2 : 2;
 }
 
+/* Rows of an accumulator fragment lie in one warp, over the lanes that differ in
+ * the upper three bits (PTX ISA, mma.m16n8k16: row = lane / 4, and + 8). */
+static void reduce_columns(Emitter *e, const TileOp *op)
+{
+    const TileValue *a = op->args[0], *v = op->results[0];
+    const char *instruction = combine(op->op);
+    const int *f = fr_f32(e, a);
+    int n = e->frags[a->id].n;
+    fr_new_f32(e, v);
+    const Frag *frag = &e->frags[v->id];
+    for (int slot = 0; slot < frag->n; slot++) {
+        int *regs = arena_array(e->arena, int, n), count = 0;
+        for (int i = 0; i < n; i++)
+            if (lay_fragment_col_slot(a->type.layout, a->type.rows, a->type.cols, i) == slot) regs[count++] = f[i];
+        int reg = reduce_tree(e, instruction, regs, count);
+        if (a->type.rows > 1) frag->f[slot] = reduce_lanes(e, instruction, reg, 4, 16);
+        else em(e, "mov.f32 %%f%d, %%f%d;", frag->f[slot], reg);
+    }
+}
+
 void el_reduce(Emitter *e, const TileOp *op)
 {
     const TileValue *a = op->args[0], *v = op->results[0];
@@ -351,7 +371,7 @@ void el_reduce(Emitter *e, const TileOp *op)
         return;
     }
     if (op->axis == 0) {
-        em_fail(e, op->loc, TW0803, "reductions along columns are not supported by this target yet");
+        reduce_columns(e, op);
         return;
     }
     const char *instruction = combine(op->op);

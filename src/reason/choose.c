@@ -60,7 +60,7 @@ static void read_forced(Search *s)
 {
     int value;
 
-    s->warps_from = s->gemm && !few_rows(s->plan) ? 4 : 1;
+    s->warps_from = s->gemm && !few_rows(s->plan) && !plan_whole_cols(s->plan) ? 4 : 1;
     s->warps_to = 8;
     s->stages_from = 1;
     s->stages_to = 4;
@@ -168,12 +168,13 @@ static void each_stage(Search *s)
 
 static void each_warps(Search *s)
 {
-    bool whole = plan_whole_rows(s->plan);
+    bool whole = plan_whole_rows(s->plan), columns = plan_whole_cols(s->plan);
 
     for (s->now.warps = s->warps_from; s->now.warps <= s->warps_to;
          s->now.warps = s->warps_from == s->warps_to ? s->warps_to + 1 : s->now.warps * 2)
-        for (int n = 1; n <= (whole ? 1 : 4) || n == s->warps_n_forced; n *= 2) {
-            if (s->now.warps % n != 0 || (s->warps_n_forced && n != s->warps_n_forced))
+        for (int n = 1; n <= (whole ? 1 : columns ? 8 : 4) || n == s->warps_n_forced; n *= 2) {
+            if (s->now.warps % n != 0 || (s->warps_n_forced && n != s->warps_n_forced) ||
+                (columns && n != s->now.warps))
                 continue;
             s->now.warps_n = n;
             each_stage(s);

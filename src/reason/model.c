@@ -395,6 +395,23 @@ static void add_block(Modeler *m, const Block *block)
 
 /* ---- rating -------------------------------------------------------------------------------------- */
 
+static bool reduces_columns(const Block *block)
+{
+    for (int i = 0; i < block->len; i++) {
+        const Stmt *s = block->data[i];
+
+        if ((s->kind == STMT_COMPUTE && s->op_known && op_info(s->op)->class == OPC_COL_REDUCE) ||
+            reduces_columns(&s->body) || reduces_columns(&s->orelse))
+            return true;
+    }
+    return false;
+}
+
+bool plan_whole_cols(const Plan *plan)
+{
+    return reduces_columns(&plan->unit->body);
+}
+
 bool plan_whole_rows(const Plan *plan)
 {
     for (int i = 0; i < plan->tiles.len; i++) {

@@ -161,6 +161,8 @@ void plan_op_cost(OpId op, double *plain, double *special);
 void plan_find_live(Plan *plan);
 /* Whether rows must lie whole in a warp. */
 bool plan_whole_rows(const Plan *plan);
+/* Whether columns must. */
+bool plan_whole_cols(const Plan *plan);
 
 /* ---- rows.c: sizes without products ------------------------------------------------------ */
 

@@ -135,6 +135,8 @@ typedef struct Flow {
     int depth;
     bool failed;
 
+    const char *cols_alias_of;    /* rows and cols follow dimensions of one name, this; cols has another here */
+
     /* of a kernel among several (split.c) */
     const char *kernel;           /* its name; NULL: the definition's, and it is alone */
     const Axis *parts;            /* the axis over the parts that loops are cut into */

@@ -137,26 +137,51 @@ const char *flow_dim_name(const Flow *flow, DefDim dim)
     return dim.name;
 }
 
+/* Whether a tensor's second-last (or last) dimension follows an axis. */
+static bool along(const Flow *flow, const DefValue *value, const Axis *axis, bool rows)
+{
+    for (int i = 0; i < flow->nodes.len; i++) {
+        const Node *node = flow->nodes.data[i];
+
+        if ((node->kind == NODE_LOAD || node->kind == NODE_STORE) && node->value == value &&
+            (rows ? node->row : node->col) == axis)
+            return true;
+    }
+    return false;
+}
+
 static void name_numbers(Header *h, Stmt *stmt, const DefValue *value)
 {
+    const Flow *flow = h->flow;
     Expr **shape = arena_array(h->flow->arena, Expr *, stmt->n_shape);
 
     for (int d = 0; d < stmt->n_shape; d++) {
         bool last_two = d >= stmt->n_shape - 2 && d < value->rank;
         const char *name = last_two && !value->dims[d].name ? flow_dim_name(h->flow, value->dims[d]) : NULL;
 
+        if (flow->cols_alias_of && last_two && along(flow, value, flow->cols, d == stmt->n_shape - 2))
+            name = flow->cols->dim.name;
         shape[d] = name ? expr_name(h->flow->arena, name) : stmt->shape[d];
     }
     stmt->shape = shape;
 }
 
-/* Whether a tile of the tensor is loaded or stored; alone, a kernel declares all. */
+/* Whether a mask or a Define reads elements of the tensor. */
+static bool is_read(const Node *node, const DefValue *value)
+{
+    for (int i = 0; node->source && i < node->source->reads.len; i++)
+        if (node->source->reads.data[i].value == value)
+            return true;
+    return false;
+}
+
+/* Whether the tensor is loaded, stored or read; alone, a kernel declares all. */
 static bool is_touched(const Flow *flow, const DefValue *value)
 {
     for (int i = 0; flow->kernel && i < flow->nodes.len; i++) {
         const Node *node = flow->nodes.data[i];
 
-        if ((node->kind == NODE_LOAD || node->kind == NODE_STORE) && node->value == value)
+        if (is_read(node, value) || ((node->kind == NODE_LOAD || node->kind == NODE_STORE) && node->value == value))
             return true;
     }
     return !flow->kernel;
@@ -325,6 +350,19 @@ const char *flow_fresh(const Flow *flow, const char *wanted)
     return name;
 }
 
+/* A grid names the dimensions that blocks are spread over, each once: where the
+ * outputs' last two have one name, the last gets another: `D2 = D`. */
+static void tell_apart(Flow *flow)
+{
+    Axis *cols = (Axis *)flow->cols;
+
+    if (flow->cols_alias_of || flow->rows->kind != AXIS_ROWS || cols->kind != AXIS_COLS ||
+        strcmp(flow->rows->dim.name, cols->dim.name) != 0)
+        return;
+    flow->cols_alias_of = cols->dim.name;
+    cols->dim.name = flow_fresh(flow, cols->dim.name);
+}
+
 bool flow_name_axes(Flow *flow)
 {
     static const char *const names[] = {
@@ -344,6 +382,7 @@ bool flow_name_axes(Flow *flow)
         axis->dim.name = flow_fresh(flow, names[axis->kind]);
         axis->named_here = true;
     }
+    tell_apart(flow);
     return true;
 }
 
@@ -357,6 +396,8 @@ static void write_named_numbers(Header *h)
         if (axis->named_here && aff_is_const(axis->dim.size, &size))
             write_assign(h, axis->dim.name, expr_int(h->flow->arena, size));
     }
+    if (h->flow->cols_alias_of && !h->flow->same_cols)
+        write_assign(h, h->flow->cols->dim.name, expr_name(h->flow->arena, h->flow->cols_alias_of));
     if (h->flow->parts && aff_is_const(h->flow->parts->dim.size, &size))
         write_assign(h, h->flow->parts->dim.name, expr_int(h->flow->arena, size));
 }

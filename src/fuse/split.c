@@ -338,7 +338,7 @@ static void piece_init(Piece *p, Splitter *s, int level, Spread spread)
     p->made = arena_array(whole->arena, Node *, whole->nodes.len);
     p->flow = (Flow){.arena = whole->arena, .syms = whole->syms, .def = whole->def, .diags = whole->diags,
                      .one = whole->one, .rows = whole->rows, .cols = whole->cols, .parts = s->parts,
-                     .same_rows = !spread.rows, .same_cols = !spread.cols};
+                     .cols_alias_of = whole->cols_alias_of, .same_rows = !spread.rows, .same_cols = !spread.cols};
     for (int i = 0; i < whole->axes.len; i++)
         vec_push(whole->arena, &p->flow.axes, whole->axes.data[i]);
     if (s->parts)

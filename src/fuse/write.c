@@ -168,6 +168,10 @@ static void put_coords(Writer *w, Stmt *copy, const Node *load)
     DefDim rows = flow_rows(w->flow, value), cols = flow_cols(w->flow, value);
     rows.name = flow_dim_name(w->flow, rows);
     cols.name = flow_dim_name(w->flow, cols);
+    if (w->flow->cols_alias_of && load->row == w->flow->cols)
+        rows.name = load->row->dim.name;
+    if (w->flow->cols_alias_of && load->col == w->flow->cols)
+        cols.name = load->col->dim.name;
     bool by_place = !rows.name || !cols.name || strcmp(rows.name, cols.name) == 0;
 
     if (axis_obvious(w, load->row, rows) && axis_obvious(w, load->col, cols))

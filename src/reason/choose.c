@@ -129,7 +129,7 @@ static bool panels_whole(const Search *s)
     for (int i = 0; i < s->plan->extents.len; i++) {
         const Extent *extent = s->plan->extents.data[i];
 
-        if (extent->kind == EXT_COLS) {
+        if (extent->kind == EXT_COLS || (extent->kind == EXT_WHOLE && s->now.warps_n > 1)) {
             int64_t share = s->now.size[i] / s->now.warps_n;
 
             if (share % 16 != 0 || (share % 64 != 0 && 64 % share != 0))

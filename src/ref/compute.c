@@ -446,8 +446,41 @@ static bool compute(Resolver *r, const Stmt *stmt, Name *name)
     return over_fits(r, op) && resolve_class(r, op, &shape) && finish(r, stmt, op, name, &shape);
 }
 
-bool res_compute(Resolver *r, const Stmt *stmt)
+static bool is_condition(const Expr *e)
 {
+    return (e->kind == EXPR_BINARY && e->op >= EO_LT && e->op <= EO_OR) || (e->kind == EXPR_UNARY && e->op == EO_NOT);
+}
+
+static bool is_tensor(Resolver *r, const Expr *e)
+{
+    const Name *name = e->kind == EXPR_NAME ? res_find(r, e->name) : NULL;
+
+    return name && name->kind == NAME_TENSOR;
+}
+
+/* `Where condition, S, number` is `Mask S where condition else number`; with the
+ * number first, where the condition does not hold. */
+static const Stmt *where_as_mask(Resolver *r, const Stmt *stmt)
+{
+    if (!stmt->op_known || stmt->op != OP_WHERE || stmt->n_args != 3 || stmt->where || stmt->otherwise ||
+        !is_condition(stmt->args[0]) || is_tensor(r, stmt->args[1]) == is_tensor(r, stmt->args[2]))
+        return stmt;
+    bool kept = is_tensor(r, stmt->args[1]);
+    Stmt *mask = arena_new_of(r->arena, Stmt);
+    *mask = *stmt;
+    mask->op = OP_MASK;
+    mask->op_name = op_info(OP_MASK)->name;
+    mask->where = kept ? stmt->args[0] : expr_unary(r->arena, EO_NOT, stmt->args[0]);
+    mask->otherwise = stmt->args[kept ? 2 : 1];
+    mask->args = arena_array(r->arena, Expr *, 1);
+    mask->args[0] = stmt->args[kept ? 1 : 2];
+    mask->n_args = 1;
+    return mask;
+}
+
+bool res_compute(Resolver *r, const Stmt *written)
+{
+    const Stmt *stmt = where_as_mask(r, written);
     bool known = known_operation(r, stmt), first;
     Name *name = room_left(r, stmt) ? result_name(r, stmt) : NULL;
 

@@ -141,16 +141,10 @@ static void sort_selectors(Emitter *e, Gemm *g)
     }
 }
 
-/* Whether B.T is read in the pattern of addresses that B has: four matrices at a time. */
-static bool is_read_alike(const Gemm *g)
-{
-    return g->op->trans_b && g->n_atoms % 2 == 0;
-}
-
-/* B.T as stored (N x K): matrices (n 0-7, k 0-7), (n 8-15, k 0-7), (n 0-7, k 8-15),
- * (n 8-15, k 8-15). B as stored (K x N): (k 0-7, n 0-7), (k 8-15, n 0-7), (k 0-7,
- * n 8-15), (k 8-15, n 8-15), transposed: in the same pattern, so that they can share
- * registers. Of a single atom (n 0-7, k 0-7) and (n 0-7, k 8-15) come first. */
+/* B.T as stored (N x K): matrices (n 0-7, k 0-7), (n 0-7, k 8-15), (n 8-15, k 0-7),
+ * (n 8-15, k 8-15). B as stored (K x N): the same four, transposed. In any other order
+ * the two registers that an instruction takes would not be neighbours, and ptxas would
+ * move every one of them (measured: 8 % slower, though fewer addresses are needed). */
 static LanePlace place_b(Emitter *e, const Gemm *g)
 {
     LaneBits b = lane_bits(e);
@@ -158,8 +152,7 @@ static LanePlace place_b(Emitter *e, const Gemm *g)
     int share = g->n_atoms * 8;
     if (g->bytes && !g->op->trans_b) return place_bytes(e, g, warp);
     if (g->op->trans_b)
-        return (LanePlace){.row = row_of(e, b.row8, is_read_alike(g) ? b.bit3 : b.bit4, warp, share),
-                           .chunk = is_read_alike(g) ? b.bit4 : b.bit3};
+        return (LanePlace){.row = row_of(e, b.row8, b.bit4, warp, share), .chunk = b.bit3};
     return (LanePlace){.row = row_of(e, b.row8, b.bit3, NULL, 0), .chunk = chunk_of(e, b.bit4, warp, share / 8)};
 }
 
@@ -210,8 +203,7 @@ static void load_unit(Emitter *e, Gemm *g, int u)
     const char *address = t ? sh_address(e, &g->b, &g->b_place, pair * 16, step * 2)
                             : sh_address(e, &g->b, &g->b_place, step * g->step_k, pair * 2);
     bool single = pair * 2 + 1 >= g->n_atoms;
-    const int alike[4] = {regs[0], regs[2], regs[1], regs[3]};
-    ldmatrix(e, single ? 2 : 4, !t, is_read_alike(g) ? alike : regs, address);
+    ldmatrix(e, single ? 2 : 4, !t, regs, address);
 }
 
 /* One instruction: d = c + A B. */

@@ -2,9 +2,10 @@
  *
  * That does not depend on sizes, so it is found once for all candidates: what a
  * statement makes, what was made before it in its block and is read after, and
- * what its loop carries round or takes from outside. A tile that only passes
- * between elementwise statements that follow each other takes no registers: its
- * elements are made where they are used.
+ * what its loop carries round or takes from outside. A tile that in a loop only
+ * passes between elementwise statements that follow each other takes no registers:
+ * its elements are made where they are used. Behind loops, where whole accumulators
+ * are left over, nothing is spared, so that the checker's count is met as well.
  */
 #include "reason/plan.h"
 
@@ -126,7 +127,8 @@ static void find_in(Plan *plan, const Block *block, bool in_loop)
         for (int t = 0; t < plan->tiles.len; t++) {
             const Tile *tile = &plan->tiles.data[t];
 
-            if (tile->reg && is_live(plan, block, i, in_loop, tile) && !is_passing(plan, block, i, tile))
+            if (tile->reg && is_live(plan, block, i, in_loop, tile) &&
+                !(in_loop && is_passing(plan, block, i, tile)))
                 vec_push(plan->arena, &point.tiles, (LiveTile){tile, live_bytes(plan, s, tile)});
         }
         vec_push(plan->arena, &plan->live, point);

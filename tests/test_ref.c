@@ -513,6 +513,32 @@ static void verdict_beyond_the_range(void **state)
     assert_false(compare(f, &error).ok);
 }
 
+/* An infinity for a number near the end of the range is as wrong as its distance;
+ * for any other it is not a result. */
+static void verdict_near_the_end_of_the_range(void **state)
+{
+    Fixture *f = *state;
+    const char *error;
+
+    f->settings.dtype = DT_F16;
+    use(f, "Input X (M, N)\nOutput Y (M, N)\nCompute Multiply X, 1 and get Y");
+    bind(f, "M", 3);
+    bind(f, "N", 4);
+    f->fill = FILL_ONES;
+    make(f);
+    for (int j = 0; j < 4; j++)
+        PUT(f->in[0], 65504, 1, j);
+    write_output(f, run(f, REF_PLAIN), 0);
+    assert_true(compare(f, &error).ok);
+    PUT(f->out[0], INFINITY, 1, 1);
+    assert_true(compare(f, &error).ok);
+    PUT(f->out[0], -INFINITY, 1, 1);
+    assert_false(compare(f, &error).ok);
+    PUT(f->out[0], 65504, 1, 1);
+    PUT(f->out[0], INFINITY, 0, 1);
+    assert_false(compare(f, &error).ok);
+}
+
 /* A number on the way that the precision does not hold: no output is right or wrong
  * there, and everywhere else it is compared as ever. */
 static void verdict_where_plain_overflows(void **state)
@@ -532,7 +558,7 @@ static void verdict_where_plain_overflows(void **state)
         PUT(f->in[0], 6e4, 0, j);
     write_output(f, run(f, REF_PLAIN), 0);
     RefVerdict v = compare(f, &error);
-    assert_true(v.ok && v.undefined == 16 && v.got.compared == 16);
+    assert_true(v.ok && v.beyond == 16 && v.got.compared == 16);
     PUT(f->out[0], 1, 1, 3);
     assert_false(compare(f, &error).ok);
 }
@@ -765,6 +791,7 @@ int main(void)
         TEST(verdict_sees_mistakes),
         TEST(verdict_with_an_exact_baseline),
         TEST(verdict_beyond_the_range),
+        TEST(verdict_near_the_end_of_the_range),
         TEST(verdict_where_plain_overflows),
         TEST(bad_bindings),
         TEST(dimensions_from_the_inputs),

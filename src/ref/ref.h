@@ -68,6 +68,7 @@ typedef struct RefVerdict {
     Distance got;      /* output against REF_EXACT */
     Distance plain;    /* REF_PLAIN against REF_EXACT, same rows */
     int64_t undefined; /* elements for which the definition gives a NaN; they are left out */
+    int64_t beyond;    /* elements that plain arithmetic of this precision does not reach; likewise */
     double ratio_frobenius, ratio_max; /* got over plain */
     bool ok;           /* both ratios at most `bound`, nothing not finite; an error below one
                           rounding of the output's dtype passes whatever the plain error is */

@@ -24,6 +24,30 @@ static double in_range(DType dtype, double x)
     return isinf(rounded) ? rounded : x;
 }
 
+/* The first number that rounds to infinity. */
+static double beyond_range(DType dtype)
+{
+    double low = 1, high = 2;
+
+    while (!isinf(dtype_round(dtype, high)))
+        low = high, high *= 2;
+    for (int i = 0; i < 60; i++) {
+        double middle = low + (high - low) / 2;
+
+        *(isinf(dtype_round(dtype, middle)) ? &high : &low) = middle;
+    }
+    return high;
+}
+
+/* Of a number near the end of the range an infinity is no worse than what it began as. */
+static double as_number(DType dtype, double got, double want)
+{
+    if (!isinf(got) || !isfinite(want) || got * want <= 0)
+        return got;
+    double beyond = beyond_range(dtype);
+    return fabs(want) >= beyond / 2 ? copysign(beyond, got) : got;
+}
+
 void ref_verdict_add(RefVerdict *v, const Tensor *t, const int64_t *at, double exact)
 {
     double want = in_range(t->dtype, exact);
@@ -31,7 +55,7 @@ void ref_verdict_add(RefVerdict *v, const Tensor *t, const int64_t *at, double e
     if (isnan(want)) /* the definition gives no number, so none is right or wrong */
         v->undefined++;
     else
-        distance_add(&v->got, t, at, tensor_get(t, at), want);
+        distance_add(&v->got, t, at, as_number(t->dtype, tensor_get(t, at), want), want);
 }
 
 static void add_row(RefVerdict *v, const Tensor *t, const int64_t *lead, const double *exact,
@@ -45,9 +69,10 @@ static void add_row(RefVerdict *v, const Tensor *t, const int64_t *lead, const d
         double want = in_range(t->dtype, exact[j]);
 
         at[t->rank - 1] = j;
-        /* Where numbers on the way go beyond what the precision holds, nothing is judged. */
-        if (!isfinite(plain[j]) && plain[j] != want) {
-            v->undefined++;
+        /* Where numbers on the way may go beyond what the precision holds, nothing is judged
+         * but that a number does not come out where an infinity should. */
+        if (!isfinite(plain[j]) && (plain[j] != want || !isfinite(tensor_get(t, at)))) {
+            v->beyond++;
             continue;
         }
         ref_verdict_add(v, t, at, exact[j]);
@@ -174,7 +199,7 @@ bool ref_compare(Arena *arena, const Def *def, const RefBinding *bindings, int n
         *error = arena_printf(arena, "%s does not have the shape and type of its definition", t->name);
         return false;
     }
-    verdict->undefined = 0;
+    verdict->undefined = verdict->beyond = 0;
     distance_start(&verdict->got);
     distance_start(&verdict->plain);
     for (int i = 0; i < rows->count; i++) {

@@ -534,6 +534,8 @@ static void verdict_near_the_end_of_the_range(void **state)
     assert_true(compare(f, &error).ok);
     PUT(f->out[0], -INFINITY, 1, 1);
     assert_false(compare(f, &error).ok);
+    PUT(f->out[0], 30000, 1, 1);
+    assert_false(compare(f, &error).ok);
     PUT(f->out[0], 65504, 1, 1);
     PUT(f->out[0], INFINITY, 0, 1);
     assert_false(compare(f, &error).ok);

@@ -28,7 +28,7 @@ static void ask_oracle(Trial *trial, Ref *ref, int output, RefPrecision precisio
     for (int r = 0; r < o->n_rows; r++) {
         const int64_t *lead = row_at(o->rows, r);
         const double *row = ref_row(ref, output, lead);
-        double *want = o->want + (int64_t)r * o->cols;
+        double *want = o->want + (int64_t)r * o->cols, *have = o->have + (int64_t)r * o->cols;
 
         session_progress(trial->s, "evaluating the definition: row %d of %d", r + 1, o->n_rows);
         if (precision == REF_EXACT) {
@@ -39,7 +39,9 @@ static void ask_oracle(Trial *trial, Ref *ref, int output, RefPrecision precisio
             memcpy(at, lead, (size_t)o->rows->rank1 * sizeof *at);
         for (int64_t c = 0; c < o->cols; c++) {
             at[o->rows->rank1] = c;
-            distance_add(&o->plain, t, at, row[c], want[c]);
+            have[c] = row[c];
+            if (isfinite(row[c]) || isnan(want[c]))
+                distance_add(&o->plain, t, at, row[c], want[c]);
         }
     }
 }
@@ -66,6 +68,7 @@ static void choose_rows(Trial *trial, int output)
     o->cols = t->rank ? t->dims[t->rank - 1] : 1;
     o->n_rows = tensor_count(t) ? row_count(o->rows) : 0;
     o->want = arena_alloc_array(arena, (size_t)o->n_rows * (size_t)o->cols, sizeof *o->want);
+    o->have = arena_alloc_array(arena, (size_t)o->n_rows * (size_t)o->cols, sizeof *o->have);
     distance_start(&o->plain);
 }
 
@@ -136,16 +139,19 @@ static void compare_output(Trial *trial, int output, TrialResult *result, const 
     const TrialOutput *o = &trial->wanted[output];
     const Tensor *t = trial->outputs[output];
     int64_t at[TENSOR_MAX_RANK] = {0};
-    RefVerdict v = {.plain = o->plain};
+    RefVerdict v = {0};
 
     distance_start(&v.got);
+    distance_start(&v.plain);
     for (int r = 0; r < o->n_rows; r++) {
         if (o->rows->rank1)
             memcpy(at, row_at(o->rows, r), (size_t)o->rows->rank1 * sizeof *at);
         for (int64_t c = 0; c < o->cols; c++) {
             at[o->rows->rank1] = c;
+            int64_t i = (int64_t)r * o->cols + c;
+
             if (!written || written->was(written->user, t, at))
-                ref_verdict_add(&v, t, at, o->want[(int64_t)r * o->cols + c]);
+                ref_verdict_add(&v, t, at, o->want[i], o->have[i]);
         }
     }
     ref_judge(&v, trial->def->outputs.data[output], trial->inputs, trial->def->inputs.len, trial->s->options.bound);

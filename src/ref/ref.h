@@ -79,8 +79,9 @@ typedef struct RefFloor {
     double relative, absolute;
 } RefFloor;
 RefFloor ref_floor(const DefValue *output);
-/* Adds an element to `got`, unless the definition gives a NaN. */
-void ref_verdict_add(RefVerdict *v, const Tensor *t, const int64_t *at, double exact);
+/* Adds an element to `got`, and what plain arithmetic makes of it to `plain`, unless the
+ * definition gives a NaN or plain arithmetic does not reach it. */
+void ref_verdict_add(RefVerdict *v, const Tensor *t, const int64_t *at, double exact, double plain);
 /* The verdict on what was added to `got` and `plain` (which may be finished). */
 void ref_judge(RefVerdict *v, const DefValue *output, Tensor *const *inputs, int n_inputs, double bound);
 bool ref_compare(Arena *arena, const Def *def, const RefBinding *bindings, int n_bindings,

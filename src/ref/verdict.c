@@ -39,23 +39,41 @@ static double beyond_range(DType dtype)
     return high;
 }
 
-/* Of a number near the end of the range an infinity is no worse than what it began as. */
-static double as_number(DType dtype, double got, double want)
-{
-    if (!isinf(got) || !isfinite(want) || got * want <= 0)
-        return got;
-    double beyond = beyond_range(dtype);
-    return fabs(want) >= beyond / 2 ? copysign(beyond, got) : got;
-}
-
-void ref_verdict_add(RefVerdict *v, const Tensor *t, const int64_t *at, double exact)
+/* Of a number near the end of the range an infinity is no worse than what it began as;
+ * where it should be an infinity, a number is as wrong as its distance. */
+static void add_near_the_end(Distance *d, const Tensor *t, const int64_t *at, double got, double exact)
 {
     double want = in_range(t->dtype, exact);
 
-    if (isnan(want)) /* the definition gives no number, so none is right or wrong */
+    if (isinf(want) != isinf(got) && isfinite(exact) && got * exact > 0) {
+        double beyond = beyond_range(t->dtype);
+
+        want = exact;
+        if (isinf(got) && fabs(want) >= beyond / 2)
+            got = copysign(beyond, got);
+    }
+    distance_add(d, t, at, got, want);
+}
+
+/* Where numbers on the way may go beyond what the precision holds, nothing is judged
+ * but that a number does not come out where an infinity should. */
+static bool is_beyond(DType dtype, double got, double exact, double plain)
+{
+    return !isfinite(plain) && (plain != in_range(dtype, exact) || !isfinite(got));
+}
+
+void ref_verdict_add(RefVerdict *v, const Tensor *t, const int64_t *at, double exact, double plain)
+{
+    double got = tensor_get(t, at);
+
+    if (isnan(exact)) { /* the definition gives no number, so none is right or wrong */
         v->undefined++;
-    else
-        distance_add(&v->got, t, at, as_number(t->dtype, tensor_get(t, at), want), want);
+    } else if (is_beyond(t->dtype, got, exact, plain)) {
+        v->beyond++;
+    } else {
+        add_near_the_end(&v->got, t, at, got, exact);
+        add_near_the_end(&v->plain, t, at, plain, exact);
+    }
 }
 
 static void add_row(RefVerdict *v, const Tensor *t, const int64_t *lead, const double *exact,
@@ -66,18 +84,8 @@ static void add_row(RefVerdict *v, const Tensor *t, const int64_t *lead, const d
     for (int d = 0; d < t->rank - 1; d++)
         at[d] = lead[d];
     for (int64_t j = 0; j < t->dims[t->rank - 1]; j++) {
-        double want = in_range(t->dtype, exact[j]);
-
         at[t->rank - 1] = j;
-        /* Where numbers on the way may go beyond what the precision holds, nothing is judged
-         * but that a number does not come out where an infinity should. */
-        if (!isfinite(plain[j]) && (plain[j] != want || !isfinite(tensor_get(t, at)))) {
-            v->beyond++;
-            continue;
-        }
-        ref_verdict_add(v, t, at, exact[j]);
-        if (!isnan(want))
-            distance_add(&v->plain, t, at, plain[j], want);
+        ref_verdict_add(v, t, at, exact[j], plain[j]);
     }
 }
 

@@ -120,7 +120,8 @@ static inline void write_output(Fixture *f, Ref *ref, int output)
         const double *row = ref_row(ref, output, rows->coords.data + (int64_t)i * rows->rank1);
 
         assert_non_null(row);
-        memcpy(at, rows->coords.data + (int64_t)i * rows->rank1, (size_t)rows->rank1 * sizeof *at);
+        if (rows->rank1)
+            memcpy(at, rows->coords.data + (int64_t)i * rows->rank1, (size_t)rows->rank1 * sizeof *at);
         for (at[rows->rank1] = 0; at[rows->rank1] < t->dims[rows->rank1]; at[rows->rank1]++)
             tensor_set(t, at, row[at[rows->rank1]]);
     }

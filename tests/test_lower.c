@@ -101,6 +101,11 @@ static void test_stages_and_names(void **state)
     agrees(*state, "stages_and_names", "@heads=2 @q_len=70 @kv_len=150", 4);
 }
 
+static void test_fewer_chunks_than_threads(void **state)
+{
+    agrees(*state, "fewer_chunks_than_threads", "", 1);
+}
+
 /* ---- elements of tensors --------------------------------------------------------------- */
 
 /* The one diagnostic that lowering a program gives. */
@@ -240,6 +245,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_norm_before_two_products, setup, teardown),
         cmocka_unit_test_setup_teardown(test_scores_computed_transposed, setup, teardown),
         cmocka_unit_test_setup_teardown(test_stages_and_names, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_fewer_chunks_than_threads, setup, teardown),
         cmocka_unit_test_setup_teardown(test_elements_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(test_split_cache, setup, teardown),
     };

@@ -50,16 +50,25 @@ static void deal_registers(Emitter *e, const LayDeal *d, const char *number, con
     em_at(e, 0, "mad.lo.s32 %s, %s, %d, %s;", chunk, panel, d->per_panel, in_row);
 }
 
+/* How far the first chunks reach, of threads that have one: down a panel, or a row's
+ * chunks all along, and where there are more threads into the panels beside it. */
+static void find_last(Chunks *c)
+{
+    const LayDeal *d = &c->deal;
+    int abreast = d->by_panels ? d->per_panel : d->per_row, down = abreast * d->rows, total = d->rows * d->per_row;
+    int last = (d->threads < total ? d->threads : total) - 1;
+    c->last_row = (last < down ? last : down - 1) / abreast;
+    c->last_chunk = last / down * abreast + abreast - 1;
+}
+
 static Chunks chunks_new(Emitter *e, const TileOp *op, SharedTile tile)
 {
     const TileType *t = tile.type;
-    int elements = 16 / dtype_bytes(t->dtype), unused;
+    int elements = 16 / dtype_bytes(t->dtype);
     Chunks c = {.op = op, .tile = tile, .elements = elements, .row0 = em_new(e, REG_R), .chunk0 = em_new(e, REG_R)};
     c.deal = lay_deal(t->rows, t->cols, dtype_bytes(t->dtype), e->kernel->warps * 32);
     deal_registers(e, &c.deal, e->tid, c.row0, c.chunk0);
-    lay_deal_at(&c.deal, c.deal.threads - 1, &c.last_row, &c.last_chunk);
-    if (!c.deal.by_panels) c.last_chunk = c.deal.per_row - 1;
-    else if (c.last_chunk >= c.deal.per_panel) lay_deal_at(&c.deal, c.deal.rows * c.deal.per_panel - 1, &c.last_row, &unused);
+    find_last(&c);
     return c;
 }
 

@@ -95,16 +95,6 @@ static int64_t largest_that_fits(const Checker *c, const Stmt *s)
     return 0;
 }
 
-static bool names(const Expr *e, const char *name)
-{
-    if (!e)
-        return false;
-    for (int i = 0; i < e->n_args; i++)
-        if (names(e->args[i], name))
-            return true;
-    return (e->kind == EXPR_NAME && strcmp(e->name, name) == 0) || names(e->a, name) || names(e->b, name);
-}
-
 bool check_is_tile_size(const Unit *unit, const Stmt *s)
 {
     if (s->kind != STMT_ASSIGN || s->value->kind != EXPR_INT || s->value->i < 1 || s->value->i > INT32_MAX)
@@ -112,7 +102,7 @@ bool check_is_tile_size(const Unit *unit, const Stmt *s)
     for (int i = 0; i < unit->body.len; i++) {
         const Stmt *tensor = unit->body.data[i];
         for (int k = 0; k < tensor->n_shape; k++)
-            if ((tensor->kind == STMT_INPUT || tensor->kind == STMT_OUTPUT) && names(tensor->shape[k], s->name))
+            if ((tensor->kind == STMT_INPUT || tensor->kind == STMT_OUTPUT) && expr_mentions(tensor->shape[k], s->name))
                 return false;
     }
     return true;

@@ -119,7 +119,7 @@ static bool is_state(const Block *block, const char *name)
 {
     for (int i = 0; i < block->len; i++) {
         const Stmt *s = block->data[i];
-        if ((s->n_with == 2 && s->with[1]->kind == EXPR_NAME && strcmp(s->with[1]->name, name) == 0) ||
+        if ((s->n_with == 2 && expr_is_name(s->with[1], name)) ||
             is_state(&s->body, name) || is_state(&s->orelse, name))
             return true;
     }

@@ -70,21 +70,16 @@ static void say_written_within(Checker *c, const Operand *o)
     o->place->now.written = WRITTEN_YES;
 }
 
-static bool is_named(const Expr *e, const char *name)
-{
-    return e && e->kind == EXPR_NAME && strcmp(e->name, name) == 0;
-}
-
 /* Whether a statement of the block accumulates the tile, or has it as the state
  * of a softmax. */
 static bool starts_in(const Block *block, const char *name)
 {
     for (int i = 0; i < block->len; i++) {
         const Stmt *s = block->data[i];
-        if (s->kind == STMT_COMPUTE && s->result == RESULT_ACCUMULATE && is_named(s->dest, name))
+        if (s->kind == STMT_COMPUTE && s->result == RESULT_ACCUMULATE && expr_is_name(s->dest, name))
             return true;
         for (int k = 0; k < s->n_with; k++)
-            if (is_named(s->with[k], name))
+            if (expr_is_name(s->with[k], name))
                 return true;
         if (starts_in(&s->body, name) || starts_in(&s->orelse, name))
             return true;

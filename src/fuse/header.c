@@ -275,27 +275,13 @@ static void write_known_dims(Header *h)
     }
 }
 
-static bool mentions(const Expr *e, const char *name)
-{
-    if (!e)
-        return false;
-    if (e->kind == EXPR_NAME && strcmp(e->name, name) == 0)
-        return true;
-    if (mentions(e->a, name) || mentions(e->b, name))
-        return true;
-    for (int i = 0; i < e->n_args; i++)
-        if (mentions(e->args[i], name))
-            return true;
-    return false;
-}
-
 static bool declared_so_far(const Header *h, const char *name)
 {
     for (int i = 0; i < h->out->len; i++) {
         const Stmt *s = h->out->data[i];
 
         for (int k = 0; k < s->n_shape; k++)
-            if (mentions(s->shape[k], name))
+            if (expr_mentions(s->shape[k], name))
                 return true;
         if (s->kind == STMT_ASSIGN && strcmp(s->name, name) == 0)
             return true;
@@ -315,9 +301,9 @@ static void write_lengths(Header *h)
 
         for (int n = 0; n < h->flow->nodes.len; n++)
             for (int k = 0; k < h->flow->nodes.data[n]->n_args; k++)
-                used |= mentions(h->flow->nodes.data[n]->args[k].number, name);
+                used |= expr_mentions(h->flow->nodes.data[n]->args[k].number, name);
         for (int k = 0; k < h->decls.len; k++)
-            used |= uses_name(h, h->decls.data[k]->name) && mentions(h->decls.data[k]->value, name);
+            used |= uses_name(h, h->decls.data[k]->name) && expr_mentions(h->decls.data[k]->value, name);
         if (used && !find_decl(h, name) && !declared_so_far(h, name)) {
             Stmt *param = stmt_new(h->flow->arena, STMT_PARAM);
 

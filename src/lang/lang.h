@@ -220,6 +220,10 @@ bool stmt_equal(const Stmt *a, const Stmt *b);
 bool unit_equal(const Unit *a, const Unit *b);
 bool program_equal(const Program *a, const Program *b);
 
+/* Whether an expression, which may be NULL, is a name, or has it anywhere. */
+bool expr_is_name(const Expr *e, const char *name);
+bool expr_mentions(const Expr *e, const char *name);
+
 /* A statement's first word ("" for an assignment) and its form, from stmts.def. */
 const char *stmt_keyword(StmtKind kind);
 const char *stmt_help(StmtKind kind);

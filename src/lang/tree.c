@@ -164,6 +164,23 @@ static bool exprs_equal(Expr *const *a, int n_a, Expr *const *b, int n_b)
     return true;
 }
 
+bool expr_is_name(const Expr *e, const char *name)
+{
+    return e && e->kind == EXPR_NAME && strcmp(e->name, name) == 0;
+}
+
+bool expr_mentions(const Expr *e, const char *name)
+{
+    if (!e)
+        return false;
+    if (expr_is_name(e, name) || expr_mentions(e->a, name) || expr_mentions(e->b, name))
+        return true;
+    for (int i = 0; i < e->n_args; i++)
+        if (expr_mentions(e->args[i], name))
+            return true;
+    return false;
+}
+
 bool expr_equal(const Expr *a, const Expr *b)
 {
     if (a == b || !a || !b)

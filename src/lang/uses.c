@@ -16,11 +16,6 @@ static Use most(Use a, Use b)
     return a > b ? a : b;
 }
 
-static bool is_name(const Expr *e, const char *name)
-{
-    return e && e->kind == EXPR_NAME && strcmp(e->name, name) == 0;
-}
-
 /* Within a condition, X[...] reads an element. */
 static Use use_in(const Expr *e, const char *name, bool condition)
 {
@@ -28,9 +23,9 @@ static Use use_in(const Expr *e, const char *name, bool condition)
 
     if (!e)
         return USE_NONE;
-    if (is_name(e, name))
+    if (expr_is_name(e, name))
         return USE_TILES;
-    if (condition && e->kind == EXPR_INDEX && is_name(e->a, name))
+    if (condition && e->kind == EXPR_INDEX && expr_is_name(e->a, name))
         use = USE_ELEMENTS;
     else
         use = use_in(e->a, name, condition);

@@ -529,7 +529,7 @@ static DType operand_dtype(Lower *lo, const Block *block, int at, const char *na
     for (int i = at + 1; i < block->len; i++) {
         const Stmt *s = block->data[i];
         bool uses = s->kind == STMT_COMPUTE && s->op_known && s->op == OP_GEMM && s->n_args == 2
-                    && s->args[0]->kind == EXPR_NAME && strcmp(s->args[0]->name, name) == 0;
+                    && expr_is_name(s->args[0], name);
         if (!uses) continue;
         Ref b;
         const Local *local = lo_ref(lo, s->args[1], &b) ? lo_local(lo, b.name) : NULL;

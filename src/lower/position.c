@@ -74,20 +74,6 @@ static const Aff *index_position(Lower *lo, const Expr *name, const Stmt *index,
 
 /* ---- free names -------------------------------------------------------------------------- */
 
-static bool has_name(const Expr *e, const char *name)
-{
-    if (!e) return false;
-    if (e->kind == EXPR_NAME) return strcmp(e->name, name) == 0;
-    for (int i = 0; i < e->n_args; i++)
-        if (has_name(e->args[i], name)) return true;
-    return has_name(e->a, name) || has_name(e->b, name);
-}
-
-static bool is_name(const Expr *e, const char *name)
-{
-    return e->kind == EXPR_NAME && strcmp(e->name, name) == 0;
-}
-
 /* Which axes begin at e: bit 0 rows, bit 1 columns. */
 static unsigned axes_beginning_at(Lower *lo, const Expr *e)
 {
@@ -101,10 +87,10 @@ static unsigned axes_beginning_at(Lower *lo, const Expr *e)
 /* Looks for `start + name`. */
 static unsigned axes_by_start(Lower *lo, const Expr *e, const char *name)
 {
-    if (!e || !has_name(e, name)) return 0;
+    if (!e || !expr_mentions(e, name)) return 0;
     if (e->kind == EXPR_BINARY && e->op == EO_ADD) {
-        if (is_name(e->b, name)) return axes_beginning_at(lo, e->a);
-        if (is_name(e->a, name)) return axes_beginning_at(lo, e->b);
+        if (expr_is_name(e->b, name)) return axes_beginning_at(lo, e->a);
+        if (expr_is_name(e->a, name)) return axes_beginning_at(lo, e->b);
     }
     unsigned axes = axes_by_start(lo, e->a, name) | axes_by_start(lo, e->b, name);
     for (int i = 0; i < e->n_args; i++) axes |= axes_by_start(lo, e->args[i], name);

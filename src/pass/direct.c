@@ -9,22 +9,13 @@
  */
 #include "pass/rows.h"
 
-static bool only_moved(const TileBlock *block, const TileValue *v)
+static bool is_staging(const TileProgram *program, const TileKernel *kernel, const TileOp *op)
 {
-    for (int i = 0; i < block->ops.len; i++) {
-        const TileOp *op = block->ops.data[i];
-        for (int k = 0; k < op->n_args; k++)
-            if (op->args[k] == v && (op->kind != TILE_MOVE || op->results[0]->type.space != SPACE_REGISTER)) return false;
-        for (int r = 0; r < op->n_regions; r++)
-            if (!only_moved(op->regions[r], v)) return false;
-    }
+    if (op->kind != TILE_LOAD || op->results[0]->type.space != SPACE_SHARED) return false;
+    Uses uses = rw_uses(program->arena, kernel->body, op->results[0]);
+    for (int i = 0; i < uses.len; i++)
+        if (uses.data[i]->kind != TILE_MOVE || uses.data[i]->results[0]->type.space != SPACE_REGISTER) return false;
     return true;
-}
-
-static bool is_staging(const TileKernel *kernel, const TileOp *op)
-{
-    return op->kind == TILE_LOAD && op->results[0]->type.space == SPACE_SHARED &&
-           only_moved(kernel->body, op->results[0]);
 }
 
 /* Moves of v become v itself, which is in registers now. */
@@ -39,12 +30,12 @@ static void remove_moves(TileKernel *kernel, TileBlock *block, TileValue *v)
     }
 }
 
-static void direct_block(TileKernel *kernel, TileBlock *block)
+static void direct_block(const TileProgram *program, TileKernel *kernel, TileBlock *block)
 {
     for (int i = 0; i < block->ops.len; i++) {
         TileOp *op = block->ops.data[i];
-        for (int r = 0; r < op->n_regions; r++) direct_block(kernel, op->regions[r]);
-        if (!is_staging(kernel, op)) continue;
+        for (int r = 0; r < op->n_regions; r++) direct_block(program, kernel, op->regions[r]);
+        if (!is_staging(program, kernel, op)) continue;
         op->results[0]->type.space = SPACE_REGISTER;
         op->note = "straight into registers: nothing else reads it";
         remove_moves(kernel, block, op->results[0]);
@@ -53,9 +44,8 @@ static void direct_block(TileKernel *kernel, TileBlock *block)
 
 bool pass_direct(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags)
 {
-    (void)program;
     (void)target;
     (void)diags;
-    if (rows_without_fragments(kernel)) direct_block(kernel, kernel->body);
+    if (rows_without_fragments(kernel)) direct_block(program, kernel, kernel->body);
     return true;
 }

@@ -88,17 +88,10 @@ typedef struct HeldLoop {
     const Aff *index; /* of the stage */
 } HeldLoop;
 
-static bool uses(const TileOp *op, const TileValue *v)
-{
-    for (int k = 0; k < op->n_args; k++)
-        if (op->args[k] == v) return true;
-    return false;
-}
-
 /* A load may not pass what could change its tensor. */
 static bool lets_pass(const TileOp *op, const TileOp *load)
 {
-    return op->kind != TILE_STORE && op->n_regions == 0 && !uses(op, load->results[0]);
+    return op->kind != TILE_STORE && op->n_regions == 0 && !tile_op_uses(op, load->results[0]);
 }
 
 /* Loads to just before their first use; the last one first, so that none stands

@@ -131,19 +131,10 @@ static void views_for_rings(Stager *s, TileBlock *body, const Rings *rings, cons
 
 /* ---- one stage: taking turns ------------------------------------------------------------ */
 
-static bool uses_value(const TileOp *op, const TileValue *v)
-{
-    for (int k = 0; k < op->n_args; k++)
-        if (op->args[k] == v) return true;
-    for (int r = 0; r < op->n_regions; r++)
-        if (tile_count_uses(op->regions[r], v) > 0) return true;
-    return false;
-}
-
 static int first_use(const TileBlock *body, const TileValue *v)
 {
     for (int i = 0; i < body->ops.len; i++)
-        if (uses_value(body->ops.data[i], v)) return i;
+        if (tile_op_uses(body->ops.data[i], v)) return i;
     return body->ops.len;
 }
 
@@ -151,7 +142,7 @@ static int last_use(const TileBlock *body, const TileValue *v)
 {
     int last = -1;
     for (int i = 0; i < body->ops.len; i++)
-        if (uses_value(body->ops.data[i], v)) last = i;
+        if (tile_op_uses(body->ops.data[i], v)) last = i;
     return last;
 }
 

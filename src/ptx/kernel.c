@@ -133,15 +133,6 @@ static void move_yielded(Emitter *e, const TileBlock *body, const TileOp *yield,
         if (from[k] != to[k]) move_value(e, to[k], from[k]);
 }
 
-static bool uses(const TileOp *op, const TileValue *v)
-{
-    for (int k = 0; k < op->n_args; k++)
-        if (op->args[k] == v) return true;
-    for (int r = 0; r < op->n_regions; r++)
-        if (tile_count_uses(op->regions[r], v)) return true;
-    return false;
-}
-
 /* A tile on its way that is loaded for the next iteration when this one's has
  * been put takes over its registers. */
 static void reserve_held(Emitter *e, const TileBlock *body, const TileValue *param, const TileValue *next)
@@ -150,7 +141,7 @@ static void reserve_held(Emitter *e, const TileBlock *body, const TileValue *par
     if (param->type.layout.kind != LAY_CHUNKS || !next->def || next->def->kind != TILE_LOAD) return;
     for (int i = 0; i < body->ops.len; i++) {
         if (body->ops.data[i] == next->def) free = true;
-        else if (free && uses(body->ops.data[i], param)) return;
+        else if (free && tile_op_uses(body->ops.data[i], param)) return;
     }
     if (free) e->frags[next->id].packed = e->frags[param->id].packed;
 }

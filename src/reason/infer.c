@@ -139,7 +139,7 @@ static const Coord *find_coord(const Stmt *copy, const PlanTensor *tensor, int d
     for (int i = 0; i < copy->n_coords; i++) {
         const Coord *coord = &copy->coords[i];
 
-        if (coord->name ? dim->kind == EXPR_NAME && strcmp(dim->name, coord->name) == 0
+        if (coord->name ? expr_is_name(dim, coord->name)
                         : copy->n_coords - i == tensor->rank - d)
             return coord;
     }

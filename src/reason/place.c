@@ -295,7 +295,7 @@ static bool is_dimension(Placer *p, const char *name)
         for (int d = 0; d < p->plan->tensors.data[i].rank; d++) {
             const Expr *dim = p->plan->tensors.data[i].stmt->shape[d];
 
-            if (dim->kind == EXPR_NAME && strcmp(dim->name, name) == 0)
+            if (expr_is_name(dim, name))
                 return true;
         }
     return false;

@@ -267,7 +267,7 @@ static bool tiled_in(const Plan *plan, const Block *block, const char *dim)
         const PlanTensor *t = s->kind == STMT_COPY ? plan_tensor(plan, s->name) : NULL;
 
         for (int d = t && t->rank > 2 ? t->rank - 2 : 0; t && d < t->rank; d++)
-            if (t->stmt->shape[d]->kind == EXPR_NAME && strcmp(t->stmt->shape[d]->name, dim) == 0)
+            if (expr_is_name(t->stmt->shape[d], dim))
                 return true;
         if (tiled_in(plan, &s->body, dim) || tiled_in(plan, &s->orelse, dim))
             return true;
@@ -282,7 +282,7 @@ static bool leads_in(const Plan *plan, const Block *block, const char *dim)
         const PlanTensor *t = s->kind == STMT_COPY ? plan_tensor(plan, s->name) : NULL;
 
         for (int d = 0; t && d < t->rank - 2; d++)
-            if (t->stmt->shape[d]->kind == EXPR_NAME && strcmp(t->stmt->shape[d]->name, dim) == 0)
+            if (expr_is_name(t->stmt->shape[d], dim))
                 return true;
         if (leads_in(plan, &s->body, dim) || leads_in(plan, &s->orelse, dim))
             return true;
@@ -329,7 +329,7 @@ static bool last_dim_is(const Plan *plan, const char *name, int back)
         const PlanTensor *t = &plan->tensors.data[i];
         const Expr *dim = t->rank >= back ? t->stmt->shape[t->rank - back] : NULL;
 
-        if (t->is_output && dim && dim->kind == EXPR_NAME && strcmp(dim->name, name) == 0)
+        if (t->is_output && expr_is_name(dim, name))
             return true;
     }
     return false;

@@ -43,29 +43,15 @@ static Stmt *put_compute(Writer *w, OpId op, const char *arg)
 
 /* ---- bounds ------------------------------------------------------------------------ */
 
-static bool mentions(const Expr *e, const char *name)
-{
-    if (!e)
-        return false;
-    if (e->kind == EXPR_NAME && strcmp(e->name, name) == 0)
-        return true;
-    if (mentions(e->a, name) || mentions(e->b, name))
-        return true;
-    for (int i = 0; i < e->n_args; i++)
-        if (mentions(e->args[i], name))
-            return true;
-    return false;
-}
-
 static bool stmt_mentions(const Stmt *s, const char *name)
 {
     if (s->name && strcmp(s->name, name) == 0)
         return true;
     for (int i = 0; i < s->n_args; i++)
-        if (mentions(s->args[i], name))
+        if (expr_mentions(s->args[i], name))
             return true;
     for (int i = 0; i < s->n_with; i++)
-        if (mentions(s->with[i], name))
+        if (expr_mentions(s->with[i], name))
             return true;
     for (int i = 0; i < s->body.len; i++)
         if (stmt_mentions(s->body.data[i], name))
@@ -73,7 +59,7 @@ static bool stmt_mentions(const Stmt *s, const char *name)
     for (int i = 0; i < s->orelse.len; i++)
         if (stmt_mentions(s->orelse.data[i], name))
             return true;
-    return mentions(s->dest, name);
+    return expr_mentions(s->dest, name);
 }
 
 static double mask_value(Writer *w, const Stmt *s)
@@ -177,7 +163,7 @@ static bool read_plainly(const Block *block, int at, const char *name)
         bool gemm = s->kind == STMT_COMPUTE && s->op_known && s->op == OP_GEMM;
 
         for (int k = gemm ? 1 : 0; k < s->n_args; k++)
-            if (mentions(s->args[k], name))
+            if (expr_mentions(s->args[k], name))
                 return true;
         if (s->kind == STMT_COPY && s->space == SPACE_REGISTER && strcmp(s->name, name) == 0)
             return true;

@@ -145,6 +145,17 @@ void tile_replace_uses(TileBlock *block, const TileValue *from, TileValue *to)
     }
 }
 
+bool tile_op_uses(const TileOp *op, const TileValue *value)
+{
+    for (int k = 0; k < op->n_args; k++)
+        if (op->args[k] == value)
+            return true;
+    for (int r = 0; r < op->n_regions; r++)
+        if (tile_count_uses(op->regions[r], value) > 0)
+            return true;
+    return false;
+}
+
 int tile_count_uses(const TileBlock *block, const TileValue *value)
 {
     int uses = 0;

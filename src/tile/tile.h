@@ -207,6 +207,7 @@ void tile_remove(TileBlock *block, int at);
 /* Every use of `from` in the block, nested regions included, becomes `to`. */
 void tile_replace_uses(TileBlock *block, const TileValue *from, TileValue *to);
 int tile_count_uses(const TileBlock *block, const TileValue *value);
+bool tile_op_uses(const TileOp *op, const TileValue *value); /* its regions included */
 /* Whether an operation on a tensor may move whole chunks of TILE_CHUNK bytes, if
  * addresses and strides are multiples of that: its columns are neighbours in
  * memory, begin between chunks, and fill at least one. */

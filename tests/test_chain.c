@@ -1,35 +1,9 @@
 /* test_chain.c: the stages together: from the definitions in ops/ to PTX, every
  * artefact starting again from its text, and every allocation failing in turn. */
+#include "fixture.h"
 #include "chain/chain.h"
 
 #include <cmocka.h>
-
-typedef struct Fixture {
-    Heap heap;
-    jmp_buf oom;
-    Arena *arena;
-} Fixture;
-
-static Fixture fixture; /* one test at a time */
-
-static int setup(void **state)
-{
-    memset(&fixture, 0, sizeof fixture);
-    if (setjmp(fixture.oom))
-        return -1;
-    fixture.heap.on_oom = &fixture.oom;
-    fixture.arena = arena_new(&fixture.heap);
-    *state = &fixture;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    Fixture *f = *state;
-
-    arena_free(f->arena);
-    return f->heap.live ? -1 : 0;
-}
 
 static Chain *new_chain(Arena *arena, const char *const *sets, int n)
 {

@@ -3,12 +3,7 @@
  *
  * The same loop with different tails, which show different things of what it
  * leaves behind: %M the reference, %L the sum, %O an accumulator. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tails.h"
 
 #include "pass/gauge.h"
 
@@ -103,17 +98,7 @@ static const TileOp *find(const TileBlock *block, TileOpKind kind)
 
 static void check(Arena *arena, const struct Tail *tail)
 {
-    Str text = str_new(arena), shown = str_new(arena);
-    str_printf(&text, "%s%s}\n", HEAD, tail->text);
-    Source *source = arena_new_of(arena, Source);
-    *source = (Source){"tail.tile", str_text(&text), text.len};
-    Diags *diags = diags_new(arena, source);
-    TileProgram *program = tile_parse(arena, syms_new(arena), aff_ctx_new(arena), source, diags);
-    if (!program || !tile_verify(program, diags)) {
-        diags_text(diags, &shown);
-        fail_msg("%s: %s", tail->what, str_text(&shown));
-        return;
-    }
+    TileProgram *program = parse_tail(arena, HEAD, tail->text, tail->what);
     const TileKernel *kernel = program->kernels.data[0];
     const TileOp *loop = find(kernel->body, TILE_FOR), *softmax = find(loop->regions[0], TILE_SOFTMAX);
     GaugeFreedom free = gauge_freedom(arena, kernel, loop, softmax);
@@ -124,18 +109,12 @@ static void check(Arena *arena, const struct Tail *tail)
 
 static void test_tails(void **state)
 {
-    Heap heap = {0};
-    jmp_buf oom;
-    (void)state;
-    if (setjmp(oom)) fail_msg("out of memory");
-    heap.on_oom = &oom;
-    Arena *arena = arena_new(&heap);
-    for (size_t i = 0; i < TW_COUNT(TAILS); i++) check(arena, &TAILS[i]);
-    arena_free(arena);
+    Fixture *f = *state;
+    for (size_t i = 0; i < TW_COUNT(TAILS); i++) check(f->arena, &TAILS[i]);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_tails)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(test_tails, setup, teardown)};
     return cmocka_run_group_tests_name("gauge", tests, NULL, NULL);
 }

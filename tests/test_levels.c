@@ -1,36 +1,10 @@
 /* test_levels.c: chosen programs at every level; what random ones found stays here. */
+#include "fixture.h"
 #include "levels.h"
 
 #include <cmocka.h>
 
 /* ---- running ------------------------------------------------------------------------- */
-
-typedef struct Fixture {
-    Heap heap;
-    jmp_buf oom;
-    Arena *arena;
-} Fixture;
-
-static Fixture fixture; /* one test at a time */
-
-static int setup(void **state)
-{
-    memset(&fixture, 0, sizeof fixture);
-    if (setjmp(fixture.oom))
-        return -1;
-    fixture.heap.on_oom = &fixture.oom;
-    fixture.arena = arena_new(&fixture.heap);
-    *state = &fixture;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    Fixture *f = *state;
-
-    arena_free(f->arena);
-    return f->heap.live ? -1 : 0;
-}
 
 static void set_all(Arena *arena, LevelCase *c, const char *words)
 {

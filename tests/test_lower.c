@@ -4,6 +4,7 @@
  * small sizes replace its own, and every level from tile IR to the emulated PTX
  * must agree with the definition.
  */
+#include "fixture.h"
 #include "levels.h"
 
 #include "check/check.h"
@@ -13,33 +14,6 @@
 #include <stdlib.h>
 
 #include <cmocka.h>
-
-typedef struct Fixture {
-    Heap heap;
-    jmp_buf oom;
-    Arena *arena;
-} Fixture;
-
-static Fixture fixture; /* one test at a time */
-
-static int setup(void **state)
-{
-    memset(&fixture, 0, sizeof fixture);
-    if (setjmp(fixture.oom))
-        return -1;
-    fixture.heap.on_oom = &fixture.oom;
-    fixture.arena = arena_new(&fixture.heap);
-    *state = &fixture;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    Fixture *f = *state;
-
-    arena_free(f->arena);
-    return f->heap.live ? -1 : 0;
-}
 
 /* ---- programs of tests/lower ------------------------------------------------------- */
 

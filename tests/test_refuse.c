@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "fixture.h"
 #include "abi/abi.h"
 #include "lang/lang.h"
 #include "lower/lower.h"
@@ -92,33 +93,6 @@ static Built build(Arena *arena, const char *text, const char *target_name)
     b.abi = abi_from_tile(arena, b.tile, target);
     ptx_emit(&ptx, b.tile, b.abi, target, b.diags);
     return b;
-}
-
-typedef struct Fixture {
-    Heap heap;
-    jmp_buf oom;
-    Arena *arena;
-} Fixture;
-
-static Fixture fixture;
-
-static int setup(void **state)
-{
-    memset(&fixture, 0, sizeof fixture);
-    if (setjmp(fixture.oom))
-        return -1;
-    fixture.heap.on_oom = &fixture.oom;
-    fixture.arena = arena_new(&fixture.heap);
-    *state = &fixture;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    Fixture *f = *state;
-
-    arena_free(f->arena);
-    return f->heap.live ? -1 : 0;
 }
 
 static bool says(const Diags *diags, const char *code)

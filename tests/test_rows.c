@@ -1,5 +1,6 @@
 /* test_rows.c: tiles that lie as memory does (lay.h, LAY_ROWS), at every level: rows
  * shared by warps and lanes, widths of all kinds, loads in stretches and their ends. */
+#include "fixture.h"
 #include "levels.h"
 
 #include "pass/pass.h"
@@ -7,33 +8,6 @@
 #include <stdlib.h>
 
 #include <cmocka.h>
-
-typedef struct Fixture {
-    Heap heap;
-    jmp_buf oom;
-    Arena *arena;
-} Fixture;
-
-static Fixture fixture; /* one test at a time */
-
-static int setup(void **state)
-{
-    memset(&fixture, 0, sizeof fixture);
-    if (setjmp(fixture.oom))
-        return -1;
-    fixture.heap.on_oom = &fixture.oom;
-    fixture.arena = arena_new(&fixture.heap);
-    *state = &fixture;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    Fixture *f = *state;
-
-    arena_free(f->arena);
-    return f->heap.live ? -1 : 0;
-}
 
 /* "NAME=VALUE ..." */
 static void bind_all(Arena *arena, LevelCase *c, const char *words)

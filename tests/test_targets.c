@@ -1,35 +1,9 @@
 /* test_targets.c: the operators that come along, for every target, at every
  * level: small ragged shapes, every element type that the target multiplies. */
+#include "fixture.h"
 #include "levels.h"
 
 #include <cmocka.h>
-
-typedef struct Fixture {
-    Heap heap;
-    jmp_buf oom;
-    Arena *arena;
-} Fixture;
-
-static Fixture fixture; /* one test at a time */
-
-static int setup(void **state)
-{
-    memset(&fixture, 0, sizeof fixture);
-    if (setjmp(fixture.oom))
-        return -1;
-    fixture.heap.on_oom = &fixture.oom;
-    fixture.arena = arena_new(&fixture.heap);
-    *state = &fixture;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    Fixture *f = *state;
-
-    arena_free(f->arena);
-    return f->heap.live ? -1 : 0;
-}
 
 static const char *read_op(Arena *arena, const char *path)
 {

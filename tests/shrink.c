@@ -150,7 +150,9 @@ LevelCase shrink_case(Arena *arena, const LevelCase *c, const char *level)
 
     if (c->code && c->definition)
         return *c;
-    while (fewer_statements(&s) | smaller_sizes(&s))
-        ;
+    for (bool smaller = true; smaller;) {
+        smaller = fewer_statements(&s);
+        smaller |= smaller_sizes(&s);
+    }
     return s.best;
 }

@@ -10,7 +10,7 @@
 # nothing where there is no ptxas.
 
 tw=${TW:-build/tw}
-TARGETS=${TARGETS:-sm_75 sm_80 sm_86 sm_89}
+TARGETS=${TARGETS:-sm_75 sm_80 sm_86 sm_89 sm_90a}
 DTYPES=${DTYPES:-fp16 bf16 e4m3}
 DIMS=${DIMS:-40 64 80 96 128 160 192 256}
 dir=$(mktemp -d)

@@ -3,7 +3,7 @@
 # the GPU at hand, which runs the PTX of older ones as well. The settings and the
 # shape are those of the examples at the head of each file.
 #
-#   bench/verify_ops.sh [TARGET...]      (sm_75 sm_80 sm_86 sm_89)
+#   bench/verify_ops.sh [TARGET...]      (sm_75 sm_80 sm_86 sm_89 sm_90a)
 #
 # Environment: TW the compiler (build/tw), JOBS how many at a time (8), LIMIT seconds
 # for each (90), OUT where the logs go (build/bench/ops), OPS which files (all).
@@ -38,7 +38,7 @@ if [ "${1:-}" = --one ]; then # FILE TARGET
 fi
 
 mkdir -p "$OUT"
-[ $# -gt 0 ] || set -- sm_75 sm_80 sm_86 sm_89
+[ $# -gt 0 ] || set -- sm_75 sm_80 sm_86 sm_89 sm_90a
 for target in "$@"; do
     for op in $OPS; do echo "$op $target"; done
 done | xargs -P "$JOBS" -n 2 "$0" --one | sort >"$OUT/summary.txt"

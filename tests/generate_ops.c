@@ -128,7 +128,7 @@ void generate_operator(Arena *arena, LevelCase *c, Family family, Rng *rng)
 /* Code may say bf16, which the oldest target does not have. */
 static const char *any_target(Rng *rng, Family family, DType dtype)
 {
-    static const char *const targets[] = {"sm_80", "sm_80", "sm_86", "sm_89", "sm_75"};
+    static const char *const targets[] = {"sm_80", "sm_80", "sm_86", "sm_89", "sm_90a", "sm_75"};
     bool code = family >= FAMILY_ELEMENTWISE && family <= FAMILY_STREAM;
 
     return targets[rng_below(rng, (int)TW_COUNT(targets) - (code || dtype != DT_F16))];

@@ -89,6 +89,9 @@ done
 kernel gemm_bias --target sm_89 --dtype e4m3
 kernel attention_projection --target sm_89 --dtype e5m2
 kernel mlp --target sm_89 --dtype e4m3
+kernel attention --target sm_90a --set HeadDim=128
+kernel linear_attention --target sm_90a --dtype fp16
+kernel softcap --target sm_90a --dtype e5m2
 
 # In several kernels: where the sizes say so, and where it is asked for.
 # shellcheck disable=SC2046 # commands of a heading are words

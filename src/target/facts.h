@@ -8,5 +8,6 @@ extern const Target target_sm_75;
 extern const Target target_sm_80;
 extern const Target target_sm_86;
 extern const Target target_sm_89;
+extern const Target target_sm_90a;
 
 #endif

@@ -7,6 +7,7 @@ static const Target *const targets[] = {
     &target_sm_80,
     &target_sm_86,
     &target_sm_89,
+    &target_sm_90a,
     NULL,
 };
 

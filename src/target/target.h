@@ -39,6 +39,10 @@ typedef struct Target {
     bool has_cvt_pack;       /* cvt of two fp32 numbers to a pair of 16 bits (PTX ISA 7.0, sm_80) */
     bool has_cp_async;       /* cp.async (PTX ISA 7.0, sm_80) */
     bool has_ldmatrix;
+    bool has_tma;            /* tensors are copied a box at a time by the asynchronous proxy, which mbarriers
+                                count: cp.async.bulk.tensor over tensor maps (PTX ISA 8.0, sm_90) */
+    bool has_wgmma;          /* four warps multiply from shared memory, asynchronously, and registers move
+                                between warpgroups: wgmma.mma_async, setmaxnreg (PTX ISA 8.0, sm_90a) */
 } Target;
 
 /* All targets, NULL-terminated. */

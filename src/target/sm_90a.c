@@ -1,0 +1,46 @@
+/* sm_90a.c: H100, H200 (Hopper).
+ *
+ * CUDA C++ Programming Guide, "Technical specifications per compute capability"
+ * and "Throughput of native arithmetic instructions", column 9.0; whole-GPU
+ * figures from NVIDIA's H200 data sheet, but for the clock, which is where the
+ * power limit leaves it while the tensor cores are at work. The `a`: wgmma and
+ * setmaxnreg are of this architecture alone (PTX ISA, ".target"), so its kernels
+ * run on no newer GPU. The tensor cores' rate is that of wgmma; mma.sync, which
+ * goes through the register file, gets about 0.6 of it. 8-bit operands of
+ * mma.sync need PTX ISA 8.4 (mma.m16n8k32), the others of sm_90a 8.0.
+ */
+#include "target/facts.h"
+
+const Target target_sm_90a = {
+    .name = "sm_90a",
+    .ptx_version = "8.4",
+    .summary = "H100, H200 (Hopper); its kernels run there alone",
+
+    .sms = 132,
+    .shared_per_block = 227 * 1024,
+    .shared_per_sm = 228 * 1024,
+    .shared_reserved = 1024,
+    .regs_per_sm = 65536,
+    .regs_per_thread = 255,
+    .warps_per_sm = 64,
+    .blocks_per_sm = 32,
+    .l2_bytes = 50 * 1024 * 1024,
+
+    .mma_macs = 2048,
+    .fp32_ops = 128,
+    .exp_ops = 16,
+    .shared_bytes = 128,
+    .clock_ghz = 1.6,
+    .dram_gbs = 4800,
+    .l2_gbs = 5500,
+
+    .mma_m = 16,
+    .mma_n = 8,
+    .mma_k = 16,
+    .operands = 1u << DT_F16 | 1u << DT_BF16 | 1u << DT_E4M3 | 1u << DT_E5M2,
+    .has_cvt_pack = true,
+    .has_cp_async = true,
+    .has_ldmatrix = true,
+    .has_tma = true,
+    .has_wgmma = true,
+};

@@ -65,13 +65,13 @@ int lay_panel_for(int cols, int elem_bytes)
     return 0;
 }
 
-/* What the chunk index is XORed with in row r (PTX ISA, "Swizzling modes"). */
-static int swizzle_bits(int panel, int r)
+/* PTX ISA, "Swizzling modes". */
+int lay_swizzle(int panel, int row)
 {
     switch (panel) {
-    case 128: return r & 7;
-    case 64: return (r >> 1) & 3;
-    case 32: return (r >> 2) & 1;
+    case 128: return row & 7;
+    case 64: return (row >> 1) & 3;
+    case 32: return (row >> 2) & 1;
     }
     return 0;
 }
@@ -80,7 +80,7 @@ int64_t lay_shared_byte(Layout layout, int rows, int elem_bytes, int r, int c)
 {
     int panel_cols = layout.panel / elem_bytes;
     int in_row = c % panel_cols * elem_bytes;
-    int chunk = in_row / CHUNK ^ swizzle_bits(layout.panel, r);
+    int chunk = in_row / CHUNK ^ lay_swizzle(layout.panel, r);
     return (int64_t)(c / panel_cols) * rows * layout.panel + (int64_t)r * layout.panel +
            chunk * CHUNK + in_row % CHUNK;
 }
@@ -134,10 +134,16 @@ static const char *chunks_misfit(Layout layout, int rows, int cols)
     return NULL;
 }
 
+/* Whether steps of so many rows, from first rows below that, change the swizzle alike. */
+static bool even_steps(int rows)
+{
+    return rows % 8 == 0 || 8 % rows == 0;
+}
+
 /* Whether all of a thread's chunks follow from its first, in either order. */
 static bool steps_of_rows(const LayDeal *d)
 {
-    return d->threads % d->per_row == 0 && (d->threads / d->per_row % 8 == 0 || d->count == 1);
+    return d->threads % d->per_row == 0 && (even_steps(d->threads / d->per_row) || d->count == 1);
 }
 
 static bool steps_of_panels(const LayDeal *d)
@@ -145,7 +151,14 @@ static bool steps_of_panels(const LayDeal *d)
     if (d->threads % d->per_panel != 0)
         return false;
     int pass = d->threads / d->per_panel; /* rows that all threads take at a time */
-    return pass % d->rows == 0 || (d->rows % pass == 0 && pass % 8 == 0);
+    return pass % d->rows == 0 || (d->rows % pass == 0 && even_steps(pass));
+}
+
+/* Rows first where whole groups of 8 rows are taken at a time. */
+static bool rows_first(const LayDeal *d)
+{
+    return d->per_panel * CHUNK == WIDEST_PANEL && steps_of_rows(d) &&
+           (d->threads / d->per_row % 8 == 0 || d->count == 1);
 }
 
 LayDeal lay_deal(int rows, int cols, int elem_bytes, int threads)
@@ -153,7 +166,7 @@ LayDeal lay_deal(int rows, int cols, int elem_bytes, int threads)
     LayDeal d = {.rows = rows, .per_row = cols * elem_bytes / CHUNK, .threads = threads};
     d.per_panel = lay_panel_for(cols, elem_bytes) / CHUNK;
     d.count = (rows * d.per_row + threads - 1) / threads;
-    d.by_panels = d.per_row > d.per_panel && !(d.per_panel * CHUNK == WIDEST_PANEL && steps_of_rows(&d));
+    d.by_panels = d.per_row > d.per_panel && !rows_first(&d);
     d.regular = d.by_panels ? steps_of_panels(&d) : steps_of_rows(&d);
     return d;
 }
@@ -163,6 +176,12 @@ void lay_deal_at(const LayDeal *d, int number, int *row, int *chunk)
     int in_row = d->by_panels ? d->per_panel : d->per_row;
     *row = number / in_row % d->rows;
     *chunk = number % in_row + number / (in_row * d->rows) * in_row;
+}
+
+int lay_deal_down(const LayDeal *d)
+{
+    int down = d->rows * d->per_panel / d->threads;
+    return d->by_panels ? (down > 1 ? down : 1) : d->count;
 }
 
 static void chunk_value_at(Layout layout, int rows, int cols, int thread, int v, int *row, int *col)

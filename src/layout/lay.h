@@ -74,6 +74,9 @@ int lay_panel_for(int cols, int elem_bytes);
 /* Byte of element (r, c) of a shared tile. */
 int64_t lay_shared_byte(Layout layout, int rows, int elem_bytes, int r, int c);
 int64_t lay_shared_bytes(int rows, int cols, int elem_bytes);
+/* What the index of a chunk within its panel is XORed with in a row: bits of the row,
+ * so that for rows a and b without a common bit that of a + b is the XOR of theirs. */
+int lay_swizzle(int panel, int row);
 
 /* Why a rows x cols tile cannot have this fragment layout, or NULL if it can. */
 const char *lay_fragment_misfit(Layout layout, int rows, int cols);
@@ -88,7 +91,8 @@ int lay_chunks_of_thread(Layout layout, int rows, int cols);
 /* Chunks of 16 bytes dealt to threads in turn: row by row, or where that would
  * put neighbours into the same banks, or a thread's chunks at steps that differ,
  * panel by panel. Regular: each of a thread's chunks is a constant step of rows
- * (a multiple of 8, which leaves the swizzle alone) and panels from its first. */
+ * and panels from its first; the step's rows have no bit below 8 in common with the
+ * first's, so that the step changes the swizzle in the same way for all threads. */
 typedef struct LayDeal {
     int rows, per_row, per_panel; /* per_: chunks */
     int threads, count;           /* count: chunks of a thread; its last may not exist */
@@ -96,6 +100,8 @@ typedef struct LayDeal {
 } LayDeal;
 LayDeal lay_deal(int rows, int cols, int elem_bytes, int threads);
 void lay_deal_at(const LayDeal *deal, int number, int *row, int *chunk);
+/* A thread's chunks in a panel, one below another, before the next panel's. */
+int lay_deal_down(const LayDeal *deal);
 
 /* Index, among a lane's values of the (R,1) vector / (1,C) vector, of the entry
  * that belongs to value v of the matrix. */

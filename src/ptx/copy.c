@@ -20,7 +20,9 @@ typedef struct Chunks {
     int last_row, last_chunk;    /* regular: greatest row and chunk that a first chunk is at */
     const char *row0, *chunk0;   /* of the thread's first chunk */
     const int *words;            /* registers that hold the chunks, 4 each; NULL: none do */
-    const char *address;         /* regular: of the first chunk */
+    const char *address;         /* regular: of the first chunk, */
+    const AffSym *row_sym;       /* its row */
+    const Aff *column;           /* and its first element's column */
 } Chunks;
 
 /* One chunk of the thread: where it is, and the last may not exist. */
@@ -187,20 +189,36 @@ static void copy_elements(Emitter *e, const Chunks *c, const Chunk *chunk, const
         em(e, "st.shared.v4.b32 %s, {%s, %s, %s, %s};", chunk->shared, words[0], words[1], words[2], words[3]);
 }
 
-/* Address of the chunk's first element, `lane` being its offset from the corner. */
-static const char *lane_offset(Emitter *e, const Chunks *c, const char *row, const char *chunk)
+/* offset + x * step in 64 bits, x in 32 */
+static const char *add_product(Emitter *e, int level, const char *x, const char *step, const char *sum)
+{
+    const char *wide = em_new(e, REG_RD), *result = em_new(e, REG_RD);
+    em_at(e, level, "cvt.s64.s32 %s, %s;", wide, x);
+    em_at(e, level, "mad.lo.s64 %s, %s, %s, %s;", result, wide, step, sum);
+    return result;
+}
+
+/* Address of the chunk's first element. Where the tile's first row is a loop's, its
+ * row is added before it is multiplied, and the column's place last: what stays the
+ * same all through the loop is then a row and a column of 32 bits, the same for all
+ * tiles that are dealt alike, and no address of each. */
+static const char *chunk_address(Emitter *e, const Chunks *c, const char *row, const char *chunk)
 {
     const TileOp *op = c->op;
-    const char *wide_row = em_new(e, REG_RD), *wide_col = em_new(e, REG_RD), *offset = em_new(e, REG_RD);
-    const char *col = em_new(e, REG_R);
-    em_at(e, 0, "mul.lo.s32 %s, %s, %d;", col, chunk, c->elements);
-    em_at(e, 0, "cvt.s64.s32 %s, %s;", wide_row, row);
-    em_at(e, 0, "cvt.s64.s32 %s, %s;", wide_col, col);
-    em_at(e, 0, "mul.lo.s64 %s, %s, %s;", offset, wide_row, gl_step(e, op->tensor, op->row_dim));
-    em_at(e, 0, "mad.lo.s64 %s, %s, %s, %s;", offset, wide_col, gl_step(e, op->tensor, op->col_dim), offset);
-    const char *sum = em_new(e, REG_RD);
-    em_at(e, 0, "add.s64 %s, %s, %s;", sum, e->base[op->tensor->index], offset);
-    return sum;
+    const TileTensor *t = op->tensor;
+    const char *column = em_new(e, REG_R), *row_step = gl_step(e, t, op->row_dim), *step = gl_step(e, t, op->col_dim);
+    bool moving = op->row_dim >= 0 && ix_level(e, op->coords[op->row_dim]) > 0;
+    int level = 0;
+    em_at(e, 0, "mul.lo.s32 %s, %s, %d;", column, chunk, c->elements);
+    if (!moving) {
+        const char *lane = add_product(e, 0, column, step, add_product(e, 0, row, row_step, e->base[t->index]));
+        return gl_corner(e, op, lane, 0, -1, &level);
+    }
+    const char *corner = gl_corner(e, op, NULL, 0, op->row_dim, &level), *place = em_new(e, REG_R);
+    const Aff *first = op->coords[op->row_dim];
+    int at = ix_level(e, first) > level ? ix_level(e, first) : level;
+    em_at(e, at, "add.s32 %s, %s, %s;", place, ix_value(e, first), row);
+    return add_product(e, at, column, step, add_product(e, at, place, row_step, corner));
 }
 
 /* One cp.async takes a chunk whole, or its first bytes. */
@@ -271,8 +289,7 @@ static void copy_chunk(Emitter *e, const Chunks *c, const Chunk *chunk, const Af
 
 static void find_address(Emitter *e, Chunks *c)
 {
-    int level;
-    c->address = gl_corner(e, c->op, lane_offset(e, c, c->row0, c->chunk0), 0, &level);
+    c->address = chunk_address(e, c, c->row0, c->chunk0);
 }
 
 /* Register with the address of the thread's chunk of a later row: the last one's
@@ -299,26 +316,34 @@ static void move_right(Emitter *e, const Chunks *c, Chunk *chunk, int chunks)
     chunk->address = next;
 }
 
-static void copy_regular(Emitter *e, Chunks *c, const Aff *uniform)
+/* Chunk i, at the address of its row in the first panel. */
+static void copy_one(Emitter *e, const Chunks *c, int i, LanePlace *place, const char *address, const Aff *uniform)
 {
     AffCtx *aff = e->program->aff;
+    int rows, chunks;
+    Chunk chunk = {.row = c->row0, .chunk = c->chunk0, .address = address, .exists = existence(e, c, i)};
+    regular_chunk(e, c, i, place, &chunk);
+    lay_deal_at(&c->deal, i * c->deal.threads, &rows, &chunks);
+    chunk.row_aff = aff_offset(aff, aff_of(aff, c->row_sym), rows);
+    chunk.col_aff = aff_offset(aff, c->column, (int64_t)chunks * c->elements);
+    move_right(e, c, &chunk, chunks);
+    copy_chunk(e, c, &chunk, uniform);
+}
+
+/* Row by row over all panels, so that one row's address is held at a time. */
+static void copy_regular(Emitter *e, Chunks *c, const Aff *uniform)
+{
     if (!c->address) find_address(e, c);
-    const Aff *row0 = aff_of(aff, ix_symbol(e, "row", c->row0, 0, c->last_row));
-    const Aff *column0 = element_column(e, c, c->chunk0, c->last_chunk);
+    c->row_sym = ix_symbol(e, "row", c->row0, 0, c->last_row);
+    c->column = element_column(e, c, c->chunk0, c->last_chunk);
     LanePlace place = {.row = c->row0, .chunk = c->chunk0};
-    const char **at = arena_array(e->arena, const char *, c->deal.rows); /* by row step: of the first panel */
-    for (int i = 0, steps = 0, last = 0; i < c->deal.count; i++) {
+    const char *address = c->address;
+    for (int first = 0, down = lay_deal_down(&c->deal), last = 0; first < down; first++) {
         int rows, chunks;
-        Chunk chunk = {.row = c->row0, .chunk = c->chunk0, .exists = existence(e, c, i)};
-        regular_chunk(e, c, i, &place, &chunk);
-        lay_deal_at(&c->deal, i * c->deal.threads, &rows, &chunks);
-        if (!at[rows]) at[rows] = steps++ ? next_row(e, c, at[last], rows - last) : c->address;
-        last = chunks ? last : rows;
-        chunk.row_aff = aff_offset(aff, row0, rows);
-        chunk.col_aff = aff_offset(aff, column0, (int64_t)chunks * c->elements);
-        chunk.address = at[rows];
-        move_right(e, c, &chunk, chunks);
-        copy_chunk(e, c, &chunk, uniform);
+        lay_deal_at(&c->deal, first * c->deal.threads, &rows, &chunks);
+        if (first > 0) address = next_row(e, c, address, rows - last);
+        last = rows;
+        for (int i = first; i < c->deal.count; i += down) copy_one(e, c, i, &place, address, uniform);
     }
 }
 
@@ -327,8 +352,7 @@ static void copy_irregular(Emitter *e, Chunks *c, const Aff *uniform)
     for (int i = 0; i < c->deal.count; i++) {
         Chunk chunk = {.exists = existence(e, c, i)};
         irregular_chunk(e, c, i, &chunk);
-        int level;
-        chunk.address = gl_corner(e, c->op, lane_offset(e, c, chunk.row, chunk.chunk), 0, &level);
+        chunk.address = chunk_address(e, c, chunk.row, chunk.chunk);
         copy_chunk(e, c, &chunk, uniform);
     }
 }
@@ -453,7 +477,7 @@ const char *cp_lane_corner(Emitter *e, const TileOp *op, const TileValue *v)
         sum = next;
     }
     int level;
-    return gl_corner(e, op, sum, 0, &level);
+    return gl_corner(e, op, sum, 0, -1, &level);
 }
 
 const char *cp_row_address(Emitter *e, const TileOp *op, const char *corner, int row, RowAddress *last)

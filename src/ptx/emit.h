@@ -154,7 +154,8 @@ int64_t sh_stage_bytes(const SharedTile *tile);
 /* Register with the address of the stage's first byte, less the buffer's offset. */
 const char *sh_base(Emitter *e, const SharedTile *tile);
 /* A per-lane place: this lane's row and 16-byte chunk, as registers; addresses
- * differ from it by constant rows (multiples of 8) and chunks. */
+ * differ from it by constant chunks and rows (without a bit below 8 in common with
+ * its own). */
 typedef struct LanePlace {
     const char *row, *chunk;
     const char *byte;        /* within the chunk; NULL: 0 */

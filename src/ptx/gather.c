@@ -26,7 +26,7 @@ static const char *address_of(Emitter *e, const TileOp *op, const Aff **coords)
     TileOp at = *op;
     int level;
     at.coords = coords;
-    return gl_corner(e, &at, NULL, 0, &level);
+    return gl_corner(e, &at, NULL, 0, -1, &level);
 }
 
 /* Whether coords are the first value's but for constants along each dimension. */

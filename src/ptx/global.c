@@ -43,13 +43,14 @@ static int by_level(Emitter *e, const TileOp *op, int *order)
     return n;
 }
 
-const char *gl_corner(Emitter *e, const TileOp *op, const char *start, int start_level, int *level)
+const char *gl_corner(Emitter *e, const TileOp *op, const char *start, int start_level, int without, int *level)
 {
     int order[TENSOR_MAX_RANK] = {0};
     int n = by_level(e, op, order);
     const char *sum = start ? start : e->base[op->tensor->index];
     *level = start_level;
-    for (int i = 0; i < n; i++) sum = add_term(e, op->tensor, order[i], op->coords[order[i]], sum, level);
+    for (int i = 0; i < n; i++)
+        if (order[i] != without) sum = add_term(e, op->tensor, order[i], op->coords[order[i]], sum, level);
     return sum;
 }
 
@@ -73,10 +74,24 @@ static bool is_grid_coordinate_of(Emitter *e, const Aff *coord, const Aff *dim)
     return false;
 }
 
+/* Whether it is the entry that consecutive ones of the block's axis share, h div (A div B),
+ * of B: below B where B divides A, which the launch sees to. */
+static bool is_shared_coordinate_of(Emitter *e, const Aff *coord, const Aff *dim)
+{
+    AffCtx *aff = e->program->aff;
+    if (coord->kind != AFF_DIV || coord->b->kind != AFF_DIV || coord->b->b != dim) return false;
+    if (!is_grid_coordinate_of(e, coord->a, coord->b->a)) return false;
+    const Aff *divides = aff_eq(aff, aff_mod(aff, coord->b->a, dim), aff_const(aff, 0));
+    for (int i = 0; i < e->program->requires.len; i++)
+        if (e->program->requires.data[i].cond == divides) return true;
+    return false;
+}
+
 const Aff *gl_inside(Emitter *e, const TileTensor *t, int d, const Aff *coord)
 {
     AffCtx *aff = e->program->aff;
     if (is_grid_coordinate_of(e, coord, t->dims[d])) return aff_const(aff, 1);
+    if (is_shared_coordinate_of(e, coord, t->dims[d])) return aff_const(aff, 1);
     return aff_and(aff, aff_le(aff, aff_const(aff, 0), coord), aff_lt(aff, coord, t->dims[d]));
 }
 

@@ -4,9 +4,9 @@
 
 #include "ptx/emit.h"
 
-/* Register with start (NULL: the tensor's base) plus the corner's offset; start
- * is known at start_level, the result at *level. */
-const char *gl_corner(Emitter *e, const TileOp *op, const char *start, int start_level, int *level);
+/* Register with start (NULL: the tensor's base) plus the corner's offset, but along
+ * dimension `without` (-1: along all); start is known at start_level, the result at *level. */
+const char *gl_corner(Emitter *e, const TileOp *op, const char *start, int start_level, int without, int *level);
 /* Bytes from one element to the next along dimension d, as an operand. */
 const char *gl_step(Emitter *e, const TileTensor *t, int d);
 bool gl_columns_contiguous(const TileOp *op);

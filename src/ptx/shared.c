@@ -1,8 +1,9 @@
 /* shared.c: addresses in shared memory.
  *
  * A swizzled address is base + row * panel + (chunk ^ f(row)) * 16. Accesses of
- * one lane differ by constant rows, multiples of 8 that leave f alone, and by
- * constant chunks: within a panel those are an XOR on the lane's own term, all
+ * one lane differ by constant rows, which have no bit below 8 in common with the
+ * lane's own (multiples of 8 leave f alone, others XOR bits of their own into it), and
+ * by constant chunks: within a panel those are an XOR on the lane's own term, all
  * else is an immediate. So a lane needs one register for each distinct in-panel
  * chunk offset (at most 8) and stage, and no arithmetic an access. Where a buffer
  * begins is part of the immediate as well, so that buffers that are read in the
@@ -104,7 +105,7 @@ const char *sh_address_in(Emitter *e, const SharedTile *tile, LanePlace *place, 
     int per_panel = chunks_of(tile), panel = tile->type->layout.panel;
     rows += tile->row0;
     chunks += tile->chunk0;
-    const char *address = lane_address(e, tile, place, chunks % per_panel);
+    const char *address = lane_address(e, tile, place, chunks % per_panel ^ lay_swizzle(panel, rows));
     int64_t immediate = (int64_t)(chunks / per_panel) * tile->type->rows * panel + (int64_t)rows * panel + byte;
     immediate += tile->offset;
     return arena_printf(e->arena, "[%s+%lld]", address, (long long)immediate);

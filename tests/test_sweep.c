@@ -87,6 +87,9 @@ static const char PRODUCT[] = "Operator product\n  Input A (M, K)\n  Input B (K,
 static const char WRONG[] = "Operator product\n  Input A (M, K)\n  Input B (N, K)\n  Output C (M, N)\n"
                             "  Compute GEMM A, B and get C\n  Compute Ad C, bias and get new C\n  Compute (\nend\n";
 
+static const char MENDED[] = "Operator product\n  Input A (M, K)\n  Input B (N, K)\n  Output C (M, N)\n"
+                             "  Compute GEMM A, B.T and get S\n  Compute Exp S - 1 and get C\nend\n";
+
 static void parse(Heap *heap, const void *user)
 {
     Arena *arena = arena_new(heap);
@@ -111,6 +114,7 @@ static void generate(Heap *heap, const void *user)
     Chain *chain = chain_new(arena, syms_new(arena), aff_ctx_new(arena), diags, target_default(), DT_F16);
     Str out = str_new(arena);
 
+    chain->edits = true;
     if (chain_define(chain, &source) && chain_fuse(chain) && chain_reason(chain, chain->sketch) &&
         chain_lower(chain, chain->code) && chain_schedule(chain) && chain_emit(chain)) {
         abi_json(&out, chain->abi);
@@ -145,6 +149,7 @@ static void generating_survives(void **state)
     (void)state;
     sweep_both("generate", generate, PRODUCT);
     sweep_both("generate what is wrong", generate, WRONG);
+    sweep_both("generate what can be mended", generate, MENDED);
 }
 
 static void every_level_survives(void **state)

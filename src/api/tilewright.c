@@ -91,6 +91,7 @@ static void generate(tw_kernel *k, const char *definition, const tw_options *opt
     source->text = arena_strndup(k->arena, definition, source->len);
     chain = chain_new(k->arena, syms_new(k->arena), aff_ctx_new(k->arena),
                       diags_new(k->arena, source), NULL, DT_BF16);
+    chain->edits = true;
     k->ok = apply(chain, options) && run(chain, source);
     keep_texts(k, chain);
     keep_messages(k, chain);

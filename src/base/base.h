@@ -147,6 +147,13 @@ typedef struct DiagExample {
 } DiagExample;
 const DiagExample *diag_example(DiagCode code);
 
+/* How it is mended: by an edit that is suggested, or by hand. */
+typedef struct DiagMend {
+    bool edit;
+    const char *how;
+} DiagMend;
+const DiagMend *diag_mend(DiagCode code);
+
 /* A suggested edit: replace the bytes of span by text. */
 typedef struct Fix {
     Span span;

@@ -25,6 +25,14 @@ static const DiagExample examples[DIAG_CODES] = {
 #undef EXAMPLE
 };
 
+static const DiagMend mends[DIAG_CODES] = {
+#define EDIT(code, how) [code] = {true, how},
+#define HAND(code, how) [code] = {false, how},
+#include "base/mends.def"
+#undef EDIT
+#undef HAND
+};
+
 static const struct {
     const char *name, *colour;
 } severities[] = {
@@ -41,6 +49,11 @@ const DiagInfo *diag_info(DiagCode code)
 const DiagExample *diag_example(DiagCode code)
 {
     return &examples[code];
+}
+
+const DiagMend *diag_mend(DiagCode code)
+{
+    return &mends[code];
 }
 
 void source_place(const Source *source, int offset, int *line, int *column)

@@ -1,5 +1,5 @@
 /* chain.c: the stages from a definition to PTX. */
-#include "chain/chain.h"
+#include "chain/suggest.h"
 
 #include "check/check.h"
 #include "fuse/fuse.h"
@@ -78,13 +78,18 @@ const Unit *program_unit(const Program *program, UnitKind kind)
     return NULL;
 }
 
+/* Whatever was understood; whether that is all, diags->errors says. */
 static Program *parse(Chain *chain, const Source *source)
 {
-    Program *program;
-
     chain->diags->source = source;
-    program = lang_parse(chain->arena, chain->syms, source, chain->diags);
-    return chain->diags->errors ? NULL : program;
+    return lang_parse(chain->arena, chain->syms, source, chain->diags);
+}
+
+/* What is wrong with a source was recorded. */
+static bool give_up(Chain *chain, const Source *source, const Program *program, SuggestStage *stage)
+{
+    suggest_all(chain, source, program, stage, false);
+    return false;
 }
 
 /* ---- definition, sketch, code ----------------------------------------------------- */
@@ -113,6 +118,12 @@ static bool resolve(Chain *chain, const Program *program, const Unit *unit)
     return true;
 }
 
+static bool define_again(Chain *chain, const Source *source, bool fragment)
+{
+    (void)fragment;
+    return chain_define(chain, source);
+}
+
 bool chain_define(Chain *chain, const Source *source)
 {
     double since = clock_seconds();
@@ -120,14 +131,16 @@ bool chain_define(Chain *chain, const Source *source)
     const Unit *unit;
     bool done;
 
-    if (!program)
-        return false;
+    chain->defined = source;
+    chain->parsed = program;
+    if (chain->diags->errors)
+        return give_up(chain, source, program, define_again);
     unit = program_unit(program, UNIT_OPERATOR);
     if (!unit)
         return fail(chain, arena_printf(chain->arena,
                                         "%s holds no definition (Operator NAME ... end)",
                                         source->path));
-    done = resolve(chain, program, unit);
+    done = resolve(chain, program, unit) || give_up(chain, source, program, define_again);
     timed(chain, "definition", since);
     return done;
 }
@@ -191,6 +204,12 @@ static Program *find_sketch(Chain *chain)
     return NULL;
 }
 
+static bool fuse_again(Chain *chain, const Source *source, bool fragment)
+{
+    (void)fragment;
+    return chain_define(chain, source) && chain_fuse(chain);
+}
+
 bool chain_fuse(Chain *chain)
 {
     double since = clock_seconds();
@@ -198,7 +217,7 @@ bool chain_fuse(Chain *chain)
     Program *sketch = find_sketch(chain);
 
     if (!sketch)
-        return false;
+        return give_up(chain, chain->defined, chain->parsed, fuse_again);
     lang_print(&text, sketch);
     chain->sketch = chain_text(chain, arena_printf(chain->arena, "%s.sketch.tl", chain->name), &text);
     timed(chain, "sketch", since);
@@ -219,16 +238,22 @@ static ReasonResult *reason_all(Chain *chain, Program *program)
     return result;
 }
 
+static bool reason_again(Chain *chain, const Source *source, bool fragment)
+{
+    (void)fragment;
+    return chain_reason(chain, source);
+}
+
 bool chain_reason(Chain *chain, const Source *sketch)
 {
     double since = clock_seconds();
     bool beside = chain->beside && sketch == chain->sketch;
     Program *program = beside ? chain->beside : parse(chain, sketch);
-    const Unit *unit = program ? program_unit(program, UNIT_KERNEL) : NULL;
+    const Unit *unit = program_unit(program, UNIT_KERNEL);
     Str text = str_new(chain->arena);
 
-    if (!program)
-        return false;
+    if (!beside && chain->diags->errors)
+        return give_up(chain, sketch, program, reason_again);
     if (!unit)
         return fail(chain, arena_printf(chain->arena, "%s holds no sketch (Kernel NAME ... end)",
                                         sketch->path));
@@ -238,7 +263,7 @@ bool chain_reason(Chain *chain, const Source *sketch)
         chain->diags->source = program->source;
     chain->reasoned = reason_all(chain, program);
     if (!chain->reasoned)
-        return false;
+        return beside ? false : give_up(chain, sketch, program, reason_again);
     lang_print(&text, chain->reasoned->code);
     chain->code = chain_text(chain, arena_printf(chain->arena, "%s.code.tl", chain->name), &text);
     timed(chain, "code", since);
@@ -286,14 +311,20 @@ static bool all_used(Chain *chain, const Unit *unit)
     return !chain->diags->errors;
 }
 
+static bool lower_again(Chain *chain, const Source *source, bool fragment)
+{
+    (void)fragment;
+    return chain_lower(chain, source) && chain_schedule(chain) && chain_emit(chain);
+}
+
 bool chain_lower(Chain *chain, const Source *code)
 {
     Program *program = parse(chain, code);
     const Unit *unit;
     double since;
 
-    if (!program)
-        return false;
+    if (chain->diags->errors)
+        return give_up(chain, code, program, lower_again);
     unit = program_unit(program, UNIT_KERNEL);
     if (!unit)
         return fail(chain, arena_printf(chain->arena, "%s holds no code (Kernel NAME ... end)",
@@ -304,11 +335,11 @@ bool chain_lower(Chain *chain, const Source *code)
         return fail(chain, arena_printf(chain->arena, "%s is a sketch: it has no sizes yet; see 'tw reason'",
                                         code->path));
     if (!check(chain, program))
-        return false;
+        return give_up(chain, code, program, lower_again);
     since = clock_seconds();
     chain->tile = lower(chain->arena, chain->syms, chain->aff, program, &chain->settings, chain->diags);
     if (!chain->tile || !tile_verify(chain->tile, chain->diags) || !all_used(chain, unit))
-        return false;
+        return give_up(chain, code, program, lower_again);
     timed(chain, "lower", since);
     keep(chain, "lower", true, chain->tile);
     return true;
@@ -377,21 +408,31 @@ static bool try_compile(Chain *chain, const Program *program)
     return chain->tile && chain_schedule(chain) && chain_emit(chain);
 }
 
-bool chain_check(Chain *chain, const Source *source, bool fragment)
+/* What was not understood leaves holes, of which the checker would complain a
+ * second time. */
+static bool check_once(Chain *chain, const Source *source, const Program *program, bool fragment)
 {
     CheckOptions options = {.target = chain->target, .settings = &chain->settings, .fragment = fragment};
-    /* What was not understood leaves holes, of which the checker would complain
-     * a second time. */
-    Program *program = parse(chain, source);
-    bool complete;
+    bool complete = !fragment && chain->target && program_unit(program, UNIT_KERNEL) && !has_sketch(program);
 
-    if (!program)
-        return false;
-    complete = !fragment && chain->target && program_unit(program, UNIT_KERNEL) && !has_sketch(program);
-    if (!check_program(chain->arena, chain->syms, program, &options, chain->diags) ||
-        (complete && !try_compile(chain, program)))
+    if (!chain->diags->errors && (!check_program(chain->arena, chain->syms, program, &options, chain->diags) ||
+                                  (complete && !try_compile(chain, program))))
         chain_mend(chain, source, program);
     return !chain->diags->errors;
+}
+
+static bool check_again(Chain *chain, const Source *source, bool fragment)
+{
+    return check_once(chain, source, parse(chain, source), fragment);
+}
+
+bool chain_check(Chain *chain, const Source *source, bool fragment)
+{
+    Program *program = parse(chain, source);
+    bool right = check_once(chain, source, program, fragment);
+
+    suggest_all(chain, source, program, check_again, fragment);
+    return right;
 }
 
 /* ---- back from a PTX file ------------------------------------------------------------ */

@@ -39,9 +39,12 @@ typedef struct Chain {
     const char *name;       /* of the definition or the kernel */
     const char *failure;    /* NULL, or why the last function failed without a diagnostic */
     bool keep_snapshots;
+    bool edits;             /* edits for what is wrong are looked for, and tried (suggest.h) */
 
     Def *def;               /* NULL: code without a definition */
     const char *definition; /* its text */
+    const Source *defined;  /* where it was read from, and what was read */
+    const Program *parsed;
     Program *beside;        /* the Kernels that stand beside it; NULL: none */
     Source *sketch, *code, *ptx;
     ReasonResult *reasoned;

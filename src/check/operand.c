@@ -295,7 +295,7 @@ static Place *place_to_write(Checker *c, Syntax *s, const Tile *shape)
     Named *t = find_tensor(c, s);
     if (s->space == SPACE_SHARED || s->space == SPACE_GLOBAL) {
         Diag *d = diag_add(c->diags, TW0408, s->name->span, "a result goes to registers; Copy it on from there");
-        if (t)
+        if (t && t->places[SPACE_REGISTER].exists)
             diag_fix(c->diags, d, s->whole->span, arena_printf(c->arena, "%s.register", t->name), "put it there");
         return NULL;
     }

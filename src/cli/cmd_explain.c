@@ -4,19 +4,23 @@
 static const char *const severities[] = {
     [SEV_ERROR] = "error", [SEV_WARNING] = "warning", [SEV_NOTE] = "note"};
 
-static void put_json(Str *out, const DiagInfo *info, const DiagExample *example)
+static void put_json(Str *out, DiagCode code)
 {
+    const DiagInfo *info = diag_info(code);
+    const DiagExample *example = diag_example(code);
+    const DiagMend *mend = diag_mend(code);
+
     str_printf(out, "{\"code\":\"%s\",\"severity\":\"%s\",\"title\":", info->name,
                severities[info->severity]);
     str_json(out, info->title);
     str_add(out, ",\"why\":");
     str_json(out, info->why);
-    if (example->wrong) {
-        str_add(out, ",\"example\":");
-        str_json(out, example->wrong);
-        str_add(out, ",\"instead\":");
-        str_json(out, example->right);
-    }
+    str_add(out, ",\"example\":");
+    str_json(out, example->wrong);
+    str_add(out, ",\"instead\":");
+    str_json(out, example->right);
+    str_printf(out, ",\"edit\":%s,\"how\":", mend->edit ? "true" : "false");
+    str_json(out, mend->how);
     str_addc(out, '}');
 }
 
@@ -33,14 +37,17 @@ static void put_lines(Str *out, const char *heading, const char *text)
     }
 }
 
-static void put_text(Str *out, const DiagInfo *info, const DiagExample *example)
+static void put_text(Str *out, DiagCode code)
 {
+    const DiagInfo *info = diag_info(code);
+    const DiagExample *example = diag_example(code);
+    const DiagMend *mend = diag_mend(code);
+
     str_printf(out, "%s (%s): %s\n\n%s\n", info->name, severities[info->severity], info->title,
                info->why);
-    if (!example->wrong)
-        return;
     put_lines(out, "For example:", example->wrong);
     put_lines(out, "Instead:", example->right);
+    put_lines(out, mend->edit ? "The edit that is suggested:" : "By hand:", mend->how);
 }
 
 static int list_all(Session *s)
@@ -54,9 +61,10 @@ static int list_all(Session *s)
 
         if (s->options.json) {
             str_add(&out, i ? ",\n " : "");
-            put_json(&out, info, diag_example((DiagCode)i));
+            put_json(&out, (DiagCode)i);
         } else {
-            str_printf(&out, "%s  %-8s %s\n", info->name, severities[info->severity], info->title);
+            str_printf(&out, "%s  %-8s %-8s %s\n", info->name, severities[info->severity],
+                       diag_mend((DiagCode)i)->edit ? "edit" : "by hand", info->title);
         }
     }
     if (s->options.json)
@@ -77,9 +85,9 @@ int cmd_explain(Session *s)
         if (!text_equal_nocase(info->name, wanted))
             continue;
         if (s->options.json)
-            put_json(&out, info, diag_example((DiagCode)i)), str_addc(&out, '\n');
+            put_json(&out, (DiagCode)i), str_addc(&out, '\n');
         else
-            put_text(&out, info, diag_example((DiagCode)i));
+            put_text(&out, (DiagCode)i);
         return session_write(s, out.data, out.len);
     }
     return session_usage(s, "no diagnostic '%s'; 'tw explain' lists them", wanted);

@@ -6,6 +6,7 @@ Chain *session_chain(Session *s)
     const Options *o = &s->options;
     Chain *chain = chain_new(s->arena, s->syms, s->aff, s->diags, o->target, o->dtype);
 
+    chain->edits = true;
     for (int i = 0; i < o->sets.len; i++) {
         const char *error = chain_set(chain, o->sets.data[i]);
 

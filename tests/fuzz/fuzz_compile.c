@@ -41,6 +41,7 @@ static void take(Arena *arena, const Source *source)
                              wanted_target(source->text, line), DT_F16);
     Str out = str_new(arena);
 
+    chain->edits = true;
     take_settings(chain, source->text, line);
     if (chain_define(chain, source) && chain_fuse(chain) && chain_reason(chain, chain->sketch) &&
         chain_lower(chain, chain->code) && chain_schedule(chain))

@@ -1,0 +1,661 @@
+/* propose_memory.c: edits of where a tile lies: its Allocate, its Copy, its
+ * coordinates, its size, type and layout.
+ *
+ * The rest of the kernel says how a dimension is cut: by the shapes and coordinates
+ * of other Copies, by the grid, by loops. What lacks a coordinate gets the same. */
+#include "chain/suggest.h"
+
+typedef struct Cut {
+    const char *dim;   /* as declared */
+    const char *size;  /* of a tile along it; NULL: unknown */
+    const char *coord; /* NULL: unknown */
+} Cut;
+
+typedef struct Cuts {
+    Suggester *s;
+    VEC(Cut) list;
+    VEC(const Stmt *) tensors;   /* Input, Output */
+    VEC(const Stmt *) allocated; /* Allocate */
+} Cuts;
+
+/* ---- how dimensions are cut --------------------------------------------------------------- */
+
+static const char *expr_text(Suggester *s, const Expr *e)
+{
+    Str text = str_new(s->arena);
+
+    lang_print_expr(&text, e);
+    return str_text(&text);
+}
+
+static Cut *cut_of(Cuts *cuts, const char *dim)
+{
+    for (int i = 0; i < cuts->list.len; i++)
+        if (strcmp(cuts->list.data[i].dim, dim) == 0)
+            return &cuts->list.data[i];
+    vec_push(cuts->s->arena, &cuts->list, (Cut){.dim = dim});
+    return &cuts->list.data[cuts->list.len - 1];
+}
+
+static void note(Cuts *cuts, const char *dim, const char *size, const char *coord)
+{
+    Cut *cut = cut_of(cuts, dim);
+
+    if (!cut->size)
+        cut->size = size;
+    if (!cut->coord)
+        cut->coord = coord;
+}
+
+static const Stmt *tensor_named(const Cuts *cuts, const char *name)
+{
+    for (int i = 0; name && i < cuts->tensors.len; i++)
+        if (strcmp(cuts->tensors.data[i]->name, name) == 0)
+            return cuts->tensors.data[i];
+    return NULL;
+}
+
+static const Stmt *allocated(const Cuts *cuts, const char *name, Space space)
+{
+    for (int i = 0; name && i < cuts->allocated.len; i++)
+        if (cuts->allocated.data[i]->space == space && strcmp(cuts->allocated.data[i]->name, name) == 0)
+            return cuts->allocated.data[i];
+    return NULL;
+}
+
+static void note_declared(void *user, const Stmt *stmt)
+{
+    Cuts *cuts = user;
+
+    if (stmt->kind == STMT_INPUT || stmt->kind == STMT_OUTPUT)
+        vec_push(cuts->s->arena, &cuts->tensors, stmt);
+    if (stmt->kind == STMT_ALLOCATE)
+        vec_push(cuts->s->arena, &cuts->allocated, stmt);
+}
+
+static void note_copy(void *user, const Stmt *stmt)
+{
+    Cuts *cuts = user;
+    const Stmt *tensor = stmt->kind == STMT_COPY && stmt != cuts->s->stmt ? tensor_named(cuts, stmt->name) : NULL;
+
+    int lead = tensor ? tensor->n_shape - stmt->n_shape : 0; /* dimensions that the tile does not run along */
+
+    for (int i = lead < 0 ? -lead : 0; tensor && i < stmt->n_shape; i++)
+        note(cuts, expr_text(cuts->s, tensor->shape[lead + i]), expr_text(cuts->s, stmt->shape[i]), NULL);
+    for (int i = 0; tensor && i < stmt->n_coords; i++)
+        if (stmt->coords[i].value && (stmt->coords[i].name || i < tensor->n_shape))
+            note(cuts, stmt->coords[i].name ? stmt->coords[i].name : expr_text(cuts->s, tensor->shape[i]), NULL,
+                 expr_text(cuts->s, stmt->coords[i].value));
+}
+
+/* `m = ceil(M / BM)`, of the grid or of a loop. */
+static void note_count(Cuts *cuts, const char *counter, const Expr *end)
+{
+    const Expr *inner = end && end->kind == EXPR_CALL && end->n_args == 1 ? end->args[0] : end;
+
+    if (inner && inner->kind == EXPR_BINARY && (inner->op == EO_DIV || inner->op == EO_IDIV))
+        note(cuts, expr_text(cuts->s, inner->a), expr_text(cuts->s, inner->b), counter);
+    else if (inner && inner->kind == EXPR_NAME)
+        note(cuts, inner->name, NULL, counter);
+}
+
+static void note_counters(void *user, const Stmt *stmt)
+{
+    Cuts *cuts = user;
+
+    for (int i = 0; stmt->kind == STMT_GRID && i < stmt->n_coords; i++)
+        note_count(cuts, stmt->coords[i].name, stmt->coords[i].value);
+    if (stmt->kind == STMT_FOR && stmt->hi)
+        note_count(cuts, stmt->name, stmt->hi);
+}
+
+static Cuts cuts_of(Suggester *s)
+{
+    Cuts cuts = {.s = s};
+
+    if (s->unit) {
+        suggest_each(&s->unit->body, note_declared, &cuts);
+        suggest_each(&s->unit->body, note_copy, &cuts);
+        suggest_each(&s->unit->body, note_counters, &cuts);
+    }
+    return cuts;
+}
+
+/* ---- copies ------------------------------------------------------------------------------------ */
+
+/* The tile's sizes along the last dimensions, as many as it has. */
+static const char *shape_text(Cuts *cuts, const Stmt *tensor, const Stmt *tile)
+{
+    Suggester *s = cuts->s;
+    Str text = str_new(s->arena);
+    int n = tile ? tile->n_shape : tensor->n_shape < 2 ? tensor->n_shape : 2;
+
+    for (int i = 0; i < n; i++) {
+        int at = tensor->n_shape - n + i;
+        const char *dim = at >= 0 ? expr_text(s, tensor->shape[at]) : "1", *size = cut_of(cuts, dim)->size;
+
+        str_printf(&text, "%s%s", i ? ", " : "", tile ? expr_text(s, tile->shape[i]) : size ? size : dim);
+    }
+    return str_text(&text);
+}
+
+static const char *coords_text(Cuts *cuts, const Stmt *tensor)
+{
+    Suggester *s = cuts->s;
+    Str text = str_new(s->arena);
+
+    for (int i = 0; i < tensor->n_shape; i++) {
+        const char *dim = expr_text(s, tensor->shape[i]);
+        const Cut *cut = cut_of(cuts, dim);
+        bool whole = cut->size && strcmp(cut->size, dim) == 0;
+
+        if (cut->coord && !whole && tensor->shape[i]->kind == EXPR_NAME)
+            str_printf(&text, "%s%s = %s", text.len ? ", " : " in coordinate [", dim, cut->coord);
+    }
+    if (text.len)
+        str_addc(&text, ']');
+    return str_text(&text);
+}
+
+static bool is_sketch(const Cuts *cuts)
+{
+    return cuts->allocated.len == 0;
+}
+
+static const char *copy_text(Cuts *cuts, const Stmt *tensor, const Stmt *tile, Space from, Space to)
+{
+    if (is_sketch(cuts))
+        return arena_printf(cuts->s->arena, "Copy %s from %s to %s", tensor->name, space_name(from), space_name(to));
+    return arena_printf(cuts->s->arena, "Copy %s (%s)%s from %s to %s", tensor->name,
+                        shape_text(cuts, tensor, tile), coords_text(cuts, tensor), space_name(from), space_name(to));
+}
+
+static const char *line(Suggester *s, const Stmt *before, const char *text)
+{
+    return arena_printf(s->arena, "%s%s\n", suggest_indent(s, before->span.start), text);
+}
+
+/* An operand that lies in global memory alone. */
+static bool try_copy_in(Suggester *s, Cuts *cuts, const Stmt *tensor, Space to)
+{
+    const Stmt *tile = allocated(cuts, tensor->name, to);
+    const char *text = copy_text(cuts, tensor, tile, SPACE_GLOBAL, to);
+    const char *label = "copy it there first", *place;
+    const Stmt *first = s->depth ? s->path[0] : NULL;
+
+    if (tile || is_sketch(cuts))
+        return suggest_edit(s, suggest_before(s, s->stmt), line(s, s->stmt, text), label);
+    place = arena_printf(s->arena, "Allocate %s in %s (%s)", tensor->name, space_name(to),
+                         shape_text(cuts, tensor, NULL));
+    if (first == s->stmt)
+        return suggest_edit(s, suggest_before(s, first),
+                            arena_printf(s->arena, "%s%s", line(s, first, place), line(s, first, text)), label);
+    return suggest_edits(s, (Fix[]){{suggest_before(s, first), line(s, first, place), NULL},
+                                    {suggest_before(s, s->stmt), line(s, s->stmt, text), NULL}}, 2, label);
+}
+
+bool propose_copy(Suggester *s)
+{
+    Cuts cuts = cuts_of(s);
+
+    for (int i = 0; s->stmt && s->stmt->kind == STMT_COMPUTE && i < s->stmt->n_args; i++) {
+        const Expr *e = s->stmt->args[i];
+        const Stmt *tensor;
+
+        while (e->kind == EXPR_TRANSPOSE || e->kind == EXPR_SPACE)
+            e = e->a;
+        tensor = e->kind == EXPR_NAME ? tensor_named(&cuts, e->name) : NULL;
+        if (tensor && (s->diag->span.start == s->stmt->span.start ||
+                       (s->diag->span.start >= s->stmt->args[i]->span.start &&
+                        s->diag->span.start < s->stmt->args[i]->span.end)) &&
+            (try_copy_in(s, &cuts, tensor, SPACE_SHARED) || try_copy_in(s, &cuts, tensor, SPACE_REGISTER)))
+            return true;
+    }
+    return false;
+}
+
+/* The output that is never written. */
+bool propose_store(Suggester *s)
+{
+    Cuts cuts = cuts_of(s);
+    const Stmt *tensor = s->stmt && s->stmt->kind == STMT_OUTPUT ? s->stmt : NULL;
+    Span end = s->unit ? suggest_line(s, (Span){s->unit->end, s->unit->end + 3}) : (Span){0, 0};
+    const char *text;
+
+    if (!tensor)
+        return false;
+    text = copy_text(&cuts, tensor, allocated(&cuts, tensor->name, SPACE_REGISTER), SPACE_REGISTER, SPACE_GLOBAL);
+    return suggest_edit(s, (Span){end.start, end.start}, line(s, tensor, text), "write it");
+}
+
+/* ---- coordinates ---------------------------------------------------------------------------------- */
+
+/* As other Copies, the grid and the loops have them; one by one, then all. */
+bool propose_coordinates(Suggester *s)
+{
+    Cuts cuts = cuts_of(s);
+    const Stmt *stmt = s->stmt, *tensor = stmt && stmt->kind == STMT_COPY ? tensor_named(&cuts, stmt->name) : NULL;
+    Stmt *changed;
+    int n = 0;
+
+    for (int i = 0; tensor && i < stmt->n_coords; i++) {
+        const char *dim = stmt->coords[i].name ? stmt->coords[i].name
+                        : i < tensor->n_shape ? expr_text(s, tensor->shape[i]) : "";
+        const char *coord = cut_of(&cuts, dim)->coord;
+
+        if (coord && stmt->coords[i].value && suggest_edit(s, stmt->coords[i].value->span, coord, "as elsewhere"))
+            return true;
+    }
+    if (!tensor)
+        return false;
+    changed = suggest_like(s, stmt);
+    changed->coords = arena_array(s->arena, Coord, tensor->n_shape + 1);
+    for (int i = 0; i < tensor->n_shape; i++) {
+        const char *dim = expr_text(s, tensor->shape[i]), *coord = cut_of(&cuts, dim)->coord;
+
+        if (coord && tensor->shape[i]->kind == EXPR_NAME)
+            changed->coords[n++] = (Coord){.name = dim, .value = expr_name(s->arena, coord)};
+    }
+    changed->n_coords = n;
+    return suggest_stmt(s, stmt, changed, "as the grid and the loops count");
+}
+
+/* The head of a group: `h div (heads div kv_heads)`. */
+bool propose_group(Suggester *s)
+{
+    Cuts cuts = cuts_of(s);
+    const Stmt *stmt = s->stmt && s->stmt->kind == STMT_COPY ? s->stmt : NULL;
+
+    for (int i = 0; stmt && i < stmt->n_coords; i++) {
+        const Coord *coord = &stmt->coords[i];
+
+        for (int k = 0; coord->name && coord->value && k < cuts.list.len; k++) {
+            const Cut *cut = &cuts.list.data[k];
+
+            if (cut->coord && !cut->size && expr_mentions(coord->value, cut->coord) &&
+                suggest_edit(s, coord->value->span,
+                             arena_printf(s->arena, "%s div (%s div %s)", cut->coord, cut->dim, coord->name),
+                             "consecutive ones share"))
+                return true;
+        }
+    }
+    return false;
+}
+
+/* ---- stages --------------------------------------------------------------------------------------- */
+
+typedef struct Stages {
+    const char *name;
+    VEC(const Expr *) list;
+    Arena *arena;
+} Stages;
+
+static void note_stage(void *user, const Stmt *stmt)
+{
+    Stages *stages = user;
+
+    if (stmt->kind == STMT_COPY && stmt->stage && stmt->name && strcmp(stmt->name, stages->name) == 0)
+        vec_push(stages->arena, &stages->list, stmt->stage);
+}
+
+/* Read the stage that some Copy fills. */
+bool propose_stage(Suggester *s)
+{
+    for (int i = 0; s->stmt && s->stmt->kind == STMT_COMPUTE && i < s->stmt->n_args; i++) {
+        const Expr *e = s->stmt->args[i];
+        Stages stages = {.arena = s->arena};
+
+        while (e->kind == EXPR_TRANSPOSE || e->kind == EXPR_SPACE)
+            e = e->a;
+        if (e->kind != EXPR_INDEX || !e->a || e->a->kind != EXPR_NAME || e->n_args != 1)
+            continue;
+        stages.name = e->a->name;
+        suggest_each(&s->unit->body, note_stage, &stages);
+        for (int k = 0; k < stages.list.len; k++)
+            if (suggest_edit(s, e->args[0]->span, expr_text(s, stages.list.data[k]), "the stage that was copied"))
+                return true;
+    }
+    return false;
+}
+
+/* ---- spaces ------------------------------------------------------------------------------------------- */
+
+typedef struct Moves {
+    Suggester *s;
+    const char *name;
+    Fix edits[16];
+    int n;
+} Moves;
+
+static void move_one(void *user, const Stmt *stmt)
+{
+    Moves *m = user;
+    Stmt *changed;
+
+    if ((stmt->kind != STMT_ALLOCATE && stmt->kind != STMT_COPY) || !stmt->name || strcmp(stmt->name, m->name) != 0 ||
+        m->n == (int)TW_COUNT(m->edits))
+        return;
+    changed = suggest_like(m->s, stmt);
+    if (stmt->kind == STMT_ALLOCATE && stmt->space == SPACE_REGISTER)
+        changed->space = SPACE_SHARED;
+    else if (stmt->kind == STMT_COPY && stmt->to_space == SPACE_REGISTER)
+        changed->to_space = SPACE_SHARED;
+    else
+        return;
+    m->edits[m->n++] = (Fix){stmt->span, suggest_text(m->s, changed), NULL};
+}
+
+/* Keep it in shared memory: its Allocate and its Copies. */
+bool propose_shared(Suggester *s)
+{
+    const Expr *e = s->stmt && s->stmt->kind == STMT_COMPUTE && s->stmt->n_args == 2 ? s->stmt->args[1] : NULL;
+    Moves moves = {.s = s};
+
+    while (e && (e->kind == EXPR_TRANSPOSE || e->kind == EXPR_SPACE))
+        e = e->a;
+    if (!e || e->kind != EXPR_NAME)
+        return false;
+    moves.name = e->name;
+    suggest_each(&s->unit->body, move_one, &moves);
+    return moves.n && suggest_edits(s, moves.edits, moves.n, "keep it in shared memory");
+}
+
+/* A result goes to one of the tiles in registers. */
+bool propose_destination(Suggester *s)
+{
+    Cuts cuts = cuts_of(s);
+
+    for (int i = cuts.allocated.len - 1; s->stmt && s->stmt->dest && i >= 0; i--)
+        if (cuts.allocated.data[i]->space == SPACE_REGISTER &&
+            suggest_edit(s, s->stmt->dest->span, cuts.allocated.data[i]->name, "a tile in registers"))
+            return true;
+    return false;
+}
+
+/* ---- sizes -------------------------------------------------------------------------------------------------- */
+
+typedef struct Resize {
+    Suggester *s;
+    const Stmt *decl;
+    int at;
+    const char *size;
+    Fix edits[16];
+    int n;
+} Resize;
+
+static void resize_one(void *user, const Stmt *stmt)
+{
+    Resize *r = user;
+    bool same = stmt->n_shape == r->decl->n_shape && (stmt->kind == STMT_COPY || stmt == r->decl);
+
+    if (same && stmt->name && strcmp(stmt->name, r->decl->name) == 0 && r->n < (int)TW_COUNT(r->edits) &&
+        expr_equal(stmt->shape[r->at], r->decl->shape[r->at]))
+        r->edits[r->n++] = (Fix){stmt->shape[r->at]->span, r->size, NULL};
+}
+
+/* The tile, and what is copied to it, with another of the sizes that there are. */
+static bool try_sizes_of(Suggester *s, const Stmt *decl)
+{
+    for (int k = 0; k < decl->n_shape; k++)
+        for (int i = 0; i < s->unit->body.len; i++) {
+            Resize r = {.s = s, .decl = decl, .at = k, .size = s->unit->body.data[i]->name};
+
+            if (s->unit->body.data[i]->kind != STMT_ASSIGN || expr_is_name(decl->shape[k], r.size))
+                continue;
+            suggest_each(&s->unit->body, resize_one, &r);
+            if (suggest_edits(s, r.edits, r.n, "another of the sizes that there are"))
+                return true;
+        }
+    return false;
+}
+
+/* Of the Allocate at hand, or of the operands of the statement. */
+bool propose_sizes(Suggester *s)
+{
+    Cuts cuts = cuts_of(s);
+
+    if (s->stmt && s->stmt->kind == STMT_ALLOCATE)
+        return try_sizes_of(s, s->stmt);
+    for (int i = cuts.allocated.len - 1; s->stmt && s->stmt->kind == STMT_COMPUTE && i >= 0; i--) {
+        bool meant = false;
+
+        for (int k = 0; k < s->stmt->n_args; k++)
+            meant |= expr_mentions(s->stmt->args[k], cuts.allocated.data[i]->name);
+        if (meant && try_sizes_of(s, cuts.allocated.data[i]))
+            return true;
+    }
+    return false;
+}
+
+static bool try_column(Suggester *s, const Cuts *cuts, const Expr *e)
+{
+    const Stmt *tile = s->stmt->n_args && s->stmt->args[0]->kind == EXPR_NAME
+                           ? allocated(cuts, s->stmt->args[0]->name, SPACE_REGISTER) : NULL,
+               *state = e->kind == EXPR_NAME ? allocated(cuts, e->name, SPACE_REGISTER) : NULL;
+    Expr *shape[2];
+    Stmt *changed;
+
+    if (!tile || !state || tile == state || tile->n_shape != 2)
+        return false;
+    shape[0] = tile->shape[0];
+    shape[1] = expr_int(s->arena, 1);
+    changed = suggest_like(s, state);
+    changed->shape = shape;
+    changed->n_shape = 2;
+    return suggest_stmt(s, state, changed, "a number for each row");
+}
+
+/* What goes with a tile as one number a row. */
+bool propose_column(Suggester *s)
+{
+    Cuts cuts = cuts_of(s);
+
+    for (int i = 0; s->stmt && i < s->stmt->n_with; i++)
+        if (try_column(s, &cuts, s->stmt->with[i]))
+            return true;
+    for (int i = 1; s->stmt && s->stmt->kind == STMT_COMPUTE && i < s->stmt->n_args; i++)
+        if (try_column(s, &cuts, s->stmt->args[i]))
+            return true;
+    return false;
+}
+
+/* A part of a global tensor is as wide as the tensor. */
+bool propose_part(Suggester *s)
+{
+    Cuts cuts = cuts_of(s);
+    const Stmt *stmt = s->stmt && s->stmt->kind == STMT_ALLOCATE ? s->stmt : NULL,
+               *tensor = stmt ? tensor_named(&cuts, stmt->name) : NULL;
+    Stmt *changed;
+
+    if (!tensor || tensor->n_shape < stmt->n_shape)
+        return false;
+    changed = suggest_like(s, stmt);
+    changed->shape = tensor->shape + (tensor->n_shape - stmt->n_shape);
+    return suggest_stmt(s, stmt, changed, "as wide as the tensor");
+}
+
+/* A tensor declared the other way round. */
+bool propose_exchanged_sizes(Suggester *s)
+{
+    const Stmt *stmt = s->stmt;
+    Stmt *changed;
+
+    if (!stmt || (stmt->kind != STMT_INPUT && stmt->kind != STMT_OUTPUT) || stmt->n_shape < 2)
+        return false;
+    changed = suggest_like(s, stmt);
+    changed->shape = arena_array(s->arena, Expr *, stmt->n_shape);
+    for (int i = 0; i < stmt->n_shape; i++)
+        changed->shape[i] = stmt->shape[i];
+    changed->shape[stmt->n_shape - 1] = stmt->shape[stmt->n_shape - 2];
+    changed->shape[stmt->n_shape - 2] = stmt->shape[stmt->n_shape - 1];
+    return suggest_stmt(s, stmt, changed, "as it is computed");
+}
+
+/* One dimension is a row, or a column. */
+bool propose_rank(Suggester *s)
+{
+    Cuts cuts = cuts_of(s);
+
+    for (int i = 0; s->stmt && s->stmt->kind == STMT_COMPUTE && i < s->stmt->n_args; i++) {
+        const Stmt *tensor = s->stmt->args[i]->kind == EXPR_NAME ? tensor_named(&cuts, s->stmt->args[i]->name) : NULL;
+
+        if (!tensor || tensor->n_shape != 1)
+            continue;
+        if (suggest_edit(s, (Span){tensor->shape[0]->span.start, tensor->shape[0]->span.start}, "1, ", "a row") ||
+            suggest_edit(s, (Span){tensor->shape[0]->span.end, tensor->shape[0]->span.end}, ", 1", "a column"))
+            return true;
+    }
+    return false;
+}
+
+/* ---- layouts, masks, types --------------------------------------------------------------------------------------- */
+
+bool propose_reshape(Suggester *s)
+{
+    for (int i = 0; s->stmt && s->stmt->kind == STMT_COMPUTE && i < s->stmt->n_args; i++) {
+        const Expr *e = s->stmt->args[i];
+
+        if (e->kind == EXPR_NAME &&
+            suggest_edit(s, suggest_before(s, s->stmt),
+                         line(s, s->stmt, arena_printf(s->arena, "Reshape %s from (MMA_C, MMA_M, MMA_N) to (MMA_A, MMA_M, MMA_N_new)", e->name)),
+                         "so that both lie alike"))
+            return true;
+    }
+    return false;
+}
+
+/* row() and col() in the condition: from the tile's own corner on. */
+static bool try_follow(Suggester *s, const Expr *e, const Stmt *tile, const char *counter)
+{
+    bool row = e->kind == EXPR_CALL && strcmp(e->name, "row") == 0, col = e->kind == EXPR_CALL && strcmp(e->name, "col") == 0;
+
+    if ((row || col) && tile->n_shape == 2 &&
+        suggest_edit(s, (Span){e->span.start, e->span.start},
+                     arena_printf(s->arena, "%s * %s + ", counter, expr_text(s, tile->shape[row ? 0 : 1])),
+                     "from where the tile begins"))
+        return true;
+    return (e->a && try_follow(s, e->a, tile, counter)) || (e->b && try_follow(s, e->b, tile, counter));
+}
+
+bool propose_follow(Suggester *s)
+{
+    Cuts cuts = cuts_of(s);
+    const Stmt *stmt = s->stmt, *tile;
+    const Stmt *grid = NULL;
+
+    if (!stmt || !stmt->where || !stmt->n_args || stmt->args[0]->kind != EXPR_NAME)
+        return false;
+    tile = allocated(&cuts, stmt->args[0]->name, SPACE_REGISTER);
+    for (int i = s->depth - 1; tile && i >= 0; i--)
+        if (s->path[i]->kind == STMT_FOR && try_follow(s, stmt->where, tile, s->path[i]->name))
+            return true;
+    for (int i = 0; tile && i < s->unit->body.len; i++)
+        if (s->unit->body.data[i]->kind == STMT_GRID)
+            grid = s->unit->body.data[i];
+    for (int i = 0; grid && i < grid->n_coords; i++)
+        if (grid->coords[i].name && try_follow(s, stmt->where, tile, grid->coords[i].name))
+            return true;
+    return false;
+}
+
+static bool try_types(Suggester *s, const Stmt *decl)
+{
+    static const DType types[] = {DT_F16, DT_BF16, DT_F32};
+
+    for (size_t i = 0; decl->has_dtype && i < TW_COUNT(types); i++)
+        if (types[i] != decl->dtype && suggest_edit(s, decl->dtype_span, dtype_name(types[i]), "a type that fits"))
+            return true;
+    return false;
+}
+
+bool propose_type(Suggester *s)
+{
+    Cuts cuts = cuts_of(s);
+
+    if (s->stmt && s->stmt->has_dtype && try_types(s, s->stmt))
+        return true;
+    for (int i = 0; s->stmt && i < cuts.tensors.len + cuts.allocated.len; i++) {
+        const Stmt *decl = i < cuts.tensors.len ? cuts.tensors.data[i] : cuts.allocated.data[i - cuts.tensors.len];
+        bool meant = s->stmt->name && strcmp(s->stmt->name, decl->name) == 0;
+
+        for (int k = 0; k < s->stmt->n_args; k++)
+            meant |= expr_mentions(s->stmt->args[k], decl->name);
+        if (meant && try_types(s, decl))
+            return true;
+    }
+    return false;
+}
+
+/* ---- bounds --------------------------------------------------------------------------------------------------------- */
+
+/* `for j over len` in code: the tiles that its Copies take. */
+bool propose_loop_bounds(Suggester *s)
+{
+    Cuts cuts = cuts_of(s);
+    const Stmt *loop = s->stmt && s->stmt->kind == STMT_FOR ? s->stmt : NULL;
+
+    if (!loop || !loop->over)
+        return false;
+    if (cut_of(&cuts, loop->over)->size)
+        return suggest_edit(s, loop->span, arena_printf(s->arena, "for %s = 0:ceil(%s / %s)", loop->name, loop->over,
+                                                        cut_of(&cuts, loop->over)->size), "all tiles");
+    return suggest_edit(s, loop->span, arena_printf(s->arena, "for %s = 0:%s", loop->name, loop->over), "all entries");
+}
+
+/* In a sketch: which dimension a loop or the grid goes over, not how far. */
+static const char *loosened(Suggester *s, const Cuts *cuts, const Expr *extent)
+{
+    for (int i = 0; i < cuts->tensors.len; i++)
+        for (int k = 0; k < cuts->tensors.data[i]->n_shape; k++)
+            if (cuts->tensors.data[i]->shape[k]->kind == EXPR_NAME &&
+                expr_mentions(extent, cuts->tensors.data[i]->shape[k]->name))
+                return expr_text(s, cuts->tensors.data[i]->shape[k]);
+    return NULL;
+}
+
+bool propose_loose(Suggester *s)
+{
+    Cuts cuts = cuts_of(s);
+    const Stmt *stmt = s->stmt;
+    Str text = str_new(s->arena);
+    bool known = stmt && (stmt->kind == STMT_GRID || (stmt->kind == STMT_FOR && stmt->hi));
+
+    if (known && stmt->kind == STMT_FOR)
+        known = loosened(s, &cuts, stmt->hi);
+    if (known && stmt->kind == STMT_FOR)
+        str_printf(&text, "for %s over %s", stmt->name, loosened(s, &cuts, stmt->hi));
+    for (int i = 0; known && stmt->kind == STMT_GRID && i < stmt->n_coords; i++) {
+        const char *dim = stmt->coords[i].value ? loosened(s, &cuts, stmt->coords[i].value) : stmt->coords[i].name;
+
+        known = dim != NULL;
+        str_printf(&text, "%s%s", i ? ", " : "Grid over ", dim ? dim : "");
+    }
+    return known && suggest_edit(s, stmt->span, str_text(&text), "stage 1b works out how far");
+}
+
+/* A sketch's, behind the declarations: the dimensions of the first output, all but the
+ * last or all. */
+static bool try_grid(Suggester *s, const Cuts *cuts, const Stmt *output, int last)
+{
+    Str text = str_new(s->arena);
+
+    for (int i = last; i >= 0; i--)
+        if (output->shape[i]->kind == EXPR_NAME)
+            str_printf(&text, "%s%s", text.len ? ", " : "Grid over ", output->shape[i]->name);
+    output = cuts->tensors.data[cuts->tensors.len - 1];
+    return text.len && suggest_edit(s, (Span){output->span.end, output->span.end},
+                                    arena_printf(s->arena, "\n%s%s", suggest_indent(s, output->span.start),
+                                                 str_text(&text)),
+                                    "spread the output over blocks");
+}
+
+bool propose_grid(Suggester *s)
+{
+    Cuts cuts = cuts_of(s);
+    const Stmt *output = NULL;
+
+    for (int i = 0; i < cuts.tensors.len && !output; i++)
+        output = cuts.tensors.data[i]->kind == STMT_OUTPUT ? cuts.tensors.data[i] : NULL;
+    return output && is_sketch(&cuts) &&
+           (try_grid(s, &cuts, output, output->n_shape - 2) || try_grid(s, &cuts, output, output->n_shape - 1));
+}

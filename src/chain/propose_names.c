@@ -1,0 +1,309 @@
+/* propose_names.c: edits that give something another name. */
+#include "chain/suggest.h"
+
+typedef struct Names {
+    Arena *arena;
+    VEC(const char *) list;
+} Names;
+
+/* ---- what there is ------------------------------------------------------------------------ */
+
+static void add(Names *names, const char *name)
+{
+    if (!name || !*name)
+        return;
+    for (int i = 0; i < names->list.len; i++)
+        if (strcmp(names->list.data[i], name) == 0)
+            return;
+    vec_push(names->arena, &names->list, name);
+}
+
+static void add_sizes(void *user, const Stmt *stmt)
+{
+    Names *names = user;
+
+    if (stmt->kind == STMT_INPUT || stmt->kind == STMT_OUTPUT)
+        for (int i = 0; i < stmt->n_shape; i++)
+            if (stmt->shape[i]->kind == EXPR_NAME)
+                add(names, stmt->shape[i]->name);
+}
+
+static void add_names(void *user, const Stmt *stmt)
+{
+    Names *names = user;
+
+    if (stmt->kind == STMT_SCHEDULE)
+        return;
+    if (stmt->kind != STMT_COPY)
+        add(names, stmt->name);
+    if (stmt->kind == STMT_COMPUTE && stmt->dest && stmt->dest->kind == EXPR_NAME)
+        add(names, stmt->dest->name);
+    for (int i = 0; stmt->kind == STMT_GRID && i < stmt->n_coords; i++)
+        add(names, stmt->coords[i].name);
+    add_sizes(user, stmt);
+}
+
+static Names names_of(Suggester *s, void (*f)(void *, const Stmt *))
+{
+    Names names = {.arena = s->arena};
+
+    if (s->unit)
+        suggest_each(&s->unit->body, f, &names);
+    return names;
+}
+
+/* ---- the word at hand ------------------------------------------------------------------------ */
+
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+/* From an offset on. */
+static Span word_at(const Suggester *s, int offset)
+{
+    Span word = {offset, offset};
+
+    while ((size_t)word.end < s->source->len && is_letter(s->source->text[word.end]))
+        word.end++;
+    return word;
+}
+
+static const char *text_of(const Suggester *s, Span span)
+{
+    return arena_strndup(s->arena, s->source->text + span.start, (size_t)(span.end - span.start));
+}
+
+static const char *meant(Suggester *s, const char *name)
+{
+    return arena_printf(s->arena, "did you mean '%s'?", name);
+}
+
+/* The nearest of the names, those at most `most` letters away. */
+static const char *nearest(const Names *names, const char *word, int most)
+{
+    const char *found = NULL;
+    int best = most + 1;
+
+    for (int i = 0; i < names->list.len; i++) {
+        int d = text_distance(word, names->list.data[i], best);
+
+        if (d < best && strcmp(names->list.data[i], word) != 0) {
+            best = d;
+            found = names->list.data[i];
+        }
+    }
+    return found;
+}
+
+bool propose_nearest(Suggester *s)
+{
+    Names names = names_of(s, add_names);
+    Span word = word_at(s, s->diag->span.start);
+    const char *text = text_of(s, word), *name;
+    int most = word.end - word.start > 5 ? 2 : 1;
+
+    name = word.end > word.start ? nearest(&names, text, most) : NULL;
+    return name && suggest_edit(s, word, name, meant(s, name));
+}
+
+bool propose_function(Suggester *s)
+{
+    static const char *const functions[] = {"ceil", "floor", "abs", "min", "max", "sqrt", "exp", "log", "row", "col"};
+    Names names = {.arena = s->arena};
+    Span word = word_at(s, s->diag->span.start);
+    const char *name;
+
+    for (size_t i = 0; i < TW_COUNT(functions); i++)
+        add(&names, functions[i]);
+    name = nearest(&names, text_of(s, word), 2);
+    if (name && suggest_edit(s, word, name, meant(s, name)))
+        return true;
+    return word.end > word.start && suggest_edit(s, word, "ceil", "round up; 'floor' rounds down");
+}
+
+/* Another operand, of all that there are. */
+bool propose_other_name(Suggester *s)
+{
+    Names names = names_of(s, add_names);
+    const Stmt *stmt = s->stmt;
+
+    for (int i = 0; stmt && stmt->kind == STMT_COMPUTE && i < stmt->n_args; i++)
+        for (int k = 0; stmt->args[i]->kind == EXPR_NAME && k < names.list.len; k++)
+            if (text_distance(stmt->args[i]->name, names.list.data[k], 2) == 1 &&
+                suggest_edit(s, stmt->args[i]->span, names.list.data[k], meant(s, names.list.data[k])))
+                return true;
+    return false;
+}
+
+/* ---- dimensions ---------------------------------------------------------------------------------- */
+
+static bool try_dimensions(Suggester *s, const Stmt *stmt)
+{
+    Names names = names_of(s, add_sizes);
+
+    for (int i = 0; i < names.list.len; i++) {
+        Stmt *changed = suggest_like(s, stmt);
+
+        changed->over = names.list.data[i];
+        if (strcmp(changed->over, stmt->over) != 0 && suggest_stmt(s, stmt, changed, "a dimension that it has"))
+            return true;
+    }
+    return false;
+}
+
+typedef struct Search {
+    const char *name;
+    const Stmt *found;
+    StmtKind kind;
+} Search;
+
+static void find_named(void *user, const Stmt *stmt)
+{
+    Search *search = user;
+
+    if (stmt->kind == search->kind && stmt->name && strcmp(stmt->name, search->name) == 0)
+        search->found = stmt;
+}
+
+/* `over DIM`, of the statement or of the Index that it names. */
+bool propose_dimension(Suggester *s)
+{
+    Search search = {text_of(s, word_at(s, s->diag->span.start)), NULL, STMT_INDEX};
+
+    if (s->unit)
+        suggest_each(&s->unit->body, find_named, &search);
+    if (search.found && search.found->over)
+        return try_dimensions(s, search.found);
+    return s->stmt && s->stmt->over && try_dimensions(s, s->stmt);
+}
+
+/* A size that tiles keep whole, a count that shapes the code: some number. */
+bool propose_number(Suggester *s)
+{
+    Span word = word_at(s, s->diag->span.start);
+    const char *name = text_of(s, word), *label = "128 is a guess; or give it with --set";
+    Search search = {name, NULL, STMT_PARAM};
+
+    if (!s->stmt || word.end == word.start)
+        return false;
+    suggest_each(&s->unit->body, find_named, &search);
+    if (search.found)
+        return !search.found->value &&
+               suggest_edit(s, (Span){search.found->span.end, search.found->span.end}, " = 128", label);
+    for (int i = 0; i < 2; i++) {
+        const char *text = arena_printf(s->arena, i ? "%sParam %s = 128\n" : "%s%s = 128\n",
+                                        suggest_indent(s, s->stmt->span.start), name);
+
+        if (suggest_edit(s, suggest_before(s, s->path[0]), text, label))
+            return true;
+    }
+    return false;
+}
+
+/* ---- results ------------------------------------------------------------------------------------- */
+
+static void find_last_result(void *user, const Stmt *stmt)
+{
+    const Stmt **last = user;
+
+    if (stmt->kind == STMT_COMPUTE && stmt->dest && stmt->dest->kind == EXPR_NAME)
+        *last = stmt;
+}
+
+/* The output is what was computed last. */
+bool propose_result(Suggester *s)
+{
+    const Stmt *last = NULL;
+    const char *output = text_of(s, word_at(s, s->diag->span.start));
+    Search search = {output, NULL, STMT_OUTPUT};
+
+    if (!s->unit)
+        return false;
+    suggest_each(&s->unit->body, find_last_result, &last);
+    suggest_each(&s->unit->body, find_named, &search);
+    return last && search.found &&
+           suggest_edit(s, last->dest->span, output, arena_printf(s->arena, "let '%s' be it", output));
+}
+
+/* What was computed last is the output; of the shape of some Input. */
+bool propose_output(Suggester *s)
+{
+    const Stmt *last = NULL;
+
+    if (!s->unit)
+        return false;
+    suggest_each(&s->unit->body, find_last_result, &last);
+    for (int i = 0; last && i < s->unit->body.len; i++) {
+        const Stmt *input = s->unit->body.data[i];
+        Stmt *output;
+
+        if (input->kind != STMT_INPUT)
+            continue;
+        output = suggest_like(s, input);
+        output->kind = STMT_OUTPUT;
+        output->name = last->dest->name;
+        if (suggest_edit(s, suggest_before(s, last),
+                         arena_printf(s->arena, "%s%s\n", suggest_indent(s, last->span.start), suggest_text(s, output)),
+                         "the last result is the output"))
+            return true;
+    }
+    return false;
+}
+
+bool propose_not_new(Suggester *s)
+{
+    Stmt *changed;
+
+    if (!s->stmt || s->stmt->result != RESULT_GET_NEW)
+        return false;
+    changed = suggest_like(s, s->stmt);
+    changed->result = RESULT_GET;
+    return suggest_stmt(s, s->stmt, changed, "there is none before");
+}
+
+/* ---- a name of its own ---------------------------------------------------------------------------- */
+
+/* Words of a text that are `from`, as `to`. */
+static const char *renamed(Suggester *s, Span span, const char *from, const char *to)
+{
+    Str out = str_new(s->arena);
+    size_t len = strlen(from);
+
+    for (int at = span.start; at < span.end;) {
+        Span word = word_at(s, at);
+        bool same = (size_t)(word.end - word.start) == len && strncmp(s->source->text + at, from, len) == 0;
+
+        if (word.end == word.start)
+            word.end++;
+        if (same)
+            str_add(&out, to);
+        else
+            str_addn(&out, s->source->text + word.start, (size_t)(word.end - word.start));
+        at = word.end;
+    }
+    return str_text(&out);
+}
+
+/* Instead of overwriting X: a new tensor, which all statements behind read. */
+bool propose_own_name(Suggester *s)
+{
+    const Stmt *stmt = s->stmt;
+    const char *old, *name;
+    Str text = str_new(s->arena);
+    Stmt *changed;
+
+    if (!stmt || stmt->kind != STMT_COMPUTE || !stmt->n_args)
+        return false;
+    old = stmt->dest ? stmt->dest->name : stmt->args[0]->name;
+    if (!old || (stmt->dest && stmt->dest->kind != EXPR_NAME))
+        return false;
+    name = arena_printf(s->arena, "%s_new", old);
+    changed = suggest_like(s, stmt);
+    changed->result = RESULT_GET;
+    changed->dest = expr_name(s->arena, name);
+    str_add(&text, suggest_text(s, changed));
+    str_add(&text, renamed(s, (Span){stmt->span.end, s->unit->end}, old, name));
+    return suggest_edit(s, (Span){stmt->span.start, s->unit->end}, str_text(&text),
+                        arena_printf(s->arena, "make another tensor, '%s'", name));
+}

@@ -1,0 +1,139 @@
+/* propose_softmax.c: edits of what goes with an online softmax: the factor that an
+ * accumulator is rescaled by, and the division by the sum.
+ *
+ *   Compute Subtract M_old, M and get alpha     a chain: what the factor is made of,
+ *   Compute Exp alpha and get new alpha         and the multiplication itself
+ *   Compute Multiply O, alpha and get new O
+ */
+#include "chain/suggest.h"
+
+typedef struct Chained {
+    Suggester *s;
+    const Block *block;
+    VEC(const Stmt *) list;    /* in the order of the text */
+    VEC(const char *) names;   /* what they compute */
+} Chained;
+
+static const char *result_of(const Stmt *stmt)
+{
+    const Expr *e = stmt->kind != STMT_COMPUTE ? NULL : stmt->dest ? stmt->dest : stmt->n_args ? stmt->args[0] : NULL;
+
+    return e && e->kind == EXPR_NAME ? e->name : NULL;
+}
+
+static bool is_multiply(const Stmt *stmt)
+{
+    return stmt->kind == STMT_COMPUTE && stmt->op_known && (stmt->op == OP_MULTIPLY || stmt->op == OP_DIVIDE) &&
+           stmt->n_args == 2 && stmt->args[0]->kind == EXPR_NAME && stmt->args[1]->kind == EXPR_NAME;
+}
+
+/* The innermost loop round the statement. */
+static const Stmt *loop_round(const Suggester *s)
+{
+    for (int i = s->depth - 1; i >= 0; i--)
+        if (s->path[i]->kind == STMT_FOR)
+            return s->path[i];
+    return NULL;
+}
+
+/* ---- the factor ------------------------------------------------------------------------------ */
+
+/* The other way round: M_old - M for M - M_old, and so on. */
+static bool try_exchanged(Suggester *s, const Block *block)
+{
+    for (int i = 0; i < block->len; i++) {
+        const Stmt *stmt = block->data[i];
+        Stmt *changed;
+
+        if (stmt->kind != STMT_COMPUTE || !stmt->op_known || stmt->op != OP_SUBTRACT || stmt->n_args != 2)
+            continue;
+        changed = suggest_like(s, stmt);
+        changed->args = arena_array(s->arena, Expr *, 2);
+        changed->args[0] = stmt->args[1];
+        changed->args[1] = stmt->args[0];
+        if (suggest_stmt(s, stmt, changed, "the factor is exp(M before - M after)"))
+            return true;
+    }
+    return false;
+}
+
+static bool knows(const Chained *c, const char *name)
+{
+    for (int i = 0; name && i < c->names.len; i++)
+        if (strcmp(c->names.data[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* All that computes the names, and what they are made of: up to the softmax's state. */
+static void collect(Chained *c, const Stmt *multiply)
+{
+    for (int i = c->block->len - 1; i >= 0; i--) {
+        const Stmt *stmt = c->block->data[i];
+        bool taken = stmt == multiply || (stmt->kind == STMT_COMPUTE && !stmt->n_with && knows(c, result_of(stmt)));
+
+        if (!taken)
+            continue;
+        vec_push(c->s->arena, &c->list, stmt);
+        for (int k = stmt == multiply ? 1 : 0; k < stmt->n_args; k++)
+            if (stmt->args[k]->kind == EXPR_NAME)
+                vec_push(c->s->arena, &c->names, stmt->args[k]->name);
+    }
+}
+
+static bool try_without(Suggester *s, const Block *block, const Stmt *multiply)
+{
+    const char *label = "the compiler rescales";
+    Chained c = {.s = s, .block = block};
+    Fix edits[24];
+    int n = 0;
+
+    if (suggest_edit(s, suggest_line(s, multiply->span), "", label))
+        return true;
+    collect(&c, multiply);
+    for (int i = c.list.len - 1; i >= 0 && n < (int)TW_COUNT(edits); i--)
+        edits[n++] = (Fix){suggest_line(s, c.list.data[i]->span), "", NULL};
+    return n > 1 && suggest_edits(s, edits, n, label);
+}
+
+bool propose_rescale(Suggester *s)
+{
+    const Stmt *loop = loop_round(s);
+    const char *acc = s->stmt ? result_of(s->stmt) : NULL;
+
+    if (!loop || !acc)
+        return false;
+    if (try_exchanged(s, &loop->body))
+        return true;
+    for (int i = 0; i < loop->body.len; i++) {
+        const Stmt *stmt = loop->body.data[i];
+
+        if (is_multiply(stmt) && result_of(stmt) && strcmp(result_of(stmt), acc) == 0 &&
+            try_without(s, &loop->body, stmt))
+            return true;
+    }
+    return false;
+}
+
+/* ---- the sum ------------------------------------------------------------------------------------- */
+
+/* A sum that nothing uses: what was accumulated is divided by it, behind the loop. */
+bool propose_quotient(Suggester *s)
+{
+    const Stmt *loop = loop_round(s), *softmax = s->stmt;
+    const char *sum = softmax && softmax->n_with == 2 && softmax->with[1]->kind == EXPR_NAME ? softmax->with[1]->name
+                                                                                            : NULL;
+    int end = loop ? suggest_end(s, loop) : -1;
+
+    for (int i = 0; sum && end >= 0 && i < loop->body.len; i++) {
+        const Stmt *stmt = loop->body.data[i];
+        const char *acc = stmt->result == RESULT_ACCUMULATE ? result_of(stmt) : NULL;
+
+        if (acc && suggest_edit(s, (Span){end, end},
+                                arena_printf(s->arena, "\n%sCompute Divide %s, %s else 0 and get new %s",
+                                             suggest_indent(s, loop->span.start), acc, sum, acc),
+                                "divide by it, behind the loop"))
+            return true;
+    }
+    return false;
+}

@@ -1,0 +1,305 @@
+/* propose_stmts.c: edits of the statement that a diagnostic is about. */
+#include "chain/suggest.h"
+
+/* ---- removal ------------------------------------------------------------------------------ */
+
+bool propose_removal(Suggester *s)
+{
+    bool simple = s->stmt && s->stmt->kind != STMT_FOR && s->stmt->kind != STMT_IF && s->stmt->kind != STMT_DEFINE;
+
+    return simple && suggest_edit(s, suggest_line(s, s->stmt->span), "", "remove it");
+}
+
+/* Of what does not compute. */
+bool propose_tidying(Suggester *s)
+{
+    return s->stmt && s->stmt->kind != STMT_COMPUTE && propose_removal(s);
+}
+
+/* Of what is no statement: `...`, an `end` too many. */
+bool propose_line_removal(Suggester *s)
+{
+    return suggest_edit(s, suggest_line(s, s->diag->span), "", "remove it");
+}
+
+/* A bracket that was not closed where something else stands. */
+bool propose_bracket(Suggester *s)
+{
+    static const char *const closing[] = {")", "]"};
+    int at = s->diag->span.start;
+
+    while (at > 0 && strchr(" \t", s->source->text[at - 1]))
+        at--;
+    for (size_t i = 0; i < TW_COUNT(closing); i++)
+        if (suggest_edit(s, (Span){at, at}, closing[i], "close the bracket"))
+            return true;
+    return false;
+}
+
+/* ---- clauses and operands --------------------------------------------------------------------- */
+
+static void drop_clause(Stmt *stmt, int which)
+{
+    switch (which) {
+    case 0: stmt->n_coords = 0; break;
+    case 1: stmt->over = NULL; break;
+    case 2: stmt->by = NULL; break;
+    case 3: stmt->step = NULL; break;
+    case 4: stmt->to = NULL; break;
+    case 5: stmt->n_with = 0; break;
+    case 6: stmt->where = NULL; break;
+    case 7: stmt->otherwise = NULL; break;
+    case 8: stmt->stage = NULL; break;
+    case 9: stmt->has_shape = false; stmt->n_shape = 0; break;
+    case 10: stmt->offset = NULL; break;
+    case 11: stmt->empty_rows = NULL; break;
+    }
+}
+
+bool propose_fewer_clauses(Suggester *s)
+{
+    bool fits = s->stmt && (s->stmt->kind == STMT_COMPUTE || s->stmt->kind == STMT_COPY);
+    const char *whole = fits ? suggest_text(s, s->stmt) : NULL;
+
+    for (int i = 0; fits && i <= 11; i++) {
+        Stmt *changed = suggest_like(s, s->stmt);
+
+        drop_clause(changed, i);
+        if (strcmp(suggest_text(s, changed), whole) != 0 &&
+            suggest_stmt(s, s->stmt, changed, "without what it does not take"))
+            return true;
+    }
+    return false;
+}
+
+bool propose_fewer_operands(Suggester *s)
+{
+    Stmt *changed;
+
+    if (!s->stmt || s->stmt->kind != STMT_COMPUTE || s->stmt->n_args < 2)
+        return false;
+    changed = suggest_like(s, s->stmt);
+    changed->n_args--;
+    return suggest_stmt(s, s->stmt, changed, "without the last operand");
+}
+
+/* ---- transposition -------------------------------------------------------------------------------- */
+
+static Stmt *with_operand(Suggester *s, const Stmt *stmt, int i, Expr *e)
+{
+    Stmt *changed = suggest_like(s, stmt);
+
+    changed->args = arena_array(s->arena, Expr *, stmt->n_args);
+    for (int k = 0; k < stmt->n_args; k++)
+        changed->args[k] = k == i ? e : stmt->args[k];
+    return changed;
+}
+
+bool propose_untransposed(Suggester *s)
+{
+    for (int i = 0; s->stmt && s->stmt->kind == STMT_COMPUTE && i < s->stmt->n_args; i++)
+        if (s->stmt->args[i]->kind == EXPR_TRANSPOSE &&
+            suggest_stmt(s, s->stmt, with_operand(s, s->stmt, i, s->stmt->args[i]->a), "take it as it is"))
+            return true;
+    return false;
+}
+
+static Expr *toggled(Suggester *s, Expr *e)
+{
+    return e->kind == EXPR_TRANSPOSE ? e->a : expr_transpose(s->arena, e);
+}
+
+/* Of a GEMM: the one, the other, both, and the operands exchanged. */
+bool propose_other_transposes(Suggester *s)
+{
+    const Stmt *stmt = s->stmt;
+
+    if (!stmt || stmt->kind != STMT_COMPUTE || stmt->n_args != 2 || !stmt->op_known || stmt->op != OP_GEMM)
+        return false;
+    for (int which = 1; which < 8; which++) {
+        Stmt *changed = with_operand(s, stmt, 0, which & 2 ? toggled(s, stmt->args[0]) : stmt->args[0]);
+
+        if (which & 1)
+            changed->args[1] = toggled(s, stmt->args[1]);
+        if (which & 4) {
+            Expr *first = changed->args[0];
+            changed->args[0] = changed->args[1];
+            changed->args[1] = first;
+        }
+        if (suggest_stmt(s, stmt, changed, which & 4 ? "exchange the operands" : "so the dimensions meet"))
+            return true;
+    }
+    return false;
+}
+
+/* ---- a statement of its own for an expression ---------------------------------------------------------- */
+
+static const char *operation_of(const Expr *e)
+{
+    static const struct {
+        ExprOp op;
+        OpId is;
+    } same[] = {{EO_ADD, OP_ADD}, {EO_SUB, OP_SUBTRACT}, {EO_MUL, OP_MULTIPLY}, {EO_DIV, OP_DIVIDE}};
+
+    for (size_t i = 0; e->kind == EXPR_BINARY && i < TW_COUNT(same); i++)
+        if (same[i].op == e->op)
+            return op_info(same[i].is)->name;
+    return NULL;
+}
+
+/* `Compute Exp S - M and get P`: Subtract first, in the place of the result. */
+static bool try_split(Suggester *s, int i, const char *result)
+{
+    const Expr *e = s->stmt->args[i];
+    Stmt *second = with_operand(s, s->stmt, i, expr_name(s->arena, result));
+    Str text = str_new(s->arena);
+
+    if (second->result == RESULT_GET)
+        second->result = RESULT_GET_NEW;
+    str_printf(&text, "Compute %s ", operation_of(e));
+    lang_print_expr(&text, e->a);
+    str_add(&text, ", ");
+    lang_print_expr(&text, e->b);
+    str_printf(&text, " and get %s\n%s%s", result, suggest_indent(s, s->stmt->span.start), suggest_text(s, second));
+    return suggest_edit(s, s->stmt->span, str_text(&text), "one operation a statement");
+}
+
+bool propose_split_operand(Suggester *s)
+{
+    const Stmt *stmt = s->stmt;
+    bool fits = stmt && stmt->kind == STMT_COMPUTE;
+
+    for (int i = 0; fits && i < stmt->n_args; i++)
+        if (operation_of(stmt->args[i]) &&
+            try_split(s, i, stmt->dest && stmt->dest->kind == EXPR_NAME ? stmt->dest->name : "part"))
+            return true;
+    return false;
+}
+
+/* ---- integers, conditions ------------------------------------------------------------------------------- */
+
+/* Where the sign of a real division between two offsets stands; -1: nowhere. */
+static int slash_in(const Suggester *s, Span span)
+{
+    for (int i = span.start; i < span.end; i++)
+        if (s->source->text[i] == '/')
+            return i;
+    return -1;
+}
+
+bool propose_whole_division(Suggester *s)
+{
+    int at = slash_in(s, s->diag->span);
+
+    if (at < 0 && s->stmt)
+        at = slash_in(s, s->stmt->span);
+    return at >= 0 && suggest_edit(s, (Span){at, at + 1}, "div", "round down");
+}
+
+bool propose_compared(Suggester *s)
+{
+    return suggest_edit(s, (Span){s->diag->span.end, s->diag->span.end}, " != 0", "say what the number is compared with");
+}
+
+/* A letter that nothing declares, for the place of the element in its tile. */
+bool propose_place(Suggester *s)
+{
+    static const char *const places[] = {"col", "row"};
+    const Expr *tile = s->stmt && s->stmt->kind == STMT_COMPUTE && s->stmt->n_args ? s->stmt->args[0] : NULL;
+
+    for (size_t i = 0; tile && tile->kind == EXPR_NAME && i < TW_COUNT(places); i++)
+        if (suggest_edit(s, s->diag->span, arena_printf(s->arena, "%s(%s)", places[i], tile->name),
+                         arena_printf(s->arena, "its %s in the tile", i ? "row" : "column")))
+            return true;
+    return false;
+}
+
+/* ---- coordinates of an element ------------------------------------------------------------------------------ */
+
+/* Of `Seg[i, j]` in the span: from the bracket to its end. */
+static Span brackets_in(const Suggester *s, Span span)
+{
+    Span found = {-1, -1};
+
+    for (int i = span.start; (size_t)i < s->source->len && s->source->text[i] != '\n'; i++) {
+        if (s->source->text[i] == '[' && found.start < 0)
+            found.start = i;
+        if (s->source->text[i] == ']' && found.start >= 0)
+            return (Span){found.start, i + 1};
+    }
+    return (Span){-1, -1};
+}
+
+/* Fewer of them, or the element's own for all that are not said. */
+bool propose_coordinates_of_element(Suggester *s)
+{
+    Span span = brackets_in(s, s->diag->span);
+    const char *inner, *comma;
+
+    if (span.start < 0)
+        return false;
+    inner = arena_strndup(s->arena, s->source->text + span.start + 1, (size_t)(span.end - span.start - 2));
+    comma = strrchr(inner, ',');
+    if (comma && suggest_edit(s, span, arena_printf(s->arena, "[%.*s]", (int)(comma - inner), inner),
+                              "one for each dimension"))
+        return true;
+    return suggest_edit(s, span, arena_printf(s->arena, "[..., %s]", inner), "`...` for the dimensions before") ||
+           suggest_edit(s, span, "[...]", "the element's own");
+}
+
+/* ---- definitions ---------------------------------------------------------------------------------------------- */
+
+static Expr *bare(Expr *e)
+{
+    while (e->kind == EXPR_SPACE || (e->kind == EXPR_INDEX && e->a))
+        e = e->a;
+    return e;
+}
+
+/* `X.shared`, `Y[:, 0:4]`: whole tensors are in no memory space and have no parts. */
+bool propose_without_space(Suggester *s)
+{
+    const Stmt *stmt = s->stmt;
+    Stmt *changed;
+
+    if (!stmt || stmt->kind != STMT_COMPUTE)
+        return false;
+    changed = stmt->n_args ? with_operand(s, stmt, 0, bare(stmt->args[0])) : suggest_like(s, stmt);
+    for (int i = 1; i < stmt->n_args; i++)
+        changed->args[i] = bare(stmt->args[i]);
+    changed->dest = stmt->dest ? bare(stmt->dest) : NULL;
+    return strcmp(suggest_text(s, changed), suggest_text(s, stmt)) != 0 &&
+           suggest_stmt(s, stmt, changed, "the whole tensor");
+}
+
+/* ---- loops --------------------------------------------------------------------------------------------------------- */
+
+/* To before the loop that holds it. */
+bool propose_before_the_loop(Suggester *s)
+{
+    const Stmt *loop = s->stmt && s->stmt->kind == STMT_FOR ? s->stmt : NULL;
+
+    for (int i = 0; loop && i < loop->body.len; i++) {
+        const Stmt *stmt = loop->body.data[i];
+        Fix edits[2] = {{suggest_before(s, loop), NULL, NULL}, {suggest_line(s, stmt->span), "", NULL}};
+
+        edits[0].text = arena_printf(s->arena, "%s%s\n", suggest_indent(s, loop->span.start), suggest_text(s, stmt));
+        if (stmt->kind == STMT_RESHAPE && suggest_edits(s, edits, 2, "once, before the loop"))
+            return true;
+    }
+    return false;
+}
+
+bool propose_behind_the_loop(Suggester *s)
+{
+    for (int i = s->depth - 2; s->stmt && i >= 0; i--) {
+        int end = s->path[i]->kind == STMT_FOR ? suggest_end(s, s->path[i]) : -1;
+        const char *text = suggest_text(s, s->stmt), *indent = suggest_indent(s, s->path[i]->span.start);
+        Fix edits[2] = {{suggest_line(s, s->stmt->span), "", NULL},
+                        {{end, end}, arena_printf(s->arena, "\n%s%s", indent, text), NULL}};
+
+        if (end >= 0 && suggest_edits(s, edits, 2, "do it behind the loop"))
+            return true;
+    }
+    return false;
+}

@@ -1,0 +1,341 @@
+/* suggest.c: which edits are tried for which diagnostic, and how. */
+#include "chain/suggest.h"
+
+enum { TRIES_FOR_ONE = 16, TRIES_FOR_ALL = 48, LONGEST_SOURCE = 1 << 18 };
+
+static const struct {
+    DiagCode code;
+    Proposal *proposals[4]; /* the likeliest first */
+} TABLE[] = {
+    {TW0102, {propose_bracket, propose_line_removal}},
+    {TW0107, {propose_line_removal}},
+    {TW0109, {propose_line_removal}},
+    {TW0220, {propose_nearest}},
+    {TW0221, {propose_whole_division}},
+    {TW0223, {propose_nearest, propose_function}},
+    {TW0230, {propose_nearest}},
+    {TW0231, {propose_removal}},
+    {TW0232, {propose_without_space, propose_removal}},
+    {TW0233, {propose_nearest}},
+    {TW0234, {propose_fewer_clauses, propose_fewer_operands, propose_removal}},
+    {TW0235, {propose_split_operand}},
+    {TW0236, {propose_own_name}},
+    {TW0237, {propose_result}},
+    {TW0239, {propose_number}},
+    {TW0240, {propose_dimension}},
+    {TW0241, {propose_nearest, propose_not_new}},
+    {TW0242, {propose_output}},
+    {TW0244, {propose_number}},
+    {TW0246, {propose_nearest, propose_dimension, propose_fewer_clauses}},
+    {TW0320, {propose_other_transposes}},
+    {TW0321, {propose_sizes, propose_other_transposes, propose_other_name}},
+    {TW0322, {propose_column, propose_sizes}},
+    {TW0323, {propose_exchanged_sizes, propose_other_transposes, propose_fewer_clauses}},
+    {TW0324, {propose_untransposed}},
+    {TW0325, {propose_rank, propose_fewer_operands}},
+    {TW0326, {propose_whole_division}},
+    {TW0327, {propose_coordinates_of_element, propose_coordinates}},
+    {TW0401, {propose_nearest}},
+    {TW0404, {propose_loop_bounds, propose_removal}},
+    {TW0406, {propose_copy, propose_removal}},
+    {TW0407, {propose_shared}},
+    {TW0408, {propose_destination}},
+    {TW0410, {propose_sizes}},
+    {TW0411, {propose_nearest, propose_coordinates}},
+    {TW0412, {propose_coordinates}},
+    {TW0414, {propose_group, propose_coordinates}},
+    {TW0415, {propose_coordinates}},
+    {TW0422, {propose_reshape}},
+    {TW0424, {propose_follow}},
+    {TW0425, {propose_compared}},
+    {TW0430, {propose_type}},
+    {TW0432, {propose_type}},
+    {TW0434, {propose_type}},
+    {TW0440, {propose_copy}},
+    {TW0442, {propose_quotient, propose_removal}},
+    {TW0445, {propose_behind_the_loop}},
+    {TW0450, {propose_store}},
+    {TW0451, {propose_behind_the_loop, propose_removal}},
+    {TW0452, {propose_coordinates}},
+    {TW0453, {propose_coordinates}},
+    {TW0601, {propose_grid}},
+    {TW0602, {propose_nearest, propose_copy, propose_fewer_clauses, propose_tidying}},
+    {TW0603, {propose_loose, propose_tidying}},
+    {TW0605, {propose_number}},
+    {TW0717, {propose_untransposed}},
+    {TW0723, {propose_removal}},
+    {TW0726, {propose_before_the_loop}},
+    {TW0728, {propose_part}},
+    {TW0729, {propose_place}},
+    {TW0730, {propose_stage}},
+    {TW0733, {propose_rescale}},
+};
+
+/* ---- one try ------------------------------------------------------------------------------ */
+
+static int count_like(const Diags *diags, const Diag *like)
+{
+    int n = 0;
+
+    for (int i = 0; i < diags->list.len; i++)
+        n += diags->list.data[i].code == like->code && strcmp(diags->list.data[i].message, like->message) == 0;
+    return n;
+}
+
+/* The diagnostic is gone, and there is none that was not there before. */
+static bool is_better(const Diags *before, const Diag *about, const Diags *after)
+{
+    if (after->full || after->list.len >= before->list.len || count_like(after, about) >= count_like(before, about))
+        return false;
+    for (int i = 0; i < after->list.len; i++)
+        if (!count_like(before, &after->list.data[i]))
+            return false;
+    return true;
+}
+
+static void copy_settings(Arena *arena, Settings *to, const Settings *from)
+{
+    to->dtype = from->dtype;
+    for (int i = 0; i < from->list.len; i++)
+        vec_push(arena, &to->list, from->list.data[i]);
+}
+
+static bool helps(Suggester *s, Arena *own, const char *text)
+{
+    Source *source = arena_new_of(own, Source);
+    Diags *diags = diags_new(own, source);
+    Chain *like = s->chain, *chain = chain_new(own, syms_new(own), aff_ctx_new(own), diags, like->target,
+                                               like->settings.dtype);
+    bool done;
+
+    *source = (Source){like->diags->source ? like->diags->source->path : "trial", text, strlen(text)};
+    copy_settings(own, &chain->settings, &like->settings);
+    copy_settings(own, &chain->own, &like->own);
+    copy_settings(own, &chain->run_with, &like->run_with);
+    done = s->stage(chain, source, s->fragment);
+    return is_better(like->diags, s->diag, diags) && (done || diags->errors) && !chain->failure;
+}
+
+static const char *edited(Arena *arena, const Source *source, Span span, const char *text)
+{
+    Str out = str_new(arena);
+
+    str_addn(&out, source->text, (size_t)span.start);
+    str_add(&out, text);
+    str_addn(&out, source->text + span.end, source->len - (size_t)span.end);
+    return str_text(&out);
+}
+
+bool suggest_edit(Suggester *s, Span span, const char *text, const char *label)
+{
+    Arena *own;
+    bool good;
+
+    if (s->tries <= 0 || span.start < 0 || span.end < span.start || (size_t)span.end > s->source->len)
+        return false;
+    s->tries--;
+    own = arena_new(arena_heap(s->chain->arena));
+    good = helps(s, own, edited(own, s->source, span, text));
+    arena_free(own);
+    if (good)
+        diag_fix(s->chain->diags, s->diag, span, text, label);
+    return good;
+}
+
+/* ---- several edits ------------------------------------------------------------------------- */
+
+static int line_start(const Suggester *s, int offset)
+{
+    while (offset > 0 && s->source->text[offset - 1] != '\n')
+        offset--;
+    return offset;
+}
+
+/* At the start of a line that is this one. */
+static int line_end(const Suggester *s, int offset)
+{
+    if (offset > 0 && s->source->text[offset - 1] == '\n')
+        return offset;
+    while ((size_t)offset < s->source->len && s->source->text[offset] != '\n')
+        offset++;
+    return offset;
+}
+
+bool suggest_edits(Suggester *s, const Fix *edits, int n, const char *label)
+{
+    Span whole = {line_start(s, edits[0].span.start), line_end(s, edits[n - 1].span.end)};
+    Str text = str_new(s->arena);
+    int at = whole.start;
+
+    for (int i = 0; i < n; i++) {
+        if (edits[i].span.start < at)
+            return false;
+        str_addn(&text, s->source->text + at, (size_t)(edits[i].span.start - at));
+        str_add(&text, edits[i].text);
+        at = edits[i].span.end;
+    }
+    str_addn(&text, s->source->text + at, (size_t)(whole.end - at));
+    return suggest_edit(s, whole, str_text(&text), label);
+}
+
+/* ---- statements ------------------------------------------------------------------------------- */
+
+Stmt *suggest_like(Suggester *s, const Stmt *stmt)
+{
+    Stmt *like = arena_new_of(s->arena, Stmt);
+
+    *like = *stmt;
+    like->comment = NULL;
+    like->gap = false;
+    return like;
+}
+
+const char *suggest_text(Suggester *s, const Stmt *stmt)
+{
+    Str text = str_new(s->arena);
+
+    lang_print_stmt(&text, stmt, 0);
+    while (text.len && text.data[text.len - 1] == '\n')
+        text.data[--text.len] = '\0';
+    return str_text(&text);
+}
+
+bool suggest_stmt(Suggester *s, const Stmt *old, Stmt *changed, const char *label)
+{
+    return suggest_edit(s, old->span, suggest_text(s, changed), label);
+}
+
+static bool is_blank(const Suggester *s, int from, int to)
+{
+    for (int i = from; i < to; i++)
+        if (s->source->text[i] != ' ' && s->source->text[i] != '\t' && s->source->text[i] != '\r')
+            return false;
+    return true;
+}
+
+Span suggest_line(const Suggester *s, Span span)
+{
+    int start = line_start(s, span.start), end = line_end(s, span.end);
+
+    if (!is_blank(s, start, span.start) || !is_blank(s, span.end, end))
+        return span;
+    return (Span){start, (size_t)end < s->source->len ? end + 1 : end};
+}
+
+const char *suggest_indent(const Suggester *s, int offset)
+{
+    int start = line_start(s, offset), end = start;
+
+    while (s->source->text[end] == ' ' || s->source->text[end] == '\t')
+        end++;
+    return arena_strndup(s->arena, s->source->text + start, (size_t)(end - start));
+}
+
+Span suggest_before(const Suggester *s, const Stmt *stmt)
+{
+    int start = line_start(s, stmt->span.start);
+
+    return (Span){start, start};
+}
+
+void suggest_each(const Block *block, void (*f)(void *user, const Stmt *s), void *user)
+{
+    for (int i = 0; i < block->len; i++) {
+        f(user, block->data[i]);
+        suggest_each(&block->data[i]->body, f, user);
+        suggest_each(&block->data[i]->orelse, f, user);
+    }
+}
+
+static int skip_blank_lines(const Suggester *s, int at)
+{
+    while ((size_t)at < s->source->len && strchr(" \t\r\n", s->source->text[at]))
+        at++;
+    return at;
+}
+
+int suggest_end(const Suggester *s, const Stmt *stmt)
+{
+    const Block *block = stmt->orelse.len ? &stmt->orelse : &stmt->body;
+    const Stmt *last = block->len ? block->data[block->len - 1] : NULL;
+    int at = last ? last->span.end : stmt->span.end;
+
+    if (last && (last->kind == STMT_FOR || last->kind == STMT_IF))
+        at = suggest_end(s, last);
+    if (at < 0)
+        return -1;
+    at = skip_blank_lines(s, at);
+    if (strncmp(s->source->text + at, "end", 3) != 0)
+        return -1;
+    while ((size_t)at < s->source->len && s->source->text[at] != '\n')
+        at++;
+    return at;
+}
+
+/* ---- where a diagnostic lies ------------------------------------------------------------------- */
+
+/* A block's statements come after its header, in order. */
+static void descend(Suggester *s, const Block *block, int offset)
+{
+    const Stmt *found = NULL;
+
+    for (int i = 0; i < block->len; i++)
+        if (block->data[i]->span.start <= offset)
+            found = block->data[i];
+    if (!found || s->depth >= SUGGEST_MAX_DEPTH)
+        return;
+    s->path[s->depth++] = found;
+    if (offset < found->span.end)
+        return;
+    if (found->orelse.len && found->orelse.data[0]->span.start <= offset)
+        descend(s, &found->orelse, offset);
+    else
+        descend(s, &found->body, offset);
+}
+
+static void locate(Suggester *s)
+{
+    int offset = s->diag->span.start;
+
+    s->unit = NULL;
+    s->stmt = NULL;
+    s->depth = 0;
+    for (int i = 0; s->program && i < s->program->units.len; i++)
+        if (s->program->units.data[i]->span.start <= offset)
+            s->unit = s->program->units.data[i];
+    if (s->unit)
+        descend(s, &s->unit->body, offset);
+    if (s->depth && offset < s->path[s->depth - 1]->span.end)
+        s->stmt = s->path[s->depth - 1];
+}
+
+/* ---- entry -------------------------------------------------------------------------------------- */
+
+static void suggest_one(Suggester *s, int most)
+{
+    s->tries = most;
+    for (size_t i = 0; i < TW_COUNT(TABLE); i++)
+        for (int k = 0; k < 4 && TABLE[i].code == s->diag->code && TABLE[i].proposals[k]; k++)
+            if (TABLE[i].proposals[k](s))
+                return;
+}
+
+void suggest_all(Chain *chain, const Source *source, const Program *program, SuggestStage *stage, bool fragment)
+{
+    Suggester s = {.chain = chain, .arena = chain->arena, .source = source, .program = program, .stage = stage,
+                   .fragment = fragment};
+    int left = TRIES_FOR_ALL;
+
+    if (!chain->edits || source->len > LONGEST_SOURCE || chain->diags->full)
+        return;
+    for (int i = 0; i < chain->diags->list.len && left > 0; i++) {
+        int most = left < TRIES_FOR_ONE ? left : TRIES_FOR_ONE;
+
+        s.diag = &chain->diags->list.data[i];
+        if (s.diag->fix.text || s.diag->source != source)
+            continue;
+        locate(&s);
+        suggest_one(&s, most);
+        left -= most - s.tries;
+    }
+}

@@ -1,0 +1,78 @@
+/* suggest.h: edits that are tried before they are suggested (for this folder only).
+ *
+ * What a diagnostic is said of often lets one think of a few edits, of which it is
+ * hard to tell beforehand which one is meant: another name that is nearly the same,
+ * the statement removed, or moved behind its loop, a Copy put before it. So each is
+ * made and the stage is asked again; one that removes the diagnostic and adds none
+ * is suggested.
+ *
+ *   diagnostic ─► proposals of its code, in order ─► the stage, on the edited text
+ *                 (suggest.c: the table)             fewer complaints, none of them new
+ */
+#ifndef TW_CHAIN_SUGGEST_H
+#define TW_CHAIN_SUGGEST_H
+
+#include "chain/chain.h"
+
+enum { SUGGEST_MAX_DEPTH = 64 };
+
+/* A stage, asked of a text. */
+typedef bool SuggestStage(Chain *chain, const Source *source, bool fragment);
+
+typedef struct Suggester {
+    Chain *chain;
+    Arena *arena;
+    const Source *source;
+    const Program *program;
+    SuggestStage *stage;
+    bool fragment;
+    Diag *diag;
+    int tries;
+    /* where the diagnostic lies */
+    const Unit *unit;                    /* NULL: in none */
+    const Stmt *path[SUGGEST_MAX_DEPTH]; /* the statements round it, the innermost last */
+    int depth;
+    const Stmt *stmt; /* the innermost; NULL: none */
+} Suggester;
+
+/* Tries edits; true when they were suggested. Only when `edits` is on. */
+typedef bool Proposal(Suggester *s);
+
+/* Suggests edits for all diagnostics of the source that have none. */
+void suggest_all(Chain *chain, const Source *source, const Program *program, SuggestStage *stage, bool fragment);
+
+/* ---- for proposals ------------------------------------------------------------------- */
+
+bool suggest_edit(Suggester *s, Span span, const char *text, const char *label);
+/* Several edits as one, in order of their places. */
+bool suggest_edits(Suggester *s, const Fix *edits, int n, const char *label);
+/* Another statement instead of one; `changed` is printed in canonical form. */
+bool suggest_stmt(Suggester *s, const Stmt *old, Stmt *changed, const char *label);
+Stmt *suggest_like(Suggester *s, const Stmt *stmt); /* a copy to change */
+const char *suggest_text(Suggester *s, const Stmt *stmt);
+/* The statement's whole line where nothing else stands in it. */
+Span suggest_line(const Suggester *s, Span span);
+const char *suggest_indent(const Suggester *s, int offset); /* blanks before a statement */
+Span suggest_before(const Suggester *s, const Stmt *stmt);  /* the start of its line */
+
+/* Where the `end` of a loop or condition stops; -1: it has none. */
+int suggest_end(const Suggester *s, const Stmt *stmt);
+
+/* Calls f for each statement of the unit, those of blocks within included. */
+void suggest_each(const Block *block, void (*f)(void *user, const Stmt *s), void *user);
+
+/* propose_names.c */
+Proposal propose_nearest, propose_function, propose_other_name, propose_dimension, propose_output, propose_result,
+    propose_not_new, propose_own_name, propose_number;
+/* propose_stmts.c */
+Proposal propose_removal, propose_tidying, propose_line_removal, propose_fewer_clauses, propose_fewer_operands, propose_untransposed,
+    propose_other_transposes, propose_split_operand, propose_behind_the_loop, propose_whole_division,
+    propose_coordinates_of_element, propose_without_space, propose_compared, propose_before_the_loop, propose_place, propose_bracket;
+/* propose_memory.c */
+Proposal propose_copy, propose_store, propose_coordinates, propose_shared, propose_sizes, propose_column,
+    propose_reshape, propose_follow, propose_type, propose_loop_bounds, propose_grid, propose_rank,
+    propose_part, propose_group, propose_stage, propose_exchanged_sizes, propose_destination, propose_loose;
+/* propose_softmax.c */
+Proposal propose_rescale, propose_quotient;
+
+#endif

@@ -1,0 +1,169 @@
+/* test_edits.c: how each diagnostic is mended (src/base/mends.def) is true. A code
+ * that promises an edit has a program whose edit leaves nothing to say: under
+ * tests/check, where test_check.c makes it, or a sketch under tests/reason, which is
+ * mended here; one that is mended by hand has none. docs/diagnostics.md holds the
+ * same as a table; TW_WRITE_DOCS=1 build/test_edits writes it anew. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <dirent.h>
+#include <stdlib.h>
+
+#include "chain/chain.h"
+#include "fixture.h"
+
+static const char PAGE[] = "docs/diagnostics.md";
+
+/* ---- programs that are mended ------------------------------------------------------------ */
+
+static int is_program(const struct dirent *entry)
+{
+    size_t len = strlen(entry->d_name);
+
+    return len > 3 && strcmp(entry->d_name + len - 3, ".tl") == 0;
+}
+
+static Source *read_program(Arena *arena, const char *path)
+{
+    const char *error;
+    Source *source = source_read(arena, path, &error);
+
+    assert_non_null(source);
+    return source;
+}
+
+/* The text with all edits made; they do not overlap. */
+static Source *mended(Arena *arena, const Source *source, const Diags *diags)
+{
+    Source *result = arena_new_of(arena, Source);
+    Str text = str_new(arena);
+    int at = 0;
+
+    for (int i = 0; i < diags->list.len; i++) {
+        const Fix *fix = &diags->list.data[i].fix;
+
+        assert_non_null(fix->text);
+        assert_true(fix->span.start >= at);
+        str_addn(&text, source->text + at, (size_t)(fix->span.start - at));
+        str_add(&text, fix->text);
+        at = fix->span.end;
+    }
+    str_add(&text, source->text + at);
+    *result = (Source){source->path, str_text(&text), text.len};
+    return result;
+}
+
+/* As `tw reason` does it. */
+static Diags *reason_about(Arena *arena, const Source *source, const char *first_line)
+{
+    Chain *chain = chain_new(arena, syms_new(arena), aff_ctx_new(arena), diags_new(arena, source),
+                             target_find("sm_80"), DT_BF16);
+
+    for (const char *set = strstr(first_line, "; set "); set; set = strstr(set + 1, "; set "))
+        assert_null(chain_set(chain, arena_strndup(arena, set + 6, strcspn(set + 6, ";\n"))));
+    chain->edits = true;
+    assert_true(chain_reason(chain, source) == (chain->diags->errors == 0));
+    return chain->diags;
+}
+
+static void mend_sketch(Arena *arena, const char *path, const char *first_line)
+{
+    Source *source = read_program(arena, path);
+    Diags *diags = reason_about(arena, source, first_line), *after;
+
+    assert_true(diags->list.len > 0);
+    after = reason_about(arena, mended(arena, source, diags), first_line);
+    if (after->list.len == 0)
+        return;
+    diags_print(after, stderr, false);
+    fail_msg("%s: the suggested edits leave something to say", path);
+}
+
+/* Notes the codes whose programs say that they are mended. */
+static void read_folder(Arena *arena, const char *folder, bool sketches, bool *proved)
+{
+    struct dirent **entries;
+    int n = scandir(folder, &entries, is_program, alphasort);
+
+    assert_true(n > 0);
+    for (int i = 0; i < n; i++) {
+        const char *path = arena_printf(arena, "%s/%s", folder, entries[i]->d_name);
+        const char *text = read_program(arena, path)->text;
+        const char *line = arena_strndup(arena, text, strcspn(text, "\n"));
+
+        for (int code = 0; code < DIAG_CODES && strstr(line, "; mended"); code++)
+            proved[code] |= strstr(line, diag_info((DiagCode)code)->name) != NULL;
+        if (sketches && strstr(line, "; mended"))
+            mend_sketch(arena, path, line);
+        free(entries[i]);
+    }
+    free(entries);
+}
+
+static void edits_do_what_is_promised(void **state)
+{
+    Fixture *f = *state;
+    bool proved[DIAG_CODES] = {false};
+
+    read_folder(f->arena, "tests/check", false, proved);
+    read_folder(f->arena, "tests/reason", true, proved);
+    for (int code = 0; code < DIAG_CODES; code++) {
+        const DiagMend *mend = diag_mend((DiagCode)code);
+        const char *name = diag_info((DiagCode)code)->name;
+
+        if (!mend->how || !*mend->how)
+            fail_msg("%s has no row in src/base/mends.def", name);
+        if (mend->edit && !proved[code])
+            fail_msg("%s promises an edit, and no program shows one that leaves nothing to say", name);
+        if (!mend->edit && proved[code])
+            fail_msg("%s is mended by an edit, which src/base/mends.def does not say", name);
+    }
+}
+
+/* ---- the manual's table -------------------------------------------------------------------- */
+
+static const char *page_text(Arena *arena)
+{
+    Str out = str_new(arena);
+
+    str_add(&out, "# Diagnostics\n\n"
+                  "Each diagnostic has a code that never changes, a place, what is wrong, why it matters on the\n"
+                  "hardware, and mostly an edit that a program can make (`tw check --json` gives its bytes). An edit\n"
+                  "has been tried before it is suggested, or has a rule behind it; the tests make it: the diagnostic\n"
+                  "is gone, and there is no other. Where no edit is to be thought of, it is said what to do by hand.\n"
+                  "`tw explain CODE` shows the same with an example.\n\n"
+                  "| code | says | mended | how |\n| --- | --- | --- | --- |\n");
+    for (int i = 0; i < DIAG_CODES; i++) {
+        const DiagInfo *info = diag_info((DiagCode)i);
+        const DiagMend *mend = diag_mend((DiagCode)i);
+
+        str_printf(&out, "| %s | %s%s | %s | %s |\n", info->name, info->title,
+                   info->severity == SEV_WARNING ? " (warning)" : "", mend->edit ? "edit" : "by hand", mend->how);
+    }
+    return str_text(&out);
+}
+
+static void the_manual_has_the_table(void **state)
+{
+    Fixture *f = *state;
+    const char *text = page_text(f->arena);
+
+    if (getenv("TW_WRITE_DOCS"))
+        assert_null(file_write(f->arena, PAGE, text, strlen(text)));
+    if (strcmp(read_program(f->arena, PAGE)->text, text) != 0)
+        fail_msg("%s is not what src/base/mends.def says: TW_WRITE_DOCS=1 build/test_edits", PAGE);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(edits_do_what_is_promised, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_manual_has_the_table, setup, teardown),
+    };
+
+    return cmocka_run_group_tests_name("edits", tests, NULL, NULL);
+}

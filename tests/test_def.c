@@ -9,6 +9,7 @@
 #include <math.h>
 
 #include "ref/def.h"
+#include "ref/elem.h"
 
 typedef struct Fixture {
     Heap heap;
@@ -393,6 +394,9 @@ static const Case cases[] = {
     {TW0322, "Input A (M, N)\nInput B (N, M)\nOutput C (M, N)\nCompute Add A, B and get C",
      "A (M, N) does not fit B (N, M)"},
     {TW0322, "Input A (8, M, K)\nInput B (3, K, N)\nOutput C (8, M, N)\nCompute GEMM A, B and get C", "does not fit"},
+    {TW0322, "Input A (b, h, M, K)\nInput B (b, K, N)\nOutput C (b, h, M, N)\nCompute GEMM A, B and get C",
+     "its b would meet h"},
+    {TW0322, "Input A (b, h, M)\nInput B (b, h)\nOutput C (b, h, M)\nCompute Add A, B and get C", "its h would meet M"},
     {TW0323, "Input A (M, N)\nOutput C (N, M)\nCompute Exp A and get C", "C is declared (N, M) but computed (M, N)"},
     {TW0323, "Input A (M, N)\nOutput C (M)\nCompute RowSum A and get C", "but computed (M, 1)"},
     {TW0323, MATRIX "Compute Exp X and get Y (N, M)", "declared (N, M)"},
@@ -449,6 +453,29 @@ static void fixes(void **state)
                         "second: A (M, K) and B (N, K)");
     resolve(f, "Input A (M, K)\nInput B (K, N)\nOutput C (M, N)\nCompute GEMM A, B.T and get C");
     assert_string_equal(f->diags->list.data[0].fix.text, "B");
+    resolve(f, "Input Q (b, h, M, D)\nInput K (b, N, D)\nOutput S (b, h, M, N)\nCompute GEMM Q, K.T and get S");
+    assert_string_equal(f->diags->list.data[0].fix.text, "b, 1, N, D");
+    resolve(f, "Input Q (b, h, M, D)\nInput B (b, h)\nOutput S (b, h, M, D)\nCompute Add Q, B and get S");
+    assert_string_equal(f->diags->list.data[0].fix.text, "b, h, 1, 1");
+    resolve(f, "Input X (M, M)\nOutput Y (M, M)\nIndex i over M\nCompute Mask X where i < 3 and get Y");
+    assert_string_equal(f->diags->list.data[0].fix.text, "col");
+}
+
+/* Two positions over a dimension that a tensor has twice: the first is of its rows. */
+static void positions_of_rows_and_columns(void **state)
+{
+    static const char *const declared[] = {"Index i over M\nIndex j over M", "Index j over M\nIndex row over M"};
+    static const char *const masks[] = {"j <= i", "j <= row"};
+
+    for (int k = 0; k < 2; k++) {
+        Fixture *f = *state;
+        Def *def = resolve(f, arena_printf(f->arena, "Input X (M, M)\nOutput Y (M, M)\n%s\nCompute Mask X where %s and get Y",
+                                           declared[k], masks[k]));
+        assert_non_null(def);
+        const DefElem *elem = def->ops.data[0]->elem;
+        assert_int_equal(elem->nodes.data[0].axis, 1);
+        assert_int_equal(elem->nodes.data[1].axis, 0);
+    }
 }
 
 /* ---- settings --------------------------------------------------------------------------- */
@@ -571,6 +598,7 @@ int main(void)
         TEST(sample_definitions),
         TEST(every_diagnostic),
         TEST(fixes),
+        TEST(positions_of_rows_and_columns),
         TEST(setting_that_nothing_uses),
         TEST(setting_of_a_let),
         TEST(settings_of_dimensions),

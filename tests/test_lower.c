@@ -70,6 +70,11 @@ static void test_scores_computed_transposed(void **state)
     agrees(*state, "attention_backward_kv", "BN=128 BM=32 d=64 @heads=2 @L=150", 3);
 }
 
+static void test_names_of_a_copy(void **state)
+{
+    agrees(*state, "names_of_a_copy", "@heads=2 @len=150", 5);
+}
+
 static void test_stages_and_names(void **state)
 {
     agrees(*state, "stages_and_names", "@heads=2 @q_len=70 @kv_len=150", 4);
@@ -219,6 +224,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_norm_before_two_products, setup, teardown),
         cmocka_unit_test_setup_teardown(test_scores_computed_transposed, setup, teardown),
         cmocka_unit_test_setup_teardown(test_stages_and_names, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_names_of_a_copy, setup, teardown),
         cmocka_unit_test_setup_teardown(test_fewer_chunks_than_threads, setup, teardown),
         cmocka_unit_test_setup_teardown(test_elements_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(test_split_cache, setup, teardown),

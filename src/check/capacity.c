@@ -31,6 +31,8 @@ static int place_bytes(const Checker *c, const Named *t, const Place *p)
     const Settings *settings = c->options->settings;
     if (p->has_dtype)
         return dtype_bytes(p->dtype);
+    if (t->origin && t->origin->has_dtype && !t->places[SPACE_GLOBAL].exists)
+        return dtype_bytes(t->origin->dtype);
     if (t->places[SPACE_GLOBAL].exists && t->places[SPACE_GLOBAL].has_dtype)
         return dtype_bytes(t->places[SPACE_GLOBAL].dtype);
     return settings ? dtype_bytes(settings->dtype) : 2;

@@ -216,7 +216,7 @@ static void check_softmax(Checker *c, const Stmt *s)
     if (!read_tile(c, s, &x, "a softmax"))
         return;
     if (x.place->now.exponentials && s->n_with)
-        fix_removal(c, diag_add(c->late, TW0444, s->span, "'%s' went through a softmax already", operand_name(&x)), s);
+        fix_removal(c, diag_add(c->late, TW0444, s->span, "'%s' went through a softmax already", operand_name(&x)), s, "remove it");
     for (int i = 0; i < s->n_with; i++)
         check_state(c, s->with[i], &x);
     if (s->n_with)

@@ -47,7 +47,7 @@ static int free_dimension(const Stmt *s, const Place *p, const bool *taken)
 static void say_no_dimension(Checker *c, const Stmt *s, const Coord *coord, const Place *p)
 {
     Diag *d =
-        diag_add(c->diags, TW0411, coord->span, "'%s' has no dimension '%s'", s->name, coord->name);
+        diag_add(c->diags, TW0411, coord->span, "'%s' has no dimension '%s'", copy_tensor(s), coord->name);
     const char *nearest = nearest_dimension(p, coord->name);
     int len = (int)strlen(coord->name);
     if (nearest)
@@ -164,7 +164,7 @@ static void check_shape(Checker *c, const Stmt *s, const Tile *copied, const Pla
         return;
     Span span =
         s->n_shape ? (Span){s->shape[0]->span.start, s->shape[s->n_shape - 1]->span.end} : s->span;
-    Diag *d = diag_add(c->diags, TW0413, span, "'%s' has shape %s in %s memory, not %s", s->name,
+    Diag *d = diag_add(c->diags, TW0413, span, "'%s' has shape %s in %s memory, not %s", copy_tile(s),
                        tile_text(c, &tile), space_name(near->space), tile_text(c, copied));
     const char *text = tile_text(c, &tile);
     if (s->n_shape)
@@ -183,7 +183,7 @@ static void take_axes(Checker *c, const Stmt *s, const Place *global, Extent *sh
             shape[i].axis = global->dims[global->rank - 2 + i].axis;
     if (n > global->rank)
         diag_add(c->diags, TW0325, s->span, "a tile with %d dimensions of '%s', which has %d", n,
-                 s->name, global->rank);
+                 copy_tensor(s), global->rank);
     for (int i = 0; i < n && n <= global->rank; i++)
         shape[i].axis = global->dims[global->rank - n + i].axis;
 }
@@ -224,15 +224,28 @@ static Place *source_place_of(Checker *c, const Stmt *s, Named *t)
     return NULL;
 }
 
+/* What the elements are called where they go: `as Y`. */
+static Named *dest_tensor(Checker *c, const Stmt *s, Named *t)
+{
+    Space unused;
+    if (!s->as)
+        return t;
+    Named *to = names_find(c, s->as);
+    if (!to)
+        to = names_suffixed(c, s->as, &unused);
+    return to ? to : names_add(c, s->as);
+}
+
 static Place *dest_place_of(Checker *c, const Stmt *s, Named *t, const Place *from)
 {
+    Span name = s->as ? s->as_span : s->name_span;
     Place *p = &t->places[s->to_space];
     if (p->exists)
         return p;
     if (c->loose)
         return names_given(c, t, s->to_space);
     if (s->to_space == SPACE_GLOBAL) {
-        Diag *d = diag_add(c->diags, TW0406, s->name_span, "'%s' is not declared in global memory",
+        Diag *d = diag_add(c->diags, TW0406, name, "'%s' is not declared in global memory",
                            t->name);
         diag_note(c->diags, d, "declare it with `Output %s (...)`", t->name);
         return NULL;
@@ -240,7 +253,7 @@ static Place *dest_place_of(Checker *c, const Stmt *s, Named *t, const Place *fr
     Extent shape[TENSOR_MAX_RANK];
     int n = copy_shape(c, s, from, shape);
     Tile tile = shape_tile(c, shape, n);
-    names_unallocated(c, t->name, s->name_span, s->to_space, n ? &tile : NULL);
+    names_unallocated(c, t->name, name, s->to_space, n ? &tile : NULL);
     return names_given(c, t, s->to_space);
 }
 
@@ -313,11 +326,13 @@ void check_copy(Checker *c, const Stmt *s)
         diag_add(c->diags, TW0406, s->span, "a Copy goes from one memory space to another");
         return;
     }
-    Named *t = copied_tensor(c, s);
+    Named *t = copied_tensor(c, s), *dest = t ? dest_tensor(c, s, t) : NULL;
     Place *from = t ? source_place_of(c, s, t) : NULL,
-          *to = from ? dest_place_of(c, s, t, from) : NULL;
+          *to = from ? dest_place_of(c, s, dest, from) : NULL;
     if (!to)
         return;
+    if (dest != t && from->space == SPACE_GLOBAL)
+        dest->origin = from;
     read_source(c, s, t, from);
     Place *global = from->space == SPACE_GLOBAL ? from : to->space == SPACE_GLOBAL ? to : NULL;
     Place *near = global == to ? from : to;
@@ -335,10 +350,10 @@ void check_copy(Checker *c, const Stmt *s)
         copied.cols.first = begin_of(c, coords[n_coords - 1], shape[1]);
     }
     if (global == from)
-        learn_place(c, t, near, &copied);
+        learn_place(c, dest, near, &copied);
     if (global == to)
-        output_store(c, s, t, coords, n_coords);
+        output_store(c, s, dest, coords, n_coords);
     if (global && c->diags->list.len == said)
         cover_copy(c, s, global, shape, n, coords, n_coords);
-    write_dest(c, t, from, to);
+    write_dest(c, dest, from, to);
 }

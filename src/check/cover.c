@@ -152,7 +152,7 @@ static void say_other_count(Checker *c, const Cover *v, int d, const Range *r, c
         return;
     Diag *diag = diag_add(c->late, code, coord ? coord->span : v->stmt->span,
                           "'%s' goes up to %s, but there are %s tiles of '%s' along %s", r->name,
-                          aff_text(c->arena, r->end), count, v->stmt->name, dim_name(c, v, d));
+                          aff_text(c->arena, r->end), count, copy_tensor(v->stmt), dim_name(c, v, d));
     if (other && coord)
         diag_fix(c->late, diag, coord->value->span, other,
                  arena_printf(c->arena, "'%s' goes over these", other));
@@ -175,7 +175,7 @@ static void say_first_left_out(Checker *c, const Cover *v, int d)
 {
     const Coord *coord = coord_of(v, d);
     diag_add(c->late, part_code(v), coord ? coord->span : v->stmt->span,
-             "the first tile of '%s' along %s is not %s", v->stmt->name, dim_name(c, v, d), verb(v));
+             "the first tile of '%s' along %s is not %s", copy_tensor(v->stmt), dim_name(c, v, d), verb(v));
 }
 
 static void say_one_tile(Checker *c, const Cover *v, int d, const Aff *tiles)
@@ -183,7 +183,7 @@ static void say_one_tile(Checker *c, const Cover *v, int d, const Aff *tiles)
     const char *axis = v->global->dims[d].axis, *other = fitting(c, v, tiles);
     const Stmt *s = v->stmt;
     Diag *diag = diag_add(c->late, part_code(v), s->span, "only one tile of '%s' along %s is %s",
-                          s->name, dim_name(c, v, d), verb(v));
+                          copy_tensor(s), dim_name(c, v, d), verb(v));
     diag_note(c->late, diag, "say which with a coordinate, were it the first: %s = 0",
               axis ? axis : "0");
     if (other && axis && s->n_coords > 0 && s->coords[0].name) {
@@ -387,8 +387,8 @@ static int count_copies(const Block *block, const Stmt *like)
     int n = 0;
     for (int i = 0; i < block->len; i++) {
         const Stmt *s = block->data[i];
-        n += s->kind == STMT_COPY && s->name && strcmp(s->name, like->name) == 0 &&
-             s->space == like->space && s->to_space == like->to_space;
+        n += s->kind == STMT_COPY && s->name && s->space == like->space && s->to_space == like->to_space &&
+             strcmp(copy_tensor(s), copy_tensor(like)) == 0;
         n += count_copies(&s->body, like) + count_copies(&s->orelse, like);
     }
     return n;

@@ -69,7 +69,7 @@ static void say_unused(const Live *l, const Stmt *s, const char *name, const cha
         return;
     Diag *d = diag_add(l->c->late, TW0442, s->span, "'%s' is %s here and not used after that", name, verb);
     if (s->n_with == 0) /* a softmax gives more than its sum */
-        diag_fix(l->c->late, d, s->span, "", "remove it, unless it should be used");
+        fix_removal(l->c, d, s, "remove it, unless it should be used");
 }
 
 /* ---- statements ---------------------------------------------------------------------- */
@@ -131,9 +131,9 @@ static void reshape(const Live *l, const Stmt *s)
 
 static void copy(const Live *l, const Stmt *s)
 {
-    bool *used = s->to_space == SPACE_GLOBAL || !s->name ? NULL : place_used(l, s->name, s->to_space);
+    bool *used = s->to_space == SPACE_GLOBAL || !s->name ? NULL : place_used(l, copy_dest(s), s->to_space);
     if (used && !*used)
-        say_unused(l, s, s->name, "copied");
+        say_unused(l, s, copy_dest(s), "copied");
     if (used && !s->target && !s->stage)
         *used = false;
     if (s->name && s->space != SPACE_GLOBAL)

@@ -17,6 +17,8 @@ void dtype_known(Checker *c, const Stmt *s)
 static bool known_dtype(const Operand *o, DType *t)
 {
     const Place *p = o->place, *global = &o->tensor->places[SPACE_GLOBAL];
+    if (!global->exists && o->tensor->origin)
+        global = o->tensor->origin;
     if (p->has_dtype)
         *t = p->dtype;
     else if (p->space == SPACE_SHARED && global->exists && global->has_dtype)

@@ -292,10 +292,10 @@ void check_reshape(Checker *c, const Stmt *s)
                  "'%s' is in %s memory: only register tiles have fragments", s->name,
                  space_name(o.place->space));
     } else if (o.place->now.fragment == FRAG_OPERAND) {
-        fix_removal(c, diag_add(c->diags, TW0421, s->name_span, "'%s' is an operand already", s->name), s);
+        fix_removal(c, diag_add(c->diags, TW0421, s->name_span, "'%s' is an operand already", s->name), s, "remove it");
     } else if (o.place->now.fragment == FRAG_FREE && !c->loose) {
         fix_removal(c, diag_add(c->diags, TW0421, s->name_span,
-                                "'%s' is no result of a GEMM: there is nothing to reshape", s->name), s);
+                                "'%s' is no result of a GEMM: there is nothing to reshape", s->name), s, "remove it");
     }
     o.place->now.fragment = FRAG_OPERAND;
 }

@@ -137,7 +137,7 @@ static bool declared_twice(Checker *c, const Place *p, const Stmt *s)
     int line, column;
     source_place(c->program->source, p->span.start, &line, &column);
     diag_note(c->diags, d, "in line %d", line);
-    fix_removal(c, d, s);
+    fix_removal(c, d, s, "remove it");
     return true;
 }
 

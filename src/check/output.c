@@ -113,7 +113,7 @@ void output_store(Checker *c, const Stmt *s, Named *tensor, const Aff *const *co
     store.stmt = s;
     store.tensor = tensor;
     if (global->is_input) {
-        diag_add(c->diags, TW0236, s->name_span, "'%s' is an Input", tensor->name);
+        diag_add(c->diags, TW0236, s->as ? s->as_span : s->name_span, "'%s' is an Input", tensor->name);
         return;
     }
     global->was_copied_to = true;

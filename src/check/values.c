@@ -238,15 +238,15 @@ Extent extent_of(Checker *c, const Expr *e)
 
 /* ---- declarations ------------------------------------------------------------------------- */
 
-static bool assigned_in(const Block *body, int n, const char *name)
+static const Stmt *assigned_in(const Block *body, int n, const char *name)
 {
     for (int i = 0; i < n; i++) {
         const Stmt *s = body->data[i];
         bool binds = s->kind == STMT_ASSIGN || s->kind == STMT_PARAM || s->kind == STMT_LET;
         if (binds && strcmp(s->name, name) == 0)
-            return true;
+            return s;
     }
-    return false;
+    return NULL;
 }
 
 static const Aff *setting(const Checker *c, const char *name)
@@ -261,18 +261,28 @@ static const Aff *setting(const Checker *c, const char *name)
     return NULL;
 }
 
-/* A name in the shape of an Input or Output that nothing assigns is a dimension. */
-static void declare_dims(Checker *c, const Block *body, int n, const Stmt *s)
+static void declare_dim(Checker *c, const char *name)
 {
-    for (int i = 0; i < s->n_shape; i++) {
-        const Expr *e = s->shape[i];
-        if (e->kind != EXPR_NAME || eval_find(&c->env, e->name) || assigned_in(body, n, e->name))
-            continue;
-        const Aff *fixed = setting(c, e->name);
-        eval_bind(&c->env, e->name,
-                  fixed ? fixed
-                        : aff_of(c->aff, aff_sym_new(c->aff, e->name, AFF_DIM, 0, INT32_MAX)));
-    }
+    const Aff *fixed = setting(c, name);
+    eval_bind(&c->env, name,
+              fixed ? fixed : aff_of(c->aff, aff_sym_new(c->aff, name, AFF_DIM, 0, INT32_MAX)));
+}
+
+/* A name in the shape of an Input or Output that nothing assigns is a dimension; so is
+ * one in what is assigned to a size, `rows = 2 * n`. */
+static void declare_names(Checker *c, const Block *body, int n, const Expr *e, int depth)
+{
+    const Stmt *assign = e && e->kind == EXPR_NAME ? assigned_in(body, n, e->name) : NULL;
+    if (!e || depth > WALK_MAX_NESTING || (e->kind == EXPR_NAME && eval_find(&c->env, e->name)))
+        return;
+    if (assign)
+        declare_names(c, body, n, assign->kind == STMT_PARAM ? NULL : assign->value, depth + 1);
+    else if (e->kind == EXPR_NAME)
+        declare_dim(c, e->name);
+    declare_names(c, body, n, e->a, depth + 1);
+    declare_names(c, body, n, e->b, depth + 1);
+    for (int i = 0; i < e->n_args; i++)
+        declare_names(c, body, n, e->args[i], depth + 1);
 }
 
 /* m = blockIdx.x, where the grid calls its first coordinate m already */
@@ -289,7 +299,7 @@ static bool already_bound(Checker *c, const Stmt *s)
     if (!eval_find(&c->env, s->name) || c->n_loops > 0)
         return false;
     if (c->path.n_arms == 0 && !says_the_same(c, s))
-        fix_removal(c, diag_add(c->diags, TW0403, s->name_span, "'%s' already has a value", s->name), s);
+        fix_removal(c, diag_add(c->diags, TW0403, s->name_span, "'%s' already has a value", s->name), s, "remove it");
     return true;
 }
 
@@ -376,7 +386,8 @@ int values_declare(Checker *c, const Block *body)
         n++;
     for (int i = 0; i < n; i++)
         if (body->data[i]->kind == STMT_INPUT || body->data[i]->kind == STMT_OUTPUT)
-            declare_dims(c, body, n, body->data[i]);
+            for (int k = 0; k < body->data[i]->n_shape; k++)
+                declare_names(c, body, n, body->data[i]->shape[k], 0);
     bool *done = arena_array(c->arena, bool, n + 1);
     for (int i = 0; i < n; i++) /* numbers first: a grid may use those that are assigned below it */
         if (is_number(body->data[i]) && is_known(c, body->data[i])) {

@@ -24,14 +24,43 @@ static const char *indent_of(const Checker *c, int offset)
 
 void fix_line_before(Checker *c, Diag *d, const Stmt *stmt, const char *line, const char *label)
 {
-    int at = stmt->span.start;
+    int at = stmt->listed ? stmt->list_start : stmt->span.start;
     const char *text = arena_printf(c->arena, "%s\n%s", line, indent_of(c, at));
     diag_fix(c->diags, d, (Span){at, at}, text, label);
 }
 
-void fix_removal(Checker *c, Diag *d, const Stmt *stmt)
+static bool is_blank(char c)
 {
-    diag_fix(c->diags, d, stmt->span, "", "remove it");
+    return c == ' ' || c == '\t';
+}
+
+/* The statement; of one in a list, `Copy Q, K from global to shared`, its name and a comma. */
+static Span removal_of(const Checker *c, const Stmt *stmt)
+{
+    const Source *source = c->program->source;
+    Span span = stmt->span;
+    if (!stmt->listed || !source)
+        return span;
+    span = stmt->value ? stmt->span : stmt->name_span;
+    while ((size_t)span.end < source->len && is_blank(source->text[span.end]))
+        span.end++;
+    if ((size_t)span.end < source->len && source->text[span.end] == ',') {
+        span.end++;
+        while ((size_t)span.end < source->len && is_blank(source->text[span.end]))
+            span.end++;
+        return span;
+    }
+    span.end = stmt->value ? stmt->span.end : stmt->name_span.end;
+    while (span.start > 0 && is_blank(source->text[span.start - 1]))
+        span.start--;
+    if (span.start > 0 && source->text[span.start - 1] == ',')
+        span.start--;
+    return span;
+}
+
+void fix_removal(Checker *c, Diag *d, const Stmt *stmt, const char *label)
+{
+    diag_fix(c->diags, d, removal_of(c, stmt), "", label);
 }
 
 const Stmt *walk_outermost(const Checker *c)

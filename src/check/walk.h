@@ -69,6 +69,7 @@ typedef struct Place {
 typedef struct Named {
     const char *name;
     Place places[SPACE_REGISTER + 1];
+    const Place *origin; /* of the tensor that some Copy gives this name to; NULL: none */
     const Aff *scalar; /* its value as an integer symbol, once asked for */
 } Named;
 
@@ -147,7 +148,7 @@ const char *source_text(const Checker *c, Span span);
 /* A suggested edit that adds a line before a statement, indented like it. */
 void fix_line_before(Checker *c, Diag *d, const Stmt *stmt, const char *line, const char *label);
 /* One that removes the statement. */
-void fix_removal(Checker *c, Diag *d, const Stmt *stmt);
+void fix_removal(Checker *c, Diag *d, const Stmt *stmt, const char *label);
 /* The statement to put a declaration before: the outermost one round the walk. */
 const Stmt *walk_outermost(const Checker *c);
 

@@ -259,6 +259,9 @@ Program *flow_apart(Flow *flow);
 bool flow_name_axes(Flow *flow);
 /* A dimension's name in the sketch; NULL: none. */
 const char *flow_dim_name(const Flow *flow, DefDim dim);
+/* Whether the tensor is declared with the other name of the columns' dimension: all its
+ * tiles follow that there, along their rows or columns. */
+bool flow_has_alias(const Flow *flow, const DefValue *value, bool rows);
 void flow_header(Flow *flow, Block *body);
 /* A name like `wanted` that means nothing yet. */
 const char *flow_fresh(const Flow *flow, const char *wanted);

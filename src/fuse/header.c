@@ -64,6 +64,9 @@ static void use_name(Header *h, const char *name)
         use_expr(h, decl->value);
         if (decl->over)
             use_name(h, decl->over);
+        for (int i = 0; decl->over && i < h->decls.len; i++) /* their order says which is which: index_side */
+            if (h->decls.data[i]->over && strcmp(h->decls.data[i]->over, decl->over) == 0)
+                use_name(h, h->decls.data[i]->name);
     }
 }
 
@@ -129,6 +132,29 @@ static const DefValue *tensor_of(const Flow *flow, const Stmt *stmt)
     return NULL;
 }
 
+/* A size as some tensor's declaration writes it; NULL: none does. */
+static Expr *written_size(const Flow *flow, DefDim dim)
+{
+    const Unit *unit = flow->def->unit;
+
+    for (int i = 0; i < unit->body.len; i++) {
+        const Stmt *stmt = unit->body.data[i];
+        const DefValue *value = tensor_of(flow, stmt);
+
+        for (int d = 0; value && d < value->rank && d < stmt->n_shape; d++)
+            if (value->dims[d].size == dim.size)
+                return expr_copy(flow->arena, stmt->shape[d]);
+    }
+    return NULL;
+}
+
+static Expr *size_expr(const Flow *flow, DefDim dim)
+{
+    int64_t size;
+
+    return aff_is_const(dim.size, &size) ? expr_int(flow->arena, size) : written_size(flow, dim);
+}
+
 const char *flow_dim_name(const Flow *flow, DefDim dim)
 {
     for (int i = 0; !dim.name && i < flow->axes.len; i++)
@@ -150,6 +176,11 @@ static bool along(const Flow *flow, const DefValue *value, const Axis *axis, boo
     return false;
 }
 
+bool flow_has_alias(const Flow *flow, const DefValue *value, bool rows)
+{
+    return flow->cols_alias_of && along(flow, value, flow->cols, rows) && !along(flow, value, flow->rows, rows);
+}
+
 static void name_numbers(Header *h, Stmt *stmt, const DefValue *value)
 {
     const Flow *flow = h->flow;
@@ -159,7 +190,7 @@ static void name_numbers(Header *h, Stmt *stmt, const DefValue *value)
         bool last_two = d >= stmt->n_shape - 2 && d < value->rank;
         const char *name = last_two && !value->dims[d].name ? flow_dim_name(h->flow, value->dims[d]) : NULL;
 
-        if (flow->cols_alias_of && last_two && along(flow, value, flow->cols, d == stmt->n_shape - 2))
+        if (last_two && flow_has_alias(flow, value, d == stmt->n_shape - 2))
             name = flow->cols->dim.name;
         shape[d] = name ? expr_name(h->flow->arena, name) : stmt->shape[d];
     }
@@ -190,11 +221,8 @@ static bool is_touched(const Flow *flow, const DefValue *value)
 Expr *flow_dim_expr(const Flow *flow, DefDim dim)
 {
     const char *name = flow_dim_name(flow, dim);
-    int64_t size;
 
-    if (name)
-        return expr_name(flow->arena, name);
-    return aff_is_const(dim.size, &size) ? expr_int(flow->arena, size) : NULL;
+    return name ? expr_name(flow->arena, name) : size_expr(flow, dim);
 }
 
 /* What an earlier kernel left, and what this one leaves to later ones. */
@@ -353,14 +381,13 @@ bool flow_name_axes(Flow *flow)
 {
     static const char *const names[] = {
         [AXIS_ROWS] = "rows", [AXIS_COLS] = "cols", [AXIS_STREAM] = "depth", [AXIS_ONE] = "one", [AXIS_WHOLE] = "width"};
-    int64_t size;
 
     for (int i = 0; i < flow->axes.len; i++) {
         Axis *axis = flow->axes.data[i];
 
         if (axis->dim.name || axis->kind == AXIS_ONE || axis->kind == AXIS_WHOLE)
             continue;
-        if (!aff_is_const(axis->dim.size, &size)) {
+        if (!size_expr(flow, axis->dim)) {
             flow_fail(flow, TW0509, NULL, "a dimension of %s that is spread over blocks or streamed has no name",
                       aff_text(flow->arena, axis->dim.size));
             return false;
@@ -379,8 +406,8 @@ static void write_named_numbers(Header *h)
     for (int i = 0; i < h->flow->axes.len; i++) {
         const Axis *axis = h->flow->axes.data[i];
 
-        if (axis->named_here && aff_is_const(axis->dim.size, &size))
-            write_assign(h, axis->dim.name, expr_int(h->flow->arena, size));
+        if (axis->named_here && (aff_is_const(axis->dim.size, &size) || declared_so_far(h, axis->dim.name)))
+            write_assign(h, axis->dim.name, size_expr(h->flow, axis->dim));
     }
     if (h->flow->cols_alias_of && !h->flow->same_cols)
         write_assign(h, h->flow->cols->dim.name, expr_name(h->flow->arena, h->flow->cols_alias_of));
@@ -391,17 +418,17 @@ static void write_named_numbers(Header *h)
 /* Leading dimensions follow the grid's by place, so a number may get any name. */
 static void add_lead(Header *h, Stmt *grid, DefDim dim, const DefValue *output)
 {
-    int64_t size;
+    Expr *size = dim.name ? NULL : size_expr(h->flow, dim);
 
     if (!dim.name && flow_is_one(dim))
         return;
-    if (!dim.name && !aff_is_const(dim.size, &size)) {
+    if (!dim.name && !size) {
         flow_fail(h->flow, TW0509, output, "a leading dimension of output %s has no name", output->name);
         return;
     }
     if (!dim.name) {
         dim.name = flow_fresh(h->flow, arena_printf(h->flow->arena, "entries%d", grid->n_coords));
-        write_assign(h, dim.name, expr_int(h->flow->arena, size));
+        write_assign(h, dim.name, size);
     }
     grid->coords[grid->n_coords++].name = dim.name;
 }

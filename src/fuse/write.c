@@ -101,18 +101,17 @@ static void spell(Writer *w, Node *node)
     take(w, name, node);
 }
 
-/* A tile of an input bears the input's name, so there can be one at a time. */
-static bool spell_load(Writer *w, Node *node)
+/* A tile of an input bears the input's name; another tile of the same input, which
+ * lies along other axes, one of its own: `Copy X as X2`. */
+static void spell_load(Writer *w, Node *node)
 {
     const Held *held = find_name(w, node->name);
+    const char *name = node->spelled ? node->spelled : node->name;
 
-    if (held && held->holder != node && held->holder->kind == NODE_LOAD) {
-        flow_fail(w->flow, TW0510, NULL, "%s is needed as two different tiles; pass it as two inputs",
-                  node->name);
-        return false;
-    }
-    take(w, node->name, node);
-    return true;
+    if (!node->spelled && held && held->holder != node)
+        for (int i = 2; find_name(w, name) || flow_reserves(w->flow, name); i++)
+            name = arena_printf(w->arena, "%s%d", node->name, i);
+    take(w, name, node);
 }
 
 /* ---- copies ------------------------------------------------------------------------------- */
@@ -168,10 +167,10 @@ static void put_coords(Writer *w, Stmt *copy, const Node *load)
     DefDim rows = flow_rows(w->flow, value), cols = flow_cols(w->flow, value);
     rows.name = flow_dim_name(w->flow, rows);
     cols.name = flow_dim_name(w->flow, cols);
-    if (w->flow->cols_alias_of && load->row == w->flow->cols)
-        rows.name = load->row->dim.name;
-    if (w->flow->cols_alias_of && load->col == w->flow->cols)
-        cols.name = load->col->dim.name;
+    if (flow_has_alias(w->flow, value, true))
+        rows.name = w->flow->cols->dim.name;
+    if (flow_has_alias(w->flow, value, false))
+        cols.name = w->flow->cols->dim.name;
     bool by_place = !rows.name || !cols.name || strcmp(rows.name, cols.name) == 0;
 
     if (axis_obvious(w, load->row, rows) && axis_obvious(w, load->col, cols))
@@ -183,14 +182,15 @@ static void put_coords(Writer *w, Stmt *copy, const Node *load)
     copy->coords[copy->n_coords++] = (Coord){.name = by_place ? NULL : cols.name, .value = axis_expr(w, load->col)};
 }
 
-static bool write_load(Writer *w, const Item *item)
+static void write_load(Writer *w, const Item *item)
 {
     Space to = item->kind == ITEM_TO_SHARED ? SPACE_SHARED : SPACE_REGISTER;
 
-    if (!spell_load(w, item->node))
-        return false;
-    put_coords(w, put_copy(w, item->node->spelled, SPACE_GLOBAL, to), item->node);
-    return true;
+    spell_load(w, item->node);
+    Stmt *copy = put_copy(w, item->node->name, SPACE_GLOBAL, to);
+    if (strcmp(item->node->spelled, item->node->name) != 0)
+        copy->as = item->node->spelled;
+    put_coords(w, copy, item->node);
 }
 
 /* ---- computations -------------------------------------------------------------------------- */
@@ -421,7 +421,7 @@ static void write_shared(Writer *w, Node *node)
 }
 
 /* The register tile that is stored bears the output's name. */
-static bool write_store(Writer *w, Node *node)
+static void write_store(Writer *w, Node *node)
 {
     Node *tile = node->args[0].node;
 
@@ -429,9 +429,9 @@ static bool write_store(Writer *w, Node *node)
         Held *held = find_name(w, node->name);
 
         if (held && (held->holder->row != node->row || held->holder->col != node->col ||
-                     flow_used_later(w->items, held->holder, w->at))) {
-            flow_fail(w->flow, TW0510, node->value, "%s names two tiles at once", node->name);
-            return false;
+                     flow_used_later(w->items, held->holder, w->at))) { /* the name is another tile's as well */
+            put_copy(w, tile->spelled, SPACE_REGISTER, SPACE_GLOBAL)->as = node->name;
+            return;
         }
         Stmt *rename = put_compute(w, OP_ADD);
         rename->args[rename->n_args++] = name_expr(w, tile->spelled);
@@ -440,39 +440,38 @@ static bool write_store(Writer *w, Node *node)
         take(w, node->name, node);
     }
     put_copy(w, node->name, SPACE_REGISTER, SPACE_GLOBAL);
-    return true;
 }
 
-static bool write_node(Writer *w, Node *node)
+static void write_node(Writer *w, Node *node)
 {
     switch (node->kind) {
     case NODE_OP:
         write_op(w, node);
-        return true;
+        return;
     case NODE_PRODUCT:
     case NODE_SUM:
         write_gemm(w, node);
-        return true;
+        return;
     case NODE_SHARED:
         write_shared(w, node);
-        return true;
+        return;
     case NODE_GAUGE:
         write_gauge(w, node);
-        return true;
+        return;
     case NODE_REDUCE:
         write_reduce(w, node);
-        return true;
+        return;
     case NODE_COMBINE:
         write_combine(w, node);
-        return true;
+        return;
     case NODE_STORE:
-        return write_store(w, node);
+        write_store(w, node);
+        return;
     case NODE_LOAD:
     case NODE_STATE_MAX:
     case NODE_STATE_SUM:
-        return true;
+        return;
     }
-    return true;
 }
 
 /* ---- loops ------------------------------------------------------------------------------------ */
@@ -518,28 +517,29 @@ static void write_identity(Writer *w, Node *node)
     stmt->args[stmt->n_args++] = identity == 0 ? expr_int(w->arena, 0) : expr_float(w->arena, identity);
 }
 
-static bool write_item(Writer *w, const Item *item, Block *body)
+static void write_item(Writer *w, const Item *item, Block *body)
 {
     switch (item->kind) {
     case ITEM_TO_SHARED:
     case ITEM_TO_REGISTER:
-        return write_load(w, item);
+        write_load(w, item);
+        return;
     case ITEM_UNSHARE:
         put_copy(w, item->node->spelled, SPACE_SHARED, SPACE_REGISTER);
-        return true;
+        return;
     case ITEM_FILL:
         write_identity(w, item->node);
-        return true;
+        return;
     case ITEM_LOOP:
         open_loop(w, item->loop);
-        return true;
+        return;
     case ITEM_END:
         w->out = body;
-        return true;
+        return;
     case ITEM_COMPUTE:
-        return write_node(w, item->node);
+        write_node(w, item->node);
+        return;
     }
-    return true;
 }
 
 /* A stream whose loop multiplies what it loads counts k; others j, i, t, ... */
@@ -576,7 +576,6 @@ Unit *flow_write(Flow *flow, const Order *order)
     flow_header(flow, &unit->body);
     w.items = flow_items(flow, order);
     for (w.at = 0; w.at < w.items->list.len && !flow->failed; w.at++)
-        if (!write_item(&w, &w.items->list.data[w.at], &unit->body))
-            break;
+        write_item(&w, &w.items->list.data[w.at], &unit->body);
     return flow->failed ? NULL : unit;
 }

@@ -153,6 +153,10 @@ struct Stmt {
     const char *name;   /* declared, copied or assigned name; loop variable; schedule target */
     Span name_span;
     Expr *target;       /* COPY: the thing copied where it is more than a name (X[...]) */
+    const char *as;     /* COPY: the name that the elements get where they go; NULL: the one that they had */
+    Span as_span;
+    bool listed;        /* one of several behind commas, `Allocate Q, K in ...`, which begin at: */
+    int list_start;
 
     /* INPUT OUTPUT ALLOCATE COPY: shape; RESHAPE: the `from` shape; DEFINE: its
      * parameters; COMPUTE: the result's shape (`and get KB (a, b)`, `Define M (a, b)`) */
@@ -223,6 +227,21 @@ bool program_equal(const Program *a, const Program *b);
 /* Whether an expression, which may be NULL, is a name, or has it anywhere. */
 bool expr_is_name(const Expr *e, const char *name);
 bool expr_mentions(const Expr *e, const char *name);
+
+/* Which of the two a position is along where rows and columns both run along its
+ * dimension: positions.c. */
+typedef enum IndexSide { INDEX_UNSAID, INDEX_ROWS, INDEX_COLS } IndexSide;
+IndexSide index_side(const Block *body, const char *name, const char *over);
+
+/* The names of a Copy: of the elements where they go; of the tensor in global memory
+ * (NULL: it stays within a block); and of the tile in shared memory or registers, the
+ * one it writes where both are. */
+const char *copy_dest(const Stmt *copy);
+const char *copy_tensor(const Stmt *copy);
+const char *copy_tile(const Stmt *copy);
+/* The tensor that some Copy of the block, or within it, brings to a tile of another name
+ * (`Copy X as Xk from global to shared`); NULL: none. */
+const char *copied_as(const Block *block, const char *tile);
 
 /* A statement's first word ("" for an assignment) and its form, from stmts.def. */
 const char *stmt_keyword(StmtKind kind);

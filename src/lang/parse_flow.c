@@ -112,14 +112,54 @@ void parse_shape(Parser *p, Stmt *s)
     s->n_shape = items.len;
 }
 
+/* What stands behind the names of a list holds for each of them. */
+static void share_parts(Parser *p, Stmt *to, const Stmt *from)
+{
+    Stmt own = *to;
+
+    *to = *from;
+    to->name = own.name;
+    to->name_span = own.name_span;
+    to->target = own.target;
+    to->span = own.span;
+    to->comment = own.comment;
+    to->gap = own.gap;
+    to->shape = arena_array(p->arena, Expr *, from->n_shape);
+    for (int i = 0; i < from->n_shape; i++)
+        to->shape[i] = expr_copy(p->arena, from->shape[i]);
+    to->coords = arena_array(p->arena, Coord, from->n_coords);
+    for (int i = 0; i < from->n_coords; i++) {
+        to->coords[i] = from->coords[i];
+        to->coords[i].value = expr_copy(p->arena, from->coords[i].value);
+    }
+    to->offset = expr_copy(p->arena, from->offset);
+    to->stage = expr_copy(p->arena, from->stage);
+    to->where = expr_copy(p->arena, from->where);
+    to->otherwise = expr_copy(p->arena, from->otherwise);
+}
+
+/* The statements of a list from `first` on, of which the last one, s, has all the parts. */
+static void finish_list(Parser *p, Block *out, int first, const Stmt *s)
+{
+    if (p->failed)
+        out->len = first;
+    for (int i = first; i < out->len; i++)
+        share_parts(p, out->data[i], s);
+}
+
 /* ---- Allocate ------------------------------------------------------------------------------ */
 
-/* allocate = "Allocate" NAME { "in" space | "(" items ")" | [":"] DTYPE | "with" "offset" expr } */
+/* allocate = "Allocate" NAME { "," NAME } { "in" space | "(" items ")" | [":"] DTYPE | "with" "offset" expr } */
 Stmt *parse_allocate(Parser *p, Stmt *s, Block *out)
 {
-    (void)out;
+    int first = out->len;
+
     s->name = take_name(p, &s->name_span);
-    while (!at_line_end(p) && !p->failed) {
+    while (accept(p, TOK_COMMA)) {
+        s = another_stmt(p, s, out);
+        s->name = take_name(p, &s->name_span);
+    }
+    while (!at_line_end(p) && p->tok.kind != TOK_COMMA && !p->failed) {
         if (accept_word(p, WORD_IN)) {
             s->space = parse_space(p);
         } else if (p->tok.kind == TOK_LPAREN) {
@@ -135,7 +175,8 @@ Stmt *parse_allocate(Parser *p, Stmt *s, Block *out)
     }
     if (s->space == SPACE_NONE)
         parse_expected(p, "'in' and a memory space");
-    return s;
+    finish_list(p, out, first, s);
+    return !p->failed && accept(p, TOK_COMMA) ? parse_allocate(p, another_stmt(p, s, out), out) : s;
 }
 
 /* ---- Copy --------------------------------------------------------------------------------------- */
@@ -203,10 +244,15 @@ static bool parse_copy_part(Parser *p, Stmt *s)
         parse_shape(p, s);
     else if (p->tok.kind == TOK_LBRACKET)
         parse_stage(p, s);
+    else if (accept_word(p, WORD_AS))
+        s->as = take_name(p, &s->as_span);
     else if (accept_word(p, WORD_AND)) {
         if (accept_last_word(p, WORD_ACCUMULATE))
             s->result = RESULT_ACCUMULATE;
-        else
+        else if (accept_word(p, WORD_GET)) {
+            accept_word(p, WORD_NEW);
+            s->as = take_name(p, &s->as_span);
+        } else
             parse_expected(p, "'accumulate'");
     } else
         return false;
@@ -220,23 +266,43 @@ static const char *root_name(const Expr *e)
     return e->name;
 }
 
-/* copy = "Copy" reference { "(" items ")" | "in" coordinates | "from" space | "to" space | stage
- *        | "where" expr | "else" expr | "and" "accumulate" } */
-Stmt *parse_copy(Parser *p, Stmt *s, Block *out)
+static void parse_copied(Parser *p, Stmt *s)
 {
     Expr *target = parse_reference(p);
 
-    (void)out;
     s->name = root_name(target);
     s->name_span = (Span){target->span.start, target->span.start + (s->name ? (int)strlen(s->name) : 0)};
     if (target->kind != EXPR_NAME)
         s->target = target;
+}
+
+/* One name cannot stand for all of a list. */
+static void refuse_shared_name(Parser *p, const Stmt *s)
+{
+    if (s->as)
+        parse_fail(p, TW0102, s->as_span, "'as %s' is the name of one copy: write a Copy for each", s->as);
+}
+
+/* copy = "Copy" reference { "," reference } { "(" items ")" | "as" NAME | "in" coordinates | "from" space
+ *        | "to" space | stage | "where" expr | "else" expr | "and" "accumulate" } */
+Stmt *parse_copy(Parser *p, Stmt *s, Block *out)
+{
+    int first = out->len;
+
+    parse_copied(p, s);
+    while (accept(p, TOK_COMMA)) {
+        s = another_stmt(p, s, out);
+        parse_copied(p, s);
+    }
     while (parse_copy_part(p, s))
         continue;
     if (s->space == SPACE_NONE)
         parse_expected(p, "'from' and a memory space");
     if (s->to_space == SPACE_NONE)
         parse_expected(p, "'to' and a memory space");
+    if (out->len > first)
+        refuse_shared_name(p, s);
+    finish_list(p, out, first, s);
     return s;
 }
 

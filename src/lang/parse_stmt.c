@@ -215,15 +215,18 @@ static Stmt *parse_closed(Parser *p, Stmt *s, const char *what)
 
 /* ---- declarations ---------------------------------------------------------------------------- */
 
-/* Another statement of the same kind, behind a comma. */
-static Stmt *another(Parser *p, Stmt *s, Block *out)
+Stmt *another_stmt(Parser *p, Stmt *s, Block *out)
 {
     Stmt *next = stmt_new(p->arena, s->kind);
 
     s->span.end = p->prev_end;
+    if (!s->listed)
+        s->list_start = s->span.start;
     vec_push(p->arena, out, s);
     join_line(p);
     next->span = token_span(p);
+    next->list_start = s->list_start;
+    s->listed = next->listed = true;
     return next;
 }
 
@@ -257,7 +260,7 @@ static Stmt *parse_tensors(Parser *p, Stmt *s, Block *out)
 
     s->name = take_name(p, &s->name_span);
     while (accept(p, TOK_COMMA)) {
-        s = another(p, s, out);
+        s = another_stmt(p, s, out);
         s->name = take_name(p, &s->name_span);
     }
     parse_dims(p, s);
@@ -277,7 +280,7 @@ static Stmt *parse_tensor(Parser *p, Stmt *s, Block *out)
 {
     s = parse_tensors(p, s, out);
     while (!p->failed && s->has_shape && accept(p, TOK_COMMA)) {
-        s = another(p, s, out);
+        s = another_stmt(p, s, out);
         s = parse_tensors(p, s, out);
     }
     return s;
@@ -295,7 +298,7 @@ static Stmt *parse_binding(Parser *p, Stmt *s, Block *out)
         }
         if (!accept(p, TOK_COMMA))
             return s;
-        s = another(p, s, out);
+        s = another_stmt(p, s, out);
     }
 }
 

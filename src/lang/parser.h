@@ -82,6 +82,8 @@ typedef enum BlockStop {
 } BlockStop;
 /* Reads statements up to, not over, what ends them. */
 BlockStop parse_block(Parser *p, Block *out, Span header, bool may_else);
+/* Another statement of the same kind, behind a comma; s, which is done, is added to out. */
+Stmt *another_stmt(Parser *p, Stmt *s, Block *out);
 void parse_stray(Parser *p); /* an `end` or `else` that belongs to nothing */
 /* Reads the `end` of a block, or says that it is missing. */
 void close_block(Parser *p, BlockStop stop, const char *what, Span opened);

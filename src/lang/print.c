@@ -100,6 +100,8 @@ static void print_copy(Str *out, const Stmt *s)
     else
         str_add(out, s->name);
     print_shape(out, s);
+    if (s->as)
+        str_printf(out, " as %s", s->as);
     if (s->n_coords > 0) {
         str_add(out, " in coordinate [");
         print_coords(out, s);

@@ -181,6 +181,38 @@ bool expr_mentions(const Expr *e, const char *name)
     return false;
 }
 
+const char *copy_dest(const Stmt *copy)
+{
+    return copy->as ? copy->as : copy->name;
+}
+
+const char *copy_tensor(const Stmt *copy)
+{
+    return copy->space == SPACE_GLOBAL ? copy->name : copy->to_space == SPACE_GLOBAL ? copy_dest(copy) : NULL;
+}
+
+const char *copy_tile(const Stmt *copy)
+{
+    return copy->to_space == SPACE_GLOBAL ? copy->name : copy_dest(copy);
+}
+
+const char *copied_as(const Block *block, const char *tile)
+{
+    const char *tensor = NULL;
+
+    for (int i = 0; i < block->len && !tensor; i++) {
+        const Stmt *s = block->data[i];
+
+        if (s->kind == STMT_COPY && s->as && s->space == SPACE_GLOBAL && names_equal(s->as, tile))
+            tensor = s->name;
+        if (!tensor)
+            tensor = copied_as(&s->body, tile);
+        if (!tensor)
+            tensor = copied_as(&s->orelse, tile);
+    }
+    return tensor;
+}
+
 bool expr_equal(const Expr *a, const Expr *b)
 {
     if (a == b || !a || !b)
@@ -214,7 +246,7 @@ static bool coords_equal(const Stmt *a, const Stmt *b)
 
 static bool declarations_equal(const Stmt *a, const Stmt *b)
 {
-    return names_equal(a->name, b->name) && expr_equal(a->target, b->target) && a->has_shape == b->has_shape &&
+    return names_equal(a->name, b->name) && names_equal(a->as, b->as) && expr_equal(a->target, b->target) && a->has_shape == b->has_shape &&
            exprs_equal(a->shape, a->n_shape, b->shape, b->n_shape) &&
            exprs_equal(a->to_shape, a->n_to_shape, b->to_shape, b->n_to_shape) &&
            a->has_dtype == b->has_dtype && a->dtype == b->dtype && a->space == b->space &&

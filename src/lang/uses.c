@@ -45,7 +45,7 @@ static Use use_of_stmt(const Stmt *s, const char *name)
 {
     Use use = use_in(s->where, name, true);
 
-    if (s->kind == STMT_COPY && s->name && strcmp(s->name, name) == 0)
+    if (s->kind == STMT_COPY && s->name && (strcmp(s->name, name) == 0 || (s->as && strcmp(s->as, name) == 0)))
         use = USE_TILES;
     for (int i = 0; i < s->n_args; i++)
         use = most(use, use_in(s->args[i], name, is_condition(s->args[i])));

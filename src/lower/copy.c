@@ -25,6 +25,8 @@ void lo_allocate(Lower *lo, const Stmt *s)
         return;
     }
     const TileTensor *tensor = lo_tensor(lo, s->name);
+    const char *origin = tensor ? NULL : copied_as(&lo->unit->body, s->name);
+    if (origin) tensor = lo_tensor(lo, origin);
     DType dtype = s->has_dtype ? s->dtype
                   : s->space == SPACE_REGISTER ? DT_F32
                   : tensor ? tensor->dtype : lo->settings->dtype;
@@ -91,18 +93,19 @@ static TileValue *load(Lower *lo, const Stmt *s, const Place *p, const Aff *wher
     TileValue *v = op->results[0];
     lo_place_set(lo, op, p, through_registers ? NULL : where);
     p->view.tensor->read = true;
-    v->name = s->name;
+    v->name = copy_dest(s);
     lo_lineage(lo, v)->axis[0] = lo_place_axis(p, p->row_dim);
     lo_lineage(lo, v)->axis[1] = lo_place_axis(p, p->col_dim);
     if (!through_registers) return v;
     v = masked(lo, v, where, otherwise);
-    v->name = s->name;
+    v->name = copy_dest(s);
     return s->to_space == SPACE_SHARED ? moved(lo, v, SPACE_SHARED) : v;
 }
 
 static void copy_in(Lower *lo, const Stmt *s)
 {
-    Local *local = lo_local_make(lo, s->name);
+    const char *name = copy_dest(s);
+    Local *local = lo_local_make(lo, name);
     bool shared = s->to_space == SPACE_SHARED;
     const TileType *allocated = shared ? (local->in_shared ? &local->shared_type : NULL)
                                        : (local->in_register ? &local->reg_type : NULL);
@@ -118,16 +121,16 @@ static void copy_in(Lower *lo, const Stmt *s)
     if (!copied_where(lo, s, &p, &where) || !other_value(lo, s, &otherwise)) return;
     if (where && otherwise == 0) where = lo_place_drop_implied(lo, &p, where);
     TileValue *v = load(lo, s, &p, where, otherwise);
-    local = lo_local_make(lo, s->name);
+    local = lo_local_make(lo, name);
     if (shared) {
         const Aff *stage = lo_stage(lo, local, s->stage);
-        if (stage) lo_set_shared(lo, s->name, stage, v, ++lo->versions);
-        if (stage && local->stages > 0) lo_stage_copied(lo, s->name, s->span);
+        if (stage) lo_set_shared(lo, name, stage, v, ++lo->versions);
+        if (stage && local->stages > 0) lo_stage_copied(lo, name, s->span);
         return;
     }
-    lo_set_register(lo, s->name, v);
+    lo_set_register(lo, name, v);
     bool integer = p.view.tensor->dtype == DT_I32 || p.view.tensor->dtype == DT_I64;
-    if (integer && v->type.rows == 1 && v->type.cols == 1) lo_local_integer(lo, s->name);
+    if (integer && v->type.rows == 1 && v->type.cols == 1) lo_local_integer(lo, name);
 }
 
 /* Its value, in registers. */
@@ -157,7 +160,7 @@ static void copy_out(Lower *lo, const Stmt *s)
     }
     TileTensor *tensor = p.view.tensor;
     if (!tensor->written) {
-        lo_fail(lo, TW0725, s->span, "'%s' is an Input; only Outputs are written", s->name);
+        lo_fail(lo, TW0725, s->span, "'%s' is an Input; only Outputs are written", tensor->name);
         return;
     }
     if (!copied_where(lo, s, &p, &where)) return;
@@ -194,37 +197,40 @@ static void take_allocated_shape(TileType *type, const TileType *allocated)
 
 static void copy_within(Lower *lo, const Stmt *s)
 {
-    const Local *local = lo_local(lo, s->name);
+    const Local *dest = lo_local_make(lo, copy_dest(s)), *local = lo_local(lo, s->name);
     bool shared = s->to_space == SPACE_SHARED;
-    const Aff *stage = lo_stage(lo, local, s->stage);
+    const Aff *stage = lo_stage(lo, shared ? dest : local, s->stage);
     const Staged *staged = local && stage && !shared ? lo_shared(lo, s->name, stage, s->span) : NULL;
+    local = lo_local(lo, s->name);
     TileValue *from = !local ? NULL : shared ? local->reg : staged ? staged->value : NULL;
     if (!from || !stage) {
         lo_fail(lo, TW0716, s->span, "'%s' has no value in %s", s->name, space_name(s->space));
         return;
     }
-    local = lo_local(lo, s->name);
+    dest = lo_local(lo, copy_dest(s));
     TileType type = from->type;
-    if (shared && local->in_shared) type.dtype = local->shared_type.dtype;
-    if (shared ? local->in_shared : local->in_register)
-        take_allocated_shape(&type, shared ? &local->shared_type : &local->reg_type);
+    if (shared && dest->in_shared) type.dtype = dest->shared_type.dtype;
+    if (shared ? dest->in_shared : dest->in_register)
+        take_allocated_shape(&type, shared ? &dest->shared_type : &dest->reg_type);
     if (shared && type.dtype != from->type.dtype) {
-        TileType cast = from->type;
-        cast.dtype = type.dtype;
-        from = rw_insert(&lo->rw, TILE_CAST, 1, &from, 1, &cast)->results[0];
+        TileType rounded = from->type;
+        rounded.dtype = type.dtype;
+        TileValue *cast = rw_insert(&lo->rw, TILE_CAST, 1, &from, 1, &rounded)->results[0];
+        *lo_lineage(lo, cast) = *lo_lineage(lo, from);
+        from = cast;
     }
     type.space = s->to_space;
     int version = shared ? local->version : staged->version;
     TileValue *to = rw_insert(&lo->rw, TILE_MOVE, 1, &from, 1, &type)->results[0];
-    to->name = local->name;
+    to->name = dest->name;
     *lo_lineage(lo, to) = *lo_lineage(lo, from);
     if (s->where) to = masked_copy(lo, s, to);
     if (!to) return;
     if (shared) {
-        lo_set_shared(lo, s->name, stage, to, version);
-        if (local->stages > 0) lo_stage_copied(lo, s->name, s->span);
+        lo_set_shared(lo, dest->name, stage, to, version);
+        if (dest->stages > 0) lo_stage_copied(lo, dest->name, s->span);
     } else {
-        Local *place = lo_local(lo, s->name);
+        Local *place = lo_local(lo, dest->name);
         place->reg = to;
         place->scalar = NULL;
         place->version = s->where ? ++lo->versions : version;
@@ -240,6 +246,8 @@ void lo_copy(Lower *lo, const Stmt *s)
         return;
     }
     named.name = lo_base_name(lo, s->name, &space);
+    space = SPACE_NONE;
+    named.as = s->as ? lo_base_name(lo, s->as, &space) : NULL;
     if (s->space == SPACE_GLOBAL && s->to_space != SPACE_GLOBAL) copy_in(lo, &named);
     else if (s->to_space == SPACE_GLOBAL && s->space != SPACE_GLOBAL) copy_out(lo, &named);
     else if (s->space != s->to_space) copy_within(lo, &named);

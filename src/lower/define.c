@@ -69,6 +69,7 @@ static Stmt *subst_stmt(Inline *in, const Stmt *s)
     Stmt *copy = stmt_new(in->lo->arena, s->kind);
     *copy = *s;
     copy->name = subst_name(in, s->name);
+    copy->as = subst_name(in, s->as);
     copy->shape = subst_all(in, s->shape, s->n_shape);
     copy->args = subst_all(in, s->args, s->n_args);
     copy->with = subst_all(in, s->with, s->n_with);

@@ -31,7 +31,7 @@ static bool is_dim_name(const TileTensor *t, int d, const Expr *e)
 /* The element's, or the block's, own coordinate along a dimension of a tensor. */
 static const Aff *own_coordinate(Lower *lo, const TileTensor *t, int d)
 {
-    const Aff *place = lo_place_along(lo, t->dim_names[d]);
+    const Aff *place = lo_place_along(lo, t->dim_names[d], INDEX_UNSAID);
     int64_t one;
     if (place) return place;
     if (aff_is_const(t->dims[d], &one) && one == 1) return aff_const(lo->program->aff, 0);

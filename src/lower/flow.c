@@ -33,7 +33,7 @@ static void assigned_names(Arena *arena, const Block *block, Names *names)
                 if (s->with[k]->kind == EXPR_NAME) add_name(arena, names, s->with[k]->name);
             break;
         case STMT_COPY:
-            if (s->to_space == SPACE_REGISTER) add_name(arena, names, s->name);
+            if (s->to_space == SPACE_REGISTER) add_name(arena, names, copy_dest(s));
             break;
         case STMT_RESHAPE: add_name(arena, names, s->name); break;
         case STMT_FOR: case STMT_IF:

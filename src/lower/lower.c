@@ -87,6 +87,8 @@ bool lo_shape(Lower *lo, Expr *const *shape, int n, int *extents)
     return true;
 }
 
+enum { MOST_ASSIGNED = 8 };
+
 /* ---- header -------------------------------------------------------------------------- */
 
 /* The last of several settings of one name counts. */
@@ -128,12 +130,31 @@ static const Aff *new_dimension(Lower *lo, const Expr *name)
     return known;
 }
 
+/* A size that the unit assigns below the tensor that has it: `D2 = D`. NULL: it does not. */
+static const Aff *assigned_size(Lower *lo, const Expr *name)
+{
+    const Stmt *assign = NULL;
+    for (int i = 0; i < lo->unit->body.len; i++) {
+        const Stmt *s = lo->unit->body.data[i];
+        if ((s->kind == STMT_ASSIGN || s->kind == STMT_LET) && strcmp(s->name, name->name) == 0) assign = s;
+    }
+    if (!assign || !assign->value || lo->assigned >= MOST_ASSIGNED) return NULL;
+    lo->assigned++; /* names may stand for each other in a ring */
+    const Aff *size = eval_aff(&lo->env, assign->value, NULL);
+    lo->assigned--;
+    if (size) eval_bind(&lo->env, name->name, size);
+    return size;
+}
+
 /* An unbound name in a declaration is a dimension of the program; in a condition
  * it may be the place of an element. */
 static const Aff *unbound_name(void *user, const Expr *name, Diags *diags)
 {
     Lower *lo = user;
-    if (lo->declaring) return new_dimension(lo, name);
+    if (lo->declaring) {
+        const Aff *size = assigned_size(lo, name);
+        return size ? size : new_dimension(lo, name);
+    }
     const Local *local = lo_local(lo, name->name);
     const Aff *integer = diags ? lo_local_integer(lo, name->name) : local ? local->scalar : NULL; /* a try reads nothing */
     if (!integer) integer = lo_param_integer(lo, name->name, diags != NULL);
@@ -302,7 +323,7 @@ static void spoil(Lower *lo, const Stmt *s)
     Space space = SPACE_NONE;
     const Expr *to = s->dest ? s->dest : s->n_args > 0 ? s->args[0] : NULL;
     while (to && to->kind != EXPR_NAME) to = to->a;
-    const char *name = s->kind == STMT_COMPUTE ? (to ? to->name : NULL) : s->kind == STMT_COPY ? s->name : NULL;
+    const char *name = s->kind == STMT_COMPUTE ? (to ? to->name : NULL) : s->kind == STMT_COPY ? copy_dest(s) : NULL;
     if (name) lo_local_make(lo, lo_base_name(lo, name, &space))->spoiled = true;
 }
 

@@ -147,13 +147,14 @@ static bool part_of_tensor(Lower *lo, const Stmt *s, TileTensor *t, View *v)
 
 static bool find_view(Lower *lo, const Stmt *copy, View *v)
 {
-    TileTensor *t = lo_tensor(lo, copy->name);
+    const char *name = copy_tensor(copy);
+    TileTensor *t = lo_tensor(lo, name);
     if (!t) {
-        lo_fail(lo, TW0723, copy->span, "'%s' is no Input or Output", copy->name);
+        lo_fail(lo, TW0723, copy->span, "'%s' is no Input or Output", name);
         return false;
     }
     for (int i = 0; i < lo->views.len; i++)
-        if (strcmp(lo->views.data[i]->name, copy->name) == 0) return part_of_tensor(lo, lo->views.data[i], t, v);
+        if (strcmp(lo->views.data[i]->name, name) == 0) return part_of_tensor(lo, lo->views.data[i], t, v);
     *v = whole_tensor(lo, t);
     return true;
 }
@@ -165,7 +166,7 @@ static bool span_tile(Lower *lo, const Stmt *s, int n, const int *extents, Place
 {
     int rank = p->view.rank;
     if (n > rank) {
-        lo_fail(lo, TW0724, s->span, "a tile of %d dimensions does not fit '%s', which has %d", n, s->name, rank);
+        lo_fail(lo, TW0724, s->span, "a tile of %d dimensions does not fit '%s', which has %d", n, copy_tensor(s), rank);
         return false;
     }
     p->row_dim = p->col_dim = -1;
@@ -232,7 +233,7 @@ static bool set_coords(Lower *lo, const Stmt *s, int n, Place *p)
         const Coord *c = &s->coords[i];
         int d = dim_of_coord(s, i, n, &p->view, taken);
         if (d < 0 || d >= p->view.rank || taken[d]) {
-            lo_fail(lo, TW0724, c->span, "'%s' is no dimension of '%s'", c->name ? c->name : "this", s->name);
+            lo_fail(lo, TW0724, c->span, "'%s' is no dimension of '%s'", c->name ? c->name : "this", copy_tensor(s));
             return false;
         }
         taken[d] = true;

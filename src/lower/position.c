@@ -36,12 +36,12 @@ static const Aff *place_call(void *user, const Expr *call, Diags *diags)
     return NULL;
 }
 
-const Aff *lo_place_along(Lower *lo, const char *dim)
+const Aff *lo_place_along(Lower *lo, const char *dim, IndexSide side)
 {
     const Frame *f = lo->frame;
     bool rows = f && dim && runs_along(&f->axis[0], dim), cols = f && dim && runs_along(&f->axis[1], dim);
-    if (rows == cols) return NULL;
-    int axis = rows ? 0 : 1;
+    if (rows == cols && (!rows || side == INDEX_UNSAID)) return NULL;
+    int axis = cols && (!rows || side == INDEX_COLS);
     return aff_add(lo->program->aff, f->axis[axis].start, place_along(lo, f, axis));
 }
 
@@ -57,7 +57,7 @@ static const Stmt *find_index(const Lower *lo, const char *name)
 static const Aff *index_position(Lower *lo, const Expr *name, const Stmt *index, Diags *diags)
 {
     AffCtx *aff = lo->program->aff;
-    const Aff *at = lo_place_along(lo, index->over);
+    const Aff *at = lo_place_along(lo, index->over, index_side(&lo->unit->body, index->name, index->over));
     if (!at && !diags) return NULL;
     if (!at) {
         const Frame *f = lo->frame;

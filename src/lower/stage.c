@@ -113,7 +113,7 @@ static void find_copies(Lower *lo, const Block *block, const char *name, const A
     for (int i = 0; i < block->len; i++) {
         const Stmt *s = block->data[i];
         Space space = SPACE_NONE;
-        if (is_copy_to_shared(s) && strcmp(lo_base_name(lo, s->name, &space), name) == 0)
+        if (is_copy_to_shared(s) && strcmp(lo_base_name(lo, copy_dest(s), &space), name) == 0)
             vec_push(lo->arena, found, (Ahead){s, guard});
         if (s->kind == STMT_FOR) find_copies(lo, &s->body, name, NULL, found);
         if (s->kind != STMT_IF) continue;
@@ -266,7 +266,7 @@ static void add_written(Lower *lo, const Block *block, LowerLoop *loop)
         add_written(lo, &s->orelse, loop);
         Space space = SPACE_NONE;
         if (!is_copy_to_shared(s)) continue;
-        const char *name = lo_base_name(lo, s->name, &space);
+        const char *name = lo_base_name(lo, copy_dest(s), &space);
         int k = 0;
         while (k < loop->n_written && strcmp(loop->written[k].name, name) != 0) k++;
         if (k < loop->n_written) continue;

@@ -125,6 +125,7 @@ typedef struct Lower {
     int versions;              /* handed out */
     int inlined, nested;       /* operations of one's own: so far, within each other now */
     bool declaring;            /* unbound names are dimensions */
+    int assigned;              /* sizes that are assigned, within each other now */
     VEC(Read) reads;           /* known here */
     const Frame *frame;        /* NULL: no condition is at hand */
     const Expr *condition;
@@ -196,8 +197,9 @@ const Aff *lo_condition(Lower *lo, const Expr *e, Axis rows, Axis cols, int n_ro
 void lo_enter_frame(Lower *lo, const Frame *frame, const Expr *condition);
 void lo_leave_frame(Lower *lo);
 Frame lo_frame_of(Lower *lo, const TileValue *tile);
-/* The position of the element at hand along a dimension; NULL: it has none, or two. */
-const Aff *lo_place_along(Lower *lo, const char *dim);
+/* The position of the element at hand along a dimension; NULL: it has none, or two and
+ * side does not say which. */
+const Aff *lo_place_along(Lower *lo, const char *dim, IndexSide side);
 const Aff *lo_free_name(Lower *lo, const Expr *e, Diags *diags); /* NULL: none */
 
 /* element.c: elements of tensors */

@@ -180,8 +180,8 @@ static void infer_load(Plan *plan, const Stmt *s, const PlanTensor *tensor)
 
     if (!plan_tensor_extents(plan, s, tensor, &row, &col))
         return;
-    settle_tile(plan, s, s->name, row, col);
-    Tile *tile = make_tile(plan, s->name);
+    settle_tile(plan, s, copy_dest(s), row, col);
+    Tile *tile = make_tile(plan, copy_dest(s));
     tile->vector = tensor->rank == 1;
     if (s->to_space == SPACE_SHARED) {
         tile->shared = true;
@@ -192,9 +192,18 @@ static void infer_load(Plan *plan, const Stmt *s, const PlanTensor *tensor)
     }
 }
 
+/* The tile that a Copy within a block writes: as large as the one that it reads. */
+static Tile *dest_tile(Plan *plan, const Stmt *s, Tile *from)
+{
+    const Extent *row = from->row, *col = from->col;
+
+    settle_tile(plan, s, copy_dest(s), row, col);
+    return make_tile(plan, copy_dest(s));
+}
+
 static void infer_copy(Plan *plan, const Stmt *s)
 {
-    const PlanTensor *tensor = plan_tensor(plan, s->name);
+    const PlanTensor *tensor = plan_copied(plan, s);
     Tile *tile = find_tile(plan, s->name);
 
     if (s->space == SPACE_GLOBAL && !tensor)
@@ -205,11 +214,15 @@ static void infer_copy(Plan *plan, const Stmt *s)
         plan_fail(plan, TW0602, s->span, "%s is %s", s->name,
                   tile ? "no tensor to copy to" : "copied before it has a value");
     else if (s->to_space == SPACE_SHARED) {
+        DType dtype = tile->reg_dtype;
+        tile = dest_tile(plan, s, tile);
         tile->shared = true;
-        tile->shared_dtype = tile->multiplied && tile->reg_dtype == DT_F32 ? tile->operand_dtype : tile->reg_dtype;
+        tile->shared_dtype = tile->multiplied && dtype == DT_F32 ? tile->operand_dtype : dtype;
     } else if (s->to_space == SPACE_REGISTER) {
+        DType dtype = tile->shared_dtype;
+        tile = dest_tile(plan, s, tile);
         tile->reg = tile->loaded = true;
-        tile->reg_dtype = tile->shared_dtype;
+        tile->reg_dtype = dtype;
     }
 }
 

@@ -42,7 +42,7 @@ static bool read_in(Plan *plan, const Block *block, int from, const Tile *tile)
 
 static bool is_copied(const Stmt *s, const char *name)
 {
-    return s->kind == STMT_COPY && s->to_space == SPACE_REGISTER && strcmp(s->name, name) == 0;
+    return s->kind == STMT_COPY && s->to_space == SPACE_REGISTER && strcmp(copy_dest(s), name) == 0;
 }
 
 /* Whether one of a block's first statements makes a tile anew. */

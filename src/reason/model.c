@@ -111,7 +111,7 @@ static void count_copies(Modeler *m, const Block *block, bool in_loop)
         const Stmt *s = block->data[i];
 
         if (s->kind == STMT_COPY && s->to_space == SPACE_SHARED) {
-            int64_t bytes = shared_bytes_of(m, plan_tile(m->plan, s->name));
+            int64_t bytes = shared_bytes_of(m, plan_tile(m->plan, copy_dest(s)));
 
             if (in_loop && s->space == SPACE_GLOBAL)
                 m->c->ring_bytes += round_up(bytes * ring_stages(m), 1024);
@@ -159,7 +159,7 @@ static bool copied_for(const Modeler *m, const Block *block, int copy, int at)
 
     if (s->kind != STMT_COPY || s->space != SPACE_GLOBAL || s->to_space != SPACE_SHARED)
         return false;
-    tile = plan_tile(m->plan, s->name);
+    tile = plan_tile(m->plan, copy_dest(s));
     for (int i = copy + 1; i < at; i++)
         if (computes_with(m, block->data[i], tile))
             return false;
@@ -288,8 +288,8 @@ static void add_compute(Modeler *m, const Stmt *s)
 
 static void add_copy(Modeler *m, const Stmt *s)
 {
-    const Tile *tile = plan_tile(m->plan, s->name);
-    const PlanTensor *tensor = plan_tensor(m->plan, s->name);
+    const Tile *tile = plan_tile(m->plan, copy_tile(s));
+    const PlanTensor *tensor = plan_copied(m->plan, s);
     double n = elements(m, tile);
     double l2 = m->t->l2_gbs / (m->t->sms * m->t->clock_ghz);
 

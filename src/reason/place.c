@@ -170,17 +170,32 @@ static Expr *position(Plan *plan, const Tile *tile, const Extent *extent, bool a
                   binary(plan, EO_MUL, name_of(plan, extent->var), name_of(plan, extent->tile)), within);
 }
 
-static bool follows(const Extent *extent, const char *dim)
+/* The dimension of that name, or another name for it: `M2 = M`. */
+static bool follows(const Plan *plan, const Extent *extent, const char *dim)
 {
-    return extent->dim_name && strcmp(extent->dim_name, dim) == 0;
+    if (!extent->dim_name || strcmp(extent->dim_name, dim) == 0)
+        return extent->dim_name != NULL;
+    for (int i = 0; i < plan->decls.len; i++)
+        if (plan->decls.data[i]->kind == STMT_ASSIGN && strcmp(plan->decls.data[i]->name, extent->dim_name) == 0)
+            return expr_is_name(plan->decls.data[i]->value, dim);
+    return false;
 }
 
-/* The coordinate of a tile's elements along a dimension. */
-static Expr *along_dim(Plan *plan, const Tile *tile, const char *dim, Span span)
+/* The coordinate of a tile's elements along a dimension; side: of which, where rows and
+ * columns both follow it. */
+static Expr *along_dim(Plan *plan, const Tile *tile, const char *dim, IndexSide side, Span span)
 {
-    if (follows(tile->col, dim) && tile->col->kind >= EXT_ROWS)
+    bool cols = follows(plan, tile->col, dim) && tile->col->kind >= EXT_ROWS;
+    bool rows = follows(plan, tile->row, dim) && tile->row->kind >= EXT_ROWS;
+
+    if (rows && cols && side == INDEX_UNSAID) {
+        plan_fail(plan, TW0606, span, "rows and columns of %s both run along %s: declare two positions, the first is that "
+                  "of the rows", tile->name, dim);
+        return expr_int(plan->arena, 0);
+    }
+    if (cols && (!rows || side == INDEX_COLS))
         return position(plan, tile, tile->col, false);
-    if (follows(tile->row, dim) && tile->row->kind >= EXT_ROWS)
+    if (rows)
         return position(plan, tile, tile->row, true);
     Expr named = {.kind = EXPR_NAME, .name = dim};
     const Extent *axis = lead_axis(plan, &named, INT32_MAX);
@@ -214,7 +229,8 @@ static Expr *rewrite(Placer *p, const Expr *e)
 
 static Expr *index_position(Placer *p, const Stmt *index)
 {
-    Expr *at = along_dim(p->plan, p->tile, index->over, index->span);
+    IndexSide side = index_side(&p->plan->unit->body, index->name, index->over);
+    Expr *at = along_dim(p->plan, p->tile, index->over, side, index->span);
     const Expr *from = index->value;
 
     if (!from || (from->kind == EXPR_INT && from->i == 0))
@@ -279,10 +295,11 @@ static Expr *own_coordinate(Placer *p, const PlanTensor *tensor, int d, Span spa
 /* A dimension's name alone: the element's own coordinate along it. */
 static Expr *named_coordinate(Placer *p, const PlanTensor *tensor, int d, const Expr *e)
 {
-    if (!is_lead(p->tile->col) && follows(p->tile->col, e->name))
-        return position(p->plan, p->tile, p->tile->col, false);
-    if (!is_lead(p->tile->row) && follows(p->tile->row, e->name))
-        return position(p->plan, p->tile, p->tile->row, true);
+    bool cols = !is_lead(p->tile->col) && follows(p->plan, p->tile->col, e->name);
+    bool rows = !is_lead(p->tile->row) && follows(p->plan, p->tile->row, e->name);
+
+    if (rows || cols)
+        return along_dim(p->plan, p->tile, e->name, INDEX_UNSAID, e->span);
     const Extent *axis = lead_axis(p->plan, e, INT32_MAX);
     if (axis && axis->kind == EXT_LEAD)
         return name_of(p->plan, axis->var);

@@ -124,6 +124,8 @@ typedef struct Choice {
 
 bool plan_read(Plan *plan);
 const PlanTensor *plan_tensor(const Plan *plan, const char *name);
+/* The tensor in global memory that a Copy names, or NULL. */
+const PlanTensor *plan_copied(const Plan *plan, const Stmt *copy);
 /* What contracted extents are multiples of: 16, or 32 where operands have 8 bits. */
 int plan_contracted_step(const Plan *plan);
 /* An extent with this kind and dimension; made when there is none. */

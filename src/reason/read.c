@@ -62,6 +62,7 @@ static void take_block(Plan *plan, const Block *block, int depth)
         const Stmt *s = block->data[i];
 
         take(plan, s->name);
+        take(plan, s->as);
         take_expr(plan, s->dest);
         for (int k = 0; k < s->n_args; k++)
             take_expr(plan, s->args[k]);
@@ -132,24 +133,29 @@ static const Stmt *declared(const Plan *plan, const char *name)
     return NULL;
 }
 
-/* Dimensions in an expression; those that a declaration names only if asked. */
-static void bind_names(Plan *plan, const Expr *e, bool all)
+/* Dimensions in an expression, and in what is assigned to those of its names that a
+ * declaration gives a value, `rows = 2 * n`; these themselves only if asked. */
+static void bind_names(Plan *plan, const Expr *e, bool all, int depth)
 {
-    if (!e)
+    const Stmt *decl = e && e->kind == EXPR_NAME ? declared(plan, e->name) : NULL;
+
+    if (!e || depth > PLAN_DEPTH)
         return;
-    if (e->kind == EXPR_NAME && (all || !declared(plan, e->name)))
+    if (e->kind == EXPR_NAME && (all || !decl))
         bind_dim(plan, e->name);
-    bind_names(plan, e->a, all);
-    bind_names(plan, e->b, all);
+    if (decl && decl->kind != STMT_PARAM && !all && decl->value != e)
+        bind_names(plan, decl->value, all, depth + 1);
+    bind_names(plan, e->a, all, depth + 1);
+    bind_names(plan, e->b, all, depth + 1);
     for (int i = 0; i < e->n_args; i++)
-        bind_names(plan, e->args[i], all);
+        bind_names(plan, e->args[i], all, depth + 1);
 }
 
 static void bind_shapes(Plan *plan, bool all)
 {
     for (int i = 0; i < plan->tensors.len; i++)
         for (int k = 0; k < plan->tensors.data[i].rank; k++)
-            bind_names(plan, plan->tensors.data[i].stmt->shape[k], all);
+            bind_names(plan, plan->tensors.data[i].stmt->shape[k], all, 0);
 }
 
 static void bind_decls(Plan *plan)
@@ -223,6 +229,13 @@ Extent *plan_extent(Plan *plan, ExtentKind kind, const Expr *dim)
     return new_extent(plan, kind, kind == EXT_ONE ? NULL : dim);
 }
 
+const PlanTensor *plan_copied(const Plan *plan, const Stmt *copy)
+{
+    const char *name = copy_tensor(copy);
+
+    return name ? plan_tensor(plan, name) : NULL;
+}
+
 static bool tile_named(const Plan *plan, const char *name)
 {
     for (int i = 0; i < plan->extents.len; i++)
@@ -264,7 +277,7 @@ static bool tiled_in(const Plan *plan, const Block *block, const char *dim)
 {
     for (int i = 0; i < block->len; i++) {
         const Stmt *s = block->data[i];
-        const PlanTensor *t = s->kind == STMT_COPY ? plan_tensor(plan, s->name) : NULL;
+        const PlanTensor *t = s->kind == STMT_COPY ? plan_copied(plan, s) : NULL;
 
         for (int d = t && t->rank > 2 ? t->rank - 2 : 0; t && d < t->rank; d++)
             if (expr_is_name(t->stmt->shape[d], dim))
@@ -279,7 +292,7 @@ static bool leads_in(const Plan *plan, const Block *block, const char *dim)
 {
     for (int i = 0; i < block->len; i++) {
         const Stmt *s = block->data[i];
-        const PlanTensor *t = s->kind == STMT_COPY ? plan_tensor(plan, s->name) : NULL;
+        const PlanTensor *t = s->kind == STMT_COPY ? plan_copied(plan, s) : NULL;
 
         for (int d = 0; t && d < t->rank - 2; d++)
             if (expr_is_name(t->stmt->shape[d], dim))

@@ -97,7 +97,8 @@ static int widest_element(const Plan *plan)
     int bytes = 0;
 
     for (int i = 0; i < plan->tiles.len; i++) {
-        const PlanTensor *tensor = plan_tensor(plan, plan->tiles.data[i].name);
+        const char *name = plan->tiles.data[i].name, *origin = copied_as(&plan->unit->body, name);
+        const PlanTensor *tensor = plan_tensor(plan, origin ? origin : name);
 
         if (tensor && is_matrix(&plan->tiles.data[i]) && dtype_bytes(tensor->dtype) > bytes)
             bytes = dtype_bytes(tensor->dtype);
@@ -180,9 +181,9 @@ static bool read_before(const Block *block, const Stmt *copy, bool *found)
 
 static void add_copy(RowSearch *s, const Stmt *copy, double turns)
 {
-    const Tile *tile = plan_tile(s->plan, copy->name);
+    const Tile *tile = plan_tile(s->plan, copy_tile(copy));
     double n = inside(s, tile->row) * inside(s, tile->col) * turns;
-    double bytes = n * dtype_bytes(plan_tensor(s->plan, copy->name)->dtype);
+    double bytes = n * dtype_bytes(plan_copied(s->plan, copy)->dtype);
     bool found = false, shared_rows = tile->row->kind == EXT_ONE; /* every block reads it */
 
     if (copy->space == SPACE_GLOBAL && (shared_rows || read_before(&s->plan->unit->body, copy, &found))) {

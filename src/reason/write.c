@@ -45,7 +45,7 @@ static Stmt *put_compute(Writer *w, OpId op, const char *arg)
 
 static bool stmt_mentions(const Stmt *s, const char *name)
 {
-    if (s->name && strcmp(s->name, name) == 0)
+    if ((s->name && strcmp(s->name, name) == 0) || (s->as && strcmp(s->as, name) == 0))
         return true;
     for (int i = 0; i < s->n_args; i++)
         if (expr_mentions(s->args[i], name))
@@ -87,7 +87,7 @@ static Stmt *open_mask(Writer *w, const Tile *tile, double otherwise)
     return NULL;
 }
 
-static Tile *copy_tile(Writer *w, const Tile *tile, const char *suffix)
+static Tile *duplicate(Writer *w, const Tile *tile, const char *suffix)
 {
     Tile copy = *tile;
 
@@ -120,7 +120,7 @@ static const char *add_bound(Writer *w, const char *name, bool along_rows, doubl
         else if (otherwise > 0)
             mask->otherwise = expr_float(w->plan->arena, otherwise);
         if (tile->shared && tile->loaded) {
-            tile = copy_tile(w, tile, "_live");
+            tile = duplicate(w, tile, "_live");
             mask->result = RESULT_GET;
             mask->dest = name_expr(w, tile->name);
         } else if (tile->loaded) {
@@ -205,7 +205,7 @@ static void put_reshape(Writer *w, const char *name)
 static const char *put_cast(Writer *w, const char *name, DType dtype)
 {
     Stmt *cast = put_compute(w, OP_CAST, name);
-    Tile *copy = copy_tile(w, plan_tile(w->plan, name), "_op");
+    Tile *copy = duplicate(w, plan_tile(w->plan, name), "_op");
 
     cast->args[cast->n_args++] = name_expr(w, dtype_name(dtype));
     cast->has_dtype = true;
@@ -245,7 +245,7 @@ static bool written_in(const Block *block, const char *name)
         const char *result = s->kind == STMT_COMPUTE ? plan_result(s) : NULL;
 
         if ((result && strcmp(result, name) == 0) ||
-            (s->kind == STMT_COPY && s->to_space == SPACE_REGISTER && strcmp(s->name, name) == 0) ||
+            (s->kind == STMT_COPY && s->to_space == SPACE_REGISTER && strcmp(copy_dest(s), name) == 0) ||
             written_in(&s->body, name) || written_in(&s->orelse, name))
             return true;
     }
@@ -311,7 +311,7 @@ static void clean_side(Writer *w, const char *name, bool along_rows)
 
 static void write_copy(Writer *w, const Stmt *s)
 {
-    Tile *tile = plan_tile(w->plan, s->name);
+    Tile *tile;
 
     if (s->space == SPACE_REGISTER && s->to_space == SPACE_SHARED) {
         clean_side(w, s->name, true);
@@ -319,13 +319,19 @@ static void write_copy(Writer *w, const Stmt *s)
     }
     Stmt *copy = put(w, STMT_COPY);
     copy->name = s->name;
+    copy->as = s->as;
     copy->space = s->space;
     copy->to_space = s->to_space;
     copy->span = s->span;
     copy->comment = s->comment;
-    tile = plan_tile(w->plan, s->name);
+    tile = plan_tile(w->plan, copy_tile(s));
+    if (s->as && s->space != SPACE_GLOBAL) {
+        const Tile *from = plan_tile(w->plan, s->name);
+        tile->pad_row = from->pad_row;
+        tile->pad_col = from->pad_col;
+    }
     if (s->space == SPACE_GLOBAL || s->to_space == SPACE_GLOBAL)
-        plan_place(w->plan, w->choice, s, plan_tensor(w->plan, s->name), tile, copy);
+        plan_place(w->plan, w->choice, s, plan_copied(w->plan, s), tile, copy);
     if (s->space == SPACE_GLOBAL)
         tile->pad_row = tile->pad_col = PAD_ZERO;
     if (s->to_space == SPACE_REGISTER)

@@ -115,6 +115,19 @@ static int context_axis(const Builder *b, const char *dim)
     return axis;
 }
 
+/* Two dimensions of one name: the order of its positions tells them apart. */
+static int axis_of_side(const Builder *b, const char *dim, IndexSide side)
+{
+    int axes[2] = {-1, -1}, n = 0;
+
+    for (int d = 0; d < b->context->rank; d++)
+        if (b->context->dims[d].name && strcmp(b->context->dims[d].name, dim) == 0 && n++ < 2)
+            axes[n - 1] = d;
+    if (n != 2 || side == INDEX_UNSAID)
+        return -2;
+    return axes[side == INDEX_COLS];
+}
+
 static bool no_axis(Builder *b, const Expr *e, const char *dim, int axis)
 {
     Diag *diag;
@@ -125,7 +138,10 @@ static bool no_axis(Builder *b, const Expr *e, const char *dim, int axis)
     if (axis == -2) {
         diag = diag_add(b->r->diags, TW0240, e->span, "%s is ambiguous: two dimensions of %s are %s",
                         e->name, shape_text(b->r->arena, b->context), dim);
-        diag_note(b->r->diags, diag, "give them different names, or use row and col");
+        diag_note(b->r->diags, diag, "declare a position for each, `Index row over %s` and `Index col over %s`, or "
+                                     "give the dimensions different names", dim, dim);
+        if (!res_find(b->r, "col") && !res_find(b->r, "row"))
+            diag_fix(b->r->diags, diag, e->span, "col", "the place along the columns; row is that along the rows");
     } else {
         diag = diag_add(b->r->diags, TW0240, e->span, "%s is a position along %s, which %s does not have",
                         e->name, dim, shape_text(b->r->arena, b->context));
@@ -137,8 +153,10 @@ static bool emit_index(Builder *b, const Expr *e, const Name *name)
 {
     int axis = context_axis(b, name->over);
     int64_t from;
-    ElemNode node = {.kind = ELEM_AXIS, .axis = axis, .size = name->size};
 
+    if (axis == -2)
+        axis = axis_of_side(b, name->over, index_side(&b->r->unit->body, name->name, name->over));
+    ElemNode node = {.kind = ELEM_AXIS, .axis = axis, .size = name->size};
     if (axis < 0)
         return no_axis(b, e, name->over, axis);
     if (aff_is_const(name->size, &from) && from == 0)

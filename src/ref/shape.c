@@ -38,6 +38,11 @@ bool shape_same_size(const DefDim *a, const DefDim *b)
     return a->size == b->size;
 }
 
+static void add_dim_name(Str *out, const DefDim *dim)
+{
+    str_add(out, dim->name ? dim->name : aff_text(out->arena, dim->size));
+}
+
 static void add_dim_text(Str *out, const DefDim *dim)
 {
     int64_t size;
@@ -182,6 +187,95 @@ static int join_shapes(Shape *a, const Shape *b, int exact)
     return 0;
 }
 
+/* ---- dimensions that are left out ----------------------------------------------------
+ *
+ *   K (batch, kv_len, D) beside Q (batch, heads, q_len, D): aligned from the right, K's
+ *   batch would meet Q's heads. What is meant is K (batch, 1, kv_len, D). */
+
+static const char *name_at(const Shape *s, int k)
+{
+    return k >= 1 && k <= s->rank ? s->dims[s->rank - k].name : NULL;
+}
+
+static bool same_name(const char *a, const char *b)
+{
+    return a && b && strcmp(a, b) == 0;
+}
+
+/* The place from the right, from `from`, where s has the name; 0: nowhere. */
+static int place_named(const Shape *s, const char *name, int from)
+{
+    for (int k = from; name && k <= s->rank; k++)
+        if (same_name(name_at(s, k), name))
+            return k;
+    return 0;
+}
+
+/* The place, from the right and not before `from`, where a dimension of the shorter shape
+ * meets one of another name although the longer one has its name further left; 0: none. */
+static int misplaced(const Shape *longer, const Shape *shorter, int from)
+{
+    for (int k = from; k <= shorter->rank && shorter->rank < longer->rank; k++)
+        if (name_at(longer, k) && !same_name(name_at(shorter, k), name_at(longer, k)) &&
+            !shape_is_one(&shorter->dims[shorter->rank - k]) && place_named(longer, name_at(shorter, k), k + 1))
+            return k;
+    return 0;
+}
+
+static const Stmt *declaration_of(const Resolver *r, const DefValue *value)
+{
+    const Block *body = &r->unit->body;
+
+    for (int i = 0; i < body->len; i++)
+        if (body->data[i]->kind == STMT_INPUT && !value->op && strcmp(body->data[i]->name, value->name) == 0)
+            return body->data[i];
+    return NULL;
+}
+
+/* The declaration of an operand with sizes of 1 where it lacks dimensions of the longer
+ * shape; those before `from`, counted from the right, stay where they are. */
+static const char *with_ones(Resolver *r, const DefValue *value, const Shape *longer, int from)
+{
+    Str text = str_new(r->arena);
+    Shape own;
+    int last = 0;
+
+    shape_of(value, &own);
+    for (int k = own.rank; k >= 1; k--) {
+        int at = k < from ? k : place_named(longer, name_at(&own, k), k);
+
+        for (at = at ? at : k; last > at + 1; last--)
+            str_add(&text, "1, ");
+        add_dim_name(&text, &own.dims[own.rank - k]);
+        str_add(&text, k > 1 ? ", " : "");
+        last = at;
+    }
+    for (; last > 1; last--)
+        str_add(&text, ", 1");
+    return str_text(&text);
+}
+
+/* Says so where the shorter operand lacks dimensions in its middle. */
+static bool is_aligned(Resolver *r, const DefOp *op, const DefArg *a, const DefArg *b, const Shape *of_a, const Shape *of_b,
+                       int from)
+{
+    bool first = of_a->rank < of_b->rank;
+    const DefArg *arg = first ? a : b;
+    const Shape *longer = first ? of_b : of_a, *shorter = first ? of_a : of_b;
+    int k = misplaced(longer, shorter, from);
+    const Stmt *decl = declaration_of(r, arg->value);
+
+    if (!k)
+        return true;
+    Diag *diag = diag_add(r->diags, TW0322, op->stmt->span, "%s does not fit %s: its %s would meet %s",
+                          operand_text(r, arg), shape_text(r->arena, longer), name_at(shorter, k), name_at(longer, k));
+    diag_note(r->diags, diag, "dimensions align from the right, whatever their names; one of size 1 broadcasts");
+    if (decl)
+        diag_fix(r->diags, diag, (Span){decl->shape[0]->span.start, decl->shape[decl->n_shape - 1]->span.end},
+                 with_ones(r, arg->value, longer, from), "give it a dimension of 1 where it has none of its own");
+    return false;
+}
+
 static bool not_joined(Resolver *r, const DefOp *op, const DefArg *a, const DefArg *b, int k, int exact)
 {
     Diag *diag = diag_add(r->diags, TW0322, op->stmt->span, "%s does not fit %s", operand_text(r, a),
@@ -210,6 +304,8 @@ bool shape_elementwise(Resolver *r, const DefOp *op, Shape *shape)
         if (!first) {
             first = &op->args[i];
             *shape = next;
+        } else if (!is_aligned(r, op, first, &op->args[i], shape, &next, 1)) {
+            return false;
         } else if ((k = join_shapes(shape, &next, 2))) {
             return not_joined(r, op, first, &op->args[i], k, 2);
         }
@@ -301,6 +397,8 @@ bool shape_gemm(Resolver *r, const DefOp *op, Shape *shape)
         return not_contracted(r, op);
     *shape = gemm_operand(&op->args[0], op->args[0].transposed);
     b = gemm_operand(&op->args[1], op->args[1].transposed);
+    if (!is_aligned(r, op, &op->args[0], &op->args[1], shape, &b, 3))
+        return false;
     row = shape->dims[shape->rank - 2];
     col = b.dims[b.rank - 1];
     shape->dims[shape->rank - 2] = shape->dims[shape->rank - 1] = col; /* aside: join the rest */

@@ -255,7 +255,7 @@ static void emit_op(Emitter *e, const TileOp *op)
     case TILE_YIELD: case TILE_BUFFER: case TILE_VIEW:
         break; /* the region's owner, alloc, and the users take care */
     case TILE_SOFTMAX: case TILE_ROLES: case TILE_ACQUIRE: case TILE_FILLED: case TILE_AWAIT:
-    case TILE_RELEASE: case TILE_OP_COUNT:
+    case TILE_RELEASE: case TILE_RING: case TILE_ISSUE: case TILE_FINISH: case TILE_REVISE: case TILE_TAKE_TURN: case TILE_GIVE_TURN: case TILE_OP_COUNT:
         unsupported(e, op);
         break;
     }

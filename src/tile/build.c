@@ -68,7 +68,7 @@ bool tile_type_equal(TileType a, TileType b)
 {
     return a.kind == b.kind && a.dtype == b.dtype && a.rows == b.rows && a.cols == b.cols &&
            (a.space == b.space || a.kind != TT_TILE) && a.stages == b.stages &&
-           lay_equal(a.layout, b.layout);
+           a.pending == b.pending && lay_equal(a.layout, b.layout);
 }
 
 TileValue *tile_value_new(TileProgram *program, TileKernel *kernel, TileType type, const char *name)
@@ -143,6 +143,20 @@ void tile_replace_uses(TileBlock *block, const TileValue *from, TileValue *to)
         for (int k = 0; k < op->n_regions; k++)
             tile_replace_uses(op->regions[k], from, to);
     }
+}
+
+bool tile_is_storage(const TileOp *op)
+{
+    return op->kind == TILE_BUFFER || op->kind == TILE_RING;
+}
+
+int tile_instances(const TileKernel *kernel, const AffSym *per)
+{
+    int64_t extent;
+    for (int i = 0; per && i < kernel->grid.len; i++)
+        if (kernel->grid.data[i].sym == per && aff_is_const(kernel->grid.data[i].extent, &extent))
+            return (int)extent;
+    return 1;
 }
 
 bool tile_op_uses(const TileOp *op, const TileValue *value)

@@ -277,6 +277,12 @@ static ExecStep make_step(Exec *x, const TileOp *op)
     case TILE_COMMIT:
     case TILE_WAIT:
     case TILE_BARRIER:
+    case TILE_RING:
+    case TILE_ISSUE:
+    case TILE_FINISH:
+    case TILE_REVISE:
+    case TILE_TAKE_TURN:
+    case TILE_GIVE_TURN:
     case TILE_OP_COUNT: break;
     }
     return done(exec_do(x, op));

@@ -353,6 +353,12 @@ bool exec_do(Exec *x, const TileOp *op)
     case TILE_FILLED:
     case TILE_AWAIT:
     case TILE_RELEASE:
+    case TILE_RING:
+    case TILE_ISSUE:
+    case TILE_FINISH:
+    case TILE_REVISE:
+    case TILE_TAKE_TURN:
+    case TILE_GIVE_TURN:
     case TILE_OP_COUNT: break;
     }
     return exec_fail(x, "is not an operation that stands alone");

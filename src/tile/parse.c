@@ -151,6 +151,21 @@ static bool parse_stage(Parser *p, Form *f)
            parse_want(p, "]");
 }
 
+/* %b, or of a ring with copies %b[w] */
+static bool parse_copy(Parser *p, Form *f)
+{
+    if (!parse_arg(p, f) || !parse_take(p, "["))
+        return !p->failed;
+    return parse_expression(p, &f->op.index) && parse_want(p, "]");
+}
+
+/* %a, %b where any %c >= 2 */
+static bool parse_revise(Parser *p, Form *f)
+{
+    return parse_args(p, f) && parse_want(p, "where") && parse_want(p, "any") && parse_arg(p, f) &&
+           parse_want(p, ">=") && parse_number(p, &f->op.number);
+}
+
 static bool parse_transposed(Parser *p, Form *f, bool *transposed)
 {
     if (!parse_arg(p, f))
@@ -198,7 +213,7 @@ static bool parse_reduce(Parser *p, Form *f)
 
 static bool parse_copy_async(Parser *p, Form *f)
 {
-    return parse_place(p, f) && parse_want(p, ",") && parse_stage(p, f) &&
+    return parse_place(p, f) && parse_want(p, ",") && parse_copy(p, f) &&
            (!parse_take(p, "if") || parse_expression(p, &f->op.cond));
 }
 
@@ -241,6 +256,8 @@ static bool parse_for(Parser *p, Form *f)
     if (!parse_range(p, &least, &most))
         return false;
     f->op.var = aff_sym_new(p->aff, name, AFF_LOOP, least, most);
+    if (parse_take(p, "unroll") && !parse_small(p, &f->op.unroll))
+        return false;
     if (!parse_take(p, "carry"))
         return true;
     if (!parse_want(p, "("))
@@ -284,16 +301,22 @@ static bool parse_operands(Parser *p, Form *f)
     case TILE_SLICE:
     case TILE_PATCH: return parse_part(p, f);
     case TILE_SCALAR: return parse_scalar(p, f);
-    case TILE_GEMM: return parse_gemm(p, f);
+    case TILE_GEMM:
+    case TILE_ISSUE: return parse_gemm(p, f);
+    case TILE_FINISH: return parse_arg(p, f) && parse_want(p, "leaving") && parse_small(p, &f->op.count);
+    case TILE_REVISE: return parse_revise(p, f);
+    case TILE_RING:
+        f->op.count = 1;
+        return p->token.kind != TOK_INT || parse_small(p, &f->op.count);
     case TILE_FOR: return parse_for(p, f);
     case TILE_IF: return parse_expression(p, &f->op.cond);
     case TILE_PUT: return parse_arg(p, f) && parse_want(p, ",") && parse_stage(p, f);
     case TILE_COPY_ASYNC: return parse_copy_async(p, f);
-    case TILE_VIEW:
+    case TILE_VIEW: return parse_stage(p, f);
     case TILE_ACQUIRE:
     case TILE_FILLED:
     case TILE_AWAIT:
-    case TILE_RELEASE: return parse_stage(p, f);
+    case TILE_RELEASE: return parse_copy(p, f);
     case TILE_WAIT: return parse_small(p, &f->op.count);
     case TILE_BARRIER: return p->token.kind != TOK_INT || parse_small(p, &f->op.count);
     case TILE_MOVE:
@@ -304,6 +327,8 @@ static bool parse_operands(Parser *p, Form *f)
     case TILE_BUFFER:
     case TILE_COMMIT:
     case TILE_ROLES:
+    case TILE_TAKE_TURN:
+    case TILE_GIVE_TURN:
     case TILE_OP_COUNT: break;
     }
     return true;
@@ -435,18 +460,32 @@ static bool parse_branches(Parser *p, TileOp *op)
         if (!parse_block(p, block) || !parse_want(p, "}"))
             return false;
         end_silently(p, op, block);
-    } while (op->n_regions < 2 && parse_take(p, "else"));
+    } while (op->kind == TILE_IF && op->n_regions < 2 && parse_take(p, "else"));
+    return true;
+}
+
+/* The axis whose coordinates number a role's instances. */
+static bool parse_instances(Parser *p, const AffSym **per)
+{
+    for (int i = 0; i < p->kernel->grid.len; i++)
+        if (p->kernel->grid.data[i].within && parse_at(p, p->kernel->grid.data[i].sym->name))
+            *per = p->kernel->grid.data[i].sym;
+    if (!*per)
+        return tile_parse_fail(p, "expected an axis of the grid that is `within`");
+    parse_next(p);
     return true;
 }
 
 static bool parse_role(Parser *p, TileOp *op)
 {
-    TileRole role = {NULL, 0, 0}, *roles = arena_array(p->arena, TileRole, op->n_regions + 1);
+    TileRole role = {NULL, 0, 0, NULL}, *roles = arena_array(p->arena, TileRole, op->n_regions + 1);
     TileBlock *block = tile_block_new(p->program);
     for (int i = 0; i < op->n_regions; i++)
         roles[i] = op->roles[i];
     if (!parse_name(p, &role.name) || !parse_want(p, "(") || !parse_want(p, "warps") ||
         !parse_small(p, &role.warps))
+        return false;
+    if (parse_take(p, "per") && !parse_instances(p, &role.per))
         return false;
     if (parse_take(p, ",") && (!parse_want(p, "regs") || !parse_small(p, &role.regs)))
         return false;
@@ -467,7 +506,7 @@ static bool parse_roles(Parser *p, TileOp *op)
 
 static bool has_regions(TileOpKind kind)
 {
-    return kind == TILE_FOR || kind == TILE_IF || kind == TILE_ROLES;
+    return kind == TILE_FOR || kind == TILE_IF || kind == TILE_ROLES || kind == TILE_REVISE;
 }
 
 static bool parse_regions(Parser *p, const Form *f, TileOp *op)
@@ -478,7 +517,7 @@ static bool parse_regions(Parser *p, const Form *f, TileOp *op)
         return false;
     if (op->kind == TILE_FOR)
         return parse_loop_body(p, f, op);
-    return op->kind == TILE_IF ? parse_branches(p, op) : parse_roles(p, op);
+    return op->kind == TILE_ROLES ? parse_roles(p, op) : parse_branches(p, op);
 }
 
 /* The operation itself, with the attributes that were read. */
@@ -537,7 +576,7 @@ static bool parse_block(Parser *p, TileBlock *block)
 static bool parse_axis(Parser *p)
 {
     const char *name = NULL;
-    TileAxis axis = {NULL, NULL, false};
+    TileAxis axis = {.sym = NULL};
     int64_t least = 0, most, ignored;
     if (!parse_name(p, &name) || !parse_want(p, ":") || !parse_expression(p, &axis.extent))
         return false;
@@ -546,6 +585,7 @@ static bool parse_axis(Parser *p)
         return false;
     axis.sym = aff_sym_new(p->aff, name, AFF_GRID, least, most);
     axis.reversed = parse_take(p, "reversed");
+    axis.within = parse_take(p, "within");
     vec_push(p->arena, &p->kernel->grid, axis);
     return true;
 }

@@ -401,6 +401,7 @@ bool parse_type(Parser *p, TileType *type)
         return true;
     type->kind = TT_TILE;
     type->space = parse_space(p);
+    type->pending = parse_take(p, "pending");
     if (!parse_name(p, &dtype))
         return false;
     if (!dtype_parse(dtype, &type->dtype))

@@ -49,6 +49,7 @@ const KernelNumber tile_kernel_numbers[KERNEL_NUMBERS] = {
     {"warps_n", offsetof(TileKernel, warps_n), 1},
     {"stages", offsetof(TileKernel, stages), 1},
     {"blocks_per_sm", offsetof(TileKernel, blocks_per_sm), 0},
+    {"persistent", offsetof(TileKernel, persistent), 0},
 };
 
 const char *const tile_fact_names[TILE_FACTS] = {
@@ -89,6 +90,8 @@ void tile_print_type(Str *out, TileType type)
     if (type.kind == TT_TILE && type.space != SPACE_REGISTER)
         str_printf(out, "%s ", type.space == SPACE_SHARED ? "shared"
                                : type.space == SPACE_GLOBAL ? "global" : "nowhere");
+    if (type.pending)
+        str_add(out, "pending ");
     str_printf(out, "%s<", dtype_name(type.dtype));
     if (type.kind == TT_BUFFER)
         str_printf(out, "%dx", type.stages);
@@ -231,6 +234,28 @@ static void print_stage(Printer *p, const TileOp *op, int arg)
     str_addc(p->out, ']');
 }
 
+/* `%k`, or of a ring with copies `%q[w]` */
+static void print_copy(Printer *p, const TileOp *op)
+{
+    if (op->index)
+        print_stage(p, op, 0);
+    else
+        print_arg(p, op, 0);
+}
+
+/* ` %a, %b where any %c >= 2` */
+static void print_revise(Printer *p, const TileOp *op)
+{
+    for (int i = 0; i + 1 < op->n_args; i++) {
+        str_add(p->out, i ? ", " : " ");
+        print_arg(p, op, i);
+    }
+    str_add(p->out, " where any ");
+    print_arg(p, op, op->n_args - 1);
+    str_add(p->out, " >= ");
+    print_number(p->out, op->number);
+}
+
 static void print_mask(Printer *p, const TileOp *op)
 {
     print_args(p, op, 0);
@@ -270,7 +295,7 @@ static void print_copy_async(Printer *p, const TileOp *op)
 {
     print_place(p, op);
     str_add(p->out, ", ");
-    print_stage(p, op, 0);
+    print_copy(p, op);
     if (op->cond) {
         str_add(p->out, " if ");
         print_aff(p, op->cond);
@@ -296,6 +321,8 @@ static void print_for(Printer *p, const TileOp *op)
         if (op->var->lo != least || op->var->hi != most)
             print_range(p, op->var->lo, op->var->hi);
     }
+    if (op->unroll)
+        str_printf(p->out, " unroll %d", op->unroll);
     for (int i = 0; i < op->n_args; i++) {
         const TileValue *param = loop_param(op, i);
         str_add(p->out, i ? ", " : " carry (");
@@ -354,7 +381,17 @@ static void print_operands(Printer *p, const TileOp *op)
         str_printf(p->out, " at %d, %d", op->row0, op->col0);
         break;
     case TILE_SCALAR: print_scalar(p, op); break;
-    case TILE_GEMM: print_gemm(p, op); break;
+    case TILE_GEMM:
+    case TILE_ISSUE: print_gemm(p, op); break;
+    case TILE_FINISH:
+        print_args(p, op, 0);
+        str_printf(p->out, " leaving %d", op->count);
+        break;
+    case TILE_REVISE: print_revise(p, op); break;
+    case TILE_RING:
+        if (op->count != 1)
+            str_printf(p->out, " %d", op->count);
+        break;
     case TILE_FOR: print_for(p, op); break;
     case TILE_IF:
         str_addc(p->out, ' ');
@@ -368,12 +405,15 @@ static void print_operands(Printer *p, const TileOp *op)
         break;
     case TILE_COPY_ASYNC: print_copy_async(p, op); break;
     case TILE_VIEW:
+        str_addc(p->out, ' ');
+        print_stage(p, op, 0);
+        break;
     case TILE_ACQUIRE:
     case TILE_FILLED:
     case TILE_AWAIT:
     case TILE_RELEASE:
         str_addc(p->out, ' ');
-        print_stage(p, op, 0);
+        print_copy(p, op);
         break;
     case TILE_WAIT: str_printf(p->out, " %d", op->count); break;
     case TILE_BARRIER:
@@ -388,6 +428,8 @@ static void print_operands(Printer *p, const TileOp *op)
     case TILE_BUFFER:
     case TILE_COMMIT:
     case TILE_ROLES:
+    case TILE_TAKE_TURN:
+    case TILE_GIVE_TURN:
     case TILE_OP_COUNT: break;
     }
 }
@@ -414,7 +456,7 @@ static void print_result_types(Printer *p, const TileOp *op)
         if (op->results[i])
             tile_print_type(p->out, op->results[i]->type);
     }
-    if (op->kind == TILE_BUFFER && (op->offset || p->kernel->facts & TF_ALLOCATED))
+    if (tile_is_storage(op) && (op->offset || p->kernel->facts & TF_ALLOCATED))
         str_printf(p->out, " at %lld", (long long)op->offset);
 }
 
@@ -453,6 +495,8 @@ static void print_roles(Printer *p, const TileOp *op)
     for (int i = 0; i < op->n_regions; i++) {
         start_line(p);
         str_printf(p->out, "%s (warps %d", op->roles[i].name, op->roles[i].warps);
+        if (op->roles[i].per)
+            str_printf(p->out, " per %s", op->roles[i].per->name);
         if (op->roles[i].regs)
             str_printf(p->out, ", regs %d", op->roles[i].regs);
         str_add(p->out, ") {\n");
@@ -531,6 +575,8 @@ static void print_axis(Printer *p, const TileAxis *axis)
         print_range(p, axis->sym->lo, axis->sym->hi);
     if (axis->reversed)
         str_add(p->out, " reversed");
+    if (axis->within)
+        str_add(p->out, " within");
 }
 
 static void print_grid(Printer *p, const TileKernel *kernel)

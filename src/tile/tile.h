@@ -52,6 +52,7 @@ typedef struct TileType {
     int rows, cols;  /* (R,1) column vector, (1,C) row vector, (1,1) scalar */
     Space space;     /* TT_TILE: SPACE_SHARED or SPACE_REGISTER */
     int stages;      /* TT_BUFFER */
+    bool pending;    /* TT_TILE: an accumulator that the tensor cores still write */
     Layout layout;   /* LAY_NONE until `assign` */
 } TileType;
 
@@ -87,6 +88,7 @@ typedef struct TileAxis {
     const AffSym *sym;
     const Aff *extent;
     bool reversed;  /* the highest coordinate gets the lowest block number (heavy first) */
+    bool within;    /* not blocks but instances of one block's role, a warpgroup each (constant extent) */
 } TileAxis;
 
 typedef struct TileKernel {
@@ -97,6 +99,7 @@ typedef struct TileKernel {
     int warps_n;            /* at least 1 */
     int stages;             /* schedule: ring stages of streamed copies */
     int blocks_per_sm;      /* schedule: what the register budget aims at; 0: no aim */
+    int persistent;         /* blocks a multiprocessor that take one place of the grid after the other; 0: a block a place */
     TileBlock *body;
     int next_value;         /* ids handed out */
     int64_t shared_bytes;   /* after `alloc` */
@@ -147,7 +150,8 @@ typedef enum TileLevel { TL_SEQUENTIAL = 1, TL_SCHEDULED = 2, TL_BOTH = 3 } Tile
 
 typedef struct TileRole {  /* of a ROLES region */
     const char *name;
-    int warps, regs;       /* regs: setmaxnreg; 0: as launched */
+    int warps, regs;       /* of an instance; regs: setmaxnreg; 0: as launched */
+    const AffSym *per;     /* an axis `within`: an instance for each of its coordinates; NULL: one */
 } TileRole;
 
 struct TileOp {
@@ -170,16 +174,17 @@ struct TileOp {
     const Aff *lo, *hi;    /* FOR: half-open */
     const Aff *cond;       /* IF; MASK (over row, col); guard of COPY_ASYNC (NULL: always) */
     const Aff *unless;     /* MASK: block-uniform condition under which it does nothing; NULL: never */
-    const Aff *index;      /* stage of a buffer: VIEW, COPY_ASYNC, PUT; INDEX_TILE: the value */
+    const Aff *index;      /* stage of a buffer: VIEW, COPY_ASYNC, PUT; copy of a ring (NULL: 0); INDEX_TILE: the value */
     OpId op;               /* ELEMENT, REDUCE */
     bool has_else;         /* ELEMENT DIVIDE: number where the divisor is 0 */
     bool skip_ones;        /* ELEMENT MULTIPLY: factors are likely 1; a warp all of whose are skips it */
-    double number;         /* FILL, MASK's other value, has_else */
+    double number;         /* FILL, MASK's other value, has_else, REVISE's bound */
     const char *param;     /* FILL: a launch parameter instead of number */
     bool trans_a, trans_b; /* GEMM */
     int axis;              /* REDUCE: 1 along columns (gives (R,1)), 0 along rows (gives (1,C)) */
     int row0, col0;        /* SLICE, PATCH: the corner of the part */
-    int count;             /* WAIT: groups that may stay in flight; BARRIER: id */
+    int count;             /* WAIT, FINISH: what may stay in flight; BARRIER: id; RING: copies */
+    int unroll;            /* FOR: iterations side by side, so that values go round without moves; 0: 1 */
     int64_t offset;        /* BUFFER: bytes from the start of shared memory, after `alloc` */
     TileRole *roles;       /* ROLES: one a region */
 };
@@ -208,6 +213,9 @@ void tile_remove(TileBlock *block, int at);
 void tile_replace_uses(TileBlock *block, const TileValue *from, TileValue *to);
 int tile_count_uses(const TileBlock *block, const TileValue *value);
 bool tile_op_uses(const TileOp *op, const TileValue *value); /* its regions included */
+bool tile_is_storage(const TileOp *op);                       /* BUFFER, RING */
+/* Instances of a role: the extent of its axis; 1 without one. */
+int tile_instances(const TileKernel *kernel, const AffSym *per);
 /* Whether an operation on a tensor may move whole chunks of TILE_CHUNK bytes, if
  * addresses and strides are multiples of that: its columns are neighbours in
  * memory, begin between chunks, and fill at least one. */

@@ -70,15 +70,21 @@ static const Form FORMS[TILE_OP_COUNT] = {
     [TILE_BUFFER] = {{0, 0}, {1, 1}, {0, 0}, 0},
     [TILE_VIEW] = {{1, 1}, {1, 1}, {0, 0}, INDEX},
     [TILE_PUT] = {{2, 2}, {0, 0}, {0, 0}, INDEX},
-    [TILE_COPY_ASYNC] = {{1, 1}, {0, 0}, {0, 0}, PLACE | INDEX},
+    [TILE_COPY_ASYNC] = {{1, 1}, {0, 0}, {0, 0}, PLACE},
     [TILE_COMMIT] = {{0, 0}, {0, 0}, {0, 0}, 0},
     [TILE_WAIT] = {{0, 0}, {0, 0}, {0, 0}, 0},
     [TILE_BARRIER] = {{0, 0}, {0, 0}, {0, 0}, 0},
     [TILE_ROLES] = {{0, 0}, {0, 0}, {1, ROLE_MAX}, 0},
-    [TILE_ACQUIRE] = {{1, 1}, {0, 0}, {0, 0}, INDEX},
-    [TILE_FILLED] = {{1, 1}, {0, 0}, {0, 0}, INDEX},
-    [TILE_AWAIT] = {{1, 1}, {0, 0}, {0, 0}, INDEX},
-    [TILE_RELEASE] = {{1, 1}, {0, 0}, {0, 0}, INDEX},
+    [TILE_RING] = {{0, 0}, {1, 1}, {0, 0}, 0},
+    [TILE_ACQUIRE] = {{1, 1}, {0, 0}, {0, 0}, 0},
+    [TILE_FILLED] = {{1, 1}, {0, 0}, {0, 0}, 0},
+    [TILE_AWAIT] = {{1, 1}, {1, 1}, {0, 0}, 0},
+    [TILE_RELEASE] = {{1, 1}, {0, 0}, {0, 0}, 0},
+    [TILE_ISSUE] = {{2, 3}, {1, 1}, {0, 0}, 0},
+    [TILE_FINISH] = {{1, 1}, {1, 1}, {0, 0}, 0},
+    [TILE_REVISE] = {{2, MANY}, {1, MANY}, {1, 1}, 0},
+    [TILE_TAKE_TURN] = {{0, 0}, {0, 0}, {0, 0}, 0},
+    [TILE_GIVE_TURN] = {{0, 0}, {0, 0}, {0, 0}, 0},
 };
 
 static bool check_count(Verifier *v, const TileOp *op, const char *what, int n, const int range[2])
@@ -126,7 +132,7 @@ static bool define(Verifier *v, const TileOp *op, const TileValue *value)
         return verify_fail(v, TW0752, op, "a value without an id of this kernel");
     if (v->defined[value->id])
         return verify_fail(v, TW0752, op, "a value is defined twice");
-    if (value->type.kind != TT_TILE && !(op && op->kind == TILE_BUFFER))
+    if (value->type.kind != TT_TILE && !(op && tile_is_storage(op)))
         return verify_fail(v, TW0755, op, "the value is not a tile");
     v->defined[value->id] = value;
     v->in_scope[value->id] = true;
@@ -140,6 +146,13 @@ static void leave_scope(Verifier *v, int mark)
         v->in_scope[v->scope.data[--v->scope.len]] = false;
 }
 
+/* What the tensor cores still write is only added to, passed on, or waited for. */
+static bool may_be_pending(const TileOp *op, int arg)
+{
+    return op->kind == TILE_FINISH || op->kind == TILE_YIELD || (op->kind == TILE_ISSUE && arg == 2)
+           || (op->kind == TILE_REVISE && arg < op->n_results);
+}
+
 static bool check_uses(Verifier *v, const TileOp *op)
 {
     for (int i = 0; i < op->n_args; i++) {
@@ -150,6 +163,8 @@ static bool check_uses(Verifier *v, const TileOp *op)
             return verify_fail(v, TW0752, op, "operand %d is used before it is defined", i + 1);
         if (!v->in_scope[value->id])
             return verify_fail(v, TW0752, op, "operand %d was defined in a region that has ended", i + 1);
+        if (value->type.pending && !may_be_pending(op, i))
+            return verify_fail(v, TW0755, op, "operand %d is pending: nothing has waited for it", i + 1);
     }
     return true;
 }
@@ -228,7 +243,7 @@ static bool check_block(Verifier *v, const TileBlock *block);
 
 static bool needs_yield(const TileOp *owner)
 {
-    return owner && (owner->kind == TILE_FOR || owner->kind == TILE_IF);
+    return owner && (owner->kind == TILE_FOR || owner->kind == TILE_IF || owner->kind == TILE_REVISE);
 }
 
 static bool check_yield(Verifier *v, const TileOp *yield)
@@ -237,11 +252,14 @@ static bool check_yield(Verifier *v, const TileOp *yield)
     if (yield->n_args != owner->n_results)
         return verify_fail(v, TW0753, yield, "%d values are yielded, wanted %d", yield->n_args,
                            owner->n_results);
-    for (int i = 0; i < yield->n_args; i++)
-        if (!tile_type_equal(yield->args[i]->type, owner->results[i]->type))
+    for (int i = 0; i < yield->n_args; i++) {
+        TileType have = yield->args[i]->type, want = owner->results[i]->type;
+        if (owner->kind == TILE_REVISE) have.pending = want.pending; /* who waits afterwards waits in vain */
+        if (!tile_type_equal(have, want))
             return verify_fail(v, TW0753, yield, "value %d is %s, wanted %s", i + 1,
                                verify_type_text(v, yield->args[i]->type),
                                verify_type_text(v, owner->results[i]->type));
+    }
     return true;
 }
 
@@ -259,6 +277,18 @@ static bool check_ending(Verifier *v, const TileBlock *block)
     return true;
 }
 
+/* Within roles, only a role that has an instance for each coordinate knows which it is. */
+static void know_instances(Verifier *v, const TileOp *op, const TileBlock *region)
+{
+    for (int i = 0; i < v->kernel->grid.len; i++) {
+        const TileAxis *axis = &v->kernel->grid.data[i];
+        bool knows = !region || !axis->within;
+        for (int k = 0; k < op->n_regions; k++)
+            knows |= op->regions[k] == region && op->roles && op->roles[k].per == axis->sym;
+        v->symbol_known[axis->sym->id] = knows;
+    }
+}
+
 /* A region sees what is around it; what it defines ends with it. */
 static bool check_region(Verifier *v, const TileOp *op, const TileBlock *region)
 {
@@ -269,6 +299,7 @@ static bool check_region(Verifier *v, const TileOp *op, const TileBlock *region)
         return verify_fail(v, TW0750, op, "more than %d regions within each other", VERIFY_DEPTH);
     v->owner = op;
     v->in_roles |= op->kind == TILE_ROLES;
+    if (op->kind == TILE_ROLES) know_instances(v, op, region);
     v->depth++;
     if (op->kind == TILE_FOR)
         ok = know(v, op, op->var);
@@ -276,6 +307,7 @@ static bool check_region(Verifier *v, const TileOp *op, const TileBlock *region)
         ok = define(v, op, region->params.data[i]) && ok;
     ok = ok && check_block(v, region);
     v->depth--;
+    if (op->kind == TILE_ROLES) know_instances(v, op, NULL);
     v->in_roles = in_roles;
     v->owner = owner;
     leave_scope(v, values);
@@ -288,7 +320,7 @@ static bool check_level(Verifier *v, const TileOp *op)
     bool staged = (v->kernel->facts & TF_STAGED) != 0;
     if (tile_op_level(op->kind) == TL_SCHEDULED && !staged)
         return verify_fail(v, TW0754, op, "an operation of the scheduled level before `stage`");
-    if (op->kind == TILE_BUFFER && v->owner)
+    if (tile_is_storage(op) && v->owner)
         return verify_fail(v, TW0759, op, "a buffer must be declared in the kernel's own block");
     return true;
 }
@@ -333,7 +365,7 @@ static bool check_block(Verifier *v, const TileBlock *block)
 static int64_t buffer_bytes(const TileOp *op)
 {
     TileType t = op->results[0]->type;
-    return (int64_t)t.stages * t.rows * t.cols * dtype_bytes(t.dtype);
+    return (int64_t)(op->kind == TILE_RING ? op->count : 1) * t.stages * t.rows * t.cols * dtype_bytes(t.dtype);
 }
 
 static bool overlap(const TileOp *a, const TileOp *b)
@@ -349,7 +381,7 @@ static bool check_buffer(Verifier *v, const TileBlock *body, int at)
                            (long long)buffer_bytes(op), (long long)op->offset,
                            (long long)v->kernel->shared_bytes);
     for (int i = 0; i < at; i++)
-        if (body->ops.data[i]->kind == TILE_BUFFER && overlap(body->ops.data[i], op))
+        if (tile_is_storage(body->ops.data[i]) && overlap(body->ops.data[i], op))
             return verify_fail(v, TW0759, op, "the buffer overlaps an earlier one");
     return true;
 }
@@ -359,7 +391,7 @@ static bool check_storage(Verifier *v)
     const TileBlock *body = v->kernel->body;
     bool ok = true;
     for (int i = 0; i < body->ops.len; i++)
-        if (body->ops.data[i]->kind == TILE_BUFFER)
+        if (tile_is_storage(body->ops.data[i]))
             ok = check_buffer(v, body, i) && ok;
     return ok;
 }

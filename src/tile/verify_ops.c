@@ -48,6 +48,11 @@ static TileType result_type(const TileOp *op)
     return op->results[0]->type;
 }
 
+static TileType result_type_of(const TileOp *op, int i)
+{
+    return op->results[i]->type;
+}
+
 static bool same_shape(TileType a, TileType b)
 {
     return a.rows == b.rows && a.cols == b.cols;
@@ -149,7 +154,11 @@ static bool check_put(Verifier *v, const TileOp *op)
 
 static bool check_copy_async(Verifier *v, const TileOp *op)
 {
-    return want_buffer(v, op, 0) && check_place(v, op, stage_type(arg_type(op, 0)), false);
+    if (!want_buffer(v, op, 0))
+        return false;
+    if (!op->index && op->args[0]->def && op->args[0]->def->kind == TILE_BUFFER)
+        return verify_fail(v, TW0750, op, "the stage of the buffer is missing");
+    return check_place(v, op, stage_type(arg_type(op, 0)), false);
 }
 
 /* ---- values ------------------------------------------------------------------------ */
@@ -286,7 +295,7 @@ static bool check_gemm(Verifier *v, const TileOp *op)
         return verify_fail(v, TW0755, op, "operands of %s and %s", dtype_name(a.dtype), dtype_name(b.dtype));
     if (r.space != SPACE_REGISTER)
         return verify_fail(v, TW0755, op, "a product is summed in registers");
-    if (op->n_args == 3 && !tile_type_equal(arg_type(op, 2), r))
+    if (op->kind == TILE_GEMM && op->n_args == 3 && !tile_type_equal(arg_type(op, 2), r))
         return bad_type(v, op, "the accumulator", r, arg_type(op, 2));
     return want_shape(v, op, "the result", r, m, n);
 }
@@ -347,7 +356,7 @@ static bool check_roles(Verifier *v, const TileOp *op)
     for (int i = 0; i < op->n_regions; i++) {
         if (op->regions[i]->params.len || !op->roles[i].name || op->roles[i].warps < 1 || op->roles[i].regs < 0)
             return verify_fail(v, TW0750, op, "role %d needs a name and warps", i + 1);
-        warps += op->roles[i].warps;
+        warps += op->roles[i].warps * tile_instances(v->kernel, op->roles[i].per);
     }
     if (warps != v->kernel->warps)
         return verify_fail(v, TW0750, op, "the roles have %d warps, the kernel %d", warps, v->kernel->warps);
@@ -358,7 +367,56 @@ static bool check_ring(Verifier *v, const TileOp *op)
 {
     if (!v->in_roles)
         return verify_fail(v, TW0754, op, "stages are handed over between roles; there are none here");
-    return want_buffer(v, op, 0);
+    const TileOp *ring = op->args[0]->def;
+    if (!want_buffer(v, op, 0))
+        return false;
+    if (ring->kind != TILE_RING)
+        return verify_fail(v, TW0754, op, "operand 1 is a buffer, not a ring");
+    if ((ring->count > 1) != (op->index != NULL))
+        return verify_fail(v, TW0750, op, "the ring has %d copies: %s", ring->count,
+                           op->index ? "there is nothing to choose" : "which one is missing");
+    if (op->kind == TILE_AWAIT && !tile_type_equal(stage_type(arg_type(op, 0)), result_type(op)))
+        return bad_type(v, op, "the view", stage_type(arg_type(op, 0)), result_type(op));
+    return true;
+}
+
+static bool check_issue(Verifier *v, const TileOp *op)
+{
+    TileType r = result_type(op);
+    if (!r.pending)
+        return verify_fail(v, TW0755, op, "the result of what was only started is pending");
+    if (op->n_args < 3)
+        return check_gemm(v, op);
+    TileType acc = arg_type(op, 2);
+    acc.pending = true;
+    if (!tile_type_equal(acc, r))
+        return bad_type(v, op, "the accumulator", r, acc);
+    return check_gemm(v, op);
+}
+
+static bool check_finish(Verifier *v, const TileOp *op)
+{
+    TileType want = arg_type(op, 0);
+    want.pending = false;
+    if (op->count < 0)
+        return verify_fail(v, TW0750, op, "a count of %d", op->count);
+    return tile_type_equal(want, result_type(op)) || bad_type(v, op, "the result", want, result_type(op));
+}
+
+static bool check_revise(Verifier *v, const TileOp *op)
+{
+    if (op->n_results != op->n_args - 1 || op->regions[0]->params.len)
+        return verify_fail(v, TW0753, op, "%d values are revised, %d results", op->n_args - 1, op->n_results);
+    for (int i = 0; i < op->n_results; i++)
+        if (!tile_type_equal(arg_type(op, i), result_type_of(op, i)))
+            return bad_type(v, op, "the result", arg_type(op, i), result_type_of(op, i));
+    return all_tiles(v, op, 0, op->n_args);
+}
+
+/* Turns are taken by instances of a role. */
+static bool check_turn(Verifier *v, const TileOp *op)
+{
+    return v->in_roles || verify_fail(v, TW0754, op, "turns are taken within roles");
 }
 
 bool verify_types(Verifier *v, const TileOp *op)
@@ -389,6 +447,15 @@ bool verify_types(Verifier *v, const TileOp *op)
     case TILE_FILLED:
     case TILE_AWAIT:
     case TILE_RELEASE: return check_ring(v, op);
+    case TILE_ISSUE: return check_issue(v, op);
+    case TILE_FINISH: return check_finish(v, op);
+    case TILE_REVISE: return check_revise(v, op);
+    case TILE_TAKE_TURN:
+    case TILE_GIVE_TURN: return check_turn(v, op);
+    case TILE_RING:
+        if (op->count < 1)
+            return verify_fail(v, TW0750, op, "a ring of %d copies", op->count);
+        return result_type(op).kind == TT_BUFFER || verify_fail(v, TW0755, op, "the result is not a buffer");
     case TILE_BUFFER:
         return result_type(op).kind == TT_BUFFER || verify_fail(v, TW0755, op, "the result is not a buffer");
     case TILE_WAIT:
@@ -485,7 +552,8 @@ bool verify_layouts(Verifier *v, const TileOp *op)
     case TILE_ELEMENT:
     case TILE_MASK:
     case TILE_CAST: return check_alike(v, op);
-    case TILE_GEMM: return check_gemm_layouts(v, op);
+    case TILE_GEMM:
+    case TILE_ISSUE: return check_gemm_layouts(v, op);
     case TILE_REDUCE: return check_reduced(v, op);
     case TILE_RESHAPE:
         return want_kind(v, op, "the operand", arg_type(op, 0), LAY_MMA_C) &&
@@ -495,6 +563,7 @@ bool verify_layouts(Verifier *v, const TileOp *op)
     case TILE_BUFFER: case TILE_VIEW: case TILE_PUT: case TILE_COPY_ASYNC: case TILE_COMMIT:
     case TILE_WAIT: case TILE_BARRIER: case TILE_ROLES: case TILE_ACQUIRE: case TILE_FILLED:
     case TILE_AWAIT: case TILE_RELEASE: case TILE_SLICE: case TILE_PATCH: case TILE_SCALAR:
+    case TILE_RING: case TILE_FINISH: case TILE_REVISE: case TILE_TAKE_TURN: case TILE_GIVE_TURN:
     case TILE_OP_COUNT: break;
     }
     return true;

@@ -403,8 +403,8 @@ static const char ROLES[] =
     HEAD
     "kernel main grid(m: ceil(len / 32)) warps 3 facts(expanded, staged, synced) {\n"
     "  %Q = buffer : bf16<1x32x16>\n"
-    "  %K = buffer : bf16<2x16x16>\n"
-    "  %V = buffer : bf16<2x16x16>\n"
+    "  %K = ring : bf16<2x16x16>\n"
+    "  %V = ring : bf16<2x16x16>\n"
     "  copy_async Q[m * 32 : rows, 0 : cols], %Q[0]\n"
     "  commit\n"
     "  wait 0\n"
@@ -412,25 +412,23 @@ static const char ROLES[] =
     "  roles {\n"
     "    load (warps 1, regs 24) {\n"
     "      for j = 0:ceil(len / 16) {\n"
-    "        acquire %K[j mod 2]\n"
-    "        copy_async K[j * 16 : rows, 0 : cols], %K[j mod 2]\n"
-    "        filled %K[j mod 2]\n"
-    "        acquire %V[j mod 2]\n"
-    "        copy_async V[j * 16 : rows, 0 : cols], %V[j mod 2]\n"
-    "        filled %V[j mod 2]\n"
+    "        acquire %K\n"
+    "        copy_async K[j * 16 : rows, 0 : cols], %K\n"
+    "        filled %K\n"
+    "        acquire %V\n"
+    "        copy_async V[j * 16 : rows, 0 : cols], %V\n"
+    "        filled %V\n"
     "      }\n"
     "    }\n"
     "    compute (warps 2) {\n"
     INITIAL("      ")
     "      %q = view %Q[0] : shared bf16<32x16>\n"
     "      %o.1, %max.1, %sum.1 = for j = 0:ceil(len / 16) " CARRIED " {\n"
-    "        await %K[j mod 2]\n"
-    "        %k = view %K[j mod 2] : shared bf16<16x16>\n"
-    "        await %V[j mod 2]\n"
-    "        %v = view %V[j mod 2] : shared bf16<16x16>\n"
+    "        %k = await %K : shared bf16<16x16>\n"
+    "        %v = await %V : shared bf16<16x16>\n"
     ONE_STEP("        ")
-    "        release %K[j mod 2]\n"
-    "        release %V[j mod 2]\n"
+    "        release %K\n"
+    "        release %V\n"
     "        yield %o.4, %max.3, %sum.3\n"
     "      }\n"
     "      %o.5 = divide %o.1, %sum.1 else 0 : fp32<32x16>\n"
@@ -537,19 +535,18 @@ static void faults_of_puts(void **state)
 static void faults_of_roles(void **state)
 {
     Fixture *f = *state;
-    fails(f, edit(f, ROLES, "        acquire %K[j mod 2]\n", ""), "which this role has not acquired");
-    fails(f, edit(f, ROLES, "        await %K[j mod 2]\n", ""), "not awaited");
-    fails(f, edit(f, ROLES, "        release %K[j mod 2]\n", ""), "deadlock");
-    fails(f, edit(f, ROLES, "        filled %K[j mod 2]\n", ""), "acquired already");
+    fails(f, edit(f, ROLES, "        acquire %K\n", ""), "which this role has not acquired");
+    fails(f, edit(f, ROLES, "        release %K\n", ""), "deadlock");
+    fails(f, edit(f, ROLES, "        filled %K\n", ""), "acquired already");
+    fails(f, edit(f, ROLES, "        filled %K\n", "        filled %K\n        filled %K\n"), "hands over");
     fails(f, edit(f, ROLES, "j = 0:ceil(len / 16) {", "j = 0:ceil(len / 16) + 1 {"), "not released when the roles end");
-    fails(f, edit(f, ROLES, "j = 0:ceil(len / 16) {", "j = 0:ceil(len / 16) - 1 {"), "compute waits in `await %K[j mod 2]`");
-    fails(f, edit(f, ROLES, "await %V[j mod 2]\n        %v = view %V[j mod 2] :",
-                  "await %V[j mod 2]\n        %v = view %V[(j + 1) mod 2] :"),
-          "has not awaited");
-    fails(f, edit(f, ROLES, "        release %K[j mod 2]\n        release %V[j mod 2]\n",
-                  "        release %K[j mod 2]\n        release %V[j mod 2]\n"
+    fails(f, edit(f, ROLES, "j = 0:ceil(len / 16) {", "j = 0:ceil(len / 16) - 1 {"),
+          "compute waits in `%k = await %K : shared bf16<16x16>`");
+    fails(f, edit(f, ROLES, "        release %K\n        release %V\n",
+                  "        release %K\n        release %V\n"
                   "        %again = move %k : bf16<16x16>\n"),
-          "has not awaited (or has released)");
+          "which this role has released");
+    fails(f, edit(f, ROLES, "        release %K\n", "        release %K\n        release %K\n"), "has not awaited");
     fails(f, edit(f, ROLES, "      for j = 0:ceil(len / 16) {\n",
                   "      %x = fill 1 : bf16<32x16>\n      put %x, %Q[0]\n      for j = 0:ceil(len / 16) {\n"),
           "another role");

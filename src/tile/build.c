@@ -145,6 +145,19 @@ void tile_replace_uses(TileBlock *block, const TileValue *from, TileValue *to)
     }
 }
 
+bool tile_has(const TileBlock *block, TileOpKind kind)
+{
+    for (int i = 0; i < block->ops.len; i++) {
+        const TileOp *op = block->ops.data[i];
+        if (op->kind == kind)
+            return true;
+        for (int k = 0; k < op->n_regions; k++)
+            if (op->regions[k] && tile_has(op->regions[k], kind))
+                return true;
+    }
+    return false;
+}
+
 bool tile_is_storage(const TileOp *op)
 {
     return op->kind == TILE_BUFFER || op->kind == TILE_RING;

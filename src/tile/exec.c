@@ -1,9 +1,10 @@
-/* exec.c: runs tile programs on the CPU: kernels, blocks, frames, threads.
+/* exec.c: runs tile programs on the CPU: kernels, blocks, frames.
  *
  * Regions are not run by recursion: each thread keeps its own stack of frames
- * and makes one operation at a time, so that roles can be interleaved under a
- * seed. A role that cannot go on (a full ring, data that was not handed over)
- * is skipped until another has moved; when none can move they are deadlocked.
+ * and makes one operation at a time, so that instances of roles can be
+ * interleaved under a seed. One that cannot go on (a full ring, data that was
+ * not handed over) is skipped until another has moved; when none can move they
+ * are deadlocked.
  *
  *   main  kernel ► for j = 3 ► roles         waits for its roles
  *   role 0                     for ► copy    one of these makes
@@ -15,28 +16,51 @@
 
 /* ---- errors, expressions, values --------------------------------------------------- */
 
-/* "kernel main, block (m = 3, z = 0), role load: `...` reads ..." */
-bool exec_fail(Exec *x, const char *fmt, ...)
+static bool numbers_blocks(const Exec *x, const TileAxis *axis)
 {
-    va_list args;
+    return !(axis->within && x->has_roles);
+}
+
+/* "kernel main, block (m = 3, z = 0), role load: `...` reads ..." */
+static void fail(Exec *x, const char *fmt, va_list args)
+{
+    int n = 0;
     if (x->error)
-        return false;
+        return;
     Str s = str_new(x->error_arena);
     str_printf(&s, "kernel %s", x->kernel->name);
     for (int i = 0; i < x->kernel->grid.len; i++)
-        str_printf(&s, "%s%s = %lld", i ? ", " : ", block (", x->kernel->grid.data[i].sym->name,
-                   (long long)x->axes[i]);
-    str_add(&s, x->kernel->grid.len ? ")" : "");
-    if (x->thread && x->thread->role)
-        str_printf(&s, ", role %s", x->thread->role->name);
+        if (numbers_blocks(x, &x->kernel->grid.data[i]))
+            str_printf(&s, "%s%s = %lld", n++ ? ", " : ", block (", x->kernel->grid.data[i].sym->name,
+                       (long long)x->axes[i]);
+    str_add(&s, n ? ")" : "");
+    if (x->thread && x->thread->role) {
+        str_add(&s, ", role ");
+        exec_print_instance(&s, x->thread);
+    }
     str_add(&s, ": ");
     if (x->op)
         str_printf(&s, "`%s` ", tile_op_line(x->error_arena, x->program, x->kernel, x->op));
-    va_start(args, fmt);
     str_add(&s, arena_vprintf(x->error_arena, fmt, args));
-    va_end(args);
     x->error = str_text(&s);
+}
+
+bool exec_fail(Exec *x, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    fail(x, fmt, args);
+    va_end(args);
     return false;
+}
+
+ExecStep exec_failed(Exec *x, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    fail(x, fmt, args);
+    va_end(args);
+    return STEP_FAILED;
 }
 
 bool exec_eval(Exec *x, const Aff *a, int64_t *result)
@@ -57,6 +81,8 @@ ExecTile *exec_new_tile(Exec *x, int rows, int cols)
         *link = tile->next;
         tile->rows = rows;
         tile->cols = cols;
+        tile->product = 0;
+        tile->passed_on = false;
         return tile;
     }
     ExecTile *tile = arena_new_of(x->arena, ExecTile);
@@ -65,7 +91,7 @@ ExecTile *exec_new_tile(Exec *x, int rows, int cols)
     return tile;
 }
 
-static void drop(Exec *x, ExecTile *tile)
+void exec_drop(Exec *x, ExecTile *tile)
 {
     if (!tile || --tile->refs > 0)
         return;
@@ -75,11 +101,16 @@ static void drop(Exec *x, ExecTile *tile)
 
 void exec_bind(Exec *x, const TileValue *value, ExecSlot slot)
 {
-    ExecSlot *at = &x->slots[value->id];
+    ExecSlot *at = &x->thread->slots[value->id];
     if (slot.tile)
         slot.tile->refs++;
-    drop(x, at->tile);
+    exec_drop(x, at->tile);
     *at = slot;
+}
+
+ExecSlot *exec_slot(Exec *x, const TileOp *op, int arg)
+{
+    return &x->thread->slots[op->args[arg]->id];
 }
 
 /* values[i] = args[i], all at once: carried values may change places. */
@@ -87,14 +118,14 @@ static void bind_all(Exec *x, TileValue *const *values, int n, TileValue *const 
 {
     x->moving.len = 0;
     for (int i = 0; i < n; i++) {
-        ExecSlot slot = x->slots[args[i]->id];
+        ExecSlot slot = x->thread->slots[args[i]->id];
         if (slot.tile)
             slot.tile->refs++;
         vec_push(x->arena, &x->moving, slot);
     }
     for (int i = 0; i < n; i++) {
         exec_bind(x, values[i], x->moving.data[i]);
-        drop(x, x->moving.data[i].tile);
+        exec_drop(x, x->moving.data[i].tile);
     }
 }
 
@@ -149,6 +180,18 @@ static bool start_if(Exec *x, const TileOp *op)
     return push(x, op->regions[taken ? 0 : 1], op);
 }
 
+static bool start_revise(Exec *x, const TileOp *op)
+{
+    if (!exec_is_revised(x, op)) {
+        bind_all(x, op->results, op->n_results, op->args);
+        return !x->error;
+    }
+    if (x->error || !push(x, op->regions[0], op))
+        return false;
+    exec_start_revise(x, top(x->thread));
+    return true;
+}
+
 /* The end of a region: a loop goes round or ends, an if ends; a role or the
  * kernel itself has no operation around it and is over. */
 static void end_region(Exec *x, const TileOp *yield)
@@ -163,77 +206,11 @@ static void end_region(Exec *x, const TileOp *yield)
         enter_iteration(x, f);
         return;
     }
-    if (owner)
+    if (owner && owner->kind == TILE_REVISE)
+        exec_end_revise(x, f, yield);
+    else if (owner)
         bind_all(x, owner->results, n, args);
     x->thread->depth--;
-}
-
-/* ---- roles ------------------------------------------------------------------------------ */
-
-static ExecThread *role_thread(Exec *x, int i)
-{
-    if (!x->roles[i]) {
-        x->roles[i] = arena_new_of(x->arena, ExecThread);
-        x->roles[i]->symbols = arena_array(x->arena, int64_t, x->n_symbols);
-    }
-    return x->roles[i];
-}
-
-static bool start_roles(Exec *x, const TileOp *op)
-{
-    if (x->n_roles)
-        return exec_fail(x, "stands inside of a role");
-    if (op->n_regions > ROLE_LIMIT)
-        return exec_fail(x, "has more than %d roles", ROLE_LIMIT);
-    exec_start_roles(x, op);
-    for (int i = 0; i < op->n_regions; i++) {
-        ExecThread *t = role_thread(x, i);
-        t->number = i;
-        t->role = &op->roles[i];
-        t->depth = 1;
-        t->committed = 0;
-        t->blocked = false;
-        t->frames[0] = (ExecFrame){.block = op->regions[i]};
-        memcpy(t->symbols, x->main.symbols, sizeof(int64_t) * (size_t)x->n_symbols);
-    }
-    x->n_roles = op->n_regions;
-    return true;
-}
-
-static bool deadlock(Exec *x)
-{
-    Str s = str_new(x->error_arena);
-    for (int i = 0; i < x->n_roles; i++) {
-        const ExecThread *t = x->roles[i];
-        if (t->depth == 0)
-            continue;
-        const ExecFrame *f = &t->frames[t->depth - 1];
-        str_printf(&s, "%s%s waits in `%s`", s.len ? ", " : "", t->role->name,
-                   tile_op_line(x->error_arena, x->program, x->kernel, f->block->ops.data[f->pc]));
-    }
-    x->thread = &x->main;
-    x->op = NULL;
-    return exec_fail(x, "the roles are deadlocked: %s", str_text(&s));
-}
-
-/* A role that may be able to move, drawn at random; NULL: there is none. */
-static ExecThread *draw_role(Exec *x, int *living)
-{
-    ExecThread *ready[ROLE_LIMIT];
-    int n = 0;
-    *living = 0;
-    for (int i = 0; i < x->n_roles; i++) {
-        *living += x->roles[i]->depth > 0;
-        if (x->roles[i]->depth > 0 && !x->roles[i]->blocked)
-            ready[n++] = x->roles[i];
-    }
-    return n ? ready[rng_below(&x->rng, n)] : NULL;
-}
-
-static void unblock_all(Exec *x)
-{
-    for (int i = 0; i < x->n_roles; i++)
-        x->roles[i]->blocked = false;
 }
 
 /* ---- steps -------------------------------------------------------------------------------- */
@@ -249,11 +226,14 @@ static ExecStep make_step(Exec *x, const TileOp *op)
     case TILE_FOR: return done(start_for(x, op));
     case TILE_IF: return done(start_if(x, op));
     case TILE_YIELD: end_region(x, op); return STEP_ON;
-    case TILE_ROLES: return done(start_roles(x, op));
+    case TILE_REVISE: return done(start_revise(x, op));
+    case TILE_ROLES: return done(exec_start_roles(x, op));
     case TILE_ACQUIRE:
     case TILE_FILLED:
     case TILE_AWAIT:
     case TILE_RELEASE: return exec_ring(x, op);
+    case TILE_TAKE_TURN:
+    case TILE_GIVE_TURN: return exec_turn(x, op);
     case TILE_LOAD:
     case TILE_STORE:
     case TILE_MOVE:
@@ -280,9 +260,6 @@ static ExecStep make_step(Exec *x, const TileOp *op)
     case TILE_RING:
     case TILE_ISSUE:
     case TILE_FINISH:
-    case TILE_REVISE:
-    case TILE_TAKE_TURN:
-    case TILE_GIVE_TURN:
     case TILE_OP_COUNT: break;
     }
     return done(exec_do(x, op));
@@ -300,6 +277,7 @@ static ExecStep step(Exec *x, ExecThread *t)
     }
     x->op = f->block->ops.data[f->pc++];
     exec_land_some(x);
+    exec_multiply_some(x);
     ExecStep result = make_step(x, x->op);
     t->blocked = result == STEP_BLOCKED;
     if (t->blocked)
@@ -310,20 +288,15 @@ static ExecStep step(Exec *x, ExecThread *t)
 static bool step_roles(Exec *x)
 {
     int living;
-    ExecThread *t = draw_role(x, &living);
-    if (!living) {
-        x->thread = &x->main;
-        x->op = NULL;
-        bool ok = exec_end_roles(x);
-        x->n_roles = 0;
-        return ok;
-    }
+    ExecThread *t = exec_draw_instance(x, &living);
+    if (!living)
+        return exec_end_roles(x);
     if (!t)
-        return deadlock(x);
+        return exec_deadlock(x);
     ExecStep result = step(x, t);
-    if (result == STEP_ON)
-        unblock_all(x);
-    return result != STEP_FAILED;
+    for (int i = 0; i < x->n_roles && result == STEP_ON; i++)
+        x->roles[i]->blocked = false;
+    return result != STEP_FAILED && (t->depth > 0 || exec_end_instance(x, t));
 }
 
 static bool run_block(Exec *x)
@@ -339,7 +312,7 @@ static bool run_block(Exec *x)
     while (x->main.depth > 0 || x->n_roles > 0)
         if (!(x->n_roles ? step_roles(x) : step(x, &x->main) != STEP_FAILED))
             return false;
-    return true;
+    return exec_none_pending(x, &x->main);
 }
 
 /* ---- kernels ---------------------------------------------------------------------------------- */
@@ -363,6 +336,8 @@ static bool eval_grid(Exec *x, int64_t *extents, bool *empty)
     for (int i = 0; i < x->kernel->grid.len; i++) {
         if (!exec_eval(x, x->kernel->grid.data[i].extent, &extents[i]))
             return false;
+        if (!numbers_blocks(x, &x->kernel->grid.data[i]))
+            extents[i] = 1;
         *empty |= extents[i] <= 0;
     }
     return true;
@@ -399,7 +374,10 @@ static bool run_kernel(Exec *x, int index)
 {
     x->kernel_index = index;
     x->kernel = x->program->kernels.data[index];
-    x->slots = arena_array(x->arena, ExecSlot, x->kernel->next_value);
+    x->has_roles = tile_has(x->kernel->body, TILE_ROLES);
+    x->main.slots = arena_array(x->arena, ExecSlot, x->kernel->next_value);
+    for (int i = 0; i < INSTANCE_LIMIT; i++)
+        x->roles[i] = NULL;
     x->axes = arena_array(x->arena, int64_t, x->kernel->grid.len);
     x->buffers.len = 0;
     x->thread = &x->main;

@@ -7,9 +7,9 @@
 
 static const ExecTile *use(Exec *x, const TileOp *op, int arg)
 {
-    ExecSlot *slot = &x->slots[op->args[arg]->id];
+    ExecSlot *slot = exec_slot(x, op, arg);
     if (slot->stage)
-        return exec_read_stage(x, slot->stage) ? &slot->stage->tile : NULL;
+        return exec_read_stage(x, slot) ? &slot->stage->tile : NULL;
     if (!slot->tile)
         exec_fail(x, "uses a value that was never computed");
     return slot->tile;
@@ -337,8 +337,11 @@ bool exec_do(Exec *x, const TileOp *op)
     case TILE_PATCH: return do_patch(x, op);
     case TILE_SCALAR: return do_scalar(x, op);
     case TILE_GEMM: return do_gemm(x, op);
+    case TILE_ISSUE: return exec_issue(x, op);
+    case TILE_FINISH: return exec_finish(x, op);
     case TILE_SOFTMAX: return do_softmax(x, op);
-    case TILE_BUFFER: return exec_buffer(x, op);
+    case TILE_BUFFER:
+    case TILE_RING: return exec_buffer(x, op);
     case TILE_VIEW: return do_view(x, op);
     case TILE_PUT: return do_put(x, op);
     case TILE_COPY_ASYNC: return exec_copy_async(x, op);
@@ -353,9 +356,6 @@ bool exec_do(Exec *x, const TileOp *op)
     case TILE_FILLED:
     case TILE_AWAIT:
     case TILE_RELEASE:
-    case TILE_RING:
-    case TILE_ISSUE:
-    case TILE_FINISH:
     case TILE_REVISE:
     case TILE_TAKE_TURN:
     case TILE_GIVE_TURN:

@@ -10,12 +10,8 @@
  * A stage in flight may not be touched at all. The barrier rules hold once the
  * kernel claims that its barriers are in place (TF_SYNCED).
  *
- * Between roles there are no barriers. There a buffer that some role acquires is
- * a ring, each stage going round from its producer to its consumers and back:
- *
- *   acquire ──► copy_async, put ──► filled ──► await ──► reads ──► release
- *
- * FILLED does not wait for copies: they have landed when AWAIT goes on.
+ * Between roles there are no barriers: what they hand over to each other is in
+ * rings, whose stages are written and read under rules of their own (exec_ring.c).
  */
 #include "tile/exec.h"
 
@@ -31,12 +27,24 @@ static bool synced(const Exec *x)
     return (x->kernel->facts & TF_SYNCED) != 0;
 }
 
-/* "stage 1 of %K" */
-static const char *name_stage(Exec *x, const ExecStage *stage)
+/* "stage 1 of %K", "stage 0 of %Q[1]" */
+const char *exec_name_stage(Exec *x, const ExecStage *stage)
 {
     const TileValue *v = stage->buffer->value;
-    return v->name ? arena_printf(x->error_arena, "stage %d of %%%s", stage->index, v->name)
-                   : arena_printf(x->error_arena, "stage %d of a buffer", stage->index);
+    Str s = str_new(x->error_arena);
+    str_printf(&s, "stage %d of ", stage->index);
+    if (v->name)
+        str_printf(&s, "%%%s", v->name);
+    else
+        str_add(&s, stage->ring ? "a ring" : "a buffer");
+    if (stage->buffer->copies > 1)
+        str_printf(&s, "[%d]", stage->ring->copy);
+    return str_text(&s);
+}
+
+int exec_stages(const ExecBuffer *buffer)
+{
+    return buffer->copies * buffer->value->type.stages;
 }
 
 /* ---- buffers ------------------------------------------------------------------- */
@@ -46,26 +54,31 @@ static void poison(ExecTile *tile)
     exec_fill(tile, NAN);
 }
 
-static ExecBuffer *make_buffer(Exec *x, const TileValue *value)
+static ExecBuffer *make_buffer(Exec *x, const TileOp *op)
 {
     ExecBuffer *buffer = arena_new_of(x->arena, ExecBuffer);
+    const TileValue *value = op->results[0];
     int rows = value->type.rows, cols = value->type.cols;
     buffer->value = value;
-    buffer->stages = arena_array(x->arena, ExecStage, value->type.stages);
-    for (int i = 0; i < value->type.stages; i++) {
+    buffer->copies = op->kind == TILE_RING ? op->count : 1;
+    buffer->stages = arena_array(x->arena, ExecStage, exec_stages(buffer));
+    for (int i = 0; i < exec_stages(buffer); i++) {
         ExecStage *stage = &buffer->stages[i];
         stage->buffer = buffer;
-        stage->index = i;
+        stage->index = i % value->type.stages;
         stage->tile = (ExecTile){.rows = rows, .cols = cols, .refs = 1};
         stage->tile.at = arena_array(x->arena, float, (size_t)rows * (size_t)cols);
     }
+    if (op->kind == TILE_RING)
+        exec_make_rings(x, buffer);
     vec_push(x->arena, &x->buffers, buffer);
     return buffer;
 }
 
 static void reset_stage(ExecStage *stage)
 {
-    ExecStage fresh = {.buffer = stage->buffer, .index = stage->index, .tile = stage->tile, .live = stage->live};
+    ExecStage fresh = {.buffer = stage->buffer, .ring = stage->ring, .index = stage->index, .tile = stage->tile,
+                       .live = stage->live};
     *stage = fresh;
     stage->writer = MAIN_THREAD;
     poison(&stage->tile);
@@ -75,10 +88,10 @@ static void reset_stage(ExecStage *stage)
 bool exec_buffer(Exec *x, const TileOp *op)
 {
     const TileValue *value = op->results[0];
-    ExecBuffer *buffer = x->slots[value->id].buffer;
+    ExecBuffer *buffer = x->thread->slots[value->id].buffer;
     if (!buffer)
-        buffer = make_buffer(x, value);
-    for (int i = 0; i < value->type.stages; i++)
+        buffer = make_buffer(x, op);
+    for (int i = 0; i < exec_stages(buffer); i++)
         reset_stage(&buffer->stages[i]);
     exec_bind(x, value, (ExecSlot){.buffer = buffer});
     return true;
@@ -86,10 +99,13 @@ bool exec_buffer(Exec *x, const TileOp *op)
 
 bool exec_find_stage(Exec *x, const TileOp *op, int arg, ExecStage **stage)
 {
-    ExecBuffer *buffer = x->slots[op->args[arg]->id].buffer;
+    ExecBuffer *buffer = exec_slot(x, op, arg)->buffer;
+    ExecRing *ring;
     int64_t index;
     if (!buffer)
         return exec_fail(x, "the buffer has no storage yet");
+    if (buffer->rings)
+        return exec_find_ring(x, op, arg, &ring) && exec_held_stage(x, ring, stage);
     if (!exec_eval(x, op->index, &index))
         return false;
     if (index < 0 || index >= buffer->value->type.stages)
@@ -158,7 +174,7 @@ void exec_wait(Exec *x, int64_t count)
     forget_arrived(x);
 }
 
-static void arrive_at(Exec *x, const ExecStage *stage)
+void exec_arrive_at(Exec *x, const ExecStage *stage)
 {
     for (int i = 0; i < x->copies.len; i++)
         if (x->copies.data[i].stage == stage)
@@ -173,58 +189,58 @@ static bool in_roles(const Exec *x)
     return x->n_roles > 0;
 }
 
-bool exec_read_stage(Exec *x, ExecStage *stage)
+bool exec_read_stage(Exec *x, const ExecSlot *view)
 {
-    int me = x->thread->number;
-    bool ring = in_roles(x) && stage->buffer->ring;
-    if (ring && !stage->awaited[me] && !(stage->held && stage->writer == me))
-        return exec_fail(x, "reads %s, which this role has not awaited (or has released)",
-                         name_stage(x, stage));
+    ExecStage *stage = view->stage;
+    bool ring = stage->ring != NULL;
+    if (ring && !exec_awaits(x, view))
+        return false;
     if (stage->in_flight)
         return exec_fail(x, "reads %s while the copy into it may still be in flight: no wait covers it",
-                         name_stage(x, stage));
+                         exec_name_stage(x, stage));
     if (!stage->written)
-        return exec_fail(x, "reads %s, into which nothing was written", name_stage(x, stage));
-    if (!ring && in_roles(x) && stage->role_written && stage->writer != me)
+        return exec_fail(x, "reads %s, into which nothing was written", exec_name_stage(x, stage));
+    if (!ring && in_roles(x) && stage->role_written && stage->writer != x->thread->number)
         return exec_fail(x, "reads %s, which another role wrote: nothing orders the two",
-                         name_stage(x, stage));
+                         exec_name_stage(x, stage));
     if (!ring && synced(x) && stage->fresh)
         return exec_fail(x, "reads %s, whose data no barrier has made visible to all warps",
-                         name_stage(x, stage));
+                         exec_name_stage(x, stage));
     stage->readers |= bit_of(x);
     stage->role_readers |= bit_of(x);
     return true;
 }
 
-static bool may_write_ring(Exec *x, const ExecStage *stage)
+/* A product in flight reads its operands until it is finished. */
+static bool may_write_read(Exec *x, const ExecStage *stage)
 {
-    if (!stage->held || stage->writer != x->thread->number)
-        return exec_fail(x, "writes %s, which this role has not acquired", name_stage(x, stage));
-    return true;
+    bool read = exec_reader_of(&x->main, stage) != NULL;
+    for (int i = 0; i < x->n_roles; i++)
+        read |= exec_reader_of(x->roles[i], stage) != NULL;
+    return !read || exec_fail(x, "overwrites %s while a product that reads it is pending", exec_name_stage(x, stage));
 }
 
 static bool may_write_plain(Exec *x, const ExecStage *stage)
 {
     if (in_roles(x) && (stage->role_readers & ~bit_of(x)))
         return exec_fail(x, "overwrites %s, which another role reads: nothing orders the two",
-                         name_stage(x, stage));
+                         exec_name_stage(x, stage));
     if (in_roles(x) && stage->role_written && stage->writer != x->thread->number)
         return exec_fail(x, "overwrites %s, which another role wrote: nothing orders the two",
-                         name_stage(x, stage));
+                         exec_name_stage(x, stage));
     if (synced(x) && stage->readers)
         return exec_fail(x, "overwrites %s, which other warps may still read: no barrier since it was read",
-                         name_stage(x, stage));
+                         exec_name_stage(x, stage));
     return true;
 }
 
 /* Notes a write into the stage that begins now. */
 static bool write_stage(Exec *x, ExecStage *stage)
 {
-    bool ring = in_roles(x) && stage->buffer->ring;
     if (stage->in_flight)
         return exec_fail(x, "overwrites %s while a copy into it may still be in flight: no wait covers it",
-                         name_stage(x, stage));
-    if (!(ring ? may_write_ring(x, stage) : may_write_plain(x, stage)))
+                         exec_name_stage(x, stage));
+    if (!may_write_read(x, stage) || (!stage->ring && !may_write_plain(x, stage)))
         return false;
     stage->writer = x->thread->number;
     stage->role_written = in_roles(x);
@@ -268,136 +284,10 @@ bool exec_copy_async(Exec *x, const TileOp *op)
 void exec_barrier(Exec *x)
 {
     for (int b = 0; b < x->buffers.len; b++)
-        for (int i = 0; i < x->buffers.data[b]->value->type.stages; i++) {
+        for (int i = 0; i < exec_stages(x->buffers.data[b]); i++) {
             ExecStage *stage = &x->buffers.data[b]->stages[i];
             stage->readers &= in_roles(x) ? ~bit_of(x) : 0;
             if (!stage->in_flight && (!in_roles(x) || stage->writer == x->thread->number))
                 stage->fresh = false;
         }
-}
-
-/* ---- rings ----------------------------------------------------------------------------- */
-
-static bool all_released(const ExecStage *stage)
-{
-    for (int i = 0; i < ROLE_LIMIT; i++)
-        if (stage->buffer->consumers & 1u << i && stage->released[i] < stage->filled)
-            return false;
-    return true;
-}
-
-static ExecStep acquire(Exec *x, ExecStage *stage)
-{
-    if (stage->held) {
-        exec_fail(x, "acquires %s, which is acquired already", name_stage(x, stage));
-        return STEP_FAILED;
-    }
-    if (!all_released(stage))
-        return STEP_BLOCKED;
-    stage->held = true;
-    stage->writer = x->thread->number;
-    return STEP_ON;
-}
-
-static ExecStep fill(Exec *x, ExecStage *stage)
-{
-    if (!stage->held || stage->writer != x->thread->number) {
-        exec_fail(x, "hands over %s, which this role has not acquired", name_stage(x, stage));
-        return STEP_FAILED;
-    }
-    stage->held = false;
-    stage->filled++;
-    return STEP_ON;
-}
-
-static ExecStep await(Exec *x, ExecStage *stage)
-{
-    int me = x->thread->number;
-    if (stage->filled <= stage->released[me])
-        return STEP_BLOCKED;
-    arrive_at(x, stage);
-    stage->awaited[me] = true;
-    return STEP_ON;
-}
-
-static ExecStep release(Exec *x, ExecStage *stage)
-{
-    int me = x->thread->number;
-    if (!stage->awaited[me]) {
-        exec_fail(x, "releases %s, which this role has not awaited", name_stage(x, stage));
-        return STEP_FAILED;
-    }
-    stage->awaited[me] = false;
-    stage->released[me]++;
-    return STEP_ON;
-}
-
-ExecStep exec_ring(Exec *x, const TileOp *op)
-{
-    ExecStage *stage;
-    if (!in_roles(x)) {
-        exec_fail(x, "stands outside of roles");
-        return STEP_FAILED;
-    }
-    if (!exec_find_stage(x, op, 0, &stage))
-        return STEP_FAILED;
-    if (op->kind == TILE_ACQUIRE)
-        return acquire(x, stage);
-    if (op->kind == TILE_FILLED)
-        return fill(x, stage);
-    return op->kind == TILE_AWAIT ? await(x, stage) : release(x, stage);
-}
-
-/* Buffers that the region acquires are rings; those it awaits or releases it
- * consumes. */
-static void find_rings(Exec *x, const TileBlock *block, int role)
-{
-    for (int i = 0; i < block->ops.len; i++) {
-        const TileOp *op = block->ops.data[i];
-        ExecBuffer *buffer = op->n_args ? x->slots[op->args[0]->id].buffer : NULL;
-        if (buffer && op->kind == TILE_ACQUIRE)
-            buffer->ring = true;
-        if (buffer && (op->kind == TILE_AWAIT || op->kind == TILE_RELEASE))
-            buffer->consumers |= 1u << role;
-        for (int k = 0; k < op->n_regions; k++)
-            find_rings(x, op->regions[k], role);
-    }
-}
-
-static void reset_ring(ExecStage *stage)
-{
-    stage->held = stage->role_written = false;
-    stage->role_readers = 0;
-    stage->filled = 0;
-    memset(stage->released, 0, sizeof stage->released);
-    memset(stage->awaited, 0, sizeof stage->awaited);
-}
-
-void exec_start_roles(Exec *x, const TileOp *op)
-{
-    for (int b = 0; b < x->buffers.len; b++) {
-        ExecBuffer *buffer = x->buffers.data[b];
-        buffer->ring = false;
-        buffer->consumers = 0;
-        for (int i = 0; i < buffer->value->type.stages; i++)
-            reset_ring(&buffer->stages[i]);
-    }
-    for (int i = 0; i < op->n_regions; i++)
-        find_rings(x, op->regions[i], i);
-}
-
-/* Every stage that was handed over must have come back: producer and consumers
- * have made the same steps. */
-bool exec_end_roles(Exec *x)
-{
-    for (int b = 0; b < x->buffers.len; b++)
-        for (int i = 0; i < x->buffers.data[b]->value->type.stages; i++) {
-            const ExecStage *stage = &x->buffers.data[b]->stages[i];
-            if (stage->held)
-                return exec_fail(x, "%s is still acquired when the roles end", name_stage(x, stage));
-            if (!all_released(stage))
-                return exec_fail(x, "%s was handed over but not released when the roles end",
-                                 name_stage(x, stage));
-        }
-    return true;
 }

@@ -151,7 +151,7 @@ static bool parse_stage(Parser *p, Form *f)
            parse_want(p, "]");
 }
 
-/* %b, or of a ring with copies %b[w] */
+/* %b of a ring, or where it has copies %b[w] */
 static bool parse_copy(Parser *p, Form *f)
 {
     if (!parse_arg(p, f) || !parse_take(p, "["))
@@ -310,7 +310,7 @@ static bool parse_operands(Parser *p, Form *f)
         return p->token.kind != TOK_INT || parse_small(p, &f->op.count);
     case TILE_FOR: return parse_for(p, f);
     case TILE_IF: return parse_expression(p, &f->op.cond);
-    case TILE_PUT: return parse_arg(p, f) && parse_want(p, ",") && parse_stage(p, f);
+    case TILE_PUT: return parse_arg(p, f) && parse_want(p, ",") && parse_copy(p, f);
     case TILE_COPY_ASYNC: return parse_copy_async(p, f);
     case TILE_VIEW: return parse_stage(p, f);
     case TILE_ACQUIRE:

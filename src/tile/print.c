@@ -234,13 +234,13 @@ static void print_stage(Printer *p, const TileOp *op, int arg)
     str_addc(p->out, ']');
 }
 
-/* `%k`, or of a ring with copies `%q[w]` */
-static void print_copy(Printer *p, const TileOp *op)
+/* `%k` of a ring, or where it has copies `%q[w]` */
+static void print_copy(Printer *p, const TileOp *op, int arg)
 {
     if (op->index)
-        print_stage(p, op, 0);
+        print_stage(p, op, arg);
     else
-        print_arg(p, op, 0);
+        print_arg(p, op, arg);
 }
 
 /* ` %a, %b where any %c >= 2` */
@@ -295,7 +295,7 @@ static void print_copy_async(Printer *p, const TileOp *op)
 {
     print_place(p, op);
     str_add(p->out, ", ");
-    print_copy(p, op);
+    print_copy(p, op, 0);
     if (op->cond) {
         str_add(p->out, " if ");
         print_aff(p, op->cond);
@@ -401,7 +401,7 @@ static void print_operands(Printer *p, const TileOp *op)
         str_addc(p->out, ' ');
         print_arg(p, op, 0);
         str_add(p->out, ", ");
-        print_stage(p, op, 1);
+        print_copy(p, op, 1);
         break;
     case TILE_COPY_ASYNC: print_copy_async(p, op); break;
     case TILE_VIEW:
@@ -413,7 +413,7 @@ static void print_operands(Printer *p, const TileOp *op)
     case TILE_AWAIT:
     case TILE_RELEASE:
         str_addc(p->out, ' ');
-        print_copy(p, op);
+        print_copy(p, op, 0);
         break;
     case TILE_WAIT: str_printf(p->out, " %d", op->count); break;
     case TILE_BARRIER:

@@ -213,6 +213,7 @@ void tile_remove(TileBlock *block, int at);
 void tile_replace_uses(TileBlock *block, const TileValue *from, TileValue *to);
 int tile_count_uses(const TileBlock *block, const TileValue *value);
 bool tile_op_uses(const TileOp *op, const TileValue *value); /* its regions included */
+bool tile_has(const TileBlock *block, TileOpKind kind);       /* nested regions included */
 bool tile_is_storage(const TileOp *op);                       /* BUFFER, RING */
 /* Instances of a role: the extent of its axis; 1 without one. */
 int tile_instances(const TileKernel *kernel, const AffSym *per);

@@ -12,7 +12,7 @@
  */
 #include "tile/verify.h"
 
-enum { VERIFY_DEPTH = 60, ROLE_MAX = 16 };
+enum { VERIFY_DEPTH = 60, ROLE_MAX = 16, INSTANCE_MAX = 16 };
 
 /* ---- reporting ---------------------------------------------------------------- */
 
@@ -37,6 +37,7 @@ enum {
     COND = 2,
     INDEX = 4,
     LOOP = 8,   /* var, lo, hi */
+    MEET = 16,  /* none: but all warps make it, or others see it, so it is not revised */
     MANY = 1000 /* as many as one likes */
 };
 
@@ -49,7 +50,7 @@ typedef struct Form {
 
 static const Form FORMS[TILE_OP_COUNT] = {
     [TILE_LOAD] = {{0, 0}, {1, 1}, {0, 0}, PLACE},
-    [TILE_STORE] = {{1, 1}, {0, 0}, {0, 0}, PLACE},
+    [TILE_STORE] = {{1, 1}, {0, 0}, {0, 0}, PLACE | MEET},
     [TILE_MOVE] = {{1, 1}, {1, 1}, {0, 0}, 0},
     [TILE_FILL] = {{0, 0}, {1, 1}, {0, 0}, 0},
     [TILE_INDEX] = {{0, 0}, {1, 1}, {0, 0}, INDEX},
@@ -69,22 +70,22 @@ static const Form FORMS[TILE_OP_COUNT] = {
     [TILE_YIELD] = {{0, MANY}, {0, 0}, {0, 0}, 0},
     [TILE_BUFFER] = {{0, 0}, {1, 1}, {0, 0}, 0},
     [TILE_VIEW] = {{1, 1}, {1, 1}, {0, 0}, INDEX},
-    [TILE_PUT] = {{2, 2}, {0, 0}, {0, 0}, INDEX},
-    [TILE_COPY_ASYNC] = {{1, 1}, {0, 0}, {0, 0}, PLACE},
-    [TILE_COMMIT] = {{0, 0}, {0, 0}, {0, 0}, 0},
-    [TILE_WAIT] = {{0, 0}, {0, 0}, {0, 0}, 0},
-    [TILE_BARRIER] = {{0, 0}, {0, 0}, {0, 0}, 0},
-    [TILE_ROLES] = {{0, 0}, {0, 0}, {1, ROLE_MAX}, 0},
+    [TILE_PUT] = {{2, 2}, {0, 0}, {0, 0}, MEET},
+    [TILE_COPY_ASYNC] = {{1, 1}, {0, 0}, {0, 0}, PLACE | MEET},
+    [TILE_COMMIT] = {{0, 0}, {0, 0}, {0, 0}, MEET},
+    [TILE_WAIT] = {{0, 0}, {0, 0}, {0, 0}, MEET},
+    [TILE_BARRIER] = {{0, 0}, {0, 0}, {0, 0}, MEET},
+    [TILE_ROLES] = {{0, 0}, {0, 0}, {1, ROLE_MAX}, MEET},
     [TILE_RING] = {{0, 0}, {1, 1}, {0, 0}, 0},
-    [TILE_ACQUIRE] = {{1, 1}, {0, 0}, {0, 0}, 0},
-    [TILE_FILLED] = {{1, 1}, {0, 0}, {0, 0}, 0},
-    [TILE_AWAIT] = {{1, 1}, {1, 1}, {0, 0}, 0},
-    [TILE_RELEASE] = {{1, 1}, {0, 0}, {0, 0}, 0},
-    [TILE_ISSUE] = {{2, 3}, {1, 1}, {0, 0}, 0},
+    [TILE_ACQUIRE] = {{1, 1}, {0, 0}, {0, 0}, MEET},
+    [TILE_FILLED] = {{1, 1}, {0, 0}, {0, 0}, MEET},
+    [TILE_AWAIT] = {{1, 1}, {1, 1}, {0, 0}, MEET},
+    [TILE_RELEASE] = {{1, 1}, {0, 0}, {0, 0}, MEET},
+    [TILE_ISSUE] = {{2, 3}, {1, 1}, {0, 0}, MEET},
     [TILE_FINISH] = {{1, 1}, {1, 1}, {0, 0}, 0},
     [TILE_REVISE] = {{2, MANY}, {1, MANY}, {1, 1}, 0},
-    [TILE_TAKE_TURN] = {{0, 0}, {0, 0}, {0, 0}, 0},
-    [TILE_GIVE_TURN] = {{0, 0}, {0, 0}, {0, 0}, 0},
+    [TILE_TAKE_TURN] = {{0, 0}, {0, 0}, {0, 0}, MEET},
+    [TILE_GIVE_TURN] = {{0, 0}, {0, 0}, {0, 0}, MEET},
 };
 
 static bool check_count(Verifier *v, const TileOp *op, const char *what, int n, const int range[2])
@@ -126,6 +127,11 @@ static bool has_id(const Verifier *v, const TileValue *value)
     return value && value->id >= 0 && value->id < v->kernel->next_value;
 }
 
+static bool may_give_pending(const TileOp *op)
+{
+    return op->kind == TILE_ISSUE || op->kind == TILE_FOR || op->kind == TILE_IF || op->kind == TILE_REVISE;
+}
+
 static bool define(Verifier *v, const TileOp *op, const TileValue *value)
 {
     if (!has_id(v, value))
@@ -134,6 +140,8 @@ static bool define(Verifier *v, const TileOp *op, const TileValue *value)
         return verify_fail(v, TW0752, op, "a value is defined twice");
     if (value->type.kind != TT_TILE && !(op && tile_is_storage(op)))
         return verify_fail(v, TW0755, op, "the value is not a tile");
+    if (value->type.pending && !may_give_pending(op))
+        return verify_fail(v, TW0755, op, "the result is pending, but nothing was issued");
     v->defined[value->id] = value;
     v->in_scope[value->id] = true;
     vec_push(v->arena, &v->scope, value->id);
@@ -149,8 +157,8 @@ static void leave_scope(Verifier *v, int mark)
 /* What the tensor cores still write is only added to, passed on, or waited for. */
 static bool may_be_pending(const TileOp *op, int arg)
 {
-    return op->kind == TILE_FINISH || op->kind == TILE_YIELD || (op->kind == TILE_ISSUE && arg == 2)
-           || (op->kind == TILE_REVISE && arg < op->n_results);
+    return op->kind == TILE_FINISH || op->kind == TILE_FOR || op->kind == TILE_YIELD ||
+           (op->kind == TILE_ISSUE && arg == 2) || (op->kind == TILE_REVISE && arg < op->n_results);
 }
 
 static bool check_uses(Verifier *v, const TileOp *op)
@@ -254,11 +262,9 @@ static bool check_yield(Verifier *v, const TileOp *yield)
                            owner->n_results);
     for (int i = 0; i < yield->n_args; i++) {
         TileType have = yield->args[i]->type, want = owner->results[i]->type;
-        if (owner->kind == TILE_REVISE) have.pending = want.pending; /* who waits afterwards waits in vain */
-        if (!tile_type_equal(have, want))
-            return verify_fail(v, TW0753, yield, "value %d is %s, wanted %s", i + 1,
-                               verify_type_text(v, yield->args[i]->type),
-                               verify_type_text(v, owner->results[i]->type));
+        if (!verify_may_stand_for(have, want))
+            return verify_fail(v, TW0753, yield, "value %d is %s, wanted %s", i + 1, verify_type_text(v, have),
+                               verify_type_text(v, want));
     }
     return true;
 }
@@ -277,29 +283,47 @@ static bool check_ending(Verifier *v, const TileBlock *block)
     return true;
 }
 
-/* Within roles, only a role that has an instance for each coordinate knows which it is. */
-static void know_instances(Verifier *v, const TileOp *op, const TileBlock *region)
+/* In a kernel with roles an axis `within` numbers instances: only a role that has
+ * an instance for each coordinate knows which it is. NULL: what is around roles. */
+static void know_instances(Verifier *v, const TileRole *role)
 {
     for (int i = 0; i < v->kernel->grid.len; i++) {
         const TileAxis *axis = &v->kernel->grid.data[i];
-        bool knows = !region || !axis->within;
-        for (int k = 0; k < op->n_regions; k++)
-            knows |= op->regions[k] == region && op->roles && op->roles[k].per == axis->sym;
-        v->symbol_known[axis->sym->id] = knows;
+        if (axis->within)
+            v->symbol_known[axis->sym->id] = role && role->per == axis->sym;
     }
+}
+
+/* A role has warps of its own. */
+static void enter_role(Verifier *v, const TileOp *op, const TileBlock *region)
+{
+    for (int i = 0; i < op->n_regions; i++)
+        if (op->regions[i] == region) {
+            know_instances(v, &op->roles[i]);
+            v->warps = op->roles[i].warps;
+        }
+    v->in_roles = true;
+}
+
+static void leave_role(Verifier *v)
+{
+    know_instances(v, NULL);
+    v->warps = v->kernel->warps;
+    v->in_roles = false;
 }
 
 /* A region sees what is around it; what it defines ends with it. */
 static bool check_region(Verifier *v, const TileOp *op, const TileBlock *region)
 {
     const TileOp *owner = v->owner;
-    bool in_roles = v->in_roles, ok = true;
+    bool in_revise = v->in_revise, ok = true;
     int values = v->scope.len, symbols = v->symbols.len;
     if (v->depth == VERIFY_DEPTH)
         return verify_fail(v, TW0750, op, "more than %d regions within each other", VERIFY_DEPTH);
     v->owner = op;
-    v->in_roles |= op->kind == TILE_ROLES;
-    if (op->kind == TILE_ROLES) know_instances(v, op, region);
+    v->in_revise |= op->kind == TILE_REVISE;
+    if (op->kind == TILE_ROLES)
+        enter_role(v, op, region);
     v->depth++;
     if (op->kind == TILE_FOR)
         ok = know(v, op, op->var);
@@ -307,8 +331,9 @@ static bool check_region(Verifier *v, const TileOp *op, const TileBlock *region)
         ok = define(v, op, region->params.data[i]) && ok;
     ok = ok && check_block(v, region);
     v->depth--;
-    if (op->kind == TILE_ROLES) know_instances(v, op, NULL);
-    v->in_roles = in_roles;
+    if (op->kind == TILE_ROLES)
+        leave_role(v);
+    v->in_revise = in_revise;
     v->owner = owner;
     leave_scope(v, values);
     forget_symbols(v, symbols);
@@ -325,11 +350,22 @@ static bool check_level(Verifier *v, const TileOp *op)
     return true;
 }
 
+/* A region that only some warps may execute leaves the others alone. */
+static bool check_revised(Verifier *v, const TileOp *op)
+{
+    bool meets = FORMS[op->kind].attributes & MEET;
+    if (op->kind == TILE_REDUCE)
+        meets = op->axis == 0 || op->n_args > 1;
+    return !v->in_revise || !meets ||
+           verify_fail(v, TW0754, op, "only some warps execute what revises a value; this concerns others too");
+}
+
 static bool check_op(Verifier *v, const TileOp *op)
 {
     if ((int)op->kind < 0 || op->kind >= TILE_OP_COUNT)
         return verify_fail(v, TW0750, NULL, "an operation of no kind");
-    if (!check_form(v, op) || !check_level(v, op) || !check_uses(v, op) || !check_expressions(v, op))
+    if (!check_form(v, op) || !check_level(v, op) || !check_revised(v, op) || !check_uses(v, op) ||
+        !check_expressions(v, op))
         return false;
     for (int i = 0; i < op->n_results; i++)
         if (!op->results[i])
@@ -398,6 +434,15 @@ static bool check_storage(Verifier *v)
 
 /* ---- kernels and programs ----------------------------------------------------------------- */
 
+static bool check_within(Verifier *v, const TileAxis *axis)
+{
+    int64_t extent = 0;
+    if (!axis->within || (aff_is_const(axis->extent, &extent) && extent >= 1 && extent <= INSTANCE_MAX))
+        return true;
+    return verify_fail(v, TW0750, NULL, "axis %s is within a block: its extent is a number from 1 to %d",
+                       axis->sym->name, INSTANCE_MAX);
+}
+
 static bool check_kernel(Verifier *v, const TileKernel *kernel)
 {
     int symbols = v->symbols.len;
@@ -406,6 +451,7 @@ static bool check_kernel(Verifier *v, const TileKernel *kernel)
     v->defined = arena_array(v->arena, const TileValue *, kernel->next_value);
     v->in_scope = arena_array(v->arena, bool, kernel->next_value);
     v->scope.len = 0;
+    v->warps = kernel->warps;
     if (!kernel->body || kernel->warps < 1 || kernel->warps_n < 1 || kernel->warps % kernel->warps_n ||
         kernel->stages < 1)
         return verify_fail(v, TW0750, NULL, "%d warps, %d of them along columns, %d stages", kernel->warps,
@@ -413,7 +459,9 @@ static bool check_kernel(Verifier *v, const TileKernel *kernel)
     for (int i = 0; i < kernel->grid.len; i++)
         ok = kernel->grid.data[i].extent && check_aff(v, NULL, kernel->grid.data[i].extent) && ok;
     for (int i = 0; i < kernel->grid.len; i++)
-        ok = know(v, NULL, kernel->grid.data[i].sym) && ok;
+        ok = know(v, NULL, kernel->grid.data[i].sym) && check_within(v, &kernel->grid.data[i]) && ok;
+    if (ok && tile_has(kernel->body, TILE_ROLES))
+        know_instances(v, NULL);
     ok = ok && check_block(v, kernel->body);
     if (ok && kernel->facts & TF_ALLOCATED)
         ok = check_storage(v);

@@ -19,7 +19,8 @@ typedef struct Verifier {
     bool *symbol_known;        /* by symbol id */
     VEC(const AffSym *) symbols; /* those known, innermost last */
     const TileOp *owner;       /* whose region is being checked; NULL: the kernel's own block */
-    bool in_roles;
+    bool in_roles, in_revise;
+    int warps;                 /* that run what is being checked */
     int depth;
 } Verifier;
 
@@ -32,6 +33,9 @@ bool verify_types(Verifier *v, const TileOp *op);
 /* Layouts once TF_ASSIGNED holds. */
 bool verify_layouts(Verifier *v, const TileOp *op);
 bool verify_value_type(Verifier *v, const TileOp *op, const TileValue *value);
+/* The types are equal, up to this: a finished value may stand for a pending one,
+ * which is then waited for in vain. */
+bool verify_may_stand_for(TileType have, TileType want);
 /* "fp32<64x64>", for messages */
 const char *verify_type_text(Verifier *v, TileType type);
 

@@ -35,7 +35,15 @@ bool verify_value_type(Verifier *v, const TileOp *op, const TileValue *value)
         return verify_fail(v, TW0755, op, "a buffer of %d stages; it has 1 to %d", t.stages, STAGE_LIMIT);
     if (t.kind == TT_TILE && t.space != SPACE_SHARED && t.space != SPACE_REGISTER)
         return verify_fail(v, TW0755, op, "a tile is neither in shared memory nor in registers");
+    if (t.pending && (t.kind != TT_TILE || t.space != SPACE_REGISTER))
+        return verify_fail(v, TW0755, op, "only a tile in registers can be pending");
     return true;
+}
+
+bool verify_may_stand_for(TileType have, TileType want)
+{
+    have.pending |= want.pending;
+    return tile_type_equal(have, want);
 }
 
 static TileType arg_type(const TileOp *op, int i)
@@ -136,15 +144,29 @@ static bool check_view(Verifier *v, const TileOp *op)
 {
     if (!want_buffer(v, op, 0))
         return false;
+    if (op->args[0]->def->kind == TILE_RING)
+        return verify_fail(v, TW0754, op, "a stage of a ring is seen by who awaits it");
     TileType want = stage_type(arg_type(op, 0));
     if (!tile_type_equal(want, result_type(op)))
         return bad_type(v, op, "the view", want, result_type(op));
     return true;
 }
 
+/* A buffer's stage is named; in a ring only a copy may be, for its stages come in order. */
+static bool check_copy(Verifier *v, const TileOp *op, int arg)
+{
+    const TileOp *storage = op->args[arg]->def;
+    if (storage->kind == TILE_BUFFER)
+        return op->index || verify_fail(v, TW0750, op, "the stage of the buffer is missing");
+    if ((storage->count > 1) == (op->index != NULL))
+        return true;
+    return op->index ? verify_fail(v, TW0750, op, "the ring has one copy: there is nothing to choose")
+                     : verify_fail(v, TW0750, op, "the ring has %d copies: which one is missing", storage->count);
+}
+
 static bool check_put(Verifier *v, const TileOp *op)
 {
-    if (!all_tiles(v, op, 0, 1) || !want_buffer(v, op, 1))
+    if (!all_tiles(v, op, 0, 1) || !want_buffer(v, op, 1) || !check_copy(v, op, 1))
         return false;
     TileType tile = arg_type(op, 0), buffer = arg_type(op, 1);
     if (tile.dtype != buffer.dtype || !same_shape(tile, buffer))
@@ -154,10 +176,8 @@ static bool check_put(Verifier *v, const TileOp *op)
 
 static bool check_copy_async(Verifier *v, const TileOp *op)
 {
-    if (!want_buffer(v, op, 0))
+    if (!want_buffer(v, op, 0) || !check_copy(v, op, 0))
         return false;
-    if (!op->index && op->args[0]->def && op->args[0]->def->kind == TILE_BUFFER)
-        return verify_fail(v, TW0750, op, "the stage of the buffer is missing");
     return check_place(v, op, stage_type(arg_type(op, 0)), false);
 }
 
@@ -222,8 +242,8 @@ static bool check_parts(Verifier *v, const TileOp *op)
         return false;
     TileType a = arg_type(op, 0), parts = arg_type(op, 1);
     int warps_n = v->kernel->warps_n > 0 ? v->kernel->warps_n : 1;
-    int rows = a.rows > 1 ? a.rows : v->kernel->warps / warps_n;
-    if (op->axis == 1 && parts.dtype == DT_F32 && parts.stages == 1 && parts.rows >= rows && parts.cols >= warps_n)
+    int rows = a.rows > 1 ? a.rows : v->warps / warps_n;
+    if (op->args[1]->def->kind == TILE_BUFFER && op->axis == 1 && parts.dtype == DT_F32 && parts.stages == 1 && parts.rows >= rows && parts.cols >= warps_n)
         return true;
     return verify_fail(v, TW0755, op, "the parts of %d warps for %d rows do not fit the buffer %s", warps_n, rows,
                        verify_type_text(v, parts));
@@ -327,8 +347,8 @@ static bool check_for(Verifier *v, const TileOp *op)
                            body->params.len, op->n_results);
     for (int i = 0; i < op->n_args; i++) {
         const TileValue *param = body->params.data[i];
-        if (!param || !tile_type_equal(param->type, arg_type(op, i)) ||
-            !tile_type_equal(op->results[i]->type, arg_type(op, i)))
+        if (!param || !verify_may_stand_for(arg_type(op, i), param->type) ||
+            !tile_type_equal(op->results[i]->type, param->type))
             return verify_fail(v, TW0753, op, "carried value %d changes its type", i + 1);
         if (param->def)
             return verify_fail(v, TW0752, op, "carried value %d is the result of an operation", i + 1);
@@ -346,6 +366,14 @@ static bool check_if(Verifier *v, const TileOp *op)
     return true;
 }
 
+static bool check_instances(Verifier *v, const TileOp *op, const AffSym *per)
+{
+    for (int i = 0; per && i < v->kernel->grid.len; i++)
+        if (v->kernel->grid.data[i].sym == per && v->kernel->grid.data[i].within)
+            return true;
+    return !per || verify_fail(v, TW0750, op, "%s is no axis of the grid that is `within`", per->name);
+}
+
 static bool check_roles(Verifier *v, const TileOp *op)
 {
     int warps = 0;
@@ -356,6 +384,8 @@ static bool check_roles(Verifier *v, const TileOp *op)
     for (int i = 0; i < op->n_regions; i++) {
         if (op->regions[i]->params.len || !op->roles[i].name || op->roles[i].warps < 1 || op->roles[i].regs < 0)
             return verify_fail(v, TW0750, op, "role %d needs a name and warps", i + 1);
+        if (!check_instances(v, op, op->roles[i].per))
+            return false;
         warps += op->roles[i].warps * tile_instances(v->kernel, op->roles[i].per);
     }
     if (warps != v->kernel->warps)
@@ -367,14 +397,12 @@ static bool check_ring(Verifier *v, const TileOp *op)
 {
     if (!v->in_roles)
         return verify_fail(v, TW0754, op, "stages are handed over between roles; there are none here");
-    const TileOp *ring = op->args[0]->def;
     if (!want_buffer(v, op, 0))
         return false;
-    if (ring->kind != TILE_RING)
+    if (op->args[0]->def->kind != TILE_RING)
         return verify_fail(v, TW0754, op, "operand 1 is a buffer, not a ring");
-    if ((ring->count > 1) != (op->index != NULL))
-        return verify_fail(v, TW0750, op, "the ring has %d copies: %s", ring->count,
-                           op->index ? "there is nothing to choose" : "which one is missing");
+    if (!check_copy(v, op, 0))
+        return false;
     if (op->kind == TILE_AWAIT && !tile_type_equal(stage_type(arg_type(op, 0)), result_type(op)))
         return bad_type(v, op, "the view", stage_type(arg_type(op, 0)), result_type(op));
     return true;
@@ -407,10 +435,18 @@ static bool check_revise(Verifier *v, const TileOp *op)
 {
     if (op->n_results != op->n_args - 1 || op->regions[0]->params.len)
         return verify_fail(v, TW0753, op, "%d values are revised, %d results", op->n_args - 1, op->n_results);
-    for (int i = 0; i < op->n_results; i++)
-        if (!tile_type_equal(arg_type(op, i), result_type_of(op, i)))
-            return bad_type(v, op, "the result", arg_type(op, i), result_type_of(op, i));
-    return all_tiles(v, op, 0, op->n_args);
+    int rows = arg_type(op, op->n_args - 1).rows, groups = v->warps / v->kernel->warps_n;
+    if (groups > 1 && rows % groups)
+        return verify_fail(v, TW0755, op, "%d rows do not fall into groups for %d warps", rows, groups);
+    for (int i = 0; i < op->n_args; i++) {
+        TileType t = arg_type(op, i);
+        if (t.kind != TT_TILE || t.space != SPACE_REGISTER || t.rows != rows)
+            return verify_fail(v, TW0755, op, "operand %d is %s, wanted %d rows in registers", i + 1,
+                               verify_type_text(v, t), rows);
+        if (i < op->n_results && !tile_type_equal(t, result_type_of(op, i)))
+            return bad_type(v, op, "the result", t, result_type_of(op, i));
+    }
+    return true;
 }
 
 /* Turns are taken by instances of a role. */
@@ -453,8 +489,8 @@ bool verify_types(Verifier *v, const TileOp *op)
     case TILE_TAKE_TURN:
     case TILE_GIVE_TURN: return check_turn(v, op);
     case TILE_RING:
-        if (op->count < 1)
-            return verify_fail(v, TW0750, op, "a ring of %d copies", op->count);
+        if (op->count < 1 || op->count > STAGE_LIMIT)
+            return verify_fail(v, TW0750, op, "a ring of %d copies; it has 1 to %d", op->count, STAGE_LIMIT);
         return result_type(op).kind == TT_BUFFER || verify_fail(v, TW0755, op, "the result is not a buffer");
     case TILE_BUFFER:
         return result_type(op).kind == TT_BUFFER || verify_fail(v, TW0755, op, "the result is not a buffer");

@@ -19,6 +19,9 @@ OPS=${OPS:-ops/*.tl}
 export TW LIMIT OUT
 
 if [ "${1:-}" = --one ]; then # FILE TARGET
+    case $3 in # which have no 8-bit operands
+    sm_75 | sm_80 | sm_86) ! grep -Eq '^  (Input|Output) .*\) e[45]m[23]' "$2" || exit 0 ;;
+    esac
     name=$(basename "$2" .tl)
     where=$OUT/$name.$3
     mkdir -p "$where"

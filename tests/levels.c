@@ -332,7 +332,15 @@ static bool element_noise(void *user, const int64_t *at)
 
 static double coarse_unit(const Levels *l)
 {
-    return dtype_bytes(l->c->dtype) == 1 ? dtype_epsilon(l->c->dtype) : 0;
+    double unit = 0;
+
+    for (int i = 0; i < l->n_tensors; i++) {
+        DType t = l->chain->tile->tensors.data[i]->dtype;
+
+        if (dtype_is_narrow(t) && dtype_bytes(t) == 1)
+            unit = fmax(unit, dtype_epsilon(t));
+    }
+    return unit;
 }
 
 static bool measure_noise(Levels *l, const TileProgram *p)

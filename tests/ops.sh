@@ -64,7 +64,7 @@ text()
     "$tw" ops "$1" 2>"$dir/out" </dev/null | cmp -s - "ops/$1.tl" &&
         grep -q "^$1  *[A-Z].*[.]\$" "$dir/list" &&
         [ "$(heading "$1" gen | cut -d ' ' -f 1)" = "ops/$1.tl" ] &&
-        [ "$(heading "$1" emulate | cut -d ' ' -f 1)" = "$1.sm_80.ptx" ]
+        [ "$(heading "$1" emulate | cut -d ' ' -f 1)" = "$1.$(heading "$1" gen | sed 's/.*--target //').ptx" ]
     report "$1: listed by tw ops, with its commands" $?
 }
 

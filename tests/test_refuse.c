@@ -51,12 +51,13 @@ static const struct {
                                "Compute GEMM D, B and get C\n")},
     {"TW0773", "sm_80", KERNEL("Allocate B in register (64, 64)\nCopy B from shared to register\n"
                                "Compute GEMM A, B.register and get C\n")},
-    {"TW0777", "sm_89", "Kernel k\nInput A (M, 64) e4m3\nInput B (64, N) e4m3\nInput E (N, 64) e4m3\n"
+    {"TW0777", "sm_89", "Kernel k\nInput A (M, 64) e4m3\nInput B (64, N) e4m3\nInput D (M, 64) bf16\nInput E (64, N) bf16\n"
                         "Output C (M, N) bf16\nGrid m = ceil(M / 64), n = ceil(N / 64)\n"
-                        "Allocate A in shared (64, 64)\nAllocate B in shared (64, 64)\nAllocate E in shared (64, 64)\n"
-                        "Allocate C in register (64, 64)\n" COPIES
+                        "Allocate A in shared (64, 64)\nAllocate B in shared (64, 64)\nAllocate D in shared (64, 64)\n"
+                        "Allocate E in shared (64, 64)\nAllocate C in register (64, 64)\n" COPIES
+                        "Copy D (64, 64) in coordinate [M = m] from global to shared\n"
                         "Copy E (64, 64) in coordinate [N = n] from global to shared\n"
-                        "Compute GEMM A, B and get C\nCompute GEMM A, E.T and accumulate C\n" STORE "end\n"},
+                        "Compute GEMM A, B and get C\nCompute GEMM D, E and accumulate C\n" STORE "end\n"},
     {"TW0801", "sm_80", "Kernel k\n" TILES "Copy A (64, 64) in coordinate [M = m + 4294967296] from global to shared\n"
                         "Copy B (64, 64) in coordinate [N = n] from global to shared\n"
                         "Compute GEMM A, B and get C\n" STORE "end\n"},

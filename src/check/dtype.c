@@ -65,6 +65,19 @@ static void check_operand(Checker *c, const Operand *o, DType t)
     suggest_type(c, d, o, DT_BF16);
 }
 
+/* One instruction multiplies numbers of 8 bits of either kind, or of 16 bits of one. */
+static void say_types(Checker *c, const Operand *a, DType ta, const Operand *b, DType tb)
+{
+    Diag *d = diag_add(c->diags, TW0430, b->expr->span, "'%s' is %s, '%s' is %s: one instruction takes one type",
+                       a->tensor->name, dtype_name(ta), b->tensor->name, dtype_name(tb));
+    const Operand *few = dtype_bytes(ta) < dtype_bytes(tb) ? a : b;
+    if (dtype_bytes(ta) != dtype_bytes(tb))
+        diag_note(c->diags, d, "widen '%s': Copy it to registers, Cast it to %s, Copy that to shared memory",
+                  few->tensor->name, dtype_name(few == a ? tb : ta));
+    else
+        suggest_type(c, d, b, ta);
+}
+
 void dtype_gemm(Checker *c, const Operand *a, const Operand *b, const Operand *dest)
 {
     DType ta, tb, td;
@@ -73,12 +86,9 @@ void dtype_gemm(Checker *c, const Operand *a, const Operand *b, const Operand *d
         check_operand(c, a, ta);
     if (know_b)
         check_operand(c, b, tb);
-    if (know_a && know_b && ta != tb && dtype_bytes(ta) <= 2 && dtype_bytes(tb) <= 2)
-        suggest_type(c,
-                     diag_add(c->diags, TW0430, b->expr->span,
-                              "'%s' is %s, '%s' is %s: one instruction takes one type", a->tensor->name,
-                              dtype_name(ta), b->tensor->name, dtype_name(tb)),
-                     b, ta);
+    if (know_a && know_b && ta != tb && dtype_bytes(ta) <= 2 && dtype_bytes(tb) <= 2 &&
+        dtype_bytes(ta) + dtype_bytes(tb) > 2)
+        say_types(c, a, ta, b, tb);
     if (!known_dtype(dest, &td) || td == DT_F32)
         return;
     Diag *d = diag_add(c->diags, TW0431, dest->expr->span, "'%s' accumulates in %s",

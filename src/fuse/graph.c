@@ -328,27 +328,34 @@ static Node *tile_fill(Flow *flow, const DefOp *op, const Axis *row, const Axis 
 
 /* ---- GEMM ---------------------------------------------------------------------------------------- */
 
-/* What computed operands are rounded to. */
-static DType operand_dtype(const Flow *flow)
+/* What an operand is rounded to. */
+static DType operand_dtype(const Flow *flow, const DefOp *gemm, int operand)
 {
-    DType dtype = flow->def->settings ? flow->def->settings->dtype : DT_BF16;
+    DType dtype = def_operand_type(flow->def, gemm, operand);
+    const Settings *settings = flow->def->settings;
 
-    for (int i = 0; i < flow->def->inputs.len; i++)
-        if (dtype_is_narrow(flow->def->inputs.data[i]->dtype))
-            dtype = flow->def->inputs.data[i]->dtype;
-    return dtype;
+    if (dtype_is_narrow(dtype))
+        return dtype;
+    return settings && dtype_is_narrow(settings->dtype) ? settings->dtype : DT_BF16;
 }
 
-/* A computed operand that must lie in shared memory is rounded and put there. */
-static Node *in_shared(Flow *flow, Node *tile)
+static Node *cast_to(Flow *flow, Node *tile, DType dtype)
 {
-    DType dtype = operand_dtype(flow);
     Node *cast = flow_node(flow, NODE_OP, tile->row, tile->col);
 
+    if (tile->kind == NODE_OP && tile->op == OP_CAST && tile->cast == dtype)
+        return tile;
     *cast = (Node){.kind = NODE_OP, .op = OP_CAST, .row = tile->row, .col = tile->col, .cast = dtype,
                    .name = tile->name, .n_args = 1, .place = INT_MAX};
     cast->args[0] = flow_tile_operand(tile);
-    cast = flow_finish(flow, cast);
+    return flow_finish(flow, cast);
+}
+
+/* A computed operand that must lie in shared memory is rounded and put there. */
+static Node *in_shared(Flow *flow, Node *tile, DType dtype)
+{
+    Node *cast = cast_to(flow, tile, dtype);
+
     if (!cast)
         return NULL;
     Node *shared = flow_node(flow, NODE_SHARED, tile->row, tile->col);
@@ -359,17 +366,23 @@ static Node *in_shared(Flow *flow, Node *tile)
 }
 
 /* Where the tensor cores read an operand: A from registers or shared memory, B
- * from shared memory. */
-static Operand gemm_operand(Flow *flow, Node *tile, bool transposed, bool is_a)
+ * from shared memory. One of fewer bits than the other is widened. */
+static Operand gemm_operand(Flow *flow, const DefOp *op, int which, Node *tile)
 {
-    Operand operand = {.node = tile, .transposed = transposed};
+    Operand operand = {.node = tile, .transposed = op->args[which].transposed};
+    DType dtype = operand_dtype(flow, op, which);
 
     if (!tile)
         return operand;
-    if (tile->kind == NODE_LOAD)
+    bool loaded = tile->kind == NODE_LOAD;
+    if (loaded && dtype_is_narrow(tile->value->dtype) && dtype_bytes(tile->value->dtype) < dtype_bytes(dtype)) {
+        operand.node = tile = cast_to(flow, tile, dtype);
+        loaded = false;
+    }
+    if (loaded)
         tile->in_shared = true;
-    else if (!is_a || transposed)
-        operand.node = in_shared(flow, tile);
+    else if (tile && (which == 1 || operand.transposed))
+        operand.node = in_shared(flow, tile, dtype);
     return operand;
 }
 
@@ -383,8 +396,8 @@ static Node *gemm_node(Flow *flow, NodeKind kind, const DefOp *op, const Axis *r
 {
     Node *node = new_result(flow, kind, op, row, col);
 
-    node->args[0] = gemm_operand(flow, a, op->args[0].transposed, true);
-    node->args[1] = gemm_operand(flow, b, op->args[1].transposed, false);
+    node->args[0] = gemm_operand(flow, op, 0, a);
+    node->args[1] = gemm_operand(flow, op, 1, b);
     node->n_args = 2;
     if (!node->args[0].node || !node->args[1].node)
         return NULL;
@@ -402,9 +415,9 @@ static bool accumulates(const Term *term, const Node *b)
 /* fp16 and floats of 8 bits hold far fewer binades than fp32: a computed operand that
  * waits for its factors may be beyond them where the whole product is not. What a
  * gauge weighs is at most some binades above 1. */
-static bool stays_in_range(const Flow *flow, const Term *term)
+static bool stays_in_range(const Flow *flow, const DefOp *gemm, const Term *term)
 {
-    return operand_dtype(flow) == DT_BF16 || term->n_factors == 0 || term->tile->kind == NODE_LOAD ||
+    return operand_dtype(flow, gemm, 0) == DT_BF16 || term->n_factors == 0 || term->tile->kind == NODE_LOAD ||
            term->tile->gauge;
 }
 
@@ -416,7 +429,7 @@ static const Form *gemm_form(Flow *flow, const DefOp *op, const Axis *row, const
         return flow_one_term(flow, flow_tile(flow, a, k, row));
     const Form *form = flow_form(flow, a, row, k);
     for (int i = 0; form && i < form->n; i++)
-        if (!accumulates(&form->terms[i], b) || !stays_in_range(flow, &form->terms[i]))
+        if (!accumulates(&form->terms[i], b) || !stays_in_range(flow, op, &form->terms[i]))
             return flow_one_term(flow, flow_tile(flow, a, row, k));
     return form;
 }

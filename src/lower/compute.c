@@ -484,12 +484,8 @@ static void lower_define(Lower *lo, const Stmt *s)
         lo_fail(lo, TW0720, s->span, "write 'Compute Define X (rows, cols) as expression of row(X) and col(X)'");
         return;
     }
-    const Aff *e = lo_condition(lo, s->value, (Axis){0}, (Axis){0}, extents[0], extents[1]);
-    if (!e) return;
-    TileType type = tile_type(DT_F32, extents[0], extents[1], SPACE_REGISTER);
-    TileOp *op = rw_insert(&lo->rw, TILE_INDEX, 0, NULL, 1, &type);
-    op->index = e;
-    lo_set_register(lo, s->args[0]->name, op->results[0]);
+    TileValue *v = lo_defined(lo, s->value, extents[0], extents[1]);
+    if (v) lo_set_register(lo, s->args[0]->name, v);
 }
 
 void lo_compute(Lower *lo, const Stmt *s)
@@ -523,19 +519,23 @@ void lo_compute(Lower *lo, const Stmt *s)
 
 /* ---- Reshape ------------------------------------------------------------------------------ */
 
-/* The dtype that the GEMM after the Reshape multiplies with. */
-static DType operand_dtype(Lower *lo, const Block *block, int at, const char *name)
+/* The dtype that the GEMM after the Reshape multiplies with, which may stand in a loop. */
+static bool find_operand_dtype(Lower *lo, const Block *block, int at, const char *name, DType *dtype)
 {
-    for (int i = at + 1; i < block->len; i++) {
+    for (int i = at; i < block->len; i++) {
         const Stmt *s = block->data[i];
         bool uses = s->kind == STMT_COMPUTE && s->op_known && s->op == OP_GEMM && s->n_args == 2
                     && expr_is_name(s->args[0], name);
+        if (find_operand_dtype(lo, &s->body, 0, name, dtype) || find_operand_dtype(lo, &s->orelse, 0, name, dtype))
+            return true;
         if (!uses) continue;
         Ref b;
         const Local *local = lo_ref(lo, s->args[1], &b) ? lo_local(lo, b.name) : NULL;
-        if (local && local->shared) return local->shared->value->type.dtype;
+        if (!local || (!local->shared && !local->in_shared)) continue;
+        *dtype = local->shared ? local->shared->value->type.dtype : local->shared_type.dtype;
+        return true;
     }
-    return lo->settings->dtype;
+    return false;
 }
 
 void lo_reshape(Lower *lo, const Block *block, int at)
@@ -548,7 +548,8 @@ void lo_reshape(Lower *lo, const Block *block, int at)
     }
     TileValue *x = local->reg;
     TileType type = x->type;
-    if (!dtype_is_narrow(type.dtype)) type.dtype = operand_dtype(lo, block, at, s->name);
+    if (!dtype_is_narrow(type.dtype) && !find_operand_dtype(lo, block, at + 1, s->name, &type.dtype))
+        type.dtype = lo->settings->dtype;
     TileOp *op = rw_insert(&lo->rw, TILE_RESHAPE, 1, &x, 1, &type);
     op->results[0]->name = local->name;
     *lo_lineage(lo, op->results[0]) = *lo_lineage(lo, x);

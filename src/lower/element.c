@@ -311,9 +311,18 @@ static TileValue *call_value(Lower *lo, const Expr *e)
     return v;
 }
 
+/* What has parts of which each has a value: not one number, and no integer. */
+static bool is_composed(Lower *lo, const Expr *e)
+{
+    double number;
+    bool parts = e->kind == EXPR_BINARY || e->kind == EXPR_UNARY || e->kind == EXPR_CALL;
+    return parts && !eval_float(&lo->env, e, &number) && !eval_aff(&lo->env, e, NULL);
+}
+
 static TileValue *value_of(Lower *lo, const Expr *e)
 {
-    if (lo->failed || !varies(lo, e)) return lo->failed ? rw_fill(&lo->rw, 0) : plain_value(lo, e);
+    if (lo->failed) return rw_fill(&lo->rw, 0);
+    if (!varies(lo, e) && !is_composed(lo, e)) return plain_value(lo, e);
     if (e->kind == EXPR_INDEX) return read_of(lo, e);
     if (e->kind == EXPR_CALL) return call_value(lo, e);
     if (e->kind == EXPR_UNARY && e->op == EO_NOT)
@@ -367,4 +376,20 @@ TileValue *lo_mask(Lower *lo, const Expr *e, TileValue *x, double otherwise)
     l->axis[0] = lineage.axis[0];
     l->axis[1] = lineage.axis[1];
     return x;
+}
+
+TileValue *lo_defined(Lower *lo, const Expr *e, int rows, int cols)
+{
+    const Frame frame = {.extent = {rows, cols}};
+    TileType type = tile_type(DT_F32, rows, cols, SPACE_REGISTER);
+    lo_enter_frame(lo, &frame, e);
+    TileValue *v = value_of(lo, e);
+    lo_leave_frame(lo);
+    if (lo->failed) return NULL;
+    if (v->type.rows == rows && v->type.cols == cols) return v;
+    if (v->def->kind == TILE_INDEX) { /* made for this, and of no use as it is */
+        v->type = type;
+        return v;
+    }
+    return rw_binary(&lo->rw, OP_ADD, v, rw_insert(&lo->rw, TILE_FILL, 0, NULL, 1, &type)->results[0]);
 }

@@ -208,6 +208,8 @@ const Aff *lo_element(void *user, const Expr *e, Diags *diags); /* an EvalEnv's 
 const Aff *lo_param_integer(Lower *lo, const char *name, bool create);
 /* x where the condition holds, else the number. */
 TileValue *lo_mask(Lower *lo, const Expr *e, TileValue *x, double otherwise);
+/* A tile of what the expression gives for each element; NULL: diagnosed. */
+TileValue *lo_defined(Lower *lo, const Expr *e, int rows, int cols);
 
 /* require.c: conditions on a launch, added to program->requires */
 void lo_requirements(TileProgram *program);

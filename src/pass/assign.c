@@ -11,8 +11,10 @@
  * (rows.c).
  *
  * A product of 8-bit operands whose second one is not transposed comes out in
- * fours (lay.h, quads; ptx/mma.c says why); what meets it follows, row vectors
- * too, until nothing changes.
+ * fours (lay.h, quads; ptx/mma.c says why), and one whose second operand is
+ * transposed takes a first one from registers in fours; what meets these follows,
+ * row vectors too, until nothing changes. A Reshape turns pairs into fours, and
+ * products whose second operands are transposed come in either.
  */
 #include "pass/rows.h"
 
@@ -199,8 +201,10 @@ static void spread_region(Assigner *a, const TileOp *op, const TileBlock *region
 static void spread_gemm(Assigner *a, const TileOp *op)
 {
     DType type = op->args[1]->type.dtype;
+    bool registers = op->args[0]->type.space == SPACE_REGISTER;
     if (dtype_bytes(type) == 1 && !op->trans_b) set_quads(a, op->results[0]);
-    if (op->args[0]->type.space == SPACE_REGISTER) a->k[find(a, op->args[0]->id)] = target_mma_k(a->target, type);
+    if (dtype_bytes(type) == 1 && op->trans_b && registers) set_quads(a, op->args[0]);
+    if (registers) a->k[find(a, op->args[0]->id)] = target_mma_k(a->target, type);
 }
 
 static void spread_block(Assigner *a, const TileBlock *block)
@@ -212,24 +216,26 @@ static void spread_block(Assigner *a, const TileBlock *block)
             spread_region(a, op, op->regions[r]);
         }
         if (op->kind == TILE_GEMM) spread_gemm(a, op);
-        if (op->kind == TILE_ELEMENT || op->kind == TILE_MASK || op->kind == TILE_CAST || op->kind == TILE_RESHAPE)
-            spread_elementwise(a, op);
+        if (op->kind == TILE_ELEMENT || op->kind == TILE_MASK || op->kind == TILE_CAST) spread_elementwise(a, op);
+        if (op->kind == TILE_RESHAPE && has_quads(a, op->args[0]) && dtype_bytes(op->results[0]->type.dtype) == 1)
+            set_quads(a, op->results[0]);
         if (op->kind == TILE_RESHAPE)
             a->k[find(a, op->results[0]->id)] = target_mma_k(a->target, op->results[0]->type.dtype);
     }
 }
 
-/* A class in fours must not be the result of a product that comes in pairs. */
+/* A class in fours must not be the result of a product that can only come in pairs, or
+ * be what a product of 16-bit operands reads. */
 static void check_pairs(Assigner *a, const TileBlock *block)
 {
     for (int i = 0; i < block->ops.len && !a->failed; i++) {
         const TileOp *op = block->ops.data[i];
         for (int r = 0; r < op->n_regions; r++) check_pairs(a, op->regions[r]);
-        if (op->kind != TILE_GEMM || !has_quads(a, op->results[0])) continue;
-        if (dtype_bytes(op->args[1]->type.dtype) == 1 && !op->trans_b) continue;
+        if (op->kind != TILE_GEMM || dtype_bytes(op->args[1]->type.dtype) == 1) continue;
+        if (!(has_quads(a, op->results[0]) && !op->trans_b) && !has_quads(a, op->args[0])) continue;
         a->failed = true;
-        diag_add(a->diags, TW0777, op->loc, "results of products whose second operands are transposed and not, "
-                 "or have 8 and 16 bits, meet in one tile");
+        diag_add(a->diags, TW0777, op->loc, "products of 8-bit and of 16-bit operands meet in one tile, neither's "
+                 "second operand transposed");
     }
 }
 

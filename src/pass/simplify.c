@@ -4,6 +4,7 @@
  *   a op b                    ->  their result           a, b numbers
  *   (x - v) * c               ->  x * c - v * c          v a vector, c a number
  *   (x * a) * b               ->  x * (a b)              a, b numbers
+ *   (x * v) * w               ->  x * (v w)              x a matrix, v and w vectors or scalars
  *   mask(x * c, 0 or -inf)    ->  mask(x) * c            c > 0
  *   rowmax(x * c)             ->  rowmax(x) * c          c > 0
  *   x / v [else 0]            ->  x * (1 / v [else 0])   x a matrix, v a vector
@@ -76,6 +77,28 @@ static TileValue *merge_scales(Rewriter *rw, const TileOp *op)
     return times(rw, x, outer_number * inner_number);
 }
 
+/* Which operand of a product that is a matrix is none: its factor; -1: neither. */
+static int factor_of(const TileOp *op)
+{
+    if (op->kind != TILE_ELEMENT || op->op != OP_MULTIPLY || op->skip_ones || !is_matrix(op->results[0])) return -1;
+    if (is_matrix(op->args[0]) == is_matrix(op->args[1])) return -1;
+    return is_matrix(op->args[0]) ? 1 : 0;
+}
+
+/* Scales of a tensor, of its rows, of its columns: those that lie alike are multiplied
+ * with each other. A number stays outermost, from where it sinks further. */
+static TileValue *merge_factors(Rewriter *rw, const TileOp *op)
+{
+    double number;
+    int at = factor_of(op);
+    const TileOp *inner = at < 0 ? NULL : op->args[1 - at]->def;
+    int inner_at = inner ? factor_of(inner) : -1;
+    if (inner_at < 0 || rw_number(op->args[at], &number)) return NULL;
+    TileValue *v = inner->args[inner_at], *w = op->args[at];
+    if ((v->type.rows > 1 && w->type.cols > 1) || (v->type.cols > 1 && w->type.rows > 1)) return NULL;
+    return rw_binary(rw, OP_MULTIPLY, inner->args[1 - inner_at], rw_binary(rw, OP_MULTIPLY, v, w));
+}
+
 static TileValue *distribute_scale(Rewriter *rw, const TileOp *op)
 {
     TileValue *inner;
@@ -143,6 +166,7 @@ static const struct {
     {"exp_to_exp2", exp_to_exp2, 0},
     {"fold_numbers", fold_numbers, 0},
     {"merge_scales", merge_scales, 0},
+    {"merge_factors", merge_factors, 0},
     {"distribute_scale", distribute_scale, 0},
     {"scale_after_mask", scale_after_mask, 0},
     {"scale_after_max", scale_after_max, 0},

@@ -294,7 +294,7 @@ static void sum_operand_rows(Emitter *e, const TileOp *op)
         int c[4] = {sum[2 * m], em_reg(e, REG_F), sum[2 * m + 1], em_reg(e, REG_F)};
         for (int i = 0; i < 4; i++) em(e, "mov.f32 %%f%d, 0f00000000;", c[i]);
         for (int step = 0; step < steps; step++)
-            mm_step(e, dtype, c, c, &packed[(m * steps + step) * 4], ones, ones);
+            mm_step(e, dtype, dtype, c, c, &packed[(m * steps + step) * 4], ones, ones);
     }
 }
 

@@ -135,6 +135,7 @@ void el_mask(Emitter *e, const TileOp *op);
 void el_reduce(Emitter *e, const TileOp *op);
 void el_cast(Emitter *e, const TileOp *op);
 const Aff *el_at(Emitter *e, const Aff *a, const TileValue *v, int i); /* of row and col, at value i of v */
+void el_reshape(Emitter *e, const TileOp *op); /* reshape.c */
 
 /* part.c */
 void el_slice(Emitter *e, const TileOp *op);
@@ -183,7 +184,7 @@ void ga_gather(Emitter *e, const TileOp *op);
 /* mma.c */
 int mm_step_k(DType dtype); /* columns of A that a step takes: 16, or 32 of 8 bits */
 /* d = c + a b for a step: 4 accumulators, 4 registers of A, 2 of B. */
-void mm_step(Emitter *e, DType dtype, const int *d, const int *c, const int *a, const char *b0, const char *b1);
+void mm_step(Emitter *e, DType ta, DType tb, const int *d, const int *c, const int *a, const char *b0, const char *b1);
 void mm_gemm(Emitter *e, const TileOp *op);
 
 /* kernel.c */

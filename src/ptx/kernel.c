@@ -236,7 +236,8 @@ static void emit_op(Emitter *e, const TileOp *op)
     case TILE_ELEMENT:    el_element(e, op); break;
     case TILE_MASK:       el_mask(e, op); break;
     case TILE_REDUCE:     el_reduce(e, op); break;
-    case TILE_CAST: case TILE_RESHAPE: el_cast(e, op); break;
+    case TILE_CAST:       el_cast(e, op); break;
+    case TILE_RESHAPE:    el_reshape(e, op); break;
     case TILE_SLICE:      el_slice(e, op); break;
     case TILE_PATCH:      el_patch(e, op); break;
     case TILE_SCALAR:     el_scalar(e, op); break;

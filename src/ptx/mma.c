@@ -23,6 +23,13 @@
  * The even columns of 16 are one B atom and the odd ones the next: accumulators
  * come out in fours (lay.h, quads). The order of k is that of an operand in
  * pairs; for one in fours the lanes address the rows in another order.
+ *
+ * What meets such a result must be in fours as well: of B.T the lanes then address
+ * the even and the odd rows of 16 instead of the first 8 and the last.
+ *
+ * A.T of 8 bits (stored K x M) comes the same way, a lane having rows 2g and 2g + 1,
+ * but is wanted as g and g + 8 (g is lane / 4). Lanes exchange in two rounds: even
+ * rows of the first 8 and odd ones of the last, then the others (rows_of_bytes).
  */
 #include "ptx/emit.h"
 
@@ -33,7 +40,12 @@ typedef struct Gemm {
     SharedTile a, b;
     bool a_shared;
     bool bytes;              /* operands of 8 bits */
-    const char *sort[2];     /* of bytes that are not transposed: prmt's selectors */
+    DType type_a;            /* that A is multiplied in */
+    bool fours;              /* the result comes in fours */
+    const char *sort[2];     /* of bytes as B is stored: prmt's selectors */
+    const char *sort_a[2];   /* of bytes of A.T: likewise, by round */
+    const char *from[2];     /* the lane that a round's rows come from */
+    const char *odd;         /* predicate: g is odd */
     int step_k;              /* of a step: 16, or 32 of 8 bits */
     LanePlace a_place, b_place;
     const int *a_packed;     /* A from registers */
@@ -69,6 +81,24 @@ static const char *row_of(Emitter *e, const char *row8, const char *bit, const c
     return row;
 }
 
+/* A predicate: a bit of the lane's number is 1. */
+static const char *lane_bit(Emitter *e, int bit)
+{
+    const char *t = em_new(e, REG_R), *p = em_new(e, REG_P);
+    em_at(e, 0, "and.b32 %s, %s, %d;", t, e->lane, bit);
+    em_at(e, 0, "setp.ne.s32 %s, %s, 0;", p, t);
+    return p;
+}
+
+/* 2 * row8 + bit + the warp's share */
+static const char *even_and_odd(Emitter *e, const char *row8, const char *bit, const char *warp, int share)
+{
+    const char *row = em_new(e, REG_R);
+    em_at(e, 0, "mad.lo.s32 %s, %s, 2, %s;", row, row8, bit);
+    if (warp) em_at(e, 0, "mad.lo.s32 %s, %s, %d, %s;", row, warp, share, row);
+    return row;
+}
+
 static const char *chunk_of(Emitter *e, const char *bit, const char *warp, int share)
 {
     if (!warp) return bit;
@@ -90,32 +120,20 @@ static const char *warp_along(Emitter *e, bool rows)
     return rows ? row : column;
 }
 
-/* A as stored (M x K): matrices (rows 0-7, k 0-7), (rows 8-15, k 0-7), (rows 0-7,
- * k 8-15), (rows 8-15, k 8-15). A.T (stored K x M): the same four, transposed. */
-static LanePlace place_a(Emitter *e, const Gemm *g)
-{
-    LaneBits b = lane_bits(e);
-    const char *warp = warp_along(e, true);
-    int share = g->m_atoms * 16;
-    if (!g->op->trans_a)
-        return (LanePlace){.row = row_of(e, b.row8, b.bit3, warp, share), .chunk = b.bit4};
-    return (LanePlace){.row = row_of(e, b.row8, b.bit4, NULL, 0), .chunk = chunk_of(e, b.bit3, warp, share / 8)};
-}
-
-/* Whether A's lanes hold four neighbouring columns each: always from shared memory. */
+/* Whether A's lanes hold four neighbouring columns each: of 8 bits always from shared memory. */
 static bool a_in_quads(const Gemm *g)
 {
     return g->a_shared || g->op->args[0]->type.layout.quads;
 }
 
-/* B of 8 bits as stored (K x N): a row a lane. Row j of matrix i is k = 8 i + j, or
+/* B of 8 bits as stored (K x N), or A.T (K x M): a row a lane. Row j of matrix i is k = 8 i + j, or
  * where A is in fours 4 (j / 2) + j % 2, + 2 in odd matrices, + 16 in the last two.
  * Rows 8 apart are in the same banks, so that for j >= 4 the odd matrices change
  * places with the even ones, which prmt makes good (sort_selectors). */
-static LanePlace place_bytes(Emitter *e, const Gemm *g, const char *warp)
+static LanePlace place_bytes(Emitter *e, const Gemm *g, const char *warp, int share)
 {
     const char *row = em_new(e, REG_R), *chunk = em_new(e, REG_R), *t = em_new(e, REG_R);
-    if (warp) em_at(e, 0, "mul.lo.s32 %s, %s, %d;", chunk, warp, g->n_atoms / 2);
+    if (warp) em_at(e, 0, "mul.lo.s32 %s, %s, %d;", chunk, warp, share);
     else em_at(e, 0, "mov.b32 %s, 0;", chunk);
     if (!a_in_quads(g)) return (LanePlace){.row = e->lane, .chunk = chunk};
     em_at(e, 0, "and.b32 %s, %s, 17;", row, e->lane); /* 16 and 1 stay */
@@ -128,17 +146,48 @@ static LanePlace place_bytes(Emitter *e, const Gemm *g, const char *warp)
     return (LanePlace){.row = row, .chunk = chunk};
 }
 
+/* A as stored (M x K): matrices (rows 0-7, k 0-7), (rows 8-15, k 0-7), (rows 0-7,
+ * k 8-15), (rows 8-15, k 8-15). A.T (stored K x M): the same four, transposed. */
+static LanePlace place_a(Emitter *e, const Gemm *g)
+{
+    LaneBits b = lane_bits(e);
+    const char *warp = warp_along(e, true);
+    int share = g->m_atoms * 16;
+    if (g->bytes && g->op->trans_a) return place_bytes(e, g, warp, g->m_atoms);
+    if (!g->op->trans_a)
+        return (LanePlace){.row = row_of(e, b.row8, b.bit3, warp, share), .chunk = b.bit4};
+    return (LanePlace){.row = row_of(e, b.row8, b.bit4, NULL, 0), .chunk = chunk_of(e, b.bit3, warp, share / 8)};
+}
+
 /* How prmt takes the even and the odd columns of two matrices, as operands. */
-static void sort_selectors(Emitter *e, Gemm *g)
+static void sort_selectors(Emitter *e, const Gemm *g, const char *sort[2])
 {
     static const char *const plain[2] = {"0x6420", "0x7531"}, *const swapped[2] = {"0x2064", "0x3175"};
-    const char *bit = em_new(e, REG_R), *p = em_new(e, REG_P);
-    if (a_in_quads(g)) em_at(e, 0, "and.b32 %s, %s, 2;", bit, e->lane); /* rows j = 4 to 7 */
-    if (a_in_quads(g)) em_at(e, 0, "setp.ne.s32 %s, %s, 0;", p, bit);
+    const char *p = a_in_quads(g) ? lane_bit(e, 2) : NULL; /* rows j = 4 to 7 */
     for (int i = 0; i < 2; i++) {
-        g->sort[i] = a_in_quads(g) ? em_new(e, REG_R) : plain[i];
-        if (a_in_quads(g)) em_at(e, 0, "selp.b32 %s, %s, %s, %s;", g->sort[i], swapped[i], plain[i], p);
+        sort[i] = p ? em_new(e, REG_R) : plain[i];
+        if (p) em_at(e, 0, "selp.b32 %s, %s, %s, %s;", sort[i], swapped[i], plain[i], p);
     }
+}
+
+/* In the first round lanes with g < 4 give their even rows and the others their odd
+ * ones; lanes with an even g take from lane g / 2, the others from lane g / 2 + 4. */
+static void plan_exchange(Emitter *e, Gemm *g)
+{
+    const char *sort[2], *last = lane_bit(e, 16), *t = em_new(e, REG_R);
+    sort_selectors(e, g, sort);
+    for (int i = 0; i < 2; i++) {
+        g->sort_a[i] = em_new(e, REG_R);
+        em_at(e, 0, "selp.b32 %s, %s, %s, %s;", g->sort_a[i], sort[!i], sort[i], last);
+        g->from[i] = em_new(e, REG_R);
+    }
+    g->odd = lane_bit(e, 4);
+    em_at(e, 0, "and.b32 %s, %s, 3;", g->from[0], e->lane);
+    em_at(e, 0, "bfe.u32 %s, %s, 3, 2;", t, e->lane);
+    em_at(e, 0, "mad.lo.s32 %s, %s, 4, %s;", g->from[0], t, g->from[0]);
+    em_at(e, 0, "and.b32 %s, %s, 4;", t, e->lane);
+    em_at(e, 0, "mad.lo.s32 %s, %s, 4, %s;", g->from[0], t, g->from[0]);
+    em_at(e, 0, "xor.b32 %s, %s, 16;", g->from[1], g->from[0]);
 }
 
 /* B.T as stored (N x K): matrices (n 0-7, k 0-7), (n 0-7, k 8-15), (n 8-15, k 0-7),
@@ -150,7 +199,9 @@ static LanePlace place_b(Emitter *e, const Gemm *g)
     LaneBits b = lane_bits(e);
     const char *warp = warp_along(e, false);
     int share = g->n_atoms * 8;
-    if (g->bytes && !g->op->trans_b) return place_bytes(e, g, warp);
+    if (g->bytes && !g->op->trans_b) return place_bytes(e, g, warp, g->n_atoms / 2);
+    if (g->fours && g->op->trans_b)
+        return (LanePlace){.row = even_and_odd(e, b.row8, b.bit4, warp, share), .chunk = b.bit3};
     if (g->op->trans_b)
         return (LanePlace){.row = row_of(e, b.row8, b.bit4, warp, share), .chunk = b.bit3};
     return (LanePlace){.row = row_of(e, b.row8, b.bit3, NULL, 0), .chunk = chunk_of(e, b.bit4, warp, share / 8)};
@@ -164,12 +215,31 @@ static void ldmatrix(Emitter *e, int count, bool trans, const int *regs, const c
        str_text(&list), address);
 }
 
+/* An atom of A.T of 8 bits: of 32 rows of 16 columns, those that the lane multiplies. */
+static void rows_of_bytes(Emitter *e, Gemm *g, int step, int m, int *regs)
+{
+    int raw[4], *got = fr_fresh(e, REG_R, 4); /* [round + 2 * half of k] */
+    for (int i = 0; i < 4; i++) raw[i] = em_reg(e, REG_R);
+    ldmatrix(e, 4, true, raw, sh_address(e, &g->a, &g->a_place, step * g->step_k, m));
+    for (int i = 0; i < 4; i++) {
+        const char *given = em_new(e, REG_R);
+        em(e, "prmt.b32 %s, %%r%d, %%r%d, %s;", given, raw[i / 2 * 2], raw[i / 2 * 2 + 1], g->sort_a[i % 2]);
+        em(e, "shfl.sync.idx.b32 %%r%d, %s, %s, 31, -1;", got[i], given, g->from[i % 2]);
+    }
+    for (int i = 0; i < 4; i++)
+        em(e, "selp.b32 %%r%d, %%r%d, %%r%d, %s;", regs[i], got[i ^ 1], got[i], g->odd);
+}
+
 static void load_a(Emitter *e, Gemm *g, int step)
 {
     for (int m = 0; m < g->m_atoms; m++) {
         int *regs = g->a_regs[step % (LOOKAHEAD + 1) * g->m_atoms + m];
         for (int i = 0; i < 4; i++) regs[i] = em_reg(e, REG_R);
         bool t = g->op->trans_a;
+        if (g->bytes && t) {
+            rows_of_bytes(e, g, step, m, regs);
+            continue;
+        }
         const char *address = t ? sh_address(e, &g->a, &g->a_place, step * g->step_k, m * 2)
                                 : sh_address(e, &g->a, &g->a_place, m * 16, step * 2);
         ldmatrix(e, 4, t, regs, address);
@@ -207,11 +277,11 @@ static void load_unit(Emitter *e, Gemm *g, int u)
 }
 
 /* One instruction: d = c + A B. */
-static void mma(Emitter *e, const char *shape, const char *type, const int *d, const int *c, const char *a, const char *b)
+static void mma(Emitter *e, const char *shape, const char *types, const int *d, const int *c, const char *a, const char *b)
 {
-    em(e, "mma.sync.aligned.%s.row.col.f32.%s.%s.f32 {%%f%d, %%f%d, %%f%d, %%f%d}, {%s}, {%s}, "
+    em(e, "mma.sync.aligned.%s.row.col.f32.%s.f32 {%%f%d, %%f%d, %%f%d, %%f%d}, {%s}, {%s}, "
        "{%%f%d, %%f%d, %%f%d, %%f%d};",
-       shape, type, type, d[0], d[1], d[2], d[3], a, b, c[0], c[1], c[2], c[3]);
+       shape, types, d[0], d[1], d[2], d[3], a, b, c[0], c[1], c[2], c[3]);
 }
 
 int mm_step_k(DType dtype)
@@ -219,13 +289,18 @@ int mm_step_k(DType dtype)
     return f8_is(dtype) ? 32 : 16;
 }
 
+static const char *ptx_type(DType dtype)
+{
+    return dtype == DT_F16 ? "f16" : dtype_name(dtype);
+}
+
 /* Where the instruction has k = 8 it takes two: registers 0, 1 of A and 0 of B
  * are k 0-7. */
-void mm_step(Emitter *e, DType dtype, const int *d, const int *c, const int *a, const char *b0, const char *b1)
+void mm_step(Emitter *e, DType ta, DType tb, const int *d, const int *c, const int *a, const char *b0, const char *b1)
 {
-    const char *type = f8_is(dtype) ? dtype_name(dtype) : dtype == DT_BF16 ? "bf16" : "f16";
+    const char *type = arena_printf(e->arena, "%s.%s", ptx_type(ta), ptx_type(tb));
     if (e->target->mma_k == 16) {
-        mma(e, f8_is(dtype) ? "m16n8k32" : "m16n8k16", type, d, c, arena_printf(e->arena, "%%r%d, %%r%d, %%r%d, %%r%d", a[0], a[1], a[2], a[3]),
+        mma(e, f8_is(tb) ? "m16n8k32" : "m16n8k16", type, d, c, arena_printf(e->arena, "%%r%d, %%r%d, %%r%d, %%r%d", a[0], a[1], a[2], a[3]),
             arena_printf(e->arena, "%s, %s", b0, b1));
     } else {
         mma(e, "m16n8k8", type, d, c, arena_printf(e->arena, "%%r%d, %%r%d", a[0], a[1]), b0);
@@ -240,7 +315,7 @@ static void accumulator(const Gemm *g, int m, int n, int *c)
 {
     static const int quads[4] = {0, 4, 2, 6};
     const int *pair = &g->acc[(m * g->n_atoms + n / 2 * 2) * 4], *atom = &g->acc[(m * g->n_atoms + n) * 4];
-    for (int i = 0; i < 4; i++) c[i] = g->bytes && !g->op->trans_b ? pair[quads[i] + n % 2] : atom[i];
+    for (int i = 0; i < 4; i++) c[i] = g->fours ? pair[quads[i] + n % 2] : atom[i];
 }
 
 static void multiply_unit(Emitter *e, Gemm *g, int u)
@@ -255,21 +330,38 @@ static void multiply_unit(Emitter *e, Gemm *g, int u)
             const int zeros[4] = {g->zero, g->zero, g->zero, g->zero};
             int c[4];
             accumulator(g, m, pair * 2 + k, c);
-            mm_step(e, g->op->args[1]->type.dtype, c, step == 0 && g->zero >= 0 ? zeros : c, a, b0, b1);
+            mm_step(e, g->type_a, g->op->args[1]->type.dtype, c, step == 0 && g->zero >= 0 ? zeros : c, a, b0, b1);
         }
     }
+}
+
+/* Whether the columns of several warps begin within panels, where a lane's chunks do not
+ * follow from its first (shared.c). */
+static bool cuts_panels(const SharedTile *tile, int share, int warps)
+{
+    int chunks = share * dtype_bytes(tile->type->dtype) / 16, panel = tile->type->layout.panel / 16;
+    return warps > 1 && chunks % panel && panel % chunks;
+}
+
+/* Pairs and fours where `assign` gives them. */
+static bool fragments_fit(const Gemm *g)
+{
+    bool of_registers = !g->a_shared && a_in_quads(g);
+    if (!g->bytes) return !of_registers && (g->op->trans_b || !g->fours);
+    return g->op->trans_b ? g->a_shared || of_registers : g->fours;
 }
 
 /* Shapes that the instructions cannot do. */
 static bool fits(Emitter *e, const Gemm *g, int k)
 {
     const TileOp *op = g->op;
+    int warps_n = e->kernel->warps_n > 0 ? e->kernel->warps_n : 1;
     DType type = op->args[1]->type.dtype;
     if (!dtype_is_narrow(type)) {
         em_fail(e, op->loc, TW0804, "tensor-core operands have 16 or 8 bits, not those of %s", dtype_name(type));
         return false;
     }
-    if (op->args[0]->type.dtype != type && op->args[0]->type.space == SPACE_SHARED) {
+    if (op->args[0]->type.dtype != g->type_a && op->args[0]->type.space == SPACE_SHARED) {
         em_fail(e, op->loc, TW0804, "the operands of a GEMM are %s and %s",
                 dtype_name(op->args[0]->type.dtype), dtype_name(type));
         return false;
@@ -282,14 +374,13 @@ static bool fits(Emitter *e, const Gemm *g, int k)
         em_fail(e, op->loc, TW0804, "the contracted dimension is %d, not a multiple of %d", k, g->step_k);
         return false;
     }
-    if (g->bytes && (op->trans_a || (op->trans_b && !a_in_quads(g)))) {
-        em_fail(e, op->loc, TW0804, "of %s, %s cannot be transposed", dtype_name(type),
-                op->trans_a ? "the first operand" : "the second operand of a product of results");
+    if (!fragments_fit(g)) {
+        em_fail(e, op->loc, TW0804, "a fragment of this product is in %s", g->fours ? "fours" : "pairs");
         return false;
     }
-    int share = g->n_atoms * dtype_bytes(type) / 2, chunks = g->b.type->layout.panel / 16;
-    if (!op->trans_b && e->kernel->warps_n > 1 && share % chunks && chunks % share) {
-        em_fail(e, op->loc, TW0804, "columns of %d warps cut through swizzled panels", e->kernel->warps_n);
+    if ((!op->trans_b && cuts_panels(&g->b, g->n_atoms * 8, warps_n)) ||
+        (op->trans_a && cuts_panels(&g->a, g->m_atoms * 16, e->kernel->warps / warps_n))) {
+        em_fail(e, op->loc, TW0804, "the warps' shares of a shared tile's columns cut through swizzled panels");
         return false;
     }
     return true;
@@ -316,6 +407,8 @@ static bool prepare(Emitter *e, Gemm *g)
     g->m_atoms = r->rows / r->layout.warps_m / 16;
     g->n_atoms = r->cols / r->layout.warps_n / 8;
     g->bytes = f8_is(op->args[1]->type.dtype);
+    g->type_a = g->bytes && f8_is(a->dtype) ? a->dtype : op->args[1]->type.dtype;
+    g->fours = r->layout.quads;
     g->step_k = mm_step_k(op->args[1]->type.dtype);
     g->steps = k / g->step_k;
     g->unit_count = g->steps * ((g->n_atoms + 1) / 2);
@@ -326,9 +419,10 @@ static bool prepare(Emitter *e, Gemm *g)
     }
     if (!fits(e, g, k)) return false;
     if (g->a_shared) g->a_place = place_a(e, g);
-    else g->a_packed = fr_packed(e, op->args[0], op->args[1]->type.dtype);
+    else g->a_packed = fr_packed(e, op->args[0], g->type_a);
     g->b_place = place_b(e, g);
-    if (g->bytes && !op->trans_b) sort_selectors(e, g);
+    if (g->bytes && !op->trans_b) sort_selectors(e, g, g->sort);
+    if (g->bytes && op->trans_a) plan_exchange(e, g);
     g->a_regs = arena_alloc(e->arena, sizeof(int[4]) * (LOOKAHEAD + 1) * (size_t)g->m_atoms);
     g->b_regs = arena_alloc(e->arena, sizeof(int[4]) * (LOOKAHEAD + 1));
     return true;

@@ -238,10 +238,11 @@ static void infer_result(Plan *plan, const Stmt *s, const Extent *row, const Ext
     }
     settle_tile(plan, s, name, row, col);
     Tile *tile = make_tile(plan, name);
+    bool renewed = tile->computed; /* it is of the wider type at first */
     tile->reg = tile->computed = true;
     if (tile->loaded)
         tile->reg_dtype = DT_F32;
-    if (s->op_known && s->op == OP_CAST && s->has_dtype)
+    if (s->op_known && s->op == OP_CAST && s->has_dtype && !renewed)
         tile->reg_dtype = s->dtype;
     tile->accumulated |= s->result == RESULT_ACCUMULATE;
 }

@@ -231,10 +231,15 @@ static void make_operand(Writer *w, const char *name, DType dtype, bool keep)
         put_reshape(w, name);
 }
 
+/* What the first operand is rounded to: the second one's type; where that has 8 bits
+ * and the first one was cast to 8 bits, it stays as it is. */
 static DType operand_dtype(Writer *w, const Stmt *gemm)
 {
-    const Tile *b = plan_operand(w->plan, gemm->args[1]);
+    const Tile *a = plan_operand(w->plan, gemm->args[0]), *b = plan_operand(w->plan, gemm->args[1]);
 
+    if (b && b->shared && dtype_bytes(b->shared_dtype) == 1 && a && a->reg && dtype_bytes(a->reg_dtype) == 1 &&
+        dtype_is_float(a->reg_dtype))
+        return a->reg_dtype;
     return b && b->shared && dtype_is_narrow(b->shared_dtype) ? b->shared_dtype : w->plan->options->dtype;
 }
 

@@ -283,6 +283,42 @@ bool def_const(const Def *def, const char *name, double *value)
     return false;
 }
 
+/* ---- operands of GEMMs ------------------------------------------------------------------- */
+
+static bool own_type(const DefValue *value, DType *type)
+{
+    if (!value->is_input && (!value->op || value->op->op != OP_CAST))
+        return false;
+    *type = value->is_input ? value->dtype : value->op->cast;
+    return dtype_is_float(*type);
+}
+
+static DType common_type(const Def *def)
+{
+    DType type = DT_F32;
+    int bytes = 0;
+
+    for (int i = 0; i < def->inputs.len; i++) {
+        DType t = def->inputs.data[i]->dtype;
+
+        if (!dtype_is_narrow(t) || dtype_bytes(t) <= bytes)
+            continue;
+        type = t;
+        bytes = dtype_bytes(t);
+    }
+    return type;
+}
+
+DType def_operand_type(const Def *def, const DefOp *gemm, int operand)
+{
+    DType mine, other;
+    bool known = own_type(gemm->args[operand].value, &mine), other_known = own_type(gemm->args[!operand].value, &other);
+
+    if (known && other_known)
+        return dtype_bytes(other) > dtype_bytes(mine) ? other : mine;
+    return known ? mine : other_known ? other : common_type(def);
+}
+
 const DefDimSym *def_dim(const Def *def, const char *name)
 {
     for (int i = 0; i < def->dims.len; i++)

@@ -66,6 +66,7 @@ typedef struct ElemEnv {
     /* A row of a value, written to row; lead: its leading coordinates. */
     void (*read)(void *user, const DefValue *value, const int64_t *lead, double *row);
     void *user;
+    bool plain;            /* arithmetic is rounded to fp32 */
 } ElemEnv;
 
 typedef struct ElemRun ElemRun;

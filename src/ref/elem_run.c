@@ -153,6 +153,14 @@ static void operate(ExprOp op, double *to, const double *a, int step_a, const do
     }
 }
 
+/* In plain precision to fp32, but for integers: those stand for positions and sizes. */
+static void round_results(const ElemRun *run, double *v, int n)
+{
+    for (int k = 0; run->env->plain && k < n; k++)
+        if (v[k] != floor(v[k]))
+            v[k] = (float)v[k];
+}
+
 static void run_operator(ElemRun *run, const ElemNode *node)
 {
     Entry *a = &run->stack[run->top - node->n_args], *b = node->n_args > 1 ? a + 1 : a;
@@ -161,6 +169,7 @@ static void run_operator(ElemRun *run, const ElemNode *node)
     int n = uniform ? 1 : run->n;
 
     operate(node->op, result, a->v, step(a), b->v, step(b), n);
+    round_results(run, result, n);
     memcpy(a->v, result, (size_t)n * sizeof *result);
     a->uniform = uniform;
     run->top += 1 - node->n_args;
@@ -188,6 +197,7 @@ static void run_call(ElemRun *run, const ElemNode *node)
             x[i] = args[i].v[k * step(&args[i])];
         result[k] = elem_call(&node->fn, x);
     }
+    round_results(run, result, n);
     memcpy(args[0].v, result, (size_t)n * sizeof *result);
     args[0].uniform = uniform;
     run->top += 1 - node->n_args;
@@ -267,7 +277,9 @@ void elem_row(ElemRun *run, const int64_t *lead, double *row, int64_t n)
 
 double elem_scalar(Arena *arena, const DefElem *elem, const ElemEnv *env)
 {
-    ElemRun *run = elem_run_new(arena, elem, env);
+    ElemEnv exact = *env; /* the launch computes it, and rounds it once */
+    exact.plain = false;
+    ElemRun *run = elem_run_new(arena, elem, &exact);
     double value;
 
     elem_row(run, NULL, &value, 1);

@@ -61,8 +61,8 @@ typedef struct Node {
     double *operand_row;    /* of an operand whose matrix is being filled */
     float *narrow;          /* REF_PLAIN: the row of A */
     bool single[2];         /* the matrix holds floats: REF_PLAIN, or an input that fits */
-    bool rounds[2];         /* REF_PLAIN: the operand is rounded to `dtype` */
-    DType dtype;
+    bool rounds[2];         /* REF_PLAIN: the operand is rounded to its type */
+    DType types[2];
     int64_t step;           /* UNFOLD */
     Ranked *ranked;         /* TOP_K: as many as a row of the operand has */
 } Node;

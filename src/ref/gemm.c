@@ -83,7 +83,7 @@ static int64_t place(int operand, int64_t rows, int64_t cols, int64_t r, int64_t
 
 static double rounded(const Node *node, int operand, double x)
 {
-    return node->rounds[operand] ? dtype_round(node->dtype, x) : x;
+    return node->rounds[operand] ? dtype_round(node->types[operand], x) : x;
 }
 
 /* Row r of the operand as it was computed goes to row r of the matrix, or to

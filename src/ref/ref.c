@@ -124,24 +124,6 @@ static bool set_operands(Ref *ref, Node *node, const char **error)
 
 /* ---- GEMM nodes ---------------------------------------------------------------------------- */
 
-static const DType *input_type(const DefValue *value)
-{
-    return value->is_input && dtype_is_float(value->dtype) ? &value->dtype : NULL;
-}
-
-/* The type that computed operands are rounded to: the other operand's, when it
- * is an input, else the first input's that is not an integer. */
-static DType operand_type(const Ref *ref, const DefOp *op)
-{
-    for (int i = 0; i < 2; i++)
-        if (input_type(op->args[i].value))
-            return *input_type(op->args[i].value);
-    for (int i = 0; i < ref->def->inputs.len; i++)
-        if (input_type(ref->def->inputs.data[i]))
-            return *input_type(ref->def->inputs.data[i]);
-    return DT_F32;
-}
-
 /* The first operand is multiplied in the precision of the run; the second may
  * be kept as floats where they hold it exactly, which halves what is read. */
 static bool keeps_floats(const Ref *ref, const DefOp *op, int operand)
@@ -178,7 +160,8 @@ static bool set_gemm(Ref *ref, Node *node, const char **error)
     int64_t longest = a->dims[a->rank - 1] > b->dims[b->rank - 1] ? a->dims[a->rank - 1]
                                                                   : b->dims[b->rank - 1];
 
-    node->dtype = operand_type(ref, node->op);
+    for (int i = 0; i < 2; i++)
+        node->types[i] = def_operand_type(ref->def, node->op, i);
     for (int i = 0; i < 2; i++)
         node->rounds[i] = ref->precision == REF_PLAIN && !node->op->args[i].value->is_input;
     node->operand_row = arena_array(ref->arena, double, longest + 1);
@@ -285,6 +268,7 @@ Ref *ref_new(Arena *arena, const Def *def, const RefBinding *bindings, int n_bin
     if (!ref)
         return NULL;
     ref->precision = precision;
+    ref->env.plain = precision == REF_PLAIN;
     if (!set_nodes(ref, inputs, error))
         return NULL;
     ref->row = arena_array(arena, double, longest_row(ref));

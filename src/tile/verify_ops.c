@@ -311,7 +311,7 @@ static bool check_gemm(Verifier *v, const TileOp *op)
     int kb = op->trans_b ? b.cols : b.rows, n = op->trans_b ? b.rows : b.cols;
     if (k != kb)
         return verify_fail(v, TW0755, op, "the first operand has %d columns, the second %d rows", k, kb);
-    if (a.dtype != b.dtype)
+    if (a.dtype != b.dtype && dtype_bytes(a.dtype) + dtype_bytes(b.dtype) > 2)
         return verify_fail(v, TW0755, op, "operands of %s and %s", dtype_name(a.dtype), dtype_name(b.dtype));
     if (r.space != SPACE_REGISTER)
         return verify_fail(v, TW0755, op, "a product is summed in registers");

@@ -24,7 +24,6 @@ Needs Python 3.9 or newer and PyTorch; the parent process needs neither a GPU
 nor PyTorch. A worker that hangs or crashes loses one cell and is started again.
 """
 import argparse
-import ctypes
 import json
 import math
 import os
@@ -35,6 +34,8 @@ import subprocess
 import sys
 import threading
 import time
+
+from program import Driver, Program
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
@@ -104,129 +105,6 @@ def generate(options, folder):
             continue
         os.replace(os.path.join(where, written[0]), path)
     return failed
-
-
-# ---- the launch ABI -----------------------------------------------------------------
-
-
-def read_abi(ptx):
-    """The JSON in the comment lines at the head of PTX."""
-    lines = []
-    for line in ptx.splitlines():
-        if line.strip() and not line.startswith("//"):
-            break
-        if line.startswith("//tw "):
-            lines.append(line[5:])
-    abi = json.loads("".join(lines))
-    if abi["tilewright"] != 1:
-        raise ValueError(f"launch ABI of version {abi['tilewright']}")
-    return abi
-
-
-def evaluate(expression, dims):
-    """An integer expression in TL: `ceil(q_len / 128) * batch`."""
-    python = expression.replace(" div ", " // ").replace(" mod ", " % ")
-    names = {"__builtins__": {}, "ceil": math.ceil, "floor": math.floor, "min": min, "max": max}
-    return int(eval(python, names, dict(dims)))  # the text is our own compiler's
-
-
-class Driver:
-    """The few functions of the CUDA driver that launching takes."""
-
-    MAX_DYNAMIC_SHARED = 8
-    REGISTERS, LOCAL_BYTES = 4, 3
-    ERROR_LOG, ERROR_LOG_BYTES = 5, 6
-
-    def __init__(self):
-        self.cuda = ctypes.CDLL("libcuda.so.1")
-
-    def check(self, status, doing):
-        if status:
-            name = ctypes.c_char_p()
-            self.cuda.cuGetErrorName(status, ctypes.byref(name))
-            raise RuntimeError(f"{doing}: {(name.value or b'error').decode()} ({status})")
-
-    def load(self, ptx):
-        log = ctypes.create_string_buffer(16384)
-        options = (ctypes.c_int * 2)(self.ERROR_LOG, self.ERROR_LOG_BYTES)
-        values = (ctypes.c_void_p * 2)(ctypes.addressof(log), len(log) - 1)
-        module = ctypes.c_void_p()
-        status = self.cuda.cuModuleLoadDataEx(ctypes.byref(module), ptx.encode() + b"\0", 2, options,
-                                              values)
-        self.check(status, f"loading PTX ({log.value.decode(errors='replace').strip()})")
-        return module
-
-    def function(self, module, name, shared):
-        function = ctypes.c_void_p()
-        self.check(self.cuda.cuModuleGetFunction(ctypes.byref(function), module, name.encode()),
-                   f"finding {name}")
-        self.check(self.cuda.cuFuncSetAttribute(function, self.MAX_DYNAMIC_SHARED, shared),
-                   f"{shared} bytes of shared memory")
-        return function
-
-    def attribute(self, function, which):
-        value = ctypes.c_int()
-        self.check(self.cuda.cuFuncGetAttribute(ctypes.byref(value), which, function), "an attribute")
-        return value.value
-
-
-class Program:
-    """A PTX file, ready to be launched on tensors."""
-
-    TYPES = {"address": ctypes.c_uint64, "stride": ctypes.c_int64, "dim": ctypes.c_int32,
-             "param": ctypes.c_float}
-
-    def __init__(self, driver, ptx):
-        self.driver = driver
-        self.abi = read_abi(ptx)
-        self.module = driver.load(ptx)
-        self.entries = []
-        for kernel in self.abi["kernels"]:
-            names = [kernel["entry"], kernel.get("entry_any", kernel["entry"])]
-            self.entries.append([driver.function(self.module, n, kernel["shared_bytes"]) for n in names])
-
-    def resources(self):
-        function = self.entries[0][0]
-        return {"registers": self.driver.attribute(function, Driver.REGISTERS),
-                "local_bytes": self.driver.attribute(function, Driver.LOCAL_BYTES)}
-
-    def is_aligned(self, tensors):
-        def fits(tensor, unit):
-            return tensor.data_ptr() % unit == 0 and all(
-                s * tensor.element_size() % unit == 0 for s in tensor.stride()[:-1])
-
-        return all(fits(tensors[t["name"]], t["alignment"]) for t in self.abi["tensors"])
-
-    def bind(self, tensors, dims, params):
-        """A function that launches once on the given stream."""
-        values = []
-        for arg in self.abi["args"]:
-            if arg["kind"] == "address":
-                value = tensors[arg["name"]].data_ptr()
-            elif arg["kind"] == "stride":
-                value = tensors[arg["tensor"]].stride(arg["axis"])
-            elif arg["kind"] == "dim":
-                value = dims[arg["name"]]
-            else:
-                value = params[arg["name"]]
-            values.append(self.TYPES[arg["kind"]](value))
-        pointers = (ctypes.c_void_p * len(values))(*[ctypes.addressof(v) for v in values])
-        which = 0 if self.is_aligned(tensors) else 1
-        grids = [evaluate(k["blocks"], dims) for k in self.abi["kernels"]]
-        launches = [
-            (self.entries[i][which], *map(ctypes.c_uint, (grids[i], 1, 1, k["threads"], 1, 1,
-                                                          k["shared_bytes"])))
-            for i, k in enumerate(self.abi["kernels"]) if grids[i] > 0
-        ]
-        keep = (values, tensors)
-
-        def launch(stream, _keep=keep):
-            for arguments in launches:
-                self.driver.check(
-                    self.driver.cuda.cuLaunchKernel(*arguments, ctypes.c_void_p(stream), pointers, None),
-                    "launching")
-
-        return launch
 
 
 # ---- the worker: everything that needs a GPU ------------------------------------------

@@ -23,6 +23,7 @@ import subprocess
 import sys
 
 import flash2
+from program import Program, evaluate
 
 SHAPES = [(16384, 4096), (16384, 8192), (4096, 16384), (65536, 1024), (8192, 12800), (20000, 3001)]
 EPS = 1e-5
@@ -88,7 +89,7 @@ class Bench:
         types = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
         made = {}
         for tensor in abi["tensors"]:
-            shape = [flash2.evaluate(str(d), dims) for d in tensor["dims"]]
+            shape = [evaluate(str(d), dims) for d in tensor["dims"]]
             made[tensor["name"]] = torch.empty(shape, device="cuda", dtype=types[tensor["dtype"]]).normal_()
         return made
 
@@ -130,7 +131,7 @@ class Bench:
 
     def measure(self, cell, path):
         with open(path) as file:
-            program = flash2.Program(self.worker.driver, file.read())
+            program = Program(self.worker.driver, file.read())
         runs, total, error = self.contestants(cell, program)
         guess = {name: self.worker.time(r, 6) for name, r in runs.items()}
         ms = {name: [] for name in runs}

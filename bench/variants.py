@@ -23,6 +23,7 @@ import sys
 import tempfile
 
 import flash2
+from program import Program, evaluate
 
 WINDOW = 1024
 
@@ -81,7 +82,7 @@ def tensors_of(torch, abi, dims):
     types = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
     made = {}
     for tensor in abi["tensors"]:
-        shape = [flash2.evaluate(d, dims) for d in tensor["dims"]]
+        shape = [evaluate(d, dims) for d in tensor["dims"]]
         made[tensor["name"]] = torch.randn(shape, device="cuda").to(types[tensor["dtype"]])
     return made
 
@@ -94,7 +95,7 @@ def measure(options, made):
     programs = {}
     for name, kernel in made.items():
         with open(kernel["ptx"]) as file:
-            programs[name] = flash2.Program(worker.driver, file.read())
+            programs[name] = Program(worker.driver, file.read())
     stream = torch.cuda.current_stream().cuda_stream
     results = []
     for length in options.seqs:

@@ -155,9 +155,9 @@ static void test_argument_order(void **state)
         assert_int_equal(abi->args.data[i].offset, want[i].offset);
     }
     assert_int_equal(abi->param_bytes, 136);
-    assert_string_equal(abi->kernels.data[0].entry, "flow");
-    assert_string_equal(abi->kernels.data[0].entry_any, "flow_any");
-    assert_int_equal(abi->kernels.data[0].threads, 128);
+    assert_string_equal(abi->kernels.data[0].fast.name, "flow");
+    assert_string_equal(abi->kernels.data[0].any.name, "flow_any");
+    assert_int_equal(abi->kernels.data[0].fast.threads, 128);
 }
 
 typedef struct Launch {
@@ -166,6 +166,7 @@ typedef struct Launch {
     int64_t dims[3];
     double params[1];
     char space[136];
+    bool fast;
 } Launch;
 
 static Launch launch_of(Fixture *f, int64_t batch, int64_t len, int64_t keys)
@@ -187,7 +188,15 @@ static Launch launch_of(Fixture *f, int64_t batch, int64_t len, int64_t keys)
 
 static bool pack(Fixture *f, Launch *l, const char **error)
 {
-    return abi_pack(f->abi, l->tensors, l->addresses, l->dims, l->params, l->space, error);
+    const AbiHost host = {.sms = 4};
+    return abi_pack(f->abi, l->tensors, l->addresses, l->dims, l->params, &host, l->space, &l->fast, error);
+}
+
+static bool is_fast(Fixture *f, Launch *l)
+{
+    const char *error;
+    assert_true(pack(f, l, &error));
+    return l->fast;
 }
 
 static void test_pack(void **state)
@@ -246,15 +255,15 @@ static void test_aligned(void **state)
 {
     Fixture *f = *state;
     Launch l = launch_of(f, 1, 4, 8);
-    assert_true(abi_aligned(f->abi, l.tensors, l.addresses));
+    assert_true(is_fast(f, &l));
     l.addresses[1] += 2;
-    assert_false(abi_aligned(f->abi, l.tensors, l.addresses));
+    assert_false(is_fast(f, &l));
     l.addresses[1] += 14;
-    assert_true(abi_aligned(f->abi, l.tensors, l.addresses));
+    assert_true(is_fast(f, &l));
     l.tensors[3]->strides[2] = 132;
-    assert_false(abi_aligned(f->abi, l.tensors, l.addresses));
+    assert_false(is_fast(f, &l));
     l.tensors[3]->strides[2] = 136;
-    assert_true(abi_aligned(f->abi, l.tensors, l.addresses));
+    assert_true(is_fast(f, &l));
 }
 
 /* What is accessed an element at a time, across memory, or from the middle of a
@@ -292,16 +301,16 @@ static void test_blocks(void **state)
     Fixture *f = *state;
     const char *error = NULL;
     int64_t blocks, dims[3] = {3, 129, 1000};
-    assert_true(abi_blocks(f->abi, 0, dims, &blocks, &error));
+    assert_true(abi_blocks(f->abi, &f->abi->kernels.data[0].fast, dims, 4, &blocks, &error));
     assert_int_equal(blocks, 2 * 32 * 3);
     dims[1] = 0;
-    assert_true(abi_blocks(f->abi, 1, dims, &blocks, &error));
+    assert_true(abi_blocks(f->abi, &f->abi->kernels.data[1].any, dims, 4, &blocks, &error));
     assert_int_equal(blocks, 0);
     dims[0] = INT32_MAX, dims[1] = 1 << 20, dims[2] = 1 << 20;
-    assert_false(abi_blocks(f->abi, 0, dims, &blocks, &error));
+    assert_false(abi_blocks(f->abi, &f->abi->kernels.data[0].fast, dims, 4, &blocks, &error));
     assert_non_null(strstr(error, "ceil(long / 128)"));
     dims[2] = 5;
-    assert_false(abi_blocks(f->abi, 0, dims, &blocks, &error));
+    assert_false(abi_blocks(f->abi, &f->abi->kernels.data[0].fast, dims, 4, &blocks, &error));
 }
 
 /* ---- JSON --------------------------------------------------------------------------- */
@@ -334,12 +343,12 @@ static void test_round_trip(void **state)
     abi_json(&after, back);
     assert_string_equal(str_text(&before), str_text(&after));
     assert_string_equal(back->definition, f->abi->definition);
-    assert_int_equal(back->kernels.data[0].shared_bytes, 98304);
+    assert_int_equal(back->kernels.data[0].fast.shared_bytes, 98304);
     int64_t blocks, dims[3] = {3, 129, 1000};
     const char *error;
-    assert_true(abi_blocks(back, 0, dims, &blocks, &error));
+    assert_true(abi_blocks(back, &back->kernels.data[0].fast, dims, 4, &blocks, &error));
     assert_int_equal(blocks, 192);
-    assert_ptr_equal(back->kernels.data[0].blocks, back->kernels.data[1].blocks);
+    assert_ptr_equal(back->kernels.data[0].fast.blocks, back->kernels.data[1].any.blocks);
 }
 
 static void test_comment_lines(void **state)
@@ -404,8 +413,8 @@ static void test_damage_is_named(void **state)
         DiagCode code;
         const char *message;
     } cases[] = {
-        {"\"tilewright\": 1", "\"tilewright\": 2", TW0903, "version 2"},
-        {"\"tilewright\": 1", "\"tilewright\": \"1\"", TW0902, "tilewright is not an integer"},
+        {"\"tilewright\": 2", "\"tilewright\": 1", TW0903, "version 1"},
+        {"\"tilewright\": 2", "\"tilewright\": \"2\"", TW0902, "tilewright is not an integer"},
         {"\"target\": \"sm_80\",", "", TW0902, "target is missing"},
         {"\"name\": \"flow\"", "\"name\": \"a b\"", TW0902, "name is not a name"},
         {"\"dtype\": \"bf16\"", "\"dtype\": \"bf61\"", TW0902, "no element type"},

@@ -137,7 +137,7 @@ static void a_flow_by_hand_takes_over(void **state)
     expect_whole(a, &source);
     assert_non_null(a->beside);
     assert_non_null(strstr(a->sketch->text, "Kernel by_hand"));
-    assert_string_equal(a->abi->kernels.data[0].entry, "by_hand");
+    assert_string_equal(a->abi->kernels.data[0].fast.name, "by_hand");
     str_printf(&both, "%s\n%s", SUM_DEFINITION, a->code->text);
     expect_whole(b, chain_text(b, "total.tl", &both));
     assert_string_equal(b->code->text, a->code->text);

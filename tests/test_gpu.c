@@ -153,7 +153,7 @@ static void test_load(void **state)
     assert_int_equal(r.local_bytes, 16);
     assert_null(gpu_load(f->gpu, f->abi, "fault=syntax", &log, &error));
     assert_string_equal(log, "ptxas fatal : Unresolved extern");
-    f->abi->kernels.data[0].entry = "thrice";
+    f->abi->kernels.data[0].fast.name = "thrice";
     assert_null(gpu_load(f->gpu, f->abi, "", &log, &error));
     assert_non_null(strstr(error, "finding the entry thrice: an error (CUDA_ERROR, 500)"));
 }

@@ -71,7 +71,7 @@ wrong_ptx 'one product too few' '0,/mma.sync/{/mma.sync/d}'
 wrong_ptx 'an instruction that there is not' '0,/mma.sync/s/mma.sync/mma.sink/'
 wrong_ptx 'the last store left out' "$(grep -n 'st\.global' "$ptx" | tail -n 1 | cut -d: -f1)d"
 
-edit "$ptx" '1,5s/"tilewright": 1/"tilewright": 99/'
+edit "$ptx" '1,5s/"tilewright": 2/"tilewright": 99/'
 # shellcheck disable=SC2086
 notice 'PTX: an ABI of another version' 1 "$tw" emulate "$dir/bad" $shape
 head -c 3000 "$ptx" >"$dir/bad"

@@ -6,15 +6,18 @@
  *           8  .u64 O            24  .s64 Q_stride1   40  .s64 O_stride1   52  .s32 n
  *                                                                          56  .f32 scale
  *
- * Eight-byte arguments come before four-byte ones, so that nothing is padded
- * and a C struct with the same members is the parameter space byte for byte.
+ * Tensor maps, of 128 bytes, come before all of them and counters, of eight, before
+ * the strides, so that nothing is padded and a C struct with the same members is the
+ * parameter space byte for byte.
  */
 #include "abi/parts.h"
 
 
 const char *abi_arg_kind_name(AbiArgKind kind)
 {
-    static const char *const names[] = {[ABI_ADDRESS] = "address",
+    static const char *const names[] = {[ABI_MAP] = "map",
+                                        [ABI_ADDRESS] = "address",
+                                        [ABI_COUNTER] = "counter",
                                         [ABI_STRIDE] = "stride",
                                         [ABI_DIM] = "dim",
                                         [ABI_PARAM] = "param"};
@@ -39,28 +42,57 @@ static void add_arg(Abi *abi, AbiArg arg)
     vec_push(abi->arena, &abi->args, arg);
 }
 
-static void add_strides(Abi *abi, int t)
+static void add_maps(Abi *abi)
 {
-    const AbiTensor *tensor = &abi->tensors.data[t];
-    for (int axis = 0; axis < tensor->rank - 1; axis++)
-        add_arg(abi, (AbiArg){.kind = ABI_STRIDE,
+    for (int i = 0; i < abi->maps.len; i++) {
+        int t = abi->maps.data[i].tensor;
+        add_arg(abi, (AbiArg){.kind = ABI_MAP,
                               .tensor = t,
-                              .axis = axis,
-                              .bytes = 8,
-                              .name = arena_printf(abi->arena, "%s_stride%d", tensor->name, axis)});
+                              .position = i,
+                              .bytes = ABI_MAP_BYTES,
+                              .name = arena_printf(abi->arena, "%s_map", abi->tensors.data[t].name)});
+    }
 }
 
-void abi_lay_out(Abi *abi)
+static void add_addresses(Abi *abi)
 {
-    abi->args.len = 0;
-    abi->param_bytes = 0;
     for (int i = 0; i < abi->tensors.len; i++)
         add_arg(abi, (AbiArg){.kind = ABI_ADDRESS,
                               .tensor = i,
                               .bytes = 8,
                               .name = abi->tensors.data[i].name});
-    for (int i = 0; i < abi->tensors.len; i++)
-        add_strides(abi, i);
+}
+
+bool abi_has_counter(const AbiKernel *kernel)
+{
+    return kernel->fast.persistent > 0 || kernel->any.persistent > 0;
+}
+
+static void add_counters(Abi *abi)
+{
+    for (int i = 0; i < abi->kernels.len; i++)
+        if (abi_has_counter(&abi->kernels.data[i]))
+            add_arg(abi, (AbiArg){.kind = ABI_COUNTER,
+                                  .position = i,
+                                  .bytes = 8,
+                                  .name = arena_printf(abi->arena, "%s_counter",
+                                                       abi->kernels.data[i].fast.name)});
+}
+
+static void add_strides(Abi *abi)
+{
+    for (int t = 0; t < abi->tensors.len; t++)
+        for (int axis = 0; axis < abi->tensors.data[t].rank - 1; axis++)
+            add_arg(abi, (AbiArg){.kind = ABI_STRIDE,
+                                  .tensor = t,
+                                  .axis = axis,
+                                  .bytes = 8,
+                                  .name = arena_printf(abi->arena, "%s_stride%d",
+                                                       abi->tensors.data[t].name, axis)});
+}
+
+static void add_numbers(Abi *abi)
+{
     for (int i = 0; i < abi->dims.len; i++)
         add_arg(
             abi,
@@ -69,6 +101,17 @@ void abi_lay_out(Abi *abi)
         add_arg(
             abi,
             (AbiArg){.kind = ABI_PARAM, .position = i, .bytes = 4, .name = abi->params.data[i]});
+}
+
+void abi_lay_out(Abi *abi)
+{
+    abi->args.len = 0;
+    abi->param_bytes = 0;
+    add_maps(abi);
+    add_addresses(abi);
+    add_counters(abi);
+    add_strides(abi);
+    add_numbers(abi);
 }
 
 static AbiTensor tensor_of(const TileTensor *t)
@@ -96,16 +139,29 @@ static void align_tensors(Abi *abi, const TileBlock *block)
     }
 }
 
-static AbiKernel kernel_of(const Abi *abi, const TileProgram *program, const TileKernel *kernel)
+bool abi_same_launch(const AbiEntry *a, const AbiEntry *b)
+{
+    return a->blocks == b->blocks && a->persistent == b->persistent && a->threads == b->threads &&
+           a->shared_bytes == b->shared_bytes;
+}
+
+static AbiEntry entry_of(const TileProgram *program, const TileKernel *kernel, const char *name)
 {
     const Aff *blocks = aff_const(program->aff, 1);
     for (int i = 0; i < kernel->grid.len; i++)
         blocks = aff_mul(program->aff, blocks, kernel->grid.data[i].extent);
-    return (AbiKernel){.entry = kernel->name,
-                       .entry_any = arena_printf(abi->arena, "%s_any", kernel->name),
-                       .blocks = blocks,
-                       .threads = 32 * kernel->warps,
-                       .shared_bytes = kernel->shared_bytes};
+    return (AbiEntry){.name = name,
+                      .blocks = blocks,
+                      .threads = 32 * kernel->warps,
+                      .shared_bytes = kernel->shared_bytes};
+}
+
+static AbiKernel kernel_of(const Abi *abi, const TileProgram *program, const TileKernel *kernel)
+{
+    const TileKernel *plain = kernel->plain ? kernel->plain : kernel;
+    return (AbiKernel){
+        .fast = entry_of(program, kernel, kernel->name),
+        .any = entry_of(program, plain, arena_printf(abi->arena, "%s_any", kernel->name))};
 }
 
 /* What 16-bit tensors of the program hold; the caller knows better. */
@@ -136,6 +192,8 @@ Abi *abi_from_tile(Arena *arena, const TileProgram *program, const Target *targe
         vec_push(arena, &abi->requires, program->requires.data[i]);
     for (int i = 0; i < program->kernels.len; i++)
         vec_push(arena, &abi->kernels, kernel_of(abi, program, program->kernels.data[i]));
+    for (int i = 0; i < program->kernels.len; i++)
+        abi_collect_maps(abi, program->kernels.data[i]->body);
     abi->dtype = guess_dtype(abi);
     abi_lay_out(abi);
     return abi;

@@ -5,18 +5,7 @@
  * parameter space byte for byte. It includes nothing but the C library, and
  * compiles as C99 and as C++ without a warning.
  */
-#include "abi/c_names.h"
-#include "abi/parts.h"
-
-typedef struct Header {
-    Str *out;
-    const Abi *abi;
-    Arena *arena;
-    const char *p;       /* prefix: NAME_TARGET */
-    const char *upper;   /* the same, in capitals */
-    const char **fields; /* one an argument */
-    const char **dims;   /* one a dimension: its field */
-} Header;
+#include "abi/c_header.h"
 
 /* Shared by all generated headers. Saturation keeps products of hostile
  * dimensions from wrapping. */
@@ -73,17 +62,27 @@ static void name_fields(Header *h)
     }
 }
 
-static const char *field_of(const Header *h, int tensor)
-{
-    return h->fields[tensor]; /* addresses come first, in order */
-}
-
-static void put_expr(const Header *h, const Aff *a)
-{
-    abi_c_expr(h->out, h->abi, a, h->dims);
-}
-
 /* ---- the opening comment ------------------------------------------------------------ */
+
+#define COUNTER_LINES                                                                      \
+    " A counter is such\n * memory: a 32-bit word that is 0 before the first launch, and again " \
+    "after each."
+
+static const char *machine_lines(const Header *h)
+{
+    const Abi *abi = h->abi;
+    Str s = str_new(h->arena);
+    if (!ch_wants_machine(abi))
+        return "";
+    for (int i = 0; i < abi->args.len; i++)
+        if (abi->args.data[i].kind == ABI_COUNTER)
+            str_printf(&s, " *   args.%s = (uint64_t)zeroed_word;   of the stream, see below\n",
+                       h->fields[i]);
+    str_add(&s, " *   tw_abi_machine machine = {multiprocessors, (tw_abi_encode_tiled)encode};\n"
+                " *       CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, and cuTensorMapEncodeTiled, which\n"
+                " *       dlsym or cuGetProcAddress finds in the driver\n");
+    return str_text(&s);
+}
 
 static void put_opening(const Header *h)
 {
@@ -106,8 +105,9 @@ static void put_opening(const Header *h)
         " *   memset(&args, 0, sizeof args);\n"
         " *   args.%s = (uint64_t)pointer;      and the other tensors, dimensions and parameters\n"
         " *   %s_contiguous(&args);  or set the strides one by one\n"
+        "%s"
         " *   for (int k = 0; k < %s_KERNELS; k++) {\n"
-        " *       const char *error = %s_prepare(k, &args, &launch);\n"
+        " *       const char *error = %s_prepare(k, &args, %s&launch);\n"
         " *       if (error) ...                 a sentence; launch nothing\n"
         " *       cuModuleGetFunction(&function, module, launch.entry);\n"
         " *       cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,\n"
@@ -118,9 +118,10 @@ static void put_opening(const Header *h)
         " *   }\n"
         " *\n"
         " * The kernels run in this order on one stream, may be captured in a graph, and keep\n"
-        " * no state: launches that write different memory may overlap.\n"
+        " * no state: launches that write different memory may overlap.%s\n"
         " */\n",
-        h->p, h->p, abi->tensors.len ? field_of(h, 0) : "tensor", h->p, h->upper, h->p);
+        h->p, h->p, abi->tensors.len ? ch_field(h, 0) : "tensor", h->p, machine_lines(h), h->upper,
+        h->p, ch_wants_machine(abi) ? "&machine, " : "", ch_has_counters(abi) ? COUNTER_LINES : "");
 }
 
 /* ---- the arguments ------------------------------------------------------------------ */
@@ -150,6 +151,14 @@ static void put_arg_comment(const Header *h, const AbiArg *arg)
 {
     const Abi *abi = h->abi;
     switch (arg->kind) {
+    case ABI_MAP:
+        str_add(h->out, "    /* tensor map, filled in by ");
+        str_printf(h->out, "%s_prepare */\n", h->p);
+        break;
+    case ABI_COUNTER:
+        str_add(h->out, "    /* device address of a 32-bit word, 0 before and after every launch, that no\n"
+                        "     * launch at the same time uses */\n");
+        break;
     case ABI_ADDRESS: put_tensor_comment(h, &abi->tensors.data[arg->tensor]); break;
     case ABI_STRIDE:
         if (arg->axis == 0) {
@@ -173,7 +182,9 @@ static void put_arg_comment(const Header *h, const AbiArg *arg)
 
 static const char *c_type(AbiArgKind kind)
 {
-    static const char *const types[] = {[ABI_ADDRESS] = "uint64_t",
+    static const char *const types[] = {[ABI_MAP] = "unsigned char",
+                                        [ABI_ADDRESS] = "uint64_t",
+                                        [ABI_COUNTER] = "uint64_t",
                                         [ABI_STRIDE] = "int64_t",
                                         [ABI_DIM] = "int32_t",
                                         [ABI_PARAM] = "float"};
@@ -190,7 +201,8 @@ static void put_args(const Header *h)
                h->p);
     for (int i = 0; i <= last; i++) {
         put_arg_comment(h, &abi->args.data[i]);
-        str_printf(h->out, "    %s %s;\n", c_type(abi->args.data[i].kind), h->fields[i]);
+        str_printf(h->out, "    %s %s%s;\n", c_type(abi->args.data[i].kind), h->fields[i],
+                   abi->args.data[i].kind == ABI_MAP ? "[TW_ABI_MAP_BYTES]" : "");
     }
     if (last < 0)
         str_add(h->out, "    int32_t unused;\n");
@@ -213,17 +225,10 @@ static void put_args(const Header *h)
 
 /* ---- functions ---------------------------------------------------------------------- */
 
-static void open_function(const Header *h, const char *comment, const char *type, const char *name,
-                          const char *parameters)
-{
-    str_printf(h->out, "/* %s */\nstatic inline %s%s_%s(%s)\n{\n", comment, type, h->p, name,
-               parameters);
-}
-
 static void put_contiguous(const Header *h)
 {
     const Abi *abi = h->abi;
-    open_function(h, "The strides of tensors without gaps, once the dimensions are set.", "void ",
+    ch_open(h, "The strides of tensors without gaps, once the dimensions are set.", "void ",
                   "contiguous", arena_printf(h->arena, "%s_args *args", h->p));
     for (int i = abi->args.len - 1; i >= 0; i--) { /* innermost first */
         const AbiArg *arg = &abi->args.data[i];
@@ -232,10 +237,10 @@ static void put_contiguous(const Header *h)
         const AbiTensor *t = &abi->tensors.data[arg->tensor];
         str_printf(h->out, "    args->%s = ", h->fields[i]);
         if (arg->axis == t->rank - 2) {
-            put_expr(h, t->dims[t->rank - 1]);
+            ch_expr(h, t->dims[t->rank - 1]);
         } else {
             str_printf(h->out, "tw_abi_mul(args->%s, ", h->fields[i + 1]);
-            put_expr(h, t->dims[arg->axis + 1]);
+            ch_expr(h, t->dims[arg->axis + 1]);
             str_addc(h->out, ')');
         }
         str_add(h->out, ";\n");
@@ -246,127 +251,16 @@ static void put_contiguous(const Header *h)
 static void put_bytes(const Header *h, int tensor)
 {
     const AbiTensor *t = &h->abi->tensors.data[tensor];
-    open_function(h, arena_printf(h->arena, "Bytes of %s without gaps.", field_of(h, tensor)),
-                  "int64_t ", arena_printf(h->arena, "bytes_%s", field_of(h, tensor)),
+    ch_open(h, arena_printf(h->arena, "Bytes of %s without gaps.", ch_field(h, tensor)),
+                  "int64_t ", arena_printf(h->arena, "bytes_%s", ch_field(h, tensor)),
                   arena_printf(h->arena, "const %s_args *args", h->p));
     str_printf(h->out, "    int64_t bytes = %d;\n    (void)args;\n", dtype_bytes(t->dtype));
     for (int axis = 0; axis < t->rank; axis++) {
         str_add(h->out, "    bytes = tw_abi_mul(bytes, ");
-        put_expr(h, t->dims[axis]);
+        ch_expr(h, t->dims[axis]);
         str_add(h->out, ");\n");
     }
     str_add(h->out, "    return bytes;\n}\n\n");
-}
-
-static void put_aligned(const Header *h)
-{
-    const Abi *abi = h->abi;
-    open_function(h,
-                  "Whether the fast entries may be used: addresses and strides are multiples of "
-                  "what they want.",
-                  "int ", "aligned", arena_printf(h->arena, "const %s_args *args", h->p));
-    str_add(h->out, "    (void)args;\n    return 1");
-    for (int i = 0; i < abi->args.len; i++) {
-        const AbiArg *arg = &abi->args.data[i];
-        if (arg->kind != ABI_ADDRESS && arg->kind != ABI_STRIDE)
-            continue;
-        const AbiTensor *t = &abi->tensors.data[arg->tensor];
-        int unit = arg->kind == ABI_ADDRESS ? t->alignment : t->alignment / dtype_bytes(t->dtype);
-        if (unit > 1)
-            str_printf(h->out, " &&\n           args->%s %% %d == 0", h->fields[i], unit);
-    }
-    str_add(h->out, ";\n}\n\n");
-}
-
-static void put_refusal(const Header *h, const char *message)
-{
-    str_add(h->out, "        return ");
-    c_string(h->out, message);
-    str_add(h->out, ";\n");
-}
-
-static void put_arg_check(const Header *h, int i)
-{
-    const Abi *abi = h->abi;
-    const AbiArg *arg = &abi->args.data[i];
-    const char *field = h->fields[i];
-    if (arg->kind == ABI_ADDRESS && dtype_bytes(abi->tensors.data[arg->tensor].dtype) > 1) {
-        str_printf(h->out, "    if (args->%s %% %d != 0)\n", field,
-                   dtype_bytes(abi->tensors.data[arg->tensor].dtype));
-        put_refusal(h, arena_printf(h->arena,
-                                    "the address of %s is not a multiple of its element's size",
-                                    field));
-    }
-    if (arg->kind == ABI_STRIDE) {
-        str_printf(h->out, "    if (args->%s < 0)\n", field);
-        put_refusal(h, arena_printf(h->arena, "%s is negative", field));
-    }
-    if (arg->kind != ABI_DIM)
-        return;
-    const AffSym *sym = abi->dims.data[arg->position];
-    str_printf(h->out, "    if (args->%s < %lld", field, (long long)(sym->lo > 0 ? sym->lo : 0));
-    if (sym->hi < ABI_MAX_DIM)
-        str_printf(h->out, " || args->%s > %lld", field, (long long)sym->hi);
-    str_add(h->out, ")\n");
-    put_refusal(h, arena_printf(h->arena, "%s is out of its range", field));
-}
-
-static void put_check(const Header *h)
-{
-    const Abi *abi = h->abi;
-    open_function(h, "NULL, or why these arguments cannot be launched.", "const char *", "check",
-                  arena_printf(h->arena, "const %s_args *args", h->p));
-    str_add(h->out, "    (void)args;\n");
-    for (int i = 0; i < abi->args.len; i++)
-        put_arg_check(h, i);
-    for (int i = 0; i < abi->requires.len; i++) {
-        str_add(h->out, "    if (!(");
-        put_expr(h, abi->requires.data[i].cond);
-        str_add(h->out, "))\n");
-        put_refusal(h, abi->requires.data[i].message);
-    }
-    str_add(h->out, "    return NULL;\n}\n\n");
-}
-
-static void put_kernel(const Header *h, int k)
-{
-    const AbiKernel *kernel = &h->abi->kernels.data[k];
-    str_printf(h->out, "    case %d:\n        blocks = ", k);
-    put_expr(h, kernel->blocks);
-    str_add(h->out, ";\n        launch->entry = ");
-    if (kernel->entry_any)
-        str_printf(h->out, "%s_aligned(args) ? ", h->p);
-    c_string(h->out, kernel->entry);
-    if (kernel->entry_any) {
-        str_add(h->out, " : ");
-        c_string(h->out, kernel->entry_any);
-    }
-    str_printf(
-        h->out,
-        ";\n        launch->threads = %d;\n        launch->shared_bytes = %lld;\n        break;\n",
-        kernel->threads, (long long)kernel->shared_bytes);
-}
-
-static void put_prepare(const Header *h)
-{
-    const Abi *abi = h->abi;
-    open_function(
-        h, "All of one kernel's launch, from 0. NULL, or why it cannot be launched.",
-        "const char *", "prepare",
-        arena_printf(h->arena, "int kernel, %s_args *args, %s_launch *launch", h->p, h->p));
-    str_printf(h->out,
-               "    const char *error = %s_check(args);\n    int64_t blocks;\n"
-               "    if (error)\n        return error;\n    switch (kernel) {\n",
-               h->p);
-    for (int k = 0; k < abi->kernels.len; k++)
-        put_kernel(h, k);
-    str_add(h->out, "    default:\n        return \"there is no such kernel\";\n    }\n"
-                    "    if (blocks < 0 || blocks > 2147483647)\n"
-                    "        return \"the grid has more than 2^31 - 1 blocks\";\n"
-                    "    launch->grid = (unsigned int)blocks;\n");
-    for (int i = 0; i < abi->args.len; i++)
-        str_printf(h->out, "    launch->params[%d] = (void *)&args->%s;\n", i, h->fields[i]);
-    str_add(h->out, "    return NULL;\n}\n\n");
 }
 
 void abi_c_header(Str *out, const Abi *abi)
@@ -380,12 +274,12 @@ void abi_c_header(Str *out, const Abi *abi)
                h.upper, h.upper);
     str_add(out, "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
     str_add(out, helpers);
+    if (ch_wants_machine(abi))
+        ch_put_machine(&h);
     put_args(&h);
     put_contiguous(&h);
     for (int i = 0; i < abi->tensors.len; i++)
         put_bytes(&h, i);
-    put_aligned(&h);
-    put_check(&h);
-    put_prepare(&h);
+    ch_put_launching(&h);
     str_add(out, "#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
 }

@@ -1,7 +1,7 @@
 /* json.c: the ABI as JSON, and as the `//tw ` comment lines at the head of PTX.
  *
  *   //tw {
- *   //tw   "tilewright": 1,
+ *   //tw   "tilewright": 2,
  *   //tw   "kernels": [
  *   //tw     {"entry": "gemm", "entry_any": "gemm_any", "blocks": "ceil(M / 128)", ...}
  *
@@ -61,28 +61,57 @@ static void put_arg(Str *out, const Abi *abi, int i)
     str_add(out, "{\"name\": ");
     str_json(out, arg->name);
     str_printf(out, ", \"kind\": \"%s\"", abi_arg_kind_name(arg->kind));
-    if (arg->kind == ABI_ADDRESS || arg->kind == ABI_STRIDE) {
+    if (arg->kind == ABI_MAP || arg->kind == ABI_ADDRESS || arg->kind == ABI_STRIDE) {
         str_add(out, ", \"tensor\": ");
         str_json(out, abi->tensors.data[arg->tensor].name);
     }
     if (arg->kind == ABI_STRIDE)
         str_printf(out, ", \"axis\": %d", arg->axis);
+    if (arg->kind == ABI_MAP)
+        str_printf(out, ", \"map\": %d", arg->position);
+    if (arg->kind == ABI_COUNTER)
+        str_printf(out, ", \"kernel\": %d", arg->position);
     str_printf(out, ", \"offset\": %d, \"bytes\": %d}", arg->offset, arg->bytes);
+}
+
+static void put_map(Str *out, const Abi *abi, int i)
+{
+    const AbiMap *map = &abi->maps.data[i];
+    const AbiTensor *t = &abi->tensors.data[map->tensor];
+    str_add(out, "{\"tensor\": ");
+    str_json(out, t->name);
+    str_add(out, ", \"box\": [");
+    for (int d = 0; d < t->rank; d++)
+        str_printf(out, "%s%d", d ? ", " : "", map->box[d]);
+    str_printf(out, "], \"swizzle\": %d, \"written\": %s}", map->swizzle,
+               map->written ? "true" : "false");
+}
+
+static void put_launch(Str *out, const Abi *abi, const AbiEntry *entry)
+{
+    str_add(out, "\"blocks\": ");
+    put_expr(out, abi, entry->blocks);
+    str_printf(out, ", \"persistent\": %d, \"threads\": %d, \"shared_bytes\": %lld}",
+               entry->persistent, entry->threads, (long long)entry->shared_bytes);
 }
 
 static void put_kernel(Str *out, const Abi *abi, int i)
 {
     const AbiKernel *kernel = &abi->kernels.data[i];
     str_add(out, "{\"entry\": ");
-    str_json(out, kernel->entry);
-    if (kernel->entry_any) {
-        str_add(out, ", \"entry_any\": ");
-        str_json(out, kernel->entry_any);
+    str_json(out, kernel->fast.name);
+    str_add(out, ", ");
+    if (kernel->any.name) {
+        str_add(out, "\"entry_any\": ");
+        str_json(out, kernel->any.name);
+        str_add(out, ", ");
     }
-    str_add(out, ", \"blocks\": ");
-    put_expr(out, abi, kernel->blocks);
-    str_printf(out, ", \"threads\": %d, \"shared_bytes\": %lld}", kernel->threads,
-               (long long)kernel->shared_bytes);
+    if (kernel->any.name && !abi_same_launch(&kernel->fast, &kernel->any)) {
+        str_add(out, "\"any\": {");
+        put_launch(out, abi, &kernel->any);
+        str_add(out, ", ");
+    }
+    put_launch(out, abi, &kernel->fast);
 }
 
 static void put_require(Str *out, const Abi *abi, int i)
@@ -116,6 +145,7 @@ void abi_json(Str *out, const Abi *abi)
     put_list(out, abi, "tensors", abi->tensors.len, put_tensor);
     put_list(out, abi, "dims", abi->dims.len, put_dim);
     put_list(out, abi, "params", abi->params.len, put_param);
+    put_list(out, abi, "maps", abi->maps.len, put_map);
     put_list(out, abi, "args", abi->args.len, put_arg);
     put_list(out, abi, "kernels", abi->kernels.len, put_kernel);
     put_list(out, abi, "requires", abi->requires.len, put_require);

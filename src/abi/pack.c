@@ -120,54 +120,75 @@ static bool check_tensor(const Abi *abi, const AbiTensor *want, const Tensor *t,
 
 /* ---- the launch --------------------------------------------------------------------- */
 
-static void put_arg(const AbiArg *arg, Tensor *const *tensors, const uint64_t *addresses,
-                    const int64_t *dims, const double *params, char *space)
+static bool check_counters(const Abi *abi, const AbiHost *host, const char **error)
 {
-    int64_t integer = 0;
+    for (int k = 0; k < abi->kernels.len; k++)
+        if (abi_has_counter(&abi->kernels.data[k]) &&
+            (!host->counters || host->counters[k] == 0 || host->counters[k] % 4 != 0))
+            return refuse(abi, error, "kernel %s has no counter: it needs the address of a zeroed "
+                                      "32-bit word", abi->kernels.data[k].fast.name);
+    return true;
+}
+
+static void put_bytes(char *space, const AbiArg *arg, const void *value)
+{
+    memcpy(space + arg->offset, value, (size_t)arg->bytes);
+}
+
+static void put_arg(const AbiArg *arg, Tensor *const *tensors, const uint64_t *addresses,
+                    const int64_t *dims, const double *params, const AbiHost *host, char *space)
+{
     float real;
     int32_t narrow;
     switch (arg->kind) {
-    case ABI_ADDRESS: integer = (int64_t)addresses[arg->tensor]; break;
-    case ABI_STRIDE: integer = tensors[arg->tensor]->strides[arg->axis]; break;
+    case ABI_MAP: memset(space + arg->offset, 0, ABI_MAP_BYTES); break; /* encoded later, or unused */
+    case ABI_ADDRESS: put_bytes(space, arg, &addresses[arg->tensor]); break;
+    case ABI_COUNTER: put_bytes(space, arg, &host->counters[arg->position]); break;
+    case ABI_STRIDE: put_bytes(space, arg, &tensors[arg->tensor]->strides[arg->axis]); break;
     case ABI_DIM:
         narrow = (int32_t)dims[arg->position];
-        memcpy(space + arg->offset, &narrow, sizeof narrow);
-        return;
+        put_bytes(space, arg, &narrow);
+        break;
     case ABI_PARAM:
         real = (float)params[arg->position];
-        memcpy(space + arg->offset, &real, sizeof real);
-        return;
+        put_bytes(space, arg, &real);
+        break;
     }
-    memcpy(space + arg->offset, &integer, sizeof integer);
+}
+
+static bool is_aligned(const Abi *abi, Tensor *const *tensors, const uint64_t *addresses)
+{
+    for (int i = 0; i < abi->tensors.len; i++) {
+        const AbiTensor *t = &abi->tensors.data[i];
+        if (addresses[i] % (uint64_t)t->alignment != 0)
+            return false;
+        for (int axis = 0; axis < t->rank - 1; axis++)
+            if (tensors[i]->strides[axis] * dtype_bytes(t->dtype) % t->alignment != 0)
+                return false;
+    }
+    return true;
 }
 
 bool abi_pack(const Abi *abi, Tensor *const *tensors, const uint64_t *addresses,
-              const int64_t *dims, const double *params, void *space, const char **error)
+              const int64_t *dims, const double *params, const AbiHost *host, void *space,
+              bool *fast, const char **error)
 {
-    if (!check_dims(abi, dims, error) || !check_requires(abi, dims, error))
+    if (!check_dims(abi, dims, error) || !check_requires(abi, dims, error) ||
+        !check_counters(abi, host, error))
         return false;
     for (int i = 0; i < abi->tensors.len; i++)
         if (!check_tensor(abi, &abi->tensors.data[i], tensors[i], addresses[i], dims, error))
             return false;
     for (int i = 0; i < abi->args.len; i++)
-        put_arg(&abi->args.data[i], tensors, addresses, dims, params, space);
+        put_arg(&abi->args.data[i], tensors, addresses, dims, params, host, space);
+    *fast = is_aligned(abi, tensors, addresses) &&
+            abi_encode_maps(abi, tensors, addresses, host, space);
     return true;
 }
 
-bool abi_aligned(const Abi *abi, Tensor *const *tensors, const uint64_t *addresses)
+const AbiEntry *abi_entry(const AbiKernel *kernel, bool fast)
 {
-    for (int i = 0; i < abi->args.len; i++) {
-        const AbiArg *arg = &abi->args.data[i];
-        if (arg->kind != ABI_ADDRESS && arg->kind != ABI_STRIDE)
-            continue;
-        const AbiTensor *t = &abi->tensors.data[arg->tensor];
-        const Tensor *given = tensors[arg->tensor];
-        if (arg->kind == ABI_ADDRESS
-                ? addresses[arg->tensor] % (uint64_t)t->alignment != 0
-                : given->strides[arg->axis] * dtype_bytes(t->dtype) % t->alignment != 0)
-            return false;
-    }
-    return true;
+    return fast || !kernel->any.name ? &kernel->fast : &kernel->any;
 }
 
 bool abi_dims(const Abi *abi, int tensor, const int64_t *dims, int64_t *sizes)
@@ -179,17 +200,18 @@ bool abi_dims(const Abi *abi, int tensor, const int64_t *dims, int64_t *sizes)
     return true;
 }
 
-bool abi_blocks(const Abi *abi, int kernel, const int64_t *dims, int64_t *blocks,
-                const char **error)
+bool abi_blocks(const Abi *abi, const AbiEntry *entry, const int64_t *dims, int sms,
+                int64_t *blocks, const char **error)
 {
     if (!check_dims(abi, dims, error) || !check_requires(abi, dims, error))
         return false;
-    if (!abi_eval(abi, abi->kernels.data[kernel].blocks, dims, blocks) || *blocks < 0 ||
-        *blocks > INT32_MAX)
+    if (!abi_eval(abi, entry->blocks, dims, blocks) || *blocks < 0 || *blocks > INT32_MAX)
         return refuse(
             abi, error,
             "the grid of %s is '%s' blocks, which is not a number from 0 to 2^31 - 1 here",
-            abi->kernels.data[kernel].entry,
-            aff_text(abi->arena, abi->kernels.data[kernel].blocks));
+            entry->name, aff_text(abi->arena, entry->blocks));
+    int64_t resident = (int64_t)entry->persistent * (sms > 0 ? sms : 1);
+    if (resident > 0 && *blocks > resident)
+        *blocks = resident;
     return true;
 }

@@ -5,9 +5,10 @@
 #include "abi/abi.h"
 
 enum {
-    ABI_VERSION = 1,
+    ABI_VERSION = 2,
     ABI_MAX_PARAM_BYTES = 4096, /* PTX ISA, "Kernel Function Parameters": what every target takes */
     ABI_MAX_THREADS = 1024,
+    ABI_MAX_PERSISTENT = 64, /* blocks a multiprocessor: more than any has */
     ABI_MAX_DIM = INT32_MAX
 };
 
@@ -29,5 +30,21 @@ const Aff *abi_expr_parse(Arena *arena, Syms *syms, AffCtx *aff, const Abi *abi,
                           const char **error);
 
 const char *abi_arg_kind_name(AbiArgKind kind);
+/* Whether two entries are launched alike, but for their names. */
+bool abi_same_launch(const AbiEntry *a, const AbiEntry *b);
+
+/* ---- maps (map.c) ------------------------------------------------------------------- */
+
+/* Bytes of the innermost run of a map's boxes. */
+int abi_run_bytes(const Abi *abi, const AbiMap *map);
+/* Why no tensor has such a map; NULL: some do. */
+const char *abi_map_misfit(const Abi *abi, const AbiMap *map);
+/* Adds a map unless there is one like it, and wants its tensor aligned. */
+void abi_add_map(Abi *abi, AbiMap map);
+/* Adds those that the operations of a block go through. */
+void abi_collect_maps(Abi *abi, const TileBlock *block);
+/* Encodes all maps into the parameter space; false: one cannot be. */
+bool abi_encode_maps(const Abi *abi, Tensor *const *tensors, const uint64_t *addresses,
+                     const AbiHost *host, char *space);
 
 #endif

@@ -166,15 +166,64 @@ static void read_tensor(Reader *r, const json_t *item, const char *where)
     vec_push(r->arena, &r->abi->tensors, t);
 }
 
+static AbiEntry read_entry(Reader *r, const json_t *item, const char *where)
+{
+    return (AbiEntry){
+        .blocks = get_expr(r, item, where, "blocks"),
+        .persistent = (int)get_int(r, item, where, "persistent", 0, ABI_MAX_PERSISTENT),
+        .threads = (int)get_int(r, item, where, "threads", 1, ABI_MAX_THREADS),
+        .shared_bytes = get_int(r, item, where, "shared_bytes", 0, MAX_SHARED)};
+}
+
 static void read_kernel(Reader *r, const json_t *item, const char *where)
 {
-    AbiKernel k = {.entry = get_name(r, item, where, "entry")};
+    AbiKernel k = {.fast = read_entry(r, item, where)};
+    k.any = k.fast;
+    if (json_object_get(item, "any"))
+        k.any = read_entry(r, member(r, item, where, "any", JSON_OBJECT, "an object"),
+                           arena_printf(r->arena, "%sany.", where));
+    k.fast.name = get_name(r, item, where, "entry");
     if (json_object_get(item, "entry_any"))
-        k.entry_any = get_name(r, item, where, "entry_any");
-    k.blocks = get_expr(r, item, where, "blocks");
-    k.threads = (int)get_int(r, item, where, "threads", 1, ABI_MAX_THREADS);
-    k.shared_bytes = get_int(r, item, where, "shared_bytes", 0, MAX_SHARED);
+        k.any.name = get_name(r, item, where, "entry_any");
     vec_push(r->arena, &r->abi->kernels, k);
+}
+
+static int find_tensor(const Reader *r, const char *name)
+{
+    for (int i = 0; i < r->abi->tensors.len; i++)
+        if (strcmp(r->abi->tensors.data[i].name, name) == 0)
+            return i;
+    return -1;
+}
+
+static void read_box(Reader *r, const json_t *sizes, const char *where, AbiMap *map)
+{
+    int rank = r->abi->tensors.data[map->tensor].rank;
+    if (json_array_size(sizes) != (size_t)rank) {
+        damaged(r, "%sbox has not one size a dimension of its tensor", where);
+        return;
+    }
+    for (int d = 0; d < rank; d++) {
+        const json_t *size = json_array_get(sizes, (size_t)d);
+        json_int_t n = json_is_integer(size) ? json_integer_value(size) : 0;
+        map->box[d] = n > 0 && n <= ABI_BOX_MOST ? (int)n : 0;
+    }
+}
+
+static void read_map(Reader *r, const json_t *item, const char *where)
+{
+    AbiMap map = {.tensor = find_tensor(r, get_text(r, item, where, "tensor"))};
+    if (map.tensor < 0) {
+        damaged(r, "%stensor is none of the tensors", where);
+        return;
+    }
+    read_box(r, member(r, item, where, "box", JSON_ARRAY, "a list"), where, &map);
+    map.swizzle = (int)get_int(r, item, where, "swizzle", 0, 128);
+    map.written = get_bool(r, item, where, "written");
+    const char *misfit = r->failed ? NULL : abi_map_misfit(r->abi, &map);
+    if (misfit)
+        damaged(r, "%.*s: %s", (int)strlen(where) - 1, where, misfit);
+    vec_push(r->arena, &r->abi->maps, map);
 }
 
 static void read_require(Reader *r, const json_t *item, const char *where)
@@ -195,7 +244,7 @@ static void check_arg(Reader *r, const json_t *item, const char *where, size_t a
         (arg && strcmp(kind, abi_arg_kind_name(arg->kind)) == 0 &&
          strcmp(get_text(r, item, where, "name"), arg->name) == 0 && offset == arg->offset))
         return;
-    damaged(r, "%.*s is not what follows from the tensors and dimensions", (int)strlen(where) - 1,
+    damaged(r, "%.*s is not what follows from the tensors, maps, kernels and dimensions", (int)strlen(where) - 1,
             where);
 }
 
@@ -225,7 +274,7 @@ static void check_args(Reader *r, const json_t *root)
     if (r->abi->param_bytes > ABI_MAX_PARAM_BYTES ||
         get_int(r, root, "", "param_bytes", 0, ABI_MAX_PARAM_BYTES) != r->abi->param_bytes ||
         json_array_size(list) != (size_t)r->abi->args.len)
-        damaged(r, "args and param_bytes are not what follows from the tensors and dimensions");
+        damaged(r, "args and param_bytes are not what follows from the tensors, maps, kernels and dimensions");
     for (size_t i = 0; i < json_array_size(list) && !r->failed; i++)
         check_arg(r, json_array_get(list, i), arena_printf(r->arena, "args[%zu].", i), i);
 }
@@ -242,6 +291,7 @@ static void read_root(Reader *r, const json_t *root)
     read_list(r, root, "dims", JSON_OBJECT, read_dim); /* first: expressions are over them */
     read_list(r, root, "params", JSON_STRING, read_param);
     read_list(r, root, "tensors", JSON_OBJECT, read_tensor);
+    read_list(r, root, "maps", JSON_OBJECT, read_map);
     read_list(r, root, "kernels", JSON_OBJECT, read_kernel);
     read_list(r, root, "requires", JSON_OBJECT, read_require);
     if (json_object_get(root, "definition"))

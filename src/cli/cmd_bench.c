@@ -8,7 +8,7 @@ static void put_resources(Str *out, const Device *device)
 
         if (gpu_resources(device->module, i, true, &r))
             str_printf(out, "  %s: %d registers, %d bytes of local memory\n",
-                       device->abi->kernels.data[i].entry, r.regs, r.local_bytes);
+                       device->abi->kernels.data[i].fast.name, r.regs, r.local_bytes);
     }
 }
 

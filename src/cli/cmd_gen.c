@@ -112,9 +112,9 @@ static void json_kernels(Str *out, const Chain *chain)
         const AbiKernel *k = &chain->abi->kernels.data[i];
 
         str_add(out, i ? ",{\"entry\":" : "{\"entry\":");
-        str_json(out, k->entry);
-        str_printf(out, ",\"threads\":%d,\"shared_bytes\":%lld}", k->threads,
-                   (long long)k->shared_bytes);
+        str_json(out, k->fast.name);
+        str_printf(out, ",\"threads\":%d,\"shared_bytes\":%lld}", k->fast.threads,
+                   (long long)k->fast.shared_bytes);
     }
     str_addc(out, ']');
 }
@@ -219,10 +219,14 @@ static void put_kernels(Gen *g, Str *out)
         str_printf(out, "  from the %s beside the definition, not from the fuser\n",
                    chain->reasoned->considered ? "sketch" : "code");
     for (int i = 0; i < chain->abi->kernels.len; i++) {
-        const AbiKernel *k = &chain->abi->kernels.data[i];
+        const AbiEntry *k = &chain->abi->kernels.data[i].fast;
 
-        str_printf(out, "  %s: %d threads, %lld bytes of shared memory, grid %s\n", k->entry,
+        str_printf(out, "  %s: %d threads, %lld bytes of shared memory, grid %s", k->name,
                    k->threads, (long long)k->shared_bytes, aff_text(g->s->arena, k->blocks));
+        if (k->persistent)
+            str_printf(out, ", taken in turn by %d block%s a multiprocessor", k->persistent,
+                       k->persistent > 1 ? "s" : "");
+        str_addc(out, '\n');
     }
     for (int i = 0; i < g->ptxas.entries.len; i++) {
         const PtxasEntry *e = &g->ptxas.entries.data[i];

@@ -1,6 +1,8 @@
 /* trial_ptx.c: emulating PTX under its launch ABI. */
 #include "cli/trial.h"
 
+#include "chain/emulated.h"
+
 /* Of a grid of more than MANY blocks a sample is run: ENDS at either end, which are
  * the ragged ones, and others evenly between. */
 enum { MANY = 256, SAMPLE = 64, ENDS = 8 };
@@ -11,10 +13,12 @@ typedef struct Emulation {
     const EmuModule *module;
     const Abi *abi;
     EmuMemory *memory;
+    Emulated *emulated;
     Tensor **tensors;
     uint64_t *addresses;
     int64_t *dims;
     unsigned char *space;
+    bool fast;
     uint64_t seed;
     bool sampled;
     int64_t blocks; /* of the grids */
@@ -91,6 +95,7 @@ static bool emulate_params(Trial *trial, Emulation *e, const char **error)
 
     e->dims = arena_array(arena, int64_t, abi->dims.len + 1);
     e->space = arena_alloc(arena, (size_t)abi->param_bytes + 16);
+    e->emulated = emulated_host(arena, abi, e->memory);
     if (!launch_dims(e->s, &trial->shape, (const AffSym *const *)abi->dims.data, abi->dims.len,
                     e->dims, &missing) ||
         !launch_params(e->s, &trial->shape, trial->def, abi->params.data, abi->params.len, params,
@@ -98,7 +103,8 @@ static bool emulate_params(Trial *trial, Emulation *e, const char **error)
         *error = arena_printf(arena, "the kernel needs %s", missing);
         return false;
     }
-    return abi_pack(abi, e->tensors, e->addresses, e->dims, params, e->space, error);
+    return abi_pack(abi, e->tensors, e->addresses, e->dims, params, &e->emulated->host, e->space,
+                    &e->fast, error);
 }
 
 static void add_report(EmuReport *sum, const EmuReport *one)
@@ -115,20 +121,17 @@ static void add_report(EmuReport *sum, const EmuReport *one)
 
 static bool emulate_kernel(Emulation *e, int kernel, EmuReport *sum, const char **error)
 {
-    const AbiKernel *k = &e->abi->kernels.data[kernel];
-    bool fits = abi_aligned(e->abi, e->tensors, e->addresses);
-    const char *name = fits || !k->entry_any ? k->entry : k->entry_any;
-    int entry = emu_find_entry(e->module, name);
+    const AbiEntry *k = abi_entry(&e->abi->kernels.data[kernel], e->fast);
+    int entry = emu_find_entry(e->module, k->name);
     EmuReport report = {0};
     EmuLaunch launch = {.grid = {1, 1, 1}, .block = {k->threads, 1, 1}, .seed = e->seed};
     int64_t blocks;
     bool done;
 
-    if (!abi_blocks(e->abi, kernel, e->dims, &blocks, error))
+    if (!abi_blocks(e->abi, k, e->dims, e->emulated->host.sms, &blocks, error))
         return false;
-    if (entry < 0 || blocks > INT32_MAX) {
-        *error = arena_printf(e->arena, entry < 0 ? "the PTX has no entry %s" : "grid too large for %s",
-                              name);
+    if (entry < 0) {
+        *error = arena_printf(e->arena, "the PTX has no entry %s", k->name);
         return false;
     }
     if (blocks == 0)
@@ -155,6 +158,10 @@ static bool emulate(Trial *trial, Emulation *e, bool aligned, EmuReport *sum, co
     for (int i = 0; i < e->abi->kernels.len; i++)
         if (!emulate_kernel(e, i, sum, error))
             return false;
+    if (!emulated_at_rest(e->emulated)) {
+        *error = "a counter is not 0 again at the end";
+        return false;
+    }
     for (int i = 0; i < e->abi->tensors.len; i++) {
         const AbiTensor *t = &e->abi->tensors.data[i];
 

@@ -114,6 +114,7 @@ static int count_sets(Gpu *gpu, size_t bytes)
 static bool copy_set(Stand *to, const Stand *from)
 {
     *to = *from;
+    to->counters = 0;
     to->buffers = arena_array(from->arena, Buffer, from->abi->tensors.len + 1);
     to->call.addresses = arena_array(from->arena, uint64_t, from->abi->tensors.len + 1);
     for (int i = 0; i < from->abi->tensors.len; i++) {
@@ -123,7 +124,7 @@ static bool copy_set(Stand *to, const Stand *from)
             return false;
         to->call.addresses[i] = to->buffers[i].address;
     }
-    return true;
+    return stand_counters(to);
 }
 
 static bool make_sets(Bench *b)

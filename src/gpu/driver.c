@@ -11,8 +11,12 @@
 
 static const char *missing_symbol(Driver *cu)
 {
-    static const char *const symbols[] = {
-#define CU(field, symbol, parameters) symbol,
+    static const struct {
+        const char *name;
+        bool optional;
+    } symbols[] = {
+#define CU(field, symbol, parameters) {symbol, false},
+#define CU_MAY(field, symbol, parameters) {symbol, true},
 #include "gpu/driver.def"
 #undef CU
     };
@@ -22,10 +26,10 @@ static const char *missing_symbol(Driver *cu)
 #undef CU
     };
     for (size_t i = 0; i < TW_COUNT(symbols); i++) {
-        void *found = dlsym(cu->library, symbols[i]);
+        void *found = dlsym(cu->library, symbols[i].name);
         memcpy((void *)functions[i], &found, sizeof found);
-        if (!found)
-            return symbols[i];
+        if (!found && !symbols[i].optional)
+            return symbols[i].name;
     }
     return NULL;
 }
@@ -104,6 +108,12 @@ void gpu_set_patience(Gpu *gpu, int seconds)
 
 /* ---- the device --------------------------------------------------------------------- */
 
+static int attribute(Gpu *gpu, int which)
+{
+    int value = 0;
+    return gpu->cu.device_attribute(&value, which, gpu->device) == 0 ? value : 0;
+}
+
 static bool open_device(Gpu *gpu)
 {
     Driver *cu = &gpu->cu;
@@ -123,8 +133,10 @@ Gpu *gpu_open(Arena *arena, const char **error)
 {
     Gpu *gpu = arena_new_of(arena, Gpu);
     gpu->arena = arena;
-    if (load(gpu) && open_device(gpu))
+    if (load(gpu) && open_device(gpu)) {
+        gpu->sms = attribute(gpu, CU_ATTR_SMS);
         return gpu;
+    }
     *error = gpu->error;
     gpu_close(gpu);
     return NULL;
@@ -136,12 +148,6 @@ void gpu_close(Gpu *gpu)
     if (gpu->context)
         gpu->cu.context_release(gpu->device);
     gpu->context = NULL;
-}
-
-static int attribute(Gpu *gpu, int which)
-{
-    int value = 0;
-    return gpu->cu.device_attribute(&value, which, gpu->device) == 0 ? value : 0;
 }
 
 void gpu_info(Gpu *gpu, GpuInfo *info)

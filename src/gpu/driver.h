@@ -39,6 +39,10 @@ enum {
     CU_JIT_ERROR_SIZE = 6,
     CU_JIT_LOG_VERBOSE = 12,
 
+    CU_MAP_INTERLEAVE_NONE = 0, /* CUtensorMapInterleave, CUtensorMapL2promotion, CUtensorMapFloatOOBfill */
+    CU_MAP_L2_PROMOTION_256 = 3,
+    CU_MAP_FILL_ZEROS = 0,
+
     CU_STREAM_NON_BLOCKING = 1,
     CU_CAPTURE_RELAXED = 2
 };
@@ -46,14 +50,14 @@ enum {
 struct Gpu {
     Arena *arena;
     Driver cu;
-    int device;
+    int device, sms;
     void *context;
     int patience;      /* seconds that one wait may take; 0: any time */
     const char *error; /* the last failure, as a sentence */
 };
 
 typedef struct GpuEntry {
-    void *aligned, *any; /* CUfunction */
+    void *fast, *any; /* CUfunction */
 } GpuEntry;
 
 struct GpuModule {
@@ -124,6 +128,7 @@ typedef struct GpuCall {
     uint64_t *addresses;
     int64_t *dims;
     double *params;
+    uint64_t *counters; /* one a kernel: of this call alone, since others may run at the same time */
 } GpuCall;
 
 /* Dimensions and parameters in the ABI's order. */

@@ -32,15 +32,15 @@ static bool compile(GpuModule *m, const char *ptx, const char **log)
     return false;
 }
 
-static bool find_entry(GpuModule *m, const char *name, int64_t shared, void **function)
+static bool find_entry(GpuModule *m, const AbiEntry *entry, void **function)
 {
     Gpu *gpu = m->gpu;
-    const char *doing = arena_printf(gpu->arena, "finding the entry %s", name);
-    if (!gpu_ok(gpu, gpu->cu.module_function(function, m->module, name), doing))
+    int shared = (int)entry->shared_bytes;
+    const char *doing = arena_printf(gpu->arena, "finding the entry %s", entry->name);
+    if (!gpu_ok(gpu, gpu->cu.module_function(function, m->module, entry->name), doing))
         return false;
-    doing =
-        arena_printf(gpu->arena, "giving %s %lld bytes of shared memory", name, (long long)shared);
-    return gpu_ok(gpu, gpu->cu.function_set(*function, CU_FUNC_DYNAMIC_SHARED, (int)shared), doing);
+    doing = arena_printf(gpu->arena, "giving %s %d bytes of shared memory", entry->name, shared);
+    return gpu_ok(gpu, gpu->cu.function_set(*function, CU_FUNC_DYNAMIC_SHARED, shared), doing);
 }
 
 static bool find_entries(GpuModule *m)
@@ -50,11 +50,10 @@ static bool find_entries(GpuModule *m)
     for (int i = 0; i < abi->kernels.len; i++) {
         const AbiKernel *kernel = &abi->kernels.data[i];
         GpuEntry *entry = &m->entries[i];
-        if (!find_entry(m, kernel->entry, kernel->shared_bytes, &entry->aligned))
+        if (!find_entry(m, &kernel->fast, &entry->fast))
             return false;
-        entry->any = entry->aligned;
-        if (kernel->entry_any &&
-            !find_entry(m, kernel->entry_any, kernel->shared_bytes, &entry->any))
+        entry->any = entry->fast;
+        if (kernel->any.name && !find_entry(m, &kernel->any, &entry->any))
             return false;
     }
     return true;
@@ -77,7 +76,7 @@ GpuModule *gpu_load(Gpu *gpu, const Abi *abi, const char *ptx, const char **log,
 bool gpu_resources(GpuModule *module, int kernel, bool aligned, GpuResources *r)
 {
     Gpu *gpu = module->gpu;
-    void *f = aligned ? module->entries[kernel].aligned : module->entries[kernel].any;
+    void *f = aligned ? module->entries[kernel].fast : module->entries[kernel].any;
     const struct {
         int *value, attribute;
     } wanted[] = {{&r->regs, CU_FUNC_REGS},

@@ -43,7 +43,9 @@ int64_t gpu_grid_tile(const Abi *abi, const char *dim)
 {
     int64_t tile = 0;
     for (int i = 0; i < abi->kernels.len; i++) {
-        int64_t found = largest_divisor(abi->kernels.data[i].blocks, dim);
+        int64_t fast = largest_divisor(abi->kernels.data[i].fast.blocks, dim);
+        int64_t any = largest_divisor(abi->kernels.data[i].any.blocks, dim);
+        int64_t found = any > fast ? any : fast;
         tile = found > tile ? found : tile;
     }
     return tile;

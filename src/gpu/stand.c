@@ -57,7 +57,9 @@ static bool bind_values(Stand *s, const StandSpec *spec, const char **error)
                   s->call.params, error))
         return false;
     for (int k = 0; k < abi->kernels.len; k++)
-        if (!abi_blocks(abi, k, s->call.dims, &blocks, error))
+        if (!abi_blocks(abi, &abi->kernels.data[k].fast, s->call.dims, s->gpu->sms, &blocks, error) ||
+            !abi_blocks(abi, abi_entry(&abi->kernels.data[k], false), s->call.dims, s->gpu->sms,
+                        &blocks, error))
             return false;
     return true;
 }
@@ -94,6 +96,56 @@ static void new_call(Stand *s)
     s->call.addresses = arena_array(s->arena, uint64_t, n);
 }
 
+/* ---- counters ----------------------------------------------------------------------- */
+
+/* Each on lines of its own, for atomics of one must not slow another's. */
+enum { COUNTER_STEP = 256 };
+
+static size_t counter_bytes(const Abi *abi)
+{
+    return (size_t)abi->kernels.len * COUNTER_STEP;
+}
+
+static bool wants_counters(const Abi *abi)
+{
+    for (int k = 0; k < abi->kernels.len; k++)
+        if (abi_has_counter(&abi->kernels.data[k]))
+            return true;
+    return false;
+}
+
+bool stand_counters(Stand *s)
+{
+    Gpu *gpu = s->gpu;
+    size_t bytes = counter_bytes(s->abi);
+    s->counters = 0;
+    s->call.counters = NULL;
+    if (!wants_counters(s->abi))
+        return true;
+    if (!gpu_ok(gpu, gpu->cu.memory_alloc(&s->counters, bytes), "taking GPU memory for counters"))
+        return false;
+    s->call.counters = arena_array(s->arena, uint64_t, s->abi->kernels.len);
+    for (int k = 0; k < s->abi->kernels.len; k++)
+        s->call.counters[k] = s->counters + (uint64_t)k * COUNTER_STEP;
+    return gpu_ok(gpu, gpu->cu.memory_upload(s->counters, arena_array(s->arena, char, bytes), bytes),
+                  "copying to the GPU");
+}
+
+/* What is left in them, the next launch would begin with. */
+static bool check_counters(const Stand *s, const char **problem)
+{
+    size_t bytes = counter_bytes(s->abi);
+    char *image = s->counters ? arena_alloc(s->arena, bytes) : NULL;
+    if (!image)
+        return true;
+    if (!gpu_ok(s->gpu, s->gpu->cu.memory_download(image, s->counters, bytes), "copying from the GPU"))
+        return false;
+    for (size_t i = 0; i < bytes && !*problem; i++)
+        if (image[i])
+            *problem = "it left a counter that is not 0";
+    return true;
+}
+
 /* A copy from pageable memory may still be on its way when the call returns, and
  * streams of their own do not wait for the default one. */
 static bool uploaded(const Stand *s)
@@ -116,12 +168,13 @@ bool stand_place(Stand *s, Placing placing)
     }
     s->scratch = arena_alloc(s->arena, largest + 1);
     set_call(s);
-    return uploaded(s);
+    return stand_counters(s) && uploaded(s);
 }
 
 bool stand_twin(Stand *twin, const Stand *s)
 {
     *twin = *s;
+    twin->counters = 0;
     new_call(twin);
     for (int i = 0; i < s->abi->tensors.len; i++) {
         twin->buffers[i] = s->buffers[i];
@@ -133,7 +186,7 @@ bool stand_twin(Stand *twin, const Stand *s)
             return false;
     }
     set_call(twin);
-    return uploaded(s);
+    return stand_counters(twin) && uploaded(s);
 }
 
 void stand_free(Stand *s)
@@ -141,6 +194,9 @@ void stand_free(Stand *s)
     for (int i = 0; s->buffers && i < s->abi->tensors.len; i++)
         if (s->owned[i])
             buffer_free(s->gpu, &s->buffers[i]);
+    if (s->counters)
+        s->gpu->cu.memory_free(s->counters);
+    s->counters = 0;
 }
 
 bool stand_reset(const Stand *s)
@@ -193,5 +249,5 @@ bool stand_fetch(const Stand *s, Tensor *const *to, const char **problem)
     for (int i = 0; i < s->abi->tensors.len; i++)
         if (!fetch_one(s, i, stand_is_output(s, i) ? to[i] : NULL, problem))
             return false;
-    return true;
+    return check_counters(s, problem);
 }

@@ -22,6 +22,7 @@ typedef struct Stand {
     Buffer *buffers;            /* by tensor of the ABI */
     bool *owned;                /* the buffer is this stand's own, not its twin's */
     GpuCall call;
+    uint64_t counters; /* memory of those of the call; 0: it has none */
     char *scratch; /* room for the largest buffer */
 } Stand;
 
@@ -34,6 +35,8 @@ bool stand_place(Stand *stand, Placing placing);
 /* The same inputs, other outputs and workspaces, on the device. */
 bool stand_twin(Stand *twin, const Stand *stand);
 void stand_free(Stand *stand);
+/* Gives the call counters of its own: for stands that were made as copies. */
+bool stand_counters(Stand *stand);
 
 bool stand_is_output(const Stand *stand, int tensor);
 /* Poisons outputs and workspaces again. */

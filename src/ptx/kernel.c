@@ -290,7 +290,9 @@ const char *kn_param(Emitter *e, AbiArgKind kind, int tensor, int which)
 static const char *param_type(const AbiArg *a)
 {
     switch (a->kind) {
+    case ABI_MAP:     return "align 64 .b8"; /* CUtensorMap */
     case ABI_ADDRESS: return "u64";
+    case ABI_COUNTER: return "u64";
     case ABI_STRIDE:  return "s64";
     case ABI_DIM:     return "s32";
     case ABI_PARAM:   return "f32";
@@ -396,7 +398,8 @@ static void print_signature(const Emitter *e, Str *out, const char *entry)
 {
     str_printf(out, ".visible .entry %s(\n", entry);
     for (int i = 0; i < e->abi->args.len; i++)
-        str_printf(out, "\t.param .%s arg%d%s // %s\n", param_type(&e->abi->args.data[i]), i,
+        str_printf(out, "\t.param .%s arg%d%s%s // %s\n", param_type(&e->abi->args.data[i]), i,
+                   e->abi->args.data[i].kind == ABI_MAP ? "[128]" : "",
                    i + 1 < e->abi->args.len ? "," : "", e->abi->args.data[i].name);
     str_printf(out, ")\n.maxntid %d, 1, 1\n", e->kernel->warps * 32);
     if (e->kernel->blocks_per_sm > 0) str_printf(out, ".minnctapersm %d\n", e->kernel->blocks_per_sm);
@@ -440,9 +443,9 @@ bool ptx_emit(Str *out, const TileProgram *program, const Abi *abi, const Target
     for (int k = 0; k < program->kernels.len; k++) {
         const TileKernel *kernel = program->kernels.data[k];
         const AbiKernel *launch = &abi->kernels.data[k];
-        if (!emit_entry(out, program, kernel, abi, target, diags, launch->entry, true)) return false;
-        if (launch->entry_any
-            && !emit_entry(out, program, kernel, abi, target, diags, launch->entry_any, false)) return false;
+        const TileKernel *plain = kernel->plain ? kernel->plain : kernel;
+        if (!emit_entry(out, program, kernel, abi, target, diags, launch->fast.name, true)) return false;
+        if (launch->any.name && !emit_entry(out, program, plain, abi, target, diags, launch->any.name, false)) return false;
     }
     return true;
 }

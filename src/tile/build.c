@@ -282,6 +282,8 @@ static TileKernel *clone_kernel(Clone *c, const TileKernel *from)
     c->n_values = from->next_value;
     c->values = arena_array(c->arena, TileValue *, from->next_value);
     kernel->body = clone_block(c, from->body);
+    if (from->plain)
+        kernel->plain = clone_kernel(c, from->plain);
     return kernel;
 }
 

@@ -104,6 +104,9 @@ typedef struct TileKernel {
     int next_value;         /* ids handed out */
     int64_t shared_bytes;   /* after `alloc` */
     unsigned facts;         /* TileFact bits that hold now */
+    /* The kernel for any alignment of tensors, where this one takes only those that
+     * tensor maps describe: its own body, warps, grid and storage; NULL: the same kernel. */
+    struct TileKernel *plain;
 } TileKernel;
 
 /* What passes have established; a test holds needs against gives. */
@@ -221,6 +224,20 @@ int tile_instances(const TileKernel *kernel, const AffSym *per);
  * addresses and strides are multiples of that: its columns are neighbours in
  * memory, begin between chunks, and fill at least one. */
 bool tile_in_chunks(const TileOp *op);
+
+/* Boxes of a tensor, as TMA copies them (PTX ISA, "Tensor-size, Box-size and
+ * traversal-stride"): elements along each of its dimensions. A stage of rows x cols is
+ * one box or several, each a panel of the layout or, of more rows than a box may have,
+ * a part of one; the stage must begin where the swizzle does, at 8 times its bytes. */
+typedef struct TileBox {
+    int size[TENSOR_MAX_RANK];
+    int swizzle; /* bytes; 0: none */
+} TileBox;
+/* Whether a tile that lies in a stage of this type may be copied by boxes: the
+ * tensor's innermost dimension runs along the columns (or, of a column vector, the
+ * rows), in whole chunks of TILE_CHUNK bytes; and its panels repeat their swizzle,
+ * which is a matter of addresses to TMA, where rows repeat it. */
+bool tile_box(const TileTensor *tensor, int row_dim, int col_dim, const TileType *stage, TileBox *box);
 /* Deep copy, so that a pass can be validated against its input. The Aff context
  * (and so its symbols) is shared. */
 TileProgram *tile_clone(Arena *arena, const TileProgram *program);

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "emu/emu.h"
+#include "chain/emulated.h"
 #include "gpu/driver.h"
 
 enum { ALL_BELOW = 1024, ROWS_AT_MOST = 1024, TILED = 200, OTHER = 2, MOST_INSTRUCTIONS = 20 * 1000 * 1000 };
@@ -48,7 +48,9 @@ static bool bind(Proof *p)
     const Abi *abi = p->chain->abi;
     uint64_t *addresses = arena_array(p->arena, uint64_t, abi->tensors.len + 1);
     void *space = arena_alloc(p->arena, (size_t)abi->param_bytes + 16);
+    const Emulated *host = emulated_host(p->arena, abi, emu_memory_new(p->arena));
     const char *error = "parameters";
+    bool fast;
 
     p->params = arena_array(p->arena, double, abi->params.len + 1);
     p->tensors = arena_array(p->arena, Tensor *, abi->tensors.len + 1);
@@ -60,7 +62,7 @@ static bool bind(Proof *p)
     if (abi->tensors.len != p->def->inputs.len + p->def->outputs.len)
         return fail(p, "a tensor is missing");
     if (!gpu_bind(p->arena, abi, p->def, p->bindings, p->n_bindings, p->dims, p->params, &error) ||
-        !abi_pack(abi, p->tensors, addresses, p->dims, p->params, space, &error))
+        !abi_pack(abi, p->tensors, addresses, p->dims, p->params, &host->host, space, &fast, &error))
         return fail(p, error);
     for (int i = 0; i < p->def->outputs.len; i++)
         tensor_poison(p->outputs[i]);
@@ -75,7 +77,7 @@ static bool run_tile(Proof *p)
     const char *error;
     int64_t blocks;
 
-    return (abi_blocks(p->chain->abi, 0, p->dims, &blocks, &error) &&
+    return (abi_blocks(p->chain->abi, &p->chain->abi->kernels.data[0].fast, p->dims, 1, &blocks, &error) &&
             tile_run(p->arena, p->chain->tile, &run, &error)) ||
            fail(p, error);
 }
@@ -97,11 +99,18 @@ static EmuMemory *emulated_memory(Proof *p, uint64_t *addresses, bool aligned)
 static bool emulate(Proof *p, const EmuModule *module, bool aligned)
 {
     const Abi *abi = p->chain->abi;
-    const AbiKernel *k = &abi->kernels.data[0];
     uint64_t *addresses = arena_array(p->arena, uint64_t, abi->tensors.len + 1);
     EmuMemory *memory = emulated_memory(p, addresses, aligned);
+    Emulated *emulated = emulated_host(p->arena, abi, memory);
     void *space = arena_alloc(p->arena, (size_t)abi->param_bytes + 16);
     EmuReport *report = arena_new_of(p->arena, EmuReport);
+    const char *error = "no entry";
+    int64_t blocks;
+    bool fast;
+
+    if (!abi_pack(abi, p->tensors, addresses, p->dims, p->params, &emulated->host, space, &fast, &error))
+        return fail(p, arena_printf(p->arena, "the PTX cannot be launched: %s", error));
+    const AbiEntry *k = abi_entry(&abi->kernels.data[0], fast);
     EmuLaunch launch = {.grid = {1, 1, 1},
                         .block = {k->threads, 1, 1},
                         .shared_bytes = (size_t)k->shared_bytes,
@@ -109,13 +118,8 @@ static bool emulate(Proof *p, const EmuModule *module, bool aligned)
                         .param_bytes = (size_t)abi->param_bytes,
                         .seed = p->seed,
                         .max_instructions = MOST_INSTRUCTIONS};
-    const char *error = "no entry";
-    int64_t blocks;
-    bool fits = abi_aligned(abi, p->tensors, addresses);
-    int entry = emu_find_entry(module, fits || !k->entry_any ? k->entry : k->entry_any);
-
-    if (entry < 0 || !abi_pack(abi, p->tensors, addresses, p->dims, p->params, space, &error) ||
-        !abi_blocks(abi, 0, p->dims, &blocks, &error))
+    int entry = emu_find_entry(module, k->name);
+    if (entry < 0 || !abi_blocks(abi, k, p->dims, emulated->host.sms, &blocks, &error))
         return fail(p, arena_printf(p->arena, "the PTX cannot be launched: %s", error));
     launch.grid[0] = (int)blocks;
     if (blocks == 0 || emu_run(p->arena, module, entry, memory, &launch, report))

@@ -77,11 +77,13 @@ bool abi_map_make(const TileTensor *tensor, int row_dim, int col_dim, const Tile
     return true;
 }
 
-/* What is outside of a condition, TMA would not leave out. */
+/* TMA would not leave out what is outside of a condition. */
 static bool map_of_copy(const TileOp *op, AbiMap *map)
 {
-    (void)op, (void)map;
-    return false;
+    const TileOp *ring = op->kind == TILE_COPY_ASYNC && op->n_args > 0 ? op->args[0]->def : NULL;
+    if (!ring || ring->kind != TILE_RING || op->where)
+        return false;
+    return abi_map_make(op->tensor, op->row_dim, op->col_dim, &op->args[0]->type, false, map);
 }
 
 void abi_collect_maps(Abi *abi, const TileBlock *block)

@@ -12,7 +12,8 @@
  *
  * Iterations that are not live are dropped from the ends of the loop when it is
  * proved that an iteration whose masked tile is constant leaves every carried
- * value as it was. Full iterations skip the masking. Causal, window, prefix and
+ * value as it was. Full iterations skip the masking; where none is full, those that
+ * meet a part of the condition as a whole skip that part. Causal, window, prefix and
  * padding masks all come out of this one analysis.
  *
  * live over-approximates and full under-approximates, so both are always safe.
@@ -308,6 +309,48 @@ static void tighten(Tightening *t, const Aff *live)
     }
 }
 
+/* ---- masks that every tile needs ------------------------------------------------------------ */
+
+typedef struct Splitting {
+    Rewriter rw;
+    Extent extent;
+    TileOp *mask;
+    const Aff *rest; /* what no tile meets as a whole */
+} Splitting;
+
+/* A conjunct that some tiles meet as a whole gets a mask of its own. */
+static void split(Splitting *s, const Aff *cond)
+{
+    AffCtx *aff = s->rw.program->aff;
+    if (cond->kind == AFF_AND) {
+        split(s, cond->a);
+        split(s, cond->b);
+        return;
+    }
+    const Aff *full = project(&s->extent, cond, false);
+    if (aff_never(aff, full)) {
+        s->rest = aff_and(aff, s->rest, cond);
+        return;
+    }
+    TileOp *own = rw_insert(&s->rw, TILE_MASK, 1, s->mask->args, 1, &s->mask->results[0]->type);
+    own->cond = cond;
+    own->unless = full;
+    own->number = s->mask->number;
+    own->results[0]->name = s->mask->results[0]->name;
+    s->mask->args[0] = own->results[0];
+}
+
+/* Where no tile escapes the whole condition (a window narrower than the tile), most
+ * escape parts of it. Returns where the mask now is. */
+static int split_mask(TileProgram *program, TileKernel *kernel, TileBlock *block, int at, const Extent *extent)
+{
+    TileOp *mask = block->ops.data[at];
+    Splitting s = {{program, kernel, block, at, mask->loc}, *extent, mask, aff_const(program->aff, 1)};
+    split(&s, mask->cond);
+    mask->cond = s.rest;
+    return s.rw.at;
+}
+
 static void analyse_loop(TileProgram *program, TileKernel *kernel, TileOp *loop)
 {
     AffCtx *aff = program->aff;
@@ -321,6 +364,7 @@ static void analyse_loop(TileProgram *program, TileKernel *kernel, TileOp *loop)
             tighten(&t, project(&x, mask->cond, true));
         const Aff *full = project(&x, mask->cond, false);
         if (!aff_never(aff, full)) mask->unless = full;
+        else i = split_mask(program, kernel, body, i, &x);
     }
     /* Blocks with more iterations first: the tail of the launch is then short. */
     if (t.grows_hi >= 0 && t.grows_lo != t.grows_hi) kernel->grid.data[t.grows_hi].reversed = true;

@@ -161,7 +161,8 @@ typedef struct LanePlace {
     const char *row, *chunk;
     const char *byte;        /* within the chunk; NULL: 0 */
     int level;               /* where row and chunk are known */
-    const char *offset, *base; /* made when first needed */
+    const char *origin;      /* address, made when first needed */
+    int origin_level;
     int count;               /* distinct in-panel chunk offsets so far */
     int key[8];
     const char *address[8];

@@ -74,22 +74,29 @@ static const char *lane_offset(Emitter *e, const SharedTile *tile, const LanePla
     return offset;
 }
 
-/* Register for the lane's place with an in-panel chunk offset. */
+/* Register with the lane's own place. */
+static void find_origin(Emitter *e, const SharedTile *tile, LanePlace *place)
+{
+    int stage_level = ix_level(e, tile->index);
+    const char *offset = lane_offset(e, tile, place), *base = sh_base(e, tile);
+    place->origin_level = stage_level > place->level ? stage_level : place->level;
+    place->origin = em_new(e, REG_R);
+    em_at(e, place->origin_level, "add.s32 %s, %s, %s;", place->origin, base, offset);
+}
+
+/* Register for the lane's place with an in-panel chunk offset. Stages begin at
+ * multiples of a panel, so that the XOR may as well come last: then a ring takes one
+ * register outside of its loop. */
 static const char *lane_address(Emitter *e, const SharedTile *tile, LanePlace *place, int inner)
 {
     for (int i = 0; i < place->count; i++)
         if (place->key[i] == inner) return place->address[i];
-    if (!place->offset) place->offset = lane_offset(e, tile, place);
-    if (!place->base) place->base = sh_base(e, tile);
-    const char *offset = place->offset;
+    if (!place->origin) find_origin(e, tile, place);
+    const char *address = place->origin;
     if (inner) {
-        offset = em_new(e, REG_R);
-        em_at(e, place->level, "xor.b32 %s, %s, %d;", offset, place->offset, inner * 16);
+        address = em_new(e, REG_R);
+        em_at(e, place->origin_level, "xor.b32 %s, %s, %d;", address, place->origin, inner * 16);
     }
-    int stage_level = ix_level(e, tile->index);
-    int level = stage_level > place->level ? stage_level : place->level;
-    const char *address = em_new(e, REG_R);
-    em_at(e, level, "add.s32 %s, %s, %s;", address, place->base, offset);
     place->key[place->count] = inner;
     place->address[place->count++] = address;
     return address;

@@ -4,7 +4,7 @@
  * statement makes, what was made before it in its block and is read after, and
  * what its loop carries round or takes from outside. A tile that in a loop only
  * passes between elementwise statements that follow each other takes no registers:
- * its elements are made where they are used. Behind loops, where whole accumulators
+ * its elements are made where they are used, unless one is a mask of it. Behind loops, where whole accumulators
  * are left over, nothing is spared, so that the checker's count is met as well.
  */
 #include "reason/plan.h"
@@ -101,6 +101,16 @@ static int touches(Plan *plan, const Block *block, int first, int end, const Til
     return n;
 }
 
+/* Whether a mask changes the tile: a block that needs none jumps over all of it, so
+ * that the tile is there whole. */
+static bool is_masked(const Block *block, int first, int end, const Tile *tile)
+{
+    for (int i = first; i < end; i++)
+        if (op_info(block->data[i]->op)->class == OPC_MASK && makes(block->data[i], tile->name))
+            return true;
+    return false;
+}
+
 static bool is_passing(Plan *plan, const Block *block, int at, const Tile *tile)
 {
     int first = at, end = at;
@@ -109,7 +119,7 @@ static bool is_passing(Plan *plan, const Block *block, int at, const Tile *tile)
         first--;
     while (end < block->len && is_elementwise(block->data[end]))
         end++;
-    return is_elementwise(block->data[at]) &&
+    return is_elementwise(block->data[at]) && !is_masked(block, first, end, tile) &&
            touches(plan, block, first, end, tile) ==
                touches(plan, &plan->unit->body, 0, plan->unit->body.len, tile);
 }

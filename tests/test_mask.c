@@ -1,0 +1,77 @@
+/* test_mask.c: which tiles escape a mask, as a whole or in part.
+ *
+ * One loop with different masks: tiles of 64 rows and 32 columns, of which those
+ * at j * 32 + col are kept as the mask says. */
+#include "tails.h"
+
+#include "pass/passes.h"
+
+static const char HEAD[] =
+    "program flow\n"
+    "dim n in 0..2147483647\n"
+    "tensor Q (n, 16) bf16 in\n"
+    "tensor K (n, 16) bf16 in\n"
+    "tensor Y (n, 1) fp32 out\n"
+    "\n"
+    "kernel flow grid(m: ceil(n / 64)) warps 4 {\n"
+    "  %Q = load Q[m * 64 : rows, 0 : cols] : shared bf16<64x16>\n"
+    "  %L0 = fill 0 : fp32<64x1>\n"
+    "  %L = for j = 0:ceil(n / 32) carry (%L1 = %L0) {\n"
+    "    %K = load K[j * 32 : rows, 0 : cols] : shared bf16<32x16>\n"
+    "    %S = gemm %Q, %K.T : fp32<64x32>\n";
+
+static const char TAIL[] =
+    "    %R = rowsum %T along columns : fp32<64x1>\n"
+    "    %L2 = add %L1, %R : fp32<64x1>\n"
+    "    yield %L2\n"
+    "  }\n"
+    "  store %L, Y[m * 64 : rows, 0 : cols]\n";
+
+/* What keeps an element, and what of it the pass leaves: masks of the loop, and how
+ * many of them have tiles that escape. */
+static const struct Case {
+    const char *what, *cond;
+    int masks, escaped;
+} CASES[] = {
+    {"causal", "j * 32 + col <= m * 64 + row", 1, 1},
+    {"causal, to the end", "j * 32 + col <= m * 64 + row and j * 32 + col < n", 1, 1},
+    {"a window wider than a tile", "j * 32 + col <= m * 64 + row and m * 64 + row - (j * 32 + col) < 200", 1, 1},
+    {"a window narrower than a tile",
+     "j * 32 + col <= m * 64 + row and m * 64 + row - (j * 32 + col) < 30 and j * 32 + col < n", 3, 3},
+    {"columns that no tile is all of", "col < 20 and j * 32 + col < n", 2, 1},
+    {"columns, and no more", "col < 20", 1, 0},
+    {"either of two", "col < 20 or row < 5", 1, 0},
+    {"nothing", "j >= 0", 0, 0},
+};
+
+static void check(Arena *arena, const struct Case *c)
+{
+    const char *text = arena_printf(arena, "    %%T = mask %%S where %s else 0 : fp32<64x32>\n%s", c->cond, TAIL);
+    TileProgram *program = parse_tail(arena, HEAD, text, c->what);
+    TileKernel *kernel = program->kernels.data[0];
+    int masks = 0, escaped = 0;
+    assert_true(pass_mask(program, kernel, NULL, NULL));
+    assert_true(tile_verify(program, diags_new(arena, program->source)));
+    for (int i = 0; i < kernel->body->ops.len; i++) {
+        const TileOp *loop = kernel->body->ops.data[i];
+        for (int k = 0; loop->kind == TILE_FOR && k < loop->regions[0]->ops.len; k++) {
+            const TileOp *op = loop->regions[0]->ops.data[k];
+            masks += op->kind == TILE_MASK;
+            escaped += op->kind == TILE_MASK && op->unless;
+        }
+    }
+    if (masks != c->masks || escaped != c->escaped)
+        fail_msg("%s: %d masks, %d with tiles that escape", c->what, masks, escaped);
+}
+
+static void tiles_escape_masks(void **state)
+{
+    Fixture *f = *state;
+    for (size_t i = 0; i < TW_COUNT(CASES); i++) check(f->arena, &CASES[i]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(tiles_escape_masks, setup, teardown)};
+    return cmocka_run_group_tests_name("mask", tests, NULL, NULL);
+}

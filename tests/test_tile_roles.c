@@ -295,6 +295,324 @@ static void verifier_of_instances(void **state)
     assert_null(parse(f, edit(f, INSTANCES, "w: 4 within", "w: 4")));
 }
 
+/* ---- pending products ------------------------------------------------------------------------ */
+
+/* C = A B in four steps: a chain of two pending products, then two accumulators
+ * in flight of which the older one is finished first. */
+static const char PENDING[] =
+    HEAD
+    "kernel main warps 4 facts(expanded, staged, synced) {\n"
+    "  %A = buffer : bf16<4x32x8>\n"
+    "  %B = buffer : bf16<4x8x32>\n"
+    "  for t = 0:4 {\n"
+    "    copy_async A[0 : rows, t * 8 : cols], %A[t]\n"
+    "    copy_async B[t * 8 : rows, 0 : cols], %B[t]\n"
+    "  }\n"
+    "  commit\n"
+    "  wait 0\n"
+    "  barrier\n"
+    "  %a0 = view %A[0] : shared bf16<32x8>\n"
+    "  %b0 = view %B[0] : shared bf16<8x32>\n"
+    "  %a1 = view %A[1] : shared bf16<32x8>\n"
+    "  %b1 = view %B[1] : shared bf16<8x32>\n"
+    "  %a2 = view %A[2] : shared bf16<32x8>\n"
+    "  %b2 = view %B[2] : shared bf16<8x32>\n"
+    "  %a3 = view %A[3] : shared bf16<32x8>\n"
+    "  %b3 = view %B[3] : shared bf16<8x32>\n"
+    "  %s = issue %a0, %b0 : pending fp32<32x32>\n"
+    "  %s1 = issue %a1, %b1, %s : pending fp32<32x32>\n"
+    "  %t = issue %a2, %b2 : pending fp32<32x32>\n"
+    "  %s2 = finish %s1 leaving 1 : fp32<32x32>\n"
+    "  %u = issue %a3, %b3, %s2 : pending fp32<32x32>\n"
+    "  %t1 = finish %t leaving 1 : fp32<32x32>\n"
+    "  %u1 = finish %u leaving 0 : fp32<32x32>\n"
+    "  %t2 = finish %t leaving 0 : fp32<32x32>\n"
+    "  %c = add %t2, %u1 : fp32<32x32>\n"
+    "  store %c, C[0 : rows, 0 : cols]\n"
+    "}\n";
+
+static void pending(void **state)
+{
+    Fixture *f = *state;
+    gives(f, PENDING, product_at);
+    gives(f, edit(f, PENDING, "add %t2", "add %t1"), product_at);
+    gives(f, edit(f, PENDING, "%t leaving 0", "%t1 leaving 0"), product_at); /* finished long ago */
+    gives(f, edit(f, PENDING, "leaving 1", "leaving 0"), product_at);
+}
+
+static void faults_of_pending(void **state)
+{
+    Fixture *f = *state;
+    fails(f, edit(f, PENDING, "%s1 leaving 1", "%s1 leaving 2"), "leaves the product of %s1 pending");
+    fails(f, edit(f, PENDING, "%u leaving 0", "%u leaving 1"), "leaves the product of %u pending");
+    fails(f, edit(f, PENDING, "  %s2 = finish %s1 leaving 1", "  %s2 = finish %s leaving 1"), "another product's registers");
+    fails(f, edit(f, PENDING, "%b3, %s2 :", "%b3, %s :"), "another product's registers");
+    fails(f, edit(f, PENDING, "  store %c", "  %x = issue %a0, %b0 : pending fp32<32x32>\n  store %c"), "still pending at the end");
+    /* Operands are read until the product is finished, whatever barriers there are. */
+    const char *put = "  barrier\n  %z = fill 0 : bf16<32x8>\n  put %z, %A[1]\n";
+    fails(f, edit(f, PENDING, "  %t = issue", arena_printf(f->arena, "%s  %%t = issue", put)), "overwrites stage 1 of %A while a product");
+    gives(f, edit(f, PENDING, "  %u = issue", arena_printf(f->arena, "%s  %%u = issue", put)), product_at);
+    put = "  barrier\n  copy_async A[0 : rows, 0 : cols], %A[2]\n  commit\n  wait 0\n";
+    fails(f, edit(f, PENDING, "  %u = issue", arena_printf(f->arena, "%s  %%u = issue", put)), "overwrites stage 2 of %A while a product");
+    fails(f, edit(f, PENDING, "  %u = issue", "  roles {\n    all (warps 4) {\n    }\n  }\n  %u = issue"), "still pending");
+}
+
+static void verifier_of_pending(void **state)
+{
+    Fixture *f = *state;
+    rejects(f, edit(f, PENDING, "add %t2", "add %t"), TW0755);
+    rejects(f, edit(f, PENDING, "store %c", "store %s1"), TW0755);
+    rejects(f, edit(f, PENDING, "%s1 leaving 1 : fp32", "%s1 leaving 1 : pending fp32"), TW0755);
+    rejects(f, edit(f, PENDING, "issue %a0, %b0 : pending fp32", "issue %a0, %b0 : fp32"), TW0755);
+    rejects(f, edit(f, PENDING, "add %t2, %u1 : fp32", "add %t2, %u1 : pending fp32"), TW0755);
+    rejects(f, edit(f, PENDING, "view %A[0] : shared bf16", "view %A[0] : shared pending bf16"), TW0755);
+    rejects(f, edit(f, PENDING, "issue %a1, %b1, %s :", "issue %a1, %b1, %b0 :"), TW0755);
+    rejects(f, edit(f, PENDING, "leaving 1", "leaving -1"), TW0750);
+}
+
+/* A pending product is carried round a loop, whose stages are released as late as
+ * its finish: each iteration waits for the product of the one before. */
+static const char CARRIED[] =
+    HEAD
+    "kernel main grid(w: 2 within) warps 9 facts(expanded, staged, synced) {\n"
+    "  %a = ring 2 : bf16<2x16x8>\n"
+    "  %b = ring : bf16<3x8x32>\n"
+    "  roles {\n"
+    "    load (warps 1) {\n"
+    "      for t = 0:4 {\n"
+    "        acquire %b\n"
+    "        copy_async B[t * 8 : rows, 0 : cols], %b\n"
+    "        filled %b\n"
+    "        for i = 0:2 {\n"
+    "          acquire %a[i]\n"
+    "          copy_async A[i * 16 : rows, t * 8 : cols], %a[i]\n"
+    "          filled %a[i]\n"
+    "        }\n"
+    "      }\n"
+    "    }\n"
+    "    multiply (warps 4 per w) {\n"
+    "      %zero = fill 0 : fp32<16x32>\n"
+    "      %s = for t = 0:4 unroll 2 carry (%s.1 = %zero : pending fp32<16x32>) {\n"
+    "        %a.1 = await %a[w] : shared bf16<16x8>\n"
+    "        %b.1 = await %b : shared bf16<8x32>\n"
+    "        %s.2 = issue %a.1, %b.1, %s.1 : pending fp32<16x32>\n"
+    "        if 1 <= t {\n"
+    "          %s.3 = finish %s.1 leaving 1 : fp32<16x32>\n"
+    "          release %a[w]\n"
+    "          release %b\n"
+    "        }\n"
+    "        yield %s.2\n"
+    "      }\n"
+    "      %c = finish %s leaving 0 : fp32<16x32>\n"
+    "      release %a[w]\n"
+    "      release %b\n"
+    "      store %c, C[w * 16 : rows, 0 : cols]\n"
+    "    }\n"
+    "  }\n"
+    "}\n";
+
+static void pending_is_carried(void **state)
+{
+    Fixture *f = *state;
+    gives(f, CARRIED, product_at);
+    fails(f, edit(f, CARRIED, "          %s.3 = finish %s.1 leaving 1 : fp32<16x32>\n", ""),
+          "stage 0 of %a[");
+    fails(f, edit(f, CARRIED, "          %s.3 = finish %s.1 leaving 1 : fp32<16x32>\n", ""),
+          "is released while a product that reads it is pending");
+    fails(f, edit(f, CARRIED, "%c = finish %s leaving 0 : fp32<16x32>\n      release %a[w]\n      release %b\n",
+                  "release %a[w]\n      release %b\n      %c = finish %s leaving 0 : fp32<16x32>\n"),
+          "is released while a product that reads it is pending");
+    rejects(f, edit(f, CARRIED, "%zero : pending fp32<16x32>)", "%zero)"), TW0753);
+    rejects(f, edit(f, CARRIED, "      %c = finish %s leaving 0 : fp32<16x32>\n", "      %c = move %s : fp32<16x32>\n"), TW0755);
+}
+
+/* ---- revised values ------------------------------------------------------------------------------ */
+
+/* Rows 0..15 are of two warps, 8 each: only in groups of rows with an element of
+ * 3 or more in A is C negative. */
+static const char REVISE[] =
+    HEAD
+    "kernel main grid(x: 2) warps 2 facts(expanded, staged) {\n"
+    "  %a = load A[x * 16 : rows, 0 : cols] : bf16<16x32>\n"
+    "  %c = cast %a : fp32<16x32>\n"
+    "  %p = mask %c where 8 <= row or col < 0 else 0 : fp32<16x32>\n"
+    "  %m = rowmax %p along columns : fp32<16x1>\n"
+    "  %c.1, %m.1 = revise %c, %m where any %m >= 3 : fp32<16x32>, fp32<16x1> {\n"
+    "    %n = negate %c : fp32<16x32>\n"
+    "    %z = subtract %m, %m : fp32<16x1>\n"
+    "    yield %n, %z\n"
+    "  }\n"
+    "  %d = add %c.1, %m.1 : fp32<16x32>\n"
+    "  store %d, C[x * 16 : rows, 0 : cols]\n"
+    "}\n";
+
+/* Every row of A has a 3, since 3 j takes all values modulo 7. */
+static double revised_at(int i, int j)
+{
+    return i % 16 >= 8 ? -a_at(i, j) : a_at(i, j);
+}
+
+static double not_revised_at(int i, int j)
+{
+    return a_at(i, j) + (i % 16 >= 8 ? 3 : 0);
+}
+
+static double all_revised_at(int i, int j)
+{
+    return -a_at(i, j);
+}
+
+static void revised(void **state)
+{
+    Fixture *f = *state;
+    gives(f, REVISE, revised_at);
+    gives(f, edit(f, REVISE, ">= 3", ">= 3.5"), not_revised_at);
+    gives(f, edit(f, REVISE, ">= 3", ">= -inf"), all_revised_at);
+    gives(f, edit(f, REVISE, "8 <= row or", "row == 11 or"), revised_at); /* one row decides for its group */
+    gives(f, edit(f, REVISE, "warps 2", "warps 1"), all_revised_at);
+    gives(f, edit(f, REVISE, "warps 2", "warps 4 warps_n 2"), revised_at);
+    gives(f, edit(f, edit(f, edit(f, REVISE, "8 <= row or col < 0 else 0", "row < 8 else nan"), "any %m >= 3", "any %p >= 4"),
+                  "add %c.1, %m.1", "cast %c.1"), revised_at);
+}
+
+static void verifier_of_revised(void **state)
+{
+    Fixture *f = *state;
+    static const char *const lines[] = {
+        "    store %n, C[0 : rows, 0 : cols]\n", "    barrier\n", "    %k = colmax %n along rows : fp32<1x32>\n",
+        "    commit\n", "    if 1 <= x {\n      wait 0\n    }\n"};
+    for (size_t i = 0; i < TW_COUNT(lines); i++)
+        rejects(f, edit(f, REVISE, "    yield %n", arena_printf(f->arena, "%s    yield %%n", lines[i])), TW0754);
+    rejects(f, edit(f, REVISE, "warps 2", "warps 3"), TW0755);
+    rejects(f, edit(f, REVISE, "yield %n, %z", "yield %n"), TW0753);
+    rejects(f, edit(f, REVISE, "yield %n, %z", "yield %z, %n"), TW0753);
+    rejects(f, edit(f, REVISE, "    yield %n, %z\n", ""), TW0753);
+    rejects(f, edit(f, REVISE, "%c, %m where", "%c, %p where"), TW0755);
+    rejects(f, edit(f, REVISE, "  %c.1, %m.1 = revise", "  %k = fill 0 : fp32<1x1>\n  %c.1, %m.1 = revise %c, %k where any %m >= 1 : fp32<16x32>, fp32<1x1> {\n"
+                    "    yield %c, %k\n  }\n  %c.2, %m.2 = revise"), TW0755);
+}
+
+/* The accumulator is revised while a product adds to it; a group that is revised
+ * waits early. */
+static const char REVISE_PENDING[] =
+    HEAD
+    "kernel main grid(x: 2) warps 2 facts(expanded, staged, synced) {\n"
+    "  %A = buffer : bf16<1x16x32>\n"
+    "  %B = buffer : bf16<1x32x32>\n"
+    "  copy_async A[x * 16 : rows, 0 : cols], %A[0]\n"
+    "  copy_async B[0 : rows, 0 : cols], %B[0]\n"
+    "  commit\n"
+    "  wait 0\n"
+    "  barrier\n"
+    "  %a = view %A[0] : shared bf16<16x32>\n"
+    "  %b = view %B[0] : shared bf16<32x32>\n"
+    "  %i = index row : fp32<16x1>\n"
+    "  %o = issue %a, %b : pending fp32<16x32>\n"
+    "  %o.1 = revise %o where any %i >= 9 : pending fp32<16x32> {\n"
+    "    %o.2 = finish %o leaving 0 : fp32<16x32>\n"
+    "    %o.3 = negate %o.2 : fp32<16x32>\n"
+    "    yield %o.3\n"
+    "  }\n"
+    "  %c = finish %o.1 leaving 0 : fp32<16x32>\n"
+    "  store %c, C[x * 16 : rows, 0 : cols]\n"
+    "}\n";
+
+static double product_revised_at(int i, int j)
+{
+    return i % 16 >= 8 ? -product_at(i, j) : product_at(i, j);
+}
+
+static double product_twice_at(int i, int j)
+{
+    return product_revised_at(i, j) + product_at(i, j);
+}
+
+static void pending_is_revised(void **state)
+{
+    Fixture *f = *state;
+    gives(f, REVISE_PENDING, product_revised_at);
+    gives(f, edit(f, REVISE_PENDING, ">= 9", ">= 16"), product_at);
+    gives(f, edit(f, REVISE_PENDING, "yield %o.3", "yield %o"), product_at);
+    const char *more = "  %d = issue %a, %b, %o.1 : pending fp32<16x32>\n  %c = finish %d leaving 0";
+    gives(f, edit(f, REVISE_PENDING, "  %c = finish %o.1 leaving 0", more), product_twice_at);
+}
+
+static void faults_of_revised(void **state)
+{
+    Fixture *f = *state;
+    /* That some warps have waited helps the others nothing. */
+    const char *late = edit(f, REVISE_PENDING, "  %c = finish %o.1 leaving 0 : fp32<16x32>\n",
+                            "  barrier\n  copy_async A[0 : rows, 0 : cols], %A[0]\n  commit\n  wait 0\n"
+                            "  %c = finish %o.1 leaving 0 : fp32<16x32>\n");
+    fails(f, late, "overwrites stage 0 of %A while a product");
+    fails(f, edit(f, REVISE_PENDING, "%o.1 leaving 0", "%o.1 leaving 1"), "leaves the product of %o pending");
+    rejects(f, edit(f, REVISE_PENDING, "yield %o.3", "%o.4 = issue %a, %b : pending fp32<16x32>\n    yield %o.4"), TW0754);
+    rejects(f, edit(f, REVISE_PENDING, "%c = finish %o.1 leaving 0", "%c = move %o.1"), TW0755);
+    /* A finished value does not become a pending one. */
+    rejects(f, edit(f, edit(f, REVISE_PENDING, "  %o.1 = revise %o where", "  %w = finish %o leaving 0 : fp32<16x32>\n  %o.1 = revise %w where"),
+                    ">= 9 : pending fp32<16x32> {\n    %o.2 = finish %o leaving 0 : fp32<16x32>\n    %o.3 = negate %o.2 : fp32<16x32>\n    yield %o.3\n",
+                    ">= 9 : fp32<16x32> {\n    yield %o\n"), TW0753);
+}
+
+/* ---- turns --------------------------------------------------------------------------------------------- */
+
+/* Instances write one after the other into the same place: the last turn's stays. */
+static const char TURNS[] =
+    HEAD
+    "kernel main grid(w: 4 within) warps 4 facts(expanded, staged) {\n"
+    "  roles {\n"
+    "    part (warps 1 per w) {\n"
+    "      for t = 0:3 {\n"
+    "        take_turn\n"
+    "        %i = index t * 4 + w : fp32<32x32>\n"
+    "        store %i, C[0 : rows, 0 : cols]\n"
+    "        give_turn\n"
+    "      }\n"
+    "    }\n"
+    "  }\n"
+    "}\n";
+
+static double last;
+
+static double last_at(int i, int j)
+{
+    (void)i, (void)j;
+    return last;
+}
+
+static void turns(void **state)
+{
+    Fixture *f = *state;
+    last = 11;
+    gives(f, TURNS, last_at);
+    gives(f, edit(f, TURNS, "        give_turn\n", "        if t <= 1 {\n          give_turn\n        }\n"), last_at);
+    last = 12; /* 3 ends first, 0 has the last turn */
+    gives(f, edit(f, TURNS, "t = 0:3", "t = 0:4 - w"), last_at);
+    last = 15;
+    gives(f, edit(f, TURNS, "t = 0:3", "t = 0:1 + w"), last_at);
+    last = 8;
+    gives(f, edit(f, TURNS, "w: 4 within) warps 4", "w: 1 within) warps 1"), last_at);
+    gives(f, edit(f, edit(f, edit(f, TURNS, "4 within) warps 4", "4 within) warps 1"), "1 per w", "1"), "+ w", "+ 0"), last_at);
+}
+
+static void faults_of_turns(void **state)
+{
+    Fixture *f = *state;
+    fails(f, edit(f, TURNS, "        give_turn\n", ""), "takes a turn that it has taken already");
+    fails(f, edit(f, TURNS, "        take_turn\n", ""), "gives a turn that it has not taken");
+    /* What 0 waits for in its turn comes in that of 1. */
+    const char *crossed = edit(f, TURNS, "  roles {\n", "  %r = ring : fp32<1x32x32>\n  roles {\n");
+    crossed = edit(f, crossed, "        give_turn\n",
+                   "        if w == 0 {\n          %x = await %r : shared fp32<32x32>\n          release %r\n        }\n"
+                   "        if w == 1 {\n          acquire %r\n          put %i, %r\n          filled %r\n        }\n"
+                   "        give_turn\n");
+    fails(f, crossed, "the roles are deadlocked: part (w = 0) waits in `%x = await %r : shared fp32<32x32>`, "
+                      "part (w = 1) waits in `take_turn`");
+    last = 11;
+    gives(f, edit(f, edit(f, crossed, "if w == 0", "if w == 2"), "if w == 1", "if w == 0"), last_at);
+    rejects(f, edit(f, TURNS, "  roles {\n", "  take_turn\n  roles {\n"), TW0754);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -305,6 +623,16 @@ int main(void)
         TEST(verifier_of_rings),
         TEST(instances),
         TEST(verifier_of_instances),
+        TEST(pending),
+        TEST(faults_of_pending),
+        TEST(verifier_of_pending),
+        TEST(pending_is_carried),
+        TEST(revised),
+        TEST(verifier_of_revised),
+        TEST(pending_is_revised),
+        TEST(faults_of_revised),
+        TEST(turns),
+        TEST(faults_of_turns),
     };
     return cmocka_run_group_tests_name("tile_roles", tests, NULL, NULL);
 }

@@ -91,6 +91,7 @@ typedef struct ExecSlot {
     ExecStage *stage;
     int64_t round;     /* of a ring's stage: the number under which it was awaited */
     ExecBuffer *buffer;
+    bool gone;         /* the value is in the registers of a product that adds to it */
 } ExecSlot;
 
 /* A matrix product that was issued and that no FINISH has covered for good. */

@@ -11,7 +11,8 @@ static const ExecTile *use(Exec *x, const TileOp *op, int arg)
     if (slot->stage)
         return exec_read_stage(x, slot) ? &slot->stage->tile : NULL;
     if (!slot->tile)
-        exec_fail(x, "uses a value that was never computed");
+        exec_fail(x, slot->gone ? "uses a value that is in another product's registers by now"
+                                : "uses a value that was never computed");
     return slot->tile;
 }
 

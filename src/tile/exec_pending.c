@@ -82,13 +82,13 @@ bool exec_none_pending(Exec *x, const ExecThread *t)
                      tile_op_line(x->error_arena, x->program, x->kernel, p->op));
 }
 
-/* Registers that a later product writes are no longer this value's. */
-static bool is_own(Exec *x, const TileValue *value, const ExecTile *tile)
+/* What another product adds to is in its registers now, and no longer this value. */
+static bool is_own(Exec *x, const TileValue *value, const ExecSlot *slot)
 {
-    if (!tile)
+    if (!slot->gone && !slot->tile)
         return exec_fail(x, "uses a value that was never computed");
-    return !value->type.pending || !tile->passed_on ||
-           exec_fail(x, "uses an accumulator to which another product was issued");
+    return !(slot->gone || (value->type.pending && slot->tile->passed_on)) ||
+           exec_fail(x, "uses a value that is in another product's registers by now");
 }
 
 bool exec_issue(Exec *x, const TileOp *op)
@@ -97,7 +97,7 @@ bool exec_issue(Exec *x, const TileOp *op)
     ExecProduct p = {.op = op, .number = t->issued + 1};
     for (int i = 0; i < op->n_args; i++) {
         p.args[i] = *exec_slot(x, op, i);
-        if (p.args[i].stage ? !exec_read_stage(x, &p.args[i]) : !is_own(x, op->args[i], p.args[i].tile))
+        if (p.args[i].stage ? !exec_read_stage(x, &p.args[i]) : !is_own(x, op->args[i], &p.args[i]))
             return false;
         if (p.args[i].tile)
             p.args[i].tile->refs++;
@@ -117,8 +117,8 @@ bool exec_finish(Exec *x, const TileOp *op)
 {
     ExecThread *t = x->thread;
     ExecTile *a = exec_slot(x, op, 0)->tile;
-    if (!is_own(x, op->args[0], a))
-        return false;
+    if (!a)
+        return exec_fail(x, "uses a value that was never computed");
     if (t->issued - op->count > t->finished)
         t->finished = t->issued - op->count;
     if (a->product > t->finished)
@@ -126,7 +126,8 @@ bool exec_finish(Exec *x, const TileOp *op)
     multiply_until(x, t, t->finished);
     if (!t->revising)
         forget_finished(x, t);
-    exec_bind(x, op->results[0], (ExecSlot){.tile = a});
+    bool gone = op->args[0]->type.pending && a->passed_on; /* waiting for it is all that is left */
+    exec_bind(x, op->results[0], gone ? (ExecSlot){.gone = true} : (ExecSlot){.tile = a});
     return true;
 }
 
@@ -155,7 +156,7 @@ bool exec_is_revised(Exec *x, const TileOp *op)
 {
     const ExecTile *cond = exec_slot(x, op, op->n_args - 1)->tile;
     for (int i = 0; i < op->n_args; i++)
-        if (!is_own(x, op->args[i], exec_slot(x, op, i)->tile))
+        if (!is_own(x, op->args[i], exec_slot(x, op, i)))
             return false;
     return is_large(op, cond, 0, cond->rows);
 }

@@ -14,7 +14,7 @@
  * FILLED does not wait for copies: they have landed when AWAIT goes on.
  *
  * A ring has copies for several instances of a role. A consumer of a copy is each
- * instance that awaits or releases it, as far as that is known when roles start.
+ * instance that may await or release it, as far as its coordinate tells.
  */
 #include "tile/exec.h"
 
@@ -156,12 +156,17 @@ ExecStep exec_ring(Exec *x, const TileOp *op)
 
 /* ---- roles start and end ---------------------------------------------------------------- */
 
-/* Whether the expression changes while a role runs. */
-static bool varies(const Aff *a)
+/* Whether the expression's value follows from which instance it is in. */
+static bool is_of_instance(const ExecThread *t, const Aff *a)
 {
     if (!a)
-        return false;
-    return (a->sym && (a->sym->kind == AFF_LOOP || a->sym->kind == AFF_SCALAR)) || varies(a->a) || varies(a->b);
+        return true;
+    return (!a->sym || a->sym == t->role->per) && is_of_instance(t, a->a) && is_of_instance(t, a->b);
+}
+
+static bool eval_of_instance(const ExecThread *t, const Aff *a, int64_t *value)
+{
+    return is_of_instance(t, a) && aff_eval(a, t->symbols, value);
 }
 
 /* The thread is a consumer of the copies that the operation may name. */
@@ -169,7 +174,7 @@ static void add_consumer(ExecThread *t, const TileOp *op)
 {
     const ExecBuffer *buffer = t->slots[op->args[0]->id].buffer;
     int64_t copy = 0;
-    bool known = !op->index || (!varies(op->index) && aff_eval(op->index, t->symbols, &copy));
+    bool known = !op->index || eval_of_instance(t, op->index, &copy);
     for (int i = 0; i < buffer->copies; i++)
         if (!known || copy == i)
             buffer->rings[i].consumers |= 1u << t->number;
@@ -179,10 +184,13 @@ static void find_consumed(ExecThread *t, const TileBlock *block)
 {
     for (int i = 0; i < block->ops.len; i++) {
         const TileOp *op = block->ops.data[i];
+        int64_t taken;
+        bool known = op->kind == TILE_IF && eval_of_instance(t, op->cond, &taken);
         if (op->kind == TILE_AWAIT || op->kind == TILE_RELEASE)
             add_consumer(t, op);
         for (int k = 0; k < op->n_regions; k++)
-            find_consumed(t, op->regions[k]);
+            if (!known || (k == 0) == (taken != 0))
+                find_consumed(t, op->regions[k]);
     }
 }
 

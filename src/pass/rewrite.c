@@ -83,9 +83,9 @@ bool tile_op_has_effect(const TileOp *op)
     case TILE_STORE: case TILE_YIELD: case TILE_PUT: case TILE_COPY_ASYNC: case TILE_COMMIT:
     case TILE_WAIT: case TILE_BARRIER: case TILE_ROLES: case TILE_ACQUIRE: case TILE_FILLED:
     case TILE_AWAIT: case TILE_RELEASE: case TILE_SCALAR:
-    case TILE_RING: case TILE_ISSUE: case TILE_FINISH: case TILE_REVISE: case TILE_TAKE_TURN: case TILE_GIVE_TURN:
+    case TILE_RING: case TILE_ISSUE: case TILE_FINISH: case TILE_TAKE_TURN: case TILE_GIVE_TURN:
         return true;
-    case TILE_FOR: case TILE_IF:
+    case TILE_FOR: case TILE_IF: case TILE_REVISE:
         for (int r = 0; r < op->n_regions; r++) {
             const TileBlock *block = op->regions[r];
             for (int i = 0; i < block->ops.len; i++) {

@@ -50,6 +50,7 @@ const KernelNumber tile_kernel_numbers[KERNEL_NUMBERS] = {
     {"stages", offsetof(TileKernel, stages), 1},
     {"blocks_per_sm", offsetof(TileKernel, blocks_per_sm), 0},
     {"persistent", offsetof(TileKernel, persistent), 0},
+    {"specialized", offsetof(TileKernel, specialized), 0},
 };
 
 const char *const tile_fact_names[TILE_FACTS] = {

@@ -100,6 +100,7 @@ typedef struct TileKernel {
     int stages;             /* schedule: ring stages of streamed copies */
     int blocks_per_sm;      /* schedule: what the register budget aims at; 0: no aim */
     int persistent;         /* blocks a multiprocessor that take one place of the grid after the other; 0: a block a place */
+    int specialized;        /* 1: its warps will split into roles, a warpgroup each for the rows that it computes */
     TileBlock *body;
     int next_value;         /* ids handed out */
     int64_t shared_bytes;   /* after `alloc` */

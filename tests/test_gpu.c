@@ -4,6 +4,7 @@
  * The stand-in has the real library's name inside, so that once it is loaded
  * the loader takes it for the real one.
  */
+#include "abi/parts.h"
 #include "gpu/driver.h"
 
 #include <dlfcn.h>
@@ -81,6 +82,18 @@ static void describe(Fixture *f)
     k->shared_bytes = 60000;
     f->abi = abi_from_tile(f->arena, p, &target);
     for (int i = 0; i < f->abi->tensors.len; i++) f->abi->tensors.data[i].alignment = 16; /* ld.v4 and st.v4 */
+}
+
+/* The same in persistent blocks, with a tensor map of A. */
+static void describe_turns(Fixture *f)
+{
+    AbiKernel *k = &f->abi->kernels.data[0];
+    AbiMap map = {.tensor = 0, .box = {1, 16, 8}, .swizzle = 32};
+    k->fast.name = "turns";
+    k->any.name = "turns_any";
+    k->fast.persistent = k->any.persistent = 1;
+    abi_add_map(f->abi, map);
+    abi_lay_out(f->abi);
 }
 
 static int setup(void **state)
@@ -234,6 +247,30 @@ static void test_verify_finds_faults(void **state)
         if (!found || (faults[i].all_cases && report.failed < 8))
             fail_msg("%s: %d of %d cases failed", faults[i].ptx, report.failed, report.cases.len);
     }
+}
+
+/* Through maps and counters, in every mode: two at once have counters of their own. */
+static void test_persistent(void **state)
+{
+    Fixture *f = *state;
+    VerifyReport report;
+    BenchResult r;
+    const char *error = "";
+    need_gpu(f);
+    describe_turns(f);
+    assert_true(verify(f, "", false, &report, &error));
+    for (int i = 0; i < report.cases.len; i++)
+        if (!report.cases.data[i].ok)
+            fail_msg("%s: %s", report.cases.data[i].what, report.cases.data[i].problem);
+    assert_true(verify(f, "fault=maps", false, &report, &error)); /* a driver that takes none */
+    assert_int_equal(report.failed, 0);
+    assert_true(verify(f, "fault=fast", false, &report, &error)); /* only where tensors are aligned */
+    assert_true(report.failed > 2 && report.failed < report.cases.len);
+    assert_true(verify(f, "fault=counter", true, &report, &error));
+    assert_true(report.failed > 0);
+    assert_non_null(strstr(report.cases.data[0].problem, "a counter that is not 0"));
+    if (!gpu_bench(f->gpu, load(f, ""), f->def, shape, 2, 4, 1, &r, &error))
+        fail_msg("%s", error);
 }
 
 static void test_verify_stops_when_the_gpu_is_lost(void **state)
@@ -489,6 +526,7 @@ int main(void)
         TEST(test_verify_passes),
         TEST(test_verify_only_requested),
         TEST(test_verify_finds_faults),
+        TEST(test_persistent),
         TEST(test_verify_stops_when_the_gpu_is_lost),
         TEST(test_verify_wants_all_dimensions),
         TEST(test_bench),

@@ -68,6 +68,14 @@ bool abi_has_counter(const AbiKernel *kernel)
     return kernel->fast.persistent > 0 || kernel->any.persistent > 0;
 }
 
+bool abi_has_counters(const Abi *abi)
+{
+    for (int i = 0; i < abi->kernels.len; i++)
+        if (abi_has_counter(&abi->kernels.data[i]))
+            return true;
+    return false;
+}
+
 static void add_counters(Abi *abi)
 {
     for (int i = 0; i < abi->kernels.len; i++)

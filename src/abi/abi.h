@@ -144,6 +144,7 @@ bool abi_pack(const Abi *abi, Tensor *const *tensors, const uint64_t *addresses,
               bool *fast, const char **error);
 /* Whether a launch must supply a counter for a kernel. */
 bool abi_has_counter(const AbiKernel *kernel);
+bool abi_has_counters(const Abi *abi); /* for any of them */
 /* Of a kernel, the entry to launch. */
 const AbiEntry *abi_entry(const AbiKernel *kernel, bool fast);
 /* A tensor's dimensions (to allocate a workspace); false on overflow. */

@@ -121,7 +121,7 @@ static void put_opening(const Header *h)
         " * no state: launches that write different memory may overlap.%s\n"
         " */\n",
         h->p, h->p, abi->tensors.len ? ch_field(h, 0) : "tensor", h->p, machine_lines(h), h->upper,
-        h->p, ch_wants_machine(abi) ? "&machine, " : "", ch_has_counters(abi) ? COUNTER_LINES : "");
+        h->p, ch_wants_machine(abi) ? "&machine, " : "", abi_has_counters(abi) ? COUNTER_LINES : "");
 }
 
 /* ---- the arguments ------------------------------------------------------------------ */

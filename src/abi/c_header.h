@@ -16,7 +16,6 @@ typedef struct Header {
 } Header;
 
 const char *ch_field(const Header *h, int tensor); /* the field of a tensor's address */
-bool ch_has_counters(const Abi *abi);
 /* Programs whose launches depend on the machine are told of it. */
 bool ch_wants_machine(const Abi *abi);
 void ch_expr(const Header *h, const Aff *a);

@@ -8,17 +8,9 @@ const char *ch_field(const Header *h, int tensor)
     return h->fields[h->abi->maps.len + tensor]; /* addresses come behind the maps, in order */
 }
 
-bool ch_has_counters(const Abi *abi)
-{
-    for (int i = 0; i < abi->kernels.len; i++)
-        if (abi_has_counter(&abi->kernels.data[i]))
-            return true;
-    return false;
-}
-
 bool ch_wants_machine(const Abi *abi)
 {
-    return abi->maps.len > 0 || ch_has_counters(abi);
+    return abi->maps.len > 0 || abi_has_counters(abi);
 }
 
 void ch_expr(const Header *h, const Aff *a)
@@ -255,7 +247,7 @@ static void put_prepare(const Header *h)
                "    const char *error = %s_check(args);\n    int64_t blocks, resident;\n"
                "    int fast;\n    if (error)\n        return error;\n",
                h->p);
-    if (ch_has_counters(abi))
+    if (abi_has_counters(abi))
         str_add(h->out, "    if (machine->multiprocessors < 1)\n"
                         "        return \"the machine has no multiprocessors\";\n");
     str_printf(h->out, "    fast = %s_aligned(args)", h->p);

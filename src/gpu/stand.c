@@ -106,21 +106,13 @@ static size_t counter_bytes(const Abi *abi)
     return (size_t)abi->kernels.len * COUNTER_STEP;
 }
 
-static bool wants_counters(const Abi *abi)
-{
-    for (int k = 0; k < abi->kernels.len; k++)
-        if (abi_has_counter(&abi->kernels.data[k]))
-            return true;
-    return false;
-}
-
 bool stand_counters(Stand *s)
 {
     Gpu *gpu = s->gpu;
     size_t bytes = counter_bytes(s->abi);
     s->counters = 0;
     s->call.counters = NULL;
-    if (!wants_counters(s->abi))
+    if (!abi_has_counters(s->abi))
         return true;
     if (!gpu_ok(gpu, gpu->cu.memory_alloc(&s->counters, bytes), "taking GPU memory for counters"))
         return false;

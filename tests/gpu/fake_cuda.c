@@ -5,6 +5,10 @@
  * rows; a word in the "PTX" plants a fault. The driver itself insists on what a
  * real one does: no launch of 0 blocks, no unaligned address in the aligned
  * entry, nothing after a launch that failed.
+ *
+ * `turns` and `turns_any` do the same in persistent blocks, 16 at most, that take
+ * places from a counter; `turns` knows A by its tensor map alone. Launches on two
+ * streams must not share a counter.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -21,10 +25,16 @@ enum {
 };
 enum { WIDTH = 32, ROWS = 16, ARGS = 8, MAX_LAUNCHES = 16 };
 
+typedef struct Map {
+    uint64_t address, dims[3], strides[2];
+} Map;
+
 typedef struct Launch {
     void *function;
     unsigned blocks;
     int64_t args[ARGS];
+    Map map;
+    uint32_t *counter; /* NULL: blocks are not persistent */
 } Launch;
 
 static struct {
@@ -35,6 +45,8 @@ static struct {
     void *capturing; /* a stream */
     Launch captured[MAX_LAUNCHES];
     int n_captured;
+    uint32_t *counter; /* of the last launch that had one, and its stream */
+    void *counting;
     void *staged; /* an upload that has not landed */
     uint64_t to;
     size_t bytes;
@@ -100,6 +112,21 @@ static void run_block(const Launch *l, unsigned block)
         write_row(&args, b, row);
 }
 
+/* One persistent block; every one fetches a place in vain at its end. */
+static void run_turns(const Launch *l)
+{
+    Args args = unpack(l);
+    unsigned places = (unsigned)((args.n + ROWS - 1) / ROWS * args.batch);
+    unsigned last = places + l->blocks - 1;
+    for (;;) {
+        uint32_t place = *l->counter;
+        *l->counter = place >= last && !has("counter") ? 0 : place + 1;
+        if (place >= places)
+            return;
+        run_block(l, place);
+    }
+}
+
 static int run(const Launch *l)
 {
     Args args = unpack(l);
@@ -109,7 +136,12 @@ static int run(const Launch *l)
     if (has("illegal"))
         return fake.dead = ILLEGAL_ADDRESS;
     for (unsigned block = 0; block < l->blocks; block++)
-        run_block(l, block);
+        if (l->counter)
+            run_turns(l);
+        else
+            run_block(l, block);
+    if (has("fast") && l->function == (void *)3)
+        args.o[0] += 1;
     if (has("before"))
         args.o[-3] = 1;
     if (has("after") && args.n > 0 && args.batch > 0)
@@ -126,6 +158,63 @@ static int misaligned(const Launch *l)
     for (int i = 2; i < 6; i++)
         bits |= l->args[i] * 4;
     return l->function == (void *)1 && bits % 16 != 0;
+}
+
+/* What the fast entry reads is where its map says. */
+static int take_map(Launch *l)
+{
+    if (l->function != (void *)3)
+        return OK;
+    l->args[0] = (int64_t)l->map.address;
+    if (l->map.dims[0] != WIDTH || (int64_t)l->map.dims[1] != (int32_t)l->args[7] ||
+        (int64_t)l->map.dims[2] != (int32_t)l->args[6] || l->map.strides[0] != (uint64_t)l->args[3] * 4 ||
+        l->map.strides[1] != (uint64_t)l->args[2] * 4)
+        return INVALID;
+    return OK;
+}
+
+/* Launches on different streams may overlap until the host has waited. */
+static int take_counter(const Launch *l, void *stream)
+{
+    if (fake.counter == l->counter && fake.counting != stream)
+        return INVALID;
+    fake.counter = l->counter;
+    fake.counting = stream;
+    return OK;
+}
+
+static int unpack_turns(Launch *l, void *stream, void **params)
+{
+    memcpy(&l->map, params[0], sizeof l->map);
+    memcpy(&l->counter, params[3], 8);
+    for (int i = 0; i < 6; i++)
+        memcpy(&l->args[i], params[i < 2 ? 1 + i : 2 + i], 8);
+    for (int i = 6; i < 8; i++)
+        l->args[i] = *(const int32_t *)params[2 + i];
+    return l->blocks > 16 || take_map(l) || take_counter(l, stream) ? INVALID : OK;
+}
+
+static void unpack_params(Launch *l, void **params)
+{
+    for (int i = 0; i < 6; i++)
+        memcpy(&l->args[i], params[i], 8);
+    for (int i = 6; i < 8; i++)
+        l->args[i] = *(const int32_t *)params[i];
+}
+
+/* The driver wants an aligned handle and 16-byte strides; rank 3 is all we have. */
+int cuTensorMapEncodeTiled(void *map, int type, uint32_t rank, void *address, const uint64_t *dims,
+                           const uint64_t *strides, const uint32_t *box, const uint32_t *steps,
+                           int interleave, int swizzle, int promotion, int fill)
+{
+    Map m = {(uint64_t)(uintptr_t)address, {dims[0], dims[1], dims[2]}, {strides[0], strides[1]}};
+    if ((uintptr_t)map % 64 || type != 7 || rank != 3 || m.address % 16 || m.strides[0] % 16 ||
+        m.strides[1] % 16 || box[0] != 8 || box[1] != 16 || box[2] != 1 || steps[0] != 1 ||
+        steps[1] != 1 || steps[2] != 1 || interleave || swizzle != 1 || promotion != 3 || fill)
+        return INVALID;
+    memset(map, 0, 128);
+    memcpy(map, &m, sizeof m);
+    return has("maps") ? INVALID : OK;
 }
 
 /* The last upload lands when the default stream does something more, or the host waits
@@ -146,10 +235,10 @@ int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsign
         return fake.dead;
     if (gx == 0 || gy != 1 || gz != 1 || bx != 64 || by != 1 || bz != 1 || shared != 60000 || extra)
         return INVALID;
-    for (int i = 0; i < 6; i++)
-        memcpy(&l.args[i], params[i], 8);
-    for (int i = 6; i < 8; i++)
-        l.args[i] = *(const int32_t *)params[i];
+    if (function <= (void *)2)
+        unpack_params(&l, params);
+    else if (unpack_turns(&l, stream, params))
+        return INVALID;
     if (misaligned(&l))
         return MISALIGNED;
     if (!stream)
@@ -177,7 +266,7 @@ int cuStreamDestroy_v2(void *stream)
 
 int cuStreamSynchronize(void *stream)
 {
-    (void)stream;
+    fake.counter = stream == fake.counting ? NULL : fake.counter;
     return fake.dead;
 }
 
@@ -319,6 +408,8 @@ int cuModuleGetFunction(void **function, void *module, const char *name)
 {
     *function = strcmp(name, "twice") == 0       ? (void *)1
                 : strcmp(name, "twice_any") == 0 ? (void *)2
+                : strcmp(name, "turns") == 0     ? (void *)3
+                : strcmp(name, "turns_any") == 0 ? (void *)4
                                                  : NULL;
     return module != &fake ? INVALID : *function ? OK : NOT_FOUND;
 }
@@ -413,5 +504,6 @@ int cuCtxSynchronize(void)
     while (has("hang"))
         pause();
     land();
+    fake.counter = NULL;
     return fake.dead;
 }

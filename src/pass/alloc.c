@@ -12,6 +12,19 @@ static int64_t buffer_bytes(const TileType *t)
     return stage * t->stages;
 }
 
+/* Barriers of rings and the places that a persistent block goes to (ptx/ring.c, roles.c). */
+enum { BARRIERS_OF_STAGE = 16, SLOTS = 128 };
+
+static int64_t barrier_bytes(const TileKernel *kernel)
+{
+    int64_t bytes = kernel->persistent ? SLOTS : 0;
+    for (int i = 0; i < kernel->body->ops.len; i++) {
+        const TileOp *op = kernel->body->ops.data[i];
+        if (op->kind == TILE_RING) bytes += (int64_t)op->count * op->results[0]->type.stages * BARRIERS_OF_STAGE;
+    }
+    return bytes;
+}
+
 static int64_t round_up(int64_t n, int64_t to)
 {
     return (n + to - 1) / to * to;
@@ -23,12 +36,13 @@ bool pass_alloc(TileProgram *program, TileKernel *kernel, const Target *target, 
     int64_t at = 0;
     for (int i = 0; i < kernel->body->ops.len; i++) {
         TileOp *op = kernel->body->ops.data[i];
-        if (op->kind != TILE_BUFFER) continue;
-        int64_t bytes = buffer_bytes(&op->results[0]->type);
+        if (!tile_is_storage(op)) continue;
+        int64_t bytes = buffer_bytes(&op->results[0]->type) * (op->kind == TILE_RING ? op->count : 1);
         at = round_up(at, bytes >= 1024 ? 1024 : 128);
         op->offset = at;
         at += bytes;
     }
+    at = round_up(at, 16) + barrier_bytes(kernel);
     kernel->shared_bytes = round_up(at, 16);
     if (at > target->shared_per_block) {
         Diag *d = diag_add(diags, TW0771, kernel->loc,

@@ -25,6 +25,7 @@ typedef struct Assigner {
     TileKernel *kernel;
     const Target *target;
     Diags *diags;
+    int warps;    /* over a tile: of the block, or of an instance of a role */
     int *parent;  /* by value id */
     Pin *pin;     /* of a class's root */
     bool *quads;  /* the same; and of row vectors, each on its own */
@@ -83,6 +84,8 @@ static void unify_region(Assigner *a, const TileOp *op, const TileBlock *region)
     const TileOp *yield = region->ops.data[region->ops.len - 1];
     for (int k = 0; k < op->n_results && k < yield->n_args; k++)
         unify(a, op->results[k], yield->args[k], op->loc);
+    for (int k = 0; op->kind == TILE_REVISE && k < op->n_results; k++)
+        unify(a, op->results[k], op->args[k], op->loc);
     if (op->kind != TILE_FOR) return;
     for (int k = 0; k < op->n_results; k++) {
         unify(a, op->results[k], op->args[k], op->loc);
@@ -130,23 +133,23 @@ static void constrain_block(Assigner *a, const TileBlock *block)
         const TileOp *op = block->ops.data[i];
         for (int r = 0; r < op->n_regions; r++) {
             constrain_block(a, op->regions[r]);
-            unify_region(a, op, op->regions[r]);
+            if (op->kind != TILE_ROLES) unify_region(a, op, op->regions[r]);
         }
         switch (op->kind) {
-        case TILE_ELEMENT: case TILE_MASK: case TILE_CAST: case TILE_SLICE: case TILE_PATCH:
+        case TILE_ELEMENT: case TILE_MASK: case TILE_CAST: case TILE_SLICE: case TILE_PATCH: case TILE_FINISH:
             for (int k = 0; k < op->n_args; k++) unify(a, op->args[k], op->results[0], op->loc);
             break;
         case TILE_RESHAPE:
             pin(a, op->args[0], PIN_C, op->loc);
             pin(a, op->results[0], PIN_A, op->loc);
             break;
-        case TILE_GEMM: constrain_gemm(a, op); break;
+        case TILE_GEMM: case TILE_ISSUE: constrain_gemm(a, op); break;
         case TILE_REDUCE: constrain_reduce(a, op); break;
         case TILE_LOAD: case TILE_STORE: case TILE_MOVE: case TILE_FILL: case TILE_INDEX: case TILE_GATHER:
         case TILE_SOFTMAX: case TILE_FOR: case TILE_IF: case TILE_YIELD: case TILE_BUFFER:
         case TILE_VIEW: case TILE_PUT: case TILE_COPY_ASYNC: case TILE_COMMIT: case TILE_WAIT:
         case TILE_BARRIER: case TILE_ROLES: case TILE_ACQUIRE: case TILE_FILLED: case TILE_AWAIT:
-        case TILE_RELEASE: case TILE_SCALAR: case TILE_RING: case TILE_ISSUE: case TILE_FINISH: case TILE_REVISE: case TILE_TAKE_TURN: case TILE_GIVE_TURN:
+        case TILE_RELEASE: case TILE_SCALAR: case TILE_RING: case TILE_REVISE: case TILE_TAKE_TURN: case TILE_GIVE_TURN:
         case TILE_OP_COUNT:
             break;
         }
@@ -213,10 +216,11 @@ static void spread_block(Assigner *a, const TileBlock *block)
         const TileOp *op = block->ops.data[i];
         for (int r = 0; r < op->n_regions; r++) {
             spread_block(a, op->regions[r]);
-            spread_region(a, op, op->regions[r]);
+            if (op->kind != TILE_ROLES) spread_region(a, op, op->regions[r]);
         }
-        if (op->kind == TILE_GEMM) spread_gemm(a, op);
-        if (op->kind == TILE_ELEMENT || op->kind == TILE_MASK || op->kind == TILE_CAST) spread_elementwise(a, op);
+        if (op->kind == TILE_GEMM || op->kind == TILE_ISSUE) spread_gemm(a, op);
+        if (op->kind == TILE_ELEMENT || op->kind == TILE_MASK || op->kind == TILE_CAST
+            || op->kind == TILE_FINISH) spread_elementwise(a, op);
         if (op->kind == TILE_RESHAPE && has_quads(a, op->args[0]) && dtype_bytes(op->results[0]->type.dtype) == 1)
             set_quads(a, op->results[0]);
         if (op->kind == TILE_RESHAPE)
@@ -231,7 +235,7 @@ static void check_pairs(Assigner *a, const TileBlock *block)
     for (int i = 0; i < block->ops.len && !a->failed; i++) {
         const TileOp *op = block->ops.data[i];
         for (int r = 0; r < op->n_regions; r++) check_pairs(a, op->regions[r]);
-        if (op->kind != TILE_GEMM || dtype_bytes(op->args[1]->type.dtype) == 1) continue;
+        if ((op->kind != TILE_GEMM && op->kind != TILE_ISSUE) || dtype_bytes(op->args[1]->type.dtype) == 1) continue;
         if (!(has_quads(a, op->results[0]) && !op->trans_b) && !has_quads(a, op->args[0])) continue;
         a->failed = true;
         diag_add(a->diags, TW0777, op->loc, "products of 8-bit and of 16-bit operands meet in one tile, neither's "
@@ -273,7 +277,7 @@ static void give_fragment(Assigner *a, TileValue *v, Span loc)
     bool operand = is_matrix(v) && a->pin[find(a, v->id)] == PIN_A;
     v->type.layout = (Layout){
         .kind = operand ? LAY_MMA_A : LAY_MMA_C,
-        .warps_m = a->kernel->warps / warps_n,
+        .warps_m = a->warps / warps_n,
         .warps_n = warps_n,
         .quads = has_quads(a, v),
         .k = !operand ? 0 : a->k[find(a, v->id)] ? a->k[find(a, v->id)] : a->target->mma_k,
@@ -311,9 +315,11 @@ static void give_block(Assigner *a, TileBlock *block)
 bool pass_assign(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags)
 {
     int n = kernel->next_value;
-    Assigner a = {.program = program, .kernel = kernel, .target = target, .diags = diags,
+    Assigner a = {.program = program, .kernel = kernel, .target = target, .diags = diags, .warps = kernel->warps,
                   .parent = arena_array(program->arena, int, n), .pin = arena_array(program->arena, Pin, n),
                   .quads = arena_array(program->arena, bool, n), .k = arena_array(program->arena, int, n)};
+    for (int i = 0; i < kernel->body->ops.len; i++)
+        if (kernel->body->ops.data[i]->kind == TILE_ROLES) a.warps = tile_role_warps(kernel->body->ops.data[i]);
     a.in_rows = rows_layout(kernel, &a.rows);
     if (a.in_rows) rows_combine(program, kernel);
     for (int i = 0; i < n; i++) a.parent[i] = i;

@@ -44,6 +44,7 @@ static void direct_block(const TileProgram *program, TileKernel *kernel, TileBlo
 
 bool pass_direct(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags)
 {
+    if (kernel->specialized) return true; /* its tiles are in rings */
     (void)target;
     (void)diags;
     if (rows_without_fragments(kernel)) direct_block(program, kernel, kernel->body);

@@ -2,6 +2,8 @@
 #include "pass/passes.h"
 
 static const Pass PASSES[] = {
+    {"split", "rows divided among warpgroups, where the tensor cores want that",
+     0, 0, 0, true, pass_split},
     {"mask", "tighten loops to live tiles, guard masks that a tile does not need",
      0, TF_MASKED, 0, true, pass_mask},
     {"expand", "composite operations to elementary ones",
@@ -10,6 +12,10 @@ static const Pass PASSES[] = {
      TF_EXPANDED, 0, 0, false, pass_simplify},
     {"direct", "tiles that are only copied on go from global memory to registers at once",
      TF_EXPANDED, 0, 0, true, pass_direct},
+    {"rotate", "later products of an iteration beside the earlier ones of the next",
+     TF_EXPANDED, 0, 0, true, pass_rotate},
+    {"specialize", "a warpgroup that copies, others that compute; products started and waited for",
+     TF_EXPANDED, 0, 0, true, pass_specialize},
     {"stage", "shared tiles to rings of buffers, loads to asynchronous copies",
      TF_EXPANDED, TF_STAGED, 0, true, pass_stage},
     {"assign", "fragment layouts for register tiles, swizzled panels for shared ones",
@@ -26,12 +32,19 @@ const Pass *pass_all(int *count)
     return PASSES;
 }
 
+static bool run_on(TileProgram *program, TileKernel *kernel, const Pass *pass, const Target *target, Diags *diags)
+{
+    if (!pass->run(program, kernel, target, diags)) return false;
+    kernel->facts = (kernel->facts | pass->gives) & ~pass->breaks;
+    return true;
+}
+
 static bool run_on_kernels(TileProgram *program, const Pass *pass, const Target *target, Diags *diags)
 {
     for (int k = 0; k < program->kernels.len; k++) {
         TileKernel *kernel = program->kernels.data[k];
-        if (!pass->run(program, kernel, target, diags)) return false;
-        kernel->facts = (kernel->facts | pass->gives) & ~pass->breaks;
+        if (!run_on(program, kernel, pass, target, diags)) return false;
+        if (kernel->plain && pass->run != pass_split && !run_on(program, kernel->plain, pass, target, diags)) return false;
     }
     return true;
 }

@@ -5,9 +5,12 @@
 #include "pass/pass.h"
 #include "pass/rewrite.h"
 
+bool pass_split(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags);
 bool pass_mask(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags);
 bool pass_expand(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags);
 bool pass_simplify(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags);
+bool pass_rotate(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags);
+bool pass_specialize(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags);
 bool pass_direct(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags);
 bool pass_stage(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags);
 bool pass_assign(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags);

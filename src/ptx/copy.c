@@ -719,7 +719,7 @@ void cp_move(Emitter *e, const TileOp *op)
     const TileValue *v = op->results[0];
     SharedTile tile;
     Frag *frag = fr_new(e, v);
-    if (!sh_view(op->args[0], &tile)) {
+    if (!sh_view(e, op->args[0], &tile)) {
         if (op->args[0]->type.space == SPACE_REGISTER) fr_alias(e, v, op->args[0]);
         else em_fail(e, op->loc, TW0803, "a move from shared memory needs a view");
         return;

@@ -363,9 +363,41 @@ static void reduce_columns(Emitter *e, const TileOp *op)
     }
 }
 
+/* A row becomes as many numbers as an atom is wide, each of its lane's own: nothing is shuffled. */
+static void reduce_partly(Emitter *e, const TileOp *op)
+{
+    const TileValue *a = op->args[0], *v = op->results[0];
+    const int *f = fr_f32(e, a);
+    int n = e->frags[a->id].n;
+    fr_new_f32(e, v);
+    const Frag *frag = &e->frags[v->id];
+    if (a->type.layout.kind != LAY_MMA_C || v->type.cols != 8) {
+        em_fail(e, op->loc, TW0803, "rows are reduced to 1 column, or of accumulators to 8");
+        return;
+    }
+    for (int slot = 0; slot < frag->n; slot++) {
+        int *regs = arena_array(e->arena, int, n), count = 0, row, col, r, c;
+        fr_place(v, slot, &row, &col);
+        for (int i = 0; i < n; i++) {
+            fr_place(a, i, &r, &c);
+            if (r == row && c % 8 == col) regs[count++] = f[i];
+        }
+        frag->f[slot] = regs[0];
+        for (int i = 1; i < count; i++) {
+            int d = em_reg(e, REG_F);
+            em(e, "%s %%f%d, %%f%d, %%f%d;", combine(op->op), d, frag->f[slot], regs[i]);
+            frag->f[slot] = d;
+        }
+    }
+}
+
 void el_reduce(Emitter *e, const TileOp *op)
 {
     const TileValue *a = op->args[0], *v = op->results[0];
+    if (op->axis == 1 && v->type.cols > 1) {
+        reduce_partly(e, op);
+        return;
+    }
     if (op->op == OP_ROW_SUM && a->type.layout.kind == LAY_MMA_A && dtype_is_narrow(a->type.dtype)) {
         sum_operand_rows(e, op);
         return;

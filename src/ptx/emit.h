@@ -48,6 +48,8 @@ typedef struct LaneSym {  /* this lane's first row or column in fragments of an 
     const AffSym *sym;
 } LaneSym;
 
+typedef struct RingPlace RingPlace; /* roles.h */
+
 typedef struct Emitter {
     Arena *arena;
     const TileProgram *program;
@@ -69,8 +71,15 @@ typedef struct Emitter {
 
     const char **base;          /* by tensor: REG_RD text, global address */
     const char *(*stride)[TENSOR_MAX_RANK]; /* by tensor and dim: bytes, s64; innermost: immediate */
-    const char *smem, *tid, *lane, *warp;
+    const char *smem, *tid, *lane, *warp; /* in a role: of its instance */
     VEC(LaneSym) lanes;
+
+    /* within a role (roles.c) */
+    const TileRole *role;
+    const char *always, *never, *first_lane; /* predicates */
+    const char **maps;          /* by map: REG_RD text, its address */
+    RingPlace **rings;          /* by tile value id: its copies */
+    const Aff **awaited;        /* by tile value id: the number of the stage that was awaited */
 } Emitter;
 
 /* writer.c: scopes and registers */
@@ -150,7 +159,7 @@ typedef struct SharedTile {  /* a stage of a buffer */
     int row0, chunk0;          /* where a slice begins: a multiple of 8 rows, of 2 chunks */
 } SharedTile;
 SharedTile sh_stage(const TileValue *buffer, const Aff *index);
-bool sh_view(const TileValue *v, SharedTile *tile);
+bool sh_view(const Emitter *e, const TileValue *v, SharedTile *tile);
 int64_t sh_stage_bytes(const SharedTile *tile);
 /* Register with the address of the stage's first byte, less the buffer's offset. */
 const char *sh_base(Emitter *e, const SharedTile *tile);
@@ -191,5 +200,16 @@ void mm_gemm(Emitter *e, const TileOp *op);
 /* kernel.c */
 const char *kn_param(Emitter *e, AbiArgKind kind, int tensor, int axis_or_position); /* its name */
 void kn_block(Emitter *e, const TileBlock *block);
+void kn_arguments(Emitter *e);                        /* tensors and dimensions, to the outermost scope */
+void kn_decode_grid(Emitter *e, const char *place);   /* number of a block to coordinates, known in this scope */
+
+/* flow.c */
+void fl_for(Emitter *e, const TileOp *op);
+void fl_if(Emitter *e, const TileOp *op);
+/* Registers of values that control flow merges. */
+bool fl_packed(const TileValue *v);                   /* in packed words, not in fp32 */
+void fl_declare(Emitter *e, const TileValue *v);
+void fl_move(Emitter *e, const TileValue *to, const TileValue *from);
+void fl_move_all(Emitter *e, TileValue *const *to, TileValue *const *from, int n); /* at once */
 
 #endif

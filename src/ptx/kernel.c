@@ -1,5 +1,5 @@
 /* kernel.c: entries, control flow, and who emits which operation. */
-#include "ptx/emit.h"
+#include "ptx/roles.h"
 
 /* ---- lanes ------------------------------------------------------------------------ */
 
@@ -72,143 +72,6 @@ const AffSym *ix_lane_col(Emitter *e, Layout layout, int cols)
     return cached_lane(e, false, layout, cols);
 }
 
-/* ---- loops and branches --------------------------------------------------------------- */
-
-/* Storage of a value that control flow merges: packed pairs for 16-bit tiles,
- * words for tiles on their way, fp32 registers for all else. */
-static bool is_packed(const TileValue *v)
-{
-    if (v->type.layout.kind == LAY_CHUNKS) return true;
-    if (f8_is(v->type.dtype)) return v->type.layout.kind == LAY_MMA_A;
-    return dtype_bytes(v->type.dtype) == 2
-           && lay_fragment_values(v->type.layout, v->type.rows, v->type.cols) % 2 == 0;
-}
-
-static void declare_merged(Emitter *e, const TileValue *v)
-{
-    Frag *frag = fr_new(e, v);
-    if (is_packed(v)) frag->packed = fr_fresh(e, REG_R, fr_words(v));
-    else frag->f = fr_fresh(e, REG_F, frag->n);
-}
-
-/* to's registers = from's value */
-static void move_value(Emitter *e, const TileValue *to, const TileValue *from)
-{
-    const Frag *t = &e->frags[to->id];
-    if (t->packed) {
-        const int *f = fr_packed(e, from, to->type.dtype);
-        for (int i = 0; i < fr_words(to); i++)
-            if (t->packed[i] != f[i]) em(e, "mov.b32 %%r%d, %%r%d;", t->packed[i], f[i]);
-        return;
-    }
-    const int *f = e->frags[from->id].f;
-    for (int i = 0; i < t->n; i++)
-        if (!f || f[i] != t->f[i]) em(e, "mov.f32 %%f%d, %s;", t->f[i], fr_operand(e, from, i));
-}
-
-static bool same_registers(Emitter *e, const TileValue *a, const TileValue *b)
-{
-    const Frag *x = &e->frags[a->id], *y = &e->frags[b->id];
-    return (x->f && x->f == y->f) || (x->packed && x->packed == y->packed);
-}
-
-/* All moves of a yield happen at once: what is in a carried value's registers and
- * yielded to another place is saved first. */
-static void move_yielded(Emitter *e, const TileBlock *body, const TileOp *yield, TileValue *const *to)
-{
-    const TileValue **from = arena_array(e->arena, const TileValue *, yield->n_args);
-    for (int k = 0; k < yield->n_args; k++) {
-        from[k] = yield->args[k];
-        for (int p = 0; p < body->params.len; p++) {
-            if (p == k || !same_registers(e, body->params.data[p], from[k])) continue;
-            TileValue *saved = arena_new_of(e->arena, TileValue);
-            *saved = *from[k];
-            saved->id = e->kernel->next_value + e->spare++ % SPARE_FRAGS;
-            declare_merged(e, saved);
-            move_value(e, saved, from[k]);
-            from[k] = saved;
-        }
-    }
-    for (int k = 0; k < yield->n_args; k++)
-        if (from[k] != to[k]) move_value(e, to[k], from[k]);
-}
-
-/* A tile on its way that is loaded for the next iteration when this one's has
- * been put takes over its registers. */
-static void reserve_held(Emitter *e, const TileBlock *body, const TileValue *param, const TileValue *next)
-{
-    bool free = false;
-    if (param->type.layout.kind != LAY_CHUNKS || !next->def || next->def->kind != TILE_LOAD) return;
-    for (int i = 0; i < body->ops.len; i++) {
-        if (body->ops.data[i] == next->def) free = true;
-        else if (free && tile_op_uses(body->ops.data[i], param)) return;
-    }
-    if (free) e->frags[next->id].packed = e->frags[param->id].packed;
-}
-
-static void emit_for(Emitter *e, const TileOp *op)
-{
-    const TileBlock *body = op->regions[0];
-    int label = em_label(e), counter = em_reg(e, REG_R);
-    const char *j = em_name(e, REG_R, counter), *hi = ix_value(e, op->hi), *p = em_new(e, REG_P);
-    for (int k = 0; k < body->params.len; k++) {
-        declare_merged(e, body->params.data[k]);
-        move_value(e, body->params.data[k], op->args[k]);
-    }
-    const TileOp *yield = body->ops.data[body->ops.len - 1];
-    for (int k = 0; k < body->params.len; k++)
-        reserve_held(e, body, body->params.data[k], yield->args[k]);
-    const char *low = ix_value(e, op->lo);
-    em_open(e);
-    ix_bind(e, op->var, j, em_level(e));
-    for (int k = 0; k < body->params.len; k++) e->frags[body->params.data[k]->id].level = em_level(e);
-    kn_block(e, body);
-    move_yielded(e, body, yield, body->params.data);
-    em(e, "add.s32 %s, %s, 1;", j, j);
-    em(e, "setp.lt.s32 %s, %s, %s;", p, j, hi);
-    em(e, "@%s bra.uni $loop%d;", p, label);
-    Str *text = &e->scopes.data[em_level(e)];
-    Str whole = str_new(e->arena);
-    str_printf(&whole, "\tmov.b32 %s, %s;\n\tsetp.ge.s32 %s, %s, %s;\n\t@%s bra.uni $end%d;\n", j, low, p, j, hi, p,
-               label);
-    str_printf(&whole, "$loop%d:\n%s$end%d:\n", label, str_text(text), label);
-    *text = whole;
-    em_close(e);
-
-    /* The results live in the carried registers. */
-    for (int k = 0; k < op->n_results; k++) {
-        Frag *frag = fr_new(e, op->results[k]);
-        const Frag *carried = &e->frags[body->params.data[k]->id];
-        if (is_packed(op->results[k])) frag->packed = carried->packed;
-        else frag->f = carried->f;
-    }
-}
-
-static void emit_branch(Emitter *e, const TileOp *op, int region)
-{
-    em_open(e);
-    const TileBlock *block = op->regions[region];
-    kn_block(e, block);
-    const TileOp *yield = block->ops.len ? block->ops.data[block->ops.len - 1] : NULL;
-    for (int k = 0; yield && k < op->n_results && k < yield->n_args; k++)
-        move_value(e, op->results[k], yield->args[k]);
-    em_close(e);
-}
-
-static void emit_if(Emitter *e, const TileOp *op)
-{
-    int label = em_label(e);
-    for (int k = 0; k < op->n_results; k++) declare_merged(e, op->results[k]);
-    em_open(e);
-    em(e, "@!%s bra.uni $else%d;", ix_condition(e, op->cond), label);
-    emit_branch(e, op, 0);
-    em(e, "bra.uni $endif%d;", label);
-    em(e, "$else%d:", label);
-    if (op->n_regions > 1) emit_branch(e, op, 1);
-    em(e, "$endif%d:", label);
-    em_close(e);
-}
-
 /* ---- operations --------------------------------------------------------------------------- */
 
 static void emit_place(Emitter *e, const TileOp *op)
@@ -242,10 +105,13 @@ static void emit_op(Emitter *e, const TileOp *op)
     case TILE_PATCH:      el_patch(e, op); break;
     case TILE_SCALAR:     el_scalar(e, op); break;
     case TILE_GEMM:       mm_gemm(e, op); break;
-    case TILE_FOR:        emit_for(e, op); break;
-    case TILE_IF:         emit_if(e, op); break;
+    case TILE_FOR:        fl_for(e, op); break;
+    case TILE_IF:         fl_if(e, op); break;
     case TILE_PUT:        cp_put(e, op); break;
-    case TILE_COPY_ASYNC: cp_async(e, op); break;
+    case TILE_COPY_ASYNC:
+        if (op->args[0]->def->kind == TILE_RING) tm_copy(e, op);
+        else cp_async(e, op);
+        break;
     case TILE_COMMIT:
         if (e->aligned && e->target->has_cp_async) em(e, "cp.async.commit_group;");
         break;
@@ -253,10 +119,18 @@ static void emit_op(Emitter *e, const TileOp *op)
         if (e->aligned && e->target->has_cp_async) em(e, "cp.async.wait_group %d;", op->count);
         break;
     case TILE_BARRIER:    em(e, "bar.sync %d;", op->count); break;
-    case TILE_YIELD: case TILE_BUFFER: case TILE_VIEW:
+    case TILE_YIELD: case TILE_BUFFER: case TILE_VIEW: case TILE_RING:
         break; /* the region's owner, alloc, and the users take care */
-    case TILE_SOFTMAX: case TILE_ROLES: case TILE_ACQUIRE: case TILE_FILLED: case TILE_AWAIT:
-    case TILE_RELEASE: case TILE_RING: case TILE_ISSUE: case TILE_FINISH: case TILE_REVISE: case TILE_TAKE_TURN: case TILE_GIVE_TURN: case TILE_OP_COUNT:
+    case TILE_ROLES:      ro_roles(e, op); break;
+    case TILE_ACQUIRE:    rg_acquire(e, op); break;
+    case TILE_FILLED:     rg_filled(e, op); break;
+    case TILE_AWAIT:      rg_await(e, op); break;
+    case TILE_RELEASE:    rg_release(e, op); break;
+    case TILE_ISSUE:      wg_issue(e, op); break;
+    case TILE_FINISH:     wg_finish(e, op); break;
+    case TILE_REVISE:     rv_revise(e, op); break;
+    case TILE_TAKE_TURN: case TILE_GIVE_TURN: ro_turn(e, op); break;
+    case TILE_SOFTMAX: case TILE_OP_COUNT:
         unsupported(e, op);
         break;
     }
@@ -335,8 +209,8 @@ static void divide_by_extent(Emitter *e, const TileAxis *axis, const char *exten
 {
     int64_t number;
     if (aff_is_const(axis->extent, &number) && number > 0 && number <= INT32_MAX) {
-        ix_divide(e, 0, quotient, x, number);
-        ix_remainder(e, 0, rest, x, quotient, number);
+        ix_divide(e, em_level(e), quotient, x, number);
+        ix_remainder(e, em_level(e), rest, x, quotient, number);
         return;
     }
     em(e, "div.u32 %s, %s, %s;", quotient, x, extent);
@@ -344,15 +218,21 @@ static void divide_by_extent(Emitter *e, const TileAxis *axis, const char *exten
     em(e, "sub.s32 %s, %s, %s;", rest, x, rest);
 }
 
-/* Block number to coordinates, first axis fastest. */
-static void decode_grid(Emitter *e)
+static bool more_axes(const TileKernel *kernel, int after)
 {
-    const char *rest = em_new(e, REG_R);
-    em(e, "mov.u32 %s, %%ctaid.x;", rest);
+    for (int i = after + 1; i < kernel->grid.len; i++)
+        if (!kernel->grid.data[i].within) return true;
+    return false;
+}
+
+/* First axis fastest. */
+void kn_decode_grid(Emitter *e, const char *rest)
+{
     for (int i = 0; i < e->kernel->grid.len; i++) {
         const TileAxis *axis = &e->kernel->grid.data[i];
+        if (axis->within) continue;
         const char *extent = ix_value(e, axis->extent), *at = rest;
-        if (i + 1 < e->kernel->grid.len) {
+        if (more_axes(e->kernel, i)) {
             const char *quotient = em_new(e, REG_R);
             at = em_new(e, REG_R);
             divide_by_extent(e, axis, extent, rest, quotient, at);
@@ -364,8 +244,14 @@ static void decode_grid(Emitter *e)
             em(e, "add.s32 %s, %s, -1;", back, back);
             at = back;
         }
-        ix_bind(e, axis->sym, at, 0);
+        ix_bind(e, axis->sym, at, em_level(e));
     }
+}
+
+void kn_arguments(Emitter *e)
+{
+    load_tensor_arguments(e);
+    load_dimensions(e);
 }
 
 static void load_lanes(Emitter *e)
@@ -394,6 +280,13 @@ static void declare_registers(const Emitter *e, Str *out)
             str_printf(out, "\t.reg .%s %s<%d>;\n", CLASSES[c].type, CLASSES[c].prefix, e->next[c]);
 }
 
+static bool has_roles(const TileKernel *kernel)
+{
+    for (int i = 0; i < kernel->body->ops.len; i++)
+        if (kernel->body->ops.data[i]->kind == TILE_ROLES) return true;
+    return false;
+}
+
 static void print_signature(const Emitter *e, Str *out, const char *entry)
 {
     str_printf(out, ".visible .entry %s(\n", entry);
@@ -401,7 +294,8 @@ static void print_signature(const Emitter *e, Str *out, const char *entry)
         str_printf(out, "\t.param .%s arg%d%s%s // %s\n", param_type(&e->abi->args.data[i]), i,
                    e->abi->args.data[i].kind == ABI_MAP ? "[128]" : "",
                    i + 1 < e->abi->args.len ? "," : "", e->abi->args.data[i].name);
-    str_printf(out, ")\n.maxntid %d, 1, 1\n", e->kernel->warps * 32);
+    /* setmaxnreg wants to know the number of threads (PTX ISA, setmaxnreg) */
+    str_printf(out, ")\n.%s %d, 1, 1\n", has_roles(e->kernel) ? "reqntid" : "maxntid", e->kernel->warps * 32);
     if (e->kernel->blocks_per_sm > 0) str_printf(out, ".minnctapersm %d\n", e->kernel->blocks_per_sm);
 }
 
@@ -415,11 +309,15 @@ static bool emit_entry(Str *out, const TileProgram *program, const TileKernel *k
     e->n_syms = aff_sym_count(program->aff);
     e->syms = arena_array(arena, Memo, e->n_syms);
     e->frags = arena_array(arena, Frag, kernel->next_value + SPARE_FRAGS);
+    e->awaited = arena_array(arena, const Aff *, kernel->next_value);
     em_open(e);
     load_lanes(e);
-    load_tensor_arguments(e);
-    load_dimensions(e);
-    decode_grid(e);
+    if (!has_roles(kernel)) {
+        const char *block = em_new(e, REG_R);
+        em(e, "mov.u32 %s, %%ctaid.x;", block);
+        kn_arguments(e);
+        kn_decode_grid(e, block);
+    }
     kn_block(e, kernel->body);
     em(e, "ret;");
     print_signature(e, out, entry);

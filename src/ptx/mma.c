@@ -412,8 +412,8 @@ static bool prepare(Emitter *e, Gemm *g)
     g->step_k = mm_step_k(op->args[1]->type.dtype);
     g->steps = k / g->step_k;
     g->unit_count = g->steps * ((g->n_atoms + 1) / 2);
-    g->a_shared = sh_view(op->args[0], &g->a);
-    if (!sh_view(op->args[1], &g->b)) {
+    g->a_shared = sh_view(e, op->args[0], &g->a);
+    if (!sh_view(e, op->args[1], &g->b)) {
         em_fail(e, op->loc, TW0804, "the second operand of a GEMM is not in shared memory");
         return false;
     }

@@ -35,7 +35,7 @@ void el_slice(Emitter *e, const TileOp *op)
     const TileValue *a = op->args[0], *v = op->results[0];
     SharedTile tile;
     if (a->type.space == SPACE_SHARED) {
-        if (sh_view(v, &tile) && tile.row0 % 8 == 0 && tile.chunk0 % 2 == 0
+        if (sh_view(e, v, &tile) && tile.row0 % 8 == 0 && tile.chunk0 % 2 == 0
             && op->col0 * dtype_bytes(v->type.dtype) % 16 == 0)
             return;
         em_fail(e, op->loc, TW0803, "a slice of a shared tile begins at a multiple of 8 rows and 32 bytes");

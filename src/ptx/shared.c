@@ -16,15 +16,15 @@ SharedTile sh_stage(const TileValue *buffer, const Aff *index)
     return (SharedTile){&buffer->type, buffer->def->offset, index, 0, 0};
 }
 
-bool sh_view(const TileValue *v, SharedTile *tile)
+bool sh_view(const Emitter *e, const TileValue *v, SharedTile *tile)
 {
-    if (v->def && v->def->kind == TILE_SLICE && sh_view(v->def->args[0], tile)) {
+    if (v->def && v->def->kind == TILE_SLICE && sh_view(e, v->def->args[0], tile)) {
         tile->row0 += v->def->row0;
         tile->chunk0 += v->def->col0 * dtype_bytes(v->type.dtype) / 16;
         return true;
     }
-    if (!v->def || v->def->kind != TILE_VIEW) return false;
-    *tile = sh_stage(v->def->args[0], v->def->index);
+    if (!v->def || (v->def->kind != TILE_VIEW && v->def->kind != TILE_AWAIT)) return false;
+    *tile = sh_stage(v->def->args[0], v->def->kind == TILE_AWAIT ? e->awaited[v->id] : v->def->index);
     return true;
 }
 

@@ -163,6 +163,14 @@ bool tile_is_storage(const TileOp *op)
     return op->kind == TILE_BUFFER || op->kind == TILE_RING;
 }
 
+int tile_role_warps(const TileOp *roles)
+{
+    int warps = 0;
+    for (int i = 0; i < roles->n_regions; i++)
+        if (roles->roles[i].warps > warps) warps = roles->roles[i].warps;
+    return warps;
+}
+
 int tile_instances(const TileKernel *kernel, const AffSym *per)
 {
     int64_t extent;
@@ -285,6 +293,12 @@ static TileKernel *clone_kernel(Clone *c, const TileKernel *from)
     if (from->plain)
         kernel->plain = clone_kernel(c, from->plain);
     return kernel;
+}
+
+TileKernel *tile_kernel_clone(TileProgram *program, const TileKernel *kernel)
+{
+    Clone c = {.arena = program->arena, .to = program};
+    return clone_kernel(&c, kernel);
 }
 
 TileProgram *tile_clone(Arena *arena, const TileProgram *program)

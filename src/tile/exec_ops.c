@@ -157,7 +157,7 @@ void exec_reduce(OpId op, int axis, const ExecTile *a, ExecTile *r)
     exec_fill(r, op_identity(op));
     for (int i = 0; i < a->rows; i++)
         for (int j = 0; j < a->cols; j++) {
-            float *acc = &r->at[axis ? i : j];
+            float *acc = &r->at[axis ? i * r->cols + j % r->cols : j];
             *acc = reduce_step(op, *acc, a->at[(size_t)i * (size_t)a->cols + (size_t)j]);
         }
     int extent = axis ? a->cols : a->rows;

@@ -220,6 +220,7 @@ bool tile_op_uses(const TileOp *op, const TileValue *value); /* its regions incl
 bool tile_has(const TileBlock *block, TileOpKind kind);       /* nested regions included */
 bool tile_is_storage(const TileOp *op);                       /* BUFFER, RING */
 /* Instances of a role: the extent of its axis; 1 without one. */
+int tile_role_warps(const TileOp *roles); /* of the largest instance */
 int tile_instances(const TileKernel *kernel, const AffSym *per);
 /* Whether an operation on a tensor may move whole chunks of TILE_CHUNK bytes, if
  * addresses and strides are multiples of that: its columns are neighbours in
@@ -241,6 +242,7 @@ typedef struct TileBox {
 bool tile_box(const TileTensor *tensor, int row_dim, int col_dim, const TileType *stage, TileBox *box);
 /* Deep copy, so that a pass can be validated against its input. The Aff context
  * (and so its symbols) is shared. */
+TileKernel *tile_kernel_clone(TileProgram *program, const TileKernel *kernel); /* beside the program's own */
 TileProgram *tile_clone(Arena *arena, const TileProgram *program);
 
 /* ---- text, verification ----------------------------------------------------------- */

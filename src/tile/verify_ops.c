@@ -258,8 +258,11 @@ static bool check_reduce(Verifier *v, const TileOp *op)
         return verify_fail(v, TW0755, op, "a reduction runs along rows (0) or columns (1)");
     if (!all_tiles(v, op, 0, 1) || (op->n_args > 1 && !check_parts(v, op)))
         return false;
-    TileType a = arg_type(op, 0);
-    return want_shape(v, op, "the result", result_type(op), op->axis ? a.rows : 1, op->axis ? 1 : a.cols);
+    TileType a = arg_type(op, 0), r = result_type(op);
+    bool partly = op->axis && r.cols > 1 && op->op != OP_ROW_MEAN && op->n_args == 1;
+    if (partly && a.cols % r.cols == 0)
+        return want_shape(v, op, "the result", r, a.rows, r.cols);
+    return want_shape(v, op, "the result", r, op->axis ? a.rows : 1, op->axis ? 1 : a.cols);
 }
 
 /* The part lies inside of the whole. */

@@ -1,0 +1,189 @@
+/* issue.c: products are started, and waited for where their results are needed.
+ *
+ *   %s = gemm %q, %k.T                     %s = issue %q, %k.T
+ *   %o = gemm %p, %v, %o.0        ->       %o = issue %p, %v, %o.0
+ *   use %s                                 %s.1 = finish %s leaving 1
+ *   use %o                                 use %s.1
+ *                                          %o.1 = finish %o leaving 0
+ *                                          use %o.1
+ *
+ * Products of loaded tiles alone go first, since the arithmetic that follows waits for
+ * them. Whatever is pending is finished before a loop or a choice begins and before a
+ * region ends. A value that is revised may stay pending; within the region it is
+ * finished where it is needed.
+ */
+#include "pass/issue.h"
+
+typedef struct Pending {
+    TileValue *value;
+    int number;      /* of the issue that writes it, counted in the block */
+} Pending;
+
+typedef struct Issuer {
+    TileProgram *program;
+    TileKernel *kernel;
+    VEC(Pending) pending; /* oldest first */
+    int issued;
+} Issuer;
+
+/* ---- early products first ---------------------------------------------------------------- */
+
+static const TileOp *made_by(const TileBlock *block, const TileValue *v)
+{
+    for (int i = 0; i < block->ops.len; i++)
+        if (block->ops.data[i] == v->def) return v->def;
+    return NULL;
+}
+
+static bool is_early(const TileBlock *block, const TileOp *op)
+{
+    for (int k = 0; k < op->n_args; k++) {
+        const TileOp *def = made_by(block, op->args[k]);
+        bool load = def && def->kind == TILE_LOAD && def->results[0]->type.space == SPACE_SHARED;
+        if (def && !load) return false;
+        if (!def && op->args[k]->type.space != SPACE_SHARED) return false;
+    }
+    return true;
+}
+
+/* Moves op i of the block to `to`, loads of its operands before it. */
+static int move_up(TileBlock *block, int i, int to)
+{
+    TileOp *op = block->ops.data[i];
+    for (int k = 0; k < op->n_args; k++)
+        for (int at = to; at < i; at++) {
+            TileOp *load = block->ops.data[at];
+            if (op->args[k]->def != load) continue;
+            memmove(&block->ops.data[to + 1], &block->ops.data[to], (size_t)(at - to) * sizeof *block->ops.data);
+            block->ops.data[to++] = load;
+            break;
+        }
+    memmove(&block->ops.data[to + 1], &block->ops.data[to], (size_t)(i - to) * sizeof *block->ops.data);
+    block->ops.data[to++] = op;
+    return to;
+}
+
+static void early_first(TileBlock *block)
+{
+    int first = -1;
+    for (int i = 0; i < block->ops.len; i++) {
+        const TileOp *op = block->ops.data[i];
+        if (op->kind == TILE_FOR || op->kind == TILE_IF) first = -1; /* what was before stays before */
+        if (op->kind != TILE_GEMM) continue;
+        if (!is_early(block, op)) {
+            if (first < 0) first = i;
+        } else if (first >= 0) {
+            first = move_up(block, i, first);
+        }
+    }
+}
+
+/* ---- starting and waiting ------------------------------------------------------------------ */
+
+static Pending *find(Issuer *s, const TileValue *v)
+{
+    for (int i = 0; i < s->pending.len; i++)
+        if (s->pending.data[i].value == v) return &s->pending.data[i];
+    return NULL;
+}
+
+/* Waits, before block->ops.data[*at], for a value and so for all that were started before. */
+static void finish(Issuer *s, TileBlock *block, int *at, TileValue *v)
+{
+    const Pending *p = find(s, v);
+    if (!p) return;
+    int number = p->number;
+    Rewriter rw = {s->program, s->kernel, block, *at, v->def->loc};
+    TileType type = v->type;
+    type.pending = false;
+    TileOp *op = rw_insert(&rw, TILE_FINISH, 1, &v, 1, &type);
+    op->count = s->issued - 1 - number;
+    op->results[0]->name = v->name;
+    *at = rw.at;
+    for (int i = rw.at; i < block->ops.len; i++) {
+        TileOp *user = block->ops.data[i];
+        for (int k = 0; k < user->n_args; k++)
+            if (user->args[k] == v) user->args[k] = op->results[0];
+        for (int k = 0; k < user->n_regions; k++) tile_replace_uses(user->regions[k], v, op->results[0]);
+    }
+    for (int i = 0; i < s->pending.len; i++)
+        if (s->pending.data[i].value == v) {
+            for (int k = i; k + 1 < s->pending.len; k++) s->pending.data[k] = s->pending.data[k + 1];
+            s->pending.len--;
+        }
+}
+
+static bool may_stay(const TileOp *op, int arg)
+{
+    return (op->kind == TILE_GEMM && arg == 2) || (op->kind == TILE_REVISE && arg < op->n_results);
+}
+
+static void finish_operands(Issuer *s, TileBlock *block, int *at)
+{
+    for (int k = 0; k < block->ops.data[*at]->n_args; k++) {
+        const TileOp *op = block->ops.data[*at];
+        if (op->args[k]->type.pending && !may_stay(op, k)) finish(s, block, at, op->args[k]);
+    }
+}
+
+static void finish_all(Issuer *s, TileBlock *block, int *at)
+{
+    while (s->pending.len) finish(s, block, at, s->pending.data[0].value);
+}
+
+static void start(Issuer *s, TileOp *op)
+{
+    TileValue *result = op->results[0];
+    Pending *chain = op->n_args == 3 ? find(s, op->args[2]) : NULL;
+    op->kind = TILE_ISSUE;
+    result->type.pending = true;
+    if (chain) { /* the accumulator goes on under its new name */
+        for (int i = (int)(chain - s->pending.data); i + 1 < s->pending.len; i++) s->pending.data[i] = s->pending.data[i + 1];
+        s->pending.len--;
+    }
+    vec_push(s->program->arena, &s->pending, (Pending){result, s->issued++});
+}
+
+static void issue_block(Issuer *s, TileBlock *block);
+
+/* What is pending outside is so within the region, too; afterwards as before. */
+static void issue_revised(Issuer *s, TileOp *op)
+{
+    Issuer within = {s->program, s->kernel, {0}, s->issued};
+    for (int i = 0; i < s->pending.len; i++) vec_push(s->program->arena, &within.pending, s->pending.data[i]);
+    TileBlock *region = op->regions[0];
+    for (int i = 0; i < region->ops.len; i++)
+        if (region->ops.data[i]->kind != TILE_YIELD) finish_operands(&within, region, &i);
+    for (int k = 0; k < op->n_results; k++) {
+        Pending *p = find(s, op->args[k]);
+        op->results[k]->type.pending = p != NULL;
+        if (p) p->value = op->results[k];
+    }
+}
+
+static void issue_block(Issuer *s, TileBlock *block)
+{
+    early_first(block);
+    for (int i = 0; i < block->ops.len; i++) {
+        TileOp *op = block->ops.data[i];
+        if (op->kind == TILE_FOR || op->kind == TILE_IF || op->kind == TILE_YIELD) finish_all(s, block, &i);
+        else finish_operands(s, block, &i);
+        if (op->kind == TILE_GEMM) start(s, op);
+        if (op->kind == TILE_REVISE) {
+            issue_revised(s, op);
+            continue;
+        }
+        for (int k = 0; k < op->n_regions; k++) {
+            Issuer inner = {s->program, s->kernel, {0}, 0};
+            issue_block(&inner, op->regions[k]);
+        }
+    }
+    int end = block->ops.len;
+    finish_all(s, block, &end);
+}
+
+void issue_products(TileProgram *program, TileKernel *kernel)
+{
+    Issuer s = {program, kernel, {0}, 0};
+    issue_block(&s, kernel->body);
+}

@@ -1,0 +1,264 @@
+/* rotate.c: products of one iteration beside the arithmetic of another.
+ *
+ * In a loop whose later products take what arithmetic made of the results of
+ * earlier ones, the tensor cores and the arithmetic units wait for each other. The
+ * loop is turned, so that the later products of one iteration stand beside the
+ * earlier ones of the next:
+ *
+ *   for j = lo:hi {             if lo < hi {
+ *     %s = gemm %q, %k            A(lo)
+ *     %p = arithmetic of %s       for j = lo + 1:hi {
+ *     %o = gemm %p, %v, %o          B(j - 1)
+ *   }                               A(j)
+ *                                 }
+ *    A: up to the first product   B(hi - 1)
+ *    that is not of loaded      }
+ *    tiles; B: from it on
+ *
+ * Nothing is computed otherwise than before; what A leaves for B goes round.
+ * Loads that only B uses belong to B.
+ */
+#include "pass/copies.h"
+#include "pass/passes.h"
+
+typedef struct Turn {
+    TileProgram *program;
+    TileKernel *kernel;
+    TileOp *loop;
+    int cut;                    /* where B begins */
+    VEC(TileValue *) crossing;  /* what B, or the yield, has from A or from the loop's parameters */
+} Turn;
+
+static int place_in(const TileBlock *block, const TileValue *v)
+{
+    for (int i = 0; v->def && i < block->ops.len; i++)
+        if (block->ops.data[i] == v->def) return i;
+    return -1;
+}
+
+static bool is_param(const TileBlock *block, const TileValue *v)
+{
+    for (int i = 0; i < block->params.len; i++)
+        if (block->params.data[i] == v) return true;
+    return false;
+}
+
+static bool is_shared_load(const TileOp *op)
+{
+    return op->kind == TILE_LOAD && op->results[0]->type.space == SPACE_SHARED;
+}
+
+/* A product of tiles that are there without this iteration's arithmetic. */
+static bool is_early(const TileBlock *body, const TileOp *op)
+{
+    for (int k = 0; k < op->n_args; k++) {
+        int at = place_in(body, op->args[k]);
+        if (is_param(body, op->args[k]) || (at >= 0 && !is_shared_load(body->ops.data[at]) && body->ops.data[at]->kind != TILE_FILL))
+            return false;
+    }
+    return true;
+}
+
+/* Index of the first late product, behind an early one; -1: there is none. */
+static int find_cut(const TileBlock *body)
+{
+    bool early = false;
+    for (int i = 0; i < body->ops.len; i++) {
+        if (body->ops.data[i]->kind != TILE_GEMM) continue;
+        if (!is_early(body, body->ops.data[i])) return early ? i : -1;
+        early = true;
+    }
+    return -1;
+}
+
+static bool used_in(const TileBlock *body, int begin, int end, const TileValue *v)
+{
+    for (int i = begin; i < end; i++)
+        if (tile_op_uses(body->ops.data[i], v)) return true;
+    return false;
+}
+
+static bool is_free(const TileOp *op)
+{
+    return is_shared_load(op) || op->kind == TILE_FILL || op->kind == TILE_INDEX;
+}
+
+/* Loads and constants that only B uses go there; false: B uses a tile that A does, too. */
+static bool settle_loads(Turn *t, TileBlock *body)
+{
+    for (int i = t->cut - 1; i >= 0; i--) {
+        TileOp *op = body->ops.data[i];
+        if (!is_free(op) || !used_in(body, t->cut, body->ops.len, op->results[0])) continue;
+        if (!used_in(body, i + 1, t->cut, op->results[0])) {
+            tile_remove(body, i);
+            tile_insert(t->program, body, --t->cut, op);
+        } else if (is_shared_load(op)) {
+            return false;
+        } else { /* a constant is made twice */
+            Copier c = copier_new(t->program, t->kernel, NULL, NULL);
+            TileBlock *made = tile_block_new(t->program);
+            copy_ops(&c, body, i, i + 1, made);
+            tile_insert(t->program, body, t->cut, made->ops.data[0]);
+            for (int k = t->cut + 1; k < body->ops.len; k++) {
+                TileBlock one = {.ops = {.data = &body->ops.data[k], .len = 1, .cap = 1}};
+                tile_replace_uses(&one, op->results[0], made->ops.data[0]->results[0]);
+            }
+        }
+    }
+    return true;
+}
+
+static void find_crossing(Turn *t, TileBlock *body)
+{
+    for (int i = 0; i < body->params.len; i++)
+        if (used_in(body, t->cut, body->ops.len, body->params.data[i]))
+            vec_push(t->program->arena, &t->crossing, body->params.data[i]);
+    for (int i = 0; i < t->cut; i++)
+        for (int k = 0; k < body->ops.data[i]->n_results; k++)
+            if (used_in(body, t->cut, body->ops.len, body->ops.data[i]->results[k]))
+                vec_push(t->program->arena, &t->crossing, body->ops.data[i]->results[k]);
+}
+
+static TileOp *yield_of(TileProgram *program, TileKernel *kernel, TileBlock *block, TileValue *const *values, int n)
+{
+    TileOp *yield = tile_op_new(program, kernel, TILE_YIELD, n, values, 0, NULL);
+    tile_append(program, block, yield);
+    return yield;
+}
+
+/* A at a counter, with these values for the loop's parameters; what crosses, to `out`. */
+static void put_first(Turn *t, TileBlock *to, const Aff *at, TileValue *const *params, TileValue **out)
+{
+    const TileBlock *body = t->loop->regions[0];
+    Copier c = copier_new(t->program, t->kernel, t->loop->var, at);
+    for (int i = 0; i < body->params.len; i++) copier_map(&c, body->params.data[i], params[i]);
+    copy_ops(&c, body, 0, t->cut, to);
+    for (int i = 0; i < t->crossing.len; i++) out[i] = copied(&c, t->crossing.data[i]);
+}
+
+/* B at a counter; what the iteration yields, to `out`. */
+static void put_second(Turn *t, TileBlock *to, const Aff *at, TileValue *const *crossing, TileValue **out)
+{
+    const TileBlock *body = t->loop->regions[0];
+    const TileOp *yield = body->ops.data[body->ops.len - 1];
+    Copier c = copier_new(t->program, t->kernel, t->loop->var, at);
+    for (int i = 0; i < t->crossing.len; i++) copier_map(&c, t->crossing.data[i], crossing[i]);
+    copy_ops(&c, body, t->cut, body->ops.len - 1, to);
+    for (int i = 0; i < yield->n_args; i++) out[i] = copied(&c, yield->args[i]);
+}
+
+/* for j = lo + 1:hi { B(j - 1); A(j) } */
+static TileOp *turned_loop(Turn *t, TileValue *const *initial)
+{
+    AffCtx *aff = t->program->aff;
+    const TileOp *loop = t->loop;
+    int n = t->crossing.len, m = loop->n_results;
+    TileType *types = arena_array(t->program->arena, TileType, n);
+    TileValue **values = arena_array(t->program->arena, TileValue *, n), **yielded = arena_array(t->program->arena, TileValue *, m);
+    for (int i = 0; i < n; i++) types[i] = initial[i]->type;
+    TileOp *op = tile_op_new(t->program, t->kernel, TILE_FOR, n, initial, n, types);
+    TileBlock *body = tile_block_new(t->program);
+    op->regions = arena_array(t->program->arena, TileBlock *, 1);
+    op->regions[0] = body;
+    op->n_regions = 1;
+    op->loc = loop->loc;
+    op->lo = aff_offset(aff, loop->lo, 1);
+    op->hi = loop->hi;
+    op->var = aff_sym_new(aff, loop->var->name, AFF_LOOP, loop->var->lo == INT64_MIN ? INT64_MIN : loop->var->lo + 1, loop->var->hi);
+    for (int i = 0; i < n; i++) {
+        op->results[i]->name = t->crossing.data[i]->name;
+        vec_push(t->program->arena, &body->params, tile_value_new(t->program, t->kernel, types[i], t->crossing.data[i]->name));
+    }
+    const Aff *j = aff_of(aff, op->var);
+    put_second(t, body, aff_offset(aff, j, -1), body->params.data, yielded);
+    put_first(t, body, j, yielded, values);
+    yield_of(t->program, t->kernel, body, values, n);
+    return op;
+}
+
+/* The whole in `to`; what the loop gives, to `out`. */
+static void put_turned(Turn *t, TileBlock *to, TileValue **out)
+{
+    const TileOp *loop = t->loop;
+    TileValue **values = arena_array(t->program->arena, TileValue *, t->crossing.len);
+    put_first(t, to, loop->lo, loop->args, values);
+    TileOp *turned = turned_loop(t, values);
+    tile_append(t->program, to, turned);
+    put_second(t, to, aff_offset(t->program->aff, loop->hi, -1), turned->results, out);
+}
+
+static void turn_loop(TileProgram *program, TileKernel *kernel, TileBlock *block, int at)
+{
+    Turn t = {.program = program, .kernel = kernel, .loop = block->ops.data[at]};
+    TileOp *loop = t.loop;
+    TileBlock *body = loop->regions[0];
+    t.cut = find_cut(body);
+    if (t.cut < 0 || !settle_loads(&t, body)) return;
+    find_crossing(&t, body);
+    TileValue **out = arena_array(program->arena, TileValue *, loop->n_results);
+    TileType *types = arena_array(program->arena, TileType, loop->n_results);
+    for (int i = 0; i < loop->n_results; i++) types[i] = loop->results[i]->type;
+    const Aff *some = aff_lt(program->aff, loop->lo, loop->hi);
+    TileOp *choice = tile_op_new(program, kernel, TILE_IF, 0, NULL, loop->n_results, types);
+    choice->cond = some;
+    choice->loc = loop->loc;
+    choice->regions = arena_array(program->arena, TileBlock *, 2);
+    choice->n_regions = 2;
+    for (int i = 0; i < 2; i++) choice->regions[i] = tile_block_new(program);
+    put_turned(&t, choice->regions[0], out);
+    yield_of(program, kernel, choice->regions[0], out, loop->n_results);
+    yield_of(program, kernel, choice->regions[1], loop->args, loop->n_results);
+    for (int i = 0; i < loop->n_results; i++) {
+        choice->results[i]->name = loop->results[i]->name;
+        tile_replace_uses(kernel->body, loop->results[i], choice->results[i]);
+    }
+    block->ops.data[at] = choice;
+}
+
+static void turn_loops(TileProgram *program, TileKernel *kernel, TileBlock *block)
+{
+    for (int i = 0; i < block->ops.len; i++) {
+        TileOp *op = block->ops.data[i];
+        for (int k = 0; k < op->n_regions; k++) turn_loops(program, kernel, op->regions[k]);
+        if (op->kind == TILE_FOR) turn_loop(program, kernel, block, i);
+    }
+}
+
+/* ---- bounds ------------------------------------------------------------------------------ */
+
+static const Aff *over_instances(TileProgram *program, const Aff *a, const TileAxis *axis, bool most)
+{
+    AffCtx *aff = program->aff;
+    int64_t n = 1;
+    if (!aff_uses(a, axis->sym) || !aff_is_const(axis->extent, &n)) return a;
+    const Aff *all = aff_subst(aff, a, axis->sym, aff_const(aff, 0));
+    for (int64_t w = 1; w < n; w++) {
+        const Aff *one = aff_subst(aff, a, axis->sym, aff_const(aff, w));
+        all = most ? aff_max(aff, all, one) : aff_min(aff, all, one);
+    }
+    return all;
+}
+
+/* All instances of a block go through a loop together, since they share what it loads:
+ * iterations that only others need change nothing (mask.c). */
+static void even_bounds(TileProgram *program, TileBlock *block, const TileAxis *axis)
+{
+    for (int i = 0; i < block->ops.len; i++) {
+        TileOp *op = block->ops.data[i];
+        for (int k = 0; k < op->n_regions; k++) even_bounds(program, op->regions[k], axis);
+        if (op->kind != TILE_FOR) continue;
+        op->lo = over_instances(program, op->lo, axis, false);
+        op->hi = over_instances(program, op->hi, axis, true);
+    }
+}
+
+bool pass_rotate(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags)
+{
+    (void)target;
+    (void)diags;
+    if (!kernel->specialized) return true;
+    for (int i = 0; i < kernel->grid.len; i++)
+        if (kernel->grid.data[i].within) even_bounds(program, kernel->body, &kernel->grid.data[i]);
+    turn_loops(program, kernel, kernel->body);
+    return true;
+}

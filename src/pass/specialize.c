@@ -1,0 +1,297 @@
+/* specialize.c: a warpgroup that copies, others that compute.
+ *
+ * Each load into shared memory becomes a ring of stages: one role, of a warpgroup with
+ * few registers, fills them by bulk copies as they come free; the others await, use and
+ * release them, and share what all of them read:
+ *
+ *   for j = lo:hi {                 load { for j = lo:hi { acquire %k
+ *     %k = load K[j]          ->                           copy_async K[j], %k
+ *     use %k                                               filled %k } }
+ *   }                               compute { for j = lo:hi { %k.1 = await %k
+ *                                                             use %k.1
+ *                                                             release %k } }
+ *
+ * The copier's program is what is left of the others' when all but the awaiting is
+ * dropped, so both sides go round a ring equally often (bounds of loops are the same for
+ * all instances: rotate.c). A tile whose place depends on the instance has a ring for
+ * each.
+ */
+#include "pass/copies.h"
+#include "pass/issue.h"
+#include "pass/passes.h"
+
+enum { GROUP_WARPS = 4, REGISTER_STEP = 8 };
+
+typedef struct Stream {   /* a load of the program, whose copies rotation may have made more */
+    const TileOp *load;
+    TileValue *ring;
+    bool own;             /* a ring for each instance */
+} Stream;
+
+typedef struct Specializer {
+    TileProgram *program;
+    TileKernel *kernel;
+    const Target *target;
+    const AffSym *per;    /* NULL: one instance */
+    int groups;
+    VEC(Stream) streams;
+} Specializer;
+
+static bool is_bulk_load(const TileOp *op)
+{
+    return op->kind == TILE_LOAD && op->results[0]->type.space == SPACE_SHARED;
+}
+
+static bool own_place(const Specializer *s, const TileOp *load)
+{
+    for (int d = 0; s->per && d < load->tensor->rank; d++)
+        if (aff_uses(load->coords[d], s->per)) return true;
+    return false;
+}
+
+/* ---- rings ------------------------------------------------------------------------------ */
+
+static bool same_stream(const TileOp *a, const TileOp *b)
+{
+    return a->tensor == b->tensor && a->loc.start == b->loc.start && a->loc.end == b->loc.end && a->row_dim == b->row_dim
+           && a->col_dim == b->col_dim && tile_type_equal(a->results[0]->type, b->results[0]->type);
+}
+
+static Stream *stream_of(Specializer *s, const TileOp *load)
+{
+    for (int i = 0; i < s->streams.len; i++)
+        if (same_stream(s->streams.data[i].load, load)) return &s->streams.data[i];
+    return NULL;
+}
+
+/* Tiles that a loop streams have the stages that the schedule asks for; others two
+ * where the block goes on to a next place, so that its first tiles are there by then. */
+static void find_streams(Specializer *s, const TileBlock *block, bool in_loop)
+{
+    for (int i = 0; i < block->ops.len; i++) {
+        const TileOp *op = block->ops.data[i];
+        for (int k = 0; k < op->n_regions; k++) find_streams(s, op->regions[k], in_loop || op->kind == TILE_FOR);
+        if (!is_bulk_load(op)) continue;
+        Stream *known = stream_of(s, op);
+        int stages = in_loop ? (s->kernel->stages > 1 ? s->kernel->stages : 2) : s->kernel->persistent ? 2 : 1;
+        if (known) {
+            if (known->ring->type.stages < stages) known->ring->type.stages = stages;
+            continue;
+        }
+        TileType type = op->results[0]->type;
+        type.kind = TT_BUFFER;
+        type.stages = stages;
+        bool own = own_place(s, op);
+        TileOp *ring = tile_op_new(s->program, s->kernel, TILE_RING, 0, NULL, 1, &type);
+        ring->count = own ? s->groups : 1;
+        ring->loc = op->loc;
+        ring->results[0]->name = op->results[0]->name;
+        vec_push(s->program->arena, &s->streams, (Stream){op, ring->results[0], own});
+    }
+}
+
+/* ---- those that compute ------------------------------------------------------------------- */
+
+static const Aff *own_copy(Specializer *s, const Stream *stream)
+{
+    return stream->own && s->groups > 1 ? aff_of(s->program->aff, s->per) : NULL;
+}
+
+static TileOp *ring_op(Specializer *s, TileOpKind kind, const Stream *stream, const Aff *copy)
+{
+    TileValue *ring = stream->ring;
+    TileType view = ring->type;
+    view.kind = TT_TILE;
+    view.space = SPACE_SHARED;
+    view.stages = 0;
+    TileOp *op = tile_op_new(s->program, s->kernel, kind, 1, &ring, kind == TILE_AWAIT, &view);
+    op->index = copy;
+    op->loc = stream->load->loc;
+    return op;
+}
+
+static int first_use(const TileBlock *block, int from, const TileValue *v)
+{
+    for (int i = from; i < block->ops.len; i++)
+        if (tile_op_uses(block->ops.data[i], v)) return i;
+    return -1;
+}
+
+/* Behind the last use; of a product that was only started, behind the wait for it. */
+static int after_last_use(const TileBlock *block, int from, const TileValue *v)
+{
+    int last = from;
+    for (int i = from; i < block->ops.len; i++) {
+        const TileOp *op = block->ops.data[i];
+        if (!tile_op_uses(op, v)) continue;
+        last = i;
+        int later = 0;
+        for (int k = i + 1; op->kind == TILE_ISSUE && k < block->ops.len; k++) {
+            const TileOp *wait = block->ops.data[k];
+            later += wait->kind == TILE_ISSUE;
+            if (wait->kind != TILE_FINISH || wait->count > later) continue;
+            last = k;
+            break;
+        }
+    }
+    return last + 1;
+}
+
+static void await_tiles(Specializer *s, TileBlock *block)
+{
+    for (int i = 0; i < block->ops.len; i++) {
+        TileOp *op = block->ops.data[i];
+        for (int k = 0; k < op->n_regions; k++) await_tiles(s, op->regions[k]);
+    }
+    for (int i = 0; i < block->ops.len; i++) {
+        TileOp *op = block->ops.data[i];
+        if (!is_bulk_load(op)) continue;
+        const Stream *stream = stream_of(s, op);
+        TileOp *wait = ring_op(s, TILE_AWAIT, stream, own_copy(s, stream)), *back = ring_op(s, TILE_RELEASE, stream, own_copy(s, stream));
+        wait->results[0]->name = op->results[0]->name;
+        /* its copy goes where it is awaited: the copier's program is made from this one */
+        wait->tensor = op->tensor;
+        wait->coords = op->coords;
+        wait->row_dim = op->row_dim;
+        wait->col_dim = op->col_dim;
+        int at = first_use(block, i + 1, op->results[0]);
+        tile_remove(block, i--);
+        if (at < 0) continue;
+        tile_insert(s->program, block, --at, wait);
+        tile_replace_uses(block, op->results[0], wait->results[0]);
+        int end = after_last_use(block, at + 1, wait->results[0]);
+        if (block->ops.data[end - 1]->kind == TILE_YIELD) end--;
+        tile_insert(s->program, block, end, back);
+    }
+}
+
+/* ---- the one that copies ------------------------------------------------------------------ */
+
+static void bring_tile(Specializer *s, const TileOp *wait, TileBlock *to, int instance)
+{
+    AffCtx *aff = s->program->aff;
+    Stream stream = {wait, wait->args[0], false};
+    const Aff *w = instance >= 0 ? aff_const(aff, instance) : NULL;
+    tile_append(s->program, to, ring_op(s, TILE_ACQUIRE, &stream, w));
+    TileOp *copy = tile_op_new(s->program, s->kernel, TILE_COPY_ASYNC, 1, &stream.ring, 0, NULL);
+    copy->loc = wait->loc;
+    copy->tensor = wait->tensor;
+    copy->row_dim = wait->row_dim;
+    copy->col_dim = wait->col_dim;
+    copy->index = w;
+    copy->coords = arena_array(s->program->arena, const Aff *, wait->tensor->rank);
+    for (int d = 0; d < wait->tensor->rank; d++)
+        copy->coords[d] = w && s->per ? aff_subst(aff, wait->coords[d], s->per, w) : wait->coords[d];
+    tile_append(s->program, to, copy);
+    tile_append(s->program, to, ring_op(s, TILE_FILLED, &stream, w));
+}
+
+static bool region_awaits(const TileOp *op);
+
+static bool awaits(const TileBlock *block)
+{
+    for (int i = 0; i < block->ops.len; i++) {
+        const TileOp *op = block->ops.data[i];
+        if (op->kind == TILE_AWAIT || region_awaits(op)) return true;
+    }
+    return false;
+}
+
+static bool region_awaits(const TileOp *op)
+{
+    for (int k = 0; k < op->n_regions; k++)
+        if (awaits(op->regions[k])) return true;
+    return false;
+}
+
+static TileBlock *copies_of(Specializer *s, const TileBlock *block, bool in_region);
+
+static void bring_flow(Specializer *s, const TileOp *op, TileBlock *to)
+{
+    TileOp *flow = tile_op_new(s->program, s->kernel, op->kind, 0, NULL, 0, NULL);
+    flow->loc = op->loc;
+    flow->var = op->var;
+    flow->lo = op->lo;
+    flow->hi = op->hi;
+    flow->cond = op->cond;
+    flow->n_regions = op->n_regions;
+    flow->regions = arena_array(s->program->arena, TileBlock *, op->n_regions);
+    for (int k = 0; k < op->n_regions; k++) flow->regions[k] = copies_of(s, op->regions[k], true);
+    tile_append(s->program, to, flow);
+}
+
+static TileBlock *copies_of(Specializer *s, const TileBlock *block, bool in_region)
+{
+    TileBlock *to = tile_block_new(s->program);
+    for (int i = 0; i < block->ops.len; i++) {
+        const TileOp *op = block->ops.data[i];
+        if (op->kind == TILE_AWAIT && op->args[0]->def->count > 1)
+            for (int w = 0; w < s->groups; w++) bring_tile(s, op, to, w);
+        else if (op->kind == TILE_AWAIT)
+            bring_tile(s, op, to, -1);
+        else if (op->n_regions && op->kind != TILE_REVISE && region_awaits(op))
+            bring_flow(s, op, to);
+    }
+    if (in_region) tile_append(s->program, to, tile_op_new(s->program, s->kernel, TILE_YIELD, 0, NULL, 0, NULL));
+    return to;
+}
+
+/* ---- the whole ------------------------------------------------------------------------------ */
+
+/* Registers of a thread: what the copier can spare goes to the others (PTX ISA, setmaxnreg). */
+static void set_roles(const Specializer *s, TileOp *roles)
+{
+    int launched = s->target->regs_per_sm / ((s->groups + 1) * GROUP_WARPS * 32) / REGISTER_STEP * REGISTER_STEP;
+    int copier = s->groups > 2 ? 32 : 24;
+    int each = ((s->groups + 1) * launched - copier) / s->groups / REGISTER_STEP * REGISTER_STEP;
+    roles->roles = arena_array(s->program->arena, TileRole, 2);
+    roles->roles[0] = (TileRole){.name = "load", .warps = GROUP_WARPS, .regs = s->groups > 1 ? copier : 0};
+    roles->roles[1] = (TileRole){.name = "compute", .warps = GROUP_WARPS, .regs = s->groups > 1 ? each : 0, .per = s->per};
+}
+
+static const TileAxis *instances(const TileKernel *kernel)
+{
+    for (int i = 0; i < kernel->grid.len; i++)
+        if (kernel->grid.data[i].within) return &kernel->grid.data[i];
+    return NULL;
+}
+
+static void strip_awaits(TileBlock *block)
+{
+    for (int i = 0; i < block->ops.len; i++) {
+        TileOp *op = block->ops.data[i];
+        for (int k = 0; k < op->n_regions; k++) strip_awaits(op->regions[k]);
+        if (op->kind != TILE_AWAIT) continue;
+        op->tensor = NULL;
+        op->coords = NULL;
+        op->row_dim = op->col_dim = -1;
+    }
+}
+
+bool pass_specialize(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags)
+{
+    (void)diags;
+    const TileAxis *axis = instances(kernel);
+    Specializer s = {.program = program, .kernel = kernel, .target = target};
+    if (!kernel->specialized) return true;
+    s.per = axis ? axis->sym : NULL;
+    s.groups = axis ? tile_instances(kernel, axis->sym) : 1;
+    kernel->persistent = 1;
+    find_streams(&s, kernel->body, false);
+    issue_products(program, kernel);
+    await_tiles(&s, kernel->body);
+    TileBlock *compute = kernel->body, *whole = tile_block_new(program);
+    TileOp *roles = tile_op_new(program, kernel, TILE_ROLES, 0, NULL, 0, NULL);
+    roles->n_regions = 2;
+    roles->regions = arena_array(program->arena, TileBlock *, 2);
+    roles->regions[0] = copies_of(&s, compute, false);
+    roles->regions[1] = compute;
+    strip_awaits(compute);
+    set_roles(&s, roles);
+    for (int i = 0; i < s.streams.len; i++) tile_append(program, whole, s.streams.data[i].ring->def);
+    tile_append(program, whole, roles);
+    kernel->body = whole;
+    kernel->warps = GROUP_WARPS * (s.groups + 1);
+    kernel->facts |= TF_STAGED;
+    return true;
+}

@@ -1,0 +1,196 @@
+/* split.c: a block's rows are divided among warpgroups.
+ *
+ * The tensor cores of newer GPUs multiply 64 rows for a warpgroup. A kernel all of
+ * whose register tiles have 64 n rows becomes one of 64 rows whose grid has one more
+ * axis, of n instances `within` a block: what was at row r of the tile is at row
+ * r - 64 w of instance w. To every pass that follows w is a coordinate of the grid
+ * like others, so that each instance gets bounds of its own from its masks.
+ *
+ *   grid(m: ceil(len / 128))                 grid(w: 2 within, m: ceil(len / 128))
+ *   %q = load Q[m * 128 : rows]    ->        %q = load Q[m * 128 + w * 64 : rows]
+ *   %s = gemm %q, %k.T : fp32<128x128>       %s = gemm %q, %k.T : fp32<64x128>
+ *
+ * Whatever keeps rows apart may be divided so. What does not (column reductions,
+ * results that are put into shared memory, products whose first operand is
+ * transposed) leaves the kernel as it is. The kernel as it was stays beside it, for
+ * tensors that bulk copies cannot take (TileKernel.plain).
+ */
+#include "pass/passes.h"
+
+enum { GROUP_ROWS = 64, GROUP_WARPS = 4, MOST_GROUPS = 4, MOST_COLUMNS = 256, NARROWEST_SWIZZLE = 32 };
+
+typedef struct Splitter {
+    TileProgram *program;
+    TileKernel *kernel;
+    const Target *target;
+    int rows;       /* of a block */
+    bool *operand;  /* by value id: a shared tile that is a product's first operand */
+    bool *stored;   /* ... the second one */
+    bool products, ok;
+} Splitter;
+
+static bool in_registers(const TileType *t)
+{
+    return t->kind == TT_TILE && t->space == SPACE_REGISTER;
+}
+
+static void see_product(Splitter *s, const TileOp *op)
+{
+    const TileType *a = &op->args[0]->type, *b = &op->args[1]->type, *r = &op->results[0]->type;
+    int k = a->cols, step = target_mma_k(s->target, b->dtype);
+    bool bytes = dtype_bytes(b->dtype) == 1;
+    s->products = true;
+    s->ok &= !op->trans_a && b->space == SPACE_SHARED && dtype_is_narrow(b->dtype) && r->cols % 8 == 0 && k % step == 0;
+    s->ok &= r->cols <= MOST_COLUMNS && !(bytes && !op->trans_b);
+    if (a->space == SPACE_SHARED) s->operand[op->args[0]->id] = true;
+    s->stored[op->args[1]->id] = true;
+}
+
+/* A tile that a bulk copy brings: the tensor's innermost dimension along its columns. */
+static bool is_bulk(const TileOp *op)
+{
+    TileType stage = op->results[0]->type;
+    TileBox box;
+    stage.layout = (Layout){.kind = LAY_PANELS, .panel = lay_panel_for(stage.cols, dtype_bytes(stage.dtype))};
+    for (int d = 0; d < op->tensor->rank; d++)
+        if (aff_uses_kind(op->coords[d], AFF_SCALAR)) return false;
+    return !op->where && stage.layout.panel >= NARROWEST_SWIZZLE && tile_box(op->tensor, op->row_dim, op->col_dim, &stage, &box);
+}
+
+static void see_op(Splitter *s, const TileOp *op)
+{
+    switch (op->kind) {
+    case TILE_GEMM: see_product(s, op); break;
+    case TILE_LOAD:
+        if (op->results[0]->type.space == SPACE_SHARED) s->ok &= is_bulk(op);
+        break;
+    case TILE_REDUCE: s->ok &= op->axis == 1; break;
+    case TILE_IF:
+        for (int k = 0; k < op->n_regions; k++) s->ok &= op->regions[k]->ops.len > 0;
+        break;
+    case TILE_STORE: case TILE_FILL: case TILE_INDEX: case TILE_GATHER: case TILE_ELEMENT: case TILE_MASK:
+    case TILE_CAST: case TILE_RESHAPE: case TILE_SOFTMAX: case TILE_FOR: case TILE_YIELD:
+        break;
+    case TILE_MOVE: case TILE_SLICE: case TILE_PATCH: case TILE_SCALAR: case TILE_BUFFER: case TILE_VIEW: case TILE_PUT:
+    case TILE_COPY_ASYNC: case TILE_COMMIT: case TILE_WAIT: case TILE_BARRIER: case TILE_ROLES: case TILE_RING:
+    case TILE_ACQUIRE: case TILE_FILLED: case TILE_AWAIT: case TILE_RELEASE: case TILE_ISSUE: case TILE_FINISH:
+    case TILE_REVISE: case TILE_TAKE_TURN: case TILE_GIVE_TURN: case TILE_OP_COUNT:
+        s->ok = false;
+        break;
+    }
+}
+
+static void see_value(Splitter *s, const TileValue *v)
+{
+    if (in_registers(&v->type)) s->ok &= v->type.rows == 1 || v->type.rows == s->rows;
+}
+
+static void see_block(Splitter *s, const TileBlock *block)
+{
+    for (int i = 0; i < block->params.len; i++) see_value(s, block->params.data[i]);
+    for (int i = 0; i < block->ops.len && s->ok; i++) {
+        const TileOp *op = block->ops.data[i];
+        see_op(s, op);
+        for (int k = 0; k < op->n_results; k++) see_value(s, op->results[k]);
+        for (int k = 0; k < op->n_regions; k++) see_block(s, op->regions[k]);
+    }
+}
+
+/* A shared tile that some other operation reads, or that is both operands. */
+static void see_shared(Splitter *s, const TileBlock *block)
+{
+    for (int i = 0; i < block->ops.len; i++) {
+        const TileOp *op = block->ops.data[i];
+        for (int k = 0; k < op->n_regions; k++) see_shared(s, op->regions[k]);
+        for (int k = 0; k < op->n_args; k++) {
+            const TileValue *v = op->args[k];
+            if (v->type.space == SPACE_SHARED) s->ok &= op->kind == TILE_GEMM && !(s->operand[v->id] && s->stored[v->id]);
+        }
+    }
+}
+
+/* ---- the division ------------------------------------------------------------------ */
+
+static bool is_divided(const Splitter *s, const TileValue *v)
+{
+    return v->type.rows == s->rows && (in_registers(&v->type) || s->operand[v->id]);
+}
+
+static void divide_value(const Splitter *s, TileValue *v)
+{
+    if (is_divided(s, v)) v->type.rows = GROUP_ROWS;
+}
+
+static void divide_op(const Splitter *s, TileOp *op, const Aff *first)
+{
+    AffCtx *aff = s->program->aff;
+    const TileValue *tile = op->n_results ? op->results[0] : op->n_args ? op->args[0] : NULL;
+    if (!tile || !is_divided(s, tile)) return;
+    const Aff *row = aff_add(aff, aff_of(aff, s->program->row), first);
+    if (op->where) op->where = aff_subst(aff, op->where, s->program->row, row);
+    if (op->kind == TILE_MASK) op->cond = aff_subst(aff, op->cond, s->program->row, row);
+    if (op->kind == TILE_INDEX) op->index = aff_subst(aff, op->index, s->program->row, row);
+    for (int d = 0; op->kind == TILE_GATHER && d < op->tensor->rank; d++)
+        op->coords[d] = aff_subst(aff, op->coords[d], s->program->row, row);
+    if ((op->kind == TILE_LOAD || op->kind == TILE_STORE) && op->row_dim >= 0)
+        op->coords[op->row_dim] = aff_add(aff, op->coords[op->row_dim], first);
+}
+
+/* Expressions first: what is divided is told by its rows. */
+static void divide_expressions(const Splitter *s, TileBlock *block, const Aff *first)
+{
+    for (int i = 0; i < block->ops.len; i++) {
+        divide_op(s, block->ops.data[i], first);
+        for (int k = 0; k < block->ops.data[i]->n_regions; k++) divide_expressions(s, block->ops.data[i]->regions[k], first);
+    }
+}
+
+static void divide_values(const Splitter *s, TileBlock *block)
+{
+    for (int i = 0; i < block->params.len; i++) divide_value(s, block->params.data[i]);
+    for (int i = 0; i < block->ops.len; i++) {
+        TileOp *op = block->ops.data[i];
+        for (int k = 0; k < op->n_results; k++) divide_value(s, op->results[k]);
+        for (int k = 0; k < op->n_regions; k++) divide_values(s, op->regions[k]);
+    }
+}
+
+static bool name_taken(const TileProgram *program, const TileKernel *kernel, const char *name)
+{
+    for (int i = 0; i < program->dims.len; i++)
+        if (strcmp(program->dims.data[i]->name, name) == 0) return true;
+    for (int i = 0; i < kernel->grid.len; i++)
+        if (strcmp(kernel->grid.data[i].sym->name, name) == 0) return true;
+    return false;
+}
+
+static const AffSym *add_axis(TileProgram *program, TileKernel *kernel, int groups)
+{
+    const char *name = "w";
+    for (int i = 1; name_taken(program, kernel, name); i++) name = arena_printf(program->arena, "w%d", i);
+    const AffSym *w = aff_sym_new(program->aff, name, AFF_GRID, 0, groups - 1);
+    vec_push(program->arena, &kernel->grid, (TileAxis){.sym = w});
+    for (int i = kernel->grid.len - 1; i > 0; i--) kernel->grid.data[i] = kernel->grid.data[i - 1];
+    kernel->grid.data[0] = (TileAxis){.sym = w, .extent = aff_const(program->aff, groups), .within = true};
+    return w;
+}
+
+bool pass_split(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags)
+{
+    (void)diags;
+    int groups = kernel->warps / GROUP_WARPS;
+    Splitter s = {program, kernel, target, groups * GROUP_ROWS, arena_array(program->arena, bool, kernel->next_value),
+                  arena_array(program->arena, bool, kernel->next_value), false, true};
+    if (!target->has_wgmma || kernel->warps % GROUP_WARPS || kernel->warps_n > 1 || groups > MOST_GROUPS) return true;
+    see_block(&s, kernel->body);
+    if (s.ok) see_shared(&s, kernel->body);
+    if (!s.ok || !s.products) return true;
+    kernel->plain = tile_kernel_clone(program, kernel);
+    kernel->specialized = 1;
+    if (groups == 1) return true;
+    AffCtx *aff = program->aff;
+    const Aff *first = aff_scale(aff, aff_of(aff, add_axis(program, kernel, groups)), GROUP_ROWS);
+    divide_expressions(&s, kernel->body, first);
+    divide_values(&s, kernel->body);
+    return true;
+}

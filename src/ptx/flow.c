@@ -1,0 +1,229 @@
+/* flow.c: loops and choices, and the registers in which values meet that they merge. */
+#include "ptx/roles.h"
+
+/* ---- merged values ----------------------------------------------------------------- */
+
+/* Storage of a value that control flow merges: packed pairs for 16-bit tiles,
+ * words for tiles on their way, fp32 registers for all else. */
+bool fl_packed(const TileValue *v)
+{
+    if (v->type.layout.kind == LAY_CHUNKS) return true;
+    if (f8_is(v->type.dtype)) return v->type.layout.kind == LAY_MMA_A;
+    return dtype_bytes(v->type.dtype) == 2
+           && lay_fragment_values(v->type.layout, v->type.rows, v->type.cols) % 2 == 0;
+}
+
+void fl_declare(Emitter *e, const TileValue *v)
+{
+    Frag *frag = fr_new(e, v);
+    if (fl_packed(v)) frag->packed = fr_fresh(e, REG_R, fr_words(v));
+    else frag->f = fr_fresh(e, REG_F, frag->n);
+}
+
+/* to's registers = from's value */
+void fl_move(Emitter *e, const TileValue *to, const TileValue *from)
+{
+    const Frag *t = &e->frags[to->id];
+    if (t->packed) {
+        const int *f = fr_packed(e, from, to->type.dtype);
+        for (int i = 0; i < fr_words(to); i++)
+            if (t->packed[i] != f[i]) em(e, "mov.b32 %%r%d, %%r%d;", t->packed[i], f[i]);
+        return;
+    }
+    const int *f = e->frags[from->id].f;
+    for (int i = 0; i < t->n; i++)
+        if (!f || f[i] != t->f[i]) em(e, "mov.f32 %%f%d, %s;", t->f[i], fr_operand(e, from, i));
+}
+
+static bool same_registers(Emitter *e, const TileValue *a, const TileValue *b)
+{
+    const Frag *x = &e->frags[a->id], *y = &e->frags[b->id];
+    return (x->f && x->f == y->f) || (x->packed && x->packed == y->packed);
+}
+
+/* All moves happen at once: what is in the registers of one destination and goes to
+ * another is saved first. */
+void fl_move_all(Emitter *e, TileValue *const *to, TileValue *const *values, int n)
+{
+    const TileValue **from = arena_array(e->arena, const TileValue *, n);
+    for (int k = 0; k < n; k++) {
+        from[k] = values[k];
+        for (int p = 0; p < n; p++) {
+            if (p == k || !same_registers(e, to[p], from[k])) continue;
+            TileValue *saved = arena_new_of(e->arena, TileValue);
+            *saved = *from[k];
+            saved->id = e->kernel->next_value + e->spare++ % SPARE_FRAGS;
+            fl_declare(e, saved);
+            fl_move(e, saved, from[k]);
+            from[k] = saved;
+        }
+    }
+    for (int k = 0; k < n; k++)
+        if (from[k] != to[k]) fl_move(e, to[k], from[k]);
+}
+
+/* A tile on its way that is loaded for the next iteration when this one's has
+ * been put takes over its registers. */
+static void reserve_held(Emitter *e, const TileBlock *body, const TileValue *param, const TileValue *next)
+{
+    bool free = false;
+    if (param->type.layout.kind != LAY_CHUNKS || !next->def || next->def->kind != TILE_LOAD) return;
+    for (int i = 0; i < body->ops.len; i++) {
+        if (body->ops.data[i] == next->def) free = true;
+        else if (free && tile_op_uses(body->ops.data[i], param)) return;
+    }
+    if (free) e->frags[next->id].packed = e->frags[param->id].packed;
+}
+
+/* ---- loops ------------------------------------------------------------------------ */
+
+/* Turns a loop's parameters into what its iteration yielded, without moves where that
+ * is in registers of its own; what is not is moved. */
+static void pass_on(Emitter *e, const TileBlock *body, const TileOp *yield)
+{
+    TileValue **to = arena_array(e->arena, TileValue *, yield->n_args), **from = arena_array(e->arena, TileValue *, yield->n_args);
+    int n = 0;
+    for (int k = 0; k < yield->n_args; k++) {
+        TileValue *param = body->params.data[k], *v = yield->args[k];
+        const Frag *frag = &e->frags[v->id];
+        bool own = v->def && !frag->shared && (fl_packed(param) ? frag->packed != NULL : frag->f != NULL);
+        if (!own || same_registers(e, param, v)) {
+            to[n] = param;
+            from[n++] = v;
+        }
+    }
+    fl_move_all(e, to, from, n);
+    for (int k = 0; k < yield->n_args; k++) {
+        bool moved = false;
+        for (int i = 0; i < n; i++) moved |= to[i] == body->params.data[k];
+        if (moved) continue;
+        e->frags[body->params.data[k]->id] = e->frags[yield->args[k]->id];
+        if (fl_packed(body->params.data[k])) e->frags[body->params.data[k]->id].f = NULL;
+        else e->frags[body->params.data[k]->id].packed = NULL;
+    }
+}
+
+/* What was yielded goes back to the registers in which the loop begins. */
+static void send_back(Emitter *e, const TileOp *op, const Frag *start)
+{
+    const TileBlock *body = op->regions[0];
+    const TileOp *yield = body->ops.data[body->ops.len - 1];
+    TileValue **from = arena_array(e->arena, TileValue *, yield->n_args);
+    for (int k = 0; k < yield->n_args; k++) {
+        from[k] = arena_new_of(e->arena, TileValue);
+        *from[k] = *yield->args[k];
+        from[k]->id = e->kernel->next_value + e->spare++ % SPARE_FRAGS;
+        e->frags[from[k]->id] = e->frags[yield->args[k]->id];
+    }
+    for (int k = 0; k < yield->n_args; k++) e->frags[body->params.data[k]->id] = start[k];
+    fl_move_all(e, body->params.data, from, yield->n_args);
+}
+
+static void set_levels(Emitter *e, const TileBlock *body)
+{
+    for (int k = 0; k < body->params.len; k++) e->frags[body->params.data[k]->id].level = em_level(e);
+}
+
+/* An iteration, in a scope of its own. */
+static void iteration(Emitter *e, const TileOp *op, const char *counter)
+{
+    em_open(e);
+    ix_bind(e, op->var, counter, em_level(e));
+    set_levels(e, op->regions[0]);
+    kn_block(e, op->regions[0]);
+    em_close(e);
+}
+
+/* Iterations side by side: what one yields is where the next expects it, and goes back
+ * to where the first does in the last of them, or where the loop ends between two. */
+static void iterations(Emitter *e, const TileOp *op, const char *counter, const char *hi, int label)
+{
+    const TileBlock *body = op->regions[0];
+    const TileOp *yield = body->ops.data[body->ops.len - 1];
+    int n = op->unroll > 1 ? op->unroll : 1;
+    const char *p = em_new(e, REG_P);
+    Frag *start = arena_array(e->arena, Frag, body->params.len);
+    Str exits = str_new(e->arena);
+    for (int k = 0; k < body->params.len; k++) start[k] = e->frags[body->params.data[k]->id];
+    for (int i = 0; i < n; i++) {
+        iteration(e, op, counter);
+        bool last = i == n - 1;
+        if (last) send_back(e, op, start);
+        em(e, "add.s32 %s, %s, 1;", counter, counter);
+        em(e, "setp.%s.s32 %s, %s, %s;", last ? "lt" : "ge", p, counter, hi);
+        if (last) {
+            em(e, "@%s bra.uni $loop%d;", p, label);
+            continue;
+        }
+        em(e, "@%s bra.uni $exit%d_%d;", p, label, i);
+        Frag *mid = arena_array(e->arena, Frag, body->params.len);
+        for (int k = 0; k < body->params.len; k++) mid[k] = e->frags[body->params.data[k]->id];
+        em_open(e);
+        send_back(e, op, start);
+        str_printf(&exits, "\tbra.uni $end%d;\n$exit%d_%d:\n%s", label, label, i, str_text(&e->scopes.data[em_level(e)]));
+        e->scopes.data[em_level(e)] = str_new(e->arena);
+        em_close(e);
+        for (int k = 0; k < body->params.len; k++) e->frags[body->params.data[k]->id] = mid[k];
+        pass_on(e, body, yield);
+    }
+    str_add(&e->scopes.data[em_level(e)], str_text(&exits));
+}
+
+void fl_for(Emitter *e, const TileOp *op)
+{
+    const TileBlock *body = op->regions[0];
+    int label = em_label(e), counter = em_reg(e, REG_R);
+    const char *j = em_name(e, REG_R, counter), *hi = ix_value(e, op->hi), *p = em_new(e, REG_P);
+    for (int k = 0; k < body->params.len; k++) {
+        fl_declare(e, body->params.data[k]);
+        fl_move(e, body->params.data[k], op->args[k]);
+    }
+    const TileOp *yield = body->ops.data[body->ops.len - 1];
+    for (int k = 0; k < body->params.len; k++)
+        reserve_held(e, body, body->params.data[k], yield->args[k]);
+    const char *low = ix_value(e, op->lo);
+    em_open(e);
+    iterations(e, op, j, hi, label);
+    Str *text = &e->scopes.data[em_level(e)];
+    Str whole = str_new(e->arena);
+    str_printf(&whole, "\tmov.b32 %s, %s;\n\tsetp.ge.s32 %s, %s, %s;\n\t@%s bra.uni $end%d;\n", j, low, p, j, hi, p,
+               label);
+    str_printf(&whole, "$loop%d:\n%s$end%d:\n", label, str_text(text), label);
+    *text = whole;
+    em_close(e);
+
+    /* The results live in the carried registers. */
+    for (int k = 0; k < op->n_results; k++) {
+        Frag *frag = fr_new(e, op->results[k]);
+        const Frag *carried = &e->frags[body->params.data[k]->id];
+        if (fl_packed(op->results[k])) frag->packed = carried->packed;
+        else frag->f = carried->f;
+    }
+}
+
+/* ---- choices ---------------------------------------------------------------------- */
+
+static void emit_branch(Emitter *e, const TileOp *op, int region)
+{
+    em_open(e);
+    const TileBlock *block = op->regions[region];
+    kn_block(e, block);
+    const TileOp *yield = block->ops.len ? block->ops.data[block->ops.len - 1] : NULL;
+    for (int k = 0; yield && k < op->n_results && k < yield->n_args; k++)
+        fl_move(e, op->results[k], yield->args[k]);
+    em_close(e);
+}
+
+void fl_if(Emitter *e, const TileOp *op)
+{
+    int label = em_label(e);
+    for (int k = 0; k < op->n_results; k++) fl_declare(e, op->results[k]);
+    em_open(e);
+    em(e, "@!%s bra.uni $else%d;", ix_condition(e, op->cond), label);
+    emit_branch(e, op, 0);
+    em(e, "bra.uni $endif%d;", label);
+    em(e, "$else%d:", label);
+    if (op->n_regions > 1) emit_branch(e, op, 1);
+    em(e, "$endif%d:", label);
+    em_close(e);
+}

@@ -1,0 +1,85 @@
+/* revise.c: values that are replaced where some element is too large.
+ *
+ * A warp votes; where none of its lanes has a large element it jumps over the region.
+ * The values keep their registers either way, so that an accumulator that the tensor
+ * cores still write is not moved.
+ *
+ * Whether a pair of numbers of 16 bits has one of at least 2 its bits 14 and 30 tell:
+ * they are the uppermost of the exponents, whose bias makes them 0 below 2 in fp16 as
+ * in bf16. So a tile of them is tested a word at a time, three words an instruction.
+ */
+#include "ptx/roles.h"
+
+static const char *test_packed(Emitter *e, const int *words, int n)
+{
+    int *queue = arena_array(e->arena, int, 2 * n), head = 0, tail = n;
+    memcpy(queue, words, sizeof(int) * (size_t)n);
+    while (tail - head > 1) {
+        const int *w = &queue[head];
+        int d = em_reg(e, REG_R), take = tail - head > 2 ? 3 : 2;
+        if (take == 3) em(e, "lop3.b32 %%r%d, %%r%d, %%r%d, %%r%d, 0xFE;", d, w[0], w[1], w[2]);
+        else em(e, "or.b32 %%r%d, %%r%d, %%r%d;", d, w[0], w[1]);
+        head += take;
+        queue[tail++] = d;
+    }
+    const char *bits = em_new(e, REG_R), *p = em_new(e, REG_P);
+    em(e, "and.b32 %s, %%r%d, 0x40004000;", bits, queue[head]);
+    em(e, "setp.ne.s32 %s, %s, 0;", p, bits);
+    return p;
+}
+
+/* max passes NaNs over (PTX ISA, max), so each is looked at: `not less` is true of them. */
+static const char *test_each(Emitter *e, const TileValue *v, double bound)
+{
+    const char *any = NULL;
+    for (int i = 0; i < e->frags[v->id].n; i++) {
+        const char *p = em_new(e, REG_P);
+        if (any) em(e, "setp.geu.or.f32 %s, %s, %s, %s;", p, fr_operand(e, v, i), em_f32(e, bound), any);
+        else em(e, "setp.geu.f32 %s, %s, %s;", p, fr_operand(e, v, i), em_f32(e, bound));
+        any = p;
+    }
+    return any;
+}
+
+static const char *test(Emitter *e, const TileOp *op)
+{
+    const TileValue *v = op->args[op->n_args - 1];
+    const Frag *frag = &e->frags[v->id];
+    if (frag->packed && dtype_bytes(v->type.dtype) == 2 && op->number == 2) return test_packed(e, frag->packed, fr_words(v));
+    return test_each(e, v, op->number);
+}
+
+/* The result takes its value's registers over where only the region uses them besides. */
+static void keep_registers(Emitter *e, const TileOp *op, int k)
+{
+    const TileValue *from = op->args[k], *to = op->results[k];
+    const Frag *frag = &e->frags[from->id];
+    int within = tile_count_uses(op->regions[0], from) + 1 + (op->args[op->n_args - 1] == from);
+    bool own = !frag->uniform && !frag->shared && frag->level == em_level(e);
+    if (own && tile_count_uses(e->kernel->body, from) == within) {
+        e->frags[to->id] = *frag;
+        if (fl_packed(from)) e->frags[to->id].f = NULL;
+        else e->frags[to->id].packed = NULL;
+        return;
+    }
+    fl_declare(e, to);
+    fl_move(e, to, from);
+}
+
+void rv_revise(Emitter *e, const TileOp *op)
+{
+    const TileBlock *region = op->regions[0];
+    const TileOp *yield = region->ops.data[region->ops.len - 1];
+    int label = em_label(e);
+    for (int k = 0; k < op->n_results; k++)
+        if (fl_packed(op->args[k])) fr_packed(e, op->args[k], op->args[k]->type.dtype);
+    const char *vote = em_new(e, REG_P);
+    em(e, "vote.sync.any.pred %s, %s, -1;", vote, test(e, op));
+    for (int k = 0; k < op->n_results; k++) keep_registers(e, op, k);
+    em_open(e);
+    em(e, "@!%s bra.uni $revised%d;", vote, label);
+    kn_block(e, region);
+    fl_move_all(e, op->results, yield->args, op->n_results);
+    em_close(e);
+    em(e, "$revised%d:", label);
+}

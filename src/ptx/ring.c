@@ -1,0 +1,216 @@
+/* ring.c: storage that goes round between roles, and the mbarriers that hand it on.
+ *
+ * Every stage has two mbarriers (PTX ISA, "Parallel Synchronization and
+ * Communication Instructions: mbarrier"):
+ *
+ *   full    one arrival, the producer's, which says how many bytes the bulk copies
+ *           will bring; its phase ends when they have all come
+ *   empty   an arrival of each warp that reads the stage
+ *
+ * A role goes round the stages by itself. Where it is are two registers for each
+ * copy of a ring: the stage, and the parity of the phase that it waits for next,
+ * which changes with each round. A producer begins with parity 1: the phase before
+ * the first counts as ended.
+ *
+ * Shared memory: all storage of the kernel, then for each ring the full barriers of
+ * its stages and the empty ones.
+ */
+#include "ptx/roles.h"
+
+enum { BARRIER_BYTES = 8 };
+
+/* ---- where barriers are --------------------------------------------------------- */
+
+static int ring_places(const TileOp *ring)
+{
+    return ring->count * ring->results[0]->type.stages;
+}
+
+static int64_t storage_end(const TileKernel *kernel)
+{
+    int64_t end = 0;
+    for (int i = 0; i < kernel->body->ops.len; i++) {
+        const TileOp *op = kernel->body->ops.data[i];
+        if (!tile_is_storage(op)) continue;
+        const TileType *t = &op->results[0]->type;
+        int64_t bytes = lay_shared_bytes(t->rows, t->cols, dtype_bytes(t->dtype)) * t->stages;
+        bytes = op->offset + bytes * (op->kind == TILE_RING ? op->count : 1);
+        if (bytes > end) end = bytes;
+    }
+    return (end + 15) / 16 * 16;
+}
+
+int64_t rg_barriers(const TileKernel *kernel, const TileOp *ring)
+{
+    int64_t at = storage_end(kernel);
+    for (int i = 0; i < kernel->body->ops.len; i++) {
+        const TileOp *op = kernel->body->ops.data[i];
+        if (op == ring) return at;
+        if (op->kind == TILE_RING) at += 2 * BARRIER_BYTES * ring_places(op);
+    }
+    return at;
+}
+
+/* ---- who takes part ----------------------------------------------------------------- */
+
+static bool releases(const TileBlock *block, const TileOp *ring)
+{
+    for (int i = 0; i < block->ops.len; i++) {
+        const TileOp *op = block->ops.data[i];
+        if (op->kind == TILE_RELEASE && op->args[0]->def == ring) return true;
+        for (int r = 0; r < op->n_regions; r++)
+            if (releases(op->regions[r], ring)) return true;
+    }
+    return false;
+}
+
+/* Warps that give a stage back: of one instance where each has a copy of its own. */
+static int readers(const Emitter *e, const TileOp *roles, const TileOp *ring)
+{
+    int warps = 0;
+    for (int i = 0; i < roles->n_regions; i++)
+        if (releases(roles->regions[i], ring))
+            warps += roles->roles[i].warps * (ring->count > 1 ? 1 : tile_instances(e->kernel, roles->roles[i].per));
+    return warps;
+}
+
+void rg_init(Emitter *e, const TileOp *roles)
+{
+    for (int i = 0; i < e->kernel->body->ops.len; i++) {
+        const TileOp *ring = e->kernel->body->ops.data[i];
+        if (ring->kind != TILE_RING) continue;
+        int64_t at = rg_barriers(e->kernel, ring);
+        int n = ring_places(ring), count = readers(e, roles, ring);
+        for (int k = 0; k < 2 * n; k++)
+            em(e, "mbarrier.init.shared::cta.b64 [%s+%lld], %d;", e->smem, (long long)at + k * BARRIER_BYTES,
+               k < n ? 1 : count);
+    }
+}
+
+/* ---- positions ------------------------------------------------------------------------- */
+
+/* Which copy an operation means: a constant, or the instance's own. */
+static int copy_of(const TileOp *op)
+{
+    int64_t copy = 0;
+    return op->index && aff_is_const(op->index, &copy) ? (int)copy : 0;
+}
+
+static RingPlace *place_of(Emitter *e, const TileOp *op)
+{
+    const TileOp *ring = op->args[0]->def;
+    RingPlace **places = &e->rings[op->args[0]->id];
+    if (!*places) *places = arena_array(e->arena, RingPlace, ring->count);
+    RingPlace *place = &(*places)[copy_of(op)];
+    if (place->stage) return place;
+    place->stage = em_new(e, REG_R);
+    place->parity = em_new(e, REG_R);
+    em_at(e, 0, "mov.b32 %s, 0;", place->stage);
+    em_at(e, 0, "mov.b32 %s, %d;", place->parity, op->kind == TILE_ACQUIRE);
+    return place;
+}
+
+/* The stage's number among all of the ring's, as an expression: copy * stages + stage. */
+static const Aff *number_of(Emitter *e, const TileOp *op, const char *stage)
+{
+    AffCtx *aff = e->program->aff;
+    int stages = op->args[0]->type.stages;
+    const Aff *at = stages > 1 ? aff_of(aff, ix_symbol(e, "stage", stage, em_level(e), stages - 1)) : aff_const(aff, 0);
+    return op->index ? aff_add(aff, aff_scale(aff, op->index, stages), at) : at;
+}
+
+static const char *barrier_address(Emitter *e, const TileOp *op, const Aff *number, bool empty)
+{
+    const TileOp *ring = op->args[0]->def;
+    int64_t at = rg_barriers(e->kernel, ring) + (empty ? ring_places(ring) * BARRIER_BYTES : 0), constant;
+    if (aff_is_const(number, &constant))
+        return arena_printf(e->arena, "%s+%lld", e->smem, (long long)(at + constant * BARRIER_BYTES));
+    const char *address = em_new(e, REG_R);
+    em(e, "mad.lo.s32 %s, %s, %d, %s;", address, ix_value(e, number), BARRIER_BYTES, e->smem);
+    return arena_printf(e->arena, "%s+%lld", address, (long long)at);
+}
+
+void rg_wait(Emitter *e, const char *address, const char *parity)
+{
+    int label = em_label(e);
+    const char *p = em_new(e, REG_P);
+    em(e, "$wait%d:", label);
+    em(e, "mbarrier.try_wait.parity.shared::cta.b64 %s, [%s], %s;", p, address, parity);
+    em(e, "@!%s bra $wait%d;", p, label);
+}
+
+void rg_next(Emitter *e, const char *stage, const char *parity, int stages)
+{
+    if (stages == 1) {
+        em(e, "xor.b32 %s, %s, 1;", parity, parity);
+        return;
+    }
+    const char *p = em_new(e, REG_P);
+    em(e, "add.s32 %s, %s, 1;", stage, stage);
+    em(e, "setp.eq.s32 %s, %s, %d;", p, stage, stages);
+    em(e, "@%s mov.b32 %s, 0;", p, stage);
+    em(e, "@%s xor.b32 %s, %s, 1;", p, parity, parity);
+}
+
+/* The stage that the role is at, kept while the role goes on. */
+static const Aff *hold(Emitter *e, const TileOp *op, const RingPlace *place)
+{
+    if (op->args[0]->type.stages == 1) return number_of(e, op, place->stage);
+    const char *stage = em_new(e, REG_R);
+    em(e, "mov.b32 %s, %s;", stage, place->stage);
+    return number_of(e, op, stage);
+}
+
+void rg_acquire(Emitter *e, const TileOp *op)
+{
+    RingPlace *place = place_of(e, op);
+    const TileType *t = &op->args[0]->type;
+    const Aff *number = hold(e, op, place);
+    rg_wait(e, barrier_address(e, op, number, true), place->parity);
+    vec_push(e->arena, &place->held, number);
+    em(e, "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%s], %lld;", barrier_address(e, op, number, false),
+       (long long)lay_shared_bytes(t->rows, t->cols, dtype_bytes(t->dtype)));
+    rg_next(e, place->stage, place->parity, t->stages);
+}
+
+const Aff *rg_acquired(Emitter *e, const TileOp *op, const char **barrier)
+{
+    RingPlace *place = place_of(e, op);
+    if (place->held.len == 0) {
+        em_fail(e, op->loc, TW0803, "a copy into a ring outside of acquire and filled");
+        return aff_const(e->program->aff, 0);
+    }
+    const Aff *number = place->held.data[place->held.len - 1];
+    *barrier = barrier_address(e, op, number, false);
+    return number;
+}
+
+void rg_filled(Emitter *e, const TileOp *op)
+{
+    RingPlace *place = place_of(e, op);
+    if (place->held.len) place->held.len--;
+}
+
+void rg_await(Emitter *e, const TileOp *op)
+{
+    RingPlace *place = place_of(e, op);
+    const Aff *number = hold(e, op, place);
+    rg_wait(e, barrier_address(e, op, number, false), place->parity);
+    vec_push(e->arena, &place->held, number);
+    e->awaited[op->results[0]->id] = number;
+    rg_next(e, place->stage, place->parity, op->args[0]->type.stages);
+}
+
+/* The oldest stage that is held. */
+void rg_release(Emitter *e, const TileOp *op)
+{
+    RingPlace *place = place_of(e, op);
+    if (place->held.len == 0) {
+        em_fail(e, op->loc, TW0803, "a release in another region than the await before it");
+        return;
+    }
+    const Aff *number = place->held.data[0];
+    for (int i = 0; i + 1 < place->held.len; i++) place->held.data[i] = place->held.data[i + 1];
+    place->held.len--;
+    em(e, "@%s mbarrier.arrive.shared::cta.b64 _, [%s];", e->first_lane, barrier_address(e, op, number, true));
+}

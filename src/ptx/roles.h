@@ -1,0 +1,47 @@
+/* roles.h: what the emitter's files for kernels with roles share.
+ *
+ * Vocabulary
+ *   role       a part of the block's warps with a program of its own, and registers of
+ *              its own number (PTX ISA, setmaxnreg)
+ *   copier     a role that does nothing but start copies: one thread of it works
+ *   place      coordinates of the grid that a persistent block takes next
+ */
+#ifndef TW_PTX_ROLES_H
+#define TW_PTX_ROLES_H
+
+#include "ptx/emit.h"
+
+struct RingPlace {
+    const char *stage, *parity; /* registers; NULL: the role has not touched the ring yet */
+    VEC(const Aff *) held;      /* numbers of stages that it holds, oldest first */
+};
+
+/* roles.c */
+void ro_roles(Emitter *e, const TileOp *op);
+void ro_turn(Emitter *e, const TileOp *op);
+
+/* ring.c */
+void rg_init(Emitter *e, const TileOp *roles);
+/* Where its barriers begin; of NULL: where those of all rings end. */
+int64_t rg_barriers(const TileKernel *kernel, const TileOp *ring);
+void rg_wait(Emitter *e, const char *address, const char *parity);
+void rg_next(Emitter *e, const char *stage, const char *parity, int stages);
+void rg_acquire(Emitter *e, const TileOp *op);
+/* The stage that a copy goes to and the address of its full barrier. */
+const Aff *rg_acquired(Emitter *e, const TileOp *op, const char **barrier);
+void rg_filled(Emitter *e, const TileOp *op);
+void rg_await(Emitter *e, const TileOp *op);
+void rg_release(Emitter *e, const TileOp *op);
+
+/* tma.c */
+void tm_copy(Emitter *e, const TileOp *op);
+void tm_prefetch(Emitter *e);
+
+/* wgmma.c */
+void wg_issue(Emitter *e, const TileOp *op);
+void wg_finish(Emitter *e, const TileOp *op);
+
+/* revise.c */
+void rv_revise(Emitter *e, const TileOp *op);
+
+#endif

@@ -10,6 +10,7 @@
  *   CODE LINE:COLUMN   the one diagnostic
  *   set NAME=VALUE     as --set
  *   splits N           as --set splits=N
+ *   fitting            as `tw gen` does it: in several kernels where one does not fit
  *   bind NAME=VALUE    of the launch; without any, nothing is executed
  *
  * Every code of TW05xx must be expected somewhere. */
@@ -32,6 +33,7 @@ typedef struct Case {
     Settings settings;
     LevelCase levels;
     int parts;
+    bool fitting;
     const char *expected; /* "sketch", or "TW0505 4:3" */
     char code[16];        /* its first word, which outlives the arena */
 } Case;
@@ -50,6 +52,8 @@ static void read_option(Case *t, char *option)
     if (starts_with(option, "splits ") && t->levels.n_sets < LEVEL_SETS) {
         t->parts = atoi(option + 7);
         t->levels.sets[t->levels.n_sets++] = arena_printf(t->arena, "splits=%d", t->parts);
+    } else if (strcmp(option, "fitting") == 0) {
+        t->fitting = true;
     } else if (starts_with(option, "set ") && t->levels.n_sets < LEVEL_SETS) {
         assert_null(settings_add(t->arena, &t->settings, option + 4));
         t->levels.sets[t->levels.n_sets++] = option + 4;
@@ -154,6 +158,20 @@ static void run_levels(Case *t, const Program *program)
         fail_msg("%s: %s\n%s", t->path, report.problem, str_text(&report.log));
 }
 
+/* The sketch by way of the chain, which knows what fits. */
+static Program *fuse_fitting(Case *t, Syms *syms, const Program *program)
+{
+    Chain *chain = chain_new(t->arena, syms, aff_ctx_new(t->arena), t->diags, target_find("sm_80"), DT_BF16);
+    Str text = str_new(t->arena);
+
+    for (int i = 0; i < t->levels.n_sets; i++)
+        assert_null(chain_set(chain, t->levels.sets[i]));
+    lang_print_unit(&text, unit_of(program, UNIT_OPERATOR));
+    if (!chain_define(chain, chain_text(chain, t->path, &text)) || !chain_fuse(chain))
+        return NULL;
+    return lang_parse(t->arena, syms, chain->sketch, t->diags);
+}
+
 static void run_case(void **state)
 {
     Case *t = *state;
@@ -174,7 +192,9 @@ static void run_case(void **state)
     const Unit *unit = unit_of(program, UNIT_OPERATOR);
     assert_non_null(unit);
     Def *def = def_resolve(t->arena, syms, aff_ctx_new(t->arena), program, unit, &t->settings, t->diags);
-    Program *sketch = def ? fuse(t->arena, syms, def, t->parts ? t->parts : 1, t->diags) : NULL;
+    Program *sketch = !def         ? NULL
+                      : t->fitting ? fuse_fitting(t, syms, program)
+                                   : fuse(t->arena, syms, def, t->parts ? t->parts : 1, t->diags);
     if (strcmp(t->expected, "sketch") == 0) {
         compare_sketch(t, program, sketch);
         run_levels(t, program);

@@ -161,16 +161,24 @@ static int parts_wanted(Chain *chain)
     return parts;
 }
 
+/* The settings without the sizes of the launch, or with those that it will have. */
+static Settings *settings_for(Chain *chain, bool launch)
+{
+    Settings *settings = arena_new_of(chain->arena, Settings);
+
+    settings->dtype = chain->settings.dtype;
+    for (int i = 0; i < chain->settings.list.len; i++)
+        vec_push(chain->arena, &settings->list, chain->settings.list.data[i]);
+    for (int i = 0; launch && i < chain->run_with.list.len; i++)
+        vec_push(chain->arena, &settings->list, chain->run_with.list.data[i]);
+    return settings;
+}
+
 /* By the sizes that are compiled in or that the kernel will be run with. */
 static int parts_by_model(Chain *chain, const Program *sketch)
 {
-    Settings sizes = {.dtype = chain->settings.dtype};
-    ReasonOptions options = {chain->target, &sizes, chain->settings.dtype};
+    ReasonOptions options = {chain->target, settings_for(chain, true), chain->settings.dtype, .roomy = true};
 
-    for (int i = 0; i < chain->settings.list.len; i++)
-        vec_push(chain->arena, &sizes.list, chain->settings.list.data[i]);
-    for (int i = 0; i < chain->run_with.list.len; i++)
-        vec_push(chain->arena, &sizes.list, chain->run_with.list.data[i]);
     return reason_parts(chain->arena, chain->syms, sketch, &options);
 }
 
@@ -179,14 +187,43 @@ static Program *fuse_parts(Chain *chain, int parts, Diags *diags)
     return fuse(chain->arena, chain->syms, chain->def, parts, diags);
 }
 
+static const Diag *misfit(void *user, const Program *sketch)
+{
+    Chain *chain = user;
+    ReasonOptions options = {chain->target, settings_for(chain, false), chain->settings.dtype, .roomy = true};
+
+    return reason_misfit(chain->arena, chain->syms, sketch, &options);
+}
+
+/* A choice of the reasoner that is forced and does not fit is said, not helped. */
+static bool sizes_forced(const Chain *chain)
+{
+    return chain->settings.list.len > chain->own.list.len;
+}
+
+/* Several kernels for what one cannot do. */
+static Program *fuse_in_cuts(Chain *chain, const Program *whole, const Diags *failed)
+{
+    const Diag *why = whole ? misfit(chain, whole) : failed->list.len ? &failed->list.data[0] : NULL;
+
+    return why && !sizes_forced(chain) ? fuse_cut(chain->arena, chain->syms, chain->def, why, misfit, chain) : NULL;
+}
+
 /* What the model thinks better is done if it can be. */
 static Program *fuse_by_model(Chain *chain)
 {
-    Program *whole = fuse_parts(chain, 1, chain->diags), *cut = NULL;
-    int parts = whole ? parts_by_model(chain, whole) : 1;
+    Diags *quiet = diags_new(chain->arena, chain->diags->source);
+    Program *whole = fuse_parts(chain, 1, quiet), *cut = NULL;
+    int parts = whole ? parts_by_model(chain, whole) : 0;
 
+    if (chain->run_with.list.len > 0 && whole && misfit(chain, whole))
+        parts = 0; /* what the launch gives is not known when compiling */
     if (parts > 1)
-        cut = fuse_parts(chain, parts, diags_new(chain->arena, chain->diags->source));
+        cut = fuse_parts(chain, parts, quiet);
+    if (parts < 1)
+        cut = fuse_in_cuts(chain, whole, quiet);
+    if (!whole && !cut)
+        return fuse_parts(chain, 1, chain->diags);
     return cut ? cut : whole;
 }
 
@@ -227,7 +264,7 @@ bool chain_fuse(Chain *chain)
 /* Sketches become code; code that stands beside a definition is code already. */
 static ReasonResult *reason_all(Chain *chain, Program *program)
 {
-    ReasonOptions options = {chain->target, &chain->settings, chain->settings.dtype};
+    ReasonOptions options = {.target = chain->target, .settings = &chain->settings, .dtype = chain->settings.dtype};
     ReasonResult *result;
 
     for (int i = 0; i < program->units.len; i++)

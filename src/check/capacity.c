@@ -3,7 +3,7 @@
  *
  * Every shared tile counts from the kernel's begin to its end. Of registers the
  * least is counted that must be there at once: what is accumulated over a loop,
- * and the largest other tile.
+ * and the largest other tile that a loop works with; or the largest of all.
  */
 #include "check/walk.h"
 
@@ -216,21 +216,46 @@ static void suggest_warps(Checker *c, Diag *d, int warps)
                  "spread the tiles over more warps");
 }
 
-/* Register tiles that were accumulated in a loop live all through it. */
+static bool names(const Stmt *s, const char *name)
+{
+    bool found = (s->name && strcmp(s->name, name) == 0) || expr_mentions(s->dest, name);
+    for (int i = 0; i < s->n_args; i++)
+        found |= expr_mentions(s->args[i], name);
+    for (int i = 0; i < s->n_with; i++)
+        found |= expr_mentions(s->with[i], name);
+    return found;
+}
+
+/* Whether a statement of some loop works with a tile. */
+static bool in_loops(const Block *block, const char *name, int loops)
+{
+    for (int i = 0; i < block->len; i++) {
+        const Stmt *s = block->data[i];
+        int inside = loops + (s->kind == STMT_FOR);
+        if ((loops > 0 && names(s, name)) || in_loops(&s->body, name, inside) || in_loops(&s->orelse, name, loops))
+            return true;
+    }
+    return false;
+}
+
+/* Register tiles that were accumulated in a loop live all through it, beside those
+ * that the loop works with; behind it they may be done with. */
 static int64_t register_need(const Checker *c)
 {
-    int64_t carried = 0, largest = 0;
+    int64_t carried = 0, inside = 0, largest = 0;
     for (int i = 0; i < c->tensors.len; i++) {
         const Place *p = &c->tensors.data[i]->places[SPACE_REGISTER];
         int64_t n = p->exists && !p->given ? place_elements(p) : 0;
         if (n < 0 || n > INT32_MAX)
             return -1;
+        if (n > largest)
+            largest = n;
         if (p->now.accumulated_depth > 0)
             carried += n;
-        else if (n > largest)
-            largest = n;
+        else if (n > inside && in_loops(&c->unit->body, c->tensors.data[i]->name, 0))
+            inside = n;
     }
-    return carried + largest;
+    return carried + inside > largest ? carried + inside : largest;
 }
 
 static void check_registers(Checker *c)

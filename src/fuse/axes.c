@@ -16,6 +16,10 @@
  * rows. */
 enum { SMALL = 256, SMALL_OF_BLOCK = 32768 };
 
+/* Columns that blocks may be spread over although each computes the same products:
+ * few blocks do so then. */
+enum { MOST_REPEATED = 512 };
+
 bool flow_same_dim(DefDim a, DefDim b)
 {
     return a.size == b.size && (!a.name || !b.name || strcmp(a.name, b.name) == 0);
@@ -246,6 +250,8 @@ static bool check_output(Flow *flow, const DefValue *first, const DefValue *outp
 
 static AxisKind last_kind(const Walk *w)
 {
+    if (w->deep && w->flow->repeat && !w->chained && !w->reduced && is_at_most(w->last, MOST_REPEATED))
+        return AXIS_COLS;
     if (w->deep)
         return AXIS_WHOLE;
     if (w->chained || w->reduced)

@@ -139,11 +139,17 @@ typedef struct Flow {
 
     /* of a kernel among several (split.c) */
     const char *kernel;           /* its name; NULL: the definition's, and it is alone */
+    bool repeat;                  /* blocks are spread over columns even if each computes the same products */
     const Axis *parts;            /* the axis over the parts that loops are cut into */
     bool shared_loops;            /* its blocks each do one part of its loops */
     bool same_rows, same_cols;    /* its blocks are not spread over the outputs' */
     VEC(DefValue *) workspaces;   /* what it hands on or takes over */
 } Flow;
+
+/* ---- fuse.c ---------------------------------------------------------------- */
+
+/* The kernels of a flow that has its definition. NULL: a diagnostic was recorded. */
+Program *flow_program(Flow *flow, int parts);
 
 /* ---- axes.c ---------------------------------------------------------------- */
 
@@ -186,6 +192,8 @@ bool flow_enter(Flow *flow, const DefValue *value);
 Node *flow_tile(Flow *flow, DefValue *value, const Axis *row, const Axis *col);
 /* Builds the graph of all outputs. */
 bool flow_build(Flow *flow);
+/* What a GEMM's operand is rounded to. */
+DType flow_operand_dtype(const Def *def, const DefOp *gemm, int operand);
 
 /* ---- linear.c --------------------------------------------------------------- */
 

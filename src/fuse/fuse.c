@@ -1,19 +1,24 @@
 /* fuse.c: stage 1a: choose axes, build the graph of tiles, order it, write it. */
 #include "fuse/flow.h"
 
+Program *flow_program(Flow *flow, int parts)
+{
+    if (!flow_choose_axes(flow) || !flow_build(flow))
+        return NULL;
+    if (parts > 1)
+        return flow_split(flow, parts);
+    if (flow_stores_differ(flow))
+        return flow_apart(flow);
+    Program *program = arena_new_of(flow->arena, Program);
+    Unit *unit = flow_write(flow, flow_order(flow));
+    if (unit)
+        vec_push(flow->arena, &program->units, unit);
+    return unit ? program : NULL;
+}
+
 Program *fuse(Arena *arena, Syms *syms, const Def *def, int parts, Diags *diags)
 {
     Flow flow = {.arena = arena, .syms = syms, .def = def, .diags = diags};
 
-    if (!flow_choose_axes(&flow) || !flow_build(&flow))
-        return NULL;
-    if (parts > 1)
-        return flow_split(&flow, parts);
-    if (flow_stores_differ(&flow))
-        return flow_apart(&flow);
-    Program *program = arena_new_of(arena, Program);
-    Unit *unit = flow_write(&flow, flow_order(&flow));
-    if (unit)
-        vec_push(arena, &program->units, unit);
-    return unit ? program : NULL;
+    return flow_program(&flow, parts);
 }

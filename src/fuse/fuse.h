@@ -16,4 +16,12 @@ enum { FUSE_MAX_PARTS = 1024 };
  * cut, each in blocks of its own; with more than one, later kernels combine. */
 Program *fuse(Arena *arena, Syms *syms, const Def *def, int parts, Diags *diags);
 
+/* What is wrong with a sketch for the target at hand; NULL: nothing. */
+typedef const Diag *(*FuseMisfit)(void *user, const Program *sketch);
+
+/* The same in several kernels, where one cannot be, or its tiles do not fit: some
+ * values are left in memory by one kernel and read by the next. why: what was
+ * wrong with the one. NULL: that does not help; nothing is recorded. */
+Program *fuse_cut(Arena *arena, Syms *syms, const Def *def, const Diag *why, FuseMisfit misfit, void *user);
+
 #endif

@@ -328,11 +328,10 @@ static Node *tile_fill(Flow *flow, const DefOp *op, const Axis *row, const Axis 
 
 /* ---- GEMM ---------------------------------------------------------------------------------------- */
 
-/* What an operand is rounded to. */
-static DType operand_dtype(const Flow *flow, const DefOp *gemm, int operand)
+DType flow_operand_dtype(const Def *def, const DefOp *gemm, int operand)
 {
-    DType dtype = def_operand_type(flow->def, gemm, operand);
-    const Settings *settings = flow->def->settings;
+    DType dtype = def_operand_type(def, gemm, operand);
+    const Settings *settings = def->settings;
 
     if (dtype_is_narrow(dtype))
         return dtype;
@@ -365,17 +364,27 @@ static Node *in_shared(Flow *flow, Node *tile, DType dtype)
     return flow_finish(flow, shared);
 }
 
+/* What a kernel left for this one in fp32. */
+static bool kept_exactly(const Flow *flow, const Node *load)
+{
+    for (int i = 0; i < flow->workspaces.len; i++)
+        if (flow->workspaces.data[i] == load->value)
+            return !dtype_is_narrow(load->value->dtype);
+    return false;
+}
+
 /* Where the tensor cores read an operand: A from registers or shared memory, B
  * from shared memory. One of fewer bits than the other is widened. */
 static Operand gemm_operand(Flow *flow, const DefOp *op, int which, Node *tile)
 {
     Operand operand = {.node = tile, .transposed = op->args[which].transposed};
-    DType dtype = operand_dtype(flow, op, which);
+    DType dtype = flow_operand_dtype(flow->def, op, which);
 
     if (!tile)
         return operand;
-    bool loaded = tile->kind == NODE_LOAD;
-    if (loaded && dtype_is_narrow(tile->value->dtype) && dtype_bytes(tile->value->dtype) < dtype_bytes(dtype)) {
+    bool loaded = tile->kind == NODE_LOAD, exact = loaded && kept_exactly(flow, tile);
+    bool widened = loaded && dtype_is_narrow(tile->value->dtype) && dtype_bytes(tile->value->dtype) < dtype_bytes(dtype);
+    if (exact || widened) {
         operand.node = tile = cast_to(flow, tile, dtype);
         loaded = false;
     }
@@ -417,7 +426,7 @@ static bool accumulates(const Term *term, const Node *b)
  * gauge weighs is at most some binades above 1. */
 static bool stays_in_range(const Flow *flow, const DefOp *gemm, const Term *term)
 {
-    return operand_dtype(flow, gemm, 0) == DT_BF16 || term->n_factors == 0 || term->tile->kind == NODE_LOAD ||
+    return flow_operand_dtype(flow->def, gemm, 0) == DT_BF16 || term->n_factors == 0 || term->tile->kind == NODE_LOAD ||
            term->tile->gauge;
 }
 

@@ -234,6 +234,8 @@ static void write_workspaces(Header *h)
         const DefValue *value = flow->workspaces.data[i];
         bool stored = false;
 
+        if (!is_touched(flow, value))
+            continue;
         for (int k = 0; k < flow->stores.len; k++)
             stored |= flow->stores.data[k]->value == value;
         Stmt *stmt = stmt_new(flow->arena, stored ? STMT_OUTPUT : STMT_INPUT);
@@ -433,6 +435,15 @@ static void add_lead(Header *h, Stmt *grid, DefDim dim, const DefValue *output)
     grid->coords[grid->n_coords++].name = dim.name;
 }
 
+/* One block does it all. */
+static void add_only_block(Header *h, Stmt *grid)
+{
+    const char *name = flow_fresh(h->flow, "blocks");
+
+    write_assign(h, name, expr_int(h->flow->arena, 1));
+    grid->coords[grid->n_coords++].name = name;
+}
+
 static void write_grid(Header *h)
 {
     Flow *flow = h->flow;
@@ -448,6 +459,8 @@ static void write_grid(Header *h)
         add_lead(h, grid, output->dims[i], output);
     if (flow->shared_loops)
         grid->coords[grid->n_coords++].name = flow->parts->dim.name;
+    if (grid->n_coords == 0)
+        add_only_block(h, grid);
     push(h, grid);
 }
 

@@ -343,6 +343,8 @@ static void piece_init(Piece *p, Splitter *s, int level, Spread spread)
         vec_push(whole->arena, &p->flow.axes, whole->axes.data[i]);
     if (s->parts)
         vec_push(whole->arena, &p->flow.axes, (Axis *)s->parts);
+    for (int i = 0; i < whole->workspaces.len; i++)
+        vec_push(whole->arena, &p->flow.workspaces, whole->workspaces.data[i]);
 }
 
 static bool piece_write(Piece *p)

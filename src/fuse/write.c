@@ -65,6 +65,12 @@ static bool has_shared_copy(const Node *node)
            (node->in_shared || (node->stream && node->row->kind != AXIS_ONE && node->col->kind != AXIS_ONE));
 }
 
+/* A name has one type in registers: what is rounded gets another. */
+static bool is_cast(const Node *node)
+{
+    return node->kind == NODE_OP && node->op == OP_CAST;
+}
+
 /* Whether a name may come to mean node now. */
 static bool may_take(Writer *w, const char *name, const Node *node)
 {
@@ -75,7 +81,7 @@ static bool may_take(Writer *w, const char *name, const Node *node)
         return !flow_reserves(w->flow, name) || fits_output(w, name, node);
     if (holder == node)
         return true;
-    if (has_shared_copy(holder))
+    if (has_shared_copy(holder) || (is_cast(node) && holder->kind != NODE_LOAD))
         return false;
     return holder->row == node->row && holder->col == node->col && holder->kind != NODE_SHARED &&
            node->kind != NODE_SHARED && !flow_used_later(w->items, holder, w->at);

@@ -16,6 +16,7 @@ typedef struct Search {
     int tried;
     bool gemm;
     bool in_rows; /* rows.c chooses, if it can */
+    bool padded;  /* whole dimensions fill the panels that warps beside each other take */
     int warps_from, warps_to, stages_from, stages_to, warps_n_forced;
 } Search;
 
@@ -139,6 +140,17 @@ static bool panels_whole(const Search *s)
     return true;
 }
 
+/* Of what does not fit, what needs least memory says most; that warps cannot share a
+ * tile, only where nothing was counted. */
+static void note_misfit(Search *s, const Choice *choice)
+{
+    bool counted = choice->shared_bytes > 0, best = s->nearest.shared_bytes > 0;
+
+    if (!s->near_found || (counted && (!best || choice->shared_bytes < s->nearest.shared_bytes)))
+        s->nearest = *choice;
+    s->near_found = true;
+}
+
 static void rate(Search *s)
 {
     Choice choice = s->now;
@@ -148,10 +160,7 @@ static void rate(Search *s)
         return;
     plan_rate(s->plan, &choice);
     if (choice.misfit) {
-        bool less = !s->near_found || choice.shared_bytes < s->nearest.shared_bytes;
-        if (less)
-            s->nearest = choice;
-        s->near_found = true;
+        note_misfit(s, &choice);
         return;
     }
     s->considered++;
@@ -181,6 +190,12 @@ static void each_warps(Search *s)
         }
 }
 
+/* Two warps beside each other take whole panels of 64 columns each. */
+static int64_t in_panels(int64_t size)
+{
+    return size <= 64 ? size : (size + 127) / 128 * 128;
+}
+
 static void each_size(Search *s, int at)
 {
     int64_t sizes[MAX_SIZES];
@@ -194,7 +209,7 @@ static void each_size(Search *s, int at)
     const Extent *extent = s->plan->extents.data[at];
     bool open = extent->kind == EXT_ROWS || extent->kind == EXT_COLS || extent->kind == EXT_LOOP;
     if (!open) {
-        s->now.size[at] = extent->kind == EXT_WHOLE ? extent->fixed : 1;
+        s->now.size[at] = extent->kind != EXT_WHOLE ? 1 : s->padded ? in_panels(extent->fixed) : extent->fixed;
         each_size(s, at + 1);
         return;
     }
@@ -202,6 +217,24 @@ static void each_size(Search *s, int at)
     for (int i = 0; i < n; i++) {
         s->now.size[at] = sizes[i];
         each_size(s, at + 1);
+    }
+}
+
+/* What is rarely good is tried where nothing else fits: wider padding, and warps that
+ * are too few to hide much or so many that they wait for each other. */
+static void search(Search *s)
+{
+    bool any_warps = s->warps_from < s->warps_to;
+
+    each_size(s, 0);
+    for (int round = 0; round < 2 && !s->found && s->gemm; round++) {
+        s->padded = round == 0;
+        if (any_warps && round > 0) {
+            s->warps_from = 1;
+            s->warps_to = 16;
+        }
+        s->tried = 0;
+        each_size(s, 0);
     }
 }
 
@@ -226,7 +259,7 @@ const Choice *plan_choose(Plan *plan, ReasonResult *result)
     plan_find_live(plan);
     if (s.in_rows && (chosen = choose_in_rows(&s, result)))
         return chosen;
-    each_size(&s, 0);
+    search(&s);
     result->considered += s.considered;
     if (!s.found) {
         Diag *diag = plan_fail(plan, TW0611, plan->unit->name_span, "no choice of tiles, warps and stages fits %s",

@@ -31,6 +31,7 @@ enum {
     CHAIN_LATENCY = 200, /* from products to arithmetic and back */
     QUAD_STEPS = 2,      /* shuffles that reduce a row over the lanes that share it */
     ADDRESS_REGS = 26,  /* pointers, counters, predicates */
+    SPARE_REGS = 6,     /* what the estimate may be short of */
     UNKNOWN_LENGTH = 4096,
     UNKNOWN_ENTRIES = 32
 };
@@ -506,7 +507,7 @@ void plan_rate(Plan *plan, Choice *c)
     add_block(&m, &plan->unit->body); /* finds the operand fragments */
     count_registers(&m);
     c->registers = (int)(m.most + m.fragments + held_registers(&m, &plan->unit->body, false) + ADDRESS_REGS);
-    if (c->registers > m.t->regs_per_thread) {
+    if (c->registers > m.t->regs_per_thread - (plan->options->roomy ? SPARE_REGS : 0)) {
         c->misfit = arena_printf(plan->arena, "needs about %d registers a thread (%.0f of tiles); there are %d",
                                  c->registers, m.most, m.t->regs_per_thread);
         return;

@@ -98,8 +98,6 @@ int reason_parts(Arena *arena, Syms *syms, const Program *sketch, const ReasonOp
     if (!plan.unit)
         return 1;
     eval_init(&plan.env, arena, plan.aff);
-    if (!plan_read(&plan) || !plan_infer(&plan))
-        return 1;
-    const Choice *choice = plan_choose(&plan, &unused);
-    return choice ? best_parts(&plan, choice) : 1;
+    const Choice *choice = plan_read(&plan) && plan_infer(&plan) ? plan_choose(&plan, &unused) : NULL;
+    return choice ? best_parts(&plan, choice) : 0;
 }

@@ -103,3 +103,17 @@ ReasonResult *reason(Arena *arena, Syms *syms, const Program *sketch, const Reas
     unused_settings(&plan);
     return diags->errors ? NULL : result;
 }
+
+const Diag *reason_misfit(Arena *arena, Syms *syms, const Program *sketch, const ReasonOptions *options)
+{
+    Diags *quiet = diags_new(arena, sketch->source);
+
+    for (int i = 0; i < sketch->units.len; i++) {
+        Plan plan = plan_for(arena, syms, sketch, sketch->units.data[i], options, quiet);
+        ReasonResult unused = {.code = arena_new_of(arena, Program)};
+
+        if (sketch->units.data[i]->kind == UNIT_KERNEL && !reason_kernels(&plan, &unused))
+            return quiet->list.len ? &quiet->list.data[0] : NULL;
+    }
+    return NULL;
+}

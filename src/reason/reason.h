@@ -15,6 +15,7 @@ typedef struct ReasonOptions {
     const Target *target;
     Settings *settings;      /* --set: dimensions compiled in; also BM, BN, BK, warps, stages force a choice */
     DType dtype;             /* of tensors without one */
+    bool roomy;              /* refuse what leaves so few registers that some may be spilled */
 } ReasonOptions;
 
 /* One parameter and why. */
@@ -35,7 +36,10 @@ ReasonResult *reason(Arena *arena, Syms *syms, const Program *sketch, const Reas
                      Diags *diags);
 
 /* Into how many parts the loops of a sketch are best cut (see fuse.h), by the
- * model; 1 where a size that it needs is not among the settings. */
+ * model; 1 where a size that it needs is not among the settings, 0 where nothing fits. */
 int reason_parts(Arena *arena, Syms *syms, const Program *sketch, const ReasonOptions *options);
+
+/* Why a sketch cannot become code; NULL: it can. */
+const Diag *reason_misfit(Arena *arena, Syms *syms, const Program *sketch, const ReasonOptions *options);
 
 #endif

@@ -1,0 +1,452 @@
+/* cut.c: a definition in several kernels, where no single one can be.
+ *
+ * Blocks cannot wait for each other, and tiles must fit. Where that stops a kernel,
+ * a value is *kept*: one kernel leaves it in memory, and for those behind it, it is
+ * an input like any other.
+ *
+ *   GEMM X, W1 and get H                 Kernel f: X, W1 -> H
+ *   Gelu H and get new H          ->     Kernel f_2: H, W2 -> Y
+ *   GEMM H, W2 and get Y
+ *
+ * Vocabulary
+ *   goal      values that are to be computed, from inputs and what is kept
+ *   excerpt   a goal as a definition of its own, which the fuser takes as any other
+ *   cut       a value that is kept so that the goal becomes easier: it is computed
+ *             first, by a kernel of its own, with no product that the goal needs too
+ *
+ * Of all cuts the one that keeps least is taken. Keeping more than a few times what
+ * the kernel reads and writes anyway (the scores of all queries and keys, say) is the
+ * last resort; before it, blocks may be spread over columns although each then
+ * computes the same products.
+ */
+#include "fuse/flow.h"
+
+#include <math.h>
+
+enum {
+    MOST_TRIES = 200,
+    DEEPEST = 16,
+    UNKNOWN = 4096,    /* elements of a dimension left to the launch */
+    UNKNOWN_LEAD = 16  /* entries of a leading one */
+};
+
+/* What is kept may be so many times as large as the largest input or output. */
+static const double LITTLE = 4;
+
+typedef struct Kept {
+    const DefValue *value; /* in the whole definition */
+    const char *name;
+    DType dtype;
+} Kept;
+
+typedef struct Goal {
+    DefValue **values;
+    int n;
+} Goal;
+
+typedef struct Cutter {
+    Arena *arena;
+    Syms *syms;
+    const Def *def;
+    FuseMisfit misfit;
+    void *user;
+    const char *why;
+    bool open;     /* what stopped the one kernel: a size left to the launch */
+    int n_values;  /* ids are less */
+    VEC(Kept) kept;
+    Program *program;
+    int tries, depth;
+} Cutter;
+
+/* ---- what a goal needs ------------------------------------------------------------- */
+
+static const Kept *find_kept(const Cutter *c, const DefValue *value)
+{
+    for (int i = 0; i < c->kept.len; i++)
+        if (c->kept.data[i].value == value)
+            return &c->kept.data[i];
+    return NULL;
+}
+
+static bool in_goal(const Goal *goal, const DefValue *value)
+{
+    for (int i = 0; i < goal->n; i++)
+        if (goal->values[i] == value)
+            return true;
+    return false;
+}
+
+/* By value id: what the goal is computed from, itself included. Operands come before
+ * what uses them. */
+static bool *needed_for(const Cutter *c, const Goal *goal)
+{
+    bool *needed = arena_array(c->arena, bool, c->n_values);
+
+    for (int i = 0; i < goal->n; i++)
+        needed[goal->values[i]->id] = true;
+    for (int i = c->def->ops.len - 1; i >= 0; i--) {
+        const DefOp *op = c->def->ops.data[i];
+
+        if (!needed[op->result->id] || (find_kept(c, op->result) && !in_goal(goal, op->result)))
+            continue;
+        for (int k = 0; k < op->n_args; k++)
+            if (op->args[k].value)
+                needed[op->args[k].value->id] = true;
+        for (int k = 0; k < op->reads.len; k++)
+            needed[op->reads.data[k].value->id] = true;
+    }
+    return needed;
+}
+
+/* ---- excerpts ------------------------------------------------------------------------ */
+
+typedef struct Excerpt {
+    const Cutter *c;
+    Def *def;
+    DefValue **made; /* by value id */
+    VEC(DefValue *) workspaces;
+} Excerpt;
+
+static DefValue *copy_value(Excerpt *x, const DefValue *value)
+{
+    const Kept *kept = find_kept(x->c, value);
+    DefValue *copy = arena_new_of(x->c->arena, DefValue);
+
+    *copy = *value;
+    copy->op = NULL;
+    copy->is_input = copy->is_output = false;
+    if (kept) {
+        copy->name = kept->name;
+        copy->dtype = kept->dtype;
+        vec_push(x->c->arena, &x->workspaces, copy);
+    }
+    vec_push(x->c->arena, &x->def->values, copy);
+    x->made[value->id] = copy;
+    return copy;
+}
+
+static void add_input(Excerpt *x, const DefValue *value)
+{
+    DefValue *copy = copy_value(x, value);
+
+    copy->is_input = true;
+    vec_push(x->c->arena, &x->def->inputs, copy);
+}
+
+static void add_op(Excerpt *x, const DefOp *op)
+{
+    DefOp *copy = arena_new_of(x->c->arena, DefOp);
+
+    *copy = *op;
+    copy->result = copy_value(x, op->result);
+    copy->result->op = copy;
+    for (int k = 0; k < op->n_args; k++)
+        if (op->args[k].value)
+            copy->args[k].value = x->made[op->args[k].value->id];
+    copy->reads.data = arena_array(x->c->arena, DefRead, op->reads.len);
+    for (int k = 0; k < op->reads.len; k++)
+        copy->reads.data[k] = (DefRead){op->reads.data[k].name, x->made[op->reads.data[k].value->id]};
+    vec_push(x->c->arena, &x->def->ops, copy);
+}
+
+static Excerpt excerpt(const Cutter *c, const Goal *goal)
+{
+    Excerpt x = {.c = c, .def = arena_new_of(c->arena, Def), .made = arena_array(c->arena, DefValue *, c->n_values)};
+    const bool *needed = needed_for(c, goal);
+
+    *x.def = *c->def;
+    memset(&x.def->values, 0, sizeof x.def->values);
+    memset(&x.def->ops, 0, sizeof x.def->ops);
+    memset(&x.def->inputs, 0, sizeof x.def->inputs);
+    memset(&x.def->outputs, 0, sizeof x.def->outputs);
+    for (int i = 0; i < c->def->inputs.len; i++)
+        if (needed[c->def->inputs.data[i]->id])
+            add_input(&x, c->def->inputs.data[i]);
+    for (int i = 0; i < c->def->ops.len; i++) {
+        const DefOp *op = c->def->ops.data[i];
+
+        if (!needed[op->result->id])
+            continue;
+        if (find_kept(c, op->result) && !in_goal(goal, op->result))
+            add_input(&x, op->result);
+        else
+            add_op(&x, op);
+    }
+    for (int i = 0; i < goal->n; i++) {
+        DefValue *value = x.made[goal->values[i]->id];
+
+        value->is_output = true;
+        vec_push(c->arena, &x.def->outputs, value);
+    }
+    return x;
+}
+
+/* ---- one kernel, or what counts as one -------------------------------------------------- */
+
+static const char *kernel_name(const Cutter *c)
+{
+    const char *name = c->def->unit->name;
+
+    return c->program->units.len ? arena_printf(c->arena, "%s_%d", name, c->program->units.len + 1) : name;
+}
+
+static void say_why(Cutter *c, Unit *unit, const Goal *goal)
+{
+    const Kept *kept = find_kept(c, goal->values[0]);
+
+    if (kept)
+        unit->comment = arena_printf(c->arena, "leaves %s in memory for the next kernel, for in one %s", kept->name,
+                                     c->why);
+}
+
+/* Adds the kernels of a goal, if they can be and fit. */
+static bool attempt(Cutter *c, const Goal *goal, bool repeat)
+{
+    Excerpt x = excerpt(c, goal);
+    Diags *quiet = diags_new(c->arena, NULL);
+    Unit *unit = arena_new_of(c->arena, Unit);
+    Flow flow = {.arena = c->arena, .syms = c->syms, .def = x.def, .diags = quiet, .repeat = repeat};
+
+    if (++c->tries > MOST_TRIES)
+        return false;
+    *unit = *c->def->unit;
+    unit->name = flow.kernel = kernel_name(c);
+    x.def->unit = unit;
+    for (int i = 0; i < x.workspaces.len; i++)
+        vec_push(c->arena, &flow.workspaces, x.workspaces.data[i]);
+    Program *program = flow_program(&flow, 1);
+    if (!program || c->misfit(c->user, program))
+        return false;
+    say_why(c, program->units.data[0], goal);
+    for (int i = 0; i < program->units.len; i++)
+        vec_push(c->arena, &c->program->units, program->units.data[i]);
+    return true;
+}
+
+/* ---- what may be kept ------------------------------------------------------------------------ */
+
+static double elements_of(const DefValue *value)
+{
+    double n = 1;
+    int64_t size;
+
+    for (int d = 0; d < value->rank; d++)
+        n *= aff_is_const(value->dims[d].size, &size) ? (double)size : d < value->rank - 2 ? UNKNOWN_LEAD : UNKNOWN;
+    return n;
+}
+
+static double most_elements(const Def *def)
+{
+    double most = 1;
+
+    for (int i = 0; i < def->inputs.len; i++)
+        most = fmax(most, elements_of(def->inputs.data[i]));
+    for (int i = 0; i < def->outputs.len; i++)
+        most = fmax(most, elements_of(def->outputs.data[i]));
+    return most;
+}
+
+/* A workspace's shape is declared. */
+static bool has_shape(const DefValue *value)
+{
+    int64_t size;
+
+    for (int d = 0; d < value->rank; d++)
+        if (!value->dims[d].name && !aff_is_const(value->dims[d].size, &size))
+            return false;
+    return value->rank > 0;
+}
+
+/* Whether the cut's kernel and the goal's would compute a product twice. */
+static bool repeats_product(const Cutter *c, const Goal *goal, const Goal *cut)
+{
+    const bool *before = needed_for(c, cut);
+    Cutter with = *c;
+    Kept kept = {.value = cut->values[0]};
+
+    memset(&with.kept, 0, sizeof with.kept);
+    for (int i = 0; i < c->kept.len; i++)
+        vec_push(c->arena, &with.kept, c->kept.data[i]);
+    vec_push(c->arena, &with.kept, kept);
+    const bool *after = needed_for(&with, goal);
+    for (int i = 0; i < c->def->ops.len; i++) {
+        const DefOp *op = c->def->ops.data[i];
+
+        if (op->op == OP_GEMM && op->result != kept.value && before[op->result->id] && after[op->result->id] &&
+            !find_kept(c, op->result))
+            return true;
+    }
+    return false;
+}
+
+static bool name_taken(const Cutter *c, const char *name)
+{
+    for (int i = 0; i < c->kept.len; i++)
+        if (strcmp(c->kept.data[i].name, name) == 0)
+            return true;
+    for (int i = 0; i < c->def->outputs.len; i++)
+        if (strcmp(c->def->outputs.data[i]->name, name) == 0)
+            return true;
+    for (int i = 0; i < c->def->inputs.len; i++)
+        if (strcmp(c->def->inputs.data[i]->name, name) == 0)
+            return true;
+    return false;
+}
+
+static const char *workspace_name(const Cutter *c, const DefValue *value)
+{
+    const char *name = value->name;
+
+    for (int i = 2; name_taken(c, name); i++)
+        name = arena_printf(c->arena, "%s_%d", value->name, i);
+    return name;
+}
+
+/* What the tensor cores multiply is kept as they take it; all else exactly. */
+static DType workspace_dtype(const Cutter *c, const DefValue *value)
+{
+    for (int i = 0; i < c->def->ops.len; i++) {
+        const DefOp *op = c->def->ops.data[i];
+
+        for (int k = 0; k < op->n_args; k++)
+            if (op->op == OP_GEMM && op->args[k].value == value)
+                return flow_operand_dtype(c->def, op, k);
+    }
+    return DT_F32;
+}
+
+typedef struct Candidate {
+    DefValue *value;
+    double elements;
+} Candidate;
+
+typedef VEC(Candidate) Candidates;
+
+/* Ascending by size; of equal ones the last computed first. */
+static void insert_candidate(const Cutter *c, Candidates *list, DefValue *value)
+{
+    Candidate new = {value, elements_of(value)};
+
+    vec_push(c->arena, list, new);
+    for (int i = list->len - 1; i > 0 && list->data[i - 1].elements >= new.elements; i--) {
+        list->data[i] = list->data[i - 1];
+        list->data[i - 1] = new;
+    }
+}
+
+static Candidates candidates(const Cutter *c, const Goal *goal)
+{
+    const bool *needed = needed_for(c, goal);
+    Candidates list = {0};
+
+    for (int i = 0; i < c->def->ops.len; i++) {
+        DefValue *value = c->def->ops.data[i]->result;
+        Goal cut = {&value, 1};
+
+        if (needed[value->id] && !find_kept(c, value) && !in_goal(goal, value) && !value->is_output &&
+            has_shape(value) && !repeats_product(c, goal, &cut))
+            insert_candidate(c, &list, value);
+    }
+    return list;
+}
+
+/* ---- the search ---------------------------------------------------------------------------------- */
+
+static bool solve(Cutter *c, const Goal *goal);
+
+/* A goal in kernels of one step: as it is, or with products repeated. */
+static bool attempt_either(Cutter *c, const Goal *goal)
+{
+    return attempt(c, goal, false) || attempt(c, goal, true);
+}
+
+static bool cut_at(Cutter *c, const Goal *goal, DefValue *value, bool again)
+{
+    int units = c->program->units.len, kept = c->kept.len;
+    Goal cut = {&value, 1};
+    Kept new = {value, workspace_name(c, value), workspace_dtype(c, value)};
+
+    vec_push(c->arena, &c->kept, new);
+    if (attempt_either(c, &cut) && (again ? solve(c, goal) : attempt(c, goal, false)))
+        return true;
+    c->program->units.len = units;
+    c->kept.len = kept;
+    return false;
+}
+
+/* The smallest cut after which one kernel is left; else the smallest after which
+ * there are more, each by a cut of its own. */
+static bool try_cuts(Cutter *c, const Goal *goal, double from, double to)
+{
+    const Candidates list = candidates(c, goal);
+
+    for (int again = 0; again < 2; again++)
+        for (int i = 0; i < list.len; i++)
+            if (list.data[i].elements >= from && list.data[i].elements < to &&
+                cut_at(c, goal, list.data[i].value, again))
+                return true;
+    return false;
+}
+
+static bool same_rows(const DefValue *a, const DefValue *b)
+{
+    if (a->rank != b->rank)
+        return false;
+    for (int d = 0; d < a->rank - 1; d++)
+        if (a->dims[d].size != b->dims[d].size)
+            return false;
+    return true;
+}
+
+/* Values that one kernel's blocks can be spread over the rows of; all: those left of
+ * the others count as one more goal. */
+static bool solve_apart(Cutter *c, const Goal *goal, bool by_rows)
+{
+    Goal first = {arena_array(c->arena, DefValue *, goal->n), 0}, rest = {arena_array(c->arena, DefValue *, goal->n), 0};
+
+    for (int i = 0; i < goal->n; i++)
+        if (i == 0 || (by_rows && same_rows(goal->values[0], goal->values[i])))
+            first.values[first.n++] = goal->values[i];
+        else
+            rest.values[rest.n++] = goal->values[i];
+    return rest.n > 0 && solve(c, &first) && solve(c, &rest);
+}
+
+static bool solve_deeper(Cutter *c, const Goal *goal)
+{
+    double little = LITTLE * most_elements(c->def);
+
+    if (attempt(c, goal, false) || (goal->n > 1 && solve_apart(c, goal, true)) ||
+        try_cuts(c, goal, 0, little) || attempt(c, goal, true))
+        return true;
+    return (!c->open && try_cuts(c, goal, little, INFINITY)) || (goal->n > 1 && solve_apart(c, goal, false));
+}
+
+static bool solve(Cutter *c, const Goal *goal)
+{
+    int units = c->program->units.len, kept = c->kept.len;
+    bool done = false;
+
+    if (c->depth < DEEPEST && c->tries < MOST_TRIES) {
+        c->depth++;
+        done = solve_deeper(c, goal);
+        c->depth--;
+    }
+    if (!done) {
+        c->program->units.len = units;
+        c->kept.len = kept;
+    }
+    return done;
+}
+
+Program *fuse_cut(Arena *arena, Syms *syms, const Def *def, const Diag *why, FuseMisfit misfit, void *user)
+{
+    Cutter c = {.arena = arena, .syms = syms, .def = def, .misfit = misfit, .user = user, .why = why->message,
+                .open = why->code == TW0605, .program = arena_new_of(arena, Program)};
+    Goal goal = {def->outputs.data, def->outputs.len};
+
+    for (int i = 0; i < def->values.len; i++)
+        if (def->values.data[i]->id >= c.n_values)
+            c.n_values = def->values.data[i]->id + 1;
+    return solve(&c, &goal) ? c.program : NULL;
+}

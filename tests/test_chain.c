@@ -167,6 +167,25 @@ static void a_flow_by_hand_must_fit(void **state)
     }
 }
 
+/* Several kernels where a size is open are warned of, and none where it is given. */
+static void kernels_for_want_of_a_size(void **state)
+{
+    static const char text[] = "Operator f\n  Input X (M, K)\n  Input A (K, F)\n  Input B (F, N)\n"
+                               "  Output Y (M, N)\n  Compute GEMM X, A and get H\n  Compute GEMM H, B and get Y\nend\n";
+    static const Source source = {"f.tl", text, sizeof text - 1};
+    static const char *const sets[] = {"K=64", "N=64"};
+    Arena *arena = ((Fixture *)*state)->arena;
+    Chain *open = new_chain(arena, NULL, 0), *known = new_chain(arena, sets, 2);
+
+    expect_whole(open, &source);
+    assert_int_equal(open->abi->kernels.len, 2);
+    assert_int_equal(open->diags->list.len, 1);
+    assert_int_equal(open->diags->list.data[0].code, TW0522);
+    expect_whole(known, &source);
+    assert_int_equal(known->abi->kernels.len, 1);
+    assert_int_equal(known->diags->list.len, 0);
+}
+
 static void what_cannot_be_done_is_said(void **state)
 {
     static const char sketch[] = "Kernel x\nend\n", definition[] = "Operator x\nend\n";
@@ -234,6 +253,7 @@ int main(void)
         TEST(snapshots_are_kept_when_wanted),
         TEST(a_flow_by_hand_takes_over),
         TEST(a_flow_by_hand_must_fit),
+        TEST(kernels_for_want_of_a_size),
         TEST(what_cannot_be_done_is_said),
         TEST(every_allocation_may_fail),
     };

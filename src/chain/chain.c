@@ -201,12 +201,24 @@ static bool sizes_forced(const Chain *chain)
     return chain->settings.list.len > chain->own.list.len;
 }
 
+/* A size that is left to the launch may be so for no reason. */
+static void warn_of_kernels(Chain *chain, const Program *cut, const Diag *why)
+{
+    if (cut && why->code == TW0605)
+        diag_add(chain->diags, TW0522, chain->def->unit->name_span, "%s becomes %d kernels: for one, %s",
+                 chain->def->unit->name, cut->units.len, why->message);
+}
+
 /* Several kernels for what one cannot do. */
 static Program *fuse_in_cuts(Chain *chain, const Program *whole, const Diags *failed)
 {
     const Diag *why = whole ? misfit(chain, whole) : failed->list.len ? &failed->list.data[0] : NULL;
+    Program *cut = NULL;
 
-    return why && !sizes_forced(chain) ? fuse_cut(chain->arena, chain->syms, chain->def, why, misfit, chain) : NULL;
+    if (why && !sizes_forced(chain))
+        cut = fuse_cut(chain->arena, chain->syms, chain->def, why, misfit, chain);
+    warn_of_kernels(chain, cut, why);
+    return cut;
 }
 
 /* What the model thinks better is done if it can be. */

@@ -512,6 +512,11 @@ void plan_rate(Plan *plan, Choice *c)
                                  c->registers, m.most, m.t->regs_per_thread);
         return;
     }
+    if ((c->registers + 7) / 8 * 8 * WARP * c->warps > m.t->regs_per_sm) {
+        c->misfit = arena_printf(plan->arena, "needs about %d registers in each of %d warps; a multiprocessor has %d for all",
+                                 c->registers, c->warps, m.t->regs_per_sm);
+        return;
+    }
     c->blocks_per_sm = c->blocks_forced ? c->blocks_forced : resident_blocks(&m);
     root = (Work){0};
     m.total = 0;

@@ -564,6 +564,109 @@ static void random_expressions_keep_their_value(void **state)
     assert_in_range(poisoned, 0, rounds / 4); /* division by the constant 0 mostly */
 }
 
+/* ---- proofs by cases, sums over a counter --------------------------------------------- */
+
+static void proofs_by_cases(void **state)
+{
+    Fixture *f = *state;
+    const Aff *n = S(n), *m = S(m), *j = S(j), *x = S(x), *zero = K(0);
+    const Aff *both = ADD(MAX(zero, m), MAX(zero, SUB(n, m)));
+    const Aff *inside[] = {SUB(n, m)};
+    assert_true(aff_is_zero_given(f->ctx, SUB(both, n), inside, 1));
+    assert_false(aff_is_zero_given(f->ctx, SUB(both, n), NULL, 0)); /* m may be beyond n */
+    const Aff *k = MIN(ADD(m, K(1)), n);
+    assert_true(aff_is_zero_given(f->ctx, SUB(ADD(k, MAX(zero, SUB(n, k))), n), NULL, 0));
+    assert_true(aff_is_zero_given(f->ctx, SUB(ADD(MIN(x, j), MAX(x, j)), ADD(x, j)), NULL, 0));
+    const Aff *odd = aff_eq(f->ctx, x, K(5));
+    assert_true(aff_is_zero_given(f->ctx, MUL(odd, SUB(x, K(5))), NULL, 0));
+    assert_false(aff_is_zero_given(f->ctx, MUL(odd, SUB(x, K(4))), NULL, 0));
+    const Aff *never[] = {SUB(j, K(40)), SUB(K(30), j)};
+    assert_true(aff_is_zero_given(f->ctx, x, never, 2)); /* what is given cannot be */
+    assert_false(aff_is_zero_given(f->ctx, x, never, 1));
+}
+
+static const Aff *random_choice(Fixture *f, Rng *rng, int depth)
+{
+    const Aff *leaf[] = {S(m), S(j), S(row), K(rng_below(rng, 5) - 2)};
+    if (!depth || !rng_below(rng, 3))
+        return leaf[rng_below(rng, 4)];
+    const Aff *a = random_choice(f, rng, depth - 1), *b = random_choice(f, rng, depth - 1);
+    switch (rng_below(rng, 5)) {
+    case 0: return MIN(a, b);
+    case 1: return MAX(a, b);
+    case 2: return SUB(a, b);
+    case 3: return aff_le(f->ctx, a, b);
+    default: return ADD(a, b);
+    }
+}
+
+static void check_zero(Fixture *f, const Aff *a, const Aff *given, Rng *rng)
+{
+    for (int i = 0; i < 60; i++) {
+        int64_t values[16] = {0}, value, holds;
+        for (int k = 0; k < aff_sym_count(f->ctx); k++)
+            values[k] = 1 + rng_below(rng, 6);
+        if (aff_eval(given, values, &holds) && holds >= 0 && aff_eval(a, values, &value) && value != 0)
+            fail_msg("%s is no 0 where %s is at least 0", TEXT(a), TEXT(given));
+    }
+}
+
+/* What is proved is so; and of what is so by construction most is proved. */
+static void proofs_are_right(void **state)
+{
+    Fixture *f = *state;
+    int proved = 0, rounds = 1500;
+    for (int seed = 1; seed <= rounds; seed++) {
+        Rng rng = {(uint64_t)seed};
+        const Aff *a = random_choice(f, &rng, 2), *b = random_choice(f, &rng, 2), *c = random_choice(f, &rng, 2);
+        const Aff *other = rng_below(&rng, 4) ? b : c;
+        const Aff *zero = rng_below(&rng, 2) ? SUB(ADD(MIN(a, b), MAX(a, other)), ADD(a, other)) : SUB(MAX(a, b), other);
+        const Aff *given = rng_below(&rng, 2) ? SUB(b, a) : SUB(b, ADD(a, K(rng_below(&rng, 3) - 1)));
+        if (!aff_is_zero_given(f->ctx, zero, &given, 1))
+            continue;
+        proved++;
+        check_zero(f, zero, given, &rng);
+    }
+    assert_in_range(proved, rounds / 3, rounds);
+}
+
+/* The sum over j of conditions of j and other factors, against adding it up. */
+static void sums_over_a_counter(void **state)
+{
+    Fixture *f = *state;
+    int seen = 0, rounds = 600;
+    for (int seed = 1; seed <= rounds; seed++) {
+        Rng rng = {(uint64_t)seed};
+        const Aff *j = S(j), *total = K(rng_below(&rng, 3)), *lo = K(rng_below(&rng, 5)), *hi = ADD(S(m), K(rng_below(&rng, 4)));
+        for (int i = rng_below(&rng, 3); i >= 0; i--) {
+            const Aff *left = ADD(aff_scale(f->ctx, j, rng_below(&rng, 7) - 3), S(row)), *right = ADD(S(col), K(rng_below(&rng, 9) - 4));
+            const Aff *cond = rng_below(&rng, 4) ? aff_le(f->ctx, left, right) : aff_eq(f->ctx, left, right);
+            if (rng_below(&rng, 3) == 0)
+                cond = aff_and(f->ctx, cond, aff_le(f->ctx, j, S(col)));
+            total = ADD(total, MUL(rng_below(&rng, 2) ? cond : SUB(K(1), cond), ADD(S(col), K(1))));
+        }
+        const Aff *sum = aff_sum_over(f->ctx, total, f->j, lo, hi);
+        if (!sum)
+            continue;
+        seen++;
+        for (int i = 0; i < 10; i++) {
+            int64_t values[16] = {0}, first = 0, end = 0, want = 0, one = 0, have = 0;
+            for (int k = 0; k < aff_sym_count(f->ctx); k++)
+                values[k] = rng_below(&rng, 12);
+            assert_true(aff_eval(lo, values, &first) && aff_eval(hi, values, &end) && aff_eval(sum, values, &have));
+            for (values[f->j->id] = first; values[f->j->id] < end; values[f->j->id]++) {
+                assert_true(aff_eval(total, values, &one));
+                want += one;
+            }
+            if (have != want)
+                fail_msg("sum of %s from %s to %s is %lld, not %s = %lld", TEXT(total), TEXT(lo), TEXT(hi),
+                         (long long)want, TEXT(sum), (long long)have);
+        }
+        assert_false(aff_uses(sum, f->j));
+    }
+    assert_in_range(seen, rounds / 2, rounds);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -581,6 +684,9 @@ int main(void)
         TEST(extremes_over_a_range),
         TEST(hostile_sizes_become_poison),
         TEST(random_expressions_keep_their_value),
+        TEST(proofs_by_cases),
+        TEST(proofs_are_right),
+        TEST(sums_over_a_counter),
     };
     return cmocka_run_group_tests_name("affine", tests, NULL, NULL);
 }

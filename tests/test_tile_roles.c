@@ -142,6 +142,10 @@ static void rejects(Fixture *f, const char *text, DiagCode code)
 
 /* ---- rings ------------------------------------------------------------------------------- */
 
+/* Whether what is between them happens, only data can tell: so the verifier lets it
+ * stand, and it is the run that finds the fault. */
+#define NEVER(in, what) in "if one == 0 {\n" what in "}\n"
+
 /* Two instances share the tiles of B and have each their copy of A's ring; two
  * stages of B are held at once. */
 static const char SHARED[] =
@@ -149,6 +153,8 @@ static const char SHARED[] =
     "kernel main grid(w: 2 within) warps 3 facts(expanded, staged, synced) {\n"
     "  %a = ring 2 : bf16<2x16x8>\n"
     "  %b = ring : bf16<3x8x32>\n"
+    "  %one = fill 1 : fp32<1x1>\n"
+    "  scalar one = %one\n"
     "  roles {\n"
     "    load (warps 1, regs 24) {\n"
     "      for t = 0:4 {\n"
@@ -190,6 +196,31 @@ static void rings(void **state)
     gives(f, edit(f, SHARED, "bf16<2x16x8>", "bf16<5x16x8>"), product_at);
 }
 
+static void faults_of_rings(void **state)
+{
+    Fixture *f = *state;
+    fails(f, edit(f, SHARED, "bf16<3x8x32>", "bf16<1x8x32>"), "deadlock"); /* two are held at once */
+    fails(f, edit(f, SHARED, "        acquire %b\n", NEVER("        ", "acquire %b\n")), "has not acquired");
+    fails(f, edit(f, SHARED, "        filled %b\n", NEVER("        ", "filled %b\n")), "acquired already");
+    fails(f, edit(f, SHARED, "        filled %b\n", "        filled %b\n        if one == 1 {\n filled %b\n }\n"), "hands over");
+    fails(f, edit(f, SHARED, "        release %b\n        %a.2", NEVER("        ", "release %b\n") "        %a.2"), "not released when");
+    fails(f, edit(f, SHARED, "        release %b\n        yield", NEVER("        ", "release %b\n") "        yield"), "not released when");
+    fails(f, edit(f, SHARED, "        release %b\n        yield", "        release %b\n if one == 1 {\n release %b\n }\n        yield"), "has not awaited");
+    fails(f, edit(f, SHARED, "t = 0:4", "t = 0:4 - one"), "deadlock");
+    fails(f, edit(f, SHARED, "t = 0:4", "t = 0:4 + one"), "not released when");
+    fails(f, edit(f, SHARED, "await %a[w]", "await %a[1 - one]"), "(w = 1): ");
+    fails(f, edit(f, SHARED, "acquire %a[i]", "acquire %a[i + one]"), "has not acquired");
+    fails(f, edit(f, SHARED, "for i = 0:2", "for i = 0:3"), "copy 2 of a ring of 2");
+    fails(f, edit(f, SHARED, "        %c.4 = gemm %a.2, %b.2", "        %c.4 = gemm %a.2, %b.1"), "has released");
+    fails(f, edit(f, SHARED, "      %c = fill", "      if one == 1 {\n acquire %b\n filled %b\n }\n      %c = fill"), "which another role fills");
+    fails(f, edit(f, SHARED, "copy_async B[t * 8 : rows, 0 : cols], %b\n",
+                  "copy_async B[t * 8 : rows, 0 : cols], %b if t == 0\n"), "nothing was written");
+    /* A view of a stage is one of what it held, not of what comes after it. */
+    fails(f, edit(f, edit(f, SHARED, "bf16<2x16x8>", "bf16<1x16x8>"), "        %a.2 = await %a[w] : shared bf16<16x8>\n        release %a[w]\n",
+                  "        release %a[w]\n        %a.2 = await %a[w] : shared bf16<16x8>\n        %old = move %a.1 : bf16<16x8>\n"),
+          "has released");
+}
+
 /* What one role computes another stores, through copies that each instance fills. */
 static void rings_of_puts(void **state)
 {
@@ -203,31 +234,12 @@ static void rings_of_puts(void **state)
                 "    write (warps 1) {\n      for u = 0:2 {\n        %c.6 = await %c[1 - u] : shared fp32<16x32>\n"
                 "        store %c.6, C[16 - u * 16 : rows, 0 : cols]\n        release %c[1 - u]\n      }\n    }\n");
     gives(f, text, product_at);
-    fails(f, edit(f, text, "      acquire %c[w]\n", ""), "has not acquired");
+    fails(f, edit(f, text, "      acquire %c[w]\n", NEVER("      ", "acquire %c[w]\n")), "has not acquired");
     fails(f, edit(f, text, "put %c.1, %c[w]", "put %c.1, %c[1 - w]"), "has not acquired");
     fails(f, edit(f, text, "      put %c.1, %c[w]\n", ""), "nothing was written");
-    fails(f, edit(f, text, "u = 0:2", "u = 0:1"), "not released when the roles end");
+    fails(f, edit(f, text, "u = 0:2", "u = 0:one"), "not released when the roles end");
+    rejects(f, edit(f, text, "u = 0:2", "u = 0:1"), TW0760); /* nobody awaits copy 0 */
     rejects(f, edit(f, text, "put %c.1, %c[w]", "put %c.1, %c"), TW0750);
-}
-
-static void faults_of_rings(void **state)
-{
-    Fixture *f = *state;
-    fails(f, edit(f, SHARED, "bf16<3x8x32>", "bf16<1x8x32>"), "deadlock"); /* two are held at once */
-    fails(f, edit(f, SHARED, "        release %b\n        %a.2", "        %a.2"), "not released when");
-    fails(f, edit(f, SHARED, "await %a[w]", "await %a[0]"), "(w = "); /* both have all of copy 0, or one of neither */
-    fails(f, edit(f, SHARED, "acquire %a[i]", "acquire %a[i + 1]"), "has not acquired");
-    fails(f, edit(f, SHARED, "for i = 0:2", "for i = 0:3"), "copy 2 of a ring of 2");
-    fails(f, edit(f, SHARED, "        release %b\n        yield", "        yield"), "not released when");
-    fails(f, edit(f, SHARED, "t = 0:4", "t = 0:3"), "deadlock");
-    fails(f, edit(f, SHARED, "        %c.4 = gemm %a.2, %b.2", "        %c.4 = gemm %a.2, %b.1"), "has released");
-    fails(f, edit(f, SHARED, "      %c = fill", "      acquire %b\n      filled %b\n      %c = fill"), "which another role fills");
-    fails(f, edit(f, SHARED, "copy_async B[t * 8 : rows, 0 : cols], %b\n",
-                  "copy_async B[t * 8 : rows, 0 : cols], %b if t == 0\n"), "nothing was written");
-    /* A view of a stage is one of what it held, not of what comes after it. */
-    fails(f, edit(f, edit(f, SHARED, "bf16<2x16x8>", "bf16<1x16x8>"), "        %a.2 = await %a[w] : shared bf16<16x8>\n        release %a[w]\n",
-                  "        release %a[w]\n        %a.2 = await %a[w] : shared bf16<16x8>\n        %old = move %a.1 : bf16<16x8>\n"),
-          "has released");
 }
 
 static void verifier_of_rings(void **state)
@@ -243,6 +255,106 @@ static void verifier_of_rings(void **state)
     rejects(f, edit(f, SHARED, "ring 2", "ring 0"), TW0750);
     rejects(f, edit(f, SHARED, "ring 2", "ring 65"), TW0750);
     rejects(f, edit(f, SHARED, "  roles {", "  acquire %b\n  roles {"), TW0754);
+}
+
+/* ---- both sides of a ring ------------------------------------------------------------------- */
+
+/* Only what is between the roles: how both sides go round, for launches of all sizes. */
+static const char *sides(Fixture *f, const char *producer, const char *consumer)
+{
+    return arena_printf(f->arena,
+                        "program test\n"
+                        "dim len in 1..\n"
+                        "dim k in 0..\n"
+                        "tensor N (len) int32 in\n"
+                        "require k <= len, \"k is at most len\"\n"
+                        "\n"
+                        "kernel main grid(w: 2 within, m: ceil(len / 32)) warps 9 facts(expanded, staged) {\n"
+                        "  %%r = ring : bf16<2x8x8>\n"
+                        "  %%q = ring 2 : bf16<2x8x8>\n"
+                        "  roles {\n"
+                        "    load (warps 1) {\n%s    }\n"
+                        "    compute (warps 4 per w) {\n%s    }\n"
+                        "  }\n"
+                        "}\n",
+                        producer, consumer);
+}
+
+#define FILL "acquire %r\n filled %r\n"
+#define FILL_Q(w) "acquire %q[" w "]\n filled %q[" w "]\n"
+#define USE(x) "%" x " = await %r : shared bf16<8x8>\n release %r\n"
+#define USE_Q(x, w) "%" x " = await %q[" w "] : shared bf16<8x8>\n release %q[" w "]\n"
+#define LOOP(j, lo, hi, body) "for " j " = " lo ":" hi " {\n" body "}\n"
+#define WHEN(cond, body) "if " cond " {\n" body "}\n"
+#define SCALAR(n, at) "%" n " = load N[" at "] : int32<1x1>\n scalar " n " = %" n " in 0..100\n"
+
+static void sides_that_keep_step(void **state)
+{
+    Fixture *f = *state;
+    static const char *const pairs[][2] = {
+        {"", ""},
+        {LOOP("j", "0", "ceil(len / 16)", FILL), LOOP("i", "0", "ceil(len / 16)", USE("x"))},
+        {LOOP("j", "0", "2 * m + 2", FILL), LOOP("i", "0", "m + 1", USE("x") USE("y"))},
+        /* peeled, skewed, split, reversed */
+        {FILL LOOP("j", "1", "len", FILL), LOOP("i", "0", "len", USE("x"))},
+        {FILL LOOP("j", "0", "len", WHEN("j + 2 <= len", FILL)), LOOP("i", "0", "len", USE("x"))},
+        {LOOP("j", "0", "len", FILL), LOOP("i", "0", "k", USE("x")) LOOP("i2", "k", "len", USE("y"))},
+        {LOOP("j", "0", "min(m + 1, len)", FILL) LOOP("j2", "min(m + 1, len)", "len", FILL), LOOP("i", "0", "len", USE("x"))},
+        {LOOP("j", "max(0, m - 3)", "m + 1", FILL), LOOP("i", "0", "min(m, 3) + 1", USE("x"))},
+        {LOOP("j", "0", "len", WHEN("j mod 2 == 0", FILL)), LOOP("i", "0", "len", WHEN("i mod 2 == 0", USE("x")))},
+        {LOOP("j", "0", "len", WHEN("j <= m", FILL)), LOOP("i", "0", "min(len, m + 1)", USE("x"))},
+        {LOOP("j", "0", "len", WHEN("k <= j and j <= m", FILL)), LOOP("i", "k", "min(len, m + 1)", USE("x"))},
+        {LOOP("j", "0", "len", WHEN("j == k", FILL)), WHEN("k < len", USE("x"))},
+        {LOOP("j", "0", "len", "if j <= 4 {\n" FILL "} else {\n" FILL "}\n"), LOOP("i", "0", "len", USE("x"))},
+        /* loops in loops, whose inner bounds depend on the outer counter */
+        {LOOP("j", "0", "len", LOOP("i", "0", "k", FILL)), LOOP("i", "0", "len * k", USE("x"))},
+        {LOOP("j", "0", "len", LOOP("i", "0", "j div 3", FILL)), LOOP("a", "0", "len", LOOP("b", "0", "a div 3", USE("x")))},
+        {LOOP("j", "0", "len", LOOP("i", "0", "j div 3", FILL FILL)), LOOP("a", "0", "len", LOOP("b", "0", "a div 3", USE("x") USE("y")))},
+        {LOOP("j", "0", "3", LOOP("i", "0", "j + 1", FILL)), LOOP("i", "0", "6", USE("x"))},
+        /* copies */
+        {LOOP("j", "0", "len", LOOP("c", "0", "2", FILL_Q("c"))), LOOP("i", "0", "len", USE_Q("x", "w"))},
+        {LOOP("j", "0", "len + 1", FILL_Q("j mod 2")), LOOP("i", "0", "(len + 2 - w) div 2", USE_Q("x", "w"))},
+        {FILL_Q("0"), WHEN("w == 0", USE_Q("x", "0"))},
+        {LOOP("j", "0", "m", FILL_Q("0")) LOOP("j2", "0", "k", FILL_Q("1")), LOOP("i", "0", "w * k + (1 - w) * m", USE_Q("x", "w"))},
+        /* what data says, both sides read it in one place */
+        {SCALAR("n", "m") LOOP("j", "0", "n", FILL), SCALAR("n2", "m") LOOP("i", "0", "n2", USE("x"))},
+    };
+    for (size_t i = 0; i < TW_COUNT(pairs); i++)
+        parse_good(f, sides(f, pairs[i][0], pairs[i][1]));
+}
+
+static void sides_that_do_not(void **state)
+{
+    Fixture *f = *state;
+    static const char *const pairs[][2] = {
+        {FILL, ""},
+        {"", USE("x")},
+        {LOOP("j", "0", "ceil(len / 16)", FILL), LOOP("i", "0", "len div 16 + 1", USE("x"))}, /* equal but for multiples of 16 */
+        {LOOP("j", "0", "len", FILL), LOOP("i", "0", "len", WHEN("i != 300", USE("x")))},
+        {LOOP("j", "0", "2 * m + 2", FILL), LOOP("i", "0", "m + 1", USE("x"))},
+        {FILL LOOP("j", "0", "len", WHEN("j + 1 <= len", FILL)), LOOP("i", "0", "len", USE("x"))},
+        {LOOP("j", "max(0, m - 3)", "m + 1", FILL), LOOP("i", "0", "min(m, 4) + 1", USE("x"))},
+        {LOOP("j", "0", "len", WHEN("j mod 2 == 0", FILL)), LOOP("i", "0", "len", WHEN("i mod 2 == 1", USE("x")))},
+        {LOOP("j", "0", "len", LOOP("i", "0", "j div 3", FILL)), LOOP("a", "0", "len", LOOP("b", "0", "a div 4", USE("x")))},
+        {LOOP("j", "0", "len", FILL_Q("0")), LOOP("i", "0", "len", USE_Q("x", "w"))},
+        {LOOP("j", "0", "len", FILL_Q("j mod 2")), LOOP("i", "0", "len div 2", USE_Q("x", "w"))},
+        {FILL, WHEN("w == 0", USE("x")) WHEN("w == 1", "%y = await %r : shared bf16<8x8>\n")},
+        {FILL, "%y = await %r : shared bf16<8x8>\n" WHEN("len != 7", "release %r\n")},
+        {"acquire %r\n" WHEN("m != 1", "filled %r\n"), WHEN("m != 1", USE("x"))},
+    };
+    for (size_t i = 0; i < TW_COUNT(pairs); i++)
+        rejects(f, sides(f, pairs[i][0], pairs[i][1]), TW0760);
+    rejects(f, sides(f, LOOP("j", "0", "len", FILL), LOOP("i", "0", "len - w", USE("x"))), TW0760);
+    assert_non_null(strstr(diags->list.data[0].message, "role load hands over "));
+    assert_non_null(strstr(diags->list.data[0].message, "role compute (w = 1) awaits "));
+}
+
+/* Data may say what nobody can prove: the run is the judge. */
+static void sides_that_data_decides(void **state)
+{
+    Fixture *f = *state;
+    parse_good(f, sides(f, SCALAR("n", "m") LOOP("j", "0", "n", FILL), SCALAR("n2", "0") LOOP("i", "0", "n2", USE("x"))));
+    parse_good(f, sides(f, SCALAR("n", "m") LOOP("j", "0", "n", FILL), LOOP("i", "0", "len", USE("x"))));
 }
 
 /* ---- instances ---------------------------------------------------------------------------- */
@@ -621,6 +733,9 @@ int main(void)
         TEST(rings_of_puts),
         TEST(faults_of_rings),
         TEST(verifier_of_rings),
+        TEST(sides_that_keep_step),
+        TEST(sides_that_do_not),
+        TEST(sides_that_data_decides),
         TEST(instances),
         TEST(verifier_of_instances),
         TEST(pending),

@@ -428,7 +428,7 @@ bool aff_linear(AffCtx *ctx, const Aff *a, const AffSym *sym, const Aff **coef, 
 
 /* ---- substitution --------------------------------------------------------------------- */
 
-static const Aff *rebuild(AffCtx *ctx, AffKind kind, const Aff *a, const Aff *b)
+const Aff *aff_rebuild(AffCtx *ctx, AffKind kind, const Aff *a, const Aff *b)
 {
     switch (kind) {
     case AFF_ADD: return aff_add(ctx, a, b);
@@ -457,7 +457,7 @@ const Aff *aff_subst(AffCtx *ctx, const Aff *a, const AffSym *sym, const Aff *by
         return a;
     const Aff *x = aff_subst(ctx, a->a, sym, by);
     const Aff *y = a->b ? aff_subst(ctx, a->b, sym, by) : NULL;
-    return x == a->a && y == a->b ? a : rebuild(ctx, a->kind, x, y);
+    return x == a->a && y == a->b ? a : aff_rebuild(ctx, a->kind, x, y);
 }
 
 /* ---- evaluation ------------------------------------------------------------------------ */

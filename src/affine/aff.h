@@ -89,6 +89,12 @@ void aff_bounds(const Aff *a, int64_t *lo, int64_t *hi);
 /* True when it is proved for every value within the symbols' ranges. */
 bool aff_always(AffCtx *ctx, const Aff *condition);
 bool aff_never(AffCtx *ctx, const Aff *condition);
+/* True when a is proved to be 0 for every value of the symbols for which each of
+ * given[i] is at least 0, by looking at the cases of its min, max and conditions. */
+bool aff_is_zero_given(AffCtx *ctx, const Aff *a, const Aff *const *given, int n);
+/* The sum of a over sym = lo, ..., hi - 1, as an expression without sym: of terms
+ * that do not use it, or that use it in conditions alone. NULL: it is not seen. */
+const Aff *aff_sum_over(AffCtx *ctx, const Aff *a, const AffSym *sym, const Aff *lo, const Aff *hi);
 /* Largest known divisor of a: 0 for the constant 0, else at least 1. A dim
  * symbol counts as 1. */
 int64_t aff_divisor(const Aff *a);

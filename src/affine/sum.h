@@ -62,6 +62,9 @@ const Aff *sum_build(AffCtx *ctx, AffSum *s);
 /* The factors of a product, ascending; their number. */
 int aff_factors(const Aff *product, const Aff *factors[AFF_MAX_DEGREE]);
 
+/* The node of that kind over new operands, simplified. */
+const Aff *aff_rebuild(AffCtx *ctx, AffKind kind, const Aff *a, const Aff *b);
+
 /* bounds.c */
 void aff_node_bounds(AffNode *node);
 void sum_bounds(const AffSum *s, int64_t *lo, int64_t *hi);

@@ -156,41 +156,13 @@ ExecStep exec_ring(Exec *x, const TileOp *op)
 
 /* ---- roles start and end ---------------------------------------------------------------- */
 
-/* Whether the expression's value follows from which instance it is in. */
-static bool is_of_instance(const ExecThread *t, const Aff *a)
+/* Each copy's consumers, a bit each. */
+static void find_consumers(Exec *x, ExecRing *ring, const TileOp *roles)
 {
-    if (!a)
-        return true;
-    return (!a->sym || a->sym == t->role->per) && is_of_instance(t, a->a) && is_of_instance(t, a->b);
-}
-
-static bool eval_of_instance(const ExecThread *t, const Aff *a, int64_t *value)
-{
-    return is_of_instance(t, a) && aff_eval(a, t->symbols, value);
-}
-
-/* The thread is a consumer of the copies that the operation may name. */
-static void add_consumer(ExecThread *t, const TileOp *op)
-{
-    const ExecBuffer *buffer = t->slots[op->args[0]->id].buffer;
-    int64_t copy = 0;
-    bool known = !op->index || eval_of_instance(t, op->index, &copy);
-    for (int i = 0; i < buffer->copies; i++)
-        if (!known || copy == i)
-            buffer->rings[i].consumers |= 1u << t->number;
-}
-
-static void find_consumed(ExecThread *t, const TileBlock *block)
-{
-    for (int i = 0; i < block->ops.len; i++) {
-        const TileOp *op = block->ops.data[i];
-        int64_t taken;
-        bool known = op->kind == TILE_IF && eval_of_instance(t, op->cond, &taken);
-        if (op->kind == TILE_AWAIT || op->kind == TILE_RELEASE)
-            add_consumer(t, op);
-        for (int k = 0; k < op->n_regions; k++)
-            if (!known || (k == 0) == (taken != 0))
-                find_consumed(t, op->regions[k]);
+    for (int i = 0; i < x->n_roles; i++) {
+        const ExecThread *t = x->roles[i];
+        if (tile_consumes(x->program, roles, t->role_index, t->instance, ring->buffer->value, ring->copy))
+            ring->consumers |= 1u << i;
     }
 }
 
@@ -204,9 +176,9 @@ void exec_start_rings(Exec *x, const TileOp *roles)
         }
         if (buffer->rings)
             exec_make_rings(x, buffer);
+        for (int i = 0; buffer->rings && i < buffer->copies; i++)
+            find_consumers(x, &buffer->rings[i], roles);
     }
-    for (int i = 0; i < x->n_roles; i++)
-        find_consumed(x->roles[i], roles->regions[x->roles[i]->role_index]);
 }
 
 /* Every stage that was handed over must have come back: producer and consumers

@@ -219,6 +219,10 @@ int tile_count_uses(const TileBlock *block, const TileValue *value);
 bool tile_op_uses(const TileOp *op, const TileValue *value); /* its regions included */
 bool tile_has(const TileBlock *block, TileOpKind kind);       /* nested regions included */
 bool tile_is_storage(const TileOp *op);                       /* BUFFER, RING */
+/* Whether an instance of a role may await or release the copy of a ring: which regions
+ * it enters and which copy it chooses, as far as that follows from its coordinate. */
+bool tile_consumes(const TileProgram *program, const TileOp *roles, int role, int instance, const TileValue *ring,
+                   int copy);
 /* Instances of a role: the extent of its axis; 1 without one. */
 int tile_role_warps(const TileOp *roles); /* of the largest instance */
 int tile_instances(const TileKernel *kernel, const AffSym *per);

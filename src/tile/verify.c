@@ -373,6 +373,8 @@ static bool check_op(Verifier *v, const TileOp *op)
     bool ok = verify_types(v, op);
     for (int i = 0; ok && i < op->n_regions; i++)
         ok = check_region(v, op, op->regions[i]);
+    if (ok && op->kind == TILE_ROLES)
+        ok = verify_rings(v, op);
     if (op->kind == TILE_YIELD && needs_yield(v->owner))
         ok = check_yield(v, op);
     ok = define_results(v, op) && ok;

@@ -2,6 +2,7 @@
  *
  *   verify.c      programs, kernels, blocks: structure, scopes, levels, storage
  *   verify_ops.c  one operation: types, coordinates, layouts
+ *   verify_ring.c steps that roles make in a ring
  */
 #ifndef TW_TILE_VERIFY_H
 #define TW_TILE_VERIFY_H
@@ -32,6 +33,8 @@ bool verify_fail(Verifier *v, DiagCode code, const TileOp *op, const char *fmt, 
 bool verify_types(Verifier *v, const TileOp *op);
 /* Layouts once TF_ASSIGNED holds. */
 bool verify_layouts(Verifier *v, const TileOp *op);
+/* Both sides of each ring make equally many steps. */
+bool verify_rings(Verifier *v, const TileOp *roles);
 bool verify_value_type(Verifier *v, const TileOp *op, const TileValue *value);
 /* The types are equal, up to this: a finished value may stand for a pending one,
  * which is then waited for in vain. */

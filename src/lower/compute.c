@@ -20,6 +20,7 @@ static void inherit(Lower *lo, const TileValue *to, int n, TileValue *const *fro
     for (int i = 0; i < n; i++) {
         Lineage l = *lo_lineage(lo, from[i]);
         if (l.alpha) lo_lineage(lo, to)->alpha = l.alpha;
+        lo_lineage(lo, to)->lost |= l.lost;
         inherit_axes(lo, to, from[i]);
     }
 }
@@ -98,27 +99,16 @@ static void set_result(Lower *lo, const Ref *dest, TileValue *v)
     lo_set_register(lo, dest->name, op->results[0]);
 }
 
-/* What the statement accumulates onto. */
-static TileValue *accumulator(Lower *lo, const Ref *dest, TileType type)
+/* What the statement accumulates `a` onto. Of a part, the whole follows the maximum. */
+static TileValue *accumulator(Lower *lo, const Ref *dest, TileType type, const TileValue *a)
 {
     Part part;
     const Aff *stage;
-    TileValue *whole = whole_or_zero(lo, dest->name, type);
+    TileValue *whole = lo_unit_accumulator(lo, whole_or_zero(lo, dest->name, type), a);
     if (!dest->index) return whole;
+    if (lo_lineage(lo, a)->alpha) lo_set_register(lo, dest->name, whole);
     const Local local = *lo_local_make(lo, dest->name);
     return lo_part(lo, &local, dest->index, whole->type, &part, &stage) ? lo_slice(lo, whole, &part) : whole;
-}
-
-/* What is accumulated from the result of an online softmax is in units of its
- * newest reference; the accumulator follows, unless it already has. */
-static TileValue *rescaled(Lower *lo, TileValue *acc, const TileValue *a)
-{
-    TileValue *alpha = lo_lineage(lo, a)->alpha;
-    if (!alpha || lo_lineage(lo, acc)->rescaled == alpha) return acc;
-    if (lo_lineage(lo, acc)->doubtful)
-        lo_fail(lo, TW0733, lo->rw.loc, "'%s' was multiplied by what is made of the maxima of the softmax, but is not "
-                "exp(M before - M after)", acc->name ? acc->name : "the accumulator");
-    return rw_binary(&lo->rw, OP_MULTIPLY, acc, alpha);
 }
 
 static void give(Lower *lo, const Stmt *s, TileValue *v)
@@ -127,9 +117,9 @@ static void give(Lower *lo, const Stmt *s, TileValue *v)
     if (!dest_of(lo, s, &dest)) return;
     const Local *local = lo_local(lo, dest.name);
     if (s->result == RESULT_ACCUMULATE && local && (local->reg || dest.index)) {
-        TileValue *alpha = lo_lineage(lo, v)->alpha;
-        v = rw_binary(&lo->rw, OP_ADD, rescaled(lo, accumulator(lo, &dest, v->type), v), v);
-        lo_lineage(lo, v)->rescaled = alpha;
+        TileValue *a = v, *acc = accumulator(lo, &dest, v->type, a);
+        v = rw_binary(&lo->rw, OP_ADD, acc, a);
+        lo_unit_accumulated(lo, v, acc, a);
     }
     set_result(lo, &dest, v);
 }
@@ -151,78 +141,6 @@ static bool check_broadcast(Lower *lo, const Stmt *s, TileValue *const *args, in
             return false;
         }
     return true;
-}
-
-static const TileOp *element_def(const TileValue *v, OpId op)
-{
-    while (v->def && v->def->kind == TILE_CAST) v = v->def->args[0]; /* it was kept in another dtype */
-    return v->def && v->def->kind == TILE_ELEMENT && v->def->op == op ? v->def : NULL;
-}
-
-/* A copy made with `Compute Add M, 0 and get M_prev`, or with another operation
- * that changes nothing, is M. */
-static const TileValue *without_zero(const TileValue *v)
-{
-    static const struct {
-        OpId op;
-        int number; /* the other operand */
-        bool first; /* may be the first one, too */
-    } copies[] = {{OP_ADD, 0, true}, {OP_SUBTRACT, 0, false}, {OP_MULTIPLY, 1, true}, {OP_DIVIDE, 1, false}};
-    double number;
-    for (size_t i = 0; i < TW_COUNT(copies); i++) {
-        const TileOp *op = element_def(v, copies[i].op);
-        if (op && rw_number(op->args[1], &number) && number == copies[i].number) return op->args[0];
-        if (op && copies[i].first && rw_number(op->args[0], &number) && number == copies[i].number)
-            return op->args[1];
-    }
-    return v;
-}
-
-/* exp(M before - M after) of a softmax step, written by hand: its factor. */
-static TileValue *alpha_of(Lower *lo, const TileValue *v)
-{
-    const TileOp *e = element_def(v, OP_EXP);
-    const TileOp *difference = e ? element_def(e->args[0], OP_SUBTRACT) : NULL;
-    if (!difference) return NULL;
-    for (int i = 0; i < lo->steps.len; i++) {
-        const SoftmaxStep *step = &lo->steps.data[i];
-        if (without_zero(difference->args[0]) == step->before && without_zero(difference->args[1]) == step->after)
-            return step->alpha;
-    }
-    return NULL;
-}
-
-static bool computed_from(const TileValue *v, const TileValue *from, int depth)
-{
-    bool arithmetic = v->def && (v->def->kind == TILE_ELEMENT || v->def->kind == TILE_CAST);
-    if (v == from || !arithmetic || depth == 0) return v == from;
-    for (int i = 0; i < v->def->n_args; i++)
-        if (computed_from(v->def->args[i], from, depth - 1)) return true;
-    return false;
-}
-
-/* A column made of the maxima of a softmax. */
-static bool is_of_maxima(const Lower *lo, const TileValue *v)
-{
-    for (int i = 0; i < lo->steps.len; i++)
-        if (v->type.cols == 1 && v->type.rows > 1 && computed_from(v, lo->steps.data[i].after, 8)) return true;
-    return false;
-}
-
-/* The softmax's own factor stands for the program's: it is 1, not a NaN, where
- * nothing was seen yet. */
-static void note_rescale(Lower *lo, TileOp *op)
-{
-    if (op->op != OP_MULTIPLY) return;
-    for (int i = 0; i < 2; i++) {
-        TileValue *alpha = alpha_of(lo, op->args[i]);
-        if (alpha) {
-            op->args[i] = alpha;
-            lo_lineage(lo, op->results[0])->rescaled = alpha;
-        } else if (op->args[1 - i]->type.cols > 1 && is_of_maxima(lo, op->args[i])) {
-            lo_lineage(lo, op->results[0])->doubtful = true;
-        }
-    }
 }
 
 /* Of integers alone: an expression, worth nothing but its name. */
@@ -262,7 +180,8 @@ static void lower_element(Lower *lo, const Stmt *s)
         v->def->number = v->def->has_else ? otherwise : 0;
     }
     inherit(lo, v, s->n_args, args);
-    note_rescale(lo, v->def);
+    lo_unit_element(lo, v->def);
+    lo_unit_rescale(lo, v->def);
     give(lo, s, v);
 }
 
@@ -278,6 +197,8 @@ static void lower_reduce(Lower *lo, const Stmt *s, int axis)
     op->op = s->op;
     op->axis = axis;
     inherit(lo, op->results[0], 1, &a);
+    lo_lineage(lo, op->results[0])->unit = lo_lineage(lo, a)->unit;
+    lo_lineage(lo, op->results[0])->param = lo_lineage(lo, a)->param;
     give(lo, s, op->results[0]);
 }
 
@@ -311,7 +232,7 @@ static void lower_gemm(Lower *lo, const Stmt *s)
     TileValue *args[3] = {a, b, NULL};
     int n_args = 2;
     if (s->result == RESULT_ACCUMULATE) {
-        args[n_args++] = rescaled(lo, accumulator(lo, &dest, type), a);
+        args[n_args++] = accumulator(lo, &dest, type, a);
         if (args[2]->type.rows != m || args[2]->type.cols != n) {
             lo_fail(lo, TW0719, s->span, "a product of %d x %d is accumulated into a tile of %d x %d", m, n,
                     args[2]->type.rows, args[2]->type.cols);
@@ -323,7 +244,14 @@ static void lower_gemm(Lower *lo, const Stmt *s)
     op->trans_b = tb;
     lo_lineage(lo, op->results[0])->axis[0] = lo_lineage(lo, a)->axis[ta];
     lo_lineage(lo, op->results[0])->axis[1] = lo_lineage(lo, b)->axis[!tb];
-    if (n_args == 3) lo_lineage(lo, op->results[0])->rescaled = lo_lineage(lo, a)->alpha;
+    if (n_args == 3) {
+        lo_unit_accumulated(lo, op->results[0], args[2], a);
+    } else {
+        lo_lineage(lo, op->results[0])->alpha = lo_lineage(lo, a)->alpha;
+        lo_lineage(lo, op->results[0])->unit = lo_lineage(lo, a)->unit;
+        lo_lineage(lo, op->results[0])->lost = lo_lineage(lo, a)->lost;
+        lo_lineage(lo, op->results[0])->param = lo_lineage(lo, a)->param;
+    }
     set_result(lo, &dest, op->results[0]);
 }
 
@@ -364,11 +292,9 @@ static void lower_online_softmax(Lower *lo, const Stmt *s)
             return;
         }
     TileOp *op = rw_insert(&lo->rw, TILE_SOFTMAX, 3, args, 4, types);
-    TileValue *alpha = op->results[3];
-    alpha->name = "alpha";
-    lo_lineage(lo, op->results[0])->alpha = alpha;
+    op->results[3]->name = "alpha";
     for (int i = 0; i < 4; i++) inherit_axes(lo, op->results[i], x);
-    vec_push(lo->arena, &lo->steps, (SoftmaxStep){state[0], op->results[1], alpha});
+    lo_unit_step(lo, op);
     for (int i = 0; i < 2; i++) {
         Space space = SPACE_NONE;
         const Expr *name = s->with[i]->kind == EXPR_SPACE ? s->with[i]->a : s->with[i];

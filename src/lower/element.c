@@ -372,9 +372,7 @@ TileValue *lo_mask(Lower *lo, const Expr *e, TileValue *x, double otherwise)
     if (plain != e) x = select_where(lo, e, x, rw_fill(&lo->rw, otherwise));
     lo_leave_frame(lo);
     Lineage *l = lo_lineage(lo, x);
-    l->alpha = lineage.alpha;
-    l->axis[0] = lineage.axis[0];
-    l->axis[1] = lineage.axis[1];
+    *l = lineage;
     return x;
 }
 

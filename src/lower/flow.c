@@ -1,6 +1,8 @@
 /* flow.c: loops and branches; which names a loop carries. */
 #include "lower/state.h"
 
+enum { MOST_STATES = 16 }; /* of softmaxes, that one branch moves */
+
 /* ---- what a body does to names ---------------------------------------------------------- */
 
 static const char *result_name(const Stmt *s)
@@ -194,13 +196,27 @@ static void leave(Lower *lo, const Saved *saved)
     }
 }
 
-/* Ends a region with the names' values there; false when one changed its type. */
-static void yield_names(Lower *lo, const Names *names, const TileType *types, Span span)
+/* Whether the name has no value behind a region, since it ended with another shape or
+ * dtype and the region began with none that it read. */
+static bool is_dropped(Lower *lo, const TileOp *op, int i)
+{
+    if (op->kind == TILE_IF) return true; /* what reads it next will say so */
+    return rw_uses(lo->arena, op->regions[0], op->regions[0]->params.data[i]).len == 0;
+}
+
+/* Ends a region with the names' values there. */
+static void yield_names(Lower *lo, const TileOp *op, const Names *names, bool *dropped, Span span)
 {
     TileValue **values = arena_array(lo->arena, TileValue *, names->len);
     for (int i = 0; i < names->len; i++) {
+        const TileType type = op->results[i]->type;
         values[i] = lo_local(lo, names->data[i])->reg;
-        if (values[i] && same_tile(&values[i]->type, &types[i])) continue;
+        if (values[i] && same_tile(&values[i]->type, &type)) continue;
+        if (is_dropped(lo, op, i)) {
+            dropped[i] = true;
+            values[i] = rw_insert(&lo->rw, TILE_FILL, 0, NULL, 1, &type)->results[0];
+            continue;
+        }
         lo_fail(lo, TW0726, span, "'%s' has another shape or dtype at the end of the block than before it",
                 names->data[i]);
         if (!values[i]) values[i] = rw_fill(&lo->rw, 0);
@@ -223,21 +239,14 @@ static TileOp *region_op(Lower *lo, TileOpKind kind, const Names *names, bool wi
     return op;
 }
 
-static void take_results(Lower *lo, const TileOp *op, const Names *names)
+static void take_results(Lower *lo, const TileOp *op, const Names *names, const bool *dropped)
 {
     for (int i = 0; i < names->len; i++) {
         Local *local = lo_local(lo, names->data[i]);
-        local->reg = op->results[i];
+        local->reg = dropped[i] ? NULL : op->results[i];
         local->version = ++lo->versions;
         op->results[i]->name = local->name;
     }
-}
-
-static TileType *result_types(Lower *lo, const TileOp *op)
-{
-    TileType *types = arena_array(lo->arena, TileType, op->n_results);
-    for (int i = 0; i < op->n_results; i++) types[i] = op->results[i]->type;
-    return types;
 }
 
 void lo_for(Lower *lo, const Stmt *s)
@@ -256,6 +265,7 @@ void lo_for(Lower *lo, const Stmt *s)
     aff_bounds(low, &least, &ignored);
     aff_bounds(high, &ignored, &most);
     Names carried = {0};
+    lo_unit_settle(lo, &s->body);
     carried_names(lo, &s->body, &carried);
     TileOp *op = region_op(lo, TILE_FOR, &carried, true, 1);
     op->lo = low;
@@ -269,17 +279,42 @@ void lo_for(Lower *lo, const Stmt *s)
         Local *local = lo_local(lo, carried.data[i]);
         TileValue *param = tile_value_new(lo->program, lo->kernel, op->results[i]->type, local->name);
         vec_push(lo->arena, &body->params, param);
-        *lo_lineage(lo, param) = (Lineage){0};
+        lo_unit_param(lo, param, op->args[i]);
         local->reg = param;
         local->version = ++lo->versions;
     }
     LowerLoop loop = {.var = op->var, .lo = low, .hi = high, .body = &s->body, .before = &saved.rw};
     lo_enter_loop(lo, &loop);
     lo_block(lo, &s->body);
-    yield_names(lo, &carried, result_types(lo, op), s->span);
+    bool *dropped = arena_array(lo->arena, bool, carried.len);
+    yield_names(lo, op, &carried, dropped, s->span);
+    lo_unit_loop(lo, op, &loop, s->span);
     leave(lo, &saved);
     lo_leave_loop(lo, &loop);
-    take_results(lo, op, &carried);
+    take_results(lo, op, &carried, dropped);
+}
+
+/* The states of softmaxes that a branch may move, by their places among the names, each
+ * with its factor. */
+typedef struct Moved {
+    int len, first_step;
+    struct {
+        int state, factor;
+        const TileValue *before;
+    } data[MOST_STATES];
+} Moved;
+
+static void states_moved(Lower *lo, const Stmt *branch, Names *names, Moved *moved)
+{
+    int n = names->len;
+    for (int i = 0; i < n && moved->len < MOST_STATES; i++) {
+        const char *factor = lo_unit_factor(lo, branch, names->data[i]);
+        if (!factor) continue;
+        moved->data[moved->len].state = i;
+        moved->data[moved->len].factor = names->len;
+        moved->data[moved->len++].before = lo_local(lo, names->data[i])->reg;
+        vec_push(lo->arena, names, factor);
+    }
 }
 
 void lo_if(Lower *lo, const Stmt *s)
@@ -301,16 +336,26 @@ void lo_if(Lower *lo, const Stmt *s)
     Names names = {0};
     Block both[] = {s->body, s->orelse};
     start_in_both(lo, &s->body, &s->orelse);
+    for (int r = 0; r < 2; r++) lo_unit_settle(lo, &both[r]);
     for (int r = 0; r < 2; r++) carried_names(lo, &both[r], &names);
     Names unique = {0};
     for (int i = 0; i < names.len; i++) add_name(lo->arena, &unique, names.data[i]);
+    Moved moved = {.first_step = lo->steps.len};
+    states_moved(lo, s, &unique, &moved);
     TileOp *op = region_op(lo, TILE_IF, &unique, false, 2);
     op->cond = cond;
+    bool *dropped = arena_array(lo->arena, bool, unique.len);
     for (int r = 0; r < 2; r++) {
+        int first = lo->steps.len;
         Saved saved = enter(lo, op->regions[r]);
         lo_block(lo, &both[r]);
-        yield_names(lo, &unique, result_types(lo, op), s->span);
+        for (int i = 0; i < moved.len; i++)
+            lo_unit_arm(lo, unique.data[moved.data[i].factor], moved.data[i].before, first);
+        yield_names(lo, op, &unique, dropped, s->span);
         leave(lo, &saved);
     }
-    take_results(lo, op, &unique);
+    take_results(lo, op, &unique, dropped);
+    for (int i = 0; i < op->n_results; i++) lo_unit_branch(lo, op, i, moved.first_step, s->span);
+    for (int i = 0; i < moved.len; i++)
+        lo_unit_branch_step(lo, op, moved.data[i].state, moved.data[i].factor, moved.data[i].before, moved.first_step);
 }

@@ -66,12 +66,17 @@ typedef struct Lineage {
     TileValue *alpha;     /* it stems from a softmax with this factor */
     TileValue *rescaled;  /* it has been multiplied by this factor already */
     bool doubtful;        /* it has been multiplied by another one that is made of maxima */
+    bool lost;            /* it stems from a softmax whose factor is not known here */
+    const TileValue *unit;  /* the maximum that it is in units of; NULL: none, or the one that a loop carries */
+    const TileValue *param; /* it stems from this value, which a loop carries */
+    const TileValue *owes;  /* that one was added to it, in units that are not known yet */
 } Lineage;
 
 /* One online softmax: its state before and after, and its factor. */
 typedef struct SoftmaxStep {
     const TileValue *before, *after;
     TileValue *alpha;
+    const struct LowerLoop *loop;
 } SoftmaxStep;
 
 typedef struct View {
@@ -213,6 +218,23 @@ TileValue *lo_defined(Lower *lo, const Expr *e, int rows, int cols);
 
 /* require.c: conditions on a launch, added to program->requires */
 void lo_requirements(TileProgram *program);
+
+/* unit.c: which maximum a tile is in units of */
+void lo_unit_step(Lower *lo, const TileOp *softmax);
+/* acc as a's softmax wants it, multiplied by its factor unless it is already. */
+TileValue *lo_unit_accumulator(Lower *lo, TileValue *acc, const TileValue *a);
+void lo_unit_accumulated(Lower *lo, const TileValue *sum, const TileValue *acc, const TileValue *a);
+void lo_unit_element(Lower *lo, TileOp *op);
+void lo_unit_rescale(Lower *lo, TileOp *op); /* the program's own factor, if it is one */
+/* Before a block that may run several times, or not at all: what it accumulates from a
+ * softmax before it is multiplied there. */
+void lo_unit_settle(Lower *lo, const Block *block);
+void lo_unit_param(Lower *lo, const TileValue *param, const TileValue *outer);
+void lo_unit_loop(Lower *lo, const TileOp *loop, const LowerLoop *at, Span span); /* behind its body */
+const char *lo_unit_factor(Lower *lo, const Stmt *branch, const char *state); /* NULL: it does not move the state */
+void lo_unit_arm(Lower *lo, const char *factor, const TileValue *before, int first_step); /* at its end */
+void lo_unit_branch(Lower *lo, const TileOp *branch, int i, int first_step, Span span);
+void lo_unit_branch_step(Lower *lo, const TileOp *branch, int state, int factor, const TileValue *before, int first_step);
 
 /* define.c */
 const Stmt *lo_find_define(const Lower *lo, const char *name); /* NULL: none */

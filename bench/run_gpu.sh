@@ -11,7 +11,8 @@
 #   OUT      where results go (build/bench): gpu.txt, memory.json, flash2.json
 #   COMMIT   recorded with the results (asked of git when not given)
 #   LIMIT    seconds for everything (540)
-#   STEPS    which of "verify bench memory flash2" to do (all)
+#   STEPS    which of "verify bench memory flash2 hopper" to do (all but the last,
+#            which is for sm_90a: bench/hopper.py)
 
 set -u
 cd "$(dirname "$0")/.." || exit 3
@@ -93,6 +94,10 @@ if wants flash2; then
     python3 bench/flash2.py --tw "$TW" --out "$OUT/flash2.json" --commit "$COMMIT" \
         --limit "$(left)" "$@" 2>&1 | tee "$OUT/flash2.txt"
     grep -q ' 0 failed$' "$OUT/flash2.txt" || failed=$((failed + 1))
+fi
+if wants hopper; then
+    python3 bench/hopper.py --tw "$TW" --out "$OUT" --commit "$COMMIT" --limit "$(left)" 2>&1 | tee "$OUT/hopper.txt"
+    grep -q ' 0 failed$' "$OUT/hopper.txt" || failed=$((failed + 1))
 fi
 echo "run_gpu: $failed failed, $(($(date +%s) - started)) s"
 [ "$failed" -eq 0 ]

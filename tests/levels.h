@@ -93,6 +93,7 @@ bool levels_right(Levels *l, Tensor *const *got); /* against the definition */
 
 /* levels_noise.c */
 void levels_perturb(TileProgram *program, Rng *rng);
+void levels_widen(TileProgram *program); /* its outputs become fp32 */
 /* levels_ptx.c */
 bool levels_ptx(Levels *l);
 

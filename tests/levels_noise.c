@@ -17,6 +17,9 @@
  * (and where there is an online softmax the units of its result are a pass's
  * choice, see pass/gauge.h), so there every element is scaled by its own 1 + d of
  * half a unit in the last place.
+ *
+ * Outputs are looked at before they are rounded: one that moves by a unit of bf16 when
+ * it is may have moved by next to nothing, or by nearly two units.
  */
 #include "levels.h"
 
@@ -130,6 +133,46 @@ static void perturb_block(TileProgram *program, TileKernel *kernel, TileBlock *b
             i = rw.at;
         }
     }
+}
+
+/* ---- outputs that are not rounded --------------------------------------------------- */
+
+static TileValue *not_rounded(Rewriter *rw, TileValue *v)
+{
+    TileType type = v->type;
+
+    if (type.dtype == DT_F32)
+        return v;
+    if (v->def && v->def->kind == TILE_CAST && v->def->args[0]->type.dtype == DT_F32)
+        return v->def->args[0];
+    type.dtype = DT_F32;
+    return rw_insert(rw, TILE_CAST, 1, &v, 1, &type)->results[0];
+}
+
+static void widen_stores(TileProgram *program, TileKernel *kernel, TileBlock *block)
+{
+    for (int i = 0; i < block->ops.len; i++) {
+        TileOp *op = block->ops.data[i];
+        Rewriter rw = {program, kernel, block, i, op->loc};
+
+        for (int r = 0; r < op->n_regions; r++)
+            widen_stores(program, kernel, op->regions[r]);
+        if (op->kind == TILE_STORE && op->tensor->dtype == DT_F32)
+            op->args[0] = not_rounded(&rw, op->args[0]);
+        i = rw.at;
+    }
+}
+
+void levels_widen(TileProgram *program)
+{
+    for (int t = 0; t < program->tensors.len; t++) {
+        TileTensor *tensor = program->tensors.data[t];
+
+        if (tensor->written && !tensor->read && dtype_is_narrow(tensor->dtype))
+            tensor->dtype = DT_F32;
+    }
+    for (int k = 0; k < program->kernels.len; k++)
+        widen_stores(program, program->kernels.data[k], program->kernels.data[k]->body);
 }
 
 void levels_perturb(TileProgram *program, Rng *rng)

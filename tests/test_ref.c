@@ -439,6 +439,33 @@ static void plain_errors(void **state)
     }
 }
 
+/* A sum that comes out right in one order and not in another: what any of them gives
+ * passes, what none of them gives does not. */
+static void lucky_order(void **state)
+{
+    static const double got[] = {1, 0, 4};
+    Fixture *f = *state;
+    const char *error;
+
+    f->settings.dtype = DT_BF16;
+    use(f, "Input X (M, 3)\nInput W (3, N)\nOutput Y (M, N) fp32\nCompute GEMM X, W and get Y");
+    bind(f, "M", 1);
+    bind(f, "N", 1);
+    make(f);
+    PUT(f->in[0], 0x1p25, 0, 0);
+    PUT(f->in[0], -0x1p25, 0, 1); /* which 1 is lost beside, but not beside their sum */
+    PUT(f->in[0], 1, 0, 2);
+    for (int k = 0; k < 3; k++)
+        PUT(f->in[1], 1, k, 0);
+    for (int i = 0; i < 3; i++) {
+        PUT(f->out[0], got[i], 0, 0);
+        RefVerdict v = compare(f, &error);
+        assert_null(error);
+        assert_true(v.ok == (i < 2));
+        assert_true(v.plain_max == (i == 0 ? 0 : 1));
+    }
+}
+
 /* One wrong element, a row off by one, a factor, a NaN: each is seen. */
 static void verdict_sees_mistakes(void **state)
 {
@@ -790,6 +817,7 @@ int main(void)
         TEST(vectors),
         TEST(small_caches),
         TEST(plain_errors),
+        TEST(lucky_order),
         TEST(verdict_sees_mistakes),
         TEST(verdict_with_an_exact_baseline),
         TEST(verdict_beyond_the_range),

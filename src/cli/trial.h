@@ -20,7 +20,7 @@ typedef struct TrialOutput {
     int n_rows;
     int64_t cols;
     double *want;    /* n_rows x cols: the oracle */
-    double *have;    /* likewise: plain arithmetic of the same precision */
+    double *have[REF_PLAINS]; /* likewise: plain arithmetic of the same precision; NULL: not asked yet */
     Distance plain;  /* the plain implementation's error */
 } TrialOutput;
 

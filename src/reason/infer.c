@@ -146,13 +146,50 @@ static const Coord *find_coord(const Stmt *copy, const PlanTensor *tensor, int d
     return NULL;
 }
 
+static bool has_side(const PlanTensor *tensor, const char *dim)
+{
+    for (int d = tensor && tensor->rank >= 2 ? tensor->rank - 2 : 0; tensor && d < tensor->rank; d++)
+        if (expr_is_name(tensor->stmt->shape[d], dim))
+            return true;
+    return false;
+}
+
+/* Whether a GEMM multiplies a tensor along the dimension. */
+static bool is_multiplied(const Plan *plan, const Block *block, const char *dim)
+{
+    for (int i = 0; i < block->len; i++) {
+        const Stmt *s = block->data[i];
+
+        if (is_multiplied(plan, &s->body, dim) || is_multiplied(plan, &s->orelse, dim))
+            return true;
+        for (int k = 0; s->kind == STMT_COMPUTE && s->op_known && s->op == OP_GEMM && k < s->n_args; k++) {
+            const Expr *e = s->args[k];
+
+            while (e->kind == EXPR_TRANSPOSE || e->kind == EXPR_SPACE)
+                e = e->a;
+            if (e->kind == EXPR_NAME && has_side(plan_tensor(plan, e->name), dim))
+                return true;
+        }
+    }
+    return false;
+}
+
+/* A dimension of one element is broadcast, but for one that the tensor cores take. */
+static bool is_broadcast(Plan *plan, const Expr *dim)
+{
+    const Aff *length = eval_aff(&plan->env, dim, plan->diags);
+    int64_t known;
+
+    if (!length || !aff_is_const(length, &known) || known != 1)
+        return false;
+    return dim->kind != EXPR_NAME || !is_multiplied(plan, &plan->unit->body, dim->name);
+}
+
 static const Extent *extent_of_dim(Plan *plan, const Stmt *copy, const PlanTensor *tensor, int d)
 {
     const Expr *dim = tensor->stmt->shape[d];
     const Coord *coord = find_coord(copy, tensor, d);
     const Extent *extent = NULL;
-    const Aff *length = eval_aff(&plan->env, dim, plan->diags);
-    int64_t known;
 
     if (coord)
         return extent_of_coord(plan, coord, dim);
@@ -160,9 +197,7 @@ static const Extent *extent_of_dim(Plan *plan, const Stmt *copy, const PlanTenso
         return extent;
     if (dim->kind == EXPR_NAME && (extent = in_grid(plan, dim->name)))
         return extent;
-    if (length && aff_is_const(length, &known) && known == 1)
-        return plan_extent(plan, EXT_ONE, NULL);
-    return plan_extent(plan, EXT_WHOLE, dim);
+    return is_broadcast(plan, dim) ? plan_extent(plan, EXT_ONE, NULL) : plan_extent(plan, EXT_WHOLE, dim);
 }
 
 bool plan_tensor_extents(Plan *plan, const Stmt *copy, const PlanTensor *tensor, const Extent **row,
@@ -462,7 +497,9 @@ static void check_whole(Plan *plan)
 
         if (extent->kind != EXT_WHOLE)
             continue;
-        extent->fixed = extent->known > 1 ? (extent->known + step - 1) / step * step : extent->known;
+        bool padded = extent->known > 1 ||
+                      (extent->dim_name && is_multiplied(plan, &plan->unit->body, extent->dim_name));
+        extent->fixed = padded ? (extent->known + step - 1) / step * step : extent->known;
         if (extent->known > 0)
             continue;
         const char *name = extent->dim_name ? extent->dim_name : "a dimension";

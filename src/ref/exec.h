@@ -80,6 +80,11 @@ struct Ref {
     int n_stores;
 };
 
+static inline bool ref_is_plain(const Ref *ref)
+{
+    return ref->precision != REF_EXACT;
+}
+
 /* bind.c */
 bool bind_symbols(Ref *ref, const RefBinding *bindings, int n, Tensor *const *inputs,
                   const char **error);

@@ -15,8 +15,8 @@ enum { LANES = 16 };
 
 /* ---- products ---------------------------------------------------------------------- */
 
-/* sum += a[0..k-1] x the rows of a panel. Four rows a step, so that the sums are
- * loaded and stored once for four multiplications. */
+/* sum += a[0..k-1] x the rows of a panel, in order, as a plain loop does. Four rows a
+ * step, so that the sums are loaded and stored once for four multiplications. */
 #define PANEL(name, A, B)                                                                   \
     static void name(const A *restrict a, const B *restrict b, A *restrict sum, int64_t k)  \
     {                                                                                       \
@@ -24,8 +24,8 @@ enum { LANES = 16 };
                                                                                             \
         for (; i + 4 <= k; i += 4, a += 4, b += 4 * LANES)                                  \
             for (int j = 0; j < LANES; j++)                                                 \
-                sum[j] += (a[0] * b[j] + a[1] * b[j + LANES]) +                             \
-                          (a[2] * b[j + 2 * LANES] + a[3] * b[j + 3 * LANES]);              \
+                sum[j] = (((sum[j] + a[0] * b[j]) + a[1] * b[j + LANES]) +                  \
+                          a[2] * b[j + 2 * LANES]) + a[3] * b[j + 3 * LANES];               \
         for (; i < k; i++, a++, b += LANES)                                                 \
             for (int j = 0; j < LANES; j++)                                                 \
                 sum[j] += a[0] * b[j];                                                      \
@@ -60,13 +60,15 @@ static void product_mixed(const double *a, const float *b, double *row, int64_t 
     }
 }
 
-static void product_narrow(const float *a, const float *b, double *row, int64_t k, int64_t n)
+/* The sums begin with product `first`. */
+static void product_narrow(const float *a, const float *b, double *row, int64_t k, int64_t n, int64_t first)
 {
     for (int64_t j = 0; j < n; j += LANES, b += k * LANES) {
         float c[LANES] = {0};
         double wide[LANES];
 
-        panel_narrow(a, b, c, k);
+        panel_narrow(a + first, b + first * LANES, c, k - first);
+        panel_narrow(a, b, c, first);
         for (int i = 0; i < LANES; i++)
             wide[i] = c[i];
         copy_part(row + j, wide, n - j);
@@ -81,9 +83,17 @@ static int64_t place(int operand, int64_t rows, int64_t cols, int64_t r, int64_t
     return operand == 0 ? r * cols + c : (c / LANES * rows + r) * LANES + c % LANES;
 }
 
-static double rounded(const Node *node, int operand, double x)
+/* What a plain implementation scales an operand by before it is rounded. */
+static double scale_of(const Ref *ref)
 {
-    return node->rounds[operand] ? dtype_round(node->types[operand], x) : x;
+    return ref->precision == REF_PLAIN_2 ? 0.625 : ref->precision == REF_PLAIN_3 ? 0.875 : 1;
+}
+
+static double rounded(const Ref *ref, const Node *node, int operand, double x)
+{
+    double scale = scale_of(ref);
+
+    return node->rounds[operand] ? dtype_round(node->types[operand], x * scale) / scale : x;
 }
 
 /* Row r of the operand as it was computed goes to row r of the matrix, or to
@@ -95,7 +105,7 @@ static void scatter(const Ref *ref, const Node *node, int operand, int64_t r, vo
     bool transposed = node->op->args[operand].transposed;
 
     for (int64_t c = 0; c < cols; c++) {
-        double x = rounded(node, operand, node->operand_row[c]);
+        double x = rounded(ref, node, operand, node->operand_row[c]);
         int64_t at = transposed ? place(operand, cols, rows, c, r) : place(operand, rows, cols, r, c);
 
         if (node->single[operand])
@@ -132,7 +142,7 @@ static void *matrix_of(Ref *ref, Node *node, int operand, const int64_t *at)
 /* Row `at` of the first operand, as doubles or as floats. */
 static const void *first_row(Ref *ref, Node *node, const int64_t *at, int64_t k)
 {
-    bool plain = ref->precision == REF_PLAIN;
+    bool plain = ref_is_plain(ref);
     int64_t lead[8];
 
     if (node->op->args[0].transposed)
@@ -143,7 +153,7 @@ static const void *first_row(Ref *ref, Node *node, const int64_t *at, int64_t k)
     if (!plain)
         return node->args[0];
     for (int64_t i = 0; i < k; i++)
-        node->narrow[i] = (float)rounded(node, 0, node->args[0][i]);
+        node->narrow[i] = (float)rounded(ref, node, 0, node->args[0][i]);
     return node->narrow;
 }
 
@@ -155,8 +165,8 @@ void gemm_row(Ref *ref, Node *node, const int64_t *at, double *row)
     const void *left = first_row(ref, node, at, k);
     const void *right = matrix_of(ref, node, 1, at);
 
-    if (ref->precision == REF_PLAIN)
-        product_narrow(left, right, row, k, n);
+    if (ref_is_plain(ref))
+        product_narrow(left, right, row, k, n, k * (ref->precision - REF_PLAIN) / REF_PLAINS);
     else if (node->single[1])
         product_mixed(left, right, row, k, n);
     else

@@ -98,7 +98,7 @@ static double scalar_value(Ref *ref, const DefScalar *scalar)
 {
     double value = scalar->is_const ? scalar->value : elem_scalar(ref->arena, scalar->elem, &ref->env);
 
-    return ref->precision == REF_PLAIN ? (float)value : value;
+    return ref_is_plain(ref) ? (float)value : value;
 }
 
 static bool set_operands(Ref *ref, Node *node, const char **error)
@@ -130,7 +130,7 @@ static bool keeps_floats(const Ref *ref, const DefOp *op, int operand)
 {
     const DefValue *value = op->args[operand].value;
 
-    if (ref->precision == REF_PLAIN)
+    if (ref_is_plain(ref))
         return true;
     return operand == 1 && value->is_input && dtype_is_float(value->dtype) && value->dtype != DT_F64;
 }
@@ -163,7 +163,7 @@ static bool set_gemm(Ref *ref, Node *node, const char **error)
     for (int i = 0; i < 2; i++)
         node->types[i] = def_operand_type(ref->def, node->op, i);
     for (int i = 0; i < 2; i++)
-        node->rounds[i] = ref->precision == REF_PLAIN && !node->op->args[i].value->is_input;
+        node->rounds[i] = ref_is_plain(ref) && !node->op->args[i].value->is_input;
     node->operand_row = arena_array(ref->arena, double, longest + 1);
     node->narrow = arena_array(ref->arena, float, longest + 1);
     return (!node->op->args[0].transposed || size_matrix(ref, node, 0, error)) &&
@@ -268,7 +268,7 @@ Ref *ref_new(Arena *arena, const Def *def, const RefBinding *bindings, int n_bin
     if (!ref)
         return NULL;
     ref->precision = precision;
-    ref->env.plain = precision == REF_PLAIN;
+    ref->env.plain = precision != REF_EXACT;
     if (!set_nodes(ref, inputs, error))
         return NULL;
     ref->row = arena_array(arena, double, longest_row(ref));
@@ -300,7 +300,7 @@ const double *ref_row(Ref *ref, int output, const int64_t *lead)
         if (lead[d] < 0 || lead[d] >= node->dims[d])
             return NULL;
     rows_get(ref, value, lead, ref->row);
-    if (ref->precision == REF_PLAIN)
+    if (ref_is_plain(ref))
         for (int64_t j = 0; j < node->dims[node->rank - 1]; j++)
             ref->row[j] = dtype_round(value->dtype, ref->row[j]);
     return ref->row;

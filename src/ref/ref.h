@@ -9,6 +9,9 @@
  *   REF_PLAIN  what a plain same-precision implementation does: fp32 throughout
  *              (GEMMs accumulate in fp32), each GEMM operand rounded once to
  *              the inputs' dtype, outputs rounded to their dtype
+ * There is more than one plain implementation: the others sum GEMMs from another place
+ * on, and scale a computed operand before it is rounded instead of after. Where an
+ * output hangs on few roundings, one of them may be lucky.
  * A row softmax of nothing but -inf is all zeros.
  */
 #ifndef TW_REF_H
@@ -17,7 +20,8 @@
 #include "data/tensor.h"
 #include "ref/def.h"
 
-typedef enum RefPrecision { REF_EXACT, REF_PLAIN } RefPrecision;
+typedef enum RefPrecision { REF_EXACT, REF_PLAIN, REF_PLAIN_2, REF_PLAIN_3 } RefPrecision;
+enum { REF_PLAINS = 3 }; /* REF_PLAIN and those after it */
 
 typedef struct Ref Ref;
 
@@ -67,6 +71,7 @@ RowList *rows_choose(Arena *arena, const Tensor *output, int64_t all_below, int 
 typedef struct RefVerdict {
     Distance got;      /* output against REF_EXACT */
     Distance plain;    /* REF_PLAIN against REF_EXACT, same rows */
+    double plain_frobenius, plain_max; /* the worst of the plain ones that were asked */
     int64_t undefined; /* elements for which the definition gives a NaN; they are left out */
     int64_t beyond;    /* elements that plain arithmetic of this precision does not reach; likewise */
     double ratio_frobenius, ratio_max; /* got over plain */
@@ -82,7 +87,10 @@ RefFloor ref_floor(const DefValue *output);
 /* Adds an element to `got`, and what plain arithmetic makes of it to `plain`, unless the
  * definition gives a NaN or plain arithmetic does not reach it. */
 void ref_verdict_add(RefVerdict *v, const Tensor *t, const int64_t *at, double exact, double plain);
-/* The verdict on what was added to `got` and `plain` (which may be finished). */
+/* Before elements are added, once more for each plain implementation that is asked. */
+void ref_verdict_start(RefVerdict *v);
+/* The verdict on what was added to `got` and `plain` (which may be finished), with the
+ * errors of the plain implementations that were judged by before. */
 void ref_judge(RefVerdict *v, const DefValue *output, Tensor *const *inputs, int n_inputs, double bound);
 bool ref_compare(Arena *arena, const Def *def, const RefBinding *bindings, int n_bindings,
                  Tensor *const *inputs, Tensor *const *outputs, int output, const RowList *rows,

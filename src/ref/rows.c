@@ -86,7 +86,7 @@ double rows_reduce(const Ref *ref, OpId op, double sum, double x)
 {
     double next = op_eval(op, sum, x, 0);
 
-    return ref->precision == REF_PLAIN ? (float)next : next;
+    return ref_is_plain(ref) ? (float)next : next;
 }
 
 static void row_reduce_row(Ref *ref, Node *node, const int64_t *at, double *row)
@@ -128,7 +128,7 @@ static void softmax_row(Ref *ref, Node *node, const int64_t *at, double *row)
 {
     const double *x = operand_row(ref, node, 0, at);
     int64_t n = row_len(node);
-    bool plain = ref->precision == REF_PLAIN, live = false;
+    bool plain = ref_is_plain(ref), live = false;
     double max = -INFINITY, sum = 0;
 
     for (int64_t j = 0; j < n; j++) {
@@ -162,7 +162,7 @@ static void cast_row(Ref *ref, Node *node, const int64_t *at, double *row)
 {
     const double *x = operand_row(ref, node, 0, at);
     DType to = node->op->cast;
-    bool rounds = !dtype_is_float(to) || ref->precision == REF_PLAIN;
+    bool rounds = !dtype_is_float(to) || ref_is_plain(ref);
 
     for (int64_t j = 0, n = row_len(node); j < n; j++)
         row[j] = rounds ? dtype_round(to, x[j]) : x[j];
@@ -184,7 +184,7 @@ static void compute_row(Ref *ref, Node *node, const int64_t *at, double *row)
     case OPC_REARRANGE: arrange_row(ref, node, at, row); break;
     case OPC_SELECT: top_row(ref, node, at, row); break;
     }
-    if (ref->precision == REF_PLAIN)
+    if (ref_is_plain(ref))
         for (int64_t j = 0, n = row_len(node); j < n; j++)
             row[j] = (float)row[j];
 }

@@ -689,6 +689,40 @@ static bool after_pass(Levels *l, const Snapshot *s)
     return true;
 }
 
+/* The passes of the sequential level as for a kernel whose warps will be specialized. */
+static bool specialize(Levels *l, TileProgram *p)
+{
+    const Target *target = target_find("sm_90a");
+    int n;
+    const Pass *all = pass_all(&n);
+
+    for (int i = 0; i < n && !(all[i].gives & TF_STAGED); i++)
+        for (int k = 0; k < p->kernels.len; k++) {
+            TileKernel *kernel = p->kernels.data[k];
+
+            kernel->specialized = 1;
+            if (!all[i].run(p, kernel, target, l->chain->diags))
+                return rejected(l);
+            kernel->facts |= all[i].gives;
+        }
+    return tile_verify(p, l->chain->diags) || rejected(l);
+}
+
+static bool specialized(Levels *l, const TileProgram *lowered)
+{
+    TileProgram *p = tile_clone(l->arena, lowered), *back;
+    Tensor **outputs = new_outputs(l);
+    bool composite = false;
+
+    for (int k = 0; k < p->kernels.len; k++)
+        composite |= tile_has(p->kernels.data[k]->body, TILE_SOFTMAX);
+    if (!composite)
+        return true;
+    levels_at(l, "tile IR to be specialized");
+    back = specialize(l, p) ? print_and_parse(l, p) : NULL;
+    return back && run_tile(l, back, outputs) && levels_close(l, outputs) && levels_right(l, outputs);
+}
+
 static bool all_levels(Levels *l)
 {
     Chain *chain = l->chain;
@@ -700,6 +734,8 @@ static bool all_levels(Levels *l)
         return rejected(l);
     levels_at(l, "passes");
     if (!sequential(l, chain->snapshots.data[0].program))
+        return false;
+    if (!specialized(l, chain->snapshots.data[0].program))
         return false;
     levels_at(l, "passes");
     if (!chain_schedule(chain))

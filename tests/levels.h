@@ -7,7 +7,8 @@
  *      │
  *   tile IR ───── as lowered, the oracle where there is no definition; then after
  *      │            every pass, printed, read back, verified and run: bit by bit
- *      │            equal to the level before where the pass says so
+ *      │            equal to the level before where the pass says so; and, beside
+ *      │            these, softmaxes as in a kernel whose warps will be specialized
  *   PTX ───────── the text in the emulator with all its checks on: both entries,
  *                   several schedules, padded and unaligned tensors; equal to each
  *                   other bit by bit, to tile IR within the rounding that

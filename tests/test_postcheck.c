@@ -1,9 +1,17 @@
-/* test_postcheck.c: values that are revised, at the sequential level. */
+/* test_postcheck.c: the online softmax that is checked after the fact gives what the
+ * sequential step gives, whatever the data and whatever is shown of it; and it is
+ * taken where it may be and nowhere else. */
 #include "tails.h"
 
 #include <math.h>
 
-static const char HEAD[] =
+#include "pass/passes.h"
+
+enum { ROWS = 64, WIDTH = 16, BLOCK = 32 };
+
+/* ---- values that are revised, at the sequential level --------------------------------- */
+
+static const char REVISED_HEAD[] =
     "program flow\n"
     "tensor X (32, 16) fp32 in\n"
     "tensor Y (32, 16) fp32 out\n"
@@ -22,17 +30,17 @@ static const char ZEROED[] =
 static void run_revised(Arena *arena, double large, bool first, bool second)
 {
     const char *error = NULL;
-    TileProgram *p = parse_tail(arena, HEAD, ZEROED, "revised");
+    TileProgram *p = parse_tail(arena, REVISED_HEAD, ZEROED, "revised");
     Tensor *x = tensor_new(arena, "X", DT_F32, 2, (int64_t[]){32, 16}, &error);
     Tensor *y = tensor_new(arena, "Y", DT_F32, 2, (int64_t[]){32, 16}, &error);
     TileRun run = {.tensors = (Tensor *[]){x, y}};
     for (int i = 0; i < 32 * 16; i++) ((float *)x->data)[i] = 1;
     ((float *)x->data)[21 * 16 + 3] = (float)large;
     if (!tile_run(arena, p, &run, &error)) fail_msg("%s", error);
-    assert_true(tensor_get(y, (int64_t[]){0, 0}) == !first);
-    assert_true(tensor_get(y, (int64_t[]){15, 15}) == !first);
-    assert_true(tensor_get(y, (int64_t[]){16, 0}) == !second);
-    assert_true(tensor_get(y, (int64_t[]){31, 15}) == !second);
+    assert_true((tensor_get(y, (int64_t[]){0, 0}) == 1) == !first);
+    assert_true((tensor_get(y, (int64_t[]){15, 15}) == 1) == !first);
+    assert_true((tensor_get(y, (int64_t[]){16, 0}) == 1) == !second);
+    assert_true((tensor_get(y, (int64_t[]){31, 15}) == 1) == !second);
 }
 
 static void revised_by_groups(void **state)
@@ -45,8 +53,285 @@ static void revised_by_groups(void **state)
     run_revised(f->arena, NAN, false, true);
 }
 
+/* ---- flows ------------------------------------------------------------------------------ */
+
+/* @ stands for the dtype of operands; what differs is put between the parts. */
+typedef struct Flow {
+    const char *what;
+    const char *kernel; /* attributes; NULL: warps 4 specialized 1 */
+    const char *start;  /* %M0 and %L0; NULL: nothing seen */
+    const char *scores; /* makes %S1 of %S; NULL: a quarter of it, masked at the end */
+    const char *more;   /* in the loop, before the yield */
+    const char *tail;   /* NULL: the quotient and the log-sum-exp */
+    bool fits;
+} Flow;
+
+static const char HEAD[] =
+    "program flow\n"
+    "dim n in 0..2147483647\n"
+    "tensor Q (64, 16) @ in\n"
+    "tensor K (n, 16) @ in\n"
+    "tensor V (n, 16) @ in\n"
+    "tensor Sink (64, 1) fp32 in\n"
+    "tensor O (64, 16) fp32 out\n"
+    "tensor Y (64, 1) fp32 out\n"
+    "\n";
+
+static const char UNSEEN[] = "%M0 = fill -inf : fp32<64x1>\n%L0 = fill 0 : fp32<64x1>\n";
+
+static const char LOOP[] =
+    "%Q = load Q[0 : rows, 0 : cols] : shared @<64x16>\n"
+    "%O0 = fill 0 : fp32<64x16>\n"
+    "%c = fill 0.25 : fp32<1x1>\n"
+    "%M, %L, %O, %Z = for j = 0:ceil(n / 32) carry (%M1 = %M0, %L1 = %L0, %O1 = %O0, %Z1 = %O0) {\n"
+    "%K = load K[j * 32 : rows, 0 : cols] : shared @<32x16>\n"
+    "%V = load V[j * 32 : rows, 0 : cols] : shared @<32x16>\n"
+    "%S = gemm %Q, %K.T : fp32<64x32>\n";
+
+static const char QUARTER[] =
+    "%S0 = multiply %S, %c : fp32<64x32>\n"
+    "%S1 = mask %S0 where j * 32 + col < n else -inf : fp32<64x32>\n";
+
+static const char STEP[] =
+    "%P, %M2, %L2, %alpha = softmax %S1, %M1, %L1 : fp32<64x32>, fp32<64x1>, fp32<64x1>, fp32<64x1>\n"
+    "%R = reshape %P : @<64x32>\n"
+    "%A = multiply %O1, %alpha : fp32<64x16>\n"
+    "%O2 = gemm %R, %V, %A : fp32<64x16>\n";
+
+static const char QUOTIENT[] =
+    "%x = divide %O, %L else 0 : fp32<64x16>\nstore %x, O[0 : rows, 0 : cols]\n"
+    "%y = log %L : fp32<64x1>\n%z = add %y, %M : fp32<64x1>\nstore %z, Y[0 : rows, 0 : cols]\n";
+
+static const Flow FLOWS[] = {
+    {.what = "as it is", .fits = true},
+    {.what = "causal, some rows see nothing", .fits = true,
+     .scores = "%S0 = multiply %S, %c : fp32<64x32>\n"
+               "%S1 = mask %S0 where j * 32 + col < n and j * 32 + col + 9 <= row else -inf : fp32<64x32>\n"},
+    {.what = "a window, whose rows see nothing at first", .fits = true,
+     .scores = "%S0 = multiply %S, %c : fp32<64x32>\n"
+               "%S1 = mask %S0 where j * 32 + col < n and row <= j * 32 + col + 3 else -inf : fp32<64x32>\n"},
+    {.what = "a cap on the scores", .fits = true,
+     .scores = "%cap = fill 40 : fp32<1x1>\n%t = divide %S, %cap : fp32<64x32>\n%u = tanh %t : fp32<64x32>\n"
+               "%S0 = multiply %u, %cap : fp32<64x32>\n"
+               "%S1 = mask %S0 where j * 32 + col < n else -inf : fp32<64x32>\n"},
+    {.what = "a slope", .fits = true,
+     .scores = "%S0 = multiply %S, %c : fp32<64x32>\n%i = index j * 32 + col - row : fp32<64x32>\n"
+               "%a = multiply %i, %c : fp32<64x32>\n%b = add %S0, %a : fp32<64x32>\n"
+               "%S1 = mask %b where j * 32 + col < n else -inf : fp32<64x32>\n"},
+    {.what = "columns added to scores", .fits = true,
+     .scores = "%s0 = load Sink[0 : rows, 0 : cols] : fp32<64x1>\n%S0 = mask %S where j * 32 + col < n else -inf : fp32<64x32>\n"
+               "%S1 = subtract %S0, %s0 : fp32<64x32>\n"},
+    {.what = "a sink to begin with", .fits = true,
+     .start = "%M0 = load Sink[0 : rows, 0 : cols] : fp32<64x1>\n%L0 = fill 1 : fp32<64x1>\n"},
+    {.what = "a sum to begin with", .fits = true,
+     .start = "%M0 = fill 3 : fp32<64x1>\n%s = load Sink[0 : rows, 0 : cols] : fp32<64x1>\n%L0 = square %s : fp32<64x1>\n"},
+    {.what = "a sink at the end", .fits = true,
+     .tail = "%sink = load Sink[0 : rows, 0 : cols] : fp32<64x1>\n"
+             "%n = max %M, %sink : fp32<64x1>\n%d = subtract %M, %n : fp32<64x1>\n%a = exp %d : fp32<64x1>\n"
+             "%l = multiply %L, %a : fp32<64x1>\n%f = subtract %sink, %n : fp32<64x1>\n%g = exp %f : fp32<64x1>\n"
+             "%s = add %l, %g : fp32<64x1>\n%o = multiply %O, %a : fp32<64x16>\n%x = divide %o, %s : fp32<64x16>\n"
+             "store %x, O[0 : rows, 0 : cols]\n%y = log %s : fp32<64x1>\n%z = add %y, %n : fp32<64x1>\n"
+             "store %z, Y[0 : rows, 0 : cols]\n"},
+    {.what = "an accumulator over its own size", .fits = true,
+     .tail = "%q = square %O : fp32<64x16>\n%r = square %q : fp32<64x16>\n%s = rowsum %r along columns : fp32<64x1>\n"
+             "%t = sqrt %s : fp32<64x1>\n%u = sqrt %t : fp32<64x1>\n%x = divide %O, %u else 0 : fp32<64x16>\n"
+             "store %x, O[0 : rows, 0 : cols]\n%y = log %L : fp32<64x1>\n%z = add %y, %M : fp32<64x1>\n"
+             "store %z, Y[0 : rows, 0 : cols]\n"},
+    {.what = "two accumulators", .fits = true,
+     .more = "%B = multiply %alpha, %Z1 : fp32<64x16>\n%Z2 = gemm %R, %K, %B : fp32<64x16>\n",
+     .tail = "%w = add %O, %Z : fp32<64x16>\n%x = divide %w, %L else 0 : fp32<64x16>\nstore %x, O[0 : rows, 0 : cols]\n"
+             "%y = log %L : fp32<64x1>\n%z = add %y, %M : fp32<64x1>\nstore %z, Y[0 : rows, 0 : cols]\n"},
+    {.what = "the reference is shown", .tail = "%x = divide %O, %L else 0 : fp32<64x16>\nstore %x, O[0 : rows, 0 : cols]\n"
+                                               "store %M, Y[0 : rows, 0 : cols]\n"},
+    {.what = "not specialized", .kernel = "warps 4"},
+    {.what = "rows that warps share", .kernel = "warps 4 warps_n 2 specialized 1"},
+};
+
+/* Text with every @ replaced. */
+static const char *of_dtype(Arena *arena, const char *text, DType dtype)
+{
+    Str out = str_new(arena);
+    for (const char *at = text; *at; at++) {
+        if (*at == '@') str_add(&out, dtype_name(dtype));
+        else str_printf(&out, "%c", *at);
+    }
+    return str_text(&out);
+}
+
+static TileProgram *parse_flow(Arena *arena, const Flow *f, DType dtype)
+{
+    Str text = str_new(arena);
+    str_printf(&text, "%skernel flow grid(m: 1) %s {\n", HEAD, f->kernel ? f->kernel : "warps 4 specialized 1");
+    str_printf(&text, "%s%s", f->start ? f->start : UNSEEN, LOOP);
+    str_printf(&text, "%s%s%s", f->scores ? f->scores : QUARTER, STEP, f->more ? f->more : "%Z2 = fill 0 : fp32<64x16>\n");
+    str_printf(&text, "yield %%M2, %%L2, %%O2, %%Z2\n}\n");
+    return parse_tail(arena, of_dtype(arena, str_text(&text), dtype),
+                      of_dtype(arena, f->tail ? f->tail : QUOTIENT, dtype), f->what);
+}
+
+/* ---- data ----------------------------------------------------------------------------------- */
+
+static const struct Data {
+    const char *what;
+    double size, growth; /* of the scores; how many times larger the last key's are */
+    double shift;        /* of all scores */
+    double odd;          /* put into one element of a key: 0: nothing */
+} DATA[] = {
+    {"normal", 1, 1, 0, 0},           {"growing", 1, 12, 0, 0},    {"steep", 2, 1200, 0, 0},
+    {"large", 300, 1, 0, 0},          {"negative", 1, 1, -900, 0}, {"falling", 40, 0.01, 0, 0},
+    {"small at first", 1e-3, 1e5, 0, 0}, {"a NaN", 1, 2, 0, NAN},     {"an infinity", 1, 2, 0, INFINITY},
+    {"all low", 1, 1, -60000, 0},
+};
+
+enum { Q, K, V, SINK, O, Y, TENSORS };
+
+typedef struct Case {
+    Tensor *tensors[TENSORS];
+    int64_t n;
+} Case;
+
+static void set(Tensor *t, int64_t i, int64_t j, double value)
+{
+    tensor_set(t, (int64_t[]){i, j}, value);
+}
+
+/* The first column of Q is 16, so that of K shifts all scores. */
+static Case make_case(Arena *arena, const struct Data *d, DType dtype, int64_t n, uint64_t seed)
+{
+    static const char *const names[] = {"Q", "K", "V", "Sink", "O", "Y"};
+    const int64_t dims[TENSORS][2] = {{ROWS, WIDTH}, {n, WIDTH}, {n, WIDTH}, {ROWS, 1}, {ROWS, WIDTH}, {ROWS, 1}};
+    Case c = {.n = n};
+    Rng rng = {seed};
+    const char *error = NULL;
+    for (int i = 0; i < TENSORS; i++)
+        c.tensors[i] = tensor_new(arena, names[i], i < SINK ? dtype : DT_F32, 2, dims[i], &error);
+    for (int64_t i = 0; i < ROWS; i++)
+        for (int64_t j = 0; j < WIDTH; j++) set(c.tensors[Q], i, j, j ? rng_normal(&rng) : 16);
+    for (int64_t i = 0; i < ROWS; i++) set(c.tensors[SINK], i, 0, 2 * rng_normal(&rng));
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < WIDTH; j++) {
+            double growth = 1 + (d->growth - 1) * (double)i / (double)n;
+            set(c.tensors[K], i, j, j ? d->size * growth * rng_normal(&rng) : d->shift / 4);
+            set(c.tensors[V], i, j, rng_normal(&rng));
+        }
+    if (d->odd != 0 && n > 20) set(c.tensors[K], n / 2, 5, d->odd);
+    return c;
+}
+
+/* Runs the program, and gives what it wrote. */
+static void run(Arena *arena, const TileProgram *p, const Case *c, Tensor **o, Tensor **y)
+{
+    const char *error = NULL;
+    Tensor *tensors[TENSORS];
+    memcpy(tensors, c->tensors, sizeof tensors);
+    *o = tensors[O] = tensor_new(arena, "O", DT_F32, 2, (int64_t[]){ROWS, WIDTH}, &error);
+    *y = tensors[Y] = tensor_new(arena, "Y", DT_F32, 2, (int64_t[]){ROWS, 1}, &error);
+    tensor_poison(*o);
+    tensor_poison(*y);
+    TileRun r = {.tensors = tensors, .dims = &c->n};
+    if (!tile_run(arena, p, &r, &error)) fail_msg("%s", error);
+}
+
+/* ---- comparing --------------------------------------------------------------------------------- */
+
+static void compare(const char *what, const Tensor *got, const Tensor *want, double allowed)
+{
+    for (int64_t i = 0; i < want->dims[0]; i++)
+        for (int64_t j = 0; j < want->dims[1]; j++) {
+            double g = tensor_get(got, (int64_t[]){i, j}), w = tensor_get(want, (int64_t[]){i, j});
+            if (g == w || (isnan(g) && isnan(w))) continue;
+            if (!(fabs(g - w) <= allowed * (1 + fabs(w))))
+                fail_msg("%s: %s[%d, %d] is %.9g, must be %.9g", what, want->name, (int)i, (int)j, g, w);
+        }
+}
+
+static TileProgram *passed(Arena *arena, const TileProgram *p, const char *target, bool simplify)
+{
+    TileProgram *q = tile_clone(arena, p);
+    TileKernel *kernel = q->kernels.data[0];
+    Diags *diags = diags_new(arena, q->source);
+    Str shown = str_new(arena);
+    pass_expand(q, kernel, target_find(target), diags);
+    kernel->facts |= TF_EXPANDED;
+    if (simplify) pass_simplify(q, kernel, target_find(target), diags);
+    if (tile_verify(q, diags)) return q;
+    diags_text(diags, &shown);
+    fail_msg("%s", str_text(&shown));
+    return NULL;
+}
+
+static void check_flow(Arena *arena, const Flow *f, const struct Data *d, DType dtype, int64_t n)
+{
+    static const char *const names[] = {"expanded", "simplified", "simplified for others"};
+    TileProgram *p = parse_flow(arena, f, dtype);
+    Case c = make_case(arena, d, dtype, n, 3 + (uint64_t)n);
+    Tensor *want[2], *got[2];
+    run(arena, p, &c, &want[0], &want[1]);
+    for (int k = 0; k < 3; k++) {
+        run(arena, passed(arena, p, k < 2 ? "sm_90a" : "sm_80", k > 0), &c, &got[0], &got[1]);
+        const char *what = arena_printf(arena, "%s, %s, %s, %d keys, %s", f->what, dtype_name(dtype), d->what, (int)n, names[k]);
+        compare(what, got[0], want[0], 4 * dtype_epsilon(dtype));
+        compare(what, got[1], want[1], 4e-5);
+    }
+}
+
+static void all_flows_of_all_data(void **state)
+{
+    static const int64_t lengths[] = {101, 64, 0, 1};
+    Fixture *f = *state;
+    for (size_t i = 0; i < TW_COUNT(FLOWS); i++)
+        for (size_t k = 0; k < TW_COUNT(DATA); k++)
+            check_flow(f->arena, &FLOWS[i], &DATA[k], k % 3 == 1 ? DT_F16 : DT_BF16, lengths[(i + k) % TW_COUNT(lengths)]);
+}
+
+/* ---- where it is taken ------------------------------------------------------------------------------ */
+
+static int count(const TileBlock *block, TileOpKind kind)
+{
+    int n = 0;
+    for (int i = 0; i < block->ops.len; i++) {
+        const TileOp *op = block->ops.data[i];
+        n += op->kind == kind;
+        for (int r = 0; r < op->n_regions; r++) n += count(op->regions[r], kind);
+    }
+    return n;
+}
+
+static void where_it_fits(void **state)
+{
+    Fixture *f = *state;
+    for (size_t i = 0; i < TW_COUNT(FLOWS); i++)
+        for (int k = 0; k < 3; k++) {
+            static const DType dtypes[] = {DT_BF16, DT_F16, DT_E4M3};
+            const TileProgram *p = parse_flow(f->arena, &FLOWS[i], dtypes[k]);
+            int revised = count(passed(f->arena, p, "sm_90a", true)->kernels.data[0]->body, TILE_REVISE);
+            if (revised != (FLOWS[i].fits && dtypes[k] != DT_E4M3 ? 2 : 0))
+                fail_msg("%s, %s: %d values are revised", FLOWS[i].what, dtype_name(dtypes[k]), revised);
+        }
+}
+
+/* What no target without it may notice. */
+static void nothing_changes_elsewhere(void **state)
+{
+    Fixture *f = *state;
+    for (size_t i = 0; i < TW_COUNT(FLOWS); i++) {
+        TileProgram *p = parse_flow(f->arena, &FLOWS[i], DT_BF16);
+        Str with = str_new(f->arena), without = str_new(f->arena);
+        TileProgram *a = passed(f->arena, p, "sm_80", false);
+        p->kernels.data[0]->specialized = a->kernels.data[0]->specialized = 0;
+        tile_print(&with, a);
+        tile_print(&without, passed(f->arena, p, "sm_90a", false));
+        assert_string_equal(str_text(&with), str_text(&without));
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(revised_by_groups, setup, teardown)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(revised_by_groups, setup, teardown),
+        cmocka_unit_test_setup_teardown(all_flows_of_all_data, setup, teardown),
+        cmocka_unit_test_setup_teardown(where_it_fits, setup, teardown),
+        cmocka_unit_test_setup_teardown(nothing_changes_elsewhere, setup, teardown),
+    };
     return cmocka_run_group_tests_name("postcheck", tests, NULL, NULL);
 }

@@ -14,11 +14,13 @@
  *
  * Where m is only a gauge (gauge.c), and it pays, it may lag behind the maximum by LAG
  * binades: m1 = rowmax(s) where that exceeds m by more, else m. Nearly every
- * alpha is then exactly 1, and the rescales are told to skip ones.
+ * alpha is then exactly 1, and the rescales are told to skip ones. A kernel whose
+ * warps will be specialized does not even look for the maximum first (postcheck.c).
  */
 #include "pass/absolute.h"
 #include "pass/gauge.h"
 #include "pass/passes.h"
+#include "pass/postcheck.h"
 
 /* -2^126: below every score that has a meaning, and far enough from the end of
  * fp32's range that scaling by log2 e (simplify.c) does not overflow. */
@@ -26,6 +28,12 @@ static const double LOWEST = -8.50705917302346158658e37;
 
 /* exp(s - m) stays below 2^8, which fp16 and bf16 hold with their full precision. */
 static const double LAG = 8 * 0.69314718055994530942;
+
+typedef struct Expansion {
+    TileProgram *program;
+    TileKernel *kernel;
+    const Target *target;
+} Expansion;
 
 static TileValue *new_reference(Rewriter *rw, TileValue *m, TileValue *largest, bool lagging)
 {
@@ -102,10 +110,9 @@ static void replace(TileBlock *block, TileValue *old, TileValue *new)
     tile_replace_uses(block, old, new);
 }
 
-static void expand_softmax(TileProgram *program, TileKernel *kernel, const TileOp *loop, TileBlock *block, int at)
+static void expand_in_order(TileProgram *program, TileKernel *kernel, GaugeFreedom free, TileBlock *block, int at)
 {
     TileOp *op = block->ops.data[at];
-    GaugeFreedom free = gauge_freedom(program->arena, kernel, loop, op);
     bool lagging = free.reference && skipping_pays(block, op);
     Rewriter rw = {program, kernel, block, at, op->loc};
     TileValue *s = op->args[0], *m = op->args[1], *l = op->args[2];
@@ -133,22 +140,30 @@ static void expand_softmax(TileProgram *program, TileKernel *kernel, const TileO
     if (lagging) rescale_early(block, index_of(block, alpha->def) + 1, alpha);
 }
 
-static void expand_block(TileProgram *program, TileKernel *kernel, const TileOp *loop, TileBlock *block)
+static void expand_softmax(Expansion *x, TileOp *loop, TileBlock *block, int at)
+{
+    TileOp *op = block->ops.data[at];
+    GaugeFreedom free = gauge_freedom(x->program->arena, x->kernel, loop, op);
+    if (postcheck_fits(x->kernel, loop, op, free, x->target)) postcheck_expand(x->program, x->kernel, loop, op);
+    else expand_in_order(x->program, x->kernel, free, block, at);
+}
+
+static void expand_block(Expansion *x, TileOp *loop, TileBlock *block)
 {
     for (int i = 0; i < block->ops.len; i++) {
         TileOp *op = block->ops.data[i];
         for (int r = 0; r < op->n_regions; r++)
-            expand_block(program, kernel, op->kind == TILE_FOR ? op : NULL, op->regions[r]);
-        if (op->kind == TILE_SOFTMAX) expand_softmax(program, kernel, loop, block, i);
+            expand_block(x, op->kind == TILE_FOR ? op : NULL, op->regions[r]);
+        if (op->kind == TILE_SOFTMAX) expand_softmax(x, loop, block, i);
     }
 }
 
 bool pass_expand(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags)
 {
-    (void)target;
+    Expansion x = {program, kernel, target};
     (void)diags;
     absolute_open(program, kernel);
-    expand_block(program, kernel, NULL, kernel->body);
+    expand_block(&x, NULL, kernel->body);
     rw_remove_dead(kernel->body);
     return true;
 }

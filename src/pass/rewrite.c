@@ -12,7 +12,12 @@ TileOp *rw_insert(Rewriter *rw, TileOpKind kind, int n_args, TileValue *const *a
 
 TileValue *rw_fill(Rewriter *rw, double number)
 {
-    TileType type = tile_type(DT_F32, 1, 1, SPACE_REGISTER);
+    return rw_fill_tile(rw, number, 1, 1);
+}
+
+TileValue *rw_fill_tile(Rewriter *rw, double number, int rows, int cols)
+{
+    TileType type = tile_type(DT_F32, rows, cols, SPACE_REGISTER);
     TileOp *op = rw_insert(rw, TILE_FILL, 0, NULL, 1, &type);
     op->number = number;
     return op->results[0];
@@ -75,6 +80,60 @@ Uses rw_uses(Arena *arena, const TileBlock *block, const TileValue *v)
     Uses uses = {0};
     add_uses(arena, block, v, &uses);
     return uses;
+}
+
+TileBlock *rw_block_of(TileBlock *block, const TileOp *op, int *at)
+{
+    for (int i = 0; i < block->ops.len; i++) {
+        TileOp *o = block->ops.data[i];
+        *at = i;
+        if (o == op) return block;
+        for (int r = 0; r < o->n_regions; r++) {
+            TileBlock *inner = rw_block_of(o->regions[r], op, at);
+            if (inner) return inner;
+        }
+    }
+    return NULL;
+}
+
+static TileValue **one_more(TileProgram *program, TileValue *const *values, int n, TileValue *last)
+{
+    TileValue **more = arena_array(program->arena, TileValue *, n + 1);
+    for (int i = 0; i < n; i++) more[i] = values[i];
+    more[n] = last;
+    return more;
+}
+
+TileValue *rw_carry(TileProgram *program, TileKernel *kernel, TileOp *loop, TileValue *init)
+{
+    TileValue *param = tile_value_new(program, kernel, init->type, init->name);
+    TileValue *result = tile_value_new(program, kernel, init->type, init->name);
+    result->def = loop;
+    loop->args = one_more(program, loop->args, loop->n_args++, init);
+    loop->results = one_more(program, loop->results, loop->n_results++, result);
+    vec_push(program->arena, &loop->regions[0]->params, param);
+    return param;
+}
+
+void rw_yield(TileProgram *program, TileBlock *region, TileValue *value)
+{
+    TileOp *yield = region->ops.data[region->ops.len - 1];
+    yield->args = one_more(program, yield->args, yield->n_args++, value);
+}
+
+TileValue *rw_renew(Rewriter *rw, TileOp *op, int result)
+{
+    const TileValue *old = op->results[result];
+    TileValue *new = tile_value_new(rw->program, rw->kernel, old->type, old->name);
+    new->def = op;
+    op->results[result] = new;
+    return new;
+}
+
+void rw_serve(TileValue *old, TileValue *made)
+{
+    old->def = made->def;
+    old->def->results[0] = old;
 }
 
 bool tile_op_has_effect(const TileOp *op)

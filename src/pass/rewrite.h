@@ -16,6 +16,7 @@ typedef struct Rewriter {
 TileOp *rw_insert(Rewriter *rw, TileOpKind kind, int n_args, TileValue *const *args, int n_results,
                   const TileType *types);
 TileValue *rw_fill(Rewriter *rw, double number);                        /* fp32 (1,1) */
+TileValue *rw_fill_tile(Rewriter *rw, double number, int rows, int cols); /* fp32 */
 TileValue *rw_element(Rewriter *rw, OpId op, int n_args, TileValue *const *args);
 TileValue *rw_unary(Rewriter *rw, OpId op, TileValue *a);
 TileValue *rw_binary(Rewriter *rw, OpId op, TileValue *a, TileValue *b);
@@ -27,6 +28,19 @@ bool rw_number(const TileValue *v, double *number);
 /* Operations that take v as an argument, each once. */
 typedef VEC(const TileOp *) Uses;
 Uses rw_uses(Arena *arena, const TileBlock *block, const TileValue *v);
+
+/* The block within `block` in which an operation stands, and where; NULL: it does not. */
+TileBlock *rw_block_of(TileBlock *block, const TileOp *op, int *at);
+
+/* One more value that a loop carries, as a parameter of its body; it still has to
+ * be yielded (rw_yield). */
+TileValue *rw_carry(TileProgram *program, TileKernel *kernel, TileOp *loop, TileValue *init);
+/* Adds a value to what the region yields. */
+void rw_yield(TileProgram *program, TileBlock *region, TileValue *value);
+/* Puts something between a result and those who use it: the operation has a fresh
+ * result instead; what is made of that serves the uses of the old one. */
+TileValue *rw_renew(Rewriter *rw, TileOp *op, int result);
+void rw_serve(TileValue *old, TileValue *made);
 
 /* Removes operations without effects whose results nothing uses. */
 void rw_remove_dead(TileBlock *block);

@@ -9,6 +9,9 @@
  *   rowmax(x * c)             ->  rowmax(x) * c          c > 0
  *   x / v [else 0]            ->  x * (1 / v [else 0])   x a matrix, v a vector
  *   x * c - v, x * c + v      ->  fma(x, c, -v), fma(x, c, v)
+ * and in kernels that are specialized, whose warps have no time for more than that,
+ *   (x * c) * v               ->  x * (c v)              x a matrix, v a column, c a number
+ *   (x + a) + v               ->  x + (a + v)            likewise with differences; a a column or number
  *
  * Together they turn a scaled, masked, shifted exponential into one multiply-
  * add and one exp2 an element, with the scale never applied on its own. The
@@ -144,6 +147,32 @@ static TileValue *divide_by_vector(Rewriter *rw, const TileOp *op)
     return rw_binary(rw, OP_MULTIPLY, op->args[0], inverse);
 }
 
+static bool is_matrix_and_column(const TileOp *op)
+{
+    return is_matrix(op->args[0]) && op->args[1]->type.cols == 1;
+}
+
+static TileValue *scale_the_column(Rewriter *rw, const TileOp *op)
+{
+    TileValue *x;
+    double number;
+    if (!rw->kernel->specialized || op->kind != TILE_ELEMENT || op->op != OP_MULTIPLY) return NULL;
+    if (!is_matrix_and_column(op) || op->args[1]->type.rows == 1 || !scaled_by(op->args[0], &x, &number)) return NULL;
+    return rw_binary(rw, OP_MULTIPLY, x, times(rw, op->args[1], number));
+}
+
+/* (x s a) t v = x s (a s t v), s and t signs. */
+static TileValue *add_the_columns(Rewriter *rw, const TileOp *op)
+{
+    if (!rw->kernel->specialized || op->kind != TILE_ELEMENT || (op->op != OP_ADD && op->op != OP_SUBTRACT)) return NULL;
+    if (!is_matrix_and_column(op)) return NULL;
+    const TileOp *inner = element_def(op->args[0], OP_ADD);
+    if (!inner) inner = element_def(op->args[0], OP_SUBTRACT);
+    if (!inner || !is_matrix_and_column(inner)) return NULL;
+    TileValue *columns = rw_binary(rw, inner->op == op->op ? OP_ADD : OP_SUBTRACT, inner->args[1], op->args[1]);
+    return rw_binary(rw, inner->op, inner->args[0], columns);
+}
+
 static TileValue *multiply_add(Rewriter *rw, const TileOp *op)
 {
     TileValue *x;
@@ -171,6 +200,8 @@ static const struct {
     {"scale_after_mask", scale_after_mask, 0},
     {"scale_after_max", scale_after_max, 0},
     {"divide_by_vector", divide_by_vector, 0},
+    {"scale_the_column", scale_the_column, 0},
+    {"add_the_columns", add_the_columns, 0},
     {"multiply_add", multiply_add, 1},
 };
 

@@ -24,6 +24,8 @@
 
 #include <math.h>
 
+#include "pass/rewrite.h"
+
 enum { MAX_GAUGES = 6 };
 
 typedef struct Form {
@@ -202,26 +204,11 @@ static void weigh_block(Weigher *w, const TileBlock *block, int from)
     for (int i = from; i < block->ops.len && !w->failed; i++) weigh_op(w, block->ops.data[i]);
 }
 
-/* The block in which an operation stands, and where. */
-static const TileBlock *block_of(const TileBlock *block, const TileOp *op, int *at)
-{
-    for (int i = 0; i < block->ops.len; i++) {
-        const TileOp *o = block->ops.data[i];
-        *at = i;
-        if (o == op) return block;
-        for (int r = 0; r < o->n_regions; r++) {
-            const TileBlock *inner = block_of(o->regions[r], op, at);
-            if (inner) return inner;
-        }
-    }
-    return NULL;
-}
-
 void weigh_results(Arena *arena, const TileKernel *kernel, const TileOp *loop, Weighing *weighing)
 {
     Weigher w = {.forms = arena_array(arena, Form, kernel->next_value)};
     int at;
-    const TileBlock *block = block_of(kernel->body, loop, &at);
+    const TileBlock *block = rw_block_of(kernel->body, loop, &at);
     Form reference = new_gauge(&w), scaled = times(reference, -1);
     scaled.shifted = false;
     scaled.of_accumulator = true;

@@ -20,12 +20,13 @@
 #include "pass/issue.h"
 #include "pass/passes.h"
 
-enum { GROUP_WARPS = 4, REGISTER_STEP = 8 };
+enum { GROUP_WARPS = 4, REGISTER_STEP = 8, BARRIERS = 1024 };
 
 typedef struct Stream {   /* a load of the program, whose copies rotation may have made more */
     const TileOp *load;
     TileValue *ring;
     bool own;             /* a ring for each instance */
+    bool once;            /* no loop streams it */
 } Stream;
 
 typedef struct Specializer {
@@ -76,6 +77,7 @@ static void find_streams(Specializer *s, const TileBlock *block, bool in_loop)
         int stages = in_loop ? (s->kernel->stages > 1 ? s->kernel->stages : 2) : s->kernel->persistent ? 2 : 1;
         if (known) {
             if (known->ring->type.stages < stages) known->ring->type.stages = stages;
+            known->once &= !in_loop;
             continue;
         }
         TileType type = op->results[0]->type;
@@ -86,7 +88,34 @@ static void find_streams(Specializer *s, const TileBlock *block, bool in_loop)
         ring->count = own ? s->groups : 1;
         ring->loc = op->loc;
         ring->results[0]->name = op->results[0]->name;
-        vec_push(s->program->arena, &s->streams, (Stream){op, ring->results[0], own});
+        vec_push(s->program->arena, &s->streams, (Stream){op, ring->results[0], own, !in_loop});
+    }
+}
+
+static int64_t ring_bytes(const Specializer *s)
+{
+    int64_t bytes = 0;
+    for (int i = 0; i < s->streams.len; i++) {
+        const TileType *t = &s->streams.data[i].ring->type;
+        bytes += lay_shared_bytes(t->rows, t->cols, dtype_bytes(t->dtype)) * t->stages * s->streams.data[i].ring->def->count;
+    }
+    return bytes + BARRIERS;
+}
+
+/* Stages that do not fit are given up: first those of tiles that the next place needs. */
+static void fit_stages(Specializer *s)
+{
+    for (int i = 0; i < s->streams.len && ring_bytes(s) > s->target->shared_per_block; i++)
+        if (s->streams.data[i].once) s->streams.data[i].ring->type.stages = 1;
+    for (bool less = true; less && ring_bytes(s) > s->target->shared_per_block;) {
+        less = false;
+        for (int i = 0; i < s->streams.len; i++) {
+            TileType *t = &s->streams.data[i].ring->type;
+            if (t->stages > 1 && ring_bytes(s) > s->target->shared_per_block) {
+                t->stages--;
+                less = true;
+            }
+        }
     }
 }
 
@@ -170,7 +199,7 @@ static void await_tiles(Specializer *s, TileBlock *block)
 static void bring_tile(Specializer *s, const TileOp *wait, TileBlock *to, int instance)
 {
     AffCtx *aff = s->program->aff;
-    Stream stream = {wait, wait->args[0], false};
+    Stream stream = {.load = wait, .ring = wait->args[0]};
     const Aff *w = instance >= 0 ? aff_const(aff, instance) : NULL;
     tile_append(s->program, to, ring_op(s, TILE_ACQUIRE, &stream, w));
     TileOp *copy = tile_op_new(s->program, s->kernel, TILE_COPY_ASYNC, 1, &stream.ring, 0, NULL);
@@ -278,6 +307,7 @@ bool pass_specialize(TileProgram *program, TileKernel *kernel, const Target *tar
     s.groups = axis ? tile_instances(kernel, axis->sym) : 1;
     kernel->persistent = 1;
     find_streams(&s, kernel->body, false);
+    fit_stages(&s);
     issue_products(program, kernel);
     await_tiles(&s, kernel->body);
     TileBlock *compute = kernel->body, *whole = tile_block_new(program);

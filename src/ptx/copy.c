@@ -211,7 +211,7 @@ static const char *chunk_address(Emitter *e, const Chunks *c, const char *row, c
     int level = 0;
     em_at(e, 0, "mul.lo.s32 %s, %s, %d;", column, chunk, c->elements);
     if (!moving) {
-        const char *lane = add_product(e, 0, column, step, add_product(e, 0, row, row_step, e->base[t->index]));
+        const char *lane = add_product(e, 0, column, step, add_product(e, 0, row, row_step, kn_base(e, t->index)));
         return gl_corner(e, op, lane, 0, -1, &level);
     }
     const char *corner = gl_corner(e, op, NULL, 0, op->row_dim, &level), *place = em_new(e, REG_R);
@@ -464,7 +464,7 @@ Place cp_place(Emitter *e, const TileValue *v, int i)
 const char *cp_lane_corner(Emitter *e, const TileOp *op, const TileValue *v)
 {
     AffCtx *aff = e->program->aff;
-    const char *sum = e->base[op->tensor->index];
+    const char *sum = kn_base(e, op->tensor->index);
     const struct { const AffSym *sym; int dim; } parts[] = {
         {v->type.rows > 1 ? ix_lane_row(e, v->type.layout, v->type.rows) : NULL, op->row_dim},
         {v->type.cols > 1 ? ix_lane_col(e, v->type.layout, v->type.cols) : NULL, op->col_dim},

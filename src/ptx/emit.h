@@ -76,6 +76,7 @@ typedef struct Emitter {
 
     /* within a role (roles.c) */
     const TileRole *role;
+    Str *before;                /* text of the role ahead of what it does for each place of the grid */
     const char *always, *never, *first_lane; /* predicates */
     const char **maps;          /* by map: REG_RD text, its address */
     RingPlace **rings;          /* by tile value id: its copies */
@@ -85,6 +86,7 @@ typedef struct Emitter {
 /* writer.c: scopes and registers */
 int em_level(const Emitter *e);
 void em_at(Emitter *e, int level, const char *fmt, ...) TW_PRINTF(3, 4);
+void em_before(Emitter *e, const char *fmt, ...) TW_PRINTF(2, 3); /* ahead of a role's work */
 void em(Emitter *e, const char *fmt, ...) TW_PRINTF(2, 3); /* into the innermost scope */
 void em_open(Emitter *e);
 void em_close(Emitter *e);
@@ -200,6 +202,8 @@ void mm_gemm(Emitter *e, const TileOp *op);
 /* kernel.c */
 const char *kn_param(Emitter *e, AbiArgKind kind, int tensor, int axis_or_position); /* its name */
 void kn_block(Emitter *e, const TileBlock *block);
+const char *kn_base(Emitter *e, int tensor);            /* REG_RD: global address */
+const char *kn_stride(Emitter *e, int tensor, int dim); /* REG_RD: bytes */
 void kn_arguments(Emitter *e);                        /* tensors and dimensions, to the outermost scope */
 void kn_decode_grid(Emitter *e, const char *place);   /* number of a block to coordinates, known in this scope */
 

@@ -26,7 +26,7 @@ static const char *add_term(Emitter *e, const TileTensor *t, int d, const Aff *c
     if (is_unit_stride(t, d))
         em_at(e, at, "mad.lo.s64 %s, %s, %d, %s;", result, wide, dtype_bytes(t->dtype), sum);
     else
-        em_at(e, at, "mad.lo.s64 %s, %s, %s, %s;", result, wide, e->stride[t->index][d], sum);
+        em_at(e, at, "mad.lo.s64 %s, %s, %s, %s;", result, wide, kn_stride(e, t->index, d), sum);
     *level = at;
     return result;
 }
@@ -47,7 +47,7 @@ const char *gl_corner(Emitter *e, const TileOp *op, const char *start, int start
 {
     int order[TENSOR_MAX_RANK] = {0};
     int n = by_level(e, op, order);
-    const char *sum = start ? start : e->base[op->tensor->index];
+    const char *sum = start ? start : kn_base(e, op->tensor->index);
     *level = start_level;
     for (int i = 0; i < n; i++)
         if (order[i] != without) sum = add_term(e, op->tensor, order[i], op->coords[order[i]], sum, level);
@@ -57,7 +57,7 @@ const char *gl_corner(Emitter *e, const TileOp *op, const char *start, int start
 const char *gl_step(Emitter *e, const TileTensor *t, int d)
 {
     return d < 0 ? "0" : is_unit_stride(t, d) ? arena_printf(e->arena, "%d", dtype_bytes(t->dtype))
-                                              : e->stride[t->index][d];
+                                              : kn_stride(e, t->index, d);
 }
 
 bool gl_columns_contiguous(const TileOp *op)

@@ -174,24 +174,37 @@ static const char *param_type(const AbiArg *a)
     return "b64";
 }
 
+const char *kn_base(Emitter *e, int tensor)
+{
+    if (e->base[tensor]) return e->base[tensor];
+    const char *generic = em_new(e, REG_RD);
+    e->base[tensor] = em_new(e, REG_RD);
+    em_at(e, 0, "ld.param.u64 %s, [%s];", generic, kn_param(e, ABI_ADDRESS, tensor, 0));
+    em_at(e, 0, "cvta.to.global.u64 %s, %s;", e->base[tensor], generic);
+    return e->base[tensor];
+}
+
+const char *kn_stride(Emitter *e, int tensor, int dim)
+{
+    if (e->stride[tensor][dim]) return e->stride[tensor][dim];
+    const char *elements = em_new(e, REG_RD);
+    int bytes = dtype_bytes(e->program->tensors.data[tensor]->dtype); /* 1, 2, 4 or 8 */
+    e->stride[tensor][dim] = em_new(e, REG_RD);
+    em_at(e, 0, "ld.param.s64 %s, [%s];", elements, kn_param(e, ABI_STRIDE, tensor, dim));
+    em_at(e, 0, "shl.b64 %s, %s, %d;", e->stride[tensor][dim], elements, bytes == 8 ? 3 : bytes / 2);
+    return e->stride[tensor][dim];
+}
+
+/* Of all tensors at once; in a role, where each is needed first. */
 static void load_tensor_arguments(Emitter *e)
 {
     int n = e->program->tensors.len;
     e->base = arena_array(e->arena, const char *, n);
     e->stride = arena_alloc_array(e->arena, (size_t)n, sizeof *e->stride);
-    for (int t = 0; t < n; t++) {
-        const TileTensor *tensor = e->program->tensors.data[t];
-        const char *generic = em_new(e, REG_RD);
-        e->base[t] = em_new(e, REG_RD);
-        em(e, "ld.param.u64 %s, [%s];", generic, kn_param(e, ABI_ADDRESS, t, 0));
-        em(e, "cvta.to.global.u64 %s, %s;", e->base[t], generic);
-        for (int d = 0; d + 1 < tensor->rank; d++) {
-            const char *elements = em_new(e, REG_RD);
-            e->stride[t][d] = em_new(e, REG_RD);
-            em(e, "ld.param.s64 %s, [%s];", elements, kn_param(e, ABI_STRIDE, t, d));
-            int bytes = dtype_bytes(tensor->dtype); /* 1, 2, 4 or 8 */
-            em(e, "shl.b64 %s, %s, %d;", e->stride[t][d], elements, bytes == 8 ? 3 : bytes / 2);
-        }
+    memset(e->stride, 0, (size_t)n * sizeof *e->stride);
+    for (int t = 0; !e->role && t < n; t++) {
+        kn_base(e, t);
+        for (int d = 0; d + 1 < e->program->tensors.data[t]->rank; d++) kn_stride(e, t, d);
     }
 }
 

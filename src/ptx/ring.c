@@ -105,8 +105,8 @@ static RingPlace *place_of(Emitter *e, const TileOp *op)
     if (place->stage) return place;
     place->stage = em_new(e, REG_R);
     place->parity = em_new(e, REG_R);
-    em_at(e, 0, "mov.b32 %s, 0;", place->stage);
-    em_at(e, 0, "mov.b32 %s, %d;", place->parity, op->kind == TILE_ACQUIRE);
+    em_before(e, "mov.b32 %s, 0;", place->stage);
+    em_before(e, "mov.b32 %s, %d;", place->parity, op->kind == TILE_ACQUIRE);
     return place;
 }
 

@@ -86,8 +86,8 @@ typedef struct Slots {
 static Slots start_slots(Emitter *e, int parity)
 {
     Slots s = {em_new(e, REG_R), em_new(e, REG_R)};
-    em(e, "mov.b32 %s, 0;", s.slot);
-    em(e, "mov.b32 %s, %d;", s.parity, parity);
+    em_before(e, "mov.b32 %s, 0;", s.slot);
+    em_before(e, "mov.b32 %s, %d;", s.parity, parity);
     return s;
 }
 
@@ -155,45 +155,39 @@ static int kernel_number(const Emitter *e)
     return i;
 }
 
-/* The copier that hands places out. */
-static void hand_out(Emitter *e, const TileBlock *body)
+/* The copier that hands places out. What it works out for a place stands within the
+ * loop over places, and what comes last in a place's work after that work: nothing is
+ * kept in registers longer than it must be. */
+static void hand_out(Emitter *e, const TileBlock *body, int label)
 {
-    int label = em_label(e);
     Slots s = start_slots(e, 1);
     const char *place = em_new(e, REG_R), *drawn = em_new(e, REG_R), *limit = em_new(e, REG_R), *blocks = em_new(e, REG_R);
     const char *generic = em_new(e, REG_RD), *counter = em_new(e, REG_RD), *p = em_new(e, REG_P);
+    em_before(e, "mov.u32 %s, %%ctaid.x;", place);
     const char *count = ix_value(e, places(e));
-    em(e, "mov.u32 %s, %%ctaid.x;", place);
-    em(e, "mov.u32 %s, %%nctaid.x;", blocks);
-    em(e, "add.s32 %s, %s, -1;", limit, count);
-    em(e, "ld.param.u64 %s, [%s];", generic, kn_param(e, ABI_COUNTER, 0, kernel_number(e)));
-    em(e, "cvta.to.global.u64 %s, %s;", counter, generic);
-    em_open(e);
-    em(e, "$place%d:", label);
     em(e, "setp.ge.s32 %s, %s, %s;", p, place, count);
     em(e, "@%s bra.uni $last%d;", p, label);
     kn_decode_grid(e, place);
     write_slot(e, &s, false);
     kn_block(e, body);
+    em(e, "mov.u32 %s, %%nctaid.x;", blocks);
+    em(e, "add.s32 %s, %s, -1;", limit, count);
+    em(e, "ld.param.u64 %s, [%s];", generic, kn_param(e, ABI_COUNTER, 0, kernel_number(e)));
+    em(e, "cvta.to.global.u64 %s, %s;", counter, generic);
     em(e, "atom.global.inc.u32 %s, [%s], %s;", drawn, counter, limit);
     em(e, "add.s32 %s, %s, %s;", place, drawn, blocks);
     em(e, "bra.uni $place%d;", label);
     em(e, "$last%d:", label);
     write_slot(e, &s, true);
-    em_close(e);
 }
 
-static void take_places(Emitter *e, const TileBlock *body)
+static void take_places(Emitter *e, const TileBlock *body, int label)
 {
-    int label = em_label(e);
     Slots s = start_slots(e, 0);
-    em_open(e);
-    em(e, "$place%d:", label);
     read_slot(e, &s, label);
     kn_block(e, body);
     em(e, "bra.uni $place%d;", label);
     em(e, "$last%d:", label);
-    em_close(e);
 }
 
 /* ---- turns ------------------------------------------------------------------------------ */
@@ -213,15 +207,25 @@ void ro_turn(Emitter *e, const TileOp *op)
     em(e, "bar.%s %s, %d;", take ? "sync" : "arrive", turn_barrier(e, take ? 0 : 1), TURN_THREADS);
 }
 
-/* The last instance gives the first its first turn, and the first takes the last that is given. */
-static void bound_turns(Emitter *e, bool start)
+/* The last instance gives the first its first turn, before all work, and the first takes
+ * the last that is given, after it. */
+static void first_turn(Emitter *e)
 {
     int n = tile_instances(e->kernel, e->role->per), label = em_label(e);
-    if (!e->role->per || n < 2) return;
     const char *p = em_new(e, REG_P);
-    em(e, "setp.ne.s32 %s, %s, %d;", p, ix_value(e, aff_of(e->program->aff, e->role->per)), start ? n - 1 : 0);
+    em_before(e, "setp.ne.s32 %s, %s, %d;", p, ix_value(e, aff_of(e->program->aff, e->role->per)), n - 1);
+    em_before(e, "@%s bra.uni $turn%d;", p, label);
+    em_before(e, "bar.arrive %d, %d;", TURN_BARRIER, TURN_THREADS);
+    em_before(e, "$turn%d:", label);
+}
+
+static void last_turn(Emitter *e)
+{
+    int label = em_label(e);
+    const char *p = em_new(e, REG_P);
+    em(e, "setp.ne.s32 %s, %s, 0;", p, ix_value(e, aff_of(e->program->aff, e->role->per)));
     em(e, "@%s bra.uni $turn%d;", p, label);
-    em(e, "bar.%s %d, %d;", start ? "arrive" : "sync", TURN_BARRIER, TURN_THREADS);
+    em(e, "bar.sync %d, %d;", TURN_BARRIER, TURN_THREADS);
     em(e, "$turn%d:", label);
 }
 
@@ -262,28 +266,29 @@ static void role_lanes(Emitter *e)
     em(e, "setp.eq.s32 %s, %s, 0;", e->first_lane, e->lane);
 }
 
-static void role_body(Emitter *e, const TileOp *op, int role)
+static void role_body(Emitter *e, const TileOp *op, int role, int label)
 {
     const TileBlock *body = op->regions[role];
-    bool turns = block_has(body, is_turn);
-    if (turns) bound_turns(e, true);
+    bool turns = block_has(body, is_turn) && tile_instances(e->kernel, e->role->per) > 1;
+    if (turns) first_turn(e);
     if (!e->kernel->persistent) {
         const char *place = em_new(e, REG_R);
         em(e, "mov.u32 %s, %%ctaid.x;", place);
         kn_decode_grid(e, place);
         kn_block(e, body);
     } else if (role == first_copier(op)) {
-        hand_out(e, body);
+        hand_out(e, body, label);
     } else {
-        take_places(e, body);
+        take_places(e, body, label);
     }
-    if (turns) bound_turns(e, false);
+    if (turns) last_turn(e);
 }
 
 /* Emits a role into `out`, as an entry of its own. */
 static void emit_role(Emitter *e, const TileOp *op, int role, const char *group, int first_group, Str *out)
 {
     Emitter outer = *e;
+    Str before;
     memset(&e->scopes, 0, sizeof e->scopes);
     memset(e->memos, 0, sizeof e->memos);
     memset(&e->lanes, 0, sizeof e->lanes);
@@ -303,8 +308,14 @@ static void emit_role(Emitter *e, const TileOp *op, int role, const char *group,
     } else {
         role_lanes(e);
     }
+    e->before = &before;
+    before = e->scopes.data[0];
+    e->scopes.data[0] = str_new(e->arena);
     kn_arguments(e);
-    role_body(e, op, role);
+    int label = em_label(e);
+    role_body(e, op, role, label);
+    str_add(out, str_text(&before));
+    str_printf(out, "$place%d:\n", label);
     str_add(out, str_text(&e->scopes.data[0]));
     int labels = e->labels, spare = e->spare;
     bool failed = e->failed;

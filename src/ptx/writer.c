@@ -8,9 +8,8 @@ int em_level(const Emitter *e)
     return e->scopes.len - 1;
 }
 
-static void add_line(Emitter *e, int level, const char *fmt, va_list args)
+static void add_line(Emitter *e, Str *text, const char *fmt, va_list args)
 {
-    Str *text = &e->scopes.data[level];
     str_addc(text, '\t');
     str_add(text, arena_vprintf(e->arena, fmt, args));
     str_addc(text, '\n');
@@ -20,7 +19,7 @@ void em_at(Emitter *e, int level, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
-    add_line(e, level, fmt, args);
+    add_line(e, &e->scopes.data[level], fmt, args);
     va_end(args);
 }
 
@@ -28,7 +27,15 @@ void em(Emitter *e, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
-    add_line(e, em_level(e), fmt, args);
+    add_line(e, &e->scopes.data[em_level(e)], fmt, args);
+    va_end(args);
+}
+
+void em_before(Emitter *e, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    add_line(e, e->before, fmt, args);
     va_end(args);
 }
 

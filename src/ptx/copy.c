@@ -626,6 +626,7 @@ void cp_store(Emitter *e, const TileOp *op)
     if (owner) em_open(e);
     if (owner) em(e, "@!%s bra $store%d;", owner, label);
     if (st_can(e, op, v)) st_store(e, op);
+    else if (qd_can(e, op, v)) qd_store(e, op);
     else store_values(e, op);
     if (!owner) return;
     em_close(e);

@@ -28,6 +28,10 @@ const Aff *cp_inside(Emitter *e, const TileOp *op, const TileValue *v, const Pla
 /* Whether stretches of a row are in or out as a whole, but for the tensor's end. */
 bool cp_is_whole_chunks(Emitter *e, const TileOp *op);
 
+/* quads.c */
+bool qd_can(Emitter *e, const TileOp *op, const TileValue *v);
+void qd_store(Emitter *e, const TileOp *op);
+
 /* Whether a load's result, or a store's operand, moves in stretches. */
 bool st_can(Emitter *e, const TileOp *op, const TileValue *v);
 void st_load(Emitter *e, const TileOp *op);

@@ -268,6 +268,7 @@ static int growing_axis(TileProgram *program, const TileKernel *kernel, const Af
     for (int i = 0; i < kernel->grid.len; i++) {
         const Aff *coef, *rest;
         int64_t c;
+        if (kernel->grid.data[i].within) continue;
         if (!aff_linear(program->aff, e, kernel->grid.data[i].sym, &coef, &rest)) continue;
         if (!aff_is_const(coef, &c) || c == 0) continue;
         found = c > 0 && found < 0 ? i : -1;

@@ -711,7 +711,7 @@ static bool specialize(Levels *l, TileProgram *p)
 static bool specialized(Levels *l, const TileProgram *lowered)
 {
     TileProgram *p = tile_clone(l->arena, lowered), *back;
-    Tensor **outputs = new_outputs(l);
+    Tensor **outputs = new_outputs(l, p);
     bool composite = false;
 
     for (int k = 0; k < p->kernels.len; k++)

@@ -163,6 +163,23 @@ static bool lower_integers(Lower *lo, const Stmt *s)
     return true;
 }
 
+static bool is_condition(const Expr *e)
+{
+    return (e->kind == EXPR_BINARY && e->op >= EO_LT) || (e->kind == EXPR_UNARY && e->op == EO_NOT);
+}
+
+/* Of `Where (condition), A, B`: 1 where it holds for an element of the result, else 0. */
+static TileValue *truth_tile(Lower *lo, const Expr *condition, TileValue *const *of)
+{
+    int rows = extent(of[0], 0) > extent(of[1], 0) ? extent(of[0], 0) : extent(of[1], 0);
+    int cols = extent(of[0], 1) > extent(of[1], 1) ? extent(of[0], 1) : extent(of[1], 1);
+    TileType type = tile_type(DT_F32, rows, cols, SPACE_REGISTER);
+    TileOp *ones = rw_insert(&lo->rw, TILE_FILL, 0, NULL, 1, &type);
+    ones->number = 1;
+    for (int i = 0; i < 2; i++) inherit_axes(lo, ones->results[0], of[i]);
+    return lo_mask(lo, condition, ones->results[0], 0);
+}
+
 static void lower_element(Lower *lo, const Stmt *s)
 {
     TileValue *args[3] = {0};
@@ -171,7 +188,10 @@ static void lower_element(Lower *lo, const Stmt *s)
         lo_fail(lo, TW0720, s->span, "%s takes %d operands", op_info(s->op)->name, op_info(s->op)->arity);
         return;
     }
-    for (int i = 0; i < s->n_args; i++) args[i] = lo_operand(lo, s->args[i]);
+    bool chosen = s->op == OP_WHERE && is_condition(s->args[0]);
+    for (int i = chosen; i < s->n_args; i++) args[i] = lo_operand(lo, s->args[i]);
+    if (chosen && !check_broadcast(lo, s, args + 1, 2)) return;
+    if (chosen) args[0] = truth_tile(lo, s->args[0], args + 1);
     if (!check_broadcast(lo, s, args, s->n_args)) return;
     TileValue *v = rw_element(&lo->rw, s->op, s->n_args, args);
     double otherwise;

@@ -411,6 +411,8 @@ static void write_compute(Writer *w, const Stmt *s, const Block *block, int at)
         copy->where = plan_positions(w->plan, plan_operand(w->plan, s->args[0]), s->where);
     else
         copy->where = plan_plain(w->plan, s->where);
+    if (s->op == OP_WHERE && s->n_args == 3 && (s->args[0]->kind == EXPR_BINARY || s->args[0]->kind == EXPR_UNARY))
+        copy->args[0] = plan_positions(w->plan, plan_tile(w->plan, name), s->args[0]);
     if (class == OPC_DEFINE) {
         const Tile *tile = plan_tile(w->plan, name);
 

@@ -478,9 +478,79 @@ static const Stmt *where_as_mask(Resolver *r, const Stmt *stmt)
     return mask;
 }
 
+/* The size of a dimension as a definition may write it; NULL: it has no name. */
+static Expr *dim_expr(Resolver *r, const DefDim *dim)
+{
+    int64_t size;
+
+    if (dim->name)
+        return expr_name(r->arena, dim->name);
+    return aff_is_const(dim->size, &size) ? expr_int(r->arena, size) : NULL;
+}
+
+/* `Define NAME (shape) as condition`, of the shape that the two tensors have together;
+ * NULL: that cannot be written, or they do not fit. */
+static const Stmt *condition_as_define(Resolver *r, const Stmt *where, const char *name)
+{
+    Stmt *define = arena_new_of(r->arena, Stmt);
+    DefOp both = {.stmt = where, .op = OP_ADD, .n_args = 2};
+    Shape shape;
+
+    if (!operand(r, where->args[1], OPC_ELEMENT, &both.args[0]) || !operand(r, where->args[2], OPC_ELEMENT, &both.args[1]) ||
+        !shape_elementwise(r, &both, &shape))
+        return NULL;
+    *define = (Stmt){.kind = STMT_COMPUTE, .span = where->span, .op = OP_DEFINE, .op_known = true, .op_span = where->op_span,
+                     .op_name = op_info(OP_DEFINE)->name, .has_shape = true, .n_shape = shape.rank, .n_args = 1,
+                     .value = where->args[0]};
+    define->args = arena_array(r->arena, Expr *, 1);
+    define->args[0] = expr_name(r->arena, name);
+    define->args[0]->span = where->args[0]->span;
+    define->shape = arena_array(r->arena, Expr *, shape.rank);
+    for (int d = 0; d < shape.rank; d++) {
+        define->shape[d] = dim_expr(r, &shape.dims[d]);
+        if (!define->shape[d]) {
+            diag_add(r->diags, TW0235, where->args[0]->span, "the elements that this condition is about lie along a dimension "
+                     "without a name");
+            return NULL;
+        }
+    }
+    return define;
+}
+
+static const char *hidden_name(Resolver *r, const char *wanted)
+{
+    const char *name = wanted;
+
+    for (int i = 2; res_find(r, name); i++)
+        name = arena_printf(r->arena, "%s%d", wanted, i);
+    return name;
+}
+
+/* `Where condition, A, B` of two tensors: the condition becomes a tensor of its own. */
+static const Stmt *where_of_tensors(Resolver *r, const Stmt *stmt)
+{
+    if (!stmt->op_known || stmt->op != OP_WHERE || stmt->n_args != 3 || !is_condition(stmt->args[0]) ||
+        !is_tensor(r, stmt->args[1]) || !is_tensor(r, stmt->args[2]))
+        return stmt;
+    const char *name = hidden_name(r, "chosen");
+    const Stmt *define = condition_as_define(r, stmt, name);
+    if (!define || !res_compute(r, define))
+        return NULL;
+    Stmt *where = arena_new_of(r->arena, Stmt);
+    *where = *stmt;
+    where->args = arena_array(r->arena, Expr *, 3);
+    where->args[0] = define->args[0];
+    where->args[1] = stmt->args[1];
+    where->args[2] = stmt->args[2];
+    return where;
+}
+
 bool res_compute(Resolver *r, const Stmt *written)
 {
-    const Stmt *stmt = where_as_mask(r, written);
+    const Stmt *stmt = where_of_tensors(r, where_as_mask(r, written));
+    if (!stmt)
+        return no_result(r, result_expr(written)) != NULL;
+
     bool known = known_operation(r, stmt), first;
     Name *name = room_left(r, stmt) ? result_name(r, stmt) : NULL;
 

@@ -306,6 +306,8 @@ static const Case cases[] = {
     {TW0231, MATRIX "Input X (M)\nCompute Exp X and get Y", "X is declared twice"},
     {TW0231, MATRIX "Param M = 3\nInput M (N)\nCompute Exp X and get Y", "M is declared twice"},
     {TW0232, MATRIX "Copy X from global to shared\nCompute Exp X and get Y", "Copy does not belong"},
+    {TW0714, MATRIX "Define A(P, R)\nCompute A P and get R\nend\nCompute A X and get Y", "made of itself"},
+    {TW0234, MATRIX "Define A(P, R)\nCompute Exp P and get R\nend\nCompute A X, 3, 4 and get Y", "takes 2 operands"},
     {TW0232, MATRIX "for k = 0:4\nCompute Exp X and get Y\nend\nCompute Exp X and get Y", "for does not belong"},
     {TW0232, MATRIX "Compute Exp X.shared and get Y", "no memory spaces"},
     {TW0232, MATRIX "Compute Exp X and get Y[:, 0:4]", "needs a name"},

@@ -124,6 +124,47 @@ static void edits_do_what_is_promised(void **state)
     }
 }
 
+/* ---- a size that is written as a number in thirty places --------------------------------- */
+
+static bool is_word(char c)
+{
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+/* The text with another number in place of each of this one. */
+static Source *with_numbers(Arena *arena, const Source *source, const char *from, const char *to)
+{
+    Source *result = arena_new_of(arena, Source);
+    Str text = str_new(arena);
+    size_t n = strlen(from);
+
+    for (size_t i = 0; i < source->len;) {
+        bool here = strncmp(source->text + i, from, n) == 0 && !is_word(source->text[i + n]) &&
+                    (i == 0 || !is_word(source->text[i - 1]));
+
+        str_addn(&text, here ? to : source->text + i, here ? strlen(to) : 1);
+        i += here ? n : 1;
+    }
+    *result = (Source){source->path, str_text(&text), text.len};
+    return result;
+}
+
+/* The rows of a cache are 32 at most; the queries, 64 as well, stay as they are. */
+static void a_smaller_tile_everywhere(void **state)
+{
+    Fixture *f = *state;
+    const Source *right = read_program(f->arena, "tests/lower/mla_decode_split.tl");
+    Source *large = with_numbers(f->arena, right, "32", "64");
+    Chain *chain = chain_new(f->arena, syms_new(f->arena), aff_ctx_new(f->arena), diags_new(f->arena, large),
+                             target_find("sm_80"), DT_BF16);
+
+    chain->edits = true;
+    assert_false(chain_check(chain, large, false));
+    assert_int_equal(chain->diags->list.len, 1);
+    assert_int_equal(chain->diags->list.data[0].code, TW0460);
+    assert_string_equal(mended(f->arena, large, chain->diags)->text, right->text);
+}
+
 /* ---- the manual's table -------------------------------------------------------------------- */
 
 static const char *page_text(Arena *arena)
@@ -162,6 +203,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(edits_do_what_is_promised, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_smaller_tile_everywhere, setup, teardown),
         cmocka_unit_test_setup_teardown(the_manual_has_the_table, setup, teardown),
     };
 

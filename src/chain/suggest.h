@@ -72,6 +72,8 @@ Proposal propose_removal, propose_tidying, propose_line_removal, propose_fewer_c
 Proposal propose_copy, propose_store, propose_coordinates, propose_shared, propose_sizes, propose_column,
     propose_reshape, propose_follow, propose_type, propose_loop_bounds, propose_grid, propose_rank,
     propose_part, propose_group, propose_stage, propose_exchanged_sizes, propose_destination, propose_loose;
+/* propose_sizes.c */
+Proposal propose_smaller;
 /* propose_softmax.c */
 Proposal propose_rescale, propose_quotient;
 

@@ -299,6 +299,37 @@ bool flow_choose_axes(Flow *flow)
         return false;
     }
     flow->rows = rows_axis(flow, first, columns);
-    flow->cols = flow_axis(flow, last_kind(&walk), walk.last);
+    flow->cols = flow_is_one(walk.last) && !walk.last.name ? flow->one : flow_axis(flow, last_kind(&walk), walk.last);
+    return true;
+}
+
+/* ---- what is kept whole ------------------------------------------------------------------- */
+
+/* Whether rows of the same dimension are spread over blocks. */
+static bool tiled_elsewhere(const Flow *flow, const Axis *whole)
+{
+    for (int i = 0; i < flow->nodes.len; i++) {
+        const Axis *axes[] = {flow->nodes.data[i]->row, flow->nodes.data[i]->col};
+
+        for (int k = 0; k < 2; k++)
+            if (axes[k]->kind == AXIS_ROWS && axes[k]->dim.name && whole->dim.name && flow_same_dim(axes[k]->dim, whole->dim))
+                return true;
+    }
+    return false;
+}
+
+/* A length that only the launch gives, and that blocks are spread over, fits into no tile. */
+bool flow_fits_whole(Flow *flow)
+{
+    for (int i = 0; i < flow->nodes.len; i++) {
+        const Node *node = flow->nodes.data[i];
+        const Axis *whole = node->row->kind == AXIS_WHOLE ? node->row : node->col->kind == AXIS_WHOLE ? node->col : NULL;
+
+        if (!whole || aff_is_const(whole->dim.size, NULL) || !tiled_elsewhere(flow, whole))
+            continue;
+        flow_fail(flow, TW0503, node->value, "%s would have to hold all of %s at once",
+                  node->value ? node->value->name : "a tile", whole->dim.name);
+        return false;
+    }
     return true;
 }

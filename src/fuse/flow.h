@@ -167,6 +167,8 @@ const Axis *flow_contracted(Flow *flow, const DefOp *gemm, bool root);
 const Axis *flow_reduced(Flow *flow, const DefValue *value, bool root);
 /* Chooses rows and cols from the outputs. */
 bool flow_choose_axes(Flow *flow);
+/* Once the graph is built: no tile holds all of a dimension that the flow itself takes for long. */
+bool flow_fits_whole(Flow *flow);
 
 /* ---- graph.c --------------------------------------------------------------- */
 

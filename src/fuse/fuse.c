@@ -3,7 +3,7 @@
 
 Program *flow_program(Flow *flow, int parts)
 {
-    if (!flow_choose_axes(flow) || !flow_build(flow))
+    if (!flow_choose_axes(flow) || !flow_build(flow) || !flow_fits_whole(flow))
         return NULL;
     if (parts > 1)
         return flow_split(flow, parts);

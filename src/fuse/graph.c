@@ -607,7 +607,7 @@ static Node *tile_softmax(Flow *flow, const DefOp *op, const Axis *row, const Ax
 
     if (!x)
         return NULL;
-    if (col->kind == AXIS_COLS) {
+    if (col->kind == AXIS_COLS || col->kind == AXIS_ROWS) {
         flow_fail(flow, TW0504, op->result, "softmax of %s needs whole rows, which are tiled over blocks",
                   value->name);
         return NULL;

@@ -225,6 +225,15 @@ Expr *flow_dim_expr(const Flow *flow, DefDim dim)
     return name ? expr_name(flow->arena, name) : size_expr(flow, dim);
 }
 
+static Expr *workspace_dim(const Flow *flow, const DefValue *value, int d)
+{
+    bool last_two = d >= value->rank - 2;
+
+    if (last_two && flow_has_alias(flow, value, d == value->rank - 2))
+        return expr_name(flow->arena, flow->cols->dim.name);
+    return flow_dim_expr(flow, value->dims[d]);
+}
+
 /* What an earlier kernel left, and what this one leaves to later ones. */
 static void write_workspaces(Header *h)
 {
@@ -244,7 +253,7 @@ static void write_workspaces(Header *h)
         stmt->dtype = value->dtype;
         stmt->shape = arena_array(flow->arena, Expr *, value->rank);
         for (int d = 0; d < value->rank; d++)
-            stmt->shape[stmt->n_shape++] = flow_dim_expr(flow, value->dims[d]);
+            stmt->shape[stmt->n_shape++] = workspace_dim(flow, value, d);
         push(h, stmt);
     }
 }

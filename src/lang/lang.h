@@ -267,5 +267,15 @@ Expr *expr_copy(Arena *arena, const Expr *e);
 /* e with names replaced: lookup returns a replacement or NULL to keep. */
 Expr *expr_subst(Arena *arena, const Expr *e, Expr *(*lookup)(void *user, const char *name), void *user);
 Stmt *stmt_new(Arena *arena, StmtKind kind);
+/* The statement, and those in its blocks, with names replaced likewise. */
+Stmt *stmt_subst(Arena *arena, const Stmt *s, Expr *(*lookup)(void *user, const char *name), void *user);
+
+/* ---- operations of one's own: define.c ------------------------------------------------ */
+
+/* The Define of an operation with this name; NULL: none. */
+const Stmt *unit_define(const Unit *unit, const char *name);
+/* The unit without its Defines, every use of them in line; itself where it has none.
+ * NULL: a diagnostic was recorded. */
+const Unit *unit_inlined(Arena *arena, const Unit *unit, Diags *diags);
 
 #endif

@@ -21,11 +21,7 @@ typedef struct Inline {
 
 const Stmt *lo_find_define(const Lower *lo, const char *name)
 {
-    for (int i = 0; i < lo->unit->body.len; i++) {
-        const Stmt *s = lo->unit->body.data[i];
-        if (s->kind == STMT_DEFINE && name && text_equal_nocase(s->name, name)) return s;
-    }
-    return NULL;
+    return unit_define(lo->unit, name);
 }
 
 static Expr *replacement(void *user, const char *name)
@@ -42,58 +38,10 @@ static void replace(Inline *in, const char *name, Expr *by)
     vec_push(in->lo->arena, &in->by, by);
 }
 
-/* ---- the body with its names replaced ------------------------------------------------------ */
-
-static Expr *subst(Inline *in, const Expr *e)
-{
-    return e ? expr_subst(in->lo->arena, e, replacement, in) : NULL;
-}
-
-static Expr **subst_all(Inline *in, Expr *const *list, int n)
-{
-    Expr **copy = arena_array(in->lo->arena, Expr *, n);
-    for (int i = 0; i < n; i++) copy[i] = subst(in, list[i]);
-    return copy;
-}
-
-static const char *subst_name(Inline *in, const char *name)
-{
-    const Expr *by = name ? replacement(in, name) : NULL;
-    return by && by->kind == EXPR_NAME ? by->name : name;
-}
-
-static Block subst_block(Inline *in, const Block *block);
-
-static Stmt *subst_stmt(Inline *in, const Stmt *s)
-{
-    Stmt *copy = stmt_new(in->lo->arena, s->kind);
-    *copy = *s;
-    copy->name = subst_name(in, s->name);
-    copy->as = subst_name(in, s->as);
-    copy->shape = subst_all(in, s->shape, s->n_shape);
-    copy->args = subst_all(in, s->args, s->n_args);
-    copy->with = subst_all(in, s->with, s->n_with);
-    copy->coords = arena_array(in->lo->arena, Coord, s->n_coords);
-    for (int i = 0; i < s->n_coords; i++) {
-        copy->coords[i] = s->coords[i];
-        copy->coords[i].value = subst(in, s->coords[i].value);
-    }
-    copy->stage = subst(in, s->stage);
-    copy->value = subst(in, s->value);
-    copy->lo = subst(in, s->lo);
-    copy->hi = subst(in, s->hi);
-    copy->where = subst(in, s->where);
-    copy->otherwise = subst(in, s->otherwise);
-    copy->dest = subst(in, s->dest);
-    copy->body = subst_block(in, &s->body);
-    copy->orelse = subst_block(in, &s->orelse);
-    return copy;
-}
-
 static Block subst_block(Inline *in, const Block *block)
 {
     Block copy = {.data = arena_array(in->lo->arena, Stmt *, block->len), .len = block->len, .cap = block->len};
-    for (int i = 0; i < block->len; i++) copy.data[i] = subst_stmt(in, block->data[i]);
+    for (int i = 0; i < block->len; i++) copy.data[i] = stmt_subst(in->lo->arena, block->data[i], replacement, in);
     return copy;
 }
 

@@ -92,7 +92,10 @@ ReasonResult *reason(Arena *arena, Syms *syms, const Program *sketch, const Reas
     for (int i = 0; i < sketch->units.len; i++) {
         if (sketch->units.data[i]->kind == UNIT_OPERATOR)
             continue;
-        plan = plan_for(arena, syms, sketch, sketch->units.data[i], options, diags);
+        const Unit *unit = unit_inlined(arena, sketch->units.data[i], diags);
+        if (!unit)
+            return NULL;
+        plan = plan_for(arena, syms, sketch, unit, options, diags);
         if (!reason_kernels(&plan, result))
             return NULL;
     }

@@ -259,6 +259,9 @@ Def *def_resolve(Arena *arena, Syms *syms, AffCtx *aff, const Program *program, 
         diag_add(diags, TW0232, unit->span, "this is not a definition: Operator NAME ... end");
         return NULL;
     }
+    r.unit = unit = unit_inlined(arena, unit, diags);
+    if (!unit)
+        return NULL;
     r.def = arena_new_of(arena, Def);
     r.def->unit = unit;
     r.def->arena = arena;

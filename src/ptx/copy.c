@@ -10,6 +10,8 @@
 #include "ptx/global.h"
 #include "ptx/stretch.h"
 
+enum { TOGETHER = 4 }; /* chunks whose elements are loaded at once */
+
 /* ---- chunks --------------------------------------------------------------------- */
 
 typedef struct Chunks {
@@ -261,12 +263,11 @@ static const Aff *chunk_inside(Emitter *e, const Chunks *c, const Chunk *chunk, 
     return aff_and(aff, aff_and(aff, uniform, rows), aff_and(aff, columns, gl_where(e, op, chunk->row_aff, chunk->col_aff)));
 }
 
-static void hold_chunk(Emitter *e, const Chunks *c, const Chunk *chunk, const Aff *uniform)
+/* Whether a chunk moves in one access, and not element by element. */
+static bool at_once(Emitter *e, const Chunks *c, const Aff *uniform)
 {
-    if (e->aligned && cp_is_whole_chunks(e, c->op) && (!uniform || ends_between_chunks(c)))
-        load_chunk(e, c, chunk, uniform ? chunk_inside(e, c, chunk, uniform) : aff_const(e->program->aff, 1));
-    else
-        copy_elements(e, c, chunk, uniform);
+    if (!e->aligned || !cp_is_whole_chunks(e, c->op)) return false;
+    return c->words ? !uniform || ends_between_chunks(c) : e->target->has_cp_async;
 }
 
 static void copy_chunk(Emitter *e, const Chunks *c, const Chunk *chunk, const Aff *uniform)
@@ -275,21 +276,16 @@ static void copy_chunk(Emitter *e, const Chunks *c, const Chunk *chunk, const Af
     for (int k = 0; c->words && chunk->exists && k < 4; k++) em(e, "mov.b32 %%r%d, 0;", c->words[4 * chunk->i + k]);
     if (chunk->exists) em_open(e);
     if (chunk->exists) em(e, "@!%s bra $chunk%d;", chunk->exists, label);
-    if (c->words)
-        hold_chunk(e, c, chunk, uniform);
-    else if (e->aligned && e->target->has_cp_async && cp_is_whole_chunks(e, c->op))
+    if (!at_once(e, c, uniform))
+        copy_elements(e, c, chunk, uniform);
+    else if (c->words)
+        load_chunk(e, c, chunk, uniform ? chunk_inside(e, c, chunk, uniform) : aff_const(e->program->aff, 1));
+    else
         em(e, "cp.async.cg.shared.global %s, [%s+%d], 16, %s;", chunk->shared, chunk->address, chunk->byte,
            source_bytes(e, c, chunk, uniform));
-    else
-        copy_elements(e, c, chunk, uniform);
     if (!chunk->exists) return;
     em_close(e);
     em(e, "$chunk%d:", label);
-}
-
-static void find_address(Emitter *e, Chunks *c)
-{
-    c->address = chunk_address(e, c, c->row0, c->chunk0);
 }
 
 /* Register with the address of the thread's chunk of a later row: the last one's
@@ -330,20 +326,81 @@ static void copy_one(Emitter *e, const Chunks *c, int i, LanePlace *place, const
     copy_chunk(e, c, &chunk, uniform);
 }
 
-/* Row by row over all panels, so that one row's address is held at a time. */
+static int step_rows(const Chunks *c, int step)
+{
+    int rows, chunks;
+    lay_deal_at(&c->deal, step * c->deal.threads, &rows, &chunks);
+    return rows;
+}
+
+/* Steps down the rows, each over all panels: so one row's address is held at a time. */
+static void copy_steps(Emitter *e, const Chunks *c, int from, int to, LanePlace *place, const char *address,
+                       const Aff *uniform)
+{
+    for (int step = from; step < to; step++) {
+        if (step > from) address = next_row(e, c, address, step_rows(c, step) - step_rows(c, step - 1));
+        for (int i = step; i < c->deal.count; i += lay_deal_down(&c->deal))
+            copy_one(e, c, i, place, address, uniform);
+    }
+}
+
+static void put_words(Emitter *e, const Chunk *chunk, const char *words)
+{
+    const char *guard = chunk->exists ? arena_printf(e->arena, "@%s ", chunk->exists) : "";
+    em(e, "%sst.shared.v4.b32 %s, %s;", guard, chunk->shared, words);
+}
+
+static void clear_steps(Emitter *e, const Chunks *c, int from, int to, LanePlace *place)
+{
+    const char *zero = em_new(e, REG_R);
+    em(e, "mov.b32 %s, 0;", zero);
+    for (int i = 0; i < c->deal.count; i++) {
+        Chunk chunk = {.exists = existence(e, c, i)};
+        if (i % lay_deal_down(&c->deal) < from || i % lay_deal_down(&c->deal) >= to) continue;
+        for (int k = 0; c->words && k < 4; k++) em(e, "mov.b32 %%r%d, %s;", c->words[4 * i + k], zero);
+        if (c->words) continue;
+        regular_chunk(e, c, i, place, &chunk);
+        put_words(e, &chunk, arena_printf(e->arena, "{%s, %s, %s, %s}", zero, zero, zero, zero));
+    }
+}
+
+/* Steps whose rows all lie past the tensor's end are jumped over. The jumps also keep
+ * ptxas from loading the elements of all chunks at once, for which there are not
+ * enough registers. */
+static void copy_if_reached(Emitter *e, const Chunks *c, int from, int to, LanePlace *place, const char *address,
+                            const Aff *uniform)
+{
+    AffCtx *aff = e->program->aff;
+    const TileOp *op = c->op;
+    int label = em_label(e), d = op->row_dim, row = step_rows(c, from);
+    const Aff *reached = d < 0 ? NULL : aff_lt(aff, aff_offset(aff, op->coords[d], row), op->tensor->dims[d]);
+    if (!reached || at_once(e, c, uniform) || aff_always(aff, reached)) {
+        copy_steps(e, c, from, to, place, address, uniform);
+        return;
+    }
+    em(e, "@!%s bra.uni $past%d;", ix_condition_here(e, reached), label);
+    em_open(e);
+    copy_steps(e, c, from, to, place, address, uniform);
+    em_close(e);
+    em(e, "bra.uni $reached%d;\n$past%d:", label, label);
+    em_open(e);
+    clear_steps(e, c, from, to, place);
+    em_close(e);
+    em(e, "$reached%d:", label);
+}
+
 static void copy_regular(Emitter *e, Chunks *c, const Aff *uniform)
 {
-    if (!c->address) find_address(e, c);
+    if (!c->address) c->address = chunk_address(e, c, c->row0, c->chunk0);
     c->row_sym = ix_symbol(e, "row", c->row0, 0, c->last_row);
     c->column = element_column(e, c, c->chunk0, c->last_chunk);
     LanePlace place = {.row = c->row0, .chunk = c->chunk0};
     const char *address = c->address;
-    for (int first = 0, down = lay_deal_down(&c->deal), last = 0; first < down; first++) {
-        int rows, chunks;
-        lay_deal_at(&c->deal, first * c->deal.threads, &rows, &chunks);
-        if (first > 0) address = next_row(e, c, address, rows - last);
-        last = rows;
-        for (int i = first; i < c->deal.count; i += down) copy_one(e, c, i, &place, address, uniform);
+    int down = lay_deal_down(&c->deal), n = c->deal.count;
+    int steps = at_once(e, c, uniform) ? down : (TOGETHER * down + n - 1) / n;
+    for (int from = 0; from < down; from += steps) {
+        if (from > 0) address = next_row(e, c, address, step_rows(c, from) - step_rows(c, from - steps));
+        copy_if_reached(e, c, from, from + steps < down ? from + steps : down, &place, address, uniform);
     }
 }
 
@@ -403,7 +460,7 @@ static void hold_either(Emitter *e, Chunks *c, const Aff *whole)
 {
     int label = em_label(e);
     em_open(e);
-    if (c->deal.regular) find_address(e, c);
+    if (c->deal.regular) c->address = chunk_address(e, c, c->row0, c->chunk0);
     em(e, "@!%s bra.uni $part%d;", ix_condition(e, whole), label);
     hold_branch(e, c, NULL);
     em(e, "bra.uni $held%d;", label);
@@ -427,12 +484,6 @@ static void load_held(Emitter *e, const TileOp *op)
     else hold_branch(e, &c, gl_corner_inside(e, op));
 }
 
-static void put_chunk(Emitter *e, const Chunks *c, const Chunk *chunk)
-{
-    em(e, "%s%s%sst.shared.v4.b32 %s, %s;", chunk->exists ? "@" : "", chunk->exists ? chunk->exists : "",
-       chunk->exists ? " " : "", chunk->shared, word_list(e, c, chunk->i));
-}
-
 static void put_held(Emitter *e, const TileOp *op)
 {
     Chunks c = chunks_new(e, op, sh_stage(op->args[1], op->index));
@@ -442,7 +493,7 @@ static void put_held(Emitter *e, const TileOp *op)
         Chunk chunk = {.exists = existence(e, &c, i)};
         if (c.deal.regular) regular_chunk(e, &c, i, &place, &chunk);
         else irregular_chunk(e, &c, i, &chunk);
-        put_chunk(e, &c, &chunk);
+        put_words(e, &chunk, word_list(e, &c, i));
     }
 }
 
@@ -635,8 +686,7 @@ void cp_store(Emitter *e, const TileOp *op)
 
 /* ---- fragments to and from shared memory ------------------------------------------------ */
 
-/* This lane's pair of a fragment, moved right by whole chunks. */
-/* Where the lane's pair of columns is; bytes: of an element. */
+/* Where the lane's pair of columns is, moved right by whole chunks; bytes: of an element. */
 static LanePlace pair_place(Emitter *e, const TileValue *v, int bytes, int chunks)
 {
     AffCtx *aff = e->program->aff;

@@ -309,7 +309,10 @@ static void print_signature(const Emitter *e, Str *out, const char *entry)
                    i + 1 < e->abi->args.len ? "," : "", e->abi->args.data[i].name);
     /* setmaxnreg wants to know the number of threads (PTX ISA, setmaxnreg) */
     str_printf(out, ")\n.%s %d, 1, 1\n", has_roles(e->kernel) ? "reqntid" : "maxntid", e->kernel->warps * 32);
-    if (e->kernel->blocks_per_sm > 0) str_printf(out, ".minnctapersm %d\n", e->kernel->blocks_per_sm);
+    /* The entry for any addresses needs registers for elements one by one, which do not
+     * count: it takes what it needs. */
+    if (e->kernel->blocks_per_sm > 0 && (e->aligned || has_roles(e->kernel)))
+        str_printf(out, ".minnctapersm %d\n", e->kernel->blocks_per_sm);
 }
 
 static bool emit_entry(Str *out, const TileProgram *program, const TileKernel *kernel, const Abi *abi,

@@ -32,6 +32,8 @@ enum {
     QUAD_STEPS = 2,      /* shuffles that reduce a row over the lanes that share it */
     ADDRESS_REGS = 26,  /* pointers, counters, predicates */
     SPARE_REGS = 6,     /* what the estimate may be short of */
+    HELD_REGS = 46,     /* where tiles are on their way in registers between products: addresses,
+                         * predicates, operand fragments that ptxas fetches meanwhile */
     UNKNOWN_LENGTH = 4096,
     UNKNOWN_ENTRIES = 32
 };
@@ -51,6 +53,7 @@ typedef struct Modeler {
     Work *work;         /* of the region being walked */
     double most;        /* registers of tiles where most are live */
     double fragments;   /* registers of operand fragments, the largest GEMM's */
+    int scratch;        /* of the arithmetic that needs most in between */
     Work main;          /* of the loop with the most work a turn */
     double main_turns;
     double total;       /* cycles of a block */
@@ -169,14 +172,14 @@ static bool copied_for(const Modeler *m, const Block *block, int copy, int at)
 
 /* Without asynchronous copies: registers of tiles on their way. Those that a
  * statement of a loop is the first to use are under way together. */
-static double held_registers(const Modeler *m, const Block *block, bool in_loop)
+static double tiles_held(const Modeler *m, const Block *block, bool in_loop)
 {
     double most = 0;
 
     if (m->t->has_cp_async || m->c->stages < 2)
         return 0;
     for (int i = 0; i < block->len; i++) {
-        double held = 0, inner = held_registers(m, &block->data[i]->body, block->data[i]->kind == STMT_FOR);
+        double held = 0, inner = tiles_held(m, &block->data[i]->body, block->data[i]->kind == STMT_FOR);
 
         for (int k = 0; in_loop && k < i; k++)
             if (copied_for(m, block, k, i))
@@ -184,6 +187,29 @@ static double held_registers(const Modeler *m, const Block *block, bool in_loop)
         most = fmax(most, fmax(held / (4 * WARP * m->c->warps), inner));
     }
     return most;
+}
+
+/* Products in the loop that has most. */
+static int products_in(const Block *block, bool in_loop)
+{
+    int here = 0, most = 0;
+
+    for (int i = 0; i < block->len; i++) {
+        const Stmt *s = block->data[i];
+        int inner = products_in(&s->body, in_loop || s->kind == STMT_FOR);
+
+        here += in_loop && s->kind == STMT_COMPUTE && s->op_known && s->op == OP_GEMM;
+        most = inner > most ? inner : most;
+    }
+    return here > most ? here : most;
+}
+
+static double held_registers(const Modeler *m)
+{
+    const Block *body = &m->plan->unit->body;
+    double held = tiles_held(m, body, false);
+
+    return held > 0 && products_in(body, false) > 1 ? held + HELD_REGS : held;
 }
 
 /* ---- work of statements ----------------------------------------------------------------------- */
@@ -209,13 +235,14 @@ static void add_gemm(Modeler *m, const Stmt *s)
 /* Instructions an element, where they are not one of plain arithmetic. */
 typedef struct OpCost {
     double plain, special;
+    int scratch; /* registers in between, of the few elements that are under way at once */
 } OpCost;
 
 static const OpCost op_costs[OP_COUNT] = {
     [OP_EXP] = {1, 1},     [OP_EXP2] = {0.5, 1},      [OP_LOG] = {1, 1},     [OP_LOG2] = {0.5, 1},
-    [OP_SQRT] = {0.5, 1},  [OP_RSQRT] = {0.5, 1},     [OP_TANH] = {0.5, 1},  [OP_RECIPROCAL] = {0.5, 1},
-    [OP_SIGMOID] = {2, 2}, [OP_SILU] = {3, 2},        [OP_POWER] = {2, 2},   [OP_DIVIDE] = {2, 1},
-    [OP_GELU] = {12, 2},   [OP_CEIL_DIVIDE] = {3, 1},
+    [OP_SQRT] = {0.5, 1},  [OP_RSQRT] = {0.5, 1},     [OP_TANH] = {0.5, 1, 4},  [OP_RECIPROCAL] = {0.5, 1},
+    [OP_SIGMOID] = {2, 2}, [OP_SILU] = {3, 2},        [OP_POWER] = {2, 2, 4},   [OP_DIVIDE] = {2, 1},
+    [OP_GELU] = {12, 2, 8},   [OP_CEIL_DIVIDE] = {3, 1},
 };
 
 void plan_op_cost(OpId op, double *plain, double *special)
@@ -229,6 +256,7 @@ static void add_element(Modeler *m, OpId op, double n)
     double plain, special;
 
     plan_op_cost(op, &plain, &special);
+    m->scratch = op_costs[op].scratch > m->scratch ? op_costs[op].scratch : m->scratch;
     m->work->exps += special * n / m->t->exp_ops;
     m->work->alu += plain * n / m->t->fp32_ops;
 }
@@ -506,7 +534,7 @@ void plan_rate(Plan *plan, Choice *c)
     c->blocks_per_sm = 1;
     add_block(&m, &plan->unit->body); /* finds the operand fragments */
     count_registers(&m);
-    c->registers = (int)(m.most + m.fragments + held_registers(&m, &plan->unit->body, false) + ADDRESS_REGS);
+    c->registers = (int)(m.most + m.fragments + held_registers(&m) + ADDRESS_REGS) + m.scratch;
     if (c->registers > m.t->regs_per_thread - (plan->options->roomy ? SPARE_REGS : 0)) {
         c->misfit = arena_printf(plan->arena, "needs about %d registers a thread (%.0f of tiles); there are %d",
                                  c->registers, m.most, m.t->regs_per_thread);

@@ -20,7 +20,7 @@
 #include "pass/issue.h"
 #include "pass/passes.h"
 
-enum { GROUP_WARPS = 4, REGISTER_STEP = 8, BARRIERS = 1024 };
+enum { GROUP_WARPS = 4, BARRIERS = 1024 };
 
 typedef struct Stream {   /* a load of the program, whose copies rotation may have made more */
     const TileOp *load;
@@ -267,15 +267,14 @@ static TileBlock *copies_of(Specializer *s, const TileBlock *block, bool in_regi
 
 /* ---- the whole ------------------------------------------------------------------------------ */
 
-/* Registers of a thread: what the copier can spare goes to the others (PTX ISA, setmaxnreg). */
+/* A single warpgroup that computes has all the registers that a thread can have. */
 static void set_roles(const Specializer *s, TileOp *roles)
 {
-    int launched = s->target->regs_per_sm / ((s->groups + 1) * GROUP_WARPS * 32) / REGISTER_STEP * REGISTER_STEP;
-    int copier = s->groups > 2 ? 32 : 24;
-    int each = ((s->groups + 1) * launched - copier) / s->groups / REGISTER_STEP * REGISTER_STEP;
+    bool share = s->groups > 1;
     roles->roles = arena_array(s->program->arena, TileRole, 2);
-    roles->roles[0] = (TileRole){.name = "load", .warps = GROUP_WARPS, .regs = s->groups > 1 ? copier : 0};
-    roles->roles[1] = (TileRole){.name = "compute", .warps = GROUP_WARPS, .regs = s->groups > 1 ? each : 0, .per = s->per};
+    roles->roles[0] = (TileRole){.name = "load", .warps = GROUP_WARPS, .regs = share ? target_copier_registers(s->target, s->groups) : 0};
+    roles->roles[1] = (TileRole){.name = "compute", .warps = GROUP_WARPS, .per = s->per,
+                                 .regs = share ? target_group_registers(s->target, s->groups) : 0};
 }
 
 static const TileAxis *instances(const TileKernel *kernel)

@@ -62,7 +62,7 @@ static void read_forced(Search *s)
     int value;
 
     s->warps_from = s->gemm && !few_rows(s->plan) && !plan_whole_cols(s->plan) ? 4 : 1;
-    s->warps_to = 8;
+    s->warps_to = s->gemm && s->plan->options->target->has_wgmma ? 16 : 8;
     s->stages_from = 1;
     s->stages_to = 4;
     if (forced_number(s->plan, "warps", 1, 16, &value))

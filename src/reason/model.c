@@ -28,6 +28,7 @@ enum {
     LATENCY = 800,      /* cycles from the start of a copy to its data */
     UNHIDDEN = 50,      /* of it, when a copy is waited for in the turn that starts it */
     TURN_OVERHEAD = 100, /* barrier, counters */
+    GROUP_OVERHEAD = 80, /* of a turn, for each warpgroup that computes in turn */
     CHAIN_LATENCY = 200, /* from products to arithmetic and back */
     QUAD_STEPS = 2,      /* shuffles that reduce a row over the lanes that share it */
     ADDRESS_REGS = 26,  /* pointers, counters, predicates */
@@ -40,6 +41,9 @@ enum {
 
 /* Of the cycles of resources that do not bind: they disturb the one that does. */
 static const double CONTENTION = 0.15;
+
+/* Of wgmma's rate, that of mma.sync where there are both. */
+static const double WARP_RATE = 0.6;
 
 typedef struct Work {
     double mma, shared, exps, alu, traffic; /* cycles */
@@ -212,6 +216,22 @@ static double held_registers(const Modeler *m)
     return held > 0 && products_in(body, false) > 1 ? held + HELD_REGS : held;
 }
 
+/* Of operands that are computed: while a product reads one, the next is made (rotate.c). */
+static double operand_registers(const Modeler *m, const Block *block)
+{
+    double n = 0;
+
+    for (int i = 0; i < block->len; i++) {
+        const Stmt *s = block->data[i];
+        const Tile *a = s->kind == STMT_COMPUTE && s->op_known && s->op == OP_GEMM ? plan_operand(m->plan, s->args[0]) : NULL;
+
+        if (a && a->first_operand && a->computed)
+            n += registers_of(m, a, dtype_bytes(plan_operand(m->plan, s->args[1])->shared_dtype));
+        n = fmax(n, fmax(operand_registers(m, &s->body), operand_registers(m, &s->orelse)));
+    }
+    return n;
+}
+
 /* ---- work of statements ----------------------------------------------------------------------- */
 
 static void add_gemm(Modeler *m, const Stmt *s)
@@ -226,9 +246,12 @@ static void add_gemm(Modeler *m, const Stmt *s)
     double fragments = (from_shared ? rows / m->warps_m / m->t->mma_m * 4 : 0) +
                        (cols / m->c->warps_n > 32 ? 8 : 4);
 
-    m->work->mma += rows * cols * k * size / (2 * m->t->mma_macs); /* twice as many of 8 bits */
+    if (m->c->groups) /* a warpgroup reads operands from shared memory once, and no fragments */
+        bytes = (from_shared ? rows * k * size : 0) + cols * k * size * m->c->groups;
+    double rate = m->t->mma_macs * (m->t->has_wgmma && !m->c->groups ? WARP_RATE : 1);
+    m->work->mma += rows * cols * k * size / (2 * rate); /* twice as many of 8 bits */
     m->work->shared += bytes / m->t->shared_bytes;
-    if (fragments > m->fragments)
+    if (!m->c->groups && fragments > m->fragments)
         m->fragments = fragments;
 }
 
@@ -347,6 +370,9 @@ static double bound_of(const Work *w, const char **limiter)
 
 static double independent(const Modeler *m)
 {
+    if (m->c->groups) /* products of the next turn run beside this one's arithmetic */
+        return 1 + m->c->groups;
+
     double quarters = m->c->warps / 4.0;
 
     return m->c->blocks_per_sm * (quarters < 1 ? quarters : 1 + 0.6 * (quarters - 1));
@@ -366,6 +392,8 @@ static double cycles_of(const Modeler *m, const Work *w, double ahead)
                    (w->exps + w->alu > 0 ? CHAIN_LATENCY : 0);
     double waits = chain > bound ? (chain - bound) / hidden : 0;
     double turn = bound + waits + CONTENTION * (w->mma + w->shared + w->exps + w->alu + w->traffic - bound);
+    if (m->c->groups) /* barriers, votes and jumps that nothing hides */
+        turn += GROUP_OVERHEAD * (w->exps > 0 ? m->c->groups : 1);
     double covered = ahead * turn * m->c->blocks_per_sm + (m->c->blocks_per_sm - 1) * bound;
     double exposed = LATENCY - covered, least = ahead > 0 ? 0 : UNHIDDEN;
 
@@ -384,6 +412,13 @@ static double turns_of(const Modeler *m, const Extent *extent)
 
 static void add_block(Modeler *m, const Block *block);
 
+/* Turns that copies are ahead. A stage comes free when the last warpgroup has let go of
+ * it, which half a turn later than the first one does. */
+static double ahead_of(const Modeler *m)
+{
+    return m->c->groups > 1 && m->c->stages > 1 ? m->c->stages - 1.5 : m->c->stages - 1;
+}
+
 static void add_loop(Modeler *m, const Stmt *s)
 {
     const Extent *extent = plan_loop(m->plan, s);
@@ -395,7 +430,7 @@ static void add_loop(Modeler *m, const Stmt *s)
     add_block(m, &s->body);
     m->work = outer;
     const Extent *parts = plan_parts(m->plan, s);
-    double turns = turns_of(m, extent) / (parts && parts->known > 0 ? (double)parts->known : 1), turn = cycles_of(m, &mine, m->c->stages - 1);
+    double turns = turns_of(m, extent) / (parts && parts->known > 0 ? (double)parts->known : 1), turn = cycles_of(m, &mine, ahead_of(m));
     m->total += turns * turn;
     if (bound_of(&mine, NULL) * turns > bound_of(&m->main, NULL) * m->main_turns) {
         m->main = mine;
@@ -524,6 +559,7 @@ void plan_rate(Plan *plan, Choice *c)
     c->misfit = fragment_misfit(&m);
     if (c->misfit)
         return;
+    c->groups = plan_groups(plan, c);
     count_shared(&m);
     if (c->shared_bytes > m.t->shared_per_block) {
         c->misfit = arena_printf(plan->arena, "needs %lld bytes of shared memory (%lld resident, %lld in rings); a "
@@ -535,17 +571,24 @@ void plan_rate(Plan *plan, Choice *c)
     add_block(&m, &plan->unit->body); /* finds the operand fragments */
     count_registers(&m);
     c->registers = (int)(m.most + m.fragments + held_registers(&m) + ADDRESS_REGS) + m.scratch;
+    if (c->groups)
+        c->registers += (int)operand_registers(&m, &plan->unit->body);
+    if (c->groups && c->registers > target_group_registers(m.t, c->groups)) {
+        c->misfit = arena_printf(plan->arena, "needs about %d registers a thread (%.0f of tiles); %d warpgroups beside one that "
+                                 "copies have %d", c->registers, m.most, c->groups, target_group_registers(m.t, c->groups));
+        return;
+    }
     if (c->registers > m.t->regs_per_thread - (plan->options->roomy ? SPARE_REGS : 0)) {
         c->misfit = arena_printf(plan->arena, "needs about %d registers a thread (%.0f of tiles); there are %d",
                                  c->registers, m.most, m.t->regs_per_thread);
         return;
     }
-    if ((c->registers + 7) / 8 * 8 * WARP * c->warps > m.t->regs_per_sm) {
+    if (!c->groups && (c->registers + 7) / 8 * 8 * WARP * c->warps > m.t->regs_per_sm) {
         c->misfit = arena_printf(plan->arena, "needs about %d registers in each of %d warps; a multiprocessor has %d for all",
                                  c->registers, c->warps, m.t->regs_per_sm);
         return;
     }
-    c->blocks_per_sm = c->blocks_forced ? c->blocks_forced : resident_blocks(&m);
+    c->blocks_per_sm = c->groups ? 1 : c->blocks_forced ? c->blocks_forced : resident_blocks(&m);
     root = (Work){0};
     m.total = 0;
     m.main = (Work){0};

@@ -108,6 +108,7 @@ typedef struct Plan {
 typedef struct Choice {
     int64_t size[PLAN_MAX_EXTENTS]; /* by extent id */
     int warps, warps_n, stages, blocks_per_sm;
+    int groups;        /* warpgroups that compute, each with rows of its own; 0: warps as such */
     int blocks_forced; /* with --set; 0: none */
     bool in_rows;      /* tiles lie as memory does: rows.c */
     /* the model's estimates */
@@ -159,6 +160,8 @@ const Choice *plan_choose(Plan *plan, ReasonResult *result);
 void plan_rate(Plan *plan, Choice *choice);
 /* Instructions an element: of plain arithmetic, and of the special function unit. */
 void plan_op_cost(OpId op, double *plain, double *special);
+/* groups.c: warpgroups among which the rows will be divided; 0: they will not. */
+int plan_groups(Plan *plan, const Choice *choice);
 /* Which tiles are live where; before the first choice is rated. */
 void plan_find_live(Plan *plan);
 /* Whether rows must lie whole in a warp. */

@@ -39,6 +39,22 @@ int target_mma_k(const Target *t, DType dtype)
     return dtype_bytes(dtype) == 1 ? 2 * t->mma_k : t->mma_k;
 }
 
+enum { GROUP_THREADS = 128, REGISTER_STEP = 8 };
+
+int target_copier_registers(const Target *t, int groups)
+{
+    (void)t;
+    return groups > 2 ? 32 : 24;
+}
+
+int target_group_registers(const Target *t, int groups)
+{
+    int launched = t->regs_per_sm / ((groups + 1) * GROUP_THREADS) / REGISTER_STEP * REGISTER_STEP;
+    int each = ((groups + 1) * launched - target_copier_registers(t, groups)) / groups / REGISTER_STEP * REGISTER_STEP;
+
+    return each < t->regs_per_thread ? each : t->regs_per_thread / REGISTER_STEP * REGISTER_STEP;
+}
+
 const char *target_dtypes(Arena *arena, const Target *t)
 {
     Str list = str_new(arena);

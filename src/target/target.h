@@ -54,6 +54,10 @@ const Target *target_find(const char *name); /* NULL: unknown */
 bool target_has_dtype(const Target *t, DType dtype);
 /* Columns of an operand that one instruction takes: mma_k, or twice that of 8 bits. */
 int target_mma_k(const Target *t, DType dtype);
+/* Registers of a thread where a block has so many warpgroups that compute and one that
+ * copies, which has the rest (PTX ISA, setmaxnreg: multiples of 8). */
+int target_group_registers(const Target *t, int groups);
+int target_copier_registers(const Target *t, int groups);
 /* "fp16, bf16": of 16 and 8 bits, as a list. */
 const char *target_dtypes(Arena *arena, const Target *t);
 

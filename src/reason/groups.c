@@ -1,0 +1,50 @@
+/* groups.c: choices that pass `split` will divide among warpgroups.
+ *
+ * Where the tensor cores multiply for whole warpgroups (Target.has_wgmma), a block of
+ * 64 rows a warpgroup is divided so (src/pass/split.c): one more warpgroup copies, the
+ * loop is turned, and what the arithmetic leaves for later products is there twice. A
+ * choice that is not divided multiplies by mma.sync, at some 0.6 of the rate.
+ */
+#include "reason/plan.h"
+
+enum { GROUP_WARPS = 4, GROUP_ROWS = 64, MOST_GROUPS = 4, MOST_COLUMNS = 256 };
+
+/* An operand that a copy brings from a tensor as it is. */
+static bool is_brought(const Tile *tile)
+{
+    return tile && tile->shared && !tile->computed && !tile->loaded;
+}
+
+static bool divides(Plan *plan, const Choice *c, const Block *block)
+{
+    for (int i = 0; i < block->len; i++) {
+        const Stmt *s = block->data[i];
+
+        if (!divides(plan, c, &s->body) || !divides(plan, c, &s->orelse))
+            return false;
+        if (s->kind != STMT_COMPUTE || !s->op_known)
+            continue;
+        if (op_info(s->op)->class == OPC_COL_REDUCE)
+            return false;
+        if (s->op != OP_GEMM)
+            continue;
+        const Tile *a = plan_operand(plan, s->args[0]), *b = plan_operand(plan, s->args[1]);
+        const Tile *r = plan_tile(plan, plan_result(s));
+        bool bytes = b && dtype_bytes(b->shared_dtype) == 1;
+        if (!a || !r || !is_brought(b) || plan_transposed(s->args[0]) || (bytes && !plan_transposed(s->args[1])))
+            return false;
+        if (c->size[r->row->id] != (int64_t)c->warps / GROUP_WARPS * GROUP_ROWS || c->size[r->col->id] > MOST_COLUMNS)
+            return false;
+    }
+    return true;
+}
+
+int plan_groups(Plan *plan, const Choice *c)
+{
+    const Target *t = plan->options->target;
+    int groups = c->warps / GROUP_WARPS;
+
+    if (!t->has_wgmma || c->warps % GROUP_WARPS || c->warps_n > 1 || groups < 1 || groups > MOST_GROUPS)
+        return 0;
+    return divides(plan, c, &plan->unit->body) ? groups : 0;
+}

@@ -18,6 +18,7 @@
  */
 #include "pass/copies.h"
 #include "pass/issue.h"
+#include "pass/order.h"
 #include "pass/passes.h"
 
 enum { GROUP_WARPS = 4, BARRIERS = 1024 };
@@ -305,6 +306,7 @@ bool pass_specialize(TileProgram *program, TileKernel *kernel, const Target *tar
     s.per = axis ? axis->sym : NULL;
     s.groups = axis ? tile_instances(kernel, axis->sym) : 1;
     kernel->persistent = 1;
+    order_places(program, kernel, target);
     find_streams(&s, kernel->body, false);
     fit_stages(&s);
     issue_products(program, kernel);

@@ -1,0 +1,90 @@
+/* order.c: in which order persistent blocks take the places of a grid.
+ *
+ * Where places weigh differently along an axis (`reversed`: the heaviest first), those of
+ * the same weight should follow one another over the next axis as well, so that the last
+ * blocks to finish have little left. But every entry of that axis streams tensors of its
+ * own, and what the blocks at work stream together should stay in the L2 cache. So the
+ * axis is taken in groups: all of it at once where that fits, else few entries:
+ *
+ *   grid(m: M reversed, h: H)   ->   grid(hi: G, m: M reversed, ho: H div G),  h = ho * G + hi
+ *
+ * with G = H, or the largest of 4, 2 and 1 that divides H.
+ */
+#include "pass/order.h"
+
+typedef struct Order {
+    TileProgram *program;
+    TileKernel *kernel;
+    const Target *target;
+    const AffSym *axis;   /* taken in groups */
+    const Aff *bytes;     /* that an entry of it streams */
+} Order;
+
+static bool streams(const TileOp *op)
+{
+    return op->kind == TILE_LOAD && op->results[0]->type.space == SPACE_SHARED && op->row_dim >= 0;
+}
+
+/* Tensors that loops go through, for an entry of the axis. */
+static void add_bytes(Order *o, const TileBlock *block, bool in_loop)
+{
+    AffCtx *aff = o->program->aff;
+    for (int i = 0; i < block->ops.len; i++) {
+        const TileOp *op = block->ops.data[i];
+        for (int k = 0; k < op->n_regions; k++) add_bytes(o, op->regions[k], in_loop || op->kind == TILE_FOR);
+        if (!in_loop || !streams(op)) continue;
+        const TileType *t = &op->results[0]->type;
+        o->bytes = aff_add(aff, o->bytes, aff_scale(aff, op->tensor->dims[op->row_dim], (int64_t)t->cols * dtype_bytes(t->dtype)));
+    }
+}
+
+static void substitute(const Order *o, TileBlock *block, const Aff *by)
+{
+    AffCtx *aff = o->program->aff;
+    const AffSym *sym = o->axis;
+    for (int i = 0; i < block->ops.len; i++) {
+        TileOp *op = block->ops.data[i];
+        const Aff **all[] = {&op->where, &op->lo, &op->hi, &op->cond, &op->unless, &op->index};
+        for (size_t k = 0; k < TW_COUNT(all); k++)
+            if (*all[k]) *all[k] = aff_subst(aff, *all[k], sym, by);
+        for (int d = 0; op->coords && d < op->tensor->rank; d++) op->coords[d] = aff_subst(aff, op->coords[d], sym, by);
+        for (int k = 0; k < op->n_regions; k++) substitute(o, op->regions[k], by);
+    }
+}
+
+/* H, or where the caches would not hold what it streams a few entries. */
+static const Aff *group_size(const Order *o, const Aff *extent)
+{
+    AffCtx *aff = o->program->aff;
+    int64_t few = 4, divisor = aff_divisor(extent);
+    while (divisor % few) few /= 2;
+    const Aff *all = aff_mul(aff, extent, o->bytes), *limit = aff_const(aff, o->target->l2_bytes / 2);
+    const Aff *many = aff_min(aff, aff_const(aff, 1), aff_div(aff, all, limit)); /* 1 where they would not */
+    return aff_sub(aff, extent, aff_mul(aff, many, aff_offset(aff, extent, -few)));
+}
+
+void order_places(TileProgram *program, TileKernel *kernel, const Target *target)
+{
+    AffCtx *aff = program->aff;
+    Order o = {program, kernel, target, NULL, aff_const(aff, 0)};
+    int at = 0;
+    while (at < kernel->grid.len && !kernel->grid.data[at].reversed) at++;
+    if (at + 1 >= kernel->grid.len || kernel->grid.data[at + 1].reversed || kernel->grid.data[at + 1].within) return;
+    TileAxis heavy = kernel->grid.data[at], outer = kernel->grid.data[at + 1];
+    o.axis = outer.sym;
+    add_bytes(&o, kernel->body, false);
+    int64_t entries;
+    if (aff_is_const(outer.extent, &entries) && entries <= 1) return;
+    const Aff *group = group_size(&o, outer.extent);
+    TileAxis inner = {.extent = group};
+    inner.sym = aff_sym_new(aff, arena_printf(program->arena, "%s_in", outer.sym->name), AFF_GRID, 0, outer.sym->hi);
+    outer.sym = aff_sym_new(aff, arena_printf(program->arena, "%s_out", outer.sym->name), AFF_GRID, 0, outer.sym->hi);
+    outer.extent = aff_div(aff, outer.extent, group);
+    const Aff *whole = aff_add(aff, aff_mul(aff, aff_of(aff, outer.sym), group), aff_of(aff, inner.sym));
+    substitute(&o, kernel->body, whole);
+    vec_push(program->arena, &kernel->grid, outer);
+    for (int i = kernel->grid.len - 1; i > at + 2; i--) kernel->grid.data[i] = kernel->grid.data[i - 1];
+    kernel->grid.data[at] = inner;
+    kernel->grid.data[at + 1] = heavy;
+    kernel->grid.data[at + 2] = outer;
+}

@@ -696,8 +696,8 @@ static bool specialize(Levels *l, TileProgram *p)
     int n;
     const Pass *all = pass_all(&n);
 
-    for (int i = 0; i < n && !(all[i].gives & TF_STAGED); i++)
-        for (int k = 0; k < p->kernels.len; k++) {
+    for (int i = 0; i < n && strcmp(all[i].name, "direct") != 0; i++)
+        for (int k = 0; k < p->kernels.len && strcmp(all[i].name, "split") != 0; k++) {
             TileKernel *kernel = p->kernels.data[k];
 
             kernel->specialized = 1;

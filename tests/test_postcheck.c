@@ -11,13 +11,13 @@ enum { ROWS = 64, WIDTH = 16, BLOCK = 32 };
 
 /* ---- values that are revised, at the sequential level --------------------------------- */
 
-static const char REVISED_HEAD[] =
-    "program flow\n"
-    "tensor X (32, 16) fp32 in\n"
-    "tensor Y (32, 16) fp32 out\n"
-    "\n"
-    "kernel flow grid(m: 1) warps 2 specialized 1 {\n"
-    "  %x = load X[0 : rows, 0 : cols] : fp32<32x16>\n";
+#define REVISED_HEAD(kernel)                          \
+    "program flow\n"                                  \
+    "tensor X (32, 16) fp32 in\n"                     \
+    "tensor Y (32, 16) fp32 out\n"                    \
+    "\n"                                              \
+    "kernel flow " kernel " specialized 1 {\n"        \
+    "  %x = load X[0 : rows, 0 : cols] : fp32<32x16>\n"
 
 /* A group of rows in which an element is 2 or more becomes 0; a warp has 16 rows. */
 static const char ZEROED[] =
@@ -27,10 +27,10 @@ static const char ZEROED[] =
     "}\n"
     "store %y, Y[0 : rows, 0 : cols]\n";
 
-static void run_revised(Arena *arena, double large, bool first, bool second)
+static void run_revised(Arena *arena, const char *head, double large, bool first, bool second)
 {
     const char *error = NULL;
-    TileProgram *p = parse_tail(arena, REVISED_HEAD, ZEROED, "revised");
+    TileProgram *p = parse_tail(arena, head, ZEROED, "revised");
     Tensor *x = tensor_new(arena, "X", DT_F32, 2, (int64_t[]){32, 16}, &error);
     Tensor *y = tensor_new(arena, "Y", DT_F32, 2, (int64_t[]){32, 16}, &error);
     TileRun run = {.tensors = (Tensor *[]){x, y}};
@@ -46,11 +46,18 @@ static void run_revised(Arena *arena, double large, bool first, bool second)
 static void revised_by_groups(void **state)
 {
     Fixture *f = *state;
-    run_revised(f->arena, 1.99, false, false);
-    run_revised(f->arena, 2, false, true);
-    run_revised(f->arena, -3, false, false);
-    run_revised(f->arena, INFINITY, false, true);
-    run_revised(f->arena, NAN, false, true);
+    static const char *const heads[] = {
+        REVISED_HEAD("grid(m: 1) warps 2"),
+        REVISED_HEAD("grid(w: 2 within, m: 1) warps 4"), /* of which two hold these rows */
+    };
+    for (size_t i = 0; i < TW_COUNT(heads); i++) {
+        run_revised(f->arena, heads[i], 1.99, false, false);
+        run_revised(f->arena, heads[i], 2, false, true);
+        run_revised(f->arena, heads[i], -3, false, false);
+        run_revised(f->arena, heads[i], INFINITY, false, true);
+        run_revised(f->arena, heads[i], NAN, false, true);
+    }
+    run_revised(f->arena, REVISED_HEAD("grid(m: 1) warps 1"), 2, true, true);
 }
 
 /* ---- flows ------------------------------------------------------------------------------ */
@@ -58,7 +65,7 @@ static void revised_by_groups(void **state)
 /* @ stands for the dtype of operands; what differs is put between the parts. */
 typedef struct Flow {
     const char *what;
-    const char *kernel; /* attributes; NULL: warps 4 specialized 1 */
+    const char *kernel; /* attributes; NULL: grid(m: 1) warps 4 specialized 1 */
     const char *start;  /* %M0 and %L0; NULL: nothing seen */
     const char *scores; /* makes %S1 of %S; NULL: a quarter of it, masked at the end */
     const char *more;   /* in the loop, before the yield */
@@ -141,10 +148,11 @@ static const Flow FLOWS[] = {
      .more = "%B = multiply %alpha, %Z1 : fp32<64x16>\n%Z2 = gemm %R, %K, %B : fp32<64x16>\n",
      .tail = "%w = add %O, %Z : fp32<64x16>\n%x = divide %w, %L else 0 : fp32<64x16>\nstore %x, O[0 : rows, 0 : cols]\n"
              "%y = log %L : fp32<64x1>\n%z = add %y, %M : fp32<64x1>\nstore %z, Y[0 : rows, 0 : cols]\n"},
+    {.what = "three warpgroups", .fits = true, .kernel = "grid(w: 3 within, m: 1) warps 12 specialized 1"},
     {.what = "the reference is shown", .tail = "%x = divide %O, %L else 0 : fp32<64x16>\nstore %x, O[0 : rows, 0 : cols]\n"
                                                "store %M, Y[0 : rows, 0 : cols]\n"},
-    {.what = "not specialized", .kernel = "warps 4"},
-    {.what = "rows that warps share", .kernel = "warps 4 warps_n 2 specialized 1"},
+    {.what = "not specialized", .kernel = "grid(m: 1) warps 4"},
+    {.what = "rows that warps share", .kernel = "grid(m: 1) warps 4 warps_n 2 specialized 1"},
 };
 
 /* Text with every @ replaced. */
@@ -161,7 +169,7 @@ static const char *of_dtype(Arena *arena, const char *text, DType dtype)
 static TileProgram *parse_flow(Arena *arena, const Flow *f, DType dtype)
 {
     Str text = str_new(arena);
-    str_printf(&text, "%skernel flow grid(m: 1) %s {\n", HEAD, f->kernel ? f->kernel : "warps 4 specialized 1");
+    str_printf(&text, "%skernel flow %s {\n", HEAD, f->kernel ? f->kernel : "grid(m: 1) warps 4 specialized 1");
     str_printf(&text, "%s%s", f->start ? f->start : UNSEEN, LOOP);
     str_printf(&text, "%s%s%s", f->scores ? f->scores : QUARTER, STEP, f->more ? f->more : "%Z2 = fill 0 : fp32<64x16>\n");
     str_printf(&text, "yield %%M2, %%L2, %%O2, %%Z2\n}\n");
@@ -325,12 +333,60 @@ static void nothing_changes_elsewhere(void **state)
     }
 }
 
+/* ---- where it is known beforehand ---------------------------------------------------------------------- */
+
+/* A first turn: HOT, and the bound of what it makes. */
+static const char TURN[] =
+    "%%h = fill %s : fp32<32x1>\n%%r = fill 8.5e37 : fp32<32x1>\n%%o = fill 0 : fp32<32x16>\n"
+    "%%n = fill -1.5 : fp32<1x1>\n%%d = fill -4 : fp32<1x1>\n%%c = fill 1.5 : fp32<1x1>\n"
+    "%%r1, %%o1 = revise %%r, %%o where any %%h >= 1 : fp32<32x1>, fp32<32x16> {\n"
+    "  %%a = rowmax %%x along columns : fp32<32x1>\n%%b = multiply %%a, %%n : fp32<32x1>\n"
+    "  %%e = add %%b, %%d : fp32<32x1>\n%%f = min %%e, %%r : fp32<32x1>\n%%g = subtract %%f, %%r : fp32<32x1>\n"
+    "  %%i = exp2 %%g : fp32<32x1>\n%%k = multiply %%o, %%i : fp32<32x16>\nyield %%f, %%k\n}\n"
+    "%%y = fma %%x, %%c, %%r1 : fp32<32x16>\n%%z = exp2 %%y : fp32<32x16>\n%%p = reshape %%z : bf16<32x16>\n"
+    "%%p1, %%o2 = revise %%p, %%o1 where any %%p >= %s : bf16<32x16>, fp32<32x16> {\n"
+    "  %%q = reshape %%x : bf16<32x16>\n%%m = multiply %%o1, %%n : fp32<32x16>\nyield %%q, %%m\n}\n"
+    "%%s = cast %%p1 : fp32<32x16>\n%%t = add %%s, %%o2 : fp32<32x16>\nstore %%t, Y[0 : rows, 0 : cols]\n";
+
+static void check_turn(Arena *arena, const char *hot, const char *bound, int revised, int multiplied)
+{
+    const char *error = NULL;
+    TileProgram *p = parse_tail(arena, REVISED_HEAD("grid(m: 1) warps 2"), arena_printf(arena, TURN, hot, bound), hot);
+    TileProgram *q = passed(arena, p, "sm_90a", true);
+    Tensor *x = tensor_new(arena, "X", DT_F32, 2, (int64_t[]){32, 16}, &error), *y[2];
+    Rng rng = {5};
+    for (int i = 0; i < 32 * 16; i++) ((float *)x->data)[i] = (float)rng_normal(&rng);
+    for (int k = 0; k < 2; k++) {
+        y[k] = tensor_new(arena, "Y", DT_F32, 2, (int64_t[]){32, 16}, &error);
+        TileRun r = {.tensors = (Tensor *[]){x, y[k]}};
+        if (!tile_run(arena, k ? q : p, &r, &error)) fail_msg("%s", error);
+    }
+    compare(hot, y[1], y[0], 0);
+    assert_int_equal(count(q->kernels.data[0]->body, TILE_REVISE), revised);
+    int matrices = 0;
+    for (int i = 0; i < q->kernels.data[0]->body->ops.len; i++) {
+        const TileOp *op = q->kernels.data[0]->body->ops.data[i];
+        matrices += op->kind == TILE_ELEMENT && op->op == OP_MULTIPLY && op->results[0]->type.cols > 1;
+    }
+    assert_int_equal(matrices, multiplied);
+}
+
+static void first_turns_are_settled(void **state)
+{
+    Fixture *f = *state;
+    check_turn(f->arena, "1", "2", 0, 0);       /* hot, and small: nothing is left to ask */
+    check_turn(f->arena, "1", "0.0625", 1, 0);  /* 2^-4 may well be reached */
+    check_turn(f->arena, "0.5", "2", 1, 0);     /* not hot: no reference is known */
+    check_turn(f->arena, "nan", "2", 0, 0);     /* as good as hot */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(revised_by_groups, setup, teardown),
         cmocka_unit_test_setup_teardown(all_flows_of_all_data, setup, teardown),
         cmocka_unit_test_setup_teardown(where_it_fits, setup, teardown),
+        cmocka_unit_test_setup_teardown(first_turns_are_settled, setup, teardown),
         cmocka_unit_test_setup_teardown(nothing_changes_elsewhere, setup, teardown),
     };
     return cmocka_run_group_tests_name("postcheck", tests, NULL, NULL);

@@ -14,6 +14,8 @@ static const Pass PASSES[] = {
      TF_EXPANDED, 0, 0, true, pass_direct},
     {"rotate", "later products of an iteration beside the earlier ones of the next",
      TF_EXPANDED, 0, 0, true, pass_rotate},
+    {"settle", "what is known beforehand in the first turns that rotation put before their loops",
+     TF_EXPANDED, 0, 0, false, pass_settle},
     {"specialize", "a warpgroup that copies, others that compute; products started and waited for",
      TF_EXPANDED, 0, 0, true, pass_specialize},
     {"stage", "shared tiles to rings of buffers, loads to asynchronous copies",

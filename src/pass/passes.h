@@ -10,6 +10,7 @@ bool pass_mask(TileProgram *program, TileKernel *kernel, const Target *target, D
 bool pass_expand(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags);
 bool pass_simplify(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags);
 bool pass_rotate(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags);
+bool pass_settle(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags);
 bool pass_specialize(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags);
 bool pass_direct(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags);
 bool pass_stage(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags);

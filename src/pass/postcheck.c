@@ -37,8 +37,9 @@ static const double LOG2_E = 1.44269504088896340736, LN_2 = 0.693147180559945309
 static const double UNSEEN = 8.50705917302346158658e37, FAR = 1e30;
 
 /* What p may be. bf16 and fp32 have 126 binades below 1 and keep their precision 60
- * binades down, and that p is less than 2 shows in one bit of it. fp16 has only 14, so
- * it uses those above 1: no lag, and up to 2^14, which is short of infinity. */
+ * binades down (times numbers of 2^-66 and more), and that p is less than 2 shows in
+ * one bit of it. fp16 has only 14, so it uses those above 1: no lag, and up to 2^14,
+ * which is short of infinity. */
 static const struct Range {
     DType dtype;
     double lag, bound, headroom; /* headroom = lag + log2 bound */
@@ -111,7 +112,7 @@ bool postcheck_fits(const TileKernel *kernel, const TileOp *loop, const TileOp *
     if (!kernel->specialized || !target->has_wgmma || !free.reference || !loop) return false;
     PostCheck c = {.loop = (TileOp *)loop, .softmax = (TileOp *)softmax};
     TileType s = softmax->args[0]->type;
-    return kernel->warps_n == 1 && s.rows % kernel->warps == 0 && s.rows > 1 && s.cols > 1 && find_parts(&c);
+    return kernel->warps_n == 1 && s.rows % tile_warps(kernel) == 0 && s.rows > 1 && s.cols > 1 && find_parts(&c);
 }
 
 /* ---- pieces -------------------------------------------------------------------------- */

@@ -10,14 +10,17 @@
  *   x / v [else 0]            ->  x * (1 / v [else 0])   x a matrix, v a vector
  *   x * c - v, x * c + v      ->  fma(x, c, -v), fma(x, c, v)
  * and in kernels that are specialized, whose warps have no time for more than that,
- *   (x * c) * v               ->  x * (c v)              x a matrix, v a column, c a number
  *   (x + a) + v               ->  x + (a + v)            likewise with differences; a a column or number
+ *   0 * exp2(min(x, n) - n)   ->  0                      n a number: what has no part in a sum yet
  *
  * Together they turn a scaled, masked, shifted exponential into one multiply-
  * add and one exp2 an element, with the scale never applied on its own. The
  * rules reassociate, so results may differ in the last bits.
  */
 #include "pass/passes.h"
+#include "pass/settle.h"
+
+#include <math.h>
 
 static const double LOG2_E = 1.44269504088896340736;
 
@@ -152,15 +155,6 @@ static bool is_matrix_and_column(const TileOp *op)
     return is_matrix(op->args[0]) && op->args[1]->type.cols == 1;
 }
 
-static TileValue *scale_the_column(Rewriter *rw, const TileOp *op)
-{
-    TileValue *x;
-    double number;
-    if (!rw->kernel->specialized || op->kind != TILE_ELEMENT || op->op != OP_MULTIPLY) return NULL;
-    if (!is_matrix_and_column(op) || op->args[1]->type.rows == 1 || !scaled_by(op->args[0], &x, &number)) return NULL;
-    return rw_binary(rw, OP_MULTIPLY, x, times(rw, op->args[1], number));
-}
-
 /* (x s a) t v = x s (a s t v), s and t signs. */
 static TileValue *add_the_columns(Rewriter *rw, const TileOp *op)
 {
@@ -171,6 +165,23 @@ static TileValue *add_the_columns(Rewriter *rw, const TileOp *op)
     if (!inner || !is_matrix_and_column(inner)) return NULL;
     TileValue *columns = rw_binary(rw, inner->op == op->op ? OP_ADD : OP_SUBTRACT, inner->args[1], op->args[1]);
     return rw_binary(rw, inner->op, inner->args[0], columns);
+}
+
+/* Is it between 0 and 1, and no NaN? */
+static bool is_share(const TileValue *v)
+{
+    double number;
+    const TileOp *power = element_def(v, OP_EXP2), *by = power ? element_def(power->args[0], OP_SUBTRACT) : NULL;
+    const TileOp *least = by ? element_def(by->args[0], OP_MIN) : NULL;
+    return least && least->args[1] == by->args[1] && rw_number(by->args[1], &number) && isfinite(number);
+}
+
+static TileValue *share_of_nothing(Rewriter *rw, const TileOp *op)
+{
+    double number;
+    if (!rw->kernel->specialized || op->kind != TILE_ELEMENT || op->op != OP_MULTIPLY) return NULL;
+    if (!rw_number(op->args[0], &number) || number != 0 || !is_share(op->args[1])) return NULL;
+    return rw_fill_tile(rw, 0, op->results[0]->type.rows, op->results[0]->type.cols);
 }
 
 static TileValue *multiply_add(Rewriter *rw, const TileOp *op)
@@ -200,8 +211,8 @@ static const struct {
     {"scale_after_mask", scale_after_mask, 0},
     {"scale_after_max", scale_after_max, 0},
     {"divide_by_vector", divide_by_vector, 0},
-    {"scale_the_column", scale_the_column, 0},
     {"add_the_columns", add_the_columns, 0},
+    {"share_of_nothing", share_of_nothing, 0},
     {"multiply_add", multiply_add, 1},
 };
 
@@ -233,7 +244,8 @@ static void simplify_block(void *user, TileBlock *block)
 {
     Simplifier *s = user;
     for (int i = 0; i < block->ops.len; i++) {
-        if (!apply_rules(s, block, &i)) continue;
+        bool settled = block->ops.data[i]->kind == TILE_REVISE && settle_revised(s->program, block, i);
+        if (!settled && !apply_rules(s, block, &i)) continue;
         s->changed = true;
         i--; /* look at what was inserted */
     }

@@ -171,6 +171,16 @@ int tile_role_warps(const TileOp *roles)
     return warps;
 }
 
+int tile_warps(const TileKernel *kernel)
+{
+    int64_t extent, parts = 1;
+    for (int i = 0; i < kernel->grid.len && !tile_has(kernel->body, TILE_ROLES); i++)
+        if (kernel->grid.data[i].within && aff_is_const(kernel->grid.data[i].extent, &extent) && extent > 0 &&
+            parts <= kernel->warps)
+            parts *= extent;
+    return kernel->warps % parts ? kernel->warps : (int)(kernel->warps / parts);
+}
+
 int tile_instances(const TileKernel *kernel, const AffSym *per)
 {
     int64_t extent;

@@ -136,7 +136,7 @@ bool exec_finish(Exec *x, const TileOp *op)
 /* Rows of which a warp holds all. */
 static int group_rows(const Exec *x, const ExecTile *cond)
 {
-    int warps = x->thread->role ? x->thread->role->warps : x->kernel->warps;
+    int warps = x->thread->role ? x->thread->role->warps : tile_warps(x->kernel);
     int groups = warps / x->kernel->warps_n;
     return groups > 1 ? cond->rows / groups : cond->rows;
 }

@@ -223,6 +223,9 @@ bool tile_is_storage(const TileOp *op);                       /* BUFFER, RING */
  * it enters and which copy it chooses, as far as that follows from its coordinate. */
 bool tile_consumes(const TileProgram *program, const TileOp *roles, int role, int instance, const TileValue *ring,
                    int copy);
+/* Warps that share the rows of a register tile outside of roles: all of the block's, divided
+ * among the coordinates of axes `within` it as long as those are none of roles. */
+int tile_warps(const TileKernel *kernel);
 /* Instances of a role: the extent of its axis; 1 without one. */
 int tile_role_warps(const TileOp *roles); /* of the largest instance */
 int tile_instances(const TileKernel *kernel, const AffSym *per);

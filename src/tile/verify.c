@@ -453,17 +453,19 @@ static bool check_kernel(Verifier *v, const TileKernel *kernel)
     v->defined = arena_array(v->arena, const TileValue *, kernel->next_value);
     v->in_scope = arena_array(v->arena, bool, kernel->next_value);
     v->scope.len = 0;
-    v->warps = kernel->warps;
     if (!kernel->body || kernel->warps < 1 || kernel->warps_n < 1 || kernel->warps % kernel->warps_n ||
         kernel->stages < 1)
         return verify_fail(v, TW0750, NULL, "%d warps, %d of them along columns, %d stages", kernel->warps,
                            kernel->warps_n, kernel->stages);
+    v->warps = kernel->warps;
     for (int i = 0; i < kernel->grid.len; i++)
         ok = kernel->grid.data[i].extent && check_aff(v, NULL, kernel->grid.data[i].extent) && ok;
     for (int i = 0; i < kernel->grid.len; i++)
         ok = know(v, NULL, kernel->grid.data[i].sym) && check_within(v, &kernel->grid.data[i]) && ok;
     if (ok && tile_has(kernel->body, TILE_ROLES))
         know_instances(v, NULL);
+    if (ok)
+        v->warps = tile_warps(kernel);
     ok = ok && check_block(v, kernel->body);
     if (ok && kernel->facts & TF_ALLOCATED)
         ok = check_storage(v);

@@ -6,12 +6,42 @@
  *
  * Whether a pair of numbers of 16 bits has one of at least 2 its bits 14 and 30 tell:
  * they are the uppermost of the exponents, whose bias makes them 0 below 2 in fp16 as
- * in bf16. So a tile of them is tested a word at a time, three words an instruction.
+ * in bf16. So a tile of them is tested a word at a time, three words an instruction;
+ * with another bound an addition a word goes before.
  */
 #include "ptx/roles.h"
 
-static const char *test_packed(Emitter *e, const int *words, int n)
+enum { HALF_TOP = 0x8000, HALF_TWO = 0x4000 };
+
+/* As two numbers of 16 bits side by side. */
+static unsigned pair_of(unsigned half)
 {
+    return half | half << 16;
+}
+
+static unsigned bits_of(DType dtype, double number)
+{
+    uint16_t half;
+    dtype_store(dtype, &half, number);
+    return half;
+}
+
+/* Other bounds: what is not negative is ordered as integers are, infinity and NaNs
+ * last. So with what the bound lacks of bit 15 added, those from it on have bit 15. */
+static const int *raised(Emitter *e, const int *words, int n, unsigned bound)
+{
+    int *sums = arena_array(e->arena, int, n);
+    for (int i = 0; i < n; i++) {
+        sums[i] = em_reg(e, REG_R);
+        em(e, "add.s32 %%r%d, %%r%d, 0x%08x;", sums[i], words[i], pair_of(HALF_TOP - bound));
+    }
+    return sums;
+}
+
+static const char *test_packed(Emitter *e, const int *words, int n, unsigned bound)
+{
+    unsigned shows = bound == HALF_TWO ? HALF_TWO : HALF_TOP;
+    if (shows == HALF_TOP) words = raised(e, words, n, bound);
     int *queue = arena_array(e->arena, int, 2 * n), head = 0, tail = n;
     memcpy(queue, words, sizeof(int) * (size_t)n);
     while (tail - head > 1) {
@@ -23,7 +53,7 @@ static const char *test_packed(Emitter *e, const int *words, int n)
         queue[tail++] = d;
     }
     const char *bits = em_new(e, REG_R), *p = em_new(e, REG_P);
-    em(e, "and.b32 %s, %%r%d, 0x40004000;", bits, queue[head]);
+    em(e, "and.b32 %s, %%r%d, 0x%08x;", bits, queue[head], pair_of(shows));
     em(e, "setp.ne.s32 %s, %s, 0;", p, bits);
     return p;
 }
@@ -41,11 +71,19 @@ static const char *test_each(Emitter *e, const TileValue *v, double bound)
     return any;
 }
 
+/* An exponential, as an operand: bits of numbers below 0 would show as well. */
+static bool is_positive(const TileValue *v)
+{
+    while (v->def && (v->def->kind == TILE_RESHAPE || v->def->kind == TILE_CAST)) v = v->def->args[0];
+    return v->def && v->def->kind == TILE_ELEMENT && (v->def->op == OP_EXP2 || v->def->op == OP_EXP);
+}
+
 static const char *test(Emitter *e, const TileOp *op)
 {
     const TileValue *v = op->args[op->n_args - 1];
     const Frag *frag = &e->frags[v->id];
-    if (frag->packed && dtype_bytes(v->type.dtype) == 2 && op->number == 2) return test_packed(e, frag->packed, fr_words(v));
+    if (frag->packed && dtype_bytes(v->type.dtype) == 2 && op->number > 0 && is_positive(v))
+        return test_packed(e, frag->packed, fr_words(v), bits_of(v->type.dtype, op->number));
     return test_each(e, v, op->number);
 }
 

@@ -36,6 +36,37 @@ int gen_pick_extent(Gen *g, int tile)
     return gen_pick(g, 1, 5 * tile / 2 < 120 ? 5 * tile / 2 : 120);
 }
 
+/* ---- types --------------------------------------------------------------------------- */
+
+bool gen_of_8_bits(const Gen *g)
+{
+    return dtype_bytes(g->c->dtype) == 1;
+}
+
+DType gen_narrow(Gen *g)
+{
+    bool both = target_has_dtype(target_find(g->c->target), DT_BF16);
+
+    return both && gen_chance(g, 50) ? DT_BF16 : DT_F16;
+}
+
+DType gen_operand(Gen *g)
+{
+    if (!gen_of_8_bits(g) || gen_chance(g, 70))
+        return g->c->dtype;
+    return g->c->dtype == DT_E4M3 ? DT_E5M2 : DT_E4M3;
+}
+
+int gen_columns(const Gen *g)
+{
+    return gen_of_8_bits(g) ? 16 : 8;
+}
+
+int gen_step(const Gen *g)
+{
+    return gen_of_8_bits(g) ? 32 : 16;
+}
+
 /* ---- text ------------------------------------------------------------------------------ */
 
 const char *gen_text(Gen *g, const char *fmt, ...)
@@ -151,6 +182,15 @@ Var *gen_some_var(Gen *g, int rows, int cols)
             return v;
     }
     return NULL;
+}
+
+/* One for the kernel, or one for each entry of the batch. */
+const char *gen_count(Gen *g)
+{
+    if (!g->has_count)
+        gen_head(g, "Input Count (%s) int32", g->batch ? "Z" : "1");
+    g->has_count = true;
+    return g->batch ? "Count[z]" : "Count[0]";
 }
 
 /* ---- statements ---------------------------------------------------------------------------------------------- */

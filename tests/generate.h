@@ -73,6 +73,7 @@ typedef struct Gen {
     int warps, warps_n, stages;
     bool whole;        /* a definition: tensors, not tiles */
     bool has_alpha;    /* a Param left to the launch was declared */
+    bool has_count;    /* integers that are read from data were declared */
 } Gen;
 
 int gen_pick(Gen *g, int low, int high);            /* inclusive */
@@ -81,6 +82,13 @@ double gen_pick_number(Gen *g, double low, double high); /* a few digits */
 int gen_pick_extent(Gen *g, int tile);              /* a length: round a tile's multiples, or any */
 #define gen_one_of(g, ...) \
     ((const int[]){__VA_ARGS__}[rng_below(&(g)->rng, (int)TW_COUNT(((const int[]){__VA_ARGS__})))])
+
+bool gen_of_8_bits(const Gen *g);                   /* what is multiplied */
+DType gen_narrow(Gen *g);                           /* of 16 bits, that the target has */
+DType gen_operand(Gen *g);                          /* that goes with what is multiplied */
+int gen_columns(const Gen *g);                      /* of which a tile has a multiple */
+int gen_step(const Gen *g);                         /* of what a product runs along */
+const char *gen_count(Gen *g);                      /* an integer from data, 0 to 3 */
 
 const char *gen_text(Gen *g, const char *fmt, ...) TW_PRINTF(2, 3);
 void gen_line(Gen *g, const char *fmt, ...) TW_PRINTF(2, 3); /* a statement */

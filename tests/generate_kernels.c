@@ -102,7 +102,8 @@ static const char *low_bound(Gen *g)
 
 static const char *high_bound(Gen *g, const char *all)
 {
-    switch (rng_below(&g->rng, 10)) {
+    switch (rng_below(&g->rng, 11)) {
+    case 3: return gen_text(g, "min(%s, %s)", gen_count(g), all);
     case 0: return gen_text(g, "min(m + 1, %s)", all);
     case 1: return gen_text(g, "min(2 * m, %s)", all);
     case 2: return gen_text(g, "max(%s - 1, 0)", all);
@@ -175,7 +176,7 @@ static void load_something(Gen *g, Axis r, Axis c)
     case 1: gen_load_column(g, r); break;
     case 2: gen_load_matrix(g, r, c, g->c->dtype, SPACE_SHARED); break;
     case 3: gen_load_matrix(g, r, c, DT_F32, SPACE_REGISTER); break;
-    default: gen_load_matrix(g, r, c, gen_chance(g, 50) ? DT_F16 : DT_BF16, SPACE_REGISTER); break;
+    default: gen_load_matrix(g, r, c, gen_narrow(g), SPACE_REGISTER); break;
     }
 }
 
@@ -215,7 +216,7 @@ static void store_some(Gen *g, Axis r, Axis c)
 
 static void elementwise(Gen *g)
 {
-    int rows = rows_of_warps(g), cols = 8 * g->warps_n * gen_pick(g, 1, 6 / g->warps_n);
+    int rows = rows_of_warps(g), cols = gen_columns(g) * g->warps_n * gen_pick(g, 1, 6 / g->warps_n);
     Axis r = axis("M", "m", "BM", rows), c = axis("N", "n", "BN", cols);
 
     start(g, rows);
@@ -234,8 +235,8 @@ static void elementwise(Gen *g)
 
 static const char *load_operand(Gen *g, Axis r, Axis c, bool transposed)
 {
-    Var *v = transposed ? gen_load_matrix(g, c, r, g->c->dtype, SPACE_SHARED)
-                        : gen_load_matrix(g, r, c, g->c->dtype, SPACE_SHARED);
+    Var *v = transposed ? gen_load_matrix(g, c, r, gen_operand(g), SPACE_SHARED)
+                        : gen_load_matrix(g, r, c, gen_operand(g), SPACE_SHARED);
 
     g->n_vars--; /* not for elementwise operations of this shape */
     return transposed ? gen_text(g, "%s.T", v->name) : v->name;
@@ -281,8 +282,8 @@ static void scale_product(Gen *g, Var *v, double terms)
 
 static void gemm(Gen *g)
 {
-    int rows = rows_of_warps(g), cols = 8 * g->warps_n * (g->warps_n > 1 ? gen_one_of(g, 1, 2, 4) : gen_pick(g, 1, 6));
-    int depth = 16 * gen_pick(g, 1, 3), k_extent;
+    int rows = rows_of_warps(g), cols = gen_columns(g) * g->warps_n * (g->warps_n > 1 ? gen_one_of(g, 1, 2, 4) : gen_pick(g, 1, 6));
+    int depth = gen_step(g) * gen_pick(g, 1, 3), k_extent;
     Axis r = axis("M", "m", "BM", rows), c = axis("N", "n", "BN", cols), k = axis("K", "k", "BK", depth);
     Var *d, *e = NULL;
     Scope scope;
@@ -439,7 +440,11 @@ static Var *scores(Gen *g, const char *q, Axis r, Axis n, Axis d, const char *ch
 
 static void gemm_gemm(Gen *g)
 {
-    int rows = rows_of_warps(g), n_tile = 16 * gen_pick(g, 1, 3), d_tile = 16 * gen_pick(g, 1, 4), e_tile = 8 * gen_pick(g, 1, 8);
+    int rows = rows_of_warps(g), n_tile = gen_step(g) * gen_pick(g, 1, 3);
+    int d_tile = gen_step(g) * gen_pick(g, 1, gen_of_8_bits(g) ? 2 : 4), e_tile = 8 * gen_pick(g, 1, 8);
+
+    if (gen_of_8_bits(g))
+        e_tile = (e_tile + 15) / 16 * 16;
     int d_extent = gen_chance(g, 75) ? d_tile : gen_pick_extent(g, d_tile);
     Axis r = axis("M", "m", "BM", rows), n = axis("N", "j", "BN", n_tile), d = axis("D", "0", "BD", d_tile);
     Axis e = axis("E", "0", "BE", e_tile);
@@ -485,7 +490,7 @@ static void gemm_gemm(Gen *g)
 
 static void stream(Gen *g)
 {
-    int rows = rows_of_warps(g), cols = 8 * gen_pick(g, 1, 6), n_accs = gen_pick(g, 1, 3);
+    int rows = rows_of_warps(g), cols = gen_columns(g) * gen_pick(g, 1, 6), n_accs = gen_pick(g, 1, 3);
     Axis r = axis("M", "m", "BM", rows), c = axis("N", "j", "BN", cols);
     Acc accs[3];
     Scope scope;

@@ -66,7 +66,7 @@ static double reach(const Gen *g)
 
 static DType any_float(Gen *g)
 {
-    return gen_chance(g, 50) ? g->c->dtype : (DType)gen_one_of(g, DT_F32, DT_F32, DT_F16, DT_BF16);
+    return gen_chance(g, 50) ? g->c->dtype : gen_chance(g, 50) ? DT_F32 : gen_narrow(g);
 }
 
 static Var *loaded(Gen *g, const char *name, int rows, int cols)

@@ -39,9 +39,14 @@ static int choose(Rng *rng, const int *from, int n)
 #define choose(rng, ...) \
     choose(rng, (const int[]){__VA_ARGS__}, (int)TW_COUNT(((const int[]){__VA_ARGS__})))
 
+static bool bytes(const LevelCase *c)
+{
+    return dtype_bytes(c->dtype) == 1;
+}
+
 static void attention(Arena *arena, LevelCase *c, Rng *rng)
 {
-    int warps = choose(rng, 1, 1, 2, 4), bm = 16 * warps * choose(rng, 1, 1, 2), bn = choose(rng, 16, 32, 48, 64);
+    int warps = choose(rng, 1, 1, 2, 4), bm = 16 * warps * choose(rng, 1, 1, 2), bn = bytes(c) ? choose(rng, 32, 64) : choose(rng, 16, 32, 48, 64);
     int kv_heads = choose(rng, 1, 1, 2), share = choose(rng, 1, 2, 3);
     int d = choose(rng, 64, 64, 128, 16, 16 * (1 + rng_below(rng, 16)));
 
@@ -101,7 +106,7 @@ static const char *made_up_product(Arena *arena, Rng *rng)
 static void product(Arena *arena, LevelCase *c, Rng *rng)
 {
     int warps = choose(rng, 1, 2, 4), bm = 16 * warps * choose(rng, 1, 2), bn = choose(rng, 16, 32, 64);
-    int bk = choose(rng, 16, 32, 64);
+    int bk = bytes(c) ? choose(rng, 32, 64) : choose(rng, 16, 32, 64);
 
     c->definition = rng_below(rng, 2) ? read_op(arena, "ops/gemm_bias.tl") : made_up_product(arena, rng);
     c->fill = (FillKind)choose(rng, FILL_NORMAL, FILL_UNIFORM, FILL_SMALL);
@@ -125,13 +130,14 @@ void generate_operator(Arena *arena, LevelCase *c, Family family, Rng *rng)
         product(arena, c, rng);
 }
 
-/* Code may say bf16, which the oldest target does not have. */
-static const char *any_target(Rng *rng, Family family, DType dtype)
+/* The oldest target has no bf16, and few have numbers of 8 bits. */
+static const char *any_target(Rng *rng, DType dtype)
 {
     static const char *const targets[] = {"sm_80", "sm_80", "sm_86", "sm_89", "sm_90a", "sm_75"};
-    bool code = family >= FAMILY_ELEMENTWISE && family <= FAMILY_STREAM;
 
-    return targets[rng_below(rng, (int)TW_COUNT(targets) - (code || dtype != DT_F16))];
+    if (dtype_bytes(dtype) == 1)
+        return "sm_89";
+    return targets[rng_below(rng, (int)TW_COUNT(targets) - (dtype != DT_F16))];
 }
 
 /* ---- cases ------------------------------------------------------------------------------------ */
@@ -144,8 +150,8 @@ LevelCase generate_case(Arena *arena, uint64_t seed, uint64_t number)
     LevelCase c = {0};
 
     c.seed = rng_next(&rng) >> 16;
-    c.dtype = rng_below(&rng, 2) ? DT_BF16 : DT_F16;
-    c.target = any_target(&rng, family, c.dtype);
+    c.dtype = (DType)choose(&rng, DT_BF16, DT_BF16, DT_BF16, DT_F16, DT_F16, DT_F16, DT_E4M3, DT_E5M2);
+    c.target = any_target(&rng, c.dtype);
     switch (family) {
     case FAMILY_ATTENTION: case FAMILY_PRODUCT: generate_operator(arena, &c, family, &rng); break;
     case FAMILY_ELEMENTWISE: case FAMILY_GEMM: case FAMILY_GEMM_GEMM: case FAMILY_STREAM:

@@ -319,11 +319,11 @@ static Var *row_softmax(Gen *g, int rows, int cols)
     return v;
 }
 
-/* A variable of 16 bits, also when it is changed later. */
+/* A variable of few bits, also when it is changed later. */
 static Var *narrow(Gen *g, int rows, int cols)
 {
     Var *x = gen_some_var(g, rows, cols), *v;
-    const char *name = gen_fresh(g, "H"), *dtype = gen_chance(g, 50) ? "bf16" : "fp16";
+    const char *name = gen_fresh(g, "H"), *dtype = dtype_name(gen_chance(g, 20) ? g->c->dtype : gen_narrow(g));
 
     if (!x)
         return NULL;
@@ -409,6 +409,8 @@ static const char *term(Gen *g, const char *tile, Axis r, Axis c)
             return g->counters[rng_below(&g->rng, g->n_counters)];
         break;
     case 1:
+        if (!g->whole && gen_chance(g, 20))
+            return gen_count(g);
         if (g->n_dims)
             return g->dims[rng_below(&g->rng, g->n_dims)];
         break;

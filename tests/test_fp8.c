@@ -37,6 +37,8 @@ static const Subject products[] = {
     {"rounds to 8 bits and saturates",
      GEMM("M, K) e4m3", "N, K) e4m3", "e4m3", "Compute GEMM A, B.T and get C\nCompute Multiply C, 40 and get new C\n"),
      {64, 64}, 45},
+    {"shorter than an instruction, in registers",
+     GEMM("M, K) e4m3", "K, N) e4m3", "bf16", "Compute Add A, 0 and get Q\nCompute GEMM Q, B and get C\n"), {7, 7}, 32},
     {"rounds to e5m2", GEMM("M, K) e4m3", "K, N) e4m3", "e5m2", "Compute GEMM A, B and get C\n"), {64, 64}, 45},
 };
 

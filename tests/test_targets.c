@@ -143,6 +143,30 @@ static void products_of_8_bits_in_a_row(void **state)
     }
 }
 
+/* What tensor maps bring: panels, a second operand either way round, one of more rows
+ * than a box may have, which comes in parts. */
+static void boxes_of_sm_90a(void **state)
+{
+    static const int tiles[][4] = {{64, 32, 512, 4}, {128, 64, 64, 8}, {64, 256, 32, 4}}; /* BM, BN, BK, warps */
+    Arena *arena = ((Fixture *)*state)->arena;
+
+    for (size_t i = 0; i < TW_COUNT(tiles); i++) {
+        LevelCase c = {.definition = read_op(arena, "ops/gemm_bias.tl"), .fill = FILL_NORMAL, .seed = 5,
+                       .dtype = DT_BF16, .target = "sm_90a"};
+
+        levels_set(arena, &c, "BM", tiles[i][0]);
+        levels_set(arena, &c, "BN", tiles[i][1]);
+        levels_set(arena, &c, "BK", tiles[i][2]);
+        levels_set(arena, &c, "warps", tiles[i][3]);
+        levels_set(arena, &c, "warps_n", 1);
+        levels_set(arena, &c, "stages", 1);
+        levels_set(arena, &c, "N", 72);
+        levels_set(arena, &c, "K", 520);
+        levels_bind(&c, "M", 150);
+        expect_agreement(arena, &c);
+    }
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -152,6 +176,7 @@ int main(void)
         TEST(product_with_bias),
         TEST(stages_in_registers),
         TEST(products_of_8_bits_in_a_row),
+        TEST(boxes_of_sm_90a),
     };
     return cmocka_run_group_tests_name("targets", tests, NULL, NULL);
 }

@@ -305,7 +305,7 @@ bool pass_specialize(TileProgram *program, TileKernel *kernel, const Target *tar
     if (!kernel->specialized) return true;
     s.per = axis ? axis->sym : NULL;
     s.groups = axis ? tile_instances(kernel, axis->sym) : 1;
-    kernel->persistent = 1;
+    kernel->persistent = kernel->blocks_per_sm = 1; /* the roles divide all registers among themselves */
     order_places(program, kernel, target);
     find_streams(&s, kernel->body, false);
     fit_stages(&s);

@@ -2,7 +2,8 @@
  *
  * PTX ISA, cp.async.bulk.tensor: coordinates stand innermost first; elements
  * outside of the tensor arrive as 0 and count as bytes like all others. One
- * instruction brings one panel (lay.h) of the tile: the map's box is as wide.
+ * instruction brings one box (tile/box.c): a panel (lay.h) of the tile or, where
+ * that has more rows than a box may have, some rows of one; of a vector a stretch.
  */
 #include "ptx/roles.h"
 
@@ -15,11 +16,12 @@ void tm_prefetch(Emitter *e)
     }
 }
 
-static const char *coordinates(Emitter *e, const TileOp *op, int column)
+static const char *coordinates(Emitter *e, const TileOp *op, int row, int column)
 {
     Str list = str_new(e->arena);
     for (int d = op->tensor->rank - 1; d >= 0; d--) {
         const Aff *at = op->coords[d];
+        if (d == op->row_dim) at = aff_offset(e->program->aff, at, row);
         if (d == op->col_dim) at = aff_offset(e->program->aff, at, column);
         str_printf(&list, "%s%s", list.len ? ", " : "", ix_value(e, at));
     }
@@ -38,6 +40,12 @@ static const char *map_address(Emitter *e, int map)
     return e->maps[map];
 }
 
+static void copy_box(Emitter *e, const TileOp *op, const char *to, int64_t offset, int map, const char *at, const char *barrier)
+{
+    em(e, "cp.async.bulk.tensor.%dd.shared::cluster.global.mbarrier::complete_tx::bytes [%s+%lld], [%s, {%s}], [%s];",
+       op->tensor->rank, to, (long long)offset, map_address(e, map), at, barrier);
+}
+
 void tm_copy(Emitter *e, const TileOp *op)
 {
     const TileType *t = &op->args[0]->type;
@@ -48,10 +56,11 @@ void tm_copy(Emitter *e, const TileOp *op)
         em_fail(e, op->loc, TW0803, "a copy that no tensor map describes");
         return;
     }
-    const char *base = sh_base(e, &tile), *address = map_address(e, map);
-    int columns = t->layout.panel / dtype_bytes(t->dtype);
+    const char *base = sh_base(e, &tile);
+    const int *box = e->abi->maps.data[map].box;
+    int rows = op->row_dim < 0 ? 1 : box[op->row_dim], columns = box[op->col_dim];
     for (int column = 0; column < t->cols; column += columns)
-        em(e, "cp.async.bulk.tensor.%dd.shared::cluster.global.mbarrier::complete_tx::bytes [%s+%lld], [%s, {%s}], [%s];",
-           op->tensor->rank, base, (long long)(tile.offset + (int64_t)column / columns * t->rows * t->layout.panel), address,
-           coordinates(e, op, column), barrier);
+        for (int row = 0; row < t->rows; row += rows)
+            copy_box(e, op, base, tile.offset + lay_shared_byte(t->layout, t->rows, dtype_bytes(t->dtype), 0, column) +
+                     (int64_t)row * t->layout.panel, map, coordinates(e, op, row, column), barrier);
 }

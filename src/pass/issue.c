@@ -161,11 +161,56 @@ static void issue_revised(Issuer *s, TileOp *op)
     }
 }
 
+/* A loop that only adds to what is pending goes on with it: an iteration waits for the
+ * products of the one before. */
+static bool goes_on(Issuer *s, const TileOp *loop)
+{
+    const TileBlock *body = loop->regions[0];
+    const TileOp *yield = body->ops.data[body->ops.len - 1];
+    if (loop->kind != TILE_FOR || loop->n_args == 0 || s->pending.len != loop->n_args) return false;
+    for (int k = 0; k < loop->n_args; k++)
+        if (!find(s, loop->args[k]) || !yield->args[k]->def || yield->args[k]->def->kind != TILE_GEMM) return false;
+    for (int i = 0; i + 1 < body->ops.len; i++) {
+        const TileOp *op = body->ops.data[i];
+        bool load = op->kind == TILE_LOAD && op->results[0]->type.space == SPACE_SHARED, sum = false;
+        for (int k = 0; op->kind == TILE_GEMM && op->n_args == 3 && k < yield->n_args; k++)
+            sum |= op->results[0] == yield->args[k] && op->args[2] == body->params.data[k];
+        if (!load && !sum) return false;
+    }
+    return true;
+}
+
+static void issue_sums(Issuer *s, TileOp *loop)
+{
+    TileBlock *body = loop->regions[0];
+    int products = 0;
+    for (int k = 0; k < loop->n_args; k++) {
+        body->params.data[k]->type.pending = loop->results[k]->type.pending = true;
+        find(s, loop->args[k])->value = loop->results[k];
+    }
+    for (int i = 0; i < body->ops.len; i++) {
+        TileOp *op = body->ops.data[i];
+        if (op->kind != TILE_GEMM) continue;
+        op->kind = TILE_ISSUE;
+        op->results[0]->type.pending = true;
+        products++;
+    }
+    Rewriter rw = {s->program, s->kernel, body, body->ops.len - 1, loop->loc};
+    TileType type = body->params.data[loop->n_args - 1]->type;
+    type.pending = false;
+    TileOp *wait = rw_insert(&rw, TILE_FINISH, 1, &body->params.data[loop->n_args - 1], 1, &type);
+    wait->count = products;
+}
+
 static void issue_block(Issuer *s, TileBlock *block)
 {
     early_first(block);
     for (int i = 0; i < block->ops.len; i++) {
         TileOp *op = block->ops.data[i];
+        if (op->kind == TILE_FOR && goes_on(s, op)) {
+            issue_sums(s, op);
+            continue;
+        }
         if (op->kind == TILE_FOR || op->kind == TILE_IF || op->kind == TILE_YIELD) finish_all(s, block, &i);
         else finish_operands(s, block, &i);
         if (op->kind == TILE_GEMM) start(s, op);

@@ -188,6 +188,29 @@ static void put_turned(Turn *t, TileBlock *to, TileValue **out)
     put_second(t, to, aff_offset(t->program->aff, loop->hi, -1), turned->results, out);
 }
 
+/* if lo < hi { } else { }: of the loop's results */
+static TileOp *choose_some(const Turn *t)
+{
+    const TileOp *loop = t->loop;
+    TileType *types = arena_array(t->program->arena, TileType, loop->n_results);
+    for (int i = 0; i < loop->n_results; i++) types[i] = loop->results[i]->type;
+    TileOp *choice = tile_op_new(t->program, t->kernel, TILE_IF, 0, NULL, loop->n_results, types);
+    choice->cond = aff_lt(t->program->aff, loop->lo, loop->hi);
+    choice->loc = loop->loc;
+    choice->regions = arena_array(t->program->arena, TileBlock *, 2);
+    choice->n_regions = 2;
+    for (int i = 0; i < 2; i++) choice->regions[i] = tile_block_new(t->program);
+    return choice;
+}
+
+static void replace_results(TileKernel *kernel, const TileOp *from, const TileOp *to)
+{
+    for (int i = 0; i < from->n_results; i++) {
+        to->results[i]->name = from->results[i]->name;
+        tile_replace_uses(kernel->body, from->results[i], to->results[i]);
+    }
+}
+
 static void turn_loop(TileProgram *program, TileKernel *kernel, TileBlock *block, int at)
 {
     Turn t = {.program = program, .kernel = kernel, .loop = block->ops.data[at]};
@@ -197,22 +220,11 @@ static void turn_loop(TileProgram *program, TileKernel *kernel, TileBlock *block
     if (t.cut < 0 || !settle_loads(&t, body)) return;
     find_crossing(&t, body);
     TileValue **out = arena_array(program->arena, TileValue *, loop->n_results);
-    TileType *types = arena_array(program->arena, TileType, loop->n_results);
-    for (int i = 0; i < loop->n_results; i++) types[i] = loop->results[i]->type;
-    const Aff *some = aff_lt(program->aff, loop->lo, loop->hi);
-    TileOp *choice = tile_op_new(program, kernel, TILE_IF, 0, NULL, loop->n_results, types);
-    choice->cond = some;
-    choice->loc = loop->loc;
-    choice->regions = arena_array(program->arena, TileBlock *, 2);
-    choice->n_regions = 2;
-    for (int i = 0; i < 2; i++) choice->regions[i] = tile_block_new(program);
+    TileOp *choice = choose_some(&t);
     put_turned(&t, choice->regions[0], out);
     yield_of(program, kernel, choice->regions[0], out, loop->n_results);
     yield_of(program, kernel, choice->regions[1], loop->args, loop->n_results);
-    for (int i = 0; i < loop->n_results; i++) {
-        choice->results[i]->name = loop->results[i]->name;
-        tile_replace_uses(kernel->body, loop->results[i], choice->results[i]);
-    }
+    replace_results(kernel, loop, choice);
     block->ops.data[at] = choice;
 }
 
@@ -222,6 +234,75 @@ static void turn_loops(TileProgram *program, TileKernel *kernel, TileBlock *bloc
         TileOp *op = block->ops.data[i];
         for (int k = 0; k < op->n_regions; k++) turn_loops(program, kernel, op->regions[k]);
         if (op->kind == TILE_FOR) turn_loop(program, kernel, block, i);
+    }
+}
+
+/* ---- sums alone ---------------------------------------------------------------------------- */
+
+/* A loop that does nothing but sum products of loaded tiles: the next product may start
+ * while the last one is under way, if the first stands before the loop (issue.c). */
+static bool only_sums(const TileBlock *body)
+{
+    const TileOp *yield = body->ops.data[body->ops.len - 1];
+    int products = 0;
+    for (int i = 0; i + 1 < body->ops.len; i++) {
+        const TileOp *op = body->ops.data[i];
+        if (is_shared_load(op)) continue;
+        if (op->kind != TILE_GEMM || op->n_args < 3 || products >= yield->n_args) return false;
+        for (int k = 0; k < 2; k++)
+            if (is_param(body, op->args[k])) return false;
+        if (op->args[2] != body->params.data[products] || op->results[0] != yield->args[products]) return false;
+        products++;
+    }
+    return products > 0 && products == yield->n_args;
+}
+
+/* if lo < hi { the iteration lo; for j = lo + 1:hi { ... } } else { initial values } */
+static void peel_loop(TileProgram *program, TileKernel *kernel, TileBlock *block, int at)
+{
+    TileOp *loop = block->ops.data[at];
+    TileBlock *body = loop->regions[0];
+    if (!only_sums(body)) return;
+    Turn t = {.program = program, .kernel = kernel, .loop = loop};
+    TileOp *choice = choose_some(&t);
+    Copier c = copier_new(program, kernel, loop->var, loop->lo);
+    TileBlock *some = choice->regions[0];
+    TileValue **first = arena_array(program->arena, TileValue *, loop->n_results);
+    const TileOp *yield = body->ops.data[body->ops.len - 1];
+    for (int i = 0; i < body->params.len; i++) copier_map(&c, body->params.data[i], loop->args[i]);
+    copy_ops(&c, body, 0, body->ops.len - 1, some);
+    for (int i = 0; i < loop->n_results; i++) first[i] = copied(&c, yield->args[i]);
+    replace_results(kernel, loop, choice);
+    yield_of(program, kernel, choice->regions[1], loop->args, loop->n_results);
+    loop->args = first;
+    loop->lo = aff_offset(program->aff, loop->lo, 1);
+    tile_append(program, some, loop);
+    yield_of(program, kernel, some, loop->results, loop->n_results);
+    block->ops.data[at] = choice;
+}
+
+/* What is always so needs no choice. */
+static void settle_choices(TileProgram *program, TileKernel *kernel, TileBlock *block)
+{
+    for (int i = 0; i < block->ops.len; i++) {
+        TileOp *op = block->ops.data[i];
+        for (int k = 0; k < op->n_regions; k++) settle_choices(program, kernel, op->regions[k]);
+        if (op->kind != TILE_IF || !aff_always(program->aff, op->cond)) continue;
+        const TileBlock *taken = op->regions[0];
+        const TileOp *yield = taken->ops.data[taken->ops.len - 1];
+        for (int k = 0; k < op->n_results; k++) tile_replace_uses(kernel->body, op->results[k], yield->args[k]);
+        tile_remove(block, i);
+        for (int k = 0; k + 1 < taken->ops.len; k++) tile_insert(program, block, i + k, taken->ops.data[k]);
+        i += taken->ops.len - 2;
+    }
+}
+
+static void peel_loops(TileProgram *program, TileKernel *kernel, TileBlock *block)
+{
+    for (int i = 0; i < block->ops.len; i++) {
+        TileOp *op = block->ops.data[i];
+        for (int k = 0; k < op->n_regions; k++) peel_loops(program, kernel, op->regions[k]);
+        if (op->kind == TILE_FOR) peel_loop(program, kernel, block, i);
     }
 }
 
@@ -261,5 +342,7 @@ bool pass_rotate(TileProgram *program, TileKernel *kernel, const Target *target,
     for (int i = 0; i < kernel->grid.len; i++)
         if (kernel->grid.data[i].within) even_bounds(program, kernel->body, &kernel->grid.data[i]);
     turn_loops(program, kernel, kernel->body);
+    peel_loops(program, kernel, kernel->body);
+    settle_choices(program, kernel, kernel->body);
     return true;
 }

@@ -147,14 +147,24 @@ static int first_use(const TileBlock *block, int from, const TileValue *v)
     return -1;
 }
 
-/* Behind the last use; of a product that was only started, behind the wait for it. */
+/* Behind the last use; of a product that was only started, behind the wait for it. Where
+ * a loop goes on while its last product is under way, that wait is in the next iteration,
+ * which gives back what this one awaited. */
+static int last_wait(const TileBlock *block, int from)
+{
+    int last = from;
+    for (int i = from; i < block->ops.len; i++)
+        if (block->ops.data[i]->kind == TILE_FINISH) last = i;
+    return last;
+}
+
 static int after_last_use(const TileBlock *block, int from, const TileValue *v)
 {
     int last = from;
     for (int i = from; i < block->ops.len; i++) {
         const TileOp *op = block->ops.data[i];
         if (!tile_op_uses(op, v)) continue;
-        last = i;
+        last = op->kind == TILE_ISSUE ? last_wait(block, i) : i;
         int later = 0;
         for (int k = i + 1; op->kind == TILE_ISSUE && k < block->ops.len; k++) {
             const TileOp *wait = block->ops.data[k];

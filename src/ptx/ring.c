@@ -197,20 +197,35 @@ void rg_await(Emitter *e, const TileOp *op)
     const Aff *number = hold(e, op, place);
     rg_wait(e, barrier_address(e, op, number, false), place->parity);
     vec_push(e->arena, &place->held, number);
+    vec_push(e->arena, &place->levels, em_level(e));
     e->awaited[op->results[0]->id] = number;
     rg_next(e, place->stage, place->parity, op->args[0]->type.stages);
 }
 
-/* The oldest stage that is held. */
+/* The oldest stage that is held. Where an iteration of a loop gives back what the one
+ * before it awaited, its number follows from where the role is and how many it holds. */
 void rg_release(Emitter *e, const TileOp *op)
 {
     RingPlace *place = place_of(e, op);
+    int stages = op->args[0]->type.stages;
     if (place->held.len == 0) {
-        em_fail(e, op->loc, TW0803, "a release in another region than the await before it");
+        em_fail(e, op->loc, TW0803, "a release of a stage that was not awaited");
         return;
     }
+    place->carried |= place->levels.data[0] < em_level(e);
     const Aff *number = place->held.data[0];
-    for (int i = 0; i + 1 < place->held.len; i++) place->held.data[i] = place->held.data[i + 1];
+    if (place->carried && stages > 1) {
+        const char *oldest = em_new(e, REG_R), *p = em_new(e, REG_P);
+        em(e, "add.s32 %s, %s, %d;", oldest, place->stage, -place->held.len);
+        em(e, "setp.lt.s32 %s, %s, 0;", p, oldest);
+        em(e, "@%s add.s32 %s, %s, %d;", p, oldest, oldest, stages);
+        number = number_of(e, op, oldest);
+    }
+    for (int i = 0; i + 1 < place->held.len; i++) {
+        place->held.data[i] = place->held.data[i + 1];
+        place->levels.data[i] = place->levels.data[i + 1];
+    }
     place->held.len--;
+    place->levels.len--;
     em(e, "@%s mbarrier.arrive.shared::cta.b64 _, [%s];", e->first_lane, barrier_address(e, op, number, true));
 }

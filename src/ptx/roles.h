@@ -14,6 +14,8 @@
 struct RingPlace {
     const char *stage, *parity; /* registers; NULL: the role has not touched the ring yet */
     VEC(const Aff *) held;      /* numbers of stages that it holds, oldest first */
+    VEC(int) levels;            /* and the scopes in which it came by them */
+    bool carried;               /* a loop gives back what was awaited before its iteration */
 };
 
 /* roles.c */

@@ -85,6 +85,12 @@ static bool fits(Emitter *e, const TileOp *op)
     return !e->failed;
 }
 
+static bool is_zero(const Emitter *e, const TileValue *v)
+{
+    const char *number = e->frags[v->id].uniform;
+    return number && strcmp(number, "0f00000000") == 0;
+}
+
 void wg_issue(Emitter *e, const TileOp *op)
 {
     const TileValue *a = op->args[0], *b = op->args[1], *r = op->results[0];
@@ -100,7 +106,8 @@ void wg_issue(Emitter *e, const TileOp *op)
     if (a_shared) find_operand(e, &x);
     else packed = fr_packed(e, a, b->type.dtype);
     find_operand(e, &y);
-    if (op->n_args == 3) fr_take(e, r, op->args[2]);
+    bool adds = op->n_args == 3 && !is_zero(e, op->args[2]);
+    if (adds) fr_take(e, r, op->args[2]);
     else fr_new_f32(e, r);
     const int *acc = e->frags[r->id].f;
     int k = op->trans_a ? a->type.rows : a->type.cols;
@@ -114,7 +121,7 @@ void wg_issue(Emitter *e, const TileOp *op)
             const char *right = descriptor(e, &y, step, first);
             bool halves = dtype_bytes(b->type.dtype) == 2;
             em(e, "wgmma.mma_async.sync.aligned.m64n%dk%d.f32.%s.%s {%s}, %s, %s, %s, 1, 1%s%s;", n, x.step_k, type, type,
-               registers(e, "%f", &acc[first / 2], n / 2), left, right, op->n_args == 3 || step ? e->always : e->never,
+               registers(e, "%f", &acc[first / 2], n / 2), left, right, adds || step ? e->always : e->never,
                halves && !packed ? (op->trans_a ? ", 1" : ", 0") : "", halves ? (op->trans_b ? ", 0" : ", 1") : "");
         }
     }

@@ -42,6 +42,9 @@ enum {
 /* Of the cycles of resources that do not bind: they disturb the one that does. */
 static const double CONTENTION = 0.15;
 
+/* What a stage more smooths out, of what the first of them does not. */
+static const double STAGE_GAIN = 0.1;
+
 /* Of wgmma's rate, that of mma.sync where there are both. */
 static const double WARP_RATE = 0.6;
 
@@ -606,4 +609,6 @@ void plan_rate(Plan *plan, Choice *c)
     c->traffic = m.main.traffic;
     bound_of(&m.main, &c->limiter);
     c->cost = (m.total + rest) * blocks_of(&m);
+    if (c->groups) /* a block has a multiprocessor's memory for itself: it may as well run ahead */
+        c->cost *= 1 + STAGE_GAIN / c->stages;
 }

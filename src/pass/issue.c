@@ -24,7 +24,16 @@ typedef struct Issuer {
     TileKernel *kernel;
     VEC(Pending) pending; /* oldest first */
     int issued;
+    bool closely;
 } Issuer;
+
+bool issue_closely(const TileKernel *kernel)
+{
+    enum { FEW = 2 };
+    for (int i = 0; i < kernel->grid.len; i++)
+        if (kernel->grid.data[i].within) return tile_instances(kernel, kernel->grid.data[i].sym) > FEW;
+    return false;
+}
 
 /* ---- early products first ---------------------------------------------------------------- */
 
@@ -118,17 +127,19 @@ static bool may_stay(const TileOp *op, int arg)
     return (op->kind == TILE_GEMM && arg == 2) || (op->kind == TILE_REVISE && arg < op->n_results);
 }
 
+static void finish_all(Issuer *s, TileBlock *block, int *at)
+{
+    while (s->pending.len) finish(s, block, at, s->pending.data[0].value);
+}
+
 static void finish_operands(Issuer *s, TileBlock *block, int *at)
 {
     for (int k = 0; k < block->ops.data[*at]->n_args; k++) {
         const TileOp *op = block->ops.data[*at];
-        if (op->args[k]->type.pending && !may_stay(op, k)) finish(s, block, at, op->args[k]);
+        if (!op->args[k]->type.pending || may_stay(op, k)) continue;
+        if (s->closely) finish_all(s, block, at);
+        else finish(s, block, at, op->args[k]);
     }
-}
-
-static void finish_all(Issuer *s, TileBlock *block, int *at)
-{
-    while (s->pending.len) finish(s, block, at, s->pending.data[0].value);
 }
 
 static void start(Issuer *s, TileOp *op)
@@ -149,7 +160,7 @@ static void issue_block(Issuer *s, TileBlock *block);
 /* What is pending outside is so within the region, too; afterwards as before. */
 static void issue_revised(Issuer *s, TileOp *op)
 {
-    Issuer within = {s->program, s->kernel, {0}, s->issued};
+    Issuer within = {s->program, s->kernel, {0}, s->issued, s->closely};
     for (int i = 0; i < s->pending.len; i++) vec_push(s->program->arena, &within.pending, s->pending.data[i]);
     TileBlock *region = op->regions[0];
     for (int i = 0; i < region->ops.len; i++)
@@ -219,7 +230,7 @@ static void issue_block(Issuer *s, TileBlock *block)
             continue;
         }
         for (int k = 0; k < op->n_regions; k++) {
-            Issuer inner = {s->program, s->kernel, {0}, 0};
+            Issuer inner = {s->program, s->kernel, {0}, 0, s->closely};
             issue_block(&inner, op->regions[k]);
         }
     }
@@ -229,6 +240,6 @@ static void issue_block(Issuer *s, TileBlock *block)
 
 void issue_products(TileProgram *program, TileKernel *kernel)
 {
-    Issuer s = {program, kernel, {0}, 0};
+    Issuer s = {program, kernel, {0}, 0, issue_closely(kernel)};
     issue_block(&s, kernel->body);
 }

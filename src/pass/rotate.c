@@ -19,6 +19,7 @@
  * Loads that only B uses belong to B.
  */
 #include "pass/copies.h"
+#include "pass/issue.h"
 #include "pass/passes.h"
 
 typedef struct Turn {
@@ -164,7 +165,7 @@ static TileOp *turned_loop(Turn *t, TileValue *const *initial)
     op->loc = loop->loc;
     op->lo = aff_offset(aff, loop->lo, 1);
     op->hi = loop->hi;
-    op->unroll = 2; /* what A leaves for B is used while the next is made */
+    op->unroll = issue_closely(t->kernel) ? 0 : 2; /* what A leaves for B is used while the next is made */
     op->var = aff_sym_new(aff, loop->var->name, AFF_LOOP, loop->var->lo == INT64_MIN ? INT64_MIN : loop->var->lo + 1, loop->var->hi);
     for (int i = 0; i < n; i++) {
         op->results[i]->name = t->crossing.data[i]->name;

@@ -75,6 +75,16 @@ static void test_names_of_a_copy(void **state)
     agrees(*state, "names_of_a_copy", "@heads=2 @len=150", 5);
 }
 
+static void test_state_over_chunks(void **state)
+{
+    agrees(*state, "state_over_chunks", "@B=2 @H=1 @L=150", 6);
+}
+
+static void test_largest_two(void **state)
+{
+    agrees(*state, "largest_two", "@T=70 @K=100", 7);
+}
+
 static void test_stages_and_names(void **state)
 {
     agrees(*state, "stages_and_names", "@heads=2 @q_len=70 @kv_len=150", 4);
@@ -225,6 +235,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_scores_computed_transposed, setup, teardown),
         cmocka_unit_test_setup_teardown(test_stages_and_names, setup, teardown),
         cmocka_unit_test_setup_teardown(test_names_of_a_copy, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_state_over_chunks, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_largest_two, setup, teardown),
         cmocka_unit_test_setup_teardown(test_fewer_chunks_than_threads, setup, teardown),
         cmocka_unit_test_setup_teardown(test_elements_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(test_split_cache, setup, teardown),

@@ -30,6 +30,7 @@ static const struct {
 } CASES[] = {
     {"TW0710", "sm_80", KERNEL("Allocate E in register (64, 70000)\nCompute GEMM A, B and get C\n")},
     {"TW0712", "sm_80", "Kernel k\nInput A (M, 64) bf16\nGrid over M\nend\n"},
+    {"TW0714", "sm_80", KERNEL("Compute GEMM A, B and get C\nCopy C from register to global and accumulate\n")},
     {"TW0714", "sm_80", KERNEL("Define Twice(X)\nCompute Twice X\nend\nCompute GEMM A, B and get C\nCompute Twice C\n")},
     {"TW0715", "sm_80", "Operator o\nInput A (M, 64)\nOutput B (M, 64)\nCompute Exp A and get B\nend\n"},
     {"TW0716", "sm_80", KERNEL("")},

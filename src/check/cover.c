@@ -380,6 +380,53 @@ static bool check_shared_counter(Checker *c, const Cover *v, int d)
     return false;
 }
 
+/* ---- elements in place of tiles ------------------------------------------------------------ */
+
+/* `m * BM` where m counts the tiles: the tile would begin at m * BM * BM. */
+static bool counts_elements(Checker *c, const Cover *v, int d, const AffSym *sym, Extent tile, Range *r)
+{
+    const Aff *coef, *rest, *whole = v->global->dims[d].size;
+    int64_t n, size;
+    if (!sym || !aff_uses(v->coords[d], sym) || !aff_linear(c->aff, v->coords[d], sym, &coef, &rest) ||
+        !aff_is_const(coef, &n) || n < 2 || !aff_is_const(tile.size, &size) || n != size || !find_range(c, sym, r))
+        return false;
+    return r->end == aff_ceildiv(c->aff, whole, tile.size) || r->end == aff_div(c->aff, whole, tile.size);
+}
+
+static void say_elements(Checker *c, const Cover *v, int d, Extent tile, const Range *r)
+{
+    const Coord *coord = coord_of(v, d);
+    const Aff *coef, *rest;
+    int64_t zero;
+    Diag *diag = diag_add(c->diags, TW0412, coord ? coord->span : v->stmt->span,
+                          "coordinates count tiles, not elements, and '%s' goes over the tiles along %s already", r->name,
+                          dim_name(c, v, d));
+    if (coord && tile.text)
+        diag_note(c->diags, diag, "this tile would begin at element (%s) * %s", source_text(c, coord->value->span), tile.text);
+    if (coord && aff_linear(c->aff, v->coords[d], r->sym, &coef, &rest) && aff_is_const(rest, &zero) && zero == 0)
+        diag_fix(c->diags, diag, coord->value->span, r->name, "count tiles");
+}
+
+static bool check_elements(Checker *c, const Cover *v, const Extent *shape, int n_shape)
+{
+    bool said = false;
+    for (int d = 0; d < v->n_coords; d++) {
+        int at = d - (v->global->rank - n_shape);
+        Range r;
+        if (at < 0 || at >= n_shape || !v->coords[d] || !shape[at].size || !v->global->dims[d].size)
+            continue;
+        bool found = false;
+        for (int i = 0; i < c->n_loops + c->grid.len && !found; i++) {
+            const AffSym *sym = i < c->n_loops ? c->loops[i].sym : c->grid.data[i - c->n_loops].sym;
+            found = counts_elements(c, v, d, sym, shape[at], &r);
+        }
+        if (found)
+            say_elements(c, v, d, shape[at], &r);
+        said |= found;
+    }
+    return said;
+}
+
 /* ---- the Copy ------------------------------------------------------------------------------- */
 
 static int count_copies(const Block *block, const Stmt *like)
@@ -420,6 +467,8 @@ void cover_copy(Checker *c, const Stmt *s, const Place *global, const Extent *sh
 {
     Cover v = {s, global, coords, n_coords, s->to_space == SPACE_GLOBAL, false, {0}};
     bool part = !global->decl || global->decl->kind == STMT_ALLOCATE;
+    if (!c->loose && n_coords == global->rank && check_elements(c, &v, shape, n_shape))
+        return;
     if (c->loose || part || c->path.n_arms || s->where || s->stage || s->target ||
         s->result == RESULT_ACCUMULATE || n_shape > global->rank || n_coords != global->rank)
         return;

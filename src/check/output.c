@@ -100,7 +100,7 @@ static void check_grid(Checker *c, const Stmt *s, const Named *t, const Aff *con
         Diag *d =
             diag_add(c->diags, TW0452, s->span, "all blocks along '%s' write the same tile of '%s'",
                      axis->name, t->name);
-        diag_note(c->diags, d, "use '%s' in a coordinate, or `and accumulate` the blocks' parts",
+        diag_note(c->diags, d, "use '%s' in a coordinate; parts of one sum go to a tensor with that dimension, which a second kernel adds up",
                   axis->name);
         return;
     }

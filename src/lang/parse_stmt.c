@@ -302,6 +302,50 @@ static Stmt *parse_binding(Parser *p, Stmt *s, Block *out)
     }
 }
 
+/* names = exprs: `BM, BN = 64, 32`, an assignment each. */
+static Stmt *parse_assignments(Parser *p, Stmt *s, Block *out)
+{
+    int first = out->len, n = 1;
+
+    s->name = take_name(p, &s->name_span);
+    for (; accept(p, TOK_COMMA); n++) {
+        s = another_stmt(p, s, out);
+        s->name = take_name(p, &s->name_span);
+    }
+    expect(p, TOK_ASSIGN);
+    for (int i = 0; i < n && !p->failed; i++) {
+        Stmt *to = i < n - 1 ? out->data[first + i] : s;
+
+        if (i > 0)
+            expect(p, TOK_COMMA);
+        join_line(p);
+        to->value = parse_expr(p);
+        to->listed = false;
+        to->span = (Span){to->name_span.start, p->prev_end};
+    }
+    if (p->failed)
+        out->len = first;
+    return s;
+}
+
+static bool at_assignments(Parser *p)
+{
+    Lexer lexer = p->lexer;
+    Token next = lex_next(&lexer);
+
+    while (next.kind == TOK_COMMA) {
+        if (lex_next(&lexer).kind != TOK_NAME)
+            return false;
+        next = lex_next(&lexer);
+    }
+    return next.kind == TOK_ASSIGN;
+}
+
+static Stmt *parse_assign(Parser *p, Stmt *s, Block *out)
+{
+    return peek(p).kind == TOK_COMMA ? parse_assignments(p, s, out) : parse_binding(p, s, out);
+}
+
 /* index = "Index" NAME "over" NAME ["from" expr] */
 static Stmt *parse_position(Parser *p, Stmt *s, Block *out)
 {
@@ -452,7 +496,7 @@ static const struct {
     [STMT_INPUT] = {parse_tensor, false},     [STMT_OUTPUT] = {parse_tensor, false},
     [STMT_PARAM] = {parse_binding, false},    [STMT_LET] = {parse_binding, false},
     [STMT_INDEX] = {parse_position, false},   [STMT_GRID] = {parse_grid, false},
-    [STMT_ASSIGN] = {parse_binding, false},   [STMT_ALLOCATE] = {parse_allocate, false},
+    [STMT_ASSIGN] = {parse_assign, false},   [STMT_ALLOCATE] = {parse_allocate, false},
     [STMT_COPY] = {parse_copy, false},        [STMT_COMPUTE] = {parse_compute, false},
     [STMT_RESHAPE] = {parse_reshape, false},  [STMT_FOR] = {parse_for, true},
     [STMT_IF] = {parse_if, true},             [STMT_DEFINE] = {parse_define, true},
@@ -531,7 +575,7 @@ static bool read_kind(Parser *p, StmtKind *kind)
         parse_fail(p, TW0102, token_span(p), "a statement begins with a word, not with %s", token_show(p, &p->tok));
         return false;
     }
-    if (peek(p).kind == TOK_ASSIGN) {
+    if (peek(p).kind == TOK_ASSIGN || (peek(p).kind == TOK_COMMA && at_assignments(p))) {
         *kind = STMT_ASSIGN;
     } else if (keyword_find(p->source->text + p->tok.start, len, kind)) {
         if (*kind != STMT_IF)

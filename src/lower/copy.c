@@ -159,6 +159,11 @@ static void copy_out(Lower *lo, const Stmt *s)
         return;
     }
     TileTensor *tensor = p.view.tensor;
+    if (s->result == RESULT_ACCUMULATE) {
+        lo_fail(lo, TW0714, s->span, "no target adds to global memory yet: let each block leave its part of '%s' in a tensor "
+                "with a dimension more, and add the parts in a second kernel", tensor->name);
+        return;
+    }
     if (!tensor->written) {
         lo_fail(lo, TW0725, s->span, "'%s' is an Input; only Outputs are written", tensor->name);
         return;

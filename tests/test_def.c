@@ -459,6 +459,8 @@ static void fixes(void **state)
     assert_string_equal(f->diags->list.data[0].fix.text, "b, 1, N, D");
     resolve(f, "Input Q (b, h, M, D)\nInput B (b, h)\nOutput S (b, h, M, D)\nCompute Add Q, B and get S");
     assert_string_equal(f->diags->list.data[0].fix.text, "b, h, 1, 1");
+    resolve(f, "Input X (M, N)\nOutput s (M)\nCompute RowSum X and get s");
+    assert_string_equal(f->diags->list.data[0].fix.text, ", 1");
     resolve(f, "Input X (M, M)\nOutput Y (M, M)\nIndex i over M\nCompute Mask X where i < 3 and get Y");
     assert_string_equal(f->diags->list.data[0].fix.text, "col");
 }

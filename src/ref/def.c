@@ -201,6 +201,21 @@ static void resolve_block(Resolver *r, const Block *block)
 
 /* ---- outputs ------------------------------------------------------------------------------ */
 
+/* A column was declared without its dimension of size 1: `Output S (M)`. */
+static void suggest_column(Resolver *r, const Name *name, const Shape *want, const Shape *got)
+{
+    const Stmt *output = NULL;
+
+    for (int i = 0; i < r->unit->body.len; i++)
+        if (r->unit->body.data[i]->kind == STMT_OUTPUT && r->unit->body.data[i]->name_span.start == name->span.start)
+            output = r->unit->body.data[i];
+    if (!output || output->listed || got->rank != want->rank + 1 || !shape_is_one(&got->dims[want->rank]) ||
+        output->n_shape != want->rank || r->diags->full)
+        return;
+    int end = output->shape[output->n_shape - 1]->span.end;
+    diag_fix(r->diags, &r->diags->list.data[r->diags->list.len - 1], (Span){end, end}, ", 1", "declare the dimension of size 1");
+}
+
 /* Puts the value that was computed in place of the declared one. */
 static DefValue *bind_output(Resolver *r, const DefValue *declared)
 {
@@ -216,8 +231,10 @@ static DefValue *bind_output(Resolver *r, const DefValue *declared)
     }
     shape_of(declared, &want);
     shape_of(name->tensor, &got);
-    if (!shape_declared(r, &place, name->name, &want, &got))
+    if (!shape_declared(r, &place, name->name, &want, &got)) {
+        suggest_column(r, name, &want, &got);
         return NULL;
+    }
     memcpy(name->tensor->dims, got.dims, sizeof got.dims);
     name->tensor->dtype = declared->dtype;
     name->tensor->is_output = true;

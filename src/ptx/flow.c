@@ -175,8 +175,13 @@ void fl_for(Emitter *e, const TileOp *op)
     int label = em_label(e), counter = em_reg(e, REG_R);
     const char *j = em_name(e, REG_R, counter), *hi = ix_value(e, op->hi), *p = em_new(e, REG_P);
     for (int k = 0; k < body->params.len; k++) {
-        fl_declare(e, body->params.data[k]);
-        fl_move(e, body->params.data[k], op->args[k]);
+        TileValue *param = body->params.data[k];
+        if (op->args[k]->type.pending) { /* what is in flight stays where it is */
+            e->frags[param->id] = e->frags[op->args[k]->id];
+            continue;
+        }
+        fl_declare(e, param);
+        fl_move(e, param, op->args[k]);
     }
     const TileOp *yield = body->ops.data[body->ops.len - 1];
     for (int k = 0; k < body->params.len; k++)

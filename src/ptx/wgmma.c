@@ -107,7 +107,8 @@ void wg_issue(Emitter *e, const TileOp *op)
     else packed = fr_packed(e, a, b->type.dtype);
     find_operand(e, &y);
     bool adds = op->n_args == 3 && !is_zero(e, op->args[2]);
-    if (adds) fr_take(e, r, op->args[2]);
+    if (adds && op->args[2]->type.pending) e->frags[r->id] = e->frags[op->args[2]->id]; /* it is in flight there */
+    else if (adds) fr_take(e, r, op->args[2]);
     else fr_new_f32(e, r);
     const int *acc = e->frags[r->id].f;
     int k = op->trans_a ? a->type.rows : a->type.cols;

@@ -1,0 +1,132 @@
+/* test_specialize.c: kernels that are divided among warpgroups with roles, at every level:
+ * tile IR after each pass, PTX in the emulator, both entries, several schedules.
+ */
+#include "fixture.h"
+#include "levels.h"
+
+#include <cmocka.h>
+
+static const char *read_op(Arena *arena, const char *path)
+{
+    const char *error;
+    const Source *source = source_read(arena, path, &error);
+
+    if (!source)
+        fail_msg("%s", error);
+    return source->text;
+}
+
+static void add_settings(Arena *arena, LevelCase *c, const char *sets, const char *binds)
+{
+    Settings settings = {0};
+
+    for (const char *w = sets; *w;) {
+        size_t n = strcspn(w, " ");
+
+        assert_true(c->n_sets < LEVEL_SETS);
+        c->sets[c->n_sets++] = arena_strndup(arena, w, n);
+        w += n + strspn(w + n, " ");
+    }
+    for (const char *w = binds; *w;) {
+        size_t n = strcspn(w, " ");
+
+        assert_null(settings_add(arena, &settings, arena_strndup(arena, w, n)));
+        w += n + strspn(w + n, " ");
+    }
+    for (int i = 0; i < settings.list.len; i++)
+        levels_bind(c, settings.list.data[i].name, settings.list.data[i].value);
+}
+
+static void expect_agreement(Arena *arena, LevelCase *c, const char *sets, const char *binds)
+{
+    add_settings(arena, c, sets, binds);
+    LevelReport report = levels_run(arena, c);
+    if (report.verdict == LEVELS_AGREE)
+        return;
+    Str text = str_new(arena);
+    levels_print(&text, c);
+    fprintf(stderr, "%s\n%s\n", str_text(&text), str_text(&report.log));
+    fail_msg("%s: %s", report.level, report.problem);
+}
+
+static void check_op(Arena *arena, const char *path, DType dtype, const char *sets, const char *binds)
+{
+    LevelCase c = {.definition = read_op(arena, path), .dtype = dtype, .fill = FILL_NORMAL, .seed = 11, .target = "sm_90a"};
+
+    expect_agreement(arena, &c, sets, binds);
+}
+
+static void check_data(Arena *arena, const char *path, FillKind fill, const char *sets, const char *binds)
+{
+    LevelCase c = {.definition = read_op(arena, path), .dtype = DT_BF16, .fill = fill, .seed = 12, .target = "sm_90a"};
+
+    expect_agreement(arena, &c, sets, binds);
+}
+
+/* One to four warpgroups, of as many rows. */
+static void attention_of_any_groups(void **state)
+{
+    Arena *arena = ((Fixture *)*state)->arena;
+
+    for (int groups = 1; groups <= 4; groups++)
+        check_op(arena, "ops/attention.tl", groups % 2 ? DT_BF16 : DT_F16,
+                 arena_printf(arena, "HeadDim=64 q_heads=2 kv_heads=1 BM=%d BN=64 warps=%d stages=2", 64 * groups, 4 * groups),
+                 "batch=1 q_len=150 kv_len=170");
+}
+
+static void attention_of_any_length(void **state)
+{
+    static const int lengths[][2] = {{1, 1}, {1, 200}, {130, 0}, {64, 64}, {65, 63}, {200, 5}, {5, 200}, {0, 7}};
+    Arena *arena = ((Fixture *)*state)->arena;
+
+    for (size_t i = 0; i < TW_COUNT(lengths); i++)
+        check_op(arena, "ops/attention.tl", DT_BF16,
+                 i % 2 ? "HeadDim=64 q_heads=2 kv_heads=2 BM=128 BN=64 warps=8 stages=3"
+                       : "HeadDim=64 q_heads=2 kv_heads=2 causal=0 BM=128 BN=64 warps=8 stages=2",
+                 arena_printf(arena, "batch=1 q_len=%d kv_len=%d", lengths[i][0], lengths[i][1]));
+}
+
+/* Narrower swizzles, more than a panel, keys and values of unequal dimensions. */
+static void attention_of_any_dimension(void **state)
+{
+    static const char *const sets[] = {
+        "HeadDim=32 q_heads=1 kv_heads=1 BM=64 BN=32 warps=4",  "HeadDim=80 q_heads=1 kv_heads=1 BM=128 BN=64 warps=8",
+        "HeadDim=96 q_heads=1 kv_heads=1 BM=64 BN=128 warps=4", "HeadDim=192 VDim=128 q_heads=1 kv_heads=1 BM=128 BN=64 warps=8",
+        "HeadDim=256 q_heads=1 kv_heads=1 BM=64 BN=64 warps=4",
+    };
+    Arena *arena = ((Fixture *)*state)->arena;
+
+    for (size_t i = 0; i < TW_COUNT(sets); i++)
+        check_op(arena, "ops/attention.tl", DT_BF16, sets[i], "batch=1 q_len=70 kv_len=150");
+}
+
+/* What the reference of a softmax that is checked after the fact meets. */
+static void attention_on_any_data(void **state)
+{
+    static const FillKind fills[] = {FILL_GROWING, FILL_LARGE, FILL_UNIFORM};
+    Arena *arena = ((Fixture *)*state)->arena;
+
+    for (size_t i = 0; i < TW_COUNT(fills); i++)
+        check_data(arena, "ops/attention.tl", fills[i], "HeadDim=64 q_heads=1 kv_heads=1 BM=128 BN=64 warps=8 stages=2",
+                   "batch=1 q_len=100 kv_len=300");
+}
+
+static void products(void **state)
+{
+    Arena *arena = ((Fixture *)*state)->arena;
+
+    check_op(arena, "ops/gemm.tl", DT_BF16, "BM=128 BN=256 BK=64 warps=8 stages=4", "M=150 N=300 K=200");
+    check_op(arena, "ops/gemm.tl", DT_F16, "BM=64 BN=64 BK=32 warps=4 stages=2", "M=65 N=40 K=24");
+    check_op(arena, "ops/gemm_bias.tl", DT_BF16, "BM=128 BN=128 BK=64 warps=8 stages=3", "M=130 N=144 K=64");
+    check_op(arena, "ops/gemm.tl", DT_BF16, "BM=192 BN=64 BK=64 warps=12 stages=3", "M=200 N=64 K=0");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(attention_of_any_groups, setup, teardown), cmocka_unit_test_setup_teardown(attention_of_any_length, setup, teardown), cmocka_unit_test_setup_teardown(attention_of_any_dimension, setup, teardown),
+        cmocka_unit_test_setup_teardown(attention_on_any_data, setup, teardown),   cmocka_unit_test_setup_teardown(products, setup, teardown),
+    };
+
+    return cmocka_run_group_tests_name("specialize", tests, NULL, NULL);
+}

@@ -115,6 +115,19 @@ expect 'the last one counts' 0 "$tw" emulate "$dir/gemm_bias.sm_80.ptx" --bind=M
 
 expect 'dimensions that nothing gives have defaults' 0 "$tw" run ops/attention.tl
 expect 'tile IR' 0 "$tw" compile "$dir/code.tl" --dump=stage -o "$dir/stage.tile"
+expect 'compiles from there' 0 "$tw" compile "$dir/stage.tile"
+verdict 'to PTX' 'in_out ".version"'
+expect 'and goes on to another pass' 0 "$tw" compile "$dir/stage.tile" --dump=assign
+verdict 'which it names' 'in_out " after assign"'
+expect 'but not back' 1 "$tw" compile "$dir/stage.tile" --dump=expand
+expect 'nor with other sizes' 2 "$tw" compile "$dir/stage.tile" --set BM=32
+sed 's/ after stage/ after lunch/' "$dir/stage.tile" >"$dir/lunch.tile"
+expect 'nor behind a pass that there is not' 1 "$tw" compile "$dir/lunch.tile"
+verdict 'of which it tells' 'in_err "TW0754"'
+expect 'a bound on the work' 1 "$tw" run "$dir/stage.tile" --steps=10
+verdict 'says how to lift it' 'in_err "--steps=0"'
+expect 'a bound on the work of a definition' 1 "$tw" run ops/gemm.tl --bind M=1000 --bind N=1000 --set K=64 --steps=1e6
+verdict 'says so as well' 'in_err "--steps=0"'
 expect 'is no TL' 2 "$tw" fmt "$dir/stage.tile"
 verdict 'but runs' 'in_err "is tile IR"'
 expect 'a name that tile IR does not know' 2 "$tw" run "$dir/stage.tile" --bind=zork=3

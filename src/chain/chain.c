@@ -394,6 +394,21 @@ bool chain_lower(Chain *chain, const Source *code)
     return true;
 }
 
+bool chain_read_tile(Chain *chain, const Source *dump)
+{
+    double since = clock_seconds();
+
+    chain->diags->source = dump;
+    chain->tile = tile_parse(chain->arena, chain->syms, chain->aff, dump, chain->diags);
+    if (!chain->tile || !tile_verify(chain->tile, chain->diags))
+        return false;
+    if (!chain->name)
+        chain->name = chain->tile->name;
+    timed(chain, "tile IR", since);
+    keep(chain, chain->tile->after ? chain->tile->after : "lower", true, chain->tile);
+    return true;
+}
+
 static bool after_pass(void *user, const Pass *pass, TileProgram *program)
 {
     keep(user, pass->name, pass->exact, program);

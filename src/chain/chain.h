@@ -74,7 +74,9 @@ bool chain_check(Chain *chain, const Source *source, bool fragment);
  * none, the error becomes a warning. */
 void chain_mend(Chain *chain, const Source *source, const Program *program);
 bool chain_lower(Chain *chain, const Source *code); /* checks it first */
-bool chain_schedule(Chain *chain);
+/* Tile IR, as a dump has it: edited, or not. */
+bool chain_read_tile(Chain *chain, const Source *dump);
+bool chain_schedule(Chain *chain);  /* the passes that the program has not gone through yet */
 bool chain_emit(Chain *chain);
 
 /* The definition that a PTX file must agree with, under the settings that were

@@ -50,6 +50,7 @@ typedef struct Options {
     FillKind data;
     int rounds;
     double bound;
+    double steps;             /* of an execution on the CPU; 0: any number */
 } Options;
 
 /* ---- a session ----------------------------------------------------------------- */

@@ -1,4 +1,5 @@
-/* cmd_compile.c: stage 2, from code to PTX, or to tile IR as it is on the way. */
+/* cmd_compile.c: stage 2, from code, or from tile IR that was dumped on the way and
+ * edited, to PTX, or to tile IR as it is on the way. */
 #include "cli/artefact.h"
 #include "cli/stages.h"
 
@@ -75,6 +76,26 @@ static int take_definition(Session *s, Chain *chain)
     return chain_define(chain, source) ? EXIT_DONE : session_chain_failed(s, chain, "definition");
 }
 
+/* Code, or a dump. */
+static bool start(Chain *chain, const Source *source)
+{
+    return artefact_of(source) == ARTEFACT_TILE ? chain_read_tile(chain, source) : chain_lower(chain, source);
+}
+
+/* What cannot be compiled, or not with these options. */
+static int refuse(Session *s, const Source *source)
+{
+    const char *at = source->path;
+
+    switch (artefact_of(source)) {
+    case ARTEFACT_TL: return EXIT_DONE;
+    case ARTEFACT_PTX: return session_usage(s, "%s is PTX: 'tw emulate' runs that", at);
+    case ARTEFACT_TILE: break;
+    }
+    return s->options.sets.len ? session_usage(s, "%s is tile IR: its sizes are compiled in, --set comes too late", at)
+                               : EXIT_DONE;
+}
+
 int cmd_compile(Session *s)
 {
     const char *dump = s->options.dump;
@@ -88,7 +109,7 @@ int cmd_compile(Session *s)
     chain = source ? session_chain(s) : NULL;
     if (!source)
         return EXIT_LACKS;
-    if (!artefact_is_tl(s, source))
+    if (refuse(s, source))
         return EXIT_USAGE;
     if (!chain)
         return EXIT_USAGE;
@@ -96,7 +117,7 @@ int cmd_compile(Session *s)
     if (status)
         return status;
     chain->keep_snapshots = dump != NULL;
-    if (!chain_lower(chain, source) || !chain_schedule(chain)) {
+    if (!start(chain, source) || !chain_schedule(chain)) {
         if (dump && chain->snapshots.len)
             session_diagnose(s); /* what stands before the failure is still worth a look */
         else

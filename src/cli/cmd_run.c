@@ -128,6 +128,20 @@ static void evaluate(Session *s, Ref *ref, const Def *def, Tensor *const *output
     }
 }
 
+/* Whether the sizes ask for more than --steps allows. */
+static bool is_too_much(Session *s, const Chain *chain, const LaunchShape *shape, Tensor *const *outputs)
+{
+    double work = ref_flops(s->arena, chain->def, shape->data, shape->len) / 2;
+
+    for (int i = 0; i < chain->def->outputs.len; i++)
+        work += (double)tensor_count(outputs[i]);
+    if (s->options.steps == 0 || work <= s->options.steps)
+        return false;
+    session_fail(s, EXIT_WRONG, "that is %.2g elements and multiply-adds to compute, more than %g; bind smaller sizes, "
+                 "or lift the bound with --steps=0", work, s->options.steps);
+    return true;
+}
+
 static int run_definition(Session *s, const Source *source, Chain *chain)
 {
     LaunchShape shape = {0};
@@ -144,6 +158,8 @@ static int run_definition(Session *s, const Source *source, Chain *chain)
     if (!ref_make_tensors(s->arena, chain->def, shape.data, shape.len, s->options.data,
                           s->options.seed, inputs, outputs, &error))
         return session_fail(s, EXIT_WRONG, "%s", error);
+    if (is_too_much(s, chain, &shape, outputs))
+        return EXIT_WRONG;
     ref = ref_new(s->arena, chain->def, shape.data, shape.len, inputs, REF_EXACT, &error);
     if (!ref)
         return session_fail(s, EXIT_WRONG, "%s", error);

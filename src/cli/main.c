@@ -144,6 +144,7 @@ static void session_start(Session *s)
     s->options.dtype = DT_BF16;
     s->options.seed = 1;
     s->options.bound = 2;
+    s->options.steps = 1e11;
     s->options.rounds = 20;
     s->colour_err = wants_colour(COLOUR_AUTO, STDERR_FILENO);
 }

@@ -142,6 +142,16 @@ static bool read_bound(Session *s, const char *value)
     return true;
 }
 
+static bool read_steps(Session *s, const char *value)
+{
+    char *end;
+
+    s->options.steps = strtod(value, &end);
+    if (end == value || *end || !(s->options.steps >= 0) || isinf(s->options.steps))
+        return bad_value(s, OPT_STEPS, value, "not a number from 0 up");
+    return true;
+}
+
 static bool take(Session *s, OptionId id, const char *value)
 {
     Options *o = &s->options;
@@ -165,6 +175,7 @@ static bool take(Session *s, OptionId id, const char *value)
     case OPT_ALL: o->all = true; return true;
     case OPT_DATA: return read_data(s, value);
     case OPT_SEED: return read_seed(s, value);
+    case OPT_STEPS: return read_steps(s, value);
     case OPT_BOUND: return read_bound(s, value);
     case OPT_ROUNDS: return read_rounds(s, value);
     case OPT_JSON: o->json = true; return true;

@@ -32,7 +32,8 @@ bool tile_execute(Session *s, const TileProgram *program, const LaunchShape *sha
     bool done;
     int64_t *dims = arena_array(s->arena, int64_t, program->dims.len + 1);
     double *params = arena_array(s->arena, double, program->params.len + 1);
-    TileRun run = {.tensors = tensors, .dims = dims, .params = params, .seed = s->options.seed};
+    TileRun run = {.tensors = tensors, .dims = dims, .params = params, .seed = s->options.seed,
+                   .most = s->options.steps};
     const char *missing;
 
     if (!launch_dims(s, shape, (const AffSym *const *)program->dims.data, program->dims.len, dims,
@@ -44,6 +45,8 @@ bool tile_execute(Session *s, const TileProgram *program, const LaunchShape *sha
     own = arena_new(&s->heap);
     done = tile_run(own, program, &run, error);
     session_drop(s, own, error);
+    if (!done && s->options.steps > 0 && strstr(*error, "is one too many"))
+        *error = arena_printf(s->arena, "%s; bind smaller sizes, or lift the bound with --steps=0", *error);
     return done;
 }
 

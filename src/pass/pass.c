@@ -51,12 +51,27 @@ static bool run_on_kernels(TileProgram *program, const Pass *pass, const Target 
     return true;
 }
 
+/* The pass behind the last that the program went through; -1: there is none of the name. */
+static int first_to_run(const TileProgram *program)
+{
+    for (size_t i = 0; program->after && i < TW_COUNT(PASSES); i++)
+        if (strcmp(PASSES[i].name, program->after) == 0) return (int)i + 1;
+    return program->after ? -1 : 0;
+}
+
 bool pass_run(TileProgram *program, const Target *target, Diags *diags,
               bool (*after)(void *user, const Pass *pass, TileProgram *program), void *user)
 {
+    int first = first_to_run(program);
     if (!tile_verify(program, diags)) return false;
-    for (size_t i = 0; i < TW_COUNT(PASSES); i++) {
+    if (first < 0) {
+        diag_add(diags, TW0754, program->kernels.len ? program->kernels.data[0]->loc : (Span){0, 0},
+                 "there is no pass '%s' for the program to go on behind", program->after);
+        return false;
+    }
+    for (size_t i = (size_t)first; i < TW_COUNT(PASSES); i++) {
         if (!run_on_kernels(program, &PASSES[i], target, diags)) return false;
+        program->after = PASSES[i].name;
         if (!tile_verify(program, diags)) return false;
         if (after && !after(user, &PASSES[i], program)) return false;
     }

@@ -16,7 +16,8 @@ typedef struct Pass {
 /* All passes in order. */
 const Pass *pass_all(int *count);
 
-/* Runs all passes on every kernel, the verifier after each. `after`, if set, is
+/* Runs all passes behind the one that the program went through last on every kernel, the
+ * verifier after each; so an edited dump goes on where it was taken. `after`, if set, is
  * called with the program as it then is. False when diagnostics were recorded. */
 bool pass_run(TileProgram *program, const Target *target, Diags *diags,
               bool (*after)(void *user, const Pass *pass, TileProgram *program), void *user);

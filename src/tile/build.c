@@ -318,6 +318,7 @@ TileProgram *tile_clone(Arena *arena, const TileProgram *program)
     to->aff = program->aff;
     to->source = program->source;
     to->name = program->name;
+    to->after = program->after;
     to->row = program->row;
     to->col = program->col;
     Clone c = {.arena = arena, .to = to};

@@ -220,8 +220,24 @@ static ExecStep done(bool ok)
     return ok ? STEP_ON : STEP_FAILED;
 }
 
+static double cost(const TileOp *op)
+{
+    const TileType *t = op->n_results ? &op->results[0]->type : NULL;
+    double elements = t ? (double)t->rows * t->cols : 1;
+    return op->kind == TILE_GEMM && op->n_args ? elements * (op->trans_a ? op->args[0]->type.rows : op->args[0]->type.cols)
+                                               : elements;
+}
+
+static bool may_go_on(Exec *x, const TileOp *op)
+{
+    x->done += cost(op);
+    if (x->run->most == 0 || x->done <= x->run->most) return true;
+    return exec_fail(x, "is one too many: more than %g elements and multiply-adds were computed", x->run->most);
+}
+
 static ExecStep make_step(Exec *x, const TileOp *op)
 {
+    if (!may_go_on(x, op)) return STEP_FAILED;
     switch (op->kind) {
     case TILE_FOR: return done(start_for(x, op));
     case TILE_IF: return done(start_if(x, op));

@@ -163,6 +163,7 @@ typedef struct Exec {
     size_t room_a, room_b, room_integers;
     ExecRows scratch;
     Rng rng;
+    double done;        /* elements computed, and multiply-adds: run->most at most */
     const char *error;
 } Exec;
 

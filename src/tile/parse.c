@@ -761,6 +761,8 @@ static bool parse_program(Parser *p)
         parse_next(p);
     if (!parse_want(p, "program") || !parse_name(p, &p->program->name))
         return false;
+    if (parse_take(p, "after") && !parse_name(p, &p->program->after))
+        return false;
     while (p->token.kind != TOK_END)
         if (!end_line(p, NULL) || (p->token.kind != TOK_END && !parse_item(p)))
             return false;

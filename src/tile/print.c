@@ -685,7 +685,7 @@ static void know_dims(Printer *p, const TileProgram *program)
 void tile_print(Str *out, const TileProgram *program)
 {
     Printer p = {.out = out, .arena = out->arena};
-    str_printf(out, "program %s\n", program->name);
+    str_printf(out, program->after ? "program %s after %s\n" : "program %s\n", program->name, program->after);
     know_dims(&p, program);
     print_symbols(&p, program);
     for (int i = 0; i < program->tensors.len; i++)

@@ -131,6 +131,7 @@ typedef struct TileProgram {
     AffCtx *aff;
     const Source *source;        /* the TL code that it came from; may be NULL */
     const char *name;
+    const char *after;           /* the last pass that it went through; NULL: as it was lowered */
     VEC(TileTensor *) tensors;   /* inputs, outputs, workspaces: argument order */
     VEC(const AffSym *) dims;    /* dimension symbols: argument order */
     VEC(const char *) params;    /* float parameters: argument order */
@@ -273,6 +274,7 @@ typedef struct TileRun {
     bool (*want_block)(void *user, int kernel, const int64_t *axes, int n_axes);
     void *user;
     uint64_t seed;               /* draws when asynchronous copies land and which role runs */
+    double most;                 /* elements that may be computed, and multiply-adds; 0: any number */
 } TileRun;
 
 /* Runs all kernels in order on the CPU. fp32 arithmetic, values rounded to their

@@ -325,8 +325,10 @@ static TileValue *value_of(Lower *lo, const Expr *e)
     if (!varies(lo, e) && !is_composed(lo, e)) return plain_value(lo, e);
     if (e->kind == EXPR_INDEX) return read_of(lo, e);
     if (e->kind == EXPR_CALL) return call_value(lo, e);
-    if (e->kind == EXPR_UNARY && e->op == EO_NOT)
-        return rw_binary(&lo->rw, OP_EQUAL, value_of(lo, e->a), rw_fill(&lo->rw, 0));
+    if (e->kind == EXPR_UNARY && e->op == EO_NOT) {
+        TileValue *zero = rw_fill(&lo->rw, 0);
+        return rw_binary(&lo->rw, OP_EQUAL, value_of(lo, e->a), zero);
+    }
     if (e->kind == EXPR_UNARY) return rw_unary(&lo->rw, OP_NEGATE, value_of(lo, e->a));
     if (e->kind != EXPR_BINARY || element_op(e->op) == OP_COUNT)
         return no_operation(lo, e, "a division with a whole result, or something else that tiles have no operation for,");

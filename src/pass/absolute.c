@@ -48,7 +48,8 @@ static TileValue *elementary(Rewriter *rw, TileValue *x)
 {
     TileValue *power = rw_unary(rw, OP_EXP, rw_binary(rw, OP_MULTIPLY, x, rw_fill(rw, -2)));
     TileValue *half = rw_unary(rw, OP_RECIPROCAL, rw_binary(rw, OP_ADD, power, rw_fill(rw, 1)));
-    return rw_binary(rw, OP_SUBTRACT, rw_binary(rw, OP_MULTIPLY, half, rw_fill(rw, 2)), rw_fill(rw, 1));
+    TileValue *one = rw_fill(rw, 1);
+    return rw_binary(rw, OP_SUBTRACT, rw_binary(rw, OP_MULTIPLY, half, rw_fill(rw, 2)), one);
 }
 
 static void open_block(TileProgram *program, TileKernel *kernel, TileBlock *block)

@@ -101,7 +101,8 @@ static int index_of(const TileBlock *block, const TileOp *op)
  * cancels in the quotient. */
 static TileValue *new_sum(Rewriter *rw, TileValue *l, TileValue *alpha, TileValue *p)
 {
-    return rw_binary(rw, OP_ADD, rw_binary(rw, OP_MULTIPLY, l, alpha), rw_reduce_rows(rw, OP_ROW_SUM, p));
+    TileValue *sum = rw_reduce_rows(rw, OP_ROW_SUM, p);
+    return rw_binary(rw, OP_ADD, rw_binary(rw, OP_MULTIPLY, l, alpha), sum);
 }
 
 static void replace(TileBlock *block, TileValue *old, TileValue *new)

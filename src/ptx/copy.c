@@ -69,7 +69,8 @@ static Chunks chunks_new(Emitter *e, const TileOp *op, SharedTile tile)
 {
     const TileType *t = tile.type;
     int elements = 16 / dtype_bytes(t->dtype);
-    Chunks c = {.op = op, .tile = tile, .elements = elements, .row0 = em_new(e, REG_R), .chunk0 = em_new(e, REG_R)};
+    const char *row0 = em_new(e, REG_R), *chunk0 = em_new(e, REG_R);
+    Chunks c = {.op = op, .tile = tile, .elements = elements, .row0 = row0, .chunk0 = chunk0};
     c.deal = lay_deal(t->rows, t->cols, dtype_bytes(t->dtype), e->kernel->warps * 32);
     deal_registers(e, &c.deal, e->tid, c.row0, c.chunk0);
     find_last(&c);
@@ -516,10 +517,9 @@ const char *cp_lane_corner(Emitter *e, const TileOp *op, const TileValue *v)
 {
     AffCtx *aff = e->program->aff;
     const char *sum = kn_base(e, op->tensor->index);
-    const struct { const AffSym *sym; int dim; } parts[] = {
-        {v->type.rows > 1 ? ix_lane_row(e, v->type.layout, v->type.rows) : NULL, op->row_dim},
-        {v->type.cols > 1 ? ix_lane_col(e, v->type.layout, v->type.cols) : NULL, op->col_dim},
-    };
+    const AffSym *row = v->type.rows > 1 ? ix_lane_row(e, v->type.layout, v->type.rows) : NULL;
+    const AffSym *col = v->type.cols > 1 ? ix_lane_col(e, v->type.layout, v->type.cols) : NULL;
+    const struct { const AffSym *sym; int dim; } parts[] = {{row, op->row_dim}, {col, op->col_dim}};
     for (int k = 0; k < 2; k++) {
         if (!parts[k].sym || parts[k].dim < 0) continue;
         const char *wide = em_new(e, REG_RD), *next = em_new(e, REG_RD);
@@ -618,10 +618,12 @@ static void store_pair(Emitter *e, const TileOp *op, int i, const char *corner, 
     Place p = cp_place(e, v, i);
     const char *address = cp_column_address(e, op, cp_row_address(e, op, corner, p.row_step, last), p.col_step);
     const char *guard = gl_guard(e, cp_inside(e, op, v, &p, 2));
-    if (op->tensor->dtype == DT_F32)
-        em(e, "%sst.global.v2.f32 %s, {%s, %s};", guard, address, fr_operand(e, v, i), fr_operand(e, v, i + 1));
-    else
+    if (op->tensor->dtype == DT_F32) {
+        const char *high = fr_operand(e, v, i + 1), *low = fr_operand(e, v, i);
+        em(e, "%sst.global.v2.f32 %s, {%s, %s};", guard, address, low, high);
+    } else {
         em(e, "%sst.global.b32 %s, %%r%d;", guard, address, fr_packed(e, v, op->tensor->dtype)[i / 2]);
+    }
 }
 
 /* Pairs need an even number of columns inside the tensor and aligned rows. */
@@ -751,12 +753,14 @@ void cp_put(Emitter *e, const TileOp *op)
     SharedTile tile = sh_stage(op->args[1], op->index);
     if (!pairs_in_shared(e, op, v, tile.type)) return;
     Pairs pairs = pairs_new(e, v, &tile);
-    for (int i = 0; pairs.bytes == 4 && i < e->frags[v->id].n; i += 2)
-        em(e, "st.shared.v2.f32 %s, {%s, %s};", pair_address(e, &pairs, i), fr_operand(e, v, i),
-           fr_operand(e, v, i + 1));
+    for (int i = 0; pairs.bytes == 4 && i < e->frags[v->id].n; i += 2) {
+        const char *high = fr_operand(e, v, i + 1), *low = fr_operand(e, v, i);
+        em(e, "st.shared.v2.f32 %s, {%s, %s};", pair_address(e, &pairs, i), low, high);
+    }
     for (int i = 0; pairs.bytes == 1 && i < e->frags[v->id].n; i += 2) {
         const char *pair = em_new(e, REG_H);
-        f8_pair(e, tile.type->dtype, pair, fr_operand(e, v, i + 1), fr_operand(e, v, i));
+        const char *low = fr_operand(e, v, i), *high = fr_operand(e, v, i + 1);
+        f8_pair(e, tile.type->dtype, pair, high, low);
         em(e, "st.shared.b16 %s, %s;", pair_address(e, &pairs, i), pair);
     }
     if (pairs.bytes != 2) return;

@@ -291,7 +291,8 @@ static void sum_operand_rows(Emitter *e, const TileOp *op)
     fr_new_f32(e, v);
     const int *sum = e->frags[v->id].f;
     for (int m = 0; m < atoms; m++) {
-        int c[4] = {sum[2 * m], em_reg(e, REG_F), sum[2 * m + 1], em_reg(e, REG_F)};
+        int low = em_reg(e, REG_F), high = em_reg(e, REG_F);
+        int c[4] = {sum[2 * m], low, sum[2 * m + 1], high};
         for (int i = 0; i < 4; i++) em(e, "mov.f32 %%f%d, 0f00000000;", c[i]);
         for (int step = 0; step < steps; step++)
             mm_step(e, dtype, dtype, c, c, &packed[(m * steps + step) * 4], ones, ones);

@@ -65,7 +65,8 @@ typedef struct LaneBits {
 
 static LaneBits lane_bits(Emitter *e)
 {
-    LaneBits b = {em_new(e, REG_R), em_new(e, REG_R), em_new(e, REG_R)};
+    const char *row8 = em_new(e, REG_R), *bit3 = em_new(e, REG_R), *bit4 = em_new(e, REG_R);
+    LaneBits b = {row8, bit3, bit4};
     em_at(e, 0, "and.b32 %s, %s, 7;", b.row8, e->lane);
     em_at(e, 0, "bfe.u32 %s, %s, 3, 1;", b.bit3, e->lane);
     em_at(e, 0, "bfe.u32 %s, %s, 4, 1;", b.bit4, e->lane);
@@ -156,7 +157,8 @@ static LanePlace place_a(Emitter *e, const Gemm *g)
     if (g->bytes && g->op->trans_a) return place_bytes(e, g, warp, g->m_atoms);
     if (!g->op->trans_a)
         return (LanePlace){.row = row_of(e, b.row8, b.bit3, warp, share), .chunk = b.bit4};
-    return (LanePlace){.row = row_of(e, b.row8, b.bit4, NULL, 0), .chunk = chunk_of(e, b.bit3, warp, share / 8)};
+    const char *row = row_of(e, b.row8, b.bit4, NULL, 0);
+    return (LanePlace){.row = row, .chunk = chunk_of(e, b.bit3, warp, share / 8)};
 }
 
 /* How prmt takes the even and the odd columns of two matrices, as operands. */
@@ -204,7 +206,8 @@ static LanePlace place_b(Emitter *e, const Gemm *g)
         return (LanePlace){.row = even_and_odd(e, b.row8, b.bit4, warp, share), .chunk = b.bit3};
     if (g->op->trans_b)
         return (LanePlace){.row = row_of(e, b.row8, b.bit4, warp, share), .chunk = b.bit3};
-    return (LanePlace){.row = row_of(e, b.row8, b.bit3, NULL, 0), .chunk = chunk_of(e, b.bit4, warp, share / 8)};
+    const char *row = row_of(e, b.row8, b.bit3, NULL, 0);
+    return (LanePlace){.row = row, .chunk = chunk_of(e, b.bit4, warp, share / 8)};
 }
 
 static void ldmatrix(Emitter *e, int count, bool trans, const int *regs, const char *address)

@@ -85,7 +85,8 @@ typedef struct Slots {
 
 static Slots start_slots(Emitter *e, int parity)
 {
-    Slots s = {em_new(e, REG_R), em_new(e, REG_R)};
+    const char *slot = em_new(e, REG_R), *parity_now = em_new(e, REG_R);
+    Slots s = {slot, parity_now};
     em_before(e, "mov.b32 %s, 0;", s.slot);
     em_before(e, "mov.b32 %s, %d;", s.parity, parity);
     return s;

@@ -25,6 +25,8 @@
 #define STORE "Copy C (64, 64) in coordinate [M = m, N = n] from register to global\n"
 #define KERNEL(body) "Kernel k\n" TILES COPIES body STORE "end\n"
 
+#define DOUBLED(name, by) "Define " name "(X)\nCompute " by " X\nCompute " by " X\nend\n"
+
 static const struct {
     const char *code, *target, *program;
 } CASES[] = {
@@ -32,6 +34,10 @@ static const struct {
     {"TW0712", "sm_80", "Kernel k\nInput A (M, 64) bf16\nGrid over M\nend\n"},
     {"TW0714", "sm_80", KERNEL("Compute GEMM A, B and get C\nCopy C from register to global and accumulate\n")},
     {"TW0714", "sm_80", KERNEL("Define Twice(X)\nCompute Twice X\nend\nCompute GEMM A, B and get C\nCompute Twice C\n")},
+    {"TW0714", "sm_80", KERNEL("Define A(X)\nCompute Exp X\nend\n" DOUBLED("B", "A") DOUBLED("C", "B") DOUBLED("D", "C")
+                               DOUBLED("E", "D") DOUBLED("F", "E") DOUBLED("G", "F") DOUBLED("H", "G") DOUBLED("I", "H")
+                               DOUBLED("J", "I") DOUBLED("K", "J") DOUBLED("L", "K") DOUBLED("M1", "L")
+                               "Compute GEMM A, B and get C\nCompute M1 C\n")},
     {"TW0715", "sm_80", "Operator o\nInput A (M, 64)\nOutput B (M, 64)\nCompute Exp A and get B\nend\n"},
     {"TW0716", "sm_80", KERNEL("")},
     {"TW0716", "sm_80", KERNEL("for i = 0:M\nCompute GEMM A, B and get C\nend\n")},

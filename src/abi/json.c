@@ -204,13 +204,21 @@ static size_t cut_at(const char *line, size_t len)
     return cut > 1 ? cut : COMMENT_WIDTH;
 }
 
+/* Of a line, as far as matters here: a text may be one line of megabytes. */
+static size_t shown_length(const char *line)
+{
+    size_t len = 0;
+    while (len <= COMMENT_WIDTH && line[len] && line[len] != '\n') len++;
+    return len;
+}
+
 void abi_ptx_comment(Str *out, const Abi *abi)
 {
     Str json = str_new(abi->arena), ascii = str_new(abi->arena);
     abi_json(&json, abi);
     put_ascii(&ascii, str_text(&json));
     for (const char *line = str_text(&ascii); *line;) {
-        size_t len = strcspn(line, "\n"), cut = cut_at(line, len);
+        size_t len = shown_length(line), cut = cut_at(line, len);
         str_add(out, "//tw ");
         str_addn(out, line, cut);
         str_addc(out, '\n');

@@ -312,16 +312,35 @@ static const Stmt *find_define(const Checker *c, const char *name)
     return NULL;
 }
 
-/* Whether a call within the block leads back to `target`. */
-static bool leads_to(const Checker *c, const Block *block, const Stmt *target, int depth)
+enum { MOST_NESTED = 64 }; /* definitions that are looked into */
+
+typedef struct Calls {
+    const Stmt *target;
+    VEC(const Stmt *) seen; /* each is looked into once */
+} Calls;
+
+static bool is_new(Checker *c, Calls *calls, const Stmt *define)
 {
-    for (int i = 0; i < block->len && depth > 0; i++) {
+    for (int i = 0; i < calls->seen.len; i++)
+        if (calls->seen.data[i] == define)
+            return false;
+    vec_push(c->arena, &calls->seen, define);
+    return true;
+}
+
+/* Whether a call within the block leads back to the target. */
+static bool leads_back(Checker *c, const Block *block, Calls *calls)
+{
+    for (int i = 0; i < block->len; i++) {
         const Stmt *s = block->data[i];
         const Stmt *called =
             s->kind == STMT_COMPUTE && !s->op_known ? find_define(c, s->op_name) : NULL;
-        if (called && (called == target || leads_to(c, &called->body, target, depth - 1)))
+        if (called == calls->target && called)
             return true;
-        if (leads_to(c, &s->body, target, depth) || leads_to(c, &s->orelse, target, depth))
+        if (called && calls->seen.len < MOST_NESTED && is_new(c, calls, called) &&
+            leads_back(c, &called->body, calls))
+            return true;
+        if (leads_back(c, &s->body, calls) || leads_back(c, &s->orelse, calls))
             return true;
     }
     return false;
@@ -350,7 +369,7 @@ static void check_call(Checker *c, const Stmt *s)
             say_unknown_operation(c, s);
         return;
     }
-    if (leads_to(c, &define->body, define, 16)) {
+    if (leads_back(c, &define->body, &(Calls){.target = define})) {
         diag_add(c->diags, TW0405, s->op_span, "'%s' is made of itself", s->op_name);
         return;
     }

@@ -11,7 +11,7 @@
  */
 #include "lower/state.h"
 
-enum { MOST_NESTED = 32 };
+enum { MOST_NESTED = 32, MOST_IN_LINE = 2000 };
 
 typedef struct Inline {
     Lower *lo;
@@ -96,7 +96,8 @@ static void copy_result(Lower *lo, const Stmt *define, const Stmt *s)
 void lo_inline(Lower *lo, const Stmt *define, const Stmt *s)
 {
     Inline in = {.lo = lo};
-    if (lo->nested >= MOST_NESTED) {
+    if (lo->nested >= MOST_NESTED || lo->inlined >= MOST_IN_LINE) {
+        if (lo->failed) return; /* that was said */
         lo_fail(lo, TW0714, s->span, "'%s' is made of itself, or of too many others within each other", define->name);
         return;
     }

@@ -220,17 +220,21 @@ char *arena_strdup(Arena *arena, const char *text)
 
 char *arena_vprintf(Arena *arena, const char *fmt, va_list args)
 {
+    char usual[120]; /* most texts fit, and are formatted once */
     va_list again;
     char *text;
     int len;
 
     va_copy(again, args);
-    len = vsnprintf(NULL, 0, fmt, again);
+    len = vsnprintf(usual, sizeof usual, fmt, again);
     va_end(again);
     if (len < 0) /* only a broken format or more than INT_MAX bytes */
         heap_exhausted(arena->heap);
     text = arena_alloc(arena, (size_t)len + 1);
-    vsnprintf(text, (size_t)len + 1, fmt, args);
+    if ((size_t)len < sizeof usual)
+        memcpy(text, usual, (size_t)len + 1);
+    else
+        vsnprintf(text, (size_t)len + 1, fmt, args);
     return text;
 }
 

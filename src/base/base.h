@@ -90,6 +90,7 @@ void str_add(Str *s, const char *text);
 void str_addn(Str *s, const char *text, size_t len);
 void str_addc(Str *s, char c);
 void str_printf(Str *s, const char *fmt, ...) TW_PRINTF(2, 3);
+void str_vprintf(Str *s, const char *fmt, va_list args) TW_PRINTF(2, 0);
 const char *str_text(const Str *s); /* "" when empty; never NULL */
 /* Bytes of the well-formed UTF-8 character at text (NUL-terminated); 0: none is
  * there. Overlong forms, surrogates and values past U+10FFFF are not characters. */

@@ -49,20 +49,34 @@ void str_addc(Str *s, char c)
     str_addn(s, &c, 1);
 }
 
-void str_printf(Str *s, const char *fmt, ...)
+enum { USUAL = 120 }; /* bytes that most of what is formatted fits in */
+
+void str_vprintf(Str *s, const char *fmt, va_list args)
 {
-    va_list args, again;
+    va_list again;
+    size_t room;
     int len;
 
-    va_start(args, fmt);
+    reserve(s, USUAL);
+    room = s->cap - s->len;
     va_copy(again, args);
-    len = vsnprintf(NULL, 0, fmt, again);
-    va_end(again);
-    if (len > 0) {
+    len = vsnprintf(s->data + s->len, room, fmt, args);
+    if (len >= 0 && (size_t)len >= room) {
         reserve(s, (size_t)len);
-        vsnprintf(s->data + s->len, (size_t)len + 1, fmt, args);
-        s->len += (size_t)len;
+        vsnprintf(s->data + s->len, (size_t)len + 1, fmt, again);
     }
+    va_end(again);
+    if (len > 0)
+        s->len += (size_t)len;
+    s->data[s->len] = '\0';
+}
+
+void str_printf(Str *s, const char *fmt, ...)
+{
+    va_list args;
+
+    va_start(args, fmt);
+    str_vprintf(s, fmt, args);
     va_end(args);
 }
 

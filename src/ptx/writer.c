@@ -11,7 +11,7 @@ int em_level(const Emitter *e)
 static void add_line(Emitter *e, Str *text, const char *fmt, va_list args)
 {
     str_addc(text, '\t');
-    str_add(text, arena_vprintf(e->arena, fmt, args));
+    str_vprintf(text, fmt, args);
     str_addc(text, '\n');
 }
 

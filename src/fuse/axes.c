@@ -279,6 +279,16 @@ static const Axis *rows_axis(Flow *flow, const DefValue *first, const DefOp *col
     return flow_is_one(dim) && !dim.name ? flow->one : flow_axis(flow, AXIS_STREAM, dim);
 }
 
+/* Whether the outputs are columns of one number a row; not products, for which
+ * there would be no tile. */
+static bool single_columns(const Flow *flow, const DefValue *output)
+{
+    for (int i = 0; i < flow->def->ops.len; i++)
+        if (flow->def->ops.data[i]->op == OP_GEMM && flow_is_one(flow_cols(flow, flow->def->ops.data[i]->result)))
+            return false;
+    return flow_is_one(flow_cols(flow, output)) && !flow_cols(flow, output).name && output->rank >= 2;
+}
+
 bool flow_choose_axes(Flow *flow)
 {
     const Def *def = flow->def;
@@ -299,7 +309,7 @@ bool flow_choose_axes(Flow *flow)
         return false;
     }
     flow->rows = rows_axis(flow, first, columns);
-    flow->cols = flow_is_one(walk.last) && !walk.last.name ? flow->one : flow_axis(flow, last_kind(&walk), walk.last);
+    flow->cols = single_columns(flow, first) ? flow->one : flow_axis(flow, last_kind(&walk), walk.last);
     return true;
 }
 

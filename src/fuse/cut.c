@@ -343,7 +343,7 @@ static Candidates candidates(const Cutter *c, const Goal *goal)
         DefValue *value = c->def->ops.data[i]->result;
         Goal cut = {&value, 1};
 
-        if (needed[value->id] && !find_kept(c, value) && !in_goal(goal, value) && !value->is_output &&
+        if (needed[value->id] && !find_kept(c, value) && !in_goal(goal, value) &&
             has_shape(value) && !repeats_product(c, goal, &cut))
             insert_candidate(c, &list, value);
     }
@@ -398,8 +398,15 @@ static bool same_rows(const DefValue *a, const DefValue *b)
     return true;
 }
 
-/* Values that one kernel's blocks can be spread over the rows of; all: those left of
- * the others count as one more goal. */
+/* What is written may be read by the kernels behind, where it was not rounded. */
+static void keep_output(Cutter *c, const DefValue *value)
+{
+    if (!find_kept(c, value) && has_shape(value) && value->is_output && value->dtype == DT_F32)
+        vec_push(c->arena, &c->kept, ((Kept){value, value->name, value->dtype}));
+}
+
+/* Values whose rows one kernel's blocks can be spread over, or only the first; then
+ * the others. */
 static bool solve_apart(Cutter *c, const Goal *goal, bool by_rows)
 {
     Goal first = {arena_array(c->arena, DefValue *, goal->n), 0}, rest = {arena_array(c->arena, DefValue *, goal->n), 0};
@@ -409,7 +416,11 @@ static bool solve_apart(Cutter *c, const Goal *goal, bool by_rows)
             first.values[first.n++] = goal->values[i];
         else
             rest.values[rest.n++] = goal->values[i];
-    return rest.n > 0 && solve(c, &first) && solve(c, &rest);
+    if (rest.n == 0 || !solve(c, &first))
+        return false;
+    for (int i = 0; i < first.n; i++)
+        keep_output(c, first.values[i]);
+    return solve(c, &rest);
 }
 
 static bool solve_deeper(Cutter *c, const Goal *goal)

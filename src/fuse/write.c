@@ -262,12 +262,38 @@ static Expr *else_expr(Writer *w, double value)
     return expr_float(w->arena, value);
 }
 
+static const char *row_or_col(const char *name)
+{
+    return !name ? NULL : text_equal_nocase(name, "row") ? "row" : text_equal_nocase(name, "col") ? "col" : NULL;
+}
+
+/* A definition's row(S) is the place in the whole of S; a sketch's, that in its tile
+ * alone, but the bare name is the whole place there as well. */
+static Expr *whole_places(Writer *w, const Node *node, const Expr *e)
+{
+    Expr *copy = expr_copy(w->arena, e);
+    const char *place = e->kind == EXPR_CALL && e->n_args == 1 ? row_or_col(e->name) : NULL;
+
+    if (place && flow_reserves(w->flow, place))
+        flow_fail(w->flow, TW0509, node->value, "%s has another meaning in this definition, so that the place of an "
+                  "element of %s has no name: declare an Index for it", place, node->name);
+    if (place)
+        return name_expr(w, place);
+    if (e->kind == EXPR_NAME && row_or_col(e->name) && !flow_reserves(w->flow, e->name))
+        copy->name = row_or_col(e->name);
+    copy->a = e->a ? whole_places(w, node, e->a) : NULL;
+    copy->b = e->b ? whole_places(w, node, e->b) : NULL;
+    for (int i = 0; i < e->n_args; i++)
+        copy->args[i] = whole_places(w, node, e->args[i]);
+    return copy;
+}
+
 static void write_mask(Writer *w, Node *node)
 {
     Stmt *stmt = put_compute(w, OP_MASK);
 
     add_args(w, stmt, node);
-    stmt->where = expr_copy(w->arena, node->source->where);
+    stmt->where = whole_places(w, node, node->source->where);
     if (node->has_else)
         stmt->otherwise = else_expr(w, node->otherwise);
     finish_result(w, stmt, node);
@@ -275,17 +301,44 @@ static void write_mask(Writer *w, Node *node)
         stmt->result = RESULT_NONE;
 }
 
+/* Where rows and columns are along one dimension, the sketch's reader takes the rows
+ * to be the block's and the columns the loop's. */
+static bool define_is_obvious(Writer *w, const Node *node)
+{
+    const char *row = node->row->dim.name, *col = node->col->dim.name;
+
+    if (node->row->kind != AXIS_STREAM || node->col->kind == AXIS_STREAM || !row || !col || strcmp(row, col) != 0 ||
+        node->col->kind == AXIS_WHOLE)
+        return true;
+    flow_fail(w->flow, TW0509, node->value, "the rows of %s follow a loop over %s, its columns the blocks over %s: one "
+              "of the two needs another name", node->name, row, col);
+    return false;
+}
+
+static void name_define_side(Writer *w, Stmt *stmt, int d, const Axis *axis)
+{
+    if (d >= 0 && axis->dim.name && axis == w->flow->cols && w->flow->cols_alias_of)
+        stmt->shape[d] = name_expr(w, axis->dim.name);
+}
+
 static void write_define(Writer *w, Node *node)
 {
-    Stmt *stmt = put_compute(w, OP_DEFINE);
     const Stmt *source = node->source->stmt;
+
+    if (!define_is_obvious(w, node))
+        return;
+    Stmt *stmt = put_compute(w, OP_DEFINE);
 
     spell(w, node);
     stmt->args[stmt->n_args++] = name_expr(w, node->spelled);
     stmt->has_shape = true;
-    stmt->shape = source->shape;
     stmt->n_shape = source->n_shape;
-    stmt->value = expr_copy(w->arena, node->source->where);
+    stmt->shape = arena_array(w->arena, Expr *, source->n_shape);
+    for (int i = 0; i < source->n_shape; i++)
+        stmt->shape[i] = source->shape[i];
+    name_define_side(w, stmt, source->n_shape - 2, node->row);
+    name_define_side(w, stmt, source->n_shape - 1, node->col);
+    stmt->value = whole_places(w, node, node->source->where);
 }
 
 static void write_cast(Writer *w, Node *node)

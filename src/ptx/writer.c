@@ -8,7 +8,7 @@ int em_level(const Emitter *e)
     return e->scopes.len - 1;
 }
 
-static void add_line(Emitter *e, Str *text, const char *fmt, va_list args)
+static void add_line(Str *text, const char *fmt, va_list args)
 {
     str_addc(text, '\t');
     str_vprintf(text, fmt, args);
@@ -19,7 +19,7 @@ void em_at(Emitter *e, int level, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
-    add_line(e, &e->scopes.data[level], fmt, args);
+    add_line(&e->scopes.data[level], fmt, args);
     va_end(args);
 }
 
@@ -27,7 +27,7 @@ void em(Emitter *e, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
-    add_line(e, &e->scopes.data[em_level(e)], fmt, args);
+    add_line(&e->scopes.data[em_level(e)], fmt, args);
     va_end(args);
 }
 
@@ -35,7 +35,7 @@ void em_before(Emitter *e, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
-    add_line(e, e->before, fmt, args);
+    add_line(e->before, fmt, args);
     va_end(args);
 }
 

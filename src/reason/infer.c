@@ -368,8 +368,10 @@ static void infer_define(Plan *plan, const Stmt *s)
         plan_fail(plan, TW0602, s->span, "Define needs the dimensions of what it defines");
         return;
     }
-    if (plan_tensor_extents(plan, &none, &shape, &row, &col))
-        infer_result(plan, s, row, col);
+    if (!plan_tensor_extents(plan, &none, &shape, &row, &col))
+        return;
+    const Extent *block = shape.rank >= 2 && row == col && row->dim_name ? in_grid(plan, row->dim_name) : NULL;
+    infer_result(plan, s, block ? block : row, col); /* rows and columns along one dimension: the block's, the loop's */
 }
 
 static void infer_compute(Plan *plan, const Stmt *s)

@@ -124,7 +124,7 @@ static double cancelled(Tensor *const *inputs, int n)
 
 /* ---- what the instructions of a GPU give ------------------------------------------- */
 
-enum { APPROXIMATE_UNITS = 16, DEPTH = 200 };
+enum { APPROXIMATE_UNITS = 16, SUM_UNITS = 4, DEPTH = 200 };
 static const double LOGARITHM_ERROR = 5e-5; /* of exponents up to some hundreds */
 
 static bool is_approximate(OpId op)
@@ -136,6 +136,12 @@ static bool is_approximate(OpId op)
         if (ops[i] == op)
             return true;
     return false;
+}
+
+/* Tiles are summed in an order of their own, each step rounded. */
+static bool is_sum(OpId op)
+{
+    return op == OP_GEMM || op == OP_ROW_SUM || op == OP_ROW_MEAN || op == OP_COL_SUM;
 }
 
 static bool is_logarithm(OpId op)
@@ -164,8 +170,8 @@ RefFloor ref_floor(const DefValue *output)
 
     if (output->dtype != DT_F32)
         return (RefFloor){0.5 * epsilon, 0};
-    return (RefFloor){(made_by(output, is_approximate, DEPTH) ? APPROXIMATE_UNITS : 1) * epsilon,
-                   made_by(output, is_logarithm, DEPTH) ? LOGARITHM_ERROR : 0};
+    int units = made_by(output, is_approximate, DEPTH) ? APPROXIMATE_UNITS : made_by(output, is_sum, DEPTH) ? SUM_UNITS : 1;
+    return (RefFloor){units * epsilon, made_by(output, is_logarithm, DEPTH) ? LOGARITHM_ERROR : 0};
 }
 
 /* An absolute error, beside the norm of what is wanted. */

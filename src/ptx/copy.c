@@ -365,9 +365,8 @@ static void clear_steps(Emitter *e, const Chunks *c, int from, int to, LanePlace
     }
 }
 
-/* Steps whose rows all lie past the tensor's end are jumped over. The jumps also keep
- * ptxas from loading the elements of all chunks at once, for which there are not
- * enough registers. */
+/* Steps whose rows all lie past the tensor's end are jumped over. The jumps also keep ptxas
+ * from loading the elements of all chunks at once, for which there are not registers enough. */
 static void copy_if_reached(Emitter *e, const Chunks *c, int from, int to, LanePlace *place, const char *address,
                             const Aff *uniform)
 {

@@ -72,6 +72,8 @@ typedef struct Emitter {
     const char **base;          /* by tensor: REG_RD text, global address */
     const char *(*stride)[TENSOR_MAX_RANK]; /* by tensor and dim: bytes, s64; innermost: immediate */
     const char *smem, *tid, *lane, *warp; /* in a role: of its instance */
+    const char *turn;           /* in a loop where registers are short: its counter, known at turn_level */
+    int turn_level;
     VEC(LaneSym) lanes;
 
     /* within a role (roles.c) */

@@ -1,6 +1,10 @@
 /* flow.c: loops and choices, and the registers in which values meet that they merge. */
 #include "ptx/roles.h"
 
+/* Registers that a loop wants beside its tiles: for operand fragments and addresses, and
+ * one for so many of a product in each step of arithmetic. */
+enum { FRAGMENTS = 44, PER_STEP = 64 };
+
 /* ---- merged values ----------------------------------------------------------------- */
 
 /* Storage of a value that control flow merges: packed pairs for 16-bit tiles,
@@ -124,13 +128,47 @@ static void set_levels(Emitter *e, const TileBlock *body)
     for (int k = 0; k < body->params.len; k++) e->frags[body->params.data[k]->id].level = em_level(e);
 }
 
+static bool is_matrix_arithmetic(const TileOp *op)
+{
+    bool arithmetic = op->kind == TILE_ELEMENT || op->kind == TILE_MASK || op->kind == TILE_INDEX || op->kind == TILE_REDUCE;
+    const TileType *t = op->n_args > 0 ? &op->args[0]->type : &op->results[0]->type;
+    return arithmetic && t->rows > 1 && t->cols > 1 && t->dtype == DT_F32;
+}
+
+/* Whether what a loop carries and its largest product leave few of the registers that
+ * the kernel's blocks may have, for addresses, operand fragments and the arithmetic. */
+static bool registers_are_short(const Emitter *e, const TileOp *op)
+{
+    const TileBlock *body = op->regions[0];
+    int blocks = e->kernel->blocks_per_sm > 0 ? e->kernel->blocks_per_sm : 1, taken = 0, product = 0, steps = 0;
+    int most = e->target->regs_per_sm / (blocks * e->kernel->warps * 32) / 8 * 8;
+    for (int k = 0; k < body->params.len; k++)
+        taken += fl_packed(body->params.data[k]) ? fr_words(body->params.data[k]) : e->frags[body->params.data[k]->id].n;
+    for (int i = 0; i < body->ops.len; i++) {
+        const TileOp *inner = body->ops.data[i];
+        steps += is_matrix_arithmetic(inner);
+        if (inner->kind != TILE_GEMM || inner->n_args != 2) continue;
+        const TileType *t = &inner->results[0]->type;
+        int n = lay_fragment_values(t->layout, t->rows, t->cols);
+        product = n > product ? n : product;
+    }
+    most = most < e->target->regs_per_thread ? most : e->target->regs_per_thread;
+    return !e->role && product > 0 && most - taken - product < FRAGMENTS + steps * product / PER_STEP;
+}
+
 /* An iteration, in a scope of its own. */
 static void iteration(Emitter *e, const TileOp *op, const char *counter)
 {
+    const char *turn = e->turn;
+    int turn_level = e->turn_level;
     em_open(e);
     ix_bind(e, op->var, counter, em_level(e));
     set_levels(e, op->regions[0]);
+    e->turn = registers_are_short(e, op) ? counter : NULL;
+    e->turn_level = em_level(e);
     kn_block(e, op->regions[0]);
+    e->turn = turn;
+    e->turn_level = turn_level;
     em_close(e);
 }
 

@@ -74,6 +74,19 @@ static const char *lane_offset(Emitter *e, const SharedTile *tile, const LanePla
     return offset;
 }
 
+/* A loop's addresses are all the same in each of its turns, so that ptxas keeps them in
+ * registers. Where those are short, only the lane's own is kept: a 0 is added to it that
+ * ptxas takes for another in each turn (the sign of the loop's counter), and the others
+ * are made of the sum. */
+static void move_into_turn(Emitter *e, LanePlace *place)
+{
+    const char *zero = em_new(e, REG_R), *origin = em_new(e, REG_R);
+    em_at(e, e->turn_level, "and.b32 %s, %s, -2147483648;", zero, e->turn);
+    em_at(e, e->turn_level, "add.s32 %s, %s, %s;", origin, place->origin, zero);
+    place->origin = origin;
+    place->origin_level = e->turn_level;
+}
+
 /* Register with the lane's own place. */
 static void find_origin(Emitter *e, const SharedTile *tile, LanePlace *place)
 {
@@ -82,6 +95,7 @@ static void find_origin(Emitter *e, const SharedTile *tile, LanePlace *place)
     place->origin_level = stage_level > place->level ? stage_level : place->level;
     place->origin = em_new(e, REG_R);
     em_at(e, place->origin_level, "add.s32 %s, %s, %s;", place->origin, base, offset);
+    if (e->turn && place->origin_level < e->turn_level) move_into_turn(e, place);
 }
 
 /* Register for the lane's place with an in-panel chunk offset. Stages begin at

@@ -339,7 +339,7 @@ bool pass_rotate(TileProgram *program, TileKernel *kernel, const Target *target,
 {
     (void)target;
     (void)diags;
-    if (!kernel->specialized) return true;
+    if (!kernel->specialized || kernel->facts & TF_STAGED) return true;
     for (int i = 0; i < kernel->grid.len; i++)
         if (kernel->grid.data[i].within) even_bounds(program, kernel->body, &kernel->grid.data[i]);
     turn_loops(program, kernel, kernel->body);

@@ -312,7 +312,7 @@ bool pass_specialize(TileProgram *program, TileKernel *kernel, const Target *tar
     (void)diags;
     const TileAxis *axis = instances(kernel);
     Specializer s = {.program = program, .kernel = kernel, .target = target};
-    if (!kernel->specialized) return true;
+    if (!kernel->specialized || kernel->facts & TF_STAGED) return true;
     s.per = axis ? axis->sym : NULL;
     s.groups = axis ? tile_instances(kernel, axis->sym) : 1;
     kernel->persistent = kernel->blocks_per_sm = 1; /* the roles divide all registers among themselves */

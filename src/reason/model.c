@@ -28,6 +28,7 @@ enum {
     LATENCY = 800,      /* cycles from the start of a copy to its data */
     UNHIDDEN = 50,      /* of it, when a copy is waited for in the turn that starts it */
     TURN_OVERHEAD = 100, /* barrier, counters */
+    PLACE_BYTES = 1024,  /* barriers and coordinates of persistent blocks */
     GROUP_OVERHEAD = 80, /* of a turn, for each warpgroup that computes in turn */
     CHAIN_LATENCY = 200, /* from products to arithmetic and back */
     QUAD_STEPS = 2,      /* shuffles that reduce a row over the lanes that share it */
@@ -568,6 +569,11 @@ void plan_rate(Plan *plan, Choice *c)
         c->misfit = arena_printf(plan->arena, "needs %lld bytes of shared memory (%lld resident, %lld in rings); a "
                                  "block of %s has %d", (long long)c->shared_bytes, (long long)c->resident_bytes,
                                  (long long)c->ring_bytes, m.t->name, m.t->shared_per_block);
+        return;
+    }
+    if (c->groups && c->stages > 2 && c->shared_bytes + c->resident_bytes + PLACE_BYTES > m.t->shared_per_block) {
+        c->misfit = arena_printf(plan->arena, "%d stages leave no room for the next block's first tiles (%lld bytes)",
+                                 c->stages, (long long)c->resident_bytes);
         return;
     }
     c->blocks_per_sm = 1;

@@ -145,7 +145,7 @@ static void expand_softmax(Expansion *x, TileOp *loop, TileBlock *block, int at)
 {
     TileOp *op = block->ops.data[at];
     GaugeFreedom free = gauge_freedom(x->program->arena, x->kernel, loop, op);
-    if (postcheck_fits(x->kernel, loop, op, free, x->target)) postcheck_expand(x->program, x->kernel, loop, op);
+    if (postcheck_fits(x->kernel, loop, op, free, x->target)) postcheck_expand(x->program, x->kernel, loop, op, free.rounded_sum);
     else expand_in_order(x->program, x->kernel, free, block, at);
 }
 

@@ -64,6 +64,7 @@ typedef struct PostCheck {
     TileOp *rescales[MAX_SUMS];
     int n_sums;
     const struct Range *range;
+    bool rounded;  /* sums are but divisors, so that the rounding of a dominant p cancels */
 } PostCheck;
 
 /* What goes round the loop, as of some moment. */
@@ -127,8 +128,8 @@ static TileValue *exponentials(Rewriter *rw, const PostCheck *c, TileValue *refe
 static Weights weights(Rewriter *rw, const PostCheck *c, TileValue *reference)
 {
     TileValue *e = exponentials(rw, c, reference);
-    TileValue *part = rw_reduce_rows(rw, OP_ROW_SUM, e);
     TileOp *reshape = rw_insert(rw, TILE_RESHAPE, 1, &e, 1, &c->reshape->results[0]->type);
+    TileValue *part = rw_reduce_rows(rw, OP_ROW_SUM, c->rounded ? reshape->results[0] : e);
     return (Weights){reshape->results[0], part};
 }
 
@@ -308,9 +309,9 @@ static void expand_turn(const PostCheck *c, State s)
     rw_yield(c->program, body, s.hot);
 }
 
-void postcheck_expand(TileProgram *program, TileKernel *kernel, TileOp *loop, TileOp *softmax)
+void postcheck_expand(TileProgram *program, TileKernel *kernel, TileOp *loop, TileOp *softmax, bool rounded)
 {
-    PostCheck c = {.program = program, .kernel = kernel, .loop = loop, .softmax = softmax};
+    PostCheck c = {.program = program, .kernel = kernel, .loop = loop, .softmax = softmax, .rounded = rounded};
     const TileBlock *body = loop->regions[0];
     if (!find_parts(&c)) return;
     State s = {.reference = softmax->args[1], .l = softmax->args[2]};

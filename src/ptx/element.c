@@ -372,8 +372,9 @@ static void reduce_partly(Emitter *e, const TileOp *op)
     int n = e->frags[a->id].n;
     fr_new_f32(e, v);
     const Frag *frag = &e->frags[v->id];
-    if (a->type.layout.kind != LAY_MMA_C || v->type.cols != 8) {
-        em_fail(e, op->loc, TW0803, "rows are reduced to 1 column, or of accumulators to 8");
+    bool atoms = a->type.layout.kind == LAY_MMA_C || a->type.layout.kind == LAY_MMA_A;
+    if (!atoms || a->type.layout.quads || v->type.cols != 8) {
+        em_fail(e, op->loc, TW0803, "rows are reduced to 1 column, or of fragments to 8");
         return;
     }
     for (int slot = 0; slot < frag->n; slot++) {

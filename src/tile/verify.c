@@ -470,6 +470,8 @@ static bool check_kernel(Verifier *v, const TileKernel *kernel)
     if (ok && kernel->facts & TF_ALLOCATED)
         ok = check_storage(v);
     forget_symbols(v, symbols);
+    if (ok && kernel->plain)
+        ok = check_kernel(v, kernel->plain);
     return ok;
 }
 

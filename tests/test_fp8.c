@@ -147,6 +147,25 @@ static void first_operand_transposed_by_warps(void **state)
     }
 }
 
+/* A tile of 16 bits that also becomes an operand of 8 lies in lanes as that does. */
+static void row_sums_of_what_becomes_an_operand(void **state)
+{
+    Arena *arena = ((Fixture *)*state)->arena;
+    LevelCase c = {.definition = "Operator sums\n  Input X (M, K) bf16\n  Input W (K, N)\n  Output Y (M, N) bf16\n"
+                                 "  Compute RowSum X and get T\n  Compute Add X, 0 and get H\n"
+                                 "  Compute GEMM H, W and get P\n  Compute Add P, T and get Y\nend\n",
+                   .fill = FILL_UNIFORM, .seed = 5, .dtype = DT_E5M2, .target = "sm_89"};
+
+    levels_set(arena, &c, "K", 40);
+    levels_set(arena, &c, "N", 32);
+    levels_bind(&c, "M", 70);
+    levels_bind(&c, "N", 32);
+    levels_bind(&c, "K", 40);
+    LevelReport report = levels_run(arena, &c);
+    if (report.verdict != LEVELS_AGREE)
+        fail_msg("%s: %s", report.level, report.problem);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -155,6 +174,7 @@ int main(void)
         TEST(scales_of_every_shape),
         TEST(results_as_operands),
         TEST(first_operand_transposed_by_warps),
+        TEST(row_sums_of_what_becomes_an_operand),
     };
     return cmocka_run_group_tests_name("fp8", tests, NULL, NULL);
 }

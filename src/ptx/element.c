@@ -278,7 +278,8 @@ static uint32_t ones_of(DType dtype)
 }
 
 /* Row sums of an operand fragment by the tensor cores: its product with a column
- * of ones. Every lane of a quad gets the whole sum, so there is nothing to
+ * of ones. (Of 16 bits that lie as an operand of 8 will, rows come in another order.)
+ * Every lane of a quad gets the whole sum, so there is nothing to
  * shuffle (PTX ISA, mma.m16n8k16: accumulators 0 and 2 of a lane are its rows). */
 static void sum_operand_rows(Emitter *e, const TileOp *op)
 {
@@ -400,7 +401,8 @@ void el_reduce(Emitter *e, const TileOp *op)
         reduce_partly(e, op);
         return;
     }
-    if (op->op == OP_ROW_SUM && a->type.layout.kind == LAY_MMA_A && dtype_is_narrow(a->type.dtype)) {
+    bool operand = a->type.layout.kind == LAY_MMA_A && a->type.layout.k <= mm_step_k(a->type.dtype);
+    if (op->op == OP_ROW_SUM && operand && dtype_is_narrow(a->type.dtype)) {
         sum_operand_rows(e, op);
         return;
     }

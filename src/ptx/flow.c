@@ -131,8 +131,9 @@ static void set_levels(Emitter *e, const TileBlock *body)
 static bool is_matrix_arithmetic(const TileOp *op)
 {
     bool arithmetic = op->kind == TILE_ELEMENT || op->kind == TILE_MASK || op->kind == TILE_INDEX || op->kind == TILE_REDUCE;
+    if (!arithmetic) return false; /* others need have neither operands nor results */
     const TileType *t = op->n_args > 0 ? &op->args[0]->type : &op->results[0]->type;
-    return arithmetic && t->rows > 1 && t->cols > 1 && t->dtype == DT_F32;
+    return t->rows > 1 && t->cols > 1 && t->dtype == DT_F32;
 }
 
 /* Whether what a loop carries and its largest product leave few of the registers that

@@ -153,20 +153,12 @@ bool abi_same_launch(const AbiEntry *a, const AbiEntry *b)
            a->shared_bytes == b->shared_bytes;
 }
 
-static bool has_roles(const TileKernel *kernel)
-{
-    for (int i = 0; i < kernel->body->ops.len; i++)
-        if (kernel->body->ops.data[i]->kind == TILE_ROLES)
-            return true;
-    return false;
-}
-
 /* An axis within a block numbers instances of roles; without roles it is one like the others. */
 static AbiEntry entry_of(const TileProgram *program, const TileKernel *kernel, const char *name)
 {
     const Aff *blocks = aff_const(program->aff, 1);
     for (int i = 0; i < kernel->grid.len; i++)
-        if (!kernel->grid.data[i].within || !has_roles(kernel))
+        if (!kernel->grid.data[i].within || !tile_has(kernel->body, TILE_ROLES))
             blocks = aff_mul(program->aff, blocks, kernel->grid.data[i].extent);
     return (AbiEntry){.name = name,
                       .blocks = blocks,

@@ -39,7 +39,7 @@ typedef enum AbiArgKind { ABI_MAP, ABI_ADDRESS, ABI_COUNTER, ABI_STRIDE, ABI_DIM
 
 typedef struct AbiArg {
     AbiArgKind kind;
-    const char *name;  /* "Q_map", "Q", "attention_counter", "Q_stride0", "q_len", "scale" */
+    const char *name;  /* "Q_map", "Q", "main_counter", "Q_stride0", "q_len", "scale" */
     int tensor, axis;  /* MAP, ADDRESS, STRIDE */
     int position;      /* MAP, DIM, PARAM: index among them; COUNTER: of its kernel */
     int offset, bytes; /* in the parameter space */

@@ -14,6 +14,8 @@
  */
 #include "pass/issue.h"
 
+#include "pass/stage.h"
+
 typedef struct Pending {
     TileValue *value;
     int number;      /* of the issue that writes it, counted in the block */
@@ -30,9 +32,8 @@ typedef struct Issuer {
 bool issue_closely(const TileKernel *kernel)
 {
     enum { FEW = 2 };
-    for (int i = 0; i < kernel->grid.len; i++)
-        if (kernel->grid.data[i].within) return tile_instances(kernel, kernel->grid.data[i].sym) > FEW;
-    return false;
+    const TileAxis *axis = tile_within(kernel);
+    return axis && tile_instances(kernel, axis->sym) > FEW;
 }
 
 /* ---- early products first ---------------------------------------------------------------- */
@@ -48,8 +49,7 @@ static bool is_early(const TileBlock *block, const TileOp *op)
 {
     for (int k = 0; k < op->n_args; k++) {
         const TileOp *def = made_by(block, op->args[k]);
-        bool load = def && def->kind == TILE_LOAD && def->results[0]->type.space == SPACE_SHARED;
-        if (def && !load) return false;
+        if (def && !stage_is_load(def)) return false;
         if (!def && op->args[k]->type.space != SPACE_SHARED) return false;
     }
     return true;
@@ -172,22 +172,29 @@ static void issue_revised(Issuer *s, TileOp *op)
     }
 }
 
+bool issue_only_sums(const TileBlock *body)
+{
+    const TileOp *yield = body->ops.data[body->ops.len - 1];
+    int products = 0;
+    for (int i = 0; i + 1 < body->ops.len; i++) {
+        const TileOp *op = body->ops.data[i];
+        if (stage_is_load(op)) continue;
+        if (op->kind != TILE_GEMM || op->n_args < 3 || products >= yield->n_args) return false;
+        for (int k = 0; k < body->params.len; k++)
+            if (op->args[0] == body->params.data[k] || op->args[1] == body->params.data[k]) return false;
+        if (op->args[2] != body->params.data[products] || op->results[0] != yield->args[products]) return false;
+        products++;
+    }
+    return products > 0 && products == yield->n_args;
+}
+
 /* A loop that only adds to what is pending goes on with it: an iteration waits for the
  * products of the one before. */
 static bool goes_on(Issuer *s, const TileOp *loop)
 {
-    const TileBlock *body = loop->regions[0];
-    const TileOp *yield = body->ops.data[body->ops.len - 1];
-    if (loop->kind != TILE_FOR || loop->n_args == 0 || s->pending.len != loop->n_args) return false;
+    if (s->pending.len != loop->n_args || !issue_only_sums(loop->regions[0])) return false;
     for (int k = 0; k < loop->n_args; k++)
-        if (!find(s, loop->args[k]) || !yield->args[k]->def || yield->args[k]->def->kind != TILE_GEMM) return false;
-    for (int i = 0; i + 1 < body->ops.len; i++) {
-        const TileOp *op = body->ops.data[i];
-        bool load = op->kind == TILE_LOAD && op->results[0]->type.space == SPACE_SHARED, sum = false;
-        for (int k = 0; op->kind == TILE_GEMM && op->n_args == 3 && k < yield->n_args; k++)
-            sum |= op->results[0] == yield->args[k] && op->args[2] == body->params.data[k];
-        if (!load && !sum) return false;
-    }
+        if (!find(s, loop->args[k])) return false;
     return true;
 }
 

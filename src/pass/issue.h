@@ -7,6 +7,9 @@
 /* Whether there are so many warpgroups, with few registers each, that one rather waits for
  * all of its products before it goes on: the others keep the tensor cores busy. */
 bool issue_closely(const TileKernel *kernel);
+/* A loop's body that does nothing but sum products of loaded tiles: the next product may
+ * start while the last one is under way, if the first stands before the loop (rotate.c). */
+bool issue_only_sums(const TileBlock *body);
 void issue_products(TileProgram *program, TileKernel *kernel);
 
 #endif

@@ -12,6 +12,8 @@
  */
 #include "pass/order.h"
 
+#include "pass/stage.h"
+
 typedef struct Order {
     TileProgram *program;
     TileKernel *kernel;
@@ -22,7 +24,7 @@ typedef struct Order {
 
 static bool streams(const TileOp *op)
 {
-    return op->kind == TILE_LOAD && op->results[0]->type.space == SPACE_SHARED && op->row_dim >= 0;
+    return stage_is_load(op) && op->row_dim >= 0;
 }
 
 /* Tensors that loops go through, for an entry of the axis. */

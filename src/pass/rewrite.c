@@ -62,6 +62,24 @@ bool rw_number(const TileValue *v, double *number)
     return true;
 }
 
+void rw_give(TileBlock *scope, const TileOp *op, TileValue *const *values)
+{
+    for (int i = 0; i < op->n_results; i++) {
+        if (!values[i]->name) values[i]->name = op->results[i]->name;
+        tile_replace_uses(scope, op->results[i], values[i]);
+    }
+}
+
+void rw_inline(TileProgram *program, TileBlock *scope, TileBlock *block, int at)
+{
+    const TileOp *op = block->ops.data[at];
+    const TileBlock *region = op->regions[0];
+    int n = region->ops.len - 1;
+    rw_give(scope, op, region->ops.data[n]->args);
+    tile_remove(block, at);
+    for (int i = 0; i < n; i++) tile_insert(program, block, at + i, region->ops.data[i]);
+}
+
 static void add_uses(Arena *arena, const TileBlock *block, const TileValue *v, Uses *uses)
 {
     for (int i = 0; i < block->ops.len; i++) {

@@ -42,6 +42,12 @@ void rw_yield(TileProgram *program, TileBlock *region, TileValue *value);
 TileValue *rw_renew(Rewriter *rw, TileOp *op, int result);
 void rw_serve(TileValue *old, TileValue *made);
 
+/* In `scope` these values stand for an operation's results, under their names where they
+ * have none. */
+void rw_give(TileBlock *scope, const TileOp *op, TileValue *const *values);
+/* The first region's operations stand in place of block[at], what it yields for its results. */
+void rw_inline(TileProgram *program, TileBlock *scope, TileBlock *block, int at);
+
 /* Removes operations without effects whose results nothing uses. */
 void rw_remove_dead(TileBlock *block);
 bool tile_op_has_effect(const TileOp *op);

@@ -20,7 +20,7 @@
  */
 #include "pass/copies.h"
 #include "pass/issue.h"
-#include "pass/passes.h"
+#include "pass/stage.h"
 
 typedef struct Turn {
     TileProgram *program;
@@ -44,17 +44,12 @@ static bool is_param(const TileBlock *block, const TileValue *v)
     return false;
 }
 
-static bool is_shared_load(const TileOp *op)
-{
-    return op->kind == TILE_LOAD && op->results[0]->type.space == SPACE_SHARED;
-}
-
 /* A product of tiles that are there without this iteration's arithmetic. */
 static bool is_early(const TileBlock *body, const TileOp *op)
 {
     for (int k = 0; k < op->n_args; k++) {
         int at = place_in(body, op->args[k]);
-        if (is_param(body, op->args[k]) || (at >= 0 && !is_shared_load(body->ops.data[at]) && body->ops.data[at]->kind != TILE_FILL))
+        if (is_param(body, op->args[k]) || (at >= 0 && !stage_is_load(body->ops.data[at]) && body->ops.data[at]->kind != TILE_FILL))
             return false;
     }
     return true;
@@ -81,7 +76,7 @@ static bool used_in(const TileBlock *body, int begin, int end, const TileValue *
 
 static bool is_free(const TileOp *op)
 {
-    return is_shared_load(op) || op->kind == TILE_FILL || op->kind == TILE_INDEX;
+    return stage_is_load(op) || op->kind == TILE_FILL || op->kind == TILE_INDEX;
 }
 
 /* Loads and constants that only B uses go there; false: B uses a tile that A does, too. */
@@ -93,7 +88,7 @@ static bool settle_loads(Turn *t, TileBlock *body)
         if (!used_in(body, i + 1, t->cut, op->results[0])) {
             tile_remove(body, i);
             tile_insert(t->program, body, --t->cut, op);
-        } else if (is_shared_load(op)) {
+        } else if (stage_is_load(op)) {
             return false;
         } else { /* a constant is made twice */
             Copier c = copier_new(t->program, t->kernel, NULL, NULL);
@@ -240,30 +235,12 @@ static void turn_loops(TileProgram *program, TileKernel *kernel, TileBlock *bloc
 
 /* ---- sums alone ---------------------------------------------------------------------------- */
 
-/* A loop that does nothing but sum products of loaded tiles: the next product may start
- * while the last one is under way, if the first stands before the loop (issue.c). */
-static bool only_sums(const TileBlock *body)
-{
-    const TileOp *yield = body->ops.data[body->ops.len - 1];
-    int products = 0;
-    for (int i = 0; i + 1 < body->ops.len; i++) {
-        const TileOp *op = body->ops.data[i];
-        if (is_shared_load(op)) continue;
-        if (op->kind != TILE_GEMM || op->n_args < 3 || products >= yield->n_args) return false;
-        for (int k = 0; k < 2; k++)
-            if (is_param(body, op->args[k])) return false;
-        if (op->args[2] != body->params.data[products] || op->results[0] != yield->args[products]) return false;
-        products++;
-    }
-    return products > 0 && products == yield->n_args;
-}
-
 /* if lo < hi { the iteration lo; for j = lo + 1:hi { ... } } else { initial values } */
 static void peel_loop(TileProgram *program, TileKernel *kernel, TileBlock *block, int at)
 {
     TileOp *loop = block->ops.data[at];
     TileBlock *body = loop->regions[0];
-    if (!only_sums(body)) return;
+    if (!issue_only_sums(body)) return;
     Turn t = {.program = program, .kernel = kernel, .loop = loop};
     TileOp *choice = choose_some(&t);
     Copier c = copier_new(program, kernel, loop->var, loop->lo);
@@ -289,12 +266,9 @@ static void settle_choices(TileProgram *program, TileKernel *kernel, TileBlock *
         TileOp *op = block->ops.data[i];
         for (int k = 0; k < op->n_regions; k++) settle_choices(program, kernel, op->regions[k]);
         if (op->kind != TILE_IF || !aff_always(program->aff, op->cond)) continue;
-        const TileBlock *taken = op->regions[0];
-        const TileOp *yield = taken->ops.data[taken->ops.len - 1];
-        for (int k = 0; k < op->n_results; k++) tile_replace_uses(kernel->body, op->results[k], yield->args[k]);
-        tile_remove(block, i);
-        for (int k = 0; k + 1 < taken->ops.len; k++) tile_insert(program, block, i + k, taken->ops.data[k]);
-        i += taken->ops.len - 2;
+        int n = op->regions[0]->ops.len - 1;
+        rw_inline(program, kernel->body, block, i);
+        i += n - 1;
     }
 }
 
@@ -340,8 +314,8 @@ bool pass_rotate(TileProgram *program, TileKernel *kernel, const Target *target,
     (void)target;
     (void)diags;
     if (!kernel->specialized || kernel->facts & TF_STAGED) return true;
-    for (int i = 0; i < kernel->grid.len; i++)
-        if (kernel->grid.data[i].within) even_bounds(program, kernel->body, &kernel->grid.data[i]);
+    const TileAxis *axis = tile_within(kernel);
+    if (axis) even_bounds(program, kernel->body, axis);
     turn_loops(program, kernel, kernel->body);
     peel_loops(program, kernel, kernel->body);
     settle_choices(program, kernel, kernel->body);

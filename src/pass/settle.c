@@ -56,25 +56,6 @@ static bool is_small(const TileValue *v, double bound)
     return least && (is_maximum(least->args[0], fma->args[0], c, limit) || is_maximum(least->args[1], fma->args[0], c, limit));
 }
 
-static void give(TileBlock *block, const TileOp *op, TileValue *const *values)
-{
-    for (int i = 0; i < op->n_results; i++) {
-        if (!values[i]->name) values[i]->name = op->results[i]->name;
-        tile_replace_uses(block, op->results[i], values[i]);
-    }
-}
-
-/* The region's operations stand in the block from now on. */
-static void inline_region(TileProgram *program, TileBlock *block, int at)
-{
-    const TileOp *op = block->ops.data[at];
-    const TileBlock *region = op->regions[0];
-    int n = region->ops.len - 1;
-    give(block, op, region->ops.data[n]->args);
-    tile_remove(block, at);
-    for (int i = 0; i < n; i++) tile_insert(program, block, at + i, region->ops.data[i]);
-}
-
 bool settle_revised(TileProgram *program, TileBlock *block, int at)
 {
     const TileOp *op = block->ops.data[at];
@@ -82,11 +63,11 @@ bool settle_revised(TileProgram *program, TileBlock *block, int at)
     double number;
     bool known = rw_number(condition, &number);
     if (known && !(number < op->number)) {
-        inline_region(program, block, at);
+        rw_inline(program, block, block, at);
         return true;
     }
     if (!known && !is_small(condition, op->number)) return false;
-    give(block, op, op->args);
+    rw_give(block, op, op->args);
     tile_remove(block, at);
     return true;
 }

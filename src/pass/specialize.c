@@ -19,9 +19,9 @@
 #include "pass/copies.h"
 #include "pass/issue.h"
 #include "pass/order.h"
-#include "pass/passes.h"
+#include "pass/stage.h"
 
-enum { GROUP_WARPS = 4, BARRIERS = 1024 };
+enum { BARRIERS = 1024 };
 
 typedef struct Stream {   /* a load of the program, whose copies rotation may have made more */
     const TileOp *load;
@@ -38,11 +38,6 @@ typedef struct Specializer {
     int groups;
     VEC(Stream) streams;
 } Specializer;
-
-static bool is_bulk_load(const TileOp *op)
-{
-    return op->kind == TILE_LOAD && op->results[0]->type.space == SPACE_SHARED;
-}
 
 static bool own_place(const Specializer *s, const TileOp *load)
 {
@@ -73,7 +68,7 @@ static void find_streams(Specializer *s, const TileBlock *block, bool in_loop)
     for (int i = 0; i < block->ops.len; i++) {
         const TileOp *op = block->ops.data[i];
         for (int k = 0; k < op->n_regions; k++) find_streams(s, op->regions[k], in_loop || op->kind == TILE_FOR);
-        if (!is_bulk_load(op)) continue;
+        if (!stage_is_load(op)) continue;
         Stream *known = stream_of(s, op);
         int stages = in_loop ? (s->kernel->stages > 1 ? s->kernel->stages : 2) : s->kernel->persistent ? 2 : 1;
         if (known) {
@@ -147,9 +142,6 @@ static int first_use(const TileBlock *block, int from, const TileValue *v)
     return -1;
 }
 
-/* Behind the last use; of a product that was only started, behind the wait for it. Where
- * a loop goes on while its last product is under way, that wait is in the next iteration,
- * which gives back what this one awaited. */
 static int last_wait(const TileBlock *block, int from)
 {
     int last = from;
@@ -158,6 +150,9 @@ static int last_wait(const TileBlock *block, int from)
     return last;
 }
 
+/* Behind the last use; of a product that was only started, behind the wait for it. Where
+ * a loop goes on while its last product is under way, that wait is in the next iteration,
+ * which gives back what this one awaited. */
 static int after_last_use(const TileBlock *block, int from, const TileValue *v)
 {
     int last = from;
@@ -185,7 +180,7 @@ static void await_tiles(Specializer *s, TileBlock *block)
     }
     for (int i = 0; i < block->ops.len; i++) {
         TileOp *op = block->ops.data[i];
-        if (!is_bulk_load(op)) continue;
+        if (!stage_is_load(op)) continue;
         const Stream *stream = stream_of(s, op);
         TileOp *wait = ring_op(s, TILE_AWAIT, stream, own_copy(s, stream)), *back = ring_op(s, TILE_RELEASE, stream, own_copy(s, stream));
         wait->results[0]->name = op->results[0]->name;
@@ -226,21 +221,10 @@ static void bring_tile(Specializer *s, const TileOp *wait, TileBlock *to, int in
     tile_append(s->program, to, ring_op(s, TILE_FILLED, &stream, w));
 }
 
-static bool region_awaits(const TileOp *op);
-
-static bool awaits(const TileBlock *block)
-{
-    for (int i = 0; i < block->ops.len; i++) {
-        const TileOp *op = block->ops.data[i];
-        if (op->kind == TILE_AWAIT || region_awaits(op)) return true;
-    }
-    return false;
-}
-
 static bool region_awaits(const TileOp *op)
 {
     for (int k = 0; k < op->n_regions; k++)
-        if (awaits(op->regions[k])) return true;
+        if (tile_has(op->regions[k], TILE_AWAIT)) return true;
     return false;
 }
 
@@ -283,16 +267,9 @@ static void set_roles(const Specializer *s, TileOp *roles)
 {
     bool share = s->groups > 1;
     roles->roles = arena_array(s->program->arena, TileRole, 2);
-    roles->roles[0] = (TileRole){.name = "load", .warps = GROUP_WARPS, .regs = share ? target_copier_registers(s->target, s->groups) : 0};
-    roles->roles[1] = (TileRole){.name = "compute", .warps = GROUP_WARPS, .per = s->per,
+    roles->roles[0] = (TileRole){.name = "load", .warps = TARGET_GROUP_WARPS, .regs = share ? target_copier_registers(s->target, s->groups) : 0};
+    roles->roles[1] = (TileRole){.name = "compute", .warps = TARGET_GROUP_WARPS, .per = s->per,
                                  .regs = share ? target_group_registers(s->target, s->groups) : 0};
-}
-
-static const TileAxis *instances(const TileKernel *kernel)
-{
-    for (int i = 0; i < kernel->grid.len; i++)
-        if (kernel->grid.data[i].within) return &kernel->grid.data[i];
-    return NULL;
 }
 
 static void strip_awaits(TileBlock *block)
@@ -310,7 +287,7 @@ static void strip_awaits(TileBlock *block)
 bool pass_specialize(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags)
 {
     (void)diags;
-    const TileAxis *axis = instances(kernel);
+    const TileAxis *axis = tile_within(kernel);
     Specializer s = {.program = program, .kernel = kernel, .target = target};
     if (!kernel->specialized || kernel->facts & TF_STAGED) return true;
     s.per = axis ? axis->sym : NULL;
@@ -332,7 +309,7 @@ bool pass_specialize(TileProgram *program, TileKernel *kernel, const Target *tar
     for (int i = 0; i < s.streams.len; i++) tile_append(program, whole, s.streams.data[i].ring->def);
     tile_append(program, whole, roles);
     kernel->body = whole;
-    kernel->warps = GROUP_WARPS * (s.groups + 1);
+    kernel->warps = TARGET_GROUP_WARPS * (s.groups + 1);
     kernel->facts |= TF_STAGED;
     return true;
 }

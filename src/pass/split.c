@@ -17,7 +17,7 @@
  */
 #include "pass/passes.h"
 
-enum { GROUP_ROWS = 64, GROUP_WARPS = 4, MOST_GROUPS = 4, MOST_COLUMNS = 256, NARROWEST_SWIZZLE = 32 };
+enum { NARROWEST_SWIZZLE = 32 };
 
 typedef struct Splitter {
     TileProgram *program;
@@ -41,7 +41,7 @@ static void see_product(Splitter *s, const TileOp *op)
     bool bytes = dtype_bytes(b->dtype) == 1;
     s->products = true;
     s->ok &= !op->trans_a && b->space == SPACE_SHARED && dtype_is_narrow(b->dtype) && r->cols % 8 == 0 && k % step == 0;
-    s->ok &= r->cols <= MOST_COLUMNS && !(bytes && !op->trans_b);
+    s->ok &= r->cols <= TARGET_GROUP_COLUMNS && !(bytes && !op->trans_b);
     if (a->space == SPACE_SHARED) s->operand[op->args[0]->id] = true;
     s->stored[op->args[1]->id] = true;
 }
@@ -118,7 +118,7 @@ static bool is_divided(const Splitter *s, const TileValue *v)
 
 static void divide_value(const Splitter *s, TileValue *v)
 {
-    if (is_divided(s, v)) v->type.rows = GROUP_ROWS;
+    if (is_divided(s, v)) v->type.rows = TARGET_GROUP_ROWS;
 }
 
 static void divide_op(const Splitter *s, TileOp *op, const Aff *first)
@@ -178,10 +178,10 @@ static const AffSym *add_axis(TileProgram *program, TileKernel *kernel, int grou
 bool pass_split(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags)
 {
     (void)diags;
-    int groups = kernel->warps / GROUP_WARPS;
-    Splitter s = {program, kernel, target, groups * GROUP_ROWS, arena_array(program->arena, bool, kernel->next_value),
+    int groups = kernel->warps / TARGET_GROUP_WARPS;
+    Splitter s = {program, kernel, target, groups * TARGET_GROUP_ROWS, arena_array(program->arena, bool, kernel->next_value),
                   arena_array(program->arena, bool, kernel->next_value), false, true};
-    if (!target->has_wgmma || kernel->warps % GROUP_WARPS || kernel->warps_n > 1 || groups > MOST_GROUPS) return true;
+    if (!target->has_wgmma || kernel->warps % TARGET_GROUP_WARPS || kernel->warps_n > 1 || groups > TARGET_GROUPS) return true;
     see_block(&s, kernel->body);
     if (s.ok) see_shared(&s, kernel->body);
     if (!s.ok || !s.products) return true;
@@ -189,7 +189,7 @@ bool pass_split(TileProgram *program, TileKernel *kernel, const Target *target, 
     kernel->specialized = 1;
     if (groups == 1) return true;
     AffCtx *aff = program->aff;
-    const Aff *first = aff_scale(aff, aff_of(aff, add_axis(program, kernel, groups)), GROUP_ROWS);
+    const Aff *first = aff_scale(aff, aff_of(aff, add_axis(program, kernel, groups)), TARGET_GROUP_ROWS);
     divide_expressions(&s, kernel->body, first);
     divide_values(&s, kernel->body);
     return true;

@@ -293,13 +293,6 @@ static void declare_registers(const Emitter *e, Str *out)
             str_printf(out, "\t.reg .%s %s<%d>;\n", CLASSES[c].type, CLASSES[c].prefix, e->next[c]);
 }
 
-static bool has_roles(const TileKernel *kernel)
-{
-    for (int i = 0; i < kernel->body->ops.len; i++)
-        if (kernel->body->ops.data[i]->kind == TILE_ROLES) return true;
-    return false;
-}
-
 static void print_signature(const Emitter *e, Str *out, const char *entry)
 {
     str_printf(out, ".visible .entry %s(\n", entry);
@@ -308,10 +301,10 @@ static void print_signature(const Emitter *e, Str *out, const char *entry)
                    e->abi->args.data[i].kind == ABI_MAP ? "[128]" : "",
                    i + 1 < e->abi->args.len ? "," : "", e->abi->args.data[i].name);
     /* setmaxnreg wants to know the number of threads (PTX ISA, setmaxnreg) */
-    str_printf(out, ")\n.%s %d, 1, 1\n", has_roles(e->kernel) ? "reqntid" : "maxntid", e->kernel->warps * 32);
+    str_printf(out, ")\n.%s %d, 1, 1\n", tile_has(e->kernel->body, TILE_ROLES) ? "reqntid" : "maxntid", e->kernel->warps * 32);
     /* The entry for any addresses needs registers for elements one by one, which do not
      * count: it takes what it needs. */
-    if (e->kernel->blocks_per_sm > 0 && (e->aligned || has_roles(e->kernel)))
+    if (e->kernel->blocks_per_sm > 0 && (e->aligned || tile_has(e->kernel->body, TILE_ROLES)))
         str_printf(out, ".minnctapersm %d\n", e->kernel->blocks_per_sm);
 }
 
@@ -328,7 +321,7 @@ static bool emit_entry(Str *out, const TileProgram *program, const TileKernel *k
     e->awaited = arena_array(arena, const Aff *, kernel->next_value);
     em_open(e);
     load_lanes(e);
-    if (!has_roles(kernel)) {
+    if (!tile_has(kernel->body, TILE_ROLES)) {
         const char *block = em_new(e, REG_R);
         em(e, "mov.u32 %s, %%ctaid.x;", block);
         kn_arguments(e);

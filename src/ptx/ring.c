@@ -53,24 +53,13 @@ int64_t rg_barriers(const TileKernel *kernel, const TileOp *ring)
 
 /* ---- who takes part ----------------------------------------------------------------- */
 
-static bool releases(const TileBlock *block, const TileOp *ring)
-{
-    for (int i = 0; i < block->ops.len; i++) {
-        const TileOp *op = block->ops.data[i];
-        if (op->kind == TILE_RELEASE && op->args[0]->def == ring) return true;
-        for (int r = 0; r < op->n_regions; r++)
-            if (releases(op->regions[r], ring)) return true;
-    }
-    return false;
-}
-
-/* Warps that give a stage back: of one instance where each has a copy of its own. */
-static int readers(const Emitter *e, const TileOp *roles, const TileOp *ring)
+/* Warps that give a stage of a copy back. */
+static int readers(const Emitter *e, const TileOp *roles, const TileOp *ring, int copy)
 {
     int warps = 0;
     for (int i = 0; i < roles->n_regions; i++)
-        if (releases(roles->regions[i], ring))
-            warps += roles->roles[i].warps * (ring->count > 1 ? 1 : tile_instances(e->kernel, roles->roles[i].per));
+        for (int k = 0; k < tile_instances(e->kernel, roles->roles[i].per); k++)
+            if (tile_consumes(e->program, roles, i, k, ring->results[0], copy)) warps += roles->roles[i].warps;
     return warps;
 }
 
@@ -80,10 +69,10 @@ void rg_init(Emitter *e, const TileOp *roles)
         const TileOp *ring = e->kernel->body->ops.data[i];
         if (ring->kind != TILE_RING) continue;
         int64_t at = rg_barriers(e->kernel, ring);
-        int n = ring_places(ring), count = readers(e, roles, ring);
+        int n = ring_places(ring), stages = ring->results[0]->type.stages;
         for (int k = 0; k < 2 * n; k++)
             em(e, "mbarrier.init.shared::cta.b64 [%s+%lld], %d;", e->smem, (long long)at + k * BARRIER_BYTES,
-               k < n ? 1 : count);
+               k < n ? 1 : readers(e, roles, ring, (k - n) / stages));
     }
 }
 

@@ -17,28 +17,11 @@
 enum {
     SLOTS = 2,
     SLOT_BYTES = 32,        /* coordinates of up to 8 axes */
-    GROUP_WARPS = 4,
     TURN_BARRIER = 1,       /* number of the first; 0 is the block's own */
     TURN_THREADS = 256      /* one instance arrives, one waits */
 };
 
 /* ---- what a role does ------------------------------------------------------------- */
-
-static bool block_has(const TileBlock *block, bool (*is)(const TileOp *op))
-{
-    for (int i = 0; i < block->ops.len; i++) {
-        const TileOp *op = block->ops.data[i];
-        if (is(op)) return true;
-        for (int r = 0; r < op->n_regions; r++)
-            if (block_has(op->regions[r], is)) return true;
-    }
-    return false;
-}
-
-static bool is_turn(const TileOp *op)
-{
-    return op->kind == TILE_TAKE_TURN;
-}
 
 static bool is_work(const TileOp *op)
 {
@@ -47,9 +30,20 @@ static bool is_work(const TileOp *op)
     return !copies && !flow;
 }
 
+static bool has_work(const TileBlock *block)
+{
+    for (int i = 0; i < block->ops.len; i++) {
+        const TileOp *op = block->ops.data[i];
+        if (is_work(op)) return true;
+        for (int r = 0; r < op->n_regions; r++)
+            if (has_work(op->regions[r])) return true;
+    }
+    return false;
+}
+
 static bool is_copier(const TileOp *roles, int role)
 {
-    return !block_has(roles->regions[role], is_work);
+    return !has_work(roles->regions[role]);
 }
 
 static int first_copier(const TileOp *roles)
@@ -141,14 +135,6 @@ static void read_slot(Emitter *e, Slots *s, int end)
     em(e, "@%s bra.uni $last%d;", p, end);
 }
 
-static const Aff *places(Emitter *e)
-{
-    const Aff *n = aff_const(e->program->aff, 1);
-    for (int i = 0; i < e->kernel->grid.len; i++)
-        if (!e->kernel->grid.data[i].within) n = aff_mul(e->program->aff, n, e->kernel->grid.data[i].extent);
-    return n;
-}
-
 static int kernel_number(const Emitter *e)
 {
     int i = 0;
@@ -165,7 +151,8 @@ static void hand_out(Emitter *e, const TileBlock *body, int label)
     const char *place = em_new(e, REG_R), *drawn = em_new(e, REG_R), *limit = em_new(e, REG_R), *blocks = em_new(e, REG_R);
     const char *generic = em_new(e, REG_RD), *counter = em_new(e, REG_RD), *p = em_new(e, REG_P);
     em_before(e, "mov.u32 %s, %%ctaid.x;", place);
-    const char *count = ix_value(e, places(e));
+    int number = kernel_number(e);
+    const char *count = ix_value(e, e->abi->kernels.data[number].fast.blocks);
     em(e, "setp.ge.s32 %s, %s, %s;", p, place, count);
     em(e, "@%s bra.uni $last%d;", p, label);
     kn_decode_grid(e, place);
@@ -173,7 +160,7 @@ static void hand_out(Emitter *e, const TileBlock *body, int label)
     kn_block(e, body);
     em(e, "mov.u32 %s, %%nctaid.x;", blocks);
     em(e, "add.s32 %s, %s, -1;", limit, count);
-    em(e, "ld.param.u64 %s, [%s];", generic, kn_param(e, ABI_COUNTER, 0, kernel_number(e)));
+    em(e, "ld.param.u64 %s, [%s];", generic, kn_param(e, ABI_COUNTER, 0, number));
     em(e, "cvta.to.global.u64 %s, %s;", counter, generic);
     em(e, "atom.global.inc.u32 %s, [%s], %s;", drawn, counter, limit);
     em(e, "add.s32 %s, %s, %s;", place, drawn, blocks);
@@ -234,8 +221,7 @@ static void last_turn(Emitter *e)
 
 static void set_registers(Emitter *e)
 {
-    int launched = e->target->regs_per_sm / (e->kernel->warps * 32) / 8 * 8;
-    if (launched > e->target->regs_per_thread) launched = e->target->regs_per_thread;
+    int launched = target_launch_registers(e->target, e->kernel->warps);
     if (e->role->regs) em(e, "setmaxnreg.%s.sync.aligned.u32 %d;", e->role->regs < launched ? "dec" : "inc", e->role->regs);
 }
 
@@ -257,8 +243,8 @@ static void role_lanes(Emitter *e)
     em(e, "and.b32 %s, %s, 31;", e->lane, tid);
     em(e, "shr.u32 %s, %s, 5;", wide, tid);
     em(e, "shfl.sync.idx.b32 %s, %s, 0, 31, -1;", warp, wide);
-    em(e, "and.b32 %s, %s, %d;", e->warp, warp, GROUP_WARPS - 1);
-    em(e, "and.b32 %s, %s, %d;", e->tid, tid, GROUP_WARPS * 32 - 1);
+    em(e, "and.b32 %s, %s, %d;", e->warp, warp, TARGET_GROUP_WARPS - 1);
+    em(e, "and.b32 %s, %s, %d;", e->tid, tid, TARGET_GROUP_WARPS * 32 - 1);
     e->always = em_new(e, REG_P);
     e->never = em_new(e, REG_P);
     e->first_lane = em_new(e, REG_P);
@@ -270,7 +256,7 @@ static void role_lanes(Emitter *e)
 static void role_body(Emitter *e, const TileOp *op, int role, int label)
 {
     const TileBlock *body = op->regions[role];
-    bool turns = block_has(body, is_turn) && tile_instances(e->kernel, e->role->per) > 1;
+    bool turns = tile_has(body, TILE_TAKE_TURN) && tile_instances(e->kernel, e->role->per) > 1;
     if (turns) first_turn(e);
     if (!e->kernel->persistent) {
         const char *place = em_new(e, REG_R);
@@ -304,7 +290,7 @@ static void emit_role(Emitter *e, const TileOp *op, int role, const char *group,
     if (is_copier(op, role)) { /* what concerns a warp as a whole, it does not do */
         const char *p = em_new(e, REG_P), *thread = em_new(e, REG_R);
         em(e, "mov.u32 %s, %%tid.x;", thread);
-        em(e, "setp.ne.s32 %s, %s, %d;", p, thread, first_group * GROUP_WARPS * 32);
+        em(e, "setp.ne.s32 %s, %s, %d;", p, thread, first_group * TARGET_GROUP_WARPS * 32);
         em(e, "@%s bra $end;", p);
     } else {
         role_lanes(e);
@@ -355,9 +341,9 @@ void ro_roles(Emitter *e, const TileOp *op)
     em(e, "shfl.sync.idx.b32 %s, %s, 0, 31, -1;", group, wide);
     for (int i = 0; i < op->n_regions && !e->failed; i++) {
         const TileRole *role = &op->roles[i];
-        int end = first + role->warps / GROUP_WARPS * tile_instances(e->kernel, role->per), label = em_label(e);
+        int end = first + role->warps / TARGET_GROUP_WARPS * tile_instances(e->kernel, role->per), label = em_label(e);
         const char *p = em_new(e, REG_P);
-        if (role->warps != GROUP_WARPS) {
+        if (role->warps != TARGET_GROUP_WARPS) {
             em_fail(e, op->loc, TW0803, "an instance of role %s has %d warps, not a warpgroup", role->name, role->warps);
             return;
         }

@@ -15,8 +15,6 @@
  */
 #include "ptx/roles.h"
 
-enum { WIDEST = 256 }; /* columns of one instruction */
-
 typedef struct Operand {
     SharedTile tile;
     bool along;          /* rows run along m or n, not along k */
@@ -114,8 +112,8 @@ void wg_issue(Emitter *e, const TileOp *op)
     int k = op->trans_a ? a->type.rows : a->type.cols;
     const char *type = type_name(b->type.dtype);
     em(e, "wgmma.fence.sync.aligned;");
-    for (int first = 0; first < r->type.cols; first += WIDEST) {
-        int n = r->type.cols - first < WIDEST ? r->type.cols - first : WIDEST;
+    for (int first = 0; first < r->type.cols; first += TARGET_GROUP_COLUMNS) {
+        int n = r->type.cols - first < TARGET_GROUP_COLUMNS ? r->type.cols - first : TARGET_GROUP_COLUMNS;
         for (int step = 0; step * x.step_k < k; step++) {
             const char *left = packed ? arena_printf(e->arena, "{%s}", registers(e, "%r", &packed[step * 4], 4))
                                       : descriptor(e, &x, step, 0);

@@ -7,8 +7,6 @@
  */
 #include "reason/plan.h"
 
-enum { GROUP_WARPS = 4, GROUP_ROWS = 64, MOST_GROUPS = 4, MOST_COLUMNS = 256 };
-
 /* An operand that a copy brings from a tensor as it is. */
 static bool is_brought(const Tile *tile)
 {
@@ -33,7 +31,7 @@ static bool divides(Plan *plan, const Choice *c, const Block *block)
         bool bytes = b && dtype_bytes(b->shared_dtype) == 1;
         if (!a || !r || !is_brought(b) || plan_transposed(s->args[0]) || (bytes && !plan_transposed(s->args[1])))
             return false;
-        if (c->size[r->row->id] != (int64_t)c->warps / GROUP_WARPS * GROUP_ROWS || c->size[r->col->id] > MOST_COLUMNS)
+        if (c->size[r->row->id] != (int64_t)c->warps / TARGET_GROUP_WARPS * TARGET_GROUP_ROWS || c->size[r->col->id] > TARGET_GROUP_COLUMNS)
             return false;
     }
     return true;
@@ -42,9 +40,9 @@ static bool divides(Plan *plan, const Choice *c, const Block *block)
 int plan_groups(Plan *plan, const Choice *c)
 {
     const Target *t = plan->options->target;
-    int groups = c->warps / GROUP_WARPS;
+    int groups = c->warps / TARGET_GROUP_WARPS;
 
-    if (!t->has_wgmma || c->warps % GROUP_WARPS || c->warps_n > 1 || groups < 1 || groups > MOST_GROUPS)
+    if (!t->has_wgmma || c->warps % TARGET_GROUP_WARPS || c->warps_n > 1 || groups < 1 || groups > TARGET_GROUPS)
         return 0;
     return divides(plan, c, &plan->unit->body) ? groups : 0;
 }

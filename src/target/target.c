@@ -39,7 +39,14 @@ int target_mma_k(const Target *t, DType dtype)
     return dtype_bytes(dtype) == 1 ? 2 * t->mma_k : t->mma_k;
 }
 
-enum { GROUP_THREADS = 128, REGISTER_STEP = 8 };
+enum { WARP = 32, REGISTER_STEP = 8 };
+
+int target_launch_registers(const Target *t, int warps)
+{
+    int share = t->regs_per_sm / (warps * WARP) / REGISTER_STEP * REGISTER_STEP;
+
+    return share < t->regs_per_thread ? share : t->regs_per_thread;
+}
 
 int target_copier_registers(const Target *t, int groups)
 {
@@ -49,7 +56,7 @@ int target_copier_registers(const Target *t, int groups)
 
 int target_group_registers(const Target *t, int groups)
 {
-    int launched = t->regs_per_sm / ((groups + 1) * GROUP_THREADS) / REGISTER_STEP * REGISTER_STEP;
+    int launched = target_launch_registers(t, (groups + 1) * TARGET_GROUP_WARPS);
     int each = ((groups + 1) * launched - target_copier_registers(t, groups)) / groups / REGISTER_STEP * REGISTER_STEP;
 
     return each < t->regs_per_thread ? each : t->regs_per_thread / REGISTER_STEP * REGISTER_STEP;

@@ -54,6 +54,11 @@ const Target *target_find(const char *name); /* NULL: unknown */
 bool target_has_dtype(const Target *t, DType dtype);
 /* Columns of an operand that one instruction takes: mma_k, or twice that of 8 bits. */
 int target_mma_k(const Target *t, DType dtype);
+/* A warpgroup (PTX ISA, "wgmma"): its warps, the rows that it multiplies, the most columns of
+ * an instruction; and the most that a block has to compute, beside one that copies. */
+enum { TARGET_GROUP_WARPS = 4, TARGET_GROUP_ROWS = 64, TARGET_GROUP_COLUMNS = 256, TARGET_GROUPS = 4 };
+/* Registers that a thread of a block of so many warps starts with, at most. */
+int target_launch_registers(const Target *t, int warps);
 /* Registers of a thread where a block has so many warpgroups that compute and one that
  * copies, which has the rest (PTX ISA, setmaxnreg: multiples of 8). */
 int target_group_registers(const Target *t, int groups);

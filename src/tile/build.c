@@ -181,6 +181,14 @@ int tile_warps(const TileKernel *kernel)
     return kernel->warps % parts ? kernel->warps : (int)(kernel->warps / parts);
 }
 
+const TileAxis *tile_within(const TileKernel *kernel)
+{
+    for (int i = 0; i < kernel->grid.len; i++)
+        if (kernel->grid.data[i].within)
+            return &kernel->grid.data[i];
+    return NULL;
+}
+
 int tile_instances(const TileKernel *kernel, const AffSym *per)
 {
     int64_t extent;

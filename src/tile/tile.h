@@ -230,6 +230,8 @@ int tile_warps(const TileKernel *kernel);
 /* Instances of a role: the extent of its axis; 1 without one. */
 int tile_role_warps(const TileOp *roles); /* of the largest instance */
 int tile_instances(const TileKernel *kernel, const AffSym *per);
+/* The axis whose coordinates are instances within a block; NULL: none. */
+const TileAxis *tile_within(const TileKernel *kernel);
 /* Whether an operation on a tensor may move whole chunks of TILE_CHUNK bytes, if
  * addresses and strides are multiples of that: its columns are neighbours in
  * memory, begin between chunks, and fill at least one. */

@@ -693,6 +693,27 @@ static void random_numbers_are_the_same_everywhere(void **state)
     assert_int_equal(rng_below(&rng, 0), 0);
 }
 
+/* FIPS 180-2's examples, and lengths round the ends of blocks as sha256sum has them. */
+static void test_sha256(void **state)
+{
+    Fixture *f = *state;
+    char *as = arena_alloc(f->arena, 1000001);
+
+    memset(as, 'a', 1000000);
+    assert_string_equal(sha256_text(f->arena, "", 0),
+                        "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+    assert_string_equal(sha256_text(f->arena, "abc", 3),
+                        "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    assert_string_equal(sha256_text(f->arena, as, 55),
+                        "9f4390f8d30c2dd92ec9f095b65e2b9ae9b0a925a5258e241c9f1e910f734318");
+    assert_string_equal(sha256_text(f->arena, as, 56),
+                        "b35439a4ac6f0948b6d6f9e3c6af0f5f590ce20f1bde7090ef7970686ec6738a");
+    assert_string_equal(sha256_text(f->arena, as, 64),
+                        "ffe054fe7ae0cb6dc65c3af9b61d5209f439851db43d0ba5997337df154668eb");
+    assert_string_equal(sha256_text(f->arena, as, 1000000),
+                        "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -726,6 +747,7 @@ int main(void)
         TEST(dtypes_have_names_and_synonyms),
         TEST(elements_are_stored_and_loaded),
         TEST(random_numbers_are_the_same_everywhere),
+        TEST(test_sha256),
     };
 
     return cmocka_run_group_tests_name("base", tests, NULL, NULL);

@@ -206,6 +206,9 @@ Source *source_read(Arena *arena, const char *path, const char **error);
  * "-" or NULL: standard output. Returns NULL, or a sentence on failure. */
 const char *file_write(Arena *arena, const char *path, const char *text, size_t len);
 
+/* SHA-256 of bytes, in hexadecimal: what names a file's contents. */
+const char *sha256_text(Arena *arena, const void *data, size_t len);
+
 /* Seconds of a monotonic clock. */
 double clock_seconds(void);
 

@@ -45,6 +45,7 @@ typedef struct Options {
     bool json, explain, help, trial, ptxas, fragment, all;
     Colour colour;
     uint64_t seed;
+    const char *ptxas_path;   /* NULL: the one at hand */
     const char *dump, *against;
     bool has_data;
     FillKind data;

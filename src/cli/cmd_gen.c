@@ -17,7 +17,6 @@ typedef struct Gen {
     Session *s;
     Chain *chain;
     Trial *trial;      /* NULL: nothing was executed */
-    bool assembled;
     Ptxas ptxas;
     const char *ptx_path;
 } Gen;
@@ -134,10 +133,7 @@ static const char *make_json(Gen *g, size_t *len)
     str_add(&out, ",\n\"resources\":{\"kernels\":");
     json_kernels(&out, chain);
     str_printf(&out, ",\"ptx_bytes\":%zu,\"ptxas\":", chain->ptx->len);
-    if (g->assembled)
-        ptxas_json(&out, &g->ptxas);
-    else
-        str_add(&out, "null");
+    ptxas_json(&out, &g->ptxas);
     str_printf(&out, "},\n\"flow\":\"%s\"", chain->beside ? "by hand" : "by the fuser");
     str_add(&out, ",\n\"stages\":");
     json_stages(&out, chain);
@@ -228,14 +224,7 @@ static void put_kernels(Gen *g, Str *out)
                        k->persistent > 1 ? "s" : "");
         str_addc(out, '\n');
     }
-    for (int i = 0; i < g->ptxas.entries.len; i++) {
-        const PtxasEntry *e = &g->ptxas.entries.data[i];
-
-        str_printf(out, "  ptxas %s, %s: %d registers, %d bytes spilled\n", g->ptxas.version, e->entry,
-                   e->registers, e->spill_stores + e->spill_loads);
-    }
-    if (g->assembled && g->ptxas.found && (!g->ptxas.ok || *g->ptxas.messages))
-        str_printf(out, "  ptxas: %s", g->ptxas.messages);
+    ptxas_print(out, &g->ptxas);
     str_printf(out, "  %s: %zu bytes of PTX\n", g->ptx_path, chain->ptx->len);
 }
 
@@ -256,15 +245,23 @@ static int print_report(Gen *g)
     return session_write_path(g->s, NULL, out.data, out.len);
 }
 
+/* What was named must be there; else there is one, or there is none. */
+static int assemble(Gen *g)
+{
+    ptxas_find(g->s, &g->ptxas);
+    if (!g->ptxas.found && g->s->options.ptxas_path)
+        return session_fail(g->s, EXIT_LACKS, "%s", g->ptxas.why);
+    ptxas_assemble(g->s, &g->ptxas, g->chain->ptx);
+    return EXIT_DONE;
+}
+
 static int finish(Gen *g)
 {
     const char *folder = g->s->options.output ? g->s->options.output : ".";
     int status = write_files(g, folder);
 
-    if (!status && g->s->options.ptxas) {
-        ptxas_run(g->s->arena, g->ptx_path, g->s->options.target->name, &g->ptxas);
-        g->assembled = true;
-    }
+    if (!status && g->s->options.ptxas)
+        status = assemble(g);
     if (!status && g->s->options.trial)
         status = try_all(g);
     if (!status)
@@ -275,7 +272,7 @@ static int finish(Gen *g)
     }
     if (status)
         return status;
-    return (g->trial && g->trial->failed) || (g->ptxas.found && !g->ptxas.ok) ? EXIT_WRONG : EXIT_DONE;
+    return (g->trial && g->trial->failed) || (g->ptxas.result && !g->ptxas.result->ok) ? EXIT_WRONG : EXIT_DONE;
 }
 
 int cmd_gen(Session *s)

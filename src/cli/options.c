@@ -23,6 +23,11 @@ static const OptionInfo infos[OPT_COUNT] = {
 /* getopt_long returns this plus the option's id for long names. */
 enum { LONG_BASE = 256 };
 
+static int argument_kind(const OptionInfo *info)
+{
+    return !info->argument ? no_argument : *info->argument == '[' ? optional_argument : required_argument;
+}
+
 static void make_tables(unsigned wanted, struct option *longs, char *letters)
 {
     int n = 0;
@@ -33,8 +38,7 @@ static void make_tables(unsigned wanted, struct option *longs, char *letters)
 
         if (!(wanted & 1u << i))
             continue;
-        longs[n++] = (struct option){info->name, info->argument ? required_argument : no_argument,
-                                     NULL, LONG_BASE + i};
+        longs[n++] = (struct option){info->name, argument_kind(info), NULL, LONG_BASE + i};
         if (!info->letter)
             continue;
         *letters++ = info->letter;
@@ -169,7 +173,10 @@ static bool take(Session *s, OptionId id, const char *value)
     case OPT_DUMP: o->dump = value; return true;
     case OPT_AGAINST: o->against = value; return true;
     case OPT_TRIAL: o->trial = true; return true;
-    case OPT_PTXAS: o->ptxas = true; return true;
+    case OPT_PTXAS:
+        o->ptxas = true;
+        o->ptxas_path = value;
+        return !value || *value || bad_value(s, id, value, "not the name of a program");
     case OPT_EXPLAIN: o->explain = true; return true;
     case OPT_FRAGMENT: o->fragment = true; return true;
     case OPT_ALL: o->all = true; return true;
@@ -255,8 +262,11 @@ void options_help(Str *out, unsigned options)
 
         if (!(options & 1u << i))
             continue;
-        snprintf(left, sizeof left, "--%s%s%s", info->name, info->argument ? "=" : "",
-                 info->argument ? info->argument : "");
+        if (argument_kind(info) == optional_argument)
+            snprintf(left, sizeof left, "--%s[=%s", info->name, info->argument + 1);
+        else
+            snprintf(left, sizeof left, "--%s%s%s", info->name, info->argument ? "=" : "",
+                     info->argument ? info->argument : "");
         if (info->letter)
             str_printf(out, "  -%c, %-18s %s\n", info->letter, left, info->help);
         else

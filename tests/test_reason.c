@@ -86,7 +86,7 @@ static void open_case(Case *t)
     assert_non_null(t->source);
     t->diags = diags_new(t->arena, t->source);
     t->settings = (Settings){.dtype = DT_BF16};
-    t->options = (ReasonOptions){target_find("sm_80"), &t->settings, DT_BF16, false};
+    t->options = (ReasonOptions){.target = target_find("sm_80"), .settings = &t->settings, .dtype = DT_BF16};
     read_first_line(t);
 }
 
@@ -208,7 +208,7 @@ static ReasonResult *reason_text(Case *t, const char *text, const char *target, 
     t->settings = (Settings){.dtype = dtype};
     for (int i = 0; i < n; i++)
         assert_null(settings_add(t->arena, &t->settings, sets[i]));
-    t->options = (ReasonOptions){target_find(target), &t->settings, dtype, false};
+    t->options = (ReasonOptions){.target = target_find(target), .settings = &t->settings, .dtype = dtype};
     Program *program = lang_parse(t->arena, t->syms, source, t->diags);
     return reason(t->arena, t->syms, program, &t->options, t->diags);
 }
@@ -448,7 +448,7 @@ static void sweep_target(Case *t, const Program *sketch, const Target *target, c
         vec_push(t->arena, &settings.list, t->settings.list.data[i]);
     if (forced)
         assert_null(settings_add(t->arena, &settings, forced));
-    t->options = (ReasonOptions){target, &settings, DT_BF16, false};
+    t->options = (ReasonOptions){.target = target, .settings = &settings, .dtype = DT_BF16};
     t->diags = diags_new(t->arena, t->source);
     Plan plan = {.arena = t->arena, .syms = t->syms, .program = sketch, .unit = sketch->units.data[0],
                  .options = &t->options, .diags = t->diags, .aff = aff_ctx_new(t->arena)};

@@ -31,13 +31,33 @@ Chain *chain_new(Arena *arena, Syms *syms, AffCtx *aff, Diags *diags, const Targ
     return chain;
 }
 
+/* "NAME=word": perhaps meant for a pass. */
+static bool is_word(const char *text)
+{
+    const char *equals = strchr(text, '=');
+
+    return equals && ((equals[1] >= 'a' && equals[1] <= 'z') || (equals[1] >= 'A' && equals[1] <= 'Z'));
+}
+
+static const char *with_words(Arena *arena, const char *error)
+{
+    Str text = str_new(arena);
+
+    str_printf(&text, "%s; words are for ", error);
+    sched_text(&text);
+    return str_text(&text);
+}
+
 const char *chain_set(Chain *chain, const char *text)
 {
-    const char *error = settings_add(chain->arena, &chain->settings, text);
+    const char *error;
     Setting last;
 
-    if (error)
+    if (sched_set(chain->arena, &chain->schedule, text, &error))
         return error;
+    error = settings_add(chain->arena, &chain->settings, text);
+    if (error)
+        return is_word(text) ? with_words(chain->arena, error) : error;
     last = chain->settings.list.data[chain->settings.list.len - 1];
     if (!is_forced(last.name))
         vec_push(chain->arena, &chain->own.list, last);
@@ -276,7 +296,8 @@ bool chain_fuse(Chain *chain)
 /* Sketches become code; code that stands beside a definition is code already. */
 static ReasonResult *reason_all(Chain *chain, Program *program)
 {
-    ReasonOptions options = {.target = chain->target, .settings = &chain->settings, .dtype = chain->settings.dtype};
+    ReasonOptions options = {.target = chain->target, .settings = &chain->settings, .dtype = chain->settings.dtype,
+                             .schedule = &chain->schedule};
     ReasonResult *result;
 
     for (int i = 0; i < program->units.len; i++)
@@ -360,6 +381,15 @@ static bool all_used(Chain *chain, const Unit *unit)
     return !chain->diags->errors;
 }
 
+/* What is forced goes before what the code says. */
+static void force_schedule(const Chain *chain)
+{
+    for (int k = 0; chain->tile && k < chain->tile->kernels.len; k++)
+        for (int i = 0; i < SCHED_COUNT; i++)
+            if (chain->schedule.value[i] != SCHED_AUTO)
+                chain->tile->kernels.data[k]->schedule.value[i] = chain->schedule.value[i];
+}
+
 static bool lower_again(Chain *chain, const Source *source, bool fragment)
 {
     (void)fragment;
@@ -387,6 +417,7 @@ bool chain_lower(Chain *chain, const Source *code)
         return give_up(chain, code, program, lower_again);
     since = clock_seconds();
     chain->tile = lower(chain->arena, chain->syms, chain->aff, program, &chain->settings, chain->diags);
+    force_schedule(chain);
     if (!chain->tile || !tile_verify(chain->tile, chain->diags) || !all_used(chain, unit))
         return give_up(chain, code, program, lower_again);
     timed(chain, "lower", since);

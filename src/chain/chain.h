@@ -35,6 +35,7 @@ typedef struct Chain {
     const Target *target;
     Settings settings;      /* all that were given, and the dtype */
     Settings own;           /* without the reasoner's choices that were forced */
+    Schedule schedule;      /* choices of the passes that are forced */
     Settings run_with;      /* sizes left to the launch that it is meant for */
     const char *name;       /* of the definition or the kernel */
     const char *failure;    /* NULL, or why the last function failed without a diagnostic */
@@ -57,7 +58,7 @@ typedef struct Chain {
 Chain *chain_new(Arena *arena, Syms *syms, AffCtx *aff, Diags *diags, const Target *target,
                  DType dtype);
 /* NAME=VALUE: a dimension or parameter to compile in, or a choice of the
- * reasoner to force. NULL, or a sentence on failure. */
+ * reasoner or of a pass (lang/schedule.def) to force. NULL, or a sentence on failure. */
 const char *chain_set(Chain *chain, const char *text);
 /* NAME=VALUE: the size that a dimension left to the launch will have, mostly.
  * What is written runs with any; choices are made for this one. */

@@ -104,6 +104,19 @@ static void json_stages(Str *out, const Chain *chain)
     str_addc(out, ']');
 }
 
+/* What the passes decided, or were told. */
+static void json_schedule(Str *out, const TileKernel *kernel)
+{
+    int n = 0;
+
+    str_add(out, ",\"schedule\":{");
+    for (int i = 0; i < SCHED_COUNT; i++)
+        if (kernel->decided.value[i] != SCHED_AUTO)
+            str_printf(out, "%s\"%s\":\"%s\"", n++ ? "," : "", sched_info((SchedId)i)->name,
+                       sched_value_info(kernel->decided.value[i])->name);
+    str_addc(out, '}');
+}
+
 static void json_kernels(Str *out, const Chain *chain)
 {
     str_addc(out, '[');
@@ -112,8 +125,11 @@ static void json_kernels(Str *out, const Chain *chain)
 
         str_add(out, i ? ",{\"entry\":" : "{\"entry\":");
         str_json(out, k->fast.name);
-        str_printf(out, ",\"threads\":%d,\"shared_bytes\":%lld}", k->fast.threads,
+        str_printf(out, ",\"threads\":%d,\"shared_bytes\":%lld", k->fast.threads,
                    (long long)k->fast.shared_bytes);
+        if (i < chain->tile->kernels.len)
+            json_schedule(out, chain->tile->kernels.data[i]);
+        str_addc(out, '}');
     }
     str_addc(out, ']');
 }

@@ -289,6 +289,35 @@ static void suggest(Lower *lo, Span span, const char *text, const char *label)
         diag_fix(lo->diags, &lo->diags->list.data[lo->diags->list.len - 1], span, text, label);
 }
 
+/* The word or the number that a line gives a parameter; NULL: neither. */
+static const char *value_word(Lower *lo, const Expr *value)
+{
+    if (value->kind == EXPR_NAME) return value->name;
+    return value->kind == EXPR_INT ? arena_printf(lo->arena, "%lld", (long long)value->i) : NULL;
+}
+
+static void lower_choice(Lower *lo, const Stmt *s, SchedId id)
+{
+    const char *word = value_word(lo, s->value);
+    Str values = str_new(lo->arena);
+    lo->kernel->schedule.value[id] = word ? sched_value_find(id, word) : SCHED_AUTO;
+    if (lo->kernel->schedule.value[id] != SCHED_AUTO || (word && text_equal_nocase(word, "auto"))) return;
+    sched_values_text(&values, id);
+    lo_fail(lo, TW0713, s->span, "'%s' is %s", s->name, str_text(&values));
+    suggest(lo, s->value->span, "auto", "leave it to the compiler");
+}
+
+static void unknown_line(Lower *lo, const Stmt *s)
+{
+    Str lines = str_new(lo->arena);
+    lo_fail(lo, TW0713, s->span, "the schedule has no line '%s'", s->name ? s->name : "");
+    suggest(lo, s->span, "", "remove it");
+    sched_text(&lines);
+    if (lo->diags->list.len && !lo->diags->full)
+        diag_note(lo->diags, &lo->diags->list.data[lo->diags->list.len - 1],
+                  "there are warps, warps_n, stages, blocks_per_sm, and %s", str_text(&lines));
+}
+
 static void lower_schedule(Lower *lo, const Stmt *schedule)
 {
     const struct { const char *name; int *place; int low, high, usual; } LINES[] = {
@@ -301,10 +330,12 @@ static void lower_schedule(Lower *lo, const Stmt *schedule)
         const Stmt *s = schedule->body.data[i];
         int k = (int)TW_COUNT(LINES) - 1;
         while (k >= 0 && (s->kind != STMT_ASSIGN || strcmp(LINES[k].name, s->name) != 0)) k--;
+        SchedId id = k < 0 && s->kind == STMT_ASSIGN && s->name && s->value ? sched_find(s->name) : SCHED_COUNT;
         double value;
-        if (k < 0) {
-            lo_fail(lo, TW0713, s->span, "the schedule has no line '%s'", s->name ? s->name : "");
-            suggest(lo, s->span, "", "remove it");
+        if (id != SCHED_COUNT) {
+            lower_choice(lo, s, id);
+        } else if (k < 0) {
+            unknown_line(lo, s);
         } else if (!eval_float(&lo->env, s->value, &value) || value < LINES[k].low || value > LINES[k].high
                    || value != (int)value) {
             lo_fail(lo, TW0713, s->span, "'%s' is a number from %d to %d", s->name, LINES[k].low, LINES[k].high);

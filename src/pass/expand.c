@@ -18,6 +18,7 @@
  * warps will be specialized does not even look for the maximum first (postcheck.c).
  */
 #include "pass/absolute.h"
+#include "pass/decide.h"
 #include "pass/gauge.h"
 #include "pass/passes.h"
 #include "pass/postcheck.h"
@@ -33,6 +34,7 @@ typedef struct Expansion {
     TileProgram *program;
     TileKernel *kernel;
     const Target *target;
+    Diags *diags;
 } Expansion;
 
 static TileValue *new_reference(Rewriter *rw, TileValue *m, TileValue *largest, bool lagging)
@@ -111,10 +113,9 @@ static void replace(TileBlock *block, TileValue *old, TileValue *new)
     tile_replace_uses(block, old, new);
 }
 
-static void expand_in_order(TileProgram *program, TileKernel *kernel, GaugeFreedom free, TileBlock *block, int at)
+static void expand_in_order(TileProgram *program, TileKernel *kernel, bool lagging, bool rounded, TileBlock *block, int at)
 {
     TileOp *op = block->ops.data[at];
-    bool lagging = free.reference && skipping_pays(block, op);
     Rewriter rw = {program, kernel, block, at, op->loc};
     TileValue *s = op->args[0], *m = op->args[1], *l = op->args[2];
 
@@ -128,7 +129,7 @@ static void expand_in_order(TileProgram *program, TileKernel *kernel, GaugeFreed
     replace(block, op->results[1], m1);
     replace(block, op->results[3], alpha);
 
-    int reshape = free.rounded_sum ? only_reshape_of(block, p) : -1;
+    int reshape = rounded ? only_reshape_of(block, p) : -1;
     TileValue *summed = p;
     if (reshape >= 0) { /* behind it; the softmax itself still stands at rw.at */
         tile_remove(block, rw.at);
@@ -141,12 +142,34 @@ static void expand_in_order(TileProgram *program, TileKernel *kernel, GaugeFreed
     if (lagging) rescale_early(block, index_of(block, alpha->def) + 1, alpha);
 }
 
+static SchedValue choose_form(const Expansion *x, const TileOp *loop, const TileBlock *block, const TileOp *op, GaugeFreedom free)
+{
+    uint64_t possible = DECIDE(SCHED_SOFTMAX_EXACT);
+    SchedValue best = SCHED_SOFTMAX_EXACT;
+    if (free.reference) possible |= DECIDE(SCHED_SOFTMAX_LAGGING);
+    if (free.reference && skipping_pays(block, op)) best = SCHED_SOFTMAX_LAGGING;
+    if (postcheck_fits(x->kernel, loop, op, free, x->target)) {
+        possible |= DECIDE(SCHED_SOFTMAX_CHECKED);
+        best = SCHED_SOFTMAX_CHECKED;
+    }
+    return pass_decide(x->kernel, SCHED_SOFTMAX, best, possible, x->diags);
+}
+
+static SchedValue choose_sums(const Expansion *x, GaugeFreedom free)
+{
+    uint64_t exact = DECIDE(SCHED_SUMS_EXACT), either = exact | DECIDE(SCHED_SUMS_ROUNDED);
+    return free.rounded_sum ? pass_decide(x->kernel, SCHED_SUMS, SCHED_SUMS_ROUNDED, either, x->diags)
+                            : pass_decide(x->kernel, SCHED_SUMS, SCHED_SUMS_EXACT, exact, x->diags);
+}
+
 static void expand_softmax(Expansion *x, TileOp *loop, TileBlock *block, int at)
 {
     TileOp *op = block->ops.data[at];
     GaugeFreedom free = gauge_freedom(x->program->arena, x->kernel, loop, op);
-    if (postcheck_fits(x->kernel, loop, op, free, x->target)) postcheck_expand(x->program, x->kernel, loop, op, free.rounded_sum);
-    else expand_in_order(x->program, x->kernel, free, block, at);
+    SchedValue form = choose_form(x, loop, block, op, free);
+    bool rounded = choose_sums(x, free) == SCHED_SUMS_ROUNDED;
+    if (form == SCHED_SOFTMAX_CHECKED) postcheck_expand(x->program, x->kernel, loop, op, rounded);
+    else expand_in_order(x->program, x->kernel, form == SCHED_SOFTMAX_LAGGING, rounded, block, at);
 }
 
 static void expand_block(Expansion *x, TileOp *loop, TileBlock *block)
@@ -161,8 +184,7 @@ static void expand_block(Expansion *x, TileOp *loop, TileBlock *block)
 
 bool pass_expand(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags)
 {
-    Expansion x = {program, kernel, target};
-    (void)diags;
+    Expansion x = {program, kernel, target, diags};
     absolute_open(program, kernel);
     expand_block(&x, NULL, kernel->body);
     rw_remove_dead(kernel->body);

@@ -14,6 +14,7 @@
  */
 #include "pass/issue.h"
 
+#include "pass/decide.h"
 #include "pass/stage.h"
 
 typedef struct Pending {
@@ -245,8 +246,27 @@ static void issue_block(Issuer *s, TileBlock *block)
     finish_all(s, block, &end);
 }
 
-void issue_products(TileProgram *program, TileKernel *kernel)
+static int count_products(const TileBlock *block)
 {
-    Issuer s = {program, kernel, {0}, 0, issue_closely(kernel)};
+    int n = 0;
+    for (int i = 0; i < block->ops.len; i++) {
+        n += block->ops.data[i]->kind == TILE_GEMM;
+        for (int k = 0; k < block->ops.data[i]->n_regions; k++) n += count_products(block->ops.data[i]->regions[k]);
+    }
+    return n;
+}
+
+/* Where there are not several, none can be waited for before another. */
+static bool choose_closely(TileKernel *kernel, Diags *diags)
+{
+    uint64_t either = DECIDE(SCHED_WAIT_ONE) | DECIDE(SCHED_WAIT_ALL);
+    bool closely = issue_closely(kernel);
+    if (count_products(kernel->body) < 2) return closely;
+    return pass_decide(kernel, SCHED_WAIT, closely ? SCHED_WAIT_ALL : SCHED_WAIT_ONE, either, diags) == SCHED_WAIT_ALL;
+}
+
+void issue_products(TileProgram *program, TileKernel *kernel, Diags *diags)
+{
+    Issuer s = {program, kernel, {0}, 0, choose_closely(kernel, diags)};
     issue_block(&s, kernel->body);
 }

@@ -10,6 +10,6 @@ bool issue_closely(const TileKernel *kernel);
 /* A loop's body that does nothing but sum products of loaded tiles: the next product may
  * start while the last one is under way, if the first stands before the loop (rotate.c). */
 bool issue_only_sums(const TileBlock *body);
-void issue_products(TileProgram *program, TileKernel *kernel);
+void issue_products(TileProgram *program, TileKernel *kernel, Diags *diags);
 
 #endif

@@ -1,4 +1,5 @@
 /* pass.c: the pipeline, readable in one place. */
+#include "pass/decide.h"
 #include "pass/passes.h"
 
 static const Pass PASSES[] = {
@@ -36,7 +37,8 @@ const Pass *pass_all(int *count)
 
 static bool run_on(TileProgram *program, TileKernel *kernel, const Pass *pass, const Target *target, Diags *diags)
 {
-    if (!pass->run(program, kernel, target, diags)) return false;
+    int errors = diags->errors;
+    if (!pass->run(program, kernel, target, diags) || diags->errors > errors) return false;
     kernel->facts = (kernel->facts | pass->gives) & ~pass->breaks;
     return true;
 }
@@ -75,5 +77,5 @@ bool pass_run(TileProgram *program, const Target *target, Diags *diags,
         if (!tile_verify(program, diags)) return false;
         if (after && !after(user, &PASSES[i], program)) return false;
     }
-    return true;
+    return first > 0 || pass_decided_all(program, diags);
 }

@@ -19,12 +19,14 @@
  * Loads that only B uses belong to B.
  */
 #include "pass/copies.h"
+#include "pass/decide.h"
 #include "pass/issue.h"
 #include "pass/stage.h"
 
 typedef struct Turn {
     TileProgram *program;
     TileKernel *kernel;
+    Diags *diags;
     TileOp *loop;
     int cut;                    /* where B begins */
     VEC(TileValue *) crossing;  /* what B, or the yield, has from A or from the loop's parameters */
@@ -143,6 +145,14 @@ static void put_second(Turn *t, TileBlock *to, const Aff *at, TileValue *const *
     for (int i = 0; i < yield->n_args; i++) out[i] = copied(&c, yield->args[i]);
 }
 
+/* What A leaves for B is used while the next is made. */
+static int choose_unroll(const Turn *t)
+{
+    SchedValue best = issue_closely(t->kernel) ? SCHED_UNROLL_ONE : SCHED_UNROLL_TWO;
+    uint64_t possible = DECIDE(SCHED_UNROLL_ONE) | DECIDE(SCHED_UNROLL_TWO);
+    return pass_decide(t->kernel, SCHED_UNROLL, best, possible, t->diags) == SCHED_UNROLL_TWO ? 2 : 0;
+}
+
 /* for j = lo + 1:hi { B(j - 1); A(j) } */
 static TileOp *turned_loop(Turn *t, TileValue *const *initial)
 {
@@ -160,7 +170,7 @@ static TileOp *turned_loop(Turn *t, TileValue *const *initial)
     op->loc = loop->loc;
     op->lo = aff_offset(aff, loop->lo, 1);
     op->hi = loop->hi;
-    op->unroll = issue_closely(t->kernel) ? 0 : 2; /* what A leaves for B is used while the next is made */
+    op->unroll = choose_unroll(t);
     op->var = aff_sym_new(aff, loop->var->name, AFF_LOOP, loop->var->lo == INT64_MIN ? INT64_MIN : loop->var->lo + 1, loop->var->hi);
     for (int i = 0; i < n; i++) {
         op->results[i]->name = t->crossing.data[i]->name;
@@ -207,13 +217,24 @@ static void replace_results(TileKernel *kernel, const TileOp *from, const TileOp
     }
 }
 
-static void turn_loop(TileProgram *program, TileKernel *kernel, TileBlock *block, int at)
+/* Whether the loop is turned: where it can be, unless it should not. */
+static bool may_turn(Turn *t, TileBlock *body)
 {
-    Turn t = {.program = program, .kernel = kernel, .loop = block->ops.data[at]};
+    uint64_t off = DECIDE(SCHED_SKEW_OFF), either = off | DECIDE(SCHED_SKEW_ON);
+    t->cut = find_cut(body);
+    if (t->cut < 0 || t->kernel->schedule.value[SCHED_SKEW] == SCHED_SKEW_OFF || !t->kernel->specialized || !settle_loads(t, body)) {
+        if (t->cut >= 0) pass_decide(t->kernel, SCHED_SKEW, SCHED_SKEW_OFF, off, t->diags);
+        return false;
+    }
+    return pass_decide(t->kernel, SCHED_SKEW, SCHED_SKEW_ON, either, t->diags) == SCHED_SKEW_ON;
+}
+
+static void turn_loop(TileProgram *program, TileKernel *kernel, TileBlock *block, int at, Diags *diags)
+{
+    Turn t = {.program = program, .kernel = kernel, .diags = diags, .loop = block->ops.data[at]};
     TileOp *loop = t.loop;
     TileBlock *body = loop->regions[0];
-    t.cut = find_cut(body);
-    if (t.cut < 0 || !settle_loads(&t, body)) return;
+    if (!may_turn(&t, body)) return;
     find_crossing(&t, body);
     TileValue **out = arena_array(program->arena, TileValue *, loop->n_results);
     TileOp *choice = choose_some(&t);
@@ -224,12 +245,12 @@ static void turn_loop(TileProgram *program, TileKernel *kernel, TileBlock *block
     block->ops.data[at] = choice;
 }
 
-static void turn_loops(TileProgram *program, TileKernel *kernel, TileBlock *block)
+static void turn_loops(TileProgram *program, TileKernel *kernel, TileBlock *block, Diags *diags)
 {
     for (int i = 0; i < block->ops.len; i++) {
         TileOp *op = block->ops.data[i];
-        for (int k = 0; k < op->n_regions; k++) turn_loops(program, kernel, op->regions[k]);
-        if (op->kind == TILE_FOR) turn_loop(program, kernel, block, i);
+        for (int k = 0; k < op->n_regions; k++) turn_loops(program, kernel, op->regions[k], diags);
+        if (op->kind == TILE_FOR) turn_loop(program, kernel, block, i, diags);
     }
 }
 
@@ -312,11 +333,14 @@ static void even_bounds(TileProgram *program, TileBlock *block, const TileAxis *
 bool pass_rotate(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags)
 {
     (void)target;
-    (void)diags;
-    if (!kernel->specialized || kernel->facts & TF_STAGED) return true;
+    if (kernel->facts & TF_STAGED) return true;
+    if (!kernel->specialized) {
+        turn_loops(program, kernel, kernel->body, diags); /* none; but that may have been asked for */
+        return true;
+    }
     const TileAxis *axis = tile_within(kernel);
     if (axis) even_bounds(program, kernel->body, axis);
-    turn_loops(program, kernel, kernel->body);
+    turn_loops(program, kernel, kernel->body, diags);
     peel_loops(program, kernel, kernel->body);
     settle_choices(program, kernel, kernel->body);
     return true;

@@ -286,7 +286,6 @@ static void strip_awaits(TileBlock *block)
 
 bool pass_specialize(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags)
 {
-    (void)diags;
     const TileAxis *axis = tile_within(kernel);
     Specializer s = {.program = program, .kernel = kernel, .target = target};
     if (!kernel->specialized || kernel->facts & TF_STAGED) return true;
@@ -296,7 +295,7 @@ bool pass_specialize(TileProgram *program, TileKernel *kernel, const Target *tar
     order_places(program, kernel, target);
     find_streams(&s, kernel->body, false);
     fit_stages(&s);
-    issue_products(program, kernel);
+    issue_products(program, kernel, diags);
     await_tiles(&s, kernel->body);
     TileBlock *compute = kernel->body, *whole = tile_block_new(program);
     TileOp *roles = tile_op_new(program, kernel, TILE_ROLES, 0, NULL, 0, NULL);

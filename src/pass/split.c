@@ -15,6 +15,7 @@
  * transposed) leaves the kernel as it is. The kernel as it was stays beside it, for
  * tensors that bulk copies cannot take (TileKernel.plain).
  */
+#include "pass/decide.h"
 #include "pass/passes.h"
 
 enum { NARROWEST_SWIZZLE = 32 };
@@ -175,17 +176,27 @@ static const AffSym *add_axis(TileProgram *program, TileKernel *kernel, int grou
     return w;
 }
 
+/* The kernel for any alignment does what it can of what is asked for. */
+static TileKernel *plain_of(TileProgram *program, const TileKernel *kernel)
+{
+    TileKernel *plain = tile_kernel_clone(program, kernel);
+    plain->is_plain = true;
+    return plain;
+}
+
 bool pass_split(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags)
 {
-    (void)diags;
     int groups = kernel->warps / TARGET_GROUP_WARPS;
+    uint64_t off = DECIDE(SCHED_ROLES_OFF), either = off | DECIDE(SCHED_ROLES_ON);
     Splitter s = {program, kernel, target, groups * TARGET_GROUP_ROWS, arena_array(program->arena, bool, kernel->next_value),
                   arena_array(program->arena, bool, kernel->next_value), false, true};
-    if (!target->has_wgmma || kernel->warps % TARGET_GROUP_WARPS || kernel->warps_n > 1 || groups > TARGET_GROUPS) return true;
-    see_block(&s, kernel->body);
+    s.ok = target->has_wgmma && kernel->warps % TARGET_GROUP_WARPS == 0 && kernel->warps_n <= 1 && groups <= TARGET_GROUPS;
+    if (s.ok) see_block(&s, kernel->body);
     if (s.ok) see_shared(&s, kernel->body);
-    if (!s.ok || !s.products) return true;
-    kernel->plain = tile_kernel_clone(program, kernel);
+    s.ok &= s.products;
+    SchedValue roles = pass_decide(kernel, SCHED_ROLES, s.ok ? SCHED_ROLES_ON : SCHED_ROLES_OFF, s.ok ? either : off, diags);
+    if (!s.ok || roles == SCHED_ROLES_OFF) return true;
+    kernel->plain = plain_of(program, kernel);
     kernel->specialized = 1;
     if (groups == 1) return true;
     AffCtx *aff = program->aff;

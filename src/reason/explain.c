@@ -133,6 +133,29 @@ static void explain_parts(Explainer *e, const Block *block)
     }
 }
 
+/* Choices of the passes: those made for them, and which there are. */
+static void explain_schedule(Explainer *e)
+{
+    const Schedule *schedule = e->plan->options->schedule;
+    Str open = str_new(e->plan->arena);
+
+    for (int i = 0; i < SCHED_COUNT; i++) {
+        const SchedInfo *info = sched_info((SchedId)i);
+        SchedValue value = schedule ? schedule->value[i] : SCHED_AUTO;
+
+        if (value != SCHED_AUTO) {
+            because(e, info->name, sched_value_info(value)->name,
+                    arena_printf(e->plan->arena, "set by hand: %s", sched_value_info(value)->help));
+            continue;
+        }
+        str_printf(&open, "%s%s (", open.len ? ", " : "", info->name);
+        sched_values_text(&open, (SchedId)i);
+        str_addc(&open, ')');
+    }
+    if (open.len && !e->c->in_rows)
+        because(e, "schedule", "auto", arena_printf(e->plan->arena, "left to the passes: %s", str_text(&open)));
+}
+
 void plan_explain(Plan *plan, const Choice *c, const Added *added, ReasonResult *result)
 {
     Explainer e = {plan, c, plan->options->target, result};
@@ -156,6 +179,7 @@ void plan_explain(Plan *plan, const Choice *c, const Added *added, ReasonResult 
     explain_warps(&e);
     explain_memory(&e);
     explain_added(&e, added);
+    explain_schedule(&e);
     if (c->in_rows) {
         because(&e, "bound", c->limiter, "nothing is multiplied, so tiles lie as memory does and go straight to registers");
         return;

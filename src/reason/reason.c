@@ -75,11 +75,16 @@ static bool reason_kernels(Plan *plan, ReasonResult *result)
 static void unused_settings(Plan *plan)
 {
     Settings *settings = plan->options->settings;
+    Str schedule = str_new(plan->arena);
 
+    sched_text(&schedule);
     for (int i = 0; settings && i < settings->list.len; i++)
         if (!settings->list.data[i].used)
-            diag_add(plan->diags, TW0612, plan->unit->name_span, "%s has nothing called %s to set", plan->unit->name,
-                     settings->list.data[i].name);
+            diag_note(plan->diags,
+                      diag_add(plan->diags, TW0612, plan->unit->name_span, "%s has nothing called %s to set",
+                               plan->unit->name, settings->list.data[i].name),
+                      "besides its own names there are sizes of tiles, warps, warps_n, stages, blocks_per_sm, splits, "
+                      "and %s", str_text(&schedule));
 }
 
 ReasonResult *reason(Arena *arena, Syms *syms, const Program *sketch, const ReasonOptions *options, Diags *diags)

@@ -8,6 +8,7 @@
 #define TW_REASON_H
 
 #include "lang/lang.h"
+#include "lang/schedule.h"
 #include "ref/def.h"
 #include "target/target.h"
 
@@ -16,6 +17,7 @@ typedef struct ReasonOptions {
     Settings *settings;      /* --set: dimensions compiled in; also BM, BN, BK, warps, stages force a choice */
     DType dtype;             /* of tensors without one */
     bool roomy;              /* refuse what leaves so few registers that some may be spilled */
+    const Schedule *schedule; /* choices of the passes that are forced; NULL: none */
 } ReasonOptions;
 
 /* One parameter and why. */

@@ -8,6 +8,7 @@
 #include "reason/plan.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 typedef struct Writer {
     Plan *plan;
@@ -657,6 +658,21 @@ static void write_allocations(Writer *w)
             write_allocate(w, &w->plan->tiles.data[i], SPACE_REGISTER);
 }
 
+/* A choice of the passes that is made for them. */
+static void write_forced(Writer *w, SchedId id)
+{
+    const Schedule *schedule = w->plan->options->schedule;
+    const char *word;
+    Stmt *stmt;
+
+    if (!schedule || schedule->value[id] == SCHED_AUTO)
+        return;
+    stmt = put(w, STMT_ASSIGN);
+    stmt->name = sched_info(id)->name;
+    word = sched_value_info(schedule->value[id])->name;
+    stmt->value = *word >= '0' && *word <= '9' ? expr_int(w->plan->arena, atoi(word)) : expr_name(w->plan->arena, word);
+}
+
 static void write_schedule(Writer *w)
 {
     Stmt *schedule = put(w, STMT_SCHEDULE);
@@ -671,6 +687,8 @@ static void write_schedule(Writer *w)
         write_assign(w, "stages", w->choice->stages);
     if (!w->choice->in_rows || w->choice->blocks_forced)
         write_assign(w, "blocks_per_sm", w->choice->in_rows ? w->choice->blocks_forced : w->choice->blocks_per_sm);
+    for (int i = 0; i < SCHED_COUNT; i++)
+        write_forced(w, (SchedId)i);
     w->out = out;
 }
 

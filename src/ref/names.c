@@ -5,6 +5,8 @@
  */
 #include "ref/resolve.h"
 
+#include "lang/schedule.h"
+
 static const char *const kind_texts[] = {
     [NAME_DIM] = "a dimension", [NAME_PARAM] = "a Param", [NAME_LET] = "a Let",
     [NAME_INDEX] = "an Index", [NAME_TENSOR] = "a tensor",
@@ -144,6 +146,9 @@ static bool set_again_later(const Resolver *r, int index)
 
 void res_unused_settings(Resolver *r)
 {
+    Str schedule = str_new(r->arena);
+
+    sched_text(&schedule);
     for (int i = 0; i < r->settings->list.len; i++) {
         const Setting *setting = &r->settings->list.data[i];
         const Name *name = res_find(r, setting->name);
@@ -156,8 +161,11 @@ void res_unused_settings(Resolver *r)
                      "%s is %s of %s; only a dimension or a Param can be set", setting->name,
                      res_kind_text(name), r->unit->name);
         else
-            diag_add(r->diags, TW0210, r->unit->name_span, "%s has no dimension or Param %s%s",
-                     r->unit->name, setting->name,
-                     meant ? arena_printf(r->arena, "; did you mean %s?", meant) : "");
+            diag_note(r->diags,
+                      diag_add(r->diags, TW0210, r->unit->name_span, "%s has no dimension or Param %s%s",
+                               r->unit->name, setting->name,
+                               meant ? arena_printf(r->arena, "; did you mean %s?", meant) : ""),
+                      "besides those there are the choices of the reasoner (sizes of tiles, warps, warps_n, stages, "
+                      "blocks_per_sm, splits) and of the passes: %s", str_text(&schedule));
     }
 }

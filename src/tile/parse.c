@@ -624,8 +624,26 @@ static bool parse_facts(Parser *p)
     return parse_want(p, ")");
 }
 
+/* "softmax exact": a parameter of the schedule, whose name was at hand. */
+static bool parse_schedule(Parser *p, SchedId id)
+{
+    parse_next(p);
+    SchedValue value = sched_value_find(id, parse_word(p));
+    if (value == SCHED_AUTO) {
+        Str values = str_new(p->arena);
+        sched_values_text(&values, id);
+        return tile_parse_fail(p, "%s is %s", sched_info(id)->name, str_text(&values));
+    }
+    p->kernel->schedule.value[id] = value;
+    parse_next(p);
+    return true;
+}
+
 static bool parse_kernel_attribute(Parser *p)
 {
+    for (int i = 0; i < SCHED_COUNT; i++)
+        if (parse_at(p, sched_info((SchedId)i)->name))
+            return parse_schedule(p, (SchedId)i);
     for (int i = 0; i < KERNEL_NUMBERS; i++) {
         const KernelNumber *n = &tile_kernel_numbers[i];
         int value;

@@ -618,6 +618,9 @@ static void print_kernel(Printer *p, const TileKernel *kernel)
         if (value != n->omitted)
             str_printf(p->out, " %s %d", n->word, value);
     }
+    for (int i = 0; i < SCHED_COUNT; i++)
+        if (kernel->schedule.value[i] != SCHED_AUTO)
+            str_printf(p->out, " %s %s", sched_info((SchedId)i)->name, sched_value_info(kernel->schedule.value[i])->name);
     if (kernel->shared_bytes)
         str_printf(p->out, " shared_bytes %lld", (long long)kernel->shared_bytes);
     print_facts(p, kernel->facts);

@@ -36,6 +36,7 @@
 #include "affine/aff.h"
 #include "data/tensor.h"
 #include "lang/lang.h"
+#include "lang/schedule.h"
 #include "layout/lay.h"
 
 /* ---- types ----------------------------------------------------------------- */
@@ -101,6 +102,9 @@ typedef struct TileKernel {
     int blocks_per_sm;      /* schedule: what the register budget aims at; 0: no aim */
     int persistent;         /* blocks a multiprocessor that take one place of the grid after the other; 0: a block a place */
     int specialized;        /* 1: its warps will split into roles, a warpgroup each for the rows that it computes */
+    Schedule schedule;      /* what is asked of passes, */
+    Schedule decided;       /* and what they decided */
+    bool is_plain;          /* the `plain` of another kernel */
     TileBlock *body;
     int next_value;         /* ids handed out */
     int64_t shared_bytes;   /* after `alloc` */

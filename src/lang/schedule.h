@@ -1,0 +1,59 @@
+/* schedule.h: the parameters of a schedule that are words: their table, and a value
+ * for each.
+ *
+ * Vocabulary
+ *   parameter  something that may be done in more than one way (schedule.def)
+ *   value      one of the ways; values are numbered over all parameters
+ *   auto       nothing was said: the pass concerned decides by what it knows
+ */
+#ifndef TW_SCHEDULE_H
+#define TW_SCHEDULE_H
+
+#include "base/base.h"
+
+typedef enum SchedId {
+#define SCHEDULE(id, name, help) SCHED_##id,
+#define VALUE(parameter, id, name, help)
+#include "lang/schedule.def"
+#undef SCHEDULE
+#undef VALUE
+    SCHED_COUNT
+} SchedId;
+
+typedef enum SchedValue {
+    SCHED_AUTO,
+#define SCHEDULE(id, name, help)
+#define VALUE(parameter, id, name, help) SCHED_##parameter##_##id,
+#include "lang/schedule.def"
+#undef SCHEDULE
+#undef VALUE
+    SCHED_VALUES
+} SchedValue;
+
+typedef struct SchedInfo {
+    const char *name, *help;
+} SchedInfo;
+
+/* Zeroed: everything is left to the passes. */
+typedef struct Schedule {
+    SchedValue value[SCHED_COUNT];
+} Schedule;
+
+const SchedInfo *sched_info(SchedId id);
+const SchedInfo *sched_value_info(SchedValue value); /* "auto" of SCHED_AUTO */
+SchedId sched_of(SchedValue value); /* SCHED_COUNT of SCHED_AUTO */
+/* The parameter of a name; SCHED_COUNT: there is none. */
+SchedId sched_find(const char *name);
+/* Its value of a name; SCHED_AUTO: there is none. */
+SchedValue sched_value_find(SchedId id, const char *name);
+
+/* "exact, lagging or checked" */
+void sched_values_text(Str *out, SchedId id);
+/* "softmax (exact, lagging or checked), skew (off or on)" */
+void sched_text(Str *out);
+
+/* Parses "NAME=VALUE" where NAME is a parameter. True: it was taken, or *error says why
+ * not; false: it is of something else. */
+bool sched_set(Arena *arena, Schedule *schedule, const char *text, const char **error);
+
+#endif

@@ -1,0 +1,169 @@
+/* test_schedule.c: schedule parameters: every value at every level, what is decided
+ * without one, and what cannot be obeyed.
+ */
+#include "fixture.h"
+#include "levels.h"
+
+#include <cmocka.h>
+
+static const char *read_op(Arena *arena, const char *path)
+{
+    const char *error;
+    const Source *source = source_read(arena, path, &error);
+
+    if (!source)
+        fail_msg("%s", error);
+    return source->text;
+}
+
+/* Attention of two warpgroups, with one more setting. */
+static LevelReport run_with(Arena *arena, const char *setting, const char *target, FillKind fill)
+{
+    LevelCase c = {.definition = read_op(arena, "ops/attention.tl"), .dtype = DT_BF16, .fill = fill, .seed = 3, .target = target};
+    static const char *const sets[] = {"HeadDim=64", "q_heads=1", "kv_heads=1", "BM=128", "BN=64", "warps=8", "stages=2"};
+
+    for (size_t i = 0; i < TW_COUNT(sets); i++)
+        c.sets[c.n_sets++] = sets[i];
+    c.sets[c.n_sets++] = setting;
+    levels_bind(&c, "batch", 1);
+    levels_bind(&c, "q_len", 70);
+    levels_bind(&c, "kv_len", 150);
+    return levels_run(arena, &c);
+}
+
+static const char *assignment(Arena *arena, SchedValue value)
+{
+    return arena_printf(arena, "%s=%s", sched_info(sched_of(value))->name, sched_value_info(value)->name);
+}
+
+static void every_value_computes_the_same(void **state)
+{
+    Arena *arena = ((Fixture *)*state)->arena;
+
+    for (int v = SCHED_AUTO + 1; v < SCHED_VALUES; v++) {
+        const char *setting = assignment(arena, (SchedValue)v);
+        LevelReport report = run_with(arena, setting, "sm_90a", v % 2 ? FILL_NORMAL : FILL_GROWING);
+
+        if (report.verdict != LEVELS_AGREE)
+            fail_msg("%s: %s: %s\n%s", setting, report.level, report.problem, str_text(&report.log));
+    }
+}
+
+/* A value that a target has no way to run with is refused, others agree. */
+static void what_is_not_possible_is_refused(void **state)
+{
+    static const char *const refused[] = {"softmax=checked", "roles=on", "skew=on", "unroll=2", "wait=one"};
+    Arena *arena = ((Fixture *)*state)->arena;
+
+    for (size_t i = 0; i < TW_COUNT(refused); i++)
+        assert_int_equal(run_with(arena, refused[i], "sm_80", FILL_NORMAL).verdict, LEVELS_REJECTED);
+    assert_int_equal(run_with(arena, "softmax=exact", "sm_80", FILL_NORMAL).verdict, LEVELS_AGREE);
+    assert_int_equal(run_with(arena, "sums=exact", "sm_80", FILL_LARGE).verdict, LEVELS_AGREE);
+}
+
+/* ---- what is decided -------------------------------------------------------------------- */
+
+static Chain *compile(Fixture *f, const char *path, const char *target, const char *setting)
+{
+    const char *error;
+    Source *source = source_read(f->arena, path, &error);
+    Diags *diags = diags_new(f->arena, source);
+    Chain *chain = chain_new(f->arena, syms_new(f->arena), aff_ctx_new(f->arena), diags, target_find(target), DT_BF16);
+
+    assert_null(setting ? chain_set(chain, setting) : NULL);
+    if (strstr(path, "attention"))
+        assert_null(chain_set(chain, "HeadDim=64"));
+    if (chain_define(chain, source) && chain_fuse(chain) && chain_reason(chain, chain->sketch) &&
+        chain_lower(chain, chain->code) && chain_schedule(chain))
+        chain_emit(chain);
+    return chain;
+}
+
+static void expect_decided(Fixture *f, const char *target, const char *setting, SchedValue value)
+{
+    Chain *chain = compile(f, "ops/attention.tl", target, setting);
+
+    assert_int_equal(chain->diags->errors, 0);
+    assert_int_equal(chain->tile->kernels.data[0]->decided.value[sched_of(value)], value);
+}
+
+static void decisions_are_recorded(void **state)
+{
+    Fixture *f = *state;
+
+    expect_decided(f, "sm_90a", NULL, SCHED_SOFTMAX_CHECKED);
+    expect_decided(f, "sm_90a", "roles=off", SCHED_SOFTMAX_LAGGING);
+    expect_decided(f, "sm_90a", "softmax=exact", SCHED_SOFTMAX_EXACT);
+    expect_decided(f, "sm_90a", NULL, SCHED_SKEW_ON);
+    expect_decided(f, "sm_90a", "skew=off", SCHED_SKEW_OFF);
+    expect_decided(f, "sm_80", NULL, SCHED_ROLES_OFF);
+}
+
+/* The schedule that the reasoner writes is what the code then says. */
+static void code_carries_it(void **state)
+{
+    Fixture *f = *state;
+    Chain *chain = compile(f, "ops/attention.tl", "sm_90a", "unroll=2");
+
+    assert_non_null(strstr(chain->code->text, "    unroll = 2\n"));
+    chain = compile(f, "ops/attention.tl", "sm_90a", "softmax=lagging");
+    assert_non_null(strstr(chain->code->text, "    softmax = lagging\n"));
+    for (int i = 0; i < chain->reasoned->why.len; i++)
+        if (strcmp(chain->reasoned->why.data[i].name, "softmax") == 0)
+            return;
+    fail_msg("softmax is not explained");
+}
+
+static void without_effect_is_refused(void **state)
+{
+    Chain *chain = compile(*state, "ops/gemm.tl", "sm_80", "softmax=exact");
+
+    assert_int_equal(chain->diags->errors, 1);
+    assert_int_equal(chain->diags->list.data[0].code, TW0779);
+}
+
+static void unknown_ones_list_what_there_is(void **state)
+{
+    Fixture *f = *state;
+    Chain *chain = chain_new(f->arena, syms_new(f->arena), aff_ctx_new(f->arena), diags_new(f->arena, NULL),
+                             target_find("sm_80"), DT_BF16);
+    const char *error = chain_set(chain, "softmax=fast");
+
+    assert_non_null(error);
+    assert_non_null(strstr(error, "exact, lagging or checked"));
+    error = chain_set(chain, "sofmax=exact");
+    assert_non_null(error);
+    assert_non_null(strstr(error, "softmax (exact, lagging or checked)"));
+    assert_null(chain_set(chain, "softmax=auto"));
+    assert_int_equal(chain->schedule.value[SCHED_SOFTMAX], SCHED_AUTO);
+}
+
+/* The manual's table has the words of the compiler's. */
+static void the_manual_lists_them(void **state)
+{
+    const char *manual = read_op(((Fixture *)*state)->arena, "docs/language.md");
+    Arena *arena = ((Fixture *)*state)->arena;
+
+    for (int v = SCHED_AUTO + 1; v < SCHED_VALUES; v++) {
+        const SchedInfo *p = sched_info(sched_of((SchedValue)v)), *value = sched_value_info((SchedValue)v);
+
+        if (!strstr(manual, arena_printf(arena, "| `%s` | %s |", p->name, p->help)) ||
+            !strstr(manual, arena_printf(arena, "`%s`: %s", value->name, value->help)))
+            fail_msg("docs/language.md does not say %s = %s", p->name, value->name);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(every_value_computes_the_same, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_is_not_possible_is_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(decisions_are_recorded, setup, teardown),
+        cmocka_unit_test_setup_teardown(code_carries_it, setup, teardown),
+        cmocka_unit_test_setup_teardown(without_effect_is_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_manual_lists_them, setup, teardown),
+        cmocka_unit_test_setup_teardown(unknown_ones_list_what_there_is, setup, teardown),
+    };
+
+    return cmocka_run_group_tests_name("schedule", tests, NULL, NULL);
+}

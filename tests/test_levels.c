@@ -119,6 +119,27 @@ static void gemm_with_bias(void **state)
                    "M=1");
 }
 
+/* One quotient a row is made exact by what is left of it; what is no number, and what `else` replaces, stays. */
+static void quotients_of_rows(void **state)
+{
+    Arena *arena = ((Fixture *)*state)->arena;
+    static const char *const targets[] = {"sm_75", "sm_80", "sm_90a"};
+
+    for (size_t i = 0; i < TW_COUNT(targets); i++) {
+        LevelCase c = {.definition = "Operator quotients\n  Input X (M, K)\n  Input W (K, N)\n  Output Y (M, N)\n  Output Z (M, 1) fp32\n"
+                                     "  Index row over M\n  Compute GEMM X, W and get S\n  Compute RowSum S and get A\n"
+                                     "  Compute RowMax S and get B\n  Compute Mask B where row % 3 != 0 else 0\n"
+                                     "  Compute Divide A, B else 7 and get Z\n  Compute Exp B and get C\n"
+                                     "  Compute Divide C, A and get D\n  Compute Divide A, D and get D\n"
+                                     "  Compute Multiply S, D and get Y\nend\n",
+                       .dtype = DT_F16, .target = targets[i], .fill = FILL_UNIFORM, .seed = 7};
+
+        set_all(arena, &c, "N=32 K=32");
+        bind_all(arena, &c, "M=70");
+        expect_agreement(arena, &c);
+    }
+}
+
 /* ---- code -------------------------------------------------------------------------------- */
 
 /* Of two operations that read a tile the later one is what the next copy waits for. */
@@ -354,6 +375,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(attention_of_every_kind, setup, teardown),
         cmocka_unit_test_setup_teardown(attention_as_chosen, setup, teardown),
         cmocka_unit_test_setup_teardown(gemm_with_bias, setup, teardown),
+        cmocka_unit_test_setup_teardown(quotients_of_rows, setup, teardown),
         cmocka_unit_test_setup_teardown(tiles_read_twice_are_kept, setup, teardown),
         cmocka_unit_test_setup_teardown(sums_start_where_they_are_filled, setup, teardown),
         cmocka_unit_test_setup_teardown(barriers_in_branches_do_not_count, setup, teardown),

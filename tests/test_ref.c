@@ -592,6 +592,39 @@ static void verdict_where_plain_overflows(void **state)
     assert_false(compare(f, &error).ok);
 }
 
+/* A number less itself is nothing to one who keeps it, and a rounding to one who sums it
+ * again: a kernel that is off by as much is right, one that is off by far more is not. */
+static void verdict_where_products_are_computed_again(void **state)
+{
+    Fixture *f = *state;
+    const char *error;
+    double most = 0;
+    Ref *again;
+
+    use(f, "Input X (M, K)\nInput W (K, N)\nInput A (M, N)\nOutput Y (M, 1)\nCompute GEMM X, W and get P\n"
+           "Compute Multiply A, P and get B\nCompute RowSum B and get D\nCompute Subtract P, D and get S\n"
+           "Compute Multiply S, A and get T\nCompute RowSum T and get Y");
+    bind(f, "M", 8);
+    bind(f, "N", 16);
+    bind(f, "K", 64);
+    make(f);
+    for (int i = 0; i < 8; i++)
+        for (int j = 0; j < 16; j++)
+            PUT(f->in[2], i == j, i, j); /* all weight on one */
+    write_output(f, run(f, REF_PLAIN), 0);
+    again = run(f, REF_PLAIN_2);
+    for (int64_t i = 0; i < 8; i++) {
+        assert_true(tensor_get(f->out[0], (const int64_t[]){i, 0}) == 0);
+        most = fmax(most, fabs(*ref_row(again, 0, &i)));
+    }
+    assert_true(most > 0 && most < 1e-4);
+    assert_true(compare(f, &error).ok);
+    PUT(f->out[0], 1.5 * most, 2, 0);
+    assert_true(compare(f, &error).ok);
+    PUT(f->out[0], 50 * most, 2, 0);
+    assert_false(compare(f, &error).ok);
+}
+
 /* ---- what does not fit ------------------------------------------------------------------------------ */
 
 static void bad_bindings(void **state)
@@ -822,7 +855,7 @@ int main(void)
         TEST(verdict_with_an_exact_baseline),
         TEST(verdict_beyond_the_range),
         TEST(verdict_near_the_end_of_the_range),
-        TEST(verdict_where_plain_overflows),
+        TEST(verdict_where_plain_overflows), TEST(verdict_where_products_are_computed_again),
         TEST(bad_bindings),
         TEST(dimensions_from_the_inputs),
         TEST(missing_param),

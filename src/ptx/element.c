@@ -110,11 +110,28 @@ static int broadcast(const TileValue *operand, const TileValue *result, int i)
                         : lay_fragment_col_slot(r->layout, r->rows, r->cols, i);
 }
 
+/* a / b, off by two units (PTX ISA, "div"), then by what is left, a - q b, which is exact, over b:
+ * rounded correctly but for rare halves. Where that is no number (b is 0, infinite, subnormal) q stays. */
+static const char CLOSE_DIVIDE[] =
+    "div.full.f32 $0, $a, $b; rcp.approx.ftz.f32 $1, $b; neg.f32 $2, $0; fma.rn.f32 $2, $2, $b, $a;"
+    "fma.rn.f32 $2, $2, $1, $0; abs.f32 $3, $2; setp.lt.f32 $p, $3, 0f7F800000; selp.f32 $d, $2, $0, $p;";
+
+/* One quotient a row costs next to nothing, and what it is subtracted from may be all but the
+ * same: a mean weighted by a saturated softmax is one of the numbers, and nothing else may be left. A
+ * reciprocal goes into a product, which rounds again. */
+static const char *divide_template(const Emitter *e, const TileOp *op)
+{
+    bool of_rows = op->results[0]->type.cols == 1 && !e->frags[op->args[0]->id].uniform;
+
+    return of_rows ? CLOSE_DIVIDE : template_of(OP_DIVIDE);
+}
+
 /* b == 0 ? number : a / b */
 static void divide_or_else(Emitter *e, const TileOp *op, Slots *s)
 {
     const char *quotient = em_new(e, REG_F), *p = em_new(e, REG_P);
-    em(e, "div.full.f32 %s, %s, %s;", quotient, s->args[0], s->args[1]);
+    Slots inner = {.d = quotient, .args = {s->args[0], s->args[1]}};
+    emit_template(e, divide_template(e, op), &inner);
     em(e, "setp.eq.f32 %s, %s, 0f00000000;", p, s->args[1]);
     em(e, "selp.f32 %s, %s, %s, %s;", s->d, em_f32(e, op->number), quotient, p);
 }
@@ -156,7 +173,7 @@ void el_element(Emitter *e, const TileOp *op)
         return;
     }
     const TileValue *result = op->results[0];
-    const char *text = template_of(op->op);
+    const char *text = op->op == OP_DIVIDE ? divide_template(e, op) : template_of(op->op);
     if (!text) {
         em_fail(e, op->loc, TW0803, "there is no instruction sequence for '%s'", op_info(op->op)->name);
         return;

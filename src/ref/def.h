@@ -106,6 +106,7 @@ struct DefOp {
     DefValue *result;
     VEC(DefRead) reads;     /* tensors named in `where` */
     const DefElem *elem;    /* `where`, resolved */
+    int again;              /* 1: computed once more, for another use (again.c) */
 };
 
 /* Index NAME over DIM from e: the position along DIM is coordinate + from. */

@@ -90,6 +90,9 @@ bool bind_symbols(Ref *ref, const RefBinding *bindings, int n, Tensor *const *in
                   const char **error);
 bool bind_dims(Ref *ref, const DefValue *value, int64_t *dims, const char **error);
 
+/* again.c: the definition in which products that are used twice are computed twice */
+const Def *again_def(Arena *arena, const Def *def);
+
 /* rows.c: the row of a value at its leading coordinates */
 void rows_get(Ref *ref, const DefValue *value, const int64_t *lead, double *row);
 Node *rows_node(Ref *ref, const DefValue *value);

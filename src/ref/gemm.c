@@ -86,7 +86,9 @@ static int64_t place(int operand, int64_t rows, int64_t cols, int64_t r, int64_t
 /* What a plain implementation scales an operand by before it is rounded. */
 static double scale_of(const Ref *ref)
 {
-    return ref->precision == REF_PLAIN_2 ? 0.625 : ref->precision == REF_PLAIN_3 ? 0.875 : 1;
+    static const double scales[REF_PLAINS] = {1, 0.625, 0.875, 0.75, 0.5625};
+
+    return ref_is_plain(ref) ? scales[ref->precision - REF_PLAIN] : 1;
 }
 
 static double rounded(const Ref *ref, const Node *node, int operand, double x)
@@ -166,7 +168,7 @@ void gemm_row(Ref *ref, Node *node, const int64_t *at, double *row)
     const void *right = matrix_of(ref, node, 1, at);
 
     if (ref_is_plain(ref))
-        product_narrow(left, right, row, k, n, k * (ref->precision - REF_PLAIN) / REF_PLAINS);
+        product_narrow(left, right, row, k, n, k * ((ref->precision - REF_PLAIN + node->op->again) % REF_PLAINS) / REF_PLAINS);
     else if (node->single[1])
         product_mixed(left, right, row, k, n);
     else

@@ -185,15 +185,20 @@ static bool check_input(Ref *ref, const Node *node, const char **error)
     return true;
 }
 
-static bool set_node(Ref *ref, const DefValue *value, const char **error)
+static bool size_node(Ref *ref, const DefValue *value, const char **error)
 {
     Node *node = rows_node(ref, value);
 
     node->value = value;
     node->op = value->op;
     node->rank = value->rank;
-    if (!bind_dims(ref, value, node->dims, error) || !size_rows(ref, node, error))
-        return false;
+    return bind_dims(ref, value, node->dims, error) && size_rows(ref, node, error);
+}
+
+static bool set_node(Ref *ref, const DefValue *value, const char **error)
+{
+    Node *node = rows_node(ref, value);
+
     if (!node->op)
         return true;
     if (!set_operands(ref, node, error))
@@ -212,12 +217,14 @@ static void read_row(void *user, const DefValue *value, const int64_t *lead, dou
     rows_get(user, value, lead, row);
 }
 
-/* Values stand in the order they were computed in: operands before results. */
 static bool set_nodes(Ref *ref, Tensor *const *inputs, const char **error)
 {
     const Def *def = ref->def;
 
     ref->nodes = arena_array(ref->arena, Node, def->values.len + 1);
+    for (int i = 0; i < def->values.len; i++)
+        if (!size_node(ref, def->values.data[i], error))
+            return false;
     for (int i = 0; i < def->values.len; i++)
         if (!set_node(ref, def->values.data[i], error))
             return false;
@@ -268,6 +275,8 @@ Ref *ref_new(Arena *arena, const Def *def, const RefBinding *bindings, int n_bin
     if (!ref)
         return NULL;
     ref->precision = precision;
+    if (precision > REF_PLAIN)
+        ref->def = again_def(arena, def);
     ref->env.plain = precision != REF_EXACT;
     if (!set_nodes(ref, inputs, error))
         return NULL;

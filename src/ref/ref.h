@@ -10,7 +10,8 @@
  *              (GEMMs accumulate in fp32), each GEMM operand rounded once to
  *              the inputs' dtype, outputs rounded to their dtype
  * There is more than one plain implementation: the others sum GEMMs from another place
- * on, and scale a computed operand before it is rounded instead of after. Where an
+ * on, scale a computed operand before it is rounded instead of after, and compute
+ * products that are used twice again for the second use, since they keep nothing (again.c). Where an
  * output hangs on few roundings, one of them may be lucky.
  * A row softmax of nothing but -inf is all zeros.
  */
@@ -20,8 +21,8 @@
 #include "data/tensor.h"
 #include "ref/def.h"
 
-typedef enum RefPrecision { REF_EXACT, REF_PLAIN, REF_PLAIN_2, REF_PLAIN_3 } RefPrecision;
-enum { REF_PLAINS = 3 }; /* REF_PLAIN and those after it */
+typedef enum RefPrecision { REF_EXACT, REF_PLAIN, REF_PLAIN_2, REF_PLAIN_3, REF_PLAIN_4, REF_PLAIN_5 } RefPrecision;
+enum { REF_PLAINS = 5 }; /* REF_PLAIN and those after it */
 
 typedef struct Ref Ref;
 

@@ -6,7 +6,8 @@
  * roundings (saturated softmaxes, differences that nearly cancel) may have a lucky one.
  * Where the error happens to be nearly nothing, one rounding of the output is allowed;
  * two where the output is as precise as what it is computed from, which was rounded as
- * coarsely. Where all of it should be zero, what is left when numbers cancel is allowed.
+ * coarsely. Where all of it should be zero, what is left when numbers cancel is allowed; where
+ * all is so small that fp32 has lost what it was made of, anything as small.
  *
  * The plain implementation has exact exponentials and logarithms. Those of a GPU
  * (ex2.approx, lg2.approx, rcp.approx: PTX ISA) are off by a few units of fp32,
@@ -180,12 +181,16 @@ static double against_norm(const Distance *d, double error)
     return d->sum_want > 0 ? error * sqrt((double)d->compared / d->sum_want) : 0;
 }
 
+/* Subnormal numbers of fp32 are flushed on the way; what is multiplied by them is lost (2^-126,
+ * times inputs of up to a million). */
+static const double LOST = 0x1p-106;
+
 void ref_judge(RefVerdict *v, const DefValue *output, Tensor *const *inputs, int n_inputs, double bound)
 {
     RefFloor least = ref_floor(output);
     double of_zeros = v->got.max_want > 0 ? 0 : cancelled(inputs, n_inputs);
-    double norm = 0.5 * (least.relative + against_norm(&v->got, least.absolute));
-    double largest = least.relative * v->got.max_want + least.absolute;
+    double norm = 0.5 * (least.relative + against_norm(&v->got, fmax(least.absolute, LOST)));
+    double largest = fmax(least.relative * v->got.max_want + least.absolute, LOST);
 
     distance_finish(&v->got);
     distance_finish(&v->plain);

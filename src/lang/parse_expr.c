@@ -178,7 +178,7 @@ static Expr *parse_primary(Parser *p)
         return parse_number(p);
     if (p->tok.kind == TOK_NAME)
         return parse_name(p);
-    if (!accept(p, TOK_LPAREN)) {
+    if (!accept_token(p, TOK_LPAREN)) {
         parse_expected(p, "an operand");
         return nothing(p);
     }
@@ -196,11 +196,11 @@ Expr *parse_item(Parser *p)
     int start = p->tok.start;
     Expr *lo = NULL, *hi = NULL;
 
-    if (accept(p, TOK_ELLIPSIS))
+    if (accept_token(p, TOK_ELLIPSIS))
         return checked(p, expr_node(p->arena, EXPR_ELLIPSIS, NULL, NULL), start);
     if (p->tok.kind != TOK_COLON)
         lo = parse_expr(p);
-    if (!accept(p, TOK_COLON))
+    if (!accept_token(p, TOK_COLON))
         return lo;
     if (p->tok.kind != TOK_COMMA && p->tok.kind != TOK_RBRACKET && p->tok.kind != TOK_RPAREN)
         hi = parse_expr(p);
@@ -213,7 +213,7 @@ Exprs parse_items(Parser *p, TokenKind close)
 
     while (p->tok.kind != close && !p->failed) {
         vec_push(p->arena, &items, parse_item(p));
-        if (!accept(p, TOK_COMMA))
+        if (!accept_token(p, TOK_COMMA))
             break;
     }
     close_bracket(p, close, close == TOK_RPAREN ? "',' or ')'" : "',' or ']'");

@@ -80,7 +80,7 @@ static void unknown_dtype(Parser *p)
 /* dtype = [":"] NAME, where the name can be nothing else */
 void parse_dtype(Parser *p, Stmt *s)
 {
-    bool colon = accept(p, TOK_COLON);
+    bool colon = accept_token(p, TOK_COLON);
 
     if (p->tok.kind != TOK_NAME || (p->tok.word != WORD_NONE && !colon)) {
         if (colon)
@@ -155,7 +155,7 @@ Stmt *parse_allocate(Parser *p, Stmt *s, Block *out)
     int first = out->len;
 
     s->name = take_name(p, &s->name_span);
-    while (accept(p, TOK_COMMA)) {
+    while (accept_token(p, TOK_COMMA)) {
         s = another_stmt(p, s, out);
         s->name = take_name(p, &s->name_span);
     }
@@ -176,7 +176,7 @@ Stmt *parse_allocate(Parser *p, Stmt *s, Block *out)
     if (s->space == SPACE_NONE)
         parse_expected(p, "'in' and a memory space");
     finish_list(p, out, first, s);
-    return !p->failed && accept(p, TOK_COMMA) ? parse_allocate(p, another_stmt(p, s, out), out) : s;
+    return !p->failed && accept_token(p, TOK_COMMA) ? parse_allocate(p, another_stmt(p, s, out), out) : s;
 }
 
 /* ---- Copy --------------------------------------------------------------------------------------- */
@@ -205,13 +205,13 @@ static void parse_coordinates(Parser *p, Stmt *s)
     TokenKind close = TOK_RBRACKET;
 
     accept_word(p, WORD_COORDINATE);
-    if (accept(p, TOK_LPAREN))
+    if (accept_token(p, TOK_LPAREN))
         close = TOK_RPAREN;
     else
         expect(p, TOK_LBRACKET);
     do
         vec_push(p->arena, &coords, parse_coordinate(p));
-    while (accept(p, TOK_COMMA));
+    while (accept_token(p, TOK_COMMA));
     expect(p, close);
     s->coords = coords.data;
     s->n_coords = coords.len;
@@ -290,7 +290,7 @@ Stmt *parse_copy(Parser *p, Stmt *s, Block *out)
     int first = out->len;
 
     parse_copied(p, s);
-    while (accept(p, TOK_COMMA)) {
+    while (accept_token(p, TOK_COMMA)) {
         s = another_stmt(p, s, out);
         parse_copied(p, s);
     }
@@ -335,7 +335,7 @@ static void parse_args(Parser *p, Stmt *s)
 
         condition = false;
         vec_push(p->arena, &args, arg);
-    } while (accept(p, TOK_COMMA));
+    } while (accept_token(p, TOK_COMMA));
     p->lone_comment = false;
     s->args = args.data;
     s->n_args = args.len;
@@ -367,7 +367,7 @@ static void parse_with(Parser *p, Stmt *s)
     while (!p->failed) {
         Word next = at_word(p, WORD_AND) ? word_after_and(p) : WORD_NONE;
 
-        if (next == WORD_GET || next == WORD_ACCUMULATE || !(accept(p, TOK_COMMA) || accept_word(p, WORD_AND)))
+        if (next == WORD_GET || next == WORD_ACCUMULATE || !(accept_token(p, TOK_COMMA) || accept_word(p, WORD_AND)))
             break;
         vec_push(p->arena, &names, parse_reference(p));
     }
@@ -489,7 +489,7 @@ static Exprs parse_layout(Parser *p)
 {
     Exprs items = {0};
 
-    if (accept(p, TOK_LPAREN)) {
+    if (accept_token(p, TOK_LPAREN)) {
         items = parse_items(p, TOK_RPAREN);
         settle_comment(p);
     } else {

@@ -197,7 +197,7 @@ static bool finish_header(Parser *p, Stmt *s)
 {
     bool failed;
 
-    accept(p, TOK_COLON);
+    accept_token(p, TOK_COLON);
     finish_line(p, s);
     failed = p->failed;
     p->failed = false;
@@ -259,7 +259,7 @@ static Stmt *parse_tensors(Parser *p, Stmt *s, Block *out)
     int first = out->len;
 
     s->name = take_name(p, &s->name_span);
-    while (accept(p, TOK_COMMA)) {
+    while (accept_token(p, TOK_COMMA)) {
         s = another_stmt(p, s, out);
         s->name = take_name(p, &s->name_span);
     }
@@ -279,7 +279,7 @@ static Stmt *parse_tensors(Parser *p, Stmt *s, Block *out)
 static Stmt *parse_tensor(Parser *p, Stmt *s, Block *out)
 {
     s = parse_tensors(p, s, out);
-    while (!p->failed && s->has_shape && accept(p, TOK_COMMA)) {
+    while (!p->failed && s->has_shape && accept_token(p, TOK_COMMA)) {
         s = another_stmt(p, s, out);
         s = parse_tensors(p, s, out);
     }
@@ -296,7 +296,7 @@ static Stmt *parse_binding(Parser *p, Stmt *s, Block *out)
             join_line(p);
             s->value = parse_expr(p);
         }
-        if (!accept(p, TOK_COMMA))
+        if (!accept_token(p, TOK_COMMA))
             return s;
         s = another_stmt(p, s, out);
     }
@@ -308,7 +308,7 @@ static Stmt *parse_assignments(Parser *p, Stmt *s, Block *out)
     int first = out->len, n = 1;
 
     s->name = take_name(p, &s->name_span);
-    for (; accept(p, TOK_COMMA); n++) {
+    for (; accept_token(p, TOK_COMMA); n++) {
         s = another_stmt(p, s, out);
         s->name = take_name(p, &s->name_span);
     }
@@ -375,7 +375,7 @@ static Stmt *parse_grid(Parser *p, Stmt *s, Block *out)
         if (!sketch && expect(p, TOK_ASSIGN))
             coord.value = parse_expr(p);
         vec_push(p->arena, &coords, coord);
-    } while (accept(p, TOK_COMMA));
+    } while (accept_token(p, TOK_COMMA));
     s->coords = coords.data;
     s->n_coords = coords.len;
     return s;
@@ -392,7 +392,7 @@ static Stmt *parse_for(Parser *p, Stmt *s, Block *out)
         s->over = take_name(p, NULL);
         if (accept_word(p, WORD_BY))
             s->by = parse_reference(p);
-    } else if (accept(p, TOK_ASSIGN) || accept_word(p, WORD_IN)) {
+    } else if (accept_token(p, TOK_ASSIGN) || accept_word(p, WORD_IN)) {
         s->lo = parse_expr(p);
         expect(p, TOK_COLON);
         s->hi = parse_expr(p);
@@ -436,7 +436,7 @@ static BlockStop parse_else(Parser *p, Block *orelse)
     advance(p);
     if (at_keyword_if(&next, p->source))
         return parse_else_if(p, orelse);
-    accept(p, TOK_COLON);
+    accept_token(p, TOK_COLON);
     header.end = p->prev_end;
     expect_line_end(p, false);
     return parse_body(p, orelse, header, false);

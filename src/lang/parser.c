@@ -151,7 +151,7 @@ bool at_word(const Parser *p, Word word)
     return p->tok.kind == TOK_NAME && p->tok.word == word;
 }
 
-bool accept(Parser *p, TokenKind kind)
+bool accept_token(Parser *p, TokenKind kind)
 {
     if (p->tok.kind != kind || p->failed)
         return false;
@@ -177,7 +177,7 @@ bool accept_word(Parser *p, Word word)
 
 bool expect(Parser *p, TokenKind kind)
 {
-    if (accept(p, kind))
+    if (accept_token(p, kind))
         return true;
     parse_expected(p, token_text(kind));
     return false;
@@ -236,7 +236,7 @@ static void parse_unit(Parser *p, Program *program)
     p->failed = p->in_statement = false;
     advance(p);
     unit->name = take_name(p, &unit->name_span);
-    accept(p, TOK_COLON);
+    accept_token(p, TOK_COLON);
     if (!at_line_end(p))
         parse_expected(p, "the end of the line");
     unit->comment = take_comments(p, comment);

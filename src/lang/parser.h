@@ -51,7 +51,7 @@ void advance_operand(Parser *p);  /* a `//` that follows may divide */
 void settle_comment(Parser *p);   /* after an operand: a `//` left over is a comment */
 bool at_line_end(const Parser *p);
 bool at_word(const Parser *p, Word word);
-bool accept(Parser *p, TokenKind kind);
+bool accept_token(Parser *p, TokenKind kind);
 bool accept_word(Parser *p, Word word);      /* and what must follow it, see join_line */
 bool accept_last_word(Parser *p, Word word); /* nothing need follow */
 bool expect(Parser *p, TokenKind kind);

@@ -162,7 +162,11 @@ static bool take_answer(Call *call, Child *child)
         return true;
     call->progress.phase = MODEL_ANSWERING;
     str_addn(&call->text, chunk, (size_t)n);
-    return call_heard(call, (size_t)n);
+    call_heard(call, (size_t)n);
+    if (call->text.len <= ANSWER_LIMIT)
+        return true;
+    return call_fail(call, TW1017, NULL, "the answer of %s is longer than %d MB", call->model->spec,
+                     ANSWER_LIMIT >> 20);
 }
 
 /* The head of what it complains of; the rest is read and dropped. */
@@ -224,36 +228,24 @@ static bool judge(Call *call, int status, const Str *complaint)
                      WEXITSTATUS(status));
 }
 
-/* A write to a program that reads no more is an error to us, not the end of us: the
- * signal is held back, and taken out of the queue where it was not there before. */
-static bool talk_unharmed(Call *call, Child *child, const char *prompt, Str *complaint)
-{
-    sigset_t pipe_signal, before, pending;
-    bool talked;
-
-    sigemptyset(&pipe_signal);
-    sigaddset(&pipe_signal, SIGPIPE);
-    pthread_sigmask(SIG_BLOCK, &pipe_signal, &before);
-    talked = talk(call, child, prompt, complaint);
-    sigpending(&pending);
-    if (!sigismember(&before, SIGPIPE) && sigismember(&pending, SIGPIPE))
-        sigtimedwait(&pipe_signal, NULL, &(struct timespec){0});
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return talked;
-}
-
 bool exec_ask(Call *call)
 {
     Child *child = &call->model->child;
     Str complaint = str_new(call->arena);
+    Usage usage;
     const char *prompt = prompt_text(call);
+    sigset_t before;
     int status = 0;
     bool done;
 
     call->progress.phase = MODEL_WAITING;
     if (!start(child, call->model->name))
         return call_fail(call, TW1019, strerror(errno), "'%s' cannot be started", call->model->name);
-    done = talk_unharmed(call, child, prompt, &complaint) && await(call, child, &status);
+    quiet_begin(&before);
+    done = talk(call, child, prompt, &complaint) && await(call, child, &status);
+    quiet_end(&before);
     exec_end(child);
+    usage = call_guess(call, call->text.len);
+    call_spend(call, &usage);
     return done && judge(call, status, &complaint);
 }

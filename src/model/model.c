@@ -1,26 +1,63 @@
 /* model.c: opening a model, and asking it: what all providers have in common. */
-#include "model/client.h"
+#include "model/wire.h"
 
-/* ---- specs ------------------------------------------------------------------------- */
+/* ---- providers ------------------------------------------------------------------------ */
 
-typedef struct Provider {
-    const char *name;
-    bool (*ask)(Call *call);
-} Provider;
-
-static const Provider PROVIDERS[] = {
-    {"exec", exec_ask},
+static const ModelProvider PROVIDERS[] = {
+#define PROVIDER(name, wire, address, variables, names, flags) \
+    {#name, WIRE_##wire, address, variables, names, flags},
+#include "model/providers.def"
+#undef PROVIDER
 };
+
+const ModelProvider *model_providers(int *n)
+{
+    *n = (int)TW_COUNT(PROVIDERS);
+    return PROVIDERS;
+}
 
 ModelOptions model_options(void)
 {
     return (ModelOptions){.temperature = -1,
-                          .limits = {.connect = 20, .first = 600, .silence = 180, .whole = 3600},
+                          .limits = {.connect = 20, .first = 600, .silence = 300, .whole = 3600},
                           .attempts = 5,
+                          .pause = 1,
                           .continuations = 2,
                           .price_in = -1,
                           .price_out = -1};
 }
+
+/* "openai:NAME": whose name stands before the colon. */
+static const ModelProvider *provider_named(const char *spec, size_t len)
+{
+    for (size_t i = 0; i < TW_COUNT(PROVIDERS); i++)
+        if (strlen(PROVIDERS[i].name) == len && strncmp(spec, PROVIDERS[i].name, len) == 0)
+            return &PROVIDERS[i];
+    return NULL;
+}
+
+static bool begins_with_one(const char *name, const char *list)
+{
+    while (*list) {
+        size_t len = strcspn(list, " ");
+
+        if (strncmp(name, list, len) == 0)
+            return true;
+        list += len + (list[len] == ' ');
+    }
+    return false;
+}
+
+/* "claude-...": whose models are called so. */
+static const ModelProvider *provider_of(const char *name)
+{
+    for (size_t i = 0; i < TW_COUNT(PROVIDERS); i++)
+        if (begins_with_one(name, PROVIDERS[i].names))
+            return &PROVIDERS[i];
+    return NULL;
+}
+
+/* ---- opening ---------------------------------------------------------------------------- */
 
 static Model *model_new(Arena *arena, const char *spec, const ModelOptions *options)
 {
@@ -33,8 +70,7 @@ static Model *model_new(Arena *arena, const char *spec, const ModelOptions *opti
     return model;
 }
 
-/* A diagnostic without a place, whatever is being read otherwise. */
-static Diag *record(Diags *diags, DiagCode code, const char *message)
+Diag *model_record(Diags *diags, DiagCode code, const char *message)
 {
     const Source *source = diags->source;
     Diag *diag;
@@ -47,9 +83,12 @@ static Diag *record(Diags *diags, DiagCode code, const char *message)
 
 static Model *no_model(Diags *diags, const char *spec)
 {
-    Diag *diag = record(diags, TW1001, arena_printf(diags->arena, "'%s' names no model", spec));
+    Diag *diag = model_record(diags, TW1001, arena_printf(diags->arena, "'%s' names no model", spec));
+    Str list = str_new(diags->arena);
 
-    diag_note(diags, diag, "exec:COMMAND asks a program: the prompt on its standard input, the answer on its output");
+    for (size_t i = 0; i < TW_COUNT(PROVIDERS); i++)
+        str_printf(&list, "%s%s:", i ? " " : "", PROVIDERS[i].name);
+    diag_note(diags, diag, "write PROVIDER:NAME with one of %s; exec:COMMAND asks a program", str_text(&list));
     return NULL;
 }
 
@@ -58,31 +97,40 @@ Model *model_open(Arena *arena, const char *spec, const ModelOptions *options, D
     const char *colon = strchr(spec, ':');
     Model *model = model_new(arena, spec, options);
 
-    for (size_t i = 0; colon && i < TW_COUNT(PROVIDERS); i++) {
-        size_t len = strlen(PROVIDERS[i].name);
-
-        if (len != (size_t)(colon - spec) || strncmp(spec, PROVIDERS[i].name, len) != 0 || !colon[1])
-            continue;
-        model->provider = PROVIDERS[i].name;
-        model->name = arena_strdup(arena, colon + 1);
-        model->ask = PROVIDERS[i].ask;
-        return model;
-    }
-    return no_model(diags, spec);
+    model->provider = colon ? provider_named(spec, (size_t)(colon - spec)) : NULL;
+    model->name = arena_strdup(arena, model->provider ? colon + 1 : spec);
+    if (!model->provider)
+        model->provider = provider_of(spec);
+    if (!model->provider || !*model->name)
+        return no_model(diags, spec);
+    model->ask = model->provider->address ? net_ask : exec_ask;
+    return model->ask == exec_ask || net_open(model, diags) ? model : NULL;
 }
 
 static bool script_ask(Call *call)
 {
     Model *model = call->model;
+    ModelAnswer *answer = call->answer;
+    Usage usage;
+    bool done;
 
-    return model->script(model->user, call->arena, call->messages, call->n, call->answer, call->diags);
+    *answer = (ModelAnswer){.attempts = 1};
+    done = model->script(model->user, call->arena, call->messages, call->n, answer, call->diags);
+    str_add(&call->text, answer->text ? answer->text : "");
+    str_add(&call->reasoning, answer->reasoning ? answer->reasoning : "");
+    usage = (Usage){answer->tokens_in, answer->tokens_out, !answer->tokens_guessed, answer->has_cost, answer->cost};
+    if (!usage.in && !usage.out)
+        usage = call_guess(call, call->text.len + call->reasoning.len);
+    answer->tokens_in = answer->tokens_out = 0;
+    answer->cost = 0;
+    call_spend(call, &usage);
+    return done;
 }
 
 Model *model_of(Arena *arena, const char *spec, const ModelOptions *options, ModelAsk *ask, void *user)
 {
     Model *model = model_new(arena, spec, options);
 
-    model->provider = "own";
     model->name = model->spec;
     model->ask = script_ask;
     model->script = ask;
@@ -92,8 +140,10 @@ Model *model_of(Arena *arena, const char *spec, const ModelOptions *options, Mod
 
 void model_close(Model *model)
 {
-    if (model)
-        exec_end(&model->child);
+    if (!model)
+        return;
+    exec_end(&model->child);
+    net_end(&model->net);
 }
 
 const char *model_spec(const Model *model)
@@ -108,9 +158,13 @@ void model_json(const Model *model, Str *out)
     str_add(out, "{\"spec\":");
     str_json(out, model->spec);
     str_add(out, ",\"provider\":");
-    str_json(out, model->provider);
+    str_json(out, model->provider ? model->provider->name : "script");
     str_add(out, ",\"name\":");
     str_json(out, model->name);
+    if (model->net.url) {
+        str_add(out, ",\"address\":");
+        str_json(out, model->net.url);
+    }
     if (o->temperature >= 0)
         str_printf(out, ",\"temperature\":%g", o->temperature);
     if (o->max_tokens > 0)
@@ -138,21 +192,18 @@ bool call_fail(Call *call, DiagCode code, const char *note, const char *fmt, ...
     va_list args;
 
     va_start(args, fmt);
-    diag = record(call->diags, code, arena_vprintf(call->diags->arena, fmt, args));
+    diag = model_record(call->diags, code, arena_vprintf(call->diags->arena, fmt, args));
     va_end(args);
     if (note)
         diag_note(call->diags, diag, "%s", note);
     return false;
 }
 
-bool call_heard(Call *call, size_t bytes)
+void call_heard(Call *call, size_t bytes)
 {
     call->heard = clock_seconds();
+    call->begun = true;
     call->progress.bytes += bytes;
-    if (call->progress.bytes <= ANSWER_LIMIT)
-        return true;
-    return call_fail(call, TW1017, "it may repeat itself; give --max-tokens a bound",
-                     "the answer of %s is longer than %d MB", call->model->spec, ANSWER_LIMIT >> 20);
 }
 
 typedef struct Limit {
@@ -168,11 +219,14 @@ static Limit limit_passed(const Call *call, double now)
     if (limit.seconds > 0 && now - call->started > limit.seconds)
         return limit;
     switch (call->progress.phase) {
-    case MODEL_CONNECTING: limit = (Limit){"there was no connection after", most->connect}; break;
-    case MODEL_WAITING: limit = (Limit){"no answer began within", most->first}; break;
-    case MODEL_THINKING:
-    case MODEL_ANSWERING: limit = (Limit){"nothing more of the answer came for", most->silence}; break;
+    case MODEL_CONNECTING: /* libcurl looks after it */
     case MODEL_PAUSING: limit = (Limit){NULL, 0}; break;
+    case MODEL_WAITING:
+    case MODEL_THINKING:
+    case MODEL_ANSWERING:
+        limit = call->begun ? (Limit){"nothing more of the answer came for", most->silence}
+                            : (Limit){"no answer began within", most->first};
+        break;
     }
     return limit.seconds > 0 && now - call->heard > limit.seconds ? limit : (Limit){NULL, 0};
 }
@@ -200,80 +254,117 @@ static int64_t guess_tokens(size_t bytes)
     return (int64_t)(bytes + 3) / 4; /* English and code: about four bytes a token */
 }
 
-static void guess_usage(Call *call)
+Usage call_guess(const Call *call, size_t bytes)
 {
-    ModelAnswer *answer = call->answer;
+    Usage usage = {.out = guess_tokens(bytes)};
 
-    answer->tokens_guessed = true;
     for (int i = 0; i < call->n; i++)
-        answer->tokens_in += guess_tokens(strlen(call->messages[i].text));
-    answer->tokens_out = guess_tokens(strlen(answer->text) + strlen(answer->reasoning));
+        usage.in += guess_tokens(strlen(call->messages[i].text));
+    return usage;
 }
 
-static void settle(Call *call)
+static bool has_price(const ModelOptions *options)
+{
+    return options->price_in >= 0 && options->price_out >= 0;
+}
+
+void call_spend(Call *call, const Usage *usage)
 {
     const ModelOptions *options = &call->model->options;
     ModelAnswer *answer = call->answer;
+    double cost = usage->cost;
 
-    if (!answer->tokens_in && !answer->tokens_out)
-        guess_usage(call);
-    if (!answer->has_cost && options->price_in >= 0 && options->price_out >= 0) {
-        answer->has_cost = true;
-        answer->cost = ((double)answer->tokens_in * options->price_in +
-                        (double)answer->tokens_out * options->price_out) * 1e-6;
-    }
+    if (!usage->has_cost && has_price(options))
+        cost = ((double)usage->in * options->price_in + (double)usage->out * options->price_out) * 1e-6;
+    answer->has_cost |= usage->has_cost || has_price(options);
+    answer->cost += cost;
+    answer->tokens_in += usage->in;
+    answer->tokens_out += usage->out;
+    answer->tokens_guessed |= !usage->counted;
     if (!options->purse)
         return;
-    options->purse->tokens += answer->tokens_in + answer->tokens_out;
-    options->purse->money += answer->has_cost ? answer->cost : 0;
+    options->purse->tokens += usage->in + usage->out;
+    options->purse->money += cost;
 }
 
-static bool may_spend(Call *call)
+/* Tokens that an answer may have for what is left, once the question is paid; negative:
+ * not even that can be. */
+static int64_t affordable(const Call *call)
 {
+    const ModelOptions *o = &call->model->options;
+    int64_t in = call_guess(call, 0).in, most = INT64_MAX;
+
+    if (o->purse->most_tokens > 0)
+        most = o->purse->most_tokens - o->purse->tokens - in;
+    if (o->purse->most_money > 0 && has_price(o) && o->price_out > 0) {
+        double left = (o->purse->most_money - o->purse->money) * 1e6 - (double)in * o->price_in;
+        double tokens = left / o->price_out;
+
+        most = tokens < (double)most ? (int64_t)tokens : most;
+    }
+    return most;
+}
+
+int64_t call_most_tokens(const Call *call)
+{
+    int64_t most = call->model->options.max_tokens > 0 ? call->model->options.max_tokens : 0;
+    int64_t left = call->model->options.purse ? affordable(call) : INT64_MAX;
+
+    if (left == INT64_MAX || (most && most <= left))
+        return most;
+    return left > 1 ? left : 1;
+}
+
+bool call_may_spend(Call *call)
+{
+    enum { LEAST = 1 }; /* tokens of an answer that is worth a question */
     const ModelOptions *options = &call->model->options;
     const ModelPurse *purse = options->purse;
 
     if (!purse)
         return true;
-    if (purse->most_money > 0 && purse->money >= purse->most_money)
-        return call_fail(call, TW1011, NULL, "the budget of $%.4g is spent", purse->most_money);
-    if (purse->most_tokens > 0 && purse->tokens >= purse->most_tokens)
-        return call_fail(call, TW1011, NULL, "the budget of %lld tokens is spent",
-                         (long long)purse->most_tokens);
-    if (purse->most_money > 0 && !call->model->script && (options->price_in < 0 || options->price_out < 0))
+    if (purse->most_money > 0 && !call->model->script && !has_price(options))
         return call_fail(call, TW1011, "say what a million tokens costs, or bound the tokens instead",
                          "the price of %s is not known, so no budget in dollars can be kept",
                          call->model->spec);
+    if (purse->most_money > 0 && (purse->money >= purse->most_money || affordable(call) < LEAST))
+        return call_fail(call, TW1011, arena_printf(call->diags->arena, "$%.4g was spent", purse->money),
+                         "the budget of $%.4g is spent", purse->most_money);
+    if (purse->most_tokens > 0 && affordable(call) < LEAST)
+        return call_fail(call, TW1011, arena_printf(call->diags->arena, "%lld were used", (long long)purse->tokens),
+                         "the budget of %lld tokens is spent", (long long)purse->most_tokens);
     return true;
 }
 
 /* ---- asking ---------------------------------------------------------------------------- */
 
-static void take_thoughts(Call *call)
+/* The answer without thoughts, and without the key, should somebody have echoed it. */
+static void take_text(Call *call)
 {
     ModelAnswer *answer = call->answer;
-    const char *thought, *reasoning = answer->reasoning;
+    const Secret *secret = &call->model->net.secret;
+    const char *text, *thought, *reasoning = key_redact(call->arena, secret, str_text(&call->reasoning));
 
-    think_split(call->arena, answer->text, &answer->text, &thought);
+    think_split(call->arena, key_redact(call->arena, secret, str_text(&call->text)), &text, &thought);
     if (*thought)
-        answer->reasoning =
-            *reasoning ? arena_printf(call->arena, "%s\n\n%s", reasoning, thought) : thought;
+        reasoning = *reasoning ? arena_printf(call->arena, "%s\n\n%s", reasoning, thought) : thought;
+    answer->text = text;
+    answer->reasoning = reasoning;
 }
 
 static bool finish(Call *call, bool done)
 {
     ModelAnswer *answer = call->answer;
 
-    answer->text = answer->text ? answer->text : str_text(&call->text);
-    answer->reasoning = answer->reasoning ? answer->reasoning : str_text(&call->reasoning);
-    take_thoughts(call);
+    take_text(call);
     answer->seconds = clock_seconds() - call->started;
-    settle(call);
     if (!done)
         answer->finish = MODEL_BROKEN;
-    if (done && !answer->text[strspn(answer->text, " \t\r\n")])
+    if (done && !answer->text[strspn(answer->text, " \t\r\n")]) {
+        answer->finish = answer->finish == MODEL_CUT ? MODEL_CUT : MODEL_BROKEN;
         return call_fail(call, TW1016, *answer->reasoning ? "it only thought; give it more tokens" : NULL,
                          "%s answered nothing", call->model->spec);
+    }
     return done;
 }
 
@@ -286,9 +377,5 @@ bool model_ask(Model *model, Arena *arena, const ModelMessage *messages, int n, 
                  .text = str_new(arena), .reasoning = str_new(arena)};
 
     *answer = (ModelAnswer){.attempts = 1};
-    if (!may_spend(&call)) {
-        *answer = (ModelAnswer){.text = "", .reasoning = "", .finish = MODEL_BROKEN};
-        return false;
-    }
-    return finish(&call, model->ask(&call));
+    return finish(&call, call_may_spend(&call) && model->ask(&call));
 }

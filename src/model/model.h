@@ -2,6 +2,8 @@
  *
  * Vocabulary
  *   spec      how a user names a model:
+ *               PROVIDER:NAME     a model of a provider's (providers.def)
+ *               NAME              the same, where the name says whose it is
  *               exec:COMMAND      a program: the prompt on standard input, the answer on
  *                                 standard output
  *   provider  who answers, and in which form it is asked
@@ -64,14 +66,15 @@ typedef struct ModelProgress {
 typedef bool ModelWatch(void *user, const ModelProgress *progress);
 
 typedef struct ModelOptions {
-    const char *base_url; /* NULL: the provider's */
-    const char *key_file; /* NULL: the environment; else a file with mode 0600 */
+    const char *base_url; /* NULL: the provider's; up to where /chat/completions begins */
+    const char *key_file; /* NULL: the environment; else a file that only its owner reads */
     double temperature;   /* negative: the provider's default */
     int max_tokens;       /* of one answer; 0: the provider's default */
     bool has_seed;
     uint64_t seed;        /* of the model's dice, where it takes one, and of pauses */
     ModelLimits limits;
     int attempts;         /* of a question that fails for a while; at least 1 */
+    double pause;         /* seconds before the second attempt; twice as long before the next */
     int continuations;    /* how often an answer that was cut is asked to go on */
     double price_in, price_out; /* US dollars for a million tokens; negative: as is known */
     ModelPurse *purse;    /* NULL: none */
@@ -81,6 +84,23 @@ typedef struct ModelOptions {
 
 /* The defaults. */
 ModelOptions model_options(void);
+
+/* ---- providers --------------------------------------------------------------------- */
+
+typedef struct ModelProvider {
+    const char *name;
+    int wire;              /* how it is asked (wire.h) */
+    const char *address;   /* NULL: not over a network */
+    const char *variables; /* of the environment, by space, for its key */
+    const char *names;     /* how names of its models begin, by space; "": say the provider */
+    unsigned flags;
+} ModelProvider;
+
+const ModelProvider *model_providers(int *n);
+/* The variable for the key of a server at an address of the user's. */
+extern const char MODEL_KEY_VARIABLE[];
+/* The version of libcurl, or NULL and a sentence. */
+const char *model_network(Arena *arena, const char **error);
 
 /* ---- a model ----------------------------------------------------------------------- */
 

@@ -120,6 +120,50 @@ static void a_vector_and_back(void **state)
         near(GET(f->out[0], i), 2 * GET(f->in[0], i), "Y", i, 0);
 }
 
+/* ---- tensors seen otherwise ----------------------------------------------------------- */
+
+static void parts_and_transposes(void **state)
+{
+    Fixture *f = *state;
+
+    use(f, "Input X (B, M, 2 * N)\nInput W (2, M, N)\nInput c (3)\nOutput Y (B, N, M)\nIndex row over M\n"
+           "Compute Multiply X[..., N:], W[1] and get A\nCompute Subtract A, X[:, :, 0:N] and get new A\n"
+           "Compute Multiply A.T, c[2] and get Y");
+    bind(f, "B", 2);
+    bind(f, "M", 5);
+    bind(f, "N", 3);
+    execute(f);
+    for (int b = 0; b < 2; b++)
+        for (int i = 0; i < 5; i++)
+            for (int j = 0; j < 3; j++) {
+                double a = GET(f->in[0], b, i, 3 + j) * GET(f->in[1], 1, i, j) - GET(f->in[0], b, i, j);
+
+                near(GET(f->out[0], b, j, i), a * GET(f->in[2], 2), "Y", i, j);
+            }
+}
+
+/* Axes of which one entry is taken; a part of what was computed, transposed for a product. */
+static void entries_of_axes(void **state)
+{
+    Fixture *f = *state;
+
+    use(f, "Input X (B, n, 2, D)\nOutput S (B, n, n - 1)\nCompute Negate X and get Z\n"
+           "Compute GEMM X[:, :, 0], Z[:, 1:, 1, :].T and get S");
+    bind(f, "B", 2);
+    bind(f, "n", 4);
+    bind(f, "D", 3);
+    execute(f);
+    for (int b = 0; b < 2; b++)
+        for (int i = 0; i < 4; i++)
+            for (int j = 0; j < 3; j++) {
+                double sum = 0;
+
+                for (int d = 0; d < 3; d++)
+                    sum -= GET(f->in[0], b, i, 0, d) * GET(f->in[0], b, j + 1, 1, d);
+                near(GET(f->out[0], b, i, j), sum, "S", i, j);
+            }
+}
+
 /* ---- groups ------------------------------------------------------------------------------- */
 
 static void groups(void **state)
@@ -448,7 +492,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
         TEST(overlapping_blocks), TEST(blocks_of_a_row), TEST(blocks_of_the_first_axis), TEST(no_whole_block),
-        TEST(other_shapes), TEST(heads_of_a_projection), TEST(a_vector_and_back), TEST(groups),
+        TEST(other_shapes), TEST(heads_of_a_projection), TEST(a_vector_and_back), TEST(parts_and_transposes), TEST(entries_of_axes), TEST(groups),
         TEST(top_of_rows_and_columns), TEST(experts_of_a_router), TEST(pages_of_a_cache), TEST(liberties), TEST(sizes_that_do_not_fit),
         TEST(selected_attention),
     };

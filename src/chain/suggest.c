@@ -63,7 +63,6 @@ static const struct {
     {TW0602, {propose_nearest, propose_copy, propose_fewer_clauses, propose_tidying}},
     {TW0603, {propose_loose, propose_tidying}},
     {TW0605, {propose_number}},
-    {TW0717, {propose_untransposed}},
     {TW0723, {propose_removal}},
     {TW0726, {propose_before_the_loop}},
     {TW0728, {propose_part}},

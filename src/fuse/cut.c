@@ -302,17 +302,34 @@ static const char *workspace_name(const Cutter *c, const DefValue *value)
     return name;
 }
 
-/* What the tensor cores multiply is kept as they take it; all else exactly. */
+static bool reads_elements_of(const DefOp *op, const DefValue *value)
+{
+    for (int k = 0; k < op->reads.len; k++)
+        if (op->reads.data[k].value == value)
+            return true;
+    return false;
+}
+
+/* What nothing but the tensor cores reads is kept as they take it; all else exactly. */
 static DType workspace_dtype(const Cutter *c, const DefValue *value)
 {
+    DType dtype = DT_F32;
+
     for (int i = 0; i < c->def->ops.len; i++) {
         const DefOp *op = c->def->ops.data[i];
 
-        for (int k = 0; k < op->n_args; k++)
-            if (op->op == OP_GEMM && op->args[k].value == value)
-                return flow_operand_dtype(c->def, op, k);
+        if (reads_elements_of(op, value))
+            return DT_F32;
+        for (int k = 0; k < op->n_args; k++) {
+            if (op->args[k].value != value)
+                continue;
+            DType taken = op->op == OP_GEMM ? flow_operand_dtype(c->def, op, k) : DT_F32;
+            if (taken == DT_F32 || (dtype != DT_F32 && dtype != taken))
+                return DT_F32;
+            dtype = taken;
+        }
     }
-    return DT_F32;
+    return dtype;
 }
 
 typedef struct Candidate {

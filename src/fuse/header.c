@@ -148,11 +148,53 @@ static Expr *written_size(const Flow *flow, DefDim dim)
     return NULL;
 }
 
+/* Whether some tensor has a dimension of this name, so that the launch gives it. */
+static bool is_given(const Flow *flow, const char *name)
+{
+    for (int i = 0; i < flow->def->values.len; i++) {
+        const DefValue *value = flow->def->values.data[i];
+
+        if ((value->is_input || value->is_output) && def_axis(value, name) != -1)
+            return true;
+    }
+    double known;
+    return def_const(flow->def, name, &known);
+}
+
+static bool all_given(const Flow *flow, const Expr *e)
+{
+    if (e->kind == EXPR_NAME)
+        return is_given(flow, e->name);
+    for (int i = 0; i < e->n_args; i++)
+        if (!all_given(flow, e->args[i]))
+            return false;
+    return (!e->a || all_given(flow, e->a)) && (!e->b || all_given(flow, e->b));
+}
+
+/* A size that only follows from others, as of a part of a tensor: integer expressions
+ * print as TL. */
+static Expr *derived_size(const Flow *flow, DefDim dim)
+{
+    Source source = {.path = "", .text = arena_printf(flow->arena, "Operator o\n  Let size = %s\nend\n",
+                                                      aff_text(flow->arena, dim.size))};
+    Diags *quiet = diags_new(flow->arena, NULL);
+
+    source.len = strlen(source.text);
+    Program *program = lang_parse(flow->arena, flow->syms, &source, quiet);
+    if (quiet->errors || program->units.len != 1 || program->units.data[0]->body.len != 1)
+        return NULL;
+    Expr *size = program->units.data[0]->body.data[0]->value;
+    return size && all_given(flow, size) ? size : NULL;
+}
+
 static Expr *size_expr(const Flow *flow, DefDim dim)
 {
     int64_t size;
 
-    return aff_is_const(dim.size, &size) ? expr_int(flow->arena, size) : written_size(flow, dim);
+    if (aff_is_const(dim.size, &size))
+        return expr_int(flow->arena, size);
+    Expr *written = written_size(flow, dim);
+    return written ? written : derived_size(flow, dim);
 }
 
 const char *flow_dim_name(const Flow *flow, DefDim dim)
@@ -417,7 +459,8 @@ static void write_named_numbers(Header *h)
     for (int i = 0; i < h->flow->axes.len; i++) {
         const Axis *axis = h->flow->axes.data[i];
 
-        if (axis->named_here && (aff_is_const(axis->dim.size, &size) || declared_so_far(h, axis->dim.name)))
+        if (axis->named_here && (aff_is_const(axis->dim.size, &size) || declared_so_far(h, axis->dim.name) ||
+                                 !written_size(h->flow, axis->dim)))
             write_assign(h, axis->dim.name, size_expr(h->flow, axis->dim));
     }
     if (h->flow->cols_alias_of && !h->flow->same_cols)

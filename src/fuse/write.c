@@ -321,9 +321,25 @@ static void name_define_side(Writer *w, Stmt *stmt, int d, const Axis *axis)
         stmt->shape[d] = name_expr(w, axis->dim.name);
 }
 
-static void write_define(Writer *w, Node *node)
+/* As it is written, or as it follows from the tensor that is seen otherwise. */
+static Expr *define_dim(Writer *w, const Node *node, int d)
 {
     const Stmt *source = node->source->stmt;
+    const DefValue *value = node->value;
+    DefDim dim = value->dims[d];
+
+    if (source->op_known && source->op == OP_DEFINE)
+        return source->shape[d];
+    if (!dim.name && d == value->rank - 1)
+        dim.name = node->col->dim.name;
+    if (!dim.name && d == value->rank - 2)
+        dim.name = node->row->dim.name;
+    return flow_dim_expr(w->flow, dim);
+}
+
+static void write_define(Writer *w, Node *node)
+{
+    int rank = node->value->rank;
 
     if (!define_is_obvious(w, node))
         return;
@@ -332,12 +348,12 @@ static void write_define(Writer *w, Node *node)
     spell(w, node);
     stmt->args[stmt->n_args++] = name_expr(w, node->spelled);
     stmt->has_shape = true;
-    stmt->n_shape = source->n_shape;
-    stmt->shape = arena_array(w->arena, Expr *, source->n_shape);
-    for (int i = 0; i < source->n_shape; i++)
-        stmt->shape[i] = source->shape[i];
-    name_define_side(w, stmt, source->n_shape - 2, node->row);
-    name_define_side(w, stmt, source->n_shape - 1, node->col);
+    stmt->n_shape = rank;
+    stmt->shape = arena_array(w->arena, Expr *, rank);
+    for (int d = 0; d < rank; d++)
+        stmt->shape[d] = define_dim(w, node, d);
+    name_define_side(w, stmt, rank - 2, node->row);
+    name_define_side(w, stmt, rank - 1, node->col);
     stmt->value = whole_places(w, node, node->source->where);
 }
 

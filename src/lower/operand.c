@@ -227,7 +227,7 @@ TileValue *lo_operand(Lower *lo, const Expr *e)
     double number;
     Ref ref;
     if (lo_ref(lo, e, &ref) && is_tile(lo_local(lo, ref.name))) {
-        if (ref.transposed) lo_fail(lo, TW0717, e->span, "only a GEMM takes a transposed operand");
+        if (ref.transposed) lo_fail(lo, TW0324, e->span, "only a GEMM takes a transposed operand");
         TileValue *v = read_ref(lo, &ref, e->span, false);
         const Local local = *lo_local(lo, ref.name);
         return v->type.space == SPACE_SHARED ? move_to_register(lo, &local, v) : v;

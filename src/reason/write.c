@@ -560,6 +560,20 @@ static void write_assign(Writer *w, const char *name, double value)
                       : expr_float(w->plan->arena, value);
 }
 
+/* A Let that a grid or a loop counts along as a dimension keeps its name. */
+static bool is_extent(const Plan *plan, const char *name)
+{
+    for (int i = 0; i < plan->extents.len; i++)
+        if (plan->extents.data[i]->dim_name && strcmp(plan->extents.data[i]->dim_name, name) == 0)
+            return true;
+    return false;
+}
+
+static Expr *dimension(Writer *w, Expr *dim)
+{
+    return dim->kind == EXPR_NAME && is_extent(w->plan, dim->name) ? dim : plan_plain(w->plan, dim);
+}
+
 static void write_tensors(Writer *w)
 {
     for (int i = 0; i < w->plan->tensors.len; i++) {
@@ -573,7 +587,7 @@ static void write_tensors(Writer *w)
         stmt->n_shape = tensor->rank;
         stmt->shape = arena_array(w->plan->arena, Expr *, tensor->rank);
         for (int d = 0; d < tensor->rank; d++)
-            stmt->shape[d] = plan_plain(w->plan, tensor->stmt->shape[d]);
+            stmt->shape[d] = dimension(w, tensor->stmt->shape[d]);
     }
 }
 
@@ -589,13 +603,13 @@ static void write_decl(Writer *w, const Stmt *s)
 {
     const EvalName *known = eval_find(&w->plan->env, s->name);
 
-    if (s->kind == STMT_LET || s->kind == STMT_INDEX || is_tile_size(w->plan, s->name))
+    if ((s->kind == STMT_LET && !is_extent(w->plan, s->name)) || s->kind == STMT_INDEX || is_tile_size(w->plan, s->name))
         return;
     if (known && known->has_number) {
         write_assign(w, s->name, known->number);
         return;
     }
-    Stmt *stmt = put(w, s->kind);
+    Stmt *stmt = put(w, s->kind == STMT_LET ? STMT_ASSIGN : s->kind);
     stmt->name = s->name;
     stmt->span = s->span;
     stmt->value = s->value ? plan_plain(w->plan, s->value) : NULL;

@@ -16,32 +16,46 @@ static bool wrong_operand(Resolver *r, DiagCode code, const Expr *e, const char 
     return false;
 }
 
+void res_no_value(Resolver *r, const Expr *name)
+{
+    diag_add(r->diags, TW0230, name->span, "%s has no value yet", name->name);
+}
+
 static bool tensor_operand(Resolver *r, const Expr *e, const Name *name, DefArg *arg)
 {
     if (name->bad)
         return false;
     if (!name->tensor) {
-        diag_add(r->diags, TW0230, e->span, "%s has no value yet", name->name);
+        res_no_value(r, e);
         return false;
     }
     arg->value = name->tensor;
     return true;
 }
 
-static bool transposed_operand(Resolver *r, const Expr *e, OpClass class, DefArg *arg)
+/* The name of a tensor that is seen transposed, or of which a part is. */
+static bool base_is_known(Resolver *r, const Expr *e)
 {
-    const Name *name = e->a->kind == EXPR_NAME ? res_find(r, e->a->name) : NULL;
+    while (e->kind == EXPR_TRANSPOSE || e->kind == EXPR_INDEX)
+        e = e->a;
+    if (e->kind != EXPR_NAME || res_find(r, e->name))
+        return true;
+    res_undefined(r, e->name, e->span);
+    return false;
+}
 
-    if (e->a->kind == EXPR_NAME && !name) {
-        res_undefined(r, e->a->name, e->a->span);
+/* X.T, X[lo:hi, :], X[lo:hi, :].T. A product reads by columns what is transposed. */
+static bool view_operand(Resolver *r, const Stmt *stmt, const Expr *e, OpClass class, DefArg *arg)
+{
+    bool by_columns = class == OPC_GEMM && e->kind == EXPR_TRANSPOSE;
+    const Expr *seen = by_columns ? e->a : e;
+    const Name *name = seen->kind == EXPR_NAME ? res_find(r, seen->name) : NULL;
+
+    if (!base_is_known(r, e))
         return false;
-    }
-    if (!name || name->kind != NAME_TENSOR)
-        return wrong_operand(r, TW0235, e->a, "only a tensor can be transposed");
-    if (class != OPC_GEMM)
-        return wrong_operand(r, TW0324, e, "only a GEMM takes a transposed operand");
-    arg->transposed = true;
-    return tensor_operand(r, e->a, name, arg);
+    if (by_columns)
+        arg->transposed = true;
+    return name && name->kind == NAME_TENSOR ? tensor_operand(r, seen, name, arg) : res_view(r, stmt, seen, arg);
 }
 
 /* ---- arithmetic among the operands ---- */
@@ -101,16 +115,14 @@ static bool expression_operand(Resolver *r, const Expr *e)
     return false;
 }
 
-static bool operand(Resolver *r, const Expr *e, OpClass class, DefArg *arg)
+static bool operand(Resolver *r, const Stmt *stmt, const Expr *e, OpClass class, DefArg *arg)
 {
     const Name *name = e->kind == EXPR_NAME ? res_find(r, e->name) : NULL;
 
-    if (e->kind == EXPR_TRANSPOSE)
-        return transposed_operand(r, e, class, arg);
+    if (e->kind == EXPR_TRANSPOSE || e->kind == EXPR_INDEX)
+        return view_operand(r, stmt, e, class, arg);
     if (e->kind == EXPR_SPACE)
         return wrong_operand(r, TW0232, e, "a definition has no memory spaces");
-    if (e->kind == EXPR_INDEX)
-        return wrong_operand(r, TW0235, e, "a definition computes whole tensors, not slices or elements");
     if (name && name->kind == NAME_TENSOR)
         return tensor_operand(r, e, name, arg);
     if ((e->kind == EXPR_BINARY || e->kind == EXPR_CALL) && tensor_within(r, e))
@@ -125,7 +137,7 @@ static bool operands(Resolver *r, DefOp *op, OpClass class)
 
     op->n_args = class == OPC_DEFINE ? 0 : class == OPC_CAST ? 1 : op->stmt->n_args;
     for (int i = 0; i < op->n_args; i++)
-        ok &= operand(r, op->stmt->args[i], class, &op->args[i]);
+        ok &= operand(r, op->stmt, op->stmt->args[i], class, &op->args[i]);
     return ok;
 }
 
@@ -354,7 +366,7 @@ static Name *result_name(Resolver *r, const Stmt *stmt)
     return name ? name : res_declare(r, NAME_TENSOR, e->name, e->span);
 }
 
-static DefValue *new_value(Resolver *r, const char *name, DefOp *op, const Shape *shape)
+DefValue *res_new_value(Resolver *r, const char *name, DefOp *op, const Shape *shape)
 {
     DefValue *value = arena_new_of(r->arena, DefValue);
 
@@ -384,7 +396,7 @@ static bool accumulate(Resolver *r, const Stmt *stmt, Name *name, DefValue *valu
     shape_of(name->tensor, &old);
     if (!shape_elementwise(r, op, &sum) || !shape_declared(r, stmt, name->name, &old, &sum))
         return false;
-    name->tensor = new_value(r, name->name, op, &sum);
+    name->tensor = res_new_value(r, name->name, op, &sum);
     return true;
 }
 
@@ -400,7 +412,7 @@ static bool finish(Resolver *r, const Stmt *stmt, DefOp *op, Name *name, Shape *
         if (!shape_declared(r, stmt, name->name, &declared, shape))
             return false;
     }
-    value = new_value(r, name->name, op, shape);
+    value = res_new_value(r, name->name, op, shape);
     if (stmt->result == RESULT_ACCUMULATE)
         return accumulate(r, stmt, name, value);
     name->tensor = value;
@@ -425,7 +437,7 @@ static bool known_operation(Resolver *r, const Stmt *stmt)
     return false;
 }
 
-static bool room_left(Resolver *r, const Stmt *stmt)
+bool res_room_left(Resolver *r, const Stmt *stmt)
 {
     if (r->def->ops.len + 2 <= RES_MAX_OPS)
         return true;
@@ -496,7 +508,7 @@ static const Stmt *condition_as_define(Resolver *r, const Stmt *where, const cha
     DefOp both = {.stmt = where, .op = OP_ADD, .n_args = 2};
     Shape shape;
 
-    if (!operand(r, where->args[1], OPC_ELEMENT, &both.args[0]) || !operand(r, where->args[2], OPC_ELEMENT, &both.args[1]) ||
+    if (!operand(r, where, where->args[1], OPC_ELEMENT, &both.args[0]) || !operand(r, where, where->args[2], OPC_ELEMENT, &both.args[1]) ||
         !shape_elementwise(r, &both, &shape))
         return NULL;
     *define = (Stmt){.kind = STMT_COMPUTE, .span = where->span, .op = OP_DEFINE, .op_known = true, .op_span = where->op_span,
@@ -552,7 +564,7 @@ bool res_compute(Resolver *r, const Stmt *written)
         return no_result(r, result_expr(written)) != NULL;
 
     bool known = known_operation(r, stmt), first;
-    Name *name = room_left(r, stmt) ? result_name(r, stmt) : NULL;
+    Name *name = res_room_left(r, stmt) ? result_name(r, stmt) : NULL;
 
     if (!name)
         return false;

@@ -120,5 +120,11 @@ const DefElem *res_elem(Resolver *r, const Expr *e, const Shape *context, DefOp 
 
 /* compute.c */
 bool res_compute(Resolver *r, const Stmt *stmt);
+DefValue *res_new_value(Resolver *r, const char *name, DefOp *op, const Shape *shape);
+bool res_room_left(Resolver *r, const Stmt *stmt); /* for more operations */
+void res_no_value(Resolver *r, const Expr *name);
+
+/* view.c: the value that a transposed tensor, or a part of one, stands for as an operand */
+bool res_view(Resolver *r, const Stmt *stmt, const Expr *e, DefArg *arg);
 
 #endif

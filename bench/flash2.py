@@ -93,7 +93,7 @@ def generate(options, folder):
         where = os.path.join(folder, name)
         os.makedirs(where, exist_ok=True)
         command = [
-            options.tw, "gen", options.ops, "-o", where, "--target", "sm_80", "--dtype", cell["dtype"],
+            options.tw, "gen", options.ops, "-o", where, "--target", "sm_80", "--cubin=never", "--dtype", cell["dtype"],
             "--set", f"q_heads={cell['heads']}", "--set", f"kv_heads={cell['heads']}",
             "--set", f"HeadDim={cell['head_dim']}", "--set", f"causal={int(cell['causal'])}",
         ]

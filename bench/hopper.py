@@ -47,7 +47,7 @@ import tempfile
 import time
 
 import flash2
-from program import Driver, Program
+from program import Driver, Program, read_cubin
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
@@ -132,16 +132,7 @@ def command_of(options, cell):
         "VDim": cell["value_dim"], "causal": int(cell["causal"])}
     for name, value in settings.items():
         command += ["--set", f"{name}={value}"]
-    return command + options.gen
-
-
-def assemble(options, path):
-    """A cubin beside the PTX; the message of ptxas when there is none."""
-    if not shutil.which("ptxas"):
-        return "there is no ptxas"
-    made = subprocess.run(["ptxas", f"-arch={options.target}", "-o", path[:-4] + ".cubin", path],
-                          capture_output=True, text=True, timeout=120)
-    return (made.stderr or "ptxas failed").strip() if made.returncode else ""
+    return command + [f"--cubin={'always' if options.cubin else 'never'}"] + options.gen
 
 
 def generate(options, folder):
@@ -160,9 +151,8 @@ def generate(options, folder):
                 failed[name] = (made.stderr or "no PTX was written").strip()
             else:
                 shutil.copy(os.path.join(where, written[0]), path)
-                message = assemble(options, path) if options.cubin else ""
-                if message:
-                    failed[name] = message
+                if options.cubin:
+                    shutil.copy(os.path.join(where, written[0][:-4] + ".cubin"), path[:-4] + ".cubin")
         if name in failed:
             print(f"{' '.join(command)}\n{failed[name]}", file=sys.stderr)
     return failed
@@ -364,11 +354,7 @@ class Worker:
             path = os.path.join(self.options.ptx, name)
             with open(path + ".ptx") as file:
                 ptx = file.read()
-            image = None
-            if os.path.exists(path + ".cubin"):
-                with open(path + ".cubin", "rb") as file:
-                    image = file.read()
-            self.programs[name] = Program(self.driver, ptx, image)
+            self.programs[name] = Program(self.driver, ptx, read_cubin(path + ".cubin", ptx))
         return self.programs[name]
 
     def launcher(self, cell, tensors):

@@ -68,7 +68,7 @@ def make(options, cell, folder):
     if os.path.exists(path):
         return path, None
     os.makedirs(where, exist_ok=True)
-    command = [options.tw, "gen", os.path.join(flash2.ROOT, "ops", cell["operator"] + ".tl"), "-o", where,
+    command = [options.tw, "gen", os.path.join(flash2.ROOT, "ops", cell["operator"] + ".tl"), "-o", where, "--cubin=never",
                "--target", options.target, "--dtype", cell["dtype"]]
     for setting in cell["settings"]:
         command += ["--set", setting]

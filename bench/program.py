@@ -6,8 +6,10 @@ for persistent ones counters and the number of multiprocessors.
 """
 
 import ctypes
+import hashlib
 import json
 import math
+import os
 
 ABI_VERSION = 2
 MAP_BYTES = 128
@@ -25,6 +27,19 @@ def read_abi(ptx):
     if abi["tilewright"] != ABI_VERSION:
         raise ValueError(f"launch ABI of version {abi['tilewright']}")
     return abi
+
+
+def read_cubin(path, ptx):
+    """The machine code that `tw` wrote there, if it was made of this PTX (docs/cubins.md); else None."""
+    if not os.path.exists(path):
+        return None
+    with open(path, "rb") as file:
+        image = file.read()
+    code, _, seal = image.rpartition(b"\n//tw cubin=1 ")
+    words = dict(word.partition("=")[::2] for word in seal.decode("ascii", "replace").split())
+    wanted = {"code": str(len(code)), "sha256": hashlib.sha256(code).hexdigest(),
+              "ptx": hashlib.sha256(ptx.encode()).hexdigest()}
+    return image if all(words.get(key) == value for key, value in wanted.items()) else None
 
 
 def evaluate(expression, dims):

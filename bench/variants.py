@@ -50,7 +50,7 @@ def make(options, name, operator, settings, folder):
     """The PTX of one variant and its tile of scores, or what went wrong."""
     where = os.path.join(folder, re.sub(r"\W", "_", name))
     os.makedirs(where, exist_ok=True)
-    command = [options.tw, "gen", os.path.join(flash2.ROOT, "ops", operator + ".tl"), "-o", where,
+    command = [options.tw, "gen", os.path.join(flash2.ROOT, "ops", operator + ".tl"), "-o", where, "--cubin=never",
                "--target", options.target, "--dtype", options.dtype]
     for setting in (f"q_heads={options.heads}", f"kv_heads={options.heads}", f"HeadDim={options.dim}", *settings):
         command += ["--set", setting]

@@ -2,7 +2,7 @@
  * stand-in (tests/assemble/ptxas) does what a test asks for; the logs are of ptxas
  * 13.0, of a kernel whose accumulators are read while they are in flight, and of one
  * that may have too few registers. */
-#include "assemble/assemble.h"
+#include "assemble/cubin.h"
 
 #include <dirent.h>
 #include <setjmp.h>
@@ -261,6 +261,65 @@ static void test_other_logs(void **state)
     assert_int_equal(entries.len, 0);
 }
 
+/* ---- cubins ------------------------------------------------------------------------- */
+
+static Source text_of(const char *text, size_t len)
+{
+    return (Source){.path = "twice.sm_90a.ptx", .text = text, .len = len};
+}
+
+static void test_cubin_path(void **state)
+{
+    Fixture *f = *state;
+    assert_string_equal(cubin_path(f->arena, "a/twice.sm_90a.ptx"), "a/twice.sm_90a.cubin");
+    assert_null(cubin_path(f->arena, "/dev/null"));
+    assert_null(cubin_path(f->arena, ".ptx"));
+    assert_null(cubin_path(f->arena, NULL));
+}
+
+static void test_seal(void **state)
+{
+    static const char code[] = "\177ELF\0\0 machine\n//tw cubin=1 code\n", ptx[] = ".version 8.0\n";
+    Fixture *f = *state;
+    AsmResult r = {.ok = true, .cubin = code, .bytes = sizeof code - 1};
+    Source text = text_of(ptx, sizeof ptx - 1), file, other = text_of(ptx, sizeof ptx - 2);
+    Str out = str_new(f->arena);
+    CubinSeal seal;
+    const char *error;
+    vec_push(f->arena, &r.entries, (AsmEntry){.name = "twice", .stack = 8});
+    vec_push(f->arena, &r.entries, (AsmEntry){.name = "twice_any", .stack = 120, .serialised = true});
+    cubin_write(&out, &r, &text, "sm_90a", "13.0.88");
+    file = text_of(out.data, out.len);
+    if (!cubin_read(f->arena, &file, &seal, &error))
+        fail_msg("%s", error);
+    assert_int_equal(seal.code, sizeof code - 1);
+    assert_memory_equal(file.text, code, sizeof code - 1);
+    assert_string_equal(seal.target, "sm_90a");
+    assert_string_equal(seal.ptxas, "13.0.88");
+    assert_true(cubin_is_of(f->arena, &seal, &text));
+    assert_false(cubin_is_of(f->arena, &seal, &other));
+    assert_int_equal(seal.local.len, 2);
+    assert_int_equal(cubin_local(&seal, "twice")->bytes, 8);
+    assert_false(cubin_local(&seal, "twice")->serialised);
+    assert_int_equal(cubin_local(&seal, "twice_any")->bytes, 120);
+    assert_true(cubin_local(&seal, "twice_any")->serialised);
+    assert_null(cubin_local(&seal, "thrice"));
+    /* cut short, or with any byte of the image changed */
+    for (size_t len = 0; len < out.len; len++) {
+        Source cut = text_of(arena_strndup(f->arena, out.data, out.len), len);
+        ((char *)cut.text)[len] = '\0';
+        assert_false(cubin_read(f->arena, &cut, &seal, &error));
+    }
+    for (size_t i = 0; i < sizeof code; i++) {
+        char *copy = arena_alloc(f->arena, out.len + 1);
+        memcpy(copy, out.data, out.len);
+        copy[i] ^= 1;
+        file.text = copy;
+        assert_false(cubin_read(f->arena, &file, &seal, &error));
+    }
+    assert_non_null(strstr(error, "twice.sm_90a.ptx"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -268,6 +327,7 @@ int main(void)
         TEST(test_find), TEST(test_find_in_folders), TEST(test_assembled), TEST(test_refused),
         TEST(test_no_program), TEST(test_no_room), TEST(test_limit), TEST(test_cancel), TEST(test_several),
         TEST(test_serialised_log), TEST(test_spilled_log), TEST(test_other_logs),
+        TEST(test_cubin_path), TEST(test_seal),
 #undef TEST
     };
     return cmocka_run_group_tests_name("assemble", tests, NULL, NULL);

@@ -171,6 +171,134 @@ static void test_load(void **state)
     assert_non_null(strstr(error, "finding the entry thrice: an error (CUDA_ERROR, 500)"));
 }
 
+/* ---- what a module came out as ------------------------------------------------------- */
+
+static bool agrees(Fixture *f, GpuModule *m)
+{
+    const RefBinding shape[] = {{"batch", 3}, {"n", 70}};
+    VerifyOptions options = {.bindings = shape, .n_bindings = 2, .only_requested = true, .seed = 1, .bound = 2};
+    VerifyReport report;
+    const char *error = "";
+    if (!gpu_verify(f->gpu, m, f->def, &options, &report, &error))
+        fail_msg("%s", error);
+    return report.failed == 0;
+}
+
+static GpuModule *load_image(Fixture *f, const GpuImage *image, GpuLoaded *loaded)
+{
+    const char *error = "";
+    GpuModule *m = gpu_load_image(f->gpu, f->abi, image, loaded, &error);
+    if (!m)
+        fail_msg("%s", error);
+    return m;
+}
+
+/* What did not come out as meant is launched by its other entry, where that is a schedule
+ * of its own and came out well; and the user is told. */
+static void test_conservative(void **state)
+{
+    static const struct {
+        const char *ptx;
+        bool apart; /* the other entry is a schedule of its own */
+        const char *launched, *told;
+    } rows[] = {
+        {"", true, "turns", NULL},
+        {"fault=spill", true, "turns_any", "the driver spilled registers of turns: 640 bytes of local memory a thread, "
+                                           "where 0 were meant; turns_any is launched instead"},
+        {"fault=serial", true, "turns_any", "the driver compiled turns to less than was meant (info    : (C7510)"},
+        {"fault=spillall", true, "turns", "it is launched as it is, for there is no better schedule"},
+        {"fault=spill", false, "turns", "it is launched as it is"},
+        {"fault=serial", false, "turns", "C7510"},
+    };
+    Fixture *f = *state;
+    need_gpu(f);
+    describe_turns(f);
+    for (size_t i = 0; i < TW_COUNT(rows); i++) {
+        GpuImage image = {.ptx = rows[i].ptx};
+        GpuLoaded loaded;
+        f->abi->kernels.data[0].any.persistent = rows[i].apart ? 2 : 1;
+        GpuModule *m = load_image(f, &image, &loaded);
+        GpuResources r;
+        bool conservative = strcmp(rows[i].launched, "turns_any") == 0;
+        assert_string_equal(gpu_entry(m, 0)->name, rows[i].launched);
+        assert_int_equal(loaded.told.len, rows[i].told != NULL);
+        if (rows[i].told)
+            assert_non_null(strstr(loaded.told.data[0], rows[i].told));
+        assert_int_equal(loaded.made.len, 2);
+        assert_int_equal(loaded.made.data[0].as_meant, rows[i].told == NULL);
+        assert_true(gpu_resources(m, 0, true, &r));
+        assert_int_equal(r.local_bytes, conservative ? 16 : loaded.made.data[0].local);
+        /* which of them ran shows in the results */
+        assert_int_equal(agrees(f, m), conservative || !rows[i].told || strcmp(rows[i].ptx, "fault=spillall") == 0);
+    }
+}
+
+/* Where ptxas needed as much, it is no spill; what is known of other entries counts for nothing. */
+static void test_local_memory_that_was_meant(void **state)
+{
+    Fixture *f = *state;
+    CubinSeal seal = {.target = "sm_80"};
+    GpuImage image = {.ptx = "fault=spill", .seal = &seal};
+    GpuLoaded loaded;
+    need_gpu(f);
+    describe_turns(f);
+    f->abi->kernels.data[0].any.persistent = 2;
+    vec_push(f->arena, &seal.local, (CubinLocal){"turns_any", 640, false});
+    assert_string_equal(gpu_entry(load_image(f, &image, &loaded), 0)->name, "turns_any");
+    vec_push(f->arena, &seal.local, (CubinLocal){"turns", 600, true}); /* serialised there, not here */
+    assert_string_equal(gpu_entry(load_image(f, &image, &loaded), 0)->name, "turns");
+    assert_int_equal(loaded.told.len, 0);
+    assert_int_equal(loaded.made.data[0].meant, 600);
+    seal.local.data[1].bytes = 500;
+    assert_string_equal(gpu_entry(load_image(f, &image, &loaded), 0)->name, "turns_any");
+    assert_non_null(strstr(loaded.told.data[0], "where 500 were meant"));
+}
+
+/* For this very device (the stand-in's compute capability is 75.76), and as the driver takes it. */
+static void test_cubin(void **state)
+{
+    Fixture *f = *state;
+    CubinSeal seal = {.target = "sm_826"};
+    GpuImage image = {.ptx = "", .cubin = "\177ELF fault=cubin\n", .seal = &seal};
+    GpuLoaded loaded;
+    need_gpu(f);
+    GpuModule *m = load_image(f, &image, &loaded);
+    assert_true(loaded.cubin);
+    assert_false(agrees(f, m));
+    seal.target = "sm_80";
+    m = load_image(f, &image, &loaded);
+    assert_false(loaded.cubin);
+    assert_true(agrees(f, m));
+    assert_int_equal(loaded.told.len, 0);
+    seal.target = "sm_826";
+    image.cubin = "\177ELF fault=refuse";
+    m = load_image(f, &image, &loaded);
+    assert_false(loaded.cubin);
+    assert_true(agrees(f, m));
+    assert_string_equal(loaded.told.data[0], "the driver does not take the cubin: an error (CUDA_ERROR, 209); it "
+                                             "compiles the PTX instead");
+    image.seal = NULL; /* nobody knows what it is of */
+    load_image(f, &image, &loaded);
+    assert_int_equal(loaded.told.len, 0);
+}
+
+/* What ptxas said when it made the cubin holds for it. */
+static void test_serialised_cubin(void **state)
+{
+    Fixture *f = *state;
+    CubinSeal seal = {.target = "sm_826"};
+    GpuImage image = {.ptx = "", .cubin = "\177ELF", .seal = &seal};
+    GpuLoaded loaded;
+    need_gpu(f);
+    describe_turns(f);
+    f->abi->kernels.data[0].any.persistent = 2;
+    vec_push(f->arena, &seal.local, (CubinLocal){"turns", 0, true});
+    assert_string_equal(gpu_entry(load_image(f, &image, &loaded), 0)->name, "turns_any");
+    assert_non_null(strstr(loaded.told.data[0], "ptxas compiled turns to less than was meant"));
+    image.cubin = NULL; /* the driver's own compiler said nothing of the kind */
+    assert_string_equal(gpu_entry(load_image(f, &image, &loaded), 0)->name, "turns");
+}
+
 /* ---- verify ------------------------------------------------------------------------- */
 
 static const RefBinding shape[] = {{"batch", 3}, {"n", 70}};
@@ -523,6 +651,10 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
         TEST(test_info),
         TEST(test_load),
+        TEST(test_conservative),
+        TEST(test_local_memory_that_was_meant),
+        TEST(test_cubin),
+        TEST(test_serialised_cubin),
         TEST(test_verify_passes),
         TEST(test_verify_only_requested),
         TEST(test_verify_finds_faults),

@@ -167,6 +167,20 @@ static void boxes_of_sm_90a(void **state)
     }
 }
 
+/* Machine code is for one compute capability; a name that says none is for no device. */
+static void capabilities(void **state)
+{
+    (void)state;
+    assert_true(target_is_of("sm_80", 8, 0));
+    assert_true(target_is_of("sm_90a", 9, 0));
+    assert_true(target_is_of("sm_120a", 12, 0));
+    assert_false(target_is_of("sm_80", 8, 6));
+    assert_false(target_is_of("sm_90a", 10, 0));
+    assert_false(target_is_of("sm_", 0, 0));
+    assert_false(target_is_of("gfx90", 9, 0));
+    assert_false(target_is_of("sm_99999999999999999999", 9, 9));
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -177,6 +191,7 @@ int main(void)
         TEST(stages_in_registers),
         TEST(products_of_8_bits_in_a_row),
         TEST(boxes_of_sm_90a),
+        TEST(capabilities),
     };
     return cmocka_run_group_tests_name("targets", tests, NULL, NULL);
 }

@@ -147,6 +147,9 @@ bool abi_has_counter(const AbiKernel *kernel);
 bool abi_has_counters(const Abi *abi); /* for any of them */
 /* Of a kernel, the entry to launch. */
 const AbiEntry *abi_entry(const AbiKernel *kernel, bool fast);
+/* Whether two entries are launched alike, but for their names: then they are one
+ * schedule, that copies in two ways. */
+bool abi_same_launch(const AbiEntry *a, const AbiEntry *b);
 /* A tensor's dimensions (to allocate a workspace); false on overflow. */
 bool abi_dims(const Abi *abi, int tensor, const int64_t *dims, int64_t *sizes);
 /* gridDim.x; false on overflow or a violated requirement (*error). */

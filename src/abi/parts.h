@@ -30,8 +30,6 @@ const Aff *abi_expr_parse(Arena *arena, Syms *syms, AffCtx *aff, const Abi *abi,
                           const char **error);
 
 const char *abi_arg_kind_name(AbiArgKind kind);
-/* Whether two entries are launched alike, but for their names. */
-bool abi_same_launch(const AbiEntry *a, const AbiEntry *b);
 
 /* ---- maps (map.c) ------------------------------------------------------------------- */
 

@@ -32,7 +32,8 @@ typedef enum OptionId {
 /* A command's options as a set of bits. */
 #define OPT(id) (1u << OPT_##id)
 
-typedef enum Colour { COLOUR_AUTO, COLOUR_ALWAYS, COLOUR_NEVER } Colour;
+/* Of what may be left to circumstances: colour, cubins. */
+typedef enum When { WHEN_AUTO, WHEN_ALWAYS, WHEN_NEVER } When;
 
 typedef struct Options {
     VEC(const char *) sets;   /* --set: NAME=VALUE, compiled in */
@@ -43,7 +44,7 @@ typedef struct Options {
     const Target *target;
     const char *output;       /* NULL: standard output */
     bool json, explain, help, trial, ptxas, fragment, all;
-    Colour colour;
+    When colour, cubin;
     uint64_t seed;
     const char *ptxas_path;   /* NULL: the one at hand */
     const char *dump, *against;
@@ -106,6 +107,8 @@ int session_diagnose(Session *s);
 int session_usage(Session *s, const char *fmt, ...) TW_PRINTF(2, 3);
 /* Something else went wrong: prints it (as JSON with --json); returns status. */
 int session_fail(Session *s, int status, const char *fmt, ...) TW_PRINTF(3, 4);
+/* Something that the user should know; the command goes on. */
+void session_warn(Session *s, const char *fmt, ...) TW_PRINTF(2, 3);
 /* Says what is being done, once two seconds have passed, on a terminal. */
 void session_progress(Session *s, const char *fmt, ...) TW_PRINTF(2, 3);
 void session_progress_end(Session *s);

@@ -7,8 +7,9 @@ static void put_resources(Str *out, const Device *device)
         GpuResources r;
 
         if (gpu_resources(device->module, i, true, &r))
-            str_printf(out, "  %s: %d registers, %d bytes of local memory\n",
-                       device->abi->kernels.data[i].fast.name, r.regs, r.local_bytes);
+            str_printf(out, "  %s: %d registers, %d bytes of local memory, %s\n",
+                       gpu_entry(device->module, i)->name, r.regs, r.local_bytes,
+                       device->loaded.cubin ? "from the cubin" : "compiled by the driver");
     }
 }
 
@@ -18,6 +19,7 @@ static void put_json(Session *s, Str *out, const Device *device, const BenchResu
     str_json(out, device->info.name);
     str_printf(out, ",\"driver\":%d,\"shape\":", device->info.driver);
     str_json(out, launch_text(s->arena, &device->shape));
+    device_json(out, device);
     str_printf(out,
                ",\"ms_median\":%.6g,\"ms_min\":%.6g,\"ms_max\":%.6g,\"rounds\":%d,\"flops\":%.6g,"
                "\"tflops\":%.6g}\n",

@@ -1,6 +1,7 @@
 /* cmd_compile.c: stage 2, from code, or from tile IR that was dumped on the way and
  * edited, to PTX, or to tile IR as it is on the way. */
 #include "cli/artefact.h"
+#include "cli/ptxas.h"
 #include "cli/stages.h"
 
 static int no_such_pass(Session *s, const char *name)
@@ -96,6 +97,28 @@ static int refuse(Session *s, const Source *source)
                                : EXIT_DONE;
 }
 
+/* Beside NAME.ptx goes NAME.cubin; what is written elsewhere, or within JSON, has none. */
+static int finish(Session *s, const Chain *chain)
+{
+    const char *path = s->options.json ? NULL : s->options.output;
+    bool beside = cubin_path(s->arena, path) != NULL;
+    Ptxas ptxas = {0};
+    Str said = str_new(s->arena);
+    int status;
+
+    if (!beside && (s->options.cubin == WHEN_ALWAYS || s->options.ptxas))
+        return session_usage(s, "a cubin goes beside the PTX: -o NAME.ptx says where");
+    status = beside ? ptxas_begin(s, &ptxas, chain->ptx) : EXIT_DONE;
+    if (!status)
+        status = write_ptx(s, chain);
+    if (!status)
+        status = ptxas_end(s, &ptxas, chain->ptx, path);
+    ptxas_print(&said, &ptxas);
+    if (!status && said.len)
+        status = session_write_path(s, NULL, said.data, said.len);
+    return status ? status : ptxas_failed(s, &ptxas) ? EXIT_WRONG : EXIT_DONE;
+}
+
 int cmd_compile(Session *s)
 {
     const char *dump = s->options.dump;
@@ -129,5 +152,5 @@ int cmd_compile(Session *s)
         return session_chain_failed(s, chain, "compile");
     if (!s->options.json)
         session_diagnose(s); /* warnings */
-    return write_ptx(s, chain);
+    return finish(s, chain);
 }

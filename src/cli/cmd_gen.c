@@ -3,6 +3,7 @@
  *   DIR/NAME.sketch.tl   the flow                DIR/NAME.sm_80.ptx  the kernel
  *   DIR/NAME.code.tl     with every parameter    DIR/NAME.sm_80.h    its launch ABI in C
  *   DIR/NAME.json        parameters, resources, checks
+ *   DIR/NAME.sm_80.cubin where ptxas is at hand
  */
 #include "cli/artefact.h"
 #include "cli/stages.h"
@@ -261,25 +262,17 @@ static int print_report(Gen *g)
     return session_write_path(g->s, NULL, out.data, out.len);
 }
 
-/* What was named must be there; else there is one, or there is none. */
-static int assemble(Gen *g)
-{
-    ptxas_find(g->s, &g->ptxas);
-    if (!g->ptxas.found && g->s->options.ptxas_path)
-        return session_fail(g->s, EXIT_LACKS, "%s", g->ptxas.why);
-    ptxas_assemble(g->s, &g->ptxas, g->chain->ptx);
-    return EXIT_DONE;
-}
-
 static int finish(Gen *g)
 {
     const char *folder = g->s->options.output ? g->s->options.output : ".";
     int status = write_files(g, folder);
 
-    if (!status && g->s->options.ptxas)
-        status = assemble(g);
-    if (!status && g->s->options.trial)
+    if (!status)
+        status = ptxas_begin(g->s, &g->ptxas, g->chain->ptx);
+    if (!status && g->s->options.trial) /* while ptxas is at work */
         status = try_all(g);
+    if (!status)
+        status = ptxas_end(g->s, &g->ptxas, g->chain->ptx, g->ptx_path);
     if (!status)
         status = write_json(g, folder);
     if (!status && !g->s->options.json) {
@@ -288,7 +281,7 @@ static int finish(Gen *g)
     }
     if (status)
         return status;
-    return (g->trial && g->trial->failed) || (g->ptxas.result && !g->ptxas.result->ok) ? EXIT_WRONG : EXIT_DONE;
+    return (g->trial && g->trial->failed) || ptxas_failed(g->s, &g->ptxas) ? EXIT_WRONG : EXIT_DONE;
 }
 
 int cmd_gen(Session *s)

@@ -28,7 +28,9 @@ static void json_report(Str *out, const Device *device, const VerifyReport *repo
 {
     str_printf(out, "{\"ok\":%s,\"gpu\":", report->failed ? "false" : "true");
     str_json(out, device->info.name);
-    str_printf(out, ",\"driver\":%d,\"cases\":[", device->info.driver);
+    str_printf(out, ",\"driver\":%d", device->info.driver);
+    device_json(out, device);
+    str_add(out, ",\"cases\":[");
     for (int i = 0; i < report->cases.len; i++) {
         const VerifyCase *c = &report->cases.data[i];
 

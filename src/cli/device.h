@@ -1,4 +1,5 @@
-/* device.h: a PTX file on the GPU of this machine, for verify, bench and gen. */
+/* device.h: a PTX file, or the cubin beside it, on the GPU of this machine, for verify and
+ * bench. */
 #ifndef TW_DEVICE_H
 #define TW_DEVICE_H
 
@@ -10,6 +11,7 @@ typedef struct Device {
     Gpu *gpu;
     GpuInfo info;
     GpuModule *module;
+    GpuLoaded loaded;  /* what the driver made of it */
     Abi *abi;
     Chain *chain; /* holds the definition */
     LaunchShape shape;
@@ -19,6 +21,8 @@ typedef struct Device {
  * the module. EXIT_DONE, or the exit status of a failure that was printed. */
 int device_open(Session *s, Device *device);
 void device_close(Device *device);
+/* ",\"loaded\":{...}": from what it was loaded, and what came of each entry. */
+void device_json(Str *out, const Device *device);
 /* Runs a command's work in a process of its own: a kernel that hangs ends that
  * process and not this one. The exit status. */
 int device_guarded(Session *s, int (*work)(Session *s));

@@ -81,12 +81,12 @@ static int unknown_command(Session *s, const char *name)
     return session_usage(s, "no command '%s'", name);
 }
 
-static bool wants_colour(Colour colour, int fd)
+static bool wants_colour(When colour, int fd)
 {
     const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
 
-    if (colour != COLOUR_AUTO)
-        return colour == COLOUR_ALWAYS;
+    if (colour != WHEN_AUTO)
+        return colour == WHEN_ALWAYS;
     return isatty(fd) && !(no_color && *no_color) && !(term && strcmp(term, "dumb") == 0);
 }
 
@@ -146,7 +146,7 @@ static void session_start(Session *s)
     s->options.bound = 2;
     s->options.steps = 1e11;
     s->options.rounds = 20;
-    s->colour_err = wants_colour(COLOUR_AUTO, STDERR_FILENO);
+    s->colour_err = wants_colour(WHEN_AUTO, STDERR_FILENO);
 }
 
 int main(int argc, char **argv)

@@ -73,17 +73,17 @@ static bool read_integer(const char *text, long long least, long long most, long
     return end != text && !*end && errno == 0 && *value >= least && *value <= most;
 }
 
-static bool read_colour(Session *s, const char *value)
+static bool read_when(Session *s, OptionId id, const char *value, When *when)
 {
     static const char *const names[] = {"auto", "always", "never"};
 
     for (size_t i = 0; i < TW_COUNT(names); i++) {
         if (strcmp(value, names[i]) == 0) {
-            s->options.colour = (Colour)i;
+            *when = (When)i;
             return true;
         }
     }
-    return bad_value(s, OPT_COLOUR, value, "neither auto, always nor never");
+    return bad_value(s, id, value, "neither auto, always nor never");
 }
 
 static bool read_target(Session *s, const char *value)
@@ -186,7 +186,8 @@ static bool take(Session *s, OptionId id, const char *value)
     case OPT_BOUND: return read_bound(s, value);
     case OPT_ROUNDS: return read_rounds(s, value);
     case OPT_JSON: o->json = true; return true;
-    case OPT_COLOUR: return read_colour(s, value);
+    case OPT_CUBIN: return read_when(s, id, value, &o->cubin);
+    case OPT_COLOUR: return read_when(s, id, value, &o->colour);
     case OPT_HELP: o->help = true; return true;
     case OPT_COUNT: break;
     }

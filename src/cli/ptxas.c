@@ -3,21 +3,56 @@
 
 #include <stdlib.h>
 
-void ptxas_find(Session *s, Ptxas *ptxas)
+static void find(Session *s, Ptxas *ptxas)
 {
     const char *named = s->options.ptxas_path ? s->options.ptxas_path : getenv("TW_PTXAS");
 
-    *ptxas = (Ptxas){.why = "TW_PTXAS is empty: there shall be none"};
+    ptxas->why = "TW_PTXAS is empty: there shall be no ptxas";
     if (!named || *named)
         ptxas->found = asm_find(s->arena, "ptxas", named, &ptxas->tool, &ptxas->why);
 }
 
-void ptxas_assemble(Session *s, Ptxas *ptxas, const Source *ptx)
+int ptxas_begin(Session *s, Ptxas *ptxas, const Source *ptx)
 {
-    AsmSpec spec = {.name = ptx->path, .ptx = ptx->text, .len = ptx->len, .target = s->options.target->name};
+    const Options *o = &s->options;
+    AsmSpec spec = {.name = ptx->path, .ptx = ptx->text, .len = ptx->len, .target = o->target->name};
 
+    *ptxas = (Ptxas){0};
+    if (o->cubin == WHEN_NEVER && !o->ptxas)
+        return EXIT_DONE;
+    find(s, ptxas);
     if (ptxas->found)
-        ptxas->result = asm_result(asm_start(s->arena, &ptxas->tool, &spec));
+        ptxas->job = asm_start(s->arena, &ptxas->tool, &spec);
+    else if (o->cubin == WHEN_ALWAYS || o->ptxas_path)
+        return session_fail(s, EXIT_LACKS, "%s", ptxas->why);
+    return EXIT_DONE;
+}
+
+int ptxas_end(Session *s, Ptxas *ptxas, const Source *ptx, const char *ptx_path)
+{
+    Str cubin = str_new(s->arena);
+    int status;
+
+    if (!ptxas->job)
+        return EXIT_DONE;
+    ptxas->result = asm_result(ptxas->job);
+    ptxas->path = cubin_path(s->arena, ptx_path);
+    if (!ptxas->result->ok || s->options.cubin == WHEN_NEVER)
+        ptxas->path = NULL;
+    if (!ptxas->path)
+        return EXIT_DONE;
+    cubin_write(&cubin, ptxas->result, ptx, s->options.target->name, ptxas->tool.version);
+    ptxas->bytes = cubin.len;
+    status = session_write_path(s, ptxas->path, cubin.data, cubin.len);
+    if (status)
+        ptxas->path = NULL;
+    return status;
+}
+
+/* Of its own accord tw asks any ptxas, and one that is too old is no failure. */
+bool ptxas_failed(const Session *s, const Ptxas *ptxas)
+{
+    return ptxas->result && !ptxas->result->ok && (s->options.cubin == WHEN_ALWAYS || s->options.ptxas);
 }
 
 void ptxas_print(Str *out, const Ptxas *ptxas)
@@ -35,6 +70,10 @@ void ptxas_print(Str *out, const Ptxas *ptxas)
         str_printf(out, "  %s\n", r->notes.data[i].text);
     if (r && r->problem && !r->notes.len)
         str_printf(out, "  ptxas: %s\n", r->problem);
+    if (r && !r->ok)
+        str_printf(out, "  no cubin: ptxas %s cannot assemble this; the driver will\n", ptxas->tool.version);
+    if (ptxas->path)
+        str_printf(out, "  %s: %zu bytes of machine code\n", ptxas->path, ptxas->bytes);
 }
 
 static void put_entry(Str *out, const AsmEntry *e)
@@ -67,5 +106,10 @@ void ptxas_json(Str *out, const Ptxas *ptxas)
         str_add(out, i ? "," : "");
         put_entry(out, &r->entries.data[i]);
     }
-    str_add(out, "]}");
+    str_add(out, "],\"cubin\":");
+    if (ptxas->path)
+        str_json(out, ptxas->path);
+    else
+        str_add(out, "null");
+    str_addc(out, '}');
 }

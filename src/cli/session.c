@@ -126,6 +126,18 @@ int session_fail(Session *s, int status, const char *fmt, ...)
     return status;
 }
 
+void session_warn(Session *s, const char *fmt, ...)
+{
+    va_list args;
+
+    session_progress_end(s);
+    fputs(s->colour_err ? "tw: \033[1;35mwarning:\033[0m " : "tw: warning: ", stderr);
+    va_start(args, fmt);
+    vfprintf(stderr, fmt, args);
+    va_end(args);
+    fputc('\n', stderr);
+}
+
 void session_progress(Session *s, const char *fmt, ...)
 {
     va_list args;

@@ -57,7 +57,8 @@ struct Gpu {
 };
 
 typedef struct GpuEntry {
-    void *fast, *any; /* CUfunction */
+    void *fast, *any;  /* CUfunction */
+    bool conservative; /* the fast one did not come out as it was meant: `any` for all tensors */
 } GpuEntry;
 
 struct GpuModule {
@@ -76,6 +77,11 @@ bool gpu_fail(Gpu *gpu, const char *fmt, ...) TW_PRINTF(2, 3);
 bool gpu_wait(Gpu *gpu, const char *doing);
 bool gpu_wait_stream(Gpu *gpu, void *stream, const char *doing);
 bool gpu_wait_event(Gpu *gpu, void *event, const char *doing);
+
+/* ---- judging (judge.c) -------------------------------------------------------------- */
+
+/* What became of a loaded module's entries; settles which are launched. */
+bool gpu_judge(GpuModule *module, const GpuImage *image, GpuLoaded *loaded);
 
 /* ---- buffers (buffer.c) ------------------------------------------------------------- */
 

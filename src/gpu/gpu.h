@@ -7,6 +7,7 @@
 #define TW_GPU_H
 
 #include "abi/abi.h"
+#include "assemble/cubin.h"
 #include "ref/ref.h"
 
 typedef struct Gpu Gpu;
@@ -28,11 +29,44 @@ typedef struct GpuInfo {
 void gpu_info(Gpu *gpu, GpuInfo *info);
 
 typedef struct GpuModule GpuModule;
-/* Compiles PTX in the driver; *log gets its messages (spills, errors). */
+
+/* What a program is loaded from. */
+typedef struct GpuImage {
+    const char *ptx;
+    const char *cubin;     /* machine code of this very PTX; NULL: none */
+    const CubinSeal *seal; /* of that cubin; NULL: what ptxas made of the PTX is not known */
+} GpuImage;
+
+/* How a kernel came out of the driver's compiler, or of ptxas. Local memory is where
+ * registers are spilled to; `meant` is what ptxas needed, -1 where it was not asked. */
+typedef struct GpuMade {
+    const char *entry;
+    int registers, local, meant;
+    const char *advisory; /* its products wait one for the other: why; NULL: they do not */
+    bool as_meant;
+} GpuMade;
+
+typedef struct GpuLoaded {
+    bool cubin;              /* it is the cubin; else the driver compiled the PTX */
+    const char *log;         /* the driver's; NULL: it said nothing */
+    VEC(GpuMade) made;       /* one an entry: of each kernel the fast one, then the other, if it has one */
+    VEC(const char *) told;  /* what the user should know: sentences */
+} GpuLoaded;
+
+/* Takes the cubin where it is for this device and the driver takes it, else compiles the
+ * PTX; then looks at what came out (judge.c). A kernel that spilled or whose products were
+ * serialised is launched by its entry for any alignment, where that is a schedule of its own
+ * and came out well. NULL: *error, and loaded->log. */
+GpuModule *gpu_load_image(Gpu *gpu, const Abi *abi, const GpuImage *image, GpuLoaded *loaded,
+                          const char **error);
+/* The same with PTX alone; *log gets the driver's messages. */
 GpuModule *gpu_load(Gpu *gpu, const Abi *abi, const char *ptx, const char **log, const char **error);
+/* The entry that aligned tensors are launched by. */
+const AbiEntry *gpu_entry(const GpuModule *module, int kernel);
 typedef struct GpuResources {
     int regs, local_bytes, static_shared, max_threads;
 } GpuResources;
+/* Of the entry that aligned, or other, tensors are launched by. */
 bool gpu_resources(GpuModule *module, int kernel, bool aligned, GpuResources *r);
 
 /* Design.md's "verify": fresh random inputs for each of several fills and

@@ -85,6 +85,7 @@ static bool launch_kernel(const GpuCall *call, int k, bool fast, void **params, 
 {
     GpuModule *m = call->module;
     Gpu *gpu = m->gpu;
+    fast = fast && !m->entries[k].conservative;
     const AbiEntry *entry = abi_entry(&m->abi->kernels.data[k], fast);
     void *function = fast ? m->entries[k].fast : m->entries[k].any;
     int64_t blocks;

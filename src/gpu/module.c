@@ -1,4 +1,4 @@
-/* module.c: PTX compiled by the driver, its messages, its resources. */
+/* module.c: a cubin, or PTX compiled by the driver: its messages, its resources. */
 #include "gpu/driver.h"
 
 enum { LOG_BYTES = 64 << 10 };
@@ -13,7 +13,7 @@ static const char *tidy(char *log)
 }
 
 /* An option of the driver's compiler takes a number or a pointer, both as void *. */
-static bool compile(GpuModule *m, const char *ptx, const char **log)
+static bool compile(GpuModule *m, const char *image, const char *what, const char **log)
 {
     Gpu *gpu = m->gpu;
     char *info = arena_array(gpu->arena, char, LOG_BYTES),
@@ -22,12 +22,12 @@ static bool compile(GpuModule *m, const char *ptx, const char **log)
                      CU_JIT_LOG_VERBOSE};
     void *values[] = {info, (void *)(uintptr_t)(LOG_BYTES - 1), errors,
                       (void *)(uintptr_t)(LOG_BYTES - 1), (void *)(uintptr_t)1};
-    int status = gpu->cu.module_load(&m->module, ptx, TW_COUNT(options), options, values);
+    int status = gpu->cu.module_load(&m->module, image, TW_COUNT(options), options, values);
     *log = tidy(info);
     if (status == 0)
         return true;
     m->module = NULL;
-    gpu_ok(gpu, status, "the driver cannot compile the PTX");
+    gpu_ok(gpu, status, what);
     *log = tidy(errors) ? errors : *log;
     return false;
 }
@@ -59,13 +59,39 @@ static bool find_entries(GpuModule *m)
     return true;
 }
 
-GpuModule *gpu_load(Gpu *gpu, const Abi *abi, const char *ptx, const char **log, const char **error)
+static bool is_for(Gpu *gpu, const CubinSeal *seal)
+{
+    GpuInfo info;
+    gpu_info(gpu, &info);
+    return target_is_of(seal->target, info.cc_major, info.cc_minor);
+}
+
+/* What the driver does not take, the PTX stands in for. */
+static bool load_cubin(GpuModule *m, const GpuImage *image, GpuLoaded *loaded)
+{
+    if (!image->cubin || !image->seal || !is_for(m->gpu, image->seal))
+        return false;
+    loaded->cubin = compile(m, image->cubin, "the driver does not take the cubin", &loaded->log) && find_entries(m);
+    if (!loaded->cubin) {
+        if (m->module)
+            m->gpu->cu.module_unload(m->module);
+        m->module = NULL;
+        vec_push(m->gpu->arena, &loaded->told,
+                 arena_printf(m->gpu->arena, "%s; it compiles the PTX instead", m->gpu->error));
+    }
+    return loaded->cubin;
+}
+
+GpuModule *gpu_load_image(Gpu *gpu, const Abi *abi, const GpuImage *image, GpuLoaded *loaded,
+                          const char **error)
 {
     GpuModule *m = arena_new_of(gpu->arena, GpuModule);
     m->gpu = gpu;
     m->abi = abi;
-    *log = NULL;
-    if (compile(m, ptx, log) && find_entries(m))
+    *loaded = (GpuLoaded){0};
+    if ((load_cubin(m, image, loaded) ||
+         (compile(m, image->ptx, "the driver cannot compile the PTX", &loaded->log) && find_entries(m))) &&
+        gpu_judge(m, image, loaded))
         return m;
     if (m->module)
         gpu->cu.module_unload(m->module);
@@ -73,10 +99,25 @@ GpuModule *gpu_load(Gpu *gpu, const Abi *abi, const char *ptx, const char **log,
     return NULL;
 }
 
+GpuModule *gpu_load(Gpu *gpu, const Abi *abi, const char *ptx, const char **log, const char **error)
+{
+    GpuImage image = {.ptx = ptx};
+    GpuLoaded loaded;
+    GpuModule *m = gpu_load_image(gpu, abi, &image, &loaded, error);
+    *log = loaded.log;
+    return m;
+}
+
+const AbiEntry *gpu_entry(const GpuModule *module, int kernel)
+{
+    return abi_entry(&module->abi->kernels.data[kernel], !module->entries[kernel].conservative);
+}
+
 bool gpu_resources(GpuModule *module, int kernel, bool aligned, GpuResources *r)
 {
     Gpu *gpu = module->gpu;
-    void *f = aligned ? module->entries[kernel].fast : module->entries[kernel].any;
+    const GpuEntry *entry = &module->entries[kernel];
+    void *f = aligned && !entry->conservative ? entry->fast : entry->any;
     const struct {
         int *value, attribute;
     } wanted[] = {{&r->regs, CU_FUNC_REGS},

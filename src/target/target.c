@@ -29,6 +29,17 @@ const Target *target_find(const char *name)
     return NULL;
 }
 
+bool target_is_of(const char *name, int major, int minor)
+{
+    int number = 0;
+
+    if (strncmp(name, "sm_", 3) != 0)
+        return false;
+    for (name += 3; *name >= '0' && *name <= '9' && number < 100000; name++)
+        number = number * 10 + (*name - '0');
+    return number > 0 && number == major * 10 + minor;
+}
+
 bool target_has_dtype(const Target *t, DType dtype)
 {
     return !dtype_is_narrow(dtype) || (t->operands >> dtype & 1);

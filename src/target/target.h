@@ -49,6 +49,9 @@ typedef struct Target {
 const Target *const *target_all(void);
 const Target *target_default(void); /* where none is named: what newer GPUs run as well */
 const Target *target_find(const char *name); /* NULL: unknown */
+/* Whether machine code for a target of this name ("sm_90a") is for devices of a compute
+ * capability, and for no others: its own. */
+bool target_is_of(const char *name, int major, int minor);
 /* Whether tensors may have this type: numbers of 16 and 8 bits need tensor cores
  * and conversions for them, all others do not. */
 bool target_has_dtype(const Target *t, DType dtype);

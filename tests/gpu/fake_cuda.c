@@ -6,7 +6,12 @@
  * real one does: no launch of 0 blocks, no unaligned address in the aligned
  * entry, nothing after a launch that failed.
  *
- * `turns` and `turns_any` do the same in persistent blocks, 16 at most, that take
+ * A word may also say what the driver makes of a module: it spills registers of the fast
+ * entries (`spill`) or of all (`spillall`), or serialises products of `turns` (`serial`), and
+ * then `turns` gives something else, so that a test sees which was launched; it does not
+ * take the image (`refuse`). `cubin` changes all results: of which image they are.
+ *
+ * `turns` and `turns_any` do the same in persistent blocks, 16 and 32 at most, that take
  * places from a counter; `turns` knows A by its tensor map alone. Launches on two
  * streams must not share a counter.
  */
@@ -18,6 +23,7 @@
 enum {
     OK = 0,
     INVALID = 1,
+    NO_BINARY = 209,
     BAD_PTX = 218,
     NOT_FOUND = 500,
     ILLEGAL_ADDRESS = 700,
@@ -78,7 +84,7 @@ static Args unpack(const Launch *l)
 
 static float value_of(float a, const Args *args, int64_t row)
 {
-    if (has("wrong"))
+    if (has("wrong") || has("cubin"))
         return 2.001f * a;
     if (has("nan") && row == args->n - 1)
         return 0.0f / (a - a);
@@ -140,7 +146,7 @@ static int run(const Launch *l)
             run_turns(l);
         else
             run_block(l, block);
-    if (has("fast") && l->function == (void *)3)
+    if ((has("fast") || has("spill") || has("serial")) && l->function == (void *)3)
         args.o[0] += 1;
     if (has("before"))
         args.o[-3] = 1;
@@ -191,7 +197,7 @@ static int unpack_turns(Launch *l, void *stream, void **params)
         memcpy(&l->args[i], params[i < 2 ? 1 + i : 2 + i], 8);
     for (int i = 6; i < 8; i++)
         l->args[i] = *(const int32_t *)params[2 + i];
-    return l->blocks > 16 || take_map(l) || take_counter(l, stream) ? INVALID : OK;
+    return l->blocks > (l->function == (void *)3 ? 16 : 32) || take_map(l) || take_counter(l, stream) ? INVALID : OK;
 }
 
 static void unpack_params(Launch *l, void **params)
@@ -384,17 +390,33 @@ int cuMemcpyDtoH_v2(void *to, uint64_t from, size_t bytes)
 
 /* ---- modules ------------------------------------------------------------------------ */
 
+static const char plain_log[] = "ptxas info : Used 40 registers\n\n";
+static const char serial_log[] =
+    "info    : (C7510) Potential Performance Loss: wgmma.mma_async instructions are serialized due to "
+    "insufficient register resources for the wgmma pipeline in the function 'turns'\n"
+    "info    : Compiling entry function 'turns' for 'sm_90a'\n";
+
+/* Fast entries have odd numbers. */
+static int local_bytes(void *function)
+{
+    return has("spillall") || (has("spill") && (uintptr_t)function % 2) ? 640 : 16;
+}
+
 int cuModuleLoadDataEx(void **module, const void *image, unsigned count, int *options,
                        void **values)
 {
     const char *fault = strstr(image, "fault=");
     (void)options;
-    strncpy(fake.fault, fault ? fault + 6 : "", sizeof fake.fault - 1);
+    memset(fake.fault, 0, sizeof fake.fault);
+    for (size_t i = 0; fault && i + 1 < sizeof fake.fault && fault[6 + i] > ' '; i++)
+        fake.fault[i] = fault[6 + i];
     fake.dead = OK;
     *module = &fake;
     if (count != 5)
         return INVALID;
-    strcpy(values[0], "ptxas info : Used 40 registers\n\n");
+    strcpy(values[0], *(const char *)image == 0x7f ? "" : has("serial") ? serial_log : plain_log);
+    if (has("refuse"))
+        return NO_BINARY;
     strcpy(values[2], has("syntax") ? "ptxas fatal : Unresolved extern\n" : "");
     return has("syntax") ? BAD_PTX : OK;
 }
@@ -416,7 +438,7 @@ int cuModuleGetFunction(void **function, void *module, const char *name)
 
 int cuFuncGetAttribute(int *value, int attribute, void *function)
 {
-    *value = attribute == 4 ? 40 : attribute == 3 ? 16 : attribute == 0 ? 1024 : 0;
+    *value = attribute == 4 ? 40 : attribute == 3 ? local_bytes(function) : attribute == 0 ? 1024 : 0;
     return function ? OK : INVALID;
 }
 
@@ -470,7 +492,10 @@ int cuDeviceGetName(char *name, int size, int device)
 
 int cuDeviceGetAttribute(int *value, int attribute, int device)
 {
+    const char *capability = getenv("FAKE_CAPABILITY"); /* "80" */
     *value = attribute == 38 ? 1 << 20 : attribute;
+    if (capability && (attribute == 75 || attribute == 76))
+        *value = attribute == 75 ? atoi(capability) / 10 : atoi(capability) % 10;
     return device;
 }
 

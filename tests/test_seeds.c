@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-static FuzzTarget *const TARGETS[] = {fuzz_parse, fuzz_compile, fuzz_tile, fuzz_ptx};
+static FuzzTarget *const TARGETS[] = {fuzz_parse, fuzz_compile, fuzz_tile, fuzz_ptx, fuzz_reply};
 
 static void take_all(const char *data, size_t size)
 {

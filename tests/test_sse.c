@@ -186,6 +186,8 @@ static const Case CASES[] = {
     {OPENAI, 200, false, "\n {\"model\":\"m\",\"choices\":[{\"message\":{\"role\":\"assistant\",\"content\":\"Copy\","
      "\"reasoning_content\":\"hm\"},\"finish_reason\":\"length\"}],\"usage\":{\"prompt_tokens\":1,\"completion_tokens\":-2}}",
      "Copy", "hm", NULL, false, true, 1, 0},
+    {OPENAI, 200, false, "\xef\xbb\xbf{\"choices\":[{\"message\":{\"content\":\"Copy\"},\"finish_reason\":\"stop\"}]}",
+     "Copy", "", NULL, false, false, 0, 0},
     /* statuses */
     {OPENAI, 400, false, "{\"error\":{\"message\":\"bad\"}}", "", "", "TW1009", false, false, 0, 0},
     {OPENAI, 401, false, "", "", "", "TW1008", false, false, 0, 0},

@@ -5,6 +5,8 @@
  */
 #include "model/wire.h"
 
+static const char BYTE_ORDER_MARK[] = "\xef\xbb\xbf";
+enum { MARK = sizeof BYTE_ORDER_MARK - 1 };
 enum { RAW_LIMIT = 512 << 20 }; /* bytes of a response; an event has far more than its text */
 
 static bool take_event(void *user, const char *type, const char *data, size_t len);
@@ -122,12 +124,18 @@ static bool take_event(void *user, const char *type, const char *data, size_t le
     return !reply->trouble.is;
 }
 
+static size_t mark_length(const Reply *reply)
+{
+    return strncmp(str_text(&reply->body), BYTE_ORDER_MARK, MARK) == 0 ? MARK : 0;
+}
+
 static ReplyForm form_of(const Reply *reply)
 {
-    const char *text = str_text(&reply->body);
-    size_t skip = strncmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
-    char c = text[skip + strspn(text + skip, " \t\r\n")];
+    const char *text = str_text(&reply->body) + mark_length(reply);
+    char c = text[strspn(text, " \t\r\n")];
 
+    if (reply->body.len < MARK && memcmp(str_text(&reply->body), BYTE_ORDER_MARK, reply->body.len) == 0)
+        return FORM_UNKNOWN;
     if (c == '{' || c == '[')
         return FORM_JSON;
     return c == '<' ? FORM_OTHER : c ? FORM_EVENTS : FORM_UNKNOWN;
@@ -173,7 +181,8 @@ bool reply_take(Reply *reply, const char *bytes, size_t len)
 
 static void end_json(Reply *reply, bool broken)
 {
-    const json_t *tree = parse(reply, str_text(&reply->body), reply->body.len);
+    size_t mark = mark_length(reply);
+    const json_t *tree = parse(reply, str_text(&reply->body) + mark, reply->body.len - mark);
 
     if (json_is_object(tree) && !is_error(tree))
         reply->wire->whole(reply, tree);

@@ -266,7 +266,7 @@ static void troubles_that_are_not_tried_again(void **state)
         {SAYS("401 No", "{\"error\":{\"message\":\"who?\"}}"), TW1008, "TW_API_KEY"},
         {SAYS("402 Pay", "{}"), TW1010, "/v1/chat/completions"},
         {SAYS("403 No", "go away"), TW1008, "go away"},
-        {SAYS("404 No", "{\"detail\":\"Not Found\"}"), TW1009, "Not Found"},
+        {SAYS("404 No", "{\"detail\":\"Not Found\"}"), TW1009, "/chat/completions was asked"},
         {SAYS("413 Long", ""), TW1009, "/v1/chat/completions"},
         {SAYS("429 No", "{\"error\":{\"code\":\"insufficient_quota\",\"message\":\"pay\"}}"), TW1010, "pay"},
         {OK "data: {\"error\":{\"type\":\"invalid_request_error\",\"message\":\"long\"}}\n\n", TW1009, "long"},
@@ -484,6 +484,34 @@ static void a_cut_answer_says_so(void **state)
     assert_string_equal(ask.answer.text, "Copy Copy ");
     assert_int_equal(ask.answer.finish, MODEL_CUT);
     assert_int_equal(ask.answer.tokens_in, 20);
+    server_free(ask.server);
+}
+
+static void a_cut_answer_that_is_not_gone_on_with(void **state)
+{
+    static const Step steps[] = {{.send = CUT("Copy ")}, {.send = STATUS("400 Too long")}};
+    Ask ask = ask_of(*state, steps, 2);
+
+    put(&ask);
+    expect_code(&ask, TW1015);
+    expect_note(&ask, "would not go on");
+    assert_string_equal(ask.answer.text, "Copy ");
+    assert_int_equal(ask.answer.finish, MODEL_CUT);
+    server_free(ask.server);
+}
+
+static void a_cut_answer_that_is_all_that_is_paid_for(void **state)
+{
+    static const Step steps[] = {{.send = CUT("Copy ")}};
+    ModelPurse purse = {.most_tokens = 15};
+    Ask ask = ask_of(*state, steps, 1);
+
+    ask.options.purse = &purse;
+    put(&ask);
+    expect_code(&ask, TW1015);
+    expect_note(&ask, "the budget");
+    assert_string_equal(ask.answer.text, "Copy ");
+    assert_int_equal(server_requests(ask.server), 1);
     server_free(ask.server);
 }
 
@@ -845,6 +873,8 @@ int main(void)
         TEST(a_watch_gives_up),
         TEST(a_cut_answer_goes_on),
         TEST(a_cut_answer_says_so),
+        TEST(a_cut_answer_that_is_not_gone_on_with),
+        TEST(a_cut_answer_that_is_all_that_is_paid_for),
         TEST(nothing_to_go_on_with),
         TEST(a_key_that_is_echoed),
         TEST(no_key_in_parameters),

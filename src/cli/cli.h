@@ -13,6 +13,7 @@
 #include "affine/aff.h"
 #include "base/base.h"
 #include "data/tensor.h"
+#include "model/model.h"
 #include "target/target.h"
 #include "tilewright.h"
 
@@ -52,6 +53,11 @@ typedef struct Options {
     FillKind data;
     int rounds;
     double bound;
+    const char *base_url, *key_file; /* of a model; NULL: its provider's, the environment's */
+    int max_tokens;           /* of its answers; 0: the provider's bound */
+    bool has_temperature, has_price;
+    double temperature, price_in, price_out;
+    ModelPurse purse;         /* of all models */
     double steps;             /* of an execution on the CPU; 0: any number */
 } Options;
 

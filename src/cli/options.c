@@ -156,6 +156,62 @@ static bool read_steps(Session *s, const char *value)
     return true;
 }
 
+/* ---- models ------------------------------------------------------------------------------ */
+
+/* A number from 0 up, and what stands behind it. */
+static bool read_amount(const char *text, double *value, const char **rest)
+{
+    char *end;
+
+    *value = strtod(text, &end);
+    *rest = end;
+    return end != text && *value >= 0 && !isinf(*value);
+}
+
+static bool read_max_tokens(Session *s, const char *value)
+{
+    long long n;
+
+    if (!read_integer(value, 1, INT_MAX, &n))
+        return bad_value(s, OPT_MAX_TOKENS, value, "not a whole number from 1 up");
+    s->options.max_tokens = (int)n;
+    return true;
+}
+
+static bool read_temperature(Session *s, const char *value)
+{
+    const char *rest;
+
+    s->options.has_temperature = read_amount(value, &s->options.temperature, &rest) && !*rest;
+    return s->options.has_temperature || bad_value(s, OPT_TEMPERATURE, value, "not a number from 0 up");
+}
+
+/* Of dollars and of tokens there may be a bound each. */
+static bool read_budget(Session *s, const char *value)
+{
+    const char *rest;
+    double amount;
+    bool is_amount = read_amount(value, &amount, &rest) && amount > 0;
+
+    if (is_amount && !*rest)
+        s->options.purse.most_money = amount;
+    else if (is_amount && strcmp(rest, "t") == 0 && amount >= 1 && amount < 1e15)
+        s->options.purse.most_tokens = (int64_t)amount;
+    else
+        return bad_value(s, OPT_BUDGET, value, "neither dollars (2.5) nor tokens (500000t)");
+    return true;
+}
+
+static bool read_price(Session *s, const char *value)
+{
+    Options *o = &s->options;
+    const char *rest;
+
+    o->has_price = read_amount(value, &o->price_in, &rest) && *rest == '/' &&
+                   read_amount(rest + 1, &o->price_out, &rest) && !*rest;
+    return o->has_price || bad_value(s, OPT_PRICE, value, "not two prices of a million tokens, read and written: 0.3/1.2");
+}
+
 static bool take(Session *s, OptionId id, const char *value)
 {
     Options *o = &s->options;
@@ -185,6 +241,12 @@ static bool take(Session *s, OptionId id, const char *value)
     case OPT_STEPS: return read_steps(s, value);
     case OPT_BOUND: return read_bound(s, value);
     case OPT_ROUNDS: return read_rounds(s, value);
+    case OPT_BASE_URL: o->base_url = value; return true;
+    case OPT_KEY_FILE: o->key_file = value; return true;
+    case OPT_MAX_TOKENS: return read_max_tokens(s, value);
+    case OPT_TEMPERATURE: return read_temperature(s, value);
+    case OPT_BUDGET: return read_budget(s, value);
+    case OPT_PRICE: return read_price(s, value);
     case OPT_JSON: o->json = true; return true;
     case OPT_CUBIN: return read_when(s, id, value, &o->cubin);
     case OPT_COLOUR: return read_when(s, id, value, &o->colour);

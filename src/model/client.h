@@ -86,6 +86,8 @@ void call_heard(Call *call, size_t bytes);
 bool call_goes_on(Call *call);
 /* False, with a diagnostic: the purse is empty. */
 bool call_may_spend(Call *call);
+/* Whether the purse has more than the question costs. */
+bool call_has_left(const Call *call);
 /* How long an answer may be for the options and what is left; 0: no bound. */
 int64_t call_most_tokens(const Call *call);
 /* Adds to the answer and to the purse. */

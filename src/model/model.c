@@ -315,9 +315,13 @@ int64_t call_most_tokens(const Call *call)
     return left > 1 ? left : 1;
 }
 
+bool call_has_left(const Call *call)
+{
+    return !call->model->options.purse || affordable(call) > 0;
+}
+
 bool call_may_spend(Call *call)
 {
-    enum { LEAST = 1 }; /* tokens of an answer that is worth a question */
     const ModelOptions *options = &call->model->options;
     const ModelPurse *purse = options->purse;
 
@@ -327,10 +331,10 @@ bool call_may_spend(Call *call)
         return call_fail(call, TW1011, "say what a million tokens costs, or bound the tokens instead",
                          "the price of %s is not known, so no budget in dollars can be kept",
                          call->model->spec);
-    if (purse->most_money > 0 && (purse->money >= purse->most_money || affordable(call) < LEAST))
+    if (purse->most_money > 0 && (purse->money >= purse->most_money || !call_has_left(call)))
         return call_fail(call, TW1011, arena_printf(call->diags->arena, "$%.4g was spent", purse->money),
                          "the budget of $%.4g is spent", purse->most_money);
-    if (purse->most_tokens > 0 && affordable(call) < LEAST)
+    if (purse->most_tokens > 0 && !call_has_left(call))
         return call_fail(call, TW1011, arena_printf(call->diags->arena, "%lld were used", (long long)purse->tokens),
                          "the budget of %lld tokens is spent", (long long)purse->most_tokens);
     return true;

@@ -74,6 +74,13 @@ const char *model_network(Arena *arena, const char **error)
     return curl_load(&curl, arena, error) ? arena_strdup(arena, curl.version()) : NULL;
 }
 
+typedef enum TurnEnd {
+    TURN_WHOLE,
+    TURN_CUT,
+    TURN_DECLINED, /* an answer that was cut is not gone on with */
+    TURN_UNPAID,   /* nor is it asked to */
+} TurnEnd;
+
 /* ---- attempts ------------------------------------------------------------------------------- */
 
 static bool give_up(Call *call, const Trouble *trouble, const char *more)
@@ -141,8 +148,15 @@ static void shorten(Str *s, size_t len)
         s->data[len] = '\0';
 }
 
-/* One turn; *cut tells how it ended. False, with a diagnostic. */
-static bool take_turn(Call *call, bool *cut)
+/* What a model would not go on with, say because the question has grown too long, stays
+ * the cut answer that it was. */
+static bool declines_to_go_on(const Call *call, const Trouble *trouble)
+{
+    return call->answer->continuations > 0 && trouble->code == TW1009;
+}
+
+/* One turn; *end tells how it ended. False, with a diagnostic. */
+static bool take_turn(Call *call, TurnEnd *end)
 {
     size_t text = call->text.len, reasoning = call->reasoning.len;
 
@@ -158,9 +172,12 @@ static bool take_turn(Call *call, bool *cut)
         ended = transfer(reply, &after);
         reply_free(reply);
         spend(call, reply, text, reasoning);
-        *cut = reply->cut;
+        *end = reply->cut ? TURN_CUT : TURN_WHOLE;
         if (!ended || !reply->trouble.is)
             return ended;
+        *end = TURN_DECLINED;
+        if (declines_to_go_on(call, &reply->trouble))
+            return true;
         if (!reply->trouble.again || attempt >= call->model->options.attempts)
             return give_up(call, &reply->trouble,
                            attempt > 1 ? arena_printf(call->arena, "after %d attempts", attempt) : NULL);
@@ -190,23 +207,36 @@ static bool is_blank(const Str *s)
     return !str_text(s)[strspn(str_text(s), " \t\r\n")];
 }
 
+static bool say_cut(Call *call, TurnEnd end)
+{
+    static const char *const notes[] = {
+        [TURN_CUT] = "allow more tokens",
+        [TURN_DECLINED] = "it would not go on",
+        [TURN_UNPAID] = "the budget does not allow to go on",
+    };
+
+    call->answer->finish = MODEL_CUT;
+    if (!is_blank(&call->text))
+        call_fail(call, TW1015, notes[end], "the answer of %s was cut at a limit of its length", call->model->spec);
+    return true;
+}
+
 bool net_ask(Call *call)
 {
     const ModelMessage *messages = call->messages;
     int n = call->n;
-    bool cut = false;
+    TurnEnd end = TURN_WHOLE;
 
     for (;; call->answer->continuations++) {
-        if (!take_turn(call, &cut))
+        if (!take_turn(call, &end))
             return false;
-        if (!cut || is_blank(&call->text) || call->answer->continuations >= call->model->options.continuations)
-            break;
+        if (end == TURN_WHOLE)
+            return true;
+        if (end == TURN_DECLINED || is_blank(&call->text) ||
+            call->answer->continuations >= call->model->options.continuations)
+            return say_cut(call, end);
         ask_for_more(call, messages, n);
+        if (!call_has_left(call))
+            return say_cut(call, TURN_UNPAID);
     }
-    if (cut)
-        call->answer->finish = MODEL_CUT;
-    if (cut && !is_blank(&call->text))
-        call_fail(call, TW1015, "allow more tokens", "the answer of %s was cut at a limit of its length",
-                  call->model->spec);
-    return true;
 }

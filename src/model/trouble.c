@@ -147,6 +147,8 @@ static const char *note_for(Reply *reply, Verdict verdict, const json_t *body)
     const Net *net = &reply->call->model->net;
     const char *message = message_of(body);
 
+    if (message && reply->status == 404) /* the model, or the address */
+        return arena_printf(reply->call->arena, "%s; %s was asked", quoted(reply, message), net->url);
     if (message)
         return quoted(reply, message);
     if (verdict.code == TW1005)

@@ -118,7 +118,7 @@ enum { LANG_MAX_DEPTH = 200 };
 /* ---- statements -------------------------------------------------------------- */
 
 typedef enum StmtKind {
-#define STMT(id, keyword, help) STMT_##id,
+#define STMT(id, keyword, help, in_definition, in_sketch, in_code) STMT_##id,
 #include "lang/stmts.def"
 #undef STMT
     STMT_COUNT
@@ -246,6 +246,9 @@ const char *copied_as(const Block *block, const char *tile);
 /* A statement's first word ("" for an assignment) and its form, from stmts.def. */
 const char *stmt_keyword(StmtKind kind);
 const char *stmt_help(StmtKind kind);
+/* What its writer must know, where it may stand in such a text; NULL: it may not. */
+typedef enum TlForm { IN_DEFINITION, IN_SKETCH, IN_CODE, TL_FORMS } TlForm;
+const char *stmt_rule(StmtKind kind, TlForm form);
 /* Of an Input or Output of a unit: the type that it names, else `dtype`; but int32
  * where only conditions of the unit read its elements, and bf16 of an Output where
  * dtype has 8 bits. uses.c */

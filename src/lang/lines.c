@@ -122,7 +122,7 @@ bool fence_may_hold_tl(const Source *source, int pos)
 bool keyword_find(const char *text, size_t len, StmtKind *kind)
 {
     static const char *const keywords[] = {
-#define STMT(id, keyword, help) [STMT_##id] = keyword,
+#define STMT(id, keyword, help, in_definition, in_sketch, in_code) [STMT_##id] = keyword,
 #include "lang/stmts.def"
 #undef STMT
     };

@@ -136,8 +136,8 @@ const char *space_name(Space space)
     return names[space];
 }
 
-static const struct { const char *keyword, *help; } statements[] = {
-#define STMT(id, keyword, help) {keyword, help},
+static const struct { const char *keyword, *help, *rules[TL_FORMS]; } statements[] = {
+#define STMT(id, keyword, help, in_definition, in_sketch, in_code) {keyword, help, {in_definition, in_sketch, in_code}},
 #include "lang/stmts.def"
 #undef STMT
 };
@@ -150,4 +150,9 @@ const char *stmt_keyword(StmtKind kind)
 const char *stmt_help(StmtKind kind)
 {
     return statements[kind].help;
+}
+
+const char *stmt_rule(StmtKind kind, TlForm form)
+{
+    return statements[kind].rules[form];
 }

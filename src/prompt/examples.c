@@ -1,0 +1,339 @@
+/* examples.c: worked examples of other operators.
+ *
+ * What an example shows is found by the built-in stages at the moment it is needed, so
+ * that examples never lag behind the language. One is taken that is unlike the request
+ * as a whole, and shows much of what it takes:
+ *
+ *   library ─► not alike (what they compute, counted) ─► made by the built-in stages
+ *           ─► a single unit, there is room ─► most that was not shown yet
+ *
+ * Vocabulary
+ *   traits    how often each operation is computed, and which statements there are
+ *   alike     sharing so many operations that the example would be half the answer
+ */
+#include "prompt/prompt.h"
+
+enum { MOST_EXAMPLES = 2, SMALL = 3, STEM = 5, WORTH = 40 };
+
+typedef struct Traits {
+    int ops[OP_COUNT];
+    bool stmts[STMT_COUNT];
+    int all; /* operations */
+} Traits;
+
+typedef struct Entry {
+    Source *source;
+    const char *name;
+    Traits traits;
+    bool taken;         /* or of no use, for the request at hand */
+    const char *text;   /* the example; NULL: not made yet, or it cannot be */
+    Traits shown;       /* what its answer shows */
+    int tokens;
+} Entry;
+
+struct Library {
+    VEC(Entry) list;
+};
+
+/* ---- traits ------------------------------------------------------------------------- */
+
+static void count_stmt(Traits *traits, const Stmt *s);
+
+static void count_block(Traits *traits, const Block *block)
+{
+    for (int i = 0; i < block->len; i++)
+        count_stmt(traits, block->data[i]);
+}
+
+static void count_stmt(Traits *traits, const Stmt *s)
+{
+    traits->stmts[s->kind] = true;
+    if (s->kind == STMT_COMPUTE && s->op_known) {
+        traits->ops[s->op]++;
+        traits->all++;
+    }
+    count_block(traits, &s->body);
+    count_block(traits, &s->orelse);
+}
+
+static Program *parse(Arena *arena, const Source *source)
+{
+    return lang_parse(arena, syms_new(arena), source, diags_new(arena, source));
+}
+
+static Traits traits_of(const Program *program, bool definitions)
+{
+    Traits traits = {0};
+
+    for (int i = 0; i < program->units.len; i++)
+        if (!definitions || program->units.data[i]->kind == UNIT_OPERATOR)
+            count_block(&traits, &program->units.data[i]->body);
+    return traits;
+}
+
+static bool alike(const Traits *a, const Traits *b)
+{
+    int both = 0, either = 0, least = a->all < b->all ? a->all : b->all;
+
+    for (int i = 0; i < OP_COUNT; i++) {
+        both += a->ops[i] < b->ops[i] ? a->ops[i] : b->ops[i];
+        either += a->ops[i] > b->ops[i] ? a->ops[i] : b->ops[i];
+    }
+    return 2 * both >= either || (least >= SMALL && 10 * both >= 7 * least);
+}
+
+/* What it shows that was not shown yet, most of all what the request takes as well; its
+ * length is held against it. */
+static int worth(const Entry *entry, const Traits *asked, const Traits *shown)
+{
+    int news = 0;
+
+    for (int i = 0; i < OP_COUNT; i++)
+        if (entry->shown.ops[i] && !shown->ops[i])
+            news += asked->ops[i] ? 4 : 1;
+    for (int i = 0; i < STMT_COUNT; i++)
+        if (entry->shown.stmts[i] && !shown->stmts[i])
+            news += 6;
+    return WORTH * news - entry->tokens;
+}
+
+/* ---- plain words ---------------------------------------------------------------------- */
+
+static size_t word_len(const char *at)
+{
+    size_t n = 0;
+
+    while ((at[n] >= 'a' && at[n] <= 'z') || (at[n] >= 'A' && at[n] <= 'Z'))
+        n++;
+    return n;
+}
+
+static bool same_letters(const char *a, const char *b, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if ((a[i] | 0x20) != (b[i] | 0x20))
+            return false;
+    return true;
+}
+
+static bool has_stem(const char *text, const char *stem, size_t n)
+{
+    for (size_t len; *text; text += len ? len : 1) {
+        len = word_len(text);
+        if (len >= n && same_letters(text, stem, n))
+            return true;
+    }
+    return false;
+}
+
+/* Whether more than a third of the words of one stand in the other. */
+static bool told_of(const char *words, const char *text)
+{
+    int all = 0, found = 0;
+
+    for (size_t len; *words; words += len ? len : 1) {
+        len = word_len(words);
+        if (len < 4)
+            continue;
+        all++;
+        found += has_stem(text, words, len < STEM ? len : STEM);
+    }
+    return 3 * found > all;
+}
+
+/* ---- the library ----------------------------------------------------------------------- */
+
+/* The paragraph at the head of a definition, without its comment marks. */
+static const char *heading(Arena *arena, const Source *source)
+{
+    Str out = str_new(arena);
+
+    for (const char *at = source->text; *at == '#';) {
+        size_t len;
+
+        at += 1 + strspn(at + 1, " ");
+        len = strcspn(at, "\r\n");
+        if (!len)
+            break;
+        str_add(&out, out.len ? " " : "");
+        str_addn(&out, at, len);
+        at += len + strspn(at + len, "\r\n");
+    }
+    return str_text(&out);
+}
+
+const char *prompt_definition(Arena *arena, const Source *source)
+{
+    const Program *program = parse(arena, source);
+    const Unit *unit = program_unit(program, UNIT_OPERATOR);
+    Str text = str_new(arena);
+    Unit bare;
+
+    if (!unit)
+        return source->text;
+    bare = *unit;
+    bare.comment = NULL;
+    lang_print_unit(&text, &bare);
+    return str_text(&text);
+}
+
+Library *library_new(Arena *arena, Source *const *sources, int n)
+{
+    Library *library = arena_new_of(arena, Library);
+
+    for (int i = 0; i < n; i++) {
+        const Program *program = parse(arena, sources[i]);
+        const Unit *unit = program_unit(program, UNIT_OPERATOR);
+        Entry entry = {.source = sources[i], .name = unit ? unit->name : NULL};
+
+        if (!unit)
+            continue;
+        entry.traits = traits_of(program, true);
+        vec_push(arena, &library->list, entry);
+    }
+    return library;
+}
+
+/* ---- an example -------------------------------------------------------------------------- */
+
+/* The --set words of the heading's command. */
+static bool set_as_headed(Chain *chain, const Source *source)
+{
+    const char *end = strstr(source->text, "\nOperator"), *at = strstr(source->text, "tw gen ");
+    const char *line = at ? at + strcspn(at, "\r\n") : NULL;
+
+    if (!at || !end || at > end)
+        return true;
+    while ((at = strstr(at, "--set ")) && at < line) {
+        at += strlen("--set ");
+        if (chain_set(chain, arena_strndup(chain->arena, at, strcspn(at, " \r\n"))))
+            return false;
+    }
+    return true;
+}
+
+static Chain *chain_for(Arena *arena, const Entry *entry, const PromptRequest *r)
+{
+    Chain *chain = chain_new(arena, syms_new(arena), aff_ctx_new(arena), diags_new(arena, entry->source), r->target,
+                             r->dtype);
+
+    return set_as_headed(chain, entry->source) && chain_define(chain, entry->source) ? chain : NULL;
+}
+
+static void put_block(Str *out, const char *what, const char *text)
+{
+    str_printf(out, "%s%s:\n\n```tl\n%s```\n", out->len ? "\n" : "", what, text);
+}
+
+static void put_settings(Str *out, const Chain *chain)
+{
+    for (int i = 0; i < chain->own.list.len; i++)
+        str_printf(out, "%s%s = %.10g", i ? ", " : "With ", chain->own.list.data[i].name, chain->own.list.data[i].value);
+    if (chain->own.list.len)
+        str_add(out, " known when compiling.\n");
+}
+
+/* What somebody else answered, and what was asked. NULL: the built-in stages cannot do
+ * it, or by several units, which teach less. */
+static const char *answer_of(Str *out, PromptStage stage, const Entry *entry, const PromptRequest *r)
+{
+    Arena *arena = out->arena;
+    const char *definition = prompt_definition(arena, entry->source), *answer;
+    Chain *chain;
+
+    if (stage == PROMPT_DEFINE) {
+        str_printf(out, "%s\n", heading(arena, entry->source));
+        return definition;
+    }
+    chain = chain_for(arena, entry, r);
+    if (!chain || !chain_fuse(chain) || (stage != PROMPT_SKETCH && !chain_reason(chain, chain->sketch)))
+        return NULL;
+    answer = stage == PROMPT_SKETCH ? chain->sketch->text : chain->code->text;
+    put_settings(out, chain);
+    if (stage == PROMPT_REASON)
+        put_block(out, "A sketch", chain->sketch->text);
+    else
+        put_block(out, "A definition", definition);
+    return strstr(answer, "\nKernel ") ? NULL : answer;
+}
+
+static void make(Entry *entry, PromptStage stage, const PromptRequest *r, Arena *arena)
+{
+    static const char *const title[TL_FORMS] = {"Its definition", "Its sketch", "Its code"};
+    Str text = str_new(arena);
+    const char *answer = answer_of(&text, stage, entry, r);
+    Source source = {"example", answer, answer ? strlen(answer) : 0};
+
+    entry->text = NULL;
+    if (!answer)
+        return;
+    put_block(&text, title[prompt_form(stage)], answer);
+    entry->text = str_text(&text);
+    entry->tokens = prompt_tokens(entry->text);
+    entry->shown = traits_of(parse(arena, &source), false);
+}
+
+/* The one that is most worth and fits; NULL: none is left. */
+static Entry *choose(Library *library, const Traits *asked, const Traits *shown, int room)
+{
+    Entry *best = NULL;
+
+    for (int i = 0; i < library->list.len; i++) {
+        Entry *entry = &library->list.data[i];
+
+        if (!entry->taken && entry->text && entry->tokens <= room &&
+            (!best || worth(entry, asked, shown) > worth(best, asked, shown)))
+            best = entry;
+    }
+    return best;
+}
+
+/* Leaves out what is too much like the request, or is it. */
+static void leave_out(Library *library, PromptStage stage, const PromptRequest *r, const Program *given,
+                      const Traits *asked, Arena *arena)
+{
+    for (int i = 0; i < library->list.len; i++) {
+        Entry *entry = &library->list.data[i];
+        const char *words = heading(arena, entry->source);
+
+        entry->taken = stage == PROMPT_DEFINE ? told_of(words, r->text) || told_of(r->text, words)
+                                              : alike(asked, &entry->traits);
+        for (int u = 0; u < given->units.len; u++)
+            entry->taken |= text_equal_nocase(given->units.data[u]->name, entry->name);
+        if (!entry->taken)
+            make(entry, stage, r, arena);
+    }
+}
+
+static void leave_out_like(Library *library, const Traits *traits)
+{
+    for (int i = 0; i < library->list.len; i++)
+        library->list.data[i].taken |= alike(traits, &library->list.data[i].traits);
+}
+
+static void show(Traits *shown, const Traits *traits)
+{
+    for (int i = 0; i < OP_COUNT; i++)
+        shown->ops[i] += traits->ops[i];
+    for (int i = 0; i < STMT_COUNT; i++)
+        shown->stmts[i] |= traits->stmts[i];
+}
+
+void prompt_examples(Str *out, PromptStage stage, const PromptRequest *r, int room)
+{
+    static const Program nothing;
+    Source source = {"request", r->text, strlen(r->text)};
+    const Program *given = stage == PROMPT_DEFINE ? &nothing : parse(out->arena, &source);
+    Traits asked = traits_of(given, false), shown = {0};
+    Entry *entry;
+
+    if (!r->library)
+        return;
+    leave_out(r->library, stage, r, given, &asked, out->arena);
+    for (int n = 1; n <= MOST_EXAMPLES && (entry = choose(r->library, &asked, &shown, room)); n++) {
+        str_printf(out, "\n# Example %d, another operator\n\n%s", n, entry->text);
+        room -= entry->tokens + 10;
+        show(&shown, &entry->shown);
+        leave_out_like(r->library, &entry->traits);
+    }
+}

@@ -6,7 +6,7 @@ bool tile_make_tensors(Session *s, const TileProgram *program, const LaunchShape
 {
     int64_t *values;
 
-    if (!launch_symbols(s, program->aff, shape, (const AffSym *const *)program->dims.data,
+    if (!launch_symbols(s->arena, program->aff, shape, (const AffSym *const *)program->dims.data,
                        program->dims.len, &values, error))
         return false;
     for (int i = 0; i < program->tensors.len; i++) {
@@ -14,7 +14,7 @@ bool tile_make_tensors(Session *s, const TileProgram *program, const LaunchShape
 
         if (tensors[i])
             continue;
-        tensors[i] = launch_tensor(s, t->name, t->dtype, t->rank, t->dims, values, error);
+        tensors[i] = launch_tensor(s->arena, t->name, t->dtype, t->rank, t->dims, values, error);
         if (!tensors[i])
             return false;
         if (t->written || t->workspace)
@@ -36,9 +36,9 @@ bool tile_execute(Session *s, const TileProgram *program, const LaunchShape *sha
                    .most = s->options.steps};
     const char *missing;
 
-    if (!launch_dims(s, shape, (const AffSym *const *)program->dims.data, program->dims.len, dims,
+    if (!launch_dims(s->arena, shape, (const AffSym *const *)program->dims.data, program->dims.len, dims,
                     &missing) ||
-        !launch_params(s, shape, def, program->params.data, program->params.len, params, &missing)) {
+        !launch_params(s->arena, s->aff, shape, def, program->params.data, program->params.len, params, &missing)) {
         *error = arena_printf(s->arena, "the program needs %s", missing);
         return false;
     }

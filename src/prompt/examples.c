@@ -13,7 +13,7 @@
  */
 #include "prompt/prompt.h"
 
-enum { MOST_EXAMPLES = 2, SMALL = 3, STEM = 5, WORTH = 40 };
+enum { MOST_EXAMPLES = 2, SMALL = 3, STEM = 5, WORTH = 100 };
 
 typedef struct Traits {
     int ops[OP_COUNT];
@@ -93,7 +93,7 @@ static int worth(const Entry *entry, const Traits *asked, const Traits *shown)
             news += asked->ops[i] ? 4 : 1;
     for (int i = 0; i < STMT_COUNT; i++)
         if (entry->shown.stmts[i] && !shown->stmts[i])
-            news += 6;
+            news += 10;
     return WORTH * news - entry->tokens;
 }
 

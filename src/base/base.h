@@ -189,6 +189,9 @@ Diag *diag_add(Diags *diags, DiagCode code, Span span, const char *fmt, ...) TW_
 void diag_note(Diags *diags, Diag *diag, const char *fmt, ...) TW_PRINTF(3, 4);
 void diag_fix(Diags *diags, Diag *diag, Span span, const char *text, const char *label);
 
+/* Adds what others, whose memory lives as long, have recorded. */
+void diags_take(Diags *diags, const Diags *from);
+
 /* Prints in the style of clang: path:line:col: error: what [TW0101], the line,
  * a caret with tildes under the span, notes and the suggested edit. */
 void diags_print(const Diags *diags, FILE *out, bool colour);

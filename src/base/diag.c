@@ -135,6 +135,16 @@ void diag_fix(Diags *diags, Diag *diag, Span span, const char *text, const char 
     diag->fix.label = label ? arena_strdup(diags->arena, label) : NULL;
 }
 
+void diags_take(Diags *diags, const Diags *from)
+{
+    for (int i = 0; i < from->list.len; i++) {
+        const Diag *diag = &from->list.data[i];
+
+        vec_push(diags->arena, &diags->list, *diag);
+        diags->errors += diag_info(diag->code)->severity == SEV_ERROR;
+    }
+}
+
 /* ---- printing -------------------------------------------------------------- */
 
 enum { GUTTER = 5, BEFORE = 60, SHOWN = 120, TAB = 4 };

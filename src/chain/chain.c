@@ -48,6 +48,24 @@ static const char *with_words(Arena *arena, const char *error)
     return str_text(&text);
 }
 
+static void copy_settings(Arena *arena, Settings *to, const Settings *from)
+{
+    to->dtype = from->dtype;
+    for (int i = 0; i < from->list.len; i++)
+        vec_push(arena, &to->list, from->list.data[i]);
+}
+
+Chain *chain_like(Arena *arena, const Chain *like, Diags *diags)
+{
+    Chain *chain = chain_new(arena, syms_new(arena), aff_ctx_new(arena), diags, like->target, like->settings.dtype);
+
+    copy_settings(arena, &chain->settings, &like->settings);
+    copy_settings(arena, &chain->own, &like->own);
+    copy_settings(arena, &chain->run_with, &like->run_with);
+    chain->schedule = like->schedule;
+    return chain;
+}
+
 const char *chain_set(Chain *chain, const char *text)
 {
     const char *error;

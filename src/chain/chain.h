@@ -57,6 +57,8 @@ typedef struct Chain {
 
 Chain *chain_new(Arena *arena, Syms *syms, AffCtx *aff, Diags *diags, const Target *target,
                  DType dtype);
+/* One with the same settings that has done nothing yet, with names of its own. */
+Chain *chain_like(Arena *arena, const Chain *like, Diags *diags);
 /* NAME=VALUE: a dimension or parameter to compile in, or a choice of the
  * reasoner or of a pass (lang/schedule.def) to force. NULL, or a sentence on failure. */
 const char *chain_set(Chain *chain, const char *text);

@@ -108,25 +108,14 @@ static bool is_better(const Diags *before, const Diag *about, const Diags *after
     return n < before->list.len;
 }
 
-static void copy_settings(Arena *arena, Settings *to, const Settings *from)
-{
-    to->dtype = from->dtype;
-    for (int i = 0; i < from->list.len; i++)
-        vec_push(arena, &to->list, from->list.data[i]);
-}
-
 static bool helps(Suggester *s, Arena *own, const char *text)
 {
     Source *source = arena_new_of(own, Source);
     Diags *diags = diags_new(own, source);
-    Chain *like = s->chain, *chain = chain_new(own, syms_new(own), aff_ctx_new(own), diags, like->target,
-                                               like->settings.dtype);
+    Chain *like = s->chain, *chain = chain_like(own, like, diags);
     bool done;
 
     *source = (Source){like->diags->source ? like->diags->source->path : "trial", text, strlen(text)};
-    copy_settings(own, &chain->settings, &like->settings);
-    copy_settings(own, &chain->own, &like->own);
-    copy_settings(own, &chain->run_with, &like->run_with);
     done = s->stage(chain, source, s->fragment);
     return is_better(like->diags, s->diag, diags) && (done || diags->errors) && !chain->failure;
 }

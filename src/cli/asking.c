@@ -1,7 +1,7 @@
 /* asking.c: what commands that ask a model share. */
 #include "cli/asking.h"
 
-static bool tell(void *user, const ModelProgress *p)
+bool asking_tell(void *user, const ModelProgress *p)
 {
     static const char *const phases[] = {
         [MODEL_CONNECTING] = "connecting", [MODEL_WAITING] = "waiting",         [MODEL_THINKING] = "it thinks",
@@ -27,7 +27,7 @@ void asking_options(Session *s, ModelOptions *options)
         options->price_out = o->price_out;
     }
     options->purse = &o->purse;
-    options->watch = tell;
+    options->watch = asking_tell;
     options->user = s;
 }
 

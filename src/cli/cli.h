@@ -31,7 +31,7 @@ typedef enum OptionId {
 } OptionId;
 
 /* A command's options as a set of bits. */
-#define OPT(id) (1u << OPT_##id)
+#define OPT(id) (UINT64_C(1) << OPT_##id)
 
 /* Of what may be left to circumstances: colour, cubins. */
 typedef enum When { WHEN_AUTO, WHEN_ALWAYS, WHEN_NEVER } When;
@@ -51,6 +51,7 @@ typedef struct Options {
     const char *dump, *against;
     bool has_data;
     FillKind data;
+    bool has_rounds;
     int rounds;
     double bound;
     const char *base_url, *key_file; /* of a model; NULL: its provider's, the environment's */
@@ -59,6 +60,8 @@ typedef struct Options {
     double temperature, price_in, price_out;
     ModelPurse purse;         /* of all models */
     double steps;             /* of an execution on the CPU; 0: any number */
+    const char *model, *sketch_by, *reason_by, *translate_by; /* NULL: built in */
+    const char *transcript;   /* NULL: a folder beside the output */
 } Options;
 
 /* ---- a session ----------------------------------------------------------------- */
@@ -81,7 +84,7 @@ typedef struct Command {
     const char *name;
     const char *summary;   /* one line, for the list */
     const char *arguments; /* "[FILE.tl]" */
-    unsigned options;      /* OPT() bits; --help and --color go without saying */
+    uint64_t options;      /* OPT() bits; --help and --color go without saying */
     int max_files;
     const char *help;      /* a paragraph and an example */
     int (*run)(Session *s);
@@ -94,7 +97,7 @@ const Command *command_find(const char *name);
 /* Parses what follows the command's name. False: a usage error was printed. */
 bool options_parse(Session *s, const Command *command, int argc, char **argv);
 /* The options that a command takes, for its help. */
-void options_help(Str *out, unsigned options);
+void options_help(Str *out, uint64_t options);
 
 /* ---- reading and writing -------------------------------------------------------- */
 

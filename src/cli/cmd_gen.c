@@ -10,6 +10,7 @@
 #include "cli/ptxas.h"
 #include "cli/trial.h"
 #include "cli/why.h"
+#include "cli/workflow.h"
 
 #include <errno.h>
 #include <sys/stat.h>
@@ -17,19 +18,36 @@
 typedef struct Gen {
     Session *s;
     Chain *chain;
+    Workflow *workflow;
+    const char *request; /* in plain words; NULL: a definition was given */
     Trial *trial;      /* NULL: nothing was executed */
     Ptxas ptxas;
     const char *ptx_path;
 } Gen;
 
-static int run_stages(Session *s, Chain *chain, const Source *source)
+/* Definition and sketch as text, each to the author of the next stage. */
+static int write_stages(Gen *g, const Source *source)
 {
+    Session *s = g->s;
+    Chain *chain = g->chain;
+    int status;
+
     if (!chain_define(chain, source))
         return session_chain_failed(s, chain, "definition");
-    if (!chain_fuse(chain))
-        return session_chain_failed(s, chain, "fuse");
-    if (!chain_reason(chain, chain->sketch))
-        return session_chain_failed(s, chain, "reason");
+    status = g->request ? EXIT_DONE : workflow_begin(g->workflow, chain->name, source->text);
+    if (!status)
+        status = workflow_stage(g->workflow, PROMPT_SKETCH, prompt_definition(s->arena, source), NULL);
+    return status ? status : workflow_stage(g->workflow, PROMPT_REASON, chain->sketch->text, NULL);
+}
+
+static int run_stages(Gen *g, const Source *source)
+{
+    Session *s = g->s;
+    Chain *chain = g->chain;
+    int status = write_stages(g, source);
+
+    if (status)
+        return status;
     if (!chain_lower(chain, chain->code))
         return session_chain_failed(s, chain, "lower");
     if (!chain_schedule(chain))
@@ -135,6 +153,23 @@ static void json_kernels(Str *out, const Chain *chain)
     str_addc(out, ']');
 }
 
+/* Why a model chose what it chose nobody knows. */
+static const ReasonResult *reasons(const Chain *chain)
+{
+    static const ReasonResult none;
+
+    return chain->reasoned ? chain->reasoned : &none;
+}
+
+static const char *flow_text(const Gen *g)
+{
+    const Model *model = g->workflow->models[PROMPT_SKETCH];
+
+    if (model)
+        return "by a model";
+    return g->chain->beside ? "by hand" : "by the fuser";
+}
+
 static const char *make_json(Gen *g, size_t *len)
 {
     const Chain *chain = g->chain;
@@ -146,12 +181,13 @@ static const char *make_json(Gen *g, size_t *len)
     str_json(&out, chain->name);
     str_printf(&out, ",\n\"target\":\"%s\",\n\"dtype\":\"%s\",\n\"parameters\":",
                g->s->options.target->name, dtype_name(g->s->options.dtype));
-    why_json(&out, chain->reasoned);
+    why_json(&out, reasons(chain));
     str_add(&out, ",\n\"resources\":{\"kernels\":");
     json_kernels(&out, chain);
     str_printf(&out, ",\"ptx_bytes\":%zu,\"ptxas\":", chain->ptx->len);
     ptxas_json(&out, &g->ptxas);
-    str_printf(&out, "},\n\"flow\":\"%s\"", chain->beside ? "by hand" : "by the fuser");
+    str_printf(&out, "},\n\"flow\":\"%s\",\n\"written\":", flow_text(g));
+    workflow_json(g->workflow, &out);
     str_add(&out, ",\n\"stages\":");
     json_stages(&out, chain);
     str_add(&out, ",\n\"checks\":");
@@ -251,7 +287,7 @@ static int print_report(Gen *g)
 
     if (g->s->options.explain) {
         put_title(g->s, &out, "Parameters");
-        why_print(&out, g->chain->reasoned);
+        why_print(&out, reasons(g->chain));
     }
     put_stages(g, &out);
     put_kernels(g, &out);
@@ -284,20 +320,56 @@ static int finish(Gen *g)
     return (g->trial && g->trial->failed) || ptxas_failed(g->s, &g->ptxas) ? EXIT_WRONG : EXIT_DONE;
 }
 
+/* ---- a request in plain words ----------------------------------------------------------------- */
+
+static int show(Gen *g, const Source *definition)
+{
+    Session *s = g->s;
+    Str out = str_new(s->arena);
+
+    if (s->options.json)
+        return EXIT_DONE;
+    put_title(s, &out, "Definition");
+    str_addn(&out, definition->text, definition->len);
+    return session_write_path(s, NULL, out.data, out.len);
+}
+
+/* The definition that a model writes for it, which all after is verified against. */
+static int define(Gen *g, Source **source)
+{
+    Session *s = g->s;
+    int status = workflow_begin(g->workflow, workflow_slug(s->arena, g->request), g->request);
+
+    if (!status)
+        status = workflow_stage(g->workflow, PROMPT_DEFINE, g->request, source);
+    return status ? status : show(g, *source);
+}
+
+static int generate(Gen *g, Source *source)
+{
+    int status = g->request ? define(g, &source) : EXIT_DONE;
+
+    if (!status)
+        status = run_stages(g, source);
+    return status ? status : finish(g);
+}
+
 int cmd_gen(Session *s)
 {
     Gen g = {.s = s};
-    Source *source = session_read(s, 0);
+    Source *source = NULL;
     int status;
 
-    if (!source)
+    if (workflow_is_request(s))
+        g.request = s->options.files.data[0];
+    else if (!(source = session_read(s, 0)))
         return EXIT_LACKS;
-    if (!artefact_is_tl(s, source))
+    if (source && !artefact_is_tl(s, source))
         return EXIT_USAGE;
     g.chain = session_chain(s);
     if (!g.chain)
         return EXIT_USAGE;
     g.chain->keep_snapshots = s->options.trial;
-    status = run_stages(s, g.chain, source);
-    return status ? status : finish(&g);
+    g.workflow = workflow_new(s, g.chain, &status);
+    return g.workflow ? workflow_end(g.workflow, generate(&g, source)) : status;
 }

@@ -28,7 +28,7 @@ static int argument_kind(const OptionInfo *info)
     return !info->argument ? no_argument : *info->argument == '[' ? optional_argument : required_argument;
 }
 
-static void make_tables(unsigned wanted, struct option *longs, char *letters)
+static void make_tables(uint64_t wanted, struct option *longs, char *letters)
 {
     int n = 0;
 
@@ -36,7 +36,7 @@ static void make_tables(unsigned wanted, struct option *longs, char *letters)
     for (int i = 0; i < OPT_COUNT; i++) {
         const OptionInfo *info = &infos[i];
 
-        if (!(wanted & 1u << i))
+        if (!(wanted & UINT64_C(1) << i))
             continue;
         longs[n++] = (struct option){info->name, argument_kind(info), NULL, LONG_BASE + i};
         if (!info->letter)
@@ -133,6 +133,7 @@ static bool read_rounds(Session *s, const char *value)
     if (!read_integer(value, 1, 100000, &n))
         return bad_value(s, OPT_ROUNDS, value, "not a whole number from 1 to 100000");
     s->options.rounds = (int)n;
+    s->options.has_rounds = true;
     return true;
 }
 
@@ -247,6 +248,13 @@ static bool take(Session *s, OptionId id, const char *value)
     case OPT_TEMPERATURE: return read_temperature(s, value);
     case OPT_BUDGET: return read_budget(s, value);
     case OPT_PRICE: return read_price(s, value);
+    case OPT_MODEL: o->model = value; return true;
+    case OPT_SKETCH_BY: o->sketch_by = value; return true;
+    case OPT_REASON_BY: o->reason_by = value; return true;
+    case OPT_TRANSLATE_BY: o->translate_by = value; return true;
+    case OPT_TRANSCRIPT:
+        o->transcript = value;
+        return *value || bad_value(s, id, value, "not the name of a folder");
     case OPT_JSON: o->json = true; return true;
     case OPT_CUBIN: return read_when(s, id, value, &o->cubin);
     case OPT_COLOUR: return read_when(s, id, value, &o->colour);
@@ -257,7 +265,7 @@ static bool take(Session *s, OptionId id, const char *value)
 }
 
 /* What getopt_long stumbled over, as the user typed it. */
-static bool complain(Session *s, int code, unsigned wanted, const char *word)
+static bool complain(Session *s, int code, uint64_t wanted, const char *word)
 {
     const char *names[OPT_COUNT];
     char written[64];
@@ -265,7 +273,7 @@ static bool complain(Session *s, int code, unsigned wanted, const char *word)
     int n = 0;
 
     for (int i = 0; i < OPT_COUNT; i++)
-        if (wanted & 1u << i)
+        if (wanted & UINT64_C(1) << i)
             names[n++] = infos[i].name;
     if (strncmp(word, "--", 2) != 0 || code == ':') {
         if (code == ':')
@@ -278,7 +286,7 @@ static bool complain(Session *s, int code, unsigned wanted, const char *word)
     near = nearest_name(written, names, n);
     for (int i = 0; i < OPT_COUNT; i++) {
         if (strcmp(infos[i].name, written) == 0) {
-            session_usage(s, wanted & 1u << i ? "option '--%s' takes no argument"
+            session_usage(s, wanted & UINT64_C(1) << i ? "option '--%s' takes no argument"
                                               : "this command takes no option '--%s'", written);
             return false;
         }
@@ -292,7 +300,7 @@ static bool complain(Session *s, int code, unsigned wanted, const char *word)
 
 bool options_parse(Session *s, const Command *command, int argc, char **argv)
 {
-    unsigned wanted = command->options | OPT(COLOUR) | OPT(HELP);
+    uint64_t wanted = command->options | OPT(COLOUR) | OPT(HELP);
     struct option longs[OPT_COUNT + 1];
     char letters[2 * OPT_COUNT + 2];
     int code;
@@ -316,14 +324,14 @@ bool options_parse(Session *s, const Command *command, int argc, char **argv)
     return true;
 }
 
-void options_help(Str *out, unsigned options)
+void options_help(Str *out, uint64_t options)
 {
     options |= OPT(COLOUR) | OPT(HELP);
     for (int i = 0; i < OPT_COUNT; i++) {
         const OptionInfo *info = &infos[i];
         char left[64];
 
-        if (!(options & 1u << i))
+        if (!(options & UINT64_C(1) << i))
             continue;
         if (argument_kind(info) == optional_argument)
             snprintf(left, sizeof left, "--%s[=%s", info->name, info->argument + 1);

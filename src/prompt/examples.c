@@ -21,17 +21,26 @@ typedef struct Traits {
     int all; /* operations */
 } Traits;
 
+typedef struct Example {
+    bool made;
+    const char *text; /* NULL: it cannot be made */
+    Traits shown;     /* what its answer shows */
+    int tokens;
+} Example;
+
 typedef struct Entry {
     Source *source;
-    const char *name;
+    const char *name, *heading;
     Traits traits;
-    bool taken;         /* or of no use, for the request at hand */
-    const char *text;   /* the example; NULL: not made yet, or it cannot be */
-    Traits shown;       /* what its answer shows */
-    int tokens;
+    bool taken; /* or of no use, for the request at hand */
+    Example examples[PROMPT_STAGES];
 } Entry;
 
+/* Examples are made once, for one target and type. */
 struct Library {
+    Arena *arena;
+    const Target *target;
+    DType dtype;
     VEC(Entry) list;
 };
 
@@ -84,17 +93,17 @@ static bool alike(const Traits *a, const Traits *b)
 
 /* What it shows that was not shown yet, most of all what the request takes as well; its
  * length is held against it. */
-static int worth(const Entry *entry, const Traits *asked, const Traits *shown)
+static int worth(const Example *example, const Traits *asked, const Traits *shown)
 {
     int news = 0;
 
     for (int i = 0; i < OP_COUNT; i++)
-        if (entry->shown.ops[i] && !shown->ops[i])
+        if (example->shown.ops[i] && !shown->ops[i])
             news += asked->ops[i] ? 4 : 1;
     for (int i = 0; i < STMT_COUNT; i++)
-        if (entry->shown.stmts[i] && !shown->stmts[i])
+        if (example->shown.stmts[i] && !shown->stmts[i])
             news += 10;
-    return WORTH * news - entry->tokens;
+    return WORTH * news - example->tokens;
 }
 
 /* ---- plain words ---------------------------------------------------------------------- */
@@ -181,6 +190,7 @@ Library *library_new(Arena *arena, Source *const *sources, int n)
 {
     Library *library = arena_new_of(arena, Library);
 
+    library->arena = arena;
     for (int i = 0; i < n; i++) {
         const Program *program = parse(arena, sources[i]);
         const Unit *unit = program_unit(program, UNIT_OPERATOR);
@@ -189,6 +199,7 @@ Library *library_new(Arena *arena, Source *const *sources, int n)
         if (!unit)
             continue;
         entry.traits = traits_of(program, true);
+        entry.heading = heading(arena, sources[i]);
         vec_push(arena, &library->list, entry);
     }
     return library;
@@ -242,7 +253,7 @@ static const char *answer_of(Str *out, PromptStage stage, const Entry *entry, co
     Chain *chain;
 
     if (stage == PROMPT_DEFINE) {
-        str_printf(out, "%s\n", heading(arena, entry->source));
+        str_printf(out, "%s\n", entry->heading);
         return definition;
     }
     chain = chain_for(arena, entry, r);
@@ -257,51 +268,67 @@ static const char *answer_of(Str *out, PromptStage stage, const Entry *entry, co
     return strstr(answer, "\nKernel ") ? NULL : answer;
 }
 
-static void make(Entry *entry, PromptStage stage, const PromptRequest *r, Arena *arena)
+static void make(Library *library, Entry *entry, PromptStage stage, const PromptRequest *r)
 {
     static const char *const title[TL_FORMS] = {"Its definition", "Its sketch", "Its code"};
-    Str text = str_new(arena);
-    const char *answer = answer_of(&text, stage, entry, r);
-    Source source = {"example", answer, answer ? strlen(answer) : 0};
+    Example *example = &entry->examples[stage];
+    Str text = str_new(library->arena);
+    const char *answer;
+    Source source = {"example", "", 0};
 
-    entry->text = NULL;
+    example->made = true;
+    answer = answer_of(&text, stage, entry, r);
     if (!answer)
         return;
     put_block(&text, title[prompt_form(stage)], answer);
-    entry->text = str_text(&text);
-    entry->tokens = prompt_tokens(entry->text);
-    entry->shown = traits_of(parse(arena, &source), false);
+    source.text = answer;
+    source.len = strlen(answer);
+    example->text = str_text(&text);
+    example->tokens = prompt_tokens(example->text);
+    example->shown = traits_of(parse(library->arena, &source), false);
 }
 
 /* The one that is most worth and fits; NULL: none is left. */
-static Entry *choose(Library *library, const Traits *asked, const Traits *shown, int room)
+static Entry *choose(Library *library, PromptStage stage, const Traits *asked, const Traits *shown, int room)
 {
     Entry *best = NULL;
 
     for (int i = 0; i < library->list.len; i++) {
         Entry *entry = &library->list.data[i];
+        const Example *example = &entry->examples[stage];
 
-        if (!entry->taken && entry->text && entry->tokens <= room &&
-            (!best || worth(entry, asked, shown) > worth(best, asked, shown)))
+        if (!entry->taken && example->text && example->tokens <= room &&
+            (!best || worth(example, asked, shown) > worth(&best->examples[stage], asked, shown)))
             best = entry;
     }
     return best;
 }
 
+/* What was made for another target says nothing of this one. */
+static void aim(Library *library, const PromptRequest *r)
+{
+    if (library->target == r->target && library->dtype == r->dtype)
+        return;
+    library->target = r->target;
+    library->dtype = r->dtype;
+    for (int i = 0; i < library->list.len; i++)
+        memset(library->list.data[i].examples, 0, sizeof library->list.data[i].examples);
+}
+
 /* Leaves out what is too much like the request, or is it. */
 static void leave_out(Library *library, PromptStage stage, const PromptRequest *r, const Program *given,
-                      const Traits *asked, Arena *arena)
+                      const Traits *asked)
 {
     for (int i = 0; i < library->list.len; i++) {
         Entry *entry = &library->list.data[i];
-        const char *words = heading(arena, entry->source);
+        const char *words = entry->heading;
 
         entry->taken = stage == PROMPT_DEFINE ? told_of(words, r->text) || told_of(r->text, words)
                                               : alike(asked, &entry->traits);
         for (int u = 0; u < given->units.len; u++)
             entry->taken |= text_equal_nocase(given->units.data[u]->name, entry->name);
-        if (!entry->taken)
-            make(entry, stage, r, arena);
+        if (!entry->taken && !entry->examples[stage].made)
+            make(library, entry, stage, r);
     }
 }
 
@@ -329,11 +356,14 @@ void prompt_examples(Str *out, PromptStage stage, const PromptRequest *r, int ro
 
     if (!r->library)
         return;
-    leave_out(r->library, stage, r, given, &asked, out->arena);
-    for (int n = 1; n <= MOST_EXAMPLES && (entry = choose(r->library, &asked, &shown, room)); n++) {
-        str_printf(out, "\n# Example %d, another operator\n\n%s", n, entry->text);
-        room -= entry->tokens + 10;
-        show(&shown, &entry->shown);
+    aim(r->library, r);
+    leave_out(r->library, stage, r, given, &asked);
+    for (int n = 1; n <= MOST_EXAMPLES && (entry = choose(r->library, stage, &asked, &shown, room)); n++) {
+        const Example *example = &entry->examples[stage];
+
+        str_printf(out, "\n# Example %d, another operator\n\n%s", n, example->text);
+        room -= example->tokens + 10;
+        show(&shown, &example->shown);
         leave_out_like(r->library, &entry->traits);
     }
 }

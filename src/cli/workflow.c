@@ -1,0 +1,327 @@
+/* workflow.c: stages with authors: models opened, watched and let go of. */
+#include "cli/workflow.h"
+
+#include "cli/asking.h"
+#include "cli/ops_folder.h"
+#include "cli/stages.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char REPLAY[] = "replay:", BUILT_IN[] = "builtin";
+enum { MOST_FOLDERS = 10000, SLUG = 40 };
+
+/* Ctrl-C reaches a process, not an invocation's state. */
+static volatile sig_atomic_t interrupted;
+
+static void on_interrupt(int number)
+{
+    (void)number;
+    interrupted = 1;
+}
+
+/* ---- models ----------------------------------------------------------------------------- */
+
+static bool watch(void *user, const ModelProgress *progress)
+{
+    return asking_tell(user, progress) && !interrupted;
+}
+
+static const char *spec_of(const Session *s, PromptStage stage)
+{
+    const Options *o = &s->options;
+
+    switch (stage) {
+    case PROMPT_DEFINE: return o->model;
+    case PROMPT_SKETCH: return o->sketch_by ? o->sketch_by : o->model;
+    case PROMPT_REASON: return o->reason_by ? o->reason_by : o->model;
+    case PROMPT_CODE:
+    case PROMPT_STAGES: break;
+    }
+    return NULL;
+}
+
+static bool is_replay(const char *spec)
+{
+    return strncmp(spec, REPLAY, sizeof REPLAY - 1) == 0;
+}
+
+static bool open_model(Workflow *w, PromptStage stage, const char *spec, const ModelOptions *options)
+{
+    Session *s = w->s;
+
+    for (int i = 0; i < (int)stage && !is_replay(spec); i++)
+        if (w->models[i] && strcmp(model_spec(w->models[i]), spec) == 0)
+            w->models[stage] = w->models[i];
+    if (w->models[stage])
+        return true;
+    if (is_replay(spec)) {
+        w->models[stage] = transcript_model(s->arena, spec, spec + sizeof REPLAY - 1, stage);
+        return true; /* what has no answers there was built in */
+    }
+    w->models[stage] = model_open(s->arena, spec, options, s->diags);
+    return w->models[stage];
+}
+
+static int no_transcript(Session *s, const char *spec)
+{
+    return session_fail(s, EXIT_LACKS, "%s: no transcript is there (a folder with an answer, such as sketch-1.answer.md)",
+                        spec + sizeof REPLAY - 1);
+}
+
+static int open_models(Workflow *w)
+{
+    Session *s = w->s;
+    ModelOptions options;
+    const char *replayed = NULL;
+    int found = 0;
+
+    asking_options(s, &options);
+    options.watch = watch;
+    options.has_seed = true;
+    options.seed = s->options.seed;
+    for (int i = 0; i < PROMPT_STAGES; i++) {
+        const char *spec = spec_of(s, (PromptStage)i);
+
+        if (!spec || text_equal_nocase(spec, BUILT_IN))
+            continue;
+        if (is_replay(spec))
+            replayed = spec;
+        if (!open_model(w, (PromptStage)i, spec, &options))
+            return session_diagnose(s) ? EXIT_USAGE : EXIT_WRONG;
+        found += w->models[i] != NULL;
+    }
+    w->asks = found;
+    return replayed && !found ? no_transcript(s, replayed) : EXIT_DONE;
+}
+
+/* ---- what is told meanwhile ------------------------------------------------------------------ */
+
+static void put_codes(Str *out, const Diags *diags)
+{
+    const char *before = "";
+
+    for (int i = 0; i < diags->list.len; i++) {
+        const DiagInfo *info = diag_info(diags->list.data[i].code);
+
+        if (info->severity != SEV_ERROR || strcmp(before, info->name) == 0)
+            continue;
+        str_printf(out, "%s%s", *before ? ", " : "", info->name);
+        before = info->name;
+    }
+}
+
+/* What was answered before an interruption was paid for. */
+static void pay(Session *s, const FlowStep *step)
+{
+    if (step->asked || !step->prompt)
+        return;
+    s->options.purse.money += step->answer.cost;
+    s->options.purse.tokens += step->answer.tokens_in + step->answer.tokens_out;
+}
+
+static void tell(void *user, const FlowStep *step)
+{
+    Session *s = user;
+    Str line = str_new(s->arena);
+
+    if (!step->prompt)
+        return;
+    session_progress_end(s);
+    pay(s, step);
+    str_printf(&line, "tw: %s, answer %d of %s%s, %.1f s: ", prompt_stage_name(step->stage), step->round, step->author,
+               step->asked ? "" : ", from the transcript", step->answer.seconds);
+    if (step->ok) {
+        str_add(&line, "right");
+    } else {
+        str_add(&line, "wrong, ");
+        put_codes(&line, step->diags);
+    }
+    fprintf(stderr, "%s\n", str_text(&line));
+}
+
+/* ---- the transcript ---------------------------------------------------------------------------- */
+
+const char *workflow_slug(Arena *arena, const char *request)
+{
+    Str out = str_new(arena);
+
+    for (; *request && out.len < SLUG; request++) {
+        bool wordy = (*request >= 'a' && *request <= 'z') || (*request >= '0' && *request <= '9') ||
+                     (*request >= 'A' && *request <= 'Z');
+
+        if (wordy)
+            str_addc(&out, (char)(*request >= 'A' && *request <= 'Z' ? *request | 0x20 : *request));
+        else if (out.len && out.data[out.len - 1] != '-')
+            str_addc(&out, '-');
+    }
+    while (out.len && out.data[out.len - 1] == '-')
+        out.data[--out.len] = '\0';
+    return out.len ? str_text(&out) : "request";
+}
+
+static bool exists(const char *path)
+{
+    return access(path, F_OK) == 0;
+}
+
+/* The first folder of the name that holds no finished run. */
+static const char *default_folder(Session *s, const char *name)
+{
+    const char *base = s->options.output ? s->options.output : ".";
+
+    for (int i = 1;; i++) {
+        const char *folder = i == 1 ? arena_printf(s->arena, "%s/%s.transcript", base, name)
+                                    : arena_printf(s->arena, "%s/%s.transcript.%d", base, name, i);
+
+        if (i >= MOST_FOLDERS || !exists(arena_printf(s->arena, "%s/result.json", folder)))
+            return folder;
+    }
+}
+
+static const char *folder_of(const Workflow *w, const char *name)
+{
+    Session *s = w->s;
+
+    if (!w->asks)
+        return NULL;
+    if (s->options.transcript)
+        return s->options.transcript;
+    for (int i = 0; i < PROMPT_STAGES; i++)
+        if (w->models[i] && !is_replay(model_spec(w->models[i])))
+            return default_folder(s, name);
+    return NULL; /* it is a transcript already */
+}
+
+static void put_words(Str *out, const char *member, const char *const *words, int n)
+{
+    str_printf(out, ",\n\"%s\":[", member);
+    for (int i = 0; i < n; i++) {
+        str_add(out, i ? "," : "");
+        str_json(out, words[i]);
+    }
+    str_addc(out, ']');
+}
+
+/* All that the run depends on. */
+static const char *request_of(const Workflow *w, const char *text)
+{
+    const Options *o = &w->s->options;
+    Str out = str_new(w->s->arena);
+
+    str_printf(&out, "{\"target\":\"%s\",\"dtype\":\"%s\",\"rounds\":%d,\"seed\":%llu,\"bound\":%g", o->target->name,
+               dtype_name(o->dtype), w->flow->options.rounds, (unsigned long long)o->seed, o->bound);
+    put_words(&out, "set", o->sets.data, o->sets.len);
+    put_words(&out, "bind", o->binds.data, o->binds.len);
+    str_add(&out, ",\n\"authors\":{");
+    for (int i = 0; i < PROMPT_STAGES; i++) {
+        str_printf(&out, "%s\n \"%s\":", i ? "," : "", prompt_stage_name((PromptStage)i));
+        if (w->models[i])
+            model_json(w->models[i], &out);
+        else
+            str_add(&out, "\"builtin\"");
+    }
+    str_add(&out, "},\n\"text\":");
+    str_json(&out, text);
+    str_add(&out, "}\n");
+    return str_text(&out);
+}
+
+/* ---- a run --------------------------------------------------------------------------------------- */
+
+bool workflow_is_request(const Session *s)
+{
+    const char *word = s->options.files.len ? s->options.files.data[0] : "-";
+
+    return strchr(word, ' ') && !exists(word);
+}
+
+Workflow *workflow_new(Session *s, Chain *chain, int *status)
+{
+    Workflow *w = arena_new_of(s->arena, Workflow);
+    FlowOptions options = {.rounds = s->options.has_rounds ? s->options.rounds : FLOW_ROUNDS, .seed = s->options.seed,
+                           .bound = s->options.bound, .tell = tell, .user = s};
+
+    *w = (Workflow){.s = s, .started = clock_seconds()};
+    if (s->options.translate_by && !text_equal_nocase(s->options.translate_by, BUILT_IN)) {
+        *status = session_usage(s, "--translate-by '%s': code is translated by tw alone so far ('%s')",
+                                s->options.translate_by, BUILT_IN);
+        return NULL;
+    }
+    *status = open_models(w);
+    if (*status)
+        return NULL;
+    memcpy(options.by, w->models, sizeof options.by);
+    if (w->asks) {
+        options.library = ops_library(s);
+        signal(SIGINT, on_interrupt);
+    }
+    w->flow = flow_new(chain, &options);
+    return w;
+}
+
+int workflow_begin(Workflow *w, const char *name, const char *text)
+{
+    Session *s = w->s;
+    const char *folder = folder_of(w, name);
+
+    w->flow->options.folder = folder;
+    if (!flow_begin(w->flow, request_of(w, text)))
+        return session_diagnose(s) ? EXIT_LACKS : EXIT_WRONG;
+    if (folder)
+        fprintf(stderr, "tw: the transcript is %s; run the same command again to go on with it\n", folder);
+    return EXIT_DONE;
+}
+
+/* What no answer was right for, or nobody answered. */
+static int failed(Workflow *w, PromptStage stage)
+{
+    Session *s = w->s;
+
+    if (!w->models[stage] && !w->flow->failure)
+        return session_chain_failed(s, w->flow->chain, prompt_stage_name(stage));
+    if (!session_diagnose(s))
+        return session_fail(s, EXIT_WRONG, "%s", w->flow->failure ? w->flow->failure : "no answer");
+    if (w->flow->failure && !s->options.json)
+        session_fail(s, EXIT_WRONG, "%s", w->flow->failure);
+    return w->flow->failure ? EXIT_WRONG : EXIT_LACKS;
+}
+
+int workflow_stage(Workflow *w, PromptStage stage, const char *given, Source **definition)
+{
+    return flow_stage(w->flow, stage, given, definition) ? EXIT_DONE : failed(w, stage);
+}
+
+/* A run that nobody answered is not at its end. */
+int workflow_end(Workflow *w, int status)
+{
+    if (status != EXIT_LACKS && !flow_end(w->flow, status == EXIT_DONE, clock_seconds() - w->started))
+        status = session_diagnose(w->s) ? EXIT_LACKS : status;
+    for (int i = 0; i < PROMPT_STAGES; i++) {
+        bool again = false;
+
+        for (int k = 0; k < i; k++)
+            again |= w->models[k] == w->models[i];
+        if (!again)
+            model_close(w->models[i]);
+    }
+    if (w->asks)
+        signal(SIGINT, SIG_DFL);
+    return status;
+}
+
+void workflow_json(const Workflow *w, Str *out)
+{
+    str_addc(out, '[');
+    for (int i = 0; i < w->flow->steps.len; i++) {
+        const FlowStep *step = &w->flow->steps.data[i];
+
+        str_printf(out, "%s{\"stage\":\"%s\",\"round\":%d,\"author\":", i ? ",\n " : "", prompt_stage_name(step->stage),
+                   step->round);
+        str_json(out, step->author);
+        str_printf(out, ",\"ok\":%s}", step->ok ? "true" : "false");
+    }
+    str_addc(out, ']');
+}

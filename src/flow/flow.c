@@ -1,0 +1,180 @@
+/* flow.c: a stage, done by its author, in as many rounds as it takes. */
+#include "flow/flow.h"
+
+Flow *flow_new(Chain *chain, const FlowOptions *options)
+{
+    Flow *flow = arena_new_of(chain->arena, Flow);
+
+    flow->arena = chain->arena;
+    flow->chain = chain;
+    flow->options = *options;
+    if (flow->options.rounds < 1)
+        flow->options.rounds = 1;
+    return flow;
+}
+
+bool flow_begin(Flow *flow, const char *request)
+{
+    return !flow->options.folder || transcript_begin(flow, request);
+}
+
+bool flow_end(Flow *flow, bool ok, double seconds)
+{
+    return !flow->options.folder || transcript_end(flow, ok, seconds);
+}
+
+static bool fail(Flow *flow, const char *failure)
+{
+    flow->failure = failure;
+    return false;
+}
+
+/* ---- authors -------------------------------------------------------------------------- */
+
+/* The built-in stages work in the chain that goes on, and give what they wrote. */
+static const Source *write_built_in(Flow *flow, PromptStage stage)
+{
+    Chain *chain = flow->chain;
+
+    switch (stage) {
+    case PROMPT_DEFINE:
+        fail(flow, "a request in plain words takes a model: --model SPEC");
+        return NULL;
+    case PROMPT_SKETCH: return chain_fuse(chain) ? chain->sketch : NULL;
+    case PROMPT_REASON: return chain_reason(chain, chain->sketch) ? chain->code : NULL;
+    case PROMPT_CODE: return chain_fuse(chain) && chain_reason(chain, chain->sketch) ? chain->code : NULL;
+    case PROMPT_STAGES: break;
+    }
+    return NULL;
+}
+
+static bool ask_built_in(Flow *flow, FlowStep *step)
+{
+    double since = clock_seconds();
+    const Source *text = write_built_in(flow, step->stage);
+
+    if (!text)
+        return false;
+    step->answer = (ModelAnswer){.text = text->text, .reasoning = "", .seconds = clock_seconds() - since, .attempts = 1};
+    return true;
+}
+
+/* What stands in the transcript is not asked for again. */
+static bool ask_model(Flow *flow, FlowStep *step, Model *model)
+{
+    ModelMessage message = {MODEL_USER, step->prompt};
+    bool done;
+
+    if (flow->options.folder && transcript_find(flow, step->stage, step->round, step->prompt, &step->answer))
+        return true;
+    step->asked = true;
+    done = model_ask(model, flow->arena, &message, 1, &step->answer, step->diags);
+    if (!done)
+        diags_take(flow->chain->diags, step->diags);
+    return done && (!flow->options.folder || transcript_answer(flow, step));
+}
+
+static bool ask(Flow *flow, FlowStep *step)
+{
+    Model *model = flow->options.by[step->stage];
+
+    return model ? ask_model(flow, step, model) : ask_built_in(flow, step);
+}
+
+/* ---- a round ----------------------------------------------------------------------------- */
+
+static bool take(Flow *flow, FlowStep *step)
+{
+    const char *name = arena_printf(flow->arena, "%s-%d.tl", prompt_stage_name(step->stage), step->round);
+    double since = clock_seconds();
+
+    step->text = flow_extract(flow->arena, name, prompt_unit(step->stage), step->answer.text, strlen(step->answer.text),
+                              step->diags);
+    step->ok = step->text && ((!flow->options.by[step->stage] && !flow->options.execute) ||
+                              flow_judge(flow, step->stage, step->text, step->diags));
+    step->judged = clock_seconds() - since;
+    return step->ok;
+}
+
+/* In canonical form, as a built-in stage would leave it. */
+static Source *adopted(Flow *flow, const FlowStep *step, const char *kind)
+{
+    Chain *chain = flow->chain;
+    Program *program = lang_parse(flow->arena, chain->syms, step->text, diags_new(flow->arena, step->text));
+    Str text = str_new(flow->arena);
+    const char *name = chain->name ? chain->name : program->units.data[0]->name;
+
+    lang_print(&text, program);
+    return chain_text(chain, arena_printf(flow->arena, "%s%s.tl", name, kind), &text);
+}
+
+static void adopt(Flow *flow, const FlowStep *step, Source **definition)
+{
+    Chain *chain = flow->chain;
+
+    switch (step->stage) {
+    case PROMPT_DEFINE: *definition = adopted(flow, step, ""); return;
+    case PROMPT_SKETCH:
+        chain->sketch = adopted(flow, step, ".sketch");
+        chain->beside = NULL;
+        return;
+    case PROMPT_REASON:
+    case PROMPT_CODE:
+        chain->code = adopted(flow, step, ".code");
+        chain->beside = NULL;
+        return;
+    case PROMPT_STAGES: return;
+    }
+}
+
+/* False: there is nothing to go on with. step->ok says whether the answer is right. */
+static bool do_round(Flow *flow, FlowStep *step)
+{
+    if (!ask(flow, step))
+        return false;
+    take(flow, step);
+    vec_push(flow->arena, &flow->steps, *step);
+    if (flow->options.tell)
+        flow->options.tell(flow->options.user, step);
+    return !step->prompt || !flow->options.folder || transcript_verdict(flow, step);
+}
+
+/* What the next prompt says of an answer that is wrong. */
+static void tell_next(Flow *flow, const FlowStep *step, PromptRequest *request)
+{
+    Str wrong = str_new(flow->arena);
+
+    diags_text(step->diags, &wrong);
+    request->answer = step->text ? step->text->text : NULL;
+    request->diagnostics = str_text(&wrong);
+}
+
+static bool give_up(Flow *flow, const FlowStep *step)
+{
+    diags_take(flow->chain->diags, step->diags);
+    return fail(flow, arena_printf(flow->arena, "no answer of %s for the stage '%s' was right, of %d; the last one is %s",
+                                   step->author, prompt_stage_name(step->stage), step->round, "above"));
+}
+
+bool flow_stage(Flow *flow, PromptStage stage, const char *given, Source **definition)
+{
+    const Chain *chain = flow->chain;
+    Model *model = flow->options.by[stage];
+    PromptRequest request = {.target = chain->target, .dtype = chain->settings.dtype, .settings = &chain->settings,
+                             .text = given, .library = flow->options.library};
+    FlowStep step = {0};
+
+    for (int round = 1; round <= (model ? flow->options.rounds : 1); round++) {
+        step = (FlowStep){.stage = stage, .round = round, .author = model ? model_spec(model) : "builtin"};
+        step.diags = diags_new(flow->arena, NULL);
+        step.prompt = model ? prompt_write(flow->arena, stage, &request) : NULL;
+        if (!do_round(flow, &step))
+            return false;
+        if (step.ok && model)
+            adopt(flow, &step, definition);
+        if (step.ok)
+            return true;
+        tell_next(flow, &step, &request);
+    }
+    return give_up(flow, &step);
+}

@@ -1,0 +1,103 @@
+/* flow.h: the workflow: stages done by authors, each answer checked and executed.
+ *
+ *   request ─► definition ─► sketch ─► code ─► (tile IR ─► PTX)
+ *       define       sketch      reason
+ *                    └────── code ──────┘
+ *
+ * A stage is a function from text to text. Its author is built in, or a model, which is
+ * told its task (src/prompt) and whose answer is text that anybody may have written: a
+ * block is taken from it by fixed rules, parsed, checked, and executed on small shapes
+ * against the definition. What is wrong goes back to the model as the checker's own
+ * diagnostics, as often as rounds allow.
+ *
+ * Vocabulary
+ *   step        one answer: asked for, taken, judged
+ *   round       the how manieth answer of a stage, from 1
+ *   transcript  a folder that holds all steps of a run, from which it is gone on with,
+ *               or played again
+ */
+#ifndef TW_FLOW_H
+#define TW_FLOW_H
+
+#include "model/model.h"
+#include "prompt/prompt.h"
+
+enum { FLOW_ROUNDS = 3 };
+
+typedef struct FlowStep {
+    PromptStage stage;
+    int round;
+    bool asked;          /* of a model now; false: the answer stood in the transcript */
+    const char *author;  /* "builtin", or the model's spec */
+    const char *prompt;  /* NULL: of a built-in stage */
+    ModelAnswer answer;
+    Source *text;        /* what was taken from it; NULL: nothing */
+    Diags *diags;        /* what is wrong with it */
+    double judged;       /* seconds that the judgement took */
+    bool ok;
+} FlowStep;
+
+/* Told of each answer when it is judged. */
+typedef void FlowTell(void *user, const FlowStep *step);
+
+typedef struct FlowOptions {
+    Model *by[PROMPT_STAGES]; /* NULL: the built-in stage */
+    int rounds;               /* at least 1 */
+    bool execute;             /* what built-in stages write is executed as well */
+    uint64_t seed;            /* of random inputs */
+    double bound;             /* largest error, over that of a plain implementation */
+    Library *library;         /* NULL: prompts have no examples */
+    const char *folder;       /* where the transcript goes; NULL: nowhere */
+    FlowTell *tell;           /* NULL: nobody */
+    void *user;
+} FlowOptions;
+
+typedef struct Flow {
+    Arena *arena;
+    Chain *chain;             /* that goes on with what was written */
+    FlowOptions options;
+    VEC(FlowStep) steps;
+    const char *failure;      /* NULL, or why the last function failed without a diagnostic */
+} Flow;
+
+Flow *flow_new(Chain *chain, const FlowOptions *options);
+/* Begins a transcript, or goes on with one of the same run. request: all that the run
+ * depends on, as JSON. False: diagnostics were recorded with the chain. */
+bool flow_begin(Flow *flow, const char *request);
+/* Has the stage done. Of what a model wrote chain->sketch and chain->code become it;
+ * define makes the source that chain_define then reads. False: diagnostics of the last
+ * answer were recorded with the chain, or flow->failure is a sentence. */
+bool flow_stage(Flow *flow, PromptStage stage, const char *given, Source **definition);
+/* Ends the transcript with what came of the run, as JSON: a file result.json. */
+bool flow_end(Flow *flow, bool ok, double seconds);
+
+/* ---- the parts ---------------------------------------------------------------------- */
+
+/* extract.c: the block of an answer that holds units of this word; NULL with a
+ * diagnostic: there is none, or it is no text. */
+Source *flow_extract(Arena *arena, const char *name, const char *unit, const char *answer, size_t len, Diags *diags);
+
+/* judge.c: whether a text is what the stage asks for. Its diagnostics go to `diags`. like:
+ * settings, target, and (but for define) the definition that it must agree with. */
+bool flow_judge(const Flow *flow, PromptStage stage, const Source *text, Diags *diags);
+
+/* execute.c: executes chain->tile on small shapes against chain->def. */
+typedef struct FlowTrial {
+    uint64_t seed;
+    double bound;
+} FlowTrial;
+bool flow_execute(Chain *chain, const FlowTrial *trial, Span where, Diags *diags);
+/* Whether the definition gives numbers at all. */
+bool flow_evaluate(Chain *chain, const FlowTrial *trial, Diags *diags);
+
+/* transcript.c: files of a step; all but the answer's are for people. */
+bool transcript_begin(Flow *flow, const char *request);
+/* The answer to this prompt, where the transcript has it. */
+bool transcript_find(Flow *flow, PromptStage stage, int round, const char *prompt, ModelAnswer *answer);
+bool transcript_answer(Flow *flow, const FlowStep *step);
+bool transcript_verdict(Flow *flow, const FlowStep *step);
+bool transcript_end(Flow *flow, bool ok, double seconds);
+/* A model that answers as a transcript does; NULL: it has no answer for the stage. */
+Model *transcript_model(Arena *arena, const char *spec, const char *folder, PromptStage stage);
+
+#endif

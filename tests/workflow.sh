@@ -1,0 +1,159 @@
+#!/bin/sh
+# workflow.sh: the workflow with models as a user meets it. The transcripts that it plays
+# (tests/transcripts) were written by hand, as a model would write them; the models that
+# it asks are small shell scripts. Reports in the manner of TAP.
+# shellcheck disable=SC2016,SC2317 # conditions are evaluated by verdict
+
+tw=${TW:-build/tw}
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+n=0 bad=0
+TW_OPS=ops
+export TW_OPS
+
+expect()
+{
+    name=$1 want=$2
+    shift 2
+    "$@" >"$dir/out" 2>"$dir/err" </dev/null
+    verdict "$name" "[ $? -eq $want ]"
+}
+
+verdict()
+{
+    n=$((n + 1))
+    if eval "$2"; then
+        echo "ok $n - $1"
+    else
+        echo "not ok $n - $1"
+        sed 's/^/# out: /' "$dir/out" | head -n 20
+        sed 's/^/# err: /' "$dir/err" | head -n 20
+        bad=1
+    fi
+}
+
+in_out() { grep -qF -e "$1" "$dir/out"; }
+in_err() { grep -qF -e "$1" "$dir/err"; }
+attention() { "$tw" gen ops/attention.tl --set HeadDim=64 --rounds 4 "$@"; }
+
+# ---- transcripts played again
+expect 'a transcript plays' 0 attention --model replay:tests/transcripts/attention -o "$dir/a" --transcript "$dir/run"
+verdict 'wrong answers are told to be so' 'in_err "sketch, answer 1" && in_err "wrong, TW1043" && in_err "wrong, TW0420"'
+verdict 'a missing Divide and a wrong head are found by execution' \
+    'grep -q TW1043 "$dir/run/sketch-1.diagnostics.txt" && grep -q "q_heads 2 to 5" "$dir/run/reason-2.diagnostics.txt"'
+verdict 'the next prompt holds them' \
+    'grep -q "needs a Reshape first" "$dir/run/reason-2.prompt.md" && grep -q "fix: reshape it" "$dir/run/reason-2.prompt.md"'
+verdict 'the last answer is what is compiled' 'grep -q "BM = 64" "$dir/a/attention.code.tl"'
+"$tw" prompt sketch ops/attention.tl --set HeadDim=64 >"$dir/prompt" 2>/dev/null
+verdict 'tw prompt prints what is sent' 'cmp -s "$dir/prompt" "$dir/run/sketch-1.prompt.md"'
+"$tw" prompt reason "$dir/a/attention.sketch.tl" --set HeadDim=64 >"$dir/prompt" 2>/dev/null
+verdict 'for each stage' 'cmp -s "$dir/prompt" "$dir/run/reason-1.prompt.md"'
+expect 'what was played is a transcript itself' 0 attention --model "replay:$dir/run" -o "$dir/b"
+for kind in sketch.tl code.tl sm_80.ptx sm_80.h; do
+    verdict "and gives the same attention.$kind" 'cmp -s "$dir/a/attention.$kind" "$dir/b/attention.$kind"'
+done
+verdict 'it is not copied' '[ ! -e "$dir/b/attention.transcript" ]'
+expect 'too few rounds' 1 "$tw" gen ops/attention.tl --set HeadDim=64 --rounds 1 --model replay:tests/transcripts/attention -o "$dir/c"
+verdict 'are told' 'in_err "no answer of replay:tests/transcripts/attention for the stage" && [ ! -e "$dir/c" ]'
+expect 'and as JSON' 1 "$tw" gen ops/attention.tl --set HeadDim=64 --rounds 1 --json --model replay:tests/transcripts/attention -o "$dir/c"
+verdict 'they are an object' 'in_out "{\"ok\":false,\"diagnostics\":[{" && in_out TW1043'
+expect 'one stage alone' 0 attention --sketch-by replay:tests/transcripts/attention -o "$dir/d"
+verdict 'the others are built in' 'in_err "sketch, answer 2" && ! in_err "reason, answer"'
+expect 'no transcript' 3 attention --model "replay:$dir/none" -o "$dir/d"
+verdict 'is told' 'in_err "no transcript is there"'
+expect 'nobody of that name' 2 attention --model nobody:x -o "$dir/d"
+expect 'a translator that there is not' 2 attention --translate-by exec:cat -o "$dir/d"
+
+# ---- a request in plain words
+words="sliding-window attention with sinks, 8 kv heads, head dim 64"
+expect 'a request in plain words' 0 "$tw" gen "$words" --set q_heads=16 --model replay:tests/transcripts/words -o "$dir/w" \
+    --trial --bind batch=1 --bind q_len=20 --bind kv_len=70
+verdict 'becomes a definition that is shown' 'in_out "Operator window_sinks"'
+verdict 'what does not fit is told' 'in_err "define, answer 1" && in_err TW1041 && in_err TW0320'
+verdict 'and all after agrees with it' '[ -s "$dir/w/window_sinks.sm_80.ptx" ] && ! in_out WRONG'
+expect 'takes a model' 1 "$tw" gen "$words" -o "$dir/w"
+verdict 'as it says' 'in_err "takes a model"'
+
+# ---- models that are asked: scripts that count how often
+cat >"$dir/model" <<'END'
+#!/bin/sh
+# Answers with the built-in sketch, the first time with a draft; fails when told to.
+echo x >>"$COUNT"
+cat >"$COUNT.prompt"
+[ -z "$FAIL" ] || [ "$(wc -l <"$COUNT")" -lt "$FAIL" ] || exit 1
+[ "$(wc -l <"$COUNT")" -gt 1 ] || { echo '<think>Kernel x</think> A draft: Kernel gemm ...'; exit; }
+echo 'Here it is.'
+echo '```tl'
+"$TW" fuse ops/gemm.tl
+echo '```'
+END
+chmod +x "$dir/model"
+COUNT=$dir/count TW=$tw DEEPSEEK_API_KEY=sk-hidden OPENAI_API_KEY=sk-hidden ANTHROPIC_API_KEY=sk-hidden
+export COUNT TW DEEPSEEK_API_KEY OPENAI_API_KEY ANTHROPIC_API_KEY
+gemm() { "$tw" gen ops/gemm.tl --sketch-by "exec:$dir/model" -o "$dir/m" "$@"; }
+
+FAIL=2 expect 'a model that fails in the middle' 3 gemm
+verdict 'has been asked twice' '[ "$(wc -l <"$COUNT")" -eq 2 ] && [ -s "$dir/m/gemm.transcript/sketch-1.answer.md" ]'
+verdict 'the run is not at its end' '[ ! -e "$dir/m/gemm.transcript/result.json" ]'
+expect 'the same command goes on' 0 gemm
+verdict 'and asks only what was not answered' '[ "$(wc -l <"$COUNT")" -eq 3 ] && in_err "from the transcript"'
+verdict 'what was thought is kept apart' 'grep -q "Kernel x" "$dir/m/gemm.transcript/sketch-1.thoughts.md"'
+verdict 'the result is told' 'grep -q "{\"ok\":true," "$dir/m/gemm.transcript/result.json"'
+verdict 'a transcript holds no key' '! grep -rq sk-hidden "$dir/m"'
+verdict 'nor does the model get more than the prompt' 'cmp -s "$COUNT.prompt" "$dir/m/gemm.transcript/sketch-2.prompt.md"'
+expect 'once more is another run' 0 gemm
+verdict 'with a folder of its own' '[ -e "$dir/m/gemm.transcript.2/result.json" ]'
+asked=$(wc -l <"$COUNT")
+expect 'a folder that is named is gone on with' 0 gemm --transcript "$dir/m/gemm.transcript"
+verdict 'so nobody is asked' '[ "$(wc -l <"$COUNT")" -eq "$asked" ]'
+expect 'but not for another run' 3 gemm --transcript "$dir/m/gemm.transcript" --set K=64
+verdict 'which is told' 'in_err TW1048'
+
+cat >"$dir/slow" <<'END'
+#!/bin/sh
+cat >/dev/null
+[ -e "$COUNT.go" ] || { : >"$COUNT.waits"; sleep 60; }
+"$TW" fuse ops/gemm.tl
+END
+chmod +x "$dir/slow"
+# A shell starts what runs in the background without SIGINT, so that it is given back.
+cat >"$dir/start.c" <<'END'
+#include <signal.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+    (void)argc;
+    signal(SIGINT, SIG_DFL);
+    execv(argv[1], argv + 1);
+    return 127;
+}
+END
+${CC:-cc} -o "$dir/start" "$dir/start.c" 2>"$dir/err"
+"$dir/start" "$tw" gen ops/gemm.tl --sketch-by "exec:$dir/slow" -o "$dir/i" >"$dir/out" 2>"$dir/err" </dev/null &
+pid=$!
+for _ in $(seq 100); do
+    [ ! -e "$COUNT.waits" ] || break
+    sleep 0.05
+done
+kill -INT $pid
+wait $pid
+status=$?
+verdict 'Ctrl-C ends a run that waits' '[ $status -eq 3 ] && in_err "given up"'
+: >"$COUNT.go"
+expect 'which can be gone on with' 0 "$tw" gen ops/gemm.tl --sketch-by "exec:$dir/slow" -o "$dir/i"
+verdict 'in its folder' '[ -e "$dir/i/gemm.transcript/result.json" ]'
+
+# ---- answers of somebody hostile
+hostile()
+{
+    expect "$1" 1 "$tw" gen ops/gemm.tl --sketch-by "exec:$2" --rounds 1 -o "$dir/h" --transcript "$dir/h.$n"
+    verdict 'is an answer that is wrong, and no more' 'in_err "error:" && [ ! -e "$dir/h" ] && [ ! -e "$dir/pwned" ]'
+}
+hostile 'a megabyte of noise' 'cat >/dev/null; head -c 1000000 /dev/urandom'
+hostile 'a megabyte of fences' 'cat >/dev/null; yes "\`\`\`" | head -c 1000000'
+hostile 'nothing but fences' 'cat >/dev/null; printf "\`\`\`\n\`\`\`\n"'
+hostile 'a shell script' "cat >/dev/null; printf '\`\`\`sh\ntouch $dir/pwned\n\`\`\`\nKernel \$(touch $dir/pwned)\nend\n'"
+hostile 'a kernel without end' 'cat >/dev/null; echo "Kernel f"; yes "  for i over K" | head -c 1000000'
+
+echo "1..$n"
+exit $bad

@@ -76,6 +76,8 @@ typedef struct Emitter {
     int turn_level;
     VEC(LaneSym) lanes;
 
+    int loops;                  /* that are open */
+
     /* within a role (roles.c) */
     const TileRole *role;
     Str *before;                /* text of the role ahead of what it does for each place of the grid */

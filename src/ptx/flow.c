@@ -167,7 +167,9 @@ static void iteration(Emitter *e, const TileOp *op, const char *counter)
     set_levels(e, op->regions[0]);
     e->turn = registers_are_short(e, op) ? counter : NULL;
     e->turn_level = em_level(e);
+    e->loops++;
     kn_block(e, op->regions[0]);
+    e->loops--;
     e->turn = turn;
     e->turn_level = turn_level;
     em_close(e);
@@ -226,6 +228,7 @@ void fl_for(Emitter *e, const TileOp *op)
     for (int k = 0; k < body->params.len; k++)
         reserve_held(e, body, body->params.data[k], yield->args[k]);
     const char *low = ix_value(e, op->lo);
+    rg_enter(e, body);
     em_open(e);
     iterations(e, op, j, hi, label);
     Str *text = &e->scopes.data[em_level(e)];

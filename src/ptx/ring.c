@@ -150,6 +150,25 @@ static const Aff *hold(Emitter *e, const TileOp *op, const RingPlace *place)
     return number_of(e, op, stage);
 }
 
+/* The same register in all lanes, as it is anyhow: from a shuffle ptxas knows it, and keeps
+ * what is made of it where tensor cores look for descriptors. */
+static void make_uniform(Emitter *e, const char *reg)
+{
+    em(e, "shfl.sync.idx.b32 %s, %s, 0, 31, -1;", reg, reg);
+}
+
+void rg_enter(Emitter *e, const TileBlock *body)
+{
+    for (int i = 0; i < body->ops.len; i++) {
+        const TileOp *op = body->ops.data[i];
+        for (int k = 0; k < op->n_regions; k++) rg_enter(e, op->regions[k]);
+        if (op->kind != TILE_AWAIT) continue;
+        const RingPlace *place = place_of(e, op);
+        if (op->args[0]->type.stages > 1) make_uniform(e, place->stage);
+        make_uniform(e, place->parity);
+    }
+}
+
 void rg_acquire(Emitter *e, const TileOp *op)
 {
     RingPlace *place = place_of(e, op);
@@ -183,6 +202,7 @@ void rg_filled(Emitter *e, const TileOp *op)
 void rg_await(Emitter *e, const TileOp *op)
 {
     RingPlace *place = place_of(e, op);
+    if (!e->loops && op->args[0]->type.stages > 1) make_uniform(e, place->stage);
     const Aff *number = hold(e, op, place);
     rg_wait(e, barrier_address(e, op, number, false), place->parity);
     vec_push(e->arena, &place->held, number);

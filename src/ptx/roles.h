@@ -33,6 +33,7 @@ void rg_acquire(Emitter *e, const TileOp *op);
 const Aff *rg_acquired(Emitter *e, const TileOp *op, const char **barrier);
 void rg_filled(Emitter *e, const TileOp *op);
 void rg_await(Emitter *e, const TileOp *op);
+void rg_enter(Emitter *e, const TileBlock *body); /* ahead of a loop that awaits */
 void rg_release(Emitter *e, const TileOp *op);
 
 /* tma.c */

@@ -155,11 +155,12 @@ static SchedValue choose_form(const Expansion *x, const TileOp *loop, const Tile
     return pass_decide(x->kernel, SCHED_SOFTMAX, best, possible, x->diags);
 }
 
-static SchedValue choose_sums(const Expansion *x, GaugeFreedom free)
+/* What is checked after the fact notices the weights whose rounding matters. */
+static SchedValue choose_sums(const Expansion *x, GaugeFreedom free, SchedValue form)
 {
     uint64_t exact = DECIDE(SCHED_SUMS_EXACT), either = exact | DECIDE(SCHED_SUMS_ROUNDED);
-    return free.rounded_sum ? pass_decide(x->kernel, SCHED_SUMS, SCHED_SUMS_ROUNDED, either, x->diags)
-                            : pass_decide(x->kernel, SCHED_SUMS, SCHED_SUMS_EXACT, exact, x->diags);
+    SchedValue best = free.rounded_sum && form != SCHED_SOFTMAX_CHECKED ? SCHED_SUMS_ROUNDED : SCHED_SUMS_EXACT;
+    return pass_decide(x->kernel, SCHED_SUMS, best, free.rounded_sum ? either : exact, x->diags);
 }
 
 static void expand_softmax(Expansion *x, TileOp *loop, TileBlock *block, int at)
@@ -167,7 +168,7 @@ static void expand_softmax(Expansion *x, TileOp *loop, TileBlock *block, int at)
     TileOp *op = block->ops.data[at];
     GaugeFreedom free = gauge_freedom(x->program->arena, x->kernel, loop, op);
     SchedValue form = choose_form(x, loop, block, op, free);
-    bool rounded = choose_sums(x, free) == SCHED_SUMS_ROUNDED;
+    bool rounded = choose_sums(x, free, form) == SCHED_SUMS_ROUNDED;
     if (form == SCHED_SOFTMAX_CHECKED) postcheck_expand(x->program, x->kernel, loop, op, rounded);
     else expand_in_order(x->program, x->kernel, form == SCHED_SOFTMAX_LAGGING, rounded, block, at);
 }

@@ -108,6 +108,15 @@ static void attention_as_chosen(void **state)
                    "batch=1 q_len=150 kv_len=200");
 }
 
+/* Two softmaxes and four products in a turn; the first weights wait, rounded, for their product. */
+static void two_maps(void **state)
+{
+    Arena *arena = ((Fixture *)*state)->arena;
+
+    check_operator(arena, "ops/differential_attention.tl", DT_BF16, "HeadDim=32 q_heads=2 kv_heads=1 BM=32 BN=32 warps=2 stages=1",
+                   "batch=1 q_len=45 kv_len=83");
+}
+
 static void gemm_with_bias(void **state)
 {
     Arena *arena = ((Fixture *)*state)->arena;
@@ -376,6 +385,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(attention_as_chosen, setup, teardown),
         cmocka_unit_test_setup_teardown(gemm_with_bias, setup, teardown),
         cmocka_unit_test_setup_teardown(quotients_of_rows, setup, teardown),
+        cmocka_unit_test_setup_teardown(two_maps, setup, teardown),
         cmocka_unit_test_setup_teardown(tiles_read_twice_are_kept, setup, teardown),
         cmocka_unit_test_setup_teardown(sums_start_where_they_are_filled, setup, teardown),
         cmocka_unit_test_setup_teardown(barriers_in_branches_do_not_count, setup, teardown),

@@ -13,6 +13,8 @@ static const Pass PASSES[] = {
      TF_EXPANDED, 0, 0, false, pass_simplify},
     {"direct", "tiles that are only copied on go from global memory to registers at once",
      TF_EXPANDED, 0, 0, true, pass_direct},
+    {"pack", "operands rounded before the next product starts",
+     TF_EXPANDED, 0, 0, true, pass_pack},
     {"rotate", "later products of an iteration beside the earlier ones of the next",
      TF_EXPANDED, 0, 0, true, pass_rotate},
     {"settle", "what is known beforehand in the first turns that rotation put before their loops",

@@ -303,9 +303,10 @@ static void print_signature(const Emitter *e, Str *out, const char *entry)
     /* setmaxnreg wants to know the number of threads (PTX ISA, setmaxnreg) */
     str_printf(out, ")\n.%s %d, 1, 1\n", tile_has(e->kernel->body, TILE_ROLES) ? "reqntid" : "maxntid", e->kernel->warps * 32);
     /* The entry for any addresses needs registers for elements one by one, which do not
-     * count: it takes what it needs. */
-    if (e->kernel->blocks_per_sm > 0 && (e->aligned || tile_has(e->kernel->body, TILE_ROLES)))
-        str_printf(out, ".minnctapersm %d\n", e->kernel->blocks_per_sm);
+     * count: it takes what it needs. That is said with 1; with nothing said ptxas spills some
+     * of them for more blocks. */
+    bool aims = e->aligned || tile_has(e->kernel->body, TILE_ROLES);
+    if (e->kernel->blocks_per_sm > 0) str_printf(out, ".minnctapersm %d\n", aims ? e->kernel->blocks_per_sm : 1);
 }
 
 static bool emit_entry(Str *out, const TileProgram *program, const TileKernel *kernel, const Abi *abi,

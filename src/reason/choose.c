@@ -222,13 +222,18 @@ static void each_size(Search *s, int at)
     }
 }
 
-/* What is rarely good is tried where nothing else fits: wider padding, and warps that
- * are too few to hide much or so many that they wait for each other. */
+/* What is rarely good is tried where nothing else fits: what may be spilled, wider padding, and
+ * warps that are too few to hide much or so many that they wait for each other. */
 static void search(Search *s)
 {
     bool any_warps = s->warps_from < s->warps_to;
 
     each_size(s, 0);
+    if (!s->found && s->gemm) {
+        s->plan->daring = true;
+        s->tried = 0;
+        each_size(s, 0);
+    }
     for (int round = 0; round < 2 && !s->found && s->gemm; round++) {
         s->padded = round == 0;
         if (any_warps && round > 0) {

@@ -34,6 +34,7 @@ enum {
     QUAD_STEPS = 2,      /* shuffles that reduce a row over the lanes that share it */
     ADDRESS_REGS = 26,  /* pointers, counters, predicates */
     SPARE_REGS = 6,     /* what the estimate may be short of */
+    STREAM_REGS = 8,    /* addresses of one tensor that a loop copies from */
     HELD_REGS = 46,     /* where tiles are on their way in registers between products: addresses,
                          * predicates, operand fragments that ptxas fetches meanwhile */
     UNKNOWN_LENGTH = 4096,
@@ -218,6 +219,32 @@ static double held_registers(const Modeler *m)
     double held = tiles_held(m, body, false);
 
     return held > 0 && products_in(body, false) > 1 ? held + HELD_REGS : held;
+}
+
+/* Tiles that a loop copies into shared memory, in the loop that has most. */
+static int copies_in(const Block *block, bool in_loop)
+{
+    int here = 0, most = 0;
+
+    for (int i = 0; i < block->len; i++) {
+        const Stmt *s = block->data[i];
+        int inner = copies_in(&s->body, in_loop || s->kind == STMT_FOR);
+
+        here += in_loop && s->kind == STMT_COPY && s->space == SPACE_GLOBAL && s->to_space == SPACE_SHARED;
+        most = inner > most ? inner : most;
+    }
+    return here > most ? here : most;
+}
+
+/* What ptxas may take beyond the estimate: each tensor that is streamed beside two has addresses of its
+ * own, and where copies are not asynchronous, loads for later products stand early among many. */
+static int doubtful_registers(const Modeler *m)
+{
+    const Block *body = &m->plan->unit->body;
+    int copies = copies_in(body, false);
+
+    return (copies > 2 ? (copies - 2) * STREAM_REGS : 0) +
+           (!m->t->has_cp_async && products_in(body, false) > 2 ? HELD_REGS : 0);
 }
 
 /* Of operands that are computed: while a product reads one, the next is made (rotate.c). */
@@ -587,7 +614,7 @@ void plan_rate(Plan *plan, Choice *c)
                                  "copies have %d", c->registers, m.most, c->groups, target_group_registers(m.t, c->groups));
         return;
     }
-    if (c->registers > m.t->regs_per_thread - (plan->options->roomy ? SPARE_REGS : 0)) {
+    if (c->registers + (c->groups || plan->daring ? 0 : doubtful_registers(&m)) > m.t->regs_per_thread - (plan->options->roomy ? SPARE_REGS : 0)) {
         c->misfit = arena_printf(plan->arena, "needs about %d registers a thread (%.0f of tiles); there are %d",
                                  c->registers, m.most, m.t->regs_per_thread);
         return;

@@ -100,6 +100,7 @@ typedef struct Plan {
     VEC(LivePoint) live;      /* for every statement that touches registers */
     const char *kernel_name;  /* the unit's, or of one of several kernels for it */
     RowRange range;           /* of the kernel at hand: rows.c */
+    bool daring;              /* what may be spilled is accepted, since all else does not fit */
     bool settled;             /* broadcasting operands decide what is still open */
     bool failed;
 } Plan;

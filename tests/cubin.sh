@@ -1,7 +1,8 @@
 #!/bin/sh
 # cubin.sh: machine code beside the PTX: written where ptxas is at hand, loaded where it
-# was made of this PTX for this GPU; and what a driver makes of PTX. Both are stand-ins
-# (tests/assemble/ptxas, tests/gpu/fake_cuda.c). Reports in the manner of TAP.
+# was made of this PTX for this GPU; compared with the PTX; and what a driver makes of PTX.
+# The toolkit and the driver are stand-ins (tests/assemble/ptxas, tests/gpu/fake_cuda.c); the
+# real ptxas and nvdisasm have a turn where they are at hand. Reports in the manner of TAP.
 # shellcheck disable=SC2016,SC2317 # conditions are evaluated by verdict
 
 tw=${TW:-build/tw}
@@ -10,8 +11,8 @@ trap 'rm -rf "$dir"' EXIT
 n=0 bad=0
 mkdir "$dir/tmp"
 TMPDIR=$dir/tmp
-TW_PTXAS=tests/assemble/ptxas
-export TMPDIR TW_PTXAS
+TW_PTXAS=tests/assemble/ptxas TW_NVDISASM=
+export TMPDIR TW_PTXAS TW_NVDISASM
 
 # expect NAME STATUS COMMAND...: runs it with its outputs in $dir/out, $dir/err
 expect()
@@ -80,6 +81,35 @@ expect 'and none beside other names' 0 "$tw" compile "$dir/twice.code.tl" -o "$d
 verdict 'without a word' '[ ! -s "$dir/out" ] && [ "$(ls "$dir/compiled" | wc -l)" -eq 3 ]'
 expect 'unless it must' 2 "$tw" compile "$dir/twice.code.tl" --cubin=always
 verdict 'nothing is left where temporary files go' '[ -z "$(ls "$dir/tmp")" ]'
+
+# ---- inspected ------------------------------------------------------------------------------
+
+listing=tests/assemble/flow
+expect 'machine code as it was meant' 0 "$tw" inspect tests/assemble/flow.ptx $listing.sass
+verdict 'is shown in a table' 'in_out "flow_any" && in_out "  as it was meant" && [ ! -s "$dir/err" ]'
+expect 'a wait that moved' 1 "$tw" inspect tests/assemble/flow.ptx ${listing}_moved.sass
+verdict 'is shown in the PTX' 'in_err "flow.ptx:" && in_err "TW0912" && in_out "not as it was meant"'
+expect 'products that were serialised' 1 "$tw" inspect tests/assemble/flow.ptx ${listing}_serialised.sass --json
+verdict 'are in JSON' 'in_out "\"ok\":false,\"machine_code\":{\"as_meant\":false" && in_out "TW0911"'
+expect 'registers spilled in a loop' 1 "$tw" inspect tests/assemble/flow.ptx ${listing}_spilled.sass
+verdict 'are said' 'in_err "TW0914"'
+expect 'a listing of something else' 1 "$tw" inspect tests/assemble/flow.ptx "$dir/twice.tl"
+expect 'what is no PTX' 2 "$tw" inspect "$dir/twice.tl"
+expect 'no cubin beside it' 3 "$tw" inspect "$ptx"
+"$tw" gen "$dir/twice.tl" -o "$dir" >/dev/null
+expect 'no disassembler' 3 env TW_NVDISASM= "$tw" inspect "$ptx"
+verdict 'which is said' 'in_err "there shall be no disassembler"'
+expect 'a disassembler that is not there' 3 env TW_NVDISASM=/nowhere/nvdisasm "$tw" inspect "$ptx"
+
+# With the real ones, where they are at hand: what ptxas makes of a kernel is what was meant.
+real() { env -u TW_PTXAS -u TW_NVDISASM -u FAKE_CUBIN "$@"; }
+if real "$tw" gen ops/gemm_gelu.tl --set N=512 --set K=256 --target sm_90a --cubin=always -o "$dir/real" >"$dir/out" 2>"$dir/err"; then
+    verdict 'ptxas assembles a kernel' '[ -s "$dir/real/gemm_gelu.sm_90a.cubin" ]'
+    if in_out 'Machine code'; then
+        verdict 'as it was meant' 'in_out "  as it was meant"'
+        expect 'and so says inspect' 0 real "$tw" inspect "$dir/real/gemm_gelu.sm_90a.ptx"
+    fi
+fi
 
 # ---- loaded ---------------------------------------------------------------------------------
 

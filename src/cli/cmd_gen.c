@@ -7,6 +7,7 @@
  */
 #include "cli/artefact.h"
 #include "cli/stages.h"
+#include "cli/inspect.h"
 #include "cli/ptxas.h"
 #include "cli/trial.h"
 #include "cli/why.h"
@@ -22,6 +23,8 @@ typedef struct Gen {
     const char *request; /* in plain words; NULL: a definition was given */
     Trial *trial;      /* NULL: nothing was executed */
     Ptxas ptxas;
+    bool read;         /* its machine code was read */
+    Inspected inspected;
     const char *ptx_path;
 } Gen;
 
@@ -186,6 +189,11 @@ static const char *make_json(Gen *g, size_t *len)
     json_kernels(&out, chain);
     str_printf(&out, ",\"ptx_bytes\":%zu,\"ptxas\":", chain->ptx->len);
     ptxas_json(&out, &g->ptxas);
+    str_add(&out, ",\"machine_code\":");
+    if (g->read)
+        inspect_json(&out, &g->inspected);
+    else
+        str_add(&out, "null");
     str_printf(&out, "},\n\"flow\":\"%s\",\n\"written\":", flow_text(g));
     workflow_json(g->workflow, &out);
     str_add(&out, ",\n\"stages\":");
@@ -281,6 +289,14 @@ static void put_kernels(Gen *g, Str *out)
     str_printf(out, "  %s: %zu bytes of PTX\n", g->ptx_path, chain->ptx->len);
 }
 
+static void put_machine_code(Gen *g, Str *out)
+{
+    if (!g->read)
+        return;
+    put_title(g->s, out, "Machine code");
+    inspect_print(out, &g->inspected);
+}
+
 static int print_report(Gen *g)
 {
     Str out = str_new(g->s->arena);
@@ -291,11 +307,23 @@ static int print_report(Gen *g)
     }
     put_stages(g, &out);
     put_kernels(g, &out);
+    put_machine_code(g, &out);
     if (g->trial) {
         put_title(g->s, &out, "Executed on the CPU");
         trial_print(&out, g->trial);
     }
     return session_write_path(g->s, NULL, out.data, out.len);
+}
+
+/* Where a disassembler is at hand. */
+static void inspect(Gen *g)
+{
+    const AsmResult *r = g->ptxas.result;
+    const char *error, *listing = r && r->ok ? inspect_text(g->s, r->cubin, r->bytes, &error) : NULL;
+
+    g->read = listing != NULL;
+    if (listing)
+        inspect_compare(g->s, g->chain->ptx, listing, &g->inspected);
 }
 
 static int finish(Gen *g)
@@ -309,6 +337,8 @@ static int finish(Gen *g)
         status = try_all(g);
     if (!status)
         status = ptxas_end(g->s, &g->ptxas, g->chain->ptx, g->ptx_path);
+    if (!status)
+        inspect(g);
     if (!status)
         status = write_json(g, folder);
     if (!status && !g->s->options.json) {

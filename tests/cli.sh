@@ -163,5 +163,26 @@ fi
 expect 'a folder that is not there' 3 "$tw" fmt ops/gemm_bias.tl -o "$dir/no/file"
 verdict 'is named' 'in_err "no/file"'
 
+# ---- suggested edits are made
+
+sed 1d tests/check/listing_1_in_a_program.tl >"$dir/fix.tl"
+cp "$dir/fix.tl" "$dir/before.tl"
+chmod 640 "$dir/fix.tl"
+ln -s fix.tl "$dir/link.tl"
+expect '--fix --dry-run shows a diff' 0 "$tw" check "$dir/fix.tl" --fix --dry-run
+verdict 'and leaves the file alone' 'in_out "+    Reshape" && cmp -s "$dir/fix.tl" "$dir/before.tl"'
+cp "$dir/out" "$dir/fix.diff"
+expect '--fix makes the edit behind a link' 0 "$tw" check "$dir/link.tl" --fix
+verdict 'and says so' 'in_err "1 edit" && silent out && [ -L "$dir/link.tl" ]'
+verdict 'the file keeps who may read it' '[ "$(stat -c %a "$dir/fix.tl")" = 640 ]'
+(cd "$dir" && patch -s -o patched.tl before.tl fix.diff) >"$dir/out" 2>&1
+verdict 'the diff is that edit' 'cmp -s "$dir/patched.tl" "$dir/fix.tl"'
+expect 'nothing is left to say' 0 "$tw" check "$dir/fix.tl"
+expect 'a guess is not made' 1 "$tw" check tests/check/name_misspelt.tl --fix --dry-run
+verdict 'only suggested' 'silent out && in_err "fix:"'
+expect '--dry-run alone is wrong usage' 2 "$tw" check "$dir/fix.tl" --dry-run
+printf '.version 8.0\n.target sm_80\n.address_size 64\n' >"$dir/empty.ptx"
+expect '--fix of PTX is wrong usage' 2 "$tw" check --fix "$dir/empty.ptx"
+
 echo "1..$n"
 exit $bad

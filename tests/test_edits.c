@@ -176,14 +176,15 @@ static const char *page_text(Arena *arena)
                   "hardware, and mostly an edit that a program can make (`tw check --json` gives its bytes). An edit\n"
                   "has been tried before it is suggested, or has a rule behind it; the tests make it: the diagnostic\n"
                   "is gone, and there is no other. Where no edit is to be thought of, it is said what to do by hand.\n"
-                  "`tw explain CODE` shows the same with an example.\n\n"
+                  "`tw check --fix` makes those that nothing else can have been meant by (`--dry-run`: shows them as a\n"
+                  "diff). `tw explain CODE` shows the same with an example.\n\n"
                   "| code | says | mended | how |\n| --- | --- | --- | --- |\n");
     for (int i = 0; i < DIAG_CODES; i++) {
         const DiagInfo *info = diag_info((DiagCode)i);
         const DiagMend *mend = diag_mend((DiagCode)i);
 
         str_printf(&out, "| %s | %s%s | %s | %s |\n", info->name, info->title,
-                   info->severity == SEV_WARNING ? " (warning)" : "", mend->edit ? "edit" : "by hand", mend->how);
+                   info->severity == SEV_WARNING ? " (warning)" : "", mend->sure ? "edit, `--fix`" : mend->edit ? "edit" : "by hand", mend->how);
     }
     return str_text(&out);
 }

@@ -151,6 +151,7 @@ const DiagExample *diag_example(DiagCode code);
 /* How it is mended: by an edit that is suggested, or by hand. */
 typedef struct DiagMend {
     bool edit;
+    bool sure; /* nothing else can have been meant */
     const char *how;
 } DiagMend;
 const DiagMend *diag_mend(DiagCode code);

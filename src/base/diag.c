@@ -26,10 +26,12 @@ static const DiagExample examples[DIAG_CODES] = {
 };
 
 static const DiagMend mends[DIAG_CODES] = {
-#define EDIT(code, how) [code] = {true, how},
-#define HAND(code, how) [code] = {false, how},
+#define EDIT(code, how) [code] = {true, false, how},
+#define SURE(code, how) [code] = {true, true, how},
+#define HAND(code, how) [code] = {false, false, how},
 #include "base/mends.def"
 #undef EDIT
+#undef SURE
 #undef HAND
 };
 

@@ -114,6 +114,14 @@ static int open_beside(Arena *arena, const char *path, const char **name)
     return -1;
 }
 
+/* What replaces a file may be read by those who might read it before. */
+static bool keep_mode(int fd, const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) != 0 || fchmod(fd, st.st_mode & 07777) == 0;
+}
+
 const char *file_write(Arena *arena, const char *path, const char *text, size_t len)
 {
     const char *name, *error = NULL;
@@ -128,7 +136,7 @@ const char *file_write(Arena *arena, const char *path, const char *text, size_t 
     fd = open_beside(arena, path, &name);
     if (fd < 0)
         return failure(arena, "create", path);
-    done = write_all(fd, text, len);
+    done = keep_mode(fd, path) && write_all(fd, text, len);
     if (close(fd) != 0 || !done || rename(name, path) != 0) {
         error = failure(arena, "write", path);
         unlink(name);

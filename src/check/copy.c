@@ -55,13 +55,24 @@ static void say_no_dimension(Checker *c, const Stmt *s, const Coord *coord, cons
                  arena_printf(c->arena, "did you mean '%s'?", nearest));
 }
 
+/* A coordinate without a name: as many as the tile has dimensions are of those, more
+ * are of the first ones. */
+static int dimension_in_order(const Stmt *s, int i, const Place *p)
+{
+    int n = s->has_shape ? s->n_shape : p->rank < 2 ? p->rank : 2;
+
+    if (s->n_coords > n || n > p->rank)
+        return i < p->rank ? i : -1;
+    return p->rank - n + i;
+}
+
 /* Which dimension a coordinate is of. A name that is none (`L = i`, as in the
  * paper) means the first dimension that no other coordinate names, as long as
  * it cannot be a misspelt one. */
 static int dimension_of(Checker *c, const Stmt *s, int i, const Place *p, bool *taken)
 {
     const Coord *coord = &s->coords[i];
-    int at = coord->name ? dimension_named(p, coord->name) : i < p->rank ? i : -1;
+    int at = coord->name ? dimension_named(p, coord->name) : dimension_in_order(s, i, p);
     bool part = p->decl && p->decl->kind == STMT_ALLOCATE; /* it may name its sizes otherwise */
     bool declared = (p->is_input || p->is_output) && !part && p->rank > 0 && p->dims[0].axis;
     if (at < 0 && coord->name && (s->n_coords == 1 || !declared) &&

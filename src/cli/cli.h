@@ -44,7 +44,7 @@ typedef struct Options {
     DType dtype;
     const Target *target;
     const char *output;       /* NULL: standard output */
-    bool json, explain, help, trial, ptxas, fragment, all;
+    bool json, explain, help, trial, ptxas, fragment, all, fix, dry_run;
     When colour, cubin;
     uint64_t seed;
     const char *ptxas_path;   /* NULL: the one at hand */

@@ -47,7 +47,7 @@ static void put_text(Str *out, DiagCode code)
                info->why);
     put_lines(out, "For example:", example->wrong);
     put_lines(out, "Instead:", example->right);
-    put_lines(out, mend->edit ? "The edit that is suggested:" : "By hand:", mend->how);
+    put_lines(out, mend->sure ? "The edit that is suggested, and that `tw check --fix` makes:" : mend->edit ? "The edit that is suggested:" : "By hand:", mend->how);
 }
 
 static int list_all(Session *s)

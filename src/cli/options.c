@@ -236,6 +236,8 @@ static bool take(Session *s, OptionId id, const char *value)
         return !value || *value || bad_value(s, id, value, "not the name of a program");
     case OPT_EXPLAIN: o->explain = true; return true;
     case OPT_FRAGMENT: o->fragment = true; return true;
+    case OPT_FIX: o->fix = true; return true;
+    case OPT_DRY_RUN: o->dry_run = true; return true;
     case OPT_ALL: o->all = true; return true;
     case OPT_DATA: return read_data(s, value);
     case OPT_SEED: return read_seed(s, value);

@@ -216,11 +216,12 @@ static int free_dim(const Stmt *s, const View *v, const bool *taken)
     return -1;
 }
 
-/* Names that no dimension has, as in the paper's [L = i], take what is left. */
+/* Names that no dimension has, as in the paper's [L = i], take what is left. Without
+ * names, as many as the tile has dimensions are of those, more are of the first ones. */
 static int dim_of_coord(const Stmt *s, int i, int n, const View *v, const bool *taken)
 {
     const Coord *c = &s->coords[i];
-    int d = c->name ? find_dim(v, c->name) : s->n_coords == v->rank ? i : v->rank - n + i;
+    int d = c->name ? find_dim(v, c->name) : s->n_coords > n ? i : v->rank - n + i;
     if (d >= 0 || !c->name) return d;
     return s->n_coords == 1 ? v->rank - n : free_dim(s, v, taken);
 }
@@ -233,7 +234,9 @@ static bool set_coords(Lower *lo, const Stmt *s, int n, Place *p)
         const Coord *c = &s->coords[i];
         int d = dim_of_coord(s, i, n, &p->view, taken);
         if (d < 0 || d >= p->view.rank || taken[d]) {
-            lo_fail(lo, TW0724, c->span, "'%s' is no dimension of '%s'", c->name ? c->name : "this", copy_tensor(s));
+            if (c->name) lo_fail(lo, TW0724, c->span, "'%s' is no dimension of '%s'", c->name, copy_tensor(s));
+            else lo_fail(lo, TW0724, c->span, "'%s' has no dimension for this coordinate: write DIM = before each",
+                         copy_tensor(s));
             return false;
         }
         taken[d] = true;

@@ -399,13 +399,13 @@ static void limits_of_time(void **state)
 static void keep_alives_keep_alive(void **state)
 {
     static const Step steps[] = {
-        {.send = OK ": a\n\n: b\n\n: c\n\n: d\n\n" CHUNK("Copy") FINISH("stop"), .piece = 24, .pause = 15}};
+        {.send = OK ": a\n\n: b\n\n: c\n\n: d\n\n" CHUNK("Copy") FINISH("stop"), .piece = 40, .pause = 100}};
     Ask ask = ask_of(*state, steps, 1);
 
-    ask.options.limits.silence = 0.1;
+    ask.options.limits.silence = 0.6;
     put(&ask);
     expect_answer(&ask, "Copy", 1);
-    assert_true(ask.seconds > 0.1);
+    assert_true(ask.seconds > 0.6);
     server_free(ask.server);
 }
 

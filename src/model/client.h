@@ -95,6 +95,9 @@ void call_spend(Call *call, const Usage *usage);
 /* Where nobody counted: of the messages, and of so many bytes of an answer. */
 Usage call_guess(const Call *call, size_t bytes);
 
+/* think.c: adds bytes of an answer; a NUL, which ends text everywhere else, as U+FFFD. */
+void text_add(Str *out, const char *bytes, size_t len);
+
 /* model.c: a diagnostic without a place, whatever is being read otherwise. */
 Diag *model_record(Diags *diags, DiagCode code, const char *message);
 

@@ -161,7 +161,7 @@ static bool take_answer(Call *call, Child *child)
     if (n == 0)
         return true;
     call->progress.phase = MODEL_ANSWERING;
-    str_addn(&call->text, chunk, (size_t)n);
+    text_add(&call->text, chunk, (size_t)n);
     call_heard(call, (size_t)n);
     if (call->text.len <= ANSWER_LIMIT)
         return true;

@@ -28,27 +28,12 @@ void reply_free(Reply *reply)
 
 /* ---- parts of an answer ------------------------------------------------------------------ */
 
-/* A NUL ends what is text everywhere else here. */
-static void add_text(Str *out, const json_t *text)
-{
-    const char *at = json_string_value(text), *end = at + json_string_length(text);
-
-    while (at < end) {
-        size_t n = strnlen(at, (size_t)(end - at));
-
-        str_addn(out, at, n);
-        at += n;
-        if (at++ < end)
-            str_add(out, "\xef\xbf\xbd");
-    }
-}
-
 static void add_part(Reply *reply, Str *out, ModelPhase phase, const json_t *text)
 {
     if (!json_is_string(text) || !json_string_length(text))
         return;
     reply->call->progress.phase = phase;
-    add_text(out, text);
+    text_add(out, json_string_value(text), json_string_length(text));
 }
 
 void reply_text(Reply *reply, const json_t *text)

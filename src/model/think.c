@@ -1,4 +1,4 @@
-/* think.c: takes what a model thought out of what it answered.
+/* think.c: the text of an answer; takes what a model thought out of it.
  *
  *   <think>first the tiles</think>Copy Q ...   ->  "Copy Q ...", "first the tiles"
  *
@@ -79,4 +79,17 @@ void think_split(Arena *arena, const char *text, const char **answer, const char
         at = next;
     *answer = at == text ? text : skip_space(at);
     *reasoning = str_text(&thoughts);
+}
+
+void text_add(Str *out, const char *bytes, size_t len)
+{
+    for (const char *end = bytes + len, *nul; bytes < end; bytes = nul + 1) {
+        nul = memchr(bytes, '\0', (size_t)(end - bytes));
+        if (!nul) {
+            str_addn(out, bytes, (size_t)(end - bytes));
+            return;
+        }
+        str_addn(out, bytes, (size_t)(nul - bytes));
+        str_add(out, "\xef\xbf\xbd");
+    }
 }

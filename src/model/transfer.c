@@ -90,6 +90,17 @@ static void put_headers(Arena *arena, Net *net, const Wire *wire)
     }
 }
 
+/* Certificates that are trusted instead of the system's, by the names that curl and
+ * OpenSSL have for them. */
+static const char *own_certificates(void)
+{
+    const char *path = getenv("CURL_CA_BUNDLE");
+
+    if (!path || !*path)
+        path = getenv("SSL_CERT_FILE");
+    return path && *path ? path : NULL;
+}
+
 static void put_options(Transfer *t, const Str *body)
 {
     Net *net = t->net;
@@ -113,6 +124,8 @@ static void put_options(Transfer *t, const Str *body)
     set(easy, TW_CURLOPT_ERRORBUFFER, t->error);
     if (connect > 0)
         set(easy, TW_CURLOPT_CONNECTTIMEOUT_MS, (long)(connect * 1000 + 1));
+    if (own_certificates())
+        set(easy, TW_CURLOPT_CAINFO, own_certificates());
     if (url_is_loopback(net->url))
         set(easy, TW_CURLOPT_NOPROXY, "*");
 }

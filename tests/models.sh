@@ -45,6 +45,17 @@ expect 'nobody there' 1 'TW1006' "$tw" models gpt-x --base-url http://127.0.0.1:
 expect 'a key that others read' 1 'TW1003' "$tw" models gpt-x --key-file README.md
 expect 'a budget without a price' 1 'TW1011' "$tw" models exec:cat --budget 2
 expect 'a budget in tokens' 1 'TW1011' "$tw" models exec:cat --budget 3t
+
+# Ctrl-C ends the question, and the program that was asked with it. (A shell's background
+# jobs ignore it, so another process has to send it.)
+expect 'Ctrl-C' 1 'TW1018' "$tw" models "exec:echo begun; echo \$\$ >$dir/child; kill -INT \$PPID; exec sleep 100"
+n=$((n + 1))
+if kill -0 "$(cat "$dir/child")" 2>/dev/null; then
+    echo "not ok $n - the program is still there"
+    bad=1
+else
+    echo "ok $n - the program is gone"
+fi
 for value in x 0 -1 1x inf 1tt; do
     expect "--budget $value" 2 'neither dollars' "$tw" models "--budget=$value"
 done

@@ -1,6 +1,27 @@
 /* asking.c: what commands that ask a model share. */
 #include "cli/asking.h"
 
+#include <signal.h>
+
+/* Ctrl-C reaches a process, not an invocation's state. */
+static volatile sig_atomic_t interrupted;
+
+static void on_interrupt(int number)
+{
+    interrupted = 1;
+    signal(number, SIG_DFL);
+}
+
+void asking_catch(void)
+{
+    signal(SIGINT, on_interrupt);
+}
+
+void asking_release(void)
+{
+    signal(SIGINT, SIG_DFL);
+}
+
 bool asking_tell(void *user, const ModelProgress *p)
 {
     static const char *const phases[] = {
@@ -9,7 +30,7 @@ bool asking_tell(void *user, const ModelProgress *p)
     };
 
     session_progress(user, "asking the model: %s, %.0f s, %zu bytes", phases[p->phase], p->seconds, p->bytes);
-    return true;
+    return !interrupted;
 }
 
 void asking_options(Session *s, ModelOptions *options)

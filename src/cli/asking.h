@@ -6,7 +6,10 @@
 
 /* As the command line says: address, key, bounds, purse; progress on a terminal. */
 void asking_options(Session *s, ModelOptions *options);
-/* Progress on a terminal; the watch of a model. */
+/* From now on Ctrl-C ends the question and not the program; a second one ends both. */
+void asking_catch(void);
+void asking_release(void);
+/* Progress on a terminal; the watch of a model. False: there was Ctrl-C. */
 bool asking_tell(void *user, const ModelProgress *progress);
 /* An answer with what it took, as a JSON object. */
 void asking_json(Str *out, const ModelAnswer *answer);

@@ -134,6 +134,7 @@ static int ask(Session *s, const char *spec)
     bool done;
 
     asking_options(s, &options);
+    asking_catch();
     model = model_open(s->arena, spec, &options, s->diags);
     if (!model)
         return session_diagnose(s);
@@ -143,6 +144,7 @@ static int ask(Session *s, const char *spec)
     else if (done)
         put_answer(&out, model, &answer);
     model_close(model);
+    asking_release();
     if (session_diagnose(s) != EXIT_DONE)
         return EXIT_WRONG;
     return session_write(s, out.data, out.len);

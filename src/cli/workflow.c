@@ -6,28 +6,13 @@
 #include "cli/stages.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 static const char REPLAY[] = "replay:", BUILT_IN[] = "builtin";
 enum { MOST_FOLDERS = 10000, SLUG = 40 };
 
-/* Ctrl-C reaches a process, not an invocation's state. */
-static volatile sig_atomic_t interrupted;
-
-static void on_interrupt(int number)
-{
-    (void)number;
-    interrupted = 1;
-}
-
 /* ---- models ----------------------------------------------------------------------------- */
-
-static bool watch(void *user, const ModelProgress *progress)
-{
-    return asking_tell(user, progress) && !interrupted;
-}
 
 static const char *spec_of(const Session *s, PromptStage stage)
 {
@@ -79,7 +64,6 @@ static int open_models(Workflow *w)
     int found = 0;
 
     asking_options(s, &options);
-    options.watch = watch;
     options.has_seed = true;
     options.seed = s->options.seed;
     for (int i = 0; i < PROMPT_STAGES; i++) {
@@ -256,7 +240,7 @@ Workflow *workflow_new(Session *s, Chain *chain, int *status)
     memcpy(options.by, w->models, sizeof options.by);
     if (w->asks) {
         options.library = ops_library(s);
-        signal(SIGINT, on_interrupt);
+        asking_catch();
     }
     w->flow = flow_new(chain, &options);
     return w;
@@ -308,7 +292,7 @@ int workflow_end(Workflow *w, int status)
             model_close(w->models[i]);
     }
     if (w->asks)
-        signal(SIGINT, SIG_DFL);
+        asking_release();
     return status;
 }
 

@@ -35,7 +35,7 @@ cli_src := $(sort $(wildcard src/cli/*.c))
 test_src := $(sort $(wildcard tests/test_*.c))
 help_src := $(sort $(filter-out $(test_src) tests/fuzz/main.c,$(wildcard tests/*.c tests/mutate/*.c tests/fuzz/*.c)))
 
-lib_obj := $(lib_src:%.c=$B/obj/%.o)
+lib_obj := $(lib_src:%.c=$B/obj/%.o) $B/obj/cute_header.o
 cli_obj := $(cli_src:%.c=$B/obj/%.o)
 test_obj := $(test_src:%.c=$B/obj/%.o)
 help_obj := $(help_src:%.c=$B/obj/%.o)
@@ -57,6 +57,16 @@ $B/obj/src/emu/exec_%.o: CFLAGS += -O3 -ftree-vectorize
 
 # Objects are made again when the flags that make them change.
 $B/obj/%.o: %.c $B/flags
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -c -o $@ $<
+
+# The header that translations include, as text within the library.
+$B/cute_header.c: include/tilewright_cute.cuh
+	@mkdir -p $(@D)
+	@{ echo 'extern const char cute_header[]; const char cute_header[] ='; \
+	   sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/.*/"&\\n"/' $<; echo ';'; } >$@
+
+$B/obj/cute_header.o: $B/cute_header.c $B/flags
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -c -o $@ $<
 
@@ -96,7 +106,7 @@ install: all
 	install -d $(DESTDIR)$(PREFIX)/share/tilewright/ops $(DESTDIR)$(PREFIX)/share/doc/tilewright
 	install -m 755 $(tw) $(DESTDIR)$(PREFIX)/bin/
 	install -m 644 $(lib) $(DESTDIR)$(PREFIX)/lib/
-	install -m 644 $(wildcard include/*.h) $(DESTDIR)$(PREFIX)/include/
+	install -m 644 $(wildcard include/*.h include/*.cuh) $(DESTDIR)$(PREFIX)/include/
 	install -m 644 $(wildcard ops/*.tl) $(DESTDIR)$(PREFIX)/share/tilewright/ops/
 	install -m 644 LICENSE README.md $(wildcard docs/*.md) $(DESTDIR)$(PREFIX)/share/doc/tilewright/
 

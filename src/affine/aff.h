@@ -113,6 +113,15 @@ bool aff_eval(const Aff *a, const int64_t *values, int64_t *result);
 void aff_print(Str *out, const Aff *a);
 const char *aff_text(Arena *arena, const Aff *a);
 
+/* The same as an expression of C++: how symbols are named, and what the functions are
+ * called that stand for div, mod, ceil(a / b), min and max. */
+typedef struct AffStyle {
+    const char *(*name)(void *user, const AffSym *sym);
+    void *user;
+    const char *floor_div, *floor_mod, *ceil_div, *min, *max;
+} AffStyle;
+void aff_print_styled(Str *out, const Aff *a, const AffStyle *style);
+
 /* For walking all expressions of a context by id (emitters, tables). */
 int aff_sym_count(const AffCtx *ctx);
 const AffSym *aff_sym_at(const AffCtx *ctx, int id);

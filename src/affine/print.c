@@ -14,47 +14,54 @@
  * parentheses. */
 typedef enum Level { L_OR, L_AND, L_NOT, L_COMPARE, L_SUM, L_PRODUCT, L_ATOM } Level;
 
-static void print_at(Str *out, const Aff *a, Level level);
+/* Where the text goes, and how names and operations that languages write differently
+ * are written; style NULL: as TL has it. */
+typedef struct Printer {
+    Str *out;
+    const AffStyle *style;
+} Printer;
 
-static void open_if(Str *out, bool needed)
+static void print_at(Printer *p, const Aff *a, Level level);
+
+static void open_if(Printer *p, bool needed)
 {
     if (needed)
-        str_addc(out, '(');
+        str_addc(p->out, '(');
 }
 
-static void close_if(Str *out, bool needed)
+static void close_if(Printer *p, bool needed)
 {
     if (needed)
-        str_addc(out, ')');
+        str_addc(p->out, ')');
 }
 
 /* ---- sums ------------------------------------------------------------------------- */
 
 /* product * magnitude(coef). The first factor may be a div or mod, for * and
  * div associate to the left; later ones need parentheses. */
-static void print_term(Str *out, AffTerm t)
+static void print_term(Printer *p, AffTerm t)
 {
     const Aff *f[AFF_MAX_DEGREE];
     int n = aff_factors(t.product, f);
     for (int i = 0; i < n; i++) {
         if (i)
-            str_add(out, " * ");
-        print_at(out, f[i], i ? L_ATOM : L_PRODUCT);
+            str_add(p->out, " * ");
+        print_at(p, f[i], i ? L_ATOM : L_PRODUCT);
     }
     if (magnitude(t.coef) != 1)
-        str_printf(out, " * %llu", (unsigned long long)magnitude(t.coef));
+        str_printf(p->out, " * %llu", (unsigned long long)magnitude(t.coef));
 }
 
 /* The terms whose coefficients have the sign wanted; how many there were. */
-static int print_side(Str *out, const AffSum *s, bool positive, bool first)
+static int print_side(Printer *p, const AffSum *s, bool positive, bool first)
 {
     int n = 0;
     for (int i = 0; i < s->n; i++) {
         if ((s->terms[i].coef > 0) != positive)
             continue;
         if (!first)
-            str_add(out, " + ");
-        print_term(out, s->terms[i]);
+            str_add(p->out, " + ");
+        print_term(p, s->terms[i]);
         first = false;
         n++;
     }
@@ -75,21 +82,21 @@ static int count_positive(const AffSum *s)
 }
 
 /* Positive terms, then what is subtracted: `a - b + 3`; `3 - a`; `-a - b`. */
-static void print_sum(Str *out, const AffSum *s)
+static void print_sum(Printer *p, const AffSum *s)
 {
-    bool any = print_side(out, s, true, true) > 0;
+    bool any = print_side(p, s, true, true) > 0;
     bool constant_first = !any && s->constant > 0;
     if (constant_first)
-        str_printf(out, "%lld", (long long)s->constant);
+        str_printf(p->out, "%lld", (long long)s->constant);
     for (int i = 0; i < s->n; i++) {
         if (s->terms[i].coef > 0)
             continue;
-        str_add(out, any || constant_first ? " - " : "-");
-        print_term(out, s->terms[i]);
+        str_add(p->out, any || constant_first ? " - " : "-");
+        print_term(p, s->terms[i]);
         any = true;
     }
     if (s->constant && !constant_first)
-        str_printf(out, s->constant > 0 ? " + %llu" : " - %llu",
+        str_printf(p->out, s->constant > 0 ? " + %llu" : " - %llu",
                    (unsigned long long)magnitude(s->constant));
 }
 
@@ -114,83 +121,131 @@ static bool is_ceiling(const Aff *a, const Aff *b, AffSum *s)
     return !s->bad && s->n < before && s->n > 0;
 }
 
-static void print_div(Str *out, const Aff *a, bool parens)
+static bool is_natural(const Aff *a)
+{
+    int64_t lo, hi;
+    aff_bounds(a, &lo, &hi);
+    return lo >= 0;
+}
+
+/* C's division rounds towards zero: an operator where nothing is negative, else a function. */
+static void print_quotient(Printer *p, const Aff *a, const char *op, const char *function, bool parens)
+{
+    bool plain = is_natural(a->a) && is_natural(a->b);
+    if (!plain) str_printf(p->out, "%s(", function);
+    else open_if(p, parens);
+    print_at(p, a->a, plain ? L_PRODUCT : L_OR);
+    str_add(p->out, plain ? op : ", ");
+    print_at(p, a->b, plain ? L_ATOM : L_OR);
+    if (!plain) str_addc(p->out, ')');
+    else close_if(p, parens);
+}
+
+static void print_styled_div(Printer *p, const Aff *a, bool parens)
 {
     AffSum s;
-    if (!is_ceiling(a->a, a->b, &s)) {
-        open_if(out, parens);
-        print_at(out, a->a, L_PRODUCT);
-        str_add(out, " div ");
-        print_at(out, a->b, L_ATOM);
-        close_if(out, parens);
+    if (!is_natural(a->a) || !is_ceiling(a->a, a->b, &s)) {
+        print_quotient(p, a, " / ", p->style->floor_div, parens);
         return;
     }
-    str_add(out, "ceil(");
-    open_if(out, !is_single(&s));
-    print_sum(out, &s);
-    close_if(out, !is_single(&s));
-    str_add(out, " / ");
-    print_at(out, a->b, L_ATOM);
-    str_addc(out, ')');
+    str_printf(p->out, "%s(", p->style->ceil_div);
+    print_sum(p, &s);
+    str_add(p->out, ", ");
+    print_at(p, a->b, L_OR);
+    str_addc(p->out, ')');
+}
+
+static void print_div(Printer *p, const Aff *a, bool parens)
+{
+    AffSum s;
+    if (p->style) {
+        print_styled_div(p, a, parens);
+        return;
+    }
+    if (!is_ceiling(a->a, a->b, &s)) {
+        open_if(p, parens);
+        print_at(p, a->a, L_PRODUCT);
+        str_add(p->out, " div ");
+        print_at(p, a->b, L_ATOM);
+        close_if(p, parens);
+        return;
+    }
+    str_add(p->out, "ceil(");
+    open_if(p, !is_single(&s));
+    print_sum(p, &s);
+    close_if(p, !is_single(&s));
+    str_add(p->out, " / ");
+    print_at(p, a->b, L_ATOM);
+    str_addc(p->out, ')');
 }
 
 /* ---- comparisons ------------------------------------------------------------------------- */
 
 /* sum OP 0 with the negative part on the right. */
-static void print_comparison(Str *out, const Aff *sum, const char *op)
+static void print_comparison(Printer *p, const Aff *sum, const char *op)
 {
     AffSum s;
     sum_of(&s, sum);
     bool less = op[0] == '<';
     bool left = count_positive(&s) > 0, right = count_positive(&s) < s.n;
     if (!left && less) { /* c - a <= 0: a >= c */
-        print_side(out, &s, false, true);
-        str_printf(out, " >= %lld", (long long)s.constant);
+        print_side(p, &s, false, true);
+        str_printf(p->out, " >= %lld", (long long)s.constant);
         return;
     }
     bool strict = less && s.constant == 1;
     if (strict)
         s.constant = 0;
-    print_side(out, &s, true, true);
+    print_side(p, &s, true, true);
     if (s.constant > 0 && right)
-        str_printf(out, " + %lld", (long long)s.constant);
-    str_printf(out, " %s ", strict ? "<" : op);
-    print_side(out, &s, false, true);
+        str_printf(p->out, " + %lld", (long long)s.constant);
+    str_printf(p->out, " %s ", strict ? "<" : op);
+    print_side(p, &s, false, true);
     if (!right)
-        str_printf(out, s.constant > 0 ? "-%llu" : "%llu",
+        str_printf(p->out, s.constant > 0 ? "-%llu" : "%llu",
                    (unsigned long long)magnitude(s.constant));
     else if (s.constant < 0)
-        str_printf(out, " + %llu", (unsigned long long)magnitude(s.constant));
+        str_printf(p->out, " + %llu", (unsigned long long)magnitude(s.constant));
 }
 
 /* ---- the rest ------------------------------------------------------------------------------ */
 
-static void print_list(Str *out, const Aff *a, AffKind kind, const char *separator, Level level)
+static void print_list(Printer *p, const Aff *a, AffKind kind, const char *separator, Level level)
 {
     if (a->kind != kind) {
-        print_at(out, a, level);
+        print_at(p, a, level);
         return;
     }
-    print_list(out, a->a, kind, separator, level);
-    str_add(out, separator);
-    print_at(out, a->b, level);
+    print_list(p, a->a, kind, separator, level);
+    str_add(p->out, separator);
+    print_at(p, a->b, level);
 }
 
-static void print_call(Str *out, const Aff *a, const char *name)
+/* min and max of two each, as C++ has them. */
+static void print_styled_call(Printer *p, const Aff *a, const char *name)
 {
-    str_printf(out, "%s(", name);
-    print_list(out, a, a->kind, ", ", L_OR);
-    str_addc(out, ')');
+    str_printf(p->out, "%s(", name);
+    print_at(p, a->a, L_OR);
+    str_add(p->out, ", ");
+    print_at(p, a->b, L_OR);
+    str_addc(p->out, ')');
 }
 
-static void print_not(Str *out, const Aff *a)
+static void print_call(Printer *p, const Aff *a, const char *name)
+{
+    str_printf(p->out, "%s(", name);
+    print_list(p, a, a->kind, ", ", L_OR);
+    str_addc(p->out, ')');
+}
+
+static void print_not(Printer *p, const Aff *a)
 {
     if (a->kind == AFF_EQ) {
-        print_comparison(out, a->a, "!=");
+        print_comparison(p, a->a, "!=");
         return;
     }
-    str_add(out, "not ");
-    print_at(out, a, L_ATOM);
+    str_add(p->out, "not ");
+    print_at(p, a, L_ATOM);
 }
 
 static Level level_of(const Aff *a)
@@ -214,49 +269,59 @@ static Level level_of(const Aff *a)
     return L_ATOM;
 }
 
-static void print_open(Str *out, const Aff *a)
+static void print_open(Printer *p, const Aff *a)
 {
     AffSum s;
     switch (a->kind) {
-    case AFF_CONST: str_printf(out, "%lld", (long long)a->value); break;
-    case AFF_SYM: str_add(out, a->sym->name); break;
+    case AFF_CONST: str_printf(p->out, "%lld", (long long)a->value); break;
+    case AFF_SYM: str_add(p->out, p->style ? p->style->name(p->style->user, a->sym) : a->sym->name); break;
     case AFF_ADD:
     case AFF_MUL:
         sum_of(&s, a);
-        print_sum(out, &s);
+        print_sum(p, &s);
         break;
-    case AFF_DIV: print_div(out, a, false); break;
+    case AFF_DIV: print_div(p, a, false); break;
     case AFF_MOD:
-        print_at(out, a->a, L_PRODUCT);
-        str_add(out, " mod ");
-        print_at(out, a->b, L_ATOM);
+        if (p->style) {
+            print_quotient(p, a, " % ", p->style->floor_mod, false);
+            break;
+        }
+        print_at(p, a->a, L_PRODUCT);
+        str_add(p->out, " mod ");
+        print_at(p, a->b, L_ATOM);
         break;
-    case AFF_MIN: print_call(out, a, "min"); break;
-    case AFF_MAX: print_call(out, a, "max"); break;
-    case AFF_LE: print_comparison(out, a->a, "<="); break;
-    case AFF_EQ: print_comparison(out, a->a, "=="); break;
-    case AFF_AND: print_list(out, a, AFF_AND, " and ", L_NOT); break;
-    case AFF_OR: print_list(out, a, AFF_OR, " or ", L_AND); break;
-    case AFF_NOT: print_not(out, a->a); break;
-    case AFF_POISON: str_add(out, "overflow"); break;
+    case AFF_MIN: (p->style ? print_styled_call : print_call)(p, a, p->style ? p->style->min : "min"); break;
+    case AFF_MAX: (p->style ? print_styled_call : print_call)(p, a, p->style ? p->style->max : "max"); break;
+    case AFF_LE: print_comparison(p, a->a, "<="); break;
+    case AFF_EQ: print_comparison(p, a->a, "=="); break;
+    case AFF_AND: print_list(p, a, AFF_AND, " and ", L_NOT); break;
+    case AFF_OR: print_list(p, a, AFF_OR, " or ", L_AND); break;
+    case AFF_NOT: print_not(p, a->a); break;
+    case AFF_POISON: str_add(p->out, "overflow"); break;
     }
 }
 
-static void print_at(Str *out, const Aff *a, Level level)
+static void print_at(Printer *p, const Aff *a, Level level)
 {
     bool parens = level_of(a) < level;
     if (a->kind == AFF_DIV) {
-        print_div(out, a, parens);
+        print_div(p, a, parens);
         return;
     }
-    open_if(out, parens);
-    print_open(out, a);
-    close_if(out, parens);
+    open_if(p, parens);
+    print_open(p, a);
+    close_if(p, parens);
+}
+
+void aff_print_styled(Str *out, const Aff *a, const AffStyle *style)
+{
+    Printer p = {out, style};
+    print_at(&p, a, L_OR);
 }
 
 void aff_print(Str *out, const Aff *a)
 {
-    print_at(out, a, L_OR);
+    aff_print_styled(out, a, NULL);
 }
 
 const char *aff_text(Arena *arena, const Aff *a)

@@ -89,4 +89,16 @@ int asm_wait(AsmJob *const *jobs, int n, double seconds);
 const AsmResult *asm_result(AsmJob *job);
 void asm_cancel(AsmJob *job);
 
+/* ---- nvcc ---- */
+
+typedef struct AsmSource {
+    const char *path;          /* of the C++ */
+    const char *target;        /* "sm_90a" */
+    const char *const *include; /* folders, ended by NULL */
+    const char *out;           /* where the PTX goes */
+} AsmSource;
+
+/* Compiles C++ to PTX. False: *log says why. */
+bool asm_nvcc(Arena *arena, const AsmTool *nvcc, const AsmSource *source, const char **log);
+
 #endif

@@ -2,6 +2,7 @@
 #include "chain/suggest.h"
 
 #include "check/check.h"
+#include "cute/cute.h"
 #include "fuse/fuse.h"
 #include "lower/lower.h"
 #include "ptx/ptx.h"
@@ -484,6 +485,33 @@ static const char *settings_text(const Chain *chain)
     return str_text(&text);
 }
 
+/* What is known of the program that its kernels must agree with. */
+static void describe(Chain *chain)
+{
+    chain->abi->definition = chain->definition;
+    chain->abi->settings = settings_text(chain);
+    chain->abi->dtype = chain->settings.dtype;
+}
+
+bool chain_translate(Chain *chain)
+{
+    double since = clock_seconds();
+    Str text = str_new(chain->arena);
+
+    if (!pass_run_sequential(chain->tile, chain->target, chain->diags))
+        return false;
+    chain->abi = cute_plan(chain->arena, chain->tile, chain->target, chain->diags);
+    if (!chain->abi)
+        return false;
+    describe(chain);
+    if (!cute_emit(&text, chain->tile, chain->abi, chain->target, chain->diags))
+        return false;
+    chain->cute = chain_text(chain, arena_printf(chain->arena, "%s.%s.cu", chain->name,
+                                                 chain->target->name), &text);
+    timed(chain, "CuTe", since);
+    return true;
+}
+
 bool chain_emit(Chain *chain)
 {
     double since = clock_seconds();
@@ -492,9 +520,7 @@ bool chain_emit(Chain *chain)
     chain->abi = abi_from_tile(chain->arena, chain->tile, chain->target);
     if (!chain->abi)
         return false;
-    chain->abi->definition = chain->definition;
-    chain->abi->settings = settings_text(chain);
-    chain->abi->dtype = chain->settings.dtype;
+    describe(chain);
     if (!ptx_emit(&text, chain->tile, chain->abi, chain->target, chain->diags))
         return false;
     chain->ptx = chain_text(chain, arena_printf(chain->arena, "%s.%s.ptx", chain->name,

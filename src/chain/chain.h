@@ -47,7 +47,7 @@ typedef struct Chain {
     const Source *defined;  /* where it was read from, and what was read */
     const Program *parsed;
     Program *beside;        /* the Kernels that stand beside it; NULL: none */
-    Source *sketch, *code, *ptx;
+    Source *sketch, *code, *ptx, *cute;
     ReasonResult *reasoned;
     TileProgram *tile;
     Abi *abi;
@@ -81,6 +81,8 @@ bool chain_lower(Chain *chain, const Source *code); /* checks it first */
 bool chain_read_tile(Chain *chain, const Source *dump);
 bool chain_schedule(Chain *chain);  /* the passes that the program has not gone through yet */
 bool chain_emit(Chain *chain);
+/* CuTe C++ instead, from the program as it was lowered: chain->cute, and its ABI. */
+bool chain_translate(Chain *chain);
 
 /* The definition that a PTX file must agree with, under the settings that were
  * compiled in: `against`, or where that is NULL the one within its ABI. */

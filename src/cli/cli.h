@@ -48,7 +48,7 @@ typedef struct Options {
     When colour, cubin;
     uint64_t seed;
     const char *ptxas_path;   /* NULL: the one at hand */
-    const char *dump, *against;
+    const char *dump, *against, *cutlass;
     bool has_data;
     FillKind data;
     bool has_rounds;

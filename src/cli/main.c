@@ -34,7 +34,7 @@ static const char *overview(Session *s)
     str_add(&out, "tw turns an operator's definition into a verified GPU kernel.\n\n"
                   "Usage: tw COMMAND [options] [FILE]\n\n");
     for (const Command *c = commands; c->name; c++)
-        str_printf(&out, "  %-9s %s\n", c->name, c->summary);
+        str_printf(&out, "  %-10s %s\n", c->name, c->summary);
     str_add(&out, "\nFiles default to standard input and output. 'tw COMMAND --help' says more.\n"
                   "Exit status: 0 done, 1 the program or its result is wrong, 2 wrong usage,\n"
                   "3 the environment lacks something.\n");

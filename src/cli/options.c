@@ -229,6 +229,9 @@ static bool take(Session *s, OptionId id, const char *value)
         return *value || bad_value(s, id, value, "not the name of a file");
     case OPT_DUMP: o->dump = value; return true;
     case OPT_AGAINST: o->against = value; return true;
+    case OPT_TO:
+        return strcmp(value, "cute") == 0 || bad_value(s, id, value, "there is only cute");
+    case OPT_CUTLASS: o->cutlass = value; return true;
     case OPT_TRIAL: o->trial = true; return true;
     case OPT_PTXAS:
         o->ptxas = true;

@@ -731,6 +731,9 @@ static void parse_directive(Parser *p)
         parse_entry(p);
     } else if (is_word(p, word, "shared")) {
         parse_module_shared(p);
+    } else if (is_word(p, word, "global")) {
+        emu_ptx_skip_statement(p); /* declares no name: whoever uses it is told so */
+        emu_ptx_accept(p, ';');
     } else if (is_word(p, word, "file") || is_word(p, word, "loc")) {
         emu_ptx_skip_line(p);
     } else if (is_word(p, word, "section")) {

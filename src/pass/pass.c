@@ -63,6 +63,28 @@ static int first_to_run(const TileProgram *program)
     return program->after ? -1 : 0;
 }
 
+/* Those that change what a program says, not how it is scheduled. */
+static bool is_sequential(const Pass *pass)
+{
+    return pass->run == pass_mask || pass->run == pass_expand || pass->run == pass_simplify || pass->run == pass_direct;
+}
+
+bool pass_run_sequential(TileProgram *program, const Target *target, Diags *diags)
+{
+    if (!tile_verify(program, diags)) return false;
+    if (program->after) {
+        diag_add(diags, TW0754, program->kernels.len ? program->kernels.data[0]->loc : (Span){0, 0},
+                 "the program went through passes already, the last of them '%s'", program->after);
+        return false;
+    }
+    for (size_t i = 0; i < TW_COUNT(PASSES); i++) {
+        if (!is_sequential(&PASSES[i])) continue;
+        if (!run_on_kernels(program, &PASSES[i], target, diags) || !tile_verify(program, diags)) return false;
+        program->after = PASSES[i].name;
+    }
+    return true;
+}
+
 bool pass_run(TileProgram *program, const Target *target, Diags *diags,
               bool (*after)(void *user, const Pass *pass, TileProgram *program), void *user)
 {

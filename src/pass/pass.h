@@ -22,4 +22,9 @@ const Pass *pass_all(int *count);
 bool pass_run(TileProgram *program, const Target *target, Diags *diags,
               bool (*after)(void *user, const Pass *pass, TileProgram *program), void *user);
 
+/* Runs those passes that stay at the sequential level, for a translator that has a
+ * schedule of its own: loops are tightened, masks guarded, composite operations
+ * elementary, scales folded; tiles have no storage. The program is as it was lowered. */
+bool pass_run_sequential(TileProgram *program, const Target *target, Diags *diags);
+
 #endif

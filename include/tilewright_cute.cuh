@@ -1,0 +1,631 @@
+/* tilewright_cute.cuh: what kernels written by `tw translate --to cute` stand on.
+ *
+ * A kernel is one block's program on tiles. This header has no kernel in it: it says
+ * how a tile is spread over a block's threads, how it comes from memory and goes back,
+ * how copies run ahead of what uses them, and which atoms multiply. All of it is
+ * CuTe's (CUTLASS 3.5 or later): TiledMMA, TiledCopy, swizzled layouts.
+ *
+ *   place       how the tiles in registers are spread over threads: the accumulator
+ *               of a TiledMMA, seen as rows x columns (rows_cols). All tiles of a kernel
+ *               share it, so that what belongs together meets in one thread
+ *   tile        a matrix in registers: a thread's rows x its columns, S(i, j)
+ *   column, row its vectors: a value for each of a thread's rows, columns. Every thread
+ *               that has a part of the row (column) has the same
+ *   Shared      a tile in shared memory, in swizzled panels of up to 128 bytes
+ *   Window      where a tile lies in a tensor, and which part of it is inside
+ *   Ring        tiles of a loop that are copied ahead of the iteration that uses them
+ *
+ * MIT licence, like the rest of tilewright.
+ */
+#pragma once
+
+#include <cute/tensor.hpp>
+#include <cutlass/bfloat16.h>
+#include <cutlass/float8.h>
+#include <cutlass/half.h>
+#include <cutlass/numeric_conversion.h>
+
+namespace tw {
+
+using namespace cute;
+using cutlass::bfloat16_t;
+using cutlass::half_t;
+
+enum { CHUNK = 16 /* bytes of the widest access to memory */ };
+
+/* ---- integers: division that rounds down, as in TL -------------------------------- */
+
+CUTE_HOST_DEVICE constexpr int floor_div(int a, int b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
+CUTE_HOST_DEVICE constexpr int floor_mod(int a, int b) { return a - floor_div(a, b) * b; }
+CUTE_HOST_DEVICE constexpr int least(int a, int b) { return a < b ? a : b; }
+CUTE_HOST_DEVICE constexpr int most(int a, int b) { return a > b ? a : b; }
+
+/* ---- elements ------------------------------------------------------------------------ */
+
+CUTE_DEVICE float exp2(float x) {
+    float y; /* without the steps by which exp2f keeps subnormal results */
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+CUTE_DEVICE float exp(float x) { return exp2(x * 1.4426950408889634f); }
+CUTE_DEVICE float log2(float x) { return __log2f(x); }
+CUTE_DEVICE float log(float x) { return __logf(x); }
+CUTE_DEVICE float divide_or(float a, float b, float other) { return b == 0 ? other : a / b; }
+CUTE_DEVICE float reciprocal(float x) { return __frcp_rn(x); }
+CUTE_DEVICE float sigmoid(float x) { return 1 / (1 + exp(-x)); }
+CUTE_DEVICE float square(float x) { return x * x; }
+CUTE_DEVICE float silu(float x) { return x / (1 + exp(-x)); }
+CUTE_DEVICE float gelu(float x) { return 0.5f * x * (1 + erff(x * 0.70710678f)); }
+
+struct Add { CUTE_DEVICE float operator()(float a, float b) const { return a + b; } };
+struct Max { CUTE_DEVICE float operator()(float a, float b) const { return fmaxf(a, b); } };
+struct Min { CUTE_DEVICE float operator()(float a, float b) const { return fminf(a, b); } };
+
+/* ---- places ---------------------------------------------------------------------------- */
+
+/* (values of an atom, atoms along M, along N) as (rows, columns). An atom's values are one;
+ * (columns, rows) as mma.sync has them; or (columns, rows, columns) as wgmma does. */
+template <class Layout_>
+CUTE_HOST_DEVICE constexpr auto rows_cols(Layout_ const &l) {
+    if constexpr (decltype(rank(layout<0>(l)))::value == 1)
+        return make_layout(layout<1>(l), layout<2>(l));
+    else if constexpr (decltype(rank(layout<0>(l)))::value == 2)
+        return make_layout(make_layout(layout<0, 1>(l), layout<1>(l)), make_layout(layout<0, 0>(l), layout<2>(l)));
+    else
+        return make_layout(make_layout(layout<0, 1>(l), layout<1>(l)),
+                           make_layout(layout<0, 0>(l), layout<0, 2>(l), layout<2>(l)));
+}
+
+/* And back: the same registers as an atom's accumulator. */
+template <class Tile>
+CUTE_HOST_DEVICE auto accumulator(Tile &t) {
+    auto l = t.layout();
+    if constexpr (decltype(rank(layout<1>(l)))::value == 2)
+        return make_tensor(t.data(), make_layout(make_layout(layout<1, 0>(l), layout<0, 0>(l)),
+                                                 layout<0, 1>(l), layout<1, 1>(l)));
+    else
+        return make_tensor(t.data(), make_layout(make_layout(layout<1, 0>(l), layout<0, 0>(l), layout<1, 1>(l)),
+                                                 layout<0, 1>(l), layout<1, 2>(l)));
+}
+
+/* A TiledMMA's accumulator as the place of all tiles. Lanes: neighbouring lanes of a warp
+ * that share a row; Run: neighbouring columns that a thread has; the warps that share a row
+ * are WarpsN neighbours. */
+template <class Mma_, int WarpsM_, int WarpsN_, int Lanes_, int Run_>
+struct Place {
+    static constexpr int WarpsM = WarpsM_, WarpsN = WarpsN_, Lanes = Lanes_, Run = Run_;
+    static constexpr int Threads = 32 * WarpsM * WarpsN;
+
+    template <int Cols> using Mma = Mma_;
+
+    template <int Rows, int Cols> static CUTE_DEVICE auto spots() {
+        auto whole = make_identity_tensor(Shape<Int<Rows>, Int<Cols>>{});
+        auto mine = Mma<Cols>{}.get_slice(threadIdx.x).partition_C(whole);
+        return make_tensor(mine.data(), rows_cols(mine.layout()));
+    }
+};
+
+/* Where there is nothing to multiply: a TiledMMA of scalar multiply-adds, whose threads lie
+ * side by side along the rows, Run neighbouring columns each, as memory does. */
+template <int ThreadsM, int ThreadsN, int Run>
+using RowsPlace =
+    Place<TiledMMA<MMA_Atom<UniversalFMA<float, float, float, float>>,
+                   Layout<Shape<Int<ThreadsM>, Int<ThreadsN>, _1>, Stride<Int<ThreadsN>, _1, _0>>,
+                   Tile<Int<ThreadsM>, Layout<Shape<Int<ThreadsN>, Int<Run>>, Stride<Int<Run>, _1>>, _1>>,
+          (ThreadsN >= 32 ? ThreadsM : ThreadsM * ThreadsN / 32), (ThreadsN > 32 ? ThreadsN / 32 : 1),
+          (ThreadsN > 32 ? 32 : ThreadsN), Run>;
+
+template <class P, class T, int Rows, int Cols> CUTE_DEVICE auto tile() {
+    auto shape = partition_shape_C(typename P::template Mma<Cols>{}, Shape<Int<Rows>, Int<Cols>>{});
+    return make_tensor<T>(rows_cols(make_layout(shape)));
+}
+template <class P, class T, int Rows> CUTE_DEVICE auto column() {
+    using Mma = typename P::template Mma<0>;
+    auto shape = partition_shape_C(Mma{}, make_shape(Int<Rows>{}, tile_size<1>(Mma{})));
+    return make_tensor<T>(Shape<Int<decltype(size<0>(rows_cols(make_layout(shape))))::value>>{});
+}
+template <class P, class T, int Cols> CUTE_DEVICE auto row() {
+    using Mma = typename P::template Mma<Cols>;
+    auto shape = partition_shape_C(Mma{}, make_shape(tile_size<0>(Mma{}), Int<Cols>{}));
+    return make_tensor<T>(Shape<Int<decltype(size<1>(rows_cols(make_layout(shape))))::value>>{});
+}
+
+/* Row (column) within its tile of a thread's i-th row (j-th column). */
+template <class P, int Rows> CUTE_DEVICE int row_at(int i) {
+    using Mma = typename P::template Mma<0>;
+    return get<0>(P::template spots<Rows, decltype(tile_size<1>(Mma{}))::value>()(i, 0));
+}
+template <class P, int Cols> CUTE_DEVICE int col_at(int j) {
+    using Mma = typename P::template Mma<Cols>;
+    return get<1>(P::template spots<decltype(tile_size<0>(Mma{}))::value, Cols>()(0, j));
+}
+
+/* A part of a tile is the same part of what each thread has of it. */
+template <class Tile, class Part> CUTE_DEVICE void slice(Tile const &t, int row, int col, Part &part) {
+    CUTE_UNROLL
+    for (int i = 0; i < size<0>(part); ++i)
+        CUTE_UNROLL
+        for (int j = 0; j < size<1>(part); ++j) part(i, j) = t(i + row, j + col);
+}
+template <class Tile, class Part> CUTE_DEVICE void patch(Tile &t, int row, int col, Part const &part) {
+    CUTE_UNROLL
+    for (int i = 0; i < size<0>(part); ++i)
+        CUTE_UNROLL
+        for (int j = 0; j < size<1>(part); ++j) t(i + row, j + col) = part(i, j);
+}
+
+/* Element by element into another type, two at a time. */
+template <class From, class To> CUTE_DEVICE void convert(From const &from, To &to) {
+    constexpr int n = decltype(size(from))::value;
+    cutlass::NumericArrayConverter<typename To::value_type, typename From::value_type, n> converter;
+    auto result = converter(*reinterpret_cast<cutlass::Array<typename From::value_type, n> const *>(from.data()));
+    *reinterpret_cast<decltype(result) *>(to.data()) = result;
+}
+
+/* Whether a warp has a factor other than 1. */
+template <class Column> CUTE_DEVICE bool any_but_one(Column const &c) {
+    bool other = false;
+    CUTE_UNROLL
+    for (int i = 0; i < size(c); ++i) other |= c(i) != 1.0f;
+    return __any_sync(0xffffffff, other);
+}
+
+/* ---- reductions -------------------------------------------------------------------------- */
+
+/* Combines what the threads of a row, or of a column, have; `parts`: Threads floats in shared
+ * memory, used where several warps are concerned. */
+template <class P, class Op> CUTE_DEVICE float across_row(float x, Op op, float *parts) {
+    CUTE_UNROLL
+    for (int lane = P::Lanes / 2; lane > 0; lane /= 2) x = op(x, __shfl_xor_sync(0xffffffff, x, lane));
+    if constexpr (P::WarpsN > 1) {
+        int warp = threadIdx.x / 32, first = warp / P::WarpsN * P::WarpsN, lane = threadIdx.x % 32;
+        __syncthreads();
+        parts[threadIdx.x] = x;
+        __syncthreads();
+        x = parts[first * 32 + lane];
+        CUTE_UNROLL
+        for (int w = 1; w < P::WarpsN; ++w) x = op(x, parts[(first + w) * 32 + lane]);
+    }
+    return x;
+}
+template <class P, class Op> CUTE_DEVICE float across_column(float x, Op op, float *parts) {
+    CUTE_UNROLL
+    for (int lane = P::Lanes; lane < 32; lane *= 2) x = op(x, __shfl_xor_sync(0xffffffff, x, lane));
+    if constexpr (P::WarpsM > 1) {
+        int first = threadIdx.x / 32 % P::WarpsN, lane = threadIdx.x % 32;
+        __syncthreads();
+        parts[threadIdx.x] = x;
+        __syncthreads();
+        x = parts[first * 32 + lane];
+        CUTE_UNROLL
+        for (int w = 1; w < P::WarpsM; ++w) x = op(x, parts[(first + w * P::WarpsN) * 32 + lane]);
+    }
+    return x;
+}
+
+/* Each row of a tile, each column of it; a row or a column alone. */
+template <class P, class Tile, class Column, class Op>
+CUTE_DEVICE void reduce_rows(Tile const &t, Column &c, Op op, float *parts) {
+    CUTE_UNROLL
+    for (int i = 0; i < size(c); ++i) {
+        float x = float(t(i, 0));
+        CUTE_UNROLL
+        for (int j = 1; j < size<1>(t); ++j) x = op(x, float(t(i, j)));
+        c(i) = across_row<P>(x, op, parts);
+    }
+}
+template <class P, class Tile, class Row, class Op>
+CUTE_DEVICE void reduce_columns(Tile const &t, Row &r, Op op, float *parts) {
+    CUTE_UNROLL
+    for (int j = 0; j < size(r); ++j) {
+        float x = float(t(0, j));
+        CUTE_UNROLL
+        for (int i = 1; i < size<0>(t); ++i) x = op(x, float(t(i, j)));
+        r(j) = across_column<P>(x, op, parts);
+    }
+}
+template <class P, class Row, class Op> CUTE_DEVICE float reduce_row(Row const &r, Op op, float *parts) {
+    float x = float(r(0));
+    CUTE_UNROLL
+    for (int j = 1; j < size(r); ++j) x = op(x, float(r(j)));
+    return across_row<P>(x, op, parts);
+}
+template <class P, class Column, class Op> CUTE_DEVICE float reduce_column(Column const &c, Op op, float *parts) {
+    float x = float(c(0));
+    CUTE_UNROLL
+    for (int i = 1; i < size(c); ++i) x = op(x, float(c(i)));
+    return across_column<P>(x, op, parts);
+}
+
+/* ---- memory -------------------------------------------------------------------------------- */
+
+/* A tile's corner in a tensor, the way to its next row and column, and which of its rows and
+ * columns are inside. */
+template <class T> struct Window {
+    T *corner;
+    int64_t row_step, col_step;
+    int row_from, row_to, col_from, col_to;
+
+    CUTE_DEVICE bool has(int row, int col) const {
+        return row_from <= row && row < row_to && col_from <= col && col < col_to;
+    }
+    /* The columns from col to col + Run - 1 of a tile of Cols, in a row that is inside. */
+    template <int Cols, int Run> CUTE_DEVICE bool has_run(int col) const {
+        bool all = col_from <= 0 && col_to >= Cols; /* known to the compiler, mostly */
+        return all || (col_from <= col && col + Run <= col_to);
+    }
+    CUTE_DEVICE bool has_row(int row) const { return row_from <= row && row < row_to; }
+    CUTE_DEVICE T &operator()(int row, int col) const { return corner[row * row_step + col * col_step]; }
+};
+
+struct Everywhere {
+    CUTE_DEVICE bool operator()(int, int) const { return true; }
+};
+
+/* Between memory and a thread's part of a tile. Wide: rows are aligned to 16 bytes and their
+ * elements are neighbours, so that a thread's run of them moves at once. */
+template <class P, bool Wide, int Rows, int Cols, class T, class Tile, class Where = Everywhere>
+CUTE_DEVICE void load(Window<T> w, Tile &t, Where where = {}) {
+    using E = cute::remove_const_t<T>;
+    auto at = P::template spots<Rows, Cols>();
+    constexpr int Run = Wide && P::Run * sizeof(E) <= CHUNK ? P::Run : 1;
+    using Pack = cutlass::AlignedArray<E, Run>;
+    CUTE_UNROLL
+    for (int i = 0; i < size<0>(t); ++i)
+        CUTE_UNROLL
+        for (int j = 0; j < size<1>(t); j += Run) {
+            int row = get<0>(at(i, j)), col = get<1>(at(i, j));
+            if (cute::is_same<Where, Everywhere>::value && Run > 1 && w.template has_run<Cols, Run>(col)) {
+                Pack pack{};
+                if (w.has_row(row)) pack = *reinterpret_cast<Pack const *>(&w(row, col));
+                CUTE_UNROLL
+                for (int e = 0; e < Run; ++e) t(i, j + e) = pack[e];
+            } else {
+                CUTE_UNROLL
+                for (int e = 0; e < Run; ++e)
+                    t(i, j + e) = w.has(row, col + e) && where(row, col + e) ? w(row, col + e) : E(0.0f);
+            }
+        }
+}
+template <class P, bool Wide, int Rows, int Cols, class T, class Tile, class Where = Everywhere>
+CUTE_DEVICE void store(Tile const &t, Window<T> w, Where where = {}) {
+    auto at = P::template spots<Rows, Cols>();
+    constexpr int Run = Wide && P::Run * sizeof(T) <= CHUNK ? P::Run : 1;
+    using Pack = cutlass::AlignedArray<T, Run>;
+    CUTE_UNROLL
+    for (int i = 0; i < size<0>(t); ++i)
+        CUTE_UNROLL
+        for (int j = 0; j < size<1>(t); j += Run) {
+            int row = get<0>(at(i, j)), col = get<1>(at(i, j));
+            if (cute::is_same<Where, Everywhere>::value && Run > 1 && w.template has_run<Cols, Run>(col)) {
+                Pack pack;
+                CUTE_UNROLL
+                for (int e = 0; e < Run; ++e) pack[e] = t(i, j + e);
+                if (w.has_row(row)) *reinterpret_cast<Pack *>(&w(row, col)) = pack;
+            } else {
+                CUTE_UNROLL
+                for (int e = 0; e < Run; ++e)
+                    if (w.has(row, col + e) && where(row, col + e)) w(row, col + e) = t(i, j + e);
+            }
+        }
+}
+
+/* The same of vectors and of single elements. A thread's copy of a column's value is as good as
+ * another's; all of them write it. */
+template <class P, int Rows, class T, class Column, class Where = Everywhere>
+CUTE_DEVICE void load_column(Window<T> w, Column &c, Where where = {}) {
+    CUTE_UNROLL
+    for (int i = 0; i < size(c); ++i) {
+        int row = row_at<P, Rows>(i);
+        c(i) = w.has(row, 0) && where(row, 0) ? w(row, 0) : cute::remove_const_t<T>(0.0f);
+    }
+}
+template <class P, int Rows, class T, class Column, class Where = Everywhere>
+CUTE_DEVICE void store_column(Column const &c, Window<T> w, Where where = {}) {
+    CUTE_UNROLL
+    for (int i = 0; i < size(c); ++i) {
+        int row = row_at<P, Rows>(i);
+        if (w.has(row, 0) && where(row, 0)) w(row, 0) = c(i);
+    }
+}
+template <class P, bool Wide, int Cols, class T, class Row, class Where = Everywhere>
+CUTE_DEVICE void load_row(Window<T> w, Row &r, Where where = {}) {
+    using E = cute::remove_const_t<T>;
+    constexpr int Run = Wide && P::Run * sizeof(E) <= CHUNK ? P::Run : 1;
+    using Pack = cutlass::AlignedArray<E, Run>;
+    CUTE_UNROLL
+    for (int j = 0; j < size(r); j += Run) {
+        int col = col_at<P, Cols>(j);
+        if (cute::is_same<Where, Everywhere>::value && Run > 1 && w.template has_run<Cols, Run>(col)) {
+            Pack pack{};
+            if (w.has_row(0)) pack = *reinterpret_cast<Pack const *>(&w(0, col));
+            CUTE_UNROLL
+            for (int e = 0; e < Run; ++e) r(j + e) = pack[e];
+        } else {
+            CUTE_UNROLL
+            for (int e = 0; e < Run; ++e)
+                r(j + e) = w.has(0, col + e) && where(0, col + e) ? w(0, col + e) : E(0.0f);
+        }
+    }
+}
+template <class P, bool Wide, int Cols, class T, class Row, class Where = Everywhere>
+CUTE_DEVICE void store_row(Row const &r, Window<T> w, Where where = {}) {
+    constexpr int Run = Wide && P::Run * sizeof(T) <= CHUNK ? P::Run : 1;
+    using Pack = cutlass::AlignedArray<T, Run>;
+    CUTE_UNROLL
+    for (int j = 0; j < size(r); j += Run) {
+        int col = col_at<P, Cols>(j);
+        if (cute::is_same<Where, Everywhere>::value && Run > 1 && w.template has_run<Cols, Run>(col)) {
+            Pack pack;
+            CUTE_UNROLL
+            for (int e = 0; e < Run; ++e) pack[e] = r(j + e);
+            if (w.has_row(0)) *reinterpret_cast<Pack *>(&w(0, col)) = pack;
+        } else {
+            CUTE_UNROLL
+            for (int e = 0; e < Run; ++e)
+                if (w.has(0, col + e) && where(0, col + e)) w(0, col + e) = r(j + e);
+        }
+    }
+}
+template <class T> CUTE_DEVICE auto load_one(Window<T> w) {
+    return w.has(0, 0) ? w(0, 0) : cute::remove_const_t<T>(0.0f);
+}
+template <class T> CUTE_DEVICE void store_one(cute::remove_const_t<T> x, Window<T> w) {
+    if (w.has(0, 0)) w(0, 0) = x;
+}
+
+/* ---- tiles in shared memory ------------------------------------------------------------------ */
+
+/* Panels of up to 128 bytes, all rows of a panel one below another; within eight rows the chunks
+ * of 16 bytes are XORed with the row, so that a column of eight lies in different banks. */
+template <class T, int Rows, int Cols> struct Shared {
+    using Element = T;
+    static constexpr int Tall = (Rows + 7) / 8 * 8; /* with what rounds it up to whole swizzles */
+    static constexpr int Bytes = Cols * sizeof(T);
+    static constexpr int Panel = Bytes % 128 == 0 ? 128 : Bytes % 64 == 0 ? 64 : Bytes % 32 == 0 ? 32 : 16;
+    static constexpr int Bits = Panel == 128 ? 3 : Panel == 64 ? 2 : Panel == 32 ? 1 : 0;
+    static constexpr int Base = sizeof(T) == 4 ? 2 : sizeof(T) == 2 ? 3 : 4; /* log2 of elements a chunk */
+    using Atom = decltype(composition(Swizzle<Bits, Base, 3>{},
+                                      Layout<Shape<_8, Int<Panel / int(sizeof(T))>>, Stride<Int<Panel / int(sizeof(T))>, _1>>{}));
+    using Lay = decltype(tile_to_shape(Atom{}, Shape<Int<Tall>, Int<Cols>>{}));
+    static constexpr bool Transposed = false;
+
+    T *data;
+
+    CUTE_DEVICE auto tensor() const { return make_tensor(make_smem_ptr(data), Lay{}); }
+    CUTE_DEVICE auto flipped() const {
+        return make_tensor(make_smem_ptr(data), composition(Lay{}, Layout<Shape<Int<Cols>, Int<Tall>>, Stride<Int<Tall>, _1>>{}));
+    }
+    CUTE_DEVICE T &operator()(int row, int col) const { return data[Lay{}(row, col)]; }
+    CUTE_DEVICE Shared operator[](int stage) const { return {data + stage * Tall * Cols}; }
+    struct Flipped; /* the operand X.T */
+    CUTE_DEVICE auto transposed() const { return Flipped{*this}; }
+    struct Flipped {
+        using Element = T;
+        static constexpr bool Transposed = true;
+        Shared of;
+        CUTE_DEVICE auto tensor() const { return of.flipped(); }
+        CUTE_DEVICE auto flipped() const { return of.tensor(); }
+    };
+};
+
+/* From global memory into a tile, all threads together, in chunks of 16 bytes. Wide: rows are
+ * aligned; then cp.async, which fills with zeros what is outside; else through registers. A
+ * condition may be on rows only where the copy is wide. */
+template <int Threads, bool Wide, class T, int Rows, int Cols, class Where = Everywhere>
+CUTE_DEVICE void copy_in(Window<T const> w, Shared<T, Rows, Cols> s, Where where = {}) {
+#if defined(CUTE_ARCH_CP_ASYNC_SM80_ENABLED)
+    constexpr bool Async = true;
+#else
+    constexpr bool Async = false;
+#endif
+    constexpr int Elements = CHUNK / int(sizeof(T)), Across = Cols / Elements;
+    if constexpr (Wide && Cols % Elements == 0) {
+        constexpr int Side = Across % 8 == 0 ? 8 : Across % 4 == 0 ? 4 : Across % 2 == 0 ? 2 : 1;
+        constexpr int Deep = Threads / Side;
+        using Atom = cute::conditional_t<Async, Copy_Atom<SM80_CP_ASYNC_CACHEGLOBAL_ZFILL<uint128_t>, T>,
+                                         Copy_Atom<UniversalCopy<uint128_t>, T>>;
+        auto copier = make_tiled_copy(Atom{}, Layout<Shape<Int<Deep>, Int<Side>>, Stride<Int<Side>, _1>>{},
+                                      Layout<Shape<_1, Int<Elements>>>{});
+        auto mine = copier.get_slice(threadIdx.x);
+        Tensor to = mine.partition_D(s.tensor());
+        Tensor at = mine.partition_D(make_identity_tensor(Shape<Int<Shared<T, Rows, Cols>::Tall>, Int<Cols>>{}));
+        CUTE_UNROLL
+        for (int m = 0; m < size<1>(to); ++m) {
+            int row = get<0>(at(0, m, 0));
+            if (Rows % Deep != 0 && row >= Rows) break;
+            CUTE_UNROLL
+            for (int n = 0; n < size<2>(to); ++n) {
+                int col = get<1>(at(0, m, n));
+                bool inside = w.has(row, col) && where(row, col);
+                T const *from = inside ? &w(row, col) : w.corner;
+                if ((w.col_to < Cols && col + Elements > w.col_to) || (w.col_from > 0 && col < w.col_from)) { /* the tensor ends within the chunk */
+                    CUTE_UNROLL
+                    for (int e = 0; e < Elements; ++e)
+                        to(e, m, n) = w.has(row, col + e) && where(row, col) ? w(row, col + e) : T(0.0f);
+                    continue;
+                }
+                Tensor source = make_tensor(make_gmem_ptr(from), Layout<Int<Elements>>{});
+                if constexpr (Async) {
+                    copy(Atom{}.with(inside), source, to(_, m, n));
+                } else if (inside) {
+                    copy(Atom{}, source, to(_, m, n));
+                } else {
+                    clear(to(_, m, n));
+                }
+            }
+        }
+    } else {
+        for (int k = threadIdx.x; k < Rows * Cols; k += Threads) {
+            int row = k / Cols, col = k % Cols;
+            s(row, col) = w.has(row, col) && where(row, col) ? w(row, col) : T(0.0f);
+        }
+    }
+}
+
+/* Between shared memory and registers. */
+template <class P, class T, int Rows, int Cols, class Tile>
+CUTE_DEVICE void read(Shared<T, Rows, Cols> s, Tile &t) {
+    auto at = P::template spots<Rows, Cols>();
+    CUTE_UNROLL
+    for (int i = 0; i < size<0>(t); ++i)
+        CUTE_UNROLL
+        for (int j = 0; j < size<1>(t); ++j) t(i, j) = s(get<0>(at(i, j)), get<1>(at(i, j)));
+}
+template <class P, class T, int Rows, int Cols, class Tile>
+CUTE_DEVICE void write(Tile const &t, Shared<T, Rows, Cols> s) {
+    auto at = P::template spots<Rows, Cols>();
+    __syncthreads(); /* who read what was there is done */
+    CUTE_UNROLL
+    for (int i = 0; i < size<0>(t); ++i)
+        CUTE_UNROLL
+        for (int j = 0; j < size<1>(t); ++j) s(get<0>(at(i, j)), get<1>(at(i, j))) = t(i, j);
+    __syncthreads();
+}
+
+/* ---- copies that run ahead --------------------------------------------------------------------- */
+
+/* All copies but the youngest `Ahead` groups have arrived, for all threads, and all threads are
+ * done with what they read before. */
+template <int Ahead> CUTE_DEVICE void arrive() {
+#if defined(CUTE_ARCH_CP_ASYNC_SM80_ENABLED)
+    cp_async_wait<Ahead>();
+#endif
+    __syncthreads();
+}
+
+/* The tiles of a loop from `lo` to `hi` in `Stages` stages: `fill(j, stage)` starts the copies for
+ * iteration j. turn(j) says which stage has j's tiles once they have arrived, and starts the copies
+ * for iteration j + Stages - 1. */
+template <int Stages, class Fill> struct Ring {
+    int lo, hi;
+    Fill fill;
+
+    CUTE_DEVICE void start(int j) {
+        if (j < hi) fill(j, (j - lo) % Stages);
+        cp_async_fence();
+    }
+    CUTE_DEVICE void begin() {
+        CUTE_UNROLL
+        for (int k = 0; k < Stages - 1; ++k) start(lo + k);
+    }
+    CUTE_DEVICE int turn(int j) {
+        arrive<Stages - 2>();
+        start(j + Stages - 1);
+        return (j - lo) % Stages;
+    }
+};
+template <int Stages, class Fill> CUTE_DEVICE auto ring(int lo, int hi, Fill fill) {
+    Ring<Stages, Fill> r{lo, hi, fill};
+    r.begin();
+    return r;
+}
+
+/* With one stage: tiles that are copied while others are used, whose turn comes when start(j) is
+ * called, behind an arrive. */
+template <class Fill> struct Turns {
+    int lo, hi;
+    Fill fill;
+
+    CUTE_DEVICE void start(int j) {
+        if (j < hi) fill(j, 0);
+        cp_async_fence();
+    }
+};
+template <class Fill> CUTE_DEVICE auto turns(int lo, int hi, Fill fill) { return Turns<Fill>{lo, hi, fill}; }
+
+/* ---- products ------------------------------------------------------------------------------------ */
+
+/* The operand of an atom from a tile in registers: two accumulators side by side are one operand
+ * where the atom takes 16 columns, one where it takes 8. */
+template <class Mma, class Tile> CUTE_DEVICE auto operand(Tile &t) {
+    Tensor c = accumulator(t);
+    if constexpr (decltype(size<2>(typename Mma::AtomShape_MNK{}))::value == 16) {
+        auto l = logical_divide(c.layout(), Shape<Underscore, Underscore, _2>{});
+        return make_tensor(c.data(), make_layout(make_layout(layout<0, 0>(l), layout<0, 1>(l), layout<2, 0>(l)),
+                                                 layout<1>(l), layout<2, 1>(l)));
+    } else {
+        return c;
+    }
+}
+
+template <bool Transposed, class T>
+using FromShared = Copy_Atom<cute::conditional_t<Transposed, SM75_U16x8_LDSM_T, SM75_U32x4_LDSM_N>, T>;
+template <bool Transposed, class T>
+using FromSharedNarrow = Copy_Atom<cute::conditional_t<Transposed, SM75_U16x4_LDSM_T, SM75_U32x2_LDSM_N>, T>;
+
+/* c += a b, b in shared memory, a there or in registers; the next step's operands are on their way
+ * while a step is multiplied. */
+template <class P, class Operand, class T, class Tile>
+CUTE_DEVICE void gemm_steps(Operand const &rA, T const &b, Tile &c) {
+    auto mma = typename P::template Mma<0>{};
+    auto thread = mma.get_slice(threadIdx.x);
+    using E = typename T::Element;
+    using Atom = cute::conditional_t<P::Wide, FromShared<!T::Transposed, E>, FromSharedNarrow<!T::Transposed, E>>;
+    Tensor sB = b.flipped(); /* (N, K) */
+    Tensor rB = thread.partition_fragment_B(sB);
+    auto copier = make_tiled_copy_B(Atom{}, mma);
+    auto mine = copier.get_slice(threadIdx.x);
+    Tensor from = mine.partition_S(sB);
+    Tensor to = mine.retile_D(rB);
+    Tensor acc = accumulator(c);
+    constexpr int Steps = decltype(size<2>(from))::value, Per = decltype(size<2>(rB))::value / Steps;
+    copy(copier, from(_, _, 0), to(_, _, 0));
+    CUTE_UNROLL
+    for (int k = 0; k < Steps; ++k) {
+        if (k + 1 < Steps) copy(copier, from(_, _, k + 1), to(_, _, k + 1));
+        CUTE_UNROLL
+        for (int p = 0; p < Per; ++p)
+            cute::gemm(mma, rA(_, _, k * Per + p), rB(_, _, k * Per + p), acc);
+    }
+}
+template <class P, class A, class B, class Tile>
+CUTE_DEVICE void gemm(A const &a, B const &b, Tile &c) {
+    auto mma = typename P::template Mma<0>{};
+    auto thread = mma.get_slice(threadIdx.x);
+    using E = typename A::Element;
+    using AtomB = cute::conditional_t<P::Wide, FromShared<!B::Transposed, E>, FromSharedNarrow<!B::Transposed, E>>;
+    Tensor sA = a.tensor();  /* (M, K) */
+    Tensor sB = b.flipped(); /* (N, K) */
+    Tensor rA = thread.partition_fragment_A(sA);
+    Tensor rB = thread.partition_fragment_B(sB);
+    auto copier_a = make_tiled_copy_A(FromShared<A::Transposed, E>{}, mma);
+    auto copier_b = make_tiled_copy_B(AtomB{}, mma);
+    auto mine_a = copier_a.get_slice(threadIdx.x);
+    auto mine_b = copier_b.get_slice(threadIdx.x);
+    Tensor from_a = mine_a.partition_S(sA);
+    Tensor to_a = mine_a.retile_D(rA);
+    Tensor from_b = mine_b.partition_S(sB);
+    Tensor to_b = mine_b.retile_D(rB);
+    Tensor acc = accumulator(c);
+    constexpr int Steps = decltype(size<2>(from_a))::value, Per = decltype(size<2>(rA))::value / Steps;
+    copy(copier_a, from_a(_, _, 0), to_a(_, _, 0));
+    copy(copier_b, from_b(_, _, 0), to_b(_, _, 0));
+    CUTE_UNROLL
+    for (int k = 0; k < Steps; ++k) {
+        if (k + 1 < Steps) {
+            copy(copier_a, from_a(_, _, k + 1), to_a(_, _, k + 1));
+            copy(copier_b, from_b(_, _, k + 1), to_b(_, _, k + 1));
+        }
+        CUTE_UNROLL
+        for (int p = 0; p < Per; ++p)
+            cute::gemm(mma, rA(_, _, k * Per + p), rB(_, _, k * Per + p), acc);
+    }
+}
+
+/* The place of a kernel whose warps multiply by mma.sync: WarpsM x WarpsN of them, 16 rows each and
+ * 16 columns (8, where a tile is no multiple of that). */
+template <class Atom_, int WarpsM, int WarpsN, bool Wide_>
+struct MmaPlace : Place<TiledMMA<MMA_Atom<Atom_>, Layout<Shape<Int<WarpsM>, Int<WarpsN>, _1>, Stride<Int<WarpsN>, _1, _0>>,
+                                 Tile<Int<16 * WarpsM>, Int<(Wide_ ? 16 : 8) * WarpsN>, _16>>,
+                        WarpsM, WarpsN, 4, 2> {
+    static constexpr bool Wide = Wide_;
+};
+
+/* a from registers, where it was computed. */
+template <class P, class A, class B, class Tile>
+CUTE_DEVICE void gemm_from_registers(A &a, B const &b, Tile &c) {
+    gemm_steps<P>(operand<typename P::template Mma<0>>(a), b, c);
+}
+
+} // namespace tw

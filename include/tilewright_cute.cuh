@@ -20,6 +20,10 @@
 #pragma once
 
 #include <cute/tensor.hpp>
+#include <cute/arch/copy_sm90.hpp>
+#include <cute/arch/copy_sm90_desc.hpp>
+#include <cute/arch/copy_sm90_tma.hpp>
+#include <cutlass/arch/barrier.h>
 #include <cutlass/bfloat16.h>
 #include <cutlass/float8.h>
 #include <cutlass/half.h>
@@ -388,6 +392,7 @@ template <class T, int Rows, int Cols> struct Shared {
     using Atom = decltype(composition(Swizzle<Bits, Base, 3>{},
                                       Layout<Shape<_8, Int<Panel / int(sizeof(T))>>, Stride<Int<Panel / int(sizeof(T))>, _1>>{}));
     using Lay = decltype(tile_to_shape(Atom{}, Shape<Int<Tall>, Int<Cols>>{}));
+    static constexpr int Wide = Cols;
     static constexpr bool Transposed = false;
 
     T *data;
@@ -463,6 +468,13 @@ CUTE_DEVICE void copy_in(Window<T const> w, Shared<T, Rows, Cols> s, Where where
     }
 }
 
+/* What threads wrote into shared memory may be read by wgmma, which is of another proxy. */
+CUTE_DEVICE void publish() {
+#if defined(CUTE_ARCH_TMA_SM90_ENABLED)
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+#endif
+}
+
 /* Between shared memory and registers. */
 template <class P, class T, int Rows, int Cols, class Tile>
 CUTE_DEVICE void read(Shared<T, Rows, Cols> s, Tile &t) {
@@ -480,8 +492,48 @@ CUTE_DEVICE void write(Tile const &t, Shared<T, Rows, Cols> s) {
     for (int i = 0; i < size<0>(t); ++i)
         CUTE_UNROLL
         for (int j = 0; j < size<1>(t); ++j) s(get<0>(at(i, j)), get<1>(at(i, j))) = t(i, j);
+    publish();
     __syncthreads();
 }
+
+/* By TMA: one thread asks for the boxes of a tile, whose bytes `landed` counts. RowAt: which of the
+ * coordinates, the innermost first, is that of the rows. */
+template <int Rank, int RowAt, int BoxRows, class T, int Rows, int Cols>
+CUTE_DEVICE void copy_boxes(TmaDescriptor const *map, uint64_t *landed, Shared<T, Rows, Cols> s, array<int, Rank> at) {
+    constexpr int Across = Shared<T, Rows, Cols>::Panel / int(sizeof(T));
+    constexpr uint64_t Hint = static_cast<uint64_t>(TMA::CacheHintSm90::EVICT_NORMAL);
+    if (threadIdx.x != 0) return;
+    set_barrier_transaction_bytes(*landed, Rows * Cols * sizeof(T));
+    for (int col = 0; col < Cols; col += Across)
+        for (int row = 0; row < Rows; row += BoxRows) {
+            array<int, Rank> c = at;
+            c[0] += col;
+            c[RowAt] += row;
+            T *to = s.data + col * Rows + row * Across;
+            if constexpr (Rank == 2) SM90_TMA_LOAD::copy(map, landed, Hint, to, c[0], c[1]);
+            if constexpr (Rank == 3) SM90_TMA_LOAD::copy(map, landed, Hint, to, c[0], c[1], c[2]);
+            if constexpr (Rank == 4) SM90_TMA_LOAD::copy(map, landed, Hint, to, c[0], c[1], c[2], c[3]);
+            if constexpr (Rank == 5) SM90_TMA_LOAD::copy(map, landed, Hint, to, c[0], c[1], c[2], c[3], c[4]);
+        }
+}
+
+/* Barriers that count what lands; each thread knows by bits which phase is the next of each. */
+template <int N> struct Landings {
+    uint64_t *barrier;
+    unsigned phases;
+
+    CUTE_DEVICE Landings(void *at, int copies) : barrier((uint64_t *)at), phases(0) {
+        if (threadIdx.x == 0) {
+            for (int i = 0; i < N; ++i) initialize_barrier(barrier[i], copies);
+            cutlass::arch::fence_barrier_init();
+        }
+        __syncthreads();
+    }
+    CUTE_DEVICE void wait(int i) {
+        wait_barrier(barrier[i], phases >> i & 1);
+        phases ^= 1u << i;
+    }
+};
 
 /* ---- copies that run ahead --------------------------------------------------------------------- */
 
@@ -491,6 +543,7 @@ template <int Ahead> CUTE_DEVICE void arrive() {
 #if defined(CUTE_ARCH_CP_ASYNC_SM80_ENABLED)
     cp_async_wait<Ahead>();
 #endif
+    publish();
     __syncthreads();
 }
 
@@ -515,6 +568,35 @@ template <int Stages, class Fill> struct Ring {
         return (j - lo) % Stages;
     }
 };
+/* The same of tiles that land by TMA, or of some that do: fill(j, stage) has stage's barrier count them. */
+template <int Stages, bool Wide, class Fill> struct LandingRing {
+    int lo, hi;
+    Landings<Stages> &landings;
+    Fill fill;
+
+    CUTE_DEVICE void start(int j) {
+        if (j < hi) fill(j, (j - lo) % Stages);
+        cp_async_fence();
+    }
+    CUTE_DEVICE void begin() {
+        CUTE_UNROLL
+        for (int k = 0; k < Stages - 1; ++k) start(lo + k);
+    }
+    CUTE_DEVICE int turn(int j) {
+        int stage = (j - lo) % Stages;
+        arrive<Stages - 2>();
+        start(j + Stages - 1);
+        if constexpr (Wide) landings.wait(stage);
+        return stage;
+    }
+};
+template <int Stages, bool Wide, class Fill>
+CUTE_DEVICE auto landing_ring(int lo, int hi, Landings<Stages> &landings, Fill fill) {
+    LandingRing<Stages, Wide, Fill> r{lo, hi, landings, fill};
+    r.begin();
+    return r;
+}
+
 template <int Stages, class Fill> CUTE_DEVICE auto ring(int lo, int hi, Fill fill) {
     Ring<Stages, Fill> r{lo, hi, fill};
     r.begin();
@@ -626,6 +708,105 @@ struct MmaPlace : Place<TiledMMA<MMA_Atom<Atom_>, Layout<Shape<Int<WarpsM>, Int<
 template <class P, class A, class B, class Tile>
 CUTE_DEVICE void gemm_from_registers(A &a, B const &b, Tile &c) {
     gemm_steps<P>(operand<typename P::template Mma<0>>(a), b, c);
+}
+
+/* ---- products of warpgroups ------------------------------------------------------------------------ */
+
+/* The place of a kernel whose warpgroups multiply by wgmma, 64 rows each. */
+template <class T, int Groups>
+struct WgmmaPlace {
+    static constexpr int WarpsM = 4 * Groups, WarpsN = 1, Lanes = 4, Run = 2, Threads = 128 * Groups;
+
+    template <int Cols> static CUTE_HOST_DEVICE constexpr auto any() {
+        constexpr int N = Cols > 0 ? Cols : 8;
+        return make_tiled_mma(SM90::GMMA::ss_op_selector<T, T, float, Shape<Int<64 * Groups>, Int<N>, _16>>(),
+                              Layout<Shape<Int<Groups>, _1, _1>>{});
+    }
+    template <int Cols> using Mma = decltype(any<Cols>());
+
+    template <int Rows, int Cols> static CUTE_DEVICE auto spots() {
+        auto whole = make_identity_tensor(Shape<Int<Rows>, Int<Cols>>{});
+        auto mine = Mma<Cols>{}.get_slice(threadIdx.x).partition_C(whole);
+        return make_tensor(mine.data(), rows_cols(mine.layout()));
+    }
+};
+
+/* The panels of a tile as wgmma's descriptors want them: (Rows, Cols) with Cols contiguous, or the
+ * same bytes as (Cols, Rows). */
+template <class S> CUTE_DEVICE auto along_columns(S const &s) {
+    using T = typename S::Element;
+    using Atom = cute::conditional_t<S::Panel == 128, GMMA::Layout_K_SW128_Atom<T>,
+                 cute::conditional_t<S::Panel == 64, GMMA::Layout_K_SW64_Atom<T>,
+                 cute::conditional_t<S::Panel == 32, GMMA::Layout_K_SW32_Atom<T>, GMMA::Layout_K_INTER_Atom<T>>>>;
+    return make_tensor(make_smem_ptr(s.data), tile_to_shape(Atom{}, Shape<Int<S::Tall>, Int<S::Wide>>{}));
+}
+template <class S> CUTE_DEVICE auto along_rows(S const &s) {
+    using T = typename S::Element;
+    using Atom = cute::conditional_t<S::Panel == 128, GMMA::Layout_MN_SW128_Atom<T>,
+                 cute::conditional_t<S::Panel == 64, GMMA::Layout_MN_SW64_Atom<T>,
+                 cute::conditional_t<S::Panel == 32, GMMA::Layout_MN_SW32_Atom<T>, GMMA::Layout_MN_INTER_Atom<T>>>>;
+    return make_tensor(make_smem_ptr(s.data), tile_to_shape(Atom{}, Shape<Int<S::Wide>, Int<S::Tall>>{}, Step<_2, _1>{}));
+}
+
+/* a as (M, K), b as (N, K). */
+template <class A> CUTE_DEVICE auto wgmma_a(A const &a) {
+    if constexpr (A::Transposed) return along_rows(a.of);
+    else return along_columns(a);
+}
+template <class B> CUTE_DEVICE auto wgmma_b(B const &b) {
+    if constexpr (B::Transposed) return along_columns(b.of);
+    else return along_rows(b);
+}
+
+template <class Mma, class A, class B, class Acc>
+CUTE_DEVICE void wgmma_all(Mma &mma, A const &rA, B const &rB, Acc &acc) {
+    mma.accumulate_ = GMMA::ScaleOut::One;
+    warpgroup_fence_operand(acc);
+    warpgroup_arrive();
+    CUTE_UNROLL
+    for (int k = 0; k < size<2>(rB); ++k) cute::gemm(mma, rA(_, _, k), rB(_, _, k), acc);
+    warpgroup_commit_batch();
+    warpgroup_wait<0>();
+    warpgroup_fence_operand(acc);
+}
+
+/* c += a b, both in shared memory. */
+template <class P, class A, class B, class Tile>
+CUTE_DEVICE void wgmma(A const &a, B const &b, Tile &c) {
+    using T = typename A::Element;
+    Tensor sA = wgmma_a(a);
+    Tensor sB = wgmma_b(b);
+    constexpr int N = decltype(size<0>(sB))::value;
+    auto mma = make_tiled_mma(SM90::GMMA::ss_op_selector<T, T, float, Shape<Int<16 * P::WarpsM>, Int<N>, _16>,
+                                                         A::Transposed ? GMMA::Major::MN : GMMA::Major::K,
+                                                         B::Transposed ? GMMA::Major::K : GMMA::Major::MN>(),
+                              Layout<Shape<Int<P::WarpsM / 4>, _1, _1>>{});
+    auto thread = mma.get_slice(threadIdx.x);
+    Tensor rA = thread.partition_fragment_A(sA);
+    Tensor rB = thread.partition_fragment_B(sB);
+    Tensor acc = accumulator(c);
+    wgmma_all(mma, rA, rB, acc);
+}
+
+/* a from registers, where it was computed: two of an accumulator's runs of 8 columns are 16 of an operand's. */
+template <class P, class A, class B, class Tile>
+CUTE_DEVICE void wgmma_from_registers(A &a, B const &b, Tile &c) {
+    using T = typename B::Element;
+    Tensor sB = wgmma_b(b);
+    constexpr int N = decltype(size<0>(sB))::value;
+    auto mma = make_tiled_mma(SM90::GMMA::rs_op_selector<T, T, float, Shape<Int<16 * P::WarpsM>, Int<N>, _16>, GMMA::Major::K,
+                                                         B::Transposed ? GMMA::Major::K : GMMA::Major::MN>(),
+                              Layout<Shape<Int<P::WarpsM / 4>, _1, _1>>{});
+    auto thread = mma.get_slice(threadIdx.x);
+    Tensor rB = thread.partition_fragment_B(sB);
+    Tensor held = accumulator(a);
+    auto l = logical_divide(layout<0>(held.layout()), Shape<Underscore, Underscore, _2>{});
+    Tensor rA = make_tensor(held.data(), make_layout(make_layout(layout<0>(l), layout<1>(l), layout<2, 0>(l)),
+                                                     layout<1>(held.layout()),
+                                                     coalesce(make_layout(layout<2, 1>(l), layout<2>(held.layout())))));
+    Tensor acc = accumulator(c);
+    warpgroup_fence_operand(rA);
+    wgmma_all(mma, rA, rB, acc);
 }
 
 } // namespace tw

@@ -166,6 +166,23 @@ static void atoms_are_those_of_the_target(void **state)
     assert_non_null(strstr(translate(arena, "sm_89", str_text(&code))->cute->text, "SM80_16x8x16_F32F16F16F32_TN"));
 }
 
+/* Whole warpgroups multiply; tiles come by maps where rows are aligned, and each ring and each tile that is
+ * copied once has barriers that count what lands. */
+static void warpgroups_multiply_what_lands(void **state)
+{
+    Arena *arena = ((Fixture *)*state)->arena;
+    Chain *chain = translate(arena, "sm_90a", arena_printf(arena, attend, 2));
+    const char *text = chain->cute->text;
+    assert_int_equal(chain->abi->maps.len, 3);
+    assert_non_null(strstr(text, "using Place = tw::WgmmaPlace<tw::bfloat16_t, 1>;"));
+    assert_int_equal(count(text, "tw::wgmma<Place>(sQ, "), 1);
+    assert_int_equal(count(text, "tw::wgmma_from_registers<Place>("), 1);
+    assert_int_equal(count(text, "tw::copy_boxes<2, 1, "), 3);
+    assert_int_equal(count(text, "tw::Landings<"), 2);
+    assert_int_equal(count(text, "const __grid_constant__ TmaDescriptor "), 2 * chain->abi->maps.len);
+    assert_int_equal(chain->abi->args.data[0].kind, ABI_MAP);
+}
+
 /* ---- all definitions ------------------------------------------------------------------- */
 
 static bool to_code(Chain *chain, const Source *definition)
@@ -198,7 +215,7 @@ static void is_translated(Arena *arena, const char *path, const char *target)
         return;
     }
     for (int k = 0; k < chain->tile->kernels.len; k++) products += gemms(chain->tile->kernels.data[k]->body);
-    assert_int_equal(products, count(chain->cute->text, "tw::gemm"));
+    assert_int_equal(products, count(chain->cute->text, "tw::gemm") + count(chain->cute->text, "tw::wgmma"));
     assert_int_equal(count(chain->cute->text, "__global__"), 2 * chain->abi->kernels.len);
     balanced(chain->cute->text);
 }
@@ -206,7 +223,7 @@ static void is_translated(Arena *arena, const char *path, const char *target)
 static void every_operator_is_translated(void **state)
 {
     Arena *arena = ((Fixture *)*state)->arena;
-    static const char *const targets[] = {"sm_75", "sm_80", "sm_89"};
+    static const char *const targets[] = {"sm_75", "sm_80", "sm_89", "sm_90a"};
     glob_t found;
     assert_int_equal(glob("ops/*.tl", 0, NULL, &found), 0);
     for (size_t i = 0; i < found.gl_pathc; i++)
@@ -271,6 +288,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_head_says_how_it_is_launched, setup, teardown),
         cmocka_unit_test_setup_teardown(names_do_not_collide, setup, teardown),
         cmocka_unit_test_setup_teardown(atoms_are_those_of_the_target, setup, teardown),
+        cmocka_unit_test_setup_teardown(warpgroups_multiply_what_lands, setup, teardown),
         cmocka_unit_test_setup_teardown(every_operator_is_translated, setup, teardown),
         cmocka_unit_test_setup_teardown(what_has_no_words_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(a_scheduled_program_is_refused, setup, teardown),

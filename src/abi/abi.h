@@ -103,6 +103,12 @@ int abi_map_of(const Abi *abi, const TileOp *copy);
 bool abi_map_make(const TileTensor *tensor, int row_dim, int col_dim, const TileType *stage,
                   bool written, AbiMap *map);
 
+/* Adds a map unless there is one like it, and wants its tensor aligned; then arguments are
+ * to be laid out again. Where it is; -1: there is none like it. */
+void abi_add_map(Abi *abi, AbiMap map);
+void abi_lay_out(Abi *abi);
+int abi_find_map(const Abi *abi, const AbiMap *map);
+
 /* One JSON object (also parsed back from the head of a PTX file). */
 void abi_json(Str *out, const Abi *abi);
 void abi_c_header(Str *out,

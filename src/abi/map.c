@@ -48,7 +48,7 @@ static bool same_map(const Abi *abi, const AbiMap *a, const AbiMap *b)
     return same;
 }
 
-static int find_map(const Abi *abi, const AbiMap *map)
+int abi_find_map(const Abi *abi, const AbiMap *map)
 {
     for (int i = 0; i < abi->maps.len; i++)
         if (same_map(abi, &abi->maps.data[i], map))
@@ -61,7 +61,7 @@ void abi_add_map(Abi *abi, AbiMap map)
     AbiTensor *t = &abi->tensors.data[map.tensor];
     if (t->alignment < TILE_CHUNK)
         t->alignment = TILE_CHUNK;
-    if (find_map(abi, &map) < 0)
+    if (abi_find_map(abi, &map) < 0)
         vec_push(abi->arena, &abi->maps, map);
 }
 
@@ -101,7 +101,7 @@ void abi_collect_maps(Abi *abi, const TileBlock *block)
 int abi_map_of(const Abi *abi, const TileOp *copy)
 {
     AbiMap map;
-    return map_of_copy(copy, &map) ? find_map(abi, &map) : -1;
+    return map_of_copy(copy, &map) ? abi_find_map(abi, &map) : -1;
 }
 
 int abi_driver_type(DType dtype)

@@ -37,8 +37,6 @@ const char *abi_arg_kind_name(AbiArgKind kind);
 int abi_run_bytes(const Abi *abi, const AbiMap *map);
 /* Why no tensor has such a map; NULL: some do. */
 const char *abi_map_misfit(const Abi *abi, const AbiMap *map);
-/* Adds a map unless there is one like it, and wants its tensor aligned. */
-void abi_add_map(Abi *abi, AbiMap map);
 /* Adds those that the operations of a block go through. */
 void abi_collect_maps(Abi *abi, const TileBlock *block);
 /* Encodes all maps into the parameter space; false: one cannot be. */

@@ -119,6 +119,7 @@ typedef struct AffStyle {
     const char *(*name)(void *user, const AffSym *sym);
     void *user;
     const char *floor_div, *floor_mod, *ceil_div, *min, *max;
+    const char *conjunction, *disjunction; /* " and ", " or " */
 } AffStyle;
 void aff_print_styled(Str *out, const Aff *a, const AffStyle *style);
 

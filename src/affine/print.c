@@ -294,8 +294,8 @@ static void print_open(Printer *p, const Aff *a)
     case AFF_MAX: (p->style ? print_styled_call : print_call)(p, a, p->style ? p->style->max : "max"); break;
     case AFF_LE: print_comparison(p, a->a, "<="); break;
     case AFF_EQ: print_comparison(p, a->a, "=="); break;
-    case AFF_AND: print_list(p, a, AFF_AND, " and ", L_NOT); break;
-    case AFF_OR: print_list(p, a, AFF_OR, " or ", L_AND); break;
+    case AFF_AND: print_list(p, a, AFF_AND, p->style ? p->style->conjunction : " and ", L_NOT); break;
+    case AFF_OR: print_list(p, a, AFF_OR, p->style ? p->style->disjunction : " or ", L_AND); break;
     case AFF_NOT: print_not(p, a->a); break;
     case AFF_POISON: str_add(p->out, "overflow"); break;
     }

@@ -96,9 +96,9 @@ static const char *apply(Cute *c, const TileOp *op)
 static const char *expression(Cute *c, const TileOp *op)
 {
     if (op->kind == TILE_FILL) return fill(c, op);
-    if (op->kind == TILE_INDEX) return arena_printf(c->arena, "float(%s)", cu_expr(c, op->index));
+    if (op->kind == TILE_INDEX) return arena_printf(c->arena, "float(%s)", cu_select(c, op->index));
     if (op->kind == TILE_MASK)
-        return arena_printf(c->arena, "(%s ? %s : %s)", cu_expr(c, op->cond), operand(c, op->args[0]), number(c, op->number));
+        return arena_printf(c->arena, "((%s) ? %s : %s)", cu_select(c, op->cond), operand(c, op->args[0]), number(c, op->number));
     return apply(c, op);
 }
 
@@ -222,7 +222,8 @@ void cu_mask(Cute *c, const TileOp *op)
     }
     cu_open(c, "if (not(%s)) {", cu_expr(c, op->unless));
     open_loops(c, v, true);
-    cu_line(c, "if (not(%s)) %s = %s;", cu_expr(c, op->cond), element_of(c, v), rounded(c, v, number(c, op->number)));
+    cu_line(c, "%s = (%s) ? %s : %s;", element_of(c, v), cu_select(c, op->cond), element_of(c, v),
+            rounded(c, v, number(c, op->number)));
     close_loops(c, v, true);
     cu_close(c, "}");
 }

@@ -29,15 +29,22 @@ typedef struct CuValue {
     int stages;
     const char *stage;     /* the variable that says which; NULL: the only one */
     int64_t offset;
+    bool boxes;            /* it lands by TMA */
+    const char *landing;   /* the barriers that count it */
+    int64_t barrier_at;
 } CuValue;
 
 typedef struct CuLoop { /* a loop whose tiles are copied ahead */
     const TileOp *loop, *turn; /* turn: before which early tiles are done with; NULL: a ring */
     const char *early, *late;  /* names of the objects that copy; ring: early */
     int stages;
+    int boxes;                 /* of its tiles land by TMA */
+    int64_t barrier_at;
+    const char *landing;
 } CuLoop;
 
 typedef struct CuPlace {
+    bool warpgroups;           /* of wgmma's accumulators */
     bool products;             /* of mma.sync's accumulators; else rows as in memory */
     bool wide;                 /* all tiles are as wide as pairs of accumulators */
     int threads_m, threads_n, run; /* without products */
@@ -67,6 +74,7 @@ typedef struct Cute {
     int64_t parts_at, shared_bytes;
     const char *statement;     /* the TL line that was written last, as a comment */
     int inside;                /* loops round the operation at hand */
+    VEC(const char *) landing; /* barriers of copies that nothing has waited for */
     bool started;              /* copies are under way that nothing has waited for */
 } Cute;
 
@@ -74,12 +82,16 @@ typedef struct Cute {
 bool cu_plan(Cute *c);
 void cu_place(Cute *c);
 CuLoop *cu_loop(Cute *c, const TileOp *loop);
+/* The tensor map through which a load into shared memory goes; false: it goes otherwise. */
+bool cu_map(const Cute *c, const TileOp *load, AbiMap *map);
 bool cu_fail(Cute *c, const TileOp *op, const char *fmt, ...) TW_PRINTF(3, 4);
 
 /* names.c */
 const char *cu_name(Cute *c, const char *wish);
 const char *cu_sym(void *cute, const AffSym *sym);
 const char *cu_expr(Cute *c, const Aff *a);
+/* Of an element: without branches, so that lanes stay together. */
+const char *cu_select(Cute *c, const Aff *a);
 const char *cu_arg(Cute *c, AbiArgKind kind, int tensor, int which); /* an argument's name */
 const char *cu_dtype(DType t);
 bool cu_is_matrix(const TileValue *v);
@@ -104,6 +116,8 @@ void cu_assign(Cute *c, const TileValue *to, const TileValue *from);
 /* memory.c */
 const char *cu_shared(Cute *c, const TileValue *v); /* Q, K[stage] */
 void cu_copy_in(Cute *c, const TileOp *load, const char *to);
+/* By TMA, where the entry wants tensors aligned; `landed`: the barrier that counts. */
+void cu_copy_boxes(Cute *c, const TileOp *load, const char *to, const char *landed);
 void cu_load(Cute *c, const TileOp *op);
 void cu_store(Cute *c, const TileOp *op);
 void cu_move(Cute *c, const TileOp *op);

@@ -116,8 +116,9 @@ static void gemm(Cute *c, const TileOp *op)
     const char *to = c->values[v->id].name, *b = gemm_operand(c, op->args[1], op->trans_b);
     if (op->n_args == 3) cu_assign(c, v, op->args[2]);
     else cu_line(c, "clear(%s);", to);
-    if (a->type.space == SPACE_REGISTER) cu_line(c, "tw::gemm_from_registers<Place>(%s, %s, %s);", c->values[a->id].name, b, to);
-    else cu_line(c, "tw::gemm<Place>(%s, %s, %s);", gemm_operand(c, a, op->trans_a), b, to);
+    const char *how = c->place.warpgroups ? "wgmma" : "gemm";
+    if (a->type.space == SPACE_REGISTER) cu_line(c, "tw::%s_from_registers<Place>(%s, %s, %s);", how, c->values[a->id].name, b, to);
+    else cu_line(c, "tw::%s<Place>(%s, %s, %s);", how, gemm_operand(c, a, op->trans_a), b, to);
 }
 
 static void scalar(Cute *c, const TileOp *op)
@@ -125,6 +126,12 @@ static void scalar(Cute *c, const TileOp *op)
     const TileValue *a = op->args[0];
     const char *from = a->type.space == SPACE_SHARED ? arena_printf(c->arena, "%s(0, 0)", cu_shared(c, a)) : c->values[a->id].name;
     cu_line(c, "int %s = int(%s);", cu_sym(c, op->var), from);
+}
+
+static void await_landings(Cute *c)
+{
+    for (int i = 0; i < c->landing.len; i++) cu_line(c, "if constexpr (Wide) %s.wait(0);", c->landing.data[i]);
+    c->landing.len = 0;
 }
 
 /* Copies that nothing has waited for are awaited before the first that may read them. */
@@ -136,6 +143,7 @@ static void await_started(Cute *c, const TileOp *op)
         const CuValue *v = &c->values[op->args[k]->id];
         for (int i = 0; v->inlined && i < v->def->n_args; i++) reads |= v->def->args[i]->type.space == SPACE_SHARED;
     }
+    if (reads && op->kind != TILE_FOR) await_landings(c);
     if (!c->started || !reads || (op->kind == TILE_FOR && cu_loop(c, op))) return;
     cu_line(c, "tw::arrive<0>();");
     c->started = false;
@@ -153,7 +161,12 @@ static void load_shared(Cute *c, const TileOp *op)
     const CuValue *v = &c->values[op->results[0]->id];
     if (is_copied_ahead(c, op)) return;
     if (v->copies == CU_NOW) cu_line(c, "__syncthreads(); // who read what was there is done");
-    cu_copy_in(c, op, v->name);
+    if (v->boxes && v->copies == CU_ONCE) {
+        cu_copy_boxes(c, op, v->name, arena_printf(c->arena, "%s.barrier", v->landing));
+        vec_push(c->arena, &c->landing, v->landing);
+    } else {
+        cu_copy_in(c, op, v->name);
+    }
     cu_line(c, "cp_async_fence();");
     if (v->copies == CU_NOW) cu_line(c, "tw::arrive<0>();");
     else c->started = true;
@@ -286,13 +299,16 @@ static const char *copier(Cute *c, const CuLoop *l, CuCopies kind, const char *w
 {
     const TileBlock *body = l->loop->regions[0];
     const char *name = cu_name(c, wish), *j = cu_sym(c, l->loop->var);
-    cu_open(c, "auto %s = tw::%s(%s, %s, [&](int %s, int stage) {", name, make, cu_expr(c, l->loop->lo),
-            cu_expr(c, l->loop->hi), j);
+    cu_open(c, "auto %s = tw::%s(%s, %s, %s%s[&](int %s, int stage) {", name, make, cu_expr(c, l->loop->lo),
+            cu_expr(c, l->loop->hi), l->boxes ? l->landing : "", l->boxes ? ", " : "", j);
     for (int i = 0; i < body->ops.len; i++) {
         const TileOp *op = body->ops.data[i];
         if (op->kind != TILE_LOAD || c->values[op->results[0]->id].copies != kind) continue;
         cu_comment(c, op);
-        cu_copy_in(c, op, arena_printf(c->arena, "%s[stage]", c->values[op->results[0]->id].name));
+        const char *to = arena_printf(c->arena, "%s[stage]", c->values[op->results[0]->id].name);
+        if (c->values[op->results[0]->id].boxes)
+            cu_copy_boxes(c, op, to, arena_printf(c->arena, "&%s.barrier[stage]", l->landing));
+        else cu_copy_in(c, op, to);
     }
     cu_close(c, "});");
     return name;
@@ -308,7 +324,7 @@ static void copies_ahead(Cute *c, CuLoop *l)
         cu_line(c, "%s.start(%s);", l->early, cu_expr(c, l->loop->lo));
         return;
     }
-    l->early = copier(c, l, CU_RING, "ahead", arena_printf(c->arena, "ring<%d>", l->stages));
+    l->early = copier(c, l, CU_RING, "ahead", arena_printf(c->arena, l->boxes ? "landing_ring<%d, Wide>" : "ring<%d>", l->stages));
     const char *stage = cu_name(c, arena_printf(c->arena, "stage_%s", cu_sym(c, l->loop->var)));
     l->late = stage;
     for (int i = 0; i < body->ops.len; i++) {
@@ -324,6 +340,7 @@ void cu_for(Cute *c, const TileOp *op)
     const char *j = cu_sym(c, op->var);
     carried(c, op);
     if (l) copies_ahead(c, l);
+    await_landings(c);
     cu_comment(c, op);
     cu_open(c, "for (int %s = %s; %s < %s; ++%s) {", j, cu_expr(c, op->lo), j, cu_expr(c, op->hi), j);
     if (l && !l->turn) cu_line(c, "int %s = %s.turn(%s);", l->late, l->early, j);

@@ -17,16 +17,31 @@ static Cute *start(Arena *arena, const TileProgram *program, const TileKernel *k
     return c;
 }
 
+/* Maps of all loads that land by TMA. */
+static void add_maps(const Cute *c, Abi *abi, const TileBlock *block)
+{
+    AbiMap map;
+    for (int i = 0; i < block->ops.len; i++) {
+        const TileOp *op = block->ops.data[i];
+        if (op->kind == TILE_LOAD && c->values[op->results[0]->id].boxes && cu_map(c, op, &map)) abi_add_map(abi, map);
+        for (int r = 0; r < op->n_regions; r++) add_maps(c, abi, op->regions[r]);
+    }
+}
+
 Abi *cute_plan(Arena *arena, TileProgram *program, const Target *target, Diags *diags)
 {
+    Cute **plans = arena_array(arena, Cute *, program->kernels.len ? program->kernels.len : 1);
     for (int k = 0; k < program->kernels.len; k++) {
         TileKernel *kernel = program->kernels.data[k];
-        Cute *c = start(arena, program, kernel, target, diags);
+        Cute *c = plans[k] = start(arena, program, kernel, target, diags);
         if (!cu_plan(c)) return NULL;
         kernel->shared_bytes = c->shared_bytes;
         kernel->persistent = 0;
     }
-    return abi_from_tile(arena, program, target);
+    Abi *abi = abi_from_tile(arena, program, target);
+    for (int k = 0; k < program->kernels.len; k++) add_maps(plans[k], abi, program->kernels.data[k]->body);
+    abi_lay_out(abi);
+    return abi;
 }
 
 /* ---- arguments -------------------------------------------------------------------------- */
@@ -41,7 +56,7 @@ static void name_arguments(Cute *c)
     }
 }
 
-static const char *type_of(const Cute *c, const AbiArg *a)
+static const char *type_of(const Cute *c, const AbiArg *a, bool entry)
 {
     const AbiTensor *t = &c->abi->tensors.data[a->tensor];
     switch (a->kind) {
@@ -49,19 +64,23 @@ static const char *type_of(const Cute *c, const AbiArg *a)
     case ABI_STRIDE: return "int64_t ";
     case ABI_DIM: return "int ";
     case ABI_PARAM: return "float ";
-    case ABI_MAP: case ABI_COUNTER: return "unsigned long long ";
+    case ABI_MAP: return entry ? "const __grid_constant__ TmaDescriptor " : "TmaDescriptor const &";
+    case ABI_COUNTER: return "unsigned *";
     }
     return "int ";
 }
 
+typedef enum Form { FORM_NAMES, FORM_BLOCK, FORM_ENTRY } Form;
+
 /* With types or without; a line a tensor's strides, say. */
-static const char *arguments(Cute *c, bool typed)
+static const char *arguments(Cute *c, Form form)
 {
     Str s = str_new(c->arena);
+    bool typed = form != FORM_NAMES;
     for (int i = 0; i < c->abi->args.len; i++) {
         const AbiArg *a = &c->abi->args.data[i], *b = i ? a - 1 : NULL;
         bool apart = b && typed && (a->kind != b->kind || (a->kind == ABI_STRIDE && a->tensor != b->tensor));
-        str_printf(&s, "%s%s%s", i ? "," : "", apart ? "\n    " : i ? " " : "", typed ? type_of(c, a) : "");
+        str_printf(&s, "%s%s%s", i ? "," : "", apart ? "\n    " : i ? " " : "", typed ? type_of(c, a, form == FORM_ENTRY) : "");
         str_add(&s, c->args[i]);
     }
     return str_text(&s);
@@ -78,6 +97,11 @@ static const char *atom(Cute *c)
 static void put_place(Cute *c)
 {
     const CuPlace *p = &c->place;
+    if (p->warpgroups) {
+        cu_line(c, "// %d warpgroup%s multipl%s, 64 rows each", p->warps_m / 4, p->warps_m > 4 ? "s" : "", p->warps_m > 4 ? "y" : "ies");
+        cu_line(c, "using Place = tw::WgmmaPlace<%s, %d>;", cu_dtype(p->dtype), p->warps_m / 4);
+        return;
+    }
     if (p->products) {
         cu_line(c, "// %d x %d warps multiply, 16 rows and %d columns each at a time", p->warps_m, p->warps_n, p->wide ? 16 : 8);
         cu_line(c, "using Place = tw::MmaPlace<%s, %d, %d, %s>;", atom(c), p->warps_m, p->warps_n, p->wide ? "true" : "false");
@@ -101,6 +125,25 @@ static void put_shared(Cute *c, const TileBlock *block)
                     (long long)v->offset, v->stages > 1 ? arena_printf(c->arena, " // %d stages", v->stages) : "");
         }
         for (int r = 0; r < op->n_regions; r++) put_shared(c, op->regions[r]);
+    }
+}
+
+/* What lands by TMA is counted by barriers: of a tile that is copied once its own, of a ring one a stage. */
+static void put_landings(Cute *c, const TileBlock *block)
+{
+    for (int i = 0; i < block->ops.len; i++) {
+        const TileOp *op = block->ops.data[i];
+        CuValue *v = op->kind == TILE_LOAD ? &c->values[op->results[0]->id] : NULL;
+        CuLoop *l = op->kind == TILE_FOR ? cu_loop(c, op) : NULL;
+        if (v && v->boxes && v->copies == CU_ONCE) {
+            v->landing = cu_name(c, arena_printf(c->arena, "%s_lands", v->name));
+            cu_line(c, "tw::Landings<1> %s(shared + %lld, 1);", v->landing, (long long)v->barrier_at);
+        }
+        if (l && l->boxes) {
+            l->landing = cu_name(c, arena_printf(c->arena, "%s_lands", cu_sym(c, op->var)));
+            cu_line(c, "tw::Landings<%d> %s(shared + %lld, %d);", l->stages, l->landing, (long long)l->barrier_at, l->boxes);
+        }
+        for (int r = 0; r < op->n_regions; r++) put_landings(c, op->regions[r]);
     }
 }
 
@@ -130,6 +173,7 @@ static void put_block(Cute *c, const char *typed)
     put_place(c);
     if (c->shared_bytes) cu_line(c, "extern __shared__ __align__(1024) unsigned char shared[];");
     put_shared(c, c->kernel->body);
+    put_landings(c, c->kernel->body);
     if (c->parts) cu_line(c, "float *parts = (float *)(shared + %lld);", (long long)c->parts_at);
     put_grid(c);
     cu_block(c, c->kernel->body);
@@ -144,7 +188,7 @@ static void put_entry(Cute *c, const AbiEntry *entry, bool wide, const char *typ
             wide && c->kernel->blocks_per_sm > 0 ? arena_printf(c->arena, ", %d", c->kernel->blocks_per_sm) : "", entry->name);
     cu_line(c, "    %s)", typed);
     cu_line(c, "{");
-    cu_line(c, "    %s_block<%s>(%s);", c->kernel->name, wide ? "true" : "false", arguments(c, false));
+    cu_line(c, "    %s_block<%s>(%s);", c->kernel->name, wide ? "true" : "false", arguments(c, FORM_NAMES));
     cu_line(c, "}");
 }
 
@@ -160,9 +204,9 @@ static bool put_kernel(Str *out, const TileProgram *program, int index, const Ab
         cu_name(c, arena_printf(c->arena, "%s_block", program->kernels.data[i]->name));
     }
     name_arguments(c);
-    const char *typed = arguments(c, true);
+    const char *typed = arguments(c, FORM_ENTRY);
     str_addc(out, '\n');
-    put_block(c, typed);
+    put_block(c, arguments(c, FORM_BLOCK));
     put_entry(c, &abi->kernels.data[index].fast, true, typed);
     put_entry(c, &abi->kernels.data[index].any, false, typed);
     return !c->failed;

@@ -100,6 +100,29 @@ void cu_copy_in(Cute *c, const TileOp *load, const char *to)
     cu_line(c, "    %s, %s%s);", window(c, load, &load->results[0]->type, true), to, where(c, load));
 }
 
+/* Coordinates, the innermost first. */
+static const char *box_coordinates(Cute *c, const TileOp *load)
+{
+    Str s = str_new(c->arena);
+    for (int d = load->tensor->rank - 1; d >= 0; d--)
+        str_printf(&s, "%s%s", s.len ? ", " : "", cu_expr(c, load->coords[d]));
+    return str_text(&s);
+}
+
+void cu_copy_boxes(Cute *c, const TileOp *load, const char *to, const char *landed)
+{
+    AbiMap map;
+    int rank = load->tensor->rank;
+    if (!cu_map(c, load, &map)) return;
+    cu_open(c, "if constexpr (Wide) {");
+    cu_line(c, "tw::copy_boxes<%d, %d, %d>(&%s, %s, %s, {%s});", rank, rank - 1 - load->row_dim, map.box[load->row_dim],
+            cu_arg(c, ABI_MAP, 0, abi_find_map(c->abi, &map)), landed, to, box_coordinates(c, load));
+    c->depth--;
+    cu_open(c, "} else {");
+    cu_copy_in(c, load, to);
+    cu_close(c, "}");
+}
+
 void cu_load(Cute *c, const TileOp *op)
 {
     const TileValue *v = op->results[0];

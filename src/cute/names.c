@@ -62,9 +62,10 @@ const char *cu_sym(void *cute, const AffSym *sym)
     return c->syms[sym->id];
 }
 
-const char *cu_expr(Cute *c, const Aff *a)
+static const char *styled(Cute *c, const Aff *a, const char *conjunction, const char *disjunction)
 {
-    AffStyle style = {.name = cu_sym, .user = c, .floor_div = "tw::floor_div", .floor_mod = "tw::floor_mod",
+    AffStyle style = {.conjunction = conjunction, .disjunction = disjunction,
+                      .name = cu_sym, .user = c, .floor_div = "tw::floor_div", .floor_mod = "tw::floor_mod",
                       .ceil_div = "ceil_div", .min = "tw::least", .max = "tw::most"};
     Str s = str_new(c->arena);
     aff_print_styled(&s, a, &style);
@@ -78,6 +79,16 @@ const char *cu_dtype(DType t)
         [DT_E5M2] = "cutlass::float_e5m2_t", [DT_F64] = "double", [DT_I32] = "int", [DT_I64] = "int64_t",
         [DT_BOOL] = "uint8_t"};
     return names[t];
+}
+
+const char *cu_expr(Cute *c, const Aff *a)
+{
+    return styled(c, a, " and ", " or ");
+}
+
+const char *cu_select(Cute *c, const Aff *a)
+{
+    return styled(c, a, " & ", " | ");
 }
 
 bool cu_is_matrix(const TileValue *v)

@@ -47,9 +47,27 @@ static bool divides(int n, int extent)
     return extent == 0 || extent % n == 0;
 }
 
+/* Whether whole warpgroups can multiply: 64 rows each, whole rows of tiles. */
+static bool fits_warpgroups(const Cute *c, const Shapes *s)
+{
+    return c->target->has_wgmma && c->kernel->warps % 4 == 0 && c->kernel->warps_n <= 1 &&
+           divides(16 * c->kernel->warps, s->rows) && divides(8, s->cols);
+}
+
+static void place_warpgroups(Cute *c, const Shapes *s)
+{
+    c->place = (CuPlace){.warpgroups = true, .products = true, .warps_m = c->kernel->warps, .warps_n = 1,
+                         .unit_m = 16 * c->kernel->warps, .unit_n = 8, .each_m = 2, .each_n = 2,
+                         .dtype = s->gemm->args[0]->type.dtype};
+}
+
 static void place_products(Cute *c, const Shapes *s)
 {
     CuPlace *p = &c->place;
+    if (fits_warpgroups(c, s)) {
+        place_warpgroups(c, s);
+        return;
+    }
     p->products = true;
     p->dtype = s->gemm->args[0]->type.dtype;
     p->warps_n = c->kernel->warps_n > 0 ? c->kernel->warps_n : 1;

@@ -5,7 +5,7 @@
 #include "cute/emit.h"
 #include "pass/stage.h"
 
-enum { TILE_ALIGNMENT = 1024 }; /* where the widest swizzle repeats: 8 rows of 128 bytes */
+enum { BARRIER_BYTES = 8, TILE_ALIGNMENT = 1024 }; /* where the widest swizzle repeats: 8 rows of 128 bytes */
 
 bool cu_fail(Cute *c, const TileOp *op, const char *fmt, ...)
 {
@@ -218,6 +218,15 @@ static bool split_turns(Cute *c, const TileBlock *body, CuLoop *loop)
     return loop->turn != NULL;
 }
 
+/* Whether a load goes by boxes of a tensor map. What is outside of a condition would not be left out. */
+bool cu_map(const Cute *c, const TileOp *op, AbiMap *map)
+{
+    const TileType *t = &op->results[0]->type;
+    return c->target->has_tma && op->kind == TILE_LOAD && !op->where && tile_in_chunks(op) && op->row_dim >= 0 &&
+           op->tensor->rank >= 2 && t->rows % 8 == 0 &&
+           abi_map_make(op->tensor, op->row_dim, op->col_dim, t, false, map);
+}
+
 static void plan_loop(Cute *c, const TileOp *op)
 {
     const TileBlock *body = op->regions[0];
@@ -230,6 +239,8 @@ static void plan_loop(Cute *c, const TileOp *op)
         any = true;
         v->copies = CU_RING;
         v->stages = loop.stages;
+        v->boxes = loop.stages > 1 && cu_map(c, body->ops.data[i], &(AbiMap){0});
+        loop.boxes += v->boxes;
     }
     if (any && (loop.stages > 1 || split_turns(c, body, &loop))) vec_push(c->arena, &c->loops, loop);
 }
@@ -252,11 +263,25 @@ static void plan_shared(Cute *c, const TileBlock *block, bool top)
         if (op->kind == TILE_FOR) plan_loop(c, op);
         if (v && op->results[0]->type.space == SPACE_SHARED && (op->kind == TILE_LOAD || op->kind == TILE_MOVE)) {
             if (!v->stages) v->stages = 1;
-            if (top) v->copies = CU_ONCE;
+            if (top) v->copies = CU_ONCE, v->boxes = cu_map(c, op, &(AbiMap){0});
             v->offset = round_up(c->shared_bytes, TILE_ALIGNMENT);
             c->shared_bytes = v->offset + v->stages * shared_bytes(&op->results[0]->type);
         }
         for (int r = 0; r < op->n_regions; r++) plan_shared(c, op->regions[r], false);
+    }
+}
+
+/* Behind the tiles: a barrier for each tile that is copied once, and for each stage of a ring. */
+static void plan_barriers(Cute *c, const TileBlock *block)
+{
+    for (int i = 0; i < block->ops.len; i++) {
+        const TileOp *op = block->ops.data[i];
+        CuValue *v = op->kind == TILE_LOAD ? &c->values[op->results[0]->id] : NULL;
+        CuLoop *l = op->kind == TILE_FOR ? cu_loop(c, op) : NULL;
+        int64_t at = round_up(c->shared_bytes, BARRIER_BYTES);
+        if (v && v->boxes && v->copies == CU_ONCE) v->barrier_at = at, c->shared_bytes = at + BARRIER_BYTES;
+        if (l && l->boxes) l->barrier_at = at, c->shared_bytes = at + l->stages * BARRIER_BYTES;
+        for (int r = 0; r < op->n_regions; r++) plan_barriers(c, op->regions[r]);
     }
 }
 
@@ -277,6 +302,7 @@ bool cu_plan(Cute *c)
     choose_inlined(c, c->kernel->body);
     find_last_uses(c, c->kernel->body);
     plan_shared(c, c->kernel->body, true);
+    plan_barriers(c, c->kernel->body);
     if (c->parts) {
         c->parts_at = round_up(c->shared_bytes, TILE_CHUNK);
         c->shared_bytes = c->parts_at + (int64_t)c->kernel->warps * 32 * (int64_t)sizeof(float);

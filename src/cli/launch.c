@@ -63,8 +63,8 @@ static bool all_known(Session *s, const Def *def, const Settings *compiled, cons
         if (def_const(def, b->name, &constant)) {
             if (constant == b->value)
                 continue;
-            session_usage(s, "%s is %g by definition or was compiled in, not %g", b->name, constant,
-                          b->value);
+            session_usage(s, "%s is %g by definition or was compiled in, not %g: compile it in, --set %s=%g", b->name,
+                          constant, b->value, b->name, b->value);
         } else {
             session_usage(s, "'%s' is neither a dimension nor a parameter", b->name);
         }

@@ -25,7 +25,8 @@ static void explain_rows(Explainer *e, const Extent *extent)
     int64_t rows = e->c->size[extent->id];
 
     if (extent->fixed) {
-        because(e, extent->tile, number(e, rows), "set by hand");
+        because(e, extent->tile, number(e, rows),
+                extent->looked_up ? "a coordinate that differs from row to row is one integer for a tile of one row" : "set by hand");
         return;
     }
     if (e->c->in_rows) {

@@ -522,6 +522,65 @@ static void infer_all(Plan *plan)
     } while (!plan->failed && after != before);
 }
 
+/* ---- elements at the coordinates that other elements give ------------------------------------ */
+
+/* Whether an expression differs from row to row of a block's tiles. */
+static bool follows_rows(const Plan *plan, const Extent *rows, const Expr *e)
+{
+    if (e->kind == EXPR_ELLIPSIS)
+        return true;
+    if (e->kind == EXPR_NAME || e->kind == EXPR_CALL) {
+        const Stmt *index = plan_index(plan, e->name);
+        const char *dim = index ? index->over : e->name;
+
+        if (text_equal_nocase(e->name, "row") || (rows->dim_name && strcmp(dim, rows->dim_name) == 0))
+            return true;
+    }
+    for (int i = 0; i < e->n_args; i++)
+        if (follows_rows(plan, rows, e->args[i]))
+            return true;
+    return (e->a && follows_rows(plan, rows, e->a)) || (e->b && follows_rows(plan, rows, e->b));
+}
+
+/* `Table[Id[row], col]`: the element of a tensor at a coordinate that another one has
+ * for each row. */
+static bool looks_up(const Plan *plan, const Extent *rows, const Expr *e, bool inside)
+{
+    bool element = e->kind == EXPR_INDEX;
+
+    for (int i = 0; i < e->n_args; i++)
+        if ((element && inside && follows_rows(plan, rows, e->args[i])) || looks_up(plan, rows, e->args[i], inside || element))
+            return true;
+    return (e->a && looks_up(plan, rows, e->a, inside)) || (e->b && looks_up(plan, rows, e->b, inside));
+}
+
+static bool any_looks_up(const Plan *plan, const Extent *rows, const Block *block)
+{
+    for (int i = 0; i < block->len; i++) {
+        const Stmt *s = block->data[i];
+        const Expr *e = s->kind != STMT_COMPUTE ? NULL : s->where ? s->where : s->value;
+
+        if ((e && looks_up(plan, rows, e, false)) || any_looks_up(plan, rows, &s->body) || any_looks_up(plan, rows, &s->orelse))
+            return true;
+    }
+    return false;
+}
+
+/* A coordinate is one integer for the whole tile: where it differs from row to row,
+ * tiles have one row. The tensor cores have no such tiles. */
+static void single_rows(Plan *plan)
+{
+    for (int i = 0; i < plan->extents.len; i++) {
+        Extent *extent = plan->extents.data[i];
+
+        if (extent->kind == EXT_ROWS && !extent->fixed && plan_in_rows(plan) &&
+            any_looks_up(plan, extent, &plan->unit->body)) {
+            extent->fixed = 1;
+            extent->looked_up = true;
+        }
+    }
+}
+
 bool plan_infer(Plan *plan)
 {
     infer_all(plan);
@@ -534,5 +593,7 @@ bool plan_infer(Plan *plan)
                       plan->tiles.data[i].name);
     if (!plan->failed)
         check_whole(plan);
+    if (!plan->failed)
+        single_rows(plan);
     return !plan->failed;
 }

@@ -29,6 +29,7 @@ typedef struct Extent {
     const char *var;       /* LEAD, ENTRY, ROWS, COLS, LOOP: the coordinate */
     const char *tile;      /* ROWS, COLS, LOOP: name of the size ("BM") */
     int64_t fixed;         /* WHOLE: the size; ROWS, COLS, LOOP: forced with --set, else 0 */
+    bool looked_up;        /* fixed since an element for each row is a coordinate */
     bool contracted;       /* a GEMM sums along it */
 } Extent;
 

@@ -251,6 +251,7 @@ static void verifier_of_rings(void **state)
     rejects(f, edit(f, SHARED, "], %b", "], %b[0]"), TW0750);
     rejects(f, edit(f, SHARED, "%b = ring", "%b = buffer"), TW0754);
     rejects(f, edit(f, SHARED, "await %b : shared bf16<8x32>", "view %b[0] : shared bf16<8x32>"), TW0754);
+    rejects(f, edit(f, SHARED, "C[w * 16 : rows, 0 : cols]", "C[w * 16 : rows, 0 : cols] through %c.1"), TW0754);
     rejects(f, edit(f, SHARED, "await %b : shared bf16<8x32>", "await %b : shared bf16<8x16>"), TW0755);
     rejects(f, edit(f, SHARED, "ring 2", "ring 0"), TW0750);
     rejects(f, edit(f, SHARED, "ring 2", "ring 65"), TW0750);

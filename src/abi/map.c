@@ -81,6 +81,8 @@ bool abi_map_make(const TileTensor *tensor, int row_dim, int col_dim, const Tile
 static bool map_of_copy(const TileOp *op, AbiMap *map)
 {
     const TileOp *ring = op->kind == TILE_COPY_ASYNC && op->n_args > 0 ? op->args[0]->def : NULL;
+    if (op->kind == TILE_STORE && op->n_args > 1)
+        return abi_map_make(op->tensor, op->row_dim, op->col_dim, &op->args[1]->type, true, map);
     if (!ring || ring->kind != TILE_RING || op->where)
         return false;
     return abi_map_make(op->tensor, op->row_dim, op->col_dim, &op->args[0]->type, false, map);

@@ -200,6 +200,60 @@ static void await_tiles(Specializer *s, TileBlock *block)
     }
 }
 
+/* ---- what is stored through shared memory ------------------------------------------------------ */
+
+/* A tile as the bulk copy wants it: where what was awaited lies. */
+static bool fits_through(const TileOp *store, const TileOp *wait)
+{
+    const TileType *v = &store->args[0]->type;
+    TileType stage = wait->results[0]->type;
+    TileBox box;
+    stage.layout = (Layout){.kind = LAY_PANELS, .panel = lay_panel_for(stage.cols, dtype_bytes(stage.dtype))};
+    return v->rows == stage.rows && v->cols == stage.cols && v->cols % 16 == 0 && v->dtype == stage.dtype && dtype_bytes(v->dtype) == 2
+           && tile_box(store->tensor, store->row_dim, store->col_dim, &stage, &box);
+}
+
+static const TileOp *wait_of(const TileBlock *block, const TileOp *back)
+{
+    const TileOp *wait = NULL;
+    for (int k = 0; block->ops.data[k] != back; k++)
+        if (block->ops.data[k]->kind == TILE_AWAIT && block->ops.data[k]->args[0] == back->args[0]) wait = block->ops.data[k];
+    return wait;
+}
+
+/* The tile that only this instance awaits, and has given back by then; the copier fills
+ * the other stage meanwhile. */
+static int find_through(const Specializer *s, const TileBlock *block, int store)
+{
+    for (int i = 0; i < store; i++) {
+        const TileOp *back = block->ops.data[i];
+        if (back->kind != TILE_RELEASE || back->args[0]->type.stages < 2 || back->args[0]->def->count != s->groups) continue;
+        const TileOp *wait = wait_of(block, back);
+        if (wait && fits_through(block->ops.data[store], wait)) return i;
+    }
+    return -1;
+}
+
+/* A store that fills whole rows goes through the memory of a tile that was awaited and is
+ * of no more use, and is a bulk copy then; the tile is given back behind it. */
+static void store_through(Specializer *s, TileBlock *block)
+{
+    for (int i = 0; i < block->ops.len; i++) {
+        TileOp *op = block->ops.data[i];
+        int at = op->kind == TILE_STORE && op->n_args == 1 && !op->where ? find_through(s, block, i) : -1;
+        if (at < 0) continue;
+        TileOp *back = block->ops.data[at];
+        TileValue **args = arena_array(s->program->arena, TileValue *, 2);
+        args[0] = op->args[0];
+        args[1] = wait_of(block, back)->results[0];
+        op->args = args;
+        op->n_args = 2;
+        tile_remove(block, at);
+        tile_insert(s->program, block, i, back);
+        return; /* one: a thread remembers one that it has still to give back */
+    }
+}
+
 /* ---- the one that copies ------------------------------------------------------------------ */
 
 static void bring_tile(Specializer *s, const TileOp *wait, TileBlock *to, int instance)
@@ -297,6 +351,7 @@ bool pass_specialize(TileProgram *program, TileKernel *kernel, const Target *tar
     fit_stages(&s);
     issue_products(program, kernel, diags);
     await_tiles(&s, kernel->body);
+    store_through(&s, kernel->body);
     TileBlock *compute = kernel->body, *whole = tile_block_new(program);
     TileOp *roles = tile_op_new(program, kernel, TILE_ROLES, 0, NULL, 0, NULL);
     roles->n_regions = 2;

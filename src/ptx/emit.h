@@ -84,6 +84,9 @@ typedef struct Emitter {
     const char *always, *never, *first_lane; /* predicates */
     const char **maps;          /* by map: REG_RD text, its address */
     RingPlace **rings;          /* by tile value id: its copies */
+    const char *owed, *owed_at; /* predicate, register: a stage to give back once its store has read it; NULL: none ever */
+    bool stored;                /* the next release is of a stage that a store reads */
+    bool settled;               /* the text that gives back what was owed is there */
     const Aff **awaited;        /* by tile value id: the number of the stage that was awaited */
 } Emitter;
 

@@ -91,7 +91,10 @@ static void emit_op(Emitter *e, const TileOp *op)
 {
     switch (op->kind) {
     case TILE_LOAD:       cp_load(e, op); break;
-    case TILE_STORE:      cp_store(e, op); break;
+    case TILE_STORE:
+        if (op->n_args > 1) tm_store(e, op);
+        else cp_store(e, op);
+        break;
     case TILE_MOVE:       cp_move(e, op); break;
     case TILE_FILL:       el_fill(e, op); break;
     case TILE_INDEX:      el_index(e, op); break;

@@ -211,6 +211,28 @@ void rg_await(Emitter *e, const TileOp *op)
     rg_next(e, place->stage, place->parity, op->args[0]->type.stages);
 }
 
+/* The thread that started a store waits until that has read the stage, which takes a while:
+ * it gives the stage back in the next place's work, all others do so now. */
+static void owe(Emitter *e, const char *barrier)
+{
+    const char *others = em_new(e, REG_P);
+    rg_settle(e);
+    em(e, "setp.ne.and.s32 %s, %s, 0, %s;", others, e->tid, e->first_lane);
+    em(e, "@%s mbarrier.arrive.shared::cta.b64 _, [%s];", others, barrier);
+    const char *plus = strchr(barrier, '+');
+    em(e, "add.s32 %s, %.*s, %s;", e->owed_at, (int)(plus - barrier), barrier, plus + 1);
+    em(e, "setp.eq.s32 %s, %s, 0;", e->owed, e->tid);
+    e->stored = false;
+}
+
+void rg_settle(Emitter *e)
+{
+    if (!e->owed) return;
+    em(e, "@%s cp.async.bulk.wait_group.read 0;", e->owed);
+    em(e, "@%s mbarrier.arrive.shared::cta.b64 _, [%s];", e->owed, e->owed_at);
+    em(e, "setp.ne.s32 %s, 0, 0;", e->owed);
+}
+
 /* The oldest stage that is held. Where an iteration of a loop gives back what the one
  * before it awaited, its number follows from where the role is and how many it holds. */
 void rg_release(Emitter *e, const TileOp *op)
@@ -236,5 +258,7 @@ void rg_release(Emitter *e, const TileOp *op)
     }
     place->held.len--;
     place->levels.len--;
-    em(e, "@%s mbarrier.arrive.shared::cta.b64 _, [%s];", e->first_lane, barrier_address(e, op, number, true));
+    const char *barrier = barrier_address(e, op, number, true);
+    if (e->stored) owe(e, barrier);
+    else em(e, "@%s mbarrier.arrive.shared::cta.b64 _, [%s];", e->first_lane, barrier);
 }

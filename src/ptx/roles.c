@@ -253,11 +253,33 @@ static void role_lanes(Emitter *e)
     em(e, "setp.eq.s32 %s, %s, 0;", e->first_lane, e->lane);
 }
 
+static bool stores_through(const TileBlock *block)
+{
+    for (int i = 0; i < block->ops.len; i++) {
+        const TileOp *op = block->ops.data[i];
+        if (op->kind == TILE_STORE && op->n_args > 1) return true;
+        for (int k = 0; k < op->n_regions; k++)
+            if (stores_through(op->regions[k])) return true;
+    }
+    return false;
+}
+
+/* Nothing is owed at first; in the end shared memory stays until all stores have read it. */
+static void begin_stores(Emitter *e)
+{
+    e->owed = em_new(e, REG_P);
+    e->owed_at = em_new(e, REG_R);
+    em_before(e, "setp.ne.s32 %s, 0, 0;", e->owed);
+    em_before(e, "mov.b32 %s, 0;", e->owed_at);
+}
+
 static void role_body(Emitter *e, const TileOp *op, int role, int label)
 {
     const TileBlock *body = op->regions[role];
     bool turns = tile_has(body, TILE_TAKE_TURN) && tile_instances(e->kernel, e->role->per) > 1;
+    bool stores = stores_through(body);
     if (turns) first_turn(e);
+    if (stores) begin_stores(e);
     if (!e->kernel->persistent) {
         const char *place = em_new(e, REG_R);
         em(e, "mov.u32 %s, %%ctaid.x;", place);
@@ -269,6 +291,7 @@ static void role_body(Emitter *e, const TileOp *op, int role, int label)
         take_places(e, body, label);
     }
     if (turns) last_turn(e);
+    if (stores) em(e, "cp.async.bulk.wait_group 0;");
 }
 
 /* Emits a role into `out`, as an entry of its own. */
@@ -283,6 +306,8 @@ static void emit_role(Emitter *e, const TileOp *op, int role, const char *group,
     e->syms = arena_array(e->arena, Memo, e->n_syms);
     e->rings = arena_array(e->arena, RingPlace *, e->kernel->next_value);
     e->maps = NULL;
+    e->owed = NULL;
+    e->settled = false;
     e->role = &op->roles[role];
     em_open(e);
     set_registers(e);

@@ -36,8 +36,12 @@ void rg_await(Emitter *e, const TileOp *op);
 void rg_enter(Emitter *e, const TileBlock *body); /* ahead of a loop that awaits */
 void rg_release(Emitter *e, const TileOp *op);
 
+/* A stage that a store read is given back. */
+void rg_settle(Emitter *e);
+
 /* tma.c */
 void tm_copy(Emitter *e, const TileOp *op);
+void tm_store(Emitter *e, const TileOp *op);
 void tm_prefetch(Emitter *e);
 
 /* wgmma.c */

@@ -1,4 +1,4 @@
-/* tma.c: tiles of global tensors into rings, by the tensor memory accelerator.
+/* tma.c: tiles of global tensors into rings and out of them, by the tensor memory accelerator.
  *
  * PTX ISA, cp.async.bulk.tensor: coordinates stand innermost first; elements
  * outside of the tensor arrive as 0 and count as bytes like all others. One
@@ -44,6 +44,61 @@ static void copy_box(Emitter *e, const TileOp *op, const char *to, int64_t offse
 {
     em(e, "cp.async.bulk.tensor.%dd.shared::cluster.global.mbarrier::complete_tx::bytes [%s+%lld], [%s, {%s}], [%s];",
        op->tensor->rank, to, (long long)offset, map_address(e, map), at, barrier);
+}
+
+/* PTX ISA, "stmatrix": lanes 8i to 8i + 7 hold the addresses of matrix i's rows. The four
+ * are those of two atoms of an accumulator side by side: rows 0 to 7 and 8 to 15 of each. */
+static void put_tile(Emitter *e, const TileOp *op, const SharedTile *tile)
+{
+    const TileValue *v = op->args[0];
+    const int *w = fr_packed(e, v, v->type.dtype);
+    const char *row = em_new(e, REG_R), *chunk = em_new(e, REG_R);
+    em(e, "and.b32 %s, %s, 15;", row, e->lane);
+    em(e, "mad.lo.s32 %s, %s, 16, %s;", row, e->warp, row);
+    em(e, "shr.u32 %s, %s, 4;", chunk, e->lane);
+    LanePlace place = {.row = row, .chunk = chunk, .level = em_level(e)};
+    for (int k = 0; k < v->type.cols / 16; k++)
+        em(e, "stmatrix.sync.aligned.m8n8.x4.shared.b16 %s, {%%r%d, %%r%d, %%r%d, %%r%d};", sh_address(e, tile, &place, 0, 2 * k), w[4 * k],
+           w[4 * k + 1], w[4 * k + 2], w[4 * k + 3]);
+}
+
+/* Numbers of the instances' own barriers begin here; below are those of turns. */
+enum { STORE_BARRIER = 8 };
+
+/* All warps of the instance: none reads the tile any more, or all have written it. */
+static void meet(Emitter *e)
+{
+    AffCtx *aff = e->program->aff;
+    const Aff *number = e->role->per ? aff_offset(aff, aff_of(aff, e->role->per), STORE_BARRIER) : aff_const(aff, STORE_BARRIER);
+    em(e, "bar.sync %s, %d;", ix_value(e, number), TARGET_GROUP_WARPS * 32);
+}
+
+void tm_store(Emitter *e, const TileOp *op)
+{
+    const TileType *t = &op->args[1]->type;
+    SharedTile tile;
+    int map = abi_map_of(e->abi, op);
+    if (map < 0 || !sh_view(e, op->args[1], &tile)) {
+        em_fail(e, op->loc, TW0803, "a store that no tensor map describes");
+        return;
+    }
+    meet(e);
+    put_tile(e, op, &tile);
+    em(e, "fence.proxy.async.shared::cta;");
+    meet(e);
+    const char *first = em_new(e, REG_P), *base = sh_base(e, &tile);
+    em(e, "setp.eq.s32 %s, %s, 0;", first, e->tid);
+    const int *box = e->abi->maps.data[map].box;
+    int rows = op->row_dim < 0 ? 1 : box[op->row_dim], columns = box[op->col_dim];
+    for (int column = 0; column < t->cols; column += columns)
+        for (int row = 0; row < t->rows; row += rows) {
+            int64_t byte = tile.offset + lay_shared_byte(t->layout, t->rows, dtype_bytes(t->dtype), 0, column) + (int64_t)row * t->layout.panel;
+            const char *at = coordinates(e, op, row, column), *address = map_address(e, map);
+            em(e, "@%s cp.async.bulk.tensor.%dd.global.shared::cta.bulk_group [%s, {%s}], [%s+%lld];", first, op->tensor->rank, address,
+               at, base, (long long)byte);
+        }
+    em(e, "@%s cp.async.bulk.commit_group;", first);
+    e->stored = true;
 }
 
 void tm_copy(Emitter *e, const TileOp *op)

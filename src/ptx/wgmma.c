@@ -125,6 +125,8 @@ void wg_issue(Emitter *e, const TileOp *op)
         }
     }
     em(e, "wgmma.commit_group.sync.aligned;");
+    if (!e->settled) rg_settle(e); /* while the first product is under way */
+    e->settled = true;
 }
 
 /* The registers stay the same, so that nothing in flight is moved. */

@@ -351,9 +351,14 @@ static void print_operands(Printer *p, const TileOp *op)
     case TILE_LOAD:
     case TILE_GATHER: print_place(p, op); break;
     case TILE_STORE:
-        print_args(p, op, 0);
+        str_addc(p->out, ' ');
+        print_arg(p, op, 0);
         str_addc(p->out, ',');
         print_place(p, op);
+        if (op->n_args > 1) {
+            str_add(p->out, " through ");
+            print_arg(p, op, 1);
+        }
         break;
     case TILE_FILL: print_fill(p, op); break;
     case TILE_INDEX:

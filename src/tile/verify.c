@@ -50,7 +50,7 @@ typedef struct Form {
 
 static const Form FORMS[TILE_OP_COUNT] = {
     [TILE_LOAD] = {{0, 0}, {1, 1}, {0, 0}, PLACE},
-    [TILE_STORE] = {{1, 1}, {0, 0}, {0, 0}, PLACE | MEET},
+    [TILE_STORE] = {{1, 2}, {0, 0}, {0, 0}, PLACE | MEET},
     [TILE_MOVE] = {{1, 1}, {1, 1}, {0, 0}, 0},
     [TILE_FILL] = {{0, 0}, {1, 1}, {0, 0}, 0},
     [TILE_INDEX] = {{0, 0}, {1, 1}, {0, 0}, INDEX},

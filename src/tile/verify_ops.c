@@ -121,6 +121,21 @@ static bool check_load(Verifier *v, const TileOp *op)
     return check_place(v, op, result_type(op), false);
 }
 
+static bool check_store(Verifier *v, const TileOp *op)
+{
+    if (!all_tiles(v, op, 0, 1) || !check_place(v, op, arg_type(op, 0), true))
+        return false;
+    if (op->n_args == 1)
+        return true;
+    const TileOp *through = op->args[1]->def;
+    if (!through || through->kind != TILE_AWAIT || op->where)
+        return verify_fail(v, TW0754, op, "what a store goes through is a tile that was awaited");
+    TileType want = arg_type(op, 0);
+    if (!same_shape(want, arg_type(op, 1)) || want.dtype != arg_type(op, 1).dtype || want.space != SPACE_REGISTER)
+        return bad_type(v, op, "what it goes through", want, arg_type(op, 1));
+    return true;
+}
+
 /* Every element has a place of its own, so no dimension lies along the tile's sides. */
 static bool check_gather(Verifier *v, const TileOp *op)
 {
@@ -463,7 +478,7 @@ bool verify_types(Verifier *v, const TileOp *op)
     switch (op->kind) {
     case TILE_LOAD: return check_load(v, op);
     case TILE_GATHER: return check_gather(v, op);
-    case TILE_STORE: return all_tiles(v, op, 0, 1) && check_place(v, op, arg_type(op, 0), true);
+    case TILE_STORE: return check_store(v, op);
     case TILE_FILL: return check_fill(v, op);
     case TILE_MOVE:
     case TILE_MASK: return check_like(v, op, true);

@@ -12,6 +12,8 @@ static const char *const forced[] = {"BM", "BN", "BK", "warps", "warps_n", "stag
 
 static bool is_forced(const char *name)
 {
+    if (strchr(name, '.')) /* for one of several kernels */
+        name = strchr(name, '.') + 1;
     for (size_t i = 0; i < TW_COUNT(forced); i++)
         if (text_equal_nocase(name, forced[i]))
             return true;
@@ -325,6 +327,15 @@ static ReasonResult *reason_all(Chain *chain, Program *program)
     result = arena_new_of(chain->arena, ReasonResult);
     result->code = program;
     return result;
+}
+
+void chain_rank(Chain *chain, int most, ReasonRanking *ranking)
+{
+    ReasonOptions options = {.target = chain->target, .settings = settings_for(chain, true),
+                             .dtype = chain->settings.dtype};
+    const Program *sketch = lang_parse(chain->arena, chain->syms, chain->sketch, diags_new(chain->arena, chain->sketch));
+
+    reason_rank(chain->arena, chain->syms, sketch, &options, most, ranking);
 }
 
 static bool reason_again(Chain *chain, const Source *source, bool fragment)

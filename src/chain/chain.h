@@ -70,6 +70,8 @@ bool chain_define(Chain *chain, const Source *source);
 /* The sketch: what stands beside the definition, else what the fuser finds. */
 bool chain_fuse(Chain *chain);
 bool chain_reason(Chain *chain, const Source *sketch);
+/* The reasoner's best choices for the sketch at the sizes of the launch, best first. */
+void chain_rank(Chain *chain, int most, ReasonRanking *ranking);
 /* TL of any kind. What it approves of code, the later stages take: they are
  * asked as well. fragment: names that nothing declares are taken as given. */
 bool chain_check(Chain *chain, const Source *source, bool fragment);

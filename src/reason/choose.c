@@ -166,6 +166,7 @@ static void rate(Search *s)
         return;
     }
     s->considered++;
+    plan_rank(s->plan, &choice);
     if (!s->found || choice.cost < s->best.cost * 0.995)
         s->best = choice;
     s->found = true;

@@ -102,6 +102,7 @@ typedef struct Plan {
     const char *kernel_name;  /* the unit's, or of one of several kernels for it */
     RowRange range;           /* of the kernel at hand: rows.c */
     bool daring;              /* what may be spilled is accepted, since all else does not fit */
+    struct Ranking *ranking;  /* NULL: only the best choice is wanted */
     bool settled;             /* broadcasting operands decide what is still open */
     bool failed;
 } Plan;
@@ -122,6 +123,19 @@ typedef struct Choice {
     const char *limiter;
     const char *misfit; /* NULL: it fits */
 } Choice;
+
+/* Choices kept for a ranking, the cheapest first. */
+enum { RANK_KEPT = 192 };
+
+typedef struct Ranking {
+    Choice best[RANK_KEPT];
+    int n;
+} Ranking;
+
+/* reason.c */
+Plan plan_for(Arena *arena, Syms *syms, const Program *sketch, const Unit *unit, const ReasonOptions *options, Diags *diags);
+/* rank.c: keeps a choice that fits, where a ranking is wanted. */
+void plan_rank(Plan *plan, const Choice *choice);
 
 /* ---- read.c: declarations and extents ------------------------------------------ */
 

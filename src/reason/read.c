@@ -77,7 +77,7 @@ static void take_block(Plan *plan, const Block *block, int depth)
 
 /* ---- settings and numbers ---------------------------------------------------------------- */
 
-bool plan_setting(Plan *plan, const char *name, double *value)
+static bool find_setting(const Plan *plan, const char *name, double *value)
 {
     Settings *settings = plan->options->settings;
 
@@ -88,6 +88,13 @@ bool plan_setting(Plan *plan, const char *name, double *value)
             return true;
         }
     return false;
+}
+
+/* "scores.warps" is for the kernel `scores` of a program alone. */
+bool plan_setting(Plan *plan, const char *name, double *value)
+{
+    return (plan->unit && find_setting(plan, arena_printf(plan->arena, "%s.%s", plan->unit->name, name), value)) ||
+           find_setting(plan, name, value);
 }
 
 static void bind_setting(Plan *plan, const char *name, double value)

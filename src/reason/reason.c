@@ -19,11 +19,10 @@ static Unit *reason_unit(Plan *plan, ReasonResult *result)
     return unit;
 }
 
-static Plan plan_for(Arena *arena, Syms *syms, const Program *sketch, const Unit *unit, const ReasonOptions *options,
-                     Diags *diags)
+Plan plan_for(Arena *arena, Syms *syms, const Program *sketch, const Unit *unit, const ReasonOptions *options, Diags *diags)
 {
     Plan plan = {.arena = arena, .syms = syms, .program = sketch, .unit = unit, .options = options, .diags = diags,
-                 .aff = aff_ctx_new(arena), .kernel_name = unit->name};
+                 .aff = aff_ctx_new(arena), .kernel_name = unit ? unit->name : NULL};
 
     eval_init(&plan.env, arena, plan.aff);
     return plan;

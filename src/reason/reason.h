@@ -41,6 +41,21 @@ ReasonResult *reason(Arena *arena, Syms *syms, const Program *sketch, const Reas
  * model; 1 where a size that it needs is not among the settings, 0 where nothing fits. */
 int reason_parts(Arena *arena, Syms *syms, const Program *sketch, const ReasonOptions *options);
 
+/* A choice in words that force it: "BM=128 BN=64 warps=8 stages=2"; where a program has
+ * several kernels, for the one that the model thinks dearest: "scores.BM=128 ...". */
+typedef struct ReasonRanked {
+    const char *settings;
+    double cost; /* by the model */
+} ReasonRanked;
+
+typedef struct ReasonRanking {
+    VEC(ReasonRanked) list;
+} ReasonRanking;
+
+/* The best choices by the model, the cheapest first, not all alike; none where nothing fits. */
+void reason_rank(Arena *arena, Syms *syms, const Program *sketch, const ReasonOptions *options, int most,
+                 ReasonRanking *result);
+
 /* Why a sketch cannot become code; NULL: it can. */
 const Diag *reason_misfit(Arena *arena, Syms *syms, const Program *sketch, const ReasonOptions *options);
 

@@ -284,6 +284,7 @@ static void rate(RowSearch *s)
     s->now.limiter = bound * blocks < alone ? "latency" : memory >= s->alu ? "memory" : "arithmetic";
     s->now.cost = turn * blocks_of(s);
     s->considered++;
+    plan_rank(s->plan, &s->now);
     if (!s->found || s->now.cost < s->best.cost * 0.995)
         s->best = s->now;
     s->found = true;

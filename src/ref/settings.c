@@ -10,9 +10,9 @@ static bool name_ok(const char *text, size_t len)
     if (len == 0 || isdigit((unsigned char)text[0]))
         return false;
     for (size_t i = 0; i < len; i++)
-        if (!isalnum((unsigned char)text[i]) && text[i] != '_')
+        if (!isalnum((unsigned char)text[i]) && text[i] != '_' && text[i] != '.')
             return false;
-    return true;
+    return text[len - 1] != '.';
 }
 
 static bool parse_value(const char *text, double *value)

@@ -644,6 +644,33 @@ static void test_without_stand_in(void **state)
     assert_int_equal(gpu_guarded(60, open_real, NULL, &problem), 1);
 }
 
+/* ---- a race --------------------------------------------------------------------------- */
+
+static void test_race(void **state)
+{
+    Fixture *f = *state;
+    const char *error = "";
+    Tensor **inputs = arena_array(f->arena, Tensor *, 2), **outputs = arena_array(f->arena, Tensor *, 2);
+    double ms = 0, distance = 1;
+    need_gpu(f);
+    assert_true(ref_make_tensors(f->arena, f->def, shape, 2, FILL_NORMAL, 1, inputs, outputs, &error));
+    GpuRace *race = gpu_race_open(f->gpu, f->def, shape, 2, inputs, outputs, 3);
+    assert_true(gpu_race_enter(race, 0, load(f, ""), &error));
+    assert_true(gpu_race_compare(race, 0, &distance, &error));
+    assert_true(distance == 0);
+    assert_true(gpu_race_time(race, 0, &ms, &error));
+    assert_true(ms > 0.009 && ms < 0.011);
+    assert_true(gpu_race_compare(race, 0, &distance, &error));
+    assert_true(distance == 0);
+    assert_true(gpu_race_enter(race, 1, load(f, "fault=wrong"), &error));
+    assert_true(gpu_race_compare(race, 1, &distance, &error));
+    assert_true(distance > 4e-4 && distance < 6e-4);
+    assert_true(gpu_race_enter(race, 2, load(f, "fault=unwritten"), &error));
+    assert_false(gpu_race_compare(race, 2, &distance, &error));
+    assert_non_null(strstr(error, "unwritten"));
+    gpu_race_close(race);
+}
+
 int main(void)
 {
     const struct CMUnitTest before[] = {cmocka_unit_test(test_without_stand_in)};
@@ -669,6 +696,7 @@ int main(void)
         TEST(test_guard_words_are_nan),
         TEST(test_shapes),
         TEST(test_binding),
+        TEST(test_race),
 #undef TEST
     };
     int failed = cmocka_run_group_tests_name("gpu as it is", before, NULL, NULL);

@@ -8,11 +8,7 @@
 
 #include <stdlib.h>
 
-enum {
-    CACHE_FACTOR = 4, /* all sets together, over the L2 cache */
-    MAX_SETS = 64,
-    MAX_LAUNCHES = 4000
-};
+enum { MAX_SETS = STAND_SETS, MAX_LAUNCHES = 4000 };
 
 static const double round_ms = 20, warm_up_ms = 200;
 
@@ -91,50 +87,14 @@ static bool measure(Bench *b, int rounds, BenchResult *result)
 
 /* ---- sets --------------------------------------------------------------------------- */
 
-static size_t set_bytes(const Stand *s)
-{
-    size_t bytes = 1;
-    for (int i = 0; i < s->abi->tensors.len; i++)
-        bytes += s->buffers[i].bytes;
-    return bytes;
-}
-
-static int count_sets(Gpu *gpu, size_t bytes)
-{
-    GpuInfo info;
-    size_t available = 0, total;
-    gpu_info(gpu, &info);
-    gpu->cu.memory_info(&available, &total);
-    size_t wanted = (size_t)info.l2 * CACHE_FACTOR / bytes + 1, fit = available / 2 / bytes + 1;
-    wanted = wanted < 2 ? 2 : wanted > MAX_SETS ? MAX_SETS : wanted;
-    return (int)(wanted < fit ? wanted : fit);
-}
-
-/* The first set's tensors once more, at other addresses. */
-static bool copy_set(Stand *to, const Stand *from)
-{
-    *to = *from;
-    to->counters = 0;
-    to->buffers = arena_array(from->arena, Buffer, from->abi->tensors.len + 1);
-    to->call.addresses = arena_array(from->arena, uint64_t, from->abi->tensors.len + 1);
-    for (int i = 0; i < from->abi->tensors.len; i++) {
-        to->buffers[i] = from->buffers[i];
-        to->buffers[i].base = 0;
-        if (!buffer_create(from->gpu, &to->buffers[i]))
-            return false;
-        to->call.addresses[i] = to->buffers[i].address;
-    }
-    return stand_counters(to);
-}
-
 static bool make_sets(Bench *b)
 {
     b->n = 1;
     if (!stand_place(&b->sets[0], PLACE_PLAIN))
         return false;
-    int wanted = count_sets(b->gpu, set_bytes(&b->sets[0]));
+    int wanted = stand_sets(b->gpu, &b->sets[0]);
     while (b->n < wanted)
-        if (!copy_set(&b->sets[b->n++], &b->sets[0]))
+        if (!stand_again(&b->sets[b->n++], &b->sets[0]))
             return false;
     return true;
 }

@@ -39,6 +39,8 @@ enum {
     CU_JIT_ERROR_SIZE = 6,
     CU_JIT_LOG_VERBOSE = 12,
 
+    CU_JIT_INPUT_PTX = 1, /* CUjitInputType */
+
     CU_MAP_INTERLEAVE_NONE = 0, /* CUtensorMapInterleave, CUtensorMapL2promotion, CUtensorMapFloatOOBfill */
     CU_MAP_L2_PROMOTION_256 = 3,
     CU_MAP_FILL_ZEROS = 0,

@@ -63,6 +63,9 @@ GpuModule *gpu_load_image(Gpu *gpu, const Abi *abi, const GpuImage *image, GpuLo
 GpuModule *gpu_load(Gpu *gpu, const Abi *abi, const char *ptx, const char **log, const char **error);
 /* The entry that aligned tensors are launched by. */
 const AbiEntry *gpu_entry(const GpuModule *module, int kernel);
+/* Compiles PTX to a cubin, which gpu_load takes in its place. False: the driver has no
+ * such compiler, or complained; *log has its messages. */
+bool gpu_compile(Gpu *gpu, const char *ptx, const char **cubin, size_t *bytes, const char **log, const char **error);
 typedef struct GpuResources {
     int regs, local_bytes, static_shared, max_threads;
 } GpuResources;
@@ -75,6 +78,7 @@ bool gpu_resources(GpuModule *module, int kernel, bool aligned, GpuResources *r)
  * error bounded against the oracle relative to the plain baseline. */
 typedef struct VerifyOptions {
     const RefBinding *bindings; int n_bindings; /* the requested shape */
+    bool quick;             /* a few small and ragged shapes alone, few rows of each */
     bool only_requested;    /* else other, smaller and ragged shapes as well */
     uint64_t seed;
     double bound;           /* 2 */
@@ -102,6 +106,20 @@ typedef struct BenchResult {
 } BenchResult;
 bool gpu_bench(Gpu *gpu, GpuModule *module, const Def *def, const RefBinding *bindings, int n_bindings,
                int rounds, uint64_t seed, BenchResult *result, const char **error);
+
+/* Programs for one definition timed in turn, on the same inputs and outputs. */
+typedef struct GpuRace GpuRace;
+/* inputs, outputs: as ref_make_tensors made them for the shape. Runs nothing. */
+GpuRace *gpu_race_open(Gpu *gpu, const Def *def, const RefBinding *bindings, int n_bindings, Tensor **inputs,
+                       Tensor **outputs, int programs);
+/* Gives program number i of the race its module. False: *error. */
+bool gpu_race_enter(GpuRace *race, int i, GpuModule *module, const char **error);
+/* Milliseconds of a launch, caches cold, as the mean of a few milliseconds' launches. */
+bool gpu_race_time(GpuRace *race, int i, double *ms, const char **error);
+/* Runs program i, and compares its outputs with those of the one that this was asked of
+ * first: *distance is the largest over outputs, relative, in the Frobenius norm. */
+bool gpu_race_compare(GpuRace *race, int i, double *distance, const char **error);
+void gpu_race_close(GpuRace *race);
 
 /* Runs work(user) in a process of its own, which may take so many seconds (0:
  * any time). What it returned (0 to 255), or -1 with *problem: it hung, or it

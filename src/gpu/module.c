@@ -12,24 +12,70 @@ static const char *tidy(char *log)
     return len ? log : NULL;
 }
 
-/* An option of the driver's compiler takes a number or a pointer, both as void *. */
+/* What the driver's compiler is told: an option takes a number or a pointer, both as
+ * void *. */
+typedef struct Jit {
+    int options[5];
+    void *values[5];
+    char *info, *errors;
+} Jit;
+
+static Jit new_jit(Arena *arena)
+{
+    Jit jit = {{CU_JIT_INFO_LOG, CU_JIT_INFO_SIZE, CU_JIT_ERROR_LOG, CU_JIT_ERROR_SIZE, CU_JIT_LOG_VERBOSE}, {0},
+               arena_array(arena, char, LOG_BYTES), arena_array(arena, char, LOG_BYTES)};
+    jit.values[0] = jit.info;
+    jit.values[2] = jit.errors;
+    jit.values[1] = jit.values[3] = (void *)(uintptr_t)(LOG_BYTES - 1);
+    jit.values[4] = (void *)(uintptr_t)1;
+    return jit;
+}
+
 static bool compile(GpuModule *m, const char *image, const char *what, const char **log)
 {
     Gpu *gpu = m->gpu;
-    char *info = arena_array(gpu->arena, char, LOG_BYTES),
-         *errors = arena_array(gpu->arena, char, LOG_BYTES);
-    int options[] = {CU_JIT_INFO_LOG, CU_JIT_INFO_SIZE, CU_JIT_ERROR_LOG, CU_JIT_ERROR_SIZE,
-                     CU_JIT_LOG_VERBOSE};
-    void *values[] = {info, (void *)(uintptr_t)(LOG_BYTES - 1), errors,
-                      (void *)(uintptr_t)(LOG_BYTES - 1), (void *)(uintptr_t)1};
-    int status = gpu->cu.module_load(&m->module, image, TW_COUNT(options), options, values);
-    *log = tidy(info);
+    Jit jit = new_jit(gpu->arena);
+    int status = gpu->cu.module_load(&m->module, image, TW_COUNT(jit.options), jit.options, jit.values);
+    *log = tidy(jit.info);
     if (status == 0)
         return true;
     m->module = NULL;
     gpu_ok(gpu, status, what);
-    *log = tidy(errors) ? errors : *log;
+    *log = tidy(jit.errors) ? jit.errors : *log;
     return false;
+}
+
+/* The link owns the cubin until it is destroyed. */
+static bool complete_link(Gpu *gpu, void *link, const char *ptx, const char **cubin, size_t *bytes)
+{
+    static const char doing[] = "the driver cannot compile the PTX";
+    void *made = NULL;
+    if (!gpu_ok(gpu, gpu->cu.link_add(link, CU_JIT_INPUT_PTX, (void *)(uintptr_t)ptx, strlen(ptx) + 1, "kernel", 0, NULL, NULL), doing) ||
+        !gpu_ok(gpu, gpu->cu.link_complete(link, &made, bytes), doing))
+        return false;
+    char *copy = arena_alloc(gpu->arena, *bytes + 1);
+    memcpy(copy, made, *bytes);
+    *cubin = copy;
+    return true;
+}
+
+bool gpu_compile(Gpu *gpu, const char *ptx, const char **cubin, size_t *bytes, const char **log, const char **error)
+{
+    Jit jit = new_jit(gpu->arena);
+    void *link = NULL;
+    *log = NULL;
+    *error = "the driver has no compiler of its own";
+    if (!gpu->cu.link_create || !gpu->cu.link_add || !gpu->cu.link_complete || !gpu->cu.link_destroy)
+        return false;
+    bool ok = gpu_ok(gpu, gpu->cu.link_create(TW_COUNT(jit.options), jit.options, jit.values, &link), "asking for the driver's compiler") &&
+              complete_link(gpu, link, ptx, cubin, bytes);
+    if (link)
+        gpu->cu.link_destroy(link);
+    *log = tidy(jit.info);
+    if (!ok)
+        *log = tidy(jit.errors) ? jit.errors : *log;
+    *error = ok ? NULL : gpu->error;
+    return ok;
 }
 
 static bool find_entry(GpuModule *m, const AbiEntry *entry, void **function)

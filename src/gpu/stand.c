@@ -77,6 +77,14 @@ bool stand_make(Stand *s, Arena *arena, GpuModule *module, const Def *def, const
            bind_values(s, spec, error) && make_hosts(s, error);
 }
 
+bool stand_take(Stand *s, Arena *arena, GpuModule *module, const Def *def, const StandSpec *spec, Tensor **inputs,
+                Tensor **outputs, const char **error)
+{
+    *s = (Stand){.arena = arena, .gpu = module->gpu, .abi = module->abi, .def = def, .inputs = inputs, .outputs = outputs};
+    s->call.module = module;
+    return bind_values(s, spec, error) && make_hosts(s, error);
+}
+
 /* ---- the device --------------------------------------------------------------------- */
 
 static void set_call(Stand *s)
@@ -159,6 +167,7 @@ bool stand_place(Stand *s, Placing placing)
         largest = s->buffers[i].bytes > largest ? s->buffers[i].bytes : largest;
     }
     s->scratch = arena_alloc(s->arena, largest + 1);
+    s->scratch_bytes = largest;
     set_call(s);
     return stand_counters(s) && uploaded(s);
 }
@@ -179,6 +188,37 @@ bool stand_twin(Stand *twin, const Stand *s)
     }
     set_call(twin);
     return stand_counters(twin) && uploaded(s);
+}
+
+static const Buffer *shared_buffer(const Stand *from, const char *name)
+{
+    for (int i = 0; i < from->abi->tensors.len; i++)
+        if (!from->abi->tensors.data[i].workspace && same_name(from->abi->tensors.data[i].name, name))
+            return &from->buffers[i];
+    return NULL;
+}
+
+bool stand_share(Stand *s, const Stand *from)
+{
+    size_t largest = 0;
+    new_call(s);
+    for (int i = 0; i < s->abi->tensors.len; i++) {
+        const AbiTensor *t = &s->abi->tensors.data[i];
+        const Buffer *shared = t->workspace ? NULL : shared_buffer(from, t->name);
+        if (shared) {
+            s->buffers[i] = *shared;
+        } else {
+            buffer_plan(s->arena, &s->buffers[i], s->hosts[i], PLACE_PLAIN, t->written);
+            s->owned[i] = true;
+            if (!buffer_create(s->gpu, &s->buffers[i]))
+                return false;
+        }
+        largest = s->buffers[i].bytes > largest ? s->buffers[i].bytes : largest;
+    }
+    s->scratch = largest > from->scratch_bytes ? arena_alloc(s->arena, largest + 1) : from->scratch;
+    s->scratch_bytes = largest > from->scratch_bytes ? largest : from->scratch_bytes;
+    set_call(s);
+    return stand_counters(s) && uploaded(s);
 }
 
 void stand_free(Stand *s)
@@ -242,4 +282,43 @@ bool stand_fetch(const Stand *s, Tensor *const *to, const char **problem)
         if (!fetch_one(s, i, stand_is_output(s, i) ? to[i] : NULL, problem))
             return false;
     return check_counters(s, problem);
+}
+
+/* ---- sets ------------------------------------------------------------------------------ */
+
+enum { CACHE_FACTOR = 4 /* all sets together, over the L2 cache */ };
+
+static size_t set_bytes(const Stand *s)
+{
+    size_t bytes = 1;
+    for (int i = 0; i < s->abi->tensors.len; i++)
+        bytes += s->buffers[i].bytes;
+    return bytes;
+}
+
+int stand_sets(Gpu *gpu, const Stand *s)
+{
+    GpuInfo info;
+    size_t available = 0, total, bytes = set_bytes(s);
+    gpu_info(gpu, &info);
+    gpu->cu.memory_info(&available, &total);
+    size_t wanted = (size_t)info.l2 * CACHE_FACTOR / bytes + 1, fit = available / 2 / bytes + 1;
+    wanted = wanted < 2 ? 2 : wanted > STAND_SETS ? STAND_SETS : wanted;
+    return (int)(wanted < fit ? wanted : fit);
+}
+
+bool stand_again(Stand *to, const Stand *from)
+{
+    *to = *from;
+    to->counters = 0;
+    new_call(to);
+    for (int i = 0; i < from->abi->tensors.len; i++) {
+        to->buffers[i] = from->buffers[i];
+        to->buffers[i].base = 0;
+        to->owned[i] = true;
+        if (!buffer_create(from->gpu, &to->buffers[i]))
+            return false;
+    }
+    set_call(to);
+    return stand_counters(to);
 }

@@ -4,6 +4,8 @@
 
 #include "gpu/driver.h"
 
+enum { STAND_SETS = 64 };
+
 typedef struct StandSpec {
     const RefBinding *bindings;
     int n_bindings;
@@ -24,6 +26,7 @@ typedef struct Stand {
     GpuCall call;
     uint64_t counters; /* memory of those of the call; 0: it has none */
     char *scratch; /* room for the largest buffer */
+    size_t scratch_bytes;
 } Stand;
 
 /* Makes the tensors on the host. False: the shape is not legal for the
@@ -34,9 +37,18 @@ bool stand_make(Stand *stand, Arena *arena, GpuModule *module, const Def *def,
 bool stand_place(Stand *stand, Placing placing);
 /* The same inputs, other outputs and workspaces, on the device. */
 bool stand_twin(Stand *twin, const Stand *stand);
+/* A stand of tensors that are there already. */
+bool stand_take(Stand *stand, Arena *arena, GpuModule *module, const Def *def, const StandSpec *spec, Tensor **inputs,
+                Tensor **outputs, const char **error);
+/* The tensors of another program's stand, on the device as well; own workspaces. */
+bool stand_share(Stand *stand, const Stand *from);
 void stand_free(Stand *stand);
 /* Gives the call counters of its own: for stands that were made as copies. */
 bool stand_counters(Stand *stand);
+/* The same tensors at other addresses, contents included: another stand's with its own memory. */
+bool stand_again(Stand *to, const Stand *from);
+/* How many sets of a stand's tensors, together larger than the L2 cache by a factor, fit. */
+int stand_sets(Gpu *gpu, const Stand *stand);
 
 bool stand_is_output(const Stand *stand, int tensor);
 /* Poisons outputs and workspaces again. */

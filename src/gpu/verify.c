@@ -12,7 +12,7 @@ enum { ROWS_LEAST = 96, ROWS_MOST = 1024, ALL_BELOW = 1024 };
 
 /* Operations of the definition that comparing one case may take: a few seconds
  * for each 1e9. The largest error of few rows is a matter of luck. */
-static const double first_budget = 2e9, other_budget = 6e8;
+static const double first_budget = 2e9, other_budget = 6e8, quick_budget = 1e8;
 
 typedef struct Case {
     StandSpec spec;
@@ -194,6 +194,8 @@ static bool try_requested(Verifier *v)
     return true;
 }
 
+enum { QUICK_SHAPES = 4 };
+
 static bool try_others(Verifier *v)
 {
     const VerifyOptions *o = v->options;
@@ -201,13 +203,13 @@ static bool try_others(Verifier *v)
         gpu_shapes(v->gpu->arena, v->module->abi, v->def, o->bindings, o->n_bindings, o->seed);
     int n;
     const FillKind *fills = gpu_fills(&n);
-    for (int i = 0; i < shapes->list.len; i++) {
+    for (int i = 0; i < shapes->list.len && !(o->quick && v->tried >= QUICK_SHAPES); i++) {
         const GpuShape *shape = &shapes->list.data[i];
         Case c = {.spec = {shape->bindings, shape->n, fills[i % n],
                            (Placing)(i % PLACE_COUNT), o->seed + 1 + (uint64_t)i},
                   .shape = shape->what,
-                  .modes = i == 1,
-                  .budget = other_budget};
+                  .modes = i == 1 && !o->quick,
+                  .budget = o->quick ? quick_budget : other_budget};
         if (!try_case(v, &c))
             return false;
     }
@@ -229,7 +231,7 @@ bool gpu_verify(Gpu *gpu, GpuModule *module, const Def *def, const VerifyOptions
                   .bound = options->bound > 0 ? options->bound : 2};
     *report = (VerifyReport){0};
     gpu->error = NULL;
-    if (try_requested(&v) && (options->only_requested || try_others(&v)))
+    if ((options->quick || try_requested(&v)) && ((options->only_requested && !options->quick) || try_others(&v)))
         return true;
     const VerifyCase *last = &report->cases.data[report->cases.len - 1];
     *error = arena_printf(gpu->arena, "the GPU does not answer any more after %s: %s", last->what,

@@ -666,8 +666,8 @@ static void test_race(void **state)
     assert_true(gpu_race_compare(race, 1, &distance, &error));
     assert_true(distance > 4e-4 && distance < 6e-4);
     assert_true(gpu_race_enter(race, 2, load(f, "fault=unwritten"), &error));
-    assert_false(gpu_race_compare(race, 2, &distance, &error));
-    assert_non_null(strstr(error, "unwritten"));
+    assert_true(gpu_race_compare(race, 2, &distance, &error));
+    assert_true(distance > 1e30); /* poison */
     gpu_race_close(race);
 }
 

@@ -59,6 +59,9 @@ typedef struct Options {
     bool has_temperature, has_price;
     double temperature, price_in, price_out;
     ModelPurse purse;         /* of all models */
+    double time;              /* seconds of a search */
+    int top, jobs;            /* choices to try; processes, 0: one a core */
+    bool regret, list, forget, tuned;
     double steps;             /* of an execution on the CPU; 0: any number */
     const char *model, *sketch_by, *reason_by, *translate_by; /* NULL: built in */
     const char *transcript;   /* NULL: a folder beside the output */

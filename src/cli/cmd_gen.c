@@ -6,12 +6,15 @@
  *   DIR/NAME.sm_80.cubin where ptxas is at hand
  */
 #include "cli/artefact.h"
+#include "cli/gen.h"
 #include "cli/stages.h"
 #include "cli/inspect.h"
 #include "cli/ptxas.h"
 #include "cli/trial.h"
+#include "cli/tuned.h"
 #include "cli/why.h"
 #include "cli/workflow.h"
+#include "tune/on_gpu.h"
 
 #include <errno.h>
 #include <sys/stat.h>
@@ -26,7 +29,24 @@ typedef struct Gen {
     bool read;         /* its machine code was read */
     Inspected inspected;
     const char *ptx_path;
+    const char *tuned; /* settings that measurements chose; NULL: none */
+    const TuneEntry *entry; /* where they are remembered; NULL: they are new */
 } Gen;
+
+/* With --tuned the settings that are remembered join those that were given. */
+static int take_tuned(Gen *g)
+{
+    const char *error;
+
+    if (g->s->options.tuned) {
+        g->entry = tuned_find(g->s, g->chain);
+        if (!g->entry)
+            return EXIT_LACKS;
+        g->tuned = g->entry->winner;
+    }
+    error = g->tuned ? tune_set_all(g->chain, g->tuned) : NULL;
+    return error ? session_fail(g->s, EXIT_WRONG, "what was tuned cannot be set any more: %s", error) : EXIT_DONE;
+}
 
 /* Definition and sketch as text, each to the author of the next stage. */
 static int write_stages(Gen *g, const Source *source)
@@ -37,7 +57,9 @@ static int write_stages(Gen *g, const Source *source)
 
     if (!chain_define(chain, source))
         return session_chain_failed(s, chain, "definition");
-    status = g->request ? EXIT_DONE : workflow_begin(g->workflow, chain->name, source->text);
+    status = take_tuned(g);
+    if (!status && !g->request)
+        status = workflow_begin(g->workflow, chain->name, source->text);
     if (!status)
         status = workflow_stage(g->workflow, PROMPT_SKETCH, prompt_definition(s->arena, source), NULL);
     return status ? status : workflow_stage(g->workflow, PROMPT_REASON, chain->sketch->text, NULL);
@@ -173,6 +195,25 @@ static const char *flow_text(const Gen *g)
     return g->chain->beside ? "by hand" : "by the fuser";
 }
 
+/* null, or the settings that measurements chose and where they were measured. */
+static void json_tuned(Str *out, const Gen *g)
+{
+    str_add(out, ",\n\"tuned\":");
+    if (!g->tuned) {
+        str_add(out, "null");
+        return;
+    }
+    str_add(out, "{\"settings\":");
+    str_json(out, g->tuned);
+    if (g->entry) {
+        str_add(out, ",\"device\":");
+        str_json(out, g->entry->key.device);
+        str_printf(out, ",\"driver\":%d,\"shapes\":", g->entry->key.driver);
+        str_json(out, g->entry->key.shapes);
+    }
+    str_addc(out, '}');
+}
+
 static const char *make_json(Gen *g, size_t *len)
 {
     const Chain *chain = g->chain;
@@ -185,6 +226,7 @@ static const char *make_json(Gen *g, size_t *len)
     str_printf(&out, ",\n\"target\":\"%s\",\n\"dtype\":\"%s\",\n\"parameters\":",
                g->s->options.target->name, dtype_name(g->s->options.dtype));
     why_json(&out, reasons(chain));
+    json_tuned(&out, g);
     str_add(&out, ",\n\"resources\":{\"kernels\":");
     json_kernels(&out, chain);
     str_printf(&out, ",\"ptx_bytes\":%zu,\"ptxas\":", chain->ptx->len);
@@ -305,6 +347,9 @@ static int print_report(Gen *g)
         put_title(g->s, &out, "Parameters");
         why_print(&out, reasons(g->chain));
     }
+    if (g->entry)
+        str_printf(&out, "Tuned on %s at %s: %s\n", g->entry->key.device, g->entry->key.shapes,
+                   *g->tuned ? g->tuned : "what the compiler chooses by itself");
     put_stages(g, &out);
     put_kernels(g, &out);
     put_machine_code(g, &out);
@@ -384,22 +429,32 @@ static int generate(Gen *g, Source *source)
     return status ? status : finish(g);
 }
 
-int cmd_gen(Session *s)
+static int run(Session *s, Source *source, const char *request, const char *tuned)
 {
-    Gen g = {.s = s};
-    Source *source = NULL;
+    Gen g = {.s = s, .request = request, .tuned = tuned};
     int status;
 
-    if (workflow_is_request(s))
-        g.request = s->options.files.data[0];
-    else if (!(source = session_read(s, 0)))
-        return EXIT_LACKS;
-    if (source && !artefact_is_tl(s, source))
-        return EXIT_USAGE;
     g.chain = session_chain(s);
     if (!g.chain)
         return EXIT_USAGE;
     g.chain->keep_snapshots = s->options.trial;
     g.workflow = workflow_new(s, g.chain, &status);
     return g.workflow ? workflow_end(g.workflow, generate(&g, source)) : status;
+}
+
+int gen_source(Session *s, Source *source, const char *tuned)
+{
+    return run(s, source, NULL, tuned);
+}
+
+int cmd_gen(Session *s)
+{
+    Source *source;
+
+    if (workflow_is_request(s))
+        return run(s, NULL, s->options.files.data[0], NULL);
+    source = session_read(s, 0);
+    if (!source)
+        return EXIT_LACKS;
+    return artefact_is_tl(s, source) ? run(s, source, NULL, NULL) : EXIT_USAGE;
 }

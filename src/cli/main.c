@@ -146,6 +146,8 @@ static void session_start(Session *s)
     s->options.bound = 2;
     s->options.steps = 1e11;
     s->options.rounds = 20;
+    s->options.time = 20;
+    s->options.top = 16;
     s->colour_err = wants_colour(WHEN_AUTO, STDERR_FILENO);
 }
 

@@ -137,6 +137,26 @@ static bool read_rounds(Session *s, const char *value)
     return true;
 }
 
+static bool read_count(Session *s, OptionId id, const char *value, int most, int *count)
+{
+    long long n;
+
+    if (!read_integer(value, 1, most, &n))
+        return bad_value(s, id, value, arena_printf(s->arena, "not a whole number from 1 to %d", most));
+    *count = (int)n;
+    return true;
+}
+
+static bool read_time(Session *s, const char *value)
+{
+    char *end;
+
+    s->options.time = strtod(value, &end);
+    if (end == value || *end || !(s->options.time > 0) || s->options.time > 86400)
+        return bad_value(s, OPT_TIME, value, "not a number of seconds");
+    return true;
+}
+
 static bool read_bound(Session *s, const char *value)
 {
     char *end;
@@ -260,6 +280,13 @@ static bool take(Session *s, OptionId id, const char *value)
     case OPT_TRANSCRIPT:
         o->transcript = value;
         return *value || bad_value(s, id, value, "not the name of a folder");
+    case OPT_TIME: return read_time(s, value);
+    case OPT_TOP: return read_count(s, id, value, 1000, &o->top);
+    case OPT_JOBS: return read_count(s, id, value, 64, &o->jobs);
+    case OPT_REGRET: o->regret = true; return true;
+    case OPT_LIST: o->list = true; return true;
+    case OPT_FORGET: o->forget = true; return true;
+    case OPT_TUNED: o->tuned = true; return true;
     case OPT_JSON: o->json = true; return true;
     case OPT_CUBIN: return read_when(s, id, value, &o->cubin);
     case OPT_COLOUR: return read_when(s, id, value, &o->colour);

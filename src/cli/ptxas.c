@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-static void find(Session *s, Ptxas *ptxas)
+void ptxas_find(Session *s, Ptxas *ptxas)
 {
     const char *named = s->options.ptxas_path ? s->options.ptxas_path : getenv("TW_PTXAS");
 
@@ -20,7 +20,7 @@ int ptxas_begin(Session *s, Ptxas *ptxas, const Source *ptx)
     *ptxas = (Ptxas){0};
     if (o->cubin == WHEN_NEVER && !o->ptxas)
         return EXIT_DONE;
-    find(s, ptxas);
+    ptxas_find(s, ptxas);
     if (ptxas->found)
         ptxas->job = asm_start(s->arena, &ptxas->tool, &spec);
     else if (o->cubin == WHEN_ALWAYS || o->ptxas_path)

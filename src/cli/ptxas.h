@@ -16,6 +16,8 @@ typedef struct Ptxas {
     size_t bytes;
 } Ptxas;
 
+/* Which one there is. */
+void ptxas_find(Session *s, Ptxas *ptxas);
 /* Starts the one that --ptxas or TW_PTXAS names, else the one at hand, as --cubin and
  * --ptxas have it, on PTX for the session's target. EXIT_DONE, or the exit status of a
  * failure that was printed: what must be there is not. */

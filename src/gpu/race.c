@@ -29,7 +29,7 @@ struct GpuRace {
     int n_lanes;
     int next; /* set */
     void *from, *to;
-    Tensor **expected; /* outputs by the definition's order; NULL: none yet */
+    char **expected; /* bytes of the outputs, in the definition's order; NULL: none yet */
 };
 
 GpuRace *gpu_race_open(Gpu *gpu, const Def *def, const RefBinding *bindings, int n_bindings, Tensor **inputs,
@@ -45,6 +45,7 @@ GpuRace *gpu_race_open(Gpu *gpu, const Def *def, const RefBinding *bindings, int
     race->outputs = outputs;
     race->lanes = arena_array(arena, Lane, programs + 1);
     race->n_lanes = programs;
+    race->expected = arena_array(arena, char *, def->outputs.len + 1);
     return race;
 }
 
@@ -142,22 +143,15 @@ bool gpu_race_time(GpuRace *r, int i, double *ms, const char **error)
 
 /* ---- comparing ------------------------------------------------------------------------ */
 
-static Tensor *copy_of(Arena *arena, const Tensor *t)
-{
-    const char *error;
-    Tensor *copy = tensor_new(arena, t->name, t->dtype, t->rank, t->dims, &error);
-    memcpy(copy->data, t->data, t->bytes);
-    return copy;
-}
-
-/* |a - b| / |b|, of a million elements or two; those that are no numbers must be so in both. */
-static double distance(const Tensor *a, const Tensor *b)
+/* |a - b| / |b|, of a million elements or two, as they lie in a buffer without gaps; those
+ * that are no numbers must be so in both. */
+static double distance(const Buffer *buffer, const char *a, const char *b)
 {
     double apart = 0, whole = 0;
-    int64_t n = tensor_count(a), step = (n >> 20) | 1;
-    int size = dtype_bytes(a->dtype);
+    DType dtype = buffer->view.dtype;
+    int64_t n = tensor_count(&buffer->view), step = (n >> 20) | 1, size = dtype_bytes(dtype);
     for (int64_t i = 0; i < n; i += step) {
-        double x = dtype_load(a->dtype, (const char *)a->data + i * size), y = dtype_load(b->dtype, (const char *)b->data + i * size);
+        double x = dtype_load(dtype, a + buffer->lead + i * size), y = dtype_load(dtype, b + buffer->lead + i * size);
         if (!isfinite(x) || !isfinite(y)) {
             if (isnan(x) ? isnan(y) : x == y)
                 continue;
@@ -169,34 +163,53 @@ static double distance(const Tensor *a, const Tensor *b)
     return apart == 0 ? 0 : sqrt(apart / (whole > 0 ? whole : 1e-300));
 }
 
+/* From poisoned outputs, lest it leaves those of the program before it. */
 static bool run_once(GpuRace *r, Stand *s)
 {
-    const char *problem = NULL;
-    if (!stand_reset(s) || !gpu_launch(&s->call, NULL) || !stand_fetch(s, s->hosts, &problem))
+    return stand_reset(s) && gpu_launch(&s->call, NULL) && gpu_wait(r->gpu, "running the kernel");
+}
+
+/* Output o as it is now, into `bytes`; its buffer. NULL: gpu->error. */
+static const Buffer *fetch(GpuRace *r, const Stand *s, int tensor, char *bytes)
+{
+    const Buffer *b = &s->buffers[tensor];
+    return gpu_ok(r->gpu, r->gpu->cu.memory_download(bytes, b->base, b->bytes), "copying from the GPU") ? b : NULL;
+}
+
+/* Programs may name their tensors in another order. */
+static int output_of(const GpuRace *r, const char *name)
+{
+    int o = 0;
+    while (o < r->def->outputs.len && strcmp(r->def->outputs.data[o]->name, name) != 0)
+        o++;
+    return o;
+}
+
+static bool compare_output(GpuRace *r, const Stand *s, int tensor, double *farthest)
+{
+    int o = output_of(r, s->abi->tensors.data[tensor].name);
+    bool first = !r->expected[o];
+    char *bytes = first ? arena_alloc(r->arena, s->buffers[tensor].bytes + 1) : s->scratch;
+    const Buffer *b = fetch(r, s, tensor, bytes);
+    if (!b)
         return false;
-    return problem ? gpu_fail(r->gpu, "%s", problem) : true;
+    double far = first ? 0 : distance(b, bytes, r->expected[o]);
+    if (first)
+        r->expected[o] = bytes;
+    *farthest = far > *farthest ? far : *farthest;
+    return true;
 }
 
 bool gpu_race_compare(GpuRace *r, int i, double *farthest, const char **error)
 {
     Stand *s = &r->lanes[i].stands[0];
-    int n = r->def->outputs.len;
-    bool first = !r->expected;
+    bool ok = run_once(r, s);
     *farthest = 0;
-    *error = NULL;
-    if (!run_once(r, s)) {
-        *error = r->gpu->error;
-        return false;
-    }
-    if (first)
-        r->expected = arena_array(r->arena, Tensor *, n + 1);
-    for (int o = 0; o < n; o++) {
-        double far = first ? 0 : distance(r->outputs[o], r->expected[o]);
-        if (first)
-            r->expected[o] = copy_of(r->arena, r->outputs[o]);
-        *farthest = far > *farthest ? far : *farthest;
-    }
-    return true;
+    for (int t = 0; t < s->abi->tensors.len && ok; t++)
+        if (stand_is_output(s, t))
+            ok = compare_output(r, s, t, farthest);
+    *error = ok ? NULL : r->gpu->error;
+    return ok;
 }
 
 void gpu_race_close(GpuRace *r)

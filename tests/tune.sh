@@ -1,0 +1,102 @@
+#!/bin/sh
+# tune.sh: `tw tune` and what it remembers, as a person meets them, on a driver whose GPU
+# is the PTX emulator (tests/gpu/emulated_cuda.c). Reports in the manner of TAP.
+# shellcheck disable=SC2016,SC2317 # conditions are evaluated by verdict
+
+tw=${TW:-build/tw}
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+n=0 bad=0
+export XDG_CACHE_HOME="$dir/cache" TW_PTXAS=
+
+expect()
+{
+    name=$1 want=$2
+    shift 2
+    "$@" >"$dir/out" 2>"$dir/err" </dev/null
+    verdict "$name" "[ $? -eq $want ]"
+}
+
+verdict()
+{
+    n=$((n + 1))
+    if eval "$2"; then
+        echo "ok $n - $1"
+    else
+        echo "not ok $n - $1"
+        sed 's/^/# out: /' "$dir/out" | head -n 30
+        sed 's/^/# err: /' "$dir/err" | head -n 20
+        bad=1
+    fi
+}
+
+in_out() { grep -qF -e "$1" "$dir/out"; }
+in_err() { grep -qF -e "$1" "$dir/err"; }
+finish() { echo "1..$n"; exit $bad; }
+
+expect 'lists of sizes are as long as each other' 2 "$tw" tune ops/gemm.tl --bind M=1,2 --bind N=1,2,3
+verdict 'or it is said' 'in_err "M=1,2 has 2 values, N=1,2,3 has 3"'
+expect 'with -o there is one shape' 2 "$tw" tune ops/gemm.tl --bind M=1,2 -o "$dir/o"
+expect 'nothing is remembered at first' 0 "$tw" tune --list
+verdict 'and nothing printed' '[ ! -s "$dir/out" ]'
+expect '--tuned without anything tuned' 3 "$tw" gen ops/gemm.tl --tuned -o "$dir/o"
+verdict 'says what finds it' "in_err \"'tw tune' finds one\""
+expect 'a time that is none' 2 "$tw" tune ops/gemm.tl --time=0
+(unset XDG_CACHE_HOME HOME; expect 'no home' 3 "$tw" tune --list) >/dev/null || bad=1
+
+case $tw in *san*) finish ;; esac # the stand-in is linked with what has no sanitizers
+lib=$(dirname "$tw")/libtilewright.a
+if ! ${CC:-cc} -std=c11 -D_POSIX_C_SOURCE=200809L -Isrc -O1 -shared -fPIC -Wl,-Bsymbolic -Wl,-soname,libcuda.so.1 \
+    tests/gpu/emulated_cuda.c "$lib" -lm -o "$dir/libcuda.so.1" 2>"$dir/err"; then
+    echo "# the stand-in for the driver cannot be made here"
+    finish
+fi
+export LD_LIBRARY_PATH="$dir"
+
+small="--set D=32 --bind N=40 --bind M=48"
+cat >"$dir/op.tl" <<'TL'
+Operator weigh
+  Input  A (N, D) bf16
+  Input  B (M, D) bf16
+  Input  V (M, D) bf16
+  Output O (N, D) bf16
+  Compute GEMM A, B.T and get S
+  Compute Softmax S and get P
+  Compute GEMM P, V and get O
+end
+TL
+# shellcheck disable=SC2086
+tune() { "$tw" tune "$dir/op.tl" $small --top 1 --time 300 --jobs 2 --rounds 3 "$@"; }
+
+expect 'a search' 0 tune --regret -o "$dir/p"
+verdict 'has a winner, of several that were timed' 'in_out "  * " && in_out "TFLOPS" && in_out " invalid, "'
+verdict 'says what is lost' 'in_out "regret: untuned takes "'
+verdict 'and writes the kernel' '[ -s "$dir/p/weigh.sm_80.ptx" ]'
+expect 'it is remembered' 0 "$tw" tune --list
+verdict 'with its sizes' 'in_out "weigh, sm_80, Emulated GPU (driver 12080), M 64 N 64"'
+# shellcheck disable=SC2086
+expect 'gen takes it when asked' 0 "$tw" gen "$dir/op.tl" --set D=32 --tuned -o "$dir/o"
+verdict 'and says so' 'in_out "Tuned on Emulated GPU at M 64 N 64"'
+verdict 'in the record as well' 'grep -qF "\"tuned\":{\"settings\":" "$dir/o/weigh.json"'
+expect 'gen does not when not asked' 0 "$tw" gen "$dir/op.tl" --set D=32 -o "$dir/o"
+verdict 'and says nothing' '! in_out Tuned && grep -qF "\"tuned\":null" "$dir/o/weigh.json"'
+expect 'other sizes were not tuned' 3 "$tw" gen "$dir/op.tl" --set D=32 --bind N=4096 --tuned -o "$dir/o"
+verdict 'and those that were are listed' 'in_err "M 64 N 64, Emulated GPU"'
+for f in "$XDG_CACHE_HOME"/tilewright/tune/*.json; do echo '{"version":1,' >"$f"; done
+expect 'a damaged file is as if it were not there' 3 "$tw" gen "$dir/op.tl" --set D=32 --tuned -o "$dir/o"
+expect 'in lists' 0 "$tw" tune --list
+verdict 'it is counted' 'in_err "1 file cannot be read"'
+threads=$("$tw" gen "$dir/op.tl" --set D=32 -o "$dir/o" | sed -n 's/^  weigh: \([0-9]*\) threads.*/\1/p')
+expect 'a wrong kernel' 1 env EMULATED_WRONG="weigh:$threads" "$tw" tune "$dir/op.tl" --set D=32 --bind N=40 --bind M=48 \
+    --top 1 --time 300 --jobs 2 --rounds 3
+verdict 'after a damaged file that is ignored' 'in_err "is ignored: line"'
+verdict 'is found out' 'in_out "wrong: (untuned)"'
+# shellcheck disable=SC2086
+expect 'Ctrl-C' 124 timeout -s INT 3 "$tw" tune "$dir/op.tl" --set D=64 --bind N=40 --bind M=48 --time 600 --jobs 2
+verdict 'keeps what is known' 'in_err "interrupted; what is known is kept"'
+expect 'and it is remembered' 0 "$tw" tune --list --json
+verdict 'with the other search' '[ "$(grep -c weigh "$dir/out")" -eq 2 ]'
+expect 'all is forgotten' 0 "$tw" tune --forget
+expect 'and gone' 0 "$tw" tune --list
+verdict 'from the list' '[ ! -s "$dir/out" ]'
+finish

@@ -389,6 +389,52 @@ static void what_may_spill_is_taken_last(void **state)
     }
 }
 
+#define LATENT(before, after)                                                                                  \
+    "Kernel latent\n  Input  Q (M, D)\n  Input  K (N, D)\n  Input  V (N, E)\n  Output O (M, E)\n"               \
+    "  Grid over M\n  Copy Q from global to shared\n" before                                                   \
+    "  for j over N\n    Copy K from global to shared\n    Copy V from global to shared\n"                      \
+    "    Compute GEMM Q, K.T and get S\n    Compute Softmax S with Smax and Ssum\n"                             \
+    "    Compute GEMM S, V and accumulate O\n  end\n"                                                          \
+    "  Compute Divide O, Ssum and get new O\n" after "  Copy O from register to global\nend\n"
+
+/* Accumulators that no block has the registers for are spread over blocks, unless something
+ * wants their rows whole; those that one block can have are not. */
+static void wide_outputs_are_spread_over_blocks(void **state)
+{
+    static const struct {
+        const char *sketch, *sets[2];
+        bool fits, spread;
+    } rows[] = {
+        {LATENT("", ""), {"D=64", "E=512"}, true, true},
+        {LATENT("", ""), {"D=64", "E=768"}, true, true},
+        {LATENT("", ""), {"D=64", "E=128"}, true, false},
+        {LATENT("", "  Compute Square O and get P\n  Compute RowSum P and get r\n  Compute Divide O, r and get new O\n"),
+         {"D=64", "E=512"}, false, false},
+        {LATENT("", "  Compute Softmax O and get new O\n"), {"D=64", "E=512"}, false, false},
+        {attention, {"D=768", "H=1"}, false, false}, /* what is multiplied is as wide, and summed along */
+    };
+    static const char *const targets[] = {"sm_75", "sm_80", "sm_86"};
+    Case t;
+    (void)state;
+
+    for (size_t i = 0; i < TW_COUNT(rows) * TW_COUNT(targets); i++) {
+        size_t row = i / TW_COUNT(targets);
+        begin(&t);
+        ReasonResult *result = reason_text(&t, rows[row].sketch, targets[i % TW_COUNT(targets)],
+                                           (const char *const *)rows[row].sets, rows[row].sketch == attention ? 1 : 2);
+        bool spread = false;
+        if ((result != NULL) != rows[row].fits)
+            fail_msg("row %zu for %s: %s", row, targets[i % TW_COUNT(targets)], result ? "fits" : "does not fit");
+        for (int k = 0; result && k < result->why.len; k++)
+            spread |= strcmp(result->why.data[k].name, "Grid") == 0;
+        if (spread != rows[row].spread)
+            fail_msg("row %zu for %s: blocks are %sspread", row, targets[i % TW_COUNT(targets)], spread ? "" : "not ");
+        if (!result)
+            assert_int_equal(t.diags->list.data[0].code, TW0611);
+        arena_free(t.arena);
+    }
+}
+
 /* A known length decides between tiles as an unknown one cannot. */
 static void few_blocks_get_smaller_tiles(void **state)
 {
@@ -492,15 +538,20 @@ static void sweep_target(Case *t, const Program *sketch, const Target *target, c
         return;
     }
     const Choice *choice = plan_choose(&plan, &ignored);
-    if (!choice) { /* what is forced may not fit; that is said, and nothing else */
+    if (!choice && !plan.spread) { /* what is forced may not fit; that is said, and nothing else */
         assert_true(forced || target != target_find("sm_80"));
         assert_int_equal(t->diags->list.data[0].code, TW0611);
         return;
     }
-    expect_limits(t->path, &plan, choice, target);
+    if (choice)
+        expect_limits(t->path, &plan, choice, target);
     for (int i = 0; i < settings.list.len; i++)
         settings.list.data[i].used = true; /* not every sketch has what is forced */
     ReasonResult *result = reason(t->arena, t->syms, sketch, &t->options, t->diags);
+    if (!result && plan.spread) { /* with blocks over its columns it may not fit either */
+        assert_int_equal(t->diags->list.data[0].code, TW0611);
+        return;
+    }
     assert_non_null(result);
     expect_clean(t->arena, t->path, result->code, target);
 }
@@ -587,6 +638,7 @@ int main(void)
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(known_good_choices);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(registers_are_as_ptxas_found);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(what_may_spill_is_taken_last);
+    tests[n++] = (struct CMUnitTest)cmocka_unit_test(wide_outputs_are_spread_over_blocks);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(few_blocks_get_smaller_tiles);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(every_parameter_is_explained);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(sweep);

@@ -269,6 +269,8 @@ const Choice *plan_choose(Plan *plan, ReasonResult *result)
         return chosen;
     search(&s);
     result->considered += s.considered;
+    if (!s.found && (plan->spread = plan_spread(plan)))
+        return NULL;
     if (!s.found) {
         Diag *diag = plan_fail(plan, TW0611, plan->unit->name_span, "no choice of tiles, warps and stages fits %s",
                                plan->options->target->name);

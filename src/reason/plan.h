@@ -101,6 +101,7 @@ typedef struct Plan {
     VEC(LivePoint) live;      /* for every statement that touches registers */
     const char *kernel_name;  /* the unit's, or of one of several kernels for it */
     RowRange range;           /* of the kernel at hand: rows.c */
+    const Unit *spread;       /* the same with blocks over the outputs' columns; NULL: there was no need */
     bool daring;              /* what may be spilled is accepted, since all else does not fit */
     struct Ranking *ranking;  /* NULL: only the best choice is wanted */
     bool settled;             /* broadcasting operands decide what is still open */
@@ -184,6 +185,11 @@ void plan_find_live(Plan *plan);
 bool plan_whole_rows(const Plan *plan);
 /* Whether columns must. */
 bool plan_whole_cols(const Plan *plan);
+
+/* ---- spread.c --------------------------------------------------------------------- */
+
+/* The unit with one more dimension in its grid, the outputs' columns; NULL: something needs them whole. */
+const Unit *plan_spread(Plan *plan);
 
 /* ---- rows.c: sizes without products ------------------------------------------------------ */
 

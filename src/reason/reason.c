@@ -1,6 +1,22 @@
 /* reason.c: stage 1b: read, infer, choose, write. */
 #include "reason/plan.h"
 
+static Unit *reason_unit(Plan *plan, ReasonResult *result);
+
+/* With blocks over the outputs' columns, since nothing else fits. */
+static Unit *reason_spread(Plan *plan, ReasonResult *result)
+{
+    Plan wider = {.arena = plan->arena, .syms = plan->syms, .program = plan->program, .unit = plan->spread,
+                  .options = plan->options, .diags = plan->diags, .aff = aff_ctx_new(plan->arena), .kernel_name = plan->kernel_name};
+
+    eval_init(&wider.env, plan->arena, wider.aff);
+    Unit *unit = reason_unit(&wider, result);
+    if (unit)
+        vec_push(plan->arena, &result->why, (ReasonWhy){"Grid", "columns too", "no block has the registers for rows as wide as the "
+                 "outputs: several share a row, and compute what does not depend on its columns each"});
+    return unit;
+}
+
 static Unit *reason_unit(Plan *plan, ReasonResult *result)
 {
     Added added = {0};
@@ -9,7 +25,7 @@ static Unit *reason_unit(Plan *plan, ReasonResult *result)
         return NULL;
     const Choice *choice = plan_choose(plan, result);
     if (!choice)
-        return NULL;
+        return plan->spread ? reason_spread(plan, result) : NULL;
     Unit *unit = plan_write(plan, choice, &added);
     if (plan->failed)
         return NULL;

@@ -114,5 +114,12 @@ report "attention_backward: tw gen says where the flow is from" $?
 "$tw" run ops/attention_backward.tl --set HeadDim=16 --bind q_len=5 --bind kv_len=7 >"$dir/out" 2>&1 </dev/null
 report "attention_backward: tw run executes the definition" $?
 
+
+# With nothing said ptxas may spill registers of an entry for any addresses.
+# shellcheck disable=SC2046
+"$tw" gen $(heading rmsnorm gen) -o "$dir" >/dev/null 2>&1 </dev/null
+[ "$(grep -c '^.visible .entry rmsnorm.*_any(' "$dir"/rmsnorm.*.ptx)" -eq "$(grep -c '^.minnctapersm 1$' "$dir"/rmsnorm.*.ptx)" ]
+report "rmsnorm: entries for any addresses take the registers that they need" $?
+
 echo "1..$n"
 exit $bad

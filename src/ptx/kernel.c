@@ -309,7 +309,8 @@ static void print_signature(const Emitter *e, Str *out, const char *entry)
      * count: it takes what it needs. That is said with 1; with nothing said ptxas spills some
      * of them for more blocks. */
     bool aims = e->aligned || tile_has(e->kernel->body, TILE_ROLES);
-    if (e->kernel->blocks_per_sm > 0) str_printf(out, ".minnctapersm %d\n", aims ? e->kernel->blocks_per_sm : 1);
+    if (!aims || e->kernel->blocks_per_sm > 0)
+        str_printf(out, ".minnctapersm %d\n", aims ? e->kernel->blocks_per_sm : 1);
 }
 
 static bool emit_entry(Str *out, const TileProgram *program, const TileKernel *kernel, const Abi *abi,

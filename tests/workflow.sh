@@ -143,6 +143,43 @@ verdict 'Ctrl-C ends a run that waits' '[ $status -eq 3 ] && in_err "given up"'
 expect 'which can be gone on with' 0 "$tw" gen ops/gemm.tl --sketch-by "exec:$dir/slow" -o "$dir/i"
 verdict 'in its folder' '[ -e "$dir/i/gemm.transcript/result.json" ]'
 
+# ---- a study
+cat >"$dir/pupil" <<'END'
+#!/bin/sh
+# Has tw write sketches and code, softmaxes at its second attempt; none in one go.
+echo x >>"$COUNT"
+cat >"$COUNT.asked"
+given() { awk '/^```tl/ { p = ""; on = 1; next } /^```/ { if (on) last = p; on = 0 } on { p = p $0 "\n" } END { printf "%s", last }' "$COUNT.asked"; }
+case $(sed -n 3p "$COUNT.asked") in
+"Write the sketch"*)
+    if given | grep -q softmax && ! grep -q '^# Your last answer' "$COUNT.asked"; then
+        echo 'Kernel row_softmax'; echo end
+    else
+        given | "$TW" fuse
+    fi ;;
+"Write the code of this sketch"*) given | "$TW" reason ;;
+*) echo 'I would rather not.' ;;
+esac
+END
+chmod +x "$dir/pupil"
+rm -f "$COUNT"
+study() { "$tw" study ops/gemm.tl ops/row_softmax.tl --model "exec:$dir/pupil" --model builtin --rounds 2 -o "$dir/study" "$@"; }
+expect 'a study' 0 study
+verdict 'has a line for each author and mode' \
+    'grep -qE "^exec:.* two-stage +2 +50 % +100 % +5 " "$dir/out" && grep -qE "^exec:.* one-stage +2 +0 % +0 % +4 .*TW1041:4" "$dir/out" && grep -qE "^builtin +two-stage +2 +100 % +100 %" "$dir/out"'
+verdict 'and one for each run' '[ "$(wc -l <"$dir/study/study.csv")" -eq 9 ] && grep -q "^row_softmax,.*two-stage,0,1,3," "$dir/study/study.csv"'
+asked=$(wc -l <"$COUNT")
+verdict 'asks for each answer once' '[ "$asked" -eq 9 ]'
+cut -d, -f1-9 "$dir/study/study.csv" >"$dir/rows"
+rm "$dir/study/gemm/two-stage"/*/reason-1.answer.md
+expect 'a study that was interrupted' 0 study
+verdict 'asks only what was not answered' '[ "$(wc -l <"$COUNT")" -eq $((asked + 1)) ]'
+cut -d, -f1-8 "$dir/study/study.csv" >"$dir/out"
+verdict 'and comes to the same' '[ "$(cut -d, -f1-8 "$dir/rows")" = "$(cat "$dir/out")" ]'
+expect 'as JSON' 0 study --json --mode one-stage
+verdict 'it is an object' 'in_out "{\"ok\":true,\"target\":\"sm_80\",\"rows\":["'
+expect 'a mode that there is not' 2 study --mode three-stage
+
 # ---- answers of somebody hostile
 hostile()
 {

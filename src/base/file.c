@@ -144,6 +144,24 @@ const char *file_write(Arena *arena, const char *path, const char *text, size_t 
     return error;
 }
 
+const char *folder_make(Arena *arena, const char *folder)
+{
+    char *path = arena_strdup(arena, folder);
+
+    for (char *at = path + (*path == '/');; at++) {
+        char c = *at;
+
+        if (c && c != '/')
+            continue;
+        *at = '\0';
+        if (*path && mkdir(path, 0777) != 0 && errno != EEXIST)
+            return failure(arena, "create", path);
+        *at = c;
+        if (!c)
+            return NULL;
+    }
+}
+
 double clock_seconds(void)
 {
     struct timespec now;

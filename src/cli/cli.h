@@ -63,7 +63,9 @@ typedef struct Options {
     int top, jobs;            /* choices to try; processes, 0: one a core */
     bool regret, list, forget, tuned;
     double steps;             /* of an execution on the CPU; 0: any number */
-    const char *model, *sketch_by, *reason_by, *translate_by; /* NULL: built in */
+    VEC(const char *) models; /* --model; where one is wanted the last one counts */
+    const char *modes;        /* NULL: all */
+    const char *sketch_by, *reason_by, *translate_by; /* NULL: built in */
     const char *transcript;   /* NULL: a folder beside the output */
 } Options;
 

@@ -273,7 +273,8 @@ static bool take(Session *s, OptionId id, const char *value)
     case OPT_TEMPERATURE: return read_temperature(s, value);
     case OPT_BUDGET: return read_budget(s, value);
     case OPT_PRICE: return read_price(s, value);
-    case OPT_MODEL: o->model = value; return true;
+    case OPT_MODEL: vec_push(s->arena, &o->models, value); return true;
+    case OPT_MODE: o->modes = value; return true;
     case OPT_SKETCH_BY: o->sketch_by = value; return true;
     case OPT_REASON_BY: o->reason_by = value; return true;
     case OPT_TRANSLATE_BY: o->translate_by = value; return true;

@@ -17,11 +17,12 @@ enum { MOST_FOLDERS = 10000, SLUG = 40 };
 static const char *spec_of(const Session *s, PromptStage stage)
 {
     const Options *o = &s->options;
+    const char *model = o->models.len ? o->models.data[o->models.len - 1] : NULL;
 
     switch (stage) {
-    case PROMPT_DEFINE: return o->model;
-    case PROMPT_SKETCH: return o->sketch_by ? o->sketch_by : o->model;
-    case PROMPT_REASON: return o->reason_by ? o->reason_by : o->model;
+    case PROMPT_DEFINE: return model;
+    case PROMPT_SKETCH: return o->sketch_by ? o->sketch_by : model;
+    case PROMPT_REASON: return o->reason_by ? o->reason_by : model;
     case PROMPT_CODE:
     case PROMPT_STAGES: break;
     }
@@ -33,7 +34,18 @@ static bool is_replay(const char *spec)
     return strncmp(spec, REPLAY, sizeof REPLAY - 1) == 0;
 }
 
-static bool open_model(Workflow *w, PromptStage stage, const char *spec, const ModelOptions *options)
+Model *workflow_model(Session *s, const char *spec)
+{
+    ModelOptions options;
+
+    asking_options(s, &options);
+    options.has_seed = true;
+    options.seed = s->options.seed;
+    asking_catch();
+    return model_open(s->arena, spec, &options, s->diags);
+}
+
+static bool open_model(Workflow *w, PromptStage stage, const char *spec)
 {
     Session *s = w->s;
 
@@ -46,7 +58,7 @@ static bool open_model(Workflow *w, PromptStage stage, const char *spec, const M
         w->models[stage] = transcript_model(s->arena, spec, spec + sizeof REPLAY - 1, stage);
         return true; /* what has no answers there was built in */
     }
-    w->models[stage] = model_open(s->arena, spec, options, s->diags);
+    w->models[stage] = workflow_model(s, spec);
     return w->models[stage];
 }
 
@@ -59,13 +71,9 @@ static int no_transcript(Session *s, const char *spec)
 static int open_models(Workflow *w)
 {
     Session *s = w->s;
-    ModelOptions options;
     const char *replayed = NULL;
     int found = 0;
 
-    asking_options(s, &options);
-    options.has_seed = true;
-    options.seed = s->options.seed;
     for (int i = 0; i < PROMPT_STAGES; i++) {
         const char *spec = spec_of(s, (PromptStage)i);
 
@@ -73,7 +81,7 @@ static int open_models(Workflow *w)
             continue;
         if (is_replay(spec))
             replayed = spec;
-        if (!open_model(w, (PromptStage)i, spec, &options))
+        if (!open_model(w, (PromptStage)i, spec))
             return session_diagnose(s) ? EXIT_USAGE : EXIT_WRONG;
         found += w->models[i] != NULL;
     }
@@ -97,8 +105,7 @@ static void put_codes(Str *out, const Diags *diags)
     }
 }
 
-/* What was answered before an interruption was paid for. */
-static void pay(Session *s, const FlowStep *step)
+void workflow_pay(Session *s, const FlowStep *step)
 {
     if (step->asked || !step->prompt)
         return;
@@ -114,7 +121,7 @@ static void tell(void *user, const FlowStep *step)
     if (!step->prompt)
         return;
     session_progress_end(s);
-    pay(s, step);
+    workflow_pay(s, step);
     str_printf(&line, "tw: %s, answer %d of %s%s, %.1f s: ", prompt_stage_name(step->stage), step->round, step->author,
                step->asked ? "" : ", from the transcript", step->answer.seconds);
     if (step->ok) {
@@ -189,8 +196,7 @@ static void put_words(Str *out, const char *member, const char *const *words, in
     str_addc(out, ']');
 }
 
-/* All that the run depends on. */
-static const char *request_of(const Workflow *w, const char *text)
+const char *workflow_request(const Workflow *w, const char *text)
 {
     const Options *o = &w->s->options;
     Str out = str_new(w->s->arena);
@@ -238,10 +244,8 @@ Workflow *workflow_new(Session *s, Chain *chain, int *status)
     if (*status)
         return NULL;
     memcpy(options.by, w->models, sizeof options.by);
-    if (w->asks) {
+    if (w->asks)
         options.library = ops_library(s);
-        asking_catch();
-    }
     w->flow = flow_new(chain, &options);
     return w;
 }
@@ -252,7 +256,7 @@ int workflow_begin(Workflow *w, const char *name, const char *text)
     const char *folder = folder_of(w, name);
 
     w->flow->options.folder = folder;
-    if (!flow_begin(w->flow, request_of(w, text)))
+    if (!flow_begin(w->flow, workflow_request(w, text)))
         return session_diagnose(s) ? EXIT_LACKS : EXIT_WRONG;
     if (folder)
         fprintf(stderr, "tw: the transcript is %s; run the same command again to go on with it\n", folder);

@@ -27,6 +27,12 @@ int workflow_begin(Workflow *w, const char *name, const char *text);
 int workflow_stage(Workflow *w, PromptStage stage, const char *given, Source **definition);
 /* Ends the transcript, and lets go of the models. */
 int workflow_end(Workflow *w, int status);
+/* A model, whose questions Ctrl-C ends from now on. NULL: said why. */
+Model *workflow_model(Session *s, const char *spec);
+/* What was answered before an interruption counts as paid for. */
+void workflow_pay(Session *s, const FlowStep *step);
+/* All that a run depends on, as JSON. */
+const char *workflow_request(const Workflow *w, const char *text);
 /* A name for files, made of the first words of a request. */
 const char *workflow_slug(Arena *arena, const char *request);
 /* [{"stage":"sketch","author":...,"round":...,"ok":...}, ...] */

@@ -12,7 +12,6 @@
  */
 #include "flow/flow.h"
 
-#include <errno.h>
 #include <jansson.h>
 #include <sys/stat.h>
 
@@ -49,32 +48,14 @@ static const char *read_file(Arena *arena, const char *path)
 
 /* ---- the run ---------------------------------------------------------------------------- */
 
-/* With the folders that it lies in. */
-static bool make_folder(const Flow *flow)
-{
-    char *path = arena_strdup(flow->arena, flow->options.folder);
-
-    for (char *at = path + (*path == '/'); ; at++) {
-        char c = *at;
-
-        if (c && c != '/')
-            continue;
-        *at = '\0';
-        if (*path && mkdir(path, 0777) != 0 && errno != EEXIST)
-            return complain(flow, TW1048, arena_printf(flow->arena, "cannot create %s: %s", path, strerror(errno)));
-        *at = c;
-        if (!c)
-            return true;
-    }
-}
-
 bool transcript_begin(Flow *flow, const char *request)
 {
     const char *path = arena_printf(flow->arena, "%s/request.json", flow->options.folder), *before;
+    const char *error = folder_make(flow->arena, flow->options.folder);
     Diags *diags = flow->chain->diags;
 
-    if (!make_folder(flow))
-        return false;
+    if (error)
+        return complain(flow, TW1048, error);
     before = read_file(flow->arena, path);
     if (!before)
         return write_file(flow, path, request);

@@ -207,8 +207,7 @@ Library *library_new(Arena *arena, Source *const *sources, int n)
 
 /* ---- an example -------------------------------------------------------------------------- */
 
-/* The --set words of the heading's command. */
-static bool set_as_headed(Chain *chain, const Source *source)
+bool prompt_set_as_headed(Chain *chain, const Source *source)
 {
     const char *end = strstr(source->text, "\nOperator"), *at = strstr(source->text, "tw gen ");
     const char *line = at ? at + strcspn(at, "\r\n") : NULL;
@@ -228,7 +227,7 @@ static Chain *chain_for(Arena *arena, const Entry *entry, const PromptRequest *r
     Chain *chain = chain_new(arena, syms_new(arena), aff_ctx_new(arena), diags_new(arena, entry->source), r->target,
                              r->dtype);
 
-    return set_as_headed(chain, entry->source) && chain_define(chain, entry->source) ? chain : NULL;
+    return prompt_set_as_headed(chain, entry->source) && chain_define(chain, entry->source) ? chain : NULL;
 }
 
 static void put_block(Str *out, const char *what, const char *text)

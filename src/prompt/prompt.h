@@ -40,6 +40,8 @@ typedef struct Library Library;
  * `tw gen ... --set NAME=VALUE ...`. */
 Library *library_new(Arena *arena, Source *const *sources, int n);
 
+/* Sets what the heading's command sets. False: that is no setting. */
+bool prompt_set_as_headed(Chain *chain, const Source *source);
 /* A definition without its heading and what stands beside it, in canonical form; what
  * does not parse as it is. */
 const char *prompt_definition(Arena *arena, const Source *source);

@@ -1,0 +1,53 @@
+/* study.h: how well authors do, over operators and modes.
+ *
+ * Vocabulary
+ *   mode   which stages an author does one after the other: a row of modes.def
+ *   cell   one operator, author and mode; a run with a transcript of its own
+ *   row    what came of a cell
+ */
+#ifndef TW_STUDY_H
+#define TW_STUDY_H
+
+#include "flow/flow.h"
+
+enum { STUDY_STAGES = 2 };
+
+typedef enum StudyMode {
+#define MODE(id, name, first, second, help) MODE_##id,
+#include "flow/modes.def"
+#undef MODE
+    STUDY_MODES
+} StudyMode;
+
+const char *study_mode_name(StudyMode mode);
+bool study_mode_find(const char *name, StudyMode *mode);
+/* Its stages in order; how many. */
+int study_mode_stages(StudyMode mode, PromptStage stages[STUDY_STAGES]);
+
+/* How often wrong answers had a diagnostic as their first. */
+typedef struct StudyFailure {
+    DiagCode code;
+    int times;
+} StudyFailure;
+
+typedef struct StudyRow {
+    const char *op, *author;
+    StudyMode mode;
+    bool answered;      /* the author said something to each prompt */
+    bool first, ok;     /* right at the first answer of each stage; in the end */
+    int answers, asked; /* asked: now, the others stood in the transcript */
+    int64_t tokens_in, tokens_out;
+    double cost, seconds, judged;
+    VEC(StudyFailure) failures;
+} StudyRow;
+
+/* Runs a cell; the chain has the definition. The row's memory is the arena's. */
+StudyRow study_run(Arena *arena, Flow *flow, StudyMode mode);
+
+/* All rows as CSV, and as a JSON array. */
+void study_csv(Str *out, const StudyRow *rows, int n);
+void study_json(Str *out, const StudyRow *rows, int n);
+/* A line for each author and mode. */
+void study_table(Str *out, const StudyRow *rows, int n);
+
+#endif

@@ -24,22 +24,16 @@ Needs Python 3.9 or newer and PyTorch; the parent process needs neither a GPU
 nor PyTorch. A worker that hangs or crashes loses one cell and is started again.
 """
 import argparse
-import json
-import math
 import os
-import queue
-import random
 import statistics
-import subprocess
 import sys
-import threading
 import time
 
-from program import Driver, Program
+import common
+from common import ROOT, numbers
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.path.dirname(HERE)
 CONVENTION = "4 * S^2 * D * H * B, halved when causal"
+CONTESTANTS = {"ours": "ours", "fa2": "FA2"}
 
 
 # ---- cells: one row of the table ------------------------------------------------
@@ -91,37 +85,24 @@ def generate(options, folder):
         if name in failed or os.path.exists(path):
             continue
         where = os.path.join(folder, name)
-        os.makedirs(where, exist_ok=True)
         command = [
-            options.tw, "gen", options.ops, "-o", where, "--target", "sm_80", "--cubin=never", "--dtype", cell["dtype"],
+            options.tw, "gen", options.ops, "--target", "sm_80", "--cubin=never", "--dtype", cell["dtype"],
             "--set", f"q_heads={cell['heads']}", "--set", f"kv_heads={cell['heads']}",
             "--set", f"HeadDim={cell['head_dim']}", "--set", f"causal={int(cell['causal'])}",
         ]
-        made = subprocess.run(command, capture_output=True, text=True, timeout=60)
-        written = [f for f in os.listdir(where) if f.endswith(".ptx")]
-        if made.returncode or not written:
-            failed[name] = (made.stderr or "no PTX was written").strip()
-            print(f"{' '.join(command)}\n{failed[name]}", file=sys.stderr)
+        made, wrong = common.generate(command, where)
+        if wrong:
+            failed[name] = wrong
+            print(f"{' '.join(command)}\n{wrong}", file=sys.stderr)
             continue
-        os.replace(os.path.join(where, written[0]), path)
+        os.replace(made, path)
     return failed
 
 
 # ---- the worker: everything that needs a GPU ------------------------------------------
 
 
-class Worker:
-    def __init__(self, options):
-        import torch
-        self.torch = torch
-        self.options = options
-        torch.backends.cuda.matmul.allow_tf32 = False
-        torch.manual_seed(options.seed)
-        torch.zeros(1, device="cuda")  # PyTorch's context is now the current one
-        self.driver = Driver()
-        self.programs = {}
-        self.random = random.Random(options.seed)
-
+class Worker(common.Worker):
     # -- tensors
 
     def tensors(self, cell, kind="normal"):
@@ -136,17 +117,15 @@ class Worker:
             k.mul_(torch.linspace(0.2, 12, s, device="cuda")[None, None, :, None].to(dtype))
         return {"Q": q, "K": k, "V": v, "O": o}
 
+    def program(self, cell):
+        return self.load(os.path.join(self.options.ptx, cell["kernel"] + ".ptx"))
+
     def launcher(self, cell, tensors):
-        name = cell["kernel"]
-        if name not in self.programs:
-            with open(os.path.join(self.options.ptx, name + ".ptx")) as file:
-                self.programs[name] = Program(self.driver, file.read())
         dims = {"batch": cell["batch"], "q_len": cell["seqlen"], "kv_len": cell["seqlen"],
                 "q_heads": cell["heads"], "kv_heads": cell["heads"], "HeadDim": cell["head_dim"],
                 "VDim": cell["head_dim"]}
         params = {"scale": cell["head_dim"] ** -0.5}
-        launch = self.programs[name].bind(tensors, dims, params)
-        stream = self.torch.cuda.current_stream().cuda_stream
+        launch, stream = self.program(cell).bind(tensors, dims, params), self.stream()
         return lambda: launch(stream)
 
     def peer(self, cell, tensors):
@@ -155,13 +134,6 @@ class Worker:
         return lambda: attend(q, k, v, is_causal=bool(cell["causal"]))
 
     # -- correctness
-
-    def rows(self, s):
-        near = [e + d for e in range(0, s + 1, 64) for d in (-1, 0, 1)]
-        if len(near) > 300:
-            near = self.random.sample(near, 300)
-        chosen = near + [0, s - 1] + [self.random.randrange(s) for _ in range(40)]
-        return sorted({r for r in chosen if 0 <= r < s})
 
     def reference(self, cell, tensors, b, h, rows):
         """Rows of one head: in fp64, and by a plain computation that rounds P and O once."""
@@ -186,7 +158,7 @@ class Worker:
     def errors(self, cell, tensors, theirs):
         """Worst errors over some heads: ours, the peer's and the plain computation's."""
         worst = {who: {"frobenius": 0.0, "max": 0.0} for who in ("ours", "peer", "plain")}
-        rows = self.rows(cell["seqlen"])
+        rows = common.boundary_rows(self.random, cell["seqlen"], 300)
         for _ in range(self.options.heads_checked):
             b, h = self.random.randrange(cell["batch"]), self.random.randrange(cell["heads"])
             exact, plain = self.reference(cell, tensors, b, h, rows)
@@ -233,169 +205,58 @@ class Worker:
 
     # -- time
 
-    def time(self, runs, launches):
-        torch = self.torch
-        start, stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        for run in runs:
-            run()
-        start.record()
-        for i in range(launches):
-            runs[i % len(runs)]()
-        stop.record()
-        stop.synchronize()
-        return start.elapsed_time(stop) / launches
-
-    def clock(self):
-        try:
-            import pynvml
-            pynvml.nvmlInit()
-            handle = pynvml.nvmlDeviceGetHandleByIndex(0)
-            return pynvml.nvmlDeviceGetClockInfo(handle, pynvml.NVML_CLOCK_SM)
-        except Exception:  # a figure that is nice to have
-            return None
-
     def measure(self, cell):
         sets = [self.tensors(cell) for _ in range(self.options.sets)]
-        contestants = {"ours": [self.launcher(cell, t) for t in sets],
-                       "peer": [self.peer(cell, t) for t in sets]}
-        ms = {name: [] for name in contestants}
-        clocks = []
-        guess = max(self.time(runs, 4) for runs in contestants.values())
-        launches = max(len(sets), min(400, round(self.options.round_ms / guess)))
-        for _ in range(self.options.rounds):
-            order = list(contestants)
-            self.random.shuffle(order)
-            for name in order:
-                ms[name].append(self.time(contestants[name], launches))
-            clocks.append(self.clock())
-        ratios = [p / o for o, p in zip(ms["ours"], ms["peer"])]
+        ms, mhz, launches = self.rounds({
+            "ours": common.Contestant([self.launcher(cell, t) for t in sets]),
+            "fa2": common.Contestant([self.peer(cell, t) for t in sets])}, least=len(sets))
+        ratios = [p / o for o, p in zip(ms["ours"], ms["fa2"])]
         rate = flops(cell) * 1e-9
         return {
-            "ours_ms": ms["ours"], "peer_ms": ms["peer"], "launches": launches, "sm_mhz": clocks,
-            "ours_tflops": rate / statistics.median(ms["ours"]),
-            "peer_tflops": rate / statistics.median(ms["peer"]),
+            "ms": ms, "mhz": mhz, "launches": launches,
+            "tflops": {name: rate / statistics.median(values) for name, values in ms.items()},
             "ratio": statistics.median(ratios), "ratio_min": min(ratios), "ratio_max": max(ratios),
         }
 
     def conditions(self):
-        torch = self.torch
-        query = ["nvidia-smi", "--query-gpu=driver_version,power.limit", "--format=csv,noheader", "-i", "0"]
-        try:
-            answer = subprocess.run(query, capture_output=True, text=True, timeout=20).stdout
-            driver, power = (answer.strip().split(", ") + ["unknown"])[:2]
-        except (OSError, subprocess.SubprocessError):
-            driver = power = "unknown"
-        gpu = torch.cuda.get_device_properties(0)
-        return {"gpu": gpu.name, "sms": gpu.multi_processor_count, "driver": driver,
-                "power_limit": power,
-                "torch": torch.__version__, "cuda": torch.version.cuda, "layout": self.options.layout,
-                "peer": "torch scaled_dot_product_attention, SDPBackend.FLASH_ATTENTION"}
+        return super().conditions(layout=self.options.layout,
+                                  peer="torch scaled_dot_product_attention, SDPBackend.FLASH_ATTENTION")
+
+    def one(self, cell):
+        result = {"check": self.check(cell)}
+        result["resources"] = self.program(cell).resources()
+        if not self.options.only_check:
+            result.update(self.measure(cell))
+        return result
 
     def run(self, cells, skip):
         from torch.nn.attention import SDPBackend, sdpa_kernel
-        say("conditions", self.conditions())
-        with self.torch.no_grad(), sdpa_kernel(SDPBackend.FLASH_ATTENTION):
-            for i, cell in enumerate(cells):
-                if i in skip:
-                    continue
-                say("start", i)
-                try:
-                    result = {"check": self.check(cell)}
-                    result["resources"] = self.programs[cell["kernel"]].resources()
-                    if not self.options.only_check:
-                        result.update(self.measure(cell))
-                except Exception as error:  # a lost device loses the process, too
-                    result = {"error": f"{type(error).__name__}: {error}"}
-                say("done", [i, result])
-                self.torch.cuda.synchronize()
-                self.torch.cuda.empty_cache()
-        say("end", None)
+        with sdpa_kernel(SDPBackend.FLASH_ATTENTION):
+            super().run(cells, skip)
 
 
-def say(kind, value):
-    print(json.dumps([kind, value]), flush=True)
+# ---- results --------------------------------------------------------------------------------
 
 
-# ---- the parent: starts workers, reads what they say, gives up on one that hangs ---------
+def case_of(cell):
+    return f"d{cell['head_dim']} {'causal' if cell['causal'] else 'full'} {cell['dtype']}"
 
 
-class Reader:
-    """Lines of a process's output, with a limit on the time between two."""
-
-    def __init__(self, process):
-        self.lines = queue.Queue()
-        self.thread = threading.Thread(target=self.pump, args=(process.stdout,), daemon=True)
-        self.thread.start()
-
-    def pump(self, stream):
-        for line in stream:
-            self.lines.put(line)
-        self.lines.put(None)
-
-    def next(self, seconds):
-        try:
-            line = self.lines.get(timeout=max(0.1, seconds))
-        except queue.Empty:
-            return ["hung", None]
-        if line is None:
-            return ["gone", None]
-        try:
-            return json.loads(line)
-        except ValueError:
-            return ["noise", line.rstrip()]
+def to_result(cell, r):
+    """A cell and what the worker said of it, as it is recorded."""
+    shape = (f"batch={cell['batch']} heads={cell['heads']} seqlen={cell['seqlen']} "
+             f"head_dim={cell['head_dim']}")
+    more = {k: r[k] for k in ("error", "check", "resources", "launches") if k in r}
+    if "check" in r and not r["check"]["ok"]:
+        more["ok"] = False
+    return common.result_cell(case_of(cell), "sequence length", cell["seqlen"], {"flops": flops(cell)},
+                              r.get("ms", {}), r.get("mhz"), shape=shape, kernel=cell["kernel"], **more)
 
 
-class Parent:
-    def __init__(self, options, cells):
-        self.options, self.cells = options, cells
-        self.results = [None] * len(cells)
-        self.conditions = {}
-        self.until = time.monotonic() + options.limit
+# ---- the parent -----------------------------------------------------------------------------
 
-    def start(self):
-        skip = [str(i) for i, r in enumerate(self.results) if r is not None]
-        command = [sys.executable, os.path.abspath(__file__), *sys.argv[1:], "--ptx", self.options.ptx,
-                   "--seed", str(self.options.seed), "--worker", ",".join(skip) or "-"]
-        return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
-    def one_worker(self):
-        """True when the worker came to its end."""
-        process = self.start()
-        reader = Reader(process)
-        current, allowed, done = None, 180, 0  # importing PyTorch can take a while
-        try:
-            while True:
-                left = self.until - time.monotonic()
-                kind, value = reader.next(min(allowed, left))
-                if kind == "conditions":
-                    self.conditions = value
-                elif kind == "start":
-                    current, allowed = value, self.options.timeout
-                elif kind == "done":
-                    self.take(*value)
-                    current, done = None, done + 1
-                elif kind == "end":
-                    return True
-                elif kind in ("hung", "gone"):
-                    what = "no answer in time" if kind == "hung" else "the process ended"
-                    if left <= 1:
-                        what = "the time limit of the whole run"
-                    if current is not None:
-                        self.take(current, {"error": what})
-                    elif not done:
-                        print(f"the worker cannot start: {what}", file=sys.stderr)
-                    return left <= 1 or (current is None and not done)
-                else:
-                    print(value, file=sys.stderr)
-        finally:
-            process.kill()
-            process.wait()
-
-    def take(self, index, result):
-        self.results[index] = result
-        print(self.line(index), flush=True)
-        self.write()
-
+class Parent(common.Parent):
     def line(self, index):
         cell, r = self.cells[index], self.results[index]
         if "error" in r:
@@ -404,31 +265,20 @@ class Parent:
         verdict += "ok" if r["check"]["ok"] else "WRONG"
         if "ratio" not in r:
             return f"{cell_text(cell)} {'':25} {verdict}"
-        return (f"{cell_text(cell)} {r['ours_tflops']:>8.1f} {r['peer_tflops']:>8.1f} {r['ratio']:>7.3f}"
+        return (f"{cell_text(cell)} {r['tflops']['ours']:>8.1f} {r['tflops']['fa2']:>8.1f} {r['ratio']:>7.3f}"
                 f" {verdict}")
 
-    def good(self):
-        return [(c, r) for c, r in zip(self.cells, self.results) if r and "ratio" in r and r["check"]["ok"]]
-
     def geometric_mean(self, keep=lambda cell: True):
-        logs = [math.log(r["ratio"]) for c, r in self.good() if keep(c)]
-        return math.exp(sum(logs) / len(logs)) if logs else None
+        return common.mean([r["ratio"] for c, r in self.good() if keep(c)])
 
     def write(self):
         if not self.options.out:
             return
-        document = {
-            "benchmark": "attention beside FlashAttention-2", "commit": self.options.commit,
-            "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "flops": CONVENTION,
-            "conditions": self.conditions, "seed": self.options.seed, "rounds": self.options.rounds, "bound": self.options.bound,
-            "geometric_mean": self.geometric_mean(),
-            "cells": [dict(c, **(r or {"error": "not run"})) for c, r in zip(self.cells, self.results)],
-        }
-        temporary = self.options.out + ".part"
-        with open(temporary, "w") as file:
-            json.dump(document, file, indent=1)
-            file.write("\n")
-        os.replace(temporary, self.options.out)
+        cells = [to_result(c, r or {"error": "not run"}) for c, r in zip(self.cells, self.results)]
+        common.write_results(self.options.out, common.results(
+            "attention beside FlashAttention-2", CONTESTANTS, cells, self.conditions, self.options,
+            data="random normal", notes=[f"FLOPs: {CONVENTION}."], bound=self.options.bound,
+            geometric_mean=self.geometric_mean()))
 
     def summary(self):
         for d in self.options.dims:
@@ -445,21 +295,10 @@ class Parent:
         print(f"{'':24} {'TFLOPS':>17} {'':7} {'error / plain':>15}\n"
               f"{'type dim mask     length':24} {'ours':>8} {'FA2':>8} {'ratio':>7} {'ours':>7} {'FA2':>7}",
               flush=True)
-        for _ in range(len(self.cells) + 1):
-            if self.one_worker() or time.monotonic() > self.until - 5:
-                break
-        self.write()
-        self.summary()
-        bad = sum(not (r and "error" not in r and r["check"]["ok"]) for r in self.results)
-        print(f"{len(self.cells) - bad} cells passed, {bad} failed")
-        return 1 if bad else 0
+        return super().run()
 
 
 # ---- options --------------------------------------------------------------------------------
-
-
-def numbers(text):
-    return [int(float(x[:-1]) * 1024) if x.endswith("k") else int(x) for x in text.split(",")]
 
 
 def parse(arguments):
@@ -493,8 +332,7 @@ def parse(arguments):
 def main():
     options = parse(sys.argv[1:])
     if options.worker:
-        skip = {int(i) for i in options.worker.split(",") if i != "-"}
-        Worker(options).run(make_cells(options), skip)
+        Worker(options).run(make_cells(options), common.skipped(options))
         return 0
     if options.generate:
         os.makedirs(options.generate, exist_ok=True)

@@ -34,25 +34,19 @@ worker that hangs or crashes loses one cell and is started again.
 """
 import argparse
 import contextlib
-import ctypes
-import json
-import math
 import os
-import random
 import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
 
-import flash2
-from program import Driver, Program, read_cubin
+import common
+from common import ROOT, Contestant, mean, numbers, words
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.path.dirname(HERE)
 PEERS = ["cudnn", "fa2", "fa3", "cublas"]
 NAMES = {"ours": "ours", "cudnn": "cuDNN", "fa2": "FA2", "fa3": "FA3", "cublas": "cuBLAS"}
+CONVENTION = "2 * B * H * S^2 * (D + DV), halved when causal; 2 * M * N * K"
 RAGGED = 1000  # a length at which every kernel is checked
 GROWTH = {"growing": (0.2, 12), "falling": (12, 0.2), "steep": (0.2, 1200), "plunging": (1200, 0.2)}
 
@@ -143,54 +137,20 @@ def generate(options, folder):
         path = os.path.join(folder, name + ".ptx")
         if name in failed or os.path.exists(path):
             continue
+        command = command_of(options, cell)
         with tempfile.TemporaryDirectory() as where:
-            command = command_of(options, cell) + ["-o", where]
-            made = subprocess.run(command, capture_output=True, text=True, timeout=120)
-            written = [f for f in os.listdir(where) if f.endswith(".ptx")]
-            if made.returncode or not written:
-                failed[name] = (made.stderr or "no PTX was written").strip()
-            else:
-                shutil.copy(os.path.join(where, written[0]), path)
+            made, message = common.generate(command, where)
+            if made:
+                shutil.copy(made, path)
                 if options.cubin:
-                    shutil.copy(os.path.join(where, written[0][:-4] + ".cubin"), path[:-4] + ".cubin")
-        if name in failed:
+                    shutil.copy(made[:-4] + ".cubin", path[:-4] + ".cubin")
+        if message:
+            failed[name] = message
             print(f"{' '.join(command)}\n{failed[name]}", file=sys.stderr)
     return failed
 
 
 # ---- the worker: everything that needs a GPU ------------------------------------------------
-
-
-def first_line(error):
-    return (str(error).splitlines() or [""])[0][:160]
-
-
-class Contestant:
-    """Launches over sets of tensors. context: what PyTorch must be told meanwhile."""
-
-    def __init__(self, runs, context=contextlib.nullcontext):
-        self.runs, self.context = runs, context
-
-
-class Clock:
-    """The clock of the multiprocessors in MHz, as the driver tells it at the moment."""
-
-    SM = 1
-
-    def __init__(self):
-        self.handle = ctypes.c_void_p()
-        try:
-            self.nvml = ctypes.CDLL("libnvidia-ml.so.1")
-            if self.nvml.nvmlInit_v2() or self.nvml.nvmlDeviceGetHandleByIndex_v2(0, ctypes.byref(self.handle)):
-                self.nvml = None
-        except OSError:
-            self.nvml = None
-
-    def read(self):
-        mhz = ctypes.c_uint()
-        if not self.nvml or self.nvml.nvmlDeviceGetClockInfo(self.handle, self.SM, ctypes.byref(mhz)):
-            return None
-        return mhz.value
 
 
 class Attention:
@@ -272,19 +232,12 @@ class Attention:
 
     # -- what is right
 
-    def rows(self, s):
-        near = [e + d for e in range(0, s + 1, 64) for d in (-1, 0, 1)]
-        if len(near) > 200:
-            near = self.random.sample(near, 200)
-        chosen = near + [0, s - 1] + [self.random.randrange(s) for _ in range(40)]
-        return sorted({r for r in chosen if 0 <= r < s})
-
     def samples(self, cell, tensors):
         """For some rows of some heads: where they are, in fp64, by a plain computation."""
         torch = self.torch
         for _ in range(self.options.heads_checked):
             b, h = self.random.randrange(cell["batch"]), self.random.randrange(cell["heads"])
-            rows = torch.tensor(self.rows(cell["seqlen"]), device="cuda")
+            rows = torch.tensor(common.boundary_rows(self.random, cell["seqlen"], 200), device="cuda")
             q, k, v = tensors["Q"][b, h], *(tensors[n][b, h * cell["kv_heads"] // cell["heads"]] for n in "KV")
             dead = torch.arange(cell["seqlen"], device="cuda")[None, :] > rows[:, None]
 
@@ -332,34 +285,21 @@ class Gemm:
         yield (rows,), a.double() @ b.double(), (a.float() @ b.float()).to(a.dtype).double()
 
 
-class Worker:
+class Worker(common.Worker):
     def __init__(self, options):
-        import torch
-        self.torch, self.options = torch, options
-        torch.backends.cuda.matmul.allow_tf32 = False
-        torch.manual_seed(options.seed)
-        torch.zeros(1, device="cuda")  # PyTorch's context is now the current one
-        self.driver, self.clock, self.random = Driver(), Clock(), random.Random(options.seed)
-        self.attention = Attention(torch, options, self.random)
-        self.gemm = Gemm(torch, options, self.random)
-        self.programs, self.checked = {}, {}
-        self.sms = torch.cuda.get_device_properties(0).multi_processor_count
+        super().__init__(options)
+        self.attention = Attention(self.torch, options, self.random)
+        self.gemm = Gemm(self.torch, options, self.random)
+        self.checked = {}
 
     def work(self, cell):
         return self.gemm if is_gemm(cell) else self.attention
 
     def program(self, cell):
-        name = cell["kernel"]
-        if name not in self.programs:
-            path = os.path.join(self.options.ptx, name)
-            with open(path + ".ptx") as file:
-                ptx = file.read()
-            self.programs[name] = Program(self.driver, ptx, read_cubin(path + ".cubin", ptx))
-        return self.programs[name]
+        return self.load(os.path.join(self.options.ptx, cell["kernel"] + ".ptx"))
 
     def launcher(self, cell, tensors):
-        launch = self.program(cell).bind(tensors, *self.work(cell).numbers(cell))
-        stream = self.torch.cuda.current_stream().cuda_stream
+        launch, stream = self.program(cell).bind(tensors, *self.work(cell).numbers(cell)), self.stream()
         return lambda: launch(stream)
 
     def peers(self, cell, tensors):
@@ -374,7 +314,7 @@ class Worker:
                 self.torch.cuda.synchronize()
                 taken[name] = (context, of, repeated)
             except Exception as error:  # not for this head dimension, or not in this build
-                refused[name] = first_line(error)
+                refused[name] = common.first_line(error)
         return taken, {n: why for n, why in refused.items() if n not in taken}
 
     # -- correctness
@@ -431,21 +371,6 @@ class Worker:
 
     # -- time
 
-    def time(self, contestant, launches):
-        """Milliseconds a launch, and the clock meanwhile."""
-        torch, runs = self.torch, contestant.runs
-        start, stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        with contestant.context():
-            for run in runs:
-                run()
-            start.record()
-            for i in range(launches):
-                runs[i % len(runs)]()
-            stop.record()
-        mhz = self.clock.read()
-        stop.synchronize()
-        return start.elapsed_time(stop) / launches, mhz
-
     def contestants(self, cell):
         work = self.work(cell)
         sets = [work.tensors(cell, cell["kind"]) for _ in range(self.options.sets)]
@@ -457,18 +382,7 @@ class Worker:
 
     def measure(self, cell):
         contestants, refused, repeated = self.contestants(cell)
-        ms, mhz = {name: [] for name in contestants}, {name: [] for name in contestants}
-        guess = {name: self.time(c, 3)[0] for name, c in contestants.items()}
-        launches = {name: max(self.options.sets, min(400, round(self.options.round_ms / g)))
-                    for name, g in guess.items()}
-        for _ in range(self.options.rounds):
-            order = list(contestants)
-            self.random.shuffle(order)
-            for name in order:
-                time.sleep(self.options.gap)
-                elapsed, clock = self.time(contestants[name], launches[name])
-                ms[name].append(elapsed)
-                mhz[name].append(clock)
+        ms, mhz, launches = self.rounds(contestants, least=self.options.sets, gap=self.options.gap)
         return dict(self.figures(cell, ms, mhz), refused=refused, heads_repeated=repeated, launches=launches)
 
     def figures(self, cell, ms, mhz):
@@ -476,24 +390,16 @@ class Worker:
         tflops = {name: rate / statistics.median(values) for name, values in ms.items()}
         ratios = {name: statistics.median([p / o for o, p in zip(ms["ours"], values)])
                   for name, values in ms.items() if name != "ours"}
-        peak = {name: self.sms * 4096e-6 * statistics.median([c for c in clocks if c])
-                for name, clocks in mhz.items() if any(clocks)}
+        known = self.flops_per_clock() or 0
+        peak = {name: known * 1e-6 * statistics.median([c for c in clocks if c])
+                for name, clocks in mhz.items() if known and any(clocks)}
         return {"ms": ms, "mhz": mhz, "tflops": tflops, "ratio": ratios,
                 "utilisation": {name: tflops[name] / p for name, p in peak.items()}}
 
     # -- all cells
 
     def conditions(self):
-        torch = self.torch
-        query = ["nvidia-smi", "--query-gpu=driver_version,power.limit", "--format=csv,noheader", "-i", "0"]
-        try:
-            answer = subprocess.run(query, capture_output=True, text=True, timeout=20).stdout
-            driver, power = (answer.strip().split(", ") + ["unknown"])[:2]
-        except (OSError, subprocess.SubprocessError):
-            driver = power = "unknown"
-        return {"gpu": torch.cuda.get_device_properties(0).name, "sms": self.sms, "driver": driver,
-                "power_limit": power, "torch": torch.__version__, "cuda": torch.version.cuda,
-                "cudnn": torch.backends.cudnn.version(), "fa3": self.attention.flash3 is not None}
+        return super().conditions(cudnn=self.torch.backends.cudnn.version(), fa3=self.attention.flash3 is not None)
 
     def one(self, cell):
         wrong = self.check_kernel(cell)
@@ -504,38 +410,34 @@ class Worker:
                 result.update(self.measure(cell))
         return result
 
-    def run(self, cells, skip):
-        flash2.say("conditions", self.conditions())
-        with self.torch.no_grad():
-            for i, cell in enumerate(cells):
-                if i in skip:
-                    continue
-                flash2.say("start", i)
-                try:
-                    result = self.one(cell)
-                except Exception as error:  # a lost device loses the process, too
-                    result = {"error": f"{type(error).__name__}: {first_line(error)}"}
-                flash2.say("done", [i, result])
-                self.torch.cuda.synchronize()
-                self.torch.cuda.empty_cache()
-        flash2.say("end", None)
+
+# ---- results --------------------------------------------------------------------------------
+
+
+def place_of(cell):
+    """Case, axis and place on it: lengths of a case, or kinds of data at one length of it."""
+    if is_gemm(cell):
+        return f"gemm {cell['dtype']}", "M = N = K", cell["size"]
+    if cell["kind"] != "normal":
+        return f"{group_of(cell)}, by data", "data, keys", f"{cell['kind']}, {cell['seqlen']}"
+    return group_of(cell), "sequence length", cell["seqlen"]
+
+
+def to_result(cell, r):
+    """A cell and what the worker said of it, as it is recorded."""
+    names = ("size",) if is_gemm(cell) else ("batch", "heads", "kv_heads", "seqlen", "head_dim", "value_dim")
+    more = {k: r[k] for k in ("error", "check", "resources", "launches", "refused", "heads_repeated") if k in r}
+    if "check" in r and not r["check"]["ok"]:
+        more["ok"] = False
+    return common.result_cell(*place_of(cell), {"flops": flops(cell)}, r.get("ms", {}), r.get("mhz"),
+                              shape=" ".join(f"{n}={cell[n]}" for n in names), data=cell["kind"],
+                              dtype=cell["dtype"], kernel=cell["kernel"], **more)
 
 
 # ---- the parent: tables ---------------------------------------------------------------------
 
 
-def mean(values):
-    logs = [math.log(v) for v in values]
-    return math.exp(sum(logs) / len(logs)) if logs else None
-
-
-class Parent(flash2.Parent):
-    def start(self):
-        skip = [str(i) for i, r in enumerate(self.results) if r is not None]
-        command = [sys.executable, os.path.abspath(__file__), *sys.argv[1:], "--ptx", self.options.ptx,
-                   "--seed", str(self.options.seed), "--worker", ",".join(skip) or "-"]
-        return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-
+class Parent(common.Parent):
     def present(self):
         """The contestants that some cell has, ours first."""
         seen = {name for r in self.results if r and "tflops" in r for name in r["tflops"]}
@@ -555,9 +457,6 @@ class Parent(flash2.Parent):
                            for n in ["ours"] + PEERS if n in r["tflops"])
         used = r["utilisation"].get("ours")
         return f"{cell_text(cell)}  {figures}{f' {used:.0%} utilised' if used else ''}  {verdict}"
-
-    def good(self):
-        return [(c, r) for c, r in zip(self.cells, self.results) if r and "ratio" in r and r["check"]["ok"]]
 
     def means(self):
         """By group and peer, over the lengths, on normal data."""
@@ -612,42 +511,19 @@ class Parent(flash2.Parent):
         if not self.options.out:
             return
         os.makedirs(self.options.out, exist_ok=True)
-        document = {
-            "benchmark": "sm_90a kernels beside their peers", "commit": self.options.commit,
-            "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "conditions": self.conditions,
-            "seed": self.options.seed, "rounds": self.options.rounds, "bound": self.options.bound,
-            "geometric_means": self.means(),
-            "cells": [dict(c, **(r or {"error": "not run"})) for c, r in zip(self.cells, self.results)],
-        }
-        self.replace("hopper.json", json.dumps(document, indent=1) + "\n")
-        self.replace("hopper.md", self.markdown() + "\n")
-
-    def replace(self, name, text):
-        path = os.path.join(self.options.out, name)
-        with open(path + ".part", "w") as file:
-            file.write(text)
-        os.replace(path + ".part", path)
+        cells = [to_result(c, r or {"error": "not run"}) for c, r in zip(self.cells, self.results)]
+        common.write_results(os.path.join(self.options.out, "hopper.json"), common.results(
+            "sm_90a kernels beside their peers", NAMES, cells, self.conditions, self.options,
+            notes=[f"{self.options.tokens} tokens.", "FLOPs: " + CONVENTION + "."], bound=self.options.bound,
+            geometric_means=self.means()))
+        common.write(os.path.join(self.options.out, "hopper.md"), self.markdown() + "\n")
 
     def summary(self):
         for group, peers in self.means().items():
             print(f"{group:18} geometric mean " + ", ".join(f"over {NAMES[p]} {v:.3f}" for p, v in peers.items()))
 
-    def run(self):
-        for _ in range(len(self.cells) + 1):
-            if self.one_worker() or time.monotonic() > self.until - 5:
-                break
-        self.write()
-        self.summary()
-        bad = sum(not (r and "error" not in r and r["check"]["ok"]) for r in self.results)
-        print(f"{len(self.cells) - bad} cells passed, {bad} failed")
-        return 1 if bad else 0
-
 
 # ---- options --------------------------------------------------------------------------------
-
-
-def words(text):
-    return [w for w in text.split(",") if w]
 
 
 def parse(arguments):
@@ -662,10 +538,10 @@ def parse(arguments):
     p.add_argument("--out", metavar="DIR", help="where results go")
     p.add_argument("--commit", default="unknown", help="recorded with the results")
     p.add_argument("--cases", type=words, default=[*CASES, "gemm"], help="of " + ", ".join([*CASES, "gemm"]))
-    p.add_argument("--seqs", type=flash2.numbers, default=[512, 1024, 2048, 4096, 8192, 16384])
-    p.add_argument("--growing-seqs", type=flash2.numbers, default=[4096])
+    p.add_argument("--seqs", type=numbers, default=[512, 1024, 2048, 4096, 8192, 16384])
+    p.add_argument("--growing-seqs", type=numbers, default=[4096])
     p.add_argument("--kinds", type=words, default=list(GROWTH), help="of data there")
-    p.add_argument("--causal", type=flash2.numbers, default=[1, 0])
+    p.add_argument("--causal", type=numbers, default=[1, 0])
     p.add_argument("--gemm", type=int, default=8192, help="M, N and K")
     p.add_argument("--tokens", type=int, default=16384)
     p.add_argument("--rounds", type=int, default=5)
@@ -691,8 +567,7 @@ def parse(arguments):
 def main():
     options = parse(sys.argv[1:])
     if options.worker:
-        skip = {int(i) for i in options.worker.split(",") if i != "-"}
-        Worker(options).run(make_cells(options), skip)
+        Worker(options).run(make_cells(options), common.skipped(options))
         return 0
     if options.generate:
         os.makedirs(options.generate, exist_ok=True)

@@ -14,19 +14,17 @@ PyTorch in fp64 on some rows, and a second launch must give the same bits.
     bench/memory.py --force "BM=4 warps=4" ...  also time choices forced on the reasoner
 """
 import argparse
-import json
 import os
-import random
 import re
 import statistics
-import subprocess
 import sys
 
-import flash2
-from program import Program, evaluate
+import common
+from program import evaluate
 
 SHAPES = [(16384, 4096), (16384, 8192), (4096, 16384), (65536, 1024), (8192, 12800), (20000, 3001)]
 EPS = 1e-5
+TOLERANCE = 0.02  # of an error, over the largest value
 
 
 def silu(x):
@@ -67,23 +65,14 @@ def make(options, cell, folder):
     path = os.path.join(where, f"{cell['operator']}.{options.target}.ptx")
     if os.path.exists(path):
         return path, None
-    os.makedirs(where, exist_ok=True)
-    command = [options.tw, "gen", os.path.join(flash2.ROOT, "ops", cell["operator"] + ".tl"), "-o", where, "--cubin=never",
+    command = [options.tw, "gen", os.path.join(common.ROOT, "ops", cell["operator"] + ".tl"), "--cubin=never",
                "--target", options.target, "--dtype", cell["dtype"]]
     for setting in cell["settings"]:
         command += ["--set", setting]
-    made = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    return (None, made.stderr.strip()) if made.returncode else (path, None)
+    return common.generate(command, where)
 
 
-class Bench:
-    def __init__(self, options):
-        import torch
-        self.torch, self.options = torch, options
-        torch.manual_seed(options.seed)
-        self.worker = flash2.Worker(options)
-        self.random = random.Random(options.seed)
-
+class Bench(common.Worker):
     def tensors(self, abi, dims):
         torch = self.torch
         types = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
@@ -114,7 +103,7 @@ class Bench:
 
     def contestants(self, cell, program):
         """Functions that launch once, by name, two of each; and the bytes that a launch moves."""
-        torch, stream = self.torch, self.torch.cuda.current_stream().cuda_stream
+        torch, stream = self.torch, self.stream()
         own = OPERATORS[cell["operator"]][2]
         runs, sets = {"ours": []}, [self.tensors(program.abi, cell["dims"]) for _ in range(2)]
         total = sum(t.numel() * t.element_size() for t in sets[0].values())
@@ -130,22 +119,31 @@ class Bench:
         return runs, total, error
 
     def measure(self, cell, path):
-        with open(path) as file:
-            program = Program(self.worker.driver, file.read())
+        program = self.load(path)
         runs, total, error = self.contestants(cell, program)
-        guess = {name: self.worker.time(r, 6) for name, r in runs.items()}
-        ms = {name: [] for name in runs}
-        for _ in range(self.options.rounds):
-            order = list(runs)
-            self.random.shuffle(order)
-            for name in order:
-                launches = max(4, round(self.options.round_ms / guess[name]))
-                ms[name].append(self.worker.time(runs[name], launches))
+        ms, mhz, _ = self.rounds({name: common.Contestant(r) for name, r in runs.items()}, least=4, most=4000)
         ratios = [c / o for c, o in zip(ms["copy"], ms["ours"])]
         return {**{k: cell[k] for k in ("operator", "dtype", "rows", "columns", "known", "force")}, "ms": ms,
+                "mhz": mhz, "bytes": total,
                 "gbs": {n: total / statistics.median(t) / 1e6 for n, t in ms.items()}, "error": error,
                 "ratio": statistics.median(ratios), "least": min(ratios), "most": max(ratios),
                 **program.resources()}
+
+
+def to_result(r):
+    """What was measured of a cell, as it is recorded."""
+    case = f"{r['operator']} {r['dtype']}, row length {'compiled in' if r['known'] else 'open'}"
+    return common.result_cell(
+        case + (f", {r['force']}" if r["force"] else ""), "rows x columns", f"{r['rows']} x {r['columns']}",
+        {"bytes": r["bytes"]}, r["ms"], r["mhz"], largest_error=r["error"],
+        resources={k: r[k] for k in ("registers", "local_bytes")}, ok=(r["error"] or 0) <= TOLERANCE)
+
+
+def document(options, cells, conditions):
+    return common.results(
+        "memory-bound kernels beside a copy", {"ours": "ours", "copy": "copy", "torch": "PyTorch"},
+        cells, conditions, options, data="random normal",
+        notes=["A kernel's bytes are those of its inputs and outputs, each counted once; the copy moves as many."])
 
 
 def line(r):
@@ -178,7 +176,6 @@ def main():
     parser.add_argument("--commit", default="unknown")
     parser.add_argument("--generate", metavar="DIR", help="write the PTX there and stop")
     options = parser.parse_args()
-    options.layout = "rows"
 
     folder = options.generate or os.path.splitext(options.out)[0] + ".ptx"
     bench, results, failed = None, [], 0
@@ -190,7 +187,7 @@ def main():
             try:
                 results.append(bench.measure(cell, path))
                 print(line(results[-1]), flush=True)
-                if (results[-1]["error"] or 0) > 0.02:
+                if (results[-1]["error"] or 0) > TOLERANCE:
                     wrong = f"error {results[-1]['error']}"
             except Exception as error:  # one cell is lost
                 wrong = f"{type(error).__name__}: {error}"
@@ -199,10 +196,7 @@ def main():
             failed += 1
             print(f"{cell['operator']} {cell['settings']}: {wrong}", file=sys.stderr)
     if results:
-        with open(options.out, "w") as file:
-            json.dump({"benchmark": "memory-bound kernels beside a copy", "commit": options.commit,
-                       "conditions": bench.worker.conditions(), "rounds": options.rounds, "results": results}, file,
-                      indent=1)
+        common.write_results(options.out, document(options, [to_result(r) for r in results], bench.conditions()))
         mine = [r["ratio"] for r in results if not r["force"]]
         print(f"memory: least {min(mine):.3f}, geometric mean {statistics.geometric_mean(mine):.3f} of a copy")
     print(f"{len(cells) - failed} cells passed, {failed} failed")

@@ -13,17 +13,14 @@ the median of the rounds' own ratios.
 The operators' outputs are not checked here: `tw verify` is for that.
 """
 import argparse
-import json
 import os
-import random
 import re
 import statistics
-import subprocess
 import sys
 import tempfile
 
-import flash2
-from program import Program, evaluate
+import common
+from program import evaluate
 
 WINDOW = 1024
 
@@ -49,14 +46,13 @@ VARIANTS = [
 def make(options, name, operator, settings, folder):
     """The PTX of one variant and its tile of scores, or what went wrong."""
     where = os.path.join(folder, re.sub(r"\W", "_", name))
-    os.makedirs(where, exist_ok=True)
-    command = [options.tw, "gen", os.path.join(flash2.ROOT, "ops", operator + ".tl"), "-o", where, "--cubin=never",
+    command = [options.tw, "gen", os.path.join(common.ROOT, "ops", operator + ".tl"), "--cubin=never",
                "--target", options.target, "--dtype", options.dtype]
     for setting in (f"q_heads={options.heads}", f"kv_heads={options.heads}", f"HeadDim={options.dim}", *settings):
         command += ["--set", setting]
-    made = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    if made.returncode:
-        return None, made.stderr.strip()
+    _, wrong = common.generate(command, where)
+    if wrong:
+        return None, wrong
     files = {os.path.splitext(f)[1]: os.path.join(where, f) for f in os.listdir(where)
              if not f.endswith(".sketch.tl")}
     with open(files[".tl"]) as file:
@@ -87,17 +83,23 @@ def tensors_of(torch, abi, dims):
     return made
 
 
+def cell_of(options, name, length, kernel, plain, ms, mhz, resources):
+    """A variant beside the plain kernel. What counts as work is what lies in live tiles."""
+    heads = max(1, options.tokens // length) * options.heads
+
+    def work(of):
+        return {"flops": 4 * options.dim * heads * live_scores(length, of["tile"], of["kept"])}
+
+    return common.result_cell(
+        f"{length} keys", "variant", name, {"variant": work(kernel), "plain": work(plain)}, ms, mhz,
+        shape=f"seqlen={length} heads={options.heads} head_dim={options.dim} tokens={options.tokens}",
+        tile=kernel["tile"], resources=resources)
+
+
 def measure(options, made):
-    import torch
-    torch.manual_seed(1)
-    torch.zeros(1, device="cuda")
-    worker = flash2.Worker(options)
-    programs = {}
-    for name, kernel in made.items():
-        with open(kernel["ptx"]) as file:
-            programs[name] = Program(worker.driver, file.read())
-    stream = torch.cuda.current_stream().cuda_stream
-    results = []
+    worker = common.Worker(options)
+    torch, programs = worker.torch, {name: worker.load(kernel["ptx"]) for name, kernel in made.items()}
+    stream, cells = worker.stream(), []
     for length in options.seqs:
         dims = {"batch": max(1, options.tokens // length), "q_len": length, "kv_len": length,
                 "q_heads": options.heads, "kv_heads": options.heads, "HeadDim": options.dim,
@@ -106,25 +108,29 @@ def measure(options, made):
         for name, program in programs.items():
             params = dict.fromkeys(program.abi["params"], 0.5)
             launch = program.bind(tensors_of(torch, program.abi, dims), dims, params)
-            runs[name] = lambda launch=launch: launch(stream)
-        guess = {name: worker.time([run], 3) for name, run in runs.items()}
-        ms = {name: [] for name in runs}
-        for _ in range(options.rounds):
-            order = list(runs)
-            worker.random.shuffle(order)
-            for name in order:
-                ms[name].append(worker.time([runs[name]], max(2, round(options.round_ms / guess[name]))))
+            runs[name] = common.Contestant([lambda launch=launch: launch(stream)])
+        ms, mhz, _ = worker.rounds(runs)
         cost = {n: [t / live_scores(length, made[n]["tile"], made[n]["kept"]) for t in ms[n]] for n in ms}
         for name in runs:
             ratios = [mine / plain for mine, plain in zip(cost[name], cost["plain"])]
-            results.append({"variant": name, "seqlen": length, "ms": ms[name], "tile": made[name]["tile"],
-                            "ratio": statistics.median(ratios), "least": min(ratios), "most": max(ratios),
-                            **programs[name].resources()})
+            resources = programs[name].resources()
+            both = {"variant": name, "plain": "plain"}
+            cells.append(cell_of(options, name, length, made[name], made["plain"],
+                                 {who: ms[of] for who, of in both.items()},
+                                 {who: mhz[of] for who, of in both.items()}, resources))
             print(f"{name:16} {length:6} tile {made[name]['tile'][0]}x{made[name]['tile'][1]} "
-                  f"{statistics.median(ms[name]):8.3f} ms  {results[-1]['ratio']:.3f} of plain a live tile "
-                  f"({min(ratios):.3f} to {max(ratios):.3f}), {results[-1]['registers']} registers, "
-                  f"{results[-1]['local_bytes']} bytes spilt", flush=True)
-    return {"conditions": worker.conditions(), "results": results}
+                  f"{statistics.median(ms[name]):8.3f} ms  {statistics.median(ratios):.3f} of plain a live tile "
+                  f"({min(ratios):.3f} to {max(ratios):.3f}), {resources['registers']} registers, "
+                  f"{resources['local_bytes']} bytes spilt", flush=True)
+    return document(options, cells, worker.conditions(layout=options.layout))
+
+
+def document(options, cells, conditions):
+    return common.results(
+        f"variants of attention beside the plain kernel, head dimension {options.dim}, {options.dtype}",
+        {"variant": "variant", "plain": "plain"}, cells, conditions, options, data="random normal",
+        notes=["FLOPs: 4 * D for each score in a tile that the mask does not leave empty, so the ratio is the "
+               "speed a live tile beside the plain causal kernel's of the same length."])
 
 
 def main():
@@ -159,9 +165,7 @@ def work(options, folder):
         else:
             made[name] = {**kernel, "kept": kept}
     if not options.generate:
-        report = {"commit": options.commit, "dim": options.dim, "dtype": options.dtype, **measure(options, made)}
-        with open(options.out, "w") as file:
-            json.dump(report, file, indent=1)
+        common.write_results(options.out, measure(options, made))
     print(f"variants: {len(made)} kernels, {failed} failed")
     return 1 if failed else 0
 

@@ -382,7 +382,6 @@ static void test_persistent(void **state)
 {
     Fixture *f = *state;
     VerifyReport report;
-    BenchResult r;
     const char *error = "";
     need_gpu(f);
     describe_turns(f);
@@ -397,7 +396,8 @@ static void test_persistent(void **state)
     assert_true(verify(f, "fault=counter", true, &report, &error));
     assert_true(report.failed > 0);
     assert_non_null(strstr(report.cases.data[0].problem, "a counter that is not 0"));
-    if (!gpu_bench(f->gpu, load(f, ""), f->def, shape, 2, 4, 1, &r, &error))
+    BenchEntry entry = {.module = load(f, ""), .def = f->def, .bindings = shape, .n_bindings = 2};
+    if (!gpu_bench(f->gpu, &entry, 1, &(BenchOptions){.rounds = 4, .seed = 1}, &error))
         fail_msg("%s", error);
 }
 
@@ -427,17 +427,73 @@ static void test_verify_wants_all_dimensions(void **state)
 
 /* ---- bench, guard ------------------------------------------------------------------- */
 
+static void count_round(void *user, int round)
+{
+    int *rounds = user;
+    assert_int_equal(round, *rounds);
+    ++*rounds;
+}
+
+/* Two programs beside each other. */
+static bool bench(Fixture *f, const char *ptx, BenchEntry *entries, int *rounds, const char **error)
+{
+    BenchOptions options = {.rounds = 4, .seed = 1, .progress = count_round, .user = rounds};
+    *rounds = 0;
+    for (int i = 0; i < 2; i++)
+        entries[i] = (BenchEntry){.module = load(f, ptx), .def = f->def, .bindings = shape, .n_bindings = 2};
+    return gpu_bench(f->gpu, entries, 2, &options, error);
+}
+
 static void test_bench(void **state)
 {
     Fixture *f = *state;
-    BenchResult r;
+    BenchEntry entries[2];
     const char *error = "";
+    int rounds;
     need_gpu(f);
-    if (!gpu_bench(f->gpu, load(f, ""), f->def, shape, 2, 4, 1, &r, &error))
+    if (!bench(f, "", entries, &rounds, &error))
         fail_msg("%s", error);
-    assert_true(r.ms_median > 0.0099 && r.ms_median < 0.0101);
-    assert_int_equal(r.rounds, 4);
-    assert_false(gpu_bench(f->gpu, load(f, "fault=illegal"), f->def, shape, 2, 4, 1, &r, &error));
+    assert_int_equal(rounds, 4);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(entries[i].bytes, 2 * 3 * 70 * 32 * 4);
+        for (int round = 0; round < 4; round++) {
+            assert_true(entries[i].ms[round] > 0.0099 && entries[i].ms[round] < 0.0101);
+            assert_true(entries[i].mhz[round] > 1499 && entries[i].mhz[round] < 1501);
+        }
+    }
+    assert_false(bench(f, "fault=illegal", entries, &rounds, &error));
+    if (!strstr(error, "illegal memory access"))
+        fail_msg("%s", error);
+}
+
+/* Without the probe there is no clock, and all else is measured. */
+static void test_bench_without_clock(void **state)
+{
+    Fixture *f = *state;
+    BenchEntry entries[2];
+    const char *error = "";
+    int rounds;
+    need_gpu(f);
+    assert_true(bench(f, "fault=clock", entries, &rounds, &error));
+    f->abi->target = "sm_1";
+    assert_true(bench(f, "", entries, &rounds, &error));
+    for (int round = 0; round < 4; round++) {
+        assert_true(entries[0].mhz[round] == 0);
+        assert_true(entries[0].ms[round] > 0);
+    }
+}
+
+/* The second program's shape is not legal: nothing is timed, everything given back. */
+static void test_bench_wants_all_dimensions(void **state)
+{
+    Fixture *f = *state;
+    BenchEntry entries[2];
+    const char *error;
+    need_gpu(f);
+    for (int i = 0; i < 2; i++)
+        entries[i] = (BenchEntry){.module = load(f, ""), .def = f->def, .bindings = shape, .n_bindings = 2 - i};
+    assert_false(gpu_bench(f->gpu, entries, 2, &(BenchOptions){.rounds = 1, .seed = 1}, &error));
+    assert_non_null(strstr(error, "n has no value"));
 }
 
 static int return_seven(void *user)
@@ -689,6 +745,8 @@ int main(void)
         TEST(test_verify_stops_when_the_gpu_is_lost),
         TEST(test_verify_wants_all_dimensions),
         TEST(test_bench),
+        TEST(test_bench_without_clock),
+        TEST(test_bench_wants_all_dimensions),
         TEST(test_guard),
         TEST(test_hanging_kernel),
         TEST(test_placings),

@@ -40,6 +40,8 @@ typedef struct Options {
     VEC(const char *) sets;   /* --set: NAME=VALUE, compiled in */
     VEC(const char *) binds;  /* --bind: NAME=VALUE, given at launch */
     VEC(const char *) files;  /* what is left on the command line */
+    VEC(const char *) from;   /* --from: recorded results */
+    const char *html;         /* --html; NULL: no page */
     bool has_dtype;
     DType dtype;
     const Target *target;

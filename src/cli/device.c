@@ -24,24 +24,30 @@ static int find_cubin(Session *s, const Source *ptx, CubinSeal *seal, GpuImage *
                                        "ptxas is at hand", ptx->path);
 }
 
-static int load(Session *s, Device *device, const Source *ptx)
+int device_start(Session *s, Device *device)
 {
-    CubinSeal seal;
-    GpuImage image = {.ptx = ptx->text};
     const char *error;
-    int status = find_cubin(s, ptx, &seal, &image);
-
-    if (status)
-        return status;
 
     device->gpu = gpu_open(s->arena, &error);
     if (!device->gpu)
         return session_fail(s, EXIT_LACKS, "%s", error);
     gpu_set_patience(device->gpu, PATIENCE);
     gpu_info(device->gpu, &device->info);
+    return EXIT_DONE;
+}
+
+int device_load(Session *s, Device *device)
+{
+    CubinSeal seal;
+    GpuImage image = {.ptx = device->ptx->text};
+    const char *error;
+    int status = find_cubin(s, device->ptx, &seal, &image);
+
+    if (status)
+        return status;
     device->module = gpu_load_image(device->gpu, device->abi, &image, &device->loaded, &error);
     if (!device->module)
-        return session_fail(s, EXIT_WRONG, "%s%s%s", error, device->loaded.log ? "\n" : "",
+        return session_fail(s, EXIT_WRONG, "%s: %s%s%s", device->ptx->path, error, device->loaded.log ? "\n" : "",
                             device->loaded.log ? device->loaded.log : "");
     for (int i = 0; i < device->loaded.told.len; i++)
         session_warn(s, "%s", device->loaded.told.data[i]);
@@ -84,14 +90,15 @@ void device_json(Str *out, const Device *device)
     str_add(out, "]}");
 }
 
-int device_open(Session *s, Device *device)
+int device_read(Session *s, Device *device, int file)
 {
     const Options *o = &s->options;
-    Source *ptx = session_read(s, 0), *against = NULL;
+    Source *ptx = session_read(s, file), *against = NULL;
 
     if (!ptx || (o->against && !(against = session_read_path(s, o->against))))
         return EXIT_LACKS;
-    *device = (Device){.chain = chain_new(s->arena, s->syms, s->aff, s->diags, o->target, o->dtype)};
+    *device = (Device){.ptx = ptx,
+                       .chain = chain_new(s->arena, s->syms, s->aff, s->diags, o->target, o->dtype)};
     s->diags->source = ptx;
     device->abi = abi_from_ptx(s->arena, s->syms, s->aff, ptx, s->diags);
     if (!device->abi)
@@ -100,11 +107,29 @@ int device_open(Session *s, Device *device)
                                                ptx->path);
     if (!chain_define_from_abi(device->chain, device->abi, against))
         return session_chain_failed(s, device->chain, "definition");
-    if (!launch_parse(s, "set", o->sets.data, o->sets.len, &device->shape) ||
-        !launch_parse(s, "bind", o->binds.data, o->binds.len, &device->shape) ||
-        !launch_complete(s, device->chain->def, &device->chain->own, &device->shape))
+    return EXIT_DONE;
+}
+
+int device_shape(Session *s, const Device *device, const char *const *binds, int n, LaunchShape *shape)
+{
+    const Options *o = &s->options;
+
+    if (!launch_parse(s, "set", o->sets.data, o->sets.len, shape) || !launch_parse(s, "bind", binds, n, shape) ||
+        !launch_complete(s, device->chain->def, &device->chain->own, shape))
         return EXIT_USAGE;
-    return load(s, device, ptx);
+    return EXIT_DONE;
+}
+
+int device_open(Session *s, Device *device)
+{
+    const Options *o = &s->options;
+    int status = device_read(s, device, 0);
+
+    if (!status)
+        status = device_shape(s, device, o->binds.data, o->binds.len, &device->shape);
+    if (!status)
+        status = device_start(s, device);
+    return status ? status : device_load(s, device);
 }
 
 void device_close(Device *device)

@@ -12,6 +12,7 @@ typedef struct Device {
     GpuInfo info;
     GpuModule *module;
     GpuLoaded loaded;  /* what the driver made of it */
+    const Source *ptx;
     Abi *abi;
     Chain *chain; /* holds the definition */
     LaunchShape shape;
@@ -20,6 +21,12 @@ typedef struct Device {
 /* Reads the PTX, its ABI, its definition and the shape; opens the GPU and loads
  * the module. EXIT_DONE, or the exit status of a failure that was printed. */
 int device_open(Session *s, Device *device);
+/* The parts of that, for who has several files or several shapes: the text, its
+ * ABI and definition; one shape; the GPU; the module, once device->gpu is open. */
+int device_read(Session *s, Device *device, int file);
+int device_shape(Session *s, const Device *device, const char *const *binds, int n, LaunchShape *shape);
+int device_start(Session *s, Device *device);
+int device_load(Session *s, Device *device);
 void device_close(Device *device);
 /* ",\"loaded\":{...}": from what it was loaded, and what came of each entry. */
 void device_json(Str *out, const Device *device);

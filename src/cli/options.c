@@ -288,6 +288,10 @@ static bool take(Session *s, OptionId id, const char *value)
     case OPT_LIST: o->list = true; return true;
     case OPT_FORGET: o->forget = true; return true;
     case OPT_TUNED: o->tuned = true; return true;
+    case OPT_FROM: vec_push(s->arena, &o->from, value); return true;
+    case OPT_HTML:
+        o->html = value;
+        return *value || bad_value(s, id, value, "not the name of a file");
     case OPT_JSON: o->json = true; return true;
     case OPT_CUBIN: return read_when(s, id, value, &o->cubin);
     case OPT_COLOUR: return read_when(s, id, value, &o->colour);

@@ -1,9 +1,15 @@
-/* bench.c: how long a program takes, from cold caches.
+/* bench.c: how long programs take, from cold caches, beside each other.
  *
- * Several sets of inputs and outputs, together larger than the L2 cache by a
- * factor, take turns, so that no launch finds its data where the one before it
- * left them. A round is a batch of launches between two events.
+ * Several sets of inputs and outputs of a program, together larger than the L2
+ * cache by a factor, take turns, so that no launch finds its data where the one
+ * before it left them. A turn is a batch of launches between two events; in a
+ * round every program has one, in an order drawn anew, so that whatever changes
+ * slowly, the temperature say, changes for all.
+ *
+ *   round 1   B A C      each: mark, event, launches, event, mark
+ *   round 2   C B A
  */
+#include "gpu/clock.h"
 #include "gpu/stand.h"
 
 #include <stdlib.h>
@@ -12,90 +18,145 @@ enum { MAX_SETS = STAND_SETS, MAX_LAUNCHES = 4000 };
 
 static const double round_ms = 20, warm_up_ms = 200;
 
-typedef struct Bench {
-    Gpu *gpu;
+typedef struct Runner { /* one program */
+    BenchEntry *entry;
     Stand sets[MAX_SETS];
     int n;
-    int next; /* set */
+    int next;     /* set */
+    int launches; /* a turn */
+} Runner;
+
+typedef struct Bench {
+    Gpu *gpu;
+    Runner *runners;
+    int n;
     void *from, *to;
+    Clock clock;
 } Bench;
 
-static bool launch_some(Bench *b, int launches)
+/* ---- turns -------------------------------------------------------------------------- */
+
+static bool launch_some(Runner *r, int launches)
 {
     for (int i = 0; i < launches; i++) {
-        if (!gpu_launch(&b->sets[b->next].call, NULL))
+        if (!gpu_launch(&r->sets[r->next].call, NULL))
             return false;
-        b->next = (b->next + 1) % b->n;
+        r->next = (r->next + 1) % r->n;
     }
     return true;
 }
 
 /* Milliseconds a launch. */
-static bool time_round(Bench *b, int launches, double *ms)
+static bool time_turn(Bench *b, Runner *r, int launches, double *ms)
 {
     Driver *cu = &b->gpu->cu;
     float elapsed = 0;
+    clock_mark(&b->clock, 0);
     if (!gpu_ok(b->gpu, cu->event_record(b->from, NULL), "recording an event") ||
-        !launch_some(b, launches) ||
-        !gpu_ok(b->gpu, cu->event_record(b->to, NULL), "recording an event") ||
-        !gpu_wait_event(b->gpu, b->to, "running the kernel") ||
+        !launch_some(r, launches) ||
+        !gpu_ok(b->gpu, cu->event_record(b->to, NULL), "recording an event"))
+        return false;
+    clock_mark(&b->clock, 1);
+    if (!gpu_wait_event(b->gpu, b->to, "running the kernel") ||
         !gpu_ok(b->gpu, cu->event_elapsed(&elapsed, b->from, b->to), "reading the time"))
         return false;
     *ms = (double)elapsed / launches;
     return true;
 }
 
-/* Runs until the clocks have settled; how many launches make a round. */
-static bool warm_up(Bench *b, int *launches)
+/* Runs until the clocks have settled; how many launches make a turn. */
+static bool warm_up(Bench *b, Runner *r)
 {
     double spent = 0, ms = 0;
-    int n = b->n;
+    int n = r->n;
     while (spent < warm_up_ms) {
-        if (!time_round(b, n, &ms))
+        if (!time_turn(b, r, n, &ms))
             return false;
         spent += ms * n + 0.01;
         n = ms * n < round_ms && n < MAX_LAUNCHES / 2 ? n * 2 : n;
     }
-    *launches = (int)(round_ms / (ms > 1e-4 ? ms : 1e-4)) + 1;
-    *launches = *launches < b->n ? b->n : *launches > MAX_LAUNCHES ? MAX_LAUNCHES : *launches;
+    n = (int)(round_ms / (ms > 1e-4 ? ms : 1e-4)) + 1;
+    r->launches = n < r->n ? r->n : n > MAX_LAUNCHES ? MAX_LAUNCHES : n;
     return true;
 }
 
-static int compare(const void *a, const void *b)
+static void shuffle(int *order, int n, Rng *rng)
 {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
+    for (int i = n - 1; i > 0; i--) {
+        int k = rng_below(rng, i + 1), kept = order[i];
+        order[i] = order[k];
+        order[k] = kept;
+    }
 }
 
-static bool measure(Bench *b, int rounds, BenchResult *result)
+static bool time_round(Bench *b, const int *order, int round)
 {
-    double *ms = arena_array(b->gpu->arena, double, rounds);
-    int launches;
-    if (!warm_up(b, &launches))
-        return false;
-    for (int i = 0; i < rounds; i++)
-        if (!time_round(b, launches, &ms[i]))
+    for (int i = 0; i < b->n; i++) {
+        Runner *r = &b->runners[order[i]];
+        if (!time_turn(b, r, r->launches, &r->entry->ms[round]))
             return false;
-    qsort(ms, (size_t)rounds, sizeof *ms, compare);
-    *result = (BenchResult){.ms_median = rounds % 2 ? ms[rounds / 2]
-                                                    : (ms[rounds / 2 - 1] + ms[rounds / 2]) / 2,
-                            .ms_min = ms[0],
-                            .ms_max = ms[rounds - 1],
-                            .rounds = rounds};
+        r->entry->mhz[round] = clock_mhz(&b->clock);
+    }
+    return true;
+}
+
+static bool measure(Bench *b, const BenchOptions *options, Arena *arena)
+{
+    Rng rng = {options->seed};
+    int *order = arena_array(arena, int, b->n);
+    for (int i = 0; i < b->n; i++) {
+        order[i] = i;
+        if (!warm_up(b, &b->runners[i]))
+            return false;
+    }
+    clock_mhz(&b->clock);
+    for (int round = 0; round < options->rounds; round++) {
+        if (options->progress)
+            options->progress(options->user, round);
+        shuffle(order, b->n, &rng);
+        if (!time_round(b, order, round))
+            return false;
+    }
     return true;
 }
 
 /* ---- sets --------------------------------------------------------------------------- */
 
-static bool make_sets(Bench *b)
+static bool make_sets(Gpu *gpu, Runner *r)
 {
-    b->n = 1;
-    if (!stand_place(&b->sets[0], PLACE_PLAIN))
+    r->n = 1;
+    if (!stand_place(&r->sets[0], PLACE_PLAIN))
         return false;
-    int wanted = stand_sets(b->gpu, &b->sets[0]);
-    while (b->n < wanted)
-        if (!stand_again(&b->sets[b->n++], &b->sets[0]))
+    int wanted = stand_sets(gpu, &r->sets[0]);
+    while (r->n < wanted)
+        if (!stand_again(&r->sets[r->n++], &r->sets[0]))
             return false;
+    return true;
+}
+
+/* ---- programs ----------------------------------------------------------------------- */
+
+static int64_t moved_bytes(const Stand *s)
+{
+    int64_t bytes = 0;
+    for (int i = 0; i < s->abi->tensors.len; i++)
+        if (!s->abi->tensors.data[i].workspace)
+            bytes += (int64_t)s->hosts[i]->bytes;
+    return bytes;
+}
+
+static bool make_runner(Bench *b, Runner *r, Arena *arena, const BenchOptions *options, const char **error)
+{
+    BenchEntry *e = r->entry;
+    StandSpec spec = {e->bindings, e->n_bindings, FILL_NORMAL, PLACE_PLAIN, options->seed};
+    if (!stand_make(&r->sets[0], arena, e->module, e->def, &spec, error))
+        return false;
+    *error = NULL; /* from here on the GPU has it */
+    if (!make_sets(b->gpu, r))
+        return false;
+    e->bytes = moved_bytes(&r->sets[0]);
+    e->ms = arena_array(b->gpu->arena, double, options->rounds);
+    e->mhz = arena_array(b->gpu->arena, double, options->rounds);
     return true;
 }
 
@@ -112,22 +173,32 @@ static void clean_up(Bench *b)
         b->gpu->cu.event_destroy(b->from);
     if (b->to)
         b->gpu->cu.event_destroy(b->to);
+    clock_close(&b->clock);
     for (int i = 0; i < b->n; i++)
-        stand_free(&b->sets[i]);
+        for (int k = 0; k < b->runners[i].n; k++)
+            stand_free(&b->runners[i].sets[k]);
 }
 
-bool gpu_bench(Gpu *gpu, GpuModule *module, const Def *def, const RefBinding *bindings,
-               int n_bindings, int rounds, uint64_t seed, BenchResult *result, const char **error)
+static bool run(Bench *b, Arena *arena, const BenchOptions *options, const char **error)
+{
+    for (int i = 0; i < b->n; i++)
+        if (!make_runner(b, &b->runners[i], arena, options, error))
+            return false;
+    clock_open(&b->clock, b->gpu, target_find(b->runners[0].entry->module->abi->target));
+    return make_events(b) && measure(b, options, arena);
+}
+
+bool gpu_bench(Gpu *gpu, BenchEntry *entries, int n, const BenchOptions *options, const char **error)
 {
     Arena *arena = arena_new(arena_heap(gpu->arena));
-    StandSpec spec = {bindings, n_bindings, FILL_NORMAL, PLACE_PLAIN, seed};
-    Bench *b = arena_new_of(arena, Bench);
-    bool made = stand_make(&b->sets[0], arena, module, def, &spec, error);
-    b->gpu = gpu;
-    bool ok = made && make_events(b) && make_sets(b) && measure(b, rounds > 0 ? rounds : 1, result);
+    Bench b = {.gpu = gpu, .runners = arena_array(arena, Runner, n), .n = n, .clock = {.gpu = gpu}};
+    for (int i = 0; i < n; i++)
+        b.runners[i].entry = &entries[i];
+    *error = NULL;
+    bool ok = run(&b, arena, options, error);
     if (!ok)
-        *error = arena_strdup(gpu->arena, made ? gpu->error : *error);
-    clean_up(b);
+        *error = arena_strdup(gpu->arena, *error ? *error : gpu->error);
+    clean_up(&b);
     arena_free(arena);
     return ok;
 }

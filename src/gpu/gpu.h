@@ -9,6 +9,7 @@
 #include "abi/abi.h"
 #include "assemble/cubin.h"
 #include "ref/ref.h"
+#include "target/target.h"
 
 typedef struct Gpu Gpu;
 
@@ -98,14 +99,26 @@ typedef struct VerifyReport {
 bool gpu_verify(Gpu *gpu, GpuModule *module, const Def *def, const VerifyOptions *options,
                 VerifyReport *report, const char **error);
 
-/* Times launches with events: rotated input sets larger than L2 (cold caches),
- * warm-up, the median of `rounds`. */
-typedef struct BenchResult {
-    double ms_median, ms_min, ms_max;
+/* Times programs beside each other. Launches stand between two events; rotated sets of
+ * tensors larger than L2 keep caches cold; after a warm-up come the rounds, in each of
+ * which all programs take their turn in shuffled order. The clock is that of the
+ * multiprocessors while the launches of a turn ran. */
+typedef struct BenchEntry {
+    GpuModule *module;
+    const Def *def;
+    const RefBinding *bindings; int n_bindings;
+    /* what was measured, in the GPU's arena */
+    double *ms;             /* of a launch, by round */
+    double *mhz;            /* by round; 0: not known */
+    int64_t bytes;          /* of the definition's inputs and outputs */
+} BenchEntry;
+typedef struct BenchOptions {
     int rounds;
-} BenchResult;
-bool gpu_bench(Gpu *gpu, GpuModule *module, const Def *def, const RefBinding *bindings, int n_bindings,
-               int rounds, uint64_t seed, BenchResult *result, const char **error);
+    uint64_t seed;
+    void (*progress)(void *user, int round); /* NULL: nobody asks */
+    void *user;
+} BenchOptions;
+bool gpu_bench(Gpu *gpu, BenchEntry *entries, int n, const BenchOptions *options, const char **error);
 
 /* Programs for one definition timed in turn, on the same inputs and outputs. */
 typedef struct GpuRace GpuRace;

@@ -40,6 +40,23 @@ bool target_is_of(const char *name, int major, int minor)
     return number > 0 && number == major * 10 + minor;
 }
 
+const Target *target_of_gpu(int major, int minor)
+{
+    for (int i = 0; targets[i]; i++)
+        if (target_is_of(targets[i]->name, major, minor))
+            return targets[i];
+    return NULL;
+}
+
+/* Operands of half the width go through at twice the rate (the same table of the
+ * Programming Guide, "Throughput of native arithmetic instructions"). */
+double target_flops_per_clock(const Target *t, DType dtype)
+{
+    if (!dtype_is_narrow(dtype) || !target_has_dtype(t, dtype))
+        return 0;
+    return 2 * t->mma_macs * (dtype_bytes(dtype) == 1 ? 2 : 1);
+}
+
 bool target_has_dtype(const Target *t, DType dtype)
 {
     return !dtype_is_narrow(dtype) || (t->operands >> dtype & 1);

@@ -52,6 +52,11 @@ const Target *target_find(const char *name); /* NULL: unknown */
 /* Whether machine code for a target of this name ("sm_90a") is for devices of a compute
  * capability, and for no others: its own. */
 bool target_is_of(const char *name, int major, int minor);
+/* What a GPU of this compute capability is; NULL: none that is known. */
+const Target *target_of_gpu(int major, int minor);
+/* Operations (two a multiply-add) of one multiprocessor's tensor cores in a clock; 0: they
+ * do not multiply numbers of this type. */
+double target_flops_per_clock(const Target *t, DType dtype);
 /* Whether tensors may have this type: numbers of 16 and 8 bits need tensor cores
  * and conversions for them, all others do not. */
 bool target_has_dtype(const Target *t, DType dtype);

@@ -113,26 +113,29 @@ static void add_conditions(Bench *b)
     add_fact(b, "tw", TW_VERSION, false);
 }
 
-/* What ptxas or the driver made of each kernel. */
-static void add_notes(Bench *b)
+static void add_note(Bench *b, const char *text)
+{
+    vec_push(b->s->arena, &b->results->notes, report_text(b->s->arena, text));
+}
+
+/* What a file is, what ptxas or the driver made of its entries, and what of that is not as
+ * it was meant. */
+static void add_notes(Bench *b, const Device *d, const char *label)
 {
     Arena *arena = b->s->arena;
 
-    for (int i = 0; i < b->n; i++) {
-        const Device *d = &b->devices[i];
-        Str note = str_new(arena);
+    add_note(b, arena_printf(arena, "%s: %s for %s, %s", label, dtype_name(d->abi->dtype), d->abi->target,
+                             d->abi->settings && *d->abi->settings ? d->abi->settings : "nothing compiled in"));
+    for (int k = 0; k < d->abi->kernels.len; k++) {
+        GpuResources r;
 
-        str_printf(&note, "%s: %s for %s, %s", b->results->contestants.data[i].label, dtype_name(d->abi->dtype),
-                   d->abi->target, d->abi->settings && *d->abi->settings ? d->abi->settings : "nothing compiled in");
-        for (int k = 0; k < d->abi->kernels.len; k++) {
-            GpuResources r;
-
-            if (gpu_resources(d->module, k, true, &r))
-                str_printf(&note, "; %s: %d registers, %d bytes of local memory, %s", gpu_entry(d->module, k)->name,
-                           r.regs, r.local_bytes, d->loaded.cubin ? "from the cubin" : "compiled by the driver");
-        }
-        vec_push(arena, &b->results->notes, report_text(arena, str_text(&note)));
+        if (gpu_resources(d->module, k, true, &r))
+            add_note(b, arena_printf(arena, "%s, %s: %d registers, %d bytes of local memory, %s", label,
+                                     gpu_entry(d->module, k)->name, r.regs, r.local_bytes,
+                                     d->loaded.cubin ? "from the cubin" : "compiled by the driver"));
     }
+    for (int i = 0; i < d->loaded.told.len; i++)
+        add_note(b, arena_printf(arena, "%s: %s", label, d->loaded.told.data[i]));
 }
 
 static const char *now(Arena *arena)
@@ -160,7 +163,8 @@ static void begin(Bench *b)
     for (int i = 0; i < b->n; i++)
         vec_push(s->arena, &b->results->contestants, contestant_of(b, i));
     add_conditions(b);
-    add_notes(b);
+    for (int i = 0; i < b->n; i++)
+        add_notes(b, &b->devices[i], b->results->contestants.data[i].label);
 }
 
 /* ---- one shape ---------------------------------------------------------------------- */

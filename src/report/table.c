@@ -226,6 +226,8 @@ static void put_conditions(Table *t)
         put_fact(&line, r->conditions.data[i].name, r->conditions.data[i].value);
     put_style(t, "\033[2m");
     put_wrapped(t->out, str_text(&line));
+    for (int i = 0; i < r->notes.len; i++)
+        str_printf(t->out, "%s\n", r->notes.data[i]); /* whole, for who looks for one */
     put_style(t, "\033[0m");
 }
 

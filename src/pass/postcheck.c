@@ -6,8 +6,7 @@
  * becomes
  *   %r1, %l1, %x1, %h1 = revise %r, %l, %x, %h where any %h >= 1 { RAISE }
  *   %e = exp2(%s * log2 e + %r1); %P = reshape %e; %part = rowsum %e
- *   %d = where(%part > DOMINANT * %l1 + %h1, BOUND, 0)
- *   %P1, %part1, %r2, %l2, %x2, %h2 = revise %P, %part, %r1, %l1, %x1, %h1 where any %P, %d >= BOUND {
+ *   %P1, %part1, %r2, %l2, %x2, %h2 = revise %P, %part, %r1, %l1, %x1, %h1 where any %P >= BOUND {
  *     RAISE; %e and what is made of it again }
  *   %l3 = add %l2, %part1
  *
@@ -23,33 +22,19 @@
  *              exponentiated may grow by lag + log2 BOUND before it is raised again
  *   RAISE      r' = min(r, rowmax(s) * -log2 e - lag), and the carried sums by
  *              exp2(r' - r)
- *   hot        HOT, else 0: the reference moved far in this turn, so it may again in the next
- *              one; that takes its maximum first, and need not make its exponentials twice.
+ *   hot        1: the reference moved far in this turn, so it may again in the next one;
+ *              that takes its maximum first, and need not make its exponentials twice.
  *              The first turn is hot
- *   dominant   a weight that alone is most of its row's sum. Products see it rounded and the
- *              sum does not, which shows in the quotient, unless it is the maximum of which
- *              the reference was taken: a power of 2. So where a turn's weights are several
- *              times all those before, the reference is raised to their maximum
- *   parts      a row's sum is carried in PARTS columns, column c for the weights of columns
- *              c, c + PARTS, ...: lanes then exchange nothing in the loop
  */
 #include "pass/postcheck.h"
 
+#include "pass/parts.h"
 #include "pass/rewrite.h"
 
 static const double LOG2_E = 1.44269504088896340736, LN_2 = 0.69314718055994530942;
 
 /* 2^126: above every reference that has a meaning, and below what is a move. */
 static const double UNSEEN = 8.50705917302346158658e37, FAR = 1e30;
-
-/* Above all sums, so that in a hot turn nothing is dominant. */
-static const double HOT = 1e30;
-
-/* Rows of equal scores begin with a part as large as the one before; among several lanes'
- * some are a few times as large by chance. */
-static const double DOMINANT = 8;
-
-enum { PARTS = 8 }; /* the columns of an accumulator that neighbouring lanes hold */
 
 /* What p may be. bf16 and fp32 have 126 binades below 1 and keep their precision 60
  * binades down (times numbers of 2^-66 and more), and that p is less than 2 shows in
@@ -79,8 +64,7 @@ typedef struct PostCheck {
     TileOp *rescales[MAX_SUMS];
     int n_sums;
     const struct Range *range;
-    int parts;
-    bool rounded;  /* the sum is of what products see, so that nothing is dominant */
+    bool rounded;  /* sums are but divisors, so that the rounding of a dominant p cancels */
 } PostCheck;
 
 /* What goes round the loop, as of some moment. */
@@ -103,13 +87,6 @@ static bool is_rescale(const TileOp *op, const TileValue *alpha)
     return x != alpha && !x->def && x->type.rows == alpha->type.rows;
 }
 
-/* Nothing in the loop but the softmax asks for the sum. */
-static bool only_carried(const TileBlock *body, const TileOp *softmax)
-{
-    return tile_count_uses(body, softmax->args[2]) == 1 && tile_count_uses(body, softmax->results[2]) == 1
-           && tile_op_uses(body->ops.data[body->ops.len - 1], softmax->results[2]);
-}
-
 /* Finds the one reshape of p, and the multiplications of carried values by alpha. */
 static bool find_parts(PostCheck *c)
 {
@@ -126,7 +103,6 @@ static bool find_parts(PostCheck *c)
             c->rescales[c->n_sums++] = op;
         }
     }
-    c->parts = p->type.cols % PARTS == 0 && only_carried(body, c->softmax) ? PARTS : 1;
     c->range = c->reshape ? range_of(c->reshape->results[0]->type.dtype) : NULL;
     return c->range != NULL;
 }
@@ -149,40 +125,21 @@ static TileValue *exponentials(Rewriter *rw, const PostCheck *c, TileValue *refe
     return rw_unary(rw, OP_EXP2, rw_binary(rw, OP_ADD, scaled, reference));
 }
 
-static TileValue *sum_parts(Rewriter *rw, TileValue *v, int parts)
-{
-    TileValue *sum = rw_reduce_rows(rw, OP_ROW_SUM, v);
-    sum->type.cols = parts;
-    return sum;
-}
-
 static Weights weights(Rewriter *rw, const PostCheck *c, TileValue *reference)
 {
     TileValue *e = exponentials(rw, c, reference);
     TileOp *reshape = rw_insert(rw, TILE_RESHAPE, 1, &e, 1, &c->reshape->results[0]->type);
-    return (Weights){reshape->results[0], sum_parts(rw, c->rounded ? reshape->results[0] : e, c->parts)};
+    TileValue *part = rw_reduce_rows(rw, OP_ROW_SUM, c->rounded ? reshape->results[0] : e);
+    return (Weights){reshape->results[0], part};
 }
 
-/* HOT where a reference moved by more than half of what p may grow, but not from where
+/* 1 where a reference moved by more than half of what p may grow, but not from where
  * it had seen nothing. */
 static TileValue *is_hot(Rewriter *rw, const PostCheck *c, TileValue *before, TileValue *after)
 {
     TileValue *by = rw_binary(rw, OP_SUBTRACT, before, after);
     TileValue *far = rw_binary(rw, OP_GREATER, by, rw_fill(rw, c->range->headroom / 2));
-    TileValue *seen = rw_binary(rw, OP_LESS, by, rw_fill(rw, FAR));
-    TileValue *moved = rw_binary(rw, OP_MULTIPLY, far, seen);
-    return rw_binary(rw, OP_MULTIPLY, moved, rw_fill(rw, HOT));
-}
-
-/* BOUND where a part of this turn's weights is far above that of all before, else 0. */
-static TileValue *dominance(Rewriter *rw, const PostCheck *c, const Weights *w, TileValue *l, TileValue *hot)
-{
-    TileValue *several = rw_binary(rw, OP_MULTIPLY, l, rw_fill(rw, DOMINANT));
-    TileValue *limit = rw_binary(rw, OP_ADD, several, hot);
-    TileValue *more = rw_binary(rw, OP_GREATER, w->part, limit);
-    TileValue *bound = rw_fill(rw, c->range->bound);
-    TileValue *choice[] = {more, bound, rw_fill(rw, 0)};
-    return rw_element(rw, OP_WHERE, 3, choice);
+    return rw_binary(rw, OP_MULTIPLY, far, rw_binary(rw, OP_LESS, by, rw_fill(rw, FAR)));
 }
 
 static State raise(Rewriter *rw, const PostCheck *c, const State *old)
@@ -224,17 +181,16 @@ static void read_all(const PostCheck *c, Weights *w, State *s, TileValue *const 
     s->hot = *list;
 }
 
-/* Raises the reference where some element of those looked at is large; w: and makes the
+/* Raises the reference where some element of `looked_at` is large; w: and makes the
  * weights again. */
-static void revise(Rewriter *rw, const PostCheck *c, TileValue *const *looked_at, int n_looked_at, double bound, Weights *w,
-                   State *s)
+static void revise(Rewriter *rw, const PostCheck *c, TileValue *looked_at, double bound, Weights *w, State *s)
 {
-    TileValue *args[REVISED + 2], *yielded[REVISED];
+    TileValue *args[REVISED + 1], *yielded[REVISED];
     TileType types[REVISED];
     int n = list_all(c, w, s, args);
     for (int i = 0; i < n; i++) types[i] = args[i]->type;
-    for (int i = 0; i < n_looked_at; i++) args[n + i] = looked_at[i];
-    TileOp *op = rw_insert(rw, TILE_REVISE, n + n_looked_at, args, n, types);
+    args[n] = looked_at;
+    TileOp *op = rw_insert(rw, TILE_REVISE, n + 1, args, n, types);
     op->number = bound;
     op->n_regions = 1;
     op->regions = arena_array(c->program->arena, TileBlock *, 1);
@@ -311,7 +267,7 @@ static TileValue *carry_hot(const PostCheck *c)
 {
     Rewriter rw = {.program = c->program, .kernel = c->kernel, .loc = c->softmax->loc};
     rw.block = rw_block_of(c->kernel->body, c->loop, &rw.at);
-    TileValue *hot = rw_fill_tile(&rw, HOT, c->softmax->args[0]->type.rows, 1);
+    TileValue *hot = rw_fill_tile(&rw, 1, c->softmax->args[0]->type.rows, 1);
     hot->name = "hot";
     return rw_carry(c->program, c->kernel, c->loop, hot);
 }
@@ -343,39 +299,14 @@ static void expand_turn(const PostCheck *c, State s)
     TileBlock *body = c->loop->regions[0];
     Rewriter rw = {c->program, c->kernel, body, 0, c->softmax->loc};
     while (body->ops.data[rw.at] != c->softmax) rw.at++;
-    TileValue *hot = s.hot;
-    revise(&rw, c, &hot, 1, 1, NULL, &s);
+    revise(&rw, c, s.hot, 1, NULL, &s);
     Weights w = weights(&rw, c, s.reference);
-    TileValue *large[] = {w.operand, c->rounded ? NULL : dominance(&rw, c, &w, s.l, hot)};
-    revise(&rw, c, large, c->rounded ? 1 : 2, c->range->bound, &w, &s);
+    revise(&rw, c, w.operand, c->range->bound, &w, &s);
     replace(body, c->softmax->results[1], s.reference);
     replace(body, c->softmax->results[2], rw_binary(&rw, OP_ADD, s.l, w.part));
     for (int i = 0; i < c->n_sums; i++) replace(body, c->rescales[i]->results[0], s.sums[i]);
     replace(body, c->reshape->results[0], w.operand);
     rw_yield(c->program, body, s.hot);
-}
-
-/* Parts that add up to v: each as much of it. */
-static TileValue *divided(Rewriter *rw, TileValue *v, int parts)
-{
-    double number;
-    int rows = v->type.rows;
-    if (rw_number(v, &number)) return rw_fill_tile(rw, number / parts, rows, parts);
-    TileValue *part = rw_binary(rw, OP_MULTIPLY, v, rw_fill(rw, 1.0 / parts));
-    return rw_binary(rw, OP_ADD, rw_fill_tile(rw, 0, rows, parts), part);
-}
-
-/* Before the loop the sum falls into parts, and behind it they are summed. */
-static void carry_parts(const PostCheck *c, int k)
-{
-    Rewriter rw = {.program = c->program, .kernel = c->kernel, .loc = c->loop->loc};
-    if (c->parts == 1) return;
-    rw.block = rw_block_of(c->kernel->body, c->loop, &rw.at);
-    c->loop->args[k] = divided(&rw, c->loop->args[k], c->parts);
-    TileValue *whole = c->loop->results[k], *parts = rw_renew(&rw, c->loop, k);
-    parts->type.cols = c->parts;
-    rw.at++;
-    rw_serve(whole, rw_reduce_rows(&rw, OP_ROW_SUM, parts));
 }
 
 void postcheck_expand(TileProgram *program, TileKernel *kernel, TileOp *loop, TileOp *softmax, bool rounded)
@@ -386,12 +317,11 @@ void postcheck_expand(TileProgram *program, TileKernel *kernel, TileOp *loop, Ti
     State s = {.reference = softmax->args[1], .l = softmax->args[2]};
     for (int i = 0; i < c.n_sums; i++) s.sums[i] = sum_of(&c, i);
     int l = position_of(body, s.l);
-    s.l->type.cols = c.parts;
     s.hot = carry_hot(&c);
     expand_turn(&c, s);
     remove_old(&c);
     carry_reference(&c, position_of(body, s.reference));
     restore_sum(&c, l);
     for (int i = 0; i < c.n_sums; i++) restore_sum(&c, position_of(body, s.sums[i]));
-    carry_parts(&c, l);
+    parts_carry(program, kernel, loop, l);
 }

@@ -9,7 +9,7 @@
  * after the fact. */
 bool postcheck_fits(const TileKernel *kernel, const TileOp *loop, const TileOp *softmax, GaugeFreedom free,
                     const Target *target);
-/* Expands it, which `fits`. rounded: it sums what the products see. */
+/* Expands it, which `fits`. rounded: it may sum what the products see. */
 void postcheck_expand(TileProgram *program, TileKernel *kernel, TileOp *loop, TileOp *softmax, bool rounded);
 
 #endif

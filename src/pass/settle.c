@@ -44,8 +44,7 @@ static bool is_maximum(const TileValue *v, const TileValue *s, double c, double 
     return reduce && reduce->kind == TILE_REDUCE && reduce->op == OP_ROW_MAX && reduce->axis == 1 && reduce->args[0] == s;
 }
 
-/* At most half the bound (as an exponential is with a reference of maximum and lag), from
- * what is known of its reference? */
+/* At most half the bound, from what is known of its reference? */
 static bool is_small(const TileValue *v, double bound)
 {
     double c;
@@ -57,43 +56,17 @@ static bool is_small(const TileValue *v, double bound)
     return least && (is_maximum(least->args[0], fma->args[0], c, limit) || is_maximum(least->args[1], fma->args[0], c, limit));
 }
 
-/* A choice by x > y of which it is known that x is less: a sum of what is small. */
-static bool is_unchosen(const TileValue *v, double bound)
-{
-    double otherwise, limit;
-    const TileOp *choice = element_def(v, OP_WHERE), *greater = choice ? element_def(choice->args[0], OP_GREATER) : NULL;
-    if (!greater || !rw_number(choice->args[2], &otherwise) || !(otherwise < bound) || !rw_number(greater->args[1], &limit)) return false;
-    const TileOp *sum = greater->args[0]->def;
-    bool sums = sum && sum->kind == TILE_REDUCE && sum->op == OP_ROW_SUM && sum->axis == 1;
-    return sums && is_small(sum->args[0], 2) && limit >= sum->args[0]->type.cols;
-}
-
-static bool is_revised(const TileOp *op)
-{
-    double number;
-    for (int k = op->n_results; k < op->n_args; k++)
-        if (rw_number(op->args[k], &number) && !(number < op->number)) return true;
-    return false;
-}
-
-static bool stays(const TileOp *op)
-{
-    double number;
-    for (int k = op->n_results; k < op->n_args; k++) {
-        bool known = rw_number(op->args[k], &number); /* and less: else it were revised */
-        if (!known && !is_small(op->args[k], op->number) && !is_unchosen(op->args[k], op->number)) return false;
-    }
-    return true;
-}
-
 bool settle_revised(TileProgram *program, TileBlock *block, int at)
 {
     const TileOp *op = block->ops.data[at];
-    if (is_revised(op)) {
+    const TileValue *condition = op->args[op->n_results];
+    double number;
+    bool known = rw_number(condition, &number);
+    if (known && !(number < op->number)) {
         rw_inline(program, block, block, at);
         return true;
     }
-    if (!stays(op)) return false;
+    if (!known && !is_small(condition, op->number)) return false;
     rw_give(block, op, op->args);
     tile_remove(block, at);
     return true;

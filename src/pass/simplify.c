@@ -66,12 +66,11 @@ static TileValue *exp_to_exp2(Rewriter *rw, const TileOp *op)
 static TileValue *fold_numbers(Rewriter *rw, const TileOp *op)
 {
     double a[3] = {0};
-    const TileType *t = op->n_results ? &op->results[0]->type : NULL;
-    if (op->kind != TILE_ELEMENT || t->dtype != DT_F32) return NULL;
+    if (op->kind != TILE_ELEMENT || op->results[0]->type.rows != 1 || op->results[0]->type.cols != 1) return NULL;
     for (int i = 0; i < op->n_args; i++)
         if (!rw_number(op->args[i], &a[i])) return NULL;
     bool other = op->op == OP_DIVIDE && op->has_else && a[1] == 0;
-    return rw_fill_tile(rw, other ? op->number : op_eval(op->op, a[0], a[1], a[2]), t->rows, t->cols);
+    return rw_fill(rw, other ? op->number : op_eval(op->op, a[0], a[1], a[2]));
 }
 
 static TileValue *merge_scales(Rewriter *rw, const TileOp *op)

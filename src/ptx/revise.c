@@ -78,48 +78,10 @@ static bool is_positive(const TileValue *v)
     return v->def && v->def->kind == TILE_ELEMENT && (v->def->op == OP_EXP2 || v->def->op == OP_EXP);
 }
 
-static const TileOp *element_def(const TileValue *v, OpId op)
+static const char *test(Emitter *e, const TileOp *op)
 {
-    return v->def && v->def->kind == TILE_ELEMENT && v->def->op == op ? v->def : NULL;
-}
-
-static bool is_number(const TileValue *v, double *number)
-{
-    if (!v->def || v->def->kind != TILE_FILL || v->def->param) return false;
-    *number = v->def->number;
-    return true;
-}
-
-/* What is the number or more where a > b, and less elsewhere. */
-static const TileOp *comparison(const TileValue *v, double number)
-{
-    double large, small;
-    const TileOp *choice = element_def(v, OP_WHERE);
-    if (!choice || !is_number(choice->args[1], &large) || !is_number(choice->args[2], &small)) return NULL;
-    return large >= number && small < number ? element_def(choice->args[0], OP_GREATER) : NULL;
-}
-
-static const char *test_comparison(Emitter *e, const TileOp *op)
-{
-    const TileValue *a = op->args[0], *b = op->args[1], *r = op->results[0];
-    const char *any = NULL;
-    if (a->type.cols != r->type.cols || b->type.cols != r->type.cols) return test_each(e, r, 1);
-    for (int i = 0; i < e->frags[r->id].n; i++) {
-        const char *p = em_new(e, REG_P), *x = fr_operand(e, a, i);
-        const char *y = fr_operand(e, b, i);
-        if (any) em(e, "setp.gt.or.f32 %s, %s, %s, %s;", p, x, y, any);
-        else em(e, "setp.gt.f32 %s, %s, %s;", p, x, y);
-        any = p;
-    }
-    return any;
-}
-
-static const char *test(Emitter *e, const TileOp *op, int arg)
-{
-    const TileValue *v = op->args[arg];
+    const TileValue *v = op->args[op->n_args - 1];
     const Frag *frag = &e->frags[v->id];
-    const TileOp *greater = comparison(v, op->number);
-    if (greater) return test_comparison(e, greater);
     if (frag->packed && dtype_bytes(v->type.dtype) == 2 && op->number > 0 && is_positive(v))
         return test_packed(e, frag->packed, fr_words(v), bits_of(v->type.dtype, op->number));
     return test_each(e, v, op->number);
@@ -130,8 +92,7 @@ static void keep_registers(Emitter *e, const TileOp *op, int k)
 {
     const TileValue *from = op->args[k], *to = op->results[k];
     const Frag *frag = &e->frags[from->id];
-    int within = tile_count_uses(op->regions[0], from) + 1;
-    for (int i = op->n_results; i < op->n_args; i++) within += op->args[i] == from;
+    int within = tile_count_uses(op->regions[0], from) + 1 + (op->args[op->n_args - 1] == from);
     bool own = !frag->uniform && !frag->shared && frag->level == em_level(e);
     if (own && tile_count_uses(e->kernel->body, from) == within) {
         e->frags[to->id] = *frag;
@@ -150,13 +111,8 @@ void rv_revise(Emitter *e, const TileOp *op)
     int label = em_label(e);
     for (int k = 0; k < op->n_results; k++)
         if (fl_packed(op->args[k])) fr_packed(e, op->args[k], op->args[k]->type.dtype);
-    const char *vote = em_new(e, REG_P), *any = test(e, op, op->n_results);
-    for (int i = op->n_results + 1; i < op->n_args; i++) {
-        const char *p = em_new(e, REG_P), *more = test(e, op, i);
-        em(e, "or.pred %s, %s, %s;", p, any, more);
-        any = p;
-    }
-    em(e, "vote.sync.any.pred %s, %s, -1;", vote, any);
+    const char *vote = em_new(e, REG_P);
+    em(e, "vote.sync.any.pred %s, %s, -1;", vote, test(e, op));
     for (int k = 0; k < op->n_results; k++) keep_registers(e, op, k);
     em_open(e);
     em(e, "@!%s bra.uni $revised%d;", vote, label);

@@ -142,25 +142,23 @@ static int group_rows(const Exec *x, const ExecTile *cond)
 }
 
 /* NaN counts as large: what cannot be trusted is computed the careful way. */
-static bool is_large(Exec *x, const TileOp *op, int row0, int rows)
+static bool is_large(const TileOp *op, const ExecTile *cond, int row0, int rows)
 {
-    for (int k = op->n_results; k < op->n_args; k++) {
-        const ExecTile *cond = exec_slot(x, op, k)->tile;
-        size_t n = (size_t)rows * (size_t)cond->cols;
-        const float *at = cond->at + (size_t)row0 * (size_t)cond->cols;
-        for (size_t i = 0; i < n; i++)
-            if (!((double)at[i] < op->number))
-                return true;
-    }
+    size_t n = (size_t)rows * (size_t)cond->cols;
+    const float *at = cond->at + (size_t)row0 * (size_t)cond->cols;
+    for (size_t i = 0; i < n; i++)
+        if (!((double)at[i] < op->number))
+            return true;
     return false;
 }
 
 bool exec_is_revised(Exec *x, const TileOp *op)
 {
+    const ExecTile *cond = exec_slot(x, op, op->n_args - 1)->tile;
     for (int i = 0; i < op->n_args; i++)
         if (!is_own(x, op->args[i], exec_slot(x, op, i)))
             return false;
-    return is_large(x, op, 0, exec_slot(x, op, op->n_results)->tile->rows);
+    return is_large(op, cond, 0, cond->rows);
 }
 
 void exec_start_revise(Exec *x, ExecFrame *frame)
@@ -172,12 +170,13 @@ void exec_start_revise(Exec *x, ExecFrame *frame)
 /* Rows of groups with a large element from `region`, all others from `before`. */
 static ExecTile *merge(Exec *x, const TileOp *op, const ExecTile *before, const ExecTile *region)
 {
+    const ExecTile *cond = exec_slot(x, op, op->n_args - 1)->tile;
     ExecTile *r = exec_new_tile(x, before->rows, before->cols);
-    int rows = group_rows(x, exec_slot(x, op, op->n_results)->tile);
+    int rows = group_rows(x, cond);
     size_t n = (size_t)rows * (size_t)r->cols;
     for (int row = 0; row < r->rows; row += rows) {
         size_t at = (size_t)row * (size_t)r->cols;
-        memcpy(r->at + at, (is_large(x, op, row, rows) ? region : before)->at + at, sizeof(float) * n);
+        memcpy(r->at + at, (is_large(op, cond, row, rows) ? region : before)->at + at, sizeof(float) * n);
     }
     r->product = before->product > region->product ? before->product : region->product;
     return r;

@@ -159,14 +159,11 @@ static bool parse_copy(Parser *p, Form *f)
     return parse_expression(p, &f->op.index) && parse_want(p, "]");
 }
 
-/* %a, %b where any %c, %d >= 2; how many are revised the types behind it tell */
+/* %a, %b where any %c >= 2 */
 static bool parse_revise(Parser *p, Form *f)
 {
-    if (!parse_args(p, f))
-        return false;
-    f->op.count = f->args.len;
-    return parse_want(p, "where") && parse_want(p, "any") && parse_args(p, f) && parse_want(p, ">=") &&
-           parse_number(p, &f->op.number);
+    return parse_args(p, f) && parse_want(p, "where") && parse_want(p, "any") && parse_arg(p, f) &&
+           parse_want(p, ">=") && parse_number(p, &f->op.number);
 }
 
 static bool parse_transposed(Parser *p, Form *f, bool *transposed)

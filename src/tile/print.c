@@ -244,13 +244,15 @@ static void print_copy(Printer *p, const TileOp *op, int arg)
         print_arg(p, op, arg);
 }
 
-/* ` %a, %b where any %c, %d >= 2` */
+/* ` %a, %b where any %c >= 2` */
 static void print_revise(Printer *p, const TileOp *op)
 {
-    for (int i = 0; i < op->n_args; i++) {
-        str_add(p->out, i == 0 ? " " : i == op->n_results ? " where any " : ", ");
+    for (int i = 0; i + 1 < op->n_args; i++) {
+        str_add(p->out, i ? ", " : " ");
         print_arg(p, op, i);
     }
+    str_add(p->out, " where any ");
+    print_arg(p, op, op->n_args - 1);
     str_add(p->out, " >= ");
     print_number(p->out, op->number);
 }

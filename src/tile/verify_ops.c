@@ -451,8 +451,8 @@ static bool check_finish(Verifier *v, const TileOp *op)
 
 static bool check_revise(Verifier *v, const TileOp *op)
 {
-    if (op->n_results >= op->n_args || (op->count && op->count != op->n_results) || op->regions[0]->params.len)
-        return verify_fail(v, TW0753, op, "%d values are revised, %d results", op->count ? op->count : op->n_args - 1, op->n_results);
+    if (op->n_results != op->n_args - 1 || op->regions[0]->params.len)
+        return verify_fail(v, TW0753, op, "%d values are revised, %d results", op->n_args - 1, op->n_results);
     int rows = arg_type(op, op->n_args - 1).rows, groups = v->warps / v->kernel->warps_n;
     if (groups > 1 && rows % groups)
         return verify_fail(v, TW0755, op, "%d rows do not fall into groups for %d warps", rows, groups);

@@ -143,6 +143,43 @@ verdict 'Ctrl-C ends a run that waits' '[ $status -eq 3 ] && in_err "given up"'
 expect 'which can be gone on with' 0 "$tw" gen ops/gemm.tl --sketch-by "exec:$dir/slow" -o "$dir/i"
 verdict 'in its folder' '[ -e "$dir/i/gemm.transcript/result.json" ]'
 
+# ---- answers that are none: a round each, told to the model
+cat >"$dir/mute" <<'END'
+#!/bin/sh
+# First what $SAYS prints, then the built-in sketch.
+echo x >>"$COUNT"
+cat >"$COUNT.asked"
+[ "$(wc -l <"$COUNT")" -gt 1 ] || { eval "$SAYS"; exit; }
+"$TW" fuse ops/gemm.tl
+END
+chmod +x "$dir/mute"
+mute()
+{
+    name=$1 SAYS=$2 code=$3 size=$4 n_of_runs=$((n_of_runs + 1))
+    export SAYS
+    rm -f "$COUNT"
+    expect "$name" 0 "$tw" gen ops/gemm.tl --sketch-by "exec:$dir/mute" -o "$dir/mute.$n_of_runs"
+    verdict 'is a round' '[ "$(wc -l <"$COUNT")" -eq 2 ] && in_err "answer 1" && in_err "wrong, $code"'
+    verdict 'is told, in few words' 'grep -q "$code" "$COUNT.asked" && [ "$(wc -c <"$COUNT.asked")" -lt 30000 ]'
+    verdict 'and kept' '[ -e "$dir/mute.$n_of_runs/gemm.transcript/sketch-1.answer.md" ] &&
+        [ "$(wc -c <"$dir/mute.$n_of_runs/gemm.transcript/sketch-1.answer.md")" -le "$size" ]'
+    rm "$dir/mute.$n_of_runs/gemm.transcript/result.json"
+    expect 'so that it is not asked for again' 0 "$tw" gen ops/gemm.tl --sketch-by "exec:$dir/mute" -o "$dir/mute.$n_of_runs"
+    verdict 'by anybody' '[ "$(wc -l <"$COUNT")" -eq 2 ]'
+}
+n_of_runs=0
+mute 'an empty answer' 'true' TW1016 0
+mute 'an answer of blanks' 'printf "  \n\n"' TW1016 10
+mute 'an answer that was only thought' 'echo "<think>Kernel f</think>"' TW1016 1
+mute 'a megabyte of one line' 'echo "Kernel f"; head -c 1000000 /dev/zero | tr "\\0" x' TW0 1100000
+mute 'a first line of a megabyte' 'printf "Kernel f # "; head -c 1000000 /dev/zero | tr "\\0" x; echo; echo end' TW 1100000
+mute 'an answer without an end' 'yes' TW1017 1048576
+verdict 'replayed, it is the same' '"$tw" gen ops/gemm.tl --sketch-by "replay:$dir/mute.$n_of_runs/gemm.transcript" -o "$dir/r" 2>"$dir/err" >"$dir/out" &&
+    cmp -s "$dir/r/gemm.sm_80.ptx" "$dir/mute.$n_of_runs/gemm.sm_80.ptx"'
+rm -f "$COUNT"
+expect 'nothing but empty answers' 1 "$tw" gen ops/gemm.tl --sketch-by 'exec:cat >/dev/null; echo x >>$COUNT' -o "$dir/mute" --transcript "$dir/mute.none" --rounds 2
+verdict 'end when the rounds are spent' '[ "$(wc -l <"$COUNT")" -eq 2 ] && ! in_out sm_80.ptx'
+
 # ---- a study
 cat >"$dir/pupil" <<'END'
 #!/bin/sh
@@ -176,6 +213,31 @@ expect 'a study that was interrupted' 0 study
 verdict 'asks only what was not answered' '[ "$(wc -l <"$COUNT")" -eq $((asked + 1)) ]'
 cut -d, -f1-8 "$dir/study/study.csv" >"$dir/out"
 verdict 'and comes to the same' '[ "$(cut -d, -f1-8 "$dir/rows")" = "$(cat "$dir/out")" ]'
+# Ctrl-C at the third question of a study
+rm -f "$COUNT"
+cat >"$dir/pupil.slow" <<'END'
+#!/bin/sh
+[ -e "$COUNT.go" ] || [ "$(wc -l <"$COUNT")" -lt 2 ] || { : >"$COUNT.waits"; sleep 60; }
+exec "$(dirname "$0")/pupil"
+END
+chmod +x "$dir/pupil.slow"
+: >"$COUNT"
+rm -f "$COUNT.go" "$COUNT.waits"
+set -- "$tw" study ops/gemm.tl ops/row_softmax.tl --model "exec:$dir/pupil.slow" --mode two-stage --rounds 2 -o "$dir/cut"
+"$dir/start" "$@" >"$dir/out" 2>"$dir/err" </dev/null &
+pid=$!
+for _ in $(seq 200); do
+    [ ! -e "$COUNT.waits" ] || break
+    sleep 0.05
+done
+kill -INT $pid
+wait $pid
+status=$?
+verdict 'Ctrl-C ends a study' '[ $status -eq 3 ] && in_err "goes on with it"'
+verdict 'what was done is in its tables' '[ "$(wc -l <"$dir/cut/study.csv")" -eq 2 ] && grep -q "^gemm,.*,two-stage,1,1,2," "$dir/cut/study.csv"'
+: >"$COUNT.go"
+expect 'and the same command goes on' 0 "$@"
+verdict 'asking nothing twice' '[ "$(wc -l <"$COUNT")" -eq 5 ] && [ "$(wc -l <"$dir/cut/study.csv")" -eq 3 ]'
 expect 'as JSON' 0 study --json --mode one-stage
 verdict 'it is an object' 'in_out "{\"ok\":true,\"target\":\"sm_80\",\"rows\":["'
 expect 'a mode that there is not' 2 study --mode three-stage

@@ -59,18 +59,20 @@ static bool ask_built_in(Flow *flow, FlowStep *step)
     return true;
 }
 
-/* What stands in the transcript is not asked for again. */
+/* What stands in the transcript is not asked for again. What the question has recorded is
+ * told by the answer's finish as well, so that an answer means the same when it is found. */
 static bool ask_model(Flow *flow, FlowStep *step, Model *model)
 {
     ModelMessage message = {MODEL_USER, step->prompt};
+    Diags *said = diags_new(flow->arena, NULL);
     bool done;
 
     if (flow->options.folder && transcript_find(flow, step->stage, step->round, step->prompt, &step->answer))
         return true;
     step->asked = true;
-    done = model_ask(model, flow->arena, &message, 1, &step->answer, step->diags);
+    done = model_ask(model, flow->arena, &message, 1, &step->answer, said) || model_has_spoken(step->answer.finish);
     if (!done)
-        diags_take(flow->chain->diags, step->diags);
+        diags_take(flow->chain->diags, said);
     return done && (!flow->options.folder || transcript_answer(flow, step));
 }
 
@@ -83,15 +85,54 @@ static bool ask(Flow *flow, FlowStep *step)
 
 /* ---- a round ----------------------------------------------------------------------------- */
 
-static bool take(Flow *flow, FlowStep *step)
+static void tell_finish(const FlowStep *step, DiagCode code, const char *message, const char *note)
+{
+    Diag *diag = diag_add(step->diags, code, (Span){0, 0}, "%s", message);
+
+    diag->source = NULL;
+    if (note)
+        diag_note(step->diags, diag, "%s", note);
+}
+
+/* Whether there is anything to be taken; what it came to is told to its author. */
+static bool holds_text(const FlowStep *step)
+{
+    switch (step->answer.finish) {
+    case MODEL_DONE: return true;
+    case MODEL_CUT:
+        tell_finish(step, TW1015, "the answer was cut at a limit of its length", "say less beside the program");
+        return true;
+    case MODEL_EMPTY:
+        tell_finish(step, TW1016, "the answer is empty",
+                    *step->answer.reasoning ? "what was only thought is no answer: think less, and write it down" : NULL);
+        return false;
+    case MODEL_LONG:
+        tell_finish(step, TW1017, "the answer is too long to be read", "give the program, once, and no more");
+        return false;
+    case MODEL_DECLINED:
+        tell_finish(step, TW1020, "there was no answer: it was declined", NULL);
+        return false;
+    case MODEL_BROKEN: break;
+    }
+    return false;
+}
+
+static void take_text(Flow *flow, FlowStep *step)
 {
     const char *name = arena_printf(flow->arena, "%s-%d.tl", prompt_stage_name(step->stage), step->round);
-    double since = clock_seconds();
 
     step->text = flow_extract(flow->arena, name, prompt_unit(step->stage), step->answer.text, strlen(step->answer.text),
                               step->diags);
     step->ok = step->text && ((!flow->options.by[step->stage] && !flow->options.execute) ||
                               flow_judge(flow, step->stage, step->text, step->diags));
+}
+
+static bool take(Flow *flow, FlowStep *step)
+{
+    double since = clock_seconds();
+
+    if (holds_text(step))
+        take_text(flow, step);
     step->judged = clock_seconds() - since;
     return step->ok;
 }

@@ -15,6 +15,8 @@
 #include <jansson.h>
 #include <sys/stat.h>
 
+enum { KEPT = 1 << 20 };
+
 static const char *path_of(const Flow *flow, PromptStage stage, int round, const char *kind)
 {
     return arena_printf(flow->arena, "%s/%s-%d.%s", flow->options.folder, prompt_stage_name(stage), round, kind);
@@ -109,6 +111,18 @@ static void put_answer(Str *out, const FlowStep *step)
                a->has_cost ? "true" : "false", a->seconds, a->attempts, a->continuations);
 }
 
+/* Of an answer that nobody will read, its head. */
+static const char *kept(const Flow *flow, const ModelAnswer *answer)
+{
+    size_t len = strlen(answer->text);
+
+    if (answer->finish != MODEL_LONG || len <= KEPT)
+        return answer->text;
+    for (len = KEPT; len > 0 && (answer->text[len] & 0xc0) == 0x80; len--)
+        ;
+    return arena_strndup(flow->arena, answer->text, len);
+}
+
 bool transcript_answer(Flow *flow, const FlowStep *step)
 {
     Str about = str_new(flow->arena);
@@ -119,7 +133,7 @@ bool transcript_answer(Flow *flow, const FlowStep *step)
            (!*step->answer.reasoning ||
             write_file(flow, path_of(flow, step->stage, step->round, "thoughts.md"), step->answer.reasoning)) &&
            write_file(flow, path_of(flow, step->stage, step->round, "json"), str_text(&about)) &&
-           write_file(flow, path_of(flow, step->stage, step->round, "answer.md"), step->answer.text);
+           write_file(flow, path_of(flow, step->stage, step->round, "answer.md"), kept(flow, &step->answer));
 }
 
 bool transcript_verdict(Flow *flow, const FlowStep *step)

@@ -179,9 +179,17 @@ const char *model_finish_name(ModelFinish finish)
     switch (finish) {
     case MODEL_DONE: return "done";
     case MODEL_CUT: return "cut";
+    case MODEL_EMPTY: return "empty";
+    case MODEL_LONG: return "long";
+    case MODEL_DECLINED: return "declined";
     case MODEL_BROKEN: return "broken";
     }
     return "";
+}
+
+bool model_has_spoken(ModelFinish finish)
+{
+    return finish != MODEL_BROKEN;
 }
 
 /* ---- a call -------------------------------------------------------------------------- */
@@ -356,6 +364,22 @@ static void take_text(Call *call)
     answer->reasoning = reasoning;
 }
 
+static bool is_recorded(const Diags *diags, DiagCode code)
+{
+    for (int i = 0; i < diags->list.len; i++)
+        if (diags->list.data[i].code == code)
+            return true;
+    return false;
+}
+
+/* How what failed came to its end. */
+static ModelFinish unfinished(const Diags *diags)
+{
+    if (is_recorded(diags, TW1017))
+        return MODEL_LONG;
+    return is_recorded(diags, TW1020) ? MODEL_DECLINED : MODEL_BROKEN;
+}
+
 static bool finish(Call *call, bool done)
 {
     ModelAnswer *answer = call->answer;
@@ -363,9 +387,9 @@ static bool finish(Call *call, bool done)
     take_text(call);
     answer->seconds = clock_seconds() - call->started;
     if (!done)
-        answer->finish = MODEL_BROKEN;
+        answer->finish = unfinished(call->diags);
     if (done && !answer->text[strspn(answer->text, " \t\r\n")]) {
-        answer->finish = answer->finish == MODEL_CUT ? MODEL_CUT : MODEL_BROKEN;
+        answer->finish = MODEL_EMPTY;
         return call_fail(call, TW1016, *answer->reasoning ? "it only thought; give it more tokens" : NULL,
                          "%s answered nothing", call->model->spec);
     }

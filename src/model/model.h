@@ -119,12 +119,18 @@ void model_json(const Model *model, Str *out);
 /* ---- asking ------------------------------------------------------------------------- */
 
 typedef enum ModelFinish {
-    MODEL_DONE,   /* the model said all that it wanted */
-    MODEL_CUT,    /* at a limit of tokens, and continuations were spent or not possible */
-    MODEL_BROKEN, /* it came to no end: why stands in the diagnostics */
+    MODEL_DONE,     /* the model said all that it wanted */
+    MODEL_CUT,      /* at a limit of tokens, and continuations were spent or not possible */
+    MODEL_EMPTY,    /* it said nothing (TW1016) */
+    MODEL_LONG,     /* it said more than is ever taken (TW1017) */
+    MODEL_DECLINED, /* it would not answer (TW1020) */
+    MODEL_BROKEN,   /* it came to no end: why stands in the diagnostics */
 } ModelFinish;
 
 const char *model_finish_name(ModelFinish finish);
+/* Whether the model has had its say, be it nothing that can be used: asking the same again
+ * would give the same. */
+bool model_has_spoken(ModelFinish finish);
 
 typedef struct ModelAnswer {
     const char *text;      /* what is to be parsed; never NULL */

@@ -8,7 +8,7 @@
  */
 #include "prompt/prompt.h"
 
-enum { LEAST_EXAMPLE = 250, LEAST_DIAGNOSTICS = 400 };
+enum { LEAST_EXAMPLE = 250, LEAST_DIAGNOSTICS = 400, LEAST_LINE = 80 };
 
 static const struct {
     const char *name;
@@ -74,21 +74,33 @@ static void put_given(Str *out, PromptStage stage, const PromptRequest *r)
     put_known(out, r);
 }
 
-/* Whole lines of a text, in so many tokens. */
+/* The beginning of a line, in so many tokens. */
+static size_t head_of_line(Arena *arena, const char *line, size_t len, int room)
+{
+    while (len > LEAST_LINE && prompt_tokens(arena_strndup(arena, line, len)) > room)
+        len = len / 2;
+    while (len > 0 && (line[len] & 0xc0) == 0x80)
+        len--;
+    return len;
+}
+
+/* Whole lines of a text, in so many tokens; of a first one that is longer, its beginning. */
 static void put_lines(Str *out, const char *text, int room)
 {
     Str kept = str_new(out->arena);
 
     while (*text) {
-        size_t len = strcspn(text, "\n");
+        size_t line = strcspn(text, "\n"), len = line += text[line] == '\n';
 
-        len += text[len] == '\n';
+        if (!kept.len)
+            len = head_of_line(out->arena, text, line, room);
         room -= prompt_tokens(arena_strndup(out->arena, text, len));
-        if (room < 0 && kept.len) {
-            str_add(&kept, "... and more, when this is mended.\n");
+        if (room >= 0 || !kept.len)
+            str_addn(&kept, text, len);
+        if (room < 0 || len < line) {
+            str_add(&kept, len < line ? "\n... and more.\n" : "... and more, when this is mended.\n");
             break;
         }
-        str_addn(&kept, text, len);
         text += len;
     }
     put_fenced(out, "", str_text(&kept));
@@ -96,14 +108,15 @@ static void put_lines(Str *out, const char *text, int room)
 
 static void put_last(Str *out, const PromptRequest *r, int room)
 {
-    int most = room / 2;
+    int most = room / 2 > LEAST_DIAGNOSTICS ? room / 2 : LEAST_DIAGNOSTICS, taken = r->answer ? prompt_tokens(r->answer) : 0;
 
     if (r->answer) {
         str_add(out, "\n# Your last answer\n\n");
-        put_lines(out, r->answer, most > LEAST_DIAGNOSTICS ? most : LEAST_DIAGNOSTICS);
-        room -= prompt_tokens(r->answer);
+        put_lines(out, r->answer, most);
+        room -= taken < most ? taken : most;
     }
-    str_add(out, "\n# What is wrong with it\n\nIt was checked and executed. Mend this, and keep what is right:\n\n");
+    str_add(out, r->answer ? "\n# What is wrong with it\n\nIt was checked and executed. Mend this, and keep what is right:\n\n"
+                           : "\n# What is wrong with your last answer\n\nNo program could be taken from it:\n\n");
     put_lines(out, r->diagnostics, room > LEAST_DIAGNOSTICS ? room : LEAST_DIAGNOSTICS);
 }
 

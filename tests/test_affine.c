@@ -574,6 +574,8 @@ static void proofs_by_cases(void **state)
     const Aff *inside[] = {SUB(n, m)};
     assert_true(aff_is_zero_given(f->ctx, SUB(both, n), inside, 1));
     assert_false(aff_is_zero_given(f->ctx, SUB(both, n), NULL, 0)); /* m may be beyond n */
+    assert_true(aff_is_zero_given(f->ctx, SUB(both, n), inside, 1)); /* asked again: each with what was given */
+    assert_false(aff_is_zero_given(f->ctx, SUB(both, n), NULL, 0));
     const Aff *k = MIN(ADD(m, K(1)), n);
     assert_true(aff_is_zero_given(f->ctx, SUB(ADD(k, MAX(zero, SUB(n, k))), n), NULL, 0));
     assert_true(aff_is_zero_given(f->ctx, SUB(ADD(MIN(x, j), MAX(x, j)), ADD(x, j)), NULL, 0));

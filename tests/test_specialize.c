@@ -111,6 +111,49 @@ static void attention_on_any_data(void **state)
                    "batch=1 q_len=100 kv_len=300");
 }
 
+/* The tile IR that a kernel ends as. */
+static const char *scheduled(Arena *arena, const char *path, const char *sets)
+{
+    const char *error;
+    Source *source = source_read(arena, path, &error);
+    Diags *diags = diags_new(arena, source);
+    Chain *chain = chain_new(arena, syms_new(arena), aff_ctx_new(arena), diags, target_find("sm_90a"), DT_BF16);
+    LevelCase c = {0};
+    Str text = str_new(arena);
+
+    add_settings(arena, &c, sets, "");
+    for (int i = 0; i < c.n_sets; i++)
+        assert_null(chain_set(chain, c.sets[i]));
+    assert_true(chain_define(chain, source) && chain_fuse(chain) && chain_reason(chain, chain->sketch));
+    assert_true(chain_lower(chain, chain->code) && chain_schedule(chain));
+    tile_print(&text, chain->tile);
+    return str_text(&text);
+}
+
+/* Instances that see fewer keys than others of their block leave its loop before them. */
+static void instances_leave_loops(void **state)
+{
+    static const struct {
+        const char *path, *sets;
+    } ops[] = {
+        {"ops/attention.tl", "HeadDim=64 BM=256 BN=64 warps=16 stages=2"},
+        {"ops/attention.tl", "HeadDim=64 BM=256 BN=32 warps=16 stages=3 skew=off"},
+        {"ops/attention.tl", "HeadDim=64 BM=128 BN=32 warps=8 stages=2 unroll=2"},
+        {"ops/sliding_window.tl", "HeadDim=64 window=50 BM=192 BN=32 warps=12 stages=2"},
+    };
+    static const int lengths[][2] = {{256, 256}, {300, 310}, {40, 500}, {500, 200}, {257, 1}};
+    Arena *arena = ((Fixture *)*state)->arena;
+
+    for (size_t i = 0; i < TW_COUNT(ops); i++) {
+        const char *sets = arena_printf(arena, "%s q_heads=1 kv_heads=1", ops[i].sets);
+
+        assert_non_null(strstr(scheduled(arena, ops[i].path, sets), "# for the others"));
+        for (size_t k = 0; k < TW_COUNT(lengths); k++)
+            check_op(arena, ops[i].path, DT_BF16, sets, arena_printf(arena, "batch=1 q_len=%d kv_len=%d", lengths[k][0], lengths[k][1]));
+    }
+    assert_null(strstr(scheduled(arena, "ops/attention.tl", "HeadDim=64 causal=0 BM=256 BN=64 warps=16 stages=2"), "# for the others"));
+}
+
 static void products(void **state)
 {
     Arena *arena = ((Fixture *)*state)->arena;
@@ -125,7 +168,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(attention_of_any_groups, setup, teardown), cmocka_unit_test_setup_teardown(attention_of_any_length, setup, teardown), cmocka_unit_test_setup_teardown(attention_of_any_dimension, setup, teardown),
-        cmocka_unit_test_setup_teardown(attention_on_any_data, setup, teardown),   cmocka_unit_test_setup_teardown(products, setup, teardown),
+        cmocka_unit_test_setup_teardown(attention_on_any_data, setup, teardown),   cmocka_unit_test_setup_teardown(instances_leave_loops, setup, teardown), cmocka_unit_test_setup_teardown(products, setup, teardown),
     };
 
     return cmocka_run_group_tests_name("specialize", tests, NULL, NULL);

@@ -737,7 +737,7 @@ static void round_trip_of_oddities(void **state)
                   "  %1 = fill -0.1 : fp32<1x1>\n"
                   "  %x = fill 1e-45 : fp64<1x1>\n"
                   "  %x.1 = index x * g + y mod 7 : int32<4x4>\n"
-                  "  for i = min(x, y):g in 0.. {\n"
+                  "  for i = min(x, y):g in 0.. until min(x, 9) {\n"
                   "    if i <= 2 and i != 1 and i != 2 {\n"
                   "      store %0, W[]\n"
                   "    } else {\n"

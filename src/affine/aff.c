@@ -14,6 +14,7 @@ struct AffCtx {
     int cap, count;
     VEC(AffSym *) syms;
     const Aff *poison;
+    AffClaims claims;
 };
 
 /* ---- nodes ------------------------------------------------------------------- */
@@ -89,6 +90,12 @@ AffCtx *aff_ctx_new(Arena *arena)
     ctx->arena = arena;
     ctx->poison = intern(ctx, (Aff){.kind = AFF_POISON});
     return ctx;
+}
+
+AffClaims *aff_claims(AffCtx *ctx, Arena **arena)
+{
+    *arena = ctx->arena;
+    return &ctx->claims;
 }
 
 const Aff *aff_poison(AffCtx *ctx)

@@ -133,13 +133,37 @@ static bool prove_zero(const Proof *p, const Aff *a)
     return is_not_positive(p, a) && is_not_positive(p, aff_scale(p->ctx, a, -1));
 }
 
-bool aff_is_zero_given(AffCtx *ctx, const Aff *a, const Aff *const *given, int n)
+static const AffClaim *find_claim(const AffClaims *claims, const Aff *a, const Aff *const *given, int n)
+{
+    for (int i = claims->len - 1; i >= 0; i--) {
+        const AffClaim *claim = &claims->data[i];
+        if (claim->a == a && claim->n == n && (n == 0 || memcmp(claim->given, given, sizeof *given * (size_t)n) == 0))
+            return claim;
+    }
+    return NULL;
+}
+
+static bool prove_given(AffCtx *ctx, const Aff *a, const Aff *const *given, int n)
 {
     int cases = CASE_LIMIT;
     Proof p = {.ctx = ctx, .cases = &cases};
     for (int i = 0; i < n; i++)
         give(&p, given[i]);
     return is_contradiction(&p) || prove_zero(&p, a);
+}
+
+bool aff_is_zero_given(AffCtx *ctx, const Aff *a, const Aff *const *given, int n)
+{
+    Arena *arena;
+    AffClaims *claims = aff_claims(ctx, &arena);
+    const AffClaim *known = find_claim(claims, a, given, n);
+    if (known)
+        return known->holds;
+    AffClaim claim = {a, arena_array(arena, const Aff *, n), n, prove_given(ctx, a, given, n)};
+    for (int i = 0; i < n; i++)
+        claim.given[i] = given[i];
+    vec_push(arena, claims, claim);
+    return claim.holds;
 }
 
 /* ---- sums over a counter --------------------------------------------------------------- */

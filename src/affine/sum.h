@@ -49,7 +49,17 @@ typedef struct AffList {
     bool bad;
 } AffList;
 
+/* What was asked of aff_is_zero_given, and the answer: programs are verified after each
+ * pass, and few change what is to be proved. */
+typedef struct AffClaim {
+    const Aff *a, **given;
+    int n;
+    bool holds;
+} AffClaim;
+typedef VEC(AffClaim) AffClaims;
+
 /* aff.c */
+AffClaims *aff_claims(AffCtx *ctx, Arena **arena);
 const Aff *aff_poison(AffCtx *ctx);
 const Aff *aff_node(AffCtx *ctx, AffKind kind, const Aff *a, const Aff *b);
 void sum_clear(AffSum *s);

@@ -54,6 +54,7 @@ static TileOp *copy_op(Copier *c, const TileOp *from)
     op->where = moved(c, from->where);
     op->lo = moved(c, from->lo);
     op->hi = moved(c, from->hi);
+    op->until = moved(c, from->until);
     op->cond = moved(c, from->cond);
     op->unless = moved(c, from->unless);
     op->index = moved(c, from->index);

@@ -46,7 +46,7 @@ static void substitute(const Order *o, TileBlock *block, const Aff *by)
     const AffSym *sym = o->axis;
     for (int i = 0; i < block->ops.len; i++) {
         TileOp *op = block->ops.data[i];
-        const Aff **all[] = {&op->where, &op->lo, &op->hi, &op->cond, &op->unless, &op->index};
+        const Aff **all[] = {&op->where, &op->lo, &op->hi, &op->until, &op->cond, &op->unless, &op->index};
         for (size_t k = 0; k < TW_COUNT(all); k++)
             if (*all[k]) *all[k] = aff_subst(aff, *all[k], sym, by);
         for (int d = 0; op->coords && d < op->tensor->rank; d++) op->coords[d] = aff_subst(aff, op->coords[d], sym, by);

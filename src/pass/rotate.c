@@ -153,6 +153,29 @@ static int choose_unroll(const Turn *t)
     return pass_decide(t->kernel, SCHED_UNROLL, best, possible, t->diags) == SCHED_UNROLL_TWO ? 2 : 0;
 }
 
+static bool names(const TileOp *op, const AffSym *sym)
+{
+    const Aff *all[] = {op->where, op->lo, op->hi, op->until, op->cond, op->unless, op->index};
+    for (size_t i = 0; i < TW_COUNT(all); i++)
+        if (all[i] && aff_uses(all[i], sym)) return true;
+    for (int d = 0; op->coords && d < op->tensor->rank; d++)
+        if (aff_uses(op->coords[d], sym)) return true;
+    for (int k = 0; k < op->n_regions; k++)
+        for (int i = 0; i < op->regions[k]->ops.len; i++)
+            if (names(op->regions[k]->ops.data[i], sym)) return true;
+    return false;
+}
+
+/* Whether the last B is the same whichever iteration it belongs to, but for what it loads:
+ * it may then follow where the loop ends early. */
+static bool ends_alike(const Turn *t)
+{
+    const TileBlock *body = t->loop->regions[0];
+    for (int i = t->cut; i < body->ops.len; i++)
+        if (!stage_is_load(body->ops.data[i]) && names(body->ops.data[i], t->loop->var)) return false;
+    return true;
+}
+
 /* for j = lo + 1:hi { B(j - 1); A(j) } */
 static TileOp *turned_loop(Turn *t, TileValue *const *initial)
 {
@@ -170,6 +193,7 @@ static TileOp *turned_loop(Turn *t, TileValue *const *initial)
     op->loc = loop->loc;
     op->lo = aff_offset(aff, loop->lo, 1);
     op->hi = loop->hi;
+    op->until = ends_alike(t) ? loop->until : NULL;
     op->unroll = choose_unroll(t);
     op->var = aff_sym_new(aff, loop->var->name, AFF_LOOP, loop->var->lo == INT64_MIN ? INT64_MIN : loop->var->lo + 1, loop->var->hi);
     for (int i = 0; i < n; i++) {
@@ -318,7 +342,8 @@ static const Aff *over_instances(TileProgram *program, const Aff *a, const TileA
 }
 
 /* All instances of a block go through a loop together, since they share what it loads:
- * iterations that only others need change nothing (mask.c). */
+ * iterations that only others need change nothing (mask.c), and each knows where its own
+ * end (narrow.c). */
 static void even_bounds(TileProgram *program, TileBlock *block, const TileAxis *axis)
 {
     for (int i = 0; i < block->ops.len; i++) {
@@ -326,7 +351,9 @@ static void even_bounds(TileProgram *program, TileBlock *block, const TileAxis *
         for (int k = 0; k < op->n_regions; k++) even_bounds(program, op->regions[k], axis);
         if (op->kind != TILE_FOR) continue;
         op->lo = over_instances(program, op->lo, axis, false);
+        op->until = op->hi;
         op->hi = over_instances(program, op->hi, axis, true);
+        if (op->until == op->hi) op->until = NULL;
     }
 }
 

@@ -13,11 +13,12 @@
  *
  * The copier's program is what is left of the others' when all but the awaiting is
  * dropped, so both sides go round a ring equally often (bounds of loops are the same for
- * all instances: rotate.c). A tile whose place depends on the instance has a ring for
+ * all instances: rotate.c; those that leave a loop earlier hand on what is left: narrow.c). A tile whose place depends on the instance has a ring for
  * each.
  */
 #include "pass/copies.h"
 #include "pass/issue.h"
+#include "pass/narrow.h"
 #include "pass/order.h"
 #include "pass/stage.h"
 
@@ -359,6 +360,7 @@ bool pass_specialize(TileProgram *program, TileKernel *kernel, const Target *tar
     roles->regions[0] = copies_of(&s, compute, false);
     roles->regions[1] = compute;
     strip_awaits(compute);
+    narrow_loops(program, kernel, compute);
     set_roles(&s, roles);
     for (int i = 0; i < s.streams.len; i++) tile_append(program, whole, s.streams.data[i].ring->def);
     tile_append(program, whole, roles);

@@ -256,7 +256,8 @@ static bool parse_for(Parser *p, Form *f)
     if (!parse_range(p, &least, &most))
         return false;
     f->op.var = aff_sym_new(p->aff, name, AFF_LOOP, least, most);
-    if (parse_take(p, "unroll") && !parse_small(p, &f->op.unroll))
+    if ((parse_take(p, "until") && !parse_expression(p, &f->op.until)) ||
+        (parse_take(p, "unroll") && !parse_small(p, &f->op.unroll)))
         return false;
     if (!parse_take(p, "carry"))
         return true;

@@ -322,6 +322,10 @@ static void print_for(Printer *p, const TileOp *op)
         if (op->var->lo != least || op->var->hi != most)
             print_range(p, op->var->lo, op->var->hi);
     }
+    if (op->until) {
+        str_add(p->out, " until ");
+        print_aff(p, op->until);
+    }
     if (op->unroll)
         str_printf(p->out, " unroll %d", op->unroll);
     for (int i = 0; i < op->n_args; i++) {

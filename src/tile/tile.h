@@ -181,6 +181,7 @@ struct TileOp {
                             * as outside of the tensor; NULL: none */
     const AffSym *var;     /* FOR; SCALAR: of kind AFF_SCALAR */
     const Aff *lo, *hi;    /* FOR: half-open */
+    const Aff *until;      /* FOR: iterations from there on change nothing that is used; NULL: not known of any */
     const Aff *cond;       /* IF; MASK (over row, col); guard of COPY_ASYNC (NULL: always) */
     const Aff *unless;     /* MASK: block-uniform condition under which it does nothing; NULL: never */
     const Aff *index;      /* stage of a buffer: VIEW, COPY_ASYNC, PUT; copy of a ring (NULL: 0); INDEX_TILE: the value */

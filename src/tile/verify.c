@@ -242,7 +242,7 @@ static bool check_expressions(Verifier *v, const TileOp *op)
     if (op->where && !check_element_aff(v, op, op->where))
         return false;
     return check_aff(v, op, op->cond) && check_aff(v, op, op->index) && check_aff(v, op, op->lo) &&
-           check_aff(v, op, op->hi);
+           check_aff(v, op, op->hi) && check_aff(v, op, op->until);
 }
 
 /* ---- blocks --------------------------------------------------------------------------- */

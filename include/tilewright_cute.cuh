@@ -262,6 +262,12 @@ template <class T> struct Window {
     CUTE_DEVICE T &operator()(int row, int col) const { return corner[row * row_step + col * col_step]; }
 };
 
+/* An element of memory that several blocks add to: assigning to it adds. */
+struct Sum {
+    float value;
+    CUTE_DEVICE void operator=(float x) { atomicAdd(&value, x); }
+};
+
 struct Everywhere {
     CUTE_DEVICE bool operator()(int, int) const { return true; }
 };

@@ -270,7 +270,7 @@ bool levels_ptx(Levels *l)
     for (int i = 0; i < LAUNCHES; i++) {
         Tensor **outputs = arena_array(l->arena, Tensor *, l->n_tensors + 1), **first;
 
-        first = firsts[entries_apart(x.abi) ? i % 2 : 0];
+        first = x.abi->unordered ? NULL : firsts[entries_apart(x.abi) ? i % 2 : 0];
         x.aligned = i % 2 == 0;
         x.seed = rng_next(&l->rng) >> 1 | 1;
         levels_at(l, "PTX, %s entry, schedule %d", x.aligned ? "aligned" : "any", i / 2 + 1);

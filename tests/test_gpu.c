@@ -377,6 +377,29 @@ static void test_verify_finds_faults(void **state)
     }
 }
 
+/* Blocks that add to memory give other bits in each run, and what is near is right. */
+static void test_verify_sums_in_any_order(void **state)
+{
+    Fixture *f = *state;
+    VerifyReport report;
+    const char *error;
+    bool graph = false;
+    need_gpu(f);
+    f->abi->unordered = true;
+    assert_true(verify(f, "fault=rounding", false, &report, &error));
+    for (int i = 0; i < report.cases.len; i++) {
+        graph |= strstr(report.cases.data[i].what, "as a CUDA graph") != NULL;
+        if (!report.cases.data[i].ok)
+            fail_msg("%s: %s", report.cases.data[i].what, report.cases.data[i].problem);
+    }
+    assert_true(graph);
+    assert_true(verify(f, "fault=flaky", false, &report, &error));
+    assert_true(report.failed >= 8);
+    f->abi->unordered = false;
+    assert_true(verify(f, "fault=rounding", false, &report, &error));
+    assert_true(report.failed > 0);
+}
+
 /* Through maps and counters, in every mode: two at once have counters of their own. */
 static void test_persistent(void **state)
 {
@@ -741,7 +764,7 @@ int main(void)
         TEST(test_verify_passes),
         TEST(test_verify_only_requested),
         TEST(test_verify_finds_faults),
-        TEST(test_persistent),
+        TEST(test_verify_sums_in_any_order), TEST(test_persistent),
         TEST(test_verify_stops_when_the_gpu_is_lost),
         TEST(test_verify_wants_all_dimensions),
         TEST(test_bench),

@@ -44,15 +44,20 @@ static void set_sizes(Arena *arena, LevelCase *c, const char *sizes)
 }
 
 /* sizes: NAME=VALUE is compiled in, @NAME=VALUE comes with the launch. */
-static void agrees(Fixture *f, const char *name, const char *sizes, uint64_t seed)
+static void agrees_on(Fixture *f, const char *target, const char *name, const char *sizes, uint64_t seed)
 {
-    LevelCase c = {.definition = text_of(f->arena, name, ".def.tl"), .code = text_of(f->arena, name, ".tl"),
+    LevelCase c = {.target = target, .definition = text_of(f->arena, name, ".def.tl"), .code = text_of(f->arena, name, ".tl"),
                    .dtype = DT_BF16, .fill = FILL_NORMAL, .seed = seed};
     set_sizes(f->arena, &c, sizes);
     LevelReport r = levels_run(f->arena, &c);
 
     if (r.verdict != LEVELS_AGREE)
         fail_msg("%s %s: %s: %s\n%s", name, sizes, r.level, r.problem, str_text(&r.log));
+}
+
+static void agrees(Fixture *f, const char *name, const char *sizes, uint64_t seed)
+{
+    agrees_on(f, NULL, name, sizes, seed);
 }
 
 static void test_window_and_sink(void **state)
@@ -95,6 +100,49 @@ static void test_fewer_chunks_than_threads(void **state)
     agrees(*state, "fewer_chunks_than_threads", "", 1);
 }
 
+static TileProgram *lowered(Fixture *f, const char *name, const char *ending)
+{
+    Syms *syms = syms_new(f->arena);
+    Source *source = arena_new_of(f->arena, Source);
+    Settings settings = {.dtype = DT_BF16};
+    const char *text = text_of(f->arena, name, ending);
+
+    *source = (Source){.path = name, .text = text, .len = strlen(text)};
+    Diags *diags = diags_new(f->arena, source);
+    Program *code = lang_parse(f->arena, syms, source, diags);
+    for (int i = 0; i < code->units.len; i++) {
+        CheckOptions options = {.target = target_find("sm_80"), .settings = &settings};
+        check_code(f->arena, syms, code, code->units.data[i], &options, diags);
+    }
+    TileProgram *p = diags->errors ? NULL
+                                   : lower(f->arena, syms, aff_ctx_new(f->arena), code, &settings, diags);
+    if (!p || !tile_verify(p, diags))
+        fail_msg("%s: %s", name, diags->list.data[0].message);
+    return p;
+}
+
+/* ---- blocks that add to memory --------------------------------------------------------- */
+
+static void test_blocks_add(void **state)
+{
+    agrees(*state, "sums_of_blocks", "@M=50 @N=77", 8);
+    agrees(*state, "gradients_of_blocks", "d=32 BN=64 BM=64 @heads=2 @L=70", 9);
+    agrees(*state, "parts_of_blocks", "d=32 BN=32 @heads=1 @L=140", 10);
+    agrees_on(*state, "sm_90a", "parts_of_blocks", "@heads=1 @L=150", 11);
+}
+
+/* What is only added to begins as 0, by a kernel in front; what a kernel stored stays. */
+static void test_zeros_in_front(void **state)
+{
+    Fixture *f = *state;
+    TileProgram *p = lowered(f, "sums_of_blocks", ".tl");
+    static const char *const names[] = {"zero_S", "zero_R", "zero_T", "first", "columns", "rows", "last"};
+
+    assert_int_equal(p->kernels.len, TW_COUNT(names));
+    for (size_t i = 0; i < TW_COUNT(names); i++)
+        assert_string_equal(p->kernels.data[i]->name, names[i]);
+}
+
 /* ---- elements of tensors --------------------------------------------------------------- */
 
 /* The one diagnostic that lowering a program gives. */
@@ -131,27 +179,6 @@ static void test_elements_refused(void **state)
 /* ---- latent attention of one token, its cache split ------------------------------------- */
 
 enum { HEADS = 128, WIDTH = 576, VALUES = 512 };
-
-static TileProgram *lowered(Fixture *f, const char *name, const char *ending)
-{
-    Syms *syms = syms_new(f->arena);
-    Source *source = arena_new_of(f->arena, Source);
-    Settings settings = {.dtype = DT_BF16};
-    const char *text = text_of(f->arena, name, ending);
-
-    *source = (Source){.path = name, .text = text, .len = strlen(text)};
-    Diags *diags = diags_new(f->arena, source);
-    Program *code = lang_parse(f->arena, syms, source, diags);
-    for (int i = 0; i < code->units.len; i++) {
-        CheckOptions options = {.target = target_find("sm_80"), .settings = &settings};
-        check_code(f->arena, syms, code, code->units.data[i], &options, diags);
-    }
-    TileProgram *p = diags->errors ? NULL
-                                   : lower(f->arena, syms, aff_ctx_new(f->arena), code, &settings, diags);
-    if (!p || !tile_verify(p, diags))
-        fail_msg("%s: %s", name, diags->list.data[0].message);
-    return p;
-}
 
 static double element(const Tensor *t, int64_t a, int64_t b, int64_t c)
 {
@@ -238,6 +265,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_state_over_chunks, setup, teardown),
         cmocka_unit_test_setup_teardown(test_largest_two, setup, teardown),
         cmocka_unit_test_setup_teardown(test_fewer_chunks_than_threads, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_blocks_add, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_zeros_in_front, setup, teardown),
         cmocka_unit_test_setup_teardown(test_elements_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(test_split_cache, setup, teardown),
     };

@@ -32,7 +32,7 @@ static const struct {
 } CASES[] = {
     {"TW0710", "sm_80", KERNEL("Allocate E in register (64, 70000)\nCompute GEMM A, B and get C\n")},
     {"TW0712", "sm_80", "Kernel k\nInput A (M, 64) bf16\nGrid over M\nend\n"},
-    {"TW0714", "sm_80", KERNEL("Compute GEMM A, B and get C\nCopy C from register to global and accumulate\n")},
+    {"TW0431", "sm_80", KERNEL("Compute GEMM A, B and get C\nCopy C from register to global and accumulate\n")},
     {"TW0714", "sm_80", KERNEL("Define Twice(X)\nCompute Twice X\nend\nCompute GEMM A, B and get C\nCompute Twice C\n")},
     {"TW0714", "sm_80", KERNEL("Define A(X)\nCompute Exp X\nend\n" DOUBLED("B", "A") DOUBLED("C", "B") DOUBLED("D", "C")
                                DOUBLED("E", "D") DOUBLED("F", "E") DOUBLED("G", "F") DOUBLED("H", "G") DOUBLED("I", "H")

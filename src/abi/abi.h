@@ -89,6 +89,7 @@ typedef struct Abi {
     int param_bytes;
     VEC(AbiKernel) kernels;
     VEC(TileRequire) requires;
+    bool unordered;         /* blocks add to memory in any order: two runs may round otherwise */
     const char *definition; /* TL text that the program must agree with; NULL: unknown */
     const char *settings;   /* space-separated NAME=VALUE that were compiled in */
     DType dtype;            /* --dtype it was compiled with */

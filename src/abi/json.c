@@ -149,6 +149,8 @@ void abi_json(Str *out, const Abi *abi)
     put_list(out, abi, "args", abi->args.len, put_arg);
     put_list(out, abi, "kernels", abi->kernels.len, put_kernel);
     put_list(out, abi, "requires", abi->requires.len, put_require);
+    if (abi->unordered)
+        str_add(out, "  \"unordered\": true,\n");
     if (abi->definition)
         put_text(out, "definition", abi->definition);
     str_printf(out, "  \"param_bytes\": %d\n}\n", abi->param_bytes);

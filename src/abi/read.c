@@ -294,6 +294,7 @@ static void read_root(Reader *r, const json_t *root)
     read_list(r, root, "maps", JSON_OBJECT, read_map);
     read_list(r, root, "kernels", JSON_OBJECT, read_kernel);
     read_list(r, root, "requires", JSON_OBJECT, read_require);
+    abi->unordered = json_is_true(json_object_get(root, "unordered"));
     if (json_object_get(root, "definition"))
         abi->definition = get_text(r, root, "", "definition");
     if (!r->failed && abi->kernels.len == 0)

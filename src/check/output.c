@@ -39,6 +39,41 @@ static void check_twice(Checker *c, const Store *store)
     }
 }
 
+/* Of one kernel, some blocks would add to what others are still to write. */
+static bool check_mixed(Checker *c, const Store *store)
+{
+    for (int i = 0; i < c->stores.len; i++) {
+        const Store *other = &c->stores.data[i];
+        if (other->tensor != store->tensor || other->stmt->result == store->stmt->result) continue;
+        int line, column;
+        Diag *d = diag_add(c->diags, TW0451, store->stmt->span, "'%s' is written and added to in one kernel", store->tensor->name);
+        source_place(c->program->source, other->stmt->span.start, &line, &column);
+        diag_note(c->diags, d, "line %d does the other: what is only added to begins as 0; else write it in a kernel before", line);
+        return false;
+    }
+    return true;
+}
+
+static const Stmt *declaration(const Unit *unit, const char *name)
+{
+    for (int i = 0; i < unit->body.len; i++)
+        if (unit->body.data[i]->kind == STMT_OUTPUT && strcmp(unit->body.data[i]->name, name) == 0) return unit->body.data[i];
+    return NULL;
+}
+
+/* Blocks add as atomic operations do: in fp32, the same on all targets. */
+static void check_added_dtype(Checker *c, const Stmt *s, const Named *t)
+{
+    const Stmt *decl = declaration(c->unit, t->name);
+    if (s->result != RESULT_ACCUMULATE || !decl) return;
+    if (!decl->has_dtype && !c->options->settings) return;
+    DType dtype = decl->has_dtype ? decl->dtype : stmt_dtype(decl, &c->unit->body, c->options->settings->dtype);
+    if (dtype == DT_F32) return;
+    Diag *d = diag_add(c->diags, TW0431, s->span, "'%s' is %s: blocks add in fp32", t->name, dtype_name(dtype));
+    Span end = {decl->span.end, decl->span.end};
+    diag_fix(c->diags, d, decl->has_dtype ? decl->dtype_span : end, decl->has_dtype ? "fp32" : " fp32", "accumulate in fp32");
+}
+
 static bool depends_on(const Checker *c, const Stmt *s, const Aff *const *coords, int n,
                        const AffSym *sym)
 {
@@ -67,7 +102,7 @@ static void check_loops(Checker *c, const Stmt *s, const Named *t, const Aff *co
         Diag *d = diag_add(c->diags, TW0451, s->span,
                            "each iteration of '%s' writes the same tile of '%s'", loop->stmt->name,
                            t->name);
-        diag_note(c->diags, d, "write it after the loop, or use '%s' in a coordinate",
+        diag_note(c->diags, d, "write it after the loop, use '%s' in a coordinate, or add to it with `and accumulate`",
                   loop->stmt->name);
         return;
     }
@@ -100,8 +135,8 @@ static void check_grid(Checker *c, const Stmt *s, const Named *t, const Aff *con
         Diag *d =
             diag_add(c->diags, TW0452, s->span, "all blocks along '%s' write the same tile of '%s'",
                      axis->name, t->name);
-        diag_note(c->diags, d, "use '%s' in a coordinate; parts of one sum go to a tensor with that dimension, which a second kernel adds up",
-                  axis->name);
+        diag_note(c->diags, d, "use '%s' in a coordinate; parts of one sum are added by `and accumulate`, or go to a tensor with that "
+                  "dimension, which a second kernel adds up", axis->name);
         return;
     }
 }
@@ -119,7 +154,8 @@ void output_store(Checker *c, const Stmt *s, Named *tensor, const Aff *const *co
     global->was_copied_to = true;
     if (c->loose)
         return;
-    if (s->result != RESULT_ACCUMULATE) {
+    check_added_dtype(c, s, tensor);
+    if (check_mixed(c, &store) && s->result != RESULT_ACCUMULATE) {
         check_twice(c, &store);
         if (c->path.n_arms == 0) {
             check_loops(c, s, tensor, coords, n);

@@ -75,8 +75,9 @@ static const char *window(Cute *c, const TileOp *op, const TileType *tile, bool 
     range(c, op, op->row_dim, tile->rows, &row_from, &row_to);
     range(c, op, op->col_dim, tile->cols, &col_from, &col_to);
     if (cond) row_to = arena_printf(c->arena, "%s ? %s : 0", cond, row_to);
-    return arena_printf(c->arena, "tw::Window<%s%s>{%s, %s, %s, %s, %s, %s, %s}", cu_dtype(t->dtype), reads ? " const" : "",
-                        corner(c, op), op->row_dim < 0 ? "0" : stride(c, t, op->row_dim),
+    const char *first = op->onto ? arena_printf(c->arena, "reinterpret_cast<tw::Sum *>(%s)", corner(c, op)) : corner(c, op);
+    return arena_printf(c->arena, "tw::Window<%s%s>{%s, %s, %s, %s, %s, %s, %s}", op->onto ? "tw::Sum" : cu_dtype(t->dtype),
+                        reads ? " const" : "", first, op->row_dim < 0 ? "0" : stride(c, t, op->row_dim),
                         op->col_dim < 0 ? "0" : stride(c, t, op->col_dim), row_from, row_to, col_from, col_to);
 }
 
@@ -89,7 +90,7 @@ static const char *where(Cute *c, const TileOp *op)
 static const char *wide(const TileOp *op)
 {
     bool cut = op->where && aff_uses_kind(op->where, AFF_COL);
-    return tile_in_chunks(op) && !cut ? "Wide" : "false";
+    return tile_in_chunks(op) && !cut && !op->onto ? "Wide" : "false";
 }
 
 /* ---- operations ------------------------------------------------------------------------- */
@@ -138,6 +139,8 @@ void cu_store(Cute *c, const TileOp *op)
 {
     const TileValue *v = op->args[0];
     const char *name = c->values[v->id].name, *to = window(c, op, &v->type, false), *only = where(c, op);
+    if (op->onto && !cu_is_matrix(v) && !c->failed) /* several threads hold it, and each would add it */
+        cu_fail(c, op, "a vector or a single element that is added to memory");
     if (v->type.space == SPACE_SHARED) {
         const char *held = cu_name(c, "held");
         cu_line(c, "auto %s = tw::tile<Place, %s, %d, %d>();", held, cu_dtype(v->type.dtype), v->type.rows, v->type.cols);

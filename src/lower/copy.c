@@ -159,9 +159,9 @@ static void copy_out(Lower *lo, const Stmt *s)
         return;
     }
     TileTensor *tensor = p.view.tensor;
-    if (s->result == RESULT_ACCUMULATE) {
-        lo_fail(lo, TW0714, s->span, "no target adds to global memory yet: let each block leave its part of '%s' in a tensor "
-                "with a dimension more, and add the parts in a second kernel", tensor->name);
+    bool onto = s->result == RESULT_ACCUMULATE;
+    if (onto && tensor->dtype != DT_F32) {
+        lo_fail(lo, TW0431, s->span, "'%s' is %s: blocks add in fp32", tensor->name, dtype_name(tensor->dtype));
         return;
     }
     if (!tensor->written) {
@@ -175,7 +175,9 @@ static void copy_out(Lower *lo, const Stmt *s)
         type.dtype = tensor->dtype;
         v = rw_insert(&lo->rw, TILE_CAST, 1, &v, 1, &type)->results[0];
     }
-    lo_place_set(lo, rw_insert(&lo->rw, TILE_STORE, 1, &v, 0, NULL), &p, where);
+    TileOp *store = rw_insert(&lo->rw, TILE_STORE, 1, &v, 0, NULL);
+    store->onto = onto;
+    lo_place_set(lo, store, &p, where);
 }
 
 /* `where` of a copy between shared memory and registers: into registers alone. */

@@ -432,6 +432,7 @@ TileProgram *lower(Arena *arena, Syms *syms, AffCtx *aff, const Program *code, c
         return NULL;
     }
     if (lo.failed) return NULL;
+    lo_zero(lo.program);
     lo_requirements(lo.program);
     return lo.program;
 }

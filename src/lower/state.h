@@ -216,6 +216,9 @@ TileValue *lo_mask(Lower *lo, const Expr *e, TileValue *x, double otherwise);
 /* A tile of what the expression gives for each element; NULL: diagnosed. */
 TileValue *lo_defined(Lower *lo, const Expr *e, int rows, int cols);
 
+/* zero.c: kernels that set to 0 what the program only adds to */
+void lo_zero(TileProgram *program);
+
 /* require.c: conditions on a launch, added to program->requires */
 void lo_requirements(TileProgram *program);
 

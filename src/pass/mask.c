@@ -248,7 +248,8 @@ static bool dead_iteration_is_identity(TileProgram *program, TileKernel *kernel,
             }
             return true;
         }
-        if (tile_op_has_effect(op)) return false;
+        bool adds_nothing = op->kind == TILE_STORE && op->onto && is_number(fact_of(&facts, op->args[0]), 0);
+        if (tile_op_has_effect(op) && !adds_nothing) return false;
         learn(&facts, op, mask);
     }
     return false;

@@ -241,7 +241,7 @@ static void store_through(Specializer *s, TileBlock *block)
 {
     for (int i = 0; i < block->ops.len; i++) {
         TileOp *op = block->ops.data[i];
-        int at = op->kind == TILE_STORE && op->n_args == 1 && !op->where ? find_through(s, block, i) : -1;
+        int at = op->kind == TILE_STORE && op->n_args == 1 && !op->where && !op->onto ? find_through(s, block, i) : -1;
         if (at < 0) continue;
         TileOp *back = block->ops.data[at];
         TileValue **args = arena_array(s->program->arena, TileValue *, 2);

@@ -596,8 +596,8 @@ static void store_one(Emitter *e, const TileOp *op, int i, const char *corner, R
     DType t = op->tensor->dtype;
     const char *address = cp_column_address(e, op, cp_row_address(e, op, corner, p.row_step, last), p.col_step);
     const char *guard = gl_guard(e, cp_inside(e, op, v, &p, 1)), *value = fr_operand(e, v, i);
-    if (t == DT_F32) {
-        em(e, "%sst.global.f32 %s, %s;", guard, address, value);
+    if (t == DT_F32) { /* several blocks may add at once (PTX ISA, "red") */
+        em(e, "%s%s %s, %s;", guard, op->onto ? "red.global.add.f32" : "st.global.f32", address, value);
         return;
     }
     if (f8_is(t)) {
@@ -628,7 +628,7 @@ static void store_pair(Emitter *e, const TileOp *op, int i, const char *corner, 
 /* Pairs need an even number of columns inside the tensor and aligned rows. */
 static bool can_store_pairs(Emitter *e, const TileOp *op)
 {
-    if (!e->aligned || !cp_is_whole_chunks(e, op) || op->args[0]->type.cols < 2 || f8_is(op->tensor->dtype)) return false;
+    if (op->onto || !e->aligned || !cp_is_whole_chunks(e, op) || op->args[0]->type.cols < 2 || f8_is(op->tensor->dtype)) return false;
     return aff_divisor(op->tensor->dims[op->col_dim]) % 2 == 0 && aff_divisor(op->coords[op->col_dim]) % 2 == 0;
 }
 
@@ -677,7 +677,8 @@ void cp_store(Emitter *e, const TileOp *op)
     int label = em_label(e);
     if (owner) em_open(e);
     if (owner) em(e, "@!%s bra $store%d;", owner, label);
-    if (st_can(e, op, v)) st_store(e, op);
+    if (op->onto) store_values(e, op);
+    else if (st_can(e, op, v)) st_store(e, op);
     else if (qd_can(e, op, v)) qd_store(e, op);
     else store_values(e, op);
     if (!owner) return;

@@ -377,7 +377,7 @@ static void add_copy(Modeler *m, const Stmt *s)
     double l2 = m->t->l2_gbs / (m->t->sms * m->t->clock_ghz);
 
     if (s->space == SPACE_GLOBAL || s->to_space == SPACE_GLOBAL)
-        m->work->traffic += n * dtype_bytes(tensor->dtype) / l2;
+        m->work->traffic += n * dtype_bytes(tensor->dtype) / l2 * (s->result == RESULT_ACCUMULATE ? 2 : 1); /* read, written */
     if (s->space == SPACE_SHARED || s->to_space == SPACE_SHARED)
         m->work->shared += n * dtype_bytes(tile->shared_dtype) / m->t->shared_bytes;
 }

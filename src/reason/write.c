@@ -328,6 +328,7 @@ static void write_copy(Writer *w, const Stmt *s)
     copy->as = s->as;
     copy->space = s->space;
     copy->to_space = s->to_space;
+    copy->result = s->result;
     copy->span = s->span;
     copy->comment = s->comment;
     tile = plan_tile(w->plan, copy_tile(s));

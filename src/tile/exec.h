@@ -236,7 +236,7 @@ void exec_element(OpId op, const double *zero_else, const ExecTile *const *args,
 void exec_reduce(OpId op, int axis, const ExecTile *a, ExecTile *r);
 void exec_softmax(const ExecTile *s, const ExecTile *m, const ExecTile *l, ExecTile *const *results);
 void exec_load(const Tensor *t, const int64_t *coords, int row_dim, int col_dim, ExecTile *r);
-void exec_store(Tensor *t, const int64_t *coords, int row_dim, int col_dim, const ExecTile *a);
+void exec_store(Tensor *t, const int64_t *coords, int row_dim, int col_dim, bool onto, const ExecTile *a);
 void exec_gemm(Exec *x, const TileOp *op, const ExecTile *a, const ExecTile *b, const ExecTile *acc,
                ExecTile *r);
 /* The values of `a` in one row of a tile. False on overflow or division by 0. */

@@ -80,7 +80,7 @@ static bool exec_store_where(Exec *x, const TileOp *op, const int64_t *corner, c
     Tensor *t = x->run->tensors[op->tensor->index];
     int64_t *live = op->where ? integers(x, a->cols) : NULL, at[TENSOR_MAX_RANK];
     if (!op->where) {
-        exec_store(t, corner, op->row_dim, op->col_dim, a);
+        exec_store(t, corner, op->row_dim, op->col_dim, op->onto, a);
         return true;
     }
     for (int i = 0; i < a->rows; i++) {
@@ -91,7 +91,7 @@ static bool exec_store_where(Exec *x, const TileOp *op, const int64_t *corner, c
             for (int d = 0; d < op->tensor->rank; d++)
                 at[d] = corner[d] + (d == op->row_dim ? i : d == op->col_dim ? j : 0);
             if (live[j])
-                exec_store(t, at, -1, -1, &one);
+                exec_store(t, at, -1, -1, op->onto, &one);
         }
     }
     return true;

@@ -257,15 +257,16 @@ void exec_load(const Tensor *t, const int64_t *coords, int row_dim, int col_dim,
     }
 }
 
-void exec_store(Tensor *t, const int64_t *coords, int row_dim, int col_dim, const ExecTile *a)
+void exec_store(Tensor *t, const int64_t *coords, int row_dim, int col_dim, bool onto, const ExecTile *a)
 {
     Window w = window_of(t, coords, row_dim, col_dim, a->rows, a->cols);
     int bytes = dtype_bytes(t->dtype);
     for (int i = w.row0; i < w.row1; i++)
         for (int j = w.col0; j < w.col1; j++) {
             int64_t at = w.at + (i - w.row0) * w.row_step + (j - w.col0) * w.col_step;
-            dtype_store(t->dtype, (char *)t->data + at * bytes,
-                        a->at[(size_t)i * (size_t)a->cols + (size_t)j]);
+            void *to = (char *)t->data + at * bytes;
+            float value = a->at[(size_t)i * (size_t)a->cols + (size_t)j];
+            dtype_store(t->dtype, to, onto ? (float)dtype_load(t->dtype, to) + value : value);
         }
 }
 

@@ -294,8 +294,10 @@ static bool parse_operands(Parser *p, Form *f)
     case TILE_LOAD:
     case TILE_GATHER: return parse_place(p, f);
     case TILE_STORE:
-        return parse_arg(p, f) && parse_want(p, ",") && parse_place(p, f) &&
-               (!parse_take(p, "through") || parse_arg(p, f));
+        if (!parse_arg(p, f))
+            return false;
+        f->op.onto = parse_take(p, "onto");
+        return (f->op.onto || parse_want(p, ",")) && parse_place(p, f) && (!parse_take(p, "through") || parse_arg(p, f));
     case TILE_FILL: return parse_fill(p, f);
     case TILE_INDEX: return parse_expression(p, &f->op.index);
     case TILE_ELEMENT: return parse_element(p, f);

@@ -359,7 +359,7 @@ static void print_operands(Printer *p, const TileOp *op)
     case TILE_STORE:
         str_addc(p->out, ' ');
         print_arg(p, op, 0);
-        str_addc(p->out, ',');
+        str_add(p->out, op->onto ? " onto" : ",");
         print_place(p, op);
         if (op->n_args > 1) {
             str_add(p->out, " through ");

@@ -191,6 +191,7 @@ struct TileOp {
     double number;         /* FILL, MASK's other value, has_else, REVISE's bound */
     const char *param;     /* FILL: a launch parameter instead of number */
     bool trans_a, trans_b; /* GEMM */
+    bool onto;             /* STORE: added, element by element, to what the tensor holds */
     int axis;              /* REDUCE: 1 along columns (gives (R,1)), 0 along rows (gives (1,C)) */
     int row0, col0;        /* SLICE, PATCH: the corner of the part */
     int count;             /* WAIT, FINISH: what may stay in flight; BARRIER: id; RING: copies */

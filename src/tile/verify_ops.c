@@ -125,10 +125,12 @@ static bool check_store(Verifier *v, const TileOp *op)
 {
     if (!all_tiles(v, op, 0, 1) || !check_place(v, op, arg_type(op, 0), true))
         return false;
+    if (op->onto && op->tensor->dtype != DT_F32)
+        return verify_fail(v, TW0755, op, "what is added to is fp32, and %s is not", op->tensor->name);
     if (op->n_args == 1)
         return true;
     const TileOp *through = op->args[1]->def;
-    if (!through || through->kind != TILE_AWAIT || op->where)
+    if (!through || through->kind != TILE_AWAIT || op->where || op->onto)
         return verify_fail(v, TW0754, op, "what a store goes through is a tile that was awaited");
     TileType want = arg_type(op, 0);
     if (!same_shape(want, arg_type(op, 1)) || want.dtype != arg_type(op, 1).dtype || want.space != SPACE_REGISTER)

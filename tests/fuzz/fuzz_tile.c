@@ -1,10 +1,22 @@
 /* fuzz_tile.c: any bytes as tile IR: parse, verify, print, parse what was
- * printed, and emit. */
+ * printed, and emit for a target of each kind. */
 #include "fuzz.h"
 #include "pass/pass.h"
 #include "ptx/ptx.h"
 
 #include <stdlib.h>
+
+/* Through the passes of one target: those of warps that all do the same, or of warpgroups
+ * with roles. */
+static void schedule(Arena *arena, TileProgram *program, const char *name, const Source *source)
+{
+    const Target *target = target_find(name);
+    Diags *diags = diags_new(arena, source);
+    Str ptx = str_new(arena);
+
+    if (pass_run(program, target, diags, NULL, NULL))
+        ptx_emit(&ptx, program, abi_from_tile(arena, program, target), target, diags);
+}
 
 static void take(Arena *arena, const Source *source)
 {
@@ -12,7 +24,7 @@ static void take(Arena *arena, const Source *source)
     AffCtx *aff = aff_ctx_new(arena);
     Diags *diags = diags_new(arena, source), *again;
     TileProgram *program = tile_parse(arena, syms, aff, source, diags);
-    Str text = str_new(arena), ptx = str_new(arena);
+    Str text = str_new(arena);
     Source printed = {"printed", NULL, 0};
 
     if (!program)
@@ -25,9 +37,10 @@ static void take(Arena *arena, const Source *source)
         diags_print(again, stderr, false);
         abort();
     }
-    if (tile_verify(program, diags) && pass_run(program, target_find("sm_80"), diags, NULL, NULL))
-        ptx_emit(&ptx, program, abi_from_tile(arena, program, target_find("sm_80")),
-                 target_find("sm_80"), diags);
+    if (!tile_verify(program, diags))
+        return;
+    schedule(arena, tile_clone(arena, program), "sm_90a", source);
+    schedule(arena, program, "sm_80", source);
 }
 
 int fuzz_tile(const uint8_t *data, size_t size)

@@ -95,6 +95,8 @@ static float value_of(float a, const Args *args, int64_t row)
         return 0.0f / (a - a);
     if (has("flaky") && row == 0)
         return 2 * a + (float)(fake.launches % 2);
+    if (has("rounding") && row == 0 && a < 0 && args->n > ROWS)
+        return 2 * a * (1 - 0x1p-24f * (float)(fake.launches % 2));
     if (has("ragged") && args->n % ROWS == 1 && row == args->n - 1)
         return a;
     return 2 * a;

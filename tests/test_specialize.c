@@ -154,6 +154,32 @@ static void instances_leave_loops(void **state)
     assert_null(strstr(scheduled(arena, "ops/attention.tl", "HeadDim=64 causal=0 BM=256 BN=64 warps=16 stages=2"), "# for the others"));
 }
 
+static const char *behind(const char *text, const char *line)
+{
+    const char *at = text ? strstr(text, line) : NULL;
+    return at ? at + strlen(line) : NULL;
+}
+
+/* Where there is room for one stage of the queries, the next place's come when these were given back,
+ * behind its keys; given back they are where the loop has ended, before the last values come. */
+static void attention_with_one_stage_of_queries(void **state)
+{
+    static const int lengths[][2] = {{300, 170}, {129, 0}, {64, 300}, {1, 1}};
+    static const char *const more[] = {"causal=0", "causal=1", "causal=1 skew=off"};
+    Arena *arena = ((Fixture *)*state)->arena;
+
+    for (size_t i = 0; i < TW_COUNT(lengths); i++)
+        check_op(arena, "ops/attention.tl", DT_BF16,
+                 arena_printf(arena, "HeadDim=256 q_heads=2 kv_heads=1 BM=128 BN=64 warps=8 %s", more[i % TW_COUNT(more)]),
+                 arena_printf(arena, "batch=1 q_len=%d kv_len=%d", lengths[i][0], lengths[i][1]));
+    const char *one = scheduled(arena, "ops/attention.tl", "HeadDim=256 causal=0 BM=128 BN=64 warps=8");
+    const char *two = scheduled(arena, "ops/attention.tl", "HeadDim=128 causal=0 BM=128 BN=64 warps=8");
+    assert_non_null(behind(behind(behind(behind(one, "acquire %K"), "acquire %Q[0]"), "acquire %Q[1]"), "acquire %K"));
+    assert_non_null(behind(behind(behind(behind(one, "= await %Q"), "= await %V"), "release %Q"), "= await %V"));
+    assert_null(behind(behind(one, "release %Q"), "acquire %Q"));
+    assert_non_null(behind(behind(behind(two, "acquire %Q[0]"), "acquire %Q[1]"), "acquire %K"));
+}
+
 static void products(void **state)
 {
     Arena *arena = ((Fixture *)*state)->arena;
@@ -169,6 +195,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(attention_of_any_groups, setup, teardown), cmocka_unit_test_setup_teardown(attention_of_any_length, setup, teardown), cmocka_unit_test_setup_teardown(attention_of_any_dimension, setup, teardown),
         cmocka_unit_test_setup_teardown(attention_on_any_data, setup, teardown),   cmocka_unit_test_setup_teardown(instances_leave_loops, setup, teardown), cmocka_unit_test_setup_teardown(products, setup, teardown),
+        cmocka_unit_test_setup_teardown(attention_with_one_stage_of_queries, setup, teardown),
     };
 
     return cmocka_run_group_tests_name("specialize", tests, NULL, NULL);

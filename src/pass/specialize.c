@@ -15,6 +15,10 @@
  * dropped, so both sides go round a ring equally often (bounds of loops are the same for
  * all instances: rotate.c; those that leave a loop earlier hand on what is left: narrow.c). A tile whose place depends on the instance has a ring for
  * each.
+ *
+ * Where a block goes on to a next place, tiles of one stage decide how soon that begins:
+ * they are loaded where they are used first, and given back where they were used last
+ * (sink_single).
  */
 #include "pass/copies.h"
 #include "pass/issue.h"
@@ -116,6 +120,78 @@ static void fit_stages(Specializer *s)
     }
 }
 
+/* ---- tiles of which there is one stage --------------------------------------------------------- */
+
+static bool is_single(Specializer *s, const TileOp *op)
+{
+    const Stream *stream = stage_is_load(op) ? stream_of(s, op) : NULL;
+    return stream && stream->once && stream->ring->type.stages == 1;
+}
+
+static int first_use(const TileBlock *block, int from, const TileValue *v)
+{
+    for (int i = from; i < block->ops.len; i++)
+        if (tile_op_uses(block->ops.data[i], v)) return i;
+    return -1;
+}
+
+/* The region of a choice that alone uses the value; NULL: there is more that does. */
+static TileBlock *only_region(const TileBlock *block, int at, const TileValue *v)
+{
+    const TileOp *op = block->ops.data[at];
+    TileBlock *only = NULL;
+    if (op->kind != TILE_IF || first_use(block, at + 1, v) >= 0) return NULL;
+    for (int k = 0; k < op->n_regions; k++) {
+        if (first_use(op->regions[k], 0, v) < 0) continue;
+        if (only) return NULL;
+        only = op->regions[k];
+    }
+    return only;
+}
+
+static bool stores_before(const TileBlock *block, int from, int to)
+{
+    for (int i = from; i < to; i++) {
+        const TileOp *op = block->ops.data[i];
+        if (op->kind == TILE_STORE) return true;
+        for (int k = 0; k < op->n_regions; k++)
+            if (tile_has(op->regions[k], TILE_STORE)) return true;
+    }
+    return false;
+}
+
+/* The load at block[at] to where its tile is used first, into a choice if that alone uses it. */
+static void sink_load(Specializer *s, TileBlock *block, int at)
+{
+    TileOp *load = block->ops.data[at];
+    TileValue *tile = load->results[0];
+    for (;;) {
+        int use = first_use(block, at + 1, tile);
+        if (use < 0 || stores_before(block, at + 1, use)) return;
+        tile_remove(block, at);
+        TileBlock *region = only_region(block, --use, tile);
+        if (!region || stores_before(region, 0, first_use(region, 0, tile))) {
+            tile_insert(s->program, block, use, load);
+            return;
+        }
+        tile_insert(s->program, region, 0, load);
+        block = region;
+        at = 0;
+    }
+}
+
+/* The next of a tile that has one stage comes when this one was given back. So it is taken
+ * last, behind what there is more room for: that of the next place is on its way by then.
+ * And it is given back as soon as it was used for the last time. */
+static void sink_single(Specializer *s, TileBlock *block)
+{
+    for (int i = block->ops.len - 1; i >= 0; i--) {
+        TileOp *op = block->ops.data[i];
+        for (int k = 0; k < op->n_regions; k++) sink_single(s, op->regions[k]);
+        if (is_single(s, op)) sink_load(s, block, i);
+    }
+}
+
 /* ---- those that compute ------------------------------------------------------------------- */
 
 static const Aff *own_copy(Specializer *s, const Stream *stream)
@@ -134,13 +210,6 @@ static TileOp *ring_op(Specializer *s, TileOpKind kind, const Stream *stream, co
     op->index = copy;
     op->loc = stream->load->loc;
     return op;
-}
-
-static int first_use(const TileBlock *block, int from, const TileValue *v)
-{
-    for (int i = from; i < block->ops.len; i++)
-        if (tile_op_uses(block->ops.data[i], v)) return i;
-    return -1;
 }
 
 static int last_wait(const TileBlock *block, int from)
@@ -351,6 +420,7 @@ bool pass_specialize(TileProgram *program, TileKernel *kernel, const Target *tar
     find_streams(&s, kernel->body, false);
     fit_stages(&s);
     issue_products(program, kernel, diags);
+    sink_single(&s, kernel->body);
     await_tiles(&s, kernel->body);
     store_through(&s, kernel->body);
     TileBlock *compute = kernel->body, *whole = tile_block_new(program);

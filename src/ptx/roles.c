@@ -73,17 +73,27 @@ static const char *slot_address(Emitter *e, const char *slot, int bytes)
     return address;
 }
 
-typedef struct Slots {
-    const char *slot, *parity;
-} Slots;
-
-static Slots start_slots(Emitter *e, int parity)
+/* Where a role is among the slots: how many it has passed, in one register. */
+static const char *start_slots(Emitter *e, int parity)
 {
-    const char *slot = em_new(e, REG_R), *parity_now = em_new(e, REG_R);
-    Slots s = {slot, parity_now};
-    em_before(e, "mov.b32 %s, 0;", s.slot);
-    em_before(e, "mov.b32 %s, %d;", s.parity, parity);
-    return s;
+    const char *passed = em_new(e, REG_R);
+    em_before(e, "mov.b32 %s, %d;", passed, parity * SLOTS);
+    return passed;
+}
+
+typedef struct Slot {
+    const char *barrier, *place; /* addresses, less their constant parts */
+    const char *parity;
+} Slot;
+
+static Slot slot_at(Emitter *e, const char *passed)
+{
+    const char *slot = em_new(e, REG_R), *round = em_new(e, REG_R), *parity = em_new(e, REG_R);
+    em(e, "and.b32 %s, %s, %d;", slot, passed, SLOTS - 1);
+    em(e, "shr.u32 %s, %s, 1;", round, passed);
+    em(e, "and.b32 %s, %s, 1;", parity, round);
+    const char *barrier = slot_address(e, slot, 8), *place = slot_address(e, slot, SLOT_BYTES);
+    return (Slot){barrier, place, parity};
 }
 
 static void init_slots(Emitter *e, const TileOp *roles)
@@ -97,40 +107,40 @@ static void init_slots(Emitter *e, const TileOp *roles)
 }
 
 /* The coordinates that are blocks', in the order of the grid, or -1. */
-static void write_slot(Emitter *e, Slots *s, bool last)
+static void write_slot(Emitter *e, const char *passed, bool last)
 {
-    const char *barrier = slot_address(e, s->slot, 8), *slot = slot_address(e, s->slot, SLOT_BYTES);
-    rg_wait(e, arena_printf(e->arena, "%s+%lld", barrier, (long long)slot_barrier(e, true)), s->parity);
+    Slot slot = slot_at(e, passed);
+    rg_wait(e, arena_printf(e->arena, "%s+%lld", slot.barrier, (long long)slot_barrier(e, true)), slot.parity);
     int64_t at = slots_at(e) + 16 * SLOTS;
     for (int i = 0; i < e->kernel->grid.len; i++) {
         const TileAxis *axis = &e->kernel->grid.data[i];
         if (axis->within) continue;
-        em(e, "st.shared.b32 [%s+%lld], %s;", slot, (long long)at, last ? "-1" : ix_value(e, aff_of(e->program->aff, axis->sym)));
+        em(e, "st.shared.b32 [%s+%lld], %s;", slot.place, (long long)at, last ? "-1" : ix_value(e, aff_of(e->program->aff, axis->sym)));
         at += 4;
     }
-    em(e, "mbarrier.arrive.shared::cta.b64 _, [%s+%lld];", barrier, (long long)slot_barrier(e, false));
-    rg_next(e, s->slot, s->parity, SLOTS);
+    em(e, "mbarrier.arrive.shared::cta.b64 _, [%s+%lld];", slot.barrier, (long long)slot_barrier(e, false));
+    em(e, "add.s32 %s, %s, 1;", passed, passed);
 }
 
 /* Coordinates from the slot; jumps out where there is none. */
-static void read_slot(Emitter *e, Slots *s, int end)
+static void read_slot(Emitter *e, const char *passed, int end)
 {
-    const char *barrier = slot_address(e, s->slot, 8), *slot = slot_address(e, s->slot, SLOT_BYTES);
+    Slot slot = slot_at(e, passed);
     const char *first = NULL, *p = em_new(e, REG_P);
-    rg_wait(e, arena_printf(e->arena, "%s+%lld", barrier, (long long)slot_barrier(e, false)), s->parity);
+    rg_wait(e, arena_printf(e->arena, "%s+%lld", slot.barrier, (long long)slot_barrier(e, false)), slot.parity);
     int64_t at = slots_at(e) + 16 * SLOTS;
     for (int i = 0; i < e->kernel->grid.len; i++) {
         const TileAxis *axis = &e->kernel->grid.data[i];
         if (axis->within) continue;
         const char *raw = em_new(e, REG_R), *same = em_new(e, REG_R);
-        em(e, "ld.shared.b32 %s, [%s+%lld];", raw, slot, (long long)at);
+        em(e, "ld.shared.b32 %s, [%s+%lld];", raw, slot.place, (long long)at);
         em(e, "shfl.sync.idx.b32 %s, %s, 0, 31, -1;", same, raw); /* the same in all lanes: ptxas keeps it uniform */
         ix_bind(e, axis->sym, same, em_level(e));
         if (!first) first = same;
         at += 4;
     }
-    em(e, "@%s mbarrier.arrive.shared::cta.b64 _, [%s+%lld];", e->first_lane, barrier, (long long)slot_barrier(e, true));
-    rg_next(e, s->slot, s->parity, SLOTS);
+    em(e, "@%s mbarrier.arrive.shared::cta.b64 _, [%s+%lld];", e->first_lane, slot.barrier, (long long)slot_barrier(e, true));
+    em(e, "add.s32 %s, %s, 1;", passed, passed);
     em(e, "setp.lt.s32 %s, %s, 0;", p, first);
     em(e, "@%s bra.uni $last%d;", p, end);
 }
@@ -147,7 +157,7 @@ static int kernel_number(const Emitter *e)
  * kept in registers longer than it must be. */
 static void hand_out(Emitter *e, const TileBlock *body, int label)
 {
-    Slots s = start_slots(e, 1);
+    const char *passed = start_slots(e, 1);
     const char *place = em_new(e, REG_R), *drawn = em_new(e, REG_R), *limit = em_new(e, REG_R), *blocks = em_new(e, REG_R);
     const char *generic = em_new(e, REG_RD), *counter = em_new(e, REG_RD), *p = em_new(e, REG_P);
     em_before(e, "mov.u32 %s, %%ctaid.x;", place);
@@ -156,7 +166,7 @@ static void hand_out(Emitter *e, const TileBlock *body, int label)
     em(e, "setp.ge.s32 %s, %s, %s;", p, place, count);
     em(e, "@%s bra.uni $last%d;", p, label);
     kn_decode_grid(e, place);
-    write_slot(e, &s, false);
+    write_slot(e, passed, false);
     kn_block(e, body);
     em(e, "mov.u32 %s, %%nctaid.x;", blocks);
     em(e, "add.s32 %s, %s, -1;", limit, count);
@@ -166,13 +176,13 @@ static void hand_out(Emitter *e, const TileBlock *body, int label)
     em(e, "add.s32 %s, %s, %s;", place, drawn, blocks);
     em(e, "bra.uni $place%d;", label);
     em(e, "$last%d:", label);
-    write_slot(e, &s, true);
+    write_slot(e, passed, true);
 }
 
 static void take_places(Emitter *e, const TileBlock *body, int label)
 {
-    Slots s = start_slots(e, 0);
-    read_slot(e, &s, label);
+    const char *passed = start_slots(e, 0);
+    read_slot(e, passed, label);
     kn_block(e, body);
     em(e, "bra.uni $place%d;", label);
     em(e, "$last%d:", label);

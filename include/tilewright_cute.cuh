@@ -15,6 +15,9 @@
  *   Window      where a tile lies in a tensor, and which part of it is inside
  *   Ring        tiles of a loop that are copied ahead of the iteration that uses them
  *
+ * Lines that begin with `//>` say in a line how something is used: who writes kernels over
+ * this header is told them (`tw prompt translate`).
+ *
  * MIT licence, like the rest of tilewright.
  */
 #pragma once
@@ -29,6 +32,10 @@
 #include <cutlass/half.h>
 #include <cutlass/numeric_conversion.h>
 
+#ifndef INFINITY /* NVRTC has no <math.h> */
+#define INFINITY __int_as_float(0x7f800000)
+#endif
+
 namespace tw {
 
 using namespace cute;
@@ -39,6 +46,7 @@ enum { CHUNK = 16 /* bytes of the widest access to memory */ };
 
 /* ---- integers: division that rounds down, as in TL -------------------------------- */
 
+//> tw::floor_div(a, b), tw::floor_mod, tw::least, tw::most, ceil_div(a, b): integers, as TL's div, %, min, max, ceil
 CUTE_HOST_DEVICE constexpr int floor_div(int a, int b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
 CUTE_HOST_DEVICE constexpr int floor_mod(int a, int b) { return a - floor_div(a, b) * b; }
 CUTE_HOST_DEVICE constexpr int least(int a, int b) { return a < b ? a : b; }
@@ -46,6 +54,7 @@ CUTE_HOST_DEVICE constexpr int most(int a, int b) { return a > b ? a : b; }
 
 /* ---- elements ------------------------------------------------------------------------ */
 
+//> tw::exp(x), tw::exp2, tw::log, tw::log2, tw::sigmoid, tw::square, tw::silu, tw::gelu, tw::divide_or(a, b, other); fmaxf, fminf, fmaf, rsqrtf, sqrtf, tanhf: floats
 CUTE_DEVICE float exp2(float x) {
     float y; /* without the steps by which exp2f keeps subnormal results */
     asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
@@ -92,6 +101,8 @@ CUTE_HOST_DEVICE auto accumulator(Tile &t) {
                                                  layout<0, 1>(l), layout<1, 2>(l)));
 }
 
+//> using Place = ...; how all tiles in registers are spread over the block's threads; every tile, column and row has the same one
+//> auto at = Place::template spots<Rows, Cols>(); get<0>(at(y, x)), get<1>(at(y, x)): row and column of S(y, x) within its tile; tw::row_at<Place, Rows>(y), tw::col_at<Place, Cols>(x): of a column's, a row's element
 /* A TiledMMA's accumulator as the place of all tiles. Lanes: neighbouring lanes of a warp
  * that share a row; Run: neighbouring columns that a thread has; the warps that share a row
  * are WarpsN neighbours. */
@@ -119,6 +130,8 @@ using RowsPlace =
           (ThreadsN >= 32 ? ThreadsM : ThreadsM * ThreadsN / 32), (ThreadsN > 32 ? ThreadsN / 32 : 1),
           (ThreadsN > 32 ? 32 : ThreadsN), Run>;
 
+//> auto S = tw::tile<Place, float, Rows, Cols>(); in registers: S(y, x) for y < size<0>(S), x < size<1>(S); clear(S), fill(S, v), copy(A, B)
+//> auto c = tw::column<Place, float, Rows>(); c(y): one number for each row; auto r = tw::row<Place, float, Cols>(); r(x): for each column
 template <class P, class T, int Rows, int Cols> CUTE_DEVICE auto tile() {
     auto shape = partition_shape_C(typename P::template Mma<Cols>{}, Shape<Int<Rows>, Int<Cols>>{});
     return make_tensor<T>(rows_cols(make_layout(shape)));
@@ -158,6 +171,7 @@ template <class Tile, class Part> CUTE_DEVICE void patch(Tile &t, int row, int c
         for (int j = 0; j < size<1>(part); ++j) t(i + row, j + col) = part(i, j);
 }
 
+//> tw::convert(S, N); into a tile, column or row of another type
 /* Element by element into another type, two at a time. */
 template <class From, class To> CUTE_DEVICE void convert(From const &from, To &to) {
     constexpr int n = decltype(size(from))::value;
@@ -207,6 +221,7 @@ template <class P, class Op> CUTE_DEVICE float across_column(float x, Op op, flo
     return x;
 }
 
+//> tw::reduce_rows<Place>(S, c, tw::Add{}, parts); (tw::Max, tw::Min) tw::reduce_columns<Place>(S, r, ...); float v = tw::reduce_row<Place>(r, tw::Add{}, parts), tw::reduce_column<Place>(c, ...); parts: float * to 4 bytes a thread in shared memory; nullptr where all that meets is in one warp
 /* Each row of a tile, each column of it; a row or a column alone. */
 template <class P, class Tile, class Column, class Op>
 CUTE_DEVICE void reduce_rows(Tile const &t, Column &c, Op op, float *parts) {
@@ -243,6 +258,7 @@ template <class P, class Column, class Op> CUTE_DEVICE float reduce_column(Colum
 
 /* ---- memory -------------------------------------------------------------------------------- */
 
+//> tw::Window<T const>{corner, row_step, col_step, row_from, row_to, col_from, col_to}: a tile of a tensor: the address of its element (0, 0), elements from row to row and column to column (col_step 1), which of its rows and columns are inside: 0, M - m * BM, 0, N - n * BN
 /* A tile's corner in a tensor, the way to its next row and column, and which of its rows and
  * columns are inside. */
 template <class T> struct Window {
@@ -272,6 +288,7 @@ struct Everywhere {
     CUTE_DEVICE bool operator()(int, int) const { return true; }
 };
 
+//> tw::load<Place, Wide, Rows, Cols>(window, S); tw::store<Place, Wide, Rows, Cols>(S, window); tw::load_row<Place, Wide, Cols>(window, r), tw::store_row<Place, Wide, Cols>(r, window); tw::load_column<Place, Rows>(window, c), tw::store_column<Place, Rows>(c, window): what is outside is read as 0 and not written; types as in memory
 /* Between memory and a thread's part of a tile. Wide: rows are aligned to 16 bytes and their
  * elements are neighbours, so that a thread's run of them moves at once. */
 template <class P, bool Wide, int Rows, int Cols, class T, class Tile, class Where = Everywhere>
@@ -386,6 +403,16 @@ template <class T> CUTE_DEVICE void store_one(cute::remove_const_t<T> x, Window<
 
 /* ---- tiles in shared memory ------------------------------------------------------------------ */
 
+//> extern __shared__ __align__(1024) unsigned char shared[]; tw::Shared<T, Rows, Cols> sK{(T *)(shared + offset)}; offsets are multiples of 1024; sK[stage]: stages of Rows * Cols elements, one behind another; sK.transposed(): the operand K.T
+/* The operand X.T of a tile in shared memory. */
+template <class Of> struct Flipped {
+    using Element = typename Of::Element;
+    static constexpr bool Transposed = true;
+    Of of;
+    CUTE_DEVICE auto tensor() const { return of.flipped(); }
+    CUTE_DEVICE auto flipped() const { return of.tensor(); }
+};
+
 /* Panels of up to 128 bytes, all rows of a panel one below another; within eight rows the chunks
  * of 16 bytes are XORed with the row, so that a column of eight lies in different banks. */
 template <class T, int Rows, int Cols> struct Shared {
@@ -409,17 +436,10 @@ template <class T, int Rows, int Cols> struct Shared {
     }
     CUTE_DEVICE T &operator()(int row, int col) const { return data[Lay{}(row, col)]; }
     CUTE_DEVICE Shared operator[](int stage) const { return {data + stage * Tall * Cols}; }
-    struct Flipped; /* the operand X.T */
-    CUTE_DEVICE auto transposed() const { return Flipped{*this}; }
-    struct Flipped {
-        using Element = T;
-        static constexpr bool Transposed = true;
-        Shared of;
-        CUTE_DEVICE auto tensor() const { return of.flipped(); }
-        CUTE_DEVICE auto flipped() const { return of.tensor(); }
-    };
+    CUTE_DEVICE auto transposed() const { return Flipped<Shared>{*this}; }
 };
 
+//> tw::copy_in<Threads, Wide>(window of T const, sK); cp_async_fence(); starts a copy of all threads; tw::arrive<0>(): all copies are there, for all threads
 /* From global memory into a tile, all threads together, in chunks of 16 bytes. Wide: rows are
  * aligned; then cp.async, which fills with zeros what is outside; else through registers. A
  * condition may be on rows only where the copy is wide. */
@@ -481,6 +501,7 @@ CUTE_DEVICE void publish() {
 #endif
 }
 
+//> tw::read<Place>(sX, X); tw::write<Place>(X, sX): between shared memory and a tile in registers; write waits for all threads
 /* Between shared memory and registers. */
 template <class P, class T, int Rows, int Cols, class Tile>
 CUTE_DEVICE void read(Shared<T, Rows, Cols> s, Tile &t) {
@@ -553,6 +574,7 @@ template <int Ahead> CUTE_DEVICE void arrive() {
     __syncthreads();
 }
 
+//> auto ahead = tw::ring<Stages>(lo, hi, [&](int j, int stage) { tw::copy_in... into sK[stage] }); for (int j = lo; j < hi; ++j) { int stage = ahead.turn(j); ... }: copies run Stages - 1 iterations ahead, Stages >= 2; turn waits for those of j and of all before the ring
 /* The tiles of a loop from `lo` to `hi` in `Stages` stages: `fill(j, stage)` starts the copies for
  * iteration j. turn(j) says which stage has j's tiles once they have arrived, and starts the copies
  * for iteration j + Stages - 1. */
@@ -624,6 +646,7 @@ template <class Fill> CUTE_DEVICE auto turns(int lo, int hi, Fill fill) { return
 
 /* ---- products ------------------------------------------------------------------------------------ */
 
+//> tw::gemm<Place>(sA, sB, S): S += A B from shared memory, A (M, K), B (K, N); tw::gemm_from_registers<Place>(A, sB, S): A a tile in registers, of the operands' type
 /* The operand of an atom from a tile in registers: two accumulators side by side are one operand
  * where the atom takes 16 columns, one where it takes 8. */
 template <class Mma, class Tile> CUTE_DEVICE auto operand(Tile &t) {
@@ -737,6 +760,7 @@ struct WgmmaPlace {
     }
 };
 
+//> with tw::WgmmaPlace, tw::wgmma<Place>(sA, sB, S) and tw::wgmma_from_registers<Place>(A, sB, S) are these products
 /* The panels of a tile as wgmma's descriptors want them: (Rows, Cols) with Cols contiguous, or the
  * same bytes as (Cols, Rows). */
 template <class S> CUTE_DEVICE auto along_columns(S const &s) {

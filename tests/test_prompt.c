@@ -61,9 +61,10 @@ static const char *prompt_of(const Chain *chain, Library *library, PromptStage s
 {
     PromptRequest request = {.target = chain->target, .dtype = DT_BF16, .settings = &chain->settings, .library = library};
 
-    request.text = stage == PROMPT_DEFINE    ? "attention within a window of 128 keys, fp16"
-                   : stage == PROMPT_REASON ? chain->sketch->text
-                                            : prompt_definition(chain->arena, chain->defined);
+    request.text = stage == PROMPT_DEFINE      ? "attention within a window of 128 keys, fp16"
+                   : stage == PROMPT_REASON    ? chain->sketch->text
+                   : stage == PROMPT_TRANSLATE ? chain->code->text
+                                               : prompt_definition(chain->arena, chain->defined);
     return prompt_write(chain->arena, stage, &request);
 }
 
@@ -77,6 +78,38 @@ static int answer_tokens(Chain *chain, PromptStage stage)
     return chain->code || chain_reason(chain, chain->sketch) ? prompt_tokens(chain->code->text) : 0;
 }
 
+/* Blocks that the built-in translator writes stand for a model's. */
+static int blocks_tokens(Chain *chain)
+{
+    const char *blocks = chain_lower(chain, chain->code) ? chain_blocks(chain) : NULL;
+
+    return blocks ? prompt_tokens(blocks) : 0;
+}
+
+/* Code of several kernels may be too long to be told of in so little. */
+static void translations_fit_with_their_answers(void **state)
+{
+    Fixture *f = *state;
+    Ops ops = read_ops(f->arena);
+    int fit = 0, examples = 0;
+
+    for (int i = 0; i < ops.sources.len; i++) {
+        Chain *chain = chain_of(f->arena, ops.sources.data[i]);
+        const char *prompt;
+        int tokens, answer;
+
+        assert_true(chain_reason(chain, chain->sketch));
+        prompt = prompt_of(chain, ops.library, PROMPT_TRANSLATE);
+        tokens = prompt_tokens(prompt);
+        answer = blocks_tokens(chain);
+        assert_true(tokens < PROMPT_ROOM);
+        fit += tokens + answer <= PROMPT_ROOM;
+        examples += strstr(prompt, "# Example 1") != NULL;
+        assert_non_null(strstr(prompt, "_block("));
+    }
+    assert_true(10 * fit >= 7 * ops.sources.len && 5 * examples > 2 * ops.sources.len);
+}
+
 static void all_fit_with_their_answers(void **state)
 {
     Fixture *f = *state;
@@ -86,7 +119,7 @@ static void all_fit_with_their_answers(void **state)
     for (int i = 0; i < ops.sources.len; i++) {
         Chain *chain = chain_of(f->arena, ops.sources.data[i]);
 
-        for (int k = 0; k < PROMPT_STAGES; k++) {
+        for (int k = 0; k < PROMPT_TRANSLATE; k++) {
             const char *prompt = prompt_of(chain, ops.library, (PromptStage)k);
             int tokens = prompt_tokens(prompt), answer = answer_tokens(chain, (PromptStage)k);
 
@@ -111,7 +144,9 @@ static void examples_are_of_other_operators(void **state)
 
         for (int k = PROMPT_SKETCH; k < PROMPT_STAGES; k++) {
             PromptRequest r = {.target = chain->target, .dtype = DT_BF16, .library = ops.library};
-            const char *own = k == PROMPT_REASON ? chain->sketch->text : prompt_definition(f->arena, chain->defined);
+            const char *own = k == PROMPT_REASON                                                     ? chain->sketch->text
+                              : k == PROMPT_TRANSLATE && chain_reason(chain, chain->sketch) ? chain->code->text
+                                                                                            : prompt_definition(f->arena, chain->defined);
             Str examples = str_new(f->arena), other = str_new(f->arena), renamed = str_new(f->arena);
             const char *at = strstr(own, chain->name);
 
@@ -225,6 +260,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(all_fit_with_their_answers, setup, teardown),
+        cmocka_unit_test_setup_teardown(translations_fit_with_their_answers, setup, teardown),
         cmocka_unit_test_setup_teardown(examples_are_of_other_operators, setup, teardown),
         cmocka_unit_test_setup_teardown(words_keep_their_own_example_away, setup, teardown),
         cmocka_unit_test_setup_teardown(the_language_is_the_tables, setup, teardown),

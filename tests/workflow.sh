@@ -62,7 +62,8 @@ verdict 'the others are built in' 'in_err "sketch, answer 2" && ! in_err "reason
 expect 'no transcript' 3 attention --model "replay:$dir/none" -o "$dir/d"
 verdict 'is told' 'in_err "no transcript is there"'
 expect 'nobody of that name' 2 attention --model nobody:x -o "$dir/d"
-expect 'a translator that there is not' 2 attention --translate-by exec:cat -o "$dir/d"
+expect 'a translator without anything to compile with' 3 attention --translate-by exec:cat -o "$dir/d"
+verdict 'is told where CUTLASS is looked for' 'in_err TW1053 && in_err "--cutlass DIR"'
 
 # ---- a request in plain words
 words="sliding-window attention with sinks, 8 kv heads, head dim 64"

@@ -523,6 +523,30 @@ bool chain_translate(Chain *chain)
     return true;
 }
 
+bool chain_frame(Chain *chain, const int64_t *shared_bytes)
+{
+    if (!chain->tile->after && !pass_run_sequential(chain->tile, chain->target, chain->diags))
+        return false;
+    chain->abi = cute_frame(chain->arena, chain->tile, chain->target, shared_bytes);
+    describe(chain);
+    return true;
+}
+
+/* Without tensor maps, which frames do not have. */
+const char *chain_blocks(Chain *chain)
+{
+    Target plain = *chain->target;
+    Str text = str_new(chain->arena);
+    Abi *abi;
+
+    plain.has_tma = false;
+    if (!pass_run_sequential(chain->tile, &plain, chain->diags) ||
+        !(abi = cute_plan(chain->arena, chain->tile, &plain, chain->diags)) ||
+        !cute_emit_blocks(&text, chain->tile, abi, &plain, chain->diags))
+        return NULL;
+    return str_text(&text);
+}
+
 bool chain_emit(Chain *chain)
 {
     double since = clock_seconds();

@@ -85,6 +85,11 @@ bool chain_schedule(Chain *chain);  /* the passes that the program has not gone 
 bool chain_emit(Chain *chain);
 /* CuTe C++ instead, from the program as it was lowered: chain->cute, and its ABI. */
 bool chain_translate(Chain *chain);
+/* How blocks that somebody else writes are launched (cute.h): chain->abi. shared_bytes NULL:
+ * not known yet. */
+bool chain_frame(Chain *chain, const int64_t *shared_bytes);
+/* Our own blocks for such a frame; NULL: it could not be done. */
+const char *chain_blocks(Chain *chain);
 
 /* The definition that a PTX file must agree with, under the settings that were
  * compiled in: `against`, or where that is NULL the one within its ABI. */

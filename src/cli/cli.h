@@ -46,7 +46,7 @@ typedef struct Options {
     DType dtype;
     const Target *target;
     const char *output;       /* NULL: standard output */
-    bool json, explain, help, trial, ptxas, fragment, all, fix, dry_run;
+    bool json, explain, help, trial, ptxas, fragment, all, fix, dry_run, no_sandbox;
     When colour, cubin;
     uint64_t seed;
     const char *ptxas_path;   /* NULL: the one at hand */

@@ -4,6 +4,7 @@
  *   DIR/NAME.code.tl     with every parameter    DIR/NAME.sm_80.h    its launch ABI in C
  *   DIR/NAME.json        parameters, resources, checks
  *   DIR/NAME.sm_80.cubin where ptxas is at hand
+ *   DIR/NAME.sm_80.cu    where a model translated the code, beside tilewright_cute.cuh
  */
 #include "cli/artefact.h"
 #include "cli/gen.h"
@@ -14,6 +15,7 @@
 #include "cli/tuned.h"
 #include "cli/why.h"
 #include "cli/workflow.h"
+#include "cute/cute.h"
 #include "tune/on_gpu.h"
 
 #include <errno.h>
@@ -73,6 +75,8 @@ static int run_stages(Gen *g, const Source *source)
 
     if (status)
         return status;
+    if (g->workflow->models[PROMPT_TRANSLATE])
+        return workflow_stage(g->workflow, PROMPT_TRANSLATE, chain->code->text, NULL);
     if (!chain_lower(chain, chain->code))
         return session_chain_failed(s, chain, "lower");
     if (!chain_schedule(chain))
@@ -255,6 +259,17 @@ static const char *make_json(Gen *g, size_t *len)
     return out.data;
 }
 
+/* What a model translated, beside the header that it includes. */
+static int write_cute(Gen *g, const char *folder)
+{
+    Session *s = g->s;
+    const Source *cute = g->chain->cute;
+    int status = session_write_path(s, arena_printf(s->arena, "%s/%s", folder, cute->path), cute->text, cute->len);
+
+    return status ? status
+                  : session_write_path(s, arena_printf(s->arena, "%s/%s", folder, CUTE_HEADER_NAME), cute_header, strlen(cute_header));
+}
+
 static int write_files(Gen *g, const char *folder)
 {
     Session *s = g->s;
@@ -279,7 +294,7 @@ static int write_files(Gen *g, const char *folder)
     for (size_t i = 0; i < TW_COUNT(files) && !status; i++)
         status = session_write_path(s, arena_printf(s->arena, "%s/%s", folder, files[i].name),
                                     files[i].text, files[i].len);
-    return status;
+    return status || !chain->cute ? status : write_cute(g, folder);
 }
 
 static int write_json(Gen *g, const char *folder)

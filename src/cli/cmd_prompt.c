@@ -34,16 +34,20 @@ static const char *given(Session *s, Chain *chain, PromptStage stage, const Sour
         return source->text;
     if (!artefact_is_tl(s, source))
         return *status = EXIT_USAGE, NULL;
-    if (stage == PROMPT_REASON && is_kernel(s, source))
+    if ((stage == PROMPT_REASON || stage == PROMPT_TRANSLATE) && is_kernel(s, source))
         return source->text;
     *status = EXIT_WRONG;
     if (!chain_define(chain, source))
         return *status = session_chain_failed(s, chain, "definition"), NULL;
-    if (stage != PROMPT_REASON)
+    if (stage != PROMPT_REASON && stage != PROMPT_TRANSLATE)
         return prompt_definition(s->arena, source);
     if (!chain_fuse(chain))
         return *status = session_chain_failed(s, chain, "fuse"), NULL;
-    return chain->sketch->text;
+    if (stage == PROMPT_REASON)
+        return chain->sketch->text;
+    if (!chain_reason(chain, chain->sketch))
+        return *status = session_chain_failed(s, chain, "reason"), NULL;
+    return chain->code->text;
 }
 
 /* The request may be typed as the last word. */

@@ -278,6 +278,7 @@ static bool take(Session *s, OptionId id, const char *value)
     case OPT_SKETCH_BY: o->sketch_by = value; return true;
     case OPT_REASON_BY: o->reason_by = value; return true;
     case OPT_TRANSLATE_BY: o->translate_by = value; return true;
+    case OPT_NO_SANDBOX: o->no_sandbox = true; return true;
     case OPT_TRANSCRIPT:
         o->transcript = value;
         return *value || bad_value(s, id, value, "not the name of a folder");

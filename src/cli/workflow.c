@@ -14,6 +14,12 @@ enum { MOST_FOLDERS = 10000, SLUG = 40 };
 
 /* ---- models ----------------------------------------------------------------------------- */
 
+static bool is_replay(const char *spec)
+{
+    return strncmp(spec, REPLAY, sizeof REPLAY - 1) == 0;
+}
+
+/* Of its own accord tw has a model translate where there is something to compile that with. */
 static const char *spec_of(const Session *s, PromptStage stage)
 {
     const Options *o = &s->options;
@@ -23,15 +29,11 @@ static const char *spec_of(const Session *s, PromptStage stage)
     case PROMPT_DEFINE: return model;
     case PROMPT_SKETCH: return o->sketch_by ? o->sketch_by : model;
     case PROMPT_REASON: return o->reason_by ? o->reason_by : model;
+    case PROMPT_TRANSLATE: return o->translate_by ? o->translate_by : o->cutlass || (model && is_replay(model)) ? model : NULL;
     case PROMPT_CODE:
     case PROMPT_STAGES: break;
     }
     return NULL;
-}
-
-static bool is_replay(const char *spec)
-{
-    return strncmp(spec, REPLAY, sizeof REPLAY - 1) == 0;
 }
 
 Model *workflow_model(Session *s, const char *spec)
@@ -87,6 +89,20 @@ static int open_models(Workflow *w)
     }
     w->asks = found;
     return replayed && !found ? no_transcript(s, replayed) : EXIT_DONE;
+}
+
+/* Before anybody is asked. */
+static int find_tools(Workflow *w)
+{
+    Session *s = w->s;
+    const char *error;
+
+    w->tools.unconfined = s->options.no_sandbox;
+    if (foreign_find(s->arena, s->options.cutlass, &w->tools, &error))
+        return EXIT_DONE;
+    diag_add(s->diags, TW1053, (Span){0, 0}, "%s", error)->source = NULL;
+    session_diagnose(s);
+    return EXIT_LACKS;
 }
 
 /* ---- what is told meanwhile ------------------------------------------------------------------ */
@@ -235,14 +251,12 @@ Workflow *workflow_new(Session *s, Chain *chain, int *status)
                            .bound = s->options.bound, .tell = tell, .user = s};
 
     *w = (Workflow){.s = s, .started = clock_seconds()};
-    if (s->options.translate_by && !text_equal_nocase(s->options.translate_by, BUILT_IN)) {
-        *status = session_usage(s, "--translate-by '%s': code is translated by tw alone so far ('%s')",
-                                s->options.translate_by, BUILT_IN);
-        return NULL;
-    }
     *status = open_models(w);
+    if (!*status && w->models[PROMPT_TRANSLATE])
+        *status = find_tools(w);
     if (*status)
         return NULL;
+    options.tools = &w->tools;
     memcpy(options.by, w->models, sizeof options.by);
     if (w->asks)
         options.library = ops_library(s);

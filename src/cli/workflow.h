@@ -1,6 +1,6 @@
 /* workflow.h: stages with authors, under a session's options.
  *
- *   --model SPEC       all stages          --sketch-by, --reason-by   one each
+ *   --model SPEC       all stages          --sketch-by, --reason-by, --translate-by   one each
  *   --transcript DIR   where it is kept    --rounds N                 answers a stage
  */
 #ifndef TW_WORKFLOW_H
@@ -14,6 +14,7 @@ typedef struct Workflow {
     Flow *flow;
     Model *models[PROMPT_STAGES]; /* one that does several stages stands there several times */
     bool asks;                    /* some stage is a model's */
+    ForeignTools tools;           /* where a model translates */
     double started;
 } Workflow;
 

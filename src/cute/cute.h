@@ -21,6 +21,21 @@ Abi *cute_plan(Arena *arena, TileProgram *program, const Target *target, Diags *
 /* The C++ of a program that was planned. False: diagnostics were recorded. */
 bool cute_emit(Str *out, const TileProgram *program, const Abi *abi, const Target *target, Diags *diags);
 
+/* ---- blocks that somebody else writes ----------------------------------------------------
+ *
+ * Of a kernel NAME the function NAME_block is his, under a comment that says how much shared
+ * memory it takes; the entries, which call it, are ours, and so is the launch ABI. */
+#define CUTE_SHARED_NOTE "// shared memory of %s_block: "
+
+/* The ABI; shared_bytes: of each kernel (NULL: not known yet). No tensor maps. The program went
+ * through pass_run_sequential. */
+Abi *cute_frame(Arena *arena, TileProgram *program, const Target *target, const int64_t *shared_bytes);
+void cute_emit_entries(Str *out, const TileProgram *program, const Abi *abi, const Target *target);
+/* How each function begins, with how blocks map to the grid; "..." stands for the rest. */
+void cute_emit_heads(Str *out, const TileProgram *program, const Abi *abi, const Target *target);
+/* Our own blocks alone, as such a text: of a program that was planned. */
+bool cute_emit_blocks(Str *out, const TileProgram *program, const Abi *abi, const Target *target, Diags *diags);
+
 /* include/tilewright_cute.cuh, as it was when this was built. */
 extern const char cute_header[];
 #define CUTE_HEADER_NAME "tilewright_cute.cuh"

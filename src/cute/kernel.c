@@ -192,23 +192,35 @@ static void put_entry(Cute *c, const AbiEntry *entry, bool wide, const char *typ
     cu_line(c, "}");
 }
 
-static bool put_kernel(Str *out, const TileProgram *program, int index, const Abi *abi, const Target *target, Diags *diags)
+static Cute *start_kernel(Str *out, const TileProgram *program, int index, const Abi *abi, const Target *target, Diags *diags)
 {
     Cute *c = start(abi->arena, program, program->kernels.data[index], target, diags);
     c->out = out;
     c->abi = abi;
-    if (!cu_plan(c)) return false;
+    if (!cu_plan(c)) return NULL;
     for (int i = 0; i < program->kernels.len; i++) {
         cu_name(c, abi->kernels.data[i].fast.name);
         if (abi->kernels.data[i].any.name) cu_name(c, abi->kernels.data[i].any.name);
         cu_name(c, arena_printf(c->arena, "%s_block", program->kernels.data[i]->name));
     }
     name_arguments(c);
+    return c;
+}
+
+static void put_entries(Cute *c, int index)
+{
     const char *typed = arguments(c, FORM_ENTRY);
+    put_entry(c, &c->abi->kernels.data[index].fast, true, typed);
+    put_entry(c, &c->abi->kernels.data[index].any, false, typed);
+}
+
+static bool put_kernel(Str *out, const TileProgram *program, int index, const Abi *abi, const Target *target, Diags *diags)
+{
+    Cute *c = start_kernel(out, program, index, abi, target, diags);
+    if (!c) return false;
     str_addc(out, '\n');
     put_block(c, arguments(c, FORM_BLOCK));
-    put_entry(c, &abi->kernels.data[index].fast, true, typed);
-    put_entry(c, &abi->kernels.data[index].any, false, typed);
+    put_entries(c, index);
     return !c->failed;
 }
 
@@ -221,4 +233,68 @@ bool cute_emit(Str *out, const TileProgram *program, const Abi *abi, const Targe
     for (int k = 0; k < program->kernels.len; k++)
         if (!put_kernel(out, program, k, abi, target, diags)) return false;
     return true;
+}
+
+/* ---- blocks of others ------------------------------------------------------------------------ */
+
+bool cute_emit_blocks(Str *out, const TileProgram *program, const Abi *abi, const Target *target, Diags *diags)
+{
+    for (int k = 0; k < program->kernels.len; k++) {
+        Cute *c = start_kernel(out, program, k, abi, target, diags);
+        if (!c) return false;
+        cu_line(c, "%s" CUTE_SHARED_NOTE "%lld bytes", k ? "\n" : "", program->kernels.data[k]->name, (long long)c->shared_bytes);
+        put_block(c, arguments(c, FORM_BLOCK));
+        if (c->failed) return false;
+    }
+    return true;
+}
+
+/* What is known without a plan: whoever writes the blocks makes his own. */
+static Cute *start_frame(Str *out, const TileProgram *program, int index, const Abi *abi, const Target *target)
+{
+    Diags *quiet = diags_new(abi->arena, NULL);
+    Cute *c = start(abi->arena, program, program->kernels.data[index], target, quiet);
+    c->out = out;
+    c->abi = abi;
+    c->syms = arena_array(c->arena, const char *, aff_sym_count(program->aff));
+    for (int i = 0; i < program->kernels.len; i++) {
+        cu_name(c, program->kernels.data[i]->name);
+        cu_name(c, arena_printf(c->arena, "%s_any", program->kernels.data[i]->name));
+        cu_name(c, arena_printf(c->arena, "%s_block", program->kernels.data[i]->name));
+    }
+    name_arguments(c);
+    return c;
+}
+
+Abi *cute_frame(Arena *arena, TileProgram *program, const Target *target, const int64_t *shared_bytes)
+{
+    for (int k = 0; k < program->kernels.len; k++) {
+        program->kernels.data[k]->shared_bytes = shared_bytes ? shared_bytes[k] : 0;
+        program->kernels.data[k]->persistent = 0;
+    }
+    Abi *abi = abi_from_tile(arena, program, target);
+    abi_lay_out(abi);
+    return abi;
+}
+
+void cute_emit_entries(Str *out, const TileProgram *program, const Abi *abi, const Target *target)
+{
+    for (int k = 0; k < program->kernels.len; k++) put_entries(start_frame(out, program, k, abi, target), k);
+}
+
+void cute_emit_heads(Str *out, const TileProgram *program, const Abi *abi, const Target *target)
+{
+    for (int k = 0; k < program->kernels.len; k++) {
+        Cute *c = start_frame(out, program, k, abi, target);
+        cu_line(c, "%s// %s: %d threads a block", k ? "\n" : "", program->kernels.data[k]->name, abi->kernels.data[k].fast.threads);
+        cu_line(c, "template <bool Wide>");
+        cu_line(c, "__device__ __forceinline__ void %s_block(", program->kernels.data[k]->name);
+        cu_line(c, "    %s)", arguments(c, FORM_BLOCK));
+        cu_open(c, "{");
+        cu_place(c);
+        if (!c->failed) put_place(c);
+        put_grid(c);
+        cu_line(c, "...");
+        cu_close(c, "}");
+    }
 }

@@ -12,25 +12,13 @@
  * tried on tiles of a few elements: those are taken that are most unlike each other, for
  * where two are equal one may stand for the other.
  */
-#include "flow/flow.h"
-
-#include "chain/launch.h"
+#include "flow/trial.h"
 
 #include <math.h>
 
 enum { SHAPES = 3, TRIES = 8, ROUND_AFTER = 4, DRAWS = 40, PROBE = 16, TILE = 64, LENGTHS = 4, COUNTS = 6, PLACES = 4000000 };
-static const double MOST_WORK = 4e9; /* multiply-adds of a shape */
+static const double MOST_WORK = 4e9, MOST_EMULATED = 6e7; /* multiply-adds of a shape */
 
-typedef struct Trial {
-    Chain *chain;
-    Arena *arena; /* of this shape */
-    const FlowTrial *options;
-    Diags *diags;
-    Span where;
-    LaunchShape shape;
-    double unlike; /* how much its counts are unlike each other */
-    Tensor **inputs, **outputs;
-} Trial;
 
 /* ---- shapes ------------------------------------------------------------------------- */
 
@@ -115,11 +103,11 @@ static bool make(Trial *t, const char **error)
 {
     const Def *def = t->chain->def;
 
-    if (ref_flops(t->arena, def, t->shape.data, t->shape.len) / 2 > MOST_WORK)
+    if (ref_flops(t->arena, def, t->shape.data, t->shape.len) / 2 > (t->module ? MOST_EMULATED : MOST_WORK))
         return *error = "it is too large to be executed here", false;
     t->inputs = arena_array(t->arena, Tensor *, def->inputs.len + 1);
     t->outputs = arena_array(t->arena, Tensor *, def->outputs.len + 1);
-    return ref_make_tensors(t->arena, def, t->shape.data, t->shape.len, FILL_NORMAL, t->options->seed, t->inputs,
+    return ref_make_tensors(t->arena, def, t->shape.data, t->shape.len, t->fill, t->options->seed, t->inputs,
                             t->outputs, error) &&
            ref_new(t->arena, def, t->shape.data, t->shape.len, t->inputs, REF_EXACT, error);
 }
@@ -155,7 +143,7 @@ static bool prepare(Trial *t, int shape, const char **error)
 
 /* ---- running ---------------------------------------------------------------------------- */
 
-static Tensor *find(const Trial *t, const char *name)
+Tensor *trial_find(const Trial *t, const char *name)
 {
     const Def *def = t->chain->def;
 
@@ -179,7 +167,7 @@ static bool bind_tensors(Trial *t, Tensor **tensors, const char **error)
     for (int i = 0; i < p->tensors.len; i++) {
         const TileTensor *tensor = p->tensors.data[i];
 
-        tensors[i] = find(t, tensor->name);
+        tensors[i] = trial_find(t, tensor->name);
         if (!tensors[i])
             tensors[i] = launch_tensor(t->arena, tensor->name, tensor->dtype, tensor->rank, tensor->dims, values, error);
         if (!tensors[i])
@@ -296,6 +284,8 @@ static void tell(Trial *t, int output, const RefVerdict *v)
 
     diag = diag_add(t->diags, TW1043, t->where, "%s[%s] is %.6g, and %.6g by the definition", tensor->name,
                     place_text(t, tensor, box.first), box.got, box.want);
+    if (t->module)
+        diag->source = NULL; /* no place of what it was compiled from is known */
     if (!box.wrong)
         diag->message = arena_printf(t->diags->arena, "the error of %s is %.3g times that of a plain implementation",
                                      tensor->name, v->ratio_frobenius);
@@ -327,6 +317,15 @@ static bool compare(Trial *t)
 }
 
 /* ---- for all shapes ----------------------------------------------------------------------- */
+
+/* In each way that it may be launched. */
+static bool emulate(Trial *t)
+{
+    for (int way = 0; way < TRIAL_WAYS; way++)
+        if (!trial_emulate(t, (TrialWay)way) || !compare(t))
+            return false;
+    return true;
+}
 
 static bool execute(Trial *t)
 {
@@ -361,21 +360,23 @@ static bool evaluate(Trial *t)
     return ref;
 }
 
-static bool each_shape(Chain *chain, const FlowTrial *options, Span where, Diags *diags, bool (*f)(Trial *))
+static bool each_shape(const Trial *like, bool (*f)(Trial *))
 {
+    static const FillKind fills[SHAPES] = {FILL_NORMAL, FILL_LARGE, FILL_GROWING};
     int done = 0;
     const char *error = "";
     bool right = true;
 
     for (int i = 0; i < SHAPES && right; i++) {
-        Trial t = {.chain = chain, .arena = arena_new(arena_heap(chain->arena)), .options = options, .diags = diags,
-                   .where = where};
+        Trial t = *like;
 
+        t.arena = arena_new(arena_heap(like->chain->arena));
+        t.fill = like->module ? fills[i] : FILL_NORMAL;
         if (prepare(&t, i, &error)) {
             right = f(&t);
             done++;
         } else if (i == SHAPES - 1 && !done) {
-            diag_add(diags, TW1044, where, "no small shape was found at which the definition can be evaluated: %s", error);
+            diag_add(t.diags, TW1044, t.where, "no small shape was found at which the definition can be evaluated: %s", error);
             right = false;
         }
         arena_free(t.arena);
@@ -385,10 +386,15 @@ static bool each_shape(Chain *chain, const FlowTrial *options, Span where, Diags
 
 bool flow_execute(Chain *chain, const FlowTrial *trial, Span where, Diags *diags)
 {
-    return each_shape(chain, trial, where, diags, execute);
+    return each_shape(&(Trial){.chain = chain, .options = trial, .where = where, .diags = diags}, execute);
+}
+
+bool flow_emulate(Chain *chain, const EmuModule *module, const Source *ptx, const FlowTrial *trial, Diags *diags)
+{
+    return each_shape(&(Trial){.chain = chain, .options = trial, .diags = diags, .module = module, .ptx = ptx}, emulate);
 }
 
 bool flow_evaluate(Chain *chain, const FlowTrial *trial, Diags *diags)
 {
-    return each_shape(chain, trial, chain->def->unit->name_span, diags, evaluate);
+    return each_shape(&(Trial){.chain = chain, .options = trial, .where = chain->def->unit->name_span, .diags = diags}, evaluate);
 }

@@ -9,6 +9,8 @@
  *   3. A fence is a line of three or more backticks or tildes, a word behind it or not;
  *      the next line of as many of them alone closes it, else the answer's end.
  *   4. It must be text: UTF-8 without control characters.
+ *   5. Of C++ a unit is a function whose name ends with the word (`_block`); where no block has
+ *      one, the text goes from the first line that begins as C++ does to the last `}`.
  *
  * Nothing is guessed beyond them; what is wrong with the program the parser says.
  */
@@ -83,11 +85,50 @@ static bool is_word(const char *text, size_t from, size_t to, const char *word)
     return to - from == n;
 }
 
+/* ---- C++ ------------------------------------------------------------------------------- */
+
+static bool is_cpp(const char *unit)
+{
+    return *unit == '_';
+}
+
+/* NAME_block( */
+static bool names_function(const char *text, Line line, const char *unit)
+{
+    size_t n = strlen(unit);
+
+    for (size_t at = line.from; at + n < line.to; at++) {
+        size_t end = skip_blanks(text, at + n, line.to);
+
+        if (memcmp(text + at, unit, n) == 0 && end < line.to && text[end] == '(')
+            return true;
+    }
+    return false;
+}
+
+static bool begins_cpp(const char *text, Line line)
+{
+    static const char *const words[] = {"template", "using", "struct", "namespace", "constexpr", "static", "inline", "__device__",
+                                        "CUTE_DEVICE", "CUTE_HOST_DEVICE", "__forceinline__", "void", "auto"};
+    size_t at = skip_blanks(text, line.from, line.to), end = word_end(text, at, line.to);
+
+    if (at < line.to && (text[at] == '#' || (text[at] == '/' && at + 1 < line.to && (text[at + 1] == '/' || text[at + 1] == '*'))))
+        return true;
+    for (size_t i = 0; i < TW_COUNT(words); i++)
+        if (end - at == strlen(words[i]) && memcmp(text + at, words[i], end - at) == 0)
+            return true;
+    return false;
+}
+
+/* ---- TL ----------------------------------------------------------------------------------- */
+
 /* `Kernel NAME`, and nothing else but a comment. */
 static bool begins_unit(const char *text, Line line, const char *unit)
 {
     size_t at = skip_blanks(text, line.from, line.to), end = word_end(text, at, line.to), name;
 
+    if (is_cpp(unit))
+        return names_function(text, line, unit);
     if (!is_word(text, at, end, unit))
         return false;
     name = skip_blanks(text, end, line.to);
@@ -143,7 +184,7 @@ static Piece unfenced(const char *text, size_t len, const char *unit)
 {
     Piece found = {0};
     Fence open = {0};
-    bool begun = false;
+    bool begun = false, has_unit = false;
 
     for (size_t at = 0; at < len;) {
         Line line = line_at(text, len, at);
@@ -155,14 +196,15 @@ static Piece unfenced(const char *text, size_t len, const char *unit)
                 open.mark = 0;
         } else if (fence.mark) {
             open = fence;
-        } else if (!begun && begins_unit(text, line, unit)) {
+        } else if (!begun && (is_cpp(unit) ? begins_cpp(text, line) : begins_unit(text, line, unit))) {
             begun = true;
             found = (Piece){line.from, len};
-        } else if (begun && is_end(text, line)) {
+        } else if (begun && (is_cpp(unit) ? text[skip_blanks(text, line.from, line.to)] == '}' : is_end(text, line))) {
             found.to = line.next;
         }
+        has_unit |= begun && !open.mark && begins_unit(text, line, unit);
     }
-    return found;
+    return has_unit ? found : (Piece){0};
 }
 
 /* The rule 4: how far the piece is text. */
@@ -183,9 +225,14 @@ static size_t text_until(const char *text, Piece piece)
 
 static Source *nothing(Diags *diags, const char *name, const char *unit, size_t len)
 {
-    Diag *diag = diag_add(diags, TW1041, (Span){0, 0}, len ? "%s holds no %s" : "%s is empty: it holds no %s", name, unit);
+    const char *what = is_cpp(unit) ? "function of a block" : unit;
+    Diag *diag = diag_add(diags, TW1041, (Span){0, 0}, len ? "%s holds no %s" : "%s is empty: it holds no %s", name, what);
 
     diag->source = NULL;
+    if (is_cpp(unit)) {
+        diag_note(diags, diag, "give the functions NAME%s whole, in one block between lines of three backticks", unit);
+        return NULL;
+    }
     diag_note(diags, diag, "give it whole, from the line `%s NAME` to its `end`, in one block between lines of three backticks",
               unit);
     return NULL;

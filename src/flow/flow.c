@@ -43,6 +43,8 @@ static const Source *write_built_in(Flow *flow, PromptStage stage)
     case PROMPT_SKETCH: return chain_fuse(chain) ? chain->sketch : NULL;
     case PROMPT_REASON: return chain_reason(chain, chain->sketch) ? chain->code : NULL;
     case PROMPT_CODE: return chain_fuse(chain) && chain_reason(chain, chain->sketch) ? chain->code : NULL;
+    case PROMPT_TRANSLATE:
+        return chain_lower(chain, chain->code) && chain_schedule(chain) && chain_emit(chain) ? chain->ptx : NULL;
     case PROMPT_STAGES: break;
     }
     return NULL;
@@ -117,14 +119,26 @@ static bool holds_text(const FlowStep *step)
     return false;
 }
 
+static bool judge(Flow *flow, FlowStep *step)
+{
+    if (step->stage == PROMPT_TRANSLATE)
+        return flow_judge_translation(flow, step->text, &flow->translated, step->diags);
+    return flow_judge(flow, step->stage, step->text, step->diags);
+}
+
 static void take_text(Flow *flow, FlowStep *step)
 {
-    const char *name = arena_printf(flow->arena, "%s-%d.tl", prompt_stage_name(step->stage), step->round);
+    const char *name = arena_printf(flow->arena, "%s-%d.%s", prompt_stage_name(step->stage), step->round,
+                                    prompt_suffix(step->stage));
+    bool built_in = !flow->options.by[step->stage];
 
+    if (built_in && step->stage == PROMPT_TRANSLATE) {
+        step->ok = true; /* PTX, that is executed with the others */
+        return;
+    }
     step->text = flow_extract(flow->arena, name, prompt_unit(step->stage), step->answer.text, strlen(step->answer.text),
                               step->diags);
-    step->ok = step->text && ((!flow->options.by[step->stage] && !flow->options.execute) ||
-                              flow_judge(flow, step->stage, step->text, step->diags));
+    step->ok = step->text && ((built_in && !flow->options.execute) || judge(flow, step));
 }
 
 static bool take(Flow *flow, FlowStep *step)
@@ -149,23 +163,25 @@ static Source *adopted(Flow *flow, const FlowStep *step, const char *kind)
     return chain_text(chain, arena_printf(flow->arena, "%s%s.tl", name, kind), &text);
 }
 
-static void adopt(Flow *flow, const FlowStep *step, Source **definition)
+static bool adopt(Flow *flow, const FlowStep *step, Source **definition)
 {
     Chain *chain = flow->chain;
 
     switch (step->stage) {
-    case PROMPT_DEFINE: *definition = adopted(flow, step, ""); return;
+    case PROMPT_DEFINE: *definition = adopted(flow, step, ""); return true;
     case PROMPT_SKETCH:
         chain->sketch = adopted(flow, step, ".sketch");
         chain->beside = NULL;
-        return;
+        return true;
     case PROMPT_REASON:
     case PROMPT_CODE:
         chain->code = adopted(flow, step, ".code");
         chain->beside = NULL;
-        return;
-    case PROMPT_STAGES: return;
+        return true;
+    case PROMPT_TRANSLATE: return flow_adopt_translation(flow);
+    case PROMPT_STAGES: break;
     }
+    return true;
 }
 
 /* False: there is nothing to go on with. step->ok says whether the answer is right. */
@@ -211,10 +227,8 @@ bool flow_stage(Flow *flow, PromptStage stage, const char *given, Source **defin
         step.prompt = model ? prompt_write(flow->arena, stage, &request) : NULL;
         if (!do_round(flow, &step))
             return false;
-        if (step.ok && model)
-            adopt(flow, &step, definition);
         if (step.ok)
-            return true;
+            return !model || adopt(flow, &step, definition);
         tell_next(flow, &step, &request);
     }
     return give_up(flow, &step);

@@ -1,7 +1,7 @@
 /* flow.h: the workflow: stages done by authors, each answer checked and executed.
  *
- *   request ─► definition ─► sketch ─► code ─► (tile IR ─► PTX)
- *       define       sketch      reason
+ *   request ─► definition ─► sketch ─► code ─► tile IR ─► PTX
+ *       define       sketch      reason        translate
  *                    └────── code ──────┘
  *
  * A stage is a function from text to text. Its author is built in, or a model, which is
@@ -19,6 +19,8 @@
 #ifndef TW_FLOW_H
 #define TW_FLOW_H
 
+#include "emu/emu.h"
+#include "foreign/foreign.h"
 #include "model/model.h"
 #include "prompt/prompt.h"
 
@@ -48,15 +50,23 @@ typedef struct FlowOptions {
     double bound;             /* largest error, over that of a plain implementation */
     Library *library;         /* NULL: prompts have no examples */
     const char *folder;       /* where the transcript goes; NULL: nowhere */
+    const ForeignTools *tools; /* what compiles what a model translates */
     FlowTell *tell;           /* NULL: nobody */
     void *user;
 } FlowOptions;
+
+/* What came of a translation that is right. */
+typedef struct FlowTranslated {
+    const char *ptx, *text;  /* without the launch ABI; the C++ with includes and entries */
+    const int64_t *shared_bytes; /* by kernel */
+} FlowTranslated;
 
 typedef struct Flow {
     Arena *arena;
     Chain *chain;             /* that goes on with what was written */
     FlowOptions options;
     VEC(FlowStep) steps;
+    FlowTranslated translated;
     const char *failure;      /* NULL, or why the last function failed without a diagnostic */
 } Flow;
 
@@ -64,7 +74,8 @@ Flow *flow_new(Chain *chain, const FlowOptions *options);
 /* Begins a transcript, or goes on with one of the same run. request: all that the run
  * depends on, as JSON. False: diagnostics were recorded with the chain. */
 bool flow_begin(Flow *flow, const char *request);
-/* Has the stage done. Of what a model wrote chain->sketch and chain->code become it;
+/* Has the stage done. Of what a model wrote chain->sketch and chain->code become it (of a
+ * translation chain->cute, chain->ptx and chain->abi);
  * define makes the source that chain_define then reads. False: diagnostics of the last
  * answer were recorded with the chain, or flow->failure is a sentence. */
 bool flow_stage(Flow *flow, PromptStage stage, const char *given, Source **definition);
@@ -81,12 +92,20 @@ Source *flow_extract(Arena *arena, const char *name, const char *unit, const cha
  * settings, target, and (but for define) the definition that it must agree with. */
 bool flow_judge(const Flow *flow, PromptStage stage, const Source *text, Diags *diags);
 
+/* translate.c: C++ to PTX that computes the definition; what came of it goes to *made. like: as
+ * above, and the code. */
+bool flow_judge_translation(const Flow *flow, const Source *text, FlowTranslated *made, Diags *diags);
+/* The built chain goes on with it. False: diagnostics of the chain. */
+bool flow_adopt_translation(Flow *flow);
+
 /* execute.c: executes chain->tile on small shapes against chain->def. */
 typedef struct FlowTrial {
     uint64_t seed;
     double bound;
 } FlowTrial;
 bool flow_execute(Chain *chain, const FlowTrial *trial, Span where, Diags *diags);
+/* The same of PTX, launched as chain->abi says, by the emulator. */
+bool flow_emulate(Chain *chain, const EmuModule *module, const Source *ptx, const FlowTrial *trial, Diags *diags);
 /* Whether the definition gives numbers at all. */
 bool flow_evaluate(Chain *chain, const FlowTrial *trial, Diags *diags);
 

@@ -1,7 +1,7 @@
 /* transcript.c: a run as a folder of texts.
  *
  *   request.json          all that the run depends on
- *   sketch-1.prompt.md    what was asked            sketch-1.tl                taken from it
+ *   sketch-1.prompt.md    what was asked            sketch-1.tl (or .cu)       taken from it
  *   sketch-1.answer.md    what was answered         sketch-1.diagnostics.txt   what is wrong
  *   sketch-1.thoughts.md  what was thought before   sketch-1.json              how, and how long
  *   result.json           what came of it
@@ -145,7 +145,7 @@ bool transcript_verdict(Flow *flow, const FlowStep *step)
     diags_json(step->diags, &about);
     str_add(&about, "}\n");
     diags_text(step->diags, &wrong);
-    return (!step->text || write_file(flow, path_of(flow, step->stage, step->round, "tl"), step->text->text)) &&
+    return (!step->text || write_file(flow, path_of(flow, step->stage, step->round, prompt_suffix(step->stage)), step->text->text)) &&
            write_file(flow, path_of(flow, step->stage, step->round, "diagnostics.txt"), str_text(&wrong)) &&
            write_file(flow, path_of(flow, step->stage, step->round, "json"), str_text(&about));
 }

@@ -230,9 +230,9 @@ static Chain *chain_for(Arena *arena, const Entry *entry, const PromptRequest *r
     return prompt_set_as_headed(chain, entry->source) && chain_define(chain, entry->source) ? chain : NULL;
 }
 
-static void put_block(Str *out, const char *what, const char *text)
+static void put_block(Str *out, const char *what, const char *language, const char *text)
 {
-    str_printf(out, "%s%s:\n\n```tl\n%s```\n", out->len ? "\n" : "", what, text);
+    str_printf(out, "%s%s:\n\n```%s\n%s```\n", out->len ? "\n" : "", what, language, text);
 }
 
 static void put_settings(Str *out, const Chain *chain)
@@ -243,9 +243,9 @@ static void put_settings(Str *out, const Chain *chain)
         str_add(out, " known when compiling.\n");
 }
 
-/* What somebody else answered, and what was asked. NULL: the built-in stages cannot do
+/* What somebody else answered, and what was asked; *shows: the TL that it shows. NULL: the built-in stages cannot do
  * it, or by several units, which teach less. */
-static const char *answer_of(Str *out, PromptStage stage, const Entry *entry, const PromptRequest *r)
+static const char *answer_of(Str *out, PromptStage stage, const Entry *entry, const PromptRequest *r, const char **shows)
 {
     Arena *arena = out->arena;
     const char *definition = prompt_definition(arena, entry->source), *answer;
@@ -253,17 +253,22 @@ static const char *answer_of(Str *out, PromptStage stage, const Entry *entry, co
 
     if (stage == PROMPT_DEFINE) {
         str_printf(out, "%s\n", entry->heading);
-        return definition;
+        return *shows = definition;
     }
     chain = chain_for(arena, entry, r);
     if (!chain || !chain_fuse(chain) || (stage != PROMPT_SKETCH && !chain_reason(chain, chain->sketch)))
         return NULL;
     answer = stage == PROMPT_SKETCH ? chain->sketch->text : chain->code->text;
+    *shows = answer;
+    if (stage == PROMPT_TRANSLATE) {
+        put_block(out, "Code", "tl", answer);
+        return strstr(answer, "\nKernel ") || !chain_lower(chain, chain->code) ? NULL : chain_blocks(chain);
+    }
     put_settings(out, chain);
     if (stage == PROMPT_REASON)
-        put_block(out, "A sketch", chain->sketch->text);
+        put_block(out, "A sketch", "tl", chain->sketch->text);
     else
-        put_block(out, "A definition", definition);
+        put_block(out, "A definition", "tl", definition);
     return strstr(answer, "\nKernel ") ? NULL : answer;
 }
 
@@ -272,16 +277,17 @@ static void make(Library *library, Entry *entry, PromptStage stage, const Prompt
     static const char *const title[TL_FORMS] = {"Its definition", "Its sketch", "Its code"};
     Example *example = &entry->examples[stage];
     Str text = str_new(library->arena);
-    const char *answer;
+    const char *answer, *shows = "";
+    bool translates = stage == PROMPT_TRANSLATE;
     Source source = {"example", "", 0};
 
     example->made = true;
-    answer = answer_of(&text, stage, entry, r);
+    answer = answer_of(&text, stage, entry, r, &shows);
     if (!answer)
         return;
-    put_block(&text, title[prompt_form(stage)], answer);
-    source.text = answer;
-    source.len = strlen(answer);
+    put_block(&text, translates ? "Its CuTe C++" : title[prompt_form(stage)], translates ? "cpp" : "tl", answer);
+    source.text = shows;
+    source.len = strlen(shows);
     example->text = str_text(&text);
     example->tokens = prompt_tokens(example->text);
     example->shown = traits_of(parse(library->arena, &source), false);

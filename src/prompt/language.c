@@ -96,3 +96,32 @@ void prompt_language(Str *out, TlForm form)
     str_add(out, expressions);
     put_operations(out, form);
 }
+
+/* ---- what a reader needs ------------------------------------------------------------------- */
+
+void prompt_language_used(Str *out, const bool *stmts, const bool *ops)
+{
+    const char *between = "";
+
+    str_add(out, "# The language TL, as far as it occurs\n\nTL is sequential: a Copy is complete when the next statement begins. "
+                 "Masks leave out what is not\ntrue (-inf); a tile of a Copy may stand over the end of a tensor, where it has zeros.\n\n");
+    for (int i = 0; i < STMT_COUNT; i++) {
+        if (!stmts[i])
+            continue;
+        put_form(out, stmt_help((StmtKind)i));
+        str_addc(out, '\n');
+    }
+    str_add(out, "\nOperations: ");
+    for (int i = 0; i < OP_COUNT; i++) {
+        if (!ops[i])
+            continue;
+        str_add(out, between);
+        put_operation(out, op_info((OpId)i));
+        between = "; ";
+    }
+    str_addc(out, '\n');
+    if (ops[OP_SOFTMAX])
+        str_add(out, "\nSoftmax S with M and L, in a loop: m = max(M, row maximum of S), S = exp(S - m), f = exp(M - m),\n"
+                     "L = L * f + row sum of S, M = m, and what S is accumulated into afterwards is multiplied by f before.\n"
+                     "M begins as -inf, L and accumulators as 0; a row that is masked whole stays 0.\n");
+}

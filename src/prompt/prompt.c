@@ -38,6 +38,11 @@ const char *prompt_unit(PromptStage stage)
     return stages[stage].unit;
 }
 
+const char *prompt_suffix(PromptStage stage)
+{
+    return stage == PROMPT_TRANSLATE ? "cu" : "tl";
+}
+
 TlForm prompt_form(PromptStage stage)
 {
     return stages[stage].form;
@@ -72,6 +77,12 @@ static void put_given(Str *out, PromptStage stage, const PromptRequest *r)
     }
     put_fenced(out, "tl", r->text);
     put_known(out, r);
+    if (stage == PROMPT_TRANSLATE) {
+        Str heads = str_new(out->arena);
+
+        str_add(out, "\nHow the function of each block begins; the parameters stand in this order:\n\n");
+        put_fenced(out, "cpp", prompt_heads(&heads, r) ? str_text(&heads) : "");
+    }
 }
 
 /* The beginning of a line, in so many tokens. */
@@ -122,6 +133,10 @@ static void put_last(Str *out, const PromptRequest *r, int room)
 
 static void put_form(Str *out, PromptStage stage)
 {
+    if (stage == PROMPT_TRANSLATE) {
+        prompt_cute_form(out);
+        return;
+    }
     str_printf(out, "\n# The answer\n\n"
                     "Give %s in one block: a line of three backticks, the units `%s NAME ... end` whole, a line of\n"
                     "three backticks. What stands outside of the block is not read; of several blocks the last one\n"
@@ -132,7 +147,7 @@ static void put_form(Str *out, PromptStage stage)
 
 /* ---- the whole ----------------------------------------------------------------------- */
 
-/* Tokens that the answer may need: code is some two and a half times its sketch. */
+/* Tokens that the answer may need: code is some two and a half times its sketch, C++ four times its code. */
 static int reserve(PromptStage stage, int given)
 {
     switch (stage) {
@@ -140,6 +155,7 @@ static int reserve(PromptStage stage, int given)
     case PROMPT_SKETCH: return 300 + given + given / 4;
     case PROMPT_REASON: return 300 + 5 * given / 2;
     case PROMPT_CODE: return 500 + 5 * given / 2;
+    case PROMPT_TRANSLATE: return 300 + 4 * given;
     case PROMPT_STAGES: break;
     }
     return 0;
@@ -151,7 +167,10 @@ const char *prompt_write(Arena *arena, PromptStage stage, const PromptRequest *r
     int room;
 
     str_printf(&out, "# Task\n\n%s\n", stages[stage].task);
-    prompt_language(&out, stages[stage].form);
+    if (stage == PROMPT_TRANSLATE)
+        prompt_cute(&out, r);
+    else
+        prompt_language(&out, stages[stage].form);
     prompt_hardware(&out, stages[stage].form, r->target, r->dtype);
     put_given(&given, stage, r);
     put_form(&form, stage);

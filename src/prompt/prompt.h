@@ -28,8 +28,11 @@ typedef enum PromptStage {
 
 const char *prompt_stage_name(PromptStage stage);
 bool prompt_stage_find(const char *name, PromptStage *stage);
-/* "Operator" or "Kernel": the word that units of its answer begin with. */
+/* "Operator" or "Kernel": the word that units of its answer begin with; "_block": what the names
+ * of its functions end with. */
 const char *prompt_unit(PromptStage stage);
+/* Of files that hold its answer: "tl". */
+const char *prompt_suffix(PromptStage stage);
 TlForm prompt_form(PromptStage stage);
 
 /* ---- examples -------------------------------------------------------------------- */
@@ -52,7 +55,7 @@ typedef struct PromptRequest {
     const Target *target;
     DType dtype;
     const Settings *settings; /* what is compiled in; NULL: nothing */
-    const char *text;         /* what is given: plain words, a definition or a sketch */
+    const char *text;         /* what is given: plain words, a definition, a sketch or code */
     Library *library;         /* NULL: no examples */
     int room;                 /* 0: PROMPT_ROOM */
     /* After a wrong answer: what it was, and what is wrong with it; NULL: none. */
@@ -66,6 +69,13 @@ int prompt_tokens(const char *text);
 /* The parts, for tests. */
 void prompt_language(Str *out, TlForm form);
 void prompt_hardware(Str *out, TlForm form, const Target *target, DType dtype);
+/* What a reader of TL must know: the statements and operations that are marked. */
+void prompt_language_used(Str *out, const bool *stmts, const bool *ops);
+/* translate.c: what a writer of CuTe C++ must know; how each function begins, of the code that is
+ * given (false: it cannot be lowered); the form of the answer. */
+void prompt_cute(Str *out, const PromptRequest *request);
+bool prompt_heads(Str *out, const PromptRequest *request);
+void prompt_cute_form(Str *out);
 /* Worked examples in at most so many tokens, at most two. */
 void prompt_examples(Str *out, PromptStage stage, const PromptRequest *request, int room);
 

@@ -1,0 +1,1 @@
+/* where CUTLASS is, for tests that compile with a stand-in */

@@ -1,0 +1,100 @@
+#!/bin/sh
+# translate.sh: a model that translates, as a user meets it: its answers played again, with
+# a stand-in for the compiler (tests/foreign/bin/nvcc); and, where CUTLASS_DIR says where
+# CUTLASS is, with the real one. Reports in the manner of TAP.
+# shellcheck disable=SC2016,SC2317 # conditions are evaluated by verdict
+
+tw=${TW:-build/tw}
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+n=0 bad=0
+TW_OPS=ops
+export TW_OPS
+
+expect()
+{
+    name=$1 want=$2
+    shift 2
+    "$@" >"$dir/out" 2>"$dir/err" </dev/null
+    verdict "$name" "[ $? -eq $want ]"
+}
+
+verdict()
+{
+    n=$((n + 1))
+    if eval "$2"; then
+        echo "ok $n - $1"
+    else
+        echo "not ok $n - $1"
+        sed 's/^/# out: /' "$dir/out" | head -n 20
+        sed 's/^/# err: /' "$dir/err" | head -n 20
+        bad=1
+    fi
+}
+
+in_err() { grep -qF -e "$1" "$dir/err"; }
+
+# Where there can be no sandbox (some containers), the user has to say so.
+scale()
+{
+    "$tw" gen tests/foreign/scale.tl --rounds 4 --no-sandbox "$@"
+}
+replay() { scale --model replay:tests/transcripts/translate "$@"; }
+cutlass=tests/foreign/cutlass
+TW_NVCC=tests/foreign/bin/nvcc
+export TW_NVCC
+
+# ---- a transcript played again
+expect 'a translation plays' 0 replay --cutlass $cutlass -o "$dir/a" --transcript "$dir/run"
+verdict 'what was wrong with each answer is told' \
+    'in_err "translate, answer 1" && in_err "wrong, TW1049" && in_err "wrong, TW1051" && in_err "wrong, TW1043"'
+verdict 'with its place in the answer' \
+    'grep -q "translate-1.cu:2:1: error: stdio.h may not be included" "$dir/run/translate-1.diagnostics.txt" &&
+     grep -q "translate-2.cu:2.:1.: error: identifier" "$dir/run/translate-2.diagnostics.txt"'
+verdict 'to the model as well' 'grep -q "planted_error" "$dir/run/translate-3.prompt.md" && grep -q "TW1051" "$dir/run/translate-3.prompt.md"'
+verdict 'the C++ is written, with its header and entries' \
+    'grep -q "__global__ void __launch_bounds__(32) scale_any(" "$dir/a/scale.sm_80.cu" && [ -s "$dir/a/tilewright_cute.cuh" ]'
+verdict 'so is what it became' 'grep -q "entry scale_any" "$dir/a/scale.sm_80.ptx"'
+"$tw" prompt translate tests/foreign/scale.tl >"$dir/prompt" 2>/dev/null
+verdict 'tw prompt prints what is sent' 'cmp -s "$dir/prompt" "$dir/run/translate-1.prompt.md"'
+"$tw" prompt translate "$dir/a/scale.code.tl" >"$dir/prompt" 2>/dev/null
+verdict 'of code as well' 'cmp -s "$dir/prompt" "$dir/run/translate-1.prompt.md"'
+expect 'the PTX is one like any other' 0 "$tw" emulate "$dir/a/scale.sm_80.ptx" --bind M=50
+expect 'what was played is a transcript itself' 0 scale --model "replay:$dir/run" --cutlass $cutlass -o "$dir/b"
+verdict 'and gives the same PTX' 'cmp -s "$dir/a/scale.sm_80.ptx" "$dir/b/scale.sm_80.ptx"'
+verdict 'and the same C++' 'cmp -s "$dir/a/scale.sm_80.cu" "$dir/b/scale.sm_80.cu"'
+expect 'three answers are too few' 1 "$tw" gen tests/foreign/scale.tl --no-sandbox --rounds 3 --cutlass $cutlass \
+    --translate-by replay:tests/transcripts/translate -o "$dir/c"
+verdict 'and nothing is written' '[ ! -e "$dir/c" ]'
+
+# ---- a model that is asked
+printf '#!/bin/sh\necho x >>"$0.count"\ncat >"$0.prompt"\ncat tests/transcripts/translate/translate-4.answer.md\n' >"$dir/model"
+chmod +x "$dir/model"
+expect 'a model translates alone' 0 scale --translate-by "exec:$dir/model" --cutlass $cutlass -o "$dir/m"
+verdict 'asked once' '[ "$(wc -l <"$dir/model.count")" -eq 1 ] && cmp -s "$dir/model.prompt" "$dir/m/scale.transcript/translate-1.prompt.md"'
+verdict 'the others are built in' '! in_err "sketch, answer" && grep -q "\"stage\":\"translate\"" "$dir/m/scale.json"'
+expect 'a model for all stages' 1 scale --model "exec:$dir/model" -o "$dir/n"
+verdict 'writes the sketch, and nothing that cannot be compiled' 'in_err "sketch, answer 1" && ! in_err "translate, answer"'
+
+# ---- what is missing
+expect 'no CUTLASS' 3 replay -o "$dir/d"
+verdict 'is told' 'in_err TW1053 && in_err "--cutlass DIR says where they are"'
+expect 'none where it should be' 3 replay --cutlass tests -o "$dir/d"
+verdict 'is told, too' 'in_err "no cute/tensor.hpp below tests"'
+TW_NVCC='' TW_NVRTC='' expect 'no compiler' 3 replay --cutlass $cutlass -o "$dir/d"
+verdict 'is told as well' 'in_err "no NVRTC or nvcc was found"'
+
+# ---- the real one: the same answers, the same verdicts
+if [ -n "$CUTLASS_DIR" ]; then
+    unset TW_NVCC
+    expect 'a real compiler' 0 replay --cutlass "$CUTLASS_DIR" -o "$dir/r" --transcript "$dir/real"
+    verdict 'says the same' 'in_err "wrong, TW1049" && in_err "wrong, TW1051" && in_err "wrong, TW1043" && in_err "answer 4"'
+    expect 'what it made computes' 0 "$tw" emulate "$dir/r/scale.sm_80.ptx" --bind M=50
+    TW_NVRTC='' expect 'nvcc does, too' 0 replay --cutlass "$CUTLASS_DIR" -o "$dir/v" --transcript "$dir/nvcc"
+else
+    n=$((n + 1))
+    echo "ok $n - a real compiler # skip no CUTLASS_DIR"
+fi
+
+echo "1..$n"
+exit $bad

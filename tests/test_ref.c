@@ -625,6 +625,33 @@ static void verdict_where_products_are_computed_again(void **state)
     assert_false(compare(f, &error).ok);
 }
 
+/* Tensor cores cut their sums off: of many numbers of one sign they come out low, which a
+ * difference of two such sums shows. */
+static void plain_sums_of_tensor_cores(void **state)
+{
+    enum { K = 2000, STEPS = K / 8 };
+    Fixture *f = *state;
+    const char *error;
+    const double exact = STEPS * (8 + 0x1p-6 + 0x1p-14); /* the last bit is lost from 1024 on */
+
+    use(f, "Input X (M, K)\nInput W (K, N)\nOutput Y (M, N) fp32\nCompute GEMM X, W and get P\n"
+           "Compute Subtract P, 2000 and get Y");
+    bind(f, "M", 1);
+    bind(f, "N", 1);
+    bind(f, "K", K);
+    make(f);
+    for (int k = 0; k < K; k++) {
+        PUT(f->in[0], k % 8 ? 1 : 1 + 0x1p-7, 0, k);
+        PUT(f->in[1], k % 8 ? 1 : 1 + 0x1p-7, k, 0);
+    }
+    double low = exact - 2000 - *ref_row(run(f, REF_PLAIN_5), 0, (const int64_t[]){0});
+    assert_true(low > STEPS / 8 * 0x1p-13 && low < STEPS * 0x1p-13);
+    PUT(f->out[0], exact - 2000 - 1.5 * low, 0, 0);
+    assert_true(compare(f, &error).ok);
+    PUT(f->out[0], exact - 2000 - 20 * low, 0, 0);
+    assert_false(compare(f, &error).ok);
+}
+
 /* ---- what does not fit ------------------------------------------------------------------------------ */
 
 static void bad_bindings(void **state)
@@ -855,7 +882,7 @@ int main(void)
         TEST(verdict_with_an_exact_baseline),
         TEST(verdict_beyond_the_range),
         TEST(verdict_near_the_end_of_the_range),
-        TEST(verdict_where_plain_overflows), TEST(verdict_where_products_are_computed_again),
+        TEST(verdict_where_plain_overflows), TEST(verdict_where_products_are_computed_again), TEST(plain_sums_of_tensor_cores),
         TEST(bad_bindings),
         TEST(dimensions_from_the_inputs),
         TEST(missing_param),

@@ -147,6 +147,23 @@ static bool try_schedule(Mender *m)
     return false;
 }
 
+/* Warps side by side as well, where rows alone do not give enough of them work. */
+static bool try_beside(Mender *m)
+{
+    static const int pairs[][2] = {{4, 2}, {8, 2}, {8, 4}, {16, 4}, {2, 2}};
+    const Stmt *schedule = find_schedule(m->unit), *warps = find_line(schedule, "warps");
+
+    if (!warps || !warps->value || find_line(schedule, "warps_n"))
+        return false;
+    for (size_t i = 0; i < TW_COUNT(pairs); i++) {
+        const char *text = arena_printf(m->chain->arena, "%d\n    warps_n = %d", pairs[i][0], pairs[i][1]);
+
+        if (try_fix(m, (Fix){warps->value->span, text, "with this it fits"}))
+            return true;
+    }
+    return false;
+}
+
 /* ---- sizes ----------------------------------------------------------------------------------- */
 
 static bool try_sizes(Mender *m)
@@ -189,7 +206,7 @@ void chain_mend(Chain *chain, const Source *source, const Program *program)
     if (!last || diags->errors != 1 || !is_of_room(last->code))
         return;
     m.unit = unit_at(program, last->span.start);
-    if (!m.unit || last->fix.text || try_schedule(&m) || try_sizes(&m) || lacks_room(last->code) || !m.tight)
+    if (!m.unit || last->fix.text || try_schedule(&m) || try_beside(&m) || try_sizes(&m) || lacks_room(last->code) || !m.tight)
         return;
     last->code = TW0778;
     diags->errors = 0;

@@ -11,6 +11,7 @@ enum {
     DEFAULT_WARPS = 4,
     LANES = 32,
     MOST_WARPS = 32,
+    ATOM_ROWS = 16, /* that a warp has of a tile at least (PTX ISA, mma.m16n8k*) */
     OTHER_REGISTERS = 24 /* a thread's addresses, counters and operands in flight, at least */
 };
 
@@ -57,8 +58,17 @@ static int64_t shared_need(const Checker *c)
 
 /* ---- the largest tile that fits ------------------------------------------------------------- */
 
+/* Whether what a checker knows of sizes fits where another knows how tiles are used. */
+typedef bool Fits(Checker *c, const Checker *sizes);
+
+static bool shared_fits(Checker *c, const Checker *sizes)
+{
+    int64_t need = shared_need(sizes);
+    return need >= 0 && need <= c->options->target->shared_per_block;
+}
+
 /* The same unit with one assigned number changed, its allocations walked again. */
-static bool fits_with(const Checker *c, const Stmt *assign, int64_t value)
+static bool fits_with(Checker *c, Fits *fits, const Stmt *assign, int64_t value)
 {
     Diags *quiet = diags_new(c->arena, c->program->source);
     Checker *trial = arena_new_of(c->arena, Checker);
@@ -81,16 +91,15 @@ static bool fits_with(const Checker *c, const Stmt *assign, int64_t value)
     for (int i = 0; i < body.len; i++)
         if (body.data[i]->kind == STMT_ALLOCATE)
             names_allocate(trial, body.data[i]);
-    int64_t need = shared_need(trial);
-    return quiet->errors == 0 && need >= 0 && need <= c->options->target->shared_per_block;
+    return fits(c, trial) && quiet->errors == 0;
 }
 
 /* The largest number below the assigned one with which all fits; 0: none. */
-static int64_t largest_that_fits(const Checker *c, const Stmt *s)
+static int64_t largest_that_fits(Checker *c, Fits *fits, const Stmt *s)
 {
     for (int64_t value = (s->value->i - 1) / 16 * 16; value >= 16; value = value / 2 / 16 * 16)
-        if (fits_with(c, s, value)) {
-            while (value + 16 < s->value->i && fits_with(c, s, value + 16))
+        if (fits_with(c, fits, s, value)) {
+            while (value + 16 < s->value->i && fits_with(c, fits, s, value + 16))
                 value += 16;
             return value;
         }
@@ -112,13 +121,13 @@ bool check_is_tile_size(const Unit *unit, const Stmt *s)
 
 /* A smaller number for one of the assigned sizes with which all fits: the one
  * that changes least. */
-static const Stmt *smaller_size(const Checker *c, int64_t *value)
+static const Stmt *smaller_size(Checker *c, Fits *fits, int64_t *value)
 {
     const Stmt *best = NULL;
     for (int i = 0; i < c->unit->body.len; i++) {
         const Stmt *s = c->unit->body.data[i];
         int64_t v;
-        if (!check_is_tile_size(c->unit, s) || s->value->i < 32 || !(v = largest_that_fits(c, s)) ||
+        if (!check_is_tile_size(c->unit, s) || s->value->i < 32 || !(v = largest_that_fits(c, fits, s)) ||
             (best && v * best->value->i <= *value * s->value->i))
             continue;
         best = s;
@@ -168,7 +177,7 @@ static void check_shared(Checker *c)
     Diag *d = diag_add(c->diags, TW0460, largest->span,
                        "the shared tiles take %lld bytes; a block on %s has %d", (long long)need,
                        t->name, t->shared_per_block);
-    const Stmt *assign = smaller_size(c, &value);
+    const Stmt *assign = smaller_size(c, shared_fits, &value);
     if (!assign) {
         note_rows(c, d, tensor, largest, need);
         return;
@@ -200,20 +209,53 @@ static int schedule_number(Checker *c, const char *name, int otherwise)
     return a && aff_is_const(a, &v) && v > 0 && v <= 64 ? (int)v : otherwise;
 }
 
-/* Gives the schedule that many warps, wherever that has to be written. */
-static void suggest_warps(Checker *c, Diag *d, int warps)
+/* Gives the schedule that many warps, some of them side by side, wherever that has to be written. */
+static void suggest_warps(Checker *c, Diag *d, int warps, int warps_n)
 {
     const Stmt *line = schedule_line(c, "warps"), *schedule = c->schedule;
+    const char *label = "spread the tiles over more warps", *beside = "";
     int end = c->unit->end;
+    if (warps_n > 1)
+        beside = arena_printf(c->arena, "\n    warps_n = %d", warps_n);
     if (line)
-        diag_fix(c->diags, d, line->value->span, arena_printf(c->arena, "%d", warps), "spread the tiles over more warps");
+        diag_fix(c->diags, d, line->value->span, arena_printf(c->arena, "%d%s", warps, beside), label);
     else if (schedule)
         diag_fix(c->diags, d, (Span){schedule->span.end, schedule->span.end},
-                 arena_printf(c->arena, "\n    warps = %d", warps), "spread the tiles over more warps");
+                 arena_printf(c->arena, "\n    warps = %d%s", warps, beside), label);
     else
         diag_fix(c->diags, d, (Span){end, end},
-                 arena_printf(c->arena, "  Schedule %s\n    warps = %d\n  end\n", c->options->target->name, warps),
-                 "spread the tiles over more warps");
+                 arena_printf(c->arena, "  Schedule %s\n    warps = %d%s\n  end\n", c->options->target->name, warps, beside),
+                 label);
+}
+
+/* How many warps can lie along the rows of all register tiles, each with an atom's rows. */
+static int warps_along_rows(const Checker *c)
+{
+    int64_t least = MOST_WARPS, rows;
+    for (int i = 0; i < c->tensors.len; i++) {
+        const Place *p = &c->tensors.data[i]->places[SPACE_REGISTER];
+        if (p->exists && !p->given && p->rank == 2 && aff_is_const(p->dims[0].size, &rows) && rows >= ATOM_ROWS &&
+            rows / ATOM_ROWS < least)
+            least = rows / ATOM_ROWS;
+    }
+    int warps = 1;
+    while (warps * 2 <= least)
+        warps *= 2;
+    return warps;
+}
+
+/* Whether a statement wants whole rows in one warp: a reduction along them, a softmax, or a
+ * product's first operand from registers. */
+static bool wants_rows(const Block *block)
+{
+    for (int i = 0; i < block->len; i++) {
+        const Stmt *s = block->data[i];
+        OpClass class = s->kind == STMT_COMPUTE && s->op_known ? op_info(s->op)->class : OPC_ELEMENT;
+        if (s->kind == STMT_RESHAPE || class == OPC_ROW_REDUCE || class == OPC_SOFTMAX || wants_rows(&s->body) ||
+            wants_rows(&s->orelse))
+            return true;
+    }
+    return false;
 }
 
 static bool names(const Stmt *s, const char *name)
@@ -238,14 +280,22 @@ static bool in_loops(const Block *block, const char *name, int loops)
     return false;
 }
 
+static const Place *sized_place(const Checker *sizes, const Named *t)
+{
+    for (int i = 0; i < sizes->tensors.len; i++)
+        if (strcmp(sizes->tensors.data[i]->name, t->name) == 0)
+            return &sizes->tensors.data[i]->places[SPACE_REGISTER];
+    return NULL;
+}
+
 /* Register tiles that were accumulated in a loop live all through it, beside those
  * that the loop works with; behind it they may be done with. */
-static int64_t register_need(const Checker *c)
+static int64_t register_need(const Checker *c, const Checker *sizes)
 {
     int64_t carried = 0, inside = 0, largest = 0;
     for (int i = 0; i < c->tensors.len; i++) {
-        const Place *p = &c->tensors.data[i]->places[SPACE_REGISTER];
-        int64_t n = p->exists && !p->given ? place_elements(p) : 0;
+        const Place *p = &c->tensors.data[i]->places[SPACE_REGISTER], *sized = sized_place(sizes, c->tensors.data[i]);
+        int64_t n = p->exists && !p->given && sized ? place_elements(sized) : 0;
         if (n < 0 || n > INT32_MAX)
             return -1;
         if (n > largest)
@@ -258,11 +308,47 @@ static int64_t register_need(const Checker *c)
     return carried + inside > largest ? carried + inside : largest;
 }
 
+static bool registers_fit(Checker *c, const Checker *sizes)
+{
+    int warps = schedule_number(c, "warps", DEFAULT_WARPS), warps_n = schedule_number(c, "warps_n", 1);
+    int64_t need = register_need(c, sizes), room = c->options->target->regs_per_thread - OTHER_REGISTERS;
+    return need >= 0 && need <= room * warps * LANES && warps_along_rows(sizes) * warps_n >= warps;
+}
+
+/* Smaller tiles: of the sizes that the code assigns one, else of the largest tile. */
+static void suggest_smaller(Checker *c, Diag *d)
+{
+    int64_t value;
+    const Stmt *assign = smaller_size(c, registers_fit, &value);
+    if (assign) {
+        diag_note(c->diags, d, "%s = %lld fits", assign->name, (long long)value);
+        diag_fix(c->diags, d, assign->value->span, arena_printf(c->arena, "%lld", (long long)value), "the largest that fits");
+        return;
+    }
+    int64_t room = (int64_t)(c->options->target->regs_per_thread - OTHER_REGISTERS) * LANES *
+                   schedule_number(c, "warps", DEFAULT_WARPS), most = 0, rows, cols;
+    const Named *largest = NULL;
+    for (int i = 0; i < c->tensors.len; i++) {
+        const Place *p = &c->tensors.data[i]->places[SPACE_REGISTER];
+        int64_t n = p->exists && !p->given && p->rank == 2 ? place_elements(p) : 0;
+        if (n > most) {
+            most = n;
+            largest = c->tensors.data[i];
+        }
+    }
+    const Place *p = largest ? &largest->places[SPACE_REGISTER] : NULL;
+    int64_t left = room - (register_need(c, c) - most);
+    if (!p || !aff_is_const(p->dims[0].size, &rows) || !aff_is_const(p->dims[1].size, &cols) || left / rows < ATOM_ROWS)
+        return;
+    diag_note(c->diags, d, "'%s' is the largest of them; with %lld columns it would fit: let each block along an axis of the grid "
+              "have a part of them", largest->name, (long long)(left / rows / ATOM_ROWS * ATOM_ROWS));
+}
+
 static void check_registers(Checker *c)
 {
     const Target *t = c->options->target;
     int warps = schedule_number(c, "warps", DEFAULT_WARPS);
-    int64_t need = register_need(c), threads = (int64_t)warps * LANES;
+    int64_t need = register_need(c, c), threads = (int64_t)warps * LANES;
     int64_t room = t->regs_per_thread - OTHER_REGISTERS;
     if (need < 0 || need <= room * threads)
         return;
@@ -276,10 +362,17 @@ static void check_registers(Checker *c)
     if (more > MOST_WARPS) {
         diag_note(c->diags, d, "%d warps, as many as a block has, would not be enough: take smaller tiles",
                   MOST_WARPS);
+        suggest_smaller(c, d);
+        return;
+    }
+    int along = warps_along_rows(c);
+    if (more > along && (schedule_line(c, "warps_n") || wants_rows(&c->unit->body))) { /* not to be spread further */
+        diag_note(c->diags, d, "their rows are shared out among %d warps at most: take smaller tiles", along);
+        suggest_smaller(c, d);
         return;
     }
     diag_note(c->diags, d, "with %d warps they would fit, or with smaller tiles", more);
-    suggest_warps(c, d, more);
+    suggest_warps(c, d, more, more > along ? more / along : 1);
 }
 
 void capacity_finish(Checker *c)

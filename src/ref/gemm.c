@@ -11,7 +11,9 @@
  */
 #include "ref/exec.h"
 
-enum { LANES = 16 };
+#include <math.h>
+
+enum { LANES = 16, STEP = 4 /* products that the tensor cores of Turing add at once; an mma is several such steps */ };
 
 /* ---- products ---------------------------------------------------------------------- */
 
@@ -72,6 +74,35 @@ static void product_narrow(const float *a, const float *b, double *row, int64_t 
         for (int i = 0; i < LANES; i++)
             wide[i] = c[i];
         copy_part(row + j, wide, n - j);
+    }
+}
+
+/* Toward zero, as tensor cores round what they add up. */
+static float truncated(double x)
+{
+    float near = (float)x;
+
+    return fabs((double)near) > fabs(x) ? nextafterf(near, 0) : near;
+}
+
+/* As tensor cores sum: the products of a step are exact and added at once to the sum so
+ * far, which is then cut off. The sum of many numbers of one sign comes out low, by
+ * half a unit a step, and shows where large sums nearly cancel. */
+static void product_in_steps(const float *a, const float *b, double *row, int64_t k, int64_t n)
+{
+    for (int64_t j = 0; j < n; j += LANES, b += k * LANES) {
+        double sum[LANES] = {0};
+
+        for (int64_t i = 0; i < k; i++) {
+            bool last = i % STEP == STEP - 1 || i == k - 1;
+
+            for (int l = 0; l < LANES; l++) {
+                sum[l] += (double)a[i] * b[i * LANES + l];
+                if (last)
+                    sum[l] = truncated(sum[l]);
+            }
+        }
+        copy_part(row + j, sum, n - j);
     }
 }
 
@@ -167,7 +198,9 @@ void gemm_row(Ref *ref, Node *node, const int64_t *at, double *row)
     const void *left = first_row(ref, node, at, k);
     const void *right = matrix_of(ref, node, 1, at);
 
-    if (ref_is_plain(ref))
+    if (ref->precision == REF_PLAIN + REF_PLAINS - 1)
+        product_in_steps(left, right, row, k, n);
+    else if (ref_is_plain(ref))
         product_narrow(left, right, row, k, n, k * ((ref->precision - REF_PLAIN + node->op->again) % REF_PLAINS) / REF_PLAINS);
     else if (node->single[1])
         product_mixed(left, right, row, k, n);

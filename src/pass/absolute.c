@@ -1,4 +1,4 @@
-/* absolute.c: tanh in elementary operations, where only its absolute error counts.
+/* absolute.c: tanh in fewer instructions, where only its absolute error counts.
  *
  * What is added to other numbers and then exponentiated is wrong by as much as
  * its absolute error, however small it is itself. There
@@ -8,21 +8,32 @@
  * is good to some units in the last place of 1, and algebra (simplify.c) sees
  * through it: scales before and after merge with its numbers. Elsewhere tanh keeps
  * its relative precision near 0, which costs twice as many instructions.
+ *
+ * In a kernel that is specialized the special function units are what its warps
+ * wait for: an exponential and a reciprocal, beside the exponential that follows.
+ * There it is a polynomial in exp(-2 |x|), wrong by 2^-18: of weights that are rounded
+ * to 16 bits nothing is lost as long as what tanh is multiplied by is below 2^8.
  */
 #include "pass/absolute.h"
 
 #include "pass/rewrite.h"
 
+#include <math.h>
+
 enum { MAX_DEPTH = 12 };
 
-static bool is_offset_or_scale(const TileOp *op, const TileValue *v)
+static const double MOST_SCALE = 256;
+
+/* By how much v, an operand, is multiplied on its way to the result; 0: in no known way. */
+static double scale_through(const TileOp *op, const TileValue *v)
 {
     double number;
-    if (op->kind == TILE_MASK) return true;
-    if (op->kind != TILE_ELEMENT) return false;
-    if (op->op == OP_ADD || op->op == OP_SUBTRACT || op->op == OP_NEGATE) return true;
-    if (op->op == OP_DIVIDE) return op->args[0] == v && rw_number(op->args[1], &number);
-    return op->op == OP_MULTIPLY && rw_number(op->args[op->args[0] == v], &number);
+    if (op->kind == TILE_MASK) return 1;
+    if (op->kind != TILE_ELEMENT) return 0;
+    if (op->op == OP_ADD || op->op == OP_SUBTRACT || op->op == OP_NEGATE) return 1;
+    if (op->op == OP_DIVIDE && op->args[0] == v && rw_number(op->args[1], &number)) return 1 / fabs(number);
+    if (op->op == OP_MULTIPLY && rw_number(op->args[op->args[0] == v], &number)) return fabs(number);
+    return 0;
 }
 
 static bool is_exponentiated(const TileOp *op, const TileValue *v)
@@ -31,16 +42,22 @@ static bool is_exponentiated(const TileOp *op, const TileValue *v)
     return op->kind == TILE_ELEMENT && (op->op == OP_EXP || op->op == OP_EXP2);
 }
 
-static bool only_exponentiated(const TileProgram *program, const TileKernel *kernel, const TileValue *v, int depth)
+/* The largest factor with which v, multiplied by `scale` so far, arrives where it is
+ * exponentiated; infinite where it is also used otherwise. */
+static double scale_exponentiated(const TileProgram *program, const TileKernel *kernel, const TileValue *v,
+                                  double scale, int depth)
 {
     Uses uses = rw_uses(program->arena, kernel->body, v);
-    if (depth > MAX_DEPTH || uses.len == 0) return false;
+    double most = 0;
+    if (depth > MAX_DEPTH || uses.len == 0) return INFINITY;
     for (int i = 0; i < uses.len; i++) {
         const TileOp *op = uses.data[i];
-        if (is_exponentiated(op, v)) continue;
-        if (!is_offset_or_scale(op, v) || !only_exponentiated(program, kernel, op->results[0], depth + 1)) return false;
+        double through = scale_through(op, v), here = scale;
+        if (!is_exponentiated(op, v))
+            here = through > 0 ? scale_exponentiated(program, kernel, op->results[0], scale * through, depth + 1) : INFINITY;
+        most = fmax(most, here);
     }
-    return true;
+    return most;
 }
 
 /* 2 / (1 + exp(-2 x)) - 1 */
@@ -52,15 +69,21 @@ static TileValue *elementary(Rewriter *rw, TileValue *x)
     return rw_binary(rw, OP_SUBTRACT, rw_binary(rw, OP_MULTIPLY, half, rw_fill(rw, 2)), one);
 }
 
+static void open_tanh(TileProgram *program, TileKernel *kernel, TileBlock *block, int at)
+{
+    TileOp *op = block->ops.data[at];
+    double scale = scale_exponentiated(program, kernel, op->results[0], 1, 0);
+    Rewriter rw = {program, kernel, block, at, op->loc};
+    if (kernel->specialized && scale <= MOST_SCALE) op->polynomial = true;
+    else if (isfinite(scale)) tile_replace_uses(block, op->results[0], elementary(&rw, op->args[0]));
+}
+
 static void open_block(TileProgram *program, TileKernel *kernel, TileBlock *block)
 {
     for (int i = 0; i < block->ops.len; i++) {
         TileOp *op = block->ops.data[i];
         for (int r = 0; r < op->n_regions; r++) open_block(program, kernel, op->regions[r]);
-        if (op->kind != TILE_ELEMENT || op->op != OP_TANH) continue;
-        if (!only_exponentiated(program, kernel, op->results[0], 0)) continue;
-        Rewriter rw = {program, kernel, block, i, op->loc};
-        tile_replace_uses(block, op->results[0], elementary(&rw, op->args[0]));
+        if (op->kind == TILE_ELEMENT && op->op == OP_TANH) open_tanh(program, kernel, block, i);
     }
 }
 

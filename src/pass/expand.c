@@ -15,9 +15,11 @@
  * Where m is only a gauge (gauge.c), and it pays, it may lag behind the maximum by LAG
  * binades: m1 = rowmax(s) where that exceeds m by more, else m. Nearly every
  * alpha is then exactly 1, and the rescales are told to skip ones. A kernel whose
- * warps will be specialized does not even look for the maximum first (postcheck.c).
+ * warps will be specialized does not even look for the maximum first (postcheck.c). Where
+ * scores are known to be neither large nor small, there is none to look for (bounded.c).
  */
 #include "pass/absolute.h"
+#include "pass/bounded.h"
 #include "pass/decide.h"
 #include "pass/gauge.h"
 #include "pass/passes.h"
@@ -142,7 +144,7 @@ static void expand_in_order(TileProgram *program, TileKernel *kernel, bool laggi
     if (lagging) rescale_early(block, index_of(block, alpha->def) + 1, alpha);
 }
 
-static SchedValue choose_form(const Expansion *x, const TileOp *loop, const TileBlock *block, const TileOp *op, GaugeFreedom free)
+static SchedValue choose_form(const Expansion *x, TileOp *loop, const TileBlock *block, TileOp *op, GaugeFreedom free)
 {
     uint64_t possible = DECIDE(SCHED_SOFTMAX_EXACT);
     SchedValue best = SCHED_SOFTMAX_EXACT;
@@ -152,12 +154,17 @@ static SchedValue choose_form(const Expansion *x, const TileOp *loop, const Tile
         possible |= DECIDE(SCHED_SOFTMAX_CHECKED);
         best = SCHED_SOFTMAX_CHECKED;
     }
+    if (bounded_fits(x->program, x->kernel, loop, op, free)) {
+        possible |= DECIDE(SCHED_SOFTMAX_BOUNDED);
+        best = SCHED_SOFTMAX_BOUNDED;
+    }
     return pass_decide(x->kernel, SCHED_SOFTMAX, best, possible, x->diags);
 }
 
 /* Rounding what is summed, as products see it, takes as many instructions again as the
  * sum (measured: d128 5 % slower), where they are not the tensor cores'. Without, a weight
- * that is most of its row shows its own rounding, half a unit of the operand's last place. */
+ * that is most of its row shows its own rounding, half a unit of the operand's last place,
+ * but not where its maximum was the reference: then it is a power of two. */
 static SchedValue choose_sums(const Expansion *x, GaugeFreedom free, SchedValue form)
 {
     uint64_t exact = DECIDE(SCHED_SUMS_EXACT), either = exact | DECIDE(SCHED_SUMS_ROUNDED);
@@ -172,6 +179,7 @@ static void expand_softmax(Expansion *x, TileOp *loop, TileBlock *block, int at)
     SchedValue form = choose_form(x, loop, block, op, free);
     bool rounded = choose_sums(x, free, form) == SCHED_SUMS_ROUNDED;
     if (form == SCHED_SOFTMAX_CHECKED) postcheck_expand(x->program, x->kernel, loop, op, rounded);
+    else if (form == SCHED_SOFTMAX_BOUNDED) bounded_expand(x->program, x->kernel, loop, op, rounded);
     else expand_in_order(x->program, x->kernel, form == SCHED_SOFTMAX_LAGGING, rounded, block, at);
 }
 

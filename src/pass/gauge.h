@@ -10,6 +10,9 @@ typedef struct GaugeFreedom {
      * the loop leaves behind is unchanged when m moves and l and the accumulators
      * follow. */
     bool reference;
+    /* And far from it, by as much as fp32 bears in sums and quotients, since nothing grows
+     * faster than they do. */
+    bool far_reference;
     /* Moreover l is only a divisor of what was accumulated from p, so it may sum
      * p as the tensor cores saw it, rounded. */
     bool rounded_sum;

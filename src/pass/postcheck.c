@@ -12,7 +12,7 @@
  *
  * The exponentials do not wait for a maximum, nor lanes for each other: where the
  * reference is an old one, that shows in what they gave. It is legal where the
- * reference is only a gauge (gauge.c).
+ * reference is only a gauge (gauge.c), and may lie far from the maximum.
  *
  * Vocabulary
  *   reference  the loop carries r = -(m + lag) log2 e, so that an exponential takes
@@ -110,7 +110,7 @@ static bool find_parts(PostCheck *c)
 bool postcheck_fits(const TileKernel *kernel, const TileOp *loop, const TileOp *softmax, GaugeFreedom free,
                     const Target *target)
 {
-    if (!kernel->specialized || !target->has_wgmma || !free.reference || !loop) return false;
+    if (!kernel->specialized || !target->has_wgmma || !free.far_reference || !loop) return false;
     PostCheck c = {.loop = (TileOp *)loop, .softmax = (TileOp *)softmax};
     TileType s = softmax->args[0]->type;
     return kernel->warps_n == 1 && s.rows % tile_warps(kernel) == 0 && s.rows > 1 && s.cols > 1 && find_parts(&c);

@@ -37,7 +37,7 @@ typedef struct Form {
 typedef struct Weigher {
     Form *forms; /* by value id */
     int gauges;
-    bool failed, sum_alone;
+    bool failed, sum_alone, powers;
 } Weigher;
 
 static bool is_free(const Form *f)
@@ -64,6 +64,14 @@ static Form plus(Form f, const Form *g, double factor)
 {
     for (int i = 0; i < MAX_GAUGES; i++) f.c[i] += factor * g->c[i];
     return f;
+}
+
+/* Is it in units of a power of a gauge's factor, which leaves the range of fp32 sooner? */
+static bool is_power(const Form *f)
+{
+    double degree = 0;
+    for (int i = 0; i < MAX_GAUGES; i++) degree = fmax(degree, fabs(f->c[i]));
+    return !f->shifted && degree > 1 + 1e-9;
 }
 
 static bool is_shifted(const Form *f)
@@ -193,6 +201,7 @@ static void weigh_op(Weigher *w, const TileOp *op)
     if (touched && op->n_results == 1 && !stores) w->forms[op->results[0]->id] = form_of(w, op);
     else if (touched) w->failed = true;
     for (int i = 0; i < op->n_results; i++) {
+        w->powers |= is_power(&w->forms[op->results[i]->id]);
         w->forms[op->results[i]->id].of_sum = of_sum;
         w->forms[op->results[i]->id].of_accumulator = of_accumulator;
     }
@@ -221,4 +230,5 @@ void weigh_results(Arena *arena, const TileKernel *kernel, const TileOp *loop, W
     weigh_block(&w, block, at + 1);
     weighing->unchanged = !w.failed;
     weighing->sum_alone = w.sum_alone;
+    weighing->powers = w.powers;
 }

@@ -11,6 +11,7 @@ typedef struct Weighing {
     int n_accumulators;
     bool unchanged;          /* out: nothing that the kernel stores changes with m */
     bool sum_alone;          /* out: something shows l other than under an accumulator */
+    bool powers;             /* out: something is made of them that grows faster than they do */
 } Weighing;
 
 void weigh_results(Arena *arena, const TileKernel *kernel, const TileOp *loop, Weighing *w);

@@ -197,7 +197,8 @@ static bool parse_element(Parser *p, Form *f)
     if (!parse_args(p, f))
         return false;
     f->op.skip_ones = parse_take(p, "skipping");
-    if (f->op.skip_ones && !parse_want(p, "ones"))
+    f->op.polynomial = !f->op.skip_ones && parse_take(p, "by");
+    if ((f->op.skip_ones && !parse_want(p, "ones")) || (f->op.polynomial && !parse_want(p, "polynomial")))
         return false;
     f->op.has_else = parse_take(p, "else");
     return !f->op.has_else || parse_number(p, &f->op.number);

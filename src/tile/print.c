@@ -375,6 +375,8 @@ static void print_operands(Printer *p, const TileOp *op)
         print_args(p, op, 0);
         if (op->skip_ones)
             str_add(p->out, " skipping ones");
+        if (op->polynomial)
+            str_add(p->out, " by polynomial");
         if (op->has_else) {
             str_add(p->out, " else ");
             print_number(p->out, op->number);

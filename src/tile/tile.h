@@ -188,6 +188,7 @@ struct TileOp {
     OpId op;               /* ELEMENT, REDUCE */
     bool has_else;         /* ELEMENT DIVIDE: number where the divisor is 0 */
     bool skip_ones;        /* ELEMENT MULTIPLY: factors are likely 1; a warp all of whose are skips it */
+    bool polynomial;       /* ELEMENT TANH: by a polynomial, wrong by up to 2^-18 */
     double number;         /* FILL, MASK's other value, has_else, REVISE's bound */
     const char *param;     /* FILL: a launch parameter instead of number */
     bool trans_a, trans_b; /* GEMM */

@@ -16,10 +16,10 @@ static const char *read_op(Arena *arena, const char *path)
     return source->text;
 }
 
-/* Attention of two warpgroups, with one more setting. */
-static LevelReport run_with(Arena *arena, const char *setting, const char *target, FillKind fill)
+/* An attention of two warpgroups, with one more setting. */
+static LevelReport run_op(Arena *arena, const char *op, const char *setting, const char *target, FillKind fill)
 {
-    LevelCase c = {.definition = read_op(arena, "ops/attention.tl"), .dtype = DT_BF16, .fill = fill, .seed = 3, .target = target};
+    LevelCase c = {.definition = read_op(arena, op), .dtype = DT_BF16, .fill = fill, .seed = 3, .target = target};
     static const char *const sets[] = {"HeadDim=64", "q_heads=1", "kv_heads=1", "BM=128", "BN=64", "warps=8", "stages=2"};
 
     for (size_t i = 0; i < TW_COUNT(sets); i++)
@@ -29,6 +29,11 @@ static LevelReport run_with(Arena *arena, const char *setting, const char *targe
     levels_bind(&c, "q_len", 70);
     levels_bind(&c, "kv_len", 150);
     return levels_run(arena, &c);
+}
+
+static LevelReport run_with(Arena *arena, const char *setting, const char *target, FillKind fill)
+{
+    return run_op(arena, "ops/attention.tl", setting, target, fill);
 }
 
 static const char *assignment(Arena *arena, SchedValue value)
@@ -42,7 +47,8 @@ static void every_value_computes_the_same(void **state)
 
     for (int v = SCHED_AUTO + 1; v < SCHED_VALUES; v++) {
         const char *setting = assignment(arena, (SchedValue)v);
-        LevelReport report = run_with(arena, setting, "sm_90a", v % 2 ? FILL_NORMAL : FILL_GROWING);
+        const char *op = v == SCHED_SOFTMAX_BOUNDED ? "ops/softcap.tl" : "ops/attention.tl";
+        LevelReport report = run_op(arena, op, setting, "sm_90a", v % 2 ? FILL_NORMAL : FILL_GROWING);
 
         if (report.verdict != LEVELS_AGREE)
             fail_msg("%s: %s: %s\n%s", setting, report.level, report.problem, str_text(&report.log));
@@ -52,7 +58,7 @@ static void every_value_computes_the_same(void **state)
 /* A value that a target has no way to run with is refused, others agree. */
 static void what_is_not_possible_is_refused(void **state)
 {
-    static const char *const refused[] = {"softmax=checked", "roles=on", "skew=on", "unroll=2", "wait=one"};
+    static const char *const refused[] = {"softmax=checked", "softmax=bounded", "roles=on", "skew=on", "unroll=2", "wait=one"};
     Arena *arena = ((Fixture *)*state)->arena;
 
     for (size_t i = 0; i < TW_COUNT(refused); i++)
@@ -130,10 +136,10 @@ static void unknown_ones_list_what_there_is(void **state)
     const char *error = chain_set(chain, "softmax=fast");
 
     assert_non_null(error);
-    assert_non_null(strstr(error, "exact, lagging or checked"));
+    assert_non_null(strstr(error, "exact, lagging, bounded or checked"));
     error = chain_set(chain, "sofmax=exact");
     assert_non_null(error);
-    assert_non_null(strstr(error, "softmax (exact, lagging or checked)"));
+    assert_non_null(strstr(error, "softmax (exact, lagging, bounded or checked)"));
     assert_null(chain_set(chain, "softmax=auto"));
     assert_int_equal(chain->schedule.value[SCHED_SOFTMAX], SCHED_AUTO);
 }

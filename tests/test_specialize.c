@@ -111,22 +111,28 @@ static void attention_on_any_data(void **state)
                    "batch=1 q_len=100 kv_len=300");
 }
 
-/* The tile IR that a kernel ends as. */
-static const char *scheduled(Arena *arena, const char *path, const char *sets)
+static TileProgram *schedule(Arena *arena, const char *path, const char *sets)
 {
     const char *error;
     Source *source = source_read(arena, path, &error);
     Diags *diags = diags_new(arena, source);
     Chain *chain = chain_new(arena, syms_new(arena), aff_ctx_new(arena), diags, target_find("sm_90a"), DT_BF16);
     LevelCase c = {0};
-    Str text = str_new(arena);
 
     add_settings(arena, &c, sets, "");
     for (int i = 0; i < c.n_sets; i++)
         assert_null(chain_set(chain, c.sets[i]));
     assert_true(chain_define(chain, source) && chain_fuse(chain) && chain_reason(chain, chain->sketch));
     assert_true(chain_lower(chain, chain->code) && chain_schedule(chain));
-    tile_print(&text, chain->tile);
+    return chain->tile;
+}
+
+/* The tile IR that a kernel ends as. */
+static const char *scheduled(Arena *arena, const char *path, const char *sets)
+{
+    Str text = str_new(arena);
+
+    tile_print(&text, schedule(arena, path, sets));
     return str_text(&text);
 }
 
@@ -139,6 +145,7 @@ static void instances_leave_loops(void **state)
         {"ops/attention.tl", "HeadDim=64 BM=256 BN=64 warps=16 stages=2"},
         {"ops/attention.tl", "HeadDim=64 BM=256 BN=32 warps=16 stages=3 skew=off"},
         {"ops/attention.tl", "HeadDim=64 BM=128 BN=32 warps=8 stages=2 unroll=2"},
+        {"ops/attention.tl", "HeadDim=64 BM=256 BN=64 warps=16 stages=2 turns=on"},
         {"ops/sliding_window.tl", "HeadDim=64 window=50 BM=192 BN=32 warps=12 stages=2"},
     };
     static const int lengths[][2] = {{256, 256}, {300, 310}, {40, 500}, {500, 200}, {257, 1}};
@@ -180,6 +187,56 @@ static void attention_with_one_stage_of_queries(void **state)
     assert_non_null(behind(behind(behind(two, "acquire %Q[0]"), "acquire %Q[1]"), "acquire %K"));
 }
 
+/* Where all go equally far, more than two instances start their products in turn. */
+static void instances_take_turns(void **state)
+{
+    static const char *const sets[] = {"HeadDim=64 causal=0 BM=256 BN=64 warps=16 stages=2", "HeadDim=64 causal=0 BM=128 BN=64 warps=8 stages=2 turns=on"};
+    static const char *const none[] = {"HeadDim=64 causal=0 BM=256 BN=64 warps=16 stages=2 turns=off", "HeadDim=64 causal=0 BM=128 BN=64 warps=8 stages=2",
+                                       "HeadDim=64 causal=0 BM=256 BN=64 warps=16 stages=2 skew=off", "HeadDim=64 BM=256 BN=64 warps=16 stages=2"};
+    Arena *arena = ((Fixture *)*state)->arena;
+
+    for (size_t i = 0; i < TW_COUNT(none); i++)
+        assert_null(strstr(scheduled(arena, "ops/attention.tl", none[i]), "take_turn"));
+    for (size_t i = 0; i < TW_COUNT(sets); i++) {
+        assert_non_null(strstr(scheduled(arena, "ops/attention.tl", sets[i]), "take_turn"));
+        check_op(arena, "ops/attention.tl", DT_BF16, arena_printf(arena, "%s q_heads=2 kv_heads=1", sets[i]), "batch=1 q_len=300 kv_len=150");
+        check_op(arena, "ops/attention.tl", DT_F16, arena_printf(arena, "%s q_heads=1 kv_heads=1", sets[i]), "batch=1 q_len=40 kv_len=0");
+    }
+}
+
+static int64_t *dim_value(const TileProgram *program, int64_t *values, const char *name)
+{
+    for (int i = 0; i < program->dims.len; i++)
+        if (strcmp(program->dims.data[i]->name, name) == 0)
+            return &values[program->dims.data[i]->id];
+    fail_msg("there is no %s", name);
+    return NULL;
+}
+
+/* Heads are taken in groups that divide them, of as many as the L2 cache holds keys and
+ * values for: so many places of equal weight follow one another. */
+static void places_go_in_groups(void **state)
+{
+    static const struct {
+        int heads, kv_len, group;
+    } cases[] = {{32, 512, 32}, {6, 512, 6}, {32, 4096, 16}, {32, 8192, 8}, {32, 16384, 4}, {32, 32768, 2},
+                 {32, 65536, 1}, {50, 8192, 2}, {36, 8192, 4}, {31, 8192, 1}, {7, 8192, 7}};
+    Arena *arena = ((Fixture *)*state)->arena;
+    TileProgram *program = schedule(arena, "ops/attention.tl", "HeadDim=64 BM=256 BN=64 warps=16");
+    const TileKernel *kernel = program->kernels.data[0];
+    int64_t *values = arena_array(arena, int64_t, aff_sym_count(program->aff)), group, groups;
+
+    assert_string_equal(kernel->grid.data[1].sym->name, "h_in");
+    assert_string_equal(kernel->grid.data[3].sym->name, "h_out");
+    for (size_t i = 0; i < TW_COUNT(cases); i++) {
+        *dim_value(program, values, "q_heads") = cases[i].heads;
+        *dim_value(program, values, "kv_len") = cases[i].kv_len;
+        assert_true(aff_eval(kernel->grid.data[1].extent, values, &group) && aff_eval(kernel->grid.data[3].extent, values, &groups));
+        assert_int_equal(group, cases[i].group);
+        assert_int_equal(group * groups, cases[i].heads);
+    }
+}
+
 static void products(void **state)
 {
     Arena *arena = ((Fixture *)*state)->arena;
@@ -194,8 +251,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(attention_of_any_groups, setup, teardown), cmocka_unit_test_setup_teardown(attention_of_any_length, setup, teardown), cmocka_unit_test_setup_teardown(attention_of_any_dimension, setup, teardown),
-        cmocka_unit_test_setup_teardown(attention_on_any_data, setup, teardown),   cmocka_unit_test_setup_teardown(instances_leave_loops, setup, teardown), cmocka_unit_test_setup_teardown(products, setup, teardown),
         cmocka_unit_test_setup_teardown(attention_with_one_stage_of_queries, setup, teardown),
+        cmocka_unit_test_setup_teardown(attention_on_any_data, setup, teardown),   cmocka_unit_test_setup_teardown(instances_leave_loops, setup, teardown), cmocka_unit_test_setup_teardown(instances_take_turns, setup, teardown), cmocka_unit_test_setup_teardown(places_go_in_groups, setup, teardown),
+        cmocka_unit_test_setup_teardown(products, setup, teardown),
     };
 
     return cmocka_run_group_tests_name("specialize", tests, NULL, NULL);

@@ -69,6 +69,9 @@ static TileOp *others_turns(TileProgram *program, TileKernel *kernel, const Tile
     op->hi = loop->hi;
     op->var = aff_sym_new(program->aff, loop->var->name, AFF_LOOP, loop->var->lo, loop->var->hi);
     op->note = "for the others";
+    for (int i = 0; i < body->ops.len; i++) /* a turn is there for each iteration, and passes before any waiting */
+        if (body->ops.data[i]->kind == TILE_TAKE_TURN || body->ops.data[i]->kind == TILE_GIVE_TURN)
+            tile_append(program, turns, tile_op_new(program, kernel, body->ops.data[i]->kind, 0, NULL, 0, NULL));
     for (int i = 0; i < body->ops.len; i++)
         if (body->ops.data[i]->kind == TILE_AWAIT) give_back(program, kernel, body->ops.data[i], turns);
     tile_append(program, turns, tile_op_new(program, kernel, TILE_YIELD, 0, NULL, 0, NULL));

@@ -8,7 +8,9 @@
  *
  *   grid(m: M reversed, h: H)   ->   grid(hi: G, m: M reversed, ho: H div G),  h = ho * G + hi
  *
- * with G = H, or the largest of 4, 2 and 1 that divides H.
+ * with G = H, or the largest of 16, 8, 4, 2 and 1 that divides H and fits. The larger, the
+ * less is left of a launch when its last heavy place begins: with G of 1 blocks would wait
+ * for that place's end with nothing to do.
  */
 #include "pass/order.h"
 
@@ -54,15 +56,24 @@ static void substitute(const Order *o, TileBlock *block, const Aff *by)
     }
 }
 
-/* H, or where the caches would not hold what it streams a few entries. */
-static const Aff *group_size(const Order *o, const Aff *extent)
+/* `size` where it divides the axis and the caches hold what so many entries stream, else 0. */
+static const Aff *if_fits(const Order *o, const Aff *extent, int64_t size)
 {
     AffCtx *aff = o->program->aff;
-    int64_t few = 4, divisor = aff_divisor(extent);
-    while (divisor % few) few /= 2;
-    const Aff *all = aff_mul(aff, extent, o->bytes), *limit = aff_const(aff, o->target->l2_bytes / 2);
-    const Aff *many = aff_min(aff, aff_const(aff, 1), aff_div(aff, all, limit)); /* 1 where they would not */
-    return aff_sub(aff, extent, aff_mul(aff, many, aff_offset(aff, extent, -few)));
+    const Aff *rest = aff_mod(aff, extent, aff_const(aff, size)), *limit = aff_const(aff, o->target->l2_bytes / 2);
+    const Aff *fits = aff_and(aff, aff_eq(aff, rest, aff_const(aff, 0)), aff_le(aff, aff_scale(aff, o->bytes, size), limit));
+    return aff_scale(aff, fits, size);
+}
+
+/* H where the caches hold what all entries stream, else as many of a few as they do. */
+static const Aff *group_size(const Order *o, const Aff *extent)
+{
+    enum { MOST = 16 };
+    AffCtx *aff = o->program->aff;
+    const Aff *limit = aff_const(aff, o->target->l2_bytes / 2);
+    const Aff *size = aff_mul(aff, extent, aff_le(aff, aff_mul(aff, extent, o->bytes), limit));
+    for (int64_t few = MOST; few > 1; few /= 2) size = aff_max(aff, size, if_fits(o, extent, few));
+    return aff_max(aff, size, aff_const(aff, 1));
 }
 
 void order_places(TileProgram *program, TileKernel *kernel, const Target *target)

@@ -341,6 +341,20 @@ static const Aff *over_instances(TileProgram *program, const Aff *a, const TileA
     return all;
 }
 
+/* Whether a bound differs by an iteration or more between the first instance and the last:
+ * not where only rounding makes it differ. */
+static bool is_spread(TileProgram *program, const Aff *bound, const TileAxis *axis)
+{
+    const Aff *coef, *rest;
+    int64_t each, divisor, n;
+    if (!aff_uses(bound, axis->sym)) return false;
+    if (bound->kind == AFF_DIV && aff_is_const(bound->b, &divisor) && aff_is_const(axis->extent, &n)
+        && aff_linear(program->aff, bound->a, axis->sym, &coef, &rest) && aff_is_const(coef, &each))
+        return (each < 0 ? -each : each) * (n - 1) >= divisor;
+    if (!bound->a) return true;
+    return is_spread(program, bound->a, axis) || (bound->b && is_spread(program, bound->b, axis));
+}
+
 /* All instances of a block go through a loop together, since they share what it loads:
  * iterations that only others need change nothing (mask.c), and each knows where its own
  * end (narrow.c). */
@@ -351,9 +365,8 @@ static void even_bounds(TileProgram *program, TileBlock *block, const TileAxis *
         for (int k = 0; k < op->n_regions; k++) even_bounds(program, op->regions[k], axis);
         if (op->kind != TILE_FOR) continue;
         op->lo = over_instances(program, op->lo, axis, false);
-        op->until = op->hi;
+        if (is_spread(program, op->hi, axis)) op->until = op->hi;
         op->hi = over_instances(program, op->hi, axis, true);
-        if (op->until == op->hi) op->until = NULL;
     }
 }
 

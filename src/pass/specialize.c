@@ -25,6 +25,7 @@
 #include "pass/narrow.h"
 #include "pass/order.h"
 #include "pass/stage.h"
+#include "pass/turns.h"
 
 enum { BARRIERS = 1024 };
 
@@ -430,6 +431,7 @@ bool pass_specialize(TileProgram *program, TileKernel *kernel, const Target *tar
     roles->regions[0] = copies_of(&s, compute, false);
     roles->regions[1] = compute;
     strip_awaits(compute);
+    turns_take(program, kernel, compute, diags);
     narrow_loops(program, kernel, compute);
     set_roles(&s, roles);
     for (int i = 0; i < s.streams.len; i++) tile_append(program, whole, s.streams.data[i].ring->def);

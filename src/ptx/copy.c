@@ -150,6 +150,26 @@ static const char *add_byte(Emitter *e, const char *word, const char *byte, int 
     return result;
 }
 
+/* Element k of a chunk, a register of its bytes (2: of class H, 8: RD), into the chunk's words. */
+static void place_element(Emitter *e, const char *words[4], int bytes, int k, const char *value)
+{
+    const char **word = &words[k * bytes / 4];
+    if (bytes == 4) {
+        *word = value;
+    } else if (bytes == 1) {
+        *word = add_byte(e, *word, value, k % 4);
+    } else if (bytes == 8) {
+        word[0] = em_new(e, REG_R), word[1] = em_new(e, REG_R);
+        em(e, "mov.b64 {%s, %s}, %s;", word[0], word[1], value);
+    } else if (k % 2 == 0) {
+        *word = value; /* until the next one comes */
+    } else {
+        const char *low = *word;
+        *word = em_new(e, REG_R);
+        em(e, "mov.b32 %s, {%s, %s};", *word, low, value);
+    }
+}
+
 /* The elements of one chunk, one by one; outside reads as 0. */
 static void copy_elements(Emitter *e, const Chunks *c, const Chunk *chunk, const Aff *uniform)
 {
@@ -160,7 +180,8 @@ static void copy_elements(Emitter *e, const Chunks *c, const Chunk *chunk, const
     if (!uniform) uniform = aff_const(aff, 1);
     const Aff *rows = gl_offset_inside(e, op, op->row_dim, chunk->row_aff, c->tile.type->rows);
     const Aff *inside = aff_and(aff, uniform, rows);
-    const char *at = chunk->address, *halves[2] = {0};
+    const char *at = chunk->address;
+    RegClass kind = bytes == 8 ? REG_RD : bytes == 2 ? REG_H : REG_R;
     if (chunk->byte) {
         at = em_new(e, REG_RD);
         em(e, "add.s64 %s, %s, %d;", at, chunk->address, chunk->byte);
@@ -169,22 +190,13 @@ static void copy_elements(Emitter *e, const Chunks *c, const Chunk *chunk, const
         const Aff *column = aff_offset(aff, chunk->col_aff, k);
         const Aff *cond = aff_and(aff, inside, gl_offset_inside(e, op, op->col_dim, column, c->tile.type->cols));
         cond = aff_and(aff, cond, gl_where(e, op, chunk->row_aff, column));
-        const char *value = em_new(e, bytes == 2 ? REG_H : REG_R), *p = ix_condition_here(e, cond);
-        em(e, "mov.b%d %s, 0;", bytes == 2 ? 16 : 32, value);
+        const char *value = em_new(e, kind), *p = ix_condition_here(e, cond);
+        em(e, "mov.b%d %s, 0;", bytes == 1 ? 32 : bytes * 8, value);
         em(e, "@%s ld.global.b%d %s, [%s];", p, bytes * 8, value, at);
         const char *next = em_new(e, REG_RD);
         if (k + 1 < c->elements) em(e, "add.s64 %s, %s, %s;", next, at, step);
         at = next;
-        if (bytes == 4) {
-            words[k] = value;
-        } else if (bytes == 1) {
-            words[k / 4] = add_byte(e, words[k / 4], value, k % 4);
-        } else {
-            halves[k % 2] = value;
-            if (k % 2 == 0) continue;
-            words[k / 2] = em_new(e, REG_R);
-            em(e, "mov.b32 %s, {%s, %s};", words[k / 2], halves[0], halves[1]);
-        }
+        place_element(e, words, bytes, k, value);
     }
     if (c->words)
         for (int k = 0; k < 4; k++) em(e, "mov.b32 %%r%d, %s;", c->words[4 * chunk->i + k], words[k]);
@@ -686,119 +698,10 @@ void cp_store(Emitter *e, const TileOp *op)
     em(e, "$store%d:", label);
 }
 
-/* ---- fragments to and from shared memory ------------------------------------------------ */
-
-/* Where the lane's pair of columns is, moved right by whole chunks; bytes: of an element. */
-static LanePlace pair_place(Emitter *e, const TileValue *v, int bytes, int chunks)
-{
-    AffCtx *aff = e->program->aff;
-    const char *col = ix_value(e, aff_of(aff, ix_lane_col(e, v->type.layout, v->type.cols)));
-    const char *row = v->type.rows > 1 ? ix_value(e, aff_of(aff, ix_lane_row(e, v->type.layout, v->type.rows))) : "0";
-    const char *byte = em_new(e, REG_R), *chunk = em_new(e, REG_R), *reg = em_new(e, REG_R);
-    em_at(e, 0, "mov.b32 %s, %s;", reg, row);
-    em_at(e, 0, "shl.b32 %s, %s, %d;", byte, col, bytes / 2);
-    em_at(e, 0, "shr.u32 %s, %s, 4;", chunk, byte);
-    if (chunks) em_at(e, 0, "add.s32 %s, %s, %d;", chunk, chunk, chunks);
-    em_at(e, 0, "and.b32 %s, %s, 15;", byte, byte);
-    return (LanePlace){.row = reg, .chunk = chunk, .byte = byte};
-}
-
-/* The pairs of a fragment in a shared tile. Where the warps' shares of the
- * columns cut through panels, a chunk's place does not follow from the first
- * one's (shared.c), so each chunk has its own. */
-typedef struct Pairs {
-    const TileValue *v;
-    const SharedTile *tile;
-    int bytes;             /* of an element: 1, 2 or 4 */
-    LanePlace first, *own; /* own: by chunk; NULL: not needed */
-} Pairs;
-
-static Pairs pairs_new(Emitter *e, const TileValue *v, const SharedTile *tile)
-{
-    int bytes = dtype_bytes(tile->type->dtype);
-    Pairs p = {v, tile, bytes, pair_place(e, v, bytes, 0), NULL};
-    int share = v->type.cols * bytes / v->type.layout.warps_n / 16, panel = tile->type->layout.panel / 16;
-    bool cut = v->type.layout.warps_n > 1 && share % panel && panel % share;
-    if (cut) p.own = arena_array(e->arena, LanePlace, share);
-    return p;
-}
-
-static const char *pair_address(Emitter *e, Pairs *p, int i)
-{
-    int row, col;
-    fr_place(p->v, i, &row, &col);
-    int chunk = col * p->bytes / 16, byte = col * p->bytes % 16;
-    if (!p->own) return sh_address_in(e, p->tile, &p->first, row, chunk, byte);
-    LanePlace *place = &p->own[chunk];
-    if (!place->row) *place = pair_place(e, p->v, p->bytes, chunk);
-    return sh_address_in(e, p->tile, place, row, 0, byte);
-}
-
-static bool pairs_in_shared(Emitter *e, const TileOp *op, const TileValue *reg, const TileType *shared)
-{
-    bool known = dtype_is_narrow(shared->dtype) || shared->dtype == DT_F32;
-    if (known && shared->cols > 1 && reg->type.cols > 1) return true;
-    em_fail(e, op->loc, TW0803, "moving a %d x %d tile of %s between registers and shared memory is not supported yet",
-            reg->type.rows, reg->type.cols, dtype_name(shared->dtype));
-    return false;
-}
+/* ---- tiles into shared memory ------------------------------------------------------------- */
 
 void cp_put(Emitter *e, const TileOp *op)
 {
-    const TileValue *v = op->args[0];
-    if (v->type.layout.kind == LAY_CHUNKS) {
-        put_held(e, op);
-        return;
-    }
-    SharedTile tile = sh_stage(op->args[1], op->index);
-    if (!pairs_in_shared(e, op, v, tile.type)) return;
-    Pairs pairs = pairs_new(e, v, &tile);
-    for (int i = 0; pairs.bytes == 4 && i < e->frags[v->id].n; i += 2) {
-        const char *high = fr_operand(e, v, i + 1), *low = fr_operand(e, v, i);
-        em(e, "st.shared.v2.f32 %s, {%s, %s};", pair_address(e, &pairs, i), low, high);
-    }
-    for (int i = 0; pairs.bytes == 1 && i < e->frags[v->id].n; i += 2) {
-        const char *pair = em_new(e, REG_H);
-        const char *low = fr_operand(e, v, i), *high = fr_operand(e, v, i + 1);
-        f8_pair(e, tile.type->dtype, pair, high, low);
-        em(e, "st.shared.b16 %s, %s;", pair_address(e, &pairs, i), pair);
-    }
-    if (pairs.bytes != 2) return;
-    const int *packed = fr_packed(e, v, tile.type->dtype);
-    for (int i = 0; i < e->frags[v->id].n; i += 2)
-        em(e, "st.shared.b32 %s, %%r%d;", pair_address(e, &pairs, i), packed[i / 2]);
-}
-
-void cp_move(Emitter *e, const TileOp *op)
-{
-    const TileValue *v = op->results[0];
-    SharedTile tile;
-    Frag *frag = fr_new(e, v);
-    if (!sh_view(e, op->args[0], &tile)) {
-        if (op->args[0]->type.space == SPACE_REGISTER) fr_alias(e, v, op->args[0]);
-        else em_fail(e, op->loc, TW0803, "a move from shared memory needs a view");
-        return;
-    }
-    if (!pairs_in_shared(e, op, v, tile.type)) return;
-    Pairs pairs = pairs_new(e, v, &tile);
-    if (pairs.bytes == 4) {
-        fr_new_f32(e, v);
-        for (int i = 0; i < frag->n; i += 2)
-            em(e, "ld.shared.v2.f32 {%%f%d, %%f%d}, %s;", frag->f[i], frag->f[i + 1], pair_address(e, &pairs, i));
-        return;
-    }
-    if (pairs.bytes == 1) {
-        fr_new_f32(e, v);
-        for (int i = 0; i < frag->n; i += 2) {
-            const char *pair = em_new(e, REG_H);
-            em(e, "ld.shared.b16 %s, %s;", pair, pair_address(e, &pairs, i));
-            f8_unpair(e, v->type.dtype, pair, frag->f[i], frag->f[i + 1]);
-        }
-        return;
-    }
-    frag->packed = arena_array(e->arena, int, frag->n / 2);
-    for (int i = 0; i < frag->n; i += 2) {
-        frag->packed[i / 2] = em_reg(e, REG_R);
-        em(e, "ld.shared.b32 %%r%d, %s;", frag->packed[i / 2], pair_address(e, &pairs, i));
-    }
+    if (op->args[0]->type.layout.kind == LAY_CHUNKS) put_held(e, op);
+    else pr_put(e, op);
 }

@@ -195,7 +195,10 @@ void cp_async(Emitter *e, const TileOp *op);
 void cp_load(Emitter *e, const TileOp *op);
 void cp_store(Emitter *e, const TileOp *op);
 void cp_put(Emitter *e, const TileOp *op);
-void cp_move(Emitter *e, const TileOp *op);
+
+/* pairs.c: fragments to and from shared memory */
+void pr_put(Emitter *e, const TileOp *op);
+void pr_move(Emitter *e, const TileOp *op);
 
 /* gather.c */
 void ga_gather(Emitter *e, const TileOp *op);

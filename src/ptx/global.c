@@ -135,7 +135,7 @@ const char *gl_guard(Emitter *e, const Aff *cond)
     return aff_always(e->program->aff, cond) ? "" : arena_printf(e->arena, "@%s ", ix_condition(e, cond));
 }
 
-static bool is_integer(DType t)
+bool gl_is_integer(DType t)
 {
     return t == DT_I32 || t == DT_I64 || t == DT_BOOL;
 }
@@ -156,7 +156,7 @@ void gl_load_value(Emitter *e, DType t, const char *guard, const char *address, 
         em(e, "%sld.global.f32 %%f%d, %s;", guard, reg, address);
         return;
     }
-    if (is_integer(t)) {
+    if (gl_is_integer(t)) {
         load_integer(e, t, guard, address, reg);
         return;
     }
@@ -178,7 +178,7 @@ void gl_load_value(Emitter *e, DType t, const char *guard, const char *address, 
 bool gl_known_type(Emitter *e, const TileOp *op, bool load)
 {
     DType t = op->tensor->dtype;
-    if (t == DT_F32 || dtype_is_narrow(t) || (load && is_integer(t))) return true;
+    if (t == DT_F32 || dtype_is_narrow(t) || (load && gl_is_integer(t))) return true;
     em_fail(e, op->loc, TW0803, "%s of %s is not supported by this target yet", load ? "a load" : "a store",
             dtype_name(t));
     return false;

@@ -22,6 +22,7 @@ const Aff *gl_where(Emitter *e, const TileOp *op, const Aff *row, const Aff *col
 /* "@%p ", or nothing where the condition is proved. */
 const char *gl_guard(Emitter *e, const Aff *cond);
 /* The element at "[address]" as an fp32 register; 0 where the guard is false. */
+bool gl_is_integer(DType t);
 void gl_load_value(Emitter *e, DType t, const char *guard, const char *address, int reg);
 bool gl_known_type(Emitter *e, const TileOp *op, bool load); /* false: diagnosed */
 

@@ -95,7 +95,7 @@ static void emit_op(Emitter *e, const TileOp *op)
         if (op->n_args > 1) tm_store(e, op);
         else cp_store(e, op);
         break;
-    case TILE_MOVE:       cp_move(e, op); break;
+    case TILE_MOVE:       pr_move(e, op); break;
     case TILE_FILL:       el_fill(e, op); break;
     case TILE_INDEX:      el_index(e, op); break;
     case TILE_GATHER:     ga_gather(e, op); break;

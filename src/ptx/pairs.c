@@ -1,0 +1,138 @@
+/* pairs.c: fragments to and from shared memory.
+ *
+ * A fragment's values come in pairs of neighbouring columns (lay.h), which one access
+ * moves: 2, 4, 8 or 16 bytes. Integers become fp32 on their way, as those do that are
+ * loaded from global memory.
+ */
+#include "ptx/emit.h"
+#include "ptx/global.h"
+
+/* Where the lane's pair of columns is, moved right by whole chunks; bytes: of an element. */
+static LanePlace pair_place(Emitter *e, const TileValue *v, int bytes, int chunks)
+{
+    AffCtx *aff = e->program->aff;
+    const char *col = ix_value(e, aff_of(aff, ix_lane_col(e, v->type.layout, v->type.cols)));
+    const char *row = v->type.rows > 1 ? ix_value(e, aff_of(aff, ix_lane_row(e, v->type.layout, v->type.rows))) : "0";
+    const char *byte = em_new(e, REG_R), *chunk = em_new(e, REG_R), *reg = em_new(e, REG_R);
+    em_at(e, 0, "mov.b32 %s, %s;", reg, row);
+    em_at(e, 0, "shl.b32 %s, %s, %d;", byte, col, bytes == 8 ? 3 : bytes / 2);
+    em_at(e, 0, "shr.u32 %s, %s, 4;", chunk, byte);
+    if (chunks) em_at(e, 0, "add.s32 %s, %s, %d;", chunk, chunk, chunks);
+    em_at(e, 0, "and.b32 %s, %s, 15;", byte, byte);
+    return (LanePlace){.row = reg, .chunk = chunk, .byte = byte};
+}
+
+/* The pairs of a fragment in a shared tile. Where the warps' shares of the
+ * columns cut through panels, a chunk's place does not follow from the first
+ * one's (shared.c), so each chunk has its own. */
+typedef struct Pairs {
+    const TileValue *v;
+    const SharedTile *tile;
+    int bytes;             /* of an element: 1, 2, 4 or 8 */
+    LanePlace first, *own; /* own: by chunk; NULL: not needed */
+} Pairs;
+
+static Pairs pairs_new(Emitter *e, const TileValue *v, const SharedTile *tile)
+{
+    int bytes = dtype_bytes(tile->type->dtype);
+    Pairs p = {v, tile, bytes, pair_place(e, v, bytes, 0), NULL};
+    int share = v->type.cols * bytes / v->type.layout.warps_n / 16, panel = tile->type->layout.panel / 16;
+    bool cut = v->type.layout.warps_n > 1 && share % panel && panel % share;
+    if (cut) p.own = arena_array(e->arena, LanePlace, share);
+    return p;
+}
+
+static const char *pair_address(Emitter *e, Pairs *p, int i)
+{
+    int row, col;
+    fr_place(p->v, i, &row, &col);
+    int chunk = col * p->bytes / 16, byte = col * p->bytes % 16;
+    if (!p->own) return sh_address_in(e, p->tile, &p->first, row, chunk, byte);
+    LanePlace *place = &p->own[chunk];
+    if (!place->row) *place = pair_place(e, p->v, p->bytes, chunk);
+    return sh_address_in(e, p->tile, place, row, 0, byte);
+}
+
+static bool pairs_in_shared(Emitter *e, const TileOp *op, const TileValue *reg, const TileType *shared, bool load)
+{
+    bool known = dtype_is_narrow(shared->dtype) || shared->dtype == DT_F32 || (load && gl_is_integer(shared->dtype));
+    if (known && shared->cols > 1 && reg->type.cols > 1) return true;
+    em_fail(e, op->loc, TW0803, "moving a %d x %d tile of %s between registers and shared memory is not supported yet",
+            reg->type.rows, reg->type.cols, dtype_name(shared->dtype));
+    return false;
+}
+
+void pr_put(Emitter *e, const TileOp *op)
+{
+    const TileValue *v = op->args[0];
+    SharedTile tile = sh_stage(op->args[1], op->index);
+    if (!pairs_in_shared(e, op, v, tile.type, false)) return;
+    Pairs pairs = pairs_new(e, v, &tile);
+    for (int i = 0; pairs.bytes == 4 && i < e->frags[v->id].n; i += 2) {
+        const char *high = fr_operand(e, v, i + 1), *low = fr_operand(e, v, i);
+        em(e, "st.shared.v2.f32 %s, {%s, %s};", pair_address(e, &pairs, i), low, high);
+    }
+    for (int i = 0; pairs.bytes == 1 && i < e->frags[v->id].n; i += 2) {
+        const char *pair = em_new(e, REG_H);
+        const char *low = fr_operand(e, v, i), *high = fr_operand(e, v, i + 1);
+        f8_pair(e, tile.type->dtype, pair, high, low);
+        em(e, "st.shared.b16 %s, %s;", pair_address(e, &pairs, i), pair);
+    }
+    if (pairs.bytes != 2) return;
+    const int *packed = fr_packed(e, v, tile.type->dtype);
+    for (int i = 0; i < e->frags[v->id].n; i += 2)
+        em(e, "st.shared.b32 %s, %%r%d;", pair_address(e, &pairs, i), packed[i / 2]);
+}
+
+/* Integers, two at a time. */
+static void move_integers(Emitter *e, const TileValue *v, Pairs *pairs)
+{
+    fr_new_f32(e, v);
+    const Frag *frag = &e->frags[v->id];
+    int bits = pairs->bytes * 8;
+    RegClass kind = bits == 64 ? REG_RD : bits == 32 ? REG_R : REG_H;
+    for (int i = 0; i < frag->n; i += 2) {
+        const char *low = em_new(e, kind), *high = em_new(e, kind);
+        em(e, "ld.shared.v2.%s%d {%s, %s}, %s;", bits == 8 ? "u" : "b", bits, low, high, pair_address(e, pairs, i));
+        em(e, "cvt.rn.f32.%s %%f%d, %s;", bits == 64 ? "s64" : bits == 32 ? "s32" : "u16", frag->f[i], low);
+        em(e, "cvt.rn.f32.%s %%f%d, %s;", bits == 64 ? "s64" : bits == 32 ? "s32" : "u16", frag->f[i + 1], high);
+    }
+}
+
+void pr_move(Emitter *e, const TileOp *op)
+{
+    const TileValue *v = op->results[0];
+    SharedTile tile;
+    Frag *frag = fr_new(e, v);
+    if (!sh_view(e, op->args[0], &tile)) {
+        if (op->args[0]->type.space == SPACE_REGISTER) fr_alias(e, v, op->args[0]);
+        else em_fail(e, op->loc, TW0803, "a move from shared memory needs a view");
+        return;
+    }
+    if (!pairs_in_shared(e, op, v, tile.type, true)) return;
+    Pairs pairs = pairs_new(e, v, &tile);
+    if (gl_is_integer(tile.type->dtype)) {
+        move_integers(e, v, &pairs);
+        return;
+    }
+    if (pairs.bytes == 4) {
+        fr_new_f32(e, v);
+        for (int i = 0; i < frag->n; i += 2)
+            em(e, "ld.shared.v2.f32 {%%f%d, %%f%d}, %s;", frag->f[i], frag->f[i + 1], pair_address(e, &pairs, i));
+        return;
+    }
+    if (pairs.bytes == 1) {
+        fr_new_f32(e, v);
+        for (int i = 0; i < frag->n; i += 2) {
+            const char *pair = em_new(e, REG_H);
+            em(e, "ld.shared.b16 %s, %s;", pair, pair_address(e, &pairs, i));
+            f8_unpair(e, v->type.dtype, pair, frag->f[i], frag->f[i + 1]);
+        }
+        return;
+    }
+    frag->packed = arena_array(e->arena, int, frag->n / 2);
+    for (int i = 0; i < frag->n; i += 2) {
+        frag->packed[i / 2] = em_reg(e, REG_R);
+        em(e, "ld.shared.b32 %%r%d, %s;", frag->packed[i / 2], pair_address(e, &pairs, i));
+    }
+}

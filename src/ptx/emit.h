@@ -84,6 +84,8 @@ typedef struct Emitter {
     const char *always, *never, *first_lane; /* predicates */
     const char **maps;          /* by map: REG_RD text, its address */
     RingPlace **rings;          /* by tile value id: its copies */
+    const char *phases;         /* register with a bit for each that begins with 1; NULL: each has its own */
+    int n_phases;
     const char *owed, *owed_at; /* predicate, register: a stage to give back once its store has read it; NULL: none ever */
     bool stored;                /* the next release is of a stage that a store reads */
     bool settled;               /* the text that gives back what was owed is there */

@@ -10,7 +10,8 @@
  * A role goes round the stages by itself. Where it is are two registers for each
  * copy of a ring: the stage, and the parity of the phase that it waits for next,
  * which changes with each round. A producer begins with parity 1: the phase before
- * the first counts as ended.
+ * the first counts as ended. A copier, which has few registers, keeps all parities
+ * in the bits of one.
  *
  * Shared memory: all storage of the kernel, then for each ring the full barriers of
  * its stages and the empty ones.
@@ -85,6 +86,14 @@ static int copy_of(const TileOp *op)
     return op->index && aff_is_const(op->index, &copy) ? (int)copy : 0;
 }
 
+Phase rg_phase(Emitter *e, int first)
+{
+    if (first && e->phases && e->n_phases < 32) return (Phase){e->phases, e->n_phases++};
+    Phase phase = {em_new(e, REG_R), -1};
+    em_before(e, "mov.b32 %s, %d;", phase.reg, first);
+    return phase;
+}
+
 static RingPlace *place_of(Emitter *e, const TileOp *op)
 {
     const TileOp *ring = op->args[0]->def;
@@ -93,9 +102,8 @@ static RingPlace *place_of(Emitter *e, const TileOp *op)
     RingPlace *place = &(*places)[copy_of(op)];
     if (place->stage) return place;
     place->stage = em_new(e, REG_R);
-    place->parity = em_new(e, REG_R);
     em_before(e, "mov.b32 %s, 0;", place->stage);
-    em_before(e, "mov.b32 %s, %d;", place->parity, op->kind == TILE_ACQUIRE);
+    place->phase = rg_phase(e, op->kind == TILE_ACQUIRE);
     return place;
 }
 
@@ -119,26 +127,31 @@ static const char *barrier_address(Emitter *e, const TileOp *op, const Aff *numb
     return arena_printf(e->arena, "%s+%lld", address, (long long)at);
 }
 
-void rg_wait(Emitter *e, const char *address, const char *parity)
+void rg_wait(Emitter *e, const char *address, Phase phase)
 {
     int label = em_label(e);
-    const char *p = em_new(e, REG_P);
+    const char *p = em_new(e, REG_P), *parity = phase.reg;
+    if (phase.bit >= 0) {
+        parity = em_new(e, REG_R);
+        em(e, "bfe.u32 %s, %s, %d, 1;", parity, phase.reg, phase.bit);
+    }
     em(e, "$wait%d:", label);
     em(e, "mbarrier.try_wait.parity.shared::cta.b64 %s, [%s], %s;", p, address, parity);
     em(e, "@!%s bra $wait%d;", p, label);
 }
 
-void rg_next(Emitter *e, const char *stage, const char *parity, int stages)
+void rg_next(Emitter *e, const char *stage, Phase phase, int stages)
 {
+    uint32_t bit = phase.bit < 0 ? 1 : (uint32_t)1 << phase.bit;
     if (stages == 1) {
-        em(e, "xor.b32 %s, %s, 1;", parity, parity);
+        em(e, "xor.b32 %s, %s, %u;", phase.reg, phase.reg, bit);
         return;
     }
     const char *p = em_new(e, REG_P);
     em(e, "add.s32 %s, %s, 1;", stage, stage);
     em(e, "setp.eq.s32 %s, %s, %d;", p, stage, stages);
     em(e, "@%s mov.b32 %s, 0;", p, stage);
-    em(e, "@%s xor.b32 %s, %s, 1;", p, parity, parity);
+    em(e, "@%s xor.b32 %s, %s, %u;", p, phase.reg, phase.reg, bit);
 }
 
 /* The stage that the role is at, kept while the role goes on. */
@@ -165,7 +178,7 @@ void rg_enter(Emitter *e, const TileBlock *body)
         if (op->kind != TILE_AWAIT) continue;
         const RingPlace *place = place_of(e, op);
         if (op->args[0]->type.stages > 1) make_uniform(e, place->stage);
-        make_uniform(e, place->parity);
+        make_uniform(e, place->phase.reg);
     }
 }
 
@@ -174,11 +187,11 @@ void rg_acquire(Emitter *e, const TileOp *op)
     RingPlace *place = place_of(e, op);
     const TileType *t = &op->args[0]->type;
     const Aff *number = hold(e, op, place);
-    rg_wait(e, barrier_address(e, op, number, true), place->parity);
+    rg_wait(e, barrier_address(e, op, number, true), place->phase);
     vec_push(e->arena, &place->held, number);
     em(e, "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%s], %lld;", barrier_address(e, op, number, false),
        (long long)lay_shared_bytes(t->rows, t->cols, dtype_bytes(t->dtype)));
-    rg_next(e, place->stage, place->parity, t->stages);
+    rg_next(e, place->stage, place->phase, t->stages);
 }
 
 const Aff *rg_acquired(Emitter *e, const TileOp *op, const char **barrier)
@@ -204,11 +217,11 @@ void rg_await(Emitter *e, const TileOp *op)
     RingPlace *place = place_of(e, op);
     if (!e->loops && op->args[0]->type.stages > 1) make_uniform(e, place->stage);
     const Aff *number = hold(e, op, place);
-    rg_wait(e, barrier_address(e, op, number, false), place->parity);
+    rg_wait(e, barrier_address(e, op, number, false), place->phase);
     vec_push(e->arena, &place->held, number);
     vec_push(e->arena, &place->levels, em_level(e));
     e->awaited[op->results[0]->id] = number;
-    rg_next(e, place->stage, place->parity, op->args[0]->type.stages);
+    rg_next(e, place->stage, place->phase, op->args[0]->type.stages);
 }
 
 /* The thread that started a store waits until that has read the stage, which takes a while:

@@ -110,7 +110,7 @@ static void init_slots(Emitter *e, const TileOp *roles)
 static void write_slot(Emitter *e, const char *passed, bool last)
 {
     Slot slot = slot_at(e, passed);
-    rg_wait(e, arena_printf(e->arena, "%s+%lld", slot.barrier, (long long)slot_barrier(e, true)), slot.parity);
+    rg_wait(e, arena_printf(e->arena, "%s+%lld", slot.barrier, (long long)slot_barrier(e, true)), (Phase){slot.parity, -1});
     int64_t at = slots_at(e) + 16 * SLOTS;
     for (int i = 0; i < e->kernel->grid.len; i++) {
         const TileAxis *axis = &e->kernel->grid.data[i];
@@ -127,7 +127,7 @@ static void read_slot(Emitter *e, const char *passed, int end)
 {
     Slot slot = slot_at(e, passed);
     const char *first = NULL, *p = em_new(e, REG_P);
-    rg_wait(e, arena_printf(e->arena, "%s+%lld", slot.barrier, (long long)slot_barrier(e, false)), slot.parity);
+    rg_wait(e, arena_printf(e->arena, "%s+%lld", slot.barrier, (long long)slot_barrier(e, false)), (Phase){slot.parity, -1});
     int64_t at = slots_at(e) + 16 * SLOTS;
     for (int i = 0; i < e->kernel->grid.len; i++) {
         const TileAxis *axis = &e->kernel->grid.data[i];
@@ -304,6 +304,13 @@ static void role_body(Emitter *e, const TileOp *op, int role, int label)
     if (stores) em(e, "cp.async.bulk.wait_group 0;");
 }
 
+static void share_phases(Emitter *e)
+{
+    e->n_phases = 0;
+    e->phases = em_new(e, REG_R);
+    em_before(e, "mov.b32 %s, -1;", e->phases);
+}
+
 /* Emits a role into `out`, as an entry of its own. */
 static void emit_role(Emitter *e, const TileOp *op, int role, const char *group, int first_group, Str *out)
 {
@@ -316,6 +323,7 @@ static void emit_role(Emitter *e, const TileOp *op, int role, const char *group,
     e->syms = arena_array(e->arena, Memo, e->n_syms);
     e->rings = arena_array(e->arena, RingPlace *, e->kernel->next_value);
     e->maps = NULL;
+    e->phases = NULL;
     e->owed = NULL;
     e->settled = false;
     e->role = &op->roles[role];
@@ -333,6 +341,7 @@ static void emit_role(Emitter *e, const TileOp *op, int role, const char *group,
     e->before = &before;
     before = e->scopes.data[0];
     e->scopes.data[0] = str_new(e->arena);
+    if (is_copier(op, role)) share_phases(e);
     kn_arguments(e);
     int label = em_label(e);
     role_body(e, op, role, label);

@@ -11,8 +11,15 @@
 
 #include "ptx/emit.h"
 
+/* The parity of the phase that a role waits for next. */
+typedef struct Phase {
+    const char *reg;
+    int bit;                    /* of the role's register of phases; -1: a register of its own */
+} Phase;
+
 struct RingPlace {
-    const char *stage, *parity; /* registers; NULL: the role has not touched the ring yet */
+    const char *stage;          /* register; NULL: the role has not touched the ring yet */
+    Phase phase;
     VEC(const Aff *) held;      /* numbers of stages that it holds, oldest first */
     VEC(int) levels;            /* and the scopes in which it came by them */
     bool carried;               /* a loop gives back what was awaited before its iteration */
@@ -26,8 +33,9 @@ void ro_turn(Emitter *e, const TileOp *op);
 void rg_init(Emitter *e, const TileOp *roles);
 /* Where its barriers begin; of NULL: where those of all rings end. */
 int64_t rg_barriers(const TileKernel *kernel, const TileOp *ring);
-void rg_wait(Emitter *e, const char *address, const char *parity);
-void rg_next(Emitter *e, const char *stage, const char *parity, int stages);
+Phase rg_phase(Emitter *e, int first); /* a new one, ahead of the role's work */
+void rg_wait(Emitter *e, const char *address, Phase phase);
+void rg_next(Emitter *e, const char *stage, Phase phase, int stages);
 void rg_acquire(Emitter *e, const TileOp *op);
 /* The stage that a copy goes to and the address of its full barrier. */
 const Aff *rg_acquired(Emitter *e, const TileOp *op, const char **barrier);

@@ -317,6 +317,26 @@ static const char gated[] = "Kernel gated\n"
                             "  Compute Silu G and get D\n  Compute Multiply D, H and get new D\n"
                             "  Copy D from register to global\nend\n";
 
+/* `mask`: what S loses or gets by elements of tensors */
+#define MASKED(mask)                                                                                           \
+    "Kernel masked\n"                                                                                          \
+    "  Input  Q (q_len, D)\n  Input  K (kv_len, D)\n  Input  V (kv_len, D)\n  Output O (q_len, D)\n"           \
+    "  Input  Keep (q_len, kv_len) bool\n  Input  Doc (1, kv_len) int32\n  Input  Table (1, 32) fp32\n"         \
+    "  Index  q over q_len\n  Index  k over kv_len\n"                                                          \
+    "  Grid over q_len\n"                                                                                      \
+    "  Copy Q from global to shared\n"                                                                         \
+    "  for j over kv_len\n"                                                                                    \
+    "    Copy K from global to shared\n    Copy V from global to shared\n"                                     \
+    "    Compute GEMM Q, K.T and get S\n" mask                                                                 \
+    "    Compute Softmax S with M and L\n    Compute GEMM S, V and accumulate O\n"                             \
+    "  end\n"                                                                                                  \
+    "  Compute Divide O, L else 0 and get new O\n  Copy O from register to global\nend\n"
+
+static const char kept[] = MASKED("    Compute Mask S where Keep[q, k]\n");
+static const char documents[] = MASKED("    Compute Mask S where Doc[0, k] == q\n");
+static const char distances[] = MASKED("    Compute Define B (q_len, kv_len) as Table[0, min(max(q - k, 0), 31)]\n"
+                                       "    Compute Add S, B and get new S\n");
+
 /* What ptxas 13.0 made of a choice: the blocks for which it spilled nothing, 0 for none. */
 typedef struct Assembled {
     const char *sketch, *target, *sets[6];
@@ -341,6 +361,11 @@ static void registers_are_as_ptxas_found(void **state)
         {gated, "sm_75", {"BM=128", "BN=64", "BK=64", "warps=4", "stages=2"}, 0},
         {decayed, "sm_80", {"D=128", "BM=128", "BN=64", "warps=4", "stages=1"}, 0},
         {decayed, "sm_80", {"D=128", "BM=128", "BN=32", "warps=4", "stages=2"}, 2},
+        {kept, "sm_80", {"D=64", "BM=128", "BN=128", "warps=4", "stages=2"}, 0},
+        {kept, "sm_80", {"D=64", "BM=128", "BN=64", "warps=4", "stages=2"}, 2},
+        {documents, "sm_80", {"D=64", "BM=128", "BN=64", "warps=4", "stages=2"}, 2},
+        {distances, "sm_80", {"D=64", "BM=128", "BN=128", "warps=4", "stages=2"}, 0},
+        {distances, "sm_90a", {"D=64", "BM=256", "BN=64", "warps=16", "stages=4"}, 0},
     };
     Case t;
     (void)state;

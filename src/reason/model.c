@@ -37,6 +37,7 @@ enum {
     STREAM_REGS = 8,    /* addresses of one tensor that a loop copies from */
     HELD_REGS = 46,     /* where tiles are on their way in registers between products: addresses,
                          * predicates, operand fragments that ptxas fetches meanwhile */
+    READ_REGS = 12,     /* addresses of elements that are read at computed places */
     UNKNOWN_LENGTH = 4096,
     UNKNOWN_ENTRIES = 32
 };
@@ -83,19 +84,19 @@ static bool is_matrix(const Modeler *m, const Tile *tile)
     return size_of(m, tile->row) > 1 && size_of(m, tile->col) > 1;
 }
 
-/* Registers a thread of a tile: vectors are repeated over the lanes of a quad. */
+/* Vectors are repeated over the lanes of a quad. */
+double plan_registers(const Choice *c, int64_t rows, int64_t cols)
+{
+    if (rows > 1 && cols > 1)
+        return (double)rows * (double)cols / (WARP * c->warps);
+    if (rows > 1)
+        return (double)rows / (8.0 * c->warps / c->warps_n);
+    return cols > 1 ? (double)cols / (4.0 * c->warps_n) : 1;
+}
+
 static double registers_of(const Modeler *m, const Tile *tile, int bytes)
 {
-    double rows = size_of(m, tile->row), cols = size_of(m, tile->col);
-    double n;
-
-    if (rows > 1 && cols > 1)
-        n = rows * cols / (WARP * m->c->warps);
-    else if (rows > 1)
-        n = rows / (8.0 * m->warps_m);
-    else
-        n = cols > 1 ? cols / (4.0 * m->c->warps_n) : 1;
-    return n * bytes / 4;
+    return plan_registers(m->c, m->c->size[tile->row->id], m->c->size[tile->col->id]) * bytes / 4;
 }
 
 /* ---- capacity --------------------------------------------------------------------------- */
@@ -332,6 +333,15 @@ static double accumulated_elements(const Modeler *m)
     return n;
 }
 
+/* Elements of tensors that are read, and their addresses. */
+static void add_reads(Modeler *m, const Stmt *s, const Tile *result)
+{
+    double n = plan_read_registers(m->plan, m->c, s, result);
+    int registers = n > 2 ? (int)n + READ_REGS : 0;
+
+    m->scratch = registers > m->scratch ? registers : m->scratch;
+}
+
 static void add_compute(Modeler *m, const Stmt *s)
 {
     const char *name = plan_result(s);
@@ -339,6 +349,7 @@ static void add_compute(Modeler *m, const Stmt *s)
     const Tile *first = s->n_args > 0 ? plan_operand(m->plan, s->args[0]) : NULL;
     double n = elements(m, first && is_matrix(m, first) ? first : result);
 
+    add_reads(m, s, result);
     switch (op_info(s->op)->class) {
     case OPC_GEMM:
         add_gemm(m, s);

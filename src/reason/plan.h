@@ -175,6 +175,10 @@ bool plan_tensor_extents(Plan *plan, const Stmt *copy, const PlanTensor *tensor,
 /* The best choice; NULL when none fits: a diagnostic was recorded. */
 const Choice *plan_choose(Plan *plan, ReasonResult *result);
 void plan_rate(Plan *plan, Choice *choice);
+/* Registers a thread of fp32 values for rows and columns of a tile. */
+double plan_registers(const Choice *choice, int64_t rows, int64_t cols);
+/* reads.c: of elements of tensors that a statement reads, for what it makes. */
+double plan_read_registers(Plan *plan, const Choice *choice, const Stmt *s, const Tile *tile);
 /* Instructions an element: of plain arithmetic, and of the special function unit. */
 void plan_op_cost(OpId op, double *plain, double *special);
 /* groups.c: warpgroups among which the rows will be divided; 0: they will not. */

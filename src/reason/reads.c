@@ -1,0 +1,99 @@
+/* reads.c: registers of the elements that a Mask's condition or the value of a Define reads.
+ *
+ * ptxas starts as many loads as it can before the first is used: a number for each
+ * element where the coordinates follow rows and columns, for each row or column,
+ * not all of which are under way at once, where they follow one of the two.
+ *
+ *   Mask S where Keep[batch, q_pos, kv_pos]              as many as S has
+ *   Define B (q_len, kv_len) as T[min(q_pos - kv_pos, 9)]  thrice as many: each has an address
+ *   Mask S where Doc[batch, q_pos] == Doc[batch, kv_pos]  a column's and a row's
+ */
+#include "reason/plan.h"
+
+typedef struct Sides {
+    bool rows, cols;
+    bool apart; /* addresses do not differ by constants */
+} Sides;
+
+static bool follows(const Extent *extent, const char *dim)
+{
+    return extent->kind >= EXT_ROWS && extent->dim_name && strcmp(extent->dim_name, dim) == 0;
+}
+
+/* What is no sum: where it follows the tile's places, addresses do not differ by constants. */
+static bool is_no_sum(const Expr *e)
+{
+    bool place = e->kind == EXPR_CALL && (strcmp(e->name, "row") == 0 || strcmp(e->name, "col") == 0);
+
+    return (e->kind == EXPR_CALL && !place) || e->kind == EXPR_INDEX ||
+           (e->kind == EXPR_BINARY && (e->op == EO_IDIV || e->op == EO_MOD));
+}
+
+static Sides sides_of(Plan *plan, const Tile *tile, const Expr *e, int depth);
+
+static Sides either(Sides a, Sides b)
+{
+    return (Sides){a.rows || b.rows, a.cols || b.cols, a.apart || b.apart};
+}
+
+/* What of a tile's places a name stands for. */
+static Sides sides_of_name(Plan *plan, const Tile *tile, const char *name, int depth)
+{
+    const Stmt *index = plan_index(plan, name);
+    const Expr *let = plan_let(plan, name);
+    const char *dim = index ? index->over : name;
+    IndexSide side = index ? index_side(&plan->unit->body, name, index->over) : INDEX_UNSAID;
+
+    if (let)
+        return sides_of(plan, tile, let, depth);
+    return (Sides){strcmp(name, "row") == 0 || (side != INDEX_COLS && follows(tile->row, dim)),
+                   strcmp(name, "col") == 0 || (side != INDEX_ROWS && follows(tile->col, dim)), false};
+}
+
+static Sides sides_of(Plan *plan, const Tile *tile, const Expr *e, int depth)
+{
+    Sides sides = {false, false, false};
+
+    if (!e || depth >= PLAN_DEPTH)
+        return sides;
+    if (e->kind == EXPR_ELLIPSIS)
+        return (Sides){true, true, false};
+    if (e->kind == EXPR_CALL) /* row(S) is the place itself */
+        sides = sides_of_name(plan, tile, e->name, depth + 1);
+    if (e->kind == EXPR_NAME)
+        return sides_of_name(plan, tile, e->name, depth + 1);
+    sides = either(sides, either(sides_of(plan, tile, e->a, depth + 1), sides_of(plan, tile, e->b, depth + 1)));
+    for (int i = 0; i < e->n_args; i++)
+        sides = either(sides, sides_of(plan, tile, e->args[i], depth + 1));
+    sides.apart |= is_no_sum(e) && (sides.rows || sides.cols);
+    return sides;
+}
+
+static double registers_in(Plan *plan, const Choice *c, const Tile *tile, const Expr *e)
+{
+    double n = 0;
+
+    if (!e)
+        return 0;
+    if (e->kind == EXPR_INDEX && e->a->kind == EXPR_NAME && plan_tensor(plan, e->a->name)) {
+        Sides sides = {false, false, false};
+
+        for (int i = 0; i < e->n_args; i++)
+            sides = either(sides, sides_of(plan, tile, e->args[i], 0));
+        n = plan_registers(c, sides.rows ? c->size[tile->row->id] : 1, sides.cols ? c->size[tile->col->id] : 1);
+        n *= sides.apart ? 3 : sides.rows && sides.cols ? 1 : 0.5; /* a vector's are used one after the other */
+    }
+    n += registers_in(plan, c, tile, e->a) + registers_in(plan, c, tile, e->b);
+    for (int i = 0; i < e->n_args; i++)
+        n += registers_in(plan, c, tile, e->args[i]);
+    return n;
+}
+
+double plan_read_registers(Plan *plan, const Choice *c, const Stmt *s, const Tile *tile)
+{
+    double n = registers_in(plan, c, tile, s->where) + registers_in(plan, c, tile, s->value);
+
+    for (int i = 0; i < s->n_args; i++)
+        n += registers_in(plan, c, tile, s->args[i]);
+    return n;
+}

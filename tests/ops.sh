@@ -92,6 +92,9 @@ kernel mlp --target sm_89 --dtype e4m3
 kernel attention --target sm_90a --set HeadDim=128
 kernel linear_attention --target sm_90a --dtype fp16
 kernel softcap --target sm_90a --dtype e5m2
+kernel differential_attention --target sm_90a
+grep -q '"softmax":"checked".*"wait":"all"' "$dir/differential_attention.json"
+report "differential_attention: sums of two softmaxes are not in flight round each other's cold path" $?
 
 # In several kernels: where the sizes say so, and where it is asked for.
 # shellcheck disable=SC2046 # commands of a heading are words

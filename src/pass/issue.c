@@ -256,11 +256,33 @@ static int count_products(const TileBlock *block)
     return n;
 }
 
+static bool revises_sum(const TileOp *op)
+{
+    for (int k = 0; op->kind == TILE_REVISE && k < op->n_results; k++)
+        if (op->args[k]->def && op->args[k]->def->kind == TILE_GEMM) return true;
+    return false;
+}
+
+/* Whether a loop's turn revises sums of products apart from each other, those of two
+ * softmaxes, say. With each in flight round the other's cold path, ptxas 13.0 serializes
+ * all products (C7514). */
+static bool revises_several(const TileBlock *block, bool turn)
+{
+    int n = 0;
+    bool inside = false;
+    for (int i = 0; i < block->ops.len; i++) {
+        const TileOp *op = block->ops.data[i];
+        n += revises_sum(op);
+        for (int k = 0; k < op->n_regions; k++) inside |= revises_several(op->regions[k], op->kind == TILE_FOR);
+    }
+    return (turn && n > 1) || inside;
+}
+
 /* Where there are not several, none can be waited for before another. */
 static bool choose_closely(TileKernel *kernel, Diags *diags)
 {
     uint64_t either = DECIDE(SCHED_WAIT_ONE) | DECIDE(SCHED_WAIT_ALL);
-    bool closely = issue_closely(kernel);
+    bool closely = issue_closely(kernel) || revises_several(kernel->body, false);
     if (count_products(kernel->body) < 2) return closely;
     return pass_decide(kernel, SCHED_WAIT, closely ? SCHED_WAIT_ALL : SCHED_WAIT_ONE, either, diags) == SCHED_WAIT_ALL;
 }

@@ -91,6 +91,8 @@ kernel attention_projection --target sm_89 --dtype e5m2
 kernel mlp --target sm_89 --dtype e4m3
 kernel attention --target sm_90a --set HeadDim=128
 kernel linear_attention --target sm_90a --dtype fp16
+kernel chunked_linear_attention --target sm_90a --dtype fp16
+kernel gated_mlp --target sm_90a
 kernel softcap --target sm_90a --dtype e5m2
 kernel differential_attention --target sm_90a
 grep -q '"softmax":"checked".*"wait":"all"' "$dir/differential_attention.json"

@@ -632,6 +632,22 @@ static void test_inspection(void **state)
     }
 }
 
+/* What no conversion to 8 bits gives. */
+static void test_bytes_are_poisoned_with_nan(void **state)
+{
+    static const DType types[] = {DT_E4M3, DT_E5M2};
+    Fixture *f = *state;
+    for (size_t i = 0; i < TW_COUNT(types); i++) {
+        Buffer b;
+        Tensor t = *small_tensor(f);
+        t.dtype = types[i];
+        buffer_plan(f->arena, &b, &t, PLACE_PADDED, true);
+        for (int k = 0; k < 5; k++)
+            assert_int_equal((uint8_t)b.image[b.lead + (size_t)k], 0xFF);
+        assert_int_not_equal((uint8_t)b.image[b.lead - 1] & (uint8_t)b.image[b.lead - 2], 0xFF); /* the guard */
+    }
+}
+
 static void test_guard_words_are_nan(void **state)
 {
     (void)state;
@@ -775,6 +791,7 @@ int main(void)
         TEST(test_placings),
         TEST(test_inspection),
         TEST(test_guard_words_are_nan),
+        TEST(test_bytes_are_poisoned_with_nan),
         TEST(test_shapes),
         TEST(test_binding),
         TEST(test_race),

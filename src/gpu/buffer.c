@@ -107,6 +107,18 @@ static void put_elements(const Buffer *b, const Tensor *from)
     } while (next_row(from, at));
 }
 
+/* The halves of a guard word are numbers of 8 bits, which a kernel may well write: those are
+ * poisoned with a NaN of the sign that conversions do not give (PTX ISA, "cvt"). */
+static void poison_bytes(const Buffer *b, const Tensor *from)
+{
+    int64_t at[TENSOR_MAX_RANK] = {0};
+    if (dtype_bytes(from->dtype) != 1 || tensor_count(from) == 0)
+        return;
+    do
+        memset(b->image + b->lead + row_offset(&b->view, at), 0xFF, row_bytes(from));
+    while (next_row(from, at));
+}
+
 void buffer_plan(Arena *arena, Buffer *b, const Tensor *from, Placing placing, bool poison)
 {
     *b = (Buffer){.view = *from, .lead = GUARD_BYTES};
@@ -121,7 +133,9 @@ void buffer_plan(Arena *arena, Buffer *b, const Tensor *from, Placing placing, b
         uint16_t word = guard_word(i);
         memcpy(b->image + 2 * i, &word, sizeof word);
     }
-    if (!poison)
+    if (poison)
+        poison_bytes(b, from);
+    else
         put_elements(b, from);
 }
 

@@ -69,7 +69,7 @@ if ${CC:-cc} -D_POSIX_C_SOURCE=200809L -shared -fPIC -O1 -Wl,-soname,libcuda.so.
     # shellcheck disable=SC2086
     {
         expect 'one shape' 0 bench tests/gpu/twice.ptx $one --bind n=2
-        verdict 'has its time and clock' 'grep -q "batch=1 n=2 *0.01 .* 1500$" "$dir/out"'
+        verdict 'has its time and clock' 'grep -q "batch=1 n=2 *1 .* 1500$" "$dir/out"'
         expect 'shapes and peers' 0 bench tests/gpu/twice.ptx "$dir/other.ptx" $one --bind n=1,0.0009765625k,2 \
             --html "$dir/timed.html"
         verdict 'are beside each other' '[ "$(grep -c "other .* 1.000$" "$dir/out")" -eq 3 ]'

@@ -363,7 +363,7 @@ int cuEventSynchronize(void *event)
 
 int cuEventElapsedTime(float *ms, void *from, void *to)
 {
-    *ms = 0.01f * (float)(*(long *)to - *(long *)from);
+    *ms = (float)(*(long *)to - *(long *)from);
     return OK;
 }
 

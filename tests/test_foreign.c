@@ -183,7 +183,7 @@ static void includes_are_written_anew(void **state)
 
     assert_true(foreign_guard(f->arena, source_of(f->arena, "#include <cute/a.hpp>\n#include \"cutlass/b.h\"\n#include <cstdint>\nint x;"), &clean,
                               diags));
-    assert_string_equal(foreign_frame(f->arena, &clean, "h.cuh", "entry\n"),
+    assert_string_equal(foreign_frame(f->arena, &clean, "h.cuh", "cute", "entry\n"),
                         "#include \"h.cuh\"\n#include <cute/a.hpp>\n#include <cutlass/b.h>\nusing namespace cute;\n"
                         "#line 1 \"answer.cu\"\n                     \n                      \n                  \nint x;\n"
                         "#line 1 \"entries.cu\"\nentry\n");

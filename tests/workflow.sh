@@ -205,9 +205,13 @@ study() { "$tw" study ops/gemm.tl ops/row_softmax.tl --model "exec:$dir/pupil" -
 expect 'a study' 0 study
 verdict 'has a line for each author and mode' \
     'grep -qE "^exec:.* two-stage +2 +50 % +100 % +5 " "$dir/out" && grep -qE "^exec:.* one-stage +2 +0 % +0 % +4 .*TW1041:4" "$dir/out" && grep -qE "^builtin +two-stage +2 +100 % +100 %" "$dir/out"'
-verdict 'and one for each run' '[ "$(wc -l <"$dir/study/study.csv")" -eq 9 ] && grep -q "^row_softmax,.*two-stage,0,1,3," "$dir/study/study.csv"'
+verdict 'for CUDA as well, which nobody built in writes' \
+    'grep -qE "^exec:.* chain-of-thought +2 +0 % +0 % +4 .* - +TW1041:4" "$dir/out" && grep -qE "^exec:.* vanilla +2 +0 %" "$dir/out" && ! grep -qE "^builtin +(vanilla|chain)" "$dir/out"'
+verdict 'and one for each run' '[ "$(wc -l <"$dir/study/study.csv")" -eq 13 ] && grep -q "^row_softmax,.*two-stage,0,1,3," "$dir/study/study.csv"'
 asked=$(wc -l <"$COUNT")
-verdict 'asks for each answer once' '[ "$asked" -eq 9 ]'
+verdict 'asks for each answer once' '[ "$asked" -eq 17 ]'
+verdict 'for CUDA in words of their own' 'grep -q "Think step by step" "$dir"/study/gemm/chain-of-thought/*/think-1.prompt.md &&
+    grep -q "__device__ void gemm_block(" "$dir"/study/gemm/vanilla/*/vanilla-1.prompt.md && ! grep -q "step by step" "$dir"/study/gemm/vanilla/*/vanilla-1.prompt.md'
 cut -d, -f1-9 "$dir/study/study.csv" >"$dir/rows"
 rm "$dir/study/gemm/two-stage"/*/reason-1.answer.md
 expect 'a study that was interrupted' 0 study
@@ -242,6 +246,19 @@ verdict 'asking nothing twice' '[ "$(wc -l <"$COUNT")" -eq 5 ] && [ "$(wc -l <"$
 expect 'as JSON' 0 study --json --mode one-stage
 verdict 'it is an object' 'in_out "{\"ok\":true,\"target\":\"sm_80\",\"rows\":["'
 expect 'a mode that there is not' 2 study --mode three-stage
+expect 'or nearly' 2 study --mode chain-of-thougt
+verdict 'is told' 'in_err "did you mean '"'chain-of-thought'"'"'
+cat >"$dir/cuda" <<'END'
+#!/bin/sh
+cat >/dev/null
+echo '```cpp'
+cat tests/cuda/scaled.cu
+echo '```'
+END
+chmod +x "$dir/cuda"
+expect 'CUDA where there is nothing to compile it with' 0 env PATH=/usr/bin:/bin TW_NVCC= TW_NVRTC= \
+    "$tw" study tests/cuda/scaled.tl --model "exec:$dir/cuda" --mode vanilla --rounds 1 -o "$dir/vanilla"
+verdict 'is a failure with a code' 'in_out TW1053:1'
 
 # ---- answers of somebody hostile
 hostile()

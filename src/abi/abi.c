@@ -225,3 +225,17 @@ Abi *abi_from_tile(Arena *arena, const TileProgram *program, const Target *targe
     abi_lay_out(abi);
     return abi;
 }
+
+bool abi_add_kernel(Abi *abi, Syms *syms, AffCtx *aff, const AbiLaunch *launch, const char **error)
+{
+    const Aff *blocks = abi_expr_parse(abi->arena, syms, aff, abi, launch->blocks, error);
+    AbiKernel kernel = {.fast = {.name = abi->name, .blocks = blocks, .threads = launch->threads,
+                                 .shared_bytes = launch->shared_bytes}};
+
+    if (!blocks)
+        return false;
+    kernel.any = kernel.fast;
+    kernel.any.name = NULL;
+    vec_push(abi->arena, &abi->kernels, kernel);
+    return true;
+}

@@ -110,6 +110,14 @@ void abi_add_map(Abi *abi, AbiMap map);
 void abi_lay_out(Abi *abi);
 int abi_find_map(const Abi *abi, const AbiMap *map);
 
+/* Adds a kernel that takes any alignment; blocks: TL text over abi->dims. False: *error. */
+typedef struct AbiLaunch {
+    const char *blocks;
+    int threads;
+    int64_t shared_bytes;
+} AbiLaunch;
+bool abi_add_kernel(Abi *abi, Syms *syms, AffCtx *aff, const AbiLaunch *launch, const char **error);
+
 /* One JSON object (also parsed back from the head of a PTX file). */
 void abi_json(Str *out, const Abi *abi);
 void abi_c_header(Str *out,

@@ -496,12 +496,16 @@ static const char *settings_text(const Chain *chain)
     return str_text(&text);
 }
 
-/* What is known of the program that its kernels must agree with. */
+void chain_describe(Chain *chain, Abi *abi)
+{
+    abi->definition = chain->definition;
+    abi->settings = settings_text(chain);
+    abi->dtype = chain->settings.dtype;
+}
+
 static void describe(Chain *chain)
 {
-    chain->abi->definition = chain->definition;
-    chain->abi->settings = settings_text(chain);
-    chain->abi->dtype = chain->settings.dtype;
+    chain_describe(chain, chain->abi);
 }
 
 bool chain_translate(Chain *chain)

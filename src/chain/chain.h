@@ -91,6 +91,15 @@ bool chain_frame(Chain *chain, const int64_t *shared_bytes);
 /* Our own blocks for such a frame; NULL: it could not be done. */
 const char *chain_blocks(Chain *chain);
 
+/* signature.c: how a kernel that somebody else writes from the definition alone is launched: its
+ * arguments; it has no kernels yet (abi_add_kernel). */
+Abi *chain_signature(Chain *chain);
+/* Its arguments as parameters of C++; the entry that calls what was written, NAME_block. */
+void chain_cuda_params(Str *out, const Abi *abi);
+void chain_cuda_entry(Str *out, const Abi *abi);
+/* What is known of the program that its kernels must agree with. */
+void chain_describe(Chain *chain, Abi *abi);
+
 /* The definition that a PTX file must agree with, under the settings that were
  * compiled in: `against`, or where that is NULL the one within its ABI. */
 bool chain_define_from_abi(Chain *chain, const Abi *abi, const Source *against);

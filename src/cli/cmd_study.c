@@ -4,6 +4,7 @@
  *   DIR/attention/two-stage/AUTHOR/...       a cell's transcript
  */
 #include "cli/ops_folder.h"
+#include "cli/study_speed.h"
 #include "cli/workflow.h"
 #include "flow/study.h"
 
@@ -21,10 +22,27 @@ typedef struct Study {
     VEC(Source *) ops;
     VEC(Author) authors;
     bool modes[STUDY_MODES];
+    StudySpeed speed;
+    ForeignTools tools;    /* that CUDA is compiled with */
+    FlowCompiler compiler; /* compile: NULL where there are none */
     VEC(StudyRow) rows;
 } Study;
 
 /* ---- what is studied -------------------------------------------------------------------- */
+
+static bool no_mode(Study *st, const char *name)
+{
+    const char *names[STUDY_MODES], *near;
+    Str list = str_new(st->s->arena);
+
+    for (int i = 0; i < STUDY_MODES; i++) {
+        names[i] = study_mode_name((StudyMode)i);
+        str_printf(&list, "%s%s", i == 0 ? "" : i == STUDY_MODES - 1 ? " or " : ", ", names[i]);
+    }
+    near = nearest_name(name, names, STUDY_MODES);
+    session_usage(st->s, near ? "--mode '%s': did you mean '%s'?" : "--mode '%s': it is %s", name, near ? near : str_text(&list));
+    return false;
+}
 
 static bool read_modes(Study *st)
 {
@@ -36,11 +54,8 @@ static bool read_modes(Study *st)
         size_t len = strcspn(text, ",");
         StudyMode mode;
 
-        if (!study_mode_find(arena_strndup(st->s->arena, text, len), &mode)) {
-            session_usage(st->s, "--mode '%.*s': neither %s nor %s", (int)len, text, study_mode_name(MODE_TWO_STAGE),
-                          study_mode_name(MODE_ONE_STAGE));
-            return false;
-        }
+        if (!study_mode_find(arena_strndup(st->s->arena, text, len), &mode))
+            return no_mode(st, arena_strndup(st->s->arena, text, len));
         st->modes[mode] = true;
         text += len + (text[len] == ',');
     }
@@ -137,7 +152,8 @@ static int run(Study *st, Chain *chain, const Author *author, StudyMode mode, co
 {
     const Options *o = &st->s->options;
     FlowOptions options = {.rounds = o->has_rounds ? o->rounds : FLOW_ROUNDS, .execute = true, .seed = o->seed,
-                           .bound = o->bound, .library = st->library, .tell = tell, .user = st->s};
+                           .bound = o->bound, .library = st->library, .tell = tell, .user = st->s,
+                           .compiler = st->compiler.compile ? &st->compiler : NULL};
     double since = clock_seconds();
     Flow *flow;
     StudyRow row;
@@ -152,6 +168,8 @@ static int run(Study *st, Chain *chain, const Author *author, StudyMode mode, co
     row = study_run(st->s->arena, flow, mode);
     if (!row.answered)
         return lost(st, chain);
+    if (row.ok)
+        row.speed = author->model ? study_speed(&st->speed, flow, mode) : 1;
     vec_push(st->s->arena, &st->rows, row);
     return flow_end(flow, row.ok, clock_seconds() - since) ? EXIT_DONE : lost(st, chain);
 }
@@ -200,15 +218,30 @@ static int print_table(Study *st)
     return session_write_path(st->s, NULL, out.data, out.len);
 }
 
+/* What is built in writes TL. */
+static bool is_done(const Study *st, int author, StudyMode mode)
+{
+    return st->modes[mode] && (st->authors.data[author].model || study_mode_is_tl(mode));
+}
+
 static int run_all(Study *st)
 {
     int status = EXIT_DONE;
 
     for (int a = 0; a < st->authors.len; a++)
         for (int m = 0; m < STUDY_MODES; m++)
-            for (int i = 0; i < st->ops.len && st->modes[m] && !status; i++)
+            for (int i = 0; i < st->ops.len && is_done(st, a, (StudyMode)m) && !status; i++)
                 status = run_cell(st, &st->authors.data[a], (StudyMode)m, st->ops.data[i]);
     return status;
+}
+
+static void find_compiler(Study *st)
+{
+    const char *error;
+
+    st->tools.unconfined = st->s->options.no_sandbox;
+    if (foreign_find_cuda(st->s->arena, st->s->options.cutlass, &st->tools, &error))
+        st->compiler = flow_cuda_compiler(&st->tools);
 }
 
 int cmd_study(Session *s)
@@ -227,6 +260,8 @@ int cmd_study(Session *s)
     if (status)
         return status;
     st.library = ops_library(s);
+    st.speed = study_speed_new(s);
+    find_compiler(&st);
     status = run_all(&st);
     if (st.rows.len && (write_tables(&st) || print_table(&st)))
         status = EXIT_LACKS;

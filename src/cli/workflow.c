@@ -31,6 +31,8 @@ static const char *spec_of(const Session *s, PromptStage stage)
     case PROMPT_REASON: return o->reason_by ? o->reason_by : model;
     case PROMPT_TRANSLATE: return o->translate_by ? o->translate_by : o->cutlass || (model && is_replay(model)) ? model : NULL;
     case PROMPT_CODE:
+    case PROMPT_THINK:
+    case PROMPT_VANILLA:
     case PROMPT_STAGES: break;
     }
     return NULL;

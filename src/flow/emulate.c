@@ -16,7 +16,7 @@ typedef struct Emulation {
     TrialWay way;
 } Emulation;
 
-static const uint64_t MOST_INSTRUCTIONS = 12000000; /* of warps, a kernel: one that does not end is ended */
+static const uint64_t MOST_INSTRUCTIONS = 12000000; /* of warps, a kernel on tiles: one that does not end is ended */
 
 static const char *way_name(TrialWay way)
 {
@@ -110,7 +110,7 @@ static bool launch(Emulation *e, const AbiKernel *kernel)
     EmuReport report = {0};
     EmuLaunch launch = {.grid = {1, 1, 1}, .block = {entry->threads, 1, 1}, .shared_bytes = (size_t)entry->shared_bytes,
                         .params = e->space, .param_bytes = (size_t)e->abi->param_bytes, .seed = t->options->seed + (uint64_t)e->way,
-                        .max_instructions = MOST_INSTRUCTIONS};
+                        .max_instructions = t->options->instructions ? t->options->instructions : MOST_INSTRUCTIONS};
     const char *error;
     int64_t blocks;
 

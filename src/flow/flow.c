@@ -45,6 +45,10 @@ static const Source *write_built_in(Flow *flow, PromptStage stage)
     case PROMPT_CODE: return chain_fuse(chain) && chain_reason(chain, chain->sketch) ? chain->code : NULL;
     case PROMPT_TRANSLATE:
         return chain_lower(chain, chain->code) && chain_schedule(chain) && chain_emit(chain) ? chain->ptx : NULL;
+    case PROMPT_THINK:
+    case PROMPT_VANILLA:
+        fail(flow, "nobody is built in who writes CUDA from a definition");
+        return NULL;
     case PROMPT_STAGES: break;
     }
     return NULL;
@@ -179,6 +183,8 @@ static bool adopt(Flow *flow, const FlowStep *step, Source **definition)
         chain->beside = NULL;
         return true;
     case PROMPT_TRANSLATE: return flow_adopt_translation(flow);
+    case PROMPT_THINK:
+    case PROMPT_VANILLA:
     case PROMPT_STAGES: break;
     }
     return true;

@@ -42,6 +42,14 @@ typedef struct FlowStep {
 /* Told of each answer when it is judged. */
 typedef void FlowTell(void *user, const FlowStep *step);
 
+/* What makes PTX of C++ that anybody may have written, without believing it. The source is the
+ * answer; entry: our own text behind it, which defines the kernel. NULL: diagnostics. */
+typedef struct FlowCompiler {
+    const char *(*compile)(void *user, Arena *arena, const Source *answer, const char *entry, const char *name,
+                           const Target *target, Diags *diags);
+    void *user;
+} FlowCompiler;
+
 typedef struct FlowOptions {
     Model *by[PROMPT_STAGES]; /* NULL: the built-in stage */
     int rounds;               /* at least 1 */
@@ -49,6 +57,7 @@ typedef struct FlowOptions {
     uint64_t seed;            /* of random inputs */
     double bound;             /* largest error, over that of a plain implementation */
     Library *library;         /* NULL: prompts have no examples */
+    const FlowCompiler *compiler; /* of CUDA; NULL: there is nothing to compile with */
     const char *folder;       /* where the transcript goes; NULL: nowhere */
     const ForeignTools *tools; /* what compiles what a model translates */
     FlowTell *tell;           /* NULL: nobody */
@@ -97,11 +106,19 @@ bool flow_judge(const Flow *flow, PromptStage stage, const Source *text, Diags *
 bool flow_judge_translation(const Flow *flow, const Source *text, FlowTranslated *made, Diags *diags);
 /* The built chain goes on with it. False: diagnostics of the chain. */
 bool flow_adopt_translation(Flow *flow);
+/* cuda.c: the same for CUDA C++ that was written straight from the definition. The arena is dropped
+ * afterwards. */
+bool flow_judge_cuda(const Flow *flow, Arena *arena, const Source *text, Diags *diags);
+/* Its PTX, behind its ABI, which a new chain then has. NULL: diagnostics. */
+Source *flow_cuda_ptx(const Flow *flow, Chain *chain, const Source *text, Diags *diags);
+/* Guards, compiles and audits it (src/foreign). */
+FlowCompiler flow_cuda_compiler(ForeignTools *tools);
 
 /* execute.c: executes chain->tile on small shapes against chain->def. */
 typedef struct FlowTrial {
     uint64_t seed;
     double bound;
+    uint64_t instructions; /* of warps, in a launch of PTX; 0: as many as kernels on tiles need */
 } FlowTrial;
 bool flow_execute(Chain *chain, const FlowTrial *trial, Span where, Diags *diags);
 /* The same of PTX, launched as chain->abi says, by the emulator. */

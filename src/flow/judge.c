@@ -5,6 +5,7 @@
  *            reasoner finds its parameters; what comes of it computes the definition
  *   reason   fits; checked; lowered; computes the definition; the target takes it
  *   code     likewise
+ *   think, vanilla   see cuda.c
  *
  * A text is judged in a chain of its own, which is dropped afterwards; only the
  * diagnostics stay.
@@ -30,7 +31,7 @@ static Chain *new_chain(const Judgement *j)
 
 static FlowTrial trial_of(const Judgement *j)
 {
-    return (FlowTrial){j->flow->options.seed, j->flow->options.bound};
+    return (FlowTrial){j->flow->options.seed, j->flow->options.bound, 0};
 }
 
 /* A sentence of the chain's is a diagnostic of the text. */
@@ -126,11 +127,18 @@ static bool judge_code(const Judgement *j)
     return computes(j, chain, j->text) && ((chain_schedule(chain) && chain_emit(chain)) || failed(j, chain));
 }
 
+static bool judge_cuda(const Judgement *j)
+{
+    return flow_judge_cuda(j->flow, j->arena, j->text, j->diags);
+}
+
 static bool (*const judges[PROMPT_STAGES])(const Judgement *) = {
     [PROMPT_DEFINE] = judge_definition,
     [PROMPT_SKETCH] = judge_sketch,
     [PROMPT_REASON] = judge_code,
     [PROMPT_CODE] = judge_code,
+    [PROMPT_THINK] = judge_cuda,
+    [PROMPT_VANILLA] = judge_cuda,
 };
 
 /* Diagnostics of texts that are made on the way outlive them. */

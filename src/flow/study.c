@@ -1,6 +1,8 @@
 /* study.c: cells of a study, and what came of them as tables. */
 #include "flow/study.h"
 
+#include <math.h>
+
 static const struct {
     const char *name;
     PromptStage stages[STUDY_STAGES];
@@ -32,6 +34,11 @@ int study_mode_stages(StudyMode mode, PromptStage stages[STUDY_STAGES])
         n++;
     }
     return n;
+}
+
+bool study_mode_is_tl(StudyMode mode)
+{
+    return !prompt_is_cuda(modes[mode].stages[0]);
 }
 
 /* ---- a cell ---------------------------------------------------------------------------- */
@@ -89,6 +96,28 @@ StudyRow study_run(Arena *arena, Flow *flow, StudyMode mode)
     return row;
 }
 
+static const Source *last_right(const Flow *flow)
+{
+    for (int i = flow->steps.len - 1; i >= 0; i--)
+        if (flow->steps.data[i].ok)
+            return flow->steps.data[i].text;
+    return NULL;
+}
+
+Source *study_ptx(Flow *flow, StudyMode mode, Chain *chain)
+{
+    const Source *text = last_right(flow);
+
+    if (!text)
+        return NULL;
+    if (!study_mode_is_tl(mode))
+        return flow_cuda_ptx(flow, chain, text, chain->diags);
+    if (!chain_define(chain, flow->chain->defined) || !chain_lower(chain, flow->chain->code) || !chain_schedule(chain) ||
+        !chain_emit(chain))
+        return NULL;
+    return chain->ptx;
+}
+
 /* ---- tables ------------------------------------------------------------------------------ */
 
 static void put_failures(Str *out, const StudyRow *row, const char *between)
@@ -114,7 +143,7 @@ static void put_field(Str *out, const char *text)
 
 void study_csv(Str *out, const StudyRow *rows, int n)
 {
-    str_add(out, "operator,author,mode,first,ok,answers,tokens_in,tokens_out,cost,seconds,judged_seconds,failures\n");
+    str_add(out, "operator,author,mode,first,ok,answers,tokens_in,tokens_out,cost,seconds,judged_seconds,speed,failures\n");
     for (int i = 0; i < n; i++) {
         const StudyRow *row = &rows[i];
 
@@ -123,6 +152,9 @@ void study_csv(Str *out, const StudyRow *rows, int n)
         put_field(out, row->author);
         str_printf(out, ",%s,%d,%d,%d,%lld,%lld,%.6g,%.3f,%.3f,", study_mode_name(row->mode), row->first, row->ok,
                    row->answers, (long long)row->tokens_in, (long long)row->tokens_out, row->cost, row->seconds, row->judged);
+        if (row->speed > 0)
+            str_printf(out, "%.4g", row->speed);
+        str_addc(out, ',');
         put_failures(out, row, " ");
         str_addc(out, '\n');
     }
@@ -137,8 +169,8 @@ static void put_row(Str *out, const StudyRow *row)
     str_printf(out, ",\"mode\":\"%s\",\"first\":%s,\"ok\":%s,\"answers\":%d,\"tokens_in\":%lld,\"tokens_out\":%lld",
                study_mode_name(row->mode), row->first ? "true" : "false", row->ok ? "true" : "false", row->answers,
                (long long)row->tokens_in, (long long)row->tokens_out);
-    str_printf(out, ",\"cost\":%.6g,\"seconds\":%.3f,\"judged_seconds\":%.3f,\"failures\":{", row->cost, row->seconds,
-               row->judged);
+    str_printf(out, ",\"cost\":%.6g,\"seconds\":%.3f,\"judged_seconds\":%.3f,\"speed\":%s,\"failures\":{", row->cost,
+               row->seconds, row->judged, row->speed > 0 ? arena_printf(out->arena, "%.4g", row->speed) : "null");
     for (int i = 0; i < row->failures.len; i++)
         str_printf(out, "%s\"%s\":%d", i ? "," : "", diag_info(row->failures.data[i].code)->name, row->failures.data[i].times);
     str_add(out, "}}");
@@ -154,10 +186,12 @@ void study_json(Str *out, const StudyRow *rows, int n)
     str_add(out, "\n]");
 }
 
-/* The rows of an author in a mode as one. */
+/* The rows of an author in a mode as one; their speed is the geometric mean of those that are known. */
 static StudyRow sum(Arena *arena, const StudyRow *rows, int n, const StudyRow *like, int *all, int *first, int *ok)
 {
     StudyRow total = {.author = like->author, .mode = like->mode};
+    double logs = 0;
+    int timed = 0;
 
     *all = *first = *ok = 0;
     for (int i = 0; i < n; i++) {
@@ -173,10 +207,13 @@ static StudyRow sum(Arena *arena, const StudyRow *rows, int n, const StudyRow *l
         total.tokens_out += row->tokens_out;
         total.cost += row->cost;
         total.seconds += row->seconds;
+        timed += row->speed > 0;
+        logs += row->speed > 0 ? log(row->speed) : 0;
         for (int k = 0; k < row->failures.len; k++)
             for (int times = 0; times < row->failures.data[k].times; times++)
                 add_failure(arena, &total, row->failures.data[k].code);
     }
+    total.speed = timed ? exp(logs / timed) : 0;
     return total;
 }
 
@@ -190,8 +227,8 @@ static bool seen_before(const StudyRow *rows, int at)
 
 void study_table(Str *out, const StudyRow *rows, int n)
 {
-    str_printf(out, "%-24s %-10s %9s %7s %7s %8s %10s %10s %9s %9s  %s\n", "author", "mode", "operators", "first", "right",
-               "answers", "tokens in", "out", "cost $", "seconds", "failures");
+    str_printf(out, "%-24s %-16s %9s %7s %7s %8s %10s %10s %9s %9s %7s  %s\n", "author", "mode", "operators", "first", "right",
+               "answers", "tokens in", "out", "cost $", "seconds", "speed", "failures");
     for (int i = 0; i < n; i++) {
         int all, first, ok;
         StudyRow total;
@@ -199,9 +236,10 @@ void study_table(Str *out, const StudyRow *rows, int n)
         if (seen_before(rows, i))
             continue;
         total = sum(out->arena, rows, n, &rows[i], &all, &first, &ok);
-        str_printf(out, "%-24.60s %-10s %9d %5.0f %% %5.0f %% %8d %10lld %10lld %9.4f %9.1f  ", total.author,
+        str_printf(out, "%-24.60s %-16s %9d %5.0f %% %5.0f %% %8d %10lld %10lld %9.4f %9.1f %7s  ", total.author,
                    study_mode_name(total.mode), all, 100.0 * first / all, 100.0 * ok / all, total.answers,
-                   (long long)total.tokens_in, (long long)total.tokens_out, total.cost, total.seconds);
+                   (long long)total.tokens_in, (long long)total.tokens_out, total.cost, total.seconds,
+                   total.speed > 0 ? arena_printf(out->arena, "%.2f", total.speed) : "-");
         put_failures(out, &total, " ");
         str_addc(out, '\n');
     }

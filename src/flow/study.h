@@ -23,6 +23,8 @@ const char *study_mode_name(StudyMode mode);
 bool study_mode_find(const char *name, StudyMode *mode);
 /* Its stages in order; how many. */
 int study_mode_stages(StudyMode mode, PromptStage stages[STUDY_STAGES]);
+/* Whether somebody built in could do it: it is TL that is written. */
+bool study_mode_is_tl(StudyMode mode);
 
 /* How often wrong answers had a diagnostic as their first. */
 typedef struct StudyFailure {
@@ -38,8 +40,13 @@ typedef struct StudyRow {
     int answers, asked; /* asked: now, the others stood in the transcript */
     int64_t tokens_in, tokens_out;
     double cost, seconds, judged;
+    double speed;       /* over that of the built-in stages' kernel; 0: not known */
     VEC(StudyFailure) failures;
 } StudyRow;
+
+/* PTX of what a cell came to, in a new chain that then has its ABI. NULL: it has come to nothing
+ * that compiles. */
+Source *study_ptx(Flow *flow, StudyMode mode, Chain *chain);
 
 /* Runs a cell; the chain has the definition. The row's memory is the arena's. */
 StudyRow study_run(Arena *arena, Flow *flow, StudyMode mode);

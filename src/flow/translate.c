@@ -76,7 +76,7 @@ static bool frame(Translation *t)
     if (!foreign_guard(t->arena, t->text, &clean, t->diags) || !lower_code(t) || !take_shared(t))
         return false;
     cute_emit_entries(&entries, t->chain->tile, t->chain->abi, t->chain->target);
-    t->framed = foreign_frame(t->arena, &clean, CUTE_HEADER_NAME, str_text(&entries));
+    t->framed = foreign_frame(t->arena, &clean, CUTE_HEADER_NAME, "cute", str_text(&entries));
     t->whole = arena_printf(t->arena, "#include \"%s\"\nusing namespace cute;\n\n%s\n%s", CUTE_HEADER_NAME, t->text->text,
                             str_text(&entries));
     return true;
@@ -115,7 +115,7 @@ static const char *const *entry_names(const Translation *t)
 
 static bool execute(Translation *t, const char *text)
 {
-    FlowTrial trial = {t->flow->options.seed, t->flow->options.bound};
+    FlowTrial trial = {t->flow->options.seed, t->flow->options.bound, 0};
     Source *ptx = arena_new_of(t->arena, Source);
     Diags *said = diags_new(t->arena, ptx);
     EmuModule *module;

@@ -67,9 +67,9 @@ static int run_nvrtc(SandboxWork *work)
         arena_printf(c->arena, "--gpu-architecture=%s", architecture(c->arena, c->job->target)),
         "--std=c++17",
         "--device-as-default-execution-space",
-        arena_printf(c->arena, "--include-path=%s", c->tools->cutlass),
         arena_printf(c->arena, "--include-path=%s/include", root),
         arena_printf(c->arena, "--include-path=%s/include/cccl", root),
+        arena_printf(c->arena, "--include-path=%s", c->tools->cutlass ? c->tools->cutlass : root),
     };
     NvrtcText in = {c->job->text, c->job->header_name, c->job->header};
     char *log, *ptx;
@@ -123,7 +123,7 @@ static void start_nvcc(Compile *c, const char *scratch)
 {
     const char *slash = strrchr(c->tools->path, '/');
     char *argv[] = {arena_strdup(c->arena, c->tools->path), "-std=c++17", "-O3", "--expt-relaxed-constexpr", "-ptx",
-                    arena_printf(c->arena, "-arch=%s", c->job->target), arena_printf(c->arena, "-I%s", c->tools->cutlass),
+                    arena_printf(c->arena, "-arch=%s", c->job->target), arena_printf(c->arena, "-I%s", c->tools->cutlass ? c->tools->cutlass : scratch),
                     arena_printf(c->arena, "-I%s", scratch), "-o", arena_printf(c->arena, "%s/kernel.ptx", scratch),
                     arena_printf(c->arena, "%s/kernel.cu", scratch), NULL};
     char *environment[] = {arena_printf(c->arena, "PATH=%.*s:/usr/bin:/bin", (int)(slash - c->tools->path), c->tools->path),
@@ -176,7 +176,8 @@ static Paths readable(Compile *c)
         add(c, &paths, arena_strndup(c->arena, c->tools->path, (size_t)(slash - c->tools->path)));
         add(c, &paths, arena_printf(c->arena, "%s/targets", c->tools->root));
     }
-    add(c, &paths, c->tools->cutlass);
+    if (c->tools->cutlass)
+        add(c, &paths, c->tools->cutlass);
     add(c, &paths, NULL);
     return paths;
 }

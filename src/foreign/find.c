@@ -163,3 +163,13 @@ bool foreign_find(Arena *arena, const char *cutlass, ForeignTools *tools, const 
     *tools = (ForeignTools){.unconfined = unconfined};
     return find_cutlass(arena, cutlass, tools, error) && find_compiler(arena, tools, error);
 }
+
+bool foreign_find_cuda(Arena *arena, const char *cutlass, ForeignTools *tools, const char **error)
+{
+    bool unconfined = tools->unconfined;
+
+    if (cutlass)
+        return foreign_find(arena, cutlass, tools, error);
+    *tools = (ForeignTools){.unconfined = unconfined};
+    return find_compiler(arena, tools, error);
+}

@@ -32,8 +32,10 @@ bool foreign_guard(Arena *arena, const Source *answer, ForeignText *clean, Diags
 /* "cute/..., cutlass/..., cuda_fp16.h, ...": what an answer may include, for prompts. */
 const char *foreign_headers(Arena *arena);
 
-/* The whole text for the compiler. entries: ours, which call what the answer defines. */
-const char *foreign_frame(Arena *arena, const ForeignText *clean, const char *header_name, const char *entries);
+/* The whole text for the compiler. space: whose names are known in it without it, or NULL;
+ * entries: ours, which call what the answer defines. */
+const char *foreign_frame(Arena *arena, const ForeignText *clean, const char *header_name, const char *space,
+                          const char *entries);
 #define FOREIGN_ANSWER "answer.cu"
 #define FOREIGN_ENTRIES "entries.cu"
 
@@ -46,7 +48,7 @@ typedef struct ForeignTools {
     ForeignCompiler compiler;
     const char *path;       /* of the library or the program */
     const char *root;       /* of the CUDA toolkit */
-    const char *cutlass;    /* the folder that has cute/tensor.hpp */
+    const char *cutlass;    /* the folder that has cute/tensor.hpp; NULL: there is none, nor CuTe */
     bool unconfined;        /* without a sandbox, where there can be none: the user said so */
     double seconds;         /* 0: FOREIGN_SECONDS */
 } ForeignTools;
@@ -57,6 +59,8 @@ enum { FOREIGN_SECONDS = 600 };
 /* cutlass: where the user says that CUTLASS is. TW_NVRTC and TW_NVCC name a library and a
  * program; empty: there shall be none. False: *error. */
 bool foreign_find(Arena *arena, const char *cutlass, ForeignTools *tools, const char **error);
+/* The same for CUDA that needs no CUTLASS: NULL is none. */
+bool foreign_find_cuda(Arena *arena, const char *cutlass, ForeignTools *tools, const char **error);
 
 typedef struct ForeignJob {
     const char *text;       /* framed */

@@ -370,14 +370,16 @@ bool foreign_guard(Arena *arena, const Source *answer, ForeignText *clean, Diags
     return diags->errors == before;
 }
 
-const char *foreign_frame(Arena *arena, const ForeignText *clean, const char *header_name, const char *entries)
+const char *foreign_frame(Arena *arena, const ForeignText *clean, const char *header_name, const char *space,
+                          const char *entries)
 {
     Str out = str_new(arena);
 
     str_printf(&out, "#include \"%s\"\n", header_name);
     for (int i = 0; i < clean->headers.len; i++)
         str_printf(&out, "#include <%s>\n", clean->headers.data[i]);
-    str_printf(&out, "using namespace cute;\n#line 1 \"%s\"\n%s\n#line 1 \"%s\"\n%s", FOREIGN_ANSWER, clean->text,
-               FOREIGN_ENTRIES, entries);
+    if (space)
+        str_printf(&out, "using namespace %s;\n", space);
+    str_printf(&out, "#line 1 \"%s\"\n%s\n#line 1 \"%s\"\n%s", FOREIGN_ANSWER, clean->text, FOREIGN_ENTRIES, entries);
     return str_text(&out);
 }

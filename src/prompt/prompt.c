@@ -40,7 +40,7 @@ const char *prompt_unit(PromptStage stage)
 
 const char *prompt_suffix(PromptStage stage)
 {
-    return stage == PROMPT_TRANSLATE ? "cu" : "tl";
+    return strcmp(stages[stage].unit, "_block") == 0 ? "cu" : "tl";
 }
 
 TlForm prompt_form(PromptStage stage)
@@ -83,6 +83,8 @@ static void put_given(Str *out, PromptStage stage, const PromptRequest *r)
         str_add(out, "\nHow the function of each block begins; the parameters stand in this order:\n\n");
         put_fenced(out, "cpp", prompt_heads(&heads, r) ? str_text(&heads) : "");
     }
+    if (prompt_is_cuda(stage))
+        prompt_cuda_head(out, r);
 }
 
 /* The beginning of a line, in so many tokens. */
@@ -137,6 +139,10 @@ static void put_form(Str *out, PromptStage stage)
         prompt_cute_form(out);
         return;
     }
+    if (prompt_is_cuda(stage)) {
+        prompt_cuda_form(out);
+        return;
+    }
     str_printf(out, "\n# The answer\n\n"
                     "Give %s in one block: a line of three backticks, the units `%s NAME ... end` whole, a line of\n"
                     "three backticks. What stands outside of the block is not read; of several blocks the last one\n"
@@ -156,6 +162,8 @@ static int reserve(PromptStage stage, int given)
     case PROMPT_REASON: return 300 + 5 * given / 2;
     case PROMPT_CODE: return 500 + 5 * given / 2;
     case PROMPT_TRANSLATE: return 300 + 4 * given;
+    case PROMPT_THINK: return 2000 + 5 * given;
+    case PROMPT_VANILLA: return 1000 + 5 * given;
     case PROMPT_STAGES: break;
     }
     return 0;
@@ -171,12 +179,12 @@ const char *prompt_write(Arena *arena, PromptStage stage, const PromptRequest *r
         prompt_cute(&out, r);
     else
         prompt_language(&out, stages[stage].form);
-    prompt_hardware(&out, stages[stage].form, r->target, r->dtype);
+    prompt_hardware(&out, stage == PROMPT_THINK ? IN_CODE : stages[stage].form, r->target, r->dtype);
     put_given(&given, stage, r);
     put_form(&form, stage);
     room = (r->room ? r->room : PROMPT_ROOM) - reserve(stage, prompt_tokens(r->text)) - prompt_tokens(str_text(&out)) -
            prompt_tokens(str_text(&given)) - prompt_tokens(str_text(&form));
-    if (!r->diagnostics && room > LEAST_EXAMPLE)
+    if (!r->diagnostics && room > LEAST_EXAMPLE && !prompt_is_cuda(stage))
         prompt_examples(&out, stage, r, room);
     str_add(&out, str_text(&given));
     if (r->diagnostics)

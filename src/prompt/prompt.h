@@ -76,6 +76,10 @@ void prompt_language_used(Str *out, const bool *stmts, const bool *ops);
 void prompt_cute(Str *out, const PromptRequest *request);
 bool prompt_heads(Str *out, const PromptRequest *request);
 void prompt_cute_form(Str *out);
+/* cuda.c: stages that ask for CUDA C++; how its function begins; the form of the answer. */
+bool prompt_is_cuda(PromptStage stage);
+void prompt_cuda_head(Str *out, const PromptRequest *request);
+void prompt_cuda_form(Str *out);
 /* Worked examples in at most so many tokens, at most two. */
 void prompt_examples(Str *out, PromptStage stage, const PromptRequest *request, int room);
 

@@ -105,6 +105,7 @@ typedef struct Excerpt {
     Def *def;
     DefValue **made; /* by value id */
     VEC(DefValue *) workspaces;
+    const DefOp *reading; /* elements of tensors: the operation that does */
 } Excerpt;
 
 static DefValue *copy_value(Excerpt *x, const DefValue *value)
@@ -133,6 +134,33 @@ static void add_input(Excerpt *x, const DefValue *value)
     vec_push(x->c->arena, &x->def->inputs, copy);
 }
 
+/* What elements are read of, under the name that it has here: of several values with one
+ * name in the definition, each is kept under its own. */
+static Expr *name_here(void *user, const char *name)
+{
+    const Excerpt *x = user;
+
+    for (int k = 0; k < x->reading->reads.len; k++) {
+        const DefRead *read = &x->reading->reads.data[k];
+
+        if (strcmp(read->name, name) == 0)
+            return expr_name(x->c->arena, x->made[read->value->id]->name);
+    }
+    return NULL;
+}
+
+static void read_kept(Excerpt *x, const DefOp *op, DefOp *copy)
+{
+    x->reading = op;
+    copy->where = expr_subst(x->c->arena, op->where, name_here, x);
+    copy->reads.data = arena_array(x->c->arena, DefRead, op->reads.len);
+    for (int k = 0; k < op->reads.len; k++) {
+        DefValue *value = x->made[op->reads.data[k].value->id];
+
+        copy->reads.data[k] = (DefRead){value->name, value};
+    }
+}
+
 static void add_op(Excerpt *x, const DefOp *op)
 {
     DefOp *copy = arena_new_of(x->c->arena, DefOp);
@@ -143,9 +171,7 @@ static void add_op(Excerpt *x, const DefOp *op)
     for (int k = 0; k < op->n_args; k++)
         if (op->args[k].value)
             copy->args[k].value = x->made[op->args[k].value->id];
-    copy->reads.data = arena_array(x->c->arena, DefRead, op->reads.len);
-    for (int k = 0; k < op->reads.len; k++)
-        copy->reads.data[k] = (DefRead){op->reads.data[k].name, x->made[op->reads.data[k].value->id]};
+    read_kept(x, op, copy);
     vec_push(x->c->arena, &x->def->ops, copy);
 }
 
@@ -247,18 +273,18 @@ static double most_elements(const Def *def)
 }
 
 /* A workspace's shape is declared. */
-static bool has_shape(const DefValue *value)
+static bool has_shape(const Cutter *c, const DefValue *value)
 {
-    int64_t size;
+    Flow flow = {.arena = c->arena, .syms = c->syms, .def = c->def};
 
     for (int d = 0; d < value->rank; d++)
-        if (!value->dims[d].name && !aff_is_const(value->dims[d].size, &size))
+        if (!flow_dim_expr(&flow, value->dims[d]))
             return false;
     return value->rank > 0;
 }
 
-/* Whether the cut's kernel and the goal's would compute a product twice. */
-static bool repeats_product(const Cutter *c, const Goal *goal, const Goal *cut)
+/* A product that the cut's kernel and the goal's would both compute; NULL: none. */
+static DefValue *repeated_product(const Cutter *c, const Goal *goal, const Goal *cut)
 {
     const bool *before = needed_for(c, cut);
     Cutter with = *c;
@@ -274,9 +300,9 @@ static bool repeats_product(const Cutter *c, const Goal *goal, const Goal *cut)
 
         if (op->op == OP_GEMM && op->result != kept.value && before[op->result->id] && after[op->result->id] &&
             !find_kept(c, op->result))
-            return true;
+            return op->result;
     }
-    return false;
+    return NULL;
 }
 
 static bool name_taken(const Cutter *c, const char *name)
@@ -361,7 +387,7 @@ static Candidates candidates(const Cutter *c, const Goal *goal)
         Goal cut = {&value, 1};
 
         if (needed[value->id] && !find_kept(c, value) && !in_goal(goal, value) &&
-            has_shape(value) && !repeats_product(c, goal, &cut))
+            has_shape(c, value) && !repeated_product(c, goal, &cut))
             insert_candidate(c, &list, value);
     }
     return list;
@@ -418,7 +444,7 @@ static bool same_rows(const DefValue *a, const DefValue *b)
 /* What is written may be read by the kernels behind, where it was not rounded. */
 static void keep_output(Cutter *c, const DefValue *value)
 {
-    if (!find_kept(c, value) && has_shape(value) && value->is_output && value->dtype == DT_F32)
+    if (!find_kept(c, value) && has_shape(c, value) && value->is_output && value->dtype == DT_F32)
         vec_push(c->arena, &c->kept, ((Kept){value, value->name, value->dtype}));
 }
 
@@ -440,10 +466,46 @@ static bool solve_apart(Cutter *c, const Goal *goal, bool by_rows)
     return solve(c, &rest);
 }
 
+/* The first of the values that single elements are read of, wherever they lie: the
+ * whole of them must be there before. */
+static DefValue *read_by_elements(const Cutter *c, const Goal *goal)
+{
+    const bool *needed = needed_for(c, goal);
+
+    for (int i = 0; i < c->def->ops.len; i++) {
+        const DefOp *op = c->def->ops.data[i];
+
+        if (!needed[op->result->id] || (find_kept(c, op->result) && !in_goal(goal, op->result)))
+            continue;
+        for (int k = 0; k < op->reads.len; k++)
+            if (op->reads.data[k].value->op && !find_kept(c, op->reads.data[k].value))
+                return op->reads.data[k].value;
+    }
+    return NULL;
+}
+
+/* The value, or before it a product of modest size that would be computed for both. */
+static bool keep_before(Cutter *c, const Goal *goal, DefValue *value)
+{
+    Goal cut = {&value, 1};
+    DefValue *product = repeated_product(c, goal, &cut);
+
+    if (product && has_shape(c, product) && elements_of(product) < LITTLE * most_elements(c->def))
+        value = product;
+    if (!has_shape(c, value))
+        return false;
+    Kept new = {value, workspace_name(c, value), workspace_dtype(c, value)};
+    vec_push(c->arena, &c->kept, new);
+    return solve(c, &cut) && solve(c, goal);
+}
+
 static bool solve_deeper(Cutter *c, const Goal *goal)
 {
     double little = LITTLE * most_elements(c->def);
+    DefValue *before = read_by_elements(c, goal);
 
+    if (before)
+        return keep_before(c, goal, before);
     if (attempt(c, goal, false) || (goal->n > 1 && solve_apart(c, goal, true)) ||
         try_cuts(c, goal, 0, little) || attempt(c, goal, true))
         return true;
@@ -467,8 +529,9 @@ static bool solve(Cutter *c, const Goal *goal)
     return done;
 }
 
-Program *fuse_cut(Arena *arena, Syms *syms, const Def *def, const Diag *why, FuseMisfit misfit, void *user)
+Program *fuse_cut(Arena *arena, Syms *syms, const Def *written, const Diag *why, FuseMisfit misfit, void *user)
 {
+    const Def *def = flow_spell(arena, syms, written);
     Cutter c = {.arena = arena, .syms = syms, .def = def, .misfit = misfit, .user = user, .why = why->message,
                 .open = why->code == TW0605, .program = arena_new_of(arena, Program)};
     Goal goal = {def->outputs.data, def->outputs.len};

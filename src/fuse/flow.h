@@ -151,6 +151,12 @@ typedef struct Flow {
 /* The kernels of a flow that has its definition. NULL: a diagnostic was recorded. */
 Program *flow_program(Flow *flow, int parts);
 
+/* ---- spell.c --------------------------------------------------------------- */
+
+/* The definition with operations on whole tensors as operations on elements and rows,
+ * where that is known how; itself, where it has none. */
+const Def *flow_spell(Arena *arena, Syms *syms, const Def *def);
+
 /* ---- axes.c ---------------------------------------------------------------- */
 
 const Axis *flow_axis(Flow *flow, AxisKind kind, DefDim dim);

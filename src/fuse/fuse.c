@@ -18,7 +18,7 @@ Program *flow_program(Flow *flow, int parts)
 
 Program *fuse(Arena *arena, Syms *syms, const Def *def, int parts, Diags *diags)
 {
-    Flow flow = {.arena = arena, .syms = syms, .def = def, .diags = diags};
+    Flow flow = {.arena = arena, .syms = syms, .def = flow_spell(arena, syms, def), .diags = diags};
 
     return flow_program(&flow, parts);
 }

@@ -482,19 +482,19 @@ static Node *tile_gemm(Flow *flow, const DefOp *op, const Axis *row, const Axis 
 /* The size of a dimension as a scalar. */
 static Operand dim_number(Flow *flow, DefDim dim)
 {
-    int64_t size;
-
-    if (dim.name)
-        return flow_number(expr_name(flow->arena, dim.name));
-    return flow_number(expr_int(flow->arena, aff_is_const(dim.size, &size) ? size : 1));
+    return flow_number(flow_dim_expr(flow, dim));
 }
 
 static Node *finish_mean(Flow *flow, const DefOp *op, Node *sum)
 {
     if (op->op != OP_ROW_MEAN || !sum)
         return sum;
-    return flow_op(flow, OP_DIVIDE, op->result->name, flow_tile_operand(sum),
-                   dim_number(flow, flow_cols(flow, op->args[0].value)));
+    Operand size = dim_number(flow, flow_cols(flow, op->args[0].value));
+    if (size.number)
+        return flow_op(flow, OP_DIVIDE, op->result->name, flow_tile_operand(sum), size);
+    flow_fail(flow, TW0509, op->result, "the length of a row of %s, which a mean divides by, has no name",
+              op->args[0].value->name);
+    return NULL;
 }
 
 static Node *reduce_node(Flow *flow, NodeKind kind, OpId op, const char *name, Node *tile)
@@ -625,6 +625,21 @@ static Node *tile_softmax(Flow *flow, const DefOp *op, const Axis *row, const Ax
 
 /* ---- values ------------------------------------------------------------------------------------------- */
 
+/* What spell.c left. */
+static Node *no_spelling(Flow *flow, const DefOp *op)
+{
+    Diag *diag = flow_fail(flow, TW0519, op->result, "%s is computed by %s, of which no tile operations are known here",
+                           op->result->name, op_info(op->op)->name);
+
+    if (op->op == OP_TOP_K)
+        diag_note(flow->diags, diag, "TopK is done in tiles along the last dimension, of a number that is known when "
+                                     "compiling (--set) and at most 64");
+    else
+        diag_note(flow->diags, diag, "its elements are read by their coordinates: leading dimensions take a name each, and "
+                                     "sizes that are numbers or made of dimensions");
+    return NULL;
+}
+
 static Node *tile_of_op(Flow *flow, const DefOp *op, const Axis *row, const Axis *col)
 {
     switch (op_info(op->op)->class) {
@@ -647,8 +662,7 @@ static Node *tile_of_op(Flow *flow, const DefOp *op, const Axis *row, const Axis
     case OPC_GROUP_REDUCE:
     case OPC_REARRANGE:
     case OPC_SELECT:
-        flow_fail(flow, TW0519, op->result, "%s is computed by %s", op->result->name, op_info(op->op)->name);
-        return NULL;
+        return no_spelling(flow, op);
     }
     return NULL;
 }

@@ -18,6 +18,29 @@ typedef struct Header {
     VEC(const Stmt *) decls; /* Param, Let and Index of the definition */
 } Header;
 
+/* ---- tensors in use ------------------------------------------------------------------ */
+
+/* Whether a mask or a Define reads elements of the tensor. */
+static bool is_read(const Node *node, const DefValue *value)
+{
+    for (int i = 0; node->source && i < node->source->reads.len; i++)
+        if (node->source->reads.data[i].value == value)
+            return true;
+    return false;
+}
+
+/* Whether the tensor is loaded, stored or read; alone, a kernel declares all. */
+static bool is_touched(const Flow *flow, const DefValue *value)
+{
+    for (int i = 0; flow->kernel && i < flow->nodes.len; i++) {
+        const Node *node = flow->nodes.data[i];
+
+        if (is_read(node, value) || ((node->kind == NODE_LOAD || node->kind == NODE_STORE) && node->value == value))
+            return true;
+    }
+    return !flow->kernel;
+}
+
 /* ---- names in use -------------------------------------------------------------------- */
 
 static bool uses_name(const Header *h, const char *name)
@@ -70,6 +93,13 @@ static void use_name(Header *h, const char *name)
     }
 }
 
+static void use_dims(Header *h, const DefValue *value)
+{
+    for (int d = 0; d < value->rank; d++)
+        if (value->dims[d].name)
+            use_name(h, value->dims[d].name);
+}
+
 static void find_used(Header *h)
 {
     const Unit *unit = h->flow->def->unit;
@@ -87,7 +117,12 @@ static void find_used(Header *h)
             use_expr(h, node->args[k].number);
         if (node->source)
             use_expr(h, node->source->where);
+        if (node->source && node->op == OP_DEFINE)
+            use_dims(h, node->source->result);
     }
+    for (int i = 0; i < h->flow->workspaces.len; i++)
+        if (is_touched(h->flow, h->flow->workspaces.data[i]))
+            use_dims(h, h->flow->workspaces.data[i]);
 }
 
 static void find_decls(Header *h, const Block *block, int depth)
@@ -230,34 +265,15 @@ static void name_numbers(Header *h, Stmt *stmt, const DefValue *value)
 
     for (int d = 0; d < stmt->n_shape; d++) {
         bool last_two = d >= stmt->n_shape - 2 && d < value->rank;
-        const char *name = last_two && !value->dims[d].name ? flow_dim_name(h->flow, value->dims[d]) : NULL;
+        const char *name = last_two && stmt->shape[d]->kind != EXPR_NAME ? flow_dim_name(h->flow, value->dims[d]) : NULL;
 
         if (last_two && flow_has_alias(flow, value, d == stmt->n_shape - 2))
             name = flow->cols->dim.name;
+        if (name)
+            use_name(h, name);
         shape[d] = name ? expr_name(h->flow->arena, name) : stmt->shape[d];
     }
     stmt->shape = shape;
-}
-
-/* Whether a mask or a Define reads elements of the tensor. */
-static bool is_read(const Node *node, const DefValue *value)
-{
-    for (int i = 0; node->source && i < node->source->reads.len; i++)
-        if (node->source->reads.data[i].value == value)
-            return true;
-    return false;
-}
-
-/* Whether the tensor is loaded, stored or read; alone, a kernel declares all. */
-static bool is_touched(const Flow *flow, const DefValue *value)
-{
-    for (int i = 0; flow->kernel && i < flow->nodes.len; i++) {
-        const Node *node = flow->nodes.data[i];
-
-        if (is_read(node, value) || ((node->kind == NODE_LOAD || node->kind == NODE_STORE) && node->value == value))
-            return true;
-    }
-    return !flow->kernel;
 }
 
 Expr *flow_dim_expr(const Flow *flow, DefDim dim)

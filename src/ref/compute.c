@@ -150,32 +150,13 @@ static bool surplus(Resolver *r, const Stmt *stmt, const Expr *e, const char *cl
     return false;
 }
 
-/* A reduction or softmax may say which dimension it is along; it must be the one
- * that it is along anyway (over_fits). */
+/* A reduction or softmax over another dimension than its own is along.c's business. */
 static bool takes_over(OpId op)
 {
     OpClass class = op_info(op)->class;
 
     return (op_is_whole(op) && op != OP_RESHAPE) || class == OPC_ROW_REDUCE || class == OPC_COL_REDUCE ||
            class == OPC_SOFTMAX;
-}
-
-static bool over_fits(Resolver *r, const DefOp *op)
-{
-    OpClass class = op_info(op->op)->class;
-    int want, axis;
-
-    if (!op->stmt->over || op_is_whole(op->op) || !op->args[0].value)
-        return true;
-    want = op->args[0].value->rank - (class == OPC_COL_REDUCE ? 2 : 1);
-    axis = shape_axis_over(r, op);
-    if (axis < 0 || axis == want)
-        return axis >= 0;
-    diag_note(r->diags, diag_add(r->diags, TW0246, op->stmt->over_span, "%s is not along %s", op_info(op->op)->name,
-                                 op->stmt->over),
-              "it works along the %s dimension; GroupSum, GroupMax and GroupMean work along any",
-              class == OPC_COL_REDUCE ? "last but one" : "last");
-    return false;
 }
 
 /* Clauses that the operation has no use for. */
@@ -455,7 +436,7 @@ static bool compute(Resolver *r, const Stmt *stmt, Name *name)
     op->op = stmt->op;
     if (!right_count(r, stmt) || !clauses_fit(r, stmt, class) || !operands(r, op, class) || name->bad)
         return false;
-    return over_fits(r, op) && resolve_class(r, op, &shape) && finish(r, stmt, op, name, &shape);
+    return resolve_class(r, op, &shape) && finish(r, stmt, op, name, &shape);
 }
 
 static bool is_condition(const Expr *e)
@@ -557,11 +538,25 @@ static const Stmt *where_of_tensors(Resolver *r, const Stmt *stmt)
     return where;
 }
 
+/* What reads its result later is not to blame. */
+static bool no_value_of(Resolver *r, const Stmt *stmt)
+{
+    Name *name = result_name(r, stmt);
+
+    if (name)
+        name->bad |= !name->tensor;
+    return false;
+}
+
 bool res_compute(Resolver *r, const Stmt *written)
 {
     const Stmt *stmt = where_of_tensors(r, where_as_mask(r, written));
     if (!stmt)
         return no_result(r, result_expr(written)) != NULL;
+
+    bool along, along_fits = res_along(r, stmt, &along);
+    if (along)
+        return along_fits || no_value_of(r, written);
 
     bool known = known_operation(r, stmt), first;
     Name *name = res_room_left(r, stmt) ? result_name(r, stmt) : NULL;

@@ -124,6 +124,10 @@ DefValue *res_new_value(Resolver *r, const char *name, DefOp *op, const Shape *s
 bool res_room_left(Resolver *r, const Stmt *stmt); /* for more operations */
 void res_no_value(Resolver *r, const Expr *name);
 
+/* along.c: a reduction or softmax `over` a dimension that is not its own; done: it was one, or
+ * there is no such dimension; then whether that went well */
+bool res_along(Resolver *r, const Stmt *stmt, bool *done);
+
 /* view.c: the value that a transposed tensor, or a part of one, stands for as an operand */
 bool res_view(Resolver *r, const Stmt *stmt, const Expr *e, DefArg *arg);
 

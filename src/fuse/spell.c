@@ -1,0 +1,574 @@
+/* spell.c: operations on whole tensors, spelled out in operations on elements and rows.
+ *
+ *   Reshape X and get Y (b, L * D)       Define Y (b, L * D) as X[b, col div D, col % D]
+ *   Unfold X over L by n step m          Define Y (b, blocks, n, D) as X[b, block * m + row, col]
+ *   GroupSum X over L to E, a few each   Define Y (b, E, D) as X[b, row * 2, col] + X[b, row * 2 + 1, col]
+ *   GroupSum X over L to E, of many      the groups as a last dimension, their RowSum, and its column
+ *   TopK X, k                            k times: where each row is largest, first; taken out of the row
+ *
+ * The elements are those of the definition executor (ref/arrange.c), which shares none of
+ * this. What has no such spelling is left as it is.
+ *
+ * Vocabulary
+ *   place   an element's own coordinate along a dimension of its tensor, as an expression
+ */
+#include "fuse/flow.h"
+
+#include <math.h>
+
+enum { MOST_CHOSEN = 64, FEW = 16, MOST_RANK = 8 };
+
+typedef struct Speller {
+    Arena *arena;
+    Syms *syms;
+    const Def *from;
+    Def *def;
+    Unit *unit;      /* the definition's, and positions that are needed besides */
+    DefValue **made; /* by value id */
+    int fresh;
+    const DefOp *op; /* that is being spelled */
+} Speller;
+
+/* ---- values ------------------------------------------------------------------------------ */
+
+static DefValue *add_value(Speller *s, const char *name)
+{
+    DefValue *value = arena_new_of(s->arena, DefValue);
+
+    *value = (DefValue){.id = s->def->values.len, .name = name, .dtype = DT_F32};
+    vec_push(s->arena, &s->def->values, value);
+    return value;
+}
+
+static DefValue *copy_value(Speller *s, const DefValue *value)
+{
+    DefValue *copy = arena_new_of(s->arena, DefValue);
+
+    *copy = *value;
+    copy->op = NULL;
+    vec_push(s->arena, &s->def->values, copy);
+    s->made[value->id] = copy;
+    return copy;
+}
+
+static const char *fresh_name(Speller *s, const char *what)
+{
+    Flow flow = {.arena = s->arena, .syms = s->syms, .def = s->def};
+
+    return flow_fresh(&flow, arena_printf(s->arena, "%s_%s%d", s->op->result->name, what, ++s->fresh));
+}
+
+/* The statement, for its place in the source; its operands are not those of the operation. */
+static const Stmt *place_of(Speller *s)
+{
+    Stmt *stmt = arena_new_of(s->arena, Stmt);
+
+    *stmt = *s->op->stmt;
+    stmt->n_args = 0;
+    return stmt;
+}
+
+static DefOp *add_op(Speller *s, OpId id, DefValue *result)
+{
+    DefOp *op = arena_new_of(s->arena, DefOp);
+
+    *op = (DefOp){.stmt = place_of(s), .op = id, .result = result};
+    result->op = op;
+    vec_push(s->arena, &s->def->ops, op);
+    return op;
+}
+
+static void add_arg(DefOp *op, DefValue *value)
+{
+    op->args[op->n_args++].value = value;
+}
+
+static void add_number(Speller *s, DefOp *op, double number)
+{
+    op->args[op->n_args++].scalar =
+        (DefScalar){.is_const = true, .value = number, .expr = expr_float(s->arena, number)};
+}
+
+static DefValue *like(Speller *s, const DefValue *value, const char *name)
+{
+    DefValue *new = add_value(s, name);
+
+    new->rank = value->rank;
+    memcpy(new->dims, value->dims, sizeof new->dims);
+    return new;
+}
+
+/* ---- places --------------------------------------------------------------------------------- */
+
+static Expr *whole_number(Speller *s, int64_t n)
+{
+    return expr_int(s->arena, n);
+}
+
+static bool is_number(const Expr *e, int64_t n)
+{
+    return e->kind == EXPR_INT && e->i == n;
+}
+
+static Expr *plus(Speller *s, Expr *a, Expr *b)
+{
+    return is_number(a, 0) ? b : is_number(b, 0) ? a : expr_binary(s->arena, EO_ADD, a, b);
+}
+
+static Expr *times(Speller *s, Expr *a, Expr *b)
+{
+    if (is_number(a, 0) || is_number(b, 1))
+        return a;
+    return is_number(a, 1) || is_number(b, 0) ? b : expr_binary(s->arena, EO_MUL, a, b);
+}
+
+static Expr *divided(Speller *s, Expr *a, Expr *b)
+{
+    return is_number(a, 0) || is_number(b, 1) ? a : expr_binary(s->arena, EO_IDIV, a, b);
+}
+
+static Expr *left_over(Speller *s, Expr *a, Expr *b)
+{
+    return is_number(a, 0) ? a : is_number(b, 1) ? whole_number(s, 0) : expr_binary(s->arena, EO_MOD, a, b);
+}
+
+static Expr *size_of(Speller *s, const Aff *size)
+{
+    Flow flow = {.arena = s->arena, .syms = s->syms, .def = s->from};
+
+    for (int i = 0; i < s->from->dims.len && !aff_is_const(size, NULL); i++)
+        if (s->from->dims.data[i].size == size)
+            return expr_name(s->arena, s->from->dims.data[i].name);
+    return flow_dim_expr(&flow, (DefDim){size, NULL});
+}
+
+/* A position along a dimension, from its first element: one of the definition's, or a new one. */
+static Expr *position_over(Speller *s, const char *dim)
+{
+    int64_t from;
+
+    for (int i = 0; i < s->def->indices.len; i++) {
+        const DefIndex *index = &s->def->indices.data[i];
+
+        if (strcmp(index->over, dim) == 0 && aff_is_const(index->from, &from) && from == 0)
+            return expr_name(s->arena, index->name);
+    }
+    Stmt *stmt = stmt_new(s->arena, STMT_INDEX);
+    Flow flow = {.arena = s->arena, .syms = s->syms, .def = s->def};
+    stmt->name = flow_fresh(&flow, arena_printf(s->arena, "%s_at", dim));
+    stmt->over = dim;
+    vec_push(s->arena, &s->unit->body, stmt);
+    vec_push(s->arena, &s->def->indices, ((DefIndex){stmt->name, dim, aff_const(s->def->aff, 0)}));
+    return expr_name(s->arena, stmt->name);
+}
+
+/* The place of an element of `value` along an axis. alone: as a coordinate of its own, where
+ * a dimension's name is the element's place along it; else within arithmetic. NULL: there is
+ * no way to write it. */
+static Expr *place(Speller *s, const DefValue *value, int axis, bool alone)
+{
+    const DefDim *dim = &value->dims[axis];
+    Expr **args;
+
+    if (flow_is_one(*dim))
+        return whole_number(s, 0);
+    if (axis < value->rank - 2) {
+        if (!dim->name || def_axis(value, dim->name) != axis)
+            return NULL;
+        return alone ? expr_name(s->arena, dim->name) : position_over(s, dim->name);
+    }
+    args = arena_array(s->arena, Expr *, 1);
+    args[0] = expr_name(s->arena, value->name);
+    return expr_call(s->arena, axis == value->rank - 1 ? "col" : "row", args, 1);
+}
+
+/* X[at...] */
+static Expr *read_at(Speller *s, const DefValue *x, Expr *const *at)
+{
+    Expr **args = arena_array(s->arena, Expr *, x->rank);
+
+    for (int d = 0; d < x->rank; d++)
+        args[d] = expr_copy(s->arena, at[d]);
+    return expr_index(s->arena, expr_name(s->arena, x->name), args, x->rank);
+}
+
+/* What a Define gives at these places: what it reads, there. NULL: it names a place that
+ * has no such replacement. within: the brackets of an access, where a dimension's name is
+ * a place. */
+static Expr *defined_at(Speller *s, const DefValue *x, const Expr *e, Expr *const *at, bool within)
+{
+    if (!e)
+        return NULL;
+    if (e->kind == EXPR_CALL && e->n_args == 1 && (text_equal_nocase(e->name, "row") || text_equal_nocase(e->name, "col"))) {
+        int axis = x->rank - (text_equal_nocase(e->name, "col") ? 1 : 2);
+
+        return axis < 0 ? NULL : expr_copy(s->arena, at[axis]);
+    }
+    if (e->kind == EXPR_NAME && within && def_axis(x, e->name) >= 0)
+        return expr_copy(s->arena, at[def_axis(x, e->name)]);
+    for (int i = 0; e->kind == EXPR_NAME && i < s->def->indices.len; i++) {
+        const DefIndex *index = &s->def->indices.data[i];
+        int axis = def_axis(x, index->over);
+        int64_t from;
+
+        if (strcmp(index->name, e->name) == 0)
+            return axis >= 0 && aff_is_const(index->from, &from) ? plus(s, expr_copy(s->arena, at[axis]), whole_number(s, from))
+                                                                 : NULL;
+    }
+    bool ellipsis = e->kind == EXPR_ELLIPSIS, bare = e->kind == EXPR_NAME && (text_equal_nocase(e->name, "row") || text_equal_nocase(e->name, "col"));
+    Expr *copy = ellipsis || bare ? NULL : expr_copy(s->arena, e);
+    for (int i = 0; copy && i < e->n_args; i++)
+        if (!(copy->args[i] = defined_at(s, x, e->args[i], at, e->kind == EXPR_INDEX)))
+            return NULL;
+    if (copy && e->a && e->kind != EXPR_INDEX && !(copy->a = defined_at(s, x, e->a, at, false)))
+        return NULL;
+    if (copy && e->b && !(copy->b = defined_at(s, x, e->b, at, false)))
+        return NULL;
+    return copy;
+}
+
+/* Places that lie within X, as those of what is rearranged do. */
+static Expr *element(Speller *s, const DefValue *x, Expr *const *at)
+{
+    Expr *seen = x->op && x->op->op == OP_DEFINE ? defined_at(s, x, x->op->where, at, false) : NULL;
+
+    return seen ? seen : read_at(s, x, at);
+}
+
+static void add_read(Speller *s, DefOp *op, DefRead read)
+{
+    if (expr_mentions(op->where, read.name))
+        vec_push(s->arena, &op->reads, read);
+}
+
+/* Both what X is and what it reads, as the expression mentions them. */
+static void define(Speller *s, DefValue *result, DefValue *x, const Expr *as)
+{
+    DefOp *op = add_op(s, OP_DEFINE, result);
+    bool through = x->op && x->op->op == OP_DEFINE;
+
+    op->where = as;
+    add_read(s, op, (DefRead){x->name, x});
+    for (int k = 0; through && op->reads.len == 0 && k < x->op->reads.len; k++)
+        add_read(s, op, x->op->reads.data[k]);
+}
+
+/* ---- Reshape ---------------------------------------------------------------------------------- */
+
+/* Axes from..x_to of X are the same elements as from..y_to of Y; the axes around them are equal. */
+typedef struct Differing {
+    int from, x_to, y_to;
+} Differing;
+
+static Differing differing(const DefValue *x, const DefValue *y)
+{
+    Differing d = {0, x->rank, y->rank};
+
+    while (d.from < x->rank && d.from < y->rank && x->dims[d.from].size == y->dims[d.from].size)
+        d.from++;
+    while (d.x_to > d.from && d.y_to > d.from && x->dims[d.x_to - 1].size == y->dims[d.y_to - 1].size) {
+        d.x_to--;
+        d.y_to--;
+    }
+    return d;
+}
+
+/* An element's place among all those of Y's axes that differ, row by row. */
+static Expr *number_of(Speller *s, const DefValue *y, const Differing *d)
+{
+    Expr *n = whole_number(s, 0);
+
+    for (int k = d->from; k < d->y_to; k++) {
+        Expr *size = size_of(s, y->dims[k].size), *at = place(s, y, k, false);
+
+        if (!size || !at)
+            return NULL;
+        n = plus(s, times(s, n, size), at);
+    }
+    return n;
+}
+
+/* And from that number back along axis k of X. */
+static Expr *along_axis(Speller *s, const DefValue *x, const Differing *d, int k, Expr *n)
+{
+    const Aff *below = aff_const(s->def->aff, 1);
+
+    for (int i = k + 1; i < d->x_to; i++)
+        below = aff_mul(s->def->aff, below, x->dims[i].size);
+    Expr *step = size_of(s, below), *size = size_of(s, x->dims[k].size);
+    if (!step || !size)
+        return NULL;
+    Expr *at = divided(s, expr_copy(s->arena, n), step);
+    return k == d->from ? at : left_over(s, at, size);
+}
+
+static bool spell_reshape(Speller *s, DefValue *x, DefValue *y)
+{
+    Differing d = differing(x, y);
+    Expr *at[MOST_RANK], *n = number_of(s, y, &d);
+
+    for (int k = 0; n && k < x->rank; k++) {
+        at[k] = k < d.from ? place(s, y, k, true)
+                : k < d.x_to ? along_axis(s, x, &d, k, n)
+                             : place(s, y, k - d.x_to + d.y_to, true);
+        if (!at[k])
+            return false;
+    }
+    if (n)
+        define(s, y, x, element(s, x, at));
+    return n != NULL;
+}
+
+/* ---- Unfold ------------------------------------------------------------------------------------- */
+
+static bool spell_unfold(Speller *s, DefValue *x, DefValue *y)
+{
+    int axis = s->op->axis;
+    Expr *at[MOST_RANK], *step = size_of(s, s->op->step);
+
+    for (int k = 0; k < x->rank; k++) {
+        at[k] = place(s, y, k < axis ? k : k + 1, k != axis);
+        Expr *block = k == axis ? place(s, y, axis, false) : NULL;
+        if (!at[k] || !step || (k == axis && !block))
+            return false;
+        if (k == axis)
+            at[k] = plus(s, times(s, block, step), at[k]);
+    }
+    define(s, y, x, element(s, x, at));
+    return true;
+}
+
+/* ---- groups --------------------------------------------------------------------------------------- */
+
+/* Few in each, summed one after the other. */
+static bool spell_few(Speller *s, DefValue *x, DefValue *y, int64_t n)
+{
+    int axis = s->op->axis;
+    Expr *at[MOST_RANK], *sum = NULL;
+
+    for (int k = 0; k < x->rank; k++)
+        if (!(at[k] = place(s, y, k, k != axis)))
+            return false;
+    Expr *first = times(s, at[axis], whole_number(s, n));
+    for (int64_t i = 0; i < n; i++) {
+        at[axis] = plus(s, expr_copy(s->arena, first), whole_number(s, i));
+        Expr *one = element(s, x, at);
+        sum = sum ? expr_binary(s->arena, EO_ADD, sum, one) : one;
+    }
+    if (s->op->op == OP_GROUP_MEAN)
+        sum = expr_binary(s->arena, EO_MUL, sum, expr_float(s->arena, 1 / (double)n));
+    define(s, y, x, sum);
+    return true;
+}
+
+static OpId reduction_of(OpId group)
+{
+    return group == OP_GROUP_MAX ? OP_ROW_MAX : group == OP_GROUP_MEAN ? OP_ROW_MEAN : OP_ROW_SUM;
+}
+
+/* A group's entries as a last dimension: (..., E, ..., D, n). */
+static DefValue *groups_last(Speller *s, DefValue *x, const DefValue *y, const Aff *n)
+{
+    int axis = s->op->axis;
+    DefValue *t = like(s, y, fresh_name(s, "groups"));
+    Expr *at[MOST_RANK], *size = size_of(s, n);
+
+    if (y->rank >= MOST_RANK || !size)
+        return NULL;
+    t->dims[t->rank++] = (DefDim){n, NULL};
+    for (int k = 0; k < x->rank; k++)
+        if (!(at[k] = place(s, t, k, k != axis)))
+            return NULL;
+    at[axis] = plus(s, times(s, at[axis], size), place(s, t, t->rank - 1, false));
+    define(s, t, x, element(s, x, at));
+    return t;
+}
+
+static bool spell_many(Speller *s, DefValue *x, DefValue *y, const Aff *n)
+{
+    DefValue *t = groups_last(s, x, y, n), *r;
+    Expr *at[MOST_RANK];
+
+    if (!t)
+        return false;
+    r = like(s, t, fresh_name(s, "reduced"));
+    r->dims[r->rank - 1] = (DefDim){aff_const(s->def->aff, 1), NULL};
+    add_arg(add_op(s, reduction_of(s->op->op), r), t);
+    for (int k = 0; k < y->rank; k++)
+        if (!(at[k] = place(s, y, k, true)))
+            return false;
+    at[y->rank] = whole_number(s, 0);
+    define(s, y, r, element(s, r, at));
+    return true;
+}
+
+static bool spell_group(Speller *s, DefValue *x, DefValue *y)
+{
+    const Aff *n = aff_div(s->def->aff, x->dims[s->op->axis].size, y->dims[s->op->axis].size);
+    int64_t known;
+
+    if (s->op->op != OP_GROUP_MAX && aff_is_const(n, &known) && known >= 1 && known <= FEW)
+        return spell_few(s, x, y, known);
+    return spell_many(s, x, y, n);
+}
+
+/* ---- TopK -------------------------------------------------------------------------------------------- */
+
+static DefValue *places_of_columns(Speller *s, const DefValue *x)
+{
+    DefValue *at = add_value(s, fresh_name(s, "at"));
+
+    at->rank = 1;
+    at->dims[0] = x->dims[x->rank - 1];
+    add_op(s, OP_DEFINE, at)->where = place(s, at, 0, false);
+    return at;
+}
+
+static DefValue *reduced(Speller *s, OpId op, DefValue *x, const char *what)
+{
+    DefValue *r = like(s, x, fresh_name(s, what));
+
+    r->dims[r->rank - 1] = (DefDim){aff_const(s->def->aff, 1), NULL};
+    add_arg(add_op(s, op, r), x);
+    return r;
+}
+
+static DefValue *equal(Speller *s, DefValue *a, DefValue *b, const DefValue *shape)
+{
+    DefValue *e = like(s, shape, fresh_name(s, "is"));
+    DefOp *op = add_op(s, OP_EQUAL, e);
+
+    add_arg(op, a);
+    add_arg(op, b);
+    return e;
+}
+
+/* What is left of `left` without the first of its largest elements in each row. */
+static DefValue *without_largest(Speller *s, DefValue *left, DefValue *at)
+{
+    DefValue *is_largest = equal(s, left, reduced(s, OP_ROW_MAX, left, "max"), left);
+    DefValue *where = like(s, left, fresh_name(s, "where"));
+    DefOp *op = add_op(s, OP_WHERE, where);
+
+    add_arg(op, is_largest);
+    add_arg(op, at);
+    add_number(s, op, INFINITY);
+    DefValue *is_first = equal(s, at, reduced(s, OP_ROW_MIN, where, "first"), left);
+    DefValue *rest = like(s, left, fresh_name(s, "left"));
+    op = add_op(s, OP_WHERE, rest);
+    add_arg(op, is_first);
+    add_number(s, op, -INFINITY);
+    add_arg(op, left);
+    return rest;
+}
+
+static bool spell_top(Speller *s, DefValue *x, DefValue *y)
+{
+    const DefScalar *k = &s->op->args[1].scalar;
+    DefValue *left = x;
+    int64_t n;
+
+    if (s->op->axis != x->rank - 1 || !k->is_const)
+        return false;
+    double rounds = aff_is_const(x->dims[x->rank - 1].size, &n) ? fmin(k->value, (double)n) : k->value;
+    if (rounds > MOST_CHOSEN)
+        return false;
+    DefValue *at = places_of_columns(s, x);
+    for (int i = 0; i < (int)rounds; i++)
+        left = without_largest(s, left, at);
+    DefOp *op = add_op(s, OP_GREATER, y); /* chosen is what was taken out, and that was not -inf */
+    add_arg(op, x);
+    add_arg(op, left);
+    return true;
+}
+
+/* ---- the definition ------------------------------------------------------------------------------------- */
+
+static bool spell(Speller *s, DefValue *x, DefValue *y)
+{
+    switch (op_info(s->op->op)->class) {
+    case OPC_REARRANGE: return s->op->op == OP_RESHAPE ? spell_reshape(s, x, y) : spell_unfold(s, x, y);
+    case OPC_GROUP_REDUCE: return spell_group(s, x, y);
+    case OPC_SELECT: return spell_top(s, x, y);
+    case OPC_ELEMENT: case OPC_CAST: case OPC_MASK: case OPC_DEFINE: case OPC_FILL: case OPC_ROW_REDUCE:
+    case OPC_COL_REDUCE: case OPC_SOFTMAX: case OPC_GEMM:
+        break;
+    }
+    return false;
+}
+
+static void keep_op(Speller *s, DefValue *result)
+{
+    DefOp *copy = arena_new_of(s->arena, DefOp);
+
+    *copy = *s->op;
+    copy->result = result;
+    result->op = copy;
+    for (int k = 0; k < copy->n_args; k++)
+        if (copy->args[k].value)
+            copy->args[k].value = s->made[copy->args[k].value->id];
+    copy->reads.data = arena_array(s->arena, DefRead, copy->reads.len);
+    for (int k = 0; k < copy->reads.len; k++)
+        copy->reads.data[k] = (DefRead){s->op->reads.data[k].name, s->made[s->op->reads.data[k].value->id]};
+    vec_push(s->arena, &s->def->ops, copy);
+}
+
+static bool has_whole(const Def *def)
+{
+    for (int i = 0; i < def->ops.len; i++)
+        if (op_is_whole(def->ops.data[i]->op))
+            return true;
+    return false;
+}
+
+static void copy_unit(Speller *s)
+{
+    s->unit = arena_new_of(s->arena, Unit);
+    *s->unit = *s->from->unit;
+    s->unit->body = (Block){0};
+    for (int i = 0; i < s->from->unit->body.len; i++)
+        vec_push(s->arena, &s->unit->body, s->from->unit->body.data[i]);
+    s->def->unit = s->unit;
+}
+
+static void copy_def(Speller *s)
+{
+    const Def *from = s->from;
+
+    *s->def = *from;
+    copy_unit(s);
+    memset(&s->def->values, 0, sizeof s->def->values);
+    memset(&s->def->ops, 0, sizeof s->def->ops);
+    memset(&s->def->indices, 0, sizeof s->def->indices);
+    for (int i = 0; i < from->indices.len; i++)
+        vec_push(s->arena, &s->def->indices, from->indices.data[i]);
+    for (int i = 0; i < from->values.len; i++)
+        copy_value(s, from->values.data[i]);
+    s->def->inputs.data = arena_array(s->arena, DefValue *, from->inputs.len);
+    for (int i = 0; i < from->inputs.len; i++)
+        s->def->inputs.data[i] = s->made[from->inputs.data[i]->id];
+    s->def->outputs.data = arena_array(s->arena, DefValue *, from->outputs.len);
+    for (int i = 0; i < from->outputs.len; i++)
+        s->def->outputs.data[i] = s->made[from->outputs.data[i]->id];
+}
+
+const Def *flow_spell(Arena *arena, Syms *syms, const Def *def)
+{
+    Speller s = {.arena = arena, .syms = syms, .from = def, .def = arena_new_of(arena, Def),
+                 .made = arena_array(arena, DefValue *, def->values.len)};
+
+    if (!has_whole(def))
+        return def;
+    copy_def(&s);
+    for (int i = 0; i < def->ops.len; i++) {
+        s.op = def->ops.data[i];
+        DefValue *result = s.made[s.op->result->id];
+        int ops = s.def->ops.len;
+
+        if (op_is_whole(s.op->op) && s.op->args[0].value && spell(&s, s.made[s.op->args[0].value->id], result))
+            continue;
+        s.def->ops.len = ops;
+        keep_op(&s, result);
+    }
+    return s.def;
+}

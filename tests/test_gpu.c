@@ -361,6 +361,8 @@ static void test_verify_finds_faults(void **state)
         {"fault=before", "before the beginning of O", true},
         {"fault=after", "behind the end of O", true},
         {"fault=input", "it changed A", true},
+        {"fault=usual", "error is too large", false},
+        {"fault=small", "error is too large", false},
     };
     Fixture *f = *state;
     need_gpu(f);
@@ -487,6 +489,45 @@ static void test_bench(void **state)
     assert_false(bench(f, "fault=illegal", entries, &rounds, &error));
     if (!strstr(error, "illegal memory access"))
         fail_msg("%s", error);
+}
+
+static bool bench_suspect(Fixture *f, const char *ptx, const RefBinding *at, BenchEntry *entry, const char **error)
+{
+    *entry = (BenchEntry){.module = load(f, ptx), .def = f->def, .bindings = at, .n_bindings = 2};
+    return gpu_bench(f->gpu, entry, 1, &(BenchOptions){.rounds = 4, .seed = 1, .suspect = true}, error);
+}
+
+/* Kernels that a check before the timing has nothing against. */
+static void test_bench_finds_cheats(void **state)
+{
+    static const RefBinding large[] = {{"batch", 8}, {"n", 512}};
+    static const struct {
+        const char *ptx, *problem; /* NULL: none */
+        bool large;
+    } rows[] = {
+        {"", NULL, false},
+        {"fault=memo", "while it was timed, it left", false},
+        {"fault=cached", "while it was timed, O was wrong", false},
+        {"fault=again", NULL, false}, /* timed turns have nothing that it has seen */
+        {"fault=tired", "while it was timed, O was wrong", false},
+        {"fault=unwritten", "while it was timed, it left", false},
+        {"fault=after", "while it was timed, it wrote behind the end of O", false},
+        {"fault=input", "while it was timed, it changed A", false},
+        {"fault=instant", "writing its outputs alone takes", true},
+        {"fault=late", "kept the GPU busy", false},
+        {"fault=status", "launching: an illegal memory access", false},
+    };
+    Fixture *f = *state;
+    need_gpu(f);
+    for (size_t i = 0; i < TW_COUNT(rows); i++) {
+        BenchEntry entry;
+        const char *error = "";
+        bool ok = bench_suspect(f, rows[i].ptx, rows[i].large ? large : shape, &entry, &error);
+        if (ok != !rows[i].problem || (!ok && !strstr(error, rows[i].problem)))
+            fail_msg("%s: %s", rows[i].ptx, ok ? "nothing is found" : error);
+        for (int round = 0; ok && round < 4; round++)
+            assert_true(entry.ms[round] > 0.99 && entry.ms[round] < 1.01);
+    }
 }
 
 /* Without the probe there is no clock, and all else is measured. */
@@ -784,6 +825,7 @@ int main(void)
         TEST(test_verify_stops_when_the_gpu_is_lost),
         TEST(test_verify_wants_all_dimensions),
         TEST(test_bench),
+        TEST(test_bench_finds_cheats),
         TEST(test_bench_without_clock),
         TEST(test_bench_wants_all_dimensions),
         TEST(test_guard),

@@ -220,7 +220,7 @@ static Cell cell_of(const Bench *b, const SweepPoint *point, const LaunchShape *
 static int time_shape(Bench *b, const SweepPoint *point)
 {
     Session *s = b->s;
-    BenchOptions options = {s->options.rounds, s->options.seed, say, b};
+    BenchOptions options = {.rounds = s->options.rounds, .seed = s->options.seed, .progress = say, .user = b};
     BenchEntry *entries = arena_array(s->arena, BenchEntry, b->n);
     LaunchShape *shapes = arena_array(s->arena, LaunchShape, b->n);
     double *work = arena_array(s->arena, double, b->n);

@@ -106,7 +106,7 @@ static double median(double *ms)
 static int work(void *user)
 {
     Pair *pair = user;
-    BenchOptions options = {ROUNDS, pair->seed, NULL, NULL};
+    BenchOptions options = {.rounds = ROUNDS, .seed = pair->seed, .suspect = true};
     BenchEntry entries[2] = {{.def = pair->ours->def, .bindings = pair->shape.data, .n_bindings = pair->shape.len},
                              {.def = pair->theirs->def, .bindings = pair->shape.data, .n_bindings = pair->shape.len}};
     const char *error, *log;

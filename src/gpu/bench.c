@@ -10,13 +10,13 @@
  *   round 2   C B A
  */
 #include "gpu/clock.h"
-#include "gpu/stand.h"
+#include "gpu/honest.h"
 
 #include <stdlib.h>
 
 enum { MAX_SETS = STAND_SETS, MAX_LAUNCHES = 4000 };
 
-static const double round_ms = 20, warm_up_ms = 200;
+static const double round_ms = 20, warm_up_ms = 200, warm_up_seconds = 5;
 
 typedef struct Runner { /* one program */
     BenchEntry *entry;
@@ -24,6 +24,7 @@ typedef struct Runner { /* one program */
     int n;
     int next;     /* set */
     int launches; /* a turn */
+    Suspect suspect; /* of programs of others: the sets */
 } Runner;
 
 typedef struct Bench {
@@ -64,13 +65,22 @@ static bool time_turn(Bench *b, Runner *r, int launches, double *ms)
     return true;
 }
 
-/* Runs until the clocks have settled; how many launches make a turn. */
+/* Whether the time is one that hardware and the host's clock allow; of others' programs. */
+static bool is_honest(Bench *b, const Runner *r, double ms, int launches, double since)
+{
+    const char *problem = r->suspect.n ? honest_time(&r->suspect, ms, launches, (clock_seconds() - since) * 1e3) : NULL;
+    return !problem || gpu_fail(b->gpu, "%s", problem);
+}
+
+/* Runs until the clocks have settled, in the host's time as well, for events may say what they
+ * like; how many launches make a turn. The first turn may have to load what it runs. */
 static bool warm_up(Bench *b, Runner *r)
 {
-    double spent = 0, ms = 0;
+    double spent = 0, ms = 0, begun = clock_seconds();
     int n = r->n;
-    while (spent < warm_up_ms) {
-        if (!time_turn(b, r, n, &ms))
+    while (spent < warm_up_ms && clock_seconds() - begun < warm_up_seconds) {
+        double since = clock_seconds();
+        if (!time_turn(b, r, n, &ms) || (spent > 0 && !is_honest(b, r, ms, n, since)))
             return false;
         spent += ms * n + 0.01;
         n = ms * n < round_ms && n < MAX_LAUNCHES / 2 ? n * 2 : n;
@@ -89,11 +99,24 @@ static void shuffle(int *order, int n, Rng *rng)
     }
 }
 
-static bool time_round(Bench *b, const int *order, int round)
+/* From fresh inputs and poisoned outputs, each set once; then what came of it. */
+static bool time_suspect(Bench *b, Runner *r, bool last, double *ms)
+{
+    const char *problem;
+    if (!honest_prepare(&r->suspect))
+        return false;
+    double since = clock_seconds();
+    if (!time_turn(b, r, r->n, ms) || !is_honest(b, r, *ms, r->n, since) || !honest_check(&r->suspect, last, &problem))
+        return false;
+    return !problem || gpu_fail(b->gpu, "%s", problem);
+}
+
+static bool time_round(Bench *b, const BenchOptions *options, const int *order, int round)
 {
     for (int i = 0; i < b->n; i++) {
         Runner *r = &b->runners[order[i]];
-        if (!time_turn(b, r, r->launches, &r->entry->ms[round]))
+        double *ms = &r->entry->ms[round];
+        if (!(options->suspect ? time_suspect(b, r, round == options->rounds - 1, ms) : time_turn(b, r, r->launches, ms)))
             return false;
         r->entry->mhz[round] = clock_mhz(&b->clock);
     }
@@ -114,7 +137,7 @@ static bool measure(Bench *b, const BenchOptions *options, Arena *arena)
         if (options->progress)
             options->progress(options->user, round);
         shuffle(order, b->n, &rng);
-        if (!time_round(b, order, round))
+        if (!time_round(b, options, order, round))
             return false;
     }
     return true;
@@ -122,12 +145,18 @@ static bool measure(Bench *b, const BenchOptions *options, Arena *arena)
 
 /* ---- sets --------------------------------------------------------------------------- */
 
-static bool make_sets(Gpu *gpu, Runner *r)
+static bool make_sets(Gpu *gpu, Runner *r, const StandSpec *suspect, const char **error)
 {
     r->n = 1;
     if (!stand_place(&r->sets[0], PLACE_PLAIN))
         return false;
     int wanted = stand_sets(gpu, &r->sets[0]);
+    if (suspect) {
+        r->suspect = (Suspect){.sets = r->sets, .n = 1, .spec = *suspect, .rng = {suspect->seed}};
+        bool made = honest_sets(&r->suspect, wanted, error);
+        r->n = r->suspect.n;
+        return made;
+    }
     while (r->n < wanted)
         if (!stand_again(&r->sets[r->n++], &r->sets[0]))
             return false;
@@ -152,7 +181,7 @@ static bool make_runner(Bench *b, Runner *r, Arena *arena, const BenchOptions *o
     if (!stand_make(&r->sets[0], arena, e->module, e->def, &spec, error))
         return false;
     *error = NULL; /* from here on the GPU has it */
-    if (!make_sets(b->gpu, r))
+    if (!make_sets(b->gpu, r, options->suspect ? &spec : NULL, error))
         return false;
     e->bytes = moved_bytes(&r->sets[0]);
     e->ms = arena_array(b->gpu->arena, double, options->rounds);

@@ -107,6 +107,11 @@ static void put_elements(const Buffer *b, const Tensor *from)
     } while (next_row(from, at));
 }
 
+void buffer_take(Buffer *b, const Tensor *from)
+{
+    put_elements(b, from);
+}
+
 /* The halves of a guard word are numbers of 8 bits, which a kernel may well write: those are
  * poisoned with a NaN of the sign that conversions do not give (PTX ISA, "cvt"). */
 static void poison_bytes(const Buffer *b, const Tensor *from)

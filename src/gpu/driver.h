@@ -23,6 +23,8 @@ typedef struct Driver {
 enum {
     CU_ATTR_CLOCK_KHZ = 13, /* CUdevice_attribute */
     CU_ATTR_SMS = 16,
+    CU_ATTR_MEMORY_KHZ = 36,
+    CU_ATTR_BUS_BITS = 37,
     CU_ATTR_L2_BYTES = 38,
     CU_ATTR_CC_MAJOR = 75,
     CU_ATTR_CC_MINOR = 76,
@@ -116,6 +118,8 @@ uint16_t guard_word(size_t index);
 /* Strides, size and image of a host tensor (contents: those of `from`, or
  * poison when poison is set). Touches no device. */
 void buffer_plan(Arena *arena, Buffer *buffer, const Tensor *from, Placing placing, bool poison);
+/* Other elements into its image, from a tensor like the one that it was planned for. */
+void buffer_take(Buffer *buffer, const Tensor *from);
 bool buffer_create(Gpu *gpu, Buffer *buffer); /* allocates, uploads the image */
 bool buffer_reset(Gpu *gpu, const Buffer *buffer);
 void buffer_free(Gpu *gpu, Buffer *buffer);

@@ -115,6 +115,7 @@ typedef struct BenchEntry {
 typedef struct BenchOptions {
     int rounds;
     uint64_t seed;
+    bool suspect; /* programs of others, which may be out to deceive: honest.h */
     void (*progress)(void *user, int round); /* NULL: nobody asks */
     void *user;
 } BenchOptions;

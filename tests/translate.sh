@@ -84,6 +84,41 @@ verdict 'is told, too' 'in_err "no cute/tensor.hpp below tests"'
 TW_NVCC='' TW_NVRTC='' expect 'no compiler' 3 replay --cutlass $cutlass -o "$dir/d"
 verdict 'is told as well' 'in_err "no NVRTC or nvcc was found"'
 
+# ---- a GPU: the PTX emulator in place of the driver
+on_gpu()
+{
+    mkdir "$dir/gpu"
+    ${CC:-cc} -std=c11 -D_POSIX_C_SOURCE=200809L -Isrc -O1 -shared -fPIC -Wl,-Bsymbolic -Wl,-soname,libcuda.so.1 \
+        tests/gpu/emulated_cuda.c "$(dirname "$tw")/libtilewright.a" -lm -o "$dir/gpu/libcuda.so.1" 2>"$dir/err" || return 1
+    before=$LD_LIBRARY_PATH
+    export LD_LIBRARY_PATH="$dir/gpu"
+}
+case $tw in
+*san*) false ;; # the stand-in is linked with what has no sanitizers
+*) on_gpu ;;
+esac && {
+    expect 'a translation on a GPU' 0 replay --cutlass $cutlass --bind M=50 -o "$dir/g" --transcript "$dir/gpu/run"
+    verdict 'is verified and timed beside the built-in kernel' 'in_err "answer 4 of replay:" &&
+        grep -qE "right; [0-9.]+ ms on Emulated GPU, [0-9.]+ of the built-in kernel.s speed \([0-9.]+ ms\)" "$dir/err" &&
+        grep -q "^On the GPU" "$dir/out"'
+    verdict 'as the record says' 'grep -qE "\"measured\":\{\"ok\":true,\"gpu\":\"Emulated GPU\",\"ms\":[0-9.]+,\"built_in_ms\":[0-9.]+" "$dir/g/scale.json" &&
+        grep -q "\"measured\":{\"ok\":true" "$dir/gpu/run/translate-4.json"'
+    EMULATED_WRONG=scale:32 expect 'one that is wrong there' 1 "$tw" gen tests/foreign/scale.tl --no-sandbox --rounds 2 \
+        --translate-by "exec:$dir/model" --cutlass $cutlass --bind M=50 -o "$dir/w" --transcript "$dir/gpu/wrong"
+    verdict 'goes back to the model, which hears what and where' \
+        'grep -qF "on the GPU (Emulated GPU), M=50, normal, contiguous: it left 1600 of 1600 elements of Y unwritten" \
+            "$dir/gpu/wrong/translate-2.prompt.md" && in_err TW1061 && [ ! -e "$dir/w" ]'
+    printf '#!/bin/sh\ncat >"$0.asked"\ngiven=$(sed -n "/^\`\`\`tl/,/^\`\`\`$/p" "$0.asked" | grep -v "^\`" | tac | sed "/^\\(Operator\\|Kernel\\)/q" | tac)\n' >"$dir/pupil"
+    printf 'case $(sed -n 3p "$0.asked") in\n*sketch*code*|*code*) echo "$given" | "$TW" reason ;;\n*) echo "$given" | "$TW" fuse ;;\nesac\n' >>"$dir/pupil"
+    chmod +x "$dir/pupil"
+    TW=$tw expect 'a study there' 0 "$tw" study tests/foreign/scale.tl --model "exec:$dir/pupil" --mode two-stage -o "$dir/s"
+    verdict 'times what was right' 'grep -qE "two-stage,1,1,2,.*,1(\.0[0-9]*)?,$|two-stage,1,1,2,.*,0\.99[0-9]*,$" "$dir/s/study.csv"'
+    rm -r "$dir/s"
+    TW=$tw EMULATED_WRONG=scale:32 expect 'a study of what is wrong there' 0 "$tw" study tests/foreign/scale.tl --model "exec:$dir/pupil" --mode two-stage -o "$dir/s"
+    verdict 'counts that' 'grep -q "two-stage,0,0,2,.*,,TW1061:1$" "$dir/s/study.csv"'
+    export LD_LIBRARY_PATH="$before"
+}
+
 # ---- the real one: the same answers, the same verdicts
 if [ -n "$CUTLASS_DIR" ]; then
     unset TW_NVCC

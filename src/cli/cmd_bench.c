@@ -234,7 +234,7 @@ static int time_shape(Bench *b, const SweepPoint *point)
 
         if (status)
             return status;
-        entries[i] = (BenchEntry){d->module, d->chain->def, shapes[i].data, shapes[i].len, NULL, NULL, 0};
+        entries[i] = (BenchEntry){.module = d->module, .def = d->chain->def, .bindings = shapes[i].data, .n_bindings = shapes[i].len};
     }
     cell = cell_of(b, point, &shapes[0]);
     b->at = cell.shape ? cell.shape : cell.at;

@@ -355,6 +355,17 @@ static void put_machine_code(Gen *g, Str *out)
     inspect_print(out, &g->inspected);
 }
 
+/* A translation's verdict and time beside the built-in stages'. */
+static void put_measured(Gen *g, Str *out)
+{
+    const FlowMeasured *m = &g->workflow->flow->translated.measured;
+
+    if (m->verdict != FLOW_RIGHT)
+        return;
+    put_title(g->s, out, "On the GPU");
+    str_printf(out, "  right; %s\n", flow_measured_text(g->s->arena, m));
+}
+
 static int print_report(Gen *g)
 {
     Str out = str_new(g->s->arena);
@@ -369,6 +380,7 @@ static int print_report(Gen *g)
     put_stages(g, &out);
     put_kernels(g, &out);
     put_machine_code(g, &out);
+    put_measured(g, &out);
     if (g->trial) {
         put_title(g->s, &out, "Executed on the CPU");
         trial_print(&out, g->trial);

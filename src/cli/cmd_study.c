@@ -170,6 +170,8 @@ static int run(Study *st, Chain *chain, const Author *author, StudyMode mode, co
         return lost(st, chain);
     if (row.ok)
         row.speed = author->model ? study_speed(&st->speed, flow, mode) : 1;
+    if (row.speed < 0)
+        study_wrong(st->s->arena, &row, TW1061);
     vec_push(st->s->arena, &st->rows, row);
     return flow_end(flow, row.ok, clock_seconds() - since) ? EXIT_DONE : lost(st, chain);
 }

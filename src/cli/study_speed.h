@@ -12,8 +12,8 @@ typedef struct StudySpeed {
 
 /* Looks for a GPU, in a process of its own. */
 StudySpeed study_speed_new(Session *s);
-/* The built-in kernel's time over that of the cell's; 0: not known. What was measured is kept
- * with the cell's transcript, and not measured again. */
+/* The built-in kernel's time over that of the cell's; 0: not known; below 0: the GPU found it
+ * wrong. What was measured is kept with the cell's transcript, and not measured again. */
 double study_speed(const StudySpeed *speed, Flow *flow, StudyMode mode);
 
 #endif

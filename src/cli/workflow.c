@@ -2,6 +2,7 @@
 #include "cli/workflow.h"
 
 #include "cli/asking.h"
+#include "cli/contest.h"
 #include "cli/ops_folder.h"
 #include "cli/stages.h"
 
@@ -143,7 +144,7 @@ static void tell(void *user, const FlowStep *step)
     str_printf(&line, "tw: %s, answer %d of %s%s, %.1f s: ", prompt_stage_name(step->stage), step->round, step->author,
                step->asked ? "" : ", from the transcript", step->answer.seconds);
     if (step->ok) {
-        str_add(&line, "right");
+        str_printf(&line, "right%s%s", step->measured ? "; " : "", step->measured ? flow_measured_text(s->arena, step->measured) : "");
     } else {
         str_add(&line, "wrong, ");
         put_codes(&line, step->diags);
@@ -246,6 +247,22 @@ bool workflow_is_request(const Session *s)
     return strchr(word, ' ') && !exists(word);
 }
 
+/* A translation on the GPU, beside what the built-in stages make of the definition. */
+static FlowMeasured measure(void *user, Chain *chain, const char *ptx)
+{
+    Workflow *w = user;
+    Contest contest = {.s = w->s, .arena = w->s->arena, .theirs = chain, .ptx = ptx};
+
+    if (!contest_shape(&contest))
+        return (FlowMeasured){0};
+    if (!w->looked)
+        w->built_in = contest_built_in(w->s->arena, w->flow->chain);
+    w->looked = true;
+    contest.built_in = w->built_in;
+    session_progress(w->s, "on the GPU, at %s", launch_text(w->s->arena, &contest.shape));
+    return contest_run(&contest);
+}
+
 Workflow *workflow_new(Session *s, Chain *chain, int *status)
 {
     Workflow *w = arena_new_of(s->arena, Workflow);
@@ -259,6 +276,9 @@ Workflow *workflow_new(Session *s, Chain *chain, int *status)
     if (*status)
         return NULL;
     options.tools = &w->tools;
+    w->gpu = (FlowGpu){measure, w};
+    if (w->models[PROMPT_TRANSLATE] && contest_has_gpu(s))
+        options.gpu = &w->gpu;
     memcpy(options.by, w->models, sizeof options.by);
     if (w->asks)
         options.library = ops_library(s);
@@ -325,7 +345,12 @@ void workflow_json(const Workflow *w, Str *out)
         str_printf(out, "%s{\"stage\":\"%s\",\"round\":%d,\"author\":", i ? ",\n " : "", prompt_stage_name(step->stage),
                    step->round);
         str_json(out, step->author);
-        str_printf(out, ",\"ok\":%s}", step->ok ? "true" : "false");
+        str_printf(out, ",\"ok\":%s", step->ok ? "true" : "false");
+        if (step->measured) {
+            str_add(out, ",\"measured\":");
+            flow_measured_json(out, step->measured);
+        }
+        str_addc(out, '}');
     }
     str_addc(out, ']');
 }

@@ -16,6 +16,9 @@ typedef struct Workflow {
     bool asks;                    /* some stage is a model's */
     ForeignTools tools;           /* where a model translates */
     double started;
+    FlowGpu gpu;                  /* what runs translations, where there is one */
+    bool looked;
+    Chain *built_in;              /* what they compete with; NULL where looked: nothing */
 } Workflow;
 
 /* Whether the command's file is a request in plain words. */

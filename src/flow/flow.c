@@ -125,8 +125,14 @@ static bool holds_text(const FlowStep *step)
 
 static bool judge(Flow *flow, FlowStep *step)
 {
-    if (step->stage == PROMPT_TRANSLATE)
-        return flow_judge_translation(flow, step->text, &flow->translated, step->diags);
+    if (step->stage == PROMPT_TRANSLATE) {
+        bool ok = flow_judge_translation(flow, step->text, &flow->translated, step->diags);
+        FlowMeasured *kept = arena_new_of(flow->arena, FlowMeasured);
+
+        *kept = flow->translated.measured;
+        step->measured = kept->verdict == FLOW_UNTRIED ? NULL : kept;
+        return ok;
+    }
     return flow_judge(flow, step->stage, step->text, step->diags);
 }
 

@@ -26,6 +26,13 @@
 
 enum { FLOW_ROUNDS = 3 };
 
+/* What a GPU says of a kernel, where there is one. */
+typedef struct FlowMeasured {
+    enum { FLOW_UNTRIED, FLOW_RIGHT, FLOW_WRONG } verdict;
+    double ms, built_in_ms; /* of a launch; of the built-in stages' kernel beside it; 0: not known */
+    char gpu[128], problem[512];
+} FlowMeasured;
+
 typedef struct FlowStep {
     PromptStage stage;
     int round;
@@ -36,6 +43,7 @@ typedef struct FlowStep {
     Source *text;        /* what was taken from it; NULL: nothing */
     Diags *diags;        /* what is wrong with it */
     double judged;       /* seconds that the judgement took */
+    const FlowMeasured *measured; /* NULL: on no GPU */
     bool ok;
 } FlowStep;
 
@@ -50,6 +58,12 @@ typedef struct FlowCompiler {
     void *user;
 } FlowCompiler;
 
+/* Verifies and times PTX, launched as the chain's ABI says, without believing it. */
+typedef struct FlowGpu {
+    FlowMeasured (*measure)(void *user, Chain *chain, const char *ptx);
+    void *user;
+} FlowGpu;
+
 typedef struct FlowOptions {
     Model *by[PROMPT_STAGES]; /* NULL: the built-in stage */
     int rounds;               /* at least 1 */
@@ -60,6 +74,7 @@ typedef struct FlowOptions {
     const FlowCompiler *compiler; /* of CUDA; NULL: there is nothing to compile with */
     const char *folder;       /* where the transcript goes; NULL: nowhere */
     const ForeignTools *tools; /* what compiles what a model translates */
+    const FlowGpu *gpu;       /* what runs that; NULL: the emulator has the last word */
     FlowTell *tell;           /* NULL: nobody */
     void *user;
 } FlowOptions;
@@ -68,6 +83,7 @@ typedef struct FlowOptions {
 typedef struct FlowTranslated {
     const char *ptx, *text;  /* without the launch ABI; the C++ with includes and entries */
     const int64_t *shared_bytes; /* by kernel */
+    FlowMeasured measured;
 } FlowTranslated;
 
 typedef struct Flow {
@@ -104,6 +120,10 @@ bool flow_judge(const Flow *flow, PromptStage stage, const Source *text, Diags *
 /* translate.c: C++ to PTX that computes the definition; what came of it goes to *made. like: as
  * above, and the code. */
 bool flow_judge_translation(const Flow *flow, const Source *text, FlowTranslated *made, Diags *diags);
+/* {"ok":true,"gpu":"NVIDIA H200","ms":0.12,"built_in_ms":0.1} */
+void flow_measured_json(Str *out, const FlowMeasured *measured);
+/* "0.12 ms on NVIDIA H200, 0.83 of the built-in kernel's speed" */
+const char *flow_measured_text(Arena *arena, const FlowMeasured *measured);
 /* The built chain goes on with it. False: diagnostics of the chain. */
 bool flow_adopt_translation(Flow *flow);
 /* cuda.c: the same for CUDA C++ that was written straight from the definition. The arena is dropped

@@ -96,6 +96,13 @@ StudyRow study_run(Arena *arena, Flow *flow, StudyMode mode)
     return row;
 }
 
+void study_wrong(Arena *arena, StudyRow *row, DiagCode code)
+{
+    row->first = row->ok = false;
+    row->speed = 0;
+    add_failure(arena, row, code);
+}
+
 static const Source *last_right(const Flow *flow)
 {
     for (int i = flow->steps.len - 1; i >= 0; i--)

@@ -51,6 +51,9 @@ Source *study_ptx(Flow *flow, StudyMode mode, Chain *chain);
 /* Runs a cell; the chain has the definition. The row's memory is the arena's. */
 StudyRow study_run(Arena *arena, Flow *flow, StudyMode mode);
 
+/* What seemed right was found wrong afterwards. */
+void study_wrong(Arena *arena, StudyRow *row, DiagCode code);
+
 /* All rows as CSV, and as a JSON array. */
 void study_csv(Str *out, const StudyRow *rows, int n);
 void study_json(Str *out, const StudyRow *rows, int n);

@@ -141,7 +141,12 @@ bool transcript_verdict(Flow *flow, const FlowStep *step)
     Str about = str_new(flow->arena), wrong = str_new(flow->arena);
 
     put_answer(&about, step);
-    str_printf(&about, ",\"judged_seconds\":%.3f,\"ok\":%s,\"diagnostics\":", step->judged, step->ok ? "true" : "false");
+    str_printf(&about, ",\"judged_seconds\":%.3f,\"ok\":%s", step->judged, step->ok ? "true" : "false");
+    if (step->measured) {
+        str_add(&about, ",\"measured\":");
+        flow_measured_json(&about, step->measured);
+    }
+    str_add(&about, ",\"diagnostics\":");
     diags_json(step->diags, &about);
     str_add(&about, "}\n");
     diags_text(step->diags, &wrong);

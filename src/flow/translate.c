@@ -2,8 +2,10 @@
  *
  *   guarded ─► between our includes and entries ─► compiled in a sandbox ─► audited
  *           ─► executed by the emulator on small shapes, against the definition
+ *           ─► where there is a GPU, verified and timed there
  *
- * The text is compiled for the device and its PTX interpreted; nothing of it runs here.
+ * The text is compiled for the device and its PTX interpreted; nothing of it runs on this machine's
+ * processor.
  */
 #include "flow/flow.h"
 
@@ -128,6 +130,18 @@ static bool execute(Translation *t, const char *text)
                                         said->list.len ? said->list.data[0].message : "no reason"));
 }
 
+/* Where there is no GPU, the emulator has had the last word. */
+static bool measure(Translation *t, const char *ptx)
+{
+    const FlowGpu *gpu = t->flow->options.gpu;
+    FlowMeasured *m = &t->made->measured;
+
+    if (!gpu)
+        return true;
+    *m = gpu->measure(gpu->user, t->chain, ptx);
+    return m->verdict != FLOW_WRONG || fail(t, TW1061, arena_printf(t->diags->arena, "on the GPU (%s), %s", *m->gpu ? m->gpu : "it", m->problem));
+}
+
 bool flow_judge_translation(const Flow *flow, const Source *text, FlowTranslated *made, Diags *diags)
 {
     Translation t = {.flow = flow, .arena = flow->arena, .text = text, .diags = diags, .made = made};
@@ -135,7 +149,7 @@ bool flow_judge_translation(const Flow *flow, const Source *text, FlowTranslated
 
     *made = (FlowTranslated){0};
     if (!frame(&t) || !compile(&t, &ptx) || !(ptx = foreign_audit(t.arena, ptx, entry_names(&t), text, diags)) ||
-        !execute(&t, ptx) || diags->errors)
+        !execute(&t, ptx) || diags->errors || !measure(&t, ptx))
         return false;
     made->ptx = ptx;
     made->text = t.whole;
@@ -162,4 +176,27 @@ bool flow_adopt_translation(Flow *flow)
     chain->cute = with_abi(chain, "cu", flow->translated.text);
     chain->ptx = with_abi(chain, "ptx", flow->translated.ptx);
     return true;
+}
+
+/* ---- what was measured ----------------------------------------------------------------------------- */
+
+void flow_measured_json(Str *out, const FlowMeasured *m)
+{
+    str_printf(out, "{\"ok\":%s,\"gpu\":", m->verdict == FLOW_RIGHT ? "true" : "false");
+    str_json(out, m->gpu);
+    if (m->ms > 0)
+        str_printf(out, ",\"ms\":%.6g", m->ms);
+    if (m->built_in_ms > 0)
+        str_printf(out, ",\"built_in_ms\":%.6g", m->built_in_ms);
+    str_addc(out, '}');
+}
+
+const char *flow_measured_text(Arena *arena, const FlowMeasured *m)
+{
+    if (m->ms <= 0)
+        return arena_printf(arena, "on %s, not timed", m->gpu);
+    if (m->built_in_ms <= 0)
+        return arena_printf(arena, "%.4g ms on %s", m->ms, m->gpu);
+    return arena_printf(arena, "%.4g ms on %s, %.2f of the built-in kernel's speed (%.4g ms)", m->ms, m->gpu, m->built_in_ms / m->ms,
+                        m->built_in_ms);
 }

@@ -116,7 +116,9 @@ static bool time_round(Bench *b, const BenchOptions *options, const int *order, 
     for (int i = 0; i < b->n; i++) {
         Runner *r = &b->runners[order[i]];
         double *ms = &r->entry->ms[round];
-        if (!(options->suspect ? time_suspect(b, r, round == options->rounds - 1, ms) : time_turn(b, r, r->launches, ms)))
+        r->entry->failed = !(options->suspect ? time_suspect(b, r, round == options->rounds - 1, ms)
+                                              : time_turn(b, r, r->launches, ms));
+        if (r->entry->failed)
             return false;
         r->entry->mhz[round] = clock_mhz(&b->clock);
     }
@@ -129,7 +131,8 @@ static bool measure(Bench *b, const BenchOptions *options, Arena *arena)
     int *order = arena_array(arena, int, b->n);
     for (int i = 0; i < b->n; i++) {
         order[i] = i;
-        if (!warm_up(b, &b->runners[i]))
+        b->runners[i].entry->failed = !warm_up(b, &b->runners[i]);
+        if (b->runners[i].entry->failed)
             return false;
     }
     clock_mhz(&b->clock);

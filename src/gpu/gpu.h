@@ -111,6 +111,7 @@ typedef struct BenchEntry {
     double *ms;             /* of a launch, by round */
     double *mhz;            /* by round; 0: not known */
     int64_t bytes;          /* of the definition's inputs and outputs */
+    bool failed;            /* it is this one that the error is about */
 } BenchEntry;
 typedef struct BenchOptions {
     int rounds;

@@ -1,5 +1,5 @@
 /* emulated_cuda.c: a stand-in for libcuda.so.1 whose GPU is the PTX emulator, so that
- * whole commands run where there is no GPU. tune.sh compiles it.
+ * whole commands run where there is no GPU. tune.sh and translate.sh compile it.
  *
  * Device memory is what the emulator keeps; a module is its PTX, and so is a cubin. A
  * launch takes as long as its instructions say. EMULATED_HANG names an entry whose
@@ -35,6 +35,13 @@ typedef struct Function {
     size_t offsets[MOST_PARAMS], sizes[MOST_PARAMS], bytes;
 } Function;
 
+typedef struct Pending { /* a launch */
+    const Function *function;
+    EmuLaunch launch;
+} Pending;
+
+typedef VEC(Pending) Graph;
+
 static struct {
     Heap heap;
     jmp_buf oom;
@@ -43,6 +50,7 @@ static struct {
     Memory blocks[MOST];
     int n_blocks, dead;
     double clock_ms;
+    Graph *captured; /* what is launched goes there; NULL: nothing is captured */
 } gpu;
 
 int cuInit(unsigned flags)
@@ -73,13 +81,6 @@ int cuMemGetInfo_v2(size_t *available, size_t *total) { return *available = *tot
 int cuStreamCreate(void **stream, unsigned flags) { return *stream = &gpu, (void)flags, OK; }
 int cuStreamDestroy_v2(void *stream) { return (void)stream, OK; }
 int cuStreamSynchronize(void *stream) { return (void)stream, gpu.dead; }
-int cuStreamBeginCapture_v2(void *stream, int mode) { return (void)stream, (void)mode, INVALID; }
-int cuStreamEndCapture(void *stream, void **graph) { return (void)stream, (void)graph, INVALID; }
-int cuGraphInstantiateWithFlags(void **exec, void *graph, unsigned long long flags) { return (void)exec, (void)graph, (void)flags, INVALID; }
-int cuGraphLaunch(void *exec, void *stream) { return (void)exec, (void)stream, INVALID; }
-int cuGraphExecDestroy(void *exec) { return (void)exec, INVALID; }
-int cuGraphDestroy(void *graph) { return (void)graph, INVALID; }
-
 int cuDeviceGetName(char *name, int size, int device)
 {
     snprintf(name, (size_t)size, "Emulated GPU");
@@ -193,7 +194,7 @@ static size_t param_size(const char *line, size_t *align)
     if (sscanf(type, ".align %d ", &aligned) == 1)
         type = strchr(type + 1, '.');
     bits = atoi(type + 2);
-    bracket = memchr(type, '[', strcspn(type, "\n"));
+    bracket = memchr(type, '[', strcspn(type, ",)"));
     if (bracket)
         elements = atoi(bracket + 1);
     *align = aligned ? (size_t)aligned : (size_t)bits / 8;
@@ -202,7 +203,7 @@ static size_t param_size(const char *line, size_t *align)
 
 static void read_params(Function *f)
 {
-    const char *at = strstr(f->module->ptx, arena_printf(gpu.arena, ".entry %s(", f->name)), *end = strstr(at, "\n)");
+    const char *at = strstr(f->module->ptx, arena_printf(gpu.arena, ".entry %s(", f->name)), *end = strchr(at + strcspn(at, "("), ')');
 
     while ((at = strstr(at, ".param ")) && at < end && f->n_params < MOST_PARAMS) {
         size_t align, size = param_size(at, &align);
@@ -268,27 +269,73 @@ static bool planted(const char *variable, const Function *f, unsigned threads)
     return wanted && strcmp(wanted, arena_printf(gpu.arena, "%s:%u", f->name, threads)) == 0;
 }
 
-int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared,
-                   void *stream, void **params, void **extra)
+static int run(const Pending *p)
 {
-    const Function *f = function;
+    const Function *f = p->function;
     Arena *arena = arena_new(&gpu.heap);
-    char *space = arena_alloc(arena, f->bytes + 1);
-    EmuLaunch launch = {.grid = {(int)gx, (int)gy, (int)gz}, .block = {(int)bx, (int)by, (int)bz}, .shared_bytes = shared,
-                        .params = space, .param_bytes = f->bytes, .no_checks = true};
     EmuReport *report = arena_new_of(arena, EmuReport);
 
-    (void)stream, (void)extra;
-    while (planted("EMULATED_HANG", f, bx))
+    while (planted("EMULATED_HANG", f, (unsigned)p->launch.block[0]))
         pause();
-    for (int i = 0; i < f->n_params; i++)
-        memcpy(space + f->offsets[i], params[i], f->sizes[i]);
-    if (!planted("EMULATED_WRONG", f, bx) && !gpu.dead && !emu_run(arena, f->module->emu, f->entry, gpu.memory, &launch, report))
+    if (!planted("EMULATED_WRONG", f, (unsigned)p->launch.block[0]) && !gpu.dead &&
+        !emu_run(arena, f->module->emu, f->entry, gpu.memory, &p->launch, report))
         gpu.dead = FAULT;
     gpu.clock_ms += 1e-6 * (instruction_ns * (double)report->warp_instructions + wavefront_ns * (double)report->shared_wavefronts);
     arena_free(arena);
     return gpu.dead;
 }
+
+int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared,
+                   void *stream, void **params, void **extra)
+{
+    const Function *f = function;
+    Arena *arena = gpu.captured ? gpu.arena : arena_new(&gpu.heap);
+    char *space = arena_alloc(arena, f->bytes + 1);
+    Pending p = {f, {.grid = {(int)gx, (int)gy, (int)gz}, .block = {(int)bx, (int)by, (int)bz}, .shared_bytes = shared,
+                     .params = space, .param_bytes = f->bytes, .no_checks = true}};
+    int status = OK;
+
+    (void)stream, (void)extra;
+    for (int i = 0; i < f->n_params; i++)
+        memcpy(space + f->offsets[i], params[i], f->sizes[i]);
+    if (gpu.captured) {
+        vec_push(gpu.arena, gpu.captured, p);
+        return OK;
+    }
+    status = run(&p);
+    arena_free(arena);
+    return status;
+}
+
+/* ---- graphs: launches that are kept ---------------------------------------------------------- */
+
+int cuStreamBeginCapture_v2(void *stream, int mode)
+{
+    gpu.captured = arena_new_of(gpu.arena, Graph);
+    return (void)stream, (void)mode, OK;
+}
+
+int cuStreamEndCapture(void *stream, void **graph)
+{
+    *graph = gpu.captured;
+    gpu.captured = NULL;
+    return (void)stream, OK;
+}
+
+int cuGraphInstantiateWithFlags(void **exec, void *graph, unsigned long long flags) { return *exec = graph, (void)flags, OK; }
+int cuGraphExecDestroy(void *exec) { return exec ? OK : INVALID; }
+int cuGraphDestroy(void *graph) { return graph ? OK : INVALID; }
+
+int cuGraphLaunch(void *exec, void *stream)
+{
+    const Graph *graph = exec;
+
+    for (int i = 0; i < graph->len; i++)
+        run(&graph->data[i]);
+    return (void)stream, gpu.dead;
+}
+
+/* ---- events ---------------------------------------------------------------------------------- */
 
 int cuEventCreate(void **event, unsigned flags)
 {

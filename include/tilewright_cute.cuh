@@ -544,14 +544,18 @@ CUTE_DEVICE void copy_boxes(TmaDescriptor const *map, uint64_t *landed, Shared<T
         }
 }
 
-/* Barriers that count what lands; each thread knows by bits which phase is the next of each. */
-template <int N> struct Landings {
+/* Barriers that count what lands; each thread knows by bits which phase is the next of each. Readers:
+ * warps that read what landed and say when they are done, so that no other warp need wait for them. */
+template <int N, int Readers_ = 0> struct Landings {
+    static constexpr int Readers = Readers_;
     uint64_t *barrier;
-    unsigned phases;
+    unsigned phases, freed_phases; /* of a new barrier, what was before counts as freed */
 
-    CUTE_DEVICE Landings(void *at, int copies) : barrier((uint64_t *)at), phases(0) {
+    CUTE_DEVICE Landings(void *at, int copies) : barrier((uint64_t *)at), phases(0), freed_phases(~0u) {
         if (threadIdx.x == 0) {
             for (int i = 0; i < N; ++i) initialize_barrier(barrier[i], copies);
+            if constexpr (Readers > 0)
+                for (int i = 0; i < N; ++i) initialize_barrier(barrier[N + i], Readers);
             cutlass::arch::fence_barrier_init();
         }
         __syncthreads();
@@ -559,6 +563,15 @@ template <int N> struct Landings {
     CUTE_DEVICE void wait(int i) {
         wait_barrier(barrier[i], phases >> i & 1);
         phases ^= 1u << i;
+    }
+    /* By the thread that fills it again. */
+    CUTE_DEVICE void wait_freed(int i) {
+        wait_barrier(barrier[N + i], freed_phases >> i & 1);
+        freed_phases ^= 1u << i;
+    }
+    CUTE_DEVICE void free(int i) {
+        __syncwarp();
+        if (threadIdx.x % 32 == 0) arrive_barrier(barrier[N + i]);
     }
 };
 
@@ -596,15 +609,27 @@ template <int Stages, class Fill> struct Ring {
         return (j - lo) % Stages;
     }
 };
-/* The same of tiles that land by TMA, or of some that do: fill(j, stage) has stage's barrier count them. */
-template <int Stages, bool Wide, class Fill> struct LandingRing {
+/* The same of tiles that land by TMA, or of some that do: fill(j, stage) has stage's barrier count them.
+ * Where all do, warps wait for what they read and for nothing else: each says done(j) behind its
+ * last use. */
+template <int Stages, bool Wide, class Landings, class Fill> struct LandingRing {
+    static constexpr bool Freely = Wide && Landings::Readers > 0;
     int lo, hi;
-    Landings<Stages> &landings;
+    Landings &landings;
     Fill fill;
 
     CUTE_DEVICE void start(int j) {
-        if (j < hi) fill(j, (j - lo) % Stages);
-        cp_async_fence();
+        int stage = (j - lo) % Stages;
+        if constexpr (Freely) {
+            if (j < hi && threadIdx.x == 0) {
+                landings.wait_freed(stage);
+                fill(j, stage);
+            }
+            __syncwarp();
+        } else {
+            if (j < hi) fill(j, stage);
+            cp_async_fence();
+        }
     }
     CUTE_DEVICE void begin() {
         CUTE_UNROLL
@@ -612,15 +637,18 @@ template <int Stages, bool Wide, class Fill> struct LandingRing {
     }
     CUTE_DEVICE int turn(int j) {
         int stage = (j - lo) % Stages;
-        arrive<Stages - 2>();
+        if constexpr (!Freely) arrive<Stages - 2>();
         start(j + Stages - 1);
         if constexpr (Wide) landings.wait(stage);
         return stage;
     }
+    CUTE_DEVICE void done(int j) {
+        if constexpr (Freely) landings.free((j - lo) % Stages);
+    }
 };
-template <int Stages, bool Wide, class Fill>
-CUTE_DEVICE auto landing_ring(int lo, int hi, Landings<Stages> &landings, Fill fill) {
-    LandingRing<Stages, Wide, Fill> r{lo, hi, landings, fill};
+template <int Stages, bool Wide, class Landings, class Fill>
+CUTE_DEVICE auto landing_ring(int lo, int hi, Landings &landings, Fill fill) {
+    LandingRing<Stages, Wide, Landings, Fill> r{lo, hi, landings, fill};
     r.begin();
     return r;
 }

@@ -1,88 +1,5 @@
-/* test_gpu.c: loading, launching, verifying and timing, on a driver that is a
- * stand-in (tests/gpu/fake_cuda.c), whose kernel has faults planted in it.
- *
- * The stand-in has the real library's name inside, so that once it is loaded
- * the loader takes it for the real one.
- */
-#include "abi/parts.h"
-#include "gpu/driver.h"
-
-#include <dlfcn.h>
-#include <setjmp.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
-static const char definition[] = "Operator twice\n"
-                                 "  Input  A (batch, n, 32) fp32\n"
-                                 "  Output O (batch, n, 32) fp32\n"
-                                 "  Compute Multiply A, 2 and get O\n"
-                                 "end\n";
-
-typedef struct Fixture {
-    Heap heap;
-    jmp_buf oom;
-    Arena *arena;
-    Def *def;
-    Abi *abi;
-    Gpu *gpu;
-} Fixture;
-
-static void *library; /* the stand-in; NULL: there is no compiler to make it */
-
-/* ---- a program ---------------------------------------------------------------------- */
-
-static void resolve(Fixture *f)
-{
-    Syms *syms = syms_new(f->arena);
-    Source *source = arena_new_of(f->arena, Source);
-    Settings *settings = arena_new_of(f->arena, Settings);
-    *source = (Source){.path = "twice.tl", .text = definition, .len = strlen(definition)};
-    Diags *diags = diags_new(f->arena, source);
-    Program *program = lang_parse(f->arena, syms, source, diags);
-    f->def = def_resolve(f->arena, syms, aff_ctx_new(f->arena), program, program->units.data[0],
-                         settings, diags);
-    assert_non_null(f->def);
-}
-
-static void add_tensor(Fixture *f, TileProgram *p, const char *name, const AffSym *batch,
-                       const AffSym *n)
-{
-    TileTensor *t = arena_new_of(f->arena, TileTensor);
-    *t = (TileTensor){.name = name,
-                      .dtype = DT_F32,
-                      .rank = 3,
-                      .index = p->tensors.len,
-                      .read = *name == 'A',
-                      .written = *name == 'O'};
-    t->dims[0] = aff_of(p->aff, batch);
-    t->dims[1] = aff_of(p->aff, n);
-    t->dims[2] = aff_const(p->aff, 32);
-    vec_push(f->arena, &p->tensors, t);
-}
-
-static void describe(Fixture *f)
-{
-    static const Target target = {.name = "sm_80"};
-    AffCtx *aff = aff_ctx_new(f->arena);
-    TileProgram *p = tile_program_new(f->arena, aff, "twice");
-    TileKernel *k = tile_kernel_new(p, "twice");
-    const AffSym *batch = aff_sym_new(aff, "batch", AFF_DIM, 0, INT32_MAX);
-    const AffSym *n = aff_sym_new(aff, "n", AFF_DIM, 0, INT32_MAX);
-    vec_push(f->arena, &p->dims, batch);
-    vec_push(f->arena, &p->dims, n);
-    add_tensor(f, p, "A", batch, n);
-    add_tensor(f, p, "O", batch, n);
-    vec_push(f->arena, &k->grid,
-             (TileAxis){.extent = aff_ceildiv(aff, aff_of(aff, n), aff_const(aff, 16))});
-    vec_push(f->arena, &k->grid, (TileAxis){.extent = aff_of(aff, batch)});
-    k->warps = 2;
-    k->shared_bytes = 60000;
-    f->abi = abi_from_tile(f->arena, p, &target);
-    for (int i = 0; i < f->abi->tensors.len; i++) f->abi->tensors.data[i].alignment = 16; /* ld.v4 and st.v4 */
-}
+/* test_gpu.c: loading, launching and verifying, on a driver that is a stand-in (gpu_rig.h). */
+#include "gpu_rig.h"
 
 /* The same in persistent blocks, with a tensor map of A. */
 static void describe_turns(Fixture *f)
@@ -94,48 +11,6 @@ static void describe_turns(Fixture *f)
     k->fast.persistent = k->any.persistent = 1;
     abi_add_map(f->abi, map);
     abi_lay_out(f->abi);
-}
-
-static int setup(void **state)
-{
-    Fixture *f = calloc(1, sizeof *f);
-    const char *error;
-    if (!f || setjmp(f->oom))
-        return -1;
-    f->heap.on_oom = &f->oom;
-    f->arena = arena_new(&f->heap);
-    resolve(f);
-    describe(f);
-    f->gpu = library ? gpu_open(f->arena, &error) : NULL;
-    *state = f;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    Fixture *f = *state;
-    if (f->gpu)
-        gpu_close(f->gpu);
-    arena_free(f->arena);
-    size_t live = f->heap.live;
-    free(f);
-    return live ? -1 : 0;
-}
-
-static void need_gpu(Fixture *f)
-{
-    if (!library)
-        skip();
-    assert_non_null(f->gpu);
-}
-
-static GpuModule *load(Fixture *f, const char *ptx)
-{
-    const char *log, *error = "";
-    GpuModule *m = gpu_load(f->gpu, f->abi, ptx, &log, &error);
-    if (!m)
-        fail_msg("%s", error);
-    return m;
 }
 
 /* ---- modules ------------------------------------------------------------------------ */
@@ -301,8 +176,6 @@ static void test_serialised_cubin(void **state)
 
 /* ---- verify ------------------------------------------------------------------------- */
 
-static const RefBinding shape[] = {{"batch", 3}, {"n", 70}};
-
 static bool verify(Fixture *f, const char *ptx, bool only_requested, VerifyReport *report,
                    const char **error)
 {
@@ -450,115 +323,7 @@ static void test_verify_wants_all_dimensions(void **state)
     assert_non_null(strstr(report.cases.data[0].problem, "n has no value"));
 }
 
-/* ---- bench, guard ------------------------------------------------------------------- */
-
-static void count_round(void *user, int round)
-{
-    int *rounds = user;
-    assert_int_equal(round, *rounds);
-    ++*rounds;
-}
-
-/* Two programs beside each other. */
-static bool bench(Fixture *f, const char *ptx, BenchEntry *entries, int *rounds, const char **error)
-{
-    BenchOptions options = {.rounds = 4, .seed = 1, .progress = count_round, .user = rounds};
-    *rounds = 0;
-    for (int i = 0; i < 2; i++)
-        entries[i] = (BenchEntry){.module = load(f, ptx), .def = f->def, .bindings = shape, .n_bindings = 2};
-    return gpu_bench(f->gpu, entries, 2, &options, error);
-}
-
-static void test_bench(void **state)
-{
-    Fixture *f = *state;
-    BenchEntry entries[2];
-    const char *error = "";
-    int rounds;
-    need_gpu(f);
-    if (!bench(f, "", entries, &rounds, &error))
-        fail_msg("%s", error);
-    assert_int_equal(rounds, 4);
-    for (int i = 0; i < 2; i++) {
-        assert_int_equal(entries[i].bytes, 2 * 3 * 70 * 32 * 4);
-        for (int round = 0; round < 4; round++) {
-            assert_true(entries[i].ms[round] > 0.99 && entries[i].ms[round] < 1.01);
-            assert_true(entries[i].mhz[round] > 1499 && entries[i].mhz[round] < 1501);
-        }
-    }
-    assert_false(bench(f, "fault=illegal", entries, &rounds, &error));
-    if (!strstr(error, "illegal memory access"))
-        fail_msg("%s", error);
-}
-
-static bool bench_suspect(Fixture *f, const char *ptx, const RefBinding *at, BenchEntry *entry, const char **error)
-{
-    *entry = (BenchEntry){.module = load(f, ptx), .def = f->def, .bindings = at, .n_bindings = 2};
-    return gpu_bench(f->gpu, entry, 1, &(BenchOptions){.rounds = 4, .seed = 1, .suspect = true}, error);
-}
-
-/* Kernels that a check before the timing has nothing against. */
-static void test_bench_finds_cheats(void **state)
-{
-    static const RefBinding large[] = {{"batch", 8}, {"n", 512}};
-    static const struct {
-        const char *ptx, *problem; /* NULL: none */
-        bool large;
-    } rows[] = {
-        {"", NULL, false},
-        {"fault=memo", "while it was timed, it left", false},
-        {"fault=cached", "while it was timed, O was wrong", false},
-        {"fault=again", NULL, false}, /* timed turns have nothing that it has seen */
-        {"fault=tired", "while it was timed, O was wrong", false},
-        {"fault=unwritten", "while it was timed, it left", false},
-        {"fault=after", "while it was timed, it wrote behind the end of O", false},
-        {"fault=input", "while it was timed, it changed A", false},
-        {"fault=instant", "writing its outputs alone takes", true},
-        {"fault=late", "kept the GPU busy", false},
-        {"fault=status", "launching: an illegal memory access", false},
-    };
-    Fixture *f = *state;
-    need_gpu(f);
-    for (size_t i = 0; i < TW_COUNT(rows); i++) {
-        BenchEntry entry;
-        const char *error = "";
-        bool ok = bench_suspect(f, rows[i].ptx, rows[i].large ? large : shape, &entry, &error);
-        if (ok != !rows[i].problem || (!ok && !strstr(error, rows[i].problem)))
-            fail_msg("%s: %s", rows[i].ptx, ok ? "nothing is found" : error);
-        for (int round = 0; ok && round < 4; round++)
-            assert_true(entry.ms[round] > 0.99 && entry.ms[round] < 1.01);
-    }
-}
-
-/* Without the probe there is no clock, and all else is measured. */
-static void test_bench_without_clock(void **state)
-{
-    Fixture *f = *state;
-    BenchEntry entries[2];
-    const char *error = "";
-    int rounds;
-    need_gpu(f);
-    assert_true(bench(f, "fault=clock", entries, &rounds, &error));
-    f->abi->target = "sm_1";
-    assert_true(bench(f, "", entries, &rounds, &error));
-    for (int round = 0; round < 4; round++) {
-        assert_true(entries[0].mhz[round] == 0);
-        assert_true(entries[0].ms[round] > 0);
-    }
-}
-
-/* The second program's shape is not legal: nothing is timed, everything given back. */
-static void test_bench_wants_all_dimensions(void **state)
-{
-    Fixture *f = *state;
-    BenchEntry entries[2];
-    const char *error;
-    need_gpu(f);
-    for (int i = 0; i < 2; i++)
-        entries[i] = (BenchEntry){.module = load(f, ""), .def = f->def, .bindings = shape, .n_bindings = 2 - i};
-    assert_false(gpu_bench(f->gpu, entries, 2, &(BenchOptions){.rounds = 1, .seed = 1}, &error));
-    assert_non_null(strstr(error, "n has no value"));
-}
+/* ---- guard -------------------------------------------------------------------------- */
 
 static int return_seven(void *user)
 {
@@ -739,24 +504,7 @@ static void test_binding(void **state)
     assert_int_equal(dims[1], 5);
 }
 
-/* ---- the stand-in
- * -------------------------------------------------------------------------------- */
-
-static void make_library(void)
-{
-    char folder[] = "/tmp/test_gpu.XXXXXX", command[512], path[64];
-    if (!mkdtemp(folder))
-        return;
-    snprintf(path, sizeof path, "%s/fake.so", folder);
-    snprintf(command, sizeof command,
-             "cc -D_POSIX_C_SOURCE=200809L -shared -fPIC -O1 -Wl,-soname,libcuda.so.1 -o %s "
-             "tests/gpu/fake_cuda.c",
-             path);
-    if (system(command) == 0)
-        library = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
-    remove(path);
-    rmdir(folder);
-}
+/* ---- without the stand-in -------------------------------------------------------------- */
 
 static int open_real(void *user)
 {
@@ -780,33 +528,6 @@ static void test_without_stand_in(void **state)
     assert_int_equal(gpu_guarded(60, open_real, NULL, &problem), 1);
 }
 
-/* ---- a race --------------------------------------------------------------------------- */
-
-static void test_race(void **state)
-{
-    Fixture *f = *state;
-    const char *error = "";
-    Tensor **inputs = arena_array(f->arena, Tensor *, 2), **outputs = arena_array(f->arena, Tensor *, 2);
-    double ms = 0, distance = 1;
-    need_gpu(f);
-    assert_true(ref_make_tensors(f->arena, f->def, shape, 2, FILL_NORMAL, 1, inputs, outputs, &error));
-    GpuRace *race = gpu_race_open(f->gpu, f->def, shape, 2, inputs, outputs, 3);
-    assert_true(gpu_race_enter(race, 0, load(f, ""), &error));
-    assert_true(gpu_race_compare(race, 0, &distance, &error));
-    assert_true(distance == 0);
-    assert_true(gpu_race_time(race, 0, &ms, &error));
-    assert_true(ms > 0.9 && ms < 1.1);
-    assert_true(gpu_race_compare(race, 0, &distance, &error));
-    assert_true(distance == 0);
-    assert_true(gpu_race_enter(race, 1, load(f, "fault=wrong"), &error));
-    assert_true(gpu_race_compare(race, 1, &distance, &error));
-    assert_true(distance > 4e-4 && distance < 6e-4);
-    assert_true(gpu_race_enter(race, 2, load(f, "fault=unwritten"), &error));
-    assert_true(gpu_race_compare(race, 2, &distance, &error));
-    assert_true(distance > 1e30); /* poison */
-    gpu_race_close(race);
-}
-
 int main(void)
 {
     const struct CMUnitTest before[] = {cmocka_unit_test(test_without_stand_in)};
@@ -824,10 +545,6 @@ int main(void)
         TEST(test_verify_sums_in_any_order), TEST(test_persistent),
         TEST(test_verify_stops_when_the_gpu_is_lost),
         TEST(test_verify_wants_all_dimensions),
-        TEST(test_bench),
-        TEST(test_bench_finds_cheats),
-        TEST(test_bench_without_clock),
-        TEST(test_bench_wants_all_dimensions),
         TEST(test_guard),
         TEST(test_hanging_kernel),
         TEST(test_placings),
@@ -836,7 +553,6 @@ int main(void)
         TEST(test_bytes_are_poisoned_with_nan),
         TEST(test_shapes),
         TEST(test_binding),
-        TEST(test_race),
 #undef TEST
     };
     int failed = cmocka_run_group_tests_name("gpu as it is", before, NULL, NULL);

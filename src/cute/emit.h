@@ -39,6 +39,7 @@ typedef struct CuLoop { /* a loop whose tiles are copied ahead */
     const char *early, *late;  /* names of the objects that copy; ring: early */
     int stages;
     int boxes;                 /* of its tiles land by TMA */
+    bool freely;               /* all do: warps say when they are done with a stage */
     int64_t barrier_at;
     const char *landing;
 } CuLoop;
@@ -76,6 +77,7 @@ typedef struct Cute {
     int inside;                /* loops round the operation at hand */
     VEC(const char *) landing; /* barriers of copies that nothing has waited for */
     bool started;              /* copies are under way that nothing has waited for */
+    bool by_threads;           /* some of them by threads, in the entry for aligned rows as well */
 } Cute;
 
 /* plan.c, place.c */

@@ -146,7 +146,7 @@ static void await_started(Cute *c, const TileOp *op)
     if (reads && op->kind != TILE_FOR) await_landings(c);
     if (!c->started || !reads || (op->kind == TILE_FOR && cu_loop(c, op))) return;
     cu_line(c, "tw::arrive<0>();");
-    c->started = false;
+    c->started = c->by_threads = false;
 }
 
 /* Its loop copies it. */
@@ -166,6 +166,7 @@ static void load_shared(Cute *c, const TileOp *op)
         vec_push(c->arena, &c->landing, v->landing);
     } else {
         cu_copy_in(c, op, v->name);
+        c->by_threads |= v->copies != CU_NOW;
     }
     cu_line(c, "cp_async_fence();");
     if (v->copies == CU_NOW) cu_line(c, "tw::arrive<0>();");
@@ -340,6 +341,8 @@ void cu_for(Cute *c, const TileOp *op)
     const char *j = cu_sym(c, op->var);
     carried(c, op);
     if (l) copies_ahead(c, l);
+    if (l && l->freely && c->by_threads) cu_line(c, "if constexpr (Wide) tw::arrive<0>();"); /* else the first turn does */
+    if (l) c->by_threads = false;
     await_landings(c);
     cu_comment(c, op);
     cu_open(c, "for (int %s = %s; %s < %s; ++%s) {", j, cu_expr(c, op->lo), j, cu_expr(c, op->hi), j);
@@ -354,6 +357,7 @@ void cu_for(Cute *c, const TileOp *op)
     cu_block(c, op->regions[0]);
     c->started = started && l;
     c->inside--;
+    if (l && l->freely) cu_line(c, "%s.done(%s);", l->early, j);
     yield_to(c, op->regions[0], op->regions[0]->params.data, op->n_results);
     cu_close(c, "}");
 }

@@ -141,7 +141,8 @@ static void put_landings(Cute *c, const TileBlock *block)
         }
         if (l && l->boxes) {
             l->landing = cu_name(c, arena_printf(c->arena, "%s_lands", cu_sym(c, op->var)));
-            cu_line(c, "tw::Landings<%d> %s(shared + %lld, %d);", l->stages, l->landing, (long long)l->barrier_at, l->boxes);
+            const char *readers = l->freely ? arena_printf(c->arena, ", %d", c->kernel->warps) : "";
+            cu_line(c, "tw::Landings<%d%s> %s(shared + %lld, %d);", l->stages, readers, l->landing, (long long)l->barrier_at, l->boxes);
         }
         for (int r = 0; r < op->n_regions; r++) put_landings(c, op->regions[r]);
     }

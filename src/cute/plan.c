@@ -232,17 +232,18 @@ static void plan_loop(Cute *c, const TileOp *op)
     const TileBlock *body = op->regions[0];
     /* where copies are not asynchronous nothing is gained by more stages than one */
     CuLoop loop = {.loop = op, .stages = c->kernel->stages > 1 && c->target->has_cp_async ? c->kernel->stages : 1};
-    bool any = false;
+    int copied = 0;
     for (int i = 0; i < body->ops.len; i++) {
         if (!runs_ahead(body->ops.data[i])) continue;
         CuValue *v = &c->values[body->ops.data[i]->results[0]->id];
-        any = true;
+        copied++;
         v->copies = CU_RING;
         v->stages = loop.stages;
         v->boxes = loop.stages > 1 && cu_map(c, body->ops.data[i], &(AbiMap){0});
         loop.boxes += v->boxes;
     }
-    if (any && (loop.stages > 1 || split_turns(c, body, &loop))) vec_push(c->arena, &c->loops, loop);
+    loop.freely = copied > 0 && loop.boxes == copied;
+    if (copied && (loop.stages > 1 || split_turns(c, body, &loop))) vec_push(c->arena, &c->loops, loop);
 }
 
 static int64_t shared_bytes(const TileType *t)
@@ -271,7 +272,8 @@ static void plan_shared(Cute *c, const TileBlock *block, bool top)
     }
 }
 
-/* Behind the tiles: a barrier for each tile that is copied once, and for each stage of a ring. */
+/* Behind the tiles: a barrier for each tile that is copied once, and for each stage of a ring; a second
+ * one where warps say when they are done with it. */
 static void plan_barriers(Cute *c, const TileBlock *block)
 {
     for (int i = 0; i < block->ops.len; i++) {
@@ -280,7 +282,7 @@ static void plan_barriers(Cute *c, const TileBlock *block)
         CuLoop *l = op->kind == TILE_FOR ? cu_loop(c, op) : NULL;
         int64_t at = round_up(c->shared_bytes, BARRIER_BYTES);
         if (v && v->boxes && v->copies == CU_ONCE) v->barrier_at = at, c->shared_bytes = at + BARRIER_BYTES;
-        if (l && l->boxes) l->barrier_at = at, c->shared_bytes = at + l->stages * BARRIER_BYTES;
+        if (l && l->boxes) l->barrier_at = at, c->shared_bytes = at + (l->freely ? 2 : 1) * l->stages * BARRIER_BYTES;
         for (int r = 0; r < op->n_regions; r++) plan_barriers(c, op->regions[r]);
     }
 }

@@ -1,4 +1,4 @@
-/* fake_cuda.c: a stand-in for libcuda.so.1 that test_gpu.c compiles and loads.
+/* fake_cuda.c: a stand-in for libcuda.so.1 that gpu_rig.h compiles and loads.
  *
  * Device memory is host memory. A module has the entries `twice` and
  * `twice_any`, which write O = 2 A for A (batch, n, 32) fp32 in blocks of 16

@@ -51,13 +51,15 @@ printf '%-32s %-6s %-5s %4s %9s %8s\n' entry target dtype dim registers spilled
 for op; do
     gen=$(sed -n "s/^#   tw gen [^ ]* *//p; /^Operator/q" "ops/$op.tl" | sed 's/--dtype.*//')
     dims=-
-    case $gen in *HeadDim=*) dims=$DIMS ;; esac
+    case $gen in *HeadDim=* | *Half=*) dims=$DIMS ;; esac
     for target in $TARGETS; do
         for dtype in $DTYPES; do
             has "$target" "$dtype" || continue
             for dim in $dims; do
+                half=0
+                [ "$dim" = - ] || half=$((dim / 2))
                 # shellcheck disable=SC2046 # options are words
-                row "$op" "$target" "$dtype" "$dim" $(echo "$gen" | sed "s/HeadDim=[0-9]*/HeadDim=$dim/")
+                row "$op" "$target" "$dtype" "$dim" $(echo "$gen" | sed "s/HeadDim=[0-9]*/HeadDim=$dim/; s/Half=[0-9]*/Half=$half/")
             done
         done
     done

@@ -317,6 +317,43 @@ static const char gated[] = "Kernel gated\n"
                             "  Compute Silu G and get D\n  Compute Multiply D, H and get new D\n"
                             "  Copy D from register to global\nend\n";
 
+/* The accumulator of the first is stored behind the loop, beside what was made of it; of the second,
+ * what was made is at once reduced. */
+static const char both_stored[] = "Kernel both\n"
+                                  "  Input  A (M, K)\n  Input  B (K, N)\n  Output C (M, N)\n  Output D (M, N) fp32\n"
+                                  "  Grid over M, N\n"
+                                  "  for k over K\n"
+                                  "    Copy A from global to shared\n    Copy B from global to shared\n"
+                                  "    Compute GEMM A, B and accumulate D\n"
+                                  "  end\n"
+                                  "  Compute Gelu D and get C\n"
+                                  "  Copy C from register to global\n  Copy D from register to global\nend\n";
+
+static const char quantized[] = "Kernel quantized\n"
+                                "  Input  A (M, K)\n  Input  B (K, N)\n  Output C (M, N)\n  Output s (M, 1) fp32\n"
+                                "  Grid over M\n"
+                                "  for k over K\n"
+                                "    Copy A from global to shared\n    Copy B from global to shared\n"
+                                "    Compute GEMM A, B and accumulate D\n"
+                                "  end\n"
+                                "  Compute Abs D and get E\n  Compute RowMax E and get s\n"
+                                "  Compute Divide D, s and get C\n"
+                                "  Copy C from register to global\n  Copy s from register to global\nend\n";
+
+#define EIGHT_BITS(output, more)                                                                               \
+    "Kernel eight\n"                                                                                           \
+    "  Input  Q (q_len, D) e4m3\n  Input  K (kv_len, D) e4m3\n  Input  V (kv_len, D) e4m3\n"                   \
+    "  Output O (q_len, D)\n" output "  Grid over q_len\n"                                                     \
+    "  Copy Q from global to shared\n"                                                                         \
+    "  for j over kv_len\n"                                                                                    \
+    "    Copy K from global to shared\n    Copy V from global to shared\n"                                     \
+    "    Compute GEMM Q, K.T and get S\n    Compute Softmax S with M and L\n"                                  \
+    "    Compute GEMM S, V and accumulate O\n"                                                                 \
+    "  end\n"                                                                                                  \
+    "  Compute Divide O, L else 0 and get new O\n  Copy O from register to global\n" more "end\n"
+
+static const char eight[] = EIGHT_BITS("", "");
+
 /* `mask`: what S loses or gets by elements of tensors */
 #define MASKED(mask)                                                                                           \
     "Kernel masked\n"                                                                                          \
@@ -366,6 +403,12 @@ static void registers_are_as_ptxas_found(void **state)
         {documents, "sm_80", {"D=64", "BM=128", "BN=64", "warps=4", "stages=2"}, 2},
         {distances, "sm_80", {"D=64", "BM=128", "BN=128", "warps=4", "stages=2"}, 0},
         {distances, "sm_90a", {"D=64", "BM=256", "BN=64", "warps=16", "stages=4"}, 0},
+        {both_stored, "sm_80", {"BM=128", "BN=128", "BK=64", "warps=4", "stages=2"}, 0},
+        {both_stored, "sm_80", {"BM=128", "BN=128", "BK=64", "warps=8", "stages=2"}, 1},
+        {quantized, "sm_80", {"N=256", "BM=64", "warps=4", "BN=64", "stages=1"}, 3},
+        {eight, "sm_89", {"D=48", "BM=128", "BN=128", "warps=4", "stages=2"}, 2},
+        {eight, "sm_90a", {"D=48", "BM=128", "BN=128", "warps=4", "stages=2"}, 0},
+        {eight, "sm_90a", {"D=48", "BM=128", "BN=64", "warps=4", "stages=2"}, 2},
     };
     Case t;
     (void)state;
@@ -412,6 +455,36 @@ static void what_may_spill_is_taken_last(void **state)
         assert_non_null(reason_text(&t, two_maps, targets[i], forced, 5));
         arena_free(t.arena);
     }
+}
+
+static const char plain_weights[] =
+    "Kernel weights\n  Input  Q (M, D)\n  Input  K (N, D)\n  Input  V (N, D)\n  Output O (M, D)\n"
+    "  Grid over M\n  Copy Q from global to shared\n"
+    "  for j over N\n    Copy K from global to shared\n    Copy V from global to shared\n"
+    "    Compute GEMM Q, K.T and get S\n    Compute GEMM S, V and accumulate O\n  end\n"
+    "  Copy O from register to global\nend\n";
+
+/* So are large tiles that threads load in the turn that uses them, and a second output where
+ * operands are widened. */
+static void what_is_loaded_at_once_may_spill(void **state)
+{
+    static const char logarithm[] = EIGHT_BITS("  Output L (q_len, 1) fp32\n", "  Copy L from register to global\n");
+    const char *sets[] = {"D=128"}, *forced[] = {"D=128", "BM=128", "BN=64", "warps=4", "stages=1"};
+    const char *wide[] = {"D=256", "warps=4"};
+    Case t;
+    (void)state;
+
+    begin(&t);
+    assert_true(code_number(&t, reason_text(&t, plain_weights, "sm_75", sets, 1), "stages") == 2);
+    arena_free(t.arena);
+    begin(&t);
+    assert_non_null(reason_text(&t, plain_weights, "sm_75", forced, 5));
+    arena_free(t.arena);
+    begin(&t);
+    double alone = code_number(&t, reason_text(&t, eight, "sm_90a", wide, 2), "BN");
+    double beside = code_number(&t, reason_text(&t, logarithm, "sm_90a", wide, 2), "BN");
+    assert_true(beside < alone);
+    arena_free(t.arena);
 }
 
 #define LATENT(before, after)                                                                                  \
@@ -645,7 +718,7 @@ static void every_code_is_expected(void **state)
 
 int main(void)
 {
-    struct CMUnitTest tests[MAX_CASES + 5];
+    struct CMUnitTest tests[MAX_CASES + 9];
     Heap heap = {0};
     jmp_buf oom;
     int n = 0;
@@ -663,6 +736,7 @@ int main(void)
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(known_good_choices);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(registers_are_as_ptxas_found);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(what_may_spill_is_taken_last);
+    tests[n++] = (struct CMUnitTest)cmocka_unit_test(what_is_loaded_at_once_may_spill);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(wide_outputs_are_spread_over_blocks);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(few_blocks_get_smaller_tiles);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(every_parameter_is_explained);

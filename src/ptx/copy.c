@@ -387,6 +387,7 @@ static void copy_if_reached(Emitter *e, const Chunks *c, int from, int to, LaneP
     int label = em_label(e), d = op->row_dim, row = step_rows(c, from);
     const Aff *reached = d < 0 ? NULL : aff_lt(aff, aff_offset(aff, op->coords[d], row), op->tensor->dims[d]);
     if (!reached || at_once(e, c, uniform) || aff_always(aff, reached)) {
+        if (from > 0 && !at_once(e, c, uniform)) em(e, "bar.warp.sync -1;");
         copy_steps(e, c, from, to, place, address, uniform);
         return;
     }

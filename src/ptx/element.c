@@ -314,8 +314,8 @@ static void sum_operand_rows(Emitter *e, const TileOp *op)
     DType dtype = a->type.dtype;
     const int *packed = fr_packed(e, a, dtype);
     int atoms = a->type.rows / a->type.layout.warps_m / 16, steps = a->type.cols / mm_step_k(dtype);
-    const char *ones = em_new(e, REG_R);
-    em_at(e, 0, "mov.b32 %s, 0x%08x;", ones, ones_of(dtype));
+    int one = em_reg(e, REG_R), ones[2] = {one, one};
+    em_at(e, 0, "mov.b32 %%r%d, 0x%08x;", one, ones_of(dtype));
     fr_new_f32(e, v);
     const int *sum = e->frags[v->id].f;
     for (int m = 0; m < atoms; m++) {
@@ -323,7 +323,7 @@ static void sum_operand_rows(Emitter *e, const TileOp *op)
         int c[4] = {sum[2 * m], low, sum[2 * m + 1], high};
         for (int i = 0; i < 4; i++) em(e, "mov.f32 %%f%d, 0f00000000;", c[i]);
         for (int step = 0; step < steps; step++)
-            mm_step(e, dtype, dtype, c, c, &packed[(m * steps + step) * 4], ones, ones);
+            mm_step(e, dtype, dtype, c, c, &packed[(m * steps + step) * 4], ones);
     }
 }
 

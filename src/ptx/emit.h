@@ -141,6 +141,7 @@ void f8_pair(Emitter *e, DType dtype, const char *pair, const char *high, const 
 void f8_unpair(Emitter *e, DType dtype, const char *pair, int low, int high); /* fp32 registers */
 int *f8_operand(Emitter *e, const TileValue *v, DType dtype); /* packed, as an operand fragment */
 int *f8_unpack(Emitter *e, const Frag *frag, DType dtype);    /* of an operand fragment */
+void f8_widen(Emitter *e, DType dtype, const int *bytes, int n, int *wide); /* to 2 n f16x2 */
 int *f8_round(Emitter *e, const TileValue *v, DType dtype);
 void f8_load(Emitter *e, DType dtype, const char *guard, const char *address, int reg);
 void f8_store(Emitter *e, DType dtype, const char *guard, const char *address, const char *value);
@@ -208,7 +209,7 @@ void ga_gather(Emitter *e, const TileOp *op);
 /* mma.c */
 int mm_step_k(DType dtype); /* columns of A that a step takes: 16, or 32 of 8 bits */
 /* d = c + a b for a step: 4 accumulators, 4 registers of A, 2 of B. */
-void mm_step(Emitter *e, DType ta, DType tb, const int *d, const int *c, const int *a, const char *b0, const char *b1);
+void mm_step(Emitter *e, DType ta, DType tb, const int *d, const int *c, const int *a, const int *b);
 void mm_gemm(Emitter *e, const TileOp *op);
 
 /* kernel.c */

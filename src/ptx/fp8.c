@@ -66,6 +66,20 @@ int *f8_unpack(Emitter *e, const Frag *frag, DType dtype)
     return f;
 }
 
+/* Registers of four numbers as pairs of fp16: all first pairs, then all second ones. */
+void f8_widen(Emitter *e, DType dtype, const int *bytes, int n, int *wide)
+{
+    em_need(e, dtype);
+    for (int i = 0; i < n; i++) {
+        const char *first = em_new(e, REG_H), *second = em_new(e, REG_H);
+        wide[i] = em_reg(e, REG_R);
+        wide[n + i] = em_reg(e, REG_R);
+        em(e, "mov.b32 {%s, %s}, %%r%d;", first, second, bytes[i]);
+        em(e, "cvt.rn.f16x2.%sx2 %%r%d, %s;", dtype_name(dtype), wide[i], first);
+        em(e, "cvt.rn.f16x2.%sx2 %%r%d, %s;", dtype_name(dtype), wide[n + i], second);
+    }
+}
+
 /* fp32 registers with the values rounded to 8 bits. */
 int *f8_round(Emitter *e, const TileValue *v, DType dtype)
 {

@@ -27,6 +27,10 @@
  * What meets such a result must be in fours as well: of B.T the lanes then address
  * the even and the odd rows of 16 instead of the first 8 and the last.
  *
+ * Where mma.sync takes no operands of 8 bits (has_mma_bytes), a register's four widen to two
+ * pairs of fp16, which holds them exactly, and a step is two of k = 16: one of the first pairs of
+ * all registers, one of the second. Sums are over k in any order, as long as A and B agree.
+ *
  * A.T of 8 bits (stored K x M) comes the same way, a lane having rows 2g and 2g + 1,
  * but is wanted as g and g + 8 (g is lane / 4). Lanes exchange in two rounds: even
  * rows of the first 8 and odd ones of the last, then the others (rows_of_bytes).
@@ -55,6 +59,7 @@ typedef struct Gemm {
     int unit_count;          /* steps x pairs of B atoms */
     int (*a_regs)[4];        /* [step % (LOOKAHEAD + 1) * m_atoms + m] */
     int (*b_regs)[4];        /* [unit % (LOOKAHEAD + 1)] */
+    int (*a_wide)[8];        /* [m]: A of the step at hand, widened; NULL: operands are not */
 } Gemm;
 
 /* lane % 8, (lane / 8) % 2 and lane / 16: which row, and which of the four
@@ -297,17 +302,39 @@ static const char *ptx_type(DType dtype)
     return dtype == DT_F16 ? "f16" : dtype_name(dtype);
 }
 
+static bool widens(const Emitter *e, DType dtype)
+{
+    return f8_is(dtype) && !e->target->has_mma_bytes;
+}
+
+/* Widened operands: 8 registers of A, 4 of B. */
+static void step_wide(Emitter *e, const int *d, const int *c, const int *a, const int *b)
+{
+    mm_step(e, DT_F16, DT_F16, d, c, a, b);
+    mm_step(e, DT_F16, DT_F16, d, d, a + 4, b + 2);
+}
+
+static void step_widened(Emitter *e, DType ta, DType tb, const int *d, const int *c, const int *a, const int *b)
+{
+    int wide_a[8], wide_b[4];
+    f8_widen(e, ta, a, 4, wide_a);
+    f8_widen(e, tb, b, 2, wide_b);
+    step_wide(e, d, c, wide_a, wide_b);
+}
+
 /* Where the instruction has k = 8 it takes two: registers 0, 1 of A and 0 of B
  * are k 0-7. */
-void mm_step(Emitter *e, DType ta, DType tb, const int *d, const int *c, const int *a, const char *b0, const char *b1)
+void mm_step(Emitter *e, DType ta, DType tb, const int *d, const int *c, const int *a, const int *b)
 {
     const char *type = arena_printf(e->arena, "%s.%s", ptx_type(ta), ptx_type(tb));
-    if (e->target->mma_k == 16) {
+    if (widens(e, tb)) {
+        step_widened(e, ta, tb, d, c, a, b);
+    } else if (e->target->mma_k == 16) {
         mma(e, f8_is(tb) ? "m16n8k32" : "m16n8k16", type, d, c, arena_printf(e->arena, "%%r%d, %%r%d, %%r%d, %%r%d", a[0], a[1], a[2], a[3]),
-            arena_printf(e->arena, "%s, %s", b0, b1));
+            arena_printf(e->arena, "%%r%d, %%r%d", b[0], b[1]));
     } else {
-        mma(e, "m16n8k8", type, d, c, arena_printf(e->arena, "%%r%d, %%r%d", a[0], a[1]), b0);
-        mma(e, "m16n8k8", type, d, d, arena_printf(e->arena, "%%r%d, %%r%d", a[2], a[3]), b1);
+        mma(e, "m16n8k8", type, d, c, arena_printf(e->arena, "%%r%d, %%r%d", a[0], a[1]), arena_printf(e->arena, "%%r%d", b[0]));
+        mma(e, "m16n8k8", type, d, d, arena_printf(e->arena, "%%r%d, %%r%d", a[2], a[3]), arena_printf(e->arena, "%%r%d", b[1]));
     }
 }
 
@@ -321,19 +348,38 @@ static void accumulator(const Gemm *g, int m, int n, int *c)
     for (int i = 0; i < 4; i++) c[i] = g->fours ? pair[quads[i] + n % 2] : atom[i];
 }
 
+/* Four registers of A, or eight that are widened. */
+static const int *operand_a(const Gemm *g, int step, int m)
+{
+    if (g->a_wide) return g->a_wide[m];
+    return g->a_shared ? g->a_regs[step % (LOOKAHEAD + 1) * g->m_atoms + m] : &g->a_packed[(m * g->steps + step) * 4];
+}
+
+static void widen_a(Emitter *e, Gemm *g, int step)
+{
+    int (*wide)[8] = g->a_wide;
+    g->a_wide = NULL;
+    for (int m = 0; m < g->m_atoms; m++)
+        f8_widen(e, g->type_a, operand_a(g, step, m), 4, wide[m]);
+    g->a_wide = wide;
+}
+
 static void multiply_unit(Emitter *e, Gemm *g, int u)
 {
     int pairs = (g->n_atoms + 1) / 2, step = u / pairs, pair = u % pairs;
+    DType type = g->op->args[1]->type.dtype;
+    if (g->a_wide && pair == 0) widen_a(e, g, step);
     for (int k = 0; k < 2 && pair * 2 + k < g->n_atoms; k++) {
         const int *b = &g->b_regs[u % (LOOKAHEAD + 1)][2 * k];
-        const char *b0 = em_name(e, REG_R, b[0]), *b1 = em_name(e, REG_R, b[1]);
+        int wide_b[4];
+        if (g->a_wide) f8_widen(e, type, b, 2, wide_b);
         for (int m = 0; m < g->m_atoms; m++) {
-            const int *a = g->a_shared ? g->a_regs[step % (LOOKAHEAD + 1) * g->m_atoms + m]
-                                       : &g->a_packed[(m * g->steps + step) * 4];
-            const int zeros[4] = {g->zero, g->zero, g->zero, g->zero};
-            int c[4];
-            accumulator(g, m, pair * 2 + k, c);
-            mm_step(e, g->type_a, g->op->args[1]->type.dtype, c, step == 0 && g->zero >= 0 ? zeros : c, a, b0, b1);
+            const int *a = operand_a(g, step, m), zeros[4] = {g->zero, g->zero, g->zero, g->zero};
+            int acc[4];
+            accumulator(g, m, pair * 2 + k, acc);
+            const int *c = step == 0 && g->zero >= 0 ? zeros : acc;
+            if (g->a_wide) step_wide(e, acc, c, a, wide_b);
+            else mm_step(e, g->type_a, type, acc, c, a, b);
         }
     }
 }
@@ -428,6 +474,7 @@ static bool prepare(Emitter *e, Gemm *g)
     if (g->bytes && op->trans_a) plan_exchange(e, g);
     g->a_regs = arena_alloc(e->arena, sizeof(int[4]) * (LOOKAHEAD + 1) * (size_t)g->m_atoms);
     g->b_regs = arena_alloc(e->arena, sizeof(int[4]) * (LOOKAHEAD + 1));
+    if (widens(e, op->args[1]->type.dtype)) g->a_wide = arena_alloc(e->arena, sizeof(int[8]) * (size_t)g->m_atoms);
     return true;
 }
 

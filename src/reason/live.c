@@ -5,7 +5,8 @@
  * what its loop carries round or takes from outside. A tile that in a loop only
  * passes between elementwise statements that follow each other takes no registers:
  * its elements are made where they are used, unless one is a mask of it. Behind loops, where whole accumulators
- * are left over, nothing is spared, so that the checker's count is met as well.
+ * are left over, nothing else is spared than what is reduced along rows as soon as it is made, so that the
+ * checker's count is met as well.
  */
 #include "reason/plan.h"
 
@@ -57,6 +58,21 @@ static bool made_in(const Block *block, int to, const char *name)
     return false;
 }
 
+/* Whether a loop among a block's first statements leaves a tile behind. */
+static bool left_by_loop(const Block *block, int to, const char *name)
+{
+    for (int i = 0; i < to; i++) {
+        const Block *body = &block->data[i]->body;
+
+        for (int k = 0; block->data[i]->kind == STMT_FOR && k < body->len; k++)
+            if (makes(body->data[k], name))
+                return true;
+        if (block->data[i]->kind == STMT_FOR && left_by_loop(body, body->len, name))
+            return true;
+    }
+    return false;
+}
+
 /* A tile that is computed and then multiplied is packed to 16 bits on the way;
  * one that is loaded is unpacked to be computed with. */
 static int live_bytes(Plan *plan, const Stmt *s, const Tile *tile)
@@ -67,18 +83,6 @@ static int live_bytes(Plan *plan, const Stmt *s, const Tile *tile)
     return operand ? 2 : 4;
 }
 
-static bool is_live(Plan *plan, const Block *block, int at, bool in_loop, const Tile *tile)
-{
-    if (makes(block->data[at], tile->name))
-        return true;
-    if (made_in(block, at, tile->name) && read_in(plan, block, at, tile))
-        return true;
-    return in_loop && !made_in(block, block->len, tile->name) &&
-           (tile->accumulated || read_in(plan, block, 0, tile) || read_in(plan, &plan->unit->body, 0, tile));
-}
-
-/* ---- tiles in passing ------------------------------------------------------ */
-
 static bool is_elementwise(const Stmt *s)
 {
     if (s->kind != STMT_COMPUTE || !s->op_known || s->result == RESULT_ACCUMULATE)
@@ -86,6 +90,21 @@ static bool is_elementwise(const Stmt *s)
     OpClass class = op_info(s->op)->class;
     return class == OPC_ELEMENT || class == OPC_MASK || class == OPC_DEFINE || class == OPC_CAST;
 }
+
+static bool is_live(Plan *plan, const Block *block, int at, bool in_loop, const Tile *tile)
+{
+    if (makes(block->data[at], tile->name))
+        return true;
+    if (made_in(block, at, tile->name) && read_in(plan, block, at, tile))
+        return true;
+    /* what is read element by element for the last time leaves its registers to the result */
+    if (left_by_loop(block, at, tile->name) && read_in(plan, block, at + is_elementwise(block->data[at]), tile))
+        return true;
+    return in_loop && !made_in(block, block->len, tile->name) &&
+           (tile->accumulated || read_in(plan, block, 0, tile) || read_in(plan, &plan->unit->body, 0, tile));
+}
+
+/* ---- tiles in passing ------------------------------------------------------ */
 
 /* Statements of a block, from `first` up to before `end`, that make or read the tile. */
 static int touches(Plan *plan, const Block *block, int first, int end, const Tile *tile)
@@ -124,6 +143,22 @@ static bool is_passing(Plan *plan, const Block *block, int at, const Tile *tile)
                touches(plan, &plan->unit->body, 0, plan->unit->body.len, tile);
 }
 
+/* Of what loops left behind: made of it and at once reduced along its rows, so that no element is kept. */
+static bool is_reduced(Plan *plan, const Block *block, int at, const Tile *tile)
+{
+    int first = at > 0 && !makes(block->data[at], tile->name) ? at - 1 : at;
+
+    if (first + 1 >= block->len || !makes(block->data[first], tile->name) || !is_elementwise(block->data[first]) ||
+        is_masked(block, first, first + 1, tile))
+        return false;
+    const Stmt *s = block->data[first + 1];
+    const Tile *of = block->data[first]->n_args > 0 ? plan_operand(plan, block->data[first]->args[0]) : NULL;
+    return of && left_by_loop(block, first, of->name) && s->kind == STMT_COMPUTE && s->op_known &&
+           op_info(s->op)->class == OPC_ROW_REDUCE &&
+           touches(plan, block, first, first + 2, tile) ==
+               touches(plan, &plan->unit->body, 0, plan->unit->body.len, tile);
+}
+
 static void find_in(Plan *plan, const Block *block, bool in_loop)
 {
     for (int i = 0; i < block->len; i++) {
@@ -138,7 +173,7 @@ static void find_in(Plan *plan, const Block *block, bool in_loop)
             const Tile *tile = &plan->tiles.data[t];
 
             if (tile->reg && is_live(plan, block, i, in_loop, tile) &&
-                !(in_loop && is_passing(plan, block, i, tile)))
+                !(in_loop ? is_passing(plan, block, i, tile) : is_reduced(plan, block, i, tile)))
                 vec_push(plan->arena, &point.tiles, (LiveTile){tile, live_bytes(plan, s, tile)});
         }
         vec_push(plan->arena, &plan->live, point);

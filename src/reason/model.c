@@ -37,7 +37,9 @@ enum {
     STREAM_REGS = 8,    /* addresses of one tensor that a loop copies from */
     HELD_REGS = 46,     /* where tiles are on their way in registers between products: addresses,
                          * predicates, operand fragments that ptxas fetches meanwhile */
+    LOADED_REGS = 8,    /* of tiles that are loaded and put into shared memory at once: beside these */
     READ_REGS = 12,     /* addresses of elements that are read at computed places */
+    WIDE_REGS = 24,     /* second operands of 8 bits that are widened ahead of their products */
     UNKNOWN_LENGTH = 4096,
     UNKNOWN_ENTRIES = 32
 };
@@ -64,6 +66,7 @@ typedef struct Modeler {
     double most;        /* registers of tiles where most are live */
     double fragments;   /* registers of operand fragments, the largest GEMM's */
     int scratch;        /* of the arithmetic that needs most in between */
+    bool widened;       /* operands of 8 bits are, for instructions that take 16 */
     Work main;          /* of the loop with the most work a turn */
     double main_turns;
     double total;       /* cycles of a block */
@@ -237,15 +240,50 @@ static int copies_in(const Block *block, bool in_loop)
     return here > most ? here : most;
 }
 
+static int outputs_of(const Plan *plan)
+{
+    int n = 0;
+
+    for (int i = 0; i < plan->tensors.len; i++)
+        n += plan->tensors.data[i].is_output;
+    return n;
+}
+
+/* Of a loop's copies into shared memory, the largest tile. */
+static int64_t largest_copy(const Modeler *m, const Block *block, bool in_loop)
+{
+    int64_t most = 0;
+
+    for (int i = 0; i < block->len; i++) {
+        const Stmt *s = block->data[i];
+        bool brings = in_loop && s->kind == STMT_COPY && s->space == SPACE_GLOBAL && s->to_space == SPACE_SHARED;
+        int64_t here = brings ? shared_bytes_of(m, plan_tile(m->plan, copy_dest(s))) : 0;
+        int64_t inner = largest_copy(m, &s->body, in_loop || s->kind == STMT_FOR);
+
+        most = here > most ? here : most;
+        most = inner > most ? inner : most;
+    }
+    return most;
+}
+
+/* Where a thread loads what it copies, in the turn that uses it: of a large tile, more than the
+ * estimate has room for stand beside what the products before have made. */
+static int loaded_registers(const Modeler *m)
+{
+    double loaded = (double)largest_copy(m, &m->plan->unit->body, false) / (4 * WARP * m->c->warps);
+
+    return m->c->stages == 1 && loaded > LOADED_REGS ? (int)loaded - LOADED_REGS : 0;
+}
+
 /* What ptxas may take beyond the estimate: each tensor that is streamed beside two has addresses of its
- * own, and where copies are not asynchronous, loads for later products stand early among many. */
+ * own, and so has an output beside another, where operands are converted; where copies are not asynchronous,
+ * loads for later products stand early among many. */
 static int doubtful_registers(const Modeler *m)
 {
-    const Block *body = &m->plan->unit->body;
-    int copies = copies_in(body, false);
+    int copies = copies_in(&m->plan->unit->body, false), products = products_in(&m->plan->unit->body, false);
 
-    return (copies > 2 ? (copies - 2) * STREAM_REGS : 0) +
-           (!m->t->has_cp_async && products_in(body, false) > 2 ? HELD_REGS : 0);
+    return (copies > 2 ? (copies - 2) * STREAM_REGS : 0) + (m->widened && outputs_of(m->plan) > 1 ? WIDE_REGS : 0) +
+           (m->t->has_cp_async || products < 2 ? 0 : products > 2 ? HELD_REGS : loaded_registers(m));
 }
 
 /* Of operands that are computed: while a product reads one, the next is made (rotate.c). */
@@ -281,7 +319,13 @@ static void add_gemm(Modeler *m, const Stmt *s)
     if (m->c->groups) /* a warpgroup reads operands from shared memory once, and no fragments */
         bytes = (from_shared ? rows * k * size : 0) + cols * k * size * m->c->groups;
     double rate = m->t->mma_macs * (m->t->has_wgmma && !m->c->groups ? WARP_RATE : 1);
-    m->work->mma += rows * cols * k * size / (2 * rate); /* twice as many of 8 bits */
+    bool widened = size == 1 && !m->c->groups && !m->t->has_mma_bytes;
+    m->work->mma += rows * cols * k * (widened ? 2 : size) / (2 * rate); /* twice as many of 8 bits */
+    m->widened |= widened;
+    if (widened) { /* every warp converts its operands, those of a step at a time */
+        m->work->alu += (rows * m->c->warps_n + cols * m->warps_m) * k / m->t->fp32_ops;
+        fragments += rows / m->warps_m / m->t->mma_m * 8 + WIDE_REGS;
+    }
     m->work->shared += bytes / m->t->shared_bytes;
     if (!m->c->groups && fragments > m->fragments)
         m->fragments = fragments;

@@ -33,6 +33,7 @@ const Target target_sm_89 = {
     .mma_n = 8,
     .mma_k = 16,
     .operands = 1u << DT_F16 | 1u << DT_BF16 | 1u << DT_E4M3 | 1u << DT_E5M2,
+    .has_mma_bytes = true,
     .has_cvt_pack = true,
     .has_cp_async = true,
     .has_ldmatrix = true,

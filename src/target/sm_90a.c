@@ -6,8 +6,10 @@
  * power limit leaves it while the tensor cores are at work. The `a`: wgmma and
  * setmaxnreg are of this architecture alone (PTX ISA, ".target"), so its kernels
  * run on no newer GPU. The tensor cores' rate is that of wgmma; mma.sync, which
- * goes through the register file, gets about 0.6 of it. 8-bit operands of
- * mma.sync need PTX ISA 8.4 (mma.m16n8k32), the others of sm_90a 8.0.
+ * goes through the register file, gets about 0.6 of it. Operands of 8 bits are
+ * for wgmma alone: of mma.m16n8k32 ptxas 13.0 makes conversions to fp16, products
+ * of 16 bits and sums apart. Their conversions need PTX ISA 8.4 for bf16 beside
+ * them, the others of sm_90a 8.0.
  */
 #include "target/facts.h"
 

@@ -36,6 +36,8 @@ typedef struct Target {
     /* instructions */
     int mma_m, mma_n, mma_k; /* shape of mma.sync for 16-bit operands */
     unsigned operands;       /* 1 << DType of what the tensor cores multiply and tensors may hold */
+    bool has_mma_bytes;      /* mma.sync of 8-bit operands (PTX ISA 8.4, sm_89); where the tensor cores take them
+                                by wgmma alone, ptxas makes conversions and products of 16 bits of it */
     bool has_cvt_pack;       /* cvt of two fp32 numbers to a pair of 16 bits (PTX ISA 7.0, sm_80) */
     bool has_cp_async;       /* cp.async (PTX ISA 7.0, sm_80) */
     bool has_ldmatrix;

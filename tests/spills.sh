@@ -1,0 +1,30 @@
+#!/bin/sh
+# spills.sh: ptxas spills nothing at choices that are near what a thread has. All of ops/ goes
+# through bench/spills.sh, which takes long. Reports in TAP; skipped without ptxas.
+
+tw=${TW:-build/tw}
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+n=0 bad=0
+
+command -v ptxas >/dev/null || { echo '1..0 # SKIP there is no ptxas'; exit 0; }
+
+# clean OP TARGET DTYPE DIM
+clean()
+{
+    n=$((n + 1))
+    if TW=$tw TARGETS=$2 DTYPES=$3 DIMS=$4 sh bench/spills.sh "$1" >"$dir/out" 2>&1 && grep -q '  0$' "$dir/out"; then
+        echo "ok $n - $*"
+    else
+        echo "not ok $n - $*"
+        sed 's/^/# /' "$dir/out"
+        bad=1
+    fi
+}
+
+clean attention sm_90a e4m3 40         # operands of 8 bits, widened
+clean gated_mlp sm_90a bf16 -          # elements one by one, for any alignment
+clean linear_attention sm_75 fp16 128  # tiles that threads load at once
+
+echo "1..$n"
+exit $bad

@@ -143,6 +143,24 @@ static void products_of_8_bits_in_a_row(void **state)
     }
 }
 
+/* Scores that are the sum of two products, as of positions turned by halves: on Hopper both in flight
+ * at once, beside more tensors than one that copies little has registers for. */
+static void sums_of_products(void **state)
+{
+    LevelCase c = {.definition = "Operator halves\n  Input Q (q_len, D)\n  Input R (q_len, D)\n  Input K (kv_len, D)\n"
+                                 "  Input L (kv_len, D)\n  Input V (kv_len, D)\n  Output O (q_len, D)\n"
+                                 "  Compute GEMM Q, K.T and get S\n  Compute GEMM R, L.T and get T\n"
+                                 "  Compute Add S, T and get S\n  Compute Multiply S, 0.1 and get new S\n"
+                                 "  Compute Softmax S and get P\n  Compute GEMM P, V and get O\nend\n",
+                   .fill = FILL_NORMAL, .seed = 1};
+    Arena *arena = ((Fixture *)*state)->arena;
+
+    levels_set(arena, &c, "D", 48);
+    levels_bind(&c, "q_len", 40);
+    levels_bind(&c, "kv_len", 70);
+    on_every_target(arena, c);
+}
+
 /* What tensor maps bring: panels, a second operand either way round, one of more rows
  * than a box may have, which comes in parts. */
 static void boxes_of_sm_90a(void **state)
@@ -190,6 +208,7 @@ int main(void)
         TEST(product_with_bias),
         TEST(stages_in_registers),
         TEST(products_of_8_bits_in_a_row),
+        TEST(sums_of_products),
         TEST(boxes_of_sm_90a),
         TEST(capabilities),
     };

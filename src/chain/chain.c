@@ -231,7 +231,7 @@ static Program *fuse_parts(Chain *chain, int parts, Diags *diags)
 static const Diag *misfit(void *user, const Program *sketch)
 {
     Chain *chain = user;
-    ReasonOptions options = {chain->target, settings_for(chain, false), chain->settings.dtype, .roomy = true};
+    ReasonOptions options = {chain->target, settings_for(chain, false), chain->settings.dtype, .roomy = true, .hasty = true};
 
     return reason_misfit(chain->arena, chain->syms, sketch, &options);
 }

@@ -9,6 +9,7 @@
  *   rowmax(x * c)             ->  rowmax(x) * c          c > 0
  *   x / v [else 0]            ->  x * (1 / v [else 0])   x a matrix, v a vector
  *   x * c - v, x * c + v      ->  fma(x, c, -v), fma(x, c, v)
+ *   A B + C D                 ->  C D added to A B by the tensor cores, where each is of no other use
  * and in kernels that are specialized, whose warps have no time for more than that,
  *   (x + a) + v               ->  x + (a + v)            likewise with differences; a a column or number
  *   0 * exp2(min(x, n) - n)   ->  0                      n a number: what has no part in a sum yet
@@ -150,6 +151,31 @@ static TileValue *divide_by_vector(Rewriter *rw, const TileOp *op)
     return rw_binary(rw, OP_MULTIPLY, op->args[0], inverse);
 }
 
+/* A product in the block at hand that only this operation reads. */
+static const TileOp *own_product(Rewriter *rw, const TileOp *op, const TileValue *v)
+{
+    int at;
+    const TileOp *def = v->def;
+    if (!def || def->kind != TILE_GEMM || rw_block_of(rw->block, def, &at) != rw->block) return NULL;
+    Uses uses = rw_uses(rw->program->arena, rw->kernel->body, v);
+    return uses.len == 1 && uses.data[0] == op && op->args[0] != op->args[1] ? def : NULL;
+}
+
+static TileValue *sum_of_products(Rewriter *rw, const TileOp *op)
+{
+    if (op->kind != TILE_ELEMENT || op->op != OP_ADD) return NULL;
+    for (int i = 1; i >= 0; i--) {
+        const TileOp *product = own_product(rw, op, op->args[i]), *sum = own_product(rw, op, op->args[1 - i]);
+        if (!product || !sum || product->n_args != 2) continue;
+        TileValue *args[] = {product->args[0], product->args[1], sum->results[0]};
+        TileOp *made = rw_insert(rw, TILE_GEMM, 3, args, 1, &sum->results[0]->type);
+        made->trans_a = product->trans_a;
+        made->trans_b = product->trans_b;
+        return made->results[0];
+    }
+    return NULL;
+}
+
 static bool is_matrix_and_column(const TileOp *op)
 {
     return is_matrix(op->args[0]) && op->args[1]->type.cols == 1;
@@ -211,6 +237,7 @@ static const struct {
     {"scale_after_mask", scale_after_mask, 0},
     {"scale_after_max", scale_after_max, 0},
     {"divide_by_vector", divide_by_vector, 0},
+    {"sum_of_products", sum_of_products, 0},
     {"add_the_columns", add_the_columns, 0},
     {"share_of_nothing", share_of_nothing, 0},
     {"multiply_add", multiply_add, 1},

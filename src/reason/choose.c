@@ -158,7 +158,7 @@ static void rate(Search *s)
     Choice choice = s->now;
 
     s->tried++;
-    if (!panels_whole(s))
+    if ((s->found && s->plan->options->hasty) || !panels_whole(s))
         return;
     plan_rate(s->plan, &choice);
     if (choice.misfit) {

@@ -15,7 +15,7 @@
 static Tile *find_tile(Plan *plan, const char *name)
 {
     for (int i = 0; i < plan->tiles.len; i++)
-        if (strcmp(plan->tiles.data[i].name, name) == 0)
+        if (plan->tiles.data[i].name[0] == name[0] && strcmp(plan->tiles.data[i].name, name) == 0)
             return &plan->tiles.data[i];
     return NULL;
 }

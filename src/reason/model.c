@@ -240,6 +240,20 @@ static int copies_in(const Block *block, bool in_loop)
     return here > most ? here : most;
 }
 
+/* Tiles that a warpgroup will copy into shared memory. */
+static int streams_in(const Block *block)
+{
+    int n = 0;
+
+    for (int i = 0; i < block->len; i++) {
+        const Stmt *s = block->data[i];
+
+        n += s->kind == STMT_COPY && s->space == SPACE_GLOBAL && s->to_space == SPACE_SHARED;
+        n += streams_in(&s->body) + streams_in(&s->orelse);
+    }
+    return n;
+}
+
 static int outputs_of(const Plan *plan)
 {
     int n = 0;
@@ -664,9 +678,10 @@ void plan_rate(Plan *plan, Choice *c)
     c->registers = (int)(m.most + m.fragments + held_registers(&m) + ADDRESS_REGS) + m.scratch;
     if (c->groups)
         c->registers += (int)operand_registers(&m, &plan->unit->body);
-    if (c->groups && c->registers > target_group_registers(m.t, c->groups)) {
+    int share = c->groups ? target_group_registers(m.t, c->groups, streams_in(&plan->unit->body)) : 0;
+    if (c->groups && c->registers > share) {
         c->misfit = arena_printf(plan->arena, "needs about %d registers a thread (%.0f of tiles); %d warpgroups beside one that "
-                                 "copies have %d", c->registers, m.most, c->groups, target_group_registers(m.t, c->groups));
+                                 "copies have %d", c->registers, m.most, c->groups, share);
         return;
     }
     if (c->registers + (c->groups || plan->daring ? 0 : doubtful_registers(&m)) > m.t->regs_per_thread - (plan->options->roomy ? SPARE_REGS : 0)) {

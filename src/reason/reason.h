@@ -16,6 +16,7 @@ typedef struct ReasonOptions {
     const Target *target;
     Settings *settings;      /* --set: dimensions compiled in; also BM, BN, BK, warps, stages force a choice */
     DType dtype;             /* of tensors without one */
+    bool hasty;              /* the first choice that fits will do: only whether there is one is asked */
     bool roomy;              /* refuse what leaves so few registers that some may be spilled */
     const Schedule *schedule; /* choices of the passes that are forced; NULL: none */
 } ReasonOptions;

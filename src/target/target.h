@@ -70,9 +70,9 @@ enum { TARGET_GROUP_WARPS = 4, TARGET_GROUP_ROWS = 64, TARGET_GROUP_COLUMNS = 25
 /* Registers that a thread of a block of so many warps starts with, at most. */
 int target_launch_registers(const Target *t, int warps);
 /* Registers of a thread where a block has so many warpgroups that compute and one that
- * copies, which has the rest (PTX ISA, setmaxnreg: multiples of 8). */
-int target_group_registers(const Target *t, int groups);
-int target_copier_registers(const Target *t, int groups);
+ * copies tiles of so many tensors, which has the rest (PTX ISA, setmaxnreg: multiples of 8). */
+int target_group_registers(const Target *t, int groups, int streams);
+int target_copier_registers(const Target *t, int groups, int streams);
 /* "fp16, bf16": of 16 and 8 bits, as a list. */
 const char *target_dtypes(Arena *arena, const Target *t);
 

@@ -17,7 +17,7 @@ dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 status=0
 
-if ! command -v ptxas >/dev/null; then
+if ! ptxas=$(command -v ptxas); then
     echo "# SKIP there is no ptxas"
     exit 0
 fi
@@ -34,7 +34,7 @@ row()
     op=$1 target=$2 dtype=$3 dim=$4
     shift 4
     rm -f "$dir"/*
-    "$tw" gen "ops/$op.tl" --target "$target" --dtype "$dtype" "$@" --ptxas --cubin=never -o "$dir" >"$dir/out" 2>&1 </dev/null ||
+    "$tw" gen "ops/$op.tl" --target "$target" --dtype "$dtype" "$@" --ptxas="$ptxas" --cubin=never -o "$dir" >"$dir/out" 2>&1 </dev/null ||
         echo "$(sed -n 's/.*error: //p' "$dir/out" | head -n 1)" >"$dir/error"
     # ptxas 13.0, NAME: 254 registers, 16 bytes spilled
     sed -n 's/^ *ptxas [^,]*, \([^:]*\): \([0-9]*\) registers, \([0-9]*\) bytes spilled.*/\1 \2 \3/p

@@ -412,13 +412,13 @@ static void plain_errors(void **state)
     static const struct {
         DType dtype;
         double least, most; /* of the Frobenius error, in epsilons */
-    } cases[] = {{DT_BF16, 0.15, 0.5}, {DT_F16, 0.15, 0.5}, {DT_F32, 0, 10}};
+    } cases[] = {{DT_BF16, 0.15, 0.5}, {DT_F16, 0.15, 0.5}, {DT_F32, 0.05, 0.5}};
     static const Sizes s = {1, 2, 1, 40, 100, 32, 32};
     Fixture *f = *state;
 
     for (size_t i = 0; i < TW_COUNT(cases); i++) {
         const char *error;
-        double epsilon = dtype_epsilon(cases[i].dtype);
+        double epsilon = dtype_epsilon(dtype_is_narrow(cases[i].dtype) ? cases[i].dtype : DT_BF16); /* of the products */
         RefVerdict v;
 
         f->settings.dtype = cases[i].dtype;
@@ -540,6 +540,30 @@ static void verdict_beyond_the_range(void **state)
     assert_false(compare(f, &error).ok);
 }
 
+/* Of nothing there is no mean: that is right where an input is empty, and nowhere else. */
+static void verdict_where_nothing_is_defined(void **state)
+{
+    static const struct { const char *body; int rows; bool ok; } cases[] = {
+        {"Input X (M, N)\nOutput Y (1, N)\nCompute ColSum X and get s\nCompute Divide s, M and get Y", 0, true},
+        {"Input X (M, N)\nOutput Y (1, N)\nCompute ColSum X and get s\nCompute Divide s, 0 and get t\nCompute Subtract t, t and get Y", 3,
+         false},
+    };
+    Fixture *f = *state;
+    const char *error;
+
+    for (size_t i = 0; i < TW_COUNT(cases); i++) {
+        use(f, cases[i].body);
+        f->bindings.len = 0;
+        bind(f, "M", cases[i].rows);
+        bind(f, "N", 4);
+        make(f);
+        write_output(f, run(f, REF_PLAIN), 0);
+        RefVerdict v = compare(f, &error);
+        assert_true(v.undefined > 0 && v.got.compared == 0);
+        assert_true(v.ok == cases[i].ok);
+    }
+}
+
 /* An infinity for a number near the end of the range is as wrong as its distance;
  * for any other it is not a result. */
 static void verdict_near_the_end_of_the_range(void **state)
@@ -634,7 +658,7 @@ static void plain_sums_of_tensor_cores(void **state)
     const char *error;
     const double exact = STEPS * (8 + 0x1p-6 + 0x1p-14); /* the last bit is lost from 1024 on */
 
-    use(f, "Input X (M, K)\nInput W (K, N)\nOutput Y (M, N) fp32\nCompute GEMM X, W and get P\n"
+    use(f, "Input X (M, K) bf16\nInput W (K, N) bf16\nOutput Y (M, N) fp32\nCompute GEMM X, W and get P\n"
            "Compute Subtract P, 2000 and get Y");
     bind(f, "M", 1);
     bind(f, "N", 1);
@@ -880,7 +904,7 @@ int main(void)
         TEST(lucky_order),
         TEST(verdict_sees_mistakes),
         TEST(verdict_with_an_exact_baseline),
-        TEST(verdict_beyond_the_range),
+        TEST(verdict_beyond_the_range), TEST(verdict_where_nothing_is_defined),
         TEST(verdict_near_the_end_of_the_range),
         TEST(verdict_where_plain_overflows), TEST(verdict_where_products_are_computed_again), TEST(plain_sums_of_tensor_cores),
         TEST(bad_bindings),

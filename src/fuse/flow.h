@@ -176,6 +176,12 @@ bool flow_choose_axes(Flow *flow);
 /* Once the graph is built: no tile holds all of a dimension that the flow itself takes for long. */
 bool flow_fits_whole(Flow *flow);
 
+/* ---- lookup.c -------------------------------------------------------------- */
+
+/* Whether elements are read where elements say that differ within a tile. */
+bool flow_looks_up(const Flow *flow, const DefOp *op);
+bool flow_has_products(const Flow *flow);
+
 /* ---- graph.c --------------------------------------------------------------- */
 
 Node *flow_node(Flow *flow, NodeKind kind, const Axis *row, const Axis *col);

@@ -301,6 +301,11 @@ static Node *tile_positional(Flow *flow, const DefOp *op, const Axis *row, const
                       "compute first", op->result->name, op->reads.data[i].name);
             return NULL;
         }
+    if (flow_has_products(flow) && flow_looks_up(flow, op)) {
+        flow_fail(flow, TW0506, op->result, "%s reads elements where other elements say, which differ within the tiles of a "
+                  "product", op->result->name);
+        return NULL;
+    }
     node->source = op;
     node->has_else = op->has_else;
     node->otherwise = op->otherwise;
@@ -330,12 +335,7 @@ static Node *tile_fill(Flow *flow, const DefOp *op, const Axis *row, const Axis 
 
 DType flow_operand_dtype(const Def *def, const DefOp *gemm, int operand)
 {
-    DType dtype = def_operand_type(def, gemm, operand);
-    const Settings *settings = def->settings;
-
-    if (dtype_is_narrow(dtype))
-        return dtype;
-    return settings && dtype_is_narrow(settings->dtype) ? settings->dtype : DT_BF16;
+    return def_operand_type(def, gemm, operand);
 }
 
 static Node *cast_to(Flow *flow, Node *tile, DType dtype)
@@ -364,17 +364,9 @@ static Node *in_shared(Flow *flow, Node *tile, DType dtype)
     return flow_finish(flow, shared);
 }
 
-/* What a kernel left for this one in fp32. */
-static bool kept_exactly(const Flow *flow, const Node *load)
-{
-    for (int i = 0; i < flow->workspaces.len; i++)
-        if (flow->workspaces.data[i] == load->value)
-            return !dtype_is_narrow(load->value->dtype);
-    return false;
-}
-
 /* Where the tensor cores read an operand: A from registers or shared memory, B
- * from shared memory. One of fewer bits than the other is widened. */
+ * from shared memory. One of fewer bits than the other is widened, one of fp32, an
+ * input's or what a kernel left for this one, rounded. */
 static Operand gemm_operand(Flow *flow, const DefOp *op, int which, Node *tile)
 {
     Operand operand = {.node = tile, .transposed = op->args[which].transposed};
@@ -382,9 +374,8 @@ static Operand gemm_operand(Flow *flow, const DefOp *op, int which, Node *tile)
 
     if (!tile)
         return operand;
-    bool loaded = tile->kind == NODE_LOAD, exact = loaded && kept_exactly(flow, tile);
-    bool widened = loaded && dtype_is_narrow(tile->value->dtype) && dtype_bytes(tile->value->dtype) < dtype_bytes(dtype);
-    if (exact || widened) {
+    bool loaded = tile->kind == NODE_LOAD;
+    if (loaded && (!dtype_is_narrow(tile->value->dtype) || dtype_bytes(tile->value->dtype) < dtype_bytes(dtype))) {
         operand.node = tile = cast_to(flow, tile, dtype);
         loaded = false;
     }

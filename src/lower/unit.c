@@ -56,6 +56,17 @@ static const SoftmaxStep *step_between(Lower *lo, const TileValue *v, bool backw
     return NULL;
 }
 
+/* X, in units of exp(M), times exp(M - c) is in units of exp(c), whatever column c is: where
+ * several softmaxes are brought to one reference, that is c. NULL: the factor is no such. */
+static const TileValue *brought_to(Lower *lo, const TileValue *x, const TileValue *factor)
+{
+    const Lineage of = *lo_lineage(lo, x);
+    const TileOp *e = element_def(factor, OP_EXP);
+    const TileOp *difference = e ? element_def(e->args[0], OP_SUBTRACT) : NULL;
+    if (!difference || !of.unit || of.alpha || of.doubtful || without_zero(difference->args[0]) != of.unit) return NULL;
+    return without_zero(difference->args[1]);
+}
+
 static const SoftmaxStep *step_of(Lower *lo, const TileValue *alpha)
 {
     for (int i = lo->steps.len - 1; i >= 0; i--)
@@ -213,8 +224,11 @@ void lo_unit_rescale(Lower *lo, TileOp *op)
         lo_lineage(lo, op->results[0])->doubtful = true;
     for (int i = 0; product && i < 2; i++) {
         const SoftmaxStep *step = step_between(lo, op->args[i], false);
+        const TileValue *to = step || op->op == OP_FMA ? NULL : brought_to(lo, op->args[1 - i], op->args[i]);
         if (step) {
             note_factor(lo, op, op->args[1 - i], i, step);
+        } else if (to) {
+            lo_lineage(lo, op->results[0])->unit = to;
         } else if (op->args[1 - i]->type.cols > 1 && is_of_maxima(lo, op->args[i])) {
             lo_lineage(lo, op->results[0])->doubtful = true;
             lo_lineage(lo, op->results[0])->unit = NULL;

@@ -269,13 +269,36 @@ static bool resolve_define(Resolver *r, DefOp *op, Shape *shape)
     return res_shape(r, op->stmt, shape) && element_of(r, op->stmt->value, op, shape);
 }
 
+/* What is computed is rounded where products need it; of an input that is said. */
+static void say_rounded(Resolver *r, const DefOp *op)
+{
+    for (int i = 0; i < 2; i++) {
+        const DefValue *value = op->args[i].value;
+        const char *to = dtype_name(def_operand_type(r->def, op, i));
+
+        if (!value->is_input || value->dtype != DT_F32 || (i == 1 && value == op->args[0].value))
+            continue;
+        Diag *diag = diag_add(r->diags, TW0248, op->stmt->args[i]->span, "%s is fp32: its elements are rounded to %s for this "
+                              "product", value->name, to);
+        diag_note(r->diags, diag, "`Compute Cast %s, %s and get T`, and T here, says so, or another type", value->name, to);
+    }
+}
+
+static bool resolve_gemm(Resolver *r, const DefOp *op, Shape *shape)
+{
+    if (!shape_gemm(r, op, shape))
+        return false;
+    say_rounded(r, op);
+    return true;
+}
+
 static bool resolve_class(Resolver *r, DefOp *op, Shape *shape)
 {
     switch (op_info(op->op)->class) {
     case OPC_ELEMENT: return resolve_element(r, op, shape);
     case OPC_ROW_REDUCE: return shape_row_reduce(r, op, shape);
     case OPC_COL_REDUCE: return shape_col_reduce(r, op, shape);
-    case OPC_GEMM: return shape_gemm(r, op, shape);
+    case OPC_GEMM: return resolve_gemm(r, op, shape);
     case OPC_SOFTMAX: return resolve_softmax(r, op, shape);
     case OPC_MASK: return resolve_mask(r, op, shape);
     case OPC_FILL: return resolve_fill(r, op, shape);

@@ -310,12 +310,12 @@ static bool own_type(const DefValue *value, DType *type)
     if (!value->is_input && (!value->op || value->op->op != OP_CAST))
         return false;
     *type = value->is_input ? value->dtype : value->op->cast;
-    return dtype_is_float(*type);
+    return dtype_is_narrow(*type); /* tensor cores take no other */
 }
 
 static DType common_type(const Def *def)
 {
-    DType type = DT_F32;
+    DType wanted = def->settings ? def->settings->dtype : DT_BF16, type = dtype_is_narrow(wanted) ? wanted : DT_BF16;
     int bytes = 0;
 
     for (int i = 0; i < def->inputs.len; i++) {

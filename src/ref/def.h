@@ -157,8 +157,8 @@ Def *def_resolve(Arena *arena, Syms *syms, AffCtx *aff, const Program *program, 
 bool def_const(const Def *def, const char *name, double *value);
 const DefDimSym *def_dim(const Def *def, const char *name);
 /* The type that a GEMM's operand is multiplied in: its own (an input's, a Cast's), of
- * unlike widths the wider one; of a value that has none the other's, else the widest
- * one of 16 or 8 bits among the inputs. */
+ * unlike widths the wider one; of a value that has none, or one of more than 16 bits, the
+ * other's, else the widest one of 16 or 8 bits among the inputs, else that of the settings. */
 DType def_operand_type(const Def *def, const DefOp *gemm, int operand);
 /* Which axis of a value has this dimension's name; -1: none, -2: more than one. */
 int def_axis(const DefValue *value, const char *dim);

@@ -163,7 +163,8 @@ static bool set_gemm(Ref *ref, Node *node, const char **error)
     for (int i = 0; i < 2; i++)
         node->types[i] = def_operand_type(ref->def, node->op, i);
     for (int i = 0; i < 2; i++)
-        node->rounds[i] = ref_is_plain(ref) && !node->op->args[i].value->is_input;
+        node->rounds[i] = ref_is_plain(ref) && (!node->op->args[i].value->is_input ||
+                                                !dtype_is_narrow(node->op->args[i].value->dtype));
     node->operand_row = arena_array(ref->arena, double, longest + 1);
     node->narrow = arena_array(ref->arena, float, longest + 1);
     return (!node->op->args[0].transposed || size_matrix(ref, node, 0, error)) &&

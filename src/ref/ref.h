@@ -77,7 +77,8 @@ typedef struct RefVerdict {
     int64_t beyond;    /* elements that plain arithmetic of this precision does not reach; likewise */
     double ratio_frobenius, ratio_max; /* got over plain */
     bool ok;           /* both ratios at most `bound`, nothing not finite; an error below one
-                          rounding of the output's dtype passes whatever the plain error is */
+                          rounding of the output's dtype passes whatever the plain error is;
+                          something was compared, unless an input is empty */
 } RefVerdict;
 /* The error of an output that passes whatever the plain one is: times the largest
  * element, plus the absolute one. */

@@ -1,0 +1,65 @@
+/* lookup.c: elements that are read where elements of another tensor say.
+ *
+ *   Define X (T, D) as E[id[t], col]      row t of X is row id[t] of E
+ *
+ * A tile of one row finds one row of E. Tiles of many rows, which products take, would have to
+ * look up each of theirs: such a value is left in memory by a kernel without products (cut.c).
+ */
+#include "fuse/flow.h"
+
+static bool is_dim(const DefValue *value, int axis, const char *name)
+{
+    return axis >= 0 && value->dims[axis].name && strcmp(value->dims[axis].name, name) == 0;
+}
+
+/* A place along the rows or columns of the value's tiles. */
+static bool is_place(const Flow *flow, const DefValue *value, const char *name)
+{
+    const char *over = name;
+
+    if (text_equal_nocase(name, "row") || text_equal_nocase(name, "col"))
+        return true;
+    for (int i = 0; i < flow->def->indices.len; i++)
+        if (strcmp(flow->def->indices.data[i].name, name) == 0)
+            over = flow->def->indices.data[i].over;
+    return is_dim(value, value->rank - 1, over) || is_dim(value, value->rank - 2, over);
+}
+
+static bool has_place(const Flow *flow, const DefValue *value, const Expr *e)
+{
+    if (!e)
+        return false;
+    if ((e->kind == EXPR_NAME || e->kind == EXPR_CALL) && is_place(flow, value, e->name))
+        return true;
+    if (e->kind == EXPR_ELLIPSIS)
+        return true;
+    for (int i = 0; i < e->n_args; i++)
+        if (has_place(flow, value, e->args[i]))
+            return true;
+    return has_place(flow, value, e->a) || has_place(flow, value, e->b);
+}
+
+/* within: between the brackets of an access. */
+static bool looks_up(const Flow *flow, const DefValue *value, const Expr *e, bool within)
+{
+    if (!e)
+        return false;
+    for (int i = 0; i < e->n_args; i++)
+        if ((within && e->kind == EXPR_INDEX && has_place(flow, value, e->args[i])) ||
+            looks_up(flow, value, e->args[i], within || e->kind == EXPR_INDEX))
+            return true;
+    return looks_up(flow, value, e->a, within) || looks_up(flow, value, e->b, within);
+}
+
+bool flow_looks_up(const Flow *flow, const DefOp *op)
+{
+    return looks_up(flow, op->result, op->where, false);
+}
+
+bool flow_has_products(const Flow *flow)
+{
+    for (int i = 0; i < flow->def->ops.len; i++)
+        if (flow->def->ops.data[i]->op == OP_GEMM)
+            return true;
+    return false;
+}

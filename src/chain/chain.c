@@ -1,4 +1,5 @@
 /* chain.c: the stages from a definition to PTX. */
+#include "chain/sketched.h"
 #include "chain/suggest.h"
 
 #include "check/check.h"
@@ -591,10 +592,12 @@ static bool try_compile(Chain *chain, const Program *program)
 static bool check_once(Chain *chain, const Source *source, const Program *program, bool fragment)
 {
     CheckOptions options = {.target = chain->target, .settings = &chain->settings, .fragment = fragment};
-    bool complete = !fragment && chain->target && program_unit(program, UNIT_KERNEL) && !has_sketch(program);
+    bool whole = !fragment && chain->target && program_unit(program, UNIT_KERNEL), sketch = has_sketch(program);
 
     if (!chain->diags->errors && (!check_program(chain->arena, chain->syms, program, &options, chain->diags) ||
-                                  (complete && !try_compile(chain, program))))
+                                  (whole && !sketch && !try_compile(chain, program)) ||
+                                  (whole && sketch && !sketch_check_code(chain->arena, chain->syms, program, chain->target,
+                                                                         &chain->settings, chain->diags))))
         chain_mend(chain, source, program);
     return !chain->diags->errors;
 }
@@ -628,6 +631,31 @@ static bool take_settings(Chain *chain, const char *text)
     return true;
 }
 
+/* What the kernel was compiled for, of a dimension that the definition only names. */
+static void take_sizes(Chain *chain, const Abi *abi, const Stmt *tensor)
+{
+    for (int i = 0; i < abi->tensors.len; i++) {
+        const AbiTensor *t = &abi->tensors.data[i];
+        bool same = strcmp(t->name, tensor->name) == 0 && t->rank == tensor->n_shape;
+        int64_t size;
+
+        for (int d = 0; same && d < t->rank; d++)
+            if (tensor->shape[d]->kind == EXPR_NAME && aff_is_const(t->dims[d], &size))
+                settings_add(chain->arena, &chain->own,
+                             arena_printf(chain->arena, "%s=%lld", tensor->shape[d]->name, (long long)size));
+    }
+}
+
+static void take_kernel_sizes(Chain *chain, const Abi *abi, const Source *against)
+{
+    const Program *program = lang_parse(chain->arena, chain->syms, against, diags_new(chain->arena, against));
+    const Unit *unit = program_unit(program, UNIT_OPERATOR);
+
+    for (int i = 0; unit && i < unit->body.len; i++)
+        if (unit->body.data[i]->kind == STMT_INPUT || unit->body.data[i]->kind == STMT_OUTPUT)
+            take_sizes(chain, abi, unit->body.data[i]);
+}
+
 bool chain_define_from_abi(Chain *chain, const Abi *abi, const Source *against)
 {
     Str text = str_new(chain->arena);
@@ -637,6 +665,8 @@ bool chain_define_from_abi(Chain *chain, const Abi *abi, const Source *against)
     chain->own = (Settings){.dtype = abi->dtype};
     if (!take_settings(chain, abi->settings ? abi->settings : ""))
         return false;
+    if (against && !chain->own.list.len)
+        take_kernel_sizes(chain, abi, against);
     chain->name = abi->name;
     str_add(&text, abi->definition ? abi->definition : "");
     return chain_define(chain, against ? against

@@ -173,6 +173,32 @@ static void check_element(Checker *c, const Stmt *s)
 /* ---- reductions
  * ------------------------------------------------------------------------------------- */
 
+/* A name that stands for another: a position, a number. */
+static bool unit_declares(const Unit *unit, const char *name)
+{
+    for (int i = 0; i < unit->body.len; i++) {
+        const Stmt *s = unit->body.data[i];
+        if ((s->kind == STMT_INDEX || s->kind == STMT_PARAM || s->kind == STMT_LET || s->kind == STMT_ASSIGN) &&
+            strcmp(s->name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* `over` says which dimension is meant; in a block it is the operation's own. */
+static void check_over(Checker *c, const Stmt *s, const Operand *x, bool rows)
+{
+    const Extent *own = rows ? &x->tile.cols : &x->tile.rows, *other = rows ? &x->tile.rows : &x->tile.cols;
+    bool wrong = s->over && other->axis && strcmp(other->axis, s->over) == 0;
+    wrong |= s->over && own->axis && other->axis && !unit_declares(c->unit, s->over);
+    if (!wrong || (own->axis && strcmp(own->axis, s->over) == 0))
+        return;
+    Diag *d = diag_add(c->diags, TW0246, s->over_span, "%s of '%s' is along %s, not along %s", op_info(s->op)->name,
+                       operand_name(x), own->axis ? own->axis : rows ? "its columns" : "its rows", s->over);
+    diag_note(c->diags, d, "RowMax, RowMin, RowSum, RowMean and Softmax work along the last dimension of a tile, ColMax and "
+                           "ColSum along the last but one; definitions take any");
+}
+
 static void check_reduce(Checker *c, const Stmt *s, bool rows)
 {
     Operand x;
@@ -182,6 +208,7 @@ static void check_reduce(Checker *c, const Stmt *s, bool rows)
     }
     if (!read_tile(c, s, &x, "a reduction"))
         return;
+    check_over(c, s, &x, rows);
     Tile result = x.tile;
     if (x.tile.vector)
         result = (Tile){.rows = extent_one(c), .cols = extent_one(c)};
@@ -215,6 +242,7 @@ static void check_softmax(Checker *c, const Stmt *s)
     }
     if (!read_tile(c, s, &x, "a softmax"))
         return;
+    check_over(c, s, &x, true);
     if (x.place->now.exponentials && s->n_with)
         fix_removal(c, diag_add(c->late, TW0444, s->span, "'%s' went through a softmax already", operand_name(&x)), s, "remove it");
     for (int i = 0; i < s->n_with; i++)
@@ -365,7 +393,7 @@ static void check_call(Checker *c, const Stmt *s)
     Operand operands[MAX_ARGS];
     const Stmt *define = find_define(c, s->op_name);
     if (!define) {
-        if (!c->loose)
+        if (!c->loose || c->sketch)
             say_unknown_operation(c, s);
         return;
     }
@@ -416,6 +444,7 @@ static void check_whole(Checker *c, const Stmt *s)
 
 void check_compute(Checker *c, const Stmt *s)
 {
+    c->computing = s;
     if (!s->op_known || find_define(c, s->op_name)) { /* one's own hides the table's */
         check_call(c, s);
         return;

@@ -40,14 +40,29 @@ static void check_reset(Checker *c, const Operand *o)
     now->set_at = c->moment;
 }
 
+/* What `Max m, t and get new m` starts from: -inf; NULL: it is no running value. */
+static const char *running_start(const Checker *c, const Operand *o)
+{
+    static const struct { OpId op; const char *start; } running[] = {
+        {OP_ADD, "0"}, {OP_MAX, "-inf"}, {OP_MIN, "inf"}, {OP_MULTIPLY, "1"}};
+    const Stmt *s = c->computing;
+    if (!s || !s->op_known || !c->n_loops || !expr_is_name(s->dest ? s->dest : s->args[0], o->tensor->name))
+        return NULL;
+    for (size_t i = 0; i < TW_COUNT(running); i++)
+        if (running[i].op == s->op)
+            return running[i].start;
+    return NULL;
+}
+
 static void say_unwritten(Checker *c, const Operand *o)
 {
     const char *name = o->tensor->name;
     Diag *d = diag_add(c->diags, TW0440, o->expr->span, "'%s' is read before it is written", name);
-    if (o->place->space == SPACE_REGISTER && !o->tensor->places[SPACE_GLOBAL].exists)
+    const char *start = running_start(c, o);
+    if (o->place->space == SPACE_REGISTER && (start || !o->tensor->places[SPACE_GLOBAL].exists))
         fix_line_before(c, d, walk_outermost(c),
-                        arena_printf(c->arena, "Compute Fill %s, 0 and get new %s", name, name),
-                        "set it before; 0 is a guess");
+                        arena_printf(c->arena, "Compute Fill %s, %s and get new %s", name, start ? start : "0", name),
+                        start ? "set it before, to what changes nothing" : "set it before; 0 is a guess");
     else
         diag_note(c->diags, d, "Copy it to %s memory before", space_name(o->place->space));
     o->place->now.written = WRITTEN_YES;

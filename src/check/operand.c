@@ -249,6 +249,26 @@ static bool read_tensor(Checker *c, Syntax *s, Named *t, Space prefer, Operand *
     return true;
 }
 
+/* Whether some statement of a sketch gives the name a tile. */
+static bool gives(const Block *block, const char *name)
+{
+    for (int i = 0; i < block->len; i++) {
+        const Stmt *s = block->data[i];
+        const Expr *dest = s->dest ? s->dest : s->kind == STMT_COMPUTE && s->n_args ? s->args[0] : NULL;
+        bool given = s->kind != STMT_COMPUTE && ((s->name && strcmp(s->name, name) == 0) || (s->as && strcmp(s->as, name) == 0));
+        while (dest && dest->kind != EXPR_NAME)
+            dest = dest->a;
+        given |= dest && dest->kind == EXPR_NAME && strcmp(dest->name, name) == 0 && (s->dest || s->op == OP_FILL || s->op == OP_DEFINE);
+        for (int k = 0; k < s->n_with; k++)
+            given |= expr_mentions(s->with[k], name);
+        for (int k = 0; s->kind == STMT_DEFINE && k < s->n_shape; k++)
+            given |= expr_mentions(s->shape[k], name);
+        if (given || gives(&s->body, name) || gives(&s->orelse, name))
+            return true;
+    }
+    return false;
+}
+
 static bool read_as(Checker *c, const Expr *e, Space prefer, Operand *out)
 {
     Syntax s;
@@ -262,7 +282,7 @@ static bool read_as(Checker *c, const Expr *e, Space prefer, Operand *out)
     }
     if (t)
         return read_tensor(c, &s, t, prefer, out);
-    if (!c->loose)
+    if (!c->loose || (c->sketch && !gives(&c->unit->body, s.name->name)))
         names_undefined(c, s.name->name, s.name->span);
     t = names_add(c, s.name->name); /* once is enough */
     Place *p = names_given(c, t, s.space != SPACE_NONE ? s.space : prefer);
@@ -271,7 +291,14 @@ static bool read_as(Checker *c, const Expr *e, Space prefer, Operand *out)
 
 bool operand_read(Checker *c, const Expr *e, Operand *out)
 {
-    return read_as(c, e, SPACE_REGISTER, out);
+    if (!read_as(c, e, SPACE_REGISTER, out))
+        return false;
+    if (!out->transposed || (c->loose && !c->sketch)) /* a fragment may be a definition's */
+        return true;
+    Diag *d = diag_add(c->diags, TW0324, e->span, "only a GEMM takes a transposed operand");
+    diag_note(c->diags, d, "of a tensor in global memory, a tile that is read the other way round is `Compute Define T (N, M) as "
+                           "%s[col, row]`, of its dimensions", out->tensor->name);
+    return false;
 }
 
 bool operand_gemm(Checker *c, const Expr *e, bool second, Operand *out)

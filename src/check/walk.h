@@ -136,6 +136,7 @@ typedef struct Checker {
     Loop loops[WALK_MAX_NESTING];
     int n_loops;
     Store path;           /* the ifs round the statement at hand */
+    const Stmt *computing; /* the Compute at hand, or the last one */
     const Stmt *top;      /* the statement of the unit's body that is walked */
     int moment;           /* counts statements */
     int versions;         /* handed out */

@@ -162,17 +162,34 @@ static Expr *position_over(Speller *s, const char *dim)
     return expr_name(s->arena, stmt->name);
 }
 
+/* A leading dimension that is a number gets a name, so that there are places along it. */
+static void name_number(Speller *s, DefDim *dim)
+{
+    Flow flow = {.arena = s->arena, .syms = s->syms, .def = s->def};
+    int64_t size;
+
+    if (dim->name || !aff_is_const(dim->size, &size))
+        return;
+    Stmt *stmt = stmt_new(s->arena, STMT_LET);
+    stmt->name = dim->name = flow_fresh(&flow, arena_printf(s->arena, "entries_%d", ++s->fresh));
+    stmt->value = whole_number(s, size);
+    vec_push(s->arena, &s->unit->body, stmt);
+    vec_push(s->arena, &s->def->dims, ((DefDimSym){dim->name, dim->size, NULL}));
+    vec_push(s->arena, &s->def->consts, ((DefConst){dim->name, (double)size}));
+}
+
 /* The place of an element of `value` along an axis. alone: as a coordinate of its own, where
  * a dimension's name is the element's place along it; else within arithmetic. NULL: there is
  * no way to write it. */
-static Expr *place(Speller *s, const DefValue *value, int axis, bool alone)
+static Expr *place(Speller *s, DefValue *value, int axis, bool alone)
 {
-    const DefDim *dim = &value->dims[axis];
+    DefDim *dim = &value->dims[axis];
     Expr **args;
 
     if (flow_is_one(*dim))
         return whole_number(s, 0);
     if (axis < value->rank - 2) {
+        name_number(s, dim);
         if (!dim->name || def_axis(value, dim->name) != axis)
             return NULL;
         return alone ? expr_name(s->arena, dim->name) : position_over(s, dim->name);
@@ -274,7 +291,7 @@ static Differing differing(const DefValue *x, const DefValue *y)
 }
 
 /* An element's place among all those of Y's axes that differ, row by row. */
-static Expr *number_of(Speller *s, const DefValue *y, const Differing *d)
+static Expr *number_of(Speller *s, DefValue *y, const Differing *d)
 {
     Expr *n = whole_number(s, 0);
 
@@ -540,6 +557,12 @@ static void copy_def(Speller *s)
     memset(&s->def->values, 0, sizeof s->def->values);
     memset(&s->def->ops, 0, sizeof s->def->ops);
     memset(&s->def->indices, 0, sizeof s->def->indices);
+    memset(&s->def->dims, 0, sizeof s->def->dims);
+    memset(&s->def->consts, 0, sizeof s->def->consts);
+    for (int i = 0; i < from->dims.len; i++)
+        vec_push(s->arena, &s->def->dims, from->dims.data[i]);
+    for (int i = 0; i < from->consts.len; i++)
+        vec_push(s->arena, &s->def->consts, from->consts.data[i]);
     for (int i = 0; i < from->indices.len; i++)
         vec_push(s->arena, &s->def->indices, from->indices.data[i]);
     for (int i = 0; i < from->values.len; i++)

@@ -156,6 +156,50 @@ static void constrain_block(Assigner *a, const TileBlock *block)
     }
 }
 
+/* ---- rounded for a product ----------------------------------------------------------- */
+
+static bool only_multiplied(Assigner *a, const TileValue *v)
+{
+    const Uses uses = rw_uses(a->program->arena, a->kernel->body, v);
+    for (int i = 0; i < uses.len; i++)
+        if ((uses.data[i]->kind != TILE_GEMM && uses.data[i]->kind != TILE_ISSUE) || uses.data[i]->args[0] != v) return false;
+    return uses.len > 0;
+}
+
+/* What is rounded for products alone may as well be reshaped on its way: then what it is made
+ * of meets their results, as a residual does that is added behind. */
+static void reshape_operands(Assigner *a, TileBlock *block)
+{
+    for (int i = 0; i < block->ops.len; i++) {
+        TileOp *op = block->ops.data[i];
+        for (int r = 0; r < op->n_regions; r++) reshape_operands(a, op->regions[r]);
+        if (op->kind == TILE_CAST && is_matrix(op->results[0]) && dtype_is_narrow(op->results[0]->type.dtype) &&
+            op->args[0]->type.space == SPACE_REGISTER && only_multiplied(a, op->results[0]))
+            op->kind = TILE_RESHAPE;
+    }
+}
+
+static void start_over(Assigner *a)
+{
+    int n = a->kernel->next_value;
+    for (int i = 0; i < n; i++) a->parent[i] = i;
+    memset(a->pin, 0, (size_t)n * sizeof *a->pin);
+    a->failed = false;
+}
+
+static void constrain(Assigner *a)
+{
+    Diags *diags = a->diags;
+    start_over(a);
+    a->diags = diags_new(a->program->arena, diags->source);
+    constrain_block(a, a->kernel->body);
+    if (a->failed) reshape_operands(a, a->kernel->body);
+    a->diags = diags;
+    if (!a->failed) return;
+    start_over(a);
+    constrain_block(a, a->kernel->body);
+}
+
 /* ---- pairs or fours ------------------------------------------------------------------ */
 
 static bool is_row_vector(const TileValue *v)
@@ -322,8 +366,7 @@ bool pass_assign(TileProgram *program, TileKernel *kernel, const Target *target,
         if (kernel->body->ops.data[i]->kind == TILE_ROLES) a.warps = tile_role_warps(kernel->body->ops.data[i]);
     a.in_rows = rows_layout(kernel, &a.rows);
     if (a.in_rows) rows_combine(program, kernel);
-    for (int i = 0; i < n; i++) a.parent[i] = i;
-    constrain_block(&a, kernel->body);
+    constrain(&a);
     if (!a.failed) spread_quads(&a);
     if (!a.failed) give_block(&a, kernel->body);
     return !a.failed;

@@ -120,6 +120,8 @@ static const char *add_bound(Writer *w, const char *name, bool along_rows, doubl
             mask->otherwise = expr_int(w->plan->arena, 0);
         else if (otherwise > 0)
             mask->otherwise = expr_float(w->plan->arena, otherwise);
+        if (tile->shared && !tile->loaded) /* of two copies the one that was computed */
+            mask->args[0] = expr_space(w->plan->arena, mask->args[0], SPACE_REGISTER);
         if (tile->shared && tile->loaded) {
             tile = duplicate(w, tile, "_live");
             mask->result = RESULT_GET;

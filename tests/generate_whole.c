@@ -163,8 +163,38 @@ static void softmax(Whole *w)
     if (!v)
         return;
     name = gen_fresh(g, "P");
-    gen_line(g, "Compute Softmax %s and get %s", v->name, name);
+    gen_line(g, "Compute Softmax %s%s and get %s", v->name, gen_chance(g, 25) ? " over M" : "", name);
     gen_add_var(g, name, MOST_M, w->values, 0, 1);
+}
+
+/* Elements that lie elsewhere: of what is computed they take a kernel more. */
+static void moved(Whole *w)
+{
+    static const char *const at[] = {"mi, N - 1 - nj", "M - 1 - mi, nj", "mi, nj - 3", "(mi + 5) % M, nj", "mi div 2, nj"};
+    Gen *g = &w->g;
+    Var *v = gen_some_var(g, MOST_M, w->values);
+    const char *name;
+
+    if (!v || w->values != MOST_N || v->minus_inf)
+        return;
+    name = gen_fresh(g, "D");
+    gen_line(g, "Compute Define %s (%s) as %s[%s%s]", name, dims_of(w, MOST_M, MOST_N), v->name, w->batch,
+             at[rng_below(&g->rng, (int)TW_COUNT(at))]);
+    gen_add_var(g, name, MOST_M, MOST_N, fmin(v->lo, 0), fmax(v->hi, 0));
+}
+
+/* Groups along the columns, each element beside its group's sum. */
+static void grouped(Whole *w)
+{
+    Gen *g = &w->g;
+    Var *v = gen_some_var(g, MOST_M, w->values);
+    const char *column;
+
+    if (!v || w->values != MOST_N || v->minus_inf)
+        return;
+    column = gen_fresh(g, "G");
+    gen_line(g, "Compute %s %s over N to 1 and get %s", gen_chance(g, 50) ? "GroupMax" : "GroupMean", v->name, column);
+    gen_add_var(g, column, MOST_M, 1, v->lo, v->hi);
 }
 
 /* What a norm is made of. */
@@ -204,10 +234,14 @@ static void statement(Whole *w)
         gen_make_value(g, MOST_M, 1);
     else if (what < 65)
         mask(w);
-    else if (what < 73)
+    else if (what < 72)
         softmax(w);
-    else if (what < 80)
+    else if (what < 78)
         norm(w);
+    else if (what < 81)
+        moved(w);
+    else if (what < 83)
+        grouped(w);
     else if (what < 90 && (v = changeable(g)))
         gen_update(g, v);
     else if (what < 95)

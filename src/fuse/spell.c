@@ -209,11 +209,48 @@ static Expr *read_at(Speller *s, const DefValue *x, Expr *const *at)
     return expr_index(s->arena, expr_name(s->arena, x->name), args, x->rank);
 }
 
+static const DefValue *read_value(const DefOp *op, const Expr *base)
+{
+    for (int k = 0; k < op->reads.len; k++)
+        if (expr_is_name(base, op->reads.data[k].name))
+            return op->reads.data[k].value;
+    return NULL;
+}
+
+/* `X[..., a]` with each coordinate written out; e itself, where there is no `...`; NULL: what the
+ * dots stand for is not the element's own place, as where several heads share an entry. */
+static const Expr *without_dots(Speller *s, const DefValue *of, const Expr *e)
+{
+    const DefValue *read = read_value(of->op, e->a);
+    int dots = -1, n = 0;
+
+    for (int i = 0; i < e->n_args; i++)
+        dots = e->args[i]->kind == EXPR_ELLIPSIS ? i : dots;
+    if (dots < 0)
+        return e;
+    if (!read || read->rank > of->rank)
+        return NULL;
+    Expr **args = arena_array(s->arena, Expr *, read->rank + 1);
+    for (int i = 0; i < dots; i++)
+        args[n++] = e->args[i];
+    for (; n < read->rank - (e->n_args - 1 - dots); n++) {
+        const DefDim *dim = &of->dims[of->rank - read->rank + n];
+
+        if (!dim->name || dim->size != read->dims[n].size || def_axis(of, dim->name) < 0)
+            return NULL;
+        args[n] = expr_name(s->arena, dim->name);
+    }
+    for (int i = dots + 1; i < e->n_args; i++)
+        args[n++] = e->args[i];
+    return expr_index(s->arena, e->a, args, n);
+}
+
 /* What a Define gives at these places: what it reads, there. NULL: it names a place that
  * has no such replacement. within: the brackets of an access, where a dimension's name is
  * a place. */
 static Expr *defined_at(Speller *s, const DefValue *x, const Expr *e, Expr *const *at, bool within)
 {
+    e = e && e->kind == EXPR_INDEX ? without_dots(s, x, e) : e;
     if (!e)
         return NULL;
     if (e->kind == EXPR_CALL && e->n_args == 1 && (text_equal_nocase(e->name, "row") || text_equal_nocase(e->name, "col"))) {
@@ -419,14 +456,25 @@ static bool spell_many(Speller *s, DefValue *x, DefValue *y, const Aff *n)
     return true;
 }
 
+/* How many each group has, where that is a number. */
+static bool is_known(Speller *s, const Aff *all, const Aff *groups, int64_t *n)
+{
+    if (aff_is_const(aff_div(s->def->aff, all, groups), n))
+        return true;
+    for (*n = 1; *n <= FEW; ++*n)
+        if (aff_scale(s->def->aff, groups, *n) == all)
+            return true;
+    return false;
+}
+
 static bool spell_group(Speller *s, DefValue *x, DefValue *y)
 {
-    const Aff *n = aff_div(s->def->aff, x->dims[s->op->axis].size, y->dims[s->op->axis].size);
+    const Aff *all = x->dims[s->op->axis].size, *groups = y->dims[s->op->axis].size;
     int64_t known;
 
-    if (s->op->op != OP_GROUP_MAX && aff_is_const(n, &known) && known >= 1 && known <= FEW)
+    if (s->op->op != OP_GROUP_MAX && is_known(s, all, groups, &known) && known >= 1 && known <= FEW)
         return spell_few(s, x, y, known);
-    return spell_many(s, x, y, n);
+    return spell_many(s, x, y, aff_div(s->def->aff, all, groups));
 }
 
 /* ---- TopK -------------------------------------------------------------------------------------------- */

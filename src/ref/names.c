@@ -85,7 +85,8 @@ void res_leave(Resolver *r, Name *name)
 
 const char *res_nearest(const char *name, const char *const *words, int n)
 {
-    int limit = strlen(name) <= 3 ? 1 : 2, best = limit + 1;
+    size_t len = strlen(name); /* of one letter any other is as near */
+    int limit = len < 2 ? 0 : len <= 3 ? 1 : 2, best = limit + 1;
     const char *found = NULL;
 
     for (int i = 0; i < n; i++) {

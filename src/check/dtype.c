@@ -9,8 +9,7 @@ void dtype_known(Checker *c, const Stmt *s)
         return;
     Diag *d = diag_add(c->diags, TW0434, s->span, "%s is %s, which %s has no instructions for", name,
                        dtype_name(s->dtype), target->name);
-    diag_note(c->diags, d, "it has %s: give another with --dtype, or declare it",
-              target_dtypes(c->arena, target));
+    diag_note(c->diags, d, "%s", target_instead(c->arena, target, s->dtype));
 }
 
 /* The type that a tile was given, by itself or by the global tensor of its name. */

@@ -239,12 +239,28 @@ bool check_definition(Arena *arena, Syms *syms, const Program *program, const Un
     return def_resolve(arena, syms, aff_ctx_new(arena), program, unit, settings, diags) != NULL;
 }
 
+/* An operation of one's own counts in the unit that it stands in. */
+static bool defines_outside(const Program *program, const Unit *unit, Diags *diags)
+{
+    bool outside = false;
+    for (int i = 0; unit->kind == UNIT_FRAGMENT && program->units.len > 1 && i < unit->body.len; i++) {
+        const Stmt *s = unit->body.data[i];
+        if (s->kind != STMT_DEFINE)
+            continue;
+        Diag *d = diag_add(diags, TW0404, s->span, "Define %s stands outside of the Kernel or Operator that uses it", s->name);
+        diag_note(diags, d, "move it into that unit, above its first use; each unit has operations of its own");
+        outside = true;
+    }
+    return outside;
+}
+
 bool check_program(Arena *arena, Syms *syms, const Program *program, const CheckOptions *options,
                    Diags *diags)
 {
     bool ok = true;
     for (int i = 0; i < program->units.len; i++) {
         const Unit *unit = program->units.data[i];
+        ok &= !defines_outside(program, unit, diags);
         bool (*check)(Arena *, Syms *, const Program *, const Unit *, const CheckOptions *,
                       Diags *) = unit->kind == UNIT_OPERATOR ? check_definition : check_code;
         ok &= check(arena, syms, program, unit, options, diags);

@@ -166,15 +166,29 @@ static bool only_multiplied(Assigner *a, const TileValue *v)
     return uses.len > 0;
 }
 
-/* What is rounded for products alone may as well be reshaped on its way: then what it is made
- * of meets their results, as a residual does that is added behind. */
+/* Elements of memory and places, computed with; what a product gave, or a loop carries, is not. */
+static bool made_of_loads(const TileValue *v, int depth)
+{
+    if (!is_matrix(v)) return true;
+    if (!v->def || depth == 0) return false;
+    TileOpKind kind = v->def->kind;
+    if (kind == TILE_LOAD || kind == TILE_GATHER || kind == TILE_INDEX || kind == TILE_FILL || kind == TILE_MOVE) return true;
+    if (kind != TILE_ELEMENT && kind != TILE_MASK && kind != TILE_CAST) return false;
+    for (int i = 0; i < v->def->n_args; i++)
+        if (!made_of_loads(v->def->args[i], depth - 1)) return false;
+    return true;
+}
+
+/* What is loaded, computed with and rounded for products alone may as well be reshaped on its
+ * way: then what it is made of meets their results, as a residual does that is added behind. A
+ * result of a product is reshaped by the program. */
 static void reshape_operands(Assigner *a, TileBlock *block)
 {
     for (int i = 0; i < block->ops.len; i++) {
         TileOp *op = block->ops.data[i];
         for (int r = 0; r < op->n_regions; r++) reshape_operands(a, op->regions[r]);
         if (op->kind == TILE_CAST && is_matrix(op->results[0]) && dtype_is_narrow(op->results[0]->type.dtype) &&
-            op->args[0]->type.space == SPACE_REGISTER && only_multiplied(a, op->results[0]))
+            op->args[0]->type.space == SPACE_REGISTER && made_of_loads(op->args[0], 64) && only_multiplied(a, op->results[0]))
             op->kind = TILE_RESHAPE;
     }
 }

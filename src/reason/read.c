@@ -413,8 +413,7 @@ static void read_tensor(Plan *plan, const Stmt *s)
     if (!target_has_dtype(plan->options->target, tensor.dtype)) {
         Diag *diag = plan_fail(plan, TW0434, s->span, "%s is %s, which %s has no instructions for", s->name,
                                dtype_name(tensor.dtype), plan->options->target->name);
-        const char *known = target_dtypes(plan->arena, plan->options->target);
-        diag_note(plan->diags, diag, "it has %s: give another with --dtype, or declare it", known);
+        diag_note(plan->diags, diag, "%s", target_instead(plan->arena, plan->options->target, tensor.dtype));
         return;
     }
     vec_push(plan->arena, &plan->tensors, tensor);

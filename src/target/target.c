@@ -100,3 +100,14 @@ const char *target_dtypes(Arena *arena, const Target *t)
             str_printf(&list, "%s%s", list.len ? ", " : "", dtype_name((DType)d));
     return str_text(&list);
 }
+
+const char *target_instead(Arena *arena, const Target *t, DType dtype)
+{
+    const char *has = target_dtypes(arena, t);
+
+    for (const Target *const *other = target_all(); *other; other++)
+        if (target_has_dtype(*other, dtype))
+            return arena_printf(arena, "it has %s: give another with --dtype, or declare it; or compile for a target that has %s, "
+                                "--target %s", has, dtype_name(dtype), (*other)->name);
+    return arena_printf(arena, "it has %s: give another with --dtype, or declare it", has);
+}

@@ -75,5 +75,7 @@ int target_group_registers(const Target *t, int groups, int streams);
 int target_copier_registers(const Target *t, int groups, int streams);
 /* "fp16, bf16": of 16 and 8 bits, as a list. */
 const char *target_dtypes(Arena *arena, const Target *t);
+/* What to do about an element type that t lacks: others that it has, or a target that has it. */
+const char *target_instead(Arena *arena, const Target *t, DType dtype);
 
 #endif

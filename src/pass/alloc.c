@@ -6,12 +6,6 @@
  */
 #include "pass/passes.h"
 
-static int64_t buffer_bytes(const TileType *t)
-{
-    int64_t stage = lay_shared_bytes(t->rows, t->cols, dtype_bytes(t->dtype));
-    return stage * t->stages;
-}
-
 /* Barriers of rings and the places that a persistent block goes to (ptx/ring.c, roles.c). */
 enum { BARRIERS_OF_STAGE = 16, SLOTS = 128 };
 
@@ -20,7 +14,7 @@ static int64_t barrier_bytes(const TileKernel *kernel)
     int64_t bytes = kernel->persistent ? SLOTS : 0;
     for (int i = 0; i < kernel->body->ops.len; i++) {
         const TileOp *op = kernel->body->ops.data[i];
-        if (op->kind == TILE_RING) bytes += (int64_t)op->count * op->results[0]->type.stages * BARRIERS_OF_STAGE;
+        if (op->kind == TILE_RING) bytes += (int64_t)tile_places(op) * BARRIERS_OF_STAGE;
     }
     return bytes;
 }
@@ -37,7 +31,7 @@ bool pass_alloc(TileProgram *program, TileKernel *kernel, const Target *target, 
     for (int i = 0; i < kernel->body->ops.len; i++) {
         TileOp *op = kernel->body->ops.data[i];
         if (!tile_is_storage(op)) continue;
-        int64_t bytes = buffer_bytes(&op->results[0]->type) * (op->kind == TILE_RING ? op->count : 1);
+        int64_t bytes = tile_storage_bytes(op);
         at = round_up(at, bytes >= 1024 ? 1024 : 128);
         op->offset = at;
         at += bytes;

@@ -13,6 +13,7 @@
  */
 #include "pass/bounded.h"
 
+#include "pass/ones.h"
 #include "pass/parts.h"
 #include "pass/range.h"
 #include "pass/rewrite.h"
@@ -152,13 +153,18 @@ void bounded_expand(TileProgram *program, TileKernel *kernel, TileOp *loop, Tile
     while (body->ops.data[rw.at] != softmax) rw.at++;
     TileValue *p = rw_unary(&rw, OP_EXP, rw_binary(&rw, OP_SUBTRACT, softmax->args[0], rw_fill(&rw, middle)));
     replace(body, softmax->results[0], p);
-    TileValue *sum = rw_reduce_rows(&rw, OP_ROW_SUM, summed(&rw, p, rounded));
-    replace(body, softmax->results[2], rw_binary(&rw, OP_ADD, softmax->args[2], sum));
+    TileValue *w = summed(&rw, p, rounded);
+    bool joined = kernel->specialized && w != p;
+    TileValue *one = joined ? ones_operand(program, kernel, w, softmax->args[2]) : NULL;
+    TileValue *l = joined ? ones_add(&rw, softmax->args[2], w, one)
+                          : rw_binary(&rw, OP_ADD, softmax->args[2], rw_reduce_rows(&rw, OP_ROW_SUM, w));
+    replace(body, softmax->results[2], l);
     for (int i = 0; i < b.n_sums; i++) {
         replace(body, b.rescales[i]->results[0], sum_of(&b, i));
         remove_op(body, b.rescales[i]);
     }
     leave_reference(&b, middle);
     remove_op(body, softmax);
-    if (!rounded) parts_carry(program, kernel, loop, b.l);
+    if (joined) ones_carry(program, kernel, loop, b.l);
+    else if (!rounded) parts_carry(program, kernel, loop, b.l);
 }

@@ -22,6 +22,7 @@
 #include "pass/bounded.h"
 #include "pass/decide.h"
 #include "pass/gauge.h"
+#include "pass/ones.h"
 #include "pass/passes.h"
 #include "pass/postcheck.h"
 
@@ -161,15 +162,18 @@ static SchedValue choose_form(const Expansion *x, TileOp *loop, const TileBlock 
     return pass_decide(x->kernel, SCHED_SOFTMAX, best, possible, x->diags);
 }
 
-/* Rounding what is summed, as products see it, takes as many instructions again as the
- * sum (measured: d128 5 % slower), where they are not the tensor cores'. Without, a weight
- * that is most of its row shows its own rounding, half a unit of the operand's last place,
- * but not where its maximum was the reference: then it is a power of two. */
-static SchedValue choose_sums(const Expansion *x, GaugeFreedom free, SchedValue form)
+/* Of what the products see the tensor cores can make the sum: those of a warp on the side
+ * of any product, those of a warpgroup beside one that has room for it (ones.c). Without,
+ * rounding it takes as many instructions again as the sum (measured: d128 5 % slower).
+ * Summed exactly, a weight that is most of its row shows its own rounding, half a unit of
+ * the operand's last place, but not where its maximum was the reference: then it is a
+ * power of two. */
+static SchedValue choose_sums(const Expansion *x, const TileBlock *block, const TileOp *op, GaugeFreedom free)
 {
     uint64_t exact = DECIDE(SCHED_SUMS_EXACT), either = exact | DECIDE(SCHED_SUMS_ROUNDED);
-    SchedValue best = free.rounded_sum && form != SCHED_SOFTMAX_CHECKED ? SCHED_SUMS_ROUNDED : SCHED_SUMS_EXACT;
-    return pass_decide(x->kernel, SCHED_SUMS, best, free.rounded_sum ? either : exact, x->diags);
+    bool fits = free.rounded_sum && (!x->kernel->specialized || ones_fit(block, op));
+    bool pays = fits && (!x->kernel->specialized || ones_pay(block, op));
+    return pass_decide(x->kernel, SCHED_SUMS, pays ? SCHED_SUMS_ROUNDED : SCHED_SUMS_EXACT, fits ? either : exact, x->diags);
 }
 
 static void expand_softmax(Expansion *x, TileOp *loop, TileBlock *block, int at)
@@ -177,7 +181,7 @@ static void expand_softmax(Expansion *x, TileOp *loop, TileBlock *block, int at)
     TileOp *op = block->ops.data[at];
     GaugeFreedom free = gauge_freedom(x->program->arena, x->kernel, loop, op);
     SchedValue form = choose_form(x, loop, block, op, free);
-    bool rounded = choose_sums(x, free, form) == SCHED_SUMS_ROUNDED;
+    bool rounded = choose_sums(x, block, op, free) == SCHED_SUMS_ROUNDED;
     if (form == SCHED_SOFTMAX_CHECKED) postcheck_expand(x->program, x->kernel, loop, op, rounded);
     else if (form == SCHED_SOFTMAX_BOUNDED) bounded_expand(x->program, x->kernel, loop, op, rounded);
     else expand_in_order(x->program, x->kernel, form == SCHED_SOFTMAX_LAGGING, rounded, block, at);

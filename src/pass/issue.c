@@ -15,6 +15,7 @@
 #include "pass/issue.h"
 
 #include "pass/decide.h"
+#include "pass/ones.h"
 #include "pass/stage.h"
 
 typedef struct Pending {
@@ -97,12 +98,10 @@ static Pending *find(Issuer *s, const TileValue *v)
     return NULL;
 }
 
-/* Waits, before block->ops.data[*at], for a value and so for all that were started before. */
-static void finish(Issuer *s, TileBlock *block, int *at, TileValue *v)
+/* Waits, before block->ops.data[*at], for a value, until the product `number` and all before
+ * it are there. */
+static void finish(Issuer *s, TileBlock *block, int *at, TileValue *v, int number)
 {
-    const Pending *p = find(s, v);
-    if (!p) return;
-    int number = p->number;
     Rewriter rw = {s->program, s->kernel, block, *at, v->def->loc};
     TileType type = v->type;
     type.pending = false;
@@ -128,9 +127,12 @@ static bool may_stay(const TileOp *op, int arg)
     return (op->kind == TILE_GEMM && arg == 2) || (op->kind == TILE_REVISE && arg < op->n_results);
 }
 
+/* All at once: where one is read while another is in flight, on some path only, ptxas
+ * serializes them (C7514). */
 static void finish_all(Issuer *s, TileBlock *block, int *at)
 {
-    while (s->pending.len) finish(s, block, at, s->pending.data[0].value);
+    int last = s->pending.len ? s->pending.data[s->pending.len - 1].number : 0;
+    while (s->pending.len) finish(s, block, at, s->pending.data[0].value, last);
 }
 
 static void finish_operands(Issuer *s, TileBlock *block, int *at)
@@ -139,7 +141,7 @@ static void finish_operands(Issuer *s, TileBlock *block, int *at)
         const TileOp *op = block->ops.data[*at];
         if (!op->args[k]->type.pending || may_stay(op, k)) continue;
         if (s->closely) finish_all(s, block, at);
-        else finish(s, block, at, op->args[k]);
+        else if (find(s, op->args[k])) finish(s, block, at, op->args[k], find(s, op->args[k])->number);
     }
 }
 
@@ -161,7 +163,7 @@ static void issue_block(Issuer *s, TileBlock *block);
 /* What is pending outside is so within the region, too; afterwards as before. */
 static void issue_revised(Issuer *s, TileOp *op)
 {
-    Issuer within = {s->program, s->kernel, {0}, s->issued, s->closely};
+    Issuer within = {s->program, s->kernel, {0}, s->issued, true};
     for (int i = 0; i < s->pending.len; i++) vec_push(s->program->arena, &within.pending, s->pending.data[i]);
     TileBlock *region = op->regions[0];
     for (int i = 0; i < region->ops.len; i++)
@@ -224,6 +226,7 @@ static void issue_sums(Issuer *s, TileOp *loop)
 static void issue_block(Issuer *s, TileBlock *block)
 {
     early_first(block);
+    ones_behind(block);
     for (int i = 0; i < block->ops.len; i++) {
         TileOp *op = block->ops.data[i];
         if (op->kind == TILE_FOR && goes_on(s, op)) {

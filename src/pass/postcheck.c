@@ -10,6 +10,9 @@
  *     RAISE; %e and what is made of it again }
  *   %l3 = add %l2, %part1
  *
+ * Where sums are but divisors the tensor cores may make them, of what the products see
+ * (ones.c); they are no part of the weights then.
+ *
  * The exponentials do not wait for a maximum, nor lanes for each other: where the
  * reference is an old one, that shows in what they gave. It is legal where the
  * reference is only a gauge (gauge.c), and may lie far from the maximum.
@@ -28,6 +31,7 @@
  */
 #include "pass/postcheck.h"
 
+#include "pass/ones.h"
 #include "pass/parts.h"
 #include "pass/rewrite.h"
 
@@ -64,7 +68,8 @@ typedef struct PostCheck {
     TileOp *rescales[MAX_SUMS];
     int n_sums;
     const struct Range *range;
-    bool rounded;  /* sums are but divisors, so that the rounding of a dominant p cancels */
+    TileValue *one; /* sums are but divisors, so that the rounding of a dominant p cancels: what the
+                     * tensor cores make them with (ones.c); else NULL */
 } PostCheck;
 
 /* What goes round the loop, as of some moment. */
@@ -74,7 +79,7 @@ typedef struct State {
 
 /* What one turn makes of its scores. */
 typedef struct Weights {
-    TileValue *operand, *part;
+    TileValue *operand, *part; /* part: NULL where the tensor cores sum */
 } Weights;
 
 /* ---- does it fit? ------------------------------------------------------------------ */
@@ -129,8 +134,7 @@ static Weights weights(Rewriter *rw, const PostCheck *c, TileValue *reference)
 {
     TileValue *e = exponentials(rw, c, reference);
     TileOp *reshape = rw_insert(rw, TILE_RESHAPE, 1, &e, 1, &c->reshape->results[0]->type);
-    TileValue *part = rw_reduce_rows(rw, OP_ROW_SUM, c->rounded ? reshape->results[0] : e);
-    return (Weights){reshape->results[0], part};
+    return (Weights){reshape->results[0], c->one ? NULL : rw_reduce_rows(rw, OP_ROW_SUM, e)};
 }
 
 /* 1 where a reference moved by more than half of what p may grow, but not from where
@@ -163,7 +167,7 @@ static int list_all(const PostCheck *c, const Weights *w, const State *s, TileVa
 {
     int n = 0;
     if (w) list[n++] = w->operand;
-    if (w) list[n++] = w->part;
+    if (w && w->part) list[n++] = w->part;
     list[n++] = s->reference;
     list[n++] = s->l;
     for (int i = 0; i < c->n_sums; i++) list[n++] = s->sums[i];
@@ -174,7 +178,7 @@ static int list_all(const PostCheck *c, const Weights *w, const State *s, TileVa
 static void read_all(const PostCheck *c, Weights *w, State *s, TileValue *const *list)
 {
     if (w) w->operand = *list++;
-    if (w) w->part = *list++;
+    if (w && w->part) w->part = *list++;
     s->reference = *list++;
     s->l = *list++;
     for (int i = 0; i < c->n_sums; i++) s->sums[i] = *list++;
@@ -293,6 +297,11 @@ static TileValue *sum_of(const PostCheck *c, int i)
     return rescale->args[rescale->args[0] == c->softmax->results[3]];
 }
 
+static TileValue *new_sum(Rewriter *rw, const PostCheck *c, const State *s, const Weights *w)
+{
+    return c->one ? ones_add(rw, s->l, w->operand, c->one) : rw_binary(rw, OP_ADD, s->l, w->part);
+}
+
 /* The softmax in terms of the state with which the turn begins. */
 static void expand_turn(const PostCheck *c, State s)
 {
@@ -303,7 +312,7 @@ static void expand_turn(const PostCheck *c, State s)
     Weights w = weights(&rw, c, s.reference);
     revise(&rw, c, w.operand, c->range->bound, &w, &s);
     replace(body, c->softmax->results[1], s.reference);
-    replace(body, c->softmax->results[2], rw_binary(&rw, OP_ADD, s.l, w.part));
+    replace(body, c->softmax->results[2], new_sum(&rw, c, &s, &w));
     for (int i = 0; i < c->n_sums; i++) replace(body, c->rescales[i]->results[0], s.sums[i]);
     replace(body, c->reshape->results[0], w.operand);
     rw_yield(c->program, body, s.hot);
@@ -311,17 +320,19 @@ static void expand_turn(const PostCheck *c, State s)
 
 void postcheck_expand(TileProgram *program, TileKernel *kernel, TileOp *loop, TileOp *softmax, bool rounded)
 {
-    PostCheck c = {.program = program, .kernel = kernel, .loop = loop, .softmax = softmax, .rounded = rounded};
+    PostCheck c = {.program = program, .kernel = kernel, .loop = loop, .softmax = softmax};
     const TileBlock *body = loop->regions[0];
     if (!find_parts(&c)) return;
     State s = {.reference = softmax->args[1], .l = softmax->args[2]};
     for (int i = 0; i < c.n_sums; i++) s.sums[i] = sum_of(&c, i);
     int l = position_of(body, s.l);
+    if (rounded) c.one = ones_operand(program, kernel, c.reshape->results[0], s.l);
     s.hot = carry_hot(&c);
     expand_turn(&c, s);
     remove_old(&c);
     carry_reference(&c, position_of(body, s.reference));
     restore_sum(&c, l);
     for (int i = 0; i < c.n_sums; i++) restore_sum(&c, position_of(body, s.sums[i]));
-    parts_carry(program, kernel, loop, l);
+    if (rounded) ones_carry(program, kernel, loop, l);
+    else parts_carry(program, kernel, loop, l);
 }

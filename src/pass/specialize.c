@@ -97,10 +97,9 @@ static void find_streams(Specializer *s, const TileBlock *block, bool in_loop)
 static int64_t ring_bytes(const Specializer *s)
 {
     int64_t bytes = 0;
-    for (int i = 0; i < s->streams.len; i++) {
-        const TileType *t = &s->streams.data[i].ring->type;
-        bytes += lay_shared_bytes(t->rows, t->cols, dtype_bytes(t->dtype)) * t->stages * s->streams.data[i].ring->def->count;
-    }
+    for (int i = 0; i < s->kernel->body->ops.len; i++) /* constants */
+        if (tile_is_storage(s->kernel->body->ops.data[i])) bytes += tile_storage_bytes(s->kernel->body->ops.data[i]);
+    for (int i = 0; i < s->streams.len; i++) bytes += tile_storage_bytes(s->streams.data[i].ring->def);
     return bytes + BARRIERS;
 }
 
@@ -410,6 +409,17 @@ static void strip_awaits(TileBlock *block)
     }
 }
 
+/* What is in shared memory from the start is there before there are roles; behind the
+ * rings, so that one product may reach from a stage to it (ptx/wgmma.c). */
+static void lift_constants(TileProgram *program, TileBlock *from, TileBlock *to)
+{
+    for (int i = 0; i < from->ops.len; i++) {
+        if (!tile_is_storage(from->ops.data[i])) continue;
+        tile_append(program, to, from->ops.data[i]);
+        tile_remove(from, i--);
+    }
+}
+
 bool pass_specialize(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags)
 {
     const TileAxis *axis = tile_within(kernel);
@@ -436,6 +446,7 @@ bool pass_specialize(TileProgram *program, TileKernel *kernel, const Target *tar
     narrow_loops(program, kernel, compute);
     set_roles(&s, roles);
     for (int i = 0; i < s.streams.len; i++) tile_append(program, whole, s.streams.data[i].ring->def);
+    lift_constants(program, compute, whole);
     tile_append(program, whole, roles);
     kernel->body = whole;
     kernel->warps = TARGET_GROUP_WARPS * (s.groups + 1);

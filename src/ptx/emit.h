@@ -69,6 +69,10 @@ typedef struct Emitter {
     int n_syms;
     Frag *frags;                /* by tile value id */
 
+    const TileOp *op_before, *op_behind; /* neighbours in its block of the operation that is emitted */
+    const TileOp *joined;       /* the product that was started with the one before */
+    uint64_t groups;            /* a bit for each product started, the last one lowest: 1 where a group begins */
+
     const char **base;          /* by tensor: REG_RD text, global address */
     const char *(*stride)[TENSOR_MAX_RANK]; /* by tensor and dim: bytes, s64; innermost: immediate */
     const char *smem, *tid, *lane, *warp; /* in a role: of its instance */
@@ -172,6 +176,7 @@ typedef struct SharedTile {  /* a stage of a buffer */
 } SharedTile;
 SharedTile sh_stage(const TileValue *buffer, const Aff *index);
 bool sh_view(const Emitter *e, const TileValue *v, SharedTile *tile);
+void sh_fill(Emitter *e, const TileOp *op);            /* a constant in shared memory, written by all threads */
 int64_t sh_stage_bytes(const SharedTile *tile);
 /* Register with the address of the stage's first byte, less the buffer's offset. */
 const char *sh_base(Emitter *e, const SharedTile *tile);

@@ -96,7 +96,10 @@ static void emit_op(Emitter *e, const TileOp *op)
         else cp_store(e, op);
         break;
     case TILE_MOVE:       pr_move(e, op); break;
-    case TILE_FILL:       el_fill(e, op); break;
+    case TILE_FILL:
+        if (tile_is_storage(op)) sh_fill(e, op);
+        else el_fill(e, op);
+        break;
     case TILE_INDEX:      el_index(e, op); break;
     case TILE_GATHER:     ga_gather(e, op); break;
     case TILE_ELEMENT:    el_element(e, op); break;
@@ -145,6 +148,8 @@ void kn_block(Emitter *e, const TileBlock *block)
         const TileOp *op = block->ops.data[i];
         if (op->kind != TILE_FILL && op->kind != TILE_VIEW && op->kind != TILE_BUFFER && op->kind != TILE_YIELD)
             emit_place(e, op);
+        e->op_before = i > 0 ? block->ops.data[i - 1] : NULL;
+        e->op_behind = i + 1 < block->ops.len ? block->ops.data[i + 1] : NULL;
         emit_op(e, op);
     }
 }

@@ -22,21 +22,14 @@ enum { BARRIER_BYTES = 8 };
 
 /* ---- where barriers are --------------------------------------------------------- */
 
-static int ring_places(const TileOp *ring)
-{
-    return ring->count * ring->results[0]->type.stages;
-}
-
 static int64_t storage_end(const TileKernel *kernel)
 {
     int64_t end = 0;
     for (int i = 0; i < kernel->body->ops.len; i++) {
         const TileOp *op = kernel->body->ops.data[i];
         if (!tile_is_storage(op)) continue;
-        const TileType *t = &op->results[0]->type;
-        int64_t bytes = lay_shared_bytes(t->rows, t->cols, dtype_bytes(t->dtype)) * t->stages;
-        bytes = op->offset + bytes * (op->kind == TILE_RING ? op->count : 1);
-        if (bytes > end) end = bytes;
+        int64_t last = op->offset + tile_storage_bytes(op);
+        if (last > end) end = last;
     }
     return (end + 15) / 16 * 16;
 }
@@ -47,7 +40,7 @@ int64_t rg_barriers(const TileKernel *kernel, const TileOp *ring)
     for (int i = 0; i < kernel->body->ops.len; i++) {
         const TileOp *op = kernel->body->ops.data[i];
         if (op == ring) return at;
-        if (op->kind == TILE_RING) at += 2 * BARRIER_BYTES * ring_places(op);
+        if (op->kind == TILE_RING) at += 2 * BARRIER_BYTES * tile_places(op);
     }
     return at;
 }
@@ -70,7 +63,7 @@ void rg_init(Emitter *e, const TileOp *roles)
         const TileOp *ring = e->kernel->body->ops.data[i];
         if (ring->kind != TILE_RING) continue;
         int64_t at = rg_barriers(e->kernel, ring);
-        int n = ring_places(ring), stages = ring->results[0]->type.stages;
+        int n = tile_places(ring), stages = ring->results[0]->type.stages;
         for (int k = 0; k < 2 * n; k++)
             em(e, "mbarrier.init.shared::cta.b64 [%s+%lld], %d;", e->smem, (long long)at + k * BARRIER_BYTES,
                k < n ? 1 : readers(e, roles, ring, (k - n) / stages));
@@ -119,7 +112,7 @@ static const Aff *number_of(Emitter *e, const TileOp *op, const char *stage)
 static const char *barrier_address(Emitter *e, const TileOp *op, const Aff *number, bool empty)
 {
     const TileOp *ring = op->args[0]->def;
-    int64_t at = rg_barriers(e->kernel, ring) + (empty ? ring_places(ring) * BARRIER_BYTES : 0), constant;
+    int64_t at = rg_barriers(e->kernel, ring) + (empty ? tile_places(ring) * BARRIER_BYTES : 0), constant;
     if (aff_is_const(number, &constant))
         return arena_printf(e->arena, "%s+%lld", e->smem, (long long)(at + constant * BARRIER_BYTES));
     const char *address = em_new(e, REG_R);

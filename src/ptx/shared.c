@@ -23,9 +23,36 @@ bool sh_view(const Emitter *e, const TileValue *v, SharedTile *tile)
         tile->chunk0 += v->def->col0 * dtype_bytes(v->type.dtype) / 16;
         return true;
     }
+    if (v->def && v->def->kind == TILE_FILL && tile_is_storage(v->def)) {
+        *tile = sh_stage(v, aff_const(e->program->aff, 0));
+        return true;
+    }
     if (!v->def || (v->def->kind != TILE_VIEW && v->def->kind != TILE_AWAIT)) return false;
     *tile = sh_stage(v->def->args[0], v->def->kind == TILE_AWAIT ? e->awaited[v->id] : v->def->index);
     return true;
+}
+
+/* The same number everywhere, so whatever the layout. The barrier behind which roles begin
+ * lets others see it; to tensor cores it must be shown (PTX ISA, "Async proxy"). */
+void sh_fill(Emitter *e, const TileOp *op)
+{
+    const TileType *t = &op->results[0]->type;
+    int bytes = (int)tile_storage_bytes(op), threads = e->kernel->warps * 32;
+    int label = em_label(e);
+    uint8_t word[8] = {0};
+    uint32_t value;
+    for (int i = 0; i < 4; i += dtype_bytes(t->dtype)) dtype_store(t->dtype, word + i, op->number);
+    memcpy(&value, word, sizeof value);
+    const char *at = em_new(e, REG_R), *address = em_new(e, REG_R), *p = em_new(e, REG_P);
+    em(e, "shl.b32 %s, %s, 2;", at, e->tid);
+    em(e, "$fill%d:", label);
+    em(e, "setp.lt.s32 %s, %s, %d;", p, at, bytes);
+    em(e, "add.s32 %s, %s, %s;", address, e->smem, at);
+    em(e, "@%s st.shared.b32 [%s+%lld], 0x%08x;", p, address, (long long)op->offset, value);
+    em(e, "add.s32 %s, %s, %d;", at, at, 4 * threads);
+    em(e, "setp.lt.s32 %s, %s, %d;", p, at, bytes);
+    em(e, "@%s bra $fill%d;", p, label);
+    if (e->target->has_wgmma) em(e, "fence.proxy.async.shared::cta;");
 }
 
 int64_t sh_stage_bytes(const SharedTile *tile)

@@ -12,13 +12,21 @@
  * step is 32 bytes further in its panel, and the leading offset does not matter; of
  * one whose rows run along m or n the leading offset leads from panel to panel, and a
  * step is as many rows further. The stride offset leads from eight rows to the next.
+ *
+ * Where an operand is as wide as a panel, the next panel may lie anywhere behind it. So a
+ * product by a constant (pass/ones.c), which any bytes of its tile can be, is eight columns
+ * more of the product before it: the leading offset leads to the constant, from wherever
+ * a step begins.
  */
 #include "ptx/roles.h"
+
+enum { JOINED = 8 }; /* columns that a constant adds to a product */
 
 typedef struct Operand {
     SharedTile tile;
     bool along;          /* rows run along m or n, not along k */
     int step_k;
+    const SharedTile *constant; /* its next panel, or NULL */
     const char *low;     /* register: the lower word for the first step, columns 0 */
 } Operand;
 
@@ -27,13 +35,31 @@ static int panel_of(const Operand *o)
     return o->tile.type->layout.panel;
 }
 
+/* What a step of `bytes` adds to the lower word: where the next panel is fixed, that comes
+ * nearer. */
+static int64_t step_word(const Operand *o, int64_t bytes)
+{
+    return o->constant ? bytes / 16 * (1 - (1 << 16)) : bytes / 16;
+}
+
+static const char *first_step(Emitter *e, const Operand *o)
+{
+    const char *low = em_new(e, REG_R);
+    if (o->constant) {
+        int64_t stage = step_word(o, sh_stage_bytes(&o->tile));
+        em(e, "shr.u32 %s, %s, 4;", low, e->smem);
+        em(e, "add.s32 %s, %s, %s;", low, low, ix_value(e, aff_scale(e->program->aff, o->tile.index, stage)));
+    } else {
+        em(e, "shr.u32 %s, %s, 4;", low, sh_base(e, &o->tile));
+    }
+    return low;
+}
+
 static void find_operand(Emitter *e, Operand *o)
 {
     const TileType *t = o->tile.type;
-    const char *base = sh_base(e, &o->tile);
-    int64_t leading = o->along ? (int64_t)t->rows * panel_of(o) : 16;
-    o->low = em_new(e, REG_R);
-    em(e, "shr.u32 %s, %s, 4;", o->low, base);
+    int64_t leading = o->constant ? o->constant->offset - o->tile.offset : o->along ? (int64_t)t->rows * panel_of(o) : 16;
+    o->low = first_step(e, o);
     em(e, "add.s32 %s, %s, %lld;", o->low, o->low, (long long)(o->tile.offset / 16 + (leading / 16 << 16)));
 }
 
@@ -53,7 +79,7 @@ static const char *descriptor(Emitter *e, const Operand *o, int step, int first)
     const char *low = em_new(e, REG_R), *d = em_new(e, REG_RD);
     int panel = panel_of(o);
     unsigned swizzle = panel == 128 ? 1 : panel == 64 ? 2 : panel == 32 ? 3 : 0;
-    em(e, "add.s32 %s, %s, %lld;", low, o->low, (long long)(step_offset(o, step, first) / 16));
+    em(e, "add.s32 %s, %s, %lld;", low, o->low, (long long)step_word(o, step_offset(o, step, first)));
     em(e, "mov.b64 %s, {%s, 0x%x};", d, low, swizzle << 30 | (unsigned)(8 * panel / 16));
     return d;
 }
@@ -89,10 +115,52 @@ static bool is_zero(const Emitter *e, const TileValue *v)
     return number && strcmp(number, "0f00000000") == 0;
 }
 
+/* ---- starting --------------------------------------------------------------------------- */
+
+static bool adds(const Emitter *e, const TileOp *op)
+{
+    return op->n_args == 3 && !is_zero(e, op->args[2]);
+}
+
+/* The product by a constant that becomes part of this one, and the constant; or NULL. */
+static const TileOp *joined(const Emitter *e, const TileOp *op, const SharedTile *b_tile, SharedTile *constant)
+{
+    const TileOp *next = e->op_behind;
+    const TileType *b = &op->args[1]->type;
+    if (!next || next->kind != TILE_ISSUE || next->args[0] != op->args[0] || op->trans_a || op->trans_b) return NULL;
+    const TileOp *def = next->args[1]->def;
+    bool fills = b->cols * dtype_bytes(b->dtype) == b->layout.panel;
+    if (!def || def->kind != TILE_FILL || def->results[0]->type.dtype != b->dtype || !fills) return NULL;
+    if (!sh_view(e, next->args[1], constant) || constant->offset <= b_tile->offset) return NULL;
+    return next->results[0]->type.cols == JOINED && adds(e, op) == adds(e, next) ? next : NULL;
+}
+
+/* The registers of a product's result; where they are in flight, the same. */
+static const int *accumulators(Emitter *e, const TileOp *op)
+{
+    const TileValue *r = op->results[0];
+    if (adds(e, op) && op->args[2]->type.pending) e->frags[r->id] = e->frags[op->args[2]->id];
+    else if (adds(e, op)) fr_take(e, r, op->args[2]);
+    else fr_new_f32(e, r);
+    return e->frags[r->id].f;
+}
+
+/* The registers of columns `first` to `first` + n. */
+static const char *destination(Emitter *e, const int *acc, int first, int n, const int *more)
+{
+    const char *list = registers(e, "%f", &acc[first / 2], n / 2);
+    return more ? arena_printf(e->arena, "%s, %s", list, registers(e, "%f", more, JOINED / 2)) : list;
+}
+
 void wg_issue(Emitter *e, const TileOp *op)
 {
     const TileValue *a = op->args[0], *b = op->args[1], *r = op->results[0];
     Operand x = {.along = op->trans_a}, y = {.along = !op->trans_b};
+    SharedTile constant;
+    if (e->joined == op) {
+        e->joined = NULL;
+        return; /* started with the one before */
+    }
     bool a_shared = sh_view(e, a, &x.tile);
     const int *packed = NULL;
     if (!sh_view(e, b, &y.tile)) em_fail(e, op->loc, TW0804, "the second operand of a product is not in shared memory");
@@ -100,15 +168,16 @@ void wg_issue(Emitter *e, const TileOp *op)
         fr_new_f32(e, r);
         return;
     }
+    e->joined = joined(e, op, &y.tile, &constant);
+    e->groups = e->groups << 1 | 1;
+    if (e->joined) e->groups <<= 1;
+    y.constant = e->joined ? &constant : NULL;
     x.step_k = y.step_k = target_mma_k(e->target, b->type.dtype);
     if (a_shared) find_operand(e, &x);
     else packed = fr_packed(e, a, b->type.dtype);
     find_operand(e, &y);
-    bool adds = op->n_args == 3 && !is_zero(e, op->args[2]);
-    if (adds && op->args[2]->type.pending) e->frags[r->id] = e->frags[op->args[2]->id]; /* it is in flight there */
-    else if (adds) fr_take(e, r, op->args[2]);
-    else fr_new_f32(e, r);
-    const int *acc = e->frags[r->id].f;
+    const char *more = adds(e, op) ? e->always : e->never;
+    const int *acc = accumulators(e, op), *sums = e->joined ? accumulators(e, e->joined) : NULL;
     int k = op->trans_a ? a->type.rows : a->type.cols;
     const char *type = type_name(b->type.dtype);
     em(e, "wgmma.fence.sync.aligned;");
@@ -119,8 +188,8 @@ void wg_issue(Emitter *e, const TileOp *op)
                                       : descriptor(e, &x, step, 0);
             const char *right = descriptor(e, &y, step, first);
             bool halves = dtype_bytes(b->type.dtype) == 2;
-            em(e, "wgmma.mma_async.sync.aligned.m64n%dk%d.f32.%s.%s {%s}, %s, %s, %s, 1, 1%s%s;", n, x.step_k, type, type,
-               registers(e, "%f", &acc[first / 2], n / 2), left, right, adds || step ? e->always : e->never,
+            em(e, "wgmma.mma_async.sync.aligned.m64n%dk%d.f32.%s.%s {%s}, %s, %s, %s, 1, 1%s%s;", n + (sums ? JOINED : 0), x.step_k, type, type,
+               destination(e, acc, first, n, sums), left, right, step ? e->always : more,
                halves && !packed ? (op->trans_a ? ", 1" : ", 0") : "", halves ? (op->trans_b ? ", 0" : ", 1") : "");
         }
     }
@@ -129,10 +198,23 @@ void wg_issue(Emitter *e, const TileOp *op)
     e->settled = true;
 }
 
-/* The registers stay the same, so that nothing in flight is moved. */
+/* ---- waiting ------------------------------------------------------------------------------ */
+
+/* Groups among the last products: one that joined is in the group of the one before. */
+static int groups_in(const Emitter *e, int products)
+{
+    int n = 0;
+    for (int i = 0; i < products; i++) n += e->groups >> i & 1;
+    return n;
+}
+
+/* The registers stay the same, so that nothing in flight is moved. Behind a wait for as much
+ * there is nothing left to wait for. */
 void wg_finish(Emitter *e, const TileOp *op)
 {
-    em(e, "wgmma.wait_group.sync.aligned %d;", op->count);
+    int leaving = groups_in(e, op->count);
+    if (!e->op_before || e->op_before->kind != TILE_FINISH || groups_in(e, e->op_before->count) > leaving)
+        em(e, "wgmma.wait_group.sync.aligned %d;", leaving);
     e->frags[op->results[0]->id] = e->frags[op->args[0]->id];
     e->frags[op->results[0]->id].packed = NULL;
 }

@@ -160,7 +160,24 @@ bool tile_has(const TileBlock *block, TileOpKind kind)
 
 bool tile_is_storage(const TileOp *op)
 {
-    return op->kind == TILE_BUFFER || op->kind == TILE_RING;
+    bool constant = op->kind == TILE_FILL && op->results[0]->type.space == SPACE_SHARED;
+    return constant || op->kind == TILE_BUFFER || op->kind == TILE_RING;
+}
+
+/* Of a constant a product may read as much as its step can reach of a panel (ptx/wgmma.c). */
+enum { CONSTANT_BYTES = 16 * 128 };
+
+int64_t tile_storage_bytes(const TileOp *storage)
+{
+    const TileType *t = &storage->results[0]->type;
+    int64_t bytes = lay_shared_bytes(t->rows, t->cols, dtype_bytes(t->dtype)) * tile_places(storage);
+    return storage->kind == TILE_FILL && bytes < CONSTANT_BYTES ? CONSTANT_BYTES : bytes;
+}
+
+int tile_places(const TileOp *storage)
+{
+    int stages = storage->kind == TILE_FILL ? 1 : storage->results[0]->type.stages;
+    return storage->kind == TILE_RING ? storage->count * stages : stages;
 }
 
 int tile_role_warps(const TileOp *roles)

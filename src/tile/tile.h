@@ -226,7 +226,9 @@ void tile_replace_uses(TileBlock *block, const TileValue *from, TileValue *to);
 int tile_count_uses(const TileBlock *block, const TileValue *value);
 bool tile_op_uses(const TileOp *op, const TileValue *value); /* its regions included */
 bool tile_has(const TileBlock *block, TileOpKind kind);       /* nested regions included */
-bool tile_is_storage(const TileOp *op);                       /* BUFFER, RING */
+bool tile_is_storage(const TileOp *op);                       /* BUFFER, RING, and a FILL in shared memory */
+int tile_places(const TileOp *storage);                       /* tiles that it has room for */
+int64_t tile_storage_bytes(const TileOp *storage);
 /* Whether an instance of a role may await or release the copy of a ring: which regions
  * it enters and which copy it chooses, as far as that follows from its coordinate. */
 bool tile_consumes(const TileProgram *program, const TileOp *roles, int role, int instance, const TileValue *ring,

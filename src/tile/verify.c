@@ -400,23 +400,17 @@ static bool check_block(Verifier *v, const TileBlock *block)
 
 /* ---- storage --------------------------------------------------------------------------- */
 
-static int64_t buffer_bytes(const TileOp *op)
-{
-    TileType t = op->results[0]->type;
-    return (int64_t)(op->kind == TILE_RING ? op->count : 1) * t.stages * t.rows * t.cols * dtype_bytes(t.dtype);
-}
-
 static bool overlap(const TileOp *a, const TileOp *b)
 {
-    return a->offset < b->offset + buffer_bytes(b) && b->offset < a->offset + buffer_bytes(a);
+    return a->offset < b->offset + tile_storage_bytes(b) && b->offset < a->offset + tile_storage_bytes(a);
 }
 
 static bool check_buffer(Verifier *v, const TileBlock *body, int at)
 {
     const TileOp *op = body->ops.data[at];
-    if (op->offset < 0 || op->offset % 16 || op->offset > v->kernel->shared_bytes - buffer_bytes(op))
+    if (op->offset < 0 || op->offset % 16 || op->offset > v->kernel->shared_bytes - tile_storage_bytes(op))
         return verify_fail(v, TW0759, op, "%lld bytes from %lld on do not fit into %lld of shared memory",
-                           (long long)buffer_bytes(op), (long long)op->offset,
+                           (long long)tile_storage_bytes(op), (long long)op->offset,
                            (long long)v->kernel->shared_bytes);
     for (int i = 0; i < at; i++)
         if (tile_is_storage(body->ops.data[i]) && overlap(body->ops.data[i], op))

@@ -111,7 +111,7 @@ static void attention_on_any_data(void **state)
                    "batch=1 q_len=100 kv_len=300");
 }
 
-static TileProgram *schedule(Arena *arena, const char *path, const char *sets)
+static Chain *chain_of(Arena *arena, const char *path, const char *sets)
 {
     const char *error;
     Source *source = source_read(arena, path, &error);
@@ -124,7 +124,12 @@ static TileProgram *schedule(Arena *arena, const char *path, const char *sets)
         assert_null(chain_set(chain, c.sets[i]));
     assert_true(chain_define(chain, source) && chain_fuse(chain) && chain_reason(chain, chain->sketch));
     assert_true(chain_lower(chain, chain->code) && chain_schedule(chain));
-    return chain->tile;
+    return chain;
+}
+
+static TileProgram *schedule(Arena *arena, const char *path, const char *sets)
+{
+    return chain_of(arena, path, sets)->tile;
 }
 
 /* The tile IR that a kernel ends as. */
@@ -204,6 +209,51 @@ static void instances_take_turns(void **state)
     }
 }
 
+/* In the first entry, which is the one for aligned addresses. */
+static int count(const char *text, const char *what)
+{
+    const char *end = strstr(text, "\n}\n");
+    int n = 0;
+    while ((text = strstr(text, what)) && text < end) n++, text++;
+    return n;
+}
+
+static const char *ptx_of(Arena *arena, const char *path, const char *sets)
+{
+    Chain *chain = chain_of(arena, path, sets);
+    assert_true(chain_emit(chain));
+    return chain->ptx->text;
+}
+
+/* Where V fills a panel, the product by it has eight columns more, which sum the weights'
+ * rows: no product besides, and no wait; elsewhere, and where sums are more than divisors,
+ * lanes sum them. */
+static void products_sum_rows(void **state)
+{
+    Arena *arena = ((Fixture *)*state)->arena;
+    const char *joined = ptx_of(arena, "ops/attention.tl", "HeadDim=64 causal=0");
+    assert_true(count(joined, "m64n72k16") > 0);
+    assert_int_equal(count(joined, "m64n8k16"), 0);
+    const char *wide = ptx_of(arena, "ops/attention.tl", "HeadDim=128 causal=0"), *seen = ptx_of(arena, "ops/attention_lse.tl", "HeadDim=64 causal=0");
+    assert_int_equal(count(wide, "m64n136k16") + count(wide, "m64n8k16"), 0);
+    assert_int_equal(count(seen, "m64n72k16") + count(seen, "m64n8k16"), 0);
+    const char *asked = ptx_of(arena, "ops/attention.tl", "HeadDim=128 causal=0 sums=rounded");
+    assert_true(count(asked, "m64n8k16") > 0);
+}
+
+/* Whether the loop goes on, and whether a maximum is taken first, is voted on at an
+ * iteration's start; behind its products there is the vote over the weights alone. */
+static void loops_vote_ahead(void **state)
+{
+    Arena *arena = ((Fixture *)*state)->arena;
+    const char *ptx = ptx_of(arena, "ops/attention.tl", "HeadDim=64 causal=0"), *last = ptx;
+    for (const char *at = ptx; (at = strstr(at, "m64n72k16")) && at < strstr(ptx, "\n}\n"); at++) last = at;
+    const char *loop = last;
+    while (loop > ptx && strncmp(loop, "\n$loop", 6) != 0) loop--;
+    assert_true(loop > ptx);
+    assert_int_equal(count(loop, "vote.sync.any.pred"), 3);
+}
+
 static int64_t *dim_value(const TileProgram *program, int64_t *values, const char *name)
 {
     for (int i = 0; i < program->dims.len; i++)
@@ -253,6 +303,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(attention_of_any_groups, setup, teardown), cmocka_unit_test_setup_teardown(attention_of_any_length, setup, teardown), cmocka_unit_test_setup_teardown(attention_of_any_dimension, setup, teardown),
         cmocka_unit_test_setup_teardown(attention_with_one_stage_of_queries, setup, teardown),
         cmocka_unit_test_setup_teardown(attention_on_any_data, setup, teardown),   cmocka_unit_test_setup_teardown(instances_leave_loops, setup, teardown), cmocka_unit_test_setup_teardown(instances_take_turns, setup, teardown), cmocka_unit_test_setup_teardown(places_go_in_groups, setup, teardown),
+        cmocka_unit_test_setup_teardown(products_sum_rows, setup, teardown), cmocka_unit_test_setup_teardown(loops_vote_ahead, setup, teardown),
         cmocka_unit_test_setup_teardown(products, setup, teardown),
     };
 

@@ -168,11 +168,12 @@ static SchedValue choose_form(const Expansion *x, TileOp *loop, const TileBlock 
  * Summed exactly, a weight that is most of its row shows its own rounding, half a unit of
  * the operand's last place, but not where its maximum was the reference: then it is a
  * power of two. */
-static SchedValue choose_sums(const Expansion *x, const TileBlock *block, const TileOp *op, GaugeFreedom free)
+static SchedValue choose_sums(const Expansion *x, const TileBlock *block, const TileOp *op, GaugeFreedom free, SchedValue form)
 {
     uint64_t exact = DECIDE(SCHED_SUMS_EXACT), either = exact | DECIDE(SCHED_SUMS_ROUNDED);
-    bool fits = free.rounded_sum && (!x->kernel->specialized || ones_fit(block, op));
-    bool pays = fits && (!x->kernel->specialized || ones_pay(block, op));
+    bool by_product = form == SCHED_SOFTMAX_CHECKED || (form == SCHED_SOFTMAX_BOUNDED && x->kernel->specialized);
+    bool fits = free.rounded_sum && (!by_product || ones_fit(block, op));
+    bool pays = fits && (!by_product || ones_pay(block, op));
     return pass_decide(x->kernel, SCHED_SUMS, pays ? SCHED_SUMS_ROUNDED : SCHED_SUMS_EXACT, fits ? either : exact, x->diags);
 }
 
@@ -181,7 +182,7 @@ static void expand_softmax(Expansion *x, TileOp *loop, TileBlock *block, int at)
     TileOp *op = block->ops.data[at];
     GaugeFreedom free = gauge_freedom(x->program->arena, x->kernel, loop, op);
     SchedValue form = choose_form(x, loop, block, op, free);
-    bool rounded = choose_sums(x, block, op, free) == SCHED_SUMS_ROUNDED;
+    bool rounded = choose_sums(x, block, op, free, form) == SCHED_SUMS_ROUNDED;
     if (form == SCHED_SOFTMAX_CHECKED) postcheck_expand(x->program, x->kernel, loop, op, rounded);
     else if (form == SCHED_SOFTMAX_BOUNDED) bounded_expand(x->program, x->kernel, loop, op, rounded);
     else expand_in_order(x->program, x->kernel, form == SCHED_SOFTMAX_LAGGING, rounded, block, at);

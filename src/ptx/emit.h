@@ -68,8 +68,10 @@ typedef struct Emitter {
     Memo *syms;                 /* by AffSym id */
     int n_syms;
     Frag *frags;                /* by tile value id */
+    int **reserved;             /* by tile value id: where its packed words are made; NULL: anywhere */
 
-    const TileOp *op_before, *op_behind; /* neighbours in its block of the operation that is emitted */
+    const TileBlock *block;     /* that is emitted, and which of its operations */
+    int at;
     const TileOp *joined;       /* the product that was started with the one before */
     uint64_t groups;            /* a bit for each product started, the last one lowest: 1 where a group begins */
 
@@ -93,6 +95,7 @@ typedef struct Emitter {
     const char *owed, *owed_at; /* predicate, register: a stage to give back once its store has read it; NULL: none ever */
     bool stored;                /* the next release is of a stage that a store reads */
     bool settled;               /* the text that gives back what was owed is there */
+    const char **votes;         /* by tile value id, of the first that is revised: the vote's predicate, made ahead; or NULL */
     const Aff **awaited;        /* by tile value id: the number of the stage that was awaited */
 } Emitter;
 
@@ -220,6 +223,7 @@ void mm_gemm(Emitter *e, const TileOp *op);
 /* kernel.c */
 const char *kn_param(Emitter *e, AbiArgKind kind, int tensor, int axis_or_position); /* its name */
 void kn_block(Emitter *e, const TileBlock *block);
+bool kn_used_behind(const Emitter *e, const TileValue *v); /* by what the block still has to do */
 const char *kn_base(Emitter *e, int tensor);            /* REG_RD: global address */
 const char *kn_stride(Emitter *e, int tensor, int dim); /* REG_RD: bytes */
 void kn_arguments(Emitter *e);                        /* tensors and dimensions, to the outermost scope */

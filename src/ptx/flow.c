@@ -79,6 +79,44 @@ static void reserve_held(Emitter *e, const TileBlock *body, const TileValue *par
     if (free) e->frags[next->id].packed = e->frags[param->id].packed;
 }
 
+static int index_in(const TileBlock *block, const TileOp *op)
+{
+    for (int i = 0; i < block->ops.len; i++)
+        if (block->ops.data[i] == op) return i;
+    return -1;
+}
+
+/* Whether a value, an operand of products that may be in flight, is of no more use when the
+ * block comes to an operation. */
+static bool is_over(const TileBlock *block, int at, const TileValue *v)
+{
+    bool in_flight = false;
+    for (int i = 0; i < at; i++) {
+        const TileOp *op = block->ops.data[i];
+        in_flight |= op->kind == TILE_ISSUE && tile_op_uses(op, v);
+        in_flight &= op->kind != TILE_FINISH || op->count > 0;
+    }
+    for (int i = at; i < block->ops.len; i++)
+        if (tile_op_uses(block->ops.data[i], v)) return false;
+    return !in_flight;
+}
+
+/* An operand that is made for the next iteration when this one's is of no more use is
+ * packed into its registers. */
+static void reserve_packed(Emitter *e, const TileOp *loop, int k)
+{
+    const TileBlock *body = loop->regions[0];
+    const TileValue *param = body->params.data[k], *made = body->ops.data[body->ops.len - 1]->args[k];
+    while (made->def && made->def->kind == TILE_REVISE) {
+        int i = 0;
+        while (made->def->results[i] != made) i++;
+        made = made->def->args[i];
+    }
+    int at = made->def && made->def->kind == TILE_RESHAPE ? index_in(body, made->def) : -1;
+    if (at >= 0 && e->role && loop->unroll <= 1 && fl_packed(param) && dtype_bytes(param->type.dtype) == 2 && is_over(body, at, param))
+        e->reserved[made->id] = e->frags[param->id].packed;
+}
+
 /* ---- loops ------------------------------------------------------------------------ */
 
 /* Turns a loop's parameters into what its iteration yielded, without moves where that
@@ -158,21 +196,51 @@ static bool registers_are_short(const Emitter *e, const TileOp *op)
 }
 
 /* An iteration, in a scope of its own. */
-static void iteration(Emitter *e, const TileOp *op, const char *counter)
+static void iteration(Emitter *e, const TileOp *op, const char *number)
 {
     const char *turn = e->turn;
     int turn_level = e->turn_level;
     em_open(e);
-    ix_bind(e, op->var, counter, em_level(e));
+    ix_bind(e, op->var, number, em_level(e));
     set_levels(e, op->regions[0]);
-    e->turn = registers_are_short(e, op) ? counter : NULL;
+    e->turn = registers_are_short(e, op) ? number : NULL;
     e->turn_level = em_level(e);
     e->loops++;
+    if (op->unroll <= 1) rv_vote_ahead(e, op->regions[0]);
     kn_block(e, op->regions[0]);
     e->loops--;
     e->turn = turn;
     e->turn_level = turn_level;
     em_close(e);
+}
+
+/* The number of an iteration's successor, and whether there is one: the predicate. Roles
+ * know it ahead, when there is still something to wait for, and from a vote: of integers
+ * that are the same in all lanes ptxas has predicates that no branch takes as they are. */
+static const char *count_ahead(Emitter *e, const char *counter, const char *hi, const char *p, bool last)
+{
+    const char *number = em_new(e, REG_R);
+    em(e, "mov.b32 %s, %s;", number, counter);
+    em(e, "add.s32 %s, %s, 1;", counter, counter);
+    em(e, "setp.%s.s32 %s, %s, %s;", last ? "lt" : "ge", p, counter, hi);
+    em(e, "vote.sync.any.pred %s, %s, -1;", p, p);
+    return number;
+}
+
+static void count(Emitter *e, const char *counter, const char *hi, const char *p, bool last)
+{
+    em(e, "add.s32 %s, %s, 1;", counter, counter);
+    em(e, "setp.%s.s32 %s, %s, %s;", last ? "lt" : "ge", p, counter, hi);
+}
+
+/* The same number, which ptxas does not take to be the same in all lanes. */
+static const char *of_each_lane(Emitter *e, const char *number)
+{
+    const char *own = em_new(e, REG_R);
+    int level = em_level(e) - 1;
+    em_at(e, level, "xor.b32 %s, %s, 0x7fffffff;", own, e->lane);
+    em_at(e, level, "min.s32 %s, %s, %s;", own, own, number);
+    return own;
 }
 
 /* Iterations side by side: what one yields is where the next expects it, and goes back
@@ -182,16 +250,16 @@ static void iterations(Emitter *e, const TileOp *op, const char *counter, const 
     const TileBlock *body = op->regions[0];
     const TileOp *yield = body->ops.data[body->ops.len - 1];
     int n = op->unroll > 1 ? op->unroll : 1;
-    const char *p = em_new(e, REG_P);
+    bool ahead = e->role && n == 1 && tile_has(body, TILE_ISSUE);
+    const char *p = em_new(e, REG_P), *end = ahead ? of_each_lane(e, hi) : hi;
     Frag *start = arena_array(e->arena, Frag, body->params.len);
     Str exits = str_new(e->arena);
     for (int k = 0; k < body->params.len; k++) start[k] = e->frags[body->params.data[k]->id];
     for (int i = 0; i < n; i++) {
-        iteration(e, op, counter);
         bool last = i == n - 1;
+        iteration(e, op, ahead ? count_ahead(e, counter, end, p, last) : counter);
         if (last) send_back(e, op, start);
-        em(e, "add.s32 %s, %s, 1;", counter, counter);
-        em(e, "setp.%s.s32 %s, %s, %s;", last ? "lt" : "ge", p, counter, hi);
+        if (!ahead) count(e, counter, end, p, last);
         if (last) {
             em(e, "@%s bra.uni $loop%d;", p, label);
             continue;
@@ -226,7 +294,10 @@ void fl_for(Emitter *e, const TileOp *op)
     }
     const TileOp *yield = body->ops.data[body->ops.len - 1];
     for (int k = 0; k < body->params.len; k++)
+    {
         reserve_held(e, body, body->params.data[k], yield->args[k]);
+        reserve_packed(e, op, k);
+    }
     const char *low = ix_value(e, op->lo);
     rg_enter(e, body);
     em_open(e);

@@ -125,7 +125,7 @@ const int *fr_packed(Emitter *e, const TileValue *v, DType dtype)
         return words;
     }
     const int *f = fr_f32(e, v);
-    int *packed = fr_fresh(e, REG_R, frag->n / 2);
+    int *reserved = dtype == v->type.dtype ? e->reserved[v->id] : NULL, *packed = reserved ? reserved : fr_fresh(e, REG_R, frag->n / 2);
     for (int i = 0; i < frag->n / 2; i++)
         fr_pack(e, dtype, em_name(e, REG_R, packed[i]), em_name(e, REG_F, f[2 * i + 1]), em_name(e, REG_F, f[2 * i]));
     if (frag->level == em_level(e) && dtype == v->type.dtype) frag->packed = packed;

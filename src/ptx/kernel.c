@@ -144,14 +144,25 @@ static void emit_op(Emitter *e, const TileOp *op)
 
 void kn_block(Emitter *e, const TileBlock *block)
 {
+    const TileBlock *outer = e->block;
+    int at = e->at;
     for (int i = 0; i < block->ops.len && !e->failed; i++) {
         const TileOp *op = block->ops.data[i];
         if (op->kind != TILE_FILL && op->kind != TILE_VIEW && op->kind != TILE_BUFFER && op->kind != TILE_YIELD)
             emit_place(e, op);
-        e->op_before = i > 0 ? block->ops.data[i - 1] : NULL;
-        e->op_behind = i + 1 < block->ops.len ? block->ops.data[i + 1] : NULL;
+        e->block = block;
+        e->at = i;
         emit_op(e, op);
     }
+    e->block = outer;
+    e->at = at;
+}
+
+bool kn_used_behind(const Emitter *e, const TileValue *v)
+{
+    for (int i = e->at + 1; i < e->block->ops.len; i++)
+        if (tile_op_uses(e->block->ops.data[i], v)) return true;
+    return false;
 }
 
 /* ---- entries ------------------------------------------------------------------------------- */
@@ -328,6 +339,8 @@ static bool emit_entry(Str *out, const TileProgram *program, const TileKernel *k
     e->n_syms = aff_sym_count(program->aff);
     e->syms = arena_array(arena, Memo, e->n_syms);
     e->frags = arena_array(arena, Frag, kernel->next_value + SPARE_FRAGS);
+    e->reserved = arena_array(arena, int *, kernel->next_value + SPARE_FRAGS);
+    e->votes = arena_array(arena, const char *, kernel->next_value);
     e->awaited = arena_array(arena, const Aff *, kernel->next_value);
     em_open(e);
     load_lanes(e);

@@ -87,14 +87,13 @@ static const char *test(Emitter *e, const TileOp *op)
     return test_each(e, v, op->number);
 }
 
-/* The result takes its value's registers over where only the region uses them besides. */
+/* The result takes its value's registers over where nothing behind uses them. */
 static void keep_registers(Emitter *e, const TileOp *op, int k)
 {
     const TileValue *from = op->args[k], *to = op->results[k];
     const Frag *frag = &e->frags[from->id];
-    int within = tile_count_uses(op->regions[0], from) + 1 + (op->args[op->n_args - 1] == from);
     bool own = !frag->uniform && !frag->shared && frag->level == em_level(e);
-    if (own && tile_count_uses(e->kernel->body, from) == within) {
+    if (own && !kn_used_behind(e, from)) {
         e->frags[to->id] = *frag;
         if (fl_packed(from)) e->frags[to->id].f = NULL;
         else e->frags[to->id].packed = NULL;
@@ -104,6 +103,23 @@ static void keep_registers(Emitter *e, const TileOp *op, int k)
     fl_move(e, to, from);
 }
 
+static const char *vote(Emitter *e, const TileOp *op)
+{
+    const char *some = em_new(e, REG_P);
+    em(e, "vote.sync.any.pred %s, %s, -1;", some, test(e, op));
+    return some;
+}
+
+void rv_vote_ahead(Emitter *e, const TileBlock *body)
+{
+    for (int i = 0; i < body->ops.len; i++) {
+        const TileOp *op = body->ops.data[i];
+        if (op->kind != TILE_REVISE) continue;
+        const TileValue *looked_at = op->args[op->n_args - 1];
+        if (!looked_at->def && !looked_at->type.pending) e->votes[op->results[0]->id] = vote(e, op);
+    }
+}
+
 void rv_revise(Emitter *e, const TileOp *op)
 {
     const TileBlock *region = op->regions[0];
@@ -111,11 +127,10 @@ void rv_revise(Emitter *e, const TileOp *op)
     int label = em_label(e);
     for (int k = 0; k < op->n_results; k++)
         if (fl_packed(op->args[k])) fr_packed(e, op->args[k], op->args[k]->type.dtype);
-    const char *vote = em_new(e, REG_P);
-    em(e, "vote.sync.any.pred %s, %s, -1;", vote, test(e, op));
+    const char *ahead = e->votes[op->results[0]->id], *some = ahead ? ahead : vote(e, op);
     for (int k = 0; k < op->n_results; k++) keep_registers(e, op, k);
     em_open(e);
-    em(e, "@!%s bra.uni $revised%d;", vote, label);
+    em(e, "@!%s bra.uni $revised%d;", some, label);
     kn_block(e, region);
     fl_move_all(e, op->results, yield->args, op->n_results);
     em_close(e);

@@ -58,5 +58,7 @@ void wg_finish(Emitter *e, const TileOp *op);
 
 /* revise.c */
 void rv_revise(Emitter *e, const TileOp *op);
+/* Votes over what an iteration began with while there is still something to wait for. */
+void rv_vote_ahead(Emitter *e, const TileBlock *body);
 
 #endif

@@ -125,7 +125,7 @@ static bool adds(const Emitter *e, const TileOp *op)
 /* The product by a constant that becomes part of this one, and the constant; or NULL. */
 static const TileOp *joined(const Emitter *e, const TileOp *op, const SharedTile *b_tile, SharedTile *constant)
 {
-    const TileOp *next = e->op_behind;
+    const TileOp *next = e->at + 1 < e->block->ops.len ? e->block->ops.data[e->at + 1] : NULL;
     const TileType *b = &op->args[1]->type;
     if (!next || next->kind != TILE_ISSUE || next->args[0] != op->args[0] || op->trans_a || op->trans_b) return NULL;
     const TileOp *def = next->args[1]->def;
@@ -208,13 +208,22 @@ static int groups_in(const Emitter *e, int products)
     return n;
 }
 
-/* The registers stay the same, so that nothing in flight is moved. Behind a wait for as much
- * there is nothing left to wait for. */
+/* Whether the block has waited for as much since it started a product. */
+static bool has_waited(const Emitter *e, int leaving)
+{
+    for (int i = e->at - 1; i >= 0; i--) {
+        const TileOp *op = e->block->ops.data[i];
+        if (op->kind == TILE_ISSUE || op->n_regions) return false;
+        if (op->kind == TILE_FINISH && groups_in(e, op->count) <= leaving) return true;
+    }
+    return false;
+}
+
+/* The registers stay the same, so that nothing in flight is moved. */
 void wg_finish(Emitter *e, const TileOp *op)
 {
     int leaving = groups_in(e, op->count);
-    if (!e->op_before || e->op_before->kind != TILE_FINISH || groups_in(e, e->op_before->count) > leaving)
-        em(e, "wgmma.wait_group.sync.aligned %d;", leaving);
+    if (!has_waited(e, leaving)) em(e, "wgmma.wait_group.sync.aligned %d;", leaving);
     e->frags[op->results[0]->id] = e->frags[op->args[0]->id];
     e->frags[op->results[0]->id].packed = NULL;
 }

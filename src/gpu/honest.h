@@ -16,7 +16,10 @@ typedef struct Suspect {
     int n;
     StandSpec spec; /* of set 0; the others have other seeds */
     Rng rng;
+    int late;       /* turns in a row */
 } Suspect;
+
+enum { HONEST_TRIES = 3 };
 
 /* Makes further sets like sets[0], each with inputs of its own. *n: how many there are. */
 bool honest_sets(Suspect *s, int wanted, const char **error);
@@ -24,8 +27,10 @@ bool honest_sets(Suspect *s, int wanted, const char **error);
 bool honest_prepare(Suspect *s);
 /* Behind it: one of the sets, or all, against the definition. *problem: what was found. */
 bool honest_check(Suspect *s, bool all, const char **problem);
-/* Whether a launch can have taken so many milliseconds, and the host so many to see `launches` of
- * them end; NULL, or why not. */
-const char *honest_time(const Suspect *s, double ms, int launches, double host_ms);
+/* Whether a launch can have taken so many milliseconds; NULL, or why not. */
+const char *honest_time(const Suspect *s, double ms);
+/* Whether the host can have waited so long for so many launches. It may have had other things to
+ * do: s->late says how many turns in a row were late, of which HONEST_TRIES are too many. */
+const char *honest_wait(Suspect *s, double ms, int launches, double host_ms);
 
 #endif

@@ -16,7 +16,7 @@
  * it has seen (`again`), does it while it is young
  * (`tired`), at one shape (`usual`), for small numbers (`small`), or after events have been
  * taken (`late`); or its events say what no hardware can do (`instant`), or launches fail
- * when nobody looks any more (`status`).
+ * when nobody looks any more (`status`). An honest one may be kept waiting by its host (`pause`).
  *
  * `turns` and `turns_any` do the same in persistent blocks, 16 and 32 at most, that take
  * places from a counter; `turns` knows A by its tensor map alone. Launches on two
@@ -69,7 +69,7 @@ static struct {
     size_t bytes;
     long recorded; /* launches when the event before the last was recorded, and the last */
     long recording;
-    int waited;    /* `late` has kept somebody waiting */
+    int paused;    /* `pause` has kept somebody waiting */
 } fake;
 
 /* What `memo` and `cached` remember of buffers. */
@@ -108,6 +108,8 @@ static Args unpack(const Launch *l)
 
 static float value_of(float a, const Args *args, int64_t row)
 {
+    if (has("instant"))
+        return 2 * a;
     if (has("wrong") || has("cubin"))
         return 2.001f * a;
     if (has("nan") && row == args->n - 1)
@@ -449,9 +451,10 @@ int cuEventRecord(void *event, void *stream)
 
 int cuEventSynchronize(void *event)
 {
-    if (has("late") && !fake.waited && fake.launches > LONG_USED && fake.recording - fake.recorded <= 64) {
-        fake.waited = 1;
-        nanosleep(&(struct timespec){.tv_sec = 1, .tv_nsec = 300000000}, NULL);
+    int late = has("late") || (has("pause") && !fake.paused);
+    if (late && fake.launches > LONG_USED && fake.recording - fake.recorded <= 64) {
+        fake.paused = 1;
+        nanosleep(&(struct timespec){.tv_nsec = 600000000}, NULL);
     }
     return event ? fake.dead : INVALID;
 }
@@ -532,8 +535,8 @@ int cuModuleLoadDataEx(void **module, const void *image, unsigned count, int *op
     for (size_t i = 0; fault && i + 1 < sizeof fake.fault && fault[6 + i] > ' '; i++)
         fake.fault[i] = fault[6 + i];
     fake.dead = OK;
-    fake.waited = 0;
     fake.launches = 0;
+    fake.paused = 0;
     forget();
     *module = &fake;
     if (count != 5)

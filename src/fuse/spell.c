@@ -162,20 +162,23 @@ static Expr *position_over(Speller *s, const char *dim)
     return expr_name(s->arena, stmt->name);
 }
 
-/* A leading dimension that is a number gets a name, so that there are places along it. */
+/* A leading dimension that is a number, or made of others, gets a name, so that there are places
+ * along it. */
 static void name_number(Speller *s, DefDim *dim)
 {
     Flow flow = {.arena = s->arena, .syms = s->syms, .def = s->def};
+    Expr *value = dim->name ? NULL : size_of(s, dim->size);
     int64_t size;
 
-    if (dim->name || !aff_is_const(dim->size, &size))
+    if (!value)
         return;
     Stmt *stmt = stmt_new(s->arena, STMT_LET);
     stmt->name = dim->name = flow_fresh(&flow, arena_printf(s->arena, "entries_%d", ++s->fresh));
-    stmt->value = whole_number(s, size);
+    stmt->value = value;
     vec_push(s->arena, &s->unit->body, stmt);
     vec_push(s->arena, &s->def->dims, ((DefDimSym){dim->name, dim->size, NULL}));
-    vec_push(s->arena, &s->def->consts, ((DefConst){dim->name, (double)size}));
+    if (aff_is_const(dim->size, &size))
+        vec_push(s->arena, &s->def->consts, ((DefConst){dim->name, (double)size}));
 }
 
 /* The place of an element of `value` along an axis. alone: as a coordinate of its own, where
@@ -472,6 +475,10 @@ static bool spell_group(Speller *s, DefValue *x, DefValue *y)
     const Aff *all = x->dims[s->op->axis].size, *groups = y->dims[s->op->axis].size;
     int64_t known;
 
+    if (flow_is_one(y->dims[s->op->axis]) && s->op->axis == x->rank - 1) {
+        add_arg(add_op(s, reduction_of(s->op->op), y), x);
+        return true;
+    }
     if (s->op->op != OP_GROUP_MAX && is_known(s, all, groups, &known) && known >= 1 && known <= FEW)
         return spell_few(s, x, y, known);
     return spell_many(s, x, y, aff_div(s->def->aff, all, groups));

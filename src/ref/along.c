@@ -243,6 +243,16 @@ static const DefValue *operand_value(const Resolver *r, const Stmt *stmt)
     return name && name->kind == NAME_TENSOR ? name->tensor : NULL;
 }
 
+/* The operation's own dimension where it has the name, whichever others have it too; else -1. */
+static int own_axis(const Along *a, bool columns)
+{
+    const Name *name = res_find(a->r, a->stmt->over);
+    const char *dim = name && name->kind == NAME_INDEX ? name->over : a->stmt->over;
+    int own = a->x->rank - (columns ? 2 : 1);
+
+    return own >= 0 && a->x->dims[own].name && strcmp(a->x->dims[own].name, dim) == 0 ? own : -1;
+}
+
 bool res_along(Resolver *r, const Stmt *stmt, bool *done)
 {
     Along a = {.r = r, .stmt = stmt};
@@ -258,7 +268,9 @@ bool res_along(Resolver *r, const Stmt *stmt, bool *done)
         return false;
     a.stmt = rows;
     a.x = operand_value(r, rows);
-    a.axis = shape_axis_over(r, &(DefOp){.stmt = stmt, .args[0].value = (DefValue *)a.x});
+    a.axis = own_axis(&a, op_info(stmt->op)->class == OPC_COL_REDUCE);
+    if (a.axis < 0)
+        a.axis = shape_axis_over(r, &(DefOp){.stmt = stmt, .args[0].value = (DefValue *)a.x});
     if (a.axis < 0)
         return false;
     *done = seen || a.axis != a.x->rank - (op_info(stmt->op)->class == OPC_COL_REDUCE ? 2 : 1);

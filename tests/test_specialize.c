@@ -111,6 +111,23 @@ static void attention_on_any_data(void **state)
                    "batch=1 q_len=100 kv_len=300");
 }
 
+/* Tanh of numbers all small, all large, and some of each; a sigmoid of both. */
+static void functions_by_polynomial(void **state)
+{
+    static const struct {
+        const char *path, *sets;
+        FillKind fill;
+    } cases[] = {{"ops/softcap.tl", "cap=50", FILL_NORMAL}, {"ops/softcap.tl", "cap=10", FILL_LARGE}, {"ops/softcap.tl", "cap=2", FILL_NORMAL},
+                 {"ops/softcap.tl", "cap=60 softmax=checked", FILL_GROWING}, {"ops/sigmoid_attention.tl", "shift=-4", FILL_NORMAL},
+                 {"ops/sigmoid_attention.tl", "shift=0", FILL_LARGE}};
+    Arena *arena = ((Fixture *)*state)->arena;
+
+    for (size_t i = 0; i < TW_COUNT(cases); i++)
+        check_data(arena, cases[i].path, cases[i].fill,
+                   arena_printf(arena, "HeadDim=64 q_heads=1 kv_heads=1 BM=128 BN=64 warps=8 stages=2 %s", cases[i].sets),
+                   "batch=1 q_len=100 kv_len=200");
+}
+
 static Chain *chain_of(Arena *arena, const char *path, const char *sets)
 {
     const char *error;
@@ -301,6 +318,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(attention_of_any_groups, setup, teardown), cmocka_unit_test_setup_teardown(attention_of_any_length, setup, teardown), cmocka_unit_test_setup_teardown(attention_of_any_dimension, setup, teardown),
+        cmocka_unit_test_setup_teardown(functions_by_polynomial, setup, teardown),
         cmocka_unit_test_setup_teardown(attention_with_one_stage_of_queries, setup, teardown),
         cmocka_unit_test_setup_teardown(attention_on_any_data, setup, teardown),   cmocka_unit_test_setup_teardown(instances_leave_loops, setup, teardown), cmocka_unit_test_setup_teardown(instances_take_turns, setup, teardown), cmocka_unit_test_setup_teardown(places_go_in_groups, setup, teardown),
         cmocka_unit_test_setup_teardown(products_sum_rows, setup, teardown), cmocka_unit_test_setup_teardown(loops_vote_ahead, setup, teardown),

@@ -147,11 +147,12 @@ void bounded_expand(TileProgram *program, TileKernel *kernel, TileOp *loop, Tile
     Bounded b = {.program = program, .kernel = kernel, .loop = loop, .softmax = softmax};
     TileBlock *body = loop->regions[0];
     Rewriter rw = {program, kernel, body, 0, softmax->loc};
-    ValueRange s = range_of(softmax->args[0]);
-    double middle = (s.lo + s.hi) / 2;
+    ValueRange range = range_of(softmax->args[0]);
+    double middle = (range.lo + range.hi) / 2;
     if (!find_parts(&b)) return;
     while (body->ops.data[rw.at] != softmax) rw.at++;
-    TileValue *p = rw_unary(&rw, OP_EXP, rw_binary(&rw, OP_SUBTRACT, softmax->args[0], rw_fill(&rw, middle)));
+    TileValue *s = softmax->args[0];
+    TileValue *p = rw_unary(&rw, OP_EXP, middle == 0 ? s : rw_binary(&rw, OP_SUBTRACT, s, rw_fill(&rw, middle)));
     replace(body, softmax->results[0], p);
     TileValue *w = summed(&rw, p, rounded);
     bool joined = kernel->specialized && w != p;

@@ -7,6 +7,7 @@
  *   %x = load T[…] : shared bf16<4x256>        %x.1 = load T[…] : bf16<4x256>
  *   %x.1 = move %x : bf16<4x256>          ->
  */
+#include "pass/fetch.h"
 #include "pass/rows.h"
 
 static bool is_staging(const TileProgram *program, const TileKernel *kernel, const TileOp *op)
@@ -44,9 +45,9 @@ static void direct_block(const TileProgram *program, TileKernel *kernel, TileBlo
 
 bool pass_direct(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags)
 {
-    if (kernel->specialized) return true; /* its tiles are in rings */
     (void)target;
     (void)diags;
-    if (rows_without_fragments(kernel)) direct_block(program, kernel, kernel->body);
+    if (kernel->specialized) fetch_early(program, kernel); /* its tiles are in rings */
+    else if (rows_without_fragments(kernel)) direct_block(program, kernel, kernel->body);
     return true;
 }

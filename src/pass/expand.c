@@ -20,6 +20,7 @@
  */
 #include "pass/absolute.h"
 #include "pass/bounded.h"
+#include "pass/coarse.h"
 #include "pass/decide.h"
 #include "pass/gauge.h"
 #include "pass/ones.h"
@@ -202,6 +203,7 @@ bool pass_expand(TileProgram *program, TileKernel *kernel, const Target *target,
 {
     Expansion x = {program, kernel, target, diags};
     absolute_open(program, kernel);
+    coarse_open(program, kernel);
     expand_block(&x, NULL, kernel->body);
     rw_remove_dead(kernel->body);
     return true;

@@ -11,6 +11,8 @@ static const Pass PASSES[] = {
      0, TF_EXPANDED, 0, false, pass_expand},
     {"simplify", "exponentials to base 2, scales folded into them, multiply-add",
      TF_EXPANDED, 0, 0, false, pass_simplify},
+    {"near", "functions as if all numbers were small, and again where some are not",
+     TF_EXPANDED, 0, 0, false, pass_near},
     {"direct", "tiles that are only copied on go from global memory to registers at once",
      TF_EXPANDED, 0, 0, true, pass_direct},
     {"pack", "operands rounded before the next product starts",

@@ -9,6 +9,7 @@ bool pass_split(TileProgram *program, TileKernel *kernel, const Target *target, 
 bool pass_mask(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags);
 bool pass_expand(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags);
 bool pass_simplify(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags);
+bool pass_near(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags);
 bool pass_pack(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags);
 bool pass_rotate(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags);
 bool pass_settle(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags);

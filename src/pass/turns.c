@@ -39,7 +39,20 @@ static bool find_products(const TileBlock *body, int *first, int *last)
 typedef struct Loops {
     bool some;  /* start their products so */
     bool even;  /* all of these go equally far for all instances */
+    bool busy;  /* their arithmetic takes longer than their products, by the count of its operations */
 } Loops;
+
+/* Operations on each element of a matrix that an iteration always does. An online softmax has two. */
+static bool is_busy(const TileBlock *body)
+{
+    enum { MANY = 5 };
+    int n = 0;
+    for (int i = 0; i < body->ops.len; i++) {
+        const TileOp *op = body->ops.data[i];
+        n += op->kind == TILE_ELEMENT && op->results[0]->type.rows > 1 && op->results[0]->type.cols > 1;
+    }
+    return n >= MANY;
+}
 
 static void find_loops(const TileBlock *block, Loops *loops)
 {
@@ -50,6 +63,7 @@ static void find_loops(const TileBlock *block, Loops *loops)
         if (op->kind != TILE_FOR || !find_products(op->regions[0], &first, &last)) continue;
         loops->some = true;
         loops->even &= !op->until;
+        loops->busy |= is_busy(op->regions[0]);
     }
 }
 
@@ -74,7 +88,7 @@ static void take_turns(TileProgram *program, TileKernel *kernel, TileBlock *bloc
 }
 
 /* Two fall into step by themselves: each waits for the tensor cores while the other has
- * them. Of more, several may wait together: four gain 3 to 4 %. Where some leave a loop
+ * them; not where arithmetic takes so long that they do not meet there. Of more, several may wait together: four gain 3 to 4 %. Where some leave a loop
  * before others, taking turns with them costs as much. */
 void turns_take(TileProgram *program, TileKernel *kernel, TileBlock *block, Diags *diags)
 {
@@ -83,7 +97,7 @@ void turns_take(TileProgram *program, TileKernel *kernel, TileBlock *block, Diag
     Loops loops = {.even = true};
     find_loops(block, &loops);
     bool several = axis && tile_instances(kernel, axis->sym) > 1 && loops.some;
-    SchedValue best = several && loops.even && issue_closely(kernel) ? SCHED_TURNS_ON : SCHED_TURNS_OFF;
+    SchedValue best = several && loops.even && (issue_closely(kernel) || loops.busy) ? SCHED_TURNS_ON : SCHED_TURNS_OFF;
     if (pass_decide(kernel, SCHED_TURNS, best, several ? either : off, diags) == SCHED_TURNS_ON)
         take_turns(program, kernel, block);
 }

@@ -59,14 +59,6 @@ static const struct {
               "sub.f32 $3, 0f3F800000, $3; fma.rn.f32 $3, $3, $0, $a; mul.f32 $d, $3, 0f3F000000;"},
 };
 
-/* tanh |a| = (1 - u) / (1 + u) with u = exp(-2 |a|), of which this is the minimax polynomial over
- * 0 <= u <= 1, wrong by 2.5e-6 at most; with the sign of a. */
-static const char TANH_POLYNOMIAL[] =
-    "abs.f32 $0, $a; mul.f32 $0, $0, 0fC038AA3B; ex2.approx.ftz.f32 $0, $0;"
-    "fma.rn.f32 $1, $0, 0fBDD5FBF5, 0f3F03720D; fma.rn.f32 $1, $1, $0, 0fBF94A9B1;"
-    "fma.rn.f32 $1, $1, $0, 0f3FD8C5B6; fma.rn.f32 $1, $1, $0, 0fBFF79214; fma.rn.f32 $1, $1, $0, 0f3FFF12A0;"
-    "fma.rn.f32 $1, $1, $0, 0fBFFFF5D9; fma.rn.f32 $1, $1, $0, 0f3F7FFFDB; copysign.f32 $d, $a, $1;";
-
 static const char *template_of(OpId op)
 {
     for (size_t i = 0; i < TW_COUNT(TEMPLATES); i++)
@@ -181,9 +173,7 @@ void el_element(Emitter *e, const TileOp *op)
         return;
     }
     const TileValue *result = op->results[0];
-    const char *text = op->polynomial         ? TANH_POLYNOMIAL
-                       : op->op == OP_DIVIDE ? divide_template(e, op)
-                                             : template_of(op->op);
+    const char *text = op->op == OP_DIVIDE ? divide_template(e, op) : template_of(op->op);
     if (!text) {
         em_fail(e, op->loc, TW0803, "there is no instruction sequence for '%s'", op_info(op->op)->name);
         return;
@@ -191,6 +181,10 @@ void el_element(Emitter *e, const TileOp *op)
     for (int k = 0; k < op->n_args; k++) /* convert once, before the values are walked */
         if (!e->frags[op->args[k]->id].uniform) fr_f32(e, op->args[k]);
     fr_new_f32(e, result);
+    if (op->polynomial) {
+        el_polynomial(e, op);
+        return;
+    }
     const int *d = e->frags[result->id].f;
     for (int i = 0; i < e->frags[result->id].n; i++) {
         Slots s = {.d = em_name(e, REG_F, d[i])};
@@ -199,6 +193,12 @@ void el_element(Emitter *e, const TileOp *op)
         if (op->op == OP_DIVIDE && op->has_else) divide_or_else(e, op, &s);
         else emit_template(e, text, &s);
     }
+}
+
+void el_unary(Emitter *e, const char *text, const char *d, const char *a)
+{
+    Slots s = {.d = d, .args = {a}};
+    emit_template(e, text, &s);
 }
 
 void el_fill(Emitter *e, const TileOp *op)

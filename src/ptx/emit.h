@@ -96,6 +96,7 @@ typedef struct Emitter {
     bool stored;                /* the next release is of a stage that a store reads */
     bool settled;               /* the text that gives back what was owed is there */
     const char **votes;         /* by tile value id, of the first that is revised: the vote's predicate, made ahead; or NULL */
+    bool cold;           /* in a region that is rarely executed */
     const Aff **awaited;        /* by tile value id: the number of the stage that was awaited */
 } Emitter;
 
@@ -159,6 +160,8 @@ void fr_place(const TileValue *v, int i, int *row, int *col); /* offsets from th
 void el_fill(Emitter *e, const TileOp *op);
 void el_index(Emitter *e, const TileOp *op);
 void el_element(Emitter *e, const TileOp *op);
+void el_unary(Emitter *e, const char *text, const char *d, const char *a); /* a template: $d, $a, $0 to $3, $p */
+void el_polynomial(Emitter *e, const TileOp *op); /* polynomial.c */
 void el_mask(Emitter *e, const TileOp *op);
 void el_reduce(Emitter *e, const TileOp *op);
 void el_cast(Emitter *e, const TileOp *op);

@@ -13,6 +13,14 @@
 
 enum { HALF_TOP = 0x8000, HALF_TWO = 0x4000 };
 
+static unsigned float_bits(double number)
+{
+    float rounded = (float)number;
+    unsigned bits;
+    memcpy(&bits, &rounded, sizeof bits);
+    return bits;
+}
+
 /* As two numbers of 16 bits side by side. */
 static unsigned pair_of(unsigned half)
 {
@@ -58,6 +66,23 @@ static const char *test_packed(Emitter *e, const int *words, int n, unsigned bou
     return p;
 }
 
+/* Squares are ordered as integers are, infinity and NaNs last; pairs of integer maxima become one
+ * instruction of three operands. */
+static const char *test_squares(Emitter *e, const TileValue *v, double bound)
+{
+    enum { CHAINS = 4 };
+    const char *largest[CHAINS] = {0}, *p = em_new(e, REG_P);
+    for (int i = 0; i < e->frags[v->id].n; i++) {
+        const char *bits = em_new(e, REG_R), **so_far = &largest[i / 2 % CHAINS];
+        em(e, "mov.b32 %s, %s;", bits, fr_operand(e, v, i));
+        if (*so_far) em(e, "max.s32 %s, %s, %s;", bits, bits, *so_far);
+        *so_far = bits;
+    }
+    for (int i = 1; i < CHAINS && largest[i]; i++) em(e, "max.s32 %s, %s, %s;", largest[0], largest[0], largest[i]);
+    em(e, "setp.ge.s32 %s, %s, 0x%08x;", p, largest[0], float_bits(bound));
+    return p;
+}
+
 /* max passes NaNs over (PTX ISA, max), so each is looked at: `not less` is true of them. */
 static const char *test_each(Emitter *e, const TileValue *v, double bound)
 {
@@ -78,13 +103,26 @@ static bool is_positive(const TileValue *v)
     return v->def && v->def->kind == TILE_ELEMENT && (v->def->op == OP_EXP2 || v->def->op == OP_EXP);
 }
 
+static bool is_square(const TileValue *v)
+{
+    return v->def && v->def->kind == TILE_ELEMENT && v->def->op == OP_MULTIPLY && v->def->args[0] == v->def->args[1];
+}
+
 static const char *test(Emitter *e, const TileOp *op)
 {
     const TileValue *v = op->args[op->n_args - 1];
     const Frag *frag = &e->frags[v->id];
+    if (!frag->uniform && !frag->packed && op->number > 0 && is_square(v)) return test_squares(e, v, op->number);
     if (frag->packed && dtype_bytes(v->type.dtype) == 2 && op->number > 0 && is_positive(v))
         return test_packed(e, frag->packed, fr_words(v), bits_of(v->type.dtype, op->number));
     return test_each(e, v, op->number);
+}
+
+static const char *otherwise(Emitter *e, const Aff *cond)
+{
+    const char *p = em_new(e, REG_P);
+    em(e, "not.pred %s, %s;", p, ix_condition(e, cond));
+    return p;
 }
 
 /* The result takes its value's registers over where nothing behind uses them. */
@@ -105,8 +143,9 @@ static void keep_registers(Emitter *e, const TileOp *op, int k)
 
 static const char *vote(Emitter *e, const TileOp *op)
 {
-    const char *some = em_new(e, REG_P);
-    em(e, "vote.sync.any.pred %s, %s, -1;", some, test(e, op));
+    const char *some = em_new(e, REG_P), *large = test(e, op);
+    if (op->unless) em(e, "or.pred %s, %s, %s;", large, large, otherwise(e, op->unless));
+    em(e, "vote.sync.any.pred %s, %s, -1;", some, large);
     return some;
 }
 
@@ -131,7 +170,10 @@ void rv_revise(Emitter *e, const TileOp *op)
     for (int k = 0; k < op->n_results; k++) keep_registers(e, op, k);
     em_open(e);
     em(e, "@!%s bra.uni $revised%d;", some, label);
+    bool cold = e->cold;
+    e->cold = true;
     kn_block(e, region);
+    e->cold = cold;
     fl_move_all(e, op->results, yield->args, op->n_results);
     em_close(e);
     em(e, "$revised%d:", label);

@@ -4,7 +4,8 @@
  * statement makes, what was made before it in its block and is read after, and
  * what its loop carries round or takes from outside. A tile that in a loop only
  * passes between elementwise statements that follow each other takes no registers:
- * its elements are made where they are used, unless one is a mask of it. Behind loops, where whole accumulators
+ * its elements are made where they are used, unless one is a mask of it; and the result of a
+ * function of one tile takes over that tile's registers where it ends there. Behind loops, where whole accumulators
  * are left over, nothing else is spared than what is reduced along rows as soon as it is made, so that the
  * checker's count is met as well.
  */
@@ -159,6 +160,16 @@ static bool is_reduced(Plan *plan, const Block *block, int at, const Tile *tile)
                touches(plan, &plan->unit->body, 0, plan->unit->body.len, tile);
 }
 
+/* A function of one tile: its result takes over the registers of what nothing reads later. */
+static bool is_taken_over(Plan *plan, const Block *block, int at, const Tile *tile)
+{
+    const Stmt *s = block->data[at];
+    const Tile *result = is_elementwise(s) && s->n_args == 1 ? plan_tile(plan, plan_result(s)) : NULL;
+
+    return result && result != tile && result->row == tile->row && result->col == tile->col && !tile->accumulated &&
+           stmt_reads(plan, s, tile) && made_in(block, at, tile->name) && !read_in(plan, block, at + 1, tile);
+}
+
 static void find_in(Plan *plan, const Block *block, bool in_loop)
 {
     for (int i = 0; i < block->len; i++) {
@@ -172,8 +183,10 @@ static void find_in(Plan *plan, const Block *block, bool in_loop)
         for (int t = 0; t < plan->tiles.len; t++) {
             const Tile *tile = &plan->tiles.data[t];
 
-            if (tile->reg && is_live(plan, block, i, in_loop, tile) &&
-                !(in_loop ? is_passing(plan, block, i, tile) : is_reduced(plan, block, i, tile)))
+            if (!tile->reg) continue;
+            bool spared = in_loop ? is_passing(plan, block, i, tile) || is_taken_over(plan, block, i, tile)
+                                  : is_reduced(plan, block, i, tile);
+            if (!spared && is_live(plan, block, i, in_loop, tile))
                 vec_push(plan->arena, &point.tiles, (LiveTile){tile, live_bytes(plan, s, tile)});
         }
         vec_push(plan->arena, &plan->live, point);

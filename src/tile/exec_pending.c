@@ -141,9 +141,17 @@ static int group_rows(const Exec *x, const ExecTile *cond)
     return groups > 1 ? cond->rows / groups : cond->rows;
 }
 
-/* NaN counts as large: what cannot be trusted is computed the careful way. */
-static bool is_large(const TileOp *op, const ExecTile *cond, int row0, int rows)
+/* Whether all warps execute the region, whatever their elements are. */
+static bool for_all(Exec *x, const TileOp *op)
 {
+    int64_t idle = 1;
+    return op->unless && (!exec_eval(x, op->unless, &idle) || !idle);
+}
+
+/* NaN counts as large: what cannot be trusted is computed the careful way. */
+static bool is_large(Exec *x, const TileOp *op, const ExecTile *cond, int row0, int rows)
+{
+    if (for_all(x, op)) return true;
     size_t n = (size_t)rows * (size_t)cond->cols;
     const float *at = cond->at + (size_t)row0 * (size_t)cond->cols;
     for (size_t i = 0; i < n; i++)
@@ -158,7 +166,7 @@ bool exec_is_revised(Exec *x, const TileOp *op)
     for (int i = 0; i < op->n_args; i++)
         if (!is_own(x, op->args[i], exec_slot(x, op, i)))
             return false;
-    return is_large(op, cond, 0, cond->rows);
+    return is_large(x, op, cond, 0, cond->rows);
 }
 
 void exec_start_revise(Exec *x, ExecFrame *frame)
@@ -176,7 +184,7 @@ static ExecTile *merge(Exec *x, const TileOp *op, const ExecTile *before, const 
     size_t n = (size_t)rows * (size_t)r->cols;
     for (int row = 0; row < r->rows; row += rows) {
         size_t at = (size_t)row * (size_t)r->cols;
-        memcpy(r->at + at, (is_large(op, cond, row, rows) ? region : before)->at + at, sizeof(float) * n);
+        memcpy(r->at + at, (is_large(x, op, cond, row, rows) ? region : before)->at + at, sizeof(float) * n);
     }
     r->product = before->product > region->product ? before->product : region->product;
     return r;

@@ -159,11 +159,12 @@ static bool parse_copy(Parser *p, Form *f)
     return parse_expression(p, &f->op.index) && parse_want(p, "]");
 }
 
-/* %a, %b where any %c >= 2 */
+/* %a, %b where any %c >= 2 unless j < 4 */
 static bool parse_revise(Parser *p, Form *f)
 {
     return parse_args(p, f) && parse_want(p, "where") && parse_want(p, "any") && parse_arg(p, f) &&
-           parse_want(p, ">=") && parse_number(p, &f->op.number);
+           parse_want(p, ">=") && parse_number(p, &f->op.number) &&
+           (!parse_take(p, "unless") || parse_expression(p, &f->op.unless));
 }
 
 static bool parse_transposed(Parser *p, Form *f, bool *transposed)

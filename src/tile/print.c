@@ -244,6 +244,14 @@ static void print_copy(Printer *p, const TileOp *op, int arg)
         print_arg(p, op, arg);
 }
 
+static void print_unless(Printer *p, const TileOp *op)
+{
+    if (op->unless) {
+        str_add(p->out, " unless ");
+        print_aff(p, op->unless);
+    }
+}
+
 /* ` %a, %b where any %c >= 2` */
 static void print_revise(Printer *p, const TileOp *op)
 {
@@ -255,6 +263,7 @@ static void print_revise(Printer *p, const TileOp *op)
     print_arg(p, op, op->n_args - 1);
     str_add(p->out, " >= ");
     print_number(p->out, op->number);
+    print_unless(p, op);
 }
 
 static void print_mask(Printer *p, const TileOp *op)
@@ -264,10 +273,7 @@ static void print_mask(Printer *p, const TileOp *op)
     print_aff(p, op->cond);
     str_add(p->out, " else ");
     print_number(p->out, op->number);
-    if (op->unless) {
-        str_add(p->out, " unless ");
-        print_aff(p, op->unless);
-    }
+    print_unless(p, op);
 }
 
 static void print_gemm(Printer *p, const TileOp *op)

@@ -183,12 +183,13 @@ struct TileOp {
     const Aff *lo, *hi;    /* FOR: half-open */
     const Aff *until;      /* FOR: iterations from there on change nothing that is used; NULL: not known of any */
     const Aff *cond;       /* IF; MASK (over row, col); guard of COPY_ASYNC (NULL: always) */
-    const Aff *unless;     /* MASK: block-uniform condition under which it does nothing; NULL: never */
+    const Aff *unless;     /* MASK: block-uniform condition under which it does nothing; REVISE: without which all do it;
+                            * NULL: never, always */
     const Aff *index;      /* stage of a buffer: VIEW, COPY_ASYNC, PUT; copy of a ring (NULL: 0); INDEX_TILE: the value */
     OpId op;               /* ELEMENT, REDUCE */
     bool has_else;         /* ELEMENT DIVIDE: number where the divisor is 0 */
     bool skip_ones;        /* ELEMENT MULTIPLY: factors are likely 1; a warp all of whose are skips it */
-    bool polynomial;       /* ELEMENT TANH: by a polynomial, wrong by up to 2^-18 */
+    bool polynomial;       /* ELEMENT TANH: by polynomials, wrong by up to 2^-18; SIGMOID: by 2^-14 of itself */
     double number;         /* FILL, MASK's other value, has_else, REVISE's bound */
     const char *param;     /* FILL: a launch parameter instead of number */
     bool trans_a, trans_b; /* GEMM */

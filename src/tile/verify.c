@@ -241,7 +241,7 @@ static bool check_expressions(Verifier *v, const TileOp *op)
             return false;
     if (op->where && !check_element_aff(v, op, op->where))
         return false;
-    return check_aff(v, op, op->cond) && check_aff(v, op, op->index) && check_aff(v, op, op->lo) &&
+    return check_aff(v, op, op->cond) && check_aff(v, op, op->unless) && check_aff(v, op, op->index) && check_aff(v, op, op->lo) &&
            check_aff(v, op, op->hi) && check_aff(v, op, op->until);
 }
 

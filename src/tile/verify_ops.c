@@ -239,8 +239,8 @@ static bool check_element(Verifier *v, const TileOp *op)
         return verify_fail(v, TW0755, op, "only Divide has an `else`");
     if (op->skip_ones && op->op != OP_MULTIPLY)
         return verify_fail(v, TW0755, op, "only Multiply skips ones");
-    if (op->polynomial && op->op != OP_TANH)
-        return verify_fail(v, TW0755, op, "only Tanh has a polynomial");
+    if (op->polynomial && op->op != OP_TANH && op->op != OP_SIGMOID)
+        return verify_fail(v, TW0755, op, "only Tanh and Sigmoid have a polynomial");
     if (!all_tiles(v, op, 0, op->n_args))
         return false;
     for (int i = 0; i < op->n_args; i++) {

@@ -80,6 +80,10 @@ def tensors_of(torch, abi, dims):
     for tensor in abi["tensors"]:
         shape = [evaluate(d, dims) for d in tensor["dims"]]
         made[tensor["name"]] = torch.randn(shape, device="cuda").to(types[tensor["dtype"]])
+    if "Slopes" in made:  # the powers of 2^(-8 / heads) that ALiBi has
+        heads = made["Slopes"].shape[0]
+        exponents = -8 * torch.arange(1, heads + 1, device="cuda") / heads
+        made["Slopes"].copy_(torch.exp2(exponents).reshape(made["Slopes"].shape))
     return made
 
 

@@ -549,9 +549,9 @@ CUTE_DEVICE void copy_boxes(TmaDescriptor const *map, uint64_t *landed, Shared<T
 template <int N, int Readers_ = 0> struct Landings {
     static constexpr int Readers = Readers_;
     uint64_t *barrier;
-    unsigned phases, freed_phases; /* of a new barrier, what was before counts as freed */
+    unsigned phases;
 
-    CUTE_DEVICE Landings(void *at, int copies) : barrier((uint64_t *)at), phases(0), freed_phases(~0u) {
+    CUTE_DEVICE Landings(void *at, int copies) : barrier((uint64_t *)at), phases(0) {
         if (threadIdx.x == 0) {
             for (int i = 0; i < N; ++i) initialize_barrier(barrier[i], copies);
             if constexpr (Readers > 0)
@@ -564,15 +564,13 @@ template <int N, int Readers_ = 0> struct Landings {
         wait_barrier(barrier[i], phases >> i & 1);
         phases ^= 1u << i;
     }
-    /* By the thread that fills it again. */
-    CUTE_DEVICE void wait_freed(int i) {
-        wait_barrier(barrier[N + i], freed_phases >> i & 1);
-        freed_phases ^= 1u << i;
-    }
+    /* A warp has read what landed there. */
     CUTE_DEVICE void free(int i) {
         __syncwarp();
-        if (threadIdx.x % 32 == 0) arrive_barrier(barrier[N + i]);
+        if (threadIdx.x % 32 == 0) cutlass::arch::ClusterBarrier::arrive((uint64_t const *)(barrier + N + i));
     }
+    /* All have, for the n-th time, from 0. */
+    CUTE_DEVICE void wait_freed(int i, int n) { wait_barrier(barrier[N + i], n & 1); }
 };
 
 /* ---- copies that run ahead --------------------------------------------------------------------- */
@@ -610,40 +608,41 @@ template <int Stages, class Fill> struct Ring {
     }
 };
 /* The same of tiles that land by TMA, or of some that do: fill(j, stage) has stage's barrier count them.
- * Where all do, warps wait for what they read and for nothing else: each says done(j) behind its
- * last use. */
+ * Where the landings know their readers, all do, and the ring is gone through once: warps then wait for what
+ * they read, and not for one another. */
 template <int Stages, bool Wide, class Landings, class Fill> struct LandingRing {
-    static constexpr bool Freely = Wide && Landings::Readers > 0;
     int lo, hi;
     Landings &landings;
     Fill fill;
 
     CUTE_DEVICE void start(int j) {
-        int stage = (j - lo) % Stages;
-        if constexpr (Freely) {
-            if (j < hi && threadIdx.x == 0) {
-                landings.wait_freed(stage);
-                fill(j, stage);
-            }
-            __syncwarp();
-        } else {
-            if (j < hi) fill(j, stage);
-            cp_async_fence();
-        }
+        if (j < hi) fill(j, (j - lo) % Stages);
+        cp_async_fence();
     }
     CUTE_DEVICE void begin() {
         CUTE_UNROLL
         for (int k = 0; k < Stages - 1; ++k) start(lo + k);
     }
+    /* What iteration j - 1 read is filled anew when all warps are done with it. */
+    CUTE_DEVICE void start_freed(int j) {
+        if (j > lo) landings.free((j - 1 - lo) % Stages);
+        int next = j + Stages - 1;
+        if (threadIdx.x == 0 && next < hi) {
+            if (next - lo >= Stages) landings.wait_freed((next - lo) % Stages, (next - lo) / Stages - 1);
+            fill(next, (next - lo) % Stages);
+        }
+        __syncwarp();
+    }
     CUTE_DEVICE int turn(int j) {
         int stage = (j - lo) % Stages;
-        if constexpr (!Freely) arrive<Stages - 2>();
-        start(j + Stages - 1);
+        if constexpr (Wide && Landings::Readers > 0) {
+            start_freed(j);
+        } else {
+            arrive<Stages - 2>();
+            start(j + Stages - 1);
+        }
         if constexpr (Wide) landings.wait(stage);
         return stage;
-    }
-    CUTE_DEVICE void done(int j) {
-        if constexpr (Freely) landings.free((j - lo) % Stages);
     }
 };
 template <int Stages, bool Wide, class Landings, class Fill>

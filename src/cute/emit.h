@@ -39,7 +39,7 @@ typedef struct CuLoop { /* a loop whose tiles are copied ahead */
     const char *early, *late;  /* names of the objects that copy; ring: early */
     int stages;
     int boxes;                 /* of its tiles land by TMA */
-    bool freely;               /* all do: warps say when they are done with a stage */
+    bool freely;               /* all do, once: warps say when they are done with a stage */
     int64_t barrier_at;
     const char *landing;
 } CuLoop;

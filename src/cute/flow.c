@@ -357,7 +357,6 @@ void cu_for(Cute *c, const TileOp *op)
     cu_block(c, op->regions[0]);
     c->started = started && l;
     c->inside--;
-    if (l && l->freely) cu_line(c, "%s.done(%s);", l->early, j);
     yield_to(c, op->regions[0], op->regions[0]->params.data, op->n_results);
     cu_close(c, "}");
 }

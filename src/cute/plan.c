@@ -227,7 +227,7 @@ bool cu_map(const Cute *c, const TileOp *op, AbiMap *map)
            abi_map_make(op->tensor, op->row_dim, op->col_dim, t, false, map);
 }
 
-static void plan_loop(Cute *c, const TileOp *op)
+static void plan_loop(Cute *c, const TileOp *op, bool top)
 {
     const TileBlock *body = op->regions[0];
     /* where copies are not asynchronous nothing is gained by more stages than one */
@@ -242,7 +242,7 @@ static void plan_loop(Cute *c, const TileOp *op)
         v->boxes = loop.stages > 1 && cu_map(c, body->ops.data[i], &(AbiMap){0});
         loop.boxes += v->boxes;
     }
-    loop.freely = copied > 0 && loop.boxes == copied;
+    loop.freely = top && copied > 0 && loop.boxes == copied;
     if (copied && (loop.stages > 1 || split_turns(c, body, &loop))) vec_push(c->arena, &c->loops, loop);
 }
 
@@ -261,7 +261,7 @@ static void plan_shared(Cute *c, const TileBlock *block, bool top)
     for (int i = 0; i < block->ops.len; i++) {
         const TileOp *op = block->ops.data[i];
         CuValue *v = op->n_results ? &c->values[op->results[0]->id] : NULL;
-        if (op->kind == TILE_FOR) plan_loop(c, op);
+        if (op->kind == TILE_FOR) plan_loop(c, op, top);
         if (v && op->results[0]->type.space == SPACE_SHARED && (op->kind == TILE_LOAD || op->kind == TILE_MOVE)) {
             if (!v->stages) v->stages = 1;
             if (top) v->copies = CU_ONCE, v->boxes = cu_map(c, op, &(AbiMap){0});

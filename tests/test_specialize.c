@@ -226,6 +226,23 @@ static void instances_take_turns(void **state)
     }
 }
 
+/* A diagonal leaves half of the last tile to the first of two instances: ragged, with rows
+ * that see nothing, and with a tile of queries that is given back behind it. */
+static void last_turns_of_half_width(void **state)
+{
+    static const int lengths[][2] = {{150, 300}, {300, 150}, {70, 449}};
+    Arena *arena = ((Fixture *)*state)->arena;
+
+    for (size_t i = 0; i < TW_COUNT(lengths); i++)
+        check_op(arena, "ops/attention.tl", i % 2 ? DT_F16 : DT_BF16, i == 2 ? "HeadDim=192 VDim=128 q_heads=1 kv_heads=1 last=half BM=128 BN=128 warps=8"
+                                                                            : "HeadDim=64 q_heads=1 kv_heads=1 last=half BM=128 BN=128 warps=8",
+                 arena_printf(arena, "batch=1 q_len=%d kv_len=%d", lengths[i][0], lengths[i][1]));
+    check_data(arena, "ops/attention.tl", FILL_GROWING, "HeadDim=64 q_heads=1 kv_heads=1 last=half BM=128 BN=128 warps=8", "batch=1 q_len=256 kv_len=256");
+    const char *half = scheduled(arena, "ops/attention.tl", "HeadDim=128 causal=1 last=half"), *full = scheduled(arena, "ops/attention.tl", "HeadDim=128 causal=1 last=full");
+    assert_non_null(strstr(half, "pending fp32<64x64>"));
+    assert_null(strstr(full, "pending fp32<64x64>"));
+}
+
 /* In the first entry, which is the one for aligned addresses. */
 static int count(const char *text, const char *what)
 {
@@ -269,6 +286,17 @@ static void loops_vote_ahead(void **state)
     while (loop > ptx && strncmp(loop, "\n$loop", 6) != 0) loop--;
     assert_true(loop > ptx);
     assert_int_equal(count(loop, "vote.sync.any.pred"), 3);
+}
+
+/* Where blocks are of different lengths, what is made of a row's sum is made while the last
+ * product is under way. */
+static void sums_end_beside_products(void **state)
+{
+    Arena *arena = ((Fixture *)*state)->arena;
+    const char *causal = scheduled(arena, "ops/attention.tl", "HeadDim=128 causal=1"), *last = NULL;
+    for (const char *at = causal; (at = strstr(at, "= issue ")); at++) last = at;
+    const char *divided = strstr(last, "divide"), *finished = strstr(last, "finish");
+    assert_true(divided && finished && divided < finished);
 }
 
 static int64_t *dim_value(const TileProgram *program, int64_t *values, const char *name)
@@ -321,6 +349,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(functions_by_polynomial, setup, teardown),
         cmocka_unit_test_setup_teardown(attention_with_one_stage_of_queries, setup, teardown),
         cmocka_unit_test_setup_teardown(attention_on_any_data, setup, teardown),   cmocka_unit_test_setup_teardown(instances_leave_loops, setup, teardown), cmocka_unit_test_setup_teardown(instances_take_turns, setup, teardown), cmocka_unit_test_setup_teardown(places_go_in_groups, setup, teardown),
+        cmocka_unit_test_setup_teardown(last_turns_of_half_width, setup, teardown), cmocka_unit_test_setup_teardown(sums_end_beside_products, setup, teardown),
         cmocka_unit_test_setup_teardown(products_sum_rows, setup, teardown), cmocka_unit_test_setup_teardown(loops_vote_ahead, setup, teardown),
         cmocka_unit_test_setup_teardown(products, setup, teardown),
     };

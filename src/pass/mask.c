@@ -88,6 +88,12 @@ static const Aff *project(const Extent *x, const Aff *cond, bool some)
     return aff_const(aff, some);
 }
 
+const Aff *mask_keeps_some(TileProgram *program, const Aff *cond, int rows, int cols)
+{
+    Extent x = {program, rows, cols};
+    return project(&x, cond, true);
+}
+
 /* ---- what is known of a tile in a dead iteration ----------------------------------- */
 
 typedef enum FactKind { UNKNOWN, CONSTANT, CARRIED } FactKind;

@@ -7,6 +7,9 @@
 
 bool pass_split(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags);
 bool pass_mask(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags);
+/* A condition without row and col that holds at least where `cond` holds for some element
+ * of a tile (mask.c). */
+const Aff *mask_keeps_some(TileProgram *program, const Aff *cond, int rows, int cols);
 bool pass_expand(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags);
 bool pass_simplify(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags);
 bool pass_near(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags);

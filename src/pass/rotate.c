@@ -21,6 +21,7 @@
 #include "pass/copies.h"
 #include "pass/decide.h"
 #include "pass/issue.h"
+#include "pass/sink.h"
 #include "pass/stage.h"
 
 typedef struct Turn {
@@ -269,6 +270,24 @@ static void turn_loop(TileProgram *program, TileKernel *kernel, TileBlock *block
     block->ops.data[at] = choice;
 }
 
+static bool uses_grid(const TileKernel *kernel, const Aff *a)
+{
+    for (int i = 0; i < kernel->grid.len; i++)
+        if (aff_uses(a, kernel->grid.data[i].sym)) return true;
+    return false;
+}
+
+/* It pays where loops are of different lengths, so that many are short (measured at d128:
+ * causal 0.6 % faster, full 0.3 % slower). */
+static void sink_all(TileProgram *program, TileKernel *kernel, TileBlock *block)
+{
+    for (int i = 0; i < block->ops.len; i++) {
+        const TileOp *op = block->ops.data[i];
+        for (int k = 0; k < op->n_regions; k++) sink_all(program, kernel, op->regions[k]);
+        if (op->kind == TILE_IF && op->n_regions == 2 && op->n_results > 0 && uses_grid(kernel, op->cond)) sink_columns(program, kernel, block, i);
+    }
+}
+
 static void turn_loops(TileProgram *program, TileKernel *kernel, TileBlock *block, Diags *diags)
 {
     for (int i = 0; i < block->ops.len; i++) {
@@ -382,6 +401,8 @@ bool pass_rotate(TileProgram *program, TileKernel *kernel, const Target *target,
     if (axis) even_bounds(program, kernel->body, axis);
     turn_loops(program, kernel, kernel->body, diags);
     peel_loops(program, kernel, kernel->body);
+    sink_all(program, kernel, kernel->body);
+    rw_remove_dead(kernel->body);
     settle_choices(program, kernel, kernel->body);
     return true;
 }

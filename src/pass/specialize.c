@@ -21,6 +21,7 @@
  * (sink_single).
  */
 #include "pass/copies.h"
+#include "pass/halve.h"
 #include "pass/issue.h"
 #include "pass/narrow.h"
 #include "pass/order.h"
@@ -444,6 +445,7 @@ bool pass_specialize(TileProgram *program, TileKernel *kernel, const Target *tar
     strip_awaits(compute);
     turns_take(program, kernel, compute, diags);
     narrow_loops(program, kernel, compute);
+    halve_last(program, kernel, compute, diags);
     set_roles(&s, roles);
     for (int i = 0; i < s.streams.len; i++) tile_append(program, whole, s.streams.data[i].ring->def);
     lift_constants(program, compute, whole);

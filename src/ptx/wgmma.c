@@ -115,6 +115,52 @@ static bool is_zero(const Emitter *e, const TileValue *v)
     return number && strcmp(number, "0f00000000") == 0;
 }
 
+/* ---- what runs meanwhile ----------------------------------------------------------------- */
+
+/* ptxas mixes arithmetic that is to run beside products among their issues, which then wait
+ * for it, and waits for products before it. What ends a stretch of code neither is moved
+ * over: a trap that never happens, which ptxas cannot know. */
+static const char *never(Emitter *e)
+{
+    const char *p = em_new(e, REG_P);
+    em(e, "setp.eq.s32 %s, %s, -1;", p, e->smem);
+    return p;
+}
+
+static bool is_arithmetic(const TileOp *op)
+{
+    return op->kind == TILE_ELEMENT || op->kind == TILE_REDUCE;
+}
+
+/* The last arithmetic since a product was started, with nothing but such between. */
+static const TileValue *done_meanwhile(const Emitter *e)
+{
+    const TileValue *last = NULL;
+    for (int i = e->at - 1; i >= 0; i--) {
+        const TileOp *op = e->block->ops.data[i];
+        if (op->kind == TILE_ISSUE) return last;
+        if (!is_arithmetic(op) && op->kind != TILE_FILL) return NULL;
+        if (!last && is_arithmetic(op)) last = op->results[0];
+    }
+    return NULL;
+}
+
+static void begin_meanwhile(Emitter *e)
+{
+    const TileOp *next = e->at + 1 < e->block->ops.len ? e->block->ops.data[e->at + 1] : NULL;
+    if (next && is_arithmetic(next)) em(e, "@%s trap;", never(e));
+}
+
+static void end_meanwhile(Emitter *e, const TileValue *last)
+{
+    const char *p = never(e);
+    for (int i = 0; i < e->frags[last->id].n; i++) {
+        const char *q = em_new(e, REG_P), *f = fr_operand(e, last, i);
+        em(e, "setp.nan.and.f32 %s, %s, %s, %s;", q, f, f, p);
+        em(e, "@%s trap;", q);
+    }
+}
+
 /* ---- starting --------------------------------------------------------------------------- */
 
 static bool adds(const Emitter *e, const TileOp *op)
@@ -196,6 +242,7 @@ void wg_issue(Emitter *e, const TileOp *op)
     em(e, "wgmma.commit_group.sync.aligned;");
     if (!e->settled) rg_settle(e); /* while the first product is under way */
     e->settled = true;
+    begin_meanwhile(e);
 }
 
 /* ---- waiting ------------------------------------------------------------------------------ */
@@ -223,6 +270,8 @@ static bool has_waited(const Emitter *e, int leaving)
 void wg_finish(Emitter *e, const TileOp *op)
 {
     int leaving = groups_in(e, op->count);
+    const TileValue *meanwhile = done_meanwhile(e);
+    if (meanwhile) end_meanwhile(e, meanwhile);
     if (!has_waited(e, leaving)) em(e, "wgmma.wait_group.sync.aligned %d;", leaving);
     e->frags[op->results[0]->id] = e->frags[op->args[0]->id];
     e->frags[op->results[0]->id].packed = NULL;

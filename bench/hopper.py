@@ -60,6 +60,7 @@ CASES = {
     "gqa-16-4": (16, 4, 128, 128, "bf16"),
     "gqa-64-8": (64, 8, 128, 128, "bf16"),
     "mqa-16-1": (16, 1, 128, 128, "bf16"),
+    "d64-lse": (32, 32, 64, 64, "bf16"),  # with the log-sum-exp of each row as a second output
 }
 
 
@@ -91,6 +92,10 @@ def make_cells(options):
     return cells
 
 
+def has_lse(cell):
+    return cell["case"].endswith("-lse")
+
+
 def is_gemm(cell):
     return cell["case"] == "gemm"
 
@@ -118,7 +123,7 @@ def cell_text(cell):
 
 
 def command_of(options, cell):
-    operator = "gemm" if is_gemm(cell) else "attention"
+    operator = "gemm" if is_gemm(cell) else "attention_lse" if has_lse(cell) else "attention"
     command = [options.tw, "gen", os.path.join(options.ops, operator + ".tl"), "--target", options.target,
                "--dtype", cell["dtype"]]
     settings = {"N": cell["size"], "K": cell["size"]} if is_gemm(cell) else {
@@ -182,7 +187,10 @@ class Attention:
             q, k = q * 8, k * 8
         elif kind == "negative":
             q, k = q.abs() * 2, -k.abs() * 3
-        return {name: t.to(dtype) for name, t in zip("QKVO", (q, k, v, o))}
+        tensors = {name: t.to(dtype) for name, t in zip("QKVO", (q, k, v, o))}
+        if has_lse(cell):
+            tensors["LSE"] = torch.full((b, cell["heads"], s, 1), float("nan"), device="cuda")
+        return tensors
 
     def numbers(self, cell):
         dims = {"batch": cell["batch"], "q_len": cell["seqlen"], "kv_len": cell["seqlen"],
@@ -231,6 +239,21 @@ class Attention:
         return found
 
     # -- what is right
+
+    def lse_error(self, cell, tensors):
+        """The largest of some rows, over the 1e-3 + 2e-6 of its magnitude that is allowed."""
+        torch, worst = self.torch, 0.0
+        for _ in range(self.options.heads_checked):
+            b, h = self.random.randrange(cell["batch"]), self.random.randrange(cell["heads"])
+            rows = torch.tensor(common.boundary_rows(self.random, cell["seqlen"], 200), device="cuda")
+            k = tensors["K"][b, h * cell["kv_heads"] // cell["heads"]].double()
+            s = tensors["Q"][b, h][rows].double() @ k.T * cell["head_dim"] ** -0.5
+            if cell["causal"]:
+                s = s.masked_fill(torch.arange(cell["seqlen"], device="cuda")[None, :] > rows[:, None], float("-inf"))
+            exact = torch.logsumexp(s, 1)
+            off = (tensors["LSE"][b, h, rows, 0].double() - exact).abs() / (1e-3 + 2e-6 * exact.abs())
+            worst = max(worst, off.nan_to_num(float("inf")).max().item())
+        return worst
 
     def samples(self, cell, tensors):
         """For some rows of some heads: where they are, in fp64, by a plain computation."""
@@ -353,7 +376,9 @@ class Worker(common.Worker):
                 outputs[name] = of(tensors)()
         report = {"kind": kind, "errors": self.errors(cell, tensors, outputs), "repeats": repeats,
                   "inputs_kept": all(torch.equal(before[n], tensors[n]) for n in work.inputs)}
-        report["ok"] = repeats and report["inputs_kept"] and self.is_close(report["errors"])
+        if not is_gemm(cell) and has_lse(cell):
+            report["lse_error"] = work.lse_error(cell, tensors)
+        report["ok"] = repeats and report["inputs_kept"] and self.is_close(report["errors"]) and report.get("lse_error", 0) <= 1
         return report
 
     def check_kernel(self, cell):

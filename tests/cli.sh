@@ -175,8 +175,10 @@ cp "$dir/out" "$dir/fix.diff"
 expect '--fix makes the edit behind a link' 0 "$tw" check "$dir/link.tl" --fix
 verdict 'and says so' 'in_err "1 edit" && silent out && [ -L "$dir/link.tl" ]'
 verdict 'the file keeps who may read it' '[ "$(stat -c %a "$dir/fix.tl")" = 640 ]'
-(cd "$dir" && patch -s -o patched.tl before.tl fix.diff) >"$dir/out" 2>&1
-verdict 'the diff is that edit' 'cmp -s "$dir/patched.tl" "$dir/fix.tl"'
+if command -v patch >/dev/null; then
+    (cd "$dir" && patch -s -o patched.tl before.tl fix.diff) >"$dir/out" 2>&1
+    verdict 'the diff is that edit' 'cmp -s "$dir/patched.tl" "$dir/fix.tl"'
+fi
 expect 'nothing is left to say' 0 "$tw" check "$dir/fix.tl"
 expect 'a guess is not made' 1 "$tw" check tests/check/name_misspelt.tl --fix --dry-run
 verdict 'only suggested' 'silent out && in_err "fix:"'

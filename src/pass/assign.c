@@ -372,14 +372,16 @@ static void give_block(Assigner *a, TileBlock *block)
 
 bool pass_assign(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags)
 {
-    int n = kernel->next_value;
-    Assigner a = {.program = program, .kernel = kernel, .target = target, .diags = diags, .warps = kernel->warps,
-                  .parent = arena_array(program->arena, int, n), .pin = arena_array(program->arena, Pin, n),
-                  .quads = arena_array(program->arena, bool, n), .k = arena_array(program->arena, int, n)};
+    Assigner a = {.program = program, .kernel = kernel, .target = target, .diags = diags, .warps = kernel->warps};
     for (int i = 0; i < kernel->body->ops.len; i++)
         if (kernel->body->ops.data[i]->kind == TILE_ROLES) a.warps = tile_role_warps(kernel->body->ops.data[i]);
     a.in_rows = rows_layout(kernel, &a.rows);
     if (a.in_rows) rows_combine(program, kernel);
+    int n = kernel->next_value; /* no more are made */
+    a.parent = arena_array(program->arena, int, n);
+    a.pin = arena_array(program->arena, Pin, n);
+    a.quads = arena_array(program->arena, bool, n);
+    a.k = arena_array(program->arena, int, n);
     constrain(&a);
     if (!a.failed) spread_quads(&a);
     if (!a.failed) give_block(&a, kernel->body);

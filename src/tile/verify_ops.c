@@ -529,11 +529,6 @@ bool verify_types(Verifier *v, const TileOp *op)
 
 /* ---- layouts ----------------------------------------------------------------------------- */
 
-static bool is_matrix(TileType t)
-{
-    return t.kind == TT_TILE && t.space == SPACE_REGISTER && t.rows > 1 && t.cols > 1;
-}
-
 static bool check_panels(Verifier *v, const TileOp *op, TileType t)
 {
     int panel = t.layout.panel, row = t.cols * dtype_bytes(t.dtype);
@@ -569,13 +564,22 @@ static bool want_kind(Verifier *v, const TileOp *op, const char *what, TileType 
                        kind == LAY_MMA_A ? "an operand" : "an accumulator");
 }
 
-/* Matrices that meet element by element lie in the same lanes. */
+/* Whether what meets element by element lies in the same lanes: matrices in the same
+ * fragments, columns and rows of them as the same warps have rows and columns. */
+static bool is_alike(TileType a, TileType r)
+{
+    bool rows = a.rows > 1 && a.rows == r.rows, cols = a.cols > 1 && a.cols == r.cols;
+    if (rows && cols)
+        return lay_equal(a.layout, r.layout);
+    return (!rows || a.layout.warps_m == r.layout.warps_m) && (!cols || a.layout.warps_n == r.layout.warps_n);
+}
+
 static bool check_alike(Verifier *v, const TileOp *op)
 {
     TileType r = result_type(op);
     for (int i = 0; i < op->n_args; i++) {
         TileType a = arg_type(op, i);
-        if (is_matrix(a) && is_matrix(r) && same_shape(a, r) && !lay_equal(a.layout, r.layout))
+        if (!is_alike(a, r))
             return verify_fail(v, TW0756, op, "%s meets %s: their elements lie in different lanes",
                                verify_type_text(v, a), verify_type_text(v, r));
     }

@@ -43,6 +43,7 @@ static const char *replaced(Arena *arena, const char *text, const char *old, con
 typedef struct Compiled {
     const char *ptx;
     const char *entry; /* what stood behind the answer */
+    Arena *arena;
 } Compiled;
 
 static const char *compile(void *user, Arena *arena, const Source *answer, const char *entry, const char *name,
@@ -53,7 +54,7 @@ static const char *compile(void *user, Arena *arena, const Source *answer, const
     (void)answer, (void)diags;
     assert_string_equal(name, "scaled");
     assert_string_equal(target->name, "sm_80");
-    c->entry = entry;
+    c->entry = arena_strdup(c->arena, entry);
     return c->ptx ? arena_strdup(arena, c->ptx) : NULL;
 }
 
@@ -69,7 +70,7 @@ static Flow *flow_of(Arena *arena, const FlowCompiler *compiler)
 /* "" when it is right, else the first code. */
 static const char *verdict(Arena *arena, const char *answer, const char *ptx, const char **message)
 {
-    Compiled compiled = {ptx, NULL};
+    Compiled compiled = {ptx, NULL, arena};
     FlowCompiler compiler = {compile, &compiled};
     Diags *diags = diags_new(arena, NULL);
     Source *text = flow_extract(arena, "think-1.cu", prompt_unit(PROMPT_THINK), answer, strlen(answer), diags);
@@ -207,7 +208,7 @@ static void hostile_answers_are_refused(void **state)
 static void ptx_carries_its_launch(void **state)
 {
     Fixture *f = *state;
-    Compiled compiled = {read_file(f->arena, "tests/cuda/scaled.ptx")->text, NULL};
+    Compiled compiled = {read_file(f->arena, "tests/cuda/scaled.ptx")->text, NULL, f->arena};
     FlowCompiler compiler = {compile, &compiled};
     Flow *flow = flow_of(f->arena, &compiler);
     Chain *chain = chain_like(f->arena, flow->chain, diags_new(f->arena, NULL));

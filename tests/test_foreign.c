@@ -518,7 +518,7 @@ static void planted_cheats_are_found(void **state)
         {"spy", "TW1051", "nothing more"},                    /* has the compiler look round: the first that is said */
     };
     Fixture *f = *state;
-    ForeignTools tools;
+    ForeignTools tools = {0};
     bool sealed = find_stand_in(f->arena, &tools);
     Flow *flow = flow_of(f->arena, &tools);
 
@@ -537,7 +537,7 @@ static void planted_cheats_are_found(void **state)
 static void a_translation_is_adopted(void **state)
 {
     Fixture *f = *state;
-    ForeignTools tools;
+    ForeignTools tools = {0};
     Flow *flow;
 
     find_stand_in(f->arena, &tools);
@@ -557,7 +557,7 @@ static void a_translation_is_adopted(void **state)
 static void limits_of_compiling_are_told(void **state)
 {
     Fixture *f = *state;
-    ForeignTools tools;
+    ForeignTools tools = {0};
     Diags *diags;
 
     find_stand_in(f->arena, &tools);

@@ -141,13 +141,22 @@ static bool (*const judges[PROMPT_STAGES])(const Judgement *) = {
     [PROMPT_VANILLA] = judge_cuda,
 };
 
-/* Diagnostics of texts that are made on the way outlive them. */
+static const char *keep(Arena *arena, const char *text)
+{
+    return text ? arena_strdup(arena, text) : NULL;
+}
+
+/* Diagnostics of texts that are made on the way outlive them, and so does what they say. */
 static void keep_sources(Arena *arena, const Source *text, Diags *diags)
 {
     for (int i = 0; i < diags->list.len; i++) {
         Diag *diag = &diags->list.data[i];
         Source *kept;
 
+        diag->message = keep(arena, diag->message);
+        diag->note = keep(arena, diag->note);
+        diag->fix.text = keep(arena, diag->fix.text);
+        diag->fix.label = keep(arena, diag->fix.label);
         if (!diag->source || diag->source == text)
             continue;
         kept = arena_new_of(arena, Source);

@@ -25,6 +25,7 @@
 
 enum {
     MOST_TRIES = 200,
+    MOST_OPS = 32,     /* of one kernel: the search over a longer sketch takes minutes */
     DEEPEST = 16,
     UNKNOWN = 4096,    /* elements of a dimension left to the launch */
     UNKNOWN_LEAD = 16  /* entries of a leading one */
@@ -233,7 +234,7 @@ static bool attempt(Cutter *c, const Goal *goal, bool repeat)
     Unit *unit = arena_new_of(c->arena, Unit);
     Flow flow = {.arena = c->arena, .syms = c->syms, .def = x.def, .diags = quiet, .repeat = repeat};
 
-    if (++c->tries > MOST_TRIES)
+    if (++c->tries > MOST_TRIES || x.def->ops.len > MOST_OPS)
         return false;
     *unit = *c->def->unit;
     unit->name = flow.kernel = kernel_name(c);

@@ -269,13 +269,6 @@ static void yield_to(Cute *c, const TileBlock *region, TileValue *const *to, int
     }
 }
 
-static int position(const TileBlock *block, const TileOp *op)
-{
-    int i = 0;
-    while (block->ops.data[i] != op) i++;
-    return i;
-}
-
 /* A carried value takes over its first value's variable, where nothing else reads that. */
 static void carried(Cute *c, const TileOp *op)
 {
@@ -285,7 +278,7 @@ static void carried(Cute *c, const TileOp *op)
         const CuValue *v = &c->values[init->id];
         bool twice = false, inside = tile_count_uses(body, init) > 0;
         for (int m = 0; m < k; m++) twice |= op->args[m] == init;
-        if (v->last == position(v->home, op) && !twice && !inside && v->uses == 1) {
+        if (v->last == tile_index_of(v->home, op) && !twice && !inside && v->uses == 1) {
             c->values[param->id].name = v->name;
         } else {
             new_variable(c, param, param->name ? param->name : "carried");

@@ -107,19 +107,6 @@ bool bounded_fits(TileProgram *program, TileKernel *kernel, TileOp *loop, TileOp
 
 /* ---- expanding ----------------------------------------------------------------------- */
 
-static void replace(TileBlock *body, TileValue *old, TileValue *new)
-{
-    if (!new->name) new->name = old->name;
-    tile_replace_uses(body, old, new);
-}
-
-static void remove_op(TileBlock *body, const TileOp *op)
-{
-    int at = 0;
-    while (body->ops.data[at] != op) at++;
-    tile_remove(body, at);
-}
-
 /* What is summed: p, or its operand, behind which the sum then stands. */
 static TileValue *summed(Rewriter *rw, TileValue *p, bool rounded)
 {
@@ -139,7 +126,7 @@ static void leave_reference(const Bounded *b, double middle)
     TileValue *m = b->softmax->args[1];
     rw.block = rw_block_of(b->kernel->body, b->loop, &rw.at);
     b->loop->args[b->m] = rw_fill_tile(&rw, middle, m->type.rows, 1);
-    replace(b->loop->regions[0], b->softmax->results[1], m);
+    rw_stand_for(b->loop->regions[0], b->softmax->results[1], m);
 }
 
 void bounded_expand(TileProgram *program, TileKernel *kernel, TileOp *loop, TileOp *softmax, bool rounded)
@@ -150,22 +137,22 @@ void bounded_expand(TileProgram *program, TileKernel *kernel, TileOp *loop, Tile
     ValueRange range = range_of(softmax->args[0]);
     double middle = (range.lo + range.hi) / 2;
     if (!find_parts(&b)) return;
-    while (body->ops.data[rw.at] != softmax) rw.at++;
+    rw.at = tile_index_of(body, softmax);
     TileValue *s = softmax->args[0];
     TileValue *p = rw_unary(&rw, OP_EXP, middle == 0 ? s : rw_binary(&rw, OP_SUBTRACT, s, rw_fill(&rw, middle)));
-    replace(body, softmax->results[0], p);
+    rw_stand_for(body, softmax->results[0], p);
     TileValue *w = summed(&rw, p, rounded);
     bool joined = kernel->specialized && w != p;
     TileValue *one = joined ? ones_operand(program, kernel, w, softmax->args[2]) : NULL;
     TileValue *l = joined ? ones_add(&rw, softmax->args[2], w, one)
                           : rw_binary(&rw, OP_ADD, softmax->args[2], rw_reduce_rows(&rw, OP_ROW_SUM, w));
-    replace(body, softmax->results[2], l);
+    rw_stand_for(body, softmax->results[2], l);
     for (int i = 0; i < b.n_sums; i++) {
-        replace(body, b.rescales[i]->results[0], sum_of(&b, i));
-        remove_op(body, b.rescales[i]);
+        rw_stand_for(body, b.rescales[i]->results[0], sum_of(&b, i));
+        rw_remove(body, b.rescales[i]);
     }
     leave_reference(&b, middle);
-    remove_op(body, softmax);
+    rw_remove(body, softmax);
     if (joined) ones_carry(program, kernel, loop, b.l);
     else if (!rounded) parts_carry(program, kernel, loop, b.l);
 }

@@ -95,13 +95,6 @@ static int only_reshape_of(const TileBlock *block, const TileValue *p)
     return at;
 }
 
-static int index_of(const TileBlock *block, const TileOp *op)
-{
-    int i = 0;
-    while (block->ops.data[i] != op) i++;
-    return i;
-}
-
 /* l1 = l * alpha + rowsum(p). Where l is but a divisor, of p as an operand: the
  * tensor cores sum it on the side (element.c), and the rounding of a dominant p
  * cancels in the quotient. */
@@ -143,7 +136,7 @@ static void expand_in_order(TileProgram *program, TileKernel *kernel, bool laggi
     TileValue *l1 = new_sum(&rw, l, alpha, summed);
     replace(block, op->results[2], l1);
     if (reshape < 0) tile_remove(block, rw.at);
-    if (lagging) rescale_early(block, index_of(block, alpha->def) + 1, alpha);
+    if (lagging) rescale_early(block, tile_index_of(block, alpha->def) + 1, alpha);
 }
 
 static SchedValue choose_form(const Expansion *x, TileOp *loop, const TileBlock *block, TileOp *op, GaugeFreedom free)

@@ -156,16 +156,6 @@ static void check_block(Halver *h, const TileBlock *block)
     }
 }
 
-static bool is_made_in(const TileBlock *block, const TileValue *v)
-{
-    for (int i = 0; i < block->ops.len; i++) {
-        const TileOp *op = block->ops.data[i];
-        for (int k = 0; k < op->n_results; k++)
-            if (op->results[k] == v) return true;
-    }
-    return false;
-}
-
 /* ---- does it fit? ---------------------------------------------------------------------------- */
 
 static const TileOp *only_mask(const TileBlock *body)
@@ -177,13 +167,6 @@ static const TileOp *only_mask(const TileBlock *body)
         mask = body->ops.data[i];
     }
     return mask;
-}
-
-static bool awaits(const TileBlock *block, int from, int to, const TileValue *ring)
-{
-    for (int i = from; i < to; i++)
-        if (block->ops.data[i]->kind == TILE_AWAIT && block->ops.data[i]->args[0] == ring) return true;
-    return false;
 }
 
 /* Behind the loop: what awaits, starts, finishes and gives back, and arithmetic meanwhile. */
@@ -199,14 +182,14 @@ static int tail_end(const TileBlock *block, int at)
 }
 
 /* What was awaited ahead of the loop is given back behind the tail: on either way to there. */
-static int keep_others(TileBlock *block, int at, int end)
+static int keep_others(TileProgram *program, TileBlock *block, int at, int end)
 {
     int n = end;
     for (int i = at + 1; i < n; i++) {
         TileOp *op = block->ops.data[i];
-        if (op->kind != TILE_RELEASE || awaits(block, at + 1, i, op->args[0])) continue;
-        for (int k = i; k + 1 < end; k++) block->ops.data[k] = block->ops.data[k + 1];
-        block->ops.data[end - 1] = op;
+        if (op->kind != TILE_RELEASE || rw_awaits(block, at + 1, i, op->args[0])) continue;
+        tile_remove(block, i);
+        tile_insert(program, block, end - 1, op);
         n--;
         i--;
     }
@@ -253,7 +236,7 @@ static bool fits(Halver *h, const TileBlock *block, int at, int end)
     for (int i = 0; i < body->ops.len; i++)
         for (int k = 0; k < body->ops.data[i]->n_args; k++) {
             const TileValue *v = body->ops.data[i]->args[k];
-            if (h->wide[v->id] && !is_made_in(body, v)) return false;
+            if (h->wide[v->id] && tile_index_of(body, v->def) < 0) return false;
         }
     return !h->failed && fits_tail(h, block, at, end);
 }
@@ -295,9 +278,9 @@ static TileValue *first_half(const Halver *h, TileBlock *block, int *at, TileVal
 }
 
 /* Products that make half a tile, or take one, take half of their second operand. */
-static void halve_operands(const Halver *h, TileBlock *block, int from)
+static void halve_operands(const Halver *h, TileBlock *block)
 {
-    for (int i = from; i < block->ops.len; i++) {
+    for (int i = 0; i < block->ops.len; i++) {
         TileOp *op = block->ops.data[i];
         if (op->kind != TILE_ISSUE) continue;
         const TileType *b = &op->args[1]->type;
@@ -305,24 +288,6 @@ static void halve_operands(const Halver *h, TileBlock *block, int from)
         bool takes = op->args[0]->type.cols * 2 == (op->trans_b ? b->cols : b->rows);
         if (makes || takes) op->args[1] = first_half(h, block, &i, op->args[1], makes || !op->trans_b, op->loc);
     }
-}
-
-static TileOp *new_choice(const Halver *h, const Aff *cond, TileValue *const *results, int n)
-{
-    TileType *types = arena_array(h->program->arena, TileType, n);
-    for (int i = 0; i < n; i++) types[i] = results[i]->type;
-    TileOp *choice = tile_op_new(h->program, h->kernel, TILE_IF, 0, NULL, n, types);
-    choice->cond = cond;
-    choice->loc = h->loop->loc;
-    choice->n_regions = 2;
-    choice->regions = arena_array(h->program->arena, TileBlock *, 2);
-    for (int r = 0; r < 2; r++) choice->regions[r] = tile_block_new(h->program);
-    return choice;
-}
-
-static void yield_of(const Halver *h, TileBlock *block, TileValue *const *values, int n)
-{
-    tile_append(h->program, block, tile_op_new(h->program, h->kernel, TILE_YIELD, n, values, 0, NULL));
 }
 
 /* The iteration hi - 1 and the tail behind it; `values` are of the loop and the tail, and
@@ -338,7 +303,7 @@ static void put_half(const Halver *h, const TileBlock *block, int at, int end, T
     Copier tail = copier_new(h->program, h->kernel, NULL, NULL);
     for (int k = 0; k < yield->n_args; k++) copier_map(&tail, h->loop->results[k], copied(&turn, yield->args[k]));
     copy_ops(&tail, block, at + 1, end, to);
-    halve_operands(h, to, 0);
+    halve_operands(h, to);
     for (int i = 0; i < n; i++) values[i] = copied(&tail, values[i]);
 }
 
@@ -366,28 +331,23 @@ static int count_results(const TileBlock *block, int from, int end)
 
 static void halve(const Halver *h, TileBlock *block, int at, int end, const Aff *cond)
 {
-    end = keep_others(block, at, end);
+    end = keep_others(h->program, block, at, end);
     Arena *arena = h->program->arena;
     int most = count_results(block, at, end);
     TileValue **values = arena_array(arena, TileValue *, most), **half = arena_array(arena, TileValue *, most);
     int n = used_behind(block, at, end, values);
     memcpy(half, values, (size_t)n * sizeof *half);
-    TileOp *choice = new_choice(h, cond, values, n);
+    TileOp *choice = rw_choice(h->program, h->kernel, cond, values, n, h->loop->loc);
     put_half(h, block, at, end, choice->regions[0], half, n);
-    yield_of(h, choice->regions[0], half, n);
+    rw_yield_all(h->program, h->kernel, choice->regions[0], half, n);
     for (int i = at + 1; i < end; i++) {
         tile_append(h->program, choice->regions[1], block->ops.data[at + 1]);
         tile_remove(block, at + 1);
     }
-    yield_of(h, choice->regions[1], values, n);
-    for (int i = 0; i < n; i++) {
+    rw_yield_all(h->program, h->kernel, choice->regions[1], values, n);
+    for (int i = 0; i < n; i++) { /* behind; the choice itself does not stand in the block yet */
         choice->results[i]->name = values[i]->name;
-        for (int u = at + 1; u < block->ops.len; u++) {
-            TileOp *op = block->ops.data[u];
-            for (int k = 0; k < op->n_args; k++)
-                if (op->args[k] == values[i]) op->args[k] = choice->results[i];
-            for (int k = 0; k < op->n_regions; k++) tile_replace_uses(op->regions[k], values[i], choice->results[i]);
-        }
+        tile_replace_uses(block, values[i], choice->results[i]);
     }
     tile_insert(h->program, block, at + 1, choice);
     h->loop->hi = aff_sub(h->program->aff, h->loop->hi, cond);

@@ -40,17 +40,10 @@ bool issue_closely(const TileKernel *kernel)
 
 /* ---- early products first ---------------------------------------------------------------- */
 
-static const TileOp *made_by(const TileBlock *block, const TileValue *v)
-{
-    for (int i = 0; i < block->ops.len; i++)
-        if (block->ops.data[i] == v->def) return v->def;
-    return NULL;
-}
-
 static bool is_early(const TileBlock *block, const TileOp *op)
 {
     for (int k = 0; k < op->n_args; k++) {
-        const TileOp *def = made_by(block, op->args[k]);
+        const TileOp *def = tile_index_of(block, op->args[k]->def) >= 0 ? op->args[k]->def : NULL;
         if (def && !stage_is_load(def)) return false;
         if (!def && op->args[k]->type.space != SPACE_SHARED) return false;
     }
@@ -226,7 +219,7 @@ static void issue_sums(Issuer *s, TileOp *loop)
 static void issue_block(Issuer *s, TileBlock *block)
 {
     early_first(block);
-    ones_behind(block);
+    ones_behind(s->program, block);
     for (int i = 0; i < block->ops.len; i++) {
         TileOp *op = block->ops.data[i];
         if (op->kind == TILE_FOR && goes_on(s, op)) {

@@ -25,20 +25,14 @@ static bool is_plain(const TileBlock *body)
     return true;
 }
 
-static bool awaits(const TileBlock *body, const TileValue *ring)
-{
-    for (int i = 0; i < body->ops.len; i++)
-        if (body->ops.data[i]->kind == TILE_AWAIT && body->ops.data[i]->args[0] == ring) return true;
-    return false;
-}
-
 /* Behind the loop and what gives back the last of its stages. */
 static int after_stages(const TileBlock *block, int at)
 {
+    const TileBlock *body = block->ops.data[at]->regions[0];
     int end = at + 1;
     for (int i = end; i < block->ops.len; i++) {
         const TileOp *op = block->ops.data[i];
-        if (op->kind == TILE_RELEASE && awaits(block->ops.data[at]->regions[0], op->args[0])) end = i + 1;
+        if (op->kind == TILE_RELEASE && rw_awaits(body, 0, body->ops.len, op->args[0])) end = i + 1;
     }
     return end;
 }

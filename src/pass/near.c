@@ -91,20 +91,13 @@ static bool push(Chain *c, TileOp *op)
     return true;
 }
 
-static bool stands_in(const TileBlock *block, const TileOp *op)
-{
-    for (int i = 0; i < block->ops.len; i++)
-        if (block->ops.data[i] == op) return true;
-    return false;
-}
-
 /* From tanh to exp2, and a mask behind it. */
 static bool find_line(Chain *c)
 {
     const TileValue *v = c->ops[c->n - 1]->results[0];
     for (;;) {
         TileOp *op = only_use(c, v);
-        if (!op || !stands_in(c->block, op) || !push(c, op)) return false;
+        if (!op || tile_index_of(c->block, op) < 0 || !push(c, op)) return false;
         v = op->results[0];
         if (op->kind == TILE_ELEMENT && op->op == OP_EXP2) break;
         if (!follow(c, op, op->args[0])) return false;
@@ -141,7 +134,7 @@ static bool find_chain(Chain *c, TileOp *tanh)
     c->k = c->c = 1;
     if (scale && scale->kind == TILE_ELEMENT && scale->op == OP_MULTIPLY && number_of(scale->args[1], &c->k)) {
         c->s = scale->args[0];
-        if (stands_in(c->block, scale) && only_use(c, tanh->args[0])) push(c, scale);
+        if (tile_index_of(c->block, scale) >= 0 && only_use(c, tanh->args[0])) push(c, scale);
     }
     return push(c, tanh) && find_line(c) && find_outputs(c) && c->k != 0 && isfinite(c->c * c->k);
 }
@@ -181,20 +174,13 @@ static void outputs_of(Rewriter *rw, const Chain *c, TileValue *power, TileValue
     }
 }
 
-static int place_of(const TileBlock *block, const TileOp *op)
-{
-    int at = 0;
-    while (block->ops.data[at] != op) at++;
-    return at;
-}
-
 /* The chain moves into the region, which yields its outputs. */
 static void move_chain(const Chain *c, TileOp *revise)
 {
     TileBlock *region = revise->regions[0];
     TileValue *yielded[MAX_CHAIN];
     for (int i = 0; i < c->n; i++) {
-        tile_remove(c->block, place_of(c->block, c->ops[i]));
+        tile_remove(c->block, tile_index_of(c->block, c->ops[i]));
         tile_append(c->program, region, c->ops[i]);
     }
     for (int i = 0; i < c->outputs; i++) {
@@ -213,7 +199,7 @@ static void rewrite(const Chain *c)
 {
     TileValue *args[MAX_CHAIN + 1];
     TileType types[MAX_CHAIN];
-    Rewriter rw = {c->program, c->kernel, c->block, place_of(c->block, c->power), c->ops[0]->loc};
+    Rewriter rw = {c->program, c->kernel, c->block, tile_index_of(c->block, c->power), c->ops[0]->loc};
     TileValue *w = rw_binary(&rw, OP_MULTIPLY, c->s, c->s);
     outputs_of(&rw, c, near_power(&rw, c, w), args);
     for (int i = 0; i < c->outputs; i++) types[i] = args[i]->type;

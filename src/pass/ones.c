@@ -23,7 +23,9 @@ static int product_of(const TileBlock *block, int at, const TileValue *p)
     return -1;
 }
 
-bool ones_join(const TileOp *product)
+/* Whether a product by ones may be part of this one, whose first operand is the same: the
+ * second fills a panel, behind which the next may lie anywhere. */
+static bool may_join(const TileOp *product)
 {
     const TileType *b = &product->args[1]->type;
     int size = dtype_bytes(b->dtype);
@@ -53,7 +55,7 @@ bool ones_fit(const TileBlock *block, const TileOp *softmax)
 
 bool ones_pay(const TileBlock *block, const TileOp *softmax)
 {
-    return ones_fit(block, softmax) && ones_join(block->ops.data[product_by(block, softmax->results[0])]);
+    return ones_fit(block, softmax) && may_join(block->ops.data[product_by(block, softmax->results[0])]);
 }
 
 TileValue *ones_operand(TileProgram *program, TileKernel *kernel, const TileValue *p, TileValue *sum)
@@ -97,7 +99,7 @@ static bool is_ones(const TileOp *op)
            && tile_is_storage(op->args[1]->def);
 }
 
-void ones_behind(TileBlock *block)
+void ones_behind(TileProgram *program, TileBlock *block)
 {
     for (int i = 0; i < block->ops.len; i++) {
         TileOp *op = block->ops.data[i];
@@ -106,7 +108,7 @@ void ones_behind(TileBlock *block)
         for (int k = i + 1; k <= to; k++)
             if (tile_op_uses(block->ops.data[k], op->results[0])) to = -1;
         if (to < 0) continue;
-        memmove(&block->ops.data[i], &block->ops.data[i + 1], (size_t)(to - i) * sizeof *block->ops.data);
-        block->ops.data[to] = op;
+        tile_remove(block, i);
+        tile_insert(program, block, to, op);
     }
 }

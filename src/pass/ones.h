@@ -8,9 +8,6 @@
  * tensor cores next to nothing, as part of another product. */
 bool ones_fit(const TileBlock *block, const TileOp *softmax);
 bool ones_pay(const TileBlock *block, const TileOp *softmax);
-/* Whether a product by ones may be part of this one, whose first operand is the same: the
- * second fills a panel, behind which the next may lie anywhere. */
-bool ones_join(const TileOp *product);
 /* The ones, made at the kernel's start, that an operand p is multiplied by. The sum, a
  * value that a loop carries, is of more columns from now on. */
 TileValue *ones_operand(TileProgram *program, TileKernel *kernel, const TileValue *p, TileValue *sum);
@@ -19,6 +16,6 @@ TileValue *ones_add(Rewriter *rw, TileValue *sum, TileValue *p, TileValue *one);
 /* Before and behind the loop the sum, what it carries as number k, is a column as ever. */
 void ones_carry(TileProgram *program, TileKernel *kernel, TileOp *loop, int k);
 /* Products by ones stand right behind those that they join. */
-void ones_behind(TileBlock *block);
+void ones_behind(TileProgram *program, TileBlock *block);
 
 #endif

@@ -14,13 +14,6 @@
  */
 #include "pass/passes.h"
 
-static int place_of(const TileBlock *block, const TileOp *op)
-{
-    for (int i = 0; i < block->ops.len; i++)
-        if (block->ops.data[i] == op) return i;
-    return -1;
-}
-
 static bool has_product(const TileBlock *block, int from, int to)
 {
     for (int i = from; i < to; i++)
@@ -45,7 +38,7 @@ static bool may_rise(TileProgram *program, const TileBlock *block, int i)
         const TileOp *use = uses.data[k];
         bool reduces = use->kind == TILE_REDUCE && use->axis == 1 && use->n_args == 1;
 
-        if (use != block->ops.data[i] && (!reduces || place_of(block, use) < 0)) return false;
+        if (use != block->ops.data[i] && (!reduces || tile_index_of(block, use) < 0)) return false;
     }
     return true;
 }
@@ -65,12 +58,12 @@ static void pack_block(void *user, TileBlock *block)
 
     for (int i = 0; i < block->ops.len; i++) {
         TileOp *op = block->ops.data[i];
-        int made = packs(op) ? place_of(block, op->args[0]->def) : -1, to = made + 1;
+        int made = packs(op) ? tile_index_of(block, op->args[0]->def) : -1, to = made + 1;
 
         if (made < 0 || !has_product(block, to, i) || !may_rise(program, block, i)) continue;
         for (int k = to; k < block->ops.len; k++)
             if (block->ops.data[k]->kind == TILE_REDUCE && block->ops.data[k]->args[0] == op->args[0]) raise(block, k, to++);
-        raise(block, place_of(block, op), to);
+        raise(block, tile_index_of(block, op), to);
         op->note = "before the next product starts: it takes half the registers";
     }
 }

@@ -221,12 +221,6 @@ static int position_of(const TileBlock *body, const TileValue *param)
     return k;
 }
 
-static void replace(TileBlock *body, TileValue *old, TileValue *new)
-{
-    if (!new->name) new->name = old->name;
-    tile_replace_uses(body, old, new);
-}
-
 /* The loop carries the reference in place of the maximum: -m log2 e before it, and
  * behind it m again, -inf where nothing was seen. */
 static void carry_reference(const PostCheck *c, int k)
@@ -276,19 +270,12 @@ static TileValue *carry_hot(const PostCheck *c)
     return rw_carry(c->program, c->kernel, c->loop, hot);
 }
 
-static void remove_op(TileBlock *body, const TileOp *op)
-{
-    int at = 0;
-    while (body->ops.data[at] != op) at++;
-    tile_remove(body, at);
-}
-
 static void remove_old(const PostCheck *c)
 {
     TileBlock *body = c->loop->regions[0];
-    remove_op(body, c->reshape);
-    for (int i = 0; i < c->n_sums; i++) remove_op(body, c->rescales[i]);
-    remove_op(body, c->softmax);
+    rw_remove(body, c->reshape);
+    for (int i = 0; i < c->n_sums; i++) rw_remove(body, c->rescales[i]);
+    rw_remove(body, c->softmax);
 }
 
 static TileValue *sum_of(const PostCheck *c, int i)
@@ -307,14 +294,14 @@ static void expand_turn(const PostCheck *c, State s)
 {
     TileBlock *body = c->loop->regions[0];
     Rewriter rw = {c->program, c->kernel, body, 0, c->softmax->loc};
-    while (body->ops.data[rw.at] != c->softmax) rw.at++;
+    rw.at = tile_index_of(body, c->softmax);
     revise(&rw, c, s.hot, 1, NULL, &s);
     Weights w = weights(&rw, c, s.reference);
     revise(&rw, c, w.operand, c->range->bound, &w, &s);
-    replace(body, c->softmax->results[1], s.reference);
-    replace(body, c->softmax->results[2], new_sum(&rw, c, &s, &w));
-    for (int i = 0; i < c->n_sums; i++) replace(body, c->rescales[i]->results[0], s.sums[i]);
-    replace(body, c->reshape->results[0], w.operand);
+    rw_stand_for(body, c->softmax->results[1], s.reference);
+    rw_stand_for(body, c->softmax->results[2], new_sum(&rw, c, &s, &w));
+    for (int i = 0; i < c->n_sums; i++) rw_stand_for(body, c->rescales[i]->results[0], s.sums[i]);
+    rw_stand_for(body, c->reshape->results[0], w.operand);
     rw_yield(c->program, body, s.hot);
 }
 

@@ -62,12 +62,20 @@ bool rw_number(const TileValue *v, double *number)
     return true;
 }
 
+void rw_stand_for(TileBlock *scope, TileValue *old, TileValue *new)
+{
+    if (!new->name) new->name = old->name;
+    tile_replace_uses(scope, old, new);
+}
+
 void rw_give(TileBlock *scope, const TileOp *op, TileValue *const *values)
 {
-    for (int i = 0; i < op->n_results; i++) {
-        if (!values[i]->name) values[i]->name = op->results[i]->name;
-        tile_replace_uses(scope, op->results[i], values[i]);
-    }
+    for (int i = 0; i < op->n_results; i++) rw_stand_for(scope, op->results[i], values[i]);
+}
+
+void rw_remove(TileBlock *block, const TileOp *op)
+{
+    tile_remove(block, tile_index_of(block, op));
 }
 
 void rw_inline(TileProgram *program, TileBlock *scope, TileBlock *block, int at)
@@ -139,6 +147,26 @@ void rw_yield(TileProgram *program, TileBlock *region, TileValue *value)
     yield->args = one_more(program, yield->args, yield->n_args++, value);
 }
 
+TileOp *rw_yield_all(TileProgram *program, TileKernel *kernel, TileBlock *block, TileValue *const *values, int n)
+{
+    TileOp *yield = tile_op_new(program, kernel, TILE_YIELD, n, values, 0, NULL);
+    tile_append(program, block, yield);
+    return yield;
+}
+
+TileOp *rw_choice(TileProgram *program, TileKernel *kernel, const Aff *cond, TileValue *const *results, int n, Span loc)
+{
+    TileType *types = arena_array(program->arena, TileType, n);
+    for (int i = 0; i < n; i++) types[i] = results[i]->type;
+    TileOp *choice = tile_op_new(program, kernel, TILE_IF, 0, NULL, n, types);
+    choice->cond = cond;
+    choice->loc = loc;
+    choice->n_regions = 2;
+    choice->regions = arena_array(program->arena, TileBlock *, 2);
+    for (int i = 0; i < 2; i++) choice->regions[i] = tile_block_new(program);
+    return choice;
+}
+
 TileValue *rw_renew(Rewriter *rw, TileOp *op, int result)
 {
     const TileValue *old = op->results[result];
@@ -152,6 +180,13 @@ void rw_serve(TileValue *old, TileValue *made)
 {
     old->def = made->def;
     old->def->results[0] = old;
+}
+
+bool rw_awaits(const TileBlock *block, int from, int to, const TileValue *ring)
+{
+    for (int i = from; i < to; i++)
+        if (block->ops.data[i]->kind == TILE_AWAIT && block->ops.data[i]->args[0] == ring) return true;
+    return false;
 }
 
 bool tile_op_has_effect(const TileOp *op)

@@ -37,17 +37,26 @@ TileBlock *rw_block_of(TileBlock *block, const TileOp *op, int *at);
 TileValue *rw_carry(TileProgram *program, TileKernel *kernel, TileOp *loop, TileValue *init);
 /* Adds a value to what the region yields. */
 void rw_yield(TileProgram *program, TileBlock *region, TileValue *value);
+/* Ends a block with what it yields. */
+TileOp *rw_yield_all(TileProgram *program, TileKernel *kernel, TileBlock *block, TileValue *const *values, int n);
+/* if cond { } else { }: of results like these; both regions are still empty. */
+TileOp *rw_choice(TileProgram *program, TileKernel *kernel, const Aff *cond, TileValue *const *results, int n, Span loc);
 /* Puts something between a result and those who use it: the operation has a fresh
  * result instead; what is made of that serves the uses of the old one. */
 TileValue *rw_renew(Rewriter *rw, TileOp *op, int result);
 void rw_serve(TileValue *old, TileValue *made);
 
+/* In `scope` one value stands for another, under its name where it has none. */
+void rw_stand_for(TileBlock *scope, TileValue *old, TileValue *new);
 /* In `scope` these values stand for an operation's results, under their names where they
  * have none. */
 void rw_give(TileBlock *scope, const TileOp *op, TileValue *const *values);
 /* The first region's operations stand in place of block[at], what it yields for its results. */
 void rw_inline(TileProgram *program, TileBlock *scope, TileBlock *block, int at);
 
+void rw_remove(TileBlock *block, const TileOp *op); /* which stands in the block itself */
+/* Whether a tile of the ring is awaited by block[from, to). */
+bool rw_awaits(const TileBlock *block, int from, int to, const TileValue *ring);
 /* Removes operations without effects whose results nothing uses. */
 void rw_remove_dead(TileBlock *block);
 bool tile_op_has_effect(const TileOp *op);

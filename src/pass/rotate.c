@@ -33,13 +33,6 @@ typedef struct Turn {
     VEC(TileValue *) crossing;  /* what B, or the yield, has from A or from the loop's parameters */
 } Turn;
 
-static int place_in(const TileBlock *block, const TileValue *v)
-{
-    for (int i = 0; v->def && i < block->ops.len; i++)
-        if (block->ops.data[i] == v->def) return i;
-    return -1;
-}
-
 static bool is_param(const TileBlock *block, const TileValue *v)
 {
     for (int i = 0; i < block->params.len; i++)
@@ -51,7 +44,7 @@ static bool is_param(const TileBlock *block, const TileValue *v)
 static bool is_early(const TileBlock *body, const TileOp *op)
 {
     for (int k = 0; k < op->n_args; k++) {
-        int at = place_in(body, op->args[k]);
+        int at = tile_index_of(body, op->args[k]->def);
         if (is_param(body, op->args[k]) || (at >= 0 && !stage_is_load(body->ops.data[at]) && body->ops.data[at]->kind != TILE_FILL))
             return false;
     }
@@ -116,13 +109,6 @@ static void find_crossing(Turn *t, TileBlock *body)
         for (int k = 0; k < body->ops.data[i]->n_results; k++)
             if (used_in(body, t->cut, body->ops.len, body->ops.data[i]->results[k]))
                 vec_push(t->program->arena, &t->crossing, body->ops.data[i]->results[k]);
-}
-
-static TileOp *yield_of(TileProgram *program, TileKernel *kernel, TileBlock *block, TileValue *const *values, int n)
-{
-    TileOp *yield = tile_op_new(program, kernel, TILE_YIELD, n, values, 0, NULL);
-    tile_append(program, block, yield);
-    return yield;
 }
 
 /* A at a counter, with these values for the loop's parameters; what crosses, to `out`. */
@@ -204,7 +190,7 @@ static TileOp *turned_loop(Turn *t, TileValue *const *initial)
     const Aff *j = aff_of(aff, op->var);
     put_second(t, body, aff_offset(aff, j, -1), body->params.data, yielded);
     put_first(t, body, j, yielded, values);
-    yield_of(t->program, t->kernel, body, values, n);
+    rw_yield_all(t->program, t->kernel, body, values, n);
     return op;
 }
 
@@ -223,15 +209,7 @@ static void put_turned(Turn *t, TileBlock *to, TileValue **out)
 static TileOp *choose_some(const Turn *t)
 {
     const TileOp *loop = t->loop;
-    TileType *types = arena_array(t->program->arena, TileType, loop->n_results);
-    for (int i = 0; i < loop->n_results; i++) types[i] = loop->results[i]->type;
-    TileOp *choice = tile_op_new(t->program, t->kernel, TILE_IF, 0, NULL, loop->n_results, types);
-    choice->cond = aff_lt(t->program->aff, loop->lo, loop->hi);
-    choice->loc = loop->loc;
-    choice->regions = arena_array(t->program->arena, TileBlock *, 2);
-    choice->n_regions = 2;
-    for (int i = 0; i < 2; i++) choice->regions[i] = tile_block_new(t->program);
-    return choice;
+    return rw_choice(t->program, t->kernel, aff_lt(t->program->aff, loop->lo, loop->hi), loop->results, loop->n_results, loop->loc);
 }
 
 static void replace_results(TileKernel *kernel, const TileOp *from, const TileOp *to)
@@ -264,8 +242,8 @@ static void turn_loop(TileProgram *program, TileKernel *kernel, TileBlock *block
     TileValue **out = arena_array(program->arena, TileValue *, loop->n_results);
     TileOp *choice = choose_some(&t);
     put_turned(&t, choice->regions[0], out);
-    yield_of(program, kernel, choice->regions[0], out, loop->n_results);
-    yield_of(program, kernel, choice->regions[1], loop->args, loop->n_results);
+    rw_yield_all(program, kernel, choice->regions[0], out, loop->n_results);
+    rw_yield_all(program, kernel, choice->regions[1], loop->args, loop->n_results);
     replace_results(kernel, loop, choice);
     block->ops.data[at] = choice;
 }
@@ -315,11 +293,11 @@ static void peel_loop(TileProgram *program, TileKernel *kernel, TileBlock *block
     copy_ops(&c, body, 0, body->ops.len - 1, some);
     for (int i = 0; i < loop->n_results; i++) first[i] = copied(&c, yield->args[i]);
     replace_results(kernel, loop, choice);
-    yield_of(program, kernel, choice->regions[1], loop->args, loop->n_results);
+    rw_yield_all(program, kernel, choice->regions[1], loop->args, loop->n_results);
     loop->args = first;
     loop->lo = aff_offset(program->aff, loop->lo, 1);
     tile_append(program, some, loop);
-    yield_of(program, kernel, some, loop->results, loop->n_results);
+    rw_yield_all(program, kernel, some, loop->results, loop->n_results);
     block->ops.data[at] = choice;
 }
 

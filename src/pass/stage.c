@@ -165,13 +165,6 @@ static TileOp *split_by_use(Arena *arena, const TileBlock *body, const Rings *ri
     return late->len > 0 && done < begun && begun < body->ops.len ? body->ops.data[begun] : NULL;
 }
 
-static int place_in(const TileBlock *block, const TileOp *op)
-{
-    int i = 0;
-    while (block->ops.data[i] != op) i++;
-    return i;
-}
-
 static bool take_turns(Stager *s, TileBlock *block, int *at, const Rings *rings)
 {
     AffCtx *aff = s->program->aff;
@@ -191,7 +184,7 @@ static bool take_turns(Stager *s, TileBlock *block, int *at, const Rings *rings)
 
     const Aff *counter = aff_of(aff, loop->var), *zero = aff_const(aff, 0);
     for (int g = 0; g < 2; g++) views_for_rings(s, body, groups[g], zero);
-    Rewriter middle = {s->program, s->kernel, body, place_in(body, turn), loop->loc};
+    Rewriter middle = {s->program, s->kernel, body, tile_index_of(body, turn), loop->loc};
     rw_insert(&middle, TILE_WAIT, 0, NULL, 0, NULL);
     insert_fill(&middle, &early, loop, aff_offset(aff, counter, 1), 1);
     Rewriter top = {s->program, s->kernel, body, 0, loop->loc};

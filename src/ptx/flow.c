@@ -79,13 +79,6 @@ static void reserve_held(Emitter *e, const TileBlock *body, const TileValue *par
     if (free) e->frags[next->id].packed = e->frags[param->id].packed;
 }
 
-static int index_in(const TileBlock *block, const TileOp *op)
-{
-    for (int i = 0; i < block->ops.len; i++)
-        if (block->ops.data[i] == op) return i;
-    return -1;
-}
-
 /* Whether a value, an operand of products that may be in flight, is of no more use when the
  * block comes to an operation. */
 static bool is_over(const TileBlock *block, int at, const TileValue *v)
@@ -112,7 +105,7 @@ static void reserve_packed(Emitter *e, const TileOp *loop, int k)
         while (made->def->results[i] != made) i++;
         made = made->def->args[i];
     }
-    int at = made->def && made->def->kind == TILE_RESHAPE ? index_in(body, made->def) : -1;
+    int at = made->def && made->def->kind == TILE_RESHAPE ? tile_index_of(body, made->def) : -1;
     if (at >= 0 && e->role && loop->unroll <= 1 && fl_packed(param) && dtype_bytes(param->type.dtype) == 2 && is_over(body, at, param))
         e->reserved[made->id] = e->frags[param->id].packed;
 }

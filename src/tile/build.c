@@ -180,6 +180,14 @@ int tile_places(const TileOp *storage)
     return storage->kind == TILE_RING ? storage->count * stages : stages;
 }
 
+int tile_index_of(const TileBlock *block, const TileOp *op)
+{
+    for (int i = 0; i < block->ops.len; i++)
+        if (block->ops.data[i] == op)
+            return i;
+    return -1;
+}
+
 int tile_role_warps(const TileOp *roles)
 {
     int warps = 0;

@@ -225,6 +225,7 @@ void tile_remove(TileBlock *block, int at);
 /* Every use of `from` in the block, nested regions included, becomes `to`. */
 void tile_replace_uses(TileBlock *block, const TileValue *from, TileValue *to);
 int tile_count_uses(const TileBlock *block, const TileValue *value);
+int tile_index_of(const TileBlock *block, const TileOp *op); /* -1: it does not stand in the block itself */
 bool tile_op_uses(const TileOp *op, const TileValue *value); /* its regions included */
 bool tile_has(const TileBlock *block, TileOpKind kind);       /* nested regions included */
 bool tile_is_storage(const TileOp *op);                       /* BUFFER, RING, and a FILL in shared memory */

@@ -5,37 +5,8 @@
 # screen, on a phone and on a desk. Reports in TAP.
 # shellcheck disable=SC2016,SC2317 # conditions are evaluated by verdict
 
-tw=${TW:-build/tw}
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-n=0 bad=0
+. tests/lib/tap.sh
 recorded=$(ls bench/results/*.json)
-
-# expect NAME STATUS COMMAND...: runs it with its outputs in $dir/out, $dir/err
-expect()
-{
-    name=$1 want=$2
-    shift 2
-    "$@" >"$dir/out" 2>"$dir/err" </dev/null
-    verdict "$name" "[ $? -eq $want ]"
-}
-
-# verdict NAME CONDITION
-verdict()
-{
-    n=$((n + 1))
-    if eval "$2"; then
-        echo "ok $n - $1"
-    else
-        echo "not ok $n - $1"
-        sed 's/^/# out: /' "$dir/out" | head -n 20
-        sed 's/^/# err: /' "$dir/err" | head -n 20
-        bad=1
-    fi
-}
-
-in_out() { grep -qF -e "$1" "$dir/out"; }
-in_err() { grep -qF -e "$1" "$dir/err"; }
 
 # ---- recorded results -----------------------------------------------------------------
 
@@ -137,5 +108,4 @@ else
     echo "# no browser here: the page is not looked at in one"
 fi
 
-echo "1..$n"
-exit $bad
+finish

@@ -3,37 +3,9 @@
 # where output goes, help, colour. Reports in the manner of TAP.
 # shellcheck disable=SC2016,SC2317 # conditions are evaluated by verdict
 
-tw=${TW:-build/tw}
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-n=0 bad=0
+. tests/lib/tap.sh
 unset NO_COLOR TW_OPS
 
-# expect NAME STATUS COMMAND...: runs it with its outputs in $dir/out, $dir/err
-expect()
-{
-    name=$1 want=$2
-    shift 2
-    "$@" >"$dir/out" 2>"$dir/err" </dev/null
-    verdict "$name" "[ $? -eq $want ]"
-}
-
-# verdict NAME CONDITION
-verdict()
-{
-    n=$((n + 1))
-    if eval "$2"; then
-        echo "ok $n - $1"
-    else
-        echo "not ok $n - $1"
-        sed 's/^/# out: /' "$dir/out" | head -n 20
-        sed 's/^/# err: /' "$dir/err" | head -n 20
-        bad=1
-    fi
-}
-
-in_out() { grep -qF -e "$1" "$dir/out"; }
-in_err() { grep -qF -e "$1" "$dir/err"; }
 silent() { [ ! -s "$dir/$1" ]; }
 
 expect 'no command is wrong usage' 2 "$tw"
@@ -186,5 +158,4 @@ expect '--dry-run alone is wrong usage' 2 "$tw" check "$dir/fix.tl" --dry-run
 printf '.version 8.0\n.target sm_80\n.address_size 64\n' >"$dir/empty.ptx"
 expect '--fix of PTX is wrong usage' 2 "$tw" check --fix "$dir/empty.ptx"
 
-echo "1..$n"
-exit $bad
+finish

@@ -5,41 +5,11 @@
 # real ptxas and nvdisasm have a turn where they are at hand. Reports in the manner of TAP.
 # shellcheck disable=SC2016,SC2317 # conditions are evaluated by verdict
 
-tw=${TW:-build/tw}
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-n=0 bad=0
+. tests/lib/tap.sh
 mkdir "$dir/tmp"
 TMPDIR=$dir/tmp
 TW_PTXAS=tests/assemble/ptxas TW_NVDISASM=
 export TMPDIR TW_PTXAS TW_NVDISASM
-
-# expect NAME STATUS COMMAND...: runs it with its outputs in $dir/out, $dir/err
-expect()
-{
-    name=$1 want=$2
-    shift 2
-    "$@" >"$dir/out" 2>"$dir/err" </dev/null
-    verdict "$name" "[ $? -eq $want ]"
-}
-
-# verdict NAME CONDITION
-verdict()
-{
-    n=$((n + 1))
-    if eval "$2"; then
-        echo "ok $n - $1"
-    else
-        echo "not ok $n - $1"
-        sed 's/^/# out: /' "$dir/out" | head -n 20
-        sed 's/^/# err: /' "$dir/err" | head -n 20
-        bad=1
-    fi
-}
-
-in_out() { grep -qF -e "$1" "$dir/out"; }
-in_err() { grep -qF -e "$1" "$dir/err"; }
-finish() { echo "1..$n"; exit $bad; }
 
 cat >"$dir/twice.tl" <<'TL'
 Operator twice

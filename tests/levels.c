@@ -139,12 +139,9 @@ bool levels_each(const Tensor *t, bool (*visit)(void *user, const int64_t *at), 
     int64_t at[TENSOR_MAX_RANK] = {0};
 
     for (int64_t n = tensor_count(t); n > 0; n--) {
-        int d = t->rank - 1;
-
         if (!visit(user, at))
             return false;
-        while (d >= 0 && ++at[d] == t->dims[d])
-            at[d--] = 0;
+        tensor_step(t, t->rank, at);
     }
     return true;
 }

@@ -5,6 +5,8 @@
 
 #include <cmocka.h>
 
+#include "texts.h"
+
 static Chain *new_chain(Arena *arena, const char *const *sets, int n)
 {
     Chain *chain = chain_new(arena, syms_new(arena), aff_ctx_new(arena), diags_new(arena, NULL),
@@ -30,16 +32,6 @@ static void expect_whole(Chain *chain, const Source *definition)
     fail_msg("%s", chain->failure ? chain->failure : "diagnostics were recorded");
 }
 
-static const Source *read_op(Arena *arena, const char *path)
-{
-    const char *error;
-    const Source *source = source_read(arena, path, &error);
-
-    if (!source)
-        fail_msg("%s", error);
-    return source;
-}
-
 static const char *const attention_sets[] = {"q_heads=8", "kv_heads=2", "HeadDim=64"};
 static const char *const gemm_sets[] = {"N=256", "K=512"};
 
@@ -49,8 +41,8 @@ static void definitions_become_kernels(void **state)
     Chain *a = new_chain(arena, attention_sets, TW_COUNT(attention_sets));
     Chain *b = new_chain(arena, gemm_sets, TW_COUNT(gemm_sets));
 
-    expect_whole(a, read_op(arena, "ops/attention.tl"));
-    expect_whole(b, read_op(arena, "ops/gemm_bias.tl"));
+    expect_whole(a, source_at(arena, "ops/attention.tl"));
+    expect_whole(b, source_at(arena, "ops/gemm_bias.tl"));
     assert_non_null(strstr(a->ptx->text, "mma.sync"));
     assert_non_null(strstr(b->ptx->text, "mma.sync"));
     assert_true(a->stages.len == 7 && b->stages.len == 7);
@@ -62,8 +54,8 @@ static void the_same_input_gives_the_same_text(void **state)
     Chain *a = new_chain(arena, attention_sets, TW_COUNT(attention_sets));
     Chain *b = new_chain(arena, attention_sets, TW_COUNT(attention_sets));
 
-    expect_whole(a, read_op(arena, "ops/attention.tl"));
-    expect_whole(b, read_op(arena, "ops/attention.tl"));
+    expect_whole(a, source_at(arena, "ops/attention.tl"));
+    expect_whole(b, source_at(arena, "ops/attention.tl"));
     assert_string_equal(a->code->text, b->code->text);
     assert_string_equal(a->ptx->text, b->ptx->text);
 }
@@ -72,7 +64,7 @@ static void the_same_input_gives_the_same_text(void **state)
 static void every_artefact_is_a_beginning(void **state)
 {
     Arena *arena = ((Fixture *)*state)->arena;
-    const Source *op = read_op(arena, "ops/attention.tl");
+    const Source *op = source_at(arena, "ops/attention.tl");
     Chain *a = new_chain(arena, attention_sets, TW_COUNT(attention_sets));
     Chain *b = new_chain(arena, attention_sets, TW_COUNT(attention_sets));
     Chain *c = new_chain(arena, attention_sets, TW_COUNT(attention_sets));
@@ -92,7 +84,7 @@ static void the_definition_comes_back_from_the_ptx(void **state)
     double value;
     Abi *abi;
 
-    expect_whole(a, read_op(arena, "ops/attention.tl"));
+    expect_whole(a, source_at(arena, "ops/attention.tl"));
     abi = abi_from_ptx(arena, b->syms, b->aff, a->ptx, b->diags);
     assert_non_null(abi);
     assert_true(chain_define_from_abi(b, abi, NULL));
@@ -109,7 +101,7 @@ static void snapshots_are_kept_when_wanted(void **state)
 
     pass_all(&passes);
     a->keep_snapshots = true;
-    expect_whole(a, read_op(arena, "ops/gemm_bias.tl"));
+    expect_whole(a, source_at(arena, "ops/gemm_bias.tl"));
     assert_int_equal(a->snapshots.len, passes + 1);
     assert_string_equal(a->snapshots.data[0].name, "lower");
 }
@@ -233,7 +225,7 @@ static bool survives(const char *text, long n, const char *const *sets, int n_se
 static void every_allocation_may_fail(void **state)
 {
     Arena *arena = ((Fixture *)*state)->arena;
-    const Source *op = read_op(arena, "ops/gemm_bias.tl");
+    const Source *op = source_at(arena, "ops/gemm_bias.tl");
     long n = 1;
 
     while (!survives(op->text, n, gemm_sets, TW_COUNT(gemm_sets)))

@@ -13,6 +13,7 @@
 
 #include "flow/study.h"
 #include "sandbox/sandbox.h"
+#include "texts.h"
 
 static Source *read_file(Arena *arena, const char *path)
 {
@@ -21,22 +22,6 @@ static Source *read_file(Arena *arena, const char *path)
 
     assert_non_null(source);
     return source;
-}
-
-static Source *source_of(Arena *arena, const char *text)
-{
-    Source *source = arena_new_of(arena, Source);
-
-    *source = (Source){"answer.cu", text, strlen(text)};
-    return source;
-}
-
-static const char *replaced(Arena *arena, const char *text, const char *old, const char *new)
-{
-    const char *at = strstr(text, old);
-
-    assert_non_null(at);
-    return arena_printf(arena, "%.*s%s%s", (int)(at - text), text, new, at + strlen(old));
 }
 
 /* A compiler that knows one program. */
@@ -196,7 +181,7 @@ static void hostile_answers_are_refused(void **state)
     for (size_t i = 0; i < TW_COUNT(plants); i++) {
         const char *text = replaced(f->arena, cu, "    float sum", arena_printf(f->arena, "%s    float sum", plants[i][0]));
         Diags *diags = diags_new(f->arena, NULL);
-        bool right = flow_judge(flow_of(f->arena, &compiler), PROMPT_VANILLA, source_of(f->arena, text), diags);
+        bool right = flow_judge(flow_of(f->arena, &compiler), PROMPT_VANILLA, source_of(f->arena, "answer.cu", text), diags);
         const char *code = diags->list.len ? diag_info(diags->list.data[0].code)->name : "";
 
         if (right != !*plants[i][1] || strcmp(code, plants[i][1]) != 0)

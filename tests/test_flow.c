@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "flow/flow.h"
+#include "texts.h"
 
 /* ---- what is taken from an answer ------------------------------------------------------- */
 
@@ -153,22 +154,6 @@ static const char code[] = "Kernel scaled\n"
                            "    stages = 2\n"
                            "  end\n"
                            "end\n";
-
-static Source *source_of(Arena *arena, const char *path, const char *text)
-{
-    Source *source = arena_new_of(arena, Source);
-
-    *source = (Source){path, text, strlen(text)};
-    return source;
-}
-
-static const char *replaced(Arena *arena, const char *text, const char *old, const char *new)
-{
-    const char *at = strstr(text, old);
-
-    assert_non_null(at);
-    return arena_printf(arena, "%.*s%s%s", (int)(at - text), text, new, at + strlen(old));
-}
 
 static Flow *flow_of(Arena *arena)
 {

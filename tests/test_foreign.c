@@ -22,14 +22,7 @@
 #include "flow/flow.h"
 #include "foreign/foreign.h"
 #include "sandbox/sandbox.h"
-
-static Source *source_of(Arena *arena, const char *text)
-{
-    Source *source = arena_new_of(arena, Source);
-
-    *source = (Source){"answer.cu", text, strlen(text)};
-    return source;
-}
+#include "texts.h"
 
 static const char *first_code(const Diags *diags)
 {
@@ -42,7 +35,7 @@ static const char *guarded(Arena *arena, const char *text, const char **clean)
 {
     Diags *diags = diags_new(arena, NULL);
     ForeignText out;
-    bool ok = foreign_guard(arena, source_of(arena, text), &out, diags);
+    bool ok = foreign_guard(arena, source_of(arena, "answer.cu", text), &out, diags);
 
     assert_int_equal(ok, diags->errors == 0);
     assert_int_equal(strlen(out.text), strlen(text));
@@ -181,7 +174,7 @@ static void includes_are_written_anew(void **state)
     Diags *diags = diags_new(f->arena, NULL);
     ForeignText clean;
 
-    assert_true(foreign_guard(f->arena, source_of(f->arena, "#include <cute/a.hpp>\n#include \"cutlass/b.h\"\n#include <cstdint>\nint x;"), &clean,
+    assert_true(foreign_guard(f->arena, source_of(f->arena, "answer.cu", "#include <cute/a.hpp>\n#include \"cutlass/b.h\"\n#include <cstdint>\nint x;"), &clean,
                               diags));
     assert_string_equal(foreign_frame(f->arena, &clean, "h.cuh", "cute", "entry\n"),
                         "#include \"h.cuh\"\n#include <cute/a.hpp>\n#include <cutlass/b.h>\nusing namespace cute;\n"
@@ -208,7 +201,7 @@ static void errors_have_places(void **state)
                               "3 errors detected in the compilation of \"kernel.cu\".\n";
     Fixture *f = *state;
     Diags *diags = diags_new(f->arena, NULL);
-    Source *answer = source_of(f->arena, text);
+    Source *answer = source_of(f->arena, "answer.cu", text);
 
     foreign_read_log(answer, log, diags);
     assert_int_equal(diags->list.len, 4);
@@ -484,14 +477,14 @@ static Flow *flow_of(Arena *arena, const ForeignTools *tools)
     Chain *chain = chain_new(arena, syms_new(arena), aff_ctx_new(arena), diags_new(arena, NULL), target_find("sm_80"), DT_BF16);
     FlowOptions options = {.rounds = 1, .seed = 1, .bound = 2, .tools = tools};
 
-    assert_true(chain_define(chain, source_of(arena, definition)) && chain_fuse(chain) && chain_reason(chain, chain->sketch));
+    assert_true(chain_define(chain, source_of(arena, "answer.cu", definition)) && chain_fuse(chain) && chain_reason(chain, chain->sketch));
     return flow_new(chain, &options);
 }
 
 static Diags *judged(Flow *flow, const char *text)
 {
     Diags *diags = diags_new(flow->arena, NULL);
-    bool right = flow_judge_translation(flow, source_of(flow->arena, text), &flow->translated, diags);
+    bool right = flow_judge_translation(flow, source_of(flow->arena, "answer.cu", text), &flow->translated, diags);
 
     assert_int_equal(right, diags->errors == 0);
     return diags;

@@ -4,6 +4,8 @@
 
 #include <cmocka.h>
 
+#include "texts.h"
+
 /* ---- running ------------------------------------------------------------------------- */
 
 static void set_all(Arena *arena, LevelCase *c, const char *words)
@@ -43,20 +45,10 @@ static void expect_agreement(Arena *arena, const LevelCase *c)
     fail_msg("%s: %s", report.level, report.problem);
 }
 
-static const char *read_op(Arena *arena, const char *path)
-{
-    const char *error;
-    const Source *source = source_read(arena, path, &error);
-
-    if (!source)
-        fail_msg("%s", error);
-    return source->text;
-}
-
 /* "NAME=VALUE ..." that are compiled in or force a choice, and of the launch. */
 static void check_operator(Arena *arena, const char *path, DType dtype, const char *sets, const char *binds)
 {
-    LevelCase c = {.definition = read_op(arena, path), .dtype = dtype, .fill = FILL_NORMAL, .seed = 7};
+    LevelCase c = {.definition = source_at(arena, path)->text, .dtype = dtype, .fill = FILL_NORMAL, .seed = 7};
 
     set_all(arena, &c, sets);
     bind_all(arena, &c, binds);

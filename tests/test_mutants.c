@@ -25,6 +25,7 @@
 #include "mutate/mutate.h"
 #include "mutate/proof.h"
 #include "mutate/subjects.h"
+#include "texts.h"
 
 enum { DEFAULT_SEED = 1, DEFAULT_CASES = 260, LEAST_CASES = 60, MUTANTS = 1000, MOST_KINDS = 64 };
 
@@ -131,14 +132,6 @@ typedef struct Outcome {
     const char *ptx;    /* of a right one that was accepted: what its PTX does wrong */
 } Outcome;
 
-static Source *source_of(Arena *arena, const char *text)
-{
-    Source *source = arena_new_of(arena, Source);
-
-    *source = (Source){"mutant.tl", text, strlen(text)};
-    return source;
-}
-
 static const char *first_message(Arena *arena, const Diags *diags)
 {
     const Diag *d = diags->list.len ? &diags->list.data[0] : NULL;
@@ -177,7 +170,7 @@ static const Unit *only_unit(Arena *arena, const Source *source)
 static const Judge *judge_of(Lot *lot, Bench *b)
 {
     if (!b->judge)
-        b->judge = judge_new(lot->arena, &b->subject->task, only_unit(lot->arena, source_of(lot->arena, b->code)));
+        b->judge = judge_new(lot->arena, &b->subject->task, only_unit(lot->arena, source_of(lot->arena, "mutant.tl", b->code)));
     if (b->judge->failure)
         fail_msg("%s: the judge cannot run it: %s", b->subject->name, b->judge->failure);
     return b->judge;
@@ -192,7 +185,7 @@ static Verdict judged(Lot *lot, Arena *arena, Bench *b, const Source *source)
 
 static Outcome examine(Lot *lot, Arena *arena, Bench *b, const char *text)
 {
-    const Source *source = source_of(arena, text);
+    const Source *source = source_of(arena, "mutant.tl", text);
     Verdict v = judged(lot, arena, b, source);
     Chain *chain = check(arena, source);
     Outcome o = {.wrong = v.wrong, .why = v.why, .catcher = chain->diags->errors ? BY_ERROR : BY_WARNING};
@@ -396,7 +389,7 @@ static void the_originals_are_right(void **state)
 
         if (whole)
             o = examine(lot, own, &lot->benches[i], code);
-        else if (check(own, source_of(own, code))->diags->list.len)
+        else if (check(own, source_of(own, "mutant.tl", code))->diags->list.len)
             o.catcher = BY_ERROR;
         if (o.wrong || o.catcher != BY_NOBODY || o.ptx)
             fail_msg("%s: %s; %s; %s", SUBJECTS[i].name, o.why ? o.why : "right", o.caught ? o.caught : "accepted",

@@ -9,18 +9,13 @@
 
 #include <cmocka.h>
 
-static Source source_of(const char *text)
-{
-    return (Source){.path = "r.json", .text = text, .len = strlen(text)};
-}
+#include "texts.h"
 
 static Results *read_text(Fixture *f, const char *text)
 {
-    Source *source = arena_new_of(f->arena, Source);
     Diags *diags = diags_new(f->arena, NULL);
+    Results *results = results_read(f->arena, source_of(f->arena, "r.json", text), diags);
 
-    *source = source_of(text);
-    Results *results = results_read(f->arena, source, diags);
     if (!results)
         fail_msg("%s", diags->list.data[0].message);
     return results;
@@ -90,14 +85,6 @@ static void json_reads_back(void **state)
     assert_non_null(strstr(once, "\"gpu\": \"G\""));
 }
 
-static const char *replaced(Fixture *f, const char *text, const char *from, const char *to)
-{
-    const char *at = strstr(text, from);
-
-    assert_non_null(at);
-    return arena_printf(f->arena, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
-}
-
 /* TW0904, with what is wrong by its place. */
 static void wrong_results_are_told(void **state)
 {
@@ -132,10 +119,10 @@ static void wrong_results_are_told(void **state)
     Fixture *f = *state;
 
     for (size_t i = 0; i < TW_COUNT(rows); i++) {
-        Source source = source_of(replaced(f, small, rows[i].from, rows[i].to));
+        const char *wrong = replaced(f->arena, small, rows[i].from, rows[i].to);
         Diags *diags = diags_new(f->arena, NULL);
 
-        assert_null(results_read(f->arena, &source, diags));
+        assert_null(results_read(f->arena, source_of(f->arena, "r.json", wrong), diags));
         assert_int_equal(diags->errors, 1);
         assert_int_equal(diags->list.data[0].code, TW0904);
         if (!strstr(diags->list.data[0].message, rows[i].message))
@@ -149,9 +136,9 @@ static void cut_results_are_told(void **state)
     Fixture *f = *state;
 
     for (size_t n = 0; n < strlen(small); n += 3) {
-        Source source = source_of(arena_strndup(f->arena, small, n));
+        const Source *source = source_of(f->arena, "r.json", arena_strndup(f->arena, small, n));
 
-        assert_null(results_read(f->arena, &source, diags_new(f->arena, NULL)));
+        assert_null(results_read(f->arena, source, diags_new(f->arena, NULL)));
     }
 }
 
@@ -357,7 +344,7 @@ static void table_is_not_steered(void **state)
 {
     Fixture *f = *state;
     Str out = str_new(f->arena);
-    const char *text = replaced(f, small, "\"case\": \"d\"", "\"case\": \"\\u001b[2J\\u202e\\r\"");
+    const char *text = replaced(f->arena, small, "\"case\": \"d\"", "\"case\": \"\\u001b[2J\\u202e\\r\"");
 
     results_table(f->arena, read_text(f, text), false, &out);
     assert_null(strstr(str_text(&out), "\033"));

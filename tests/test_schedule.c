@@ -6,20 +6,12 @@
 
 #include <cmocka.h>
 
-static const char *read_op(Arena *arena, const char *path)
-{
-    const char *error;
-    const Source *source = source_read(arena, path, &error);
-
-    if (!source)
-        fail_msg("%s", error);
-    return source->text;
-}
+#include "texts.h"
 
 /* An attention of two warpgroups, with one more setting. */
 static LevelReport run_op(Arena *arena, const char *op, const char *setting, const char *target, FillKind fill)
 {
-    LevelCase c = {.definition = read_op(arena, op), .dtype = DT_BF16, .fill = fill, .seed = 3, .target = target};
+    LevelCase c = {.definition = source_at(arena, op)->text, .dtype = DT_BF16, .fill = fill, .seed = 3, .target = target};
     static const char *const sets[] = {"HeadDim=64", "q_heads=1", "kv_heads=1", "BM=128", "BN=64", "warps=8", "stages=2"};
 
     for (size_t i = 0; i < TW_COUNT(sets); i++)
@@ -147,7 +139,7 @@ static void unknown_ones_list_what_there_is(void **state)
 /* The manual's table has the words of the compiler's. */
 static void the_manual_lists_them(void **state)
 {
-    const char *manual = read_op(((Fixture *)*state)->arena, "docs/language.md");
+    const char *manual = source_at(((Fixture *)*state)->arena, "docs/language.md")->text;
     Arena *arena = ((Fixture *)*state)->arena;
 
     for (int v = SCHED_AUTO + 1; v < SCHED_VALUES; v++) {

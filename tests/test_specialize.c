@@ -6,15 +6,7 @@
 
 #include <cmocka.h>
 
-static const char *read_op(Arena *arena, const char *path)
-{
-    const char *error;
-    const Source *source = source_read(arena, path, &error);
-
-    if (!source)
-        fail_msg("%s", error);
-    return source->text;
-}
+#include "texts.h"
 
 static void add_settings(Arena *arena, LevelCase *c, const char *sets, const char *binds)
 {
@@ -51,14 +43,14 @@ static void expect_agreement(Arena *arena, LevelCase *c, const char *sets, const
 
 static void check_op(Arena *arena, const char *path, DType dtype, const char *sets, const char *binds)
 {
-    LevelCase c = {.definition = read_op(arena, path), .dtype = dtype, .fill = FILL_NORMAL, .seed = 11, .target = "sm_90a"};
+    LevelCase c = {.definition = source_at(arena, path)->text, .dtype = dtype, .fill = FILL_NORMAL, .seed = 11, .target = "sm_90a"};
 
     expect_agreement(arena, &c, sets, binds);
 }
 
 static void check_data(Arena *arena, const char *path, FillKind fill, const char *sets, const char *binds)
 {
-    LevelCase c = {.definition = read_op(arena, path), .dtype = DT_BF16, .fill = fill, .seed = 12, .target = "sm_90a"};
+    LevelCase c = {.definition = source_at(arena, path)->text, .dtype = DT_BF16, .fill = fill, .seed = 12, .target = "sm_90a"};
 
     expect_agreement(arena, &c, sets, binds);
 }

@@ -5,15 +5,7 @@
 
 #include <cmocka.h>
 
-static const char *read_op(Arena *arena, const char *path)
-{
-    const char *error;
-    const Source *source = source_read(arena, path, &error);
-
-    if (!source)
-        fail_msg("%s", error);
-    return source->text;
-}
+#include "texts.h"
 
 static void expect_agreement(Arena *arena, const LevelCase *c)
 {
@@ -44,7 +36,7 @@ static void on_every_target(Arena *arena, LevelCase c)
 /* HeadDim, causal, q_len, kv_len */
 static LevelCase attention(Arena *arena, int head_dim, int causal, int q_len, int kv_len)
 {
-    LevelCase c = {.definition = read_op(arena, "ops/attention.tl"), .fill = FILL_NORMAL, .seed = 1};
+    LevelCase c = {.definition = source_at(arena, "ops/attention.tl")->text, .fill = FILL_NORMAL, .seed = 1};
 
     levels_set(arena, &c, "HeadDim", head_dim);
     levels_set(arena, &c, "causal", causal);
@@ -77,7 +69,7 @@ static void full_attention(void **state)
 static void product_with_bias(void **state)
 {
     Arena *arena = ((Fixture *)*state)->arena;
-    LevelCase c = {.definition = read_op(arena, "ops/gemm_bias.tl"), .fill = FILL_NORMAL, .seed = 1};
+    LevelCase c = {.definition = source_at(arena, "ops/gemm_bias.tl")->text, .fill = FILL_NORMAL, .seed = 1};
     LevelCase odd = c;
 
     levels_set(arena, &c, "N", 144);
@@ -96,7 +88,7 @@ static void stages_in_registers(void **state)
     Arena *arena = ((Fixture *)*state)->arena;
 
     for (int stages = 1; stages <= 3; stages++) {
-        LevelCase c = {.definition = read_op(arena, "ops/gemm_bias.tl"), .fill = FILL_NORMAL, .seed = 7,
+        LevelCase c = {.definition = source_at(arena, "ops/gemm_bias.tl")->text, .fill = FILL_NORMAL, .seed = 7,
                        .dtype = DT_F16, .target = "sm_75"};
 
         levels_set(arena, &c, "BM", 32);
@@ -169,7 +161,7 @@ static void boxes_of_sm_90a(void **state)
     Arena *arena = ((Fixture *)*state)->arena;
 
     for (size_t i = 0; i < TW_COUNT(tiles); i++) {
-        LevelCase c = {.definition = read_op(arena, "ops/gemm_bias.tl"), .fill = FILL_NORMAL, .seed = 5,
+        LevelCase c = {.definition = source_at(arena, "ops/gemm_bias.tl")->text, .fill = FILL_NORMAL, .seed = 5,
                        .dtype = DT_BF16, .target = "sm_90a"};
 
         levels_set(arena, &c, "BM", tiles[i][0]);

@@ -4,35 +4,9 @@
 # CUTLASS is, with the real one. Reports in the manner of TAP.
 # shellcheck disable=SC2016,SC2317 # conditions are evaluated by verdict
 
-tw=${TW:-build/tw}
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-n=0 bad=0
+. tests/lib/tap.sh
 TW_OPS=ops
 export TW_OPS
-
-expect()
-{
-    name=$1 want=$2
-    shift 2
-    "$@" >"$dir/out" 2>"$dir/err" </dev/null
-    verdict "$name" "[ $? -eq $want ]"
-}
-
-verdict()
-{
-    n=$((n + 1))
-    if eval "$2"; then
-        echo "ok $n - $1"
-    else
-        echo "not ok $n - $1"
-        sed 's/^/# out: /' "$dir/out" | head -n 20
-        sed 's/^/# err: /' "$dir/err" | head -n 20
-        bad=1
-    fi
-}
-
-in_err() { grep -qF -e "$1" "$dir/err"; }
 
 # Where there can be no sandbox (some containers), the user has to say so.
 scale()
@@ -131,5 +105,4 @@ else
     echo "ok $n - a real compiler # skip no CUTLASS_DIR"
 fi
 
-echo "1..$n"
-exit $bad
+finish

@@ -3,36 +3,8 @@
 # is the PTX emulator (tests/gpu/emulated_cuda.c). Reports in the manner of TAP.
 # shellcheck disable=SC2016,SC2317 # conditions are evaluated by verdict
 
-tw=${TW:-build/tw}
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-n=0 bad=0
+. tests/lib/tap.sh
 export XDG_CACHE_HOME="$dir/cache" TW_PTXAS=
-
-expect()
-{
-    name=$1 want=$2
-    shift 2
-    "$@" >"$dir/out" 2>"$dir/err" </dev/null
-    verdict "$name" "[ $? -eq $want ]"
-}
-
-verdict()
-{
-    n=$((n + 1))
-    if eval "$2"; then
-        echo "ok $n - $1"
-    else
-        echo "not ok $n - $1"
-        sed 's/^/# out: /' "$dir/out" | head -n 30
-        sed 's/^/# err: /' "$dir/err" | head -n 20
-        bad=1
-    fi
-}
-
-in_out() { grep -qF -e "$1" "$dir/out"; }
-in_err() { grep -qF -e "$1" "$dir/err"; }
-finish() { echo "1..$n"; exit $bad; }
 
 expect 'lists of sizes are as long as each other' 2 "$tw" tune ops/gemm.tl --bind M=1,2 --bind N=1,2,3
 verdict 'or it is said' 'in_err "M=1,2 has 2 values, N=1,2,3 has 3"'

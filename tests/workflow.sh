@@ -4,36 +4,10 @@
 # it asks are small shell scripts. Reports in the manner of TAP.
 # shellcheck disable=SC2016,SC2317 # conditions are evaluated by verdict
 
-tw=${TW:-build/tw}
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-n=0 bad=0
+. tests/lib/tap.sh
 TW_OPS=ops
 export TW_OPS
 
-expect()
-{
-    name=$1 want=$2
-    shift 2
-    "$@" >"$dir/out" 2>"$dir/err" </dev/null
-    verdict "$name" "[ $? -eq $want ]"
-}
-
-verdict()
-{
-    n=$((n + 1))
-    if eval "$2"; then
-        echo "ok $n - $1"
-    else
-        echo "not ok $n - $1"
-        sed 's/^/# out: /' "$dir/out" | head -n 20
-        sed 's/^/# err: /' "$dir/err" | head -n 20
-        bad=1
-    fi
-}
-
-in_out() { grep -qF -e "$1" "$dir/out"; }
-in_err() { grep -qF -e "$1" "$dir/err"; }
 attention() { "$tw" gen ops/attention.tl --set HeadDim=64 --rounds 4 "$@"; }
 
 # ---- transcripts played again
@@ -272,5 +246,4 @@ hostile 'nothing but fences' 'cat >/dev/null; printf "\`\`\`\n\`\`\`\n"'
 hostile 'a shell script' "cat >/dev/null; printf '\`\`\`sh\ntouch $dir/pwned\n\`\`\`\nKernel \$(touch $dir/pwned)\nend\n'"
 hostile 'a kernel without end' 'cat >/dev/null; echo "Kernel f"; yes "  for i over K" | head -c 1000000'
 
-echo "1..$n"
-exit $bad
+finish

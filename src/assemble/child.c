@@ -46,26 +46,11 @@ static int open_nameless(Arena *arena)
     return fd;
 }
 
-static bool write_all(int fd, const char *text, size_t len)
-{
-    while (len) {
-        ssize_t n = write(fd, text, len);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return false;
-        text += n;
-        len -= (size_t)n;
-    }
-    return lseek(fd, 0, SEEK_SET) == 0;
-}
-
 bool child_files(Arena *arena, Child *child, const char *text, size_t len, const char **error)
 {
     child->in = open_nameless(arena);
     child->out = child->in < 0 ? -1 : open_nameless(arena);
-    if (child->out < 0 || !write_all(child->in, text, len))
+    if (child->out < 0 || !file_put(child->in, text, len))
         return failed(arena, "writing a temporary file", error);
     return true;
 }

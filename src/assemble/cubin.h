@@ -1,7 +1,7 @@
 /* cubin.h: machine code as it is shipped beside the PTX that it was made of.
  *
- *     attention.sm_90a.ptx     the PTX: enough for any driver
- *     attention.sm_90a.cubin   an ELF image, and behind its end one line:
+ *     NAME.ptx     the PTX: enough for any driver
+ *     NAME.cubin   an ELF image, and behind its end one line:
  *
  *     //tw cubin=1 code=41240 sha256=HASH ptx=HASH target=sm_90a ptxas=13.0.88 local attention=8
  *

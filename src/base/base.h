@@ -206,6 +206,7 @@ void diags_json(const Diags *diags, Str *out);
 /* Reads a file ("-" or NULL: standard input) into the arena. On failure
  * returns NULL and sets *error to a sentence. At most 64 MiB. */
 Source *source_read(Arena *arena, const char *path, const char **error);
+bool file_put(int fd, const void *bytes, size_t len); /* all of them, to an open file; false: errno says why */
 /* Writes a file whole, through a temporary one beside it that is then renamed;
  * "-" or NULL: standard output. Returns NULL, or a sentence on failure. */
 const char *file_write(Arena *arena, const char *path, const char *text, size_t len);

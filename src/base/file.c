@@ -64,16 +64,18 @@ Source *source_read(Arena *arena, const char *path, const char **error)
     return source;
 }
 
-static bool write_all(int fd, const char *text, size_t len)
+bool file_put(int fd, const void *bytes, size_t len)
 {
+    const char *at = bytes;
+
     while (len) {
-        ssize_t n = write(fd, text, len);
+        ssize_t n = write(fd, at, len);
 
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
             return false;
-        text += n;
+        at += n;
         len -= (size_t)n;
     }
     return true;
@@ -94,7 +96,7 @@ static const char *write_through(Arena *arena, const char *path, const char *tex
 
     if (fd < 0)
         return failure(arena, "open", path);
-    done = write_all(fd, text, len);
+    done = file_put(fd, text, len);
     if (close(fd) != 0 || !done)
         return failure(arena, "write", path);
     return NULL;
@@ -129,14 +131,14 @@ const char *file_write(Arena *arena, const char *path, const char *text, size_t 
     bool done;
 
     if (is_standard(path))
-        return write_all(STDOUT_FILENO, text, len) ? NULL
+        return file_put(STDOUT_FILENO, text, len) ? NULL
                                                    : failure(arena, "write", "standard output");
     if (!replaceable(path))
         return write_through(arena, path, text, len);
     fd = open_beside(arena, path, &name);
     if (fd < 0)
         return failure(arena, "create", path);
-    done = keep_mode(fd, path) && write_all(fd, text, len);
+    done = keep_mode(fd, path) && file_put(fd, text, len);
     if (close(fd) != 0 || !done || rename(name, path) != 0) {
         error = failure(arena, "write", path);
         unlink(name);

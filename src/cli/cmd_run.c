@@ -122,8 +122,7 @@ static void evaluate(Session *s, Ref *ref, const Def *def, Tensor *const *output
             for (at[last] = 0; at[last] < cols; at[last]++)
                 tensor_set(outputs[i], at, row[at[last]]);
             at[last] = 0;
-            for (int k = last - 1; k >= 0 && ++at[k] == t->dims[k]; k--)
-                at[k] = 0;
+            tensor_step(t, last, at);
         }
     }
 }

@@ -48,18 +48,6 @@ Chain *contest_built_in(Arena *arena, const Chain *like)
     return made ? chain : NULL;
 }
 
-static bool is_tiled(const Def *def, const AffSym *sym)
-{
-    for (int i = 0; i < def->inputs.len + def->outputs.len; i++) {
-        const DefValue *v = i < def->inputs.len ? def->inputs.data[i] : def->outputs.data[i - def->inputs.len];
-
-        for (int k = v->rank > 2 ? v->rank - 2 : 0; k < v->rank; k++)
-            if (aff_uses(v->dims[k].size, sym))
-                return true;
-    }
-    return false;
-}
-
 static void add(Contest *c, const char *name, double value)
 {
     double known;
@@ -79,7 +67,7 @@ bool contest_shape(Contest *c)
         const DefDimSym *dim = &def->dims.data[i];
 
         if (dim->sym && strcmp(dim->sym->name, dim->name) == 0)
-            add(c, dim->name, is_tiled(def, dim->sym) ? TILED : COUNT);
+            add(c, dim->name, def_is_tiled(def, dim->sym) ? TILED : COUNT);
     }
     for (int i = 0; i < def->params.len; i++)
         if (!def->params.data[i].default_value)

@@ -29,8 +29,7 @@ static void measure(const Tensor *t, double *rms, double *largest)
 
         squares += value * value;
         keep_worst(largest, fabs(value));
-        for (int k = t->rank - 1; k >= 0 && ++at[k] == t->dims[k]; k--)
-            at[k] = 0;
+        tensor_step(t, t->rank, at);
     }
     *rms = n ? sqrt(squares / (double)n) : 0;
 }

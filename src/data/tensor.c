@@ -100,11 +100,14 @@ void tensor_set(Tensor *t, const int64_t *at, double value)
     dtype_store(t->dtype, element(t, tensor_index(t, at)), value);
 }
 
-/* Steps `at`, whose last coordinate is 0, to the next row in row-major order. */
-static void next_row(const Tensor *t, int64_t *at)
+bool tensor_step(const Tensor *t, int dims, int64_t *at)
 {
-    for (int d = t->rank - 2; d >= 0 && ++at[d] == t->dims[d]; d--)
+    for (int d = dims - 1; d >= 0; d--) {
+        if (++at[d] < t->dims[d])
+            return true;
         at[d] = 0;
+    }
+    return false;
 }
 
 static int64_t row_length(const Tensor *t)
@@ -247,7 +250,7 @@ void tensor_fill(Tensor *t, FillKind kind, uint64_t seed)
 
     if (count >= TABLE_FROM)
         make_table(&draw);
-    for (int64_t i = 0; i < count; i += n, next_row(t, at)) {
+    for (int64_t i = 0; i < count; i += n, tensor_step(t, t->rank - 1, at)) {
         for (int64_t j = 0; j < n; j += (int64_t)TW_COUNT(part)) {
             int64_t m = n - j < (int64_t)TW_COUNT(part) ? n - j : (int64_t)TW_COUNT(part);
 
@@ -268,8 +271,7 @@ void tensor_fill_integers(Tensor *t, int64_t most, uint64_t seed)
 
     for (int64_t i = 0; i < count; i++) {
         tensor_set(t, at, (double)rng_below(&rng, most < INT32_MAX ? (int)most + 1 : INT32_MAX));
-        for (int d = t->rank - 1; d >= 0 && ++at[d] == t->dims[d]; d--)
-            at[d] = 0;
+        tensor_step(t, t->rank, at);
     }
 }
 
@@ -282,7 +284,7 @@ void tensor_poison(Tensor *t)
     memset(pattern, 0x7f, sizeof pattern);
     if (dtype_is_float(t->dtype))
         dtype_store(t->dtype, pattern, NAN);
-    for (int64_t i = 0; i < count; i += n, next_row(t, at)) {
+    for (int64_t i = 0; i < count; i += n, tensor_step(t, t->rank - 1, at)) {
         char *to = element(t, tensor_index(t, at));
 
         for (int64_t j = 0; j < n; j++)

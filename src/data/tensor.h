@@ -24,6 +24,10 @@ Tensor *tensor_new(Arena *arena, const char *name, DType dtype, int rank, const 
                    const char **error);
 int64_t tensor_count(const Tensor *t);
 int64_t tensor_index(const Tensor *t, const int64_t *at); /* element offset */
+/* Steps the first `dims` coordinates of `at` to the next place in row-major order: rank of
+ * them from element to element, rank - 1 from row to row. false: that was the last, and they
+ * are 0 again. */
+bool tensor_step(const Tensor *t, int dims, int64_t *at);
 double tensor_get(const Tensor *t, const int64_t *at);
 void tensor_set(Tensor *t, const int64_t *at, double value);
 

@@ -22,18 +22,6 @@ static const double MOST_WORK = 4e9, MOST_EMULATED = 6e7; /* multiply-adds of a 
 
 /* ---- shapes ------------------------------------------------------------------------- */
 
-static bool is_tiled(const Def *def, const AffSym *sym)
-{
-    for (int i = 0; i < def->inputs.len + def->outputs.len; i++) {
-        const DefValue *v = i < def->inputs.len ? def->inputs.data[i] : def->outputs.data[i - def->inputs.len];
-
-        for (int k = v->rank > 2 ? v->rank - 2 : 0; k < v->rank; k++)
-            if (aff_uses(v->dims[k].size, sym))
-                return true;
-    }
-    return false;
-}
-
 static double tiled_size(int shape, int k, int attempt)
 {
     static const int lengths[SHAPES][LENGTHS] = {{200, 200, 200, 200}, {70, 150, 33, 160}, {17, 1, 65, 40}};
@@ -84,7 +72,7 @@ static void draw(Trial *t, int shape, uint64_t number, int attempt)
     t->unlike = 0;
     for (int i = 0; i < def->dims.len; i++) {
         const DefDimSym *dim = &def->dims.data[i];
-        bool is = dim->sym && is_tiled(def, dim->sym), known = false;
+        bool is = dim->sym && def_is_tiled(def, dim->sym), known = false;
         double size;
 
         if (!dim->sym || strcmp(dim->sym->name, dim->name) != 0)
@@ -241,8 +229,7 @@ static Box find_wrong(Trial *t, Ref *ref, int output, double allowed)
                 add_place(&box, tensor, at, got, row[c]);
         }
         at[tensor->rank - 1] = 0;
-        for (int k = tensor->rank - 2; k >= 0 && ++at[k] == tensor->dims[k]; k--)
-            at[k] = 0;
+        tensor_step(tensor, tensor->rank - 1, at);
     }
     return box;
 }

@@ -26,21 +26,6 @@ typedef struct Compile {
     Nvrtc nvrtc;
 } Compile;
 
-static bool write_all(int fd, const char *text, size_t len)
-{
-    while (len) {
-        ssize_t n = write(fd, text, len);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return false;
-        text += n;
-        len -= (size_t)n;
-    }
-    return true;
-}
-
 /* "sm_90a" as "compute_90a" */
 static const char *architecture(Arena *arena, const char *target)
 {
@@ -55,7 +40,7 @@ static bool load_nvrtc(SandboxWork *work)
     const char *why = nvrtc_load(c->arena, &c->nvrtc, c->tools->path);
 
     if (why)
-        write_all(work->log, why, strlen(why));
+        file_put(work->log, why, strlen(why));
     return !why;
 }
 
@@ -76,8 +61,8 @@ static int run_nvrtc(SandboxWork *work)
     bool ok = nvrtc_compile(c->arena, &c->nvrtc, &in, options, TW_COUNT(options), &log, &ptx);
 
     if (log)
-        write_all(work->log, log, strlen(log));
-    return ok && write_all(work->out, ptx, strlen(ptx)) ? 0 : 1;
+        file_put(work->log, log, strlen(log));
+    return ok && file_put(work->out, ptx, strlen(ptx)) ? 0 : 1;
 }
 
 /* ---- nvcc ---------------------------------------------------------------------------------- */
@@ -85,7 +70,7 @@ static int run_nvrtc(SandboxWork *work)
 static bool write_file(const char *path, const char *text)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    bool done = fd >= 0 && write_all(fd, text, strlen(text));
+    bool done = fd >= 0 && file_put(fd, text, strlen(text));
 
     if (fd >= 0)
         close(fd);
@@ -99,7 +84,7 @@ static bool copy_file(const char *path, int to)
     ssize_t n = -1;
 
     while (fd >= 0 && (n = read(fd, buffer, sizeof buffer)) > 0)
-        if (!write_all(to, buffer, (size_t)n))
+        if (!file_put(to, buffer, (size_t)n))
             n = 0;
     if (fd >= 0)
         close(fd);

@@ -29,18 +29,6 @@ uint16_t guard_word(size_t index)
 
 /* ---- rows --------------------------------------------------------------------------- */
 
-/* Goes on to the next row of t in `at` (its leading coordinates); false after
- * the last one. */
-static bool next_row(const Tensor *t, int64_t *at)
-{
-    for (int d = t->rank - 2; d >= 0; d--) {
-        if (++at[d] < t->dims[d])
-            return true;
-        at[d] = 0;
-    }
-    return false;
-}
-
 static int64_t row_length(const Tensor *t)
 {
     return t->rank ? t->dims[t->rank - 1] : 1;
@@ -104,7 +92,7 @@ static void put_elements(const Buffer *b, const Tensor *from)
     do {
         memcpy(b->image + b->lead + row_offset(&b->view, at),
                (const char *)from->data + row_offset(from, at), row_bytes(from));
-    } while (next_row(from, at));
+    } while (tensor_step(from, from->rank - 1, at));
 }
 
 void buffer_take(Buffer *b, const Tensor *from)
@@ -121,7 +109,7 @@ static void poison_bytes(const Buffer *b, const Tensor *from)
         return;
     do
         memset(b->image + b->lead + row_offset(&b->view, at), 0xFF, row_bytes(from));
-    while (next_row(from, at));
+    while (tensor_step(from, from->rank - 1, at));
 }
 
 void buffer_plan(Arena *arena, Buffer *b, const Tensor *from, Placing placing, bool poison)
@@ -193,7 +181,7 @@ static void take_elements(const Buffer *b, char *bytes, Tensor *to, int64_t *unw
         if (to)
             memcpy((char *)to->data + row_offset(to, at), bytes + offset, size);
         memcpy(bytes + offset, b->image + offset, size);
-    } while (next_row(view, at));
+    } while (tensor_step(view, view->rank - 1, at));
 }
 
 static Damage classify(const Buffer *b, size_t at, bool written)

@@ -91,17 +91,6 @@ static Tensor **new_outputs(const Stand *s)
     return to;
 }
 
-/* The next place in the order of memory; false: that was the last. */
-static bool advance(const Tensor *t, int64_t *at)
-{
-    for (int d = t->rank - 1; d >= 0; d--) {
-        if (++at[d] < t->dims[d])
-            return true;
-        at[d] = 0;
-    }
-    return false;
-}
-
 /* Whether two runs that add in other orders may have given these: they differ by little
  * beside the largest number. */
 static bool is_near(const Tensor *a, const Tensor *b)
@@ -116,7 +105,7 @@ static bool is_near(const Tensor *a, const Tensor *b)
             largest = fmax(largest, fabs(x));
         if (x != y && !(isnan(x) && isnan(y)))
             apart = isfinite(x - y) ? fmax(apart, fabs(x - y)) : INFINITY;
-    } while (advance(a, at));
+    } while (tensor_step(a, a->rank, at));
     return apart <= largest / 64;
 }
 

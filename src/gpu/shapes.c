@@ -53,25 +53,6 @@ int64_t gpu_grid_tile(const Abi *abi, const char *dim)
 
 /* ---- dimensions --------------------------------------------------------------------- */
 
-static bool among_last(const DefValue *value, const AffSym *sym)
-{
-    for (int d = value->rank > 2 ? value->rank - 2 : 0; d < value->rank; d++)
-        if (aff_uses(value->dims[d].size, sym))
-            return true;
-    return false;
-}
-
-static bool is_tiled(const Def *def, const AffSym *sym)
-{
-    for (int i = 0; i < def->inputs.len; i++)
-        if (among_last(def->inputs.data[i], sym))
-            return true;
-    for (int i = 0; i < def->outputs.len; i++)
-        if (among_last(def->outputs.data[i], sym))
-            return true;
-    return false;
-}
-
 typedef struct Maker {
     Arena *arena;
     const Abi *abi;
@@ -158,7 +139,7 @@ static GpuShape ragged(Maker *m, int index, bool keep_counts)
     for (int i = 0; i < m->syms.len; i++) {
         const AffSym *sym = m->syms.data[i];
         double *value = &shape.bindings[i].value;
-        if (is_tiled(m->def, sym))
+        if (def_is_tiled(m->def, sym))
             *value = (double)length(m, sym, index + 3 * tiled++);
         else if (keep_counts)
             *value = requested_value(m, sym->name, 2);
@@ -179,7 +160,7 @@ static void add_even(Maker *m)
 {
     GpuShape shape = ragged(m, 0, false);
     for (int i = 0; i < m->syms.len; i++)
-        if (is_tiled(m->def, m->syms.data[i]))
+        if (def_is_tiled(m->def, m->syms.data[i]))
             shape.bindings[i].value = 256;
     add_shape(m, shape);
 }

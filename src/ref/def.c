@@ -347,6 +347,18 @@ const DefDimSym *def_dim(const Def *def, const char *name)
     return NULL;
 }
 
+bool def_is_tiled(const Def *def, const AffSym *sym)
+{
+    for (int i = 0; i < def->inputs.len + def->outputs.len; i++) {
+        const DefValue *v = i < def->inputs.len ? def->inputs.data[i] : def->outputs.data[i - def->inputs.len];
+
+        for (int k = v->rank > 2 ? v->rank - 2 : 0; k < v->rank; k++)
+            if (aff_uses(v->dims[k].size, sym))
+                return true;
+    }
+    return false;
+}
+
 int def_axis(const DefValue *value, const char *dim)
 {
     int axis = -1;

@@ -156,6 +156,8 @@ Def *def_resolve(Arena *arena, Syms *syms, AffCtx *aff, const Program *program, 
 /* The constant that a name (dimension, Param, Let) is known to have. */
 bool def_const(const Def *def, const char *name, double *value);
 const DefDimSym *def_dim(const Def *def, const char *name);
+/* Whether one of the last two dimensions of an input or output, which tiles cut, is made of this. */
+bool def_is_tiled(const Def *def, const AffSym *sym);
 /* The type that a GEMM's operand is multiplied in: its own (an input's, a Cast's), of
  * unlike widths the wider one; of a value that has none, or one of more than 16 bits, the
  * other's, else the widest one of 16 or 8 bits among the inputs, else that of the settings. */

@@ -198,6 +198,40 @@ static void strings_grow(void **state)
     assert_string_equal(str_text(&s) + 9998, "9,end.");
 }
 
+static void TW_PRINTF(1, 2) format_both_ways(const char *fmt, ...)
+{
+    for (size_t size = 0; size < 80; size++) {
+        char mine[80], theirs[80];
+        va_list args;
+
+        memset(mine, '~', sizeof mine);
+        memset(theirs, '~', sizeof theirs);
+        va_start(args, fmt);
+        int wanted = vsnprintf(theirs, size, fmt, args);
+        va_end(args);
+        va_start(args, fmt);
+        assert_int_equal(text_vformat(mine, size, fmt, args), wanted);
+        va_end(args);
+        if (size)
+            assert_string_equal(mine, theirs);
+        for (size_t i = size; i < sizeof mine; i++)
+            assert_int_equal(mine[i], '~');
+    }
+}
+
+/* With and without what is left to vsnprintf, in any room. */
+static void formats_mean_what_vsnprintf_makes_of_them(void **state)
+{
+    (void)state;
+    format_both_ways("plain");
+    format_both_ways("%s", "");
+    format_both_ways("a %s, %d%% of %c;", "word", -17, 'x');
+    format_both_ways("%d %d %d %d", 0, 9, INT32_MAX, INT32_MIN);
+    format_both_ways("%s at %lld of %d: %.3f %-5s|", "x", (long long)INT64_MIN, 3, 0.1, "ab");
+    format_both_ways("%d then %08X and %s", 12, 0xbeefu, "more");
+    format_both_ways("%.*s, %5d, %zu", 2, "abc", 7, sizeof(int));
+}
+
 static void json_strings_are_quoted(void **state)
 {
     static const struct {
@@ -724,6 +758,7 @@ int main(void)
         TEST(every_allocation_may_fail),
         TEST(vec_keeps_its_elements),
         TEST(strings_grow),
+        TEST(formats_mean_what_vsnprintf_makes_of_them),
         TEST(json_strings_are_quoted),
         TEST(symbols_are_equal_when_their_text_is),
         TEST(words_are_compared),

@@ -22,6 +22,7 @@
 #include <stdlib.h>
 
 #include "fuse/flow.h"
+#include "reason/reason.h"
 
 typedef struct Case {
     Heap heap;
@@ -267,6 +268,50 @@ static void endless_chain(void **state)
     arena_free(t.arena);
 }
 
+/* ---- how long the search for cuts may take ------------------------------------------------ */
+
+typedef struct Asked {
+    Arena *arena;
+    Syms *syms;
+    Settings settings;
+    int sketches;
+} Asked;
+
+static const Diag *ask(void *user, const Program *sketch)
+{
+    Asked *asked = user;
+    ReasonOptions options = {target_find("sm_80"), &asked->settings, DT_BF16, .roomy = true, .hasty = true};
+
+    asked->sketches++;
+    return reason_misfit(asked->arena, asked->syms, sketch, &options);
+}
+
+/* Kernels that `ops/rotary_attention.tl` with halves of 64 is cut into, by as few questions. */
+static void no_sketch_is_judged_twice(void **state)
+{
+    Case t;
+    Syms *syms;
+    const char *error;
+    (void)state;
+
+    begin(&t);
+    syms = syms_new(t.arena);
+    const Source *source = source_read(t.arena, "ops/rotary_attention.tl", &error);
+    assert_non_null(source);
+    t.settings.dtype = DT_BF16;
+    assert_null(settings_add(t.arena, &t.settings, "Half=64"));
+    Program *program = lang_parse(t.arena, syms, source, t.diags);
+    Def *def = def_resolve(t.arena, syms, aff_ctx_new(t.arena), program, program->units.data[0], &t.settings, t.diags);
+    assert_non_null(def);
+    Asked asked = {t.arena, syms, t.settings, 0};
+    const Diag why = {.code = TW0611, .message = "it does not fit"};
+    Program *cut = fuse_cut(t.arena, syms, def, &why, ask, &asked);
+    assert_non_null(cut);
+    assert_true(cut->units.len > 1);
+    assert_in_range(asked.sketches, 2, 40);
+    arena_free(t.arena);
+}
+
 /* ---- all files ------------------------------------------------------------------------------ */
 
 enum { MAX_CASES = 200 };
@@ -314,7 +359,7 @@ static void every_code_is_expected(void **state)
 
 int main(void)
 {
-    struct CMUnitTest tests[MAX_CASES + 3];
+    struct CMUnitTest tests[MAX_CASES + 4];
     Heap heap = {0};
     jmp_buf oom;
     int n = 0;
@@ -330,6 +375,7 @@ int main(void)
     }
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(two_streams_at_once);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(endless_chain);
+    tests[n++] = (struct CMUnitTest)cmocka_unit_test(no_sketch_is_judged_twice);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(every_code_is_expected);
     int failed = _cmocka_run_group_tests("fuse", tests, (size_t)n, NULL, NULL);
     arena_free(arena);

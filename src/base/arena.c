@@ -221,20 +221,16 @@ char *arena_strdup(Arena *arena, const char *text)
 char *arena_vprintf(Arena *arena, const char *fmt, va_list args)
 {
     char usual[120]; /* most texts fit, and are formatted once */
-    va_list again;
     char *text;
-    int len;
+    int len = text_vformat(usual, sizeof usual, fmt, args);
 
-    va_copy(again, args);
-    len = vsnprintf(usual, sizeof usual, fmt, again);
-    va_end(again);
     if (len < 0) /* only a broken format or more than INT_MAX bytes */
         heap_exhausted(arena->heap);
     text = arena_alloc(arena, (size_t)len + 1);
     if ((size_t)len < sizeof usual)
         memcpy(text, usual, (size_t)len + 1);
     else
-        vsnprintf(text, (size_t)len + 1, fmt, args);
+        text_vformat(text, (size_t)len + 1, fmt, args);
     return text;
 }
 

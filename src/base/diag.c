@@ -60,20 +60,17 @@ const DiagMend *diag_mend(DiagCode code)
 
 void source_place(const Source *source, int offset, int *line, int *column)
 {
-    int start = 0, end = offset;
+    const char *at = source->text, *newline;
+    size_t end = offset < 0 ? 0 : (size_t)offset;
 
+    if (end > source->len)
+        end = source->len;
     *line = 1;
-    if (end < 0)
-        end = 0;
-    if ((size_t)end > source->len)
-        end = (int)source->len;
-    for (int i = 0; i < end; i++) {
-        if (source->text[i] == '\n') {
-            ++*line;
-            start = i + 1;
-        }
+    while ((newline = memchr(at, '\n', (size_t)(source->text + end - at)))) {
+        ++*line;
+        at = newline + 1;
     }
-    *column = end - start + 1;
+    *column = (int)(source->text + end - at) + 1;
 }
 
 /* ---- recording ------------------------------------------------------------- */

@@ -1,4 +1,4 @@
-/* str.c: strings that grow, JSON quoting, and comparing words as people do. */
+/* str.c: strings that grow, formatted text, JSON quoting, and comparing words as people do. */
 #include "base/base.h"
 
 static char lower(char c)
@@ -49,23 +49,116 @@ void str_addc(Str *s, char c)
     str_addn(s, &c, 1);
 }
 
+/* ---- formatted text ---------------------------------------------------------------- */
+
+/* Text that goes where there is room, and is counted where there is none. */
+typedef struct Room {
+    char *data;
+    size_t size, len;
+} Room;
+
+static void put(Room *room, const char *text, size_t len)
+{
+    if (room->len < room->size) {
+        size_t left = room->size - room->len;
+
+        memcpy(room->data + room->len, text, len < left ? len : left);
+    }
+    room->len += len;
+}
+
+static void put_number(Room *room, long long value)
+{
+    char digits[24];
+    int at = sizeof digits;
+    unsigned long long rest = value < 0 ? 0 - (unsigned long long)value : (unsigned long long)value;
+
+    do
+        digits[--at] = (char)('0' + rest % 10);
+    while (rest /= 10);
+    if (value < 0)
+        digits[--at] = '-';
+    put(room, digits + at, sizeof digits - (size_t)at);
+}
+
+/* What most formats have, %s %d %c %%; false: something else. */
+static bool put_plain(Room *room, char directive, va_list *args)
+{
+    const char *text;
+    char c;
+
+    switch (directive) {
+    case 's':
+        text = va_arg(*args, const char *);
+        text = text ? text : "(null)";
+        put(room, text, strlen(text));
+        return true;
+    case 'd':
+        put_number(room, va_arg(*args, int));
+        return true;
+    case 'c':
+        c = (char)va_arg(*args, int);
+        put(room, &c, 1);
+        return true;
+    case '%':
+        put(room, "%", 1);
+        return true;
+    }
+    return false;
+}
+
+static void terminate(Room *room)
+{
+    if (room->size)
+        room->data[room->len < room->size ? room->len : room->size - 1] = '\0';
+}
+
+/* From the first directive that is not plain on: vsnprintf's. */
+static int format_rest(Room *room, const char *fmt, va_list args)
+{
+    size_t used = room->len < room->size ? room->len : room->size;
+    int rest = vsnprintf(room->data + used, room->size - used, fmt, args);
+
+    return rest < 0 ? rest : (int)room->len + rest;
+}
+
+/* PTX is written a line at a time, and to read formats would be most of the work. */
+int text_vformat(char *data, size_t size, const char *fmt, va_list given)
+{
+    Room room = {data, size, 0};
+    va_list args;
+    int len = 0;
+
+    va_copy(args, given);
+    for (;;) {
+        size_t literal = strcspn(fmt, "%");
+
+        put(&room, fmt, literal);
+        fmt += literal;
+        if (!*fmt || !put_plain(&room, fmt[1], &args))
+            break;
+        fmt += 2;
+    }
+    terminate(&room);
+    len = *fmt ? format_rest(&room, fmt, args) : (int)room.len;
+    va_end(args);
+    return len;
+}
+
 enum { USUAL = 120 }; /* bytes that most of what is formatted fits in */
 
 void str_vprintf(Str *s, const char *fmt, va_list args)
 {
-    va_list again;
     size_t room;
     int len;
 
     reserve(s, USUAL);
     room = s->cap - s->len;
-    va_copy(again, args);
-    len = vsnprintf(s->data + s->len, room, fmt, args);
+    len = text_vformat(s->data + s->len, room, fmt, args);
     if (len >= 0 && (size_t)len >= room) {
         reserve(s, (size_t)len);
-        vsnprintf(s->data + s->len, (size_t)len + 1, fmt, again);
+        text_vformat(s->data + s->len, (size_t)len + 1, fmt, args);
     }
-    va_end(again);
     if (len > 0)
         s->len += (size_t)len;
     s->data[s->len] = '\0';

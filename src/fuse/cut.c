@@ -25,7 +25,8 @@
 
 enum {
     MOST_TRIES = 200,
-    MOST_OPS = 32,     /* of one kernel: the search over a longer sketch takes minutes */
+    MOST_OPS = 32,     /* of one kernel, if it has */
+    MOST_PRODUCTS = 3, /* more than these: none that long fits, and to find that out takes long */
     DEEPEST = 16,
     UNKNOWN = 4096,    /* elements of a dimension left to the launch */
     UNKNOWN_LEAD = 16  /* entries of a leading one */
@@ -45,6 +46,12 @@ typedef struct Goal {
     int n;
 } Goal;
 
+/* A goal that was tried: the search comes to the same ones by several ways. */
+typedef struct Tried {
+    const char *key; /* what it computes, from what */
+    bool fits;
+} Tried;
+
 typedef struct Cutter {
     Arena *arena;
     Syms *syms;
@@ -56,7 +63,8 @@ typedef struct Cutter {
     int n_values;  /* ids are less */
     VEC(Kept) kept;
     Program *program;
-    int tries, depth;
+    VEC(Tried) tried;
+    int depth;
 } Cutter;
 
 /* ---- what a goal needs ------------------------------------------------------------- */
@@ -226,15 +234,69 @@ static void say_why(Cutter *c, Unit *unit, const Goal *goal)
                                      c->why);
 }
 
+/* Names do not matter: whether kernels fit does not depend on them. */
+static const char *key_of(const Cutter *c, const Goal *goal, bool repeat)
+{
+    const bool *needed = needed_for(c, goal);
+    Str key = str_new(c->arena);
+
+    str_addc(&key, repeat ? '*' : ' ');
+    for (int i = 0; i < goal->n; i++)
+        str_printf(&key, " %d", goal->values[i]->id);
+    str_addc(&key, ':');
+    for (int i = 0; i < c->def->ops.len; i++) {
+        const DefValue *value = c->def->ops.data[i]->result;
+        const Kept *kept = needed[value->id] && !in_goal(goal, value) ? find_kept(c, value) : NULL;
+
+        if (kept)
+            str_printf(&key, " %d %s", value->id, dtype_name(kept->dtype));
+    }
+    return str_text(&key);
+}
+
+static const Tried *find_tried(const Cutter *c, const char *key)
+{
+    for (int i = 0; i < c->tried.len; i++)
+        if (strcmp(c->tried.data[i].key, key) == 0)
+            return &c->tried.data[i];
+    return NULL;
+}
+
+/* Whether the kernels of a goal fit; it may be known. */
+static bool fits(Cutter *c, const char *key, const Program *program)
+{
+    const Tried *tried = find_tried(c, key);
+
+    if (tried)
+        return tried->fits;
+    bool fit = program && !c->misfit(c->user, program);
+    vec_push(c->arena, &c->tried, ((Tried){key, fit}));
+    return fit;
+}
+
+static bool is_hopeless(const Def *def)
+{
+    int products = 0;
+
+    for (int i = 0; i < def->ops.len; i++)
+        products += def->ops.data[i]->op == OP_GEMM;
+    return def->ops.len > MOST_OPS && products > MOST_PRODUCTS;
+}
+
 /* Adds the kernels of a goal, if they can be and fit. */
 static bool attempt(Cutter *c, const Goal *goal, bool repeat)
 {
+    const char *key = key_of(c, goal, repeat);
+    const Tried *tried = find_tried(c, key);
+
+    if (tried ? !tried->fits : c->tried.len >= MOST_TRIES)
+        return false;
     Excerpt x = excerpt(c, goal);
     Diags *quiet = diags_new(c->arena, NULL);
     Unit *unit = arena_new_of(c->arena, Unit);
     Flow flow = {.arena = c->arena, .syms = c->syms, .def = x.def, .diags = quiet, .repeat = repeat};
 
-    if (++c->tries > MOST_TRIES || x.def->ops.len > MOST_OPS)
+    if (is_hopeless(x.def))
         return false;
     *unit = *c->def->unit;
     unit->name = flow.kernel = kernel_name(c);
@@ -242,7 +304,7 @@ static bool attempt(Cutter *c, const Goal *goal, bool repeat)
     for (int i = 0; i < x.workspaces.len; i++)
         vec_push(c->arena, &flow.workspaces, x.workspaces.data[i]);
     Program *program = flow_program(&flow, 1);
-    if (!program || c->misfit(c->user, program))
+    if (!fits(c, key, program))
         return false;
     say_why(c, program->units.data[0], goal);
     for (int i = 0; i < program->units.len; i++)
@@ -518,7 +580,7 @@ static bool solve(Cutter *c, const Goal *goal)
     int units = c->program->units.len, kept = c->kept.len;
     bool done = false;
 
-    if (c->depth < DEEPEST && c->tries < MOST_TRIES) {
+    if (c->depth < DEEPEST && c->tried.len < MOST_TRIES) {
         c->depth++;
         done = solve_deeper(c, goal);
         c->depth--;

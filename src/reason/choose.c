@@ -16,8 +16,10 @@ typedef struct Search {
     int tried;
     bool gemm;
     bool in_rows; /* rows.c chooses, if it can */
+    bool doubted; /* something was refused for what ptxas may take */
     bool padded;  /* whole dimensions fill the panels that warps beside each other take */
     int warps_from, warps_to, stages_from, stages_to, warps_n_forced;
+    int tried_from, tried_to; /* warps that an earlier round tried; 0: none */
 } Search;
 
 static bool has_gemm(const Block *block)
@@ -153,43 +155,75 @@ static void note_misfit(Search *s, const Choice *choice)
     s->near_found = true;
 }
 
-static void rate(Search *s)
+/* Whether one that fits is enough, and found. */
+static bool is_enough(const Search *s)
+{
+    return s->found && s->plan->options->hasty;
+}
+
+static Misfit rate(Search *s)
 {
     Choice choice = s->now;
 
     s->tried++;
-    if ((s->found && s->plan->options->hasty) || !panels_whole(s))
-        return;
+    if (!panels_whole(s))
+        return MISFIT_SHARE;
     plan_rate(s->plan, &choice);
+    s->doubted |= choice.misfit == MISFIT_DOUBT;
     if (choice.misfit) {
         note_misfit(s, &choice);
-        return;
+        return choice.misfit;
     }
     s->considered++;
     plan_rank(s->plan, &choice);
     if (!s->found || choice.cost < s->best.cost * 0.995)
         s->best = choice;
     s->found = true;
+    return FITS;
 }
 
-static void each_stage(Search *s)
+/* Whether more stages cannot mend it: they take no less of anything, but for registers where
+ * tiles wait in them. */
+static bool is_final(const Search *s, Misfit misfit)
 {
-    for (s->now.stages = s->stages_from; s->now.stages <= s->stages_to; s->now.stages++)
-        rate(s);
+    return misfit == MISFIT_SHARE || misfit == MISFIT_SHARED || (misfit && s->plan->options->target->has_cp_async);
 }
 
+/* What is wrong with the fewest stages. */
+static Misfit each_stage(Search *s)
+{
+    Misfit first = FITS;
+
+    for (s->now.stages = s->stages_from; s->now.stages <= s->stages_to && !is_enough(s); s->now.stages++) {
+        Misfit misfit = rate(s);
+
+        if (s->now.stages == s->stages_from)
+            first = misfit;
+        if (is_final(s, misfit))
+            break;
+    }
+    return first;
+}
+
+static bool tried_before(const Search *s)
+{
+    return s->now.warps >= s->tried_from && s->now.warps <= s->tried_to;
+}
+
+/* Shared memory is as much for any number of warps. */
 static void each_warps(Search *s)
 {
     bool whole = plan_whole_rows(s->plan), columns = plan_whole_cols(s->plan);
+    Misfit misfit = FITS;
 
-    for (s->now.warps = s->warps_from; s->now.warps <= s->warps_to;
+    for (s->now.warps = s->warps_from; s->now.warps <= s->warps_to && misfit != MISFIT_SHARED && !is_enough(s);
          s->now.warps = s->warps_from == s->warps_to ? s->warps_to + 1 : s->now.warps * 2)
-        for (int n = 1; n <= (whole ? 1 : columns ? 8 : 4) || n == s->warps_n_forced; n *= 2) {
+        for (int n = 1; (n <= (whole ? 1 : columns ? 8 : 4) || n == s->warps_n_forced) && misfit != MISFIT_SHARED; n *= 2) {
             if (s->now.warps % n != 0 || (s->warps_n_forced && n != s->warps_n_forced) ||
-                (columns && n != s->now.warps))
+                (columns && n != s->now.warps) || tried_before(s))
                 continue;
             s->now.warps_n = n;
-            each_stage(s);
+            misfit = each_stage(s);
         }
 }
 
@@ -203,7 +237,7 @@ static void each_size(Search *s, int at)
 {
     int64_t sizes[MAX_SIZES];
 
-    if (s->tried > MAX_CANDIDATES)
+    if (s->tried > MAX_CANDIDATES || is_enough(s))
         return;
     if (at == s->plan->extents.len) {
         each_warps(s);
@@ -223,27 +257,46 @@ static void each_size(Search *s, int at)
     }
 }
 
+/* Whether padding to panels makes a difference. */
+static bool can_pad(const Search *s)
+{
+    for (int i = 0; i < s->plan->extents.len; i++) {
+        const Extent *extent = s->plan->extents.data[i];
+
+        if (extent->kind == EXT_WHOLE && in_panels(extent->fixed) != extent->fixed)
+            return true;
+    }
+    return false;
+}
+
+static void search_again(Search *s)
+{
+    s->tried = 0;
+    each_size(s, 0);
+}
+
 /* What is rarely good is tried where nothing else fits: what may be spilled, wider padding, and
- * warps that are too few to hide much or so many that they wait for each other. */
+ * warps that are too few to hide much or so many that they wait for each other. A round that
+ * would find what the last one found is left out. */
 static void search(Search *s)
 {
-    bool any_warps = s->warps_from < s->warps_to;
-
     each_size(s, 0);
-    if (!s->found && s->gemm) {
-        s->plan->daring = true;
-        s->tried = 0;
-        each_size(s, 0);
-    }
-    for (int round = 0; round < 2 && !s->found && s->gemm; round++) {
-        s->padded = round == 0;
-        if (any_warps && round > 0) {
-            s->warps_from = 1;
-            s->warps_to = 16;
-        }
-        s->tried = 0;
-        each_size(s, 0);
-    }
+    if (s->found || !s->gemm)
+        return;
+    s->plan->daring = true;
+    if (s->doubted)
+        search_again(s);
+    s->padded = true;
+    if (!s->found && can_pad(s))
+        search_again(s);
+    s->padded = false;
+    if (s->found || s->warps_from == s->warps_to)
+        return;
+    s->tried_from = s->warps_from;
+    s->tried_to = s->warps_to;
+    s->warps_from = 1;
+    s->warps_to = 16;
+    search_again(s);
 }
 
 static const Choice *choose_in_rows(const Search *s, ReasonResult *result)
@@ -252,6 +305,13 @@ static const Choice *choose_in_rows(const Search *s, ReasonResult *result)
                      .warps = s->warps_from == s->warps_to ? s->warps_to : 0, .warps_n = s->warps_n_forced};
 
     return plan_choose_rows(s->plan, &forced, result);
+}
+
+static const char *misfit_in_words(Plan *plan, Choice *choice)
+{
+    plan->in_words = true;
+    plan_rate(plan, choice);
+    return choice->misfit_text;
 }
 
 const Choice *plan_choose(Plan *plan, ReasonResult *result)
@@ -264,6 +324,7 @@ const Choice *plan_choose(Plan *plan, ReasonResult *result)
     read_forced(&s);
     if (plan->failed)
         return NULL;
+    plan_find_steps(plan);
     plan_find_live(plan);
     if (s.in_rows && (chosen = choose_in_rows(&s, result)))
         return chosen;
@@ -275,8 +336,7 @@ const Choice *plan_choose(Plan *plan, ReasonResult *result)
         Diag *diag = plan_fail(plan, TW0611, plan->unit->name_span, "no choice of tiles, warps and stages fits %s",
                                plan->options->target->name);
         if (s.near_found)
-            diag_note(plan->diags, diag, "the one that needs least %s",
-                      s.nearest.misfit);
+            diag_note(plan->diags, diag, "the one that needs least %s", misfit_in_words(plan, &s.nearest));
         return NULL;
     }
     best = arena_new_of(plan->arena, Choice);

@@ -13,21 +13,19 @@ static bool is_brought(const Tile *tile)
     return tile && tile->shared && !tile->computed && !tile->loaded;
 }
 
-static bool divides(Plan *plan, const Choice *c, const Block *block)
+static bool divides(const Choice *c, const Steps *steps)
 {
-    for (int i = 0; i < block->len; i++) {
-        const Stmt *s = block->data[i];
+    for (int i = 0; i < steps->len; i++) {
+        const Step *step = &steps->data[i];
+        const Stmt *s = step->stmt;
 
-        if (!divides(plan, c, &s->body) || !divides(plan, c, &s->orelse))
+        if (!divides(c, &step->body) || !divides(c, &step->orelse))
             return false;
-        if (s->kind != STMT_COMPUTE || !s->op_known)
-            continue;
-        if (op_info(s->op)->class == OPC_COL_REDUCE)
+        if (step->known && step->class == OPC_COL_REDUCE)
             return false;
-        if (s->op != OP_GEMM)
+        if (!step->gemm)
             continue;
-        const Tile *a = plan_operand(plan, s->args[0]), *b = plan_operand(plan, s->args[1]);
-        const Tile *r = plan_tile(plan, plan_result(s));
+        const Tile *a = step->args[0], *b = step->args[1], *r = step->result;
         bool bytes = b && dtype_bytes(b->shared_dtype) == 1;
         if (!a || !r || !is_brought(b) || plan_transposed(s->args[0]) || (bytes && !plan_transposed(s->args[1])))
             return false;
@@ -44,5 +42,5 @@ int plan_groups(Plan *plan, const Choice *c)
 
     if (!t->has_wgmma || c->warps % TARGET_GROUP_WARPS || c->warps_n > 1 || groups < 1 || groups > TARGET_GROUPS)
         return 0;
-    return divides(plan, c, &plan->unit->body) ? groups : 0;
+    return divides(c, &plan->steps) ? groups : 0;
 }

@@ -11,189 +11,242 @@
  */
 #include "reason/plan.h"
 
-static bool stmt_reads(Plan *plan, const Stmt *s, const Tile *tile)
+static bool step_reads(const Step *step, const Tile *tile)
 {
-    for (int i = 0; i < s->n_args; i++)
-        if (plan_operand(plan, s->args[i]) == tile)
+    for (int i = 0; i < step->stmt->n_args; i++)
+        if (step->args[i] == tile)
             return true;
-    for (int i = 0; i < s->n_with; i++)
-        if (plan_operand(plan, s->with[i]) == tile)
+    for (int i = 0; i < step->stmt->n_with; i++)
+        if (step->with[i] == tile)
             return true;
-    return s->kind == STMT_COPY && s->space == SPACE_REGISTER && strcmp(s->name, tile->name) == 0;
+    return step->from == tile;
 }
 
-static bool makes(const Stmt *s, const char *name)
+static bool makes(const Step *step, const Tile *tile)
 {
-    const char *result = s->kind == STMT_COMPUTE ? plan_result(s) : NULL;
-
-    return result && strcmp(result, name) == 0;
+    return step->result == tile;
 }
 
-static bool read_in(Plan *plan, const Block *block, int from, const Tile *tile)
+/* Whether it is read in a block before it is made anew. */
+static bool read_in(const Steps *steps, const Tile *tile)
 {
-    for (int i = from; i < block->len; i++) {
-        const Stmt *s = block->data[i];
+    for (int i = 0; i < steps->len; i++) {
+        const Step *step = &steps->data[i];
 
-        if (stmt_reads(plan, s, tile) || read_in(plan, &s->body, 0, tile) || read_in(plan, &s->orelse, 0, tile))
+        if (step_reads(step, tile) || read_in(&step->body, tile) || read_in(&step->orelse, tile))
             return true;
-        if (makes(s, tile->name))
-            return s->result == RESULT_ACCUMULATE;
+        if (makes(step, tile))
+            return step->stmt->result == RESULT_ACCUMULATE;
     }
     return false;
 }
 
-static bool is_copied(const Stmt *s, const char *name)
+static bool is_copied(const Step *step, const Tile *tile)
 {
-    return s->kind == STMT_COPY && s->to_space == SPACE_REGISTER && strcmp(copy_dest(s), name) == 0;
+    return step->dest == tile && step->stmt->to_space == SPACE_REGISTER;
 }
 
-/* Whether one of a block's first statements makes a tile anew. */
-static bool made_in(const Block *block, int to, const char *name)
-{
-    for (int i = 0; i < to; i++) {
-        const Stmt *s = block->data[i];
+/* A tile in a block: at its statement i, */
+typedef struct Life {
+    int made;     /* i > made: it was made anew before */
+    int left;     /* i > left: a loop before has left it behind */
+    bool *read;   /* whether it is read from there on, before it is made again */
+} Life;
 
-        if ((makes(s, name) && s->result != RESULT_ACCUMULATE) || is_copied(s, name))
+static bool is_made_anew(const Step *step, const Tile *tile)
+{
+    return (makes(step, tile) && step->stmt->result != RESULT_ACCUMULATE) || is_copied(step, tile);
+}
+
+/* Whether a loop makes a tile, or one in it does. */
+static bool leaves(const Step *loop, const Tile *tile)
+{
+    if (loop->stmt->kind != STMT_FOR)
+        return false;
+    for (int i = 0; i < loop->body.len; i++)
+        if (makes(&loop->body.data[i], tile) || leaves(&loop->body.data[i], tile))
             return true;
-    }
     return false;
 }
 
-/* Whether a loop among a block's first statements leaves a tile behind. */
-static bool left_by_loop(const Block *block, int to, const char *name)
+static bool reads_in(const Step *step, const Tile *tile)
 {
-    for (int i = 0; i < to; i++) {
-        const Block *body = &block->data[i]->body;
+    return step_reads(step, tile) || read_in(&step->body, tile) || read_in(&step->orelse, tile);
+}
 
-        for (int k = 0; block->data[i]->kind == STMT_FOR && k < body->len; k++)
-            if (makes(body->data[k], name))
-                return true;
-        if (block->data[i]->kind == STMT_FOR && left_by_loop(body, body->len, name))
-            return true;
+static Life life_in(Arena *arena, const Steps *steps, const Tile *tile)
+{
+    Life life = {steps->len, steps->len, arena_array(arena, bool, steps->len + 1)};
+
+    for (int i = steps->len - 1; i >= 0; i--) {
+        const Step *step = &steps->data[i];
+
+        if (is_made_anew(step, tile))
+            life.made = i;
+        if (leaves(step, tile))
+            life.left = i;
+        life.read[i] = reads_in(step, tile) || (makes(step, tile) ? step->stmt->result == RESULT_ACCUMULATE : life.read[i + 1]);
     }
-    return false;
+    return life;
 }
 
 /* A tile that is computed and then multiplied is packed to 16 bits on the way;
  * one that is loaded is unpacked to be computed with. */
-static int live_bytes(Plan *plan, const Stmt *s, const Tile *tile)
+static int live_bytes(const Step *step, const Tile *tile)
 {
-    bool operand = s->kind == STMT_COMPUTE && s->op_known && s->op == OP_GEMM && s->n_args == 2 &&
-                   plan_operand(plan, s->args[0]) == tile && tile->computed && !tile->accumulated;
+    bool operand = step->gemm && step->stmt->n_args == 2 && step->args[0] == tile && tile->computed && !tile->accumulated;
 
     return operand ? 2 : 4;
 }
 
-static bool is_elementwise(const Stmt *s)
+static bool is_elementwise(const Step *step)
 {
-    if (s->kind != STMT_COMPUTE || !s->op_known || s->result == RESULT_ACCUMULATE)
+    if (!step->known || step->stmt->result == RESULT_ACCUMULATE)
         return false;
-    OpClass class = op_info(s->op)->class;
-    return class == OPC_ELEMENT || class == OPC_MASK || class == OPC_DEFINE || class == OPC_CAST;
+    return step->class == OPC_ELEMENT || step->class == OPC_MASK || step->class == OPC_DEFINE || step->class == OPC_CAST;
 }
 
-static bool is_live(Plan *plan, const Block *block, int at, bool in_loop, const Tile *tile)
+/* What is known of a tile in the whole unit. */
+typedef struct Whole {
+    bool read;   /* before it is made anew */
+    int touched; /* statements that make or read it */
+} Whole;
+
+static bool is_live(const Steps *steps, int at, bool in_loop, const Tile *tile, const Life *life, const Whole *whole)
 {
-    if (makes(block->data[at], tile->name))
+    if (makes(&steps->data[at], tile))
         return true;
-    if (made_in(block, at, tile->name) && read_in(plan, block, at, tile))
+    if (at > life->made && life->read[at])
         return true;
     /* what is read element by element for the last time leaves its registers to the result */
-    if (left_by_loop(block, at, tile->name) && read_in(plan, block, at + is_elementwise(block->data[at]), tile))
+    if (at > life->left && life->read[at + is_elementwise(&steps->data[at])])
         return true;
-    return in_loop && !made_in(block, block->len, tile->name) &&
-           (tile->accumulated || read_in(plan, block, 0, tile) || read_in(plan, &plan->unit->body, 0, tile));
+    return in_loop && life->made == steps->len && (tile->accumulated || life->read[0] || whole->read);
 }
 
 /* ---- tiles in passing ------------------------------------------------------ */
 
-/* Statements of a block, from `first` up to before `end`, that make or read the tile. */
-static int touches(Plan *plan, const Block *block, int first, int end, const Tile *tile)
+static bool touches(const Step *step, const Tile *tile)
+{
+    return makes(step, tile) || step_reads(step, tile) || is_copied(step, tile);
+}
+
+/* Statements among some of a block that make or read the tile. */
+static int touched(const Steps *steps, int first, int end, const Tile *tile)
 {
     int n = 0;
 
     for (int i = first; i < end; i++) {
-        const Stmt *s = block->data[i];
+        const Step *step = &steps->data[i];
 
-        n += makes(s, tile->name) || stmt_reads(plan, s, tile) || is_copied(s, tile->name);
-        n += touches(plan, &s->body, 0, s->body.len, tile) + touches(plan, &s->orelse, 0, s->orelse.len, tile);
+        n += touches(step, tile) + touched(&step->body, 0, step->body.len, tile) +
+             touched(&step->orelse, 0, step->orelse.len, tile);
     }
     return n;
 }
 
 /* Whether a mask changes the tile: a block that needs none jumps over all of it, so
  * that the tile is there whole. */
-static bool is_masked(const Block *block, int first, int end, const Tile *tile)
+static bool is_masked(const Steps *steps, int first, int end, const Tile *tile)
 {
     for (int i = first; i < end; i++)
-        if (op_info(block->data[i]->op)->class == OPC_MASK && makes(block->data[i], tile->name))
+        if (steps->data[i].class == OPC_MASK && makes(&steps->data[i], tile))
             return true;
     return false;
 }
 
-static bool is_passing(Plan *plan, const Block *block, int at, const Tile *tile)
+static bool is_passing(const Steps *steps, int at, const Tile *tile, const Whole *whole)
 {
     int first = at, end = at;
 
-    while (first > 0 && is_elementwise(block->data[first - 1]))
+    if (!is_elementwise(&steps->data[at]))
+        return false;
+    while (first > 0 && is_elementwise(&steps->data[first - 1]))
         first--;
-    while (end < block->len && is_elementwise(block->data[end]))
+    while (end < steps->len && is_elementwise(&steps->data[end]))
         end++;
-    return is_elementwise(block->data[at]) && !is_masked(block, first, end, tile) &&
-           touches(plan, block, first, end, tile) ==
-               touches(plan, &plan->unit->body, 0, plan->unit->body.len, tile);
+    return !is_masked(steps, first, end, tile) && touched(steps, first, end, tile) == whole->touched;
 }
 
 /* Of what loops left behind: made of it and at once reduced along its rows, so that no element is kept. */
-static bool is_reduced(Plan *plan, const Block *block, int at, const Tile *tile)
+static bool is_reduced(const Steps *steps, int at, const Tile *tile, const Whole *whole)
 {
-    int first = at > 0 && !makes(block->data[at], tile->name) ? at - 1 : at;
+    int first = at > 0 && !makes(&steps->data[at], tile) ? at - 1 : at;
 
-    if (first + 1 >= block->len || !makes(block->data[first], tile->name) || !is_elementwise(block->data[first]) ||
-        is_masked(block, first, first + 1, tile))
+    if (first + 1 >= steps->len || !makes(&steps->data[first], tile) || !is_elementwise(&steps->data[first]) ||
+        is_masked(steps, first, first + 1, tile))
         return false;
-    const Stmt *s = block->data[first + 1];
-    const Tile *of = block->data[first]->n_args > 0 ? plan_operand(plan, block->data[first]->args[0]) : NULL;
-    return of && left_by_loop(block, first, of->name) && s->kind == STMT_COMPUTE && s->op_known &&
-           op_info(s->op)->class == OPC_ROW_REDUCE &&
-           touches(plan, block, first, first + 2, tile) ==
-               touches(plan, &plan->unit->body, 0, plan->unit->body.len, tile);
+    const Step *step = &steps->data[first + 1];
+    const Tile *of = steps->data[first].stmt->n_args > 0 ? steps->data[first].args[0] : NULL;
+    bool left = false;
+    for (int i = 0; of && i < first && !left; i++)
+        left = leaves(&steps->data[i], of);
+    return left && step->known && step->class == OPC_ROW_REDUCE && touched(steps, first, first + 2, tile) == whole->touched;
 }
 
 /* A function of one tile: its result takes over the registers of what nothing reads later. */
-static bool is_taken_over(Plan *plan, const Block *block, int at, const Tile *tile)
+static bool is_taken_over(const Steps *steps, int at, const Tile *tile, const Life *life)
 {
-    const Stmt *s = block->data[at];
-    const Tile *result = is_elementwise(s) && s->n_args == 1 ? plan_tile(plan, plan_result(s)) : NULL;
+    const Step *step = &steps->data[at];
+    const Tile *result = is_elementwise(step) && step->stmt->n_args == 1 ? step->result : NULL;
 
     return result && result != tile && result->row == tile->row && result->col == tile->col && !tile->accumulated &&
-           stmt_reads(plan, s, tile) && made_in(block, at, tile->name) && !read_in(plan, block, at + 1, tile);
+           step_reads(step, tile) && at > life->made && !life->read[at + 1];
 }
 
-static void find_in(Plan *plan, const Block *block, bool in_loop)
+/* ---- all statements -------------------------------------------------------- */
+
+typedef struct Finder {
+    Plan *plan;
+    Whole *wholes; /* by tile */
+} Finder;
+
+static void add_tile(const Finder *f, LivePoint *point, const Steps *steps, int at, bool in_loop, int t, const Life *life)
 {
-    for (int i = 0; i < block->len; i++) {
-        const Stmt *s = block->data[i];
+    const Tile *tile = &f->plan->tiles.data[t];
+    const Whole *whole = &f->wholes[t];
+
+    if (!is_live(steps, at, in_loop, tile, life, whole))
+        return;
+    bool spared = in_loop ? is_passing(steps, at, tile, whole) || is_taken_over(steps, at, tile, life)
+                          : is_reduced(steps, at, tile, whole);
+    if (!spared)
+        vec_push(f->plan->arena, &point->tiles, (LiveTile){tile, live_bytes(&steps->data[at], tile)});
+}
+
+static void find_in(const Finder *f, const Steps *steps, bool in_loop)
+{
+    Plan *plan = f->plan;
+    Life *lives = arena_array(plan->arena, Life, plan->tiles.len);
+
+    for (int t = 0; t < plan->tiles.len; t++)
+        if (plan->tiles.data[t].reg)
+            lives[t] = life_in(plan->arena, steps, &plan->tiles.data[t]);
+    for (int i = 0; i < steps->len; i++) {
+        const Step *step = &steps->data[i];
         LivePoint point = {0};
 
-        find_in(plan, &s->body, in_loop || s->kind == STMT_FOR);
-        find_in(plan, &s->orelse, in_loop);
-        if (s->kind != STMT_COMPUTE && s->kind != STMT_COPY)
+        if (step->body.len)
+            find_in(f, &step->body, in_loop || step->stmt->kind == STMT_FOR);
+        if (step->orelse.len)
+            find_in(f, &step->orelse, in_loop);
+        if (step->stmt->kind != STMT_COMPUTE && step->stmt->kind != STMT_COPY)
             continue;
-        for (int t = 0; t < plan->tiles.len; t++) {
-            const Tile *tile = &plan->tiles.data[t];
-
-            if (!tile->reg) continue;
-            bool spared = in_loop ? is_passing(plan, block, i, tile) || is_taken_over(plan, block, i, tile)
-                                  : is_reduced(plan, block, i, tile);
-            if (!spared && is_live(plan, block, i, in_loop, tile))
-                vec_push(plan->arena, &point.tiles, (LiveTile){tile, live_bytes(plan, s, tile)});
-        }
+        for (int t = 0; t < plan->tiles.len; t++)
+            if (plan->tiles.data[t].reg)
+                add_tile(f, &point, steps, i, in_loop, t, &lives[t]);
         vec_push(plan->arena, &plan->live, point);
     }
 }
 
 void plan_find_live(Plan *plan)
 {
-    find_in(plan, &plan->unit->body, false);
+    Finder f = {plan, arena_array(plan->arena, Whole, plan->tiles.len)};
+
+    for (int t = 0; t < plan->tiles.len; t++) {
+        const Tile *tile = &plan->tiles.data[t];
+
+        f.wholes[t] = (Whole){read_in(&plan->steps, tile), touched(&plan->steps, 0, plan->steps.len, tile)};
+    }
+    find_in(&f, &plan->steps, false);
 }

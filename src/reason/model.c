@@ -122,28 +122,29 @@ static int ring_stages(const Modeler *m)
 
 /* A copy into shared memory has a place of its own: in a loop that loads it, a
  * ring of stages. */
-static void count_copies(Modeler *m, const Block *block, bool in_loop)
+static void count_copies(Modeler *m, const Steps *steps, bool in_loop)
 {
-    for (int i = 0; i < block->len; i++) {
-        const Stmt *s = block->data[i];
+    for (int i = 0; i < steps->len; i++) {
+        const Step *step = &steps->data[i];
+        const Stmt *s = step->stmt;
 
         if (s->kind == STMT_COPY && s->to_space == SPACE_SHARED) {
-            int64_t bytes = shared_bytes_of(m, plan_tile(m->plan, copy_dest(s)));
+            int64_t bytes = shared_bytes_of(m, step->dest);
 
             if (in_loop && s->space == SPACE_GLOBAL)
                 m->c->ring_bytes += round_up(bytes * ring_stages(m), 1024);
             else
                 m->c->resident_bytes += round_up(bytes, 1024);
         }
-        count_copies(m, &s->body, in_loop || s->kind == STMT_FOR);
-        count_copies(m, &s->orelse, in_loop);
+        count_copies(m, &step->body, in_loop || s->kind == STMT_FOR);
+        count_copies(m, &step->orelse, in_loop);
     }
 }
 
 static void count_shared(Modeler *m)
 {
     m->c->ring_bytes = m->c->resident_bytes = 0;
-    count_copies(m, &m->plan->unit->body, false);
+    count_copies(m, &m->plan->steps, false);
     m->c->shared_bytes = m->c->ring_bytes + m->c->resident_bytes;
 }
 
@@ -161,57 +162,61 @@ static void count_registers(Modeler *m)
     }
 }
 
-static bool computes_with(const Modeler *m, const Stmt *s, const Tile *tile)
+static bool computes_with(const Step *step, const Tile *tile)
 {
-    for (int i = 0; s->kind == STMT_COMPUTE && i < s->n_args; i++)
-        if (plan_operand(m->plan, s->args[i]) == tile)
+    for (int i = 0; step->stmt->kind == STMT_COMPUTE && i < step->stmt->n_args; i++)
+        if (step->args[i] == tile)
             return true;
     return false;
 }
 
-static bool copied_for(const Modeler *m, const Block *block, int copy, int at)
+static bool fills_shared(const Stmt *s)
 {
-    const Stmt *s = block->data[copy];
-    const Tile *tile;
+    return s->kind == STMT_COPY && s->space == SPACE_GLOBAL && s->to_space == SPACE_SHARED;
+}
 
-    if (s->kind != STMT_COPY || s->space != SPACE_GLOBAL || s->to_space != SPACE_SHARED)
+static bool copied_for(const Steps *steps, int copy, int at)
+{
+    const Tile *tile = steps->data[copy].dest;
+
+    if (!fills_shared(steps->data[copy].stmt))
         return false;
-    tile = plan_tile(m->plan, copy_dest(s));
     for (int i = copy + 1; i < at; i++)
-        if (computes_with(m, block->data[i], tile))
+        if (computes_with(&steps->data[i], tile))
             return false;
-    return computes_with(m, block->data[at], tile);
+    return computes_with(&steps->data[at], tile);
 }
 
 /* Without asynchronous copies: registers of tiles on their way. Those that a
  * statement of a loop is the first to use are under way together. */
-static double tiles_held(const Modeler *m, const Block *block, bool in_loop)
+static double tiles_held(const Modeler *m, const Steps *steps, bool in_loop)
 {
     double most = 0;
 
     if (m->t->has_cp_async || m->c->stages < 2)
         return 0;
-    for (int i = 0; i < block->len; i++) {
-        double held = 0, inner = tiles_held(m, &block->data[i]->body, block->data[i]->kind == STMT_FOR);
+    for (int i = 0; i < steps->len; i++) {
+        const Step *step = &steps->data[i];
+        double held = 0, inner = tiles_held(m, &step->body, step->stmt->kind == STMT_FOR);
 
         for (int k = 0; in_loop && k < i; k++)
-            if (copied_for(m, block, k, i))
-                held += (double)shared_bytes_of(m, plan_tile(m->plan, block->data[k]->name));
+            if (copied_for(steps, k, i))
+                held += (double)shared_bytes_of(m, steps->data[k].dest);
         most = fmax(most, fmax(held / (4 * WARP * m->c->warps), inner));
     }
     return most;
 }
 
 /* Products in the loop that has most. */
-static int products_in(const Block *block, bool in_loop)
+static int products_in(const Steps *steps, bool in_loop)
 {
     int here = 0, most = 0;
 
-    for (int i = 0; i < block->len; i++) {
-        const Stmt *s = block->data[i];
-        int inner = products_in(&s->body, in_loop || s->kind == STMT_FOR);
+    for (int i = 0; i < steps->len; i++) {
+        const Step *step = &steps->data[i];
+        int inner = products_in(&step->body, in_loop || step->stmt->kind == STMT_FOR);
 
-        here += in_loop && s->kind == STMT_COMPUTE && s->op_known && s->op == OP_GEMM;
+        here += in_loop && step->gemm;
         most = inner > most ? inner : most;
     }
     return here > most ? here : most;
@@ -219,37 +224,36 @@ static int products_in(const Block *block, bool in_loop)
 
 static double held_registers(const Modeler *m)
 {
-    const Block *body = &m->plan->unit->body;
-    double held = tiles_held(m, body, false);
+    const Steps *steps = &m->plan->steps;
+    double held = tiles_held(m, steps, false);
 
-    return held > 0 && products_in(body, false) > 1 ? held + HELD_REGS : held;
+    return held > 0 && products_in(steps, false) > 1 ? held + HELD_REGS : held;
 }
 
 /* Tiles that a loop copies into shared memory, in the loop that has most. */
-static int copies_in(const Block *block, bool in_loop)
+static int copies_in(const Steps *steps, bool in_loop)
 {
     int here = 0, most = 0;
 
-    for (int i = 0; i < block->len; i++) {
-        const Stmt *s = block->data[i];
-        int inner = copies_in(&s->body, in_loop || s->kind == STMT_FOR);
+    for (int i = 0; i < steps->len; i++) {
+        const Step *step = &steps->data[i];
+        int inner = copies_in(&step->body, in_loop || step->stmt->kind == STMT_FOR);
 
-        here += in_loop && s->kind == STMT_COPY && s->space == SPACE_GLOBAL && s->to_space == SPACE_SHARED;
+        here += in_loop && fills_shared(step->stmt);
         most = inner > most ? inner : most;
     }
     return here > most ? here : most;
 }
 
 /* Tiles that a warpgroup will copy into shared memory. */
-static int streams_in(const Block *block)
+static int streams_in(const Steps *steps)
 {
     int n = 0;
 
-    for (int i = 0; i < block->len; i++) {
-        const Stmt *s = block->data[i];
+    for (int i = 0; i < steps->len; i++) {
+        const Step *step = &steps->data[i];
 
-        n += s->kind == STMT_COPY && s->space == SPACE_GLOBAL && s->to_space == SPACE_SHARED;
-        n += streams_in(&s->body) + streams_in(&s->orelse);
+        n += fills_shared(step->stmt) + streams_in(&step->body) + streams_in(&step->orelse);
     }
     return n;
 }
@@ -264,15 +268,14 @@ static int outputs_of(const Plan *plan)
 }
 
 /* Of a loop's copies into shared memory, the largest tile. */
-static int64_t largest_copy(const Modeler *m, const Block *block, bool in_loop)
+static int64_t largest_copy(const Modeler *m, const Steps *steps, bool in_loop)
 {
     int64_t most = 0;
 
-    for (int i = 0; i < block->len; i++) {
-        const Stmt *s = block->data[i];
-        bool brings = in_loop && s->kind == STMT_COPY && s->space == SPACE_GLOBAL && s->to_space == SPACE_SHARED;
-        int64_t here = brings ? shared_bytes_of(m, plan_tile(m->plan, copy_dest(s))) : 0;
-        int64_t inner = largest_copy(m, &s->body, in_loop || s->kind == STMT_FOR);
+    for (int i = 0; i < steps->len; i++) {
+        const Step *step = &steps->data[i];
+        int64_t here = in_loop && fills_shared(step->stmt) ? shared_bytes_of(m, step->dest) : 0;
+        int64_t inner = largest_copy(m, &step->body, in_loop || step->stmt->kind == STMT_FOR);
 
         most = here > most ? here : most;
         most = inner > most ? inner : most;
@@ -284,7 +287,7 @@ static int64_t largest_copy(const Modeler *m, const Block *block, bool in_loop)
  * estimate has room for stand beside what the products before have made. */
 static int loaded_registers(const Modeler *m)
 {
-    double loaded = (double)largest_copy(m, &m->plan->unit->body, false) / (4 * WARP * m->c->warps);
+    double loaded = (double)largest_copy(m, &m->plan->steps, false) / (4 * WARP * m->c->warps);
 
     return m->c->stages == 1 && loaded > LOADED_REGS ? (int)loaded - LOADED_REGS : 0;
 }
@@ -294,33 +297,34 @@ static int loaded_registers(const Modeler *m)
  * loads for later products stand early among many. */
 static int doubtful_registers(const Modeler *m)
 {
-    int copies = copies_in(&m->plan->unit->body, false), products = products_in(&m->plan->unit->body, false);
+    int copies = copies_in(&m->plan->steps, false), products = products_in(&m->plan->steps, false);
 
     return (copies > 2 ? (copies - 2) * STREAM_REGS : 0) + (m->widened && outputs_of(m->plan) > 1 ? WIDE_REGS : 0) +
            (m->t->has_cp_async || products < 2 ? 0 : products > 2 ? HELD_REGS : loaded_registers(m));
 }
 
 /* Of operands that are computed: while a product reads one, the next is made (rotate.c). */
-static double operand_registers(const Modeler *m, const Block *block)
+static double operand_registers(const Modeler *m, const Steps *steps)
 {
     double n = 0;
 
-    for (int i = 0; i < block->len; i++) {
-        const Stmt *s = block->data[i];
-        const Tile *a = s->kind == STMT_COMPUTE && s->op_known && s->op == OP_GEMM ? plan_operand(m->plan, s->args[0]) : NULL;
+    for (int i = 0; i < steps->len; i++) {
+        const Step *step = &steps->data[i];
+        const Tile *a = step->gemm ? step->args[0] : NULL;
 
         if (a && a->first_operand && a->computed)
-            n += registers_of(m, a, dtype_bytes(plan_operand(m->plan, s->args[1])->shared_dtype));
-        n = fmax(n, fmax(operand_registers(m, &s->body), operand_registers(m, &s->orelse)));
+            n += registers_of(m, a, dtype_bytes(step->args[1]->shared_dtype));
+        n = fmax(n, fmax(operand_registers(m, &step->body), operand_registers(m, &step->orelse)));
     }
     return n;
 }
 
 /* ---- work of statements ----------------------------------------------------------------------- */
 
-static void add_gemm(Modeler *m, const Stmt *s)
+static void add_gemm(Modeler *m, const Step *step)
 {
-    const Tile *a = plan_operand(m->plan, s->args[0]), *b = plan_operand(m->plan, s->args[1]);
+    const Stmt *s = step->stmt;
+    const Tile *a = step->args[0], *b = step->args[1];
     double rows = size_of(m, plan_transposed(s->args[0]) ? a->col : a->row);
     double k = size_of(m, plan_transposed(s->args[0]) ? a->row : a->col);
     double cols = size_of(m, plan_transposed(s->args[1]) ? b->row : b->col);
@@ -392,25 +396,24 @@ static double accumulated_elements(const Modeler *m)
 }
 
 /* Elements of tensors that are read, and their addresses. */
-static void add_reads(Modeler *m, const Stmt *s, const Tile *result)
+static void add_reads(Modeler *m, const Step *step)
 {
-    double n = plan_read_registers(m->plan, m->c, s, result);
+    double n = plan_read_registers(m->c, step);
     int registers = n > 2 ? (int)n + READ_REGS : 0;
 
     m->scratch = registers > m->scratch ? registers : m->scratch;
 }
 
-static void add_compute(Modeler *m, const Stmt *s)
+static void add_compute(Modeler *m, const Step *step)
 {
-    const char *name = plan_result(s);
-    const Tile *result = plan_tile(m->plan, name);
-    const Tile *first = s->n_args > 0 ? plan_operand(m->plan, s->args[0]) : NULL;
-    double n = elements(m, first && is_matrix(m, first) ? first : result);
+    const Stmt *s = step->stmt;
+    const Tile *first = s->n_args > 0 ? step->args[0] : NULL;
+    double n = elements(m, first && is_matrix(m, first) ? first : step->result);
 
-    add_reads(m, s, result);
-    switch (op_info(s->op)->class) {
+    add_reads(m, step);
+    switch (step->class) {
     case OPC_GEMM:
-        add_gemm(m, s);
+        add_gemm(m, step);
         return;
     case OPC_SOFTMAX: /* maximum, difference, exponential, sum, packing */
         add_row_reduction(m, first, 2);
@@ -438,15 +441,15 @@ static void add_compute(Modeler *m, const Stmt *s)
     }
 }
 
-static void add_copy(Modeler *m, const Stmt *s)
+static void add_copy(Modeler *m, const Step *step)
 {
-    const Tile *tile = plan_tile(m->plan, copy_tile(s));
-    const PlanTensor *tensor = plan_copied(m->plan, s);
+    const Stmt *s = step->stmt;
+    const Tile *tile = step->copied;
     double n = elements(m, tile);
     double l2 = m->t->l2_gbs / (m->t->sms * m->t->clock_ghz);
 
     if (s->space == SPACE_GLOBAL || s->to_space == SPACE_GLOBAL)
-        m->work->traffic += n * dtype_bytes(tensor->dtype) / l2 * (s->result == RESULT_ACCUMULATE ? 2 : 1); /* read, written */
+        m->work->traffic += n * dtype_bytes(step->tensor->dtype) / l2 * (s->result == RESULT_ACCUMULATE ? 2 : 1); /* read, written */
     if (s->space == SPACE_SHARED || s->to_space == SPACE_SHARED)
         m->work->shared += n * dtype_bytes(tile->shared_dtype) / m->t->shared_bytes;
 }
@@ -510,7 +513,7 @@ static double turns_of(const Modeler *m, const Extent *extent)
     return extent->known > 0 ? (double)(((int64_t)length + (int64_t)tile - 1) / (int64_t)tile) : length / tile;
 }
 
-static void add_block(Modeler *m, const Block *block);
+static void add_steps(Modeler *m, const Steps *steps);
 
 /* Turns that copies are ahead. A stage comes free when the last warpgroup has let go of
  * it, which half a turn later than the first one does. */
@@ -519,18 +522,17 @@ static double ahead_of(const Modeler *m)
     return m->c->groups > 1 && m->c->stages > 1 ? m->c->stages - 1.5 : m->c->stages - 1;
 }
 
-static void add_loop(Modeler *m, const Stmt *s)
+static void add_loop(Modeler *m, const Step *step)
 {
-    const Extent *extent = plan_loop(m->plan, s);
+    const Extent *parts = step->parts;
     Work *outer = m->work, mine = {0};
 
-    if (!extent)
+    if (!step->extent)
         return;
     m->work = &mine;
-    add_block(m, &s->body);
+    add_steps(m, &step->body);
     m->work = outer;
-    const Extent *parts = plan_parts(m->plan, s);
-    double turns = turns_of(m, extent) / (parts && parts->known > 0 ? (double)parts->known : 1), turn = cycles_of(m, &mine, ahead_of(m));
+    double turns = turns_of(m, step->extent) / (parts && parts->known > 0 ? (double)parts->known : 1), turn = cycles_of(m, &mine, ahead_of(m));
     m->total += turns * turn;
     if (bound_of(&mine, NULL) * turns > bound_of(&m->main, NULL) * m->main_turns) {
         m->main = mine;
@@ -539,20 +541,20 @@ static void add_loop(Modeler *m, const Stmt *s)
     }
 }
 
-static void add_block(Modeler *m, const Block *block)
+static void add_steps(Modeler *m, const Steps *steps)
 {
-    for (int i = 0; i < block->len; i++) {
-        const Stmt *s = block->data[i];
+    for (int i = 0; i < steps->len; i++) {
+        const Step *step = &steps->data[i];
 
-        if (s->kind == STMT_COPY)
-            add_copy(m, s);
-        else if (s->kind == STMT_COMPUTE)
-            add_compute(m, s);
-        else if (s->kind == STMT_FOR)
-            add_loop(m, s);
-        else if (s->kind == STMT_IF) {
-            add_block(m, &s->body);
-            add_block(m, &s->orelse);
+        if (step->stmt->kind == STMT_COPY)
+            add_copy(m, step);
+        else if (step->stmt->kind == STMT_COMPUTE)
+            add_compute(m, step);
+        else if (step->stmt->kind == STMT_FOR)
+            add_loop(m, step);
+        else if (step->stmt->kind == STMT_IF) {
+            add_steps(m, &step->body);
+            add_steps(m, &step->orelse);
         }
     }
 }
@@ -623,7 +625,20 @@ static double blocks_of(const Modeler *m)
     return ceil(blocks / sms) * sms;
 }
 
-static const char *fragment_misfit(const Modeler *m)
+/* Notes what is wrong with the choice; words only where they will be read, since most choices are no good. */
+static void TW_PRINTF(3, 4) misfit(Modeler *m, Misfit kind, const char *fmt, ...)
+{
+    va_list args;
+
+    m->c->misfit = kind;
+    if (!m->plan->in_words)
+        return;
+    va_start(args, fmt);
+    m->c->misfit_text = arena_vprintf(m->plan->arena, fmt, args);
+    va_end(args);
+}
+
+static bool sums_fit(Modeler *m)
 {
     int step = plan_contracted_step(m->plan);
 
@@ -631,24 +646,88 @@ static const char *fragment_misfit(const Modeler *m)
         const Extent *extent = m->plan->extents.data[i];
         int64_t size = m->c->size[extent->id];
 
-        if (extent->contracted && size % step != 0)
-            return arena_printf(m->plan->arena, "products sum over %lld elements, which is no multiple of %d",
-                                (long long)size, step);
+        if (extent->contracted && size % step != 0) {
+            misfit(m, MISFIT_SHARE, "products sum over %lld elements, which is no multiple of %d", (long long)size, step);
+            return false;
+        }
     }
+    return true;
+}
+
+/* Whether warps can share a side of a tile: multiples of what the tensor cores take. */
+static bool side_fits(Modeler *m, const Tile *tile, const char *side, int64_t size, int warps, int atom)
+{
+    if (size <= 1 || size % (atom * warps) == 0)
+        return true;
+    misfit(m, MISFIT_SHARE, "%s has %lld %s, which %d warps cannot share in multiples of %d", tile->name, (long long)size,
+           side, warps, atom);
+    return false;
+}
+
+static bool fragments_fit(Modeler *m)
+{
+    if (!sums_fit(m))
+        return false;
     for (int i = 0; i < m->plan->tiles.len; i++) {
         const Tile *tile = &m->plan->tiles.data[i];
-        int64_t rows = m->c->size[tile->row->id], cols = m->c->size[tile->col->id];
 
-        if (!tile->reg)
-            continue;
-        if (rows > 1 && rows % (m->t->mma_m * m->warps_m) != 0)
-            return arena_printf(m->plan->arena, "%s has %lld rows, which %d warps cannot share in multiples of %d",
-                                tile->name, (long long)rows, m->warps_m, m->t->mma_m);
-        if (cols > 1 && cols % (m->t->mma_n * m->c->warps_n) != 0)
-            return arena_printf(m->plan->arena, "%s has %lld columns, which %d warps cannot share in multiples of %d",
-                                tile->name, (long long)cols, m->c->warps_n, m->t->mma_n);
+        if (tile->reg && (!side_fits(m, tile, "rows", m->c->size[tile->row->id], m->warps_m, m->t->mma_m) ||
+                          !side_fits(m, tile, "columns", m->c->size[tile->col->id], m->c->warps_n, m->t->mma_n)))
+            return false;
     }
-    return NULL;
+    return true;
+}
+
+static bool shared_fits(Modeler *m)
+{
+    const Choice *c = m->c;
+
+    if (c->shared_bytes > m->t->shared_per_block) {
+        misfit(m, MISFIT_SHARED, "needs %lld bytes of shared memory (%lld resident, %lld in rings); a "
+               "block of %s has %d", (long long)c->shared_bytes, (long long)c->resident_bytes,
+               (long long)c->ring_bytes, m->t->name, m->t->shared_per_block);
+        return false;
+    }
+    if (c->groups && c->stages > 2 && c->shared_bytes + c->resident_bytes + PLACE_BYTES > m->t->shared_per_block) {
+        misfit(m, MISFIT_ROOM, "%d stages leave no room for the next block's first tiles (%lld bytes)",
+               c->stages, (long long)c->resident_bytes);
+        return false;
+    }
+    return true;
+}
+
+static void count_all_registers(Modeler *m)
+{
+    Choice *c = m->c;
+
+    count_registers(m);
+    c->registers = (int)(m->most + m->fragments + held_registers(m) + ADDRESS_REGS) + m->scratch;
+    if (c->groups)
+        c->registers += (int)operand_registers(m, &m->plan->steps);
+}
+
+static bool registers_fit(Modeler *m)
+{
+    const Choice *c = m->c;
+    int there = m->t->regs_per_thread - (m->plan->options->roomy ? SPARE_REGS : 0);
+    int share = c->groups ? target_group_registers(m->t, c->groups, streams_in(&m->plan->steps)) : 0;
+
+    if (c->groups && c->registers > share) {
+        misfit(m, MISFIT_REGISTERS, "needs about %d registers a thread (%.0f of tiles); %d warpgroups beside one that "
+               "copies have %d", c->registers, m->most, c->groups, share);
+        return false;
+    }
+    if (c->registers + (c->groups || m->plan->daring ? 0 : doubtful_registers(m)) > there) {
+        misfit(m, c->registers > there ? MISFIT_REGISTERS : MISFIT_DOUBT,
+               "needs about %d registers a thread (%.0f of tiles); there are %d", c->registers, m->most, m->t->regs_per_thread);
+        return false;
+    }
+    if (!c->groups && (c->registers + 7) / 8 * 8 * WARP * c->warps > m->t->regs_per_sm) {
+        misfit(m, MISFIT_REGISTERS, "needs about %d registers in each of %d warps; a multiprocessor has %d for all",
+               c->registers, c->warps, m->t->regs_per_sm);
+        return false;
+    }
+    return true;
 }
 
 void plan_rate(Plan *plan, Choice *c)
@@ -656,50 +735,24 @@ void plan_rate(Plan *plan, Choice *c)
     Work root = {0};
     Modeler m = {.plan = plan, .c = c, .t = plan->options->target, .warps_m = c->warps / c->warps_n, .work = &root};
 
-    c->misfit = fragment_misfit(&m);
-    if (c->misfit)
+    c->misfit = FITS;
+    if (!fragments_fit(&m))
         return;
     c->groups = plan_groups(plan, c);
     count_shared(&m);
-    if (c->shared_bytes > m.t->shared_per_block) {
-        c->misfit = arena_printf(plan->arena, "needs %lld bytes of shared memory (%lld resident, %lld in rings); a "
-                                 "block of %s has %d", (long long)c->shared_bytes, (long long)c->resident_bytes,
-                                 (long long)c->ring_bytes, m.t->name, m.t->shared_per_block);
+    if (!shared_fits(&m))
         return;
-    }
-    if (c->groups && c->stages > 2 && c->shared_bytes + c->resident_bytes + PLACE_BYTES > m.t->shared_per_block) {
-        c->misfit = arena_printf(plan->arena, "%d stages leave no room for the next block's first tiles (%lld bytes)",
-                                 c->stages, (long long)c->resident_bytes);
-        return;
-    }
     c->blocks_per_sm = 1;
-    add_block(&m, &plan->unit->body); /* finds the operand fragments */
-    count_registers(&m);
-    c->registers = (int)(m.most + m.fragments + held_registers(&m) + ADDRESS_REGS) + m.scratch;
-    if (c->groups)
-        c->registers += (int)operand_registers(&m, &plan->unit->body);
-    int share = c->groups ? target_group_registers(m.t, c->groups, streams_in(&plan->unit->body)) : 0;
-    if (c->groups && c->registers > share) {
-        c->misfit = arena_printf(plan->arena, "needs about %d registers a thread (%.0f of tiles); %d warpgroups beside one that "
-                                 "copies have %d", c->registers, m.most, c->groups, share);
+    add_steps(&m, &plan->steps); /* finds the operand fragments */
+    count_all_registers(&m);
+    if (!registers_fit(&m))
         return;
-    }
-    if (c->registers + (c->groups || plan->daring ? 0 : doubtful_registers(&m)) > m.t->regs_per_thread - (plan->options->roomy ? SPARE_REGS : 0)) {
-        c->misfit = arena_printf(plan->arena, "needs about %d registers a thread (%.0f of tiles); there are %d",
-                                 c->registers, m.most, m.t->regs_per_thread);
-        return;
-    }
-    if (!c->groups && (c->registers + 7) / 8 * 8 * WARP * c->warps > m.t->regs_per_sm) {
-        c->misfit = arena_printf(plan->arena, "needs about %d registers in each of %d warps; a multiprocessor has %d for all",
-                                 c->registers, c->warps, m.t->regs_per_sm);
-        return;
-    }
     c->blocks_per_sm = c->groups ? 1 : c->blocks_forced ? c->blocks_forced : resident_blocks(&m);
     root = (Work){0};
     m.total = 0;
     m.main = (Work){0};
     m.main_turns = 0;
-    add_block(&m, &plan->unit->body);
+    add_steps(&m, &plan->steps);
     double rest = cycles_of(&m, &root, 0);
     if (m.main_turns == 0) {
         m.main = root;

@@ -62,6 +62,37 @@ typedef struct Tile {
     const char *as_operand;    /* while writing: a copy of it that was reshaped */
 } Tile;
 
+/* Elements of a tensor that a statement reads at computed places: one for each of the
+ * result's rows, of its columns, or both. */
+typedef struct Read {
+    bool rows, cols;
+    double weight; /* registers each */
+} Read;
+
+typedef VEC(Read) Reads;
+
+/* A statement and what its names stand for. */
+typedef struct Step Step;
+
+typedef struct Steps {
+    Step *data;
+    int len;
+} Steps;
+
+struct Step {
+    const Stmt *stmt;
+    const Tile **args, **with;   /* the tiles that they name, or NULL */
+    bool known, gemm;            /* COMPUTE: of the table, so that it has a class */
+    OpClass class;
+    const Tile *result;          /* COMPUTE */
+    const Tile *dest, *copied;   /* COPY: where it goes; the tile that a tensor's elements are of */
+    const Tile *from;            /* COPY out of registers */
+    const PlanTensor *tensor;    /* COPY */
+    const Extent *extent, *parts; /* FOR */
+    Reads reads;                 /* COMPUTE: for the result */
+    Steps body, orelse;
+};
+
 /* Register tiles that are live at a statement. */
 typedef struct LiveTile {
     const Tile *tile;
@@ -98,15 +129,27 @@ typedef struct Plan {
     VEC(const Stmt *) decls;  /* Param, Let, Index, assignments */
     VEC(const char *) taken;  /* names that variables may not have */
     VEC(const char *) set;    /* dimensions that --set makes known */
+    Steps steps;              /* of the unit's body, once its tiles are known */
     VEC(LivePoint) live;      /* for every statement that touches registers */
     const char *kernel_name;  /* the unit's, or of one of several kernels for it */
     RowRange range;           /* of the kernel at hand: rows.c */
     const Unit *spread;       /* the same with blocks over the outputs' columns; NULL: there was no need */
+    bool in_words;            /* what is wrong with a choice is said in words */
     bool daring;              /* what may be spilled is accepted, since all else does not fit */
     struct Ranking *ranking;  /* NULL: only the best choice is wanted */
     bool settled;             /* broadcasting operands decide what is still open */
     bool failed;
 } Plan;
+
+/* Why a choice is none. */
+typedef enum Misfit {
+    FITS,
+    MISFIT_SHARE,     /* warps cannot share a tile, or products a sum */
+    MISFIT_SHARED,    /* shared memory, which is as much for any number of warps; more stages need no less */
+    MISFIT_ROOM,      /* for a next block's first tiles */
+    MISFIT_REGISTERS,
+    MISFIT_DOUBT      /* registers, if ptxas takes what it may */
+} Misfit;
 
 /* A choice of every parameter, with what the model thinks of it. */
 typedef struct Choice {
@@ -122,7 +165,8 @@ typedef struct Choice {
     double turn;        /* cycles of one turn, at the occupancy reached */
     double cost;        /* ranks: cycles a unit of output */
     const char *limiter;
-    const char *misfit; /* NULL: it fits */
+    Misfit misfit;
+    const char *misfit_text; /* where the plan wants words */
 } Choice;
 
 /* Choices kept for a ranking, the cheapest first. */
@@ -177,13 +221,16 @@ const Choice *plan_choose(Plan *plan, ReasonResult *result);
 void plan_rate(Plan *plan, Choice *choice);
 /* Registers a thread of fp32 values for rows and columns of a tile. */
 double plan_registers(const Choice *choice, int64_t rows, int64_t cols);
-/* reads.c: of elements of tensors that a statement reads, for what it makes. */
-double plan_read_registers(Plan *plan, const Choice *choice, const Stmt *s, const Tile *tile);
+/* reads.c: elements of tensors that a statement reads, for what it makes. */
+void plan_find_reads(Plan *plan, const Stmt *s, const Tile *result, Reads *reads);
+double plan_read_registers(const Choice *choice, const Step *step);
 /* Instructions an element: of plain arithmetic, and of the special function unit. */
 void plan_op_cost(OpId op, double *plain, double *special);
 /* groups.c: warpgroups among which the rows will be divided; 0: they will not. */
 int plan_groups(Plan *plan, const Choice *choice);
-/* Which tiles are live where; before the first choice is rated. */
+/* steps.c: what statements name; before the first choice is rated. */
+void plan_find_steps(Plan *plan);
+/* Which tiles are live where; behind plan_find_steps. */
 void plan_find_live(Plan *plan);
 /* Whether rows must lie whole in a warp. */
 bool plan_whole_rows(const Plan *plan);

@@ -69,31 +69,43 @@ static Sides sides_of(Plan *plan, const Tile *tile, const Expr *e, int depth)
     return sides;
 }
 
-static double registers_in(Plan *plan, const Choice *c, const Tile *tile, const Expr *e)
+static void find_in(Plan *plan, const Tile *tile, const Expr *e, Reads *reads)
 {
-    double n = 0;
-
     if (!e)
-        return 0;
+        return;
     if (e->kind == EXPR_INDEX && e->a->kind == EXPR_NAME && plan_tensor(plan, e->a->name)) {
         Sides sides = {false, false, false};
 
         for (int i = 0; i < e->n_args; i++)
             sides = either(sides, sides_of(plan, tile, e->args[i], 0));
-        n = plan_registers(c, sides.rows ? c->size[tile->row->id] : 1, sides.cols ? c->size[tile->col->id] : 1);
-        n *= sides.apart ? 3 : sides.rows && sides.cols ? 1 : 0.5; /* a vector's are used one after the other */
+        /* a vector's are used one after the other */
+        double weight = sides.apart ? 3 : sides.rows && sides.cols ? 1 : 0.5;
+        vec_push(plan->arena, reads, (Read){sides.rows, sides.cols, weight});
     }
-    n += registers_in(plan, c, tile, e->a) + registers_in(plan, c, tile, e->b);
+    find_in(plan, tile, e->a, reads);
+    find_in(plan, tile, e->b, reads);
     for (int i = 0; i < e->n_args; i++)
-        n += registers_in(plan, c, tile, e->args[i]);
-    return n;
+        find_in(plan, tile, e->args[i], reads);
 }
 
-double plan_read_registers(Plan *plan, const Choice *c, const Stmt *s, const Tile *tile)
+void plan_find_reads(Plan *plan, const Stmt *s, const Tile *result, Reads *reads)
 {
-    double n = registers_in(plan, c, tile, s->where) + registers_in(plan, c, tile, s->value);
-
+    find_in(plan, result, s->where, reads);
+    find_in(plan, result, s->value, reads);
     for (int i = 0; i < s->n_args; i++)
-        n += registers_in(plan, c, tile, s->args[i]);
+        find_in(plan, result, s->args[i], reads);
+}
+
+double plan_read_registers(const Choice *c, const Step *step)
+{
+    double n = 0;
+
+    for (int i = 0; i < step->reads.len; i++) {
+        const Read *read = &step->reads.data[i];
+        int64_t rows = read->rows ? c->size[step->result->row->id] : 1;
+        int64_t cols = read->cols ? c->size[step->result->col->id] : 1;
+
+        n += read->weight * plan_registers(c, rows, cols);
+    }
     return n;
 }

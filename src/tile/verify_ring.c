@@ -160,15 +160,19 @@ static const Aff *count_choice(Balance *b, const What *what, const TileOp *op)
     return yes == no ? yes : aff_add(aff, no, aff_mul(aff, resolve(b, what, op->cond), aff_sub(aff, yes, no)));
 }
 
+static bool is_counted(const What *what, const TileOp *op)
+{
+    return op->kind == TILE_FOR || op->kind == TILE_IF ||
+           (op->kind == EVENT_KINDS[what->event] && op->args[0] == what->copy->ring->results[0]);
+}
+
 static const Aff *count_op(Balance *b, const What *what, const TileOp *op)
 {
-    const Aff *one = aff_const(b->aff, 1);
     if (op->kind == TILE_FOR)
         return count_loop(b, what, op);
     if (op->kind == TILE_IF)
         return count_choice(b, what, op);
-    if (op->kind != EVENT_KINDS[what->event] || op->args[0] != what->copy->ring->results[0])
-        return aff_const(b->aff, 0);
+    const Aff *one = aff_const(b->aff, 1);
     return op->index ? aff_eq(b->aff, resolve(b, what, op->index), aff_const(b->aff, what->copy->number)) : one;
 }
 
@@ -177,6 +181,8 @@ static const Aff *count_block(Balance *b, const What *what, const TileBlock *blo
 {
     const Aff *total = aff_const(b->aff, 0);
     for (int i = 0; i < block->ops.len; i++) {
+        if (!is_counted(what, block->ops.data[i]))
+            continue;
         const Aff *count = count_op(b, what, block->ops.data[i]);
         if (!count)
             return NULL;

@@ -1,0 +1,77 @@
+/* steps.c: statements with what their names stand for, looked up once for all choices.
+ *
+ * A choice is rated by a walk through the sketch. What that walk wants to know of a
+ * statement besides sizes is the same for all choices: the tiles that it names, the
+ * tensor that a copy is of, the extent of a loop, what its expressions read.
+ */
+#include "reason/plan.h"
+
+static Steps steps_of(Plan *plan, const Block *block);
+
+static const Tile *tile_named(Plan *plan, const char *name)
+{
+    return name ? plan_tile(plan, name) : NULL;
+}
+
+static const Tile **tiles_of(Plan *plan, Expr **operands, int n)
+{
+    const Tile **tiles = arena_array(plan->arena, const Tile *, n > 0 ? n : 1);
+
+    for (int i = 0; i < n; i++)
+        tiles[i] = plan_operand(plan, operands[i]);
+    return tiles;
+}
+
+static void resolve_compute(Plan *plan, Step *step)
+{
+    const Stmt *s = step->stmt;
+
+    step->known = s->op_known;
+    step->gemm = s->op_known && s->op == OP_GEMM;
+    if (s->op_known)
+        step->class = op_info(s->op)->class;
+    step->result = tile_named(plan, plan_result(s));
+    if (step->result)
+        plan_find_reads(plan, s, step->result, &step->reads);
+}
+
+static void resolve_copy(Plan *plan, Step *step)
+{
+    const Stmt *s = step->stmt;
+
+    step->dest = tile_named(plan, copy_dest(s));
+    step->copied = tile_named(plan, copy_tile(s));
+    step->from = s->space == SPACE_REGISTER ? tile_named(plan, s->name) : NULL;
+    step->tensor = plan_copied(plan, s);
+}
+
+static Step step_of(Plan *plan, const Stmt *s)
+{
+    Step step = {.stmt = s};
+
+    step.args = tiles_of(plan, s->args, s->n_args);
+    step.with = tiles_of(plan, s->with, s->n_with);
+    if (s->kind == STMT_COMPUTE)
+        resolve_compute(plan, &step);
+    if (s->kind == STMT_COPY)
+        resolve_copy(plan, &step);
+    if (s->kind == STMT_FOR && (step.extent = plan_loop(plan, s)))
+        step.parts = plan_parts(plan, s);
+    step.body = steps_of(plan, &s->body);
+    step.orelse = steps_of(plan, &s->orelse);
+    return step;
+}
+
+static Steps steps_of(Plan *plan, const Block *block)
+{
+    Steps steps = {arena_array(plan->arena, Step, block->len > 0 ? block->len : 1), block->len};
+
+    for (int i = 0; i < block->len; i++)
+        steps.data[i] = step_of(plan, block->data[i]);
+    return steps;
+}
+
+void plan_find_steps(Plan *plan)
+{
+    plan->steps = steps_of(plan, &plan->unit->body);
+}

@@ -291,6 +291,24 @@ static void sums_end_beside_products(void **state)
     assert_true(divided && finished && divided < finished);
 }
 
+/* What lanes decide by themselves takes registers that the warp has as a whole from all that
+ * comes behind: so lanes meet again where they stored, before the role's next place. Bulk
+ * copies store for all, and nobody parts. */
+static void lanes_meet_again(void **state)
+{
+    static const char *const by_lanes[] = {"ops/attention_lse.tl", "ops/attention.tl"};
+    static const char *const sets[] = {"HeadDim=64 causal=1", "HeadDim=256 causal=1"};
+    Arena *arena = ((Fixture *)*state)->arena;
+    for (size_t i = 0; i < TW_COUNT(sets); i++) {
+        const char *ptx = ptx_of(arena, by_lanes[i], sets[i]), *end = strstr(ptx, "\n}\n"), *stored = NULL;
+        for (const char *at = ptx; (at = strstr(at, "st.global")) && at < end; at++) stored = at;
+        assert_non_null(stored);
+        const char *met = strstr(stored, "bar.warp.sync -1;"), *next = strstr(stored, "bra.uni $place");
+        assert_true(met && next && met < next && next < end);
+    }
+    assert_int_equal(count(ptx_of(arena, "ops/attention.tl", "HeadDim=64 causal=1"), "bar.warp.sync"), 0);
+}
+
 static int64_t *dim_value(const TileProgram *program, int64_t *values, const char *name)
 {
     for (int i = 0; i < program->dims.len; i++)
@@ -342,6 +360,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(attention_with_one_stage_of_queries, setup, teardown),
         cmocka_unit_test_setup_teardown(attention_on_any_data, setup, teardown),   cmocka_unit_test_setup_teardown(instances_leave_loops, setup, teardown), cmocka_unit_test_setup_teardown(instances_take_turns, setup, teardown), cmocka_unit_test_setup_teardown(places_go_in_groups, setup, teardown),
         cmocka_unit_test_setup_teardown(last_turns_of_half_width, setup, teardown), cmocka_unit_test_setup_teardown(sums_end_beside_products, setup, teardown),
+        cmocka_unit_test_setup_teardown(lanes_meet_again, setup, teardown),
         cmocka_unit_test_setup_teardown(products_sum_rows, setup, teardown), cmocka_unit_test_setup_teardown(loops_vote_ahead, setup, teardown),
         cmocka_unit_test_setup_teardown(products, setup, teardown),
     };

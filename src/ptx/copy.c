@@ -682,6 +682,14 @@ static void store_values(Emitter *e, const TileOp *op)
     }
 }
 
+/* Lanes store or do not, each by itself, and ptxas makes ways of their own of it. Unless told
+ * that they meet again, it keeps nothing in a register of the whole warp from there on, not even
+ * where a role is in its rings. */
+static void meet_again(Emitter *e)
+{
+    em(e, "bar.warp.sync -1;");
+}
+
 void cp_store(Emitter *e, const TileOp *op)
 {
     const TileValue *v = op->args[0];
@@ -694,9 +702,9 @@ void cp_store(Emitter *e, const TileOp *op)
     else if (st_can(e, op, v)) st_store(e, op);
     else if (qd_can(e, op, v)) qd_store(e, op);
     else store_values(e, op);
-    if (!owner) return;
-    em_close(e);
-    em(e, "$store%d:", label);
+    if (owner) em_close(e);
+    if (owner) em(e, "$store%d:", label);
+    if (e->role) meet_again(e);
 }
 
 /* ---- tiles into shared memory ------------------------------------------------------------- */

@@ -10,8 +10,12 @@
  *   a p(a^2) of all; bra DONE
  *   FAR: q(exp(-2 |a|)) of all
  *   DONE:
+ *
+ * Of a sigmoid, two share a reciprocal.
  */
 #include "ptx/emit.h"
+
+static const double LOG2_E = 1.44269504088896340736;
 
 /* tanh a = a p(a^2) for |a| <= 1, wrong by 2.8e-6 at most. */
 static const char NEAR[] =
@@ -26,17 +30,8 @@ static const char FAR[] =
     "fma.rn.f32 $1, $1, $0, 0f3FD8C5B6; fma.rn.f32 $1, $1, $0, 0fBFF79214; fma.rn.f32 $1, $1, $0, 0f3FFF12A0;"
     "fma.rn.f32 $1, $1, $0, 0fBFFFF5D9; fma.rn.f32 $1, $1, $0, 0f3F7FFFDB; copysign.f32 $d, $a, $1;";
 
-/* sigmoid a = p(u) for a > 0 and u p(u) for others, u = exp(-|a|), where p(u) is 1 / (1 + u) over
- * 0 <= u <= 1 but for 5.2e-5 of itself. */
-static const char SIGMOID[] =
-    "abs.f32 $0, $a; mul.f32 $0, $0, 0fBFB8AA3B; ex2.approx.ftz.f32 $0, $0;"
-    "fma.rn.f32 $1, $0, 0fBDD5FBF6, 0f3ED5FBF7; fma.rn.f32 $1, $1, $0, 0fBF454447; fma.rn.f32 $1, $1, $0, 0f3F741364;"
-    "fma.rn.f32 $1, $1, $0, 0fBF7F0BED; fma.rn.f32 $1, $1, $0, 0f3F7FFCA8;"
-    "setp.gt.f32 $p, $a, 0f00000000; selp.f32 $0, 0f3F800000, $0, $p; mul.f32 $d, $1, $0;";
-
-/* 1 / (1 + exp(-a)) */
-static const char SIGMOID_QUOTIENT[] =
-    "mul.f32 $0, $a, 0fBFB8AA3B; ex2.approx.ftz.f32 $1, $0; add.f32 $2, $1, 0f3F800000; rcp.approx.ftz.f32 $d, $2;";
+/* 1 + exp2 a, at most 2^63: two of them have a product that is finite, whose reciprocal is normal. */
+static const char PLUS_ONE[] = "min.NaN.f32 $0, $a, 0f427C0000; ex2.approx.ftz.f32 $0, $0; add.f32 $d, $0, 0f3F800000;";
 
 /* Fewer values are done before a vote is. */
 enum { WORTH_A_VOTE = 8, CHAINS = 4 };
@@ -68,13 +63,62 @@ static const char *any_far(Emitter *e, const TileValue *a, int n)
     return vote;
 }
 
-/* Every QUOTIENTS-th as a quotient, so that both kinds of units have something to do. */
+/* A factor or addend of a multiply-add, times -log2 e: what is behind it takes no multiplication then. */
+static const char *in_binades(Emitter *e, const TileValue *v)
+{
+    if (v->def && v->def->kind == TILE_FILL && !v->def->param) return em_f32(e, -LOG2_E * v->def->number);
+    const char *scaled = em_new(e, REG_F);
+    em(e, "mul.f32 %s, %s, 0fBFB8AA3B;", scaled, fr_operand(e, v, 0));
+    return scaled;
+}
+
+static bool is_scalar(const TileValue *v)
+{
+    return v->type.rows == 1 && v->type.cols == 1;
+}
+
+/* -a log2 e for each value a. */
+static void exponents(Emitter *e, const TileValue *a, int n, const char **out)
+{
+    const TileOp *sum = a->def && a->def->kind == TILE_ELEMENT && a->def->op == OP_FMA ? a->def : NULL;
+    bool folds = sum && is_scalar(sum->args[1]) && is_scalar(sum->args[2]) && !is_scalar(sum->args[0]);
+    const char *by = folds ? in_binades(e, sum->args[1]) : "0fBFB8AA3B", *plus = folds ? in_binades(e, sum->args[2]) : NULL;
+    for (int i = 0; i < n; i++) {
+        out[i] = em_new(e, REG_F);
+        if (folds) em(e, "fma.rn.f32 %s, %s, %s, %s;", out[i], fr_operand(e, sum->args[0], i), by, plus);
+        else em(e, "mul.f32 %s, %s, %s;", out[i], fr_operand(e, a, i), by);
+    }
+}
+
+static bool share_a_row(const TileValue *v, int i)
+{
+    int row, col, next;
+    fr_place(v, i, &row, &col);
+    fr_place(v, i + 1, &next, &col);
+    return row == next;
+}
+
+/* sigmoid a = 1 / x with x = 1 + exp(-a), of which two in a row share a reciprocal:
+ * 1 / x = y / (x y). Below exp(-43) it stays there. */
 static void emit_sigmoid(Emitter *e, const TileValue *a, const TileValue *result)
 {
-    enum { QUOTIENTS = 3 };
     const Frag *frag = &e->frags[result->id];
-    for (int i = 0; i < frag->n; i++)
-        el_unary(e, i % QUOTIENTS == 0 ? SIGMOID_QUOTIENT : SIGMOID, em_name(e, REG_F, frag->f[i]), fr_operand(e, a, i));
+    const char **of = arena_array(e->arena, const char *, frag->n);
+    exponents(e, a, frag->n, of);
+    for (int i = 0; i < frag->n; i++) {
+        const char *x = em_new(e, REG_F), *y = em_new(e, REG_F), *both = em_new(e, REG_F);
+        el_unary(e, PLUS_ONE, x, of[i]);
+        if (i + 1 == frag->n || !share_a_row(result, i)) {
+            em(e, "rcp.approx.ftz.f32 %%f%d, %s;", frag->f[i], x);
+            continue;
+        }
+        el_unary(e, PLUS_ONE, y, of[i + 1]);
+        em(e, "mul.f32 %s, %s, %s;", both, x, y);
+        em(e, "rcp.approx.ftz.f32 %s, %s;", both, both);
+        em(e, "mul.f32 %%f%d, %s, %s;", frag->f[i], both, y);
+        em(e, "mul.f32 %%f%d, %s, %s;", frag->f[i + 1], both, x);
+        i++;
+    }
 }
 
 static void emit_tanh(Emitter *e, const TileValue *a, const TileValue *result)

@@ -8,12 +8,14 @@
  *   %w = %s * %s
  *   %f = exp2(%s * p(%w) + d)
  *   %Q = reshape %f; %rest = rowsum %f
- *   %P, %part = revise %Q, %rest where any %w >= LIMIT unless FULL { all of the above }
+ *   %P, %part = revise %Q, %rest where any %w >= LIMIT unless FULL {
+ *     %R, %some = revise %Q, %rest where any 0 >= 1 unless FULL { %f again, masked, and what is made of it }
+ *     revise %R, %some where any |%s| >= its root { all of the above } }
  *
  * p is a polynomial: of numbers before a soft cap nearly all lie where it holds. The special
  * function units have half as much to do, and what they do lies in one stretch with
  * the polynomial, so that the one hides behind the other. A mask that full tiles jump over
- * would part them; tiles that are not full do all of it again. Both k and c go into the
+ * would part them; tiles that are not full make %f once more. Both k and c go into the
  * coefficients.
  *
  * Vocabulary
@@ -38,6 +40,7 @@ typedef struct Chain {
     TileOp *ops[MAX_CHAIN];     /* in order, beginning with tanh and, where nothing else needs it, y */
     int n, outputs;             /* the outputs are the last ones */
     TileOp *mask, *power;
+    double masked;              /* what the power of a masked element is */
     TileValue *s;
     double k, c, d;
 } Chain;
@@ -57,6 +60,7 @@ static void apply(Chain *c, double by, double plus)
 {
     c->c *= by;
     c->d = c->d * by + plus;
+    c->masked = c->masked * by + plus;
 }
 
 /* One more step of the line, which takes v. */
@@ -65,6 +69,7 @@ static bool follow(Chain *c, TileOp *op, const TileValue *v)
     double by = 1, plus = 0;
     if (op->kind == TILE_MASK && op->unless && !c->mask) {
         c->mask = op;
+        c->masked = op->number;
         return true;
     }
     if (op->kind != TILE_ELEMENT || op->args[0] != v || op->skip_ones) return false;
@@ -103,9 +108,11 @@ static bool find_line(Chain *c)
         if (!follow(c, op, op->args[0])) return false;
     }
     c->power = c->ops[c->n - 1];
+    c->masked = exp2(c->masked);
     TileOp *op = only_use(c, v);
     if (!op || op->kind != TILE_MASK || !op->unless || c->mask) return true;
     c->mask = op;
+    c->masked = op->number;
     return push(c, op);
 }
 
@@ -136,17 +143,17 @@ static bool find_chain(Chain *c, TileOp *tanh)
         c->s = scale->args[0];
         if (tile_index_of(c->block, scale) >= 0 && only_use(c, tanh->args[0])) push(c, scale);
     }
-    return push(c, tanh) && find_line(c) && find_outputs(c) && c->k != 0 && isfinite(c->c * c->k);
+    return push(c, tanh) && find_line(c) && find_outputs(c) && c->k != 0 && isfinite(c->c * c->k) && (!c->mask || isfinite(c->masked));
 }
 
 /* ---- writing it ------------------------------------------------------------------------- */
 
-/* exp2(c tanh(k s) + d), as long as |k s| < NEAR; w = s^2. */
-static TileValue *near_power(Rewriter *rw, const Chain *c, TileValue *w)
+/* exp2(c tanh(k s) + d), as long as |k s| < NEAR; w = s^2, or its opposite where sign is -1. */
+static TileValue *near_power(Rewriter *rw, const Chain *c, TileValue *w, int sign)
 {
     int last = (int)TW_COUNT(COEFFICIENTS) - 1;
     TileValue *coefficients[TW_COUNT(COEFFICIENTS)];
-    for (int i = 0; i <= last; i++) coefficients[i] = rw_fill(rw, COEFFICIENTS[i] * c->c * pow(c->k, 2 * i + 1));
+    for (int i = 0; i <= last; i++) coefficients[i] = rw_fill(rw, COEFFICIENTS[i] * c->c * pow(sign, i) * pow(c->k, 2 * i + 1));
     TileValue *p = coefficients[last];
     for (int i = last - 1; i >= 0; i--) {
         TileValue *args[] = {p, w, coefficients[i]};
@@ -174,8 +181,8 @@ static void outputs_of(Rewriter *rw, const Chain *c, TileValue *power, TileValue
     }
 }
 
-/* The chain moves into the region, which yields its outputs. */
-static void move_chain(const Chain *c, TileOp *revise)
+/* The chain moves into a region, which yields its outputs; `results` has them then. */
+static void move_chain(const Chain *c, TileOp *revise, const TileOp *results)
 {
     TileBlock *region = revise->regions[0];
     TileValue *yielded[MAX_CHAIN];
@@ -184,33 +191,67 @@ static void move_chain(const Chain *c, TileOp *revise)
         tile_append(c->program, region, c->ops[i]);
     }
     for (int i = 0; i < c->outputs; i++) {
-        TileValue *old = c->ops[c->n - c->outputs + i]->results[0], *new = revise->results[i];
+        TileValue *old = c->ops[c->n - c->outputs + i]->results[0], *new = results->results[i];
         yielded[i] = old;
         new->name = old->name;
         tile_replace_uses(c->block, old, new);
     }
     /* within the region the old ones stay */
-    for (int i = 0; i < c->outputs; i++) tile_replace_uses(region, revise->results[i], yielded[i]);
+    for (int i = 0; i < c->outputs; i++) tile_replace_uses(region, results->results[i], yielded[i]);
     Rewriter rw = {c->program, c->kernel, region, region->ops.len, revise->loc};
     rw_insert(&rw, TILE_YIELD, c->outputs, yielded, 0, NULL);
+}
+
+/* The outputs, revised where one of args[outputs] is that large. */
+static TileOp *revise(Rewriter *rw, const Chain *c, TileValue *const *args, double bound)
+{
+    TileType types[MAX_CHAIN];
+    for (int i = 0; i < c->outputs; i++) types[i] = args[i]->type;
+    TileOp *op = rw_insert(rw, TILE_REVISE, c->outputs + 1, args, c->outputs, types);
+    op->number = bound;
+    op->n_regions = 1;
+    op->regions = arena_array(c->program->arena, TileBlock *, 1);
+    op->regions[0] = tile_block_new(c->program);
+    return op;
+}
+
+/* Those of tiles that are not full. Their squares are others', lest those have to last till there. */
+static TileOp *revise_masked(Rewriter *rw, const Chain *c, TileValue **args)
+{
+    TileValue *made[MAX_CHAIN];
+    args[c->outputs] = rw_fill_tile(rw, 0, c->s->type.rows, 1);
+    TileOp *op = revise(rw, c, args, 1);
+    op->unless = c->mask->unless;
+    Rewriter inner = {c->program, c->kernel, op->regions[0], 0, rw->loc};
+    TileValue *power = near_power(&inner, c, rw_binary(&inner, OP_MULTIPLY, c->s, rw_unary(&inner, OP_NEGATE, c->s)), -1);
+    TileOp *mask = rw_insert(&inner, TILE_MASK, 1, &power, 1, &power->type);
+    mask->cond = c->mask->cond;
+    mask->number = c->masked;
+    outputs_of(&inner, c, mask->results[0], made);
+    rw_yield_all(c->program, c->kernel, op->regions[0], made, c->outputs);
+    return op;
 }
 
 static void rewrite(const Chain *c)
 {
     TileValue *args[MAX_CHAIN + 1];
-    TileType types[MAX_CHAIN];
     Rewriter rw = {c->program, c->kernel, c->block, tile_index_of(c->block, c->power), c->ops[0]->loc};
     TileValue *w = rw_binary(&rw, OP_MULTIPLY, c->s, c->s);
-    outputs_of(&rw, c, near_power(&rw, c, w), args);
-    for (int i = 0; i < c->outputs; i++) types[i] = args[i]->type;
+    outputs_of(&rw, c, near_power(&rw, c, w, 1), args);
     args[c->outputs] = w;
-    TileOp *revise = rw_insert(&rw, TILE_REVISE, c->outputs + 1, args, c->outputs, types);
-    revise->number = (NEAR / c->k) * (NEAR / c->k);
-    revise->unless = c->mask ? c->mask->unless : NULL;
-    revise->n_regions = 1;
-    revise->regions = arena_array(c->program->arena, TileBlock *, 1);
-    revise->regions[0] = tile_block_new(c->program);
-    move_chain(c, revise);
+    TileOp *op = revise(&rw, c, args, (NEAR / c->k) * (NEAR / c->k));
+    if (!c->mask) {
+        move_chain(c, op, op);
+        return;
+    }
+    op->unless = c->mask->unless;
+    Rewriter inner = {c->program, c->kernel, op->regions[0], 0, rw.loc};
+    const TileOp *masked = revise_masked(&inner, c, args);
+    memcpy(args, masked->results, (size_t)c->outputs * sizeof *args);
+    args[c->outputs] = rw_unary(&inner, OP_ABS, c->s);
+    TileOp *far = revise(&inner, c, args, NEAR / fabs(c->k));
+    move_chain(c, far, op);
+    rw_yield_all(c->program, c->kernel, op->regions[0], far->results, c->outputs);
 }
 
 static bool near_block(TileProgram *program, TileKernel *kernel, TileBlock *block)

@@ -141,8 +141,16 @@ static void keep_registers(Emitter *e, const TileOp *op, int k)
     fl_move(e, to, from);
 }
 
+/* Nothing to vote on: the region is for what the condition is not true of. */
+static bool is_never_large(const TileOp *op)
+{
+    const TileOp *fill = op->args[op->n_args - 1]->def;
+    return op->unless && fill && fill->kind == TILE_FILL && !fill->param && fill->number < op->number;
+}
+
 static const char *vote(Emitter *e, const TileOp *op)
 {
+    if (is_never_large(op)) return otherwise(e, op->unless);
     const char *some = em_new(e, REG_P), *large = test(e, op);
     if (op->unless) em(e, "or.pred %s, %s, %s;", large, large, otherwise(e, op->unless));
     em(e, "vote.sync.any.pred %s, %s, -1;", some, large);

@@ -1,4 +1,4 @@
-/* test_mask.c: which tiles escape a mask, as a whole or in part.
+/* test_mask.c: which tiles escape a mask, as a whole or in part; what a mask decides about indices.
  *
  * One loop with different masks: tiles of 64 rows and 32 columns, of which those
  * at j * 32 + col are kept as the mask says. */
@@ -70,8 +70,39 @@ static void tiles_escape_masks(void **state)
     for (size_t i = 0; i < TW_COUNT(CASES); i++) check(f->arena, &CASES[i]);
 }
 
+/* What an index becomes where a mask keeps one side, and what is made of it before. */
+static const struct Index {
+    const char *index, *between, *cond, *becomes;
+} INDICES[] = {
+    {"max(row - col, col - row)", "%U = add %S, %D : fp32<64x32>\n", "col <= row", "row - col"},
+    {"max(row - col, col - row)", "%U = add %S, %D : fp32<64x32>\n", "row <= col and col < n", "col - row"},
+    {"min(row, col)", "%E = exp2 %D : fp32<64x32>\n%U = multiply %S, %E : fp32<64x32>\n", "col < n and col < row", "col"},
+    {"max(row - col, 3)", "%U = add %S, %D : fp32<64x32>\n", "col + 5 <= row", "row - col"},
+    {"max(row - col, 3)", "%U = add %S, %D : fp32<64x32>\n", "col + 2 <= row", "max(3, row - col)"},
+    {"max(row - col, col - row)", "%U = add %S, %D : fp32<64x32>\n", "col <= row or col < n", "max(col - row, row - col)"},
+    {"max(row - col, col - row)", "%R0 = rowsum %D along columns : fp32<64x1>\n%U = add %S, %R0 : fp32<64x32>\n", "col <= row",
+     "max(col - row, row - col)"},
+};
+
+static void masks_decide_indices(void **state)
+{
+    Arena *arena = ((Fixture *)*state)->arena;
+    for (size_t i = 0; i < TW_COUNT(INDICES); i++) {
+        const struct Index *x = &INDICES[i];
+        const char *text = arena_printf(arena, "    %%D = index %s : fp32<64x32>\n%s    %%T = mask %%U where %s else -inf : fp32<64x32>\n%s",
+                                        x->index, x->between, x->cond, TAIL);
+        TileProgram *program = parse_tail(arena, HEAD, text, x->index);
+        Str shown = str_new(arena);
+        assert_true(pass_mask(program, program->kernels.data[0], NULL, NULL));
+        assert_true(tile_verify(program, diags_new(arena, program->source)));
+        tile_print(&shown, program);
+        if (!strstr(str_text(&shown), arena_printf(arena, "index %s :", x->becomes))) fail_msg("not %s:\n%s", x->becomes, str_text(&shown));
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(tiles_escape_masks, setup, teardown)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(tiles_escape_masks, setup, teardown),
+                                       cmocka_unit_test_setup_teardown(masks_decide_indices, setup, teardown)};
     return cmocka_run_group_tests_name("mask", tests, NULL, NULL);
 }

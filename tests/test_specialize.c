@@ -120,6 +120,59 @@ static void functions_by_polynomial(void **state)
                    "batch=1 q_len=100 kv_len=200");
 }
 
+/* Bounds of the columns of a row that are kept, one and both, within a tile and beyond it. */
+static void masks_by_bounds(void **state)
+{
+    static const struct {
+        const char *path, *sets;
+    } cases[] = {
+        {"ops/sliding_window.tl", "window=50 BM=128 BN=64 warps=8 stages=2"}, {"ops/sliding_window.tl", "window=200 BM=128 BN=128 warps=8 stages=2"},
+        {"ops/sliding_window.tl", "window=1 BM=64 BN=128 warps=4 stages=2"},  {"ops/sliding_window.tl", "window=33 BM=64 BN=256 warps=4 stages=1"},
+        {"ops/prefix_lm.tl", "BM=128 BN=128 warps=8 stages=2"},               {"ops/attention.tl", "causal=0 BM=128 BN=128 warps=8 stages=2"},
+        {"ops/sinks_window.tl", "window=100 BM=128 BN=128 warps=8 stages=2"}, {"ops/softcap_window.tl", "window=100 BM=128 BN=128 warps=8 stages=2"},
+        {"ops/softcap_window.tl", "window=30 cap=2 BM=128 BN=64 warps=8 stages=2"},
+    };
+    static const int lengths[][2] = {{150, 290}, {257, 257}, {100, 3}};
+    Arena *arena = ((Fixture *)*state)->arena;
+
+    for (size_t i = 0; i < TW_COUNT(cases); i++)
+        check_data(arena, cases[i].path, i % 4 == 3 ? FILL_LARGE : FILL_NORMAL, arena_printf(arena, "HeadDim=32 q_heads=1 kv_heads=1 %s", cases[i].sets),
+                   arena_printf(arena, "batch=1 q_len=%d kv_len=%d", lengths[i % 3][0], lengths[i % 3][1]));
+}
+
+/* What is added to a score depends on its place: on one side of the diagonal or on both, by
+ * head, by row, by a number, subtracted or added, with and without a scale and a mask. */
+static void scores_by_place(void **state)
+{
+    static const struct {
+        const char *bias, *rest;
+        FillKind fill;
+    } cases[] = {
+        {"Define I (q_len, kv_len) as abs(q_pos - kv_pos)\n  Compute Multiply Slopes, I and get B\n  Compute Subtract S, B and get new S",
+         "Compute Mask S where kv_pos <= q_pos", FILL_NORMAL},
+        {"Define I (q_len, kv_len) as abs(q_pos - kv_pos)\n  Compute Multiply Slopes, I and get B\n  Compute Subtract S, B and get new S", "", FILL_NORMAL},
+        {"Define I (q_len, kv_len) as kv_pos - q_pos\n  Compute Multiply I, 0.125 and get B\n  Compute Add S, B and get new S",
+         "Compute Mask S where kv_pos <= q_pos and q_pos - kv_pos < 70", FILL_LARGE},
+        {"Define I (q_len, kv_len) as max(q_pos, kv_pos)\n  Compute Multiply I, Rows and get B\n  Compute Add S, B and get new S",
+         "Compute Mask S where q_pos <= kv_pos", FILL_NORMAL},
+        {"Define I (q_len, kv_len) as min(q_pos - kv_pos, 40)\n  Compute Multiply I, Slopes and get B\n  Compute Subtract S, B and get new S",
+         "Compute Mask S where kv_pos <= q_pos", FILL_GROWING},
+    };
+    Arena *arena = ((Fixture *)*state)->arena;
+
+    for (size_t i = 0; i < TW_COUNT(cases); i++) {
+        const char *text = arena_printf(arena,
+                                        "Operator biased\n  Input Q (h, q_len, 32)\n  Input K (h, kv_len, 32)\n  Input V (h, kv_len, 32)\n"
+                                        "  Input %s\n  Output O (h, q_len, 32)\n  Index q_pos over q_len from kv_len - q_len\n"
+                                        "  Index kv_pos over kv_len\n  Compute GEMM Q, K.T and get S\n  Compute Multiply S, 0.2 and get new S\n"
+                                        "  Compute %s\n  %s\n  Compute Softmax S and get P\n  Compute GEMM P, V and get O\nend\n",
+                                        strstr(cases[i].bias, "Slopes") ? "Slopes (h, 1, 1) fp32" : strstr(cases[i].bias, "Rows") ? "Rows (h, q_len, 1) fp32" : "Unused (h, 1, 1) fp32",
+                                        cases[i].bias, cases[i].rest);
+        LevelCase c = {.definition = text, .dtype = DT_BF16, .fill = cases[i].fill, .seed = 13, .target = "sm_90a"};
+        expect_agreement(arena, &c, "BM=128 BN=64 warps=8 stages=2", "h=2 q_len=150 kv_len=190");
+    }
+}
+
 static Chain *chain_of(Arena *arena, const char *path, const char *sets)
 {
     const char *error;
@@ -148,6 +201,30 @@ static const char *scheduled(Arena *arena, const char *path, const char *sets)
 
     tile_print(&text, schedule(arena, path, sets));
     return str_text(&text);
+}
+
+/* How often a word stands in a text before another does. */
+static int count_before(const char *text, const char *word, const char *end)
+{
+    int n = 0;
+
+    for (const char *p = text; (p = strstr(p, word)) && p < end; p++)
+        n++;
+    return n;
+}
+
+/* An element takes two multiply-adds; scores themselves are only for revisions, of which there
+ * is none in a first turn. */
+static void places_take_a_multiply_add(void **state)
+{
+    const char *text = scheduled(((Fixture *)*state)->arena, "ops/alibi.tl", "HeadDim=64 q_heads=2 BM=128 BN=64 warps=8 stages=2");
+    const char *loop = strstr(text, "= for j"), *end = text + strlen(text);
+
+    assert_non_null(loop);
+    assert_int_equal(count_before(text, "= revise", loop), 0);
+    assert_int_equal(count_before(text, "fma %Distance", loop), 1);
+    assert_int_equal(count_before(text, "subtract", strstr(loop, "= revise")), count_before(text, "subtract", loop));
+    assert_int_equal(count_before(loop, "fma %Distance", end), 2);
 }
 
 /* Instances that see fewer keys than others of their block leave its loop before them. */
@@ -357,6 +434,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(attention_of_any_groups, setup, teardown), cmocka_unit_test_setup_teardown(attention_of_any_length, setup, teardown), cmocka_unit_test_setup_teardown(attention_of_any_dimension, setup, teardown),
         cmocka_unit_test_setup_teardown(functions_by_polynomial, setup, teardown),
+        cmocka_unit_test_setup_teardown(masks_by_bounds, setup, teardown), cmocka_unit_test_setup_teardown(scores_by_place, setup, teardown),
+        cmocka_unit_test_setup_teardown(places_take_a_multiply_add, setup, teardown),
         cmocka_unit_test_setup_teardown(attention_with_one_stage_of_queries, setup, teardown),
         cmocka_unit_test_setup_teardown(attention_on_any_data, setup, teardown),   cmocka_unit_test_setup_teardown(instances_leave_loops, setup, teardown), cmocka_unit_test_setup_teardown(instances_take_turns, setup, teardown), cmocka_unit_test_setup_teardown(places_go_in_groups, setup, teardown),
         cmocka_unit_test_setup_teardown(last_turns_of_half_width, setup, teardown), cmocka_unit_test_setup_teardown(sums_end_beside_products, setup, teardown),

@@ -18,6 +18,7 @@
  *
  * live over-approximates and full under-approximates, so both are always safe.
  */
+#include "pass/kept.h"
 #include "pass/passes.h"
 
 /* ---- conditions on the counter -------------------------------------------------- */
@@ -404,6 +405,7 @@ bool pass_mask(TileProgram *program, TileKernel *kernel, const Target *target, D
 {
     (void)target;
     (void)diags;
+    kept_indices(program, kernel);
     analyse_block(program, kernel, kernel->body);
     remove_idle_masks(program->aff, kernel->body);
     return true;

@@ -13,12 +13,15 @@
  * and in kernels that are specialized, whose warps have no time for more than that,
  *   (x + a) + v               ->  x + (a + v)            likewise with differences; a a column or number
  *   0 * exp2(min(x, n) - n)   ->  0                      n a number: what has no part in a sum yet
+ * and what is added by place (place.c). What only revisions need goes into them (cold.c).
  *
  * Together they turn a scaled, masked, shifted exponential into one multiply-
  * add and one exp2 an element, with the scale never applied on its own. The
  * rules reassociate, so results may differ in the last bits.
  */
+#include "pass/cold.h"
 #include "pass/passes.h"
+#include "pass/place.h"
 #include "pass/settle.h"
 
 #include <math.h>
@@ -240,6 +243,10 @@ static const struct {
     {"sum_of_products", sum_of_products, 0},
     {"add_the_columns", add_the_columns, 0},
     {"share_of_nothing", share_of_nothing, 0},
+    {"place_after_mask", place_after_mask, 0},
+    {"place_scaled", place_scaled, 0},
+    {"place_distributed", place_distributed, 0},
+    {"place_added", place_added, 1},
     {"multiply_add", multiply_add, 1},
 };
 
@@ -291,5 +298,6 @@ bool pass_simplify(TileProgram *program, TileKernel *kernel, const Target *targe
             rw_remove_dead(kernel->body);
         }
     }
+    if (kernel->specialized) cold_sink(program, kernel, kernel->body);
     return true;
 }

@@ -165,6 +165,43 @@ static bool is_column_of(const TileValue *factor, const TileValue *matrix)
     return factor->type.cols == 1 && factor->type.rows == matrix->type.rows && matrix->type.cols > 1;
 }
 
+/* ---- multiples of indices ------------------------------------------------------------ */
+
+/* i * v + w: i an index that is linear, and so alike but for a number in the elements of a row. */
+static bool is_place_sum(const TileOp *op)
+{
+    const TileOp *index = op->op == OP_FMA ? op->args[0]->def : NULL;
+    if (!index || index->kind != TILE_INDEX || index->index->kind == AFF_MAX || index->index->kind == AFF_MIN) return false;
+    const TileType *i = &op->args[0]->type, *sum = &op->results[0]->type;
+    return op->args[1]->type.cols == 1 && i->rows == sum->rows && i->cols == sum->cols;
+}
+
+/* (first i of the row) * v + w once a row, and from there on a multiply-add an element. */
+static void multiply_places(Emitter *e, const TileOp *op)
+{
+    enum { ROWS = 16 };
+    struct { const Aff *rest; const char *v, *w, *base; } known[ROWS];
+    int n = 0, k;
+    const TileValue *result = op->results[0], *v = op->args[1], *w = op->args[2];
+    const int *d = e->frags[result->id].f;
+    for (int i = 0; i < e->frags[result->id].n; i++) {
+        int64_t constant;
+        const Aff *rest = ix_without_constant(e, el_at(e, op->args[0]->def->index, result, i), &constant);
+        const char *by = fr_operand(e, v, broadcast(v, result, i)), *onto = fr_operand(e, w, broadcast(w, result, i));
+        for (k = 0; k < n; k++)
+            if (known[k].rest == rest && strcmp(known[k].v, by) == 0 && strcmp(known[k].w, onto) == 0) break;
+        if (k == n) {
+            const char *first = em_new(e, REG_F), *base = em_new(e, REG_F);
+            ix_float(e, rest, first);
+            em(e, "fma.rn.f32 %s, %s, %s, %s;", base, first, by, onto);
+            n = n < ROWS ? n : 0;
+            k = n++;
+            known[k].rest = rest, known[k].v = by, known[k].w = onto, known[k].base = base;
+        }
+        em(e, "fma.rn.f32 %%f%d, %s, %s, %s;", d[i], by, em_f32(e, (double)constant), known[k].base);
+    }
+}
+
 void el_element(Emitter *e, const TileOp *op)
 {
     for (int k = 0; op->skip_ones && k < 2; k++) {
@@ -178,11 +215,15 @@ void el_element(Emitter *e, const TileOp *op)
         em_fail(e, op->loc, TW0803, "there is no instruction sequence for '%s'", op_info(op->op)->name);
         return;
     }
-    for (int k = 0; k < op->n_args; k++) /* convert once, before the values are walked */
+    for (int k = is_place_sum(op); k < op->n_args; k++) /* convert once, before the values are walked */
         if (!e->frags[op->args[k]->id].uniform) fr_f32(e, op->args[k]);
     fr_new_f32(e, result);
     if (op->polynomial) {
         el_polynomial(e, op);
+        return;
+    }
+    if (is_place_sum(op)) {
+        multiply_places(e, op);
         return;
     }
     const int *d = e->frags[result->id].f;
@@ -226,39 +267,26 @@ const Aff *el_at(Emitter *e, const Aff *a, const TileValue *v, int i)
     return aff_subst(aff, aff_subst(aff, a, e->program->row, r), e->program->col, c);
 }
 
+/* Whether all that is made of it are sums that take its expression. */
+static bool is_only_in_place_sums(const Emitter *e, const TileBlock *block, const TileValue *v)
+{
+    for (int i = 0; i < block->ops.len; i++) {
+        const TileOp *op = block->ops.data[i];
+        for (int k = 0; k < op->n_args; k++)
+            if (op->args[k] == v && (k > 0 || op->kind != TILE_ELEMENT || !is_place_sum(op))) return false;
+        for (int r = 0; r < op->n_regions; r++)
+            if (!is_only_in_place_sums(e, op->regions[r], v)) return false;
+    }
+    return true;
+}
+
 void el_index(Emitter *e, const TileOp *op)
 {
     const TileValue *v = op->results[0];
+    if (is_only_in_place_sums(e, e->kernel->body, v)) return;
     fr_new_f32(e, v);
     for (int i = 0; i < e->frags[v->id].n; i++)
         ix_float(e, el_at(e, op->index, v, i), em_name(e, REG_F, e->frags[v->id].f[i]));
-}
-
-/* ---- masks --------------------------------------------------------------------------- */
-
-static void select_where(Emitter *e, int reg, const Aff *cond, const char *otherwise)
-{
-    if (cond->kind == AFF_AND) {
-        select_where(e, reg, cond->a, otherwise);
-        select_where(e, reg, cond->b, otherwise);
-        return;
-    }
-    if (aff_always(e->program->aff, cond)) return;
-    em(e, "selp.f32 %%f%d, %%f%d, %s, %s;", reg, reg, otherwise, ix_condition_here(e, cond));
-}
-
-void el_mask(Emitter *e, const TileOp *op)
-{
-    const TileValue *v = op->results[0];
-    fr_take(e, v, op->args[0]);
-    const Frag *frag = &e->frags[v->id];
-    int label = em_label(e);
-    em_open(e);
-    if (op->unless) em(e, "@%s bra.uni $mask%d;", ix_condition(e, op->unless), label);
-    for (int i = 0; i < frag->n; i++)
-        select_where(e, frag->f[i], el_at(e, op->cond, v, i), em_f32(e, op->number));
-    em_close(e);
-    if (op->unless) em(e, "$mask%d:", label);
 }
 
 /* ---- reductions ------------------------------------------------------------------------ */

@@ -122,6 +122,8 @@ const char *ix_value(Emitter *e, const Aff *a);      /* s32 operand */
 /* d = the expression as fp32. Values that differ by constants share one conversion,
  * so that beyond 2^24 the last place may be off by one. */
 void ix_float(Emitter *e, const Aff *a, const char *d);
+/* a = the result + constant */
+const Aff *ix_without_constant(Emitter *e, const Aff *a, int64_t *constant);
 const char *ix_condition(Emitter *e, const Aff *a);  /* predicate register */
 const char *ix_condition_here(Emitter *e, const Aff *a); /* the same, not hoisted nor kept */
 void ix_divide(Emitter *e, int level, const char *d, const char *x, int64_t n); /* 0 <= x, constant n > 0 */
@@ -162,7 +164,7 @@ void el_index(Emitter *e, const TileOp *op);
 void el_element(Emitter *e, const TileOp *op);
 void el_unary(Emitter *e, const char *text, const char *d, const char *a); /* a template: $d, $a, $0 to $3, $p */
 void el_polynomial(Emitter *e, const TileOp *op); /* polynomial.c */
-void el_mask(Emitter *e, const TileOp *op);
+void el_mask(Emitter *e, const TileOp *op); /* mask.c */
 void el_reduce(Emitter *e, const TileOp *op);
 void el_cast(Emitter *e, const TileOp *op);
 const Aff *el_at(Emitter *e, const Aff *a, const TileValue *v, int i); /* of row and col, at value i of v */

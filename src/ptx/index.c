@@ -190,6 +190,11 @@ static const Aff *split_constant(AffCtx *aff, const Aff *a, int64_t *constant)
     return aff_add(aff, x, y);
 }
 
+const Aff *ix_without_constant(Emitter *e, const Aff *a, int64_t *constant)
+{
+    return split_constant(e->program->aff, a, constant);
+}
+
 /* x <= y as  (x - y without its constant) <= constant: elements of a tile that
  * differ by constants share the left side. */
 static void emit_comparison(Emitter *e, int level, const Aff *a, const char *d)

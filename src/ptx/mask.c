@@ -1,0 +1,228 @@
+/* mask.c: elements of a register tile that a mask replaces.
+ *
+ * A condition is tested for each element. Where a lane has many elements of a row and
+ * their columns alone decide, as with causal, window and padding masks, it is tested once a
+ * row, for the bounds of the columns that are kept, and an element is compared with those. Of
+ * many elements two bounds make a word with a bit for each: ptxas moves seven bits at once into
+ * predicates, so that an element takes little more than its select. (But then no other
+ * predicate lasts beyond the mask: with one bound it is not worth that.)
+ *
+ * Vocabulary
+ *   run    a lane's elements of one row, whose columns are 8 a + b with b of 0 and 1, in
+ *          order (lay.h, accumulators); as many as a word has bits
+ *   side   a conjunct of the condition that holds for the first elements of a run, or for
+ *          the last: rest + constant + column <= 0, or rest + constant - column <= 0
+ */
+#include "ptx/emit.h"
+
+enum { RUN = 32, LEAST_RUN = 16, MOST_SIDES = 6 };
+
+typedef struct Side {
+    const Aff *rest;
+    int64_t constant; /* at the run's first element */
+    bool first;       /* holds for the first elements */
+} Side;
+
+typedef struct Run {
+    Emitter *e;
+    const TileOp *op;
+    int elements[RUN]; /* of the fragment */
+    int n;
+    Side sides[MOST_SIDES];
+    int n_sides;
+} Run;
+
+/* ---- one by one ------------------------------------------------------------------ */
+
+static void select_where(Emitter *e, int reg, const Aff *cond, const char *otherwise)
+{
+    if (cond->kind == AFF_AND) {
+        select_where(e, reg, cond->a, otherwise);
+        select_where(e, reg, cond->b, otherwise);
+        return;
+    }
+    if (aff_always(e->program->aff, cond)) return;
+    em(e, "selp.f32 %%f%d, %%f%d, %s, %s;", reg, reg, otherwise, ix_condition_here(e, cond));
+}
+
+static void select_element(Emitter *e, const TileOp *op, int i, const Aff *cond)
+{
+    const TileValue *v = op->results[0];
+    select_where(e, e->frags[v->id].f[i], el_at(e, cond, v, i), em_f32(e, op->number));
+}
+
+/* ---- runs ---------------------------------------------------------------------------- */
+
+/* Of an element, from the run's first. */
+static int column(int k)
+{
+    return k / 2 * 8 + k % 2;
+}
+
+/* The run that begins with an element: what else is in its row, and in no run yet. */
+static void gather_run(Run *r, int first, int n, bool *taken)
+{
+    const TileValue *v = r->op->results[0];
+    int row, col, first_row, first_col;
+    fr_place(v, first, &first_row, &first_col);
+    for (int i = first; i < n && r->n < RUN; i++) {
+        fr_place(v, i, &row, &col);
+        if (taken[i] || row != first_row || col != first_col + column(r->n)) continue;
+        taken[i] = true;
+        r->elements[r->n++] = i;
+    }
+}
+
+/* A conjunct that bounds the columns of the run. */
+static bool find_side(const Run *r, const Aff *cond, Side *side)
+{
+    Emitter *e = r->e;
+    AffCtx *aff = e->program->aff;
+    const TileValue *v = r->op->results[0];
+    int64_t next = 0;
+    if (cond->kind != AFF_LE) return false;
+    const Aff *difference = aff_sub(aff, cond->a, cond->b);
+    side->rest = ix_without_constant(e, el_at(e, difference, v, r->elements[0]), &side->constant);
+    for (int k = 1; k < r->n; k++) {
+        int step = column(k);
+        if (ix_without_constant(e, el_at(e, difference, v, r->elements[k]), &next) != side->rest) return false;
+        if (k == 1) side->first = next > side->constant;
+        if (next != side->constant + (side->first ? step : -step)) return false;
+    }
+    return true;
+}
+
+/* The sides among the conjuncts; what is none comes back. */
+static const Aff *find_sides(Run *r, const Aff *cond)
+{
+    AffCtx *aff = r->e->program->aff;
+    if (cond->kind == AFF_AND) return aff_and(aff, find_sides(r, cond->a), find_sides(r, cond->b));
+    if (r->n_sides == MOST_SIDES || !find_side(r, cond, &r->sides[r->n_sides])) return cond;
+    r->n_sides++;
+    return aff_const(aff, 1);
+}
+
+/* The last column, from the run's first, that is kept; or the first one. NULL: there is no such side. */
+static const char *bound_of(const Run *r, bool first)
+{
+    Emitter *e = r->e;
+    const char *bound = NULL;
+    for (int i = 0; i < r->n_sides; i++) {
+        const Side *side = &r->sides[i];
+        if (side->first != first) continue;
+        const char *own = em_new(e, REG_R);
+        if (first) em(e, "sub.s32 %s, %lld, %s;", own, (long long)-side->constant, ix_value(e, side->rest));
+        else em(e, "add.s32 %s, %s, %lld;", own, ix_value(e, side->rest), (long long)side->constant);
+        if (bound) em(e, "%s.s32 %s, %s, %s;", first ? "min" : "max", own, own, bound);
+        bound = own;
+    }
+    return bound;
+}
+
+/* 2^k for the number k of the run's elements whose columns are not above the bound, less
+ * `below`; 0 where that is 32. A shift by more than 31 gives 0 (PTX ISA, shl). */
+static const char *power_of_count(const Run *r, const char *bound, int below)
+{
+    Emitter *e = r->e;
+    const char *eights = em_new(e, REG_R), *rest = em_new(e, REG_R), *count = em_new(e, REG_R);
+    if (below) em(e, "sub.s32 %s, %s, %d;", bound, bound, below);
+    em(e, "shr.s32 %s, %s, 3;", eights, bound);
+    em(e, "and.b32 %s, %s, 7;", rest, bound);
+    em(e, "min.s32 %s, %s, 1;", rest, rest);
+    em(e, "mad.lo.s32 %s, %s, 2, %s;", count, eights, rest);
+    em(e, "add.s32 %s, %s, 1;", count, count);
+    em(e, "max.s32 %s, %s, 0;", count, count);
+    em(e, "shl.b32 %s, 1, %s;", count, count);
+    return count;
+}
+
+/* A word with a bit for each element that is kept. */
+static const char *kept(const Run *r)
+{
+    Emitter *e = r->e;
+    const char *last = bound_of(r, true), *first = bound_of(r, false), *word = NULL;
+    if (last) {
+        word = power_of_count(r, last, 0);
+        em(e, "sub.s32 %s, %s, 1;", word, word);
+    }
+    if (first) {
+        const char *other = power_of_count(r, first, 1);
+        em(e, "neg.s32 %s, %s;", other, other); /* all ones from that bit on */
+        if (word) em(e, "and.b32 %s, %s, %s;", word, word, other);
+        else word = other;
+    }
+    return word;
+}
+
+static void select_by(const Run *r, int k, const char *p)
+{
+    const int *f = r->e->frags[r->op->results[0]->id].f;
+    em(r->e, "selp.f32 %%f%d, %%f%d, %s, %s;", f[r->elements[k]], f[r->elements[k]], em_f32(r->e, r->op->number), p);
+}
+
+static void select_by_bits(const Run *r)
+{
+    Emitter *e = r->e;
+    const char *word = kept(r);
+    for (int k = 0; k < r->n; k++) {
+        const char *bit = em_new(e, REG_R), *p = em_new(e, REG_P);
+        em(e, "and.b32 %s, %s, 0x%x;", bit, word, 1u << k);
+        em(e, "setp.ne.u32 %s, %s, 0;", p, bit);
+        select_by(r, k, p);
+    }
+}
+
+static void select_by_bounds(const Run *r)
+{
+    Emitter *e = r->e;
+    const char *last = bound_of(r, true), *first = bound_of(r, false);
+    for (int k = 0; k < r->n; k++) {
+        const char *below = last ? em_new(e, REG_P) : NULL, *p = first ? em_new(e, REG_P) : below;
+        if (last) em(e, "setp.ge.s32 %s, %s, %d;", below, last, column(k));
+        if (last && first) em(e, "setp.le.and.s32 %s, %s, %d, %s;", p, first, column(k), below);
+        else if (first) em(e, "setp.le.s32 %s, %s, %d;", p, first, column(k));
+        select_by(r, k, p);
+    }
+}
+
+static bool pays_a_word(const Run *r)
+{
+    bool first = false, last = false;
+    for (int i = 0; i < r->n_sides; i++) {
+        first |= !r->sides[i].first;
+        last |= r->sides[i].first;
+    }
+    return r->n == RUN && first && last;
+}
+
+static void mask_run(Run *r)
+{
+    const Aff *rest = r->n >= LEAST_RUN ? find_sides(r, r->op->cond) : r->op->cond;
+    if (pays_a_word(r)) select_by_bits(r);
+    else if (r->n_sides) select_by_bounds(r);
+    for (int k = 0; k < r->n; k++) select_element(r->e, r->op, r->elements[k], rest);
+}
+
+/* Measured where an instance has a multiprocessor's tensor cores to itself meanwhile. */
+static void mask_all(Emitter *e, const TileOp *op, int n)
+{
+    bool *taken = arena_array(e->arena, bool, n);
+    for (int i = 0; i < n; i++) {
+        Run r = {.e = e, .op = op};
+        if (!e->role) select_element(e, op, i, op->cond);
+        else if (!taken[i]) gather_run(&r, i, n, taken);
+        if (r.n) mask_run(&r);
+    }
+}
+
+void el_mask(Emitter *e, const TileOp *op)
+{
+    const TileValue *v = op->results[0];
+    fr_take(e, v, op->args[0]);
+    int label = em_label(e);
+    em_open(e);
+    if (op->unless) em(e, "@%s bra.uni $mask%d;", ix_condition(e, op->unless), label);
+    mask_all(e, op, e->frags[v->id].n);
+    em_close(e);
+    if (op->unless) em(e, "$mask%d:", label);
+}

@@ -221,7 +221,9 @@ template <class P, class Op> CUTE_DEVICE float across_column(float x, Op op, flo
     return x;
 }
 
-//> tw::reduce_rows<Place>(S, c, tw::Add{}, parts); (tw::Max, tw::Min) tw::reduce_columns<Place>(S, r, ...); float v = tw::reduce_row<Place>(r, tw::Add{}, parts), tw::reduce_column<Place>(c, ...); parts: float * to 4 bytes a thread in shared memory; nullptr where all that meets is in one warp
+//> tw::reduce_rows<Place>(S, c, tw::Add{}, parts); or tw::Max{}, tw::Min{}; parts: float * to 4 bytes a thread in shared memory; nullptr where all that meets is in one warp
+//> tw::reduce_columns<Place>(S, r, tw::Add{}, parts): as of rows
+//> float v = tw::reduce_row<Place>(r, tw::Add{}, parts), tw::reduce_column<Place>(c, tw::Add{}, parts); or tw::Max{}, tw::Min{}; parts: float * to 4 bytes a thread in shared memory; nullptr where one warp has all
 /* Each row of a tile, each column of it; a row or a column alone. */
 template <class P, class Tile, class Column, class Op>
 CUTE_DEVICE void reduce_rows(Tile const &t, Column &c, Op op, float *parts) {
@@ -288,7 +290,9 @@ struct Everywhere {
     CUTE_DEVICE bool operator()(int, int) const { return true; }
 };
 
-//> tw::load<Place, Wide, Rows, Cols>(window, S); tw::store<Place, Wide, Rows, Cols>(S, window); tw::load_row<Place, Wide, Cols>(window, r), tw::store_row<Place, Wide, Cols>(r, window); tw::load_column<Place, Rows>(window, c), tw::store_column<Place, Rows>(c, window): what is outside is read as 0 and not written; types as in memory
+//> tw::load<Place, Wide, Rows, Cols>(window, S); tw::store<Place, Wide, Rows, Cols>(S, window): what is outside is read as 0 and not written; types as in memory
+//> tw::load_row<Place, Wide, Cols>(window, r), tw::store_row<Place, Wide, Cols>(r, window): a row, likewise
+//> tw::load_column<Place, Rows>(window, c), tw::store_column<Place, Rows>(c, window): a column, likewise
 /* Between memory and a thread's part of a tile. Wide: rows are aligned to 16 bytes and their
  * elements are neighbours, so that a thread's run of them moves at once. */
 template <class P, bool Wide, int Rows, int Cols, class T, class Tile, class Where = Everywhere>
@@ -403,7 +407,8 @@ template <class T> CUTE_DEVICE void store_one(cute::remove_const_t<T> x, Window<
 
 /* ---- tiles in shared memory ------------------------------------------------------------------ */
 
-//> extern __shared__ __align__(1024) unsigned char shared[]; tw::Shared<T, Rows, Cols> sK{(T *)(shared + offset)}; offsets are multiples of 1024; sK[stage]: stages of Rows * Cols elements, one behind another; sK.transposed(): the operand K.T
+//> extern __shared__ __align__(1024) unsigned char shared[]; what a block has in shared memory
+//> tw::Shared<T, Rows, Cols> sK{(T *)(shared + offset)}; offsets are multiples of 1024; sK[stage]: stages of Rows * Cols elements, one behind another; sK.transposed(): the operand K.T
 /* The operand X.T of a tile in shared memory. */
 template <class Of> struct Flipped {
     using Element = typename Of::Element;
@@ -673,7 +678,8 @@ template <class Fill> CUTE_DEVICE auto turns(int lo, int hi, Fill fill) { return
 
 /* ---- products ------------------------------------------------------------------------------------ */
 
-//> tw::gemm<Place>(sA, sB, S): S += A B from shared memory, A (M, K), B (K, N); tw::gemm_from_registers<Place>(A, sB, S): A a tile in registers, of the operands' type
+//> tw::gemm<Place>(sA, sB, S): S += A B from shared memory, A (M, K), B (K, N)
+//> tw::gemm_from_registers<Place>(A, sB, S): S += A B, A a tile in registers, of the operands' type
 /* The operand of an atom from a tile in registers: two accumulators side by side are one operand
  * where the atom takes 16 columns, one where it takes 8. */
 template <class Mma, class Tile> CUTE_DEVICE auto operand(Tile &t) {

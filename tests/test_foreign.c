@@ -484,7 +484,7 @@ static Flow *flow_of(Arena *arena, const ForeignTools *tools)
 static Diags *judged(Flow *flow, const char *text)
 {
     Diags *diags = diags_new(flow->arena, NULL);
-    bool right = flow_judge_translation(flow, source_of(flow->arena, "answer.cu", text), &flow->translated, diags);
+    bool right = flow_judge_translation(flow, NULL, source_of(flow->arena, "answer.cu", text), &flow->translated, diags);
 
     assert_int_equal(right, diags->errors == 0);
     return diags;

@@ -39,32 +39,47 @@ static Ops read_ops(Arena *arena)
     return ops;
 }
 
-/* Set as its heading says. */
-static Chain *chain_of(Arena *arena, const Source *source)
+/* Set as its heading says; NULL: its types are none of the target's. */
+static Chain *chain_for(Arena *arena, const Source *source, const Target *target)
 {
-    Chain *chain = chain_new(arena, syms_new(arena), aff_ctx_new(arena), diags_new(arena, source), target_find("sm_80"), DT_BF16);
-    const char *at = strstr(source->text, "tw gen "), *end = strstr(source->text, "\nOperator");
+    DType dtype = target_has_dtype(target, DT_BF16) ? DT_BF16 : DT_F16;
+    Chain *chain = chain_new(arena, syms_new(arena), aff_ctx_new(arena), diags_new(arena, source), target, dtype);
+    const char *at = strstr(source->text, "tw gen "), *end = strstr(source->text, "\nOperator"), *own = strstr(source->text, "sm_89");
 
     assert_non_null(at);
-    if (strstr(source->text, "sm_89") && strstr(source->text, "sm_89") < end)
-        chain->target = target_find("sm_89");
+    if (own && own < end && !target_has_dtype(target, DT_E4M3))
+        return NULL;
     while ((at = strstr(at, "--set ")) && at < end) {
         at += strlen("--set ");
         assert_null(chain_set(chain, arena_strndup(arena, at, strcspn(at, " \n"))));
     }
     if (!chain_define(chain, source) || !chain_fuse(chain))
-        fail_msg("%s", source->path);
+        fail_msg("%s for %s", source->path, target->name);
     return chain;
 }
 
-static const char *prompt_of(const Chain *chain, Library *library, PromptStage stage)
+static Chain *chain_of(Arena *arena, const Source *source)
 {
-    PromptRequest request = {.target = chain->target, .dtype = DT_BF16, .settings = &chain->settings, .library = library};
+    Chain *chain = chain_for(arena, source, target_find("sm_80"));
+
+    return chain ? chain : chain_for(arena, source, target_find("sm_89"));
+}
+
+static PromptRequest request_of(const Chain *chain, Library *library, PromptStage stage)
+{
+    PromptRequest request = {.target = chain->target, .dtype = chain->settings.dtype, .settings = &chain->settings, .library = library};
 
     request.text = stage == PROMPT_DEFINE      ? "attention within a window of 128 keys, fp16"
                    : stage == PROMPT_REASON    ? chain->sketch->text
                    : stage == PROMPT_TRANSLATE ? chain->code->text
                                                : prompt_definition(chain->arena, chain->defined);
+    return request;
+}
+
+static const char *prompt_of(const Chain *chain, Library *library, PromptStage stage)
+{
+    PromptRequest request = request_of(chain, library, stage);
+
     return prompt_write(chain->arena, stage, &request);
 }
 
@@ -78,47 +93,221 @@ static int answer_tokens(Chain *chain, PromptStage stage)
     return chain->code || chain_reason(chain, chain->sketch) ? prompt_tokens(chain->code->text) : 0;
 }
 
-/* Blocks that the built-in translator writes stand for a model's. */
-static int blocks_tokens(Chain *chain)
+/* What the built-in translator writes stands for a model's answer. With the last one, which was as long, and what
+ * is wrong with it, there is room for the next. */
+static void translation_fits(const Chain *chain, PromptRequest *r)
 {
-    const char *blocks = chain_lower(chain, chain->code) ? chain_blocks(chain) : NULL;
+    PromptTranslation asked = prompt_translation(chain->arena, r);
+    const char *prompt = prompt_write(chain->arena, PROMPT_TRANSLATE, r), *ours = asked.ours ? asked.ours : "";
+    int tokens = prompt_tokens(prompt), answer;
 
-    return blocks ? prompt_tokens(blocks) : 0;
+    if (strstr(prompt, "no other comments"))
+        ours = prompt_terse(chain->arena, ours);
+    answer = prompt_tokens(ours);
+    if (tokens + answer > PROMPT_ROOM)
+        fail_msg("%s %s for %s: %d tokens, and its answer %d", chain->name, r->kernel ? r->kernel : "", chain->target->name, tokens, answer);
+    assert_non_null(strstr(prompt, "_block("));
+    assert_non_null(strstr(prompt, asked.heads));
+    r->answer = ours;
+    r->diagnostics = "translate-1.cu:7:1: error: something [TW1051]\n";
+    tokens = prompt_tokens(prompt_write(chain->arena, PROMPT_TRANSLATE, r));
+    if (tokens + answer > PROMPT_ROOM)
+        fail_msg("%s %s for %s, once more: %d tokens, and its answer %d", chain->name, r->kernel ? r->kernel : "",
+                 chain->target->name, tokens, answer);
+    r->answer = r->diagnostics = NULL;
 }
 
-/* Code of several kernels may be too long to be told of in so little. */
+static int translations_fit(const Chain *chain, Library *library)
+{
+    PromptRequest r = request_of(chain, library, PROMPT_TRANSLATE);
+    const char *const *kernels;
+    int n = prompt_apart(chain->arena, &r, &kernels);
+
+    for (int k = 0; k < n; k++) {
+        r.kernel = kernels[k];
+        translation_fits(chain, &r);
+    }
+    if (!n)
+        translation_fits(chain, &r);
+    return n;
+}
+
 static void translations_fit_with_their_answers(void **state)
+{
+    static const char *const targets[] = {"sm_75", "sm_80", "sm_89", "sm_90a"};
+    Fixture *f = *state;
+    int apart = 0;
+
+    for (size_t t = 0; t < TW_COUNT(targets); t++) {
+        Ops ops = read_ops(f->arena);
+
+        for (int i = 0; i < ops.sources.len; i++) {
+            Chain *chain = chain_for(f->arena, ops.sources.data[i], target_find(targets[t]));
+
+            if (chain && chain_reason(chain, chain->sketch))
+                apart += translations_fit(chain, ops.library) > 0;
+        }
+    }
+    assert_in_range(apart, 1, 10 * TW_COUNT(targets)); /* the longest ones alone */
+}
+
+/* Of other operators: what the request takes is shown where there is room. */
+static void most_translations_have_an_example(void **state)
 {
     Fixture *f = *state;
     Ops ops = read_ops(f->arena);
-    int fit = 0, examples = 0;
+    int examples = 0;
 
     for (int i = 0; i < ops.sources.len; i++) {
         Chain *chain = chain_of(f->arena, ops.sources.data[i]);
-        const char *prompt;
-        int tokens, answer;
 
         assert_true(chain_reason(chain, chain->sketch));
-        prompt = prompt_of(chain, ops.library, PROMPT_TRANSLATE);
-        tokens = prompt_tokens(prompt);
-        answer = blocks_tokens(chain);
-        assert_true(tokens < PROMPT_ROOM);
-        fit += tokens + answer <= PROMPT_ROOM;
-        examples += strstr(prompt, "# Example 1") != NULL;
-        assert_non_null(strstr(prompt, "_block("));
+        examples += strstr(prompt_of(chain, ops.library, PROMPT_TRANSLATE), "# Example 1") != NULL;
     }
-    assert_true(3 * fit >= 2 * ops.sources.len && 5 * examples > 2 * ops.sources.len);
+    assert_true(10 * examples >= 8 * ops.sources.len);
+}
+
+/* A statement of the code and a line of the header are told where they occur, and not else. */
+static void translations_are_told_what_they_take(void **state)
+{
+    Fixture *f = *state;
+    PromptRequest r = {.target = target_find("sm_80"), .dtype = DT_F32,
+                       .text = "Kernel twice\n  Input X (M, N)\n  Output Y (M, N)\n  N = 64\n  BM = 16\n  Grid m = ceil(M / BM)\n"
+                               "  Allocate X in register (BM, N) fp32\n  Allocate Y in register (BM, N) fp32\n"
+                               "  Copy X (BM, N) in coordinate [M = m] from global to register\n  Compute Add X, X and get Y\n"
+                               "  Copy Y (BM, N) in coordinate [M = m] from register to global\nend\n"};
+    const char *prompt = prompt_write(f->arena, PROMPT_TRANSLATE, &r);
+
+    assert_non_null(strstr(prompt, "tw::load<Place, Wide, Rows, Cols>"));
+    assert_null(strstr(prompt, "tw::gemm<"));
+    assert_null(strstr(prompt, "tw::ring<"));
+    assert_null(strstr(prompt, "tw::reduce_rows<"));
+    assert_non_null(strstr(prompt, "- `Copy NAME"));
+    assert_null(strstr(prompt, "- `for i"));
+    assert_non_null(strstr(prompt, "Operations: Add"));
+}
+
+/* ---- functions in brief ---------------------------------------------------------------- */
+
+static Chain *framed(Arena *arena, const Chain *like, bool frame)
+{
+    Chain *chain = chain_like(arena, like, diags_new(arena, like->code));
+
+    if (!chain_define(chain, like->defined) || !chain_lower(chain, like->code) || (frame && !chain_frame(chain, NULL)))
+        fail_msg("%s", like->name);
+    return chain;
+}
+
+/* Without comments and blanks. */
+static const char *bare(Arena *arena, const char *text)
+{
+    Str out = str_new(arena);
+
+    for (; *text; text++) {
+        if (strncmp(text, "//", 2) == 0)
+            text += strcspn(text, "\n");
+        if (strncmp(text, "(void)row, (void)col;", 21) == 0)
+            text += 20;
+        else if (!strchr(" \n", *text))
+            str_addc(&out, *text);
+    }
+    return str_text(&out);
+}
+
+static size_t lines_of(const char *text)
+{
+    size_t n = 0;
+
+    while ((text = strchr(text, '\n')))
+        n++, text++;
+    return n;
+}
+
+/* Our own functions, in brief and back again: what stands in shared memory may go behind the place of the block. */
+static void what_is_brief_unfolds(void **state)
+{
+    Fixture *f = *state;
+    Ops ops = read_ops(f->arena);
+
+    for (int i = 0; i < ops.sources.len; i += 5) {
+        Chain *chain = chain_of(f->arena, ops.sources.data[i]), *frame;
+        const char *const *blocks;
+
+        if (!chain_reason(chain, chain->sketch) || !(blocks = chain_blocks(framed(f->arena, chain, false))))
+            continue;
+        frame = framed(f->arena, chain, true);
+        for (int k = 0; k < frame->tile->kernels.len; k++) {
+            const char *name = frame->tile->kernels.data[k]->name, *head = chain_head(frame, k);
+            const char *brief = prompt_brief(f->arena, name, blocks[k], head);
+            const char *flat = prompt_unfold(f->arena, frame, brief, brief, true);
+            const char *whole = prompt_unfold(f->arena, frame, brief, brief, false);
+
+            assert_non_null(strstr(brief, arena_printf(f->arena, "\n%s_block(...) {\n", name)));
+            assert_true(lines_of(flat) == lines_of(brief));
+            assert_non_null(strstr(whole, head));
+            assert_true(strlen(bare(f->arena, whole)) == strlen(bare(f->arena, blocks[k])));
+            assert_string_equal(bare(f->arena, whole), bare(f->arena, flat));
+            assert_string_equal(whole, prompt_unfold(f->arena, frame, whole, whole, false)); /* there is nothing left */
+        }
+    }
+}
+
+/* However a model writes it. */
+static void folds_are_found(void **state)
+{
+    static const char *const folds[] = {
+        "softmax_block(...) {\n    float x;\n}\n",
+        "softmax_block (...)\n{\n    float x;\n}\n",
+        "__device__ __forceinline__ void softmax_block(...) {\n    ...\n    float x;\n}\n",
+        "template <bool Wide>\n__device__ void softmax_block( ... )\n{ ... float x;\n}\n",
+    };
+    Fixture *f = *state;
+    PromptRequest r = {.target = target_find("sm_80"), .dtype = DT_F32};
+    Source source = {"code", "Kernel softmax\n  Input X (M, 64)\n  Output Y (M, 64)\n  BM = 16\n  Grid m = ceil(M / BM)\n"
+                             "  Allocate X in register (BM, 64) fp32\n  Copy X (BM, 64) in coordinate [M = m] from global to register\n"
+                             "  Copy X (BM, 64) as Y in coordinate [M = m] from register to global\nend\n", 0};
+    Chain *chain = chain_new(f->arena, syms_new(f->arena), aff_ctx_new(f->arena), diags_new(f->arena, &source), r.target, r.dtype);
+    const char *want, *not_ours = "void other_block(...) {\n}\nvoid my_softmax_block(...) {\n}\n";
+
+    source.len = strlen(source.text);
+    assert_true(chain_lower(chain, &source) && chain_frame(chain, NULL));
+    want = bare(f->arena, arena_printf(f->arena, "%sfloat x;}", chain_head(chain, 0)));
+    for (size_t i = 0; i < TW_COUNT(folds); i++) {
+        const char *flat = prompt_unfold(f->arena, chain, folds[i], folds[i], true);
+
+        assert_string_equal(bare(f->arena, flat), want);
+        assert_true(lines_of(flat) == lines_of(folds[i]));
+        assert_string_equal(bare(f->arena, prompt_unfold(f->arena, chain, folds[i], folds[i], false)), want);
+    }
+    assert_string_equal(prompt_unfold(f->arena, chain, not_ours, not_ours, true), not_ours);
+}
+
+/* The next answer fits as well, beside the last one and a list of what is wrong with it that has no end. */
+static void next_fits(const Chain *chain, PromptStage stage, const char *many, int answer)
+{
+    PromptRequest r = request_of(chain, NULL, stage);
+    int tokens;
+
+    r.answer = stage == PROMPT_SKETCH ? chain->sketch->text : stage == PROMPT_DEFINE ? prompt_definition(chain->arena, chain->defined) : chain->code->text;
+    r.diagnostics = many;
+    tokens = prompt_tokens(prompt_write(chain->arena, stage, &r));
+    if (tokens + answer > PROMPT_ROOM)
+        fail_msg("%s: %s once more takes %d tokens, and its answer %d", chain->name, prompt_stage_name(stage), tokens, answer);
 }
 
 static void all_fit_with_their_answers(void **state)
 {
     Fixture *f = *state;
     Ops ops = read_ops(f->arena);
+    Str many = str_new(f->arena);
     int examples = 0, prompts = 0;
 
+    for (int i = 0; i < 500; i++)
+        str_printf(&many, "reason-1.tl:%d:1: error: something [TW0207]\n", i + 1);
     for (int i = 0; i < ops.sources.len; i++) {
         Chain *chain = chain_of(f->arena, ops.sources.data[i]);
 
+        assert_true(chain_reason(chain, chain->sketch));
         for (int k = 0; k < PROMPT_STAGES; k++) {
             if (k == PROMPT_TRANSLATE)
                 continue;
@@ -129,6 +318,7 @@ static void all_fit_with_their_answers(void **state)
             if (tokens + answer > PROMPT_ROOM)
                 fail_msg("%s: %s takes %d tokens, and its answer %d", chain->name, prompt_stage_name((PromptStage)k), tokens,
                          answer);
+            next_fits(chain, (PromptStage)k, str_text(&many), answer);
             examples += strstr(prompt, "# Example 1") != NULL;
             prompts += !prompt_is_cuda((PromptStage)k); /* they are asked for what the model can do alone */
         }
@@ -264,6 +454,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(all_fit_with_their_answers, setup, teardown),
         cmocka_unit_test_setup_teardown(translations_fit_with_their_answers, setup, teardown),
+        cmocka_unit_test_setup_teardown(most_translations_have_an_example, setup, teardown),
+        cmocka_unit_test_setup_teardown(translations_are_told_what_they_take, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_is_brief_unfolds, setup, teardown),
+        cmocka_unit_test_setup_teardown(folds_are_found, setup, teardown),
         cmocka_unit_test_setup_teardown(examples_are_of_other_operators, setup, teardown),
         cmocka_unit_test_setup_teardown(words_keep_their_own_example_away, setup, teardown),
         cmocka_unit_test_setup_teardown(the_language_is_the_tables, setup, teardown),

@@ -537,19 +537,34 @@ bool chain_frame(Chain *chain, const int64_t *shared_bytes)
     return true;
 }
 
-/* Without tensor maps, which frames do not have. */
-const char *chain_blocks(Chain *chain)
+const char *chain_head(Chain *chain, int kernel)
 {
-    Target plain = *chain->target;
     Str text = str_new(chain->arena);
+
+    cute_emit_head(&text, chain->tile, kernel, chain->abi, chain->target);
+    return str_text(&text);
+}
+
+/* Without tensor maps, which frames do not have. */
+const char *const *chain_blocks(Chain *chain)
+{
+    int n = chain->tile->kernels.len;
+    const char **blocks = arena_array(chain->arena, const char *, n + 1);
+    Target plain = *chain->target;
     Abi *abi;
 
     plain.has_tma = false;
     if (!pass_run_sequential(chain->tile, &plain, chain->diags) ||
-        !(abi = cute_plan(chain->arena, chain->tile, &plain, chain->diags)) ||
-        !cute_emit_blocks(&text, chain->tile, abi, &plain, chain->diags))
+        !(abi = cute_plan(chain->arena, chain->tile, &plain, chain->diags)))
         return NULL;
-    return str_text(&text);
+    for (int k = 0; k < n; k++) {
+        Str text = str_new(chain->arena);
+
+        if (!cute_emit_block(&text, chain->tile, k, abi, &plain, chain->diags))
+            return NULL;
+        blocks[k] = str_text(&text);
+    }
+    return blocks;
 }
 
 bool chain_emit(Chain *chain)

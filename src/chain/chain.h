@@ -88,8 +88,10 @@ bool chain_translate(Chain *chain);
 /* How blocks that somebody else writes are launched (cute.h): chain->abi. shared_bytes NULL:
  * not known yet. */
 bool chain_frame(Chain *chain, const int64_t *shared_bytes);
-/* Our own blocks for such a frame; NULL: it could not be done. */
-const char *chain_blocks(Chain *chain);
+/* How the function of a kernel's block begins in such a frame. */
+const char *chain_head(Chain *chain, int kernel);
+/* Our own blocks for such a frame, by kernel; of code that was lowered. NULL: it could not be done. */
+const char *const *chain_blocks(Chain *chain);
 
 /* signature.c: how a kernel that somebody else writes from the definition alone is launched: its
  * arguments; it has no kernels yet (abi_add_kernel). */

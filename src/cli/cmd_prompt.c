@@ -62,6 +62,20 @@ static Source *read_request(Session *s, PromptStage stage)
     return source;
 }
 
+/* Kernels that are asked for one by one have a prompt each. */
+static void put_prompts(Str *out, PromptStage stage, PromptRequest *request)
+{
+    const char *const *kernels;
+    int n = stage == PROMPT_TRANSLATE ? prompt_apart(out->arena, request, &kernels) : 0;
+
+    if (!n)
+        str_add(out, prompt_write(out->arena, stage, request));
+    for (int k = 0; k < n; k++) {
+        request->kernel = kernels[k];
+        str_printf(out, "%s======== %d of %d: %s\n\n%s", k ? "\n" : "", k + 1, n, kernels[k], prompt_write(out->arena, stage, request));
+    }
+}
+
 int cmd_prompt(Session *s)
 {
     PromptRequest request = {.target = s->options.target, .dtype = s->options.dtype};
@@ -86,6 +100,6 @@ int cmd_prompt(Session *s)
         return status;
     request.settings = &chain->settings;
     request.library = ops_library(s);
-    str_add(&out, prompt_write(s->arena, stage, &request));
+    put_prompts(&out, stage, &request);
     return session_write_text(s, "prompt", &out);
 }

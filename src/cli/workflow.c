@@ -141,8 +141,9 @@ static void tell(void *user, const FlowStep *step)
         return;
     session_progress_end(s);
     workflow_pay(s, step);
-    str_printf(&line, "tw: %s, answer %d of %s%s, %.1f s: ", prompt_stage_name(step->stage), step->round, step->author,
-               step->asked ? "" : ", from the transcript", step->answer.seconds);
+    str_printf(&line, "tw: %s%s%s, answer %d of %s%s, %.1f s: ", prompt_stage_name(step->stage), step->kernel ? " of " : "",
+               step->kernel ? step->kernel : "", step->round, step->author, step->asked ? "" : ", from the transcript",
+               step->answer.seconds);
     if (step->ok) {
         str_printf(&line, "right%s%s", step->measured ? "; " : "", step->measured ? flow_measured_text(s->arena, step->measured) : "");
     } else {

@@ -31,10 +31,10 @@ bool cute_emit(Str *out, const TileProgram *program, const Abi *abi, const Targe
  * through pass_run_sequential. */
 Abi *cute_frame(Arena *arena, TileProgram *program, const Target *target, const int64_t *shared_bytes);
 void cute_emit_entries(Str *out, const TileProgram *program, const Abi *abi, const Target *target);
-/* How each function begins, with how blocks map to the grid; "..." stands for the rest. */
-void cute_emit_heads(Str *out, const TileProgram *program, const Abi *abi, const Target *target);
-/* Our own blocks alone, as such a text: of a program that was planned. */
-bool cute_emit_blocks(Str *out, const TileProgram *program, const Abi *abi, const Target *target, Diags *diags);
+/* How a kernel's function begins, up to the coordinates of the block; its body and `}` follow. */
+void cute_emit_head(Str *out, const TileProgram *program, int kernel, const Abi *abi, const Target *target);
+/* Our own function under its comment: of a program that was planned. */
+bool cute_emit_block(Str *out, const TileProgram *program, int kernel, const Abi *abi, const Target *target, Diags *diags);
 
 /* include/tilewright_cute.cuh, as it was when this was built. */
 extern const char cute_header[];

@@ -238,16 +238,13 @@ bool cute_emit(Str *out, const TileProgram *program, const Abi *abi, const Targe
 
 /* ---- blocks of others ------------------------------------------------------------------------ */
 
-bool cute_emit_blocks(Str *out, const TileProgram *program, const Abi *abi, const Target *target, Diags *diags)
+bool cute_emit_block(Str *out, const TileProgram *program, int kernel, const Abi *abi, const Target *target, Diags *diags)
 {
-    for (int k = 0; k < program->kernels.len; k++) {
-        Cute *c = start_kernel(out, program, k, abi, target, diags);
-        if (!c) return false;
-        cu_line(c, "%s" CUTE_SHARED_NOTE "%lld bytes", k ? "\n" : "", program->kernels.data[k]->name, (long long)c->shared_bytes);
-        put_block(c, arguments(c, FORM_BLOCK));
-        if (c->failed) return false;
-    }
-    return true;
+    Cute *c = start_kernel(out, program, kernel, abi, target, diags);
+    if (!c) return false;
+    cu_line(c, CUTE_SHARED_NOTE "%lld bytes", program->kernels.data[kernel]->name, (long long)c->shared_bytes);
+    put_block(c, arguments(c, FORM_BLOCK));
+    return !c->failed;
 }
 
 /* What is known without a plan: whoever writes the blocks makes his own. */
@@ -283,19 +280,14 @@ void cute_emit_entries(Str *out, const TileProgram *program, const Abi *abi, con
     for (int k = 0; k < program->kernels.len; k++) put_entries(start_frame(out, program, k, abi, target), k);
 }
 
-void cute_emit_heads(Str *out, const TileProgram *program, const Abi *abi, const Target *target)
+void cute_emit_head(Str *out, const TileProgram *program, int kernel, const Abi *abi, const Target *target)
 {
-    for (int k = 0; k < program->kernels.len; k++) {
-        Cute *c = start_frame(out, program, k, abi, target);
-        cu_line(c, "%s// %s: %d threads a block", k ? "\n" : "", program->kernels.data[k]->name, abi->kernels.data[k].fast.threads);
-        cu_line(c, "template <bool Wide>");
-        cu_line(c, "__device__ __forceinline__ void %s_block(", program->kernels.data[k]->name);
-        cu_line(c, "    %s)", arguments(c, FORM_BLOCK));
-        cu_open(c, "{");
-        cu_place(c);
-        if (!c->failed) put_place(c);
-        put_grid(c);
-        cu_line(c, "...");
-        cu_close(c, "}");
-    }
+    Cute *c = start_frame(out, program, kernel, abi, target);
+    cu_line(c, "template <bool Wide>");
+    cu_line(c, "__device__ __forceinline__ void %s_block(", program->kernels.data[kernel]->name);
+    cu_line(c, "    %s)", arguments(c, FORM_BLOCK));
+    cu_open(c, "{");
+    cu_place(c);
+    if (!c->failed) put_place(c);
+    put_grid(c);
 }

@@ -112,6 +112,9 @@ static bool begins_cpp(const char *text, Line line)
                                         "CUTE_DEVICE", "CUTE_HOST_DEVICE", "__forceinline__", "void", "auto"};
     size_t at = skip_blanks(text, line.from, line.to), end = word_end(text, at, line.to);
 
+    if (end - at > sizeof "_block" - 1 && memcmp(text + end - (sizeof "_block" - 1), "_block", sizeof "_block" - 1) == 0 && end < line.to &&
+        text[end] == '(')
+        return true;
     if (at < line.to && (text[at] == '#' || (text[at] == '/' && at + 1 < line.to && (text[at + 1] == '/' || text[at + 1] == '*'))))
         return true;
     for (size_t i = 0; i < TW_COUNT(words); i++)

@@ -126,7 +126,7 @@ static bool holds_text(const FlowStep *step)
 static bool judge(Flow *flow, FlowStep *step)
 {
     if (step->stage == PROMPT_TRANSLATE) {
-        bool ok = flow_judge_translation(flow, step->text, &flow->translated, step->diags);
+        bool ok = flow_judge_translation(flow, step->kernel, step->text, &flow->translated, step->diags);
         FlowMeasured *kept = arena_new_of(flow->arena, FlowMeasured);
 
         *kept = flow->translated.measured;
@@ -188,7 +188,10 @@ static bool adopt(Flow *flow, const FlowStep *step, Source **definition)
         chain->code = adopted(flow, step, ".code");
         chain->beside = NULL;
         return true;
-    case PROMPT_TRANSLATE: return flow_adopt_translation(flow);
+    case PROMPT_TRANSLATE:
+        if (step->kernel)
+            flow_keep_piece(flow, step->kernel, step->text);
+        return flow_adopt_translation(flow);
     case PROMPT_THINK:
     case PROMPT_VANILLA:
     case PROMPT_STAGES: break;
@@ -218,30 +221,60 @@ static void tell_next(Flow *flow, const FlowStep *step, PromptRequest *request)
     request->diagnostics = str_text(&wrong);
 }
 
-static bool give_up(Flow *flow, const FlowStep *step)
+static bool give_up(Flow *flow, const FlowStep *step, int rounds)
 {
+    const char *of = step->kernel ? arena_printf(flow->arena, ", kernel %s", step->kernel) : "";
+
     diags_take(flow->chain->diags, step->diags);
-    return fail(flow, arena_printf(flow->arena, "no answer of %s for the stage '%s' was right, of %d; the last one is %s",
-                                   step->author, prompt_stage_name(step->stage), step->round, "above"));
+    return fail(flow, arena_printf(flow->arena, "no answer of %s for the stage '%s'%s was right, of %d; the last one is above",
+                                   step->author, prompt_stage_name(step->stage), of, rounds));
+}
+
+/* How many answers of the stage there were. */
+static int answered(const Flow *flow, PromptStage stage)
+{
+    int n = 0;
+
+    for (int i = 0; i < flow->steps.len; i++)
+        n += flow->steps.data[i].stage == stage;
+    return n;
+}
+
+/* What is asked for once, in as many rounds as it takes. */
+static bool do_rounds(Flow *flow, PromptStage stage, PromptRequest *request, Source **definition)
+{
+    Model *model = flow->options.by[stage];
+    int rounds = model ? flow->options.rounds : 1, before = answered(flow, stage);
+    FlowStep step = {0};
+
+    for (int round = 1; round <= rounds; round++) {
+        step = (FlowStep){.stage = stage, .round = before + round, .kernel = request->kernel,
+                          .author = model ? model_spec(model) : "builtin"};
+        step.diags = diags_new(flow->arena, NULL);
+        step.prompt = model ? prompt_write(flow->arena, stage, request) : NULL;
+        if (!do_round(flow, &step))
+            return false;
+        if (step.ok)
+            return !model || adopt(flow, &step, definition);
+        tell_next(flow, &step, request);
+    }
+    return give_up(flow, &step, rounds);
 }
 
 bool flow_stage(Flow *flow, PromptStage stage, const char *given, Source **definition)
 {
     const Chain *chain = flow->chain;
-    Model *model = flow->options.by[stage];
     PromptRequest request = {.target = chain->target, .dtype = chain->settings.dtype, .settings = &chain->settings,
                              .text = given, .library = flow->options.library};
-    FlowStep step = {0};
+    const char *const *kernels;
+    int n = stage == PROMPT_TRANSLATE && flow->options.by[stage] ? prompt_apart(flow->arena, &request, &kernels) : 0;
 
-    for (int round = 1; round <= (model ? flow->options.rounds : 1); round++) {
-        step = (FlowStep){.stage = stage, .round = round, .author = model ? model_spec(model) : "builtin"};
-        step.diags = diags_new(flow->arena, NULL);
-        step.prompt = model ? prompt_write(flow->arena, stage, &request) : NULL;
-        if (!do_round(flow, &step))
+    for (int k = 0; k < n; k++) {
+        PromptRequest one = request;
+
+        one.kernel = kernels[k];
+        if (!do_rounds(flow, stage, &one, definition))
             return false;
-        if (step.ok)
-            return !model || adopt(flow, &step, definition);
-        tell_next(flow, &step, &request);
     }
-    return give_up(flow, &step);
+    return n || do_rounds(flow, stage, &request, definition);
 }

@@ -13,6 +13,7 @@
  * Vocabulary
  *   step        one answer: asked for, taken, judged
  *   round       the how manieth answer of a stage, from 1
+ *   piece       the translation of one kernel, where all at once would be too long to ask for
  *   transcript  a folder that holds all steps of a run, from which it is gone on with,
  *               or played again
  */
@@ -36,6 +37,7 @@ typedef struct FlowMeasured {
 typedef struct FlowStep {
     PromptStage stage;
     int round;
+    const char *kernel;  /* whose translation is asked for; NULL: all */
     bool asked;          /* of a model now; false: the answer stood in the transcript */
     const char *author;  /* "builtin", or the model's spec */
     const char *prompt;  /* NULL: of a built-in stage */
@@ -86,11 +88,19 @@ typedef struct FlowTranslated {
     FlowMeasured measured;
 } FlowTranslated;
 
+/* A piece that is right. */
+typedef struct FlowPiece {
+    const char *kernel;
+    const Source *text;
+    ForeignText clean;
+} FlowPiece;
+
 typedef struct Flow {
     Arena *arena;
     Chain *chain;             /* that goes on with what was written */
     FlowOptions options;
     VEC(FlowStep) steps;
+    VEC(FlowPiece) pieces;
     FlowTranslated translated;
     const char *failure;      /* NULL, or why the last function failed without a diagnostic */
 } Flow;
@@ -118,8 +128,11 @@ Source *flow_extract(Arena *arena, const char *name, const char *unit, const cha
 bool flow_judge(const Flow *flow, PromptStage stage, const Source *text, Diags *diags);
 
 /* translate.c: C++ to PTX that computes the definition; what came of it goes to *made. like: as
- * above, and the code. */
-bool flow_judge_translation(const Flow *flow, const Source *text, FlowTranslated *made, Diags *diags);
+ * above, and the code. kernel: whose translation it is, beside flow->pieces and, of kernels that
+ * have none yet, the built-in translator's; NULL: it is all. */
+bool flow_judge_translation(const Flow *flow, const char *kernel, const Source *text, FlowTranslated *made, Diags *diags);
+/* A piece that was judged right is kept for the others. */
+void flow_keep_piece(Flow *flow, const char *kernel, const Source *text);
 /* {"ok":true,"gpu":"NVIDIA H200","ms":0.12,"built_in_ms":0.1} */
 void flow_measured_json(Str *out, const FlowMeasured *measured);
 /* "0.12 ms on NVIDIA H200, 0.83 of the built-in kernel's speed" */

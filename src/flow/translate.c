@@ -16,7 +16,9 @@
 typedef struct Translation {
     const Flow *flow;
     Arena *arena; /* of the flow: what came of it stays */
+    const char *kernel; /* NULL: all */
     const Source *text;
+    const char *const *ours; /* what the built-in translator writes, by kernel; NULL: not asked */
     Chain *chain; /* one of its own */
     Diags *diags;
     FlowTranslated *made;
@@ -44,10 +46,42 @@ static bool lower_code(Translation *t)
     return t->diags->errors ? false : fail(t, TW1044, t->chain->failure ? t->chain->failure : "the code cannot be lowered");
 }
 
-/* "// shared memory of NAME_block: N bytes"; whoever says nothing takes none. */
-static int64_t shared_of(const Translation *t, const char *kernel)
+static bool translate_others(Translation *t)
 {
-    const char *note = arena_printf(t->arena, CUTE_SHARED_NOTE, kernel), *at = strstr(t->text->text, note);
+    const Chain *like = t->flow->chain;
+    Chain *own = chain_like(t->arena, like, diags_new(t->arena, like->code));
+
+    t->ours = chain_define(own, like->defined) && chain_lower(own, like->code) ? chain_blocks(own) : NULL;
+    return t->ours || fail(t, TW1044, own->failure ? own->failure : "the other kernels cannot be translated");
+}
+
+static const FlowPiece *piece_of(const Translation *t, const char *kernel)
+{
+    for (int i = t->flow->pieces.len - 1; i >= 0; i--)
+        if (strcmp(t->flow->pieces.data[i].kernel, kernel) == 0)
+            return &t->flow->pieces.data[i];
+    return NULL;
+}
+
+/* Whether the text at hand is, or has, this kernel's. */
+static bool is_here(const Translation *t, const char *kernel)
+{
+    return !t->kernel || strcmp(t->kernel, kernel) == 0;
+}
+
+static const char *text_of(const Translation *t, int k)
+{
+    const char *kernel = t->chain->tile->kernels.data[k]->name;
+    const FlowPiece *piece = piece_of(t, kernel);
+
+    return is_here(t, kernel) ? t->text->text : piece ? piece->text->text : t->ours[k];
+}
+
+/* "// shared memory of NAME_block: N bytes"; whoever says nothing takes none. */
+static int64_t shared_of(const Translation *t, int k)
+{
+    const char *note = arena_printf(t->arena, CUTE_SHARED_NOTE, t->chain->tile->kernels.data[k]->name);
+    const char *at = strstr(text_of(t, k), note);
 
     return at ? strtoll(at + strlen(note), NULL, 10) : 0;
 }
@@ -58,30 +92,66 @@ static bool take_shared(Translation *t)
     int64_t *bytes = arena_array(t->arena, int64_t, program->kernels.len + 1);
 
     for (int k = 0; k < program->kernels.len; k++) {
-        const char *name = program->kernels.data[k]->name;
-
-        bytes[k] = shared_of(t, name);
+        bytes[k] = shared_of(t, k);
         if (bytes[k] >= 0 && bytes[k] <= t->chain->target->shared_per_block)
             continue;
-        return fail(t, TW1050, arena_printf(t->diags->arena, "%s_block wants %lld bytes of shared memory; a block of %s has %d", name,
-                                            (long long)bytes[k], t->chain->target->name, t->chain->target->shared_per_block));
+        return fail(t, TW1050, arena_printf(t->diags->arena, "%s_block wants %lld bytes of shared memory; a block of %s has %d",
+                                            program->kernels.data[k]->name, (long long)bytes[k], t->chain->target->name,
+                                            t->chain->target->shared_per_block));
     }
     t->made->shared_bytes = bytes;
     return chain_frame(t->chain, bytes);
 }
 
+/* The kernels that are not asked for, each with names of its own. flat: for the compiler. */
+static void put_others(Translation *t, Str *out, bool flat)
+{
+    for (int k = 0; k < t->chain->tile->kernels.len; k++) {
+        const char *kernel = t->chain->tile->kernels.data[k]->name, *text = text_of(t, k);
+        const FlowPiece *piece = piece_of(t, kernel);
+
+        if (is_here(t, kernel))
+            continue;
+        if (piece)
+            text = prompt_unfold(t->arena, t->chain, piece->clean.text, flat ? piece->clean.text : text, flat);
+        str_printf(out, "namespace of_%s {\n%s\n}\nusing of_%s::%s_block;\n\n", kernel, text, kernel, kernel);
+    }
+}
+
+static void add_headers(Translation *t, ForeignText *clean)
+{
+    for (int i = 0; i < t->flow->pieces.len; i++)
+        for (int h = 0; h < t->flow->pieces.data[i].clean.headers.len; h++)
+            vec_push(t->arena, &clean->headers, t->flow->pieces.data[i].clean.headers.data[h]);
+}
+
 static bool frame(Translation *t)
 {
     ForeignText clean;
-    Str entries = str_new(t->arena);
+    Str behind = str_new(t->arena), entries = str_new(t->arena), others = str_new(t->arena);
+    const char *marked; /* where comments cannot be taken for heads */
 
-    if (!foreign_guard(t->arena, t->text, &clean, t->diags) || !lower_code(t) || !take_shared(t))
+    if (!foreign_guard(t->arena, t->text, &clean, t->diags) || !lower_code(t) || (t->kernel && !translate_others(t)) || !take_shared(t))
         return false;
     cute_emit_entries(&entries, t->chain->tile, t->chain->abi, t->chain->target);
-    t->framed = foreign_frame(t->arena, &clean, CUTE_HEADER_NAME, "cute", str_text(&entries));
-    t->whole = arena_printf(t->arena, "#include \"%s\"\nusing namespace cute;\n\n%s\n%s", CUTE_HEADER_NAME, t->text->text,
-                            str_text(&entries));
+    put_others(t, &behind, true);
+    str_add(&behind, str_text(&entries));
+    marked = clean.text;
+    clean.text = prompt_unfold(t->arena, t->chain, marked, marked, true);
+    add_headers(t, &clean);
+    t->framed = foreign_frame(t->arena, &clean, CUTE_HEADER_NAME, "cute", str_text(&behind));
+    put_others(t, &others, false);
+    t->whole = arena_printf(t->arena, "#include \"%s\"\nusing namespace cute;\n\n%s\n%s%s", CUTE_HEADER_NAME,
+                            prompt_unfold(t->arena, t->chain, marked, t->text->text, false), str_text(&others), str_text(&entries));
     return true;
+}
+
+void flow_keep_piece(Flow *flow, const char *kernel, const Source *text)
+{
+    FlowPiece piece = {kernel, text, {NULL}};
+
+    foreign_guard(flow->arena, text, &piece.clean, diags_new(flow->arena, text));
+    vec_push(flow->arena, &flow->pieces, piece);
 }
 
 /* ---- PTX ------------------------------------------------------------------------------------- */
@@ -142,9 +212,9 @@ static bool measure(Translation *t, const char *ptx)
     return m->verdict != FLOW_WRONG || fail(t, TW1061, arena_printf(t->diags->arena, "on the GPU (%s), %s", *m->gpu ? m->gpu : "it", m->problem));
 }
 
-bool flow_judge_translation(const Flow *flow, const Source *text, FlowTranslated *made, Diags *diags)
+bool flow_judge_translation(const Flow *flow, const char *kernel, const Source *text, FlowTranslated *made, Diags *diags)
 {
-    Translation t = {.flow = flow, .arena = flow->arena, .text = text, .diags = diags, .made = made};
+    Translation t = {.flow = flow, .arena = flow->arena, .kernel = kernel, .text = text, .diags = diags, .made = made};
     const char *ptx = NULL;
 
     *made = (FlowTranslated){0};

@@ -243,6 +243,13 @@ static void put_settings(Str *out, const Chain *chain)
         str_add(out, " known when compiling.\n");
 }
 
+static const char *translation_of(Arena *arena, Chain *chain, const PromptRequest *r)
+{
+    PromptRequest request = {.target = r->target, .dtype = r->dtype, .settings = &chain->settings, .text = chain->code->text};
+
+    return prompt_translation(arena, &request).ours;
+}
+
 /* What somebody else answered, and what was asked; *shows: the TL that it shows. NULL: the built-in stages cannot do
  * it, or by several units, which teach less. */
 static const char *answer_of(Str *out, PromptStage stage, const Entry *entry, const PromptRequest *r, const char **shows)
@@ -262,7 +269,7 @@ static const char *answer_of(Str *out, PromptStage stage, const Entry *entry, co
     *shows = answer;
     if (stage == PROMPT_TRANSLATE) {
         put_block(out, "Code", "tl", answer);
-        return strstr(answer, "\nKernel ") || !chain_lower(chain, chain->code) ? NULL : chain_blocks(chain);
+        return strstr(answer, "\nKernel ") ? NULL : translation_of(arena, chain, r);
     }
     put_settings(out, chain);
     if (stage == PROMPT_REASON)

@@ -22,7 +22,7 @@ static void put_form(Str *out, const char *help)
     const char *colon = strstr(help, ": ");
     int form = colon ? (int)(colon - help) : (int)strlen(help);
 
-    str_printf(out, "- `%.*s`%s. ", form, help, help + form);
+    str_printf(out, "- `%.*s`%s.", form, help, help + form);
 }
 
 static void put_statements(Str *out, TlForm form)
@@ -34,7 +34,7 @@ static void put_statements(Str *out, TlForm form)
         if (!rule)
             continue;
         put_form(out, stmt_help((StmtKind)i));
-        str_printf(out, "%s\n", rule);
+        str_printf(out, " %s\n", rule);
     }
 }
 
@@ -99,6 +99,17 @@ void prompt_language(Str *out, TlForm form)
 
 /* ---- what a reader needs ------------------------------------------------------------------- */
 
+/* "FORM (code) or FORM of a sketch: what it is" has a form that he does not meet. */
+static void put_form_of_code(Str *out, const char *help)
+{
+    const char *code = strstr(help, " (code)"), *colon = strstr(help, ": ");
+
+    if (!code || (colon && colon < code))
+        put_form(out, help);
+    else
+        str_printf(out, "- `%.*s`%s.", (int)(code - help), help, colon ? colon : "");
+}
+
 void prompt_language_used(Str *out, const bool *stmts, const bool *ops)
 {
     const char *between = "";
@@ -106,9 +117,9 @@ void prompt_language_used(Str *out, const bool *stmts, const bool *ops)
     str_add(out, "# The language TL, as far as it occurs\n\nTL is sequential: a Copy is complete when the next statement begins. "
                  "Masks leave out what is not\ntrue (-inf); a tile of a Copy may stand over the end of a tensor, where it has zeros.\n\n");
     for (int i = 0; i < STMT_COUNT; i++) {
-        if (!stmts[i])
+        if (!stmts[i] || i == STMT_INPUT || i == STMT_OUTPUT) /* the parameters of the function say it */
             continue;
-        put_form(out, stmt_help((StmtKind)i));
+        put_form_of_code(out, stmt_help((StmtKind)i));
         str_addc(out, '\n');
     }
     str_add(out, "\nOperations: ");

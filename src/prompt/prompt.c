@@ -8,7 +8,7 @@
  */
 #include "prompt/prompt.h"
 
-enum { LEAST_EXAMPLE = 250, LEAST_DIAGNOSTICS = 400, LEAST_LINE = 80 };
+enum { LEAST_EXAMPLE = 250, LEAST_DIAGNOSTICS = 150, LEAST_LINE = 80, LAST_TITLES = 60 };
 
 static const struct {
     const char *name;
@@ -68,21 +68,20 @@ static void put_known(Str *out, const PromptRequest *r)
     str_add(out, n ? "; all other sizes are given at launch.\n" : " Sizes that are not numbers are given at launch.\n");
 }
 
-static void put_given(Str *out, PromptStage stage, const PromptRequest *r)
+static void put_given(Str *out, PromptStage stage, const PromptRequest *r, const PromptTranslation *asked)
 {
     str_printf(out, "\n# %s\n\n", stages[stage].given);
     if (stage == PROMPT_DEFINE) {
         str_printf(out, "%s\n", r->text);
         return;
     }
-    put_fenced(out, "tl", r->text);
-    put_known(out, r);
+    put_fenced(out, "tl", stage == PROMPT_TRANSLATE ? asked->code : r->text);
     if (stage == PROMPT_TRANSLATE) {
-        Str heads = str_new(out->arena);
-
-        str_add(out, "\nHow the function of each block begins; the parameters stand in this order:\n\n");
-        put_fenced(out, "cpp", prompt_heads(&heads, r) ? str_text(&heads) : "");
+        str_add(out, "\nHow the function of each block begins:\n\n");
+        put_fenced(out, "cpp", asked->heads);
+        return;
     }
+    put_known(out, r);
     if (prompt_is_cuda(stage))
         prompt_cuda_head(out, r);
 }
@@ -119,24 +118,28 @@ static void put_lines(Str *out, const char *text, int room)
     put_fenced(out, "", str_text(&kept));
 }
 
+/* What is wrong may take half of the room, and the answer the rest; where that is little, what is wrong says by itself
+ * which lines it means. */
 static void put_last(Str *out, const PromptRequest *r, int room)
 {
-    int most = room / 2 > LEAST_DIAGNOSTICS ? room / 2 : LEAST_DIAGNOSTICS, taken = r->answer ? prompt_tokens(r->answer) : 0;
+    int wrong = prompt_tokens(r->diagnostics), answer = r->answer ? prompt_tokens(r->answer) : 0, most;
 
-    if (r->answer) {
+    room -= LAST_TITLES;
+    most = wrong < room / 2 ? room - wrong : room / 2;
+    if (r->answer && (answer <= most || most >= LEAST_DIAGNOSTICS)) {
         str_add(out, "\n# Your last answer\n\n");
         put_lines(out, r->answer, most);
-        room -= taken < most ? taken : most;
+        room -= answer < most ? answer : most;
     }
-    str_add(out, r->answer ? "\n# What is wrong with it\n\nIt was checked and executed. Mend this, and keep what is right:\n\n"
+    str_add(out, r->answer ? "\n# What is wrong with your last answer\n\nIt was checked and executed. Mend this, and keep what is right:\n\n"
                            : "\n# What is wrong with your last answer\n\nNo program could be taken from it:\n\n");
     put_lines(out, r->diagnostics, room > LEAST_DIAGNOSTICS ? room : LEAST_DIAGNOSTICS);
 }
 
-static void put_form(Str *out, PromptStage stage)
+static void put_form(Str *out, PromptStage stage, const PromptTranslation *asked)
 {
     if (stage == PROMPT_TRANSLATE) {
-        prompt_cute_form(out);
+        prompt_cute_form(out, asked->terse);
         return;
     }
     if (prompt_is_cuda(stage)) {
@@ -153,42 +156,90 @@ static void put_form(Str *out, PromptStage stage)
 
 /* ---- the whole ----------------------------------------------------------------------- */
 
-/* Tokens that the answer may need: code is some two and a half times its sketch, C++ four times its code. */
-static int reserve(PromptStage stage, int given)
+/* Tokens that the answer may need, rather too many: code is some two and a half times its sketch; of C++ it is known what the built-in
+ * translator writes. */
+static int reserve(PromptStage stage, int given, const PromptTranslation *asked)
 {
     switch (stage) {
     case PROMPT_DEFINE: return 900;
-    case PROMPT_SKETCH: return 300 + given + given / 4;
-    case PROMPT_REASON: return 300 + 5 * given / 2;
-    case PROMPT_CODE: return 500 + 5 * given / 2;
-    case PROMPT_TRANSLATE: return 300 + 4 * given;
+    case PROMPT_SKETCH: return 700 + 5 * given / 2;
+    case PROMPT_REASON: return 1300 + 5 * given / 2;
+    case PROMPT_CODE: return 1700 + 5 * given;
+    case PROMPT_TRANSLATE: return asked->ours ? 100 + 17 * prompt_tokens(asked->ours) / 16 : 300 + 3 * given;
     case PROMPT_THINK: return 2000 + 5 * given;
-    case PROMPT_VANILLA: return 1000 + 5 * given;
+    case PROMPT_VANILLA: return 2000 + 5 * given;
     case PROMPT_STAGES: break;
     }
     return 0;
 }
 
+/* What stands before the examples and behind them, and the tokens that are left for those. */
+typedef struct Parts {
+    Str before, given, form;
+    PromptTranslation asked;
+    int room;
+} Parts;
+
+static Parts parts_of(Arena *arena, PromptStage stage, const PromptRequest *r)
+{
+    Parts p = {str_new(arena), str_new(arena), str_new(arena), {r->text, "", NULL, false}, r->room ? r->room : PROMPT_ROOM};
+
+    str_printf(&p.before, "# Task\n\n%s\n", stages[stage].task);
+    if (stage == PROMPT_TRANSLATE) {
+        p.asked = prompt_translation(arena, r);
+        prompt_cute(&p.before, r, &p.asked);
+    } else {
+        prompt_language(&p.before, stages[stage].form);
+        prompt_hardware(&p.before, stage == PROMPT_THINK ? IN_CODE : stages[stage].form, r->target, r->dtype);
+    }
+    put_given(&p.given, stage, r, &p.asked);
+    put_form(&p.form, stage, &p.asked);
+    p.room -= reserve(stage, prompt_tokens(p.asked.code), &p.asked) + prompt_tokens(str_text(&p.before)) +
+              prompt_tokens(str_text(&p.given)) + prompt_tokens(str_text(&p.form));
+    return p;
+}
+
+/* An answer that is too long beside its question is asked for without comments. */
+static void make_room(Arena *arena, PromptStage stage, Parts *p)
+{
+    int before = prompt_tokens(str_text(&p->form));
+
+    if (p->room >= 0 || !p->asked.ours)
+        return;
+    p->room += prompt_tokens(p->asked.ours);
+    p->asked.ours = prompt_terse(arena, p->asked.ours);
+    p->asked.terse = true;
+    p->form = str_new(arena);
+    put_form(&p->form, stage, &p->asked);
+    p->room -= prompt_tokens(p->asked.ours) + prompt_tokens(str_text(&p->form)) - before;
+}
+
 const char *prompt_write(Arena *arena, PromptStage stage, const PromptRequest *r)
 {
-    Str out = str_new(arena), given = str_new(arena), form = str_new(arena);
-    int room;
+    Parts p = parts_of(arena, stage, r);
 
-    str_printf(&out, "# Task\n\n%s\n", stages[stage].task);
-    if (stage == PROMPT_TRANSLATE)
-        prompt_cute(&out, r);
-    else
-        prompt_language(&out, stages[stage].form);
-    prompt_hardware(&out, stage == PROMPT_THINK ? IN_CODE : stages[stage].form, r->target, r->dtype);
-    put_given(&given, stage, r);
-    put_form(&form, stage);
-    room = (r->room ? r->room : PROMPT_ROOM) - reserve(stage, prompt_tokens(r->text)) - prompt_tokens(str_text(&out)) -
-           prompt_tokens(str_text(&given)) - prompt_tokens(str_text(&form));
-    if (!r->diagnostics && room > LEAST_EXAMPLE && !prompt_is_cuda(stage))
-        prompt_examples(&out, stage, r, room);
-    str_add(&out, str_text(&given));
+    make_room(arena, stage, &p);
+    if (!r->diagnostics && p.room > LEAST_EXAMPLE && !prompt_is_cuda(stage))
+        prompt_examples(&p.before, stage, r, p.room);
+    str_add(&p.before, str_text(&p.given));
     if (r->diagnostics)
-        put_last(&out, r, room);
-    str_add(&out, str_text(&form));
-    return str_text(&out);
+        put_last(&p.before, r, p.room);
+    str_add(&p.before, str_text(&p.form));
+    return str_text(&p.before);
+}
+
+int prompt_apart(Arena *arena, const PromptRequest *r, const char *const **kernels)
+{
+    Source source = {"code", r->text, strlen(r->text)};
+    const Program *program = lang_parse(arena, syms_new(arena), &source, diags_new(arena, &source));
+    const char **names = arena_array(arena, const char *, program->units.len + 1);
+    PromptRequest first = *r;
+    int n = 0;
+
+    first.kernel = first.diagnostics = NULL;
+    for (int i = 0; i < program->units.len; i++)
+        if (program->units.data[i]->kind == UNIT_KERNEL)
+            names[n++] = program->units.data[i]->name;
+    *kernels = names;
+    return n > 1 && prompt_translation(arena, &first).ours && parts_of(arena, PROMPT_TRANSLATE, &first).room < 0 ? n : 0;
 }

@@ -58,6 +58,7 @@ typedef struct PromptRequest {
     const char *text;         /* what is given: plain words, a definition, a sketch or code */
     Library *library;         /* NULL: no examples */
     int room;                 /* 0: PROMPT_ROOM */
+    const char *kernel;       /* the one whose translation is asked for; NULL: all */
     /* After a wrong answer: what it was, and what is wrong with it; NULL: none. */
     const char *answer, *diagnostics;
 } PromptRequest;
@@ -66,16 +67,36 @@ const char *prompt_write(Arena *arena, PromptStage stage, const PromptRequest *r
 /* A guess that is rather too high. */
 int prompt_tokens(const char *text);
 
+/* ---- translations ------------------------------------------------------------------- */
+
+/* The kernels that are asked for one by one, for a question of all and its answer would not fit
+ * into the room together; their number, or 0: all are asked for at once. */
+int prompt_apart(Arena *arena, const PromptRequest *request, const char *const **kernels);
+/* brief.c: the function of a block without its head, and with no more of its comments than says
+ * which statement is meant. */
+const char *prompt_brief(Arena *arena, const char *name, const char *block, const char *head);
+/* Without comments but those that stand above functions. */
+const char *prompt_terse(Arena *arena, const char *text);
+/* A text of C++ with the heads that are left out in it. framed: its kernels, by chain_frame; shown: the
+ * same text, with comments say; flat: all stays on the line where it stands. */
+const char *prompt_unfold(Arena *arena, Chain *framed, const char *text, const char *shown, bool flat);
+
 /* The parts, for tests. */
 void prompt_language(Str *out, TlForm form);
 void prompt_hardware(Str *out, TlForm form, const Target *target, DType dtype);
 /* What a reader of TL must know: the statements and operations that are marked. */
 void prompt_language_used(Str *out, const bool *stmts, const bool *ops);
-/* translate.c: what a writer of CuTe C++ must know; how each function begins, of the code that is
- * given (false: it cannot be lowered); the form of the answer. */
-void prompt_cute(Str *out, const PromptRequest *request);
-bool prompt_heads(Str *out, const PromptRequest *request);
-void prompt_cute_form(Str *out);
+/* translate.c: a translation as it is asked for. */
+typedef struct PromptTranslation {
+    const char *code;   /* of the kernels that are asked for */
+    const char *heads;  /* how their functions begin; "": the code cannot be lowered */
+    const char *ours;   /* what the built-in translator writes, in brief; NULL: it cannot */
+    bool terse;         /* there is little room: without comments */
+} PromptTranslation;
+PromptTranslation prompt_translation(Arena *arena, const PromptRequest *request);
+/* What a writer of CuTe C++ must know; the form of the answer. */
+void prompt_cute(Str *out, const PromptRequest *request, const PromptTranslation *asked);
+void prompt_cute_form(Str *out, bool terse);
 /* cuda.c: stages that ask for CUDA C++; how its function begins; the form of the answer. */
 bool prompt_is_cuda(PromptStage stage);
 void prompt_cuda_head(Str *out, const PromptRequest *request);

@@ -260,6 +260,32 @@ static void products_keep_their_fragments(void **state)
     assert_null(strstr(tile, "rows("));
 }
 
+/* Lanes exchange what they have of 32 columns, so that each writes 16 bytes, however warps share columns. */
+static void products_of_16_bits_leave_in_sixteens(void **state)
+{
+    Arena *arena = ((Fixture *)*state)->arena;
+
+    for (int warps_n = 1; warps_n <= 4; warps_n *= 2) {
+        const char *ptx = compiled(arena, arena_printf(arena,
+            "Kernel k\n  Input A (M, K) bf16\n  Input B (N, K) bf16\n  Output C (M, N) bf16\n"
+            "  K = 64\n  N = 128\n  Grid m = ceil(M / 64)\n"
+            "  Allocate A in shared (64, K)\n  Allocate B in shared (N, K)\n"
+            "  Allocate C in register (64, N)\n"
+            "  Copy A (64, K) in coordinate [M = m] from global to shared\n"
+            "  Copy B (N, K) in coordinate [N = 0] from global to shared\n"
+            "  Compute GEMM A, B.T and get C\n"
+            "  Copy C (64, N) in coordinate [M = m] from register to global\n"
+            "  Schedule sm_80\n    warps = 4\n    warps_n = %d\n  end\nend\n", warps_n), true);
+        const char *any = strstr(ptx, ".entry k_any(");
+
+        assert_non_null(any);
+        assert_int_equal(count(ptx, "st.global.v4.b32"), 64 * 128 / 128 / 8);
+        assert_int_equal(count(ptx, "shfl.sync.bfly.b32") - count(any, "shfl.sync.bfly.b32"), 64 * 128 / 128 / 2);
+        assert_int_equal(count(any, "st.global.v4.b32"), 0);
+        assert_int_equal(count(ptx, "st.global.b32"), 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -271,6 +297,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(rows_of_any_length, setup, teardown),
         cmocka_unit_test_setup_teardown(copies_are_wide_and_direct, setup, teardown),
         cmocka_unit_test_setup_teardown(products_keep_their_fragments, setup, teardown),
+        cmocka_unit_test_setup_teardown(products_of_16_bits_leave_in_sixteens, setup, teardown),
     };
     return cmocka_run_group_tests_name("rows", tests, NULL, NULL);
 }

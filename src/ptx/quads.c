@@ -14,7 +14,7 @@ enum { ATOM = 8, LANES = 4, GROUP = ATOM * LANES };
 bool qd_can(Emitter *e, const TileOp *op, const TileValue *v)
 {
     const Layout *l = &v->type.layout;
-    if (!e->role || !e->aligned || l->kind != LAY_MMA_C || l->quads || l->warps_n > 1 || v->type.cols % GROUP) return false;
+    if (!e->aligned || l->kind != LAY_MMA_C || l->quads || v->type.cols % (GROUP * l->warps_n)) return false;
     if (dtype_bytes(op->tensor->dtype) != 2 || !cp_is_whole_chunks(e, op) || v->type.rows == 1) return false;
     return aff_divisor(op->tensor->dims[op->col_dim]) % ATOM == 0 && aff_divisor(op->coords[op->col_dim]) % ATOM == 0;
 }
@@ -51,11 +51,12 @@ void qd_store(Emitter *e, const TileOp *op)
     const TileValue *v = op->args[0];
     AffCtx *aff = e->program->aff;
     const int *words = fr_packed(e, v, op->tensor->dtype);
-    const Aff *lane = aff_of(aff, ix_lane_col(e, v->type.layout, v->type.cols)); /* 2 (lane % 4) */
+    const Aff *column = aff_of(aff, ix_lane_col(e, v->type.layout, v->type.cols)); /* 2 (lane % 4) in the warp's share */
+    const Aff *in_atom = aff_mod(aff, column, aff_const(aff, ATOM));
     const char *corner = em_new(e, REG_RD), *right = em_new(e, REG_RD);
-    int atoms = v->type.cols / ATOM, rows = e->frags[v->id].n / 2 / atoms; /* rows: that a lane has */
+    int atoms = v->type.cols / ATOM / v->type.layout.warps_n, rows = e->frags[v->id].n / 2 / atoms; /* rows: that a lane has */
     Swap bits = lane_bits(e);
-    em(e, "mul.wide.s32 %s, %s, %d;", right, ix_value(e, lane), (LANES - 1) * 2);
+    em(e, "mul.wide.s32 %s, %s, %d;", right, ix_value(e, in_atom), (LANES - 1) * 2);
     em(e, "add.s64 %s, %s, %s;", corner, cp_lane_corner(e, op, v), right);
     RowAddress last = {0};
     for (int r = 0; r < rows; r++)
@@ -66,7 +67,7 @@ void qd_store(Emitter *e, const TileOp *op)
             for (int i = 0; i < 2; i++) swap(e, &w[i], &w[i + 2], bits.bit[0], 2);
             for (int i = 0; i < LANES; i += 2) swap(e, &w[i], &w[i + 1], bits.bit[1], 1);
             Place p = cp_place(e, v, first);
-            p.col = aff_offset(aff, aff_scale(aff, lane, LANES), p.col_step);
+            p.col = aff_offset(aff, aff_add(aff, column, aff_scale(aff, in_atom, LANES - 1)), p.col_step);
             const char *address = cp_column_address(e, op, cp_row_address(e, op, corner, p.row_step, &last), p.col_step);
             em(e, "%sst.global.v4.b32 %s, {%s, %s, %s, %s};", gl_guard(e, cp_inside(e, op, v, &p, ATOM)), address, w[0], w[1],
                w[2], w[3]);

@@ -97,6 +97,7 @@ typedef struct Emitter {
     bool settled;               /* the text that gives back what was owed is there */
     const char **votes;         /* by tile value id, of the first that is revised: the vote's predicate, made ahead; or NULL */
     bool cold;           /* in a region that is rarely executed */
+    struct HandOut *hand_out;   /* in the work of the copier that hands places out (places.c) */
     const Aff **awaited;        /* by tile value id: the number of the stage that was awaited */
 } Emitter;
 
@@ -117,6 +118,7 @@ void em_fail(Emitter *e, Span loc, DiagCode code, const char *fmt, ...) TW_PRINT
 
 /* index.c: integer expressions */
 void ix_bind(Emitter *e, const AffSym *sym, const char *reg, int level);
+void ix_know(Emitter *e, const Aff *a, const char *reg, int level); /* a's value is in a register */
 int ix_level(const Emitter *e, const Aff *a);
 const char *ix_value(Emitter *e, const Aff *a);      /* s32 operand */
 /* d = the expression as fp32. Values that differ by constants share one conversion,
@@ -231,7 +233,8 @@ void kn_block(Emitter *e, const TileBlock *block);
 bool kn_used_behind(const Emitter *e, const TileValue *v); /* by what the block still has to do */
 const char *kn_base(Emitter *e, int tensor);            /* REG_RD: global address */
 const char *kn_stride(Emitter *e, int tensor, int dim); /* REG_RD: bytes */
-void kn_arguments(Emitter *e);                        /* tensors and dimensions, to the outermost scope */
+void kn_arguments(Emitter *e);                        /* tensors and dimensions, known in this scope */
+void kn_dimensions(Emitter *e);                       /* dimensions alone */
 void kn_decode_grid(Emitter *e, const char *place);   /* number of a block to coordinates, known in this scope */
 
 /* flow.c */

@@ -47,6 +47,12 @@ static void remember(Emitter *e, MemoKind kind, const Aff *a, int reg, int level
     *memo_of(e, kind, a) = (Memo){reg, level, true};
 }
 
+void ix_know(Emitter *e, const Aff *a, const char *reg, int level)
+{
+    if (a->kind == AFF_SYM) ix_bind(e, a->sym, reg, level);
+    else remember(e, MEMO_VALUE, a, atoi(reg + 2), level);
+}
+
 static bool power_of_two(int64_t n, int *log)
 {
     if (n <= 0 || (n & (n - 1))) return false;

@@ -148,12 +148,14 @@ void kn_block(Emitter *e, const TileBlock *block)
     int at = e->at;
     for (int i = 0; i < block->ops.len && !e->failed; i++) {
         const TileOp *op = block->ops.data[i];
+        pl_draw(e, block, i);
         if (op->kind != TILE_FILL && op->kind != TILE_VIEW && op->kind != TILE_BUFFER && op->kind != TILE_YIELD)
             emit_place(e, op);
         e->block = block;
         e->at = i;
         emit_op(e, op);
     }
+    pl_draw(e, block, block->ops.len);
     e->block = outer;
     e->at = at;
 }
@@ -227,12 +229,12 @@ static void load_tensor_arguments(Emitter *e)
     }
 }
 
-static void load_dimensions(Emitter *e)
+void kn_dimensions(Emitter *e)
 {
     for (int i = 0; i < e->program->dims.len; i++) {
         const char *reg = em_new(e, REG_R);
         em(e, "ld.param.s32 %s, [%s];", reg, kn_param(e, ABI_DIM, 0, i));
-        ix_bind(e, e->program->dims.data[i], reg, 0);
+        ix_bind(e, e->program->dims.data[i], reg, em_level(e));
     }
 }
 
@@ -283,7 +285,7 @@ void kn_decode_grid(Emitter *e, const char *rest)
 void kn_arguments(Emitter *e)
 {
     load_tensor_arguments(e);
-    load_dimensions(e);
+    kn_dimensions(e);
 }
 
 static void load_lanes(Emitter *e)

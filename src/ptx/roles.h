@@ -28,6 +28,15 @@ struct RingPlace {
 /* roles.c */
 void ro_roles(Emitter *e, const TileOp *op);
 void ro_turn(Emitter *e, const TileOp *op);
+bool ro_is_copier(const TileOp *roles, int role);
+int ro_first_copier(const TileOp *roles); /* -1: there is none */
+
+/* places.c: what a role does at each place of a persistent block, jumping to $place and
+ * $last with the label's number */
+void pl_init(Emitter *e, const TileOp *roles);
+void pl_hand_out(Emitter *e, const TileOp *roles, int role, int label);
+void pl_take(Emitter *e, const TileOp *roles, int role, int label);
+void pl_draw(Emitter *e, const TileBlock *block, int at); /* the next place, where that is the point for it */
 
 /* ring.c */
 void rg_init(Emitter *e, const TileOp *roles);

@@ -17,11 +17,15 @@
 #include "lang/lang.h"
 #include "pass/copies.h"
 #include "pass/decide.h"
+#include "pass/issue.h"
 #include "pass/passes.h"
 
 #include <math.h>
 
-enum { LEAST = 32 }; /* columns that are worth an iteration of their own */
+enum {
+    LEAST = 32,   /* columns that may have an iteration of their own */
+    WORTH_IT = 64 /* and that should */
+};
 
 typedef struct Halver {
     TileProgram *program;
@@ -353,8 +357,24 @@ static void halve(const Halver *h, TileBlock *block, int at, int end, const Aff 
     h->loop->hi = aff_sub(h->program->aff, h->loop->hi, cond);
 }
 
-/* Of the instances of a block one may have half a tile and another all of it, and their
- * block ends with the longer: measured at d128, causal, no faster, so it is left to be asked for. */
+static int count_products(const TileBlock *block)
+{
+    int n = 0;
+    for (int i = 0; i < block->ops.len; i++) n += block->ops.data[i]->kind == TILE_ISSUE;
+    return n;
+}
+
+/* It pays where blocks go through loops of different lengths, since many are then short
+ * (measured at d128, causal: 1 % faster at all lengths), and where there are registers for both
+ * widths: ptxas serialised products of four warpgroups, and those that row sums go with (ones.c). */
+static bool pays(const Halver *h)
+{
+    enum { PRODUCTS = 2 };
+    const TileOp *loop = h->loop;
+    bool room = !issue_closely(h->kernel) && count_products(loop->regions[0]) <= PRODUCTS;
+    return rw_uses_grid(h->kernel, loop->hi) && room && h->cols / 2 >= WORTH_IT;
+}
+
 void halve_last(TileProgram *program, TileKernel *kernel, TileBlock *block, Diags *diags)
 {
     for (int i = 0; i < block->ops.len; i++) {
@@ -367,6 +387,7 @@ void halve_last(TileProgram *program, TileKernel *kernel, TileBlock *block, Diag
         const Aff *cond = condition(&h);
         if (aff_never(program->aff, cond)) continue;
         uint64_t full = DECIDE(SCHED_LAST_FULL), either = full | DECIDE(SCHED_LAST_HALF);
-        if (pass_decide(kernel, SCHED_LAST, SCHED_LAST_FULL, either, diags) == SCHED_LAST_HALF) halve(&h, block, i, end, cond);
+        SchedValue best = pays(&h) ? SCHED_LAST_HALF : SCHED_LAST_FULL;
+        if (pass_decide(kernel, SCHED_LAST, best, either, diags) == SCHED_LAST_HALF) halve(&h, block, i, end, cond);
     }
 }

@@ -223,6 +223,13 @@ static bool is_dead(const TileBlock *block, const TileOp *op)
     return true;
 }
 
+bool rw_uses_grid(const TileKernel *kernel, const Aff *a)
+{
+    for (int i = 0; i < kernel->grid.len; i++)
+        if (aff_uses(a, kernel->grid.data[i].sym)) return true;
+    return false;
+}
+
 void rw_remove_dead(TileBlock *block)
 {
     for (int i = block->ops.len - 1; i >= 0; i--) {

@@ -57,6 +57,8 @@ void rw_inline(TileProgram *program, TileBlock *scope, TileBlock *block, int at)
 void rw_remove(TileBlock *block, const TileOp *op); /* which stands in the block itself */
 /* Whether a tile of the ring is awaited by block[from, to). */
 bool rw_awaits(const TileBlock *block, int from, int to, const TileValue *ring);
+/* Whether an expression differs from block to block. */
+bool rw_uses_grid(const TileKernel *kernel, const Aff *a);
 /* Removes operations without effects whose results nothing uses. */
 void rw_remove_dead(TileBlock *block);
 bool tile_op_has_effect(const TileOp *op);

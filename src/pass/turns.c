@@ -40,6 +40,7 @@ typedef struct Loops {
     bool some;  /* start their products so */
     bool even;  /* all of these go equally far for all instances */
     bool busy;  /* their arithmetic takes longer than their products, by the count of its operations */
+    bool short_ones; /* how far they go differs from block to block */
 } Loops;
 
 /* Operations on each element of a matrix that an iteration always does. An online softmax has two. */
@@ -54,16 +55,17 @@ static bool is_busy(const TileBlock *body)
     return n >= MANY;
 }
 
-static void find_loops(const TileBlock *block, Loops *loops)
+static void find_loops(const TileKernel *kernel, const TileBlock *block, Loops *loops)
 {
     int first, last;
     for (int i = 0; i < block->ops.len; i++) {
         const TileOp *op = block->ops.data[i];
-        for (int k = 0; k < op->n_regions; k++) find_loops(op->regions[k], loops);
+        for (int k = 0; k < op->n_regions; k++) find_loops(kernel, op->regions[k], loops);
         if (op->kind != TILE_FOR || !find_products(op->regions[0], &first, &last)) continue;
         loops->some = true;
         loops->even &= !op->until;
         loops->busy |= is_busy(op->regions[0]);
+        loops->short_ones |= rw_uses_grid(kernel, op->hi);
     }
 }
 
@@ -88,16 +90,18 @@ static void take_turns(TileProgram *program, TileKernel *kernel, TileBlock *bloc
 }
 
 /* Two fall into step by themselves: each waits for the tensor cores while the other has
- * them; not where arithmetic takes so long that they do not meet there. Of more, several may wait together: four gain 3 to 4 %. Where some leave a loop
- * before others, taking turns with them costs as much. */
+ * them; not where arithmetic takes so long that they do not meet there, and where loops are
+ * short not soon enough (measured at d128, causal: half a percent). Of more, several may wait
+ * together: four gain 3 to 4 %. Where some leave a loop before others, taking turns with them
+ * costs as much. */
 void turns_take(TileProgram *program, TileKernel *kernel, TileBlock *block, Diags *diags)
 {
     const TileAxis *axis = tile_within(kernel);
     uint64_t off = DECIDE(SCHED_TURNS_OFF), either = off | DECIDE(SCHED_TURNS_ON);
     Loops loops = {.even = true};
-    find_loops(block, &loops);
+    find_loops(kernel, block, &loops);
     bool several = axis && tile_instances(kernel, axis->sym) > 1 && loops.some;
-    SchedValue best = several && loops.even && (issue_closely(kernel) || loops.busy) ? SCHED_TURNS_ON : SCHED_TURNS_OFF;
+    SchedValue best = several && loops.even && (issue_closely(kernel) || loops.busy || loops.short_ones) ? SCHED_TURNS_ON : SCHED_TURNS_OFF;
     if (pass_decide(kernel, SCHED_TURNS, best, several ? either : off, diags) == SCHED_TURNS_ON)
         take_turns(program, kernel, block);
 }

@@ -286,6 +286,32 @@ static void products_of_16_bits_leave_in_sixteens(void **state)
     }
 }
 
+/* Where addresses allow no wide copies, a thread goes through the elements of its chunks in loops that
+ * stay loops, so that ptxas has little to do; and one condition serves for a chunk that ends with its row. */
+static void elements_are_copied_in_loops(void **state)
+{
+    Arena *arena = ((Fixture *)*state)->arena;
+    const char *ptx = compiled(arena,
+                               "Kernel k\n  Input A (M, K) bf16\n  Input B (N, K) bf16\n  Output C (M, N) fp32\n"
+                               "  K = 64\n  N = 250\n  Grid m = ceil(M / 32)\n"
+                               "  Allocate A in shared (32, K)\n  Allocate B in shared (256, K)\n"
+                               "  Allocate C in register (32, 256)\n"
+                               "  Copy A (32, K) in coordinate [M = m] from global to shared\n"
+                               "  Copy B (256, K) in coordinate [N = 0] from global to shared\n"
+                               "  Compute GEMM A, B.T and get C\n"
+                               "  Copy C (32, 256) in coordinate [M = m, N = 0] from register to global\n"
+                               "  Schedule sm_80\n    warps = 4\n    warps_n = 2\n  end\nend\n",
+                               true);
+    const char *aligned = strstr(ptx, ".entry k("), *any = strstr(ptx, ".entry k_any(");
+
+    assert_true(aligned && any && aligned < any);
+    assert_int_equal(count(aligned, ".pragma \"nounroll\""), 1);
+    assert_int_equal(count(any, ".pragma \"nounroll\""), 1);
+    assert_int_equal(count(any, "bra.uni $rows"), 1);
+    assert_int_equal(count(aligned, "ld.global.b16"), (2 + 4) * 8); /* A's chunks, and a turn's of B */
+    assert_int_equal(count(aligned, "cp.async.cg"), 2 + 16);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -298,6 +324,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(copies_are_wide_and_direct, setup, teardown),
         cmocka_unit_test_setup_teardown(products_keep_their_fragments, setup, teardown),
         cmocka_unit_test_setup_teardown(products_of_16_bits_leave_in_sixteens, setup, teardown),
+        cmocka_unit_test_setup_teardown(elements_are_copied_in_loops, setup, teardown),
     };
     return cmocka_run_group_tests_name("rows", tests, NULL, NULL);
 }

@@ -170,13 +170,21 @@ static void place_element(Emitter *e, const char *words[4], int bytes, int k, co
     }
 }
 
+static const char *next_element(Emitter *e, const char *at, const char *step)
+{
+    const char *next = em_new(e, REG_RD);
+    em(e, "add.s64 %s, %s, %s;", next, at, step);
+    return next;
+}
+
 /* The elements of one chunk, one by one; outside reads as 0. */
 static void copy_elements(Emitter *e, const Chunks *c, const Chunk *chunk, const Aff *uniform)
 {
     AffCtx *aff = e->program->aff;
     const TileOp *op = c->op;
     int bytes = dtype_bytes(op->tensor->dtype);
-    const char *words[4] = {0}, *step = gl_step(e, op->tensor, op->col_dim);
+    bool near = gl_columns_contiguous(op);
+    const char *words[4] = {0}, *step = near ? NULL : gl_step(e, op->tensor, op->col_dim);
     if (!uniform) uniform = aff_const(aff, 1);
     const Aff *rows = gl_offset_inside(e, op, op->row_dim, chunk->row_aff, c->tile.type->rows);
     const Aff *inside = aff_and(aff, uniform, rows);
@@ -186,16 +194,18 @@ static void copy_elements(Emitter *e, const Chunks *c, const Chunk *chunk, const
         at = em_new(e, REG_RD);
         em(e, "add.s64 %s, %s, %d;", at, chunk->address, chunk->byte);
     }
+    const Aff *known = NULL;
+    const char *p = NULL;
     for (int k = 0; k < c->elements; k++) {
         const Aff *column = aff_offset(aff, chunk->col_aff, k);
         const Aff *cond = aff_and(aff, inside, gl_offset_inside(e, op, op->col_dim, column, c->tile.type->cols));
         cond = aff_and(aff, cond, gl_where(e, op, chunk->row_aff, column));
-        const char *value = em_new(e, kind), *p = ix_condition_here(e, cond);
+        const char *value = em_new(e, kind);
+        if (cond != known) p = ix_condition_here(e, cond);
+        known = cond;
         em(e, "mov.b%d %s, 0;", bytes == 1 ? 32 : bytes * 8, value);
-        em(e, "@%s ld.global.b%d %s, [%s];", p, bytes * 8, value, at);
-        const char *next = em_new(e, REG_RD);
-        if (k + 1 < c->elements) em(e, "add.s64 %s, %s, %s;", next, at, step);
-        at = next;
+        em(e, "@%s ld.global.b%d %s, [%s+%d];", p, bytes * 8, value, at, near ? k * bytes : 0);
+        if (!near && k + 1 < c->elements) at = next_element(e, at, step);
         place_element(e, words, bytes, k, value);
     }
     if (c->words)
@@ -402,6 +412,54 @@ static void copy_if_reached(Emitter *e, const Chunks *c, int from, int to, LaneP
     em(e, "$reached%d:", label);
 }
 
+/* ---- loops of elements ---------------------------------------------------------------------
+ *
+ * Written out, the elements of large tiles are thousands of instructions, for which ptxas takes
+ * longer than for all else. So a thread goes down its rows in a loop, as far in a turn as loads
+ * are to be under way at once:
+ *
+ *   $rows:  chunks of row + 0, row + 8; row += 16; address += 16 rows; until all are done
+ */
+
+enum { LEAST_TURNS = 2 };
+
+/* Steps that a turn takes, at most so many and more than half of them, since fewer loads under
+ * way cost time; 0: there is no loop. Rows that a turn adds to the lane's own must not reach into
+ * bits that swizzles are made of (shared.c). */
+static int steps_a_turn(const Chunks *c, int most)
+{
+    const LayDeal *d = &c->deal;
+    int down = lay_deal_down(d);
+    if (c->words || !c->tile.index || d->count * d->threads != d->rows * d->per_row || down < 2) return 0;
+    for (int k = most; 2 * k > most; k--)
+        if (down % k == 0 && down / k >= LEAST_TURNS && (k == 1 || k * step_rows(c, 1) % 8 == 0)) return k;
+    return 0;
+}
+
+static void copy_in_turns(Emitter *e, const Chunks *c, int steps, const Aff *uniform)
+{
+    int label = em_label(e), turns = lay_deal_down(&c->deal) / steps, rows = steps * step_rows(c, 1);
+    const char *row = em_new(e, REG_R), *address = em_new(e, REG_RD), *turn = em_new(e, REG_R), *more = em_new(e, REG_P);
+    const char *further = em_new(e, REG_RD);
+    em(e, "mul.lo.s64 %s, %s, %d;", further, gl_step(e, c->op->tensor, c->op->row_dim), rows);
+    em(e, "mov.b32 %s, %s;", row, c->row0);
+    em(e, "mov.b64 %s, %s;", address, c->address);
+    em(e, "mov.b32 %s, 0;", turn);
+    em_open(e);
+    em(e, ".pragma \"nounroll\";\n$rows%d:", label);
+    Chunks in_turn = *c;
+    in_turn.row0 = row;
+    in_turn.row_sym = ix_symbol(e, "row", row, em_level(e), c->last_row + (int64_t)(turns - 1) * rows);
+    LanePlace place = {.row = row, .chunk = c->chunk0, .level = em_level(e)};
+    copy_steps(e, &in_turn, 0, steps, &place, address, uniform);
+    em(e, "add.s32 %s, %s, %d;", row, row, rows);
+    em(e, "add.s64 %s, %s, %s;", address, address, further);
+    em(e, "add.s32 %s, %s, 1;", turn, turn);
+    em(e, "setp.lt.s32 %s, %s, %d;", more, turn, turns);
+    em(e, "@%s bra.uni $rows%d;", more, label);
+    em_close(e);
+}
+
 static void copy_regular(Emitter *e, Chunks *c, const Aff *uniform)
 {
     if (!c->address) c->address = chunk_address(e, c, c->row0, c->chunk0);
@@ -410,7 +468,12 @@ static void copy_regular(Emitter *e, Chunks *c, const Aff *uniform)
     LanePlace place = {.row = c->row0, .chunk = c->chunk0};
     const char *address = c->address;
     int down = lay_deal_down(&c->deal), n = c->deal.count;
-    int steps = at_once(e, c, uniform) ? down : (TOGETHER * down + n - 1) / n;
+    bool whole = at_once(e, c, uniform);
+    int steps = whole ? down : (TOGETHER * down + n - 1) / n, in_turn = whole ? 0 : steps_a_turn(c, steps);
+    if (in_turn) {
+        copy_in_turns(e, c, in_turn, uniform);
+        return;
+    }
     for (int from = 0; from < down; from += steps) {
         if (from > 0) address = next_row(e, c, address, step_rows(c, from) - step_rows(c, from - steps));
         copy_if_reached(e, c, from, from + steps < down ? from + steps : down, &place, address, uniform);

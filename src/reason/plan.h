@@ -137,6 +137,7 @@ typedef struct Plan {
     bool in_words;            /* what is wrong with a choice is said in words */
     bool daring;              /* what may be spilled is accepted, since all else does not fit */
     struct Ranking *ranking;  /* NULL: only the best choice is wanted */
+    bool inferred;            /* read.c and infer.c have done their part */
     bool settled;             /* broadcasting operands decide what is still open */
     bool failed;
 } Plan;

@@ -17,11 +17,17 @@ static Unit *reason_spread(Plan *plan, ReasonResult *result)
     return unit;
 }
 
+static bool understand(Plan *plan)
+{
+    plan->inferred = plan->inferred || (plan_read(plan) && plan_infer(plan));
+    return plan->inferred;
+}
+
 static Unit *reason_unit(Plan *plan, ReasonResult *result)
 {
     Added added = {0};
 
-    if (!plan_read(plan) || !plan_infer(plan))
+    if (!understand(plan))
         return NULL;
     const Choice *choice = plan_choose(plan, result);
     if (!choice)
@@ -69,12 +75,12 @@ static bool in_ranges(const Plan *plan)
 static bool reason_kernels(Plan *plan, ReasonResult *result)
 {
     Plan first = plan_for(plan->arena, plan->syms, plan->program, plan->unit, plan->options, plan->diags);
-    int n = plan_read(&first) && plan_infer(&first) && in_ranges(&first) ? 0 : -1;
+    int n = understand(&first) && in_ranges(&first) ? 0 : -1;
 
     if (first.failed)
         return false;
     do {
-        *plan = plan_for(plan->arena, plan->syms, plan->program, plan->unit, plan->options, plan->diags);
+        *plan = n < 0 ? first : plan_for(plan->arena, plan->syms, plan->program, plan->unit, plan->options, plan->diags);
         if (n >= 0)
             plan->range = plan_row_range(n);
         if (n > 0)

@@ -48,7 +48,7 @@ expect 'a budget in tokens' 1 'TW1011' "$tw" models exec:cat --budget 3t
 
 # Ctrl-C ends the question, and the program that was asked with it. (A shell's background
 # jobs ignore it, so another process has to send it.)
-expect 'Ctrl-C' 1 'TW1018' "$tw" models "exec:echo begun; echo \$\$ >$dir/child; kill -INT \$PPID; exec sleep 100"
+expect 'Ctrl-C' 130 'TW1018' "$tw" models "exec:echo begun; echo \$\$ >$dir/child; kill -INT \$PPID; exec sleep 100"
 n=$((n + 1))
 if kill -0 "$(cat "$dir/child")" 2>/dev/null; then
     echo "not ok $n - the program is still there"

@@ -118,11 +118,56 @@ esac && {
     verdict 'goes back to the model, which hears what and where' \
         'grep -qF "on the GPU (Emulated GPU), M=50, normal, contiguous: it left 1600 of 1600 elements of Y unwritten" \
             "$dir/gpu/wrong/translate-2.prompt.md" && in_err TW1061 && [ ! -e "$dir/w" ]'
+    printf '#!/bin/sh\ncat >"$0.prompt"\necho x >>"$0.count"\ncat tests/transcripts/translate/translate-4.answer.md\n' >"$dir/hangs"
+    chmod +x "$dir/hangs"
+
+    # ---- a kernel that never ends: a limit on its time, and the model hears of it
+    printf '#!/bin/sh\necho x >>"$0.count"\ncat >"$0.$(wc -l <"$0.count")"\n[ "$(wc -l <"$0.count")" -ne 2 ] || : >"%s"\ncat tests/transcripts/translate/translate-4.answer.md\n' "$dir/mended" >"$dir/learns"
+    chmod +x "$dir/learns"
+    EMULATED_HANG=scale:32 EMULATED_HASTE=1 EMULATED_MENDED="$dir/mended" expect 'one that never ends' 0 scale --translate-by "exec:$dir/learns" \
+        --cutlass $cutlass --bind M=50 -o "$dir/h" --transcript "$dir/gpu/learns"
+    verdict 'is ended at a limit, and the model hears of it' 'in_err "answer 1" && in_err "wrong, TW1061" &&
+        grep -q "the kernel hung: its process was ended at the time limit" "$dir/learns.2"'
+    verdict 'the next answer is right' 'in_err "answer 2" && grep -qE "right; [0-9.]+ ms on Emulated GPU" "$dir/err" && [ -e "$dir/h/scale.sm_80.ptx" ]'
+    expect 'and plays again' 0 scale --model "replay:$dir/gpu/learns" --cutlass $cutlass --bind M=50 -o "$dir/h2"
+
+    # ---- Ctrl-C while it runs
+    # A shell starts what runs in the background without SIGINT, so that it is given back.
+    printf '#include <signal.h>\n#include <unistd.h>\nint main(int n, char **argv) { (void)n; signal(SIGINT, SIG_DFL); execv(argv[1], argv + 1); return 127; }\n' >"$dir/start.c"
+    ${CC:-cc} -o "$dir/start" "$dir/start.c" 2>"$dir/err"
+    # interrupted NAME COMMAND...: while a kernel hangs; status, and what hung is gone soon after
+    interrupted()
+    {
+        name=$1
+        shift
+        rm -f "$dir/sign"
+        EMULATED_SIGN="$dir/sign" "$dir/start" "$@" >"$dir/out" 2>"$dir/err" </dev/null &
+        pid=$!
+        for _ in $(seq 400); do
+            [ ! -s "$dir/sign" ] || break
+            sleep 0.05
+        done
+        child=$(cat "$dir/sign")
+        before=$(date +%s)
+        kill -INT $pid
+        wait $pid
+        status=$?
+        verdict "$name" '[ $status -eq 130 ] && [ $(($(date +%s) - before)) -le 5 ] && ! kill -0 "$child" 2>/dev/null'
+    }
+    EMULATED_HANG=scale:32 interrupted 'Ctrl-C while a kernel runs' "$tw" gen tests/foreign/scale.tl --no-sandbox \
+        --translate-by "exec:$dir/hangs" --cutlass $cutlass --bind M=50 -o "$dir/k"
+    verdict 'ends it, and the run can be gone on with' 'in_err "the same command goes on with it" && [ ! -e "$dir/k/scale.transcript/result.json" ]'
+    expect 'as it is' 0 "$tw" gen tests/foreign/scale.tl --no-sandbox --translate-by "exec:$dir/hangs" --cutlass $cutlass --bind M=50 -o "$dir/k"
+    verdict 'with nothing asked twice' '[ "$(wc -l <"$dir/hangs.count")" -eq 1 ]'
+    EMULATED_HANG=scale:32 interrupted 'so it is for verify' "$tw" verify "$dir/k/scale.sm_80.ptx" --bind M=50
+    EMULATED_HANG=scale:32 interrupted 'and for bench' "$tw" bench "$dir/k/scale.sm_80.ptx" --bind M=50
     printf '#!/bin/sh\ncat >"$0.asked"\ngiven=$(sed -n "/^\`\`\`tl/,/^\`\`\`$/p" "$0.asked" | grep -v "^\`" | tac | sed "/^\\(Operator\\|Kernel\\)/q" | tac)\n' >"$dir/pupil"
     printf 'case $(sed -n 3p "$0.asked") in\n*sketch*code*|*code*) echo "$given" | "$TW" reason ;;\n*) echo "$given" | "$TW" fuse ;;\nesac\n' >>"$dir/pupil"
     chmod +x "$dir/pupil"
     TW=$tw expect 'a study there' 0 "$tw" study tests/foreign/scale.tl --model "exec:$dir/pupil" --mode two-stage -o "$dir/s"
     verdict 'times what was right' 'grep -qE "two-stage,1,1,2,.*,1(\.0[0-9]*)?,$|two-stage,1,1,2,.*,0\.99[0-9]*,$" "$dir/s/study.csv"'
+    TW=$tw EMULATED_HANG=scale:32 interrupted 'Ctrl-C while a study measures' "$tw" study tests/foreign/scale.tl --model "exec:$dir/pupil" --mode two-stage -o "$dir/s2"
+    TW=$tw expect 'which is gone on with' 0 "$tw" study tests/foreign/scale.tl --model "exec:$dir/pupil" --mode two-stage -o "$dir/s2"
     rm -r "$dir/s"
     TW=$tw EMULATED_WRONG=scale:32 expect 'a study of what is wrong there' 0 "$tw" study tests/foreign/scale.tl --model "exec:$dir/pupil" --mode two-stage -o "$dir/s"
     verdict 'counts that' 'grep -q "two-stage,0,0,2,.*,,TW1061:1$" "$dir/s/study.csv"'

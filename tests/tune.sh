@@ -64,7 +64,7 @@ expect 'a wrong kernel' 1 env EMULATED_WRONG="weigh:$threads" "$tw" tune "$dir/o
 verdict 'after a damaged file that is ignored' 'in_err "is ignored: line"'
 verdict 'is found out' 'in_out "wrong: (untuned)"'
 # shellcheck disable=SC2086
-expect 'Ctrl-C' 124 timeout -s INT 3 "$tw" tune "$dir/op.tl" --set D=64 --bind N=40 --bind M=48 --time 600 --jobs 2
+expect 'Ctrl-C' 130 timeout --preserve-status -s INT 3 "$tw" tune "$dir/op.tl" --set D=64 --bind N=40 --bind M=48 --time 600 --jobs 2
 verdict 'keeps what is known' 'in_err "interrupted; what is known is kept"'
 expect 'and it is remembered' 0 "$tw" tune --list --json
 verdict 'with the other search' '[ "$(grep -c weigh "$dir/out")" -eq 2 ]'

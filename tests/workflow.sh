@@ -113,7 +113,7 @@ done
 kill -INT $pid
 wait $pid
 status=$?
-verdict 'Ctrl-C ends a run that waits' '[ $status -eq 3 ] && in_err "given up"'
+verdict 'Ctrl-C ends a run that waits' '[ $status -eq 130 ] && in_err "given up"'
 : >"$COUNT.go"
 expect 'which can be gone on with' 0 "$tw" gen ops/gemm.tl --sketch-by "exec:$dir/slow" -o "$dir/i"
 verdict 'in its folder' '[ -e "$dir/i/gemm.transcript/result.json" ]'
@@ -212,7 +212,7 @@ done
 kill -INT $pid
 wait $pid
 status=$?
-verdict 'Ctrl-C ends a study' '[ $status -eq 3 ] && in_err "goes on with it"'
+verdict 'Ctrl-C ends a study' '[ $status -eq 130 ] && in_err "goes on with it"'
 verdict 'what was done is in its tables' '[ "$(wc -l <"$dir/cut/study.csv")" -eq 2 ] && grep -q "^gemm,.*,two-stage,1,1,2," "$dir/cut/study.csv"'
 : >"$COUNT.go"
 expect 'and the same command goes on' 0 "$@"

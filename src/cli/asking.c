@@ -22,6 +22,11 @@ void asking_release(void)
     signal(SIGINT, SIG_DFL);
 }
 
+bool asking_stopped(void)
+{
+    return interrupted;
+}
+
 bool asking_tell(void *user, const ModelProgress *p)
 {
     static const char *const phases[] = {

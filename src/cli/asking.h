@@ -9,6 +9,8 @@ void asking_options(Session *s, ModelOptions *options);
 /* From now on Ctrl-C ends the question and not the program; a second one ends both. */
 void asking_catch(void);
 void asking_release(void);
+/* Whether it was pressed. */
+bool asking_stopped(void);
 /* Progress on a terminal; the watch of a model. False: there was Ctrl-C. */
 bool asking_tell(void *user, const ModelProgress *progress);
 /* An answer with what it took, as a JSON object. */

@@ -18,7 +18,7 @@
 #include "tilewright.h"
 
 /* What the process returns. */
-enum { EXIT_DONE = 0, EXIT_WRONG = 1, EXIT_USAGE = 2, EXIT_LACKS = 3 };
+enum { EXIT_DONE = 0, EXIT_WRONG = 1, EXIT_USAGE = 2, EXIT_LACKS = 3, EXIT_STOPPED = 130 /* as of a program that Ctrl-C ends */ };
 
 /* ---- options ------------------------------------------------------------------ */
 

@@ -146,7 +146,7 @@ static int ask(Session *s, const char *spec)
     model_close(model);
     asking_release();
     if (session_diagnose(s) != EXIT_DONE)
-        return EXIT_WRONG;
+        return asking_stopped() ? EXIT_STOPPED : EXIT_WRONG;
     return session_write(s, out.data, out.len);
 }
 

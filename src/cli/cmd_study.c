@@ -3,6 +3,7 @@
  *   DIR/study.csv, study.json                all rows so far
  *   DIR/attention/two-stage/AUTHOR/...       a cell's transcript
  */
+#include "cli/asking.h"
 #include "cli/ops_folder.h"
 #include "cli/study_speed.h"
 #include "cli/workflow.h"
@@ -145,14 +146,14 @@ static const char *request_of(Study *st, Flow *flow, const Source *source)
 static int lost(Study *st, Chain *chain)
 {
     diags_print(chain->diags, stderr, st->s->colour_err);
-    return session_fail(st->s, EXIT_LACKS, "the study stops here; the same command goes on with it");
+    return session_fail(st->s, asking_stopped() ? EXIT_STOPPED : EXIT_LACKS, "the study stops here; the same command goes on with it");
 }
 
 static int run(Study *st, Chain *chain, const Author *author, StudyMode mode, const Source *source)
 {
     const Options *o = &st->s->options;
     FlowOptions options = {.rounds = o->has_rounds ? o->rounds : FLOW_ROUNDS, .execute = true, .seed = o->seed,
-                           .bound = o->bound, .library = st->library, .tell = tell, .user = st->s,
+                           .bound = o->bound, .library = st->library, .tell = tell, .stopped = asking_stopped, .user = st->s,
                            .compiler = st->compiler.compile ? &st->compiler : NULL};
     double since = clock_seconds();
     Flow *flow;
@@ -170,6 +171,8 @@ static int run(Study *st, Chain *chain, const Author *author, StudyMode mode, co
         return lost(st, chain);
     if (row.ok)
         row.speed = author->model ? study_speed(&st->speed, flow, mode) : 1;
+    if (asking_stopped())
+        return lost(st, chain);
     if (row.speed < 0)
         study_wrong(st->s->arena, &row, TW1061);
     vec_push(st->s->arena, &st->rows, row);

@@ -326,7 +326,7 @@ static int tune(Tuner *t)
         fputs("tw: note: interrupted; what is known is kept, and the next search goes on from there\n", stderr);
     if (!status)
         status = write_kernel(t);
-    return status ? status : found_all(t) ? EXIT_DONE : EXIT_WRONG;
+    return status ? status : was_interrupted(t) ? EXIT_STOPPED : found_all(t) ? EXIT_DONE : EXIT_WRONG;
 }
 
 int cmd_tune(Session *s)

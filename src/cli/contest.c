@@ -171,7 +171,9 @@ FlowMeasured contest_run(Contest *c)
         return found;
     w.out = ends[1];
     status = gpu_guarded(LIMIT, work, &w, &problem);
-    if (status < 0)
+    if (status == GPU_STOPPED)
+        found.verdict = FLOW_UNTRIED;
+    else if (status < 0)
         wrong(&found, "", problem);
     else if (status > 0 || read(ends[0], &found, sizeof found) != sizeof found)
         found = (FlowMeasured){0};

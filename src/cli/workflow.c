@@ -268,7 +268,7 @@ Workflow *workflow_new(Session *s, Chain *chain, int *status)
 {
     Workflow *w = arena_new_of(s->arena, Workflow);
     FlowOptions options = {.rounds = s->options.has_rounds ? s->options.rounds : FLOW_ROUNDS, .seed = s->options.seed,
-                           .bound = s->options.bound, .tell = tell, .user = s};
+                           .bound = s->options.bound, .tell = tell, .stopped = asking_stopped, .user = s};
 
     *w = (Workflow){.s = s, .started = clock_seconds()};
     *status = open_models(w);
@@ -305,6 +305,10 @@ static int failed(Workflow *w, PromptStage stage)
 {
     Session *s = w->s;
 
+    if (asking_stopped()) {
+        session_diagnose(s);
+        return session_fail(s, EXIT_STOPPED, "interrupted; the same command goes on with it");
+    }
     if (!w->models[stage] && !w->flow->failure)
         return session_chain_failed(s, w->flow->chain, prompt_stage_name(stage));
     if (!session_diagnose(s))
@@ -322,7 +326,7 @@ int workflow_stage(Workflow *w, PromptStage stage, const char *given, Source **d
 /* A run that nobody answered is not at its end. */
 int workflow_end(Workflow *w, int status)
 {
-    if (status != EXIT_LACKS && !flow_end(w->flow, status == EXIT_DONE, clock_seconds() - w->started))
+    if (status != EXIT_LACKS && status != EXIT_STOPPED && !flow_end(w->flow, status == EXIT_DONE, clock_seconds() - w->started))
         status = session_diagnose(w->s) ? EXIT_LACKS : status;
     for (int i = 0; i < PROMPT_STAGES; i++) {
         bool again = false;

@@ -205,6 +205,8 @@ static bool do_round(Flow *flow, FlowStep *step)
     if (!ask(flow, step))
         return false;
     take(flow, step);
+    if (flow->options.stopped && flow->options.stopped())
+        return false;
     vec_push(flow->arena, &flow->steps, *step);
     if (flow->options.tell)
         flow->options.tell(flow->options.user, step);

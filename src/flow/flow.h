@@ -29,7 +29,7 @@ enum { FLOW_ROUNDS = 3 };
 
 /* What a GPU says of a kernel, where there is one. */
 typedef struct FlowMeasured {
-    enum { FLOW_UNTRIED, FLOW_RIGHT, FLOW_WRONG } verdict;
+    enum { FLOW_UNTRIED, FLOW_RIGHT, FLOW_WRONG } verdict; /* untried: no GPU, or it was interrupted */
     double ms, built_in_ms; /* of a launch; of the built-in stages' kernel beside it; 0: not known */
     char gpu[128], problem[512];
 } FlowMeasured;
@@ -78,6 +78,7 @@ typedef struct FlowOptions {
     const ForeignTools *tools; /* what compiles what a model translates */
     const FlowGpu *gpu;       /* what runs that; NULL: the emulator has the last word */
     FlowTell *tell;           /* NULL: nobody */
+    bool (*stopped)(void);    /* the user wants no more: an answer that is judged is not judged to its end, and not counted */
     void *user;
 } FlowOptions;
 

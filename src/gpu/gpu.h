@@ -139,7 +139,9 @@ void gpu_race_close(GpuRace *race);
 /* Runs work(user) in a process of its own, which may take so many seconds (0:
  * any time). What it returned (0 to 255), or -1 with *problem: it hung, or it
  * crashed. Open the GPU within, and give it patience: then the time that the
- * CPU takes does not count. */
+ * CPU takes does not count. Ctrl-C ends it at once (base/stop.h): GPU_STOPPED,
+ * where the process has a use for the signal; else it is ended by it. */
+enum { GPU_STOPPED = -2 };
 int gpu_guarded(double seconds, int (*work)(void *user), void *user, const char **problem);
 
 #endif

@@ -11,6 +11,8 @@
 #define _GNU_SOURCE
 #include "sandbox/sandbox.h"
 
+#include "base/stop.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -148,12 +150,12 @@ static void read_some(Stream *s, size_t most, bool *large)
 /* Reads both until they end, a limit passes, or too much came. */
 static void read_both(Stream streams[2], const SandboxSpec *spec, SandboxResult *r, double since)
 {
-    while ((streams[0].fd >= 0 || streams[1].fd >= 0) && !r->large && !r->late) {
+    while ((streams[0].fd >= 0 || streams[1].fd >= 0) && !r->large && !r->late && !r->stopped) {
         struct pollfd ends[2] = {{.fd = streams[0].fd, .events = POLLIN}, {.fd = streams[1].fd, .events = POLLIN}};
-        double left = spec->seconds - (clock_seconds() - since);
 
-        r->late = left <= 0;
-        if (r->late || poll(ends, 2, left > 1000 ? 1000000 : (int)(left * 1000) + 1) <= 0)
+        r->stopped = stop_asked();
+        r->late = !r->stopped && clock_seconds() - since >= spec->seconds;
+        if (r->stopped || r->late || poll(ends, 2, STOP_GLANCE_MS) <= 0)
             continue;
         for (int i = 0; i < 2; i++)
             if (streams[i].fd >= 0 && ends[i].revents)
@@ -163,17 +165,18 @@ static void read_both(Stream streams[2], const SandboxSpec *spec, SandboxResult 
 
 static void finish(pid_t child, SandboxResult *r)
 {
+    bool ended = r->late || r->large || r->stopped;
     int status;
 
-    if (r->late || r->large)
+    if (ended)
         kill(-child, SIGKILL), kill(child, SIGKILL);
     while (waitpid(child, &status, 0) < 0 && errno == EINTR)
         ;
     kill(-child, SIGKILL); /* what it has left behind */
-    r->status = !r->late && !r->large && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    r->status = !ended && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-static bool start(const Inner *in, int pipes[4], pid_t *child)
+static bool start(const Inner *in, const StopHold *hold, int pipes[4], pid_t *child)
 {
     sigset_t all, before;
 
@@ -187,10 +190,8 @@ static bool start(const Inner *in, int pipes[4], pid_t *child)
     if (*child == 0) {
         Inner inner = *in;
 
-        signal(SIGINT, SIG_DFL);
-        sigprocmask(SIG_SETMASK, &before, NULL);
+        stop_in_child(hold);
         setpgid(0, 0);
-        die_with_parent();
         inner.work.out = pipes[1];
         inner.work.log = pipes[3];
         close_others(&inner.work);
@@ -214,14 +215,14 @@ static const char *why_unsealed(Arena *arena, SandboxKind kind, const char *log)
     return arena_printf(arena, "no sandbox of %s can be made here%s%s", sandbox_kind_name(kind), *log ? ": " : "", log);
 }
 
-static bool run(Arena *arena, Inner *in, SandboxResult *r, const char **error)
+static bool run(Arena *arena, Inner *in, const StopHold *hold, SandboxResult *r, const char **error)
 {
     Stream streams[2] = {{.text = str_new(arena)}, {.text = str_new(arena)}};
     double since = clock_seconds();
     int pipes[4];
     pid_t child;
 
-    if (!start(in, pipes, &child)) {
+    if (!start(in, hold, pipes, &child)) {
         *error = arena_printf(arena, "starting a process: %s", strerror(errno));
         return false;
     }
@@ -248,6 +249,7 @@ static void remove_scratch(Arena *arena, const char *folder);
 bool sandbox_run(Arena *arena, SandboxKind kind, const SandboxSpec *spec, SandboxResult *r, const char **error)
 {
     Inner in = {.kind = kind, .spec = spec, .work = {.user = spec->user}};
+    StopHold hold;
     bool done;
 
     *r = (SandboxResult){.status = -1};
@@ -255,9 +257,11 @@ bool sandbox_run(Arena *arena, SandboxKind kind, const SandboxSpec *spec, Sandbo
         *error = arena_printf(arena, "making a folder for the compiler: %s", strerror(errno));
         return false;
     }
-    done = run(arena, &in, r, error);
+    stop_hold(&hold);
+    done = run(arena, &in, &hold, r, error);
     if (in.work.scratch)
         remove_scratch(arena, in.work.scratch);
+    stop_release(&hold);
     return done;
 }
 

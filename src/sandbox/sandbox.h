@@ -46,6 +46,7 @@ typedef struct SandboxSpec {
 typedef struct SandboxResult {
     int status;          /* of the exit; -1: it did not come to one */
     bool late, large;    /* ended at its limit of time, of what it makes */
+    bool stopped;        /* by Ctrl-C, of which the process has another use than to end (base/stop.h) */
     const char *out, *log;
     size_t out_len, log_len;
     double seconds;

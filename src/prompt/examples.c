@@ -24,7 +24,7 @@ typedef struct Traits {
 typedef struct Example {
     bool made;
     const char *text; /* NULL: it cannot be made */
-    Traits shown;     /* what its answer shows */
+    Traits given, shown; /* what is given in it, and what its answer shows */
     int tokens;
 } Example;
 
@@ -250,9 +250,10 @@ static const char *translation_of(Arena *arena, Chain *chain, const PromptReques
     return prompt_translation(arena, &request).ours;
 }
 
-/* What somebody else answered, and what was asked; *shows: the TL that it shows. NULL: the built-in stages cannot do
+/* What somebody else answered, and what was asked; *given, *shows: the TL that was given, and that it shows. NULL: the built-in stages cannot do
  * it, or by several units, which teach less. */
-static const char *answer_of(Str *out, PromptStage stage, const Entry *entry, const PromptRequest *r, const char **shows)
+static const char *answer_of(Str *out, PromptStage stage, const Entry *entry, const PromptRequest *r, const char **given,
+                             const char **shows)
 {
     Arena *arena = out->arena;
     const char *definition = prompt_definition(arena, entry->source), *answer;
@@ -267,6 +268,7 @@ static const char *answer_of(Str *out, PromptStage stage, const Entry *entry, co
         return NULL;
     answer = stage == PROMPT_SKETCH ? chain->sketch->text : chain->code->text;
     *shows = answer;
+    *given = stage == PROMPT_REASON ? chain->sketch->text : stage == PROMPT_TRANSLATE ? answer : definition;
     if (stage == PROMPT_TRANSLATE) {
         put_block(out, "Code", "tl", answer);
         return strstr(answer, "\nKernel ") ? NULL : translation_of(arena, chain, r);
@@ -279,25 +281,30 @@ static const char *answer_of(Str *out, PromptStage stage, const Entry *entry, co
     return strstr(answer, "\nKernel ") ? NULL : answer;
 }
 
+static Traits traits_in(Arena *arena, const char *text)
+{
+    Source source = {"example", text, strlen(text)};
+
+    return traits_of(parse(arena, &source), false);
+}
+
 static void make(Library *library, Entry *entry, PromptStage stage, const PromptRequest *r)
 {
     static const char *const title[TL_FORMS] = {"Its definition", "Its sketch", "Its code"};
     Example *example = &entry->examples[stage];
     Str text = str_new(library->arena);
-    const char *answer, *shows = "";
+    const char *answer, *given = "", *shows = "";
     bool translates = stage == PROMPT_TRANSLATE;
-    Source source = {"example", "", 0};
 
     example->made = true;
-    answer = answer_of(&text, stage, entry, r, &shows);
+    answer = answer_of(&text, stage, entry, r, &given, &shows);
     if (!answer)
         return;
     put_block(&text, translates ? "Its CuTe C++" : title[prompt_form(stage)], translates ? "cpp" : "tl", answer);
-    source.text = shows;
-    source.len = strlen(shows);
     example->text = str_text(&text);
     example->tokens = prompt_tokens(example->text);
-    example->shown = traits_of(parse(library->arena, &source), false);
+    example->given = traits_in(library->arena, given);
+    example->shown = traits_in(library->arena, shows);
 }
 
 /* The one that is most worth and fits; NULL: none is left. */
@@ -341,6 +348,8 @@ static void leave_out(Library *library, PromptStage stage, const PromptRequest *
             entry->taken |= text_equal_nocase(given->units.data[u]->name, entry->name);
         if (!entry->taken && !entry->examples[stage].made)
             make(library, entry, stage, r);
+        if (stage != PROMPT_DEFINE) /* a sketch is not much like its definition, by what it computes */
+            entry->taken |= alike(asked, &entry->examples[stage].given);
     }
 }
 

@@ -50,41 +50,13 @@ verdict 'the others are built in' '! in_err "sketch, answer" && grep -q "\"stage
 expect 'a model for all stages' 1 scale --model "exec:$dir/model" -o "$dir/n"
 verdict 'writes the sketch, and nothing that cannot be compiled' 'in_err "sketch, answer 1" && ! in_err "translate, answer"'
 
-# ---- functions in brief, and kernels one by one
+# ---- functions in brief
 sed -e '/^template/,/^    int m = /d' -e 's|^// shared memory.*|&\nscale_block(...) {|' tests/transcripts/translate/translate-4.answer.md >"$dir/brief.md"
 printf '#!/bin/sh\ncat >"$0.prompt"\ncat "%s"\n' "$dir/brief.md" >"$dir/brief"
 chmod +x "$dir/brief"
 expect 'how a function begins need not be repeated' 0 scale --translate-by "exec:$dir/brief" --cutlass $cutlass -o "$dir/br"
 verdict 'and stands in the C++' 'grep -q "^scale_block(...) {" "$dir/br/scale.transcript/translate-1.cu" &&
     grep -q "^    float const \*X, float \*Y," "$dir/br/scale.sm_80.cu" && ! grep -q "(\.\.\.)" "$dir/br/scale.sm_80.cu"'
-
-# The compiler's stand-in has our own PTX of the whole.
-one_by_one() { "$tw" gen ops/rotary_attention.tl --set Half=32 --cubin never "$@"; }
-mkdir -p "$dir/foreign/bin" "$dir/foreign/ptx"
-cp tests/foreign/bin/nvcc "$dir/foreign/bin"
-expect 'an operator of two kernels' 0 one_by_one -o "$dir/two"
-cp "$dir/two/rotary_attention.sm_80.ptx" "$dir/foreign/ptx/scale.ptx"
-shared=$(sed -n 's/.*rotary_attention_2: .* threads, \([0-9]*\) bytes of shared memory.*/\1/p' "$dir/out")
-cat >"$dir/kernels" <<'EOF'
-#!/bin/sh
-cat >"$0.asked"
-k=$(sed -n '/^# The code/,$p' "$0.asked" | sed -n 's/^Kernel //p')
-echo "$k" >>"$0.count"
-[ "$(wc -l <"$0.count")" -ne 2 ] || k=nothing
-printf '```\n// shared memory of %s_block: %s bytes\n%s_block(...) {\n}\n```\n' "$k" "$1" "$k"
-EOF
-chmod +x "$dir/kernels"
-TW_NVCC="$dir/foreign/bin/nvcc" expect 'is asked for a kernel at a time' 0 one_by_one --no-sandbox \
-    --translate-by "exec:$dir/kernels $shared" --cutlass $cutlass -o "$dir/one"
-verdict 'each as often as it takes' '[ "$(tr "\n" " " <"$dir/kernels.count")" = "rotary_attention rotary_attention_2 rotary_attention_2 " ] &&
-    in_err "translate of rotary_attention_2, answer 2 of" && in_err "translate of rotary_attention_2, answer 3 of"'
-verdict 'and they stand beside each other' 'grep -q "^using of_rotary_attention::rotary_attention_block;" "$dir/one/rotary_attention.sm_80.cu"'
-TW_NVCC="$dir/foreign/bin/nvcc" expect 'which plays again' 0 one_by_one --no-sandbox \
-    --model "replay:$dir/one/rotary_attention.transcript" --cutlass $cutlass -o "$dir/again"
-verdict 'to the same C++' 'cmp -s "$dir/one/rotary_attention.sm_80.cu" "$dir/again/rotary_attention.sm_80.cu"'
-"$tw" prompt translate ops/rotary_attention.tl --set Half=32 >"$dir/prompt" 2>/dev/null
-sed -n '/^======== 1/,/^======== 2/p' "$dir/prompt" | sed '1,2d;$d' >"$dir/first"
-verdict 'tw prompt prints each of them' 'printf "\n" | cat "$dir/one/rotary_attention.transcript/translate-1.prompt.md" - | cmp -s - "$dir/first"'
 
 # ---- what is missing
 expect 'no CUTLASS' 3 replay -o "$dir/d"

@@ -36,7 +36,8 @@ const char *tune_shape_class(Arena *arena, const Def *def, const RefBinding *bin
     RefBinding *sorted = arena_array(arena, RefBinding, n + 1);
     Str text = str_new(arena);
 
-    memcpy(sorted, bindings, (size_t)n * sizeof *bindings);
+    for (int i = 0; i < n; i++)
+        sorted[i] = bindings[i];
     qsort(sorted, (size_t)n, sizeof *sorted, by_name);
     for (int i = 0; i < n; i++) {
         double value = sorted[i].value;

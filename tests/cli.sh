@@ -96,6 +96,8 @@ expect 'nor with other sizes' 2 "$tw" compile "$dir/stage.tile" --set BM=32
 sed 's/ after stage/ after lunch/' "$dir/stage.tile" >"$dir/lunch.tile"
 expect 'nor behind a pass that there is not' 1 "$tw" compile "$dir/lunch.tile"
 verdict 'of which it tells' 'in_err "TW0754"'
+expect 'counts that fit what is compiled in' 0 "$tw" run ops/attention.tl --set HeadDim=64 --set kv_heads=6
+verdict 'are taken' 'in_out "O (2, 6, "'
 expect 'a bound on the work' 1 "$tw" run "$dir/stage.tile" --steps=10
 verdict 'says how to lift it' 'in_err "--steps=0"'
 expect 'a bound on the work of a definition' 1 "$tw" run ops/gemm.tl --bind M=1000 --bind N=1000 --set K=64 --steps=1e6

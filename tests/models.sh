@@ -42,6 +42,7 @@ expect 'without libcurl' 1 'TW1004.*' env TW_LIBCURL=/no/such "$tw" models deeps
 expect 'without libcurl, as JSON' 1 '"code":"TW1004"' env TW_LIBCURL=/no/such "$tw" models --json deepseek-chat
 expect 'an address' 1 'TW1005' "$tw" models gpt-x --base-url ftp://localhost
 expect 'nobody there' 1 'TW1006' "$tw" models gpt-x --base-url http://127.0.0.1:1/v1
+expect 'a key in place of its file is not repeated' 1 'TW1003' "$tw" models gpt-x --key-file sk-0123456789
 expect 'a key that others read' 1 'TW1003' "$tw" models gpt-x --key-file README.md
 expect 'a budget without a price' 1 'TW1011' "$tw" models exec:cat --budget 2
 expect 'a budget in tokens' 1 'TW1011' "$tw" models exec:cat --budget 3t

@@ -1,7 +1,7 @@
 /* launch.c: the numbers of one launch. */
 #include "cli/launch.h"
 
-enum { TILED_DEFAULT = 200, OTHER_DEFAULT = 2 };
+enum { TILED_DEFAULT = 200, OTHER_DEFAULT = 2, TRIED_TILE = 8, MOST_COUNT = 128 };
 
 bool launch_parse(Session *s, const char *option, const char *const *words, int n, LaunchShape *shape)
 {
@@ -79,8 +79,54 @@ static bool is_open(const DefDimSym *dim)
     return dim->sym && strcmp(dim->sym->name, dim->name) == 0;
 }
 
+/* ---- counts that a definition takes ------------------------------------------------------- */
+
+/* Whether it takes this shape, tried with tiles of a few elements where sizes are defaults. */
+static bool takes(Session *s, const Def *def, const LaunchShape *shape, const bool *is_default)
+{
+    Arena *own = arena_new(&s->heap);
+    Tensor **inputs = arena_array(own, Tensor *, def->inputs.len + 1), **outputs = arena_array(own, Tensor *, def->outputs.len + 1);
+    RefBinding *small = arena_array(own, RefBinding, shape->len + 1);
+    const char *error;
+    bool taken;
+
+    for (int i = 0; i < shape->len; i++) {
+        small[i] = shape->data[i];
+        if (is_default[i] && small[i].value == TILED_DEFAULT)
+            small[i].value = TRIED_TILE;
+    }
+    taken = ref_make_tensors(own, def, small, shape->len, FILL_NORMAL, 1, inputs, outputs, &error) &&
+            ref_new(own, def, small, shape->len, inputs, REF_EXACT, &error);
+    arena_free(own);
+    return taken;
+}
+
+/* Heads that share others are a multiple of those, which may be compiled in: the first count that is
+ * taken, of one dimension, else of all. */
+static void settle_counts(Session *s, const Def *def, LaunchShape *shape, const bool *is_default)
+{
+    if (takes(s, def, shape, is_default))
+        return;
+    for (int all = 0; all < 2; all++)
+        for (int i = 0; i < shape->len; i++)
+            for (int count = 1; count <= MOST_COUNT && is_default[i] && shape->data[i].value == OTHER_DEFAULT; count++) {
+                LaunchShape tried = {0};
+
+                for (int k = 0; k < shape->len; k++) {
+                    bool changed = k == i || (all && is_default[k] && shape->data[k].value == OTHER_DEFAULT);
+
+                    vec_push(s->arena, &tried, (RefBinding){shape->data[k].name, changed ? count : shape->data[k].value});
+                }
+                if (takes(s, def, &tried, is_default)) {
+                    *shape = tried;
+                    return;
+                }
+            }
+}
+
 bool launch_complete(Session *s, const Def *def, const Settings *compiled, LaunchShape *shape)
 {
+    bool *is_default = arena_array(s->arena, bool, shape->len + def->dims.len + 1);
     double value;
 
     if (!all_known(s, def, compiled, shape))
@@ -88,10 +134,10 @@ bool launch_complete(Session *s, const Def *def, const Settings *compiled, Launc
     for (int i = 0; i < def->dims.len; i++) {
         const DefDimSym *dim = &def->dims.data[i];
 
-        if (is_open(dim) && !launch_find(shape, dim->name, &value))
-            vec_push(s->arena, shape,
-                     (RefBinding){dim->name, among_last(def, dim->name) ? TILED_DEFAULT
-                                                                        : OTHER_DEFAULT});
+        if (!is_open(dim) || launch_find(shape, dim->name, &value))
+            continue;
+        is_default[shape->len] = true;
+        vec_push(s->arena, shape, (RefBinding){dim->name, among_last(def, dim->name) ? TILED_DEFAULT : OTHER_DEFAULT});
     }
     for (int i = 0; i < def->params.len; i++) {
         const DefParam *param = &def->params.data[i];
@@ -101,6 +147,7 @@ bool launch_complete(Session *s, const Def *def, const Settings *compiled, Launc
             return false;
         }
     }
+    settle_counts(s, def, shape, is_default);
     return true;
 }
 

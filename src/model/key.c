@@ -70,7 +70,8 @@ static bool from_file(Model *model, Diags *diags)
     if (fd >= 0)
         close(fd);
     memset(text, 0, sizeof text);
-    return problem ? unusable(diags, path, problem) : true;
+    /* What is no file may be a key that was given in place of one: it is not repeated. */
+    return problem ? unusable(diags, fd < 0 ? "the file of --key-file" : path, problem) : true;
 }
 
 /* ---- the environment ---------------------------------------------------------------------- */

@@ -295,6 +295,23 @@ static void instances_take_turns(void **state)
     }
 }
 
+/* Where some leave a loop before others, with more arithmetic than a softmax has. */
+static void busy_instances_take_turns(void **state)
+{
+    static const char *const busy[] = {"ops/alibi.tl", "ops/sigmoid_attention.tl", "ops/softcap.tl"}, *const others[] = {"ops/attention.tl", "ops/sliding_window.tl"};
+    static const char *const sets = "HeadDim=32 q_heads=1 kv_heads=1 BM=256 BN=64 warps=16 stages=2";
+    Arena *arena = ((Fixture *)*state)->arena;
+
+    for (size_t i = 0; i < TW_COUNT(others); i++)
+        assert_null(strstr(scheduled(arena, others[i], sets), "take_turn"));
+    for (size_t i = 0; i < TW_COUNT(busy); i++) {
+        const char *own = strstr(busy[i], "sigmoid") ? arena_printf(arena, "%s shift=-3", sets) : sets;
+        assert_non_null(strstr(scheduled(arena, busy[i], own), "take_turn"));
+        check_op(arena, busy[i], DT_BF16, own, "batch=1 q_len=300 kv_len=290");
+        check_op(arena, busy[i], DT_BF16, own, "batch=1 q_len=270 kv_len=70");
+    }
+}
+
 /* A diagonal leaves half of the last tile to the first of two instances: ragged, with rows
  * that see nothing, and with a tile of queries that is given back behind it. */
 static void last_turns_of_half_width(void **state)
@@ -454,7 +471,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(masks_by_bounds, setup, teardown), cmocka_unit_test_setup_teardown(scores_by_place, setup, teardown),
         cmocka_unit_test_setup_teardown(places_take_a_multiply_add, setup, teardown),
         cmocka_unit_test_setup_teardown(attention_with_one_stage_of_queries, setup, teardown),
-        cmocka_unit_test_setup_teardown(attention_on_any_data, setup, teardown),   cmocka_unit_test_setup_teardown(instances_leave_loops, setup, teardown), cmocka_unit_test_setup_teardown(instances_take_turns, setup, teardown), cmocka_unit_test_setup_teardown(places_go_in_groups, setup, teardown),
+        cmocka_unit_test_setup_teardown(attention_on_any_data, setup, teardown),   cmocka_unit_test_setup_teardown(instances_leave_loops, setup, teardown), cmocka_unit_test_setup_teardown(instances_take_turns, setup, teardown), cmocka_unit_test_setup_teardown(busy_instances_take_turns, setup, teardown), cmocka_unit_test_setup_teardown(places_go_in_groups, setup, teardown),
         cmocka_unit_test_setup_teardown(last_turns_of_half_width, setup, teardown), cmocka_unit_test_setup_teardown(sums_end_beside_products, setup, teardown),
         cmocka_unit_test_setup_teardown(lanes_meet_again, setup, teardown),
         cmocka_unit_test_setup_teardown(products_sum_rows, setup, teardown), cmocka_unit_test_setup_teardown(loops_vote_ahead, setup, teardown),

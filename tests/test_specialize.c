@@ -173,12 +173,12 @@ static void scores_by_place(void **state)
     }
 }
 
-static Chain *chain_of(Arena *arena, const char *path, const char *sets)
+static Chain *chain_for(Arena *arena, const char *path, const char *sets, const char *target)
 {
     const char *error;
     Source *source = source_read(arena, path, &error);
     Diags *diags = diags_new(arena, source);
-    Chain *chain = chain_new(arena, syms_new(arena), aff_ctx_new(arena), diags, target_find("sm_90a"), DT_BF16);
+    Chain *chain = chain_new(arena, syms_new(arena), aff_ctx_new(arena), diags, target_find(target), DT_BF16);
     LevelCase c = {0};
 
     add_settings(arena, &c, sets, "");
@@ -187,6 +187,11 @@ static Chain *chain_of(Arena *arena, const char *path, const char *sets)
     assert_true(chain_define(chain, source) && chain_fuse(chain) && chain_reason(chain, chain->sketch));
     assert_true(chain_lower(chain, chain->code) && chain_schedule(chain));
     return chain;
+}
+
+static Chain *chain_of(Arena *arena, const char *path, const char *sets)
+{
+    return chain_for(arena, path, sets, "sm_90a");
 }
 
 static TileProgram *schedule(Arena *arena, const char *path, const char *sets)
@@ -420,6 +425,21 @@ static void lanes_meet_again(void **state)
     assert_int_equal(count(ptx_of(arena, "ops/attention.tl", "HeadDim=64 causal=1"), "bar.warp.sync"), 0);
 }
 
+/* Where a thread has few registers, what only an output wants is loaded behind the loop; elsewhere
+ * with all else. */
+static void few_registers_are_kept_free(void **state)
+{
+    static const char *const sets[] = {"HeadDim=128 BM=128 BN=32 warps=8 blocks_per_sm=2", "HeadDim=128 BM=128 BN=64 warps=4 blocks_per_sm=2"};
+    Arena *arena = ((Fixture *)*state)->arena;
+    for (int i = 0; i < 2; i++) {
+        Chain *chain = chain_for(arena, "ops/attention.tl", sets[i], "sm_80");
+        assert_true(chain_emit(chain));
+        const char *ptx = chain->ptx->text, *loop = strstr(ptx, "\n$loop"), *output = strstr(ptx, "[arg3]");
+        assert_true(loop && output);
+        assert_int_equal(output > loop, i == 0);
+    }
+}
+
 static int64_t *dim_value(const TileProgram *program, int64_t *values, const char *name)
 {
     for (int i = 0; i < program->dims.len; i++)
@@ -473,7 +493,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(attention_with_one_stage_of_queries, setup, teardown),
         cmocka_unit_test_setup_teardown(attention_on_any_data, setup, teardown),   cmocka_unit_test_setup_teardown(instances_leave_loops, setup, teardown), cmocka_unit_test_setup_teardown(instances_take_turns, setup, teardown), cmocka_unit_test_setup_teardown(busy_instances_take_turns, setup, teardown), cmocka_unit_test_setup_teardown(places_go_in_groups, setup, teardown),
         cmocka_unit_test_setup_teardown(last_turns_of_half_width, setup, teardown), cmocka_unit_test_setup_teardown(sums_end_beside_products, setup, teardown),
-        cmocka_unit_test_setup_teardown(lanes_meet_again, setup, teardown),
+        cmocka_unit_test_setup_teardown(lanes_meet_again, setup, teardown), cmocka_unit_test_setup_teardown(few_registers_are_kept_free, setup, teardown),
         cmocka_unit_test_setup_teardown(products_sum_rows, setup, teardown), cmocka_unit_test_setup_teardown(loops_vote_ahead, setup, teardown),
         cmocka_unit_test_setup_teardown(places_are_told, setup, teardown),
         cmocka_unit_test_setup_teardown(products, setup, teardown),

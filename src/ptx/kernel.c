@@ -1,6 +1,8 @@
 /* kernel.c: entries, control flow, and who emits which operation. */
 #include "ptx/roles.h"
 
+enum { FEW_REGISTERS = 128 };
+
 /* ---- lanes ------------------------------------------------------------------------ */
 
 /* A lane's first row: warp / warps_n * (rows / warps_m) + lane / 4; its first
@@ -216,14 +218,23 @@ const char *kn_stride(Emitter *e, int tensor, int dim)
     return e->stride[tensor][dim];
 }
 
-/* Of all tensors at once; in a role, where each is needed first. */
+/* Whether the blocks that are to stand side by side leave a thread few registers. */
+static bool has_few_registers(const Emitter *e)
+{
+    int threads = e->kernel->blocks_per_sm * e->kernel->warps * 32;
+    return e->aligned && threads * FEW_REGISTERS >= e->target->regs_per_sm;
+}
+
+/* Of all tensors at once; in a role and where registers are few, where each is needed first: what
+ * only an output wants is not kept through the loops before it. */
 static void load_tensor_arguments(Emitter *e)
 {
     int n = e->program->tensors.len;
+    bool at_once = !e->role && !has_few_registers(e);
     e->base = arena_array(e->arena, const char *, n);
     e->stride = arena_alloc_array(e->arena, (size_t)n, sizeof *e->stride);
     memset(e->stride, 0, (size_t)n * sizeof *e->stride);
-    for (int t = 0; !e->role && t < n; t++) {
+    for (int t = 0; at_once && t < n; t++) {
         kn_base(e, t);
         for (int d = 0; d + 1 < e->program->tensors.data[t]->rank; d++) kn_stride(e, t, d);
     }

@@ -37,7 +37,10 @@
  */
 #include "ptx/emit.h"
 
-enum { LOOKAHEAD = 2 };
+enum {
+    LOOKAHEAD = 2,
+    WIDE_STRETCH = 4 /* units whose widened operands may be under way at once */
+};
 
 typedef struct Gemm {
     const TileOp *op;
@@ -478,6 +481,32 @@ static bool prepare(Emitter *e, Gemm *g)
     return true;
 }
 
+/* Of operands that are widened ptxas would load and widen those of many products ahead, more than
+ * there are registers for: it moves no load over a barrier. */
+static void end_stretch(Emitter *e, int u)
+{
+    if (u % WIDE_STRETCH == 0) em(e, "bar.warp.sync -1;");
+}
+
+/* The product that began the stretch of code that this one is in: nothing between branches; or NULL. */
+static const TileOp *goes_on_from(const Emitter *e)
+{
+    for (int i = e->at - 1; i >= 0; i--) {
+        const TileOp *op = e->block->ops.data[i];
+        if (op->kind == TILE_GEMM) return op;
+        if (op->n_regions || op->unless || op->skip_ones || op->kind == TILE_BARRIER) return NULL;
+    }
+    return NULL;
+}
+
+/* Whether ptxas is kept from fetching for this product during the one before: what is sorted or widened as
+ * it is fetched, or what is fetched beside two operands that stand in registers, is too much. */
+static bool waits_for_last(const Emitter *e, const Gemm *g)
+{
+    const TileOp *last = goes_on_from(e);
+    return last && (g->bytes || (!g->a_shared && last->args[0]->type.space == SPACE_REGISTER));
+}
+
 void mm_gemm(Emitter *e, const TileOp *op)
 {
     Gemm g = {.op = op};
@@ -486,8 +515,10 @@ void mm_gemm(Emitter *e, const TileOp *op)
         return;
     }
     start_accumulators(e, &g);
+    if (waits_for_last(e, &g)) em(e, "bar.warp.sync -1;");
     for (int u = 0; u < LOOKAHEAD; u++) load_unit(e, &g, u);
     for (int u = 0; u < g.unit_count; u++) {
+        if (g.a_wide) end_stretch(e, u);
         load_unit(e, &g, u + LOOKAHEAD);
         multiply_unit(e, &g, u);
     }

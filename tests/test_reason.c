@@ -487,6 +487,64 @@ static void what_is_loaded_at_once_may_spill(void **state)
     arena_free(t.arena);
 }
 
+/* What a kernel of products becomes where there is more to keep than the estimate counts: a second
+ * output beside tiles that threads load at once, a function in two steps of operands that are widened,
+ * four products in a turn; of what is likely to be spilled, that which is so least. */
+static void what_ptxas_keeps_is_doubted(void **state)
+{
+    static const char sums[] =
+        "Kernel sums\n  Input  Q (q_len, D)\n  Input  K (kv_len, D)\n  Input  V (kv_len, D)\n"
+        "  Output O (q_len, D)\n  Output L (q_len, 1) fp32\n  Grid over q_len\n  Copy Q from global to shared\n"
+        "  for j over kv_len\n    Copy K from global to shared\n    Copy V from global to shared\n"
+        "    Compute GEMM Q, K.T and get S\n    Compute Softmax S with M and L\n"
+        "    Compute GEMM S, V and accumulate O\n  end\n"
+        "  Compute Divide O, L else 0 and get new O\n  Copy O from register to global\n"
+        "  Copy L from register to global\nend\n";
+    static const char squashed[] =
+        "Kernel squashed\n  Input  Q (q_len, D) e4m3\n  Input  K (kv_len, D) e4m3\n  Input  V (kv_len, D) e4m3\n"
+        "  Output O (q_len, D)\n  Grid over q_len\n  Copy Q from global to shared\n"
+        "  for j over kv_len\n    Copy K from global to shared\n    Copy V from global to shared\n"
+        "    Compute GEMM Q, K.T and get S\n    Compute %s S and get new S\n"
+        "    Compute GEMM S, V and accumulate O\n  end\n  Copy O from register to global\nend\n";
+    const char *wide[] = {"D=256"};
+    Case t;
+    (void)state;
+
+    begin(&t);
+    assert_true(code_number(&t, reason_text(&t, sums, "sm_75", wide, 1), "BN") < 32);
+    arena_free(t.arena);
+    begin(&t);
+    double plain = code_number(&t, reason_text(&t, arena_printf(t.arena, squashed, "Exp"), "sm_90a", wide, 1), "BN");
+    double steps = code_number(&t, reason_text(&t, arena_printf(t.arena, squashed, "Sigmoid"), "sm_90a", wide, 1), "BN");
+    assert_true(steps < plain);
+    arena_free(t.arena);
+}
+
+/* ptxas is told that two of the largest blocks stand side by side, where it would take a register too
+ * many; of fewer values a lane it makes what leaves room for three. */
+static void the_largest_blocks_of_rows_are_two(void **state)
+{
+    static const char norm[] =
+        "Kernel norm\n  Input X (M, N)\n  Output Y (M, N)\n  Grid over M\n"
+        "  Copy X from global to register\n  Compute Square X and get X2\n  Compute RowSum X2 and get R\n"
+        "  Compute Rsqrt R and get new R\n  Compute Multiply X, R and get Y\n  Copy Y from register to global\nend\n";
+    static const struct {
+        const char *length;
+        double warps, blocks;
+    } rows[] = {{"N=8192", 0, -1}, {"N=10240", 16, -1}, {"N=12800", 16, 2}, {"N=16384", 16, 2}};
+    Case t;
+    (void)state;
+
+    for (size_t i = 0; i < TW_COUNT(rows); i++) {
+        begin(&t);
+        ReasonResult *result = reason_text(&t, norm, "sm_90a", &rows[i].length, 1);
+        assert_non_null(result);
+        assert_true(code_number(&t, result, "blocks_per_sm") == rows[i].blocks);
+        assert_true(rows[i].warps == 0 || code_number(&t, result, "warps") == rows[i].warps);
+        arena_free(t.arena);
+    }
+}
+
 #define LATENT(before, after)                                                                                  \
     "Kernel latent\n  Input  Q (M, D)\n  Input  K (N, D)\n  Input  V (N, E)\n  Output O (M, E)\n"               \
     "  Grid over M\n  Copy Q from global to shared\n" before                                                   \
@@ -718,7 +776,7 @@ static void every_code_is_expected(void **state)
 
 int main(void)
 {
-    struct CMUnitTest tests[MAX_CASES + 9];
+    struct CMUnitTest tests[MAX_CASES + 11];
     Heap heap = {0};
     jmp_buf oom;
     int n = 0;
@@ -735,6 +793,8 @@ int main(void)
     }
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(known_good_choices);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(registers_are_as_ptxas_found);
+    tests[n++] = (struct CMUnitTest)cmocka_unit_test(what_ptxas_keeps_is_doubted);
+    tests[n++] = (struct CMUnitTest)cmocka_unit_test(the_largest_blocks_of_rows_are_two);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(what_may_spill_is_taken_last);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(what_is_loaded_at_once_may_spill);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(wide_outputs_are_spread_over_blocks);

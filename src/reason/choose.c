@@ -6,7 +6,11 @@
  */
 #include "reason/plan.h"
 
-enum { MAX_SIZES = 8, MAX_CANDIDATES = 40000 };
+enum {
+    MAX_SIZES = 8,
+    MAX_CANDIDATES = 40000,
+    A_LITTLE = 24 /* registers that ptxas may be short of, and mostly is not */
+};
 
 typedef struct Search {
     Plan *plan;
@@ -161,6 +165,14 @@ static bool is_enough(const Search *s)
     return s->found && s->plan->options->hasty;
 }
 
+/* Of choices that are likely to be spilled the one that is so least. */
+static bool is_better(const Choice *a, const Choice *b)
+{
+    int first = a->excess > A_LITTLE ? a->excess : 0, second = b->excess > A_LITTLE ? b->excess : 0;
+
+    return first != second ? first < second : a->cost < b->cost * 0.995;
+}
+
 static Misfit rate(Search *s)
 {
     Choice choice = s->now;
@@ -176,7 +188,7 @@ static Misfit rate(Search *s)
     }
     s->considered++;
     plan_rank(s->plan, &choice);
-    if (!s->found || choice.cost < s->best.cost * 0.995)
+    if (!s->found || is_better(&choice, &s->best))
         s->best = choice;
     s->found = true;
     return FITS;
@@ -275,21 +287,29 @@ static void search_again(Search *s)
     each_size(s, 0);
 }
 
-/* What is rarely good is tried where nothing else fits: what may be spilled, wider padding, and
- * warps that are too few to hide much or so many that they wait for each other. A round that
- * would find what the last one found is left out. */
-static void search(Search *s)
+/* What may be spilled, and wider padding. A round that would find what the last one found is left out. */
+static void search_daring(Search *s, int registers)
 {
-    each_size(s, 0);
-    if (s->found || !s->gemm)
-        return;
-    s->plan->daring = true;
+    s->plan->daring = registers;
     if (s->doubted)
         search_again(s);
     s->padded = true;
     if (!s->found && can_pad(s))
         search_again(s);
     s->padded = false;
+}
+
+/* What is rarely good is tried where nothing else fits: what may be spilled, by a little first, and
+ * warps that are too few to hide much or so many that they wait for each other. */
+static void search(Search *s)
+{
+    each_size(s, 0);
+    if (s->found || !s->gemm)
+        return;
+    search_daring(s, A_LITTLE);
+    s->plan->daring = INT32_MAX;
+    if (!s->found && s->doubted)
+        search_daring(s, INT32_MAX);
     if (s->found || s->warps_from == s->warps_to)
         return;
     s->tried_from = s->warps_from;

@@ -33,13 +33,7 @@ enum {
     CHAIN_LATENCY = 200, /* from products to arithmetic and back */
     QUAD_STEPS = 2,      /* shuffles that reduce a row over the lanes that share it */
     ADDRESS_REGS = 26,  /* pointers, counters, predicates */
-    SPARE_REGS = 6,     /* what the estimate may be short of */
-    STREAM_REGS = 8,    /* addresses of one tensor that a loop copies from */
-    HELD_REGS = 46,     /* where tiles are on their way in registers between products: addresses,
-                         * predicates, operand fragments that ptxas fetches meanwhile */
-    LOADED_REGS = 8,    /* of tiles that are loaded and put into shared memory at once: beside these */
     READ_REGS = 12,     /* addresses of elements that are read at computed places */
-    WIDE_REGS = 24,     /* second operands of 8 bits that are widened ahead of their products */
     UNKNOWN_LENGTH = 4096,
     UNKNOWN_ENTRIES = 32
 };
@@ -66,7 +60,7 @@ typedef struct Modeler {
     double most;        /* registers of tiles where most are live */
     double fragments;   /* registers of operand fragments, the largest GEMM's */
     int scratch;        /* of the arithmetic that needs most in between */
-    bool widened;       /* operands of 8 bits are, for instructions that take 16 */
+    Habits habits;      /* of the code */
     Work main;          /* of the loop with the most work a turn */
     double main_turns;
     double total;       /* cycles of a block */
@@ -170,16 +164,11 @@ static bool computes_with(const Step *step, const Tile *tile)
     return false;
 }
 
-static bool fills_shared(const Stmt *s)
-{
-    return s->kind == STMT_COPY && s->space == SPACE_GLOBAL && s->to_space == SPACE_SHARED;
-}
-
 static bool copied_for(const Steps *steps, int copy, int at)
 {
     const Tile *tile = steps->data[copy].dest;
 
-    if (!fills_shared(steps->data[copy].stmt))
+    if (!plan_fills_shared(steps->data[copy].stmt))
         return false;
     for (int i = copy + 1; i < at; i++)
         if (computes_with(&steps->data[i], tile))
@@ -207,42 +196,12 @@ static double tiles_held(const Modeler *m, const Steps *steps, bool in_loop)
     return most;
 }
 
-/* Products in the loop that has most. */
-static int products_in(const Steps *steps, bool in_loop)
-{
-    int here = 0, most = 0;
-
-    for (int i = 0; i < steps->len; i++) {
-        const Step *step = &steps->data[i];
-        int inner = products_in(&step->body, in_loop || step->stmt->kind == STMT_FOR);
-
-        here += in_loop && step->gemm;
-        most = inner > most ? inner : most;
-    }
-    return here > most ? here : most;
-}
-
 static double held_registers(const Modeler *m)
 {
     const Steps *steps = &m->plan->steps;
     double held = tiles_held(m, steps, false);
 
-    return held > 0 && products_in(steps, false) > 1 ? held + HELD_REGS : held;
-}
-
-/* Tiles that a loop copies into shared memory, in the loop that has most. */
-static int copies_in(const Steps *steps, bool in_loop)
-{
-    int here = 0, most = 0;
-
-    for (int i = 0; i < steps->len; i++) {
-        const Step *step = &steps->data[i];
-        int inner = copies_in(&step->body, in_loop || step->stmt->kind == STMT_FOR);
-
-        here += in_loop && fills_shared(step->stmt);
-        most = inner > most ? inner : most;
-    }
-    return here > most ? here : most;
+    return held > 0 && plan_products(steps) > 1 ? held + PLAN_HELD_REGS : held;
 }
 
 /* Tiles that a warpgroup will copy into shared memory. */
@@ -253,54 +212,9 @@ static int streams_in(const Steps *steps)
     for (int i = 0; i < steps->len; i++) {
         const Step *step = &steps->data[i];
 
-        n += fills_shared(step->stmt) + streams_in(&step->body) + streams_in(&step->orelse);
+        n += plan_fills_shared(step->stmt) + streams_in(&step->body) + streams_in(&step->orelse);
     }
     return n;
-}
-
-static int outputs_of(const Plan *plan)
-{
-    int n = 0;
-
-    for (int i = 0; i < plan->tensors.len; i++)
-        n += plan->tensors.data[i].is_output;
-    return n;
-}
-
-/* Of a loop's copies into shared memory, the largest tile. */
-static int64_t largest_copy(const Modeler *m, const Steps *steps, bool in_loop)
-{
-    int64_t most = 0;
-
-    for (int i = 0; i < steps->len; i++) {
-        const Step *step = &steps->data[i];
-        int64_t here = in_loop && fills_shared(step->stmt) ? shared_bytes_of(m, step->dest) : 0;
-        int64_t inner = largest_copy(m, &step->body, in_loop || step->stmt->kind == STMT_FOR);
-
-        most = here > most ? here : most;
-        most = inner > most ? inner : most;
-    }
-    return most;
-}
-
-/* Where a thread loads what it copies, in the turn that uses it: of a large tile, more than the
- * estimate has room for stand beside what the products before have made. */
-static int loaded_registers(const Modeler *m)
-{
-    double loaded = (double)largest_copy(m, &m->plan->steps, false) / (4 * WARP * m->c->warps);
-
-    return m->c->stages == 1 && loaded > LOADED_REGS ? (int)loaded - LOADED_REGS : 0;
-}
-
-/* What ptxas may take beyond the estimate: each tensor that is streamed beside two has addresses of its
- * own, and so has an output beside another, where operands are converted; where copies are not asynchronous,
- * loads for later products stand early among many. */
-static int doubtful_registers(const Modeler *m)
-{
-    int copies = copies_in(&m->plan->steps, false), products = products_in(&m->plan->steps, false);
-
-    return (copies > 2 ? (copies - 2) * STREAM_REGS : 0) + (m->widened && outputs_of(m->plan) > 1 ? WIDE_REGS : 0) +
-           (m->t->has_cp_async || products < 2 ? 0 : products > 2 ? HELD_REGS : loaded_registers(m));
 }
 
 /* Of operands that are computed: while a product reads one, the next is made (rotate.c). */
@@ -339,10 +253,10 @@ static void add_gemm(Modeler *m, const Step *step)
     double rate = m->t->mma_macs * (m->t->has_wgmma && !m->c->groups ? WARP_RATE : 1);
     bool widened = size == 1 && !m->c->groups && !m->t->has_mma_bytes;
     m->work->mma += rows * cols * k * (widened ? 2 : size) / (2 * rate); /* twice as many of 8 bits */
-    m->widened |= widened;
+    m->habits.widened |= widened;
     if (widened) { /* every warp converts its operands, those of a step at a time */
         m->work->alu += (rows * m->c->warps_n + cols * m->warps_m) * k / m->t->fp32_ops;
-        fragments += rows / m->warps_m / m->t->mma_m * 8 + WIDE_REGS;
+        fragments += rows / m->warps_m / m->t->mma_m * 8 + PLAN_WIDE_REGS;
     }
     m->work->shared += bytes / m->t->shared_bytes;
     if (!m->c->groups && fragments > m->fragments)
@@ -374,6 +288,7 @@ static void add_element(Modeler *m, OpId op, double n)
 
     plan_op_cost(op, &plain, &special);
     m->scratch = op_costs[op].scratch > m->scratch ? op_costs[op].scratch : m->scratch;
+    m->habits.chained |= special > 1;
     m->work->exps += special * n / m->t->exp_ops;
     m->work->alu += plain * n / m->t->fp32_ops;
 }
@@ -709,7 +624,7 @@ static void count_all_registers(Modeler *m)
 static bool registers_fit(Modeler *m)
 {
     const Choice *c = m->c;
-    int there = m->t->regs_per_thread - (m->plan->options->roomy ? SPARE_REGS : 0);
+    int there = m->t->regs_per_thread - (m->plan->options->roomy ? PLAN_SPARE_REGS : 0);
     int share = c->groups ? target_group_registers(m->t, c->groups, streams_in(&m->plan->steps)) : 0;
 
     if (c->groups && c->registers > share) {
@@ -717,7 +632,9 @@ static bool registers_fit(Modeler *m)
                "copies have %d", c->registers, m->most, c->groups, share);
         return false;
     }
-    if (c->registers + (c->groups || m->plan->daring ? 0 : doubtful_registers(m)) > there) {
+    int excess = c->registers + (c->groups ? 0 : plan_doubt(m->plan, c, m->habits)) - there;
+    m->c->excess = excess > 0 ? excess : 0;
+    if (c->registers > there || excess > m->plan->daring) {
         misfit(m, c->registers > there ? MISFIT_REGISTERS : MISFIT_DOUBT,
                "needs about %d registers a thread (%.0f of tiles); there are %d", c->registers, m->most, m->t->regs_per_thread);
         return false;

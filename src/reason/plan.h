@@ -135,7 +135,7 @@ typedef struct Plan {
     RowRange range;           /* of the kernel at hand: rows.c */
     const Unit *spread;       /* the same with blocks over the outputs' columns; NULL: there was no need */
     bool in_words;            /* what is wrong with a choice is said in words */
-    bool daring;              /* what may be spilled is accepted, since all else does not fit */
+    int daring;               /* registers that may be spilled are accepted, since all else does not fit */
     struct Ranking *ranking;  /* NULL: only the best choice is wanted */
     bool inferred;            /* read.c and infer.c have done their part */
     bool settled;             /* broadcasting operands decide what is still open */
@@ -158,10 +158,12 @@ typedef struct Choice {
     int warps, warps_n, stages, blocks_per_sm;
     int groups;        /* warpgroups that compute, each with rows of its own; 0: warps as such */
     int blocks_forced; /* with --set; 0: none */
+    int blocks_aimed;  /* in rows: what ptxas is told; 0: nothing */
     bool in_rows;      /* tiles lie as memory does: rows.c */
     /* the model's estimates */
     int64_t shared_bytes, resident_bytes, ring_bytes;
     int registers;
+    int excess;        /* what may be spilled, where that is accepted */
     double mma, shared, alu, exps, traffic; /* cycles of one turn of the main loop */
     double turn;        /* cycles of one turn, at the occupancy reached */
     double cost;        /* ranks: cycles a unit of output */
@@ -214,6 +216,26 @@ const char *plan_result(const Stmt *stmt);
 /* Extents of a tensor's last two dimensions in the loops at hand. */
 bool plan_tensor_extents(Plan *plan, const Stmt *copy, const PlanTensor *tensor, const Extent **row,
                          const Extent **col);
+
+/* ---- doubt.c: what ptxas may take beyond the estimate of registers ------------------------ */
+
+enum {
+    PLAN_SPARE_REGS = 6, /* what the estimate may be short of */
+    PLAN_HELD_REGS = 46, /* where tiles are on their way in registers between products: addresses,
+                          * predicates, operand fragments that ptxas fetches meanwhile */
+    PLAN_WIDE_REGS = 24  /* second operands of 8 bits that are widened ahead of their products */
+};
+
+/* What a choice's code does. */
+typedef struct Habits {
+    bool widened; /* operands of 8 bits, for instructions that take 16 */
+    bool chained; /* two special functions one after the other */
+} Habits;
+
+int plan_doubt(const Plan *plan, const Choice *choice, Habits habits);
+bool plan_fills_shared(const Stmt *stmt); /* from global memory */
+/* Products in the loop that has most. */
+int plan_products(const Steps *steps);
 
 /* ---- choose.c, model.c, live.c: sizes ------------------------------------------------------ */
 

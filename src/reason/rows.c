@@ -21,6 +21,7 @@ enum {
     ACCESS = 16,          /* bytes of a lane */
     MAX_WARPS = 16,
     GOOD_VALUES = 32,     /* of a tile, a lane: more cost occupancy */
+    VALUES_OF_THREE = 24, /* with which ptxas leaves room for three of the largest blocks */
     MOST_VALUES = 64,
     ADDRESS_REGS = 24,
     BLOCK_START = 700,    /* cycles: launch, arguments, addresses, the end */
@@ -261,6 +262,26 @@ static double blocks_of(const RowSearch *s)
     return blocks;
 }
 
+/* Values of the largest tile, a lane. */
+static double values_of(const RowSearch *s)
+{
+    double most = 0;
+
+    for (int i = 0; i < s->plan->tiles.len; i++)
+        if (s->plan->tiles.data[i].reg)
+            most = fmax(most, registers_of(s, &s->plan->tiles.data[i], 4));
+    return most;
+}
+
+/* Two of the largest blocks stand side by side where a lane takes at most 64 registers. Holding more
+ * values than three would leave it, ptxas takes one or two more, unless it is told. */
+static int aimed_blocks(const RowSearch *s)
+{
+    double values = values_of(s);
+
+    return s->now.warps == MAX_WARPS && values > VALUES_OF_THREE && values <= GOOD_VALUES ? 2 : 0;
+}
+
 static void rate(RowSearch *s)
 {
     const Target *t = s->t;
@@ -278,6 +299,7 @@ static void rate(RowSearch *s)
     double turn = fmax(bound, alone / blocks) + UNEVEN * alone / blocks;
 
     s->now.blocks_per_sm = blocks;
+    s->now.blocks_aimed = s->now.blocks_forced ? s->now.blocks_forced : aimed_blocks(s);
     s->now.alu = s->alu;
     s->now.traffic = memory;
     s->now.turn = alone;
@@ -363,17 +385,6 @@ static int64_t size_for(const RowSearch *s, const Extent *extent)
     case EXT_LEAD: return 1;
     }
     return 0;
-}
-
-/* Values of the largest tile, a lane. */
-static double values_of(const RowSearch *s)
-{
-    double most = 0;
-
-    for (int i = 0; i < s->plan->tiles.len; i++)
-        if (s->plan->tiles.data[i].reg)
-            most = fmax(most, registers_of(s, &s->plan->tiles.data[i], 4));
-    return most;
 }
 
 static void try_sizes(RowSearch *s)

@@ -702,8 +702,8 @@ static void write_schedule(Writer *w)
         write_assign(w, "warps_n", w->choice->warps_n);
     if (!w->choice->in_rows)
         write_assign(w, "stages", w->choice->stages);
-    if (!w->choice->in_rows || w->choice->blocks_forced)
-        write_assign(w, "blocks_per_sm", w->choice->in_rows ? w->choice->blocks_forced : w->choice->blocks_per_sm);
+    if (!w->choice->in_rows || w->choice->blocks_aimed)
+        write_assign(w, "blocks_per_sm", w->choice->in_rows ? w->choice->blocks_aimed : w->choice->blocks_per_sm);
     for (int i = 0; i < SCHED_COUNT; i++)
         write_forced(w, (SchedId)i);
     w->out = out;

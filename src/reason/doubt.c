@@ -1,0 +1,136 @@
+/* doubt.c: registers that ptxas may take beyond the estimate.
+ *
+ * It starts loads long before what they are for, as far as a stretch of code without branches
+ * reaches, and keeps addresses that it could make again. The estimate (model.c) is of what must be
+ * kept; here is what it was found short of, by kinds of code. A choice that has no room for that
+ * is taken only where nothing else fits.
+ */
+#include "reason/plan.h"
+
+enum {
+    STREAM_REGS = 8,   /* addresses of one tensor that a loop copies from */
+    LOADED_REGS = 8,   /* of tiles that are loaded and put into shared memory at once: beside these */
+    CHAINED_REGS = 28, /* numbers between two special functions, beside widened operands */
+    PRODUCT_REGS = 12, /* of a product more in a turn, what is fetched early */
+    WARP = 32
+};
+
+bool plan_fills_shared(const Stmt *stmt)
+{
+    return stmt->kind == STMT_COPY && stmt->space == SPACE_GLOBAL && stmt->to_space == SPACE_SHARED;
+}
+
+static int count_products(const Steps *steps, bool in_loop)
+{
+    int here = 0, most = 0;
+
+    for (int i = 0; i < steps->len; i++) {
+        const Step *step = &steps->data[i];
+        int inner = count_products(&step->body, in_loop || step->stmt->kind == STMT_FOR);
+
+        here += in_loop && step->gemm;
+        most = inner > most ? inner : most;
+    }
+    return here > most ? here : most;
+}
+
+int plan_products(const Steps *steps)
+{
+    return count_products(steps, false);
+}
+
+/* Products in all loops. */
+static int all_products(const Steps *steps, bool in_loop)
+{
+    int n = 0;
+
+    for (int i = 0; i < steps->len; i++) {
+        const Step *step = &steps->data[i];
+
+        n += (in_loop && step->gemm) + all_products(&step->orelse, in_loop);
+        n += all_products(&step->body, in_loop || step->stmt->kind == STMT_FOR);
+    }
+    return n;
+}
+
+/* Tiles that a loop copies into shared memory, in the loop that has most. */
+static int copies_in(const Steps *steps, bool in_loop)
+{
+    int here = 0, most = 0;
+
+    for (int i = 0; i < steps->len; i++) {
+        const Step *step = &steps->data[i];
+        int inner = copies_in(&step->body, in_loop || step->stmt->kind == STMT_FOR);
+
+        here += in_loop && plan_fills_shared(step->stmt);
+        most = inner > most ? inner : most;
+    }
+    return here > most ? here : most;
+}
+
+static int outputs_of(const Plan *plan)
+{
+    int n = 0;
+
+    for (int i = 0; i < plan->tensors.len; i++)
+        n += plan->tensors.data[i].is_output;
+    return n;
+}
+
+/* Of a loop's copies into shared memory, the bytes of the largest tile. */
+static int64_t largest_copy(const Choice *c, const Steps *steps, bool in_loop)
+{
+    int64_t most = 0;
+
+    for (int i = 0; i < steps->len; i++) {
+        const Step *step = &steps->data[i];
+        const Tile *to = in_loop && plan_fills_shared(step->stmt) ? step->dest : NULL;
+        int64_t here = to ? c->size[to->row->id] * c->size[to->col->id] * dtype_bytes(to->shared_dtype) : 0;
+        int64_t inner = largest_copy(c, &step->body, in_loop || step->stmt->kind == STMT_FOR);
+
+        most = here > most ? here : most;
+        most = inner > most ? inner : most;
+    }
+    return most;
+}
+
+/* Where a thread loads what it copies, in the turn that uses it: of a large tile, more than the
+ * estimate has room for stand beside what the products before have made. */
+static int loaded_registers(const Plan *plan, const Choice *c)
+{
+    int loaded = (int)(largest_copy(c, &plan->steps, false) / (4 * WARP * c->warps));
+
+    return c->stages == 1 && loaded > LOADED_REGS ? loaded - LOADED_REGS : 0;
+}
+
+/* Where operands of 8 bits are converted: an output beside another has addresses of its own, and of
+ * functions in two steps many numbers are under way at once. */
+static int bytes_registers(const Plan *plan, Habits habits)
+{
+    if (!habits.widened)
+        return 0;
+    return habits.chained ? CHAINED_REGS : outputs_of(plan) > 1 ? PLAN_WIDE_REGS : 0;
+}
+
+/* Of four products and more in a turn, fragments of the next are fetched early, beside what several outputs
+ * keep. Where copies are not asynchronous, loads for later products stand early among many: those of one
+ * loop, of another one behind it, or beside several outputs. */
+static int early_registers(const Plan *plan, const Choice *c)
+{
+    int products = plan_products(&plan->steps), loaded = loaded_registers(plan, c);
+    bool many = all_products(&plan->steps, false) > products || (loaded > 0 && outputs_of(plan) > 1);
+
+    if (plan->options->target->has_cp_async)
+        return products > 3 && outputs_of(plan) > 1 ? (products - 2) * PRODUCT_REGS : 0;
+    if (products > 2)
+        return PLAN_HELD_REGS + PLAN_SPARE_REGS;
+    return many ? PLAN_HELD_REGS + PLAN_SPARE_REGS + loaded : products < 2 ? 0 : loaded;
+}
+
+/* Each tensor that is streamed beside two has addresses of its own. */
+int plan_doubt(const Plan *plan, const Choice *choice, Habits habits)
+{
+    int copies = copies_in(&plan->steps, false);
+
+    return (copies > 2 ? (copies - 2) * STREAM_REGS : 0) + bytes_registers(plan, habits) + early_registers(plan, choice);
+}

@@ -1,18 +1,19 @@
 #!/bin/sh
 # spills.sh: registers and spills that ptxas reports for the kernels of ops/, at
 # the choices that the reasoner makes: each operator's heading tells how it is
-# made, with other head dimensions, element types and targets put in. A line a
-# kernel, both entries; the exit status is 1 where any spills.
+# made, with other head dimensions, element types and targets put in, causal and not. A
+# line a kernel, both entries; the exit status is 1 where any spills.
 #
 #   bench/spills.sh [OPERATOR...]        all of ops/
 #
-# Environment: TW (build/tw), TARGETS, DTYPES, DIMS: lists to go through. Does
-# nothing where there is no ptxas.
+# Environment: TW (build/tw), TARGETS, DTYPES, DIMS (192/128: values are narrower), MASKS
+# (0, 1: causal): lists to go through. Does nothing where there is no ptxas.
 
 tw=${TW:-build/tw}
 TARGETS=${TARGETS:-sm_75 sm_80 sm_86 sm_89 sm_90a}
 DTYPES=${DTYPES:-fp16 bf16 e4m3}
-DIMS=${DIMS:-40 64 80 96 128 160 192 256}
+DIMS=${DIMS:-40 64 80 96 128 160 192 256 192/128}
+MASKS=${MASKS:-1 0}
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 status=0
@@ -28,11 +29,12 @@ has()
     "$tw" targets | grep "^$1 " | grep -q "[ ,]$2[ ,]"
 }
 
-# row OP TARGET DTYPE DIM OPTIONS...: a kernel's line
+# row OP TARGET DTYPE DIM MASK OPTIONS...: a kernel's lines
 row()
 {
-    op=$1 target=$2 dtype=$3 dim=$4
-    shift 4
+    op=$1 target=$2 dtype=$3 dim=$4 mask=$5
+    shift 5
+    [ "$mask" = - ] || set -- "$@" --set causal="$mask"
     rm -f "$dir"/*
     "$tw" gen "ops/$op.tl" --target "$target" --dtype "$dtype" "$@" --ptxas="$ptxas" --cubin=never -o "$dir" >"$dir/out" 2>&1 </dev/null ||
         echo "$(sed -n 's/.*error: //p' "$dir/out" | head -n 1)" >"$dir/error"
@@ -40,26 +42,34 @@ row()
     sed -n 's/^ *ptxas [^,]*, \([^:]*\): \([0-9]*\) registers, \([0-9]*\) bytes spilled.*/\1 \2 \3/p
             s/^ *ptxas [^,]*, \([^:]*\): \([0-9]*\) registers$/\1 \2 0/p' "$dir/out" >"$dir/rows"
     while read -r entry registers spilled; do
-        printf '%-32s %-6s %-5s %4s %9s %8s\n' "$entry" "$target" "$dtype" "$dim" "$registers" "$spilled"
+        printf '%-32s %-6s %-5s %7s %6s %9s %8s\n' "$entry" "$target" "$dtype" "$dim" "$mask" "$registers" "$spilled"
     done <"$dir/rows"
-    [ -s "$dir/rows" ] || printf '%-32s %-6s %-5s %4s %s\n' "$op" "$target" "$dtype" "$dim" "no kernel: $(cat "$dir/error")"
+    [ -s "$dir/rows" ] || printf '%-32s %-6s %-5s %7s %6s %s\n' "$op" "$target" "$dtype" "$dim" "$mask" "no kernel: $(cat "$dir/error")"
     grep -q ' [^0 ][0-9]*$' "$dir/rows" && status=1
 }
 
-printf '%-32s %-6s %-5s %4s %9s %8s\n' entry target dtype dim registers spilled
+printf '%-32s %-6s %-5s %7s %6s %9s %8s\n' entry target dtype dim causal registers spilled
 [ $# -gt 0 ] || set -- $(ls ops | sed 's/\.tl$//')
 for op; do
     gen=$(sed -n "s/^#   tw gen [^ ]* *//p; /^Operator/q" "ops/$op.tl" | sed 's/--dtype.*//')
     dims=-
     case $gen in *HeadDim=* | *Half=*) dims=$DIMS ;; esac
+    grep -q '^  Param  causal' "ops/$op.tl" && masks=$MASKS || masks=-
     for target in $TARGETS; do
         for dtype in $DTYPES; do
             has "$target" "$dtype" || continue
             for dim in $dims; do
-                half=0
-                [ "$dim" = - ] || half=$((dim / 2))
-                # shellcheck disable=SC2046 # options are words
-                row "$op" "$target" "$dtype" "$dim" $(echo "$gen" | sed "s/HeadDim=[0-9]*/HeadDim=$dim/; s/Half=[0-9]*/Half=$half/")
+                half=0 values=
+                case $dim in
+                */*) grep -q '^  Param  VDim' "ops/$op.tl" || continue
+                     values="--set VDim=${dim#*/}" ;;
+                esac
+                [ "$dim" = - ] || half=$((${dim%/*} / 2))
+                for mask in $masks; do
+                    # shellcheck disable=SC2046,SC2086 # options are words
+                    row "$op" "$target" "$dtype" "$dim" "$mask" \
+                        $(echo "$gen" | sed "s/HeadDim=[0-9]*/HeadDim=${dim%/*}/; s/Half=[0-9]*/Half=$half/") $values
+                done
             done
         done
     done

@@ -9,11 +9,11 @@ n=0 bad=0
 
 command -v ptxas >/dev/null || { echo '1..0 # SKIP there is no ptxas'; exit 0; }
 
-# clean OP TARGET DTYPE DIM
+# clean OP TARGET DTYPE DIM [MASK]
 clean()
 {
     n=$((n + 1))
-    if TW=$tw TARGETS=$2 DTYPES=$3 DIMS=$4 sh bench/spills.sh "$1" >"$dir/out" 2>&1 && grep -q '  0$' "$dir/out"; then
+    if TW=$tw TARGETS=$2 DTYPES=$3 DIMS=$4 MASKS=${5:-1} sh bench/spills.sh "$1" >"$dir/out" 2>&1 && grep -q '  0$' "$dir/out"; then
         echo "ok $n - $*"
     else
         echo "not ok $n - $*"
@@ -25,6 +25,10 @@ clean()
 clean attention sm_90a e4m3 40         # operands of 8 bits, widened
 clean gated_mlp sm_90a bf16 -          # elements one by one, for any alignment
 clean linear_attention sm_75 fp16 128  # tiles that threads load at once
+clean attention_lse sm_90a bf16 64     # lanes of a role that store meet again
+clean linear_attention sm_89 e4m3 128 0 # products with nothing but arithmetic between
+clean attention_lse sm_75 fp16 256     # several outputs beside tiles that threads load
+clean differential_attention sm_80 bf16 160 # two operands in registers
 
 echo "1..$n"
 exit $bad

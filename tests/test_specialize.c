@@ -473,6 +473,49 @@ static void places_go_in_groups(void **state)
     }
 }
 
+/* Roles are told of more coordinates than most grids have. */
+static void grids_of_many_axes(void **state)
+{
+    static const char code[] =
+        "Kernel many\n"
+        "  Input  Q (batch, len, D) bf16\n"
+        "  Input  K (batch, kv_len, D) bf16\n"
+        "  Input  V (batch, kv_len, D) bf16\n"
+        "  Output O (batch, len, D) bf16\n"
+        "  D = 64\n"
+        "  BM = 64\n"
+        "  BN = 32\n"
+        "  Grid m = ceil(len / BM), a = 2, b = 1, c = 1, d = 2, e = 1, f = 1, g = 1, h = 1, i = 3\n"
+        "  Allocate Q in shared (BM, D) bf16\n"
+        "  Allocate K in shared (BN, D) bf16\n"
+        "  Allocate V in shared (BN, D) bf16\n"
+        "  Allocate S in register (BM, BN) fp32\n"
+        "  Allocate Smax in register (BM, 1) fp32\n"
+        "  Allocate Ssum in register (BM, 1) fp32\n"
+        "  Allocate O in register (BM, D) fp32\n"
+        "  at = (a + 2 * (b + c + d + e + f + g + h)) * 3 + i\n"
+        "  Copy Q (BM, D) in coordinate [batch = at, len = m] from global to shared\n"
+        "  for j = 0:ceil(kv_len / BN)\n"
+        "    Copy K (BN, D) in coordinate [batch = at, kv_len = j] from global to shared\n"
+        "    Copy V (BN, D) in coordinate [batch = at, kv_len = j] from global to shared\n"
+        "    Compute GEMM Q, K.T and get S\n"
+        "    Compute Mask S where j * BN + col(S) < kv_len\n"
+        "    Compute Softmax S with Smax and Ssum\n"
+        "    Reshape S from MMA_C to MMA_A\n"
+        "    Compute GEMM S, V and accumulate O\n"
+        "  end\n"
+        "  Compute Divide O, Ssum else 0 and get new O\n"
+        "  Copy O (BM, D) in coordinate [batch = at, len = m] from register to global\n"
+        "  Schedule sm_90a\n"
+        "    warps = 4\n"
+        "    stages = 2\n"
+        "  end\n"
+        "end\n";
+    LevelCase c = {.code = code, .dtype = DT_BF16, .fill = FILL_NORMAL, .seed = 13, .target = "sm_90a"};
+
+    expect_agreement(((Fixture *)*state)->arena, &c, "", "batch=12 len=70 kv_len=40");
+}
+
 static void products(void **state)
 {
     Arena *arena = ((Fixture *)*state)->arena;
@@ -495,7 +538,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(last_turns_of_half_width, setup, teardown), cmocka_unit_test_setup_teardown(sums_end_beside_products, setup, teardown),
         cmocka_unit_test_setup_teardown(lanes_meet_again, setup, teardown), cmocka_unit_test_setup_teardown(few_registers_are_kept_free, setup, teardown),
         cmocka_unit_test_setup_teardown(products_sum_rows, setup, teardown), cmocka_unit_test_setup_teardown(loops_vote_ahead, setup, teardown),
-        cmocka_unit_test_setup_teardown(places_are_told, setup, teardown),
+        cmocka_unit_test_setup_teardown(places_are_told, setup, teardown), cmocka_unit_test_setup_teardown(grids_of_many_axes, setup, teardown),
         cmocka_unit_test_setup_teardown(products, setup, teardown),
     };
 

@@ -6,12 +6,13 @@
  */
 #include "pass/passes.h"
 
-/* Barriers of rings and the places that a persistent block goes to (ptx/ring.c, roles.c). */
-enum { BARRIERS_OF_STAGE = 16, SLOTS = 128 };
+/* Barriers of rings and the places that a persistent block goes to, in two slots with two
+ * barriers each, aligned (ptx/ring.c, places.c). */
+enum { BARRIERS_OF_STAGE = 16, BARRIERS_OF_SLOTS = 64, BYTES_OF_WORD = 2 * 4 };
 
 static int64_t barrier_bytes(const TileKernel *kernel)
 {
-    int64_t bytes = kernel->persistent ? SLOTS : 0;
+    int64_t bytes = kernel->persistent ? BARRIERS_OF_SLOTS + (int64_t)tile_place_words(kernel) * BYTES_OF_WORD : 0;
     for (int i = 0; i < kernel->body->ops.len; i++) {
         const TileOp *op = kernel->body->ops.data[i];
         if (op->kind == TILE_RING) bytes += (int64_t)tile_places(op) * BARRIERS_OF_STAGE;

@@ -15,8 +15,6 @@
 
 enum {
     SLOTS = 2,
-    WORDS = 8,
-    SLOT_BYTES = 4 * WORDS,
     LONG = 8                /* operations from which on an expression takes long */
 };
 
@@ -85,7 +83,7 @@ static void add_words(const Emitter *e, Words *words, const Aff *a)
     }
     for (int i = 0; i < words->len; i++)
         if (words->data[i] == a) return;
-    if (changes && words->len < WORDS) vec_push(e->arena, words, a);
+    if (changes && words->len < tile_place_words(e->kernel)) vec_push(e->arena, words, a);
 }
 
 static void words_of_block(const Emitter *e, Words *words, const TileBlock *block)
@@ -172,7 +170,7 @@ static Slot slot_at(Emitter *e, const char *passed)
     em(e, "and.b32 %s, %s, %d;", slot, passed, SLOTS - 1);
     em(e, "shr.u32 %s, %s, 1;", round, passed);
     em(e, "and.b32 %s, %s, 1;", parity, round);
-    const char *barrier = slot_address(e, slot, 8), *place = slot_address(e, slot, SLOT_BYTES);
+    const char *barrier = slot_address(e, slot, 8), *place = slot_address(e, slot, 4 * tile_place_words(e->kernel));
     return (Slot){barrier, place, parity};
 }
 

@@ -223,6 +223,14 @@ int tile_instances(const TileKernel *kernel, const AffSym *per)
     return 1;
 }
 
+int tile_place_words(const TileKernel *kernel)
+{
+    enum { LEAST = 8 };
+    int axes = 0;
+    for (int i = 0; i < kernel->grid.len; i++) axes += !kernel->grid.data[i].within;
+    return axes > LEAST ? axes : LEAST;
+}
+
 bool tile_op_uses(const TileOp *op, const TileValue *value)
 {
     for (int k = 0; k < op->n_args; k++)

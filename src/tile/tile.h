@@ -243,6 +243,8 @@ int tile_role_warps(const TileOp *roles); /* of the largest instance */
 int tile_instances(const TileKernel *kernel, const AffSym *per);
 /* The axis whose coordinates are instances within a block; NULL: none. */
 const TileAxis *tile_within(const TileKernel *kernel);
+/* Words that roles are told of a place: the coordinates of its axes, and at least eight. */
+int tile_place_words(const TileKernel *kernel);
 /* Whether an operation on a tensor may move whole chunks of TILE_CHUNK bytes, if
  * addresses and strides are multiples of that: its columns are neighbours in
  * memory, begin between chunks, and fill at least one. */

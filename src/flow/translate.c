@@ -148,7 +148,7 @@ static bool frame(Translation *t)
 
 void flow_keep_piece(Flow *flow, const char *kernel, const Source *text)
 {
-    FlowPiece piece = {kernel, text, {NULL}};
+    FlowPiece piece = {.kernel = kernel, .text = text};
 
     foreign_guard(flow->arena, text, &piece.clean, diags_new(flow->arena, text));
     vec_push(flow->arena, &flow->pieces, piece);

@@ -16,7 +16,6 @@
 #include "pass/turns.h"
 
 #include "pass/decide.h"
-#include "pass/issue.h"
 
 /* The first and the last product that an iteration starts; false: it does not start
  * several and wait for all of them behind that. */
@@ -40,12 +39,11 @@ typedef struct Loops {
     bool some;  /* start their products so */
     bool even;  /* all of these go equally far for all instances */
     int work;   /* operations on an element, of the one that has most */
-    bool short_ones; /* how far they go differs from block to block */
 } Loops;
 
 /* Operations on each element of a matrix that an iteration always does. An online softmax has two;
- * with MORE its arithmetic takes as long as its products, with MANY longer. */
-enum { MORE = 3, MANY = 5, SIGMOID = 3 };
+ * with MORE its arithmetic takes as long as its products. */
+enum { MORE = 3, SIGMOID = 3 };
 
 static int work_of(const TileBlock *body)
 {
@@ -58,18 +56,17 @@ static int work_of(const TileBlock *body)
     return n;
 }
 
-static void find_loops(const TileKernel *kernel, const TileBlock *block, Loops *loops)
+static void find_loops(const TileBlock *block, Loops *loops)
 {
     int first, last;
     for (int i = 0; i < block->ops.len; i++) {
         const TileOp *op = block->ops.data[i];
-        for (int k = 0; k < op->n_regions; k++) find_loops(kernel, op->regions[k], loops);
+        for (int k = 0; k < op->n_regions; k++) find_loops(op->regions[k], loops);
         if (op->kind != TILE_FOR || !find_products(op->regions[0], &first, &last)) continue;
         loops->some = true;
         loops->even &= !op->until;
         int work = work_of(op->regions[0]);
         if (work > loops->work) loops->work = work;
-        loops->short_ones |= rw_uses_grid(kernel, op->hi);
     }
 }
 
@@ -93,16 +90,14 @@ static void take_turns(TileProgram *program, TileKernel *kernel, TileBlock *bloc
     }
 }
 
-/* Two fall into step by themselves: each waits for the tensor cores while the other has
- * them; not where arithmetic takes so long that they do not meet there, and where loops are
- * short not soon enough (measured at d128, causal: half a percent). Of more, several may wait
- * together: four gain 3 to 4 %. Where some leave a loop before others, taking turns with them
- * costs as much, but with more arithmetic than a softmax's it pays all the same (measured at d64,
- * causal: 6 % with a bias by place, 10 % of a sigmoid). */
-static bool pays(const TileKernel *kernel, const Loops *loops)
+/* Of two warpgroups each waits for the tensor cores while the other has them, but they have to
+ * come to that first, at every place of the grid: turns gain half a percent (attention, d128 to
+ * d256), of four 3 to 4. Where some leave a loop before others, taking turns with them costs as
+ * much, but with more arithmetic than a softmax's it pays all the same (measured at d64, causal:
+ * 6 % with a bias by place, 10 % of a sigmoid). */
+static bool pays(const Loops *loops)
 {
-    if (!loops->even) return loops->work >= MORE;
-    return issue_closely(kernel) || loops->work >= MANY || loops->short_ones;
+    return loops->even || loops->work >= MORE;
 }
 
 void turns_take(TileProgram *program, TileKernel *kernel, TileBlock *block, Diags *diags)
@@ -110,9 +105,9 @@ void turns_take(TileProgram *program, TileKernel *kernel, TileBlock *block, Diag
     const TileAxis *axis = tile_within(kernel);
     uint64_t off = DECIDE(SCHED_TURNS_OFF), either = off | DECIDE(SCHED_TURNS_ON);
     Loops loops = {.even = true};
-    find_loops(kernel, block, &loops);
+    find_loops(block, &loops);
     bool several = axis && tile_instances(kernel, axis->sym) > 1 && loops.some;
-    SchedValue best = several && pays(kernel, &loops) ? SCHED_TURNS_ON : SCHED_TURNS_OFF;
+    SchedValue best = several && pays(&loops) ? SCHED_TURNS_ON : SCHED_TURNS_OFF;
     if (pass_decide(kernel, SCHED_TURNS, best, several ? either : off, diags) == SCHED_TURNS_ON)
         take_turns(program, kernel, block);
 }

@@ -533,6 +533,10 @@ static void settings_are_parsed(void **state)
     assert_true(f->settings.list.data[0].value == 1e-5);
     set(f, "b=true");
     assert_true(f->settings.list.data[1].value == 1);
+    set(f, "a=2"); /* the last counts, alone */
+    assert_int_equal(f->settings.list.len, 2);
+    assert_string_equal(f->settings.list.data[1].name, "a");
+    assert_true(f->settings.list.data[1].value == 2);
 }
 
 /* ---- too much ------------------------------------------------------------------------------ */

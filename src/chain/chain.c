@@ -82,7 +82,7 @@ const char *chain_set(Chain *chain, const char *text)
         return is_word(text) ? with_words(chain->arena, error) : error;
     last = chain->settings.list.data[chain->settings.list.len - 1];
     if (!is_forced(last.name))
-        vec_push(chain->arena, &chain->own.list, last);
+        settings_put(chain->arena, &chain->own, last);
     return NULL;
 }
 

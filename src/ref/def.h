@@ -45,7 +45,9 @@ typedef struct Settings {
     VEC(Setting) list;
     DType dtype; /* of inputs and outputs without one of their own */
 } Settings;
-/* Parses "NAME=VALUE"; NULL, or a sentence on failure. */
+/* In place of one of the same name. */
+void settings_put(Arena *arena, Settings *settings, Setting setting);
+/* Parses "NAME=VALUE", the last of a name counts; NULL, or a sentence on failure. */
 const char *settings_add(Arena *arena, Settings *settings, const char *text);
 
 /* A dimension: its size and, where it has one, its name in the source. */

@@ -27,6 +27,17 @@ static bool parse_value(const char *text, double *value)
     return *end == '\0' && !isnan(*value);
 }
 
+void settings_put(Arena *arena, Settings *settings, Setting setting)
+{
+    int kept = 0;
+
+    for (int i = 0; i < settings->list.len; i++)
+        if (strcmp(settings->list.data[i].name, setting.name) != 0)
+            settings->list.data[kept++] = settings->list.data[i];
+    settings->list.len = kept;
+    vec_push(arena, &settings->list, setting);
+}
+
 const char *settings_add(Arena *arena, Settings *settings, const char *text)
 {
     const char *equals = strchr(text, '=');
@@ -37,6 +48,6 @@ const char *settings_add(Arena *arena, Settings *settings, const char *text)
     if (!parse_value(equals + 1, &setting.value))
         return arena_printf(arena, "'%s' is not a number", equals + 1);
     setting.name = arena_strndup(arena, text, (size_t)(equals - text));
-    vec_push(arena, &settings->list, setting);
+    settings_put(arena, settings, setting);
     return NULL;
 }

@@ -251,6 +251,7 @@ static void iterations(Emitter *e, const TileOp *op, const char *counter, const 
     for (int i = 0; i < n; i++) {
         bool last = i == n - 1;
         iteration(e, op, ahead ? count_ahead(e, counter, end, p, last) : counter);
+        if (e->failed) return; /* what it yields may not be there */
         if (last) send_back(e, op, start);
         if (!ahead) count(e, counter, end, p, last);
         if (last) {
@@ -320,7 +321,7 @@ static void emit_branch(Emitter *e, const TileOp *op, int region)
     const TileBlock *block = op->regions[region];
     kn_block(e, block);
     const TileOp *yield = block->ops.len ? block->ops.data[block->ops.len - 1] : NULL;
-    for (int k = 0; yield && k < op->n_results && k < yield->n_args; k++)
+    for (int k = 0; yield && !e->failed && k < op->n_results && k < yield->n_args; k++)
         fl_move(e, op->results[k], yield->args[k]);
     em_close(e);
 }

@@ -182,7 +182,7 @@ void rv_revise(Emitter *e, const TileOp *op)
     e->cold = true;
     kn_block(e, region);
     e->cold = cold;
-    fl_move_all(e, op->results, yield->args, op->n_results);
+    if (!e->failed) fl_move_all(e, op->results, yield->args, op->n_results);
     em_close(e);
     em(e, "$revised%d:", label);
 }

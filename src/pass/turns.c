@@ -35,39 +35,17 @@ static bool find_products(const TileBlock *body, int *first, int *last)
     return n > 1 && waits >= n;
 }
 
-typedef struct Loops {
-    bool some;  /* start their products so */
-    bool even;  /* all of these go equally far for all instances */
-    int work;   /* operations on an element, of the one that has most */
-} Loops;
-
-/* Operations on each element of a matrix that an iteration always does. An online softmax has two;
- * with MORE its arithmetic takes as long as its products. */
-enum { MORE = 3, SIGMOID = 3 };
-
-static int work_of(const TileBlock *body)
-{
-    int n = 0;
-    for (int i = 0; i < body->ops.len; i++) {
-        const TileOp *op = body->ops.data[i];
-        if (op->kind != TILE_ELEMENT || op->results[0]->type.rows == 1 || op->results[0]->type.cols == 1) continue;
-        n += op->op == OP_SIGMOID ? SIGMOID : 1;
-    }
-    return n;
-}
-
-static void find_loops(const TileBlock *block, Loops *loops)
+/* Whether some loop starts its products so. */
+static bool starts_several(const TileBlock *block)
 {
     int first, last;
     for (int i = 0; i < block->ops.len; i++) {
         const TileOp *op = block->ops.data[i];
-        for (int k = 0; k < op->n_regions; k++) find_loops(op->regions[k], loops);
-        if (op->kind != TILE_FOR || !find_products(op->regions[0], &first, &last)) continue;
-        loops->some = true;
-        loops->even &= !op->until;
-        int work = work_of(op->regions[0]);
-        if (work > loops->work) loops->work = work;
+        for (int k = 0; k < op->n_regions; k++)
+            if (starts_several(op->regions[k])) return true;
+        if (op->kind == TILE_FOR && find_products(op->regions[0], &first, &last)) return true;
     }
+    return false;
 }
 
 static TileOp *turn_op(TileProgram *program, TileKernel *kernel, TileOpKind kind, const TileOp *beside)
@@ -91,23 +69,14 @@ static void take_turns(TileProgram *program, TileKernel *kernel, TileBlock *bloc
 }
 
 /* Of two warpgroups each waits for the tensor cores while the other has them, but they have to
- * come to that first, at every place of the grid: turns gain half a percent (attention, d128 to
- * d256), of four 3 to 4. Where some leave a loop before others, taking turns with them costs as
- * much, but with more arithmetic than a softmax's it pays all the same (measured at d64, causal:
- * 6 % with a bias by place, 10 % of a sigmoid). */
-static bool pays(const Loops *loops)
-{
-    return loops->even || loops->work >= MORE;
-}
-
+ * come to that first, at every place of the grid. Turns gain half a percent of two (attention,
+ * d128 to d256), 3 to 4 of four, 1 where four leave their loops one before the other (d64,
+ * causal), and more with more arithmetic than a softmax's. */
 void turns_take(TileProgram *program, TileKernel *kernel, TileBlock *block, Diags *diags)
 {
     const TileAxis *axis = tile_within(kernel);
     uint64_t off = DECIDE(SCHED_TURNS_OFF), either = off | DECIDE(SCHED_TURNS_ON);
-    Loops loops = {.even = true};
-    find_loops(block, &loops);
-    bool several = axis && tile_instances(kernel, axis->sym) > 1 && loops.some;
-    SchedValue best = several && pays(&loops) ? SCHED_TURNS_ON : SCHED_TURNS_OFF;
-    if (pass_decide(kernel, SCHED_TURNS, best, several ? either : off, diags) == SCHED_TURNS_ON)
+    bool several = axis && tile_instances(kernel, axis->sym) > 1 && starts_several(block);
+    if (pass_decide(kernel, SCHED_TURNS, several ? SCHED_TURNS_ON : SCHED_TURNS_OFF, several ? either : off, diags) == SCHED_TURNS_ON)
         take_turns(program, kernel, block);
 }

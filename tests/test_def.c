@@ -386,6 +386,9 @@ static const Case cases[] = {
     {TW0240, "Input X (M, M)\nOutput Y (M, M)\nIndex i over M\nCompute Mask X where i < 3 and get Y", "ambiguous"},
     {TW0240, MATRIX "Input V (N)\nCompute Mask V where i < 3 and get Z\nCompute Exp X and get Y",
      "i is a position along M, which (N) does not have"},
+    {TW0240, MATRIX "Input W (batch, M, N)\nInput Len (batch) int32\nOutput Z (batch, M, N)\nCompute Mask X where j < Len[batch] and get D\n"
+             "Compute Multiply W, D and get Z\nCompute Exp X and get Y",
+     "batch is a position along batch, which (M, N) does not have"},
     {TW0241, MATRIX "Compute Exp X and get new Z\nCompute Exp Z and get Y", "no Z to replace"},
     {TW0242, "Input X (M)\nCompute Exp X and get Y", "no output"},
     {TW0244, MATRIX "Compute Mask X where i < j else p and get Y", "must be known"},

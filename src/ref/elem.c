@@ -254,6 +254,22 @@ static bool emit_own(Builder *b, const Expr *e, const DefValue *value, int axis)
     return emit(b, e, node);
 }
 
+/* Whether the tensor's dimensions behind an axis are the element's own ones there: then the
+ * axis stands beside the one that it shares entries with, as kv_heads beside q_heads. A last
+ * axis does so where nothing of the element is left out. */
+static bool stands_beside(const Builder *b, const DefValue *value, int axis)
+{
+    int shift = b->context->rank - value->rank;
+
+    for (int i = axis + 1; i < value->rank; i++) {
+        const DefDim *of = i + shift >= 0 ? &b->context->dims[i + shift] : NULL, *by = &value->dims[i];
+
+        if (!of || (!shape_is_one(by) && of->name && by->name && strcmp(of->name, by->name) != 0))
+            return false;
+    }
+    return axis + 1 < value->rank || shift == 0;
+}
+
 /* The name of a dimension alone is the element's own coordinate along it. */
 static bool emit_dim_coordinate(Builder *b, const Expr *e, const DefValue *value, int axis)
 {
@@ -261,7 +277,7 @@ static bool emit_dim_coordinate(Builder *b, const Expr *e, const DefValue *value
 
     if (own >= 0)
         return emit(b, e, (ElemNode){.kind = ELEM_AXIS, .axis = own});
-    if (own == -1 && value->dims[axis].name && strcmp(value->dims[axis].name, e->name) == 0)
+    if (own == -1 && value->dims[axis].name && strcmp(value->dims[axis].name, e->name) == 0 && stands_beside(b, value, axis))
         return emit_own(b, e, value, axis);
     return no_axis(b, e, e->name, own);
 }

@@ -31,6 +31,10 @@
 #include <cutlass/float8.h>
 #include <cutlass/half.h>
 #include <cutlass/numeric_conversion.h>
+#if __has_include(<cute/atom/mma_traits_sm89.hpp>) /* older CUTLASS has no products of 8 bits */
+#include <cute/atom/mma_traits_sm89.hpp>
+#define TW_QUADS
+#endif
 
 #ifndef INFINITY /* NVRTC has no <math.h> */
 #define INFINITY __int_as_float(0x7f800000)
@@ -103,6 +107,11 @@ CUTE_HOST_DEVICE auto accumulator(Tile &t) {
 
 //> using Place = ...; how all tiles in registers are spread over the block's threads; every tile, column and row has the same one
 //> auto at = Place::template spots<Rows, Cols>(); get<0>(at(y, x)), get<1>(at(y, x)): row and column of S(y, x) within its tile; tw::row_at<Place, Rows>(y), tw::col_at<Place, Cols>(x): of a column's, a row's element
+/* A tile's registers, in the order of a TiledMMA's accumulator. */
+template <class Mma, int Rows, int Cols> CUTE_HOST_DEVICE constexpr auto accumulator_registers() {
+    return rows_cols(make_layout(partition_shape_C(Mma{}, Shape<Int<Rows>, Int<Cols>>{})));
+}
+
 /* A TiledMMA's accumulator as the place of all tiles. Lanes: neighbouring lanes of a warp
  * that share a row; Run: neighbouring columns that a thread has; the warps that share a row
  * are WarpsN neighbours. */
@@ -113,6 +122,9 @@ struct Place {
 
     template <int Cols> using Mma = Mma_;
 
+    template <int Rows, int Cols> static CUTE_HOST_DEVICE constexpr auto registers() {
+        return accumulator_registers<Mma_, Rows, Cols>();
+    }
     template <int Rows, int Cols> static CUTE_DEVICE auto spots() {
         auto whole = make_identity_tensor(Shape<Int<Rows>, Int<Cols>>{});
         auto mine = Mma<Cols>{}.get_slice(threadIdx.x).partition_C(whole);
@@ -133,8 +145,7 @@ using RowsPlace =
 //> auto S = tw::tile<Place, float, Rows, Cols>(); in registers: S(y, x) for y < size<0>(S), x < size<1>(S); clear(S), fill(S, v), copy(A, B)
 //> auto c = tw::column<Place, float, Rows>(); c(y): one number for each row; auto r = tw::row<Place, float, Cols>(); r(x): for each column
 template <class P, class T, int Rows, int Cols> CUTE_DEVICE auto tile() {
-    auto shape = partition_shape_C(typename P::template Mma<Cols>{}, Shape<Int<Rows>, Int<Cols>>{});
-    return make_tensor<T>(rows_cols(make_layout(shape)));
+    return make_tensor<T>(P::template registers<Rows, Cols>());
 }
 template <class P, class T, int Rows> CUTE_DEVICE auto column() {
     using Mma = typename P::template Mma<0>;
@@ -590,7 +601,7 @@ template <int Ahead> CUTE_DEVICE void arrive() {
     __syncthreads();
 }
 
-//> auto ahead = tw::ring<Stages>(lo, hi, [&](int j, int stage) { tw::copy_in... into sK[stage] }); for (int j = lo; j < hi; ++j) { int stage = ahead.turn(j); ... }: copies run Stages - 1 iterations ahead, Stages >= 2; turn waits for those of j and of all before the ring
+//> auto ahead = tw::ring<Stages>(lo, hi, [&](int j, int stage) { copies into sK[stage] }); for (int j = lo; j < hi; ++j) { int stage = ahead.turn(j); ... }: copies run Stages - 1 iterations ahead, Stages >= 2; turn waits for those of j and of all before the ring
 /* The tiles of a loop from `lo` to `hi` in `Stages` stages: `fill(j, stage)` starts the copies for
  * iteration j. turn(j) says which stage has j's tiles once they have arrived, and starts the copies
  * for iteration j + Stages - 1. */
@@ -663,6 +674,7 @@ template <int Stages, class Fill> CUTE_DEVICE auto ring(int lo, int hi, Fill fil
     return r;
 }
 
+//> auto early = tw::turns(lo, hi, fill as a ring's); early.start(j): copies of iteration j into the one stage, arrive<0>() before they are used and overwritten
 /* With one stage: tiles that are copied while others are used, whose turn comes when start(j) is
  * called, behind an arrive. */
 template <class Fill> struct Turns {
@@ -772,6 +784,121 @@ CUTE_DEVICE void gemm_from_registers(A &a, B const &b, Tile &c) {
     gemm_steps<P>(operand<typename P::template Mma<0>>(a), b, c);
 }
 
+/* ---- products of numbers of 8 bits ----------------------------------------------------------------- */
+
+#ifdef TW_QUADS
+/* The place of a kernel whose warps multiply numbers of 8 bits by mma.sync, 16 rows each and 16 columns.
+ * Two atoms side by side are 16 columns of the tile, one the even ones, one the odd: so a thread has four
+ * neighbours, as it has of an operand that it computed itself, and ldmatrix can transpose pairs of bytes. */
+template <int WarpsM_, int WarpsN_>
+struct QuadPlace {
+    static constexpr int WarpsM = WarpsM_, WarpsN = WarpsN_, Lanes = 4, Run = 4, Threads = 32 * WarpsM * WarpsN;
+
+    template <class Atom>
+    using Of = TiledMMA<MMA_Atom<Atom>, Layout<Shape<Int<WarpsM>, Int<WarpsN>, _1>, Stride<Int<WarpsN>, _1, _0>>,
+                        Tile<Int<16 * WarpsM>, Layout<Shape<_8, Int<WarpsN>, _2>, Stride<_2, _16, _1>>, _32>>;
+    template <int Cols> using Mma = Of<SM89_16x8x32_F32E4M3E4M3F32_TN>;
+
+    template <int Rows, int Cols> static CUTE_HOST_DEVICE constexpr auto registers() {
+        constexpr int Down = Rows / (16 * WarpsM), Along = Cols / (16 * WarpsN);
+        return Layout<Shape<Shape<_2, Int<Down>>, Shape<_2, _2, Int<Along>>>,
+                      Stride<Stride<_4, _8>, Stride<_1, _2, Int<8 * Down>>>>{};
+    }
+    template <int Rows, int Cols> static CUTE_DEVICE auto spots() {
+        auto whole = make_identity_tensor(Shape<Int<Rows>, Int<Cols>>{});
+        auto mine = Mma<Cols>{}.get_slice(threadIdx.x).partition_C(whole);
+        auto l = mine.layout();
+        auto n = logical_divide(layout<2>(l), _2{});
+        return make_tensor(mine.data(), make_layout(make_layout(layout<0, 1>(l), layout<1>(l)),
+                                                    make_layout(layout<0>(n), layout<0, 0>(l), layout<1>(n))));
+    }
+};
+
+/* A tile as the atoms' accumulators, and as their first operands. */
+template <class Tile> CUTE_DEVICE auto quad_accumulator(Tile &t) {
+    auto l = t.layout();
+    return make_tensor(t.data(), make_layout(make_layout(layout<1, 1>(l), layout<0, 0>(l)), layout<0, 1>(l),
+                                             make_layout(layout<1, 0>(l), layout<1, 2>(l))));
+}
+template <class Tile> CUTE_DEVICE auto quad_operand(Tile &t) {
+    auto l = t.layout();
+    auto n = logical_divide(layout<1, 2>(l), _2{});
+    return make_tensor(t.data(), make_layout(make_layout(Layout<_4>{}, layout<0, 0>(l), layout<0>(n)), layout<0, 1>(l),
+                                             layout<1>(n)));
+}
+
+template <class A, class B> struct QuadAtom;
+template <> struct QuadAtom<float_e4m3_t, float_e4m3_t> { using Type = SM89_16x8x32_F32E4M3E4M3F32_TN; };
+template <> struct QuadAtom<float_e4m3_t, float_e5m2_t> { using Type = SM89_16x8x32_F32E4M3E5M2F32_TN; };
+template <> struct QuadAtom<float_e5m2_t, float_e4m3_t> { using Type = SM89_16x8x32_F32E5M2E4M3F32_TN; };
+template <> struct QuadAtom<float_e5m2_t, float_e5m2_t> { using Type = SM89_16x8x32_F32E5M2E5M2F32_TN; };
+
+/* The second operand of step k. Its rows lie along K: ldmatrix has what is wanted. They lie along N: it
+ * transposes pairs of bytes, four rows to a thread, of which a permutation makes two registers. */
+template <class P, class Mma, class B, class Operand>
+CUTE_DEVICE void read_quads(Mma const &mma, B const &b, int k, Operand &rB) {
+    if constexpr (B::Transposed) {
+        auto copier = make_tiled_copy_B(FromShared<false, typename B::Element>{}, mma);
+        auto mine = copier.get_slice(threadIdx.x);
+        copy(copier, mine.partition_S(b.flipped())(_, _, k), mine.retile_D(rB)(_, _, k));
+    } else {
+        Tensor words = recast<uint32_t>(rB);
+        int lane = threadIdx.x % 32, row = 32 * k + lane / 16 * 16 + lane % 8 / 2 * 4 + lane / 8 % 2 * 2 + lane % 2;
+        CUTE_UNROLL
+        for (int n = 0; n < size<1>(words) / 2; ++n) {
+            uint32_t w[4];
+            auto *from = reinterpret_cast<uint128_t const *>(&b(row, 16 * (threadIdx.x / 32 % P::WarpsN + P::WarpsN * n)));
+            SM75_U16x8_LDSM_T::copy(*from, w[0], w[1], w[2], w[3]);
+            CUTE_UNROLL
+            for (int half = 0; half < 2; ++half) {
+                words(half, 2 * n, k) = __byte_perm(w[2 * half], w[2 * half + 1], 0x6420);
+                words(half, 2 * n + 1, k) = __byte_perm(w[2 * half], w[2 * half + 1], 0x7531);
+            }
+        }
+    }
+}
+
+/* c += a b; read_a(k): gets the first operand's step k into rA. The next step's operands are on their way
+ * while a step is multiplied. */
+template <class P, class Mma, class Operand, class Read, class B, class Tile>
+CUTE_DEVICE void quad_steps(Mma &mma, Operand &rA, Read read_a, B const &b, Tile &c) {
+    Tensor rB = mma.get_slice(threadIdx.x).partition_fragment_B(b.flipped());
+    Tensor acc = quad_accumulator(c);
+    constexpr int Steps = decltype(size<2>(rB))::value;
+    read_a(0);
+    read_quads<P>(mma, b, 0, rB);
+    CUTE_UNROLL
+    for (int k = 0; k < Steps; ++k) {
+        if (k + 1 < Steps) {
+            read_a(k + 1);
+            read_quads<P>(mma, b, k + 1, rB);
+        }
+        cute::gemm(mma, rA(_, _, k), rB(_, _, k), acc);
+    }
+}
+
+//> with tw::QuadPlace, of numbers of 8 bits, tw::gemm_quads<Place>(sA, sB, S) and tw::gemm_quads_from_registers<Place>(A, sB, S) are these products
+template <class P, class A, class B, class Tile>
+CUTE_DEVICE void gemm_quads(A const &a, B const &b, Tile &c) {
+    using E = typename A::Element;
+    auto mma = typename P::template Of<typename QuadAtom<E, typename B::Element>::Type>{};
+    using Atom = cute::conditional_t<A::Transposed, Copy_Atom<UniversalCopy<E>, E>, FromShared<false, E>>;
+    Tensor sA = a.tensor(); /* (M, K) */
+    Tensor rA = mma.get_slice(threadIdx.x).partition_fragment_A(sA);
+    auto copier = make_tiled_copy_A(Atom{}, mma);
+    auto mine = copier.get_slice(threadIdx.x);
+    Tensor from = mine.partition_S(sA);
+    Tensor to = mine.retile_D(rA);
+    quad_steps<P>(mma, rA, [&](int k) { copy(copier, from(_, _, k), to(_, _, k)); }, b, c);
+}
+template <class P, class A, class B, class Tile>
+CUTE_DEVICE void gemm_quads_from_registers(A &a, B const &b, Tile &c) {
+    auto mma = typename P::template Of<typename QuadAtom<typename A::value_type, typename B::Element>::Type>{};
+    Tensor rA = quad_operand(a);
+    quad_steps<P>(mma, rA, [](int) {}, b, c);
+}
+#endif
+
 /* ---- products of warpgroups ------------------------------------------------------------------------ */
 
 /* The place of a kernel whose warpgroups multiply by wgmma, 64 rows each. */
@@ -786,6 +913,9 @@ struct WgmmaPlace {
     }
     template <int Cols> using Mma = decltype(any<Cols>());
 
+    template <int Rows, int Cols> static CUTE_HOST_DEVICE constexpr auto registers() {
+        return accumulator_registers<Mma<Cols>, Rows, Cols>();
+    }
     template <int Rows, int Cols> static CUTE_DEVICE auto spots() {
         auto whole = make_identity_tensor(Shape<Int<Rows>, Int<Cols>>{});
         auto mine = Mma<Cols>{}.get_slice(threadIdx.x).partition_C(whole);

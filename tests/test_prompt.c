@@ -187,6 +187,33 @@ static void translations_are_told_what_they_take(void **state)
     assert_non_null(strstr(prompt, "Operations: Add"));
 }
 
+/* Products of 8 bits, where the target has them and the code, two kinds of copies in turn where it takes turns. */
+static void translations_are_told_of_bytes_and_turns(void **state)
+{
+    Fixture *f = *state;
+    static const char code[] =
+        "Kernel k\n  Input A (M, 64) e4m3\n  Input B (N, 64) %s\n  Input V (N, 64) %s\n  Output C (M, 64) fp32\n"
+        "  Grid m = ceil(M / 64)\n  Allocate A in shared (64, 64) e4m3\n  Allocate B in shared (64, 64) e4m3\n"
+        "  Allocate V in shared (64, 64) e4m3\n  Allocate S in register (64, 64) fp32\n  Allocate C in register (64, 64) fp32\n"
+        "  Copy A (64, 64) in coordinate [M = m] from global to shared\n  for j = 0:ceil(N / 64)\n"
+        "    Copy B (64, 64) in coordinate [N = j] from global to shared\n"
+        "    Copy V (64, 64) in coordinate [N = j] from global to shared\n    Compute GEMM A, B.T and get S\n"
+        "    Compute Cast S, e4m3 and get S\n    Reshape S from (MMA_C, MMA_M, MMA_N) to (MMA_A, MMA_M, MMA_N_new)\n"
+        "    Compute GEMM S, V and accumulate C\n  end\n"
+        "  Copy C (64, 64) in coordinate [M = m] from register to global\n  Schedule sm_89\n    stages = %d\n  end\nend\n";
+
+    for (int stages = 1; stages <= 2; stages++) {
+        PromptRequest r = {.target = target_find("sm_89"), .dtype = DT_F32,
+                           .text = arena_printf(f->arena, code, "e4m3", "e4m3", stages)};
+        const char *prompt = prompt_write(f->arena, PROMPT_TRANSLATE, &r);
+
+        assert_non_null(strstr(prompt, "tw::gemm_quads<Place>(sA, sB, S)"));
+        assert_non_null(strstr(prompt, "16 x 8 x 16 for 16-bit operands, x 32 for 8-bit ones"));
+        assert_int_equal(strstr(prompt, "\n- auto early = tw::turns(") != NULL, stages == 1);
+        assert_int_equal(strstr(prompt, "\n- auto ahead = tw::ring<") != NULL, stages == 2);
+    }
+}
+
 /* ---- functions in brief ---------------------------------------------------------------- */
 
 static Chain *framed(Arena *arena, const Chain *like, bool frame)
@@ -458,6 +485,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(translations_fit_with_their_answers, setup, teardown),
         cmocka_unit_test_setup_teardown(most_translations_have_an_example, setup, teardown),
         cmocka_unit_test_setup_teardown(translations_are_told_what_they_take, setup, teardown),
+        cmocka_unit_test_setup_teardown(translations_are_told_of_bytes_and_turns, setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_brief_unfolds, setup, teardown),
         cmocka_unit_test_setup_teardown(folds_are_found, setup, teardown),
         cmocka_unit_test_setup_teardown(examples_are_of_other_operators, setup, teardown),

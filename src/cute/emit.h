@@ -47,6 +47,7 @@ typedef struct CuLoop { /* a loop whose tiles are copied ahead */
 typedef struct CuPlace {
     bool warpgroups;           /* of wgmma's accumulators */
     bool products;             /* of mma.sync's accumulators; else rows as in memory */
+    bool quads;                /* of operands of 8 bits */
     bool wide;                 /* all tiles are as wide as pairs of accumulators */
     int threads_m, threads_n, run; /* without products */
     int warps_m, warps_n;

@@ -116,7 +116,7 @@ static void gemm(Cute *c, const TileOp *op)
     const char *to = c->values[v->id].name, *b = gemm_operand(c, op->args[1], op->trans_b);
     if (op->n_args == 3) cu_assign(c, v, op->args[2]);
     else cu_line(c, "clear(%s);", to);
-    const char *how = c->place.warpgroups ? "wgmma" : "gemm";
+    const char *how = c->place.warpgroups ? "wgmma" : c->place.quads ? "gemm_quads" : "gemm";
     if (a->type.space == SPACE_REGISTER) cu_line(c, "tw::%s_from_registers<Place>(%s, %s, %s);", how, c->values[a->id].name, b, to);
     else cu_line(c, "tw::%s<Place>(%s, %s, %s);", how, gemm_operand(c, a, op->trans_a), b, to);
 }

@@ -102,6 +102,11 @@ static void put_place(Cute *c)
         cu_line(c, "using Place = tw::WgmmaPlace<%s, %d>;", cu_dtype(p->dtype), p->warps_m / 4);
         return;
     }
+    if (p->quads) {
+        cu_line(c, "// %d x %d warps multiply, 16 rows and 16 columns each at a time", p->warps_m, p->warps_n);
+        cu_line(c, "using Place = tw::QuadPlace<%d, %d>;", p->warps_m, p->warps_n);
+        return;
+    }
     if (p->products) {
         cu_line(c, "// %d x %d warps multiply, 16 rows and %d columns each at a time", p->warps_m, p->warps_n, p->wide ? 16 : 8);
         cu_line(c, "using Place = tw::MmaPlace<%s, %d, %d, %s>;", atom(c), p->warps_m, p->warps_n, p->wide ? "true" : "false");

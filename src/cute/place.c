@@ -50,7 +50,8 @@ static bool divides(int n, int extent)
 /* Whether whole warpgroups can multiply: 64 rows each, whole rows of tiles. */
 static bool fits_warpgroups(const Cute *c, const Shapes *s)
 {
-    return c->target->has_wgmma && c->kernel->warps % 4 == 0 && c->kernel->warps_n <= 1 &&
+    bool two_bytes = dtype_bytes(s->gemm->args[0]->type.dtype) == 2; /* of fewer, wgmma wants all rows along K */
+    return c->target->has_wgmma && two_bytes && c->kernel->warps % 4 == 0 && c->kernel->warps_n <= 1 &&
            divides(16 * c->kernel->warps, s->rows) && divides(8, s->cols);
 }
 
@@ -73,7 +74,8 @@ static void place_products(Cute *c, const Shapes *s)
     p->warps_n = c->kernel->warps_n > 0 ? c->kernel->warps_n : 1;
     p->warps_m = c->kernel->warps / p->warps_n;
     p->unit_m = 16 * p->warps_m;
-    p->wide = divides(16 * p->warps_n, s->cols);
+    p->quads = dtype_bytes(p->dtype) == 1;
+    p->wide = p->quads || divides(16 * p->warps_n, s->cols);
     p->unit_n = (p->wide ? 16 : 8) * p->warps_n;
     p->each_m = 2;
     p->each_n = p->wide ? 4 : 2;

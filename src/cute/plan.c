@@ -26,21 +26,29 @@ static bool is_group_reduction(const TileOp *op)
     return op->axis == 1 ? r->cols > 1 && a->cols > 1 : r->rows > 1 && a->rows > 1;
 }
 
+/* Operands are of one type of 16 bits, or of 8 bits, of either type each, where the tensor cores take them. */
+static void check_operands(Cute *c, const TileOp *op)
+{
+    DType a = op->args[0]->type.dtype, b = op->args[1]->type.dtype;
+    int bytes = dtype_bytes(a);
+    if (bytes != dtype_bytes(b) || bytes > 2 || (bytes == 2 && a != b))
+        cu_fail(c, op, "products are translated of operands of one type of 16 bits, or of 8 bits, not of %s and %s",
+                dtype_name(a), dtype_name(b));
+    if (bytes != dtype_bytes(c->place.dtype) || (bytes == 2 && a != c->place.dtype))
+        cu_fail(c, op, "a kernel multiplies %s or %s, not both", dtype_name(c->place.dtype), dtype_name(a));
+}
+
 static void check_gemm(Cute *c, const TileOp *op)
 {
     const TileValue *a = op->args[0], *b = op->args[1];
-    int k = op->trans_a ? a->type.rows : a->type.cols;
-    if (a->type.dtype != b->type.dtype || dtype_bytes(a->type.dtype) != 2)
-        cu_fail(c, op, "products are translated of operands of 16 bits, not of %s and %s", dtype_name(a->type.dtype),
-                dtype_name(b->type.dtype));
+    int k = op->trans_a ? a->type.rows : a->type.cols, step = c->place.quads ? 32 : 16;
+    check_operands(c, op);
     if (a->type.space == SPACE_REGISTER && op->trans_a)
         cu_fail(c, op, "an operand in registers cannot be transposed");
     if (a->type.space == SPACE_REGISTER && c->place.warps_n > 1)
         cu_fail(c, op, "an operand in registers needs whole rows in a warp, but warps_n = %d", c->place.warps_n);
     if (b->type.space == SPACE_REGISTER) cu_fail(c, op, "the second operand of a product is in registers");
-    if (a->type.dtype != c->place.dtype)
-        cu_fail(c, op, "a kernel multiplies %s or %s, not both", dtype_name(c->place.dtype), dtype_name(a->type.dtype));
-    if (k % 16 != 0) cu_fail(c, op, "%d columns of an operand are no multiple of 16", k);
+    if (k % step != 0) cu_fail(c, op, "%d columns of an operand are no multiple of %d", k, step);
 }
 
 static void check_part(Cute *c, const TileOp *op)

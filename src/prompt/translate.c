@@ -84,11 +84,16 @@ static bool is_needed(const char *line, size_t len, const char *ours)
     return !has_name;
 }
 
+static bool takes_bytes(const Target *target)
+{
+    return (target->operands >> DT_E4M3 & 1) != 0;
+}
+
 static bool is_for(const char *line, size_t len, const Target *target)
 {
-    const char *at = strstr(line, "wgmma");
+    const char *groups = strstr(line, "wgmma"), *quads = strstr(line, "Quad");
 
-    return target->has_wgmma || !at || at >= line + len;
+    return (target->has_wgmma || !groups || groups >= line + len) && (takes_bytes(target) || !quads || quads >= line + len);
 }
 
 static void put_header(Str *out, const Target *target, const char *ours)
@@ -109,10 +114,11 @@ static void put_header(Str *out, const Target *target, const char *ours)
 /* Sizes are settled; what is left are the instructions, and how much a block may hold. */
 static void put_atoms(Str *out, const Target *t)
 {
-    str_printf(out, "\n# The target %s, %s\n\nThe header takes its atoms: mma.sync of %d x %d x %d for 16-bit operands with fp32 sums%s%s%s. A "
-                    "warp of\nMmaPlace has 16 rows and 16 columns of a tile at a time. A block may use %d bytes of shared memory, a\nthread %d "
+    str_printf(out, "\n# The target %s, %s\n\nThe header takes its atoms: mma.sync of %d x %d x %d for 16-bit operands%s with fp32 sums%s%s%s. "
+                    "A warp of\nMmaPlace has 16 rows and 16 columns of a tile at a time. A block may use %d bytes of shared memory, a\nthread %d "
                     "registers of 4 bytes.\n",
-               t->name, t->summary, t->mma_m, t->mma_n, t->mma_k, t->has_ldmatrix ? ", ldmatrix" : "",
+               t->name, t->summary, t->mma_m, t->mma_n, t->mma_k,
+               takes_bytes(t) ? arena_printf(out->arena, ", x %d for 8-bit ones", 2 * t->mma_k) : "", t->has_ldmatrix ? ", ldmatrix" : "",
                t->has_cp_async ? ", cp.async of 16 bytes" : ", copies through registers",
                t->has_wgmma ? ", wgmma of 64 rows by a warpgroup" : "", t->shared_per_block, t->regs_per_thread);
 }

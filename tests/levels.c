@@ -108,12 +108,28 @@ void levels_print(Str *out, const LevelCase *c)
     str_printf(out, "%s", c->code ? c->code : "");
 }
 
+/* What a definition has for a name that is not bound. */
+static bool follows(const Levels *l, const char *name, double *value)
+{
+    const Def *def = l->chain->def;
+    const EvalName *found;
+    EvalEnv env;
+
+    if (!def)
+        return false;
+    eval_init(&env, l->arena, def->aff);
+    ref_numbers(&env, def, l->c->binds, l->c->n_binds);
+    found = eval_find(&env, name);
+    *value = found ? found->number : 0;
+    return found != NULL;
+}
+
 bool levels_value(const Levels *l, const char *name, double *value)
 {
     for (int i = 0; i < l->c->n_binds; i++)
         if (strcmp(l->c->binds[i].name, name) == 0)
             return *value = l->c->binds[i].value, true;
-    return false;
+    return follows(l, name, value);
 }
 
 /* ---- tensors ------------------------------------------------------------------------------ */

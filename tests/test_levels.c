@@ -121,6 +121,45 @@ static void gemm_with_bias(void **state)
 }
 
 /* One quotient a row is made exact by what is left of it; what is no number, and what `else` replaces, stays. */
+static void check_text(Arena *arena, const char *definition, const char *sets, const char *binds)
+{
+    LevelCase c = {.definition = definition, .dtype = DT_BF16, .fill = FILL_NORMAL, .seed = 7};
+
+    set_all(arena, &c, sets);
+    bind_all(arena, &c, binds);
+    expect_agreement(arena, &c);
+}
+
+/* The launch binds what the others follow from, and no more. */
+static void sizes_that_follow_from_others(void **state)
+{
+    static const char chained[] = "Operator chained\n"
+                                  "  Input  A (M, K)\n"
+                                  "  Input  B (K, N)\n"
+                                  "  Input  D (N, L)\n"
+                                  "  Output C (M, L)\n"
+                                  "  Param  L = N\n"
+                                  "  Param  N = P\n"
+                                  "  Param  P = ceil(K / 2) + 1\n"
+                                  "  Param  half = s / 2\n"
+                                  "  Param  s = 1 / sqrt(L)\n"
+                                  "  Compute GEMM A, B and get T\n"
+                                  "  Compute Multiply T, half and get new T\n"
+                                  "  Compute GEMM T, D and get C\n"
+                                  "end\n";
+    static const char twice[] = "Operator twice\n"
+                                "  Input  X (M, K)\n"
+                                "  Input  W (K, N)\n"
+                                "  Output Y (M, N)\n"
+                                "  Param  N = 2 * M\n"
+                                "  Compute GEMM X, W and get Y\n"
+                                "end\n";
+    Arena *arena = ((Fixture *)*state)->arena;
+
+    check_text(arena, chained, "BM=32 BN=32 warps=2 K=21", "M=17");
+    check_text(arena, twice, "BM=32 BN=32 BK=16 warps=2", "M=19 K=21");
+}
+
 static void quotients_of_rows(void **state)
 {
     Arena *arena = ((Fixture *)*state)->arena;
@@ -376,6 +415,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(attention_of_every_kind, setup, teardown),
         cmocka_unit_test_setup_teardown(attention_as_chosen, setup, teardown),
         cmocka_unit_test_setup_teardown(gemm_with_bias, setup, teardown),
+        cmocka_unit_test_setup_teardown(sizes_that_follow_from_others, setup, teardown),
         cmocka_unit_test_setup_teardown(quotients_of_rows, setup, teardown),
         cmocka_unit_test_setup_teardown(two_maps, setup, teardown),
         cmocka_unit_test_setup_teardown(tiles_read_twice_are_kept, setup, teardown),

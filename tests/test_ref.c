@@ -732,6 +732,25 @@ static void missing_param(void **state)
     expect_error(f, "c has no value");
 }
 
+/* What follows from what is bound has a number as well; what does not, has none. */
+static void numbers_by_name(void **state)
+{
+    Fixture *f = *state;
+    RefBinding some[] = {{"K", 6}, {"c", 1}, {"c", 2}};
+    EvalEnv env;
+
+    use(f, "Input A (M, K)\nInput B (K, N)\nOutput C (M, N)\nParam N = P\nParam P = 2 * K\nParam Q = M + 1\nParam c\n"
+           "Param e = c / N\nParam g = Q * e\nCompute GEMM A, B and get C\nCompute Multiply C, g and get new C");
+    eval_init(&env, f->arena, f->def->aff);
+    ref_numbers(&env, f->def, some, 3);
+    assert_true(eval_find(&env, "N")->number == 12);
+    assert_true(eval_find(&env, "P")->number == 12);
+    assert_true(eval_find(&env, "c")->number == 2);
+    assert_true(eval_find(&env, "e")->number == 2.0 / 12);
+    assert_null(eval_find(&env, "M"));
+    assert_null(eval_find(&env, "g"));
+}
+
 static void rows_outside(void **state)
 {
     Fixture *f = *state;
@@ -910,6 +929,7 @@ int main(void)
         TEST(bad_bindings),
         TEST(dimensions_from_the_inputs),
         TEST(missing_param),
+        TEST(numbers_by_name),
         TEST(rows_outside),
         TEST(rows_round_tiles),
         TEST(rows_of_odd_shapes),

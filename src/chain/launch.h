@@ -14,14 +14,15 @@ bool launch_find(const LaunchShape *shape, const char *name, double *value);
 const char *launch_text(Arena *arena, const LaunchShape *shape);
 
 /* Values in the order in which a program wants them; false: one is missing
- * (*missing is its name). A parameter not bound takes the definition's default. */
-bool launch_dims(Arena *arena, const LaunchShape *shape, const AffSym *const *syms, int n, int64_t *values,
-                const char **missing);
-bool launch_params(Arena *arena, AffCtx *aff, const LaunchShape *shape, const Def *def, const char *const *names, int n,
-                  double *values, const char **missing);
+ * (*missing is its name). What is not bound is what the definition (NULL: none)
+ * has for it: a dimension that follows from others, a parameter's default. */
+bool launch_dims(Arena *arena, const LaunchShape *shape, const Def *def, const AffSym *const *syms, int n,
+                 int64_t *values, const char **missing);
+bool launch_params(Arena *arena, const LaunchShape *shape, const Def *def, const char *const *names, int n,
+                   double *values, const char **missing);
 
 /* The values of all symbols by id, for evaluating extents. */
-bool launch_symbols(Arena *arena, const AffCtx *aff, const LaunchShape *shape,
+bool launch_symbols(Arena *arena, const AffCtx *aff, const LaunchShape *shape, const Def *def,
                     const AffSym *const *dims, int n, int64_t **values, const char **error);
 /* A tensor whose dimensions are expressions. */
 Tensor *launch_tensor(Arena *arena, const char *name, DType dtype, int rank, const Aff *const *dims,

@@ -276,7 +276,7 @@ static void declare_names(Checker *c, const Block *body, int n, const Expr *e, i
     if (!e || depth > WALK_MAX_NESTING || (e->kind == EXPR_NAME && eval_find(&c->env, e->name)))
         return;
     if (assign)
-        declare_names(c, body, n, assign->kind == STMT_PARAM ? NULL : assign->value, depth + 1);
+        declare_names(c, body, n, assign->value, depth + 1);
     else if (e->kind == EXPR_NAME)
         declare_dim(c, e->name);
     declare_names(c, body, n, e->a, depth + 1);

@@ -48,7 +48,7 @@ static int run_alone(Session *s, const TileProgram *program, LaunchShape *shape)
 
     if (!launch_complete_tile(s, program, shape))
         return EXIT_USAGE;
-    if (!tile_make_tensors(s, program, shape, tensors, &error) ||
+    if (!tile_make_tensors(s, program, shape, NULL, tensors, &error) ||
         !tile_execute(s, program, shape, NULL, tensors, &error))
         return session_fail(s, EXIT_WRONG, "%s", error);
     for (int i = 0; i < program->tensors.len; i++)

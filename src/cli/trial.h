@@ -77,8 +77,8 @@ void trial_compare(Trial *trial, TrialResult *result, const Written *written);
 const TrialResult *trial_record(Trial *trial, const TrialResult *result);
 
 /* Executing without a definition: random inputs into `tensors` (program order). */
-bool tile_make_tensors(Session *s, const TileProgram *program, const LaunchShape *shape, Tensor **tensors,
-                       const char **error);
+bool tile_make_tensors(Session *s, const TileProgram *program, const LaunchShape *shape, const Def *def,
+                       Tensor **tensors, const char **error);
 bool tile_execute(Session *s, const TileProgram *program, const LaunchShape *shape, const Def *def,
                   Tensor **tensors, const char **error);
 #endif

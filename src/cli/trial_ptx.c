@@ -64,7 +64,7 @@ static bool emulate_memory(Trial *trial, Emulation *e, bool aligned, const char 
     const Abi *abi = e->abi;
     int64_t *values;
 
-    if (!launch_symbols(e->s->arena, e->s->aff, &trial->shape, (const AffSym *const *)abi->dims.data,
+    if (!launch_symbols(e->s->arena, e->s->aff, &trial->shape, trial->def, (const AffSym *const *)abi->dims.data,
                        abi->dims.len, &values, error))
         return false;
     e->memory = emu_memory_new(arena);
@@ -96,9 +96,9 @@ static bool emulate_params(Trial *trial, Emulation *e, const char **error)
     e->dims = arena_array(arena, int64_t, abi->dims.len + 1);
     e->space = arena_alloc(arena, (size_t)abi->param_bytes + 16);
     e->emulated = emulated_host(arena, abi, e->memory);
-    if (!launch_dims(e->s->arena, &trial->shape, (const AffSym *const *)abi->dims.data, abi->dims.len,
+    if (!launch_dims(e->s->arena, &trial->shape, trial->def, (const AffSym *const *)abi->dims.data, abi->dims.len,
                     e->dims, &missing) ||
-        !launch_params(e->s->arena, e->s->aff, &trial->shape, trial->def, abi->params.data, abi->params.len, params,
+        !launch_params(e->s->arena, &trial->shape, trial->def, abi->params.data, abi->params.len, params,
                       &missing)) {
         *error = arena_printf(arena, "the kernel needs %s", missing);
         return false;

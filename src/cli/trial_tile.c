@@ -1,12 +1,12 @@
 /* trial_tile.c: executing tile IR, with or without a definition to compare with. */
 #include "cli/trial.h"
 
-bool tile_make_tensors(Session *s, const TileProgram *program, const LaunchShape *shape, Tensor **tensors,
-                       const char **error)
+bool tile_make_tensors(Session *s, const TileProgram *program, const LaunchShape *shape, const Def *def,
+                       Tensor **tensors, const char **error)
 {
     int64_t *values;
 
-    if (!launch_symbols(s->arena, program->aff, shape, (const AffSym *const *)program->dims.data,
+    if (!launch_symbols(s->arena, program->aff, shape, def, (const AffSym *const *)program->dims.data,
                        program->dims.len, &values, error))
         return false;
     for (int i = 0; i < program->tensors.len; i++) {
@@ -36,9 +36,9 @@ bool tile_execute(Session *s, const TileProgram *program, const LaunchShape *sha
                    .most = s->options.steps};
     const char *missing;
 
-    if (!launch_dims(s->arena, shape, (const AffSym *const *)program->dims.data, program->dims.len, dims,
+    if (!launch_dims(s->arena, shape, def, (const AffSym *const *)program->dims.data, program->dims.len, dims,
                     &missing) ||
-        !launch_params(s->arena, s->aff, shape, def, program->params.data, program->params.len, params, &missing)) {
+        !launch_params(s->arena, shape, def, program->params.data, program->params.len, params, &missing)) {
         *error = arena_printf(s->arena, "the program needs %s", missing);
         return false;
     }
@@ -61,7 +61,7 @@ const TrialResult *trial_tile(Trial *trial, const char *what, const TileProgram 
     trial_poison(trial);
     for (int i = 0; i < program->tensors.len; i++)
         tensors[i] = trial_tensor(trial, program->tensors.data[i]->name);
-    if (tile_make_tensors(s, program, &trial->shape, tensors, &result.problem) &&
+    if (tile_make_tensors(s, program, &trial->shape, trial->def, tensors, &result.problem) &&
         tile_execute(s, program, &trial->shape, trial->def, tensors, &result.problem))
         trial_compare(trial, &result, NULL);
     result.seconds = clock_seconds() - since;

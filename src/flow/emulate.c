@@ -43,8 +43,8 @@ static bool add_tensors(Emulation *e)
     const char *error;
     int64_t *values;
 
-    if (!launch_symbols(t->arena, t->chain->aff, &t->shape, (const AffSym *const *)e->abi->dims.data, e->abi->dims.len, &values,
-                        &error))
+    if (!launch_symbols(t->arena, t->chain->aff, &t->shape, t->chain->def, (const AffSym *const *)e->abi->dims.data,
+                        e->abi->dims.len, &values, &error))
         return fail(e, TW1044, error, "");
     for (int i = 0; i < e->abi->tensors.len; i++) {
         const AbiTensor *a = &e->abi->tensors.data[i];
@@ -73,8 +73,8 @@ static bool pack(Emulation *e)
     e->dims = arena_array(t->arena, int64_t, abi->dims.len + 1);
     e->space = arena_alloc(t->arena, (size_t)abi->param_bytes + 16);
     e->emulated = emulated_host(t->arena, abi, e->memory);
-    if (!launch_dims(t->arena, &t->shape, (const AffSym *const *)abi->dims.data, abi->dims.len, e->dims, &missing) ||
-        !launch_params(t->arena, t->chain->aff, &t->shape, t->chain->def, abi->params.data, abi->params.len, params, &missing))
+    if (!launch_dims(t->arena, &t->shape, t->chain->def, (const AffSym *const *)abi->dims.data, abi->dims.len, e->dims, &missing) ||
+        !launch_params(t->arena, &t->shape, t->chain->def, abi->params.data, abi->params.len, params, &missing))
         return fail(e, TW1044, arena_printf(t->arena, "the kernel needs %s", missing), "");
     return abi_pack(abi, e->tensors, e->addresses, e->dims, params, &e->emulated->host, e->space, &e->fast, &error) ||
            fail(e, TW1044, error, "");

@@ -150,7 +150,7 @@ static bool bind_tensors(Trial *t, Tensor **tensors, const char **error)
     const TileProgram *p = t->chain->tile;
     int64_t *values;
 
-    if (!launch_symbols(t->arena, p->aff, &t->shape, (const AffSym *const *)p->dims.data, p->dims.len, &values, error))
+    if (!launch_symbols(t->arena, p->aff, &t->shape, t->chain->def, (const AffSym *const *)p->dims.data, p->dims.len, &values, error))
         return false;
     for (int i = 0; i < p->tensors.len; i++) {
         const TileTensor *tensor = p->tensors.data[i];
@@ -175,9 +175,8 @@ static bool run(Trial *t, const char **error)
     TileRun run = {.tensors = tensors, .dims = dims, .params = params, .seed = t->options->seed, .most = 20 * MOST_WORK};
     const char *missing;
 
-    if (!launch_dims(t->arena, &t->shape, (const AffSym *const *)p->dims.data, p->dims.len, dims, &missing) ||
-        !launch_params(t->arena, t->chain->aff, &t->shape, t->chain->def, p->params.data, p->params.len, params,
-                       &missing)) {
+    if (!launch_dims(t->arena, &t->shape, t->chain->def, (const AffSym *const *)p->dims.data, p->dims.len, dims, &missing) ||
+        !launch_params(t->arena, &t->shape, t->chain->def, p->params.data, p->params.len, params, &missing)) {
         *error = arena_printf(t->arena, "it needs %s, which the definition does not have", missing);
         return false;
     }

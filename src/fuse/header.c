@@ -139,6 +139,35 @@ static void find_decls(Header *h, const Block *block, int depth)
     }
 }
 
+static bool waits_for(const Stmt *decl, const Header *h)
+{
+    for (int i = 0; i < h->decls.len; i++)
+        if (h->decls.data[i] && h->decls.data[i] != decl && expr_mentions(decl->value, h->decls.data[i]->name))
+            return true;
+    return false;
+}
+
+/* A definition declares in any order, a kernel what a value uses before it. */
+static void order_decls(Header *h)
+{
+    const int n = h->decls.len;
+    const Stmt **ordered = arena_array(h->flow->arena, const Stmt *, n + 1);
+
+    for (int done = 0; done < n; done++) {
+        int at = 0;
+
+        while (at < n && (!h->decls.data[at] || waits_for(h->decls.data[at], h)))
+            at++;
+        for (int i = 0; at == n; i++) /* a name that a branch hides: as they stand */
+            if (h->decls.data[i])
+                at = i;
+        ordered[done] = h->decls.data[at];
+        h->decls.data[at] = NULL;
+    }
+    for (int i = 0; i < n; i++)
+        h->decls.data[i] = ordered[i];
+}
+
 /* ---- statements --------------------------------------------------------------------------- */
 
 static void push(Header *h, Stmt *stmt)
@@ -537,6 +566,7 @@ void flow_header(Flow *flow, Block *body)
     Header h = {.flow = flow, .out = body};
 
     find_decls(&h, &flow->def->unit->body, 0);
+    order_decls(&h);
     find_used(&h);
     write_tensors(&h);
     write_workspaces(&h);

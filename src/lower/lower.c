@@ -130,13 +130,14 @@ static const Aff *new_dimension(Lower *lo, const Expr *name)
     return known;
 }
 
-/* A size that the unit assigns below the tensor that has it: `D2 = D`. NULL: it does not. */
+/* A size that the unit gives below the tensor that has it: `D2 = D`, `Param VDim = HeadDim`. NULL: it does not. */
 static const Aff *assigned_size(Lower *lo, const Expr *name)
 {
     const Stmt *assign = NULL;
     for (int i = 0; i < lo->unit->body.len; i++) {
         const Stmt *s = lo->unit->body.data[i];
-        if ((s->kind == STMT_ASSIGN || s->kind == STMT_LET) && strcmp(s->name, name->name) == 0) assign = s;
+        if ((s->kind == STMT_ASSIGN || s->kind == STMT_LET || s->kind == STMT_PARAM) && strcmp(s->name, name->name) == 0)
+            assign = s;
     }
     if (!assign || !assign->value || lo->assigned >= MOST_ASSIGNED) return NULL;
     lo->assigned++; /* names may stand for each other in a ring */

@@ -150,7 +150,7 @@ static void bind_names(Plan *plan, const Expr *e, bool all, int depth)
         return;
     if (e->kind == EXPR_NAME && (all || !decl))
         bind_dim(plan, e->name);
-    if (decl && decl->kind != STMT_PARAM && !all && decl->value != e)
+    if (decl && !all && decl->value != e)
         bind_names(plan, decl->value, all, depth + 1);
     bind_names(plan, e->a, all, depth + 1);
     bind_names(plan, e->b, all, depth + 1);

@@ -132,6 +132,47 @@ bool bind_symbols(Ref *ref, const RefBinding *bindings, int n, Tensor *const *in
     return all_bound(ref, error) && bind_defaults(ref, given, error);
 }
 
+/* ---- by name ------------------------------------------------------------------------------ */
+
+/* The size that a dimension has by the sizes of those that are bound; false: they do not give it. */
+static bool follows(const EvalEnv *env, const Def *def, const Aff *size, int64_t *value)
+{
+    int64_t *syms = arena_array(env->arena, int64_t, aff_sym_count(def->aff) + 1);
+
+    for (int i = 0; i < def->dims.len; i++) {
+        const AffSym *sym = def->dims.data[i].sym;
+        const EvalName *found = sym ? eval_find(env, sym->name) : NULL;
+
+        if (sym && !found && aff_uses(size, sym))
+            return false;
+        if (found)
+            syms[sym->id] = (int64_t)found->number;
+    }
+    return aff_eval(size, syms, value);
+}
+
+void ref_numbers(EvalEnv *env, const Def *def, const RefBinding *bindings, int n)
+{
+    for (int i = 0; i < def->consts.len; i++)
+        eval_bind_number(env, def->consts.data[i].name, def->consts.data[i].value);
+    for (int i = 0; i < n; i++)
+        eval_bind_number(env, bindings[i].name, bindings[i].value);
+    for (int i = 0; i < def->dims.len; i++) {
+        const DefDimSym *dim = &def->dims.data[i];
+        int64_t size;
+
+        if (!eval_find(env, dim->name) && follows(env, def, dim->size, &size))
+            eval_bind_number(env, dim->name, (double)size);
+    }
+    for (int i = 0; i < def->params.len; i++) {
+        const DefParam *param = &def->params.data[i];
+        double value;
+
+        if (!eval_find(env, param->name) && param->default_value && eval_float(env, param->default_value, &value))
+            eval_bind_number(env, param->name, value);
+    }
+}
+
 bool bind_dims(Ref *ref, const DefValue *value, int64_t *dims, const char **error)
 {
     for (int d = 0; d < value->rank; d++)

@@ -19,6 +19,7 @@
 #define TW_REF_H
 
 #include "data/tensor.h"
+#include "lang/eval.h"
 #include "ref/def.h"
 
 typedef enum RefPrecision { REF_EXACT, REF_PLAIN, REF_PLAIN_2, REF_PLAIN_3, REF_PLAIN_4, REF_PLAIN_5 } RefPrecision;
@@ -31,6 +32,10 @@ typedef struct RefBinding {
     const char *name;
     double value;
 } RefBinding;
+
+/* Binds all that has a number in one launch, by its name: constants, dimensions and what follows from them, and
+ * parameters, with their defaults where nothing binds them. Of several bindings of a name the last one counts. */
+void ref_numbers(EvalEnv *env, const Def *def, const RefBinding *bindings, int n);
 
 /* inputs: in the order of def->inputs; their dims must match. NULL with
  * *error set when something does not fit. */

@@ -3,7 +3,7 @@
  *     NAME.ptx     the PTX: enough for any driver
  *     NAME.cubin   an ELF image, and behind its end one line:
  *
- *     //tw cubin=1 code=41240 sha256=HASH ptx=HASH target=sm_90a ptxas=13.0.88 local attention=8
+ *     //tw cubin=1 code=41240 sha256=HASH ptx=HASH target=sm_90a ptxas=13.0.88 local NAME=8
  *
  * The driver and the toolkit's programs read the image as far as its own headers say,
  * so the line disturbs nobody; and without the PTX whose SHA-256 it names the cubin is

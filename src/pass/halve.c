@@ -357,13 +357,6 @@ static void halve(const Halver *h, TileBlock *block, int at, int end, const Aff 
     h->loop->hi = aff_sub(h->program->aff, h->loop->hi, cond);
 }
 
-static int count_products(const TileBlock *block)
-{
-    int n = 0;
-    for (int i = 0; i < block->ops.len; i++) n += block->ops.data[i]->kind == TILE_ISSUE;
-    return n;
-}
-
 /* It pays where blocks go through loops of different lengths, since many are then short
  * (measured at d128, causal: 1 % faster at all lengths), and where there are registers for both
  * widths: ptxas serialised products of four warpgroups, and those that row sums go with (ones.c). */
@@ -371,7 +364,7 @@ static bool pays(const Halver *h)
 {
     enum { PRODUCTS = 2 };
     const TileOp *loop = h->loop;
-    bool room = !issue_closely(h->kernel) && count_products(loop->regions[0]) <= PRODUCTS;
+    bool room = !issue_closely(h->kernel) && tile_count(loop->regions[0], TILE_ISSUE) <= PRODUCTS;
     return rw_uses_grid(h->kernel, loop->hi) && room && h->cols / 2 >= WORTH_IT;
 }
 

@@ -242,16 +242,6 @@ static void issue_block(Issuer *s, TileBlock *block)
     finish_all(s, block, &end);
 }
 
-static int count_products(const TileBlock *block)
-{
-    int n = 0;
-    for (int i = 0; i < block->ops.len; i++) {
-        n += block->ops.data[i]->kind == TILE_GEMM;
-        for (int k = 0; k < block->ops.data[i]->n_regions; k++) n += count_products(block->ops.data[i]->regions[k]);
-    }
-    return n;
-}
-
 static bool revises_sum(const TileOp *op)
 {
     for (int k = 0; op->kind == TILE_REVISE && k < op->n_results; k++)
@@ -279,7 +269,7 @@ static bool choose_closely(TileKernel *kernel, Diags *diags)
 {
     uint64_t either = DECIDE(SCHED_WAIT_ONE) | DECIDE(SCHED_WAIT_ALL);
     bool closely = issue_closely(kernel) || revises_several(kernel->body, false);
-    if (count_products(kernel->body) < 2) return closely;
+    if (tile_count(kernel->body, TILE_GEMM) < 2) return closely;
     return pass_decide(kernel, SCHED_WAIT, closely ? SCHED_WAIT_ALL : SCHED_WAIT_ONE, either, diags) == SCHED_WAIT_ALL;
 }
 

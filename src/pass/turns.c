@@ -69,9 +69,9 @@ static void take_turns(TileProgram *program, TileKernel *kernel, TileBlock *bloc
 }
 
 /* Of two warpgroups each waits for the tensor cores while the other has them, but they have to
- * come to that first, at every place of the grid. Turns gain half a percent of two (attention,
- * d128 to d256), 3 to 4 of four, 1 where four leave their loops one before the other (d64,
- * causal), and more with more arithmetic than a softmax's. */
+ * come to that first, at every place of the grid. Turns gain half a percent of two
+ * (accumulators of 128 to 256 columns), 3 to 4 of four, 1 where four leave their loops one before
+ * the other, and more with more arithmetic than a softmax's. */
 void turns_take(TileProgram *program, TileKernel *kernel, TileBlock *block, Diags *diags)
 {
     const TileAxis *axis = tile_within(kernel);

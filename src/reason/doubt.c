@@ -20,15 +20,26 @@ bool plan_fills_shared(const Stmt *stmt)
     return stmt->kind == STMT_COPY && stmt->space == SPACE_GLOBAL && stmt->to_space == SPACE_SHARED;
 }
 
-static int count_products(const Steps *steps, bool in_loop)
+static bool is_product(const Step *step)
+{
+    return step->gemm;
+}
+
+static bool fills_shared(const Step *step)
+{
+    return plan_fills_shared(step->stmt);
+}
+
+/* Steps of a kind, in the loop that has most of them. */
+static int most_in_loop(const Steps *steps, bool in_loop, bool (*is_one)(const Step *step))
 {
     int here = 0, most = 0;
 
     for (int i = 0; i < steps->len; i++) {
         const Step *step = &steps->data[i];
-        int inner = count_products(&step->body, in_loop || step->stmt->kind == STMT_FOR);
+        int inner = most_in_loop(&step->body, in_loop || step->stmt->kind == STMT_FOR, is_one);
 
-        here += in_loop && step->gemm;
+        here += in_loop && is_one(step);
         most = inner > most ? inner : most;
     }
     return here > most ? here : most;
@@ -36,7 +47,7 @@ static int count_products(const Steps *steps, bool in_loop)
 
 int plan_products(const Steps *steps)
 {
-    return count_products(steps, false);
+    return most_in_loop(steps, false, is_product);
 }
 
 /* Products in all loops. */
@@ -51,21 +62,6 @@ static int all_products(const Steps *steps, bool in_loop)
         n += all_products(&step->body, in_loop || step->stmt->kind == STMT_FOR);
     }
     return n;
-}
-
-/* Tiles that a loop copies into shared memory, in the loop that has most. */
-static int copies_in(const Steps *steps, bool in_loop)
-{
-    int here = 0, most = 0;
-
-    for (int i = 0; i < steps->len; i++) {
-        const Step *step = &steps->data[i];
-        int inner = copies_in(&step->body, in_loop || step->stmt->kind == STMT_FOR);
-
-        here += in_loop && plan_fills_shared(step->stmt);
-        most = inner > most ? inner : most;
-    }
-    return here > most ? here : most;
 }
 
 static int outputs_of(const Plan *plan)
@@ -130,7 +126,7 @@ static int early_registers(const Plan *plan, const Choice *c)
 /* Each tensor that is streamed beside two has addresses of its own. */
 int plan_doubt(const Plan *plan, const Choice *choice, Habits habits)
 {
-    int copies = copies_in(&plan->steps, false);
+    int copies = most_in_loop(&plan->steps, false, fills_shared);
 
     return (copies > 2 ? (copies - 2) * STREAM_REGS : 0) + bytes_registers(plan, habits) + early_registers(plan, choice);
 }

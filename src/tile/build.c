@@ -158,6 +158,19 @@ bool tile_has(const TileBlock *block, TileOpKind kind)
     return false;
 }
 
+int tile_count(const TileBlock *block, TileOpKind kind)
+{
+    int n = 0;
+    for (int i = 0; i < block->ops.len; i++) {
+        const TileOp *op = block->ops.data[i];
+        n += op->kind == kind;
+        for (int k = 0; k < op->n_regions; k++)
+            if (op->regions[k])
+                n += tile_count(op->regions[k], kind);
+    }
+    return n;
+}
+
 bool tile_is_storage(const TileOp *op)
 {
     bool constant = op->kind == TILE_FILL && op->results[0]->type.space == SPACE_SHARED;

@@ -228,6 +228,7 @@ int tile_count_uses(const TileBlock *block, const TileValue *value);
 int tile_index_of(const TileBlock *block, const TileOp *op); /* -1: it does not stand in the block itself */
 bool tile_op_uses(const TileOp *op, const TileValue *value); /* its regions included */
 bool tile_has(const TileBlock *block, TileOpKind kind);       /* nested regions included */
+int tile_count(const TileBlock *block, TileOpKind kind);      /* likewise */
 bool tile_is_storage(const TileOp *op);                       /* BUFFER, RING, and a FILL in shared memory */
 int tile_places(const TileOp *storage);                       /* tiles that it has room for */
 int64_t tile_storage_bytes(const TileOp *storage);

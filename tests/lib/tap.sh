@@ -6,6 +6,7 @@
 tw=${TW:-build/tw}
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
+: >"$dir/out" >"$dir/err"
 n=0 bad=0
 
 # expect NAME STATUS COMMAND...: runs it with its outputs in $dir/out, $dir/err

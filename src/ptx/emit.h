@@ -50,6 +50,12 @@ typedef struct LaneSym {  /* this lane's first row or column in fragments of an 
 
 typedef struct RingPlace RingPlace; /* roles.h */
 
+typedef struct Again {    /* where a later revision may jump to (again.c) */
+    const TileOp *first;  /* the revision with the code; NULL: none */
+    int label;
+    const char *gone;     /* predicate: this turn has jumped */
+} Again;
+
 typedef struct Emitter {
     Arena *arena;
     const TileProgram *program;
@@ -96,6 +102,7 @@ typedef struct Emitter {
     bool stored;                /* the next release is of a stage that a store reads */
     bool settled;               /* the text that gives back what was owed is there */
     const char **votes;         /* by tile value id, of the first that is revised: the vote's predicate, made ahead; or NULL */
+    Again again;                /* of the revision before */
     bool cold;           /* in a region that is rarely executed */
     struct HandOut *hand_out;   /* in the work of the copier that hands places out (places.c) */
     const Aff **awaited;        /* by tile value id: the number of the stage that was awaited */

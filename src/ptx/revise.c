@@ -167,22 +167,45 @@ void rv_vote_ahead(Emitter *e, const TileBlock *body)
     }
 }
 
-void rv_revise(Emitter *e, const TileOp *op)
+/* A region that is run more than once a turn begins with what it left. What is revised twice
+ * is read as its first result (again.c). */
+static void look_at_results(Emitter *e, const TileOp *op)
+{
+    for (int k = op->n_results - 1; k >= 0; k--) e->frags[op->args[k]->id] = e->frags[op->results[k]->id];
+}
+
+static void emit_region(Emitter *e, const TileOp *op)
 {
     const TileBlock *region = op->regions[0];
     const TileOp *yield = region->ops.data[region->ops.len - 1];
-    int label = em_label(e);
-    for (int k = 0; k < op->n_results; k++)
-        if (fl_packed(op->args[k])) fr_packed(e, op->args[k], op->args[k]->type.dtype);
-    const char *ahead = e->votes[op->results[0]->id], *some = ahead ? ahead : vote(e, op);
-    for (int k = 0; k < op->n_results; k++) keep_registers(e, op, k);
-    em_open(e);
-    em(e, "@!%s bra.uni $revised%d;", some, label);
     bool cold = e->cold;
     e->cold = true;
     kn_block(e, region);
     e->cold = cold;
     if (!e->failed) fl_move_all(e, op->results, yield->args, op->n_results);
+}
+
+void rv_revise(Emitter *e, const TileOp *op)
+{
+    int label = em_label(e);
+    for (int k = 0; k < op->n_results; k++)
+        if (fl_packed(op->args[k])) fr_packed(e, op->args[k], op->args[k]->type.dtype);
+    const char *ahead = e->votes[op->results[0]->id], *some = ahead ? ahead : vote(e, op);
+    Frag *were = arena_array(e->arena, Frag, op->n_args);
+    for (int k = 0; k < op->n_results; k++) {
+        keep_registers(e, op, k);
+        were[k] = e->frags[op->args[k]->id];
+    }
+    Again again = ag_begin(e, op);
+    em_open(e);
+    em(e, "@!%s bra.uni $revised%d;", some, label);
+    if (again.first) {
+        em(e, "$again%d:", again.label);
+        look_at_results(e, op);
+    }
+    if (!ag_jump(e, &e->again, label)) emit_region(e, op);
     em_close(e);
     em(e, "$revised%d:", label);
+    for (int k = 0; k < op->n_results; k++) e->frags[op->args[k]->id] = were[k];
+    e->again = again;
 }

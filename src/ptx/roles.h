@@ -65,6 +65,11 @@ void tm_prefetch(Emitter *e);
 void wg_issue(Emitter *e, const TileOp *op);
 void wg_finish(Emitter *e, const TileOp *op);
 
+/* again.c: a revision whose region says again what stands ahead of it. */
+Again ag_begin(Emitter *e, const TileOp *op); /* ahead of the vote of the one that it may jump back to */
+/* True: the jump is there, and where it was taken already the one to `behind`, a label of revise.c. */
+bool ag_jump(Emitter *e, const Again *again, int behind);
+
 /* revise.c */
 void rv_revise(Emitter *e, const TileOp *op);
 /* Votes over what an iteration began with while there is still something to wait for. */

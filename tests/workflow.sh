@@ -46,6 +46,8 @@ expect 'a request in plain words' 0 "$tw" gen "$words" --set q_heads=16 --model 
 verdict 'becomes a definition that is shown' 'in_out "Operator window_sinks"'
 verdict 'what does not fit is told' 'in_err "define, answer 1" && in_err TW1041 && in_err TW0320'
 verdict 'and all after agrees with it' '[ -s "$dir/w/window_sinks.sm_80.ptx" ] && ! in_out WRONG'
+expect 'blanks are none' 3 "$tw" gen '   ' --model "exec:touch $dir/asked; cat" -o "$dir/w"
+verdict 'so that nobody is asked' '[ ! -e "$dir/asked" ] && in_err "cannot open"'
 expect 'takes a model' 1 "$tw" gen "$words" -o "$dir/w"
 verdict 'as it says' 'in_err "takes a model"'
 
@@ -222,6 +224,15 @@ verdict 'it is an object' 'in_out "{\"ok\":true,\"target\":\"sm_80\",\"rows\":["
 expect 'a mode that there is not' 2 study --mode three-stage
 expect 'or nearly' 2 study --mode chain-of-thougt
 verdict 'is told' 'in_err "did you mean '"'chain-of-thought'"'"'
+expect 'what nobody built in writes' 2 "$tw" study ops/gemm.tl --mode vanilla,chain-of-thought -o "$dir/nobody"
+verdict 'is told, and who could' 'in_err "nobody built in writes that; --model SPEC" && [ ! -e "$dir/nobody" ]'
+mkdir "$dir/no.ops"
+expect 'no operators' 3 env TW_OPS="$dir/no.ops" "$tw" study --model builtin -o "$dir/nobody"
+verdict 'are told' 'in_err "no operator in the folder"'
+: >"$dir/empty.tl"
+rm -f "$COUNT"
+expect 'one that cannot be studied' 1 "$tw" study ops/gemm.tl "$dir/empty.tl" --model "exec:$dir/pupil" -o "$dir/nobody"
+verdict 'is told before anybody is asked' 'in_err "empty.tl holds no definition" && in_err "cannot be studied" && [ ! -e "$COUNT" ]'
 cat >"$dir/cuda" <<'END'
 #!/bin/sh
 cat >/dev/null

@@ -54,11 +54,12 @@ static const char *given(Session *s, Chain *chain, PromptStage stage, const Sour
 static Source *read_request(Session *s, PromptStage stage)
 {
     Source *source;
+    const char *word = s->options.files.len < 2 ? "" : s->options.files.data[1];
 
-    if (stage != PROMPT_DEFINE || s->options.files.len < 2 || !strchr(s->options.files.data[1], ' '))
+    if (stage != PROMPT_DEFINE || !strchr(word, ' ') || !word[strspn(word, " ")])
         return session_read(s, 1);
     source = arena_new_of(s->arena, Source);
-    *source = (Source){"request", s->options.files.data[1], strlen(s->options.files.data[1])};
+    *source = (Source){"request", word, strlen(word)};
     return source;
 }
 

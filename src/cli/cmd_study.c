@@ -106,7 +106,7 @@ static int read_ops(Study *st)
             return EXIT_LACKS;
         vec_push(st->s->arena, &st->ops, source);
     }
-    return EXIT_DONE;
+    return st->ops.len ? EXIT_DONE : session_fail(st->s, EXIT_LACKS, "there is no operator in the folder '%s'", folder);
 }
 
 /* ---- a cell -------------------------------------------------------------------------------- */
@@ -131,7 +131,29 @@ static int define(Study *st, Chain *chain, const Source *source)
     if (headed && chain_define(chain, source))
         return EXIT_DONE;
     diags_print(chain->diags, stderr, st->s->colour_err);
-    return session_fail(st->s, EXIT_WRONG, "%s cannot be studied", source->path);
+    return chain->failure ? session_fail(st->s, EXIT_WRONG, "%s: it cannot be studied", chain->failure)
+                          : session_fail(st->s, EXIT_WRONG, "%s cannot be studied", source->path);
+}
+
+static Chain *new_chain(Study *st, Arena *arena, const Source *source)
+{
+    const Options *o = &st->s->options;
+
+    return chain_new(arena, syms_new(arena), aff_ctx_new(arena), diags_new(arena, source), o->target, o->dtype);
+}
+
+/* Before anything is asked: all operators can be. */
+static int define_all(Study *st)
+{
+    int status = EXIT_DONE;
+
+    for (int i = 0; i < st->ops.len && !status; i++) {
+        Arena *own = arena_new(&st->s->heap);
+
+        status = define(st, new_chain(st, own, st->ops.data[i]), st->ops.data[i]);
+        arena_free(own);
+    }
+    return status;
 }
 
 /* The session as this cell's author has it, for the request that its transcript begins with. */
@@ -183,8 +205,7 @@ static int run(Study *st, Chain *chain, const Author *author, StudyMode mode, co
 static int run_cell(Study *st, const Author *author, StudyMode mode, const Source *source)
 {
     Arena *own = arena_new(&st->s->heap);
-    const Options *o = &st->s->options;
-    Chain *chain = chain_new(own, syms_new(own), aff_ctx_new(own), diags_new(own, source), o->target, o->dtype);
+    Chain *chain = new_chain(st, own, source);
     int status = define(st, chain, source);
 
     session_progress(st->s, "%s, %s, %s", source->path, study_mode_name(mode), author->spec);
@@ -229,6 +250,17 @@ static bool is_done(const Study *st, int author, StudyMode mode)
     return st->modes[mode] && (st->authors.data[author].model || study_mode_is_tl(mode));
 }
 
+/* Whether any author writes anything. */
+static bool has_cells(const Study *st)
+{
+    bool some = false;
+
+    for (int a = 0; a < st->authors.len; a++)
+        for (int m = 0; m < STUDY_MODES; m++)
+            some |= is_done(st, a, (StudyMode)m);
+    return some;
+}
+
 static int run_all(Study *st)
 {
     int status = EXIT_DONE;
@@ -258,8 +290,12 @@ int cmd_study(Session *s)
     if (!read_modes(&st))
         return EXIT_USAGE;
     status = read_authors(&st);
+    if (!status && !has_cells(&st))
+        status = session_usage(s, "--mode %s: nobody built in writes that; --model SPEC names who does", s->options.modes);
     if (!status)
         status = read_ops(&st);
+    if (!status)
+        status = define_all(&st);
     if (!status && (error = folder_make(s->arena, st.folder)))
         status = session_fail(s, EXIT_LACKS, "%s", error);
     if (status)

@@ -74,6 +74,10 @@ static json_t *parse(Reply *reply, const char *text, size_t len)
 
     reply_free(reply);
     reply->tree = json_loadb(text, len, JSON_ALLOW_NUL, &error);
+    if (!reply->tree) {
+        text = json_mended(reply->call->arena, text, &len);
+        reply->tree = json_loadb(text, len, JSON_ALLOW_NUL, &error);
+    }
     return reply->tree;
 }
 

@@ -74,6 +74,9 @@ bool reply_take(Reply *reply, const char *bytes, size_t len);
 void reply_end(Reply *reply, bool broken);
 void reply_free(Reply *reply);
 
+/* What is no JSON for halves of characters in it, with U+FFFD in their place. */
+const char *json_mended(Arena *arena, const char *text, size_t *len);
+
 /* For wires: parts of the answer. */
 void reply_text(Reply *reply, const json_t *text);
 void reply_thought(Reply *reply, const json_t *text);

@@ -8,7 +8,7 @@ import xllamacpp
 params = xllamacpp.CommonParams()
 params.model.path = sys.argv[1]
 params.port = int(sys.argv[2])
-params.n_ctx = 2048
+params.n_ctx = 16384
 params.n_parallel = 1
 params.cpuparams.n_threads = 1
 if len(sys.argv) > 3:

@@ -9,7 +9,7 @@ import sys
 import gguf
 import numpy as np
 
-WIDTH, LAYERS, HEADS, HIDDEN, CONTEXT = 64, 2, 4, 128, 2048
+WIDTH, LAYERS, HEADS, HIDDEN, CONTEXT = 64, 2, 4, 128, 16384
 NORMAL, UNKNOWN, CONTROL, BYTE = 1, 2, 3, 6  # types of tokens
 TEMPLATE = "{% for m in messages %}{{ m['role'] + ': ' + m['content'] + '\n' }}{% endfor %}{{ 'assistant: ' }}"
 

@@ -391,6 +391,13 @@ static void words_keep_their_own_example_away(void **state)
     static const char *const requests[][2] = {
         {"sliding-window attention with sinks, 8 kv heads, head dim 64", "Operator sinks_window\n"},
         {"LayerNorm with gain and shift", "Operator layernorm\n"},
+        /* nor what has all of it in it, however it is said */
+        {"scores of queries and keys masked below the diagonal, softmaxed, times the values", "Operator attention_lse\n"},
+        {"O = softmax(Q K^T / sqrt(d)) V", "Operator attention_lse\n"},
+        {"MHA forward, head dimension 64", "Operator attention_lse\n"},
+        {"GQA for Llama 3 with 32 query heads, 8 kv heads", "Operator sinks\n"},
+        {"causal grouped-query attention, head dim 128", "Operator sinks\n"},
+        {"an RMS norm", "Operator rmsnorm_swiglu\n"},
         {"a linear layer with a bias", "Operator gemm_bias\n"},
     };
     Fixture *f = *state;

@@ -135,6 +135,15 @@ static bool has_stem(const char *text, const char *stem, size_t n)
     return false;
 }
 
+/* Not `of`, nor `the`; but what is short in capitals is an abbreviation. */
+static bool says_something(const char *word, size_t len)
+{
+    for (size_t i = 0; i < len && len == 3; i++)
+        if (word[i] & 0x20)
+            return false;
+    return len >= 3;
+}
+
 /* Whether more than a third of the words of one stand in the other. */
 static bool told_of(const char *words, const char *text)
 {
@@ -142,7 +151,7 @@ static bool told_of(const char *words, const char *text)
 
     for (size_t len; *words; words += len ? len : 1) {
         len = word_len(words);
-        if (len < 4)
+        if (!says_something(words, len))
             continue;
         all++;
         found += has_stem(text, words, len < STEM ? len : STEM);
@@ -334,6 +343,27 @@ static void aim(Library *library, const PromptRequest *r)
         memset(library->list.data[i].examples, 0, sizeof library->list.data[i].examples);
 }
 
+static void leave_out_like(Library *library, const Traits *traits)
+{
+    for (int i = 0; i < library->list.len; i++)
+        library->list.data[i].taken |= alike(traits, &library->list.data[i].traits);
+}
+
+/* Words may call an operator by anything: what they could mean is left out, and all that is like it. */
+static void leave_out_meant(Library *library, const char *words)
+{
+    VEC(const Traits *) meant = {0};
+
+    for (int i = 0; i < library->list.len; i++) {
+        Entry *entry = &library->list.data[i];
+
+        if (entry->taken || told_of(words, entry->source->text))
+            vec_push(library->arena, &meant, &entry->traits);
+    }
+    for (int i = 0; i < meant.len; i++)
+        leave_out_like(library, meant.data[i]);
+}
+
 /* Leaves out what is too much like the request, or is it. */
 static void leave_out(Library *library, PromptStage stage, const PromptRequest *r, const Program *given,
                       const Traits *asked)
@@ -351,12 +381,8 @@ static void leave_out(Library *library, PromptStage stage, const PromptRequest *
         if (stage != PROMPT_DEFINE) /* a sketch is not much like its definition, by what it computes */
             entry->taken |= alike(asked, &entry->examples[stage].given);
     }
-}
-
-static void leave_out_like(Library *library, const Traits *traits)
-{
-    for (int i = 0; i < library->list.len; i++)
-        library->list.data[i].taken |= alike(traits, &library->list.data[i].traits);
+    if (stage == PROMPT_DEFINE)
+        leave_out_meant(library, r->text);
 }
 
 static void show(Traits *shown, const Traits *traits)

@@ -33,6 +33,10 @@ expect 'and as JSON' 1 "$tw" gen ops/attention.tl --set HeadDim=64 --rounds 1 --
 verdict 'they are an object' 'in_out "{\"ok\":false,\"diagnostics\":[{" && in_out TW1043'
 expect 'one stage alone' 0 attention --sketch-by replay:tests/transcripts/attention -o "$dir/d"
 verdict 'the others are built in' 'in_err "sketch, answer 2" && ! in_err "reason, answer"'
+cp -r tests/transcripts/attention "$dir/gap"
+rm "$dir/gap/sketch-1.answer.md"
+expect 'a transcript with a gap' 3 attention --model "replay:$dir/gap" -o "$dir/d"
+verdict 'is told, and nobody takes its place' 'in_err TW1047 && in_err "no answer 1 for the stage"'
 expect 'no transcript' 3 attention --model "replay:$dir/none" -o "$dir/d"
 verdict 'is told' 'in_err "no transcript is there"'
 expect 'nobody of that name' 2 attention --model nobody:x -o "$dir/d"
@@ -85,6 +89,13 @@ expect 'a folder that is named is gone on with' 0 gemm --transcript "$dir/m/gemm
 verdict 'so nobody is asked' '[ "$(wc -l <"$COUNT")" -eq "$asked" ]'
 expect 'but not for another run' 3 gemm --transcript "$dir/m/gemm.transcript" --set K=64
 verdict 'which is told' 'in_err TW1048'
+
+rm -f "$COUNT"
+expect 'a budget for one question' 3 gemm --transcript "$dir/paid" --budget 3000t
+verdict 'is told to be spent' 'in_err TW1011 && [ "$(wc -l <"$COUNT")" -eq 1 ]'
+sed -i 's/"tokens_in":[0-9]*/"tokens_in":-1000000/' "$dir/paid/sketch-1.json"
+expect 'an edit that fills the purse' 3 gemm --transcript "$dir/paid" --budget 1000t
+verdict 'does not' 'in_err TW1011 && in_err "from the transcript" && [ "$(wc -l <"$COUNT")" -eq 1 ]'
 
 cat >"$dir/slow" <<'END'
 #!/bin/sh

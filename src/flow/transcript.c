@@ -13,9 +13,10 @@
 #include "flow/flow.h"
 
 #include <jansson.h>
+#include <math.h>
 #include <sys/stat.h>
 
-enum { KEPT = 1 << 20 };
+enum { KEPT = 1 << 20, ROUNDS_LOOKED_AT = 32 };
 
 static const char *path_of(const Flow *flow, PromptStage stage, int round, const char *kind)
 {
@@ -155,9 +156,13 @@ bool transcript_verdict(Flow *flow, const FlowStep *step)
            write_file(flow, path_of(flow, step->stage, step->round, "json"), str_text(&about));
 }
 
-static int64_t integer(const json_t *object, const char *key)
+/* Nobody is paid for having asked, whatever a file says that was edited. */
+static int64_t count(const json_t *object, const char *key)
 {
-    return json_integer_value(json_object_get(object, key));
+    const int64_t most = (int64_t)1 << 30;
+    int64_t n = json_integer_value(json_object_get(object, key));
+
+    return n < 0 ? 0 : n < most ? n : most;
 }
 
 /* What was counted; nothing where the file is damaged, for the answer is what counts. */
@@ -171,14 +176,14 @@ static void read_about(Arena *arena, const char *text, ModelAnswer *answer)
     for (int i = MODEL_DONE; i <= MODEL_BROKEN; i++)
         if (finish && strcmp(finish, model_finish_name((ModelFinish)i)) == 0)
             answer->finish = (ModelFinish)i;
-    answer->tokens_in = integer(about, "tokens_in");
-    answer->tokens_out = integer(about, "tokens_out");
+    answer->tokens_in = count(about, "tokens_in");
+    answer->tokens_out = count(about, "tokens_out");
     answer->tokens_guessed = json_is_true(json_object_get(about, "tokens_guessed"));
     answer->has_cost = json_is_true(json_object_get(about, "has_cost"));
-    answer->cost = json_number_value(json_object_get(about, "cost"));
+    answer->cost = fmax(json_number_value(json_object_get(about, "cost")), 0);
     answer->seconds = json_number_value(json_object_get(about, "seconds"));
-    answer->attempts = (int)integer(about, "attempts");
-    answer->continuations = (int)integer(about, "continuations");
+    answer->attempts = (int)count(about, "attempts");
+    answer->continuations = (int)count(about, "continuations");
     json_decref(about);
 }
 
@@ -225,11 +230,20 @@ static bool replay(void *user, Arena *arena, const ModelMessage *messages, int n
     return false;
 }
 
+/* Whether any of its answers is there: one that lacks the first is damaged, which replay says. */
+static bool has_answers(Arena *arena, const char *folder, PromptStage stage)
+{
+    bool found = false;
+
+    for (int round = 1; round <= ROUNDS_LOOKED_AT && !found; round++)
+        found = read_file(arena, arena_printf(arena, "%s/%s-%d.answer.md", folder, prompt_stage_name(stage), round)) != NULL;
+    return found;
+}
+
 Model *transcript_model(Arena *arena, const char *spec, const char *folder, PromptStage stage)
 {
     Replay *r = arena_new_of(arena, Replay);
-    ModelAnswer first;
 
     *r = (Replay){folder, stage, 0};
-    return read_answer(arena, folder, stage, 1, &first) ? model_of(arena, spec, NULL, replay, r) : NULL;
+    return has_answers(arena, folder, stage) ? model_of(arena, spec, NULL, replay, r) : NULL;
 }

@@ -17,6 +17,10 @@
  */
 #include "ptx/roles.h"
 
+/* Operations of a region: longer ones are compared with nothing, so that the search, which goes as deep as they
+ * depend on each other, has an end on any stack. */
+enum { LONGEST = 4096 };
+
 typedef struct Repeat {
     const TileBlock *block;
     int from, to;            /* where the two revisions stand */
@@ -134,7 +138,7 @@ static const TileOp *repeated(const Emitter *e, const TileBlock *block, int at)
 {
     int from = at - 1;
     while (from >= 0 && block->ops.data[from]->kind != TILE_REVISE) from--;
-    if (from < 0) return NULL;
+    if (from < 0 || block->ops.data[at]->regions[0]->ops.len > LONGEST) return NULL;
     Repeat r = {block, from, at, block->ops.data[from], block->ops.data[at], NULL};
     r.like = arena_array(e->arena, const TileValue *, e->kernel->next_value);
     return is_repeat(&r) ? r.first : NULL;

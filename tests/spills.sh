@@ -29,6 +29,8 @@ clean attention_lse sm_90a bf16 64     # lanes of a role that store meet again
 clean linear_attention sm_89 e4m3 128 0 # products with nothing but arithmetic between
 clean attention_lse sm_75 fp16 256     # several outputs beside tiles that threads load
 clean differential_attention sm_80 bf16 160 # two operands in registers
+clean alibi sm_90a bf16 128 0          # distances, which rare code makes anew
+clean attention sm_90a bf16 160        # registers nearly full: no turn of half the width
 
 echo "1..$n"
 exit $bad

@@ -157,6 +157,9 @@ static void scores_by_place(void **state)
          "Compute Mask S where q_pos <= kv_pos", FILL_NORMAL},
         {"Define I (q_len, kv_len) as min(q_pos - kv_pos, 40)\n  Compute Multiply I, Slopes and get B\n  Compute Subtract S, B and get new S",
          "Compute Mask S where kv_pos <= q_pos", FILL_GROWING},
+        {"Define I (q_len, kv_len) as max(q_pos, kv_pos)\n  Compute Add S, I and get new S", "", FILL_NORMAL},
+        {"Define I (q_len, kv_len) as abs(q_pos - kv_pos) mod 7\n  Compute Multiply I, I and get I2\n  Compute Multiply I2, Slopes and get B\n"
+         "  Compute Subtract S, B and get new S", "Compute Mask S where kv_pos <= q_pos", FILL_GROWING},
     };
     Arena *arena = ((Fixture *)*state)->arena;
 
@@ -330,7 +333,8 @@ static void last_turns_of_half_width(void **state)
     check_data(arena, "ops/attention.tl", FILL_GROWING, "HeadDim=64 q_heads=1 kv_heads=1 last=half BM=128 BN=128 warps=8", "batch=1 q_len=256 kv_len=256");
     static const struct { const char *sets; bool half; } chosen[] = {
         {"HeadDim=128 causal=1 last=half", true}, {"HeadDim=128 causal=1 last=full", false},
-        {"HeadDim=128 causal=1", true}, {"HeadDim=128 causal=0", false}, {"HeadDim=256 causal=1", false}};
+        {"HeadDim=128 causal=1", true}, {"HeadDim=128 causal=0", false}, {"HeadDim=256 causal=1", false},
+        {"HeadDim=192 VDim=128 causal=1", true}, {"HeadDim=160 causal=1 BM=128 BN=128", false}, {"HeadDim=160 causal=1 last=half", true}};
     for (size_t i = 0; i < TW_COUNT(chosen); i++)
         assert_int_equal(strstr(scheduled(arena, "ops/attention.tl", chosen[i].sets), "pending fp32<64x64>") != NULL
                          && strstr(chosen[i].sets, "256") == NULL, chosen[i].half);
@@ -350,6 +354,18 @@ static const char *ptx_of(Arena *arena, const char *path, const char *sets)
     Chain *chain = chain_of(arena, path, sets);
     assert_true(chain_emit(chain));
     return chain->ptx->text;
+}
+
+/* Distances of elements are made where they are added: not while their product is awaited, and where a maximum is
+ * looked for behind a vote, anew. */
+static void indices_are_made_in_place(void **state)
+{
+    const char *ptx = ptx_of(((Fixture *)*state)->arena, "ops/alibi.tl", "HeadDim=64 causal=0 BM=128 BN=64 warps=8");
+    const char *first = strstr(ptx, "abs.f32"), *wait = strstr(ptx, "wgmma.wait_group");
+    int distances = count(ptx, "abs.f32");
+
+    assert_true(first && wait && wait < first);
+    assert_true(distances % 32 == 0 && distances / 32 >= 3);
 }
 
 /* Where V fills a panel, the product by it has eight columns more, which sum the weights'
@@ -531,7 +547,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(attention_of_any_groups, setup, teardown), cmocka_unit_test_setup_teardown(attention_of_any_length, setup, teardown), cmocka_unit_test_setup_teardown(attention_of_any_dimension, setup, teardown),
         cmocka_unit_test_setup_teardown(functions_by_polynomial, setup, teardown),
         cmocka_unit_test_setup_teardown(masks_by_bounds, setup, teardown), cmocka_unit_test_setup_teardown(scores_by_place, setup, teardown),
-        cmocka_unit_test_setup_teardown(places_take_a_multiply_add, setup, teardown),
+        cmocka_unit_test_setup_teardown(places_take_a_multiply_add, setup, teardown), cmocka_unit_test_setup_teardown(indices_are_made_in_place, setup, teardown),
         cmocka_unit_test_setup_teardown(attention_with_one_stage_of_queries, setup, teardown),
         cmocka_unit_test_setup_teardown(attention_on_any_data, setup, teardown),   cmocka_unit_test_setup_teardown(instances_leave_loops, setup, teardown), cmocka_unit_test_setup_teardown(instances_take_turns, setup, teardown), cmocka_unit_test_setup_teardown(uneven_instances_take_turns, setup, teardown), cmocka_unit_test_setup_teardown(places_go_in_groups, setup, teardown),
         cmocka_unit_test_setup_teardown(last_turns_of_half_width, setup, teardown), cmocka_unit_test_setup_teardown(sums_end_beside_products, setup, teardown),

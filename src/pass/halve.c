@@ -24,7 +24,9 @@
 
 enum {
     LEAST = 32,   /* columns that may have an iteration of their own */
-    WORTH_IT = 64 /* and that should */
+    WORTH_IT = 64, /* and that should */
+    MOST = 208,    /* registers of tiles in a turn of the loop */
+    LANE_BYTES = 4 * 32 * TARGET_GROUP_WARPS
 };
 
 typedef struct Halver {
@@ -357,14 +359,31 @@ static void halve(const Halver *h, TileBlock *block, int at, int end, const Aff 
     h->loop->hi = aff_sub(h->program->aff, h->loop->hi, cond);
 }
 
+/* Registers a lane of what a turn of the loop has at once: what it carries, the product that waits for its
+ * arithmetic, and the operand that is made of that while products still read the last one. */
+static int registers_in(const TileBlock *body)
+{
+    int n = 0;
+    for (int k = 0; k < body->params.len; k++) {
+        const TileType *t = &body->params.data[k]->type;
+        n += t->rows * t->cols * dtype_bytes(t->dtype) / LANE_BYTES * (dtype_is_narrow(t->dtype) ? 2 : 1);
+    }
+    for (int i = 0; i < body->ops.len; i++) {
+        const TileOp *op = body->ops.data[i];
+        if (op->kind == TILE_ISSUE && op->n_args == 2) n += op->results[0]->type.rows * op->results[0]->type.cols * 4 / LANE_BYTES;
+    }
+    return n;
+}
+
 /* It pays where blocks go through loops of different lengths, since many are then short
  * (measured at d128, causal: 1 % faster at all lengths), and where there are registers for both
- * widths: ptxas serialised products of four warpgroups, and those that row sums go with (ones.c). */
+ * widths: ptxas serialised products of four warpgroups, those that row sums go with (ones.c), and those of
+ * two that fill nearly all of the 240 that their lanes have. */
 static bool pays(const Halver *h)
 {
     enum { PRODUCTS = 2 };
     const TileOp *loop = h->loop;
-    bool room = !issue_closely(h->kernel) && tile_count(loop->regions[0], TILE_ISSUE) <= PRODUCTS;
+    bool room = !issue_closely(h->kernel) && tile_count(loop->regions[0], TILE_ISSUE) <= PRODUCTS && registers_in(loop->regions[0]) <= MOST;
     return rw_uses_grid(h->kernel, loop->hi) && room && h->cols / 2 >= WORTH_IT;
 }
 

@@ -165,7 +165,7 @@ static bool is_column_of(const TileValue *factor, const TileValue *matrix)
     return factor->type.cols == 1 && factor->type.rows == matrix->type.rows && matrix->type.cols > 1;
 }
 
-/* ---- multiples of indices ------------------------------------------------------------ */
+/* ---- indices --------------------------------------------------------------------------- */
 
 /* i * v + w: i an index that is linear, and so alike but for a number in the elements of a row. */
 static bool is_place_sum(const TileOp *op)
@@ -174,6 +174,81 @@ static bool is_place_sum(const TileOp *op)
     if (!index || index->kind != TILE_INDEX || index->index->kind == AFF_MAX || index->index->kind == AFF_MIN) return false;
     const TileType *i = &op->args[0]->type, *sum = &op->results[0]->type;
     return op->args[1]->type.cols == 1 && i->rows == sum->rows && i->cols == sum->cols;
+}
+
+/* Arithmetic that can make operand k, the index of a matrix's elements, as it walks its values. */
+static bool makes_index(const TileOp *op, int k)
+{
+    if (op->kind != TILE_ELEMENT || op->polynomial || op->skip_ones) return false;
+    const TileType *i = &op->args[k]->type, *result = &op->results[0]->type;
+    return is_place_sum(op) ? k == 0 : i->rows == result->rows && i->cols == result->cols;
+}
+
+static bool is_always_made(const TileBlock *block, const TileValue *index)
+{
+    for (int i = 0; i < block->ops.len; i++) {
+        const TileOp *op = block->ops.data[i];
+        for (int k = 0; k < op->n_args; k++)
+            if (op->args[k] == index && !makes_index(op, k)) return false;
+        for (int r = 0; r < op->n_regions; r++)
+            if (!is_always_made(op->regions[r], index)) return false;
+    }
+    return true;
+}
+
+/* An index of a matrix's elements: made where it is used, so that no register waits with it while a
+ * product is awaited or a row's elements are masked. */
+static bool is_made_in_place(const Emitter *e, const TileValue *v)
+{
+    return v->def && v->def->kind == TILE_INDEX && v->type.rows > 1 && v->type.cols > 1 && is_always_made(e->kernel->body, v);
+}
+
+/* A lane's first row and column in a fragment. */
+typedef struct Lane {
+    const AffSym *row, *col;
+} Lane;
+
+static const Aff *at_lane(Emitter *e, const Aff *a, const Lane *lane, const TileValue *v, int i)
+{
+    AffCtx *aff = e->program->aff;
+    int row, col;
+    fr_place(v, i, &row, &col);
+    const Aff *r = v->type.rows == 1 ? aff_const(aff, 0) : aff_offset(aff, aff_of(aff, lane->row), row);
+    const Aff *c = v->type.cols == 1 ? aff_const(aff, 0) : aff_offset(aff, aff_of(aff, lane->col), col);
+    return aff_subst(aff, aff_subst(aff, a, e->program->row, r), e->program->col, c);
+}
+
+static Lane first_lane(Emitter *e, const TileValue *v)
+{
+    const AffSym *row = ix_lane_row(e, v->type.layout, v->type.rows);
+    return (Lane){row, ix_lane_col(e, v->type.layout, v->type.cols)};
+}
+
+/* The same number in a register that ptxas takes for another's. */
+static const AffSym *another(Emitter *e, const AffSym *sym)
+{
+    const char *p = em_new(e, REG_P), *d = em_new(e, REG_R);
+    em(e, "setp.eq.s32 %s, %s, -1;", p, e->smem); /* never */
+    em(e, "selp.b32 %s, 0, %s, %s;", d, ix_value(e, aff_of(e->program->aff, sym)), p);
+    return ix_symbol(e, sym->name, d, em_level(e), sym->hi);
+}
+
+/* In a region that is rarely executed with registers of its own: ptxas would keep each element's
+ * index from outside for it. */
+static Lane lane_of(Emitter *e, const TileValue *v)
+{
+    Lane lane = first_lane(e, v);
+    if (!e->cold) return lane;
+    lane.row = another(e, lane.row);
+    lane.col = another(e, lane.col);
+    return lane;
+}
+
+static const char *index_at(Emitter *e, const Lane *lane, const TileValue *v, int i)
+{
+    const char *d = em_new(e, REG_F);
+    ix_float(e, at_lane(e, v->def->index, lane, v, i), d);
+    return d;
 }
 
 /* (first i of the row) * v + w once a row, and from there on a multiply-add an element. */
@@ -202,6 +277,29 @@ static void multiply_places(Emitter *e, const TileOp *op)
     }
 }
 
+static bool is_in_place(const Emitter *e, const TileOp *op, int k)
+{
+    return is_made_in_place(e, op->args[k]) && !(k == 0 && is_place_sum(op));
+}
+
+static void each_value(Emitter *e, const TileOp *op)
+{
+    const TileValue *result = op->results[0];
+    const char *text = op->op == OP_DIVIDE ? divide_template(e, op) : template_of(op->op);
+    const int *d = e->frags[result->id].f;
+    Lane lane[3] = {{0}};
+    for (int k = 0; k < op->n_args; k++)
+        if (is_in_place(e, op, k)) lane[k] = lane_of(e, op->args[k]);
+    for (int i = 0; i < e->frags[result->id].n; i++) {
+        Slots s = {.d = em_name(e, REG_F, d[i])};
+        for (int k = 0; k < op->n_args; k++)
+            s.args[k] = lane[k].row ? index_at(e, &lane[k], op->args[k], i)
+                                    : fr_operand(e, op->args[k], broadcast(op->args[k], result, i));
+        if (op->op == OP_DIVIDE && op->has_else) divide_or_else(e, op, &s);
+        else emit_template(e, text, &s);
+    }
+}
+
 void el_element(Emitter *e, const TileOp *op)
 {
     for (int k = 0; op->skip_ones && k < 2; k++) {
@@ -209,31 +307,16 @@ void el_element(Emitter *e, const TileOp *op)
         multiply_skipping_ones(e, op, k);
         return;
     }
-    const TileValue *result = op->results[0];
-    const char *text = op->op == OP_DIVIDE ? divide_template(e, op) : template_of(op->op);
-    if (!text) {
+    if (!template_of(op->op)) {
         em_fail(e, op->loc, TW0803, "there is no instruction sequence for '%s'", op_info(op->op)->name);
         return;
     }
     for (int k = is_place_sum(op); k < op->n_args; k++) /* convert once, before the values are walked */
-        if (!e->frags[op->args[k]->id].uniform) fr_f32(e, op->args[k]);
-    fr_new_f32(e, result);
-    if (op->polynomial) {
-        el_polynomial(e, op);
-        return;
-    }
-    if (is_place_sum(op)) {
-        multiply_places(e, op);
-        return;
-    }
-    const int *d = e->frags[result->id].f;
-    for (int i = 0; i < e->frags[result->id].n; i++) {
-        Slots s = {.d = em_name(e, REG_F, d[i])};
-        for (int k = 0; k < op->n_args; k++)
-            s.args[k] = fr_operand(e, op->args[k], broadcast(op->args[k], result, i));
-        if (op->op == OP_DIVIDE && op->has_else) divide_or_else(e, op, &s);
-        else emit_template(e, text, &s);
-    }
+        if (!is_in_place(e, op, k) && !e->frags[op->args[k]->id].uniform) fr_f32(e, op->args[k]);
+    fr_new_f32(e, op->results[0]);
+    if (op->polynomial) el_polynomial(e, op);
+    else if (is_place_sum(op)) multiply_places(e, op);
+    else each_value(e, op);
 }
 
 void el_unary(Emitter *e, const char *text, const char *d, const char *a)
@@ -257,33 +340,14 @@ void el_fill(Emitter *e, const TileOp *op)
 
 const Aff *el_at(Emitter *e, const Aff *a, const TileValue *v, int i)
 {
-    AffCtx *aff = e->program->aff;
-    int row, col;
-    fr_place(v, i, &row, &col);
-    const AffSym *lane_row = ix_lane_row(e, v->type.layout, v->type.rows);
-    const AffSym *lane_col = ix_lane_col(e, v->type.layout, v->type.cols);
-    const Aff *r = v->type.rows == 1 ? aff_const(aff, 0) : aff_offset(aff, aff_of(aff, lane_row), row);
-    const Aff *c = v->type.cols == 1 ? aff_const(aff, 0) : aff_offset(aff, aff_of(aff, lane_col), col);
-    return aff_subst(aff, aff_subst(aff, a, e->program->row, r), e->program->col, c);
-}
-
-/* Whether all that is made of it are sums that take its expression. */
-static bool is_only_in_place_sums(const Emitter *e, const TileBlock *block, const TileValue *v)
-{
-    for (int i = 0; i < block->ops.len; i++) {
-        const TileOp *op = block->ops.data[i];
-        for (int k = 0; k < op->n_args; k++)
-            if (op->args[k] == v && (k > 0 || op->kind != TILE_ELEMENT || !is_place_sum(op))) return false;
-        for (int r = 0; r < op->n_regions; r++)
-            if (!is_only_in_place_sums(e, op->regions[r], v)) return false;
-    }
-    return true;
+    Lane lane = first_lane(e, v);
+    return at_lane(e, a, &lane, v, i);
 }
 
 void el_index(Emitter *e, const TileOp *op)
 {
     const TileValue *v = op->results[0];
-    if (is_only_in_place_sums(e, e->kernel->body, v)) return;
+    if (is_made_in_place(e, v)) return;
     fr_new_f32(e, v);
     for (int i = 0; i < e->frags[v->id].n; i++)
         ix_float(e, el_at(e, op->index, v, i), em_name(e, REG_F, e->frags[v->id].f[i]));

@@ -136,10 +136,15 @@ const char *gen_fresh(Gen *g, const char *prefix)
 
 /* ---- declarations ------------------------------------------------------------------------ */
 
-void gen_declare_dim(Gen *g, const char *name, int value, int tile)
+int gen_declare_dim(Gen *g, const char *name, int value, int tile)
 {
-    bool known = value > tile && gen_chance(g, 40);
+    bool known = !g->chained && value > tile && gen_chance(g, 40);
 
+    for (int i = 0; i < g->c->n_binds; i++)
+        if (strcmp(g->c->binds[i].name, name) == 0) {
+            g->dims[g->n_dims++] = name;
+            return (int)g->c->binds[i].value;
+        }
     levels_bind(g->c, name, value);
     if (known && gen_chance(g, 50)) {
         gen_head(g, "%s = %d", name, value);
@@ -148,6 +153,7 @@ void gen_declare_dim(Gen *g, const char *name, int value, int tile)
             levels_set(g->arena, g->c, name, value);
         g->dims[g->n_dims++] = name;
     }
+    return value;
 }
 
 void gen_assign_size(Gen *g, const char *name, int value)

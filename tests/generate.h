@@ -12,6 +12,7 @@
  *             interval of what its elements may be, so that no operation leaves
  *             its domain and nothing grows without bound
  *   axis      a dimension of the operator and the tile of it at hand
+ *   passed    a tensor that the first of two kernels writes and the second may read
  */
 #ifndef TW_TESTS_GENERATE_H
 #define TW_TESTS_GENERATE_H
@@ -23,6 +24,7 @@ typedef enum Family {
     FAMILY_ATTENTION, FAMILY_ELEMENTWISE, FAMILY_GEMM, FAMILY_GEMM_GEMM, FAMILY_STREAM,
     FAMILY_PRODUCT, /* definitions of GEMMs with epilogues */
     FAMILY_WHOLE,   /* definitions of anything */
+    FAMILY_CHAIN,   /* two kernels, of which one reads what the other left */
     FAMILIES
 } Family;
 
@@ -53,6 +55,15 @@ typedef struct Var {
     bool frozen;       /* made outside of the loop at hand: only accumulated to */
 } Var;
 
+enum { MAX_PASSED = 8 };
+
+typedef struct Passed {
+    Var var;
+    const char *row_dim, *col_dim; /* NULL: none */
+    DType dtype;
+    bool batch, read;
+} Passed;
+
 typedef struct Gen {
     Arena *arena;
     LevelCase *c;
@@ -72,6 +83,10 @@ typedef struct Gen {
     int z;             /* its extent */
     int warps, warps_n, stages;
     bool whole;        /* a definition: tensors, not tiles */
+    const char *cols;  /* name of the dimension that a grid's columns run along */
+    bool chained;      /* one of two kernels */
+    Passed passed[MAX_PASSED];
+    int n_passed;
     bool has_alpha;    /* a Param left to the launch was declared */
     bool has_count;    /* integers that are read from data were declared */
 } Gen;
@@ -99,8 +114,9 @@ void gen_close_block(Gen *g);                       /* writes `end` */
 const char *gen_fresh(Gen *g, const char *prefix);
 
 /* A dimension cut into tiles: left to the launch, or now and then compiled in,
- * where it has two tiles or more so that none is known to be outside of it. */
-void gen_declare_dim(Gen *g, const char *name, int value, int tile);
+ * where it has two tiles or more so that none is known to be outside of it. Its
+ * length: that of an earlier kernel, if that has it. */
+int gen_declare_dim(Gen *g, const char *name, int value, int tile);
 void gen_assign_size(Gen *g, const char *name, int value);
 
 Var *gen_add_var(Gen *g, const char *name, int rows, int cols, double lo, double hi);
@@ -120,6 +136,8 @@ Var *gen_load_matrix(Gen *g, Axis r, Axis c, DType dtype, Space space);
 Var *gen_load_row(Gen *g, Axis c);
 Var *gen_load_column(Gen *g, Axis r);
 void gen_store(Gen *g, Var *v, Axis r, Axis c);
+/* A sum over blocks, of such a tile or of its rows or columns. */
+void gen_sum(Gen *g, Axis r, Axis c);
 /* A few statements on tiles of r x c. */
 void gen_some_statements(Gen *g, Axis r, Axis c, int n);
 

@@ -7,6 +7,7 @@
  *                softmax, a mask, a Reshape, another product
  *   stream       a loop over N that keeps maxima and sums, another one that
  *                uses them
+ *   chain        two of these, of which the second reads what the first left
  */
 #include "generate.h"
 
@@ -23,15 +24,16 @@ static Axis axis(const char *dim, const char *at, const char *size, int tile)
 
 static void start(Gen *g, int m_tile)
 {
-    g->batch = gen_chance(g, 25);
+    if (g->n_passed == 0)
+        g->batch = gen_chance(g, 25);
     gen_assign_size(g, "BM", m_tile);
     gen_declare_dim(g, "M", gen_pick_extent(g, m_tile), m_tile);
     g->counters[g->n_counters++] = "m";
     g->grid = "m = ceil(M / BM)";
     if (g->batch) {
-        g->middle = gen_chance(g, 40);
+        g->middle = g->n_passed ? g->middle : gen_chance(g, 40);
         g->z = gen_pick(g, 1, 3);
-        gen_declare_dim(g, "Z", g->z, g->z);
+        g->z = gen_declare_dim(g, "Z", g->z, g->z);
         g->counters[g->n_counters++] = "z";
     }
 }
@@ -39,16 +41,19 @@ static void start(Gen *g, int m_tile)
 static void add_grid_n(Gen *g, int n_tile)
 {
     gen_assign_size(g, "BN", n_tile);
-    gen_declare_dim(g, "N", gen_pick_extent(g, n_tile), n_tile);
+    gen_declare_dim(g, g->cols, gen_pick_extent(g, n_tile), n_tile);
     g->counters[g->n_counters++] = "n";
-    g->grid = gen_chance(g, 50) ? "m = ceil(M / BM), n = ceil(N / BN)" : "n = ceil(N / BN), m = ceil(M / BM)";
+    g->grid = gen_text(g, gen_chance(g, 50) ? "m = ceil(M / BM), n = ceil(%s / BN)" : "n = ceil(%s / BN), m = ceil(M / BM)",
+                       g->cols);
 }
 
 static void finish(Gen *g)
 {
     Str out = str_new(g->arena);
 
-    str_printf(&out, "Kernel random\n%s", str_text(&g->head));
+    if (g->c->code)
+        str_printf(&out, "%s\n", g->c->code);
+    str_printf(&out, "Kernel %s\n%s", g->c->code ? "second" : "random", str_text(&g->head));
     str_printf(&out, "  Grid %s%s\n%s%s", g->grid, g->batch ? ", z = Z" : "", str_text(&g->allocs),
                str_text(&g->body));
     str_printf(&out, "  Schedule %s\n    warps = %d\n    warps_n = %d\n    stages = %d\n  end\nend\n",
@@ -193,7 +198,7 @@ static void inner_loop(Gen *g, Axis r, Axis c)
     Scope scope = open_loop(g, "j", low_bound(g), gen_chance(g, 50) ? "3" : "min(m + 2, 4)");
 
     if (gen_chance(g, 60))
-        load_something(g, r, axis("N", "j", c.size, c.tile));
+        load_something(g, r, axis(c.dim, "j", c.size, c.tile));
     gen_some_statements(g, r, c, gen_pick(g, 1, 3));
     accumulate(g, &acc);
     close_loop(g, &scope);
@@ -212,12 +217,14 @@ static void store_some(Gen *g, Axis r, Axis c)
         gen_store(g, v, r, c);
     if (gen_chance(g, 25))
         gen_store(g, gen_make_value(g, r.tile, c.tile), r, c);
+    if (gen_chance(g, g->chained ? 40 : 15))
+        gen_sum(g, r, c);
 }
 
 static void elementwise(Gen *g)
 {
     int rows = rows_of_warps(g), cols = gen_columns(g) * g->warps_n * gen_pick(g, 1, 6 / g->warps_n);
-    Axis r = axis("M", "m", "BM", rows), c = axis("N", "n", "BN", cols);
+    Axis r = axis("M", "m", "BM", rows), c = axis(g->cols, "n", "BN", cols);
 
     start(g, rows);
     add_grid_n(g, cols);
@@ -242,15 +249,18 @@ static const char *load_operand(Gen *g, Axis r, Axis c, bool transposed)
     return transposed ? gen_text(g, "%s.T", v->name) : v->name;
 }
 
-/* Through registers, where something is done to it. */
+/* Through registers, where something is done to it. A function of the few numbers of 8 bits
+ * would be rounded the same way wherever such a number stands, which is no noise. */
 static const char *load_register_operand(Gen *g, Axis r, Axis c)
 {
-    Var *v = gen_load_matrix(g, r, c, gen_chance(g, 70) ? g->c->dtype : DT_F32, SPACE_REGISTER);
+    DType dtype = gen_chance(g, 70) ? g->c->dtype : DT_F32;
+    bool exact = gen_of_8_bits(g) || gen_chance(g, 50);
+    Var *v = gen_load_matrix(g, r, c, dtype, SPACE_REGISTER);
     const char *name = v->name, *changed = gen_new_var(g, "P", r.tile, c.tile, 0, 0)->name;
     const char *operand = gen_fresh(g, "P");
 
     g->n_vars -= 2;
-    gen_line(g, "Compute %s %s and get %s", gen_chance(g, 50) ? "Multiply 0.5," : "Tanh", name, changed);
+    gen_line(g, "Compute %s %s and get %s", exact ? "Multiply 0.5," : "Tanh", name, changed);
     gen_allocate(g, "%s in register (%s, %s) %s", operand, r.size, c.size, dtype_name(g->c->dtype));
     gen_line(g, "Compute Cast %s, %s and get %s", changed, dtype_name(g->c->dtype), operand);
     return operand;
@@ -291,8 +301,7 @@ static void gemm(Gen *g)
     start(g, rows);
     add_grid_n(g, cols);
     gen_assign_size(g, "BK", depth);
-    k_extent = gen_pick_extent(g, depth);
-    gen_declare_dim(g, "K", k_extent, depth);
+    k_extent = gen_declare_dim(g, "K", gen_pick_extent(g, depth), depth);
     d = product(g, r, c);
     if (gen_chance(g, 25))
         e = product(g, r, c);
@@ -513,6 +522,8 @@ static void stream(Gen *g)
         scope = open_loop(g, "j", low_bound(g), high_bound(g, "ceil(N / BN)"));
         load_something(g, r, c);
         gen_some_statements(g, r, c, gen_pick(g, 1, 3));
+        if (gen_chance(g, 30))
+            gen_sum(g, r, c);
         gen_store(g, gen_make_value(g, rows, cols), r, c);
         close_loop(g, &scope);
     }
@@ -521,27 +532,60 @@ static void stream(Gen *g)
 
 /* ---- all ---------------------------------------------------------------------------------------------------- */
 
+static void one_kernel(Gen *g, Family family)
+{
+    g->warps = gen_one_of(g, 1, 2, 4);
+    g->warps_n = 1;
+    g->stages = gen_pick(g, 1, 4);
+    switch (family) {
+    case FAMILY_ELEMENTWISE:
+        g->warps_n = g->warps > 1 && gen_chance(g, 25) ? 2 : 1;
+        elementwise(g);
+        break;
+    case FAMILY_GEMM:
+        g->warps_n = g->warps > 1 && gen_chance(g, 25) ? 2 : 1;
+        gemm(g);
+        break;
+    case FAMILY_GEMM_GEMM: gemm_gemm(g); break;
+    case FAMILY_STREAM: stream(g); break;
+    case FAMILY_ATTENTION: case FAMILY_PRODUCT: case FAMILY_WHOLE: case FAMILY_CHAIN: case FAMILIES: break;
+    }
+    finish(g);
+}
+
+/* As it was when nothing was written, but for what other kernels have to know. */
+static void next_kernel(Gen *g)
+{
+    g->head = str_new(g->arena);
+    g->allocs = str_new(g->arena);
+    g->body = str_new(g->arena);
+    g->n_vars = g->n_counters = g->n_dims = 0;
+    g->has_alpha = g->has_count = false;
+    g->cols = "N";
+}
+
+/* What the first leaves has rows along M and columns along N, or along the K of a second with a GEMM. */
+static void chain(Gen *g)
+{
+    bool elementwise_first = gen_chance(g, 50);
+    Family second = (Family)gen_one_of(g, FAMILY_ELEMENTWISE, FAMILY_GEMM, FAMILY_GEMM, FAMILY_GEMM_GEMM, FAMILY_STREAM);
+
+    g->chained = true;
+    if (elementwise_first && second == FAMILY_GEMM)
+        g->cols = "K";
+    one_kernel(g, elementwise_first ? FAMILY_ELEMENTWISE : FAMILY_GEMM);
+    next_kernel(g);
+    one_kernel(g, second);
+}
+
 void generate_code(Arena *arena, LevelCase *c, Family family, Rng *rng)
 {
     Gen g = {.arena = arena, .c = c, .rng = *rng, .head = str_new(arena), .allocs = str_new(arena),
-             .body = str_new(arena)};
+             .body = str_new(arena), .cols = "N"};
 
     c->fill = gen_chance(&g, 70) ? FILL_UNIFORM : gen_chance(&g, 60) ? FILL_NORMAL : FILL_SMALL;
-    g.warps = gen_one_of(&g, 1, 2, 4);
-    g.warps_n = 1;
-    g.stages = gen_pick(&g, 1, 4);
-    switch (family) {
-    case FAMILY_ELEMENTWISE:
-        g.warps_n = g.warps > 1 && gen_chance(&g, 25) ? 2 : 1;
-        elementwise(&g);
-        break;
-    case FAMILY_GEMM:
-        g.warps_n = g.warps > 1 && gen_chance(&g, 25) ? 2 : 1;
-        gemm(&g);
-        break;
-    case FAMILY_GEMM_GEMM: gemm_gemm(&g); break;
-    case FAMILY_STREAM: stream(&g); break;
-    case FAMILY_ATTENTION: case FAMILY_PRODUCT: case FAMILY_WHOLE: case FAMILIES: break;
-    }
-    finish(&g);
+    if (family == FAMILY_CHAIN)
+        chain(&g);
+    else
+        one_kernel(&g, family);
 }

@@ -77,40 +77,84 @@ static Var *loaded(Gen *g, const char *name, int rows, int cols)
     return v;
 }
 
+/* ---- from kernel to kernel -------------------------------------------------------------------------- */
+
+static bool same_dim(const char *a, const char *b)
+{
+    return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+/* What the kernel before left of such a tensor; NULL: nothing, or it is not to be read. */
+static Passed *take_passed(Gen *g, Axis r, Axis c)
+{
+    for (int i = 0; i < g->n_passed; i++) {
+        Passed *p = &g->passed[i];
+
+        if (!p->read && same_dim(p->row_dim, r.dim) && same_dim(p->col_dim, c.dim) && p->batch == g->batch &&
+            gen_chance(g, 75))
+            return p;
+    }
+    return NULL;
+}
+
+static Var *read_passed(Gen *g, Passed *p, int rows, int cols)
+{
+    Var *v = gen_add_var(g, p->var.name, rows, cols, p->var.lo, p->var.hi);
+
+    p->read = v->taken = v->exact = true;
+    return v;
+}
+
+/* Where each element of the tensor is written. */
+static void leave(Gen *g, const Var *v, Axis r, Axis c, DType dtype, bool batch)
+{
+    if (g->chained && g->depth == 0 && g->n_passed < MAX_PASSED && (!r.dim || v->rows == r.tile) &&
+        (!c.dim || v->cols == c.tile))
+        g->passed[g->n_passed++] = (Passed){*v, r.dim, c.dim, dtype, batch, false};
+}
+
+/* ---- loads -------------------------------------------------------------------------------------------- */
+
 Var *gen_load_matrix(Gen *g, Axis r, Axis c, DType dtype, Space space)
 {
-    const char *name = gen_fresh(g, "X");
-    Batch b = some_entry(g);
+    Passed *p = take_passed(g, r, c);
+    bool fits = p && (space == SPACE_REGISTER || p->dtype == dtype);
+    const char *name = fits ? p->var.name : gen_fresh(g, "X");
+    Batch b = fits ? own_entry(g) : some_entry(g);
 
+    if (fits)
+        dtype = p->dtype;
     declare_tensor(g, "Input", name, b, r, c, dtype);
     gen_allocate(g, "%s in %s (%s, %s) %s", name, space_name(space), r.size, c.size, dtype_name(dtype));
     gen_line(g, "Copy %s %s in coordinate %s from global to %s", name, tile_shape(g, r.size, c.size),
              coordinate(g, b, r, c), space_name(space));
-    return loaded(g, name, r.tile, c.tile);
+    return fits ? read_passed(g, p, r.tile, c.tile) : loaded(g, name, r.tile, c.tile);
 }
 
 Var *gen_load_row(Gen *g, Axis c)
 {
-    const char *name = gen_fresh(g, "R");
-    Batch b = some_entry(g);
+    Passed *p = take_passed(g, (Axis){0}, c);
+    const char *name = p ? p->var.name : gen_fresh(g, "R");
+    Batch b = p ? own_entry(g) : some_entry(g);
 
-    declare_tensor(g, "Input", name, b, (Axis){0}, c, any_float(g));
+    declare_tensor(g, "Input", name, b, (Axis){0}, c, p ? p->dtype : any_float(g));
     gen_allocate(g, "%s in register (1, %s)", name, c.size);
     gen_line(g, "Copy %s (%s) in coordinate %s from global to register", name, c.size,
              coordinate(g, b, (Axis){0}, c));
-    return loaded(g, name, 1, c.tile);
+    return p ? read_passed(g, p, 1, c.tile) : loaded(g, name, 1, c.tile);
 }
 
 Var *gen_load_column(Gen *g, Axis r)
 {
-    const char *name = gen_fresh(g, "C");
-    Batch b = some_entry(g);
+    Passed *p = take_passed(g, r, (Axis){0});
+    const char *name = p ? p->var.name : gen_fresh(g, "C");
+    Batch b = p ? own_entry(g) : some_entry(g);
 
-    declare_tensor(g, "Input", name, b, r, (Axis){0}, any_float(g));
+    declare_tensor(g, "Input", name, b, r, (Axis){0}, p ? p->dtype : any_float(g));
     gen_allocate(g, "%s in register (%s, 1)", name, r.size);
     gen_line(g, "Copy %s (%s) in coordinate %s from global to register", name, r.size,
              coordinate(g, b, r, (Axis){0}));
-    return loaded(g, name, r.tile, 1);
+    return p ? read_passed(g, p, r.tile, 1) : loaded(g, name, r.tile, 1);
 }
 
 /* A column is one column of the tensor, a row one row, at the tiles' numbers. */
@@ -125,10 +169,46 @@ void gen_store(Gen *g, Var *v, Axis r, Axis c)
         copy->minus_inf = v->minus_inf;
         v = copy;
     }
+    if (g->chained) {
+        gen_make_finite(g, v);
+        gen_squash(g, v, 4);
+    }
     v->taken = true;
-    declare_tensor(g, "Output", v->name, b, r, c, any_float(g));
+    DType dtype = any_float(g);
+    declare_tensor(g, "Output", v->name, b, r, c, dtype);
+    leave(g, v, r, c, dtype, g->batch);
     gen_line(g, "Copy %s %s in coordinate %s from register to global", v->name,
              r.dim && c.dim ? tile_shape(g, v->rows == 1 ? "1" : r.size, v->cols == 1 ? "1" : c.size)
                             : gen_text(g, "(%s)", r.dim ? r.size : c.size),
              coordinate(g, b, r, c));
+}
+
+/* ---- sums over blocks ------------------------------------------------------------------------------------ */
+
+enum { MOST_SUM = 2000 }; /* of few elements, each of which is at most 2 */
+
+void gen_sum(Gen *g, Axis r, Axis c)
+{
+    Var *v = gen_make_value(g, r.tile, c.tile), *sum = v;
+    int rows = g->warps_n == 1 ? 0 : 2, cols = g->warps == g->warps_n ? 1 : 2; /* a warp has them whole, or it is the tile */
+    int kind = gen_one_of(g, rows, cols, 2);
+    Batch b = gen_chance(g, 60) ? own_entry(g) : (Batch){0};
+    bool middle = g->middle;
+
+    gen_make_finite(g, v);
+    gen_squash(g, v, 2);
+    if (kind < 2) { /* of rows, of columns */
+        sum = gen_new_var(g, "T", kind ? 1 : r.tile, kind ? c.tile : 1, -MOST_SUM, MOST_SUM);
+        gen_line(g, "Compute %s %s and get %s", kind ? "ColSum" : "RowSum", v->name, sum->name);
+        *(kind ? &r : &c) = (Axis){0};
+    }
+    sum->taken = true;
+    sum->lo = -MOST_SUM, sum->hi = MOST_SUM;
+    g->middle &= b.dim != NULL;
+    declare_tensor(g, "Output", sum->name, b, r, c, DT_F32);
+    leave(g, sum, r, c, DT_F32, b.dim != NULL);
+    gen_line(g, "Copy %s %s in coordinate %s from register to global and accumulate", sum->name,
+             r.dim && c.dim ? tile_shape(g, r.size, c.size) : gen_text(g, "(%s)", r.dim ? r.size : c.size),
+             coordinate(g, b, r, c));
+    g->middle = middle;
 }

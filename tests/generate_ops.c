@@ -154,7 +154,7 @@ LevelCase generate_case(Arena *arena, uint64_t seed, uint64_t number)
     c.target = any_target(&rng, c.dtype);
     switch (family) {
     case FAMILY_ATTENTION: case FAMILY_PRODUCT: generate_operator(arena, &c, family, &rng); break;
-    case FAMILY_ELEMENTWISE: case FAMILY_GEMM: case FAMILY_GEMM_GEMM: case FAMILY_STREAM:
+    case FAMILY_ELEMENTWISE: case FAMILY_GEMM: case FAMILY_GEMM_GEMM: case FAMILY_STREAM: case FAMILY_CHAIN:
         generate_code(arena, &c, family, &rng);
         break;
     case FAMILY_WHOLE: generate_whole(arena, &c, &rng); break;

@@ -76,7 +76,7 @@ static bool is_stored(const TileKernel *kernel, const TileValue *v, const TileBl
     for (int i = 0; i < block->ops.len; i++) {
         const TileOp *op = block->ops.data[i];
 
-        if (op->kind == TILE_STORE && op->args[0] == v)
+        if (op->kind == TILE_STORE && op->args[0] == v && !op->tensor->read)
             return true;
         for (int r = 0; r < op->n_regions; r++)
             if (is_stored(kernel, v, op->regions[r]))
@@ -85,7 +85,7 @@ static bool is_stored(const TileKernel *kernel, const TileValue *v, const TileBl
     return false;
 }
 
-/* Rounds to 16 or 8 bits within the kernel; what an output's own dtype does is known. */
+/* Rounds to 16 or 8 bits within the program; what an output's own dtype does is known. */
 static bool narrows(const TileKernel *kernel, const TileOp *op)
 {
     return (op->kind == TILE_RESHAPE || op->kind == TILE_CAST || op->kind == TILE_MOVE) &&

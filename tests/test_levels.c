@@ -232,6 +232,45 @@ static void sums_start_where_they_are_filled(void **state)
 
 /* A barrier in one branch does nothing for blocks that take the other one, nor
  * does one in a loop without iterations. */
+/* What an accumulate adds to keeps its type; what is added is rounded first. */
+static void casts_are_accumulated(void **state)
+{
+    static const char code[] = "Kernel sums\n"
+                               "  Input  X (M, N) fp32\n"
+                               "  Output Y (M, 16) fp32\n"
+                               "  BM = 16\n"
+                               "  BN = 16\n"
+                               "  Grid m = ceil(M / BM)\n"
+                               "  Allocate X in register (BM, BN) fp32\n"
+                               "  Allocate Y in register (BM, BN) fp32\n"
+                               "  Compute Fill Y, 0.5\n"
+                               "  for n = 0:ceil(N / BN)\n"
+                               "    Copy X (BM, BN) in coordinate [M = m, N = n] from global to register\n"
+                               "    Compute Cast X, bf16 and accumulate Y\n"
+                               "  end\n"
+                               "  Copy Y (BM, BN) in coordinate [M = m] from register to global\n"
+                               "  Schedule sm_80\n"
+                               "    warps = 1\n"
+                               "  end\n"
+                               "end\n";
+    Arena *arena = ((Fixture *)*state)->arena;
+    Chain *chain = chain_new(arena, syms_new(arena), aff_ctx_new(arena), diags_new(arena, NULL), target_find("sm_80"), DT_BF16);
+    Tensor *tensors[2];
+    int64_t sizes[2] = {3, 40}, dims[2] = {3, 40};
+    TileRun run = {.tensors = tensors, .dims = dims, .seed = 1};
+    const char *error;
+
+    check_code(arena, code, "M=17 N=40");
+    assert_true(chain_lower(chain, source_of(arena, "sums.tl", code)));
+    for (int i = 0; i < 2; i++, sizes[1] = 16)
+        tensors[i] = tensor_new(arena, chain->tile->tensors.data[i]->name, DT_F32, 2, sizes, &error);
+    for (int64_t i = 0; i < 3 * 40; i++)
+        ((float *)tensors[0]->data)[i] = 1;
+    assert_true(tile_run(arena, chain->tile, &run, &error));
+    assert_true(tensor_get(tensors[1], (int64_t[]){1, 3}) == 3.5); /* three tiles, the last of 8 columns */
+    assert_true(tensor_get(tensors[1], (int64_t[]){1, 9}) == 2.5);
+}
+
 static void barriers_in_branches_do_not_count(void **state)
 {
     check_code(((Fixture *)*state)->arena,
@@ -420,6 +459,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(two_maps, setup, teardown),
         cmocka_unit_test_setup_teardown(tiles_read_twice_are_kept, setup, teardown),
         cmocka_unit_test_setup_teardown(sums_start_where_they_are_filled, setup, teardown),
+        cmocka_unit_test_setup_teardown(casts_are_accumulated, setup, teardown),
         cmocka_unit_test_setup_teardown(barriers_in_branches_do_not_count, setup, teardown),
         cmocka_unit_test_setup_teardown(vectors_are_written_once, setup, teardown),
         cmocka_unit_test_setup_teardown(ragged_chunks_stay_inside, setup, teardown),

@@ -5,6 +5,7 @@
  *   build/test_mutants --seed 7 --case 17    one, with its text and all verdicts
  *   build/test_mutants --seed 7 --from 0 --to 500 [--tell]   a line for each (that
  *                                            is not caught; --tell: for all)
+ *   ... --subject "keys in parts"            mutants of that program alone
  *
  * A judge that shares nothing with the compiler (mutate/judge.h) says which
  * mutants are wrong. Every wrong one must be noticed by the checker, or fail in
@@ -158,19 +159,19 @@ static Def *definition(Arena *arena, const Subject *s)
     return chain->def;
 }
 
-static const Unit *only_unit(Arena *arena, const Source *source)
+static const Program *kernels_of(Arena *arena, const Source *source)
 {
     Diags *diags = diags_new(arena, source);
     Program *program = lang_parse(arena, syms_new(arena), source, diags);
 
-    return diags->errors || program->units.len != 1 ? NULL : program->units.data[0];
+    return diags->errors || program->units.len < 1 ? NULL : program;
 }
 
 /* Made when it is first needed: what is right takes its time. */
 static const Judge *judge_of(Lot *lot, Bench *b)
 {
     if (!b->judge)
-        b->judge = judge_new(lot->arena, &b->subject->task, only_unit(lot->arena, source_of(lot->arena, "mutant.tl", b->code)));
+        b->judge = judge_new(lot->arena, &b->subject->task, kernels_of(lot->arena, source_of(lot->arena, "mutant.tl", b->code)));
     if (b->judge->failure)
         fail_msg("%s: the judge cannot run it: %s", b->subject->name, b->judge->failure);
     return b->judge;
@@ -178,9 +179,9 @@ static const Judge *judge_of(Lot *lot, Bench *b)
 
 static Verdict judged(Lot *lot, Arena *arena, Bench *b, const Source *source)
 {
-    const Unit *unit = only_unit(arena, source);
+    const Program *program = kernels_of(arena, source);
 
-    return unit ? judge(judge_of(lot, b), arena, unit) : (Verdict){true, "it does not parse"};
+    return program ? judge(judge_of(lot, b), arena, program) : (Verdict){true, "it does not parse"};
 }
 
 static Outcome examine(Lot *lot, Arena *arena, Bench *b, const char *text)
@@ -244,8 +245,8 @@ static int draw_offer(const Bench *b, Rng *rng)
     return at;
 }
 
-/* The subjects in turn, so that a part of the lot is like the whole. */
-static Lot *draw(Arena *arena, uint64_t seed)
+/* The subjects in turn, so that a part of the lot is like the whole; only: of that name alone. */
+static Lot *draw(Arena *arena, uint64_t seed, const char *only)
 {
     Lot *lot = arena_new_of(arena, Lot);
     Rng rng = {seed};
@@ -255,10 +256,12 @@ static Lot *draw(Arena *arena, uint64_t seed)
     lot->benches = arena_array(arena, Bench, N_SUBJECTS);
     for (int i = 0; i < N_SUBJECTS; i++)
         lot->benches[i] = prepare(arena, &SUBJECTS[i]);
-    for (int tries = 0; lot->cases.len < MUTANTS && tries < 20 * MUTANTS; tries++) {
+    for (int tries = 0; lot->cases.len < MUTANTS && tries < 60 * MUTANTS; tries++) {
         Case c = {.subject = tries % N_SUBJECTS};
         const Bench *b = &lot->benches[c.subject];
 
+        if (only && strcmp(only, b->subject->name) != 0)
+            continue;
         if (mutate_make(arena, b->code, draw_offer(b, &rng), &c.mutant) && is_new(lot, c.mutant.text))
             vec_push(arena, &lot->cases, c);
     }
@@ -364,7 +367,7 @@ static int setup(void **state)
     if (setjmp(fixture.oom))
         return -1;
     fixture.arena = arena_new(&fixture.heap);
-    fixture.lot = draw(fixture.arena, DEFAULT_SEED);
+    fixture.lot = draw(fixture.arena, DEFAULT_SEED, NULL);
     *state = &fixture;
     return 0;
 }
@@ -427,6 +430,7 @@ static void mistakes_are_noticed(void **state)
 typedef struct Wish {
     uint64_t seed;
     int number, from, to;
+    const char *subject;
     bool tell;
 } Wish;
 
@@ -445,6 +449,8 @@ static Wish read_wish(int argc, char **argv)
             w.from = atoi(value);
         else if (strcmp(argv[i], "--to") == 0)
             w.to = atoi(value);
+        else if (strcmp(argv[i], "--subject") == 0)
+            w.subject = value;
         w.tell |= strcmp(argv[i], "--tell") == 0;
     }
     if (w.number >= 0) {
@@ -463,7 +469,7 @@ static int replay(const Wish *w)
     if (setjmp(fixture.oom))
         return 1;
     fixture.arena = arena_new(&fixture.heap);
-    lot = draw(fixture.arena, w->seed);
+    lot = draw(fixture.arena, w->seed, w->subject);
     for (int i = w->from; i < w->to && i < lot->cases.len; i++) {
         if (w->number >= 0)
             puts(lot->cases.data[i].mutant.text), fflush(stdout);

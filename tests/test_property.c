@@ -23,7 +23,7 @@ static const char *const FAMILY_NAMES[FAMILIES] = {
     [FAMILY_ATTENTION] = "attention", [FAMILY_ELEMENTWISE] = "elementwise code",
     [FAMILY_GEMM] = "code with a GEMM", [FAMILY_GEMM_GEMM] = "code with two GEMMs",
     [FAMILY_STREAM] = "code that streams", [FAMILY_PRODUCT] = "products with epilogues",
-    [FAMILY_WHOLE] = "definitions"};
+    [FAMILY_WHOLE] = "definitions", [FAMILY_CHAIN] = "two kernels"};
 
 typedef struct Search {
     uint64_t seed;
@@ -146,6 +146,7 @@ static void code_with_two_gemms_agrees(void **state) { (void)state; family_agree
 static void code_that_streams_agrees(void **state) { (void)state; family_agrees(FAMILY_STREAM); }
 static void products_agree(void **state) { (void)state; family_agrees(FAMILY_PRODUCT); }
 static void definitions_agree(void **state) { (void)state; family_agrees(FAMILY_WHOLE); }
+static void two_kernels_agree(void **state) { (void)state; family_agrees(FAMILY_CHAIN); }
 
 /* ---- by hand ---------------------------------------------------------------------------------- */
 
@@ -189,7 +190,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(attention_agrees),        cmocka_unit_test(elementwise_code_agrees),
         cmocka_unit_test(code_with_a_gemm_agrees), cmocka_unit_test(code_with_two_gemms_agrees),
         cmocka_unit_test(code_that_streams_agrees), cmocka_unit_test(products_agree),
-        cmocka_unit_test(definitions_agree),
+        cmocka_unit_test(definitions_agree),       cmocka_unit_test(two_kernels_agree),
     };
 
     if (argc > 1)

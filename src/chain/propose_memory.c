@@ -349,6 +349,9 @@ static void move_one(void *user, const Stmt *stmt)
 bool propose_shared(Suggester *s)
 {
     const Expr *e = s->stmt && s->stmt->kind == STMT_COMPUTE && s->stmt->n_args == 2 ? s->stmt->args[1] : NULL;
+
+    if (e && s->stmt->args[0]->span.start == s->diag->span.start)
+        e = s->stmt->args[0];
     Moves moves = {.s = s};
 
     while (e && (e->kind == EXPR_TRANSPOSE || e->kind == EXPR_SPACE))

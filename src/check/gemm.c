@@ -93,6 +93,21 @@ static bool check_contraction(Checker *c, Operand *a, Operand *b)
 /* ---- spaces -------------------------------------------------------------------------------------
  */
 
+/* ldmatrix transposes on the way from there; registers have no other way. */
+static bool in_shared(Checker *c, const Operand *o, const char *which)
+{
+    if (o->place->space != SPACE_REGISTER || o->place->given)
+        return true;
+    Diag *d = diag_add(c->diags, TW0407, o->expr->span, "'%s', %s, must be in shared memory", operand_name(o), which);
+    if (o->tensor->places[SPACE_SHARED].exists)
+        fix_line_before(c, d, walk_outermost(c),
+                        arena_printf(c->arena, "Copy %s from register to shared", operand_name(o)), "copy it there");
+    else
+        diag_note(c->diags, d, "what is computed is rounded by a Cast, if it is fp32, and gets there by `Copy %s from register to shared`",
+                  operand_name(o));
+    return false;
+}
+
 static bool check_operands(Checker *c, const Operand *a, const Operand *b)
 {
     const Operand *number = a->is_number ? a : b->is_number ? b : NULL;
@@ -100,17 +115,7 @@ static bool check_operands(Checker *c, const Operand *a, const Operand *b)
         diag_add(c->diags, TW0235, number->expr->span, "a matrix product needs two tiles");
         return false;
     }
-    if (b->place->space == SPACE_REGISTER && !b->place->given) {
-        Diag *d = diag_add(c->diags, TW0407, b->expr->span,
-                           "'%s', the second operand, must be in shared memory", operand_name(b));
-        if (b->tensor->places[SPACE_SHARED].exists)
-            fix_line_before(
-                c, d, walk_outermost(c),
-                arena_printf(c->arena, "Copy %s from register to shared", operand_name(b)),
-                "copy it there");
-        return false;
-    }
-    return true;
+    return in_shared(c, b, "the second operand") && (!a->transposed || in_shared(c, a, "transposed"));
 }
 
 /* ---- fragments

@@ -415,6 +415,10 @@ static void lower_cast(Lower *lo, const Stmt *s)
     type.dtype = s->dtype;
     TileOp *op = rw_insert(&lo->rw, TILE_CAST, 1, &x, 1, &type);
     inherit(lo, op->results[0], 1, &x);
+    if (s->result == RESULT_ACCUMULATE) {
+        give(lo, s, op->results[0]);
+        return;
+    }
     const char *name = dest_name(lo, s);
     if (!name) return;
     Local *local = lo_local(lo, name);

@@ -183,6 +183,14 @@ static bool in_earlier_kernel(const Lower *lo, const char *name)
     return false;
 }
 
+/* Whatever their symbols are. */
+static bool differ(AffCtx *aff, const Aff *a, const Aff *b)
+{
+    int64_t low, high;
+    aff_bounds(aff_sub(aff, a, b), &low, &high);
+    return low > 0 || high < 0;
+}
+
 static void declare_tensor(Lower *lo, const Stmt *s)
 {
     TileTensor *t = lo_tensor(lo, s->name);
@@ -205,7 +213,11 @@ static void declare_tensor(Lower *lo, const Stmt *s)
     note_use(t, s, in_earlier_kernel(lo, s->name));
     lo->declaring = true;
     for (int d = 0; d < t->rank; d++) {
+        const Aff *before = t->dims[d];
         t->dims[d] = eval_aff(&lo->env, s->shape[d], lo->diags);
+        if (before && t->dims[d] && differ(lo->program->aff, before, t->dims[d]))
+            lo_fail(lo, TW0711, s->shape[d]->span, "dimension %d of '%s' is %s here and %s where it was declared before", d + 1,
+                    s->name, aff_text(lo->arena, t->dims[d]), aff_text(lo->arena, before));
         t->dim_names[d] = s->shape[d]->kind == EXPR_NAME ? s->shape[d]->name : NULL;
         if (!t->dims[d]) {
             lo->failed = true;

@@ -110,6 +110,10 @@ static void constrain_gemm(Assigner *a, const TileOp *op)
         diag_add(a->diags, TW0773, op->loc, "the second operand of a GEMM is in registers");
         a->failed = true;
     }
+    if (op->trans_a && op->args[0]->type.space == SPACE_REGISTER) {
+        diag_add(a->diags, TW0773, op->loc, "the first operand of a GEMM, transposed, is in registers");
+        a->failed = true;
+    }
 }
 
 static void constrain_reduce(Assigner *a, const TileOp *op)

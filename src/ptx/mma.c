@@ -426,6 +426,10 @@ static bool fits(Emitter *e, const Gemm *g, int k)
         em_fail(e, op->loc, TW0804, "the contracted dimension is %d, not a multiple of %d", k, g->step_k);
         return false;
     }
+    if (op->trans_a && !g->a_shared) {
+        em_fail(e, op->loc, TW0804, "a first operand that is transposed comes from shared memory");
+        return false;
+    }
     if (!fragments_fit(g)) {
         em_fail(e, op->loc, TW0804, "a fragment of this product is in %s", g->fours ? "fours" : "pairs");
         return false;

@@ -211,37 +211,68 @@ static const char *shape_text(Judge *j, const Shape *shape)
     return str_text(&text);
 }
 
-static bool add_declared(Judge *j, JudgeCase *c, const Shape *shape, const Unit *unit, Rng *rng)
+/* Whether a kernel of the program declares the tensor so. */
+static bool is_declared(const Program *program, StmtKind kind, const char *name)
 {
-    for (int outputs = 0; outputs < 2; outputs++)
-        for (int i = 0; i < unit->body.len; i++) {
-            const Stmt *s = unit->body.data[i];
-            int64_t dims[MACHINE_RANK];
+    for (int i = 0; i < program->units.len; i++)
+        for (int k = 0; k < program->units.data[i]->body.len; k++) {
+            const Stmt *s = program->units.data[i]->body.data[k];
 
-            if (s->kind != (outputs ? STMT_OUTPUT : STMT_INPUT))
-                continue;
-            for (int d = 0; d < s->n_shape; d++)
-                if (c->n_tensors == 8 || d == MACHINE_RANK || (dims[d] = size_of(shape, unit, s->shape[d])) < 0)
-                    return false;
-            add_tensor(j, c, outputs ? NULL : rng, s->name, s->n_shape, dims)->dtype =
-                s->has_dtype ? s->dtype : DT_BF16;
-            c->outputs += outputs;
+            if (s->kind == kind && strcmp(s->name, name) == 0)
+                return true;
         }
+    return false;
+}
+
+static bool is_known(const JudgeCase *c, const char *name)
+{
+    for (int i = 0; i < c->n_tensors; i++)
+        if (strcmp(c->tensors[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+static bool add_declared(Judge *j, JudgeCase *c, const Shape *shape, const Unit *unit, const Stmt *s, Rng *rng)
+{
+    int64_t dims[MACHINE_RANK];
+
+    for (int d = 0; d < s->n_shape; d++)
+        if (c->n_tensors == MACHINE_TENSORS || d == MACHINE_RANK || (dims[d] = size_of(shape, unit, s->shape[d])) < 0)
+            return false;
+    add_tensor(j, c, rng, s->name, s->n_shape, dims)->dtype = s->has_dtype ? s->dtype : DT_BF16;
+    c->outputs += !rng;
     return true;
 }
 
-static void add_original(Judge *j, const Unit *unit, const Shape *shape)
+/* What comes from outside, then what goes there: not what kernels pass on. */
+static bool add_all_declared(Judge *j, JudgeCase *c, const Shape *shape, const Program *program, Rng *rng)
+{
+    for (int outputs = 0; outputs < 2; outputs++)
+        for (int i = 0; i < program->units.len; i++)
+            for (int k = 0; k < program->units.data[i]->body.len; k++) {
+                const Stmt *s = program->units.data[i]->body.data[k];
+
+                if (s->kind != (outputs ? STMT_OUTPUT : STMT_INPUT) || is_known(c, s->name) ||
+                    is_declared(program, outputs ? STMT_INPUT : STMT_OUTPUT, s->name))
+                    continue;
+                if (!add_declared(j, c, shape, program->units.data[i], s, outputs ? NULL : rng))
+                    return false;
+            }
+    return true;
+}
+
+static void add_original(Judge *j, const Program *program, const Shape *shape)
 {
     JudgeCase c = {.what = shape_text(j, shape)};
     Rng rng = {(uint64_t)j->cases.len + 7};
     Arena *own = arena_new(arena_heap(j->arena));
     const char *fault;
 
-    if (!add_declared(j, &c, shape, unit, &rng)) {
+    if (!add_all_declared(j, &c, shape, program, &rng)) {
         j->failure = "a tensor has no size";
         return;
     }
-    fault = machine_run(own, unit, c.tensors, c.n_tensors);
+    fault = machine_run(own, program, c.tensors, c.n_tensors);
     if (fault)
         j->failure = arena_printf(j->arena, "%s: %s", c.what, fault);
     for (int k = 0; k < c.outputs && !fault; k++) {
@@ -251,6 +282,9 @@ static void add_original(Judge *j, const Unit *unit, const Shape *shape)
         c.want[k] = t->data;
         t->data = arena_alloc(j->arena, bytes);
         memcpy(t->data, c.want[k], bytes);
+        for (size_t x = 0; x < count_of(t); x++) /* of a row of nothing a definition need not give a number */
+            if (isinf(c.want[k][x]))
+                c.want[k][x] = NAN;
     }
     arena_free(own);
     if (!fault)
@@ -258,13 +292,13 @@ static void add_original(Judge *j, const Unit *unit, const Shape *shape)
 }
 
 /* name=1,2 name=~32 ...: every choice of one value each. */
-static void expand_shapes(Judge *j, const Unit *unit, const char *text, Shape shape)
+static void expand_shapes(Judge *j, const Program *program, const char *text, Shape shape)
 {
     size_t name = strcspn(text, "=");
     int all[LENGTHS];
 
     if (!*text) {
-        add_original(j, unit, &shape);
+        add_original(j, program, &shape);
         return;
     }
     shape.names[shape.n++] = arena_strndup(j->arena, text, name);
@@ -275,19 +309,19 @@ static void expand_shapes(Judge *j, const Unit *unit, const char *text, Shape sh
         lengths_round(atoi(text + 1), all);
         for (int i = 0; i < LENGTHS - 1; i++) {
             shape.values[shape.n - 1] = all[i];
-            expand_shapes(j, unit, rest, shape);
+            expand_shapes(j, program, rest, shape);
         }
         return;
     }
     for (; text < rest; text += strcspn(text, ", ") + 1) {
         shape.values[shape.n - 1] = atoi(text);
-        expand_shapes(j, unit, rest, shape);
+        expand_shapes(j, program, rest, shape);
         if (!strchr(text, ',') || strchr(text, ',') > rest)
             return;
     }
 }
 
-Judge *judge_new(Arena *arena, const Task *task, const Unit *original)
+Judge *judge_new(Arena *arena, const Task *task, const Program *original)
 {
     Judge *j = arena_new_of(arena, Judge);
 
@@ -330,18 +364,13 @@ static const char *compare(Arena *arena, const JudgeCase *c)
     return why;
 }
 
-Verdict judge(const Judge *j, Arena *arena, const Unit *code)
+Verdict judge(const Judge *j, Arena *arena, const Program *code)
 {
     for (int i = 0; i < j->cases.len; i++) {
         const JudgeCase *c = &j->cases.data[i];
         Arena *own = arena_new(arena_heap(arena));
-        MachineTensor tensors[8];
-        const char *fault, *why = NULL;
+        const char *fault = machine_run(own, code, c->tensors, c->n_tensors), *why;
 
-        memcpy(tensors, c->tensors, sizeof tensors);
-        for (int k = c->n_tensors - c->outputs; k < c->n_tensors; k++)
-            memset(tensors[k].writer, 0, count_of(&tensors[k]) * sizeof *tensors[k].writer);
-        fault = machine_run(own, code, tensors, c->n_tensors);
         why = fault ? arena_printf(arena, "%s: %s", c->what, fault) : compare(arena, c);
         arena_free(own);
         if (why)

@@ -30,7 +30,7 @@ typedef struct Verdict {
 /* A shape, random inputs, and what they should give. */
 typedef struct JudgeCase {
     const char *what;
-    MachineTensor tensors[8];
+    MachineTensor tensors[MACHINE_TENSORS];
     int n_tensors;
     int outputs;     /* the last so many tensors */
     double *want[4]; /* of each output; what is not a number may be anything */
@@ -43,8 +43,8 @@ typedef struct Judge {
 } Judge;
 
 /* original: the right program; its tensors and results are those of TASK_ORIGINAL. */
-Judge *judge_new(Arena *arena, const Task *task, const Unit *original);
-/* The unit's faults and differences on the first shape that shows some. */
-Verdict judge(const Judge *j, Arena *arena, const Unit *code);
+Judge *judge_new(Arena *arena, const Task *task, const Program *original);
+/* The program's faults and differences on the first shape that shows some. */
+Verdict judge(const Judge *j, Arena *arena, const Program *code);
 
 #endif

@@ -1,10 +1,10 @@
 /* machine.c: the interpreter's numbers, copies and flow; machine_compute.c has
- * the operations. */
+ * the operations, machine_kernels.c kernels and what they declare. */
 #include "machine.h"
 
 #include <math.h>
 
-enum { MOST_WORK = 40 * 1000 * 1000, MOST_BLOCKS = 20000, MOST_DEPTH = 50 };
+enum { MOST_WORK = 40 * 1000 * 1000, MOST_DEPTH = 50 };
 
 void machine_fault(Machine *m, const char *fmt, ...)
 {
@@ -25,12 +25,12 @@ void machine_spend(Machine *m, long work)
 
 /* ---- numbers --------------------------------------------------------------------------- */
 
-static void bind(Machine *m, const char *name, double value)
+void machine_bind(Machine *m, const char *name, double value)
 {
     vec_push(m->arena, &m->scalars, (Scalar){name, value});
 }
 
-static const Scalar *bound(const Machine *m, const char *name)
+const Scalar *machine_bound(const Machine *m, const char *name)
 {
     for (int i = m->scalars.len - 1; i >= 0; i--)
         if (m->scalars.data[i].name == name || strcmp(m->scalars.data[i].name, name) == 0)
@@ -44,7 +44,7 @@ static bool is_assignment(const Stmt *s)
 }
 
 /* The assignment of the unit's own body that gives the name its value. */
-static const Stmt *assigned(Machine *m, const char *name)
+const Stmt *machine_assigned(Machine *m, const char *name)
 {
     const Stmt *found = NULL;
 
@@ -62,8 +62,8 @@ static const Stmt *assigned(Machine *m, const char *name)
 
 static double name_number(Machine *m, const char *name)
 {
-    const Scalar *known = bound(m, name);
-    const Stmt *s = known ? NULL : assigned(m, name);
+    const Scalar *known = machine_bound(m, name);
+    const Stmt *s = known ? NULL : machine_assigned(m, name);
     double value;
 
     if (known)
@@ -194,10 +194,10 @@ Value machine_value(Machine *m, int rows, int cols)
     return (Value){.rows = rows, .cols = cols, .x = arena_array(m->arena, double, (size_t)rows * cols)};
 }
 
-static MachineTensor *find_tensor(Machine *m, const char *name, int *at)
+MachineTensor *machine_tensor(Machine *m, const char *name, int *at)
 {
     for (int i = 0; i < m->n_tensors; i++)
-        if (strcmp(m->tensors[i].name, name) == 0)
+        if (name && strcmp(m->tensors[i].name, name) == 0)
             return *at = i, &m->tensors[i];
     return NULL;
 }
@@ -362,10 +362,10 @@ static int64_t place(const MachineTensor *t, const Window *w, int row, int col)
 
 static Cell *near_cell(Machine *m, const Stmt *s, Space space)
 {
-    MachineVar *v = machine_var(m, s->name);
+    MachineVar *v = machine_var(m, copy_tile(s));
 
     if (!v || !v->cells[space].allocated)
-        machine_fault(m, "'%s' is not allocated in %s memory", s->name, space_name(space));
+        machine_fault(m, "'%s' is not allocated in %s memory", copy_tile(s), space_name(space));
     if (space == SPACE_SHARED && (s->stage != NULL) != (v->cells[space].stages != NULL))
         machine_fault(m, "'%s' and its stages", s->name);
     return s->stage && space == SPACE_SHARED ? stage_of(m, v, s->stage) : &v->cells[space];
@@ -375,30 +375,53 @@ static void store(Machine *m, MachineTensor *t, int64_t at, double x)
 {
     if (at < 0)
         return;
-    if (!t->output)
-        machine_fault(m, "the input '%s' is overwritten", t->name);
-    if (t->writer[at] && t->writer[at] != m->block)
+    if (t->writer[at] >= m->first && t->writer[at] != m->block)
         machine_fault(m, "two blocks write the same element of '%s'", t->name);
     t->writer[at] = m->block;
     t->data[at] = x;
+}
+
+static void add(Machine *m, MachineTensor *t, int64_t at, double x)
+{
+    if (at < 0)
+        return;
+    t->writer[at] = m->block;
+    t->data[at] += x;
+}
+
+/* A kernel stores to a tensor or adds to it. */
+static void may_write(Machine *m, const Stmt *s, MachineTensor *t)
+{
+    bool adds = s->result == RESULT_ACCUMULATE;
+
+    if (!t->writes)
+        machine_fault(m, "the input '%s' is overwritten", t->name);
+    if (adds && t->dtype != DT_F32)
+        machine_fault(m, "what is added to is of fp32");
+    t->added |= adds;
+    t->stored |= !adds;
+    if (t->added && t->stored)
+        machine_fault(m, "a kernel stores to '%s' and adds to it", t->name);
 }
 
 /* Between a tensor and a tile. */
 static void copy_global(Machine *m, const Stmt *s, bool load)
 {
     int tensor = 0, n;
-    MachineTensor *t = find_tensor(m, s->name, &tensor);
+    MachineTensor *t = machine_tensor(m, copy_tensor(s), &tensor);
     int64_t sizes[2];
     Cell *cell;
     Window w;
 
     if (!t)
-        machine_fault(m, "'%s' is not in global memory", s->name);
-    if (load && t->output)
-        machine_fault(m, "the output '%s' is read", s->name);
+        machine_fault(m, "'%s' is not in global memory", copy_tensor(s));
+    if (load && (!t->reads || s->result != RESULT_NONE))
+        machine_fault(m, "the output '%s' is read", t->name);
+    if (!load)
+        may_write(m, s, t);
     cell = near_cell(m, s, load ? s->to_space : s->space);
     if (!load)
-        cell = machine_readable(m, machine_var(m, s->name), s->space);
+        cell = machine_readable(m, machine_var(m, copy_tile(s)), s->space);
     n = s->has_shape ? tile_shape(m, s->shape, s->n_shape, sizes) : 2;
     if (!s->has_shape) {
         sizes[0] = cell->value.rows;
@@ -418,7 +441,7 @@ static void copy_global(Machine *m, const Stmt *s, bool load)
         if (load)
             cell->value.x[i] = at < 0 ? 0 : t->data[at];
         else
-            store(m, t, at, cell->value.x[i]);
+            (s->result == RESULT_ACCUMULATE ? add : store)(m, t, at, cell->value.x[i]);
     }
 }
 
@@ -437,8 +460,12 @@ static void copy_near(Machine *m, const Stmt *s)
 
 static void copy(Machine *m, const Stmt *s)
 {
-    if (s->target || s->where || s->result != RESULT_NONE)
+    if (s->target || s->where)
         machine_fault(m, "this machine copies whole tiles");
+    if (s->as && s->space != SPACE_GLOBAL && s->to_space != SPACE_GLOBAL)
+        machine_fault(m, "this machine gives tiles no other names");
+    if (s->result != RESULT_NONE && s->to_space != SPACE_GLOBAL)
+        machine_fault(m, "only sums in global memory are added to");
     if (s->space == s->to_space)
         machine_fault(m, "a Copy within a memory space");
     if (s->space == SPACE_GLOBAL || s->to_space == SPACE_GLOBAL)
@@ -479,7 +506,7 @@ static void run_for(Machine *m, const Stmt *s)
     lo = machine_integer(m, s->lo);
     hi = machine_integer(m, s->hi);
     for (int64_t i = lo; i < hi; i++) {
-        bind(m, s->name, (double)i);
+        machine_bind(m, s->name, (double)i);
         run_block(m, &s->body, true);
         m->scalars.len = mark;
     }
@@ -496,7 +523,7 @@ static void run_stmt(Machine *m, const Stmt *s, bool nested)
         break;
     case STMT_ASSIGN:
         if (nested)
-            bind(m, s->name, machine_number(m, s->value));
+            machine_bind(m, s->name, machine_number(m, s->value));
         break;
     case STMT_COPY: copy(m, s); break;
     case STMT_COMPUTE: machine_compute(m, s); break;
@@ -556,7 +583,7 @@ static void start_block(Machine *m, const Block *block)
 }
 
 /* Tiles are allocated in the order of the text, and used below. */
-static void run_body(Machine *m)
+void machine_body(Machine *m)
 {
     const Block *body = &m->unit->body;
     int i = 0;
@@ -571,94 +598,4 @@ static void run_body(Machine *m)
         if (body->data[i]->kind == STMT_ALLOCATE)
             start_block(m, body);
     }
-}
-
-/* ---- the head ---------------------------------------------------------------------------- */
-
-static void bind_dim(Machine *m, const MachineTensor *t, int d, const Expr *e)
-{
-    if (e->kind == EXPR_NAME && !bound(m, e->name) && !assigned(m, e->name))
-        bind(m, e->name, (double)t->dims[d]);
-    if (machine_integer(m, e) != t->dims[d])
-        machine_fault(m, "dimension %d of '%s' is not what it is said to be", d + 1, t->name);
-}
-
-static void declare(Machine *m, const Stmt *s, bool *declared)
-{
-    int at = 0;
-    MachineTensor *t = find_tensor(m, s->name, &at);
-
-    if (!t || declared[at] || t->output != (s->kind == STMT_OUTPUT) || s->n_shape != t->rank ||
-        (s->has_dtype && s->dtype != t->dtype))
-        machine_fault(m, "'%s' is not declared as it is", s->name);
-    declared[at] = true;
-    for (int d = 0; d < t->rank; d++) {
-        m->dims[at][d] = s->shape[d]->kind == EXPR_NAME ? s->shape[d]->name : NULL;
-        bind_dim(m, t, d, s->shape[d]);
-    }
-}
-
-static const Stmt *read_head(Machine *m)
-{
-    const Stmt *grid = NULL;
-    bool declared[8] = {false};
-
-    for (int i = 0; i < m->unit->body.len; i++) {
-        const Stmt *s = m->unit->body.data[i];
-
-        if (s->kind == STMT_INPUT || s->kind == STMT_OUTPUT)
-            declare(m, s, declared);
-        if (s->kind == STMT_GRID) {
-            if (grid)
-                machine_fault(m, "two grids");
-            grid = s;
-        }
-    }
-    for (int i = 0; i < m->n_tensors; i++)
-        if (!declared[i])
-            machine_fault(m, "'%s' is not declared", m->tensors[i].name);
-    return grid;
-}
-
-/* ---- blocks -------------------------------------------------------------------------------- */
-
-static void run_blocks(Machine *m, const Stmt *grid, int axis)
-{
-    int mark = m->scalars.len;
-
-    if (grid && axis < grid->n_coords) {
-        const Coord *c = &grid->coords[axis];
-        int64_t extent;
-
-        if (!c->name || !c->value)
-            machine_fault(m, "a grid without extents");
-        if (bound(m, c->name) || assigned(m, c->name))
-            machine_fault(m, "'%s' has two values", c->name);
-        extent = machine_integer(m, c->value);
-        for (int64_t i = 0; i < extent; i++) {
-            bind(m, c->name, (double)i);
-            run_blocks(m, grid, axis + 1);
-            m->scalars.len = mark;
-        }
-        return;
-    }
-    if (++m->block > MOST_BLOCKS)
-        machine_fault(m, "too many blocks");
-    m->vars.len = 0;
-    m->newest = NULL;
-    run_body(m);
-}
-
-const char *machine_run(Arena *arena, const Unit *unit, MachineTensor *tensors, int n_tensors)
-{
-    Machine *m = arena_new_of(arena, Machine);
-
-    m->arena = arena;
-    m->unit = unit;
-    m->tensors = tensors;
-    m->n_tensors = n_tensors;
-    m->row = m->col = -1;
-    if (setjmp(m->stop) == 0)
-        run_blocks(m, read_head(m), 0);
-    return m->fault;
 }

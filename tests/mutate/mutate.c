@@ -63,17 +63,41 @@ static void collect(Mutator *m, const Block *block)
 
 /* ---- one, and all ------------------------------------------------------------------------- */
 
+static void walk_unit(Mutator *m, Unit *unit)
+{
+    m->unit = unit;
+    m->counters.len = m->dims.len = m->sizes.len = m->tiles.len = 0;
+    collect(m, &unit->body);
+    mutate_blocks(m, &unit->body, NULL, 0);
+}
+
+/* Kernels that are lost or run in another order. */
+static void kernels(Mutator *m, Program *program)
+{
+    for (int i = 0; i < program->units.len && program->units.len > 1 && !m->done; i++) {
+        Unit **at = &program->units.data[i], *unit = *at;
+
+        if (mutate_offer(m, "dropped kernel", "without %s", unit->name)) {
+            memmove(at, at + 1, (size_t)(program->units.len - 1 - i) * sizeof *at);
+            program->units.len--;
+        } else if (i + 1 < program->units.len && mutate_offer(m, "swapped kernels", "%s after the next", unit->name)) {
+            at[0] = at[1];
+            at[1] = unit;
+        }
+    }
+}
+
 /* A fresh tree, so that a mutation may change it in place. NULL: it does not parse. */
 static Program *walk(Mutator *m, const Source *source)
 {
     Diags *diags = diags_new(m->arena, source);
     Program *program = lang_parse(m->arena, syms_new(m->arena), source, diags);
 
-    if (diags->errors || program->units.len != 1)
+    if (diags->errors || program->units.len < 1)
         return NULL;
-    m->unit = program->units.data[0];
-    collect(m, &m->unit->body);
-    mutate_blocks(m, &m->unit->body, NULL, 0);
+    for (int i = 0; i < program->units.len && !m->done; i++)
+        walk_unit(m, program->units.data[i]);
+    kernels(m, program);
     return program;
 }
 

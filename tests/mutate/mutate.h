@@ -15,7 +15,7 @@ typedef struct Mutant {
     const char *text;
 } Mutant;
 
-/* The kinds of all mutations that the one unit in the text offers, in order. */
+/* The kinds of all mutations that the kernels in the text offer, in order. */
 typedef struct Offers {
     VEC(const char *) kinds;
 } Offers;
@@ -27,7 +27,7 @@ bool mutate_make(Arena *arena, const char *text, int offer, Mutant *mutant);
 
 typedef struct Mutator {
     Arena *arena;
-    Unit *unit;
+    Unit *unit; /* at hand */
     int wanted, offered; /* wanted < 0: none, the kinds go to `offers` */
     Offers *offers;
     bool done;        /* the wanted one was made */

@@ -161,8 +161,36 @@ static void spaces(Mutator *m, Stmt *s)
     }
 }
 
+/* A sum over blocks that is stored, and the other way round. */
+static void sums(Mutator *m, Stmt *s)
+{
+    if (s->to_space != SPACE_GLOBAL)
+        return;
+    if (s->result == RESULT_ACCUMULATE && mutate_offer(m, "store for accumulate", "`%s`", mutate_line(m, s)))
+        s->result = RESULT_NONE;
+    else if (s->result == RESULT_NONE && mutate_offer(m, "accumulate for store", "`%s`", mutate_line(m, s)))
+        s->result = RESULT_ACCUMULATE;
+}
+
+/* Another tensor of the kernel. */
+static void other_tensor(Mutator *m, Stmt *s)
+{
+    const char **name = s->as && s->to_space == SPACE_GLOBAL ? &s->as : &s->name;
+
+    for (int i = 0; copy_tensor(s) && i < m->unit->body.len && !m->done; i++) {
+        const Stmt *t = m->unit->body.data[i];
+
+        if ((t->kind == STMT_INPUT || t->kind == STMT_OUTPUT) && strcmp(t->name, *name) != 0 && s->as &&
+            mutate_offer(m, "wrong tensor", "%s in `%s`", t->name, mutate_line(m, s)))
+            *name = t->name;
+    }
+}
+
 static void copy(Mutator *m, Stmt *s)
 {
+    sums(m, s);
+    if (!m->done)
+        other_tensor(m, s);
     for (int i = 0; i < s->n_coords && !m->done; i++)
         coordinate(m, s, i);
     shape(m, s);

@@ -31,6 +31,21 @@ static bool fail(Proof *p, const char *failure)
 
 /* ---- tensors and numbers ------------------------------------------------------------------ */
 
+/* What one kernel leaves for the next. */
+static Tensor *passed_tensor(Proof *p, int tensor)
+{
+    const AbiTensor *t = &p->chain->abi->tensors.data[tensor];
+    int64_t sizes[TENSOR_MAX_RANK];
+    const char *error;
+    Tensor *made;
+
+    if (!abi_dims(p->chain->abi, tensor, p->dims, sizes) ||
+        !(made = tensor_new(p->arena, t->name, t->dtype, t->rank, sizes, &error)))
+        return NULL;
+    tensor_poison(made);
+    return made;
+}
+
 static Tensor *find_tensor(const Proof *p, const char *name)
 {
     for (int i = 0; i < p->def->inputs.len; i++)
@@ -50,19 +65,25 @@ static bool bind(Proof *p)
     void *space = arena_alloc(p->arena, (size_t)abi->param_bytes + 16);
     const Emulated *host = emulated_host(p->arena, abi, emu_memory_new(p->arena));
     const char *error = "parameters";
+    int known = 0;
     bool fast;
 
     p->params = arena_array(p->arena, double, abi->params.len + 1);
     p->tensors = arena_array(p->arena, Tensor *, abi->tensors.len + 1);
     p->dims = arena_array(p->arena, int64_t, abi->dims.len + 1);
-    for (int i = 0; i < abi->tensors.len; i++)
-        if (!(p->tensors[i] = find_tensor(p, abi->tensors.data[i].name)) ||
-            p->tensors[i]->dtype != abi->tensors.data[i].dtype)
+    if (!gpu_bind(p->arena, abi, p->def, p->bindings, p->n_bindings, p->dims, p->params, &error))
+        return fail(p, error);
+    for (int i = 0; i < abi->tensors.len; i++) {
+        bool passed = abi->tensors.data[i].workspace;
+
+        p->tensors[i] = passed ? passed_tensor(p, i) : find_tensor(p, abi->tensors.data[i].name);
+        if (!p->tensors[i] || p->tensors[i]->dtype != abi->tensors.data[i].dtype)
             return fail(p, "a tensor is not that of the definition");
-    if (abi->tensors.len != p->def->inputs.len + p->def->outputs.len)
+        known += !passed;
+    }
+    if (known != p->def->inputs.len + p->def->outputs.len)
         return fail(p, "a tensor is missing");
-    if (!gpu_bind(p->arena, abi, p->def, p->bindings, p->n_bindings, p->dims, p->params, &error) ||
-        !abi_pack(abi, p->tensors, addresses, p->dims, p->params, &host->host, space, &fast, &error))
+    if (!abi_pack(abi, p->tensors, addresses, p->dims, p->params, &host->host, space, &fast, &error))
         return fail(p, error);
     for (int i = 0; i < p->def->outputs.len; i++)
         tensor_poison(p->outputs[i]);
@@ -77,9 +98,10 @@ static bool run_tile(Proof *p)
     const char *error;
     int64_t blocks;
 
-    return (abi_blocks(p->chain->abi, &p->chain->abi->kernels.data[0].fast, p->dims, 1, &blocks, &error) &&
-            tile_run(p->arena, p->chain->tile, &run, &error)) ||
-           fail(p, error);
+    for (int k = 0; k < p->chain->abi->kernels.len; k++)
+        if (!abi_blocks(p->chain->abi, &p->chain->abi->kernels.data[k].fast, p->dims, 1, &blocks, &error))
+            return fail(p, error);
+    return tile_run(p->arena, p->chain->tile, &run, &error) || fail(p, error);
 }
 
 static EmuMemory *emulated_memory(Proof *p, uint64_t *addresses, bool aligned)
@@ -96,36 +118,54 @@ static EmuMemory *emulated_memory(Proof *p, uint64_t *addresses, bool aligned)
     return memory;
 }
 
+typedef struct Launch {
+    const EmuModule *module;
+    EmuMemory *memory;
+    Emulated *emulated;
+    void *space;
+    bool fast;
+} Launch;
+
+static bool emulate_kernel(Proof *p, const Launch *l, int kernel)
+{
+    const Abi *abi = p->chain->abi;
+    const AbiEntry *k = abi_entry(&abi->kernels.data[kernel], l->fast);
+    EmuLaunch launch = {.grid = {1, 1, 1},
+                        .block = {k->threads, 1, 1},
+                        .shared_bytes = (size_t)k->shared_bytes,
+                        .params = l->space,
+                        .param_bytes = (size_t)abi->param_bytes,
+                        .seed = p->seed,
+                        .max_instructions = MOST_INSTRUCTIONS};
+    EmuReport *report = arena_new_of(p->arena, EmuReport);
+    int entry = emu_find_entry(l->module, k->name);
+    const char *error = "no entry";
+    int64_t blocks;
+
+    if (entry < 0 || !abi_blocks(abi, k, p->dims, l->emulated->host.sms, &blocks, &error))
+        return fail(p, arena_printf(p->arena, "the PTX cannot be launched: %s", error));
+    launch.grid[0] = (int)blocks;
+    if (blocks == 0 || emu_run(p->arena, l->module, entry, l->memory, &launch, report))
+        return true;
+    return fail(p, arena_printf(p->arena, "the PTX: %s at line %d: %s", emu_fault_name(report->faults[0].kind),
+                                report->faults[0].line, report->faults[0].message));
+}
+
 static bool emulate(Proof *p, const EmuModule *module, bool aligned)
 {
     const Abi *abi = p->chain->abi;
     uint64_t *addresses = arena_array(p->arena, uint64_t, abi->tensors.len + 1);
-    EmuMemory *memory = emulated_memory(p, addresses, aligned);
-    Emulated *emulated = emulated_host(p->arena, abi, memory);
-    void *space = arena_alloc(p->arena, (size_t)abi->param_bytes + 16);
-    EmuReport *report = arena_new_of(p->arena, EmuReport);
-    const char *error = "no entry";
-    int64_t blocks;
-    bool fast;
+    Launch l = {.module = module, .memory = emulated_memory(p, addresses, aligned)};
+    const char *error;
 
-    if (!abi_pack(abi, p->tensors, addresses, p->dims, p->params, &emulated->host, space, &fast, &error))
+    l.emulated = emulated_host(p->arena, abi, l.memory);
+    l.space = arena_alloc(p->arena, (size_t)abi->param_bytes + 16);
+    if (!abi_pack(abi, p->tensors, addresses, p->dims, p->params, &l.emulated->host, l.space, &l.fast, &error))
         return fail(p, arena_printf(p->arena, "the PTX cannot be launched: %s", error));
-    const AbiEntry *k = abi_entry(&abi->kernels.data[0], fast);
-    EmuLaunch launch = {.grid = {1, 1, 1},
-                        .block = {k->threads, 1, 1},
-                        .shared_bytes = (size_t)k->shared_bytes,
-                        .params = space,
-                        .param_bytes = (size_t)abi->param_bytes,
-                        .seed = p->seed,
-                        .max_instructions = MOST_INSTRUCTIONS};
-    int entry = emu_find_entry(module, k->name);
-    if (entry < 0 || !abi_blocks(abi, k, p->dims, emulated->host.sms, &blocks, &error))
-        return fail(p, arena_printf(p->arena, "the PTX cannot be launched: %s", error));
-    launch.grid[0] = (int)blocks;
-    if (blocks == 0 || emu_run(p->arena, module, entry, memory, &launch, report))
-        return true;
-    return fail(p, arena_printf(p->arena, "the PTX: %s at line %d: %s", emu_fault_name(report->faults[0].kind),
-                                report->faults[0].line, report->faults[0].message));
+    for (int k = 0; k < abi->kernels.len; k++)
+        if (!emulate_kernel(p, &l, k))
+            return false;
+    return true;
 }
 
 static bool run_ptx(Proof *p)

@@ -594,7 +594,8 @@ static bool solve(Cutter *c, const Goal *goal)
 
 Program *fuse_cut(Arena *arena, Syms *syms, const Def *written, const Diag *why, FuseMisfit misfit, void *user)
 {
-    const Def *def = flow_spell(arena, syms, written);
+    Permuted permuted;
+    const Def *def = flow_unpermute(arena, flow_spell(arena, syms, written), &permuted);
     Cutter c = {.arena = arena, .syms = syms, .def = def, .misfit = misfit, .user = user, .why = why->message,
                 .open = why->code == TW0605, .program = arena_new_of(arena, Program)};
     Goal goal = {def->outputs.data, def->outputs.len};
@@ -602,5 +603,8 @@ Program *fuse_cut(Arena *arena, Syms *syms, const Def *written, const Diag *why,
     for (int i = 0; i < def->values.len; i++)
         if (def->values.data[i]->id >= c.n_values)
             c.n_values = def->values.data[i]->id + 1;
-    return solve(&c, &goal) ? c.program : NULL;
+    if (!solve(&c, &goal))
+        return NULL;
+    flow_put_back(arena, c.program, &permuted);
+    return c.program;
 }

@@ -157,6 +157,23 @@ Program *flow_program(Flow *flow, int parts);
  * where that is known how; itself, where it has none. */
 const Def *flow_spell(Arena *arena, Syms *syms, const Def *def);
 
+/* ---- permute.c ------------------------------------------------------------- */
+
+/* A tensor that the definition sees with its dimensions in another order. */
+typedef struct PermutedTensor {
+    const char *tensor, *seen;
+    int rank;
+    int axes[8]; /* by dimension of the tensor: which of what is seen it is */
+    bool output;
+} PermutedTensor;
+
+typedef VEC(PermutedTensor) Permuted;
+
+/* The definition with what is seen for inputs and outputs; itself, where there is none. */
+const Def *flow_unpermute(Arena *arena, const Def *def, Permuted *list);
+/* Gives the Kernels of such a definition its tensors as they lie. */
+void flow_put_back(Arena *arena, Program *program, const Permuted *list);
+
 /* ---- axes.c ---------------------------------------------------------------- */
 
 const Axis *flow_axis(Flow *flow, AxisKind kind, DefDim dim);

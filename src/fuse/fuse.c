@@ -18,7 +18,11 @@ Program *flow_program(Flow *flow, int parts)
 
 Program *fuse(Arena *arena, Syms *syms, const Def *def, int parts, Diags *diags)
 {
-    Flow flow = {.arena = arena, .syms = syms, .def = flow_spell(arena, syms, def), .diags = diags};
+    Permuted permuted;
+    const Def *seen = flow_unpermute(arena, flow_spell(arena, syms, def), &permuted);
+    Flow flow = {.arena = arena, .syms = syms, .def = seen, .diags = diags};
+    Program *program = flow_program(&flow, parts);
 
-    return flow_program(&flow, parts);
+    flow_put_back(arena, program, &permuted);
+    return program;
 }

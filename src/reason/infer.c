@@ -90,7 +90,7 @@ static void settle_tile(Plan *plan, const Stmt *s, const char *name, const Exten
 
 /* ---- copies ---------------------------------------------------------------------------- */
 
-static Extent *in_grid(const Plan *plan, const char *dim)
+Extent *plan_in_grid(const Plan *plan, const char *dim)
 {
     for (int i = 0; i < plan->grid.len; i++)
         if (strcmp(plan->grid.data[i]->dim_name, dim) == 0)
@@ -106,7 +106,7 @@ static Extent *in_scope(const Plan *plan, const char *dim)
     return NULL;
 }
 
-static Extent *loop_var(const Plan *plan, const char *var)
+Extent *plan_loop_var(const Plan *plan, const char *var)
 {
     for (int i = plan->scope.len - 1; i >= 0; i--)
         if (strcmp(plan->scope.data[i]->var, var) == 0)
@@ -120,24 +120,30 @@ static const Extent *extent_of_coord(Plan *plan, const Coord *coord, const Expr 
     const Expr *value = coord->value;
     const Extent *extent = NULL;
 
-    if (value && value->kind == EXPR_INT)
+    if (value && value->kind == EXPR_INT && value->i == 0)
         return plan_extent(plan, EXT_WHOLE, dim);
     if (value && value->kind == EXPR_NAME)
-        extent = loop_var(plan, value->name);
+        extent = plan_loop_var(plan, value->name);
     if (!extent && value && value->kind == EXPR_NAME)
-        extent = in_grid(plan, value->name);
+        extent = plan_in_grid(plan, value->name);
     if (!extent)
         plan_fail(plan, TW0602, value ? value->span : coord->span,
-                  "a coordinate of a sketch names a loop or a dimension of the grid");
+                  "a coordinate along what a tile covers names a loop or a dimension of the grid, or is 0");
     return extent;
 }
 
-static const Coord *find_coord(const Stmt *copy, const PlanTensor *tensor, int d)
+const Coord *plan_coord(const Stmt *copy, const PlanTensor *tensor, int d)
 {
     const Expr *dim = tensor->stmt->shape[d];
+    bool sides = copy->n_coords == 2 && tensor->row >= 0; /* by place: of what the tile covers */
 
     for (int i = 0; i < copy->n_coords; i++) {
         const Coord *coord = &copy->coords[i];
+
+        if (!coord->name && sides && (i == 0 ? d == tensor->row : d == tensor->rank - 1))
+            return coord;
+        if (!coord->name && sides)
+            continue;
 
         if (coord->name ? expr_is_name(dim, coord->name)
                         : copy->n_coords - i == tensor->rank - d)
@@ -148,8 +154,8 @@ static const Coord *find_coord(const Stmt *copy, const PlanTensor *tensor, int d
 
 static bool has_side(const PlanTensor *tensor, const char *dim)
 {
-    for (int d = tensor && tensor->rank >= 2 ? tensor->rank - 2 : 0; tensor && d < tensor->rank; d++)
-        if (expr_is_name(tensor->stmt->shape[d], dim))
+    for (int d = 0; tensor && d < tensor->rank; d++)
+        if (plan_covers(tensor, d) && expr_is_name(tensor->stmt->shape[d], dim))
             return true;
     return false;
 }
@@ -188,14 +194,14 @@ static bool is_broadcast(Plan *plan, const Expr *dim)
 static const Extent *extent_of_dim(Plan *plan, const Stmt *copy, const PlanTensor *tensor, int d)
 {
     const Expr *dim = tensor->stmt->shape[d];
-    const Coord *coord = find_coord(copy, tensor, d);
+    const Coord *coord = plan_coord(copy, tensor, d);
     const Extent *extent = NULL;
 
     if (coord)
         return extent_of_coord(plan, coord, dim);
     if (dim->kind == EXPR_NAME && (extent = in_scope(plan, dim->name)))
         return extent;
-    if (dim->kind == EXPR_NAME && (extent = in_grid(plan, dim->name)))
+    if (dim->kind == EXPR_NAME && (extent = plan_in_grid(plan, dim->name)))
         return extent;
     return is_broadcast(plan, dim) ? plan_extent(plan, EXT_ONE, NULL) : plan_extent(plan, EXT_WHOLE, dim);
 }
@@ -203,8 +209,7 @@ static const Extent *extent_of_dim(Plan *plan, const Stmt *copy, const PlanTenso
 bool plan_tensor_extents(Plan *plan, const Stmt *copy, const PlanTensor *tensor, const Extent **row,
                          const Extent **col)
 {
-    *row = tensor->rank >= 2 ? extent_of_dim(plan, copy, tensor, tensor->rank - 2)
-                             : plan_extent(plan, EXT_ONE, NULL);
+    *row = tensor->row >= 0 ? extent_of_dim(plan, copy, tensor, tensor->row) : plan_extent(plan, EXT_ONE, NULL);
     *col = extent_of_dim(plan, copy, tensor, tensor->rank - 1);
     return *row && *col;
 }
@@ -241,7 +246,10 @@ static void infer_copy(Plan *plan, const Stmt *s)
     const PlanTensor *tensor = plan_copied(plan, s);
     Tile *tile = find_tile(plan, s->name);
 
-    if (s->space == SPACE_GLOBAL && !tensor)
+    if (s->target && s->target->kind == EXPR_INDEX)
+        plan_fail(plan, TW0602, s->target->span, "a Copy of a sketch takes tiles of all of %s: a Define reads a part of it",
+                  s->name);
+    else if (s->space == SPACE_GLOBAL && !tensor)
         plan_fail(plan, TW0602, s->span, "%s is no tensor of %s", s->name, plan->unit->name);
     else if (s->space == SPACE_GLOBAL)
         infer_load(plan, s, tensor);
@@ -360,7 +368,7 @@ static void infer_state(Plan *plan, const Stmt *s, const Expr *e, const Extent *
 /* Define X (rows, cols): its dimensions are looked up like a tensor's. */
 static void infer_define(Plan *plan, const Stmt *s)
 {
-    PlanTensor shape = {.stmt = s, .rank = s->n_shape};
+    PlanTensor shape = {.stmt = s, .rank = s->n_shape, .row = s->n_shape - 2};
     Stmt none = {0};
     const Extent *row, *col;
 
@@ -370,7 +378,7 @@ static void infer_define(Plan *plan, const Stmt *s)
     }
     if (!plan_tensor_extents(plan, &none, &shape, &row, &col))
         return;
-    const Extent *block = shape.rank >= 2 && row == col && row->dim_name ? in_grid(plan, row->dim_name) : NULL;
+    const Extent *block = shape.rank >= 2 && row == col && row->dim_name ? plan_in_grid(plan, row->dim_name) : NULL;
     infer_result(plan, s, block ? block : row, col); /* rows and columns along one dimension: the block's, the loop's */
 }
 

@@ -101,6 +101,16 @@ static Expr *lead_coord(Plan *plan, const Stmt *from, const PlanTensor *tensor, 
     return length == axis->length ? name_of(plan, axis->var) : shared_entry(plan, axis, dim);
 }
 
+/* Behind how many other leading dimensions a leading one stands, from the right. */
+static int lead_place(const PlanTensor *tensor, int d)
+{
+    int back = 0;
+
+    for (int k = d + 1; k < tensor->rank; k++)
+        back += !plan_covers(tensor, k);
+    return back;
+}
+
 static bool names_unique(const PlanTensor *tensor)
 {
     for (int i = 0; i < tensor->rank; i++)
@@ -108,6 +118,50 @@ static bool names_unique(const PlanTensor *tensor)
             if (tensor->stmt->shape[i]->kind == EXPR_NAME && expr_equal(tensor->stmt->shape[i], tensor->stmt->shape[k]))
                 return false;
     return true;
+}
+
+/* A name that is all of a coordinate: a loop, or where the block is along a dimension of the grid. */
+static Expr *coord_name(Plan *plan, const Expr *e)
+{
+    const Stmt *index = plan_index(plan, e->name);
+    const Extent *axis = plan_loop_var(plan, e->name);
+
+    if (!axis)
+        axis = plan_in_grid(plan, index && !index->value ? index->over : e->name);
+    if (!axis || axis->kind == EXT_LEAD || axis->kind == EXT_ENTRY)
+        return axis ? name_of(plan, axis->var) : index ? NULL : plan_plain(plan, e);
+    return axis->kind == EXT_LOOP && !index ? name_of(plan, axis->var) : NULL;
+}
+
+/* What a coordinate along a leading dimension says in the terms of code: one number for the
+ * whole tile. NULL: it differs within tiles. */
+static Expr *block_coord(Plan *plan, const Expr *e, bool whole)
+{
+    const Expr *let = e->kind == EXPR_NAME ? plan_let(plan, e->name) : NULL;
+
+    if (let)
+        e = let;
+    if (e->kind == EXPR_NAME && (whole || plan_index(plan, e->name)))
+        return coord_name(plan, e);
+    Expr *copy = expr_copy(plan->arena, e);
+    bool element = e->kind == EXPR_INDEX, fails = false;
+    if (e->a && !element)
+        fails |= !(copy->a = block_coord(plan, e->a, false));
+    if (e->b)
+        fails |= !(copy->b = block_coord(plan, e->b, false));
+    for (int i = 0; i < e->n_args; i++)
+        fails |= !(copy->args[i] = block_coord(plan, e->args[i], element));
+    return fails ? NULL : copy;
+}
+
+static Expr *given_coord(Plan *plan, const Coord *coord)
+{
+    Expr *at = coord->value ? block_coord(plan, coord->value, true) : NULL;
+
+    if (!at)
+        plan_fail(plan, TW0602, coord->value ? coord->value->span : coord->span,
+                  "a coordinate along what a tile does not cover is one number for the whole tile");
+    return at;
 }
 
 static Expr *tile_coord(Plan *plan, const Extent *extent)
@@ -142,18 +196,20 @@ void plan_place(Plan *plan, const Choice *choice, const Stmt *from, const PlanTe
                 Stmt *copy)
 {
     Expr *values[8] = {0};
-    int covered = tensor->rank >= 2 ? 2 : 1;
+    int first = tensor->row >= 0 ? tensor->row : tensor->rank - 1;
 
     copy->has_shape = true;
-    copy->shape = arena_array(plan->arena, Expr *, 2);
-    if (covered == 2)
-        copy->shape[copy->n_shape++] = plan_shape(plan, choice, tile->row);
-    copy->shape[copy->n_shape++] = plan_shape(plan, choice, tile->col);
-    for (int d = 0; d < tensor->rank - covered; d++)
-        values[d] = lead_coord(plan, from, tensor, d, tensor->rank - covered - 1 - d);
-    if (covered == 2)
-        values[tensor->rank - 2] = tile_coord(plan, tile->row);
-    values[tensor->rank - 1] = tile_coord(plan, tile->col);
+    copy->shape = arena_array(plan->arena, Expr *, tensor->rank);
+    for (int d = 0; d < tensor->rank; d++) {
+        const Coord *given = plan_covers(tensor, d) ? NULL : plan_coord(from, tensor, d);
+        const Extent *side = d == tensor->row ? tile->row : d == tensor->rank - 1 ? tile->col : NULL;
+
+        if (d >= first)
+            copy->shape[copy->n_shape++] = side ? plan_shape(plan, choice, side) : expr_int(plan->arena, 1);
+        values[d] = side    ? tile_coord(plan, side)
+                    : given ? given_coord(plan, given)
+                            : lead_coord(plan, from, tensor, d, lead_place(tensor, d));
+    }
     set_coords(plan, tensor, values, copy);
 }
 

@@ -41,6 +41,7 @@ typedef struct PlanTensor {
     const char *name;
     DType dtype;
     int rank;
+    int row; /* the dimension that a tile's rows cover, the last but one if no Copy says another; -1: none */
     bool is_output;
 } PlanTensor;
 
@@ -196,6 +197,8 @@ int plan_contracted_step(const Plan *plan);
 /* An extent with this kind and dimension; made when there is none. */
 Extent *plan_extent(Plan *plan, ExtentKind kind, const Expr *dim);
 Extent *plan_loop(Plan *plan, const Stmt *loop);
+/* Whether tiles of a tensor cover its dimension d; of the others they have an entry. */
+bool plan_covers(const PlanTensor *tensor, int d);
 /* The grid's dimension whose blocks do a part of the loop each; NULL: none. */
 const Extent *plan_parts(const Plan *plan, const Stmt *loop);
 const Expr *plan_let(const Plan *plan, const char *name);
@@ -213,7 +216,12 @@ Tile *plan_tile(Plan *plan, const char *name);
 Tile *plan_operand(Plan *plan, const Expr *e);
 bool plan_transposed(const Expr *e);
 const char *plan_result(const Stmt *stmt);
-/* Extents of a tensor's last two dimensions in the loops at hand. */
+/* What a Copy says for dimension d of its tensor, or NULL. */
+const Coord *plan_coord(const Stmt *copy, const PlanTensor *tensor, int d);
+/* The loop at hand with this variable; the grid's dimension of this name; or NULL. */
+Extent *plan_loop_var(const Plan *plan, const char *var);
+Extent *plan_in_grid(const Plan *plan, const char *dim);
+/* Extents of the dimensions that a tensor's tiles cover in the loops at hand. */
 bool plan_tensor_extents(Plan *plan, const Stmt *copy, const PlanTensor *tensor, const Extent **row,
                          const Extent **col);
 

@@ -278,7 +278,12 @@ static void name_tile(Plan *plan, Extent *extent)
         extent->fixed = forced >= 1 && forced <= 65536 && forced == (int64_t)forced ? (int64_t)forced : -1;
 }
 
-/* Whether a dimension is among the last two of a tensor that a block copies:
+bool plan_covers(const PlanTensor *tensor, int d)
+{
+    return d == tensor->rank - 1 || d == tensor->row;
+}
+
+/* Whether a dimension is among the two that tiles cover of a tensor that a block copies:
  * then a loop over it takes tiles, else entries. */
 static bool tiled_in(const Plan *plan, const Block *block, const char *dim)
 {
@@ -286,8 +291,8 @@ static bool tiled_in(const Plan *plan, const Block *block, const char *dim)
         const Stmt *s = block->data[i];
         const PlanTensor *t = s->kind == STMT_COPY ? plan_copied(plan, s) : NULL;
 
-        for (int d = t && t->rank > 2 ? t->rank - 2 : 0; t && d < t->rank; d++)
-            if (expr_is_name(t->stmt->shape[d], dim))
+        for (int d = 0; t && d < t->rank; d++)
+            if (plan_covers(t, d) && expr_is_name(t->stmt->shape[d], dim))
                 return true;
         if (tiled_in(plan, &s->body, dim) || tiled_in(plan, &s->orelse, dim))
             return true;
@@ -301,10 +306,29 @@ static bool leads_in(const Plan *plan, const Block *block, const char *dim)
         const Stmt *s = block->data[i];
         const PlanTensor *t = s->kind == STMT_COPY ? plan_copied(plan, s) : NULL;
 
-        for (int d = 0; t && d < t->rank - 2; d++)
-            if (expr_is_name(t->stmt->shape[d], dim))
+        for (int d = 0; t && d < t->rank; d++)
+            if (!plan_covers(t, d) && expr_is_name(t->stmt->shape[d], dim))
                 return true;
         if (leads_in(plan, &s->body, dim) || leads_in(plan, &s->orelse, dim))
+            return true;
+    }
+    return false;
+}
+
+/* Whether a loop's variable says of which entries the tiles in it are: `[pages = Table[b, j]]`. */
+static bool names_entries(const Plan *plan, const Block *block, const char *var)
+{
+    for (int i = 0; i < block->len; i++) {
+        const Stmt *s = block->data[i];
+        const PlanTensor *t = s->kind == STMT_COPY ? plan_copied(plan, s) : NULL;
+
+        for (int d = 0; t && d < t->rank; d++) {
+            const Coord *coord = plan_covers(t, d) ? NULL : plan_coord(s, t, d);
+
+            if (coord && coord->value && expr_mentions(coord->value, var))
+                return true;
+        }
+        if (names_entries(plan, &s->body, var) || names_entries(plan, &s->orelse, var))
             return true;
     }
     return false;
@@ -333,7 +357,8 @@ Extent *plan_loop(Plan *plan, const Stmt *loop)
                   loop->over);
         return NULL;
     }
-    bool entries = leads_in(plan, &loop->body, loop->over) && !tiled_in(plan, &loop->body, loop->over);
+    bool entries = !tiled_in(plan, &loop->body, loop->over) &&
+                   (leads_in(plan, &loop->body, loop->over) || names_entries(plan, &loop->body, loop->name));
     Extent *extent = plan_extent(plan, entries ? EXT_ENTRY : EXT_LOOP, dim);
     if (!extent->tile && !entries)
         name_tile(plan, extent);
@@ -343,13 +368,13 @@ Extent *plan_loop(Plan *plan, const Stmt *loop)
 
 /* ---- the grid ---------------------------------------------------------------------------------- */
 
-static bool last_dim_is(const Plan *plan, const char *name, int back)
+static bool output_has(const Plan *plan, const char *name, bool rows)
 {
     for (int i = 0; i < plan->tensors.len; i++) {
         const PlanTensor *t = &plan->tensors.data[i];
-        const Expr *dim = t->rank >= back ? t->stmt->shape[t->rank - back] : NULL;
+        int d = rows ? t->row : t->rank - 1;
 
-        if (t->is_output && expr_is_name(dim, name))
+        if (t->is_output && d >= 0 && expr_is_name(t->stmt->shape[d], name))
             return true;
     }
     return false;
@@ -375,9 +400,9 @@ static void read_axis(Plan *plan, const Coord *coord)
         plan_fail(plan, TW0602, coord->span, "%s is no dimension of a tensor here", coord->name);
         return;
     }
-    ExtentKind kind = last_dim_is(plan, coord->name, 2)   ? EXT_ROWS
-                      : last_dim_is(plan, coord->name, 1) ? EXT_COLS
-                                                          : EXT_LEAD;
+    ExtentKind kind = output_has(plan, coord->name, true)    ? EXT_ROWS
+                      : output_has(plan, coord->name, false) ? EXT_COLS
+                                                             : EXT_LEAD;
     Extent *extent = new_extent(plan, kind, dim);
     extent->var = kind == EXT_ROWS   ? plan_fresh(plan, "m")
                   : kind == EXT_COLS ? plan_fresh(plan, "n")
@@ -403,7 +428,7 @@ static void read_grid(Plan *plan, const Stmt *grid)
 
 static void read_tensor(Plan *plan, const Stmt *s)
 {
-    PlanTensor tensor = {.stmt = s, .name = s->name, .rank = s->n_shape, .is_output = s->kind == STMT_OUTPUT};
+    PlanTensor tensor = {.stmt = s, .name = s->name, .rank = s->n_shape, .row = s->n_shape - 2, .is_output = s->kind == STMT_OUTPUT};
 
     if (s->n_shape < 1 || s->n_shape > 8) {
         plan_fail(plan, TW0602, s->span, "%s has %d dimensions; 1 to 8 are possible", s->name, s->n_shape);
@@ -417,6 +442,51 @@ static void read_tensor(Plan *plan, const Stmt *s)
         return;
     }
     vec_push(plan->arena, &plan->tensors, tensor);
+}
+
+static int dim_called(const PlanTensor *tensor, const Expr *name)
+{
+    for (int d = 0; d < tensor->rank && name->kind == EXPR_NAME; d++)
+        if (expr_is_name(tensor->stmt->shape[d], name->name))
+            return d;
+    return -1;
+}
+
+/* The dimensions that a Copy's shape names, `Copy Q (q_len, D)`, are those that tiles of the
+ * tensor cover; sizes of tiles say nothing. */
+static void read_sides(Plan *plan, const Stmt *copy, PlanTensor *tensor)
+{
+    int named[2], n = 0;
+
+    for (int i = 0; i < copy->n_shape; i++) {
+        int d = dim_called(tensor, copy->shape[i]);
+
+        if (d >= 0 && n < 2)
+            named[n++] = d;
+        else if (d >= 0 || copy->shape[i]->kind != EXPR_INT || copy->shape[i]->i != 1)
+            return;
+    }
+    if (n < 2 || (named[0] == tensor->row && named[1] == tensor->rank - 1))
+        return;
+    bool other = tensor->row != tensor->rank - 2;
+    if (named[0] < named[1] && named[1] == tensor->rank - 1 && !other)
+        tensor->row = named[0];
+    else
+        plan_fail(plan, TW0602, copy->span, other ? "tiles of %s cover other dimensions in another Copy"
+                  : "tiles of %s cover its last dimension and one before it", tensor->name);
+}
+
+static void read_copies(Plan *plan, const Block *block, int depth)
+{
+    for (int i = 0; i < block->len && depth < PLAN_DEPTH; i++) {
+        const Stmt *s = block->data[i];
+        const PlanTensor *tensor = s->kind == STMT_COPY ? plan_copied(plan, s) : NULL;
+
+        if (tensor && (s->space == SPACE_GLOBAL || s->to_space == SPACE_GLOBAL) && !plan->failed)
+            read_sides(plan, s, &plan->tensors.data[tensor - plan->tensors.data]);
+        read_copies(plan, &s->body, depth + 1);
+        read_copies(plan, &s->orelse, depth + 1);
+    }
 }
 
 int plan_contracted_step(const Plan *plan)
@@ -452,6 +522,7 @@ bool plan_read(Plan *plan)
             grid = s;
     }
     bind_all(plan);
+    read_copies(plan, body, 0);
     plan_extent(plan, EXT_ONE, NULL);
     if (!grid)
         plan_fail(plan, TW0601, plan->unit->name_span, "%s does not say which dimensions are spread over blocks",

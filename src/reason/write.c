@@ -317,6 +317,11 @@ static void clean_side(Writer *w, const char *name, bool along_rows)
         add_bound(w, name, along_rows, 0);
 }
 
+static bool is_zero(const Expr *e)
+{
+    return (e->kind == EXPR_INT && e->i == 0) || (e->kind == EXPR_FLOAT && e->f == 0);
+}
+
 static void write_copy(Writer *w, const Stmt *s)
 {
     Tile *tile;
@@ -334,6 +339,8 @@ static void write_copy(Writer *w, const Stmt *s)
     copy->span = s->span;
     copy->comment = s->comment;
     tile = plan_tile(w->plan, copy_tile(s));
+    copy->where = plan_positions(w->plan, tile, s->where);
+    copy->otherwise = plan_plain(w->plan, s->otherwise);
     if (s->as && s->space != SPACE_GLOBAL) {
         const Tile *from = plan_tile(w->plan, s->name);
         tile->pad_row = from->pad_row;
@@ -342,7 +349,7 @@ static void write_copy(Writer *w, const Stmt *s)
     if (s->space == SPACE_GLOBAL || s->to_space == SPACE_GLOBAL)
         plan_place(w->plan, w->choice, s, plan_copied(w->plan, s), tile, copy);
     if (s->space == SPACE_GLOBAL)
-        tile->pad_row = tile->pad_col = PAD_ZERO;
+        tile->pad_row = tile->pad_col = s->otherwise && !is_zero(s->otherwise) ? PAD_ANY : PAD_ZERO;
     if (s->to_space == SPACE_REGISTER)
         renew(tile, false);
 }

@@ -1,0 +1,357 @@
+/* permute.c: tensors whose rows do not stand last but one in memory.
+ *
+ *   Input  Q (batch, len, heads, D)
+ *   Compute Define Qh (batch, heads, len, D) as Q[batch, row, heads, col]
+ *
+ * Qh is Q with its dimensions in another order, and a copy can bring tiles of it from where Q lies. So
+ * the fuser is given a definition with Qh for an input, and what it writes is put back: Qh's
+ * dimensions in the tensor's order, and copies that say which of them a tile covers.
+ *
+ *   Copy Q (len, D) as Qh from global to shared
+ *
+ * Likewise an Output that is nothing but a computed value in another order.
+ *
+ * The last dimension stays the last; rows may come from any place; the others keep their
+ * order among themselves, by which the block's entries are found.
+ *
+ * Vocabulary
+ *   tensor   what lies in memory;  seen   the same in the definition's order
+ */
+#include "fuse/flow.h"
+
+enum { MOST_RANK = 8 };
+
+/* ---- recognized -------------------------------------------------------------------------- */
+
+/* Of which dimension of a Define's result a coordinate is the element's own place; -1: of none. */
+static int own_axis(const Def *def, const DefValue *seen, const Expr *e)
+{
+    bool call = e->kind == EXPR_CALL && e->n_args == 1;
+
+    if (e->kind != EXPR_NAME && !call)
+        return -1;
+    if (!call && def_axis(seen, e->name) >= 0)
+        return def_axis(seen, e->name);
+    for (int i = 0; !call && i < def->indices.len; i++) {
+        const DefIndex *index = &def->indices.data[i];
+        int64_t from;
+
+        if (strcmp(index->name, e->name) == 0)
+            return aff_is_const(index->from, &from) && from == 0 ? def_axis(seen, index->over) : -1;
+    }
+    return text_equal_nocase(e->name, "row") ? seen->rank - 2 : text_equal_nocase(e->name, "col") ? seen->rank - 1 : -1;
+}
+
+/* What a Define is another order of, and which of its dimensions each of that one's is; NULL: of none. */
+static DefValue *source_of(const Def *def, const DefOp *op, int *axes)
+{
+    const Expr *e = op->op == OP_DEFINE ? op->where : NULL;
+    DefValue *value = op->reads.len == 1 ? op->reads.data[0].value : NULL;
+    int rank = op->result->rank;
+    bool used[MOST_RANK] = {false};
+
+    if (!e || e->kind != EXPR_INDEX || !value || !expr_is_name(e->a, op->reads.data[0].name) || rank < 3 ||
+        rank > MOST_RANK || value->rank != rank || e->n_args != rank)
+        return NULL;
+    for (int d = 0; d < rank; d++) {
+        int axis = own_axis(def, op->result, e->args[d]);
+
+        if (axis < 0 || used[axis] || value->dims[d].size != op->result->dims[axis].size)
+            return NULL;
+        used[axis] = true;
+        axes[d] = axis;
+    }
+    return axes[rank - 1] == rank - 1 ? value : NULL;
+}
+
+/* Whether all but rows are in the order of before. */
+static bool keeps_order(const int *axes, int rank, int rows)
+{
+    int last = -1;
+
+    for (int d = 0; d < rank; d++) {
+        if (d == rows)
+            continue;
+        if (axes[d] < last)
+            return false;
+        last = axes[d];
+    }
+    return true;
+}
+
+/* Where something stands among what the operations use; not counted: as what `but` reads. */
+static bool is_used(const Def *def, const DefValue *value, const DefOp *but, bool only_elements)
+{
+    for (int i = 0; i < def->ops.len; i++) {
+        const DefOp *op = def->ops.data[i];
+
+        for (int k = 0; k < op->n_args && !only_elements; k++)
+            if (op->args[k].value == value)
+                return true;
+        for (int k = 0; k < op->reads.len; k++)
+            if (op != but && op->reads.data[k].value == value)
+                return true;
+    }
+    return false;
+}
+
+static bool is_named(const Def *def, const char *name)
+{
+    for (int i = 0; i < def->values.len; i++)
+        if ((def->values.data[i]->is_input || def->values.data[i]->is_output) &&
+            strcmp(def->values.data[i]->name, name) == 0)
+            return true;
+    return def_dim(def, name) != NULL;
+}
+
+static bool is_seen_already(const Permuted *list, const char *name)
+{
+    for (int i = 0; i < list->len; i++)
+        if (strcmp(list->data[i].seen, name) == 0)
+            return true;
+    return false;
+}
+
+/* An input in another order, read by nothing else; rank axes as from source_of. */
+static bool input_fits(const Def *def, const DefOp *op, const DefValue *tensor, const int *axes)
+{
+    int rows = 0;
+
+    while (axes[rows] != tensor->rank - 2)
+        rows++;
+    return !tensor->op && rows < tensor->rank - 2 && keeps_order(axes, tensor->rank, rows) && !op->result->is_output &&
+           !is_used(def, tensor, op, false) && !is_used(def, op->result, NULL, true);
+}
+
+/* An output that is a computed value in another order. */
+static bool output_fits(const Def *def, const DefOp *op, const DefValue *seen, const int *axes)
+{
+    int rank = seen->rank, order[MOST_RANK] = {0};
+
+    for (int d = 0; d < rank; d++)
+        order[axes[d]] = d; /* by dimension of the output: which of the value's it is */
+    int rows = 0;
+    while (order[rows] != rank - 2)
+        rows++;
+    return op->result->is_output && seen->op && !seen->is_output && rows < rank - 2 && keeps_order(order, rank, rows) &&
+           !is_used(def, op->result, NULL, false) && !is_used(def, seen, op, true);
+}
+
+static bool permutes(const Def *def, const DefOp *op, const Permuted *list, PermutedTensor *found)
+{
+    int axes[MOST_RANK];
+    DefValue *value = source_of(def, op, axes);
+
+    if (!value)
+        return false;
+    bool output = op->result->is_output;
+    const DefValue *tensor = output ? op->result : value, *seen = output ? value : op->result;
+    if (!(output ? output_fits(def, op, seen, axes) : input_fits(def, op, tensor, axes)) ||
+        is_named(def, seen->name) || is_seen_already(list, seen->name))
+        return false;
+    *found = (PermutedTensor){.tensor = tensor->name, .seen = seen->name, .rank = seen->rank, .output = output};
+    for (int d = 0; d < seen->rank; d++)
+        if (output)
+            found->axes[axes[d]] = d;
+        else
+            found->axes[d] = axes[d];
+    return true;
+}
+
+/* ---- the definition without them ------------------------------------------------------------ */
+
+typedef struct Remade {
+    Arena *arena;
+    const Def *from;
+    Def *def;
+    DefValue **made; /* by value id */
+} Remade;
+
+static void keep_op(Remade *r, const DefOp *op)
+{
+    DefOp *copy = arena_new_of(r->arena, DefOp);
+
+    *copy = *op;
+    copy->result = r->made[op->result->id];
+    copy->result->op = copy;
+    for (int k = 0; k < copy->n_args; k++)
+        if (copy->args[k].value)
+            copy->args[k].value = r->made[copy->args[k].value->id];
+    copy->reads.data = arena_array(r->arena, DefRead, copy->reads.len);
+    for (int k = 0; k < copy->reads.len; k++)
+        copy->reads.data[k] = (DefRead){op->reads.data[k].name, r->made[op->reads.data[k].value->id]};
+    vec_push(r->arena, &r->def->ops, copy);
+}
+
+static void replace(DefValue **list, int n, const DefValue *old, DefValue *by)
+{
+    for (int i = 0; i < n; i++)
+        if (list[i] == old)
+            list[i] = by;
+}
+
+/* The value in the definition's order takes the tensor's place. */
+static void stand_in(Remade *r, const DefOp *op, bool output)
+{
+    DefValue *result = r->made[op->result->id], *read = r->made[op->reads.data[0].value->id];
+    DefValue *tensor = output ? result : read, *seen = output ? read : result;
+
+    seen->dtype = tensor->dtype;
+    seen->is_input = !output;
+    seen->is_output = output;
+    tensor->is_input = tensor->is_output = false;
+    if (output)
+        replace(r->def->outputs.data, r->def->outputs.len, tensor, seen);
+    else
+        replace(r->def->inputs.data, r->def->inputs.len, tensor, seen);
+}
+
+static void copy_values(Remade *r)
+{
+    const Def *from = r->from;
+
+    *r->def = *from;
+    memset(&r->def->values, 0, sizeof r->def->values);
+    memset(&r->def->ops, 0, sizeof r->def->ops);
+    for (int i = 0; i < from->values.len; i++) {
+        DefValue *copy = arena_new_of(r->arena, DefValue);
+
+        *copy = *from->values.data[i];
+        copy->op = NULL;
+        vec_push(r->arena, &r->def->values, copy);
+        r->made[from->values.data[i]->id] = copy;
+    }
+    r->def->inputs.data = arena_array(r->arena, DefValue *, from->inputs.len);
+    for (int i = 0; i < from->inputs.len; i++)
+        r->def->inputs.data[i] = r->made[from->inputs.data[i]->id];
+    r->def->outputs.data = arena_array(r->arena, DefValue *, from->outputs.len);
+    for (int i = 0; i < from->outputs.len; i++)
+        r->def->outputs.data[i] = r->made[from->outputs.data[i]->id];
+}
+
+/* Declarations, too, of what is seen. */
+static void copy_unit(Remade *r, const Permuted *list)
+{
+    Unit *unit = arena_new_of(r->arena, Unit);
+
+    *unit = *r->from->unit;
+    unit->body = (Block){0};
+    for (int i = 0; i < r->from->unit->body.len; i++) {
+        Stmt *s = r->from->unit->body.data[i];
+        const PermutedTensor *p = NULL;
+
+        for (int k = 0; k < list->len; k++)
+            if (s->kind == (list->data[k].output ? STMT_OUTPUT : STMT_INPUT) && strcmp(s->name, list->data[k].tensor) == 0)
+                p = &list->data[k];
+        if (p) {
+            Stmt *seen = arena_new_of(r->arena, Stmt);
+
+            *seen = *s;
+            seen->name = p->seen;
+            seen->shape = arena_array(r->arena, Expr *, p->rank);
+            for (int d = 0; d < p->rank; d++)
+                seen->shape[p->axes[d]] = s->shape[d];
+            s = seen;
+        }
+        vec_push(r->arena, &unit->body, s);
+    }
+    r->def->unit = unit;
+}
+
+const Def *flow_unpermute(Arena *arena, const Def *def, Permuted *list)
+{
+    Remade r = {arena, def, arena_new_of(arena, Def), arena_array(arena, DefValue *, def->values.len)};
+
+    *list = (Permuted){0};
+    copy_values(&r);
+    for (int i = 0; i < def->ops.len; i++) {
+        PermutedTensor found;
+
+        if (permutes(def, def->ops.data[i], list, &found)) {
+            vec_push(arena, list, found);
+            stand_in(&r, def->ops.data[i], found.output);
+        } else {
+            keep_op(&r, def->ops.data[i]);
+        }
+    }
+    copy_unit(&r, list);
+    return list->len > 0 ? r.def : def;
+}
+
+/* ---- the sketch with them ------------------------------------------------------------------- */
+
+static const PermutedTensor *find_seen(const Permuted *list, const char *name)
+{
+    for (int i = 0; i < list->len; i++)
+        if (strcmp(list->data[i].seen, name) == 0)
+            return &list->data[i];
+    return NULL;
+}
+
+/* The dimensions that tiles cover, by the names that they have in this Kernel. */
+static void name_sides(Arena *arena, const PermutedTensor *p, const Stmt *tensor, Stmt *copy)
+{
+    copy->has_shape = true;
+    copy->shape = arena_array(arena, Expr *, p->rank);
+    for (int d = 0; d < p->rank; d++)
+        if (p->axes[d] >= p->rank - 2)
+            copy->shape[copy->n_shape++] = expr_copy(arena, tensor->shape[d]);
+}
+
+static const Stmt *declared(const Unit *unit, const char *name)
+{
+    for (int i = 0; i < unit->body.len; i++) {
+        const Stmt *s = unit->body.data[i];
+
+        if ((s->kind == STMT_INPUT || s->kind == STMT_OUTPUT) && strcmp(s->name, name) == 0)
+            return s;
+    }
+    return NULL;
+}
+
+static void put_back_copies(Arena *arena, const Unit *unit, Block *block, const Permuted *list)
+{
+    for (int i = 0; i < block->len; i++) {
+        Stmt *s = block->data[i];
+        bool in = s->kind == STMT_COPY && s->space == SPACE_GLOBAL, out = s->kind == STMT_COPY && s->to_space == SPACE_GLOBAL;
+        const PermutedTensor *p = in || out ? find_seen(list, out && s->as ? s->as : s->name) : NULL;
+
+        if (p) {
+            name_sides(arena, p, declared(unit, p->tensor), s);
+            if (in && !s->as)
+                s->as = p->seen;
+            if (in)
+                s->name = p->tensor;
+            else
+                s->as = p->tensor;
+        }
+        put_back_copies(arena, unit, &s->body, list);
+        put_back_copies(arena, unit, &s->orelse, list);
+    }
+}
+
+static void put_back_tensor(Arena *arena, Stmt *s, const PermutedTensor *p)
+{
+    Expr **shape = arena_array(arena, Expr *, p->rank);
+
+    for (int d = 0; d < p->rank; d++)
+        shape[d] = s->shape[p->axes[d]];
+    s->name = p->tensor;
+    s->shape = shape;
+}
+
+void flow_put_back(Arena *arena, Program *program, const Permuted *list)
+{
+    for (int u = 0; program && u < program->units.len && list->len > 0; u++) {
+        Unit *unit = program->units.data[u];
+
+        for (int i = 0; i < unit->body.len; i++) {
+            Stmt *s = unit->body.data[i];
+            const PermutedTensor *p = s->kind == STMT_INPUT || s->kind == STMT_OUTPUT ? find_seen(list, s->name) : NULL;
+
+            if (p)
+                put_back_tensor(arena, s, p);
+        }
+        put_back_copies(arena, unit, &unit->body, list);
+    }
+}

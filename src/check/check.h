@@ -33,7 +33,8 @@ bool check_code(Arena *arena, Syms *syms, const Program *program, const Unit *un
 bool check_definition(Arena *arena, Syms *syms, const Program *program, const Unit *unit,
                       const CheckOptions *options, Diags *diags);
 
-/* A Kernel unit that allocates no tile: what it copies and computes has no sizes yet. */
+/* A Kernel unit that neither allocates a tile nor says how many blocks there are: what it copies and
+ * computes has no sizes yet. */
 bool check_is_sketch(const Unit *unit);
 
 /* `BM = 64` where no Input or Output has the name as a dimension: another number

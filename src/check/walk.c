@@ -187,10 +187,20 @@ static unsigned kinds_in(const Block *block)
     return kinds;
 }
 
+/* `Grid m = ceil(M / BM)`: only code says how many blocks there are. */
+static bool has_extents(const Block *block)
+{
+    for (int i = 0; i < block->len; i++)
+        for (int k = 0; block->data[i]->kind == STMT_GRID && k < block->data[i]->n_coords; k++)
+            if (block->data[i]->coords[k].value)
+                return true;
+    return false;
+}
+
 bool check_is_sketch(const Unit *unit)
 {
     unsigned kinds = kinds_in(&unit->body), flow = 1u << STMT_COPY | 1u << STMT_COMPUTE;
-    return unit->kind == UNIT_KERNEL && (kinds & flow) && !(kinds & 1u << STMT_ALLOCATE);
+    return unit->kind == UNIT_KERNEL && (kinds & flow) && !(kinds & 1u << STMT_ALLOCATE) && !has_extents(&unit->body);
 }
 
 static void say_late(Checker *c)

@@ -233,19 +233,21 @@ static DefValue *main_output(const Flow *flow)
     return flow->def->outputs.data[0];
 }
 
-static bool check_output(Flow *flow, const DefValue *first, const DefValue *output)
+static bool check_output(Flow *flow, const DefValue *first, const DefValue *output, bool rows_spread)
 {
+    bool differ = false;
+
     if (output->rank < 1) {
         flow_fail(flow, TW0501, output, "output %s has no dimension for blocks to be spread over", output->name);
         return false;
     }
+    for (int i = 0; output->rank == 1 && rows_spread && i < first->rank - 1; i++)
+        differ |= !flow_is_one(first->dims[i]); /* every block of rows would write all of it */
     for (int i = 0; i < output->rank - 1; i++)
-        if (output->rank != first->rank || output->dims[i].size != first->dims[i].size) {
-            flow_fail(flow, TW0502, output, "outputs %s and %s have different rows", first->name,
-                      output->name);
-            return false;
-        }
-    return true;
+        differ |= output->rank != first->rank || output->dims[i].size != first->dims[i].size;
+    if (differ)
+        flow_fail(flow, TW0502, output, "outputs %s and %s have different rows", first->name, output->name);
+    return !differ;
 }
 
 static AxisKind last_kind(const Walk *w)
@@ -299,7 +301,7 @@ bool flow_choose_axes(Flow *flow)
     find_facts(flow);
     flow->one = flow_axis(flow, AXIS_ONE, (DefDim){aff_const(def->aff, 1), NULL});
     for (int i = 0; i < def->outputs.len; i++)
-        if (!check_output(flow, first, def->outputs.data[i]))
+        if (!check_output(flow, first, def->outputs.data[i], !columns))
             return false;
     for (int i = 0; i < def->outputs.len; i++)
         walk_value(&walk, def->outputs.data[i]);

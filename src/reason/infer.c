@@ -574,6 +574,14 @@ static bool any_looks_up(const Plan *plan, const Extent *rows, const Block *bloc
     return false;
 }
 
+bool plan_looks_up(const Plan *plan)
+{
+    for (int i = 0; i < plan->grid.len; i++)
+        if (plan->grid.data[i]->kind == EXT_ROWS && any_looks_up(plan, plan->grid.data[i], &plan->unit->body))
+            return true;
+    return false;
+}
+
 /* A coordinate is one integer for the whole tile: where it differs from row to row,
  * tiles have one row. The tensor cores have no such tiles. */
 static void single_rows(Plan *plan)

@@ -216,6 +216,8 @@ Tile *plan_tile(Plan *plan, const char *name);
 Tile *plan_operand(Plan *plan, const Expr *e);
 bool plan_transposed(const Expr *e);
 const char *plan_result(const Stmt *stmt);
+/* Whether elements are read at coordinates that other elements give for each row. */
+bool plan_looks_up(const Plan *plan);
 /* What a Copy says for dimension d of its tensor, or NULL. */
 const Coord *plan_coord(const Stmt *copy, const PlanTensor *tensor, int d);
 /* The loop at hand with this variable; the grid's dimension of this name; or NULL. */

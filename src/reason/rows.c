@@ -104,7 +104,7 @@ static int widest_element(const Plan *plan)
         if (tensor && is_matrix(&plan->tiles.data[i]) && dtype_bytes(tensor->dtype) > bytes)
             bytes = dtype_bytes(tensor->dtype);
     }
-    return bytes;
+    return bytes == 0 && plan_looks_up(plan) ? 4 : bytes; /* columns alone: rows are looked up one by one */
 }
 
 bool plan_in_rows(const Plan *plan)

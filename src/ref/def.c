@@ -201,19 +201,22 @@ static void resolve_block(Resolver *r, const Block *block)
 
 /* ---- outputs ------------------------------------------------------------------------------ */
 
-/* A column was declared without its dimension of size 1: `Output S (M)`. */
-static void suggest_column(Resolver *r, const Name *name, const Shape *want, const Shape *got)
+/* A column or row was declared without its dimension of size 1: `Output S (M)`. */
+static void suggest_one(Resolver *r, const Name *name, const Shape *want, const Shape *got)
 {
     const Stmt *output = NULL;
 
     for (int i = 0; i < r->unit->body.len; i++)
         if (r->unit->body.data[i]->kind == STMT_OUTPUT && r->unit->body.data[i]->name_span.start == name->span.start)
             output = r->unit->body.data[i];
-    if (!output || output->listed || got->rank != want->rank + 1 || !shape_is_one(&got->dims[want->rank]) ||
-        output->n_shape != want->rank || r->diags->full)
+    if (!output || output->listed || got->rank != want->rank + 1 || want->rank < 1 || output->n_shape != want->rank ||
+        r->diags->full)
         return;
-    int end = output->shape[output->n_shape - 1]->span.end;
-    diag_fix(r->diags, &r->diags->list.data[r->diags->list.len - 1], (Span){end, end}, ", 1", "declare the dimension of size 1");
+    bool column = shape_is_one(&got->dims[want->rank]);
+    int at = column ? output->shape[want->rank - 1]->span.end : output->shape[0]->span.start;
+    if (column || shape_is_one(&got->dims[0]))
+        diag_fix(r->diags, &r->diags->list.data[r->diags->list.len - 1], (Span){at, at}, column ? ", 1" : "1, ",
+                 "declare the dimension of size 1");
 }
 
 /* Puts the value that was computed in place of the declared one. */
@@ -232,7 +235,7 @@ static DefValue *bind_output(Resolver *r, const DefValue *declared)
     shape_of(declared, &want);
     shape_of(name->tensor, &got);
     if (!shape_declared(r, &place, name->name, &want, &got)) {
-        suggest_column(r, name, &want, &got);
+        suggest_one(r, name, &want, &got);
         return NULL;
     }
     memcpy(name->tensor->dims, got.dims, sizeof got.dims);

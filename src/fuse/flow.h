@@ -169,6 +169,8 @@ typedef struct PermutedTensor {
 
 typedef VEC(PermutedTensor) Permuted;
 
+/* Of which dimension of a value a coordinate is its element's own place; -1: of none. */
+int flow_own_axis(const Def *def, const DefValue *value, const Expr *coordinate);
 /* The definition with what is seen for inputs and outputs; itself, where there is none. */
 const Def *flow_unpermute(Arena *arena, const Def *def, Permuted *list);
 /* Gives the Kernels of such a definition its tensors as they lie. */

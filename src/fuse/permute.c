@@ -23,8 +23,7 @@ enum { MOST_RANK = 8 };
 
 /* ---- recognized -------------------------------------------------------------------------- */
 
-/* Of which dimension of a Define's result a coordinate is the element's own place; -1: of none. */
-static int own_axis(const Def *def, const DefValue *seen, const Expr *e)
+int flow_own_axis(const Def *def, const DefValue *seen, const Expr *e)
 {
     bool call = e->kind == EXPR_CALL && e->n_args == 1;
 
@@ -54,7 +53,7 @@ static DefValue *source_of(const Def *def, const DefOp *op, int *axes)
         rank > MOST_RANK || value->rank != rank || e->n_args != rank)
         return NULL;
     for (int d = 0; d < rank; d++) {
-        int axis = own_axis(def, op->result, e->args[d]);
+        int axis = flow_own_axis(def, op->result, e->args[d]);
 
         if (axis < 0 || used[axis] || value->dims[d].size != op->result->dims[axis].size)
             return NULL;

@@ -50,6 +50,9 @@ try attention --set HeadDim=64 --dtype fp16 --bind batch=2 --bind q_heads=4 --bi
 try gemm_bias --set N=256 --set K=512 --bind M=130
 try gemm_bias --set N=136 --set K=72 --dtype fp16 --bind M=77
 try gemm_bias --dtype bf16 --bind M=33 --bind N=65 --bind K=97
+try ../tests/gen/cache_of_8_bits --set D=128 --target sm_89 --bind b=1 --bind h=4 --bind kvh=2 --bind q=1 --bind kv=100
+try ../tests/gen/paged_cache --set D=64 --set page=64 --bind B=2 --bind KH=2 --bind pages=20 --bind maxp=4
+try ../tests/gen/paged_cache --set D=64 --set page=64 --target sm_90a --bind B=2 --bind KH=2 --bind pages=20 --bind maxp=4
 
 # The drawn ones: awk's generator differs between implementations, this does not.
 state=$seed

@@ -165,6 +165,7 @@ typedef struct PermutedTensor {
     int rank;
     int axes[8]; /* by dimension of the tensor: which of what is seen it is */
     bool output;
+    DType dtype;
 } PermutedTensor;
 
 typedef VEC(PermutedTensor) Permuted;

@@ -148,7 +148,8 @@ static bool permutes(const Def *def, const DefOp *op, const Permuted *list, Perm
     if (!(output ? output_fits(def, op, seen, axes) : input_fits(def, op, tensor, axes)) ||
         is_named(def, seen->name) || is_seen_already(list, seen->name))
         return false;
-    *found = (PermutedTensor){.tensor = tensor->name, .seen = seen->name, .rank = seen->rank, .output = output};
+    *found = (PermutedTensor){.tensor = tensor->name, .seen = seen->name, .rank = seen->rank, .output = output,
+                                .dtype = tensor->dtype};
     for (int d = 0; d < seen->rank; d++)
         if (output)
             found->axes[axes[d]] = d;
@@ -257,7 +258,21 @@ static void copy_unit(Remade *r, const Permuted *list)
     r->def->unit = unit;
 }
 
-const Def *flow_unpermute(Arena *arena, const Def *def, Permuted *list)
+/* What a Define gives has no type of its own, while an input has: a product's operands are to be
+ * rounded to what they were. */
+static bool rounds_alike(const Remade *r)
+{
+    for (int i = 0, k = 0; i < r->def->ops.len; i++, k++) {
+        while (r->from->ops.data[k]->result->id != r->def->ops.data[i]->result->id)
+            k++;
+        for (int n = 0; n < 2 && r->def->ops.data[i]->op == OP_GEMM; n++)
+            if (def_operand_type(r->def, r->def->ops.data[i], n) != def_operand_type(r->from, r->from->ops.data[k], n))
+                return false;
+    }
+    return true;
+}
+
+static const Def *unpermuted(Arena *arena, const Def *def, bool bytes, Permuted *list)
 {
     Remade r = {arena, def, arena_new_of(arena, Def), arena_array(arena, DefValue *, def->values.len)};
 
@@ -266,7 +281,7 @@ const Def *flow_unpermute(Arena *arena, const Def *def, Permuted *list)
     for (int i = 0; i < def->ops.len; i++) {
         PermutedTensor found;
 
-        if (permutes(def, def->ops.data[i], list, &found)) {
+        if (permutes(def, def->ops.data[i], list, &found) && (bytes || dtype_bytes(found.dtype) > 1)) {
             vec_push(arena, list, found);
             stand_in(&r, def->ops.data[i], found.output);
         } else {
@@ -274,7 +289,17 @@ const Def *flow_unpermute(Arena *arena, const Def *def, Permuted *list)
         }
     }
     copy_unit(&r, list);
-    return list->len > 0 ? r.def : def;
+    if (list->len > 0 && rounds_alike(&r))
+        return r.def;
+    *list = (Permuted){0};
+    return def;
+}
+
+const Def *flow_unpermute(Arena *arena, const Def *def, Permuted *list)
+{
+    const Def *seen = unpermuted(arena, def, true, list);
+
+    return list->len > 0 ? seen : unpermuted(arena, def, false, list);
 }
 
 /* ---- the sketch with them ------------------------------------------------------------------- */

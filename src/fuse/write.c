@@ -315,8 +315,25 @@ static bool define_is_obvious(Writer *w, const Node *node)
     return false;
 }
 
+/* Whether blocks are spread over a dimension of this axis's name, of which a tile keeps all: the
+ * name would mean a part of it. */
+static bool is_spread(const Flow *flow, const Axis *axis)
+{
+    const Axis *spread[] = {flow->rows, flow->cols};
+
+    for (int i = 0; i < 2; i++)
+        if (axis->kind == AXIS_WHOLE && (spread[i]->kind == AXIS_ROWS || spread[i]->kind == AXIS_COLS) && axis->dim.name &&
+            spread[i]->dim.name && strcmp(axis->dim.name, spread[i]->dim.name) == 0)
+            return true;
+    return false;
+}
+
 static void name_define_side(Writer *w, Stmt *stmt, int d, const Axis *axis)
 {
+    int64_t size;
+
+    if (d >= 0 && is_spread(w->flow, axis) && aff_is_const(axis->dim.size, &size))
+        stmt->shape[d] = expr_int(w->arena, size);
     if (d >= 0 && axis->dim.name && axis == w->flow->cols && w->flow->cols_alias_of)
         stmt->shape[d] = name_expr(w, axis->dim.name);
 }

@@ -67,9 +67,11 @@ static const Extent *lead_axis(const Plan *plan, const Expr *dim, int back)
         if (plan->scope.data[i]->kind == EXT_ENTRY && dim->kind == EXPR_NAME &&
             strcmp(plan->scope.data[i]->dim_name, dim->name) == 0)
             return plan->scope.data[i];
-    for (int i = 0; i < plan->grid.len; i++)
-        if (dim->kind == EXPR_NAME && strcmp(plan->grid.data[i]->dim_name, dim->name) == 0)
-            return plan->grid.data[i];
+    for (int lead = 1; lead >= 0; lead--) /* of two with one name the one that is no tile's */
+        for (int i = 0; i < plan->grid.len; i++)
+            if (dim->kind == EXPR_NAME && strcmp(plan->grid.data[i]->dim_name, dim->name) == 0 &&
+                (plan->grid.data[i]->kind == EXT_LEAD || !lead))
+                return plan->grid.data[i];
     for (int i = 0; i < plan->grid.len; i++)
         if (plan->grid.data[i]->kind == EXT_LEAD && seen++ == back)
             return plan->grid.data[i];
@@ -265,6 +267,7 @@ typedef struct Placer {
     Plan *plan;
     const Tile *tile; /* NULL: positions are not replaced */
     int depth;
+    const Stmt *define; /* whose elements the tile has; NULL: others */
     int replaced; /* bounds the size of what names within names stand for */
 } Placer;
 
@@ -359,6 +362,15 @@ static Expr *named_coordinate(Placer *p, const PlanTensor *tensor, int d, const 
     const Extent *axis = lead_axis(p->plan, e, INT32_MAX);
     if (axis && axis->kind == EXT_LEAD)
         return name_of(p->plan, axis->var);
+    for (int k = 0; p->define && k < p->define->n_shape - 2; k++) { /* a leading dimension of what is defined */
+        PlanTensor defined = {.stmt = p->define, .name = tensor->name, .rank = p->define->n_shape, .row = p->define->n_shape - 2};
+        Stmt from = {.span = e->span};
+
+        if (expr_is_name(p->define->shape[k], e->name)) {
+            Expr *coord = lead_coord(p->plan, &from, &defined, k, lead_place(&defined, k));
+            return coord ? coord : expr_int(p->plan->arena, 0);
+        }
+    }
     return own_coordinate(p, tensor, d, e->span);
 }
 
@@ -415,13 +427,23 @@ static Expr *place_elements(Placer *p, const Expr *e)
     return copy;
 }
 
+static Expr *positions(Placer *p, const Expr *e)
+{
+    return e ? rewrite(p, p->tile ? place_elements(p, e) : e) : NULL;
+}
+
 Expr *plan_positions(Plan *plan, const Tile *tile, const Expr *e)
 {
-    Placer p = {plan, tile, 0, 0};
+    Placer p = {.plan = plan, .tile = tile};
 
-    if (!e)
-        return NULL;
-    return rewrite(&p, tile ? place_elements(&p, e) : e);
+    return positions(&p, e);
+}
+
+Expr *plan_defined(Plan *plan, const Tile *tile, const Stmt *define)
+{
+    Placer p = {.plan = plan, .tile = tile, .define = define};
+
+    return positions(&p, define->value);
 }
 
 Expr *plan_plain(Plan *plan, const Expr *e)

@@ -314,6 +314,8 @@ void plan_place(Plan *plan, const Choice *choice, const Stmt *from, const PlanTe
                 Stmt *copy);
 /* A condition or expression of positions, for the elements of a tile. */
 Expr *plan_positions(Plan *plan, const Tile *tile, const Expr *e);
+/* The value of a Define, for the elements of its tile. */
+Expr *plan_defined(Plan *plan, const Tile *tile, const Stmt *define);
 /* Lets replaced, nothing else. */
 Expr *plan_plain(Plan *plan, const Expr *e);
 /* `j * BN + col(S) < kv_len` */

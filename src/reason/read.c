@@ -403,6 +403,8 @@ static void read_axis(Plan *plan, const Coord *coord)
     ExtentKind kind = output_has(plan, coord->name, true)    ? EXT_ROWS
                       : output_has(plan, coord->name, false) ? EXT_COLS
                                                              : EXT_LEAD;
+    if (kind != EXT_LEAD && plan_in_grid(plan, coord->name)) /* of two with one name the first is that of tiles */
+        kind = EXT_LEAD;
     Extent *extent = new_extent(plan, kind, dim);
     extent->var = kind == EXT_ROWS   ? plan_fresh(plan, "m")
                   : kind == EXT_COLS ? plan_fresh(plan, "n")

@@ -427,7 +427,7 @@ static void write_compute(Writer *w, const Stmt *s, const Block *block, int at)
     if (class == OPC_DEFINE) {
         const Tile *tile = plan_tile(w->plan, name);
 
-        copy->value = plan_positions(w->plan, tile, s->value);
+        copy->value = plan_defined(w->plan, tile, s);
         copy->shape = arena_array(w->plan->arena, Expr *, 2);
         copy->shape[0] = plan_shape(w->plan, w->choice, tile->row);
         copy->shape[1] = plan_shape(w->plan, w->choice, tile->col);

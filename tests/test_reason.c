@@ -374,6 +374,8 @@ static const char documents[] = MASKED("    Compute Mask S where Doc[0, k] == q\
 static const char distances[] = MASKED("    Compute Define B (q_len, kv_len) as Table[0, min(max(q - k, 0), 31)]\n"
                                        "    Compute Add S, B and get new S\n");
 
+static const char capped[] = MASKED("    Compute Multiply S, 0.02 and get new S\n    Compute Tanh S and get new S\n");
+
 /* What ptxas 13.0 made of a choice: the blocks for which it spilled nothing, 0 for none. */
 typedef struct Assembled {
     const char *sketch, *target, *sets[6];
@@ -401,6 +403,9 @@ static void registers_are_as_ptxas_found(void **state)
         {kept, "sm_80", {"D=64", "BM=128", "BN=128", "warps=4", "stages=2"}, 0},
         {kept, "sm_80", {"D=64", "BM=128", "BN=64", "warps=4", "stages=2"}, 2},
         {documents, "sm_80", {"D=64", "BM=128", "BN=64", "warps=4", "stages=2"}, 2},
+        {capped, "sm_80", {"D=96", "BM=128", "BN=64", "warps=8", "stages=1"}, 1},
+        {capped, "sm_80", {"D=96", "BM=128", "BN=64", "warps=4", "stages=2"}, 2},
+        {capped, "sm_80", {"D=64", "BM=64", "BN=64", "warps=4", "stages=2"}, 4},
         {distances, "sm_80", {"D=64", "BM=128", "BN=128", "warps=4", "stages=2"}, 0},
         {distances, "sm_90a", {"D=64", "BM=256", "BN=64", "warps=16", "stages=4"}, 0},
         {both_stored, "sm_80", {"BM=128", "BN=128", "BK=64", "warps=4", "stages=2"}, 0},
@@ -493,8 +498,8 @@ static void what_is_loaded_at_once_may_spill(void **state)
 static void what_ptxas_keeps_is_doubted(void **state)
 {
     static const char sums[] =
-        "Kernel sums\n  Input  Q (q_len, D)\n  Input  K (kv_len, D)\n  Input  V (kv_len, D)\n"
-        "  Output O (q_len, D)\n  Output L (q_len, 1) fp32\n  Grid over q_len\n  Copy Q from global to shared\n"
+        "Kernel sums\n  Input  Q (q_len, D)\n  Input  K (kv_len, D)\n  Input  V (kv_len, E)\n"
+        "  Output O (q_len, E)\n  Output L (q_len, 1) fp32\n  Grid over q_len\n  Copy Q from global to shared\n"
         "  for j over kv_len\n    Copy K from global to shared\n    Copy V from global to shared\n"
         "    Compute GEMM Q, K.T and get S\n    Compute Softmax S with M and L\n"
         "    Compute GEMM S, V and accumulate O\n  end\n"
@@ -506,12 +511,16 @@ static void what_ptxas_keeps_is_doubted(void **state)
         "  for j over kv_len\n    Copy K from global to shared\n    Copy V from global to shared\n"
         "    Compute GEMM Q, K.T and get S\n    Compute %s S and get new S\n"
         "    Compute GEMM S, V and accumulate O\n  end\n  Copy O from register to global\nend\n";
-    const char *wide[] = {"D=256"};
+    const char *wide[] = {"D=256", "E=256"}, *deep[] = {"D=192", "E=128", "BM=256", "warps=8"}, *even[] = {"D=128", "E=128", "BM=256", "warps=8"};
     Case t;
     (void)state;
 
     begin(&t);
-    assert_true(code_number(&t, reason_text(&t, sums, "sm_75", wide, 1), "BN") < 32);
+    assert_true(code_number(&t, reason_text(&t, sums, "sm_75", wide, 2), "BN") < 32);
+    arena_free(t.arena);
+    begin(&t); /* 32 rows a warp leave a second output no room beside tiles of three panels */
+    assert_true(code_number(&t, reason_text(&t, sums, "sm_80", even, 4), "BN") == 64);
+    assert_true(code_number(&t, reason_text(&t, sums, "sm_80", deep, 4), "BN") == 32);
     arena_free(t.arena);
     begin(&t);
     double plain = code_number(&t, reason_text(&t, arena_printf(t.arena, squashed, "Exp"), "sm_90a", wide, 1), "BN");

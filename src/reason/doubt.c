@@ -12,6 +12,9 @@ enum {
     LOADED_REGS = 8,   /* of tiles that are loaded and put into shared memory at once: beside these */
     CHAINED_REGS = 28, /* numbers between two special functions, beside widened operands */
     PRODUCT_REGS = 12, /* of a product more in a turn, what is fetched early */
+    STEPPED_REGS = 8,  /* of functions in steps, numbers beyond those of one element */
+    OUTPUT_REGS = 16,  /* addresses of an output beside another, kept over the loop */
+    PANELS_BYTES = 256, /* rows of a tile that two panels of shared memory hold */
     WARP = 32
 };
 
@@ -123,10 +126,40 @@ static int early_registers(const Plan *plan, const Choice *c)
     return many ? PLAN_HELD_REGS + PLAN_SPARE_REGS + loaded : products < 2 ? 0 : loaded;
 }
 
+/* Of a loop's copies into shared memory, the bytes of the longest row. */
+static int64_t longest_row(const Choice *c, const Steps *steps, bool in_loop)
+{
+    int64_t most = 0;
+
+    for (int i = 0; i < steps->len; i++) {
+        const Step *step = &steps->data[i];
+        const Tile *to = in_loop && plan_fills_shared(step->stmt) ? step->dest : NULL;
+        int64_t here = to ? c->size[to->col->id] * dtype_bytes(to->shared_dtype) : 0;
+        int64_t inner = longest_row(c, &step->body, in_loop || step->stmt->kind == STMT_FOR);
+
+        most = here > most ? here : most;
+        most = inner > most ? inner : most;
+    }
+    return most;
+}
+
+/* Beside addresses in three panels and more, those of a second output find no room. */
+static int output_registers(const Plan *plan, const Choice *c)
+{
+    return plan->options->target->has_cp_async && outputs_of(plan) > 1 && longest_row(c, &plan->steps, false) > PANELS_BYTES ? OUTPUT_REGS : 0;
+}
+
+/* Blocks that share registers give each thread all that the estimate says, and no more. */
+int plan_doubt_shared(Habits habits)
+{
+    return habits.stepped ? STEPPED_REGS : 0;
+}
+
 /* Each tensor that is streamed beside two has addresses of its own. */
 int plan_doubt(const Plan *plan, const Choice *choice, Habits habits)
 {
     int copies = most_in_loop(&plan->steps, false, fills_shared);
 
-    return (copies > 2 ? (copies - 2) * STREAM_REGS : 0) + bytes_registers(plan, habits) + early_registers(plan, choice);
+    return (copies > 2 ? (copies - 2) * STREAM_REGS : 0) + bytes_registers(plan, habits) + early_registers(plan, choice) +
+           output_registers(plan, choice);
 }

@@ -61,6 +61,7 @@ typedef struct Modeler {
     double fragments;   /* registers of operand fragments, the largest GEMM's */
     int scratch;        /* of the arithmetic that needs most in between */
     Habits habits;      /* of the code */
+    int loops;          /* that the walk is in */
     Work main;          /* of the loop with the most work a turn */
     double main_turns;
     double total;       /* cycles of a block */
@@ -289,6 +290,7 @@ static void add_element(Modeler *m, OpId op, double n)
     plan_op_cost(op, &plain, &special);
     m->scratch = op_costs[op].scratch > m->scratch ? op_costs[op].scratch : m->scratch;
     m->habits.chained |= special > 1;
+    m->habits.stepped |= m->loops > 0 && op_costs[op].scratch > 0;
     m->work->exps += special * n / m->t->exp_ops;
     m->work->alu += plain * n / m->t->fp32_ops;
 }
@@ -445,7 +447,9 @@ static void add_loop(Modeler *m, const Step *step)
     if (!step->extent)
         return;
     m->work = &mine;
+    m->loops++;
     add_steps(m, &step->body);
+    m->loops--;
     m->work = outer;
     double turns = turns_of(m, step->extent) / (parts && parts->known > 0 ? (double)parts->known : 1), turn = cycles_of(m, &mine, ahead_of(m));
     m->total += turns * turn;
@@ -506,10 +510,24 @@ bool plan_whole_rows(const Plan *plan)
     return false;
 }
 
+static int blocks_by_registers(const Modeler *m, int registers)
+{
+    return m->t->regs_per_sm / ((registers + 7) / 8 * 8 * WARP * m->c->warps);
+}
+
+/* Where they leave a thread but half of what it could have, with room for what ptxas may take. */
+static int blocks_in_registers(const Modeler *m)
+{
+    int n = blocks_by_registers(m, m->c->registers), share = m->t->regs_per_sm / (n * WARP * m->c->warps);
+    int doubted = blocks_by_registers(m, m->c->registers + plan_doubt_shared(m->habits));
+
+    return 2 * share <= m->t->regs_per_thread + 1 && doubted > 0 ? doubted : n;
+}
+
 /* Blocks a multiprocessor holds by each limit; at least 1 by what is checked before. */
 static int resident_blocks(const Modeler *m)
 {
-    int by_regs = m->t->regs_per_sm / ((m->c->registers + 7) / 8 * 8 * WARP * m->c->warps);
+    int by_regs = blocks_in_registers(m);
     int64_t shared = m->c->shared_bytes + m->t->shared_reserved;
     int by_shared = shared > 0 ? (int)(m->t->shared_per_sm / shared) : m->t->blocks_per_sm;
     int by_warps = m->t->warps_per_sm / m->c->warps;

@@ -145,6 +145,18 @@ static int64_t count_work(const TileBlock *body)
     return n;
 }
 
+/* Whether B needs it in registers of its own: what a product adds to stays where it is. */
+static bool is_moved(const Turn *t, const TileValue *v)
+{
+    const TileBlock *body = t->loop->regions[0];
+    for (int i = t->cut; i + 1 < body->ops.len; i++) {
+        const TileOp *op = body->ops.data[i];
+        bool added_to = op->kind == TILE_GEMM && op->n_args > 2 && op->args[2] == v;
+        if (tile_op_uses(op, v) && !added_to) return true;
+    }
+    return false;
+}
+
 /* Two turns side by side gained 1.3 % where a number that is moved otherwise has 256 multiply-adds
  * a turn, and nothing where it has 320 or 512, for a third more of ptxas' time. But where nothing
  * branches between the move and what made the number, ptxas serialises the products (C7513). */
@@ -155,7 +167,7 @@ static bool hides_moves(const Turn *t)
     int64_t moved = 0;
     for (int i = 0; i < t->crossing.len; i++) {
         const TileValue *v = t->crossing.data[i];
-        if (!v->def || v->type.cols == 1) continue;
+        if (!v->def || !is_moved(t, v)) continue;
         if (v->def->kind != TILE_REVISE) return false;
         moved += (int64_t)v->type.rows * v->type.cols;
     }

@@ -182,6 +182,28 @@ static void quotients_of_rows(void **state)
 
 /* ---- code -------------------------------------------------------------------------------- */
 
+/* Where products of 8-bit operands have columns lie in fours, what is reduced along them does so, too. */
+static void columns_in_fours(void **state)
+{
+    Arena *arena = ((Fixture *)*state)->arena;
+    LevelCase c = {.code = "Kernel k\n  Input A (M, 32) e5m2\n  Input B (32, E) e4m3\n  Output T (M, E) bf16\n"
+                           "  Output L (1, E) fp32\n  BM = 32\n  Grid m = ceil(M / BM)\n"
+                           "  Allocate A in shared (BM, 32) e5m2\n  Allocate B in shared (32, 32) e4m3\n"
+                           "  Allocate C in register (BM, 32)\n  Allocate R in register (1, 32)\n"
+                           "  Allocate T in register (BM, 32)\n  Allocate L in register (1, 32)\n"
+                           "  Copy A (BM, 32) in coordinate [M = m] from global to shared\n"
+                           "  Copy B (32, 32) from global to shared\n  Compute GEMM A, B and get C\n"
+                           "  Compute ColMax C and get R\n  Compute Subtract C, R and get T\n"
+                           "  Compute ColSum C and get L\n"
+                           "  Copy T (BM, 32) in coordinate [M = m] from register to global\n"
+                           "  Copy L (1, 32) from register to global and accumulate\n"
+                           "  Schedule sm_89\n    warps = 1\n  end\nend\n",
+                   .dtype = DT_E4M3, .target = "sm_89", .fill = FILL_UNIFORM, .seed = 7};
+
+    bind_all(arena, &c, "M=70 E=30");
+    expect_agreement(arena, &c);
+}
+
 /* Of two operations that read a tile the later one is what the next copy waits for. */
 static void tiles_read_twice_are_kept(void **state)
 {
@@ -457,6 +479,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(sizes_that_follow_from_others, setup, teardown),
         cmocka_unit_test_setup_teardown(quotients_of_rows, setup, teardown),
         cmocka_unit_test_setup_teardown(two_maps, setup, teardown),
+        cmocka_unit_test_setup_teardown(columns_in_fours, setup, teardown),
         cmocka_unit_test_setup_teardown(tiles_read_twice_are_kept, setup, teardown),
         cmocka_unit_test_setup_teardown(sums_start_where_they_are_filled, setup, teardown),
         cmocka_unit_test_setup_teardown(casts_are_accumulated, setup, teardown),

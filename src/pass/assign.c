@@ -282,7 +282,7 @@ static void spread_block(Assigner *a, const TileBlock *block)
         }
         if (op->kind == TILE_GEMM || op->kind == TILE_ISSUE) spread_gemm(a, op);
         if (op->kind == TILE_ELEMENT || op->kind == TILE_MASK || op->kind == TILE_CAST
-            || op->kind == TILE_FINISH) spread_elementwise(a, op);
+            || op->kind == TILE_FINISH || (op->kind == TILE_REDUCE && op->axis == 0)) spread_elementwise(a, op);
         if (op->kind == TILE_RESHAPE && has_quads(a, op->args[0]) && dtype_bytes(op->results[0]->type.dtype) == 1)
             set_quads(a, op->results[0]);
         if (op->kind == TILE_RESHAPE)

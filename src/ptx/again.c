@@ -133,31 +133,31 @@ static bool is_repeat(Repeat *r)
     return true;
 }
 
-/* The revision that the later one at `at` of the block repeats; NULL: none. */
-static const TileOp *repeated(const Emitter *e, const TileBlock *block, int at)
+/* Whether the revision at `to` says again that at `from`, the one before it in the block. */
+static bool says_again(const Emitter *e, int from, int to)
 {
-    int from = at - 1;
-    while (from >= 0 && block->ops.data[from]->kind != TILE_REVISE) from--;
-    if (from < 0 || block->ops.data[at]->regions[0]->ops.len > LONGEST) return NULL;
-    Repeat r = {block, from, at, block->ops.data[from], block->ops.data[at], NULL};
-    r.like = arena_array(e->arena, const TileValue *, e->kernel->next_value);
-    return is_repeat(&r) ? r.first : NULL;
+    TileOp *const *ops = e->block->ops.data;
+    if (ops[to]->regions[0]->ops.len > LONGEST) return false;
+    Repeat r = {e->block, from, to, ops[from], ops[to], arena_array(e->arena, const TileValue *, e->kernel->next_value)};
+    return is_repeat(&r);
 }
 
-Again ag_begin(Emitter *e, const TileOp *op)
+Again ag_begin(Emitter *e)
 {
+    const TileBlock *block = e->block;
     int next = e->at + 1;
-    while (next < e->block->ops.len && e->block->ops.data[next]->kind != TILE_REVISE) next++;
-    if (next == e->block->ops.len || repeated(e, e->block, next) != op) return (Again){0};
-    Again again = {.first = op, .label = em_label(e)};
+    while (next < block->ops.len && block->ops.data[next]->kind != TILE_REVISE) next++;
+    if (next == block->ops.len || !says_again(e, e->at, next)) return (Again){0};
+    Again again = {.later = block->ops.data[next], .label = em_label(e)};
     again.gone = em_new(e, REG_P);
     em(e, "setp.ne.s32 %s, 0, 0;", again.gone);
     return again;
 }
 
-bool ag_jump(Emitter *e, const Again *again, int behind)
+bool ag_jump(Emitter *e, const TileOp *op, int behind)
 {
-    if (!again->first || repeated(e, e->block, e->at) != again->first) return false;
+    const Again *again = &e->again;
+    if (again->later != op) return false;
     em(e, "@%s bra.uni $revised%d;", again->gone, behind);
     em(e, "setp.eq.s32 %s, 0, 0;", again->gone);
     em(e, "bra.uni $again%d;", again->label);

@@ -50,8 +50,8 @@ typedef struct LaneSym {  /* this lane's first row or column in fragments of an 
 
 typedef struct RingPlace RingPlace; /* roles.h */
 
-typedef struct Again {    /* where a later revision may jump to (again.c) */
-    const TileOp *first;  /* the revision with the code; NULL: none */
+typedef struct Again {    /* a jump back to a revision's code (again.c) */
+    const TileOp *later;  /* the revision that jumps; NULL: none does */
     int label;
     const char *gone;     /* predicate: this turn has jumped */
 } Again;

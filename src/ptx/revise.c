@@ -196,14 +196,14 @@ void rv_revise(Emitter *e, const TileOp *op)
         keep_registers(e, op, k);
         were[k] = e->frags[op->args[k]->id];
     }
-    Again again = ag_begin(e, op);
+    Again again = ag_begin(e);
     em_open(e);
     em(e, "@!%s bra.uni $revised%d;", some, label);
-    if (again.first) {
+    if (again.later) {
         em(e, "$again%d:", again.label);
         look_at_results(e, op);
     }
-    if (!ag_jump(e, &e->again, label)) emit_region(e, op);
+    if (!ag_jump(e, op, label)) emit_region(e, op);
     em_close(e);
     em(e, "$revised%d:", label);
     for (int k = 0; k < op->n_results; k++) e->frags[op->args[k]->id] = were[k];

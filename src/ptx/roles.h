@@ -66,9 +66,9 @@ void wg_issue(Emitter *e, const TileOp *op);
 void wg_finish(Emitter *e, const TileOp *op);
 
 /* again.c: a revision whose region says again what stands ahead of it. */
-Again ag_begin(Emitter *e, const TileOp *op); /* ahead of the vote of the one that it may jump back to */
+Again ag_begin(Emitter *e); /* at the one that may be jumped back to, ahead of its code */
 /* True: the jump is there, and where it was taken already the one to `behind`, a label of revise.c. */
-bool ag_jump(Emitter *e, const Again *again, int behind);
+bool ag_jump(Emitter *e, const TileOp *op, int behind);
 
 /* revise.c */
 void rv_revise(Emitter *e, const TileOp *op);

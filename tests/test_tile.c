@@ -896,6 +896,10 @@ static void editing(void **state)
     TileOp *fill = tile_op_new(p, k, TILE_FILL, 0, NULL, 1, &type);
     fill->number = 1;
     assert_int_equal(tile_count_uses(body, acc), 1);
+    int use = tile_first_use(body, 0, acc);
+    assert_true(use > 0 && tile_op_uses(body->ops.data[use], acc));
+    assert_true(tile_used_in(body, 0, use + 1, acc) && !tile_used_in(body, 0, use, acc));
+    assert_int_equal(tile_first_use(body, use + 1, acc), -1);
     tile_insert(p, body, 1, fill);
     tile_replace_uses(body, acc, fill->results[0]);
     assert_int_equal(tile_count_uses(body, acc), 0);

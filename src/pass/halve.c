@@ -319,11 +319,8 @@ static int used_behind(const TileBlock *block, int at, int end, TileValue **valu
     int n = 0;
     for (int i = at; i < end; i++) {
         const TileOp *op = block->ops.data[i];
-        for (int k = 0; k < op->n_results; k++) {
-            bool used = false;
-            for (int u = end; u < block->ops.len; u++) used |= tile_op_uses(block->ops.data[u], op->results[k]);
-            if (used) values[n++] = op->results[k];
-        }
+        for (int k = 0; k < op->n_results; k++)
+            if (tile_used_in(block, end, block->ops.len, op->results[k])) values[n++] = op->results[k];
     }
     return n;
 }

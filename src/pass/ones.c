@@ -104,10 +104,7 @@ void ones_behind(TileProgram *program, TileBlock *block)
     for (int i = 0; i < block->ops.len; i++) {
         TileOp *op = block->ops.data[i];
         int to = is_ones(op) ? product_of(block, i + 1, op->args[0]) : -1;
-        if (to < 0) continue;
-        for (int k = i + 1; k <= to; k++)
-            if (tile_op_uses(block->ops.data[k], op->results[0])) to = -1;
-        if (to < 0) continue;
+        if (to < 0 || tile_used_in(block, i + 1, to + 1, op->results[0])) continue;
         tile_remove(block, i);
         tile_insert(program, block, to, op);
     }

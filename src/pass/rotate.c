@@ -63,13 +63,6 @@ static int find_cut(const TileBlock *body)
     return -1;
 }
 
-static bool used_in(const TileBlock *body, int begin, int end, const TileValue *v)
-{
-    for (int i = begin; i < end; i++)
-        if (tile_op_uses(body->ops.data[i], v)) return true;
-    return false;
-}
-
 static bool is_free(const TileOp *op)
 {
     return stage_is_load(op) || op->kind == TILE_FILL || op->kind == TILE_INDEX;
@@ -80,8 +73,8 @@ static bool settle_loads(Turn *t, TileBlock *body)
 {
     for (int i = t->cut - 1; i >= 0; i--) {
         TileOp *op = body->ops.data[i];
-        if (!is_free(op) || !used_in(body, t->cut, body->ops.len, op->results[0])) continue;
-        if (!used_in(body, i + 1, t->cut, op->results[0])) {
+        if (!is_free(op) || !tile_used_in(body, t->cut, body->ops.len, op->results[0])) continue;
+        if (!tile_used_in(body, i + 1, t->cut, op->results[0])) {
             tile_remove(body, i);
             tile_insert(t->program, body, --t->cut, op);
         } else if (stage_is_load(op)) {
@@ -103,11 +96,11 @@ static bool settle_loads(Turn *t, TileBlock *body)
 static void find_crossing(Turn *t, TileBlock *body)
 {
     for (int i = 0; i < body->params.len; i++)
-        if (used_in(body, t->cut, body->ops.len, body->params.data[i]))
+        if (tile_used_in(body, t->cut, body->ops.len, body->params.data[i]))
             vec_push(t->program->arena, &t->crossing, body->params.data[i]);
     for (int i = 0; i < t->cut; i++)
         for (int k = 0; k < body->ops.data[i]->n_results; k++)
-            if (used_in(body, t->cut, body->ops.len, body->ops.data[i]->results[k]))
+            if (tile_used_in(body, t->cut, body->ops.len, body->ops.data[i]->results[k]))
                 vec_push(t->program->arena, &t->crossing, body->ops.data[i]->results[k]);
 }
 

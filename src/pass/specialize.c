@@ -129,21 +129,14 @@ static bool is_single(Specializer *s, const TileOp *op)
     return stream && stream->once && stream->ring->type.stages == 1;
 }
 
-static int first_use(const TileBlock *block, int from, const TileValue *v)
-{
-    for (int i = from; i < block->ops.len; i++)
-        if (tile_op_uses(block->ops.data[i], v)) return i;
-    return -1;
-}
-
 /* The region of a choice that alone uses the value; NULL: there is more that does. */
 static TileBlock *only_region(const TileBlock *block, int at, const TileValue *v)
 {
     const TileOp *op = block->ops.data[at];
     TileBlock *only = NULL;
-    if (op->kind != TILE_IF || first_use(block, at + 1, v) >= 0) return NULL;
+    if (op->kind != TILE_IF || tile_first_use(block, at + 1, v) >= 0) return NULL;
     for (int k = 0; k < op->n_regions; k++) {
-        if (first_use(op->regions[k], 0, v) < 0) continue;
+        if (tile_first_use(op->regions[k], 0, v) < 0) continue;
         if (only) return NULL;
         only = op->regions[k];
     }
@@ -167,11 +160,11 @@ static void sink_load(Specializer *s, TileBlock *block, int at)
     TileOp *load = block->ops.data[at];
     TileValue *tile = load->results[0];
     for (;;) {
-        int use = first_use(block, at + 1, tile);
+        int use = tile_first_use(block, at + 1, tile);
         if (use < 0 || stores_before(block, at + 1, use)) return;
         tile_remove(block, at);
         TileBlock *region = only_region(block, --use, tile);
-        if (!region || stores_before(region, 0, first_use(region, 0, tile))) {
+        if (!region || stores_before(region, 0, tile_first_use(region, 0, tile))) {
             tile_insert(s->program, block, use, load);
             return;
         }
@@ -260,7 +253,7 @@ static void await_tiles(Specializer *s, TileBlock *block)
         wait->coords = op->coords;
         wait->row_dim = op->row_dim;
         wait->col_dim = op->col_dim;
-        int at = first_use(block, i + 1, op->results[0]);
+        int at = tile_first_use(block, i + 1, op->results[0]);
         tile_remove(block, i--);
         if (at < 0) continue;
         tile_insert(s->program, block, --at, wait);

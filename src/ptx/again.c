@@ -102,19 +102,17 @@ static bool repeats(Repeat *r, const TileValue *now, const TileValue *before, bo
     return is_between(r, op) ? repeats_operation(r, now, before, false) : now == before;
 }
 
-static bool used_from(const TileBlock *block, int at, const TileValue *v)
+/* What is made once more nobody may use as it was. */
+static bool used_behind(const Repeat *r, const TileOp *op)
 {
-    for (int i = at; i < block->ops.len; i++)
-        if (tile_op_uses(block->ops.data[i], v)) return true;
+    for (int k = 0; k < op->n_results; k++)
+        if (tile_used_in(r->block, r->to + 1, r->block->ops.len, op->results[k])) return true;
     return false;
 }
 
-/* What is made once more nobody may use as it was. */
 static bool may_be_made_again(const Repeat *r, const TileOp *op)
 {
-    for (int k = 0; k < op->n_results; k++)
-        if (used_from(r->block, r->to + 1, op->results[k])) return false;
-    return op->n_results == 1 && r->like[op->results[0]->id];
+    return op->n_results == 1 && r->like[op->results[0]->id] && !used_behind(r, op);
 }
 
 static bool is_of_nothing(const TileOp *op)
@@ -126,8 +124,7 @@ static bool is_repeat(Repeat *r)
 {
     for (int k = 0; k < r->later->n_results; k++)
         if (!repeats(r, yielded(r->later, k), r->later->args[k], false)) return false;
-    for (int k = 0; k < r->first->n_results; k++)
-        if (used_from(r->block, r->to + 1, r->first->results[k])) return false;
+    if (used_behind(r, r->first)) return false;
     for (int i = r->from + 1; i < r->to; i++)
         if (!is_of_nothing(r->block->ops.data[i]) && !may_be_made_again(r, r->block->ops.data[i])) return false;
     return true;

@@ -89,9 +89,7 @@ static bool is_over(const TileBlock *block, int at, const TileValue *v)
         in_flight |= op->kind == TILE_ISSUE && tile_op_uses(op, v);
         in_flight &= op->kind != TILE_FINISH || op->count > 0;
     }
-    for (int i = at; i < block->ops.len; i++)
-        if (tile_op_uses(block->ops.data[i], v)) return false;
-    return !in_flight;
+    return !in_flight && !tile_used_in(block, at, block->ops.len, v);
 }
 
 /* An operand that is made for the next iteration when this one's is of no more use is

@@ -164,9 +164,7 @@ void kn_block(Emitter *e, const TileBlock *block)
 
 bool kn_used_behind(const Emitter *e, const TileValue *v)
 {
-    for (int i = e->at + 1; i < e->block->ops.len; i++)
-        if (tile_op_uses(e->block->ops.data[i], v)) return true;
-    return false;
+    return tile_used_in(e->block, e->at + 1, e->block->ops.len, v);
 }
 
 /* ---- entries ------------------------------------------------------------------------------- */

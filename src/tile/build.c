@@ -255,6 +255,20 @@ bool tile_op_uses(const TileOp *op, const TileValue *value)
     return false;
 }
 
+bool tile_used_in(const TileBlock *block, int begin, int end, const TileValue *value)
+{
+    for (int i = begin; i < end; i++)
+        if (tile_op_uses(block->ops.data[i], value)) return true;
+    return false;
+}
+
+int tile_first_use(const TileBlock *block, int from, const TileValue *value)
+{
+    for (int i = from; i < block->ops.len; i++)
+        if (tile_op_uses(block->ops.data[i], value)) return i;
+    return -1;
+}
+
 int tile_count_uses(const TileBlock *block, const TileValue *value)
 {
     int uses = 0;

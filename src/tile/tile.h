@@ -225,6 +225,9 @@ void tile_remove(TileBlock *block, int at);
 /* Every use of `from` in the block, nested regions included, becomes `to`. */
 void tile_replace_uses(TileBlock *block, const TileValue *from, TileValue *to);
 int tile_count_uses(const TileBlock *block, const TileValue *value);
+/* Whether operations [begin, end) of the block use the value, their regions included. */
+bool tile_used_in(const TileBlock *block, int begin, int end, const TileValue *value);
+int tile_first_use(const TileBlock *block, int from, const TileValue *value); /* likewise; -1: none */
 int tile_index_of(const TileBlock *block, const TileOp *op); /* -1: it does not stand in the block itself */
 bool tile_op_uses(const TileOp *op, const TileValue *value); /* its regions included */
 bool tile_has(const TileBlock *block, TileOpKind kind);       /* nested regions included */

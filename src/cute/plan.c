@@ -184,46 +184,23 @@ static void find_last_uses(Cute *c, const TileBlock *block)
 
 /* ---- copies -------------------------------------------------------------------------------- */
 
-static int first_use(const TileBlock *body, const TileValue *v)
-{
-    for (int i = 0; i < body->ops.len; i++)
-        if (tile_op_uses(body->ops.data[i], v)) return i;
-    return body->ops.len;
-}
-
-static int last_use(const TileBlock *body, const TileValue *v)
-{
-    int last = -1;
-    for (int i = 0; i < body->ops.len; i++)
-        if (tile_op_uses(body->ops.data[i], v)) last = i;
-    return last;
-}
-
 static bool runs_ahead(const TileOp *op)
 {
     return stage_is_load(op) && stage_can_run_ahead(op) && !(op->where && aff_uses_kind(op->where, AFF_SCALAR));
 }
 
-/* With one stage: tiles that are used first are early, others late, if there is a moment
- * between them. */
+/* With one stage: loads take turns, if there is a moment between them (stage_turn). */
 static bool split_turns(Cute *c, const TileBlock *body, CuLoop *loop)
 {
-    int first = body->ops.len, done = -1, begun = body->ops.len;
+    TileValue **tiles = arena_array(c->arena, TileValue *, body->ops.len);
+    bool *early = arena_array(c->arena, bool, body->ops.len);
+    int n = 0;
     for (int i = 0; i < body->ops.len; i++)
-        if (runs_ahead(body->ops.data[i]) && first_use(body, body->ops.data[i]->results[0]) < first)
-            first = first_use(body, body->ops.data[i]->results[0]);
-    for (int i = 0; i < body->ops.len; i++) {
-        if (!runs_ahead(body->ops.data[i])) continue;
-        const TileValue *v = body->ops.data[i]->results[0];
-        bool early = first_use(body, v) == first;
-        c->values[v->id].copies = early ? CU_EARLY : CU_LATE;
-        if (early && last_use(body, v) > done) done = last_use(body, v);
-        if (!early && first_use(body, v) < begun) begun = first_use(body, v);
-    }
-    if (done < begun && begun < body->ops.len) loop->turn = body->ops.data[begun];
-    for (int i = 0; i < body->ops.len && !loop->turn; i++)
-        if (runs_ahead(body->ops.data[i])) c->values[body->ops.data[i]->results[0]->id].copies = CU_NOW;
-    return loop->turn != NULL;
+        if (runs_ahead(body->ops.data[i])) tiles[n++] = body->ops.data[i]->results[0];
+    int turn = stage_turn(c->arena, body, tiles, n, early);
+    if (turn >= 0) loop->turn = body->ops.data[turn];
+    for (int i = 0; i < n; i++) c->values[tiles[i]->id].copies = turn < 0 ? CU_NOW : early[i] ? CU_EARLY : CU_LATE;
+    return turn >= 0;
 }
 
 /* Whether a load goes by boxes of a tensor map. What is outside of a condition would not be left out. */

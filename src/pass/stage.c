@@ -131,13 +131,6 @@ static void views_for_rings(Stager *s, TileBlock *body, const Rings *rings, cons
 
 /* ---- one stage: taking turns ------------------------------------------------------------ */
 
-static int first_use(const TileBlock *body, const TileValue *v)
-{
-    for (int i = 0; i < body->ops.len; i++)
-        if (tile_op_uses(body->ops.data[i], v)) return i;
-    return body->ops.len;
-}
-
 static int last_use(const TileBlock *body, const TileValue *v)
 {
     int last = -1;
@@ -146,23 +139,32 @@ static int last_use(const TileBlock *body, const TileValue *v)
     return last;
 }
 
-/* Splits rings by their first use; returns the operation before which the early
- * ones are done with and the late ones not begun, or NULL. */
+int stage_turn(Arena *arena, const TileBlock *body, TileValue *const *tiles, int n, bool *early)
+{
+    int none = body->ops.len, first = none, done = -1, begun = none, *uses = arena_array(arena, int, n);
+    for (int i = 0; i < n; i++) {
+        int use = tile_first_use(body, 0, tiles[i]);
+        uses[i] = use < 0 ? none : use;
+        if (uses[i] < first) first = uses[i];
+    }
+    for (int i = 0; i < n; i++) {
+        early[i] = uses[i] == first;
+        int last = last_use(body, tiles[i]);
+        if (early[i] && last > done) done = last;
+        if (!early[i] && uses[i] < begun) begun = uses[i];
+    }
+    return done < begun && begun < none ? begun : -1;
+}
+
+/* Splits rings by their turn; returns the operation between, or NULL. */
 static TileOp *split_by_use(Arena *arena, const TileBlock *body, const Rings *rings, Rings *early, Rings *late)
 {
-    int first = body->ops.len, done = -1, begun = body->ops.len;
-    for (int i = 0; i < rings->len; i++) {
-        int use = first_use(body, rings->data[i].load->results[0]);
-        if (use < first) first = use;
-    }
-    for (int i = 0; i < rings->len; i++) {
-        const TileValue *v = rings->data[i].load->results[0];
-        bool is_early = first_use(body, v) == first;
-        vec_push(arena, is_early ? early : late, rings->data[i]);
-        if (is_early && last_use(body, v) > done) done = last_use(body, v);
-        if (!is_early && first_use(body, v) < begun) begun = first_use(body, v);
-    }
-    return late->len > 0 && done < begun && begun < body->ops.len ? body->ops.data[begun] : NULL;
+    TileValue **tiles = arena_array(arena, TileValue *, rings->len);
+    bool *is_early = arena_array(arena, bool, rings->len);
+    for (int i = 0; i < rings->len; i++) tiles[i] = rings->data[i].load->results[0];
+    int turn = stage_turn(arena, body, tiles, rings->len, is_early);
+    for (int i = 0; i < rings->len; i++) vec_push(arena, is_early[i] ? early : late, rings->data[i]);
+    return turn >= 0 ? body->ops.data[turn] : NULL;
 }
 
 static bool take_turns(Stager *s, TileBlock *block, int *at, const Rings *rings)

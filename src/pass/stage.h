@@ -14,6 +14,9 @@ bool stage_is_load(const TileOp *op); /* into shared memory */
 bool stage_is_move(const TileOp *op); /* the same */
 /* A load may start early when its place does not depend on data. */
 bool stage_can_run_ahead(const TileOp *load);
+/* Of tiles with one stage each, those that are used first are early and the others late.
+ * Returns where the early ones are done with and the late ones not begun; -1: there is no such place. */
+int stage_turn(Arena *arena, const TileBlock *body, TileValue *const *tiles, int n, bool *early);
 /* A buffer for tiles like this one. Buffers are declared at the head of the
  * kernel. Shifts the caller's place when that is in the kernel's own block. */
 TileValue *stage_buffer(Stager *s, const TileValue *tile, int stages, Rewriter *rw);

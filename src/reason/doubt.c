@@ -76,16 +76,26 @@ static int outputs_of(const Plan *plan)
     return n;
 }
 
-/* Of a loop's copies into shared memory, the bytes of the largest tile. */
-static int64_t largest_copy(const Choice *c, const Steps *steps, bool in_loop)
+static int64_t row_bytes(const Choice *c, const Tile *tile)
+{
+    return c->size[tile->col->id] * dtype_bytes(tile->shared_dtype);
+}
+
+static int64_t tile_bytes(const Choice *c, const Tile *tile)
+{
+    return c->size[tile->row->id] * row_bytes(c, tile);
+}
+
+/* Of a loop's copies into shared memory, the one that has most bytes in a row, or in all. */
+static int64_t most_copied(const Choice *c, const Steps *steps, bool in_loop, int64_t (*bytes)(const Choice *c, const Tile *tile))
 {
     int64_t most = 0;
 
     for (int i = 0; i < steps->len; i++) {
         const Step *step = &steps->data[i];
         const Tile *to = in_loop && plan_fills_shared(step->stmt) ? step->dest : NULL;
-        int64_t here = to ? c->size[to->row->id] * c->size[to->col->id] * dtype_bytes(to->shared_dtype) : 0;
-        int64_t inner = largest_copy(c, &step->body, in_loop || step->stmt->kind == STMT_FOR);
+        int64_t here = to ? bytes(c, to) : 0;
+        int64_t inner = most_copied(c, &step->body, in_loop || step->stmt->kind == STMT_FOR, bytes);
 
         most = here > most ? here : most;
         most = inner > most ? inner : most;
@@ -97,7 +107,7 @@ static int64_t largest_copy(const Choice *c, const Steps *steps, bool in_loop)
  * estimate has room for stand beside what the products before have made. */
 static int loaded_registers(const Plan *plan, const Choice *c)
 {
-    int loaded = (int)(largest_copy(c, &plan->steps, false) / (4 * WARP * c->warps));
+    int loaded = (int)(most_copied(c, &plan->steps, false, tile_bytes) / (4 * WARP * c->warps));
 
     return c->stages == 1 && loaded > LOADED_REGS ? loaded - LOADED_REGS : 0;
 }
@@ -126,27 +136,12 @@ static int early_registers(const Plan *plan, const Choice *c)
     return many ? PLAN_HELD_REGS + PLAN_SPARE_REGS + loaded : products < 2 ? 0 : loaded;
 }
 
-/* Of a loop's copies into shared memory, the bytes of the longest row. */
-static int64_t longest_row(const Choice *c, const Steps *steps, bool in_loop)
-{
-    int64_t most = 0;
-
-    for (int i = 0; i < steps->len; i++) {
-        const Step *step = &steps->data[i];
-        const Tile *to = in_loop && plan_fills_shared(step->stmt) ? step->dest : NULL;
-        int64_t here = to ? c->size[to->col->id] * dtype_bytes(to->shared_dtype) : 0;
-        int64_t inner = longest_row(c, &step->body, in_loop || step->stmt->kind == STMT_FOR);
-
-        most = here > most ? here : most;
-        most = inner > most ? inner : most;
-    }
-    return most;
-}
-
 /* Beside addresses in three panels and more, those of a second output find no room. */
 static int output_registers(const Plan *plan, const Choice *c)
 {
-    return plan->options->target->has_cp_async && outputs_of(plan) > 1 && longest_row(c, &plan->steps, false) > PANELS_BYTES ? OUTPUT_REGS : 0;
+    bool panels = most_copied(c, &plan->steps, false, row_bytes) > PANELS_BYTES;
+
+    return plan->options->target->has_cp_async && outputs_of(plan) > 1 && panels ? OUTPUT_REGS : 0;
 }
 
 /* Blocks that share registers give each thread all that the estimate says, and no more. */

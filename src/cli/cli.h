@@ -136,6 +136,8 @@ void session_drop(Session *s, Arena *arena, const char **error);
 
 /* The name that a bounded number of typing errors away stands in a list. */
 const char *nearest_name(const char *name, const char *const *names, int n);
+/* Whether a word of the command line is a text, typed there, and not a name: it has a space, and more. */
+bool has_words(const char *word);
 /* A title for a part of what is printed; bold on a terminal. */
 void put_title(Session *s, Str *out, const char *title);
 

@@ -56,7 +56,7 @@ static Source *read_request(Session *s, PromptStage stage)
     Source *source;
     const char *word = s->options.files.len < 2 ? "" : s->options.files.data[1];
 
-    if (stage != PROMPT_DEFINE || !strchr(word, ' ') || !word[strspn(word, " ")])
+    if (stage != PROMPT_DEFINE || !has_words(word))
         return session_read(s, 1);
     source = arena_new_of(s->arena, Source);
     *source = (Source){"request", word, strlen(word)};

@@ -188,6 +188,11 @@ const char *nearest_name(const char *name, const char *const *names, int n)
     return best;
 }
 
+bool has_words(const char *word)
+{
+    return strchr(word, ' ') && word[strspn(word, " ")];
+}
+
 void put_title(Session *s, Str *out, const char *title)
 {
     str_printf(out, s->colour_out ? "\033[1m%s\033[0m\n" : "%s\n", title);

@@ -245,7 +245,7 @@ bool workflow_is_request(const Session *s)
 {
     const char *word = s->options.files.len ? s->options.files.data[0] : "-";
 
-    return strchr(word, ' ') && word[strspn(word, " ")] && !exists(word);
+    return has_words(word) && !exists(word);
 }
 
 /* A translation on the GPU, beside what the built-in stages make of the definition. */

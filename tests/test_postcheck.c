@@ -319,17 +319,6 @@ static void all_flows_of_all_data(void **state)
 
 /* ---- where it is taken ------------------------------------------------------------------------------ */
 
-static int count(const TileBlock *block, TileOpKind kind)
-{
-    int n = 0;
-    for (int i = 0; i < block->ops.len; i++) {
-        const TileOp *op = block->ops.data[i];
-        n += op->kind == kind;
-        for (int r = 0; r < op->n_regions; r++) n += count(op->regions[r], kind);
-    }
-    return n;
-}
-
 static int count_maxima(const TileBlock *block)
 {
     int n = 0;
@@ -350,7 +339,7 @@ static void where_it_fits(void **state)
             const TileProgram *p = parse_flow(f->arena, &FLOWS[i], dtypes[k]);
             const TileBlock *body = passed(f->arena, p, "sm_90a", true)->kernels.data[0]->body;
             bool bounded = FLOWS[i].bounded & DTYPE(dtypes[k]);
-            int revised = count(body, TILE_REVISE);
+            int revised = tile_count(body, TILE_REVISE);
             if (revised != (FLOWS[i].fits && !bounded && dtypes[k] != DT_E4M3 ? 2 : 0))
                 fail_msg("%s, %s: %d values are revised", FLOWS[i].what, dtype_name(dtypes[k]), revised);
             if (bounded != (count_maxima(body) == 0))
@@ -401,7 +390,7 @@ static void check_turn(Arena *arena, const char *hot, const char *bound, int rev
         if (!tile_run(arena, k ? q : p, &r, &error)) fail_msg("%s", error);
     }
     compare(hot, y[1], y[0], 0);
-    assert_int_equal(count(q->kernels.data[0]->body, TILE_REVISE), revised);
+    assert_int_equal(tile_count(q->kernels.data[0]->body, TILE_REVISE), revised);
     int matrices = 0;
     for (int i = 0; i < q->kernels.data[0]->body->ops.len; i++) {
         const TileOp *op = q->kernels.data[0]->body->ops.data[i];

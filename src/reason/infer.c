@@ -140,13 +140,11 @@ const Coord *plan_coord(const Stmt *copy, const PlanTensor *tensor, int d)
     for (int i = 0; i < copy->n_coords; i++) {
         const Coord *coord = &copy->coords[i];
 
-        if (!coord->name && sides && (i == 0 ? d == tensor->row : d == tensor->rank - 1))
-            return coord;
-        if (!coord->name && sides)
-            continue;
+        bool is_along = coord->name ? expr_is_name(dim, coord->name)
+                        : sides     ? d == (i == 0 ? tensor->row : tensor->rank - 1)
+                                    : copy->n_coords - i == tensor->rank - d;
 
-        if (coord->name ? expr_is_name(dim, coord->name)
-                        : copy->n_coords - i == tensor->rank - d)
+        if (is_along)
             return coord;
     }
     return NULL;
@@ -368,7 +366,7 @@ static void infer_state(Plan *plan, const Stmt *s, const Expr *e, const Extent *
 /* Define X (rows, cols): its dimensions are looked up like a tensor's. */
 static void infer_define(Plan *plan, const Stmt *s)
 {
-    PlanTensor shape = {.stmt = s, .rank = s->n_shape, .row = s->n_shape - 2};
+    PlanTensor shape = plan_shaped(s, plan_result(s));
     Stmt none = {0};
     const Extent *row, *col;
 

@@ -363,7 +363,7 @@ static Expr *named_coordinate(Placer *p, const PlanTensor *tensor, int d, const 
     if (axis && axis->kind == EXT_LEAD)
         return name_of(p->plan, axis->var);
     for (int k = 0; p->define && k < p->define->n_shape - 2; k++) { /* a leading dimension of what is defined */
-        PlanTensor defined = {.stmt = p->define, .name = tensor->name, .rank = p->define->n_shape, .row = p->define->n_shape - 2};
+        PlanTensor defined = plan_shaped(p->define, tensor->name);
         Stmt from = {.span = e->span};
 
         if (expr_is_name(p->define->shape[k], e->name)) {

@@ -428,9 +428,14 @@ static void read_grid(Plan *plan, const Stmt *grid)
 
 /* ---- all ------------------------------------------------------------------------------------------ */
 
+PlanTensor plan_shaped(const Stmt *s, const char *name)
+{
+    return (PlanTensor){.stmt = s, .name = name, .rank = s->n_shape, .row = s->n_shape - 2, .is_output = s->kind == STMT_OUTPUT};
+}
+
 static void read_tensor(Plan *plan, const Stmt *s)
 {
-    PlanTensor tensor = {.stmt = s, .name = s->name, .rank = s->n_shape, .row = s->n_shape - 2, .is_output = s->kind == STMT_OUTPUT};
+    PlanTensor tensor = plan_shaped(s, s->name);
 
     if (s->n_shape < 1 || s->n_shape > 8) {
         plan_fail(plan, TW0602, s->span, "%s has %d dimensions; 1 to 8 are possible", s->name, s->n_shape);

@@ -151,6 +151,22 @@ typedef struct Flow {
 /* The kernels of a flow that has its definition. NULL: a diagnostic was recorded. */
 Program *flow_program(Flow *flow, int parts);
 
+/* ---- remake.c -------------------------------------------------------------- */
+
+/* A definition that is made of another one, operation by operation. */
+typedef struct Remade {
+    Arena *arena;
+    const Def *from;
+    Def *def;
+    Unit *unit;      /* the new one's: statements may be added, and replaced */
+    DefValue **made; /* by id of a value of `from` */
+} Remade;
+
+/* All but the operations. */
+Remade flow_remake(Arena *arena, const Def *from);
+/* The next operation is that of `from`; returns it as it is in the new one. */
+DefOp *flow_keep_op(const Remade *r, const DefOp *op);
+
 /* ---- spell.c --------------------------------------------------------------- */
 
 /* The definition with operations on whole tensors as operations on elements and rows,

@@ -160,29 +160,6 @@ static bool permutes(const Def *def, const DefOp *op, const Permuted *list, Perm
 
 /* ---- the definition without them ------------------------------------------------------------ */
 
-typedef struct Remade {
-    Arena *arena;
-    const Def *from;
-    Def *def;
-    DefValue **made; /* by value id */
-} Remade;
-
-static void keep_op(Remade *r, const DefOp *op)
-{
-    DefOp *copy = arena_new_of(r->arena, DefOp);
-
-    *copy = *op;
-    copy->result = r->made[op->result->id];
-    copy->result->op = copy;
-    for (int k = 0; k < copy->n_args; k++)
-        if (copy->args[k].value)
-            copy->args[k].value = r->made[copy->args[k].value->id];
-    copy->reads.data = arena_array(r->arena, DefRead, copy->reads.len);
-    for (int k = 0; k < copy->reads.len; k++)
-        copy->reads.data[k] = (DefRead){op->reads.data[k].name, r->made[op->reads.data[k].value->id]};
-    vec_push(r->arena, &r->def->ops, copy);
-}
-
 static void replace(DefValue **list, int n, const DefValue *old, DefValue *by)
 {
     for (int i = 0; i < n; i++)
@@ -206,56 +183,31 @@ static void stand_in(Remade *r, const DefOp *op, bool output)
         replace(r->def->inputs.data, r->def->inputs.len, tensor, seen);
 }
 
-static void copy_values(Remade *r)
+static const PermutedTensor *find_declared(const Permuted *list, const Stmt *s)
 {
-    const Def *from = r->from;
-
-    *r->def = *from;
-    memset(&r->def->values, 0, sizeof r->def->values);
-    memset(&r->def->ops, 0, sizeof r->def->ops);
-    for (int i = 0; i < from->values.len; i++) {
-        DefValue *copy = arena_new_of(r->arena, DefValue);
-
-        *copy = *from->values.data[i];
-        copy->op = NULL;
-        vec_push(r->arena, &r->def->values, copy);
-        r->made[from->values.data[i]->id] = copy;
-    }
-    r->def->inputs.data = arena_array(r->arena, DefValue *, from->inputs.len);
-    for (int i = 0; i < from->inputs.len; i++)
-        r->def->inputs.data[i] = r->made[from->inputs.data[i]->id];
-    r->def->outputs.data = arena_array(r->arena, DefValue *, from->outputs.len);
-    for (int i = 0; i < from->outputs.len; i++)
-        r->def->outputs.data[i] = r->made[from->outputs.data[i]->id];
+    for (int i = 0; i < list->len; i++)
+        if (s->kind == (list->data[i].output ? STMT_OUTPUT : STMT_INPUT) && strcmp(s->name, list->data[i].tensor) == 0)
+            return &list->data[i];
+    return NULL;
 }
 
 /* Declarations, too, of what is seen. */
-static void copy_unit(Remade *r, const Permuted *list)
+static void declare_seen(Remade *r, const Permuted *list)
 {
-    Unit *unit = arena_new_of(r->arena, Unit);
+    for (int i = 0; i < r->unit->body.len; i++) {
+        const Stmt *s = r->unit->body.data[i];
+        const PermutedTensor *p = find_declared(list, s);
 
-    *unit = *r->from->unit;
-    unit->body = (Block){0};
-    for (int i = 0; i < r->from->unit->body.len; i++) {
-        Stmt *s = r->from->unit->body.data[i];
-        const PermutedTensor *p = NULL;
-
-        for (int k = 0; k < list->len; k++)
-            if (s->kind == (list->data[k].output ? STMT_OUTPUT : STMT_INPUT) && strcmp(s->name, list->data[k].tensor) == 0)
-                p = &list->data[k];
-        if (p) {
-            Stmt *seen = arena_new_of(r->arena, Stmt);
-
-            *seen = *s;
-            seen->name = p->seen;
-            seen->shape = arena_array(r->arena, Expr *, p->rank);
-            for (int d = 0; d < p->rank; d++)
-                seen->shape[p->axes[d]] = s->shape[d];
-            s = seen;
-        }
-        vec_push(r->arena, &unit->body, s);
+        if (!p)
+            continue;
+        Stmt *seen = arena_new_of(r->arena, Stmt);
+        *seen = *s;
+        seen->name = p->seen;
+        seen->shape = arena_array(r->arena, Expr *, p->rank);
+        for (int d = 0; d < p->rank; d++)
+            seen->shape[p->axes[d]] = s->shape[d];
+        r->unit->body.data[i] = seen;
     }
-    r->def->unit = unit;
 }
 
 /* What a Define gives has no type of its own, while an input has: a product's operands are to be
@@ -274,10 +226,9 @@ static bool rounds_alike(const Remade *r)
 
 static const Def *unpermuted(Arena *arena, const Def *def, bool bytes, Permuted *list)
 {
-    Remade r = {arena, def, arena_new_of(arena, Def), arena_array(arena, DefValue *, def->values.len)};
+    Remade r = flow_remake(arena, def);
 
     *list = (Permuted){0};
-    copy_values(&r);
     for (int i = 0; i < def->ops.len; i++) {
         PermutedTensor found;
 
@@ -285,10 +236,10 @@ static const Def *unpermuted(Arena *arena, const Def *def, bool bytes, Permuted 
             vec_push(arena, list, found);
             stand_in(&r, def->ops.data[i], found.output);
         } else {
-            keep_op(&r, def->ops.data[i]);
+            flow_keep_op(&r, def->ops.data[i]);
         }
     }
-    copy_unit(&r, list);
+    declare_seen(&r, list);
     if (list->len > 0 && rounds_alike(&r))
         return r.def;
     *list = (Permuted){0};

@@ -21,10 +21,8 @@ enum { MOST_CHOSEN = 64, FEW = 16, MOST_RANK = 8 };
 typedef struct Speller {
     Arena *arena;
     Syms *syms;
-    const Def *from;
-    Def *def;
-    Unit *unit;      /* the definition's, and positions that are needed besides */
-    DefValue **made; /* by value id */
+    Remade remade;
+    Def *def;        /* that is made */
     int fresh;
     const DefOp *op; /* that is being spelled */
 } Speller;
@@ -38,17 +36,6 @@ static DefValue *add_value(Speller *s, const char *name)
     *value = (DefValue){.id = s->def->values.len, .name = name, .dtype = DT_F32};
     vec_push(s->arena, &s->def->values, value);
     return value;
-}
-
-static DefValue *copy_value(Speller *s, const DefValue *value)
-{
-    DefValue *copy = arena_new_of(s->arena, DefValue);
-
-    *copy = *value;
-    copy->op = NULL;
-    vec_push(s->arena, &s->def->values, copy);
-    s->made[value->id] = copy;
-    return copy;
 }
 
 static const char *fresh_name(Speller *s, const char *what)
@@ -134,11 +121,11 @@ static Expr *left_over(Speller *s, Expr *a, Expr *b)
 
 static Expr *size_of(Speller *s, const Aff *size)
 {
-    Flow flow = {.arena = s->arena, .syms = s->syms, .def = s->from};
+    Flow flow = {.arena = s->arena, .syms = s->syms, .def = s->remade.from};
 
-    for (int i = 0; i < s->from->dims.len && !aff_is_const(size, NULL); i++)
-        if (s->from->dims.data[i].size == size)
-            return expr_name(s->arena, s->from->dims.data[i].name);
+    for (int i = 0; i < s->remade.from->dims.len && !aff_is_const(size, NULL); i++)
+        if (s->remade.from->dims.data[i].size == size)
+            return expr_name(s->arena, s->remade.from->dims.data[i].name);
     return flow_dim_expr(&flow, (DefDim){size, NULL});
 }
 
@@ -157,7 +144,7 @@ static Expr *position_over(Speller *s, const char *dim)
     Flow flow = {.arena = s->arena, .syms = s->syms, .def = s->def};
     stmt->name = flow_fresh(&flow, arena_printf(s->arena, "%s_at", dim));
     stmt->over = dim;
-    vec_push(s->arena, &s->unit->body, stmt);
+    vec_push(s->arena, &s->remade.unit->body, stmt);
     vec_push(s->arena, &s->def->indices, ((DefIndex){stmt->name, dim, aff_const(s->def->aff, 0)}));
     return expr_name(s->arena, stmt->name);
 }
@@ -175,7 +162,7 @@ static void name_number(Speller *s, DefDim *dim)
     Stmt *stmt = stmt_new(s->arena, STMT_LET);
     stmt->name = dim->name = flow_fresh(&flow, arena_printf(s->arena, "entries_%d", ++s->fresh));
     stmt->value = value;
-    vec_push(s->arena, &s->unit->body, stmt);
+    vec_push(s->arena, &s->remade.unit->body, stmt);
     vec_push(s->arena, &s->def->dims, ((DefDimSym){dim->name, dim->size, NULL}));
     if (aff_is_const(dim->size, &size))
         vec_push(s->arena, &s->def->consts, ((DefConst){dim->name, (double)size}));
@@ -605,23 +592,13 @@ static void spell_choice(Speller *s, DefOp *copy, DefValue *chosen)
     add_number(s, copy, otherwise);
 }
 
-static void keep_op(Speller *s, DefValue *result)
+static void keep_op(Speller *s)
 {
-    DefValue *chosen = chosen_by(s->from, s->op);
-    DefOp *copy = arena_new_of(s->arena, DefOp);
+    const DefValue *chosen = chosen_by(s->remade.from, s->op);
+    DefOp *copy = flow_keep_op(&s->remade, s->op);
 
-    *copy = *s->op;
-    copy->result = result;
-    result->op = copy;
-    for (int k = 0; k < copy->n_args; k++)
-        if (copy->args[k].value)
-            copy->args[k].value = s->made[copy->args[k].value->id];
-    copy->reads.data = arena_array(s->arena, DefRead, copy->reads.len);
-    for (int k = 0; k < copy->reads.len; k++)
-        copy->reads.data[k] = (DefRead){s->op->reads.data[k].name, s->made[s->op->reads.data[k].value->id]};
     if (chosen)
-        spell_choice(s, copy, s->made[chosen->id]);
-    vec_push(s->arena, &s->def->ops, copy);
+        spell_choice(s, copy, s->remade.made[chosen->id]);
 }
 
 static bool has_whole(const Def *def)
@@ -632,60 +609,21 @@ static bool has_whole(const Def *def)
     return false;
 }
 
-static void copy_unit(Speller *s)
-{
-    s->unit = arena_new_of(s->arena, Unit);
-    *s->unit = *s->from->unit;
-    s->unit->body = (Block){0};
-    for (int i = 0; i < s->from->unit->body.len; i++)
-        vec_push(s->arena, &s->unit->body, s->from->unit->body.data[i]);
-    s->def->unit = s->unit;
-}
-
-static void copy_def(Speller *s)
-{
-    const Def *from = s->from;
-
-    *s->def = *from;
-    copy_unit(s);
-    memset(&s->def->values, 0, sizeof s->def->values);
-    memset(&s->def->ops, 0, sizeof s->def->ops);
-    memset(&s->def->indices, 0, sizeof s->def->indices);
-    memset(&s->def->dims, 0, sizeof s->def->dims);
-    memset(&s->def->consts, 0, sizeof s->def->consts);
-    for (int i = 0; i < from->dims.len; i++)
-        vec_push(s->arena, &s->def->dims, from->dims.data[i]);
-    for (int i = 0; i < from->consts.len; i++)
-        vec_push(s->arena, &s->def->consts, from->consts.data[i]);
-    for (int i = 0; i < from->indices.len; i++)
-        vec_push(s->arena, &s->def->indices, from->indices.data[i]);
-    for (int i = 0; i < from->values.len; i++)
-        copy_value(s, from->values.data[i]);
-    s->def->inputs.data = arena_array(s->arena, DefValue *, from->inputs.len);
-    for (int i = 0; i < from->inputs.len; i++)
-        s->def->inputs.data[i] = s->made[from->inputs.data[i]->id];
-    s->def->outputs.data = arena_array(s->arena, DefValue *, from->outputs.len);
-    for (int i = 0; i < from->outputs.len; i++)
-        s->def->outputs.data[i] = s->made[from->outputs.data[i]->id];
-}
-
 const Def *flow_spell(Arena *arena, Syms *syms, const Def *def)
 {
-    Speller s = {.arena = arena, .syms = syms, .from = def, .def = arena_new_of(arena, Def),
-                 .made = arena_array(arena, DefValue *, def->values.len)};
-
     if (!has_whole(def))
         return def;
-    copy_def(&s);
+    Speller s = {.arena = arena, .syms = syms, .remade = flow_remake(arena, def)};
+    s.def = s.remade.def;
     for (int i = 0; i < def->ops.len; i++) {
         s.op = def->ops.data[i];
-        DefValue *result = s.made[s.op->result->id];
+        const DefValue *x = s.op->args[0].value;
         int ops = s.def->ops.len;
 
-        if (op_is_whole(s.op->op) && s.op->args[0].value && spell(&s, s.made[s.op->args[0].value->id], result))
+        if (op_is_whole(s.op->op) && x && spell(&s, s.remade.made[x->id], s.remade.made[s.op->result->id]))
             continue;
         s.def->ops.len = ops;
-        keep_op(&s, result);
+        keep_op(&s);
     }
     return s.def;
 }

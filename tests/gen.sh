@@ -53,6 +53,9 @@ try gemm_bias --dtype bf16 --bind M=33 --bind N=65 --bind K=97
 try ../tests/gen/cache_of_8_bits --set D=128 --target sm_89 --bind b=1 --bind h=4 --bind kvh=2 --bind q=1 --bind kv=100
 try ../tests/gen/paged_cache --set D=64 --set page=64 --bind B=2 --bind KH=2 --bind pages=20 --bind maxp=4
 try ../tests/gen/paged_cache --set D=64 --set page=64 --target sm_90a --bind B=2 --bind KH=2 --bind pages=20 --bind maxp=4
+try ../tests/gen/integers --bind M=21 --bind N=64
+try ../tests/gen/integers --target sm_90a --bind M=7 --bind N=77
+try ../tests/gen/integers --dtype fp16 --target sm_75 --set N=32 --bind M=5
 
 # The drawn ones: awk's generator differs between implementations, this does not.
 state=$seed

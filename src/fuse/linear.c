@@ -389,7 +389,8 @@ static const Form *form_of_op(Flow *flow, const DefOp *op, const Axis *row, cons
         return form_sum(flow, op, row, col);
     if (tile_alone && op->op == OP_NEGATE)
         return form_negate(flow, op, row, col);
-    if (tile_alone && (op->op == OP_CAST || (op->op == OP_MASK && op->has_else && op->otherwise == 0)))
+    bool scales = op->op == OP_CAST && dtype_is_float(op->cast);
+    if (tile_alone && (scales || (op->op == OP_MASK && op->has_else && op->otherwise == 0)))
         return form_mapped(flow, op, row, col);
     if (tile_alone && op->op == OP_SOFTMAX && col->kind == AXIS_STREAM)
         return form_softmax(flow, op, row, col);

@@ -97,7 +97,7 @@ static bool result_is_accumulated(Gauge *g, const TileValue *p, int depth)
     if (depth > 4) return false;
     for (int i = 0; i < uses.len; i++) {
         const TileOp *op = uses.data[i];
-        if (op->kind == TILE_RESHAPE || op->kind == TILE_CAST) {
+        if (op->kind == TILE_RESHAPE || (op->kind == TILE_CAST && dtype_is_float(op->results[0]->type.dtype))) {
             if (!result_is_accumulated(g, op->results[0], depth + 1)) return false;
         } else if (op->kind != TILE_GEMM || op->args[0] != p || op->args[1] == p || !is_accumulation(g, op)) {
             return false;

@@ -183,6 +183,7 @@ static Form form_of(Weigher *w, const TileOp *op)
     const Form *b = op->n_args > 1 ? &w->forms[op->args[1]->id] : &none;
     if (op->kind == TILE_ELEMENT) return element_of(w, op, a, b);
     if (op->kind == TILE_REDUCE) return reduced(w, op, a);
+    if (op->kind == TILE_CAST && !dtype_is_float(op->results[0]->type.dtype)) return fail(w);
     return op->kind == TILE_CAST || op->kind == TILE_RESHAPE || op->kind == TILE_MOVE ? *a : fail(w);
 }
 

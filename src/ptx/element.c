@@ -1,5 +1,6 @@
 /* element.c: arithmetic on register tiles, a lane's values one by one. */
 #include "ptx/emit.h"
+#include "ptx/global.h"
 
 /* ---- templates ------------------------------------------------------------------
  * $d destination, $a $b $c operands, $0..$3 scratch registers, $p a predicate. */
@@ -573,6 +574,19 @@ static void cast_single(Emitter *e, const TileOp *op)
     em(e, "cvt.f32.f16 %%f%d, %s;", value, h);
 }
 
+/* Integers are computed with as fp32. */
+static void cast_to_integers(Emitter *e, const TileValue *from, const TileValue *to)
+{
+    const int *f = fr_f32(e, from);
+    fr_new_f32(e, to);
+    const Frag *frag = &e->frags[to->id];
+    DType t = to->type.dtype;
+    for (int i = 0; i < frag->n; i++) {
+        const char *word = gl_to_integer(e, t, em_name(e, REG_F, f[i]));
+        em(e, "cvt.rn.f32.%s %%f%d, %s;", t == DT_I64 ? "s64" : "s32", frag->f[i], word);
+    }
+}
+
 void el_cast(Emitter *e, const TileOp *op)
 {
     const TileValue *from = op->args[0], *to = op->results[0];
@@ -582,6 +596,8 @@ void el_cast(Emitter *e, const TileOp *op)
     } else if (f8_is(to->type.dtype) && to->type.layout.kind != LAY_MMA_A) {
         int *rounded = f8_round(e, from, to->type.dtype);
         fr_new(e, to)->f = rounded;
+    } else if (gl_is_integer(to->type.dtype)) {
+        cast_to_integers(e, from, to);
     } else if (!dtype_is_narrow(to->type.dtype)) { /* widening is exact */
         const int *f = fr_f32(e, from);
         Frag *frag = fr_new(e, to);

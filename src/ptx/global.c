@@ -149,6 +149,26 @@ static void load_integer(Emitter *e, DType t, const char *guard, const char *add
     em(e, "cvt.rn.f32.%s %%f%d, %s;", t == DT_I64 ? "s64" : t == DT_BOOL ? "u16" : "s32", reg, word);
 }
 
+/* Towards 0, as C converts; what is not a number is 0, truth what is not 0. */
+const char *gl_to_integer(Emitter *e, DType t, const char *value)
+{
+    const char *word = em_new(e, t == DT_I64 ? REG_RD : REG_R);
+    if (t == DT_BOOL) {
+        const char *p = em_new(e, REG_P);
+        em(e, "setp.neu.f32 %s, %s, 0f00000000;", p, value);
+        em(e, "selp.b32 %s, 1, 0, %s;", word, p);
+        return word;
+    }
+    em(e, "cvt.rzi.s%d.f32 %s, %s;", t == DT_I64 ? 64 : 32, word, value);
+    return word;
+}
+
+void gl_store_integer(Emitter *e, DType t, const char *guard, const char *address, const char *value)
+{
+    const char *word = gl_to_integer(e, t, value);
+    em(e, "%sst.global.%s %s, %s;", guard, t == DT_I64 ? "b64" : t == DT_BOOL ? "u8" : "b32", address, word);
+}
+
 void gl_load_value(Emitter *e, DType t, const char *guard, const char *address, int reg)
 {
     if (t == DT_F32) {
@@ -178,7 +198,7 @@ void gl_load_value(Emitter *e, DType t, const char *guard, const char *address, 
 bool gl_known_type(Emitter *e, const TileOp *op, bool load)
 {
     DType t = op->tensor->dtype;
-    if (t == DT_F32 || dtype_is_narrow(t) || (load && gl_is_integer(t))) return true;
+    if (t == DT_F32 || dtype_is_narrow(t) || gl_is_integer(t)) return true;
     em_fail(e, op->loc, TW0803, "%s of %s is not supported by this target yet", load ? "a load" : "a store",
             dtype_name(t));
     return false;

@@ -53,21 +53,34 @@ static const char *pair_address(Emitter *e, Pairs *p, int i)
     return sh_address_in(e, p->tile, place, row, 0, byte);
 }
 
-static bool pairs_in_shared(Emitter *e, const TileOp *op, const TileValue *reg, const TileType *shared, bool load)
+static bool pairs_in_shared(Emitter *e, const TileOp *op, const TileValue *reg, const TileType *shared)
 {
-    bool known = dtype_is_narrow(shared->dtype) || shared->dtype == DT_F32 || (load && gl_is_integer(shared->dtype));
+    bool known = dtype_is_narrow(shared->dtype) || shared->dtype == DT_F32 || gl_is_integer(shared->dtype);
     if (known && shared->cols > 1 && reg->type.cols > 1) return true;
     em_fail(e, op->loc, TW0803, "moving a %d x %d tile of %s between registers and shared memory is not supported yet",
             reg->type.rows, reg->type.cols, dtype_name(shared->dtype));
     return false;
 }
 
+static void put_integers(Emitter *e, const TileValue *v, Pairs *pairs, DType t)
+{
+    for (int i = 0; i < e->frags[v->id].n; i += 2) {
+        const char *low = gl_to_integer(e, t, fr_operand(e, v, i)), *high = gl_to_integer(e, t, fr_operand(e, v, i + 1));
+        em(e, "st.shared.v2.%s%d %s, {%s, %s};", pairs->bytes == 1 ? "u" : "b", pairs->bytes * 8, pair_address(e, pairs, i), low,
+           high);
+    }
+}
+
 void pr_put(Emitter *e, const TileOp *op)
 {
     const TileValue *v = op->args[0];
     SharedTile tile = sh_stage(op->args[1], op->index);
-    if (!pairs_in_shared(e, op, v, tile.type, false)) return;
+    if (!pairs_in_shared(e, op, v, tile.type)) return;
     Pairs pairs = pairs_new(e, v, &tile);
+    if (gl_is_integer(tile.type->dtype)) {
+        put_integers(e, v, &pairs, tile.type->dtype);
+        return;
+    }
     for (int i = 0; pairs.bytes == 4 && i < e->frags[v->id].n; i += 2) {
         const char *high = fr_operand(e, v, i + 1), *low = fr_operand(e, v, i);
         em(e, "st.shared.v2.f32 %s, {%s, %s};", pair_address(e, &pairs, i), low, high);
@@ -109,7 +122,7 @@ void pr_move(Emitter *e, const TileOp *op)
         else em_fail(e, op->loc, TW0803, "a move from shared memory needs a view");
         return;
     }
-    if (!pairs_in_shared(e, op, v, tile.type, true)) return;
+    if (!pairs_in_shared(e, op, v, tile.type)) return;
     Pairs pairs = pairs_new(e, v, &tile);
     if (gl_is_integer(tile.type->dtype)) {
         move_integers(e, v, &pairs);

@@ -264,6 +264,27 @@ const char *lo_fresh_symbol(Lower *lo, const char *name)
     return taken ? arena_printf(lo->arena, "%s_%d", name, aff_sym_count(lo->program->aff)) : name;
 }
 
+static bool is_size_in(const Unit *unit, const char *name)
+{
+    for (int i = 0; i < unit->body.len; i++) {
+        const Stmt *s = unit->body.data[i];
+        if (s->kind != STMT_INPUT && s->kind != STMT_OUTPUT) continue;
+        for (int d = 0; d < s->n_shape; d++)
+            if (expr_mentions(s->shape[d], name)) return true;
+    }
+    return false;
+}
+
+const char *lo_counter_symbol(Lower *lo, const char *name)
+{
+    bool size = false;
+    for (int i = 0; i < lo->code->units.len; i++) {
+        const Unit *unit = lo->code->units.data[i];
+        size |= unit->kind == UNIT_KERNEL && unit != lo->unit && is_size_in(unit, name);
+    }
+    return size && !is_size_in(lo->unit, name) ? arena_printf(lo->arena, "%s_%d", name, aff_sym_count(lo->program->aff)) : name;
+}
+
 const Aff *lo_local_integer(Lower *lo, const char *name)
 {
     Space space = SPACE_NONE;

@@ -184,6 +184,8 @@ const Aff *lo_local_integer(Lower *lo, const char *name);
 bool lo_is_param(const Lower *lo, const char *name);
 TileValue *lo_param(Lower *lo, const char *name);
 const char *lo_fresh_symbol(Lower *lo, const char *name); /* as names of integers are unique in dumps */
+/* For a coordinate or a counter of this kernel, whose name may be that of another kernel's dimension. */
+const char *lo_counter_symbol(Lower *lo, const char *name);
 TileValue *lo_operand(Lower *lo, const Expr *e);        /* in registers */
 TileValue *lo_gemm_operand(Lower *lo, const Expr *e, bool *transposed);
 

@@ -215,10 +215,10 @@ static bool uses_only_dims(const Checker *c, const Aff *a)
  * sizes than the tensor's, it is a mistake. */
 static bool may_be_meant(Checker *c, const Cover *v, const Range *r, const Aff *tiles)
 {
-    if (!r->loop)
-        return false;
     if (!v->store && !v->only)
         return true;
+    if (!r->loop)
+        return false;
     return aff_uses_kind(r->end, AFF_GRID) || aff_uses_kind(r->end, AFF_LOOP) ||
            aff_uses_kind(r->end, AFF_SCALAR) || r->end->kind == AFF_MIN || r->end->kind == AFF_MAX ||
            (aff_is_const(r->end, NULL) && !aff_is_const(tiles, NULL)) ||
@@ -472,11 +472,12 @@ void cover_copy(Checker *c, const Stmt *s, const Place *global, const Extent *sh
     if (c->loose || part || c->path.n_arms || s->where || s->stage || s->target ||
         s->result == RESULT_ACCUMULATE || n_shape > global->rank || n_coords != global->rank)
         return;
-    v.only = count_copies(&c->unit->body, s) == 1;
-    if (v.store && !v.only)
+    bool alone = count_copies(&c->unit->body, s) == 1;
+    if (v.store && !alone)
         return;
     for (int d = 0; d < global->rank; d++) {
         int before = c->late->list.len, at = d - (global->rank - n_shape);
+        v.only = alone && !(s->as && d == global->rank - 1); /* columns by another name are a part of all */
         check_dim(c, &v, d, at >= 0 ? shape[at] : extent_one(c));
         if (c->late->list.len > before)
             return; /* the others likely follow from it */

@@ -592,10 +592,10 @@ static bool solve(Cutter *c, const Goal *goal)
     return done;
 }
 
-Program *fuse_cut(Arena *arena, Syms *syms, const Def *written, const Diag *why, FuseMisfit misfit, void *user)
+static Program *cut_seen(Arena *arena, Syms *syms, const Def *written, const Diag *why, FuseMisfit misfit, void *user)
 {
     Permuted permuted;
-    const Def *def = flow_unpermute(arena, flow_spell(arena, syms, written), &permuted);
+    const Def *def = flow_unpermute(arena, written, &permuted);
     Cutter c = {.arena = arena, .syms = syms, .def = def, .misfit = misfit, .user = user, .why = why->message,
                 .open = why->code == TW0605, .program = arena_new_of(arena, Program)};
     Goal goal = {def->outputs.data, def->outputs.len};
@@ -607,4 +607,18 @@ Program *fuse_cut(Arena *arena, Syms *syms, const Def *written, const Diag *why,
         return NULL;
     flow_put_back(arena, c.program, &permuted);
     return c.program;
+}
+
+Program *fuse_cut(Arena *arena, Syms *syms, const Def *written, const Diag *why, FuseMisfit misfit, void *user)
+{
+    Views views;
+    const Def *spelled = flow_spell(arena, syms, written), *seen = flow_view(arena, syms, spelled, &views);
+
+    if (views.list.len > 0) {
+        Program *program = cut_seen(arena, syms, seen, why, misfit, user);
+
+        if (program && flow_unview(arena, seen, program, &views))
+            return program;
+    }
+    return cut_seen(arena, syms, spelled, why, misfit, user);
 }

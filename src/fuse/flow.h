@@ -193,6 +193,28 @@ const Def *flow_unpermute(Arena *arena, const Def *def, Permuted *list);
 /* Gives the Kernels of such a definition its tensors as they lie. */
 void flow_put_back(Arena *arena, Program *program, const Permuted *list);
 
+/* ---- view.c ------------------------------------------------------------------ */
+
+/* A part of an input, or an entry of it, that products take as a tensor of its own. */
+typedef struct View {
+    const DefValue *tensor;
+    const DefValue *seen;
+    const char *name; /* of what is seen */
+    Expr **shape;  /* of the tensor, as declared */
+    int axes[8];   /* by dimension of the tensor: which of what is seen runs along it; -1: none does */
+    Expr *at[8];   /* by dimension: which entry, or which part of the last one; NULL: it is seen whole */
+} View;
+
+typedef struct Views {
+    VEC(View) list;
+    VEC(const Stmt *) indices; /* positions that coordinates name */
+} Views;
+
+/* The definition with what is seen for inputs; itself, where there is nothing. */
+const Def *flow_view(Arena *arena, Syms *syms, const Def *def, Views *views);
+/* Gives the Kernels of such a definition its tensors. False: their tiles cannot be copied so. */
+bool flow_unview(Arena *arena, const Def *def, Program *program, const Views *views);
+
 /* ---- axes.c ---------------------------------------------------------------- */
 
 const Axis *flow_axis(Flow *flow, AxisKind kind, DefDim dim);
@@ -323,6 +345,8 @@ bool flow_has_alias(const Flow *flow, const DefValue *value, bool rows);
 void flow_header(Flow *flow, Block *body);
 /* A name like `wanted` that means nothing yet. */
 const char *flow_fresh(const Flow *flow, const char *wanted);
+/* Integer expressions print as TL: as one of it. NULL: not this one. */
+Expr *flow_written(Arena *arena, Syms *syms, const Aff *a);
 /* A dimension as the sketch writes it; NULL: it has neither a name nor a value. */
 Expr *flow_dim_expr(const Flow *flow, DefDim dim);
 /* Names that mean something else than a tile. */

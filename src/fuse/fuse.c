@@ -16,13 +16,27 @@ Program *flow_program(Flow *flow, int parts)
     return unit ? program : NULL;
 }
 
-Program *fuse(Arena *arena, Syms *syms, const Def *def, int parts, Diags *diags)
+static Program *fuse_seen(Arena *arena, Syms *syms, const Def *def, int parts, Diags *diags)
 {
     Permuted permuted;
-    const Def *seen = flow_unpermute(arena, flow_spell(arena, syms, def), &permuted);
+    const Def *seen = flow_unpermute(arena, def, &permuted);
     Flow flow = {.arena = arena, .syms = syms, .def = seen, .diags = diags};
     Program *program = flow_program(&flow, parts);
 
     flow_put_back(arena, program, &permuted);
     return program;
+}
+
+Program *fuse(Arena *arena, Syms *syms, const Def *def, int parts, Diags *diags)
+{
+    Views views;
+    const Def *spelled = flow_spell(arena, syms, def), *seen = flow_view(arena, syms, spelled, &views);
+
+    if (views.list.len > 0) {
+        Program *program = fuse_seen(arena, syms, seen, parts, diags_new(arena, NULL));
+
+        if (program && flow_unview(arena, seen, program, &views))
+            return program;
+    }
+    return fuse_seen(arena, syms, spelled, parts, diags);
 }

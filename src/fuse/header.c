@@ -235,19 +235,23 @@ static bool all_given(const Flow *flow, const Expr *e)
     return (!e->a || all_given(flow, e->a)) && (!e->b || all_given(flow, e->b));
 }
 
-/* A size that only follows from others, as of a part of a tensor: integer expressions
- * print as TL. */
-static Expr *derived_size(const Flow *flow, DefDim dim)
+Expr *flow_written(Arena *arena, Syms *syms, const Aff *a)
 {
-    Source source = {.path = "", .text = arena_printf(flow->arena, "Operator o\n  Let size = %s\nend\n",
-                                                      aff_text(flow->arena, dim.size))};
-    Diags *quiet = diags_new(flow->arena, NULL);
+    Source source = {.path = "", .text = arena_printf(arena, "Operator o\n  Let size = %s\nend\n", aff_text(arena, a))};
+    Diags *quiet = diags_new(arena, NULL);
 
     source.len = strlen(source.text);
-    Program *program = lang_parse(flow->arena, flow->syms, &source, quiet);
+    Program *program = lang_parse(arena, syms, &source, quiet);
     if (quiet->errors || program->units.len != 1 || program->units.data[0]->body.len != 1)
         return NULL;
-    Expr *size = program->units.data[0]->body.data[0]->value;
+    return program->units.data[0]->body.data[0]->value;
+}
+
+/* A size that only follows from others, as of a part of a tensor. */
+static Expr *derived_size(const Flow *flow, DefDim dim)
+{
+    Expr *size = flow_written(flow->arena, flow->syms, dim.size);
+
     return size && all_given(flow, size) ? size : NULL;
 }
 

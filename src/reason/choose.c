@@ -258,7 +258,7 @@ static void each_size(Search *s, int at)
     const Extent *extent = s->plan->extents.data[at];
     bool open = extent->kind == EXT_ROWS || extent->kind == EXT_COLS || extent->kind == EXT_LOOP;
     if (!open) {
-        s->now.size[at] = extent->kind != EXT_WHOLE ? 1 : s->padded ? in_panels(extent->fixed) : extent->fixed;
+        s->now.size[at] = extent->kind != EXT_WHOLE ? 1 : s->padded && !extent->part ? in_panels(extent->fixed) : extent->fixed;
         each_size(s, at + 1);
         return;
     }
@@ -275,7 +275,7 @@ static bool can_pad(const Search *s)
     for (int i = 0; i < s->plan->extents.len; i++) {
         const Extent *extent = s->plan->extents.data[i];
 
-        if (extent->kind == EXT_WHOLE && in_panels(extent->fixed) != extent->fixed)
+        if (extent->kind == EXT_WHOLE && !extent->part && in_panels(extent->fixed) != extent->fixed)
             return true;
     }
     return false;

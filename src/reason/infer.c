@@ -189,12 +189,46 @@ static bool is_broadcast(Plan *plan, const Expr *dim)
     return dim->kind != EXPR_NAME || !is_multiplied(plan, &plan->unit->body, dim->name);
 }
 
+/* Whether a name counts tiles of the dimension: a loop over it, or the block's place along it. */
+static bool counts_along(const Block *block, const char *name, const Expr *dim)
+{
+    for (int i = 0; i < block->len; i++) {
+        const Stmt *s = block->data[i];
+
+        if ((s->kind == STMT_FOR && s->over && strcmp(s->name, name) == 0 && expr_is_name(dim, s->over)) ||
+            counts_along(&s->body, name, dim) || counts_along(&s->orelse, name, dim))
+            return true;
+    }
+    return expr_is_name(dim, name);
+}
+
+const Expr *plan_part(const Plan *plan, const Stmt *copy, const PlanTensor *tensor)
+{
+    const Expr *size = copy->n_shape > 1 ? copy->shape[copy->n_shape - 1] : NULL, *dim = tensor->stmt->shape[tensor->rank - 1];
+    const Coord *coord = size && size->kind == EXPR_NAME ? plan_coord(copy, tensor, tensor->rank - 1) : NULL;
+
+    if (!coord || !coord->value || expr_equal(size, dim) || !eval_find(&plan->env, size->name))
+        return NULL;
+    return coord->value->kind == EXPR_NAME && counts_along(&plan->unit->body, coord->value->name, dim) ? NULL : size;
+}
+
+/* Tiles of a part are as wide as it is: what stands beside it is no zeros. */
+static const Extent *extent_of_part(Plan *plan, const Expr *size)
+{
+    Extent *extent = plan_extent(plan, EXT_WHOLE, size);
+
+    extent->part = true;
+    return extent;
+}
+
 static const Extent *extent_of_dim(Plan *plan, const Stmt *copy, const PlanTensor *tensor, int d)
 {
     const Expr *dim = tensor->stmt->shape[d];
     const Coord *coord = plan_coord(copy, tensor, d);
     const Extent *extent = NULL;
 
+    if (d == tensor->rank - 1 && plan_part(plan, copy, tensor))
+        return extent_of_part(plan, plan_part(plan, copy, tensor));
     if (coord)
         return extent_of_coord(plan, coord, dim);
     if (dim->kind == EXPR_NAME && (extent = in_scope(plan, dim->name)))

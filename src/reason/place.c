@@ -208,7 +208,8 @@ void plan_place(Plan *plan, const Choice *choice, const Stmt *from, const PlanTe
 
         if (d >= first)
             copy->shape[copy->n_shape++] = side ? plan_shape(plan, choice, side) : expr_int(plan->arena, 1);
-        values[d] = side    ? tile_coord(plan, side)
+        values[d] = side && d != tensor->row && plan_part(plan, from, tensor) ? given_coord(plan, plan_coord(from, tensor, d))
+                  : side    ? tile_coord(plan, side)
                     : given ? given_coord(plan, given)
                             : lead_coord(plan, from, tensor, d, lead_place(tensor, d));
     }

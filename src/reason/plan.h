@@ -31,6 +31,7 @@ typedef struct Extent {
     int64_t fixed;         /* WHOLE: the size; ROWS, COLS, LOOP: forced with --set, else 0 */
     bool looked_up;        /* fixed since an element for each row is a coordinate */
     bool contracted;       /* a GEMM sums along it */
+    bool part;             /* WHOLE: some tile of it is a part of a longer dimension, so no wider than it */
 } Extent;
 
 /* What a tile's elements are beyond the end of a ragged extent. */
@@ -225,6 +226,9 @@ const Coord *plan_coord(const Stmt *copy, const PlanTensor *tensor, int d);
 /* The loop at hand with this variable; the grid's dimension of this name; or NULL. */
 Extent *plan_loop_var(const Plan *plan, const char *var);
 Extent *plan_in_grid(const Plan *plan, const char *dim);
+/* The columns that a Copy takes of a longer last dimension, `Copy X (n, D) in coordinate [cols = e]`,
+ * where the e-th D columns are meant; NULL: all of them. */
+const Expr *plan_part(const Plan *plan, const Stmt *copy, const PlanTensor *tensor);
 /* Extents of the dimensions that a tensor's tiles cover in the loops at hand. */
 bool plan_tensor_extents(Plan *plan, const Stmt *copy, const PlanTensor *tensor, const Extent **row,
                          const Extent **col);

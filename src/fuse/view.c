@@ -1,0 +1,665 @@
+/* view.c: products of parts and of entries of an input.
+ *
+ *   Input  X (batch, len, 3 * heads * D)
+ *   Index  head over heads
+ *   Compute Define K (batch, heads, len, D) as X[batch, row, (heads + head) * D + col]
+ *
+ * K's tiles are tiles of X: rows of X, and of its columns the (heads + head)-th D ones. So the fuser is
+ * given a definition with K for an input, and what it writes is put back:
+ *
+ *   cols = 3 * heads * D
+ *   Copy X (len, D) as K in coordinate [cols = heads + head] from global to shared
+ *
+ * Parts that arithmetic takes first are elements that are read one by one, as ever.
+ * An entry of a leading dimension, `X[batch, row, 1, heads, col]`, is seen likewise. Other than in permute.c a
+ * tensor may be seen in several ways, and be used as it is besides.
+ *
+ * A part is whole tiles wide, and wherever it is taken its columns are kept whole: where blocks or loops
+ * are spread over them, the elements are read one by one as before.
+ */
+#include "fuse/flow.h"
+
+#include "lang/eval.h"
+
+enum { MOST_RANK = 8, MOST_VIEWS = 64 };
+
+typedef struct Finder {
+    Arena *arena;
+    Syms *syms;
+    const Def *def;
+    Views *views;
+    EvalEnv env;
+    View *view; /* at hand */
+} Finder;
+
+/* ---- positions --------------------------------------------------------------------------- */
+
+static bool named(DefDim dim, const char *name)
+{
+    return dim.name && strcmp(dim.name, name) == 0;
+}
+
+/* A product that takes it as it is; NULL: none does. */
+static const DefValue *product_of(const Finder *f, const DefValue *seen)
+{
+    for (int i = 0; i < f->def->ops.len; i++) {
+        const DefOp *op = f->def->ops.data[i];
+
+        if (op->op == OP_GEMM && (op->args[0].value == seen || op->args[1].value == seen))
+            return op->result;
+    }
+    return NULL;
+}
+
+/* The dimension that blocks have an entry of where the value has one of `axis`; NULL: none. */
+static const DefDim *block_dim(const Finder *f, const DefValue *value, int axis)
+{
+    const DefValue *product = product_of(f, value);
+    int at = product->rank - (value->rank - axis);
+
+    for (int d = 0; d < product->rank - 2; d++)
+        if (value->dims[axis].name && named(product->dims[d], value->dims[axis].name))
+            return &product->dims[d];
+    return at >= 0 && product->dims[at].name ? &product->dims[at] : NULL;
+}
+
+static const Stmt *index_over(const Finder *f, const char *dim)
+{
+    const Unit *unit = f->def->unit;
+
+    for (int i = 0; i < unit->body.len; i++) {
+        const Stmt *s = unit->body.data[i];
+
+        if (s->kind == STMT_INDEX && strcmp(s->over, dim) == 0 && (!s->value || (s->value->kind == EXPR_INT && s->value->i == 0)))
+            return s;
+    }
+    return NULL;
+}
+
+/* Where a block is along the dimension that `over`, a leading one of what is seen, follows. Heads of
+ * keys may be fewer than those of queries, which share them then. */
+static const Aff *place_along(Finder *f, const char *over)
+{
+    int axis = def_axis(f->view->seen, over);
+    const DefDim *block = axis >= 0 && axis < f->view->seen->rank - 2 ? block_dim(f, f->view->seen, axis) : NULL;
+    const Stmt *index = block ? index_over(f, block->name) : NULL;
+    AffCtx *aff = f->def->aff;
+
+    if (!block)
+        return NULL;
+    if (!index) {
+        Flow flow = {.arena = f->arena, .syms = f->syms, .def = f->def};
+        Stmt *made = stmt_new(f->arena, STMT_INDEX);
+        made->name = flow_fresh(&flow, arena_printf(f->arena, "%s_at", block->name));
+        made->over = block->name;
+        index = made;
+    }
+    bool known = false;
+    for (int i = 0; i < f->views->indices.len; i++)
+        known |= strcmp(f->views->indices.data[i]->name, index->name) == 0;
+    if (!known)
+        vec_push(f->arena, &f->views->indices, index);
+    const Aff *at = aff_of(aff, aff_sym_new(aff, index->name, AFF_SCALAR, 0, INT32_MAX));
+    const Aff *size = f->view->seen->dims[axis].size;
+    return size == block->size ? at : aff_div(aff, at, aff_div(aff, block->size, size));
+}
+
+/* Sizes, and the positions along leading dimensions of what is seen. */
+static void bind_names(Finder *f)
+{
+    const Def *def = f->def;
+    int64_t from;
+
+    eval_init(&f->env, f->arena, def->aff);
+    for (int i = 0; i < def->dims.len; i++)
+        eval_bind(&f->env, def->dims.data[i].name, def->dims.data[i].size);
+    for (int i = 0; i < def->indices.len; i++) {
+        const DefIndex *index = &def->indices.data[i];
+        const Aff *at = aff_is_const(index->from, &from) && from == 0 ? place_along(f, index->over) : NULL;
+
+        if (at)
+            eval_bind(&f->env, index->name, at);
+    }
+}
+
+/* ---- coordinates -------------------------------------------------------------------------- */
+
+static bool says_place(const Finder *f, const Expr *e)
+{
+    if (!e)
+        return false;
+    bool own = (e->kind == EXPR_NAME || e->kind == EXPR_CALL) && flow_own_axis(f->def, f->view->seen, e) >= f->view->seen->rank - 2;
+    for (int i = 0; i < e->n_args; i++)
+        own |= says_place(f, e->args[i]);
+    /* in arithmetic the name of a dimension is its size */
+    bool size = e->kind == EXPR_NAME && def_dim(f->def, e->name);
+    return (own && !size) || says_place(f, e->a) || says_place(f, e->b);
+}
+
+/* An integer that is the same for all of a block's tile; NULL: it is none. */
+static const Aff *block_integer(Finder *f, const Expr *e)
+{
+    return says_place(f, e) ? NULL : eval_aff(&f->env, e, NULL);
+}
+
+/* What is added to the place along the columns; NULL: they are not where that says. */
+static const Aff *column_base(Finder *f, const Expr *e)
+{
+    const DefValue *seen = f->view->seen;
+
+    if (flow_own_axis(f->def, seen, e) == seen->rank - 1)
+        return aff_const(f->def->aff, 0);
+    if (e->kind != EXPR_BINARY || (e->op != EO_ADD && e->op != EO_SUB))
+        return NULL;
+    bool left = says_place(f, e->a);
+    if (!left && e->op == EO_SUB)
+        return NULL;
+    const Aff *base = column_base(f, left ? e->a : e->b), *rest = base ? block_integer(f, left ? e->b : e->a) : NULL;
+    if (!rest)
+        return NULL;
+    return e->op == EO_SUB ? aff_sub(f->def->aff, base, rest) : aff_add(f->def->aff, base, rest);
+}
+
+/* Widths that tiles have exactly, whatever they are multiplied with. */
+static bool is_tile_width(int64_t width, DType dtype)
+{
+    int64_t step = dtype_bytes(dtype) == 1 ? 32 : 16;
+
+    return width > 0 && width % step == 0 && (width <= 64 || width % 128 == 0);
+}
+
+static bool find_part(Finder *f, const Expr *e)
+{
+    View *v = f->view;
+    int last = v->tensor->rank - 1;
+    int64_t width;
+    const Aff *base = column_base(f, e);
+
+    if (!base || !aff_is_const(v->seen->dims[v->seen->rank - 1].size, &width) || !is_tile_width(width, v->tensor->dtype) ||
+        aff_divisor(base) % width != 0)
+        return false;
+    v->axes[last] = v->seen->rank - 1;
+    v->at[last] = flow_written(f->arena, f->syms, aff_div(f->def->aff, base, aff_const(f->def->aff, width)));
+    return v->at[last] != NULL;
+}
+
+static bool find_entry(Finder *f, int d, const Expr *e)
+{
+    const Aff *at = block_integer(f, e);
+
+    f->view->at[d] = at ? flow_written(f->arena, f->syms, at) : NULL;
+    return f->view->at[d] != NULL;
+}
+
+/* One of the tensor's dimensions, at coordinate e (NULL: the element's own, by place). */
+static bool find_dim(Finder *f, int d, const Expr *e, bool *used)
+{
+    View *v = f->view;
+    int axis = e ? flow_own_axis(f->def, v->seen, e) : d - v->tensor->rank + v->seen->rank;
+
+    if (axis >= 0 && v->tensor->dims[d].size == v->seen->dims[axis].size && (axis == v->seen->rank - 1) == (d == v->tensor->rank - 1)) {
+        v->axes[d] = axis;
+        return !used[axis] && (used[axis] = true);
+    }
+    if (!e && axis != v->seen->rank - 1)
+        return false;
+    Expr col = {.kind = EXPR_NAME, .name = "col"};
+    return d == v->tensor->rank - 1 ? find_part(f, e ? e : &col) : find_entry(f, d, e);
+}
+
+static bool find_dims(Finder *f, const Expr *e)
+{
+    bool used[MOST_RANK] = {false};
+    int rank = f->view->tensor->rank, d = 0;
+
+    for (int i = 0; i < e->n_args; i++) {
+        int covered = e->args[i]->kind == EXPR_ELLIPSIS ? rank - (e->n_args - 1) : 1;
+
+        for (; covered > 0 && d < rank; covered--, d++)
+            if (!find_dim(f, d, e->args[i]->kind == EXPR_ELLIPSIS ? NULL : e->args[i], used))
+                return false;
+    }
+    return d == rank;
+}
+
+/* ---- recognized ----------------------------------------------------------------------------- */
+
+static int rows_of(const View *v)
+{
+    for (int d = 0; d < v->tensor->rank; d++)
+        if (v->axes[d] == v->seen->rank - 2)
+            return d;
+    return -1;
+}
+
+/* Blocks find their entries by name, or by place from the right; else they are told. */
+static bool find_entries(Finder *f, View *v)
+{
+    const DefValue *product = product_of(f, v->seen);
+    int rows = rows_of(v), back = 0;
+
+    for (int d = v->tensor->rank - 2; d >= 0; d--) {
+        const DefDim *dim = &v->tensor->dims[d];
+        bool found = d == rows || v->at[d] || v->axes[d] == v->seen->rank - 3 - back;
+
+        for (int k = 0; k < product->rank - 2; k++)
+            found |= dim->name && named(product->dims[k], dim->name);
+        const Aff *at = !found && dim->name ? place_along(f, dim->name) : NULL;
+        if (!found && (!at || !(v->at[d] = flow_written(f->arena, f->syms, at))))
+            return false;
+        back += d != rows;
+    }
+    return true;
+}
+
+/* Tiles of one tensor have their rows along one dimension. */
+static bool agrees(const Finder *f, const View *v)
+{
+    int rows = rows_of(v);
+
+    for (int i = 0; i < f->views->list.len; i++)
+        if (f->views->list.data[i].tensor == v->tensor && rows_of(&f->views->list.data[i]) != rows)
+            return false;
+    for (int i = 0; i < f->def->ops.len; i++)
+        for (int k = 0; k < f->def->ops.data[i]->n_args; k++)
+            if (f->def->ops.data[i]->args[k].value == v->tensor && rows != v->tensor->rank - 2)
+                return false;
+    return true;
+}
+
+/* Elements of it are read, as no copy brings them. */
+static bool is_read(const Finder *f, const DefValue *seen)
+{
+    for (int i = 0; i < f->def->ops.len; i++)
+        for (int k = 0; k < f->def->ops.data[i]->reads.len; k++)
+            if (f->def->ops.data[i]->reads.data[k].value == seen)
+                return true;
+    return false;
+}
+
+static bool is_named(const Finder *f, const char *name)
+{
+    for (int i = 0; i < f->def->values.len; i++) {
+        const DefValue *value = f->def->values.data[i];
+
+        if ((value->is_input || value->is_output) && strcmp(value->name, name) == 0)
+            return true;
+    }
+    for (int i = 0; i < f->views->list.len; i++)
+        if (strcmp(f->views->list.data[i].name, name) == 0)
+            return true;
+    return def_dim(f->def, name) != NULL;
+}
+
+/* Of parts of one tensor each has a name of its own. */
+static const char *name_of(const Finder *f, const DefValue *seen)
+{
+    const char *name = seen->name;
+
+    for (int i = 2; is_named(f, name); i++)
+        name = arena_printf(f->arena, "%s%d", seen->name, i);
+    return name;
+}
+
+static const Stmt *declaration(const Unit *unit, const char *tensor)
+{
+    for (int i = 0; i < unit->body.len; i++)
+        if (unit->body.data[i]->kind == STMT_INPUT && strcmp(unit->body.data[i]->name, tensor) == 0)
+            return unit->body.data[i];
+    return NULL;
+}
+
+static bool find_view(Finder *f, const DefOp *op, View *v)
+{
+    const Expr *e = op->op == OP_DEFINE ? op->where : NULL;
+    DefValue *tensor = op->reads.len == 1 ? op->reads.data[0].value : NULL;
+
+    if (!e || e->kind != EXPR_INDEX || !tensor || tensor->op || !expr_is_name(e->a, op->reads.data[0].name) ||
+        tensor->rank < 2 || tensor->rank > MOST_RANK || op->result->rank < 2 || op->result->is_output || !product_of(f, op->result) || is_read(f, op->result))
+        return false;
+    const Stmt *decl = declaration(f->def->unit, tensor->name);
+    if (!decl)
+        return false;
+    *v = (View){.tensor = tensor, .seen = op->result, .name = name_of(f, op->result), .shape = decl->shape};
+    for (int d = 0; d < MOST_RANK; d++)
+        v->axes[d] = -1;
+    for (int d = 0; d < op->result->rank; d++)
+        if (!op->result->dims[d].name && !aff_is_const(op->result->dims[d].size, NULL))
+            return false;
+    f->view = v;
+    bind_names(f);
+    bool any = false;
+    if (!find_dims(f, e) || rows_of(v) < 0 || v->axes[tensor->rank - 1] < 0)
+        return false;
+    for (int d = 0; d < tensor->rank; d++)
+        any |= v->at[d] != NULL;
+    return any && find_entries(f, v) && agrees(f, v);
+}
+
+/* ---- the definition with what is seen ------------------------------------------------------------ */
+
+static bool is_used(const Def *def, const DefValue *value)
+{
+    for (int i = 0; i < def->ops.len; i++) {
+        for (int k = 0; k < def->ops.data[i]->n_args; k++)
+            if (def->ops.data[i]->args[k].value == value)
+                return true;
+        for (int k = 0; k < def->ops.data[i]->reads.len; k++)
+            if (def->ops.data[i]->reads.data[k].value == value)
+                return true;
+    }
+    return value->is_output;
+}
+
+static Stmt *declare_seen(Arena *arena, const View *v, const Stmt *tensor)
+{
+    Stmt *s = arena_new_of(arena, Stmt);
+
+    *s = *tensor;
+    s->name = v->name;
+    s->n_shape = v->seen->rank;
+    s->shape = arena_array(arena, Expr *, v->seen->rank);
+    for (int d = 0; d < v->seen->rank; d++) {
+        int64_t size = 0;
+
+        aff_is_const(v->seen->dims[d].size, &size);
+        s->shape[d] = v->seen->dims[d].name ? expr_name(arena, v->seen->dims[d].name) : expr_int(arena, size);
+    }
+    return s;
+}
+
+static void declare_all(Remade *r, const Views *views)
+{
+    Block body = {0};
+
+    for (int i = 0; i < r->unit->body.len; i++) {
+        Stmt *s = r->unit->body.data[i];
+        bool stays = true;
+
+        for (int k = 0; s->kind == STMT_INPUT && k < views->list.len; k++) {
+            const View *v = &views->list.data[k];
+
+            if (strcmp(s->name, v->tensor->name) != 0)
+                continue;
+            vec_push(r->arena, &body, declare_seen(r->arena, v, s));
+            stays = r->made[v->tensor->id]->is_input;
+        }
+        if (stays)
+            vec_push(r->arena, &body, s);
+    }
+    r->unit->body = body;
+}
+
+static void list_inputs(Remade *r, const Views *views)
+{
+    DefValue **inputs = arena_array(r->arena, DefValue *, r->def->inputs.len + views->list.len);
+    int n = 0;
+
+    for (int i = 0; i < r->def->inputs.len; i++) {
+        DefValue *input = r->def->inputs.data[i];
+        bool seen = false;
+
+        for (int k = 0; k < views->list.len; k++)
+            if (r->made[views->list.data[k].tensor->id] == input) {
+                inputs[n++] = r->made[views->list.data[k].seen->id];
+                seen = true;
+            }
+        input->is_input = !seen || is_used(r->def, input);
+        if (input->is_input)
+            inputs[n++] = input;
+    }
+    r->def->inputs.data = inputs;
+    r->def->inputs.len = r->def->inputs.cap = n;
+}
+
+/* Operands are to be rounded to what they were: as in permute.c. */
+static bool rounds_alike(const Remade *r)
+{
+    for (int i = 0, k = 0; i < r->def->ops.len; i++, k++) {
+        while (r->from->ops.data[k]->result->id != r->def->ops.data[i]->result->id)
+            k++;
+        for (int n = 0; n < 2 && r->def->ops.data[i]->op == OP_GEMM; n++)
+            if (def_operand_type(r->def, r->def->ops.data[i], n) != def_operand_type(r->from, r->from->ops.data[k], n))
+                return false;
+    }
+    return true;
+}
+
+const Def *flow_view(Arena *arena, Syms *syms, const Def *def, Views *views)
+{
+    Finder f = {.arena = arena, .syms = syms, .def = def, .views = views};
+    Remade r = flow_remake(arena, def);
+
+    *views = (Views){0};
+    for (int i = 0; i < def->ops.len; i++) {
+        View found;
+
+        if (find_view(&f, def->ops.data[i], &found)) {
+            DefValue *seen = r.made[found.seen->id];
+
+            vec_push(arena, &views->list, found);
+            seen->dtype = found.tensor->dtype;
+            seen->is_input = true;
+            seen->name = found.name;
+        } else {
+            flow_keep_op(&r, def->ops.data[i]);
+        }
+    }
+    if (views->list.len == 0)
+        return def;
+    list_inputs(&r, views);
+    declare_all(&r, views);
+    if (rounds_alike(&r))
+        return r.def;
+    *views = (Views){0};
+    return def;
+}
+
+/* ---- the sketch without ---------------------------------------------------------------------------- */
+
+typedef struct Unviewer {
+    Arena *arena;
+    const Def *def;
+    const Views *views;
+    Unit *unit;
+    Expr **shapes[MOST_VIEWS]; /* by view: of what is seen, in this Kernel's names; NULL: it is not used */
+    bool fails;
+} Unviewer;
+
+static bool is_mentioned(const Unviewer *u, const char *name)
+{
+    for (int i = 0; i < u->unit->body.len; i++) {
+        const Stmt *s = u->unit->body.data[i];
+
+        for (int k = 0; k < s->n_shape; k++)
+            if (expr_mentions(s->shape[k], name))
+                return true;
+        if (s->name && strcmp(s->name, name) == 0)
+            return true;
+    }
+    Flow flow = {.arena = u->arena, .def = u->def};
+    return strcmp(flow_fresh(&flow, name), name) != 0;
+}
+
+static void insert_before_grid(Unviewer *u, Stmt *s)
+{
+    Block body = {0};
+
+    for (int i = 0; i < u->unit->body.len; i++) {
+        if (u->unit->body.data[i]->kind == STMT_GRID)
+            vec_push(u->arena, &body, s);
+        vec_push(u->arena, &body, u->unit->body.data[i]);
+    }
+    u->unit->body = body;
+}
+
+/* A name for a size, so that coordinates along it can be given. */
+static Expr *name_for(Unviewer *u, Expr *size, const Aff *value, const char *wanted)
+{
+    const char *name = wanted;
+    int64_t known;
+
+    if (size->kind == EXPR_NAME)
+        return size;
+    for (int i = 0; i < u->unit->body.len; i++) { /* it may have one */
+        const Stmt *s = u->unit->body.data[i];
+
+        if (s->kind == STMT_ASSIGN && aff_is_const(value, &known) && s->value->kind == EXPR_INT && s->value->i == known)
+            return expr_name(u->arena, s->name);
+    }
+    for (int i = 2; is_mentioned(u, name); i++)
+        name = arena_printf(u->arena, "%s%d", wanted, i);
+    Stmt *assign = stmt_new(u->arena, STMT_ASSIGN);
+    assign->name = name;
+    assign->value = aff_is_const(value, &known) ? expr_int(u->arena, known) : size;
+    insert_before_grid(u, assign);
+    return expr_name(u->arena, name);
+}
+
+/* The first of what is seen of a tensor becomes it; the others go. */
+static void declare_tensors(Unviewer *u)
+{
+    Block body = {0};
+
+    for (int i = 0; i < u->unit->body.len; i++) {
+        Stmt *s = u->unit->body.data[i];
+        bool stays = true;
+
+        for (int k = 0; s->kind == STMT_INPUT && k < u->views->list.len; k++) {
+            const View *v = &u->views->list.data[k];
+
+            if (strcmp(s->name, v->name) != 0)
+                continue;
+            u->shapes[k] = s->shape;
+            stays = !declaration(u->unit, v->tensor->name);
+            Expr **shape = arena_array(u->arena, Expr *, v->tensor->rank);
+            for (int d = 0; d < v->tensor->rank; d++)
+                shape[d] = expr_copy(u->arena, v->at[d] ? v->shape[d] : s->shape[v->axes[d]]);
+            s->shape = shape;
+            s->n_shape = v->tensor->rank;
+            s->name = v->tensor->name; /* the next finds it declared */
+            break;
+        }
+        if (stays)
+            vec_push(u->arena, &body, s);
+    }
+    u->unit->body = body;
+}
+
+static void name_dims(Unviewer *u, int which)
+{
+    const View *v = &u->views->list.data[which];
+    const Stmt *decl = declaration(u->unit, v->tensor->name);
+    int last = v->seen->rank - 1;
+
+    u->shapes[which][last] = name_for(u, u->shapes[which][last], v->seen->dims[last].size, "width");
+    for (int d = 0; decl && d < v->tensor->rank; d++)
+        if (v->at[d])
+            decl->shape[d] = name_for(u, decl->shape[d], v->tensor->dims[d].size, d == v->tensor->rank - 1 ? "cols" : "entries");
+}
+
+static bool mentions(const Unviewer *u, const char *name)
+{
+    for (int i = 0; i < u->views->list.len; i++)
+        for (int d = 0; d < MOST_RANK; d++)
+            if (u->shapes[i] && u->views->list.data[i].at[d] && expr_mentions(u->views->list.data[i].at[d], name))
+                return true;
+    return false;
+}
+
+static void declare_indices(Unviewer *u)
+{
+    for (int i = 0; i < u->views->indices.len; i++) {
+        const Stmt *index = u->views->indices.data[i];
+        bool there = !mentions(u, index->name);
+
+        for (int k = 0; k < u->unit->body.len && !there; k++)
+            there = u->unit->body.data[k]->kind == STMT_INDEX && strcmp(u->unit->body.data[k]->name, index->name) == 0;
+        if (there)
+            continue;
+        Stmt *copy = arena_new_of(u->arena, Stmt);
+        *copy = *index;
+        copy->comment = NULL;
+        copy->gap = false;
+        insert_before_grid(u, copy);
+    }
+}
+
+/* Whether blocks or a loop are spread over the dimension. */
+static bool is_spread(const Block *block, const char *dim)
+{
+    for (int i = 0; i < block->len; i++) {
+        const Stmt *s = block->data[i];
+
+        for (int k = 0; s->kind == STMT_GRID && k < s->n_coords; k++)
+            if (strcmp(s->coords[k].name, dim) == 0)
+                return true;
+        if ((s->kind == STMT_FOR && s->over && strcmp(s->over, dim) == 0) || is_spread(&s->body, dim) || is_spread(&s->orelse, dim))
+            return true;
+    }
+    return false;
+}
+
+static void put_back_copy(Unviewer *u, Stmt *s, int which)
+{
+    const View *v = &u->views->list.data[which];
+    const Stmt *decl = declaration(u->unit, v->tensor->name);
+    int last = v->tensor->rank - 1, given = 0, rows = rows_of(v);
+
+    if (!decl || !u->shapes[which]) {
+        u->fails = true;
+        return;
+    }
+    s->as = s->as ? s->as : v->name;
+    s->name = v->tensor->name;
+    s->has_shape = true;
+    s->shape = arena_array(u->arena, Expr *, 2);
+    s->n_shape = 2;
+    s->shape[0] = expr_copy(u->arena, decl->shape[rows]);
+    s->shape[1] = expr_copy(u->arena, v->at[last] ? u->shapes[which][v->seen->rank - 1] : decl->shape[last]);
+    u->fails |= s->shape[0]->kind != EXPR_NAME || s->shape[1]->kind != EXPR_NAME ||
+                (v->at[last] && is_spread(&u->unit->body, s->shape[1]->name));
+    Coord *coords = arena_array(u->arena, Coord, s->n_coords + v->tensor->rank);
+    for (; given < s->n_coords; given++) {
+        coords[given] = s->coords[given];
+        u->fails |= !coords[given].name;
+    }
+    for (int d = 0; d < v->tensor->rank; d++)
+        if (v->at[d])
+            coords[given++] = (Coord){.name = decl->shape[d]->name, .value = expr_copy(u->arena, v->at[d])};
+    s->coords = coords;
+    s->n_coords = given;
+}
+
+static void put_back_copies(Unviewer *u, Block *block)
+{
+    for (int i = 0; i < block->len; i++) {
+        Stmt *s = block->data[i];
+
+        for (int k = 0; s->kind == STMT_COPY && s->space == SPACE_GLOBAL && k < u->views->list.len; k++)
+            if (strcmp(s->name, u->views->list.data[k].name) == 0) {
+                put_back_copy(u, s, k);
+                break;
+            }
+        put_back_copies(u, &s->body);
+        put_back_copies(u, &s->orelse);
+    }
+}
+
+bool flow_unview(Arena *arena, const Def *def, Program *program, const Views *views)
+{
+    bool fails = views->list.len > MOST_VIEWS;
+
+    for (int i = 0; program && views->list.len > 0 && !fails && i < program->units.len; i++) {
+        Unviewer u = {.arena = arena, .def = def, .views = views, .unit = program->units.data[i]};
+
+        declare_tensors(&u);
+        for (int k = 0; k < views->list.len; k++)
+            if (u.shapes[k])
+                name_dims(&u, k);
+        declare_indices(&u);
+        put_back_copies(&u, &u.unit->body);
+        fails = u.fails;
+    }
+    return !fails;
+}

@@ -330,6 +330,7 @@ static void last_turns_of_half_width(void **state)
         check_op(arena, "ops/attention.tl", i % 2 ? DT_F16 : DT_BF16, i == 2 ? "HeadDim=192 VDim=128 q_heads=1 kv_heads=1 last=half BM=128 BN=128 warps=8"
                                                                             : "HeadDim=64 q_heads=1 kv_heads=1 last=half BM=128 BN=128 warps=8",
                  arena_printf(arena, "batch=1 q_len=%d kv_len=%d", lengths[i][0], lengths[i][1]));
+    check_op(arena, "ops/attention.tl", DT_BF16, "HeadDim=128 q_heads=1 kv_heads=1 last=half BM=128 BN=96 warps=8", "batch=1 q_len=150 kv_len=300");
     check_data(arena, "ops/attention.tl", FILL_GROWING, "HeadDim=64 q_heads=1 kv_heads=1 last=half BM=128 BN=128 warps=8", "batch=1 q_len=256 kv_len=256");
     static const struct { const char *sets; bool half; } chosen[] = {
         {"HeadDim=128 causal=1 last=half", true}, {"HeadDim=128 causal=1 last=full", false},
@@ -369,8 +370,8 @@ static void indices_are_made_in_place(void **state)
 }
 
 /* Where V fills a panel, the product by it has eight columns more, which sum the weights'
- * rows: no product besides, and no wait; elsewhere, and where sums are more than divisors,
- * lanes sum them. */
+ * rows: no product besides, and no wait; elsewhere lanes sum them, four at a time, and where sums are more
+ * than divisors, one by one before they are rounded. */
 static void products_sum_rows(void **state)
 {
     Arena *arena = ((Fixture *)*state)->arena;
@@ -380,8 +381,33 @@ static void products_sum_rows(void **state)
     const char *wide = ptx_of(arena, "ops/attention.tl", "HeadDim=128 causal=0"), *seen = ptx_of(arena, "ops/attention_lse.tl", "HeadDim=64 causal=0");
     assert_int_equal(count(wide, "m64n136k16") + count(wide, "m64n8k16"), 0);
     assert_int_equal(count(seen, "m64n72k16") + count(seen, "m64n8k16"), 0);
-    const char *asked = ptx_of(arena, "ops/attention.tl", "HeadDim=128 causal=0 sums=rounded");
-    assert_true(count(asked, "m64n8k16") > 0);
+    static const char *const folds[] = {"ops/attention.tl", "ops/softcap.tl"};
+    for (size_t i = 0; i < TW_COUNT(folds); i++) {
+        assert_true(count(ptx_of(arena, folds[i], "HeadDim=128 causal=0"), "fma.rn.bf16x2") > 0);
+        assert_int_equal(count(ptx_of(arena, folds[i], "HeadDim=128 causal=0 sums=exact"), "fma.rn.bf16x2"), 0);
+    }
+    assert_int_equal(count(seen, "fma.rn.bf16x2"), 0);
+}
+
+/* The largest error, over what is allowed, where a key far behind the first ones is four fifths of every row, by a
+ * weight that lies halfway between two numbers of its type. */
+static double error_of_late_key(Arena *arena, const char *sets)
+{
+    static const char late[] = "Operator late\n  Input Q (M, 128)\n  Input K (N, 128)\n  Input V (N, 128)\n"
+                               "  Output O (M, 128)\n  Index key over N\n\n  Compute GEMM Q, K.T and get S\n"
+                               "  Compute Multiply S, 0.0001 and get new S\n  Compute Mask S where key != 299 else 7\n"
+                               "  Compute Softmax S and get P\n  Compute GEMM P, V and get O\nend\n";
+    LevelCase c = {.definition = late, .dtype = DT_BF16, .seed = 1, .target = "sm_90a"};
+    add_settings(arena, &c, sets, "M=128 N=350");
+    LevelReport report = levels_run(arena, &c);
+    assert_int_equal(report.verdict, LEVELS_AGREE);
+    return report.worst;
+}
+
+static void roundings_cancel(void **state)
+{
+    Arena *arena = ((Fixture *)*state)->arena;
+    assert_true(error_of_late_key(arena, "sums=rounded splits=1") < 0.8 * error_of_late_key(arena, "sums=exact splits=1"));
 }
 
 /* Whether the loop goes on, and whether a maximum is taken first, is voted on at an
@@ -552,7 +578,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(attention_on_any_data, setup, teardown),   cmocka_unit_test_setup_teardown(instances_leave_loops, setup, teardown), cmocka_unit_test_setup_teardown(instances_take_turns, setup, teardown), cmocka_unit_test_setup_teardown(uneven_instances_take_turns, setup, teardown), cmocka_unit_test_setup_teardown(places_go_in_groups, setup, teardown),
         cmocka_unit_test_setup_teardown(last_turns_of_half_width, setup, teardown), cmocka_unit_test_setup_teardown(sums_end_beside_products, setup, teardown),
         cmocka_unit_test_setup_teardown(lanes_meet_again, setup, teardown), cmocka_unit_test_setup_teardown(few_registers_are_kept_free, setup, teardown),
-        cmocka_unit_test_setup_teardown(products_sum_rows, setup, teardown), cmocka_unit_test_setup_teardown(loops_vote_ahead, setup, teardown),
+        cmocka_unit_test_setup_teardown(products_sum_rows, setup, teardown), cmocka_unit_test_setup_teardown(roundings_cancel, setup, teardown), cmocka_unit_test_setup_teardown(loops_vote_ahead, setup, teardown),
         cmocka_unit_test_setup_teardown(places_are_told, setup, teardown), cmocka_unit_test_setup_teardown(grids_of_many_axes, setup, teardown),
         cmocka_unit_test_setup_teardown(products, setup, teardown),
     };

@@ -332,6 +332,26 @@ static void dead_rows(void **state)
         assert_true(at2(c.tensors[3], i, 3) == 0);
 }
 
+static const char FOLD[] = "program fold\ntensor X (2, 64) bf16 in\ntensor Y (2, 16) bf16 out\n\n"
+                           "kernel fold grid(m: 1) warps 4 {\n"
+                           "  %x = load X[0 : rows, 0 : cols] : bf16<2x64>\n"
+                           "  %y = rowsum %x along columns : bf16<2x16>\n"
+                           "  store %y, Y[0 : rows, 0 : cols]\n}\n";
+
+/* Half a tile apart first, and rounded each time: 1 + 2^-8 is 1, and 2^-8 + 2^-8 is not lost. */
+static void sums_of_halves(void **state)
+{
+    Fixture *f = *state;
+    Tensor *tensors[] = {new_tensor(f, DT_BF16, 2, 2, 64), new_tensor(f, DT_BF16, 2, 2, 16)};
+    TileRun run = {.tensors = tensors, .seed = 1};
+    const char *error = NULL;
+    double eps = 1.0 / 256;
+    for (int j = 0; j < 64; j += 16) dtype_store(DT_BF16, (char *)tensors[0]->data + 2 * j, j ? eps : 1);
+    assert_true(tile_run(f->arena, parse_good(f, FOLD), &run, &error));
+    assert_true(at2(tensors[1], 0, 0) == 1 + 2 * eps);
+    assert_true(at2(tensors[1], 0, 1) == 0 && at2(tensors[1], 1, 0) == 0);
+}
+
 /* ---- the same, staged -------------------------------------------------------------------------- */
 
 #define ONE_STEP(in)                                                                               \
@@ -590,6 +610,9 @@ static void verifier_types(void **state)
     rejects(f, edit(f, STAGED, "%k = view %K[j mod 2] : shared bf16<16x16>", "%k = view %K[j mod 2] : shared bf16<16x32>"), TW0755);
     rejects(f, edit(f, GEMM, "fill 0 : fp32<32x24>", "fill 0 : fp32<2000000x24>"), TW0755);
     rejects(f, edit(f, GEMM, "store %0", "store %sum"), TW0755);
+    rejects(f, edit(f, FOLD, "rowsum %x", "rowmax %x"), TW0755);
+    rejects(f, edit(f, FOLD, "along columns : bf16", "along columns : fp16"), TW0755);
+    rejects(f, edit(f, edit(f, FOLD, "X (2, 64)", "X (2, 48)"), "bf16<2x64>", "bf16<2x48>"), TW0755);
 }
 
 static void verifier_regions(void **state)
@@ -956,6 +979,7 @@ int main(void)
         TEST(launches_are_checked),
         TEST(online_softmax),
         TEST(dead_rows),
+        TEST(sums_of_halves),
         TEST(staged),
         TEST(roles),
         TEST(seeds_do_not_matter),

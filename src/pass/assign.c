@@ -129,6 +129,8 @@ static void constrain_reduce(Assigner *a, const TileOp *op)
         a->failed = true;
     }
     if (op->axis == 0) pin(a, op->args[0], PIN_C, op->loc);
+    if (op->axis == 1 && is_matrix(op->results[0]) && dtype_is_narrow(op->results[0]->type.dtype))
+        unify(a, op->args[0], op->results[0], op->loc); /* words are added to words */
 }
 
 static void constrain_block(Assigner *a, const TileBlock *block)

@@ -142,10 +142,10 @@ void bounded_expand(TileProgram *program, TileKernel *kernel, TileOp *loop, Tile
     TileValue *p = rw_unary(&rw, OP_EXP, middle == 0 ? s : rw_binary(&rw, OP_SUBTRACT, s, rw_fill(&rw, middle)));
     rw_stand_for(body, softmax->results[0], p);
     TileValue *w = summed(&rw, p, rounded);
-    bool joined = kernel->specialized && w != p;
-    TileValue *one = joined ? ones_operand(program, kernel, w, softmax->args[2]) : NULL;
-    TileValue *l = joined ? ones_add(&rw, softmax->args[2], w, one)
-                          : rw_binary(&rw, OP_ADD, softmax->args[2], rw_reduce_rows(&rw, OP_ROW_SUM, w));
+    bool rounds = kernel->specialized && w != p, joined = rounds && ones_fit(body, softmax);
+    TileValue *sum = softmax->args[2], *l;
+    if (joined) l = ones_add(&rw, sum, w, ones_operand(program, kernel, w, sum));
+    else l = rw_binary(&rw, OP_ADD, sum, rounds ? parts_fold(&rw, w) : rw_reduce_rows(&rw, OP_ROW_SUM, w));
     rw_stand_for(body, softmax->results[2], l);
     for (int i = 0; i < b.n_sums; i++) {
         rw_stand_for(body, b.rescales[i]->results[0], sum_of(&b, i));
@@ -154,5 +154,5 @@ void bounded_expand(TileProgram *program, TileKernel *kernel, TileOp *loop, Tile
     leave_reference(&b, middle);
     rw_remove(body, softmax);
     if (joined) ones_carry(program, kernel, loop, b.l);
-    else if (!rounded) parts_carry(program, kernel, loop, b.l);
+    else if (!rounded || kernel->specialized) parts_carry(program, kernel, loop, b.l);
 }

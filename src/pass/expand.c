@@ -156,19 +156,16 @@ static SchedValue choose_form(const Expansion *x, TileOp *loop, const TileBlock 
     return pass_decide(x->kernel, SCHED_SOFTMAX, best, possible, x->diags);
 }
 
-/* Of what the products see the tensor cores can make the sum: those of a warp on the side
- * of any product, those of a warpgroup beside one that has room for it (ones.c). Without,
- * rounding it takes as many instructions again as the sum (measured: d128 5 % slower).
- * Summed exactly, a weight that is most of its row shows its own rounding, half a unit of
+/* Summed exactly, a weight that is most of its row shows its own rounding, half a unit of
  * the operand's last place, but not where its maximum was the reference: then it is a
- * power of two. */
-static SchedValue choose_sums(const Expansion *x, const TileBlock *block, const TileOp *op, GaugeFreedom free, SchedValue form)
+ * power of two. Of what the products see, where that error cancels, the tensor cores can make the
+ * sum: those of a warp on the side of any product, those of a warpgroup beside one that has room
+ * for it (ones.c); elsewhere pairs are added as they are first (parts.c). */
+static SchedValue choose_sums(const Expansion *x, GaugeFreedom free)
 {
     uint64_t exact = DECIDE(SCHED_SUMS_EXACT), either = exact | DECIDE(SCHED_SUMS_ROUNDED);
-    bool by_product = form == SCHED_SOFTMAX_CHECKED || (form == SCHED_SOFTMAX_BOUNDED && x->kernel->specialized);
-    bool fits = free.rounded_sum && (!by_product || ones_fit(block, op));
-    bool pays = fits && (!by_product || ones_pay(block, op));
-    return pass_decide(x->kernel, SCHED_SUMS, pays ? SCHED_SUMS_ROUNDED : SCHED_SUMS_EXACT, fits ? either : exact, x->diags);
+    return pass_decide(x->kernel, SCHED_SUMS, free.rounded_sum ? SCHED_SUMS_ROUNDED : SCHED_SUMS_EXACT,
+                       free.rounded_sum ? either : exact, x->diags);
 }
 
 static void expand_softmax(Expansion *x, TileOp *loop, TileBlock *block, int at)
@@ -176,7 +173,7 @@ static void expand_softmax(Expansion *x, TileOp *loop, TileBlock *block, int at)
     TileOp *op = block->ops.data[at];
     GaugeFreedom free = gauge_freedom(x->program->arena, x->kernel, loop, op);
     SchedValue form = choose_form(x, loop, block, op, free);
-    bool rounded = choose_sums(x, block, op, free, form) == SCHED_SUMS_ROUNDED;
+    bool rounded = choose_sums(x, free) == SCHED_SUMS_ROUNDED;
     if (form == SCHED_SOFTMAX_CHECKED) postcheck_expand(x->program, x->kernel, loop, op, rounded);
     else if (form == SCHED_SOFTMAX_BOUNDED) bounded_expand(x->program, x->kernel, loop, op, rounded);
     else expand_in_order(x->program, x->kernel, form == SCHED_SOFTMAX_LAGGING, rounded, block, at);

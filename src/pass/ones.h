@@ -4,10 +4,9 @@
 
 #include "pass/rewrite.h"
 
-/* Whether the sums of a loop's softmax may be made so, and whether they then cost the
- * tensor cores next to nothing, as part of another product. */
+/* Whether the sums of a loop's softmax may be made so, as part of another product, where they cost the
+ * tensor cores next to nothing. */
 bool ones_fit(const TileBlock *block, const TileOp *softmax);
-bool ones_pay(const TileBlock *block, const TileOp *softmax);
 /* The ones, made at the kernel's start, that an operand p is multiplied by. The sum, a
  * value that a loop carries, is of more columns from now on. */
 TileValue *ones_operand(TileProgram *program, TileKernel *kernel, const TileValue *p, TileValue *sum);

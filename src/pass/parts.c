@@ -14,6 +14,15 @@
  * The lanes that share a row then exchange their sums once, and not in every turn.
  * It holds for any value that is only multiplied by columns and added sums of rows, also
  * where revised values stand between.
+ *
+ * And sums of operands, of 16 bits, in two steps:
+ *
+ *   %f = rowsum %p along columns : bf16<R x C/4>    four at a time, rounded
+ *   %b = rowsum %f along columns
+ *
+ * An instruction adds two pairs of them, which is less work than to sum what they were rounded from.
+ * Those that are added up lie half a tile and a quarter apart, where most rows have but one that counts;
+ * and of many the roundings cancel.
  */
 #include "pass/parts.h"
 
@@ -132,6 +141,18 @@ static TileValue *divided(Rewriter *rw, TileValue *v)
     if (rw_number(v, &number)) return rw_fill_tile(rw, number / PARTS, rows, PARTS);
     TileValue *part = rw_binary(rw, OP_MULTIPLY, v, rw_fill(rw, 1.0 / PARTS));
     return rw_binary(rw, OP_ADD, rw_fill_tile(rw, 0, rows, PARTS), part);
+}
+
+TileValue *parts_fold(Rewriter *rw, TileValue *p)
+{
+    enum { AT_ONCE = 4, ATOM = 16 }; /* an operand is as many columns wide at least, PTX ISA, mma.m16n8k16 */
+    int cols = p->type.cols, by = dtype_bytes(p->type.dtype) == 2 ? AT_ONCE : 1;
+    while (by > 1 && cols % (by * ATOM)) by /= 2;
+    if (by == 1) return rw_reduce_rows(rw, OP_ROW_SUM, p);
+    TileValue *folded = rw_reduce_rows(rw, OP_ROW_SUM, p);
+    folded->type = p->type;
+    folded->type.cols = cols / by;
+    return rw_reduce_rows(rw, OP_ROW_SUM, folded);
 }
 
 bool parts_carry(TileProgram *program, TileKernel *kernel, TileOp *loop, int k)

@@ -10,8 +10,8 @@
  *     RAISE; %e and what is made of it again }
  *   %l3 = add %l2, %part1
  *
- * Where sums are but divisors the tensor cores may make them, of what the products see
- * (ones.c); they are no part of the weights then.
+ * Where sums are but divisors they may be of what the products see, %P: then the tensor cores may
+ * make them (ones.c), and they are no part of the weights.
  *
  * The exponentials do not wait for a maximum, nor lanes for each other: where the
  * reference is an old one, that shows in what they gave. It is legal where the
@@ -42,14 +42,14 @@ static const double UNSEEN = 8.50705917302346158658e37, FAR = 1e30;
 
 /* What p may be. bf16 and fp32 have 126 binades below 1 and keep their precision 60
  * binades down (times numbers of 2^-66 and more), and that p is less than 2 shows in
- * one bit of it. fp16 has only 14, so it uses those above 1: no lag, and up to 2^14,
- * which is short of infinity. */
+ * one bit of it. fp16 has only 14, so it uses those above 1: no lag, and up to 2^13, four
+ * of which are short of infinity. */
 static const struct Range {
     DType dtype;
     double lag, bound, headroom; /* headroom = lag + log2 bound */
 } RANGES[] = {
     {DT_BF16, 60, 2, 61},
-    {DT_F16, 0, 16384, 14},
+    {DT_F16, 0, 8192, 13},
 };
 
 static const struct Range *range_of(DType dtype)
@@ -68,8 +68,8 @@ typedef struct PostCheck {
     TileOp *rescales[MAX_SUMS];
     int n_sums;
     const struct Range *range;
-    TileValue *one; /* sums are but divisors, so that the rounding of a dominant p cancels: what the
-                     * tensor cores make them with (ones.c); else NULL */
+    bool rounded;   /* sums are of what the products see, so that the rounding of a dominant p cancels */
+    TileValue *one; /* what the tensor cores make the sums with (ones.c), or NULL */
 } PostCheck;
 
 /* What goes round the loop, as of some moment. */
@@ -134,7 +134,9 @@ static Weights weights(Rewriter *rw, const PostCheck *c, TileValue *reference)
 {
     TileValue *e = exponentials(rw, c, reference);
     TileOp *reshape = rw_insert(rw, TILE_RESHAPE, 1, &e, 1, &c->reshape->results[0]->type);
-    return (Weights){reshape->results[0], c->one ? NULL : rw_reduce_rows(rw, OP_ROW_SUM, e)};
+    TileValue *operand = reshape->results[0];
+    if (c->one) return (Weights){operand, NULL};
+    return (Weights){operand, c->rounded ? parts_fold(rw, operand) : rw_reduce_rows(rw, OP_ROW_SUM, e)};
 }
 
 /* 1 where a reference moved by more than half of what p may grow, but not from where
@@ -307,19 +309,19 @@ static void expand_turn(const PostCheck *c, State s)
 
 void postcheck_expand(TileProgram *program, TileKernel *kernel, TileOp *loop, TileOp *softmax, bool rounded)
 {
-    PostCheck c = {.program = program, .kernel = kernel, .loop = loop, .softmax = softmax};
+    PostCheck c = {.program = program, .kernel = kernel, .loop = loop, .softmax = softmax, .rounded = rounded};
     const TileBlock *body = loop->regions[0];
     if (!find_parts(&c)) return;
     State s = {.reference = softmax->args[1], .l = softmax->args[2]};
     for (int i = 0; i < c.n_sums; i++) s.sums[i] = sum_of(&c, i);
     int l = position_of(body, s.l);
-    if (rounded) c.one = ones_operand(program, kernel, c.reshape->results[0], s.l);
+    if (rounded && ones_fit(body, softmax)) c.one = ones_operand(program, kernel, c.reshape->results[0], s.l);
     s.hot = carry_hot(&c);
     expand_turn(&c, s);
     remove_old(&c);
     carry_reference(&c, position_of(body, s.reference));
     restore_sum(&c, l);
     for (int i = 0; i < c.n_sums; i++) restore_sum(&c, position_of(body, s.sums[i]));
-    if (rounded) ones_carry(program, kernel, loop, l);
+    if (c.one) ones_carry(program, kernel, loop, l);
     else parts_carry(program, kernel, loop, l);
 }

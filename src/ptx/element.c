@@ -1,6 +1,6 @@
 /* element.c: arithmetic on register tiles, a lane's values one by one. */
-#include "ptx/emit.h"
 #include "ptx/global.h"
+#include "ptx/roles.h"
 
 /* ---- templates ------------------------------------------------------------------
  * $d destination, $a $b $c operands, $0..$3 scratch registers, $p a predicate. */
@@ -485,11 +485,67 @@ static void reduce_columns(Emitter *e, const TileOp *op)
     }
 }
 
+/* PTX ISA, fma: of bf16x2 from sm_80 on, add of them from sm_90 on. */
+static void add_pairs(Emitter *e, DType dtype, int one, int d, int a, int b)
+{
+    if (dtype == DT_F16) em(e, "add.rn.f16x2 %%r%d, %%r%d, %%r%d;", d, a, b);
+    else em(e, "fma.rn.bf16x2 %%r%d, %%r%d, %%r%d, %%r%d;", d, a, one, b);
+}
+
+/* A row of pairs becomes a half or a quarter of it, words being added to words. */
+static void fold_rows(Emitter *e, const TileOp *op)
+{
+    const TileValue *a = op->args[0], *v = op->results[0];
+    DType dtype = v->type.dtype;
+    const int *words = fr_packed(e, a, dtype);
+    Frag *frag = fr_new(e, v);
+    int *folded = arena_array(e->arena, int, frag->n / 2), *left = arena_array(e->arena, int, fr_words(a));
+    if (op->op != OP_ROW_SUM || a->type.dtype != dtype || a->type.layout.kind != LAY_MMA_A || dtype_bytes(dtype) != 2) {
+        em_fail(e, op->loc, TW0803, "only operand fragments of 16 bits are summed as they are");
+        return;
+    }
+    int one = em_reg(e, REG_R);
+    if (dtype == DT_BF16) em(e, "mov.b32 %%r%d, 0x%08x;", one, ones_of(dtype));
+    for (int w = 0; w < frag->n / 2; w++) {
+        int n = 0, row, col, r, c;
+        fr_place(v, 2 * w, &row, &col);
+        for (int i = 0; i < fr_words(a); i++) {
+            fr_place(a, 2 * i, &r, &c);
+            if (r == row && c % v->type.cols == col) left[n++] = words[i];
+        }
+        for (; n > 1; n /= 2)
+            for (int i = 0; i < n / 2; i++) {
+                int d = em_reg(e, REG_R);
+                add_pairs(e, dtype, one, d, left[i], left[i + n / 2]);
+                left[i] = d;
+            }
+        folded[w] = left[0];
+    }
+    frag->packed = folded;
+}
+
+/* What a sum of pairs adds up. The upper number of a word of bf16 is the word itself: the lower one, which is
+ * not below 0, lies behind its last place and adds at most half of that, a quarter where it is less than 2. */
+static const int *addends(Emitter *e, const TileValue *v, OpId op)
+{
+    const Frag *frag = &e->frags[v->id];
+    bool pairs = op == OP_ROW_SUM && v->type.dtype == DT_BF16 && !frag->f && frag->packed && rv_is_positive(v);
+    if (!pairs) return fr_f32(e, v);
+    int *f = fr_fresh(e, REG_F, frag->n);
+    for (int i = 0; i < frag->n / 2; i++) {
+        const char *low = em_new(e, REG_R);
+        em(e, "shl.b32 %s, %%r%d, 16;", low, frag->packed[i]);
+        em(e, "mov.b32 %%f%d, %s;", f[2 * i], low);
+        em(e, "mov.b32 %%f%d, %%r%d;", f[2 * i + 1], frag->packed[i]);
+    }
+    return f;
+}
+
 /* A row becomes as many numbers as an atom is wide, each of its lane's own: nothing is shuffled. */
 static void reduce_partly(Emitter *e, const TileOp *op)
 {
     const TileValue *a = op->args[0], *v = op->results[0];
-    const int *f = fr_f32(e, a);
+    const int *f = addends(e, a, op->op);
     int n = e->frags[a->id].n;
     fr_new_f32(e, v);
     const Frag *frag = &e->frags[v->id];
@@ -518,7 +574,8 @@ void el_reduce(Emitter *e, const TileOp *op)
 {
     const TileValue *a = op->args[0], *v = op->results[0];
     if (op->axis == 1 && v->type.cols > 1) {
-        reduce_partly(e, op);
+        if (dtype_is_narrow(v->type.dtype)) fold_rows(e, op);
+        else reduce_partly(e, op);
         return;
     }
     bool operand = a->type.layout.kind == LAY_MMA_A && a->type.layout.k <= mm_step_k(a->type.dtype);

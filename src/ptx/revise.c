@@ -96,11 +96,16 @@ static const char *test_each(Emitter *e, const TileValue *v, double bound)
     return any;
 }
 
-/* An exponential, as an operand: bits of numbers below 0 would show as well. */
-static bool is_positive(const TileValue *v)
+/* An exponential, as an operand. */
+bool rv_is_positive(const TileValue *v)
 {
-    while (v->def && (v->def->kind == TILE_RESHAPE || v->def->kind == TILE_CAST)) v = v->def->args[0];
-    return v->def && v->def->kind == TILE_ELEMENT && (v->def->op == OP_EXP2 || v->def->op == OP_EXP);
+    while (v->def && (v->def->kind == TILE_RESHAPE || v->def->kind == TILE_CAST || v->def->kind == TILE_REDUCE)) v = v->def->args[0];
+    if (!v->def) return false;
+    if (v->def->kind != TILE_REVISE) return v->def->kind == TILE_ELEMENT && (v->def->op == OP_EXP2 || v->def->op == OP_EXP);
+    const TileOp *revise = v->def, *yield = revise->regions[0]->ops.data[revise->regions[0]->ops.len - 1];
+    int k = 0;
+    while (revise->results[k] != v) k++;
+    return rv_is_positive(revise->args[k]) && rv_is_positive(yield->args[k]);
 }
 
 static bool is_square(const TileValue *v)
@@ -113,7 +118,7 @@ static const char *test(Emitter *e, const TileOp *op)
     const TileValue *v = op->args[op->n_args - 1];
     const Frag *frag = &e->frags[v->id];
     if (!frag->uniform && !frag->packed && op->number > 0 && is_square(v)) return test_squares(e, v, op->number);
-    if (frag->packed && dtype_bytes(v->type.dtype) == 2 && op->number > 0 && is_positive(v))
+    if (frag->packed && dtype_bytes(v->type.dtype) == 2 && op->number > 0 && rv_is_positive(v)) /* bits of numbers below 0 would show as well */
         return test_packed(e, frag->packed, fr_words(v), bits_of(v->type.dtype, op->number));
     return test_each(e, v, op->number);
 }

@@ -72,6 +72,8 @@ bool ag_jump(Emitter *e, const TileOp *op, int behind);
 
 /* revise.c */
 void rv_revise(Emitter *e, const TileOp *op);
+/* Whether none of its elements can be below 0. */
+bool rv_is_positive(const TileValue *v);
 /* Votes over what an iteration began with while there is still something to wait for. */
 void rv_vote_ahead(Emitter *e, const TileBlock *body);
 

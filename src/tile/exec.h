@@ -233,6 +233,8 @@ void exec_land_some(Exec *x); /* at a random moment, a copy of a random choice *
 void exec_round(DType dtype, ExecTile *r);
 void exec_fill(ExecTile *r, double value);
 void exec_element(OpId op, const double *zero_else, const ExecTile *const *args, int n_args, ExecTile *r);
+/* Along columns, to a power of two fewer of them, each sum rounded to `dtype`. */
+void exec_fold(OpId op, DType dtype, const ExecTile *a, ExecTile *r);
 void exec_reduce(OpId op, int axis, const ExecTile *a, ExecTile *r);
 void exec_softmax(const ExecTile *s, const ExecTile *m, const ExecTile *l, ExecTile *const *results);
 void exec_load(const Tensor *t, const int64_t *coords, int row_dim, int col_dim, ExecTile *r);

@@ -248,7 +248,9 @@ static bool do_reduce(Exec *x, const TileOp *op)
     if (!a)
         return false;
     ExecTile *r = result_tile(x, op, 0);
-    exec_reduce(op->op, op->axis, a, r);
+    DType dtype = op->results[0]->type.dtype;
+    if (op->axis == 1 && r->cols > 1 && dtype_is_narrow(dtype)) exec_fold(op->op, dtype, a, r);
+    else exec_reduce(op->op, op->axis, a, r);
     return give(x, op, r);
 }
 

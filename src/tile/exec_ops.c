@@ -152,6 +152,21 @@ static float reduce_step(OpId op, float acc, float x)
     return (float)op_eval(op, acc, x, 0);
 }
 
+/* Elements at, at + step, at + 2 step, ... below `end`, a power of two of them: those that are farthest apart first. */
+static float fold(OpId op, DType dtype, const float *row, int at, int step, int end)
+{
+    if (at + step >= end) return row[at];
+    float even = fold(op, dtype, row, at, 2 * step, end), odd = fold(op, dtype, row, at + step, 2 * step, end);
+    return (float)dtype_round(dtype, reduce_step(op, even, odd));
+}
+
+void exec_fold(OpId op, DType dtype, const ExecTile *a, ExecTile *r)
+{
+    for (int i = 0; i < r->rows; i++)
+        for (int j = 0; j < r->cols; j++)
+            r->at[(size_t)i * (size_t)r->cols + (size_t)j] = fold(op, dtype, &a->at[(size_t)i * (size_t)a->cols], j, r->cols, a->cols);
+}
+
 void exec_reduce(OpId op, int axis, const ExecTile *a, ExecTile *r)
 {
     exec_fill(r, op_identity(op));

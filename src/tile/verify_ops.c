@@ -279,6 +279,10 @@ static bool check_reduce(Verifier *v, const TileOp *op)
         return false;
     TileType a = arg_type(op, 0), r = result_type(op);
     bool partly = op->axis && r.cols > 1 && op->op != OP_ROW_MEAN && op->n_args == 1;
+    int parts = partly && r.cols ? a.cols / r.cols : 0;
+    if (partly && dtype_is_narrow(r.dtype) && (op->op != OP_ROW_SUM || a.dtype != r.dtype || (parts & (parts - 1))))
+        return verify_fail(v, TW0755, op, "sums in %s are of %s, two, four, eight, ... at a time", dtype_name(r.dtype),
+                           dtype_name(r.dtype));
     if (partly && a.cols % r.cols == 0)
         return want_shape(v, op, "the result", r, a.rows, r.cols);
     return want_shape(v, op, "the result", r, op->axis ? a.rows : 1, op->axis ? 1 : a.cols);

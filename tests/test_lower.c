@@ -171,7 +171,6 @@ static void test_elements_refused(void **state)
     Fixture *f = *state;
 
     refuses(f, READING(COPIED " where Seg[b, m * 64 + col] == 1\n"), TW0734);
-    refuses(f, READING(COPIED "\n  Compute Mask X where Seg[b, m * 64 + col] div 2 == 1\n"), TW0734);
     refuses(f, READING(COPIED "\n  Compute Mask X where Seg[m * 64 + col] == 1\n"), TW0735);
     refuses(f, READING(COPIED "\n  Compute Mask X where Seg[..., ...] == 1\n"), TW0735);
 }

@@ -17,6 +17,7 @@ static const struct {
     {OP_LOG2, "tw::log2($a)"}, {OP_SQRT, "sqrtf($a)"}, {OP_RSQRT, "rsqrtf($a)"}, {OP_TANH, "tanhf($a)"},
     {OP_SIGMOID, "tw::sigmoid($a)"}, {OP_SILU, "tw::silu($a)"}, {OP_GELU, "tw::gelu($a)"}, {OP_RELU, "fmaxf($a, 0.0f)"},
     {OP_RECIPROCAL, "tw::reciprocal($a)"}, {OP_CEIL_DIVIDE, "ceilf($a / $b)"}, {OP_SQUARE, "tw::square($a)"},
+    {OP_FLOOR, "floorf($a)"}, {OP_CEIL, "ceilf($a)"}, {OP_ROUND, "rintf($a)"}, {OP_SIN, "sinf($a)"}, {OP_COS, "cosf($a)"},
     {OP_GREATER, "float($a > $b)"}, {OP_GREATER_EQUAL, "float($a >= $b)"}, {OP_LESS, "float($a < $b)"},
     {OP_LESS_EQUAL, "float($a <= $b)"}, {OP_EQUAL, "float($a == $b)"}, {OP_NOT_EQUAL, "float($a != $b)"},
     {OP_WHERE, "($a != 0.0f ? $b : $c)"}, {OP_FMA, "fmaf($a, $b, $c)"},

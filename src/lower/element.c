@@ -311,6 +311,17 @@ static TileValue *call_value(Lower *lo, const Expr *e)
     return v;
 }
 
+/* a div b is -ceil(-a / b); a % b what it leaves. */
+static TileValue *whole_quotient(Lower *lo, const Expr *e)
+{
+    TileValue *a = value_of(lo, e->a), *b = value_of(lo, e->b);
+    TileValue *negative = rw_unary(&lo->rw, OP_NEGATE, a);
+    TileValue *up = rw_binary(&lo->rw, OP_CEIL_DIVIDE, negative, b);
+    if (e->op == EO_IDIV) return rw_unary(&lo->rw, OP_NEGATE, up);
+    TileValue *whole = rw_binary(&lo->rw, OP_MULTIPLY, up, b);
+    return rw_binary(&lo->rw, OP_ADD, a, whole);
+}
+
 /* What has parts of which each has a value: not one number, and no integer. */
 static bool is_composed(Lower *lo, const Expr *e)
 {
@@ -330,8 +341,9 @@ static TileValue *value_of(Lower *lo, const Expr *e)
         return rw_binary(&lo->rw, OP_EQUAL, value_of(lo, e->a), zero);
     }
     if (e->kind == EXPR_UNARY) return rw_unary(&lo->rw, OP_NEGATE, value_of(lo, e->a));
+    if (e->kind == EXPR_BINARY && (e->op == EO_IDIV || e->op == EO_MOD)) return whole_quotient(lo, e);
     if (e->kind != EXPR_BINARY || element_op(e->op) == OP_COUNT)
-        return no_operation(lo, e, "a division with a whole result, or something else that tiles have no operation for,");
+        return no_operation(lo, e, "something that tiles have no operation for,");
     bool logical = e->op == EO_AND || e->op == EO_OR;
     TileValue *a = logical ? truth_of(lo, e->a) : value_of(lo, e->a);
     TileValue *b = logical ? truth_of(lo, e->b) : value_of(lo, e->b);

@@ -5,6 +5,10 @@
 /* ---- templates ------------------------------------------------------------------
  * $d destination, $a $b $c operands, $0..$3 scratch registers, $p a predicate. */
 
+#define TURNS_AWAY                                                                                \
+    "mul.f32 $0, $a, 0f3E22F983; cvt.rni.f32.f32 $0, $0; fma.rn.f32 $1, $0, 0fC0C90000, $a;"      \
+    "fma.rn.f32 $1, $0, 0fBAFDA000, $1; fma.rn.f32 $1, $0, 0fB4A22169, $1;"
+
 static const struct {
     OpId op;
     const char *text;
@@ -42,6 +46,14 @@ static const struct {
               "div.full.f32 $d, $a, $2;"},
     {OP_RELU, "max.f32 $d, $a, 0f00000000;"},
     {OP_RECIPROCAL, "rcp.approx.ftz.f32 $d, $a;"},
+    {OP_FLOOR, "cvt.rmi.f32.f32 $d, $a;"},
+    {OP_CEIL, "cvt.rpi.f32.f32 $d, $a;"},
+    {OP_ROUND, "cvt.rni.f32.f32 $d, $a;"},
+    {OP_CEIL_DIVIDE, "div.rn.f32 $0, $a, $b; cvt.rpi.f32.f32 $d, $0;"}, /* exact where the quotient is whole */
+    /* of what is left of the angle beyond whole turns, which are taken away in three parts: the
+     * instructions are good to 2^-20 there, and nowhere else */
+    {OP_SIN, TURNS_AWAY "sin.approx.ftz.f32 $d, $1;"},
+    {OP_COS, TURNS_AWAY "cos.approx.ftz.f32 $d, $1;"},
     {OP_SQUARE, "mul.f32 $d, $a, $a;"},
     {OP_GREATER, "set.gt.f32.f32 $d, $a, $b;"},
     {OP_GREATER_EQUAL, "set.ge.f32.f32 $d, $a, $b;"},

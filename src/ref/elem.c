@@ -50,28 +50,16 @@ double elem_operator(ExprOp op, double a, double b)
     return NAN;
 }
 
-bool elem_function(const char *name, int n_args, ElemFn *fn)
+bool elem_function(const char *name, int n_args, OpId *fn)
 {
-    static const struct {
-        const char *name;
-        double (*direct)(double);
-    } directs[] = {{"ceil", ceil}, {"floor", floor}, {"round", rint}, {"sin", sin}, {"cos", cos}};
-
-    *fn = (ElemFn){OP_COUNT, NULL};
-    for (size_t i = 0; i < TW_COUNT(directs); i++)
-        if (n_args == 1 && text_equal_nocase(name, directs[i].name))
-            return fn->direct = directs[i].direct, true;
-    return op_find(name, &fn->op) && op_info(fn->op)->class == OPC_ELEMENT &&
-           op_info(fn->op)->arity == n_args;
+    return op_find(name, fn) && op_info(*fn)->class == OPC_ELEMENT && op_info(*fn)->arity == n_args;
 }
 
-double elem_call(const ElemFn *fn, const double *args)
+double elem_call(OpId fn, const double *args)
 {
-    int arity = fn->direct ? 1 : op_info(fn->op)->arity;
+    int arity = op_info(fn)->arity;
 
-    if (fn->direct)
-        return fn->direct(args[0]);
-    return op_eval(fn->op, args[0], arity > 1 ? args[1] : 0, arity > 2 ? args[2] : 0);
+    return op_eval(fn, args[0], arity > 1 ? args[1] : 0, arity > 2 ? args[2] : 0);
 }
 
 /* ---- nodes ------------------------------------------------------------------------------ */

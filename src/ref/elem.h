@@ -29,12 +29,6 @@ typedef enum ElemKind {
     ELEM_READ      /* an element of `value`; one operand for each of its axes */
 } ElemKind;
 
-/* A function of numbers: an elementwise operation, or one of the C library. */
-typedef struct ElemFn {
-    OpId op;
-    double (*direct)(double); /* NULL: op */
-} ElemFn;
-
 typedef struct ElemNode {
     ElemKind kind;
     double number;
@@ -43,7 +37,7 @@ typedef struct ElemNode {
     const Aff *size;                /* SIZE; AXIS: from, NULL: 0 */
     int param;                      /* index into def->params */
     ExprOp op;
-    ElemFn fn;
+    OpId fn;
     int n_args;
     DefValue *value;                /* READ */
 } ElemNode;
@@ -56,8 +50,8 @@ struct DefElem {
 };
 
 double elem_operator(ExprOp op, double a, double b);
-bool elem_function(const char *name, int n_args, ElemFn *fn);
-double elem_call(const ElemFn *fn, const double *args);
+bool elem_function(const char *name, int n_args, OpId *fn); /* an elementwise operation */
+double elem_call(OpId fn, const double *args);
 
 /* What names stand for in one run. */
 typedef struct ElemEnv {

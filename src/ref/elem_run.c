@@ -195,7 +195,7 @@ static void run_call(ElemRun *run, const ElemNode *node)
 
         for (int i = 0; i < node->n_args; i++)
             x[i] = args[i].v[k * step(&args[i])];
-        result[k] = elem_call(&node->fn, x);
+        result[k] = elem_call(node->fn, x);
     }
     round_results(run, result, n);
     memcpy(args[0].v, result, (size_t)n * sizeof *result);

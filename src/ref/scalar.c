@@ -60,14 +60,14 @@ static bool known_binary(Resolver *r, const Expr *e, double *value)
 static bool known_call(Resolver *r, const Expr *e, double *value)
 {
     double args[3];
-    ElemFn fn;
+    OpId fn;
 
     if (e->n_args > 3 || !elem_function(e->name, e->n_args, &fn))
         return false;
     for (int i = 0; i < e->n_args; i++)
         if (!res_known(r, e->args[i], &args[i]))
             return false;
-    return *value = elem_call(&fn, args), true;
+    return *value = elem_call(fn, args), true;
 }
 
 bool res_known(Resolver *r, const Expr *e, double *value)
@@ -152,7 +152,7 @@ static bool check_name(Resolver *r, const Expr *e)
 
 static bool check_call(Resolver *r, const Expr *e)
 {
-    ElemFn fn;
+    OpId fn;
 
     if (!elem_function(e->name, e->n_args, &fn)) {
         Diag *diag = diag_add(r->diags, TW0233, e->span, "there is no function %s of %d argument%s", e->name,

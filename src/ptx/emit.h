@@ -139,6 +139,7 @@ void ix_divide(Emitter *e, int level, const char *d, const char *x, int64_t n); 
 void ix_remainder(Emitter *e, int level, const char *r, const char *x, const char *q, int64_t n);
 const AffSym *ix_lane_row(Emitter *e, Layout layout, int rows); /* symbols of this lane's first */
 const AffSym *ix_lane_col(Emitter *e, Layout layout, int cols); /* row and column in a fragment */
+const char *ix_lane_bit(Emitter *e, int level, int bit); /* predicate: this lane's number has it (1, 2, 4, ..) */
 /* A symbol for a register that holds a value in [0, hi]. */
 const AffSym *ix_symbol(Emitter *e, const char *name, const char *reg, int level, int64_t hi);
 

@@ -74,6 +74,14 @@ const AffSym *ix_lane_col(Emitter *e, Layout layout, int cols)
     return cached_lane(e, false, layout, cols);
 }
 
+const char *ix_lane_bit(Emitter *e, int level, int bit)
+{
+    const char *t = em_new(e, REG_R), *p = em_new(e, REG_P);
+    em_at(e, level, "and.b32 %s, %s, %d;", t, e->lane, bit);
+    em_at(e, level, "setp.ne.s32 %s, %s, 0;", p, t);
+    return p;
+}
+
 /* ---- operations --------------------------------------------------------------------------- */
 
 static void emit_place(Emitter *e, const TileOp *op)

@@ -90,15 +90,6 @@ static const char *row_of(Emitter *e, const char *row8, const char *bit, const c
     return row;
 }
 
-/* A predicate: a bit of the lane's number is 1. */
-static const char *lane_bit(Emitter *e, int bit)
-{
-    const char *t = em_new(e, REG_R), *p = em_new(e, REG_P);
-    em_at(e, 0, "and.b32 %s, %s, %d;", t, e->lane, bit);
-    em_at(e, 0, "setp.ne.s32 %s, %s, 0;", p, t);
-    return p;
-}
-
 /* 2 * row8 + bit + the warp's share */
 static const char *even_and_odd(Emitter *e, const char *row8, const char *bit, const char *warp, int share)
 {
@@ -173,7 +164,7 @@ static LanePlace place_a(Emitter *e, const Gemm *g)
 static void sort_selectors(Emitter *e, const Gemm *g, const char *sort[2])
 {
     static const char *const plain[2] = {"0x6420", "0x7531"}, *const swapped[2] = {"0x2064", "0x3175"};
-    const char *p = a_in_quads(g) ? lane_bit(e, 2) : NULL; /* rows j = 4 to 7 */
+    const char *p = a_in_quads(g) ? ix_lane_bit(e, 0, 2) : NULL; /* rows j = 4 to 7 */
     for (int i = 0; i < 2; i++) {
         sort[i] = p ? em_new(e, REG_R) : plain[i];
         if (p) em_at(e, 0, "selp.b32 %s, %s, %s, %s;", sort[i], swapped[i], plain[i], p);
@@ -184,14 +175,14 @@ static void sort_selectors(Emitter *e, const Gemm *g, const char *sort[2])
  * ones; lanes with an even g take from lane g / 2, the others from lane g / 2 + 4. */
 static void plan_exchange(Emitter *e, Gemm *g)
 {
-    const char *sort[2], *last = lane_bit(e, 16), *t = em_new(e, REG_R);
+    const char *sort[2], *last = ix_lane_bit(e, 0, 16), *t = em_new(e, REG_R);
     sort_selectors(e, g, sort);
     for (int i = 0; i < 2; i++) {
         g->sort_a[i] = em_new(e, REG_R);
         em_at(e, 0, "selp.b32 %s, %s, %s, %s;", g->sort_a[i], sort[!i], sort[i], last);
         g->from[i] = em_new(e, REG_R);
     }
-    g->odd = lane_bit(e, 4);
+    g->odd = ix_lane_bit(e, 0, 4);
     em_at(e, 0, "and.b32 %s, %s, 3;", g->from[0], e->lane);
     em_at(e, 0, "bfe.u32 %s, %s, 3, 2;", t, e->lane);
     em_at(e, 0, "mad.lo.s32 %s, %s, 4, %s;", g->from[0], t, g->from[0]);

@@ -34,18 +34,6 @@ static void swap(Emitter *e, const char **x, const char **y, const char *bit, in
     *y = high;
 }
 
-static Swap lane_bits(Emitter *e)
-{
-    Swap s;
-    for (int i = 0; i < 2; i++) {
-        const char *bit = em_new(e, REG_R);
-        s.bit[i] = em_new(e, REG_P);
-        em(e, "and.b32 %s, %s, %d;", bit, e->lane, 2 >> i);
-        em(e, "setp.ne.s32 %s, %s, 0;", s.bit[i], bit);
-    }
-    return s;
-}
-
 void qd_store(Emitter *e, const TileOp *op)
 {
     const TileValue *v = op->args[0];
@@ -55,7 +43,8 @@ void qd_store(Emitter *e, const TileOp *op)
     const Aff *in_atom = aff_mod(aff, column, aff_const(aff, ATOM));
     const char *corner = em_new(e, REG_RD), *right = em_new(e, REG_RD);
     int atoms = v->type.cols / ATOM / v->type.layout.warps_n, rows = e->frags[v->id].n / 2 / atoms; /* rows: that a lane has */
-    Swap bits = lane_bits(e);
+    Swap bits;
+    for (int i = 0; i < 2; i++) bits.bit[i] = ix_lane_bit(e, em_level(e), 2 >> i);
     em(e, "mul.wide.s32 %s, %s, %d;", right, ix_value(e, in_atom), (LANES - 1) * 2);
     em(e, "add.s64 %s, %s, %s;", corner, cp_lane_corner(e, op, v), right);
     RowAddress last = {0};

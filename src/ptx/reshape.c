@@ -19,15 +19,6 @@ static const char *fetch(Emitter *e, const char *a, const char *b, const char *l
     return d;
 }
 
-/* A predicate: the bit of the lane's number is 1. */
-static const char *lane_bit(Emitter *e, int bit)
-{
-    const char *t = em_new(e, REG_R), *p = em_new(e, REG_P);
-    em_at(e, 0, "and.b32 %s, %s, %d;", t, e->lane, bit);
-    em_at(e, 0, "setp.ne.s32 %s, %s, 0;", p, t);
-    return p;
-}
-
 /* Columns 4t and on are in lanes 2t mod 4 and the next, in their low halves where t < 2. */
 static void fours_of_bytes(Emitter *e, int *packed, int words)
 {
@@ -36,7 +27,7 @@ static void fours_of_bytes(Emitter *e, int *packed, int words)
     em_at(e, 0, "and.b32 %s, %s, 28;", from, e->lane);
     em_at(e, 0, "mad.lo.s32 %s, %s, 2, %s;", from, odd, from);
     em_at(e, 0, "or.b32 %s, %s, 1;", next, from);
-    em_at(e, 0, "selp.b32 %s, 0x7632, 0x5410, %s;", half, lane_bit(e, 2));
+    em_at(e, 0, "selp.b32 %s, 0x7632, 0x5410, %s;", half, ix_lane_bit(e, 0, 2));
     for (int w = 0; w < words; w++) {
         const char *a = em_new(e, REG_R), *b = em_new(e, REG_R);
         em(e, "shfl.sync.idx.b32 %s, %%r%d, %s, 31, -1;", a, packed[w], from);
@@ -51,7 +42,7 @@ static void fours_of_bytes(Emitter *e, int *packed, int words)
  * are rows 8 to 15. */
 static const int *pairs_of_halves(Emitter *e, const int *packed, int words)
 {
-    const char *from = em_new(e, REG_R), *next = em_new(e, REG_R), *half = em_new(e, REG_R), *odd = lane_bit(e, 1);
+    const char *from = em_new(e, REG_R), *next = em_new(e, REG_R), *half = em_new(e, REG_R), *odd = ix_lane_bit(e, 0, 1);
     int *pairs = fr_fresh(e, REG_R, words);
     em_at(e, 0, "bfe.u32 %s, %s, 1, 1;", half, e->lane);
     em_at(e, 0, "and.b32 %s, %s, 28;", from, e->lane);

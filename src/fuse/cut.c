@@ -111,8 +111,8 @@ static bool *needed_for(const Cutter *c, const Goal *goal)
 
 typedef struct Excerpt {
     const Cutter *c;
-    Def *def;
-    DefValue **made; /* by value id */
+    Remade remade;   /* of the whole definition, whose unit stays */
+    Def *def;        /* that is made */
     VEC(DefValue *) workspaces;
     const DefOp *reading; /* elements of tensors: the operation that does */
 } Excerpt;
@@ -131,7 +131,7 @@ static DefValue *copy_value(Excerpt *x, const DefValue *value)
         vec_push(x->c->arena, &x->workspaces, copy);
     }
     vec_push(x->c->arena, &x->def->values, copy);
-    x->made[value->id] = copy;
+    x->remade.made[value->id] = copy;
     return copy;
 }
 
@@ -153,7 +153,7 @@ static Expr *name_here(void *user, const char *name)
         const DefRead *read = &x->reading->reads.data[k];
 
         if (strcmp(read->name, name) == 0)
-            return expr_name(x->c->arena, x->made[read->value->id]->name);
+            return expr_name(x->c->arena, x->remade.made[read->value->id]->name);
     }
     return NULL;
 }
@@ -162,31 +162,20 @@ static void read_kept(Excerpt *x, const DefOp *op, DefOp *copy)
 {
     x->reading = op;
     copy->where = expr_subst(x->c->arena, op->where, name_here, x);
-    copy->reads.data = arena_array(x->c->arena, DefRead, op->reads.len);
-    for (int k = 0; k < op->reads.len; k++) {
-        DefValue *value = x->made[op->reads.data[k].value->id];
-
-        copy->reads.data[k] = (DefRead){value->name, value};
-    }
+    for (int k = 0; k < copy->reads.len; k++)
+        copy->reads.data[k].name = copy->reads.data[k].value->name;
 }
 
 static void add_op(Excerpt *x, const DefOp *op)
 {
-    DefOp *copy = arena_new_of(x->c->arena, DefOp);
-
-    *copy = *op;
-    copy->result = copy_value(x, op->result);
-    copy->result->op = copy;
-    for (int k = 0; k < op->n_args; k++)
-        if (op->args[k].value)
-            copy->args[k].value = x->made[op->args[k].value->id];
-    read_kept(x, op, copy);
-    vec_push(x->c->arena, &x->def->ops, copy);
+    copy_value(x, op->result);
+    read_kept(x, op, flow_keep_op(&x->remade, op));
 }
 
 static Excerpt excerpt(const Cutter *c, const Goal *goal)
 {
-    Excerpt x = {.c = c, .def = arena_new_of(c->arena, Def), .made = arena_array(c->arena, DefValue *, c->n_values)};
+    Def *def = arena_new_of(c->arena, Def);
+    Excerpt x = {.c = c, .def = def, .remade = {c->arena, c->def, def, NULL, arena_array(c->arena, DefValue *, c->n_values)}};
     const bool *needed = needed_for(c, goal);
 
     *x.def = *c->def;
@@ -208,7 +197,7 @@ static Excerpt excerpt(const Cutter *c, const Goal *goal)
             add_op(&x, op);
     }
     for (int i = 0; i < goal->n; i++) {
-        DefValue *value = x.made[goal->values[i]->id];
+        DefValue *value = x.remade.made[goal->values[i]->id];
 
         value->is_output = true;
         vec_push(c->arena, &x.def->outputs, value);

@@ -13,9 +13,8 @@
 
 static bool unfit(Ref *ref, const Node *node, const char **error, const char *why)
 {
-    *error = arena_printf(ref->arena, "%s of %s: %s", op_info(node->op->op)->name,
-                          def_shape_text(ref->arena, node->op->args[0].value), why);
-    return false;
+    return ref_fail(ref, error, "%s of %s: %s", op_info(node->op->op)->name,
+                    def_shape_text(ref->arena, node->op->args[0].value), why);
 }
 
 /* 0 when there is none, or more than anything has */

@@ -3,18 +3,6 @@
 
 #include <math.h>
 
-static bool fail(Ref *ref, const char **error, const char *fmt, ...) TW_PRINTF(3, 4);
-
-static bool fail(Ref *ref, const char **error, const char *fmt, ...)
-{
-    va_list args;
-
-    va_start(args, fmt);
-    *error = arena_vprintf(ref->arena, fmt, args);
-    va_end(args);
-    return false;
-}
-
 static const DefDimSym *symbol_named(const Def *def, const char *name)
 {
     for (int i = 0; i < def->dims.len; i++)
@@ -36,8 +24,8 @@ enum { UNBOUND = -1 };
 static bool bind_dim(Ref *ref, const DefDimSym *dim, double value, const char **error)
 {
     if (value != floor(value) || value < 0 || value > INT32_MAX)
-        return fail(ref, error, "%s = %g; a dimension is an integer from 0 to %d", dim->name, value,
-                    INT32_MAX);
+        return ref_fail(ref, error, "%s = %g; a dimension is an integer from 0 to %d", dim->name, value,
+                        INT32_MAX);
     ref->syms[dim->sym->id] = (int64_t)value;
     return true;
 }
@@ -50,11 +38,11 @@ static bool bind_settled(Ref *ref, const RefBinding *b, const char **error)
 
     if (!def_const(ref->def, b->name, &value))
         return def_dim(ref->def, b->name)
-                   ? fail(ref, error, "%s follows from other dimensions", b->name)
-                   : fail(ref, error, "%s is not a dimension or parameter", b->name);
+                   ? ref_fail(ref, error, "%s follows from other dimensions", b->name)
+                   : ref_fail(ref, error, "%s is not a dimension or parameter", b->name);
     if (value != b->value)
-        return fail(ref, error, "%s = %g, but the definition was resolved with %g", b->name, b->value,
-                    value);
+        return ref_fail(ref, error, "%s = %g, but the definition was resolved with %g", b->name, b->value,
+                        value);
     return true;
 }
 
@@ -93,7 +81,7 @@ static bool all_bound(Ref *ref, const char **error)
         const AffSym *sym = ref->def->dims.data[i].sym;
 
         if (sym && ref->syms[sym->id] == UNBOUND)
-            return fail(ref, error, "%s has no value", sym->name);
+            return ref_fail(ref, error, "%s has no value", sym->name);
     }
     return true;
 }
@@ -107,7 +95,7 @@ static bool bind_defaults(Ref *ref, const bool *given, const char **error)
         if (given[i])
             continue;
         if (!param->elem)
-            return fail(ref, error, "%s has no value", param->name);
+            return ref_fail(ref, error, "%s has no value", param->name);
         ref->params[i] = elem_scalar(ref->arena, param->elem, &ref->env);
     }
     return true;
@@ -177,7 +165,7 @@ bool bind_dims(Ref *ref, const DefValue *value, int64_t *dims, const char **erro
 {
     for (int d = 0; d < value->rank; d++)
         if (!aff_eval(value->dims[d].size, ref->syms, &dims[d]) || dims[d] < 0)
-            return fail(ref, error, "dimension %d of %s has no size", d,
-                        def_shape_text(ref->arena, value));
+            return ref_fail(ref, error, "dimension %d of %s has no size", d,
+                            def_shape_text(ref->arena, value));
     return true;
 }

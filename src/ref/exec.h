@@ -85,6 +85,9 @@ static inline bool ref_is_plain(const Ref *ref)
     return ref->precision != REF_EXACT;
 }
 
+/* ref.c */
+bool ref_fail(Ref *ref, const char **error, const char *fmt, ...) TW_PRINTF(3, 4); /* false */
+
 /* bind.c */
 bool bind_symbols(Ref *ref, const RefBinding *bindings, int n, Tensor *const *inputs,
                   const char **error);

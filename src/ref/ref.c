@@ -7,9 +7,7 @@ static const int64_t max_row = (int64_t)1 << 28;             /* elements */
 static const int64_t max_rows = (int64_t)1 << 48;
 static const int64_t max_matrix = (int64_t)16 << 30;         /* bytes */
 
-static bool fail(Ref *ref, const char **error, const char *fmt, ...) TW_PRINTF(3, 4);
-
-static bool fail(Ref *ref, const char **error, const char *fmt, ...)
+bool ref_fail(Ref *ref, const char **error, const char *fmt, ...)
 {
     va_list args;
 
@@ -31,8 +29,8 @@ static bool set_share(Ref *ref, const DefValue *arg, int d, int64_t have, int64_
         return *share = INT64_MAX, true;
     if (have > 0 && want % have == 0)
         return *share = want / have, true;
-    return fail(ref, error, "dimension %d of %s is %lld, of which %lld is no multiple", d,
-                def_shape_text(ref->arena, arg), (long long)have, (long long)want);
+    return ref_fail(ref, error, "dimension %d of %s is %lld, of which %lld is no multiple", d,
+                    def_shape_text(ref->arena, arg), (long long)have, (long long)want);
 }
 
 /* Links the leading axes of operand i, all but the last `apart` ones, to the
@@ -78,11 +76,11 @@ static bool size_rows(Ref *ref, Node *node, const char **error)
         int64_t size = node->dims[d] > 0 ? node->dims[d] : 1;
 
         if (count > max_rows / size)
-            return fail(ref, error, "%s has too many rows", def_shape_text(ref->arena, node->value));
+            return ref_fail(ref, error, "%s has too many rows", def_shape_text(ref->arena, node->value));
         count *= size;
     }
     if (node->dims[node->rank - 1] > max_row)
-        return fail(ref, error, "rows of %s are too long", def_shape_text(ref->arena, node->value));
+        return ref_fail(ref, error, "rows of %s are too long", def_shape_text(ref->arena, node->value));
     node->rows.count = count;
     node->rows.item_size = node->dims[node->rank - 1] * (int64_t)sizeof(double);
     ref->n_stores += node->op != NULL;
@@ -145,8 +143,8 @@ static bool size_matrix(Ref *ref, Node *node, int operand, const char **error)
     element = node->single[operand] ? (int64_t)sizeof(float) : (int64_t)sizeof(double);
     padded = node->op->args[operand].transposed ? (rows + 15) * cols : rows * (cols + 15);
     if (rows > max_matrix || cols > max_matrix || padded > max_matrix / element)
-        return fail(ref, error, "a matrix of %s is too large",
-                    def_shape_text(ref->arena, arg->value));
+        return ref_fail(ref, error, "a matrix of %s is too large",
+                        def_shape_text(ref->arena, arg->value));
     store->item_size = padded * element;
     store->count = rows > 0 ? arg->rows.count / rows : 1;
     store->keep = true;
@@ -178,11 +176,11 @@ static bool check_input(Ref *ref, const Node *node, const char **error)
     const Tensor *t = node->tensor;
 
     if (t->rank != node->rank)
-        return fail(ref, error, "%s has %d dimensions, not %d", node->value->name, node->rank, t->rank);
+        return ref_fail(ref, error, "%s has %d dimensions, not %d", node->value->name, node->rank, t->rank);
     for (int d = 0; d < t->rank; d++)
         if (t->dims[d] != node->dims[d])
-            return fail(ref, error, "dimension %d of %s is %lld, not %lld", d, node->value->name,
-                        (long long)node->dims[d], (long long)t->dims[d]);
+            return ref_fail(ref, error, "dimension %d of %s is %lld, not %lld", d, node->value->name,
+                            (long long)node->dims[d], (long long)t->dims[d]);
     return true;
 }
 

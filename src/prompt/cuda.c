@@ -15,13 +15,9 @@ bool prompt_is_cuda(PromptStage stage)
 
 static Chain *defined(Arena *arena, const PromptRequest *r)
 {
-    Source *source = arena_new_of(arena, Source);
-    Chain *chain;
+    Source *source;
+    Chain *chain = prompt_chain(arena, r, "definition", &source);
 
-    *source = (Source){"definition", r->text, strlen(r->text)};
-    chain = chain_new(arena, syms_new(arena), aff_ctx_new(arena), diags_new(arena, source), r->target, r->dtype);
-    for (int i = 0; r->settings && i < r->settings->list.len; i++)
-        chain_set(chain, arena_printf(arena, "%s=%.17g", r->settings->list.data[i].name, r->settings->list.data[i].value));
     return chain_define(chain, source) ? chain : NULL;
 }
 

@@ -48,6 +48,18 @@ TlForm prompt_form(PromptStage stage)
     return stages[stage].form;
 }
 
+Chain *prompt_chain(Arena *arena, const PromptRequest *r, const char *name, Source **source)
+{
+    Chain *chain;
+
+    *source = arena_new_of(arena, Source);
+    **source = (Source){name, r->text, strlen(r->text)};
+    chain = chain_new(arena, syms_new(arena), aff_ctx_new(arena), diags_new(arena, *source), r->target, r->dtype);
+    for (int i = 0; r->settings && i < r->settings->list.len; i++)
+        chain_set(chain, arena_printf(arena, "%s=%.17g", r->settings->list.data[i].name, r->settings->list.data[i].value));
+    return chain;
+}
+
 /* ---- the parts ---------------------------------------------------------------------- */
 
 static void put_fenced(Str *out, const char *language, const char *text)

@@ -64,6 +64,8 @@ typedef struct PromptRequest {
 } PromptRequest;
 
 const char *prompt_write(Arena *arena, PromptStage stage, const PromptRequest *request);
+/* A chain with its settings, for what is given, a source of this name. */
+Chain *prompt_chain(Arena *arena, const PromptRequest *request, const char *name, Source **source);
 /* A guess that is rather too high. */
 int prompt_tokens(const char *text);
 

@@ -134,13 +134,9 @@ void prompt_cute(Str *out, const PromptRequest *r, const PromptTranslation *aske
 
 static Chain *lowered(Arena *arena, const PromptRequest *r)
 {
-    Source *source = arena_new_of(arena, Source);
-    Chain *chain;
+    Source *source;
+    Chain *chain = prompt_chain(arena, r, "code", &source);
 
-    *source = (Source){"code", r->text, strlen(r->text)};
-    chain = chain_new(arena, syms_new(arena), aff_ctx_new(arena), diags_new(arena, source), r->target, r->dtype);
-    for (int i = 0; r->settings && i < r->settings->list.len; i++)
-        chain_set(chain, arena_printf(arena, "%s=%.17g", r->settings->list.data[i].name, r->settings->list.data[i].value));
     for (int i = 0; i < chain->settings.list.len; i++) /* whether they are, the definition has said */
         chain->settings.list.data[i].used = true;
     return chain_lower(chain, source) ? chain : NULL;

@@ -115,6 +115,8 @@ Source *session_read_path(Session *s, const char *path);
 int session_write(Session *s, const char *text, size_t len);
 /* A result that is one text: as it is, or with --json as that member. */
 int session_write_text(Session *s, const char *member, Str *text);
+/* A JSON object that is open yet: with the warnings, as its last member. */
+int session_write_json(Session *s, Str *object);
 int session_write_path(Session *s, const char *path, const char *text, size_t len);
 /* Prints the diagnostics (as JSON on standard output with --json) when there
  * are any; EXIT_WRONG when one is an error. */

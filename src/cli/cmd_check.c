@@ -90,8 +90,6 @@ int cmd_check(Session *s)
     }
     if (!s->options.json || s->diags->errors)
         return session_diagnose(s);
-    str_add(&out, "{\"ok\":true,\"diagnostics\":");
-    diags_json(s->diags, &out);
-    str_add(&out, "}\n");
-    return session_write(s, out.data, out.len);
+    str_add(&out, "{\"ok\":true");
+    return session_write_json(s, &out);
 }

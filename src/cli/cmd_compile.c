@@ -58,29 +58,7 @@ static int write_ptx(Session *s, const Chain *chain)
     str_json(&out, chain->ptx->text);
     str_add(&out, ",\"abi\":");
     abi_json(&out, chain->abi);
-    str_add(&out, ",\"diagnostics\":");
-    diags_json(s->diags, &out);
-    str_add(&out, "}\n");
-    return session_write(s, out.data, out.len);
-}
-
-/* The definition that the kernel must agree with goes into the PTX's head. */
-static int take_definition(Session *s, Chain *chain)
-{
-    Source *source;
-
-    if (!s->options.against)
-        return EXIT_DONE;
-    source = session_read_path(s, s->options.against);
-    if (!source)
-        return EXIT_LACKS;
-    return chain_define(chain, source) ? EXIT_DONE : session_chain_failed(s, chain, "definition");
-}
-
-/* Code, or a dump. */
-static bool start(Chain *chain, const Source *source)
-{
-    return artefact_of(source) == ARTEFACT_TILE ? chain_read_tile(chain, source) : chain_lower(chain, source);
+    return session_write_json(s, &out);
 }
 
 /* What cannot be compiled, or not with these options. */
@@ -136,11 +114,11 @@ int cmd_compile(Session *s)
         return EXIT_USAGE;
     if (!chain)
         return EXIT_USAGE;
-    status = take_definition(s, chain);
+    status = session_against(s, chain); /* the kernel must agree with it: it goes into the PTX's head */
     if (status)
         return status;
     chain->keep_snapshots = dump != NULL;
-    if (!start(chain, source) || !chain_schedule(chain)) {
+    if (!session_lower(chain, source) || !chain_schedule(chain)) {
         if (dump && chain->snapshots.len)
             session_diagnose(s); /* what stands before the failure is still worth a look */
         else

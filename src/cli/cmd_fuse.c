@@ -22,8 +22,5 @@ int cmd_fuse(Session *s)
     }
     str_add(&out, "{\"ok\":true,\"sketch\":");
     str_json(&out, chain->sketch->text);
-    str_add(&out, ",\"diagnostics\":");
-    diags_json(s->diags, &out);
-    str_add(&out, "}\n");
-    return session_write(s, out.data, out.len);
+    return session_write_json(s, &out);
 }

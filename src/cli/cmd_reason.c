@@ -15,10 +15,7 @@ static int write_json(Session *s, const Chain *chain)
     str_printf(&out, ",\"considered\":%d,\"predicted_cycles\":%.6g,\"limiter\":", r->considered,
                r->predicted_cycles);
     str_json(&out, r->limiter ? r->limiter : "");
-    str_add(&out, ",\"diagnostics\":");
-    diags_json(s->diags, &out);
-    str_add(&out, "}\n");
-    return session_write(s, out.data, out.len);
+    return session_write_json(s, &out);
 }
 
 /* With --explain the reasons follow the code as comments, so that the result is

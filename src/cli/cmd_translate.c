@@ -12,18 +12,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int take_definition(Session *s, Chain *chain)
-{
-    Source *source;
-
-    if (!s->options.against)
-        return EXIT_DONE;
-    source = session_read_path(s, s->options.against);
-    if (!source)
-        return EXIT_LACKS;
-    return chain_define(chain, source) ? EXIT_DONE : session_chain_failed(s, chain, "definition");
-}
-
 static int write_into(Session *s, const char *folder, const char *name, const char *text)
 {
     return session_write_path(s, arena_printf(s->arena, "%s/%s", folder, name), text, strlen(text));
@@ -108,12 +96,6 @@ static int write_folder(Session *s, const Chain *chain)
     return status;
 }
 
-/* Code, or the dump of what it was lowered to. */
-static bool start(Chain *chain, const Source *source)
-{
-    return artefact_of(source) == ARTEFACT_TILE ? chain_read_tile(chain, source) : chain_lower(chain, source);
-}
-
 int cmd_translate(Session *s)
 {
     Source *source;
@@ -132,10 +114,10 @@ int cmd_translate(Session *s)
     chain = session_chain(s);
     if (!chain)
         return EXIT_USAGE;
-    status = take_definition(s, chain);
+    status = session_against(s, chain);
     if (status)
         return status;
-    if (!start(chain, source) || !chain_translate(chain))
+    if (!session_lower(chain, source) || !chain_translate(chain))
         return session_chain_failed(s, chain, "translate");
     session_diagnose(s); /* warnings */
     return s->options.output ? write_folder(s, chain) : session_write(s, chain->cute->text, chain->cute->len);

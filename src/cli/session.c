@@ -49,6 +49,14 @@ int session_write_text(Session *s, const char *member, Str *text)
     return session_write(s, out.data, out.len);
 }
 
+int session_write_json(Session *s, Str *object)
+{
+    str_add(object, ",\"diagnostics\":");
+    diags_json(s->diags, object);
+    str_add(object, "}\n");
+    return session_write(s, object->data, object->len);
+}
+
 /* ---- complaining ---------------------------------------------------------------- */
 
 int session_diagnose(Session *s)

@@ -1,6 +1,8 @@
 /* stages.c: the chain of stages under a session's options. */
 #include "cli/stages.h"
 
+#include "cli/artefact.h"
+
 Chain *session_chain(Session *s)
 {
     const Options *o = &s->options;
@@ -24,6 +26,23 @@ Chain *session_chain(Session *s)
         }
     }
     return chain;
+}
+
+int session_against(Session *s, Chain *chain)
+{
+    Source *source;
+
+    if (!s->options.against)
+        return EXIT_DONE;
+    source = session_read_path(s, s->options.against);
+    if (!source)
+        return EXIT_LACKS;
+    return chain_define(chain, source) ? EXIT_DONE : session_chain_failed(s, chain, "definition");
+}
+
+bool session_lower(Chain *chain, const Source *source)
+{
+    return artefact_of(source) == ARTEFACT_TILE ? chain_read_tile(chain, source) : chain_lower(chain, source);
 }
 
 int session_chain_failed(Session *s, const Chain *chain, const char *stage)

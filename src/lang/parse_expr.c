@@ -376,26 +376,27 @@ static Expr *parse_unary(Parser *p)
     return sign ? parse_nested(p, parse_sign) : parse_power(p);
 }
 
+/* operand { operator operand }, from left to right */
+static Expr *parse_level(Parser *p, Level level, Expr *(*operand)(Parser *))
+{
+    Expr *e = operand(p);
+    ExprOp op;
+
+    while (accept_operator(p, level, &op))
+        e = binary(p, op, e, operand(p));
+    return e;
+}
+
 /* product = unary { ("*" | "/" | "//" | "div" | "%" | "mod") unary } */
 static Expr *parse_product(Parser *p)
 {
-    Expr *e = parse_unary(p);
-    ExprOp op;
-
-    while (accept_operator(p, LEVEL_PRODUCT, &op))
-        e = binary(p, op, e, parse_unary(p));
-    return e;
+    return parse_level(p, LEVEL_PRODUCT, parse_unary);
 }
 
 /* sum = product { ("+" | "-") product } */
 static Expr *parse_sum(Parser *p)
 {
-    Expr *e = parse_product(p);
-    ExprOp op;
-
-    while (accept_operator(p, LEVEL_SUM, &op))
-        e = binary(p, op, e, parse_product(p));
-    return e;
+    return parse_level(p, LEVEL_SUM, parse_product);
 }
 
 /* compare = sum { ("<" | "<=" | ">" | ">=" | "==" | "!=") sum }
@@ -433,23 +434,13 @@ static Expr *parse_not(Parser *p)
 /* and = not { "and" not }, up to `and get` */
 static Expr *parse_and(Parser *p)
 {
-    Expr *e = parse_not(p);
-    ExprOp op;
-
-    while (accept_operator(p, LEVEL_AND, &op))
-        e = binary(p, op, e, parse_not(p));
-    return e;
+    return parse_level(p, LEVEL_AND, parse_not);
 }
 
 /* or = and { "or" and } */
 static Expr *parse_or(Parser *p)
 {
-    Expr *e = parse_and(p);
-    ExprOp op;
-
-    while (accept_operator(p, LEVEL_OR, &op))
-        e = binary(p, op, e, parse_and(p));
-    return e;
+    return parse_level(p, LEVEL_OR, parse_and);
 }
 
 /* One level of expressions more, as long as there are not too many. */

@@ -111,6 +111,48 @@ static void impossible_sizes_are_out_of_memory(void **state)
     assert_int_equal(caught, 3);
 }
 
+typedef struct Guarded {
+    Arena *arena;
+    size_t size;
+    int begun, done, ended;
+} Guarded;
+
+static void work(void *user)
+{
+    Guarded *g = user;
+    g->begun++;
+    arena_alloc(g->arena, g->size);
+    g->done++;
+}
+
+static void end(void *user)
+{
+    Guarded *g = user;
+    g->ended++;
+}
+
+static void what_is_guarded_ends_either_way(void **state)
+{
+    Fixture *f = *state;
+    Guarded g = {.arena = f->arena, .size = 5};
+    jmp_buf here, *old = f->heap.on_oom;
+    volatile int caught = 0;
+
+    f->heap.on_oom = &here;
+    if (setjmp(here) == 0) {
+        heap_guard(&f->heap, work, end, &g);
+        assert_ptr_equal(f->heap.on_oom, &here);
+        g.size = SIZE_MAX - 5;
+        heap_guard(&f->heap, work, end, &g);
+    } else {
+        caught++;
+    }
+    assert_ptr_equal(f->heap.on_oom, &here);
+    f->heap.on_oom = old;
+    assert_int_equal(caught, 1);
+    assert_true(g.begun == 2 && g.done == 1 && g.ended == 2);
+}
+
 /* A little of everything that allocates. */
 static void exercise(Heap *heap, Arena **arena)
 {
@@ -755,6 +797,7 @@ int main(void)
         TEST(arena_requests_do_not_overlap),
         TEST(heap_counts_live_and_peak),
         TEST(impossible_sizes_are_out_of_memory),
+        TEST(what_is_guarded_ends_either_way),
         TEST(every_allocation_may_fail),
         TEST(vec_keeps_its_elements),
         TEST(strings_grow),

@@ -27,6 +27,7 @@ typedef struct Reader {
     Diags *diags;
     Span span; /* the first line of the comment: the place of what has none */
     Abi *abi;
+    json_t *root; /* not the arena's */
     bool failed;
 } Reader;
 
@@ -314,25 +315,21 @@ static void read_version(Reader *r, const json_t *root)
     r->failed = true;
 }
 
-/* Jansson's memory is not the arena's: give it back before running out jumps on. */
-static void read_json(Reader *r, json_t *root)
+static void read_json(void *reader)
 {
-    Heap *heap = arena_heap(r->arena);
-    jmp_buf *outer = heap->on_oom, here;
-    if (setjmp(here)) {
-        json_decref(root);
-        heap->on_oom = outer;
-        longjmp(*outer, 1);
-    }
-    heap->on_oom = &here;
-    if (!json_is_object(root))
+    Reader *r = reader;
+    if (!json_is_object(r->root))
         damaged(r, "the launch ABI is not a JSON object");
     if (!r->failed)
-        read_version(r, root);
+        read_version(r, r->root);
     if (!r->failed)
-        read_root(r, root);
-    heap->on_oom = outer;
-    json_decref(root);
+        read_root(r, r->root);
+}
+
+static void drop_json(void *reader)
+{
+    Reader *r = reader;
+    json_decref(r->root);
 }
 
 /* ---- the comment -------------------------------------------------------------------- */
@@ -418,7 +415,7 @@ Abi *abi_from_ptx(Arena *arena, Syms *syms, AffCtx *aff, const Source *ptx, Diag
     }
     abi->arena = arena;
     Reader r = {
-        .arena = arena, .syms = syms, .aff = aff, .diags = diags, .span = head.first, .abi = abi};
-    read_json(&r, root);
+        .arena = arena, .syms = syms, .aff = aff, .diags = diags, .span = head.first, .abi = abi, .root = root};
+    heap_guard(arena_heap(arena), read_json, drop_json, &r);
     return r.failed ? NULL : abi;
 }

@@ -69,6 +69,22 @@ void heap_exhausted(Heap *heap)
     longjmp(*heap->on_oom, 1);
 }
 
+void heap_guard(Heap *heap, void (*work)(void *user), void (*end)(void *user), void *user)
+{
+    jmp_buf *outer = heap->on_oom, here;
+    volatile bool exhausted = true;
+
+    heap->on_oom = &here;
+    if (setjmp(here) == 0) {
+        work(user);
+        exhausted = false;
+    }
+    heap->on_oom = outer;
+    end(user);
+    if (exhausted)
+        heap_exhausted(heap);
+}
+
 static Block *block_new(Heap *heap, size_t size)
 {
     Block *block;

@@ -11,7 +11,8 @@
  *   diag    a diagnostic: stable code, span, what, why, suggested edit
  *
  * When the heap is exhausted, arena_alloc does not return: it jumps to
- * heap->on_oom, which every public entry point sets (see heap_guard).
+ * heap->on_oom, which every public entry point sets; what else must be given back
+ * first, heap_guard sees to.
  */
 #ifndef TW_BASE_H
 #define TW_BASE_H
@@ -52,6 +53,8 @@ void heap_free(Heap *heap); /* and its arenas; NULL is fine */
 void heap_drop(Heap *heap); /* frees every arena: the way out when memory ran out */
 /* As if memory had run out: for who stands on a library with memory of its own. */
 TW_NORETURN void heap_exhausted(Heap *heap);
+/* Calls work, and end behind it, also where memory runs out in work; that goes on then. */
+void heap_guard(Heap *heap, void (*work)(void *user), void (*end)(void *user), void *user);
 
 Arena *arena_new(Heap *heap);
 void arena_free(Arena *arena); /* NULL is fine */

@@ -15,6 +15,7 @@ typedef struct Reader {
     Arena *arena;
     Diags *diags;
     Results *results;
+    json_t *root;    /* not the arena's */
     bool failed;
 } Reader;
 
@@ -333,40 +334,37 @@ static void read_root(Reader *r, const json_t *root)
         read_cells(r, root);
 }
 
-/* Jansson's memory is not the arena's: give it back before running out jumps on. */
-static void read_json(Reader *r, json_t *root)
+static void read_json(void *reader)
 {
-    Heap *heap = arena_heap(r->arena);
-    jmp_buf *outer = heap->on_oom, here;
+    Reader *r = reader;
 
-    if (setjmp(here)) {
-        json_decref(root);
-        heap->on_oom = outer;
-        longjmp(*outer, 1);
-    }
-    heap->on_oom = &here;
-    read_root(r, root);
-    heap->on_oom = outer;
-    json_decref(root);
+    read_root(r, r->root);
+}
+
+static void drop_json(void *reader)
+{
+    Reader *r = reader;
+
+    json_decref(r->root);
 }
 
 Results *results_read(Arena *arena, const Source *source, Diags *diags)
 {
     Reader r = {.arena = arena, .diags = diags, .results = arena_new_of(arena, Results)};
     json_error_t error;
-    json_t *root = json_loadb(source->text, source->len, JSON_REJECT_DUPLICATES, &error);
 
-    if (!root && (json_error_code(&error) == json_error_out_of_memory || !error.text[0]))
+    r.root = json_loadb(source->text, source->len, JSON_REJECT_DUPLICATES, &error);
+    if (!r.root && (json_error_code(&error) == json_error_out_of_memory || !error.text[0]))
         heap_exhausted(arena_heap(arena));
     diags->source = source;
-    if (!root) {
+    if (!r.root) {
         int at = error.position > 0 && (size_t)error.position <= source->len ? error.position - 1 : 0;
 
         diag_note(diags, diag_add(diags, TW0904, (Span){at, at}, "this is not JSON"), "%s",
                   report_text(arena, error.text));
         return NULL;
     }
-    read_json(&r, root);
+    heap_guard(arena_heap(arena), read_json, drop_json, &r);
     if (!r.failed)
         results_finish(arena, r.results);
     return r.failed ? NULL : r.results;

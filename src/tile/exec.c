@@ -12,8 +12,6 @@
  */
 #include "tile/exec.h"
 
-#include <setjmp.h>
-
 /* ---- errors, expressions, values --------------------------------------------------- */
 
 static bool numbers_blocks(const Exec *x, const TileAxis *axis)
@@ -467,28 +465,38 @@ static bool run_program(Exec *x)
     return true;
 }
 
-/* The run's storage goes with its own arena, also when memory runs out. */
+typedef struct Execution {
+    Arena *arena, *scratch; /* of the error; of the run's storage, which goes with it */
+    const TileProgram *program;
+    const TileRun *run;
+    const char *error;
+    bool ok;
+} Execution;
+
+static void execute(void *user)
+{
+    Execution *e = user;
+    e->scratch = arena_new(arena_heap(e->arena));
+    Exec *x = arena_new_of(e->scratch, Exec);
+    x->arena = e->scratch;
+    x->error_arena = e->arena;
+    x->program = e->program;
+    x->run = e->run;
+    x->rng.state = e->run->seed;
+    e->ok = run_program(x);
+    e->error = x->error;
+}
+
+static void drop_scratch(void *user)
+{
+    Execution *e = user;
+    arena_free(e->scratch);
+}
+
 bool tile_run(Arena *arena, const TileProgram *program, const TileRun *run, const char **error)
 {
-    Heap *heap = arena_heap(arena);
-    jmp_buf *outer = heap->on_oom, here;
-    Arena *volatile scratch = NULL;
-    heap->on_oom = &here;
-    if (setjmp(here)) {
-        heap->on_oom = outer;
-        arena_free(scratch);
-        longjmp(*outer, 1);
-    }
-    scratch = arena_new(heap);
-    Exec *x = arena_new_of(scratch, Exec);
-    x->arena = scratch;
-    x->error_arena = arena;
-    x->program = program;
-    x->run = run;
-    x->rng.state = run->seed;
-    bool ok = run_program(x);
-    *error = x->error;
-    heap->on_oom = outer;
-    arena_free(scratch);
-    return ok;
+    Execution e = {.arena = arena, .program = program, .run = run};
+    heap_guard(arena_heap(arena), execute, drop_scratch, &e);
+    *error = e.error;
+    return e.ok;
 }

@@ -142,7 +142,6 @@ void gen_sum(Gen *g, Axis r, Axis c);
 void gen_some_statements(Gen *g, Axis r, Axis c, int n);
 
 void generate_code(Arena *arena, LevelCase *c, Family family, Rng *rng);
-void generate_operator(Arena *arena, LevelCase *c, Family family, Rng *rng);
 void generate_whole(Arena *arena, LevelCase *c, Rng *rng);
 
 #endif

@@ -122,7 +122,7 @@ static void product(Arena *arena, LevelCase *c, Rng *rng)
     dimension(arena, c, rng, "K", length(rng, bk));
 }
 
-void generate_operator(Arena *arena, LevelCase *c, Family family, Rng *rng)
+static void generate_operator(Arena *arena, LevelCase *c, Family family, Rng *rng)
 {
     if (family == FAMILY_ATTENTION)
         attention(arena, c, rng);

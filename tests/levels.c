@@ -29,7 +29,8 @@ static const double VOID_NOISE = 1e-2;
 
 /* ---- verdicts ------------------------------------------------------------------------- */
 
-bool levels_stop(Levels *l, LevelVerdict verdict, const char *fmt, ...)
+static bool stop(Levels *l, LevelVerdict verdict, const char *fmt, ...) TW_PRINTF(3, 4);
+static bool stop(Levels *l, LevelVerdict verdict, const char *fmt, ...)
 {
     va_list args;
 
@@ -49,7 +50,7 @@ bool levels_differ(Levels *l, const char *fmt, ...)
     va_start(args, fmt);
     problem = arena_vprintf(l->arena, fmt, args);
     va_end(args);
-    return levels_stop(l, LEVELS_DIFFER, "%s", problem);
+    return stop(l, LEVELS_DIFFER, "%s", problem);
 }
 
 void levels_at(Levels *l, const char *fmt, ...)
@@ -69,9 +70,9 @@ static bool rejected(Levels *l)
         const DiagInfo *info = diag_info(d->list.data[i].code);
 
         if (info->severity == SEV_ERROR)
-            return levels_stop(l, LEVELS_REJECTED, "%s: %s", info->name, d->list.data[i].message);
+            return stop(l, LEVELS_REJECTED, "%s: %s", info->name, d->list.data[i].message);
     }
-    return levels_stop(l, LEVELS_REJECTED, "%s", l->chain->failure ? l->chain->failure : "no reason given");
+    return stop(l, LEVELS_REJECTED, "%s", l->chain->failure ? l->chain->failure : "no reason given");
 }
 
 static void passed(Levels *l, const char *with, double worst)
@@ -139,7 +140,7 @@ void levels_poison(Tensor *t)
     memset(t->data, 0xff, t->bytes);
 }
 
-bool levels_unwritten(const Tensor *t, const int64_t *at)
+static bool is_unwritten(const Tensor *t, const int64_t *at)
 {
     size_t size = (size_t)dtype_bytes(t->dtype);
     const unsigned char *p = (const unsigned char *)t->data + (size_t)tensor_index(t, at) * size;
@@ -292,11 +293,11 @@ static bool element_close(void *user, const int64_t *at)
     Comparison *x = user;
     double got = tensor_get(x->got, at), want = tensor_get(x->want, at), off, allowed;
 
-    if (levels_unwritten(x->want, at) != levels_unwritten(x->got, at))
+    if (is_unwritten(x->want, at) != is_unwritten(x->got, at))
         return levels_differ(x->l, "%s was %s by the sequential level and is %s here",
-                             place(x->l, x->got, at), levels_unwritten(x->want, at) ? "not written" : "written",
-                             levels_unwritten(x->got, at) ? "not" : "written");
-    if (levels_unwritten(x->want, at) || got == want)
+                             place(x->l, x->got, at), is_unwritten(x->want, at) ? "not written" : "written",
+                             is_unwritten(x->got, at) ? "not" : "written");
+    if (is_unwritten(x->want, at) || got == want)
         return true;
     off = fabs(got - want);
     allowed = rounding(x->want->dtype, want) + NOISE_BOUND * x->noise;
@@ -330,14 +331,14 @@ static bool element_noise(void *user, const int64_t *at)
     Comparison *x = user;
     double got = tensor_get(x->got, at), want = tensor_get(x->want, at);
 
-    if (levels_unwritten(x->want, at))
+    if (is_unwritten(x->want, at))
         return true;
     if (isfinite(want))
         x->worst = fmax(x->worst, fabs(want));
     if (got == want)
         return true;
     if (isnan(want) || isinf(want) || isnan(got) || isinf(got))
-        return levels_stop(x->l, LEVELS_VOID, "%s is %g, or %g when perturbed", place(x->l, x->want, at),
+        return stop(x->l, LEVELS_VOID, "%s is %g, or %g when perturbed", place(x->l, x->want, at),
                            want, got);
     /* one rounding may turn the other way, whatever the perturbation */
     x->noise = fmax(x->noise, fabs(got - want) - rounding(x->want->dtype, want));
@@ -387,7 +388,7 @@ static bool measure_noise(Levels *l, const TileProgram *p)
                 return false;
             l->noise[i] = fmax(x.noise, LEAST_NOISE * x.worst);
             if (x.noise > fmax(VOID_NOISE, coarse_unit(l)) * x.worst)
-                return levels_stop(l, LEVELS_VOID, "noise of %s is %g, its largest element %g",
+                return stop(l, LEVELS_VOID, "noise of %s is %g, its largest element %g",
                                    l->oracle[i]->name, x.noise, x.worst);
         }
     }
@@ -475,7 +476,7 @@ static bool consult(Levels *l, RefPrecision precision)
     for (int i = 0; i < def->inputs.len; i++)
         if (!(inputs[i] = find_tensor(l->inputs, l->n_tensors, def->inputs.data[i]->name)))
             /* of several kernels none need declare what nothing reads */
-            return levels_stop(l, LEVELS_VOID, "no kernel has an input %s", def->inputs.data[i]->name);
+            return stop(l, LEVELS_VOID, "no kernel has an input %s", def->inputs.data[i]->name);
     ref = ref_new(l->arena, def, binds, n, inputs, precision, &error);
     if (!ref)
         return levels_differ(l, "%s", error);

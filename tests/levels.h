@@ -79,14 +79,12 @@ typedef struct Levels {
 
 /* Records the verdict of the case; returns false. */
 bool levels_differ(Levels *l, const char *fmt, ...) TW_PRINTF(2, 3);
-bool levels_stop(Levels *l, LevelVerdict verdict, const char *fmt, ...) TW_PRINTF(3, 4);
 /* Names the level that is being looked at. */
 void levels_at(Levels *l, const char *fmt, ...) TW_PRINTF(2, 3);
 bool levels_value(const Levels *l, const char *name, double *value);
 
 /* Memory that a kernel has not written: all bits set, a NaN in every type. */
 void levels_poison(Tensor *t);
-bool levels_unwritten(const Tensor *t, const int64_t *at);
 
 bool levels_equal(Levels *l, Tensor *const *got, Tensor *const *want);
 bool levels_close(Levels *l, Tensor *const *got);

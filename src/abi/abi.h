@@ -105,10 +105,12 @@ bool abi_map_make(const TileTensor *tensor, int row_dim, int col_dim, const Tile
                   bool written, AbiMap *map);
 
 /* Adds a map unless there is one like it, and wants its tensor aligned; then arguments are
- * to be laid out again. Where it is; -1: there is none like it. */
+ * to be laid out again. */
 void abi_add_map(Abi *abi, AbiMap map);
+/* The argument list follows from all else: fills abi->args and
+ * abi->param_bytes. */
 void abi_lay_out(Abi *abi);
-int abi_find_map(const Abi *abi, const AbiMap *map);
+int abi_find_map(const Abi *abi, const AbiMap *map); /* where it is; -1: there is none like it */
 
 /* Adds a kernel that takes any alignment; blocks: TL text over abi->dims. False: *error. */
 typedef struct AbiLaunch {

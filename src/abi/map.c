@@ -17,7 +17,8 @@ static const uint64_t stride_limit = UINT64_C(1) << 40;
 
 /* ---- which there are ---------------------------------------------------------------- */
 
-int abi_run_bytes(const Abi *abi, const AbiMap *map)
+/* Bytes of the innermost run of a map's boxes. */
+static int run_bytes(const Abi *abi, const AbiMap *map)
 {
     const AbiTensor *t = &abi->tensors.data[map->tensor];
     return map->box[t->rank - 1] * dtype_bytes(t->dtype);
@@ -33,9 +34,9 @@ const char *abi_map_misfit(const Abi *abi, const AbiMap *map)
             return "a side of a box is 1 to 256";
     if (map->swizzle != 0 && map->swizzle != 32 && map->swizzle != 64 && map->swizzle != 128)
         return "a swizzle is of 0, 32, 64 or 128 bytes";
-    if (abi_run_bytes(abi, map) % RUN_UNIT != 0)
+    if (run_bytes(abi, map) % RUN_UNIT != 0)
         return "the innermost side of a box is not a multiple of 16 bytes";
-    if (map->swizzle && abi_run_bytes(abi, map) > map->swizzle)
+    if (map->swizzle && run_bytes(abi, map) > map->swizzle)
         return "the innermost side of a box is wider than its swizzle";
     return NULL;
 }

@@ -22,7 +22,9 @@ static bool known(const Abi *abi, const Aff *a)
     return known(abi, a->a) && known(abi, a->b);
 }
 
-bool abi_eval(const Abi *abi, const Aff *a, const int64_t *dims, int64_t *value)
+/* The value of an expression over abi->dims; false on overflow, division by
+ * zero, or a symbol that is none of them. */
+static bool evaluate(const Abi *abi, const Aff *a, const int64_t *dims, int64_t *value)
 {
     int64_t values[MAX_SYMS];
     if (!known(abi, a))
@@ -62,7 +64,7 @@ static bool check_requires(const Abi *abi, const int64_t *dims, const char **err
     for (int i = 0; i < abi->requires.len; i++) {
         const TileRequire *require = &abi->requires.data[i];
         int64_t holds;
-        if (!abi_eval(abi, require->cond, dims, &holds))
+        if (!evaluate(abi, require->cond, dims, &holds))
             return refuse(abi, error, "whether '%s' holds cannot be computed for these dimensions",
                           aff_text(abi->arena, require->cond));
         if (!holds)
@@ -76,7 +78,7 @@ static bool check_shape(const Abi *abi, const AbiTensor *want, const Tensor *t, 
 {
     for (int axis = 0; axis < want->rank; axis++) {
         int64_t size;
-        if (!abi_eval(abi, want->dims[axis], dims, &size))
+        if (!evaluate(abi, want->dims[axis], dims, &size))
             return refuse(abi, error, "dimension %d of %s overflows", axis, want->name);
         if (size != t->dims[axis])
             return refuse(abi, error, "dimension %d of %s is %lld; it must be %s = %lld", axis,
@@ -195,7 +197,7 @@ bool abi_dims(const Abi *abi, int tensor, const int64_t *dims, int64_t *sizes)
 {
     const AbiTensor *t = &abi->tensors.data[tensor];
     for (int axis = 0; axis < t->rank; axis++)
-        if (!abi_eval(abi, t->dims[axis], dims, &sizes[axis]) || sizes[axis] < 0)
+        if (!evaluate(abi, t->dims[axis], dims, &sizes[axis]) || sizes[axis] < 0)
             return false;
     return true;
 }
@@ -205,7 +207,7 @@ bool abi_blocks(const Abi *abi, const AbiEntry *entry, const int64_t *dims, int 
 {
     if (!check_dims(abi, dims, error) || !check_requires(abi, dims, error))
         return false;
-    if (!abi_eval(abi, entry->blocks, dims, blocks) || *blocks < 0 || *blocks > INT32_MAX)
+    if (!evaluate(abi, entry->blocks, dims, blocks) || *blocks < 0 || *blocks > INT32_MAX)
         return refuse(
             abi, error,
             "the grid of %s is '%s' blocks, which is not a number from 0 to 2^31 - 1 here",

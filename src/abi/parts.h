@@ -12,14 +12,6 @@ enum {
     ABI_MAX_DIM = INT32_MAX
 };
 
-/* The argument list follows from tensors, dims and params alone: fills
- * abi->args and abi->param_bytes. */
-void abi_lay_out(Abi *abi);
-
-/* The value of an expression over abi->dims; false on overflow, division by
- * zero, or a symbol that is none of them. */
-bool abi_eval(const Abi *abi, const Aff *a, const int64_t *dims, int64_t *value);
-
 /* Expressions over abi->dims as C, over `args->NAME` of the generated header.
  * names: one a dimension. */
 void abi_c_expr(Str *out, const Abi *abi, const Aff *a, const char *const *names);
@@ -33,8 +25,6 @@ const char *abi_arg_kind_name(AbiArgKind kind);
 
 /* ---- maps (map.c) ------------------------------------------------------------------- */
 
-/* Bytes of the innermost run of a map's boxes. */
-int abi_run_bytes(const Abi *abi, const AbiMap *map);
 /* Why no tensor has such a map; NULL: some do. */
 const char *abi_map_misfit(const Abi *abi, const AbiMap *map);
 /* Adds those that the operations of a block go through. */

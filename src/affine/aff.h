@@ -110,7 +110,6 @@ bool aff_eval(const Aff *a, const int64_t *values, int64_t *result);
 
 /* TL text, with as few parentheses as its precedence allows: `m * 128 + row`,
  * `(q_len + 127) div 128`, `a <= b and c < d`. ceil-division prints as ceil(a / b). */
-void aff_print(Str *out, const Aff *a);
 const char *aff_text(Arena *arena, const Aff *a);
 
 /* The same as an expression of C++: how symbols are named, and what the functions are

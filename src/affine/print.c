@@ -319,14 +319,9 @@ void aff_print_styled(Str *out, const Aff *a, const AffStyle *style)
     print_at(&p, a, L_OR);
 }
 
-void aff_print(Str *out, const Aff *a)
-{
-    aff_print_styled(out, a, NULL);
-}
-
 const char *aff_text(Arena *arena, const Aff *a)
 {
     Str s = str_new(arena);
-    aff_print(&s, a);
+    aff_print_styled(&s, a, NULL);
     return str_text(&s);
 }

@@ -70,6 +70,8 @@ const Stmt *walk_outermost(const Checker *c)
 
 /* ---- blocks ----------------------------------------------------------------------------- */
 
+static void walk_block(Checker *c, const Block *block);
+
 static void walk_if(Checker *c, const Stmt *s)
 {
     int mark = eval_mark(&c->env), n = c->tensors.len;
@@ -146,7 +148,7 @@ static void walk_stmt(Checker *c, const Stmt *s)
     }
 }
 
-void walk_block(Checker *c, const Block *block)
+static void walk_block(Checker *c, const Block *block)
 {
     for (int i = 0; i < block->len && !c->diags->full; i++)
         walk_stmt(c, block->data[i]);

@@ -144,7 +144,6 @@ typedef struct Checker {
 } Checker;
 
 /* walk.c */
-void walk_block(Checker *c, const Block *block);
 const char *source_text(const Checker *c, Span span);
 /* A suggested edit that adds a line before a statement, indented like it. */
 void fix_line_before(Checker *c, Diag *d, const Stmt *stmt, const char *line, const char *label);
@@ -175,7 +174,6 @@ Named *names_add(Checker *c, const char *name);
 /* Q_shared, O_reg: the tensor and the space that the name's ending says; NULL: none. */
 Named *names_suffixed(Checker *c, const char *name, Space *space);
 void names_tensor(Checker *c, const Stmt *s); /* Input, Output */
-int dtype_mma_k(Checker *c, const Operand *a, const Operand *b); /* columns that an instruction takes */
 void names_allocate(Checker *c, const Stmt *s);
 /* How many letters a misspelt name may differ in. */
 int edits_limit(const char *name);

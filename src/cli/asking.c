@@ -27,7 +27,8 @@ bool asking_stopped(void)
     return interrupted;
 }
 
-bool asking_tell(void *user, const ModelProgress *p)
+/* Progress on a terminal; the watch of a model. False: there was Ctrl-C. */
+static bool tell(void *user, const ModelProgress *p)
 {
     static const char *const phases[] = {
         [MODEL_CONNECTING] = "connecting", [MODEL_WAITING] = "waiting",         [MODEL_THINKING] = "it thinks",
@@ -53,7 +54,7 @@ void asking_options(Session *s, ModelOptions *options)
         options->price_out = o->price_out;
     }
     options->purse = &o->purse;
-    options->watch = asking_tell;
+    options->watch = tell;
     options->user = s;
 }
 

@@ -11,8 +11,6 @@ void asking_catch(void);
 void asking_release(void);
 /* Whether it was pressed. */
 bool asking_stopped(void);
-/* Progress on a terminal; the watch of a model. False: there was Ctrl-C. */
-bool asking_tell(void *user, const ModelProgress *progress);
 /* An answer with what it took, as a JSON object. */
 void asking_json(Str *out, const ModelAnswer *answer);
 

@@ -99,7 +99,6 @@ typedef struct Command {
 
 /* All commands, ended by a row without a name. */
 extern const Command commands[];
-const Command *command_find(const char *name);
 
 /* Parses what follows the command's name. False: a usage error was printed. */
 bool options_parse(Session *s, const Command *command, int argc, char **argv);

@@ -19,7 +19,7 @@ const Command commands[] = {
     {0},
 };
 
-const Command *command_find(const char *name)
+static const Command *find_command(const char *name)
 {
     for (const Command *c = commands; c->name; c++)
         if (strcmp(c->name, name) == 0)
@@ -57,7 +57,7 @@ int cmd_help(Session *s)
     const char *text;
 
     if (s->options.files.len) {
-        const Command *command = command_find(s->options.files.data[0]);
+        const Command *command = find_command(s->options.files.data[0]);
 
         if (!command)
             return session_usage(s, "no command '%s'", s->options.files.data[0]);
@@ -117,7 +117,7 @@ static int dispatch(Session *s, int argc, char **argv)
         return session_write_path(s, NULL, "tw " TW_VERSION "\n", strlen("tw " TW_VERSION "\n"));
     if (*word == '-')
         return session_usage(s, "unknown option '%s' before a command", word);
-    command = command_find(word);
+    command = find_command(word);
     if (!command)
         return unknown_command(s, word);
     return run_command(s, command, argc - 1, argv + 1);

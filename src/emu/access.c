@@ -50,7 +50,7 @@ static uint32_t aligned_lanes(Warp *w, const Inst *in, uint32_t mask, const uint
 /* Shared memory has 32 banks of 4 bytes and serves 128 bytes a pass: 8- and
  * 16-byte accesses go by half and quarter warps. Lanes with the same address
  * share. Since accesses are aligned, a bank can be as wide as the access. */
-void emu_wavefronts(Warp *w, const uint64_t address[LANES], uint32_t mask, int bytes)
+static void count_wavefronts(Warp *w, const uint64_t address[LANES], uint32_t mask, int bytes)
 {
     int shift = bytes <= 4 ? 2 : bytes == 8 ? 3 : 4, lanes = 128 >> shift;
     uint32_t seen[32][LANES];
@@ -146,7 +146,7 @@ static uint32_t access_shared(Warp *w, const Inst *in, uint32_t mask, const uint
                               int bytes, AccessMode mode, uint8_t **at)
 {
     mask = shared_bounds(w, in, aligned_lanes(w, in, mask, address, bytes), address, bytes);
-    emu_wavefronts(w, address, mask, bytes);
+    count_wavefronts(w, address, mask, bytes);
     if (w->async)
         emu_mbarrier_touch(w, in, mask, address, bytes);
     if (w->m->checks)

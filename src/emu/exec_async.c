@@ -28,7 +28,7 @@ static void land(Warp *w, Copy *c)
 }
 
 /* Lanes of mask wait for their copies of groups before upto[lane]. */
-void emu_land(Warp *w, uint32_t mask, const uint32_t upto[LANES])
+static void land_groups(Warp *w, uint32_t mask, const uint32_t upto[LANES])
 {
     int kept = 0;
 
@@ -162,5 +162,5 @@ void emu_exec_cp_wait(Warp *w, const Inst *in, uint32_t mask)
             upto[l] = committed > (uint64_t)in->imm ? committed - (uint32_t)in->imm : 0;
         }
     }
-    emu_land(w, mask, upto);
+    land_groups(w, mask, upto);
 }

@@ -366,8 +366,6 @@ void emu_addresses(Warp *w, const Inst *in, int k, bool wide, int64_t offset,
 uint32_t emu_access(Warp *w, const Inst *in, uint32_t mask, Space space,
                     const uint64_t address[LANES], int bytes, AccessMode mode,
                     uint8_t *at[LANES]);
-/* Shared-memory passes that the access takes; adds to the report. */
-void emu_wavefronts(Warp *w, const uint64_t address[LANES], uint32_t mask, int bytes);
 
 /* shadow.c: who accessed a granule of shared memory, and whether that comes before. */
 Shadow *emu_shadow_new(Machine *m, uint32_t bytes);
@@ -402,9 +400,6 @@ void emu_branch(Warp *w, uint32_t taken, int target);
 void emu_exit_lanes(Warp *w, uint32_t mask);
 /* The next warp that can run: after `last`, or any under a seed; NULL: none. */
 Warp *emu_pick(Machine *m, int last);
-
-/* exec_async.c */
-void emu_land(Warp *w, uint32_t mask, const uint32_t keep[LANES]);
 
 /* exec_*.c: one function a form of instruction */
 #define EXEC(name) void emu_exec_##name(Warp *w, const Inst *in, uint32_t mask);

@@ -108,7 +108,6 @@ typedef struct Stmt {
 } Stmt;
 
 /* ---- ptx_lex.c ---- */
-void emu_ptx_skip(Parser *p);               /* white space and comments */
 int emu_ptx_peek(Parser *p);                /* the next character after white space; 0: the end */
 bool emu_ptx_accept(Parser *p, char c);
 bool emu_ptx_expect(Parser *p, char c);     /* diagnoses */
@@ -156,7 +155,6 @@ typedef struct Decoding {
 
 bool emu_mod(Decoding *d, const char *name);             /* present? then it is used */
 bool emu_mod_one_of(Decoding *d, const char *const *names, int count, int *which);
-bool emu_mod_type(Decoding *d, EmuType *type);           /* the next type among the modifiers */
 EmuType emu_need_type(Decoding *d);
 void emu_mod_ignore_hints(Decoding *d);                  /* cache hints of loads and stores */
 void emu_bad_operands(Decoding *d, const char *why);

@@ -99,7 +99,8 @@ bool emu_mod_one_of(Decoding *d, const char *const *names, int count, int *which
     return false;
 }
 
-bool emu_mod_type(Decoding *d, EmuType *type)
+/* The next type among the modifiers. */
+static bool mod_type(Decoding *d, EmuType *type)
 {
     for (int i = 0; i < d->s->mod_count; i++) {
         int found = d->s->used >> i & 1 ? -1 : emu_names_get(&d->p->types, d->s->mods[i]);
@@ -117,7 +118,7 @@ EmuType emu_need_type(Decoding *d)
 {
     EmuType type = ET_B32;
 
-    if (!emu_mod_type(d, &type) && !d->bad) {
+    if (!mod_type(d, &type) && !d->bad) {
         d->bad = true;
         diag_add(d->p->diags, TW0823, d->s->span, "'%s' lacks a type", d->s->opcode);
     }

@@ -25,7 +25,8 @@ static void skip_comment(Parser *p, bool block)
     }
 }
 
-void emu_ptx_skip(Parser *p)
+/* And comments. */
+static void skip_space(Parser *p)
 {
     while (p->at < p->end) {
         if (*p->at == '\n')
@@ -41,7 +42,7 @@ void emu_ptx_skip(Parser *p)
 
 int emu_ptx_peek(Parser *p)
 {
-    emu_ptx_skip(p);
+    skip_space(p);
     return p->at < p->end ? (unsigned char)*p->at : 0;
 }
 
@@ -69,7 +70,7 @@ bool emu_ptx_expect(Parser *p, char c)
 {
     if (emu_ptx_accept(p, c))
         return true;
-    emu_ptx_skip(p);
+    skip_space(p);
     diag_add(p->diags, TW0821, emu_ptx_here(p), "expected '%c'", c);
     return false;
 }
@@ -83,7 +84,7 @@ Span emu_ptx_word(Parser *p)
 {
     const char *from;
 
-    emu_ptx_skip(p);
+    skip_space(p);
     from = p->at;
     while (p->at < p->end && word_char(*p->at))
         p->at++;
@@ -94,7 +95,7 @@ Span emu_ptx_dotted(Parser *p)
 {
     const char *from;
 
-    emu_ptx_skip(p);
+    skip_space(p);
     from = p->at;
     while (p->at < p->end) {
         if (word_char(*p->at) || *p->at == '.')
@@ -215,7 +216,7 @@ bool emu_ptx_number(Parser *p, Arg *arg)
     const char *from;
     int next;
 
-    emu_ptx_skip(p);
+    skip_space(p);
     from = p->at;
     next = p->end - from >= 2 && from[0] == '0' ? tolower((unsigned char)from[1]) : 0;
     if (p->at >= p->end || !(isdigit((unsigned char)*from) || *from == '.')) {

@@ -29,8 +29,6 @@ typedef struct ForeignText {
 
 /* False: diagnostics (TW1049, TW1050) were recorded. */
 bool foreign_guard(Arena *arena, const Source *answer, ForeignText *clean, Diags *diags);
-/* "cute/..., cutlass/..., cuda_fp16.h, ...": what an answer may include, for prompts. */
-const char *foreign_headers(Arena *arena);
 
 /* The whole text for the compiler. space: whose names are known in it without it, or NULL;
  * entries: ours, which call what the answer defines. */

@@ -66,7 +66,8 @@ static const struct {
     {"cstdint", false},       {"stdint.h", false},      {"cmath", false},               {"math.h", false},
 };
 
-const char *foreign_headers(Arena *arena)
+/* "cute/..., cutlass/..., cuda_fp16.h, ...": what an answer may include. */
+static const char *list_headers(Arena *arena)
 {
     Str out = str_new(arena);
 
@@ -228,7 +229,7 @@ static void take_include(Guard *g, size_t from, size_t to, const char *rest)
 
     if (!name || !is_path(name) || !may_include(g, name))
         say_why(g, TW1049, from, to, name ? arena_printf(g->arena, "%s may not be included", name) : "an include of no header",
-                arena_printf(g->arena, "these may: %s", foreign_headers(g->arena)));
+                arena_printf(g->arena, "these may: %s", list_headers(g->arena)));
 }
 
 /* CuTe's words take no more room than the lines that they stand for. */

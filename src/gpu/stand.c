@@ -114,7 +114,8 @@ static size_t counter_bytes(const Abi *abi)
     return (size_t)abi->kernels.len * COUNTER_STEP;
 }
 
-bool stand_counters(Stand *s)
+/* Gives the call counters of its own: also in stands that were made as copies. */
+static bool new_counters(Stand *s)
 {
     Gpu *gpu = s->gpu;
     size_t bytes = counter_bytes(s->abi);
@@ -169,7 +170,7 @@ bool stand_place(Stand *s, Placing placing)
     s->scratch = arena_alloc(s->arena, largest + 1);
     s->scratch_bytes = largest;
     set_call(s);
-    return stand_counters(s) && uploaded(s);
+    return new_counters(s) && uploaded(s);
 }
 
 bool stand_twin(Stand *twin, const Stand *s)
@@ -187,7 +188,7 @@ bool stand_twin(Stand *twin, const Stand *s)
             return false;
     }
     set_call(twin);
-    return stand_counters(twin) && uploaded(s);
+    return new_counters(twin) && uploaded(s);
 }
 
 static const Buffer *shared_buffer(const Stand *from, const char *name)
@@ -218,7 +219,7 @@ bool stand_share(Stand *s, const Stand *from)
     s->scratch = largest > from->scratch_bytes ? arena_alloc(s->arena, largest + 1) : from->scratch;
     s->scratch_bytes = largest > from->scratch_bytes ? largest : from->scratch_bytes;
     set_call(s);
-    return stand_counters(s) && uploaded(s);
+    return new_counters(s) && uploaded(s);
 }
 
 void stand_free(Stand *s)
@@ -320,5 +321,5 @@ bool stand_again(Stand *to, const Stand *from)
             return false;
     }
     set_call(to);
-    return stand_counters(to);
+    return new_counters(to);
 }

@@ -43,8 +43,6 @@ bool stand_take(Stand *stand, Arena *arena, GpuModule *module, const Def *def, c
 /* The tensors of another program's stand, on the device as well; own workspaces. */
 bool stand_share(Stand *stand, const Stand *from);
 void stand_free(Stand *stand);
-/* Gives the call counters of its own: for stands that were made as copies. */
-bool stand_counters(Stand *stand);
 /* The same tensors at other addresses, contents included: another stand's with its own memory. */
 bool stand_again(Stand *to, const Stand *from);
 /* How many sets of a stand's tensors, together larger than the L2 cache by a factor, fit. */

@@ -27,7 +27,7 @@ Expr *expr_node(Arena *arena, ExprKind kind, Expr *a, Expr *b)
     return e;
 }
 
-void expr_set_args(Expr *e, Expr **args, int n_args)
+static void set_args(Expr *e, Expr **args, int n_args)
 {
     e->args = args;
     e->n_args = n_args;
@@ -79,14 +79,14 @@ Expr *expr_call(Arena *arena, const char *name, Expr **args, int n_args)
 {
     Expr *e = expr_node(arena, EXPR_CALL, NULL, NULL);
     e->name = name;
-    expr_set_args(e, args, n_args);
+    set_args(e, args, n_args);
     return e;
 }
 
 Expr *expr_index(Arena *arena, Expr *base, Expr **args, int n_args)
 {
     Expr *e = expr_node(arena, EXPR_INDEX, base, NULL);
-    expr_set_args(e, args, n_args);
+    set_args(e, args, n_args);
     return e;
 }
 
@@ -138,7 +138,7 @@ Expr *expr_subst(Arena *arena, const Expr *e, Expr *(*lookup)(void *user, const 
     copy->space = e->space;
     for (int i = 0; i < e->n_args; i++)
         args[i] = expr_subst(arena, e->args[i], lookup, user);
-    expr_set_args(copy, e->n_args ? args : NULL, e->n_args);
+    set_args(copy, e->n_args ? args : NULL, e->n_args);
     return copy;
 }
 

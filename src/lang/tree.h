@@ -5,6 +5,5 @@
 #include "lang/lang.h"
 
 Expr *expr_node(Arena *arena, ExprKind kind, Expr *a, Expr *b); /* keeps depth right */
-void expr_set_args(Expr *e, Expr **args, int n_args);
 
 #endif

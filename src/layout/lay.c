@@ -117,7 +117,8 @@ static int threads_of(Layout layout)
     return layout.warps_m * layout.warps_n * LANES;
 }
 
-int lay_chunks_of_thread(Layout layout, int rows, int cols)
+/* Chunks that a thread holds, counting one that may not exist. */
+static int chunks_of_thread(Layout layout, int rows, int cols)
 {
     int chunks = rows * (cols / layout.k), threads = threads_of(layout);
     return (chunks + threads - 1) / threads;
@@ -281,7 +282,7 @@ static int warp_col_units(Layout layout, int cols)
 int lay_fragment_values(Layout layout, int rows, int cols)
 {
     if (layout.kind == LAY_CHUNKS)
-        return lay_chunks_of_thread(layout, rows, cols) * layout.k;
+        return chunks_of_thread(layout, rows, cols) * layout.k;
     if (layout.kind == LAY_ROWS)
         return rows_values(layout, rows, cols);
     int m = warp_atom_rows(layout, rows), n = warp_col_units(layout, cols);

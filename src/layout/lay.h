@@ -85,8 +85,6 @@ int lay_fragment_values(Layout layout, int rows, int cols);
 /* Row and column of value `v` of lane `lane` of warp `warp`. Order of values:
  * atom rows, then atom columns, then the atom's own order (PTX ISA). */
 void lay_fragment_at(Layout layout, int rows, int cols, int warp, int lane, int v, int *row, int *col);
-/* A tile in chunks: chunks a thread holds, counting one that may not exist. */
-int lay_chunks_of_thread(Layout layout, int rows, int cols);
 
 /* Chunks of 16 bytes dealt to threads in turn: row by row, or where that would
  * put neighbours into the same banks, or a thread's chunks at steps that differ,

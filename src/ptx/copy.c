@@ -723,7 +723,7 @@ static void add_warp_bits(Emitter *e, const char *bits, const char *instruction)
 
 /* Lanes, of all that hold a value of a vector, that store it: those of the first
  * row or column, in the first warp along it. NULL: no two hold the same. */
-const char *cp_sole_owner(Emitter *e, const TileValue *v)
+static const char *sole_owner(Emitter *e, const TileValue *v)
 {
     const Layout *layout = &v->type.layout;
     bool column = v->type.cols == 1, row = v->type.rows == 1;
@@ -762,7 +762,7 @@ void cp_store(Emitter *e, const TileOp *op)
 {
     const TileValue *v = op->args[0];
     if (!gl_known_type(e, op, false)) return;
-    const char *owner = cp_sole_owner(e, v);
+    const char *owner = sole_owner(e, v);
     int label = em_label(e);
     if (owner) em_open(e);
     if (owner) em(e, "@!%s bra $store%d;", owner, label);

@@ -7,7 +7,7 @@
  * in 64 bits, strides in bytes. Terms are added in the outermost scope where
  * their corner is known.
  */
-#include "ptx/emit.h"
+#include "ptx/global.h"
 
 static bool is_unit_stride(const TileTensor *t, int d)
 {

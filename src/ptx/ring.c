@@ -79,7 +79,8 @@ static int copy_of(const TileOp *op)
     return op->index && aff_is_const(op->index, &copy) ? (int)copy : 0;
 }
 
-Phase rg_phase(Emitter *e, int first)
+/* Ahead of the role's work. */
+static Phase new_phase(Emitter *e, int first)
 {
     if (first && e->phases && e->n_phases < 32) return (Phase){e->phases, e->n_phases++};
     Phase phase = {em_new(e, REG_R), -1};
@@ -96,7 +97,7 @@ static RingPlace *place_of(Emitter *e, const TileOp *op)
     if (place->stage) return place;
     place->stage = em_new(e, REG_R);
     em_before(e, "mov.b32 %s, 0;", place->stage);
-    place->phase = rg_phase(e, op->kind == TILE_ACQUIRE);
+    place->phase = new_phase(e, op->kind == TILE_ACQUIRE);
     return place;
 }
 
@@ -133,7 +134,7 @@ void rg_wait(Emitter *e, const char *address, Phase phase)
     em(e, "@!%s bra $wait%d;", p, label);
 }
 
-void rg_next(Emitter *e, const char *stage, Phase phase, int stages)
+static void next_stage(Emitter *e, const char *stage, Phase phase, int stages)
 {
     uint32_t bit = phase.bit < 0 ? 1 : (uint32_t)1 << phase.bit;
     if (stages == 1) {
@@ -184,7 +185,7 @@ void rg_acquire(Emitter *e, const TileOp *op)
     vec_push(e->arena, &place->held, number);
     em(e, "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%s], %lld;", barrier_address(e, op, number, false),
        (long long)lay_shared_bytes(t->rows, t->cols, dtype_bytes(t->dtype)));
-    rg_next(e, place->stage, place->phase, t->stages);
+    next_stage(e, place->stage, place->phase, t->stages);
 }
 
 const Aff *rg_acquired(Emitter *e, const TileOp *op, const char **barrier)
@@ -214,7 +215,7 @@ void rg_await(Emitter *e, const TileOp *op)
     vec_push(e->arena, &place->held, number);
     vec_push(e->arena, &place->levels, em_level(e));
     e->awaited[op->results[0]->id] = number;
-    rg_next(e, place->stage, place->phase, op->args[0]->type.stages);
+    next_stage(e, place->stage, place->phase, op->args[0]->type.stages);
 }
 
 /* The thread that started a store waits until that has read the stage, which takes a while:

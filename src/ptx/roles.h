@@ -42,9 +42,7 @@ void pl_draw(Emitter *e, const TileBlock *block, int at); /* the next place, whe
 void rg_init(Emitter *e, const TileOp *roles);
 /* Where its barriers begin; of NULL: where those of all rings end. */
 int64_t rg_barriers(const TileKernel *kernel, const TileOp *ring);
-Phase rg_phase(Emitter *e, int first); /* a new one, ahead of the role's work */
 void rg_wait(Emitter *e, const char *address, Phase phase);
-void rg_next(Emitter *e, const char *stage, Phase phase, int stages);
 void rg_acquire(Emitter *e, const TileOp *op);
 /* The stage that a copy goes to and the address of its full barrier. */
 const Aff *rg_acquired(Emitter *e, const TileOp *op, const char **barrier);

@@ -238,7 +238,8 @@ static const Extent *extent_of_dim(Plan *plan, const Stmt *copy, const PlanTenso
     return is_broadcast(plan, dim) ? plan_extent(plan, EXT_ONE, NULL) : plan_extent(plan, EXT_WHOLE, dim);
 }
 
-bool plan_tensor_extents(Plan *plan, const Stmt *copy, const PlanTensor *tensor, const Extent **row,
+/* Extents of the dimensions that a tensor's tiles cover in the loops at hand. */
+static bool tensor_extents(Plan *plan, const Stmt *copy, const PlanTensor *tensor, const Extent **row,
                          const Extent **col)
 {
     *row = tensor->row >= 0 ? extent_of_dim(plan, copy, tensor, tensor->row) : plan_extent(plan, EXT_ONE, NULL);
@@ -250,7 +251,7 @@ static void infer_load(Plan *plan, const Stmt *s, const PlanTensor *tensor)
 {
     const Extent *row, *col;
 
-    if (!plan_tensor_extents(plan, s, tensor, &row, &col))
+    if (!tensor_extents(plan, s, tensor, &row, &col))
         return;
     settle_tile(plan, s, copy_dest(s), row, col);
     Tile *tile = make_tile(plan, copy_dest(s));
@@ -408,7 +409,7 @@ static void infer_define(Plan *plan, const Stmt *s)
         plan_fail(plan, TW0602, s->span, "Define needs the dimensions of what it defines");
         return;
     }
-    if (!plan_tensor_extents(plan, &none, &shape, &row, &col))
+    if (!tensor_extents(plan, &none, &shape, &row, &col))
         return;
     const Extent *block = shape.rank >= 2 && row == col && row->dim_name ? plan_in_grid(plan, row->dim_name) : NULL;
     infer_result(plan, s, block ? block : row, col); /* rows and columns along one dimension: the block's, the loop's */

@@ -229,9 +229,6 @@ Extent *plan_in_grid(const Plan *plan, const char *dim);
 /* The columns that a Copy takes of a longer last dimension, `Copy X (n, D) in coordinate [cols = e]`,
  * where the e-th D columns are meant; NULL: all of them. */
 const Expr *plan_part(const Plan *plan, const Stmt *copy, const PlanTensor *tensor);
-/* Extents of the dimensions that a tensor's tiles cover in the loops at hand. */
-bool plan_tensor_extents(Plan *plan, const Stmt *copy, const PlanTensor *tensor, const Extent **row,
-                         const Extent **col);
 
 /* ---- doubt.c: what ptxas may take beyond the estimate of registers ------------------------ */
 

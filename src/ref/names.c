@@ -25,6 +25,14 @@ Name *res_find(const Resolver *r, const char *name)
     return NULL;
 }
 
+static Setting *last_setting(const Resolver *r, const char *name)
+{
+    for (int i = r->settings->list.len - 1; i >= 0; i--)
+        if (strcmp(r->settings->list.data[i].name, name) == 0)
+            return &r->settings->list.data[i];
+    return NULL;
+}
+
 /* Notes where a name was declared first. */
 static void note_place(Resolver *r, Diag *diag, const Name *first)
 {
@@ -54,7 +62,7 @@ Name *res_declare(Resolver *r, NameKind kind, const char *text, Span span)
     name->kind = kind;
     name->span = span;
     if (kind == NAME_DIM || kind == NAME_PARAM)
-        name->setting = res_setting(r, text);
+        name->setting = last_setting(r, text);
     if (name->setting)
         name->setting->used = true;
     vec_push(r->arena, &r->names, name);
@@ -83,7 +91,8 @@ void res_leave(Resolver *r, Name *name)
 
 /* ---- what was meant -------------------------------------------------------------- */
 
-const char *res_nearest(const char *name, const char *const *words, int n)
+/* A word of the list that `name` may have been meant to be, or NULL. */
+static const char *nearest_word(const char *name, const char *const *words, int n)
 {
     size_t len = strlen(name); /* of one letter any other is as near */
     int limit = len < 2 ? 0 : len <= 3 ? 1 : 2, best = limit + 1;
@@ -106,7 +115,7 @@ static const char *nearest_name(const Resolver *r, const char *name)
 
     for (int i = 0; i < r->names.len; i++)
         words[i] = r->names.data[i]->name;
-    return res_nearest(name, words, r->names.len);
+    return nearest_word(name, words, r->names.len);
 }
 
 void res_undefined(Resolver *r, const char *name, Span span)
@@ -121,14 +130,6 @@ void res_undefined(Resolver *r, const char *name, Span span)
 
 /* ---- settings ---------------------------------------------------------------------- */
 
-Setting *res_setting(const Resolver *r, const char *name)
-{
-    for (int i = r->settings->list.len - 1; i >= 0; i--)
-        if (strcmp(r->settings->list.data[i].name, name) == 0)
-            return &r->settings->list.data[i];
-    return NULL;
-}
-
 static const char *settable_near(const Resolver *r, const char *name)
 {
     const char *words[RES_MAX_NAMES];
@@ -137,12 +138,12 @@ static const char *settable_near(const Resolver *r, const char *name)
     for (int i = 0; i < r->names.len; i++)
         if (r->names.data[i]->kind == NAME_DIM || r->names.data[i]->kind == NAME_PARAM)
             words[n++] = r->names.data[i]->name;
-    return res_nearest(name, words, n);
+    return nearest_word(name, words, n);
 }
 
 static bool set_again_later(const Resolver *r, int index)
 {
-    return res_setting(r, r->settings->list.data[index].name) != &r->settings->list.data[index];
+    return last_setting(r, r->settings->list.data[index].name) != &r->settings->list.data[index];
 }
 
 void res_unused_settings(Resolver *r)

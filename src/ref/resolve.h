@@ -63,9 +63,6 @@ Name *res_find(const Resolver *r, const char *name);
 Name *res_declare(Resolver *r, NameKind kind, const char *name, Span span);
 void res_undefined(Resolver *r, const char *name, Span span);
 const char *res_kind_text(const Name *name);
-Setting *res_setting(const Resolver *r, const char *name);
-/* A word of the list that `name` may have been meant to be, or NULL. */
-const char *res_nearest(const char *name, const char *const *words, int n);
 void res_unused_settings(Resolver *r);
 
 /* Round the evaluation of a name's value: false when it is being evaluated

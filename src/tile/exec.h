@@ -180,8 +180,6 @@ void exec_drop(Exec *x, ExecTile *tile); /* gives up a reference; NULL does noth
 
 /* exec_do.c: operations that neither change the flow nor synchronise. */
 bool exec_do(Exec *x, const TileOp *op);
-/* Zeroes elements for which the condition (over row, col; NULL: none) is false. */
-bool exec_clear_outside(Exec *x, const Aff *where, ExecTile *r);
 
 /* exec_role.c */
 bool exec_start_roles(Exec *x, const TileOp *op);

@@ -60,7 +60,8 @@ static bool eval_coords(Exec *x, const TileOp *op, int64_t *coords)
     return true;
 }
 
-bool exec_clear_outside(Exec *x, const Aff *where, ExecTile *r)
+/* Zeroes elements for which the condition (over row, col; NULL: none) is false. */
+static bool clear_outside(Exec *x, const Aff *where, ExecTile *r)
 {
     int64_t *live = where ? integers(x, r->cols) : NULL;
     for (int i = 0; where && i < r->rows; i++) {
@@ -104,7 +105,7 @@ static bool do_load(Exec *x, const TileOp *op)
         return false;
     ExecTile *r = result_tile(x, op, 0);
     exec_load(x->run->tensors[op->tensor->index], coords, op->row_dim, op->col_dim, r);
-    return exec_clear_outside(x, op->where, r) && give(x, op, r);
+    return clear_outside(x, op->where, r) && give(x, op, r);
 }
 
 static bool do_store(Exec *x, const TileOp *op)

@@ -42,11 +42,6 @@ const char *tune_fate_name(TuneFate fate)
     return FATES[fate].name;
 }
 
-const char *tune_fate_help(TuneFate fate)
-{
-    return FATES[fate].help;
-}
-
 TuneFate tune_fate_find(const char *name)
 {
     int i = 0;
@@ -236,7 +231,7 @@ static void excuse_untuned(const Search *s)
     TuneVariant *v = variant(s, 0);
 
     if (v->image && (v->fate == TUNE_SPILLED || v->fate == TUNE_SERIALISED)) {
-        v->problem = arena_printf(s->arena, "%s: %s", tune_fate_name(v->fate), v->problem ? v->problem : tune_fate_help(v->fate));
+        v->problem = arena_printf(s->arena, "%s: %s", tune_fate_name(v->fate), v->problem ? v->problem : FATES[v->fate].help);
         v->fate = TUNE_MADE;
     }
 }

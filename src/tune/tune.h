@@ -31,7 +31,6 @@ typedef enum TuneFate {
 
 const char *tune_fate_name(TuneFate fate);
 TuneFate tune_fate_find(const char *name); /* TUNE_FATES: none */
-const char *tune_fate_help(TuneFate fate);
 
 typedef struct TuneVariant {
     const char *settings; /* NAME=VALUE, one blank between two; "": untuned */

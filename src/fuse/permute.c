@@ -210,20 +210,6 @@ static void declare_seen(Remade *r, const Permuted *list)
     }
 }
 
-/* What a Define gives has no type of its own, while an input has: a product's operands are to be
- * rounded to what they were. */
-static bool rounds_alike(const Remade *r)
-{
-    for (int i = 0, k = 0; i < r->def->ops.len; i++, k++) {
-        while (r->from->ops.data[k]->result->id != r->def->ops.data[i]->result->id)
-            k++;
-        for (int n = 0; n < 2 && r->def->ops.data[i]->op == OP_GEMM; n++)
-            if (def_operand_type(r->def, r->def->ops.data[i], n) != def_operand_type(r->from, r->from->ops.data[k], n))
-                return false;
-    }
-    return true;
-}
-
 static const Def *unpermuted(Arena *arena, const Def *def, bool bytes, Permuted *list)
 {
     Remade r = flow_remake(arena, def);
@@ -240,7 +226,7 @@ static const Def *unpermuted(Arena *arena, const Def *def, bool bytes, Permuted 
         }
     }
     declare_seen(&r, list);
-    if (list->len > 0 && rounds_alike(&r))
+    if (list->len > 0 && flow_rounds_alike(&r))
         return r.def;
     *list = (Permuted){0};
     return def;

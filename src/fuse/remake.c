@@ -79,3 +79,17 @@ DefOp *flow_keep_op(const Remade *r, const DefOp *op)
     vec_push(r->arena, &r->def->ops, copy);
     return copy;
 }
+
+bool flow_rounds_alike(const Remade *r)
+{
+    for (int i = 0, k = 0; i < r->def->ops.len; i++, k++) {
+        const DefOp *op = r->def->ops.data[i];
+
+        while (r->from->ops.data[k]->result->id != op->result->id)
+            k++;
+        for (int n = 0; n < 2 && op->op == OP_GEMM; n++)
+            if (def_operand_type(r->def, op, n) != def_operand_type(r->from, r->from->ops.data[k], n))
+                return false;
+    }
+    return true;
+}

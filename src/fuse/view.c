@@ -412,19 +412,6 @@ static void list_inputs(Remade *r, const Views *views)
     r->def->inputs.len = r->def->inputs.cap = n;
 }
 
-/* Operands are to be rounded to what they were: as in permute.c. */
-static bool rounds_alike(const Remade *r)
-{
-    for (int i = 0, k = 0; i < r->def->ops.len; i++, k++) {
-        while (r->from->ops.data[k]->result->id != r->def->ops.data[i]->result->id)
-            k++;
-        for (int n = 0; n < 2 && r->def->ops.data[i]->op == OP_GEMM; n++)
-            if (def_operand_type(r->def, r->def->ops.data[i], n) != def_operand_type(r->from, r->from->ops.data[k], n))
-                return false;
-    }
-    return true;
-}
-
 const Def *flow_view(Arena *arena, Syms *syms, const Def *def, Views *views)
 {
     Finder f = {.arena = arena, .syms = syms, .def = def, .views = views};
@@ -449,7 +436,7 @@ const Def *flow_view(Arena *arena, Syms *syms, const Def *def, Views *views)
         return def;
     list_inputs(&r, views);
     declare_all(&r, views);
-    if (rounds_alike(&r))
+    if (flow_rounds_alike(&r))
         return r.def;
     *views = (Views){0};
     return def;

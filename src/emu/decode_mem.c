@@ -124,8 +124,9 @@ static void decode_ld_param(Decoding *d, EmuType type, int vec)
     in->imm = offset;
 }
 
-/* ld{.weak…}{.space}{hints}{.vec}.type d, [a]{, policy} */
-void emu_decode_ld(Decoding *d)
+/* ld{.weak…}{.space}{hints}{.vec}.type d, [a]{, policy}
+ * st{.weak…}{.space}{hints}{.vec}.type [a], b{, policy} */
+static void decode_access(Decoding *d, bool stores)
 {
     uint32_t flags = mod_semantics(d);
     Space space = mod_space(d);
@@ -137,18 +138,24 @@ void emu_decode_ld(Decoding *d)
 
     emu_mod_ignore_hints(d);
     type = emu_need_type(d);
-    d->cls = access_class(space, false);
+    d->cls = access_class(space, stores);
     if (!emu_need_args(d, 2, policy ? 3 : 2) || !check_shape(d, type, vec))
         return;
     if (space == SPACE_PARAM) {
-        decode_ld_param(d, type, vec);
+        if (stores)
+            emu_bad_operands(d, "an entry cannot write its parameters");
+        else
+            decode_ld_param(d, type, vec);
         return;
     }
-    emu_dst_items(d, &d->s->args[0], type, vec);
-    width = data_width(d, 0, vec);
-    offset = emu_src_address(d, &d->s->args[1], &wide);
+    if (!stores)
+        emu_dst_items(d, &d->s->args[0], type, vec);
+    offset = emu_src_address(d, &d->s->args[!stores], &wide);
+    if (stores)
+        emu_src_items(d, &d->s->args[1], type, vec);
+    width = data_width(d, stores, vec); /* the address is the first operand of a store */
     emu_narrowest(d, emu_types[type].bytes * vec);
-    in = emu_ptx_emit(d, emu_exec_ld);
+    in = emu_ptx_emit(d, stores ? emu_exec_st : emu_exec_ld);
     if (!in)
         return;
     set_access(in, type, vec, space, width);
@@ -156,36 +163,14 @@ void emu_decode_ld(Decoding *d)
     in->flags |= flags | (wide ? (uint32_t)IF_WIDE : 0);
 }
 
-/* st{.weak…}{.space}{hints}{.vec}.type [a], b{, policy} */
+void emu_decode_ld(Decoding *d)
+{
+    decode_access(d, false);
+}
+
 void emu_decode_st(Decoding *d)
 {
-    uint32_t flags = mod_semantics(d);
-    Space space = mod_space(d);
-    int vec = mod_vector(d), width;
-    bool wide, policy = emu_mod(d, "L2::cache_hint");
-    EmuType type;
-    int64_t offset;
-    Inst *in;
-
-    emu_mod_ignore_hints(d);
-    type = emu_need_type(d);
-    d->cls = access_class(space, true);
-    if (!emu_need_args(d, 2, policy ? 3 : 2) || !check_shape(d, type, vec))
-        return;
-    if (space == SPACE_PARAM) {
-        emu_bad_operands(d, "an entry cannot write its parameters");
-        return;
-    }
-    offset = emu_src_address(d, &d->s->args[0], &wide);
-    emu_src_items(d, &d->s->args[1], type, vec);
-    width = data_width(d, 1, vec);
-    emu_narrowest(d, emu_types[type].bytes * vec);
-    in = emu_ptx_emit(d, emu_exec_st);
-    if (!in)
-        return;
-    set_access(in, type, vec, space, width);
-    in->imm = offset;
-    in->flags |= flags | (wide ? (uint32_t)IF_WIDE : 0);
+    decode_access(d, true);
 }
 
 /* ---- atomics --------------------------------------------------------------------- */

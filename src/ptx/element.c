@@ -477,6 +477,18 @@ static int last_lane_bit(const Layout *layout)
     return layout->kind == LAY_ROWS ? layout->lanes / 2 : 2;
 }
 
+/* Those of a lane's values that lie in one of its rows, or columns; returns their number. */
+static int values_of_slot(const TileValue *v, int slot, bool rows, const int *f, int n, int *found)
+{
+    int count = 0;
+    for (int i = 0; i < n; i++) {
+        int at = rows ? lay_fragment_row_slot(v->type.layout, v->type.rows, v->type.cols, i)
+                      : lay_fragment_col_slot(v->type.layout, v->type.rows, v->type.cols, i);
+        if (at == slot) found[count++] = f[i];
+    }
+    return count;
+}
+
 /* Rows of an accumulator fragment lie in one warp, over the lanes that differ in
  * the upper three bits (PTX ISA, mma.m16n8k16: row = lane / 4, and + 8). */
 static void reduce_columns(Emitter *e, const TileOp *op)
@@ -488,9 +500,7 @@ static void reduce_columns(Emitter *e, const TileOp *op)
     fr_new_f32(e, v);
     const Frag *frag = &e->frags[v->id];
     for (int slot = 0; slot < frag->n; slot++) {
-        int *regs = arena_array(e->arena, int, n), count = 0;
-        for (int i = 0; i < n; i++)
-            if (lay_fragment_col_slot(a->type.layout, a->type.rows, a->type.cols, i) == slot) regs[count++] = f[i];
+        int *regs = arena_array(e->arena, int, n), count = values_of_slot(a, slot, false, f, n, regs);
         int reg = reduce_tree(e, instruction, regs, count);
         if (a->type.rows > 1) frag->f[slot] = reduce_lanes(e, instruction, reg, 4, 16);
         else em(e, "mov.f32 %%f%d, %%f%d;", frag->f[slot], reg);
@@ -582,23 +592,10 @@ static void reduce_partly(Emitter *e, const TileOp *op)
     }
 }
 
-void el_reduce(Emitter *e, const TileOp *op)
+/* Each row in its lane, over the lanes that share it, and over their warps. */
+static void reduce_rows(Emitter *e, const TileOp *op)
 {
     const TileValue *a = op->args[0], *v = op->results[0];
-    if (op->axis == 1 && v->type.cols > 1) {
-        if (dtype_is_narrow(v->type.dtype)) fold_rows(e, op);
-        else reduce_partly(e, op);
-        return;
-    }
-    bool operand = a->type.layout.kind == LAY_MMA_A && a->type.layout.k <= mm_step_k(a->type.dtype);
-    if (op->op == OP_ROW_SUM && operand && dtype_is_narrow(a->type.dtype)) {
-        sum_operand_rows(e, op);
-        return;
-    }
-    if (op->axis == 0) {
-        reduce_columns(e, op);
-        return;
-    }
     const char *instruction = combine(op->op);
     const int *f = fr_f32(e, a);
     int n = e->frags[a->id].n;
@@ -606,10 +603,7 @@ void el_reduce(Emitter *e, const TileOp *op)
     const Frag *frag = &e->frags[v->id];
     int *rows = arena_array(e->arena, int, frag->n);
     for (int slot = 0; slot < frag->n; slot++) {
-        int *regs = arena_array(e->arena, int, n), count = 0;
-        for (int i = 0; i < n; i++)
-            if (lay_fragment_row_slot(a->type.layout, a->type.rows, a->type.cols, i) == slot)
-                regs[count++] = f[i];
+        int *regs = arena_array(e->arena, int, n), count = values_of_slot(a, slot, true, f, n, regs);
         rows[slot] = reduce_tree(e, instruction, regs, count);
         if (a->type.cols > 1) rows[slot] = reduce_lanes(e, instruction, rows[slot], 1, last_lane_bit(&a->type.layout));
     }
@@ -622,6 +616,18 @@ void el_reduce(Emitter *e, const TileOp *op)
         else
             em(e, "mov.f32 %%f%d, %%f%d;", frag->f[slot], rows[slot]);
     }
+}
+
+void el_reduce(Emitter *e, const TileOp *op)
+{
+    const TileType *a = &op->args[0]->type, *v = &op->results[0]->type;
+    bool partly = op->axis == 1 && v->cols > 1;
+    bool operand = a->layout.kind == LAY_MMA_A && a->layout.k <= mm_step_k(a->dtype) && dtype_is_narrow(a->dtype);
+    if (partly && dtype_is_narrow(v->dtype)) fold_rows(e, op);
+    else if (partly) reduce_partly(e, op);
+    else if (op->op == OP_ROW_SUM && operand) sum_operand_rows(e, op);
+    else if (op->axis == 0) reduce_columns(e, op);
+    else reduce_rows(e, op);
 }
 
 /* ---- conversion --------------------------------------------------------------------------- */

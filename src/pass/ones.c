@@ -42,18 +42,11 @@ static int product_by(const TileBlock *block, const TileValue *p)
     return -1;
 }
 
-/* Nobody else may look at a sum that has grown columns. By itself a product of so few would cost more
- * than taking the weights apart again. */
+/* By itself a product of so few columns would cost more than taking the weights apart again. */
 bool ones_fit(const TileBlock *block, const TileOp *softmax)
 {
-    const TileOp *yield = block->ops.data[block->ops.len - 1];
-    const TileValue *l = softmax->args[2], *next = softmax->results[2];
-    bool yielded = false;
     int product = product_by(block, softmax->results[0]);
-    for (int k = 0; k < yield->n_args; k++)
-        if (yield->args[k] == next) yielded = k < block->params.len && block->params.data[k] == l;
-    return yielded && tile_count_uses(block, l) == 1 && tile_count_uses(block, next) == 1 && product >= 0 &&
-           may_join(block->ops.data[product]);
+    return product >= 0 && may_join(block->ops.data[product]);
 }
 
 TileValue *ones_operand(TileProgram *program, TileKernel *kernel, const TileValue *p, TileValue *sum)

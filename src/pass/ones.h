@@ -4,7 +4,7 @@
 
 #include "pass/rewrite.h"
 
-/* Whether the sums of a loop's softmax may be made so, as part of another product, where they cost the
+/* Whether sums of a softmax's weights may be made so, as part of another product, where they cost the
  * tensor cores next to nothing. */
 bool ones_fit(const TileBlock *block, const TileOp *softmax);
 /* The ones, made at the kernel's start, that an operand p is multiplied by. The sum, a

@@ -11,7 +11,8 @@
  *   %l3 = add %l2, %part1
  *
  * Where sums are but divisors they may be of what the products see, %P: then the tensor cores may
- * make them (ones.c), and they are no part of the weights.
+ * make them (ones.c), and they are no part of the weights. Where something else is made of them as well, a
+ * logarithm say, the loop carries both, %l as it is and beside it the divisor.
  *
  * The exponentials do not wait for a maximum, nor lanes for each other: where the
  * reference is an old one, that shows in what they gave. It is legal where the
@@ -59,7 +60,7 @@ static const struct Range *range_of(DType dtype)
     return NULL;
 }
 
-enum { MAX_SUMS = 6, REVISED = MAX_SUMS + 5 };
+enum { MAX_SUMS = 6, REVISED = MAX_SUMS + 7 };
 
 typedef struct PostCheck {
     TileProgram *program;
@@ -68,18 +69,19 @@ typedef struct PostCheck {
     TileOp *rescales[MAX_SUMS];
     int n_sums;
     const struct Range *range;
-    bool rounded;   /* sums are of what the products see, so that the rounding of a dominant p cancels */
+    bool exact;     /* the loop carries the sum of the weights as they are */
+    bool rounded;   /* and one of what the products see, which divides, so that the rounding of a dominant p cancels */
     TileValue *one; /* what the tensor cores make the sums with (ones.c), or NULL */
 } PostCheck;
 
 /* What goes round the loop, as of some moment. */
 typedef struct State {
-    TileValue *reference, *l, *sums[MAX_SUMS], *hot;
+    TileValue *reference, *l, *divisor, *sums[MAX_SUMS], *hot; /* l: the exact sum, or NULL; divisor: the rounded one, or NULL */
 } State;
 
 /* What one turn makes of its scores. */
 typedef struct Weights {
-    TileValue *operand, *part; /* part: NULL where the tensor cores sum */
+    TileValue *operand, *part, *rounded; /* the last two, sums: NULL where there is none, or the tensor cores sum */
 } Weights;
 
 /* ---- does it fit? ------------------------------------------------------------------ */
@@ -134,9 +136,8 @@ static Weights weights(Rewriter *rw, const PostCheck *c, TileValue *reference)
 {
     TileValue *e = exponentials(rw, c, reference);
     TileOp *reshape = rw_insert(rw, TILE_RESHAPE, 1, &e, 1, &c->reshape->results[0]->type);
-    TileValue *operand = reshape->results[0];
-    if (c->one) return (Weights){operand, NULL};
-    return (Weights){operand, c->rounded ? parts_fold(rw, operand) : rw_reduce_rows(rw, OP_ROW_SUM, e)};
+    TileValue *operand = reshape->results[0], *part = c->exact ? rw_reduce_rows(rw, OP_ROW_SUM, e) : NULL;
+    return (Weights){operand, part, c->rounded && !c->one ? parts_fold(rw, operand) : NULL};
 }
 
 /* 1 where a reference moved by more than half of what p may grow, but not from where
@@ -157,7 +158,8 @@ static State raise(Rewriter *rw, const PostCheck *c, const State *old)
     new.reference = rw_binary(rw, OP_MIN, exact, old->reference);
     TileValue *alpha = rw_unary(rw, OP_EXP2, rw_binary(rw, OP_SUBTRACT, new.reference, old->reference));
     new.hot = is_hot(rw, c, old->reference, new.reference);
-    new.l = rw_binary(rw, OP_MULTIPLY, old->l, alpha);
+    if (c->exact) new.l = rw_binary(rw, OP_MULTIPLY, old->l, alpha);
+    if (c->rounded) new.divisor = rw_binary(rw, OP_MULTIPLY, old->divisor, alpha);
     for (int i = 0; i < c->n_sums; i++) new.sums[i] = rw_binary(rw, OP_MULTIPLY, old->sums[i], alpha);
     return new;
 }
@@ -170,8 +172,10 @@ static int list_all(const PostCheck *c, const Weights *w, const State *s, TileVa
     int n = 0;
     if (w) list[n++] = w->operand;
     if (w && w->part) list[n++] = w->part;
+    if (w && w->rounded) list[n++] = w->rounded;
     list[n++] = s->reference;
-    list[n++] = s->l;
+    if (c->exact) list[n++] = s->l;
+    if (c->rounded) list[n++] = s->divisor;
     for (int i = 0; i < c->n_sums; i++) list[n++] = s->sums[i];
     list[n++] = s->hot;
     return n;
@@ -181,8 +185,10 @@ static void read_all(const PostCheck *c, Weights *w, State *s, TileValue *const 
 {
     if (w) w->operand = *list++;
     if (w && w->part) w->part = *list++;
+    if (w && w->rounded) w->rounded = *list++;
     s->reference = *list++;
-    s->l = *list++;
+    if (c->exact) s->l = *list++;
+    if (c->rounded) s->divisor = *list++;
     for (int i = 0; i < c->n_sums; i++) s->sums[i] = *list++;
     s->hot = *list;
 }
@@ -286,9 +292,48 @@ static TileValue *sum_of(const PostCheck *c, int i)
     return rescale->args[rescale->args[0] == c->softmax->results[3]];
 }
 
-static TileValue *new_sum(Rewriter *rw, const PostCheck *c, const State *s, const Weights *w)
+static bool is_accumulator(const TileOp *loop, const TileOp *softmax, const TileValue *v)
 {
-    return c->one ? ones_add(rw, s->l, w->operand, c->one) : rw_binary(rw, OP_ADD, s->l, w->part);
+    const TileOp *yield = loop->regions[0]->ops.data[loop->regions[0]->ops.len - 1];
+    for (int k = 0; k < loop->n_results; k++)
+        if (loop->results[k] == v) return yield->args[k] != softmax->results[1] && yield->args[k] != softmax->results[2];
+    return false;
+}
+
+/* The next operation behind the loop from `at` on that divides an accumulator by the sum; -1: there is none. */
+static int next_division(const TileBlock *block, int at, const TileOp *loop, const TileOp *softmax)
+{
+    const TileValue *sum = loop->results[position_of(loop->regions[0], softmax->args[2])];
+    for (; at < block->ops.len; at++) {
+        const TileOp *op = block->ops.data[at];
+        bool divides = op->kind == TILE_ELEMENT && op->op == OP_DIVIDE && op->args[1] == sum;
+        if (divides && is_accumulator(loop, softmax, op->args[0])) return at;
+    }
+    return -1;
+}
+
+bool postcheck_divides(const TileKernel *kernel, const TileOp *loop, const TileOp *softmax)
+{
+    int at;
+    const TileBlock *block = rw_block_of(kernel->body, loop, &at);
+    return next_division(block, at, loop, softmax) >= 0;
+}
+
+/* A second sum, which divides in place of the first one: the parameter. */
+static TileValue *carry_divisor(const PostCheck *c, int l)
+{
+    int at;
+    TileBlock *block = rw_block_of(c->kernel->body, c->loop, &at);
+    TileValue *divisor = rw_carry(c->program, c->kernel, c->loop, c->loop->args[l]);
+    divisor->name = "divisor";
+    for (int i = at; (i = next_division(block, i, c->loop, c->softmax)) >= 0; i++)
+        block->ops.data[i]->args[1] = c->loop->results[c->loop->n_results - 1];
+    return divisor;
+}
+
+static TileValue *new_divisor(Rewriter *rw, const PostCheck *c, const State *s, const Weights *w)
+{
+    return c->one ? ones_add(rw, s->divisor, w->operand, c->one) : rw_binary(rw, OP_ADD, s->divisor, w->rounded);
 }
 
 /* The softmax in terms of the state with which the turn begins. */
@@ -301,27 +346,35 @@ static void expand_turn(const PostCheck *c, State s)
     Weights w = weights(&rw, c, s.reference);
     revise(&rw, c, w.operand, c->range->bound, &w, &s);
     rw_stand_for(body, c->softmax->results[1], s.reference);
-    rw_stand_for(body, c->softmax->results[2], new_sum(&rw, c, &s, &w));
+    TileValue *divisor = c->rounded ? new_divisor(&rw, c, &s, &w) : NULL;
+    TileValue *l = c->exact ? rw_binary(&rw, OP_ADD, s.l, w.part) : divisor;
+    rw_stand_for(body, c->softmax->results[2], l);
     for (int i = 0; i < c->n_sums; i++) rw_stand_for(body, c->rescales[i]->results[0], s.sums[i]);
     rw_stand_for(body, c->reshape->results[0], w.operand);
+    if (c->exact && c->rounded) rw_yield(c->program, body, divisor);
     rw_yield(c->program, body, s.hot);
 }
 
-void postcheck_expand(TileProgram *program, TileKernel *kernel, TileOp *loop, TileOp *softmax, bool rounded)
+void postcheck_expand(TileProgram *program, TileKernel *kernel, TileOp *loop, TileOp *softmax, bool rounded, bool alone)
 {
-    PostCheck c = {.program = program, .kernel = kernel, .loop = loop, .softmax = softmax, .rounded = rounded};
+    PostCheck c = {.program = program, .kernel = kernel, .loop = loop, .softmax = softmax, .exact = !rounded || !alone, .rounded = rounded};
     const TileBlock *body = loop->regions[0];
     if (!find_parts(&c)) return;
-    State s = {.reference = softmax->args[1], .l = softmax->args[2]};
+    State s = {.reference = softmax->args[1]};
     for (int i = 0; i < c.n_sums; i++) s.sums[i] = sum_of(&c, i);
-    int l = position_of(body, s.l);
-    if (rounded && ones_fit(body, softmax)) c.one = ones_operand(program, kernel, c.reshape->results[0], s.l);
+    int l = position_of(body, softmax->args[2]);
+    if (c.exact) s.l = softmax->args[2];
+    if (rounded) s.divisor = c.exact ? carry_divisor(&c, l) : softmax->args[2];
+    int divisor = rounded ? position_of(body, s.divisor) : -1;
+    if (rounded && ones_fit(body, softmax)) c.one = ones_operand(program, kernel, c.reshape->results[0], s.divisor);
     s.hot = carry_hot(&c);
     expand_turn(&c, s);
     remove_old(&c);
     carry_reference(&c, position_of(body, s.reference));
-    restore_sum(&c, l);
+    if (c.exact) restore_sum(&c, l);
+    if (c.rounded) restore_sum(&c, divisor);
     for (int i = 0; i < c.n_sums; i++) restore_sum(&c, position_of(body, s.sums[i]));
-    if (c.one) ones_carry(program, kernel, loop, l);
-    else parts_carry(program, kernel, loop, l);
+    if (c.one) ones_carry(program, kernel, loop, divisor);
+    else if (c.rounded) parts_carry(program, kernel, loop, divisor);
+    if (c.exact) parts_carry(program, kernel, loop, l);
 }

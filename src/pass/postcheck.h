@@ -9,7 +9,10 @@
  * after the fact. */
 bool postcheck_fits(const TileKernel *kernel, const TileOp *loop, const TileOp *softmax, GaugeFreedom free,
                     const Target *target);
-/* Expands it, which `fits`. rounded: it may sum what the products see. */
-void postcheck_expand(TileProgram *program, TileKernel *kernel, TileOp *loop, TileOp *softmax, bool rounded);
+/* Whether sums of accumulators, directly behind the loop, are divided by the sum of weights. */
+bool postcheck_divides(const TileKernel *kernel, const TileOp *loop, const TileOp *softmax);
+/* Expands it, which `fits`. rounded: what divides may be the sum of what the products see; alone: nothing else
+ * is made of the sum. */
+void postcheck_expand(TileProgram *program, TileKernel *kernel, TileOp *loop, TileOp *softmax, bool rounded, bool alone);
 
 #endif

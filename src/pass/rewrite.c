@@ -62,6 +62,18 @@ bool rw_number(const TileValue *v, double *number)
     return true;
 }
 
+int64_t rw_work(const TileBlock *block)
+{
+    int64_t n = 0;
+    for (int i = 0; i < block->ops.len; i++) {
+        const TileOp *op = block->ops.data[i];
+        if (op->kind != TILE_GEMM) continue;
+        TileType a = op->args[0]->type, d = op->results[0]->type;
+        n += (int64_t)d.rows * d.cols * (op->trans_a ? a.rows : a.cols);
+    }
+    return n;
+}
+
 void rw_stand_for(TileBlock *scope, TileValue *old, TileValue *new)
 {
     if (!new->name) new->name = old->name;

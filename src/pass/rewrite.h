@@ -24,6 +24,8 @@ TileValue *rw_reduce_rows(Rewriter *rw, OpId op, TileValue *a);         /* (R,C)
 
 /* The number of a FILL without a parameter that defines v; false otherwise. */
 bool rw_number(const TileValue *v, double *number);
+/* Multiply-adds of the products that stand in the block itself. */
+int64_t rw_work(const TileBlock *block);
 
 /* Operations that take v as an argument, each once. */
 typedef VEC(const TileOp *) Uses;

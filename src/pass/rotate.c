@@ -125,19 +125,6 @@ static void put_second(Turn *t, TileBlock *to, const Aff *at, TileValue *const *
     for (int i = 0; i < yield->n_args; i++) out[i] = copied(&c, yield->args[i]);
 }
 
-/* Multiply-adds of a turn. */
-static int64_t count_work(const TileBlock *body)
-{
-    int64_t n = 0;
-    for (int i = 0; i < body->ops.len; i++) {
-        const TileOp *op = body->ops.data[i];
-        if (op->kind != TILE_GEMM) continue;
-        TileType a = op->args[0]->type, d = op->results[0]->type;
-        n += (int64_t)d.rows * d.cols * (op->trans_a ? a.rows : a.cols);
-    }
-    return n;
-}
-
 /* Whether B needs it in registers of its own: what a product adds to stays where it is. */
 static bool is_moved(const Turn *t, const TileValue *v)
 {
@@ -164,7 +151,7 @@ static bool hides_moves(const Turn *t)
         if (v->def->kind != TILE_REVISE) return false;
         moved += (int64_t)v->type.rows * v->type.cols;
     }
-    return moved > 0 && count_work(body) > HIDDEN * moved;
+    return moved > 0 && rw_work(body) > HIDDEN * moved;
 }
 
 /* What A leaves for B is used while the next is made: of one turn at a time it is moved. */

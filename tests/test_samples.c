@@ -10,30 +10,8 @@
 #include <cmocka.h>
 
 #include "check/check.h"
+#include "fixture.h"
 #include "ref/def.h"
-
-typedef struct Fixture {
-    Heap heap;
-    jmp_buf oom;
-    Arena *arena;
-} Fixture;
-
-static int setup(void **state)
-{
-    static Fixture f;
-    f = (Fixture){.heap = {.on_oom = &f.oom}};
-    if (setjmp(f.oom))
-        return -1;
-    f.arena = arena_new(&f.heap);
-    *state = &f;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    arena_free(((Fixture *)*state)->arena);
-    return 0;
-}
 
 /* ---- texts ----------------------------------------------------------------------------- */
 

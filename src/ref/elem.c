@@ -381,11 +381,45 @@ static bool emit_expr(Builder *b, const Expr *e)
     return false;
 }
 
+/* ---- sizes for places ------------------------------------------------------------------------------------ */
+
+static bool varies_along(const Builder *b, int axis)
+{
+    for (int i = 0; i < b->elem->nodes.len; i++)
+        if (b->elem->nodes.data[i].kind == ELEM_AXIS && b->elem->nodes.data[i].axis == axis)
+            return true;
+    return false;
+}
+
+/* Within a coordinate the name of a leading dimension is its size, while nothing says the place along it:
+ * `X[b, row, heads * D + col]` is the same for all heads. within: in arithmetic of a coordinate. */
+static void doubt_sizes(Builder *b, const Expr *e, bool within)
+{
+    int axis = e->kind == EXPR_NAME && within ? context_axis(b, e->name) : -1;
+
+    if (axis >= 0 && axis < b->context->rank - 2 && !shape_is_one(&b->context->dims[axis]) && !varies_along(b, axis)) {
+        Diag *diag = diag_add(b->r->diags, TW0249, e->span, "%s is the size of the dimension here: every entry along it is "
+                              "the same", e->name);
+        diag_note(b->r->diags, diag, "the place along it is that of an Index: `Index i over %s`, and i in place of %s", e->name,
+                  e->name);
+    }
+    if (e->a)
+        doubt_sizes(b, e->a, within);
+    if (e->b)
+        doubt_sizes(b, e->b, within);
+    for (int i = 0; i < e->n_args; i++)
+        doubt_sizes(b, e->args[i], e->kind == EXPR_INDEX ? e->args[i]->kind == EXPR_BINARY : within);
+}
+
 const DefElem *res_elem(Resolver *r, const Expr *e, const Shape *context, DefOp *op)
 {
     Builder b = {.r = r, .context = context, .op = op};
 
     b.elem = arena_new_of(r->arena, DefElem);
     b.elem->rank = context ? context->rank : 0;
-    return emit_expr(&b, e) ? b.elem : NULL;
+    if (!emit_expr(&b, e))
+        return NULL;
+    if (op && op->op == OP_DEFINE)
+        doubt_sizes(&b, e, false);
+    return b.elem;
 }

@@ -51,6 +51,14 @@ expect 'a code explained' 0 "$tw" explain tw0102
 verdict 'has its title' 'in_out "TW0102 (error): "'
 expect 'no such code' 2 "$tw" explain TW9999
 
+printf 'Operator f\n  Input X (M, N)\n  Output Y (M, N)\n  Compute Cast X, bf16 and get Y\nend\n' >"$dir/cast.tl"
+expect 'a type that the target lacks' 1 "$tw" gen "$dir/cast.tl" --dtype fp16 --target sm_75 -o "$dir"
+verdict 'is said of the definition' 'in_err "cast.tl:4:3: error: the result is bf16"'
+printf 'Operator f\n  Input X (M, N)\n  Input y (M) int32\n  Output L (1, 1) fp32\n  Compute RowMax X and get m\n' >"$dir/rows.tl"
+printf '  Compute Define t (M, 1) as X[row, y[row]]\n  Compute Subtract m, t and get d\n  Compute ColSum d and get L\nend\n' >>"$dir/rows.tl"
+expect 'a size that the launch gives' 0 "$tw" gen "$dir/rows.tl" --bind M=3 --bind N=7 --cubin never -o "$dir"
+verdict 'and could be compiled in' 'in_err "set N=7 compiles it in"'
+
 for op in ops/*.tl; do
     expect "$op is all well" 0 "$tw" check "$op"
     verdict 'without a word' 'silent out && silent err'

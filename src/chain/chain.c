@@ -246,9 +246,17 @@ static bool sizes_forced(const Chain *chain)
 /* A size that is left to the launch may be so for no reason. */
 static void warn_of_kernels(Chain *chain, const Program *cut, const Diag *why)
 {
-    if (cut && why->code == TW0605)
-        diag_add(chain->diags, TW0522, chain->def->unit->name_span, "%s becomes %d kernels: for one, %s",
-                 chain->def->unit->name, cut->units.len, why->message);
+    if (!cut || why->code != TW0605)
+        return;
+    Diag *diag = diag_add(chain->diags, TW0522, chain->def->unit->name_span, "%s becomes %d kernels: for one, %s",
+                          chain->def->unit->name, cut->units.len, why->message);
+    for (int i = 0; i < chain->run_with.list.len; i++) {
+        const Setting *bound = &chain->run_with.list.data[i];
+
+        if (strstr(why->message, arena_printf(chain->arena, "--set %s=", bound->name)))
+            diag_note(chain->diags, diag, "--bind %s=%.10g says what the launch will give; --set %s=%.10g compiles it in",
+                      bound->name, bound->value, bound->name, bound->value);
+    }
 }
 
 /* Several kernels for what one cannot do. */
@@ -345,6 +353,32 @@ static bool reason_again(Chain *chain, const Source *source, bool fragment)
     return chain_reason(chain, source);
 }
 
+/* Types that the definition writes down: what is made of it would only repeat them. */
+static bool types_fit(Chain *chain, const Block *block)
+{
+    bool fit = true;
+
+    for (int i = 0; i < block->len; i++) {
+        const Stmt *s = block->data[i];
+
+        fit &= types_fit(chain, &s->body) && types_fit(chain, &s->orelse);
+        if (!s->has_dtype || target_has_dtype(chain->target, s->dtype))
+            continue;
+        chain->diags->source = chain->defined;
+        Diag *diag = diag_add(chain->diags, TW0434, s->span, "%s is %s, which %s has no instructions for",
+                              s->kind == STMT_COMPUTE ? "the result" : s->name, dtype_name(s->dtype), chain->target->name);
+        diag_note(chain->diags, diag, "%s", target_instead(chain->arena, chain->target, s->dtype));
+        fit = false;
+    }
+    return fit;
+}
+
+static bool code_again(Chain *chain, const Source *source, bool fragment)
+{
+    (void)fragment;
+    return chain_define(chain, source) && chain_fuse(chain) && chain_reason(chain, chain->sketch);
+}
+
 bool chain_reason(Chain *chain, const Source *sketch)
 {
     double since = clock_seconds();
@@ -353,6 +387,8 @@ bool chain_reason(Chain *chain, const Source *sketch)
     const Unit *unit = program_unit(program, UNIT_KERNEL);
     Str text = str_new(chain->arena);
 
+    if (!beside && chain->defined && sketch == chain->sketch && !types_fit(chain, &chain->def->unit->body))
+        return give_up(chain, chain->defined, chain->parsed, code_again);
     if (!beside && chain->diags->errors)
         return give_up(chain, sketch, program, reason_again);
     if (!unit)

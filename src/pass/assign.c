@@ -330,6 +330,18 @@ static void give_shared(Assigner *a, TileValue *v, Span loc)
     a->failed = true;
 }
 
+/* The most warps, fewer than there are, all along the rows, that the tile could be shared by; 0: none. */
+static int fitting_warps(const Assigner *a, const TileValue *v)
+{
+    for (int warps = a->warps - 1; warps > 0; warps--) {
+        Layout layout = v->type.layout;
+        layout.warps_m = warps;
+        layout.warps_n = 1;
+        if (!lay_fragment_misfit(layout, v->type.rows, v->type.cols)) return warps;
+    }
+    return 0;
+}
+
 static void give_fragment(Assigner *a, TileValue *v, Span loc)
 {
     if (v->type.layout.kind == LAY_CHUNKS) return; /* on its way: `stage` knows how */
@@ -351,6 +363,8 @@ static void give_fragment(Assigner *a, TileValue *v, Span loc)
     Diag *d = diag_add(a->diags, TW0774, loc, "a register tile of %d x %d does not fit %d x %d warps",
                        v->type.rows, v->type.cols, v->type.layout.warps_m, warps_n);
     diag_note(a->diags, d, "%s", misfit);
+    int fewer = fitting_warps(a, v);
+    if (fewer) diag_note(a->diags, d, "it fits %d warp%s: `warps = %d`", fewer, fewer == 1 ? "" : "s", fewer);
     a->failed = true;
 }
 

@@ -546,13 +546,14 @@ static void fold_rows(Emitter *e, const TileOp *op)
     frag->packed = folded;
 }
 
-/* What a sum of pairs adds up. The upper number of a word of bf16 is the word itself: the lower one, which is
- * not below 0, lies behind its last place and adds at most half of that, a quarter where it is less than 2. */
+/* What a sum adds up. Where they are rounded sums of words already, the upper number of a word of bf16 is the word
+ * itself: the lower one, which is not below 0, lies behind its last place and adds at most half of that, a quarter
+ * where it is less than 2. */
 static const int *addends(Emitter *e, const TileValue *v, OpId op)
 {
     const Frag *frag = &e->frags[v->id];
-    bool pairs = op == OP_ROW_SUM && v->type.dtype == DT_BF16 && !frag->f && frag->packed && rv_is_positive(v);
-    if (!pairs) return fr_f32(e, v);
+    bool folded = v->def && v->def->kind == TILE_REDUCE && v->type.dtype == DT_BF16 && frag->packed && !frag->f;
+    if (op != OP_ROW_SUM || !folded || !rv_is_positive(v)) return fr_f32(e, v);
     int *f = fr_fresh(e, REG_F, frag->n);
     for (int i = 0; i < frag->n / 2; i++) {
         const char *low = em_new(e, REG_R);

@@ -58,6 +58,9 @@ try ../tests/gen/integers --target sm_90a --bind M=7 --bind N=77
 try ../tests/gen/integers --dtype fp16 --target sm_75 --set N=32 --bind M=5
 try ../tests/gen/whole_numbers --bind M=9 --bind N=64
 try ../tests/gen/whole_numbers --dtype fp16 --target sm_75 --bind M=5 --bind N=33
+try ../tests/gen/lookups --bind M=21 --bind N=64 --bind K=9
+try ../tests/gen/bias_by_buckets --set D=64 --target sm_90a --bind b=1 --bind h=2 --bind n=75
+try ../tests/gen/lookups --dtype fp16 --target sm_75 --bind M=5 --bind N=33 --bind K=3
 
 # The drawn ones: awk's generator differs between implementations, this does not.
 state=$seed

@@ -95,6 +95,19 @@ static void known_late(Checker *c, const Expr *e, Diags *diags)
               "register`; '%s' then stands for the number", name, name, name);
 }
 
+/* A coordinate with a function in it is computed as numbers are, and rounded down. */
+static bool calls_function(const Expr *e)
+{
+    if (!e)
+        return false;
+    if (e->kind == EXPR_CALL && !text_equal_nocase(e->name, "row") && !text_equal_nocase(e->name, "col"))
+        return true;
+    for (int i = 0; i < e->n_args; i++)
+        if (calls_function(e->args[i]))
+            return true;
+    return calls_function(e->a) || calls_function(e->b);
+}
+
 /* Seg[b, i]: an integer read from memory. */
 static const Aff *element(void *user, const Expr *e, Diags *diags)
 {
@@ -108,9 +121,13 @@ static const Aff *element(void *user, const Expr *e, Diags *diags)
             names_undefined(c, name, e->a->span);
         return NULL;
     }
-    for (int i = 0; i < e->n_args; i++)
-        if (e->args[i]->kind != EXPR_ELLIPSIS && !eval_aff(&c->env, e->args[i], diags))
+    for (int i = 0; i < e->n_args; i++) {
+        bool computed = calls_function(e->args[i]) && !eval_aff(&c->env, e->args[i], NULL);
+        if (e->args[i]->kind == EXPR_ELLIPSIS || (computed && values_number(c, e->args[i])))
+            continue;
+        if (computed || !eval_aff(&c->env, e->args[i], diags))
             return NULL;
+    }
     return fresh_scalar(c, name ? name : "element");
 }
 

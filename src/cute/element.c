@@ -236,6 +236,13 @@ void cu_gather(Cute *c, const TileOp *op)
     Str inside = str_new(c->arena), at = str_new(c->arena);
     AffCtx *aff = c->program->aff;
     for (int d = 0; d < t->rank; d++) {
+        if (op->n_args && d == op->row_dim) {
+            const char *which = arena_printf(c->arena, "(int64_t(floorf(%s)) + %s)", element_of(c, op->args[0]), cu_expr(c, op->coords[d]));
+            str_printf(&inside, "%s%s >= 0 and %s < %s", inside.len ? " and " : "", which, which, cu_expr(c, t->dims[d]));
+            str_printf(&at, "%s%s", d ? " + " : "", which);
+            if (d + 1 < t->rank) str_printf(&at, " * %s", cu_arg(c, ABI_STRIDE, t->index, d));
+            continue;
+        }
         const Aff *low = aff_le(aff, aff_const(aff, 0), op->coords[d]), *high = aff_lt(aff, op->coords[d], t->dims[d]);
         if (!aff_always(aff, low)) str_printf(&inside, "%s%s", inside.len ? " and " : "", cu_expr(c, low));
         if (!aff_always(aff, high)) str_printf(&inside, "%s%s", inside.len ? " and " : "", cu_expr(c, high));

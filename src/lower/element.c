@@ -231,9 +231,61 @@ static TileValue *no_operation(Lower *lo, const Expr *e, const char *what)
     return rw_fill(&lo->rw, 0);
 }
 
+/* What has parts of which each has a value: not one number, and no integer. */
+static bool is_composed(Lower *lo, const Expr *e)
+{
+    double number;
+    bool parts = e->kind == EXPR_BINARY || e->kind == EXPR_UNARY || e->kind == EXPR_CALL;
+    return parts && !eval_float(&lo->env, e, &number) && !eval_aff(&lo->env, e, NULL);
+}
+
+/* The coordinate that other elements give, each for its own, or that is computed as numbers are: which it is
+ * among the arguments, and along which dimension; -1: none. */
+static int told_coordinate(Lower *lo, const Expr *e, const TileTensor *t, int *dim)
+{
+    int at = -1, d = 0;
+    for (int i = 0; i < e->n_args; i++) {
+        bool own = e->args[i]->kind == EXPR_ELLIPSIS;
+        if (at < 0 && !own && (varies(lo, e->args[i]) || is_composed(lo, e->args[i]))) at = i, *dim = d;
+        d += own ? t->rank - (e->n_args - 1) : 1;
+    }
+    return at;
+}
+
+/* `T[Id[row, col], h]`: a tile says where along one dimension. */
+static TileValue *read_told(Lower *lo, const Expr *e, TileTensor *t, int at, int dim)
+{
+    Expr rest = *e;
+    rest.args = arena_array(lo->arena, Expr *, e->n_args);
+    memcpy(rest.args, e->args, (size_t)e->n_args * sizeof *e->args);
+    rest.args[at] = expr_int(lo->arena, 0);
+    const Aff **coords = coordinates(lo, &rest, t, lo->diags);
+    TileValue *which = coords ? value_of(lo, e->args[at]) : NULL;
+    if (!which || lo->failed) {
+        lo->failed = true;
+        return rw_fill(&lo->rw, 0);
+    }
+    bool rows = which->type.rows > 1, cols = which->type.cols > 1;
+    for (int d = 0; d < t->rank; d++) {
+        rows |= aff_uses_kind(coords[d], AFF_ROW);
+        cols |= aff_uses_kind(coords[d], AFF_COL);
+    }
+    TileType type = tile_type(t->dtype, rows ? lo->frame->extent[0] : 1, cols ? lo->frame->extent[1] : 1, SPACE_REGISTER);
+    TileOp *op = rw_insert(&lo->rw, TILE_GATHER, 1, &which, 1, &type);
+    op->tensor = t;
+    op->coords = coords;
+    op->row_dim = dim;
+    op->col_dim = -1;
+    t->read = true;
+    op->results[0]->name = t->name;
+    return op->results[0];
+}
+
 static TileValue *read_of(Lower *lo, const Expr *e)
 {
     TileTensor *t = (TileTensor *)tensor_of(lo, e);
+    int dim = 0, told = told_coordinate(lo, e, t, &dim);
+    if (told >= 0) return read_told(lo, e, t, told, dim);
     const Aff **coords = coordinates(lo, e, t, lo->diags);
     bool rows = false, cols = false;
     if (!coords) {
@@ -320,14 +372,6 @@ static TileValue *whole_quotient(Lower *lo, const Expr *e)
     if (e->op == EO_IDIV) return rw_unary(&lo->rw, OP_NEGATE, up);
     TileValue *whole = rw_binary(&lo->rw, OP_MULTIPLY, up, b);
     return rw_binary(&lo->rw, OP_ADD, a, whole);
-}
-
-/* What has parts of which each has a value: not one number, and no integer. */
-static bool is_composed(Lower *lo, const Expr *e)
-{
-    double number;
-    bool parts = e->kind == EXPR_BINARY || e->kind == EXPR_UNARY || e->kind == EXPR_CALL;
-    return parts && !eval_float(&lo->env, e, &number) && !eval_aff(&lo->env, e, NULL);
 }
 
 static TileValue *value_of(Lower *lo, const Expr *e)

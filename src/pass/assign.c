@@ -143,6 +143,7 @@ static void constrain_block(Assigner *a, const TileBlock *block)
         }
         switch (op->kind) {
         case TILE_ELEMENT: case TILE_MASK: case TILE_CAST: case TILE_SLICE: case TILE_PATCH: case TILE_FINISH:
+        case TILE_GATHER:
             for (int k = 0; k < op->n_args; k++) unify(a, op->args[k], op->results[0], op->loc);
             break;
         case TILE_RESHAPE:
@@ -151,7 +152,7 @@ static void constrain_block(Assigner *a, const TileBlock *block)
             break;
         case TILE_GEMM: case TILE_ISSUE: constrain_gemm(a, op); break;
         case TILE_REDUCE: constrain_reduce(a, op); break;
-        case TILE_LOAD: case TILE_STORE: case TILE_MOVE: case TILE_FILL: case TILE_INDEX: case TILE_GATHER:
+        case TILE_LOAD: case TILE_STORE: case TILE_MOVE: case TILE_FILL: case TILE_INDEX:
         case TILE_SOFTMAX: case TILE_FOR: case TILE_IF: case TILE_YIELD: case TILE_BUFFER:
         case TILE_VIEW: case TILE_PUT: case TILE_COPY_ASYNC: case TILE_COMMIT: case TILE_WAIT:
         case TILE_BARRIER: case TILE_ROLES: case TILE_ACQUIRE: case TILE_FILLED: case TILE_AWAIT:
@@ -178,8 +179,8 @@ static bool made_of_loads(const TileValue *v, int depth)
     if (!is_matrix(v)) return true;
     if (!v->def || depth == 0) return false;
     TileOpKind kind = v->def->kind;
-    if (kind == TILE_LOAD || kind == TILE_GATHER || kind == TILE_INDEX || kind == TILE_FILL || kind == TILE_MOVE) return true;
-    if (kind != TILE_ELEMENT && kind != TILE_MASK && kind != TILE_CAST) return false;
+    if (kind == TILE_LOAD || (kind == TILE_GATHER && v->def->n_args == 0) || kind == TILE_INDEX || kind == TILE_FILL || kind == TILE_MOVE) return true;
+    if (kind != TILE_ELEMENT && kind != TILE_MASK && kind != TILE_CAST && kind != TILE_GATHER) return false;
     for (int i = 0; i < v->def->n_args; i++)
         if (!made_of_loads(v->def->args[i], depth - 1)) return false;
     return true;
@@ -283,7 +284,7 @@ static void spread_block(Assigner *a, const TileBlock *block)
             if (op->kind != TILE_ROLES) spread_region(a, op, op->regions[r]);
         }
         if (op->kind == TILE_GEMM || op->kind == TILE_ISSUE) spread_gemm(a, op);
-        if (op->kind == TILE_ELEMENT || op->kind == TILE_MASK || op->kind == TILE_CAST
+        if (op->kind == TILE_ELEMENT || op->kind == TILE_MASK || op->kind == TILE_CAST || op->kind == TILE_GATHER
             || op->kind == TILE_FINISH || (op->kind == TILE_REDUCE && op->axis == 0)) spread_elementwise(a, op);
         if (op->kind == TILE_RESHAPE && has_quads(a, op->args[0]) && dtype_bytes(op->results[0]->type.dtype) == 1)
             set_quads(a, op->results[0]);

@@ -123,6 +123,11 @@ static int broadcast(const TileValue *operand, const TileValue *result, int i)
                         : lay_fragment_col_slot(r->layout, r->rows, r->cols, i);
 }
 
+const char *el_operand(Emitter *e, const TileValue *operand, const TileValue *result, int i)
+{
+    return fr_operand(e, operand, broadcast(operand, result, i));
+}
+
 /* a / b, off by two units (PTX ISA, "div"), then by what is left, a - q b, which is exact, over b:
  * rounded correctly but for rare halves. Where that is no number (b is 0, infinite, subnormal) q stays. */
 static const char CLOSE_DIVIDE[] =

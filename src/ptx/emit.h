@@ -177,6 +177,8 @@ void el_polynomial(Emitter *e, const TileOp *op); /* polynomial.c */
 void el_mask(Emitter *e, const TileOp *op); /* mask.c */
 void el_reduce(Emitter *e, const TileOp *op);
 void el_cast(Emitter *e, const TileOp *op);
+/* What meets value i of the result of an operand that may be a row, a column or one number. */
+const char *el_operand(Emitter *e, const TileValue *operand, const TileValue *result, int i);
 const Aff *el_at(Emitter *e, const Aff *a, const TileValue *v, int i); /* of row and col, at value i of v */
 void el_reshape(Emitter *e, const TileOp *op); /* reshape.c */
 

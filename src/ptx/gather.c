@@ -38,10 +38,10 @@ static bool find_steps(Emitter *e, const Gather *g, const Aff **coords, int64_t 
 }
 
 /* "[address + steps]" */
-static const char *stepped(Emitter *e, const Gather *g, const int64_t *steps)
+static const char *stepped(Emitter *e, const Gather *g, const char *address, const int64_t *steps)
 {
     const TileTensor *t = g->op->tensor;
-    const char *sum = g->address;
+    const char *sum = address;
     int last = t->rank - 1;
     for (int d = 0; d < last; d++) {
         if (steps[d] == 0) continue;
@@ -61,18 +61,69 @@ static const Aff *all_inside(Emitter *e, const TileOp *op, const Aff **coords)
     return inside;
 }
 
+/* Where along a dimension a tile says: an integer, what that adds to an address, and a guard. */
+typedef struct Told {
+    const char *address, *guard;
+} Told;
+
+static Told told(Emitter *e, const TileOp *op, int i, const char *address, const Aff *inside)
+{
+    const TileTensor *t = op->tensor;
+    const Aff *corner = op->coords[op->row_dim];
+    const char *at = em_new(e, REG_R);
+    em(e, "cvt.rmi.s32.f32 %s, %s;", at, el_operand(e, op->args[0], op->results[0], i));
+    const char *wide = em_new(e, REG_RD), *sum = em_new(e, REG_RD), *p = em_new(e, REG_P);
+    int64_t none;
+    if (!aff_is_const(corner, &none) || none != 0) {
+        const char *moved = em_new(e, REG_R);
+        em(e, "add.s32 %s, %s, %s;", moved, at, ix_value(e, el_at(e, corner, op->results[0], i)));
+        at = moved;
+    }
+    em(e, "cvt.s64.s32 %s, %s;", wide, at);
+    em(e, "mad.lo.s64 %s, %s, %s, %s;", sum, wide, gl_step(e, t, op->row_dim), address);
+    em(e, "setp.lt.u32 %s, %s, %s;", p, at, ix_value(e, t->dims[op->row_dim])); /* below 0 is large */
+    if (!aff_always(e->program->aff, inside)) em(e, "and.pred %s, %s, %s;", p, p, ix_condition_here(e, inside));
+    return (Told){sum, arena_printf(e->arena, "@%s ", p)};
+}
+
+/* Likewise, where a tile says where along one dimension: its corner there is not of the address. */
+static void gather_told(Emitter *e, const TileOp *op)
+{
+    const TileValue *v = op->results[0];
+    TileOp others = *op;
+    others.coords = arena_array(e->arena, const Aff *, op->tensor->rank);
+    memcpy(others.coords, op->coords, (size_t)op->tensor->rank * sizeof *op->coords);
+    others.coords[op->row_dim] = aff_const(e->program->aff, 0);
+    Gather g = {.op = &others, .first = coords_at(e, &others, 0)};
+    g.address = address_of(e, &others, g.first);
+    for (int i = 0; i < e->frags[v->id].n; i++) {
+        int64_t steps[TENSOR_MAX_RANK];
+        const Aff **coords = coords_at(e, &others, i), *inside = aff_const(e->program->aff, 1);
+        for (int d = 0; d < op->tensor->rank; d++)
+            if (d != op->row_dim) inside = aff_and(e->program->aff, inside, gl_inside(e, op->tensor, d, coords[d]));
+        bool near = find_steps(e, &g, coords, steps);
+        Told to = told(e, op, i, near ? g.address : address_of(e, &others, coords), inside);
+        if (!near) memset(steps, 0, sizeof steps);
+        gl_load_value(e, op->tensor->dtype, to.guard, stepped(e, &g, to.address, steps), e->frags[v->id].f[i]);
+    }
+}
+
 void ga_gather(Emitter *e, const TileOp *op)
 {
     const TileValue *v = op->results[0];
     int64_t steps[TENSOR_MAX_RANK];
     fr_new_f32(e, v);
     if (!gl_known_type(e, op, true)) return;
+    if (op->n_args) {
+        gather_told(e, op);
+        return;
+    }
     Gather g = {.op = op, .first = coords_at(e, op, 0)};
     g.address = address_of(e, op, g.first);
     for (int i = 0; i < e->frags[v->id].n; i++) {
         const Aff **coords = coords_at(e, op, i);
         bool near = find_steps(e, &g, coords, steps);
-        const char *address = near ? stepped(e, &g, steps) : arena_printf(e->arena, "[%s]", address_of(e, op, coords));
+        const char *address = near ? stepped(e, &g, g.address, steps) : arena_printf(e->arena, "[%s]", address_of(e, op, coords));
         gl_load_value(e, op->tensor->dtype, gl_guard(e, all_inside(e, op, coords)), address, e->frags[v->id].f[i]);
     }
 }

@@ -5,6 +5,8 @@
  */
 #include "tile/exec.h"
 
+#include <math.h>
+
 static const ExecTile *use(Exec *x, const TileOp *op, int arg)
 {
     ExecSlot *slot = exec_slot(x, op, arg);
@@ -186,8 +188,17 @@ static bool inside(const Tensor *t, const int64_t *at)
     return true;
 }
 
+/* Element (i, j) of an operand that may be a row, a column or one number. */
+static float element_at(const ExecTile *a, int i, int j)
+{
+    return a->at[(size_t)(a->rows > 1 ? i : 0) * (size_t)a->cols + (size_t)(a->cols > 1 ? j : 0)];
+}
+
 static bool do_gather(Exec *x, const TileOp *op)
 {
+    const ExecTile *which = op->n_args ? use(x, op, 0) : NULL;
+    if (op->n_args && !which)
+        return false;
     ExecTile *r = result_tile(x, op, 0);
     const Tensor *t = x->run->tensors[op->tensor->index];
     int64_t *places[TENSOR_MAX_RANK], at[TENSOR_MAX_RANK];
@@ -201,6 +212,8 @@ static bool do_gather(Exec *x, const TileOp *op)
         for (int j = 0; j < r->cols; j++) {
             for (int d = 0; d < t->rank; d++)
                 at[d] = places[d][j];
+            if (which)
+                at[op->row_dim] += (int64_t)dtype_round(DT_I32, floor((double)element_at(which, i, j)));
             r->at[(size_t)i * (size_t)r->cols + (size_t)j] = inside(t, at) ? (float)tensor_get(t, at) : 0;
         }
     }

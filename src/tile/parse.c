@@ -118,6 +118,10 @@ static bool parse_coord(Parser *p, Form *f, int dim)
 {
     if (!parse_expression(p, &f->op.coords[dim]))
         return false;
+    if (parse_take(p, "at")) { /* plus what the tile says */
+        f->op.row_dim = dim;
+        return parse_arg(p, f);
+    }
     if (!parse_take(p, ":"))
         return true;
     if (parse_at(p, "rows"))

@@ -214,10 +214,14 @@ static void print_place(Printer *p, const TileOp *op)
         if (i)
             str_add(p->out, ", ");
         print_aff(p, op->coords[i]);
-        if (i == op->row_dim)
+        if (i == op->row_dim && op->kind != TILE_GATHER)
             str_add(p->out, " : rows");
         if (i == op->col_dim)
             str_add(p->out, " : cols");
+        if (op->kind == TILE_GATHER && op->n_args && i == op->row_dim) {
+            str_add(p->out, " at ");
+            print_arg(p, op, 0);
+        }
     }
     str_addc(p->out, ']');
     if (op->where) {

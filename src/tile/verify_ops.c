@@ -144,6 +144,13 @@ static bool check_gather(Verifier *v, const TileOp *op)
     TileType tile = result_type(op);
     if (tile.space != SPACE_REGISTER)
         return verify_fail(v, TW0755, op, "the result is not in registers");
+    if ((op->n_args > 0) != (op->row_dim >= 0) || op->col_dim >= 0)
+        return verify_fail(v, TW0758, op, "a tile says where along one dimension, or none does");
+    if (op->n_args && !all_tiles(v, op, 0, 1))
+        return false;
+    if (op->n_args && ((arg_type(op, 0).rows != 1 && arg_type(op, 0).rows != tile.rows) ||
+                       (arg_type(op, 0).cols != 1 && arg_type(op, 0).cols != tile.cols)))
+        return bad_type(v, op, "what says where", tile, arg_type(op, 0));
     tile.rows = tile.cols = 1;
     return check_place(v, op, tile, false);
 }

@@ -676,6 +676,29 @@ static void plain_sums_of_tensor_cores(void **state)
     assert_false(compare(f, &error).ok);
 }
 
+/* exp(-90) is a subnormal number of fp32, which a kernel flushes: its logarithm may be lost, that of a
+ * larger one may not. */
+static void verdict_where_subnormals_are_flushed(void **state)
+{
+    Fixture *f = *state;
+    const char *error;
+
+    use(f, "Input X (M, N) fp32\nOutput Y (M, N) fp32\nCompute Exp X and get E\nCompute Log E and get Y");
+    bind(f, "M", 2);
+    bind(f, "N", 8);
+    f->fill = FILL_ONES;
+    make(f);
+    PUT(f->in[0], -90, 1, 3);
+    PUT(f->in[0], -80, 1, 4);
+    write_output(f, run(f, REF_PLAIN), 0);
+    assert_true(compare(f, &error).ok);
+    PUT(f->out[0], -INFINITY, 1, 3);
+    RefVerdict v = compare(f, &error);
+    assert_true(v.ok && v.beyond == 1 && v.got.compared == 15);
+    PUT(f->out[0], -INFINITY, 1, 4);
+    assert_false(compare(f, &error).ok);
+}
+
 /* ---- what does not fit ------------------------------------------------------------------------------ */
 
 static void bad_bindings(void **state)
@@ -926,6 +949,7 @@ int main(void)
         TEST(verdict_beyond_the_range), TEST(verdict_where_nothing_is_defined),
         TEST(verdict_near_the_end_of_the_range),
         TEST(verdict_where_plain_overflows), TEST(verdict_where_products_are_computed_again), TEST(plain_sums_of_tensor_cores),
+        TEST(verdict_where_subnormals_are_flushed),
         TEST(bad_bindings),
         TEST(dimensions_from_the_inputs),
         TEST(missing_param),

@@ -10,9 +10,10 @@
  *              (GEMMs accumulate in fp32), each GEMM operand rounded once to
  *              the inputs' dtype, outputs rounded to their dtype
  * There is more than one plain implementation: the others sum GEMMs from another place
- * on, or as tensor cores round (the last one), scale a computed operand before it is rounded instead of after, and compute
- * products that are used twice again for the second use, since they keep nothing (again.c). Where an
- * output hangs on few roundings, one of them may be lucky.
+ * on, or as tensor cores round (the last one, which knows no subnormal numbers either), scale a
+ * computed operand before it is rounded instead of after, and compute products that are used twice
+ * again for the second use, since they keep nothing (again.c). Where an output hangs on few
+ * roundings, one of them may be lucky.
  * A row softmax of nothing but -inf is all zeros.
  */
 #ifndef TW_REF_H

@@ -2,6 +2,7 @@
  * operation. In REF_PLAIN every element computed is rounded to fp32. */
 #include "ref/exec.h"
 
+#include <float.h>
 #include <math.h>
 
 Node *rows_node(Ref *ref, const DefValue *value)
@@ -168,6 +169,15 @@ static void cast_row(Ref *ref, Node *node, const int64_t *at, double *row)
         row[j] = rounds ? dtype_round(to, x[j]) : x[j];
 }
 
+/* What a plain implementation keeps of a number: fp32, without subnormals where it does as tensor cores and the
+ * fast instructions beside them do (ex2.approx.ftz). */
+static double kept_of(const Ref *ref, double x)
+{
+    bool lost = ref->precision == REF_PLAIN + REF_PLAINS - 1 && fabs(x) < FLT_MIN;
+
+    return lost ? copysign(0, x) : (float)x;
+}
+
 static void compute_row(Ref *ref, Node *node, const int64_t *at, double *row)
 {
     switch (op_info(node->op->op)->class) {
@@ -186,7 +196,7 @@ static void compute_row(Ref *ref, Node *node, const int64_t *at, double *row)
     }
     if (ref_is_plain(ref))
         for (int64_t j = 0, n = row_len(node); j < n; j++)
-            row[j] = (float)row[j];
+            row[j] = kept_of(ref, row[j]);
 }
 
 void rows_get(Ref *ref, const DefValue *value, const int64_t *lead, double *row)

@@ -477,7 +477,7 @@ void cover_copy(Checker *c, const Stmt *s, const Place *global, const Extent *sh
         return;
     for (int d = 0; d < global->rank; d++) {
         int before = c->late->list.len, at = d - (global->rank - n_shape);
-        v.only = alone && !(s->as && d == global->rank - 1); /* columns by another name are a part of all */
+        v.only = alone && !(s->as && at >= 0); /* what has another name may be a part of all */
         check_dim(c, &v, d, at >= 0 ? shape[at] : extent_one(c));
         if (c->late->list.len > before)
             return; /* the others likely follow from it */

@@ -14,8 +14,7 @@
  * An entry of a leading dimension, `X[batch, row, 1, heads, col]`, is seen likewise. Other than in permute.c a
  * tensor may be seen in several ways, and be used as it is besides.
  *
- * A part is whole tiles wide, and wherever it is taken its columns are kept whole: where blocks or loops
- * are spread over them, the elements are read one by one as before.
+ * A part of columns, or of rows, begins at a multiple of its size, which is known, so that tiles fill it.
  */
 #include "fuse/flow.h"
 
@@ -142,19 +141,17 @@ static const Aff *block_integer(Finder *f, const Expr *e)
     return says_place(f, e) ? NULL : eval_aff(&f->env, e, NULL);
 }
 
-/* What is added to the place along the columns; NULL: they are not where that says. */
-static const Aff *column_base(Finder *f, const Expr *e)
+/* What is added to the place along an axis of what is seen; NULL: they are not where that says. */
+static const Aff *base_along(Finder *f, const Expr *e, int axis)
 {
-    const DefValue *seen = f->view->seen;
-
-    if (flow_own_axis(f->def, seen, e) == seen->rank - 1)
+    if (flow_own_axis(f->def, f->view->seen, e) == axis)
         return aff_const(f->def->aff, 0);
     if (e->kind != EXPR_BINARY || (e->op != EO_ADD && e->op != EO_SUB))
         return NULL;
     bool left = says_place(f, e->a);
     if (!left && e->op == EO_SUB)
         return NULL;
-    const Aff *base = column_base(f, left ? e->a : e->b), *rest = base ? block_integer(f, left ? e->b : e->a) : NULL;
+    const Aff *base = base_along(f, left ? e->a : e->b, axis), *rest = base ? block_integer(f, left ? e->b : e->a) : NULL;
     if (!rest)
         return NULL;
     return e->op == EO_SUB ? aff_sub(f->def->aff, base, rest) : aff_add(f->def->aff, base, rest);
@@ -168,19 +165,18 @@ static bool is_tile_width(int64_t width, DType dtype)
     return width > 0 && width % step == 0 && (width <= 64 || width % 128 == 0);
 }
 
-static bool find_part(Finder *f, const Expr *e)
+static bool find_part(Finder *f, int d, const Expr *e, int axis)
 {
     View *v = f->view;
-    int last = v->tensor->rank - 1;
     int64_t width;
-    const Aff *base = column_base(f, e);
+    const Aff *base = base_along(f, e, axis);
 
-    if (!base || !aff_is_const(v->seen->dims[v->seen->rank - 1].size, &width) || !is_tile_width(width, v->tensor->dtype) ||
+    if (!base || !aff_is_const(v->seen->dims[axis].size, &width) || !is_tile_width(width, v->tensor->dtype) ||
         aff_divisor(base) % width != 0)
         return false;
-    v->axes[last] = v->seen->rank - 1;
-    v->at[last] = flow_written(f->arena, f->syms, aff_div(f->def->aff, base, aff_const(f->def->aff, width)));
-    return v->at[last] != NULL;
+    v->axes[d] = axis;
+    v->at[d] = flow_written(f->arena, f->syms, aff_div(f->def->aff, base, aff_const(f->def->aff, width)));
+    return v->at[d] != NULL;
 }
 
 static bool find_entry(Finder *f, int d, const Expr *e)
@@ -202,9 +198,14 @@ static bool find_dim(Finder *f, int d, const Expr *e, bool *used)
         return !used[axis] && (used[axis] = true);
     }
     if (!e && axis != v->seen->rank - 1)
-        return false;
+        return false; /* of `...` only columns may be fewer */
     Expr col = {.kind = EXPR_NAME, .name = "col"};
-    return d == v->tensor->rank - 1 ? find_part(f, e ? e : &col) : find_entry(f, d, e);
+    int rows = v->seen->rank - 2;
+    if (d == v->tensor->rank - 1)
+        return find_part(f, d, e ? e : &col, v->seen->rank - 1);
+    if (!says_place(f, e))
+        return find_entry(f, d, e);
+    return !used[rows] && (used[rows] = true) && find_part(f, d, e, rows);
 }
 
 static bool find_dims(Finder *f, const Expr *e)
@@ -480,6 +481,11 @@ static void insert_before_grid(Unviewer *u, Stmt *s)
     u->unit->body = body;
 }
 
+static bool is_side(const char *name)
+{
+    return strcmp(name, "width") == 0 || strcmp(name, "height") == 0;
+}
+
 /* A name for a size, so that coordinates along it can be given. */
 static Expr *name_for(Unviewer *u, Expr *size, const Aff *value, const char *wanted)
 {
@@ -488,10 +494,11 @@ static Expr *name_for(Unviewer *u, Expr *size, const Aff *value, const char *wan
 
     if (size->kind == EXPR_NAME)
         return size;
-    for (int i = 0; i < u->unit->body.len; i++) { /* it may have one */
+    for (int i = 0; i < u->unit->body.len; i++) { /* sides of one size share a name */
         const Stmt *s = u->unit->body.data[i];
 
-        if (s->kind == STMT_ASSIGN && aff_is_const(value, &known) && s->value->kind == EXPR_INT && s->value->i == known)
+        if (is_side(wanted) && s->kind == STMT_ASSIGN && strncmp(s->name, wanted, strlen(wanted)) == 0 &&
+            aff_is_const(value, &known) && s->value->kind == EXPR_INT && s->value->i == known)
             return expr_name(u->arena, s->name);
     }
     for (int i = 2; is_mentioned(u, name); i++)
@@ -537,12 +544,11 @@ static void name_dims(Unviewer *u, int which)
 {
     const View *v = &u->views->list.data[which];
     const Stmt *decl = declaration(u->unit, v->tensor->name);
-    int last = v->seen->rank - 1;
 
-    u->shapes[which][last] = name_for(u, u->shapes[which][last], v->seen->dims[last].size, "width");
     for (int d = 0; decl && d < v->tensor->rank; d++)
         if (v->at[d])
-            decl->shape[d] = name_for(u, decl->shape[d], v->tensor->dims[d].size, d == v->tensor->rank - 1 ? "cols" : "entries");
+            decl->shape[d] = name_for(u, decl->shape[d], v->tensor->dims[d].size,
+                                      d == v->tensor->rank - 1 ? "cols" : d == rows_of(v) ? "rows" : "entries");
 }
 
 static bool mentions(const Unviewer *u, const char *name)
@@ -572,50 +578,88 @@ static void declare_indices(Unviewer *u)
     }
 }
 
-/* Whether blocks or a loop are spread over the dimension. */
-static bool is_spread(const Block *block, const char *dim)
+/* The dimension of which a loop counts tiles, or that the grid names. */
+static const char *counted(const Block *block, const char *name)
 {
-    for (int i = 0; i < block->len; i++) {
+    const char *dim = NULL;
+
+    for (int i = 0; i < block->len && !dim; i++) {
         const Stmt *s = block->data[i];
 
         for (int k = 0; s->kind == STMT_GRID && k < s->n_coords; k++)
-            if (strcmp(s->coords[k].name, dim) == 0)
-                return true;
-        if ((s->kind == STMT_FOR && s->over && strcmp(s->over, dim) == 0) || is_spread(&s->body, dim) || is_spread(&s->orelse, dim))
-            return true;
+            if (strcmp(s->coords[k].name, name) == 0)
+                return name;
+        if (s->kind == STMT_FOR && strcmp(s->name, name) == 0)
+            return s->over;
+        dim = counted(&s->body, name);
+        dim = dim ? dim : counted(&s->orelse, name);
     }
-    return false;
+    return dim;
+}
+
+/* What the copy's side follows that lies along dimension d: the size of a part, or the tensor's own. */
+static Expr *side_of(Unviewer *u, const Stmt *copy, int which, int d, const Stmt *decl)
+{
+    const View *v = &u->views->list.data[which];
+    Expr **size = &u->shapes[which][v->axes[d]];
+    int side = v->axes[d] == v->seen->rank - 1;
+    bool by_place = copy->n_coords == 2 && !copy->coords[0].name && copy->coords[side].value->kind == EXPR_NAME;
+    const char *follows = by_place ? counted(&u->unit->body, copy->coords[side].value->name) : NULL;
+
+    if (!v->at[d])
+        return expr_copy(u->arena, decl->shape[d]);
+    if (follows)
+        return expr_name(u->arena, follows);
+    *size = name_for(u, *size, v->seen->dims[v->axes[d]].size, side ? "width" : "height");
+    return expr_copy(u->arena, *size);
+}
+
+/* Coordinates: those that there were, of what is seen whole, and which part or entry. */
+static void put_back_coords(Unviewer *u, Stmt *s, const View *v, const Stmt *decl)
+{
+    Coord *coords = arena_array(u->arena, Coord, s->n_coords + v->tensor->rank);
+    int sides[2] = {rows_of(v), v->tensor->rank - 1}, n = 0;
+
+    for (int i = 0; i < s->n_coords; i++) {
+        bool by_place = !s->coords[i].name;
+
+        u->fails |= by_place && s->n_coords != 2;
+        for (int k = 0; k < 2; k++)
+            u->fails |= !by_place && v->at[sides[k]] && expr_is_name(s->shape[k], s->coords[i].name);
+        if (by_place && !u->fails && v->at[sides[i]])
+            continue;
+        coords[n] = s->coords[i];
+        if (by_place && !u->fails)
+            coords[n].name = decl->shape[sides[i]]->name;
+        n++;
+    }
+    for (int d = 0; d < v->tensor->rank; d++)
+        if (v->at[d])
+            coords[n++] = (Coord){.name = decl->shape[d]->name, .value = expr_copy(u->arena, v->at[d])};
+    s->coords = coords;
+    s->n_coords = n;
 }
 
 static void put_back_copy(Unviewer *u, Stmt *s, int which)
 {
     const View *v = &u->views->list.data[which];
     const Stmt *decl = declaration(u->unit, v->tensor->name);
-    int last = v->tensor->rank - 1, given = 0, rows = rows_of(v);
 
     if (!decl || !u->shapes[which]) {
         u->fails = true;
         return;
     }
+    Expr *rows = side_of(u, s, which, rows_of(v), decl), *cols = side_of(u, s, which, v->tensor->rank - 1, decl);
     s->as = s->as ? s->as : v->name;
     s->name = v->tensor->name;
     s->has_shape = true;
     s->shape = arena_array(u->arena, Expr *, 2);
     s->n_shape = 2;
-    s->shape[0] = expr_copy(u->arena, decl->shape[rows]);
-    s->shape[1] = expr_copy(u->arena, v->at[last] ? u->shapes[which][v->seen->rank - 1] : decl->shape[last]);
-    u->fails |= s->shape[0]->kind != EXPR_NAME || s->shape[1]->kind != EXPR_NAME ||
-                (v->at[last] && is_spread(&u->unit->body, s->shape[1]->name));
-    Coord *coords = arena_array(u->arena, Coord, s->n_coords + v->tensor->rank);
-    for (; given < s->n_coords; given++) {
-        coords[given] = s->coords[given];
-        u->fails |= !coords[given].name;
-    }
-    for (int d = 0; d < v->tensor->rank; d++)
-        if (v->at[d])
-            coords[given++] = (Coord){.name = decl->shape[d]->name, .value = expr_copy(u->arena, v->at[d])};
-    s->coords = coords;
-    s->n_coords = given;
+    s->shape[0] = rows;
+    s->shape[1] = cols;
+    u->fails |= rows->kind != EXPR_NAME || cols->kind != EXPR_NAME;
+    if (!u->fails)
+        put_back_coords(u, s, v, decl);
 }
 
 static void put_back_copies(Unviewer *u, Block *block)

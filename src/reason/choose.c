@@ -120,12 +120,14 @@ static int sizes_for(const Search *s, const Extent *extent, int64_t *sizes)
 
     if (extent->fixed > 0) {
         sizes[0] = extent->fixed;
-        return 1;
+        return !extent->part || extent->known % extent->fixed == 0;
     }
     for (int i = 0; i < n; i++) {
         if (extent->contracted && list[i] % plan_contracted_step(s->plan) != 0)
             continue;
         /* a tile twice as long as the dimension has nothing to do in its second half */
+        if (extent->part && extent->known % list[i] != 0)
+            continue;
         bool pointless = extent->known > 0 && i > 0 && list[i - 1] >= extent->known && kept > 0;
         if (!pointless || extent->kind == EXT_ROWS)
             sizes[kept++] = list[i];

@@ -202,22 +202,33 @@ static bool counts_along(const Block *block, const char *name, const Expr *dim)
     return expr_is_name(dim, name);
 }
 
-const Expr *plan_part(const Plan *plan, const Stmt *copy, const PlanTensor *tensor)
+const Expr *plan_part(const Plan *plan, const Stmt *copy, const PlanTensor *tensor, int d)
 {
-    const Expr *size = copy->n_shape > 1 ? copy->shape[copy->n_shape - 1] : NULL, *dim = tensor->stmt->shape[tensor->rank - 1];
-    const Coord *coord = size && size->kind == EXPR_NAME ? plan_coord(copy, tensor, tensor->rank - 1) : NULL;
+    bool last = d == tensor->rank - 1;
+    const Expr *size = copy->n_shape == 2 && (last || d == tensor->row) ? copy->shape[last] : NULL, *dim = tensor->stmt->shape[d];
+    const Coord *coord = size && size->kind == EXPR_NAME ? plan_coord(copy, tensor, d) : NULL;
 
-    if (!coord || !coord->value || expr_equal(size, dim) || !eval_find(&plan->env, size->name))
+    if (!coord || !coord->value || !eval_find(&plan->env, size->name))
         return NULL;
+    for (int k = 0; k < tensor->rank; k++)
+        if (expr_is_name(tensor->stmt->shape[k], size->name))
+            return NULL;
     return coord->value->kind == EXPR_NAME && counts_along(&plan->unit->body, coord->value->name, dim) ? NULL : size;
 }
 
-/* Tiles of a part are as wide as it is: what stands beside it is no zeros. */
+/* The loop over the part, the grid's dimension of its name, or all of it. What stands beside it is no
+ * zeros, so tiles must not reach there. */
 static const Extent *extent_of_part(Plan *plan, const Expr *size)
 {
-    Extent *extent = plan_extent(plan, EXT_WHOLE, size);
+    Extent *extent = in_scope(plan, size->name);
 
+    if (!extent)
+        extent = plan_in_grid(plan, size->name);
+    if (!extent)
+        extent = plan_extent(plan, EXT_WHOLE, size);
     extent->part = true;
+    if (!extent->known)
+        plan_fail(plan, TW0605, size->span, "%s must be known when compiling: --set %s=128", size->name, size->name);
     return extent;
 }
 
@@ -227,8 +238,8 @@ static const Extent *extent_of_dim(Plan *plan, const Stmt *copy, const PlanTenso
     const Coord *coord = plan_coord(copy, tensor, d);
     const Extent *extent = NULL;
 
-    if (d == tensor->rank - 1 && plan_part(plan, copy, tensor))
-        return extent_of_part(plan, plan_part(plan, copy, tensor));
+    if (plan_part(plan, copy, tensor, d))
+        return extent_of_part(plan, plan_part(plan, copy, tensor, d));
     if (coord)
         return extent_of_coord(plan, coord, dim);
     if (dim->kind == EXPR_NAME && (extent = in_scope(plan, dim->name)))

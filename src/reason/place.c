@@ -171,6 +171,19 @@ static Expr *tile_coord(Plan *plan, const Extent *extent)
     return extent->var ? name_of(plan, extent->var) : NULL;
 }
 
+/* The tiles of the e-th part of a dimension stand behind those of all parts before it. */
+static Expr *part_coord(Plan *plan, const Choice *choice, const Stmt *from, const PlanTensor *tensor, int d, const Extent *side)
+{
+    Expr *part = given_coord(plan, plan_coord(from, tensor, d)), *at = tile_coord(plan, side);
+
+    if (!at || !part)
+        return part;
+    if (part->kind == EXPR_INT && part->i == 0)
+        return at;
+    Expr *tiles = binary(plan, EO_IDIV, expr_copy(plan->arena, plan_part(plan, from, tensor, d)), plan_shape(plan, choice, side));
+    return binary(plan, EO_ADD, part->kind == EXPR_INT && part->i == 1 ? tiles : binary(plan, EO_MUL, part, tiles), at);
+}
+
 /* By name, leaving zeros out; by place where a dimension with a coordinate has
  * no name of its own. */
 static void set_coords(Plan *plan, const PlanTensor *tensor, Expr *const *values, Stmt *copy)
@@ -208,8 +221,7 @@ void plan_place(Plan *plan, const Choice *choice, const Stmt *from, const PlanTe
 
         if (d >= first)
             copy->shape[copy->n_shape++] = side ? plan_shape(plan, choice, side) : expr_int(plan->arena, 1);
-        values[d] = side && d != tensor->row && plan_part(plan, from, tensor) ? given_coord(plan, plan_coord(from, tensor, d))
-                  : side    ? tile_coord(plan, side)
+        values[d] = side    ? plan_part(plan, from, tensor, d) ? part_coord(plan, choice, from, tensor, d, side) : tile_coord(plan, side)
                     : given ? given_coord(plan, given)
                             : lead_coord(plan, from, tensor, d, lead_place(tensor, d));
     }

@@ -31,7 +31,7 @@ typedef struct Extent {
     int64_t fixed;         /* WHOLE: the size; ROWS, COLS, LOOP: forced with --set, else 0 */
     bool looked_up;        /* fixed since an element for each row is a coordinate */
     bool contracted;       /* a GEMM sums along it */
-    bool part;             /* WHOLE: some tile of it is a part of a longer dimension, so no wider than it */
+    bool part;             /* some tile lies in a part of a longer dimension, so tiles fill that exactly */
 } Extent;
 
 /* What a tile's elements are beyond the end of a ragged extent. */
@@ -226,9 +226,9 @@ const Coord *plan_coord(const Stmt *copy, const PlanTensor *tensor, int d);
 /* The loop at hand with this variable; the grid's dimension of this name; or NULL. */
 Extent *plan_loop_var(const Plan *plan, const char *var);
 Extent *plan_in_grid(const Plan *plan, const char *dim);
-/* The columns that a Copy takes of a longer last dimension, `Copy X (n, D) in coordinate [cols = e]`,
- * where the e-th D columns are meant; NULL: all of them. */
-const Expr *plan_part(const Plan *plan, const Stmt *copy, const PlanTensor *tensor);
+/* How much a Copy takes of a longer dimension d, one of the two that tiles cover: `Copy X (n, D) in
+ * coordinate [cols = e]` takes the e-th D columns; NULL: all of it. */
+const Expr *plan_part(const Plan *plan, const Stmt *copy, const PlanTensor *tensor, int d);
 
 /* ---- doubt.c: what ptxas may take beyond the estimate of registers ------------------------ */
 

@@ -466,8 +466,8 @@ static void read_sides(Plan *plan, const Stmt *copy, PlanTensor *tensor)
     int named[2], n = 0;
 
     for (int i = 0; i < copy->n_shape; i++) {
-        bool part = i > 0 && i == copy->n_shape - 1 && plan_part(plan, copy, tensor);
-        int d = part ? tensor->rank - 1 : dim_called(tensor, copy->shape[i]);
+        int side = i == copy->n_shape - 1 ? tensor->rank - 1 : tensor->row;
+        int d = copy->n_shape == 2 && side >= 0 && plan_part(plan, copy, tensor, side) ? side : dim_called(tensor, copy->shape[i]);
 
         if (d >= 0 && n < 2)
             named[n++] = d;

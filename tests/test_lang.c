@@ -388,6 +388,7 @@ static void blocks_by_indentation_end_without_end(void **state)
 
     assert_prints(f, "for i in 0:n:\n  if a:\n    x = 1\n  else:\n    x = 2\n  y = 3\nz = 4\n",
                   "for i = 0:n\n  if a\n    x = 1\n  else\n    x = 2\n  end\n  y = 3\nend\nz = 4\n");
+    assert_prints(f, "for i in range(n):\n  for j in range(i + 1, min(n, 4)):\n    x = 1\n", "for i = 0:n\n  for j = i + 1:min(n, 4)\n    x = 1\n  end\nend\n");
     assert_prints(f, "for i in 0:n:\n  x = 1;y = 2\n", "for i = 0:n\n  x = 1\n  y = 2\nend\n");
     assert_prints(f, "if c\n  for i in 0:n:\n    x = 1\nend\n", "if c\n  for i = 0:n\n    x = 1\n  end\nend\n");
 }

@@ -183,6 +183,18 @@ static void check_shape(Checker *c, const Stmt *s, const Tile *copied, const Pla
                  "copy the tile that is allocated");
 }
 
+/* `Copy bias (1, BN)` of a tensor (N): its tiles have no ones in front. */
+static void refuse_rank(Checker *c, const Stmt *s, const Place *global, int n)
+{
+    Diag *d = diag_add(c->diags, TW0325, s->span, "a tile with %d dimensions of '%s', which has %d", n, copy_tensor(s), global->rank);
+    int more = n - global->rank;
+    bool ones = s->n_shape == n;
+    for (int i = 0; ones && i < more; i++)
+        ones = s->shape[i]->kind == EXPR_INT && s->shape[i]->i == 1;
+    if (ones)
+        diag_fix(c->diags, d, (Span){s->shape[0]->span.start, s->shape[more]->span.start}, "", "the dimensions of the tensor");
+}
+
 /* A tile runs along the last dimensions of the global tensor. */
 static void take_axes(Checker *c, const Stmt *s, const Place *global, Extent *shape, int n)
 {
@@ -193,8 +205,7 @@ static void take_axes(Checker *c, const Stmt *s, const Place *global, Extent *sh
         if (global->rank > 1 - i)
             shape[i].axis = global->dims[global->rank - 2 + i].axis;
     if (n > global->rank)
-        diag_add(c->diags, TW0325, s->span, "a tile with %d dimensions of '%s', which has %d", n,
-                 copy_tensor(s), global->rank);
+        refuse_rank(c, s, global, n);
     for (int i = 0; i < n && n <= global->rank; i++)
         shape[i].axis = global->dims[global->rank - n + i].axis;
 }

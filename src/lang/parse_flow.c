@@ -31,10 +31,24 @@ static const char *word_here(Parser *p)
     return arena_strndup(p->arena, p->source->text + p->tok.start, (size_t)(len < 32 ? len : 32));
 }
 
-static void unknown_space(Parser *p)
+/* A tile that is called as itself and its memory space, `K_smem`: the space. */
+static bool space_of_name(const char *name, Space *space)
+{
+    const char *last = strrchr(name, '_');
+
+    return last && last > name && space_find(last + 1, strlen(last + 1), space);
+}
+
+static void unknown_space(Parser *p, bool may_rename)
 {
     const char *word = word_here(p);
+    Space within;
 
+    if (may_rename && space_of_name(word, &within)) {
+        parse_fail_fix(p, TW0110, token_span(p), arena_printf(p->arena, "%s as %s", space_name(within), word),
+                       "the elements' name there stands behind 'as'", "there is no memory space '%s'", word);
+        return;
+    }
     for (Space s = SPACE_GLOBAL; s <= SPACE_REGISTER; s++)
         if (word_distance(word, space_name(s), 2) <= 2) {
             parse_fail_fix(p, TW0110, token_span(p), space_name(s),
@@ -45,15 +59,15 @@ static void unknown_space(Parser *p)
     parse_fail(p, TW0110, token_span(p), "there is no memory space '%s': use global, shared or register", word);
 }
 
-/* space = ("global" | "shared" | "register") ["memory"] */
-static Space parse_space(Parser *p)
+/* space = ("global" | "shared" | "register") ["memory"]; may_rename: a name may stand behind it with `as` */
+static Space parse_space(Parser *p, bool may_rename)
 {
     Space space = SPACE_NONE;
 
     if (p->tok.kind != TOK_NAME)
         parse_expected(p, "a memory space (global, shared or register)");
     else if (!space_find(p->source->text + p->tok.start, (size_t)(p->tok.end - p->tok.start), &space))
-        unknown_space(p);
+        unknown_space(p, may_rename);
     if (p->failed)
         return SPACE_NONE;
     advance(p);
@@ -161,7 +175,7 @@ Stmt *parse_allocate(Parser *p, Stmt *s, Block *out)
     }
     while (!at_line_end(p) && p->tok.kind != TOK_COMMA && !p->failed) {
         if (accept_word(p, WORD_IN)) {
-            s->space = parse_space(p);
+            s->space = parse_space(p, false);
         } else if (p->tok.kind == TOK_LPAREN) {
             parse_shape(p, s);
         } else if (accept_word(p, WORD_WITH)) {
@@ -233,9 +247,9 @@ static bool parse_copy_part(Parser *p, Stmt *s)
     if (accept_word(p, WORD_IN))
         parse_coordinates(p, s);
     else if (accept_word(p, WORD_FROM))
-        s->space = parse_space(p);
+        s->space = parse_space(p, false);
     else if (accept_word(p, WORD_TO))
-        s->to_space = parse_space(p);
+        s->to_space = parse_space(p, !s->as);
     else if (accept_word(p, WORD_WHERE))
         s->where = parse_expr(p);
     else if (accept_word(p, WORD_ELSE))
@@ -283,6 +297,16 @@ static void refuse_shared_name(Parser *p, const Stmt *s)
         parse_fail(p, TW0102, s->as_span, "'as %s' is the name of one copy: write a Copy for each", s->as);
 }
 
+/* `from register to global O`: a name that is given without its `as`. */
+static void refuse_bare_name(Parser *p, const Stmt *s)
+{
+    const char *word = word_here(p);
+
+    if (!s->as && s->to_space != SPACE_NONE && p->tok.kind == TOK_NAME && p->tok.word == WORD_NONE && !p->failed)
+        parse_fail_fix(p, TW0102, token_span(p), arena_printf(p->arena, "as %s", word), "the elements' name there",
+                       "'%s' stands behind the memory space without an 'as'", word);
+}
+
 /* copy = "Copy" reference { "," reference } { "(" items ")" | "as" NAME | "in" coordinates | "from" space
  *        | "to" space | stage | "where" expr | "else" expr | "and" "accumulate" } */
 Stmt *parse_copy(Parser *p, Stmt *s, Block *out)
@@ -296,6 +320,7 @@ Stmt *parse_copy(Parser *p, Stmt *s, Block *out)
     }
     while (parse_copy_part(p, s))
         continue;
+    refuse_bare_name(p, s);
     if (s->space == SPACE_NONE)
         parse_expected(p, "'from' and a memory space");
     if (s->to_space == SPACE_NONE)

@@ -383,7 +383,28 @@ static Stmt *parse_grid(Parser *p, Stmt *s, Block *out)
 
 /* ---- control ------------------------------------------------------------------------------------ */
 
-/* for = "for" NAME ("=" | "in") expr ":" expr [":"] | "for" NAME "over" NAME ["by" NAME] [":"] */
+/* `range(lo, hi)`, `range(hi)`: understood as well. */
+static bool is_range(const Expr *e)
+{
+    return e && e->kind == EXPR_CALL && e->n_args >= 1 && e->n_args <= 2 && strcmp(e->name, "range") == 0;
+}
+
+/* bounds = expr ":" expr */
+static void parse_bounds(Parser *p, Stmt *s)
+{
+    Expr *first = parse_expr(p);
+
+    if (is_range(first)) {
+        s->lo = first->n_args == 2 ? first->args[0] : expr_int(p->arena, 0);
+        s->hi = first->args[first->n_args - 1];
+        return;
+    }
+    s->lo = first;
+    expect(p, TOK_COLON);
+    s->hi = parse_expr(p);
+}
+
+/* for = "for" NAME ("=" | "in") bounds [":"] | "for" NAME "over" NAME ["by" NAME] [":"] */
 static Stmt *parse_for(Parser *p, Stmt *s, Block *out)
 {
     (void)out;
@@ -393,9 +414,7 @@ static Stmt *parse_for(Parser *p, Stmt *s, Block *out)
         if (accept_word(p, WORD_BY))
             s->by = parse_reference(p);
     } else if (accept_token(p, TOK_ASSIGN) || accept_word(p, WORD_IN)) {
-        s->lo = parse_expr(p);
-        expect(p, TOK_COLON);
-        s->hi = parse_expr(p);
+        parse_bounds(p, s);
     } else {
         parse_expected(p, "'= first:last', 'in first:last' or 'over' a dimension");
     }

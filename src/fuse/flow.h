@@ -196,6 +196,11 @@ const Def *flow_unpermute(Arena *arena, const Def *def, Permuted *list);
 /* Gives the Kernels of such a definition its tensors as they lie. */
 void flow_put_back(Arena *arena, Program *program, const Permuted *list);
 
+/* ---- divide.c ------------------------------------------------------------------ */
+
+/* The definition with products of parts for parts of products; itself, where there are none. */
+const Def *flow_divide(Arena *arena, const Def *def);
+
 /* ---- view.c ------------------------------------------------------------------ */
 
 /* A part of an input, or an entry of it, that products take as a tensor of its own. */
@@ -213,6 +218,8 @@ typedef struct Views {
     VEC(const Stmt *) indices; /* positions that coordinates name */
 } Views;
 
+/* Whether a part of so many rows or columns can be tiles of its tensor. */
+bool flow_is_tile_width(int64_t width, DType dtype);
 /* The definition with what is seen for inputs; itself, where there is nothing. */
 const Def *flow_view(Arena *arena, Syms *syms, const Def *def, Views *views);
 /* Gives the Kernels of such a definition its tensors. False: their tiles cannot be copied so. */

@@ -158,7 +158,7 @@ static const Aff *base_along(Finder *f, const Expr *e, int axis)
 }
 
 /* Widths that tiles have exactly, whatever they are multiplied with. */
-static bool is_tile_width(int64_t width, DType dtype)
+bool flow_is_tile_width(int64_t width, DType dtype)
 {
     int64_t step = dtype_bytes(dtype) == 1 ? 32 : 16;
 
@@ -171,7 +171,7 @@ static bool find_part(Finder *f, int d, const Expr *e, int axis)
     int64_t width;
     const Aff *base = base_along(f, e, axis);
 
-    if (!base || !aff_is_const(v->seen->dims[axis].size, &width) || !is_tile_width(width, v->tensor->dtype) ||
+    if (!base || !aff_is_const(v->seen->dims[axis].size, &width) || !flow_is_tile_width(width, v->tensor->dtype) ||
         aff_divisor(base) % width != 0)
         return false;
     v->axes[d] = axis;

@@ -119,6 +119,10 @@ report "attention_backward: tw gen says where the flow is from" $?
 "$tw" run ops/attention_backward.tl --set HeadDim=16 --bind q_len=5 --bind kv_len=7 >"$dir/out" 2>&1 </dev/null
 report "attention_backward: tw run executes the definition" $?
 
+# shellcheck disable=SC2046
+"$tw" gen $(heading gemm_gelu gen) --set BM=128 --set BN=128 --set warps=4 --cubin=never -o "$dir" >/dev/null 2>&1 </dev/null
+[ "$(grep -c 'selp.b32 .*, 0x3F3504F3, ' "$dir/gemm_gelu.sm_80.ptx")" -eq 28 ]
+report "gemm_gelu: 8 of 128 values wait for those before the last 8, in both entries" $?
 
 # With nothing said ptxas may spill registers of an entry for any addresses.
 # shellcheck disable=SC2046

@@ -300,21 +300,68 @@ static bool is_in_place(const Emitter *e, const TileOp *op, int k)
     return is_made_in_place(e, op->args[k]) && !(k == 0 && is_place_sum(op));
 }
 
+/* ---- functions in steps ----------------------------------------------------------------- */
+
+enum {
+    GROUP = 8,  /* values under way together, with as many of the group before */
+    MANY = 128, /* values that leave a lane few registers */
+    LONG = 12,  /* instructions of a function of which some more are too much: */
+    SOME = 32
+};
+
+static int instructions_of(const char *text, const char *end)
+{
+    int n = 0;
+    for (; text < end; text++) n += *text == ';';
+    return n;
+}
+
+/* Of functions in steps ptxas starts as many as it can, and spills where their values fill the registers: a
+ * group of them waits for the one before the last, by a number that is used first. Each role has registers enough. */
+static bool is_in_groups(const Emitter *e, const TileOp *op, const char *text)
+{
+    const char *number = strstr(text, "0f");
+    bool first = number && instructions_of(text, number) < 2;
+    int many = instructions_of(text, text + strlen(text)) > LONG ? SOME : MANY;
+    return !e->role && strstr(text, "$2") && first && e->frags[op->results[0]->id].n >= many;
+}
+
+/* A predicate that is false, which ptxas does not know. */
+static const char *emit_never(Emitter *e)
+{
+    const char *p = em_new(e, REG_P), *blocks = em_new(e, REG_R);
+    em(e, "mov.u32 %s, %%nctaid.x;", blocks);
+    em(e, "setp.eq.s32 %s, %s, -1;", p, blocks);
+    return p;
+}
+
+/* The template with its first number in a register that is there when value `after` is. */
+static const char *text_after(Emitter *e, const char *text, const char *never, int after)
+{
+    const char *number = strstr(text, "0f"), *bits = em_new(e, REG_R), *held = em_new(e, REG_F);
+    em(e, "mov.b32 %s, %%f%d;", bits, after);
+    em(e, "selp.b32 %s, %s, 0x%.8s, %s;", bits, bits, number + 2, never);
+    em(e, "mov.b32 %s, %s;", held, bits);
+    return arena_printf(e->arena, "%.*s%s%s", (int)(number - text), text, held, number + strlen("0f00000000"));
+}
+
 static void each_value(Emitter *e, const TileOp *op)
 {
     const TileValue *result = op->results[0];
-    const char *text = op->op == OP_DIVIDE ? divide_template(e, op) : template_of(op->op);
+    const char *text = op->op == OP_DIVIDE ? divide_template(e, op) : template_of(op->op), *now = text;
+    const char *never = is_in_groups(e, op, text) ? emit_never(e) : NULL;
     const int *d = e->frags[result->id].f;
     Lane lane[3] = {{0}};
     for (int k = 0; k < op->n_args; k++)
         if (is_in_place(e, op, k)) lane[k] = lane_of(e, op->args[k]);
     for (int i = 0; i < e->frags[result->id].n; i++) {
         Slots s = {.d = em_name(e, REG_F, d[i])};
+        if (never && i % GROUP == 0 && i >= 2 * GROUP) now = text_after(e, text, never, d[i - GROUP - 1]);
         for (int k = 0; k < op->n_args; k++)
             s.args[k] = lane[k].row ? index_at(e, &lane[k], op->args[k], i)
                                     : fr_operand(e, op->args[k], broadcast(op->args[k], result, i));
         if (op->op == OP_DIVIDE && op->has_else) divide_or_else(e, op, &s);
-        else emit_template(e, text, &s);
+        else emit_template(e, now, &s);
     }
 }
 

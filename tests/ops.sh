@@ -120,6 +120,11 @@ report "attention_backward: tw gen says where the flow is from" $?
 report "attention_backward: tw run executes the definition" $?
 
 # shellcheck disable=SC2046
+"$tw" gen $(heading qk_norm_attention gen) --set HeadDim=128 --target sm_90a --cubin=never -o "$dir" >/dev/null 2>&1 </dev/null
+grep -q 'warps = 8' "$dir/qk_norm_attention.code.tl"
+report "qk_norm_attention: cut where each kernel is a good one" $?
+
+# shellcheck disable=SC2046
 "$tw" gen $(heading gemm_gelu gen) --set BM=128 --set BN=128 --set warps=4 --cubin=never -o "$dir" >/dev/null 2>&1 </dev/null
 [ "$(grep -c 'selp.b32 .*, 0x3F3504F3, ' "$dir/gemm_gelu.sm_80.ptx")" -eq 28 ]
 report "gemm_gelu: 8 of 128 values wait for those before the last 8, in both entries" $?

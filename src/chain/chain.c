@@ -229,12 +229,22 @@ static Program *fuse_parts(Chain *chain, int parts, Diags *diags)
     return fuse(chain->arena, chain->syms, chain->def, parts, diags);
 }
 
-static const Diag *misfit(void *user, const Program *sketch)
+static const Diag *misfit_of(Chain *chain, const Program *sketch, bool wide)
 {
-    Chain *chain = user;
-    ReasonOptions options = {chain->target, settings_for(chain, false), chain->settings.dtype, .roomy = true, .hasty = true};
+    ReasonOptions options = {chain->target, settings_for(chain, false), chain->settings.dtype, .roomy = true, .hasty = true, .wide = wide};
 
     return reason_misfit(chain->arena, chain->syms, sketch, &options);
+}
+
+static const Diag *misfit(void *user, const Program *sketch)
+{
+    return misfit_of(user, sketch, false);
+}
+
+/* Several kernels are to be good ones each, if they can. */
+static const Diag *misfit_wide(void *user, const Program *sketch)
+{
+    return misfit_of(user, sketch, true);
 }
 
 /* A choice of the reasoner that is forced and does not fit is said, not helped. */
@@ -266,6 +276,8 @@ static Program *fuse_in_cuts(Chain *chain, const Program *whole, const Diags *fa
     Program *cut = NULL;
 
     if (why && !sizes_forced(chain))
+        cut = fuse_cut(chain->arena, chain->syms, chain->def, why, misfit_wide, chain);
+    if (why && !cut && !sizes_forced(chain))
         cut = fuse_cut(chain->arena, chain->syms, chain->def, why, misfit, chain);
     warn_of_kernels(chain, cut, why);
     return cut;

@@ -312,7 +312,7 @@ static void search(Search *s)
     s->plan->daring = INT32_MAX;
     if (!s->found && s->doubted)
         search_daring(s, INT32_MAX);
-    if (s->found || s->warps_from == s->warps_to)
+    if (s->found || s->warps_from == s->warps_to || s->plan->options->wide)
         return;
     s->tried_from = s->warps_from;
     s->tried_to = s->warps_to;

@@ -18,6 +18,7 @@ typedef struct ReasonOptions {
     DType dtype;             /* of tensors without one */
     bool hasty;              /* the first choice that fits will do: only whether there is one is asked */
     bool roomy;              /* refuse what leaves so few registers that some may be spilled */
+    bool wide;               /* refuse blocks of so few warps, or so many, that they are rarely good */
     const Schedule *schedule; /* choices of the passes that are forced; NULL: none */
 } ReasonOptions;
 

@@ -376,6 +376,20 @@ static const char distances[] = MASKED("    Compute Define B (q_len, kv_len) as 
 
 static const char capped[] = MASKED("    Compute Multiply S, 0.02 and get new S\n    Compute Tanh S and get new S\n");
 
+/* An operand that is computed before the loop from tiles which nothing reads in it. */
+static const char turned[] =
+    "Kernel turned\n"
+    "  Input  Q (q_len, D)\n  Input  C (q_len, D) fp32\n  Input  K (kv_len, D)\n  Input  V (kv_len, D)\n"
+    "  Output O (q_len, D)\n  Grid over q_len\n"
+    "  Compute Define P (q_len, D) as Q[row, col]\n  Copy C from global to register\n"
+    "  Compute Multiply P, C and get T\n"
+    "  for j over kv_len\n"
+    "    Copy K from global to shared\n    Copy V from global to shared\n"
+    "    Compute GEMM T, K.T and get S\n    Compute Softmax S with M and L\n"
+    "    Compute GEMM S, V and accumulate O\n"
+    "  end\n"
+    "  Compute Divide O, L else 0 and get new O\n  Copy O from register to global\nend\n";
+
 /* What ptxas 13.0 made of a choice: the blocks for which it spilled nothing, 0 for none. */
 typedef struct Assembled {
     const char *sketch, *target, *sets[6];
@@ -414,6 +428,8 @@ static void registers_are_as_ptxas_found(void **state)
         {eight, "sm_89", {"D=48", "BM=128", "BN=128", "warps=4", "stages=2"}, 2},
         {eight, "sm_90a", {"D=48", "BM=128", "BN=128", "warps=4", "stages=2"}, 0},
         {eight, "sm_90a", {"D=48", "BM=128", "BN=64", "warps=4", "stages=2"}, 2},
+        {turned, "sm_80", {"D=64", "BM=128", "BN=64", "warps=8", "stages=2"}, 1},
+        {turned, "sm_90a", {"D=64", "BM=128", "BN=128", "warps=8", "stages=2"}, 1},
     };
     Case t;
     (void)state;

@@ -27,6 +27,11 @@ static bool makes(const Step *step, const Tile *tile)
     return step->result == tile;
 }
 
+static bool is_copied(const Step *step, const Tile *tile)
+{
+    return step->dest == tile && step->stmt->to_space == SPACE_REGISTER;
+}
+
 /* Whether it is read in a block before it is made anew. */
 static bool read_in(const Steps *steps, const Tile *tile)
 {
@@ -35,15 +40,10 @@ static bool read_in(const Steps *steps, const Tile *tile)
 
         if (step_reads(step, tile) || read_in(&step->body, tile) || read_in(&step->orelse, tile))
             return true;
-        if (makes(step, tile))
-            return step->stmt->result == RESULT_ACCUMULATE;
+        if (makes(step, tile) || is_copied(step, tile))
+            return makes(step, tile) && step->stmt->result == RESULT_ACCUMULATE;
     }
     return false;
-}
-
-static bool is_copied(const Step *step, const Tile *tile)
-{
-    return step->dest == tile && step->stmt->to_space == SPACE_REGISTER;
 }
 
 /* A tile in a block: at its statement i, */
@@ -108,9 +108,31 @@ static bool is_elementwise(const Step *step)
 
 /* What is known of a tile in the whole unit. */
 typedef struct Whole {
-    bool read;   /* before it is made anew */
-    int touched; /* statements that make or read it */
+    bool read;    /* before it is made anew */
+    bool operand; /* loops read it as a first operand, and nothing else does */
+    int touched;  /* statements that make or read it */
 } Whole;
+
+static bool multiplies(const Step *step, const Tile *tile)
+{
+    return step->gemm && step->args[0] == tile && step->args[1] != tile;
+}
+
+/* Whether loops do nothing with a tile that is computed before them but multiply it, and nothing behind them reads it. */
+static bool is_operand(const Steps *steps, bool in_loop, bool *looped, const Tile *tile)
+{
+    for (int i = 0; i < steps->len; i++) {
+        const Step *step = &steps->data[i];
+        bool loop = step->stmt->kind == STMT_FOR;
+
+        if (in_loop ? makes(step, tile) || (step_reads(step, tile) && !multiplies(step, tile)) : *looped && step_reads(step, tile))
+            return false;
+        if (!is_operand(&step->body, in_loop || loop, looped, tile) || !is_operand(&step->orelse, in_loop, looped, tile))
+            return false;
+        *looped |= loop && reads_in(step, tile);
+    }
+    return true;
+}
 
 static bool is_live(const Steps *steps, int at, bool in_loop, const Tile *tile, const Life *life, const Whole *whole)
 {
@@ -211,7 +233,8 @@ static void add_tile(const Finder *f, LivePoint *point, const Steps *steps, int 
     bool spared = in_loop ? is_passing(steps, at, tile, whole) || is_taken_over(steps, at, tile, life)
                           : is_reduced(steps, at, tile, whole);
     if (!spared)
-        vec_push(f->plan->arena, &point->tiles, (LiveTile){tile, live_bytes(&steps->data[at], tile)});
+        vec_push(f->plan->arena, &point->tiles,
+                 (LiveTile){tile, in_loop && whole->operand ? 2 : live_bytes(&steps->data[at], tile)});
 }
 
 static void find_in(const Finder *f, const Steps *steps, bool in_loop)
@@ -246,7 +269,8 @@ void plan_find_live(Plan *plan)
     for (int t = 0; t < plan->tiles.len; t++) {
         const Tile *tile = &plan->tiles.data[t];
 
-        f.wholes[t] = (Whole){read_in(&plan->steps, tile), touched(&plan->steps, 0, plan->steps.len, tile)};
+        bool looped = false, operand = tile->computed && !tile->accumulated && is_operand(&plan->steps, false, &looped, tile);
+        f.wholes[t] = (Whole){read_in(&plan->steps, tile), operand && looped, touched(&plan->steps, 0, plan->steps.len, tile)};
     }
     find_in(&f, &plan->steps, false);
 }

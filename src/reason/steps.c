@@ -22,6 +22,11 @@ static const Tile **tiles_of(Plan *plan, Expr **operands, int n)
     return tiles;
 }
 
+static bool fills_result(const Stmt *s)
+{
+    return s->op_known && !s->dest && (s->op == OP_FILL || s->op == OP_DEFINE);
+}
+
 static void resolve_compute(Plan *plan, Step *step)
 {
     const Stmt *s = step->stmt;
@@ -30,6 +35,8 @@ static void resolve_compute(Plan *plan, Step *step)
     step->gemm = s->op_known && s->op == OP_GEMM;
     if (s->op_known)
         step->class = op_info(s->op)->class;
+    if (fills_result(s)) /* which it names, and does not read */
+        step->args[0] = NULL;
     step->result = tile_named(plan, plan_result(s));
     if (step->result)
         plan_find_reads(plan, s, step->result, &step->reads);

@@ -33,6 +33,12 @@ clean alibi sm_90a bf16 128 0          # distances, which rare code makes anew
 clean attention sm_90a bf16 160        # registers nearly full: no turn of half the width
 clean softcap sm_86 bf16 128 0         # functions in steps, two blocks a multiprocessor
 clean attention_lse sm_80 bf16 192/128 # a second output beside tiles of three panels
+clean mlp sm_80 bf16 -                 # a function in many steps, four blocks a multiprocessor
+clean rmsnorm_swiglu sm_86 fp16 -      # a row in registers beside three tiles
+clean rotary_attention sm_90a bf16 96  # tables that nothing reads in the loop
+clean rotary_attention sm_90a bf16 128 # three tiles that a loop streams, and one beside them
+clean qk_norm_attention sm_90a bf16 160 # an operand that is rounded before the loop
+clean differential_attention sm_80 bf16 64 # four products in a turn
 
 echo "1..$n"
 exit $bad

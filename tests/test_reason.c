@@ -390,6 +390,29 @@ static const char turned[] =
     "  end\n"
     "  Compute Divide O, L else 0 and get new O\n  Copy O from register to global\nend\n";
 
+/* A function in many steps between two products. */
+static const char hidden[] =
+    "Kernel hidden\n"
+    "  Input  X (M, K)\n  Input  W (K, F)\n  Input  U (F, N)\n  Output Y (M, N)\n  Grid over M\n"
+    "  Copy X from global to shared\n"
+    "  for j over F\n"
+    "    Copy W from global to shared\n    Copy U from global to shared\n"
+    "    Compute GEMM X, W and get H\n    Compute Gelu H and get new H\n    Compute GEMM H, U and accumulate Y\n"
+    "  end\n"
+    "  Copy Y from register to global\nend\n";
+
+/* Two products of an operand that is computed, by a row that each turn loads into registers. */
+static const char by_row[] =
+    "Kernel by_row\n"
+    "  Input  X (M, K)\n  Input  g (K)\n  Input  A (F, K)\n  Input  B (F, K)\n  Output Y (M, F)\n  Grid over M, F\n"
+    "  for k over K\n"
+    "    Copy X from global to shared\n    Copy A from global to shared\n    Copy B from global to shared\n"
+    "    Copy X from shared to register\n    Copy g from global to register\n"
+    "    Compute Multiply X, g and get T\n"
+    "    Compute GEMM T, A.T and accumulate G\n    Compute GEMM T, B.T and accumulate U\n"
+    "  end\n"
+    "  Compute Silu G and get new G\n  Compute Multiply G, U and get Y\n  Copy Y from register to global\nend\n";
+
 /* What ptxas 13.0 made of a choice: the blocks for which it spilled nothing, 0 for none. */
 typedef struct Assembled {
     const char *sketch, *target, *sets[6];
@@ -430,6 +453,8 @@ static void registers_are_as_ptxas_found(void **state)
         {eight, "sm_90a", {"D=48", "BM=128", "BN=64", "warps=4", "stages=2"}, 2},
         {turned, "sm_80", {"D=64", "BM=128", "BN=64", "warps=8", "stages=2"}, 1},
         {turned, "sm_90a", {"D=64", "BM=128", "BN=128", "warps=8", "stages=2"}, 1},
+        {hidden, "sm_80", {"K=64", "N=64", "BM=64", "BN=64", "warps=4"}, 3},
+        {by_row, "sm_80", {"BM=64", "BN=64", "BK=64", "warps=4", "stages=1"}, 2},
     };
     Case t;
     (void)state;

@@ -153,6 +153,19 @@ static void sums_of_products(void **state)
     on_every_target(arena, c);
 }
 
+/* A tile that a loop streams has a stage beside its coordinates: more than two of them, with others, or more
+ * than four tiles in all take more registers than one that copies little has. */
+static void registers_of_one_that_copies(void **state)
+{
+    const Target *t = target_find("sm_90a");
+
+    (void)state;
+    assert_int_equal(target_copier_registers(t, 2, 6), 24);
+    assert_int_equal(target_group_registers(t, 2, 6), 240);
+    assert_int_equal(target_copier_registers(t, 2, 7), 40);
+    assert_int_equal(target_group_registers(t, 2, 7), 232);
+}
+
 /* What tensor maps bring: panels, a second operand either way round, one of more rows
  * than a box may have, which comes in parts. */
 static void boxes_of_sm_90a(void **state)
@@ -199,6 +212,7 @@ int main(void)
         TEST(full_attention),
         TEST(product_with_bias),
         TEST(stages_in_registers),
+        TEST(registers_of_one_that_copies),
         TEST(products_of_8_bits_in_a_row),
         TEST(sums_of_products),
         TEST(boxes_of_sm_90a),

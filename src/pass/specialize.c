@@ -384,7 +384,8 @@ static TileBlock *copies_of(Specializer *s, const TileBlock *block, bool in_regi
 static void set_roles(const Specializer *s, TileOp *roles)
 {
     bool share = s->groups > 1;
-    int n = s->streams.len;
+    int n = 0;
+    for (int i = 0; i < s->streams.len; i++) n += s->streams.data[i].once ? 1 : 2;
     roles->roles = arena_array(s->program->arena, TileRole, 2);
     roles->roles[0] = (TileRole){.name = "load", .warps = TARGET_GROUP_WARPS, .regs = share ? target_copier_registers(s->target, s->groups, n) : 0};
     roles->roles[1] = (TileRole){.name = "compute", .warps = TARGET_GROUP_WARPS, .per = s->per,

@@ -9,10 +9,12 @@
 
 enum {
     STREAM_REGS = 8,   /* addresses of one tensor that a loop copies from */
+    FEW_COPIES = 3,    /* of tiles and rows in a turn */
+    ROW_REGS = 24,     /* addresses, predicates and elements of a row that a loop loads into registers */
     LOADED_REGS = 8,   /* of tiles that are loaded and put into shared memory at once: beside these */
     CHAINED_REGS = 28, /* numbers between two special functions, beside widened operands */
     PRODUCT_REGS = 12, /* of a product more in a turn, what is fetched early */
-    STEPPED_REGS = 8,  /* of functions in steps, numbers beyond those of one element */
+    STEPPED_REGS = 4,  /* of functions in steps, numbers beyond those of two elements */
     OUTPUT_REGS = 16,  /* addresses of an output beside another, kept over the loop */
     PANELS_BYTES = 256, /* rows of a tile that two panels of shared memory hold */
     WARP = 32
@@ -26,6 +28,15 @@ bool plan_fills_shared(const Stmt *stmt)
 static bool is_product(const Step *step)
 {
     return step->gemm;
+}
+
+/* A row in registers is loaded element by element, each by an address of its own. */
+static bool loads_row(const Step *step)
+{
+    const Stmt *s = step->stmt;
+
+    return s->kind == STMT_COPY && s->space == SPACE_GLOBAL && s->to_space == SPACE_REGISTER && step->dest &&
+           step->dest->row->kind == EXT_ONE;
 }
 
 static bool fills_shared(const Step *step)
@@ -130,7 +141,7 @@ static int early_registers(const Plan *plan, const Choice *c)
     bool many = all_products(&plan->steps, false) > products || (loaded > 0 && outputs_of(plan) > 1);
 
     if (plan->options->target->has_cp_async)
-        return products > 3 && outputs_of(plan) > 1 ? (products - 2) * PRODUCT_REGS : 0;
+        return products > 3 ? (outputs_of(plan) > 1 ? products - 2 : 1) * PRODUCT_REGS : 0;
     if (products > 2)
         return PLAN_HELD_REGS + PLAN_SPARE_REGS;
     return many ? PLAN_HELD_REGS + PLAN_SPARE_REGS + loaded : products < 2 ? 0 : loaded;
@@ -144,10 +155,21 @@ static int output_registers(const Plan *plan, const Choice *c)
     return plan->options->target->has_cp_async && outputs_of(plan) > 1 && panels ? OUTPUT_REGS : 0;
 }
 
-/* Blocks that share registers give each thread all that the estimate says, and no more. */
-int plan_doubt_shared(Habits habits)
+/* Where several tiles and rows are loaded in a turn, of the rows more are on their way than the estimate has. */
+static int row_registers(const Plan *plan)
 {
-    return habits.stepped ? STEPPED_REGS : 0;
+    int copies = most_in_loop(&plan->steps, false, fills_shared), rows = most_in_loop(&plan->steps, false, loads_row);
+
+    return copies + rows > FEW_COPIES ? rows * ROW_REGS : 0;
+}
+
+/* Blocks that share registers give each thread all that the estimate says, and no more. Of functions in
+ * steps ptxas starts several, where it does not have many more anyway. */
+int plan_doubt_shared(const Plan *plan, Habits habits, bool half)
+{
+    int stepped = habits.steps + STEPPED_REGS;
+
+    return row_registers(plan) + (half && habits.steps ? stepped : 0);
 }
 
 /* Each tensor that is streamed beside two has addresses of its own. */
@@ -155,6 +177,6 @@ int plan_doubt(const Plan *plan, const Choice *choice, Habits habits)
 {
     int copies = most_in_loop(&plan->steps, false, fills_shared);
 
-    return (copies > 2 ? (copies - 2) * STREAM_REGS : 0) + bytes_registers(plan, habits) + early_registers(plan, choice) +
+    return (copies > 2 ? (copies - 2) * STREAM_REGS : 0) + row_registers(plan) + bytes_registers(plan, habits) + early_registers(plan, choice) +
            output_registers(plan, choice);
 }

@@ -205,15 +205,16 @@ static double held_registers(const Modeler *m)
     return held > 0 && plan_products(steps) > 1 ? held + PLAN_HELD_REGS : held;
 }
 
-/* Tiles that a warpgroup will copy into shared memory. */
-static int streams_in(const Steps *steps)
+/* Tiles that a warpgroup will copy into shared memory; those of loops count twice (target.h). */
+static int copies_in(const Steps *steps, bool in_loop)
 {
     int n = 0;
 
     for (int i = 0; i < steps->len; i++) {
         const Step *step = &steps->data[i];
 
-        n += plan_fills_shared(step->stmt) + streams_in(&step->body) + streams_in(&step->orelse);
+        n += plan_fills_shared(step->stmt) ? 1 + in_loop : 0;
+        n += copies_in(&step->body, in_loop || step->stmt->kind == STMT_FOR) + copies_in(&step->orelse, in_loop);
     }
     return n;
 }
@@ -291,7 +292,8 @@ static void add_element(Modeler *m, OpId op, double n)
     plan_op_cost(op, &plain, &special);
     m->scratch = op_costs[op].scratch > m->scratch ? op_costs[op].scratch : m->scratch;
     m->habits.chained |= special > 1;
-    m->habits.stepped |= m->loops > 0 && op_costs[op].scratch > 0;
+    if (m->loops > 0 && op_costs[op].scratch > m->habits.steps)
+        m->habits.steps = op_costs[op].scratch;
     m->work->exps += special * n / m->t->exp_ops;
     m->work->alu += plain * n / m->t->fp32_ops;
 }
@@ -516,13 +518,15 @@ static int blocks_by_registers(const Modeler *m, int registers)
     return m->t->regs_per_sm / ((registers + 7) / 8 * 8 * WARP * m->c->warps);
 }
 
-/* Where they leave a thread but half of what it could have, with room for what ptxas may take. */
+/* Where they leave a thread fewer than it could have, with room for what ptxas may take. */
 static int blocks_in_registers(const Modeler *m)
 {
     int n = blocks_by_registers(m, m->c->registers), share = m->t->regs_per_sm / (n * WARP * m->c->warps);
-    int doubted = blocks_by_registers(m, m->c->registers + plan_doubt_shared(m->habits));
+    bool half = 2 * share <= m->t->regs_per_thread + 1;
+    int doubted = m->c->registers + plan_doubt_shared(m->plan, m->habits, half), there = m->t->regs_per_thread;
+    int fewer = blocks_by_registers(m, doubted < there ? doubted : there);
 
-    return 2 * share <= m->t->regs_per_thread + 1 && doubted > 0 ? doubted : n;
+    return fewer > 0 ? fewer : n;
 }
 
 /* Blocks a multiprocessor holds by each limit; at least 1 by what is checked before. */
@@ -644,7 +648,7 @@ static bool registers_fit(Modeler *m)
 {
     const Choice *c = m->c;
     int there = m->t->regs_per_thread - (m->plan->options->roomy ? PLAN_SPARE_REGS : 0);
-    int share = c->groups ? target_group_registers(m->t, c->groups, streams_in(&m->plan->steps)) : 0;
+    int share = c->groups ? target_group_registers(m->t, c->groups, copies_in(&m->plan->steps, false)) : 0;
 
     if (c->groups && c->registers > share) {
         misfit(m, MISFIT_REGISTERS, "needs about %d registers a thread (%.0f of tiles); %d warpgroups beside one that "

@@ -243,12 +243,12 @@ enum {
 typedef struct Habits {
     bool widened; /* operands of 8 bits, for instructions that take 16 */
     bool chained; /* two special functions one after the other */
-    bool stepped; /* functions in steps, which hold numbers of their own in between */
+    int steps;    /* numbers that functions in steps hold in between, in a loop */
 } Habits;
 
 int plan_doubt(const Plan *plan, const Choice *choice, Habits habits);
 /* The same where blocks that share a multiprocessor leave a thread fewer than it could have. */
-int plan_doubt_shared(Habits habits);
+int plan_doubt_shared(const Plan *plan, Habits habits, bool half);
 bool plan_fills_shared(const Stmt *stmt); /* from global memory */
 /* Products in the loop that has most. */
 int plan_products(const Steps *steps);

@@ -68,7 +68,7 @@ int target_mma_k(const Target *t, DType dtype)
 }
 
 enum { WARP = 32, REGISTER_STEP = 8 };
-enum { FEW_STREAMS = 4 }; /* whose coordinates and barriers fit into the registers of one that copies little */
+enum { FEW_COPIES = 6 }; /* whose coordinates, stages and barriers fit into the registers of one that copies little */
 
 int target_launch_registers(const Target *t, int warps)
 {
@@ -77,16 +77,16 @@ int target_launch_registers(const Target *t, int warps)
     return share < t->regs_per_thread ? share : t->regs_per_thread;
 }
 
-int target_copier_registers(const Target *t, int groups, int streams)
+int target_copier_registers(const Target *t, int groups, int copies)
 {
     (void)t;
-    return (groups > 2 ? 32 : 24) + (streams > FEW_STREAMS ? REGISTER_STEP * groups : 0);
+    return (groups > 2 ? 32 : 24) + (copies > FEW_COPIES ? REGISTER_STEP * groups : 0);
 }
 
-int target_group_registers(const Target *t, int groups, int streams)
+int target_group_registers(const Target *t, int groups, int copies)
 {
     int launched = target_launch_registers(t, (groups + 1) * TARGET_GROUP_WARPS);
-    int each = ((groups + 1) * launched - target_copier_registers(t, groups, streams)) / groups / REGISTER_STEP * REGISTER_STEP;
+    int each = ((groups + 1) * launched - target_copier_registers(t, groups, copies)) / groups / REGISTER_STEP * REGISTER_STEP;
 
     return each < t->regs_per_thread ? each : t->regs_per_thread / REGISTER_STEP * REGISTER_STEP;
 }

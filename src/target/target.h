@@ -70,9 +70,10 @@ enum { TARGET_GROUP_WARPS = 4, TARGET_GROUP_ROWS = 64, TARGET_GROUP_COLUMNS = 25
 /* Registers that a thread of a block of so many warps starts with, at most. */
 int target_launch_registers(const Target *t, int warps);
 /* Registers of a thread where a block has so many warpgroups that compute and one that
- * copies tiles of so many tensors, which has the rest (PTX ISA, setmaxnreg: multiples of 8). */
-int target_group_registers(const Target *t, int groups, int streams);
-int target_copier_registers(const Target *t, int groups, int streams);
+ * copies, which has the rest (PTX ISA, setmaxnreg: multiples of 8). Of tiles that it copies those that
+ * a loop streams count twice, since each has a stage of its own. */
+int target_group_registers(const Target *t, int groups, int copies);
+int target_copier_registers(const Target *t, int groups, int copies);
 /* "fp16, bf16": of 16 and 8 bits, as a list. */
 const char *target_dtypes(Arena *arena, const Target *t);
 /* What to do about an element type that t lacks: others that it has, or a target that has it. */

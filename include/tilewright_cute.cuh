@@ -50,7 +50,7 @@ enum { CHUNK = 16 /* bytes of the widest access to memory */ };
 
 /* ---- integers: division that rounds down, as in TL -------------------------------- */
 
-//> tw::floor_div(a, b), tw::floor_mod, tw::least, tw::most, ceil_div(a, b): integers, as TL's div, %, min, max, ceil
+//> tw::floor_div(a, b), tw::floor_mod, tw::least, tw::most, ceil_div(a, b): TL's div, %, min, max, ceil
 CUTE_HOST_DEVICE constexpr int floor_div(int a, int b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
 CUTE_HOST_DEVICE constexpr int floor_mod(int a, int b) { return a - floor_div(a, b) * b; }
 CUTE_HOST_DEVICE constexpr int least(int a, int b) { return a < b ? a : b; }
@@ -58,7 +58,7 @@ CUTE_HOST_DEVICE constexpr int most(int a, int b) { return a > b ? a : b; }
 
 /* ---- elements ------------------------------------------------------------------------ */
 
-//> tw::exp(x), tw::exp2, tw::log, tw::log2, tw::sigmoid, tw::square, tw::silu, tw::gelu, tw::divide_or(a, b, other); fmaxf, fminf, fmaf, rsqrtf, sqrtf, tanhf: floats
+//> tw::exp(x), tw::exp2, tw::log, tw::log2, tw::sigmoid, tw::square, tw::silu, tw::gelu, tw::divide_or(a, b, other); fmaxf, fminf, fmaf, rsqrtf, sqrtf, tanhf
 CUTE_DEVICE float exp2(float x) {
     float y; /* without the steps by which exp2f keeps subnormal results */
     asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
@@ -105,7 +105,7 @@ CUTE_HOST_DEVICE auto accumulator(Tile &t) {
                                                  layout<0, 1>(l), layout<1, 2>(l)));
 }
 
-//> using Place = ...; how all tiles in registers are spread over the block's threads; every tile, column and row has the same one
+//> using Place = ...; how all tiles, columns and rows in registers are spread over the block's threads
 //> auto at = Place::template spots<Rows, Cols>(); get<0>(at(y, x)), get<1>(at(y, x)): row and column of S(y, x) within its tile; tw::row_at<Place, Rows>(y), tw::col_at<Place, Cols>(x): of a column's, a row's element
 /* A tile's registers, in the order of a TiledMMA's accumulator. */
 template <class Mma, int Rows, int Cols> CUTE_HOST_DEVICE constexpr auto accumulator_registers() {
@@ -271,7 +271,7 @@ template <class P, class Column, class Op> CUTE_DEVICE float reduce_column(Colum
 
 /* ---- memory -------------------------------------------------------------------------------- */
 
-//> tw::Window<T const>{corner, row_step, col_step, row_from, row_to, col_from, col_to}: a tile of a tensor: the address of its element (0, 0), elements from row to row and column to column (col_step 1), which of its rows and columns are inside: 0, M - m * BM, 0, N - n * BN
+//> tw::Window<T const>{corner, row_step, col_step, row_from, row_to, col_from, col_to}: a tensor's tile: the address of element (0, 0), elements from row to row and column to column (col_step 1), rows and columns that are inside: 0, M - m * BM, 0, N - n * BN
 /* A tile's corner in a tensor, the way to its next row and column, and which of its rows and
  * columns are inside. */
 template <class T> struct Window {
@@ -418,8 +418,8 @@ template <class T> CUTE_DEVICE void store_one(cute::remove_const_t<T> x, Window<
 
 /* ---- tiles in shared memory ------------------------------------------------------------------ */
 
-//> extern __shared__ __align__(1024) unsigned char shared[]; what a block has in shared memory
-//> tw::Shared<T, Rows, Cols> sK{(T *)(shared + offset)}; offsets are multiples of 1024; sK[stage]: stages of Rows * Cols elements, one behind another; sK.transposed(): the operand K.T
+//> extern __shared__ __align__(1024) unsigned char shared[]; the block's shared memory
+//> tw::Shared<T, Rows, Cols> sK{(T *)(shared + offset)}; offsets are multiples of 1024; sK[stage]: stages of Rows * Cols elements; sK.transposed(): the operand K.T
 /* The operand X.T of a tile in shared memory. */
 template <class Of> struct Flipped {
     using Element = typename Of::Element;
@@ -455,7 +455,7 @@ template <class T, int Rows, int Cols> struct Shared {
     CUTE_DEVICE auto transposed() const { return Flipped<Shared>{*this}; }
 };
 
-//> tw::copy_in<Threads, Wide>(window of T const, sK); cp_async_fence(); starts a copy of all threads; tw::arrive<0>(): all copies are there, for all threads
+//> tw::copy_in<Threads, Wide>(window of T const, sK); cp_async_fence(); starts a copy of all threads; tw::arrive<0>(): all are there, for all threads
 /* From global memory into a tile, all threads together, in chunks of 16 bytes. Wide: rows are
  * aligned; then cp.async, which fills with zeros what is outside; else through registers. A
  * condition may be on rows only where the copy is wide. */
@@ -517,7 +517,7 @@ CUTE_DEVICE void publish() {
 #endif
 }
 
-//> tw::read<Place>(sX, X); tw::write<Place>(X, sX): between shared memory and a tile in registers; write waits for all threads
+//> tw::read<Place>(sX, X); tw::write<Place>(X, sX): to registers, from them; write waits for all threads
 /* Between shared memory and registers. */
 template <class P, class T, int Rows, int Cols, class Tile>
 CUTE_DEVICE void read(Shared<T, Rows, Cols> s, Tile &t) {

@@ -10,7 +10,7 @@ export TW_OPS
 cutlass=tests/foreign/cutlass
 
 # The compiler's stand-in has our own PTX of the whole.
-one_by_one() { "$tw" gen ops/rotary_attention.tl --set Half=32 --cubin never "$@"; }
+one_by_one() { "$tw" gen ops/rotary_attention.tl --set Half=40 --cubin never "$@"; }
 mkdir -p "$dir/foreign/bin" "$dir/foreign/ptx"
 cp tests/foreign/bin/nvcc "$dir/foreign/bin"
 expect 'an operator of two kernels' 0 one_by_one -o "$dir/two"
@@ -33,7 +33,7 @@ verdict 'and they stand beside each other' 'grep -q "^using of_rotary_attention:
 TW_NVCC="$dir/foreign/bin/nvcc" expect 'which plays again' 0 one_by_one --no-sandbox \
     --model "replay:$dir/one/rotary_attention.transcript" --cutlass $cutlass -o "$dir/again"
 verdict 'to the same C++' 'cmp -s "$dir/one/rotary_attention.sm_80.cu" "$dir/again/rotary_attention.sm_80.cu"'
-"$tw" prompt translate ops/rotary_attention.tl --set Half=32 >"$dir/prompt" 2>/dev/null
+"$tw" prompt translate ops/rotary_attention.tl --set Half=40 >"$dir/prompt" 2>/dev/null
 sed -n '/^======== 1/,/^======== 2/p' "$dir/prompt" | sed '1,2d;$d' >"$dir/first"
 verdict 'tw prompt prints each of them' 'printf "\n" | cat "$dir/one/rotary_attention.transcript/translate-1.prompt.md" - | cmp -s - "$dir/first"'
 

@@ -143,7 +143,7 @@ static void put_last(Str *out, const PromptRequest *r, int room)
         put_lines(out, r->answer, most);
         room -= answer < most ? answer : most;
     }
-    str_add(out, r->answer ? "\n# What is wrong with your last answer\n\nIt was checked and executed. Mend this, and keep what is right:\n\n"
+    str_add(out, r->answer ? "\n# What is wrong with your last answer\n\nMend this; keep what is right:\n\n"
                            : "\n# What is wrong with your last answer\n\nNo program could be taken from it:\n\n");
     put_lines(out, r->diagnostics, room > LEAST_DIAGNOSTICS ? room : LEAST_DIAGNOSTICS);
 }

@@ -98,7 +98,7 @@ static bool is_for(const char *line, size_t len, const Target *target)
 
 static void put_header(Str *out, const Target *target, const char *ours)
 {
-    str_printf(out, "\n# The header %s\n\nBesides CuTe (`using namespace cute` is in force) there is, in namespace tw:\n\n", CUTE_HEADER_NAME);
+    str_printf(out, "\n# The header %s\n\nBesides CuTe (`using namespace cute`), in namespace tw:\n\n", CUTE_HEADER_NAME);
     for (const char *at = cute_header; (at = strstr(at, MARK));) {
         size_t len;
 
@@ -211,5 +211,5 @@ void prompt_cute_form(Str *out, bool terse)
     str_printf(out, CUTE_SHARED_NOTE, "NAME");
     str_printf(out, "N bytes`, N a\nnumber%s. Wide is true where rows are aligned to 16 bytes. Entries, includes and the launch are written for you: no lines that\n"
                  "begin with # (CUTE_UNROLL and CUTE_NO_UNROLL stand before loops), no __global__, no asm, no variables\n"
-                 "outside of functions.\n", terse ? "; no other comments, nor empty lines, for there is little room" : "");
+                 "outside of functions.\n", terse ? "; no other comments nor empty lines: there is little room" : "");
 }

@@ -239,6 +239,20 @@ static bool is_composed(Lower *lo, const Expr *e)
     return parts && !eval_float(&lo->env, e, &number) && !eval_aff(&lo->env, e, NULL);
 }
 
+static bool mentions_param(const Lower *lo, const Expr *e)
+{
+    for (int i = 0; i < lo->program->params.len; i++)
+        if (expr_mentions(e, lo->program->params.data[i])) return true;
+    return false;
+}
+
+/* `p * row(S)` where p is a parameter: no integer, although bounds and conditions take p as one. */
+static bool is_real(const Lower *lo, const Expr *e)
+{
+    bool parts = e->kind == EXPR_BINARY || e->kind == EXPR_UNARY || e->kind == EXPR_CALL;
+    return lo->frame->number && parts && mentions_param(lo, e);
+}
+
 /* The coordinate that other elements give, each for its own, or that is computed as numbers are: which it is
  * among the arguments, and along which dimension; -1: none. */
 static int told_coordinate(Lower *lo, const Expr *e, const TileTensor *t, int *dim)
@@ -377,7 +391,7 @@ static TileValue *whole_quotient(Lower *lo, const Expr *e)
 static TileValue *value_of(Lower *lo, const Expr *e)
 {
     if (lo->failed) return rw_fill(&lo->rw, 0);
-    if (!varies(lo, e) && !is_composed(lo, e)) return plain_value(lo, e);
+    if (!varies(lo, e) && !is_composed(lo, e) && !is_real(lo, e)) return plain_value(lo, e);
     if (e->kind == EXPR_INDEX) return read_of(lo, e);
     if (e->kind == EXPR_CALL) return call_value(lo, e);
     if (e->kind == EXPR_UNARY && e->op == EO_NOT) {
@@ -434,9 +448,16 @@ TileValue *lo_mask(Lower *lo, const Expr *e, TileValue *x, double otherwise)
     return x;
 }
 
+TileValue *lo_number(Lower *lo, const Expr *e)
+{
+    const Aff *integer = mentions_param(lo, e) ? NULL : eval_aff(&lo->env, e, diags_new(lo->arena, lo->diags->source));
+    TileValue *v = integer ? lo_index(lo, integer) : lo_defined(lo, e, 1, 1);
+    return v ? v : rw_fill(&lo->rw, 0);
+}
+
 TileValue *lo_defined(Lower *lo, const Expr *e, int rows, int cols)
 {
-    const Frame frame = {.extent = {rows, cols}};
+    const Frame frame = {.extent = {rows, cols}, .number = true};
     TileType type = tile_type(DT_F32, rows, cols, SPACE_REGISTER);
     lo_enter_frame(lo, &frame, e);
     TileValue *v = value_of(lo, e);

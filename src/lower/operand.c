@@ -157,8 +157,7 @@ static TileValue *no_value(Lower *lo, Span span, const char *name)
     return rw_insert(&lo->rw, TILE_FILL, 0, NULL, 1, &type)->results[0];
 }
 
-/* An integer that is not known when compiling, as a number. */
-static TileValue *index_value(Lower *lo, const Aff *e)
+TileValue *lo_index(Lower *lo, const Aff *e)
 {
     TileType type = tile_type(DT_F32, 1, 1, SPACE_REGISTER);
     TileOp *op = rw_insert(&lo->rw, TILE_INDEX, 0, NULL, 1, &type);
@@ -184,7 +183,7 @@ static TileValue *read_ref(Lower *lo, const Ref *ref, Span span, bool for_gemm)
                          || (ref->space == SPACE_NONE
                              && ((!local.reg && !local.scalar) || (for_gemm && is_better_in_shared(&local))));
     if (!shared_wanted) {
-        if (!local.reg && local.scalar) return index_value(lo, local.scalar);
+        if (!local.reg && local.scalar) return lo_index(lo, local.scalar);
         if (!local.reg) return no_value(lo, span, ref->name);
         bool differs = ref->space == SPACE_NONE && local.shared && local.shared->version != local.version
                        && local.in_shared && local.in_register && !ref->index;
@@ -234,10 +233,7 @@ TileValue *lo_operand(Lower *lo, const Expr *e)
     }
     if (e->kind == EXPR_NAME && lo_is_param(lo, e->name)) return lo_param(lo, e->name);
     if (eval_float(&lo->env, e, &number)) return rw_fill(&lo->rw, number);
-    const Aff *integer = eval_aff(&lo->env, e, lo->diags);
-    if (integer) return index_value(lo, integer);
-    lo->failed = true;
-    return rw_fill(&lo->rw, 0);
+    return lo_number(lo, e);
 }
 
 /* The tensor cores take an operand from either space. */

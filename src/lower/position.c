@@ -146,12 +146,12 @@ void lo_leave_frame(Lower *lo)
 Frame lo_frame_of(Lower *lo, const TileValue *tile)
 {
     const Lineage *l = lo_lineage(lo, tile);
-    return (Frame){{l->axis[0], l->axis[1]}, {tile->type.rows, tile->type.cols}};
+    return (Frame){.axis = {l->axis[0], l->axis[1]}, .extent = {tile->type.rows, tile->type.cols}};
 }
 
 const Aff *lo_condition(Lower *lo, const Expr *e, Axis rows, Axis cols, int n_rows, int n_cols)
 {
-    Frame f = {{rows, cols}, {n_rows, n_cols}};
+    Frame f = {.axis = {rows, cols}, .extent = {n_rows, n_cols}};
     lo_enter_frame(lo, &f, e);
     const Aff *cond = eval_aff(&lo->env, e, lo->diags);
     lo_leave_frame(lo);

@@ -99,6 +99,7 @@ typedef struct Place {
 typedef struct Frame {
     Axis axis[2];
     int extent[2];
+    bool number; /* numbers are wanted, so parameters keep their fractions; false: a condition */
 } Frame;
 
 /* An integer that was read from a tensor, or is a parameter: element.c. */
@@ -183,6 +184,7 @@ const Aff *lo_integer(Lower *lo, const Expr *e); /* an integer, computed ones in
 const Aff *lo_local_integer(Lower *lo, const char *name);
 bool lo_is_param(const Lower *lo, const char *name);
 TileValue *lo_param(Lower *lo, const char *name);
+TileValue *lo_index(Lower *lo, const Aff *e); /* an integer that is not known when compiling, as a number */
 const char *lo_fresh_symbol(Lower *lo, const char *name); /* as names of integers are unique in dumps */
 /* For a coordinate or a counter of this kernel, whose name may be that of another kernel's dimension. */
 const char *lo_counter_symbol(Lower *lo, const char *name);
@@ -217,6 +219,8 @@ const Aff *lo_param_integer(Lower *lo, const char *name, bool create);
 TileValue *lo_mask(Lower *lo, const Expr *e, TileValue *x, double otherwise);
 /* A tile of what the expression gives for each element; NULL: diagnosed. */
 TileValue *lo_defined(Lower *lo, const Expr *e, int rows, int cols);
+/* What is the same for all elements, `1 / sqrt(N)`, `2 * p`: a tile of one. */
+TileValue *lo_number(Lower *lo, const Expr *e);
 
 /* zero.c: kernels that set to 0 what the program only adds to */
 void lo_zero(TileProgram *program);

@@ -330,6 +330,8 @@ static const Case cases[] = {
     {TW0247, MATRIX "Param z = 0\nCompute Multiply X, p mod z and get Y", "division by 0"},
     {TW0246, TENSOR "Input W (Q)\nCompute GroupSum X over Q to 2 and get Z", "there is no dimension Q"},
     {TW0246, "Input X (M, M)\nOutput Y (M, M)\nCompute TopK X, 3 over M and get Y", "several dimensions are M"},
+    {TW0326, "Input X (M, 0)\nOutput Y (M, 1)\nCompute RowSum X and get Y", "a dimension of size 0"},
+    {TW0326, "Input X (M, 2147483648)\nOutput Y (M, 1)\nCompute RowSum X and get Y", "a dimension of size 2147483648"},
     {TW0326, TENSOR "Compute Unfold X over M by 0 and get Z", "a length of 0"},
     {TW0326, TENSOR "Compute Unfold X over M by 4 step 0 and get Z", "a length of 0"},
     {TW0326, TENSOR "Compute GroupSum X over M to 1 - 1 and get Z", "a length of 0"},

@@ -98,8 +98,10 @@ static bool declared_dim(Resolver *r, const Expr *e, DefDim *dim)
     dim->name = e->kind == EXPR_NAME ? e->name : NULL;
     if (!dim->size)
         return false;
-    if (aff_is_const(dim->size, &size) && size < 1) {
-        diag_add(r->diags, TW0326, e->span, "a dimension of size %lld", (long long)size);
+    if (aff_is_const(dim->size, &size) && (size < 1 || size > INT32_MAX)) {
+        Diag *diag = diag_add(r->diags, TW0326, e->span, "a dimension of size %lld", (long long)size);
+
+        diag_note(r->diags, diag, "a dimension is an integer from 1 to %d", INT32_MAX);
         return false;
     }
     return true;

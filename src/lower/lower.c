@@ -183,12 +183,21 @@ static bool in_earlier_kernel(const Lower *lo, const char *name)
     return false;
 }
 
-/* Whatever their symbols are. */
-static bool differ(AffCtx *aff, const Aff *a, const Aff *b)
+enum { PROBED = 4096 };
+
+/* Of dimensions a multiple of what tiles measure each, so that what a Require makes equal is. */
+static bool differ_at(Lower *lo, const Aff *a, const Aff *b, int least)
 {
-    int64_t low, high;
-    aff_bounds(aff_sub(aff, a, b), &low, &high);
-    return low > 0 || high < 0;
+    AffCtx *aff = lo->program->aff;
+    int64_t *sizes = arena_array(lo->arena, int64_t, aff_sym_count(aff) + 1), x, y;
+    for (int i = 0; i < aff_sym_count(aff); i++)
+        sizes[i] = (int64_t)PROBED * (least + 2 * i);
+    return aff_eval(a, sizes, &x) && aff_eval(b, sizes, &y) && x != y;
+}
+
+static bool differ(Lower *lo, const Aff *a, const Aff *b)
+{
+    return differ_at(lo, a, b, 3) || differ_at(lo, a, b, 4);
 }
 
 static void declare_tensor(Lower *lo, const Stmt *s)
@@ -206,7 +215,8 @@ static void declare_tensor(Lower *lo, const Stmt *s)
         vec_push(lo->arena, &lo->program->tensors, t);
     }
     DType dtype = stmt_dtype(s, &lo->unit->body, lo->settings->dtype);
-    if (t->rank > 0 && (t->rank != s->n_shape || t->dtype != dtype))
+    bool other_rank = t->rank > 0 && t->rank != s->n_shape;
+    if (other_rank || (t->rank > 0 && t->dtype != dtype))
         lo_fail(lo, TW0711, s->span, "'%s' was declared with another dtype or number of dimensions before", s->name);
     t->dtype = dtype;
     t->rank = s->n_shape;
@@ -215,7 +225,7 @@ static void declare_tensor(Lower *lo, const Stmt *s)
     for (int d = 0; d < t->rank; d++) {
         const Aff *before = t->dims[d];
         t->dims[d] = eval_aff(&lo->env, s->shape[d], lo->diags);
-        if (before && t->dims[d] && differ(lo->program->aff, before, t->dims[d]))
+        if (!other_rank && before && t->dims[d] && differ(lo, before, t->dims[d]))
             lo_fail(lo, TW0711, s->shape[d]->span, "dimension %d of '%s' is %s here and %s where it was declared before", d + 1,
                     s->name, aff_text(lo->arena, t->dims[d]), aff_text(lo->arena, before));
         t->dim_names[d] = s->shape[d]->kind == EXPR_NAME ? s->shape[d]->name : NULL;

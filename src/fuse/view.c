@@ -29,6 +29,7 @@ typedef struct Finder {
     Views *views;
     EvalEnv env;
     View *view; /* at hand */
+    VEC(const AffSym *) places; /* of blocks */
 } Finder;
 
 /* ---- positions --------------------------------------------------------------------------- */
@@ -98,7 +99,9 @@ static const Aff *place_along(Finder *f, const char *over)
         known |= strcmp(f->views->indices.data[i]->name, index->name) == 0;
     if (!known)
         vec_push(f->arena, &f->views->indices, index);
-    const Aff *at = aff_of(aff, aff_sym_new(aff, index->name, AFF_SCALAR, 0, INT32_MAX));
+    const AffSym *place = aff_sym_new(aff, index->name, AFF_SCALAR, 0, INT32_MAX);
+    const Aff *at = aff_of(aff, place);
+    vec_push(f->arena, &f->places, place);
     const Aff *size = f->view->seen->dims[axis].size;
     return size == block->size ? at : aff_div(aff, at, aff_div(aff, block->size, size));
 }
@@ -165,6 +168,18 @@ bool flow_is_tile_width(int64_t width, DType dtype)
     return width > 0 && width % step == 0 && (width <= 64 || width % 128 == 0);
 }
 
+/* What lies outside reads as 0; a Copy from there is a mistake. */
+static bool is_inside(const Finder *f, const Aff *at, const Aff *dim)
+{
+    int64_t least, most;
+
+    const Aff *first = at; /* that of the first block, before which none begins */
+    for (int i = 0; i < f->places.len; i++)
+        first = aff_subst(f->def->aff, first, f->places.data[i], aff_const(f->def->aff, 0));
+    aff_bounds(first, &least, &most);
+    return least >= 0 && !aff_always(f->def->aff, aff_le(f->def->aff, dim, at));
+}
+
 static bool find_part(Finder *f, int d, const Expr *e, int axis)
 {
     View *v = f->view;
@@ -172,7 +187,7 @@ static bool find_part(Finder *f, int d, const Expr *e, int axis)
     const Aff *base = base_along(f, e, axis);
 
     if (!base || !aff_is_const(v->seen->dims[axis].size, &width) || !flow_is_tile_width(width, v->tensor->dtype) ||
-        aff_divisor(base) % width != 0)
+        aff_divisor(base) % width != 0 || !is_inside(f, base, v->tensor->dims[d].size))
         return false;
     v->axes[d] = axis;
     v->at[d] = flow_written(f->arena, f->syms, aff_div(f->def->aff, base, aff_const(f->def->aff, width)));
@@ -183,7 +198,7 @@ static bool find_entry(Finder *f, int d, const Expr *e)
 {
     const Aff *at = block_integer(f, e);
 
-    f->view->at[d] = at ? flow_written(f->arena, f->syms, at) : NULL;
+    f->view->at[d] = at && is_inside(f, at, f->view->tensor->dims[d].size) ? flow_written(f->arena, f->syms, at) : NULL;
     return f->view->at[d] != NULL;
 }
 
@@ -614,8 +629,8 @@ static Expr *side_of(Unviewer *u, const Stmt *copy, int which, int d, const Stmt
     return expr_copy(u->arena, *size);
 }
 
-/* Coordinates: those that there were, of what is seen whole, and which part or entry. */
-static void put_back_coords(Unviewer *u, Stmt *s, const View *v, const Stmt *decl)
+/* rows: what they are called where it is seen. Coordinates: those that there were, of what is seen whole, and which part or entry. */
+static void put_back_coords(Unviewer *u, Stmt *s, const View *v, const Stmt *decl, const Expr *rows)
 {
     Coord *coords = arena_array(u->arena, Coord, s->n_coords + v->tensor->rank);
     int sides[2] = {rows_of(v), v->tensor->rank - 1}, n = 0;
@@ -633,6 +648,10 @@ static void put_back_coords(Unviewer *u, Stmt *s, const View *v, const Stmt *dec
             coords[n].name = decl->shape[sides[i]]->name;
         n++;
     }
+    /* rows and columns of an output along one dimension have two names, and the tensor has one of them */
+    bool other = s->n_coords == 0 && !v->at[sides[0]] && !expr_equal(decl->shape[sides[0]], rows);
+    if (other)
+        coords[n++] = (Coord){.name = decl->shape[sides[0]]->name, .value = expr_copy(u->arena, rows)};
     for (int d = 0; d < v->tensor->rank; d++)
         if (v->at[d])
             coords[n++] = (Coord){.name = decl->shape[d]->name, .value = expr_copy(u->arena, v->at[d])};
@@ -659,7 +678,7 @@ static void put_back_copy(Unviewer *u, Stmt *s, int which)
     s->shape[1] = cols;
     u->fails |= rows->kind != EXPR_NAME || cols->kind != EXPR_NAME;
     if (!u->fails)
-        put_back_coords(u, s, v, decl);
+        put_back_coords(u, s, v, decl, u->shapes[which][v->seen->rank - 2]);
 }
 
 static void put_back_copies(Unviewer *u, Block *block)

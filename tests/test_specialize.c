@@ -336,6 +336,7 @@ static void last_turns_of_half_width(void **state)
         {"HeadDim=128 causal=1 last=half", true}, {"HeadDim=128 causal=1 last=full", false},
         {"HeadDim=128 causal=1", true}, {"HeadDim=128 causal=0", false}, {"HeadDim=256 causal=1", false},
         {"HeadDim=192 VDim=128 causal=1", true}, {"HeadDim=160 causal=1 BM=128 BN=128", false}, {"HeadDim=160 causal=1 last=half", true}};
+    assert_null(strstr(scheduled(arena, "ops/alibi.tl", "HeadDim=128 causal=1"), "pending fp32<64x64>"));
     for (size_t i = 0; i < TW_COUNT(chosen); i++)
         assert_int_equal(strstr(scheduled(arena, "ops/attention.tl", chosen[i].sets), "pending fp32<64x64>") != NULL
                          && strstr(chosen[i].sets, "256") == NULL, chosen[i].half);

@@ -214,7 +214,7 @@ static void test_verify_only_requested(void **state)
     const char *error;
     need_gpu(f);
     assert_true(verify(f, "", true, &report, &error));
-    assert_int_equal(report.cases.len, 5);
+    assert_int_equal(report.cases.len, 6);
     assert_string_equal(report.cases.data[1].what, "batch=3 n=70, large, contiguous");
 }
 

@@ -401,6 +401,25 @@ static void the_originals_are_right(void **state)
     }
 }
 
+/* Gain, shift, weights and bias are as usual where the normalized rows are small. */
+static void an_epsilon_shows_behind_a_bias(void **state)
+{
+    Lot *lot = ((Fixture *)*state)->lot;
+    int i = 0;
+
+    while (strcmp(SUBJECTS[i].name, "norm and product") != 0)
+        i++;
+
+    const char *code = lot->benches[i].code, *eps = strstr(code, "eps = 1e-5");
+
+    assert_non_null(eps);
+    code = arena_printf(lot->arena, "%.*s2%s", (int)(eps - code) + 6, code, eps + 7);
+
+    Outcome o = examine(lot, lot->arena, &lot->benches[i], code);
+
+    assert_true(o.wrong && o.catcher == BY_EXECUTION);
+}
+
 static void there_are_many_mutants(void **state)
 {
     assert_true(((Fixture *)*state)->lot->cases.len == MUTANTS);
@@ -484,6 +503,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_originals_are_right),
+        cmocka_unit_test(an_epsilon_shows_behind_a_bias),
         cmocka_unit_test(there_are_many_mutants),
         cmocka_unit_test(mistakes_are_noticed),
     };

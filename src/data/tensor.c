@@ -203,7 +203,7 @@ static void draw_floats(Draw *draw, const Tensor *t, FillKind kind, const int64_
     switch (kind) {
     case FILL_NORMAL: break;
     case FILL_LARGE: scale_row(row, n, 30); break;
-    case FILL_SMALL: scale_row(row, n, 1e-3); break;
+    case FILL_SMALL: case FILL_SMALL_FIRST: scale_row(row, n, 1e-3); break;
     case FILL_GROWING: scale_row(row, n, growth(t, at)); break;
     case FILL_NEGATIVE:
         for (int64_t j = 0; j < n; j++)

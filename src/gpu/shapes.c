@@ -10,7 +10,7 @@
 
 enum { DEFAULT_TILE = 64, LENGTHS = 7, RAGGED_SHAPES = 10 };
 
-static const FillKind FILLS[] = {FILL_NORMAL, FILL_LARGE, FILL_GROWING, FILL_NEGATIVE, FILL_SMALL};
+static const FillKind FILLS[] = {FILL_NORMAL, FILL_LARGE, FILL_GROWING, FILL_NEGATIVE, FILL_SMALL, FILL_SMALL_FIRST};
 
 const FillKind *gpu_fills(int *count)
 {

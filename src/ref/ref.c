@@ -336,6 +336,12 @@ static void fill_input(Ref *ref, const DefValue *value, Tensor *t, FillKind fill
         tensor_fill(t, fill, seed);
 }
 
+/* What a fill of all inputs is for one of them. */
+static FillKind fill_of(FillKind fill, int input)
+{
+    return fill == FILL_SMALL_FIRST && input > 0 ? FILL_NORMAL : fill;
+}
+
 bool ref_make_tensors(Arena *arena, const Def *def, const RefBinding *bindings, int n_bindings,
                       FillKind fill, uint64_t seed, Tensor **inputs, Tensor **outputs,
                       const char **error)
@@ -349,7 +355,7 @@ bool ref_make_tensors(Arena *arena, const Def *def, const RefBinding *bindings, 
         inputs[i] = make_tensor(ref, def->inputs.data[i], error);
         if (!inputs[i])
             return false;
-        fill_input(ref, def->inputs.data[i], inputs[i], fill, rng_next(&seeds));
+        fill_input(ref, def->inputs.data[i], inputs[i], fill_of(fill, i), rng_next(&seeds));
     }
     for (int i = 0; i < def->outputs.len; i++) {
         outputs[i] = make_tensor(ref, def->outputs.data[i], error);

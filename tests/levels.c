@@ -283,7 +283,7 @@ bool levels_equal(Levels *l, Tensor *const *got, Tensor *const *want)
 /* What one rounding of the result, and numbers too small for a full mantissa, may do. */
 static double rounding(DType t, double want)
 {
-    double least = t == DT_F16 ? 0x1p-24 : 1e-37;
+    double least = t == DT_F16 ? 0x1p-24 : t == DT_E4M3 ? 0x1p-9 : t == DT_E5M2 ? 0x1p-16 : 1e-37;
 
     return dtype_epsilon(t) * fabs(want) + least;
 }

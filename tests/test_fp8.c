@@ -173,6 +173,26 @@ static void row_sums_of_what_becomes_an_operand(void **state)
         fail_msg("%s: %s", report.level, report.problem);
 }
 
+/* -inf in a tile of 8 bits is its largest number, also where it stays in registers. */
+static void masked_in_a_tile(void **state)
+{
+    Arena *arena = ((Fixture *)*state)->arena;
+    LevelCase c = {.code = "Kernel masked\n  BM = 16\n  BN = 64\n  Input X (M, N) fp32\n  Output Y (M, N) fp32\n"
+                           "  Grid m = ceil(M / BM), n = ceil(N / BN)\n  Allocate X in register (BM, BN) fp32\n"
+                           "  Allocate H in register (16, 64) e5m2\n  Allocate Y in register (16, 64)\n"
+                           "  Copy X (BM, BN) in coordinate [M = m, N = n] from global to register\n"
+                           "  Compute Cast X, e5m2 and get H\n  Compute Mask H where n * BN + col(H) != m * BM + row(H)\n"
+                           "  Compute Add H, 0 and get Y\n"
+                           "  Copy Y (BM, BN) in coordinate [M = m, N = n] from register to global\nend\n",
+                   .fill = FILL_UNIFORM, .seed = 5, .dtype = DT_E5M2, .target = "sm_89"};
+
+    levels_bind(&c, "M", 20);
+    levels_bind(&c, "N", 70);
+    LevelReport report = levels_run(arena, &c);
+    if (report.verdict != LEVELS_AGREE)
+        fail_msg("%s: %s", report.level, report.problem);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -183,6 +203,7 @@ int main(void)
         TEST(widened),
         TEST(first_operand_transposed_by_warps),
         TEST(row_sums_of_what_becomes_an_operand),
+        TEST(masked_in_a_tile),
     };
     return cmocka_run_group_tests_name("fp8", tests, NULL, NULL);
 }

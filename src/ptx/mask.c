@@ -45,10 +45,17 @@ static void select_where(Emitter *e, int reg, const Aff *cond, const char *other
     em(e, "selp.f32 %%f%d, %%f%d, %s, %s;", reg, reg, otherwise, ix_condition_here(e, cond));
 }
 
+/* What masked elements become, as the tile's type has it: no type of 8 bits has infinities that stay. */
+static const char *other_number(Emitter *e, const TileOp *op)
+{
+    return em_f32(e, dtype_round(op->results[0]->type.dtype, op->number));
+}
+
 static void select_element(Emitter *e, const TileOp *op, int i, const Aff *cond)
 {
     const TileValue *v = op->results[0];
-    select_where(e, e->frags[v->id].f[i], el_at(e, cond, v, i), em_f32(e, op->number));
+    const char *other = other_number(e, op);
+    select_where(e, e->frags[v->id].f[i], el_at(e, cond, v, i), other);
 }
 
 /* ---- runs ---------------------------------------------------------------------------- */
@@ -157,7 +164,7 @@ static const char *kept(const Run *r)
 static void select_by(const Run *r, int k, const char *p)
 {
     const int *f = r->e->frags[r->op->results[0]->id].f;
-    em(r->e, "selp.f32 %%f%d, %%f%d, %s, %s;", f[r->elements[k]], f[r->elements[k]], em_f32(r->e, r->op->number), p);
+    em(r->e, "selp.f32 %%f%d, %%f%d, %s, %s;", f[r->elements[k]], f[r->elements[k]], other_number(r->e, r->op), p);
 }
 
 static void select_by_bits(const Run *r)

@@ -380,14 +380,6 @@ static const char *workspace_name(const Cutter *c, const DefValue *value)
     return name;
 }
 
-static bool reads_elements_of(const DefOp *op, const DefValue *value)
-{
-    for (int k = 0; k < op->reads.len; k++)
-        if (op->reads.data[k].value == value)
-            return true;
-    return false;
-}
-
 /* What nothing but the tensor cores reads is kept as they take it; all else exactly. */
 static DType workspace_dtype(const Cutter *c, const DefValue *value)
 {
@@ -396,7 +388,7 @@ static DType workspace_dtype(const Cutter *c, const DefValue *value)
     for (int i = 0; i < c->def->ops.len; i++) {
         const DefOp *op = c->def->ops.data[i];
 
-        if (reads_elements_of(op, value))
+        if (def_op_reads(op, value))
             return DT_F32;
         for (int k = 0; k < op->n_args; k++) {
             if (op->args[k].value != value)

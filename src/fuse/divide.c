@@ -18,6 +18,7 @@ typedef struct Divider {
     const Def *def;
     Remade remade;
     EvalEnv sizes;
+    bool *divided; /* products, by their results' ids */
 } Divider;
 
 /* ---- parts --------------------------------------------------------------------------------- */
@@ -78,13 +79,8 @@ static bool is_divided(Divider *d, const DefOp *product)
     for (int i = 0; i < d->def->ops.len; i++) {
         const DefOp *op = d->def->ops.data[i];
         const Expr *last = columns_taken(d, op, of);
-        bool uses = false;
 
-        for (int k = 0; k < op->n_args; k++)
-            uses |= op->args[k].value == of;
-        for (int k = 0; k < op->reads.len; k++)
-            uses |= op->reads.data[k].value == of;
-        if (!uses)
+        if (!def_op_takes(op, of) && !def_op_reads(op, of))
             continue;
         if (!last || !are_tiles(d, op, last, by->dtype, &width))
             return false;
@@ -147,23 +143,27 @@ static void multiply_part(Divider *d, const DefOp *product, const DefOp *part)
 }
 
 /* The divided product that an operation takes columns of; NULL: of none. */
-static const DefOp *divided_for(Divider *d, const DefOp *op)
+static const DefOp *divided_for(const Divider *d, const DefOp *op)
 {
     const DefOp *product = op->op == OP_DEFINE && op->reads.len == 1 ? op->reads.data[0].value->op : NULL;
 
-    return product && is_divided(d, product) ? product : NULL;
+    return product && d->divided[product->result->id] ? product : NULL;
 }
 
 const Def *flow_divide(Arena *arena, const Def *def)
 {
-    Divider d = {.arena = arena, .def = def};
+    Divider d = {.arena = arena, .def = def, .divided = arena_array(arena, bool, def->values.len)};
     bool any = false;
 
     eval_init(&d.sizes, arena, def->aff);
     for (int i = 0; i < def->dims.len; i++)
         eval_bind(&d.sizes, def->dims.data[i].name, def->dims.data[i].size);
-    for (int i = 0; i < def->ops.len; i++)
-        any |= is_divided(&d, def->ops.data[i]);
+    for (int i = 0; i < def->ops.len; i++) {
+        const DefOp *op = def->ops.data[i];
+
+        d.divided[op->result->id] = is_divided(&d, op);
+        any |= d.divided[op->result->id];
+    }
     if (!any)
         return def;
     d.remade = flow_remake(arena, def);
@@ -172,7 +172,7 @@ const Def *flow_divide(Arena *arena, const Def *def)
 
         if (product)
             multiply_part(&d, product, op);
-        else if (!is_divided(&d, op))
+        else if (!d.divided[op->result->id])
             flow_keep_op(&d.remade, op);
     }
     return d.remade.def;

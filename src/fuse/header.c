@@ -23,10 +23,7 @@ typedef struct Header {
 /* Whether a mask or a Define reads elements of the tensor. */
 static bool is_read(const Node *node, const DefValue *value)
 {
-    for (int i = 0; node->source && i < node->source->reads.len; i++)
-        if (node->source->reads.data[i].value == value)
-            return true;
-    return false;
+    return node->source && def_op_reads(node->source, value);
 }
 
 /* Whether the tensor is loaded, stored or read; alone, a kernel declares all. */

@@ -84,23 +84,10 @@ static bool is_used(const Def *def, const DefValue *value, const DefOp *but, boo
     for (int i = 0; i < def->ops.len; i++) {
         const DefOp *op = def->ops.data[i];
 
-        for (int k = 0; k < op->n_args && !only_elements; k++)
-            if (op->args[k].value == value)
-                return true;
-        for (int k = 0; k < op->reads.len; k++)
-            if (op != but && op->reads.data[k].value == value)
-                return true;
+        if ((!only_elements && def_op_takes(op, value)) || (op != but && def_op_reads(op, value)))
+            return true;
     }
     return false;
-}
-
-static bool is_named(const Def *def, const char *name)
-{
-    for (int i = 0; i < def->values.len; i++)
-        if ((def->values.data[i]->is_input || def->values.data[i]->is_output) &&
-            strcmp(def->values.data[i]->name, name) == 0)
-            return true;
-    return def_dim(def, name) != NULL;
 }
 
 static bool is_seen_already(const Permuted *list, const char *name)
@@ -146,7 +133,7 @@ static bool permutes(const Def *def, const DefOp *op, const Permuted *list, Perm
     bool output = op->result->is_output;
     const DefValue *tensor = output ? op->result : value, *seen = output ? value : op->result;
     if (!(output ? output_fits(def, op, seen, axes) : input_fits(def, op, tensor, axes)) ||
-        is_named(def, seen->name) || is_seen_already(list, seen->name))
+        def_is_named(def, seen->name) || is_seen_already(list, seen->name))
         return false;
     *found = (PermutedTensor){.tensor = tensor->name, .seen = seen->name, .rank = seen->rank, .output = output,
                                 .dtype = tensor->dtype};

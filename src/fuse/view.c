@@ -277,9 +277,8 @@ static bool agrees(const Finder *f, const View *v)
         if (f->views->list.data[i].tensor == v->tensor && rows_of(&f->views->list.data[i]) != rows)
             return false;
     for (int i = 0; i < f->def->ops.len; i++)
-        for (int k = 0; k < f->def->ops.data[i]->n_args; k++)
-            if (f->def->ops.data[i]->args[k].value == v->tensor && rows != v->tensor->rank - 2)
-                return false;
+        if (rows != v->tensor->rank - 2 && def_op_takes(f->def->ops.data[i], v->tensor))
+            return false;
     return true;
 }
 
@@ -287,24 +286,17 @@ static bool agrees(const Finder *f, const View *v)
 static bool is_read(const Finder *f, const DefValue *seen)
 {
     for (int i = 0; i < f->def->ops.len; i++)
-        for (int k = 0; k < f->def->ops.data[i]->reads.len; k++)
-            if (f->def->ops.data[i]->reads.data[k].value == seen)
-                return true;
+        if (def_op_reads(f->def->ops.data[i], seen))
+            return true;
     return false;
 }
 
 static bool is_named(const Finder *f, const char *name)
 {
-    for (int i = 0; i < f->def->values.len; i++) {
-        const DefValue *value = f->def->values.data[i];
-
-        if ((value->is_input || value->is_output) && strcmp(value->name, name) == 0)
-            return true;
-    }
     for (int i = 0; i < f->views->list.len; i++)
         if (strcmp(f->views->list.data[i].name, name) == 0)
             return true;
-    return def_dim(f->def, name) != NULL;
+    return def_is_named(f->def, name);
 }
 
 /* Of parts of one tensor each has a name of its own. */
@@ -356,14 +348,9 @@ static bool find_view(Finder *f, const DefOp *op, View *v)
 
 static bool is_used(const Def *def, const DefValue *value)
 {
-    for (int i = 0; i < def->ops.len; i++) {
-        for (int k = 0; k < def->ops.data[i]->n_args; k++)
-            if (def->ops.data[i]->args[k].value == value)
-                return true;
-        for (int k = 0; k < def->ops.data[i]->reads.len; k++)
-            if (def->ops.data[i]->reads.data[k].value == value)
-                return true;
-    }
+    for (int i = 0; i < def->ops.len; i++)
+        if (def_op_takes(def->ops.data[i], value) || def_op_reads(def->ops.data[i], value))
+            return true;
     return value->is_output;
 }
 

@@ -350,6 +350,32 @@ const DefDimSym *def_dim(const Def *def, const char *name)
     return NULL;
 }
 
+bool def_is_named(const Def *def, const char *name)
+{
+    for (int i = 0; i < def->values.len; i++) {
+        const DefValue *value = def->values.data[i];
+        if ((value->is_input || value->is_output) && strcmp(value->name, name) == 0)
+            return true;
+    }
+    return def_dim(def, name) != NULL;
+}
+
+bool def_op_takes(const DefOp *op, const DefValue *value)
+{
+    for (int k = 0; k < op->n_args; k++)
+        if (op->args[k].value == value)
+            return true;
+    return false;
+}
+
+bool def_op_reads(const DefOp *op, const DefValue *value)
+{
+    for (int k = 0; k < op->reads.len; k++)
+        if (op->reads.data[k].value == value)
+            return true;
+    return false;
+}
+
 bool def_is_tiled(const Def *def, const AffSym *sym)
 {
     for (int i = 0; i < def->inputs.len + def->outputs.len; i++) {

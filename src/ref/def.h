@@ -158,6 +158,11 @@ Def *def_resolve(Arena *arena, Syms *syms, AffCtx *aff, const Program *program, 
 /* The constant that a name (dimension, Param, Let) is known to have. */
 bool def_const(const Def *def, const char *name, double *value);
 const DefDimSym *def_dim(const Def *def, const char *name);
+/* Whether an input, an output or a dimension is called so. */
+bool def_is_named(const Def *def, const char *name);
+/* Whether the value is one of the operation's operands, and whether elements of it are read. */
+bool def_op_takes(const DefOp *op, const DefValue *value);
+bool def_op_reads(const DefOp *op, const DefValue *value);
 /* Whether one of the last two dimensions of an input or output, which tiles cut, is made of this. */
 bool def_is_tiled(const Def *def, const AffSym *sym);
 /* The type that a GEMM's operand is multiplied in: its own (an input's, a Cast's), of

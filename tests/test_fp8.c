@@ -1,8 +1,8 @@
 /* test_fp8.c: products of 8-bit numbers, at every level: each way in which operands may
  * lie, both formats and both at once, beside operands of 16 bits, scales of every shape,
  * chains in which one product's result is another's operand, results of every type. */
+#include "agree.h"
 #include "fixture.h"
-#include "levels.h"
 
 #include <cmocka.h>
 
@@ -88,7 +88,7 @@ static const Subject chains[] = {
                                              "end\n", {64, 64, 48}, 45},
 };
 
-static void expect_agreement(Arena *arena, const Subject *s, const char *target, FillKind fill, uint64_t seed)
+static void check_subject(Arena *arena, const Subject *s, const char *target, FillKind fill, uint64_t seed)
 {
     LevelCase c = {.definition = s->text, .fill = fill, .seed = seed, .dtype = DT_E4M3, .target = target};
 
@@ -108,7 +108,7 @@ static void expect_all(void **state, const Subject *subjects, size_t n, const ch
     Arena *arena = ((Fixture *)*state)->arena;
 
     for (size_t i = 0; i < n; i++)
-        expect_agreement(arena, &subjects[i], target, i % 2 ? FILL_NORMAL : FILL_UNIFORM, i + 1);
+        check_subject(arena, &subjects[i], target, i % 2 ? FILL_NORMAL : FILL_UNIFORM, i + 1);
 }
 
 static void operands(void **state)
@@ -148,9 +148,7 @@ static void first_operand_transposed_by_warps(void **state)
         levels_bind(&c, "M", 130);
         levels_bind(&c, "N", 96);
         levels_bind(&c, "K", 70);
-        LevelReport report = levels_run(arena, &c);
-        if (report.verdict != LEVELS_AGREE)
-            fail_msg("choice %d: %s: %s", (int)i, report.level, report.problem);
+        expect_agreement(arena, &c);
     }
 }
 
@@ -168,9 +166,7 @@ static void row_sums_of_what_becomes_an_operand(void **state)
     levels_bind(&c, "M", 70);
     levels_bind(&c, "N", 32);
     levels_bind(&c, "K", 40);
-    LevelReport report = levels_run(arena, &c);
-    if (report.verdict != LEVELS_AGREE)
-        fail_msg("%s: %s", report.level, report.problem);
+    expect_agreement(arena, &c);
 }
 
 /* -inf in a tile of 8 bits is its largest number, also where it stays in registers. */
@@ -188,9 +184,7 @@ static void masked_in_a_tile(void **state)
 
     levels_bind(&c, "M", 20);
     levels_bind(&c, "N", 70);
-    LevelReport report = levels_run(arena, &c);
-    if (report.verdict != LEVELS_AGREE)
-        fail_msg("%s: %s", report.level, report.problem);
+    expect_agreement(arena, &c);
 }
 
 int main(void)

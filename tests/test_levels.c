@@ -1,6 +1,6 @@
 /* test_levels.c: chosen programs at every level; what random ones found stays here. */
+#include "agree.h"
 #include "fixture.h"
-#include "levels.h"
 
 #include <cmocka.h>
 
@@ -31,18 +31,6 @@ static void bind_all(Arena *arena, LevelCase *c, const char *words)
     }
     for (int i = 0; i < settings.list.len; i++)
         levels_bind(c, settings.list.data[i].name, settings.list.data[i].value);
-}
-
-static void expect_agreement(Arena *arena, const LevelCase *c)
-{
-    LevelReport report = levels_run(arena, c);
-    Str text = str_new(arena);
-
-    if (report.verdict == LEVELS_AGREE)
-        return;
-    levels_print(&text, c);
-    fprintf(stderr, "%s\n%s\n", str_text(&text), str_text(&report.log));
-    fail_msg("%s: %s", report.level, report.problem);
 }
 
 /* "NAME=VALUE ..." that are compiled in or force a choice, and of the launch. */

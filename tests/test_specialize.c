@@ -1,8 +1,8 @@
 /* test_specialize.c: kernels that are divided among warpgroups with roles, at every level:
  * tile IR after each pass, PTX in the emulator, both entries, several schedules.
  */
+#include "agree.h"
 #include "fixture.h"
-#include "levels.h"
 
 #include <cmocka.h>
 
@@ -29,30 +29,24 @@ static void add_settings(Arena *arena, LevelCase *c, const char *sets, const cha
         levels_bind(c, settings.list.data[i].name, settings.list.data[i].value);
 }
 
-static void expect_agreement(Arena *arena, LevelCase *c, const char *sets, const char *binds)
+static void check_case(Arena *arena, LevelCase *c, const char *sets, const char *binds)
 {
     add_settings(arena, c, sets, binds);
-    LevelReport report = levels_run(arena, c);
-    if (report.verdict == LEVELS_AGREE)
-        return;
-    Str text = str_new(arena);
-    levels_print(&text, c);
-    fprintf(stderr, "%s\n%s\n", str_text(&text), str_text(&report.log));
-    fail_msg("%s: %s", report.level, report.problem);
+    expect_agreement(arena, c);
 }
 
 static void check_op(Arena *arena, const char *path, DType dtype, const char *sets, const char *binds)
 {
     LevelCase c = {.definition = source_at(arena, path)->text, .dtype = dtype, .fill = FILL_NORMAL, .seed = 11, .target = "sm_90a"};
 
-    expect_agreement(arena, &c, sets, binds);
+    check_case(arena, &c, sets, binds);
 }
 
 static void check_data(Arena *arena, const char *path, FillKind fill, const char *sets, const char *binds)
 {
     LevelCase c = {.definition = source_at(arena, path)->text, .dtype = DT_BF16, .fill = fill, .seed = 12, .target = "sm_90a"};
 
-    expect_agreement(arena, &c, sets, binds);
+    check_case(arena, &c, sets, binds);
 }
 
 /* One to four warpgroups, of as many rows. */
@@ -172,7 +166,7 @@ static void scores_by_place(void **state)
                                         strstr(cases[i].bias, "Slopes") ? "Slopes (h, 1, 1) fp32" : strstr(cases[i].bias, "Rows") ? "Rows (h, q_len, 1) fp32" : "Unused (h, 1, 1) fp32",
                                         cases[i].bias, cases[i].rest);
         LevelCase c = {.definition = text, .dtype = DT_BF16, .fill = cases[i].fill, .seed = 13, .target = "sm_90a"};
-        expect_agreement(arena, &c, "BM=128 BN=64 warps=8 stages=2", "h=2 q_len=150 kv_len=190");
+        check_case(arena, &c, "BM=128 BN=64 warps=8 stages=2", "h=2 q_len=150 kv_len=190");
     }
 }
 
@@ -560,7 +554,7 @@ static void grids_of_many_axes(void **state)
         "end\n";
     LevelCase c = {.code = code, .dtype = DT_BF16, .fill = FILL_NORMAL, .seed = 13, .target = "sm_90a"};
 
-    expect_agreement(((Fixture *)*state)->arena, &c, "", "batch=12 len=70 kv_len=40");
+    check_case(((Fixture *)*state)->arena, &c, "", "batch=12 len=70 kv_len=40");
 }
 
 static void products(void **state)

@@ -1,23 +1,11 @@
 /* test_targets.c: the operators that come along, for every target, at every
  * level: small ragged shapes, every element type that the target multiplies. */
+#include "agree.h"
 #include "fixture.h"
-#include "levels.h"
 
 #include <cmocka.h>
 
 #include "texts.h"
-
-static void expect_agreement(Arena *arena, const LevelCase *c)
-{
-    LevelReport report = levels_run(arena, c);
-    Str text = str_new(arena);
-
-    if (report.verdict == LEVELS_AGREE)
-        return;
-    levels_print(&text, c);
-    fprintf(stderr, "%s %s\n%s\n%s\n", c->target, dtype_name(c->dtype), str_text(&text), str_text(&report.log));
-    fail_msg("%s: %s", report.level, report.problem);
-}
 
 /* Runs a case on every target with every type of its tensor cores. */
 static void on_every_target(Arena *arena, LevelCase c)

@@ -231,12 +231,17 @@ static TileValue *no_operation(Lower *lo, const Expr *e, const char *what)
     return rw_fill(&lo->rw, 0);
 }
 
-/* What has parts of which each has a value: not one number, and no integer. */
+/* Parts of which each has a value. */
+static bool has_parts(const Expr *e)
+{
+    return e->kind == EXPR_BINARY || e->kind == EXPR_UNARY || e->kind == EXPR_CALL;
+}
+
+/* What has parts: not one number, and no integer. */
 static bool is_composed(Lower *lo, const Expr *e)
 {
     double number;
-    bool parts = e->kind == EXPR_BINARY || e->kind == EXPR_UNARY || e->kind == EXPR_CALL;
-    return parts && !eval_float(&lo->env, e, &number) && !eval_aff(&lo->env, e, NULL);
+    return has_parts(e) && !eval_float(&lo->env, e, &number) && !eval_aff(&lo->env, e, NULL);
 }
 
 static bool mentions_param(const Lower *lo, const Expr *e)
@@ -249,8 +254,7 @@ static bool mentions_param(const Lower *lo, const Expr *e)
 /* `p * row(S)` where p is a parameter: no integer, although bounds and conditions take p as one. */
 static bool is_real(const Lower *lo, const Expr *e)
 {
-    bool parts = e->kind == EXPR_BINARY || e->kind == EXPR_UNARY || e->kind == EXPR_CALL;
-    return lo->frame->number && parts && mentions_param(lo, e);
+    return lo->frame->number && has_parts(e) && mentions_param(lo, e);
 }
 
 /* The coordinate that other elements give, each for its own, or that is computed as numbers are: which it is

@@ -317,6 +317,26 @@ static void all_flows_of_all_data(void **state)
             check_flow(f->arena, &FLOWS[i], &DATA[k], k % 3 == 1 ? DT_F16 : DT_BF16, lengths[(i + k) % TW_COUNT(lengths)]);
 }
 
+/* Where exact sums divide: a key that is all of its row has the weight 1, not one that is rounded. */
+static void a_dominant_key_is_exact(void **state)
+{
+    enum { KEYS = 96, DOMINANT = 70 };
+    static const DType dtypes[] = {DT_BF16, DT_F16};
+    static const struct Data even = {"even", 0, 1, 0, 0};
+    Fixture *f = *state;
+    for (size_t k = 0; k < TW_COUNT(dtypes); k++) {
+        Case c = make_case(f->arena, &even, dtypes[k], KEYS, 9);
+        Tensor *o, *y;
+        set(c.tensors[K], DOMINANT, 0, 5.0625); /* 2^29.2 times the others' weight */
+        run(f->arena, passed(f->arena, parse_flow(f->arena, &FLOWS[0], dtypes[k]), "sm_90a", true), &c, &o, &y);
+        for (int64_t i = 0; i < ROWS; i++)
+            for (int64_t j = 0; j < WIDTH; j++) {
+                double got = tensor_get(o, (int64_t[]){i, j}), v = tensor_get(c.tensors[V], (int64_t[]){DOMINANT, j});
+                assert_true(fabs(got - v) < 1e-6 * (1 + fabs(v)));
+            }
+    }
+}
+
 /* ---- where it is taken ------------------------------------------------------------------------------ */
 
 static int count_maxima(const TileBlock *block)
@@ -372,14 +392,15 @@ static const char TURN[] =
     "  %%e = add %%b, %%d : fp32<32x1>\n%%f = min %%e, %%r : fp32<32x1>\n%%g = subtract %%f, %%r : fp32<32x1>\n"
     "  %%i = exp2 %%g : fp32<32x1>\n%%k = multiply %%o, %%i : fp32<32x16>\nyield %%f, %%k\n}\n"
     "%%y = fma %%x, %%c, %%r1 : fp32<32x16>\n%%z = exp2 %%y : fp32<32x16>\n%%p = reshape %%z : bf16<32x16>\n"
-    "%%p1, %%o2 = revise %%p, %%o1 where any %%p >= %s : bf16<32x16>, fp32<32x16> {\n"
+    "%%l = rowsum %%p along columns : fp32<32x8>\n"
+    "%%p1, %%o2 = revise %%p, %%o1 where any %%%s >= %s : bf16<32x16>, fp32<32x16> {\n"
     "  %%q = reshape %%x : bf16<32x16>\n%%m = multiply %%o1, %%n : fp32<32x16>\nyield %%q, %%m\n}\n"
     "%%s = cast %%p1 : fp32<32x16>\n%%t = add %%s, %%o2 : fp32<32x16>\nstore %%t, Y[0 : rows, 0 : cols]\n";
 
-static void check_turn(Arena *arena, const char *hot, const char *bound, int revised, int multiplied)
+static void check_turn(Arena *arena, const char *hot, const char *looked_at, const char *bound, int revised, int multiplied)
 {
     const char *error = NULL;
-    TileProgram *p = parse_tail(arena, REVISED_HEAD("grid(m: 1) warps 2"), arena_printf(arena, TURN, hot, bound), hot);
+    TileProgram *p = parse_tail(arena, REVISED_HEAD("grid(m: 1) warps 2"), arena_printf(arena, TURN, hot, looked_at, bound), hot);
     TileProgram *q = passed(arena, p, "sm_90a", true);
     Tensor *x = tensor_new(arena, "X", DT_F32, 2, (int64_t[]){32, 16}, &error), *y[2];
     Rng rng = {5};
@@ -402,10 +423,13 @@ static void check_turn(Arena *arena, const char *hot, const char *bound, int rev
 static void first_turns_are_settled(void **state)
 {
     Fixture *f = *state;
-    check_turn(f->arena, "1", "2", 0, 0);       /* hot, and small: nothing is left to ask */
-    check_turn(f->arena, "1", "0.0625", 1, 0);  /* 2^-4 may well be reached */
-    check_turn(f->arena, "0.5", "2", 1, 0);     /* not hot: no reference is known */
-    check_turn(f->arena, "nan", "2", 0, 0);     /* as good as hot */
+    check_turn(f->arena, "1", "p", "2", 0, 0);      /* hot, and small: nothing is left to ask */
+    check_turn(f->arena, "1", "p", "0.125", 0, 0);
+    check_turn(f->arena, "1", "p", "0.0625", 1, 0); /* 2^-4 may well be reached */
+    check_turn(f->arena, "1", "l", "0.25", 0, 0);   /* by twos, at most 2^-3 */
+    check_turn(f->arena, "1", "l", "0.125", 1, 0);
+    check_turn(f->arena, "0.5", "p", "2", 1, 0);    /* not hot: no reference is known */
+    check_turn(f->arena, "nan", "p", "2", 0, 0);    /* as good as hot */
 }
 
 int main(void)
@@ -413,6 +437,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(revised_by_groups, setup, teardown),
         cmocka_unit_test_setup_teardown(all_flows_of_all_data, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_dominant_key_is_exact, setup, teardown),
         cmocka_unit_test_setup_teardown(where_it_fits, setup, teardown),
         cmocka_unit_test_setup_teardown(first_turns_are_settled, setup, teardown),
         cmocka_unit_test_setup_teardown(nothing_changes_elsewhere, setup, teardown),

@@ -28,8 +28,6 @@
 
 #include "pass/rewrite.h"
 
-enum { PARTS = 8 }; /* the columns of an accumulator that neighbouring lanes hold */
-
 typedef struct Parting {
     const TileOp *loop;
     int k;
@@ -166,14 +164,24 @@ bool parts_carry(TileProgram *program, TileKernel *kernel, TileOp *loop, int k)
     }
     if (p.failed) return false;
     widen(&p, body);
-    body->params.data[k]->type.cols = PARTS;
+    parts_of(body->params.data[k]);
+    parts_close(program, kernel, loop, k);
+    return true;
+}
 
+TileValue *parts_of(TileValue *sum)
+{
+    sum->type.cols = PARTS;
+    return sum;
+}
+
+void parts_close(TileProgram *program, TileKernel *kernel, TileOp *loop, int k)
+{
     Rewriter rw = {.program = program, .kernel = kernel, .loc = loop->loc};
     rw.block = rw_block_of(kernel->body, loop, &rw.at);
     loop->args[k] = divided(&rw, loop->args[k]);
     TileValue *whole = loop->results[k], *parts = rw_renew(&rw, loop, k);
-    parts->type.cols = PARTS;
+    parts_of(parts);
     rw.at++;
     rw_serve(whole, rw_reduce_rows(&rw, OP_ROW_SUM, parts));
-    return true;
 }

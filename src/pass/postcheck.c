@@ -6,13 +6,17 @@
  * becomes
  *   %r1, %l1, %x1, %h1 = revise %r, %l, %x, %h where any %h >= 1 { RAISE }
  *   %e = exp2(%s * log2 e + %r1); %P = reshape %e; %part = rowsum %e
- *   %P1, %part1, %r2, %l2, %x2, %h2 = revise %P, %part, %r1, %l1, %x1, %h1 where any %P >= BOUND {
+ *   %P1, %part1, %r2, %l2, %x2, %h2 = revise %P, %part, %r1, %l1, %x1, %h1
+ *     where any %part >= BOUND {
  *     RAISE; %e and what is made of it again }
  *   %l3 = add %l2, %part1
  *
  * Where sums are but divisors they may be of what the products see, %P: then the tensor cores may
  * make them (ones.c), and they are no part of the weights. Where something else is made of them as well, a
  * logarithm say, the loop carries both, %l as it is and beside it the divisor.
+ *
+ * Sums are in parts (parts.c), a few for each lane, which show that something has grown with less work than
+ * the weights do; those that the tensor cores sum are looked at themselves.
  *
  * The exponentials do not wait for a maximum, nor lanes for each other: where the
  * reference is an old one, that shows in what they gave. It is legal where the
@@ -44,19 +48,26 @@ static const double UNSEEN = 8.50705917302346158658e37, FAR = 1e30;
 /* What p may be. bf16 and fp32 have 126 binades below 1 and keep their precision 60
  * binades down (times numbers of 2^-66 and more), and that p is less than 2 shows in
  * one bit of it. fp16 has only 14, so it uses those above 1: no lag, and up to 2^13, four
- * of which are short of infinity. */
+ * of which are short of infinity.
+ *
+ * Where exact sums divide, the rounding of a weight that is most of its row does not cancel, unless its
+ * score was the reference: so that is raised early, and before the exponentials are made where it moved at all. */
 static const struct Range {
     DType dtype;
-    double lag, bound, headroom; /* headroom = lag + log2 bound */
+    bool exact; /* it is exact sums that divide */
+    double lag, bound;
+    double far; /* binades: moved by so many, the reference is hot */
 } RANGES[] = {
-    {DT_BF16, 60, 2, 61},
-    {DT_F16, 0, 8192, 13},
+    {DT_BF16, false, 60, 2, 30.5},
+    {DT_F16, false, 0, 8192, 6.5},
+    {DT_BF16, true, 0, 4096, 1},
+    {DT_F16, true, 0, 4096, 1},
 };
 
-static const struct Range *range_of(DType dtype)
+static const struct Range *range_of(DType dtype, bool exact)
 {
     for (size_t i = 0; i < TW_COUNT(RANGES); i++)
-        if (RANGES[i].dtype == dtype) return &RANGES[i];
+        if (RANGES[i].dtype == dtype && RANGES[i].exact == exact) return &RANGES[i];
     return NULL;
 }
 
@@ -81,7 +92,7 @@ typedef struct State {
 
 /* What one turn makes of its scores. */
 typedef struct Weights {
-    TileValue *operand, *part, *rounded; /* the last two, sums: NULL where there is none, or the tensor cores sum */
+    TileValue *operand, *part, *rounded; /* the last two, sums in parts: NULL where there is none, or the tensor cores sum */
 } Weights;
 
 /* ---- does it fit? ------------------------------------------------------------------ */
@@ -110,7 +121,7 @@ static bool find_parts(PostCheck *c)
             c->rescales[c->n_sums++] = op;
         }
     }
-    c->range = c->reshape ? range_of(c->reshape->results[0]->type.dtype) : NULL;
+    c->range = c->reshape ? range_of(c->reshape->results[0]->type.dtype, !c->rounded) : NULL;
     return c->range != NULL;
 }
 
@@ -120,7 +131,7 @@ bool postcheck_fits(const TileKernel *kernel, const TileOp *loop, const TileOp *
     if (!kernel->specialized || !target->has_wgmma || !free.far_reference || !loop) return false;
     PostCheck c = {.loop = (TileOp *)loop, .softmax = (TileOp *)softmax};
     TileType s = softmax->args[0]->type;
-    return kernel->warps_n == 1 && s.rows % tile_warps(kernel) == 0 && s.rows > 1 && s.cols > 1 && find_parts(&c);
+    return kernel->warps_n == 1 && s.rows % tile_warps(kernel) == 0 && s.rows > 1 && s.cols % PARTS == 0 && find_parts(&c);
 }
 
 /* ---- pieces -------------------------------------------------------------------------- */
@@ -136,16 +147,22 @@ static Weights weights(Rewriter *rw, const PostCheck *c, TileValue *reference)
 {
     TileValue *e = exponentials(rw, c, reference);
     TileOp *reshape = rw_insert(rw, TILE_RESHAPE, 1, &e, 1, &c->reshape->results[0]->type);
-    TileValue *operand = reshape->results[0], *part = c->exact ? rw_reduce_rows(rw, OP_ROW_SUM, e) : NULL;
-    return (Weights){operand, part, c->rounded && !c->one ? parts_fold(rw, operand) : NULL};
+    TileValue *operand = reshape->results[0], *part = c->exact ? parts_of(rw_reduce_rows(rw, OP_ROW_SUM, e)) : NULL;
+    return (Weights){operand, part, c->rounded && !c->one ? parts_of(parts_fold(rw, operand)) : NULL};
 }
 
-/* 1 where a reference moved by more than half of what p may grow, but not from where
- * it had seen nothing. */
+/* What shows that a weight has grown large. */
+static TileValue *looked_at(const Weights *w)
+{
+    if (w->rounded) return w->rounded;
+    return w->part ? w->part : w->operand;
+}
+
+/* 1 where a reference moved far, but not from where it had seen nothing. */
 static TileValue *is_hot(Rewriter *rw, const PostCheck *c, TileValue *before, TileValue *after)
 {
     TileValue *by = rw_binary(rw, OP_SUBTRACT, before, after);
-    TileValue *far = rw_binary(rw, OP_GREATER, by, rw_fill(rw, c->range->headroom / 2));
+    TileValue *far = rw_binary(rw, OP_GREATER, by, rw_fill(rw, c->range->far));
     return rw_binary(rw, OP_MULTIPLY, far, rw_binary(rw, OP_LESS, by, rw_fill(rw, FAR)));
 }
 
@@ -344,7 +361,7 @@ static void expand_turn(const PostCheck *c, State s)
     rw.at = tile_index_of(body, c->softmax);
     revise(&rw, c, s.hot, 1, NULL, &s);
     Weights w = weights(&rw, c, s.reference);
-    revise(&rw, c, w.operand, c->range->bound, &w, &s);
+    revise(&rw, c, looked_at(&w), c->range->bound, &w, &s);
     rw_stand_for(body, c->softmax->results[1], s.reference);
     TileValue *divisor = c->rounded ? new_divisor(&rw, c, &s, &w) : NULL;
     TileValue *l = c->exact ? rw_binary(&rw, OP_ADD, s.l, w.part) : divisor;
@@ -368,6 +385,8 @@ void postcheck_expand(TileProgram *program, TileKernel *kernel, TileOp *loop, Ti
     int divisor = rounded ? position_of(body, s.divisor) : -1;
     if (rounded && ones_fit(body, softmax)) c.one = ones_operand(program, kernel, c.reshape->results[0], s.divisor);
     s.hot = carry_hot(&c);
+    if (s.l) parts_of(s.l);
+    if (s.divisor && !c.one) parts_of(s.divisor);
     expand_turn(&c, s);
     remove_old(&c);
     carry_reference(&c, position_of(body, s.reference));
@@ -375,6 +394,6 @@ void postcheck_expand(TileProgram *program, TileKernel *kernel, TileOp *loop, Ti
     if (c.rounded) restore_sum(&c, divisor);
     for (int i = 0; i < c.n_sums; i++) restore_sum(&c, position_of(body, s.sums[i]));
     if (c.one) ones_carry(program, kernel, loop, divisor);
-    else if (c.rounded) parts_carry(program, kernel, loop, divisor);
-    if (c.exact) parts_carry(program, kernel, loop, l);
+    else if (c.rounded) parts_close(program, kernel, loop, divisor);
+    if (c.exact) parts_close(program, kernel, loop, l);
 }

@@ -10,7 +10,8 @@
  *
  *   %r = min(rowmax(%s) * -c + d, any)
  *   %p = reshape(exp2(fma(%s, c, %r)))                           at most 2^d, or NaN both times
- *   %p1 = revise %p where any %p >= 2 { ... }               ->   %p for %p1
+ *   %l = rowsum(%p)                                              in c columns for C: at most 2^d C / c
+ *   %p1 = revise %p where any %l >= 2 { ... }               ->   %p for %p1
  *
  * likewise where the scores were s = x a + i v, and what is exponentiated is x (a c) + (i (v c) + r)
  * (place.c).
@@ -108,11 +109,24 @@ static bool is_maximum(const TileValue *v, const Exponent *e, double limit)
     return s && is_of_scores(e, s, -factor);
 }
 
+static bool is_row_sum(const TileOp *op)
+{
+    return op->kind == TILE_REDUCE && op->op == OP_ROW_SUM && op->axis == 1 && op->n_args == 1;
+}
+
+/* What v is made of element by element, or in sums: the bound is then of each addend. */
+static const TileValue *addends_of(const TileValue *v, double *bound)
+{
+    for (; v->def && (v->def->kind == TILE_RESHAPE || v->def->kind == TILE_CAST || is_row_sum(v->def)); v = v->def->args[0])
+        if (is_row_sum(v->def)) *bound *= (double)v->type.cols / v->def->args[0]->type.cols;
+    return v;
+}
+
 /* At most half the bound, from what is known of its reference? */
 static bool is_small(const TileValue *v, double bound)
 {
     Exponent e;
-    while (v->def && (v->def->kind == TILE_RESHAPE || v->def->kind == TILE_CAST)) v = v->def->args[0];
+    v = addends_of(v, &bound);
     const TileOp *power = element_def(v, OP_EXP2);
     if (!power || !find_exponent(power->args[0], &e)) return false;
     const TileOp *least = element_def(e.reference, OP_MIN);

@@ -62,6 +62,11 @@ try ../tests/gen/whole_numbers --bind M=9 --bind N=64
 try ../tests/gen/whole_numbers --dtype fp16 --target sm_75 --bind M=5 --bind N=33
 try ../tests/gen/lookups --bind M=21 --bind N=64 --bind K=9
 try ../tests/gen/bias_by_buckets --set D=64 --target sm_90a --bind b=1 --bind h=2 --bind n=75
+for target in sm_80 sm_90a; do
+    try ../tests/gen/capped --set HeadDim=128 --target $target --bind batch=1 --bind heads=2 --bind q_len=77 --bind kv_len=150 --seed 2
+    try ../tests/gen/capped --set HeadDim=128 --set maximum=0 --target $target --bind batch=1 --bind heads=2 --bind q_len=150 \
+        --bind kv_len=150 --seed 2
+done
 try ../tests/gen/lookups --dtype fp16 --target sm_75 --bind M=5 --bind N=33 --bind K=3
 
 # The drawn ones: awk's generator differs between implementations, this does not.

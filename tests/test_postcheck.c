@@ -127,6 +127,10 @@ static const Flow FLOWS[] = {
     {.what = "a low cap on shifted scores", .fits = true, .bounded = DTYPE(DT_BF16) | DTYPE(DT_F16),
      .scores = "%cap = fill -8 : fp32<1x1>\n%far = fill 300 : fp32<1x1>\n%t = tanh %S : fp32<64x32>\n"
                "%u = fma %t, %cap, %far : fp32<64x32>\n%S1 = mask %u where j * 32 + col < n else -inf : fp32<64x32>\n"},
+    {.what = "a cap that is taken apart", .fits = true, .bounded = DTYPE(DT_BF16) | DTYPE(DT_F16),
+     .scores = "%one = fill 1 : fp32<1x1>\n%cap = fill 16 : fp32<1x1>\n%t = exp %S : fp32<64x32>\n"
+               "%u = add %t, %one : fp32<64x32>\n%r = reciprocal %u : fp32<64x32>\n%S0 = multiply %r, %cap : fp32<64x32>\n"
+               "%S1 = mask %S0 where j * 32 + col < n else -inf : fp32<64x32>\n"},
     {.what = "scores that are clamped", .fits = true, .bounded = DTYPE(DT_BF16),
      .scores = "%top = fill 20 : fp32<1x1>\n%low = fill -50 : fp32<1x1>\n%t = min %S, %top : fp32<64x32>\n"
                "%u = max %t, %low : fp32<64x32>\n%S1 = mask %u where j * 32 + col < n else -inf : fp32<64x32>\n"},

@@ -13,16 +13,24 @@
  * wait for: an exponential and a reciprocal, beside the exponential that follows.
  * There it is a polynomial in exp(-2 |x|), wrong by 2^-18: of weights that are rounded
  * to 16 bits nothing is lost as long as what tanh is multiplied by is below 2^8.
+ *
+ * An output in fp32 shows more (shown.c). That of a logarithm of the sum has the absolute error,
+ * for which the polynomial is too coarse behind a factor; the weights themselves, their sum or
+ * their maximum are to be as precise as fp32 is.
  */
 #include "pass/absolute.h"
 
+#include "pass/gauge.h"
 #include "pass/rewrite.h"
+#include "pass/shown.h"
 
 #include <math.h>
 
 enum { MAX_DEPTH = 12 };
 
 static const double MOST_SCALE = 256;
+static const double FINER = 64;           /* times as precise as weights must a logarithm of their sum be, */
+static const double MOST_IN_FULL = 4;     /* and behind this factor an error of some units is seen in fp32 */
 
 /* By how much v, an operand, is multiplied on its way to the result; 0: in no known way. */
 static double scale_through(const TileOp *op, const TileValue *v)
@@ -42,8 +50,32 @@ static bool is_exponentiated(const TileOp *op, const TileValue *v)
     return op->kind == TILE_ELEMENT && (op->op == OP_EXP || op->op == OP_EXP2);
 }
 
+/* The loop in whose body an operation stands itself; NULL: none. */
+static const TileOp *loop_of(const TileBlock *block, const TileOp *op)
+{
+    for (int i = 0; i < block->ops.len; i++) {
+        const TileOp *outer = block->ops.data[i], *found = NULL;
+        for (int r = 0; r < outer->n_regions && !found; r++) {
+            if (outer->kind == TILE_FOR && tile_index_of(outer->regions[r], op) >= 0) return outer;
+            found = loop_of(outer->regions[r], op);
+        }
+        if (found) return found;
+    }
+    return NULL;
+}
+
+/* `scale` as it counts for what is exponentiated there: more where more of it is seen. */
+static double scale_seen(const TileProgram *program, const TileKernel *kernel, const TileOp *op, double scale)
+{
+    GaugeFreedom free = {false, false, false};
+    if (op->kind == TILE_SOFTMAX) free = gauge_freedom(program->arena, kernel, loop_of(kernel->body, op), op);
+    if (free.reference) return free.rounded_sum ? scale : scale * FINER;
+    if (!shown_in_full(program, kernel, op->results, op->kind == TILE_SOFTMAX ? 3 : 1)) return scale;
+    return scale <= MOST_IN_FULL ? MOST_SCALE * 2 : INFINITY;
+}
+
 /* The largest factor with which v, multiplied by `scale` so far, arrives where it is
- * exponentiated; infinite where it is also used otherwise. */
+ * exponentiated, as far as that is seen; infinite where it is also used otherwise. */
 static double scale_exponentiated(const TileProgram *program, const TileKernel *kernel, const TileValue *v,
                                   double scale, int depth)
 {
@@ -52,8 +84,10 @@ static double scale_exponentiated(const TileProgram *program, const TileKernel *
     if (depth > MAX_DEPTH || uses.len == 0) return INFINITY;
     for (int i = 0; i < uses.len; i++) {
         const TileOp *op = uses.data[i];
-        double through = scale_through(op, v), here = scale;
-        if (!is_exponentiated(op, v))
+        double through = scale_through(op, v), here;
+        if (is_exponentiated(op, v))
+            here = scale_seen(program, kernel, op, scale);
+        else
             here = through > 0 ? scale_exponentiated(program, kernel, op->results[0], scale * through, depth + 1) : INFINITY;
         most = fmax(most, here);
     }

@@ -84,6 +84,12 @@ static ValueRange of_quotient(const TileOp *op, const ValueRange *a)
     return product(a[0], interval(1 / by, 1 / by));
 }
 
+static ValueRange of_reciprocal(const TileOp *op, const ValueRange *a)
+{
+    (void)op;
+    return a[0].lo > 0 && !a[0].masked ? interval(1 / a[0].hi, 1 / a[0].lo) : ANY;
+}
+
 static ValueRange of_sign(const TileOp *op, const ValueRange *a)
 {
     if (op->op == OP_NEGATE) return negated(a[0]);
@@ -113,6 +119,7 @@ static const struct {
     {OP_DIVIDE, of_quotient}, {OP_NEGATE, of_sign},   {OP_ABS, of_sign},         {OP_SQUARE, of_sign},
     {OP_MAX, of_choice},      {OP_MIN, of_choice},    {OP_WHERE, of_choice},     {OP_TANH, of_rising},
     {OP_SIGMOID, of_rising},  {OP_RELU, of_rising},   {OP_EXP, of_rising},       {OP_EXP2, of_rising},
+    {OP_RECIPROCAL, of_reciprocal},
 };
 
 static ValueRange range_within(const TileValue *v, int depth);

@@ -1,0 +1,10 @@
+/* shown.h: see shown.c. */
+#ifndef TW_SHOWN_H
+#define TW_SHOWN_H
+
+#include "tile/tile.h"
+
+/* Whether an output in fp32 is made of one of these values without a rounding to fewer bits. */
+bool shown_in_full(const TileProgram *program, const TileKernel *kernel, TileValue *const *values, int n);
+
+#endif

@@ -108,6 +108,10 @@ static const Aff *div_const(AffCtx *ctx, AffSum *s, int64_t k)
     return sum_build(ctx, &whole);
 }
 
+/* Numbers that take this much more room are left as they are: those of a hash, whose steps are
+ * kept small one by one. */
+static const int64_t MOST_GROWTH = 4096;
+
 /* c * (x mod a)  ->  c * x in s, where only s mod k matters and k divides c * a. */
 static bool drop_inner_mod(AffSum *s, int64_t k)
 {
@@ -115,7 +119,7 @@ static bool drop_inner_mod(AffSum *s, int64_t k)
         AffTerm t = s->terms[i];
         int64_t a, ca;
         if (t.product->kind != AFF_MOD || !aff_is_const(t.product->b, &a) ||
-            __builtin_mul_overflow(t.coef, a, &ca) || ca % k != 0)
+            __builtin_mul_overflow(t.coef, a, &ca) || ca % k != 0 || magnitude(t.coef) >= MOST_GROWTH)
             continue;
         sum_add_term(s, t.product, -t.coef);
         sum_add(s, t.product->a, t.coef);

@@ -211,7 +211,28 @@ static bool reads_elements(const Expr *e)
     return false;
 }
 
-/* What compares elements of tensors compares numbers; all else is of integers. */
+/* A division, a function or a number that need not be whole. */
+static bool may_have_fraction(Checker *c, const Expr *e)
+{
+    const EvalName *name = e && e->kind == EXPR_NAME ? eval_find(&c->env, e->name) : NULL;
+    if (!e)
+        return false;
+    if (e->kind == EXPR_FLOAT || e->kind == EXPR_CALL || (name && !name->aff))
+        return true;
+    if (e->kind == EXPR_BINARY && (e->op == EO_DIV || e->op == EO_POW))
+        return true;
+    return may_have_fraction(c, e->a) || may_have_fraction(c, e->b);
+}
+
+/* What reads elements of tensors, or what has fractions, compares numbers; all else is of integers. */
+static bool compares_numbers(Checker *c, const Expr *e)
+{
+    bool comparison = e->kind == EXPR_BINARY && e->op >= EO_LT && e->op <= EO_NE;
+    if (e->kind != EXPR_BINARY || reads_elements(e))
+        return e->kind == EXPR_BINARY;
+    return comparison && may_have_fraction(c, e) && !eval_aff(&c->env, e, NULL);
+}
+
 static void element_condition(Checker *c, const Expr *e)
 {
     bool joins = e->kind == EXPR_BINARY && (e->op == EO_AND || e->op == EO_OR);
@@ -219,7 +240,7 @@ static void element_condition(Checker *c, const Expr *e)
         element_condition(c, e->a);
         if (joins)
             element_condition(c, e->b);
-    } else if (e->kind == EXPR_BINARY && reads_elements(e)) {
+    } else if (compares_numbers(c, e)) {
         if (values_number(c, e->a))
             values_number(c, e->b);
     } else {

@@ -11,8 +11,8 @@
  *   varying  different from element to element: gathered into a tile, a column
  *            or a row where it depends on one side alone, and compared there
  *
- * A condition is taken apart at its `and`s: what does not vary stays one
- * condition over row and col, each part that varies selects on its own.
+ * A condition is taken apart at its `and`s: what does not vary and has no fraction stays one
+ * condition over row and col, each other part selects on its own.
  */
 #include "lower/state.h"
 
@@ -237,18 +237,25 @@ static bool has_parts(const Expr *e)
     return e->kind == EXPR_BINARY || e->kind == EXPR_UNARY || e->kind == EXPR_CALL;
 }
 
-/* What has parts: not one number, and no integer. */
-static bool is_composed(Lower *lo, const Expr *e)
-{
-    double number;
-    return has_parts(e) && !eval_float(&lo->env, e, &number) && !eval_aff(&lo->env, e, NULL);
-}
-
 static bool mentions_param(const Lower *lo, const Expr *e)
 {
     for (int i = 0; i < lo->program->params.len; i++)
         if (expr_mentions(e, lo->program->params.data[i])) return true;
     return false;
+}
+
+static bool is_whole_quotient(const Expr *e)
+{
+    return e->kind == EXPR_BINARY && (e->op == EO_IDIV || e->op == EO_MOD);
+}
+
+/* What has parts: not one number, and no integer. Among numbers a parameter is one, but for what is
+ * divided into whole parts. */
+static bool is_composed(Lower *lo, const Expr *e)
+{
+    double number;
+    if (!has_parts(e) || eval_float(&lo->env, e, &number)) return false;
+    return (mentions_param(lo, e) && !is_whole_quotient(e)) || !eval_aff(&lo->env, e, NULL);
 }
 
 /* `p * row(S)` where p is a parameter: no integer, although bounds and conditions take p as one. */
@@ -403,7 +410,7 @@ static TileValue *value_of(Lower *lo, const Expr *e)
         return rw_binary(&lo->rw, OP_EQUAL, value_of(lo, e->a), zero);
     }
     if (e->kind == EXPR_UNARY) return rw_unary(&lo->rw, OP_NEGATE, value_of(lo, e->a));
-    if (e->kind == EXPR_BINARY && (e->op == EO_IDIV || e->op == EO_MOD)) return whole_quotient(lo, e);
+    if (is_whole_quotient(e)) return whole_quotient(lo, e);
     if (e->kind != EXPR_BINARY || element_op(e->op) == OP_COUNT)
         return no_operation(lo, e, "something that tiles have no operation for,");
     bool logical = e->op == EO_AND || e->op == EO_OR;
@@ -414,11 +421,35 @@ static TileValue *value_of(Lower *lo, const Expr *e)
 
 /* ---- masks ----------------------------------------------------------------------------------------- */
 
+static bool reads_elements(const Expr *e)
+{
+    if (e->kind == EXPR_INDEX || (e->a && reads_elements(e->a)) || (e->b && reads_elements(e->b))) return true;
+    for (int i = 0; i < e->n_args; i++)
+        if (reads_elements(e->args[i])) return true;
+    return false;
+}
+
+/* In a condition of integers a parameter is one: made so before it is tried whether it is such a condition. */
+static void make_integers(Lower *lo, const Expr *e)
+{
+    for (int i = 0; i < lo->program->params.len; i++)
+        if (expr_mentions(e, lo->program->params.data[i])) lo_param_integer(lo, lo->program->params.data[i], true);
+}
+
+/* Whether each element is chosen by numbers: those that vary, or ones with fractions. */
+static bool selects(Lower *lo, const Expr *e)
+{
+    double number;
+    if (varies(lo, e) || reads_elements(e)) return varies(lo, e);
+    make_integers(lo, e);
+    return has_parts(e) && !eval_float(&lo->env, e, &number) && !eval_aff(&lo->env, e, NULL);
+}
+
 static TileValue *select_where(Lower *lo, const Expr *e, TileValue *x, TileValue *otherwise)
 {
     if (e->kind == EXPR_BINARY && e->op == EO_AND)
         return select_where(lo, e->b, select_where(lo, e->a, x, otherwise), otherwise);
-    if (!varies(lo, e)) return x;
+    if (!selects(lo, e)) return x;
     TileValue *args[] = {value_of(lo, e), x, otherwise};
     return rw_element(&lo->rw, OP_WHERE, 3, args);
 }
@@ -426,7 +457,7 @@ static TileValue *select_where(Lower *lo, const Expr *e, TileValue *x, TileValue
 /* What of a condition does not vary; NULL: nothing. */
 static const Expr *not_varying(Lower *lo, const Expr *e)
 {
-    if (e->kind != EXPR_BINARY || e->op != EO_AND) return varies(lo, e) ? NULL : e;
+    if (e->kind != EXPR_BINARY || e->op != EO_AND) return selects(lo, e) ? NULL : e;
     const Expr *a = not_varying(lo, e->a), *b = not_varying(lo, e->b);
     return a && b ? expr_binary(lo->arena, EO_AND, (Expr *)a, (Expr *)b) : a ? a : b;
 }

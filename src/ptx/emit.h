@@ -36,8 +36,8 @@ typedef struct Memo {     /* an integer expression already in a register */
     bool valid;
 } Memo;
 
-/* What an expression was made into: an s32, a predicate, an fp32. */
-typedef enum MemoKind { MEMO_VALUE, MEMO_CONDITION, MEMO_FLOAT, MEMO_KINDS } MemoKind;
+/* What an expression was made into: an s32, a predicate, an fp32, an s64. */
+typedef enum MemoKind { MEMO_VALUE, MEMO_CONDITION, MEMO_FLOAT, MEMO_WIDE, MEMO_KINDS } MemoKind;
 typedef VEC(Memo) Memos;
 
 typedef struct LaneSym {  /* this lane's first row or column in fragments of an extent */
@@ -128,6 +128,10 @@ void ix_bind(Emitter *e, const AffSym *sym, const char *reg, int level);
 void ix_know(Emitter *e, const Aff *a, const char *reg, int level); /* a's value is in a register */
 int ix_level(const Emitter *e, const Aff *a);
 const char *ix_value(Emitter *e, const Aff *a);      /* s32 operand */
+const char *ix_wide(Emitter *e, const Aff *a);       /* s64 operand */
+/* wide.c: whether 32 bits may be too few, and the s64 otherwise */
+bool ix_is_wide(const Aff *a);
+void ix_emit_wide(Emitter *e, int level, const Aff *a, const char *d);
 /* d = the expression as fp32. Values that differ by constants share one conversion,
  * so that beyond 2^24 the last place may be off by one. */
 void ix_float(Emitter *e, const Aff *a, const char *d);

@@ -1,6 +1,7 @@
 /* index.c: integer expressions and conditions to PTX.
  *
- * Coordinates are 32-bit signed (dimensions are at most 2^31 - 1); byte offsets
+ * Coordinates are 32-bit signed (dimensions are at most 2^31 - 1); what is too large for
+ * that is divided and compared in 64 bits (wide.c), and byte offsets
  * into global memory are 64-bit and made in copy.c. Each expression is emitted
  * once in the outermost scope where it can be, and remembered there.
  */
@@ -137,8 +138,19 @@ static void emit_two(Emitter *e, int level, const char *instruction, const Aff *
     em_at(e, level, "%s %s, %s, %s;", instruction, d, x, y);
 }
 
+/* Of what is divided or chosen from, all bits count. */
+static bool needs_wide(const Aff *a)
+{
+    bool chosen = a->kind == AFF_MIN || a->kind == AFF_MAX;
+    return (chosen || a->kind == AFF_DIV || a->kind == AFF_MOD) && (ix_is_wide(a->a) || ix_is_wide(a->b));
+}
+
 static void emit_value(Emitter *e, int level, const Aff *a, const char *d)
 {
+    if (needs_wide(a)) {
+        em_at(e, level, "cvt.u32.u64 %s, %s;", d, ix_wide(e, a));
+        return;
+    }
     switch (a->kind) {
     case AFF_CONST:  em_at(e, level, "mov.b32 %s, %lld;", d, (long long)a->value); break;
     case AFF_SYM:    break;
@@ -179,6 +191,20 @@ const char *ix_value(Emitter *e, const Aff *a)
     return em_name(e, REG_R, reg);
 }
 
+const char *ix_wide(Emitter *e, const Aff *a)
+{
+    int64_t number;
+    if (aff_is_const(a, &number)) return arena_printf(e->arena, "%lld", (long long)number);
+    Memo memo = *memo_of(e, MEMO_WIDE, a);
+    if (memo.valid) return em_name(e, REG_RD, memo.reg);
+    int level = ix_level(e, a), reg = em_reg(e, REG_RD);
+    const char *d = em_name(e, REG_RD, reg);
+    if (ix_is_wide(a) || needs_wide(a)) ix_emit_wide(e, level, a, d);
+    else em_at(e, level, "cvt.s64.s32 %s, %s;", d, ix_value(e, a));
+    remember(e, MEMO_WIDE, a, reg, level);
+    return d;
+}
+
 /* ---- conditions ----------------------------------------------------------------- */
 
 /* a = rest + constant */
@@ -208,8 +234,9 @@ static void emit_comparison(Emitter *e, int level, const Aff *a, const char *d)
     AffCtx *aff = e->program->aff;
     int64_t constant;
     const Aff *rest = split_constant(aff, aff_sub(aff, a->a, a->b), &constant);
-    em_at(e, level, "setp.%s.s32 %s, %s, %lld;", a->kind == AFF_LE ? "le" : "eq", d, ix_value(e, rest),
-          (long long)-constant);
+    bool wide = ix_is_wide(rest) || constant > INT32_MAX || constant <= INT32_MIN;
+    em_at(e, level, "setp.%s.%s %s, %s, %lld;", a->kind == AFF_LE ? "le" : "eq", wide ? "s64" : "s32", d,
+          wide ? ix_wide(e, rest) : ix_value(e, rest), (long long)-constant);
 }
 
 /* Predicate registers are few, so a condition that is used once is best made
@@ -264,7 +291,8 @@ static const char *converted(Emitter *e, const Aff *a)
     Memo memo = *memo_of(e, MEMO_FLOAT, a);
     if (memo.valid) return em_name(e, REG_F, memo.reg);
     int level = ix_level(e, a), reg = em_reg(e, REG_F);
-    em_at(e, level, "cvt.rn.f32.s32 %%f%d, %s;", reg, ix_value(e, a));
+    if (ix_is_wide(a)) em_at(e, level, "cvt.rn.f32.s64 %%f%d, %s;", reg, ix_wide(e, a));
+    else em_at(e, level, "cvt.rn.f32.s32 %%f%d, %s;", reg, ix_value(e, a));
     remember(e, MEMO_FLOAT, a, reg, level);
     return em_name(e, REG_F, reg);
 }

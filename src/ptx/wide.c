@@ -1,0 +1,123 @@
+/* wide.c: integer expressions of 64 bits.
+ *
+ * Coordinates fit 32 bits, and so does nearly all that is made of them; but a hash of a
+ * position, `(i * 8191 + j * 131) % 65521`, takes factors by which they do not. What is divided,
+ * compared or made a number is worked out in 64 bits where its bounds leave 32 and some
+ * number in it is large: bounds alone would say so of nearly every coordinate, since a
+ * dimension that the launch gives has none but that of its type. By powers of two counters are
+ * multiplied as well, which count tiles.
+ */
+#include "ptx/emit.h"
+
+enum { LARGE = 4096, LARGEST_TILE = 32768 };
+
+static bool fits(int64_t lo, int64_t hi)
+{
+    return lo >= INT32_MIN && hi <= INT32_MAX;
+}
+
+static bool is_large(int64_t factor)
+{
+    bool tiles = (factor & (factor - 1)) == 0 && factor <= LARGEST_TILE;
+    return factor >= LARGE && !tiles;
+}
+
+static bool has_large(const Aff *a)
+{
+    switch (a->kind) {
+    case AFF_CONST: return !fits(a->value, a->value);
+    case AFF_MUL:
+        if (a->b->kind == AFF_CONST && (is_large(a->b->value) || is_large(-a->b->value))) return true;
+        return has_large(a->a) || has_large(a->b);
+    case AFF_ADD: case AFF_MIN: case AFF_MAX: case AFF_DIV: case AFF_MOD: return has_large(a->a) || has_large(a->b);
+    case AFF_SYM: case AFF_LE: case AFF_EQ: case AFF_AND: case AFF_OR: case AFF_NOT: case AFF_POISON: break;
+    }
+    return false;
+}
+
+bool ix_is_wide(const Aff *a)
+{
+    int64_t lo, hi;
+    aff_bounds(a, &lo, &hi);
+    return !fits(lo, hi) && has_large(a);
+}
+
+static int log_of(int64_t n)
+{
+    int log = 0;
+    while (log < 62 && ((int64_t)1 << log) < n) log++;
+    return log;
+}
+
+/* 2^(63 + log) / n + 1, where 2^(log - 1) < n <= 2^log. */
+static uint64_t factor_of(uint64_t n, int log)
+{
+    uint64_t quotient = 0, rest = 0;
+    for (int bit = 63 + log; bit >= 0; bit--) {
+        rest = rest * 2 + (bit == 63 + log);
+        quotient = quotient * 2 + (rest >= n);
+        if (rest >= n) rest -= n;
+    }
+    return quotient + 1;
+}
+
+/* q = x / n for 0 <= x < 2^63 and a constant n > 1, as ix_divide. */
+static void divide(Emitter *e, int level, const char *q, const char *x, int64_t n)
+{
+    int log = log_of(n);
+    em_at(e, level, "mul.hi.u64 %s, %s, 0x%llx;", q, x, (unsigned long long)factor_of((uint64_t)n, log));
+    if (log > 1) em_at(e, level, "shr.u64 %s, %s, %d;", q, q, log - 1);
+}
+
+/* By a constant: a multiple of it is added first where x may be negative. */
+static void divide_by(Emitter *e, int level, const Aff *a, const char *d, int64_t n)
+{
+    int64_t lo, hi, most = (int64_t)1 << 62, whole = most / n;
+    const char *x = ix_wide(e, a->a), *shifted = x, *q = em_new(e, REG_RD);
+    aff_bounds(a->a, &lo, &hi);
+    if (lo < 0) {
+        shifted = em_new(e, REG_RD);
+        em_at(e, level, "add.s64 %s, %s, %lld;", shifted, x, (long long)(whole * n));
+    }
+    divide(e, level, q, shifted, n);
+    if (a->kind == AFF_DIV) em_at(e, level, "sub.s64 %s, %s, %lld;", d, q, lo < 0 ? (long long)whole : 0LL);
+    else em_at(e, level, "mad.lo.s64 %s, %s, %lld, %s;", d, q, (long long)-n, shifted);
+}
+
+static void emit_division(Emitter *e, int level, const Aff *a, const char *d)
+{
+    int64_t n;
+    if (aff_is_const(a->b, &n) && n > 1) {
+        divide_by(e, level, a, d, n);
+        return;
+    }
+    const char *x = ix_wide(e, a->a), *y = ix_wide(e, a->b), *q = em_new(e, REG_RD), *r = em_new(e, REG_RD);
+    const char *p = em_new(e, REG_P), *t = em_new(e, REG_RD);
+    bool modulo = a->kind == AFF_MOD;
+    em_at(e, level, "div.s64 %s, %s, %s;", q, x, y);
+    em_at(e, level, "mul.lo.s64 %s, %s, %s;", t, q, y);
+    em_at(e, level, "sub.s64 %s, %s, %s;", r, x, t);
+    em_at(e, level, "setp.lt.s64 %s, %s, 0;", p, r);
+    if (modulo) em_at(e, level, "add.s64 %s, %s, %s;", t, r, y);
+    else em_at(e, level, "sub.s64 %s, %s, 1;", t, q);
+    em_at(e, level, "selp.b64 %s, %s, %s, %s;", d, t, modulo ? r : q, p);
+}
+
+static void emit_two(Emitter *e, int level, const char *instruction, const Aff *a, const char *d)
+{
+    const char *x = ix_wide(e, a->a), *y = ix_wide(e, a->b);
+    em_at(e, level, "%s %s, %s, %s;", instruction, d, x, y);
+}
+
+void ix_emit_wide(Emitter *e, int level, const Aff *a, const char *d)
+{
+    switch (a->kind) {
+    case AFF_ADD: emit_two(e, level, "add.s64", a, d); return;
+    case AFF_MUL: emit_two(e, level, "mul.lo.s64", a, d); return;
+    case AFF_MIN: emit_two(e, level, "min.s64", a, d); return;
+    case AFF_MAX: emit_two(e, level, "max.s64", a, d); return;
+    case AFF_DIV: case AFF_MOD: emit_division(e, level, a, d); return;
+    case AFF_CONST: case AFF_SYM: case AFF_LE: case AFF_EQ: case AFF_AND: case AFF_OR: case AFF_NOT: case AFF_POISON: break;
+    }
+    em_at(e, level, "cvt.s64.s32 %s, %s;", d, ix_value(e, a));
+}

@@ -570,27 +570,52 @@ static void what_ptxas_keeps_is_doubted(void **state)
     arena_free(t.arena);
 }
 
+static const char norm[] =
+    "Kernel norm\n  Input X (M, N)\n  Output Y (M, N)\n  Grid over M\n"
+    "  Copy X from global to register\n  Compute Square X and get X2\n  Compute RowSum X2 and get R\n"
+    "  Compute Rsqrt R and get new R\n  Compute Multiply X, R and get Y\n  Copy Y from register to global\nend\n";
+
 /* ptxas is told that two of the largest blocks stand side by side, where it would take a register too
  * many; of fewer values a lane it makes what leaves room for three. */
 static void the_largest_blocks_of_rows_are_two(void **state)
 {
-    static const char norm[] =
-        "Kernel norm\n  Input X (M, N)\n  Output Y (M, N)\n  Grid over M\n"
-        "  Copy X from global to register\n  Compute Square X and get X2\n  Compute RowSum X2 and get R\n"
-        "  Compute Rsqrt R and get new R\n  Compute Multiply X, R and get Y\n  Copy Y from register to global\nend\n";
     static const struct {
-        const char *length;
-        double warps, blocks;
-    } rows[] = {{"N=8192", 0, -1}, {"N=10240", 16, -1}, {"N=12800", 16, 2}, {"N=16384", 16, 2}};
+        const char *sets[2];
+        double blocks;
+    } rows[] = {{{"N=8192", "warps=16"}, -1}, {{"N=10240", "warps_n=16"}, -1}, {{"N=15000", "warps=16"}, 2}, {{"N=16384", "warps=16"}, 2}};
     Case t;
     (void)state;
 
     for (size_t i = 0; i < TW_COUNT(rows); i++) {
         begin(&t);
-        ReasonResult *result = reason_text(&t, norm, "sm_90a", &rows[i].length, 1);
+        ReasonResult *result = reason_text(&t, norm, "sm_90a", rows[i].sets, 2);
         assert_non_null(result);
+        assert_true(code_number(&t, result, "warps") == 16);
         assert_true(code_number(&t, result, "blocks_per_sm") == rows[i].blocks);
-        assert_true(rows[i].warps == 0 || code_number(&t, result, "warps") == rows[i].warps);
+        arena_free(t.arena);
+    }
+}
+
+/* A row that is held whole is padded to what its lanes load at once: by that many warps, of whatever number,
+ * that little is added. */
+static void whole_rows_are_padded_little(void **state)
+{
+    static const int lengths[] = {768, 1536, 3072, 3584, 5120, 5376, 7168, 10240, 11008, 12800, 13824, 14336, 15000};
+    Case t;
+    (void)state;
+
+    for (size_t i = 0; i < TW_COUNT(lengths); i++) {
+        begin(&t);
+        const char *set = arena_printf(t.arena, "N=%d", lengths[i]);
+        ReasonResult *result = reason_text(&t, norm, "sm_90a", &set, 1);
+        assert_non_null(result);
+        Str text = str_new(t.arena);
+        lang_print(&text, result->code);
+        const char *tile = strstr(str_text(&text), "register (BM, ");
+        assert_non_null(tile);
+        tile += strlen("register (BM, ");
+        int padded = *tile == 'N' ? lengths[i] : atoi(tile);
+        if (padded < lengths[i] || padded > lengths[i] * 1.08) fail_msg("%d is padded to %d", lengths[i], padded);
         arena_free(t.arena);
     }
 }
@@ -845,6 +870,7 @@ int main(void)
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(registers_are_as_ptxas_found);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(what_ptxas_keeps_is_doubted);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(the_largest_blocks_of_rows_are_two);
+    tests[n++] = (struct CMUnitTest)cmocka_unit_test(whole_rows_are_padded_little);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(what_may_spill_is_taken_last);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(what_is_loaded_at_once_may_spill);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(wide_outputs_are_spread_over_blocks);

@@ -75,7 +75,7 @@ static void read_forced(Search *s)
         s->warps_from = s->warps_to = value;
     if (forced_number(s->plan, "stages", 1, 8, &value))
         s->stages_from = s->stages_to = value;
-    if (forced_number(s->plan, "warps_n", 1, 8, &value))
+    if (forced_number(s->plan, "warps_n", 1, 16, &value))
         s->warps_n_forced = value;
     if (forced_number(s->plan, "blocks_per_sm", 1, 32, &value))
         s->now.blocks_forced = value;

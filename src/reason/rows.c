@@ -440,9 +440,20 @@ static void each_lanes(RowSearch *s)
             each_step(s);
 }
 
+static bool holds_rows_whole(const RowSearch *s)
+{
+    for (int i = 0; i < s->plan->extents.len; i++)
+        if (s->plan->extents.data[i]->kind == EXT_WHOLE && s->plan->extents.data[i]->known > 1)
+            return true;
+    return false;
+}
+
+/* Powers of two; but a row that is held whole is padded least by some other number. */
 static void each_warps(RowSearch *s)
 {
-    for (s->now.warps_n = 1; s->now.warps_n <= MAX_WARPS; s->now.warps_n *= 2)
+    bool any = holds_rows_whole(s);
+
+    for (s->now.warps_n = 1; s->now.warps_n <= MAX_WARPS; s->now.warps_n = any ? s->now.warps_n + 1 : 2 * s->now.warps_n)
         for (s->warps_m = 1; s->warps_m * s->now.warps_n <= MAX_WARPS; s->warps_m *= 2) {
             if (s->plan->range.typical && s->warps_m > 1)
                 break;

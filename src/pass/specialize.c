@@ -14,7 +14,7 @@
  * The copier's program is what is left of the others' when all but the awaiting is
  * dropped, so both sides go round a ring equally often (bounds of loops are the same for
  * all instances: rotate.c; those that leave a loop earlier hand on what is left: narrow.c). A tile whose place depends on the instance has a ring for
- * each.
+ * each. An integer from data, of which bounds may be made, each side reads for itself.
  *
  * Where a block goes on to a next place, tiles of one stage decide how soon that begins:
  * they are loaded where they are used first, and given back where they were used last
@@ -362,6 +362,26 @@ static void bring_flow(Specializer *s, const TileOp *op, TileBlock *to)
     tile_append(s->program, to, flow);
 }
 
+/* An integer from data, which bounds of loops may be made of: read once more. */
+static void bring_scalar(Specializer *s, const TileOp *op, TileBlock *to)
+{
+    const TileOp *source = op->args[0]->def;
+    TileOp *read = tile_op_new(s->program, s->kernel, source->kind, 0, NULL, 1, &source->results[0]->type);
+    read->loc = source->loc;
+    read->tensor = source->tensor;
+    read->coords = source->coords;
+    read->row_dim = source->row_dim;
+    read->col_dim = source->col_dim;
+    read->where = source->where;
+    read->number = source->number;
+    read->param = source->param;
+    tile_append(s->program, to, read);
+    TileOp *scalar = tile_op_new(s->program, s->kernel, TILE_SCALAR, 1, read->results, 0, NULL);
+    scalar->loc = op->loc;
+    scalar->var = op->var;
+    tile_append(s->program, to, scalar);
+}
+
 static TileBlock *copies_of(Specializer *s, const TileBlock *block, bool in_region)
 {
     TileBlock *to = tile_block_new(s->program);
@@ -371,6 +391,8 @@ static TileBlock *copies_of(Specializer *s, const TileBlock *block, bool in_regi
             for (int w = 0; w < s->groups; w++) bring_tile(s, op, to, w);
         else if (op->kind == TILE_AWAIT)
             bring_tile(s, op, to, -1);
+        else if (op->kind == TILE_SCALAR)
+            bring_scalar(s, op, to);
         else if (op->n_regions && op->kind != TILE_REVISE && region_awaits(op))
             bring_flow(s, op, to);
     }

@@ -58,6 +58,13 @@ static bool is_bulk(const TileOp *op)
     return !op->where && stage.layout.panel >= NARROWEST_SWIZZLE && tile_box(op->tensor, op->row_dim, op->col_dim, &stage, &box);
 }
 
+/* An integer from data that each role can read for itself, before its loops. */
+static bool is_told(const Splitter *s, const TileOp *op)
+{
+    const TileOp *source = op->args[0]->def;
+    return source && source->n_args == 0 && tile_index_of(s->kernel->body, op) >= 0 && tile_index_of(s->kernel->body, source) >= 0;
+}
+
 static void see_op(Splitter *s, const TileOp *op)
 {
     switch (op->kind) {
@@ -72,7 +79,8 @@ static void see_op(Splitter *s, const TileOp *op)
     case TILE_STORE: case TILE_FILL: case TILE_INDEX: case TILE_GATHER: case TILE_ELEMENT: case TILE_MASK:
     case TILE_CAST: case TILE_RESHAPE: case TILE_SOFTMAX: case TILE_FOR: case TILE_YIELD:
         break;
-    case TILE_MOVE: case TILE_SLICE: case TILE_PATCH: case TILE_SCALAR: case TILE_BUFFER: case TILE_VIEW: case TILE_PUT:
+    case TILE_SCALAR: s->ok &= is_told(s, op); break;
+    case TILE_MOVE: case TILE_SLICE: case TILE_PATCH: case TILE_BUFFER: case TILE_VIEW: case TILE_PUT:
     case TILE_COPY_ASYNC: case TILE_COMMIT: case TILE_WAIT: case TILE_BARRIER: case TILE_ROLES: case TILE_RING:
     case TILE_ACQUIRE: case TILE_FILLED: case TILE_AWAIT: case TILE_RELEASE: case TILE_ISSUE: case TILE_FINISH:
     case TILE_REVISE: case TILE_TAKE_TURN: case TILE_GIVE_TURN: case TILE_OP_COUNT:

@@ -92,6 +92,7 @@ typedef struct Emitter {
 
     /* within a role (roles.c) */
     const TileRole *role;
+    bool alone;                 /* one thread of it does all that it does */
     Str *before;                /* text of the role ahead of what it does for each place of the grid */
     const char *always, *never, *first_lane; /* predicates */
     const char **maps;          /* by map: REG_RD text, its address */

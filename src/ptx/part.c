@@ -61,8 +61,8 @@ void el_patch(Emitter *e, const TileOp *op)
 /* The value is the same in all lanes and warps; a shuffle tells ptxas. */
 void el_scalar(Emitter *e, const TileOp *op)
 {
-    const char *number = em_new(e, REG_R), *same = em_new(e, REG_R);
+    const char *number = em_new(e, REG_R), *same = e->alone ? number : em_new(e, REG_R);
     em(e, "cvt.rzi.s32.f32 %s, %s;", number, fr_operand(e, op->args[0], 0));
-    em(e, "shfl.sync.idx.b32 %s, %s, 0, 31, -1;", same, number);
+    if (!e->alone) em(e, "shfl.sync.idx.b32 %s, %s, 0, 31, -1;", same, number);
     ix_bind(e, op->var, same, em_level(e));
 }

@@ -17,11 +17,18 @@ enum {
 
 /* ---- what a role does ------------------------------------------------------------- */
 
+/* A number, or an integer, that bounds of loops are made of. */
+static bool is_bound(const TileOp *op)
+{
+    bool reads = op->kind == TILE_GATHER || op->kind == TILE_LOAD || op->kind == TILE_FILL;
+    return op->kind == TILE_SCALAR || (reads && op->n_args == 0 && op->results[0]->type.rows * op->results[0]->type.cols == 1);
+}
+
 static bool is_work(const TileOp *op)
 {
     bool copies = op->kind == TILE_ACQUIRE || op->kind == TILE_FILLED || op->kind == TILE_COPY_ASYNC;
     bool flow = op->kind == TILE_FOR || op->kind == TILE_IF || op->kind == TILE_YIELD;
-    return !copies && !flow;
+    return !copies && !flow && !is_bound(op);
 }
 
 static bool has_work(const TileBlock *block)
@@ -187,10 +194,11 @@ static void emit_role(Emitter *e, const TileOp *op, int role, const char *group,
     e->owed = NULL;
     e->settled = false;
     e->role = &op->roles[role];
+    e->alone = ro_is_copier(op, role);
     em_open(e);
     set_registers(e);
     bind_instance(e, group, first_group);
-    if (ro_is_copier(op, role)) { /* what concerns a warp as a whole, it does not do */
+    if (e->alone) { /* what concerns a warp as a whole, it does not do */
         const char *p = em_new(e, REG_P), *thread = em_new(e, REG_R);
         em(e, "mov.u32 %s, %%tid.x;", thread);
         em(e, "setp.ne.s32 %s, %s, %d;", p, thread, first_group * TARGET_GROUP_WARPS * 32);
@@ -201,7 +209,7 @@ static void emit_role(Emitter *e, const TileOp *op, int role, const char *group,
     e->before = &before;
     before = e->scopes.data[0];
     e->scopes.data[0] = str_new(e->arena);
-    if (ro_is_copier(op, role)) share_phases(e);
+    if (e->alone) share_phases(e);
     int label = em_label(e);
     role_body(e, op, role, label);
     str_add(out, str_text(&before));

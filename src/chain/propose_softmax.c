@@ -1,5 +1,5 @@
-/* propose_softmax.c: edits of what goes with an online softmax: the factor that an
- * accumulator is rescaled by, and the division by the sum.
+/* propose_softmax.c: edits of what goes with an online softmax: the state that it keeps,
+ * the factor that an accumulator is rescaled by, and the division by the sum.
  *
  *   Compute Subtract M_old, M and get alpha     a chain: what the factor is made of,
  *   Compute Exp alpha and get new alpha         and the multiplication itself
@@ -110,6 +110,122 @@ bool propose_rescale(Suggester *s)
 
         if (is_multiply(stmt) && result_of(stmt) && strcmp(result_of(stmt), acc) == 0 &&
             try_without(s, &loop->body, stmt))
+            return true;
+    }
+    return false;
+}
+
+/* ---- the state --------------------------------------------------------------------------------- */
+
+/* What the loop makes of the softmax, and where it is accumulated. */
+typedef struct Followed {
+    Suggester *s;
+    const Stmt *softmax;
+    bool reached;
+    VEC(const char *) names;
+    VEC(const char *) sums;
+} Followed;
+
+static bool is_among(const char *const *names, int n, const char *name)
+{
+    for (int i = 0; name && i < n; i++)
+        if (strcmp(names[i], name) == 0)
+            return true;
+    return false;
+}
+
+static void follow(void *user, const Stmt *stmt)
+{
+    Followed *f = user;
+    const char *result = result_of(stmt);
+    bool takes = stmt == f->softmax;
+
+    f->reached |= takes;
+    for (int i = 0; f->reached && stmt->kind == STMT_COMPUTE && i < stmt->n_args; i++)
+        takes |= stmt->args[i]->kind == EXPR_NAME && is_among(f->names.data, f->names.len, stmt->args[i]->name);
+    if (!takes || !result)
+        return;
+    if (stmt->result != RESULT_ACCUMULATE)
+        vec_push(f->s->arena, &f->names, result);
+    else if (!is_among(f->sums.data, f->sums.len, result))
+        vec_push(f->s->arena, &f->sums, result);
+}
+
+typedef struct Allocation {
+    const char *name;
+    const Stmt *found; /* NULL: none */
+} Allocation;
+
+static void find_allocation(void *user, const Stmt *stmt)
+{
+    Allocation *a = user;
+
+    if (stmt->kind == STMT_ALLOCATE && stmt->space == SPACE_REGISTER && strcmp(stmt->name, a->name) == 0)
+        a->found = stmt;
+}
+
+/* Columns of as many rows as the tile has, below it; a sketch allocates nothing. */
+static bool allocate_state(Suggester *s, const char *tile, const Expr *const *state, Fix *edit)
+{
+    Allocation a = {.name = tile};
+    Stmt *line;
+    Str text = str_new(s->arena);
+
+    suggest_each(&s->unit->body, find_allocation, &a);
+    if (!a.found || a.found->listed || a.found->n_shape < 1)
+        return false;
+    line = suggest_like(s, a.found);
+    line->shape = arena_array(s->arena, Expr *, 2);
+    line->shape[0] = a.found->shape[0];
+    line->shape[1] = expr_int(s->arena, 1);
+    line->n_shape = 2;
+    line->has_dtype = false;
+    for (int i = 0; i < 2; i++) {
+        line->name = state[i]->name;
+        str_printf(&text, "\n%s%s", suggest_indent(s, a.found->span.start), suggest_text(s, line));
+    }
+    *edit = (Fix){{a.found->span.end, a.found->span.end}, str_text(&text), NULL};
+    return true;
+}
+
+static Fix divide_behind(Suggester *s, const Stmt *loop, const Followed *f, const char *sum)
+{
+    int end = suggest_end(s, loop);
+    Str text = str_new(s->arena);
+
+    for (int i = 0; i < f->sums.len; i++)
+        str_printf(&text, "\n%sCompute Divide %s, %s else 0 and get new %s", suggest_indent(s, loop->span.start),
+                   f->sums.data[i], sum, f->sums.data[i]);
+    return (Fix){{end, end}, str_text(&text), NULL};
+}
+
+/* A softmax without a state, of one tile of a row after the other. */
+bool propose_state(Suggester *s)
+{
+    const Stmt *softmax = s->stmt;
+    const char *tile = softmax && softmax->n_args == 1 && softmax->args[0]->kind == EXPR_NAME ? softmax->args[0]->name
+                                                                                             : NULL;
+    Stmt *online;
+
+    if (!tile)
+        return false;
+    online = suggest_like(s, softmax);
+    online->with = arena_array(s->arena, Expr *, 2);
+    online->with[0] = expr_name(s->arena, arena_printf(s->arena, "%smax", tile));
+    online->with[1] = expr_name(s->arena, arena_printf(s->arena, "%ssum", tile));
+    online->n_with = 2;
+    for (int i = s->depth - 1; i >= 0; i--) {
+        Followed f = {.s = s, .softmax = softmax};
+        Fix edits[3];
+        int n = 0;
+
+        if (s->path[i]->kind != STMT_FOR || suggest_end(s, s->path[i]) < 0)
+            continue;
+        suggest_each(&s->path[i]->body, follow, &f);
+        n += allocate_state(s, tile, (const Expr *const *)online->with, &edits[n]);
+        edits[n++] = (Fix){softmax->span, suggest_text(s, online), NULL};
+        edits[n++] = divide_behind(s, s->path[i], &f, online->with[1]->name);
+        if (f.sums.len && suggest_edits(s, edits, n, "keep the row's maximum and sum, and divide behind the loop"))
             return true;
     }
     return false;

@@ -54,6 +54,7 @@ static const struct {
     {TW0440, {propose_copy}},
     {TW0442, {propose_quotient, propose_removal}},
     {TW0445, {propose_behind_the_loop}},
+    {TW0447, {propose_state}},
     {TW0450, {propose_store}},
     {TW0451, {propose_behind_the_loop, propose_removal}},
     {TW0452, {propose_coordinates}},

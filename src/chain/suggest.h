@@ -75,6 +75,6 @@ Proposal propose_copy, propose_store, propose_coordinates, propose_shared, propo
 /* propose_sizes.c */
 Proposal propose_smaller;
 /* propose_softmax.c */
-Proposal propose_rescale, propose_quotient;
+Proposal propose_rescale, propose_quotient, propose_state;
 
 #endif

@@ -56,6 +56,8 @@ static void put_result(Checker *c, const Stmt *s, const Operand *first, const Ti
     shape_learn(&dest, result);
     PlaceState guess = first && first->place ? first->place->now : (PlaceState){0};
     if (s->result == RESULT_ACCUMULATE)
+        piece_summed(c, &dest);
+    if (s->result == RESULT_ACCUMULATE)
         init_accumulate(c, &dest, fragment);
     else
         init_write(c, &dest, fragment);
@@ -145,6 +147,7 @@ static void check_meaning(Checker *c, const Stmt *s, const Operand *operands, in
             diag_fix(c->late, d, after, arena_printf(c->arena, " and get new %s", operand_name(&operands[i])),
                      "replace it");
         }
+    piece_added(c, s, operands, n);
     if (divides_early(c, s, operands))
         diag_add(c->late, TW0445, s->span, "'%s' still grows in this loop: divide behind it",
                  operand_name(&operands[1]));
@@ -247,8 +250,8 @@ static void check_softmax(Checker *c, const Stmt *s)
         fix_removal(c, diag_add(c->late, TW0444, s->span, "'%s' went through a softmax already", operand_name(&x)), s, "remove it");
     for (int i = 0; i < s->n_with; i++)
         check_state(c, s->with[i], &x);
-    if (s->n_with)
-        mask_ragged(c, s, &x);
+    mask_ragged(c, s, &x);
+    piece_softmax(c, s, &x);
     gemm_note_softmax(c, x.place);
     if (s->dest) {
         put_result(c, s, &x, &x.tile, x.place->now.fragment);

@@ -334,6 +334,15 @@ static const Aff *begin_of(Checker *c, const Aff *at, Extent size)
     return begin && !aff_is_poison(begin) ? begin : NULL;
 }
 
+/* The same in a sketch, of a size that nothing says yet: the counter of the loop over it. */
+static const Aff *begin_along(const Checker *c, const char *axis)
+{
+    for (int i = c->n_loops - 1; i >= 0 && axis; i--)
+        if (c->loops[i].sym && c->loops[i].stmt->over && strcmp(c->loops[i].stmt->over, axis) == 0)
+            return aff_of(c->aff, c->loops[i].sym);
+    return NULL;
+}
+
 void check_copy(Checker *c, const Stmt *s)
 {
     Extent shape[TENSOR_MAX_RANK] = {{0}};
@@ -370,6 +379,10 @@ void check_copy(Checker *c, const Stmt *s)
     if (global && n == 2 && n_coords >= 2 && n_coords == global->rank) {
         copied.rows.first = begin_of(c, coords[n_coords - 2], shape[0]);
         copied.cols.first = begin_of(c, coords[n_coords - 1], shape[1]);
+    }
+    if (global && n == 0) {
+        copied.rows.first = begin_along(c, copied.rows.axis);
+        copied.cols.first = begin_along(c, copied.cols.axis);
     }
     if (global == from)
         learn_place(c, dest, near, &copied);

@@ -211,6 +211,8 @@ static void finish_gemm(Checker *c, const Stmt *s, Operand *a, Operand *b, bool 
     shape_learn(&dest, &result);
     dtype_gemm(c, a, b, &dest);
     if (s->result == RESULT_ACCUMULATE)
+        piece_summed(c, &dest);
+    if (s->result == RESULT_ACCUMULATE)
         init_accumulate(c, &dest, FRAG_ACCUMULATOR);
     else
         init_write(c, &dest, FRAG_ACCUMULATOR);

@@ -114,6 +114,8 @@ void init_read(Checker *c, const Operand *o)
 {
     if (!o->place)
         return;
+    if (o->place->now.piece.softmax)
+        c->piece = o->place->now.piece;
     if (o->place->now.written == WRITTEN_NO && starts_itself(c, o)) {
         o->place->now.starts = true;
         return;
@@ -137,6 +139,7 @@ void init_write(Checker *c, Operand *o, Fragment fragment)
     now->guessed_gemm = NULL;
     now->guessed_streams = false;
     now->exponentials = false;
+    now->piece = c->piece;
     now->only_in = NULL;
     now->masked = false;
 }

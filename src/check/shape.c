@@ -100,6 +100,8 @@ static bool join(Checker *c, Tile *result, const Operand *o)
         result->unknown = true;
         result->rows.axis = result->rows.axis ? result->rows.axis : o->tile.rows.axis;
         result->cols.axis = result->cols.axis ? result->cols.axis : o->tile.cols.axis;
+        result->rows.first = result->rows.first ? result->rows.first : o->tile.rows.first;
+        result->cols.first = result->cols.first ? result->cols.first : o->tile.cols.first;
         return true;
     }
     if (!o->tile.vector) {

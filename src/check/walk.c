@@ -128,6 +128,7 @@ static void walk_schedule(Checker *c, const Stmt *s)
 static void walk_stmt(Checker *c, const Stmt *s)
 {
     c->moment++;
+    c->piece = (Piece){0};
     switch (s->kind) {
     case STMT_INPUT:
     case STMT_OUTPUT: names_tensor(c, s); break;

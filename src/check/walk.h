@@ -34,12 +34,18 @@ typedef enum Fragment {
     FRAG_OPERAND      /* as a GEMM wants its first operand: MMA_A */
 } Fragment;
 
+/* A softmax without a state, of a piece of a row, and the loop along the row. */
+typedef struct Piece {
+    const Stmt *softmax, *loop; /* NULL: none */
+} Piece;
+
 /* What changes as statements are walked; saved and merged around an if. */
 typedef struct PlaceState {
     Written written;
     int version;
     Fragment fragment;
     bool exponentials;  /* as an online softmax leaves its tile */
+    Piece piece;        /* computed from it */
     int set_at;         /* moment of the last assignment (not accumulation) */
     int accumulated_at; /* moment of the last accumulation */
     const Stmt *accumulated_in[WALK_MAX_NESTING]; /* the loops round it */
@@ -137,6 +143,7 @@ typedef struct Checker {
     int n_loops;
     Store path;           /* the ifs round the statement at hand */
     const Stmt *computing; /* the Compute at hand, or the last one */
+    Piece piece;          /* what the statement at hand reads is computed from */
     const Stmt *top;      /* the statement of the unit's body that is walked */
     int moment;           /* counts statements */
     int versions;         /* handed out */
@@ -220,6 +227,11 @@ void check_copy(Checker *c, const Stmt *s);
 /* mask.c */
 void mask_check(Checker *c, const Stmt *s, const Operand *x);
 void mask_ragged(Checker *c, const Stmt *s, const Operand *x); /* of a softmax */
+
+/* piece.c */
+void piece_softmax(Checker *c, const Stmt *s, const Operand *x);
+void piece_summed(Checker *c, const Operand *sum); /* it is accumulated to */
+void piece_added(Checker *c, const Stmt *s, const Operand *operands, int n); /* or added to by hand */
 
 /* dead.c */
 void dead_finish(Checker *c);

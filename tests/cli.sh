@@ -93,6 +93,16 @@ verdict 'as the report says' '! in_out "N="'
 expect 'of two settings of one name' 0 "$tw" gen ops/gemm_bias.tl --set=K=16 --set=K=40 -o "$dir"
 expect 'the last one counts' 0 "$tw" emulate "$dir/gemm_bias.sm_80.ptx" --bind=M=20 --bind=K=40
 
+"$tw" fuse ops/gemm_bias.tl --set=N=24 | "$tw" reason --set=N=24 --dtype=fp16 >"$dir/fixed.tl"
+expect 'sizes and types that code fixes' 0 "$tw" run "$dir/fixed.tl" --against ops/gemm_bias.tl --bind=M=20 --bind=K=40
+verdict 'are those of the definition' 'in_out "at M=20 K=40," && ! in_out WRONG'
+expect 'those of tile IR too' 0 "$tw" compile "$dir/fixed.tl" --dump=lower -o "$dir/fixed.tile"
+expect 'are taken' 0 "$tw" run "$dir/fixed.tile" --against ops/gemm_bias.tl --bind=M=20 --bind=K=40
+expect 'and compiled with them' 0 "$tw" compile "$dir/fixed.tl" --against ops/gemm_bias.tl -o "$dir/fixed.ptx" --cubin=never
+expect 'PTX has them' 0 "$tw" emulate "$dir/fixed.ptx" --bind=M=20 --bind=K=40
+expect 'without a definition as well' 0 "$tw" compile "$dir/fixed.tl" -o "$dir/fixed.ptx" --cubin=never
+expect 'as --against takes them' 0 "$tw" emulate "$dir/fixed.ptx" --against ops/gemm_bias.tl --bind=M=20 --bind=K=40
+
 expect 'dimensions that nothing gives have defaults' 0 "$tw" run ops/attention.tl
 expect 'tile IR' 0 "$tw" compile "$dir/code.tl" --dump=stage -o "$dir/stage.tile"
 expect 'compiles from there' 0 "$tw" compile "$dir/stage.tile"

@@ -549,7 +549,7 @@ void chain_describe(Chain *chain, Abi *abi)
 {
     abi->definition = chain->definition;
     abi->settings = settings_text(chain);
-    abi->dtype = chain->settings.dtype;
+    abi->dtype = chain->own.dtype;
 }
 
 static void describe(Chain *chain)
@@ -677,61 +677,4 @@ bool chain_check(Chain *chain, const Source *source, bool fragment)
 
     suggest_all(chain, source, program, check_again, fragment);
     return right;
-}
-
-/* ---- back from a PTX file ------------------------------------------------------------ */
-
-static bool take_settings(Chain *chain, const char *text)
-{
-
-    while (*text) {
-        size_t len = strcspn(text, " ");
-
-        if (len && settings_add(chain->arena, &chain->own, arena_strndup(chain->arena, text, len)))
-            return fail(chain, "the settings in the PTX file's ABI are damaged");
-        text += len + strspn(text + len, " ");
-    }
-    return true;
-}
-
-/* What the kernel was compiled for, of a dimension that the definition only names. */
-static void take_sizes(Chain *chain, const Abi *abi, const Stmt *tensor)
-{
-    for (int i = 0; i < abi->tensors.len; i++) {
-        const AbiTensor *t = &abi->tensors.data[i];
-        bool same = strcmp(t->name, tensor->name) == 0 && t->rank == tensor->n_shape;
-        int64_t size;
-
-        for (int d = 0; same && d < t->rank; d++)
-            if (tensor->shape[d]->kind == EXPR_NAME && aff_is_const(t->dims[d], &size))
-                settings_add(chain->arena, &chain->own,
-                             arena_printf(chain->arena, "%s=%lld", tensor->shape[d]->name, (long long)size));
-    }
-}
-
-static void take_kernel_sizes(Chain *chain, const Abi *abi, const Source *against)
-{
-    const Program *program = lang_parse(chain->arena, chain->syms, against, diags_new(chain->arena, against));
-    const Unit *unit = program_unit(program, UNIT_OPERATOR);
-
-    for (int i = 0; unit && i < unit->body.len; i++)
-        if (unit->body.data[i]->kind == STMT_INPUT || unit->body.data[i]->kind == STMT_OUTPUT)
-            take_sizes(chain, abi, unit->body.data[i]);
-}
-
-bool chain_define_from_abi(Chain *chain, const Abi *abi, const Source *against)
-{
-    Str text = str_new(chain->arena);
-
-    if (!against && !abi->definition)
-        return fail(chain, "the PTX file names no definition; give one with --against OP.tl");
-    chain->own = (Settings){.dtype = abi->dtype};
-    if (!take_settings(chain, abi->settings ? abi->settings : ""))
-        return false;
-    if (against && !chain->own.list.len)
-        take_kernel_sizes(chain, abi, against);
-    chain->name = abi->name;
-    str_add(&text, abi->definition ? abi->definition : "");
-    return chain_define(chain, against ? against
-                                       : chain_text(chain, "the definition in the PTX file", &text));
 }

@@ -102,7 +102,10 @@ void chain_cuda_entry(Str *out, const Abi *abi);
 /* What is known of the program that its kernels must agree with. */
 void chain_describe(Chain *chain, Abi *abi);
 
-/* The definition that a PTX file must agree with, under the settings that were
+/* compiled.c: the definition that a program must agree with, of the sizes and types that it is for
+ * where --set says nothing else; NULL: it says of none. */
+bool chain_define_from_tile(Chain *chain, const TileProgram *tile, const Source *against);
+/* The one that a PTX file must agree with, under the settings, sizes and types that were
  * compiled in: `against`, or where that is NULL the one within its ABI. */
 bool chain_define_from_abi(Chain *chain, const Abi *abi, const Source *against);
 

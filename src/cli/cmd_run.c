@@ -197,18 +197,18 @@ static int run_tl(Session *s, const Source *source, Chain *chain)
 
 int cmd_run(Session *s)
 {
-    Source *source = session_read(s, 0), *against = NULL;
+    Source *source = session_read(s, 0);
     Chain *chain;
+    int status;
 
     if (!source)
-        return EXIT_LACKS;
-    if (s->options.against && !(against = session_read_path(s, s->options.against)))
         return EXIT_LACKS;
     chain = session_chain(s);
     if (!chain)
         return EXIT_USAGE;
-    if (against && !chain_define(chain, against))
-        return session_chain_failed(s, chain, "definition");
+    status = session_against(s, chain, source);
+    if (status)
+        return status;
     switch (artefact_of(source)) {
     case ARTEFACT_TL: return run_tl(s, source, chain);
     case ARTEFACT_TILE: return run_tile(s, source, chain);

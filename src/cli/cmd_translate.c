@@ -114,7 +114,7 @@ int cmd_translate(Session *s)
     chain = session_chain(s);
     if (!chain)
         return EXIT_USAGE;
-    status = session_against(s, chain);
+    status = session_against(s, chain, source);
     if (status)
         return status;
     if (!session_lower(chain, source) || !chain_translate(chain))

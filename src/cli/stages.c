@@ -28,16 +28,19 @@ Chain *session_chain(Session *s)
     return chain;
 }
 
-int session_against(Session *s, Chain *chain)
+int session_against(Session *s, Chain *chain, const Source *compiled)
 {
     Source *source;
+    Chain *quiet;
 
     if (!s->options.against)
         return EXIT_DONE;
     source = session_read_path(s, s->options.against);
     if (!source)
         return EXIT_LACKS;
-    return chain_define(chain, source) ? EXIT_DONE : session_chain_failed(s, chain, "definition");
+    quiet = chain_like(s->arena, chain, diags_new(s->arena, compiled));
+    session_lower(quiet, compiled); /* for its sizes and types alone; what is wrong with it is said in its turn */
+    return chain_define_from_tile(chain, quiet->tile, source) ? EXIT_DONE : session_chain_failed(s, chain, "definition");
 }
 
 bool session_lower(Chain *chain, const Source *source)

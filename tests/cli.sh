@@ -52,6 +52,21 @@ verdict 'has its title' 'in_out "TW0102 (error): "'
 expect 'no such code' 2 "$tw" explain TW9999
 
 printf 'Operator f\n  Input X (M, N)\n  Output Y (M, N)\n  Compute Cast X, bf16 and get Y\nend\n' >"$dir/cast.tl"
+for stage in fuse "gen -o $dir"; do
+    expect "$stage: a type that nobody gave and the target lacks" 1 "$tw" $stage ops/gemm.tl --target sm_75
+    verdict 'is said once, of the definition' '[ "$(grep -c TW0434 "$dir/err")" -eq 1 ] && in_err "ops/gemm.tl:" && in_err "sm_75 has fp16: give that with --dtype"'
+done
+"$tw" fuse ops/gemm.tl >"$dir/bf16.tl"
+for stage in reason check; do
+    expect "$stage: a type that is written and the target lacks" 1 "$tw" $stage "$dir/bf16.tl" --target sm_75
+    verdict 'is to be written anew' 'in_err "sm_75 has fp16: write that instead; or compile for a target that has this type: --target sm_80"'
+done
+sed 's/ bf16//' "$dir/bf16.tl" >"$dir/untyped.tl"
+"$tw" reason "$dir/bf16.tl" | sed 's/ bf16//' >"$dir/untyped.code.tl"
+for stage in reason check 'compile --dtype bf16'; do
+    expect "$stage: a type that nobody wrote" 1 "$tw" $stage "$dir/untyped$(case $stage in comp*) echo .code ;; esac).tl" --target sm_75
+    verdict 'is to be given' 'in_err "sm_75 has fp16: give that with --dtype"'
+done
 expect 'a type that the target lacks' 1 "$tw" gen "$dir/cast.tl" --dtype fp16 --target sm_75 -o "$dir"
 verdict 'is said of the definition' 'in_err "cast.tl:4:3: error: the result is bf16"'
 printf 'Operator f\n  Input X (M, N)\n  Input y (M) int32\n  Output L (1, 1) fp32\n  Compute RowMax X and get m\n' >"$dir/rows.tl"

@@ -366,29 +366,54 @@ static bool reason_again(Chain *chain, const Source *source, bool fragment)
 }
 
 /* Types that the definition writes down: what is made of it would only repeat them. */
-static bool types_fit(Chain *chain, const Block *block)
+static bool types_written_fit(Chain *chain, const Block *block)
 {
     bool fit = true;
 
     for (int i = 0; i < block->len; i++) {
         const Stmt *s = block->data[i];
 
-        fit &= types_fit(chain, &s->body) && types_fit(chain, &s->orelse);
+        fit &= types_written_fit(chain, &s->body) && types_written_fit(chain, &s->orelse);
         if (!s->has_dtype || target_has_dtype(chain->target, s->dtype))
             continue;
-        chain->diags->source = chain->defined;
-        Diag *diag = diag_add(chain->diags, TW0434, s->span, "%s is %s, which %s has no instructions for",
-                              s->kind == STMT_COMPUTE ? "the result" : s->name, dtype_name(s->dtype), chain->target->name);
-        diag_note(chain->diags, diag, "%s", target_instead(chain->arena, chain->target, s->dtype));
+        target_lacks(chain->diags, chain->target, s->span, s->kind == STMT_COMPUTE ? "the result" : s->name, s->dtype, true);
         fit = false;
     }
     return fit;
+}
+
+/* The type of those tensors that name none: one mistake, however many they are. */
+static bool type_given_fits(Chain *chain, const Block *block)
+{
+    for (int i = 0; i < block->len; i++) {
+        const Stmt *s = block->data[i];
+        DType dtype = stmt_dtype(s, block, chain->own.dtype);
+
+        if (s->has_dtype || (s->kind != STMT_INPUT && s->kind != STMT_OUTPUT) || target_has_dtype(chain->target, dtype))
+            continue;
+        target_lacks(chain->diags, chain->target, s->span, s->name, dtype, false);
+        return false;
+    }
+    return true;
+}
+
+static bool types_fit(Chain *chain)
+{
+    const Block *body = &chain->def->unit->body;
+
+    chain->diags->source = chain->defined;
+    return types_written_fit(chain, body) && type_given_fits(chain, body);
 }
 
 static bool code_again(Chain *chain, const Source *source, bool fragment)
 {
     (void)fragment;
     return chain_define(chain, source) && chain_fuse(chain) && chain_reason(chain, chain->sketch);
+}
+
+bool chain_has_types(Chain *chain)
+{
+    return types_fit(chain) || give_up(chain, chain->defined, chain->parsed, code_again);
 }
 
 bool chain_reason(Chain *chain, const Source *sketch)
@@ -399,8 +424,8 @@ bool chain_reason(Chain *chain, const Source *sketch)
     const Unit *unit = program_unit(program, UNIT_KERNEL);
     Str text = str_new(chain->arena);
 
-    if (!beside && chain->defined && sketch == chain->sketch && !types_fit(chain, &chain->def->unit->body))
-        return give_up(chain, chain->defined, chain->parsed, code_again);
+    if (!beside && chain->defined && sketch == chain->sketch && !chain_has_types(chain))
+        return false;
     if (!beside && chain->diags->errors)
         return give_up(chain, sketch, program, reason_again);
     if (!unit)

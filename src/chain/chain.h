@@ -67,6 +67,8 @@ const char *chain_set(Chain *chain, const char *text);
 const char *chain_run_with(Chain *chain, const char *text);
 
 bool chain_define(Chain *chain, const Source *source);
+/* Whether the target has the types of the definition. */
+bool chain_has_types(Chain *chain);
 /* The sketch: what stands beside the definition, else what the fuser finds. */
 bool chain_fuse(Chain *chain);
 bool chain_reason(Chain *chain, const Source *sketch);

@@ -4,12 +4,12 @@
 void dtype_known(Checker *c, const Stmt *s)
 {
     const Target *target = c->options->target;
-    const char *name = s->kind == STMT_COMPUTE ? "the result" : s->name;
-    if (!target || !s->has_dtype || target_has_dtype(target, s->dtype))
+    bool given = !s->has_dtype && c->options->settings && (s->kind == STMT_INPUT || s->kind == STMT_OUTPUT);
+    if (!target || (!s->has_dtype && !given))
         return;
-    Diag *d = diag_add(c->diags, TW0434, s->span, "%s is %s, which %s has no instructions for", name,
-                       dtype_name(s->dtype), target->name);
-    diag_note(c->diags, d, "%s", target_instead(c->arena, target, s->dtype));
+    DType dtype = given ? stmt_dtype(s, &c->unit->body, c->options->settings->dtype) : s->dtype;
+    if (!target_has_dtype(target, dtype))
+        target_lacks(c->diags, target, s->span, s->kind == STMT_COMPUTE ? "the result" : s->name, dtype, !given);
 }
 
 /* The type that a tile was given, by itself or by the global tensor of its name. */

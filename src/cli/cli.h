@@ -45,6 +45,7 @@ typedef struct Options {
     bool has_dtype;
     DType dtype;
     const Target *target;
+    bool has_target; /* it was given */
     const char *output;       /* NULL: standard output */
     bool json, explain, help, trial, ptxas, fragment, all, fix, dry_run, no_sandbox;
     When colour, cubin;

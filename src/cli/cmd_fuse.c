@@ -14,7 +14,7 @@ int cmd_fuse(Session *s)
         return EXIT_USAGE;
     if (!chain)
         return EXIT_USAGE;
-    if (!chain_define(chain, source) || !chain_fuse(chain))
+    if (!chain_define(chain, source) || (s->options.has_target && !chain_has_types(chain)) || !chain_fuse(chain))
         return session_chain_failed(s, chain, "fuse");
     if (!s->options.json) {
         session_diagnose(s); /* warnings */

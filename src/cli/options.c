@@ -93,6 +93,7 @@ static bool read_target(Session *s, const char *value)
     int n = 0;
 
     s->options.target = target_find(value);
+    s->options.has_target = true;
     if (s->options.target)
         return true;
     for (const Target *const *t = target_all(); *t && n < (int)TW_COUNT(names); t++)

@@ -443,9 +443,8 @@ static void read_tensor(Plan *plan, const Stmt *s)
     }
     tensor.dtype = stmt_dtype(s, &plan->unit->body, plan->options->dtype);
     if (!target_has_dtype(plan->options->target, tensor.dtype)) {
-        Diag *diag = plan_fail(plan, TW0434, s->span, "%s is %s, which %s has no instructions for", s->name,
-                               dtype_name(tensor.dtype), plan->options->target->name);
-        diag_note(plan->diags, diag, "%s", target_instead(plan->arena, plan->options->target, tensor.dtype));
+        target_lacks(plan->diags, plan->options->target, s->span, s->name, tensor.dtype, s->has_dtype);
+        plan->failed = true;
         return;
     }
     vec_push(plan->arena, &plan->tensors, tensor);

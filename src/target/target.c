@@ -101,13 +101,19 @@ const char *target_dtypes(Arena *arena, const Target *t)
     return str_text(&list);
 }
 
-const char *target_instead(Arena *arena, const Target *t, DType dtype)
+static const char *first_that_has(DType dtype)
 {
-    const char *has = target_dtypes(arena, t);
+    for (const Target *const *t = target_all(); *t; t++)
+        if (target_has_dtype(*t, dtype))
+            return (*t)->name;
+    return NULL;
+}
 
-    for (const Target *const *other = target_all(); *other; other++)
-        if (target_has_dtype(*other, dtype))
-            return arena_printf(arena, "it has %s: give another with --dtype, or declare it; or compile for a target that has %s, "
-                                "--target %s", has, dtype_name(dtype), (*other)->name);
-    return arena_printf(arena, "it has %s: give another with --dtype, or declare it", has);
+void target_lacks(Diags *diags, const Target *t, Span span, const char *what, DType dtype, bool declared)
+{
+    const char *has = target_dtypes(diags->arena, t), *other = first_that_has(dtype);
+    Diag *diag = diag_add(diags, TW0434, span, "%s is %s, which %s has no instructions for", what, dtype_name(dtype), t->name);
+
+    diag_note(diags, diag, declared ? "%s has %s: write that instead%s%s" : "%s has %s: give that with --dtype, or declare it%s%s",
+              t->name, has, other ? "; or compile for a target that has this type: --target " : "", other ? other : "");
 }

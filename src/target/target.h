@@ -76,7 +76,8 @@ int target_group_registers(const Target *t, int groups, int copies);
 int target_copier_registers(const Target *t, int groups, int copies);
 /* "fp16, bf16": of 16 and 8 bits, as a list. */
 const char *target_dtypes(Arena *arena, const Target *t);
-/* What to do about an element type that t lacks: others that it has, or a target that has it. */
-const char *target_instead(Arena *arena, const Target *t, DType dtype);
+/* Says that t lacks an element type, and what to do: another that it has, to be written where
+ * the type was declared, else given by an option; or a target that has it. */
+void target_lacks(Diags *diags, const Target *t, Span span, const char *what, DType dtype, bool declared);
 
 #endif

@@ -567,6 +567,16 @@ static void products(void **state)
     check_op(arena, "ops/gemm.tl", DT_BF16, "BM=192 BN=64 BK=64 warps=12 stages=3", "M=200 N=64 K=0");
 }
 
+/* What a loop gives back behind it is the last tile that it awaited, not that of its first turn, which
+ * stands before it: a block's next place has come to lie there. */
+static void tiles_of_first_turns_are_given_back(void **state)
+{
+    Arena *arena = ((Fixture *)*state)->arena;
+
+    check_op(arena, "ops/swiglu.tl", DT_BF16, "F=128 K=192 BM=128 BN=64 BK=64 warps=8 stages=4", "M=300");
+    check_op(arena, "ops/swiglu.tl", DT_BF16, "F=128 K=64 BM=128 BN=64 BK=64 warps=8 stages=2", "M=300");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -580,7 +590,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(lanes_meet_again, setup, teardown), cmocka_unit_test_setup_teardown(few_registers_are_kept_free, setup, teardown),
         cmocka_unit_test_setup_teardown(products_sum_rows, setup, teardown), cmocka_unit_test_setup_teardown(roundings_cancel, setup, teardown), cmocka_unit_test_setup_teardown(loops_vote_ahead, setup, teardown),
         cmocka_unit_test_setup_teardown(places_are_told, setup, teardown), cmocka_unit_test_setup_teardown(grids_of_many_axes, setup, teardown),
-        cmocka_unit_test_setup_teardown(products, setup, teardown),
+        cmocka_unit_test_setup_teardown(products, setup, teardown), cmocka_unit_test_setup_teardown(tiles_of_first_turns_are_given_back, setup, teardown),
     };
 
     return cmocka_run_group_tests_name("specialize", tests, NULL, NULL);

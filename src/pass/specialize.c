@@ -277,11 +277,28 @@ static bool fits_through(const TileOp *store, const TileOp *wait)
            && tile_box(store->tensor, store->row_dim, store->col_dim, &stage, &box);
 }
 
+static bool awaits(const TileBlock *block, const TileValue *ring)
+{
+    for (int i = 0; i < block->ops.len; i++) {
+        const TileOp *op = block->ops.data[i];
+        if (op->kind == TILE_AWAIT && op->args[0] == ring) return true;
+        for (int k = 0; k < op->n_regions; k++)
+            if (awaits(op->regions[k], ring)) return true;
+    }
+    return false;
+}
+
+/* What is given back: stages go in the order in which they were awaited, so where a loop between
+ * awaits others of the ring, the one that is left is the loop's, which has no name here. */
 static const TileOp *wait_of(const TileBlock *block, const TileOp *back)
 {
     const TileOp *wait = NULL;
-    for (int k = 0; block->ops.data[k] != back; k++)
-        if (block->ops.data[k]->kind == TILE_AWAIT && block->ops.data[k]->args[0] == back->args[0]) wait = block->ops.data[k];
+    for (int k = 0; block->ops.data[k] != back; k++) {
+        const TileOp *op = block->ops.data[k];
+        if (op->kind == TILE_AWAIT && op->args[0] == back->args[0]) wait = op;
+        for (int r = 0; r < op->n_regions; r++)
+            if (awaits(op->regions[r], back->args[0])) wait = NULL;
+    }
     return wait;
 }
 

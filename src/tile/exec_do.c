@@ -114,7 +114,7 @@ static bool do_store(Exec *x, const TileOp *op)
 {
     int64_t coords[TENSOR_MAX_RANK];
     const ExecTile *a = use(x, op, 0);
-    if (!a || !eval_coords(x, op, coords))
+    if (!a || !eval_coords(x, op, coords) || (op->n_args > 1 && !exec_awaits(x, exec_slot(x, op, 1))))
         return false;
     return exec_store_where(x, op, coords, a);
 }

@@ -8,6 +8,9 @@
  * The columns of a product are products of columns, so nothing is computed twice, and H, of which
  * elements would be read wherever they lie, need not be left in memory. The parts of W are tiles of
  * it (view.c): where they would not be, H stays, and where keys or values are parts of it.
+ *
+ * What is done with each element before the parts are taken, as adding a bias, is done with the
+ * parts: a chain of operations from the product to its tip.
  */
 #include "fuse/flow.h"
 
@@ -18,7 +21,8 @@ typedef struct Divider {
     const Def *def;
     Remade remade;
     EvalEnv sizes;
-    bool *divided; /* products, by their results' ids */
+    const DefOp **divided; /* by ids of the tips of chains that products begin; NULL: of none */
+    bool *parted;          /* by ids: products that are divided, and what is in their chains */
 } Divider;
 
 /* ---- parts --------------------------------------------------------------------------------- */
@@ -67,14 +71,13 @@ static bool is_streamed(const Divider *d, const DefValue *of)
     return false;
 }
 
-/* Whether all that is made of a product are parts of its columns, each of them once at most. */
-static bool is_divided(Divider *d, const DefOp *product)
+/* Whether all that is made of a value are parts of its columns, each of them once at most. */
+static bool only_parts_taken(Divider *d, const DefValue *of, DType dtype)
 {
-    const DefValue *of = product->result, *by = product->args[1].value;
     int64_t all, taken = 0, width;
     int parts = 0;
 
-    if (product->op != OP_GEMM || of->is_output || !by || by->op || !aff_is_const(of->dims[of->rank - 1].size, &all))
+    if (of->is_output || !aff_is_const(of->dims[of->rank - 1].size, &all))
         return false;
     for (int i = 0; i < d->def->ops.len; i++) {
         const DefOp *op = d->def->ops.data[i];
@@ -82,12 +85,100 @@ static bool is_divided(Divider *d, const DefOp *product)
 
         if (!def_op_takes(op, of) && !def_op_reads(op, of))
             continue;
-        if (!last || !are_tiles(d, op, last, by->dtype, &width))
+        if (!last || !are_tiles(d, op, last, dtype, &width))
             return false;
         taken += width;
         parts++;
     }
-    return parts > 1 && taken <= all && !is_streamed(d, of);
+    return parts > 1 && taken <= all;
+}
+
+/* ---- chains --------------------------------------------------------------------------------- */
+
+/* The one operation that takes a value; NULL: there is none, or several do. */
+static const DefOp *only_use(const Divider *d, const DefValue *of)
+{
+    const DefOp *use = NULL;
+
+    for (int i = 0; i < d->def->ops.len; i++) {
+        const DefOp *op = d->def->ops.data[i];
+
+        if (!def_op_takes(op, of) && !def_op_reads(op, of))
+            continue;
+        if (use)
+            return NULL;
+        use = op;
+    }
+    return use;
+}
+
+static bool same_shape(const DefValue *a, const DefValue *b)
+{
+    for (int i = 0; i < a->rank && a->rank == b->rank; i++)
+        if (!flow_same_dim(a->dims[i], b->dims[i]))
+            return false;
+    return a->rank == b->rank;
+}
+
+/* An operand of which there are the parts as well: the value, one for all columns, or an input. */
+static bool has_parts(const DefArg *arg, const DefValue *of)
+{
+    const DefValue *value = arg->value;
+
+    if (!value || value == of)
+        return !arg->transposed;
+    return !arg->transposed && value->rank > 0 &&
+           (flow_is_one(value->dims[value->rank - 1]) ||
+            (!value->op && flow_same_dim(value->dims[value->rank - 1], of->dims[of->rank - 1])));
+}
+
+/* Each element of the result is made of the same one of `of`. */
+static bool is_element_wise(const DefOp *op, const DefValue *of)
+{
+    OpClass class = op_info(op->op)->class;
+    bool good = (class == OPC_ELEMENT || class == OPC_CAST) && !op->where && !op->reads.len && same_shape(op->result, of);
+
+    for (int k = 0; k < op->n_args; k++)
+        good &= has_parts(&op->args[k], of);
+    return good;
+}
+
+/* The value that a product's parts are taken of; NULL: something else is made of it. */
+static const DefValue *tip_of(Divider *d, const DefOp *product)
+{
+    const DefValue *of = product->result, *by = product->args[1].value;
+
+    if (product->op != OP_GEMM || !by || by->op || is_streamed(d, of))
+        return NULL;
+    while (!only_parts_taken(d, of, by->dtype)) {
+        const DefOp *next = of->is_output ? NULL : only_use(d, of);
+
+        if (!next || !is_element_wise(next, of))
+            return NULL;
+        of = next->result;
+    }
+    return of;
+}
+
+/* The operation that goes on from a value of a chain. */
+static const DefOp *next_in_chain(const Divider *d, const DefValue *of)
+{
+    return d->divided[of->id] ? NULL : only_use(d, of);
+}
+
+static void find_chains(Divider *d)
+{
+    for (int i = 0; i < d->def->ops.len; i++) {
+        const DefOp *product = d->def->ops.data[i];
+        const DefValue *tip = tip_of(d, product);
+
+        if (!tip)
+            continue;
+        d->divided[tip->id] = product;
+        d->parted[product->result->id] = true;
+        for (const DefOp *op = next_in_chain(d, product->result); op; op = next_in_chain(d, op->result))
+            d->parted[op->result->id] = true;
+    }
 }
 
 /* ---- products of parts ------------------------------------------------------------------------ */
@@ -100,31 +191,42 @@ static Expr *dots(Arena *arena)
     return e;
 }
 
-/* `W[..., row, col + N]`, or of the rows of what is transposed. */
-static DefValue *part_of(Divider *d, const DefOp *product, const DefOp *part)
+static DefValue *new_value(Divider *d, const DefValue *like, const char *name)
 {
-    DefValue *whole = d->remade.made[product->args[1].value->id], *value = arena_new_of(d->arena, DefValue);
-    const Expr *last = columns_taken(d, part, product->result);
-    int side = product->args[1].transposed ? whole->rank - 2 : whole->rank - 1;
-    DefOp *op = arena_new_of(d->arena, DefOp);
+    DefValue *value = arena_new_of(d->arena, DefValue);
+
+    *value = *like;
+    value->id = d->remade.def->values.len;
+    value->dtype = DT_F32;
+    value->name = name;
+    value->op = NULL;
+    value->is_input = value->is_output = false;
+    vec_push(d->arena, &d->remade.def->values, value);
+    return value;
+}
+
+/* `W[..., row, col + N]`, or of the rows of what is transposed: the columns that the part takes. */
+static DefValue *part_of(Divider *d, DefValue *whole, int side, const DefOp *part)
+{
+    const Expr *last = part->where->args[part->where->n_args - 1];
     Flow flow = {.arena = d->arena, .def = d->remade.def};
-    Expr *at = expr_name(d->arena, side == whole->rank - 1 ? "col" : "row");
-    Expr *moved = last->kind == EXPR_BINARY ? expr_binary(d->arena, EO_ADD, at, expr_copy(d->arena, last->b)) : at;
+    DefValue *value = new_value(d, whole, flow_fresh(&flow, arena_printf(d->arena, "%s_%s", whole->name, part->result->name)));
+    DefOp *op = arena_new_of(d->arena, DefOp);
     Expr *e = arena_new_of(d->arena, Expr);
 
-    *value = (DefValue){.id = d->remade.def->values.len, .dtype = DT_F32, .rank = whole->rank,
-                        .name = flow_fresh(&flow, arena_printf(d->arena, "%s_%s", whole->name, part->result->name))};
-    memcpy(value->dims, whole->dims, sizeof value->dims);
     value->dims[side] = part->result->dims[part->result->rank - 1];
-    vec_push(d->arena, &d->remade.def->values, value);
     *e = *part->where;
     e->a = expr_name(d->arena, whole->name);
     e->n_args = 0;
     e->args = arena_array(d->arena, Expr *, 3);
     if (whole->rank > 2)
         e->args[e->n_args++] = dots(d->arena);
-    e->args[e->n_args++] = side == whole->rank - 1 ? expr_name(d->arena, "row") : moved;
-    e->args[e->n_args++] = side == whole->rank - 1 ? moved : expr_name(d->arena, "col");
+    for (int axis = whole->rank > 1 ? whole->rank - 2 : 0; axis < whole->rank; axis++) {
+        Expr *at = expr_name(d->arena, axis == whole->rank - 1 ? "col" : "row");
+
+        e->args[e->n_args++] = axis == side && last->kind == EXPR_BINARY
+                                   ? expr_binary(d->arena, EO_ADD, at, expr_copy(d->arena, last->b)) : at;
+    }
     *op = (DefOp){.stmt = part->stmt, .op = OP_DEFINE, .where = e, .result = value};
     vec_push(d->arena, &op->reads, ((DefRead){whole->name, whole}));
     value->op = op;
@@ -132,38 +234,80 @@ static DefValue *part_of(Divider *d, const DefOp *product, const DefOp *part)
     return value;
 }
 
+static DefOp *keep_as(Divider *d, const DefOp *op, DefValue *result)
+{
+    DefOp *kept = flow_keep_op(&d->remade, op);
+
+    kept->result = result;
+    result->op = kept;
+    return kept;
+}
+
+/* What a part's chain has for the result of an operation: at its tip, the part itself. */
+static DefValue *result_for(Divider *d, const DefValue *whole, const DefOp *part)
+{
+    DefValue *value;
+
+    if (d->divided[whole->id])
+        return d->remade.made[part->result->id];
+    value = new_value(d, whole, whole->name);
+    value->dims[value->rank - 1] = part->result->dims[part->result->rank - 1];
+    return value;
+}
+
+/* The operation with a part of each operand that has all columns. */
+static void do_with_part(Divider *d, const DefOp *op, const DefValue *before, DefValue *made_before, const DefOp *part)
+{
+    DefValue *parts[3] = {NULL};
+    DefOp *kept;
+
+    for (int k = 0; k < op->n_args; k++) {
+        const DefValue *value = op->args[k].value;
+
+        if (value == before)
+            parts[k] = made_before;
+        else if (value && !flow_is_one(value->dims[value->rank - 1]))
+            parts[k] = part_of(d, d->remade.made[value->id], value->rank - 1, part);
+    }
+    kept = keep_as(d, op, result_for(d, op->result, part));
+    for (int k = 0; k < op->n_args; k++)
+        if (parts[k])
+            kept->args[k].value = parts[k];
+}
+
 static void multiply_part(Divider *d, const DefOp *product, const DefOp *part)
 {
-    DefValue *by = part_of(d, product, part), *result = d->remade.made[part->result->id];
-    DefOp *op = flow_keep_op(&d->remade, product);
+    DefValue *whole = d->remade.made[product->args[1].value->id];
+    DefValue *by = part_of(d, whole, product->args[1].transposed ? whole->rank - 2 : whole->rank - 1, part);
+    DefOp *kept = keep_as(d, product, result_for(d, product->result, part));
+    const DefValue *before = product->result;
 
-    op->args[1].value = by;
-    op->result = result;
-    result->op = op;
+    kept->args[1].value = by;
+    for (const DefOp *op = next_in_chain(d, before); op; op = next_in_chain(d, before)) {
+        do_with_part(d, op, before, kept->result, part);
+        kept = d->remade.def->ops.data[d->remade.def->ops.len - 1];
+        before = op->result;
+    }
 }
 
 /* The divided product that an operation takes columns of; NULL: of none. */
 static const DefOp *divided_for(const Divider *d, const DefOp *op)
 {
-    const DefOp *product = op->op == OP_DEFINE && op->reads.len == 1 ? op->reads.data[0].value->op : NULL;
-
-    return product && d->divided[product->result->id] ? product : NULL;
+    return op->op == OP_DEFINE && op->reads.len == 1 ? d->divided[op->reads.data[0].value->id] : NULL;
 }
 
 const Def *flow_divide(Arena *arena, const Def *def)
 {
-    Divider d = {.arena = arena, .def = def, .divided = arena_array(arena, bool, def->values.len)};
+    Divider d = {.arena = arena, .def = def, .divided = arena_array(arena, const DefOp *, def->values.len),
+                 .parted = arena_array(arena, bool, def->values.len)};
     bool any = false;
 
     eval_init(&d.sizes, arena, def->aff);
     for (int i = 0; i < def->dims.len; i++)
         eval_bind(&d.sizes, def->dims.data[i].name, def->dims.data[i].size);
-    for (int i = 0; i < def->ops.len; i++) {
-        const DefOp *op = def->ops.data[i];
-
-        d.divided[op->result->id] = is_divided(&d, op);
-        any |= d.divided[op->result->id];
-    }
+    find_chains(&d);
+    for (int i = 0; i < def->values.len; i++)
+        any |= d.parted[i];
     if (!any)
         return def;
     d.remade = flow_remake(arena, def);
@@ -172,7 +316,7 @@ const Def *flow_divide(Arena *arena, const Def *def)
 
         if (product)
             multiply_part(&d, product, op);
-        else if (!d.divided[op->result->id])
+        else if (!d.parted[op->result->id])
             flow_keep_op(&d.remade, op);
     }
     return d.remade.def;

@@ -356,6 +356,8 @@ static const Case cases[] = {
     {TW0246, MATRIX "Compute ColSum X and get c\nCompute Softmax c over M and get Y", "there is no dimension M of c"},
     {TW0246, MATRIX "Compute Exp X and get Y\nCompute ColSum X over N and get Z\nCompute RowSum Z over N and get V", "there is no dimension N of Z"},
     {TW0248, "Input A (M, K) fp32\nInput B (N, K)\nOutput C (M, N)\nCompute GEMM A, B.T and get C", "A is fp32: its elements are rounded"},
+    {TW0430, "Input A (M, K) fp16\nInput B (N, K) int32\nOutput C (M, N)\nCompute Cast B, bf16 and get D\nCompute GEMM A, D.T and get C",
+     "A is fp16, D is bf16"},
     {TW0249, "Input X (H, M, N)\nOutput Y (H, M, N)\nCompute Define Y (H, M, N) as X[H - 1, row, col]", "H is the size of the dimension here"},
     {TW0234, MATRIX "Compute Exp X over N and get Y", "takes no `over`"},
     {TW0233, MATRIX "Compute Expp X and get Y", "did you mean Exp?"},

@@ -284,9 +284,42 @@ static void say_rounded(Resolver *r, const DefOp *op)
     }
 }
 
+/* The statement that says an operand's type; NULL: none does, or it is not the operand's own. */
+static const Stmt *typed_by(const Resolver *r, const DefValue *value)
+{
+    if (value->op)
+        return value->op->op == OP_CAST ? value->op->stmt : NULL;
+    for (int i = 0; i < r->unit->body.len; i++) {
+        const Stmt *s = r->unit->body.data[i];
+
+        if (s->kind == STMT_INPUT && s->has_dtype && strcmp(s->name, value->name) == 0)
+            return s;
+    }
+    return NULL;
+}
+
+/* Of 8 and 16 bits the few are widened; two types of as many bits stay what they are. */
+static bool types_agree(Resolver *r, const DefOp *op)
+{
+    DType a = def_operand_type(r->def, op, 0), b = def_operand_type(r->def, op, 1);
+    const DefValue *values[2] = {op->args[0].value, op->args[1].value};
+    const Stmt *typed = typed_by(r, values[1]);
+    Diag *diag;
+
+    if (a == b || dtype_bytes(a) != 2 || dtype_bytes(b) != 2)
+        return true;
+    diag = diag_add(r->diags, TW0430, op->stmt->args[1]->span, "%s is %s, %s is %s: one instruction takes one type",
+                    values[0]->name, dtype_name(a), values[1]->name, dtype_name(b));
+    if (typed)
+        diag_fix(r->diags, diag, typed->dtype_span, dtype_name(a), "one type for both");
+    else if ((typed = typed_by(r, values[0])))
+        diag_fix(r->diags, diag, typed->dtype_span, dtype_name(b), "one type for both");
+    return false;
+}
+
 static bool resolve_gemm(Resolver *r, const DefOp *op, Shape *shape)
 {
-    if (!shape_gemm(r, op, shape))
+    if (!shape_gemm(r, op, shape) || !types_agree(r, op))
         return false;
     say_rounded(r, op);
     return true;

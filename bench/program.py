@@ -58,7 +58,7 @@ class Driver:
     MULTIPROCESSORS = 16
     # CUtensorMapDataType, CUtensorMapSwizzle, CUtensorMapL2promotion (256 bytes)
     TYPES = {"fp32": 7, "fp16": 6, "bf16": 9, "e4m3": 0, "e5m2": 0, "fp64": 8, "int32": 3,
-             "int64": 5, "bool": 0}
+             "int64": 5, "int8": 0, "uint8": 0, "bool": 0}
     SWIZZLES = {0: 0, 32: 1, 64: 2, 128: 3}
     PROMOTION = 3
 

@@ -738,6 +738,7 @@ static void elements_are_stored_and_loaded(void **state)
         {DT_F32, 0.1, 0.1f}, {DT_F64, 0.1, 0.1}, {DT_F16, 0.1, 0x1.998p-4}, {DT_BF16, 0.1, 0x1.9ap-4},
         {DT_I32, -3.7, -3}, {DT_I32, 1e30, 2147483647}, {DT_I32, -1e30, -2147483648.0},
         {DT_I32, NAN, 0}, {DT_I64, 1e30, 0x1p63}, {DT_I64, -1e30, -0x1p63}, {DT_I64, 12345678901, 12345678901},
+        {DT_I8, 200, 127}, {DT_I8, -1e9, -128}, {DT_I8, -2.9, -2}, {DT_I8, NAN, 0}, {DT_U8, 300, 255}, {DT_U8, -3, 0}, {DT_U8, 254.9, 254},
         {DT_BOOL, 2.5, 1}, {DT_BOOL, 0, 0}, {DT_F16, 1e9, INFINITY}, {DT_E4M3, 0.1, 0x1.ap-4}, {DT_E5M2, -1e9, -57344}, {DT_F32, 1e300, INFINITY},
     };
 

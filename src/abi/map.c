@@ -111,7 +111,7 @@ int abi_driver_type(DType dtype)
 {
     static const int types[DT_COUNT] = {
         [DT_F32] = 7, [DT_F16] = 6, [DT_BF16] = 9, [DT_E4M3] = 0, [DT_E5M2] = 0,
-        [DT_F64] = 8, [DT_I32] = 3, [DT_I64] = 5,  [DT_BOOL] = 0,
+        [DT_F64] = 8, [DT_I32] = 3, [DT_I64] = 5,  [DT_I8] = 0, [DT_U8] = 0, [DT_BOOL] = 0,
     };
     return types[dtype];
 }

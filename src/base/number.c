@@ -64,6 +64,7 @@ bool dtype_parse(const char *name, DType *t)
         {"f32", DT_F32}, {"float", DT_F32}, {"float32", DT_F32}, {"f64", DT_F64},
         {"double", DT_F64}, {"float64", DT_F64}, {"i32", DT_I32}, {"s32", DT_I32},
         {"int", DT_I32}, {"i64", DT_I64}, {"s64", DT_I64}, {"long", DT_I64},
+        {"i8", DT_I8}, {"s8", DT_I8}, {"char", DT_I8}, {"u8", DT_U8}, {"byte", DT_U8},
         {"fp8", DT_E4M3}, {"fp8_e4m3", DT_E4M3}, {"float8_e4m3fn", DT_E4M3},
         {"fp8_e5m2", DT_E5M2}, {"float8_e5m2", DT_E5M2}, {"boolean", DT_BOOL}, {"pred", DT_BOOL},
     };
@@ -211,6 +212,8 @@ double dtype_load(DType t, const void *at)
     case DT_F64: return u.d;
     case DT_I32: return u.i;
     case DT_I64: return (double)u.l;
+    case DT_I8: return (int8_t)u.b;
+    case DT_U8: return u.b;
     case DT_BOOL: return u.b != 0;
     case DT_COUNT: break;
     }
@@ -230,6 +233,8 @@ void dtype_store(DType t, void *at, double value)
     case DT_F64: u.d = value; break;
     case DT_I32: u.i = (int32_t)clamp_integer(value, INT32_MIN, INT32_MAX); break;
     case DT_I64: u.l = to_int64(value); break;
+    case DT_I8: u.b = (uint8_t)(int)clamp_integer(value, INT8_MIN, INT8_MAX); break;
+    case DT_U8: u.b = (uint8_t)clamp_integer(value, 0, UINT8_MAX); break;
     case DT_BOOL: u.b = value != 0; break;
     case DT_COUNT: return;
     }

@@ -45,7 +45,7 @@ static const char *element(DType t)
     static const char *const names[DT_COUNT] = {
         [DT_F32] = "float", [DT_F16] = "__half", [DT_BF16] = "__nv_bfloat16", [DT_E4M3] = "__nv_fp8_e4m3",
         [DT_E5M2] = "__nv_fp8_e5m2", [DT_F64] = "double", [DT_I32] = "int", [DT_I64] = "long long",
-        [DT_BOOL] = "unsigned char"};
+        [DT_I8] = "signed char", [DT_U8] = "unsigned char", [DT_BOOL] = "unsigned char"};
 
     return names[t];
 }

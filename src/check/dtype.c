@@ -58,7 +58,7 @@ static void check_operand(Checker *c, const Operand *o, DType t)
     if (dtype_is_float(t) && (dtype_bytes(t) <= 2 || reshaped))
         return;
     Diag *d = diag_add(c->diags, TW0430, o->expr->span,
-                       "'%s' is %s: the tensor cores take numbers of 16 or 8 bits", o->tensor->name,
+                       "'%s' is %s: the tensor cores take floating-point numbers of 16 or 8 bits", o->tensor->name,
                        dtype_name(t));
     diag_note(c->diags, d, "declare it as bf16 or fp16, or Cast it");
     suggest_type(c, d, o, DT_BF16);

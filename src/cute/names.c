@@ -77,6 +77,7 @@ const char *cu_dtype(DType t)
     static const char *const names[DT_COUNT] = {
         [DT_F32] = "float", [DT_F16] = "tw::half_t", [DT_BF16] = "tw::bfloat16_t", [DT_E4M3] = "cutlass::float_e4m3_t",
         [DT_E5M2] = "cutlass::float_e5m2_t", [DT_F64] = "double", [DT_I32] = "int", [DT_I64] = "int64_t",
+        [DT_I8] = "int8_t", [DT_U8] = "uint8_t",
         [DT_BOOL] = "uint8_t"};
     return names[t];
 }

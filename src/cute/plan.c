@@ -72,6 +72,12 @@ static void check_shared(Cute *c, const TileOp *op)
                 dtype_name(t->dtype), TILE_CHUNK);
 }
 
+/* CUTLASS's conversions to them round, where TL cuts. */
+static void check_rounding(Cute *c, const TileOp *op, DType to)
+{
+    if (to == DT_I8 || to == DT_U8) cu_fail(c, op, "numbers become %s, which is not translated", dtype_name(to));
+}
+
 static void check_op(Cute *c, const TileOp *op)
 {
     switch (op->kind) {
@@ -85,8 +91,10 @@ static void check_op(Cute *c, const TileOp *op)
         if (op->args[0]->type.space == SPACE_SHARED) cu_fail(c, op, "a reduction of a tile in shared memory is not translated");
         c->parts |= op->axis == 1 ? c->place.warps_n > 1 : c->place.warps_m > 1;
         break;
-    case TILE_STORE: case TILE_FILL: case TILE_INDEX: case TILE_GATHER: case TILE_ELEMENT: case TILE_MASK: case TILE_CAST:
-    case TILE_RESHAPE: case TILE_SCALAR: case TILE_FOR: case TILE_IF: case TILE_YIELD:
+    case TILE_STORE: check_rounding(c, op, op->tensor->dtype); break;
+    case TILE_CAST: check_rounding(c, op, op->results[0]->type.dtype); break;
+    case TILE_FILL: case TILE_INDEX: case TILE_GATHER: case TILE_ELEMENT: case TILE_MASK: case TILE_RESHAPE:
+    case TILE_SCALAR: case TILE_FOR: case TILE_IF: case TILE_YIELD:
         break;
     case TILE_SOFTMAX: case TILE_REVISE: case TILE_BUFFER: case TILE_VIEW: case TILE_PUT: case TILE_COPY_ASYNC:
     case TILE_COMMIT: case TILE_WAIT: case TILE_BARRIER: case TILE_ROLES: case TILE_RING: case TILE_ACQUIRE:

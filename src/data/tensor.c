@@ -221,14 +221,17 @@ static void draw_floats(Draw *draw, const Tensor *t, FillKind kind, const int64_
     }
 }
 
-/* Integers stand for ids and positions: small, not negative, with repeats. */
+/* Integers stand for ids and positions: small, not negative, with repeats; those of 8 bits for
+ * numbers that were quantized: all that there are. */
 static double draw_integer(Draw *draw, DType dtype, FillKind kind, int64_t i)
 {
+    bool byte = dtype == DT_I8 || dtype == DT_U8;
+
     if (kind == FILL_ONES)
         return 1;
     if (kind == FILL_INDEX)
         return (double)(i % 97);
-    return rng_below(&draw->rng, dtype == DT_BOOL ? 2 : 4);
+    return (double)rng_below(&draw->rng, dtype == DT_BOOL ? 2 : byte ? 256 : 4) - (dtype == DT_I8 ? 128 : 0);
 }
 
 static void draw_row(Draw *draw, const Tensor *t, FillKind kind, const int64_t *at, int64_t i, double *row,

@@ -129,7 +129,7 @@ static void copy_in(Lower *lo, const Stmt *s)
         return;
     }
     lo_set_register(lo, name, v);
-    bool integer = p.view.tensor->dtype == DT_I32 || p.view.tensor->dtype == DT_I64;
+    bool integer = !dtype_is_float(p.view.tensor->dtype);
     if (integer && v->type.rows == 1 && v->type.cols == 1) lo_local_integer(lo, name);
 }
 

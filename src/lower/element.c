@@ -168,11 +168,6 @@ const Aff *lo_param_integer(Lower *lo, const char *name, bool create)
 
 /* ---- uniform elements ------------------------------------------------------------------------ */
 
-static bool is_integer(DType dtype)
-{
-    return dtype == DT_I32 || dtype == DT_I64 || dtype == DT_BOOL;
-}
-
 static const Aff *known_read(const Lower *lo, const TileTensor *t, const Aff **coords)
 {
     for (int i = 0; i < lo->reads.len; i++) {
@@ -187,7 +182,7 @@ const Aff *lo_element(void *user, const Expr *e, Diags *diags)
 {
     Lower *lo = user;
     TileTensor *t = (TileTensor *)tensor_of(lo, e);
-    if (!t || !is_integer(t->dtype)) return NULL;
+    if (!t || dtype_is_float(t->dtype)) return NULL;
     const Aff **coords = coordinates(lo, e, t, diags);
     if (!coords) return NULL;
     for (int d = 0; d < t->rank; d++)
@@ -209,7 +204,7 @@ static bool varies(Lower *lo, const Expr *e)
 {
     const TileTensor *t = tensor_of(lo, e);
     if (t) {
-        if (!is_integer(t->dtype)) return true;
+        if (dtype_is_float(t->dtype)) return true;
         const Aff **coords = coordinates(lo, e, t, NULL);
         if (!coords) return true; /* what is wrong is said when it is read */
         for (int d = 0; d < t->rank; d++)

@@ -8,6 +8,7 @@
  */
 #include "ptx/emit.h"
 #include "ptx/global.h"
+#include "ptx/integer.h"
 #include "ptx/stretch.h"
 
 enum { TOGETHER = 4 }; /* chunks whose elements are loaded at once */
@@ -680,8 +681,8 @@ static void store_one(Emitter *e, const TileOp *op, int i, const char *corner, R
         f8_store(e, t, guard, address, value);
         return;
     }
-    if (gl_is_integer(t)) {
-        gl_store_integer(e, t, guard, address, value);
+    if (in_is(t)) {
+        in_store(e, t, guard, address, value);
         return;
     }
     const char *pair = em_new(e, REG_R), *half = em_new(e, REG_H), *rest = em_new(e, REG_H);
@@ -709,7 +710,7 @@ static void store_pair(Emitter *e, const TileOp *op, int i, const char *corner, 
 static bool can_store_pairs(Emitter *e, const TileOp *op)
 {
     if (op->onto || !e->aligned || !cp_is_whole_chunks(e, op) || op->args[0]->type.cols < 2) return false;
-    if (f8_is(op->tensor->dtype) || gl_is_integer(op->tensor->dtype)) return false;
+    if (f8_is(op->tensor->dtype) || in_is(op->tensor->dtype)) return false;
     return aff_divisor(op->tensor->dims[op->col_dim]) % 2 == 0 && aff_divisor(op->coords[op->col_dim]) % 2 == 0;
 }
 

@@ -1,5 +1,6 @@
 /* element.c: arithmetic on register tiles, a lane's values one by one. */
 #include "ptx/global.h"
+#include "ptx/integer.h"
 #include "ptx/roles.h"
 
 /* ---- templates ------------------------------------------------------------------
@@ -711,8 +712,8 @@ static void cast_to_integers(Emitter *e, const TileValue *from, const TileValue 
     const Frag *frag = &e->frags[to->id];
     DType t = to->type.dtype;
     for (int i = 0; i < frag->n; i++) {
-        const char *word = gl_to_integer(e, t, em_name(e, REG_F, f[i]));
-        em(e, "cvt.rn.f32.%s %%f%d, %s;", t == DT_I64 ? "s64" : "s32", frag->f[i], word);
+        const char *word = in_from_f32(e, t, em_name(e, REG_F, f[i]));
+        in_to_f32(e, t, word, frag->f[i]);
     }
 }
 
@@ -725,7 +726,7 @@ void el_cast(Emitter *e, const TileOp *op)
     } else if (f8_is(to->type.dtype) && to->type.layout.kind != LAY_MMA_A) {
         int *rounded = f8_round(e, from, to->type.dtype);
         fr_new(e, to)->f = rounded;
-    } else if (gl_is_integer(to->type.dtype)) {
+    } else if (in_is(to->type.dtype)) {
         cast_to_integers(e, from, to);
     } else if (!dtype_is_narrow(to->type.dtype)) { /* widening is exact */
         const int *f = fr_f32(e, from);

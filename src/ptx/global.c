@@ -9,6 +9,8 @@
  */
 #include "ptx/global.h"
 
+#include "ptx/integer.h"
+
 static bool is_unit_stride(const TileTensor *t, int d)
 {
     return d == t->rank - 1;
@@ -135,40 +137,6 @@ const char *gl_guard(Emitter *e, const Aff *cond)
     return aff_always(e->program->aff, cond) ? "" : arena_printf(e->arena, "@%s ", ix_condition(e, cond));
 }
 
-bool gl_is_integer(DType t)
-{
-    return t == DT_I32 || t == DT_I64 || t == DT_BOOL;
-}
-
-/* As the nearest fp32, in which integers up to 2^24 are exact. */
-static void load_integer(Emitter *e, DType t, const char *guard, const char *address, int reg)
-{
-    const char *word = em_new(e, t == DT_I64 ? REG_RD : t == DT_BOOL ? REG_H : REG_R);
-    em(e, "mov.b%d %s, 0;", t == DT_I64 ? 64 : t == DT_BOOL ? 16 : 32, word);
-    em(e, "%sld.global.%s %s, %s;", guard, t == DT_I64 ? "b64" : t == DT_BOOL ? "u8" : "b32", word, address);
-    em(e, "cvt.rn.f32.%s %%f%d, %s;", t == DT_I64 ? "s64" : t == DT_BOOL ? "u16" : "s32", reg, word);
-}
-
-/* Towards 0, as C converts; what is not a number is 0, truth what is not 0. */
-const char *gl_to_integer(Emitter *e, DType t, const char *value)
-{
-    const char *word = em_new(e, t == DT_I64 ? REG_RD : REG_R);
-    if (t == DT_BOOL) {
-        const char *p = em_new(e, REG_P);
-        em(e, "setp.neu.f32 %s, %s, 0f00000000;", p, value);
-        em(e, "selp.b32 %s, 1, 0, %s;", word, p);
-        return word;
-    }
-    em(e, "cvt.rzi.s%d.f32 %s, %s;", t == DT_I64 ? 64 : 32, word, value);
-    return word;
-}
-
-void gl_store_integer(Emitter *e, DType t, const char *guard, const char *address, const char *value)
-{
-    const char *word = gl_to_integer(e, t, value);
-    em(e, "%sst.global.%s %s, %s;", guard, t == DT_I64 ? "b64" : t == DT_BOOL ? "u8" : "b32", address, word);
-}
-
 void gl_load_value(Emitter *e, DType t, const char *guard, const char *address, int reg)
 {
     if (t == DT_F32) {
@@ -176,8 +144,8 @@ void gl_load_value(Emitter *e, DType t, const char *guard, const char *address, 
         em(e, "%sld.global.f32 %%f%d, %s;", guard, reg, address);
         return;
     }
-    if (gl_is_integer(t)) {
-        load_integer(e, t, guard, address, reg);
+    if (in_is(t)) {
+        in_load(e, t, guard, address, reg);
         return;
     }
     if (f8_is(t)) {
@@ -198,7 +166,7 @@ void gl_load_value(Emitter *e, DType t, const char *guard, const char *address, 
 bool gl_known_type(Emitter *e, const TileOp *op, bool load)
 {
     DType t = op->tensor->dtype;
-    if (t == DT_F32 || dtype_is_narrow(t) || gl_is_integer(t)) return true;
+    if (t == DT_F32 || dtype_is_narrow(t) || in_is(t)) return true;
     em_fail(e, op->loc, TW0803, "%s of %s is not supported by this target yet", load ? "a load" : "a store",
             dtype_name(t));
     return false;

@@ -21,10 +21,6 @@ const Aff *gl_offset_inside(Emitter *e, const TileOp *op, int d, const Aff *x, i
 const Aff *gl_where(Emitter *e, const TileOp *op, const Aff *row, const Aff *col);
 /* "@%p ", or nothing where the condition is proved. */
 const char *gl_guard(Emitter *e, const Aff *cond);
-bool gl_is_integer(DType t);
-/* fp32 as an integer, in a register of its width (of 32 bits where it has fewer); and stored. */
-const char *gl_to_integer(Emitter *e, DType t, const char *value);
-void gl_store_integer(Emitter *e, DType t, const char *guard, const char *address, const char *value);
 /* The element at "[address]" as an fp32 register; 0 where the guard is false. */
 void gl_load_value(Emitter *e, DType t, const char *guard, const char *address, int reg);
 bool gl_known_type(Emitter *e, const TileOp *op, bool load); /* false: diagnosed */

@@ -6,6 +6,7 @@
  */
 #include "ptx/emit.h"
 #include "ptx/global.h"
+#include "ptx/integer.h"
 
 /* Where the lane's pair of columns is, moved right by whole chunks; bytes: of an element. */
 static LanePlace pair_place(Emitter *e, const TileValue *v, int bytes, int chunks)
@@ -55,7 +56,7 @@ static const char *pair_address(Emitter *e, Pairs *p, int i)
 
 static bool pairs_in_shared(Emitter *e, const TileOp *op, const TileValue *reg, const TileType *shared)
 {
-    bool known = dtype_is_narrow(shared->dtype) || shared->dtype == DT_F32 || gl_is_integer(shared->dtype);
+    bool known = dtype_is_narrow(shared->dtype) || shared->dtype == DT_F32 || in_is(shared->dtype);
     if (known && shared->cols > 1 && reg->type.cols > 1) return true;
     em_fail(e, op->loc, TW0803, "moving a %d x %d tile of %s between registers and shared memory is not supported yet",
             reg->type.rows, reg->type.cols, dtype_name(shared->dtype));
@@ -65,9 +66,8 @@ static bool pairs_in_shared(Emitter *e, const TileOp *op, const TileValue *reg, 
 static void put_integers(Emitter *e, const TileValue *v, Pairs *pairs, DType t)
 {
     for (int i = 0; i < e->frags[v->id].n; i += 2) {
-        const char *low = gl_to_integer(e, t, fr_operand(e, v, i)), *high = gl_to_integer(e, t, fr_operand(e, v, i + 1));
-        em(e, "st.shared.v2.%s%d %s, {%s, %s};", pairs->bytes == 1 ? "u" : "b", pairs->bytes * 8, pair_address(e, pairs, i), low,
-           high);
+        const char *low = in_from_f32(e, t, fr_operand(e, v, i)), *high = in_from_f32(e, t, fr_operand(e, v, i + 1));
+        in_store_pair(e, t, pair_address(e, pairs, i), low, high);
     }
 }
 
@@ -77,7 +77,7 @@ void pr_put(Emitter *e, const TileOp *op)
     SharedTile tile = sh_stage(op->args[1], op->index);
     if (!pairs_in_shared(e, op, v, tile.type)) return;
     Pairs pairs = pairs_new(e, v, &tile);
-    if (gl_is_integer(tile.type->dtype)) {
+    if (in_is(tile.type->dtype)) {
         put_integers(e, v, &pairs, tile.type->dtype);
         return;
     }
@@ -97,18 +97,12 @@ void pr_put(Emitter *e, const TileOp *op)
         em(e, "st.shared.b32 %s, %%r%d;", pair_address(e, &pairs, i), packed[i / 2]);
 }
 
-/* Integers, two at a time. */
-static void move_integers(Emitter *e, const TileValue *v, Pairs *pairs)
+static void move_integers(Emitter *e, const TileValue *v, Pairs *pairs, DType t)
 {
     fr_new_f32(e, v);
-    const Frag *frag = &e->frags[v->id];
-    int bits = pairs->bytes * 8;
-    RegClass kind = bits == 64 ? REG_RD : bits == 32 ? REG_R : REG_H;
-    for (int i = 0; i < frag->n; i += 2) {
-        const char *low = em_new(e, kind), *high = em_new(e, kind);
-        em(e, "ld.shared.v2.%s%d {%s, %s}, %s;", bits == 8 ? "u" : "b", bits, low, high, pair_address(e, pairs, i));
-        em(e, "cvt.rn.f32.%s %%f%d, %s;", bits == 64 ? "s64" : bits == 32 ? "s32" : "u16", frag->f[i], low);
-        em(e, "cvt.rn.f32.%s %%f%d, %s;", bits == 64 ? "s64" : bits == 32 ? "s32" : "u16", frag->f[i + 1], high);
+    for (int i = 0; i < e->frags[v->id].n; i += 2) {
+        const char *address = pair_address(e, pairs, i);
+        in_load_pair(e, t, address, e->frags[v->id].f[i], e->frags[v->id].f[i + 1]);
     }
 }
 
@@ -124,8 +118,8 @@ void pr_move(Emitter *e, const TileOp *op)
     }
     if (!pairs_in_shared(e, op, v, tile.type)) return;
     Pairs pairs = pairs_new(e, v, &tile);
-    if (gl_is_integer(tile.type->dtype)) {
-        move_integers(e, v, &pairs);
+    if (in_is(tile.type->dtype)) {
+        move_integers(e, v, &pairs, tile.type->dtype);
         return;
     }
     if (pairs.bytes == 4) {

@@ -11,6 +11,8 @@
  */
 #include "ptx/stretch.h"
 
+#include "ptx/integer.h"
+
 enum { WIDEST = 16 }; /* bytes of an access (PTX ISA, ld: .v4.b32) */
 
 typedef struct Stretches {
@@ -175,31 +177,6 @@ static void move_all(Emitter *e, const Stretches *s, bool load)
 
 /* ---- whole tiles --------------------------------------------------------------------- */
 
-/* Truths, four in a word. */
-static int *unpack_truths(Emitter *e, const int *words, int n)
-{
-    int *f = fr_fresh(e, REG_F, n);
-    for (int i = 0; i < n; i++) {
-        const char *byte = em_new(e, REG_R);
-        em(e, "bfe.u32 %s, %%r%d, %d, 8;", byte, words[i / 4], i % 4 * 8);
-        em(e, "cvt.rn.f32.u32 %%f%d, %s;", f[i], byte);
-    }
-    return f;
-}
-
-/* What the tensor holds of these values, as words: integers of 32 bits, or truths. */
-static const char **integer_words(Emitter *e, const TileValue *v, DType t)
-{
-    int n = e->frags[v->id].n, in_word = 4 / dtype_bytes(t);
-    const char **words = arena_array(e->arena, const char *, n / in_word);
-    for (int i = 0; i < n; i++) {
-        const char *value = fr_operand(e, v, i), *bits = gl_to_integer(e, t, value), **word = &words[i / in_word];
-        if (i % in_word) em(e, "bfi.b32 %s, %s, %s, %d, 8;", *word, bits, *word, i % in_word * 8);
-        else *word = bits;
-    }
-    return words;
-}
-
 void st_load(Emitter *e, const TileOp *op)
 {
     const TileValue *v = op->results[0];
@@ -212,11 +189,9 @@ void st_load(Emitter *e, const TileOp *op)
     frag = &e->frags[v->id];
     if (t == DT_F32) {
         frag->f = regs;
-    } else if (t == DT_I32) {
-        frag->f = fr_fresh(e, REG_F, frag->n);
-        for (int i = 0; i < frag->n; i++) em(e, "cvt.rn.f32.s32 %%f%d, %%r%d;", frag->f[i], regs[i]);
-    } else if (t == DT_BOOL) {
-        frag->f = unpack_truths(e, regs, frag->n);
+    } else if (in_is(t)) {
+        int *f = in_unpack(e, t, regs, frag->n);
+        e->frags[v->id].f = f;
     } else {
         frag->packed = regs;
         if (f8_is(t)) frag->f = f8_unpack(e, frag, t);
@@ -233,8 +208,8 @@ void st_store(Emitter *e, const TileOp *op)
     if (t == DT_F32) {
         s.texts = arena_array(e->arena, const char *, n);
         for (int i = 0; i < n; i++) s.texts[i] = fr_operand(e, v, i);
-    } else if (gl_is_integer(t)) {
-        s.texts = integer_words(e, v, t);
+    } else if (in_is(t)) {
+        s.texts = in_pack(e, t, v);
     } else {
         s.regs = fr_packed(e, v, t);
     }

@@ -325,13 +325,26 @@ static Tensor *make_tensor(Ref *ref, const DefValue *value, const char **error)
     return tensor_new(ref->arena, value->name, value->dtype, value->rank, dims, error);
 }
 
+/* Whether a Mask compares its elements: with a few numbers, most likely. */
+static bool is_compared(const Def *def, const DefValue *value)
+{
+    for (int i = 0; i < def->ops.len; i++)
+        if (def->ops.data[i]->op == OP_MASK && def_op_reads(def->ops.data[i], value))
+            return true;
+    return false;
+}
+
 static void fill_input(Ref *ref, const DefValue *value, Tensor *t, FillKind fill, uint64_t seed)
 {
-    const Aff *most = dtype_is_float(t->dtype) || t->dtype == DT_BOOL ? NULL : range_most(ref->def, value);
+    enum { FEW = 3 };
+    bool id = !dtype_is_float(t->dtype) && t->dtype != DT_BOOL;
+    const Aff *most = id ? range_most(ref->def, value) : NULL;
     int64_t n;
 
     if (most && aff_eval(most, ref->syms, &n) && n >= 0)
         tensor_fill_integers(t, n, seed);
+    else if (id && dtype_bytes(t->dtype) == 1 && is_compared(ref->def, value))
+        tensor_fill_integers(t, FEW, seed);
     else
         tensor_fill(t, fill, seed);
 }

@@ -28,6 +28,8 @@ void exec_round(DType dtype, ExecTile *r)
     case DT_E5M2:
     case DT_I32:
     case DT_I64:
+    case DT_I8:
+    case DT_U8:
     case DT_BOOL:
         for (size_t i = 0; i < n; i++)
             r->at[i] = (float)dtype_round(dtype, r->at[i]);

@@ -1,0 +1,144 @@
+/* test_integers.c: elements that are integers of 8 bits, at every level: weights that were
+ * quantized, with scales and zero points of every shape, whichever operand they are; caches,
+ * activations that are quantized, masks and places of 8 bits; and what does not fit is cut.
+ */
+#include "agree.h"
+#include "fixture.h"
+
+#include <cmocka.h>
+
+typedef struct Subject {
+    const char *name, *text, *sets, *binds;
+} Subject;
+
+static const char *const targets[] = {"sm_75", "sm_80", "sm_90a"};
+
+#define WEIGHTS(inputs, body) \
+    "Operator f\n  Input X (M, K)\n  Input W (N, K) int8\n" inputs "  Output Y (M, N)\n" body "end\n"
+#define UNSIGNED(inputs, body) \
+    "Operator f\n  Input X (M, K)\n  Input W (K, N) uint8\n" inputs "  Output Y (M, N)\n" body "end\n"
+
+static const Subject weights[] = {
+    {"as they are", WEIGHTS("", "  Compute GEMM X, W.T and get Y\n"), "K=64 N=64", "M=77"},
+    {"of sizes that the launch gives", WEIGHTS("", "  Compute GEMM X, W.T and get Y\n"), "", "M=33 N=50 K=70"},
+    {"a scale a row", WEIGHTS("Input s (N) fp32\n", "  Compute GEMM X, W.T and get Y\n  Compute Multiply Y, s and get new Y\n"),
+     "K=96 N=64", "M=45"},
+    {"a scale a group", WEIGHTS("Input s (N, K div 32)\n", "  Compute Define S (N, K) as s[row, col div 32]\n"
+                                "  Compute Multiply W, S and get D\n  Compute GEMM X, D.T and get Y\n"), "K=96 N=64", "M=45"},
+    {"a zero point a column", UNSIGNED("Input z (N) uint8\nInput s (N) fp32\n", "  Compute Subtract W, z and get D\n"
+                                       "  Compute Multiply D, s and get new D\n  Compute GEMM X, D and get Y\n"), "K=64 N=80", "M=45"},
+    {"a zero point a group", UNSIGNED("Input z (K div 16, N) uint8\nInput s (K div 16, N)\n",
+                                      "  Compute Define Z (K, N) as (W[row, col] - z[row div 16, col]) * s[row div 16, col]\n"
+                                      "  Compute GEMM X, Z and get Y\n"), "K=64 N=48", "M=45"},
+    {"unsigned, of a few rows", UNSIGNED("", "  Compute GEMM X, W and get Y\n"), "N=64", "M=3 K=200"},
+    {"the first operand", "Operator f\n  Input X (M, K) int8\n  Input W (N, K)\n  Output Y (M, N) fp32\n  Compute GEMM X, W.T and get Y\nend\n",
+     "K=64 N=64", "M=45"},
+    {"both operands", "Operator f\n  Input X (M, K) int8\n  Input W (N, K) uint8\n  Output Y (M, N) fp32\n  Compute GEMM X, W.T and get Y\nend\n",
+     "K=64 N=64", "M=45"},
+    {"transposed", "Operator f\n  Input X (K, M) int8\n  Input W (K, N)\n  Output Y (M, N)\n  Compute GEMM X.T, W and get Y\nend\n", "K=64 N=64", "M=48"},
+    {"a cache", "Operator f\n  Input Q (h, q, D)\n  Input K (g, n, D) int8\n  Input V (g, n, D) int8\n  Input ks (g, n, 1) fp32\n"
+                "  Input vs (g, n, 1) fp32\n  Output O (h, q, D)\n  Index i over q from n - q\n  Index j over n\n"
+                "  Compute Multiply ks, 0.02 and get kt\n  Compute Multiply K, kt and get Kd\n  Compute Multiply V, vs and get Vd\n  Compute GEMM Q, Kd.T and get S\n"
+                "  Compute Multiply S, 1/sqrt(D) and get new S\n  Compute Mask S where j <= i\n  Compute Softmax S and get P\n"
+                "  Compute GEMM P, Vd and get O\nend\n", "D=32", "h=4 g=2 q=20 n=70"},
+};
+
+static const Subject elements[] = {
+    {"in place of numbers", "Operator f\n  Input X (M, N) int8\n  Output Y (M, N)\n  Compute Multiply X, 0.25 and get Y\nend\n", "", "M=9 N=70"},
+    {"in rows of whole words", "Operator f\n  Input X (M, N) uint8\n  Output Y (M, N)\n  Compute RowSum X and get s\n  Compute Divide X, s else 0 and get Y\nend\n",
+     "N=256", "M=9"},
+    {"cut to the type's range", "Operator f\n  Input X (M, N) fp32\n  Output Y (M, N) int8\n  Output Z (M, N) uint8\n  Compute Multiply X, 300 and get Y\n"
+                                "  Compute Multiply X, -300 and get Z\nend\n", "N=64", "M=9"},
+    {"cut in registers", "Operator f\n  Input X (M, N) fp32\n  Output Y (M, N) fp32\n  Compute Multiply X, 100 and get T\n  Compute Cast T, int8 and get new T\n"
+                         "  Compute Cast T, uint8 and get U\n  Compute Add T, U and get Y\nend\n", "N=64", "M=9"},
+    {"quantized by rows", "Operator f\n  Input X (M, N) fp32\n  Output Y (M, N) int8\n  Output s (M, 1) fp32\n  Compute Abs X and get A\n  Compute RowMax A and get s\n"
+                          "  Compute Divide s, 127 and get new s\n  Compute Divide X, s else 0 and get Q\n  Compute Round Q and get Y\nend\n", "N=128", "M=21"},
+    {"a result", "Operator f\n  Input A (M, K) int8\n  Input B (N, K) uint8\n  Output C (M, N) int8\n  Compute GEMM A, B.T and get C\n  Compute Fma C, 0.001953125, 0.0009765625 and get new C\n  Compute Round C and get new C\n  Compute Add C, 0.25 and get new C\nend\n",
+     "K=32 N=64", "M=45"},
+    {"a mask", "Operator f\n  Input X (M, N)\n  Input keep (N) uint8\n  Input kind (M) int8\n  Output Y (M, N)\n"
+               "  Compute Mask X where keep[col] > 0 and kind[row] != 2 else 0 and get Y\nend\n", "", "M=20 N=70"},
+    {"places", "Operator f\n  Input X (N, D)\n  Input at (M) uint8\n  Output Y (M, D)\n  Compute Define Y (M, D) as X[at[row], col]\nend\n", "", "M=20 N=40 D=64"},
+};
+
+static void bind_all(Arena *arena, LevelCase *c, const char *binds)
+{
+    Settings settings = {0};
+
+    for (const char *w = binds; *w; w += strspn(w, " ")) {
+        size_t n = strcspn(w, " ");
+
+        assert_null(settings_add(arena, &settings, arena_strndup(arena, w, n)));
+        w += n;
+    }
+    for (int i = 0; i < settings.list.len; i++)
+        levels_bind(c, settings.list.data[i].name, settings.list.data[i].value);
+}
+
+static void check_subject(Arena *arena, const Subject *s, const char *target, FillKind fill, uint64_t seed)
+{
+    DType dtype = strcmp(target, "sm_75") == 0 || seed % 2 ? DT_F16 : DT_BF16;
+    LevelCase c = {.definition = s->text, .fill = fill, .seed = seed, .dtype = dtype, .target = target};
+
+    for (const char *w = s->sets; *w; w += strspn(w, " ")) {
+        size_t n = strcspn(w, " ");
+
+        c.sets[c.n_sets++] = arena_strndup(arena, w, n);
+        w += n;
+    }
+    bind_all(arena, &c, s->binds);
+    LevelReport report = levels_run(arena, &c);
+    if (report.verdict != LEVELS_AGREE)
+        fail_msg("%s for %s: %s: %s\n%s", s->name, target, report.level, report.problem, str_text(&report.log));
+}
+
+static void expect_all(void **state, const Subject *subjects, size_t n)
+{
+    Arena *arena = ((Fixture *)*state)->arena;
+
+    for (size_t t = 0; t < TW_COUNT(targets); t++)
+        for (size_t i = 0; i < n; i++)
+            check_subject(arena, &subjects[i], targets[t], i % 3 ? FILL_NORMAL : FILL_UNIFORM, i + t + 1);
+}
+
+static void quantized_weights(void **state)
+{
+    expect_all(state, weights, TW_COUNT(weights));
+}
+
+static void elements_of_8_bits(void **state)
+{
+    expect_all(state, elements, TW_COUNT(elements));
+}
+
+/* -inf in a tile of integers is the least one that it holds, also where it stays in registers. */
+static void masked_in_a_tile(void **state)
+{
+    static const char *const types[] = {"int8", "uint8", "int32"};
+    Arena *arena = ((Fixture *)*state)->arena;
+
+    for (size_t i = 0; i < TW_COUNT(types); i++) {
+        LevelCase c = {.code = arena_printf(arena, "Kernel masked\n  BM = 16\n  BN = 64\n  Input X (M, N) fp32\n  Output Y (M, N) fp32\n"
+                           "  Grid m = ceil(M / BM), n = ceil(N / BN)\n  Allocate X in register (BM, BN) fp32\n"
+                           "  Allocate H in register (16, 64) %s\n  Allocate Y in register (16, 64)\n"
+                           "  Copy X (BM, BN) in coordinate [M = m, N = n] from global to register\n"
+                           "  Compute Cast X, %s and get H\n  Compute Mask H where n * BN + col(H) != m * BM + row(H)\n"
+                           "  Compute Add H, 0 and get Y\n"
+                           "  Copy Y (BM, BN) in coordinate [M = m, N = n] from register to global\nend\n", types[i], types[i]),
+                   .fill = FILL_LARGE, .seed = 5, .dtype = DT_BF16, .target = "sm_80"};
+
+        levels_bind(&c, "M", 20);
+        levels_bind(&c, "N", 70);
+        expect_agreement(arena, &c);
+    }
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(quantized_weights),
+        TEST(elements_of_8_bits),
+        TEST(masked_in_a_tile),
+    };
+    return cmocka_run_group_tests_name("integers", tests, NULL, NULL);
+}

@@ -168,6 +168,25 @@ static void name_number(Speller *s, DefDim *dim)
         vec_push(s->arena, &s->def->consts, ((DefConst){dim->name, (double)size}));
 }
 
+/* How many groups there are, where that is made of sizes that the launch gives: one name wherever
+ * it is a size, as if the definition had one, so that later kernels can declare it. */
+static void name_groups(Speller *s, DefValue *value, int axis)
+{
+    DefDim *dim = &value->dims[axis];
+
+    for (int k = 0; k < value->rank; k++)
+        if (dim->name || aff_is_const(dim->size, NULL) || (k != axis && value->dims[k].size == dim->size))
+            return;
+    for (int i = 0; i < s->def->dims.len && !dim->name; i++)
+        if (s->def->dims.data[i].size == dim->size)
+            dim->name = s->def->dims.data[i].name;
+    name_number(s, dim);
+    for (int i = 0; i < s->def->values.len; i++)
+        for (int k = 0; k < s->def->values.data[i]->rank; k++)
+            if (s->def->values.data[i]->dims[k].size == dim->size && !s->def->values.data[i]->dims[k].name)
+                s->def->values.data[i]->dims[k].name = dim->name;
+}
+
 /* The place of an element of `value` along an axis. alone: as a coordinate of its own, where
  * a dimension's name is the element's place along it; else within arithmetic. NULL: there is
  * no way to write it. */
@@ -468,6 +487,7 @@ static bool spell_group(Speller *s, DefValue *x, DefValue *y)
     }
     if (s->op->op != OP_GROUP_MAX && is_known(s, all, groups, &known) && known >= 1 && known <= FEW)
         return spell_few(s, x, y, known);
+    name_groups(s, y, s->op->axis);
     return spell_many(s, x, y, aff_div(s->def->aff, all, groups));
 }
 

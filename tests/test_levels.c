@@ -395,6 +395,22 @@ static void where_takes_any_condition(void **state)
                "M=20 N=15");
 }
 
+/* Numbers of which GELU leaves next to nothing. */
+static void tails_of_gelu(void **state)
+{
+    static const char *const targets[] = {"sm_75", "sm_80", "sm_90a"};
+    Arena *arena = ((Fixture *)*state)->arena;
+
+    for (size_t i = 0; i < TW_COUNT(targets); i++) {
+        LevelCase c = {.definition = "Operator tail\n  Input X (M, N) fp32\n  Output Y (M, N) fp32\n  Compute Tanh X and get T\n"
+                                     "  Compute Subtract T, 2.95 and get T2\n  Compute Gelu T2 and get Y\nend\n",
+                       .dtype = DT_F16, .fill = FILL_NORMAL, .seed = 7, .target = targets[i]};
+
+        bind_all(arena, &c, "M=20 N=70");
+        expect_agreement(arena, &c);
+    }
+}
+
 /* From one type of 16 bits to the other goes through fp32. */
 static void types_of_16_bits_are_not_mixed_up(void **state)
 {
@@ -477,6 +493,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(warps_may_cut_through_panels, setup, teardown),
         cmocka_unit_test_setup_teardown(scales_move_behind_masks_of_any_type, setup, teardown),
         cmocka_unit_test_setup_teardown(where_takes_any_condition, setup, teardown),
+        cmocka_unit_test_setup_teardown(tails_of_gelu, setup, teardown),
         cmocka_unit_test_setup_teardown(types_of_16_bits_are_not_mixed_up, setup, teardown),
         cmocka_unit_test_setup_teardown(values_in_the_same_registers_stay_apart, setup, teardown),
         cmocka_unit_test_setup_teardown(tanh_of_small_numbers_is_accurate, setup, teardown),

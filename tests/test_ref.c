@@ -699,6 +699,25 @@ static void verdict_where_subnormals_are_flushed(void **state)
     assert_false(compare(f, &error).ok);
 }
 
+/* What GELU leaves of negative numbers: an erf near -1 and 1 cancel, so it is as far off as 1 is, not
+ * as what is left. What is larger than that is wrong. */
+static void verdict_on_the_tail_of_gelu(void **state)
+{
+    Fixture *f = *state;
+    const char *error;
+
+    use(f, "Input X (M, N) fp32\nOutput Y (M, N) fp32\nCompute Gelu X and get Y");
+    bind(f, "M", 2);
+    bind(f, "N", 8);
+    f->fill = FILL_NEGATIVE;
+    make(f);
+    write_output(f, run(f, REF_PLAIN), 0);
+    PUT(f->out[0], tensor_get(f->out[0], (const int64_t[]){1, 3}) + 2.6e-7, 1, 3);
+    assert_true(compare(f, &error).ok);
+    PUT(f->out[0], tensor_get(f->out[0], (const int64_t[]){1, 3}) + 2.6e-6, 1, 3);
+    assert_false(compare(f, &error).ok);
+}
+
 /* ---- what does not fit ------------------------------------------------------------------------------ */
 
 static void bad_bindings(void **state)
@@ -950,6 +969,7 @@ int main(void)
         TEST(verdict_near_the_end_of_the_range),
         TEST(verdict_where_plain_overflows), TEST(verdict_where_products_are_computed_again), TEST(plain_sums_of_tensor_cores),
         TEST(verdict_where_subnormals_are_flushed),
+        TEST(verdict_on_the_tail_of_gelu),
         TEST(bad_bindings),
         TEST(dimensions_from_the_inputs),
         TEST(missing_param),

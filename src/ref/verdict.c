@@ -13,7 +13,8 @@
  * (ex2.approx, lg2.approx, rcp.approx: PTX ISA) are off by a few units of fp32,
  * which shows in an output of fp32 alone. A logarithm turns the relative error of
  * its argument into an absolute one: that of a sum of exponentials is the
- * absolute error of the exponents, however small the result.
+ * absolute error of the exponents, however small the result. GELU of negative numbers is what is
+ * left where 1 and an erf near -1 cancel, of fp32: small, and off by what 1 is.
  */
 #include "ref/ref.h"
 
@@ -127,6 +128,7 @@ static double cancelled(Tensor *const *inputs, int n)
 
 enum { APPROXIMATE_UNITS = 16, SUM_UNITS = 4, DEPTH = 200 };
 static const double LOGARITHM_ERROR = 5e-5; /* of exponents up to some hundreds */
+static const double GELU_ERROR = 0x1p-21;   /* largest, 2.6e-7, at -3.1: erf by few terms, times that */
 
 static bool is_approximate(OpId op)
 {
@@ -148,6 +150,11 @@ static bool is_sum(OpId op)
 static bool is_logarithm(OpId op)
 {
     return op == OP_LOG || op == OP_LOG2;
+}
+
+static bool is_gelu(OpId op)
+{
+    return op == OP_GELU;
 }
 
 /* Whether such an operation is among those that a value is made by. */
@@ -172,7 +179,8 @@ RefFloor ref_floor(const DefValue *output)
     if (output->dtype != DT_F32)
         return (RefFloor){0.5 * epsilon, 0};
     int units = made_by(output, is_approximate, DEPTH) ? APPROXIMATE_UNITS : made_by(output, is_sum, DEPTH) ? SUM_UNITS : 1;
-    return (RefFloor){units * epsilon, made_by(output, is_logarithm, DEPTH) ? LOGARITHM_ERROR : 0};
+    return (RefFloor){units * epsilon, made_by(output, is_logarithm, DEPTH) ? LOGARITHM_ERROR
+                                       : made_by(output, is_gelu, DEPTH)    ? GELU_ERROR : 0};
 }
 
 /* An absolute error, beside the norm of what is wanted. */

@@ -3,6 +3,7 @@
  */
 #include "fixture.h"
 #include "levels.h"
+#include "pass/explain.h"
 
 #include <cmocka.h>
 
@@ -136,6 +137,58 @@ static void unknown_ones_list_what_there_is(void **state)
     assert_int_equal(chain->schedule.value[SCHED_SOFTMAX], SCHED_AUTO);
 }
 
+/* ---- what the passes chose --------------------------------------------------------------- */
+
+static const Why *row_of(const WhyList *list, const char *name)
+{
+    for (int i = 0; i < list->len; i++)
+        if (strcmp(list->data[i].name, name) == 0)
+            return &list->data[i];
+    fail_msg("%s is not explained", name);
+    return NULL;
+}
+
+static WhyList explained(Fixture *f, const char *path, const char *target, const char *setting)
+{
+    Chain *chain = compile(f, path, target, setting);
+    const TileKernel *kernel = chain->tile->kernels.data[0];
+    WhyList list = {0};
+
+    assert_int_equal(chain->diags->errors, 0);
+    pass_explain(chain->tile, kernel, chain->target, &list);
+    for (int i = 0; i < SCHED_COUNT; i++) /* whatever was decided, with a reason */
+        if (kernel->decided.value[i] != SCHED_AUTO) {
+            const Why *row = row_of(&list, sched_info((SchedId)i)->name);
+
+            assert_string_equal(row->value, sched_value_info(kernel->decided.value[i])->name);
+            assert_non_null(strstr(row->why, ": "));
+        }
+    return list;
+}
+
+static void choices_of_passes_are_explained(void **state)
+{
+    Fixture *f = *state;
+    WhyList hopper = explained(f, "ops/attention.tl", "sm_90a", NULL);
+    WhyList ampere = explained(f, "ops/attention.tl", "sm_80", NULL);
+    WhyList asked = explained(f, "ops/attention.tl", "sm_90a", "last=full");
+    WhyList norm = explained(f, "ops/rmsnorm.tl", "sm_90a", NULL);
+
+    assert_string_equal(row_of(&hopper, "shared K")->value, "4 x 64 x 64 bf16");
+    assert_non_null(strstr(row_of(&hopper, "shared K")->why, "mbarriers"));
+    assert_non_null(strstr(row_of(&hopper, "role load")->why, "tensor map"));
+    assert_string_equal(row_of(&hopper, "role compute")->value, "4 x 4 warps");
+    assert_non_null(strstr(row_of(&hopper, "role compute")->why, "setmaxnreg"));
+    assert_non_null(strstr(row_of(&hopper, "product O")->why, "wgmma"));
+    assert_string_equal(row_of(&hopper, "persistent")->value, "1");
+    assert_non_null(strstr(row_of(&hopper, "order")->why, "the last m first"));
+    assert_non_null(strstr(row_of(&hopper, "order")->why, "L2"));
+    assert_non_null(strstr(row_of(&ampere, "product O")->why, "of warps; the first operand is in registers"));
+    row_of(&ampere, "barriers");
+    assert_non_null(strstr(row_of(&asked, "last")->why, "as asked"));
+    assert_true(row_of(&norm, "order")->value[0] == 'm');
+}
+
 /* The manual's table has the words of the compiler's. */
 static void the_manual_lists_them(void **state)
 {
@@ -157,6 +210,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(every_value_computes_the_same, setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_not_possible_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(decisions_are_recorded, setup, teardown),
+        cmocka_unit_test_setup_teardown(choices_of_passes_are_explained, setup, teardown),
         cmocka_unit_test_setup_teardown(code_carries_it, setup, teardown),
         cmocka_unit_test_setup_teardown(without_effect_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(the_manual_lists_them, setup, teardown),

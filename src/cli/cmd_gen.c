@@ -231,6 +231,8 @@ static const char *make_json(Gen *g, size_t *len)
     str_printf(&out, ",\n\"target\":\"%s\",\n\"dtype\":\"%s\",\n\"parameters\":",
                g->s->options.target->name, dtype_name(g->s->options.dtype));
     why_json(&out, reasons(chain));
+    str_add(&out, ",\n\"passes\":");
+    why_json_passes(&out, chain);
     json_tuned(&out, g);
     str_add(&out, ",\n\"resources\":{\"kernels\":");
     json_kernels(&out, chain);
@@ -373,6 +375,8 @@ static int print_report(Gen *g)
     if (g->s->options.explain) {
         put_title(g->s, &out, "Parameters");
         why_print(&out, reasons(g->chain));
+        put_title(g->s, &out, "Passes");
+        why_print_passes(&out, g->chain);
     }
     if (g->entry)
         str_printf(&out, "Tuned on %s at %s: %s\n", g->entry->key.device, g->entry->key.shapes,

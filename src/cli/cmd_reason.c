@@ -12,10 +12,24 @@ static int write_json(Session *s, const Chain *chain)
     str_json(&out, chain->code->text);
     str_add(&out, ",\"parameters\":");
     why_json(&out, r);
+    str_add(&out, ",\"passes\":");
+    why_json_passes(&out, chain);
     str_printf(&out, ",\"considered\":%d,\"predicted_cycles\":%.6g,\"limiter\":", r->considered,
                r->predicted_cycles);
     str_json(&out, r->limiter ? r->limiter : "");
     return session_write_json(s, &out);
+}
+
+static void comment(Str *out, const char *lines)
+{
+    while (*lines) {
+        size_t len = strcspn(lines, "\n");
+
+        str_addc(out, '#');
+        str_addn(out, lines, len);
+        str_addc(out, '\n');
+        lines += len + (lines[len] == '\n');
+    }
 }
 
 /* With --explain the reasons follow the code as comments, so that the result is
@@ -24,17 +38,15 @@ static int write_explained(Session *s, const Chain *chain)
 {
     Str why = str_new(s->arena), out = str_new(s->arena);
 
-    why_print(&why, chain->reasoned);
     str_addn(&out, chain->code->text, chain->code->len);
     str_add(&out, "\n# Why:\n");
-    for (const char *at = str_text(&why); *at;) {
-        size_t len = strcspn(at, "\n");
-
-        str_addc(&out, '#');
-        str_addn(&out, at, len);
-        str_addc(&out, '\n');
-        at += len + (at[len] == '\n');
-    }
+    why_print(&why, chain->reasoned);
+    comment(&out, str_text(&why));
+    why = str_new(s->arena);
+    why_print_passes(&why, chain);
+    if (why.len)
+        str_add(&out, "# And what the passes make of it:\n");
+    comment(&out, str_text(&why));
     return session_write(s, out.data, out.len);
 }
 
@@ -50,6 +62,8 @@ int cmd_reason(Session *s)
     if (!chain)
         return EXIT_USAGE;
     if (!chain_reason(chain, source))
+        return session_chain_failed(s, chain, "reason");
+    if ((s->options.json || s->options.explain) && !(chain_lower(chain, chain->code) && chain_schedule(chain)))
         return session_chain_failed(s, chain, "reason");
     if (s->options.json)
         return write_json(s, chain);

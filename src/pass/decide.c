@@ -19,7 +19,7 @@ static void refuse(TileKernel *kernel, SchedId id, uint64_t possible, Diags *dia
               "possible here: %s", str_text(&values));
 }
 
-SchedValue pass_decide(TileKernel *kernel, SchedId id, SchedValue best, uint64_t possible, Diags *diags)
+SchedValue pass_decide(TileKernel *kernel, SchedId id, SchedValue best, uint64_t possible, const char *why, Diags *diags)
 {
     SchedValue wanted = kernel->schedule.value[id];
 
@@ -29,6 +29,7 @@ SchedValue pass_decide(TileKernel *kernel, SchedId id, SchedValue best, uint64_t
         wanted = SCHED_AUTO;
     }
     kernel->decided.value[id] = wanted == SCHED_AUTO ? best : wanted;
+    kernel->because[id] = wanted == SCHED_AUTO ? why : "as asked";
     return kernel->decided.value[id];
 }
 

@@ -143,17 +143,26 @@ static SchedValue choose_form(const Expansion *x, TileOp *loop, const TileBlock 
 {
     uint64_t possible = DECIDE(SCHED_SOFTMAX_EXACT);
     SchedValue best = SCHED_SOFTMAX_EXACT;
-    if (free.reference) possible |= DECIDE(SCHED_SOFTMAX_LAGGING);
-    if (free.reference && skipping_pays(block, op)) best = SCHED_SOFTMAX_LAGGING;
+    const char *why = "the program shows the maximum, or what moves with it";
+    if (free.reference) {
+        possible |= DECIDE(SCHED_SOFTMAX_LAGGING);
+        why = "to rescale costs no more than to ask whether it may be left out";
+    }
+    if (free.reference && skipping_pays(block, op)) {
+        best = SCHED_SOFTMAX_LAGGING;
+        why = "to rescale takes long beside the exponentials, and nothing that is shown depends on the reference";
+    }
     if (postcheck_fits(x->kernel, loop, op, free, x->target)) {
         possible |= DECIDE(SCHED_SOFTMAX_CHECKED);
         best = SCHED_SOFTMAX_CHECKED;
+        why = "nothing that is shown depends on the reference, and so no turn waits for a maximum";
     }
     if (bounded_fits(x->program, x->kernel, loop, op, free)) {
         possible |= DECIDE(SCHED_SOFTMAX_BOUNDED);
         best = SCHED_SOFTMAX_BOUNDED;
+        why = "the scores have known bounds";
     }
-    return pass_decide(x->kernel, SCHED_SOFTMAX, best, possible, x->diags);
+    return pass_decide(x->kernel, SCHED_SOFTMAX, best, possible, why, x->diags);
 }
 
 /* Where something else is made of the sum as well, one more that only divides costs 3 to 4 % beside products of
@@ -163,6 +172,13 @@ static bool products_hide_sum(const TileBlock *block, const TileOp *softmax)
     enum { HIDDEN = 320 };
     TileType s = softmax->args[0]->type;
     return rw_work(block) > (int64_t)HIDDEN * s.rows * s.cols;
+}
+
+static const char *reason_for_sums(GaugeFreedom free, bool both, bool pays)
+{
+    if (free.rounded_sum) return "they only divide, and the rounding of a weight that is most of its row cancels";
+    if (pays) return "beside products of that size a second sum, which divides, costs next to nothing";
+    return both ? "more is made of them, and a second sum, which divides, would cost 3 to 4 %" : "more than a divisor is made of them";
 }
 
 /* Summed exactly, a weight that is most of its row shows its own rounding, half a unit of
@@ -176,7 +192,7 @@ static SchedValue choose_sums(const Expansion *x, const TileOp *loop, const Tile
     bool both = form == SCHED_SOFTMAX_CHECKED && postcheck_divides(x->kernel, loop, op);
     bool pays = free.rounded_sum || (both && products_hide_sum(loop->regions[0], op));
     return pass_decide(x->kernel, SCHED_SUMS, pays ? SCHED_SUMS_ROUNDED : SCHED_SUMS_EXACT, free.rounded_sum || both ? either : exact,
-                       x->diags);
+                       reason_for_sums(free, both, pays), x->diags);
 }
 
 static void expand_softmax(Expansion *x, TileOp *loop, TileBlock *block, int at)

@@ -399,6 +399,7 @@ void halve_last(TileProgram *program, TileKernel *kernel, TileBlock *block, Diag
         if (aff_never(program->aff, cond)) continue;
         uint64_t full = DECIDE(SCHED_LAST_FULL), either = full | DECIDE(SCHED_LAST_HALF);
         SchedValue best = pays(&h) ? SCHED_LAST_HALF : SCHED_LAST_FULL;
-        if (pass_decide(kernel, SCHED_LAST, best, either, diags) == SCHED_LAST_HALF) halve(&h, block, i, end, cond);
+        const char *why = best == SCHED_LAST_HALF ? "at the end of a place half of a tile is often enough" : "what is left out would not pay for a second turn's code";
+        if (pass_decide(kernel, SCHED_LAST, best, either, why, diags) == SCHED_LAST_HALF) halve(&h, block, i, end, cond);
     }
 }

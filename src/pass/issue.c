@@ -269,8 +269,10 @@ static bool choose_closely(TileKernel *kernel, Diags *diags)
 {
     uint64_t either = DECIDE(SCHED_WAIT_ONE) | DECIDE(SCHED_WAIT_ALL);
     bool closely = issue_closely(kernel) || revises_several(kernel->body, false);
+    const char *why = issue_closely(kernel) ? "other warpgroups have the tensor cores meanwhile" : closely ? "accumulators are changed in every turn"
+                      : "later ones run on beside the arithmetic";
     if (tile_count(kernel->body, TILE_GEMM) < 2) return closely;
-    return pass_decide(kernel, SCHED_WAIT, closely ? SCHED_WAIT_ALL : SCHED_WAIT_ONE, either, diags) == SCHED_WAIT_ALL;
+    return pass_decide(kernel, SCHED_WAIT, closely ? SCHED_WAIT_ALL : SCHED_WAIT_ONE, either, why, diags) == SCHED_WAIT_ALL;
 }
 
 void issue_products(TileProgram *program, TileKernel *kernel, Diags *diags)

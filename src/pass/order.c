@@ -89,7 +89,7 @@ void order_places(TileProgram *program, TileKernel *kernel, const Target *target
     int64_t entries;
     if (aff_is_const(outer.extent, &entries) && entries <= 1) return;
     const Aff *group = group_size(&o, outer.extent);
-    TileAxis inner = {.extent = group};
+    TileAxis inner = {.extent = group, .note = "as many at once as leave in the L2 cache what they stream"};
     inner.sym = aff_sym_new(aff, arena_printf(program->arena, "%s_in", outer.sym->name), AFF_GRID, 0, outer.sym->hi);
     outer.sym = aff_sym_new(aff, arena_printf(program->arena, "%s_out", outer.sym->name), AFF_GRID, 0, outer.sym->hi);
     outer.extent = aff_div(aff, outer.extent, group);

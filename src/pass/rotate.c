@@ -160,7 +160,8 @@ static int choose_unroll(const Turn *t)
     bool one = issue_closely(t->kernel) || hides_moves(t);
     SchedValue best = one ? SCHED_UNROLL_ONE : SCHED_UNROLL_TWO;
     uint64_t possible = DECIDE(SCHED_UNROLL_ONE) | DECIDE(SCHED_UNROLL_TWO);
-    return pass_decide(t->kernel, SCHED_UNROLL, best, possible, t->diags) == SCHED_UNROLL_TWO ? 2 : 0;
+    const char *why = one ? "moves take no time beside the products" : "what goes round need not be moved";
+    return pass_decide(t->kernel, SCHED_UNROLL, best, possible, why, t->diags) == SCHED_UNROLL_TWO ? 2 : 0;
 }
 
 static bool names(const TileOp *op, const AffSym *sym)
@@ -249,10 +250,10 @@ static bool may_turn(Turn *t, TileBlock *body)
     uint64_t off = DECIDE(SCHED_SKEW_OFF), either = off | DECIDE(SCHED_SKEW_ON);
     t->cut = find_cut(body);
     if (t->cut < 0 || t->kernel->schedule.value[SCHED_SKEW] == SCHED_SKEW_OFF || !t->kernel->specialized || !settle_loads(t, body)) {
-        if (t->cut >= 0) pass_decide(t->kernel, SCHED_SKEW, SCHED_SKEW_OFF, off, t->diags);
+        if (t->cut >= 0) pass_decide(t->kernel, SCHED_SKEW, SCHED_SKEW_OFF, off, "its warps have no roles, or the later products' operands do not last", t->diags);
         return false;
     }
-    return pass_decide(t->kernel, SCHED_SKEW, SCHED_SKEW_ON, either, t->diags) == SCHED_SKEW_ON;
+    return pass_decide(t->kernel, SCHED_SKEW, SCHED_SKEW_ON, either, "the earlier ones need nothing of a turn's arithmetic", t->diags) == SCHED_SKEW_ON;
 }
 
 static void turn_loop(TileProgram *program, TileKernel *kernel, TileBlock *block, int at, Diags *diags)

@@ -192,6 +192,13 @@ static TileKernel *plain_of(TileProgram *program, const TileKernel *kernel)
     return plain;
 }
 
+static const char *reason_for_roles(const Splitter *s)
+{
+    if (s->ok) return "products of warpgroups take operands from where a tensor map's copies put them";
+    if (!s->target->has_wgmma) return "the target's tensor cores take operands from a warp's registers";
+    return s->products ? "its tiles do not divide into the rows of warpgroups" : "there is no product for warpgroups";
+}
+
 bool pass_split(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags)
 {
     int groups = kernel->warps / TARGET_GROUP_WARPS;
@@ -202,7 +209,7 @@ bool pass_split(TileProgram *program, TileKernel *kernel, const Target *target, 
     if (s.ok) see_block(&s, kernel->body);
     if (s.ok) see_shared(&s, kernel->body);
     s.ok &= s.products;
-    SchedValue roles = pass_decide(kernel, SCHED_ROLES, s.ok ? SCHED_ROLES_ON : SCHED_ROLES_OFF, s.ok ? either : off, diags);
+    SchedValue roles = pass_decide(kernel, SCHED_ROLES, s.ok ? SCHED_ROLES_ON : SCHED_ROLES_OFF, s.ok ? either : off, reason_for_roles(&s), diags);
     if (!s.ok || roles == SCHED_ROLES_OFF) return true;
     kernel->plain = plain_of(program, kernel);
     kernel->specialized = 1;

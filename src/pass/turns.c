@@ -77,6 +77,7 @@ void turns_take(TileProgram *program, TileKernel *kernel, TileBlock *block, Diag
     const TileAxis *axis = tile_within(kernel);
     uint64_t off = DECIDE(SCHED_TURNS_OFF), either = off | DECIDE(SCHED_TURNS_ON);
     bool several = axis && tile_instances(kernel, axis->sym) > 1 && starts_several(block);
-    if (pass_decide(kernel, SCHED_TURNS, several ? SCHED_TURNS_ON : SCHED_TURNS_OFF, several ? either : off, diags) == SCHED_TURNS_ON)
+    if (pass_decide(kernel, SCHED_TURNS, several ? SCHED_TURNS_ON : SCHED_TURNS_OFF, several ? either : off,
+                    several ? "while one's products run another computes" : "no two warpgroups start several products a turn", diags) == SCHED_TURNS_ON)
         take_turns(program, kernel, block);
 }

@@ -10,7 +10,7 @@ typedef struct Explainer {
 
 static void because(Explainer *e, const char *name, const char *value, const char *why)
 {
-    vec_push(e->plan->arena, &e->result->why, (ReasonWhy){name, value, why});
+    vec_push(e->plan->arena, &e->result->why, (Why){name, value, why});
 }
 
 static const char *number(Explainer *e, int64_t n)

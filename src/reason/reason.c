@@ -12,7 +12,7 @@ static Unit *reason_spread(Plan *plan, ReasonResult *result)
     eval_init(&wider.env, plan->arena, wider.aff);
     Unit *unit = reason_unit(&wider, result);
     if (unit)
-        vec_push(plan->arena, &result->why, (ReasonWhy){"Grid", "columns too", "no block has the registers for rows as wide as the "
+        vec_push(plan->arena, &result->why, (Why){"Grid", "columns too", "no block has the registers for rows as wide as the "
                  "outputs: several share a row, and compute what does not depend on its columns each"});
     return unit;
 }

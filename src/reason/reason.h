@@ -7,6 +7,7 @@
 #ifndef TW_REASON_H
 #define TW_REASON_H
 
+#include "base/why.h"
 #include "lang/lang.h"
 #include "lang/schedule.h"
 #include "ref/def.h"
@@ -22,14 +23,9 @@ typedef struct ReasonOptions {
     const Schedule *schedule; /* choices of the passes that are forced; NULL: none */
 } ReasonOptions;
 
-/* One parameter and why. */
-typedef struct ReasonWhy {
-    const char *name, *value, *why;
-} ReasonWhy;
-
 typedef struct ReasonResult {
     Program *code;
-    VEC(ReasonWhy) why;
+    WhyList why;             /* a row each parameter */
     int considered;          /* candidates ranked */
     double predicted_cycles; /* of one block's loop iteration, by the model */
     const char *limiter;     /* what the model says bounds it */

@@ -90,6 +90,7 @@ typedef struct TileAxis {
     const Aff *extent;
     bool reversed;  /* the highest coordinate gets the lowest block number (heavy first) */
     bool within;    /* not blocks but instances of one block's role, a warpgroup each (constant extent) */
+    const char *note; /* why a pass made it; NULL: none did */
 } TileAxis;
 
 typedef struct TileKernel {
@@ -104,6 +105,7 @@ typedef struct TileKernel {
     int specialized;        /* 1: its warps will split into roles, a warpgroup each for the rows that it computes */
     Schedule schedule;      /* what is asked of passes, */
     Schedule decided;       /* and what they decided */
+    const char *because[SCHED_COUNT]; /* why, a sentence each */
     bool is_plain;          /* the `plain` of another kernel */
     TileBlock *body;
     int next_value;         /* ids handed out */

@@ -396,7 +396,7 @@ static const Case cases[] = {
      "batch is a position along batch, which (M, N) does not have"},
     {TW0241, MATRIX "Compute Exp X and get new Z\nCompute Exp Z and get Y", "no Z to replace"},
     {TW0242, "Input X (M)\nCompute Exp X and get Y", "no output"},
-    {TW0244, MATRIX "Compute Mask X where i < j else p and get Y", "must be known"},
+    {TW0244, MATRIX "Compute Divide 1, X else p and get Y", "must be known"},
     {TW0320, "Input A (M, K)\nInput B (N, K)\nOutput C (M, N)\nCompute GEMM A, B and get C", "B must be transposed"},
     {TW0320, "Input A (M, K)\nInput B (K, N)\nOutput C (M, N)\nCompute GEMM A, B.T and get C",
      "B must not be transposed"},

@@ -269,12 +269,14 @@ static void warn_of_kernels(Chain *chain, const Program *cut, const Diag *why)
     }
 }
 
-/* Several kernels for what one cannot do. */
+/* Several kernels for what one cannot do; a type that the target lacks is lacking in all of them. */
 static Program *fuse_in_cuts(Chain *chain, const Program *whole, const Diags *failed)
 {
     const Diag *why = whole ? misfit(chain, whole) : failed->list.len ? &failed->list.data[0] : NULL;
     Program *cut = NULL;
 
+    if (why && why->code == TW0434)
+        return NULL;
     if (why && !sizes_forced(chain))
         cut = fuse_cut(chain->arena, chain->syms, chain->def, why, misfit_wide, chain);
     if (why && !cut && !sizes_forced(chain))

@@ -507,6 +507,18 @@ static bool is_tensor(Resolver *r, const Expr *e)
     return name && name->kind == NAME_TENSOR;
 }
 
+/* A number that only the launch knows. */
+static bool is_of_launch(Resolver *r, const Expr *e)
+{
+    Diags *diags = r->diags;
+    DefScalar scalar;
+
+    r->diags = diags_new(r->arena, diags->source);
+    bool known = res_scalar(r, e, &scalar);
+    r->diags = diags;
+    return known && !scalar.is_const;
+}
+
 /* `Where condition, S, number` is `Mask S where condition else number`; with the
  * number first, where the condition does not hold. */
 static const Stmt *where_as_mask(Resolver *r, const Stmt *stmt)
@@ -515,6 +527,8 @@ static const Stmt *where_as_mask(Resolver *r, const Stmt *stmt)
         !is_condition(stmt->args[0]) || is_tensor(r, stmt->args[1]) == is_tensor(r, stmt->args[2]))
         return stmt;
     bool kept = is_tensor(r, stmt->args[1]);
+    if (is_of_launch(r, stmt->args[kept ? 2 : 1]))
+        return stmt;
     Stmt *mask = arena_new_of(r->arena, Stmt);
     *mask = *stmt;
     mask->op = OP_MASK;
@@ -527,6 +541,25 @@ static const Stmt *where_as_mask(Resolver *r, const Stmt *stmt)
     return mask;
 }
 
+/* A mask's other number is compiled in; of one that the launch gives, the mask is `Where condition, S, number`. */
+static const Stmt *mask_as_where(Resolver *r, const Stmt *stmt)
+{
+    if (!stmt->op_known || stmt->op != OP_MASK || stmt->n_args != 1 || !stmt->where || !stmt->otherwise ||
+        !is_condition(stmt->where) || !is_of_launch(r, stmt->otherwise))
+        return stmt;
+    Stmt *where = arena_new_of(r->arena, Stmt);
+    *where = *stmt;
+    where->op = OP_WHERE;
+    where->op_name = op_info(OP_WHERE)->name;
+    where->where = where->otherwise = NULL;
+    where->args = arena_array(r->arena, Expr *, 3);
+    where->args[0] = stmt->where;
+    where->args[1] = stmt->args[0];
+    where->args[2] = stmt->otherwise;
+    where->n_args = 3;
+    return where;
+}
+
 /* The size of a dimension as a definition may write it; NULL: it has no name. */
 static Expr *dim_expr(Resolver *r, const DefDim *dim)
 {
@@ -537,7 +570,7 @@ static Expr *dim_expr(Resolver *r, const DefDim *dim)
     return aff_is_const(dim->size, &size) ? expr_int(r->arena, size) : NULL;
 }
 
-/* `Define NAME (shape) as condition`, of the shape that the two tensors have together;
+/* `Define NAME (shape) as condition`, of the shape that the two operands have together;
  * NULL: that cannot be written, or they do not fit. */
 static const Stmt *condition_as_define(Resolver *r, const Stmt *where, const char *name)
 {
@@ -575,11 +608,11 @@ static const char *hidden_name(Resolver *r, const char *wanted)
     return name;
 }
 
-/* `Where condition, A, B` of two tensors: the condition becomes a tensor of its own. */
+/* `Where condition, A, B` of two tensors, or of one and a number of the launch: the condition becomes a tensor of its own. */
 static const Stmt *where_of_tensors(Resolver *r, const Stmt *stmt)
 {
     if (!stmt->op_known || stmt->op != OP_WHERE || stmt->n_args != 3 || !is_condition(stmt->args[0]) ||
-        !is_tensor(r, stmt->args[1]) || !is_tensor(r, stmt->args[2]))
+        (!is_tensor(r, stmt->args[1]) && !is_tensor(r, stmt->args[2])))
         return stmt;
     const char *name = hidden_name(r, "chosen");
     const Stmt *define = condition_as_define(r, stmt, name);
@@ -606,7 +639,7 @@ static bool no_value_of(Resolver *r, const Stmt *stmt)
 
 bool res_compute(Resolver *r, const Stmt *written)
 {
-    const Stmt *stmt = where_of_tensors(r, where_as_mask(r, written));
+    const Stmt *stmt = where_of_tensors(r, where_as_mask(r, mask_as_where(r, written)));
     if (!stmt)
         return no_result(r, result_expr(written)) != NULL;
 

@@ -210,6 +210,8 @@ static const char *put_cast(Writer *w, const char *name, DType dtype)
     Stmt *cast = put_compute(w, OP_CAST, name);
     Tile *copy = duplicate(w, plan_tile(w->plan, name), "_op");
 
+    if (plan_tile(w->plan, name)->shared) /* which may hold what it was before */
+        cast->args[0] = expr_space(w->plan->arena, cast->args[0], SPACE_REGISTER);
     cast->args[cast->n_args++] = name_expr(w, dtype_name(dtype));
     cast->has_dtype = true;
     cast->dtype = dtype;

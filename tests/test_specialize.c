@@ -575,6 +575,9 @@ static void tiles_of_first_turns_are_given_back(void **state)
 
     check_op(arena, "ops/swiglu.tl", DT_BF16, "F=128 K=192 BM=128 BN=64 BK=64 warps=8 stages=4", "M=300");
     check_op(arena, "ops/swiglu.tl", DT_BF16, "F=128 K=64 BM=128 BN=64 BK=64 warps=8 stages=2", "M=300");
+    /* nor is one kept past a loop that gives back older ones */
+    check_op(arena, "ops/gated_mlp.tl", DT_BF16, "K=128 F=256 N=128", "M=300");
+    check_op(arena, "ops/chunked_linear_attention.tl", DT_BF16, "chunk=64 HeadDim=256", "heads=2 chunks=2");
 }
 
 int main(void)

@@ -302,6 +302,19 @@ static const TileOp *wait_of(const TileBlock *block, const TileOp *back)
     return wait;
 }
 
+/* Whether what is given back at block[back] can be kept until block[store]: what is awaited later is given back later. */
+static bool can_keep(const TileBlock *block, int back, int store)
+{
+    const TileValue *ring = block->ops.data[back]->args[0];
+    for (int i = back + 1; i < store; i++) {
+        const TileOp *op = block->ops.data[i];
+        if ((op->kind == TILE_AWAIT || op->kind == TILE_RELEASE) && op->args[0] == ring) return false;
+        for (int r = 0; r < op->n_regions; r++)
+            if (awaits(op->regions[r], ring)) return false;
+    }
+    return true;
+}
+
 /* The tile that only this instance awaits, and has given back by then; the copier fills
  * the other stage meanwhile. */
 static int find_through(const Specializer *s, const TileBlock *block, int store)
@@ -310,7 +323,7 @@ static int find_through(const Specializer *s, const TileBlock *block, int store)
         const TileOp *back = block->ops.data[i];
         if (back->kind != TILE_RELEASE || back->args[0]->type.stages < 2 || back->args[0]->def->count != s->groups) continue;
         const TileOp *wait = wait_of(block, back);
-        if (wait && fits_through(block->ops.data[store], wait)) return i;
+        if (wait && fits_through(block->ops.data[store], wait) && can_keep(block, i, store)) return i;
     }
     return -1;
 }

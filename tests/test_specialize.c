@@ -580,6 +580,16 @@ static void tiles_of_first_turns_are_given_back(void **state)
     check_op(arena, "ops/chunked_linear_attention.tl", DT_BF16, "chunk=64 HeadDim=256", "heads=2 chunks=2");
 }
 
+/* A tile of the next turn is awaited before that of the last is given back, so there are two stages of it,
+ * at the cost of other tiles; where they do not fit, there are no roles. */
+static void tiles_that_are_held_at_once_fit(void **state)
+{
+    Arena *arena = ((Fixture *)*state)->arena;
+
+    check_op(arena, "ops/lora.tl", DT_BF16, "N=320 K=384 BK=64", "M=70 Rank=100");
+    check_op(arena, "ops/lora.tl", DT_F16, "N=64 K=384 BM=64 BN=256 BK=64", "M=70 Rank=100");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -594,6 +604,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(products_sum_rows, setup, teardown), cmocka_unit_test_setup_teardown(roundings_cancel, setup, teardown), cmocka_unit_test_setup_teardown(loops_vote_ahead, setup, teardown),
         cmocka_unit_test_setup_teardown(places_are_told, setup, teardown), cmocka_unit_test_setup_teardown(grids_of_many_axes, setup, teardown),
         cmocka_unit_test_setup_teardown(products, setup, teardown), cmocka_unit_test_setup_teardown(tiles_of_first_turns_are_given_back, setup, teardown),
+        cmocka_unit_test_setup_teardown(tiles_that_are_held_at_once_fit, setup, teardown),
     };
 
     return cmocka_run_group_tests_name("specialize", tests, NULL, NULL);

@@ -35,6 +35,7 @@ typedef struct Stream {   /* a load of the program, whose copies rotation may ha
     TileValue *ring;
     bool own;             /* a ring for each instance */
     bool once;            /* no loop streams it */
+    int held;             /* stages that one who computes awaits before it gives the first of them back */
 } Stream;
 
 typedef struct Specializer {
@@ -91,7 +92,7 @@ static void find_streams(Specializer *s, const TileBlock *block, bool in_loop)
         ring->count = own ? s->groups : 1;
         ring->loc = op->loc;
         ring->results[0]->name = op->results[0]->name;
-        vec_push(s->program->arena, &s->streams, (Stream){op, ring->results[0], own, !in_loop});
+        vec_push(s->program->arena, &s->streams, (Stream){op, ring->results[0], own, !in_loop, 1});
     }
 }
 
@@ -104,21 +105,27 @@ static int64_t ring_bytes(const Specializer *s)
     return bytes + BARRIERS;
 }
 
-/* Stages that do not fit are given up: first those of tiles that the next place needs. */
-static void fit_stages(Specializer *s)
+/* A stage less of each tile in turn, down to as many as are held at once, until all fit. */
+static void give_up_stages(Specializer *s)
 {
-    for (int i = 0; i < s->streams.len && ring_bytes(s) > s->target->shared_per_block; i++)
-        if (s->streams.data[i].once) s->streams.data[i].ring->type.stages = 1;
     for (bool less = true; less && ring_bytes(s) > s->target->shared_per_block;) {
         less = false;
         for (int i = 0; i < s->streams.len; i++) {
             TileType *t = &s->streams.data[i].ring->type;
-            if (t->stages > 1 && ring_bytes(s) > s->target->shared_per_block) {
+            if (t->stages > s->streams.data[i].held && ring_bytes(s) > s->target->shared_per_block) {
                 t->stages--;
                 less = true;
             }
         }
     }
+}
+
+/* Stages that do not fit are given up: first those of tiles that the next place needs. */
+static void fit_stages(Specializer *s)
+{
+    for (int i = 0; i < s->streams.len && ring_bytes(s) > s->target->shared_per_block; i++)
+        if (s->streams.data[i].once) s->streams.data[i].ring->type.stages = 1;
+    give_up_stages(s);
 }
 
 /* ---- tiles of which there is one stage --------------------------------------------------------- */
@@ -262,6 +269,39 @@ static void await_tiles(Specializer *s, TileBlock *block)
         if (block->ops.data[end - 1]->kind == TILE_YIELD) end--;
         tile_insert(s->program, block, end, back);
     }
+}
+
+/* The most stages of a ring that are held at once, where `now` are at first. */
+static int held_in(const TileBlock *block, const TileValue *ring, int *now)
+{
+    int most = *now, before = *now;
+    for (int i = 0; i < block->ops.len; i++) {
+        const TileOp *op = block->ops.data[i];
+        bool taken = op->kind == TILE_AWAIT, given = op->kind == TILE_RELEASE;
+        if ((taken || given) && op->args[0] == ring) *now += taken ? 1 : -1;
+        before = *now;
+        for (int k = 0; k < op->n_regions; k++) {
+            int within = before, largest = held_in(op->regions[k], ring, &within);
+            if (largest > most) most = largest;
+            if (k == 0 || within > *now) *now = within;
+        }
+        if (*now > most) most = *now;
+    }
+    return most;
+}
+
+/* Where the next tile is awaited before the last is given back, one stage would never come free: so
+ * many must fit, if others have fewer then. */
+static void keep_held_stages(Specializer *s, const TileBlock *compute)
+{
+    for (int i = 0; i < s->streams.len; i++) {
+        Stream *stream = &s->streams.data[i];
+        int now = 0;
+        stream->held = held_in(compute, stream->ring, &now);
+        if (stream->held < 1) stream->held = 1;
+        if (stream->ring->type.stages < stream->held) stream->ring->type.stages = stream->held;
+    }
+    give_up_stages(s);
 }
 
 /* ---- what is stored through shared memory ------------------------------------------------------ */
@@ -467,6 +507,22 @@ static void lift_constants(TileProgram *program, TileBlock *from, TileBlock *to)
     }
 }
 
+static bool asks_for_nothing(const TileKernel *kernel)
+{
+    for (int i = 0; i < SCHED_COUNT; i++)
+        if (kernel->schedule.value[i] != SCHED_AUTO) return false;
+    return true;
+}
+
+/* The kernel as it was before its rows were divided. */
+static void go_without_roles(TileKernel *kernel)
+{
+    *kernel = *kernel->plain;
+    kernel->is_plain = false;
+    kernel->decided.value[SCHED_ROLES] = SCHED_ROLES_OFF;
+    kernel->because[SCHED_ROLES] = "as many tiles as are held at once do not fit";
+}
+
 bool pass_specialize(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags)
 {
     const TileAxis *axis = tile_within(kernel);
@@ -492,6 +548,11 @@ bool pass_specialize(TileProgram *program, TileKernel *kernel, const Target *tar
     turns_take(program, kernel, compute, diags);
     narrow_loops(program, kernel, compute);
     halve_last(program, kernel, compute, diags);
+    keep_held_stages(&s, compute);
+    if (ring_bytes(&s) > target->shared_per_block && kernel->plain && asks_for_nothing(kernel)) {
+        go_without_roles(kernel);
+        return true;
+    }
     set_roles(&s, roles);
     for (int i = 0; i < s.streams.len; i++) tile_append(program, whole, s.streams.data[i].ring->def);
     lift_constants(program, compute, whole);

@@ -325,6 +325,8 @@ static void last_turns_of_half_width(void **state)
                                                                             : "HeadDim=64 q_heads=1 kv_heads=1 last=half BM=128 BN=128 warps=8",
                  arena_printf(arena, "batch=1 q_len=%d kv_len=%d", lengths[i][0], lengths[i][1]));
     check_op(arena, "ops/attention.tl", DT_BF16, "HeadDim=128 q_heads=1 kv_heads=1 last=half BM=128 BN=96 warps=8", "batch=1 q_len=150 kv_len=300");
+    /* a tile that is used further on is awaited behind either turn */
+    check_op(arena, "ops/attention_backward.tl", DT_BF16, "HeadDim=80 BM=64 warps=4", "batch=1 heads=1 q_len=130 kv_len=200");
     check_data(arena, "ops/attention.tl", FILL_GROWING, "HeadDim=64 q_heads=1 kv_heads=1 last=half BM=128 BN=128 warps=8", "batch=1 q_len=256 kv_len=256");
     static const struct { const char *sets; bool half; } chosen[] = {
         {"HeadDim=128 causal=1 last=half", true}, {"HeadDim=128 causal=1 last=full", false},

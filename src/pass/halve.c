@@ -175,7 +175,8 @@ static const TileOp *only_mask(const TileBlock *body)
     return mask;
 }
 
-/* Behind the loop: what awaits, starts, finishes and gives back, and arithmetic meanwhile. */
+/* Behind the loop: what awaits, starts, finishes and gives back, and arithmetic meanwhile. A tile in shared memory is
+ * no result of a choice, so one that is used further on is awaited behind it. */
 static int tail_end(const TileBlock *block, int at)
 {
     int end = at + 1, next = at + 1;
@@ -183,6 +184,10 @@ static int tail_end(const TileBlock *block, int at)
         TileOpKind kind = block->ops.data[next]->kind;
         if (kind == TILE_AWAIT || kind == TILE_ISSUE || kind == TILE_FINISH || kind == TILE_RELEASE) end = next + 1;
         else if (kind != TILE_ELEMENT && kind != TILE_REDUCE && kind != TILE_FILL) break;
+    }
+    for (int i = end - 1; i > at; i--) {
+        const TileOp *op = block->ops.data[i];
+        if (op->kind == TILE_AWAIT && tile_used_in(block, end, block->ops.len, op->results[0])) end = i;
     }
     return end;
 }

@@ -95,7 +95,7 @@ kernel chunked_linear_attention --target sm_90a --dtype fp16
 kernel gated_mlp --target sm_90a
 kernel softcap --target sm_90a --dtype e5m2
 kernel differential_attention --target sm_90a
-grep -q '"softmax":"checked","sums":"rounded"' "$dir/differential_attention.json"
+grep -q '"softmax":"checked","sums":"ones"' "$dir/differential_attention.json"
 report "differential_attention: the tensor cores sum the rows of both softmaxes" $?
 
 # In several kernels: where the sizes say so, and where it is asked for.

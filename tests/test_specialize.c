@@ -384,10 +384,13 @@ static void products_sum_rows(void **state)
         assert_int_equal(count(ptx_of(arena, folds[i], "HeadDim=128 causal=0 sums=exact"), "fma.rn.bf16x2"), 0);
     }
     assert_int_equal(count(seen, "fma.rn.bf16x2"), 0);
-    const char *both = ptx_of(arena, "ops/attention_lse.tl", "HeadDim=64 causal=0 sums=rounded");
+    const char *both = ptx_of(arena, "ops/attention_lse.tl", "HeadDim=64 causal=0 sums=ones");
     assert_true(count(both, "m64n72k16") > 0);
+    const char *by_lanes = ptx_of(arena, "ops/attention.tl", "HeadDim=64 causal=0 sums=rounded");
+    assert_int_equal(count(by_lanes, "m64n72k16"), 0);
+    assert_true(count(by_lanes, "fma.rn.bf16x2") > 0);
     assert_true(count(ptx_of(arena, "ops/attention_lse.tl", "HeadDim=256 causal=0"), "fma.rn.bf16x2") > 0);
-    check_op(arena, "ops/attention_lse.tl", DT_BF16, "HeadDim=64 q_heads=1 kv_heads=1 sums=rounded splits=1 BM=128 BN=64 warps=8", "batch=1 q_len=70 kv_len=200");
+    check_op(arena, "ops/attention_lse.tl", DT_BF16, "HeadDim=64 q_heads=1 kv_heads=1 sums=ones splits=1 BM=128 BN=64 warps=8", "batch=1 q_len=70 kv_len=200");
     check_op(arena, "ops/attention_lse.tl", DT_F16, "HeadDim=80 q_heads=1 kv_heads=1 sums=rounded splits=1 BM=128 BN=64 warps=8", "batch=1 q_len=70 kv_len=200");
 }
 

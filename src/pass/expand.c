@@ -191,8 +191,11 @@ static SchedValue choose_sums(const Expansion *x, const TileOp *loop, const Tile
     uint64_t exact = DECIDE(SCHED_SUMS_EXACT), either = exact | DECIDE(SCHED_SUMS_ROUNDED);
     bool both = form == SCHED_SOFTMAX_CHECKED && postcheck_divides(x->kernel, loop, op);
     bool pays = free.rounded_sum || (both && products_hide_sum(loop->regions[0], op));
-    return pass_decide(x->kernel, SCHED_SUMS, pays ? SCHED_SUMS_ROUNDED : SCHED_SUMS_EXACT, free.rounded_sum || both ? either : exact,
-                       reason_for_sums(free, both, pays), x->diags);
+    bool ones = form == SCHED_SOFTMAX_CHECKED && ones_fit(loop->regions[0], op);
+    uint64_t possible = free.rounded_sum || both ? either : exact;
+    if (possible == either && ones) possible |= DECIDE(SCHED_SUMS_ONES);
+    SchedValue best = !pays ? SCHED_SUMS_EXACT : ones ? SCHED_SUMS_ONES : SCHED_SUMS_ROUNDED;
+    return pass_decide(x->kernel, SCHED_SUMS, best, possible, reason_for_sums(free, both, pays), x->diags);
 }
 
 static void expand_softmax(Expansion *x, TileOp *loop, TileBlock *block, int at)
@@ -200,8 +203,9 @@ static void expand_softmax(Expansion *x, TileOp *loop, TileBlock *block, int at)
     TileOp *op = block->ops.data[at];
     GaugeFreedom free = gauge_freedom(x->program->arena, x->kernel, loop, op);
     SchedValue form = choose_form(x, loop, block, op, free);
-    bool rounded = choose_sums(x, loop, op, free, form) == SCHED_SUMS_ROUNDED;
-    if (form == SCHED_SOFTMAX_CHECKED) postcheck_expand(x->program, x->kernel, loop, op, rounded, free.rounded_sum);
+    SchedValue sums = choose_sums(x, loop, op, free, form);
+    bool rounded = sums != SCHED_SUMS_EXACT;
+    if (form == SCHED_SOFTMAX_CHECKED) postcheck_expand(x->program, x->kernel, loop, op, sums, free.rounded_sum);
     else if (form == SCHED_SOFTMAX_BOUNDED) bounded_expand(x->program, x->kernel, loop, op, rounded);
     else expand_in_order(x->program, x->kernel, form == SCHED_SOFTMAX_LAGGING, rounded, block, at);
 }

@@ -372,8 +372,9 @@ static void expand_turn(const PostCheck *c, State s)
     rw_yield(c->program, body, s.hot);
 }
 
-void postcheck_expand(TileProgram *program, TileKernel *kernel, TileOp *loop, TileOp *softmax, bool rounded, bool alone)
+void postcheck_expand(TileProgram *program, TileKernel *kernel, TileOp *loop, TileOp *softmax, SchedValue sums, bool alone)
 {
+    bool rounded = sums != SCHED_SUMS_EXACT;
     PostCheck c = {.program = program, .kernel = kernel, .loop = loop, .softmax = softmax, .exact = !rounded || !alone, .rounded = rounded};
     const TileBlock *body = loop->regions[0];
     if (!find_parts(&c)) return;
@@ -383,7 +384,7 @@ void postcheck_expand(TileProgram *program, TileKernel *kernel, TileOp *loop, Ti
     if (c.exact) s.l = softmax->args[2];
     if (rounded) s.divisor = c.exact ? carry_divisor(&c, l) : softmax->args[2];
     int divisor = rounded ? position_of(body, s.divisor) : -1;
-    if (rounded && ones_fit(body, softmax)) c.one = ones_operand(program, kernel, c.reshape->results[0], s.divisor);
+    if (sums == SCHED_SUMS_ONES) c.one = ones_operand(program, kernel, c.reshape->results[0], s.divisor);
     s.hot = carry_hot(&c);
     if (s.l) parts_of(s.l);
     if (s.divisor && !c.one) parts_of(s.divisor);

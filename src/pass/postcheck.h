@@ -11,8 +11,8 @@ bool postcheck_fits(const TileKernel *kernel, const TileOp *loop, const TileOp *
                     const Target *target);
 /* Whether sums of accumulators, directly behind the loop, are divided by the sum of weights. */
 bool postcheck_divides(const TileKernel *kernel, const TileOp *loop, const TileOp *softmax);
-/* Expands it, which `fits`. rounded: what divides may be the sum of what the products see; alone: nothing else
- * is made of the sum. */
-void postcheck_expand(TileProgram *program, TileKernel *kernel, TileOp *loop, TileOp *softmax, bool rounded, bool alone);
+/* Expands it, which `fits`. sums: of what that which divides is (schedule.def), ONES where ones_fit; alone: nothing
+ * else is made of the sum. */
+void postcheck_expand(TileProgram *program, TileKernel *kernel, TileOp *loop, TileOp *softmax, SchedValue sums, bool alone);
 
 #endif

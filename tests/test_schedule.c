@@ -189,6 +189,22 @@ static void choices_of_passes_are_explained(void **state)
     assert_true(row_of(&norm, "order")->value[0] == 'm');
 }
 
+static void operands_stay_where_they_are_asked_to(void **state)
+{
+    static const char *const targets[] = {"sm_80", "sm_89", "sm_90a"};
+    Fixture *f = *state;
+
+    for (size_t i = 0; i < TW_COUNT(targets); i++) {
+        WhyList shared = explained(f, "ops/attention.tl", targets[i], NULL);
+        WhyList held = explained(f, "ops/attention.tl", targets[i], "operands=registers");
+
+        assert_non_null(strstr(row_of(&shared, "product S")->why, "in shared memory"));
+        assert_non_null(strstr(row_of(&held, "product S")->why, "in registers"));
+        assert_int_equal(run_with(f->arena, "operands=registers", targets[i], FILL_NORMAL).verdict, LEVELS_AGREE);
+    }
+    assert_int_equal(compile(f, "ops/gemm.tl", "sm_80", "operands=registers")->diags->list.data[0].code, TW0779);
+}
+
 /* The manual's table has the words of the compiler's. */
 static void the_manual_lists_them(void **state)
 {
@@ -211,6 +227,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_is_not_possible_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(decisions_are_recorded, setup, teardown),
         cmocka_unit_test_setup_teardown(choices_of_passes_are_explained, setup, teardown),
+        cmocka_unit_test_setup_teardown(operands_stay_where_they_are_asked_to, setup, teardown),
         cmocka_unit_test_setup_teardown(code_carries_it, setup, teardown),
         cmocka_unit_test_setup_teardown(without_effect_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(the_manual_lists_them, setup, teardown),

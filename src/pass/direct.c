@@ -8,6 +8,7 @@
  *   %x.1 = move %x : bf16<4x256>          ->
  */
 #include "pass/fetch.h"
+#include "pass/operands.h"
 #include "pass/rows.h"
 
 static bool is_staging(const TileProgram *program, const TileKernel *kernel, const TileOp *op)
@@ -46,7 +47,7 @@ static void direct_block(const TileProgram *program, TileKernel *kernel, TileBlo
 bool pass_direct(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags)
 {
     (void)target;
-    (void)diags;
+    operands_to_registers(program, kernel, diags);
     if (kernel->specialized) fetch_early(program, kernel); /* its tiles are in rings */
     else if (rows_without_fragments(kernel)) direct_block(program, kernel, kernel->body);
     return true;

@@ -634,12 +634,38 @@ static bool shared_fits(Modeler *m)
     return true;
 }
 
+static bool multiplies_first(const Steps *steps, const Tile *tile)
+{
+    for (int i = 0; i < steps->len; i++) {
+        const Step *step = &steps->data[i];
+
+        if ((step->gemm && step->args[0] == tile) || multiplies_first(&step->body, tile) || multiplies_first(&step->orelse, tile))
+            return true;
+    }
+    return false;
+}
+
+/* Of first operands that no loop copies, where they are asked to stay in registers (pass/operands.c). */
+static double kept_operands(const Modeler *m)
+{
+    const Schedule *schedule = m->plan->options->schedule;
+    double kept = 0;
+
+    for (int i = 0; schedule && schedule->value[SCHED_OPERANDS] == SCHED_OPERANDS_REGISTERS && i < m->plan->steps.len; i++) {
+        const Step *step = &m->plan->steps.data[i];
+
+        if (step->stmt->kind == STMT_COPY && plan_fills_shared(step->stmt) && multiplies_first(&m->plan->steps, step->dest))
+            kept += registers_of(m, step->dest, dtype_bytes(step->dest->shared_dtype));
+    }
+    return m->c->groups ? 2 * kept : kept; /* ptxas serialises products that leave it little room */
+}
+
 static void count_all_registers(Modeler *m)
 {
     Choice *c = m->c;
 
     count_registers(m);
-    c->registers = (int)(m->most + m->fragments + held_registers(m) + ADDRESS_REGS) + m->scratch;
+    c->registers = (int)(m->most + m->fragments + held_registers(m) + kept_operands(m) + ADDRESS_REGS) + m->scratch;
     if (c->groups)
         c->registers += (int)operand_registers(m, &m->plan->steps);
 }

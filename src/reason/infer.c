@@ -563,6 +563,41 @@ static void check_whole(Plan *plan)
     }
 }
 
+/* Whether blocks add what they have to a tensor. */
+static bool adds_up(const Block *block)
+{
+    for (int i = 0; i < block->len; i++) {
+        const Stmt *s = block->data[i];
+
+        if ((s->kind == STMT_COPY && s->result == RESULT_ACCUMULATE) || adds_up(&s->body) || adds_up(&s->orelse))
+            return true;
+    }
+    return false;
+}
+
+/* A product sums along all of a dimension, so where that is spread over blocks as well, one has all of it:
+ * a tile that has rows along the same dimension as the block's is not to be a part of what is summed. */
+static void check_sums(Plan *plan)
+{
+    int64_t step = plan_contracted_step(plan);
+
+    for (int i = 0; i < plan->extents.len && !plan->failed; i++) {
+        Extent *extent = plan->extents.data[i];
+        const char *name = extent->dim_name ? extent->dim_name : "a dimension";
+
+        if ((extent->kind != EXT_ROWS && extent->kind != EXT_COLS) || !extent->contracted || adds_up(&plan->unit->body))
+            continue;
+        if (extent->known > 0 && (!extent->fixed || extent->fixed >= extent->known)) {
+            extent->fixed = (extent->known + step - 1) / step * step;
+            continue;
+        }
+        Diag *diag = plan_fail(plan, TW0605, extent->dim ? extent->dim->span : plan->unit->name_span,
+                               extent->known ? "%s is summed along, so that one block has all of it" :
+                               "%s must be known when compiling: --set %s=128", name, name);
+        diag_note(plan->diags, diag, "a product sums along %s, which is spread over blocks: of two dimensions give each its name", name);
+    }
+}
+
 static void infer_all(Plan *plan)
 {
     int before, after = -1;
@@ -653,6 +688,8 @@ bool plan_infer(Plan *plan)
                       plan->tiles.data[i].name);
     if (!plan->failed)
         check_whole(plan);
+    if (!plan->failed)
+        check_sums(plan);
     if (!plan->failed)
         single_rows(plan);
     return !plan->failed;

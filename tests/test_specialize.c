@@ -583,6 +583,8 @@ static void tiles_of_first_turns_are_given_back(void **state)
     /* nor is one kept past a loop that gives back older ones */
     check_op(arena, "ops/gated_mlp.tl", DT_BF16, "K=128 F=256 N=128", "M=300");
     check_op(arena, "ops/chunked_linear_attention.tl", DT_BF16, "chunk=64 HeadDim=256", "heads=2 chunks=2");
+    /* and who leaves a loop early waits for nothing else until the others' turns have passed */
+    check_op(arena, "ops/chunked_linear_attention.tl", DT_BF16, "chunk=112 HeadDim=72 BM=128 BN=128 stages=1", "heads=2 chunks=2");
 }
 
 /* A tile of the next turn is awaited before that of the last is given back, so there are two stages of it,

@@ -37,6 +37,21 @@ static int after_stages(const TileBlock *block, int at)
     return end;
 }
 
+/* Whether what follows waits for other tiles before it has given back the loop's last ones: they come when
+ * the turns of the others have passed, and these pass only then. */
+static bool waits_first(const TileBlock *block, int at)
+{
+    const TileBlock *body = block->ops.data[at]->regions[0];
+    int end = after_stages(block, at);
+    for (int i = at + 1; i < end; i++) {
+        const TileOp *op = block->ops.data[i];
+        if (op->kind == TILE_AWAIT && !rw_awaits(body, 0, body->ops.len, op->args[0])) return true;
+        for (int k = 0; k < op->n_regions; k++)
+            if (tile_has(op->regions[k], TILE_AWAIT)) return true;
+    }
+    return false;
+}
+
 static void give_back(TileProgram *program, TileKernel *kernel, const TileOp *await, TileBlock *to)
 {
     TileValue *ring = await->args[0];
@@ -75,7 +90,7 @@ static TileOp *others_turns(TileProgram *program, TileKernel *kernel, const Tile
 static void narrow_loop(TileProgram *program, TileKernel *kernel, TileBlock *block, int at)
 {
     TileOp *loop = block->ops.data[at];
-    if (is_plain(loop->regions[0])) {
+    if (is_plain(loop->regions[0]) && !waits_first(block, at)) {
         TileOp *rest = others_turns(program, kernel, loop);
         tile_insert(program, block, after_stages(block, at), rest);
         loop->hi = loop->until;

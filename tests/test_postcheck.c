@@ -112,6 +112,11 @@ static const char QUOTIENT[] =
     "%x = divide %O, %L else 0 : fp32<64x16>\nstore %x, O[0 : rows, 0 : cols]\n"
     "%y = log %L : fp32<64x1>\n%z = add %y, %M : fp32<64x1>\nstore %z, Y[0 : rows, 0 : cols]\n";
 
+/* The sum only divides, so that weights need no maximum to be summed as they are rounded. */
+static const char DIVIDED[] =
+    "%x = divide %O, %L else 0 : fp32<64x16>\nstore %x, O[0 : rows, 0 : cols]\n"
+    "%y = fill 1 : fp32<64x1>\nstore %y, Y[0 : rows, 0 : cols]\n";
+
 static const Flow FLOWS[] = {
     {.what = "as it is", .fits = true},
     {.what = "causal, some rows see nothing", .fits = true,
@@ -120,18 +125,22 @@ static const Flow FLOWS[] = {
     {.what = "a window, whose rows see nothing at first", .fits = true,
      .scores = "%S0 = multiply %S, %c : fp32<64x32>\n"
                "%S1 = mask %S0 where j * 32 + col < n and row <= j * 32 + col + 3 else -inf : fp32<64x32>\n"},
-    {.what = "a cap on the scores", .fits = true, .bounded = DTYPE(DT_BF16),
+    {.what = "a cap on the scores", .fits = true, .tail = DIVIDED, .bounded = DTYPE(DT_BF16),
      .scores = "%cap = fill 40 : fp32<1x1>\n%t = divide %S, %cap : fp32<64x32>\n%u = tanh %t : fp32<64x32>\n"
                "%S0 = multiply %u, %cap : fp32<64x32>\n"
                "%S1 = mask %S0 where j * 32 + col < n else -inf : fp32<64x32>\n"},
-    {.what = "a low cap on shifted scores", .fits = true, .bounded = DTYPE(DT_BF16) | DTYPE(DT_F16),
+    {.what = "a low cap on shifted scores", .fits = true, .tail = DIVIDED, .bounded = DTYPE(DT_BF16) | DTYPE(DT_F16),
      .scores = "%cap = fill -8 : fp32<1x1>\n%far = fill 300 : fp32<1x1>\n%t = tanh %S : fp32<64x32>\n"
                "%u = fma %t, %cap, %far : fp32<64x32>\n%S1 = mask %u where j * 32 + col < n else -inf : fp32<64x32>\n"},
-    {.what = "a cap that is taken apart", .fits = true, .bounded = DTYPE(DT_BF16) | DTYPE(DT_F16),
+    {.what = "a cap, and the log-sum-exp", .fits = true,
+     .scores = "%cap = fill 40 : fp32<1x1>\n%t = divide %S, %cap : fp32<64x32>\n%u = tanh %t : fp32<64x32>\n"
+               "%S0 = multiply %u, %cap : fp32<64x32>\n"
+               "%S1 = mask %S0 where j * 32 + col < n else -inf : fp32<64x32>\n"},
+    {.what = "a cap that is taken apart", .fits = true, .tail = DIVIDED, .bounded = DTYPE(DT_BF16) | DTYPE(DT_F16),
      .scores = "%one = fill 1 : fp32<1x1>\n%cap = fill 16 : fp32<1x1>\n%t = exp %S : fp32<64x32>\n"
                "%u = add %t, %one : fp32<64x32>\n%r = reciprocal %u : fp32<64x32>\n%S0 = multiply %r, %cap : fp32<64x32>\n"
                "%S1 = mask %S0 where j * 32 + col < n else -inf : fp32<64x32>\n"},
-    {.what = "scores that are clamped", .fits = true, .bounded = DTYPE(DT_BF16),
+    {.what = "scores that are clamped", .fits = true, .tail = DIVIDED, .bounded = DTYPE(DT_BF16),
      .scores = "%top = fill 20 : fp32<1x1>\n%low = fill -50 : fp32<1x1>\n%t = min %S, %top : fp32<64x32>\n"
                "%u = max %t, %low : fp32<64x32>\n%S1 = mask %u where j * 32 + col < n else -inf : fp32<64x32>\n"},
     {.what = "clamped from above alone", .fits = true,

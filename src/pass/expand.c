@@ -159,8 +159,10 @@ static SchedValue choose_form(const Expansion *x, TileOp *loop, const TileBlock 
     }
     if (bounded_fits(x->program, x->kernel, loop, op, free)) {
         possible |= DECIDE(SCHED_SOFTMAX_BOUNDED);
-        best = SCHED_SOFTMAX_BOUNDED;
-        why = "the scores have known bounds";
+        if (free.rounded_sum) { /* else a weight that is most of its row shows its rounding */
+            best = SCHED_SOFTMAX_BOUNDED;
+            why = "the scores have known bounds";
+        }
     }
     return pass_decide(x->kernel, SCHED_SOFTMAX, best, possible, why, x->diags);
 }

@@ -596,6 +596,26 @@ static void the_largest_blocks_of_rows_are_two(void **state)
     }
 }
 
+/* Rows that three blocks can hold, without padding, have three; of others two are aimed at. */
+static void long_rows_have_several_blocks(void **state)
+{
+    static const struct {
+        const char *length;
+        double warps, blocks;
+    } rows[] = {{"N=11008", 11, -1}, {"N=12800", 10, -1}, {"N=13824", 9, -1}, {"N=15360", 10, -1}, {"N=14336", 14, 2}, {"N=16384", 16, 2}};
+    Case t;
+    (void)state;
+
+    for (size_t i = 0; i < TW_COUNT(rows); i++) {
+        begin(&t);
+        ReasonResult *result = reason_text(&t, norm, "sm_90a", &rows[i].length, 1);
+        assert_non_null(result);
+        if (code_number(&t, result, "warps") != rows[i].warps || code_number(&t, result, "blocks_per_sm") != rows[i].blocks)
+            fail_msg("%s: %g warps, %g blocks", rows[i].length, code_number(&t, result, "warps"), code_number(&t, result, "blocks_per_sm"));
+        arena_free(t.arena);
+    }
+}
+
 /* A row that is held whole is padded to what its lanes load at once: by that many warps, of whatever number,
  * that little is added. */
 static void whole_rows_are_padded_little(void **state)
@@ -870,6 +890,7 @@ int main(void)
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(registers_are_as_ptxas_found);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(what_ptxas_keeps_is_doubted);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(the_largest_blocks_of_rows_are_two);
+    tests[n++] = (struct CMUnitTest)cmocka_unit_test(long_rows_have_several_blocks);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(whole_rows_are_padded_little);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(what_may_spill_is_taken_last);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(what_is_loaded_at_once_may_spill);

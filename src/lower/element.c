@@ -384,7 +384,7 @@ static TileValue *call_value(Lower *lo, const Expr *e)
 }
 
 /* a div b is -ceil(-a / b); a % b what it leaves. */
-static TileValue *whole_quotient(Lower *lo, const Expr *e)
+static TileValue *real_quotient(Lower *lo, const Expr *e)
 {
     TileValue *a = value_of(lo, e->a), *b = value_of(lo, e->b);
     TileValue *negative = rw_unary(&lo->rw, OP_NEGATE, a);
@@ -392,6 +392,46 @@ static TileValue *whole_quotient(Lower *lo, const Expr *e)
     if (e->op == EO_IDIV) return rw_unary(&lo->rw, OP_NEGATE, up);
     TileValue *whole = rw_binary(&lo->rw, OP_MULTIPLY, up, b);
     return rw_binary(&lo->rw, OP_ADD, a, whole);
+}
+
+static bool reads_elements(const Expr *e)
+{
+    if (e->kind == EXPR_INDEX || (e->a && reads_elements(e->a)) || (e->b && reads_elements(e->b))) return true;
+    for (int i = 0; i < e->n_args; i++)
+        if (reads_elements(e->args[i])) return true;
+    return false;
+}
+
+/* In a condition of integers a parameter is one: made so before it is tried whether it is such a condition. */
+static void make_integers(Lower *lo, const Expr *e)
+{
+    for (int i = 0; i < lo->program->params.len; i++)
+        if (expr_mentions(e, lo->program->params.data[i])) lo_param_integer(lo, lo->program->params.data[i], true);
+}
+
+/* 1 where the parameters of an expression are whole numbers. */
+static TileValue *all_whole(Lower *lo, const Expr *e)
+{
+    TileValue *all = NULL;
+    for (int i = 0; i < lo->program->params.len; i++) {
+        const char *name = lo->program->params.data[i];
+        if (!expr_mentions(e, name)) continue;
+        TileValue *p = lo_param(lo, name), *whole = rw_binary(&lo->rw, OP_EQUAL, p, rw_unary(&lo->rw, OP_FLOOR, p));
+        all = all ? rw_binary(&lo->rw, OP_MULTIPLY, all, whole) : whole;
+    }
+    return all;
+}
+
+/* What is divided into whole parts may be too large for fp32, as a hash with a seed: where its parameters are
+ * whole numbers it is an integer, like one without any. */
+static TileValue *whole_quotient(Lower *lo, const Expr *e)
+{
+    TileValue *real = real_quotient(lo, e);
+    if (!is_real(lo, e) || varies(lo, e) || reads_elements(e)) return real;
+    make_integers(lo, e);
+    if (!eval_aff(&lo->env, e, NULL)) return real;
+    TileValue *whole = plain_value(lo, e), *args[] = {all_whole(lo, e), whole, real};
+    return rw_element(&lo->rw, OP_WHERE, 3, args);
 }
 
 static TileValue *value_of(Lower *lo, const Expr *e)
@@ -415,21 +455,6 @@ static TileValue *value_of(Lower *lo, const Expr *e)
 }
 
 /* ---- masks ----------------------------------------------------------------------------------------- */
-
-static bool reads_elements(const Expr *e)
-{
-    if (e->kind == EXPR_INDEX || (e->a && reads_elements(e->a)) || (e->b && reads_elements(e->b))) return true;
-    for (int i = 0; i < e->n_args; i++)
-        if (reads_elements(e->args[i])) return true;
-    return false;
-}
-
-/* In a condition of integers a parameter is one: made so before it is tried whether it is such a condition. */
-static void make_integers(Lower *lo, const Expr *e)
-{
-    for (int i = 0; i < lo->program->params.len; i++)
-        if (expr_mentions(e, lo->program->params.data[i])) lo_param_integer(lo, lo->program->params.data[i], true);
-}
 
 /* Whether each element is chosen by numbers: those that vary, or ones with fractions. */
 static bool selects(Lower *lo, const Expr *e)

@@ -55,7 +55,7 @@ static bool bind_one(Ref *ref, const RefBinding *b, bool *given, const char **er
         return bind_dim(ref, dim, b->value, error);
     if (param < 0)
         return bind_settled(ref, b, error);
-    ref->params[param] = b->value;
+    ref->params[param] = (float)b->value; /* as a launch gives it */
     given[param] = true;
     return true;
 }

@@ -58,11 +58,14 @@ static void explain_tile(Explainer *e, const Extent *extent)
 
 static void explain_whole(Explainer *e, const Extent *extent)
 {
-    if (e->c->size[extent->id] != extent->known)
-        because(e, extent->dim_name ? extent->dim_name : "width", number(e, e->c->size[extent->id]),
-                arena_printf(e->plan->arena, "%lld padded to a multiple of %s; copies read 0 past the end",
-                             (long long)extent->known,
-                             e->c->in_rows ? "what the lanes of a row load at once" : "16, the tensor cores' depth"));
+    int64_t size = e->c->size[extent->id], step = plan_contracted_step(e->plan);
+    const char *to = e->c->in_rows                   ? "a multiple of what the lanes of a row load at once"
+                     : size - extent->known >= step ? "wider panels of shared memory"
+                                                    : "a multiple of 16, the tensor cores' depth";
+
+    if (size != extent->known)
+        because(e, extent->dim_name ? extent->dim_name : "width", number(e, size),
+                arena_printf(e->plan->arena, "%lld padded to %s; copies read 0 past the end", (long long)extent->known, to));
 }
 
 static void explain_warps(Explainer *e)

@@ -541,11 +541,34 @@ static int unknown_sides(const Plan *plan)
     return n;
 }
 
+enum { FEW_PANELS = 8 }; /* of a row, which bulk copies bring one by one */
+
+/* Whether rows along the extent lie in shared memory. */
+static bool lies_in_panels(const Plan *plan, const Extent *extent)
+{
+    for (int i = 0; i < plan->tiles.len; i++) {
+        const Tile *tile = &plan->tiles.data[i];
+
+        if (tile->shared && tile->col == extent)
+            return true;
+    }
+    return false;
+}
+
+/* What a whole dimension is padded to a multiple of: the tensor cores' depth. An odd multiple of that lies in
+ * panels as narrow (lay_panel_for), and many of them are more copies than the warpgroup that starts them has
+ * registers for: so many are half as many of twice the width. */
+static int64_t padding_step(const Plan *plan, const Extent *extent)
+{
+    int64_t step = plan_contracted_step(plan), panels = (extent->known + step - 1) / step;
+    bool many = panels > FEW_PANELS && panels % 2 != 0 && !extent->part;
+
+    return many && plan->options->target->has_tma && lies_in_panels(plan, extent) ? 2 * step : step;
+}
+
 /* What is kept whole must be known when compiling. */
 static void check_whole(Plan *plan)
 {
-    int64_t step = plan_contracted_step(plan);
-
     for (int i = 0; i < plan->extents.len; i++) {
         Extent *extent = plan->extents.data[i];
 
@@ -553,7 +576,8 @@ static void check_whole(Plan *plan)
             continue;
         bool padded = extent->known > 1 ||
                       (extent->dim_name && is_multiplied(plan, &plan->unit->body, extent->dim_name));
-        extent->fixed = padded ? (extent->known + step - 1) / step * step : extent->known;
+        int64_t step = padded ? padding_step(plan, extent) : 1;
+        extent->fixed = (extent->known + step - 1) / step * step;
         if (extent->known > 0)
             continue;
         const char *name = extent->dim_name ? extent->dim_name : "a dimension";

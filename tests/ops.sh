@@ -129,6 +129,15 @@ report "qk_norm_attention: cut where each kernel is a good one" $?
 [ "$(grep -c 'selp.b32 .*, 0x3F3504F3, ' "$dir/gemm_gelu.sm_80.ptx")" -eq 28 ]
 report "gemm_gelu: 8 of 128 values wait for those before the last 8, in both entries" $?
 
+# Behind the loop the entry for any alignment has the block's number once more, in the loop its lane's for each operation.
+# shellcheck disable=SC2046
+"$tw" gen $(heading attention gen) --cubin=never -o "$dir" >/dev/null 2>&1 </dev/null
+awk '/^[.]visible/ { entry++ } /%ctaid.x;/ { blocks[entry]++ } /and.b32 .*, -2147483648;/ { anew[entry]++ }
+     /bar.warp.sync/ { stretches[entry]++ }
+     END { exit !(blocks[1] == 1 && blocks[2] == 2 && anew[2] > anew[1] + 4 && stretches[2] > 32 && !stretches[1]) }' \
+    "$dir/attention.sm_80.ptx"
+report "attention: what follows from numbers of lanes and blocks is made anew in the entry for any alignment" $?
+
 # With nothing said ptxas may spill registers of an entry for any addresses.
 # shellcheck disable=SC2046
 "$tw" gen $(heading rmsnorm gen) -o "$dir" >/dev/null 2>&1 </dev/null

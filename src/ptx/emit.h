@@ -47,6 +47,13 @@ typedef struct LaneSym {  /* this lane's first row or column in fragments of an 
     int extent;
     const AffSym *sym;
 } LaneSym;
+typedef VEC(LaneSym) LaneSyms;
+
+typedef struct LaneNumbers { /* of the lane, while an operation has others (anew.c) */
+    const char *tid, *lane;
+    LaneSyms lanes;
+    bool left;               /* it has others */
+} LaneNumbers;
 
 typedef struct RingPlace RingPlace; /* roles.h */
 
@@ -86,7 +93,8 @@ typedef struct Emitter {
     const char *smem, *tid, *lane, *warp; /* in a role: of its instance */
     const char *turn;           /* in a loop where registers are short: its counter, known at turn_level */
     int turn_level;
-    VEC(LaneSym) lanes;
+    LaneSyms lanes;
+    int floor;                  /* no text goes to scopes further out */
 
     int loops;                  /* that are open */
 
@@ -242,7 +250,14 @@ int mm_step_k(DType dtype); /* columns of A that a step takes: 16, or 32 of 8 bi
 void mm_step(Emitter *e, DType ta, DType tb, const int *d, const int *c, const int *a, const int *b);
 void mm_gemm(Emitter *e, const TileOp *op);
 
+/* anew.c: lanes' numbers and blocks' that ptxas takes for others */
+bool an_is_wanted(const Emitter *e);                      /* in this entry */
+LaneNumbers an_enter(Emitter *e);                         /* for an operation: where registers are short */
+void an_leave(Emitter *e, const LaneNumbers *kept);
+void an_behind_loop(Emitter *e, const char *counter);     /* for all that comes behind it */
+
 /* kernel.c */
+void kn_lanes(Emitter *e, const char *zero);          /* this lane's numbers, with a 0 added; NULL: as they are */
 const char *kn_param(Emitter *e, AbiArgKind kind, int tensor, int axis_or_position); /* its name */
 void kn_block(Emitter *e, const TileBlock *block);
 bool kn_used_behind(const Emitter *e, const TileValue *v); /* by what the block still has to do */

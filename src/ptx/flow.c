@@ -166,7 +166,8 @@ static bool is_matrix_arithmetic(const TileOp *op)
 }
 
 /* Whether what a loop carries and its largest product leave few of the registers that
- * the kernel's blocks may have, for addresses, operand fragments and the arithmetic. */
+ * the kernel's blocks may have, for addresses, operand fragments and the arithmetic; few is
+ * all that the entry for any alignment may count on. */
 static bool registers_are_short(const Emitter *e, const TileOp *op)
 {
     const TileBlock *body = op->regions[0];
@@ -183,7 +184,8 @@ static bool registers_are_short(const Emitter *e, const TileOp *op)
         product = n > product ? n : product;
     }
     most = most < e->target->regs_per_thread ? most : e->target->regs_per_thread;
-    return !e->role && product > 0 && most - taken - product < FRAGMENTS + steps * product / PER_STEP;
+    if (e->role || product == 0) return false;
+    return an_is_wanted(e) || most - taken - product < FRAGMENTS + steps * product / PER_STEP;
 }
 
 /* An iteration, in a scope of its own. */
@@ -301,6 +303,7 @@ void fl_for(Emitter *e, const TileOp *op)
     str_printf(&whole, "$loop%d:\n%s$end%d:\n", label, str_text(text), label);
     *text = whole;
     em_close(e);
+    if (em_level(e) == 0 && an_is_wanted(e) && registers_are_short(e, op)) an_behind_loop(e, j);
 
     /* The results live in the carried registers. */
     for (int k = 0; k < op->n_results; k++) {

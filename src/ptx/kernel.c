@@ -163,7 +163,9 @@ void kn_block(Emitter *e, const TileBlock *block)
             emit_place(e, op);
         e->block = block;
         e->at = i;
+        LaneNumbers kept = an_enter(e);
         emit_op(e, op);
+        an_leave(e, &kept);
     }
     pl_draw(e, block, block->ops.len);
     e->block = outer;
@@ -207,9 +209,12 @@ const char *kn_base(Emitter *e, int tensor)
 {
     if (e->base[tensor]) return e->base[tensor];
     const char *generic = em_new(e, REG_RD);
+    int floor = e->floor;
     e->base[tensor] = em_new(e, REG_RD);
+    e->floor = 0;
     em_at(e, 0, "ld.param.u64 %s, [%s];", generic, kn_param(e, ABI_ADDRESS, tensor, 0));
     em_at(e, 0, "cvta.to.global.u64 %s, %s;", e->base[tensor], generic);
+    e->floor = floor;
     return e->base[tensor];
 }
 
@@ -218,9 +223,12 @@ const char *kn_stride(Emitter *e, int tensor, int dim)
     if (e->stride[tensor][dim]) return e->stride[tensor][dim];
     const char *elements = em_new(e, REG_RD);
     int bytes = dtype_bytes(e->program->tensors.data[tensor]->dtype); /* 1, 2, 4 or 8 */
+    int floor = e->floor;
     e->stride[tensor][dim] = em_new(e, REG_RD);
+    e->floor = 0;
     em_at(e, 0, "ld.param.s64 %s, [%s];", elements, kn_param(e, ABI_STRIDE, tensor, dim));
     em_at(e, 0, "shl.b64 %s, %s, %d;", e->stride[tensor][dim], elements, bytes == 8 ? 3 : bytes / 2);
+    e->floor = floor;
     return e->stride[tensor][dim];
 }
 
@@ -305,7 +313,7 @@ void kn_arguments(Emitter *e)
     kn_dimensions(e);
 }
 
-static void load_lanes(Emitter *e)
+void kn_lanes(Emitter *e, const char *zero)
 {
     e->tid = em_new(e, REG_R);
     e->lane = em_new(e, REG_R);
@@ -313,6 +321,7 @@ static void load_lanes(Emitter *e)
     e->smem = em_new(e, REG_R);
     const char *wide = em_new(e, REG_R);
     em(e, "mov.u32 %s, %%tid.x;", e->tid);
+    if (zero) em(e, "add.s32 %s, %s, %s;", e->tid, e->tid, zero);
     em(e, "and.b32 %s, %s, 31;", e->lane, e->tid);
     /* The same in all lanes: a shuffle tells ptxas, which then keeps what depends
      * on it in uniform registers. */
@@ -362,7 +371,7 @@ static bool emit_entry(Str *out, const TileProgram *program, const TileKernel *k
     e->votes = arena_array(arena, const char *, kernel->next_value);
     e->awaited = arena_array(arena, const Aff *, kernel->next_value);
     em_open(e);
-    load_lanes(e);
+    kn_lanes(e, NULL);
     if (!tile_has(kernel->body, TILE_ROLES)) {
         const char *block = em_new(e, REG_R);
         em(e, "mov.u32 %s, %%ctaid.x;", block);

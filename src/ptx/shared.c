@@ -120,6 +120,7 @@ static void find_origin(Emitter *e, const SharedTile *tile, LanePlace *place)
     int stage_level = ix_level(e, tile->index);
     const char *offset = lane_offset(e, tile, place), *base = sh_base(e, tile);
     place->origin_level = stage_level > place->level ? stage_level : place->level;
+    if (place->origin_level < e->floor) place->origin_level = e->floor;
     place->origin = em_new(e, REG_R);
     em_at(e, place->origin_level, "add.s32 %s, %s, %s;", place->origin, base, offset);
     if (e->turn && place->origin_level < e->turn_level) move_into_turn(e, place);

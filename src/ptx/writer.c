@@ -19,7 +19,7 @@ void em_at(Emitter *e, int level, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
-    add_line(&e->scopes.data[level], fmt, args);
+    add_line(&e->scopes.data[level > e->floor ? level : e->floor], fmt, args);
     va_end(args);
 }
 

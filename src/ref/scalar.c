@@ -104,6 +104,16 @@ static bool not_a_number(Resolver *r, const Expr *e, const char *what)
     return false;
 }
 
+static bool position_is_no_number(Resolver *r, const Expr *e, const Name *name)
+{
+    Diag *diag = diag_add(r->diags, TW0235, e->span, "%s is a position along %s and differs from "
+                          "element to element; it stands where a number is wanted", name->name, name->over);
+
+    diag_note(r->diags, diag, "`Compute Define At (1, %s) as %s` makes a tensor of it, with one number a column; of shape "
+              "(%s, 1), one a row", name->over, name->name, name->over);
+    return false;
+}
+
 /* A Param's default or a Let's value, unless that was looked at before. */
 static bool check_value(Resolver *r, Name *name, Span use)
 {
@@ -142,8 +152,7 @@ static bool check_name(Resolver *r, const Expr *e)
     case NAME_PARAM: case NAME_LET:
         return check_value(r, name, e->span);
     case NAME_INDEX:
-        return not_a_number(r, e, arena_printf(r->arena, "%s is a position along %s and differs from "
-                                               "element to element; it stands", name->name, name->over));
+        return position_is_no_number(r, e, name);
     case NAME_TENSOR:
         return not_a_number(r, e, arena_printf(r->arena, "%s is a tensor; it stands", name->name));
     }

@@ -44,6 +44,7 @@ typedef struct Kept {
 typedef struct Goal {
     DefValue **values;
     int n;
+    bool keeps; /* it is what is kept, not what the definition writes: a value may be both */
 } Goal;
 
 /* A goal that was tried: the search comes to the same ones by several ways. */
@@ -112,6 +113,7 @@ static bool *needed_for(const Cutter *c, const Goal *goal)
 typedef struct Excerpt {
     const Cutter *c;
     Remade remade;   /* of the whole definition, whose unit stays */
+    const Goal *goal;
     Def *def;        /* that is made */
     VEC(DefValue *) workspaces;
     const DefOp *reading; /* elements of tensors: the operation that does */
@@ -119,7 +121,7 @@ typedef struct Excerpt {
 
 static DefValue *copy_value(Excerpt *x, const DefValue *value)
 {
-    const Kept *kept = find_kept(x->c, value);
+    const Kept *kept = in_goal(x->goal, value) && !x->goal->keeps ? NULL : find_kept(x->c, value);
     DefValue *copy = arena_new_of(x->c->arena, DefValue);
 
     *copy = *value;
@@ -175,7 +177,7 @@ static void add_op(Excerpt *x, const DefOp *op)
 static Excerpt excerpt(const Cutter *c, const Goal *goal)
 {
     Def *def = arena_new_of(c->arena, Def);
-    Excerpt x = {.c = c, .def = def, .remade = {c->arena, c->def, def, NULL, arena_array(c->arena, DefValue *, c->n_values)}};
+    Excerpt x = {.c = c, .goal = goal, .def = def, .remade = {c->arena, c->def, def, NULL, arena_array(c->arena, DefValue *, c->n_values)}};
     const bool *needed = needed_for(c, goal);
 
     *x.def = *c->def;
@@ -428,7 +430,7 @@ static Candidates candidates(const Cutter *c, const Goal *goal)
 
     for (int i = 0; i < c->def->ops.len; i++) {
         DefValue *value = c->def->ops.data[i]->result;
-        Goal cut = {&value, 1};
+        Goal cut = {.values = &value, .n = 1};
 
         if (needed[value->id] && !find_kept(c, value) && !in_goal(goal, value) &&
             has_shape(c, value) && !repeated_product(c, goal, &cut))
@@ -450,7 +452,7 @@ static bool attempt_either(Cutter *c, const Goal *goal)
 static bool cut_at(Cutter *c, const Goal *goal, DefValue *value, bool again)
 {
     int units = c->program->units.len, kept = c->kept.len;
-    Goal cut = {&value, 1};
+    Goal cut = {.values = &value, .n = 1, .keeps = true};
     Kept new = {value, workspace_name(c, value), workspace_dtype(c, value)};
 
     vec_push(c->arena, &c->kept, new);
@@ -496,7 +498,7 @@ static void keep_output(Cutter *c, const DefValue *value)
  * the others. */
 static bool solve_apart(Cutter *c, const Goal *goal, bool by_rows)
 {
-    Goal first = {arena_array(c->arena, DefValue *, goal->n), 0}, rest = {arena_array(c->arena, DefValue *, goal->n), 0};
+    Goal first = {.values = arena_array(c->arena, DefValue *, goal->n)}, rest = {.values = arena_array(c->arena, DefValue *, goal->n)};
 
     for (int i = 0; i < goal->n; i++)
         if (i == 0 || (by_rows && same_rows(goal->values[0], goal->values[i])))
@@ -531,13 +533,14 @@ static DefValue *read_by_elements(const Cutter *c, const Goal *goal)
 /* The value, or before it a product of modest size that would be computed for both. */
 static bool keep_before(Cutter *c, const Goal *goal, DefValue *value)
 {
-    Goal cut = {&value, 1};
+    Goal cut = {.values = &value, .n = 1};
     DefValue *product = repeated_product(c, goal, &cut);
 
     if (product && has_shape(c, product) && elements_of(product) < LITTLE * most_elements(c->def))
         value = product;
     if (!has_shape(c, value))
         return false;
+    cut.keeps = true;
     Kept new = {value, workspace_name(c, value), workspace_dtype(c, value)};
     vec_push(c->arena, &c->kept, new);
     return solve(c, &cut) && solve(c, goal);
@@ -579,7 +582,7 @@ static Program *cut_seen(Arena *arena, Syms *syms, const Def *written, const Dia
     const Def *def = flow_unpermute(arena, written, &permuted);
     Cutter c = {.arena = arena, .syms = syms, .def = def, .misfit = misfit, .user = user, .why = why->message,
                 .open = why->code == TW0605, .program = arena_new_of(arena, Program)};
-    Goal goal = {def->outputs.data, def->outputs.len};
+    Goal goal = {.values = def->outputs.data, .n = def->outputs.len};
 
     for (int i = 0; i < def->values.len; i++)
         if (def->values.data[i]->id >= c.n_values)

@@ -416,22 +416,43 @@ static bool declared_so_far(const Header *h, const char *name)
     return false;
 }
 
+static bool in_numbers(const Header *h, const char *name)
+{
+    for (int n = 0; n < h->flow->nodes.len; n++)
+        for (int k = 0; k < h->flow->nodes.data[n]->n_args; k++)
+            if (expr_mentions(h->flow->nodes.data[n]->args[k].number, name))
+                return true;
+    for (int k = 0; k < h->decls.len; k++)
+        if (uses_name(h, h->decls.data[k]->name) && expr_mentions(h->decls.data[k]->value, name))
+            return true;
+    return false;
+}
+
+/* A number of those, of which named sizes are made as well: it is declared before them. */
+static bool in_sizes(const Header *h, const char *name)
+{
+    for (int i = 0; i < h->flow->axes.len; i++) {
+        const Axis *axis = h->flow->axes.data[i];
+
+        if (axis->named_here && expr_mentions(size_expr(h->flow, axis->dim), name))
+            return in_numbers(h, name);
+    }
+    return false;
+}
+
 /* A later kernel may need the length of a dimension that none of its tensors has;
  * an earlier one's have. */
-static void write_lengths(Header *h)
+static void write_lengths(Header *h, bool (*used)(const Header *h, const char *name))
 {
     const Def *def = h->flow->def;
 
     for (int i = 0; h->flow->kernel && i < def->dims.len; i++) {
         const char *name = def->dims.data[i].name;
-        bool used = false;
+        bool written = false;
 
-        for (int n = 0; n < h->flow->nodes.len; n++)
-            for (int k = 0; k < h->flow->nodes.data[n]->n_args; k++)
-                used |= expr_mentions(h->flow->nodes.data[n]->args[k].number, name);
-        for (int k = 0; k < h->decls.len; k++)
-            used |= uses_name(h, h->decls.data[k]->name) && expr_mentions(h->decls.data[k]->value, name);
-        if (used && !find_decl(h, name) && !declared_so_far(h, name)) {
+        for (int k = 0; k < h->out->len; k++)
+            written |= h->out->data[k]->kind == STMT_PARAM && strcmp(h->out->data[k]->name, name) == 0;
+        if (!written && used(h, name) && !find_decl(h, name) && !declared_so_far(h, name)) {
             Stmt *param = stmt_new(h->flow->arena, STMT_PARAM);
 
             param->name = name;
@@ -572,8 +593,9 @@ void flow_header(Flow *flow, Block *body)
     write_tensors(&h);
     write_workspaces(&h);
     write_known_dims(&h);
+    write_lengths(&h, in_sizes);
     write_named_numbers(&h);
-    write_lengths(&h);
+    write_lengths(&h, in_numbers);
     for (int i = 0; i < h.decls.len; i++)
         if (uses_name(&h, h.decls.data[i]->name))
             write_decl(&h, h.decls.data[i]);

@@ -389,6 +389,7 @@ static bool spell_unfold(Speller *s, DefValue *x, DefValue *y)
     int axis = s->op->axis;
     Expr *at[MOST_RANK], *step = size_of(s, s->op->step);
 
+    name_groups(s, y, axis);
     for (int k = 0; k < x->rank; k++) {
         at[k] = place(s, y, k < axis ? k : k + 1, k != axis);
         Expr *block = k == axis ? place(s, y, axis, false) : NULL;

@@ -33,6 +33,7 @@ clean alibi sm_90a bf16 128 0          # distances, which rare code makes anew
 clean attention sm_90a bf16 160        # registers nearly full: no turn of half the width
 clean sinks sm_80 bf16 128 0           # the entry for any alignment: places wanted behind the loop
 clean attention_backward sm_80 bf16 64 0 # the same, rows of three products
+clean gemm_gelu sm_75 fp16 -            # elements of tiles that threads hold
 clean attention sm_90a bf16 136        # an odd number of narrow panels
 clean softcap sm_86 bf16 128 0         # functions in steps, two blocks a multiprocessor
 clean attention_lse sm_80 bf16 192/128 # a second output beside tiles of three panels

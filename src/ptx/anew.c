@@ -4,7 +4,7 @@
  * ahead of it. So ptxas makes each once and keeps it, in registers that the entry for any
  * alignment does not have: it spills some, since it counts on as many for elements on their way.
  * There every operation of a loop that multiplies has a lane's number of its own, and so has what
- * comes behind the loop, with a block's number of its own: a 0 is added that ptxas does not know,
+ * comes behind a loop that makes a product in each turn, with a block's number of its own: a 0 is added that ptxas does not know,
  * the sign of the loop's counter. What follows from it goes no further out than to that loop
  * (Emitter.floor), and of what does not change only the lane's number stands through it.
  */

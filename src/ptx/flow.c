@@ -173,19 +173,21 @@ static bool registers_are_short(const Emitter *e, const TileOp *op)
     const TileBlock *body = op->regions[0];
     int blocks = e->kernel->blocks_per_sm > 0 ? e->kernel->blocks_per_sm : 1, taken = 0, product = 0, steps = 0;
     int most = e->target->regs_per_sm / (blocks * e->kernel->warps * 32) / 8 * 8;
+    bool multiplies = false;
     for (int k = 0; k < body->params.len; k++)
         taken += fl_packed(body->params.data[k]) ? fr_words(body->params.data[k]) : e->frags[body->params.data[k]->id].n;
     for (int i = 0; i < body->ops.len; i++) {
         const TileOp *inner = body->ops.data[i];
         steps += is_matrix_arithmetic(inner);
+        multiplies |= inner->kind == TILE_GEMM;
         if (inner->kind != TILE_GEMM || inner->n_args != 2) continue;
         const TileType *t = &inner->results[0]->type;
         int n = lay_fragment_values(t->layout, t->rows, t->cols);
         product = n > product ? n : product;
     }
     most = most < e->target->regs_per_thread ? most : e->target->regs_per_thread;
-    if (e->role || product == 0) return false;
-    return an_is_wanted(e) || most - taken - product < FRAGMENTS + steps * product / PER_STEP;
+    if (an_is_wanted(e)) return multiplies;
+    return !e->role && product > 0 && most - taken - product < FRAGMENTS + steps * product / PER_STEP;
 }
 
 /* An iteration, in a scope of its own. */
@@ -272,6 +274,14 @@ static void iterations(Emitter *e, const TileOp *op, const char *counter, const 
     str_add(&e->scopes.data[em_level(e)], str_text(&exits));
 }
 
+/* Whether a loop makes a product in each turn, beside those that it only adds to. */
+static bool makes_product(const TileBlock *body)
+{
+    for (int i = 0; i < body->ops.len; i++)
+        if (body->ops.data[i]->kind == TILE_GEMM && body->ops.data[i]->n_args == 2) return true;
+    return false;
+}
+
 void fl_for(Emitter *e, const TileOp *op)
 {
     const TileBlock *body = op->regions[0];
@@ -303,7 +313,7 @@ void fl_for(Emitter *e, const TileOp *op)
     str_printf(&whole, "$loop%d:\n%s$end%d:\n", label, str_text(text), label);
     *text = whole;
     em_close(e);
-    if (em_level(e) == 0 && an_is_wanted(e) && registers_are_short(e, op)) an_behind_loop(e, j);
+    if (em_level(e) == 0 && an_is_wanted(e) && makes_product(body)) an_behind_loop(e, j);
 
     /* The results live in the carried registers. */
     for (int k = 0; k < op->n_results; k++) {

@@ -718,6 +718,31 @@ static void verdict_on_the_tail_of_gelu(void **state)
     assert_false(compare(f, &error).ok);
 }
 
+/* A quotient among coordinates is as far off as one of tiles: div.full of a GPU is (PTX ISA, 2 units). Sums and
+ * products of small integers are exact. */
+static void verdict_on_quotients_of_coordinates(void **state)
+{
+    static const struct {
+        const char *element;
+        bool off;
+    } rows[] = {{"i / 7", true}, {"sqrt(i)", true}, {"(1 + i) * 0.25", false}};
+    Fixture *f = *state;
+    const char *error;
+
+    for (size_t k = 0; k < TW_COUNT(rows); k++) {
+        use(f, arena_printf(f->arena, "Input X (M, N) fp32\nOutput Y (M, N) fp32\nIndex i over N\n"
+                                      "Compute Define R (M, N) as %s\nCompute Max X, R and get Y", rows[k].element));
+        bind(f, "M", 2);
+        bind(f, "N", 8);
+        f->fill = FILL_NEGATIVE;
+        make(f);
+        write_output(f, run(f, REF_PLAIN), 0);
+        for (int64_t j = 0; j < 8; j++)
+            PUT(f->out[0], tensor_get(f->out[0], (const int64_t[]){1, j}) * (1 + 3 * 0x1p-23), 1, j);
+        assert_int_equal(compare(f, &error).ok, rows[k].off);
+    }
+}
+
 /* ---- what does not fit ------------------------------------------------------------------------------ */
 
 static void bad_bindings(void **state)
@@ -970,6 +995,7 @@ int main(void)
         TEST(verdict_where_plain_overflows), TEST(verdict_where_products_are_computed_again), TEST(plain_sums_of_tensor_cores),
         TEST(verdict_where_subnormals_are_flushed),
         TEST(verdict_on_the_tail_of_gelu),
+        TEST(verdict_on_quotients_of_coordinates),
         TEST(bad_bindings),
         TEST(dimensions_from_the_inputs),
         TEST(missing_param),

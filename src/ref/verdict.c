@@ -130,41 +130,51 @@ enum { APPROXIMATE_UNITS = 16, SUM_UNITS = 4, DEPTH = 200 };
 static const double LOGARITHM_ERROR = 5e-5; /* of exponents up to some hundreds */
 static const double GELU_ERROR = 0x1p-21;   /* largest, 2.6e-7, at -3.1: erf by few terms, times that */
 
-static bool is_approximate(OpId op)
+/* Quotients, powers and functions among the numbers that a Define is made of. */
+static bool is_approximated(const Expr *e)
+{
+    if (!e)
+        return false;
+    if (e->kind == EXPR_CALL || (e->kind == EXPR_BINARY && (e->op == EO_DIV || e->op == EO_POW)))
+        return true;
+    return is_approximated(e->a) || is_approximated(e->b);
+}
+
+static bool is_approximate(const DefOp *op)
 {
     static const OpId ops[] = {OP_DIVIDE, OP_POWER, OP_EXP, OP_EXP2, OP_LOG, OP_LOG2, OP_RSQRT, OP_TANH,
                                OP_SIGMOID, OP_SILU, OP_GELU, OP_RECIPROCAL, OP_SOFTMAX};
 
     for (size_t i = 0; i < TW_COUNT(ops); i++)
-        if (ops[i] == op)
+        if (ops[i] == op->op)
             return true;
-    return false;
+    return op->op == OP_DEFINE && is_approximated(op->where);
 }
 
 /* Tiles are summed in an order of their own, each step rounded. */
-static bool is_sum(OpId op)
+static bool is_sum(const DefOp *op)
 {
-    return op == OP_GEMM || op == OP_ROW_SUM || op == OP_ROW_MEAN || op == OP_COL_SUM;
+    return op->op == OP_GEMM || op->op == OP_ROW_SUM || op->op == OP_ROW_MEAN || op->op == OP_COL_SUM;
 }
 
-static bool is_logarithm(OpId op)
+static bool is_logarithm(const DefOp *op)
 {
-    return op == OP_LOG || op == OP_LOG2;
+    return op->op == OP_LOG || op->op == OP_LOG2;
 }
 
-static bool is_gelu(OpId op)
+static bool is_gelu(const DefOp *op)
 {
-    return op == OP_GELU;
+    return op->op == OP_GELU;
 }
 
 /* Whether such an operation is among those that a value is made by. */
-static bool made_by(const DefValue *value, bool (*is)(OpId), int depth)
+static bool made_by(const DefValue *value, bool (*is)(const DefOp *), int depth)
 {
     const DefOp *op = value->op;
 
     if (!op || depth == 0)
         return false;
-    if (is(op->op))
+    if (is(op))
         return true;
     for (int i = 0; i < op->n_args; i++)
         if (op->args[i].value && made_by(op->args[i].value, is, depth - 1))

@@ -19,4 +19,20 @@ static inline void expect_agreement(Arena *arena, const LevelCase *c)
     fail_msg("%s: %s", report.level, report.problem);
 }
 
+/* A tile of a type that stays in registers, cast, masked with -inf but for its diagonal and read again: what the type
+ * makes of that number is what is read. */
+static inline void expect_masked_agreement(Arena *arena, const char *type, LevelCase c)
+{
+    c.code = arena_printf(arena, "Kernel masked\n  BM = 16\n  BN = 64\n  Input X (M, N) fp32\n  Output Y (M, N) fp32\n"
+                                 "  Grid m = ceil(M / BM), n = ceil(N / BN)\n  Allocate X in register (BM, BN) fp32\n"
+                                 "  Allocate H in register (16, 64) %s\n  Allocate Y in register (16, 64)\n"
+                                 "  Copy X (BM, BN) in coordinate [M = m, N = n] from global to register\n"
+                                 "  Compute Cast X, %s and get H\n  Compute Mask H where n * BN + col(H) != m * BM + row(H)\n"
+                                 "  Compute Add H, 0 and get Y\n"
+                                 "  Copy Y (BM, BN) in coordinate [M = m, N = n] from register to global\nend\n", type, type);
+    levels_bind(&c, "M", 20);
+    levels_bind(&c, "N", 70);
+    expect_agreement(arena, &c);
+}
+
 #endif

@@ -173,18 +173,8 @@ static void row_sums_of_what_becomes_an_operand(void **state)
 static void masked_in_a_tile(void **state)
 {
     Arena *arena = ((Fixture *)*state)->arena;
-    LevelCase c = {.code = "Kernel masked\n  BM = 16\n  BN = 64\n  Input X (M, N) fp32\n  Output Y (M, N) fp32\n"
-                           "  Grid m = ceil(M / BM), n = ceil(N / BN)\n  Allocate X in register (BM, BN) fp32\n"
-                           "  Allocate H in register (16, 64) e5m2\n  Allocate Y in register (16, 64)\n"
-                           "  Copy X (BM, BN) in coordinate [M = m, N = n] from global to register\n"
-                           "  Compute Cast X, e5m2 and get H\n  Compute Mask H where n * BN + col(H) != m * BM + row(H)\n"
-                           "  Compute Add H, 0 and get Y\n"
-                           "  Copy Y (BM, BN) in coordinate [M = m, N = n] from register to global\nend\n",
-                   .fill = FILL_UNIFORM, .seed = 5, .dtype = DT_E5M2, .target = "sm_89"};
 
-    levels_bind(&c, "M", 20);
-    levels_bind(&c, "N", 70);
-    expect_agreement(arena, &c);
+    expect_masked_agreement(arena, "e5m2", (LevelCase){.fill = FILL_UNIFORM, .seed = 5, .dtype = DT_E5M2, .target = "sm_89"});
 }
 
 int main(void)

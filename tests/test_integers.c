@@ -116,20 +116,8 @@ static void masked_in_a_tile(void **state)
     static const char *const types[] = {"int8", "uint8", "int32"};
     Arena *arena = ((Fixture *)*state)->arena;
 
-    for (size_t i = 0; i < TW_COUNT(types); i++) {
-        LevelCase c = {.code = arena_printf(arena, "Kernel masked\n  BM = 16\n  BN = 64\n  Input X (M, N) fp32\n  Output Y (M, N) fp32\n"
-                           "  Grid m = ceil(M / BM), n = ceil(N / BN)\n  Allocate X in register (BM, BN) fp32\n"
-                           "  Allocate H in register (16, 64) %s\n  Allocate Y in register (16, 64)\n"
-                           "  Copy X (BM, BN) in coordinate [M = m, N = n] from global to register\n"
-                           "  Compute Cast X, %s and get H\n  Compute Mask H where n * BN + col(H) != m * BM + row(H)\n"
-                           "  Compute Add H, 0 and get Y\n"
-                           "  Copy Y (BM, BN) in coordinate [M = m, N = n] from register to global\nend\n", types[i], types[i]),
-                   .fill = FILL_LARGE, .seed = 5, .dtype = DT_BF16, .target = "sm_80"};
-
-        levels_bind(&c, "M", 20);
-        levels_bind(&c, "N", 70);
-        expect_agreement(arena, &c);
-    }
+    for (size_t i = 0; i < TW_COUNT(types); i++)
+        expect_masked_agreement(arena, types[i], (LevelCase){.fill = FILL_LARGE, .seed = 5, .dtype = DT_BF16, .target = "sm_80"});
 }
 
 int main(void)

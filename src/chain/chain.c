@@ -471,10 +471,9 @@ static bool check(Chain *chain, const Program *program)
 /* Whether a later setting has the same name. */
 static bool overridden(const Chain *chain, int index)
 {
-    for (int i = index + 1; i < chain->settings.list.len; i++)
-        if (strcmp(chain->settings.list.data[i].name, chain->settings.list.data[index].name) == 0)
-            return true;
-    return false;
+    const Setting *setting = &chain->settings.list.data[index];
+
+    return settings_find(&chain->settings, setting->name) != setting;
 }
 
 /* The reasoner has used or refused all of them already. */

@@ -11,14 +11,6 @@ typedef struct Compiled {
     const Aff *const *dims;
 } Compiled;
 
-static bool is_set(const Settings *settings, const char *name)
-{
-    for (int i = 0; i < settings->list.len; i++)
-        if (strcmp(settings->list.data[i].name, name) == 0)
-            return true;
-    return false;
-}
-
 /* Of a dimension that the definition only names; what was set stays. */
 static void take_sizes(Chain *chain, const Compiled *compiled, const Stmt *tensor)
 {
@@ -26,7 +18,7 @@ static void take_sizes(Chain *chain, const Compiled *compiled, const Stmt *tenso
 
     for (int d = 0; d < compiled->rank && compiled->rank == tensor->n_shape; d++)
         if (tensor->shape[d]->kind == EXPR_NAME && aff_is_const(compiled->dims[d], &size) &&
-            !is_set(&chain->own, tensor->shape[d]->name))
+            !settings_find(&chain->own, tensor->shape[d]->name))
             settings_put(chain->arena, &chain->own,
                          (Setting){.name = tensor->shape[d]->name, .value = (double)size, .used = true});
 }

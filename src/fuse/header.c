@@ -365,12 +365,7 @@ static void write_tensors(Header *h)
 
 static const Setting *setting_of(const Flow *flow, const char *name)
 {
-    const Settings *settings = flow->def->settings;
-
-    for (int i = settings ? settings->list.len - 1 : -1; i >= 0; i--)
-        if (strcmp(settings->list.data[i].name, name) == 0)
-            return &settings->list.data[i];
-    return NULL;
+    return flow->def->settings ? settings_find(flow->def->settings, name) : NULL;
 }
 
 static Expr *number_expr(Arena *arena, double value)

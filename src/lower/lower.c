@@ -91,16 +91,13 @@ enum { MOST_ASSIGNED = 8 };
 
 /* ---- header -------------------------------------------------------------------------- */
 
-/* The last of several settings of one name counts. */
 static bool setting(const Lower *lo, const char *name, double *value)
 {
-    for (int i = lo->settings->list.len - 1; i >= 0; i--) {
-        if (strcmp(lo->settings->list.data[i].name, name) != 0) continue;
-        lo->settings->list.data[i].used = true;
-        *value = lo->settings->list.data[i].value;
-        return true;
-    }
-    return false;
+    Setting *found = settings_find(lo->settings, name);
+    if (!found) return false;
+    found->used = true;
+    *value = found->value;
+    return true;
 }
 
 /* What --set compiles in for a dimension; NULL: nothing. */

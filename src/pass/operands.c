@@ -45,12 +45,10 @@ static void move(TileProgram *program, TileKernel *kernel, const TileOp *load, i
     TileType type = shared->type;
     type.space = SPACE_REGISTER;
     Rewriter rw = {program, kernel, kernel->body, at, load->loc};
-    TileOp *op = rw_insert(&rw, TILE_MOVE, 0, NULL, 1, &type);
+    TileOp *op = rw_insert(&rw, TILE_MOVE, 1, &shared, 1, &type);
     op->results[0]->name = shared->name;
     tile_replace_uses(kernel->body, shared, op->results[0]);
-    op->args = arena_array(program->arena, TileValue *, 1);
     op->args[0] = shared;
-    op->n_args = 1;
 }
 
 void operands_to_registers(TileProgram *program, TileKernel *kernel, Diags *diags)

@@ -317,13 +317,13 @@ static bool fits_through(const TileOp *store, const TileOp *wait)
            && tile_box(store->tensor, store->row_dim, store->col_dim, &stage, &box);
 }
 
-static bool awaits(const TileBlock *block, const TileValue *ring)
+static bool awaits_within(const TileOp *op, const TileValue *ring)
 {
-    for (int i = 0; i < block->ops.len; i++) {
-        const TileOp *op = block->ops.data[i];
-        if (op->kind == TILE_AWAIT && op->args[0] == ring) return true;
-        for (int k = 0; k < op->n_regions; k++)
-            if (awaits(op->regions[k], ring)) return true;
+    for (int k = 0; k < op->n_regions; k++) {
+        const TileBlock *region = op->regions[k];
+        if (rw_awaits(region, 0, region->ops.len, ring)) return true;
+        for (int i = 0; i < region->ops.len; i++)
+            if (awaits_within(region->ops.data[i], ring)) return true;
     }
     return false;
 }
@@ -336,8 +336,7 @@ static const TileOp *wait_of(const TileBlock *block, const TileOp *back)
     for (int k = 0; block->ops.data[k] != back; k++) {
         const TileOp *op = block->ops.data[k];
         if (op->kind == TILE_AWAIT && op->args[0] == back->args[0]) wait = op;
-        for (int r = 0; r < op->n_regions; r++)
-            if (awaits(op->regions[r], back->args[0])) wait = NULL;
+        if (awaits_within(op, back->args[0])) wait = NULL;
     }
     return wait;
 }
@@ -349,8 +348,7 @@ static bool can_keep(const TileBlock *block, int back, int store)
     for (int i = back + 1; i < store; i++) {
         const TileOp *op = block->ops.data[i];
         if ((op->kind == TILE_AWAIT || op->kind == TILE_RELEASE) && op->args[0] == ring) return false;
-        for (int r = 0; r < op->n_regions; r++)
-            if (awaits(op->regions[r], ring)) return false;
+        if (awaits_within(op, ring)) return false;
     }
     return true;
 }

@@ -79,15 +79,13 @@ static void take_block(Plan *plan, const Block *block, int depth)
 
 static bool find_setting(const Plan *plan, const char *name, double *value)
 {
-    Settings *settings = plan->options->settings;
+    Setting *found = plan->options->settings ? settings_find(plan->options->settings, name) : NULL;
 
-    for (int i = settings ? settings->list.len - 1 : -1; i >= 0; i--)
-        if (strcmp(settings->list.data[i].name, name) == 0) {
-            settings->list.data[i].used = true;
-            *value = settings->list.data[i].value;
-            return true;
-        }
-    return false;
+    if (!found)
+        return false;
+    found->used = true;
+    *value = found->value;
+    return true;
 }
 
 /* "scores.warps" is for the kernel `scores` of a program alone. */

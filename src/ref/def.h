@@ -47,6 +47,8 @@ typedef struct Settings {
 } Settings;
 /* In place of one of the same name. */
 void settings_put(Arena *arena, Settings *settings, Setting setting);
+/* The last of a name; NULL: there is none. */
+Setting *settings_find(const Settings *settings, const char *name);
 /* Parses "NAME=VALUE", the last of a name counts; NULL, or a sentence on failure. */
 const char *settings_add(Arena *arena, Settings *settings, const char *text);
 

@@ -25,14 +25,6 @@ Name *res_find(const Resolver *r, const char *name)
     return NULL;
 }
 
-static Setting *last_setting(const Resolver *r, const char *name)
-{
-    for (int i = r->settings->list.len - 1; i >= 0; i--)
-        if (strcmp(r->settings->list.data[i].name, name) == 0)
-            return &r->settings->list.data[i];
-    return NULL;
-}
-
 /* Notes where a name was declared first. */
 static void note_place(Resolver *r, Diag *diag, const Name *first)
 {
@@ -62,7 +54,7 @@ Name *res_declare(Resolver *r, NameKind kind, const char *text, Span span)
     name->kind = kind;
     name->span = span;
     if (kind == NAME_DIM || kind == NAME_PARAM)
-        name->setting = last_setting(r, text);
+        name->setting = settings_find(r->settings, text);
     if (name->setting)
         name->setting->used = true;
     vec_push(r->arena, &r->names, name);
@@ -143,7 +135,7 @@ static const char *settable_near(const Resolver *r, const char *name)
 
 static bool set_again_later(const Resolver *r, int index)
 {
-    return last_setting(r, r->settings->list.data[index].name) != &r->settings->list.data[index];
+    return settings_find(r->settings, r->settings->list.data[index].name) != &r->settings->list.data[index];
 }
 
 void res_unused_settings(Resolver *r)

@@ -27,6 +27,14 @@ static bool parse_value(const char *text, double *value)
     return *end == '\0' && !isnan(*value);
 }
 
+Setting *settings_find(const Settings *settings, const char *name)
+{
+    for (int i = settings->list.len - 1; i >= 0; i--)
+        if (strcmp(settings->list.data[i].name, name) == 0)
+            return &settings->list.data[i];
+    return NULL;
+}
+
 void settings_put(Arena *arena, Settings *settings, Setting setting)
 {
     int kept = 0;

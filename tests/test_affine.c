@@ -18,7 +18,18 @@ typedef struct Fixture {
     AffCtx *ctx;
     /* n, len >= 1: dims; m in [0, 1000]; j in [0, 63]; row in [0, 127]; col in [0, 63]; x: any */
     const AffSym *n, *len, *m, *j, *row, *col, *x;
+    const AffSym *table; /* T, of two dimensions, with elements in [-50, 50] */
 } Fixture;
+
+enum { SYMS = 7, VALUES = 8 }; /* symbols of numbers; with the table's, which comes last */
+
+static int64_t read_table(const void *user, const int64_t *at)
+{
+    (void)user;
+    return (int64_t)(((uint64_t)at[0] * 31 + (uint64_t)at[1] * 17) % 101) - 50;
+}
+
+static const AffTable table = {.rank = 2, .read = read_table};
 
 static int setup(void **state)
 {
@@ -35,6 +46,7 @@ static int setup(void **state)
     f.row = aff_sym_new(f.ctx, "row", AFF_ROW, 0, 127);
     f.col = aff_sym_new(f.ctx, "col", AFF_COL, 0, 63);
     f.x = aff_sym_new(f.ctx, "x", AFF_SCALAR, INT64_MIN, INT64_MAX);
+    f.table = aff_sym_new(f.ctx, "T", AFF_TABLE, -50, 50);
     for (int i = 0; i < aff_sym_count(f.ctx); i++)
         aff_of(f.ctx, aff_sym_at(f.ctx, i)); /* so that texts come in this order */
     *state = &f;
@@ -229,6 +241,38 @@ static void extremes_over_a_range(void **state)
     assert_ptr_equal(aff_lower_over(f->ctx, LE(S(x), S(n)), f->x, K(0), ADD(S(n), K(1))), K(0));
 }
 
+static void elements_of_tables(void **state)
+{
+    Fixture *f = *state;
+    const Aff *at[] = {S(m), ADD(S(j), K(1))}, *a = aff_element(f->ctx, f->table, at, 2), *coords[AFF_MAX_COORDS];
+    const Aff *next[] = {S(m), ADD(S(j), K(2))}, *b = aff_element(f->ctx, f->table, next, 2), *coef, *rest;
+    const AffSym *table_of;
+    int64_t values[VALUES] = {0}, v, lo, hi;
+    assert_string_equal(TEXT(ADD(MUL(a, K(64)), S(row))), "row + T[m, j + 1] * 64");
+    assert_ptr_equal(a, aff_element(f->ctx, f->table, at, 2));
+    assert_ptr_equal(SUB(a, a), K(0));
+    assert_ptr_equal(aff_subst(f->ctx, a, f->j, ADD(S(j), K(1))), b);
+    assert_int_equal(aff_coords(a, &table_of, coords), 2);
+    assert_ptr_equal(table_of, f->table);
+    assert_ptr_equal(coords[0], at[0]);
+    assert_ptr_equal(coords[1], at[1]);
+    assert_true(aff_uses(a, f->j) && aff_uses_kind(a, AFF_TABLE) && !aff_uses(a, f->row));
+    aff_bounds(a, &lo, &hi);
+    assert_true(lo == -50 && hi == 50);
+    assert_true(aff_always(f->ctx, aff_le(f->ctx, a, K(50))));
+    assert_false(aff_always(f->ctx, aff_le(f->ctx, a, b)));
+    assert_false(aff_linear(f->ctx, a, f->j, &coef, &rest));
+    assert_null(aff_lower_over(f->ctx, a, f->j, K(0), K(9)));
+    values[f->m->id] = 3;
+    values[f->j->id] = 4;
+    assert_false(aff_eval(a, values, &v)); /* no such table */
+    values[f->table->id] = (int64_t)(intptr_t)&table;
+    assert_true(aff_eval(a, values, &v) && v == read_table(NULL, (const int64_t[]){3, 5}));
+    const Aff *inner[] = {a, S(j)};
+    const int64_t there[] = {v, 4};
+    assert_true(aff_eval(aff_element(f->ctx, f->table, inner, 2), values, &v) && v == read_table(NULL, there));
+}
+
 static void hostile_sizes_become_poison(void **state)
 {
     Fixture *f = *state;
@@ -258,7 +302,7 @@ typedef struct Tree {
     int a, b;
 } Tree;
 
-enum { SYMS = 7, NODES = 24 };
+enum { NODES = 24 };
 
 typedef struct Random {
     Rng rng;
@@ -276,7 +320,7 @@ static int random_tree(Random *r, int depth)
 {
     static const AffKind inner[] = {AFF_ADD, AFF_ADD, AFF_ADD, AFF_MUL, AFF_MUL, AFF_DIV,
                                     AFF_DIV, AFF_MOD, AFF_MOD, AFF_MIN, AFF_MAX, AFF_LE,
-                                    AFF_EQ,  AFF_AND, AFF_OR,  AFF_NOT};
+                                    AFF_EQ,  AFF_AND, AFF_OR,  AFF_NOT, AFF_AT};
     int at = r->n++;
     Tree t = {.kind = AFF_CONST, .value = random_constant(&r->rng), .a = -1, .b = -1};
     if (depth > 0 && r->n < NODES - 2 && rng_below(&r->rng, 5)) {
@@ -321,6 +365,7 @@ static bool tree_eval(const Random *r, int at, const int64_t *values, int64_t *v
     case AFF_AND: *v = x && y; return true;
     case AFF_OR: *v = x || y; return true;
     case AFF_NOT: *v = !x; return true;
+    case AFF_AT: *v = read_table(NULL, (const int64_t[]){x, y}); return true;
     case AFF_CONST:
     case AFF_SYM:
     case AFF_POISON: break;
@@ -348,6 +393,7 @@ static const Aff *tree_build(Fixture *f, const Random *r, int at)
     case AFF_AND: return AND(a, b);
     case AFF_OR: return OR(a, b);
     case AFF_NOT: return NOT(a);
+    case AFF_AT: return aff_element(f->ctx, f->table, (const Aff *const[]){a, b}, 2);
     case AFF_CONST:
     case AFF_SYM:
     case AFF_POISON: break;
@@ -397,9 +443,21 @@ static int64_t read_extreme(Reader *r, bool least)
     return v;
 }
 
+static int64_t read_element(Reader *r)
+{
+    int64_t at[2];
+    at[0] = read_or(r);
+    r->failed |= !skip_word(r, ",");
+    at[1] = read_or(r);
+    r->failed |= !skip_word(r, "]");
+    return read_table(NULL, at);
+}
+
 static int64_t read_atom(Reader *r)
 {
     char *end;
+    if (skip_word(r, "T["))
+        return read_element(r);
     if (skip_word(r, "ceil("))
         return read_ceil(r);
     if (skip_word(r, "min("))
@@ -494,6 +552,7 @@ static void draw_values(Fixture *f, Rng *rng, int64_t *values)
         int64_t lo = s->lo == INT64_MIN ? -300 : s->lo, hi = s->hi == INT64_MAX ? 300 : s->hi;
         values[i] = lo + rng_below(rng, (int)(hi - lo + 1));
     }
+    values[f->table->id] = (int64_t)(intptr_t)&table;
 }
 
 static void check_values(Fixture *f, const Random *r, const Aff *a, const int64_t *values, int seed)
@@ -523,7 +582,7 @@ static void check_values(Fixture *f, const Random *r, const Aff *a, const int64_
 /* lower_over and upper_over really are the extremes. */
 static void check_extremes(Fixture *f, const Aff *a, const int64_t *values, int seed)
 {
-    int64_t at[SYMS], v, least = INT64_MAX, most = INT64_MIN, lo, hi;
+    int64_t at[VALUES], v, least = INT64_MAX, most = INT64_MIN, lo, hi;
     const Aff *low = aff_lower_over(f->ctx, a, f->j, K(0), K(63));
     const Aff *high = aff_upper_over(f->ctx, a, f->j, K(0), K(63));
     memcpy(at, values, sizeof at);
@@ -547,7 +606,7 @@ static void random_expressions_keep_their_value(void **state)
     int poisoned = 0, rounds = 8000;
     for (int seed = 1; seed <= rounds; seed++) {
         Random r = {.rng = {(uint64_t)seed}};
-        int64_t values[SYMS];
+        int64_t values[VALUES];
         random_tree(&r, 4);
         const Aff *a = tree_build(f, &r, 0);
         if (aff_is_poison(a)) {
@@ -684,7 +743,7 @@ int main(void)
         TEST(divisors),
         TEST(substitution_and_linearity),
         TEST(extremes_over_a_range),
-        TEST(hostile_sizes_become_poison),
+        TEST(elements_of_tables), TEST(hostile_sizes_become_poison),
         TEST(random_expressions_keep_their_value),
         TEST(proofs_by_cases),
         TEST(proofs_are_right),

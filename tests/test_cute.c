@@ -9,6 +9,8 @@
 #include <cmocka.h>
 #include <glob.h>
 
+#include "texts.h"
+
 static Chain *new_chain(Arena *arena, const char *target, DType dtype)
 {
     return chain_new(arena, syms_new(arena), aff_ctx_new(arena), diags_new(arena, NULL), target_find(target), dtype);
@@ -217,6 +219,17 @@ static void warpgroups_multiply_what_lands(void **state)
     assert_int_equal(chain->abi->args.data[0].kind, ABI_MAP);
 }
 
+/* Where a tile lies may be an element of a tensor, 0 outside of it. */
+static void tiles_lie_where_a_table_says(void **state)
+{
+    Arena *arena = ((Fixture *)*state)->arena;
+    const char *code = replaced(arena, replaced(arena, arena_printf(arena, attend, 2), "K (len, 64) bf16\n", "K (n, 32, 64) bf16\n  Input  Id (n) int32\n"),
+                                "in coordinate [len = j]", "in coordinate [n = Id[j]]");
+    const char *sm_80 = translate(arena, "sm_80", code)->cute->text, *sm_90a = translate(arena, "sm_90a", code)->cute->text;
+    assert_non_null(strstr(sm_80, "K + ((j < n ? int(Id[int64_t(j)]) : 0)) * K_stride0"));
+    assert_non_null(strstr(sm_90a, "{0, 0, (j < n ? int(Id[int64_t(j)]) : 0)});"));
+}
+
 /* ---- all definitions ------------------------------------------------------------------- */
 
 static bool to_code(Chain *chain, const Source *definition)
@@ -327,6 +340,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(atoms_are_those_of_the_target, setup, teardown),
         cmocka_unit_test_setup_teardown(bytes_are_multiplied, setup, teardown),
         cmocka_unit_test_setup_teardown(warpgroups_multiply_what_lands, setup, teardown),
+        cmocka_unit_test_setup_teardown(tiles_lie_where_a_table_says, setup, teardown),
         cmocka_unit_test_setup_teardown(every_operator_is_translated, setup, teardown),
         cmocka_unit_test_setup_teardown(what_has_no_words_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(a_scheduled_program_is_refused, setup, teardown),

@@ -597,6 +597,23 @@ static void tiles_that_are_held_at_once_fit(void **state)
     check_op(arena, "ops/lora.tl", DT_F16, "N=64 K=384 BM=64 BN=256 BK=64", "M=70 Rank=100");
 }
 
+/* Which page of a cache is next an element of a table says: whoever copies reads it, and bulk copies take it. */
+static void pages_by_a_table(void **state)
+{
+    static const int lengths[][2] = {{150, 4}, {1, 3}, {64, 1}, {70, 0}};
+    static const char *const sets[] = {"D=64 page=64", "D=128 page=128", "D=128 page=64 BM=128 warps=8 stages=2 skew=off", "D=64 page=32 BM=64 warps=4"};
+    Arena *arena = ((Fixture *)*state)->arena;
+
+    for (size_t i = 0; i < TW_COUNT(sets); i++)
+        for (size_t k = 0; k < TW_COUNT(lengths); k++)
+            check_op(arena, "tests/gen/paged_by_hand.tl", DT_BF16, sets[i],
+                     arena_printf(arena, "batch=2 q_heads=4 kv_heads=2 pages=9 q_len=%d most=%d", lengths[k][0], lengths[k][1]));
+    const char *text = scheduled(arena, "tests/gen/paged_by_hand.tl", sets[0]), *load = strstr(text, "load (warps");
+    assert_non_null(load);
+    assert_non_null(behind(behind(load, "acquire %Kc"), "copy_async Kc[Table[b, "));
+    assert_null(strstr(text, "gather Table"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -612,6 +629,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(places_are_told, setup, teardown), cmocka_unit_test_setup_teardown(grids_of_many_axes, setup, teardown),
         cmocka_unit_test_setup_teardown(products, setup, teardown), cmocka_unit_test_setup_teardown(tiles_of_first_turns_are_given_back, setup, teardown),
         cmocka_unit_test_setup_teardown(tiles_that_are_held_at_once_fit, setup, teardown),
+        cmocka_unit_test_setup_teardown(pages_by_a_table, setup, teardown),
     };
 
     return cmocka_run_group_tests_name("specialize", tests, NULL, NULL);

@@ -574,6 +574,51 @@ static void faults_of_expressions(void **state)
     fails(f, edit(f, STAGED, "where j * 16 + col <=", "where col div (len - 75) <="), "the mask has no value");
 }
 
+/* ---- tiles that lie where a tensor says ----------------------------------------------------------- */
+
+static const char PAGES[] =
+    "program pages\n"
+    "dim n in 1..\n"
+    "tensor X (6, 4, 8) fp32 in\n"
+    "tensor Which (2, n) int32 in\n"
+    "tensor Y (n, 4, 8) fp32 out\n"
+    "\n"
+    "kernel main grid(b: n) warps 1 {\n"
+    "  for t = 0:2 {\n"
+    "    %x = load X[t + Which[1 - t, b] - 1, Which[1, Which[1, b]] : rows, 0 : cols] : fp32<4x8>\n"
+    "    store %x, Y[b, 0 : rows, 0 : cols]\n"
+    "  }\n"
+    "}\n";
+
+/* What lies outside of a table is 0, as what lies outside of a tensor is. */
+static void tiles_by_a_table(void **state)
+{
+    enum { N = 4 };
+    static const int which[2][N] = {{5, 0, 7, -1}, {1, 2, -1, 9}}; /* [1, [1, b]]: 2, -1, 0, 0 */
+    static const int rows[N] = {2, -1, 0, 0};
+    Fixture *f = *state;
+    TileProgram *p = parse_good(f, PAGES);
+    const char *error = NULL;
+    int64_t x_dims[] = {6, 4, 8}, y_dims[] = {N, 4, 8}, n = N;
+    Tensor *x = tensor_new(f->arena, "X", DT_F32, 3, x_dims, &error), *y = tensor_new(f->arena, "Y", DT_F32, 3, y_dims, &error);
+    Tensor *t = new_tensor(f, DT_I32, 2, 2, N), *tensors[] = {x, t, y};
+    TileRun run = {.tensors = tensors, .dims = &n};
+
+    fill_random(x, 7);
+    for (int i = 0; i < 2 * N; i++)
+        dtype_store(DT_I32, (char *)t->data + 4 * i, which[i / N][i % N]);
+    if (!tile_run(f->arena, p, &run, &error))
+        fail_msg("%s", error);
+    for (int b = 0; b < N; b++)
+        for (int i = 0; i < 4; i++)
+            for (int k = 0; k < 8; k++) {
+                int page = which[0][b], row = rows[b] + i;
+                bool inside = page >= 0 && page < 6 && row >= 0 && row < 4;
+                double want = inside ? tensor_get(x, (int64_t[]){page, row, k}) : 0;
+                assert_true(tensor_get(y, (int64_t[]){b, i, k}) == want);
+            }
+}
+
 /* ---- planted faults: found by the verifier --------------------------------------------------------- */
 
 static void rejects(Fixture *f, const char *text, DiagCode code)
@@ -649,6 +694,23 @@ static void verifier_places(void **state)
     rejects(f, edit(f, GEMM, "bias[j * 24 : cols]", "bias[j * 24]"), TW0758);
     rejects(f, edit(f, GEMM, "C (rows = m, n) bf16 out", "C (rows = m, n) bf16 in"), TW0758);
     rejects(f, edit(f, GEMM, "A (m, k) bf16 in", "A (m, k) bf16 out"), TW0758);
+}
+
+/* Elements of integers that are only read say where tiles lie, and nothing else. */
+static void verifier_tables(void **state)
+{
+    Fixture *f = *state;
+    rejects(f, edit(f, PAGES, "for t = 0:2", "for t = 0:Which[0, b]"), TW0757);
+    rejects(f, edit(f, PAGES, "Y[b, 0 : rows", "Y[Which[0, b], 0 : rows"), TW0757);
+    static const char *const broken[] = {"X[Which[t, z]", "X[Which[t]", "X[Which", "X[X[t, b, 0]", "X[Which[t, b, 0]", "X[Wich[t, b]"};
+    for (size_t i = 0; i < TW_COUNT(broken); i++) {
+        assert_null(parse(f, edit(f, PAGES, "X[t + Which[1 - t, b]", broken[i])));
+        assert_int_equal(f->diags->list.data[0].code, TW0751);
+    }
+    TileProgram *p = parse_good(f, PAGES);
+    p->tensors.data[1]->written = true;
+    assert_false(tile_verify(p, f->diags));
+    assert_int_equal(f->diags->list.data[0].code, TW0757);
 }
 
 static void verifier_levels(void **state)
@@ -741,6 +803,7 @@ static void round_trips(void **state)
     reads_back(f, ATTENTION);
     reads_back(f, STAGED);
     reads_back(f, ASSIGNED);
+    reads_back(f, PAGES);
     const char *once = print(f, parse_good(f, ROLES)); /* `%o` occurs in one kernel twice no more */
     assert_string_equal(once, ROLES);
 }
@@ -993,9 +1056,11 @@ int main(void)
         TEST(verifier_scopes),
         TEST(verifier_places),
         TEST(verifier_levels),
+        TEST(verifier_tables),
         TEST(verifier_rings),
         TEST(verifier_storage),
         TEST(verifier_layouts),
+        TEST(tiles_by_a_table),
         TEST(round_trips),
         TEST(round_trip_of_oddities),
         TEST(text_is_stable),

@@ -90,6 +90,7 @@ void abi_c_expr(Str *out, const Abi *abi, const Aff *a, const char *const *names
         str_addc(out, '!');
         abi_c_expr(out, abi, a->a, names);
         break;
+    case AFF_AT: /* no launch's own: nothing that the host works out reads tensors */
     case AFF_POISON: str_add(out, "-1 /* overflow */"); break;
     }
 }

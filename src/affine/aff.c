@@ -390,6 +390,27 @@ bool aff_uses_kind(const Aff *a, AffSymKind kind)
                  aff_uses_kind(a->b, kind));
 }
 
+const Aff *aff_element(AffCtx *ctx, const AffSym *table, const Aff *const *coords, int n)
+{
+    const Aff *a = intern(ctx, (Aff){.kind = AFF_SYM, .sym = table});
+    for (int i = 0; i < n; i++)
+        a = aff_node(ctx, AFF_AT, a, coords[i]);
+    return a;
+}
+
+int aff_coords(const Aff *element, const AffSym **table, const Aff *coords[AFF_MAX_COORDS])
+{
+    int n = 0;
+    const Aff *a = element;
+    for (; a->kind == AFF_AT; a = a->a)
+        n++;
+    *table = a->sym;
+    a = element;
+    for (int i = n; i-- > 0; a = a->a)
+        coords[i] = a->b;
+    return n;
+}
+
 /* product without one factor sym (NULL: that was all); false when what
  * remains still uses sym. */
 static bool take_factor(AffCtx *ctx, const Aff *product, const AffSym *sym, const Aff **rest)
@@ -449,6 +470,7 @@ const Aff *aff_rebuild(AffCtx *ctx, AffKind kind, const Aff *a, const Aff *b)
     case AFF_AND: return aff_and(ctx, a, b);
     case AFF_OR: return aff_or(ctx, a, b);
     case AFF_NOT: return aff_not(ctx, a);
+    case AFF_AT: return aff_node(ctx, AFF_AT, a, b);
     case AFF_CONST:
     case AFF_SYM:
     case AFF_POISON: break;
@@ -485,6 +507,7 @@ static bool eval_arithmetic(AffKind kind, int64_t x, int64_t y, int64_t *result)
     case AFF_OR:
     case AFF_CONST:
     case AFF_SYM:
+    case AFF_AT:
     case AFF_POISON: break;
     }
     return false;
@@ -501,6 +524,22 @@ static bool eval_logic(const Aff *a, const int64_t *values, int64_t *result)
     return decided || (ok_x && ok_y);
 }
 
+static bool eval_element(const Aff *a, const int64_t *values, int64_t *result)
+{
+    const AffSym *sym;
+    const Aff *coords[AFF_MAX_COORDS];
+    int64_t at[AFF_MAX_COORDS];
+    int n = aff_coords(a, &sym, coords);
+    const AffTable *table = (const AffTable *)(intptr_t)values[sym->id];
+    if (!table || table->rank != n)
+        return false;
+    for (int i = 0; i < n; i++)
+        if (!aff_eval(coords[i], values, &at[i]))
+            return false;
+    *result = table->read(table->user, at);
+    return true;
+}
+
 bool aff_eval(const Aff *a, const int64_t *values, int64_t *result)
 {
     int64_t x, y = 0;
@@ -510,6 +549,7 @@ bool aff_eval(const Aff *a, const int64_t *values, int64_t *result)
     case AFF_POISON: return false;
     case AFF_AND:
     case AFF_OR: return eval_logic(a, values, result);
+    case AFF_AT: return eval_element(a, values, result);
     case AFF_ADD:
     case AFF_MUL:
     case AFF_DIV:

@@ -10,6 +10,10 @@
  * has the sign of its divisor; both need a divisor that is not the constant 0.
  * Arithmetic that would overflow 64 bits yields the poison expression, which
  * absorbs everything and for which aff_is_poison is true.
+ *
+ * An element of a table, `T[b, j]`, is an atom too: the integer that a tensor holds at
+ * coordinates which are expressions themselves. Nothing is known of it but its range,
+ * and that equal coordinates give equal elements.
  */
 #ifndef TW_AFF_H
 #define TW_AFF_H
@@ -18,7 +22,9 @@
 
 typedef enum AffKind {
     AFF_CONST, AFF_SYM, AFF_ADD, AFF_MUL, AFF_DIV, AFF_MOD, AFF_MIN, AFF_MAX,
-    AFF_LE, AFF_EQ, AFF_AND, AFF_OR, AFF_NOT, AFF_POISON
+    AFF_LE, AFF_EQ, AFF_AND, AFF_OR, AFF_NOT,
+    AFF_AT, /* a table and its first coordinate; of further ones such a node and the next */
+    AFF_POISON
 } AffKind;
 
 /* What a symbol stands for; says where its value is known. */
@@ -28,7 +34,8 @@ typedef enum AffSymKind {
     AFF_LOOP,   /* a loop counter */
     AFF_ROW,    /* row of the element within the tile at hand */
     AFF_COL,    /* column of the element within the tile at hand */
-    AFF_SCALAR  /* an integer computed in the kernel from data */
+    AFF_SCALAR, /* an integer computed in the kernel from data */
+    AFF_TABLE   /* a tensor of integers; its bounds are those of the elements */
 } AffSymKind;
 
 typedef struct AffSym {
@@ -70,6 +77,11 @@ const Aff *aff_eq(AffCtx *ctx, const Aff *a, const Aff *b);
 const Aff *aff_and(AffCtx *ctx, const Aff *a, const Aff *b);
 const Aff *aff_or(AffCtx *ctx, const Aff *a, const Aff *b);
 const Aff *aff_not(AffCtx *ctx, const Aff *a);
+/* The element of a table (a symbol of that kind) at n coordinates. */
+enum { AFF_MAX_COORDS = 8 };
+const Aff *aff_element(AffCtx *ctx, const AffSym *table, const Aff *const *coords, int n);
+/* What an AFF_AT is an element of, and where: how many coordinates there are. */
+int aff_coords(const Aff *element, const AffSym **table, const Aff *coords[AFF_MAX_COORDS]);
 
 bool aff_is_const(const Aff *a, int64_t *value);
 bool aff_is_poison(const Aff *a);
@@ -104,8 +116,15 @@ int64_t aff_divisor(const Aff *a);
 const Aff *aff_lower_over(AffCtx *ctx, const Aff *a, const AffSym *sym, const Aff *lo, const Aff *hi);
 const Aff *aff_upper_over(AffCtx *ctx, const Aff *a, const AffSym *sym, const Aff *lo, const Aff *hi);
 
-/* Value under an assignment of the symbols: values[sym->id]. False on overflow
- * or division by zero. */
+/* How elements of a table are read: the one at `rank` coordinates, which may lie outside. */
+typedef struct AffTable {
+    int rank;
+    int64_t (*read)(const void *user, const int64_t *at);
+    const void *user;
+} AffTable;
+
+/* Value under an assignment of the symbols: values[sym->id]; that of a table is the address of
+ * an AffTable, or 0 where none is known. False on overflow, division by zero or no such table. */
 bool aff_eval(const Aff *a, const int64_t *values, int64_t *result);
 
 /* TL text, with as few parentheses as its precedence allows: `m * 128 + row`,
@@ -118,6 +137,7 @@ typedef struct AffStyle {
     const char *(*name)(void *user, const AffSym *sym);
     void *user;
     const char *floor_div, *floor_mod, *ceil_div, *min, *max;
+    const char *(*element)(void *user, const AffSym *table, const Aff *const *coords, int n);
     const char *conjunction, *disjunction; /* " and ", " or " */
 } AffStyle;
 void aff_print_styled(Str *out, const Aff *a, const AffStyle *style);

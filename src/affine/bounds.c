@@ -232,6 +232,7 @@ static Interval node_interval(const Aff *a)
     case AFF_AND:
     case AFF_OR:
     case AFF_NOT: return (Interval){0, 1};
+    case AFF_AT: return x;
     case AFF_POISON: break;
     }
     return anything;
@@ -323,6 +324,7 @@ static uint64_t divisor(const Aff *a)
     case AFF_AND:
     case AFF_OR:
     case AFF_NOT:
+    case AFF_AT:
     case AFF_POISON: break;
     }
     return 1;
@@ -386,6 +388,7 @@ static Trend trend(const Aff *a, const AffSym *sym)
     case AFF_CONST:
     case AFF_MOD:
     case AFF_EQ:
+    case AFF_AT:
     case AFF_POISON: break;
     }
     return aff_uses(a, sym) ? UNKNOWN : CONSTANT;

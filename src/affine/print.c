@@ -238,6 +238,23 @@ static void print_call(Printer *p, const Aff *a, const char *name)
     str_addc(p->out, ')');
 }
 
+static void print_element(Printer *p, const Aff *a)
+{
+    const AffSym *table;
+    const Aff *coords[AFF_MAX_COORDS];
+    int n = aff_coords(a, &table, coords);
+    if (p->style) {
+        str_add(p->out, p->style->element(p->style->user, table, coords, n));
+        return;
+    }
+    str_printf(p->out, "%s[", table->name);
+    for (int i = 0; i < n; i++) {
+        str_add(p->out, i ? ", " : "");
+        print_at(p, coords[i], L_OR);
+    }
+    str_addc(p->out, ']');
+}
+
 static void print_not(Printer *p, const Aff *a)
 {
     if (a->kind == AFF_EQ) {
@@ -264,6 +281,7 @@ static Level level_of(const Aff *a)
     case AFF_SYM:
     case AFF_MIN:
     case AFF_MAX:
+    case AFF_AT:
     case AFF_POISON: break;
     }
     return L_ATOM;
@@ -297,6 +315,7 @@ static void print_open(Printer *p, const Aff *a)
     case AFF_AND: print_list(p, a, AFF_AND, p->style ? p->style->conjunction : " and ", L_NOT); break;
     case AFF_OR: print_list(p, a, AFF_OR, p->style ? p->style->disjunction : " or ", L_AND); break;
     case AFF_NOT: print_not(p, a->a); break;
+    case AFF_AT: print_element(p, a); break;
     case AFF_POISON: str_add(p->out, "overflow"); break;
     }
 }

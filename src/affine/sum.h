@@ -2,7 +2,7 @@
  *
  * Vocabulary
  *   node     an Aff with what is computed once about it: size and bounds
- *   atom     a symbol, div, mod, min, max, comparison or logical node
+ *   atom     a symbol, div, mod, min, max, comparison, logical node or element of a table
  *   product  an atom, or MUL(product, atom) with the factors' ids ascending
  *   term     a product, or MUL(product, CONST)
  *   sum      a term, a constant, or ADD(sum, term), ids of products ascending,

@@ -62,11 +62,29 @@ const char *cu_sym(void *cute, const AffSym *sym)
     return c->syms[sym->id];
 }
 
+/* (0 <= b and b < T_dim0 ? int(T[b * T_stride0 + j]) : 0) */
+static const char *element(void *cute, const AffSym *table, const Aff *const *coords, int n)
+{
+    Cute *c = cute;
+    AffCtx *aff = c->program->aff;
+    const TileTensor *t = tile_table_of(c->program, table);
+    Str inside = str_new(c->arena), at = str_new(c->arena);
+    for (int d = 0; t && d < n; d++) {
+        const Aff *low = aff_le(aff, aff_const(aff, 0), coords[d]), *high = aff_lt(aff, coords[d], t->dims[d]);
+        if (!aff_always(aff, low)) str_printf(&inside, "%s%s", inside.len ? " and " : "", cu_expr(c, low));
+        if (!aff_always(aff, high)) str_printf(&inside, "%s%s", inside.len ? " and " : "", cu_expr(c, high));
+        str_printf(&at, "%sint64_t(%s)", d ? " + " : "", cu_expr(c, coords[d]));
+        if (d + 1 < n) str_printf(&at, " * %s", cu_arg(c, ABI_STRIDE, t->index, d));
+    }
+    return arena_printf(c->arena, "(%s ? int(%s[%s]) : 0)", inside.len ? str_text(&inside) : "true",
+                        t ? cu_arg(c, ABI_ADDRESS, t->index, 0) : "0", str_text(&at));
+}
+
 static const char *styled(Cute *c, const Aff *a, const char *conjunction, const char *disjunction)
 {
     AffStyle style = {.conjunction = conjunction, .disjunction = disjunction,
                       .name = cu_sym, .user = c, .floor_div = "tw::floor_div", .floor_mod = "tw::floor_mod",
-                      .ceil_div = "ceil_div", .min = "tw::least", .max = "tw::most"};
+                      .ceil_div = "ceil_div", .min = "tw::least", .max = "tw::most", .element = element};
     Str s = str_new(c->arena);
     aff_print_styled(&s, a, &style);
     return str_text(&s);

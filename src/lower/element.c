@@ -7,7 +7,9 @@
  *   uniform  the same for all elements of the tile, `Len[b]`: read once, above
  *            the loops that its coordinates do not follow; from there on an
  *            integer that bounds, coordinates and conditions are made of, so
- *            that what it leaves out is not even computed
+ *            that what it leaves out is not even computed; as a coordinate of a
+ *            tile that is copied from memory it stays the element that it is, which
+ *            whoever copies, ahead or in a role of its own, reads where it copies
  *   varying  different from element to element: gathered into a tile, a column
  *            or a row where it depends on one side alone, and compared there
  *
@@ -190,6 +192,10 @@ const Aff *lo_element(void *user, const Expr *e, Diags *diags)
             if (diags) lo_fail(lo, TW0734, e->span, "'%s' has another element here for each element of the tile", t->name);
             return NULL;
         }
+    if (lo->bringing && tile_is_table(t)) {
+        t->read = true;
+        return tile_element(lo->program, t, coords);
+    }
     const Aff *known = known_read(lo, t, coords);
     if (known || !diags) return known; /* a try reads nothing */
     const LowerLoop *loop = loop_of_read(lo, t, coords);

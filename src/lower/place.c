@@ -186,10 +186,20 @@ static bool span_tile(Lower *lo, const Stmt *s, int n, const int *extents, Place
     return true;
 }
 
-/* A coordinate counts tiles along the dimensions that the tile spans. */
-static bool set_coord(Lower *lo, const Coord *c, int d, Place *p)
+/* Whether positions along a dimension of the view may be asked for. */
+static bool has_positions(const Lower *lo, const View *v, int d)
 {
+    for (int i = 0; i < lo->indices.len; i++)
+        if (v->names[d] && strcmp(lo->indices.data[i]->over, v->names[d]) == 0) return true;
+    return false;
+}
+
+/* A coordinate counts tiles along the dimensions that the tile spans. */
+static bool set_coord(Lower *lo, const Stmt *s, const Coord *c, int d, Place *p)
+{
+    lo->bringing = s->space == SPACE_GLOBAL && (p->extents[d] == 1 || !has_positions(lo, &p->view, d));
     const Aff *e = eval_aff(&lo->env, c->value, lo->diags);
+    lo->bringing = false;
     if (!e) {
         lo->failed = true;
         return false;
@@ -240,7 +250,7 @@ static bool set_coords(Lower *lo, const Stmt *s, int n, Place *p)
             return false;
         }
         taken[d] = true;
-        if (!set_coord(lo, c, d, p)) return false;
+        if (!set_coord(lo, s, c, d, p)) return false;
     }
     return true;
 }

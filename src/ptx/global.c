@@ -163,6 +163,22 @@ void gl_load_value(Emitter *e, DType t, const char *guard, const char *address, 
     em(e, "mov.b32 %%f%d, {%s, %s};", reg, zero, half);
 }
 
+void gl_element(Emitter *e, int level, const Aff *element, const char *d)
+{
+    AffCtx *aff = e->program->aff;
+    const AffSym *table;
+    const Aff *coords[AFF_MAX_COORDS], *inside = aff_const(aff, 1);
+    int n = aff_coords(element, &table, coords), unused;
+    TileOp at = {.tensor = tile_table_of(e->program, table), .coords = coords, .row_dim = -1, .col_dim = -1};
+    if (!at.tensor) {
+        em_fail(e, (Span){0, 0}, TW0802, "the elements of '%s' are not known here", table->name);
+        return;
+    }
+    for (int k = 0; k < n; k++) inside = aff_and(aff, inside, gl_inside(e, at.tensor, k, coords[k]));
+    const char *address = gl_corner(e, &at, NULL, 0, -1, &unused), *guard = gl_guard(e, inside);
+    in_load_integer(e, level, at.tensor->dtype, guard, address, d);
+}
+
 bool gl_known_type(Emitter *e, const TileOp *op, bool load)
 {
     DType t = op->tensor->dtype;

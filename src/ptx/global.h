@@ -19,6 +19,8 @@ const Aff *gl_corner_inside(Emitter *e, const TileOp *op);
 const Aff *gl_offset_inside(Emitter *e, const TileOp *op, int d, const Aff *x, int extent);
 /* The operation's own condition for the element at (row, col) of the tile; 1: none. */
 const Aff *gl_where(Emitter *e, const TileOp *op, const Aff *row, const Aff *col);
+/* An element of a tensor of integers, which an expression reads, into a register; 0 outside of the tensor. */
+void gl_element(Emitter *e, int level, const Aff *element, const char *d);
 /* "@%p ", or nothing where the condition is proved. */
 const char *gl_guard(Emitter *e, const Aff *cond);
 /* The element at "[address]" as an fp32 register; 0 where the guard is false. */

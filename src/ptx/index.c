@@ -5,7 +5,7 @@
  * into global memory are 64-bit and made in copy.c. Each expression is emitted
  * once in the outermost scope where it can be, and remembered there.
  */
-#include "ptx/emit.h"
+#include "ptx/global.h"
 
 #include <stdlib.h>
 
@@ -162,6 +162,7 @@ static void emit_value(Emitter *e, int level, const Aff *a, const char *d)
     case AFF_LE: case AFF_EQ: case AFF_AND: case AFF_OR: case AFF_NOT:
         em_at(e, level, "selp.b32 %s, 1, 0, %s;", d, ix_condition(e, a));
         break;
+    case AFF_AT: gl_element(e, level, a, d); break;
     case AFF_POISON:
         em_fail(e, (Span){0, 0}, TW0801, "an integer expression overflows 64 bits");
         break;
@@ -267,7 +268,7 @@ static void emit_condition(Emitter *e, int level, const Aff *a, const char *d)
     }
     case AFF_NOT: em_at(e, level, "not.pred %s, %s;", d, ix_condition(e, a->a)); return;
     case AFF_CONST: case AFF_SYM: case AFF_ADD: case AFF_MUL: case AFF_DIV: case AFF_MOD:
-    case AFF_MIN: case AFF_MAX: case AFF_POISON:
+    case AFF_MIN: case AFF_MAX: case AFF_AT: case AFF_POISON:
         break;
     }
     em_at(e, level, "setp.ne.s32 %s, %s, 0;", d, ix_value(e, a));

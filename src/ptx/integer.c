@@ -41,6 +41,16 @@ void in_load(Emitter *e, DType t, const char *guard, const char *address, int re
     em(e, "cvt.rn.f32.%s %%f%d, %s;", form->number, reg, word);
 }
 
+void in_load_integer(Emitter *e, int level, DType t, const char *guard, const char *address, const char *d)
+{
+    const struct Form *form = &forms[t];
+    const char *word = form->reg == REG_R ? d : em_new(e, form->reg);
+    em_at(e, level, "mov.%s %s, 0;", form->clear, word);
+    em_at(e, level, "%sld.global.%s %s, [%s];", guard, form->memory, word, address);
+    if (t == DT_I64) em_at(e, level, "cvt.sat.s32.s64 %s, %s;", d, word);
+    else if (word != d) em_at(e, level, "cvt.s32.%s %s, %s;", form->number, d, word);
+}
+
 /* What is not a number is 0, truth what is not 0. */
 const char *in_from_f32(Emitter *e, DType t, const char *value)
 {

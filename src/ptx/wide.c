@@ -30,7 +30,7 @@ static bool has_large(const Aff *a)
         if (a->b->kind == AFF_CONST && (is_large(a->b->value) || is_large(-a->b->value))) return true;
         return has_large(a->a) || has_large(a->b);
     case AFF_ADD: case AFF_MIN: case AFF_MAX: case AFF_DIV: case AFF_MOD: return has_large(a->a) || has_large(a->b);
-    case AFF_SYM: case AFF_LE: case AFF_EQ: case AFF_AND: case AFF_OR: case AFF_NOT: case AFF_POISON: break;
+    case AFF_SYM: case AFF_LE: case AFF_EQ: case AFF_AND: case AFF_OR: case AFF_NOT: case AFF_AT: case AFF_POISON: break;
     }
     return false;
 }
@@ -117,7 +117,8 @@ void ix_emit_wide(Emitter *e, int level, const Aff *a, const char *d)
     case AFF_MIN: emit_two(e, level, "min.s64", a, d); return;
     case AFF_MAX: emit_two(e, level, "max.s64", a, d); return;
     case AFF_DIV: case AFF_MOD: emit_division(e, level, a, d); return;
-    case AFF_CONST: case AFF_SYM: case AFF_LE: case AFF_EQ: case AFF_AND: case AFF_OR: case AFF_NOT: case AFF_POISON: break;
+    case AFF_CONST: case AFF_SYM: case AFF_LE: case AFF_EQ: case AFF_AND: case AFF_OR: case AFF_NOT: case AFF_AT: case AFF_POISON:
+        break;
     }
     em_at(e, level, "cvt.s64.s32 %s, %s;", d, ix_value(e, a));
 }

@@ -59,6 +59,28 @@ TileBlock *tile_block_new(TileProgram *program)
     return arena_new_of(program->arena, TileBlock);
 }
 
+/* ---- elements of tensors in expressions ------------------------------------------- */
+
+bool tile_is_table(const TileTensor *tensor)
+{
+    return !dtype_is_float(tensor->dtype) && !tensor->written && tensor->rank > 0;
+}
+
+const Aff *tile_element(TileProgram *program, TileTensor *tensor, const Aff *const *coords)
+{
+    if (!tensor->table)
+        tensor->table = aff_sym_new(program->aff, tensor->name, AFF_TABLE, INT32_MIN, INT32_MAX);
+    return aff_element(program->aff, tensor->table, coords, tensor->rank);
+}
+
+TileTensor *tile_table_of(const TileProgram *program, const AffSym *table)
+{
+    for (int i = 0; i < program->tensors.len; i++)
+        if (program->tensors.data[i]->table == table)
+            return program->tensors.data[i];
+    return NULL;
+}
+
 TileType tile_type(DType dtype, int rows, int cols, Space space)
 {
     return (TileType){.kind = TT_TILE, .dtype = dtype, .rows = rows, .cols = cols, .space = space};

@@ -12,6 +12,8 @@
  */
 #include "tile/exec.h"
 
+#include <math.h>
+
 /* ---- errors, expressions, values --------------------------------------------------- */
 
 static bool numbers_blocks(const Exec *x, const TileAxis *axis)
@@ -449,6 +451,32 @@ static bool check_launch(Exec *x)
     return true;
 }
 
+/* The integer at these coordinates; 0 outside of the tensor. */
+static int64_t read_table(const void *tensor, const int64_t *at)
+{
+    const Tensor *t = tensor;
+    int64_t place = 0;
+    for (int d = 0; d < t->rank; d++) {
+        if (at[d] < 0 || at[d] >= t->dims[d])
+            return 0;
+        place += at[d] * t->strides[d];
+    }
+    double value = dtype_load(t->dtype, (const char *)t->data + place * dtype_bytes(t->dtype));
+    return (int64_t)fmin(fmax(value, INT32_MIN), INT32_MAX);
+}
+
+static void know_tables(Exec *x)
+{
+    for (int i = 0; i < x->program->tensors.len; i++) {
+        const TileTensor *t = x->program->tensors.data[i];
+        AffTable *table = t->table ? arena_new_of(x->arena, AffTable) : NULL;
+        if (!table)
+            continue;
+        *table = (AffTable){.rank = t->rank, .read = read_table, .user = x->run->tensors[i]};
+        x->main.symbols[t->table->id] = (int64_t)(intptr_t)table;
+    }
+}
+
 static bool run_program(Exec *x)
 {
     Diags *diags = diags_new(x->error_arena, x->program->source);
@@ -459,6 +487,7 @@ static bool run_program(Exec *x)
     x->main.symbols = arena_array(x->arena, int64_t, x->n_symbols);
     if (!check_launch(x))
         return false;
+    know_tables(x);
     for (int i = 0; i < x->program->kernels.len; i++)
         if (!run_kernel(x, i))
             return false;

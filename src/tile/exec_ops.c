@@ -434,6 +434,7 @@ static bool combine(AffKind kind, int64_t *out, const int64_t *b, int n)
     case AFF_NOT:
     case AFF_CONST:
     case AFF_SYM:
+    case AFF_AT:
     case AFF_POISON: return false;
     }
     return !bad;

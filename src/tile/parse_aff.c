@@ -6,7 +6,7 @@
  *   comparison  a < b   <= > >= == !=
  *   sum         a + b   a - b
  *   product     a * b   a div b   a mod b
- *   primary     3   name   (a)   -a   min(a, b, ...)   max(...)   ceil(a / b)
+ *   primary     3   name   (a)   -a   min(a, b, ...)   max(...)   ceil(a / b)   T[a, b, ...]
  */
 #include "tile/parse.h"
 
@@ -32,6 +32,34 @@ static const Aff *parse_symbol(Parser *p)
         }
     tile_parse_fail(p, "'%s' is not a dimension, grid coordinate or loop counter here", name);
     return NULL;
+}
+
+/* T[a, b], behind whose name the parser is */
+static const Aff *parse_element(Parser *p, const char *name)
+{
+    const Aff *coords[TENSOR_MAX_RANK];
+    TileTensor *tensor = parse_find_tensor(p, name);
+    if (!tensor || !tile_is_table(tensor)) {
+        tile_parse_fail(p, "'%s' is no tensor of integers that is only read", name);
+        return NULL;
+    }
+    parse_next(p);
+    for (int i = 0; i < tensor->rank; i++)
+        if ((i && !parse_want(p, ",")) || !(coords[i] = parse_aff(p)))
+            return NULL;
+    return parse_want(p, "]") ? tile_element(p->program, tensor, coords) : NULL;
+}
+
+/* A name may be a symbol's and a tensor's, whose elements are in brackets. */
+static const Aff *parse_named(Parser *p)
+{
+    const char *name = parse_word(p);
+    Parser before = *p;
+    parse_next(p);
+    if (parse_at(p, "["))
+        return parse_element(p, name);
+    *p = before;
+    return parse_symbol(p);
 }
 
 /* (a, b, ...) joined from the left. */
@@ -80,7 +108,7 @@ static const Aff *parse_open(Parser *p)
         return parse_joined(p, aff_max);
     if (parse_take(p, "ceil"))
         return parse_ceil(p);
-    return p->token.kind == TOK_NAME ? parse_symbol(p) : fail(p, "expected an expression");
+    return p->token.kind == TOK_NAME ? parse_named(p) : fail(p, "expected an expression");
 }
 
 /* Everything that nests does so here. */

@@ -89,6 +89,18 @@ static const Aff *remake_symbol(const Remake *r, const AffSym *sym)
     return NULL; /* not reached: all were added */
 }
 
+static const Aff *remake(const Remake *r, const Aff *a);
+
+static const Aff *remake_element(const Remake *r, const Aff *a)
+{
+    const AffSym *table;
+    const Aff *coords[AFF_MAX_COORDS];
+    int n = aff_coords(a, &table, coords);
+    for (int i = 0; i < n; i++)
+        coords[i] = remake(r, coords[i]);
+    return aff_element(r->aff, remake_symbol(r, table)->sym, coords, n);
+}
+
 static const Aff *remake(const Remake *r, const Aff *a)
 {
     const Aff *x = a->a ? remake(r, a->a) : NULL, *y = a->b ? remake(r, a->b) : NULL;
@@ -106,6 +118,7 @@ static const Aff *remake(const Remake *r, const Aff *a)
     case AFF_AND: return aff_and(r->aff, x, y);
     case AFF_OR: return aff_or(r->aff, x, y);
     case AFF_NOT: return aff_not(r->aff, x);
+    case AFF_AT: return remake_element(r, a);
     case AFF_POISON: break;
     }
     return a;

@@ -77,6 +77,7 @@ typedef struct TileTensor {
     bool read, written;   /* neither yet, input, output, both: workspace or in-out */
     bool workspace;       /* allocated by the host for this program alone */
     int index;            /* position in program->tensors */
+    const AffSym *table;  /* what expressions call it that read its elements; NULL: none does yet */
 } TileTensor;
 
 typedef struct TileBlock {
@@ -215,6 +216,12 @@ TileLevel tile_op_level(TileOpKind kind);
 TileProgram *tile_program_new(Arena *arena, AffCtx *aff, const char *name);
 TileKernel *tile_kernel_new(TileProgram *program, const char *name);
 TileBlock *tile_block_new(TileProgram *program);
+/* The element of a tensor of integers at these coordinates, as an expression: of 32 bits, the nearest
+ * where it has more; 0 outside of the tensor. No kernel of the program may write the tensor. */
+const Aff *tile_element(TileProgram *program, TileTensor *tensor, const Aff *const *coords);
+bool tile_is_table(const TileTensor *tensor); /* whether it may be read so */
+/* The tensor that expressions read under this symbol; NULL: none of the program's. */
+TileTensor *tile_table_of(const TileProgram *program, const AffSym *table);
 TileType tile_type(DType dtype, int rows, int cols, Space space);
 bool tile_type_equal(TileType a, TileType b); /* layouts included */
 TileValue *tile_value_new(TileProgram *program, TileKernel *kernel, TileType type, const char *name);

@@ -210,12 +210,34 @@ static void forget_symbols(Verifier *v, int mark)
         v->symbol_known[v->symbols.data[--v->symbols.len]->id] = false;
 }
 
+static bool check_aff(Verifier *v, const TileOp *op, const Aff *a);
+
+/* Elements are read where a tile that comes from memory lies: what flow, conditions and storage are made of
+ * is read once (`scalar`). */
+static bool check_read(Verifier *v, const TileOp *op, const Aff *a)
+{
+    const AffSym *sym;
+    const Aff *coords[AFF_MAX_COORDS];
+    int n = aff_coords(a, &sym, coords);
+    const TileTensor *t = tile_table_of(v->program, sym);
+    if (op->kind != TILE_LOAD && op->kind != TILE_COPY_ASYNC && op->kind != TILE_GATHER)
+        return verify_fail(v, TW0757, op, "elements of '%s' stand where no tile is brought from memory", sym->name);
+    if (!t || !t->read || !tile_is_table(t) || t->rank != n)
+        return verify_fail(v, TW0757, op, "'%s' is no tensor of integers of %d dimensions that is only read", sym->name, n);
+    for (int i = 0; i < n; i++)
+        if (!check_aff(v, op, coords[i]))
+            return false;
+    return true;
+}
+
 static bool check_aff(Verifier *v, const TileOp *op, const Aff *a)
 {
     if (!a)
         return true;
     if (aff_is_poison(a))
         return verify_fail(v, TW0757, op, "an expression overflowed when it was built");
+    if (a->kind == AFF_AT)
+        return check_read(v, op, a);
     if (a->sym && !v->symbol_known[a->sym->id])
         return verify_fail(v, TW0757, op, "'%s' is not known here", a->sym->name);
     return check_aff(v, op, a->a) && check_aff(v, op, a->b);

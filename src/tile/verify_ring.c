@@ -306,7 +306,7 @@ static int64_t *tally_of(const Balance *b, int member, int copy)
 /* False: the expression depends on data. */
 static bool eval(const Balance *b, const Aff *a, int64_t *value)
 {
-    return !aff_uses_kind(a, AFF_SCALAR) && aff_eval(a, b->values, value);
+    return !aff_uses_kind(a, AFF_SCALAR) && !aff_uses_kind(a, AFF_TABLE) && aff_eval(a, b->values, value);
 }
 
 static bool walk_block(Balance *b, int member, const TileBlock *block);

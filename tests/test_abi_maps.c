@@ -185,8 +185,8 @@ static void a_program_has_maps(void **state)
     assert_int_equal(m.abi->maps.len, 1); /* the same for both copies */
     assert_int_equal(m.abi->maps.data[0].box[1], 64);
     assert_int_equal(m.abi->tensors.data[0].alignment, 16);
-    assert_int_equal(abi_map_of(m.abi, copy_in(body, 0)), 0);
-    assert_int_equal(abi_map_of(m.abi, body->ops.data[0]), -1);
+    assert_int_equal(abi_map_of(m.abi, m.program, copy_in(body, 0)), 0);
+    assert_int_equal(abi_map_of(m.abi, m.program, body->ops.data[0]), -1);
     assert_int_equal(k->fast.persistent, 1);
     assert_int_equal(k->fast.threads, 64);
     assert_int_equal(k->any.persistent, 0);

@@ -309,6 +309,9 @@ static void what_has_no_words_is_refused(void **state)
             "  Compute GEMM S, U and get C\n"
             "  Copy C (64, 64) in coordinate [M = m] from register to global\n"
             "  Schedule sm_89\n    warps = 4\n  end\nend\n", "a kernel multiplies e4m3 or bf16, not both");
+    refused(arena, "sm_80",
+            replaced(arena, replaced(arena, arena_printf(arena, attend, 2), "K (len, 64) bf16\n", "K (n, 64) bf16\n  Input  Id (len) int32\n"),
+                     "in coordinate [len = j]", "in coordinate [n = Id[j * 32 + row(K)]]"), "whose rows lie where coordinates say of each");
 }
 
 /* A program that went through our own schedule has no sequential level left. */

@@ -80,6 +80,26 @@ static void test_names_of_a_copy(void **state)
     agrees(*state, "names_of_a_copy", "@heads=2 @len=150", 5);
 }
 
+/* Rows that lie each where a table says: by asynchronous copies of their own, by bulk copies of as many as follow one
+ * another, through registers, and into them. */
+static void test_rows_by_a_table(void **state)
+{
+    static const int pages[] = {64, 128, 16, 8, 12, 5, 1};
+
+    agrees(*state, "rows_found", "@tokens=9 @experts=2 @slots=70 @N=130 @K=72", 31);
+    agrees(*state, "rows_found", "K=64 N=64 @tokens=3 @experts=3 @slots=5", 32);
+    agrees_on(*state, "sm_90a", "rows_found", "@tokens=9 @experts=2 @slots=70 @N=70 @K=72", 33);
+    agrees(*state, "rows_straight", "@words=9 @tokens=33", 38);
+    for (size_t i = 0; i < TW_COUNT(pages); i++) {
+        const char *sizes = arena_printf(((Fixture *)*state)->arena, "page=%d @heads=2 @q_len=130 @pages=4 @most=%d", pages[i], 150 / pages[i] + 1);
+
+        agrees(*state, "rows_in_pages", sizes, 34);
+        agrees_on(*state, "sm_90a", "rows_in_pages", sizes, 35);
+    }
+    agrees(*state, "rows_in_pages", "@page=20 @heads=2 @q_len=130 @pages=4 @most=7", 36);
+    agrees_on(*state, "sm_90a", "rows_in_pages", "page=16 @heads=1 @q_len=1 @pages=4 @most=0", 37);
+}
+
 static void test_state_over_chunks(void **state)
 {
     agrees(*state, "state_over_chunks", "@B=2 @H=1 @L=150", 6);
@@ -261,6 +281,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_scores_computed_transposed, setup, teardown),
         cmocka_unit_test_setup_teardown(test_stages_and_names, setup, teardown),
         cmocka_unit_test_setup_teardown(test_names_of_a_copy, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_rows_by_a_table, setup, teardown),
         cmocka_unit_test_setup_teardown(test_state_over_chunks, setup, teardown),
         cmocka_unit_test_setup_teardown(test_largest_two, setup, teardown),
         cmocka_unit_test_setup_teardown(test_fewer_chunks_than_threads, setup, teardown),

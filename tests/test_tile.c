@@ -619,6 +619,80 @@ static void tiles_by_a_table(void **state)
             }
 }
 
+static const char ROWS[] =
+    "program rows\n"
+    "dim n in 1..\n"
+    "tensor X (6, 4, 8) fp32 in\n"
+    "tensor Which (n) int32 in\n"
+    "tensor Y (n, 8) fp32 out\n"
+    "\n"
+    "kernel main grid(b: ceil(n / 8)) warps 1 {\n"
+    "  %x = load X[Which[b * 8 + row], row mod 4, 0 : cols] where b * 8 + row + 2 <= n : fp32<8x8>\n"
+    "  store %x, Y[b * 8 : rows, 0 : cols]\n"
+    "}\n";
+
+static void rows_by_a_table(void **state)
+{
+    enum { N = 13 };
+    Fixture *f = *state;
+    TileProgram *p = parse_good(f, ROWS);
+    const char *error = NULL;
+    int64_t dims[] = {6, 4, 8}, n = N;
+    Tensor *x = tensor_new(f->arena, "X", DT_F32, 3, dims, &error), *y = new_tensor(f, DT_F32, 2, N, 8), *t = new_tensor(f, DT_I32, 1, N, 0);
+    Tensor *tensors[] = {x, t, y};
+    TileRun run = {.tensors = tensors, .dims = &n};
+
+    fill_random(x, 8);
+    for (int i = 0; i < N; i++)
+        dtype_store(DT_I32, (char *)t->data + 4 * i, (i * 5) % 8 - 1);
+    if (!tile_run(f->arena, p, &run, &error))
+        fail_msg("%s", error);
+    for (int i = 0; i < N; i++)
+        for (int k = 0; k < 8; k++) {
+            int page = (i * 5) % 8 - 1;
+            bool kept = page >= 0 && page < 6 && i + 1 < N;
+            assert_true(at2(y, i, k) == (kept ? tensor_get(x, (int64_t[]){page, i % 4, k}) : 0));
+        }
+}
+
+/* Rows that follow one another, of 128: as far as is seen for all launches. */
+static void strips_of_rows(void **state)
+{
+    static const struct {
+        const char *place;
+        int rows, dim; /* 0: there are none */
+    } cases[] = {
+        {"Which[b * 8 + row div 16], row mod 16", 16, 1},      {"Which[b * 8 + row div 16], (b * 128 + row) mod 16", 16, 1},
+        {"Which[(b * 128 + row) div 96], (b * 128 + row) mod 96", 32, 1}, {"Which[(b * 128 + row) div 12], (b * 128 + row) mod 12", 0, 0},
+        {"Which[(b * 128 + row) div n], (b * 128 + row) mod n", 0, 0}, {"Which[b] + row, 3", 128, 0},
+        {"row + 1, b + 2", 128, 0},                            {"Which[row], 0", 0, 0},
+        {"b, row div 2 * 2", 0, 0},                            {"row mod 64, row div 64", 64, 0},
+        {"Which[b * 2 + row div 64] * 64 + row mod 64, b", 64, 0}, {"row div 8 * 64 + row mod 8, row div 64", 8, 0},
+        {"b, max(row, 5)", 0, 0},                              {"row, row", 0, 0},
+    };
+    static const struct {
+        const char *place;
+        int rows;
+    } kept[] = {{"b * 128 + row < n * 32", 32}, {"b * 128 + row < n", 0}, {"col < n", 0}, {"b < n", 128}, {"row < 8", 8}};
+    const char *text = "program strips\ndim n in 1..\ntensor X (6, 400, 8) fp32 in\ntensor Which (n) int32 in\n\n"
+                       "kernel main grid(b: n) warps 1 {\n  %%x = load X[%s, 0 : cols]%s%s : shared fp32<128x8>\n}\n";
+    Fixture *f = *state;
+
+    for (size_t i = 0; i < TW_COUNT(cases) + TW_COUNT(kept); i++) {
+        bool plain = i < TW_COUNT(cases);
+        const char *where = plain ? NULL : kept[i - TW_COUNT(cases)].place;
+        const char *place = plain ? cases[i].place : "Which[b], row + n";
+        TileProgram *p = parse_good(f, arena_printf(f->arena, text, place, where ? " where " : "", where ? where : ""));
+        int rows = plain ? cases[i].rows : kept[i - TW_COUNT(cases)].rows, dim = plain ? cases[i].dim : 1;
+        TileStrip strip;
+
+        if (tile_strips(p, p->kernels.data[0]->body->ops.data[0], 128, &strip) != (rows > 0))
+            fail_msg("%s: %d", place, strip.rows);
+        if (rows > 0 && (strip.rows != rows || strip.dim != dim))
+            fail_msg("%s: %d along %d", place, strip.rows, strip.dim);
+    }
+}
+
 /* ---- planted faults: found by the verifier --------------------------------------------------------- */
 
 static void rejects(Fixture *f, const char *text, DiagCode code)
@@ -707,6 +781,9 @@ static void verifier_tables(void **state)
         assert_null(parse(f, edit(f, PAGES, "X[t + Which[1 - t, b]", broken[i])));
         assert_int_equal(f->diags->list.data[0].code, TW0751);
     }
+    rejects(f, edit(f, ROWS, "row mod 4, 0 : cols", "row mod 4 + col, 0 : cols"), TW0757);
+    rejects(f, edit(f, ROWS, "row mod 4, 0 : cols]", "0 : rows, row : cols]"), TW0757);
+    rejects(f, edit(f, ROWS, "Which[b * 8 + row], row mod 4", "Which[b * 8], 0"), TW0758);
     TileProgram *p = parse_good(f, PAGES);
     p->tensors.data[1]->written = true;
     assert_false(tile_verify(p, f->diags));
@@ -804,6 +881,7 @@ static void round_trips(void **state)
     reads_back(f, STAGED);
     reads_back(f, ASSIGNED);
     reads_back(f, PAGES);
+    reads_back(f, ROWS);
     const char *once = print(f, parse_good(f, ROLES)); /* `%o` occurs in one kernel twice no more */
     assert_string_equal(once, ROLES);
 }
@@ -1061,6 +1139,8 @@ int main(void)
         TEST(verifier_storage),
         TEST(verifier_layouts),
         TEST(tiles_by_a_table),
+        TEST(rows_by_a_table),
+        TEST(strips_of_rows),
         TEST(round_trips),
         TEST(round_trip_of_oddities),
         TEST(text_is_stable),

@@ -218,7 +218,7 @@ Abi *abi_from_tile(Arena *arena, const TileProgram *program, const Target *targe
     for (int i = 0; i < program->kernels.len; i++)
         vec_push(arena, &abi->kernels, kernel_of(abi, program, program->kernels.data[i]));
     for (int i = 0; i < program->kernels.len; i++)
-        abi_collect_maps(abi, program->kernels.data[i]->body);
+        abi_collect_maps(abi, program, program->kernels.data[i]->body);
     for (int i = 0; i < program->kernels.len; i++)
         abi->unordered |= adds(program->kernels.data[i]->body);
     abi->dtype = guess_dtype(abi);

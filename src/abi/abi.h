@@ -99,7 +99,7 @@ typedef struct Abi {
 Abi *abi_from_tile(Arena *arena, const TileProgram *program, const Target *target);
 /* The position of the map through which an asynchronous copy between a tensor
  * and a ring goes; -1: it goes through none. */
-int abi_map_of(const Abi *abi, const TileOp *copy);
+int abi_map_of(const Abi *abi, const TileProgram *program, const TileOp *copy);
 /* The map for tiles that lie in a stage of this type; false: there can be none. */
 bool abi_map_make(const TileTensor *tensor, int row_dim, int col_dim, const TileType *stage,
                   bool written, AbiMap *map);

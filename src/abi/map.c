@@ -78,33 +78,36 @@ bool abi_map_make(const TileTensor *tensor, int row_dim, int col_dim, const Tile
     return true;
 }
 
-/* TMA would not leave out what is outside of a condition. */
-static bool map_of_copy(const TileOp *op, AbiMap *map)
+/* Of a tile whose rows lie in strips a box is some rows of one. */
+static bool map_of_copy(const TileProgram *program, const TileOp *op, AbiMap *map)
 {
+    TileStrip strip;
     const TileOp *ring = op->kind == TILE_COPY_ASYNC && op->n_args > 0 ? op->args[0]->def : NULL;
     if (op->kind == TILE_STORE && op->n_args > 1)
         return abi_map_make(op->tensor, op->row_dim, op->col_dim, &op->args[1]->type, true, map);
-    if (!ring || ring->kind != TILE_RING || op->where)
+    if (!ring || ring->kind != TILE_RING || !tile_strips(program, op, op->args[0]->type.rows, &strip))
         return false;
-    return abi_map_make(op->tensor, op->row_dim, op->col_dim, &op->args[0]->type, false, map);
+    TileType type = op->args[0]->type;
+    type.rows = strip.rows;
+    return abi_map_make(op->tensor, strip.dim, op->col_dim, &type, false, map);
 }
 
-void abi_collect_maps(Abi *abi, const TileBlock *block)
+void abi_collect_maps(Abi *abi, const TileProgram *program, const TileBlock *block)
 {
     AbiMap map;
     for (int i = 0; i < block->ops.len; i++) {
         const TileOp *op = block->ops.data[i];
-        if (map_of_copy(op, &map))
+        if (map_of_copy(program, op, &map))
             abi_add_map(abi, map);
         for (int r = 0; r < op->n_regions; r++)
-            abi_collect_maps(abi, op->regions[r]);
+            abi_collect_maps(abi, program, op->regions[r]);
     }
 }
 
-int abi_map_of(const Abi *abi, const TileOp *copy)
+int abi_map_of(const Abi *abi, const TileProgram *program, const TileOp *copy)
 {
     AbiMap map;
-    return map_of_copy(copy, &map) ? abi_find_map(abi, &map) : -1;
+    return map_of_copy(program, copy, &map) ? abi_find_map(abi, &map) : -1;
 }
 
 int abi_driver_type(DType dtype)

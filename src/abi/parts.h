@@ -28,7 +28,7 @@ const char *abi_arg_kind_name(AbiArgKind kind);
 /* Why no tensor has such a map; NULL: some do. */
 const char *abi_map_misfit(const Abi *abi, const AbiMap *map);
 /* Adds those that the operations of a block go through. */
-void abi_collect_maps(Abi *abi, const TileBlock *block);
+void abi_collect_maps(Abi *abi, const TileProgram *program, const TileBlock *block);
 /* Encodes all maps into the parameter space; false: one cannot be. */
 bool abi_encode_maps(const Abi *abi, Tensor *const *tensors, const uint64_t *addresses,
                      const AbiHost *host, char *space);

@@ -92,6 +92,7 @@ static TileValue *load(Lower *lo, const Stmt *s, const Place *p, const Aff *wher
     TileOp *op = rw_insert(&lo->rw, TILE_LOAD, 0, NULL, 1, &type);
     TileValue *v = op->results[0];
     lo_place_set(lo, op, p, through_registers ? NULL : where);
+    if (type.space == SPACE_REGISTER && tile_by_rows(op)) v = rw_gather_rows(&lo->rw, op);
     p->view.tensor->read = true;
     v->name = copy_dest(s);
     lo_lineage(lo, v)->axis[0] = lo_place_axis(p, p->row_dim);

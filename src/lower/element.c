@@ -180,6 +180,12 @@ static const Aff *known_read(const Lower *lo, const TileTensor *t, const Aff **c
     return NULL;
 }
 
+/* Whether it says where a tile that comes from memory lies, or each of its rows. */
+static bool is_brought(const Lower *lo, const TileTensor *t)
+{
+    return lo->bringing && tile_is_table(t);
+}
+
 const Aff *lo_element(void *user, const Expr *e, Diags *diags)
 {
     Lower *lo = user;
@@ -188,11 +194,11 @@ const Aff *lo_element(void *user, const Expr *e, Diags *diags)
     const Aff **coords = coordinates(lo, e, t, diags);
     if (!coords) return NULL;
     for (int d = 0; d < t->rank; d++)
-        if (uses_place(coords[d])) {
+        if (uses_place(coords[d]) && !(is_brought(lo, t) && !aff_uses_kind(coords[d], AFF_COL))) {
             if (diags) lo_fail(lo, TW0734, e->span, "'%s' has another element here for each element of the tile", t->name);
             return NULL;
         }
-    if (lo->bringing && tile_is_table(t)) {
+    if (is_brought(lo, t)) {
         t->read = true;
         return tile_element(lo->program, t, coords);
     }

@@ -194,11 +194,34 @@ static bool has_positions(const Lower *lo, const View *v, int d)
     return false;
 }
 
+/* `row(K)`, the row at hand of the tile that is copied. */
+static bool says_row(const Expr *e)
+{
+    if (!e) return false;
+    if (e->kind == EXPR_CALL && text_equal_nocase(e->name, "row")) return true;
+    for (int i = 0; i < e->n_args; i++)
+        if (says_row(e->args[i])) return true;
+    return says_row(e->a) || says_row(e->b);
+}
+
+/* Where coordinates say of each row where it lies, they count elements along all dimensions but the columns'. */
+static void find_rows(const Stmt *s, Place *p)
+{
+    for (int i = 0; i < s->n_coords; i++) p->by_rows |= p->row_dim >= 0 && says_row(s->coords[i].value);
+    p->by_rows &= s->space == SPACE_GLOBAL;
+    if (!p->by_rows) return;
+    p->extents[p->row_dim] = 1;
+    p->row_dim = -1;
+}
+
 /* A coordinate counts tiles along the dimensions that the tile spans. */
 static bool set_coord(Lower *lo, const Stmt *s, const Coord *c, int d, Place *p)
 {
+    Frame frame = {.extent = {p->rows, p->cols}};
     lo->bringing = s->space == SPACE_GLOBAL && (p->extents[d] == 1 || !has_positions(lo, &p->view, d));
+    if (p->by_rows) lo_enter_frame(lo, &frame, c->value);
     const Aff *e = eval_aff(&lo->env, c->value, lo->diags);
+    if (p->by_rows) lo_leave_frame(lo);
     lo->bringing = false;
     if (!e) {
         lo->failed = true;
@@ -285,7 +308,9 @@ bool lo_place(Lower *lo, const Stmt *s, const TileType *allocated, bool oriented
     } else if (allocated) {
         n = allocated_shape(allocated, p->view.rank, extents);
     }
-    if (!span_tile(lo, s, n, extents, p) || !set_coords(lo, s, n, p)) return false;
+    if (!span_tile(lo, s, n, extents, p)) return false;
+    find_rows(s, p);
+    if (!set_coords(lo, s, n, p)) return false;
     if (oriented) orient(allocated, p);
     return true;
 }
@@ -319,6 +344,16 @@ static const Aff *inside_view(Lower *lo, const Place *p, int d)
     return inside;
 }
 
+/* Rows that follow one another are a tile like others. */
+static void join_rows(Lower *lo, TileOp *op, int rows)
+{
+    TileStrip strip;
+    if (op->where || !tile_strips(lo->program, op, rows, &strip) || strip.rows != rows) return;
+    for (int d = 0; d < op->tensor->rank; d++)
+        op->coords[d] = tile_row_coord(lo->program, op, d, aff_const(lo->program->aff, 0));
+    op->row_dim = strip.dim;
+}
+
 void lo_place_set(Lower *lo, TileOp *op, const Place *p, const Aff *where)
 {
     AffCtx *aff = lo->program->aff;
@@ -333,6 +368,7 @@ void lo_place_set(Lower *lo, TileOp *op, const Place *p, const Aff *where)
     for (int d = 0; d < v->rank; d++) op->coords[v->dim[d]] = aff_add(aff, v->corner[v->dim[d]], p->coords[d]);
     for (int d = 0; d < v->rank; d++) inside = aff_and(aff, inside, inside_view(lo, p, d));
     op->where = aff_is_const(inside, &known) && known ? NULL : inside;
+    if (p->by_rows) join_rows(lo, op, p->rows);
 }
 
 /* cond follows from position < size along a dimension of the view: both are

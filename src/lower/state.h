@@ -93,6 +93,7 @@ typedef struct Place {
     int extents[TENSOR_MAX_RANK]; /* of the tile along each dimension of the view */
     const Aff *coords[TENSOR_MAX_RANK];
     int row_dim, col_dim, rows, cols;
+    bool by_rows; /* coordinates say of each row where it lies; row_dim is -1 then */
 } Place;
 
 /* The tile whose elements a condition is about. */

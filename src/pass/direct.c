@@ -32,7 +32,7 @@ static void remove_moves(TileKernel *kernel, TileBlock *block, TileValue *v)
     }
 }
 
-static void direct_block(const TileProgram *program, TileKernel *kernel, TileBlock *block)
+static void direct_block(TileProgram *program, TileKernel *kernel, TileBlock *block)
 {
     for (int i = 0; i < block->ops.len; i++) {
         TileOp *op = block->ops.data[i];
@@ -41,6 +41,8 @@ static void direct_block(const TileProgram *program, TileKernel *kernel, TileBlo
         op->results[0]->type.space = SPACE_REGISTER;
         op->note = "straight into registers: nothing else reads it";
         remove_moves(kernel, block, op->results[0]);
+        Rewriter rw = {program, kernel, block, i + 1, op->loc};
+        if (tile_by_rows(op)) rw_gather_rows(&rw, op);
     }
 }
 

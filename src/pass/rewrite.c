@@ -194,6 +194,23 @@ void rw_serve(TileValue *old, TileValue *made)
     old->def->results[0] = old;
 }
 
+TileValue *rw_gather_rows(Rewriter *rw, TileOp *load)
+{
+    AffCtx *aff = rw->program->aff;
+    TileValue *gathered = load->results[0];
+    const Aff *where = load->where;
+    load->kind = TILE_GATHER;
+    load->coords[load->col_dim] = aff_add(aff, load->coords[load->col_dim], aff_of(aff, rw->program->col));
+    load->col_dim = -1;
+    load->where = NULL;
+    if (!where) return gathered;
+    TileValue *fresh = rw_renew(rw, load, 0);
+    TileOp *mask = rw_insert(rw, TILE_MASK, 1, &fresh, 1, &gathered->type);
+    mask->cond = where;
+    rw_serve(gathered, mask->results[0]);
+    return gathered;
+}
+
 bool rw_awaits(const TileBlock *block, int from, int to, const TileValue *ring)
 {
     for (int i = from; i < to; i++)

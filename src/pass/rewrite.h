@@ -48,6 +48,10 @@ TileOp *rw_choice(TileProgram *program, TileKernel *kernel, const Aff *cond, Til
 TileValue *rw_renew(Rewriter *rw, TileOp *op, int result);
 void rw_serve(TileValue *old, TileValue *made);
 
+/* A load into registers of rows that lie where coordinates say of each becomes a gather: each element for itself.
+ * Its value, masked where the load had a condition; the rewriter is just behind it. */
+TileValue *rw_gather_rows(Rewriter *rw, TileOp *load);
+
 /* In `scope` one value stands for another, under its name where it has none. */
 void rw_stand_for(TileBlock *scope, TileValue *old, TileValue *new);
 /* In `scope` these values stand for an operation's results, under their names where they

@@ -51,7 +51,7 @@ static bool own_place(const Specializer *s, const TileOp *load)
 {
     for (int d = 0; s->per && d < load->tensor->rank; d++)
         if (aff_uses(load->coords[d], s->per)) return true;
-    return false;
+    return s->per && load->where && aff_uses(load->where, s->per);
 }
 
 /* ---- rings ------------------------------------------------------------------------------ */
@@ -258,6 +258,7 @@ static void await_tiles(Specializer *s, TileBlock *block)
         /* its copy goes where it is awaited: the copier's program is made from this one */
         wait->tensor = op->tensor;
         wait->coords = op->coords;
+        wait->where = op->where;
         wait->row_dim = op->row_dim;
         wait->col_dim = op->col_dim;
         int at = tile_first_use(block, i + 1, op->results[0]);
@@ -403,6 +404,7 @@ static void bring_tile(Specializer *s, const TileOp *wait, TileBlock *to, int in
     copy->coords = arena_array(s->program->arena, const Aff *, wait->tensor->rank);
     for (int d = 0; d < wait->tensor->rank; d++)
         copy->coords[d] = w && s->per ? aff_subst(aff, wait->coords[d], s->per, w) : wait->coords[d];
+    copy->where = wait->where && w && s->per ? aff_subst(aff, wait->where, s->per, w) : wait->where;
     tile_append(s->program, to, copy);
     tile_append(s->program, to, ring_op(s, TILE_FILLED, &stream, w));
 }
@@ -490,6 +492,7 @@ static void strip_awaits(TileBlock *block)
         if (op->kind != TILE_AWAIT) continue;
         op->tensor = NULL;
         op->coords = NULL;
+        op->where = NULL;
         op->row_dim = op->col_dim = -1;
     }
 }

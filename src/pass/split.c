@@ -48,14 +48,17 @@ static void see_product(Splitter *s, const TileOp *op)
 }
 
 /* A tile that a bulk copy brings: the tensor's innermost dimension along its columns. */
-static bool is_bulk(const TileOp *op)
+static bool is_bulk(const Splitter *s, const TileOp *op)
 {
     TileType stage = op->results[0]->type;
+    TileStrip strip;
     TileBox box;
     stage.layout = (Layout){.kind = LAY_PANELS, .panel = lay_panel_for(stage.cols, dtype_bytes(stage.dtype))};
     for (int d = 0; d < op->tensor->rank; d++)
         if (aff_uses_kind(op->coords[d], AFF_SCALAR)) return false;
-    return !op->where && stage.layout.panel >= NARROWEST_SWIZZLE && tile_box(op->tensor, op->row_dim, op->col_dim, &stage, &box);
+    if (!tile_strips(s->program, op, stage.rows, &strip)) return false;
+    stage.rows = strip.rows;
+    return stage.layout.panel >= NARROWEST_SWIZZLE && tile_box(op->tensor, strip.dim, op->col_dim, &stage, &box);
 }
 
 /* An integer from data that each role can read for itself, before its loops. */
@@ -70,7 +73,7 @@ static void see_op(Splitter *s, const TileOp *op)
     switch (op->kind) {
     case TILE_GEMM: see_product(s, op); break;
     case TILE_LOAD:
-        if (op->results[0]->type.space == SPACE_SHARED) s->ok &= is_bulk(op);
+        if (op->results[0]->type.space == SPACE_SHARED) s->ok &= is_bulk(s, op);
         break;
     case TILE_REDUCE: s->ok &= op->axis == 1; break;
     case TILE_IF:
@@ -139,7 +142,7 @@ static void divide_op(const Splitter *s, TileOp *op, const Aff *first)
     if (op->where) op->where = aff_subst(aff, op->where, s->program->row, row);
     if (op->kind == TILE_MASK) op->cond = aff_subst(aff, op->cond, s->program->row, row);
     if (op->kind == TILE_INDEX) op->index = aff_subst(aff, op->index, s->program->row, row);
-    for (int d = 0; op->kind == TILE_GATHER && d < op->tensor->rank; d++)
+    for (int d = 0; (op->kind == TILE_GATHER || tile_by_rows(op)) && d < op->tensor->rank; d++)
         op->coords[d] = aff_subst(aff, op->coords[d], s->program->row, row);
     if ((op->kind == TILE_LOAD || op->kind == TILE_STORE) && op->row_dim >= 0)
         op->coords[op->row_dim] = aff_add(aff, op->coords[op->row_dim], first);

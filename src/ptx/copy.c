@@ -491,8 +491,62 @@ static void copy_irregular(Emitter *e, Chunks *c, const Aff *uniform)
     }
 }
 
+/* ---- rows that lie where each says ---------------------------------------------------------- */
+
+/* The operation as it is for one of its rows. */
+static TileOp of_row(Emitter *e, const TileOp *op, const Aff *row)
+{
+    TileOp at = *op;
+    at.coords = arena_array(e->arena, const Aff *, op->tensor->rank);
+    for (int d = 0; d < op->tensor->rank; d++) at.coords[d] = tile_row_coord(e->program, op, d, row);
+    return at;
+}
+
+/* Down the rows, each over all panels. */
+static void copy_rows_regular(Emitter *e, Chunks *c)
+{
+    AffCtx *aff = e->program->aff;
+    const TileOp *op = c->op;
+    const char *column = em_new(e, REG_R);
+    c->row_sym = ix_symbol(e, "row", c->row0, 0, c->last_row);
+    c->column = element_column(e, c, c->chunk0, c->last_chunk);
+    em_at(e, 0, "mul.lo.s32 %s, %s, %d;", column, c->chunk0, c->elements);
+    const char *step_right = gl_step(e, op->tensor, op->col_dim), *base = kn_base(e, op->tensor->index);
+    const char *lane = add_product(e, 0, column, step_right, base);
+    LanePlace place = {.row = c->row0, .chunk = c->chunk0};
+    int down = lay_deal_down(&c->deal);
+    bool whole = at_once(e, c, aff_const(aff, 0));
+    for (int step = 0; step < down; step++) {
+        int level;
+        TileOp row = of_row(e, op, aff_offset(aff, aff_of(aff, c->row_sym), step_rows(c, step)));
+        const char *address = gl_corner(e, &row, lane, 0, -1, &level);
+        if (step > 0 && !whole) em(e, "bar.warp.sync -1;"); /* not the elements of all chunks at once */
+        Chunks in_row = *c;
+        in_row.op = &row;
+        for (int i = step; i < c->deal.count; i += down) copy_one(e, &in_row, i, &place, address, gl_corner_inside(e, &row));
+    }
+}
+
+static void copy_rows_irregular(Emitter *e, Chunks *c)
+{
+    for (int i = 0; i < c->deal.count; i++) {
+        Chunk chunk = {.exists = existence(e, c, i)};
+        irregular_chunk(e, c, i, &chunk);
+        TileOp row = of_row(e, c->op, chunk.row_aff);
+        Chunks in_row = *c;
+        in_row.op = &row;
+        chunk.address = chunk_address(e, &in_row, chunk.row, chunk.chunk);
+        copy_chunk(e, &in_row, &chunk, gl_corner_inside(e, &row));
+    }
+}
+
 static void copy_all(Emitter *e, Chunks *c, const Aff *uniform)
 {
+    if (tile_by_rows(c->op)) {
+        if (c->deal.regular) copy_rows_regular(e, c);
+        else copy_rows_irregular(e, c);
+        return;
+    }
     if (c->deal.regular) copy_regular(e, c, uniform);
     else copy_irregular(e, c, uniform);
 }
@@ -514,6 +568,7 @@ void cp_async(Emitter *e, const TileOp *op)
 static const Aff *tile_inside(Emitter *e, const TileOp *op, const TileType *t)
 {
     AffCtx *aff = e->program->aff;
+    if (tile_by_rows(op)) return aff_const(aff, 0);
     const Aff *inside = gl_corner_inside(e, op);
     const int dims[] = {op->row_dim, op->col_dim}, extents[] = {t->rows, t->cols};
     for (int k = 0; k < 2; k++) {

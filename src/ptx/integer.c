@@ -46,7 +46,7 @@ void in_load_integer(Emitter *e, int level, DType t, const char *guard, const ch
     const struct Form *form = &forms[t];
     const char *word = form->reg == REG_R ? d : em_new(e, form->reg);
     em_at(e, level, "mov.%s %s, 0;", form->clear, word);
-    em_at(e, level, "%sld.global.%s %s, [%s];", guard, form->memory, word, address);
+    em_at(e, level, "%sld.global.%s %s, %s;", guard, form->memory, word, address);
     if (t == DT_I64) em_at(e, level, "cvt.sat.s32.s64 %s, %s;", d, word);
     else if (word != d) em_at(e, level, "cvt.s32.%s %s, %s;", form->number, d, word);
 }

@@ -7,7 +7,7 @@
 bool in_is(DType t);
 /* The element at "[address]" of global memory as an fp32 register; 0 where the guard is false. */
 void in_load(Emitter *e, DType t, const char *guard, const char *address, int reg);
-/* Likewise as an integer of 32 bits, the nearest where it has more, into a register. */
+/* Likewise as an integer of 32 bits, the nearest where it has more, into a register that is filled at a level. */
 void in_load_integer(Emitter *e, int level, DType t, const char *guard, const char *address, const char *d);
 /* fp32 as an integer, in a register of its width (of 32 bits where it has fewer); and stored. */
 const char *in_from_f32(Emitter *e, DType t, const char *value);

@@ -3,7 +3,8 @@
  * PTX ISA, cp.async.bulk.tensor: coordinates stand innermost first; elements
  * outside of the tensor arrive as 0 and count as bytes like all others. One
  * instruction brings one box (tile/box.c): a panel (lay.h) of the tile or, where
- * that has more rows than a box may have, some rows of one; of a vector a stretch.
+ * that has more rows than a box may have, or its rows lie in strips, some rows of one; of a
+ * vector a stretch. A box that a condition leaves out is one from before the tensor.
  */
 #include "ptx/roles.h"
 
@@ -16,14 +17,33 @@ void tm_prefetch(Emitter *e)
     }
 }
 
-static const char *coordinates(Emitter *e, const TileOp *op, int row, int column)
+/* The coordinates of boxes that have their first row in common; of those that the condition leaves out, before
+ * the tensor. */
+typedef struct RowPlace {
+    const TileOp *op;
+    const char *at[TENSOR_MAX_RANK]; /* along the columns, of the first box */
+} RowPlace;
+
+static RowPlace place_of_row(Emitter *e, const TileOp *op, const Aff *row)
 {
+    RowPlace place = {.op = op};
+    for (int d = op->tensor->rank - 1; d >= 0; d--) place.at[d] = ix_value(e, tile_row_coord(e->program, op, d, row));
+    const Aff *kept = op->where ? aff_subst(e->program->aff, op->where, e->program->row, row) : NULL;
+    if (!kept || aff_always(e->program->aff, kept)) return place;
+    int first = op->col_dim == 0;
+    const char *chosen = em_new(e, REG_R);
+    em(e, "selp.b32 %s, %s, %d, %s;", chosen, place.at[first], -TILE_BOX_MOST, ix_condition_here(e, kept));
+    place.at[first] = chosen;
+    return place;
+}
+
+static const char *coordinates(Emitter *e, const RowPlace *place, int column)
+{
+    const TileOp *op = place->op;
     Str list = str_new(e->arena);
     for (int d = op->tensor->rank - 1; d >= 0; d--) {
-        const Aff *at = op->coords[d];
-        if (d == op->row_dim) at = aff_offset(e->program->aff, at, row);
-        if (d == op->col_dim) at = aff_offset(e->program->aff, at, column);
-        str_printf(&list, "%s%s", list.len ? ", " : "", ix_value(e, at));
+        const char *at = d == op->col_dim ? ix_value(e, aff_offset(e->program->aff, op->coords[d], column)) : place->at[d];
+        str_printf(&list, "%s%s", list.len ? ", " : "", at);
     }
     return str_text(&list);
 }
@@ -77,7 +97,7 @@ void tm_store(Emitter *e, const TileOp *op)
 {
     const TileType *t = &op->args[1]->type;
     SharedTile tile;
-    int map = abi_map_of(e->abi, op);
+    int map = abi_map_of(e->abi, e->program, op);
     if (map < 0 || !sh_view(e, op->args[1], &tile)) {
         em_fail(e, op->loc, TW0803, "a store that no tensor map describes");
         return;
@@ -93,7 +113,8 @@ void tm_store(Emitter *e, const TileOp *op)
     for (int column = 0; column < t->cols; column += columns)
         for (int row = 0; row < t->rows; row += rows) {
             int64_t byte = tile.offset + lay_shared_byte(t->layout, t->rows, dtype_bytes(t->dtype), 0, column) + (int64_t)row * t->layout.panel;
-            const char *at = coordinates(e, op, row, column), *address = map_address(e, map);
+            RowPlace place = place_of_row(e, op, aff_const(e->program->aff, row));
+            const char *at = coordinates(e, &place, column), *address = map_address(e, map);
             em(e, "@%s cp.async.bulk.tensor.%dd.global.shared::cta.bulk_group [%s, {%s}], [%s+%lld];", first, op->tensor->rank, address,
                at, base, (long long)byte);
         }
@@ -101,21 +122,65 @@ void tm_store(Emitter *e, const TileOp *op)
     e->stored = true;
 }
 
+/* The boxes of a tile. */
+typedef struct Boxes {
+    const TileOp *op;
+    const TileType *type;
+    int map, rows, columns;   /* of a box */
+    const char *base;         /* of the stage, to which an offset is added */
+    int64_t offset;
+    const char *barrier;
+} Boxes;
+
+/* n boxes one below another, the first of which holds this row. */
+static void copy_below(Emitter *e, const Boxes *b, const Aff *row, const char *base, int n)
+{
+    const TileType *t = b->type;
+    for (int i = 0; i < n; i++) {
+        RowPlace place = place_of_row(e, b->op, aff_offset(e->program->aff, row, i * b->rows));
+        for (int column = 0; column < t->cols; column += b->columns) {
+            int64_t byte = lay_shared_byte(t->layout, t->rows, dtype_bytes(t->dtype), 0, column) + (int64_t)i * b->rows * t->layout.panel;
+            copy_box(e, b->op, base, b->offset + byte, b->map, coordinates(e, &place, column), b->barrier);
+        }
+    }
+}
+
+/* Boxes whose places are looked up one by one: a few at a time, since who copies has few registers. */
+static void copy_in_turns(Emitter *e, const Boxes *b, int boxes, int each)
+{
+    AffCtx *aff = e->program->aff;
+    int label = em_label(e), turns = boxes / each, rows = each * b->rows;
+    const char *turn = em_new(e, REG_R), *base = em_new(e, REG_R), *more = em_new(e, REG_P);
+    em(e, "mov.b32 %s, 0;", turn);
+    em(e, "mov.b32 %s, %s;", base, b->base);
+    em_open(e);
+    em(e, ".pragma \"nounroll\";\n$boxes%d:", label);
+    const AffSym *sym = ix_symbol(e, "turn", turn, em_level(e), turns - 1);
+    copy_below(e, b, aff_scale(aff, aff_of(aff, sym), rows), base, each);
+    em(e, "add.s32 %s, %s, %d;", base, base, rows * b->type->layout.panel);
+    em(e, "add.s32 %s, %s, 1;", turn, turn);
+    em(e, "setp.lt.s32 %s, %s, %d;", more, turn, turns);
+    em(e, "@%s bra.uni $boxes%d;", more, label);
+    em_close(e);
+}
+
 void tm_copy(Emitter *e, const TileOp *op)
 {
+    enum { TOGETHER = 2 };
     const TileType *t = &op->args[0]->type;
     const char *barrier = NULL;
     SharedTile tile = sh_stage(op->args[0], rg_acquired(e, op, &barrier));
-    int map = abi_map_of(e->abi, op);
-    if (map < 0 || e->failed) {
+    int map = abi_map_of(e->abi, e->program, op), each = TOGETHER;
+    TileStrip strip;
+    if (map < 0 || e->failed || !tile_strips(e->program, op, t->rows, &strip)) {
         em_fail(e, op->loc, TW0803, "a copy that no tensor map describes");
         return;
     }
-    const char *base = sh_base(e, &tile);
     const int *box = e->abi->maps.data[map].box;
-    int rows = op->row_dim < 0 ? 1 : box[op->row_dim], columns = box[op->col_dim];
-    for (int column = 0; column < t->cols; column += columns)
-        for (int row = 0; row < t->rows; row += rows)
-            copy_box(e, op, base, tile.offset + lay_shared_byte(t->layout, t->rows, dtype_bytes(t->dtype), 0, column) +
-                     (int64_t)row * t->layout.panel, map, coordinates(e, op, row, column), barrier);
+    Boxes b = {.op = op, .type = t, .map = map, .rows = strip.dim < 0 ? 1 : box[strip.dim], .columns = box[op->col_dim],
+               .base = sh_base(e, &tile), .offset = tile.offset, .barrier = barrier};
+    int boxes = t->rows / b.rows;
+    while (boxes % each != 0) each--;
+    if (tile_by_rows(op) && boxes > TOGETHER) copy_in_turns(e, &b, boxes, each);
+    else copy_below(e, &b, aff_const(e->program->aff, 0), b.base, boxes);
 }

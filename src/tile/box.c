@@ -10,7 +10,7 @@
  */
 #include "tile/tile.h"
 
-enum { RANK_MOST = 5, SIDE_MOST = 256 }; /* CUDA Driver API, cuTensorMapEncodeTiled: tensorRank, boxDim */
+enum { REPEAT = 8, RANK_MOST = 5, SIDE_MOST = TILE_BOX_MOST }; /* CUDA Driver API, cuTensorMapEncodeTiled: tensorRank, boxDim */
 
 /* The largest part of n, of whole units, that divides it and is a side of a box; 0: none. */
 static int part_of(int n, int unit)
@@ -39,7 +39,6 @@ static int panel_of(const TileType *stage)
 /* Rows of a panel repeat their swizzle every eight, at any width of it (lay.h). */
 static bool set_matrix(const TileTensor *tensor, int row_dim, const TileType *stage, TileBox *box)
 {
-    enum { REPEAT = 8 };
     int panel = panel_of(stage), columns = panel / dtype_bytes(stage->dtype);
     if (panel < TILE_CHUNK || stage->cols % columns != 0)
         return false;
@@ -47,6 +46,54 @@ static bool set_matrix(const TileTensor *tensor, int row_dim, const TileType *st
     box->size[tensor->rank - 1] = columns;
     box->swizzle = panel > TILE_CHUNK ? panel : 0;
     return box->size[row_dim] > 0;
+}
+
+/* ---- strips of rows ----------------------------------------------------------------------- */
+
+/* Whether row `first + k` lies k behind row `first` along one dimension (-1: not known yet), and beside it along all others. */
+static bool follows(const TileProgram *program, const TileOp *op, int first, int k, int *dim)
+{
+    AffCtx *aff = program->aff;
+    const Aff *from = aff_const(aff, first), *to = aff_const(aff, first + k);
+    int64_t step;
+    int along = -1;
+    for (int d = 0; d < op->tensor->rank; d++) {
+        const Aff *a = tile_row_coord(program, op, d, from), *b = tile_row_coord(program, op, d, to);
+        if (a == b)
+            continue;
+        if (along >= 0 || !aff_is_const(aff_sub(aff, b, a), &step) || step != k)
+            return false;
+        along = d;
+    }
+    if (*dim < 0)
+        *dim = along;
+    bool alike = !op->where || aff_subst(aff, op->where, program->row, from) == aff_subst(aff, op->where, program->row, to);
+    return alike && along >= 0 && along == *dim;
+}
+
+static bool has_strips(const TileProgram *program, const TileOp *op, int rows, TileStrip *strip)
+{
+    strip->dim = -1;
+    for (int first = 0; first < rows; first += strip->rows)
+        for (int k = 1; k < strip->rows; k++)
+            if (!follows(program, op, first, k, &strip->dim))
+                return false;
+    return true;
+}
+
+bool tile_strips(const TileProgram *program, const TileOp *op, int rows, TileStrip *strip)
+{
+    *strip = (TileStrip){rows, op->row_dim};
+    if (!tile_by_rows(op))
+        return !op->where;
+    if (op->where && aff_uses_kind(op->where, AFF_COL))
+        return false;
+    for (int parts = 1; parts <= rows; parts++) {
+        strip->rows = rows / parts;
+        if (rows % parts == 0 && strip->rows % REPEAT == 0 && strip->rows <= SIDE_MOST && has_strips(program, op, rows, strip))
+            return true;
+    }
+    return false;
 }
 
 bool tile_box(const TileTensor *tensor, int row_dim, int col_dim, const TileType *stage, TileBox *box)

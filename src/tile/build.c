@@ -81,6 +81,22 @@ TileTensor *tile_table_of(const TileProgram *program, const AffSym *table)
     return NULL;
 }
 
+bool tile_by_rows(const TileOp *op)
+{
+    bool loads = op->kind == TILE_LOAD || op->kind == TILE_COPY_ASYNC || op->kind == TILE_AWAIT;
+    for (int d = 0; loads && op->tensor && op->coords && op->row_dim < 0 && d < op->tensor->rank; d++)
+        if (op->coords[d] && aff_uses_kind(op->coords[d], AFF_ROW))
+            return true;
+    return false;
+}
+
+const Aff *tile_row_coord(const TileProgram *program, const TileOp *op, int d, const Aff *row)
+{
+    if (d == op->row_dim)
+        return aff_add(program->aff, op->coords[d], row);
+    return op->row_dim < 0 ? aff_subst(program->aff, op->coords[d], program->row, row) : op->coords[d];
+}
+
 TileType tile_type(DType dtype, int rows, int cols, Space space)
 {
     return (TileType){.kind = TT_TILE, .dtype = dtype, .rows = rows, .cols = cols, .space = space};

@@ -69,6 +69,7 @@ struct ExecStage {
     ExecTile tile;
     bool written;      /* holds data */
     bool in_flight;    /* a copy into it was started and not waited for */
+    int64_t *places;   /* where the rows of the copy in flight lie, where each has coordinates of its own */
     int64_t *live;     /* which elements the copy in flight has, where it has a condition */
     bool fresh;        /* written since the last barrier: not visible to all warps */
     int writer;        /* the thread that wrote it last */
@@ -235,6 +236,9 @@ void exec_element(OpId op, const double *zero_else, const ExecTile *const *args,
 void exec_fold(OpId op, DType dtype, const ExecTile *a, ExecTile *r);
 void exec_reduce(OpId op, int axis, const ExecTile *a, ExecTile *r);
 void exec_softmax(const ExecTile *s, const ExecTile *m, const ExecTile *l, ExecTile *const *results);
+/* Of each of op's rows, where these have coordinates of their own; the next row's stand behind those of the one before. */
+bool exec_row_places(Exec *x, const TileOp *op, int rows, int64_t *places);
+void exec_load_rows(const Tensor *t, const int64_t *places, int col_dim, ExecTile *r);
 void exec_load(const Tensor *t, const int64_t *coords, int row_dim, int col_dim, ExecTile *r);
 void exec_store(Tensor *t, const int64_t *coords, int row_dim, int col_dim, bool onto, const ExecTile *a);
 void exec_gemm(Exec *x, const TileOp *op, const ExecTile *a, const ExecTile *b, const ExecTile *acc,

@@ -100,9 +100,22 @@ static bool exec_store_where(Exec *x, const TileOp *op, const int64_t *corner, c
     return true;
 }
 
+static bool do_load_rows(Exec *x, const TileOp *op)
+{
+    const TileType *t = &op->results[0]->type;
+    int64_t *places = integers(x, t->rows * op->tensor->rank);
+    if (!exec_row_places(x, op, t->rows, places))
+        return false;
+    ExecTile *r = result_tile(x, op, 0);
+    exec_load_rows(x->run->tensors[op->tensor->index], places, op->col_dim, r);
+    return clear_outside(x, op->where, r) && give(x, op, r);
+}
+
 static bool do_load(Exec *x, const TileOp *op)
 {
     int64_t coords[TENSOR_MAX_RANK];
+    if (tile_by_rows(op))
+        return do_load_rows(x, op);
     if (!eval_coords(x, op, coords))
         return false;
     ExecTile *r = result_tile(x, op, 0);

@@ -274,6 +274,25 @@ void exec_load(const Tensor *t, const int64_t *coords, int row_dim, int col_dim,
     }
 }
 
+bool exec_row_places(Exec *x, const TileOp *op, int rows, int64_t *places)
+{
+    for (int i = 0; i < rows; i++) {
+        x->thread->symbols[x->program->row->id] = i;
+        for (int d = 0; d < op->tensor->rank; d++)
+            if (!exec_eval(x, op->coords[d], &places[i * op->tensor->rank + d]))
+                return false;
+    }
+    return true;
+}
+
+void exec_load_rows(const Tensor *t, const int64_t *places, int col_dim, ExecTile *r)
+{
+    for (int i = 0; i < r->rows; i++) {
+        ExecTile one = {.rows = 1, .cols = r->cols, .at = r->at + (size_t)i * (size_t)r->cols};
+        exec_load(t, &places[i * t->rank], -1, col_dim, &one);
+    }
+}
+
 void exec_store(Tensor *t, const int64_t *coords, int row_dim, int col_dim, bool onto, const ExecTile *a)
 {
     Window w = window_of(t, coords, row_dim, col_dim, a->rows, a->cols);

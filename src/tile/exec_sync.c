@@ -122,8 +122,11 @@ static void land(Exec *x, ExecCopy *copy)
     if (copy->landed)
         return;
     copy->landed = true;
-    exec_load(x->run->tensors[copy->op->tensor->index], copy->coords, copy->op->row_dim,
-              copy->op->col_dim, &copy->stage->tile);
+    const Tensor *t = x->run->tensors[copy->op->tensor->index];
+    if (tile_by_rows(copy->op))
+        exec_load_rows(t, copy->stage->places, copy->op->col_dim, &copy->stage->tile);
+    else
+        exec_load(t, copy->coords, copy->op->row_dim, copy->op->col_dim, &copy->stage->tile);
     for (int i = 0; copy->op->where && i < copy->stage->tile.rows * copy->stage->tile.cols; i++)
         if (!copy->stage->live[i])
             copy->stage->tile.at[i] = 0;
@@ -139,6 +142,22 @@ static bool take_condition(Exec *x, const Aff *where, ExecStage *stage)
         if (!exec_row(x, where, i, cols, stage->live + (size_t)i * (size_t)cols))
             return exec_fail(x, "the condition has no value (overflow or division by 0)");
     return true;
+}
+
+/* So are coordinates. */
+static bool take_coords(Exec *x, const TileOp *op, ExecCopy *copy)
+{
+    for (int d = 0; d < op->tensor->rank; d++)
+        if (!exec_eval(x, op->coords[d], &copy->coords[d]))
+            return false;
+    return true;
+}
+
+static bool take_places(Exec *x, const TileOp *op, ExecStage *stage)
+{
+    if (!stage->places)
+        stage->places = arena_array(x->arena, int64_t, stage->tile.rows * TENSOR_MAX_RANK);
+    return exec_row_places(x, op, stage->tile.rows, stage->places);
 }
 
 static void arrive(Exec *x, ExecCopy *copy)
@@ -269,9 +288,8 @@ bool exec_copy_async(Exec *x, const TileOp *op)
         return false;
     ExecCopy copy = {.stage = stage, .op = op, .thread = x->thread->number,
                      .group = x->thread->committed};
-    for (int d = 0; d < op->tensor->rank; d++)
-        if (!exec_eval(x, op->coords[d], &copy.coords[d]))
-            return false;
+    if (!(tile_by_rows(op) ? take_places(x, op, stage) : take_coords(x, op, &copy)))
+        return false;
     if (!take_condition(x, op->where, stage))
         return false;
     stage->in_flight = true;

@@ -178,7 +178,7 @@ struct TileOp {
     /* Attributes; which ones an operation has stands in tile_ops.def. */
     TileTensor *tensor;
     const Aff **coords;    /* tensor->rank element coordinates of the tile's corner; GATHER: of each element,
-                            * over row and col */
+                            * over row and col; LOAD, COPY_ASYNC: of each row, where they are over row */
     int row_dim, col_dim;  /* tensor dimensions along the tile's rows and columns; -1: none (extent 1) */
     const Aff *where;      /* LOAD, STORE, COPY_ASYNC: elements (over row, col) outside of which all is
                             * as outside of the tensor; NULL: none */
@@ -258,6 +258,10 @@ int tile_instances(const TileKernel *kernel, const AffSym *per);
 const TileAxis *tile_within(const TileKernel *kernel);
 /* Words that roles are told of a place: the coordinates of its axes, and at least eight. */
 int tile_place_words(const TileKernel *kernel);
+/* Whether each row of a tile lies where coordinates over `row` say, and not behind the one before it. */
+bool tile_by_rows(const TileOp *op);
+/* The coordinate along a dimension of the row at `row`, from a tile's corner on. */
+const Aff *tile_row_coord(const TileProgram *program, const TileOp *op, int d, const Aff *row);
 /* Whether an operation on a tensor may move whole chunks of TILE_CHUNK bytes, if
  * addresses and strides are multiples of that: its columns are neighbours in
  * memory, begin between chunks, and fill at least one. */
@@ -267,6 +271,7 @@ bool tile_in_chunks(const TileOp *op);
  * traversal-stride"): elements along each of its dimensions. A stage of rows x cols is
  * one box or several, each a panel of the layout or, of more rows than a box may have,
  * a part of one; the stage must begin where the swizzle does, at 8 times its bytes. */
+enum { TILE_BOX_MOST = 256 }; /* elements along a side */
 typedef struct TileBox {
     int size[TENSOR_MAX_RANK];
     int swizzle; /* bytes; 0: none */
@@ -276,6 +281,13 @@ typedef struct TileBox {
  * rows), in whole chunks of TILE_CHUNK bytes; and its panels repeat their swizzle,
  * which is a matter of addresses to TMA, where rows repeat it. */
 bool tile_box(const TileTensor *tensor, int row_dim, int col_dim, const TileType *stage, TileBox *box);
+/* Rows of a tile that follow one another along a dimension of its tensor, and are alike otherwise: so many, from
+ * each multiple of that on. */
+typedef struct TileStrip {
+    int rows, dim; /* dim -1: a tile of one row, along none */
+} TileStrip;
+/* The longest strips that boxes may have, whose elements a condition keeps as a whole or not at all. False: there are none. */
+bool tile_strips(const TileProgram *program, const TileOp *op, int rows, TileStrip *strip);
 /* Deep copy, so that a pass can be validated against its input. The Aff context
  * (and so its symbols) is shared. */
 TileKernel *tile_kernel_clone(TileProgram *program, const TileKernel *kernel); /* beside the program's own */

@@ -252,6 +252,15 @@ static bool check_element_aff(Verifier *v, const TileOp *op, const Aff *a)
     return ok;
 }
 
+/* ... of its row alone. */
+static bool check_row_aff(Verifier *v, const TileOp *op, const Aff *a)
+{
+    int mark = v->symbols.len;
+    bool ok = know(v, op, v->program->row) && check_aff(v, op, a);
+    forget_symbols(v, mark);
+    return ok;
+}
+
 static bool check_expressions(Verifier *v, const TileOp *op)
 {
     if (op->kind == TILE_MASK)
@@ -259,7 +268,7 @@ static bool check_expressions(Verifier *v, const TileOp *op)
     if (op->kind == TILE_INDEX)
         return check_element_aff(v, op, op->index);
     for (int i = 0; op->tensor && op->coords && i < op->tensor->rank; i++)
-        if (!(op->kind == TILE_GATHER ? check_element_aff : check_aff)(v, op, op->coords[i]))
+        if (!(op->kind == TILE_GATHER ? check_element_aff : tile_by_rows(op) ? check_row_aff : check_aff)(v, op, op->coords[i]))
             return false;
     if (op->where && !check_element_aff(v, op, op->where))
         return false;

@@ -104,7 +104,7 @@ static bool check_place(Verifier *v, const TileOp *op, TileType tile, bool write
     if (op->row_dim < -1 || op->row_dim >= t->rank || op->col_dim < -1 || op->col_dim >= t->rank ||
         (op->row_dim >= 0 && op->row_dim == op->col_dim))
         return verify_fail(v, TW0758, op, "rows and columns must lie along two dimensions of %s", t->name);
-    if (op->row_dim < 0 && tile.rows != 1)
+    if (op->row_dim < 0 && tile.rows != 1 && !tile_by_rows(op))
         return verify_fail(v, TW0758, op, "%d rows lie along no dimension of %s", tile.rows, t->name);
     if (op->col_dim < 0 && tile.cols != 1)
         return verify_fail(v, TW0758, op, "%d columns lie along no dimension of %s", tile.cols, t->name);

@@ -42,8 +42,8 @@ const char *fill_name(FillKind kind);
 bool fill_parse(const char *name, FillKind *kind);
 /* Fills deterministically from the seed; different tensors want different seeds. */
 void tensor_fill(Tensor *t, FillKind kind, uint64_t seed);
-/* Integers from 0 to most. */
-void tensor_fill_integers(Tensor *t, int64_t most, uint64_t seed);
+/* Integers from least to most. */
+void tensor_fill_integers(Tensor *t, int least, int64_t most, uint64_t seed);
 void tensor_poison(Tensor *t); /* a NaN pattern in every element (integers: 0x7f bytes) */
 
 /* Distance of `got` from `want` over matching elements. */

@@ -3,6 +3,7 @@
  *   Mask S where kv_pos < Len[batch]                  lengths: 0 to kv_len
  *   Mask S where Seg[batch, q] == Seg[batch, k]       ids: a few, so that some are equal
  *   Mask S where Keep[Block[batch], kv_pos]           coordinates: 0 to the dimension's end
+ *   Mask S where (q_pos - kv_pos) % Step[head] == 0   divisors: 1 to q_len
  *
  * Data that a condition decides in the same way everywhere tests nothing.
  */
@@ -13,6 +14,7 @@ typedef struct Search {
     const DefOp *op;
     const DefValue *value;
     const Aff *most; /* NULL: nothing says */
+    bool divides;
 } Search;
 
 static const DefValue *read_value(const Search *s, const Expr *e)
@@ -71,6 +73,19 @@ static bool orders(const Expr *e)
     return e->kind == EXPR_BINARY && (e->op == EO_LT || e->op == EO_LE || e->op == EO_GT || e->op == EO_GE);
 }
 
+static bool divides(const Expr *e)
+{
+    return e->kind == EXPR_BINARY && (e->op == EO_IDIV || e->op == EO_MOD);
+}
+
+/* Whether e is 0 where an element is. */
+static bool is_multiple(const Search *s, const Expr *e)
+{
+    if (e->kind == EXPR_BINARY && e->op == EO_MUL)
+        return is_multiple(s, e->a) || is_multiple(s, e->b);
+    return read_value(s, e) == s->value;
+}
+
 static void search(Search *s, const Expr *e)
 {
     if (!e)
@@ -78,6 +93,10 @@ static void search(Search *s, const Expr *e)
     const DefValue *tensor = read_value(s, e);
     if (orders(e) && (reads(s, e->a) || reads(s, e->b)))
         s->most = position_extent(s, reads(s, e->a) ? e->b : e->a);
+    if (divides(e) && is_multiple(s, e->b)) {
+        s->divides = true;
+        s->most = position_extent(s, e->a);
+    }
     for (int i = 0; tensor && e->n_args == tensor->rank && i < e->n_args; i++)
         if (reads(s, e->args[i]))
             s->most = aff_offset(s->def->aff, tensor->dims[i].size, -1);
@@ -87,13 +106,17 @@ static void search(Search *s, const Expr *e)
         search(s, e->args[i]);
 }
 
-const Aff *range_most(const Def *def, const DefValue *value)
+Range range_of_input(const Def *def, const DefValue *value)
 {
     Search s = {.def = def, .value = value};
+    Range range = {0};
 
-    for (int i = 0; i < def->ops.len && !s.most; i++) {
+    for (int i = 0; i < def->ops.len; i++) {
         s.op = def->ops.data[i];
         search(&s, s.op->where);
+        if (!range.most)
+            range.most = s.most;
     }
-    return s.most;
+    range.least = s.divides;
+    return range;
 }

@@ -4,8 +4,13 @@
 
 #include "ref/def.h"
 
-/* The largest one, over dimensions, where the definition compares the elements
- * with positions or uses them as such; NULL: nothing says. */
-const Aff *range_most(const Def *def, const DefValue *value);
+/* Over dimensions, where the definition compares the elements with positions, divides
+ * positions by them or uses them as such; most is NULL where nothing says. */
+typedef struct Range {
+    int least;
+    const Aff *most;
+} Range;
+
+Range range_of_input(const Def *def, const DefValue *value);
 
 #endif

@@ -338,13 +338,13 @@ static void fill_input(Ref *ref, const DefValue *value, Tensor *t, FillKind fill
 {
     enum { FEW = 3 };
     bool id = !dtype_is_float(t->dtype) && t->dtype != DT_BOOL;
-    const Aff *most = id ? range_most(ref->def, value) : NULL;
+    Range range = id ? range_of_input(ref->def, value) : (Range){0};
     int64_t n;
 
-    if (most && aff_eval(most, ref->syms, &n) && n >= 0)
-        tensor_fill_integers(t, n, seed);
-    else if (id && dtype_bytes(t->dtype) == 1 && is_compared(ref->def, value))
-        tensor_fill_integers(t, FEW, seed);
+    if (range.most && aff_eval(range.most, ref->syms, &n) && n >= range.least)
+        tensor_fill_integers(t, range.least, n, seed);
+    else if (range.least > 0 || (id && dtype_bytes(t->dtype) == 1 && is_compared(ref->def, value)))
+        tensor_fill_integers(t, range.least, FEW, seed);
     else
         tensor_fill(t, fill, seed);
 }

@@ -14,14 +14,32 @@ static const char *const canonical_layouts =
 
 /* ---- transposition --------------------------------------------------------------------------- */
 
-static bool axes_differ(Extent a, Extent b)
+/* What a dimension is another name of, `n2 = n`; NULL: of none. */
+static const char *renamed(const Unit *unit, const char *axis)
 {
-    return a.axis && b.axis && strcmp(a.axis, b.axis) != 0;
+    for (int i = 0; i < unit->body.len; i++) {
+        const Stmt *s = unit->body.data[i];
+
+        if ((s->kind == STMT_ASSIGN || s->kind == STMT_LET) && s->value->kind == EXPR_NAME && strcmp(s->name, axis) == 0)
+            return s->value->name;
+    }
+    return NULL;
 }
 
-static bool axes_same(Extent a, Extent b)
+static bool axes_same(const Checker *c, Extent a, Extent b)
 {
-    return a.axis && b.axis && strcmp(a.axis, b.axis) == 0;
+    const char *of_a, *of_b;
+
+    if (!a.axis || !b.axis)
+        return false;
+    of_a = renamed(c->unit, a.axis);
+    of_b = renamed(c->unit, b.axis);
+    return strcmp(of_a ? of_a : a.axis, of_b ? of_b : b.axis) == 0;
+}
+
+static bool axes_differ(const Checker *c, Extent a, Extent b)
+{
+    return a.axis && b.axis && !axes_same(c, a, b);
 }
 
 static const char *toggled(Checker *c, const Operand *o)
@@ -61,9 +79,9 @@ static const char *contraction_note(Checker *c, const Operand *a, const Operand 
 }
 
 /* The sizes agree either way, but not the dimensions that they run along. */
-static bool wrong_axes(const Operand *a, const Operand *b)
+static bool wrong_axes(const Checker *c, const Operand *a, const Operand *b)
 {
-    return axes_differ(a->tile.cols, b->tile.rows) && axes_same(a->tile.cols, b->tile.cols);
+    return axes_differ(c, a->tile.cols, b->tile.rows) && axes_same(c, a->tile.cols, b->tile.cols);
 }
 
 /* Transposes the operand that should have been, to go on as if it were mended. */
@@ -72,7 +90,7 @@ static bool check_contraction(Checker *c, Operand *a, Operand *b)
     Extent k = a->tile.cols, l = b->tile.rows;
     bool clash = extent_clashes(c, k, l);
     bool differ = k.size && l.size && k.size != l.size; /* in loose units they may yet be equal */
-    if (wrong_axes(a, b) || (differ && extent_same(k, b->tile.cols))) {
+    if (wrong_axes(c, a, b) || (differ && extent_same(k, b->tile.cols))) {
         say_transpose(c, b, contraction_note(c, a, b));
         b->tile = transpose_tile(b->tile);
         return false;

@@ -611,13 +611,31 @@ static bool is_tile_size(const Plan *plan, const char *name)
     return false;
 }
 
+static bool has_dimension(const PlanTensor *tensor, const char *name)
+{
+    for (int d = 0; d < tensor->rank; d++)
+        if (expr_is_name(tensor->stmt->shape[d], name))
+            return true;
+    return false;
+}
+
+/* Another name of a dimension that a tensor has twice, (n, n2) with `n2 = n`: the code's reader
+ * is to know it as such. */
+static bool is_renamed(const Plan *plan, const Stmt *s)
+{
+    for (int i = 0; s->value && s->value->kind == EXPR_NAME && i < plan->tensors.len; i++)
+        if (has_dimension(&plan->tensors.data[i], s->name) && has_dimension(&plan->tensors.data[i], s->value->name))
+            return true;
+    return false;
+}
+
 static void write_decl(Writer *w, const Stmt *s)
 {
     const EvalName *known = eval_find(&w->plan->env, s->name);
 
     if ((s->kind == STMT_LET && !is_extent(w->plan, s->name)) || s->kind == STMT_INDEX || is_tile_size(w->plan, s->name))
         return;
-    if (known && known->has_number) {
+    if (known && known->has_number && !is_renamed(w->plan, s)) {
         write_assign(w, s->name, known->number);
         return;
     }

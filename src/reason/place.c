@@ -252,6 +252,16 @@ static bool follows(const Plan *plan, const Extent *extent, const char *dim)
     return false;
 }
 
+/* The whole of a dimension that is written as its size, as its name means a part of it there:
+ * `Define I (C, 16)`, C = 16, where blocks or a loop go along C. */
+static bool is_size_of(const Plan *plan, const Extent *extent, const char *dim)
+{
+    const EvalName *size = eval_find(&plan->env, dim);
+
+    return extent->kind == EXT_WHOLE && !extent->dim_name && size && size->has_number && extent->known > 0 &&
+           size->number == (double)extent->known;
+}
+
 /* The coordinate of a tile's elements along a dimension; side: of which, where rows and
  * columns both follow it. */
 static Expr *along_dim(Plan *plan, const Tile *tile, const char *dim, IndexSide side, Span span)
@@ -259,6 +269,8 @@ static Expr *along_dim(Plan *plan, const Tile *tile, const char *dim, IndexSide 
     bool cols = follows(plan, tile->col, dim) && tile->col->kind >= EXT_ROWS;
     bool rows = follows(plan, tile->row, dim) && tile->row->kind >= EXT_ROWS;
 
+    cols |= rows && side == INDEX_COLS && is_size_of(plan, tile->col, dim);
+    rows |= cols && side == INDEX_ROWS && is_size_of(plan, tile->row, dim);
     if (rows && cols && side == INDEX_UNSAID) {
         plan_fail(plan, TW0606, span, "rows and columns of %s both run along %s: declare two positions, the first is that "
                   "of the rows", tile->name, dim);

@@ -81,7 +81,7 @@ static bool may_take(Writer *w, const char *name, const Node *node)
         return !flow_reserves(w->flow, name) || fits_output(w, name, node);
     if (holder == node)
         return true;
-    if (has_shared_copy(holder) || (is_cast(node) && holder->kind != NODE_LOAD))
+    if (has_shared_copy(holder) || is_cast(holder) || (is_cast(node) && holder->kind != NODE_LOAD))
         return false;
     return holder->row == node->row && holder->col == node->col && holder->kind != NODE_SHARED &&
            node->kind != NODE_SHARED && !flow_used_later(w->items, holder, w->at);

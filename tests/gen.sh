@@ -63,6 +63,8 @@ try ../tests/gen/integers --dtype fp16 --target sm_75 --set N=32 --bind M=5
 try ../tests/gen/numbers_of_the_launch --bind p=1.5 --bind M=21 --bind N=64
 try ../tests/gen/numbers_of_the_launch --dtype fp16 --target sm_75 --bind p=0.3 --bind M=5 --bind N=33
 try ../tests/gen/strides --set D=64 --bind batch=1 --bind heads=4 --bind len=150
+try ../tests/gen/choices --set D=64 --bind b=2 --bind h=3 --bind q=70 --bind kv=133
+try ../tests/gen/choices --set D=64 --target sm_90a --bind b=1 --bind h=3 --bind q=70 --bind kv=70
 try ../tests/gen/pooled --bind b=2 --bind C=3 --bind L=50
 try ../tests/gen/kept_output --bind M=20 --bind N=96
 try ../tests/gen/slots --set HeadDim=64 --dtype fp16 --bind batch=1 --bind heads=2 --bind q_len=200 --bind kv_len=1

@@ -243,6 +243,8 @@ static void element_condition(Checker *c, const Expr *e)
     } else if (compares_numbers(c, e)) {
         if (values_number(c, e->a))
             values_number(c, e->b);
+    } else if (e->kind == EXPR_CALL && !eval_aff(&c->env, e, NULL)) {
+        values_number(c, e);
     } else {
         values_condition(c, e);
     }

@@ -148,13 +148,19 @@ static bool is_truth(const Parser *p, const Token *tok, const char *word)
            memcmp(text + 1, word + 1, len - 1) == 0;
 }
 
+/* `where (c, a, b)` among operands is the function, which is called like the clause. */
+static bool is_choice(const Parser *p)
+{
+    return at_word(p, WORD_WHERE) && peek(p).kind == TOK_LPAREN;
+}
+
 /* `blockIdx.x` is one name. */
 static Expr *parse_name(Parser *p)
 {
     Token tok = p->tok;
     Expr *e;
 
-    if (tok.word != WORD_NONE && tok.word <= WORD_LAST_RESERVED) {
+    if (tok.word != WORD_NONE && tok.word <= WORD_LAST_RESERVED && !is_choice(p)) {
         parse_expected(p, "an operand");
         return nothing(p);
     }

@@ -391,6 +391,10 @@ static TileValue *call_value(Lower *lo, const Expr *e)
         return no_operation(lo, e, "no such function");
     TileValue *v = value_of(lo, e->args[0]);
     if (e->n_args == 1) return rw_unary(&lo->rw, op, v);
+    if (op_info(op)->arity == 3) {
+        TileValue *b = value_of(lo, e->args[1]), *c = value_of(lo, e->args[2]), *args[] = {v, b, c};
+        return rw_element(&lo->rw, op, 3, args);
+    }
     for (int i = 1; i < e->n_args; i++) v = rw_binary(&lo->rw, op, v, value_of(lo, e->args[i]));
     return v;
 }
@@ -472,7 +476,8 @@ static TileValue *value_of(Lower *lo, const Expr *e)
 static bool selects(Lower *lo, const Expr *e)
 {
     double number;
-    if (varies(lo, e) || reads_elements(e)) return varies(lo, e);
+    if (varies(lo, e)) return true;
+    if (reads_elements(e)) return e->kind == EXPR_CALL && !eval_aff(&lo->env, e, NULL);
     make_integers(lo, e);
     return has_parts(e) && !eval_float(&lo->env, e, &number) && !eval_aff(&lo->env, e, NULL);
 }

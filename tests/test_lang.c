@@ -220,6 +220,30 @@ static void fences_in_other_languages_are_skipped(void **state)
 
 /* ---- statements ---------------------------------------------------------------------------------- */
 
+/* What is written in another way and means the same. */
+static void spellings_are_understood(void **state)
+{
+    static const char *const pairs[][2] = {
+        {"Compute GEMM(Q, K.T) -> S", "Compute GEMM Q, K.T and get S"},
+        {"Compute S = Softmax(S)", "Compute Softmax (S) and get S"},
+        {"Compute O = GEMM P, V", "Compute GEMM P, V and get O"},
+        {"Compute Max(m, max(a, 3)) and get new m", "Compute Max m, max(a, 3) and get new m"},
+        {"Compute Where(a < b), S, 0 => T", "Compute Where (a < b), S, 0 and get T"},
+        {"Compute GEMM P, V into O", "Compute GEMM P, V and get O"},
+        {"Compute Cast S to bf16 and get P", "Compute Cast S, bf16 and get P"},
+        {"Compute Cast S as bf16 and get P", "Compute Cast S, bf16 and get P"},
+        {"Index i over M, j over N from 2", "Index i over M\nIndex j over N from 2"},
+        {"if a\n  x = 1\nendif", "if a\n  x = 1\nend"},
+    };
+    Fixture *f = *state;
+
+    for (size_t i = 0; i < TW_COUNT(pairs); i++) {
+        const char *other = printed(f, parse_whole(f, pairs[i][0]));
+
+        assert_string_equal(other, printed(f, parse_whole(f, pairs[i][1])));
+    }
+}
+
 static void tensors_are_declared(void **state)
 {
     Fixture *f = *state;
@@ -629,10 +653,23 @@ static const Mistake mistakes[] = {
     {"Grid x", TW0102, 1, 7, NULL},
     {"Compute", TW0102, 1, 8, NULL},
     {"Compute Add A, and get B", TW0102, 1, 16, NULL},
-    {"Compute Add A, B and take C", TW0102, 1, 22, NULL},
+    {"Compute Add A, B and take C", TW0102, 1, 22, "get"},
+    {"Compute Add A, B and acumulate C", TW0102, 1, 22, "accumulate"},
+    {"Compute C = Add A, B and get D", TW0102, 1, 22, NULL},
+    {"Compute Softmax(A, axis = 1) and get B", TW0102, 1, 20, NULL},
+    {"Compute Softmax A along N and get B", TW0102, 1, 19, "over"},
+    {"Compute Mask S if a < b", TW0102, 1, 16, "where"},
+    {"Compute Mask S where a < b with -inf", TW0102, 1, 28, "else"},
+    {"Compute Define B (M, N) as 0 if a < b else 1", TW0102, 1, 30, NULL},
+    {"Compute Define B (M, N) as a < b ? 0 : 1", TW0101, 1, 34, NULL},
+    {"if a == 3 then\nend", TW0102, 1, 11, ""},
+    {"S = GEMM(Q, K.T)", TW0102, 1, 1, "Compute GEMM Q, K.T and get S"},
+    {"Index q in N", TW0102, 1, 9, "over"},
+    {"Const D = 64", TW0106, 1, 1, "Param"},
     {"Compute Define M as 3", TW0102, 1, 18, NULL},
     {"Copy Q from global", TW0102, 1, 19, NULL},
-    {"Copy Q to shared", TW0102, 1, 17, NULL},
+    {"Copy Q to shared", TW0102, 1, 8, "from global to"},
+    {"Copy O to global", TW0102, 1, 8, "from register to"},
     {"Copy Q from global to shared [x = 1]", TW0102, 1, 31, NULL},
     {"Allocate S (3, 4)", TW0102, 1, 18, NULL},
     {"Reshape S to (a, b)", TW0102, 1, 11, NULL},
@@ -918,7 +955,7 @@ int main(void)
         TEST(operations_are_found_by_any_spelling), TEST(operations_have_values),
         TEST(every_text_parses_and_round_trips), TEST(canonical_texts_print_as_they_stand),
         TEST(fences_separate_fragments), TEST(fences_in_other_languages_are_skipped),
-        TEST(tensors_are_declared), TEST(several_names_share_a_declaration), TEST(grids_have_two_forms),
+        TEST(spellings_are_understood), TEST(tensors_are_declared), TEST(several_names_share_a_declaration), TEST(grids_have_two_forms),
         TEST(positions_have_an_origin), TEST(copies_take_their_parts_in_any_order), TEST(copies_may_accumulate),
         TEST(allocations_have_offsets), TEST(computations_have_results), TEST(computations_have_modifiers),
         TEST(loops_have_three_spellings), TEST(blocks_by_indentation_end_without_end),

@@ -39,6 +39,7 @@ Word lex_word(const char *text, size_t len)
         {"coor", WORD_COORDINATE}, {"coord", WORD_COORDINATE}, {"coords", WORD_COORDINATE},
         {"stage", WORD_STAGE}, {"empty", WORD_EMPTY}, {"rows", WORD_ROWS}, {"memory", WORD_MEMORY},
         {"operator", WORD_OPERATOR}, {"kernel", WORD_KERNEL}, {"end", WORD_END},
+        {"endif", WORD_END}, {"endfor", WORD_END},
         {"elif", WORD_ELIF}, {"elseif", WORD_ELIF},
     };
 
@@ -176,7 +177,7 @@ static const Sign signs[] = {
     {"...", TOK_ELLIPSIS, WORD_NONE}, {"**", TOK_POWER, WORD_NONE}, {"==", TOK_EQ, WORD_NONE},
     {"!=", TOK_NE, WORD_NONE},        {"<=", TOK_LE, WORD_NONE},    {">=", TOK_GE, WORD_NONE},
     {"&&", TOK_NAME, WORD_AND},       {"||", TOK_NAME, WORD_OR},    {"!", TOK_NAME, WORD_NOT},
-    {"->", TOK_NAME, WORD_GET},       {"\xe2\x86\x92", TOK_NAME, WORD_GET},
+    {"->", TOK_NAME, WORD_GET},       {"=>", TOK_NAME, WORD_GET},   {"\xe2\x86\x92", TOK_NAME, WORD_GET},
     {"(", TOK_LPAREN, WORD_NONE},     {")", TOK_RPAREN, WORD_NONE}, {"[", TOK_LBRACKET, WORD_NONE},
     {"]", TOK_RBRACKET, WORD_NONE},   {",", TOK_COMMA, WORD_NONE},  {":", TOK_COLON, WORD_NONE},
     {"=", TOK_ASSIGN, WORD_NONE},     {"<", TOK_LT, WORD_NONE},     {">", TOK_GT, WORD_NONE},

@@ -307,22 +307,38 @@ static void refuse_bare_name(Parser *p, const Stmt *s)
                        "'%s' stands behind the memory space without an 'as'", word);
 }
 
+/* `Copy O to global`: what lies in global memory is made in registers, and what lies there came from global memory. */
+static void refuse_no_source(Parser *p, const Stmt *s, Span to)
+{
+    const char *from = s->to_space == SPACE_GLOBAL ? "register" : "global";
+
+    if (s->to_space == SPACE_NONE)
+        parse_expected(p, "'from' and a memory space");
+    else
+        parse_fail_fix(p, TW0102, to, arena_printf(p->arena, "from %s to", from), "say where they are",
+                       "a Copy says where the elements come from as well");
+}
+
 /* copy = "Copy" reference { "," reference } { "(" items ")" | "as" NAME | "in" coordinates | "from" space
  *        | "to" space | stage | "where" expr | "else" expr | "and" "accumulate" } */
 Stmt *parse_copy(Parser *p, Stmt *s, Block *out)
 {
     int first = out->len;
+    Span to = {0};
 
     parse_copied(p, s);
     while (accept_token(p, TOK_COMMA)) {
         s = another_stmt(p, s, out);
         parse_copied(p, s);
     }
-    while (parse_copy_part(p, s))
-        continue;
+    for (bool more = true; more;) {
+        if (at_word(p, WORD_TO))
+            to = token_span(p);
+        more = parse_copy_part(p, s);
+    }
     refuse_bare_name(p, s);
     if (s->space == SPACE_NONE)
-        parse_expected(p, "'from' and a memory space");
+        refuse_no_source(p, s, to);
     if (s->to_space == SPACE_NONE)
         parse_expected(p, "'to' and a memory space");
     if (out->len > first)
@@ -335,13 +351,49 @@ Stmt *parse_copy(Parser *p, Stmt *s, Block *out)
 
 static bool at_modifier(const Parser *p)
 {
-    static const Word words[] = {WORD_AND, WORD_GET, WORD_ACCUMULATE, WORD_WITH, WORD_WHERE, WORD_ELSE,
-                                 WORD_OVER, WORD_TO, WORD_BY, WORD_STEP, WORD_AS};
+    static const Word words[] = {WORD_AND, WORD_GET, WORD_ACCUMULATE, WORD_INTO, WORD_WITH, WORD_WHERE, WORD_ELSE, WORD_OVER, WORD_TO, WORD_BY, WORD_STEP, WORD_AS};
 
     for (size_t i = 0; i < TW_COUNT(words); i++)
         if (at_word(p, words[i]))
             return true;
     return false;
+}
+
+/* `GEMM(Q, K.T)`: several operands in the brackets of a call, which hold no single expression. */
+static bool at_call(const Parser *p)
+{
+    Lexer lexer = p->lexer;
+    int depth = 1;
+
+    if (p->tok.kind != TOK_LPAREN || p->tok.start != p->prev_end)
+        return false;
+    while (depth > 0) {
+        Token next = lex_next(&lexer);
+
+        if (token_ends_line(next.kind))
+            return false;
+        if (next.kind == TOK_COMMA && depth == 1)
+            return true;
+        depth += next.kind == TOK_LPAREN || next.kind == TOK_LBRACKET;
+        depth -= next.kind == TOK_RPAREN || next.kind == TOK_RBRACKET;
+    }
+    return false;
+}
+
+/* `Softmax S, axis = -1`: operands have places and no names. */
+static bool refuse_named_operand(Parser *p)
+{
+    const char *name = word_here(p);
+    bool along = strcmp(name, "axis") == 0 || strcmp(name, "dim") == 0;
+
+    if (p->tok.kind != TOK_NAME || peek(p).kind != TOK_ASSIGN)
+        return false;
+    if (along)
+        parse_fail(p, TW0102, token_span(p), "an operand has no name: the dimension stands behind 'over', where it is not "
+                   "the last one");
+    else
+        parse_fail(p, TW0102, token_span(p), "an operand has no name: '%s =' says nothing here", name);
+    return true;
 }
 
 /* args = operand { "," operand }, where the first operand of Where is a whole expr:
@@ -353,14 +405,21 @@ static void parse_args(Parser *p, Stmt *s)
 
     if (at_line_end(p) || at_modifier(p))
         return;
-    p->lone_comment = true;
+    bool called = at_call(p);
+    if (called)
+        advance(p);
+    p->lone_comment = !called;
     do {
         join_line(p);
+        if (refuse_named_operand(p))
+            break;
         Expr *arg = condition ? parse_expr(p) : parse_operand(p);
 
         condition = false;
         vec_push(p->arena, &args, arg);
     } while (accept_token(p, TOK_COMMA));
+    if (called)
+        expect(p, TOK_RPAREN);
     p->lone_comment = false;
     s->args = args.data;
     s->n_args = args.len;
@@ -388,6 +447,11 @@ static void parse_with(Parser *p, Stmt *s)
         s->empty_rows = parse_expr(p);
         return;
     }
+    if (p->tok.kind != TOK_NAME || p->tok.word == WORD_INF) {
+        parse_fail_fix(p, TW0102, (Span){p->prev_end - 4, p->prev_end}, "else", "a value stands behind 'else'",
+                       "'with' is followed by names, not by %s", token_show(p, &p->tok));
+        return;
+    }
     vec_push(p->arena, &names, parse_reference(p));
     while (!p->failed) {
         Word next = at_word(p, WORD_AND) ? word_after_and(p) : WORD_NONE;
@@ -400,9 +464,28 @@ static void parse_with(Parser *p, Stmt *s)
     s->n_with = names.len;
 }
 
-/* result = ["and"] ("get" ["new"] reference ["(" items ")"] | "accumulate" ["to" | "into"] reference) */
+/* `and store O`, `and acumulate O` */
+static void refuse_result(Parser *p)
+{
+    const char *word = word_here(p), *meant = word_distance(word, "accumulate", 2) <= 2 ? "accumulate" : "get";
+
+    if (p->tok.kind == TOK_NAME && peek(p).kind == TOK_NAME)
+        parse_fail_fix(p, TW0102, token_span(p), meant, arena_printf(p->arena, "write '%s'", meant),
+                       "expected 'get' or 'accumulate' after 'and', found '%s'", word);
+    else
+        parse_expected(p, "'get' or 'accumulate' after 'and'");
+}
+
+/* result = ["and"] ("get" ["new"] reference ["(" items ")"] | "accumulate" ["to" | "into"] reference)
+ *        | "into" reference */
 static void parse_result(Parser *p, Stmt *s)
 {
+    bool into = accept_word(p, WORD_INTO);
+
+    if (s->result != RESULT_NONE) {
+        parse_fail(p, TW0102, token_span(p), "the result has a name already, in front of the operation");
+        return;
+    }
     accept_word(p, WORD_AND);
     if (accept_word(p, WORD_ACCUMULATE)) {
         s->result = RESULT_ACCUMULATE;
@@ -411,8 +494,8 @@ static void parse_result(Parser *p, Stmt *s)
         s->dest = parse_reference(p);
         return;
     }
-    if (!accept_word(p, WORD_GET)) {
-        parse_expected(p, "'get' or 'accumulate' after 'and'");
+    if (!into && !accept_word(p, WORD_GET)) {
+        refuse_result(p);
         return;
     }
     s->result = accept_word(p, WORD_NEW) ? RESULT_GET_NEW : RESULT_GET;
@@ -478,19 +561,44 @@ static void parse_operation(Parser *p, Stmt *s)
     advance(p);
 }
 
-/* Cast X, fp16: the second operand is an element type. */
-static void note_cast(Stmt *s)
+/* Cast X, fp16: the second operand is an element type. Also understood: `Cast X to fp16`, `Cast X as fp16`. */
+static void note_cast(Parser *p, Stmt *s)
 {
-    if (s->op_known && op_info(s->op)->class == OPC_CAST && s->n_args == 2 && s->args[1]->kind == EXPR_NAME) {
+    Expr **type = s->to ? &s->to : &s->value;
+
+    if (!s->op_known || op_info(s->op)->class != OPC_CAST)
+        return;
+    if (s->n_args == 1 && *type) {
+        Exprs args = {0};
+
+        vec_push(p->arena, &args, s->args[0]);
+        vec_push(p->arena, &args, *type);
+        s->args = args.data;
+        s->n_args = args.len;
+        *type = NULL;
+    }
+    if (s->n_args == 2 && s->args[1]->kind == EXPR_NAME) {
         s->has_dtype = dtype_parse(s->args[1]->name, &s->dtype);
         s->dtype_span = s->args[1]->span;
     }
 }
 
-/* compute = "Compute" NAME [args] { modifier } [result] */
+/* `Compute S = GEMM Q, K.T` is understood like `Compute GEMM Q, K.T and get S`. */
+static void parse_early_result(Parser *p, Stmt *s)
+{
+    if (p->tok.kind != TOK_NAME || peek(p).kind != TOK_ASSIGN)
+        return;
+    s->dest = parse_reference(p);
+    s->result = RESULT_GET;
+    advance(p);
+    join_line(p);
+}
+
+/* compute = "Compute" [NAME "="] NAME [args] { modifier } [result] */
 Stmt *parse_compute(Parser *p, Stmt *s, Block *out)
 {
     (void)out;
+    parse_early_result(p, s);
     parse_operation(p, s);
     if (s->op_known && op_info(s->op)->class == OPC_DEFINE) {
         parse_defined(p, s);
@@ -499,11 +607,11 @@ Stmt *parse_compute(Parser *p, Stmt *s, Block *out)
     parse_args(p, s);
     while (parse_compute_part(p, s))
         continue;
-    if (at_word(p, WORD_AND) || at_word(p, WORD_GET) || at_word(p, WORD_ACCUMULATE))
+    if (at_word(p, WORD_AND) || at_word(p, WORD_GET) || at_word(p, WORD_ACCUMULATE) || at_word(p, WORD_INTO))
         parse_result(p, s);
     while (!p->failed && parse_compute_part(p, s)) /* liberal: modifiers behind the result */
         continue;
-    note_cast(s);
+    note_cast(p, s);
     return s;
 }
 

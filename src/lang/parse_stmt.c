@@ -36,19 +36,46 @@ const char *take_tail(Parser *p)
     return join_comments(p, NULL, n);
 }
 
-static void expect_line_end(Parser *p, bool compares)
+/* Words of other languages, and of none, for clauses of ours. */
+static const struct { const char *word, *clause; StmtKind kind; } others[] = {
+    {"along", "over", STMT_COMPUTE}, {"across", "over", STMT_COMPUTE}, {"if", "where", STMT_COMPUTE},
+    {"when", "where", STMT_COMPUTE}, {"unless", "where not", STMT_COMPUTE}, {"otherwise", "else", STMT_COMPUTE},
+    {"if", "where", STMT_COPY},      {"then", "", STMT_IF},            {"do", "", STMT_FOR},
+};
+
+/* What has no place behind s: the clause that was meant, if the word says it. */
+static void refuse_rest(Parser *p, const Stmt *s)
+{
+    const char *text = p->source->text + p->tok.start;
+    size_t len = (size_t)(p->tok.end - p->tok.start);
+
+    if (s && s->value && p->tok.kind == TOK_NAME && text_is(text, len, "if")) {
+        parse_fail(p, TW0102, token_span(p), "'if' means nothing here: where(c, a, b) is a where c holds, else b");
+        return;
+    }
+    for (size_t i = 0; p->tok.kind == TOK_NAME && i < TW_COUNT(others); i++)
+        if (others[i].kind == p->kind && text_is(text, len, others[i].word)) {
+            parse_fail_fix(p, TW0102, token_span(p), others[i].clause,
+                           *others[i].clause ? arena_printf(p->arena, "write '%s'", others[i].clause) : "remove it",
+                           "'%s' means nothing here", others[i].word);
+            return;
+        }
+    parse_expected(p, "the end of the statement");
+}
+
+static void expect_line_end(Parser *p, const Stmt *s)
 {
     settle_comment(p);
-    if (compares && p->tok.kind == TOK_ASSIGN)
+    if (s && s->where && p->tok.kind == TOK_ASSIGN)
         parse_fail_fix(p, TW0111, token_span(p), "==", "write '=='", "'=' does not compare");
     else if (!at_line_end(p))
-        parse_expected(p, "the end of the statement");
+        refuse_rest(p, s);
 }
 
 /* The statement's first line ends here; its trailing comment joins it. */
 static void finish_line(Parser *p, Stmt *s)
 {
-    expect_line_end(p, s->where != NULL);
+    expect_line_end(p, s);
     s->span.end = p->prev_end > s->span.start ? p->prev_end : s->span.start;
     s->comment = take_comments(p, s->comment);
 }
@@ -286,6 +313,23 @@ static Stmt *parse_tensor(Parser *p, Stmt *s, Block *out)
     return s;
 }
 
+/* `S = GEMM(Q, K.T)`: `=` names numbers, and tensors are computed by statements. */
+static void refuse_tensor(Parser *p, const Stmt *s)
+{
+    const Expr *e = s->value;
+    OpId op;
+
+    if (p->failed || e->kind != EXPR_CALL || !op_find(e->name, &op) || op_info(op)->class == OPC_ELEMENT)
+        return;
+    int from = e->span.start + (int)strlen(e->name), to = e->span.end - 1;
+    while (p->source->text[from] != '(')
+        from++;
+    const char *args = arena_strndup(p->arena, p->source->text + from + 1, (size_t)(to - from - 1));
+    parse_fail_fix(p, TW0102, (Span){s->name_span.start, e->span.end},
+                   arena_printf(p->arena, "Compute %s %s and get %s", op_info(op)->name, args, s->name), "compute it",
+                   "'=' names a number; %s gives a tensor", op_info(op)->name);
+}
+
 /* param = "Param" NAME ["=" expr] {"," NAME ["=" expr]};  let = "Let" NAME "=" expr {...} */
 static Stmt *parse_binding(Parser *p, Stmt *s, Block *out)
 {
@@ -295,6 +339,7 @@ static Stmt *parse_binding(Parser *p, Stmt *s, Block *out)
             expect(p, TOK_ASSIGN);
             join_line(p);
             s->value = parse_expr(p);
+            refuse_tensor(p, s);
         }
         if (!accept_token(p, TOK_COMMA))
             return s;
@@ -346,16 +391,21 @@ static Stmt *parse_assign(Parser *p, Stmt *s, Block *out)
     return peek(p).kind == TOK_COMMA ? parse_assignments(p, s, out) : parse_binding(p, s, out);
 }
 
-/* index = "Index" NAME "over" NAME ["from" expr] */
+/* index = "Index" NAME "over" NAME ["from" expr] {"," NAME "over" NAME ["from" expr]} */
 static Stmt *parse_position(Parser *p, Stmt *s, Block *out)
 {
-    (void)out;
-    s->name = take_name(p, &s->name_span);
-    expect_word(p, WORD_OVER, "'over' and a dimension");
-    s->over = take_name(p, NULL);
-    if (accept_word(p, WORD_FROM))
-        s->value = parse_expr(p);
-    return s;
+    for (;;) {
+        s->name = take_name(p, &s->name_span);
+        if (at_word(p, WORD_IN) && peek(p).kind == TOK_NAME)
+            parse_fail_fix(p, TW0102, token_span(p), "over", "write 'over'", "a position goes over a dimension");
+        expect_word(p, WORD_OVER, "'over' and a dimension");
+        s->over = take_name(p, NULL);
+        if (accept_word(p, WORD_FROM))
+            s->value = parse_expr(p);
+        if (!accept_token(p, TOK_COMMA))
+            return s;
+        s = another_stmt(p, s, out);
+    }
 }
 
 typedef VEC(Coord) Coords;
@@ -457,7 +507,7 @@ static BlockStop parse_else(Parser *p, Block *orelse)
         return parse_else_if(p, orelse);
     accept_token(p, TOK_COLON);
     header.end = p->prev_end;
-    expect_line_end(p, false);
+    expect_line_end(p, NULL);
     return parse_body(p, orelse, header, false);
 }
 
@@ -528,6 +578,7 @@ static bool verb_find(const char *text, size_t len, StmtKind *kind)
     static const struct { const char *verb; StmtKind kind; } verbs[] = {
         {"Load", STMT_COPY}, {"Store", STMT_COPY},     {"Move", STMT_COPY}, {"Alloc", STMT_ALLOCATE},
         {"Loop", STMT_FOR},  {"Calculate", STMT_COMPUTE}, {"Parameter", STMT_PARAM},
+        {"Dim", STMT_PARAM}, {"Const", STMT_PARAM},    {"Constant", STMT_PARAM}, {"Position", STMT_INDEX},
     };
 
     for (size_t i = 0; i < TW_COUNT(verbs); i++)
@@ -619,7 +670,7 @@ static bool skip_elision(Parser *p)
         parse_fail(p, TW0102, (Span){start, p->prev_end}, "dots stand for statements: write them out");
     else
         diag_add(p->diags, TW0109, (Span){start, p->prev_end}, "dots stand for statements that are left out");
-    expect_line_end(p, false);
+    expect_line_end(p, NULL);
     return true;
 }
 

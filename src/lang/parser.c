@@ -96,6 +96,8 @@ static void bad_token(Parser *p)
     else if (*text == '@')
         parse_fail(p, TW0101, token_span(p), "'@' is not an operator; a matrix product is a statement: "
                    "`Compute GEMM A, B and get C`");
+    else if (*text == '?')
+        parse_fail(p, TW0101, token_span(p), "'?' is not an operator: where(c, a, b) is a where c holds, else b");
     else if (*text == '^' && text[1] == 'T' && !is_wordy(text[2]))
         parse_fail_fix(p, TW0101, token_span(p), ".", "a transposed matrix is X.T", "'^' does not transpose");
     else if (*text == '^')

@@ -112,6 +112,8 @@ const char *symn(Syms *syms, const char *text, size_t len);
 bool text_equal_nocase(const char *a, const char *b);
 /* How many single-letter edits turn a into b; at most limit + 1. */
 int text_distance(const char *a, const char *b, int limit);
+/* Of names, which are often meant where only capitals differ: then 0. */
+int name_distance(const char *a, const char *b, int limit);
 
 /* ---- sources and diagnostics --------------------------------------------- */
 

@@ -277,3 +277,8 @@ int text_distance(const char *a, const char *b, int limit)
     }
     return row[blen] > limit ? limit + 1 : row[blen];
 }
+
+int name_distance(const char *a, const char *b, int limit)
+{
+    return text_equal_nocase(a, b) ? 0 : text_distance(a, b, limit);
+}

@@ -86,7 +86,7 @@ static const char *nearest(const Names *names, const char *word, int most)
     int best = most + 1;
 
     for (int i = 0; i < names->list.len; i++) {
-        int d = text_distance(word, names->list.data[i], best);
+        int d = name_distance(word, names->list.data[i], best);
 
         if (d < best && strcmp(names->list.data[i], word) != 0) {
             best = d;
@@ -101,7 +101,7 @@ bool propose_nearest(Suggester *s)
     Names names = names_of(s, add_names);
     Span word = word_at(s, s->diag->span.start);
     const char *text = text_of(s, word), *name;
-    int most = word.end - word.start > 5 ? 2 : 1;
+    int len = word.end - word.start, most = len > 5 ? 2 : len > 1; /* of one letter any other is as near */
 
     name = word.end > word.start ? nearest(&names, text, most) : NULL;
     return name && suggest_edit(s, word, name, meant(s, name));

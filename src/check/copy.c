@@ -22,7 +22,7 @@ static const char *nearest_dimension(const Place *p, const char *name)
     int best = edits_limit(name) + 1;
     const char *nearest = NULL;
     for (int i = 0; i < p->rank; i++) {
-        int d = p->dims[i].axis ? text_distance(name, p->dims[i].axis, best) : best;
+        int d = p->dims[i].axis ? name_distance(name, p->dims[i].axis, best) : best;
         if (d < best) {
             best = d;
             nearest = p->dims[i].axis;

@@ -60,7 +60,7 @@ static const char *nearest_tensor(const Checker *c, const char *name)
     int best = edits_limit(name) + 1;
     const char *nearest = NULL;
     for (int i = 0; i < c->tensors.len; i++) {
-        int d = text_distance(name, c->tensors.data[i]->name, best);
+        int d = name_distance(name, c->tensors.data[i]->name, best);
         if (d < best) {
             best = d;
             nearest = c->tensors.data[i]->name;

@@ -60,7 +60,7 @@ const char *eval_nearest(const EvalEnv *env, const char *name)
     int limit = strlen(name) < 2 ? 0 : strlen(name) < 4 ? 1 : 2, best = limit + 1;
     const char *nearest = NULL;
     for (int i = 0; i < env->names.len; i++) {
-        int d = text_distance(name, env->names.data[i].name, limit);
+        int d = name_distance(name, env->names.data[i].name, limit);
         if (d < best) {
             best = d;
             nearest = env->names.data[i].name;

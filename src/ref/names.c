@@ -91,7 +91,7 @@ static const char *nearest_word(const char *name, const char *const *words, int 
     const char *found = NULL;
 
     for (int i = 0; i < n; i++) {
-        int distance = text_equal_nocase(name, words[i]) ? 0 : text_distance(name, words[i], limit);
+        int distance = name_distance(name, words[i], limit);
 
         if (distance < best) {
             best = distance;

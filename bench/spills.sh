@@ -1,18 +1,20 @@
 #!/bin/sh
 # spills.sh: registers and spills that ptxas reports for the kernels of ops/, at
 # the choices that the reasoner makes: each operator's heading tells how it is
-# made, with other head dimensions, element types and targets put in, causal and not. A
+# made, with other head dimensions or sizes, element types and targets put in, causal and not. A
 # line a kernel, both entries; the exit status is 1 where any spills.
 #
 #   bench/spills.sh [OPERATOR...]        all of ops/
 #
-# Environment: TW (build/tw), TARGETS, DTYPES, DIMS (192/128: values are narrower), MASKS
-# (0, 1: causal): lists to go through. Does nothing where there is no ptxas.
+# Environment: TW (build/tw), TARGETS, DTYPES, DIMS (of heads; 192/128: values are narrower), SIZES (of
+# K, L, N and F where there are no heads; -: as they are), MASKS (0, 1: causal): lists to go through.
+# Does nothing where there is no ptxas.
 
 tw=${TW:-build/tw}
 TARGETS=${TARGETS:-sm_75 sm_80 sm_86 sm_89 sm_90a}
 DTYPES=${DTYPES:-fp16 bf16 e4m3}
 DIMS=${DIMS:-40 64 80 96 128 160 192 256 192/128}
+SIZES=${SIZES:-- 1024 4096}
 MASKS=${MASKS:-1 0}
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
@@ -53,22 +55,25 @@ printf '%-32s %-6s %-5s %7s %6s %9s %8s\n' entry target dtype dim causal registe
 for op; do
     gen=$(sed -n "s/^#   tw gen [^ ]* *//p; /^Operator/q" "ops/$op.tl" | sed 's/--dtype.*//')
     dims=-
-    case $gen in *HeadDim=* | *Half=*) dims=$DIMS ;; esac
+    case $gen in
+    *HeadDim=* | *Half=*) dims=$DIMS ;;
+    *[KLNF]=*) dims=$SIZES ;;
+    esac
     grep -q '^  Param  causal' "ops/$op.tl" && masks=$MASKS || masks=-
     for target in $TARGETS; do
         for dtype in $DTYPES; do
             has "$target" "$dtype" || continue
             for dim in $dims; do
-                half=0 values=
+                half=0 values= sizes=
                 case $dim in
                 */*) grep -q '^  Param  VDim' "ops/$op.tl" || continue
                      values="--set VDim=${dim#*/}" ;;
                 esac
-                [ "$dim" = - ] || half=$((${dim%/*} / 2))
+                [ "$dim" = - ] || half=$((${dim%/*} / 2)) sizes="s/--set \([FKLN]\)=[0-9]*/--set \1=$dim/g"
                 for mask in $masks; do
                     # shellcheck disable=SC2046,SC2086 # options are words
                     row "$op" "$target" "$dtype" "$dim" "$mask" \
-                        $(echo "$gen" | sed "s/HeadDim=[0-9]*/HeadDim=${dim%/*}/; s/Half=[0-9]*/Half=$half/") $values
+                        $(echo "$gen" | sed "s/HeadDim=[0-9]*/HeadDim=${dim%/*}/; s/Half=[0-9]*/Half=$half/; $sizes") $values
                 done
             done
         done

@@ -138,6 +138,13 @@ awk '/^[.]visible/ { entry++ } /%ctaid.x;/ { blocks[entry]++ } /and.b32 .*, -214
     "$dir/attention.sm_80.ptx"
 report "attention: what follows from numbers of lanes and blocks is made anew in the entry for any alignment" $?
 
+# The same where an entry for aligned rows has few registers beside its tiles.
+# shellcheck disable=SC2046
+"$tw" gen $(heading linear_attention gen) --set HeadDim=176 --cubin=never -o "$dir" >/dev/null 2>&1 </dev/null
+awk '/^[.]visible/ { entry++ } /%ctaid.x;/ { blocks[entry]++ } /bar.warp.sync/ { stretches[entry]++ }
+     END { exit !(blocks[1] == 2 && stretches[1] > 8 && stretches[1] < stretches[2]) }' "$dir/linear_attention.sm_80.ptx"
+report "linear_attention: the same for aligned rows, where tiles leave few registers" $?
+
 # With nothing said ptxas may spill registers of an entry for any addresses.
 # shellcheck disable=SC2046
 "$tw" gen $(heading rmsnorm gen) -o "$dir" >/dev/null 2>&1 </dev/null

@@ -9,11 +9,11 @@ n=0 bad=0
 
 command -v ptxas >/dev/null || { echo '1..0 # SKIP there is no ptxas'; exit 0; }
 
-# clean OP TARGET DTYPE DIM [MASK]
+# clean OP TARGET DTYPE DIM|SIZE [MASK]
 clean()
 {
     n=$((n + 1))
-    if TW=$tw TARGETS=$2 DTYPES=$3 DIMS=$4 MASKS=${5:-1} sh bench/spills.sh "$1" >"$dir/out" 2>&1 && grep -q '  0$' "$dir/out"; then
+    if TW=$tw TARGETS=$2 DTYPES=$3 DIMS=$4 SIZES=$4 MASKS=${5:-1} sh bench/spills.sh "$1" >"$dir/out" 2>&1 && grep -q '  0$' "$dir/out"; then
         echo "ok $n - $*"
     else
         echo "not ok $n - $*"
@@ -43,6 +43,13 @@ clean rotary_attention sm_90a bf16 96  # tables that nothing reads in the loop
 clean rotary_attention sm_90a bf16 128 # three tiles that a loop streams, and one beside them
 clean qk_norm_attention sm_90a bf16 160 # an operand that is rounded before the loop
 clean differential_attention sm_80 bf16 64 # four products in a turn
+clean linear_attention sm_80 bf16 176   # registers that are scarce beside two tiles
+clean attention_backward sm_80 bf16 56 0 # what follows two products is made anew behind the loop
+clean attention sm_89 bf16 88 0         # half of a thread's registers
+clean softcap sm_89 e4m3 96 0           # operands of 8 bits, a third of the registers
+clean attention_lse sm_75 fp16 248      # tiles on their way beside a wide sum
+clean differential_attention sm_75 fp16 176 # four products
+clean rmsnorm_gemm sm_75 fp16 4096      # an operand that is computed, tiles on their way
 
 echo "1..$n"
 exit $bad

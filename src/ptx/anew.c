@@ -1,12 +1,11 @@
 /* anew.c: what follows from the lane's number and the block's, made anew where it is wanted.
  *
  * An address is the same in each turn of a loop, and its parts are the same behind the loop as
- * ahead of it. So ptxas makes each once and keeps it, in registers that the entry for any
- * alignment does not have: it spills some, since it counts on as many for elements on their way.
- * There every operation of a loop that multiplies has a lane's number of its own, and so has what
- * comes behind a loop that makes a product in each turn, with a block's number of its own: a 0 is added that ptxas does not know,
- * the sign of the loop's counter. What follows from it goes no further out than to that loop
- * (Emitter.floor), and of what does not change only the lane's number stands through it.
+ * ahead of it. So ptxas makes each once and keeps it, and where registers are scarce (room.c) it
+ * spills some. There every operation of a loop that multiplies has a lane's number of its own, and
+ * so has what comes behind the loop, with a block's number of its own: a 0 is added that ptxas does
+ * not know, the sign of the loop's counter. What follows from it goes no further out than to that
+ * loop (Emitter.floor), and of what does not change only the lane's number stands through it.
  */
 #include "ptx/emit.h"
 
@@ -25,16 +24,10 @@ static const char *unknown_zero(Emitter *e, const char *counter)
     return zero;
 }
 
-/* Where warpgroups multiply, blocks have more warps for as many rows, and ptxas has kept within its registers. */
-bool an_is_wanted(const Emitter *e)
-{
-    return !e->aligned && !e->role && !e->target->has_wgmma;
-}
-
 LaneNumbers an_enter(Emitter *e)
 {
     LaneNumbers kept = {.tid = e->tid, .lane = e->lane, .lanes = e->lanes};
-    if (!an_is_wanted(e) || !e->turn || em_level(e) != e->turn_level) return kept;
+    if (e->room != ROOM_SCARCE || em_level(e) != e->turn_level) return kept;
     const char *zero = unknown_zero(e, e->turn);
     kept.left = true;
     memset(&e->lanes, 0, sizeof e->lanes);

@@ -49,6 +49,9 @@ typedef struct LaneSym {  /* this lane's first row or column in fragments of an 
 } LaneSym;
 typedef VEC(LaneSym) LaneSyms;
 
+/* Registers that a loop's tiles leave for addresses, operand fragments and arithmetic (room.c). */
+typedef enum Room { ROOM_ENOUGH, ROOM_SHORT, ROOM_SCARCE } Room;
+
 typedef struct LaneNumbers { /* of the lane, while an operation has others (anew.c) */
     const char *tid, *lane;
     LaneSyms lanes;
@@ -91,8 +94,9 @@ typedef struct Emitter {
     const char **base;          /* by tensor: REG_RD text, global address */
     const char *(*stride)[TENSOR_MAX_RANK]; /* by tensor and dim: bytes, s64; innermost: immediate */
     const char *smem, *tid, *lane, *warp; /* in a role: of its instance */
-    const char *turn;           /* in a loop where registers are short: its counter, known at turn_level */
+    const char *turn;           /* in a loop that leaves few registers: its counter, known at turn_level */
     int turn_level;
+    Room room;                  /* of the loop that is open */
     LaneSyms lanes;
     int floor;                  /* no text goes to scopes further out */
 
@@ -251,10 +255,14 @@ void mm_step(Emitter *e, DType ta, DType tb, const int *d, const int *c, const i
 void mm_gemm(Emitter *e, const TileOp *op);
 
 /* anew.c: lanes' numbers and blocks' that ptxas takes for others */
-bool an_is_wanted(const Emitter *e);                      /* in this entry */
 LaneNumbers an_enter(Emitter *e);                         /* for an operation: where registers are short */
 void an_leave(Emitter *e, const LaneNumbers *kept);
 void an_behind_loop(Emitter *e, const char *counter);     /* for all that comes behind it */
+
+/* room.c */
+Room rm_of(const Emitter *e, const TileOp *loop);
+bool rm_anew_behind(const Emitter *e, const TileOp *loop); /* whether what comes behind it is to follow from nothing ahead of it */
+int rm_stretch(const Emitter *e); /* units of a product whose operands may be under way at once; 0: any */
 
 /* kernel.c */
 void kn_lanes(Emitter *e, const char *zero);          /* this lane's numbers, with a 0 added; NULL: as they are */

@@ -1,10 +1,6 @@
 /* flow.c: loops and choices, and the registers in which values meet that they merge. */
 #include "ptx/roles.h"
 
-/* Registers that a loop wants beside its tiles: for operand fragments and addresses, and
- * one for so many of a product in each step of arithmetic. */
-enum { FRAGMENTS = 44, PER_STEP = 64 };
-
 /* ---- merged values ----------------------------------------------------------------- */
 
 /* Storage of a value that control flow merges: packed pairs for 16-bit tiles,
@@ -157,48 +153,17 @@ static void set_levels(Emitter *e, const TileBlock *body)
     for (int k = 0; k < body->params.len; k++) e->frags[body->params.data[k]->id].level = em_level(e);
 }
 
-static bool is_matrix_arithmetic(const TileOp *op)
-{
-    bool arithmetic = op->kind == TILE_ELEMENT || op->kind == TILE_MASK || op->kind == TILE_INDEX || op->kind == TILE_REDUCE;
-    if (!arithmetic) return false; /* others need have neither operands nor results */
-    const TileType *t = op->n_args > 0 ? &op->args[0]->type : &op->results[0]->type;
-    return t->rows > 1 && t->cols > 1 && t->dtype == DT_F32;
-}
-
-/* Whether what a loop carries and its largest product leave few of the registers that
- * the kernel's blocks may have, for addresses, operand fragments and the arithmetic; few is
- * all that the entry for any alignment may count on. */
-static bool registers_are_short(const Emitter *e, const TileOp *op)
-{
-    const TileBlock *body = op->regions[0];
-    int blocks = e->kernel->blocks_per_sm > 0 ? e->kernel->blocks_per_sm : 1, taken = 0, product = 0, steps = 0;
-    int most = e->target->regs_per_sm / (blocks * e->kernel->warps * 32) / 8 * 8;
-    bool multiplies = false;
-    for (int k = 0; k < body->params.len; k++)
-        taken += fl_packed(body->params.data[k]) ? fr_words(body->params.data[k]) : e->frags[body->params.data[k]->id].n;
-    for (int i = 0; i < body->ops.len; i++) {
-        const TileOp *inner = body->ops.data[i];
-        steps += is_matrix_arithmetic(inner);
-        multiplies |= inner->kind == TILE_GEMM;
-        if (inner->kind != TILE_GEMM || inner->n_args != 2) continue;
-        const TileType *t = &inner->results[0]->type;
-        int n = lay_fragment_values(t->layout, t->rows, t->cols);
-        product = n > product ? n : product;
-    }
-    most = most < e->target->regs_per_thread ? most : e->target->regs_per_thread;
-    if (an_is_wanted(e)) return multiplies;
-    return !e->role && product > 0 && most - taken - product < FRAGMENTS + steps * product / PER_STEP;
-}
-
 /* An iteration, in a scope of its own. */
 static void iteration(Emitter *e, const TileOp *op, const char *number)
 {
     const char *turn = e->turn;
     int turn_level = e->turn_level;
+    Room room = e->room;
     em_open(e);
     ix_bind(e, op->var, number, em_level(e));
     set_levels(e, op->regions[0]);
-    e->turn = registers_are_short(e, op) ? number : NULL;
+    e->room = rm_of(e, op);
+    e->turn = e->room != ROOM_ENOUGH ? number : NULL;
     e->turn_level = em_level(e);
     e->loops++;
     if (op->unroll <= 1) rv_vote_ahead(e, op->regions[0]);
@@ -206,6 +171,7 @@ static void iteration(Emitter *e, const TileOp *op, const char *number)
     e->loops--;
     e->turn = turn;
     e->turn_level = turn_level;
+    e->room = room;
     em_close(e);
 }
 
@@ -274,14 +240,6 @@ static void iterations(Emitter *e, const TileOp *op, const char *counter, const 
     str_add(&e->scopes.data[em_level(e)], str_text(&exits));
 }
 
-/* Whether a loop makes a product in each turn, beside those that it only adds to. */
-static bool makes_product(const TileBlock *body)
-{
-    for (int i = 0; i < body->ops.len; i++)
-        if (body->ops.data[i]->kind == TILE_GEMM && body->ops.data[i]->n_args == 2) return true;
-    return false;
-}
-
 void fl_for(Emitter *e, const TileOp *op)
 {
     const TileBlock *body = op->regions[0];
@@ -313,7 +271,7 @@ void fl_for(Emitter *e, const TileOp *op)
     str_printf(&whole, "$loop%d:\n%s$end%d:\n", label, str_text(text), label);
     *text = whole;
     em_close(e);
-    if (em_level(e) == 0 && an_is_wanted(e) && makes_product(body)) an_behind_loop(e, j);
+    if (em_level(e) == 0 && rm_anew_behind(e, op)) an_behind_loop(e, j);
 
     /* The results live in the carried registers. */
     for (int k = 0; k < op->n_results; k++) {

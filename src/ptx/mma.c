@@ -39,8 +39,7 @@
 
 enum {
     LOOKAHEAD = 2,
-    WIDE_STRETCH = 4, /* units whose widened operands may be under way at once */
-    FEW_PRODUCTS = 2  /* of a loop: of so few, operands alone stand in the way */
+    WIDE_STRETCH = 4 /* units whose widened operands may be under way at once */
 };
 
 typedef struct Gemm {
@@ -477,20 +476,12 @@ static bool prepare(Emitter *e, Gemm *g)
     return true;
 }
 
-/* Whether the entry for any alignment, for which nobody counts registers, is to load operands no further
- * ahead than LOOKAHEAD. Among more products ptxas keeps more in exchange. */
-static bool loads_late(const Emitter *e)
-{
-    int n = 0;
-    for (int i = 0; i < e->block->ops.len; i++) n += e->block->ops.data[i]->kind == TILE_GEMM;
-    return an_is_wanted(e) && e->turn && e->kernel->warps_n <= 1 && n <= FEW_PRODUCTS;
-}
-
 /* ptxas loads operands as far ahead as it can, and moves no load over a barrier. Of operands that are
- * widened it would load and widen those of many products, more than there are registers for. */
-static void end_stretch(Emitter *e, const Gemm *g, bool late, int u)
+ * widened it would load and widen those of many products, more than there are registers for; where those
+ * are scarce, it is to load none much further ahead than LOOKAHEAD. */
+static void end_stretch(Emitter *e, const Gemm *g, int stretch, int u)
 {
-    if (late || (g->a_wide && u % WIDE_STRETCH == 0)) em(e, "bar.warp.sync -1;");
+    if ((stretch && u % stretch == 0) || (g->a_wide && u % WIDE_STRETCH == 0)) em(e, "bar.warp.sync -1;");
 }
 
 /* The product that began the stretch of code that this one is in: nothing between branches; or NULL. */
@@ -521,10 +512,10 @@ void mm_gemm(Emitter *e, const TileOp *op)
     }
     start_accumulators(e, &g);
     if (waits_for_last(e, &g)) em(e, "bar.warp.sync -1;");
-    bool late = loads_late(e);
+    int stretch = rm_stretch(e);
     for (int u = 0; u < LOOKAHEAD; u++) load_unit(e, &g, u);
     for (int u = 0; u < g.unit_count; u++) {
-        end_stretch(e, &g, late, u);
+        end_stretch(e, &g, stretch, u);
         load_unit(e, &g, u + LOOKAHEAD);
         multiply_unit(e, &g, u);
     }

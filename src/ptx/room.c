@@ -1,0 +1,172 @@
+/* room.c: the registers that a loop's tiles leave for addresses, operand fragments and arithmetic.
+ *
+ * ptxas makes what a loop does not change once and keeps it, and starts loads long before what they
+ * are for; where that is more than a thread has, it spills. So the less room there is, the less is
+ * left to it. Where room is short, a turn makes its addresses of the lane's own (shared.c). Where it is
+ * scarce, each operation has a lane's number of its own, what comes behind the loop follows from
+ * nothing ahead of it (anew.c), and operands of few products are not loaded far ahead (mma.c). All of
+ * that costs instructions. In an entry for any alignment, for which nobody counts registers, it always is.
+ */
+#include "ptx/emit.h"
+
+enum {
+    FRAGMENTS = 44, /* wanted beside what a loop carries and its largest product: for operand fragments and addresses, */
+    PER_STEP = 64,  /* and one for so many of a product in each step of arithmetic */
+    SCARCE = 56,    /* beside all tiles of a turn too few for what ptxas would keep, */
+    SCARCE_HELD = 96, /* and where tiles are on their way through registers */
+    SORTED = 24,    /* of operands of 8 bits, which are sorted or widened ahead of their products */
+    FEW_REGISTERS = 128, /* that blocks side by side leave a thread: */
+    FEW = 60,       /* of them beside tiles and arithmetic too few to keep much over a loop, */
+    SOME_REGISTERS = 168 /* and that many in all for ptxas to load far ahead */
+};
+
+/* What a loop's turn has in registers. */
+typedef struct Tiles {
+    int carried; /* from turn to turn */
+    int product; /* the largest that a turn makes beside what it adds to */
+    int most;    /* tiles with rows and columns, where most of them are there */
+    int steps;   /* of arithmetic on such tiles */
+    int products, sums; /* made in a turn; added to */
+    bool computes; /* what it multiplies, or with what it has multiplied */
+} Tiles;
+
+static int words_of(const TileValue *v)
+{
+    const TileType *t = &v->type;
+    if (t->kind != TT_TILE || t->space != SPACE_REGISTER || t->pending || t->rows <= 1 || t->cols <= 1) return 0;
+    return fl_packed(v) ? fr_words(v) : lay_fragment_values(t->layout, t->rows, t->cols);
+}
+
+static bool is_matrix_arithmetic(const TileOp *op)
+{
+    bool arithmetic = op->kind == TILE_ELEMENT || op->kind == TILE_MASK || op->kind == TILE_INDEX || op->kind == TILE_REDUCE;
+    if (!arithmetic) return false; /* others need have neither operands nor results */
+    const TileType *t = op->n_args > 0 ? &op->args[0]->type : &op->results[0]->type;
+    return t->rows > 1 && t->cols > 1 && t->dtype == DT_F32;
+}
+
+/* What is made of positions alone comes into being element by element, where it is wanted. */
+static bool is_passing(const bool *passing, const TileOp *op)
+{
+    if (op->kind == TILE_FILL || op->kind == TILE_INDEX) return true;
+    for (int k = 0; k < op->n_args; k++)
+        if (op->kind != TILE_ELEMENT || (words_of(op->args[k]) > 0 && !passing[op->args[k]->id])) return false;
+    return op->kind == TILE_ELEMENT;
+}
+
+/* Arithmetic leaves the registers of what it reads last to its result, a product does not. */
+static int words_at(const TileBlock *body, int at, const TileValue *v)
+{
+    const TileOp *op = body->ops.data[at];
+    bool there = tile_used_in(body, at + 1, body->ops.len, v) || (op->kind == TILE_GEMM && op->args[0] == v);
+    return there || v->def == op ? words_of(v) : 0;
+}
+
+static int tiles_at(const TileBlock *body, const bool *passing, int at)
+{
+    int n = 0;
+    for (int k = 0; k < body->params.len; k++) n += words_at(body, at, body->params.data[k]);
+    for (int i = 0; i <= at; i++) {
+        const TileOp *op = body->ops.data[i];
+        for (int k = 0; k < op->n_results; k++)
+            if (!passing[op->results[k]->id]) n += words_at(body, at, op->results[k]);
+    }
+    return n;
+}
+
+static void add_product(Tiles *t, const TileOp *op)
+{
+    const TileType *r = &op->results[0]->type;
+    int n = lay_fragment_values(r->layout, r->rows, r->cols);
+    t->sums += op->n_args == 3;
+    t->products += op->n_args == 2;
+    t->computes |= op->n_args == 2 || op->args[0]->type.space == SPACE_REGISTER;
+    if (op->n_args == 2 && n > t->product) t->product = n;
+}
+
+static Tiles tiles_of(const Emitter *e, const TileBlock *body)
+{
+    Tiles t = {0};
+    int sorted = 0;
+    bool *passing = arena_array(e->arena, bool, e->kernel->next_value);
+    for (int k = 0; k < body->params.len; k++) {
+        const TileValue *v = body->params.data[k];
+        t.carried += fl_packed(v) ? fr_words(v) : e->frags[v->id].n;
+    }
+    for (int i = 0; i < body->ops.len; i++) {
+        const TileOp *op = body->ops.data[i];
+        for (int k = 0; k < op->n_results; k++) passing[op->results[k]->id] = is_passing(passing, op);
+        int n = tiles_at(body, passing, i);
+        t.most = n > t.most ? n : t.most;
+        t.steps += is_matrix_arithmetic(op);
+        if (op->kind != TILE_GEMM) continue;
+        add_product(&t, op);
+        if (f8_is(op->args[1]->type.dtype)) sorted = SORTED;
+    }
+    t.most += sorted;
+    return t;
+}
+
+/* Registers that a thread has where as many blocks as the kernel aims at stand side by side. */
+static int share(const Emitter *e)
+{
+    int blocks = e->kernel->blocks_per_sm > 0 ? e->kernel->blocks_per_sm : 1;
+    int n = e->target->regs_per_sm / (blocks * e->kernel->warps * 32) / 8 * 8;
+    return n < e->target->regs_per_thread ? n : e->target->regs_per_thread;
+}
+
+/* Whether what a loop carries and its largest product leave few registers. */
+static bool is_short(const Emitter *e, const Tiles *t)
+{
+    return !e->role && t->product > 0 && share(e) - t->carried - t->product < FRAGMENTS + t->steps * t->product / PER_STEP;
+}
+
+/* Where warpgroups multiply, blocks have more warps for as many rows, and ptxas has kept within its registers. */
+static bool may_be_scarce(const Emitter *e)
+{
+    return !e->role && !e->target->has_wgmma && (!e->aligned || e->kernel->warps_n <= 1);
+}
+
+static bool is_scarce(const Emitter *e, const Tiles *t)
+{
+    if (!may_be_scarce(e)) return false;
+    if (!e->aligned) return t->products + t->sums > 0;
+    return t->computes && share(e) - t->most <= (e->target->has_cp_async ? SCARCE : SCARCE_HELD);
+}
+
+Room rm_of(const Emitter *e, const TileOp *loop)
+{
+    Tiles t = tiles_of(e, loop->regions[0]);
+    return is_scarce(e, &t) ? ROOM_SCARCE : is_short(e, &t) ? ROOM_SHORT : ROOM_ENOUGH;
+}
+
+/* Of what blocks side by side leave a thread, with numbers in between each step of arithmetic. */
+static bool are_few(const Emitter *e, const Tiles *t)
+{
+    return share(e) <= FEW_REGISTERS && t->products > 0 && share(e) - t->most - t->steps * t->product / PER_STEP <= FEW;
+}
+
+/* Another loop wants what the one before it did. */
+static bool is_last_loop(const Emitter *e)
+{
+    for (int i = e->at + 1; i < e->block->ops.len; i++)
+        if (e->block->ops.data[i]->kind == TILE_FOR) return false;
+    return true;
+}
+
+bool rm_anew_behind(const Emitter *e, const TileOp *loop)
+{
+    Tiles t = tiles_of(e, loop->regions[0]);
+    if (!may_be_scarce(e)) return false;
+    if (!e->aligned) return t.products > 0;
+    bool wanted = t.products > 1 || (t.products > 0 && !e->target->has_cp_async) || are_few(e, &t) || is_scarce(e, &t);
+    return wanted && is_last_loop(e);
+}
+
+int rm_stretch(const Emitter *e)
+{
+    Tiles t = tiles_of(e, e->block);
+    bool few = t.products + t.sums <= 2 || (!e->target->has_cp_async && t.products <= t.sums);
+    if (e->room != ROOM_SCARCE || !few || e->kernel->warps_n > 1) return 0;
+    return !e->aligned ? 1 : share(e) > SOME_REGISTERS ? 2 : 0;
+}

@@ -47,8 +47,11 @@ clean linear_attention sm_80 bf16 176   # registers that are scarce beside two t
 clean attention_backward sm_80 bf16 56 0 # what follows two products is made anew behind the loop
 clean attention sm_89 bf16 88 0         # half of a thread's registers
 clean softcap sm_89 e4m3 96 0           # operands of 8 bits, a third of the registers
+clean mlp sm_80 bf16 1024               # a function in many steps behind the loop
+clean attention sm_75 fp16 48           # tiles on their way through half of the registers
 clean attention_lse sm_75 fp16 248      # tiles on their way beside a wide sum
 clean differential_attention sm_75 fp16 176 # four products
+clean attention_projection sm_75 fp16 136 0 # a tile that is loaded behind the loop
 clean rmsnorm_gemm sm_75 fp16 4096      # an operand that is computed, tiles on their way
 
 echo "1..$n"

@@ -14,6 +14,7 @@ enum {
     LOADED_REGS = 8,   /* of tiles that are loaded and put into shared memory at once: beside these */
     CHAINED_REGS = 28, /* numbers between two special functions, beside widened operands */
     PRODUCT_REGS = 12, /* of a product more in a turn, what is fetched early */
+    LITTLE_REGS = 3,   /* where tiles are loaded through registers that are half of a thread's */
     STEPPED_REGS = 4,  /* of functions in steps, numbers beyond those of two elements */
     OUTPUT_REGS = 16,  /* addresses of an output beside another, kept over the loop */
     PANELS_BYTES = 256, /* rows of a tile that two panels of shared memory hold */
@@ -169,7 +170,9 @@ int plan_doubt_shared(const Plan *plan, Habits habits, bool half)
 {
     int stepped = habits.steps + STEPPED_REGS;
 
-    return row_registers(plan) + (half && habits.steps ? stepped : 0);
+    int held = half && !plan->options->target->has_cp_async ? LITTLE_REGS : 0;
+
+    return row_registers(plan) + (half && habits.steps ? stepped : held);
 }
 
 /* Each tensor that is streamed beside two has addresses of its own. */

@@ -258,6 +258,7 @@ static void find_in(const Finder *f, const Steps *steps, bool in_loop)
         for (int t = 0; t < plan->tiles.len; t++)
             if (plan->tiles.data[t].reg)
                 add_tile(f, &point, steps, i, in_loop, t, &lives[t]);
+        point.loaded = !in_loop && plan_fills_shared(step->stmt) ? step->dest : NULL;
         vec_push(plan->arena, &plan->live, point);
     }
 }

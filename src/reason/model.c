@@ -61,7 +61,6 @@ typedef struct Modeler {
     double fragments;   /* registers of operand fragments, the largest GEMM's */
     int scratch;        /* of the arithmetic that needs most in between */
     Habits habits;      /* of the code */
-    int loops;          /* that the walk is in */
     Work main;          /* of the loop with the most work a turn */
     double main_turns;
     double total;       /* cycles of a block */
@@ -153,6 +152,8 @@ static void count_registers(Modeler *m)
 
         for (int k = 0; k < point->tiles.len; k++)
             live += registers_of(m, point->tiles.data[k].tile, point->tiles.data[k].bytes);
+        if (point->loaded && !m->t->has_cp_async) /* all of it is on its way at once */
+            live += (double)shared_bytes_of(m, point->loaded) / (4 * WARP * m->c->warps);
         m->most = fmax(m->most, live);
     }
 }
@@ -292,8 +293,7 @@ static void add_element(Modeler *m, OpId op, double n)
     plan_op_cost(op, &plain, &special);
     m->scratch = op_costs[op].scratch > m->scratch ? op_costs[op].scratch : m->scratch;
     m->habits.chained |= special > 1;
-    if (m->loops > 0 && op_costs[op].scratch > m->habits.steps)
-        m->habits.steps = op_costs[op].scratch;
+    m->habits.steps = op_costs[op].scratch > m->habits.steps ? op_costs[op].scratch : m->habits.steps;
     m->work->exps += special * n / m->t->exp_ops;
     m->work->alu += plain * n / m->t->fp32_ops;
 }
@@ -450,9 +450,7 @@ static void add_loop(Modeler *m, const Step *step)
     if (!step->extent)
         return;
     m->work = &mine;
-    m->loops++;
     add_steps(m, &step->body);
-    m->loops--;
     m->work = outer;
     double turns = turns_of(m, step->extent) / (parts && parts->known > 0 ? (double)parts->known : 1), turn = cycles_of(m, &mine, ahead_of(m));
     m->total += turns * turn;

@@ -103,6 +103,7 @@ typedef struct LiveTile {
 
 typedef struct LivePoint {
     VEC(LiveTile) tiles;
+    const Tile *loaded; /* outside of loops, into shared memory */
 } LivePoint;
 
 enum { PLAN_MAX_EXTENTS = 64, PLAN_DEPTH = 64, PLAN_REPLACED = 2000 };
@@ -243,7 +244,7 @@ enum {
 typedef struct Habits {
     bool widened; /* operands of 8 bits, for instructions that take 16 */
     bool chained; /* two special functions one after the other */
-    int steps;    /* numbers that functions in steps hold in between, in a loop */
+    int steps;    /* numbers that functions in steps hold in between */
 } Habits;
 
 int plan_doubt(const Plan *plan, const Choice *choice, Habits habits);

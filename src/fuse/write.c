@@ -267,6 +267,46 @@ static const char *row_or_col(const char *name)
     return !name ? NULL : text_equal_nocase(name, "row") ? "row" : text_equal_nocase(name, "col") ? "col" : NULL;
 }
 
+/* Which of a value's dimensions a position goes along, where two have one name the first or
+ * the second; -1: none, or it is no position. */
+static int position_dim(const Flow *flow, const DefValue *value, const char *name)
+{
+    const char *over = NULL;
+    int dims[2] = {-1, -1}, n = 0;
+
+    for (int i = 0; i < flow->def->indices.len; i++)
+        if (strcmp(flow->def->indices.data[i].name, name) == 0)
+            over = flow->def->indices.data[i].over;
+    for (int d = 0; over && d < value->rank; d++)
+        if (value->dims[d].name && strcmp(value->dims[d].name, over) == 0 && n++ < 2)
+            dims[n - 1] = d;
+    return n == 2 && index_side(&flow->def->unit->body, name, over) == INDEX_COLS ? dims[1] : dims[0];
+}
+
+/* Whether each block has one entry of a dimension of that name. */
+static bool spreads_entries(const Flow *flow, const char *name)
+{
+    for (int i = 0; i < flow->stores.len; i++) {
+        const DefValue *value = flow->stores.data[i]->value;
+
+        for (int d = 0; d < value->rank - 2; d++)
+            if (value->dims[d].name && strcmp(value->dims[d].name, name) == 0)
+                return true;
+    }
+    return false;
+}
+
+/* `row` or `col` for a position along rows or columns that might be one along a leading
+ * dimension of the same name; NULL: it cannot. */
+static const char *place_in_matrix(const Flow *flow, const DefValue *value, const char *name)
+{
+    int d = position_dim(flow, value, name);
+    const char *place = d == value->rank - 1 ? "col" : "row";
+
+    return d >= 0 && d >= value->rank - 2 && spreads_entries(flow, value->dims[d].name) && !flow_reserves(flow, place)
+               ? place : NULL;
+}
+
 /* A definition's row(S) is the place in the whole of S; a sketch's, that in its tile
  * alone, but the bare name is the whole place there as well. */
 static Expr *whole_places(Writer *w, const Node *node, const Expr *e)
@@ -281,6 +321,8 @@ static Expr *whole_places(Writer *w, const Node *node, const Expr *e)
         return name_expr(w, place);
     if (e->kind == EXPR_NAME && row_or_col(e->name) && !flow_reserves(w->flow, e->name))
         copy->name = row_or_col(e->name);
+    else if (e->kind == EXPR_NAME && place_in_matrix(w->flow, node->value, e->name))
+        copy->name = place_in_matrix(w->flow, node->value, e->name);
     copy->a = e->a ? whole_places(w, node, e->a) : NULL;
     copy->b = e->b ? whole_places(w, node, e->b) : NULL;
     for (int i = 0; i < e->n_args; i++)

@@ -262,6 +262,22 @@ static bool is_size_of(const Plan *plan, const Extent *extent, const char *dim)
            size->number == (double)extent->known;
 }
 
+/* The coordinate of the block, or of the loop over entries, along a leading dimension; NULL: none. */
+static const Extent *entry_along(const Plan *plan, const char *dim)
+{
+    Expr named = {.kind = EXPR_NAME, .name = dim};
+    const Extent *axis = lead_axis(plan, &named, INT32_MAX);
+
+    return axis && (axis->kind == EXT_LEAD || axis->kind == EXT_ENTRY) ? axis : NULL;
+}
+
+bool plan_along_entries(const Plan *plan, const Tile *tile, const char *dim, IndexSide side)
+{
+    bool rows = follows(plan, tile->row, dim), cols = follows(plan, tile->col, dim);
+
+    return (side == INDEX_ROWS || !(rows || cols)) && rows + cols < 2 && entry_along(plan, dim);
+}
+
 /* The coordinate of a tile's elements along a dimension; side: of which, where rows and
  * columns both follow it. */
 static Expr *along_dim(Plan *plan, const Tile *tile, const char *dim, IndexSide side, Span span)
@@ -276,14 +292,12 @@ static Expr *along_dim(Plan *plan, const Tile *tile, const char *dim, IndexSide 
                   "of the rows", tile->name, dim);
         return expr_int(plan->arena, 0);
     }
+    if (plan_along_entries(plan, tile, dim, side))
+        return name_of(plan, entry_along(plan, dim)->var);
     if (cols && (!rows || side == INDEX_COLS))
         return position(plan, tile, tile->col, false);
     if (rows)
         return position(plan, tile, tile->row, true);
-    Expr named = {.kind = EXPR_NAME, .name = dim};
-    const Extent *axis = lead_axis(plan, &named, INT32_MAX);
-    if (axis && (axis->kind == EXT_LEAD || axis->kind == EXT_ENTRY))
-        return name_of(plan, axis->var);
     plan_fail(plan, TW0606, span, "%s has no position along %s", tile->name, dim);
     return expr_int(plan->arena, 0);
 }

@@ -46,6 +46,8 @@ static Sides sides_of_name(Plan *plan, const Tile *tile, const char *name, int d
 
     if (let)
         return sides_of(plan, tile, let, depth);
+    if (index && plan_along_entries(plan, tile, dim, side))
+        return (Sides){false, false, false};
     return (Sides){strcmp(name, "row") == 0 || (side != INDEX_COLS && follows(tile->row, dim)),
                    strcmp(name, "col") == 0 || (side != INDEX_ROWS && follows(tile->col, dim)), false};
 }

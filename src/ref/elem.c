@@ -126,6 +126,11 @@ static bool no_axis(Builder *b, const Expr *e, const char *dim, int axis)
     if (axis == -2) {
         diag = diag_add(b->r->diags, TW0240, e->span, "%s is ambiguous: two dimensions of %s are %s",
                         e->name, shape_text(b->r->arena, b->context), dim);
+        if (axis_of_side(b, dim, INDEX_ROWS) < b->context->rank - 2) {
+            diag_note(b->r->diags, diag, "declare two positions over %s, the first is that along the first of them; or give "
+                                         "the dimensions different names", dim);
+            return false;
+        }
         diag_note(b->r->diags, diag, "declare a position for each, `Index row over %s` and `Index col over %s`, or "
                                      "give the dimensions different names", dim, dim);
         if (!res_find(b->r, "col") && !res_find(b->r, "row"))

@@ -418,6 +418,22 @@ bool chain_has_types(Chain *chain)
     return types_fit(chain) || give_up(chain, chain->defined, chain->parsed, code_again);
 }
 
+/* A sketch whose code cannot be worked out: what is wrong with it as it stands says more plainly
+ * why than the size that was not found, which may only follow from it. */
+static void say_of_sketch(Chain *chain, const Program *sketch, const Diags *before)
+{
+    Diags *found = diags_new(chain->arena, sketch->source);
+    CheckOptions options = {.target = chain->target, .settings = &chain->settings};
+
+    for (int i = 0; i < sketch->units.len; i++)
+        if (sketch->units.data[i]->kind == UNIT_KERNEL && !check_is_sketch(sketch->units.data[i]))
+            return;
+    if (check_program(chain->arena, chain->syms, sketch, &options, found) || !found->errors)
+        return;
+    *chain->diags = *before;
+    diags_take(chain->diags, found);
+}
+
 bool chain_reason(Chain *chain, const Source *sketch)
 {
     double since = clock_seconds();
@@ -437,7 +453,10 @@ bool chain_reason(Chain *chain, const Source *sketch)
         chain->name = unit->name;
     if (beside)
         chain->diags->source = program->source;
+    const Diags before = *chain->diags;
     chain->reasoned = reason_all(chain, program);
+    if (!chain->reasoned)
+        say_of_sketch(chain, program, &before);
     if (!chain->reasoned)
         return beside ? false : give_up(chain, sketch, program, reason_again);
     lang_print(&text, chain->reasoned->code);

@@ -40,13 +40,31 @@ static void check_reset(Checker *c, const Operand *o)
     now->set_at = c->moment;
 }
 
+/* Whether a loop adds to the tile: what it is multiplied by then rescales a sum. */
+static bool is_sum(const Block *block, const char *name)
+{
+    for (int i = 0; i < block->len; i++) {
+        const Stmt *s = block->data[i];
+        bool to = s->kind == STMT_COMPUTE && expr_is_name(s->dest ? s->dest : s->n_args ? s->args[0] : NULL, name);
+        if (to && (s->result == RESULT_ACCUMULATE || (s->op_known && s->op == OP_ADD)))
+            return true;
+        if (is_sum(&s->body, name) || is_sum(&s->orelse, name))
+            return true;
+    }
+    return false;
+}
+
 /* What `Max m, t and get new m` starts from: -inf; NULL: it is no running value. */
 static const char *running_start(const Checker *c, const Operand *o)
 {
     static const struct { OpId op; const char *start; } running[] = {
         {OP_ADD, "0"}, {OP_MAX, "-inf"}, {OP_MIN, "inf"}, {OP_MULTIPLY, "1"}};
     const Stmt *s = c->computing;
-    if (!s || !s->op_known || !c->n_loops || !expr_is_name(s->dest ? s->dest : s->args[0], o->tensor->name))
+    if (!s || !s->op_known || !c->n_loops)
+        return NULL;
+    if (s->op == OP_MULTIPLY && is_sum(&c->loops[0].stmt->body, o->tensor->name))
+        return "0";
+    if (s->op != OP_MAX && s->op != OP_MIN && !expr_is_name(s->dest ? s->dest : s->args[0], o->tensor->name))
         return NULL;
     for (size_t i = 0; i < TW_COUNT(running); i++)
         if (running[i].op == s->op)
@@ -120,7 +138,7 @@ void init_read(Checker *c, const Operand *o)
         o->place->now.starts = true;
         return;
     }
-    if (o->place->now.written == WRITTEN_NO && !o->place->given)
+    if (o->place->now.written == WRITTEN_NO && (!o->place->given || c->sketch))
         say_unwritten(c, o);
     else if (o->place->now.written == WRITTEN_MAYBE && o->place->now.only_in && !o->place->given && !c->loose &&
              o->place->space != SPACE_GLOBAL)

@@ -282,10 +282,13 @@ static bool read_as(Checker *c, const Expr *e, Space prefer, Operand *out)
     }
     if (t)
         return read_tensor(c, &s, t, prefer, out);
-    if (!c->loose || (c->sketch && !gives(&c->unit->body, s.name->name)))
+    bool below = c->sketch && gives(&c->unit->body, s.name->name);
+    if (!c->loose || (c->sketch && !below))
         names_undefined(c, s.name->name, s.name->span);
     t = names_add(c, s.name->name); /* once is enough */
     Place *p = names_given(c, t, s.space != SPACE_NONE ? s.space : prefer);
+    if (below) /* too late */
+        p->now.written = WRITTEN_NO;
     return read_tensor(c, &s, t, p->space, out) && c->loose;
 }
 

@@ -137,7 +137,10 @@ static void walk_stmt(Checker *c, const Stmt *s)
     case STMT_ASSIGN: values_assign(c, s); break;
     case STMT_INDEX: break; /* declared before the walk */
     case STMT_GRID: values_grid(c, s); break;
-    case STMT_ALLOCATE: names_allocate(c, s); break;
+    case STMT_ALLOCATE:
+        if (!c->sketch || s->space == SPACE_GLOBAL) /* a tile of a sketch is refused where its code is worked out */
+            names_allocate(c, s);
+        break;
     case STMT_COPY: check_copy(c, s); break;
     case STMT_COMPUTE: check_compute(c, s); break;
     case STMT_RESHAPE: check_reshape(c, s); break;
@@ -200,10 +203,23 @@ static bool has_extents(const Block *block)
     return false;
 }
 
+/* `Grid over M`, `for k over K`: a sketch's words, beside which an Allocate is a mistake. */
+static bool leaves_open(const Block *block)
+{
+    for (int i = 0; i < block->len; i++) {
+        const Stmt *s = block->data[i];
+        if ((s->kind == STMT_GRID && s->n_coords && !s->coords[0].value) || (s->kind == STMT_FOR && s->over) ||
+            leaves_open(&s->body))
+            return true;
+    }
+    return false;
+}
+
 bool check_is_sketch(const Unit *unit)
 {
     unsigned kinds = kinds_in(&unit->body), flow = 1u << STMT_COPY | 1u << STMT_COMPUTE;
-    return unit->kind == UNIT_KERNEL && (kinds & flow) && !(kinds & 1u << STMT_ALLOCATE) && !has_extents(&unit->body);
+    bool open = !(kinds & 1u << STMT_ALLOCATE) || leaves_open(&unit->body);
+    return unit->kind == UNIT_KERNEL && (kinds & flow) && open && !has_extents(&unit->body);
 }
 
 static void say_late(Checker *c)

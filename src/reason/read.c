@@ -510,6 +510,19 @@ const PlanTensor *plan_tensor(const Plan *plan, const char *name)
     return NULL;
 }
 
+/* Tiles follow from the copies and computations; what is allocated is code. */
+static void refuse_allocations(Plan *plan, const Block *block)
+{
+    for (int i = 0; i < block->len; i++) {
+        const Stmt *s = block->data[i];
+
+        if (s->kind == STMT_ALLOCATE)
+            plan_fail(plan, TW0603, s->span, "'%s' is allocated, which is code: a sketch leaves tiles and their sizes open", s->name);
+        refuse_allocations(plan, &s->body);
+        refuse_allocations(plan, &s->orelse);
+    }
+}
+
 bool plan_read(Plan *plan)
 {
     const Block *body = &plan->unit->body;
@@ -527,6 +540,7 @@ bool plan_read(Plan *plan)
             grid = s;
     }
     bind_all(plan);
+    refuse_allocations(plan, body);
     read_copies(plan, body, 0);
     plan_extent(plan, EXT_ONE, NULL);
     if (!grid)

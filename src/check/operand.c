@@ -269,12 +269,31 @@ static bool gives(const Block *block, const char *name)
     return false;
 }
 
+/* A position differs from element to element, and only conditions and a Define have elements. */
+static bool is_position(Checker *c, const Syntax *s)
+{
+    const char *name = s->name->name;
+    for (int i = 0; i < c->unit->body.len; i++) {
+        const Stmt *index = c->unit->body.data[i];
+        if (index->kind != STMT_INDEX || strcmp(index->name, name) != 0)
+            continue;
+        Diag *d = diag_add(c->diags, TW0235, s->name->span, "%s is a position along %s and differs from element to element; "
+                           "it stands where a tile is wanted", name, index->over);
+        diag_note(c->diags, d, "`Compute Define At (1, %s) as %s` makes a tile of it, with one number a column; of shape "
+                  "(%s, 1), one a row", index->over, name, index->over);
+        return true;
+    }
+    return false;
+}
+
 static bool read_as(Checker *c, const Expr *e, Space prefer, Operand *out)
 {
     Syntax s;
     *out = (Operand){.expr = e};
     bool named = take_apart(e, &s);
     Named *t = named ? find_tensor(c, &s) : NULL;
+    if (named && !t && is_position(c, &s))
+        return false;
     if (!named || (!t && is_scalar_name(c, s.name->name))) {
         out->is_number = true;
         out->tile = (Tile){.rows = extent_one(c), .cols = extent_one(c)};
@@ -361,7 +380,10 @@ bool operand_dest(Checker *c, const Expr *e, const Tile *shape, Operand *out)
 void operand_spoiled(Checker *c, const Expr *dest)
 {
     Syntax s;
-    Named *t = dest && take_apart(dest, &s) ? find_tensor(c, &s) : NULL;
+    bool named = dest && take_apart(dest, &s);
+    Named *t = named ? find_tensor(c, &s) : NULL;
+    if (named && !t && c->sketch) /* it would have got its tile here */
+        names_given(c, names_add(c, s.name->name), SPACE_REGISTER);
     if (!t)
         return;
     if (t->places[SPACE_REGISTER].now.written == WRITTEN_NO)

@@ -460,7 +460,7 @@ static Stmt *parse_for(Parser *p, Stmt *s, Block *out)
     (void)out;
     s->name = take_name(p, &s->name_span);
     if (accept_word(p, WORD_OVER)) {
-        s->over = take_name(p, NULL);
+        s->over = take_name(p, &s->over_span);
         if (accept_word(p, WORD_BY))
             s->by = parse_reference(p);
     } else if (accept_token(p, TOK_ASSIGN) || accept_word(p, WORD_IN)) {

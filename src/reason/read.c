@@ -347,7 +347,7 @@ Extent *plan_loop(Plan *plan, const Stmt *loop)
 
     dim->span = loop->span;
     if (!eval_find(&plan->env, loop->over)) {
-        plan_fail(plan, TW0602, loop->span, "%s is no dimension of a tensor here", loop->over);
+        plan_fail(plan, TW0602, loop->over_span, "%s is no dimension of a tensor here", loop->over);
         return NULL;
     }
     if (loop->by && !plan_parts(plan, loop)) {

@@ -29,14 +29,20 @@ static bool said(const Diags *diags, const Diag *diag)
     return false;
 }
 
+/* Warnings of what a sketch says, not of the sizes and storage that were worked out. */
+static bool warns_of_flow(DiagCode code)
+{
+    return code == TW0442 || code == TW0445;
+}
+
 /* Edits are left out: they would be of the code. */
 static void say(Diags *diags, const Diags *of_code)
 {
     for (int i = 0; i < of_code->list.len; i++) {
         const Diag *from = &of_code->list.data[i];
+        bool counts = diag_info(from->code)->severity == SEV_ERROR ? !wants_a_size(from->code) : warns_of_flow(from->code);
 
-        if (diag_info(from->code)->severity != SEV_ERROR || wants_a_size(from->code) || from->span.end <= from->span.start ||
-            said(diags, from))
+        if (!counts || from->span.end <= from->span.start || said(diags, from))
             continue;
         Diag *to = diag_add(diags, from->code, from->span, "%s", from->message);
         to->note = from->note;

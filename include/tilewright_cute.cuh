@@ -291,6 +291,20 @@ template <class T> struct Window {
     CUTE_DEVICE T &operator()(int row, int col) const { return corner[row * row_step + col * col_step]; }
 };
 
+/* The same of rows that lie each where a function says, which gives the window of one alone. */
+template <class T, class At> struct RowWindows {
+    At at;
+    T *corner;
+    int col_from, col_to;
+
+    CUTE_DEVICE bool has(int row, int col) const { return at(row).has(0, col); }
+    CUTE_DEVICE T &operator()(int row, int col) const { return at(row)(0, col); }
+};
+template <class T, class At> CUTE_DEVICE RowWindows<T, At> by_rows(At at) {
+    Window<T> first = at(0);
+    return {at, first.corner, first.col_from, first.col_to};
+}
+
 /* An element of memory that several blocks add to: assigning to it adds. */
 struct Sum {
     float value;
@@ -459,8 +473,8 @@ template <class T, int Rows, int Cols> struct Shared {
 /* From global memory into a tile, all threads together, in chunks of 16 bytes. Wide: rows are
  * aligned; then cp.async, which fills with zeros what is outside; else through registers. A
  * condition may be on rows only where the copy is wide. */
-template <int Threads, bool Wide, class T, int Rows, int Cols, class Where = Everywhere>
-CUTE_DEVICE void copy_in(Window<T const> w, Shared<T, Rows, Cols> s, Where where = {}) {
+template <int Threads, bool Wide, class From, class T, int Rows, int Cols, class Where = Everywhere>
+CUTE_DEVICE void copy_in(From w, Shared<T, Rows, Cols> s, Where where = {}) {
 #if defined(CUTE_ARCH_CP_ASYNC_SM80_ENABLED)
     constexpr bool Async = true;
 #else

@@ -57,6 +57,17 @@ try ../tests/gen/paged_by_hand --set D=64 --set page=64 --bind batch=2 --bind q_
     --bind most=3
 try ../tests/gen/paged_by_hand --set D=64 --set page=64 --dtype fp16 --target sm_75 --bind batch=2 --bind q_heads=2 --bind kv_heads=2 \
     --bind pages=9 --bind q_len=1 --bind most=3
+for page in 16 64 256; do
+    try attention_paged --set HeadDim=64 --set page=$page --target sm_90a --bind batch=2 --bind q_heads=4 --bind kv_heads=2 \
+        --bind q_len=150 --bind pages=9 --bind most=$((200 / page + 1))
+done
+try attention_paged --set HeadDim=128 --set page=16 --set causal=0 --target sm_80 --bind batch=2 --bind q_heads=2 --bind kv_heads=1 \
+    --bind q_len=70 --bind pages=9 --bind most=11
+try attention_paged --set HeadDim=64 --dtype fp16 --target sm_75 --bind page=7 --bind batch=1 --bind q_heads=2 --bind kv_heads=2 \
+    --bind q_len=1 --bind pages=9 --bind most=11
+try decode_paged --set HeadDim=128 --set page=16 --set group=4 --set splits=3 --target sm_90a --bind batch=2 --bind kv_heads=2 \
+    --bind pages=9 --bind most=20
+try decode_paged --set HeadDim=64 --set page=64 --set group=8 --set splits=1 --bind batch=2 --bind kv_heads=2 --bind pages=9 --bind most=3
 try ../tests/gen/integers --bind M=21 --bind N=64
 try ../tests/gen/integers --target sm_90a --bind M=7 --bind N=77
 try ../tests/gen/integers --dtype fp16 --target sm_75 --set N=32 --bind M=5

@@ -37,6 +37,8 @@ clean gemm_gelu sm_75 fp16 -            # elements of tiles that threads hold
 clean attention sm_90a bf16 136        # an odd number of narrow panels
 clean softcap sm_86 bf16 128 0         # functions in steps, two blocks a multiprocessor
 clean attention_lse sm_80 bf16 192/128 # a second output beside tiles of three panels
+clean attention_paged sm_80 bf16 128    # tiles that lie where elements say
+clean attention_paged sm_90a bf16 128   # the same, pages of any size
 clean mlp sm_80 bf16 -                 # a function in many steps, four blocks a multiprocessor
 clean rmsnorm_swiglu sm_86 fp16 -      # a row in registers beside three tiles
 clean rotary_attention sm_90a bf16 96  # tables that nothing reads in the loop

@@ -228,6 +228,10 @@ static void tiles_lie_where_a_table_says(void **state)
     const char *sm_80 = translate(arena, "sm_80", code)->cute->text, *sm_90a = translate(arena, "sm_90a", code)->cute->text;
     assert_non_null(strstr(sm_80, "K + ((j < n ? int(Id[int64_t(j)]) : 0)) * K_stride0"));
     assert_non_null(strstr(sm_90a, "{0, 0, (j < n ? int(Id[int64_t(j)]) : 0)});"));
+    code = replaced(arena, replaced(arena, arena_printf(arena, attend, 2), "K (len, 64) bf16\n", "K (n, 64) bf16\n  Input  Id (len) int32\n"),
+                    "in coordinate [len = j]", "in coordinate [n = Id[j * 32 + row(K)]]");
+    assert_non_null(strstr(translate(arena, "sm_90a", code)->cute->text,
+                           "tw::by_rows<tw::bfloat16_t const>([&](int row) { return tw::Window<tw::bfloat16_t const>{K + (("));
 }
 
 /* ---- all definitions ------------------------------------------------------------------- */
@@ -309,9 +313,6 @@ static void what_has_no_words_is_refused(void **state)
             "  Compute GEMM S, U and get C\n"
             "  Copy C (64, 64) in coordinate [M = m] from register to global\n"
             "  Schedule sm_89\n    warps = 4\n  end\nend\n", "a kernel multiplies e4m3 or bf16, not both");
-    refused(arena, "sm_80",
-            replaced(arena, replaced(arena, arena_printf(arena, attend, 2), "K (len, 64) bf16\n", "K (n, 64) bf16\n  Input  Id (len) int32\n"),
-                     "in coordinate [len = j]", "in coordinate [n = Id[j * 32 + row(K)]]"), "whose rows lie where coordinates say of each");
 }
 
 /* A program that went through our own schedule has no sequential level left. */

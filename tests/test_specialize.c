@@ -612,6 +612,21 @@ static void pages_by_a_table(void **state)
     assert_non_null(load);
     assert_non_null(behind(behind(load, "acquire %Kc"), "copy_async Kc[Table[b, "));
     assert_null(strstr(text, "gather Table"));
+    /* from a definition: pages as long as tiles, longer, and several of them in one */
+    static const struct {
+        int page;
+        const char *at;
+    } pages[] = {{128, "KCache[Table[b, 0], 0 : rows, "}, {256, "KCache[Table[b, j div 2], j mod 2 * 128 : rows, "},
+                 {64, "KCache[Table[b, j * 2 + row div 64], row mod 64, "}, {8, "KCache[Table[b, j * 16 + row div 8], row mod 8, "}};
+    for (size_t i = 0; i < TW_COUNT(pages); i++) {
+        text = scheduled(arena, "ops/attention_paged.tl", arena_printf(arena, "HeadDim=128 BN=128 page=%d", pages[i].page));
+        load = strstr(text, "load (warps");
+        assert_non_null(load);
+        assert_non_null(strstr(load, pages[i].at));
+        check_op(arena, "ops/attention_paged.tl", DT_BF16, arena_printf(arena, "HeadDim=128 BN=128 page=%d", pages[i].page),
+                 arena_printf(arena, "batch=2 q_heads=2 kv_heads=1 pages=7 q_len=130 most=%d", 300 / pages[i].page + 1));
+    }
+    assert_null(strstr(scheduled(arena, "ops/attention_paged.tl", "HeadDim=128 page=12"), "load (warps"));
 }
 
 int main(void)

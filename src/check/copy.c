@@ -3,7 +3,8 @@
  *   Copy K (BN, D) in coordinate [batch = z, len = j] from global to shared
  *
  * takes the j-th tile of BN rows along len: the sizes are those of the tensor's
- * last dimensions. A dimension without a coordinate is taken from its start.
+ * last dimensions. A dimension without a coordinate is taken from its start. Where
+ * coordinates say of each row of the tile where it lies, they follow a table as a rule.
  */
 #include "check/walk.h"
 
@@ -127,8 +128,9 @@ static int check_coords(Checker *c, const Stmt *s, const Place *global, const Ex
         if (dim < 0)
             continue;
         values[dim] = at;
-        check_range(c, &s->coords[i], at, size_along(c, shape, n_shape, global->rank, dim),
-                    global->dims[dim]);
+        if (!copy_by_rows(s))
+            check_range(c, &s->coords[i], at, size_along(c, shape, n_shape, global->rank, dim),
+                        global->dims[dim]);
     }
     return global->given ? (s->n_coords < TENSOR_MAX_RANK ? s->n_coords : TENSOR_MAX_RANK)
                          : global->rank;
@@ -207,7 +209,7 @@ static void take_axes(Checker *c, const Stmt *s, const Place *global, Extent *sh
     if (n > global->rank)
         refuse_rank(c, s, global, n);
     for (int i = 0; i < n && n <= global->rank; i++)
-        shape[i].axis = global->dims[global->rank - n + i].axis;
+        shape[i].axis = i < n - 1 && copy_by_rows(s) ? NULL : global->dims[global->rank - n + i].axis;
 }
 
 /* What was copied, to a place that says little of itself. */
@@ -377,7 +379,7 @@ void check_copy(Checker *c, const Stmt *s)
     dtype_copy(c, s, from, to);
     int n_coords = global ? check_coords(c, s, global, shape, n, coords) : 0;
     if (global && n == 2 && n_coords >= 2 && n_coords == global->rank) {
-        copied.rows.first = begin_of(c, coords[n_coords - 2], shape[0]);
+        copied.rows.first = copy_by_rows(s) ? NULL : begin_of(c, coords[n_coords - 2], shape[0]);
         copied.cols.first = begin_of(c, coords[n_coords - 1], shape[1]);
     }
     if (global && n == 0) {
@@ -388,7 +390,7 @@ void check_copy(Checker *c, const Stmt *s)
         learn_place(c, dest, near, &copied);
     if (global == to)
         output_store(c, s, dest, coords, n_coords);
-    if (global && c->diags->list.len == said)
+    if (global && c->diags->list.len == said && !copy_by_rows(s))
         cover_copy(c, s, global, shape, n, coords, n_coords);
     write_dest(c, dest, from, to);
 }

@@ -98,7 +98,10 @@ static const char *wide(const TileOp *op)
 void cu_copy_in(Cute *c, const TileOp *load, const char *to)
 {
     cu_line(c, "tw::copy_in<%d, %s>(", 32 * c->kernel->warps, wide(load));
-    cu_line(c, "    %s, %s%s);", window(c, load, &load->results[0]->type, true), to, where(c, load));
+    const char *from = window(c, load, &load->results[0]->type, true);
+    if (tile_by_rows(load))
+        from = arena_printf(c->arena, "tw::by_rows<%s const>([&](int row) { return %s; })", cu_dtype(load->tensor->dtype), from);
+    cu_line(c, "    %s, %s%s);", from, to, where(c, load));
 }
 
 /* Coordinates, the innermost first. */

@@ -211,6 +211,7 @@ typedef struct View {
     Expr **shape;  /* of the tensor, as declared */
     int axes[8];   /* by dimension of the tensor: which of what is seen runs along it; -1: none does */
     Expr *at[8];   /* by dimension: which entry, or which part of the last one; NULL: it is seen whole */
+    bool told;     /* entries are of each row: told.c */
 } View;
 
 typedef struct Views {

@@ -14,23 +14,10 @@
  * An entry of a leading dimension, `X[batch, row, 1, heads, col]`, is seen likewise. Other than in permute.c a
  * tensor may be seen in several ways, and be used as it is besides.
  *
- * A part of columns, or of rows, begins at a multiple of its size, which is known, so that tiles fill it.
+ * A part of columns, or of rows, begins at a multiple of its size, which is known, so that tiles fill it. Where the
+ * rows lie elsewhere each, their coordinates are told (told.c).
  */
-#include "fuse/flow.h"
-
-#include "lang/eval.h"
-
-enum { MOST_RANK = 8, MOST_VIEWS = 64 };
-
-typedef struct Finder {
-    Arena *arena;
-    Syms *syms;
-    const Def *def;
-    Views *views;
-    EvalEnv env;
-    View *view; /* at hand */
-    VEC(const AffSym *) places; /* of blocks */
-} Finder;
+#include "fuse/view.h"
 
 /* ---- positions --------------------------------------------------------------------------- */
 
@@ -39,8 +26,7 @@ static bool named(DefDim dim, const char *name)
     return dim.name && strcmp(dim.name, name) == 0;
 }
 
-/* A product that takes it as it is; NULL: none does. */
-static const DefValue *product_of(const Finder *f, const DefValue *seen)
+const DefValue *view_product(const Finder *f, const DefValue *seen)
 {
     for (int i = 0; i < f->def->ops.len; i++) {
         const DefOp *op = f->def->ops.data[i];
@@ -54,7 +40,7 @@ static const DefValue *product_of(const Finder *f, const DefValue *seen)
 /* The dimension that blocks have an entry of where the value has one of `axis`; NULL: none. */
 static const DefDim *block_dim(const Finder *f, const DefValue *value, int axis)
 {
-    const DefValue *product = product_of(f, value);
+    const DefValue *product = view_product(f, value);
     int at = product->rank - (value->rank - axis);
 
     for (int d = 0; d < product->rank - 2; d++)
@@ -78,7 +64,7 @@ static const Stmt *index_over(const Finder *f, const char *dim)
 
 /* Where a block is along the dimension that `over`, a leading one of what is seen, follows. Heads of
  * keys may be fewer than those of queries, which share them then. */
-static const Aff *place_along(Finder *f, const char *over)
+const Aff *view_place_along(Finder *f, const char *over)
 {
     int axis = def_axis(f->view->seen, over);
     const DefDim *block = axis >= 0 && axis < f->view->seen->rank - 2 ? block_dim(f, f->view->seen, axis) : NULL;
@@ -117,7 +103,7 @@ static void bind_names(Finder *f)
         eval_bind(&f->env, def->dims.data[i].name, def->dims.data[i].size);
     for (int i = 0; i < def->indices.len; i++) {
         const DefIndex *index = &def->indices.data[i];
-        const Aff *at = aff_is_const(index->from, &from) && from == 0 ? place_along(f, index->over) : NULL;
+        const Aff *at = aff_is_const(index->from, &from) && from == 0 ? view_place_along(f, index->over) : NULL;
 
         if (at)
             eval_bind(&f->env, index->name, at);
@@ -126,22 +112,21 @@ static void bind_names(Finder *f)
 
 /* ---- coordinates -------------------------------------------------------------------------- */
 
-static bool says_place(const Finder *f, const Expr *e)
+bool view_says_place(const Finder *f, const Expr *e)
 {
     if (!e)
         return false;
     bool own = (e->kind == EXPR_NAME || e->kind == EXPR_CALL) && flow_own_axis(f->def, f->view->seen, e) >= f->view->seen->rank - 2;
     for (int i = 0; i < e->n_args; i++)
-        own |= says_place(f, e->args[i]);
+        own |= view_says_place(f, e->args[i]);
     /* in arithmetic the name of a dimension is its size */
     bool size = e->kind == EXPR_NAME && def_dim(f->def, e->name);
-    return (own && !size) || says_place(f, e->a) || says_place(f, e->b);
+    return (own && !size) || view_says_place(f, e->a) || view_says_place(f, e->b);
 }
 
-/* An integer that is the same for all of a block's tile; NULL: it is none. */
-static const Aff *block_integer(Finder *f, const Expr *e)
+const Aff *view_block_integer(Finder *f, const Expr *e)
 {
-    return says_place(f, e) ? NULL : eval_aff(&f->env, e, NULL);
+    return view_says_place(f, e) ? NULL : eval_aff(&f->env, e, NULL);
 }
 
 /* What is added to the place along an axis of what is seen; NULL: they are not where that says. */
@@ -151,10 +136,10 @@ static const Aff *base_along(Finder *f, const Expr *e, int axis)
         return aff_const(f->def->aff, 0);
     if (e->kind != EXPR_BINARY || (e->op != EO_ADD && e->op != EO_SUB))
         return NULL;
-    bool left = says_place(f, e->a);
+    bool left = view_says_place(f, e->a);
     if (!left && e->op == EO_SUB)
         return NULL;
-    const Aff *base = base_along(f, left ? e->a : e->b, axis), *rest = base ? block_integer(f, left ? e->b : e->a) : NULL;
+    const Aff *base = base_along(f, left ? e->a : e->b, axis), *rest = base ? view_block_integer(f, left ? e->b : e->a) : NULL;
     if (!rest)
         return NULL;
     return e->op == EO_SUB ? aff_sub(f->def->aff, base, rest) : aff_add(f->def->aff, base, rest);
@@ -194,9 +179,9 @@ static bool find_part(Finder *f, int d, const Expr *e, int axis)
     return v->at[d] != NULL;
 }
 
-static bool find_entry(Finder *f, int d, const Expr *e)
+bool view_find_entry(Finder *f, int d, const Expr *e)
 {
-    const Aff *at = block_integer(f, e);
+    const Aff *at = view_block_integer(f, e);
 
     f->view->at[d] = at && is_inside(f, at, f->view->tensor->dims[d].size) ? flow_written(f->arena, f->syms, at) : NULL;
     return f->view->at[d] != NULL;
@@ -218,14 +203,14 @@ static bool find_dim(Finder *f, int d, const Expr *e, bool *used)
     int rows = v->seen->rank - 2;
     if (d == v->tensor->rank - 1)
         return find_part(f, d, e ? e : &col, v->seen->rank - 1);
-    if (!says_place(f, e))
-        return find_entry(f, d, e);
+    if (!view_says_place(f, e))
+        return view_find_entry(f, d, e);
     return !used[rows] && (used[rows] = true) && find_part(f, d, e, rows);
 }
 
 static bool find_dims(Finder *f, const Expr *e)
 {
-    bool used[MOST_RANK] = {false};
+    bool used[VIEW_RANK] = {false};
     int rank = f->view->tensor->rank, d = 0;
 
     for (int i = 0; i < e->n_args; i++) {
@@ -251,16 +236,16 @@ static int rows_of(const View *v)
 /* Blocks find their entries by name, or by place from the right; else they are told. */
 static bool find_entries(Finder *f, View *v)
 {
-    const DefValue *product = product_of(f, v->seen);
-    int rows = rows_of(v), back = 0;
+    const DefValue *product = view_product(f, v->seen);
+    int rows = v->told ? v->tensor->rank - 2 : rows_of(v), back = 0;
 
     for (int d = v->tensor->rank - 2; d >= 0; d--) {
         const DefDim *dim = &v->tensor->dims[d];
-        bool found = d == rows || v->at[d] || v->axes[d] == v->seen->rank - 3 - back;
+        bool found = (d == rows && !v->told) || v->at[d] || v->axes[d] == v->seen->rank - 3 - back;
 
         for (int k = 0; k < product->rank - 2; k++)
             found |= dim->name && named(product->dims[k], dim->name);
-        const Aff *at = !found && dim->name ? place_along(f, dim->name) : NULL;
+        const Aff *at = !found && dim->name ? view_place_along(f, dim->name) : NULL;
         if (!found && (!at || !(v->at[d] = flow_written(f->arena, f->syms, at))))
             return false;
         back += d != rows;
@@ -271,11 +256,14 @@ static bool find_entries(Finder *f, View *v)
 /* Tiles of one tensor have their rows along one dimension. */
 static bool agrees(const Finder *f, const View *v)
 {
-    int rows = rows_of(v);
+    int rows = v->told ? v->tensor->rank - 2 : rows_of(v);
 
-    for (int i = 0; i < f->views->list.len; i++)
-        if (f->views->list.data[i].tensor == v->tensor && rows_of(&f->views->list.data[i]) != rows)
+    for (int i = 0; i < f->views->list.len; i++) {
+        const View *other = &f->views->list.data[i];
+
+        if (other->tensor == v->tensor && !v->told && !other->told && rows_of(other) != rows)
             return false;
+    }
     for (int i = 0; i < f->def->ops.len; i++)
         if (rows != v->tensor->rank - 2 && def_op_takes(f->def->ops.data[i], v->tensor))
             return false;
@@ -317,31 +305,61 @@ static const Stmt *declaration(const Unit *unit, const char *tensor)
     return NULL;
 }
 
-static bool find_view(Finder *f, const DefOp *op, View *v)
+/* The tensor that a Define is an access of alone; NULL: it is none. */
+static DefValue *accessed(const DefOp *op)
 {
     const Expr *e = op->op == OP_DEFINE ? op->where : NULL;
-    DefValue *tensor = op->reads.len == 1 ? op->reads.data[0].value : NULL;
 
-    if (!e || e->kind != EXPR_INDEX || !tensor || tensor->op || !expr_is_name(e->a, op->reads.data[0].name) ||
-        tensor->rank < 2 || tensor->rank > MOST_RANK || op->result->rank < 2 || op->result->is_output || !product_of(f, op->result) || is_read(f, op->result))
+    for (int i = 0; e && e->kind == EXPR_INDEX && i < op->reads.len; i++)
+        if (expr_is_name(e->a, op->reads.data[i].name))
+            return op->reads.data[i].value;
+    return NULL;
+}
+
+/* Whether products may take its tiles. */
+static bool may_be_seen(const Finder *f, const DefValue *tensor, const DefValue *seen)
+{
+    if (tensor->op || tensor->rank < 2 || tensor->rank > VIEW_RANK || seen->rank < 2 || seen->rank > VIEW_RANK)
         return false;
-    const Stmt *decl = declaration(f->def->unit, tensor->name);
-    if (!decl)
-        return false;
-    *v = (View){.tensor = tensor, .seen = op->result, .name = name_of(f, op->result), .shape = decl->shape};
-    for (int d = 0; d < MOST_RANK; d++)
-        v->axes[d] = -1;
-    for (int d = 0; d < op->result->rank; d++)
-        if (!op->result->dims[d].name && !aff_is_const(op->result->dims[d].size, NULL))
+    for (int d = 0; d < seen->rank; d++)
+        if (!seen->dims[d].name && !aff_is_const(seen->dims[d].size, NULL))
             return false;
+    return !seen->is_output && view_product(f, seen) && !is_read(f, seen);
+}
+
+static void begin_view(Finder *f, const DefOp *op, const DefValue *tensor, const Stmt *decl, View *v)
+{
+    *v = (View){.tensor = tensor, .seen = op->result, .name = name_of(f, op->result), .shape = decl->shape};
+    for (int d = 0; d < VIEW_RANK; d++)
+        v->axes[d] = -1;
     f->view = v;
     bind_names(f);
+}
+
+/* A part or an entry, whose rows follow one another. */
+static bool is_part(Finder *f, const DefOp *op, View *v)
+{
     bool any = false;
-    if (!find_dims(f, e) || rows_of(v) < 0 || v->axes[tensor->rank - 1] < 0)
+
+    if (op->reads.len != 1 || !find_dims(f, op->where) || rows_of(v) < 0 || v->axes[v->tensor->rank - 1] < 0)
         return false;
-    for (int d = 0; d < tensor->rank; d++)
+    for (int d = 0; d < v->tensor->rank; d++)
         any |= v->at[d] != NULL;
     return any && find_entries(f, v) && agrees(f, v);
+}
+
+static bool find_view(Finder *f, const DefOp *op, View *v)
+{
+    const DefValue *tensor = accessed(op);
+    const Stmt *decl = tensor ? declaration(f->def->unit, tensor->name) : NULL;
+
+    if (!decl || !may_be_seen(f, tensor, op->result))
+        return false;
+    begin_view(f, op, tensor, decl, v);
+    if (is_part(f, op, v))
+        return true;
+    begin_view(f, op, tensor, decl, v);
+    return view_find_told(f, op, op->where) && find_entries(f, v) && agrees(f, v);
 }
 
 /* ---- the definition with what is seen ------------------------------------------------------------ */
@@ -452,7 +470,7 @@ typedef struct Unviewer {
     const Def *def;
     const Views *views;
     Unit *unit;
-    Expr **shapes[MOST_VIEWS]; /* by view: of what is seen, in this Kernel's names; NULL: it is not used */
+    Expr **shapes[VIEW_MOST]; /* by view: of what is seen, in this Kernel's names; NULL: it is not used */
     bool fails;
 } Unviewer;
 
@@ -542,6 +560,70 @@ static void declare_tensors(Unviewer *u)
     u->unit->body = body;
 }
 
+/* A length that a tensor declares is no number of the launch besides. */
+static void drop_lengths(Unviewer *u, const Stmt *declared)
+{
+    Block body = {0};
+
+    for (int i = 0; i < u->unit->body.len; i++) {
+        Stmt *s = u->unit->body.data[i];
+        bool length = false;
+
+        for (int d = 0; s->kind == STMT_PARAM && !s->value && d < declared->n_shape; d++)
+            length |= expr_is_name(declared->shape[d], s->name);
+        if (!length)
+            vec_push(u->arena, &body, s);
+    }
+    u->unit->body = body;
+}
+
+static bool reads(const Expr *e, const char *tensor)
+{
+    if (!e)
+        return false;
+    bool is = e->kind == EXPR_INDEX && expr_is_name(e->a, tensor);
+    for (int i = 0; i < e->n_args && !is; i++)
+        is = reads(e->args[i], tensor);
+    return is || reads(e->a, tensor) || reads(e->b, tensor);
+}
+
+static void insert_behind_inputs(Unviewer *u, Stmt *s)
+{
+    Block body = {0};
+    int last = -1;
+
+    for (int i = 0; i < u->unit->body.len; i++)
+        last = u->unit->body.data[i]->kind == STMT_INPUT ? i : last;
+    for (int i = 0; i < u->unit->body.len; i++) {
+        vec_push(u->arena, &body, u->unit->body.data[i]);
+        if (i == last)
+            vec_push(u->arena, &body, s);
+    }
+    u->unit->body = body;
+}
+
+/* The tensors whose elements say where rows lie, which a kernel among several may lack. */
+static void declare_tables(Unviewer *u)
+{
+    for (int i = 0; i < u->def->inputs.len; i++) {
+        const char *name = u->def->inputs.data[i]->name;
+        bool read = false;
+
+        for (int k = 0; k < u->views->list.len; k++)
+            for (int d = 0; u->shapes[k] && d < u->views->list.data[k].tensor->rank; d++)
+                read |= reads(u->views->list.data[k].at[d], name);
+        const Stmt *decl = read && !declaration(u->unit, name) ? declaration(u->def->unit, name) : NULL;
+        if (!decl)
+            continue;
+        Stmt *copy = arena_new_of(u->arena, Stmt);
+        *copy = *decl;
+        copy->comment = NULL;
+        copy->gap = false;
+        drop_lengths(u, copy);
+        insert_behind_inputs(u, copy);
+    }
+}
+
 static void name_dims(Unviewer *u, int which)
 {
     const View *v = &u->views->list.data[which];
@@ -556,7 +638,7 @@ static void name_dims(Unviewer *u, int which)
 static bool mentions(const Unviewer *u, const char *name)
 {
     for (int i = 0; i < u->views->list.len; i++)
-        for (int d = 0; d < MOST_RANK; d++)
+        for (int d = 0; d < VIEW_RANK; d++)
             if (u->shapes[i] && u->views->list.data[i].at[d] && expr_mentions(u->views->list.data[i].at[d], name))
                 return true;
     return false;
@@ -646,6 +728,22 @@ static void put_back_coords(Unviewer *u, Stmt *s, const View *v, const Stmt *dec
     s->n_coords = n;
 }
 
+/* Of rows that lie each where it is told. */
+static void put_back_told(Unviewer *u, Stmt *s, int which, const Stmt *decl)
+{
+    const View *v = &u->views->list.data[which];
+    Expr **rows = &u->shapes[which][v->seen->rank - 2];
+
+    *rows = name_for(u, *rows, v->seen->dims[v->seen->rank - 2].size, "height");
+    s->shape[0] = expr_copy(u->arena, *rows);
+    s->shape[1] = expr_copy(u->arena, decl->shape[v->tensor->rank - 1]);
+    u->fails |= s->n_coords > 0 || s->shape[1]->kind != EXPR_NAME;
+    s->coords = arena_array(u->arena, Coord, v->tensor->rank);
+    for (int d = 0; d < v->tensor->rank && !u->fails; d++)
+        if (v->at[d])
+            s->coords[s->n_coords++] = (Coord){.name = decl->shape[d]->name, .value = expr_copy(u->arena, v->at[d])};
+}
+
 static void put_back_copy(Unviewer *u, Stmt *s, int which)
 {
     const View *v = &u->views->list.data[which];
@@ -655,12 +753,16 @@ static void put_back_copy(Unviewer *u, Stmt *s, int which)
         u->fails = true;
         return;
     }
-    Expr *rows = side_of(u, s, which, rows_of(v), decl), *cols = side_of(u, s, which, v->tensor->rank - 1, decl);
     s->as = s->as ? s->as : v->name;
     s->name = v->tensor->name;
     s->has_shape = true;
     s->shape = arena_array(u->arena, Expr *, 2);
     s->n_shape = 2;
+    if (v->told) {
+        put_back_told(u, s, which, decl);
+        return;
+    }
+    Expr *rows = side_of(u, s, which, rows_of(v), decl), *cols = side_of(u, s, which, v->tensor->rank - 1, decl);
     s->shape[0] = rows;
     s->shape[1] = cols;
     u->fails |= rows->kind != EXPR_NAME || cols->kind != EXPR_NAME;
@@ -685,12 +787,13 @@ static void put_back_copies(Unviewer *u, Block *block)
 
 bool flow_unview(Arena *arena, const Def *def, Program *program, const Views *views)
 {
-    bool fails = views->list.len > MOST_VIEWS;
+    bool fails = views->list.len > VIEW_MOST;
 
     for (int i = 0; program && views->list.len > 0 && !fails && i < program->units.len; i++) {
         Unviewer u = {.arena = arena, .def = def, .views = views, .unit = program->units.data[i]};
 
         declare_tensors(&u);
+        declare_tables(&u);
         for (int k = 0; k < views->list.len; k++)
             if (u.shapes[k])
                 name_dims(&u, k);

@@ -196,6 +196,25 @@ const char *copy_tile(const Stmt *copy)
     return copy->to_space == SPACE_GLOBAL ? copy->name : copy_dest(copy);
 }
 
+static bool says_row(const Expr *e)
+{
+    if (!e)
+        return false;
+    bool says = e->kind == EXPR_CALL && text_equal_nocase(e->name, "row");
+    for (int i = 0; i < e->n_args && !says; i++)
+        says = says_row(e->args[i]);
+    return says || says_row(e->a) || says_row(e->b);
+}
+
+bool copy_by_rows(const Stmt *copy)
+{
+    bool says = false;
+
+    for (int i = 0; copy->space == SPACE_GLOBAL && i < copy->n_coords && !says; i++)
+        says = says_row(copy->coords[i].value);
+    return says;
+}
+
 const char *copied_as(const Block *block, const char *tile)
 {
     const char *tensor = NULL;

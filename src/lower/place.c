@@ -194,21 +194,10 @@ static bool has_positions(const Lower *lo, const View *v, int d)
     return false;
 }
 
-/* `row(K)`, the row at hand of the tile that is copied. */
-static bool says_row(const Expr *e)
-{
-    if (!e) return false;
-    if (e->kind == EXPR_CALL && text_equal_nocase(e->name, "row")) return true;
-    for (int i = 0; i < e->n_args; i++)
-        if (says_row(e->args[i])) return true;
-    return says_row(e->a) || says_row(e->b);
-}
-
 /* Where coordinates say of each row where it lies, they count elements along all dimensions but the columns'. */
 static void find_rows(const Stmt *s, Place *p)
 {
-    for (int i = 0; i < s->n_coords; i++) p->by_rows |= p->row_dim >= 0 && says_row(s->coords[i].value);
-    p->by_rows &= s->space == SPACE_GLOBAL;
+    p->by_rows = p->row_dim >= 0 && copy_by_rows(s);
     if (!p->by_rows) return;
     p->extents[p->row_dim] = 1;
     p->row_dim = -1;

@@ -224,6 +224,14 @@ static const char *add_product(Emitter *e, int level, const char *x, const char 
     return result;
 }
 
+/* Whether a loop looks up where the tile lies. */
+static bool is_looked_up(Emitter *e, const TileOp *op)
+{
+    for (int d = 0; d < op->tensor->rank; d++)
+        if (aff_uses_kind(op->coords[d], AFF_TABLE) && ix_level(e, op->coords[d]) > 0) return true;
+    return false;
+}
+
 /* Address of the chunk's first element. Where the tile's first row is a loop's, its
  * row is added before it is multiplied, and the column's place last: what stays the
  * same all through the loop is then a row and a column of 32 bits, the same for all
@@ -233,7 +241,7 @@ static const char *chunk_address(Emitter *e, const Chunks *c, const char *row, c
     const TileOp *op = c->op;
     const TileTensor *t = op->tensor;
     const char *column = em_new(e, REG_R), *row_step = gl_step(e, t, op->row_dim), *step = gl_step(e, t, op->col_dim);
-    bool moving = op->row_dim >= 0 && ix_level(e, op->coords[op->row_dim]) > 0;
+    bool moving = op->row_dim >= 0 && (ix_level(e, op->coords[op->row_dim]) > 0 || is_looked_up(e, op));
     int level = 0;
     em_at(e, 0, "mul.lo.s32 %s, %s, %d;", column, chunk, c->elements);
     if (!moving) {
@@ -511,15 +519,14 @@ static void copy_rows_regular(Emitter *e, Chunks *c)
     c->row_sym = ix_symbol(e, "row", c->row0, 0, c->last_row);
     c->column = element_column(e, c, c->chunk0, c->last_chunk);
     em_at(e, 0, "mul.lo.s32 %s, %s, %d;", column, c->chunk0, c->elements);
-    const char *step_right = gl_step(e, op->tensor, op->col_dim), *base = kn_base(e, op->tensor->index);
-    const char *lane = add_product(e, 0, column, step_right, base);
+    const char *right = gl_step(e, op->tensor, op->col_dim);
     LanePlace place = {.row = c->row0, .chunk = c->chunk0};
     int down = lay_deal_down(&c->deal);
     bool whole = at_once(e, c, aff_const(aff, 0));
     for (int step = 0; step < down; step++) {
         int level;
         TileOp row = of_row(e, op, aff_offset(aff, aff_of(aff, c->row_sym), step_rows(c, step)));
-        const char *address = gl_corner(e, &row, lane, 0, -1, &level);
+        const char *corner = gl_corner(e, &row, NULL, 0, -1, &level), *address = add_product(e, level, column, right, corner);
         if (step > 0 && !whole) em(e, "bar.warp.sync -1;"); /* not the elements of all chunks at once */
         Chunks in_row = *c;
         in_row.op = &row;

@@ -9,6 +9,7 @@
 
 enum {
     STREAM_REGS = 8,   /* addresses of one tensor that a loop copies from */
+    LOOKUP_REGS = 8,   /* addresses of a tile in a loop that lies where elements say, and of these */
     FEW_COPIES = 3,    /* of tiles and rows in a turn */
     ROW_REGS = 24,     /* addresses, predicates and elements of a row that a loop loads into registers */
     LOADED_REGS = 8,   /* of tiles that are loaded and put into shared memory at once: beside these */
@@ -43,6 +44,26 @@ static bool loads_row(const Step *step)
 static bool fills_shared(const Step *step)
 {
     return plan_fills_shared(step->stmt);
+}
+
+static bool reads_elements(const Expr *e)
+{
+    if (!e)
+        return false;
+    bool reads = e->kind == EXPR_INDEX;
+    for (int i = 0; i < e->n_args && !reads; i++)
+        reads = reads_elements(e->args[i]);
+    return reads || reads_elements(e->a) || reads_elements(e->b);
+}
+
+/* A tile lies where elements of a tensor say. */
+static bool looks_up(const Step *step)
+{
+    bool looks = false;
+
+    for (int i = 0; fills_shared(step) && i < step->stmt->n_coords; i++)
+        looks |= reads_elements(step->stmt->coords[i].value);
+    return looks;
 }
 
 /* Steps of a kind, in the loop that has most of them. */
@@ -180,6 +201,6 @@ int plan_doubt(const Plan *plan, const Choice *choice, Habits habits)
 {
     int copies = most_in_loop(&plan->steps, false, fills_shared);
 
-    return (copies > 2 ? (copies - 2) * STREAM_REGS : 0) + row_registers(plan) + bytes_registers(plan, habits) + early_registers(plan, choice) +
+    return (copies > 2 ? (copies - 2) * STREAM_REGS : 0) + most_in_loop(&plan->steps, false, looks_up) * LOOKUP_REGS + row_registers(plan) + bytes_registers(plan, habits) + early_registers(plan, choice) +
            output_registers(plan, choice);
 }

@@ -202,8 +202,32 @@ static bool counts_along(const Block *block, const char *name, const Expr *dim)
     return expr_is_name(dim, name);
 }
 
+static bool names_row(const Plan *plan, const Expr *e, const char *rows)
+{
+    if (!e)
+        return false;
+    const Stmt *index = e->kind == EXPR_NAME ? plan_index(plan, e->name) : NULL;
+    bool names = expr_is_name(e, "row") || (index && strcmp(index->over, rows) == 0);
+    for (int i = 0; i < e->n_args && !names; i++)
+        names = names_row(plan, e->args[i], rows);
+    return names || names_row(plan, e->a, rows) || names_row(plan, e->b, rows);
+}
+
+bool plan_by_rows(const Plan *plan, const Stmt *copy)
+{
+    bool names = false;
+
+    if (copy->space != SPACE_GLOBAL || copy->n_shape != 2 || copy->shape[0]->kind != EXPR_NAME)
+        return false;
+    for (int i = 0; i < copy->n_coords; i++)
+        names |= names_row(plan, copy->coords[i].value, copy->shape[0]->name);
+    return names;
+}
+
 const Expr *plan_part(const Plan *plan, const Stmt *copy, const PlanTensor *tensor, int d)
 {
+    if (d == tensor->row && plan_by_rows(plan, copy))
+        return NULL;
     bool last = d == tensor->rank - 1;
     const Expr *size = copy->n_shape == 2 && (last || d == tensor->row) ? copy->shape[last] : NULL, *dim = tensor->stmt->shape[d];
     const Coord *coord = size && size->kind == EXPR_NAME ? plan_coord(copy, tensor, d) : NULL;
@@ -249,11 +273,23 @@ static const Extent *extent_of_dim(Plan *plan, const Stmt *copy, const PlanTenso
     return is_broadcast(plan, dim) ? plan_extent(plan, EXT_ONE, NULL) : plan_extent(plan, EXT_WHOLE, dim);
 }
 
+/* The loop over what a shape names, the grid's dimension, or all of it. */
+static const Extent *extent_named(Plan *plan, const Expr *dim)
+{
+    const Extent *extent = in_scope(plan, dim->name);
+
+    if (!extent)
+        extent = plan_in_grid(plan, dim->name);
+    return extent ? extent : plan_extent(plan, EXT_WHOLE, dim);
+}
+
 /* Extents of the dimensions that a tensor's tiles cover in the loops at hand. */
 static bool tensor_extents(Plan *plan, const Stmt *copy, const PlanTensor *tensor, const Extent **row,
                          const Extent **col)
 {
-    *row = tensor->row >= 0 ? extent_of_dim(plan, copy, tensor, tensor->row) : plan_extent(plan, EXT_ONE, NULL);
+    *row = plan_by_rows(plan, copy) ? extent_named(plan, copy->shape[0])
+           : tensor->row >= 0       ? extent_of_dim(plan, copy, tensor, tensor->row)
+                                    : plan_extent(plan, EXT_ONE, NULL);
     *col = extent_of_dim(plan, copy, tensor, tensor->rank - 1);
     return *row && *col;
 }

@@ -207,9 +207,37 @@ static void set_coords(Plan *plan, const PlanTensor *tensor, Expr *const *values
         copy->n_coords = 0;
 }
 
+/* Each row lies where its coordinates say; the bound says which rows there are. */
+static void place_rows(Plan *plan, const Choice *choice, const Stmt *from, const PlanTensor *tensor, const Tile *tile, Stmt *copy)
+{
+    Expr *values[8] = {0};
+    int last = tensor->rank - 1;
+
+    copy->has_shape = true;
+    copy->shape = arena_array(plan->arena, Expr *, 2);
+    copy->n_shape = 2;
+    copy->shape[0] = plan_shape(plan, choice, tile->row);
+    copy->shape[1] = plan_shape(plan, choice, tile->col);
+    values[last] = plan_part(plan, from, tensor, last) ? part_coord(plan, choice, from, tensor, last, tile->col) : tile_coord(plan, tile->col);
+    for (int d = 0; d < last; d++) {
+        const Coord *given = plan_coord(from, tensor, d);
+
+        values[d] = given ? plan_positions(plan, tile, given->value) : lead_coord(plan, from, tensor, d, lead_place(tensor, d));
+    }
+    set_coords(plan, tensor, values, copy);
+    if (!plan_ragged(choice, tile->row))
+        return;
+    Expr *bound = plan_bound(plan, tile, tile->row, true);
+    copy->where = copy->where ? binary(plan, EO_AND, copy->where, bound) : bound;
+}
+
 void plan_place(Plan *plan, const Choice *choice, const Stmt *from, const PlanTensor *tensor, const Tile *tile,
                 Stmt *copy)
 {
+    if (plan_by_rows(plan, from)) {
+        place_rows(plan, choice, from, tensor, tile, copy);
+        return;
+    }
     Expr *values[8] = {0};
     int first = tensor->row >= 0 ? tensor->row : tensor->rank - 1;
 

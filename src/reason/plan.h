@@ -230,6 +230,9 @@ Extent *plan_in_grid(const Plan *plan, const char *dim);
 /* How much a Copy takes of a longer dimension d, one of the two that tiles cover: `Copy X (n, D) in
  * coordinate [cols = e]` takes the e-th D columns; NULL: all of it. */
 const Expr *plan_part(const Plan *plan, const Stmt *copy, const PlanTensor *tensor, int d);
+/* Whether coordinates of a Copy name positions along what its shape names first, `Copy Kc (kv_len, D) as K in coordinate
+ * [pages = Table[batch, kv_pos div page], page = kv_pos % page]`: each row of its tiles lies where they say of it. */
+bool plan_by_rows(const Plan *plan, const Stmt *copy);
 
 /* ---- doubt.c: what ptxas may take beyond the estimate of registers ------------------------ */
 

@@ -1,0 +1,34 @@
+/* view.h: what view.c and told.c share. */
+#ifndef TW_FUSE_VIEW_H
+#define TW_FUSE_VIEW_H
+
+#include "fuse/flow.h"
+#include "lang/eval.h"
+
+enum { VIEW_RANK = 8, VIEW_MOST = 64 };
+
+typedef struct Finder {
+    Arena *arena;
+    Syms *syms;
+    const Def *def;
+    Views *views;
+    EvalEnv env;
+    View *view; /* at hand */
+    VEC(const AffSym *) places; /* of blocks */
+} Finder;
+
+/* A product that takes it as it is; NULL: none does. */
+const DefValue *view_product(const Finder *f, const DefValue *seen);
+/* Where a block is along the dimension that `over`, a leading one of what is seen, follows; NULL: it is not known. */
+const Aff *view_place_along(Finder *f, const char *over);
+/* Whether an expression says a place within the tile at hand. */
+bool view_says_place(const Finder *f, const Expr *e);
+/* An integer that is the same for all of a block's tile; NULL: it is none. */
+const Aff *view_block_integer(Finder *f, const Expr *e);
+/* An entry of the tensor's dimension d; false: e is none. */
+bool view_find_entry(Finder *f, int d, const Expr *e);
+
+/* told.c: whether coordinates of an access say of each row of the view where it lies; they become the view's. */
+bool view_find_told(Finder *f, const DefOp *op, const Expr *e);
+
+#endif

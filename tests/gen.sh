@@ -77,6 +77,10 @@ try ../tests/gen/strides --set D=64 --bind batch=1 --bind heads=4 --bind len=150
 try ../tests/gen/choices --set D=64 --bind b=2 --bind h=3 --bind q=70 --bind kv=133
 try ../tests/gen/choices --set D=64 --target sm_90a --bind b=1 --bind h=3 --bind q=70 --bind kv=70
 try ../tests/gen/pooled --bind b=2 --bind C=3 --bind L=50
+for hw in 1 7 300; do
+    try ../tests/gen/regrouped --set C=32 --bind batch=2 --bind HW=$hw
+done
+try ../tests/gen/regrouped --set C=32 --dtype fp16 --target sm_75 --bind batch=1 --bind HW=77
 try ../tests/gen/kept_output --bind M=20 --bind N=96
 try ../tests/gen/slots --set HeadDim=64 --dtype fp16 --bind batch=1 --bind heads=2 --bind q_len=200 --bind kv_len=1
 try ../tests/gen/own_softmax --set D=64 --bind batch=1 --bind heads=2 --bind q_len=100 --bind kv_len=150

@@ -145,6 +145,12 @@ awk '/^[.]visible/ { entry++ } /%ctaid.x;/ { blocks[entry]++ } /bar.warp.sync/ {
      END { exit !(blocks[1] == 2 && stretches[1] > 8 && stretches[1] < stretches[2]) }' "$dir/linear_attention.sm_80.ptx"
 report "linear_attention: the same for aligned rows, where tiles leave few registers" $?
 
+# A length of the launch divides every element's place: by its reciprocal, which each entry makes once.
+"$tw" gen tests/gen/regrouped.tl --set C=32 --cubin=never -o "$dir" >/dev/null 2>&1 </dev/null
+awk '/^[.]visible/ { entry++ } /div.u32 %r[0-9]*, -1, / { reciprocals[entry]++ } /rem.u32/ { bad++ }
+     END { for (i = 1; i <= entry; i++) if (reciprocals[i] != 1) bad++; exit !(entry == 8 && !bad) }' "$dir/regrouped.sm_80.ptx"
+report "regrouped: one reciprocal for the quotients of all elements" $?
+
 # With nothing said ptxas may spill registers of an entry for any addresses.
 # shellcheck disable=SC2046
 "$tw" gen $(heading rmsnorm gen) -o "$dir" >/dev/null 2>&1 </dev/null

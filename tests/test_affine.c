@@ -197,6 +197,9 @@ static void bounds_see_through_tiles(void **state)
     assert_true(aff_never(f->ctx, LT(S(len), K(1))));
     assert_false(aff_always(f->ctx, LE(S(len), K(5))));
     assert_false(aff_never(f->ctx, LE(S(len), K(5))));
+    const AffSym *any = aff_sym_new(f->ctx, "any", AFF_DIM, 0, 100);
+    aff_bounds(aff_div(f->ctx, S(row), aff_of(f->ctx, any)), &lo, &hi); /* nothing is divided by 0 */
+    assert_true(lo == 0 && hi <= 127);
     aff_bounds(MUL(S(x), S(x)), &lo, &hi);
     assert_int_equal(lo, 0);
     assert_int_equal(hi, INT64_MAX);

@@ -79,6 +79,8 @@ static Interval interval_mul(Interval a, Interval b)
 
 static Interval interval_div(Interval a, Interval b)
 {
+    if (b.lo == 0 && b.hi > 0) /* nothing is divided by 0 */
+        b.lo = 1;
     if (b.lo > 0)
         return hull((int64_t[4]){sat_div(a.lo, b.lo), sat_div(a.lo, b.hi), sat_div(a.hi, b.lo),
                                  sat_div(a.hi, b.hi)});

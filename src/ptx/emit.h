@@ -36,8 +36,8 @@ typedef struct Memo {     /* an integer expression already in a register */
     bool valid;
 } Memo;
 
-/* What an expression was made into: an s32, a predicate, an fp32, an s64. */
-typedef enum MemoKind { MEMO_VALUE, MEMO_CONDITION, MEMO_FLOAT, MEMO_WIDE, MEMO_KINDS } MemoKind;
+/* What an expression was made into: an s32, a predicate, an fp32, an s64, what it is divided by with. */
+typedef enum MemoKind { MEMO_VALUE, MEMO_CONDITION, MEMO_FLOAT, MEMO_WIDE, MEMO_RECIPROCAL, MEMO_KINDS } MemoKind;
 typedef VEC(Memo) Memos;
 
 typedef struct LaneSym {  /* this lane's first row or column in fragments of an extent */
@@ -101,6 +101,7 @@ typedef struct Emitter {
     int floor;                  /* no text goes to scopes further out */
 
     int loops;                  /* that are open */
+    bool each;                  /* each of a lane's many elements has places of its own */
 
     /* within a role (roles.c) */
     const TileRole *role;
@@ -140,8 +141,13 @@ void em_fail(Emitter *e, Span loc, DiagCode code, const char *fmt, ...) TW_PRINT
 void ix_bind(Emitter *e, const AffSym *sym, const char *reg, int level);
 void ix_know(Emitter *e, const Aff *a, const char *reg, int level); /* a's value is in a register */
 int ix_level(const Emitter *e, const Aff *a);
+bool ix_never_negative(const Aff *a);
 const char *ix_value(Emitter *e, const Aff *a);      /* s32 operand */
 const char *ix_wide(Emitter *e, const Aff *a);       /* s64 operand */
+const char *ix_reciprocal(Emitter *e, const Aff *a); /* (2^32 - 1) / a */
+/* quotient.c: a quotient or remainder by what others are divided by, too */
+bool ix_is_shared_divisor(const Emitter *e, const Aff *y, int level);
+void ix_emit_quotient(Emitter *e, int level, const Aff *a, const char *d);
 /* wide.c: whether 32 bits may be too few, and the s64 otherwise */
 bool ix_is_wide(const Aff *a);
 void ix_emit_wide(Emitter *e, int level, const Aff *a, const char *d);

@@ -8,6 +8,8 @@
 #include "ptx/emit.h"
 #include "ptx/global.h"
 
+enum { MANY = 4 }; /* elements of a lane */
+
 typedef struct Gather {
     const TileOp *op;
     const Aff **first;   /* coordinates of the lane's first value */
@@ -108,16 +110,11 @@ static void gather_told(Emitter *e, const TileOp *op)
     }
 }
 
-void ga_gather(Emitter *e, const TileOp *op)
+/* Where coordinates say. */
+static void gather_placed(Emitter *e, const TileOp *op)
 {
     const TileValue *v = op->results[0];
     int64_t steps[TENSOR_MAX_RANK];
-    fr_new_f32(e, v);
-    if (!gl_known_type(e, op, true)) return;
-    if (op->n_args) {
-        gather_told(e, op);
-        return;
-    }
     Gather g = {.op = op, .first = coords_at(e, op, 0)};
     g.address = address_of(e, op, g.first);
     for (int i = 0; i < e->frags[v->id].n; i++) {
@@ -126,4 +123,14 @@ void ga_gather(Emitter *e, const TileOp *op)
         const char *address = near ? stepped(e, &g, g.address, steps) : arena_printf(e->arena, "[%s]", address_of(e, op, coords));
         gl_load_value(e, op->tensor->dtype, gl_guard(e, all_inside(e, op, coords)), address, e->frags[v->id].f[i]);
     }
+}
+
+void ga_gather(Emitter *e, const TileOp *op)
+{
+    fr_new_f32(e, op->results[0]);
+    if (!gl_known_type(e, op, true)) return;
+    e->each = e->frags[op->results[0]->id].n >= MANY;
+    if (op->n_args) gather_told(e, op);
+    else gather_placed(e, op);
+    e->each = false;
 }

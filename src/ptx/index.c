@@ -62,7 +62,7 @@ static bool power_of_two(int64_t n, int *log)
     return true;
 }
 
-static bool never_negative(const Aff *a)
+bool ix_never_negative(const Aff *a)
 {
     int64_t lo, hi;
     aff_bounds(a, &lo, &hi);
@@ -95,6 +95,16 @@ void ix_remainder(Emitter *e, int level, const char *r, const char *x, const cha
     else em_at(e, level, "mad.lo.s32 %s, %s, %lld, %s;", r, q, (long long)-n, x);
 }
 
+const char *ix_reciprocal(Emitter *e, const Aff *a)
+{
+    Memo memo = *memo_of(e, MEMO_RECIPROCAL, a);
+    if (memo.valid) return em_name(e, REG_R, memo.reg);
+    int level = ix_level(e, a), reg = em_reg(e, REG_R);
+    em_at(e, level, "div.u32 %%r%d, -1, %s;", reg, ix_value(e, a));
+    remember(e, MEMO_RECIPROCAL, a, reg, level);
+    return em_name(e, REG_R, reg);
+}
+
 /* Floor division: an arithmetic shift for powers of two; else truncation with a
  * step down where the remainder is negative. Divisors are positive. */
 static void emit_division(Emitter *e, int level, const Aff *a, const char *d)
@@ -108,13 +118,17 @@ static void emit_division(Emitter *e, int level, const Aff *a, const char *d)
         else em_at(e, level, "shr.s32 %s, %s, %d;", d, x, log);
         return;
     }
-    if (never_negative(a->a) && aff_is_const(a->b, &divisor) && divisor > 0 && divisor <= INT32_MAX) {
+    if (ix_never_negative(a->a) && aff_is_const(a->b, &divisor) && divisor > 0 && divisor <= INT32_MAX) {
         const char *q = modulo ? em_new(e, REG_R) : d;
         ix_divide(e, level, q, x, divisor);
         if (modulo) ix_remainder(e, level, d, x, q, divisor);
         return;
     }
-    if (never_negative(a->a)) {
+    if (ix_never_negative(a->a) && ix_is_shared_divisor(e, a->b, level)) {
+        ix_emit_quotient(e, level, a, d);
+        return;
+    }
+    if (ix_never_negative(a->a)) {
         em_at(e, level, "%s.u32 %s, %s, %s;", modulo ? "rem" : "div", d, x, y);
         return;
     }

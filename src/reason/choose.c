@@ -9,6 +9,7 @@
 enum {
     MAX_SIZES = 8,
     MAX_CANDIDATES = 40000,
+    PANEL_BYTES = 128,
     A_LITTLE = 24 /* registers that ptxas may be short of, and mostly is not */
 };
 
@@ -103,8 +104,24 @@ static bool in_registers(const Plan *plan, const Extent *extent)
     return false;
 }
 
+/* Elements along an extent that a swizzled panel of shared memory holds: 128 bytes of the widest type that lies
+ * there, of which tensor cores take 8 or 16 bits. Bulk copies bring a panel's row at once; where a thread
+ * brings 16 bytes, panels of 64 bytes are as good, and less is in them. */
+static int64_t panel_of(const Plan *plan, const Extent *extent)
+{
+    int widest = plan->options->target->has_tma ? 1 : 2;
+
+    for (int i = 0; i < plan->tiles.len; i++) {
+        const Tile *tile = &plan->tiles.data[i];
+
+        if (tile->shared && (tile->row == extent || tile->col == extent) && dtype_bytes(tile->shared_dtype) > 1)
+            widest = 2;
+    }
+    return PANEL_BYTES / widest;
+}
+
 /* Sizes worth trying for an extent, ascending. What is only contracted fills at
- * most one swizzled panel of shared memory, 64 elements: deeper is more stages. */
+ * most one swizzled panel of shared memory: deeper is more stages. */
 static int sizes_for(const Search *s, const Extent *extent, int64_t *sizes)
 {
     static const int64_t rows[] = {16, 32, 64, 128, 256}, cols[] = {32, 64, 128, 256}, loop[] = {16, 32, 64, 128},
@@ -116,7 +133,8 @@ static int sizes_for(const Search *s, const Extent *extent, int64_t *sizes)
     int n = extent->kind == EXT_ROWS ? (int)TW_COUNT(rows) : 4, kept = 0;
 
     if (extent->kind == EXT_LOOP && s->gemm && !in_registers(s->plan, extent))
-        n = 3;
+        while (n > 1 && list[n - 1] > panel_of(s->plan, extent))
+            n--;
 
     if (extent->fixed > 0) {
         sizes[0] = extent->fixed;

@@ -629,6 +629,27 @@ static void pages_by_a_table(void **state)
     assert_null(strstr(scheduled(arena, "ops/attention_paged.tl", "HeadDim=128 page=12"), "load (warps"));
 }
 
+/* What warps read from where bulk copies put it, a norm's rows and a bias, each instance has its own rows of; not so
+ * what would have to go back there. */
+static void tiles_that_warps_read(void **state)
+{
+    static const char *const products[][3] = {
+        {"ops/rmsnorm_gemm.tl", "N=64 K=128 BM=128 warps=8 warps_n=1", "M=150"},
+        {"ops/rmsnorm_gemm.tl", "N=264 K=200 BM=64 BN=64 BK=32 stages=2 warps=4 warps_n=1", "M=70"},
+        {"ops/layernorm_gemm.tl", "N=128 K=96 BM=128 BK=32 warps=8 warps_n=1", "M=65"},
+        {"ops/rmsnorm_swiglu.tl", "F=64 K=128 BM=128 warps=8 warps_n=1", "M=130"},
+    };
+    static const char *const biased[] = {"HeadDim=64 q_heads=2 kv_heads=1", "HeadDim=128 q_heads=2 kv_heads=2 BM=64 BN=64 warps=4"};
+    Arena *arena = ((Fixture *)*state)->arena;
+
+    for (size_t i = 0; i < TW_COUNT(products); i++) check_op(arena, products[i][0], DT_BF16, products[i][1], products[i][2]);
+    for (size_t i = 0; i < TW_COUNT(biased); i++) check_op(arena, "ops/attention_bias.tl", DT_BF16, biased[i], "batch=1 q_len=150 kv_len=200");
+    for (size_t i = 0; i < TW_COUNT(products); i++) assert_non_null(strstr(scheduled(arena, products[i][0], products[i][1]), "compute (warps"));
+    const char *text = scheduled(arena, "ops/rmsnorm_gemm.tl", products[0][1]), *compute = strstr(text, "compute (warps");
+    assert_non_null(behind(behind(behind(compute, "await %X[w]"), "move %X"), "release %X"));
+    assert_null(strstr(scheduled(arena, "ops/gemm_weight_only.tl", "N=128 K=128 BM=128 BN=128 warps=8 warps_n=1"), "await"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -645,6 +666,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(products, setup, teardown), cmocka_unit_test_setup_teardown(tiles_of_first_turns_are_given_back, setup, teardown),
         cmocka_unit_test_setup_teardown(tiles_that_are_held_at_once_fit, setup, teardown),
         cmocka_unit_test_setup_teardown(pages_by_a_table, setup, teardown),
+        cmocka_unit_test_setup_teardown(tiles_that_warps_read, setup, teardown),
     };
 
     return cmocka_run_group_tests_name("specialize", tests, NULL, NULL);

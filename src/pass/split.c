@@ -12,7 +12,8 @@
  *
  * Whatever keeps rows apart may be divided so. What does not (column reductions,
  * results that are put into shared memory, products whose first operand is
- * transposed) leaves the kernel as it is. The kernel as it was stays beside it, for
+ * transposed) leaves the kernel as it is. Of a shared tile that is a first operand or that
+ * warps take into registers each instance has its own rows. The kernel as it was stays beside it, for
  * tensors that bulk copies cannot take (TileKernel.plain).
  */
 #include "pass/decide.h"
@@ -27,6 +28,7 @@ typedef struct Splitter {
     int rows;       /* of a block */
     bool *operand;  /* by value id: a shared tile that is a product's first operand */
     bool *stored;   /* ... the second one */
+    bool shaped;    /* the warps stand as warpgroups do */
     bool products, ok;
 } Splitter;
 
@@ -68,6 +70,14 @@ static bool is_told(const Splitter *s, const TileOp *op)
     return source && source->n_args == 0 && tile_index_of(s->kernel->body, op) >= 0 && tile_index_of(s->kernel->body, source) >= 0;
 }
 
+/* A tile that warps take from where a bulk copy put it, each its own rows, as those of a first operand. */
+static void see_move(Splitter *s, const TileOp *op)
+{
+    const TileValue *from = op->args[0];
+    s->ok &= from->def && from->def->kind == TILE_LOAD && in_registers(&op->results[0]->type);
+    s->operand[from->id] = true;
+}
+
 static void see_op(Splitter *s, const TileOp *op)
 {
     switch (op->kind) {
@@ -83,7 +93,8 @@ static void see_op(Splitter *s, const TileOp *op)
     case TILE_CAST: case TILE_RESHAPE: case TILE_SOFTMAX: case TILE_FOR: case TILE_YIELD:
         break;
     case TILE_SCALAR: s->ok &= is_told(s, op); break;
-    case TILE_MOVE: case TILE_SLICE: case TILE_PATCH: case TILE_BUFFER: case TILE_VIEW: case TILE_PUT:
+    case TILE_MOVE: see_move(s, op); break;
+    case TILE_SLICE: case TILE_PATCH: case TILE_BUFFER: case TILE_VIEW: case TILE_PUT:
     case TILE_COPY_ASYNC: case TILE_COMMIT: case TILE_WAIT: case TILE_BARRIER: case TILE_ROLES: case TILE_RING:
     case TILE_ACQUIRE: case TILE_FILLED: case TILE_AWAIT: case TILE_RELEASE: case TILE_ISSUE: case TILE_FINISH:
     case TILE_REVISE: case TILE_TAKE_TURN: case TILE_GIVE_TURN: case TILE_OP_COUNT:
@@ -116,7 +127,8 @@ static void see_shared(Splitter *s, const TileBlock *block)
         for (int k = 0; k < op->n_regions; k++) see_shared(s, op->regions[k]);
         for (int k = 0; k < op->n_args; k++) {
             const TileValue *v = op->args[k];
-            if (v->type.space == SPACE_SHARED) s->ok &= op->kind == TILE_GEMM && !(s->operand[v->id] && s->stored[v->id]);
+            bool read = op->kind == TILE_GEMM || op->kind == TILE_MOVE;
+            if (v->type.space == SPACE_SHARED) s->ok &= read && !(s->operand[v->id] && s->stored[v->id]);
         }
     }
 }
@@ -199,7 +211,9 @@ static const char *reason_for_roles(const Splitter *s)
 {
     if (s->ok) return "products of warpgroups take operands from where a tensor map's copies put them";
     if (!s->target->has_wgmma) return "the target's tensor cores take operands from a warp's registers";
-    return s->products ? "its tiles do not divide into the rows of warpgroups" : "there is no product for warpgroups";
+    if (!tile_has(s->kernel->body, TILE_GEMM)) return "there is no product for warpgroups";
+    if (!s->shaped) return "its warps do not stand as warpgroups do, four of 16 whole rows each";
+    return "its tiles do not divide into the rows of warpgroups";
 }
 
 bool pass_split(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags)
@@ -207,8 +221,9 @@ bool pass_split(TileProgram *program, TileKernel *kernel, const Target *target, 
     int groups = kernel->warps / TARGET_GROUP_WARPS;
     uint64_t off = DECIDE(SCHED_ROLES_OFF), either = off | DECIDE(SCHED_ROLES_ON);
     Splitter s = {program, kernel, target, groups * TARGET_GROUP_ROWS, arena_array(program->arena, bool, kernel->next_value),
-                  arena_array(program->arena, bool, kernel->next_value), false, true};
-    s.ok = target->has_wgmma && kernel->warps % TARGET_GROUP_WARPS == 0 && kernel->warps_n <= 1 && groups <= TARGET_GROUPS;
+                  arena_array(program->arena, bool, kernel->next_value), false, false, true};
+    s.shaped = kernel->warps % TARGET_GROUP_WARPS == 0 && kernel->warps_n <= 1 && groups <= TARGET_GROUPS;
+    s.ok = target->has_wgmma && s.shaped;
     if (s.ok) see_block(&s, kernel->body);
     if (s.ok) see_shared(&s, kernel->body);
     s.ok &= s.products;

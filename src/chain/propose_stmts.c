@@ -72,6 +72,48 @@ bool propose_fewer_clauses(Suggester *s)
     return false;
 }
 
+/* `Multiply S by x`, `Multiply S with x`: operands stand behind each other. */
+bool propose_operand_of_clause(Suggester *s)
+{
+    const Stmt *stmt = s->stmt && s->stmt->kind == STMT_COMPUTE && s->stmt->n_args == 1 ? s->stmt : NULL;
+    Stmt *changed;
+    Expr *other;
+
+    if (!stmt)
+        return false;
+    other = stmt->by ? stmt->by : stmt->to ? stmt->to : stmt->n_with == 1 ? stmt->with[0] : NULL;
+    if (!other)
+        return false;
+    changed = suggest_like(s, stmt);
+    changed->args = arena_array(s->arena, Expr *, 2);
+    changed->args[0] = stmt->args[0];
+    changed->args[1] = other;
+    changed->n_args = 2;
+    changed->by = changed->to = NULL;
+    changed->n_with = 0;
+    return suggest_stmt(s, stmt, changed, "operands stand behind each other");
+}
+
+/* `Max S over N`, `Sum S`: of one operand, the rows' own reduction. */
+bool propose_reduction(Suggester *s)
+{
+    static const struct { const char *name; OpId op; } ROWS[] = {
+        {"Max", OP_ROW_MAX}, {"Min", OP_ROW_MIN}, {"Sum", OP_ROW_SUM}, {"Add", OP_ROW_SUM}, {"Mean", OP_ROW_MEAN}};
+    const Stmt *stmt = s->stmt && s->stmt->kind == STMT_COMPUTE && s->stmt->n_args == 1 ? s->stmt : NULL;
+
+    for (size_t i = 0; stmt && i < TW_COUNT(ROWS); i++) {
+        Stmt *changed = suggest_like(s, stmt);
+
+        if (!text_equal_nocase(stmt->op_name, ROWS[i].name))
+            continue;
+        changed->op = ROWS[i].op;
+        changed->op_known = true;
+        changed->op_name = op_info(ROWS[i].op)->name;
+        return suggest_stmt(s, stmt, changed, "of each row");
+    }
+    return false;
+}
+
 bool propose_fewer_operands(Suggester *s)
 {
     Stmt *changed;

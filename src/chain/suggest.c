@@ -5,7 +5,7 @@ enum { TRIES_FOR_ONE = 16, TRIES_FOR_ALL = 48, LONGEST_SOURCE = 1 << 18 };
 
 static const struct {
     DiagCode code;
-    Proposal *proposals[4]; /* the likeliest first */
+    Proposal *proposals[5]; /* the likeliest first */
 } TABLE[] = {
     {TW0102, {propose_bracket, propose_line_removal}},
     {TW0107, {propose_line_removal}},
@@ -16,8 +16,8 @@ static const struct {
     {TW0230, {propose_nearest}},
     {TW0231, {propose_removal}},
     {TW0232, {propose_without_space, propose_removal}},
-    {TW0233, {propose_nearest}},
-    {TW0234, {propose_fewer_clauses, propose_fewer_operands, propose_removal}},
+    {TW0233, {propose_nearest, propose_reduction}},
+    {TW0234, {propose_operand_of_clause, propose_reduction, propose_fewer_clauses, propose_fewer_operands, propose_removal}},
     {TW0235, {propose_split_operand}},
     {TW0236, {propose_own_name}},
     {TW0237, {propose_result}},
@@ -320,7 +320,7 @@ static void suggest_one(Suggester *s, int most)
 {
     s->tries = most;
     for (size_t i = 0; i < TW_COUNT(TABLE); i++)
-        for (int k = 0; k < 4 && TABLE[i].code == s->diag->code && TABLE[i].proposals[k]; k++)
+        for (size_t k = 0; k < TW_COUNT(TABLE[i].proposals) && TABLE[i].code == s->diag->code && TABLE[i].proposals[k]; k++)
             if (TABLE[i].proposals[k](s))
                 return;
 }

@@ -114,6 +114,18 @@ bool propose_reduction(Suggester *s)
     return false;
 }
 
+/* Of a sum that nothing has begun. */
+bool propose_get(Suggester *s)
+{
+    Stmt *changed;
+
+    if (!s->stmt || s->stmt->kind != STMT_COMPUTE || s->stmt->result != RESULT_ACCUMULATE)
+        return false;
+    changed = suggest_like(s, s->stmt);
+    changed->result = RESULT_GET;
+    return suggest_stmt(s, s->stmt, changed, "there is nothing to add to");
+}
+
 bool propose_fewer_operands(Suggester *s)
 {
     Stmt *changed;

@@ -13,7 +13,7 @@ static const struct {
     {TW0220, {propose_nearest}},
     {TW0221, {propose_whole_division}},
     {TW0223, {propose_nearest, propose_function}},
-    {TW0230, {propose_nearest}},
+    {TW0230, {propose_nearest, propose_get}},
     {TW0231, {propose_removal}},
     {TW0232, {propose_without_space, propose_removal}},
     {TW0233, {propose_nearest, propose_reduction}},

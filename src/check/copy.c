@@ -186,7 +186,7 @@ static void check_shape(Checker *c, const Stmt *s, const Tile *copied, const Pla
 }
 
 /* `Copy bias (1, BN)` of a tensor (N): its tiles have no ones in front. */
-static void refuse_rank(Checker *c, const Stmt *s, const Place *global, int n)
+static void refuse_rank(Checker *c, const Stmt *s, const Place *global, const Extent *shape, int n)
 {
     Diag *d = diag_add(c->diags, TW0325, s->span, "a tile with %d dimensions of '%s', which has %d", n, copy_tensor(s), global->rank);
     int more = n - global->rank;
@@ -195,6 +195,9 @@ static void refuse_rank(Checker *c, const Stmt *s, const Place *global, int n)
         ones = s->shape[i]->kind == EXPR_INT && s->shape[i]->i == 1;
     if (ones)
         diag_fix(c->diags, d, (Span){s->shape[0]->span.start, s->shape[more]->span.start}, "", "the dimensions of the tensor");
+    if (!s->has_shape && !s->as && n == 2 && extent_is_one(shape[0]) && shape[1].text) /* that of the tile was taken */
+        diag_fix(c->diags, d, (Span){s->name_span.end, s->name_span.end}, arena_printf(c->arena, " (%s)", shape[1].text),
+                 "the dimensions of the tensor");
 }
 
 /* A tile runs along the last dimensions of the global tensor. */
@@ -207,7 +210,7 @@ static void take_axes(Checker *c, const Stmt *s, const Place *global, Extent *sh
         if (global->rank > 1 - i)
             shape[i].axis = global->dims[global->rank - 2 + i].axis;
     if (n > global->rank)
-        refuse_rank(c, s, global, n);
+        refuse_rank(c, s, global, shape, n);
     for (int i = 0; i < n && n <= global->rank; i++)
         shape[i].axis = i < n - 1 && copy_by_rows(s) ? NULL : global->dims[global->rank - n + i].axis;
 }

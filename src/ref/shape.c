@@ -257,7 +257,49 @@ static const char *with_ones(Resolver *r, const DefValue *value, const Shape *lo
     return str_text(&text);
 }
 
-/* Says so where the shorter operand lacks dimensions in its middle. */
+/* Two leading dimensions that stand the other way round, (heads, batch) beside (batch, heads): the
+ * places from the right; false: there are none. */
+static bool exchanged(const Shape *a, const Shape *b, int *k, int *l)
+{
+    for (*k = 3; *k < a->rank && *k < b->rank; ++*k)
+        for (*l = *k + 1; *l <= a->rank && *l <= b->rank; ++*l)
+            if (same_name(name_at(a, *k), name_at(b, *l)) && same_name(name_at(a, *l), name_at(b, *k)) &&
+                !same_name(name_at(a, *k), name_at(a, *l)))
+                return true;
+    return false;
+}
+
+/* The declaration of an operand with two dimensions in each other's place. */
+static const char *with_exchanged(Resolver *r, const DefValue *value, int k, int l)
+{
+    Str text = str_new(r->arena);
+
+    for (int at = value->rank; at >= 1; at--) {
+        int from = at == k ? l : at == l ? k : at;
+
+        add_dim_name(&text, &value->dims[value->rank - from]);
+        str_add(&text, at > 1 ? ", " : "");
+    }
+    return str_text(&text);
+}
+
+static bool not_exchanged(Resolver *r, const DefOp *op, const DefArg *b, const Shape *of_a, const Shape *of_b)
+{
+    const Stmt *decl = declaration_of(r, b->value);
+    int k, l;
+
+    if (!exchanged(of_a, of_b, &k, &l))
+        return true;
+    Diag *diag = diag_add(r->diags, TW0322, op->stmt->span, "%s does not fit %s: its %s would meet %s", operand_text(r, b),
+                          shape_text(r->arena, of_a), name_at(of_b, k), name_at(of_a, k));
+    diag_note(r->diags, diag, "dimensions align by their places, whatever their names");
+    if (decl)
+        diag_fix(r->diags, diag, (Span){decl->shape[0]->span.start, decl->shape[decl->n_shape - 1]->span.end},
+                 with_exchanged(r, b->value, k, l), "in the order of the other operand");
+    return false;
+}
+
+/* Says so where the shorter operand lacks dimensions in its middle, or leading ones are exchanged. */
 static bool is_aligned(Resolver *r, const DefOp *op, const DefArg *a, const DefArg *b, const Shape *of_a, const Shape *of_b,
                        int from)
 {
@@ -268,7 +310,7 @@ static bool is_aligned(Resolver *r, const DefOp *op, const DefArg *a, const DefA
     const Stmt *decl = declaration_of(r, arg->value);
 
     if (!k)
-        return true;
+        return not_exchanged(r, op, b, of_a, of_b);
     Diag *diag = diag_add(r->diags, TW0322, op->stmt->span, "%s does not fit %s: its %s would meet %s",
                           operand_text(r, arg), shape_text(r->arena, longer), name_at(shorter, k), name_at(longer, k));
     diag_note(r->diags, diag, "dimensions align from the right, whatever their names; one of size 1 broadcasts");

@@ -114,6 +114,25 @@ bool propose_reduction(Suggester *s)
     return false;
 }
 
+/* `Mask S, j <= i, -inf`, `Mask S with M`: the condition stands behind `where`, the value behind `else`. */
+bool propose_condition(Suggester *s)
+{
+    const Stmt *stmt = s->stmt && s->stmt->kind == STMT_COMPUTE && s->stmt->op_known && s->stmt->op == OP_MASK ? s->stmt : NULL;
+    Expr *where = !stmt || stmt->where ? NULL : stmt->n_args > 1 ? stmt->args[1] : stmt->n_with == 1 ? stmt->with[0] : NULL;
+    Stmt *changed;
+
+    if (!where)
+        return false;
+    if (where->kind == EXPR_NAME) /* a tensor: only the text is wanted */
+        where = expr_name(s->arena, arena_printf(s->arena, "%s[...]", where->name));
+    changed = suggest_like(s, stmt);
+    changed->where = where;
+    changed->otherwise = stmt->n_args > 2 ? stmt->args[2] : stmt->otherwise;
+    changed->n_args = 1;
+    changed->n_with = 0;
+    return suggest_stmt(s, stmt, changed, "the condition stands behind 'where'");
+}
+
 /* Of a sum that nothing has begun. */
 bool propose_get(Suggester *s)
 {

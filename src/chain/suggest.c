@@ -5,7 +5,7 @@ enum { TRIES_FOR_ONE = 16, TRIES_FOR_ALL = 48, LONGEST_SOURCE = 1 << 18 };
 
 static const struct {
     DiagCode code;
-    Proposal *proposals[5]; /* the likeliest first */
+    Proposal *proposals[6]; /* the likeliest first */
 } TABLE[] = {
     {TW0102, {propose_bracket, propose_line_removal}},
     {TW0107, {propose_line_removal}},
@@ -17,7 +17,7 @@ static const struct {
     {TW0231, {propose_removal}},
     {TW0232, {propose_without_space, propose_removal}},
     {TW0233, {propose_nearest, propose_reduction}},
-    {TW0234, {propose_operand_of_clause, propose_reduction, propose_fewer_clauses, propose_fewer_operands, propose_removal}},
+    {TW0234, {propose_condition, propose_operand_of_clause, propose_reduction, propose_fewer_clauses, propose_fewer_operands, propose_removal}},
     {TW0235, {propose_split_operand}},
     {TW0236, {propose_own_name}},
     {TW0237, {propose_result}},

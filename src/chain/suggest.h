@@ -65,7 +65,7 @@ void suggest_each(const Block *block, void (*f)(void *user, const Stmt *s), void
 Proposal propose_nearest, propose_function, propose_other_name, propose_dimension, propose_output, propose_result,
     propose_not_new, propose_own_name, propose_number;
 /* propose_stmts.c */
-Proposal propose_removal, propose_tidying, propose_line_removal, propose_operand_of_clause, propose_reduction, propose_get,
+Proposal propose_removal, propose_tidying, propose_line_removal, propose_operand_of_clause, propose_reduction, propose_get, propose_condition,
     propose_fewer_clauses, propose_fewer_operands, propose_untransposed,
     propose_other_transposes, propose_split_operand, propose_behind_the_loop, propose_whole_division,
     propose_coordinates_of_element, propose_without_space, propose_compared, propose_before_the_loop, propose_place, propose_bracket;

@@ -29,6 +29,7 @@ static const struct { const char *name; OpId op; } synonyms[] = {
     {"Exponential", OP_EXP},   {"Ln", OP_LOG},           {"ReduceMax", OP_ROW_MAX}, {"ReduceMin", OP_ROW_MIN},
     {"ReduceSum", OP_ROW_SUM}, {"ReduceMean", OP_ROW_MEAN}, {"ColumnMax", OP_COL_MAX}, {"ColumnSum", OP_COL_SUM},
     {"CeilDiv", OP_CEIL_DIVIDE}, {"Rint", OP_ROUND}, {"BatchMatMul", OP_GEMM}, {"BatchedGEMM", OP_GEMM}, {"BatchGEMM", OP_GEMM},
+    {"GreaterThan", OP_GREATER}, {"LessThan", OP_LESS},  {"GreaterOrEqual", OP_GREATER_EQUAL}, {"LessOrEqual", OP_LESS_EQUAL},
 };
 
 static bool same_name(const char *a, const char *b)
@@ -96,7 +97,17 @@ const char *op_hint(const char *name)
         {{"View", "Flatten", "Squeeze"}, "`Compute Reshape X and get Y (shape)`"},
         {{"Dot", "BMM", "Einsum", "Linear"}, "`Compute GEMM A, B and get C`; leading dimensions are batches"},
         {{"Less", "LessEqual", "Equal", "Compare"}, "a condition stands in Where or Mask: `Compute Where a < b, x, y and get Z`"},
-        {{"Normalize", "Norm"}, "its steps: Square, RowMean, Add, Rsqrt, Multiply"},
+        {{"Normalize", "Norm", "RMSNorm"}, "its steps: Square, RowMean, Add, Rsqrt, Multiply"},
+        {{"LayerNorm", "Variance", "Var", "Std"}, "its steps: RowMean, Subtract, Square, RowMean, and for a norm Add, Rsqrt, Multiply"},
+        {{"ArgMax", "ArgMin"}, "RowMax, Equal, `Compute Define At (M, N) as col`, `Compute Where equal, At, N and get C`, RowMin"},
+        {{"LogSoftmax", "LogSumExp"}, "its steps: RowMax, Subtract, Exp, RowSum, Log, Subtract"},
+        {{"LeakyReLU", "PReLU"}, "Multiply by the slope, then Max of that and the operand"},
+        {{"ELU", "SELU", "CELU"}, "`Compute Greater X, 0 and get p`, Exp, Subtract 1, `Compute Where p, X, E and get Y`"},
+        {{"Softplus"}, "its steps: Exp, Add 1, Log"},
+        {{"Sign", "Sgn"}, "Greater than 0, less Less than 0"},
+        {{"Dropout"}, "`Compute Where keep, P, 0 and get Q`, with a tensor `keep` of bool, and Multiply"},
+        {{"Copy", "Identity", "Assign", "Return"}, "the statement that computes it names its result: `and get O`"},
+        {{"Mod", "Remainder", "Modulo"}, "`a % b` in a Define or a condition"},
         {{"Erf"}, "Gelu, or what it is part of"},
     };
 

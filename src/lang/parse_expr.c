@@ -174,6 +174,17 @@ static Expr *parse_name(Parser *p)
     return checked(p, e, tok.start);
 }
 
+/* `i >> 2`, `i << 2` */
+static void refuse_shift(Parser *p)
+{
+    const char *text = p->source->text;
+    bool sign = p->tok.kind == TOK_GT || p->tok.kind == TOK_LT;
+
+    if (sign && p->tok.start > 0 && p->prev_end == p->tok.start && text[p->tok.start - 1] == text[p->tok.start])
+        parse_fail(p, TW0102, (Span){p->tok.start - 1, p->tok.end}, "'%c%c' is not an operator: `i div 2 ** n` shifts down, "
+                   "`i * 2 ** n` up", text[p->tok.start], text[p->tok.start]);
+}
+
 /* primary = INT | FLOAT | NAME | "(" expr ")" */
 static Expr *parse_primary(Parser *p)
 {
@@ -185,6 +196,7 @@ static Expr *parse_primary(Parser *p)
     if (p->tok.kind == TOK_NAME)
         return parse_name(p);
     if (!accept_token(p, TOK_LPAREN)) {
+        refuse_shift(p);
         parse_expected(p, "an operand");
         return nothing(p);
     }

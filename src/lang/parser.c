@@ -98,6 +98,11 @@ static void bad_token(Parser *p)
                    "`Compute GEMM A, B and get C`");
     else if (*text == '?')
         parse_fail(p, TW0101, token_span(p), "'?' is not an operator: where(c, a, b) is a where c holds, else b");
+    else if (*text == '&' || *text == '|')
+        parse_fail(p, TW0101, token_span(p), "'%c' is not an operator: conditions are joined by '%s', and a bit of an "
+                   "integer is `i div 4 %% 2`", *text, *text == '&' ? "and" : "or");
+    else if (strncmp(text, "\xe1\xb5\x80", 3) == 0 || *text == '\'')
+        parse_fail_fix(p, TW0101, token_span(p), ".T", "a transposed matrix is X.T", "%s does not transpose", token_show(p, &p->tok));
     else if (*text == '^' && text[1] == 'T' && !is_wordy(text[2]))
         parse_fail_fix(p, TW0101, token_span(p), ".", "a transposed matrix is X.T", "'^' does not transpose");
     else if (*text == '^')

@@ -218,8 +218,9 @@ static bool emit_name(Builder *b, const Expr *e)
     case NAME_INDEX: return emit_index(b, e, name);
     case NAME_TENSOR: break;
     }
-    return wrong_kind(b, e, arena_printf(b->r->arena, "%s is a tensor; an element of it is %s[...]",
-                                         name->name, name->name));
+    Diag *diag = diag_add(b->r->diags, TW0235, e->span, "%s is a tensor; an element of it is %s[...]", name->name, name->name);
+    diag_fix(b->r->diags, diag, (Span){e->span.end, e->span.end}, "[...]", "the element's own");
+    return false;
 }
 
 /* ---- elements of tensors -------------------------------------------------------------------------- */

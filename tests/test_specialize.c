@@ -503,19 +503,26 @@ static void places_go_in_groups(void **state)
         int heads, kv_len, group;
     } cases[] = {{32, 512, 32}, {6, 512, 6}, {32, 4096, 16}, {32, 8192, 8}, {32, 16384, 4}, {32, 32768, 2},
                  {32, 65536, 1}, {50, 8192, 2}, {36, 8192, 4}, {31, 8192, 1}, {7, 8192, 7}};
+    static const struct {
+        const char *path, *sets, *length;
+        int unit;
+    } ops[] = {{"ops/attention.tl", "", "kv_len", 1}, {"ops/attention_paged.tl", " page=16", "most", 16}}; /* tiles that are looked up as well */
     Arena *arena = ((Fixture *)*state)->arena;
-    TileProgram *program = schedule(arena, "ops/attention.tl", "HeadDim=64 BM=256 BN=64 warps=16");
-    const TileKernel *kernel = program->kernels.data[0];
-    int64_t *values = arena_array(arena, int64_t, aff_sym_count(program->aff)), group, groups;
 
-    assert_string_equal(kernel->grid.data[1].sym->name, "h_in");
-    assert_string_equal(kernel->grid.data[3].sym->name, "h_out");
-    for (size_t i = 0; i < TW_COUNT(cases); i++) {
-        *dim_value(program, values, "q_heads") = cases[i].heads;
-        *dim_value(program, values, "kv_len") = cases[i].kv_len;
-        assert_true(aff_eval(kernel->grid.data[1].extent, values, &group) && aff_eval(kernel->grid.data[3].extent, values, &groups));
-        assert_int_equal(group, cases[i].group);
-        assert_int_equal(group * groups, cases[i].heads);
+    for (size_t k = 0; k < TW_COUNT(ops); k++) {
+        TileProgram *program = schedule(arena, ops[k].path, arena_printf(arena, "HeadDim=64 BM=256 BN=64 warps=16%s", ops[k].sets));
+        const TileKernel *kernel = program->kernels.data[0];
+        int64_t *values = arena_array(arena, int64_t, aff_sym_count(program->aff)), group, groups;
+
+        assert_string_equal(kernel->grid.data[1].sym->name, "h_in");
+        assert_string_equal(kernel->grid.data[3].sym->name, "h_out");
+        for (size_t i = 0; i < TW_COUNT(cases); i++) {
+            *dim_value(program, values, "q_heads") = cases[i].heads;
+            *dim_value(program, values, ops[k].length) = cases[i].kv_len / ops[k].unit;
+            assert_true(aff_eval(kernel->grid.data[1].extent, values, &group) && aff_eval(kernel->grid.data[3].extent, values, &groups));
+            assert_int_equal(group, cases[i].group);
+            assert_int_equal(group * groups, cases[i].heads);
+        }
     }
 }
 

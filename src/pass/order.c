@@ -24,21 +24,49 @@ typedef struct Order {
     const Aff *bytes;     /* that an entry of it streams */
 } Order;
 
-static bool streams(const TileOp *op)
+/* Whether elements say where a tile lies, or coordinates where each of its rows does. */
+static bool is_looked_up(const TileOp *op)
 {
-    return stage_is_load(op) && op->row_dim >= 0;
+    bool looked = tile_by_rows(op);
+    for (int d = 0; d < op->tensor->rank; d++) looked |= aff_uses_kind(op->coords[d], AFF_TABLE);
+    return looked;
 }
 
-/* Tensors that loops go through, for an entry of the axis. */
-static void add_bytes(Order *o, const TileBlock *block, bool in_loop)
+static bool is_of_sizes(const Aff *a)
+{
+    if (!a) return true;
+    return (!a->sym || a->sym->kind == AFF_DIM) && is_of_sizes(a->a) && is_of_sizes(a->b);
+}
+
+/* What a bound is at most, as far as sizes say; NULL: they do not. */
+static const Aff *at_most(AffCtx *aff, const Aff *bound)
+{
+    if (is_of_sizes(bound)) return bound;
+    if (bound->kind != AFF_MIN && bound->kind != AFF_MAX) return NULL;
+    const Aff *a = at_most(aff, bound->a), *b = at_most(aff, bound->b);
+    if (bound->kind == AFF_MIN) return a ? a : b;
+    return a && b ? aff_max(aff, a, b) : NULL;
+}
+
+/* Rows of a tensor that a loop goes through; where its tiles are looked up, as many as turns have. */
+static const Aff *rows_through(const Order *o, const TileOp *load, const TileOp *loop)
+{
+    AffCtx *aff = o->program->aff;
+    const Aff *turns = is_looked_up(load) ? at_most(aff, loop->hi) : NULL;
+    if (turns) return aff_scale(aff, turns, load->results[0]->type.rows);
+    return load->row_dim >= 0 ? load->tensor->dims[load->row_dim] : aff_const(aff, 0);
+}
+
+/* What loops go through, for an entry of the axis; loop: the one around. */
+static void add_bytes(Order *o, const TileBlock *block, const TileOp *loop)
 {
     AffCtx *aff = o->program->aff;
     for (int i = 0; i < block->ops.len; i++) {
         const TileOp *op = block->ops.data[i];
-        for (int k = 0; k < op->n_regions; k++) add_bytes(o, op->regions[k], in_loop || op->kind == TILE_FOR);
-        if (!in_loop || !streams(op)) continue;
+        for (int k = 0; k < op->n_regions; k++) add_bytes(o, op->regions[k], op->kind == TILE_FOR ? op : loop);
+        if (!loop || !stage_is_load(op)) continue;
         const TileType *t = &op->results[0]->type;
-        o->bytes = aff_add(aff, o->bytes, aff_scale(aff, op->tensor->dims[op->row_dim], (int64_t)t->cols * dtype_bytes(t->dtype)));
+        o->bytes = aff_add(aff, o->bytes, aff_scale(aff, rows_through(o, op, loop), (int64_t)t->cols * dtype_bytes(t->dtype)));
     }
 }
 
@@ -85,7 +113,7 @@ void order_places(TileProgram *program, TileKernel *kernel, const Target *target
     if (at + 1 >= kernel->grid.len || kernel->grid.data[at + 1].reversed || kernel->grid.data[at + 1].within) return;
     TileAxis heavy = kernel->grid.data[at], outer = kernel->grid.data[at + 1];
     o.axis = outer.sym;
-    add_bytes(&o, kernel->body, false);
+    add_bytes(&o, kernel->body, NULL);
     int64_t entries;
     if (aff_is_const(outer.extent, &entries) && entries <= 1) return;
     const Aff *group = group_size(&o, outer.extent);

@@ -67,6 +67,7 @@ try attention_paged --set HeadDim=64 --dtype fp16 --target sm_75 --bind page=7 -
     --bind q_len=1 --bind pages=9 --bind most=11
 try decode_paged --set HeadDim=128 --set page=16 --set group=4 --set splits=3 --target sm_90a --bind batch=2 --bind kv_heads=2 \
     --bind pages=9 --bind most=20
+try decode_paged --set HeadDim=32 --dtype fp16 --bind page=3 --set group=7 --set splits=4 --bind batch=2 --bind kv_heads=1 --bind pages=9 --bind most=40
 try decode_paged --set HeadDim=64 --set page=64 --set group=8 --set splits=1 --bind batch=2 --bind kv_heads=2 --bind pages=9 --bind most=3
 try ../tests/gen/integers --bind M=21 --bind N=64
 try ../tests/gen/integers --target sm_90a --bind M=7 --bind N=77

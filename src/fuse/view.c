@@ -530,6 +530,23 @@ static Expr *name_for(Unviewer *u, Expr *size, const Aff *value, const char *wan
     return expr_name(u->arena, name);
 }
 
+/* A length that a tensor declares is no number of the launch besides. */
+static void drop_lengths(Unviewer *u, const Stmt *declared)
+{
+    Block body = {0};
+
+    for (int i = 0; i < u->unit->body.len; i++) {
+        Stmt *s = u->unit->body.data[i];
+        bool length = false;
+
+        for (int d = 0; s->kind == STMT_PARAM && !s->value && d < declared->n_shape; d++)
+            length |= expr_is_name(declared->shape[d], s->name);
+        if (!length)
+            vec_push(u->arena, &body, s);
+    }
+    u->unit->body = body;
+}
+
 /* The first of what is seen of a tensor becomes it; the others go. */
 static void declare_tensors(Unviewer *u)
 {
@@ -555,23 +572,6 @@ static void declare_tensors(Unviewer *u)
             break;
         }
         if (stays)
-            vec_push(u->arena, &body, s);
-    }
-    u->unit->body = body;
-}
-
-/* A length that a tensor declares is no number of the launch besides. */
-static void drop_lengths(Unviewer *u, const Stmt *declared)
-{
-    Block body = {0};
-
-    for (int i = 0; i < u->unit->body.len; i++) {
-        Stmt *s = u->unit->body.data[i];
-        bool length = false;
-
-        for (int d = 0; s->kind == STMT_PARAM && !s->value && d < declared->n_shape; d++)
-            length |= expr_is_name(declared->shape[d], s->name);
-        if (!length)
             vec_push(u->arena, &body, s);
     }
     u->unit->body = body;
@@ -794,6 +794,9 @@ bool flow_unview(Arena *arena, const Def *def, Program *program, const Views *vi
 
         declare_tensors(&u);
         declare_tables(&u);
+        for (int k = 0; k < views->list.len; k++)
+            if (u.shapes[k])
+                drop_lengths(&u, declaration(u.unit, views->list.data[k].tensor->name));
         for (int k = 0; k < views->list.len; k++)
             if (u.shapes[k])
                 name_dims(&u, k);

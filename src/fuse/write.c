@@ -71,6 +71,13 @@ static bool is_cast(const Node *node)
     return node->kind == NODE_OP && node->op == OP_CAST;
 }
 
+/* What a loop sums up, and the state of a softmax, start at their identities under a name that has
+ * no tile yet, else where that tile is. */
+static bool starts_itself(const Node *node)
+{
+    return node->kind == NODE_SUM || node->kind == NODE_STATE_MAX || node->kind == NODE_STATE_SUM;
+}
+
 /* Whether a name may come to mean node now. */
 static bool may_take(Writer *w, const char *name, const Node *node)
 {
@@ -81,6 +88,8 @@ static bool may_take(Writer *w, const char *name, const Node *node)
         return !flow_reserves(w->flow, name) || fits_output(w, name, node);
     if (holder == node)
         return true;
+    if (starts_itself(node))
+        return false;
     if (has_shared_copy(holder) || is_cast(holder) || (is_cast(node) && holder->kind != NODE_LOAD))
         return false;
     return holder->row == node->row && holder->col == node->col && holder->kind != NODE_SHARED &&

@@ -698,6 +698,36 @@ static Expr *side_of(Unviewer *u, const Stmt *copy, int which, int d, const Stmt
     return expr_copy(u->arena, *size);
 }
 
+static bool names_twice(const Coord *coords, int n)
+{
+    for (int i = 0; i < n; i++)
+        for (int k = i + 1; k < n; k++)
+            if (coords[i].name && coords[k].name && strcmp(coords[i].name, coords[k].name) == 0)
+                return true;
+    return false;
+}
+
+/* Of a tensor with two dimensions of one name (rows and columns of square weights): all coordinates by their
+ * places; false: one of them is not said. The first two are those of the sides where there were any. */
+static bool name_none(const View *v, Coord *coords, int n, int of_sides)
+{
+    int sides[2] = {rows_of(v), v->tensor->rank - 1};
+    Coord by_place[8] = {{0}};
+
+    if (n != v->tensor->rank || of_sides != 2)
+        return false;
+    for (int i = 0; i < of_sides; i++)
+        by_place[sides[i]].value = coords[i].value;
+    for (int d = 0, i = of_sides; d < v->tensor->rank; d++)
+        if (v->at[d] && i < n)
+            by_place[d].value = coords[i++].value;
+    for (int d = 0; d < n; d++)
+        if (!by_place[d].value)
+            return false;
+    memcpy(coords, by_place, (size_t)n * sizeof *coords);
+    return true;
+}
+
 /* rows: what they are called where it is seen. Coordinates: those that there were, of what is seen whole, and which part or entry. */
 static void put_back_coords(Unviewer *u, Stmt *s, const View *v, const Stmt *decl, const Expr *rows)
 {
@@ -718,12 +748,14 @@ static void put_back_coords(Unviewer *u, Stmt *s, const View *v, const Stmt *dec
         n++;
     }
     /* rows and columns of an output along one dimension have two names, and the tensor has one of them */
+    int of_sides = n;
     bool other = s->n_coords == 0 && !v->at[sides[0]] && !expr_equal(decl->shape[sides[0]], rows);
     if (other)
         coords[n++] = (Coord){.name = decl->shape[sides[0]]->name, .value = expr_copy(u->arena, rows)};
     for (int d = 0; d < v->tensor->rank; d++)
         if (v->at[d])
             coords[n++] = (Coord){.name = decl->shape[d]->name, .value = expr_copy(u->arena, v->at[d])};
+    u->fails |= names_twice(coords, n) && !name_none(v, coords, n, of_sides);
     s->coords = coords;
     s->n_coords = n;
 }

@@ -464,7 +464,8 @@ static void read_sides(Plan *plan, const Stmt *copy, PlanTensor *tensor)
 
     for (int i = 0; i < copy->n_shape; i++) {
         int side = i == copy->n_shape - 1 ? tensor->rank - 1 : tensor->row;
-        int d = copy->n_shape == 2 && side >= 0 && plan_part(plan, copy, tensor, side) ? side : dim_called(tensor, copy->shape[i]);
+        bool own = side >= 0 && copy->shape[i]->kind == EXPR_NAME && expr_is_name(tensor->stmt->shape[side], copy->shape[i]->name);
+        int d = copy->n_shape == 2 && side >= 0 && (own || plan_part(plan, copy, tensor, side)) ? side : dim_called(tensor, copy->shape[i]);
 
         if (d >= 0 && n < 2)
             named[n++] = d;

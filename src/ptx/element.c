@@ -45,7 +45,7 @@ static const struct {
     {OP_SIGMOID, "mul.f32 $0, $a, 0fBFB8AA3B; ex2.approx.ftz.f32 $1, $0; add.f32 $2, $1, 0f3F800000;"
                  "rcp.approx.ftz.f32 $d, $2;"},
     {OP_SILU, "mul.f32 $0, $a, 0fBFB8AA3B; ex2.approx.ftz.f32 $1, $0; add.f32 $2, $1, 0f3F800000;"
-              "div.full.f32 $d, $a, $2;"},
+              "rcp.approx.ftz.f32 $2, $2; mul.f32 $d, $a, $2;"},
     {OP_RELU, "max.f32 $d, $a, 0f00000000;"},
     {OP_RECIPROCAL, "rcp.approx.ftz.f32 $d, $a;"},
     {OP_FLOOR, "cvt.rmi.f32.f32 $d, $a;"},
@@ -65,13 +65,13 @@ static const struct {
     {OP_NOT_EQUAL, "set.neu.f32.f32 $d, $a, $b;"},
     {OP_WHERE, "setp.neu.f32 $p, $a, 0f00000000; selp.f32 $d, $b, $c, $p;"},
     {OP_FMA, "fma.rn.f32 $d, $a, $b, $c;"},
-    /* a (1 + erf(a / sqrt 2)) / 2 = (a + |a| erf x) / 2 with x = |a| / sqrt 2; erf by Abramowitz
+    /* a (1 + erf(a / sqrt 2)) / 2 = a / 2 + |a| (erf x) / 2 with x = |a| / sqrt 2; erf by Abramowitz
      * and Stegun 7.1.26, |error| < 1.5e-7: t = 1 / (1 + 0.3275911 x), erf x = 1 - t poly(t) exp(-x^2) */
-    {OP_GELU, "abs.f32 $0, $a; mul.f32 $1, $0, 0f3F3504F3; mul.f32 $2, $1, $1; mul.f32 $2, $2, 0fBFB8AA3B;"
-              "ex2.approx.ftz.f32 $2, $2; fma.rn.f32 $1, $1, 0f3EA7BA05, 0f3F800000; rcp.approx.f32 $1, $1;"
-              "mul.f32 $2, $2, $1; fma.rn.f32 $3, $1, 0f3F87DC22, 0fBFBA00E3; fma.rn.f32 $3, $3, $1, 0f3FB5F0E3;"
-              "fma.rn.f32 $3, $3, $1, 0fBE91A98E; fma.rn.f32 $3, $3, $1, 0f3E827906; mul.f32 $3, $3, $2;"
-              "sub.f32 $3, 0f3F800000, $3; fma.rn.f32 $3, $3, $0, $a; mul.f32 $d, $3, 0f3F000000;"},
+    {OP_GELU, "mul.f32 $1, $a, 0fBF38AA3B; mul.f32 $1, $1, $a; ex2.approx.ftz.f32 $1, $1; abs.f32 $0, $a;"
+              "fma.rn.f32 $2, $0, 0f3E6D3388, 0f3F800000; rcp.approx.ftz.f32 $2, $2; mul.f32 $1, $1, $2;"
+              "fma.rn.f32 $3, $2, 0fBF07DC22, 0f3F3A00E3; fma.rn.f32 $3, $3, $2, 0fBF35F0E3;"
+              "fma.rn.f32 $3, $3, $2, 0f3E11A98E; fma.rn.f32 $3, $3, $2, 0fBE027906; fma.rn.f32 $3, $3, $1, 0f3F000000;"
+              "mul.f32 $1, $a, 0f3F000000; fma.rn.f32 $d, $3, $0, $1;"},
 };
 
 static const char *template_of(OpId op)

@@ -138,12 +138,14 @@ awk '/^[.]visible/ { entry++ } /%ctaid.x;/ { blocks[entry]++ } /and.b32 .*, -214
     "$dir/attention.sm_80.ptx"
 report "attention: what follows from numbers of lanes and blocks is made anew in the entry for any alignment" $?
 
-# The same where an entry for aligned rows has few registers beside its tiles.
-# shellcheck disable=SC2046
-"$tw" gen $(heading linear_attention gen) --set HeadDim=176 --cubin=never -o "$dir" >/dev/null 2>&1 </dev/null
-awk '/^[.]visible/ { entry++ } /%ctaid.x;/ { blocks[entry]++ } /bar.warp.sync/ { stretches[entry]++ }
-     END { exit !(blocks[1] == 2 && stretches[1] > 8 && stretches[1] < stretches[2]) }' "$dir/linear_attention.sm_80.ptx"
-report "linear_attention: the same for aligned rows, where tiles leave few registers" $?
+# The same where an entry for aligned rows has few registers beside its tiles, and beside a second output's addresses.
+for op in linear_attention:176 attention_lse:160; do
+    # shellcheck disable=SC2046
+    "$tw" gen $(heading ${op%:*} gen) --set HeadDim=${op#*:} --cubin=never -o "$dir" >/dev/null 2>&1 </dev/null
+    awk '/^[.]visible/ { entry++ } /%ctaid.x;/ { blocks[entry]++ } /bar.warp.sync/ { stretches[entry]++ }
+         END { exit !(blocks[1] == 2 && stretches[1] > 8 && stretches[1] < stretches[2]) }' "$dir/${op%:*}.sm_80.ptx"
+    report "${op%:*}: the same for aligned rows, where tiles leave few registers" $?
+done
 
 # A length of the launch divides every element's place: by its reciprocal, which each entry makes once.
 "$tw" gen tests/gen/regrouped.tl --set C=32 --cubin=never -o "$dir" >/dev/null 2>&1 </dev/null

@@ -15,6 +15,8 @@ enum {
     SCARCE = 56,    /* beside all tiles of a turn too few for what ptxas would keep, */
     SCARCE_HELD = 96, /* and where tiles are on their way through registers */
     SORTED = 24,    /* of operands of 8 bits, which are sorted or widened ahead of their products */
+    OUTPUTS = 24,   /* of those beside another, where a loop carries more than */
+    MUCH = 140,
     FEW_REGISTERS = 128, /* that blocks side by side leave a thread: */
     FEW = 60,       /* of them beside tiles and arithmetic too few to keep much over a loop, */
     SOME_REGISTERS = 168 /* and that many in all for ptxas to load far ahead */
@@ -127,11 +129,20 @@ static bool may_be_scarce(const Emitter *e)
     return !e->role && !e->target->has_wgmma && (!e->aligned || e->kernel->warps_n <= 1);
 }
 
+/* Outputs beside another have addresses of their own, for which ptxas has no room where a loop carries much. */
+static int of_outputs(const Emitter *e, const Tiles *t)
+{
+    const TileBlock *kernel = e->kernel->body;
+    int n = 0;
+    for (int i = 0; i < kernel->ops.len; i++) n += kernel->ops.data[i]->kind == TILE_STORE;
+    return n > 1 && t->carried > MUCH ? OUTPUTS : 0;
+}
+
 static bool is_scarce(const Emitter *e, const Tiles *t)
 {
     if (!may_be_scarce(e)) return false;
     if (!e->aligned) return t->products + t->sums > 0;
-    return t->computes && share(e) - t->most <= (e->target->has_cp_async ? SCARCE : SCARCE_HELD);
+    return t->computes && share(e) - t->most - of_outputs(e, t) <= (e->target->has_cp_async ? SCARCE : SCARCE_HELD);
 }
 
 Room rm_of(const Emitter *e, const TileOp *loop)

@@ -221,24 +221,29 @@ static int last_wait(const TileBlock *block, int from)
     return last;
 }
 
-/* Behind the last use; of a product that was only started, behind the wait for it. Where
- * a loop goes on while its last product is under way, that wait is in the next iteration,
- * which gives back what this one awaited. */
+/* Where a product that was started at `at` is through: at the wait for it. */
+static int through(const TileBlock *block, int at)
+{
+    int later = 0;
+    for (int k = at + 1; k < block->ops.len; k++) {
+        const TileOp *wait = block->ops.data[k];
+        later += wait->kind == TILE_ISSUE;
+        if (wait->kind == TILE_FINISH && wait->count <= later) return k;
+    }
+    return last_wait(block, at);
+}
+
+/* Behind the last use; of a product that was only started, behind the wait for it, which may come
+ * after what else uses the tile. Where a loop goes on while its last product is under way, that
+ * wait is in the next iteration, which gives back what this one awaited. */
 static int after_last_use(const TileBlock *block, int from, const TileValue *v)
 {
     int last = from;
     for (int i = from; i < block->ops.len; i++) {
         const TileOp *op = block->ops.data[i];
         if (!tile_op_uses(op, v)) continue;
-        last = op->kind == TILE_ISSUE ? last_wait(block, i) : i;
-        int later = 0;
-        for (int k = i + 1; op->kind == TILE_ISSUE && k < block->ops.len; k++) {
-            const TileOp *wait = block->ops.data[k];
-            later += wait->kind == TILE_ISSUE;
-            if (wait->kind != TILE_FINISH || wait->count > later) continue;
-            last = k;
-            break;
-        }
+        int end = op->kind == TILE_ISSUE ? through(block, i) : i;
+        if (end > last) last = end;
     }
     return last + 1;
 }

@@ -657,6 +657,24 @@ static void tiles_that_warps_read(void **state)
     assert_null(strstr(scheduled(arena, "ops/gemm_weight_only.tl", "N=128 K=128 BM=128 BN=128 warps=8 warps_n=1"), "await"));
 }
 
+/* Of a first operand that is transposed each instance has its own columns. */
+static void products_of_columns(void **state)
+{
+    static const char *const sets[][2] = {
+        {"in=256 out=64 BM=64 BN=64 BK=64 warps=4 warps_n=1", "tokens=150"},
+        {"in=200 out=72 BM=128 BN=128 BK=32 warps=8 warps_n=1", "tokens=70"},
+        {"in=200 out=256 BM=192 BN=256 BK=16 warps=12 warps_n=1", "tokens=33"},
+    };
+    Arena *arena = ((Fixture *)*state)->arena;
+
+    for (size_t i = 0; i < TW_COUNT(sets); i++) {
+        assert_non_null(strstr(scheduled(arena, "ops/weight_gradient.tl", sets[i][0]), "compute (warps"));
+        check_op(arena, "ops/weight_gradient.tl", i % 2 ? DT_F16 : DT_BF16, sets[i][0], sets[i][1]);
+    }
+    const char *text = scheduled(arena, "ops/weight_gradient.tl", sets[1][0]);
+    assert_non_null(behind(behind(text, "m * 128 : cols], %X[0]"), "m * 128 + 64 : cols], %X[1]"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -674,6 +692,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(tiles_that_are_held_at_once_fit, setup, teardown),
         cmocka_unit_test_setup_teardown(pages_by_a_table, setup, teardown),
         cmocka_unit_test_setup_teardown(tiles_that_warps_read, setup, teardown),
+        cmocka_unit_test_setup_teardown(products_of_columns, setup, teardown),
     };
 
     return cmocka_run_group_tests_name("specialize", tests, NULL, NULL);

@@ -11,9 +11,9 @@
  *   %s = gemm %q, %k.T : fp32<128x128>       %s = gemm %q, %k.T : fp32<64x128>
  *
  * Whatever keeps rows apart may be divided so. What does not (column reductions,
- * results that are put into shared memory, products whose first operand is
- * transposed) leaves the kernel as it is. Of a shared tile that is a first operand or that
- * warps take into registers each instance has its own rows. The kernel as it was stays beside it, for
+ * results that are put into shared memory) leaves the kernel as it is. Of a shared tile that is a first operand or that
+ * warps take into registers each instance has its own rows; of a first operand that is
+ * transposed, its own columns. The kernel as it was stays beside it, for
  * tensors that bulk copies cannot take (TileKernel.plain).
  */
 #include "pass/decide.h"
@@ -27,6 +27,7 @@ typedef struct Splitter {
     const Target *target;
     int rows;       /* of a block */
     bool *operand;  /* by value id: a shared tile that is a product's first operand */
+    bool *turned;   /* ... transposed, so that its columns are the product's rows */
     bool *stored;   /* ... the second one */
     bool shaped;    /* the warps stand as warpgroups do */
     bool products, ok;
@@ -37,15 +38,24 @@ static bool in_registers(const TileType *t)
     return t->kind == TT_TILE && t->space == SPACE_REGISTER;
 }
 
+/* Only a copy of all its elements has columns that may be shared out. */
+static void see_turned(Splitter *s, const TileValue *a)
+{
+    s->ok &= a->type.space == SPACE_SHARED && a->type.cols == s->rows && a->def && a->def->kind == TILE_LOAD && !a->def->where
+             && a->def->row_dim >= 0 && !tile_by_rows(a->def);
+    s->turned[a->id] = true;
+}
+
 static void see_product(Splitter *s, const TileOp *op)
 {
     const TileType *a = &op->args[0]->type, *b = &op->args[1]->type, *r = &op->results[0]->type;
-    int k = a->cols, step = target_mma_k(s->target, b->dtype);
+    int k = op->trans_a ? a->rows : a->cols, step = target_mma_k(s->target, b->dtype);
     bool bytes = dtype_bytes(b->dtype) == 1;
     s->products = true;
-    s->ok &= !op->trans_a && b->space == SPACE_SHARED && dtype_is_narrow(b->dtype) && r->cols % 8 == 0 && k % step == 0;
-    s->ok &= r->cols <= TARGET_GROUP_COLUMNS && !(bytes && !op->trans_b);
-    if (a->space == SPACE_SHARED) s->operand[op->args[0]->id] = true;
+    s->ok &= b->space == SPACE_SHARED && dtype_is_narrow(b->dtype) && r->cols % 8 == 0 && k % step == 0;
+    s->ok &= r->cols <= TARGET_GROUP_COLUMNS && !(bytes && (op->trans_a || !op->trans_b));
+    if (op->trans_a) see_turned(s, op->args[0]);
+    else if (a->space == SPACE_SHARED) s->operand[op->args[0]->id] = true;
     s->stored[op->args[1]->id] = true;
 }
 
@@ -119,7 +129,7 @@ static void see_block(Splitter *s, const TileBlock *block)
     }
 }
 
-/* A shared tile that some other operation reads, or that is both operands. */
+/* A shared tile that some other operation reads, or that is more than one kind of operand. */
 static void see_shared(Splitter *s, const TileBlock *block)
 {
     for (int i = 0; i < block->ops.len; i++) {
@@ -128,7 +138,7 @@ static void see_shared(Splitter *s, const TileBlock *block)
         for (int k = 0; k < op->n_args; k++) {
             const TileValue *v = op->args[k];
             bool read = op->kind == TILE_GEMM || op->kind == TILE_MOVE;
-            if (v->type.space == SPACE_SHARED) s->ok &= read && !(s->operand[v->id] && s->stored[v->id]);
+            if (v->type.space == SPACE_SHARED) s->ok &= read && s->operand[v->id] + s->stored[v->id] + s->turned[v->id] == 1;
         }
     }
 }
@@ -142,14 +152,17 @@ static bool is_divided(const Splitter *s, const TileValue *v)
 
 static void divide_value(const Splitter *s, TileValue *v)
 {
-    if (is_divided(s, v)) v->type.rows = TARGET_GROUP_ROWS;
+    if (s->turned[v->id]) v->type.cols = TARGET_GROUP_ROWS;
+    else if (is_divided(s, v)) v->type.rows = TARGET_GROUP_ROWS;
 }
 
 static void divide_op(const Splitter *s, TileOp *op, const Aff *first)
 {
     AffCtx *aff = s->program->aff;
     const TileValue *tile = op->n_results ? op->results[0] : op->n_args ? op->args[0] : NULL;
-    if (!tile || !is_divided(s, tile)) return;
+    if (!tile) return;
+    if (s->turned[tile->id] && op->kind == TILE_LOAD) op->coords[op->col_dim] = aff_add(aff, op->coords[op->col_dim], first);
+    if (s->turned[tile->id] || !is_divided(s, tile)) return;
     const Aff *row = aff_add(aff, aff_of(aff, s->program->row), first);
     if (op->where) op->where = aff_subst(aff, op->where, s->program->row, row);
     if (op->kind == TILE_MASK) op->cond = aff_subst(aff, op->cond, s->program->row, row);
@@ -221,7 +234,7 @@ bool pass_split(TileProgram *program, TileKernel *kernel, const Target *target, 
     int groups = kernel->warps / TARGET_GROUP_WARPS;
     uint64_t off = DECIDE(SCHED_ROLES_OFF), either = off | DECIDE(SCHED_ROLES_ON);
     Splitter s = {program, kernel, target, groups * TARGET_GROUP_ROWS, arena_array(program->arena, bool, kernel->next_value),
-                  arena_array(program->arena, bool, kernel->next_value), false, false, true};
+                  arena_array(program->arena, bool, kernel->next_value), arena_array(program->arena, bool, kernel->next_value), false, false, true};
     s.shaped = kernel->warps % TARGET_GROUP_WARPS == 0 && kernel->warps_n <= 1 && groups <= TARGET_GROUPS;
     s.ok = target->has_wgmma && s.shaped;
     if (s.ok) see_block(&s, kernel->body);

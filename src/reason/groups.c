@@ -26,8 +26,8 @@ static bool divides(const Choice *c, const Steps *steps)
         if (!step->gemm)
             continue;
         const Tile *a = step->args[0], *b = step->args[1], *r = step->result;
-        bool bytes = b && dtype_bytes(b->shared_dtype) == 1;
-        if (!a || !r || !is_brought(b) || plan_transposed(s->args[0]) || (bytes && !plan_transposed(s->args[1])))
+        bool bytes = b && dtype_bytes(b->shared_dtype) == 1, turned = plan_transposed(s->args[0]);
+        if (!a || !r || !is_brought(b) || (turned && !is_brought(a)) || (bytes && (turned || !plan_transposed(s->args[1]))))
             return false;
         if (c->size[r->row->id] != (int64_t)c->warps / TARGET_GROUP_WARPS * TARGET_GROUP_ROWS || c->size[r->col->id] > TARGET_GROUP_COLUMNS)
             return false;

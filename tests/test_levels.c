@@ -168,6 +168,18 @@ static void quotients_of_rows(void **state)
     }
 }
 
+/* Groups of columns have a scale in common; tiles lie within a group, across groups, or at a ragged end. */
+static void scales_of_groups(void **state)
+{
+    static const char *const sets[] = {
+        "N=64 K=256 Group=128 BM=64 BN=64 BK=64 warps=4", "N=64 K=256 Group=64 BM=64 BN=64 BK=64 warps=4",
+        "N=48 K=200 Group=48 BM=64 BN=64 BK=32 warps=4",  "N=64 K=136 Group=32 BM=64 BN=64 BK=64 warps=4",
+    };
+    Arena *arena = ((Fixture *)*state)->arena;
+
+    for (size_t i = 0; i < TW_COUNT(sets); i++) check_operator(arena, "ops/gemm_weight_int8.tl", DT_BF16, sets[i], "M=37");
+}
+
 /* ---- code -------------------------------------------------------------------------------- */
 
 /* Where products of 8-bit operands have columns lie in fours, what is reduced along them does so, too. */
@@ -481,7 +493,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(attention_as_chosen, setup, teardown),
         cmocka_unit_test_setup_teardown(gemm_with_bias, setup, teardown),
         cmocka_unit_test_setup_teardown(sizes_that_follow_from_others, setup, teardown),
-        cmocka_unit_test_setup_teardown(quotients_of_rows, setup, teardown),
+        cmocka_unit_test_setup_teardown(quotients_of_rows, setup, teardown), cmocka_unit_test_setup_teardown(scales_of_groups, setup, teardown),
         cmocka_unit_test_setup_teardown(two_maps, setup, teardown),
         cmocka_unit_test_setup_teardown(columns_in_fours, setup, teardown),
         cmocka_unit_test_setup_teardown(tiles_read_twice_are_kept, setup, teardown),

@@ -675,6 +675,17 @@ static void products_of_columns(void **state)
     assert_non_null(behind(behind(text, "m * 128 : cols], %X[0]"), "m * 128 + 64 : cols], %X[1]"));
 }
 
+/* A scale that a tile's columns have in common is read once a row, and counted so; one of smaller groups is not. */
+static void scales_are_read_by_rows(void **state)
+{
+    Arena *arena = ((Fixture *)*state)->arena;
+
+    assert_non_null(strstr(scheduled(arena, "ops/gemm_weight_int8.tl", "N=256 K=256 Group=128 BN=64 BK=64"), "gather scale[n * 64 + row, k div 2] : fp32<64x1>"));
+    assert_non_null(strstr(scheduled(arena, "ops/gemm_weight_int8.tl", "N=256 K=256 Group=32 BN=64 BK=64"), "div 32] : fp32<64x64>"));
+    assert_non_null(strstr(scheduled(arena, "ops/gemm_weight_int8.tl", "N=4096 K=4096 Group=128"), "k * 64 + 64 : cols]"));
+    assert_non_null(strstr(scheduled(arena, "ops/gemm_weight_int8.tl", "N=4096 K=4096 Group=32"), "k * 32 + 32 : cols]"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -692,7 +703,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(tiles_that_are_held_at_once_fit, setup, teardown),
         cmocka_unit_test_setup_teardown(pages_by_a_table, setup, teardown),
         cmocka_unit_test_setup_teardown(tiles_that_warps_read, setup, teardown),
-        cmocka_unit_test_setup_teardown(products_of_columns, setup, teardown),
+        cmocka_unit_test_setup_teardown(products_of_columns, setup, teardown), cmocka_unit_test_setup_teardown(scales_are_read_by_rows, setup, teardown),
     };
 
     return cmocka_run_group_tests_name("specialize", tests, NULL, NULL);

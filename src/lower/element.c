@@ -313,6 +313,16 @@ static TileValue *read_told(Lower *lo, const Expr *e, TileTensor *t, int at, int
     return op->results[0];
 }
 
+/* A coordinate without the place along a side of the tile, if it is the same along all of it: of `(k * 64 + col) div 128`
+ * where a tile has 64 columns, `k div 2`. */
+static const Aff *same_along(Lower *lo, const Aff *coord, const AffSym *side, AffSymKind kind, int extent)
+{
+    AffCtx *aff = lo->program->aff;
+    if (extent < 1 || !aff_uses_kind(coord, kind)) return coord;
+    const Aff *within = aff_subst(aff, coord, side, aff_of(aff, aff_sym_new(aff, side->name, kind, 0, extent - 1)));
+    return aff_uses_kind(within, kind) ? coord : within;
+}
+
 static TileValue *read_of(Lower *lo, const Expr *e)
 {
     TileTensor *t = (TileTensor *)tensor_of(lo, e);
@@ -325,6 +335,8 @@ static TileValue *read_of(Lower *lo, const Expr *e)
         return rw_fill(&lo->rw, 0);
     }
     for (int d = 0; d < t->rank; d++) {
+        coords[d] = same_along(lo, coords[d], lo->program->row, AFF_ROW, lo->frame->extent[0]);
+        coords[d] = same_along(lo, coords[d], lo->program->col, AFF_COL, lo->frame->extent[1]);
         rows |= aff_uses_kind(coords[d], AFF_ROW);
         cols |= aff_uses_kind(coords[d], AFF_COL);
     }

@@ -65,10 +65,10 @@ typedef struct Tile {
 } Tile;
 
 /* Elements of a tensor that a statement reads at computed places: one for each of the
- * result's rows, of its columns, or both. */
+ * result's rows, of its columns, or both, or for so many of them. */
 typedef struct Read {
-    bool rows, cols;
-    double weight; /* registers each */
+    int64_t rows, cols; /* that have one in common; 0: all */
+    bool apart;         /* addresses do not differ by constants */
 } Read;
 
 typedef VEC(Read) Reads;

@@ -7,12 +7,13 @@
  *   Mask S where Keep[batch, q_pos, kv_pos]              as many as S has
  *   Define B (q_len, kv_len) as T[min(q_pos - kv_pos, 9)]  thrice as many: each has an address
  *   Mask S where Doc[batch, q_pos] == Doc[batch, kv_pos]  a column's and a row's
+ *   Define S (N, K) as scale[row, col div 128]            a row's, if a tile's columns divide 128
  */
 #include "reason/plan.h"
 
 typedef struct Sides {
-    bool rows, cols;
-    bool apart; /* addresses do not differ by constants */
+    int64_t rows, cols; /* every so many are told apart; 0: none */
+    bool apart;         /* addresses do not differ by constants */
 } Sides;
 
 static bool follows(const Extent *extent, const char *dim)
@@ -31,9 +32,28 @@ static bool is_no_sum(const Expr *e)
 
 static Sides sides_of(Plan *plan, const Tile *tile, const Expr *e, int depth);
 
+static int64_t finer(int64_t a, int64_t b)
+{
+    return !a || !b ? a + b : a == b ? a : 1;
+}
+
 static Sides either(Sides a, Sides b)
 {
-    return (Sides){a.rows || b.rows, a.cols || b.cols, a.apart || b.apart};
+    return (Sides){finer(a.rows, b.rows), finer(a.cols, b.cols), a.apart || b.apart};
+}
+
+/* `col div 128`: every 128 columns have the same. Tiles begin at multiples of their sizes, what has another origin does not. */
+static Sides in_groups(Plan *plan, const Expr *e, Sides sides)
+{
+    const Expr *of = e->a;
+    const Stmt *index = of->kind == EXPR_NAME ? plan_index(plan, of->name) : NULL;
+    const Aff *by = eval_aff(&plan->env, e->b, NULL);
+    int64_t group;
+    bool place = (of->kind == EXPR_NAME && !plan_let(plan, of->name)) || (of->kind == EXPR_CALL && of->n_args <= 1);
+
+    if (!place || (index && index->value) || !by || !aff_is_const(by, &group) || group < 1)
+        return sides;
+    return (Sides){sides.rows ? group : 0, sides.cols ? group : 0, sides.apart};
 }
 
 /* What of a tile's places a name stands for. */
@@ -47,19 +67,19 @@ static Sides sides_of_name(Plan *plan, const Tile *tile, const char *name, int d
     if (let)
         return sides_of(plan, tile, let, depth);
     if (index && plan_along_entries(plan, tile, dim, side))
-        return (Sides){false, false, false};
+        return (Sides){0, 0, false};
     return (Sides){strcmp(name, "row") == 0 || (side != INDEX_COLS && follows(tile->row, dim)),
                    strcmp(name, "col") == 0 || (side != INDEX_ROWS && follows(tile->col, dim)), false};
 }
 
 static Sides sides_of(Plan *plan, const Tile *tile, const Expr *e, int depth)
 {
-    Sides sides = {false, false, false};
+    Sides sides = {0, 0, false};
 
     if (!e || depth >= PLAN_DEPTH)
         return sides;
     if (e->kind == EXPR_ELLIPSIS)
-        return (Sides){true, true, false};
+        return (Sides){1, 1, false};
     if (e->kind == EXPR_CALL) /* row(S) is the place itself */
         sides = sides_of_name(plan, tile, e->name, depth + 1);
     if (e->kind == EXPR_NAME)
@@ -68,6 +88,8 @@ static Sides sides_of(Plan *plan, const Tile *tile, const Expr *e, int depth)
     for (int i = 0; i < e->n_args; i++)
         sides = either(sides, sides_of(plan, tile, e->args[i], depth + 1));
     sides.apart |= is_no_sum(e) && (sides.rows || sides.cols);
+    if (e->kind == EXPR_BINARY && e->op == EO_IDIV)
+        return in_groups(plan, e, sides);
     return sides;
 }
 
@@ -76,13 +98,11 @@ static void find_in(Plan *plan, const Tile *tile, const Expr *e, Reads *reads)
     if (!e)
         return;
     if (e->kind == EXPR_INDEX && e->a->kind == EXPR_NAME && plan_tensor(plan, e->a->name)) {
-        Sides sides = {false, false, false};
+        Sides sides = {0, 0, false};
 
         for (int i = 0; i < e->n_args; i++)
             sides = either(sides, sides_of(plan, tile, e->args[i], 0));
-        /* a vector's are used one after the other */
-        double weight = sides.apart ? 3 : sides.rows && sides.cols ? 1 : 0.5;
-        vec_push(plan->arena, reads, (Read){sides.rows, sides.cols, weight});
+        vec_push(plan->arena, reads, (Read){sides.rows, sides.cols, sides.apart});
     }
     find_in(plan, tile, e->a, reads);
     find_in(plan, tile, e->b, reads);
@@ -98,16 +118,25 @@ void plan_find_reads(Plan *plan, const Stmt *s, const Tile *result, Reads *reads
         find_in(plan, result, s->args[i], reads);
 }
 
+/* Whether a tile of this size has more than one along a side. */
+static bool varies(int64_t every, int64_t size)
+{
+    return every == 1 || (every > 1 && every % size != 0);
+}
+
 double plan_read_registers(const Choice *c, const Step *step)
 {
     double n = 0;
 
     for (int i = 0; i < step->reads.len; i++) {
         const Read *read = &step->reads.data[i];
-        int64_t rows = read->rows ? c->size[step->result->row->id] : 1;
-        int64_t cols = read->cols ? c->size[step->result->col->id] : 1;
+        int64_t rows = c->size[step->result->row->id], cols = c->size[step->result->col->id];
+        bool by_rows = varies(read->rows, rows), by_cols = varies(read->cols, cols);
+        bool settled = by_rows != (read->rows > 0) || by_cols != (read->cols > 0);
+        /* a vector's are used one after the other */
+        double weight = read->apart && !settled ? 3 : by_rows && by_cols ? 1 : 0.5;
 
-        n += read->weight * plan_registers(c, rows, cols);
+        n += weight * plan_registers(c, by_rows ? rows : 1, by_cols ? cols : 1);
     }
     return n;
 }

@@ -115,6 +115,24 @@ static void leave(Gen *g, const Var *v, Axis r, Axis c, DType dtype, bool batch)
 
 /* ---- loads -------------------------------------------------------------------------------------------- */
 
+/* Now and then a table says which entry a tile is of, or where each of its rows lies: for itself, or eight by eight. */
+static void look_up(Gen *g, const char *tile, Batch *b, Axis *r)
+{
+    const char *table, *row;
+
+    if (b->dim && gen_chance(g, 10)) {
+        table = gen_fresh(g, "T");
+        gen_head(g, "Input %s (%s) int32", table, b->dim);
+        b->at = gen_text(g, "%s[%s]", table, b->at);
+    }
+    if (!r->dim || g->middle || gen_chance(g, 85))
+        return;
+    table = gen_fresh(g, "T");
+    gen_head(g, "Input %s (%s) int32", table, r->dim);
+    row = gen_text(g, "((%s) * %s + row(%s))", r->at, r->size, tile);
+    r->at = gen_chance(g, 50) ? gen_text(g, "%s[%s]", table, row) : gen_text(g, "%s[%s div 8] * 8 + %s %% 8", table, row, row);
+}
+
 Var *gen_load_matrix(Gen *g, Axis r, Axis c, DType dtype, Space space)
 {
     Passed *p = take_passed(g, r, c);
@@ -126,6 +144,8 @@ Var *gen_load_matrix(Gen *g, Axis r, Axis c, DType dtype, Space space)
         dtype = p->dtype;
     declare_tensor(g, "Input", name, b, r, c, dtype);
     gen_allocate(g, "%s in %s (%s, %s) %s", name, space_name(space), r.size, c.size, dtype_name(dtype));
+    if (!fits)
+        look_up(g, name, &b, &r);
     gen_line(g, "Copy %s %s in coordinate %s from global to %s", name, tile_shape(g, r.size, c.size),
              coordinate(g, b, r, c), space_name(space));
     return fits ? read_passed(g, p, r.tile, c.tile) : loaded(g, name, r.tile, c.tile);

@@ -510,13 +510,21 @@ static TileOp of_row(Emitter *e, const TileOp *op, const Aff *row)
     return at;
 }
 
+/* The greatest row that chunk i of a thread is numbered with. What elements say is read for all threads, also for
+ * those that have no such chunk. */
+static int last_row(const Chunks *c, int i)
+{
+    const LayDeal *d = &c->deal;
+    return d->by_panels ? d->rows - 1 : ((i + 1) * d->threads - 1) / d->per_row;
+}
+
 /* Down the rows, each over all panels. */
 static void copy_rows_regular(Emitter *e, Chunks *c)
 {
     AffCtx *aff = e->program->aff;
     const TileOp *op = c->op;
     const char *column = em_new(e, REG_R);
-    c->row_sym = ix_symbol(e, "row", c->row0, 0, c->last_row);
+    c->row_sym = ix_symbol(e, "row", c->row0, 0, last_row(c, 0));
     c->column = element_column(e, c, c->chunk0, c->last_chunk);
     em_at(e, 0, "mul.lo.s32 %s, %s, %d;", column, c->chunk0, c->elements);
     const char *right = gl_step(e, op->tensor, op->col_dim);
@@ -539,6 +547,7 @@ static void copy_rows_irregular(Emitter *e, Chunks *c)
     for (int i = 0; i < c->deal.count; i++) {
         Chunk chunk = {.exists = existence(e, c, i)};
         irregular_chunk(e, c, i, &chunk);
+        chunk.row_aff = aff_of(e->program->aff, ix_symbol(e, "row", chunk.row, 0, last_row(c, i)));
         TileOp row = of_row(e, c->op, chunk.row_aff);
         Chunks in_row = *c;
         in_row.op = &row;
@@ -619,7 +628,7 @@ static void load_held(Emitter *e, const TileOp *op)
     c.words = frag->packed;
     const Aff *whole = tile_inside(e, op, &v->type);
     if (aff_always(e->program->aff, whole)) hold_branch(e, &c, NULL);
-    else if (e->aligned && cp_is_whole_chunks(e, op) && !op->where) hold_either(e, &c, whole);
+    else if (e->aligned && cp_is_whole_chunks(e, op) && !op->where && !tile_by_rows(op)) hold_either(e, &c, whole);
     else hold_branch(e, &c, gl_corner_inside(e, op));
 }
 

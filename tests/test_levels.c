@@ -407,6 +407,22 @@ static void where_takes_any_condition(void **state)
                "M=20 N=15");
 }
 
+/* What says where rows lie is read for lanes that have none, too: within the table, whose length is known. */
+static void rows_of_no_lane_are_not_looked_up_outside(void **state)
+{
+    check_code(((Fixture *)*state)->arena,
+               "Kernel k\n  D = 31\n  Input A (M, D) bf16\n  Input B (rows, N) bf16\n  Input Id (D) int32\n  Output C (M, N) fp32\n"
+               "  Grid m = ceil(M / 64), n = ceil(N / 32)\n"
+               "  Allocate A in shared (64, 16) bf16\n  Allocate B in shared (16, 32) bf16\n  Allocate C in register (64, 32)\n"
+               "  for d = 0:ceil(D / 16)\n"
+               "    Copy A (64, 16) in coordinate [M = m, D = d] from global to shared\n"
+               "    Copy B (16, 32) in coordinate [rows = Id[d * 16 + row(B)], N = n] from global to shared\n"
+               "    Compute GEMM A, B and accumulate C\n  end\n"
+               "  Copy C (64, 32) in coordinate [M = m, N = n] from register to global\n"
+               "  Schedule sm_80\n    warps = 4\n    stages = 3\n  end\nend\n",
+               "M=20 N=40 rows=3");
+}
+
 /* Numbers of which GELU leaves next to nothing. */
 static void tails_of_gelu(void **state)
 {
@@ -505,6 +521,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(warps_may_cut_through_panels, setup, teardown),
         cmocka_unit_test_setup_teardown(scales_move_behind_masks_of_any_type, setup, teardown),
         cmocka_unit_test_setup_teardown(where_takes_any_condition, setup, teardown),
+        cmocka_unit_test_setup_teardown(rows_of_no_lane_are_not_looked_up_outside, setup, teardown),
         cmocka_unit_test_setup_teardown(tails_of_gelu, setup, teardown),
         cmocka_unit_test_setup_teardown(types_of_16_bits_are_not_mixed_up, setup, teardown),
         cmocka_unit_test_setup_teardown(values_in_the_same_registers_stay_apart, setup, teardown),

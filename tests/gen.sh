@@ -79,6 +79,9 @@ try ../tests/gen/choices --set D=64 --bind b=2 --bind h=3 --bind q=70 --bind kv=
 try ../tests/gen/choices --set D=64 --target sm_90a --bind b=1 --bind h=3 --bind q=70 --bind kv=70
 try ../tests/gen/tile_read_twice --target sm_90a --bind T=33 --bind D=32
 try pairwise_distance --target sm_90a --bind M=70 --bind N=90 --bind D=100
+for target in sm_75 sm_80 sm_90a; do
+    try ../tests/gen/large_numbers --set D=64 --dtype fp16 --target $target --bind b=2 --bind h=2 --bind q=70 --bind kv=90
+done
 try ../tests/gen/pooled --bind b=2 --bind C=3 --bind L=50
 for hw in 1 7 300; do
     try ../tests/gen/regrouped --set C=32 --bind batch=2 --bind HW=$hw

@@ -26,6 +26,7 @@
 #include "pass/ones.h"
 #include "pass/passes.h"
 #include "pass/postcheck.h"
+#include "pass/range.h"
 
 /* -2^126: below every score that has a meaning, and far enough from the end of
  * fp32's range that scaling by log2 e (simplify.c) does not overflow. */
@@ -152,7 +153,7 @@ static SchedValue choose_form(const Expansion *x, TileOp *loop, const TileBlock 
         best = SCHED_SOFTMAX_LAGGING;
         why = "to rescale takes long beside the exponentials, and nothing that is shown depends on the reference";
     }
-    if (postcheck_fits(x->kernel, loop, op, free, x->target)) {
+    if (!range_has_large(op->args[0]) && postcheck_fits(x->kernel, loop, op, free, x->target)) {
         possible |= DECIDE(SCHED_SOFTMAX_CHECKED);
         best = SCHED_SOFTMAX_CHECKED;
         why = "nothing that is shown depends on the reference, and so no turn waits for a maximum";

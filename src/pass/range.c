@@ -158,3 +158,22 @@ ValueRange range_of(const TileValue *v)
 {
     return range_within(v, 0);
 }
+
+/* Without those through which no number of the program comes, as products and reductions. */
+static bool large_within(const TileValue *v, int depth)
+{
+    static const double LARGE = 1 << 20;
+    const TileOp *op = v->def;
+    double number;
+    if (rw_number(v, &number)) return isfinite(number) && fabs(number) >= LARGE;
+    if (depth > MAX_DEPTH || !op || (op->kind != TILE_MASK && op->kind != TILE_ELEMENT && op->kind != TILE_CAST)) return false;
+    if (op->kind == TILE_MASK && isfinite(op->number) && fabs(op->number) >= LARGE) return true;
+    for (int i = 0; i < op->n_args; i++)
+        if (large_within(op->args[i], depth + 1)) return true;
+    return false;
+}
+
+bool range_has_large(const TileValue *v)
+{
+    return large_within(v, 0);
+}

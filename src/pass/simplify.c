@@ -2,7 +2,7 @@
  *
  *   exp(x)                    ->  exp2(x * log2 e)
  *   a op b                    ->  their result           a, b numbers
- *   (x - v) * c               ->  x * c - v * c          v a vector, c a number
+ *   (x - v) * c               ->  x * c - v * c          v a vector, c a number, x without large numbers
  *   (x * a) * b               ->  x * (a b)              a, b numbers
  *   (x * v) * w               ->  x * (v w)              x a matrix, v and w vectors or scalars
  *   mask(x * c, 0 or -inf)    ->  mask(x) * c            c > 0
@@ -22,6 +22,7 @@
 #include "pass/cold.h"
 #include "pass/passes.h"
 #include "pass/place.h"
+#include "pass/range.h"
 #include "pass/settle.h"
 
 #include <math.h>
@@ -117,6 +118,8 @@ static TileValue *distribute_scale(Rewriter *rw, const TileOp *op)
     if (!scaled_by(op->results[0], &inner, &number)) return NULL;
     const TileOp *difference = element_def(inner, OP_SUBTRACT);
     if (!difference || is_matrix(difference->args[1]) || !is_matrix(difference->args[0])) return NULL;
+    double shift;
+    if (!rw_number(difference->args[1], &shift) && range_has_large(difference->args[0])) return NULL;
     TileValue *x = times(rw, difference->args[0], number);
     TileValue *v = times(rw, difference->args[1], number);
     return rw_binary(rw, OP_SUBTRACT, x, v);

@@ -686,6 +686,19 @@ static void scales_are_read_by_rows(void **state)
     assert_non_null(strstr(scheduled(arena, "ops/gemm_weight_int8.tl", "N=4096 K=4096 Group=32"), "k * 32 + 32 : cols]"));
 }
 
+/* What many turns add to a sum of 8-bit products goes through arithmetic, of 16-bit ones not. */
+static void sums_of_bytes_are_added_apart(void **state)
+{
+    static const char sets[] = "N=128 K=200 BM=128 BN=128 BK=64 warps=8 warps_n=1";
+    Arena *arena = ((Fixture *)*state)->arena;
+    const char *text = behind(scheduled(arena, "ops/gemm_fp8.tl", sets), "compute (warps");
+
+    assert_non_null(behind(behind(text, "finish %"), "= add %Y"));
+    text = behind(scheduled(arena, "ops/gemm.tl", sets), "compute (warps");
+    assert_null(strstr(text, "= add %"));
+    check_op(arena, "ops/gemm_fp8.tl", DT_BF16, sets, "M=150");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -704,6 +717,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(pages_by_a_table, setup, teardown),
         cmocka_unit_test_setup_teardown(tiles_that_warps_read, setup, teardown),
         cmocka_unit_test_setup_teardown(products_of_columns, setup, teardown), cmocka_unit_test_setup_teardown(scales_are_read_by_rows, setup, teardown),
+        cmocka_unit_test_setup_teardown(sums_of_bytes_are_added_apart, setup, teardown),
     };
 
     return cmocka_run_group_tests_name("specialize", tests, NULL, NULL);

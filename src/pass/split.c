@@ -18,6 +18,7 @@
  */
 #include "pass/decide.h"
 #include "pass/passes.h"
+#include "pass/rewrite.h"
 
 enum { NARROWEST_SWIZZLE = 32 };
 
@@ -229,6 +230,29 @@ static const char *reason_for_roles(const Splitter *s)
     return "its tiles do not divide into the rows of warpgroups";
 }
 
+/* ---- sums of 8-bit products ---------------------------------------------------------- */
+
+/* Warpgroups' products of 8-bit operands keep fewer bits of a sum than fp32 has (DeepSeek-V3 technical report,
+ * 3.3.2: about 14), so that what many turns add goes through arithmetic: each turn's product by itself, added
+ * to the sum. */
+static void add_apart(TileProgram *program, TileKernel *kernel, TileBlock *block)
+{
+    for (int i = 0; i < block->ops.len; i++) {
+        TileOp *op = block->ops.data[i];
+        for (int k = 0; k < op->n_regions; k++) add_apart(program, kernel, op->regions[k]);
+        if (op->kind != TILE_GEMM || op->n_args != 3 || dtype_bytes(op->args[1]->type.dtype) != 1) continue;
+        Rewriter rw = {program, kernel, block, i, op->loc};
+        TileOp *product = rw_insert(&rw, TILE_GEMM, 2, op->args, 1, &op->results[0]->type);
+        product->trans_a = op->trans_a;
+        product->trans_b = op->trans_b;
+        product->results[0]->name = op->results[0]->name;
+        TileValue *sum = rw_binary(&rw, OP_ADD, op->args[2], product->results[0]);
+        tile_remove(block, rw.at);
+        rw_stand_for(block, op->results[0], sum);
+        i = rw.at - 1;
+    }
+}
+
 bool pass_split(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags)
 {
     int groups = kernel->warps / TARGET_GROUP_WARPS;
@@ -244,6 +268,7 @@ bool pass_split(TileProgram *program, TileKernel *kernel, const Target *target, 
     if (!s.ok || roles == SCHED_ROLES_OFF) return true;
     kernel->plain = plain_of(program, kernel);
     kernel->specialized = 1;
+    add_apart(program, kernel, kernel->body);
     if (groups == 1) return true;
     AffCtx *aff = program->aff;
     const Aff *first = aff_scale(aff, aff_of(aff, add_axis(program, kernel, groups)), TARGET_GROUP_ROWS);

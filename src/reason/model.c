@@ -261,6 +261,12 @@ static void add_gemm(Modeler *m, const Step *step)
         m->work->alu += (rows * m->c->warps_n + cols * m->warps_m) * k / m->t->fp32_ops;
         fragments += rows / m->warps_m / m->t->mma_m * 8 + PLAN_WIDE_REGS;
     }
+    if (m->c->groups && size == 1) { /* each turn's product is added to the sum (pass/split.c) */
+        int product = (int)plan_registers(m->c, (int64_t)rows, (int64_t)cols);
+
+        m->work->alu += rows * cols / m->t->fp32_ops;
+        m->scratch = product > m->scratch ? product : m->scratch;
+    }
     m->work->shared += bytes / m->t->shared_bytes;
     if (!m->c->groups && fragments > m->fragments)
         m->fragments = fragments;

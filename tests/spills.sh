@@ -55,6 +55,8 @@ clean attention_lse sm_75 fp16 248      # tiles on their way beside a wide sum
 clean differential_attention sm_75 fp16 176 # four products
 clean attention_projection sm_75 fp16 136 0 # a tile that is loaded behind the loop
 clean rmsnorm_gemm sm_75 fp16 4096      # an operand that is computed, tiles on their way
+clean rmsnorm_gemm sm_90a fp16 1024     # a warpgroup that copies in two loops
+clean rmsnorm_gemm sm_90a bf16 -        # three copies in a turn
 
 echo "1..$n"
 exit $bad

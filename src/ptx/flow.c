@@ -1,6 +1,11 @@
 /* flow.c: loops and choices, and the registers in which values meet that they merge. */
 #include "ptx/roles.h"
 
+enum {
+    MORE_REGISTERS = 32, /* than the fewest that a warpgroup that copies has (target.c) */
+    FEW_COPIES = 2       /* in the turns of its loops, for whose places those are enough */
+};
+
 /* ---- merged values ----------------------------------------------------------------- */
 
 /* Storage of a value that control flow merges: packed pairs for 16-bit tiles,
@@ -153,6 +158,23 @@ static void set_levels(Emitter *e, const TileBlock *body)
     for (int k = 0; k < body->params.len; k++) e->frags[body->params.data[k]->id].level = em_level(e);
 }
 
+/* In turns of the block's loops. */
+static int count_copies(const TileBlock *block)
+{
+    int n = 0;
+    for (int i = 0; i < block->ops.len; i++)
+        if (block->ops.data[i]->kind == TILE_FOR) n += tile_count(block->ops.data[i]->regions[0], TILE_COPY_ASYNC);
+    return n;
+}
+
+/* Whether a warpgroup that copies, with the fewest registers, copies so many tiles in turns that it has none
+ * for their places: those are made in the turn. */
+static bool makes_places_late(const Emitter *e, const TileOp *loop)
+{
+    bool few = e->role && e->role->regs > 0 && e->role->regs < MORE_REGISTERS;
+    return few && tile_has(loop->regions[0], TILE_COPY_ASYNC) && count_copies(e->block) > FEW_COPIES;
+}
+
 /* An iteration, in a scope of its own. */
 static void iteration(Emitter *e, const TileOp *op, const char *number)
 {
@@ -165,6 +187,8 @@ static void iteration(Emitter *e, const TileOp *op, const char *number)
     e->room = rm_of(e, op);
     e->turn = e->room != ROOM_ENOUGH ? number : NULL;
     e->turn_level = em_level(e);
+    int floor = e->floor;
+    if (makes_places_late(e, op)) e->floor = em_level(e);
     e->loops++;
     if (op->unroll <= 1) rv_vote_ahead(e, op->regions[0]);
     kn_block(e, op->regions[0]);
@@ -172,6 +196,7 @@ static void iteration(Emitter *e, const TileOp *op, const char *number)
     e->turn = turn;
     e->turn_level = turn_level;
     e->room = room;
+    e->floor = floor;
     em_close(e);
 }
 

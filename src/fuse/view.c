@@ -774,6 +774,7 @@ static void put_back_told(Unviewer *u, Stmt *s, int which, const Stmt *decl)
     for (int d = 0; d < v->tensor->rank && !u->fails; d++)
         if (v->at[d])
             s->coords[s->n_coords++] = (Coord){.name = decl->shape[d]->name, .value = expr_copy(u->arena, v->at[d])};
+    u->fails |= names_twice(s->coords, s->n_coords); /* of (N, N, Z) no name says which */
 }
 
 static void put_back_copy(Unviewer *u, Stmt *s, int which)

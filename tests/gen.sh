@@ -78,6 +78,7 @@ try ../tests/gen/strides --set D=64 --bind batch=1 --bind heads=4 --bind len=150
 try ../tests/gen/choices --set D=64 --bind b=2 --bind h=3 --bind q=70 --bind kv=133
 try ../tests/gen/choices --set D=64 --target sm_90a --bind b=1 --bind h=3 --bind q=70 --bind kv=70
 try ../tests/gen/tile_read_twice --target sm_90a --bind T=33 --bind D=32
+try ../tests/gen/bias_of_a_table --target sm_90a --set D=104 --set heads=3 --bind q_len=77 --bind kv_len=131
 try ../tests/gen/square_pairs --set N=35 --set Z=16 --bind h=4
 try pairwise_distance --target sm_90a --bind M=70 --bind N=90 --bind D=100
 for target in sm_75 sm_80 sm_90a; do

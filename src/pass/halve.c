@@ -156,6 +156,7 @@ static void check_block(Halver *h, const TileBlock *block)
             if (h->wide[op->args[k]->id]) h->failed |= !does_not_show(h, op, k);
         if (op->kind == TILE_ISSUE && h->wide[op->results[0]->id])
             h->failed |= op->n_args != 2 || !op->trans_b || op->args[1]->type.rows != h->cols;
+        if (op->kind == TILE_MOVE && h->wide[op->results[0]->id]) h->failed = true; /* as wide in shared memory */
         if (op->n_results == 1 && h->wide[op->results[0]->id]) hide_op(h, op);
         for (int k = 0; k < op->n_regions; k++) check_block(h, op->regions[k]);
         for (int k = 0; op->kind == TILE_REVISE && k < op->n_results; k++) h->hidden[op->results[k]->id] = h->hidden[op->args[k]->id];

@@ -230,6 +230,14 @@ static const char *reason_for_roles(const Splitter *s)
     return "its tiles do not divide into the rows of warpgroups";
 }
 
+static void divide(const Splitter *s, int groups)
+{
+    AffCtx *aff = s->program->aff;
+    const Aff *first = aff_scale(aff, aff_of(aff, add_axis(s->program, s->kernel, groups)), TARGET_GROUP_ROWS);
+    divide_expressions(s, s->kernel->body, first);
+    divide_values(s, s->kernel->body);
+}
+
 /* ---- sums of 8-bit products ---------------------------------------------------------- */
 
 /* Warpgroups' products of 8-bit operands keep fewer bits of a sum than fp32 has (DeepSeek-V3 technical report,
@@ -268,11 +276,7 @@ bool pass_split(TileProgram *program, TileKernel *kernel, const Target *target, 
     if (!s.ok || roles == SCHED_ROLES_OFF) return true;
     kernel->plain = plain_of(program, kernel);
     kernel->specialized = 1;
+    if (groups > 1) divide(&s, groups);
     add_apart(program, kernel, kernel->body);
-    if (groups == 1) return true;
-    AffCtx *aff = program->aff;
-    const Aff *first = aff_scale(aff, aff_of(aff, add_axis(program, kernel, groups)), TARGET_GROUP_ROWS);
-    divide_expressions(&s, kernel->body, first);
-    divide_values(&s, kernel->body);
     return true;
 }

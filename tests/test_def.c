@@ -349,6 +349,7 @@ static const Case cases[] = {
     {TW0328, TENSOR "Input A (12, N)\nCompute GroupSum A over L to 5 and get C\nLet L = 12",
      "12 entries do not make 5 groups"},
     {TW0233, MATRIX "Compute Sum X over N and get Y", "there is no operation Sum"},
+    {TW0233, MATRIX "Compute LogSumExp X and get Y", "there is no operation LogSumExp"},
     {TW0233, MATRIX "Compute Exp X and get Y\nS = 1 + GEMM(X, X)\nCompute Multiply X, S and get Z", "no function GEMM"},
     {TW0235, MATRIX "Compute Exp X - p and get Y", "not a computation with tensors"},
     {TW0235, MATRIX "Compute Add X * 2, 1 and get Y", "not a computation with tensors"},

@@ -199,18 +199,6 @@ bool values_number(Checker *c, const Expr *e)
     return false;
 }
 
-static bool reads_elements(const Expr *e)
-{
-    if (!e)
-        return false;
-    if (e->kind == EXPR_INDEX || reads_elements(e->a) || reads_elements(e->b))
-        return true;
-    for (int i = 0; i < e->n_args; i++)
-        if (reads_elements(e->args[i]))
-            return true;
-    return false;
-}
-
 /* A division, a function or a number that need not be whole. */
 static bool may_have_fraction(Checker *c, const Expr *e)
 {
@@ -228,7 +216,7 @@ static bool may_have_fraction(Checker *c, const Expr *e)
 static bool compares_numbers(Checker *c, const Expr *e)
 {
     bool comparison = e->kind == EXPR_BINARY && e->op >= EO_LT && e->op <= EO_NE;
-    if (e->kind != EXPR_BINARY || reads_elements(e))
+    if (e->kind != EXPR_BINARY || expr_reads(e, NULL))
         return e->kind == EXPR_BINARY;
     return comparison && may_have_fraction(c, e) && !eval_aff(&c->env, e, NULL);
 }

@@ -577,16 +577,6 @@ static void declare_tensors(Unviewer *u)
     u->unit->body = body;
 }
 
-static bool reads(const Expr *e, const char *tensor)
-{
-    if (!e)
-        return false;
-    bool is = e->kind == EXPR_INDEX && expr_is_name(e->a, tensor);
-    for (int i = 0; i < e->n_args && !is; i++)
-        is = reads(e->args[i], tensor);
-    return is || reads(e->a, tensor) || reads(e->b, tensor);
-}
-
 static void insert_behind_inputs(Unviewer *u, Stmt *s)
 {
     Block body = {0};
@@ -611,7 +601,7 @@ static void declare_tables(Unviewer *u)
 
         for (int k = 0; k < u->views->list.len; k++)
             for (int d = 0; u->shapes[k] && d < u->views->list.data[k].tensor->rank; d++)
-                read |= reads(u->views->list.data[k].at[d], name);
+                read |= expr_reads(u->views->list.data[k].at[d], name);
         const Stmt *decl = read && !declaration(u->unit, name) ? declaration(u->def->unit, name) : NULL;
         if (!decl)
             continue;

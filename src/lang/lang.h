@@ -227,6 +227,8 @@ bool program_equal(const Program *a, const Program *b);
 /* Whether an expression, which may be NULL, is a name, or has it anywhere. */
 bool expr_is_name(const Expr *e, const char *name);
 bool expr_mentions(const Expr *e, const char *name);
+/* Whether an expression reads elements of a tensor (NULL: of any). */
+bool expr_reads(const Expr *e, const char *tensor);
 
 /* Which of the two a position is along where rows and columns both run along its
  * dimension: positions.c. */

@@ -181,6 +181,18 @@ bool expr_mentions(const Expr *e, const char *name)
     return false;
 }
 
+bool expr_reads(const Expr *e, const char *tensor)
+{
+    if (!e)
+        return false;
+    if (e->kind == EXPR_INDEX && (!tensor || expr_is_name(e->a, tensor)))
+        return true;
+    for (int i = 0; i < e->n_args; i++)
+        if (expr_reads(e->args[i], tensor))
+            return true;
+    return expr_reads(e->a, tensor) || expr_reads(e->b, tensor);
+}
+
 const char *copy_dest(const Stmt *copy)
 {
     return copy->as ? copy->as : copy->name;

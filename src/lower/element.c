@@ -422,14 +422,6 @@ static TileValue *real_quotient(Lower *lo, const Expr *e)
     return rw_binary(&lo->rw, OP_ADD, a, whole);
 }
 
-static bool reads_elements(const Expr *e)
-{
-    if (e->kind == EXPR_INDEX || (e->a && reads_elements(e->a)) || (e->b && reads_elements(e->b))) return true;
-    for (int i = 0; i < e->n_args; i++)
-        if (reads_elements(e->args[i])) return true;
-    return false;
-}
-
 /* In a condition of integers a parameter is one: made so before it is tried whether it is such a condition. */
 static void make_integers(Lower *lo, const Expr *e)
 {
@@ -455,7 +447,7 @@ static TileValue *all_whole(Lower *lo, const Expr *e)
 static TileValue *whole_quotient(Lower *lo, const Expr *e)
 {
     TileValue *real = real_quotient(lo, e);
-    if (!is_real(lo, e) || varies(lo, e) || reads_elements(e)) return real;
+    if (!is_real(lo, e) || varies(lo, e) || expr_reads(e, NULL)) return real;
     make_integers(lo, e);
     if (!eval_aff(&lo->env, e, NULL)) return real;
     TileValue *whole = plain_value(lo, e), *args[] = {all_whole(lo, e), whole, real};
@@ -489,7 +481,7 @@ static bool selects(Lower *lo, const Expr *e)
 {
     double number;
     if (varies(lo, e)) return true;
-    if (reads_elements(e)) return e->kind == EXPR_CALL && !eval_aff(&lo->env, e, NULL);
+    if (expr_reads(e, NULL)) return e->kind == EXPR_CALL && !eval_aff(&lo->env, e, NULL);
     make_integers(lo, e);
     return has_parts(e) && !eval_float(&lo->env, e, &number) && !eval_aff(&lo->env, e, NULL);
 }

@@ -46,23 +46,13 @@ static bool fills_shared(const Step *step)
     return plan_fills_shared(step->stmt);
 }
 
-static bool reads_elements(const Expr *e)
-{
-    if (!e)
-        return false;
-    bool reads = e->kind == EXPR_INDEX;
-    for (int i = 0; i < e->n_args && !reads; i++)
-        reads = reads_elements(e->args[i]);
-    return reads || reads_elements(e->a) || reads_elements(e->b);
-}
-
 /* A tile lies where elements of a tensor say. */
 static bool looks_up(const Step *step)
 {
     bool looks = false;
 
     for (int i = 0; fills_shared(step) && i < step->stmt->n_coords; i++)
-        looks |= reads_elements(step->stmt->coords[i].value);
+        looks |= expr_reads(step->stmt->coords[i].value, NULL);
     return looks;
 }
 

@@ -204,13 +204,14 @@ static bool counts_along(const Block *block, const char *name, const Expr *dim)
 
 static bool names_row(const Plan *plan, const Expr *e, const char *rows)
 {
-    if (!e)
-        return false;
-    const Stmt *index = e->kind == EXPR_NAME ? plan_index(plan, e->name) : NULL;
-    bool names = expr_is_name(e, "row") || (index && strcmp(index->over, rows) == 0);
-    for (int i = 0; i < e->n_args && !names; i++)
-        names = names_row(plan, e->args[i], rows);
-    return names || names_row(plan, e->a, rows) || names_row(plan, e->b, rows);
+    bool names = expr_mentions(e, "row");
+
+    for (int i = 0; i < plan->decls.len && !names; i++) {
+        const Stmt *s = plan->decls.data[i];
+
+        names = s->kind == STMT_INDEX && strcmp(s->over, rows) == 0 && expr_mentions(e, s->name);
+    }
+    return names;
 }
 
 bool plan_by_rows(const Plan *plan, const Stmt *copy)

@@ -22,14 +22,16 @@
 
 enum { NARROWEST_SWIZZLE = 32 };
 
+/* What a shared tile is: whose rows instances divide, a product's first operand or what warps read; a first operand that is
+ * transposed, so that its columns are the product's rows; a second operand. */
+enum { USED_BY_ROWS = 1, USED_BY_COLUMNS = 2, USED_WHOLE = 4 };
+
 typedef struct Splitter {
     TileProgram *program;
     TileKernel *kernel;
     const Target *target;
     int rows;       /* of a block */
-    bool *operand;  /* by value id: a shared tile that is a product's first operand */
-    bool *turned;   /* ... transposed, so that its columns are the product's rows */
-    bool *stored;   /* ... the second one */
+    uint8_t *uses;  /* by value id: of a shared tile, what it is used as */
     bool shaped;    /* the warps stand as warpgroups do */
     bool products, ok;
 } Splitter;
@@ -44,7 +46,7 @@ static void see_turned(Splitter *s, const TileValue *a)
 {
     s->ok &= a->type.space == SPACE_SHARED && a->type.cols == s->rows && a->def && a->def->kind == TILE_LOAD && !a->def->where
              && a->def->row_dim >= 0 && !tile_by_rows(a->def);
-    s->turned[a->id] = true;
+    s->uses[a->id] |= USED_BY_COLUMNS;
 }
 
 static void see_product(Splitter *s, const TileOp *op)
@@ -56,8 +58,8 @@ static void see_product(Splitter *s, const TileOp *op)
     s->ok &= b->space == SPACE_SHARED && dtype_is_narrow(b->dtype) && r->cols % 8 == 0 && k % step == 0;
     s->ok &= r->cols <= TARGET_GROUP_COLUMNS && !(bytes && (op->trans_a || !op->trans_b));
     if (op->trans_a) see_turned(s, op->args[0]);
-    else if (a->space == SPACE_SHARED) s->operand[op->args[0]->id] = true;
-    s->stored[op->args[1]->id] = true;
+    else if (a->space == SPACE_SHARED) s->uses[op->args[0]->id] |= USED_BY_ROWS;
+    s->uses[op->args[1]->id] |= USED_WHOLE;
 }
 
 /* A tile that a bulk copy brings: the tensor's innermost dimension along its columns. */
@@ -86,7 +88,7 @@ static void see_move(Splitter *s, const TileOp *op)
 {
     const TileValue *from = op->args[0];
     s->ok &= from->def && from->def->kind == TILE_LOAD && in_registers(&op->results[0]->type);
-    s->operand[from->id] = true;
+    s->uses[from->id] |= USED_BY_ROWS;
 }
 
 static void see_op(Splitter *s, const TileOp *op)
@@ -130,7 +132,12 @@ static void see_block(Splitter *s, const TileBlock *block)
     }
 }
 
-/* A shared tile that some other operation reads, or that is more than one kind of operand. */
+static bool is_one_use(int uses)
+{
+    return uses == USED_BY_ROWS || uses == USED_BY_COLUMNS || uses == USED_WHOLE;
+}
+
+/* A shared tile that some other operation reads, or that is more than one of these. */
 static void see_shared(Splitter *s, const TileBlock *block)
 {
     for (int i = 0; i < block->ops.len; i++) {
@@ -139,7 +146,7 @@ static void see_shared(Splitter *s, const TileBlock *block)
         for (int k = 0; k < op->n_args; k++) {
             const TileValue *v = op->args[k];
             bool read = op->kind == TILE_GEMM || op->kind == TILE_MOVE;
-            if (v->type.space == SPACE_SHARED) s->ok &= read && s->operand[v->id] + s->stored[v->id] + s->turned[v->id] == 1;
+            if (v->type.space == SPACE_SHARED) s->ok &= read && is_one_use(s->uses[v->id]);
         }
     }
 }
@@ -148,12 +155,12 @@ static void see_shared(Splitter *s, const TileBlock *block)
 
 static bool is_divided(const Splitter *s, const TileValue *v)
 {
-    return v->type.rows == s->rows && (in_registers(&v->type) || s->operand[v->id]);
+    return v->type.rows == s->rows && (in_registers(&v->type) || s->uses[v->id] == USED_BY_ROWS);
 }
 
 static void divide_value(const Splitter *s, TileValue *v)
 {
-    if (s->turned[v->id]) v->type.cols = TARGET_GROUP_ROWS;
+    if (s->uses[v->id] == USED_BY_COLUMNS) v->type.cols = TARGET_GROUP_ROWS;
     else if (is_divided(s, v)) v->type.rows = TARGET_GROUP_ROWS;
 }
 
@@ -161,9 +168,11 @@ static void divide_op(const Splitter *s, TileOp *op, const Aff *first)
 {
     AffCtx *aff = s->program->aff;
     const TileValue *tile = op->n_results ? op->results[0] : op->n_args ? op->args[0] : NULL;
-    if (!tile) return;
-    if (s->turned[tile->id] && op->kind == TILE_LOAD) op->coords[op->col_dim] = aff_add(aff, op->coords[op->col_dim], first);
-    if (s->turned[tile->id] || !is_divided(s, tile)) return;
+    if (tile && s->uses[tile->id] == USED_BY_COLUMNS) { /* its load: see_turned */
+        op->coords[op->col_dim] = aff_add(aff, op->coords[op->col_dim], first);
+        return;
+    }
+    if (!tile || !is_divided(s, tile)) return;
     const Aff *row = aff_add(aff, aff_of(aff, s->program->row), first);
     if (op->where) op->where = aff_subst(aff, op->where, s->program->row, row);
     if (op->kind == TILE_MASK) op->cond = aff_subst(aff, op->cond, s->program->row, row);
@@ -265,8 +274,7 @@ bool pass_split(TileProgram *program, TileKernel *kernel, const Target *target, 
 {
     int groups = kernel->warps / TARGET_GROUP_WARPS;
     uint64_t off = DECIDE(SCHED_ROLES_OFF), either = off | DECIDE(SCHED_ROLES_ON);
-    Splitter s = {program, kernel, target, groups * TARGET_GROUP_ROWS, arena_array(program->arena, bool, kernel->next_value),
-                  arena_array(program->arena, bool, kernel->next_value), arena_array(program->arena, bool, kernel->next_value), false, false, true};
+    Splitter s = {program, kernel, target, groups * TARGET_GROUP_ROWS, arena_array(program->arena, uint8_t, kernel->next_value), .ok = true};
     s.shaped = kernel->warps % TARGET_GROUP_WARPS == 0 && kernel->warps_n <= 1 && groups <= TARGET_GROUPS;
     s.ok = target->has_wgmma && s.shaped;
     if (s.ok) see_block(&s, kernel->body);

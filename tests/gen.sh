@@ -69,6 +69,9 @@ try decode_paged --set HeadDim=128 --set page=16 --set group=4 --set splits=3 --
     --bind pages=9 --bind most=20
 try decode_paged --set HeadDim=32 --dtype fp16 --bind page=3 --set group=7 --set splits=4 --bind batch=2 --bind kv_heads=1 --bind pages=9 --bind most=40
 try decode_paged --set HeadDim=64 --set page=64 --set group=8 --set splits=1 --bind batch=2 --bind kv_heads=2 --bind pages=9 --bind most=3
+try attention_paged --set HeadDim=168 --set page=16 --dtype e4m3 --target sm_90a --bind batch=2 --bind q_heads=2 --bind kv_heads=1 \
+    --bind q_len=70 --bind pages=20 --bind most=9 # rows that no number of threads is a multiple of
+try attention_projection --set HeadDim=136 --bind batch=1 --bind q_heads=2 --bind kv_heads=1 --bind q_len=70 --bind kv_len=90
 try ../tests/gen/integers --bind M=21 --bind N=64
 try ../tests/gen/integers --target sm_90a --bind M=7 --bind N=77
 try ../tests/gen/integers --dtype fp16 --target sm_75 --set N=32 --bind M=5

@@ -39,6 +39,8 @@ clean softcap sm_86 bf16 128 0         # functions in steps, two blocks a multip
 clean attention_lse sm_80 bf16 192/128 # a second output beside tiles of three panels
 clean attention_paged sm_80 bf16 128    # tiles that lie where elements say
 clean attention_paged sm_90a bf16 128   # the same, pages of any size
+clean decode_paged sm_90a bf16 128      # rows that lie each where elements say, in blocks of one warp
+clean decode_paged sm_90a e4m3 240      # the same, elements of 8 bits
 clean mlp sm_80 bf16 -                 # a function in many steps, four blocks a multiprocessor
 clean rmsnorm_swiglu sm_86 fp16 -      # a row in registers beside three tiles
 clean rotary_attention sm_90a bf16 96  # tables that nothing reads in the loop

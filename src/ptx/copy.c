@@ -25,7 +25,8 @@ typedef struct Chunks {
     const int *words;            /* registers that hold the chunks, 4 each; NULL: none do */
     const char *address;         /* regular: of the first chunk, */
     const AffSym *row_sym;       /* its row */
-    const Aff *column;           /* and its first element's column */
+    const Aff *column;           /* and its first element's column, */
+    const char *right;           /* as a register where rows lie where each says */
 } Chunks;
 
 /* One chunk of the thread: where it is, and the last may not exist. */
@@ -104,11 +105,12 @@ static void regular_chunk(Emitter *e, const Chunks *c, int i, LanePlace *place, 
     if (c->tile.index) chunk->shared = sh_address(e, &c->tile, place, rows, chunks);
 }
 
-static void irregular_chunk(Emitter *e, const Chunks *c, int i, Chunk *chunk)
+/* The chunk that is dealt as the number `from`, or so many turns of all threads later. */
+static void irregular_chunk(Emitter *e, const Chunks *c, const char *from, int i, Chunk *chunk)
 {
     chunk->i = i;
     const char *number = em_new(e, REG_R), *row = em_new(e, REG_R), *column = em_new(e, REG_R);
-    em_at(e, 0, "add.s32 %s, %s, %d;", number, e->tid, i * c->deal.threads);
+    em_at(e, 0, "add.s32 %s, %s, %d;", number, from, i * c->deal.threads);
     deal_registers(e, &c->deal, number, row, column);
     chunk->row = row;
     chunk->chunk = column;
@@ -421,6 +423,49 @@ static void copy_if_reached(Emitter *e, const Chunks *c, int from, int to, LaneP
     em(e, "$reached%d:", label);
 }
 
+/* ---- rows that lie where each says ---------------------------------------------------------- */
+
+/* The operation as it is for one of its rows. */
+static TileOp of_row(Emitter *e, const TileOp *op, const Aff *row)
+{
+    TileOp at = *op;
+    at.coords = arena_array(e->arena, const Aff *, op->tensor->rank);
+    for (int d = 0; d < op->tensor->rank; d++) at.coords[d] = tile_row_coord(e->program, op, d, row);
+    return at;
+}
+
+/* The greatest row that chunk i of a thread is numbered with. What elements say is read for all threads, also for
+ * those that have no such chunk. */
+static int last_row(const Chunks *c, int i)
+{
+    const LayDeal *d = &c->deal;
+    int last = ((i + 1) * d->threads - 1) / (d->by_panels ? d->per_panel : d->per_row);
+    return d->by_panels && last > d->rows - 1 ? d->rows - 1 : last;
+}
+
+/* A step down the rows, over all panels. */
+static void copy_row(Emitter *e, const Chunks *c, int step, LanePlace *place)
+{
+    AffCtx *aff = e->program->aff;
+    int level;
+    TileOp row = of_row(e, c->op, aff_offset(aff, aff_of(aff, c->row_sym), step_rows(c, step)));
+    const char *corner = gl_corner(e, &row, NULL, 0, -1, &level), *right = gl_step(e, row.tensor, row.col_dim);
+    const char *address = add_product(e, level, c->right, right, corner);
+    Chunks in_row = *c;
+    in_row.op = &row;
+    for (int i = step; i < c->deal.count; i += lay_deal_down(&c->deal))
+        copy_one(e, &in_row, i, place, address, gl_corner_inside(e, &row));
+}
+
+static void copy_each_row(Emitter *e, const Chunks *c, int from, int to, LanePlace *place)
+{
+    bool whole = at_once(e, c, aff_const(e->program->aff, 0));
+    for (int step = from; step < to; step++) {
+        if (step > from && !whole) em(e, "bar.warp.sync -1;"); /* not the elements of all chunks at once */
+        copy_row(e, c, step, place);
+    }
+}
+
 /* ---- loops of elements ---------------------------------------------------------------------
  *
  * Written out, the elements of large tiles are thousands of instructions, for which ptxas takes
@@ -445,14 +490,16 @@ static int steps_a_turn(const Chunks *c, int most)
     return 0;
 }
 
+/* Where rows lie where each says, there is no address to go down with. */
 static void copy_in_turns(Emitter *e, const Chunks *c, int steps, const Aff *uniform)
 {
     int label = em_label(e), turns = lay_deal_down(&c->deal) / steps, rows = steps * step_rows(c, 1);
+    bool by_rows = tile_by_rows(c->op);
     const char *row = em_new(e, REG_R), *address = em_new(e, REG_RD), *turn = em_new(e, REG_R), *more = em_new(e, REG_P);
     const char *further = em_new(e, REG_RD);
-    em(e, "mul.lo.s64 %s, %s, %d;", further, gl_step(e, c->op->tensor, c->op->row_dim), rows);
+    if (!by_rows) em(e, "mul.lo.s64 %s, %s, %d;", further, gl_step(e, c->op->tensor, c->op->row_dim), rows);
     em(e, "mov.b32 %s, %s;", row, c->row0);
-    em(e, "mov.b64 %s, %s;", address, c->address);
+    if (!by_rows) em(e, "mov.b64 %s, %s;", address, c->address);
     em(e, "mov.b32 %s, 0;", turn);
     em_open(e);
     em(e, ".pragma \"nounroll\";\n$rows%d:", label);
@@ -460,9 +507,10 @@ static void copy_in_turns(Emitter *e, const Chunks *c, int steps, const Aff *uni
     in_turn.row0 = row;
     in_turn.row_sym = ix_symbol(e, "row", row, em_level(e), c->last_row + (int64_t)(turns - 1) * rows);
     LanePlace place = {.row = row, .chunk = c->chunk0, .level = em_level(e)};
-    copy_steps(e, &in_turn, 0, steps, &place, address, uniform);
+    if (by_rows) copy_each_row(e, &in_turn, 0, steps, &place);
+    else copy_steps(e, &in_turn, 0, steps, &place, address, uniform);
     em(e, "add.s32 %s, %s, %d;", row, row, rows);
-    em(e, "add.s64 %s, %s, %s;", address, address, further);
+    if (!by_rows) em(e, "add.s64 %s, %s, %s;", address, address, further);
     em(e, "add.s32 %s, %s, 1;", turn, turn);
     em(e, "setp.lt.s32 %s, %s, %d;", more, turn, turns);
     em(e, "@%s bra.uni $rows%d;", more, label);
@@ -489,78 +537,86 @@ static void copy_regular(Emitter *e, Chunks *c, const Aff *uniform)
     }
 }
 
-static void copy_irregular(Emitter *e, Chunks *c, const Aff *uniform)
-{
-    for (int i = 0; i < c->deal.count; i++) {
-        Chunk chunk = {.exists = existence(e, c, i)};
-        irregular_chunk(e, c, i, &chunk);
-        chunk.address = chunk_address(e, c, chunk.row, chunk.chunk);
-        copy_chunk(e, c, &chunk, uniform);
-    }
-}
-
-/* ---- rows that lie where each says ---------------------------------------------------------- */
-
-/* The operation as it is for one of its rows. */
-static TileOp of_row(Emitter *e, const TileOp *op, const Aff *row)
-{
-    TileOp at = *op;
-    at.coords = arena_array(e->arena, const Aff *, op->tensor->rank);
-    for (int d = 0; d < op->tensor->rank; d++) at.coords[d] = tile_row_coord(e->program, op, d, row);
-    return at;
-}
-
-/* The greatest row that chunk i of a thread is numbered with. What elements say is read for all threads, also for
- * those that have no such chunk. */
-static int last_row(const Chunks *c, int i)
-{
-    const LayDeal *d = &c->deal;
-    return d->by_panels ? d->rows - 1 : ((i + 1) * d->threads - 1) / d->per_row;
-}
-
-/* Down the rows, each over all panels. */
 static void copy_rows_regular(Emitter *e, Chunks *c)
 {
-    AffCtx *aff = e->program->aff;
-    const TileOp *op = c->op;
-    const char *column = em_new(e, REG_R);
     c->row_sym = ix_symbol(e, "row", c->row0, 0, last_row(c, 0));
     c->column = element_column(e, c, c->chunk0, c->last_chunk);
-    em_at(e, 0, "mul.lo.s32 %s, %s, %d;", column, c->chunk0, c->elements);
-    const char *right = gl_step(e, op->tensor, op->col_dim);
+    c->right = em_new(e, REG_R);
+    em_at(e, 0, "mul.lo.s32 %s, %s, %d;", c->right, c->chunk0, c->elements);
     LanePlace place = {.row = c->row0, .chunk = c->chunk0};
-    int down = lay_deal_down(&c->deal);
-    bool whole = at_once(e, c, aff_const(aff, 0));
-    for (int step = 0; step < down; step++) {
-        int level;
-        TileOp row = of_row(e, op, aff_offset(aff, aff_of(aff, c->row_sym), step_rows(c, step)));
-        const char *corner = gl_corner(e, &row, NULL, 0, -1, &level), *address = add_product(e, level, column, right, corner);
-        if (step > 0 && !whole) em(e, "bar.warp.sync -1;"); /* not the elements of all chunks at once */
-        Chunks in_row = *c;
-        in_row.op = &row;
-        for (int i = step; i < c->deal.count; i += down) copy_one(e, &in_row, i, &place, address, gl_corner_inside(e, &row));
-    }
+    int down = lay_deal_down(&c->deal), n = c->deal.count;
+    bool whole = at_once(e, c, aff_const(e->program->aff, 0));
+    int in_turn = whole ? 0 : steps_a_turn(c, (TOGETHER * down + n - 1) / n);
+    if (in_turn) copy_in_turns(e, c, in_turn, NULL);
+    else copy_each_row(e, c, 0, down, &place);
 }
 
-static void copy_rows_irregular(Emitter *e, Chunks *c)
+/* Chunk i of those that are dealt from a number on, whose rows are `last` at most. */
+static void copy_dealt(Emitter *e, const Chunks *c, const char *from, int i, const char *exists, int last, const Aff *uniform)
 {
-    for (int i = 0; i < c->deal.count; i++) {
-        Chunk chunk = {.exists = existence(e, c, i)};
-        irregular_chunk(e, c, i, &chunk);
-        chunk.row_aff = aff_of(e->program->aff, ix_symbol(e, "row", chunk.row, 0, last_row(c, i)));
-        TileOp row = of_row(e, c->op, chunk.row_aff);
-        Chunks in_row = *c;
-        in_row.op = &row;
-        chunk.address = chunk_address(e, &in_row, chunk.row, chunk.chunk);
-        copy_chunk(e, &in_row, &chunk, gl_corner_inside(e, &row));
+    Chunk chunk = {.exists = exists};
+    irregular_chunk(e, c, from, i, &chunk);
+    if (!tile_by_rows(c->op)) {
+        chunk.address = chunk_address(e, c, chunk.row, chunk.chunk);
+        copy_chunk(e, c, &chunk, uniform);
+        return;
     }
+    chunk.row_aff = aff_of(e->program->aff, ix_symbol(e, "row", chunk.row, 0, last));
+    TileOp row = of_row(e, c->op, chunk.row_aff);
+    Chunks in_row = *c;
+    in_row.op = &row;
+    chunk.address = chunk_address(e, &in_row, chunk.row, chunk.chunk);
+    copy_chunk(e, &in_row, &chunk, gl_corner_inside(e, &row));
+}
+
+/* As copy_in_turns: some chunks in each turn, of which the last may not exist. */
+static void copy_dealt_in_turns(Emitter *e, const Chunks *c, const Aff *uniform)
+{
+    int label = em_label(e), threads = c->deal.threads, total = c->deal.rows * c->deal.per_row;
+    int floor = e->floor, step = TOGETHER * threads, turns = (total + step - 1) / step;
+    const char *number = em_new(e, REG_R), *turn = em_new(e, REG_R), *more = em_new(e, REG_P);
+    em(e, "mov.b32 %s, %s;", number, e->tid);
+    em(e, "mov.b32 %s, 0;", turn);
+    em_open(e);
+    e->floor = em_level(e);
+    em(e, ".pragma \"nounroll\";\n$rows%d:", label);
+    for (int i = 0; i < TOGETHER; i++) {
+        const char *exists = em_new(e, REG_P);
+        em(e, "setp.lt.s32 %s, %s, %d;", exists, number, total - i * threads);
+        copy_dealt(e, c, number, i, exists, last_row(c, turns * TOGETHER - 1), uniform);
+    }
+    em(e, "add.s32 %s, %s, %d;", number, number, step);
+    em(e, "add.s32 %s, %s, 1;", turn, turn);
+    em(e, "setp.lt.s32 %s, %s, %d;", more, turn, turns);
+    em(e, "@%s bra.uni $rows%d;", more, label);
+    e->floor = floor;
+    em_close(e);
+}
+
+static void copy_irregular(Emitter *e, const Chunks *c, const Aff *uniform)
+{
+    bool whole = at_once(e, c, tile_by_rows(c->op) ? aff_const(e->program->aff, 0) : uniform);
+    if (!whole && !c->words && c->tile.index && c->deal.count >= LEAST_TURNS * TOGETHER) {
+        copy_dealt_in_turns(e, c, uniform);
+        return;
+    }
+    for (int i = 0; i < c->deal.count; i++) copy_dealt(e, c, e->tid, i, existence(e, c, i), last_row(c, i), uniform);
+}
+
+/* Places of rows are many: each is made where its row is copied, or ptxas makes all of them ahead of the first copy. */
+static void copy_rows(Emitter *e, Chunks *c)
+{
+    int floor = e->floor;
+    e->floor = em_level(e);
+    if (c->deal.regular) copy_rows_regular(e, c);
+    else copy_irregular(e, c, NULL);
+    e->floor = floor;
 }
 
 static void copy_all(Emitter *e, Chunks *c, const Aff *uniform)
 {
     if (tile_by_rows(c->op)) {
-        if (c->deal.regular) copy_rows_regular(e, c);
-        else copy_rows_irregular(e, c);
+        copy_rows(e, c);
         return;
     }
     if (c->deal.regular) copy_regular(e, c, uniform);
@@ -640,7 +696,7 @@ static void put_held(Emitter *e, const TileOp *op)
     for (int i = 0; i < c.deal.count; i++) {
         Chunk chunk = {.exists = existence(e, &c, i)};
         if (c.deal.regular) regular_chunk(e, &c, i, &place, &chunk);
-        else irregular_chunk(e, &c, i, &chunk);
+        else irregular_chunk(e, &c, e->tid, i, &chunk);
         put_words(e, &chunk, word_list(e, &c, i));
     }
 }

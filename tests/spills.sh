@@ -57,6 +57,9 @@ clean attention_lse sm_75 fp16 248      # tiles on their way beside a wide sum
 clean differential_attention sm_75 fp16 176 # four products
 clean attention_projection sm_75 fp16 136 0 # a tile that is loaded behind the loop
 clean rmsnorm_gemm sm_75 fp16 4096      # an operand that is computed, tiles on their way
+clean softcap sm_89 fp16 128 0          # the warp's number, in the entry for any alignment
+clean gated_mlp sm_75 fp16 1024         # what follows a sum alone is made anew behind the loop
+clean attention_lse sm_90a bf16 56      # the same of two outputs, by 16 warps
 clean rmsnorm_gemm sm_90a fp16 1024     # a warpgroup that copies in two loops
 clean rmsnorm_gemm sm_90a bf16 -        # three copies in a turn
 

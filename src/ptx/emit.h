@@ -53,7 +53,7 @@ typedef VEC(LaneSym) LaneSyms;
 typedef enum Room { ROOM_ENOUGH, ROOM_SHORT, ROOM_SCARCE } Room;
 
 typedef struct LaneNumbers { /* of the lane, while an operation has others (anew.c) */
-    const char *tid, *lane;
+    const char *tid, *lane, *warp;
     LaneSyms lanes;
     bool left;               /* it has others */
 } LaneNumbers;

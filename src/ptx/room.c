@@ -129,13 +129,15 @@ static bool may_be_scarce(const Emitter *e)
     return !e->role && !e->target->has_wgmma && (!e->aligned || e->kernel->warps_n <= 1);
 }
 
+static bool has_outputs_beside_another(const Emitter *e)
+{
+    return tile_count(e->kernel->body, TILE_STORE) > 1;
+}
+
 /* Outputs beside another have addresses of their own, for which ptxas has no room where a loop carries much. */
 static int of_outputs(const Emitter *e, const Tiles *t)
 {
-    const TileBlock *kernel = e->kernel->body;
-    int n = 0;
-    for (int i = 0; i < kernel->ops.len; i++) n += kernel->ops.data[i]->kind == TILE_STORE;
-    return n > 1 && t->carried > MUCH ? OUTPUTS : 0;
+    return t->carried > MUCH && has_outputs_beside_another(e) ? OUTPUTS : 0;
 }
 
 static bool is_scarce(const Emitter *e, const Tiles *t)
@@ -165,11 +167,17 @@ static bool is_last_loop(const Emitter *e)
     return true;
 }
 
+/* Many warps with several outputs may lack some there as well, where each row and column that they store is looked at. */
+static bool may_lack_behind(const Emitter *e, const Tiles *t)
+{
+    return !e->role && !e->aligned && t->products > 0 && share(e) <= FEW_REGISTERS && has_outputs_beside_another(e);
+}
+
 bool rm_anew_behind(const Emitter *e, const TileOp *loop)
 {
     Tiles t = tiles_of(e, loop->regions[0]);
-    if (!may_be_scarce(e)) return false;
-    if (!e->aligned) return t.products > 0;
+    if (!may_be_scarce(e)) return may_lack_behind(e, &t);
+    if (!e->aligned) return t.products + t.sums > 0;
     bool wanted = t.products > 1 || (t.products > 0 && !e->target->has_cp_async) || are_few(e, &t) || is_scarce(e, &t);
     return wanted && is_last_loop(e);
 }

@@ -72,6 +72,15 @@ try decode_paged --set HeadDim=64 --set page=64 --set group=8 --set splits=1 --b
 try attention_paged --set HeadDim=168 --set page=16 --dtype e4m3 --target sm_90a --bind batch=2 --bind q_heads=2 --bind kv_heads=1 \
     --bind q_len=70 --bind pages=20 --bind most=9 # rows that no number of threads is a multiple of
 try attention_projection --set HeadDim=136 --bind batch=1 --bind q_heads=2 --bind kv_heads=1 --bind q_len=70 --bind kv_len=90
+for data in barred hidden; do
+    for target in sm_80 sm_90a; do
+        try ../tests/gen/masks_added --set HeadDim=128 --target $target --data $data --bind batch=1 --bind heads=1 --bind q_len=77 \
+            --bind kv_len=333
+    done
+    try attention_bias --set HeadDim=64 --dtype fp16 --target sm_75 --data $data --bind batch=1 --bind q_heads=2 --bind kv_heads=1 \
+        --bind q_len=70 --bind kv_len=150
+done
+try ../tests/gen/masks_added --set HeadDim=128 --set low=-1e9 --bind batch=1 --bind heads=1 --bind q_len=77 --bind kv_len=333
 try ../tests/gen/integers --bind M=21 --bind N=64
 try ../tests/gen/integers --target sm_90a --bind M=7 --bind N=77
 try ../tests/gen/integers --dtype fp16 --target sm_75 --set N=32 --bind M=5

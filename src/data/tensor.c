@@ -188,6 +188,23 @@ static double growth(const Tensor *t, const int64_t *at)
     return 1 + 11 * (double)at[d] / (double)(t->dims[d] - 1);
 }
 
+/* What bars an element of an additive mask. */
+static double least(DType dtype)
+{
+    double low = dtype_round(dtype, -1e9);
+
+    return isinf(low) ? -65504 : low;
+}
+
+/* Elements of an additive mask: each 0 or `low`; all of every third row are `low`. */
+static void bar_row(Draw *draw, const Tensor *t, const int64_t *at, double low, double *row, int64_t n)
+{
+    bool all = t->rank >= 2 && at[t->rank - 2] % 3 == 0;
+
+    for (int64_t j = 0; j < n; j++)
+        row[j] = all || rng_below(&draw->rng, 2) ? low : 0;
+}
+
 static void scale_row(double *row, int64_t n, double factor)
 {
     for (int64_t j = 0; j < n; j++)
@@ -205,6 +222,8 @@ static void draw_floats(Draw *draw, const Tensor *t, FillKind kind, const int64_
     case FILL_LARGE: scale_row(row, n, 30); break;
     case FILL_SMALL: case FILL_SMALL_FIRST: scale_row(row, n, 1e-3); break;
     case FILL_GROWING: scale_row(row, n, growth(t, at)); break;
+    case FILL_BARRED: bar_row(draw, t, at, least(t->dtype), row, n); break;
+    case FILL_HIDDEN: bar_row(draw, t, at, dtype_bytes(t->dtype) == 1 ? least(t->dtype) : -INFINITY, row, n); break;
     case FILL_NEGATIVE:
         for (int64_t j = 0; j < n; j++)
             row[j] = -fabs(row[j]) - 4;

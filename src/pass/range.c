@@ -159,21 +159,42 @@ ValueRange range_of(const TileValue *v)
     return range_within(v, 0);
 }
 
-/* Without those through which no number of the program comes, as products and reductions. */
-static bool large_within(const TileValue *v, int depth)
+static const double LARGE = 1 << 20;
+
+static bool is_large(double number)
 {
-    static const double LARGE = 1 << 20;
+    return isfinite(number) && fabs(number) >= LARGE;
+}
+
+/* Elements of an Input that hold numbers as large as fp32 has, exactly. */
+static bool is_loaded(const TileValue *v)
+{
+    while (v->def && v->def->kind == TILE_MOVE) v = v->def->args[0];
+    return v->def && v->def->kind == TILE_LOAD && v->type.dtype == DT_F32 && v->type.cols > 1;
+}
+
+/* A sum with what was loaded may be the mask of somebody who adds -1e9. */
+static bool is_sum_of_loaded(const TileOp *op)
+{
+    return (op->op == OP_ADD || op->op == OP_SUBTRACT) && is_loaded(op->args[0]) != is_loaded(op->args[1]);
+}
+
+/* Without those through which no number of the program comes, as products and reductions. */
+static bool large_within(const TileValue *v, bool scaled, int depth)
+{
     const TileOp *op = v->def;
     double number;
-    if (rw_number(v, &number)) return isfinite(number) && fabs(number) >= LARGE;
+    if (rw_number(v, &number)) return is_large(number);
     if (depth > MAX_DEPTH || !op || (op->kind != TILE_MASK && op->kind != TILE_ELEMENT && op->kind != TILE_CAST)) return false;
-    if (op->kind == TILE_MASK && isfinite(op->number) && fabs(op->number) >= LARGE) return true;
+    if (op->kind == TILE_MASK && is_large(op->number)) return true;
+    if (op->kind == TILE_ELEMENT && scaled && is_sum_of_loaded(op)) return true;
+    scaled = scaled || (op->kind == TILE_ELEMENT && (op->op == OP_MULTIPLY || op->op == OP_DIVIDE));
     for (int i = 0; i < op->n_args; i++)
-        if (large_within(op->args[i], depth + 1)) return true;
+        if (large_within(op->args[i], scaled, depth + 1)) return true;
     return false;
 }
 
 bool range_has_large(const TileValue *v)
 {
-    return large_within(v, 0);
+    return large_within(v, false, 0);
 }

@@ -12,9 +12,9 @@ typedef struct ValueRange {
 
 ValueRange range_of(const TileValue *v);
 
-/* Whether elements may be as large as a number of the program is, `else -1e9`. Of two such, x and v, the
- * difference is to be taken before it is scaled: x * c and v * c, each rounded, differ by more than an
- * exponential bears. */
+/* Whether elements may be as large as a number of the program is, `else -1e9`, or as those of an Input of fp32
+ * that was added before a scale. Of two such, x and v, the difference is to be taken before it is scaled: x * c
+ * and v * c, each rounded, differ by more than an exponential bears. */
 bool range_has_large(const TileValue *v);
 
 #endif

@@ -8,7 +8,7 @@
  *   mask(x * c, 0 or -inf)    ->  mask(x) * c            c > 0
  *   rowmax(x * c)             ->  rowmax(x) * c          c > 0
  *   x / v [else 0]            ->  x * (1 / v [else 0])   x a matrix, v a vector
- *   x * c - v, x * c + v      ->  fma(x, c, -v), fma(x, c, v)
+ *   x * c - v, x * c + v      ->  fma(x, c, -v), fma(x, c, v)    with large numbers fma(x, c, 0) - v
  *   A B + C D                 ->  C D added to A B by the tensor cores, where each is of no other use
  * and in kernels that are specialized, whose warps have no time for more than that,
  *   (x + a) + v               ->  x + (a + v)            likewise with differences; a a column or number
@@ -216,6 +216,14 @@ static TileValue *share_of_nothing(Rewriter *rw, const TileOp *op)
     return rw_fill_tile(rw, 0, op->results[0]->type.rows, op->results[0]->type.cols);
 }
 
+/* x * c - v where v is the largest of some x * c, rounded: so must these be, before they are subtracted. A
+ * multiply-add with 0 is what `ptxas` joins with no subtraction. */
+static TileValue *after_rounding(Rewriter *rw, TileValue *x, double number, TileValue *v)
+{
+    TileValue *args[] = {x, rw_fill(rw, number), rw_fill(rw, 0)};
+    return rw_binary(rw, OP_SUBTRACT, rw_element(rw, OP_FMA, 3, args), v);
+}
+
 static TileValue *multiply_add(Rewriter *rw, const TileOp *op)
 {
     TileValue *x;
@@ -224,6 +232,7 @@ static TileValue *multiply_add(Rewriter *rw, const TileOp *op)
     if (!is_matrix(op->args[0]) || is_matrix(op->args[1])) return NULL;
     if (!scaled_by(op->args[0], &x, &number)) return NULL;
     TileValue *addend = op->args[1];
+    if (op->op == OP_SUBTRACT && range_has_large(op->args[0])) return after_rounding(rw, x, number, addend);
     if (op->op == OP_SUBTRACT) addend = rw_unary(rw, OP_NEGATE, addend);
     TileValue *args[] = {x, rw_fill(rw, number), addend};
     return rw_element(rw, OP_FMA, 3, args);

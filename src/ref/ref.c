@@ -350,9 +350,12 @@ static void fill_input(Ref *ref, const DefValue *value, Tensor *t, FillKind fill
 }
 
 /* What a fill of all inputs is for one of them. */
-static FillKind fill_of(FillKind fill, int input)
+static FillKind fill_of(FillKind fill, int input, int inputs)
 {
-    return fill == FILL_SMALL_FIRST && input > 0 ? FILL_NORMAL : fill;
+    bool elsewhere = fill == FILL_SMALL_FIRST ? input > 0
+                                              : (fill == FILL_BARRED || fill == FILL_HIDDEN) && input < inputs - 1;
+
+    return elsewhere ? FILL_NORMAL : fill;
 }
 
 bool ref_make_tensors(Arena *arena, const Def *def, const RefBinding *bindings, int n_bindings,
@@ -368,7 +371,7 @@ bool ref_make_tensors(Arena *arena, const Def *def, const RefBinding *bindings, 
         inputs[i] = make_tensor(ref, def->inputs.data[i], error);
         if (!inputs[i])
             return false;
-        fill_input(ref, def->inputs.data[i], inputs[i], fill_of(fill, i), rng_next(&seeds));
+        fill_input(ref, def->inputs.data[i], inputs[i], fill_of(fill, i, def->inputs.len), rng_next(&seeds));
     }
     for (int i = 0; i < def->outputs.len; i++) {
         outputs[i] = make_tensor(ref, def->outputs.data[i], error);

@@ -317,17 +317,14 @@ static const char *place_in_matrix(const Flow *flow, const DefValue *value, cons
 }
 
 /* A definition's row(S) is the place in the whole of S; a sketch's, that in its tile
- * alone, but the bare name is the whole place there as well. */
+ * alone, but the bare name is the whole place there as well, and `row()` where a dimension has that name. */
 static Expr *whole_places(Writer *w, const Node *node, const Expr *e)
 {
     Expr *copy = expr_copy(w->arena, e);
     const char *place = e->kind == EXPR_CALL && e->n_args == 1 ? row_or_col(e->name) : NULL;
 
-    if (place && flow_reserves(w->flow, place))
-        flow_fail(w->flow, TW0509, node->value, "%s has another meaning in this definition, so that the place of an "
-                  "element of %s has no name: declare an Index for it", place, node->name);
     if (place)
-        return name_expr(w, place);
+        return flow_reserves(w->flow, place) ? expr_call(w->arena, place, NULL, 0) : name_expr(w, place);
     if (e->kind == EXPR_NAME && row_or_col(e->name) && !flow_reserves(w->flow, e->name))
         copy->name = row_or_col(e->name);
     else if (e->kind == EXPR_NAME && place_in_matrix(w->flow, node->value, e->name))

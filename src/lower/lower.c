@@ -120,7 +120,7 @@ static const Aff *new_dimension(Lower *lo, const Expr *name)
             known = aff_of(lo->program->aff, lo->program->dims.data[i]);
     if (!known) {
         const AffSym *sym = aff_sym_new(lo->program->aff, name->name, AFF_DIM, 0, INT32_MAX);
-        vec_push(lo->arena, &lo->program->dims, sym);
+        tile_add_dim(lo->program, sym);
         known = aff_of(lo->program->aff, sym);
     }
     eval_bind(&lo->env, name->name, known);

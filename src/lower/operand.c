@@ -273,12 +273,12 @@ static bool is_size_in(const Unit *unit, const char *name)
 
 const char *lo_counter_symbol(Lower *lo, const char *name)
 {
-    bool size = false;
+    bool size = false, place = strcmp(name, lo->program->row->name) == 0 || strcmp(name, lo->program->col->name) == 0;
     for (int i = 0; i < lo->code->units.len; i++) {
         const Unit *unit = lo->code->units.data[i];
         size |= unit->kind == UNIT_KERNEL && unit != lo->unit && is_size_in(unit, name);
     }
-    return size && !is_size_in(lo->unit, name) ? arena_printf(lo->arena, "%s_%d", name, aff_sym_count(lo->program->aff)) : name;
+    return place || (size && !is_size_in(lo->unit, name)) ? arena_printf(lo->arena, "%s_%d", name, aff_sym_count(lo->program->aff)) : name;
 }
 
 const Aff *lo_local_integer(Lower *lo, const char *name)

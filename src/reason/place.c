@@ -340,6 +340,23 @@ typedef struct Placer {
 
 static Expr *replacement(void *user, const char *name);
 
+/* `row()` and `col()`, which mean the place whatever has that name. */
+static Expr *places(const Placer *p, Expr *e)
+{
+    if (!e || !p->tile)
+        return e;
+    bool call = e->kind == EXPR_CALL && e->n_args == 0;
+    if (call && text_equal_nocase(e->name, "row"))
+        return position(p->plan, p->tile, p->tile->row, true);
+    if (call && text_equal_nocase(e->name, "col"))
+        return position(p->plan, p->tile, p->tile->col, false);
+    e->a = places(p, e->a);
+    e->b = places(p, e->b);
+    for (int i = 0; i < e->n_args; i++)
+        e->args[i] = places(p, e->args[i]);
+    return e;
+}
+
 static Expr *rewrite(Placer *p, const Expr *e)
 {
     if (p->depth >= PLAN_DEPTH || ++p->replaced > PLAN_REPLACED) {
@@ -348,7 +365,7 @@ static Expr *rewrite(Placer *p, const Expr *e)
         return expr_int(p->plan->arena, 0);
     }
     p->depth++;
-    Expr *result = expr_subst(p->plan->arena, e, replacement, p);
+    Expr *result = places(p, expr_subst(p->plan->arena, e, replacement, p));
     p->depth--;
     return result;
 }
@@ -374,6 +391,8 @@ static Expr *replacement(void *user, const char *name)
         return rewrite(p, let);
     if (index)
         return index_position(p, index);
+    if (eval_find(&p->plan->env, name))
+        return NULL; /* a size that is called like a place */
     if (p->tile && strcmp(name, "row") == 0)
         return position(p->plan, p->tile, p->tile->row, true);
     if (p->tile && strcmp(name, "col") == 0)

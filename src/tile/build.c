@@ -42,6 +42,24 @@ TileProgram *tile_program_new(Arena *arena, AffCtx *aff, const char *name)
     return program;
 }
 
+static bool is_dim(const TileProgram *program, const char *name)
+{
+    for (int i = 0; i < program->dims.len; i++)
+        if (strcmp(program->dims.data[i]->name, name) == 0)
+            return true;
+    return false;
+}
+
+void tile_add_dim(TileProgram *program, const AffSym *dim)
+{
+    AffSym *places[] = {program->row, program->col};
+
+    vec_push(program->arena, &program->dims, dim);
+    for (size_t i = 0; i < TW_COUNT(places); i++)
+        while (is_dim(program, places[i]->name))
+            places[i]->name = arena_printf(program->arena, "%s_", places[i]->name);
+}
+
 TileKernel *tile_kernel_new(TileProgram *program, const char *name)
 {
     TileKernel *kernel = arena_new_of(program->arena, TileKernel);

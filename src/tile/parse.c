@@ -700,7 +700,7 @@ static bool parse_dim(Parser *p)
     if (!parse_name(p, &name) || !parse_range(p, &least, &most))
         return false;
     const AffSym *sym = aff_sym_new(p->aff, name, AFF_DIM, least, most);
-    vec_push(p->arena, &p->program->dims, sym);
+    tile_add_dim(p->program, sym);
     vec_push(p->arena, &p->symbols, sym);
     return true;
 }

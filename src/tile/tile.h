@@ -144,7 +144,7 @@ typedef struct TileProgram {
     VEC(const char *) params;    /* float parameters: argument order */
     VEC(TileKernel *) kernels;   /* launched in order */
     VEC(TileRequire) requires;
-    const AffSym *row, *col;     /* the element's place within the tile at hand */
+    AffSym *row, *col;           /* the element's place within the tile at hand */
 } TileProgram;
 
 /* ---- operations ---------------------------------------------------------------- */
@@ -214,6 +214,8 @@ TileLevel tile_op_level(TileOpKind kind);
 /* ---- building --------------------------------------------------------------------- */
 
 TileProgram *tile_program_new(Arena *arena, AffCtx *aff, const char *name);
+/* One dimension more. The places `row` and `col` are called `row_` where a dimension has their name. */
+void tile_add_dim(TileProgram *program, const AffSym *dim);
 TileKernel *tile_kernel_new(TileProgram *program, const char *name);
 TileBlock *tile_block_new(TileProgram *program);
 /* The element of a tensor of integers at these coordinates, as an expression: of 32 bits, the nearest

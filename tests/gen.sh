@@ -111,6 +111,8 @@ try ../tests/gen/lengths --set HeadDim=128 --target sm_90a --bind batch=2 --bind
 try ../tests/gen/hashes --bind M=21 --bind N=77 --bind seed=12345 --bind keep=0.75
 try ../tests/gen/hashes --dtype fp16 --target sm_75 --bind M=200 --bind N=33 --bind seed=7 --bind keep=0.5
 try ../tests/gen/hashes --target sm_90a --bind M=5 --bind N=300 --bind seed=-3 --bind keep=0.25
+try ../tests/gen/chosen_of_the_launch --bind E=7 --bind M=6 --bind N=11 --bind k=4
+try ../tests/gen/chosen_of_the_launch --dtype fp16 --target sm_75 --data ones --bind E=3 --bind M=5 --bind N=7 --bind k=2
 try ../tests/gen/whole_numbers --bind M=9 --bind N=64
 try ../tests/gen/names_of_places --bind row=37 --bind col=17 --bind N=40
 try ../tests/gen/names_of_places --dtype fp16 --target sm_75 --bind row=5 --bind col=70 --bind N=9

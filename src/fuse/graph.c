@@ -623,12 +623,8 @@ static Node *no_spelling(Flow *flow, const DefOp *op)
     Diag *diag = flow_fail(flow, TW0519, op->result, "%s is computed by %s, of which no tile operations are known here",
                            op->result->name, op_info(op->op)->name);
 
-    if (op->op == OP_TOP_K)
-        diag_note(flow->diags, diag, "TopK is done in tiles along the last dimension, of a number that is known when "
-                                     "compiling (--set) and at most 64");
-    else
-        diag_note(flow->diags, diag, "its elements are read by their coordinates: leading dimensions take a name each, and "
-                                     "sizes that are numbers or made of dimensions");
+    diag_note(flow->diags, diag, "its elements are read by their coordinates: leading dimensions take a name each, and "
+                                 "sizes that are numbers or made of dimensions");
     return NULL;
 }
 

@@ -5,6 +5,7 @@
  *   GroupSum X over L to E, a few each   Define Y (b, E, D) as X[b, row * 2, col] + X[b, row * 2 + 1, col]
  *   GroupSum X over L to E, of many      the groups as a last dimension, their RowSum, and its column
  *   TopK X, k                            k times: where each row is largest, first; taken out of the row
+ *   likewise, k open or large            a Define of what comes before each element, its sum, a Define that compares
  *
  * The elements are those of the definition executor (ref/arrange.c), which shares none of
  * this. What has no such spelling is left as it is.
@@ -117,6 +118,17 @@ static Expr *divided(Speller *s, Expr *a, Expr *b)
 static Expr *left_over(Speller *s, Expr *a, Expr *b)
 {
     return is_number(a, 0) ? a : is_number(b, 1) ? whole_number(s, 0) : expr_binary(s->arena, EO_MOD, a, b);
+}
+
+/* where(condition, a, b) */
+static Expr *choice(Speller *s, Expr *condition, Expr *a, Expr *b)
+{
+    Expr **args = arena_array(s->arena, Expr *, 3);
+
+    args[0] = condition;
+    args[1] = a;
+    args[2] = b;
+    return expr_call(s->arena, "where", args, 3);
 }
 
 static Expr *size_of(Speller *s, const Aff *size)
@@ -542,6 +554,59 @@ static DefValue *without_largest(Speller *s, DefValue *left, DefValue *at)
     return rest;
 }
 
+/* 1 where an element at `other` comes before the one at `own`, which never comes where it is -inf. */
+static Expr *comes_before(Speller *s, Expr *other, Expr *own, Expr *other_at, Expr *own_at)
+{
+    enum { NEVER = 1 << 30 };
+    Expr *larger = expr_binary(s->arena, EO_GT, other, own);
+    Expr *equal = expr_binary(s->arena, EO_EQ, expr_copy(s->arena, other), expr_copy(s->arena, own));
+    Expr *first = expr_binary(s->arena, EO_AND, equal, expr_binary(s->arena, EO_LT, other_at, own_at));
+    Expr *before = choice(s, expr_binary(s->arena, EO_OR, larger, first), whole_number(s, 1), whole_number(s, 0));
+    Expr *masked = expr_binary(s->arena, EO_EQ, expr_copy(s->arena, own), expr_float(s->arena, -INFINITY));
+
+    return choice(s, masked, whole_number(s, NEVER), before);
+}
+
+/* Of how many elements along the axis each comes behind: (..., n), to be summed. */
+static DefValue *all_before(Speller *s, DefValue *x)
+{
+    int axis = s->op->axis;
+    DefValue *t = like(s, x, fresh_name(s, "before"));
+    Expr *own[MOST_RANK], *other[MOST_RANK];
+
+    if (x->rank >= MOST_RANK)
+        return NULL;
+    t->dims[t->rank++] = (DefDim){x->dims[axis].size, axis == x->rank - 1 ? x->dims[axis].name : NULL};
+    for (int k = 0; k < x->rank; k++) {
+        own[k] = place(s, t, k, true);
+        other[k] = place(s, t, k == axis ? x->rank : k, true);
+        if (!own[k] || !other[k])
+            return NULL;
+    }
+    Expr *own_at = place(s, t, axis, false), *other_at = place(s, t, x->rank, false);
+    Expr *there = element(s, x, other), *here = element(s, x, own);
+    define(s, t, x, comes_before(s, there, here, other_at, own_at));
+    return t;
+}
+
+/* However many, along whatever: those are chosen that fewer than k come before. */
+static bool spell_ranked(Speller *s, DefValue *x, DefValue *y)
+{
+    DefValue *t = all_before(s, x), *r;
+    Expr *at[MOST_RANK];
+
+    if (!t)
+        return false;
+    r = reduced(s, OP_ROW_SUM, t, "rank");
+    for (int k = 0; k < y->rank; k++)
+        if (!(at[k] = place(s, y, k, true)))
+            return false;
+    at[y->rank] = whole_number(s, 0);
+    Expr *k = expr_copy(s->arena, s->op->args[1].scalar.expr);
+    define(s, y, r, choice(s, expr_binary(s->arena, EO_LT, element(s, r, at), k), whole_number(s, 1), whole_number(s, 0)));
+    return true;
+}
+
 static bool spell_top(Speller *s, DefValue *x, DefValue *y)
 {
     const DefScalar *k = &s->op->args[1].scalar;
@@ -549,10 +614,10 @@ static bool spell_top(Speller *s, DefValue *x, DefValue *y)
     int64_t n;
 
     if (s->op->axis != x->rank - 1 || !k->is_const)
-        return false;
+        return spell_ranked(s, x, y);
     double rounds = aff_is_const(x->dims[x->rank - 1].size, &n) ? fmin(k->value, (double)n) : k->value;
     if (rounds > MOST_CHOSEN)
-        return false;
+        return spell_ranked(s, x, y);
     DefValue *at = places_of_columns(s, x);
     for (int i = 0; i < (int)rounds; i++)
         left = without_largest(s, left, at);

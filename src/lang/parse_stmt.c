@@ -391,6 +391,22 @@ static Stmt *parse_assign(Parser *p, Stmt *s, Block *out)
     return peek(p).kind == TOK_COMMA ? parse_assignments(p, s, out) : parse_binding(p, s, out);
 }
 
+/* `Index b over 16`, `over 2 * N`: what a position goes along has a name in the shapes, which says along which of two
+ * dimensions of one size it goes. */
+static void refuse_size(Parser *p, const char *position)
+{
+    TokenKind next = p->tok.kind == TOK_NAME ? peek(p).kind : p->tok.kind;
+    int start = p->tok.start;
+
+    if (next != TOK_INT && next != TOK_LPAREN && (next < TOK_PLUS || next > TOK_POWER))
+        return;
+    parse_expr(p);
+    Span span = {start, p->prev_end};
+    const char *size = arena_printf(p->arena, "%.*s", span.end - span.start, p->source->text + span.start);
+    parse_fail(p, TW0102, span, "a position goes along a dimension that has a name: say `Let %s_len = %s`, and %s_len in place "
+               "of %s in the shapes and here", position, size, position, size);
+}
+
 /* index = "Index" NAME "over" NAME ["from" expr] {"," NAME "over" NAME ["from" expr]} */
 static Stmt *parse_position(Parser *p, Stmt *s, Block *out)
 {
@@ -399,6 +415,7 @@ static Stmt *parse_position(Parser *p, Stmt *s, Block *out)
         if (at_word(p, WORD_IN) && peek(p).kind == TOK_NAME)
             parse_fail_fix(p, TW0102, token_span(p), "over", "write 'over'", "a position goes over a dimension");
         expect_word(p, WORD_OVER, "'over' and a dimension");
+        refuse_size(p, s->name);
         s->over = take_name(p, NULL);
         if (accept_word(p, WORD_FROM))
             s->value = parse_expr(p);

@@ -269,10 +269,15 @@ static Expr *position(Plan *plan, const Tile *tile, const Extent *extent, bool a
                   binary(plan, EO_MUL, name_of(plan, extent->var), name_of(plan, extent->tile)), within);
 }
 
+static bool is_called(const Extent *extent, const char *dim)
+{
+    return extent->dim_name && strcmp(extent->dim_name, dim) == 0;
+}
+
 /* The dimension of that name, or another name for it: `M2 = M`. */
 static bool follows(const Plan *plan, const Extent *extent, const char *dim)
 {
-    if (!extent->dim_name || strcmp(extent->dim_name, dim) == 0)
+    if (!extent->dim_name || is_called(extent, dim))
         return extent->dim_name != NULL;
     for (int i = 0; i < plan->decls.len; i++)
         if (plan->decls.data[i]->kind == STMT_ASSIGN && strcmp(plan->decls.data[i]->name, extent->dim_name) == 0)
@@ -302,8 +307,10 @@ static const Extent *entry_along(const Plan *plan, const char *dim)
 bool plan_along_entries(const Plan *plan, const Tile *tile, const char *dim, IndexSide side)
 {
     bool rows = follows(plan, tile->row, dim), cols = follows(plan, tile->col, dim);
+    bool by_name = is_called(tile->row, dim) || is_called(tile->col, dim);
 
-    return (side == INDEX_ROWS || !(rows || cols)) && rows + cols < 2 && entry_along(plan, dim);
+    return (side == INDEX_ROWS || (side == INDEX_UNSAID && !by_name) || !(rows || cols)) && rows + cols < 2 &&
+           entry_along(plan, dim);
 }
 
 /* The coordinate of a tile's elements along a dimension; side: of which, where rows and

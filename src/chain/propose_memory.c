@@ -563,9 +563,9 @@ bool propose_follow(Suggester *s)
 
 static bool try_types(Suggester *s, const Stmt *decl)
 {
-    static const DType types[] = {DT_F16, DT_BF16, DT_F32};
+    static const DType types[] = {DT_F32, DT_F16, DT_BF16, DT_F32};
 
-    for (size_t i = 0; decl->has_dtype && i < TW_COUNT(types); i++)
+    for (size_t i = decl->dtype != DT_F64; decl->has_dtype && i < TW_COUNT(types); i++)
         if (types[i] != decl->dtype && suggest_edit(s, decl->dtype_span, dtype_name(types[i]), "a type that fits"))
             return true;
     return false;

@@ -310,6 +310,9 @@ static bool types_agree(Resolver *r, const DefOp *op)
         return true;
     diag = diag_add(r->diags, TW0430, op->stmt->args[1]->span, "%s is %s, %s is %s: one instruction takes one type",
                     values[0]->name, dtype_name(a), values[1]->name, dtype_name(b));
+    if (!values[1]->op)
+        diag_note(r->diags, diag, "where the data is %s, round it first: `Compute Cast %s, %s and get %s_%s`, and multiply that",
+                  dtype_name(b), values[1]->name, dtype_name(a), values[1]->name, dtype_name(a));
     if (typed)
         diag_fix(r->diags, diag, typed->dtype_span, dtype_name(a), "one type for both");
     else if ((typed = typed_by(r, values[0])))

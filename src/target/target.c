@@ -59,7 +59,7 @@ double target_flops_per_clock(const Target *t, DType dtype)
 
 bool target_has_dtype(const Target *t, DType dtype)
 {
-    return !dtype_is_narrow(dtype) || (t->operands >> dtype & 1);
+    return dtype != DT_F64 && (!dtype_is_narrow(dtype) || (t->operands >> dtype & 1));
 }
 
 int target_mma_k(const Target *t, DType dtype)
@@ -114,6 +114,10 @@ void target_lacks(Diags *diags, const Target *t, Span span, const char *what, DT
     const char *has = target_dtypes(diags->arena, t), *other = first_that_has(dtype);
     Diag *diag = diag_add(diags, TW0434, span, "%s is %s, which %s has no instructions for", what, dtype_name(dtype), t->name);
 
+    if (dtype == DT_F64) {
+        diag_note(diags, diag, "kernels compute in fp32: declare it so, and convert the data before");
+        return;
+    }
     diag_note(diags, diag, declared ? "%s has %s: write that instead%s%s" : "%s has %s: give that with --dtype, or declare it%s%s",
               t->name, has, other ? "; or compile for a target that has this type: --target " : "", other ? other : "");
 }

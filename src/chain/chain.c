@@ -9,16 +9,11 @@
 #include "ptx/ptx.h"
 
 /* Choices of the reasoner that --set may force; a definition need not know them. */
-static const char *const forced[] = {"BM", "BN", "BK", "warps", "warps_n", "stages", "blocks_per_sm", "splits"};
-
 static bool is_forced(const char *name)
 {
-    if (strchr(name, '.')) /* for one of several kernels */
-        name = strchr(name, '.') + 1;
-    for (size_t i = 0; i < TW_COUNT(forced); i++)
-        if (text_equal_nocase(name, forced[i]))
-            return true;
-    return false;
+    const char *point = strchr(name, '.'); /* for one of several kernels */
+
+    return sched_is_size(point ? point + 1 : name);
 }
 
 Chain *chain_new(Arena *arena, Syms *syms, AffCtx *aff, Diags *diags, const Target *target,
@@ -144,10 +139,35 @@ static void mark_taken(Chain *chain)
             chain->settings.list.data[i].used = true;
 }
 
+static bool declares_number(const Unit *unit, const char *name)
+{
+    for (int i = 0; i < unit->body.len; i++)
+        if (unit->body.data[i]->kind == STMT_PARAM && strcmp(unit->body.data[i]->name, name) == 0)
+            return true;
+    return false;
+}
+
+/* `--set BM=3` means the definition's own BM, where it has a Param of that name. */
+static void give_own(Chain *chain, const Unit *unit)
+{
+    Settings kept = {.dtype = chain->settings.dtype};
+
+    for (int i = 0; i < chain->settings.list.len; i++) {
+        const Setting *set = &chain->settings.list.data[i];
+
+        if (is_forced(set->name) && declares_number(unit, set->name))
+            settings_put(chain->arena, &chain->own, *set);
+        else
+            vec_push(chain->arena, &kept.list, *set);
+    }
+    chain->settings = kept;
+}
+
 static bool resolve(Chain *chain, const Program *program, const Unit *unit)
 {
     Str text = str_new(chain->arena);
 
+    give_own(chain, unit);
     chain->def = def_resolve(chain->arena, chain->syms, chain->aff, program, unit, &chain->own, chain->diags);
     if (!chain->def)
         return false;
@@ -250,7 +270,10 @@ static const Diag *misfit_wide(void *user, const Program *sketch)
 /* A choice of the reasoner that is forced and does not fit is said, not helped. */
 static bool sizes_forced(const Chain *chain)
 {
-    return chain->settings.list.len > chain->own.list.len;
+    for (int i = 0; i < chain->settings.list.len; i++)
+        if (is_forced(chain->settings.list.data[i].name))
+            return true;
+    return false;
 }
 
 /* A size that is left to the launch may be so for no reason. */

@@ -325,24 +325,59 @@ typedef struct Moves {
     const char *name;
     Fix edits[16];
     int n;
+    int list; /* the list at hand, its statements one by one, and where it ends */
+    Str text;
+    int end;
 } Moves;
 
-static void move_one(void *user, const Stmt *stmt)
+/* The statement with its tile in shared memory; NULL: it is not of that tile in registers. */
+static Stmt *moved(const Moves *m, const Stmt *stmt)
 {
-    Moves *m = user;
     Stmt *changed;
 
-    if ((stmt->kind != STMT_ALLOCATE && stmt->kind != STMT_COPY) || !stmt->name || strcmp(stmt->name, m->name) != 0 ||
-        m->n == (int)TW_COUNT(m->edits))
-        return;
+    if ((stmt->kind != STMT_ALLOCATE && stmt->kind != STMT_COPY) || !stmt->name || strcmp(stmt->name, m->name) != 0)
+        return NULL;
     changed = suggest_like(m->s, stmt);
+    changed->listed = false;
     if (stmt->kind == STMT_ALLOCATE && stmt->space == SPACE_REGISTER)
         changed->space = SPACE_SHARED;
     else if (stmt->kind == STMT_COPY && stmt->to_space == SPACE_REGISTER)
         changed->to_space = SPACE_SHARED;
     else
+        return NULL;
+    return changed;
+}
+
+static void add_of_list(void *user, const Stmt *stmt)
+{
+    Moves *m = user;
+
+    if (!stmt->listed || stmt->list_start != m->list)
         return;
-    m->edits[m->n++] = (Fix){stmt->span, suggest_text(m->s, changed), NULL};
+    Stmt *one = moved(m, stmt);
+    if (!one) {
+        one = suggest_like(m->s, stmt);
+        one->listed = false;
+    }
+    str_printf(&m->text, "%s%s%s", m->text.len ? "\n" : "", m->text.len ? suggest_indent(m->s, m->list) : "", suggest_text(m->s, one));
+    m->end = stmt->span.end;
+}
+
+static void move_one(void *user, const Stmt *stmt)
+{
+    Moves *m = user;
+    Stmt *changed = m->n < (int)TW_COUNT(m->edits) ? moved(m, stmt) : NULL;
+
+    if (!changed)
+        return;
+    if (!stmt->listed) {
+        m->edits[m->n++] = (Fix){stmt->span, suggest_text(m->s, changed), NULL};
+        return;
+    }
+    m->list = stmt->list_start;
+    m->text = str_new(m->s->arena);
+    suggest_each(&m->s->unit->body, add_of_list, m);
+    m->edits[m->n++] = (Fix){{m->list, m->end}, str_text(&m->text), NULL};
 }
 
 /* Keep it in shared memory: its Allocate and its Copies. */

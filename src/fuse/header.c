@@ -9,6 +9,8 @@
  */
 #include "fuse/flow.h"
 
+#include "lang/schedule.h"
+
 enum { HEADER_DEPTH = 64 };
 
 typedef struct Header {
@@ -384,6 +386,14 @@ static void write_assign(Header *h, const char *name, Expr *value)
     push(h, stmt);
 }
 
+/* A number of the definition, which chooses no size of tiles where it is called like one. */
+static void write_number(Header *h, const char *name, Expr *value)
+{
+    write_assign(h, name, value);
+    if (sched_is_size(name))
+        h->out->data[h->out->len - 1]->kind = STMT_LET;
+}
+
 static void write_known_dims(Header *h)
 {
     const Def *def = h->flow->def;
@@ -463,9 +473,9 @@ static void write_decl(Header *h, const Stmt *decl)
     double value;
 
     if (setting)
-        write_assign(h, decl->name, number_expr(h->flow->arena, setting->value));
+        write_number(h, decl->name, number_expr(h->flow->arena, setting->value));
     else if (decl->kind == STMT_PARAM && decl->value && def_const(h->flow->def, decl->name, &value))
-        write_assign(h, decl->name, expr_copy(h->flow->arena, decl->value));
+        write_number(h, decl->name, expr_copy(h->flow->arena, decl->value));
     else
         push(h, copy_stmt(h, decl));
 }

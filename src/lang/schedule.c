@@ -23,6 +23,16 @@ static const ValueRow VALUES[SCHED_VALUES] = {
 #undef VALUE
 };
 
+bool sched_is_size(const char *name)
+{
+    static const char *const sizes[] = {"BM", "BN", "BK", "warps", "warps_n", "stages", "blocks_per_sm", "splits"};
+
+    for (size_t i = 0; i < TW_COUNT(sizes); i++)
+        if (text_equal_nocase(name, sizes[i]))
+            return true;
+    return false;
+}
+
 const SchedInfo *sched_info(SchedId id)
 {
     return &PARAMETERS[id];

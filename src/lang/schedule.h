@@ -39,6 +39,8 @@ typedef struct Schedule {
     SchedValue value[SCHED_COUNT];
 } Schedule;
 
+/* Whether a number of this name is a choice of the reasoner: a size of tiles, how many warps. */
+bool sched_is_size(const char *name);
 const SchedInfo *sched_info(SchedId id);
 const SchedInfo *sched_value_info(SchedValue value); /* "auto" of SCHED_AUTO */
 SchedId sched_of(SchedValue value); /* SCHED_COUNT of SCHED_AUTO */

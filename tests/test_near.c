@@ -27,6 +27,9 @@ static const char HEAD[] =
 #define OUTPUTS                                                                        \
     "%l = rowsum %e along columns : fp32<64x1>\n%P = reshape %e : bf16<64x32>\n"       \
     "store %P, Z[0 : rows, 0 : cols]\nstore %l, L[0 : rows, 0 : cols]\n"
+#define SUMMED_AS_ROUNDED                                                              \
+    "%P = reshape %e : bf16<64x32>\n%l = rowsum %P along columns : fp32<64x1>\n"       \
+    "store %P, Z[0 : rows, 0 : cols]\nstore %l, L[0 : rows, 0 : cols]\n"
 #define MASK(unless) "%m = mask %t where col < n else -inf" unless " : fp32<64x32>\n"
 
 static const struct Tail {
@@ -36,8 +39,8 @@ static const struct Tail {
     {"exponentiated, summed and rounded", POWER("", "%t") OUTPUTS, true},
     {"masked where tiles are not full", POWER(MASK(" unless n >= 32"), "%m") OUTPUTS, true},
     {"masked everywhere", POWER(MASK(""), "%m") OUTPUTS, false},
-    {"summed as rounded", POWER("", "%t") "%P = reshape %e : bf16<64x32>\n%l = rowsum %P along columns : fp32<64x1>\n"
-                          "store %P, Z[0 : rows, 0 : cols]\nstore %l, L[0 : rows, 0 : cols]\n", true},
+    {"summed as rounded", POWER("", "%t") SUMMED_AS_ROUNDED, true},
+    {"masked, summed as rounded", POWER(MASK(" unless n >= 32"), "%m") SUMMED_AS_ROUNDED, true},
     {"stored exactly", POWER("", "%t") OUTPUTS "store %e, Y[0 : rows, 0 : cols]\n", false},
     {"stored itself", POWER("", "%t") OUTPUTS "store %t, Y[0 : rows, 0 : cols]\n", false},
     {"its argument used as well", POWER("", "%t") OUTPUTS "store %y, Y[0 : rows, 0 : cols]\n", true},
@@ -48,6 +51,19 @@ static int count(const TileBlock *block, TileOpKind kind)
     int n = 0;
     for (int i = 0; i < block->ops.len; i++) n += block->ops.data[i]->kind == kind;
     return n;
+}
+
+/* A mask of what was rounded, behind a revision of it that asks for what the one around it does. */
+static const TileOp *find_masked_operand(const TileBlock *block)
+{
+    for (int i = 0; i < block->ops.len; i++) {
+        const TileOp *op = block->ops.data[i], *inner = op->kind == TILE_REVISE ? op->regions[0]->ops.data[0] : NULL;
+        if (!inner || inner->kind != TILE_REVISE) continue;
+        const TileOp *mask = op->regions[0]->ops.data[1];
+        bool same = inner->args[inner->n_args - 1] == op->args[op->n_args - 1] && inner->number == op->number && !inner->unless;
+        if (same && mask->kind == TILE_MASK && mask->args[0] == inner->results[0] && mask->number == 0) return mask;
+    }
+    return NULL;
 }
 
 static bool is_near(Arena *arena, const struct Tail *tail)
@@ -68,6 +84,8 @@ static bool is_near(Arena *arena, const struct Tail *tail)
     }
     bool unless = strstr(tail->text, "unless") && !strstr(str_text(&text), "unless n >= 32 :");
     if (unless) fail_msg("%s: the mask is lost\n%s", tail->what, str_text(&text));
+    bool as_rounded = strstr(tail->text, "unless") && strstr(tail->text, "rowsum %P"), masked = find_masked_operand(kernel->body) != NULL;
+    if (masked != as_rounded) fail_msg("%s: %s\n%s", tail->what, masked ? "the operand is masked" : "made again", str_text(&text));
     return count(kernel->body, TILE_REVISE) == 1;
 }
 

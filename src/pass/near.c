@@ -12,10 +12,15 @@
  *     %R, %some = revise %Q, %rest where any 0 >= 1 unless FULL { %f again, masked, and what is made of it }
  *     revise %R, %some where any |%s| >= its root { all of the above } }
  *
+ * and, where %P alone is made of %e, masked elements are 0 and the others are sums of %P, to
+ *   %P, %part = revise %Q, %rest where any %w >= LIMIT unless FULL {
+ *     %R = revise %Q where any %w >= LIMIT { the first three without their mask }
+ *     %M = mask %R where COND else 0 unless FULL; %some = rowsum %M }
+ *
  * p is a polynomial: of numbers before a soft cap nearly all lie where it holds. The special
  * function units have half as much to do, and what they do lies in one stretch with
  * the polynomial, so that the one hides behind the other. A mask that full tiles jump over
- * would part them; tiles that are not full make %f once more. Both k and c go into the
+ * would part them; tiles that are not full mask %P, or make %f once more. Both k and c go into the
  * coefficients.
  *
  * Vocabulary
@@ -165,11 +170,11 @@ static TileValue *near_power(Rewriter *rw, const Chain *c, TileValue *w, int sig
     return rw_unary(rw, OP_EXP2, rw_element(rw, OP_FMA, 3, args));
 }
 
-/* The outputs again, of another power. */
-static void outputs_of(Rewriter *rw, const Chain *c, TileValue *power, TileValue **made)
+/* The outputs again, from one of them on, of another power or of those before. */
+static void outputs_from(Rewriter *rw, const Chain *c, int from, TileValue *power, TileValue **made)
 {
     int first = c->n - c->outputs;
-    for (int i = 0; i < c->outputs; i++) {
+    for (int i = from; i < c->outputs; i++) {
         const TileOp *old = c->ops[first + i];
         TileValue *of = power;
         for (int k = 0; k < i; k++)
@@ -202,12 +207,12 @@ static void move_chain(const Chain *c, TileOp *revise, const TileOp *results)
     rw_insert(&rw, TILE_YIELD, c->outputs, yielded, 0, NULL);
 }
 
-/* The outputs, revised where one of args[outputs] is that large. */
-static TileOp *revise(Rewriter *rw, const Chain *c, TileValue *const *args, double bound)
+/* Some of the outputs, revised where one of args[n] is that large. */
+static TileOp *revise(Rewriter *rw, const Chain *c, int n, TileValue *const *args, double bound)
 {
     TileType types[MAX_CHAIN];
-    for (int i = 0; i < c->outputs; i++) types[i] = args[i]->type;
-    TileOp *op = rw_insert(rw, TILE_REVISE, c->outputs + 1, args, c->outputs, types);
+    for (int i = 0; i < n; i++) types[i] = args[i]->type;
+    TileOp *op = rw_insert(rw, TILE_REVISE, n + 1, args, n, types);
     op->number = bound;
     op->n_regions = 1;
     op->regions = arena_array(c->program->arena, TileBlock *, 1);
@@ -220,16 +225,58 @@ static TileOp *revise_masked(Rewriter *rw, const Chain *c, TileValue **args)
 {
     TileValue *made[MAX_CHAIN];
     args[c->outputs] = rw_fill_tile(rw, 0, c->s->type.rows, 1);
-    TileOp *op = revise(rw, c, args, 1);
+    TileOp *op = revise(rw, c, c->outputs, args, 1);
     op->unless = c->mask->unless;
     Rewriter inner = {c->program, c->kernel, op->regions[0], 0, rw->loc};
     TileValue *power = near_power(&inner, c, rw_binary(&inner, OP_MULTIPLY, c->s, rw_unary(&inner, OP_NEGATE, c->s)), -1);
     TileOp *mask = rw_insert(&inner, TILE_MASK, 1, &power, 1, &power->type);
     mask->cond = c->mask->cond;
     mask->number = c->masked;
-    outputs_of(&inner, c, mask->results[0], made);
+    outputs_from(&inner, c, 0, mask->results[0], made);
     rw_yield_all(c->program, c->kernel, op->regions[0], made, c->outputs);
     return op;
+}
+
+/* Whether one output is made of the power, as an operand, and the others are sums of that. */
+static bool is_operand_alone(const Chain *c)
+{
+    int first = c->n - c->outputs;
+    const TileValue *power = c->ops[first - 1]->results[0];
+    for (int i = 0; i < c->outputs; i++)
+        if (tile_op_uses(c->ops[first + i], power) != (i == 0)) return false;
+    return c->ops[first]->kind == TILE_RESHAPE;
+}
+
+/* What makes the operand moves into a region, without its mask, and the sums go; the operand as it was made there. */
+static TileValue *move_operand(const Chain *c, TileBlock *region)
+{
+    int first = c->n - c->outputs;
+    tile_replace_uses(c->block, c->mask->results[0], c->mask->args[0]);
+    for (int i = 0; i < c->n; i++) {
+        tile_remove(c->block, tile_index_of(c->block, c->ops[i]));
+        if (c->ops[i] != c->mask && i <= first) tile_append(c->program, region, c->ops[i]);
+    }
+    return c->ops[first]->results[0];
+}
+
+/* Where the operand is masked: its own elements, and sums of those. */
+static void revise_operand(const Chain *c, TileOp *op, TileValue *near, TileValue *w)
+{
+    Rewriter rw = {c->program, c->kernel, op->regions[0], 0, op->loc};
+    TileValue *args[] = {near, w}, *made[MAX_CHAIN];
+    TileOp *far = revise(&rw, c, 1, args, op->number), *mask = rw_insert(&rw, TILE_MASK, 1, far->results, 1, &near->type);
+    mask->cond = c->mask->cond;
+    mask->unless = c->mask->unless;
+    made[0] = mask->results[0];
+    outputs_from(&rw, c, 1, NULL, made);
+    rw_yield_all(c->program, c->kernel, op->regions[0], made, c->outputs);
+    for (int i = 0; i < c->outputs; i++) {
+        TileValue *old = c->ops[c->n - c->outputs + i]->results[0];
+        op->results[i]->name = old->name;
+        tile_replace_uses(c->block, old, op->results[i]);
+    }
+    TileValue *again = move_operand(c, far->regions[0]);
+    rw_yield_all(c->program, c->kernel, far->regions[0], &again, 1);
 }
 
 static void rewrite(const Chain *c)
@@ -237,19 +284,23 @@ static void rewrite(const Chain *c)
     TileValue *args[MAX_CHAIN + 1];
     Rewriter rw = {c->program, c->kernel, c->block, tile_index_of(c->block, c->power), c->ops[0]->loc};
     TileValue *w = rw_binary(&rw, OP_MULTIPLY, c->s, c->s);
-    outputs_of(&rw, c, near_power(&rw, c, w, 1), args);
+    outputs_from(&rw, c, 0, near_power(&rw, c, w, 1), args);
     args[c->outputs] = w;
-    TileOp *op = revise(&rw, c, args, (NEAR / c->k) * (NEAR / c->k));
+    TileOp *op = revise(&rw, c, c->outputs, args, (NEAR / c->k) * (NEAR / c->k));
     if (!c->mask) {
         move_chain(c, op, op);
         return;
     }
     op->unless = c->mask->unless;
+    if (c->masked == 0 && is_operand_alone(c)) {
+        revise_operand(c, op, args[0], w);
+        return;
+    }
     Rewriter inner = {c->program, c->kernel, op->regions[0], 0, rw.loc};
     const TileOp *masked = revise_masked(&inner, c, args);
     memcpy(args, masked->results, (size_t)c->outputs * sizeof *args);
     args[c->outputs] = rw_unary(&inner, OP_ABS, c->s);
-    TileOp *far = revise(&inner, c, args, NEAR / fabs(c->k));
+    TileOp *far = revise(&inner, c, c->outputs, args, NEAR / fabs(c->k));
     move_chain(c, far, op);
     rw_yield_all(c->program, c->kernel, op->regions[0], far->results, c->outputs);
 }

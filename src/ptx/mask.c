@@ -34,28 +34,39 @@ typedef struct Run {
 
 /* ---- one by one ------------------------------------------------------------------ */
 
-static void select_where(Emitter *e, int reg, const Aff *cond, const char *otherwise)
-{
-    if (cond->kind == AFF_AND) {
-        select_where(e, reg, cond->a, otherwise);
-        select_where(e, reg, cond->b, otherwise);
-        return;
-    }
-    if (aff_always(e->program->aff, cond)) return;
-    em(e, "selp.f32 %%f%d, %%f%d, %s, %s;", reg, reg, otherwise, ix_condition_here(e, cond));
-}
-
 /* What masked elements become, as the tile's type has it: no type of 8 bits has infinities that stay. */
 static const char *other_number(Emitter *e, const TileOp *op)
 {
     return em_f32(e, dtype_round(op->results[0]->type.dtype, op->number));
 }
 
+/* Of words of two elements one half is cleared. */
+static void select_by(Emitter *e, const TileOp *op, int i, const char *p)
+{
+    const Frag *frag = &e->frags[op->results[0]->id];
+    if (frag->f) {
+        em(e, "selp.f32 %%f%d, %%f%d, %s, %s;", frag->f[i], frag->f[i], other_number(e, op), p);
+        return;
+    }
+    const char *kept = em_new(e, REG_R);
+    int word = frag->packed[i / 2];
+    em(e, "selp.b32 %s, -1, 0x%08x, %s;", kept, i % 2 ? 0x0000ffffu : 0xffff0000u, p);
+    em(e, "and.b32 %%r%d, %%r%d, %s;", word, word, kept);
+}
+
+static void select_where(Emitter *e, const TileOp *op, int i, const Aff *cond)
+{
+    if (cond->kind == AFF_AND) {
+        select_where(e, op, i, cond->a);
+        select_where(e, op, i, cond->b);
+        return;
+    }
+    if (!aff_always(e->program->aff, cond)) select_by(e, op, i, ix_condition_here(e, cond));
+}
+
 static void select_element(Emitter *e, const TileOp *op, int i, const Aff *cond)
 {
-    const TileValue *v = op->results[0];
-    const char *other = other_number(e, op);
-    select_where(e, e->frags[v->id].f[i], el_at(e, cond, v, i), other);
+    select_where(e, op, i, el_at(e, cond, op->results[0], i));
 }
 
 /* ---- runs ---------------------------------------------------------------------------- */
@@ -162,12 +173,6 @@ static const char *kept(const Run *r)
     return word;
 }
 
-static void select_by(const Run *r, int k, const char *p)
-{
-    const int *f = r->e->frags[r->op->results[0]->id].f;
-    em(r->e, "selp.f32 %%f%d, %%f%d, %s, %s;", f[r->elements[k]], f[r->elements[k]], other_number(r->e, r->op), p);
-}
-
 static void select_by_bits(const Run *r)
 {
     Emitter *e = r->e;
@@ -176,7 +181,7 @@ static void select_by_bits(const Run *r)
         const char *bit = em_new(e, REG_R), *p = em_new(e, REG_P);
         em(e, "and.b32 %s, %s, 0x%x;", bit, word, 1u << k);
         em(e, "setp.ne.u32 %s, %s, 0;", p, bit);
-        select_by(r, k, p);
+        select_by(e, r->op, r->elements[k], p);
     }
 }
 
@@ -189,7 +194,7 @@ static void select_by_bounds(const Run *r)
         if (last) em(e, "setp.ge.s32 %s, %s, %d;", below, last, column(k));
         if (last && first) em(e, "setp.le.and.s32 %s, %s, %d, %s;", p, first, column(k), below);
         else if (first) em(e, "setp.le.s32 %s, %s, %d;", p, first, column(k));
-        select_by(r, k, p);
+        select_by(e, r->op, r->elements[k], p);
     }
 }
 
@@ -223,10 +228,26 @@ static void mask_all(Emitter *e, const TileOp *op, int n)
     }
 }
 
+/* Whether elements that become 0 are masked two in a word, as they are. */
+static bool is_in_words(const Emitter *e, const TileOp *op)
+{
+    const Frag *from = &e->frags[op->args[0]->id];
+    return op->number == 0 && from->packed && !from->f && dtype_bytes(op->args[0]->type.dtype) == 2;
+}
+
+static void take_words(Emitter *e, const TileValue *to, const TileValue *from)
+{
+    const int *words = e->frags[from->id].packed;
+    Frag *frag = fr_new(e, to);
+    frag->packed = fr_fresh(e, REG_R, fr_words(to));
+    for (int i = 0; i < fr_words(to); i++) em(e, "mov.b32 %%r%d, %%r%d;", frag->packed[i], words[i]);
+}
+
 void el_mask(Emitter *e, const TileOp *op)
 {
     const TileValue *v = op->results[0];
-    fr_take(e, v, op->args[0]);
+    if (is_in_words(e, op)) take_words(e, v, op->args[0]);
+    else fr_take(e, v, op->args[0]);
     int label = em_label(e);
     em_open(e);
     if (op->unless) em(e, "@%s bra.uni $mask%d;", ix_condition(e, op->unless), label);

@@ -97,9 +97,14 @@ static const char *test_each(Emitter *e, const TileValue *v, double bound)
 }
 
 /* An exponential, as an operand. */
+static bool keeps_sign(const TileOp *op)
+{
+    return op->kind == TILE_RESHAPE || op->kind == TILE_CAST || op->kind == TILE_REDUCE || (op->kind == TILE_MASK && op->number == 0);
+}
+
 bool rv_is_positive(const TileValue *v)
 {
-    while (v->def && (v->def->kind == TILE_RESHAPE || v->def->kind == TILE_CAST || v->def->kind == TILE_REDUCE)) v = v->def->args[0];
+    while (v->def && keeps_sign(v->def)) v = v->def->args[0];
     if (!v->def) return false;
     if (v->def->kind != TILE_REVISE) return v->def->kind == TILE_ELEMENT && (v->def->op == OP_EXP2 || v->def->op == OP_EXP);
     const TileOp *revise = v->def, *yield = revise->regions[0]->ops.data[revise->regions[0]->ops.len - 1];
@@ -153,9 +158,33 @@ static bool is_never_large(const TileOp *op)
     return op->unless && fill && fill->kind == TILE_FILL && !fill->param && fill->number < op->number;
 }
 
+/* A revision in the region that asks for the same; NULL: there is none. */
+static const TileOp *asks_again(const TileOp *op)
+{
+    const TileBlock *region = op->regions[0];
+    for (int i = 0; op->unless && i < region->ops.len; i++) {
+        const TileOp *inner = region->ops.data[i];
+        bool same = inner->kind == TILE_REVISE && inner->args[inner->n_args - 1] == op->args[op->n_args - 1];
+        if (same && inner->number == op->number && !inner->unless) return inner;
+    }
+    return NULL;
+}
+
+/* One vote for both. */
+static const char *vote_twice(Emitter *e, const TileOp *op, const TileOp *inner)
+{
+    const char *found = em_new(e, REG_P), *some = em_new(e, REG_P), *large = test(e, op);
+    em(e, "vote.sync.any.pred %s, %s, -1;", found, large);
+    em(e, "or.pred %s, %s, %s;", some, found, otherwise(e, op->unless));
+    e->votes[inner->results[0]->id] = found;
+    return some;
+}
+
 static const char *vote(Emitter *e, const TileOp *op)
 {
     if (is_never_large(op)) return otherwise(e, op->unless);
+    const TileOp *inner = asks_again(op);
+    if (inner) return vote_twice(e, op, inner);
     const char *some = em_new(e, REG_P), *large = test(e, op);
     if (op->unless) em(e, "or.pred %s, %s, %s;", large, large, otherwise(e, op->unless));
     em(e, "vote.sync.any.pred %s, %s, -1;", some, large);

@@ -11,7 +11,11 @@
 #include "ptx/integer.h"
 #include "ptx/stretch.h"
 
-enum { TOGETHER = 4 }; /* chunks whose elements are loaded at once */
+enum {
+    TOGETHER = 4,     /* chunks whose elements are loaded at once */
+    MANY_PLACES = 12, /* more places of rows are not made ahead of all copies, */
+    AHEAD = 8         /* but what they follow from is read for some at once */
+};
 
 /* ---- chunks --------------------------------------------------------------------- */
 
@@ -443,26 +447,54 @@ static int last_row(const Chunks *c, int i)
     return d->by_panels && last > d->rows - 1 ? d->rows - 1 : last;
 }
 
-/* A step down the rows, over all panels. */
-static void copy_row(Emitter *e, const Chunks *c, int step, LanePlace *place)
+/* The only dim in which two rows' places differ, and by what number; -1: they differ by more. */
+static int differs_in(Emitter *e, const TileOp *row, const TileOp *before, int64_t *by)
 {
-    AffCtx *aff = e->program->aff;
-    int level;
-    TileOp row = of_row(e, c->op, aff_offset(aff, aff_of(aff, c->row_sym), step_rows(c, step)));
-    const char *corner = gl_corner(e, &row, NULL, 0, -1, &level), *right = gl_step(e, row.tensor, row.col_dim);
-    const char *address = add_product(e, level, c->right, right, corner);
-    Chunks in_row = *c;
-    in_row.op = &row;
-    for (int i = step; i < c->deal.count; i += lay_deal_down(&c->deal))
-        copy_one(e, &in_row, i, place, address, gl_corner_inside(e, &row));
+    int dim = -1;
+    for (int d = 0; d < row->tensor->rank; d++) {
+        if (row->coords[d] == before->coords[d]) continue;
+        if (dim >= 0 || !aff_is_const(aff_sub(e->program->aff, row->coords[d], before->coords[d]), by)) return -1;
+        dim = d;
+    }
+    return dim;
 }
 
+/* Of a row's first chunk of the thread. Rows of one page lie a number of rows apart. */
+static const char *row_address(Emitter *e, const Chunks *c, const TileOp *row, const TileOp *before, const char *address)
+{
+    int64_t by;
+    int level, d = address ? differs_in(e, row, before, &by) : -1;
+    if (d < 0) {
+        const char *corner = gl_corner(e, row, NULL, 0, -1, &level), *right = gl_step(e, row->tensor, row->col_dim);
+        return add_product(e, level, c->right, right, corner);
+    }
+    const char *step = em_new(e, REG_RD), *next = em_new(e, REG_RD);
+    em_at(e, 0, "mul.lo.s64 %s, %s, %lld;", step, gl_step(e, row->tensor, d), (long long)by);
+    em(e, "add.s64 %s, %s, %s;", next, address, step);
+    return next;
+}
+
+static TileOp of_step(Emitter *e, const Chunks *c, int step)
+{
+    AffCtx *aff = e->program->aff;
+    return of_row(e, c->op, aff_offset(aff, aff_of(aff, c->row_sym), step_rows(c, step)));
+}
+
+/* Steps down the rows, each over all panels. */
 static void copy_each_row(Emitter *e, const Chunks *c, int from, int to, LanePlace *place)
 {
     bool whole = at_once(e, c, aff_const(e->program->aff, 0));
+    const char *address = NULL;
+    TileOp before = *c->op;
     for (int step = from; step < to; step++) {
+        TileOp row = of_step(e, c, step);
         if (step > from && !whole) em(e, "bar.warp.sync -1;"); /* not the elements of all chunks at once */
-        copy_row(e, c, step, place);
+        address = row_address(e, c, &row, &before, address);
+        before = row;
+        Chunks in_row = *c;
+        in_row.op = &row;
+        for (int i = step; i < c->deal.count; i += lay_deal_down(&c->deal))
+            copy_one(e, &in_row, i, place, address, gl_corner_inside(e, &row));
     }
 }
 
@@ -537,6 +569,46 @@ static void copy_regular(Emitter *e, Chunks *c, const Aff *uniform)
     }
 }
 
+/* Reads what elements say that an expression is made of. */
+static void look_up(Emitter *e, const Aff *a)
+{
+    if (!a || a->kind == AFF_CONST || a->kind == AFF_SYM || !aff_uses_kind(a, AFF_TABLE)) return;
+    if (a->kind == AFF_AT) {
+        ix_value(e, a);
+        return;
+    }
+    look_up(e, a->a);
+    look_up(e, a->b);
+}
+
+/* Whether so many rows have places of their own that ptxas has no registers for all of them. */
+static bool has_many_places(Emitter *e, const Chunks *c)
+{
+    int n = 0;
+    int64_t by;
+    TileOp before = *c->op;
+    for (int step = 0; step < lay_deal_down(&c->deal); step++) {
+        TileOp row = of_step(e, c, step);
+        n += step == 0 || differs_in(e, &row, &before, &by) < 0;
+        before = row;
+    }
+    return n > MANY_PLACES;
+}
+
+/* What elements say is read ahead of some rows' copies, or each would wait for that. */
+static void copy_looked_up(Emitter *e, const Chunks *c, LanePlace *place)
+{
+    int down = lay_deal_down(&c->deal);
+    for (int from = 0; from < down; from += AHEAD) {
+        int to = from + AHEAD < down ? from + AHEAD : down;
+        for (int step = from; step < to; step++) {
+            TileOp row = of_step(e, c, step);
+            for (int d = 0; d < row.tensor->rank; d++) look_up(e, row.coords[d]);
+        }
+        copy_each_row(e, c, from, to, place);
+    }
+}
+
 static void copy_rows_regular(Emitter *e, Chunks *c)
 {
     c->row_sym = ix_symbol(e, "row", c->row0, 0, last_row(c, 0));
@@ -547,8 +619,14 @@ static void copy_rows_regular(Emitter *e, Chunks *c)
     int down = lay_deal_down(&c->deal), n = c->deal.count;
     bool whole = at_once(e, c, aff_const(e->program->aff, 0));
     int in_turn = whole ? 0 : steps_a_turn(c, (TOGETHER * down + n - 1) / n);
-    if (in_turn) copy_in_turns(e, c, in_turn, NULL);
-    else copy_each_row(e, c, 0, down, &place);
+    if (in_turn) {
+        copy_in_turns(e, c, in_turn, NULL);
+    } else if (whole && has_many_places(e, c)) {
+        e->floor = em_level(e);
+        copy_looked_up(e, c, &place);
+    } else {
+        copy_each_row(e, c, 0, down, &place);
+    }
 }
 
 /* Chunk i of those that are dealt from a number on, whose rows are `last` at most. */
@@ -603,11 +681,12 @@ static void copy_irregular(Emitter *e, const Chunks *c, const Aff *uniform)
     for (int i = 0; i < c->deal.count; i++) copy_dealt(e, c, e->tid, i, existence(e, c, i), last_row(c, i), uniform);
 }
 
-/* Places of rows are many: each is made where its row is copied, or ptxas makes all of them ahead of the first copy. */
+/* Element by element, or where they are many, places of rows are made where each is copied: ptxas makes all of them
+ * ahead of the first copy otherwise. */
 static void copy_rows(Emitter *e, Chunks *c)
 {
     int floor = e->floor;
-    e->floor = em_level(e);
+    if (!at_once(e, c, aff_const(e->program->aff, 0))) e->floor = em_level(e);
     if (c->deal.regular) copy_rows_regular(e, c);
     else copy_irregular(e, c, NULL);
     e->floor = floor;

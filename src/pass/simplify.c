@@ -220,7 +220,7 @@ static TileValue *share_of_nothing(Rewriter *rw, const TileOp *op)
  * multiply-add with 0 is what `ptxas` joins with no subtraction. */
 static TileValue *after_rounding(Rewriter *rw, TileValue *x, double number, TileValue *v)
 {
-    TileValue *args[] = {x, rw_fill(rw, number), rw_fill(rw, 0)};
+    TileValue *by = rw_fill(rw, number), *zero = rw_fill(rw, 0), *args[] = {x, by, zero};
     return rw_binary(rw, OP_SUBTRACT, rw_element(rw, OP_FMA, 3, args), v);
 }
 

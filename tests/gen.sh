@@ -81,6 +81,10 @@ for data in barred hidden; do
         --bind q_len=70 --bind kv_len=150
 done
 try ../tests/gen/masks_added --set HeadDim=128 --set low=-1e9 --bind batch=1 --bind heads=1 --bind q_len=77 --bind kv_len=333
+for t in "sm_75 --dtype fp16" "sm_80" "sm_90a"; do
+    # shellcheck disable=SC2086 # a target and its type
+    try ../tests/gen/mask_by_bits --set D=64 --target $t --bind batch=2 --bind q_heads=2 --bind kv_heads=1 --bind q_len=13 --bind kv_len=150
+done
 try ../tests/gen/integers --bind M=21 --bind N=64
 try ../tests/gen/integers --target sm_90a --bind M=7 --bind N=77
 try ../tests/gen/integers --dtype fp16 --target sm_75 --set N=32 --bind M=5

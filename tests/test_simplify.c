@@ -65,8 +65,28 @@ static void test_sums_of_products(void **state)
     for (size_t i = 0; i < TW_COUNT(TAILS); i++) check(f->arena, &TAILS[i]);
 }
 
+/* Powers of a number above 0 are powers of 2; of others they stay. */
+static void test_powers(void **state)
+{
+    Fixture *f = *state;
+    static const struct {
+        const char *base;
+        bool simpler;
+    } bases[] = {{"2", true}, {"0.25", true}, {"3", true}, {"-2", false}, {"0", false}};
+    for (size_t i = 0; i < TW_COUNT(bases); i++) {
+        const char *tail = arena_printf(f->arena, "%%c = fill %s : fp32<1x1>\n%%s = power %%c, %%a : fp32<64x16>\n" STORED("%%s", "Y"), bases[i].base);
+        TileProgram *program = parse_tail(f->arena, HEAD, tail, bases[i].base);
+        TileBlock *body = program->kernels.data[0]->body;
+        assert_true(pass_simplify(program, program->kernels.data[0], target_find("sm_80"), diags_new(f->arena, NULL)));
+        bool simpler = true;
+        for (int k = 0; k < body->ops.len; k++) simpler &= body->ops.data[k]->kind != TILE_ELEMENT || body->ops.data[k]->op != OP_POWER;
+        if (simpler != bases[i].simpler) fail_msg("powers of %s", bases[i].base);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(test_sums_of_products, setup, teardown)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(test_sums_of_products, setup, teardown),
+                                       cmocka_unit_test_setup_teardown(test_powers, setup, teardown)};
     return cmocka_run_group_tests_name("simplify", tests, NULL, NULL);
 }

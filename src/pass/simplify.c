@@ -78,6 +78,15 @@ static TileValue *fold_numbers(Rewriter *rw, const TileOp *op)
     return rw_fill(rw, other ? op->number : op_eval(op->op, a[0], a[1], a[2]));
 }
 
+/* Of a number above 0: c ^ x = 2 ^ (x log2 c). */
+static TileValue *power_of_number(Rewriter *rw, const TileOp *op)
+{
+    double base;
+    if (op->kind != TILE_ELEMENT || op->op != OP_POWER || !rw_number(op->args[0], &base)) return NULL;
+    if (!(base > 0) || !isfinite(base)) return NULL;
+    return rw_unary(rw, OP_EXP2, base == 2 ? op->args[1] : times(rw, op->args[1], log2(base)));
+}
+
 static TileValue *merge_scales(Rewriter *rw, const TileOp *op)
 {
     TileValue *inner, *x;
@@ -246,6 +255,7 @@ static const struct {
 } RULES[] = {
     {"exp_to_exp2", exp_to_exp2, 0},
     {"fold_numbers", fold_numbers, 0},
+    {"power_of_number", power_of_number, 0},
     {"merge_scales", merge_scales, 0},
     {"merge_factors", merge_factors, 0},
     {"distribute_scale", distribute_scale, 0},

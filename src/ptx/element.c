@@ -10,6 +10,12 @@
     "mul.f32 $0, $a, 0f3E22F983; cvt.rni.f32.f32 $0, $0; fma.rn.f32 $1, $0, 0fC0C90000, $a;"      \
     "fma.rn.f32 $1, $0, 0fBAFDA000, $1; fma.rn.f32 $1, $0, 0fB4A22169, $1;"
 
+/* a / b, off by two units (PTX ISA, "div"), then by what is left, a - q b, which is exact, over b:
+ * rounded correctly but for rare halves. Where that is no number (b is 0, infinite, subnormal) q stays. */
+#define CLOSE_QUOTIENT(d)                                                                                       \
+    "div.full.f32 $0, $a, $b; rcp.approx.ftz.f32 $1, $b; neg.f32 $2, $0; fma.rn.f32 $2, $2, $b, $a;"            \
+    "fma.rn.f32 $2, $2, $1, $0; abs.f32 $3, $2; setp.lt.f32 $p, $3, 0f7F800000; selp.f32 " d ", $2, $0, $p;"
+
 static const struct {
     OpId op;
     const char *text;
@@ -51,7 +57,8 @@ static const struct {
     {OP_FLOOR, "cvt.rmi.f32.f32 $d, $a;"},
     {OP_CEIL, "cvt.rpi.f32.f32 $d, $a;"},
     {OP_ROUND, "cvt.rni.f32.f32 $d, $a;"},
-    {OP_CEIL_DIVIDE, "div.rn.f32 $0, $a, $b; cvt.rpi.f32.f32 $d, $0;"}, /* exact where the quotient is whole */
+    /* exact where the quotient is whole; div.rn has a branch, which all values of a tile would last over */
+    {OP_CEIL_DIVIDE, CLOSE_QUOTIENT("$0") "cvt.rpi.f32.f32 $d, $0;"},
     /* of what is left of the angle beyond whole turns, which are taken away in three parts: the
      * instructions are good to 2^-20 there, and nowhere else */
     {OP_SIN, TURNS_AWAY "sin.approx.ftz.f32 $d, $1;"},
@@ -130,11 +137,7 @@ const char *el_operand(Emitter *e, const TileValue *operand, const TileValue *re
     return fr_operand(e, operand, broadcast(operand, result, i));
 }
 
-/* a / b, off by two units (PTX ISA, "div"), then by what is left, a - q b, which is exact, over b:
- * rounded correctly but for rare halves. Where that is no number (b is 0, infinite, subnormal) q stays. */
-static const char CLOSE_DIVIDE[] =
-    "div.full.f32 $0, $a, $b; rcp.approx.ftz.f32 $1, $b; neg.f32 $2, $0; fma.rn.f32 $2, $2, $b, $a;"
-    "fma.rn.f32 $2, $2, $1, $0; abs.f32 $3, $2; setp.lt.f32 $p, $3, 0f7F800000; selp.f32 $d, $2, $0, $p;";
+static const char CLOSE_DIVIDE[] = CLOSE_QUOTIENT("$d");
 
 /* One quotient a row costs next to nothing, and what it is subtracted from may be all but the
  * same: a mean weighted by a saturated softmax is one of the numbers, and nothing else may be left. A
@@ -347,6 +350,12 @@ static const char *text_after(Emitter *e, const char *text, const char *never, i
     return arena_printf(e->arena, "%.*s%s%s", (int)(number - text), text, held, number + strlen("0f00000000"));
 }
 
+static void one_value(Emitter *e, const TileOp *op, const char *text, Slots *s)
+{
+    if (op->op == OP_DIVIDE && op->has_else) divide_or_else(e, op, s);
+    else emit_template(e, text, s);
+}
+
 static void each_value(Emitter *e, const TileOp *op)
 {
     const TileValue *result = op->results[0];
@@ -362,9 +371,31 @@ static void each_value(Emitter *e, const TileOp *op)
         for (int k = 0; k < op->n_args; k++)
             s.args[k] = lane[k].row ? index_at(e, &lane[k], op->args[k], i)
                                     : fr_operand(e, op->args[k], broadcast(op->args[k], result, i));
-        if (op->op == OP_DIVIDE && op->has_else) divide_or_else(e, op, &s);
-        else emit_template(e, now, &s);
+        one_value(e, op, now, &s);
     }
+}
+
+bool el_is_plain(const Emitter *e, const TileOp *op)
+{
+    if (op->kind != TILE_ELEMENT || op->polynomial || op->skip_ones || is_place_sum(op) || !template_of(op->op)) return false;
+    for (int k = 0; k < op->n_args; k++)
+        if (is_made_in_place(e, op->args[k])) return false;
+    return true;
+}
+
+void el_begin(Emitter *e, const TileOp *op)
+{
+    for (int k = 0; k < op->n_args; k++) /* convert once, before the values are walked */
+        if (!e->frags[op->args[k]->id].uniform) fr_f32(e, op->args[k]);
+    fr_new_f32(e, op->results[0]);
+}
+
+void el_value(Emitter *e, const TileOp *op, int i)
+{
+    const TileValue *result = op->results[0];
+    Slots s = {.d = em_name(e, REG_F, e->frags[result->id].f[i])};
+    for (int k = 0; k < op->n_args; k++) s.args[k] = el_operand(e, op->args[k], result, i);
+    one_value(e, op, op->op == OP_DIVIDE ? divide_template(e, op) : template_of(op->op), &s);
 }
 
 void el_element(Emitter *e, const TileOp *op)

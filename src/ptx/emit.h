@@ -195,6 +195,10 @@ void fr_place(const TileValue *v, int i, int *row, int *col); /* offsets from th
 void el_fill(Emitter *e, const TileOp *op);
 void el_index(Emitter *e, const TileOp *op);
 void el_element(Emitter *e, const TileOp *op);
+/* The same value by value, of what is arithmetic alone. */
+bool el_is_plain(const Emitter *e, const TileOp *op);
+void el_begin(Emitter *e, const TileOp *op);
+void el_value(Emitter *e, const TileOp *op, int i);
 void el_unary(Emitter *e, const char *text, const char *d, const char *a); /* a template: $d, $a, $0 to $3, $p */
 void el_polynomial(Emitter *e, const TileOp *op); /* polynomial.c */
 void el_mask(Emitter *e, const TileOp *op); /* mask.c */
@@ -204,6 +208,10 @@ void el_cast(Emitter *e, const TileOp *op);
 const char *el_operand(Emitter *e, const TileValue *operand, const TileValue *result, int i);
 const Aff *el_at(Emitter *e, const Aff *a, const TileValue *v, int i); /* of row and col, at value i of v */
 void el_reshape(Emitter *e, const TileOp *op); /* reshape.c */
+
+/* chain.c: operations from `at` on that are made value by value; their number, 0 where there are none */
+int ch_length(const Emitter *e, const TileBlock *block, int at);
+void ch_emit(Emitter *e, const TileBlock *block, int at, int n);
 
 /* part.c */
 void el_slice(Emitter *e, const TileOp *op);

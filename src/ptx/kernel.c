@@ -163,6 +163,12 @@ void kn_block(Emitter *e, const TileBlock *block)
             emit_place(e, op);
         e->block = block;
         e->at = i;
+        int chain = ch_length(e, block, i);
+        if (chain > 0) {
+            ch_emit(e, block, i, chain);
+            i += chain - 1;
+            continue;
+        }
         LaneNumbers kept = an_enter(e);
         emit_op(e, op);
         an_leave(e, &kept);

@@ -11,6 +11,8 @@
  */
 #include "reason/plan.h"
 
+enum { STEPPED_REGS = 32 }; /* of a mask of quotients and powers of what is read */
+
 typedef struct Sides {
     int64_t rows, cols; /* every so many are told apart; 0: none */
     bool apart;         /* addresses do not differ by constants */
@@ -93,29 +95,37 @@ static Sides sides_of(Plan *plan, const Tile *tile, const Expr *e, int depth)
     return sides;
 }
 
-static void find_in(Plan *plan, const Tile *tile, const Expr *e, Reads *reads)
+/* Quotients and powers take steps, of which numbers of several elements are under way. */
+static bool takes_steps(const Expr *e)
+{
+    return e->kind == EXPR_BINARY && (e->op == EO_IDIV || e->op == EO_MOD || e->op == EO_DIV || e->op == EO_POW);
+}
+
+static void find_in(Plan *plan, const Tile *tile, const Expr *e, bool stepped, Reads *reads)
 {
     if (!e)
         return;
+    stepped |= takes_steps(e);
     if (e->kind == EXPR_INDEX && e->a->kind == EXPR_NAME && plan_tensor(plan, e->a->name)) {
         Sides sides = {0, 0, false};
 
         for (int i = 0; i < e->n_args; i++)
             sides = either(sides, sides_of(plan, tile, e->args[i], 0));
-        vec_push(plan->arena, reads, (Read){sides.rows, sides.cols, sides.apart});
+        vec_push(plan->arena, reads, (Read){sides.rows, sides.cols, sides.apart, stepped});
+        stepped = false; /* coordinates are integers */
     }
-    find_in(plan, tile, e->a, reads);
-    find_in(plan, tile, e->b, reads);
+    find_in(plan, tile, e->a, stepped, reads);
+    find_in(plan, tile, e->b, stepped, reads);
     for (int i = 0; i < e->n_args; i++)
-        find_in(plan, tile, e->args[i], reads);
+        find_in(plan, tile, e->args[i], stepped, reads);
 }
 
 void plan_find_reads(Plan *plan, const Stmt *s, const Tile *result, Reads *reads)
 {
-    find_in(plan, result, s->where, reads);
-    find_in(plan, result, s->value, reads);
+    find_in(plan, result, s->where, false, reads);
+    find_in(plan, result, s->value, false, reads);
     for (int i = 0; i < s->n_args; i++)
-        find_in(plan, result, s->args[i], reads);
+        find_in(plan, result, s->args[i], false, reads);
 }
 
 /* Whether a tile of this size has more than one along a side. */
@@ -127,6 +137,7 @@ static bool varies(int64_t every, int64_t size)
 double plan_read_registers(const Choice *c, const Step *step)
 {
     double n = 0;
+    bool stepped = false;
 
     for (int i = 0; i < step->reads.len; i++) {
         const Read *read = &step->reads.data[i];
@@ -137,6 +148,7 @@ double plan_read_registers(const Choice *c, const Step *step)
         double weight = read->apart && !settled ? 3 : by_rows && by_cols ? 1 : 0.5;
 
         n += weight * plan_registers(c, by_rows ? rows : 1, by_cols ? cols : 1);
+        stepped |= read->stepped && step->class == OPC_MASK;
     }
-    return n;
+    return n + (stepped ? STEPPED_REGS : 0);
 }

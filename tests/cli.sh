@@ -56,6 +56,8 @@ for stage in fuse "gen -o $dir"; do
     expect "$stage: a type that nobody gave and the target lacks" 1 "$tw" $stage ops/gemm.tl --target sm_75
     verdict 'is said once, of the definition' '[ "$(grep -c TW0434 "$dir/err")" -eq 1 ] && in_err "ops/gemm.tl:" && in_err "sm_75 has fp16: give that with --dtype"'
 done
+expect 'a type that the target lacks in a definition that takes several kernels' 1 "$tw" gen tests/gen/blocks_of_8_bits.tl -o "$dir"
+verdict 'is what is said' 'in_err TW0434 && ! in_err TW0506'
 "$tw" fuse ops/gemm.tl >"$dir/bf16.tl"
 for stage in reason check; do
     expect "$stage: a type that is written and the target lacks" 1 "$tw" $stage "$dir/bf16.tl" --target sm_75

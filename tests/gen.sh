@@ -118,6 +118,8 @@ try ../tests/gen/hashes --target sm_90a --bind M=5 --bind N=300 --bind seed=-3 -
 try ../tests/gen/chosen_of_the_launch --bind E=7 --bind M=6 --bind N=11 --bind k=4
 try ../tests/gen/chosen_of_the_launch --dtype fp16 --target sm_75 --data ones --bind E=3 --bind M=5 --bind N=7 --bind k=2
 try ../tests/gen/whole_numbers --bind M=9 --bind N=64
+try ../tests/gen/blocks_of_8_bits --target sm_89 --bind M=21 --bind N=384
+try attention --set HeadDim=64 --dtype fp32 --target sm_75 --bind batch=1 --bind q_heads=2 --bind kv_heads=1 --bind q_len=37 --bind kv_len=50
 try ../tests/gen/named_as_sizes --bind M=37 --bind N=40 --bind K=50 --bind BN=2
 try ../tests/gen/named_as_sizes --set BM=5 --set BN=-1 --set warps=7 --bind M=37 --bind N=40 --bind K=50
 try ../tests/gen/names_of_places --bind row=37 --bind col=17 --bind N=40

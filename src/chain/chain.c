@@ -168,6 +168,7 @@ static bool resolve(Chain *chain, const Program *program, const Unit *unit)
     Str text = str_new(chain->arena);
 
     give_own(chain, unit);
+    chain->own.operands = chain->target && !target_has_dtype(chain->target, DT_BF16) ? DT_F16 : DT_BF16;
     chain->def = def_resolve(chain->arena, chain->syms, chain->aff, program, unit, &chain->own, chain->diags);
     if (!chain->def)
         return false;
@@ -321,6 +322,8 @@ static Program *fuse_by_model(Chain *chain)
         cut = fuse_parts(chain, parts, quiet);
     if (parts < 1)
         cut = fuse_in_cuts(chain, whole, quiet);
+    if (!whole && !cut && !chain_has_types(chain))
+        return NULL; /* perhaps why there is none */
     if (!whole && !cut)
         return fuse_parts(chain, 1, chain->diags);
     return cut ? cut : whole;

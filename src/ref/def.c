@@ -318,8 +318,12 @@ static bool own_type(const DefValue *value, DType *type)
 
 static DType common_type(const Def *def)
 {
-    DType wanted = def->settings ? def->settings->dtype : DT_BF16, type = dtype_is_narrow(wanted) ? wanted : DT_BF16;
+    const Settings *settings = def->settings;
+    DType type = settings && dtype_is_narrow(settings->operands) ? settings->operands : DT_BF16;
     int bytes = 0;
+
+    if (settings && dtype_is_narrow(settings->dtype))
+        type = settings->dtype;
 
     for (int i = 0; i < def->inputs.len; i++) {
         DType t = def->inputs.data[i]->dtype;

@@ -44,6 +44,7 @@ typedef struct Setting {
 typedef struct Settings {
     VEC(Setting) list;
     DType dtype; /* of inputs and outputs without one of their own */
+    DType operands; /* what products multiply where nothing says: a type of 16 bits; bf16 where it is none */
 } Settings;
 /* In place of one of the same name. */
 void settings_put(Arena *arena, Settings *settings, Setting setting);

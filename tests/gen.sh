@@ -120,6 +120,11 @@ try ../tests/gen/chosen_of_the_launch --dtype fp16 --target sm_75 --data ones --
 try ../tests/gen/whole_numbers --bind M=9 --bind N=64
 try ../tests/gen/blocks_of_8_bits --target sm_89 --bind M=21 --bind N=384
 try attention --set HeadDim=64 --dtype fp32 --target sm_75 --bind batch=1 --bind q_heads=2 --bind kv_heads=1 --bind q_len=37 --bind kv_len=50
+for k in 1 33 200; do
+    try ../tests/gen/ring_by_hand --bind M=100 --bind N=70 --bind K=$k
+done
+try ../tests/gen/ring_by_hand --dtype fp16 --target sm_75 --bind M=70 --bind N=100 --bind K=100
+try ../tests/gen/heads_as_rows --set G=8 --set D=128 --target sm_90a --bind B=3 --bind T=200
 try ../tests/gen/named_as_sizes --bind M=37 --bind N=40 --bind K=50 --bind BN=2
 try ../tests/gen/named_as_sizes --set BM=5 --set BN=-1 --set warps=7 --bind M=37 --bind N=40 --bind K=50
 try ../tests/gen/names_of_places --bind row=37 --bind col=17 --bind N=40

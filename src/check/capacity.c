@@ -244,6 +244,23 @@ static int warps_along_rows(const Checker *c)
     return warps;
 }
 
+static bool multiplies(const Block *block)
+{
+    for (int i = 0; i < block->len; i++) {
+        const Stmt *s = block->data[i];
+        if ((s->kind == STMT_COMPUTE && s->op_known && s->op == OP_GEMM) || multiplies(&s->body) || multiplies(&s->orelse))
+            return true;
+    }
+    return false;
+}
+
+/* The schedule's, or as many as there are by themselves (lower.c). */
+static int warps_of(Checker *c)
+{
+    int along = multiplies(&c->unit->body) ? warps_along_rows(c) * schedule_number(c, "warps_n", 1) : DEFAULT_WARPS;
+    return schedule_number(c, "warps", along < DEFAULT_WARPS ? along : DEFAULT_WARPS);
+}
+
 /* Whether a statement wants whole rows in one warp: a reduction along them, a softmax, or a
  * product's first operand from registers. */
 static bool wants_rows(const Block *block)
@@ -310,7 +327,7 @@ static int64_t register_need(const Checker *c, const Checker *sizes)
 
 static bool registers_fit(Checker *c, const Checker *sizes)
 {
-    int warps = schedule_number(c, "warps", DEFAULT_WARPS), warps_n = schedule_number(c, "warps_n", 1);
+    int warps = warps_of(c), warps_n = schedule_number(c, "warps_n", 1);
     int64_t need = register_need(c, sizes), room = c->options->target->regs_per_thread - OTHER_REGISTERS;
     return need >= 0 && need <= room * warps * LANES && warps_along_rows(sizes) * warps_n >= warps;
 }
@@ -326,7 +343,7 @@ static void suggest_smaller(Checker *c, Diag *d)
         return;
     }
     int64_t room = (int64_t)(c->options->target->regs_per_thread - OTHER_REGISTERS) * LANES *
-                   schedule_number(c, "warps", DEFAULT_WARPS), most = 0, rows, cols;
+                   warps_of(c), most = 0, rows, cols;
     const Named *largest = NULL;
     for (int i = 0; i < c->tensors.len; i++) {
         const Place *p = &c->tensors.data[i]->places[SPACE_REGISTER];
@@ -347,7 +364,7 @@ static void suggest_smaller(Checker *c, Diag *d)
 static void check_registers(Checker *c)
 {
     const Target *t = c->options->target;
-    int warps = schedule_number(c, "warps", DEFAULT_WARPS);
+    int warps = warps_of(c);
     int64_t need = register_need(c, c), threads = (int64_t)warps * LANES;
     int64_t room = t->regs_per_thread - OTHER_REGISTERS;
     if (need < 0 || need <= room * threads)

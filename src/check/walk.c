@@ -1,6 +1,8 @@
 /* walk.c: walks a unit, statement by statement, and asks each concern. */
 #include "check/walk.h"
 
+#include "lang/prologue.h"
+
 /* ---- suggested edits ---------------------------------------------------------------- */
 
 const char *source_text(const Checker *c, Span span)
@@ -287,6 +289,7 @@ bool check_program(Arena *arena, Syms *syms, const Program *program, const Check
                    Diags *diags)
 {
     bool ok = true;
+    program = prologue_write_out(arena, aff_ctx_new(arena), program);
     for (int i = 0; i < program->units.len; i++) {
         const Unit *unit = program->units.data[i];
         ok &= !defines_outside(program, unit, diags);

@@ -7,6 +7,8 @@
  */
 #include "lower/state.h"
 
+#include "lang/prologue.h"
+
 void lo_fail(Lower *lo, DiagCode code, Span span, const char *fmt, ...)
 {
     va_list args;
@@ -407,10 +409,39 @@ void lo_block(Lower *lo, const Block *block)
     for (int i = 0; i < block->len; i++) lower_statement(lo, block, i);
 }
 
+typedef struct Multiplied {
+    bool any;
+    int rows; /* the least of the tiles that warps share, an atom's at least */
+} Multiplied;
+
+static void note_rows(void *user, TileBlock *block)
+{
+    enum { ATOM_ROWS = 16 };
+    Multiplied *m = user;
+    for (int i = 0; i < block->ops.len; i++) {
+        const TileOp *op = block->ops.data[i];
+        m->any |= op->kind == TILE_GEMM;
+        for (int k = 0; k < op->n_results; k++) {
+            const TileType *t = &op->results[k]->type;
+            if (t->kind == TT_TILE && t->space != SPACE_SHARED && t->rows >= ATOM_ROWS && (!m->rows || t->rows < m->rows)) m->rows = t->rows;
+        }
+    }
+}
+
+/* Of which the schedule does not say how many: 4, or fewer, that tiles of few rows have an atom for each. */
+static void settle_warps(TileKernel *kernel)
+{
+    Multiplied m = {0};
+    if (kernel->warps) return;
+    rw_each_block(kernel->body, note_rows, &m);
+    for (kernel->warps = 4; m.any && kernel->warps > 1 && kernel->warps / kernel->warps_n * 16 > m.rows;) kernel->warps /= 2;
+}
+
 static void lower_kernel(Lower *lo, const Unit *unit)
 {
     lo->unit = unit;
     lo->kernel = tile_kernel_new(lo->program, unit->name);
+    lo->kernel->warps = 0;
     lo->kernel->loc = unit->name_span;
     lo->kernel->warps_n = 1;
     lo->rw = (Rewriter){lo->program, lo->kernel, lo->kernel->body, 0, unit->span};
@@ -432,11 +463,13 @@ static void lower_kernel(Lower *lo, const Unit *unit)
     lo_block(lo, &unit->body);
     lo_stages_finish(lo);
     rw_remove_dead(lo->kernel->body); /* copies that were read as plain loads, above all */
+    settle_warps(lo->kernel);
 }
 
 TileProgram *lower(Arena *arena, Syms *syms, AffCtx *aff, const Program *code, const Settings *settings,
                    Diags *diags)
 {
+    code = prologue_write_out(arena, aff, code);
     Lower lo = {.arena = arena, .syms = syms, .code = code, .settings = settings, .diags = diags};
     for (int i = 0; i < code->units.len; i++) {
         const Unit *unit = code->units.data[i];

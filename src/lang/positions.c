@@ -6,8 +6,8 @@
  *   Compute GEMM Q, K.T and get S
  *   Compute Mask S where key <= query
  *
- * One named row or col is that, whatever the order. A single position, or more than
- * two, do not say.
+ * One named row or col is that, whatever the order. A single position does not say, nor
+ * do those behind the second.
  */
 #include "lang/lang.h"
 
@@ -28,7 +28,7 @@ static void find_indices(const Block *block, Indices *found)
             continue;
         if (found->n++ == 0)
             found->first = s;
-        else
+        else if (found->n == 2)
             found->second = s;
     }
 }
@@ -49,9 +49,11 @@ IndexSide index_side(const Block *body, const char *name, const char *over)
     IndexSide side = side_of_name(name);
 
     find_indices(body, &found);
-    if (side != INDEX_UNSAID || found.n != 2)
+    if (side != INDEX_UNSAID || found.n < 2)
         return side;
     bool is_first = strcmp(found.first->name, name) == 0;
+    if (!is_first && strcmp(found.second->name, name) != 0)
+        return INDEX_UNSAID;
     side = opposite(side_of_name(is_first ? found.second->name : found.first->name));
     return side != INDEX_UNSAID ? side : is_first ? INDEX_ROWS : INDEX_COLS;
 }

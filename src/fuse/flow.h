@@ -349,6 +349,9 @@ Program *flow_apart(Flow *flow);
 /* Names for the numbers that blocks and loops go over. */
 bool flow_name_axes(Flow *flow);
 /* A dimension's name in the sketch; NULL: none. */
+/* What a tensor's second-last (or last) dimension is called: a name of its own, or that of the axis that it
+ * follows; NULL: neither has one. */
+const char *flow_name_along(const Flow *flow, const DefValue *value, DefDim dim, bool rows);
 const char *flow_dim_name(const Flow *flow, DefDim dim);
 /* Whether the tensor is declared with the other name of the columns' dimension: all its
  * tiles follow that there, along their rows or columns. */

@@ -197,9 +197,9 @@ void flow_remember(Flow *flow, const DefValue *value, const Axis *row, const Axi
 const Axis *flow_broadcast_rows(Flow *flow, const DefOp *op, const DefValue *operand, const Axis *row)
 {
     DefDim dim = flow_rows(flow, operand);
-    bool one = flow_is_one(dim) && (!dim.name || !flow_is_one(flow_rows(flow, op->result)));
+    bool follows = (dim.name || flow_is_one(row->dim)) && flow_is_one(flow_rows(flow, op->result));
 
-    return one ? flow->one : row;
+    return flow_is_one(dim) && !follows ? flow->one : row;
 }
 
 const Axis *flow_broadcast_cols(Flow *flow, const DefOp *op, const DefValue *operand, const Axis *col)

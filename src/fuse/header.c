@@ -290,6 +290,17 @@ bool flow_has_alias(const Flow *flow, const DefValue *value, bool rows)
     return flow->cols_alias_of && along(flow, value, flow->cols, rows) && !along(flow, value, flow->rows, rows);
 }
 
+const char *flow_name_along(const Flow *flow, const DefValue *value, DefDim dim, bool rows)
+{
+    for (int i = 0; !dim.name && i < flow->axes.len; i++) {
+        const Axis *axis = flow->axes.data[i];
+
+        if (axis->named_here && axis->dim.size == dim.size && along(flow, value, axis, rows))
+            return axis->dim.name;
+    }
+    return dim.name;
+}
+
 static void name_numbers(Header *h, Stmt *stmt, const DefValue *value)
 {
     const Flow *flow = h->flow;
@@ -297,7 +308,8 @@ static void name_numbers(Header *h, Stmt *stmt, const DefValue *value)
 
     for (int d = 0; d < stmt->n_shape; d++) {
         bool last_two = d >= stmt->n_shape - 2 && d < value->rank;
-        const char *name = last_two && stmt->shape[d]->kind != EXPR_NAME ? flow_dim_name(h->flow, value->dims[d]) : NULL;
+        const char *name = last_two && stmt->shape[d]->kind != EXPR_NAME
+                               ? flow_name_along(flow, value, value->dims[d], d == stmt->n_shape - 2) : NULL;
 
         if (last_two && flow_has_alias(flow, value, d == stmt->n_shape - 2))
             name = flow->cols->dim.name;
@@ -321,7 +333,10 @@ static Expr *workspace_dim(const Flow *flow, const DefValue *value, int d)
 
     if (last_two && flow_has_alias(flow, value, d == value->rank - 2))
         return expr_name(flow->arena, flow->cols->dim.name);
-    return flow_dim_expr(flow, value->dims[d]);
+    const char *name = last_two ? flow_name_along(flow, value, value->dims[d], d == value->rank - 2) : NULL;
+    if (name)
+        return expr_name(flow->arena, name);
+    return last_two && flow_is_one(value->dims[d]) ? expr_int(flow->arena, 1) : flow_dim_expr(flow, value->dims[d]);
 }
 
 /* What an earlier kernel left, and what this one leaves to later ones. */

@@ -141,9 +141,8 @@ static Stmt *put_copy(Writer *w, const char *name, Space from, Space to)
     return copy;
 }
 
-static bool named_like(const Flow *flow, const Axis *axis, DefDim dim)
+static bool named_like(const Axis *axis, DefDim dim)
 {
-    dim.name = flow_dim_name(flow, dim);
     return dim.name && axis->dim.name && strcmp(dim.name, axis->dim.name) == 0;
 }
 
@@ -156,11 +155,11 @@ static bool axis_obvious(const Writer *w, const Axis *axis, DefDim dim)
 
     if (axis->kind == AXIS_ONE)
         return true;
-    if (loop && named_like(flow, loop->stream, dim))
+    if (loop && named_like(loop->stream, dim))
         return axis == loop->stream;
-    if (named_like(flow, flow->rows, dim))
+    if (named_like(flow->rows, dim))
         return axis->kind == AXIS_ROWS;
-    if (flow->cols->kind == AXIS_COLS && named_like(flow, flow->cols, dim))
+    if (flow->cols->kind == AXIS_COLS && named_like(flow->cols, dim))
         return axis->kind == AXIS_COLS;
     return axis->kind == AXIS_WHOLE;
 }
@@ -180,8 +179,8 @@ static void put_coords(Writer *w, Stmt *copy, const Node *load)
 {
     const DefValue *value = load->value;
     DefDim rows = flow_rows(w->flow, value), cols = flow_cols(w->flow, value);
-    rows.name = flow_dim_name(w->flow, rows);
-    cols.name = flow_dim_name(w->flow, cols);
+    rows.name = flow_name_along(w->flow, value, rows, true);
+    cols.name = flow_name_along(w->flow, value, cols, false);
     if (flow_has_alias(w->flow, value, true))
         rows.name = w->flow->cols->dim.name;
     if (flow_has_alias(w->flow, value, false))

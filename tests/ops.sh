@@ -105,6 +105,15 @@ report "decode: cut into parts by its sizes" $?
 # shellcheck disable=SC2046
 ! "$tw" fuse $(heading decode gen) --set splits=1 2>/dev/null </dev/null | grep -q _combine
 report "decode: one kernel when asked for" $?
+# Tiles are chosen for the sizes of the launch, and good for others.
+"$tw" gen ops/gemm.tl --set N=512 --set K=4096 --bind M=16 --target sm_90a --cubin=never -o "$dir/few" >"$dir/out" 2>&1 </dev/null &&
+    grep -q '^  BM = 16$' "$dir/few/gemm.code.tl" && grep -q '^Kernel gemm_combine' "$dir/few/gemm.code.tl"
+report "gemm: small tiles, in parts, for few rows" $?
+"$tw" gen ops/gemm.tl --set N=512 --set K=4096 --bind M=8192 --target sm_90a --cubin=never -o "$dir/many" >"$dir/out" 2>&1 </dev/null &&
+    grep -q '^  BM = 128$' "$dir/many/gemm.code.tl" && ! grep -q '^Kernel gemm_combine' "$dir/many/gemm.code.tl"
+report "gemm: large tiles for many rows" $?
+"$tw" emulate "$dir/few/gemm.sm_90a.ptx" --bind M=40 >"$dir/out" 2>&1 </dev/null
+report "gemm: right with more rows than it was chosen for" $?
 kernel rmsnorm_swiglu --set splits=2
 kernel attention_lse --set splits=3 --target sm_75 --dtype fp16
 kernel log_softmax --set splits=4

@@ -240,7 +240,8 @@ static Settings *settings_for(Chain *chain, bool launch)
 /* By the sizes that are compiled in or that the kernel will be run with. */
 static int parts_by_model(Chain *chain, const Program *sketch)
 {
-    ReasonOptions options = {chain->target, settings_for(chain, true), chain->settings.dtype, .roomy = true};
+    ReasonOptions options = {.target = chain->target, .settings = settings_for(chain, true), .launch = &chain->run_with,
+                             .dtype = chain->settings.dtype, .roomy = true};
 
     return reason_parts(chain->arena, chain->syms, sketch, &options);
 }
@@ -252,7 +253,8 @@ static Program *fuse_parts(Chain *chain, int parts, Diags *diags)
 
 static const Diag *misfit_of(Chain *chain, const Program *sketch, bool wide)
 {
-    ReasonOptions options = {chain->target, settings_for(chain, false), chain->settings.dtype, .roomy = true, .hasty = true, .wide = wide};
+    ReasonOptions options = {.target = chain->target, .settings = settings_for(chain, false), .dtype = chain->settings.dtype,
+                             .roomy = true, .hasty = true, .wide = wide};
 
     return reason_misfit(chain->arena, chain->syms, sketch, &options);
 }
@@ -366,8 +368,8 @@ bool chain_fuse(Chain *chain)
 /* Sketches become code; code that stands beside a definition is code already. */
 static ReasonResult *reason_all(Chain *chain, Program *program)
 {
-    ReasonOptions options = {.target = chain->target, .settings = &chain->settings, .dtype = chain->settings.dtype,
-                             .schedule = &chain->schedule};
+    ReasonOptions options = {.target = chain->target, .settings = &chain->settings, .launch = &chain->run_with,
+                             .dtype = chain->settings.dtype, .schedule = &chain->schedule};
     ReasonResult *result;
 
     for (int i = 0; i < program->units.len; i++)

@@ -64,6 +64,15 @@ static bool few_rows(const Plan *plan)
     return false;
 }
 
+/* Whether all blocks are counted: of few, each has to keep much on its way. */
+static bool grid_expected(const Plan *plan)
+{
+    for (int i = 0; i < plan->grid.len; i++)
+        if (!plan->grid.data[i]->expected)
+            return false;
+    return true;
+}
+
 static void read_forced(Search *s)
 {
     int value;
@@ -71,7 +80,7 @@ static void read_forced(Search *s)
     s->warps_from = s->gemm && !few_rows(s->plan) && !plan_whole_cols(s->plan) ? 4 : 1;
     s->warps_to = s->gemm && s->plan->options->target->has_wgmma ? 16 : 8;
     s->stages_from = 1;
-    s->stages_to = 4;
+    s->stages_to = s->gemm && grid_expected(s->plan) ? 8 : 4;
     if (forced_number(s->plan, "warps", 1, 16, &value))
         s->warps_from = s->warps_to = value;
     if (forced_number(s->plan, "stages", 1, 8, &value))

@@ -576,7 +576,7 @@ static int unknown_sides(const Plan *plan)
     return n;
 }
 
-enum { FEW_PANELS = 8 }; /* of a row, which bulk copies bring one by one */
+enum { FEW_PANELS = 4 }; /* of a row, which bulk copies bring one by one */
 
 /* Whether rows along the extent lie in shared memory. */
 static bool lies_in_panels(const Plan *plan, const Extent *extent)
@@ -591,8 +591,8 @@ static bool lies_in_panels(const Plan *plan, const Extent *extent)
 }
 
 /* What a whole dimension is padded to a multiple of: the tensor cores' depth. An odd multiple of that lies in
- * panels as narrow (lay_panel_for), and many of them are more copies than the warpgroup that starts them has
- * registers for: so many are half as many of twice the width. */
+ * panels as narrow (lay_panel_for), and bulk copies bring a narrow row in the time of a wide one: many panels are
+ * half as many of twice the width. */
 static int64_t padding_step(const Plan *plan, const Extent *extent)
 {
     int64_t step = plan_contracted_step(plan), panels = (extent->known + step - 1) / step;

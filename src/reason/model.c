@@ -30,6 +30,8 @@ enum {
     TURN_OVERHEAD = 100, /* barrier, counters */
     PLACE_BYTES = 1024,  /* barriers and coordinates of persistent blocks */
     GROUP_OVERHEAD = 80, /* of a turn, for each warpgroup that computes in turn */
+    PRODUCT_START = 30,  /* of a warpgroup's product behind another (seen there) */
+    ALONE = 80,          /* of a turn of warps that no other block's run beside (seen there) */
     CHAIN_LATENCY = 200, /* from products to arithmetic and back */
     QUAD_STEPS = 2,      /* shuffles that reduce a row over the lanes that share it */
     ADDRESS_REGS = 26,  /* pointers, counters, predicates */
@@ -40,6 +42,9 @@ enum {
 
 /* Of the cycles of resources that do not bind: they disturb the one that does. */
 static const double CONTENTION = 0.15;
+
+/* What a grid costs more that leaves all multiprocessors but one idle, where little else tells. */
+static const double IDLE = 0.1;
 
 /* What a stage more smooths out, of what the first of them does not. */
 static const double STAGE_GAIN = 0.1;
@@ -61,6 +66,8 @@ typedef struct Modeler {
     double fragments;   /* registers of operand fragments, the largest GEMM's */
     int scratch;        /* of the arithmetic that needs most in between */
     Habits habits;      /* of the code */
+    double grid;        /* blocks; 0: not known */
+    double sharing;     /* blocks that a multiprocessor has at once */
     Work main;          /* of the loop with the most work a turn */
     double main_turns;
     double total;       /* cycles of a block */
@@ -371,13 +378,11 @@ static void add_copy(Modeler *m, const Step *step)
 {
     const Stmt *s = step->stmt;
     const Tile *tile = step->copied;
-    double n = elements(m, tile);
-    double l2 = m->t->l2_gbs / (m->t->sms * m->t->clock_ghz);
 
     if (s->space == SPACE_GLOBAL || s->to_space == SPACE_GLOBAL)
-        m->work->traffic += n * dtype_bytes(step->tensor->dtype) / l2 * (s->result == RESULT_ACCUMULATE ? 2 : 1); /* read, written */
+        m->work->traffic += plan_copy_cycles(m->plan, m->c, m->grid, step) * (s->result == RESULT_ACCUMULATE ? 2 : 1); /* read, written */
     if (s->space == SPACE_SHARED || s->to_space == SPACE_SHARED)
-        m->work->shared += n * dtype_bytes(tile->shared_dtype) / m->t->shared_bytes;
+        m->work->shared += elements(m, tile) * dtype_bytes(tile->shared_dtype) / m->t->shared_bytes;
 }
 
 /* ---- time -------------------------------------------------------------------------------------- */
@@ -389,7 +394,7 @@ static double bound_of(const Work *w, const char **limiter)
                                         "copies from L2"};
     int most = 0;
 
-    for (int i = 1; i < 5; i++)
+    for (int i = 1; i < (int)TW_COUNT(values); i++)
         if (values[i] > values[most])
             most = i;
     if (limiter)
@@ -404,7 +409,7 @@ static double independent(const Modeler *m)
 
     double quarters = m->c->warps / 4.0;
 
-    return m->c->blocks_per_sm * (quarters < 1 ? quarters : 1 + 0.6 * (quarters - 1));
+    return m->sharing * (quarters < 1 ? quarters : 1 + 0.6 * (quarters - 1));
 }
 
 /* Cycles of one pass over work, copies started `ahead` turns before; of one of
@@ -417,26 +422,23 @@ static double independent(const Modeler *m)
 static double cycles_of(const Modeler *m, const Work *w, double ahead)
 {
     double bound = bound_of(w, NULL), hidden = independent(m);
+
+    if (m->grid > 0 && m->c->groups && w->exps + w->alu == 0 && ahead > 0) /* one turn's products after the other's */
+        return bound + PRODUCT_START;
     double chain = (w->mma > w->shared ? w->mma : w->shared) + w->exps + w->alu + TURN_OVERHEAD +
                    (w->exps + w->alu > 0 ? CHAIN_LATENCY : 0);
     double waits = chain > bound ? (chain - bound) / hidden : 0;
     double turn = bound + waits + CONTENTION * (w->mma + w->shared + w->exps + w->alu + w->traffic - bound);
     if (m->c->groups) /* barriers, votes and jumps that nothing hides */
         turn += GROUP_OVERHEAD * (w->exps > 0 ? m->c->groups : 1);
-    double covered = ahead * turn * m->c->blocks_per_sm + (m->c->blocks_per_sm - 1) * bound;
+    if (m->grid > 0 && !m->c->groups && m->sharing == 1)
+        turn += ALONE;
+    double covered = ahead * turn * m->sharing + (m->sharing - 1) * bound;
     double exposed = LATENCY - covered, least = ahead > 0 ? 0 : UNHIDDEN;
 
     exposed = exposed > least ? exposed : least;
 
     return turn + (w->traffic > 0 ? exposed / hidden : 0);
-}
-
-static double turns_of(const Modeler *m, const Extent *extent)
-{
-    double length = extent->known > 0 ? (double)extent->known : UNKNOWN_LENGTH;
-    double tile = size_of(m, extent);
-
-    return extent->known > 0 ? (double)(((int64_t)length + (int64_t)tile - 1) / (int64_t)tile) : length / tile;
 }
 
 static void add_steps(Modeler *m, const Steps *steps);
@@ -458,7 +460,8 @@ static void add_loop(Modeler *m, const Step *step)
     m->work = &mine;
     add_steps(m, &step->body);
     m->work = outer;
-    double turns = turns_of(m, step->extent) / (parts && parts->known > 0 ? (double)parts->known : 1), turn = cycles_of(m, &mine, ahead_of(m));
+    double turns = plan_turns(m->c, step->extent) / (parts && parts->known > 0 ? (double)parts->known : plan_parts_assumed(m->plan));
+    double turn = cycles_of(m, &mine, ahead_of(m));
     m->total += turns * turn;
     if (bound_of(&mine, NULL) * turns > bound_of(&m->main, NULL) * m->main_turns) {
         m->main = mine;
@@ -546,25 +549,17 @@ static int resident_blocks(const Modeler *m)
     return n < 1 ? 1 : n > 4 ? 4 : n;
 }
 
-/* Blocks that the grid counts as: where all of it is known, as many as if every
- * multiprocessor had what the busiest has; else half of them idle at the end. */
-static double blocks_of(const Modeler *m)
+/* Counts the grid's blocks, and how many share a multiprocessor of those that could. Returns what the grid counts as:
+ * where all of it is known, as many blocks as if every multiprocessor had what the busiest has; else half of them idle
+ * at the end. */
+static double count_grid(Modeler *m)
 {
-    double blocks = 1, sms = m->t->sms;
-    bool known = true;
+    bool known;
+    double sms = m->t->sms, blocks = plan_blocks(m->plan, m->c, &known), each = ceil(blocks / sms);
 
-    for (int i = 0; i < m->plan->grid.len; i++) {
-        const Extent *extent = m->plan->grid.data[i];
-
-        known &= extent->known > 0;
-        if (extent->kind != EXT_LEAD)
-            blocks *= turns_of(m, extent);
-        else
-            blocks *= extent->known > 0 ? (double)extent->known : UNKNOWN_ENTRIES;
-    }
-    if (!known)
-        return blocks + sms / 2;
-    return ceil(blocks / sms) * sms;
+    m->grid = known ? blocks : 0;
+    m->sharing = known && each < m->c->blocks_per_sm ? each : m->c->blocks_per_sm;
+    return known ? each * sms : blocks + sms / 2;
 }
 
 /* Notes what is wrong with the choice; words only where they will be read, since most choices are no good. */
@@ -713,11 +708,13 @@ void plan_rate(Plan *plan, Choice *c)
     if (!shared_fits(&m))
         return;
     c->blocks_per_sm = 1;
+    m.sharing = 1;
     add_steps(&m, &plan->steps); /* finds the operand fragments */
     count_all_registers(&m);
     if (!registers_fit(&m))
         return;
     c->blocks_per_sm = c->groups ? 1 : c->blocks_forced ? c->blocks_forced : resident_blocks(&m);
+    double counted = count_grid(&m);
     root = (Work){0};
     m.total = 0;
     m.main = (Work){0};
@@ -734,7 +731,9 @@ void plan_rate(Plan *plan, Choice *c)
     c->exps = m.main.exps;
     c->traffic = m.main.traffic;
     bound_of(&m.main, &c->limiter);
-    c->cost = (m.total + rest) * blocks_of(&m);
-    if (c->groups) /* a block has a multiprocessor's memory for itself: it may as well run ahead */
+    c->cost = (m.total + rest) * counted;
+    if (m.grid > 0 && m.grid < m.t->sms)
+        c->cost *= 1 + IDLE * (1 - m.grid / m.t->sms);
+    if (c->groups || m.grid > 0) /* a block has a multiprocessor's memory for itself: it may as well run ahead */
         c->cost *= 1 + STAGE_GAIN / c->stages;
 }

@@ -1,79 +1,74 @@
 /* parts.c: into how many parts a sketch's loops are best cut.
  *
  * A grid that is smaller than the GPU leaves multiprocessors idle. Where all
- * sizes are known, the time of a kernel is its main loop's turns, in as many
- * waves as its blocks need; cut into parts, each block has fewer turns and there
- * are more blocks, and a second kernel reads all parts again, one after another.
+ * sizes are known, the time of a kernel is what its busiest multiprocessor has to
+ * do; cut into parts, each block has fewer turns and there are more blocks, and a
+ * second kernel reads all parts again, one after another. Tiles are chosen anew for
+ * every number of parts: few large blocks in parts may be better than many small ones.
  */
 #include "reason/plan.h"
 
+#include <math.h>
+
 enum {
-    MOST_PARTS = 128,
-    SECOND_KERNEL = 6000, /* cycles: its launch, and filling and draining the GPU once more */
-    PART = 120            /* cycles in which it takes one part */
+    SECOND_KERNEL = 2000, /* cycles: its launch, and filling and draining the GPU once more */
+    PART = 120,           /* cycles in which it takes one part */
+    PART_BYTES = 4,       /* of an element, fp32 */
+    ROUND_TRIP = 2        /* they are written, and read */
 };
 
 /* Of the time that cutting must save: the model is not better than that. */
-static const double GAIN = 0.2;
+static const double GAIN = 0.1;
 
-static double ceil_ratio(double a, double b)
+typedef struct Sketched {
+    Arena *arena;
+    Syms *syms;
+    const Program *sketch;
+    const Unit *unit;
+    const ReasonOptions *options;
+} Sketched;
+
+/* Of the best choice. */
+typedef struct Rating {
+    double cycles;
+    double blocks; /* all parts' */
+    double turns;  /* of the longest loop of known length; 0: none is */
+    bool known;    /* the grid */
+} Rating;
+
+/* Cycles of the second kernel, and of what the first one stores for it. */
+static double combining(const Plan *plan, const Choice *c, double blocks, int parts)
 {
-    return (double)(((int64_t)a + (int64_t)b - 1) / (int64_t)b);
-}
+    const Target *t = plan->options->target;
+    double bytes = 0;
 
-static double tiles_of(const Choice *c, const Extent *extent)
-{
-    return extent->kind == EXT_LEAD ? (double)extent->known
-                                    : ceil_ratio((double)extent->known, (double)c->size[extent->id]);
-}
+    for (int i = 0; i < plan->steps.len; i++) {
+        const Step *step = &plan->steps.data[i];
 
-/* 0: not known. */
-static double blocks_of(const Plan *plan, const Choice *c)
-{
-    double blocks = 1;
-
-    for (int i = 0; i < plan->grid.len; i++)
-        blocks *= tiles_of(c, plan->grid.data[i]);
-    return blocks;
-}
-
-static double turns_of(const Plan *plan, const Choice *c)
-{
-    double most = 0;
-
-    for (int i = 0; i < plan->extents.len; i++) {
-        const Extent *extent = plan->extents.data[i];
-        double turns = extent->kind == EXT_LOOP ? tiles_of(c, extent) : 0;
-
-        most = turns > most ? turns : most;
+        if (step->stmt->kind == STMT_COPY && step->stmt->to_space == SPACE_GLOBAL)
+            bytes += (double)c->size[step->copied->row->id] * (double)c->size[step->copied->col->id] * PART_BYTES;
     }
-    return most;
+    return SECOND_KERNEL + parts * PART + ROUND_TRIP * bytes * blocks / (t->dram_gbs / t->clock_ghz);
 }
 
-static double time_of(const Plan *plan, const Choice *c, int parts)
+/* The best choice for so many parts; false: nothing fits. */
+static bool rate_parts(const Sketched *s, int parts, Rating *rating)
 {
-    double at_once = (double)plan->options->target->sms * c->blocks_per_sm;
-    double waves = ceil_ratio(blocks_of(plan, c) * parts, at_once);
+    Plan plan = plan_for(s->arena, s->syms, s->sketch, s->unit, s->options, diags_new(s->arena, s->sketch->source));
+    ReasonResult unused = {0};
 
-    return waves * ceil_ratio(turns_of(plan, c), parts) * c->turn + (parts > 1 ? SECOND_KERNEL + parts * PART : 0);
-}
-
-static int best_parts(const Plan *plan, const Choice *c)
-{
-    double turns = turns_of(plan, c), best = time_of(plan, c, 1) * (1 - GAIN);
-    int parts = 1;
-
-    if (blocks_of(plan, c) < 1 || blocks_of(plan, c) * 2 > plan->options->target->sms)
-        return 1;
-    for (int n = 2; n <= MOST_PARTS && n <= turns; n++) {
-        double time = time_of(plan, c, n);
-
-        if (time < best) {
-            best = time;
-            parts = n;
-        }
-    }
-    return parts;
+    plan.parts = parts;
+    const Choice *choice = plan_read(&plan) && plan_infer(&plan) ? plan_choose(&plan, &unused) : NULL;
+    if (!choice)
+        return false;
+    *rating = (Rating){.cycles = choice->cost / s->options->target->sms};
+    rating->blocks = plan_blocks(&plan, choice, &rating->known);
+    for (int i = 0; i < plan.extents.len; i++)
+        if (plan.extents.data[i]->kind == EXT_LOOP && plan.extents.data[i]->expected > 0)
+            rating->turns = fmax(rating->turns, plan_turns(choice, plan.extents.data[i]));
+    if (parts > 1)
+        rating->cycles += combining(&plan, choice, rating->blocks, parts);
+    return true;
 }
 
 static const Unit *only_sketch(const Program *sketch)
@@ -91,13 +86,22 @@ static const Unit *only_sketch(const Program *sketch)
 
 int reason_parts(Arena *arena, Syms *syms, const Program *sketch, const ReasonOptions *options)
 {
-    Plan plan = {.arena = arena, .syms = syms, .program = sketch, .unit = only_sketch(sketch), .options = options,
-                 .diags = diags_new(arena, sketch->source), .aff = aff_ctx_new(arena)};
-    ReasonResult unused = {0};
+    static const int numbers[] = {2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128};
+    const Sketched s = {arena, syms, sketch, only_sketch(sketch), options};
+    Rating whole, cut;
+    int parts = 1;
 
-    if (!plan.unit)
+    if (!s.unit)
         return 1;
-    eval_init(&plan.env, arena, plan.aff);
-    const Choice *choice = plan_read(&plan) && plan_infer(&plan) ? plan_choose(&plan, &unused) : NULL;
-    return choice ? best_parts(&plan, choice) : 0;
+    if (!rate_parts(&s, 1, &whole))
+        return 0;
+    if (!whole.known || whole.blocks > options->target->sms)
+        return 1;
+    double best = whole.cycles * (1 - GAIN);
+    for (size_t i = 0; i < TW_COUNT(numbers) && numbers[i] <= whole.turns; i++)
+        if (rate_parts(&s, numbers[i], &cut) && numbers[i] <= cut.turns && cut.cycles < best) {
+            best = cut.cycles;
+            parts = numbers[i];
+        }
+    return parts;
 }

@@ -26,6 +26,7 @@ typedef struct Extent {
     const char *dim_name;  /* NULL: not a plain name */
     const Aff *length;     /* of the dimension */
     int64_t known;         /* length where known when compiling, else 0 */
+    int64_t expected;      /* that, or what the launch is said to give; 0: no one knows */
     const char *var;       /* LEAD, ENTRY, ROWS, COLS, LOOP: the coordinate */
     const char *tile;      /* ROWS, COLS, LOOP: name of the size ("BM") */
     int64_t fixed;         /* WHOLE: the size; ROWS, COLS, LOOP: forced with --set, else 0 */
@@ -138,6 +139,7 @@ typedef struct Plan {
     const char *kernel_name;  /* the unit's, or of one of several kernels for it */
     RowRange range;           /* of the kernel at hand: rows.c */
     const Unit *spread;       /* the same with blocks over the outputs' columns; NULL: there was no need */
+    int parts;                /* into which loops would be cut (parts.c); 0: they stay as they are */
     bool in_words;            /* what is wrong with a choice is said in words */
     int daring;               /* registers that may be spilled are accepted, since all else does not fit */
     struct Ranking *ranking;  /* NULL: only the best choice is wanted */
@@ -263,6 +265,14 @@ int plan_products(const Steps *steps);
 /* The best choice; NULL when none fits: a diagnostic was recorded. */
 const Choice *plan_choose(Plan *plan, ReasonResult *result);
 void plan_rate(Plan *plan, Choice *choice);
+/* grid.c: what is known of the launch. Tiles along an extent; of an unknown one, as many as it often has. */
+double plan_turns(const Choice *choice, const Extent *extent);
+/* Into how many parts the rating takes loops to be cut (plan->parts). */
+double plan_parts_assumed(const Plan *plan);
+/* Blocks of the grid, in those parts; known: all sizes are, or the launch is said to give them. */
+double plan_blocks(const Plan *plan, const Choice *choice, bool *known);
+/* Cycles of a tile's copy, between L2 and a block of a grid of so many; 0: not known. */
+double plan_copy_cycles(const Plan *plan, const Choice *choice, double blocks, const Step *step);
 /* Registers a thread of fp32 values for rows and columns of a tile. */
 double plan_registers(const Choice *choice, int64_t rows, int64_t cols);
 /* reads.c: elements of tensors that a statement reads, for what it makes. */

@@ -198,6 +198,21 @@ const Stmt *plan_index(const Plan *plan, const char *name)
 
 /* ---- extents -------------------------------------------------------------------------------- */
 
+/* A length under the sizes of the launch that the kernel is meant for; 0: they do not tell. */
+static int64_t at_launch(Plan *plan, const Aff *length)
+{
+    int64_t value;
+
+    for (int i = 0; plan->options->launch && i < aff_sym_count(plan->aff); i++) {
+        const AffSym *sym = aff_sym_at(plan->aff, i);
+        const Setting *given = settings_find(plan->options->launch, sym->name);
+
+        if (given && given->value >= 0 && given->value <= INT32_MAX)
+            length = aff_subst(plan->aff, length, sym, aff_const(plan->aff, (int64_t)given->value));
+    }
+    return aff_is_const(length, &value) && value > 0 ? value : 0;
+}
+
 static Extent *new_extent(Plan *plan, ExtentKind kind, const Expr *dim)
 {
     Extent *extent = arena_new_of(plan->arena, Extent);
@@ -213,6 +228,7 @@ static Extent *new_extent(Plan *plan, ExtentKind kind, const Expr *dim)
     }
     if (aff_is_const(extent->length, &known))
         extent->known = known;
+    extent->expected = at_launch(plan, extent->length);
     if (plan->extents.len == PLAN_MAX_EXTENTS) {
         plan_fail(plan, TW0607, dim ? dim->span : plan->unit->name_span, "more than %d dimensions in one sketch",
                   PLAN_MAX_EXTENTS);

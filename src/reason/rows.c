@@ -131,7 +131,7 @@ static double inside(const RowSearch *s, const Extent *extent)
 {
     double size = size_of(s, extent);
 
-    return extent->known > 0 && extent->known < size ? (double)extent->known : size;
+    return extent->expected > 0 && extent->expected < size ? (double)extent->expected : size;
 }
 
 static double turns_of(const RowSearch *s, const Extent *extent)
@@ -139,7 +139,7 @@ static double turns_of(const RowSearch *s, const Extent *extent)
     double unknown = extent->kind < EXT_ROWS ? UNKNOWN_ENTRIES
                      : extent->kind == EXT_LOOP && s->plan->range.typical ? (double)s->plan->range.typical
                                                                           : UNKNOWN_LENGTH;
-    double length = extent->known > 0 ? (double)extent->known : unknown;
+    double length = extent->expected > 0 ? (double)extent->expected : unknown;
 
     return ceil(length / size_of(s, extent));
 }
@@ -255,16 +255,30 @@ static int resident_blocks(const RowSearch *s)
     return n < s->t->blocks_per_sm ? n : s->t->blocks_per_sm;
 }
 
-static double blocks_of(const RowSearch *s)
+static double blocks_of(const RowSearch *s, bool *known)
 {
     double blocks = 1;
 
+    *known = true;
     for (int i = 0; i < s->plan->grid.len; i++) {
         const Extent *extent = s->plan->grid.data[i];
 
+        *known &= extent->expected > 0;
         blocks *= turns_of(s, extent);
     }
     return blocks;
+}
+
+/* Cycles of the grid times multiprocessors: of many blocks, `resident` of which share one, each by itself takes
+ * `alone` cycles and of what all share `bound`. Of few, one after the other what the busiest multiprocessor has. */
+static double time_of(const RowSearch *s, double bound, double alone, int resident)
+{
+    bool known;
+    double blocks = blocks_of(s, &known), each = ceil(blocks / s->t->sms), rounds = ceil(each / resident);
+
+    if (known)
+        return (fmax(each * bound, rounds * alone) + UNEVEN * alone) * s->t->sms;
+    return (fmax(bound, alone / resident) + UNEVEN * alone / resident) * blocks;
 }
 
 /* Values of the largest tile, a lane. */
@@ -301,7 +315,6 @@ static void rate(RowSearch *s)
     bool kept = blocks * s->row * t->sms < 0.5 * (double)t->l2_bytes;
     double memory = fmax((s->bytes + (kept ? 0 : s->again)) / dram, (s->bytes + s->again) / l2);
     double bound = fmax(memory, s->alu) + CONTENTION * fmin(memory, s->alu), alone = BLOCK_START + s->latency + memory + s->alu * fmax(1, 4.0 / s->now.warps);
-    double turn = fmax(bound, alone / blocks) + UNEVEN * alone / blocks;
 
     s->now.blocks_per_sm = blocks;
     s->now.blocks_aimed = s->now.blocks_forced ? s->now.blocks_forced : aimed_blocks(s);
@@ -309,7 +322,7 @@ static void rate(RowSearch *s)
     s->now.traffic = memory;
     s->now.turn = alone;
     s->now.limiter = bound * blocks < alone ? "latency" : memory >= s->alu ? "memory" : "arithmetic";
-    s->now.cost = turn * blocks_of(s);
+    s->now.cost = time_of(s, bound, alone, blocks);
     s->considered++;
     plan_rank(s->plan, &s->now);
     if (!s->found || s->now.cost < s->best.cost * 0.995)

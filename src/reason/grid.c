@@ -1,0 +1,104 @@
+/* grid.c: what is known of a grid whose sizes are known, from --set or from --bind.
+ *
+ * Blocks that a launch is not known to have are taken for many: each has its share of
+ * the L2 cache's bandwidth. Of those that are counted
+ *   - few have more of L2 each, as far as a multiprocessor's port goes;
+ *   - what no other block reads comes from DRAM, whose bandwidth all share;
+ *   - a tile may be larger than its tensor.
+ */
+#include "reason/plan.h"
+
+#include <math.h>
+
+enum {
+    UNKNOWN_LENGTH = 4096,
+    UNKNOWN_ENTRIES = 32,
+    L2_SHARE = 64,  /* bytes a clock that a multiprocessor takes from L2 where all do (seen on an H200) ... */
+    L2_PORT = 128,  /* ... and where few do (a guess, with which small grids were chosen well) */
+    L2_LINE = 128,  /* bytes */
+    OUTSIDE = 3     /* rows past the end of a tensor, of a tensor map's box: each takes as long as so many (seen there) */
+};
+
+/* Of the blocks that read a tile, those that read it near enough in time to one of them. */
+static const double TOGETHER = 0.8;
+
+/* What reads get of the memory's bandwidth (seen on an H200). */
+static const double DRAM_SHARE = 0.85;
+
+static double length_of(const Extent *extent, double unknown)
+{
+    return extent->expected > 0 ? (double)extent->expected : unknown;
+}
+
+double plan_turns(const Choice *c, const Extent *extent)
+{
+    double turns = length_of(extent, UNKNOWN_LENGTH) / (double)c->size[extent->id];
+
+    return extent->expected > 0 ? ceil(turns) : turns;
+}
+
+double plan_parts_assumed(const Plan *plan)
+{
+    return plan->parts > 1 ? plan->parts : 1;
+}
+
+double plan_blocks(const Plan *plan, const Choice *c, bool *known)
+{
+    double blocks = plan_parts_assumed(plan);
+
+    *known = true;
+    for (int i = 0; i < plan->grid.len; i++) {
+        const Extent *extent = plan->grid.data[i];
+
+        *known &= extent->expected > 0;
+        blocks *= extent->kind == EXT_LEAD ? length_of(extent, UNKNOWN_ENTRIES) : plan_turns(c, extent);
+    }
+    return blocks;
+}
+
+/* Bytes that a copy brings. What a tile has more than its tensor is not read; but of a box it is filled with zeros. */
+static double bytes_of(const Choice *c, const Step *step)
+{
+    const Tile *tile = step->copied;
+    double rows = (double)c->size[tile->row->id], cols = (double)c->size[tile->col->id];
+    double there = fmin(rows, length_of(tile->row, rows)) * fmin(cols, length_of(tile->col, cols));
+
+    return (there + (c->groups ? OUTSIDE * (rows * cols - there) : 0)) * dtype_bytes(step->tensor->dtype);
+}
+
+/* Blocks that read the same tile, as they differ in rows or columns that it has none of. */
+static double readers_of(const Plan *plan, const Choice *c, const Tile *tile)
+{
+    double blocks = 1;
+
+    for (int i = 0; i < plan->grid.len; i++) {
+        const Extent *extent = plan->grid.data[i];
+
+        if (extent->kind != EXT_LEAD && extent != tile->row && extent != tile->col)
+            blocks *= plan_turns(c, extent);
+    }
+    return blocks;
+}
+
+/* Of a grid of so many blocks. */
+static double cycles_in_grid(const Plan *plan, const Choice *c, double blocks, const Step *step)
+{
+    const Target *t = plan->options->target;
+    double bytes = bytes_of(c, step), active = fmin(blocks, t->sms), readers = readers_of(plan, c, step->copied);
+    double row = (double)c->size[step->copied->col->id] * dtype_bytes(step->tensor->dtype);
+
+    if (row < L2_LINE) /* a part of a line takes as long as all of it */
+        bytes *= L2_LINE / row;
+    double near = bytes / fmin(L2_PORT, (double)L2_SHARE * t->sms / active);
+    double far = bytes * active / (1 + TOGETHER * (readers - 1)) / (DRAM_SHARE * t->dram_gbs / t->clock_ghz);
+
+    return fmax(near, far);
+}
+
+double plan_copy_cycles(const Plan *plan, const Choice *c, double blocks, const Step *step)
+{
+    const Target *t = plan->options->target;
+    double bytes = (double)(c->size[step->copied->row->id] * c->size[step->copied->col->id]) * dtype_bytes(step->tensor->dtype);
+
+    return blocks > 0 ? cycles_in_grid(plan, c, blocks, step) : bytes / (t->l2_gbs / (t->sms * t->clock_ghz));
+}

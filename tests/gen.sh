@@ -85,6 +85,7 @@ for t in "sm_75 --dtype fp16" "sm_80" "sm_90a"; do
     # shellcheck disable=SC2086 # a target and its type
     try ../tests/gen/mask_by_bits --set D=64 --target $t --bind batch=2 --bind q_heads=2 --bind kv_heads=1 --bind q_len=13 --bind kv_len=150
 done
+try ../tests/gen/two_adapters --set r=16 --set K=64 --set N=96 --target sm_90a --bind T=45 --bind A=4
 try ../tests/gen/integers --bind M=21 --bind N=64
 try ../tests/gen/integers --target sm_90a --bind M=7 --bind N=77
 try ../tests/gen/integers --dtype fp16 --target sm_75 --set N=32 --bind M=5

@@ -22,6 +22,27 @@ clean()
     fi
 }
 
+# whole NAME TARGET OPTIONS...: no entry of tests/gen/NAME.tl spills, and no products wait for each other (C75xx)
+whole()
+{
+    n=$((n + 1))
+    file=tests/gen/$1.tl target=$2
+    shift 2
+    rm -f "$dir"/*
+    if "$tw" gen "$file" --target "$target" "$@" --cubin=never -o "$dir" >"$dir/out" 2>&1 </dev/null &&
+        ptxas -v -arch="$target" "$dir"/*.ptx -o /dev/null >"$dir/out" 2>&1 && ! grep -E 'C75|[1-9][0-9]* bytes spill' "$dir/out" >"$dir/bad"; then
+        echo "ok $n - $file $target $*"
+    else
+        echo "not ok $n - $file $target $*"
+        sed 's/^/# /' "$dir/out"
+        bad=1
+    fi
+}
+
+whole two_adapters sm_90a --set r=16 --set K=64 --set N=96 # a comparison a row beside products
+for target in sm_80 sm_90a; do
+    whole mask_by_bits $target --set D=128 # quotients of elements
+done
 clean attention sm_90a e4m3 40         # operands of 8 bits, widened
 clean gated_mlp sm_90a bf16 -          # elements one by one, for any alignment
 clean linear_attention sm_75 fp16 128  # tiles that threads load at once

@@ -13,8 +13,8 @@
 
 enum {
     TOGETHER = 4,     /* chunks whose elements are loaded at once */
-    MANY_PLACES = 12, /* more places of rows are not made ahead of all copies, */
-    AHEAD = 8         /* but what they follow from is read for some at once */
+    PLACE_REGS = 4,   /* of a row's address and what it follows from; where there are not so many for all, */
+    AHEAD = 16        /* that is read for some rows at once */
 };
 
 /* ---- chunks --------------------------------------------------------------------- */
@@ -581,7 +581,7 @@ static void look_up(Emitter *e, const Aff *a)
     look_up(e, a->b);
 }
 
-/* Whether so many rows have places of their own that ptxas has no registers for all of them. */
+/* Whether so many rows have places of their own that there are no registers for all of them. */
 static bool has_many_places(Emitter *e, const Chunks *c)
 {
     int n = 0;
@@ -592,7 +592,7 @@ static bool has_many_places(Emitter *e, const Chunks *c)
         n += step == 0 || differs_in(e, &row, &before, &by) < 0;
         before = row;
     }
-    return n > MANY_PLACES;
+    return n * PLACE_REGS >= rm_left(e);
 }
 
 /* What elements say is read ahead of some rows' copies, or each would wait for that. */

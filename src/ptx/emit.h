@@ -276,6 +276,7 @@ void an_behind_loop(Emitter *e, const char *counter);     /* for all that comes 
 /* room.c */
 Room rm_of(const Emitter *e, const TileOp *loop);
 bool rm_anew_behind(const Emitter *e, const TileOp *loop); /* whether what comes behind it is to follow from nothing ahead of it */
+int rm_left(const Emitter *e); /* registers beside the tiles of the block that is emitted */
 int rm_stretch(const Emitter *e); /* units of a product whose operands may be under way at once; 0: any */
 
 /* kernel.c */

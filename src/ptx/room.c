@@ -189,3 +189,9 @@ int rm_stretch(const Emitter *e)
     if (e->room != ROOM_SCARCE || !few || e->kernel->warps_n > 1) return 0;
     return !e->aligned ? 1 : share(e) > SOME_REGISTERS ? 2 : 0;
 }
+
+int rm_left(const Emitter *e)
+{
+    Tiles t = tiles_of(e, e->block);
+    return share(e) - t.most;
+}

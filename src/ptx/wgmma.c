@@ -132,15 +132,24 @@ static bool is_arithmetic(const TileOp *op)
     return op->kind == TILE_ELEMENT || op->kind == TILE_REDUCE;
 }
 
+/* Comparisons of a number a row take no time to speak of, and what they leave is no number. */
+static bool is_worth_it(const TileOp *op)
+{
+    bool compares = op->kind == TILE_ELEMENT && op->op >= OP_GREATER && op->op <= OP_NOT_EQUAL;
+    return is_arithmetic(op) && !(compares && op->results[0]->type.cols == 1);
+}
+
 /* The last arithmetic since a product was started, with nothing but such between. */
 static const TileValue *done_meanwhile(const Emitter *e)
 {
     const TileValue *last = NULL;
+    bool worth_it = false;
     for (int i = e->at - 1; i >= 0; i--) {
         const TileOp *op = e->block->ops.data[i];
-        if (op->kind == TILE_ISSUE) return last;
+        if (op->kind == TILE_ISSUE) return worth_it ? last : NULL;
         if (!is_arithmetic(op) && op->kind != TILE_FILL) return NULL;
         if (!last && is_arithmetic(op)) last = op->results[0];
+        worth_it |= is_worth_it(op);
     }
     return NULL;
 }

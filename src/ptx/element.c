@@ -41,11 +41,12 @@ static const struct {
     {OP_LOG2, "lg2.approx.f32 $d, $a;"},
     {OP_SQRT, "sqrt.rn.f32 $d, $a;"},
     {OP_RSQRT, "rsqrt.approx.f32 $d, $a;"},
-    /* tanh a = 1 - 2 / (1 + exp 2a), which is exact to some units in the last place of 1; where
-     * |a| < 0.35, a + a^3 times a polynomial in a^2, exact to two of its own (interpolated at Chebyshev's
-     * nodes). tanh.approx has only 11 bits */
-    {OP_TANH, "mul.f32 $0, $a, 0f4038AA3B; ex2.approx.ftz.f32 $1, $0; add.f32 $2, $1, 0f3F800000;"
-              "rcp.approx.ftz.f32 $3, $2; fma.rn.f32 $3, $3, 0fC0000000, 0f3F800000; mul.f32 $0, $a, $a;"
+    /* tanh |a| = 1 - 2 / (1 + exp 2|a|), with a's sign: rounded once where it is close to 1, so that 1 + tanh a
+     * keeps what can be kept of it; where |a| < 0.35, a + a^3 times a polynomial in a^2, exact to two of its own units
+     * (interpolated at Chebyshev's nodes). tanh.approx has only 11 bits */
+    {OP_TANH, "abs.f32 $0, $a; mul.f32 $0, $0, 0f4038AA3B; ex2.approx.ftz.f32 $1, $0; add.f32 $2, $1, 0f3F800000;"
+              "rcp.approx.ftz.f32 $3, $2; fma.rn.f32 $3, $3, 0fC0000000, 0f3F800000; copysign.f32 $3, $a, $3;"
+              "mul.f32 $0, $a, $a;"
               "fma.rn.f32 $1, $0, 0fBD4D7817, 0f3E085B6E; fma.rn.f32 $1, $1, $0, 0fBEAAAA83; mul.f32 $1, $1, $0;"
               "fma.rn.f32 $1, $1, $a, $a; setp.lt.f32 $p, $0, 0f3DFAE148; selp.f32 $d, $1, $3, $p;"},
     {OP_SIGMOID, "mul.f32 $0, $a, 0fBFB8AA3B; ex2.approx.ftz.f32 $1, $0; add.f32 $2, $1, 0f3F800000;"

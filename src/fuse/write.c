@@ -71,6 +71,18 @@ static bool is_cast(const Node *node)
     return node->kind == NODE_OP && node->op == OP_CAST;
 }
 
+/* Whether what is rounded goes to shared memory, where a tile of an input's name has the input's type. */
+static bool is_shared_cast(const Writer *w, const Node *node)
+{
+    for (int i = 0; is_cast(node) && i < w->flow->nodes.len; i++) {
+        const Node *copy = w->flow->nodes.data[i];
+
+        if (copy->kind == NODE_SHARED && copy->n_args > 0 && copy->args[0].node == node)
+            return true;
+    }
+    return false;
+}
+
 /* What a loop sums up, and the state of a softmax, start at their identities under a name that has
  * no tile yet, else where that tile is. */
 static bool starts_itself(const Node *node)
@@ -90,7 +102,8 @@ static bool may_take(Writer *w, const char *name, const Node *node)
         return true;
     if (starts_itself(node))
         return false;
-    if (has_shared_copy(holder) || is_cast(holder) || (is_cast(node) && holder->kind != NODE_LOAD))
+    if (has_shared_copy(holder) || is_cast(holder) || (is_cast(node) && holder->kind != NODE_LOAD) ||
+        is_shared_cast(w, node))
         return false;
     return holder->row == node->row && holder->col == node->col && holder->kind != NODE_SHARED &&
            node->kind != NODE_SHARED && !flow_used_later(w->items, holder, w->at);

@@ -180,6 +180,19 @@ static void name_number(Speller *s, DefDim *dim)
         vec_push(s->arena, &s->def->consts, ((DefConst){dim->name, (double)size}));
 }
 
+/* A leading dimension with the name of another one gets its own, which only this value has. */
+static void name_leading(Speller *s, DefValue *value)
+{
+    for (int k = 0; k < value->rank - 2; k++) {
+        DefDim *dim = &value->dims[k];
+
+        if (!dim->name || def_axis(value, dim->name) == k)
+            continue;
+        dim->name = NULL;
+        name_number(s, dim);
+    }
+}
+
 /* How many groups there are, where that is made of sizes that the launch gives: one name wherever
  * it is a size, as if the definition had one, so that later kernels can declare it. */
 static void name_groups(Speller *s, DefValue *value, int axis)
@@ -448,10 +461,12 @@ static DefValue *groups_last(Speller *s, DefValue *x, const DefValue *y, const A
     int axis = s->op->axis;
     DefValue *t = like(s, y, fresh_name(s, "groups"));
     Expr *at[MOST_RANK], *size = size_of(s, n);
+    bool whole = n == x->dims[axis].size && x->dims[axis].name && def_axis(y, x->dims[axis].name) == -1;
 
     if (y->rank >= MOST_RANK || !size)
         return NULL;
-    t->dims[t->rank++] = (DefDim){n, NULL};
+    t->dims[t->rank++] = (DefDim){n, whole ? x->dims[axis].name : NULL};
+    name_leading(s, t);
     for (int k = 0; k < x->rank; k++)
         if (!(at[k] = place(s, t, k, k != axis)))
             return NULL;
@@ -577,6 +592,7 @@ static DefValue *all_before(Speller *s, DefValue *x)
     if (x->rank >= MOST_RANK)
         return NULL;
     t->dims[t->rank++] = (DefDim){x->dims[axis].size, axis == x->rank - 1 ? x->dims[axis].name : NULL};
+    name_leading(s, t);
     for (int k = 0; k < x->rank; k++) {
         own[k] = place(s, t, k, true);
         other[k] = place(s, t, k == axis ? x->rank : k, true);

@@ -467,8 +467,13 @@ static Expr *named_coordinate(Placer *p, const PlanTensor *tensor, int d, const 
     return own_coordinate(p, tensor, d, e->span);
 }
 
+/* Of a tensor, or one that has no other name than the grid's: `entries = 2`. */
 static bool is_dimension(Placer *p, const char *name)
 {
+    const Extent *axis = entry_along(p->plan, name);
+
+    if (axis && axis->kind == EXT_LEAD && is_called(axis, name))
+        return true;
     for (int i = 0; i < p->plan->tensors.len; i++)
         for (int d = 0; d < p->plan->tensors.data[i].rank; d++) {
             const Expr *dim = p->plan->tensors.data[i].stmt->shape[d];

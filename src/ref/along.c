@@ -78,22 +78,41 @@ static bool finish(Along *a, Stmt *stmt)
     return res_compute(a->r, stmt);
 }
 
-/* ---- the last dimension but one ----------------------------------------------------------------- */
+/* ---- the last dimension but one, or a leading one as a single group -------------------------------- */
+
+static Stmt *reduction(Along *a, OpId columns, OpId groups, Expr *x)
+{
+    bool leading = a->axis < a->x->rank - 2;
+    Stmt *stmt = operation(a, leading ? groups : columns, x, NULL);
+
+    if (leading) {
+        stmt->over = a->stmt->over;
+        stmt->over_span = a->stmt->over_span;
+        stmt->to = expr_int(a->r->arena, 1);
+    }
+    return stmt;
+}
 
 static Expr *operand(Along *a)
 {
     return name_of(a, a->stmt->args[0]->name);
 }
 
+/* What one number is made of, of all entries along the dimension. */
+static Expr *reduced(Along *a, OpId columns, OpId groups, Expr *x, const char *what)
+{
+    return x ? value_of(a, reduction(a, columns, groups, x), what) : NULL;
+}
+
 /* A column of nothing but -inf becomes what an empty row does. */
 static bool softmax_of_columns(Along *a)
 {
     Arena *arena = a->r->arena;
-    Expr *max = apply(a, OP_COL_MAX, operand(a), NULL, "max");
+    Expr *max = reduced(a, OP_COL_MAX, OP_GROUP_MAX, operand(a), "max");
     Expr *from = apply(a, OP_MAX, max, expr_float(arena, -1e30), "max");
     Expr *shifted = from ? apply(a, OP_SUBTRACT, operand(a), from, "shifted") : NULL;
     Expr *e = apply(a, OP_EXP, shifted, NULL, "exp");
-    Expr *sum = apply(a, OP_COL_SUM, e, NULL, "sum");
+    Expr *sum = reduced(a, OP_COL_SUM, OP_GROUP_SUM, e, "sum");
 
     if (!sum)
         return false;
@@ -120,14 +139,14 @@ static Expr *written(Along *a, const DefDim *dim)
 static bool mean_of_columns(Along *a)
 {
     Expr *size = written(a, &a->x->dims[a->axis]);
-    Expr *sum = size ? apply(a, OP_COL_SUM, operand(a), NULL, "sum") : NULL;
+    Expr *sum = size ? reduced(a, OP_COL_SUM, OP_GROUP_SUM, operand(a), "sum") : NULL;
 
     return sum && finish(a, operation(a, OP_DIVIDE, sum, size));
 }
 
 static bool min_of_columns(Along *a)
 {
-    Expr *max = apply(a, OP_COL_MAX, apply(a, OP_NEGATE, operand(a), NULL, "negated"), NULL, "max");
+    Expr *max = reduced(a, OP_COL_MAX, OP_GROUP_MAX, apply(a, OP_NEGATE, operand(a), NULL, "negated"), "max");
 
     return max && finish(a, operation(a, OP_NEGATE, max, NULL));
 }
@@ -142,7 +161,8 @@ static bool of_columns(Along *a)
         return mean_of_columns(a);
     if (op == OP_ROW_MIN)
         return min_of_columns(a);
-    return finish(a, operation(a, op == OP_ROW_MAX ? OP_COL_MAX : OP_COL_SUM, operand(a), NULL));
+    return finish(a, op == OP_ROW_MAX ? reduction(a, OP_COL_MAX, OP_GROUP_MAX, operand(a))
+                                      : reduction(a, OP_COL_SUM, OP_GROUP_SUM, operand(a)));
 }
 
 /* ---- a leading dimension --------------------------------------------------------------------------- */
@@ -196,8 +216,20 @@ static Stmt *turned(Along *a, const char *name, const char *from, bool back, boo
     return define;
 }
 
+/* Turned, one of two dimensions of one name would be a leading one, which has no place. */
+static bool has_two_alike(const Along *a)
+{
+    for (int k = 0; k < a->x->rank; k++)
+        for (int i = 0; i < k; i++)
+            if (a->x->dims[k].name && a->x->dims[i].name && strcmp(a->x->dims[k].name, a->x->dims[i].name) == 0)
+                return true;
+    return false;
+}
+
 static bool of_leading(Along *a)
 {
+    if (has_two_alike(a))
+        return of_columns(a);
     const char *t = hidden(a, "turned"), *y = hidden(a, "back");
     Stmt *there = turned(a, t, a->stmt->args[0]->name, false, false);
 

@@ -712,6 +712,89 @@ static void rejects(Fixture *f, const char *text, DiagCode code)
     assert_false(tile_run(f->arena, p, &c.run, &error)); /* refused, not run */
 }
 
+/* ---- tiles that are prepared ------------------------------------------------------------ */
+
+static const char PREPARED[] =
+    "program prepared\n"
+    "tensor W (32, 16) bf16 in\n"
+    "tensor Y (32, 16) bf16 out\n"
+    "\n"
+    "kernel main grid(m: 1) warps 2 {\n"
+    "  %two = fill 2 : fp32<1x1>\n"
+    "  %a, %b = prepare : shared bf16<32x16>, shared bf16<32x16> {\n"
+    "    %w = load W[0 : rows, 0 : cols] : shared bf16<32x16>\n"
+    "    %r = move %w : bf16<32x16>\n"
+    "    %t = multiply %r, %r : fp32<32x16>\n"
+    "    %c = cast %t : bf16<32x16>\n"
+    "    %s = move %c : shared bf16<32x16>\n"
+    "    yield %s, %w\n"
+    "  }\n"
+    "  %x = move %a : bf16<32x16>\n"
+    "  %y = move %b : bf16<32x16>\n"
+    "  %z = subtract %x, %y : fp32<32x16>\n"
+    "  %0 = cast %z : bf16<32x16>\n"
+    "  store %0, Y[0 : rows, 0 : cols]\n"
+    "}\n";
+
+static void prepared_tiles(void **state)
+{
+    Fixture *f = *state;
+    TileProgram *p = parse_good(f, PREPARED);
+    Tensor *tensors[] = {new_tensor(f, DT_BF16, 2, 32, 16), new_tensor(f, DT_BF16, 2, 32, 16)};
+    TileRun run = {.tensors = tensors};
+    const char *error = NULL;
+    for (int64_t i = 0; i < 32 * 16; i++) dtype_store(DT_BF16, (char *)tensors[0]->data + 2 * i, (double)(i % 13));
+    assert_string_equal(print(f, p), PREPARED);
+    assert_true(tile_run(f->arena, p, &run, &error));
+    for (int64_t i = 0; i < 32; i++)
+        for (int64_t j = 0; j < 16; j++) {
+            double w = (double)((16 * i + j) % 13);
+            assert_true(at2(tensors[1], i, j) == w * w - w);
+        }
+}
+
+static void faults_of_prepared_tiles(void **state)
+{
+    Fixture *f = *state;
+    rejects(f, edit(f, PREPARED, "multiply %r, %r", "multiply %r, %two"), TW0752);
+    rejects(f, edit(f, PREPARED, "yield %s, %w", "yield %s"), TW0753);
+    rejects(f, edit(f, PREPARED, "yield %s, %w", "yield %s, %c"), TW0753);
+    rejects(f, edit(f, edit(f, PREPARED, ", shared bf16<32x16> {", ", bf16<32x16> {"), "yield %s, %w", "yield %s, %c"), TW0755);
+    rejects(f, edit(f, PREPARED, "warps 2", "warps 2 facts(staged)"), TW0754);
+}
+
+/* A part of a stage: what is not written stays as it was. */
+static void puts_of_parts(void **state)
+{
+    Fixture *f = *state;
+    static const char text[] =
+        "program parts\n"
+        "tensor Y (32, 16) fp32 out\n"
+        "\n"
+        "kernel main grid(m: 1) warps 2 facts(staged) {\n"
+        "  %b = buffer : fp32<1x32x16>\n"
+        "  %one = fill 1 : fp32<32x16>\n"
+        "  %two = fill 2 : fp32<16x8>\n"
+        "  put %one, %b[0]\n"
+        "  barrier\n"
+        "  put %two, %b[0] at 16, 8\n"
+        "  barrier\n"
+        "  %v = view %b[0] : shared fp32<32x16>\n"
+        "  %y = move %v : fp32<32x16>\n"
+        "  store %y, Y[0 : rows, 0 : cols]\n"
+        "}\n";
+    TileProgram *p = parse_good(f, text);
+    Tensor *y = new_tensor(f, DT_F32, 2, 32, 16);
+    TileRun run = {.tensors = &y};
+    const char *error = NULL;
+    assert_string_equal(print(f, p), text);
+    assert_true(tile_run(f->arena, p, &run, &error));
+    for (int64_t i = 0; i < 32; i++)
+        for (int64_t j = 0; j < 16; j++) assert_true(at2(y, i, j) == (i >= 16 && j >= 8 ? 2 : 1));
+    rejects(f, edit(f, text, "at 16, 8", "at 17, 8"), TW0755);
+    rejects(f, edit(f, text, "at 16, 8", "at 16, 9"), TW0755);
+}
+
 static void verifier_types(void **state)
 {
     Fixture *f = *state;
@@ -1127,6 +1210,9 @@ int main(void)
         TEST(faults_of_copies),
         TEST(barriers_are_a_claim),
         TEST(faults_of_puts),
+        TEST(prepared_tiles),
+        TEST(faults_of_prepared_tiles),
+        TEST(puts_of_parts),
         TEST(faults_of_roles),
         TEST(faults_of_expressions),
         TEST(verifier_types),

@@ -44,7 +44,7 @@ static const char *hint(const TileOp *op, const TileValue *v)
     case TILE_CAST: case TILE_RESHAPE: return "narrow";
     case TILE_LOAD: return op->tensor->name;
     case TILE_STORE: case TILE_MOVE: case TILE_INDEX: case TILE_GATHER: case TILE_MASK: case TILE_SLICE: case TILE_PATCH:
-    case TILE_SCALAR: case TILE_GEMM: case TILE_SOFTMAX: case TILE_FOR: case TILE_IF: case TILE_REVISE: case TILE_YIELD:
+    case TILE_SCALAR: case TILE_GEMM: case TILE_SOFTMAX: case TILE_FOR: case TILE_IF: case TILE_REVISE: case TILE_PREPARE: case TILE_YIELD:
     case TILE_BUFFER: case TILE_VIEW: case TILE_PUT: case TILE_COPY_ASYNC: case TILE_COMMIT: case TILE_WAIT:
     case TILE_BARRIER: case TILE_ROLES: case TILE_RING: case TILE_ACQUIRE: case TILE_FILLED: case TILE_AWAIT:
     case TILE_RELEASE: case TILE_ISSUE: case TILE_FINISH: case TILE_TAKE_TURN: case TILE_GIVE_TURN: case TILE_OP_COUNT:
@@ -218,7 +218,7 @@ static void emit_one(Cute *c, const TileBlock *block, const TileOp *op, int at)
     case TILE_FOR: cu_for(c, op); break;
     case TILE_IF: cu_if(c, op); break;
     case TILE_YIELD: break;
-    case TILE_SOFTMAX: case TILE_REVISE: case TILE_BUFFER: case TILE_VIEW: case TILE_PUT: case TILE_COPY_ASYNC:
+    case TILE_SOFTMAX: case TILE_REVISE: case TILE_PREPARE: case TILE_BUFFER: case TILE_VIEW: case TILE_PUT: case TILE_COPY_ASYNC:
     case TILE_COMMIT: case TILE_WAIT: case TILE_BARRIER: case TILE_ROLES: case TILE_RING: case TILE_ACQUIRE:
     case TILE_FILLED: case TILE_AWAIT: case TILE_RELEASE: case TILE_ISSUE: case TILE_FINISH: case TILE_TAKE_TURN:
     case TILE_GIVE_TURN: case TILE_OP_COUNT:

@@ -96,7 +96,7 @@ static void check_op(Cute *c, const TileOp *op)
     case TILE_FILL: case TILE_INDEX: case TILE_GATHER: case TILE_ELEMENT: case TILE_MASK: case TILE_RESHAPE:
     case TILE_SCALAR: case TILE_FOR: case TILE_IF: case TILE_YIELD:
         break;
-    case TILE_SOFTMAX: case TILE_REVISE: case TILE_BUFFER: case TILE_VIEW: case TILE_PUT: case TILE_COPY_ASYNC:
+    case TILE_SOFTMAX: case TILE_REVISE: case TILE_PREPARE: case TILE_BUFFER: case TILE_VIEW: case TILE_PUT: case TILE_COPY_ASYNC:
     case TILE_COMMIT: case TILE_WAIT: case TILE_BARRIER: case TILE_ROLES: case TILE_RING: case TILE_ACQUIRE:
     case TILE_FILLED: case TILE_AWAIT: case TILE_RELEASE: case TILE_ISSUE: case TILE_FINISH: case TILE_TAKE_TURN:
     case TILE_GIVE_TURN: case TILE_OP_COUNT:

@@ -156,7 +156,7 @@ static void constrain_block(Assigner *a, const TileBlock *block)
         case TILE_SOFTMAX: case TILE_FOR: case TILE_IF: case TILE_YIELD: case TILE_BUFFER:
         case TILE_VIEW: case TILE_PUT: case TILE_COPY_ASYNC: case TILE_COMMIT: case TILE_WAIT:
         case TILE_BARRIER: case TILE_ROLES: case TILE_ACQUIRE: case TILE_FILLED: case TILE_AWAIT:
-        case TILE_RELEASE: case TILE_SCALAR: case TILE_RING: case TILE_REVISE: case TILE_TAKE_TURN: case TILE_GIVE_TURN:
+        case TILE_RELEASE: case TILE_SCALAR: case TILE_RING: case TILE_REVISE: case TILE_PREPARE: case TILE_TAKE_TURN: case TILE_GIVE_TURN:
         case TILE_OP_COUNT:
             break;
         }

@@ -57,7 +57,7 @@ static bool is_columnwise(const TileOp *op)
     case TILE_STORE: case TILE_MOVE: case TILE_REDUCE: case TILE_SLICE: case TILE_PATCH: case TILE_SCALAR: case TILE_GEMM:
     case TILE_SOFTMAX: case TILE_FOR: case TILE_IF: case TILE_YIELD: case TILE_BUFFER: case TILE_VIEW: case TILE_PUT:
     case TILE_COPY_ASYNC: case TILE_COMMIT: case TILE_WAIT: case TILE_BARRIER: case TILE_ROLES: case TILE_RING:
-    case TILE_ACQUIRE: case TILE_FILLED: case TILE_AWAIT: case TILE_RELEASE: case TILE_ISSUE: case TILE_REVISE:
+    case TILE_ACQUIRE: case TILE_FILLED: case TILE_AWAIT: case TILE_RELEASE: case TILE_ISSUE: case TILE_REVISE: case TILE_PREPARE:
     case TILE_TAKE_TURN: case TILE_GIVE_TURN: case TILE_OP_COUNT:
         return false;
     }

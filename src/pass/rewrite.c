@@ -226,7 +226,7 @@ bool tile_op_has_effect(const TileOp *op)
     case TILE_AWAIT: case TILE_RELEASE: case TILE_SCALAR:
     case TILE_RING: case TILE_ISSUE: case TILE_FINISH: case TILE_TAKE_TURN: case TILE_GIVE_TURN:
         return true;
-    case TILE_FOR: case TILE_IF: case TILE_REVISE:
+    case TILE_FOR: case TILE_IF: case TILE_REVISE: case TILE_PREPARE:
         for (int r = 0; r < op->n_regions; r++) {
             const TileBlock *block = op->regions[r];
             for (int i = 0; i < block->ops.len; i++) {

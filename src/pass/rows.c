@@ -26,7 +26,7 @@ static bool wants_fragments(const TileOp *op)
     case TILE_LOAD: case TILE_STORE: case TILE_MOVE: case TILE_FILL: case TILE_INDEX: case TILE_GATHER: case TILE_ELEMENT:
     case TILE_MASK: case TILE_CAST: case TILE_SCALAR: case TILE_SOFTMAX: case TILE_FOR: case TILE_IF:
     case TILE_YIELD: case TILE_BUFFER: case TILE_VIEW: case TILE_PUT: case TILE_COPY_ASYNC: case TILE_COMMIT:
-    case TILE_RING: case TILE_ISSUE: case TILE_FINISH: case TILE_REVISE: case TILE_TAKE_TURN: case TILE_GIVE_TURN:
+    case TILE_RING: case TILE_ISSUE: case TILE_FINISH: case TILE_REVISE: case TILE_PREPARE: case TILE_TAKE_TURN: case TILE_GIVE_TURN:
     case TILE_WAIT: case TILE_BARRIER: case TILE_ACQUIRE: case TILE_FILLED: case TILE_AWAIT: case TILE_RELEASE:
     case TILE_OP_COUNT:
         return false;

@@ -199,7 +199,7 @@ static void sync_op(Syncer *s, TileBlock *block, int *at)
     case TILE_GEMM: case TILE_YIELD:
     case TILE_SOFTMAX: case TILE_BUFFER: case TILE_VIEW: case TILE_COMMIT: case TILE_ROLES:
     case TILE_ACQUIRE: case TILE_FILLED: case TILE_AWAIT: case TILE_RELEASE: case TILE_SLICE:
-    case TILE_RING: case TILE_ISSUE: case TILE_FINISH: case TILE_REVISE: case TILE_TAKE_TURN: case TILE_GIVE_TURN:
+    case TILE_RING: case TILE_ISSUE: case TILE_FINISH: case TILE_REVISE: case TILE_PREPARE: case TILE_TAKE_TURN: case TILE_GIVE_TURN:
     case TILE_PATCH: case TILE_SCALAR: case TILE_OP_COUNT:
         break;
     }

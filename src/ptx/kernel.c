@@ -146,7 +146,7 @@ static void emit_op(Emitter *e, const TileOp *op)
     case TILE_FINISH:     wg_finish(e, op); break;
     case TILE_REVISE:     rv_revise(e, op); break;
     case TILE_TAKE_TURN: case TILE_GIVE_TURN: ro_turn(e, op); break;
-    case TILE_SOFTMAX: case TILE_OP_COUNT:
+    case TILE_SOFTMAX: case TILE_PREPARE: case TILE_OP_COUNT:
         unsupported(e, op);
         break;
     }

@@ -241,6 +241,7 @@ static ExecStep make_step(Exec *x, const TileOp *op)
     switch (op->kind) {
     case TILE_FOR: return done(start_for(x, op));
     case TILE_IF: return done(start_if(x, op));
+    case TILE_PREPARE: return done(push(x, op->regions[0], op));
     case TILE_YIELD: end_region(x, op); return STEP_ON;
     case TILE_REVISE: return done(start_revise(x, op));
     case TILE_ROLES: return done(exec_start_roles(x, op));

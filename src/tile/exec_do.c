@@ -387,6 +387,7 @@ bool exec_do(Exec *x, const TileOp *op)
     case TILE_AWAIT:
     case TILE_RELEASE:
     case TILE_REVISE:
+    case TILE_PREPARE:
     case TILE_TAKE_TURN:
     case TILE_GIVE_TURN:
     case TILE_OP_COUNT: break;

@@ -271,7 +271,9 @@ bool exec_put(Exec *x, const TileOp *op, const ExecTile *tile)
     ExecStage *stage;
     if (!exec_find_stage(x, op, 1, &stage) || !write_stage(x, stage))
         return false;
-    memcpy(stage->tile.at, tile->at, sizeof(float) * (size_t)tile->rows * (size_t)tile->cols);
+    for (int r = 0; r < tile->rows; r++)
+        memcpy(stage->tile.at + (size_t)(op->row0 + r) * (size_t)stage->tile.cols + op->col0, tile->at + (size_t)r * (size_t)tile->cols,
+               sizeof(float) * (size_t)tile->cols);
     stage->written = stage->fresh = true;
     return true;
 }

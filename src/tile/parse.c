@@ -288,10 +288,14 @@ static bool parse_scalar(Parser *p, Form *f)
     return true;
 }
 
+static bool parse_corner(Parser *p, Form *f)
+{
+    return parse_small(p, &f->op.row0) && parse_want(p, ",") && parse_small(p, &f->op.col0);
+}
+
 static bool parse_part(Parser *p, Form *f)
 {
-    return parse_args(p, f) && parse_want(p, "at") && parse_small(p, &f->op.row0) && parse_want(p, ",") &&
-           parse_small(p, &f->op.col0);
+    return parse_args(p, f) && parse_want(p, "at") && parse_corner(p, f);
 }
 
 static bool parse_operands(Parser *p, Form *f)
@@ -321,7 +325,7 @@ static bool parse_operands(Parser *p, Form *f)
         return p->token.kind != TOK_INT || parse_small(p, &f->op.count);
     case TILE_FOR: return parse_for(p, f);
     case TILE_IF: return parse_expression(p, &f->op.cond);
-    case TILE_PUT: return parse_arg(p, f) && parse_want(p, ",") && parse_copy(p, f);
+    case TILE_PUT: return parse_arg(p, f) && parse_want(p, ",") && parse_copy(p, f) && (!parse_take(p, "at") || parse_corner(p, f));
     case TILE_COPY_ASYNC: return parse_copy_async(p, f);
     case TILE_VIEW: return parse_stage(p, f);
     case TILE_ACQUIRE:
@@ -337,6 +341,7 @@ static bool parse_operands(Parser *p, Form *f)
     case TILE_YIELD: return parse_args(p, f);
     case TILE_BUFFER:
     case TILE_COMMIT:
+    case TILE_PREPARE:
     case TILE_ROLES:
     case TILE_TAKE_TURN:
     case TILE_GIVE_TURN:
@@ -517,7 +522,7 @@ static bool parse_roles(Parser *p, TileOp *op)
 
 static bool has_regions(TileOpKind kind)
 {
-    return kind == TILE_FOR || kind == TILE_IF || kind == TILE_ROLES || kind == TILE_REVISE;
+    return kind == TILE_FOR || kind == TILE_IF || kind == TILE_ROLES || kind == TILE_REVISE || kind == TILE_PREPARE;
 }
 
 static bool parse_regions(Parser *p, const Form *f, TileOp *op)

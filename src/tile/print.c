@@ -256,6 +256,13 @@ static void print_unless(Printer *p, const TileOp *op)
     }
 }
 
+/* What is put fills its stage. */
+static bool is_whole(const TileOp *op)
+{
+    const TileType *tile = &op->args[0]->type, *stage = &op->args[1]->type;
+    return tile->rows == stage->rows && tile->cols == stage->cols;
+}
+
 /* ` %a, %b where any %c >= 2` */
 static void print_revise(Printer *p, const TileOp *op)
 {
@@ -424,6 +431,8 @@ static void print_operands(Printer *p, const TileOp *op)
         print_arg(p, op, 0);
         str_add(p->out, ", ");
         print_copy(p, op, 1);
+        if (op->row0 || op->col0 || !is_whole(op))
+            str_printf(p->out, " at %d, %d", op->row0, op->col0);
         break;
     case TILE_COPY_ASYNC: print_copy_async(p, op); break;
     case TILE_VIEW:
@@ -449,6 +458,7 @@ static void print_operands(Printer *p, const TileOp *op)
     case TILE_YIELD: print_args(p, op, 0); break;
     case TILE_BUFFER:
     case TILE_COMMIT:
+    case TILE_PREPARE:
     case TILE_ROLES:
     case TILE_TAKE_TURN:
     case TILE_GIVE_TURN:

@@ -198,7 +198,7 @@ struct TileOp {
     bool trans_a, trans_b; /* GEMM */
     bool onto;             /* STORE: added, element by element, to what the tensor holds */
     int axis;              /* REDUCE: 1 along columns (gives (R,1)), 0 along rows (gives (1,C)) */
-    int row0, col0;        /* SLICE, PATCH: the corner of the part */
+    int row0, col0;        /* SLICE, PATCH, PUT: the corner of the part */
     int count;             /* WAIT, FINISH: what may stay in flight; BARRIER: id; RING: copies */
     int unroll;            /* FOR: iterations side by side, so that values go round without moves; 0: 1 */
     int64_t offset;        /* BUFFER: bytes from the start of shared memory, after `alloc` */

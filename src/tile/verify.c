@@ -67,6 +67,7 @@ static const Form FORMS[TILE_OP_COUNT] = {
     [TILE_SOFTMAX] = {{3, 3}, {4, 4}, {0, 0}, 0},
     [TILE_FOR] = {{0, MANY}, {0, MANY}, {1, 1}, LOOP},
     [TILE_IF] = {{0, 0}, {0, MANY}, {1, 2}, COND},
+    [TILE_PREPARE] = {{0, 0}, {1, MANY}, {1, 1}, 0},
     [TILE_YIELD] = {{0, MANY}, {0, 0}, {0, 0}, 0},
     [TILE_BUFFER] = {{0, 0}, {1, 1}, {0, 0}, 0},
     [TILE_VIEW] = {{1, 1}, {1, 1}, {0, 0}, INDEX},
@@ -282,7 +283,7 @@ static bool check_block(Verifier *v, const TileBlock *block);
 
 static bool needs_yield(const TileOp *owner)
 {
-    return owner && (owner->kind == TILE_FOR || owner->kind == TILE_IF || owner->kind == TILE_REVISE);
+    return owner && (owner->kind == TILE_FOR || owner->kind == TILE_IF || owner->kind == TILE_REVISE || owner->kind == TILE_PREPARE);
 }
 
 static bool check_yield(Verifier *v, const TileOp *yield)
@@ -343,6 +344,13 @@ static void leave_role(Verifier *v)
     v->in_roles = false;
 }
 
+/* What prepares a tile, which other warps may do, has no values but its own. */
+static void hide_values(Verifier *v, const TileOp *op, int n, bool hidden)
+{
+    for (int i = 0; op->kind == TILE_PREPARE && i < n; i++)
+        v->in_scope[v->scope.data[i]] = !hidden;
+}
+
 /* A region sees what is around it; what it defines ends with it. */
 static bool check_region(Verifier *v, const TileOp *op, const TileBlock *region)
 {
@@ -356,6 +364,7 @@ static bool check_region(Verifier *v, const TileOp *op, const TileBlock *region)
     if (op->kind == TILE_ROLES)
         enter_role(v, op, region);
     v->depth++;
+    hide_values(v, op, values, true);
     if (op->kind == TILE_FOR)
         ok = know(v, op, op->var);
     for (int i = 0; i < region->params.len; i++)
@@ -367,6 +376,7 @@ static bool check_region(Verifier *v, const TileOp *op, const TileBlock *region)
     v->in_revise = in_revise;
     v->owner = owner;
     leave_scope(v, values);
+    hide_values(v, op, values, false);
     forget_symbols(v, symbols);
     return ok;
 }

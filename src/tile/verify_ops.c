@@ -188,14 +188,25 @@ static bool check_copy(Verifier *v, const TileOp *op, int arg)
                      : verify_fail(v, TW0750, op, "the ring has %d copies: which one is missing", storage->count);
 }
 
+static bool check_corner(Verifier *v, const TileOp *op, TileType whole, TileType part)
+{
+    if (op->row0 < 0 || op->col0 < 0 || op->row0 > whole.rows - part.rows || op->col0 > whole.cols - part.cols)
+        return verify_fail(v, TW0755, op, "a part of %d x %d at %d, %d of a tile of %d x %d", part.rows, part.cols,
+                           op->row0, op->col0, whole.rows, whole.cols);
+    if (whole.dtype != part.dtype)
+        return verify_fail(v, TW0755, op, "a part of %s of a tile of %s", dtype_name(part.dtype),
+                           dtype_name(whole.dtype));
+    return true;
+}
+
 static bool check_put(Verifier *v, const TileOp *op)
 {
     if (!all_tiles(v, op, 0, 1) || !want_buffer(v, op, 1) || !check_copy(v, op, 1))
         return false;
     TileType tile = arg_type(op, 0), buffer = arg_type(op, 1);
-    if (tile.dtype != buffer.dtype || !same_shape(tile, buffer))
+    if (tile.dtype != buffer.dtype)
         return bad_type(v, op, "the tile", stage_type(buffer), tile);
-    return true;
+    return check_corner(v, op, stage_type(buffer), tile);
 }
 
 static bool check_copy_async(Verifier *v, const TileOp *op)
@@ -298,15 +309,7 @@ static bool check_reduce(Verifier *v, const TileOp *op)
 /* The part lies inside of the whole. */
 static bool check_part(Verifier *v, const TileOp *op, TileType whole, TileType part)
 {
-    if (!all_tiles(v, op, 0, op->n_args))
-        return false;
-    if (op->row0 < 0 || op->col0 < 0 || op->row0 > whole.rows - part.rows || op->col0 > whole.cols - part.cols)
-        return verify_fail(v, TW0755, op, "a part of %d x %d at %d, %d of a tile of %d x %d", part.rows, part.cols,
-                           op->row0, op->col0, whole.rows, whole.cols);
-    if (whole.dtype != part.dtype)
-        return verify_fail(v, TW0755, op, "a part of %s of a tile of %s", dtype_name(part.dtype),
-                           dtype_name(whole.dtype));
-    return true;
+    return all_tiles(v, op, 0, op->n_args) && check_corner(v, op, whole, part);
 }
 
 static bool check_slice(Verifier *v, const TileOp *op)
@@ -396,6 +399,18 @@ static bool check_if(Verifier *v, const TileOp *op)
             return verify_fail(v, TW0753, op, "the regions of an if have no parameters");
     if (op->n_results && op->n_regions < 2)
         return verify_fail(v, TW0753, op, "an if with results needs an else");
+    return true;
+}
+
+static bool check_prepare(Verifier *v, const TileOp *op)
+{
+    if (v->kernel->facts & TF_STAGED)
+        return verify_fail(v, TW0754, op, "a tile is prepared behind `stage`, where a role puts it into a ring");
+    if (op->regions[0]->params.len)
+        return verify_fail(v, TW0753, op, "what prepares a tile has no parameters");
+    for (int i = 0; i < op->n_results; i++)
+        if (op->results[i]->type.kind != TT_TILE || op->results[i]->type.space != SPACE_SHARED)
+            return verify_fail(v, TW0755, op, "result %d is not in shared memory", i + 1);
     return true;
 }
 
@@ -519,6 +534,7 @@ bool verify_types(Verifier *v, const TileOp *op)
     case TILE_ISSUE: return check_issue(v, op);
     case TILE_FINISH: return check_finish(v, op);
     case TILE_REVISE: return check_revise(v, op);
+    case TILE_PREPARE: return check_prepare(v, op);
     case TILE_TAKE_TURN:
     case TILE_GIVE_TURN: return check_turn(v, op);
     case TILE_RING:
@@ -638,7 +654,7 @@ bool verify_layouts(Verifier *v, const TileOp *op)
     case TILE_BUFFER: case TILE_VIEW: case TILE_PUT: case TILE_COPY_ASYNC: case TILE_COMMIT:
     case TILE_WAIT: case TILE_BARRIER: case TILE_ROLES: case TILE_ACQUIRE: case TILE_FILLED:
     case TILE_AWAIT: case TILE_RELEASE: case TILE_SLICE: case TILE_PATCH: case TILE_SCALAR:
-    case TILE_RING: case TILE_FINISH: case TILE_REVISE: case TILE_TAKE_TURN: case TILE_GIVE_TURN:
+    case TILE_RING: case TILE_FINISH: case TILE_REVISE: case TILE_PREPARE: case TILE_TAKE_TURN: case TILE_GIVE_TURN:
     case TILE_OP_COUNT: break;
     }
     return true;

@@ -471,6 +471,39 @@ static void registers_are_as_ptxas_found(void **state)
     }
 }
 
+#define WIDENED(output, more)                                                                                   \
+    "Kernel widened\n  Input  X (M, K)\n  Input  W (N, K) int8\n  Input  s (N, 1) fp32\n  Output Y (M, N)\n" output  \
+    "  Grid over M, N\n  for k over K\n    Copy W from global to shared\n    Copy X from global to shared\n"         \
+    "    Compute Define S (N, K) as s[row, 0]\n    Copy W from shared to register\n"                                   \
+    "    Compute Multiply W, S and get D\n    Compute Cast D, bf16 and get E\n" more                                   \
+    "    Copy E from register to shared\n    Compute GEMM X, E.shared.T and accumulate Y\n  end\n"                    \
+    "  Copy Y from register to global\nend\n"
+
+/* A second operand that is computed is in the registers of a warpgroup that does nothing else, where it is made of loaded
+ * tiles alone; what another statement reads as well is not, and warps multiply. */
+static void operands_that_are_prepared(void **state)
+{
+    static const struct {
+        const char *sketch, *target;
+        bool apart;
+    } rows[] = {{WIDENED("", ""), "sm_90a", true},
+                {WIDENED("", ""), "sm_89", false},
+                {WIDENED("  Output T (N, 1) fp32\n", "    Compute RowSum D and accumulate T\n"), "sm_90a", false}};
+    const char *sets[] = {"N=4096", "K=4096"};
+    Case t;
+    (void)state;
+
+    for (size_t i = 0; i < TW_COUNT(rows); i++) {
+        begin(&t);
+        ReasonResult *result = reason_text(&t, rows[i].sketch, rows[i].target, sets, 2);
+        assert_non_null(result);
+        bool apart = code_number(&t, result, "BM") == 128 && code_number(&t, result, "BN") == 256 && code_number(&t, result, "warps") == 8;
+        if (apart != rows[i].apart)
+            fail_msg("row %zu: blocks of %g x %g", i, code_number(&t, result, "BM"), code_number(&t, result, "BN"));
+        arena_free(t.arena);
+    }
+}
+
 static const char two_maps[] =
     "Kernel maps\n  Input  Q (M, D)\n  Input  R (M, D)\n  Input  K (N, D)\n  Input  L (N, D)\n  Input  V (N, D)\n"
     "  Output O (M, D)\n  Grid over M\n  Copy Q from global to shared\n  Copy R from global to shared\n"
@@ -749,7 +782,9 @@ static void expect_limits(const char *path, Plan *plan, const Choice *choice, co
             assert_true(rows == 1 || rows % (choice->warps / choice->warps_n) == 0);
             continue;
         }
-        if (tile->reg && rows > 1)
+        if (choice->groups && tile->prepared)
+            assert_true(rows == 1 || rows % 64 == 0);
+        else if (tile->reg && rows > 1)
             assert_int_equal(rows % (16 * (choice->warps / choice->warps_n)), 0);
         if (tile->reg && cols > 1)
             assert_int_equal(cols % (8 * choice->warps_n), 0);
@@ -892,6 +927,7 @@ int main(void)
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(the_largest_blocks_of_rows_are_two);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(long_rows_have_several_blocks);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(whole_rows_are_padded_little);
+    tests[n++] = (struct CMUnitTest)cmocka_unit_test(operands_that_are_prepared);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(what_may_spill_is_taken_last);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(what_is_loaded_at_once_may_spill);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(wide_outputs_are_spread_over_blocks);

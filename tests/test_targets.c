@@ -149,9 +149,11 @@ static void registers_of_one_that_copies(void **state)
 
     (void)state;
     assert_int_equal(target_copier_registers(t, 2, 6), 24);
-    assert_int_equal(target_group_registers(t, 2, 6), 240);
+    assert_int_equal(target_group_registers(t, 2, 6, false), 240);
     assert_int_equal(target_copier_registers(t, 2, 7), 40);
-    assert_int_equal(target_group_registers(t, 2, 7), 232);
+    assert_int_equal(target_group_registers(t, 2, 7, false), 232);
+    assert_int_equal(target_preparer_registers(t, 2), 88);
+    assert_int_equal(target_group_registers(t, 2, 6, true), 200);
 }
 
 /* What tensor maps bring: panels, a second operand either way round, one of more rows

@@ -345,7 +345,7 @@ static int fitting_warps(const Assigner *a, const TileValue *v)
 
 static void give_fragment(Assigner *a, TileValue *v, Span loc)
 {
-    if (v->type.layout.kind == LAY_CHUNKS) return; /* on its way: `stage` knows how */
+    if (v->type.layout.kind != LAY_NONE) return; /* on its way, or prepared: `stage` and `specialize` know how */
     if (a->in_rows) {
         v->type.layout = a->rows;
         return;

@@ -41,7 +41,8 @@ static void explain_role(Explainer *e, const TileOp *roles, int k)
     int instances = tile_instances(e->kernel, role->per);
     bool copies = tile_has(roles->regions[k], TILE_COPY_ASYNC);
     const char *value = instances > 1 ? arena_printf(arena, "%d x %d warps", instances, role->warps) : arena_printf(arena, "%d warps", role->warps);
-    const char *what = copies ? "starts every copy, a tensor map's box at a time" : "multiplies and computes";
+    bool puts = tile_has(roles->regions[k], TILE_PUT);
+    const char *what = copies ? "starts every copy, a tensor map's box at a time" : puts ? "computes operands for the others" : "multiplies and computes";
     because(e, arena_printf(arena, "role %s", role->name), value,
             role->regs ? arena_printf(arena, "%s; %d registers a thread (setmaxnreg)", what, role->regs) : what);
 }

@@ -16,7 +16,7 @@
 
 #include "pass/decide.h"
 #include "pass/ones.h"
-#include "pass/stage.h"
+#include "pass/prepare.h"
 
 typedef struct Pending {
     TileValue *value;
@@ -44,7 +44,7 @@ static bool is_early(const TileBlock *block, const TileOp *op)
 {
     for (int k = 0; k < op->n_args; k++) {
         const TileOp *def = tile_index_of(block, op->args[k]->def) >= 0 ? op->args[k]->def : NULL;
-        if (def && !stage_is_load(def)) return false;
+        if (def && !prepare_brings(def)) return false;
         if (!def && op->args[k]->type.space != SPACE_SHARED) return false;
     }
     return true;
@@ -174,7 +174,7 @@ bool issue_only_sums(const TileBlock *body)
     int products = 0;
     for (int i = 0; i + 1 < body->ops.len; i++) {
         const TileOp *op = body->ops.data[i];
-        if (stage_is_load(op)) continue;
+        if (prepare_brings(op)) continue;
         if (op->kind != TILE_GEMM || op->n_args < 3 || products >= yield->n_args) return false;
         for (int k = 0; k < body->params.len; k++)
             if (op->args[0] == body->params.data[k] || op->args[1] == body->params.data[k]) return false;

@@ -21,8 +21,9 @@
 #include "pass/copies.h"
 #include "pass/decide.h"
 #include "pass/issue.h"
+#include "pass/passes.h"
+#include "pass/prepare.h"
 #include "pass/sink.h"
-#include "pass/stage.h"
 
 typedef struct Turn {
     TileProgram *program;
@@ -40,12 +41,13 @@ static bool is_param(const TileBlock *block, const TileValue *v)
     return false;
 }
 
-/* A product of tiles that are there without this iteration's arithmetic. */
+/* A product of tiles that are there without this iteration's arithmetic, or of such and added to another. */
 static bool is_early(const TileBlock *body, const TileOp *op)
 {
     for (int k = 0; k < op->n_args; k++) {
         int at = tile_index_of(body, op->args[k]->def);
-        if (is_param(body, op->args[k]) || (at >= 0 && !stage_is_load(body->ops.data[at]) && body->ops.data[at]->kind != TILE_FILL))
+        if (k == 2 && at >= 0 && op->args[2]->def->kind == TILE_GEMM && is_early(body, op->args[2]->def)) continue;
+        if (is_param(body, op->args[k]) || (at >= 0 && !prepare_brings(body->ops.data[at]) && body->ops.data[at]->kind != TILE_FILL))
             return false;
     }
     return true;
@@ -65,7 +67,14 @@ static int find_cut(const TileBlock *body)
 
 static bool is_free(const TileOp *op)
 {
-    return stage_is_load(op) || op->kind == TILE_FILL || op->kind == TILE_INDEX;
+    return prepare_brings(op) || op->kind == TILE_FILL || op->kind == TILE_INDEX;
+}
+
+static bool gives_to(const TileBlock *body, int begin, int end, const TileOp *op)
+{
+    for (int k = 0; k < op->n_results; k++)
+        if (tile_used_in(body, begin, end, op->results[k])) return true;
+    return false;
 }
 
 /* Loads and constants that only B uses go there; false: B uses a tile that A does, too. */
@@ -73,11 +82,11 @@ static bool settle_loads(Turn *t, TileBlock *body)
 {
     for (int i = t->cut - 1; i >= 0; i--) {
         TileOp *op = body->ops.data[i];
-        if (!is_free(op) || !tile_used_in(body, t->cut, body->ops.len, op->results[0])) continue;
-        if (!tile_used_in(body, i + 1, t->cut, op->results[0])) {
+        if (!is_free(op) || !gives_to(body, t->cut, body->ops.len, op)) continue;
+        if (!gives_to(body, i + 1, t->cut, op)) {
             tile_remove(body, i);
             tile_insert(t->program, body, --t->cut, op);
-        } else if (stage_is_load(op)) {
+        } else if (prepare_brings(op)) {
             return false;
         } else { /* a constant is made twice */
             Copier c = copier_new(t->program, t->kernel, NULL, NULL);
@@ -183,7 +192,7 @@ static bool ends_alike(const Turn *t)
 {
     const TileBlock *body = t->loop->regions[0];
     for (int i = t->cut; i < body->ops.len; i++)
-        if (!stage_is_load(body->ops.data[i]) && names(body->ops.data[i], t->loop->var)) return false;
+        if (!prepare_brings(body->ops.data[i]) && names(body->ops.data[i], t->loop->var)) return false;
     return true;
 }
 

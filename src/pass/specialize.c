@@ -19,19 +19,35 @@
  * Where a block goes on to a next place, tiles of one stage decide how soon that begins:
  * they are loaded where they are used first, and given back where they were used last
  * (sink_single).
+ *
+ * Tiles that are prepared (prepare.c) come from a third role, between the two: it awaits what they are made of, and puts
+ * them into rings of their own:
+ *
+ *   %s = prepare {                  prepare { for j = lo:hi { %k.1 = await %k
+ *     %k = load K[j]                                          acquire %s
+ *     %r = arithmetic of %k   ->                              put (arithmetic of %k.1), %s
+ *     yield %r                                                filled %s
+ *   }                                                         release %k } }
+ *   use %s                          compute { for j = lo:hi { %s.1 = await %s
+ *                                                             use %s.1
+ *                                                             release %s } }
  */
+#include "pass/ahead.h"
 #include "pass/copies.h"
 #include "pass/halve.h"
 #include "pass/issue.h"
 #include "pass/narrow.h"
 #include "pass/order.h"
+#include "pass/prepare.h"
+#include "pass/slabs.h"
 #include "pass/stage.h"
 #include "pass/turns.h"
 
 enum { BARRIERS = 1024 };
 
 typedef struct Stream {   /* a load of the program, whose copies rotation may have made more */
-    const TileOp *load;
+    const TileOp *load;   /* or what prepares it, */
+    int result;           /* as this result */
     TileValue *ring;
     bool own;             /* a ring for each instance */
     bool once;            /* no loop streams it */
@@ -44,6 +60,8 @@ typedef struct Specializer {
     const Target *target;
     const AffSym *per;    /* NULL: one instance */
     int groups;
+    bool prepares;        /* there are tiles that are prepared, */
+    bool preparing;       /* and the role that does so is being made */
     VEC(Stream) streams;
 } Specializer;
 
@@ -58,15 +76,50 @@ static bool own_place(const Specializer *s, const TileOp *load)
 
 static bool same_stream(const TileOp *a, const TileOp *b)
 {
-    return a->tensor == b->tensor && a->loc.start == b->loc.start && a->loc.end == b->loc.end && a->row_dim == b->row_dim
+    return a->kind == b->kind && a->tensor == b->tensor && a->loc.start == b->loc.start && a->loc.end == b->loc.end && a->row_dim == b->row_dim
            && a->col_dim == b->col_dim && tile_type_equal(a->results[0]->type, b->results[0]->type);
+}
+
+static Stream *stream_of_result(Specializer *s, const TileOp *load, int result)
+{
+    for (int i = 0; i < s->streams.len; i++)
+        if (s->streams.data[i].result == result && same_stream(s->streams.data[i].load, load)) return &s->streams.data[i];
+    return NULL;
 }
 
 static Stream *stream_of(Specializer *s, const TileOp *load)
 {
-    for (int i = 0; i < s->streams.len; i++)
-        if (same_stream(s->streams.data[i].load, load)) return &s->streams.data[i];
-    return NULL;
+    return stream_of_result(s, load, 0);
+}
+
+/* Of a tile that is prepared as many are there as are held at once where one product follows another, and one that is
+ * made meanwhile. */
+static int stages_of(const Specializer *s, const TileOp *op, bool in_loop)
+{
+    enum { PREPARED = 3 };
+    if (!in_loop) return s->kernel->persistent ? 2 : 1;
+    int stages = s->kernel->stages > 1 ? s->kernel->stages : 2;
+    return op->kind == TILE_PREPARE && stages > PREPARED ? PREPARED : stages;
+}
+
+static void add_stream(Specializer *s, const TileOp *op, int result, bool in_loop)
+{
+    Stream *known = stream_of_result(s, op, result);
+    int stages = stages_of(s, op, in_loop);
+    if (known) {
+        if (known->ring->type.stages < stages) known->ring->type.stages = stages;
+        known->once &= !in_loop;
+        return;
+    }
+    TileType type = op->results[result]->type;
+    type.kind = TT_BUFFER;
+    type.stages = stages;
+    bool own = op->kind == TILE_LOAD && own_place(s, op);
+    TileOp *ring = tile_op_new(s->program, s->kernel, TILE_RING, 0, NULL, 1, &type);
+    ring->count = own ? s->groups : 1;
+    ring->loc = op->loc;
+    ring->results[0]->name = op->results[result]->name;
+    vec_push(s->program->arena, &s->streams, (Stream){op, result, ring->results[0], own, !in_loop, 1});
 }
 
 /* Tiles that a loop streams have the stages that the schedule asks for; others two
@@ -76,23 +129,7 @@ static void find_streams(Specializer *s, const TileBlock *block, bool in_loop)
     for (int i = 0; i < block->ops.len; i++) {
         const TileOp *op = block->ops.data[i];
         for (int k = 0; k < op->n_regions; k++) find_streams(s, op->regions[k], in_loop || op->kind == TILE_FOR);
-        if (!stage_is_load(op)) continue;
-        Stream *known = stream_of(s, op);
-        int stages = in_loop ? (s->kernel->stages > 1 ? s->kernel->stages : 2) : s->kernel->persistent ? 2 : 1;
-        if (known) {
-            if (known->ring->type.stages < stages) known->ring->type.stages = stages;
-            known->once &= !in_loop;
-            continue;
-        }
-        TileType type = op->results[0]->type;
-        type.kind = TT_BUFFER;
-        type.stages = stages;
-        bool own = own_place(s, op);
-        TileOp *ring = tile_op_new(s->program, s->kernel, TILE_RING, 0, NULL, 1, &type);
-        ring->count = own ? s->groups : 1;
-        ring->loc = op->loc;
-        ring->results[0]->name = op->results[0]->name;
-        vec_push(s->program->arena, &s->streams, (Stream){op, ring->results[0], own, !in_loop, 1});
+        for (int k = 0; prepare_brings(op) && k < op->n_results; k++) add_stream(s, op, k, in_loop);
     }
 }
 
@@ -242,38 +279,88 @@ static int after_last_use(const TileBlock *block, int from, const TileValue *v)
     for (int i = from; i < block->ops.len; i++) {
         const TileOp *op = block->ops.data[i];
         if (!tile_op_uses(op, v)) continue;
-        int end = op->kind == TILE_ISSUE ? through(block, i) : i;
+        int end = op->kind == TILE_ISSUE ? through(block, i) : op->kind == TILE_SLICE ? after_last_use(block, i + 1, op->results[0]) - 1 : i;
         if (end > last) last = end;
     }
     return last + 1;
+}
+
+/* Awaits a tile where it is used first, and gives it back where it was used last. NULL: nothing uses it. */
+static TileOp *await_tile(Specializer *s, TileBlock *block, int at, const Stream *stream, TileValue *tile)
+{
+    TileOp *wait = ring_op(s, TILE_AWAIT, stream, own_copy(s, stream)), *back = ring_op(s, TILE_RELEASE, stream, own_copy(s, stream));
+    wait->results[0]->name = tile->name;
+    at = tile_first_use(block, at, tile);
+    if (at < 0) return NULL;
+    tile_insert(s->program, block, at, wait);
+    tile_replace_uses(block, tile, wait->results[0]);
+    int end = after_last_use(block, at + 1, wait->results[0]);
+    if (block->ops.data[end - 1]->kind == TILE_YIELD) end--;
+    tile_insert(s->program, block, end, back);
+    return wait;
+}
+
+/* Its copy goes where it is awaited: the copier's program is made from this one. */
+static void await_load(Specializer *s, TileBlock *block, int at, const TileOp *load)
+{
+    TileOp *wait = await_tile(s, block, at, stream_of(s, load), load->results[0]);
+    if (!wait) return;
+    wait->tensor = load->tensor;
+    wait->coords = load->coords;
+    wait->where = load->where;
+    wait->row_dim = load->row_dim;
+    wait->col_dim = load->col_dim;
+}
+
+static void await_tiles(Specializer *s, TileBlock *block);
+
+/* What a tile was made of is given back behind all that it was made into: by then a lane has what it read. */
+static void release_last(Specializer *s, TileBlock *region)
+{
+    int n = region->ops.len;
+    for (int i = 0, at = 0; i < n; i++) {
+        TileOp *op = region->ops.data[at];
+        if (op->kind != TILE_RELEASE) {
+            at++;
+            continue;
+        }
+        tile_remove(region, at);
+        tile_append(s->program, region, op);
+    }
+}
+
+/* Likewise what prepares tiles goes where the first of them is awaited. */
+static void await_prepared(Specializer *s, TileBlock *block, int at, const TileOp *op)
+{
+    TileValue **rings = arena_array(s->program->arena, TileValue *, op->n_results);
+    TileOp *first = NULL;
+    for (int k = 0; k < op->n_results; k++) {
+        const Stream *stream = stream_of_result(s, op, k);
+        rings[k] = stream->ring;
+        TileOp *wait = await_tile(s, block, at, stream, op->results[k]);
+        if (!first || tile_index_of(block, wait) < tile_index_of(block, first)) first = wait;
+    }
+    first->n_regions = 1;
+    first->regions = arena_array(s->program->arena, TileBlock *, 1);
+    first->regions[0] = slabs_of(s->program, s->kernel, op, rings);
+    await_tiles(s, first->regions[0]);
+    release_last(s, first->regions[0]);
+    s->prepares = true;
 }
 
 static void await_tiles(Specializer *s, TileBlock *block)
 {
     for (int i = 0; i < block->ops.len; i++) {
         TileOp *op = block->ops.data[i];
-        for (int k = 0; k < op->n_regions; k++) await_tiles(s, op->regions[k]);
+        for (int k = 0; op->kind != TILE_PREPARE && k < op->n_regions; k++) await_tiles(s, op->regions[k]);
     }
     for (int i = 0; i < block->ops.len; i++) {
         TileOp *op = block->ops.data[i];
-        if (!stage_is_load(op)) continue;
-        const Stream *stream = stream_of(s, op);
-        TileOp *wait = ring_op(s, TILE_AWAIT, stream, own_copy(s, stream)), *back = ring_op(s, TILE_RELEASE, stream, own_copy(s, stream));
-        wait->results[0]->name = op->results[0]->name;
-        /* its copy goes where it is awaited: the copier's program is made from this one */
-        wait->tensor = op->tensor;
-        wait->coords = op->coords;
-        wait->where = op->where;
-        wait->row_dim = op->row_dim;
-        wait->col_dim = op->col_dim;
-        int at = tile_first_use(block, i + 1, op->results[0]);
-        tile_remove(block, i--);
-        if (at < 0) continue;
-        tile_insert(s->program, block, --at, wait);
-        tile_replace_uses(block, op->results[0], wait->results[0]);
-        int end = after_last_use(block, at + 1, wait->results[0]);
-        if (block->ops.data[end - 1]->kind == TILE_YIELD) end--;
-        tile_insert(s->program, block, end, back);
+        if (!prepare_brings(op)) continue;
+        tile_remove(block, i);
+        if (op->kind == TILE_LOAD) await_load(s, block, i, op);
+        else await_prepared(s, block, i, op);
+        i--;
     }
 }
 
@@ -414,14 +501,26 @@ static void bring_tile(Specializer *s, const TileOp *wait, TileBlock *to, int in
     tile_append(s->program, to, ring_op(s, TILE_FILLED, &stream, w));
 }
 
-static bool region_awaits(const TileOp *op)
+/* Whether a region has something for the role that copies, or for the one that prepares. */
+static bool has_work(const TileBlock *block, bool preparing)
 {
-    for (int k = 0; k < op->n_regions; k++)
-        if (tile_has(op->regions[k], TILE_AWAIT)) return true;
+    for (int i = 0; i < block->ops.len; i++) {
+        const TileOp *op = block->ops.data[i];
+        if (op->kind == TILE_AWAIT && (!preparing || op->n_regions)) return true;
+        for (int k = 0; k < op->n_regions; k++)
+            if (has_work(op->regions[k], preparing)) return true;
+    }
     return false;
 }
 
-static TileBlock *copies_of(Specializer *s, const TileBlock *block, bool in_region);
+static bool region_works(const Specializer *s, const TileOp *op)
+{
+    for (int k = 0; k < op->n_regions; k++)
+        if (has_work(op->regions[k], s->preparing)) return true;
+    return false;
+}
+
+static TileBlock *role_of(Specializer *s, const TileBlock *block, bool in_region);
 
 static void bring_flow(Specializer *s, const TileOp *op, TileBlock *to)
 {
@@ -433,7 +532,7 @@ static void bring_flow(Specializer *s, const TileOp *op, TileBlock *to)
     flow->cond = op->cond;
     flow->n_regions = op->n_regions;
     flow->regions = arena_array(s->program->arena, TileBlock *, op->n_regions);
-    for (int k = 0; k < op->n_regions; k++) flow->regions[k] = copies_of(s, op->regions[k], true);
+    for (int k = 0; k < op->n_regions; k++) flow->regions[k] = role_of(s, op->regions[k], true);
     tile_append(s->program, to, flow);
 }
 
@@ -457,19 +556,38 @@ static void bring_scalar(Specializer *s, const TileOp *op, TileBlock *to)
     tile_append(s->program, to, scalar);
 }
 
-static TileBlock *copies_of(Specializer *s, const TileBlock *block, bool in_region)
+/* What tiles are made of that another role prepares: those are the same for all instances. */
+static void bring_parts(Specializer *s, const TileBlock *region, TileBlock *to)
+{
+    for (int i = 0; i < region->ops.len; i++)
+        if (region->ops.data[i]->kind == TILE_AWAIT) bring_tile(s, region->ops.data[i], to, -1);
+}
+
+/* What is awaited here, as the copier brings it. */
+static void bring_awaited(Specializer *s, const TileOp *wait, TileBlock *to)
+{
+    if (wait->n_regions) bring_parts(s, wait->regions[0], to);
+    else if (wait->tensor && wait->args[0]->def->count > 1)
+        for (int w = 0; w < s->groups; w++) bring_tile(s, wait, to, w);
+    else if (wait->tensor) bring_tile(s, wait, to, -1);
+}
+
+/* And as it is prepared. */
+static void prepare_awaited(Specializer *s, const TileOp *wait, TileBlock *to)
+{
+    for (int i = 0; wait->n_regions && i < wait->regions[0]->ops.len; i++) tile_append(s->program, to, wait->regions[0]->ops.data[i]);
+}
+
+/* Of the program of those that compute, what another role does for it. */
+static TileBlock *role_of(Specializer *s, const TileBlock *block, bool in_region)
 {
     TileBlock *to = tile_block_new(s->program);
     for (int i = 0; i < block->ops.len; i++) {
         const TileOp *op = block->ops.data[i];
-        if (op->kind == TILE_AWAIT && op->args[0]->def->count > 1)
-            for (int w = 0; w < s->groups; w++) bring_tile(s, op, to, w);
-        else if (op->kind == TILE_AWAIT)
-            bring_tile(s, op, to, -1);
-        else if (op->kind == TILE_SCALAR)
-            bring_scalar(s, op, to);
-        else if (op->n_regions && op->kind != TILE_REVISE && region_awaits(op))
-            bring_flow(s, op, to);
+        if (op->kind == TILE_AWAIT && s->preparing) prepare_awaited(s, op, to);
+        else if (op->kind == TILE_AWAIT) bring_awaited(s, op, to);
+        else if (op->kind == TILE_SCALAR) bring_scalar(s, op, to);
+        else if (op->n_regions && op->kind != TILE_REVISE && region_works(s, op)) bring_flow(s, op, to);
     }
     if (in_region) tile_append(s->program, to, tile_op_new(s->program, s->kernel, TILE_YIELD, 0, NULL, 0, NULL));
     return to;
@@ -477,16 +595,18 @@ static TileBlock *copies_of(Specializer *s, const TileBlock *block, bool in_regi
 
 /* ---- the whole ------------------------------------------------------------------------------ */
 
-/* A single warpgroup that computes has all the registers that a thread can have. */
+/* A single warpgroup that computes has all the registers that a thread can have, if it is beside one other only. */
 static void set_roles(const Specializer *s, TileOp *roles)
 {
-    bool share = s->groups > 1;
-    int n = 0;
+    bool share = s->groups > 1 || s->prepares;
+    int n = 0, last = roles->n_regions - 1;
     for (int i = 0; i < s->streams.len; i++) n += s->streams.data[i].once ? 1 : 2;
-    roles->roles = arena_array(s->program->arena, TileRole, 2);
-    roles->roles[0] = (TileRole){.name = "load", .warps = TARGET_GROUP_WARPS, .regs = share ? target_copier_registers(s->target, s->groups, n) : 0};
-    roles->roles[1] = (TileRole){.name = "compute", .warps = TARGET_GROUP_WARPS, .per = s->per,
-                                 .regs = share ? target_group_registers(s->target, s->groups, n) : 0};
+    int copier = target_copier_registers(s->target, s->groups, n), each = target_group_registers(s->target, s->groups, n, s->prepares);
+    roles->roles = arena_array(s->program->arena, TileRole, roles->n_regions);
+    roles->roles[0] = (TileRole){.name = "load", .warps = TARGET_GROUP_WARPS, .regs = share ? copier : 0};
+    if (s->prepares)
+        roles->roles[1] = (TileRole){.name = "prepare", .warps = TARGET_GROUP_WARPS, .regs = share ? target_preparer_registers(s->target, s->groups) : 0};
+    roles->roles[last] = (TileRole){.name = "compute", .warps = TARGET_GROUP_WARPS, .per = s->per, .regs = share ? each : 0};
 }
 
 static void strip_awaits(TileBlock *block)
@@ -495,6 +615,7 @@ static void strip_awaits(TileBlock *block)
         TileOp *op = block->ops.data[i];
         for (int k = 0; k < op->n_regions; k++) strip_awaits(op->regions[k]);
         if (op->kind != TILE_AWAIT) continue;
+        op->n_regions = 0;
         op->tensor = NULL;
         op->coords = NULL;
         op->where = NULL;
@@ -533,6 +654,7 @@ bool pass_specialize(TileProgram *program, TileKernel *kernel, const Target *tar
 {
     const TileAxis *axis = tile_within(kernel);
     Specializer s = {.program = program, .kernel = kernel, .target = target};
+    if (!kernel->specialized) prepare_among_warps(program, kernel);
     if (!kernel->specialized || kernel->facts & TF_STAGED) return true;
     s.per = axis ? axis->sym : NULL;
     s.groups = axis ? tile_instances(kernel, axis->sym) : 1;
@@ -546,10 +668,11 @@ bool pass_specialize(TileProgram *program, TileKernel *kernel, const Target *tar
     store_through(&s, kernel->body);
     TileBlock *compute = kernel->body, *whole = tile_block_new(program);
     TileOp *roles = tile_op_new(program, kernel, TILE_ROLES, 0, NULL, 0, NULL);
-    roles->n_regions = 2;
-    roles->regions = arena_array(program->arena, TileBlock *, 2);
-    roles->regions[0] = copies_of(&s, compute, false);
-    roles->regions[1] = compute;
+    roles->regions = arena_array(program->arena, TileBlock *, 3);
+    roles->regions[roles->n_regions++] = role_of(&s, compute, false);
+    s.preparing = true;
+    if (s.prepares) fetch_ahead(program, kernel, roles->regions[roles->n_regions++] = role_of(&s, compute, false));
+    roles->regions[roles->n_regions++] = compute;
     strip_awaits(compute);
     turns_take(program, kernel, compute, diags);
     narrow_loops(program, kernel, compute);
@@ -557,6 +680,7 @@ bool pass_specialize(TileProgram *program, TileKernel *kernel, const Target *tar
     keep_held_stages(&s, compute);
     if (ring_bytes(&s) > target->shared_per_block && kernel->plain && asks_for_nothing(kernel)) {
         go_without_roles(kernel);
+        prepare_among_warps(program, kernel);
         return true;
     }
     set_roles(&s, roles);
@@ -564,7 +688,7 @@ bool pass_specialize(TileProgram *program, TileKernel *kernel, const Target *tar
     lift_constants(program, compute, whole);
     tile_append(program, whole, roles);
     kernel->body = whole;
-    kernel->warps = TARGET_GROUP_WARPS * (s.groups + 1);
+    kernel->warps = TARGET_GROUP_WARPS * (s.groups + roles->n_regions - 1);
     kernel->facts |= TF_STAGED;
     return true;
 }

@@ -11,14 +11,16 @@
  *   %s = gemm %q, %k.T : fp32<128x128>       %s = gemm %q, %k.T : fp32<64x128>
  *
  * Whatever keeps rows apart may be divided so. What does not (column reductions,
- * results that are put into shared memory) leaves the kernel as it is. Of a shared tile that is a first operand or that
+ * results of products that are put into shared memory) leaves the kernel as it is. Of a shared tile that is a first operand or that
  * warps take into registers each instance has its own rows; of a first operand that is
  * transposed, its own columns. The kernel as it was stays beside it, for
  * tensors that bulk copies cannot take (TileKernel.plain).
  */
 #include "pass/decide.h"
 #include "pass/passes.h"
+#include "pass/prepare.h"
 #include "pass/rewrite.h"
+#include "pass/stage.h"
 
 enum { NARROWEST_SWIZZLE = 32 };
 
@@ -91,6 +93,23 @@ static void see_move(Splitter *s, const TileOp *op)
     s->uses[from->id] |= USED_BY_ROWS;
 }
 
+/* Tiles that a warpgroup of its own prepares: second operands of 16 bits, whose rows its warps share. */
+static void see_prepared(Splitter *s, const TileOp *op)
+{
+    const TileBlock *region = op->regions[0];
+    const TileType *tile = &op->results[0]->type;
+    for (int i = 0; i < region->ops.len; i++) {
+        const TileOp *part = region->ops.data[i];
+        for (int k = 0; k < part->n_results; k++) {
+            const TileType *t = &part->results[k]->type;
+            s->ok &= (t->rows == tile->rows || t->rows == 1) && (t->cols == tile->cols || t->cols == 1);
+        }
+        if (stage_is_load(part)) s->ok &= is_bulk(s, part);
+        if (stage_is_move(part)) s->ok &= dtype_bytes(part->results[0]->type.dtype) == 2;
+    }
+    s->ok &= tile->rows % TARGET_GROUP_ROWS == 0;
+}
+
 static void see_op(Splitter *s, const TileOp *op)
 {
     switch (op->kind) {
@@ -107,10 +126,11 @@ static void see_op(Splitter *s, const TileOp *op)
         break;
     case TILE_SCALAR: s->ok &= is_told(s, op); break;
     case TILE_MOVE: see_move(s, op); break;
+    case TILE_PREPARE: see_prepared(s, op); break;
     case TILE_SLICE: case TILE_PATCH: case TILE_BUFFER: case TILE_VIEW: case TILE_PUT:
     case TILE_COPY_ASYNC: case TILE_COMMIT: case TILE_WAIT: case TILE_BARRIER: case TILE_ROLES: case TILE_RING:
     case TILE_ACQUIRE: case TILE_FILLED: case TILE_AWAIT: case TILE_RELEASE: case TILE_ISSUE: case TILE_FINISH:
-    case TILE_REVISE: case TILE_PREPARE: case TILE_TAKE_TURN: case TILE_GIVE_TURN: case TILE_OP_COUNT:
+    case TILE_REVISE: case TILE_TAKE_TURN: case TILE_GIVE_TURN: case TILE_OP_COUNT:
         s->ok = false;
         break;
     }
@@ -128,7 +148,7 @@ static void see_block(Splitter *s, const TileBlock *block)
         const TileOp *op = block->ops.data[i];
         see_op(s, op);
         for (int k = 0; k < op->n_results; k++) see_value(s, op->results[k]);
-        for (int k = 0; k < op->n_regions; k++) see_block(s, op->regions[k]);
+        for (int k = 0; op->kind != TILE_PREPARE && k < op->n_regions; k++) see_block(s, op->regions[k]);
     }
 }
 
@@ -142,7 +162,8 @@ static void see_shared(Splitter *s, const TileBlock *block)
 {
     for (int i = 0; i < block->ops.len; i++) {
         const TileOp *op = block->ops.data[i];
-        for (int k = 0; k < op->n_regions; k++) see_shared(s, op->regions[k]);
+        for (int k = 0; op->kind == TILE_PREPARE && k < op->n_results; k++) s->ok &= s->uses[op->results[k]->id] == USED_WHOLE;
+        for (int k = 0; op->kind != TILE_PREPARE && k < op->n_regions; k++) see_shared(s, op->regions[k]);
         for (int k = 0; k < op->n_args; k++) {
             const TileValue *v = op->args[k];
             bool read = op->kind == TILE_GEMM || op->kind == TILE_MOVE;
@@ -187,8 +208,10 @@ static void divide_op(const Splitter *s, TileOp *op, const Aff *first)
 static void divide_expressions(const Splitter *s, TileBlock *block, const Aff *first)
 {
     for (int i = 0; i < block->ops.len; i++) {
-        divide_op(s, block->ops.data[i], first);
-        for (int k = 0; k < block->ops.data[i]->n_regions; k++) divide_expressions(s, block->ops.data[i]->regions[k], first);
+        TileOp *op = block->ops.data[i];
+        if (op->kind == TILE_PREPARE) continue;
+        divide_op(s, op, first);
+        for (int k = 0; k < op->n_regions; k++) divide_expressions(s, op->regions[k], first);
     }
 }
 
@@ -197,6 +220,7 @@ static void divide_values(const Splitter *s, TileBlock *block)
     for (int i = 0; i < block->params.len; i++) divide_value(s, block->params.data[i]);
     for (int i = 0; i < block->ops.len; i++) {
         TileOp *op = block->ops.data[i];
+        if (op->kind == TILE_PREPARE) continue;
         for (int k = 0; k < op->n_results; k++) divide_value(s, op->results[k]);
         for (int k = 0; k < op->n_regions; k++) divide_values(s, op->regions[k]);
     }
@@ -270,19 +294,38 @@ static void add_apart(TileProgram *program, TileKernel *kernel, TileBlock *block
     }
 }
 
+/* Whether warps put what they compute into shared memory. */
+static bool puts_tiles(const TileBlock *block)
+{
+    for (int i = 0; i < block->ops.len; i++) {
+        const TileOp *op = block->ops.data[i];
+        if (stage_is_move(op)) return true;
+        for (int k = 0; k < op->n_regions; k++)
+            if (puts_tiles(op->regions[k])) return true;
+    }
+    return false;
+}
+
 bool pass_split(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags)
 {
     int groups = kernel->warps / TARGET_GROUP_WARPS;
     uint64_t off = DECIDE(SCHED_ROLES_OFF), either = off | DECIDE(SCHED_ROLES_ON);
-    Splitter s = {program, kernel, target, groups * TARGET_GROUP_ROWS, arena_array(program->arena, uint8_t, kernel->next_value), .ok = true};
+    Splitter s = {program, kernel, target, groups * TARGET_GROUP_ROWS, .ok = true};
     s.shaped = kernel->warps % TARGET_GROUP_WARPS == 0 && kernel->warps_n <= 1 && groups <= TARGET_GROUPS;
     s.ok = target->has_wgmma && s.shaped;
+    TileKernel *before = s.ok && puts_tiles(kernel->body) ? plain_of(program, kernel) : NULL;
+    TileKernel *prepared = before && (s.ok = prepare_tiles(program, kernel)) ? plain_of(program, kernel) : NULL;
+    if (prepared) prepare_in_bulk(program, kernel);
+    s.uses = arena_array(program->arena, uint8_t, kernel->next_value);
     if (s.ok) see_block(&s, kernel->body);
     if (s.ok) see_shared(&s, kernel->body);
     s.ok &= s.products;
     SchedValue roles = pass_decide(kernel, SCHED_ROLES, s.ok ? SCHED_ROLES_ON : SCHED_ROLES_OFF, s.ok ? either : off, reason_for_roles(&s), diags);
-    if (!s.ok || roles == SCHED_ROLES_OFF) return true;
-    kernel->plain = plain_of(program, kernel);
+    if (!s.ok || roles == SCHED_ROLES_OFF) {
+        if (before) kernel->body = before->body;
+        return true;
+    }
+    kernel->plain = prepared ? prepared : plain_of(program, kernel);
     kernel->specialized = 1;
     if (groups > 1) divide(&s, groups);
     add_apart(program, kernel, kernel->body);

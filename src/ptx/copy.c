@@ -769,7 +769,7 @@ static void load_held(Emitter *e, const TileOp *op)
 
 static void put_held(Emitter *e, const TileOp *op)
 {
-    Chunks c = chunks_new(e, op, sh_stage(op->args[1], op->index));
+    Chunks c = chunks_new(e, op, sh_put(e, op));
     c.words = e->frags[op->args[0]->id].packed;
     LanePlace place = {.row = c.row0, .chunk = c.chunk0};
     for (int i = 0; i < c.deal.count; i++) {

@@ -226,6 +226,7 @@ typedef struct SharedTile {  /* a stage of a buffer */
     int row0, chunk0;          /* where a slice begins: a multiple of 8 rows, of 2 chunks */
 } SharedTile;
 SharedTile sh_stage(const TileValue *buffer, const Aff *index);
+SharedTile sh_put(Emitter *e, const TileOp *op);       /* where a tile is put */
 bool sh_view(const Emitter *e, const TileValue *v, SharedTile *tile);
 void sh_fill(Emitter *e, const TileOp *op);            /* a constant in shared memory, written by all threads */
 int64_t sh_stage_bytes(const SharedTile *tile);

@@ -6,6 +6,7 @@
  * loop may never have run by the time the loop is left.
  */
 #include "ptx/emit.h"
+#include "ptx/integer.h"
 
 Frag *fr_new(Emitter *e, const TileValue *v)
 {
@@ -76,6 +77,7 @@ static void unpack_f16(Emitter *e, int pair, int low, int high)
 static int *unpack(Emitter *e, const Frag *frag, DType dtype)
 {
     if (f8_is(dtype)) return f8_unpack(e, frag, dtype);
+    if (in_is(dtype)) return in_unpack(e, dtype, frag->packed, frag->n);
     int *f = fr_fresh(e, REG_F, frag->n);
     for (int i = 0; i < frag->n / 2; i++) {
         if (dtype == DT_BF16) unpack_bf16(e, frag->packed[i], f[2 * i], f[2 * i + 1]);

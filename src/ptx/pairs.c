@@ -7,6 +7,7 @@
 #include "ptx/emit.h"
 #include "ptx/global.h"
 #include "ptx/integer.h"
+#include "ptx/stretch.h"
 
 /* Where the lane's pair of columns is, moved right by whole chunks; bytes: of an element. */
 static LanePlace pair_place(Emitter *e, const TileValue *v, int bytes, int chunks)
@@ -74,7 +75,11 @@ static void put_integers(Emitter *e, const TileValue *v, Pairs *pairs, DType t)
 void pr_put(Emitter *e, const TileOp *op)
 {
     const TileValue *v = op->args[0];
-    SharedTile tile = sh_stage(op->args[1], op->index);
+    SharedTile tile = sh_put(e, op);
+    if (st_in_shared(v, &tile)) {
+        st_put(e, op, &tile);
+        return;
+    }
     if (!pairs_in_shared(e, op, v, tile.type)) return;
     Pairs pairs = pairs_new(e, v, &tile);
     if (in_is(tile.type->dtype)) {
@@ -114,6 +119,10 @@ void pr_move(Emitter *e, const TileOp *op)
     if (!sh_view(e, op->args[0], &tile)) {
         if (op->args[0]->type.space == SPACE_REGISTER) fr_alias(e, v, op->args[0]);
         else em_fail(e, op->loc, TW0803, "a move from shared memory needs a view");
+        return;
+    }
+    if (st_in_shared(v, &tile)) {
+        st_move(e, op, &tile);
         return;
     }
     if (!pairs_in_shared(e, op, v, tile.type)) return;

@@ -30,12 +30,25 @@ static bool can_take_part(Emitter *e, const TileOp *op, const TileValue *whole, 
     return false;
 }
 
+/* Whether anything but moves into registers reads it, or a slice of it. */
+static bool is_operand(const TileBlock *block, const TileValue *v)
+{
+    for (int i = 0; i < block->ops.len; i++) {
+        const TileOp *op = block->ops.data[i];
+        for (int k = 0; k < op->n_regions; k++)
+            if (is_operand(op->regions[k], v)) return true;
+        for (int k = 0; k < op->n_args; k++)
+            if (op->args[k] == v && op->kind != TILE_MOVE) return true;
+    }
+    return false;
+}
+
 void el_slice(Emitter *e, const TileOp *op)
 {
     const TileValue *a = op->args[0], *v = op->results[0];
     SharedTile tile;
     if (a->type.space == SPACE_SHARED) {
-        if (sh_view(e, v, &tile) && tile.row0 % 8 == 0 && tile.chunk0 % 2 == 0
+        if (sh_view(e, v, &tile) && tile.row0 % 8 == 0 && (tile.chunk0 % 2 == 0 || !is_operand(e->kernel->body, v))
             && op->col0 * dtype_bytes(v->type.dtype) % 16 == 0)
             return;
         em_fail(e, op->loc, TW0803, "a slice of a shared tile begins at a multiple of 8 rows and 32 bytes");

@@ -4,7 +4,9 @@
  * Communication Instructions: mbarrier"):
  *
  *   full    one arrival, the producer's, which says how many bytes the bulk copies
- *           will bring; its phase ends when they have all come
+ *           will bring; its phase ends when they have all come. Of a producer that puts
+ *           tiles there itself an arrival of each warp, behind a fence: who awaits the
+ *           stage may be the tensor cores (PTX ISA, "Async proxy")
  *   empty   an arrival of each warp that reads the stage
  *
  * A role goes round the stages by itself. Where it is are two registers for each
@@ -47,6 +49,17 @@ int64_t rg_barriers(const TileKernel *kernel, const TileOp *ring)
 
 /* ---- who takes part ----------------------------------------------------------------- */
 
+static bool acquires(const TileBlock *block, const TileValue *ring)
+{
+    for (int i = 0; i < block->ops.len; i++) {
+        const TileOp *op = block->ops.data[i];
+        if (op->kind == TILE_ACQUIRE && op->args[0] == ring) return true;
+        for (int k = 0; k < op->n_regions; k++)
+            if (acquires(op->regions[k], ring)) return true;
+    }
+    return false;
+}
+
 /* Warps that give a stage of a copy back. */
 static int readers(const Emitter *e, const TileOp *roles, const TileOp *ring, int copy)
 {
@@ -55,6 +68,14 @@ static int readers(const Emitter *e, const TileOp *roles, const TileOp *ring, in
         for (int k = 0; k < tile_instances(e->kernel, roles->roles[i].per); k++)
             if (tile_consumes(e->program, roles, i, k, ring->results[0], copy)) warps += roles->roles[i].warps;
     return warps;
+}
+
+/* Arrivals that fill a stage. */
+static int writers(const TileOp *roles, const TileOp *ring)
+{
+    for (int i = 0; i < roles->n_regions; i++)
+        if (acquires(roles->regions[i], ring->results[0])) return ro_is_copier(roles, i) ? 1 : roles->roles[i].warps;
+    return 1;
 }
 
 void rg_init(Emitter *e, const TileOp *roles)
@@ -66,7 +87,7 @@ void rg_init(Emitter *e, const TileOp *roles)
         int n = tile_places(ring), stages = ring->results[0]->type.stages;
         for (int k = 0; k < 2 * n; k++)
             em(e, "mbarrier.init.shared::cta.b64 [%s+%lld], %d;", e->smem, (long long)at + k * BARRIER_BYTES,
-               k < n ? 1 : readers(e, roles, ring, (k - n) / stages));
+               k < n ? writers(roles, ring) : readers(e, roles, ring, (k - n) / stages));
     }
 }
 
@@ -88,10 +109,11 @@ static Phase new_phase(Emitter *e, int first)
     return phase;
 }
 
-static RingPlace *place_of(Emitter *e, const TileOp *op)
+/* The ring is the operation's argument k. */
+static RingPlace *place_in(Emitter *e, const TileOp *op, int k)
 {
-    const TileOp *ring = op->args[0]->def;
-    RingPlace **places = &e->rings[op->args[0]->id];
+    const TileOp *ring = op->args[k]->def;
+    RingPlace **places = &e->rings[op->args[k]->id];
     if (!*places) *places = arena_array(e->arena, RingPlace, ring->count);
     RingPlace *place = &(*places)[copy_of(op)];
     if (place->stage) return place;
@@ -99,6 +121,11 @@ static RingPlace *place_of(Emitter *e, const TileOp *op)
     em_before(e, "mov.b32 %s, 0;", place->stage);
     place->phase = new_phase(e, op->kind == TILE_ACQUIRE);
     return place;
+}
+
+static RingPlace *place_of(Emitter *e, const TileOp *op)
+{
+    return place_in(e, op, 0);
 }
 
 /* The stage's number among all of the ring's, as an expression: copy * stages + stage. */
@@ -183,26 +210,38 @@ void rg_acquire(Emitter *e, const TileOp *op)
     const Aff *number = hold(e, op, place);
     rg_wait(e, barrier_address(e, op, number, true), place->phase);
     vec_push(e->arena, &place->held, number);
-    em(e, "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%s], %lld;", barrier_address(e, op, number, false),
+    if (e->alone) em(e, "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%s], %lld;", barrier_address(e, op, number, false),
        (long long)lay_shared_bytes(t->rows, t->cols, dtype_bytes(t->dtype)));
     next_stage(e, place->stage, place->phase, t->stages);
 }
 
+const Aff *rg_held(Emitter *e, const TileOp *op, int arg)
+{
+    RingPlace *place = place_in(e, op, arg);
+    if (place->held.len > 0) return place->held.data[place->held.len - 1];
+    em_fail(e, op->loc, TW0803, "a stage of a ring that is written outside of acquire and filled");
+    return aff_const(e->program->aff, 0);
+}
+
 const Aff *rg_acquired(Emitter *e, const TileOp *op, const char **barrier)
 {
-    RingPlace *place = place_of(e, op);
-    if (place->held.len == 0) {
-        em_fail(e, op->loc, TW0803, "a copy into a ring outside of acquire and filled");
-        return aff_const(e->program->aff, 0);
-    }
-    const Aff *number = place->held.data[place->held.len - 1];
-    *barrier = barrier_address(e, op, number, false);
+    const Aff *number = rg_held(e, op, 0);
+    if (!e->failed) *barrier = barrier_address(e, op, number, false);
     return number;
+}
+
+/* Of what lanes put there each shows its own, then their warp arrives. */
+static void show(Emitter *e, const TileOp *op)
+{
+    em(e, "fence.proxy.async.shared::cta;");
+    em(e, "bar.warp.sync -1;");
+    em(e, "@%s mbarrier.arrive.shared::cta.b64 _, [%s];", e->first_lane, barrier_address(e, op, rg_held(e, op, 0), false));
 }
 
 void rg_filled(Emitter *e, const TileOp *op)
 {
     RingPlace *place = place_of(e, op);
+    if (!e->alone) show(e, op);
     if (place->held.len) place->held.len--;
 }
 

@@ -44,6 +44,7 @@ void rg_init(Emitter *e, const TileOp *roles);
 int64_t rg_barriers(const TileKernel *kernel, const TileOp *ring);
 void rg_wait(Emitter *e, const char *address, Phase phase);
 void rg_acquire(Emitter *e, const TileOp *op);
+const Aff *rg_held(Emitter *e, const TileOp *op, int arg); /* the stage that is acquired, of the ring that is this argument */
 /* The stage that a copy goes to and the address of its full barrier. */
 const Aff *rg_acquired(Emitter *e, const TileOp *op, const char **barrier);
 void rg_filled(Emitter *e, const TileOp *op);

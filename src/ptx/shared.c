@@ -9,11 +9,21 @@
  * begins is part of the immediate as well, so that buffers that are read in the
  * same pattern share those registers.
  */
-#include "ptx/emit.h"
+#include "ptx/roles.h"
 
 SharedTile sh_stage(const TileValue *buffer, const Aff *index)
 {
     return (SharedTile){&buffer->type, buffer->def->offset, index, 0, 0};
+}
+
+SharedTile sh_put(Emitter *e, const TileOp *op)
+{
+    const TileValue *buffer = op->args[1];
+    const Aff *index = buffer->def->kind == TILE_RING ? rg_held(e, op, 1) : op->index;
+    SharedTile tile = sh_stage(buffer, index);
+    tile.row0 = op->row0;
+    tile.chunk0 = op->col0 * dtype_bytes(buffer->type.dtype) / 16;
+    return tile;
 }
 
 bool sh_view(const Emitter *e, const TileValue *v, SharedTile *tile)

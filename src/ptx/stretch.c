@@ -1,4 +1,4 @@
-/* stretch.c: tiles in rows to and from global memory.
+/* stretch.c: tiles in rows to and from memory.
  *
  * A lane's stretch, k neighbours of a row (lay.h, LAY_ROWS), is one access of up to
  * 16 bytes, or several. All that are inside are started before the first is used.
@@ -8,6 +8,8 @@
  *   @inside ld.global.v4.b32 {...}, [a];  ...all stretches
  *   rows end between stretches? -> done
  *   first inside but not last? -> its elements, each under its own predicate
+ *
+ * In shared memory a stretch lies in chunks of 16 bytes.
  */
 #include "ptx/stretch.h"
 
@@ -20,6 +22,7 @@ typedef struct Stretches {
     const TileValue *v;
     const int *regs;     /* fp32: a register a value; else words */
     const char **texts;  /* a store's fp32 operands; NULL: regs */
+    DType dtype;
     int k, bytes, count; /* values a stretch, bytes a value, stretches */
     const char *corner;
 } Stretches;
@@ -44,7 +47,7 @@ static const Aff *ends_between(Emitter *e, const Stretches *s)
 
 static Stretches stretches_of(Emitter *e, const TileOp *op, const TileValue *v)
 {
-    Stretches s = {.op = op, .v = v, .k = v->type.layout.k, .bytes = dtype_bytes(op->tensor->dtype)};
+    Stretches s = {.op = op, .v = v, .k = v->type.layout.k, .bytes = dtype_bytes(op->tensor->dtype), .dtype = op->tensor->dtype};
     s.count = lay_fragment_values(v->type.layout, v->type.rows, v->type.cols) / s.k;
     s.corner = cp_lane_corner(e, op, v);
     return s;
@@ -58,7 +61,7 @@ static int words_in(const Stretches *s)
 static const char *reg_text(Emitter *e, const Stretches *s, int i)
 {
     if (s->texts) return s->texts[i];
-    return em_name(e, s->op->tensor->dtype == DT_F32 ? REG_F : REG_R, s->regs[i]);
+    return em_name(e, s->dtype == DT_F32 ? REG_F : REG_R, s->regs[i]);
 }
 
 /* "{a, b, c, d}" or "a" */
@@ -79,7 +82,7 @@ static int access_words(int left)
 
 static const char *access_type(const Stretches *s, int words)
 {
-    bool f32 = s->op->tensor->dtype == DT_F32;
+    bool f32 = s->dtype == DT_F32;
     return words == 4 ? f32 ? "v4.f32" : "v4.b32" : words == 2 ? f32 ? "v2.f32" : "v2.b32" : f32 ? "f32" : "b32";
 }
 
@@ -177,16 +180,10 @@ static void move_all(Emitter *e, const Stretches *s, bool load)
 
 /* ---- whole tiles --------------------------------------------------------------------- */
 
-void st_load(Emitter *e, const TileOp *op)
+/* What was loaded, as arithmetic wants it. */
+static void keep_words(Emitter *e, const TileValue *v, DType t, int *regs)
 {
-    const TileValue *v = op->results[0];
-    DType t = op->tensor->dtype;
-    Stretches s = stretches_of(e, op, v);
-    Frag *frag = fr_new(e, v);
-    int *regs = fr_fresh(e, t == DT_F32 ? REG_F : REG_R, frag->n * s.bytes / 4);
-    s.regs = regs;
-    move_all(e, &s, true);
-    frag = &e->frags[v->id];
+    Frag *frag = &e->frags[v->id];
     if (t == DT_F32) {
         frag->f = regs;
     } else if (in_is(t)) {
@@ -199,19 +196,99 @@ void st_load(Emitter *e, const TileOp *op)
     }
 }
 
+/* What is to be stored. */
+static void find_words(Emitter *e, Stretches *s, DType t)
+{
+    int n = e->frags[s->v->id].n;
+    if (t == DT_F32) {
+        s->texts = arena_array(e->arena, const char *, n);
+        for (int i = 0; i < n; i++) s->texts[i] = fr_operand(e, s->v, i);
+    } else if (in_is(t)) {
+        s->texts = in_pack(e, t, s->v);
+    } else {
+        s->regs = fr_packed(e, s->v, t);
+    }
+}
+
+void st_load(Emitter *e, const TileOp *op)
+{
+    const TileValue *v = op->results[0];
+    DType t = op->tensor->dtype;
+    Stretches s = stretches_of(e, op, v);
+    Frag *frag = fr_new(e, v);
+    int *regs = fr_fresh(e, t == DT_F32 ? REG_F : REG_R, frag->n * s.bytes / 4);
+    s.regs = regs;
+    move_all(e, &s, true);
+    keep_words(e, v, t, regs);
+}
+
 void st_store(Emitter *e, const TileOp *op)
 {
     const TileValue *v = op->args[0];
-    DType t = op->tensor->dtype;
-    int n = e->frags[v->id].n;
     Stretches s = stretches_of(e, op, v);
-    if (t == DT_F32) {
-        s.texts = arena_array(e->arena, const char *, n);
-        for (int i = 0; i < n; i++) s.texts[i] = fr_operand(e, v, i);
-    } else if (in_is(t)) {
-        s.texts = in_pack(e, t, v);
-    } else {
-        s.regs = fr_packed(e, v, t);
-    }
+    find_words(e, &s, op->tensor->dtype);
     move_all(e, &s, false);
+}
+
+/* ---- shared memory ----------------------------------------------------------------------- */
+
+/* A lane whose stretches are whole chunks moves one at once. */
+bool st_in_shared(const TileValue *v, const SharedTile *tile)
+{
+    const Layout *l = &v->type.layout;
+    int bytes = dtype_bytes(tile->type->dtype);
+    return l->kind == LAY_ROWS && v->type.cols > 1 && l->k * bytes % WIDEST == 0 && bytes <= 4 && tile->type->dtype != DT_BOOL;
+}
+
+/* Where the lane's rows are, and the first of its chunks. */
+static LanePlace lane_in_shared(Emitter *e, const TileValue *v, int bytes)
+{
+    AffCtx *aff = e->program->aff;
+    const char *row = em_new(e, REG_R), *chunk = em_new(e, REG_R);
+    em_at(e, 0, "mov.b32 %s, %s;", row, v->type.rows > 1 ? ix_value(e, aff_of(aff, ix_lane_row(e, v->type.layout, v->type.rows))) : "0");
+    em_at(e, 0, "shr.u32 %s, %s, %d;", chunk, ix_value(e, aff_of(aff, ix_lane_col(e, v->type.layout, v->type.cols))),
+          bytes == 1 ? 4 : bytes == 2 ? 3 : 2);
+    return (LanePlace){.row = row, .chunk = chunk};
+}
+
+static void move_chunks(Emitter *e, const Stretches *s, const SharedTile *tile, bool load)
+{
+    LanePlace place = lane_in_shared(e, s->v, s->bytes);
+    int words = words_in(s);
+    const char *type = s->dtype == DT_F32 ? "v4.f32" : "v4.b32";
+    for (int i = 0; i < s->count; i++)
+        for (int w = 0; w < words; w += WIDEST / 4) {
+            int row, col;
+            fr_place(s->v, i * s->k, &row, &col);
+            const char *at = sh_address(e, tile, &place, row, (col * s->bytes + w * 4) / WIDEST);
+            const char *values = list(e, s, i * words + w, WIDEST / 4);
+            if (load) em(e, "ld.shared.%s %s, %s;", type, values, at);
+            else em(e, "st.shared.%s %s, %s;", type, at, values);
+        }
+}
+
+static Stretches shared_stretches(const TileOp *op, const TileValue *v, DType t)
+{
+    Stretches s = {.op = op, .v = v, .k = v->type.layout.k, .bytes = dtype_bytes(t), .dtype = t};
+    s.count = lay_fragment_values(v->type.layout, v->type.rows, v->type.cols) / s.k;
+    return s;
+}
+
+void st_move(Emitter *e, const TileOp *op, const SharedTile *tile)
+{
+    const TileValue *v = op->results[0];
+    DType t = tile->type->dtype;
+    Stretches s = shared_stretches(op, v, t);
+    int n = fr_new(e, v)->n, *regs = fr_fresh(e, t == DT_F32 ? REG_F : REG_R, n * s.bytes / 4);
+    s.regs = regs;
+    move_chunks(e, &s, tile, true);
+    if (t == DT_F32) e->frags[v->id].f = regs;
+    else e->frags[v->id].packed = regs; /* as words: several tiles may be on their way before the first is computed with */
+}
+
+void st_put(Emitter *e, const TileOp *op, const SharedTile *tile)
+{
+    Stretches s = shared_stretches(op, op->args[0], tile->type->dtype);
+    find_words(e, &s, tile->type->dtype);
+    move_chunks(e, &s, tile, false);
 }

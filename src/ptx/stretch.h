@@ -36,5 +36,9 @@ void qd_store(Emitter *e, const TileOp *op);
 bool st_can(Emitter *e, const TileOp *op, const TileValue *v);
 void st_load(Emitter *e, const TileOp *op);
 void st_store(Emitter *e, const TileOp *op);
+/* Whether a tile moves in chunks of 16 bytes from or to shared memory. */
+bool st_in_shared(const TileValue *v, const SharedTile *tile);
+void st_move(Emitter *e, const TileOp *op, const SharedTile *tile);
+void st_put(Emitter *e, const TileOp *op, const SharedTile *tile);
 
 #endif

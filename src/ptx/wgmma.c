@@ -207,6 +207,17 @@ static const char *destination(Emitter *e, const int *acc, int first, int n, con
     return more ? arena_printf(e->arena, "%s, %s", list, registers(e, "%f", more, JOINED / 2)) : list;
 }
 
+/* Columns of an instruction. All of its registers must be among those that a thread starts with (ptxas, C7602),
+ * however many its role has. */
+static int columns_at_once(const Emitter *e, int cols)
+{
+    enum { BESIDE = 26 };
+    int most = 2 * (target_launch_registers(e->target, e->kernel->warps) - BESIDE), parts = 1;
+    if (most > TARGET_GROUP_COLUMNS) most = TARGET_GROUP_COLUMNS;
+    while ((cols + parts - 1) / parts > most || (parts > 1 && cols % (8 * parts))) parts++;
+    return cols > most ? cols / parts : TARGET_GROUP_COLUMNS;
+}
+
 void wg_issue(Emitter *e, const TileOp *op)
 {
     const TileValue *a = op->args[0], *b = op->args[1], *r = op->results[0];
@@ -236,8 +247,9 @@ void wg_issue(Emitter *e, const TileOp *op)
     int k = op->trans_a ? a->type.rows : a->type.cols;
     const char *type = type_name(b->type.dtype);
     em(e, "wgmma.fence.sync.aligned;");
-    for (int first = 0; first < r->type.cols; first += TARGET_GROUP_COLUMNS) {
-        int n = r->type.cols - first < TARGET_GROUP_COLUMNS ? r->type.cols - first : TARGET_GROUP_COLUMNS;
+    int columns = columns_at_once(e, r->type.cols);
+    for (int first = 0; first < r->type.cols; first += columns) {
+        int n = r->type.cols - first < columns ? r->type.cols - first : columns;
         for (int step = 0; step * x.step_k < k; step++) {
             const char *left = packed ? arena_printf(e->arena, "{%s}", registers(e, "%r", &packed[step * 4], 4))
                                       : descriptor(e, &x, step, 0);

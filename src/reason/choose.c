@@ -374,6 +374,7 @@ const Choice *plan_choose(Plan *plan, ReasonResult *result)
     if (plan->failed)
         return NULL;
     plan_find_steps(plan);
+    plan_find_prepared(plan);
     plan_find_live(plan);
     if (s.in_rows && (chosen = choose_in_rows(&s, result)))
         return chosen;

@@ -13,13 +13,51 @@ static bool is_brought(const Tile *tile)
     return tile && tile->shared && !tile->computed && !tile->loaded;
 }
 
-static bool divides(const Choice *c, const Steps *steps)
+/* Elements of a row that a lane moves at once, at most: 16 bytes. */
+static int elements_at_once(const Plan *plan)
+{
+    int bytes = 2;
+
+    for (int i = 0; i < plan->tensors.len; i++)
+        if (dtype_bytes(plan->tensors.data[i].dtype) < bytes)
+            bytes = dtype_bytes(plan->tensors.data[i].dtype);
+    return 16 / bytes;
+}
+
+/* Whether all of a kernel's warps can share a tile, each some rows: as accumulators lie, or with lanes beside each other that
+ * have 16 bytes of a row. */
+static bool is_shared_by_warps(const Plan *plan, const Choice *c, const Tile *tile)
+{
+    enum { LANES = 32, ATOM_ROWS = 16 };
+    int64_t rows = c->size[tile->row->id], cols = c->size[tile->col->id];
+
+    for (int lanes = 1; lanes <= LANES; lanes *= 2)
+        if (rows % (c->warps * LANES / lanes) == 0 && cols % (elements_at_once(plan) * lanes) == 0)
+            return true;
+    return rows % (ATOM_ROWS * c->warps) == 0;
+}
+
+/* One that a warpgroup prepares, a slab of rows after the other; and in the entry for any alignment all warps. */
+static bool is_prepared(const Plan *plan, const Choice *c, const Tile *tile)
+{
+    return tile && tile->prepared && tile->shared && dtype_bytes(tile->shared_dtype) == 2 && c->size[tile->row->id] % TARGET_GROUP_ROWS == 0 &&
+           is_shared_by_warps(plan, c, tile);
+}
+
+static bool has_roles(const Plan *plan)
+{
+    const Schedule *schedule = plan->options->schedule;
+
+    return !schedule || schedule->value[SCHED_ROLES] != SCHED_ROLES_OFF;
+}
+
+static bool divides(const Plan *plan, const Choice *c, const Steps *steps)
 {
     for (int i = 0; i < steps->len; i++) {
         const Step *step = &steps->data[i];
         const Stmt *s = step->stmt;
 
-        if (!divides(c, &step->body) || !divides(c, &step->orelse))
+        if (!divides(plan, c, &step->body) || !divides(plan, c, &step->orelse))
             return false;
         if (step->known && step->class == OPC_COL_REDUCE)
             return false;
@@ -27,7 +65,7 @@ static bool divides(const Choice *c, const Steps *steps)
             continue;
         const Tile *a = step->args[0], *b = step->args[1], *r = step->result;
         bool bytes = b && dtype_bytes(b->shared_dtype) == 1, turned = plan_transposed(s->args[0]);
-        if (!a || !r || !is_brought(b) || (turned && !is_brought(a)) || (bytes && (turned || !plan_transposed(s->args[1]))))
+        if (!a || !r || !(is_brought(b) || (has_roles(plan) && is_prepared(plan, c, b))) || (turned && !is_brought(a)) || (bytes && (turned || !plan_transposed(s->args[1]))))
             return false;
         if (c->size[r->row->id] != (int64_t)c->warps / TARGET_GROUP_WARPS * TARGET_GROUP_ROWS || c->size[r->col->id] > TARGET_GROUP_COLUMNS)
             return false;
@@ -42,5 +80,5 @@ int plan_groups(Plan *plan, const Choice *c)
 
     if (!t->has_wgmma || c->warps % TARGET_GROUP_WARPS || c->warps_n > 1 || groups < 1 || groups > TARGET_GROUPS)
         return 0;
-    return divides(c, &plan->steps) ? groups : 0;
+    return divides(plan, c, &plan->steps) ? groups : 0;
 }

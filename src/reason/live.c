@@ -247,7 +247,7 @@ static void find_in(const Finder *f, const Steps *steps, bool in_loop)
             lives[t] = life_in(plan->arena, steps, &plan->tiles.data[t]);
     for (int i = 0; i < steps->len; i++) {
         const Step *step = &steps->data[i];
-        LivePoint point = {0};
+        LivePoint point = {.in_loop = in_loop};
 
         if (step->body.len)
             find_in(f, &step->body, in_loop || step->stmt->kind == STMT_FOR);

@@ -10,6 +10,8 @@
  *   exps     ex2 and its kin
  *   alu      other arithmetic
  *   traffic  bytes copied from L2 (or DRAM)
+ *   prepare  instructions of the warpgroup that makes operands for the others, which are four
+ *            warps' and so wait for themselves
  *
  * The most used one bounds the turn from below. The rest is hidden behind it as
  * far as independent warps are there to hide it: a block's own warps meet at a
@@ -34,6 +36,9 @@ enum {
     ALONE = 80,          /* of a turn of warps that no other block's run beside (seen there) */
     CHAIN_LATENCY = 200, /* from products to arithmetic and back */
     QUAD_STEPS = 2,      /* shuffles that reduce a row over the lanes that share it */
+    PREPARED_STAGES = 3, /* of operands that a warpgroup prepares */
+    SOFTMAX_REGS = 24,   /* that are to be left beside a softmax, where one more warpgroup prepares operands */
+    PLAIN_REGS = 24,     /* beside tiles, at least */
     ADDRESS_REGS = 26,  /* pointers, counters, predicates */
     READ_REGS = 12,     /* addresses of elements that are read at computed places */
     UNKNOWN_LENGTH = 4096,
@@ -49,11 +54,14 @@ static const double IDLE = 0.1;
 /* What a stage more smooths out, of what the first of them does not. */
 static const double STAGE_GAIN = 0.1;
 
+/* Of the rate at which four warps alone issue instructions: they wait for their own results. */
+static const double LONE_RATE = 0.5;
+
 /* Of wgmma's rate, that of mma.sync where there are both. */
 static const double WARP_RATE = 0.6;
 
 typedef struct Work {
-    double mma, shared, exps, alu, traffic; /* cycles */
+    double mma, shared, exps, alu, traffic, prepare; /* cycles */
 } Work;
 
 typedef struct Modeler {
@@ -62,7 +70,8 @@ typedef struct Modeler {
     const Target *t;
     int warps_m;
     Work *work;         /* of the region being walked */
-    double most;        /* registers of tiles where most are live */
+    double most;        /* registers of tiles where most are live, */
+    double looped;      /* and in loops alone */
     double fragments;   /* registers of operand fragments, the largest GEMM's */
     int scratch;        /* of the arithmetic that needs most in between */
     Habits habits;      /* of the code */
@@ -132,7 +141,9 @@ static void count_copies(Modeler *m, const Steps *steps, bool in_loop)
         if (s->kind == STMT_COPY && s->to_space == SPACE_SHARED) {
             int64_t bytes = shared_bytes_of(m, step->dest);
 
-            if (in_loop && s->space == SPACE_GLOBAL)
+            if (m->c->groups && in_loop && step->from && step->from->prepared)
+                m->c->ring_bytes += round_up(bytes * (m->c->stages < PREPARED_STAGES ? m->c->stages : PREPARED_STAGES), 1024);
+            else if (in_loop && s->space == SPACE_GLOBAL)
                 m->c->ring_bytes += round_up(bytes * ring_stages(m), 1024);
             else
                 m->c->resident_bytes += round_up(bytes, 1024);
@@ -151,6 +162,18 @@ static void count_shared(Modeler *m)
 
 /* ---- registers ----------------------------------------------------------------------------- */
 
+/* What is prepared another warpgroup has; beside one, what is only added to another product is that one's sum from the
+ * start, and of a row of numbers that outputs meet as many are loaded as are used soon. */
+static double live_registers(const Modeler *m, const Tile *tile, int bytes)
+{
+    enum { SOON = 32 };
+    double n = registers_of(m, tile, bytes);
+
+    if (!plan_prepares(m->plan, m->c))
+        return n;
+    return tile->prepared || tile->addend ? 0 : tile->row->kind == EXT_ONE && n > SOON ? SOON : n;
+}
+
 static void count_registers(Modeler *m)
 {
     for (int i = 0; i < m->plan->live.len; i++) {
@@ -158,10 +181,12 @@ static void count_registers(Modeler *m)
         double live = 0;
 
         for (int k = 0; k < point->tiles.len; k++)
-            live += registers_of(m, point->tiles.data[k].tile, point->tiles.data[k].bytes);
+            live += live_registers(m, point->tiles.data[k].tile, point->tiles.data[k].bytes);
         if (point->loaded && !m->t->has_cp_async) /* all of it is on its way at once */
             live += (double)shared_bytes_of(m, point->loaded) / (4 * WARP * m->c->warps);
         m->most = fmax(m->most, live);
+        if (point->in_loop)
+            m->looped = fmax(m->looped, live);
     }
 }
 
@@ -389,9 +414,9 @@ static void add_copy(Modeler *m, const Step *step)
 
 static double bound_of(const Work *w, const char **limiter)
 {
-    const double values[] = {w->mma, w->shared, w->exps, w->alu, w->traffic};
+    const double values[] = {w->mma, w->shared, w->exps, w->alu, w->traffic, w->prepare};
     static const char *const names[] = {"tensor cores", "shared-memory bandwidth", "exponentials", "arithmetic",
-                                        "copies from L2"};
+                                        "copies from L2", "operands that are prepared"};
     int most = 0;
 
     for (int i = 1; i < (int)TW_COUNT(values); i++)
@@ -470,12 +495,30 @@ static void add_loop(Modeler *m, const Step *step)
     }
 }
 
+/* What another warpgroup does beside those that multiply. */
+static void add_prepared(Modeler *m, const Step *step)
+{
+    Modeler apart = *m;
+    Work mine = {0};
+
+    apart.work = &mine;
+    if (step->stmt->kind == STMT_COPY)
+        add_copy(&apart, step);
+    else
+        add_compute(&apart, step);
+    m->work->prepare += (mine.alu + mine.exps) / LONE_RATE;
+    m->work->shared += mine.shared;
+    m->work->traffic += mine.traffic;
+}
+
 static void add_steps(Modeler *m, const Steps *steps)
 {
     for (int i = 0; i < steps->len; i++) {
         const Step *step = &steps->data[i];
 
-        if (step->stmt->kind == STMT_COPY)
+        if (m->c->groups && step->prepared)
+            add_prepared(m, step);
+        else if (step->stmt->kind == STMT_COPY)
             add_copy(m, step);
         else if (step->stmt->kind == STMT_COMPUTE)
             add_compute(m, step);
@@ -608,6 +651,8 @@ static bool fragments_fit(Modeler *m)
     for (int i = 0; i < m->plan->tiles.len; i++) {
         const Tile *tile = &m->plan->tiles.data[i];
 
+        if (m->c->groups && tile->prepared)
+            continue; /* rows of it are shared as may be (src/pass/prepare.c) */
         if (tile->reg && (!side_fits(m, tile, "rows", m->c->size[tile->row->id], m->warps_m, m->t->mma_m) ||
                           !side_fits(m, tile, "columns", m->c->size[tile->col->id], m->c->warps_n, m->t->mma_n)))
             return false;
@@ -665,19 +710,50 @@ static void count_all_registers(Modeler *m)
 
     count_registers(m);
     c->registers = (int)(m->most + m->fragments + held_registers(m) + kept_operands(m) + ADDRESS_REGS) + m->scratch;
-    if (c->groups)
+    if (plan_prepares(m->plan, c)) /* nothing is prepared outside of loops, nor read ahead there */
+        c->registers = ADDRESS_REGS + (int)fmax(m->most + m->scratch, m->looped + operand_registers(m, &m->plan->steps));
+    else if (c->groups)
         c->registers += (int)operand_registers(m, &m->plan->steps);
+}
+
+/* In the kernel for any alignment, whose warps make all operands themselves (src/check/capacity.c counts so, too). */
+static bool plain_fits(Modeler *m)
+{
+    double kept = 0, most = 0;
+
+    for (int i = 0; i < m->plan->tiles.len; i++) {
+        const Tile *tile = &m->plan->tiles.data[i];
+        double n = tile->reg ? registers_of(m, tile, 4) : 0;
+
+        if (tile->accumulated)
+            kept += n;
+        else if (tile->prepared)
+            most = fmax(most, n);
+    }
+    if (kept + most + PLAIN_REGS <= m->t->regs_per_thread)
+        return true;
+    misfit(m, MISFIT_REGISTERS, "needs %.0f registers a thread for tiles where its warps make all operands; there are %d", kept + most,
+           m->t->regs_per_thread - PLAIN_REGS);
+    return false;
 }
 
 static bool registers_fit(Modeler *m)
 {
     const Choice *c = m->c;
     int there = m->t->regs_per_thread - (m->plan->options->roomy ? PLAN_SPARE_REGS : 0);
-    int share = c->groups ? target_group_registers(m->t, c->groups, copies_in(&m->plan->steps, false)) : 0;
+    int share = c->groups ? target_group_registers(m->t, c->groups, copies_in(&m->plan->steps, false), plan_prepares(m->plan, c)) : 0;
 
+    if (plan_prepares(m->plan, c) && m->main.exps > 0) /* seen with less: ptxas makes products wait for each other */
+        share -= SOFTMAX_REGS;
     if (c->groups && c->registers > share) {
         misfit(m, MISFIT_REGISTERS, "needs about %d registers a thread (%.0f of tiles); %d warpgroups beside one that "
                "copies have %d", c->registers, m->most, c->groups, share);
+        return false;
+    }
+    if (plan_prepares(m->plan, c) && !plain_fits(m))
+        return false;
+    if (m->plan->options->roomy && plan_prepares(m->plan, c) && c->groups < 2 && m->work->exps + m->main.exps > 0) {
+        misfit(m, MISFIT_SHARE, "has one warpgroup that multiplies beside two that do not");
         return false;
     }
     int excess = c->registers + (c->groups ? 0 : plan_doubt(m->plan, c, m->habits)) - there;
@@ -701,9 +777,9 @@ void plan_rate(Plan *plan, Choice *c)
     Modeler m = {.plan = plan, .c = c, .t = plan->options->target, .warps_m = c->warps / c->warps_n, .work = &root};
 
     c->misfit = FITS;
+    c->groups = plan_groups(plan, c);
     if (!fragments_fit(&m))
         return;
-    c->groups = plan_groups(plan, c);
     count_shared(&m);
     if (!shared_fits(&m))
         return;

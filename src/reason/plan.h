@@ -59,6 +59,8 @@ typedef struct Tile {
     bool first_operand;        /* GEMM reads it from registers */
     bool multiplied;           /* GEMM reads the shared copy, */
     DType operand_dtype;       /* which has this type where it is computed in fp32 */
+    bool prepared;             /* in registers only for second operands that may be made apart: prepared.c */
+    bool addend;               /* a product that is only added to another: prepared.c */
     Pad pad_row, pad_col;      /* while walking: of the newest copy */
     bool product;              /* while writing: made of a GEMM's result, so an accumulator fragment */
     bool operand_form;         /* while writing: reshaped */
@@ -86,6 +88,7 @@ typedef struct Steps {
 struct Step {
     const Stmt *stmt;
     const Tile **args, **with;   /* the tiles that they name, or NULL */
+    bool prepared;               /* it makes such a tile */
     bool known, gemm;            /* COMPUTE: of the table, so that it has a class */
     OpClass class;
     const Tile *result;          /* COMPUTE */
@@ -106,6 +109,7 @@ typedef struct LiveTile {
 typedef struct LivePoint {
     VEC(LiveTile) tiles;
     const Tile *loaded; /* outside of loops, into shared memory */
+    bool in_loop;
 } LivePoint;
 
 enum { PLAN_MAX_EXTENTS = 64, PLAN_DEPTH = 64, PLAN_REPLACED = 2000 };
@@ -284,6 +288,10 @@ void plan_op_cost(OpId op, double *plain, double *special);
 int plan_groups(Plan *plan, const Choice *choice);
 /* steps.c: what statements name; before the first choice is rated. */
 void plan_find_steps(Plan *plan);
+/* prepared.c: what a warpgroup may make that does not multiply; behind plan_find_steps. */
+void plan_find_prepared(Plan *plan);
+/* Whether a choice has one. */
+bool plan_prepares(const Plan *plan, const Choice *choice);
 /* Which tiles are live where; behind plan_find_steps. */
 void plan_find_live(Plan *plan);
 /* Whether rows must lie whole in a warp. */

@@ -83,10 +83,17 @@ int target_copier_registers(const Target *t, int groups, int copies)
     return (groups > 2 ? 32 : 24) + (copies > FEW_COPIES ? REGISTER_STEP * groups : 0);
 }
 
-int target_group_registers(const Target *t, int groups, int copies)
+int target_preparer_registers(const Target *t, int groups)
 {
-    int launched = target_launch_registers(t, (groups + 1) * TARGET_GROUP_WARPS);
-    int each = ((groups + 1) * launched - target_copier_registers(t, groups, copies)) / groups / REGISTER_STEP * REGISTER_STEP;
+    (void)t;
+    return groups > 2 ? 72 : 88;
+}
+
+int target_group_registers(const Target *t, int groups, int copies, bool prepares)
+{
+    int all = groups + 1 + prepares, launched = target_launch_registers(t, all * TARGET_GROUP_WARPS);
+    int others = target_copier_registers(t, groups, copies) + (prepares ? target_preparer_registers(t, groups) : 0);
+    int each = (all * launched - others) / groups / REGISTER_STEP * REGISTER_STEP;
 
     return each < t->regs_per_thread ? each : t->regs_per_thread / REGISTER_STEP * REGISTER_STEP;
 }

@@ -72,8 +72,10 @@ int target_launch_registers(const Target *t, int warps);
 /* Registers of a thread where a block has so many warpgroups that compute and one that
  * copies, which has the rest (PTX ISA, setmaxnreg: multiples of 8). Of tiles that it copies those that
  * a loop streams count twice, since each has a stage of its own. */
-int target_group_registers(const Target *t, int groups, int copies);
+int target_group_registers(const Target *t, int groups, int copies, bool prepares);
 int target_copier_registers(const Target *t, int groups, int copies);
+/* Of a thread of a warpgroup more that prepares operands for the others (`prepares`). */
+int target_preparer_registers(const Target *t, int groups);
 /* "fp16, bf16": of 16 and 8 bits, as a list. */
 const char *target_dtypes(Arena *arena, const Target *t);
 /* Says that t lacks an element type, and what to do: another that it has, to be written where

@@ -1,0 +1,162 @@
+/* test_prepare.c: second operands that arithmetic makes, prepared by a role of their own for
+ * warpgroups that multiply: at every level, under several schedules.
+ */
+#include "agree.h"
+#include "fixture.h"
+
+#include <cmocka.h>
+
+#include "texts.h"
+
+static char **words_of(Arena *arena, const char *text, int *n)
+{
+    char **words = arena_array(arena, char *, LEVEL_SETS);
+
+    for (*n = 0; *text;) {
+        size_t len = strcspn(text, " ");
+
+        assert_true(*n < LEVEL_SETS);
+        words[(*n)++] = arena_strndup(arena, text, len);
+        text += len + strspn(text + len, " ");
+    }
+    return words;
+}
+
+static void check(Arena *arena, const char *definition, DType dtype, const char *sets, const char *binds)
+{
+    LevelCase c = {.definition = definition, .dtype = dtype, .fill = FILL_NORMAL, .seed = 21, .target = "sm_90a"};
+    Settings settings = {0};
+    char **words = words_of(arena, sets, &c.n_sets);
+    int n;
+
+    for (int i = 0; i < c.n_sets; i++)
+        c.sets[i] = words[i];
+    words = words_of(arena, binds, &n);
+    for (int i = 0; i < n; i++)
+        assert_null(settings_add(arena, &settings, words[i]));
+    for (int i = 0; i < settings.list.len; i++)
+        levels_bind(&c, settings.list.data[i].name, settings.list.data[i].value);
+    expect_agreement(arena, &c);
+}
+
+static Chain *chain_of(Arena *arena, const Source *source, const char *sets)
+{
+    Diags *diags = diags_new(arena, source);
+    Chain *chain = chain_new(arena, syms_new(arena), aff_ctx_new(arena), diags, target_find("sm_90a"), DT_BF16);
+    int n;
+    char **words = words_of(arena, sets, &n);
+
+    for (int i = 0; i < n; i++)
+        assert_null(chain_set(chain, words[i]));
+    assert_true(chain_define(chain, source) && chain_fuse(chain) && chain_reason(chain, chain->sketch));
+    bool ok = chain_lower(chain, chain->code) && chain_schedule(chain);
+    if (!ok) diags_print(diags, stderr, false);
+    assert_true(ok);
+    return chain;
+}
+
+/* The tile IR that its kernel ends as, and whether that has the role. */
+static bool prepares(Arena *arena, const char *definition, const char *sets)
+{
+    Str text = str_new(arena);
+    Source source = {.path = "prepared.tl", .text = definition, .len = strlen(definition)};
+
+    tile_print(&text, chain_of(arena, &source, sets)->tile);
+    return strstr(str_text(&text), "    prepare (warps 4") != NULL;
+}
+
+/* Both that it is prepared and that it is right. */
+static void expect(Arena *arena, const char *definition, DType dtype, const char *sets, const char *binds)
+{
+    assert_true(prepares(arena, definition, sets));
+    check(arena, definition, dtype, sets, binds);
+}
+
+static const char *text_of(Arena *arena, const char *path)
+{
+    return source_at(arena, path)->text;
+}
+
+/* ---- weights --------------------------------------------------------------------------- */
+
+/* One warpgroup that multiplies to three; slabs of 64 and of 128 rows; one stage to four. */
+static void weights_of_8_bits(void **state)
+{
+    static const char *const sets[] = {
+        "BM=64 BN=64 BK=64 warps=4 stages=1",   "BM=128 BN=128 BK=64 warps=8 stages=2", "BM=128 BN=256 BK=64 warps=8 stages=4",
+        "BM=64 BN=192 BK=64 warps=4 stages=2", "BM=128 BN=128 BK=32 warps=8 stages=3",
+    };
+    Arena *arena = ((Fixture *)*state)->arena;
+
+    for (size_t i = 0; i < TW_COUNT(sets); i++) {
+        const char *all = arena_printf(arena, "N=320 K=%d warps_n=1 %s", i % 2 ? 256 : 208, sets[i]);
+
+        if (!strstr(sets[i], "BN=256")) expect(arena, text_of(arena, "ops/gemm_weight_only.tl"), DT_BF16, all, "M=150");
+        expect(arena, text_of(arena, "ops/gemm_weight_int8.tl"), DT_BF16, arena_printf(arena, "%s Group=32", all), "M=70");
+        expect(arena, text_of(arena, "ops/gemm_weight_int8.tl"), i % 2 ? DT_F16 : DT_BF16, all, "M=130");
+    }
+}
+
+/* A zero point, the other way round, in shared memory as fp16, with a scale of the launch. */
+static void weights_otherwise(void **state)
+{
+    static const char *const weights[] = {
+        "Compute Define Z (N, K) as zero[row]\n  Compute Subtract W, Z and get D\n  Compute GEMM X, D.T and get Y",
+        "Compute Define Z (N, K) as zero[row]\n  Compute Subtract W, Z and get D\n  Compute Multiply D, gain and get new D\n  Compute GEMM X, D.T and get Y",
+        "Compute Define Z (N, K) as groups[row, col div 32] * groups[row, col div 64 + 1]\n  Compute Subtract W, Z and get D\n  Compute GEMM X, D.T and get Y",
+        "Compute Define Z (N, K) as zero[row]\n  Compute Multiply W, Z and get D\n  Compute Silu D and get new D\n  Compute GEMM X, D.T and get Y",
+    };
+    Arena *arena = ((Fixture *)*state)->arena;
+
+    for (size_t i = 0; i < TW_COUNT(weights); i++)
+        expect(arena,
+               arena_printf(arena, "Operator other\n  Input X (M, K)\n  Input W (N, K) uint8\n  Input zero (N) fp32\n  Input groups (N, 4) fp32\n  Output Y (M, N)\n"
+                                   "  Param gain = 0.5\n  %s\nend\n", weights[i]),
+               DT_F16, "N=192 K=128 BM=128 BN=128 BK=64 warps=8 warps_n=1 stages=3", "M=140");
+}
+
+/* ---- keys -------------------------------------------------------------------------------- */
+
+static void rotated_keys(void **state)
+{
+    static const int lengths[][2] = {{150, 190}, {1, 300}, {200, 1}, {70, 0}};
+    static const char *const sets[] = {"BM=64 BN=64 warps=4 stages=2", "BM=64 BN=64 warps=4 stages=3 skew=off"};
+    Arena *arena = ((Fixture *)*state)->arena;
+
+    for (size_t i = 0; i < TW_COUNT(lengths); i++)
+        expect(arena, text_of(arena, "ops/rotary_attention.tl"), DT_F16, arena_printf(arena, "Half=32 q_heads=2 kv_heads=1 %s", sets[i % 2]),
+               arena_printf(arena, "batch=1 q_len=%d kv_len=%d", lengths[i][0], lengths[i][1]));
+}
+
+/* Rows are summed before the first of their elements is ready. */
+static void normalized_keys(void **state)
+{
+    Arena *arena = ((Fixture *)*state)->arena;
+
+    expect(arena, text_of(arena, "ops/qk_norm_attention.tl"), DT_F16, "HeadDim=64 q_heads=2 kv_heads=1 BM=128 BN=128 warps=8", "batch=1 q_len=150 kv_len=190");
+    expect(arena, text_of(arena, "ops/qk_norm_attention.tl"), DT_F16, "HeadDim=64 q_heads=2 kv_heads=1 BM=128 BN=64 warps=8", "batch=1 q_len=150 kv_len=290");
+    expect(arena, text_of(arena, "ops/qk_norm_attention.tl"), DT_F16, "HeadDim=128 q_heads=1 kv_heads=1 BM=64 BN=64 warps=4", "batch=1 q_len=70 kv_len=100");
+}
+
+/* ---- what is not prepared ------------------------------------------------------------------ */
+
+/* What a product gave, or what another operation reads as well, is not apart. */
+static void others_are_not(void **state)
+{
+    Arena *arena = ((Fixture *)*state)->arena;
+    const char *sets = "N=128 K=128 BM=128 BN=128 BK=64 warps=8 warps_n=1 stages=2 roles=off";
+
+    assert_false(prepares(arena, text_of(arena, "ops/gemm_weight_only.tl"), sets));
+    check(arena, text_of(arena, "ops/gemm_weight_only.tl"), DT_BF16, sets, "M=150");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(weights_of_8_bits, setup, teardown), cmocka_unit_test_setup_teardown(weights_otherwise, setup, teardown),
+        cmocka_unit_test_setup_teardown(rotated_keys, setup, teardown),      cmocka_unit_test_setup_teardown(normalized_keys, setup, teardown),
+        cmocka_unit_test_setup_teardown(others_are_not, setup, teardown),
+    };
+
+    return cmocka_run_group_tests_name("prepare", tests, NULL, NULL);
+}

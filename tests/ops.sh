@@ -114,6 +114,11 @@ report "decode: one kernel when asked for" $?
 "$tw" gen ops/gemm.tl --set N=512 --set K=4096 --bind M=16 --target sm_90a --cubin=never -o "$dir/few" >"$dir/out" 2>&1 </dev/null &&
     grep -q '^  BM = 16$' "$dir/few/gemm.code.tl" && grep -q '^Kernel gemm_combine' "$dir/few/gemm.code.tl"
 report "gemm: small tiles, in parts, for few rows" $?
+"$tw" gen ops/attention.tl --set q_heads=4 --set kv_heads=4 --set HeadDim=64 --bind q_len=200 --bind kv_len=333 --target sm_90a --explain \
+    --cubin=never -o "$dir/some" >"$dir/out" 2>&1 </dev/null && ! grep -q '^  launch ' "$dir/out" &&
+    "$tw" gen ops/attention.tl --set q_heads=4 --set kv_heads=4 --set HeadDim=64 --bind batch=1 --bind q_len=200 --bind kv_len=333 --target sm_90a \
+        --explain --cubin=never -o "$dir/all" >"$dir/out" 2>&1 </dev/null && grep -q '^  launch  *q_len=200 batch=1 kv_len=333 ' "$dir/out"
+report "attention: what it is chosen for is said, where all of the grid is known" $?
 "$tw" gen ops/gemm.tl --set N=512 --set K=4096 --bind M=8192 --target sm_90a --cubin=never -o "$dir/many" >"$dir/out" 2>&1 </dev/null &&
     grep -q '^  BM = 128$' "$dir/many/gemm.code.tl" && ! grep -q '^Kernel gemm_combine' "$dir/many/gemm.code.tl"
 report "gemm: large tiles for many rows" $?

@@ -64,15 +64,6 @@ static bool few_rows(const Plan *plan)
     return false;
 }
 
-/* Whether all blocks are counted: of few, each has to keep much on its way. */
-static bool grid_expected(const Plan *plan)
-{
-    for (int i = 0; i < plan->grid.len; i++)
-        if (!plan->grid.data[i]->expected)
-            return false;
-    return true;
-}
-
 static void read_forced(Search *s)
 {
     int value;
@@ -80,7 +71,7 @@ static void read_forced(Search *s)
     s->warps_from = s->gemm && !few_rows(s->plan) && !plan_whole_cols(s->plan) ? 4 : 1;
     s->warps_to = s->gemm && s->plan->options->target->has_wgmma ? 16 : 8;
     s->stages_from = 1;
-    s->stages_to = s->gemm && grid_expected(s->plan) ? 8 : 4;
+    s->stages_to = s->gemm && plan_expects_launch(s->plan) ? 8 : 4; /* of few blocks, each has to keep much on its way */
     if (forced_number(s->plan, "warps", 1, 16, &value))
         s->warps_from = s->warps_to = value;
     if (forced_number(s->plan, "stages", 1, 8, &value))
@@ -369,6 +360,7 @@ const Choice *plan_choose(Plan *plan, ReasonResult *result)
     const Choice *chosen;
     Choice *best;
 
+    plan_settle_launch(plan);
     s.in_rows = !s.gemm && plan_in_rows(plan);
     read_forced(&s);
     if (plan->failed)

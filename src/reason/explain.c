@@ -160,6 +160,30 @@ static void explain_schedule(Explainer *e)
         because(e, "schedule", "auto", arena_printf(e->plan->arena, "left to the passes: %s", str_text(&open)));
 }
 
+/* A dimension may be spread over blocks and streamed as well. */
+static bool named_before(const Plan *plan, int i)
+{
+    for (int k = 0; k < i; k++)
+        if (plan->extents.data[k]->dim_name && strcmp(plan->extents.data[k]->dim_name, plan->extents.data[i]->dim_name) == 0)
+            return true;
+    return false;
+}
+
+/* Sizes that are not compiled in, but chosen for. */
+static void explain_launch(Explainer *e)
+{
+    Str sizes = str_new(e->plan->arena);
+
+    for (int i = 0; i < e->plan->extents.len; i++) {
+        const Extent *extent = e->plan->extents.data[i];
+
+        if (extent->expected > extent->known && extent->dim_name && !named_before(e->plan, i))
+            str_printf(&sizes, "%s%s=%lld", sizes.len ? " " : "", extent->dim_name, (long long)extent->expected);
+    }
+    if (sizes.len)
+        because(e, "launch", str_text(&sizes), "what the tiles are chosen for; other sizes are as right");
+}
+
 void plan_explain(Plan *plan, const Choice *c, const Added *added, ReasonResult *result)
 {
     Explainer e = {plan, c, plan->options->target, result};
@@ -179,6 +203,7 @@ void plan_explain(Plan *plan, const Choice *c, const Added *added, ReasonResult 
         else if (extent->kind == EXT_WHOLE)
             explain_whole(&e, extent);
     }
+    explain_launch(&e);
     explain_parts(&e, &plan->unit->body);
     explain_warps(&e);
     explain_memory(&e);

@@ -5,6 +5,8 @@
  *   - few have more of L2 each, as far as a multiprocessor's port goes;
  *   - what no other block reads comes from DRAM, whose bandwidth all share;
  *   - a tile may be larger than its tensor.
+ * Where some sizes of the grid are missing, others that the launch is said to give are left out: what is known of a
+ * part of a launch is often but a shape to try the kernel at.
  */
 #include "reason/plan.h"
 
@@ -13,17 +15,36 @@
 enum {
     UNKNOWN_LENGTH = 4096,
     UNKNOWN_ENTRIES = 32,
-    L2_SHARE = 64,  /* bytes a clock that a multiprocessor takes from L2 where all do (seen on an H200) ... */
-    L2_PORT = 128,  /* ... and where few do (a guess, with which small grids were chosen well) */
-    L2_LINE = 128,  /* bytes */
-    OUTSIDE = 3     /* rows past the end of a tensor, of a tensor map's box: each takes as long as so many (seen there) */
+    L2_LINE = 128, /* bytes */
+    OUTSIDE = 3    /* rows past the end of a tensor, of a tensor map's box: each takes as long as so many (seen there) */
 };
+
+/* What a multiprocessor takes from L2, over its share of the rate that many large products read at (l2_gbs): where all of
+ * them read (64 bytes a clock, seen on an H200), and where few do (a guess, with which small grids were chosen well). */
+static const double L2_ALL = 1.7, L2_FEW = 3.4;
 
 /* Of the blocks that read a tile, those that read it near enough in time to one of them. */
 static const double TOGETHER = 0.8;
 
 /* What reads get of the memory's bandwidth (seen on an H200). */
 static const double DRAM_SHARE = 0.85;
+
+bool plan_expects_launch(const Plan *plan)
+{
+    bool all = true;
+
+    for (int i = 0; i < plan->grid.len; i++)
+        all &= plan->grid.data[i]->expected > 0;
+    return all;
+}
+
+void plan_settle_launch(Plan *plan)
+{
+    bool all = plan_expects_launch(plan);
+
+    for (int i = 0; i < plan->extents.len && !all; i++)
+        plan->extents.data[i]->expected = plan->extents.data[i]->known;
+}
 
 static double length_of(const Extent *extent, double unknown)
 {
@@ -85,11 +106,11 @@ static double cycles_in_grid(const Plan *plan, const Choice *c, double blocks, c
 {
     const Target *t = plan->options->target;
     double bytes = bytes_of(c, step), active = fmin(blocks, t->sms), readers = readers_of(plan, c, step->copied);
-    double row = (double)c->size[step->copied->col->id] * dtype_bytes(step->tensor->dtype);
+    double share = t->l2_gbs / (t->sms * t->clock_ghz), row = (double)c->size[step->copied->col->id] * dtype_bytes(step->tensor->dtype);
 
     if (row < L2_LINE) /* a part of a line takes as long as all of it */
         bytes *= L2_LINE / row;
-    double near = bytes / fmin(L2_PORT, (double)L2_SHARE * t->sms / active);
+    double near = bytes / (share * fmin(L2_FEW, L2_ALL * t->sms / active));
     double far = bytes * active / (1 + TOGETHER * (readers - 1)) / (DRAM_SHARE * t->dram_gbs / t->clock_ghz);
 
     return fmax(near, far);

@@ -269,7 +269,10 @@ int plan_products(const Steps *steps);
 /* The best choice; NULL when none fits: a diagnostic was recorded. */
 const Choice *plan_choose(Plan *plan, ReasonResult *result);
 void plan_rate(Plan *plan, Choice *choice);
-/* grid.c: what is known of the launch. Tiles along an extent; of an unknown one, as many as it often has. */
+/* grid.c: what is known of the launch. Whether all sizes of the grid are, and if not, only what is compiled in is. */
+bool plan_expects_launch(const Plan *plan);
+void plan_settle_launch(Plan *plan);
+/* Tiles along an extent; of an unknown one, as many as it often has. */
 double plan_turns(const Choice *choice, const Extent *extent);
 /* Into how many parts the rating takes loops to be cut (plan->parts). */
 double plan_parts_assumed(const Plan *plan);

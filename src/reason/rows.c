@@ -136,10 +136,10 @@ static double inside(const RowSearch *s, const Extent *extent)
 
 static double turns_of(const RowSearch *s, const Extent *extent)
 {
-    double unknown = extent->kind < EXT_ROWS ? UNKNOWN_ENTRIES
-                     : extent->kind == EXT_LOOP && s->plan->range.typical ? (double)s->plan->range.typical
-                                                                          : UNKNOWN_LENGTH;
-    double length = extent->expected > 0 ? (double)extent->expected : unknown;
+    double unknown = extent->kind < EXT_ROWS ? UNKNOWN_ENTRIES : UNKNOWN_LENGTH;
+    double length = extent->kind == EXT_LOOP && s->plan->range.typical ? (double)s->plan->range.typical
+                    : extent->expected > 0                             ? (double)extent->expected
+                                                                       : unknown;
 
     return ceil(length / size_of(s, extent));
 }

@@ -61,6 +61,7 @@ Chain *chain_like(Arena *arena, const Chain *like, Diags *diags)
     copy_settings(arena, &chain->settings, &like->settings);
     copy_settings(arena, &chain->own, &like->own);
     copy_settings(arena, &chain->run_with, &like->run_with);
+    chain->only_tried = like->only_tried;
     chain->schedule = like->schedule;
     return chain;
 }
@@ -224,6 +225,12 @@ static int parts_wanted(Chain *chain)
     return parts;
 }
 
+/* Sizes of the launch that choices are made for; NULL: none. */
+static const Settings *launch_of(const Chain *chain)
+{
+    return chain->only_tried ? NULL : &chain->run_with;
+}
+
 /* The settings without the sizes of the launch, or with those that it will have. */
 static Settings *settings_for(Chain *chain, bool launch)
 {
@@ -240,7 +247,7 @@ static Settings *settings_for(Chain *chain, bool launch)
 /* By the sizes that are compiled in or that the kernel will be run with. */
 static int parts_by_model(Chain *chain, const Program *sketch)
 {
-    ReasonOptions options = {.target = chain->target, .settings = settings_for(chain, true), .launch = &chain->run_with,
+    ReasonOptions options = {.target = chain->target, .settings = settings_for(chain, !chain->only_tried), .launch = launch_of(chain),
                              .dtype = chain->settings.dtype, .roomy = true};
 
     return reason_parts(chain->arena, chain->syms, sketch, &options);
@@ -368,7 +375,7 @@ bool chain_fuse(Chain *chain)
 /* Sketches become code; code that stands beside a definition is code already. */
 static ReasonResult *reason_all(Chain *chain, Program *program)
 {
-    ReasonOptions options = {.target = chain->target, .settings = &chain->settings, .launch = &chain->run_with,
+    ReasonOptions options = {.target = chain->target, .settings = &chain->settings, .launch = launch_of(chain),
                              .dtype = chain->settings.dtype, .schedule = &chain->schedule};
     ReasonResult *result;
 

@@ -36,7 +36,8 @@ typedef struct Chain {
     Settings settings;      /* all that were given, and the dtype */
     Settings own;           /* without the reasoner's choices that were forced */
     Schedule schedule;      /* choices of the passes that are forced */
-    Settings run_with;      /* sizes left to the launch that it is meant for */
+    Settings run_with;      /* sizes left to the launch that it is meant for, ... */
+    bool only_tried;        /* ... or no more than a shape to try it at: nothing is chosen for them */
     const char *name;       /* of the definition or the kernel */
     const char *failure;    /* NULL, or why the last function failed without a diagnostic */
     bool keep_snapshots;

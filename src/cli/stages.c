@@ -9,6 +9,7 @@ Chain *session_chain(Session *s)
     Chain *chain = chain_new(s->arena, s->syms, s->aff, s->diags, o->target, o->dtype);
 
     chain->edits = true;
+    chain->only_tried = o->trial;
     for (int i = 0; i < o->sets.len; i++) {
         const char *error = chain_set(chain, o->sets.data[i]);
 

@@ -100,9 +100,37 @@ static void masks_decide_indices(void **state)
     }
 }
 
+/* What a turn adds whose elements are all masked, and whether the loop leaves such turns out. */
+static const struct Turn {
+    const char *added;
+    bool left_out;
+} TURNS[] = {
+    {"    %P = exp2 %T : fp32<64x32>\n", true},
+    {"    %E = exp2 %T : fp32<64x32>\n    %P = divide %E, %Z else 0 : fp32<64x32>\n", true},
+    {"    %E = exp2 %T : fp32<64x32>\n    %P = divide %E, %Z else 1 : fp32<64x32>\n", false},
+    {"    %E = exp2 %T : fp32<64x32>\n    %P = divide %E, %Z : fp32<64x32>\n", false},
+    {"    %E = exp2 %T : fp32<64x32>\n    %P = divide %Z, %E else 0 : fp32<64x32>\n", false},
+};
+
+static void dead_turns_go(void **state)
+{
+    Arena *arena = ((Fixture *)*state)->arena;
+    for (size_t i = 0; i < TW_COUNT(TURNS); i++) {
+        const char *text = arena_printf(arena, "    %%Z = rowsum %%S along columns : fp32<64x1>\n    %%T = mask %%S where j * 32 + col <= m * 64 + row else -inf : fp32<64x32>\n"
+                                        "%s    %%R = rowsum %%P along columns : fp32<64x1>\n    %%L2 = add %%L1, %%R : fp32<64x1>\n    yield %%L2\n  }\n"
+                                        "  store %%L, Y[m * 64 : rows, 0 : cols]\n", TURNS[i].added);
+        TileProgram *program = parse_tail(arena, HEAD, text, TURNS[i].added);
+        Str shown = str_new(arena);
+        assert_true(pass_mask(program, program->kernels.data[0], NULL, NULL));
+        tile_print(&shown, program);
+        if (TURNS[i].left_out == (strstr(str_text(&shown), "for j = 0:ceil(n / 32)") != NULL)) fail_msg("%s%s", TURNS[i].added, str_text(&shown));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(tiles_escape_masks, setup, teardown),
-                                       cmocka_unit_test_setup_teardown(masks_decide_indices, setup, teardown)};
+                                       cmocka_unit_test_setup_teardown(masks_decide_indices, setup, teardown),
+                                       cmocka_unit_test_setup_teardown(dead_turns_go, setup, teardown)};
     return cmocka_run_group_tests_name("mask", tests, NULL, NULL);
 }

@@ -156,7 +156,9 @@ static Fact element_fact(const Facts *facts, const TileOp *op)
         Fact b = fact_of(facts, op->args[1]), c = fact_of(facts, op->args[2]);
         return b.kind == CONSTANT && is_number(c, b.number) ? b : (Fact){UNKNOWN, 0, 0};
     }
-    if (op->n_args == 2 && !op->has_else) {
+    if (op->has_else) /* a quotient of 0 is 0, and so is what stands for one by 0 */
+        return is_number(a, 0) && op->number == 0 ? a : (Fact){UNKNOWN, 0, 0};
+    if (op->n_args == 2) {
         Fact f = element_of_two(op->op, a, fact_of(facts, op->args[1]));
         /* A carried value is only itself at its own shape. */
         if (f.kind == CARRIED) {

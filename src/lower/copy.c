@@ -113,7 +113,7 @@ static void copy_in(Lower *lo, const Stmt *s)
     Place p = {0};
     const Aff *where;
     double otherwise;
-    if (!lo_place(lo, s, allocated, !shared, &p)) return;
+    if (!lo_place(lo, s, allocated, &p)) return;
     if (allocated && (allocated->rows != p.rows || allocated->cols != p.cols)) {
         lo_fail(lo, TW0719, s->span, "a tile of %d x %d is copied into an allocation of %d x %d", p.rows, p.cols,
                 allocated->rows, allocated->cols);
@@ -153,7 +153,7 @@ static void copy_out(Lower *lo, const Stmt *s)
     }
     TileValue *v = value_to_store(lo, s);
     Place p = {0};
-    if (!lo_place(lo, s, &v->type, true, &p)) return;
+    if (!lo_place(lo, s, &v->type, &p)) return;
     if (p.rows != v->type.rows || p.cols != v->type.cols) {
         lo_fail(lo, TW0719, s->span, "a tile of %d x %d is copied to a place of %d x %d", v->type.rows, v->type.cols,
                 p.rows, p.cols);

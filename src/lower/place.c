@@ -267,7 +267,7 @@ static bool set_coords(Lower *lo, const Stmt *s, int n, Place *p)
     return true;
 }
 
-/* A vector lies as its register copy was allocated: down the rows or along them. */
+/* A vector lies as it was allocated: down the rows or along them. */
 static void orient(const TileType *allocated, Place *p)
 {
     if (!allocated || p->rows != 1 || allocated->cols != 1 || allocated->rows == 1) return;
@@ -287,7 +287,7 @@ static int allocated_shape(const TileType *allocated, int rank, int *extents)
     return vector ? 1 : 2;
 }
 
-bool lo_place(Lower *lo, const Stmt *s, const TileType *allocated, bool oriented, Place *p)
+bool lo_place(Lower *lo, const Stmt *s, const TileType *allocated, Place *p)
 {
     int extents[TENSOR_MAX_RANK] = {0}, n = 0;
     if (!find_view(lo, s, &p->view)) return false;
@@ -300,7 +300,7 @@ bool lo_place(Lower *lo, const Stmt *s, const TileType *allocated, bool oriented
     if (!span_tile(lo, s, n, extents, p)) return false;
     find_rows(s, p);
     if (!set_coords(lo, s, n, p)) return false;
-    if (oriented) orient(allocated, p);
+    orient(allocated, p);
     return true;
 }
 

@@ -138,7 +138,7 @@ static TileOp *load_of(Lower *lo, const Stmt *s, const Local *local)
 {
     Place p = {0};
     if (s->space != SPACE_GLOBAL || s->otherwise) return NULL;
-    if (!lo_place(lo, s, local->in_shared ? &local->shared_type : NULL, false, &p)) return NULL;
+    if (!lo_place(lo, s, local->in_shared ? &local->shared_type : NULL, &p)) return NULL;
     TileType type = tile_type(p.view.tensor->dtype, p.rows, p.cols, SPACE_SHARED);
     TileOp *op = tile_op_new(lo->program, lo->kernel, TILE_LOAD, 0, NULL, 1, &type);
     const Aff *where = NULL;

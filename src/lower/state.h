@@ -195,8 +195,8 @@ TileValue *lo_gemm_operand(Lower *lo, const Expr *e, bool *transposed);
 
 /* place.c */
 /* Where the statement's tile lies; shapes that it leaves out are the allocation's.
- * oriented: a vector lies as it was allocated. False: diagnosed. */
-bool lo_place(Lower *lo, const Stmt *s, const TileType *allocated, bool oriented, Place *p);
+ * A vector lies as it was allocated. False: diagnosed. */
+bool lo_place(Lower *lo, const Stmt *s, const TileType *allocated, Place *p);
 Axis lo_place_axis(const Place *p, int d);
 /* The operation's tensor, coordinates and condition; where: more of it, or NULL. */
 void lo_place_set(Lower *lo, TileOp *op, const Place *p, const Aff *where);

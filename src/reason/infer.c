@@ -284,12 +284,25 @@ static const Extent *extent_named(Plan *plan, const Expr *dim)
     return extent ? extent : plan_extent(plan, EXT_WHOLE, dim);
 }
 
+bool plan_upright(const Stmt *copy, const PlanTensor *tensor)
+{
+    return copy->n_shape == 2 && copy->shape[0]->kind == EXPR_NAME && copy->shape[1]->kind == EXPR_INT && copy->shape[1]->i == 1 &&
+           expr_is_name(tensor->stmt->shape[tensor->rank - 1], copy->shape[0]->name);
+}
+
 /* Extents of the dimensions that a tensor's tiles cover in the loops at hand. */
 static bool tensor_extents(Plan *plan, const Stmt *copy, const PlanTensor *tensor, const Extent **row,
                          const Extent **col)
 {
+    if (plan_upright(copy, tensor)) {
+        *row = extent_of_dim(plan, copy, tensor, tensor->rank - 1);
+        *col = plan_extent(plan, EXT_ONE, NULL);
+        return *row != NULL;
+    }
+    bool has_rows = tensor->row >= 0 && tensor->row < tensor->rank - 1;
+
     *row = plan_by_rows(plan, copy) ? extent_named(plan, copy->shape[0])
-           : tensor->row >= 0       ? extent_of_dim(plan, copy, tensor, tensor->row)
+           : has_rows               ? extent_of_dim(plan, copy, tensor, tensor->row)
                                     : plan_extent(plan, EXT_ONE, NULL);
     *col = extent_of_dim(plan, copy, tensor, tensor->rank - 1);
     return *row && *col;

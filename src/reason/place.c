@@ -245,7 +245,8 @@ void plan_place(Plan *plan, const Choice *choice, const Stmt *from, const PlanTe
     copy->shape = arena_array(plan->arena, Expr *, tensor->rank);
     for (int d = 0; d < tensor->rank; d++) {
         const Coord *given = plan_covers(tensor, d) ? NULL : plan_coord(from, tensor, d);
-        const Extent *side = d == tensor->row ? tile->row : d == tensor->rank - 1 ? tile->col : NULL;
+        const Extent *last = plan_upright(from, tensor) ? tile->row : tile->col;
+        const Extent *side = d == tensor->rank - 1 ? last : d == tensor->row ? tile->row : NULL;
 
         if (d >= first)
             copy->shape[copy->n_shape++] = side ? plan_shape(plan, choice, side) : expr_int(plan->arena, 1);

@@ -43,7 +43,8 @@ typedef struct PlanTensor {
     const char *name;
     DType dtype;
     int rank;
-    int row; /* the dimension that a tile's rows cover, the last but one if no Copy says another; -1: none */
+    int row; /* the dimension that a tile's rows cover, the last but one if no Copy says another (the last: tiles
+              * are columns, or rows, along that alone); -1: none */
     bool is_output;
 } PlanTensor;
 
@@ -237,6 +238,8 @@ Extent *plan_in_grid(const Plan *plan, const char *dim);
 /* How much a Copy takes of a longer dimension d, one of the two that tiles cover: `Copy X (n, D) in
  * coordinate [cols = e]` takes the e-th D columns; NULL: all of it. */
 const Expr *plan_part(const Plan *plan, const Stmt *copy, const PlanTensor *tensor, int d);
+/* Whether the tiles of a Copy are columns along the tensor's last dimension: `Copy M (len, 1)`. */
+bool plan_upright(const Stmt *copy, const PlanTensor *tensor);
 /* Whether coordinates of a Copy name positions along what its shape names first, `Copy Kc (kv_len, D) as K in coordinate
  * [pages = Table[batch, kv_pos div page], page = kv_pos % page]`: each row of its tiles lies where they say of it. */
 bool plan_by_rows(const Plan *plan, const Stmt *copy);

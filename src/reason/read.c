@@ -478,6 +478,8 @@ static void read_sides(Plan *plan, const Stmt *copy, PlanTensor *tensor)
 {
     int named[2], n = 0;
 
+    if (plan_upright(copy, tensor))
+        tensor->row = tensor->rank - 1;
     for (int i = 0; i < copy->n_shape; i++) {
         int side = i == copy->n_shape - 1 ? tensor->rank - 1 : tensor->row;
         bool own = side >= 0 && copy->shape[i]->kind == EXPR_NAME && expr_is_name(tensor->stmt->shape[side], copy->shape[i]->name);

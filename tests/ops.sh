@@ -137,6 +137,10 @@ kernel attention_backward --dtype fp16 --target sm_75 --set causal=0
 report "attention_backward: tw gen says where the flow is from" $?
 "$tw" run ops/attention_backward.tl --set HeadDim=16 --bind q_len=5 --bind kv_len=7 >"$dir/out" 2>&1 </dev/null
 report "attention_backward: tw run executes the definition" $?
+# shellcheck disable=SC2046
+"$tw" gen $(heading attention_backward gen) --target sm_90a --cubin=never -o "$dir" >/dev/null 2>&1 </dev/null
+"$tw" emulate "$dir/attention_backward.sm_90a.ptx" --bind batch=2 --bind heads=2 --bind q_len=69 --bind kv_len=67 2>&1 </dev/null | grep -q 'wgmma.*cp.async.bulk'
+report "attention_backward: of any length workspaces have rows that bulk copies take" $?
 
 # shellcheck disable=SC2046
 "$tw" gen $(heading qk_norm_attention gen) --set HeadDim=128 --target sm_90a --cubin=never -o "$dir" >/dev/null 2>&1 </dev/null

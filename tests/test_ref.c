@@ -904,6 +904,10 @@ static void tensors(void **state)
     t = tensor_new(f->arena, "t", DT_F32, 2, (const int64_t[]){7, 0}, &error);
     assert_true(t && t->bytes == 0 && tensor_count(t) == 0);
     tensor_fill(t, FILL_NORMAL, 1);
+    t = tensor_new_rows(f->arena, "t", DT_F32, 3, (const int64_t[]){2, 3, 5}, 16, &error);
+    assert_true(t->dims[2] == 5 && t->strides[2] == 1 && t->strides[1] == 8 && t->strides[0] == 24 && t->bytes == 192);
+    t = tensor_new_rows(f->arena, "t", DT_F32, 1, (const int64_t[]){5}, 16, &error);
+    assert_true(t->bytes == 20);
 }
 
 static void fills(void **state)

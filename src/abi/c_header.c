@@ -225,6 +225,17 @@ static void put_args(const Header *h)
 
 /* ---- functions ---------------------------------------------------------------------- */
 
+/* A row's elements; of a workspace with those that let the next one begin where fast entries want it. */
+static void put_row(const Header *h, const AbiTensor *t)
+{
+    int each = t->workspace && t->rank > 1 ? t->alignment / dtype_bytes(t->dtype) : 1;
+    if (each > 1)
+        str_addc(h->out, '(');
+    ch_expr(h, t->dims[t->rank - 1]);
+    if (each > 1)
+        str_printf(h->out, " + %d) / %d * %d", each - 1, each, each);
+}
+
 static void put_contiguous(const Header *h)
 {
     const Abi *abi = h->abi;
@@ -237,7 +248,7 @@ static void put_contiguous(const Header *h)
         const AbiTensor *t = &abi->tensors.data[arg->tensor];
         str_printf(h->out, "    args->%s = ", h->fields[i]);
         if (arg->axis == t->rank - 2) {
-            ch_expr(h, t->dims[t->rank - 1]);
+            put_row(h, t);
         } else {
             str_printf(h->out, "tw_abi_mul(args->%s, ", h->fields[i + 1]);
             ch_expr(h, t->dims[arg->axis + 1]);
@@ -257,7 +268,10 @@ static void put_bytes(const Header *h, int tensor)
     str_printf(h->out, "    int64_t bytes = %d;\n    (void)args;\n", dtype_bytes(t->dtype));
     for (int axis = 0; axis < t->rank; axis++) {
         str_add(h->out, "    bytes = tw_abi_mul(bytes, ");
-        ch_expr(h, t->dims[axis]);
+        if (axis == t->rank - 1)
+            put_row(h, t);
+        else
+            ch_expr(h, t->dims[axis]);
         str_add(h->out, ");\n");
     }
     str_add(h->out, "    return bytes;\n}\n\n");

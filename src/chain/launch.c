@@ -85,7 +85,7 @@ bool launch_symbols(Arena *arena, const AffCtx *aff, const LaunchShape *shape, c
 }
 
 Tensor *launch_tensor(Arena *arena, const char *name, DType dtype, int rank, const Aff *const *dims,
-                      const int64_t *values, const char **error)
+                      const int64_t *values, int row_bytes, const char **error)
 {
     int64_t sizes[TENSOR_MAX_RANK];
 
@@ -95,5 +95,5 @@ Tensor *launch_tensor(Arena *arena, const char *name, DType dtype, int rank, con
             return NULL;
         }
     }
-    return tensor_new(arena, name, dtype, rank, sizes, error);
+    return tensor_new_rows(arena, name, dtype, rank, sizes, row_bytes, error);
 }

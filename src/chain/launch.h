@@ -24,8 +24,8 @@ bool launch_params(Arena *arena, const LaunchShape *shape, const Def *def, const
 /* The values of all symbols by id, for evaluating extents. */
 bool launch_symbols(Arena *arena, const AffCtx *aff, const LaunchShape *shape, const Def *def,
                     const AffSym *const *dims, int n, int64_t **values, const char **error);
-/* A tensor whose dimensions are expressions. */
+/* A tensor whose dimensions are expressions, and whose rows begin at multiples of so many bytes. */
 Tensor *launch_tensor(Arena *arena, const char *name, DType dtype, int rank, const Aff *const *dims,
-                      const int64_t *values, const char **error);
+                      const int64_t *values, int row_bytes, const char **error);
 
 #endif

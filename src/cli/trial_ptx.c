@@ -75,7 +75,7 @@ static bool emulate_memory(Trial *trial, Emulation *e, bool aligned, const char 
 
         e->tensors[i] = trial_tensor(trial, t->name);
         if (!e->tensors[i])
-            e->tensors[i] = launch_tensor(e->s->arena, t->name, t->dtype, t->rank, t->dims, values, error);
+            e->tensors[i] = launch_tensor(e->s->arena, t->name, t->dtype, t->rank, t->dims, values, t->alignment, error);
         if (!e->tensors[i])
             return false;
         e->addresses[i] = emu_memory_add(e->memory, t->name, e->tensors[i]->data,

@@ -14,7 +14,7 @@ bool tile_make_tensors(Session *s, const TileProgram *program, const LaunchShape
 
         if (tensors[i])
             continue;
-        tensors[i] = launch_tensor(s->arena, t->name, t->dtype, t->rank, t->dims, values, error);
+        tensors[i] = launch_tensor(s->arena, t->name, t->dtype, t->rank, t->dims, values, 0, error);
         if (!tensors[i])
             return false;
         if (t->written || t->workspace)

@@ -67,6 +67,22 @@ Tensor *tensor_new(Arena *arena, const char *name, DType dtype, int rank, const 
     return t;
 }
 
+Tensor *tensor_new_rows(Arena *arena, const char *name, DType dtype, int rank, const int64_t *dims, int row_bytes,
+                        const char **error)
+{
+    int64_t sizes[TENSOR_MAX_RANK], each = row_bytes / dtype_bytes(dtype);
+    Tensor *t;
+
+    if (rank < 2 || rank > TENSOR_MAX_RANK || each <= 1 || dims[rank - 1] < 0 || dims[rank - 1] > max_bytes)
+        return tensor_new(arena, name, dtype, rank, dims, error);
+    memcpy(sizes, dims, (size_t)rank * sizeof *sizes);
+    sizes[rank - 1] = (sizes[rank - 1] + each - 1) / each * each;
+    t = tensor_new(arena, name, dtype, rank, sizes, error);
+    if (t)
+        t->dims[rank - 1] = dims[rank - 1];
+    return t;
+}
+
 int64_t tensor_count(const Tensor *t)
 {
     int64_t count = 1;

@@ -22,6 +22,9 @@ typedef struct Tensor {
 /* Contiguous, zeroed; NULL with *error set when the size overflows or exceeds 16 GiB. */
 Tensor *tensor_new(Arena *arena, const char *name, DType dtype, int rank, const int64_t *dims,
                    const char **error);
+/* The same, but that rows begin at multiples of so many bytes. */
+Tensor *tensor_new_rows(Arena *arena, const char *name, DType dtype, int rank, const int64_t *dims, int row_bytes,
+                        const char **error);
 int64_t tensor_count(const Tensor *t);
 int64_t tensor_index(const Tensor *t, const int64_t *at); /* element offset */
 /* Steps the first `dims` coordinates of `at` to the next place in row-major order: rank of

@@ -52,7 +52,7 @@ static bool add_tensors(Emulation *e)
 
         e->tensors[i] = trial_find(t, a->name);
         if (!e->tensors[i])
-            e->tensors[i] = launch_tensor(t->arena, a->name, a->dtype, a->rank, a->dims, values, &error);
+            e->tensors[i] = launch_tensor(t->arena, a->name, a->dtype, a->rank, a->dims, values, a->alignment, &error);
         if (!e->tensors[i])
             return fail(e, TW1044, error, "");
         if (a->written)

@@ -157,7 +157,7 @@ static bool bind_tensors(Trial *t, Tensor **tensors, const char **error)
 
         tensors[i] = trial_find(t, tensor->name);
         if (!tensors[i])
-            tensors[i] = launch_tensor(t->arena, tensor->name, tensor->dtype, tensor->rank, tensor->dims, values, error);
+            tensors[i] = launch_tensor(t->arena, tensor->name, tensor->dtype, tensor->rank, tensor->dims, values, 0, error);
         if (!tensors[i])
             return false;
         if (tensor->written)

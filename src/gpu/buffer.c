@@ -64,6 +64,8 @@ static void set_strides(Tensor *t, Placing placing)
 {
     int order[TENSOR_MAX_RANK];
     int64_t stride = 1;
+    if (placing == PLACE_PLAIN)
+        return;
     memory_order(t, placing, order);
     for (int i = 0; i < t->rank; i++) {
         t->strides[order[i]] = stride;

@@ -93,7 +93,7 @@ enum { GUARD_BYTES = 64 << 10 };
 
 /* How a tensor lies in device memory. */
 typedef enum Placing {
-    PLACE_PLAIN,      /* no gaps, aligned as the driver does */
+    PLACE_PLAIN,      /* as on the host, without gaps but for those of workspaces; aligned as the driver does */
     PLACE_OFFSET,     /* no gaps, one element further: unaligned */
     PLACE_PADDED,     /* rows 8 elements apart: still aligned */
     PLACE_ODD,        /* rows 1 element apart: unaligned strides */

@@ -35,7 +35,7 @@ static bool make_hosts(Stand *s, const char **error)
         int64_t dims[TENSOR_MAX_RANK];
         if (t->workspace) {
             s->hosts[i] = abi_dims(abi, i, s->call.dims, dims)
-                              ? tensor_new(s->arena, t->name, t->dtype, t->rank, dims, error)
+                              ? tensor_new_rows(s->arena, t->name, t->dtype, t->rank, dims, t->alignment, error)
                               : NULL;
         } else {
             s->hosts[i] = named(s, t->name);

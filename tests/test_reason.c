@@ -603,6 +603,42 @@ static void what_ptxas_keeps_is_doubted(void **state)
     arena_free(t.arena);
 }
 
+/* Kernels of one name: of scores that go on in registers, or through shared memory, what the target does faster, or what
+ * fits at all. */
+static void of_several_ways_the_fastest_is_taken(void **state)
+{
+    static const char ways[] =
+        "Kernel sums\n  Input  Q (q_len, D)\n  Input  K (kv_len, D)\n  Input  G (q_len, D)\n  Output V (kv_len, D)\n"
+        "  Grid over kv_len\n  Copy K from global to shared\n"
+        "  for i over q_len\n    Copy Q from global to shared\n    Copy G from global to shared\n"
+        "    Compute GEMM K, Q.T and get S\n    Compute Exp S and get new S\n    Compute GEMM S, G and accumulate V\n  end\n"
+        "  Copy V from register to global\nend\n"
+        "Kernel sums\n  Input  Q (q_len, D)\n  Input  K (kv_len, D)\n  Input  G (q_len, D)\n  Output V (kv_len, D)\n"
+        "  Grid over kv_len\n  Copy K from global to shared\n"
+        "  for i over q_len\n    Copy Q from global to shared\n    Copy G from global to shared\n"
+        "    Compute GEMM Q, K.T and get S\n    Compute Exp S and get new S\n    Copy S from register to shared\n"
+        "    Compute GEMM S.shared.T, G and accumulate V\n  end\n"
+        "  Copy V from register to global\nend\n";
+    static const struct { const char *target, *set; bool fits, shared; } rows[] = {
+        {"sm_90a", "D=128", true, false}, {"sm_80", "D=512", true, true}, {"sm_80", "D=8192", false, false}};
+    Case t;
+    (void)state;
+
+    for (size_t i = 0; i < TW_COUNT(rows); i++) {
+        begin(&t);
+        ReasonResult *result = reason_text(&t, ways, rows[i].target, &rows[i].set, 1);
+        Str text = str_new(t.arena);
+        assert_int_equal(result != NULL, rows[i].fits);
+        if (result)
+            lang_print(&text, result->code);
+        else
+            assert_true(t.diags->list.len == 1 && t.diags->list.data[0].code == TW0611 && t.diags->list.data[0].span.start < 20);
+        assert_true(!result || result->code->units.len == 1);
+        assert_int_equal(strstr(str_text(&text), "S.shared.T") != NULL, rows[i].shared);
+        arena_free(t.arena);
+    }
+}
+
 static const char norm[] =
     "Kernel norm\n  Input X (M, N)\n  Output Y (M, N)\n  Grid over M\n"
     "  Copy X from global to register\n  Compute Square X and get X2\n  Compute RowSum X2 and get R\n"
@@ -924,6 +960,7 @@ int main(void)
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(known_good_choices);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(registers_are_as_ptxas_found);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(what_ptxas_keeps_is_doubted);
+    tests[n++] = (struct CMUnitTest)cmocka_unit_test(of_several_ways_the_fastest_is_taken);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(the_largest_blocks_of_rows_are_two);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(long_rows_have_several_blocks);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(whole_rows_are_padded_little);

@@ -237,6 +237,19 @@ static void add_tile(const Finder *f, LivePoint *point, const Steps *steps, int 
                  (LiveTile){tile, in_loop && whole->operand ? 2 : live_bytes(&steps->data[at], tile)});
 }
 
+static bool is_vector(const Tile *tile)
+{
+    return tile->row->kind < EXT_ROWS || tile->col->kind < EXT_ROWS;
+}
+
+/* Vectors that are read from shared memory come as their elements are wanted, some ahead. */
+static void add_brought(const Finder *f, LivePoint *point, const Step *step)
+{
+    for (int i = 0; is_elementwise(step) && i < step->stmt->n_args; i++)
+        if (step->args[i] && step->args[i]->shared && !step->args[i]->reg && is_vector(step->args[i]))
+            vec_push(f->plan->arena, &point->tiles, (LiveTile){step->args[i], 2});
+}
+
 static void find_in(const Finder *f, const Steps *steps, bool in_loop)
 {
     Plan *plan = f->plan;
@@ -258,6 +271,7 @@ static void find_in(const Finder *f, const Steps *steps, bool in_loop)
         for (int t = 0; t < plan->tiles.len; t++)
             if (plan->tiles.data[t].reg)
                 add_tile(f, &point, steps, i, in_loop, t, &lives[t]);
+        add_brought(f, &point, step);
         point.loaded = !in_loop && plan_fills_shared(step->stmt) ? step->dest : NULL;
         vec_push(plan->arena, &plan->live, point);
     }

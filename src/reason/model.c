@@ -252,17 +252,40 @@ static int copies_in(const Steps *steps, bool in_loop)
     return n;
 }
 
-/* Of operands that are computed: while a product reads one, the next is made (rotate.c). */
+static bool is_late(const Step *step)
+{
+    return step->gemm && step->args[0] && step->args[0]->first_operand && step->args[0]->computed;
+}
+
+/* Whether a product before the first one of an operand that is computed reads a tile that one from there on reads as
+ * well: such a turn stays as it is. */
+static bool shares_tiles(const Steps *steps)
+{
+    int cut = 0;
+
+    while (cut < steps->len && !is_late(&steps->data[cut]))
+        cut++;
+    for (int i = 0; i < cut; i++)
+        for (int k = cut; k < steps->len && steps->data[i].gemm; k++)
+            for (int n = 0; n < 2 && steps->data[k].gemm; n++)
+                for (int copy = 0; copy < cut && steps->data[k].args[n]; copy++)
+                    if (plan_fills_shared(steps->data[copy].stmt) && steps->data[copy].dest == steps->data[k].args[n] &&
+                        computes_with(&steps->data[i], steps->data[k].args[n]))
+                        return true;
+    return false;
+}
+
+/* Of operands that are computed: while a product reads one, the next is made, if the turn's products stand beside those
+ * of the next (rotate.c). */
 static double operand_registers(const Modeler *m, const Steps *steps)
 {
     double n = 0;
+    bool turned = !shares_tiles(steps);
 
     for (int i = 0; i < steps->len; i++) {
         const Step *step = &steps->data[i];
-        const Tile *a = step->gemm ? step->args[0] : NULL;
-
-        if (a && a->first_operand && a->computed)
-            n += registers_of(m, a, dtype_bytes(step->args[1]->shared_dtype));
+        if (turned && is_late(step))
+            n += registers_of(m, step->args[0], dtype_bytes(step->args[1]->shared_dtype));
         n = fmax(n, fmax(operand_registers(m, &step->body), operand_registers(m, &step->orelse)));
     }
     return n;

@@ -193,6 +193,9 @@ typedef struct Ranking {
 
 /* reason.c */
 Plan plan_for(Arena *arena, Syms *syms, const Program *sketch, const Unit *unit, const ReasonOptions *options, Diags *diags);
+/* ways.c: the sketch with one Kernel of each name, of several the one that the model thinks fastest; result: where it
+ * says why, or NULL. */
+const Program *plan_ways(Arena *arena, Syms *syms, const Program *sketch, const ReasonOptions *options, ReasonResult *result);
 /* rank.c: keeps a choice that fits, where a ranking is wanted. */
 void plan_rank(Plan *plan, const Choice *choice);
 

@@ -87,8 +87,10 @@ void reason_rank(Arena *arena, Syms *syms, const Program *sketch, const ReasonOp
                  ReasonRanking *result)
 {
     Diags *quiet = diags_new(arena, sketch->source);
-    bool several = count_kernels(sketch) > 1;
     double dearest = 0;
+
+    sketch = plan_ways(arena, syms, sketch, options, NULL);
+    bool several = count_kernels(sketch) > 1;
 
     *result = (ReasonRanking){0};
     for (int i = 0; i < sketch->units.len; i++) {

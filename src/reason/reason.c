@@ -113,6 +113,7 @@ ReasonResult *reason(Arena *arena, Syms *syms, const Program *sketch, const Reas
     ReasonResult *result = arena_new_of(arena, ReasonResult);
     Plan plan = {0};
 
+    sketch = plan_ways(arena, syms, sketch, options, result);
     result->code = arena_new_of(arena, Program);
     result->code->source = sketch->source;
     for (int i = 0; i < sketch->units.len; i++) {
@@ -137,6 +138,7 @@ const Diag *reason_misfit(Arena *arena, Syms *syms, const Program *sketch, const
 {
     Diags *quiet = diags_new(arena, sketch->source);
 
+    sketch = plan_ways(arena, syms, sketch, options, NULL);
     for (int i = 0; i < sketch->units.len; i++) {
         Plan plan = plan_for(arena, syms, sketch, sketch->units.data[i], options, quiet);
         ReasonResult unused = {.code = arena_new_of(arena, Program)};

@@ -1,0 +1,90 @@
+/* ways.c: of Kernels of one name, which are several ways to do the same, the one that takes least.
+ *
+ * What is best for a target may be no way at all for another, so that a sketch says both:
+ *
+ *   Kernel keys ... end    what is computed of scores goes on in registers
+ *   Kernel keys ... end    it goes through shared memory, where warps share columns
+ *
+ * Where none fits, the first one says why.
+ */
+#include "reason/plan.h"
+
+#include <math.h>
+
+static bool is_way(const Unit *unit, const char *name)
+{
+    return unit->kind == UNIT_KERNEL && strcmp(unit->name, name) == 0;
+}
+
+/* The place of the first Kernel of this name, and how many there are. */
+static int count_ways(const Program *sketch, const char *name, int *first)
+{
+    int n = 0;
+
+    for (int i = 0; i < sketch->units.len; i++)
+        if (is_way(sketch->units.data[i], name) && n++ == 0)
+            *first = i;
+    return n;
+}
+
+static double cost_of(Arena *arena, Syms *syms, const Program *sketch, const Unit *unit, const ReasonOptions *options)
+{
+    Diags *quiet = diags_new(arena, sketch->source);
+    const Unit *inlined = unit_inlined(arena, unit, quiet);
+    Plan plan = plan_for(arena, syms, sketch, inlined, options, quiet);
+    ReasonResult unused = {.code = arena_new_of(arena, Program)};
+    const Choice *choice = inlined && plan_read(&plan) && plan_infer(&plan) ? plan_choose(&plan, &unused) : NULL;
+
+    return choice ? choice->cost : INFINITY;
+}
+
+/* What is said of the choice: how much longer the next best takes. */
+static void explain_way(Arena *arena, const char *name, int way, int n, double least, double next, ReasonResult *result)
+{
+    const char *other = isinf(next) ? "no other fits" : arena_printf(arena, "the next best would take %.2f of its time", next / least);
+
+    vec_push(arena, &result->why, (Why){name, arena_printf(arena, "way %d of %d", way + 1, n), other});
+}
+
+/* The first one where none fits. */
+static Unit *cheapest(Arena *arena, Syms *syms, const Program *sketch, int first, int n, const ReasonOptions *options, ReasonResult *result)
+{
+    Unit *best = sketch->units.data[first];
+    double least = INFINITY, next = INFINITY;
+    int way = 0, chosen = 0;
+
+    for (int i = first; i < sketch->units.len; i++) {
+        if (!is_way(sketch->units.data[i], best->name))
+            continue;
+        double cost = cost_of(arena, syms, sketch, sketch->units.data[i], options);
+
+        next = cost < least ? least : cost < next ? cost : next;
+        if (cost < least) {
+            least = cost;
+            best = sketch->units.data[i];
+            chosen = way;
+        }
+        way++;
+    }
+    if (result && !isinf(least))
+        explain_way(arena, best->name, chosen, n, least, next, result);
+    return best;
+}
+
+const Program *plan_ways(Arena *arena, Syms *syms, const Program *sketch, const ReasonOptions *options, ReasonResult *result)
+{
+    Program *one = arena_new_of(arena, Program);
+    bool several = false;
+
+    *one = *sketch;
+    memset(&one->units, 0, sizeof one->units);
+    for (int i = 0; i < sketch->units.len; i++) {
+        Unit *unit = sketch->units.data[i];
+        int first = i, n = unit->kind == UNIT_KERNEL ? count_ways(sketch, unit->name, &first) : 1;
+
+        several |= n > 1;
+        if (first == i)
+            vec_push(arena, &one->units, n > 1 ? cheapest(arena, syms, sketch, first, n, options, result) : unit);
+    }
+    return several ? one : sketch;
+}

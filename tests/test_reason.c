@@ -413,6 +413,23 @@ static const char by_row[] =
     "  end\n"
     "  Compute Silu G and get new G\n  Compute Multiply G, U and get Y\n  Copy Y from register to global\nend\n";
 
+/* Transposed scores, an operand that is wanted as it was computed while a product reads it, and rows of numbers that a
+ * loop streams; earlier and later products share tiles. */
+static const char keys[] =
+    "Kernel keys\n"
+    "  Input  Q (b, q_len, D)\n  Input  K (b, kv_len, D)\n  Input  V (b, kv_len, D)\n  Input  G (b, q_len, D)\n"
+    "  Input  M (b, q_len) fp32\n  Input  R (b, q_len) fp32\n  Input  C (b, q_len) fp32\n"
+    "  Output X (b, kv_len, D)\n  Output Y (b, kv_len, D)\n  Grid over kv_len, b\n"
+    "  Copy K from global to shared\n  Copy V from global to shared\n"
+    "  for i over q_len\n"
+    "    Copy Q from global to shared\n    Copy G from global to shared\n    Copy M from global to shared\n"
+    "    Copy R from global to shared\n    Copy C from global to shared\n"
+    "    Compute GEMM K, Q.T and get S\n    Compute GEMM V, G.T and get T\n    Compute Subtract S, M and get new S\n"
+    "    Compute Exp S and get new S\n    Compute Multiply S, R and get new S\n    Compute GEMM S, G and accumulate Y\n"
+    "    Compute Subtract T, C and get new T\n    Compute Multiply S, T and get new T\n    Compute GEMM T, Q and accumulate X\n"
+    "  end\n"
+    "  Copy X from register to global\n  Copy Y from register to global\nend\n";
+
 /* What ptxas 13.0 made of a choice: the blocks for which it spilled nothing, 0 for none. */
 typedef struct Assembled {
     const char *sketch, *target, *sets[6];
@@ -455,6 +472,9 @@ static void registers_are_as_ptxas_found(void **state)
         {turned, "sm_90a", {"D=64", "BM=128", "BN=128", "warps=8", "stages=2"}, 1},
         {hidden, "sm_80", {"K=64", "N=64", "BM=64", "BN=64", "warps=4"}, 3},
         {by_row, "sm_80", {"BM=64", "BN=64", "BK=64", "warps=4", "stages=1"}, 2},
+        {keys, "sm_90a", {"D=128", "BM=128", "BN=64", "warps=8", "stages=2"}, 1},
+        {keys, "sm_90a", {"D=48", "BM=128", "BN=128", "warps=8", "stages=2"}, 0},
+        {keys, "sm_90a", {"D=64", "BM=192", "BN=64", "warps=12", "stages=2"}, 0},
     };
     Case t;
     (void)state;

@@ -595,12 +595,22 @@ static TileBlock *role_of(Specializer *s, const TileBlock *block, bool in_region
 
 /* ---- the whole ------------------------------------------------------------------------------ */
 
+/* Copies whose addresses the copier keeps: a vector is one box, and takes next to nothing. */
+static int count_copies(const Specializer *s)
+{
+    int n = 0;
+    for (int i = 0; i < s->streams.len; i++) {
+        const TileType *t = &s->streams.data[i].ring->type;
+        if (t->rows > 1 && t->cols > 1) n += s->streams.data[i].once ? 1 : 2;
+    }
+    return n;
+}
+
 /* A single warpgroup that computes has all the registers that a thread can have, if it is beside one other only. */
 static void set_roles(const Specializer *s, TileOp *roles)
 {
     bool share = s->groups > 1 || s->prepares;
-    int n = 0, last = roles->n_regions - 1;
-    for (int i = 0; i < s->streams.len; i++) n += s->streams.data[i].once ? 1 : 2;
+    int n = count_copies(s), last = roles->n_regions - 1;
     int copier = target_copier_registers(s->target, s->groups, n), each = target_group_registers(s->target, s->groups, n, s->prepares);
     roles->roles = arena_array(s->program->arena, TileRole, roles->n_regions);
     roles->roles[0] = (TileRole){.name = "load", .warps = TARGET_GROUP_WARPS, .regs = share ? copier : 0};

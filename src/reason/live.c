@@ -237,17 +237,41 @@ static void add_tile(const Finder *f, LivePoint *point, const Steps *steps, int 
                  (LiveTile){tile, in_loop && whole->operand ? 2 : live_bytes(&steps->data[at], tile)});
 }
 
-static bool is_vector(const Tile *tile)
+bool plan_is_vector(const Tile *tile)
 {
     return tile->row->kind < EXT_ROWS || tile->col->kind < EXT_ROWS;
 }
 
-/* Vectors that are read from shared memory come as their elements are wanted, some ahead. */
+/* Whether the first operand of product k is wanted as it was computed behind it, so that it is there twice. */
+static bool is_kept(const Steps *steps, int k)
+{
+    const Tile *a = steps->data[k].gemm ? steps->data[k].args[0] : NULL;
+    bool kept = false;
+
+    for (int i = k + 1; a && a->computed && a->first_operand && i < steps->len && !kept; i++) {
+        if (makes(&steps->data[i], a) && !step_reads(&steps->data[i], a))
+            return false;
+        kept = step_reads(&steps->data[i], a) && !multiplies(&steps->data[i], a);
+    }
+    return kept;
+}
+
+/* While products of warpgroups are under way their operands in registers are, too. */
+static void add_under_way(const Finder *f, LivePoint *point, const Steps *steps, int at)
+{
+    if (!f->plan->options->target->has_wgmma)
+        return;
+    for (int k = 0; k <= at; k++)
+        if (is_kept(steps, k))
+            vec_push(f->plan->arena, &point->tiles, (LiveTile){steps->data[k].args[0], k == at ? 4 : 2});
+}
+
+/* Vectors that are read from shared memory come as their elements are wanted, a few ahead. */
 static void add_brought(const Finder *f, LivePoint *point, const Step *step)
 {
     for (int i = 0; is_elementwise(step) && i < step->stmt->n_args; i++)
-        if (step->args[i] && step->args[i]->shared && !step->args[i]->reg && is_vector(step->args[i]))
-            vec_push(f->plan->arena, &point->tiles, (LiveTile){step->args[i], 2});
+        if (step->args[i] && step->args[i]->shared && !step->args[i]->reg && plan_is_vector(step->args[i]))
+            vec_push(f->plan->arena, &point->tiles, (LiveTile){step->args[i], 1});
 }
 
 static void find_in(const Finder *f, const Steps *steps, bool in_loop)
@@ -272,6 +296,8 @@ static void find_in(const Finder *f, const Steps *steps, bool in_loop)
             if (plan->tiles.data[t].reg)
                 add_tile(f, &point, steps, i, in_loop, t, &lives[t]);
         add_brought(f, &point, step);
+        if (in_loop)
+            add_under_way(f, &point, steps, i);
         point.loaded = !in_loop && plan_fills_shared(step->stmt) ? step->dest : NULL;
         vec_push(plan->arena, &plan->live, point);
     }

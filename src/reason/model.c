@@ -238,7 +238,7 @@ static double held_registers(const Modeler *m)
     return held > 0 && plan_products(steps) > 1 ? held + PLAN_HELD_REGS : held;
 }
 
-/* Tiles that a warpgroup will copy into shared memory; those of loops count twice (target.h). */
+/* Tiles that a warpgroup will copy into shared memory; those of loops count twice (target.h), vectors not. */
 static int copies_in(const Steps *steps, bool in_loop)
 {
     int n = 0;
@@ -246,7 +246,7 @@ static int copies_in(const Steps *steps, bool in_loop)
     for (int i = 0; i < steps->len; i++) {
         const Step *step = &steps->data[i];
 
-        n += plan_fills_shared(step->stmt) ? 1 + in_loop : 0;
+        n += plan_fills_shared(step->stmt) && !plan_is_vector(step->dest) ? 1 + in_loop : 0;
         n += copies_in(&step->body, in_loop || step->stmt->kind == STMT_FOR) + copies_in(&step->orelse, in_loop);
     }
     return n;

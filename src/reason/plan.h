@@ -193,7 +193,7 @@ typedef struct Ranking {
 
 /* reason.c */
 Plan plan_for(Arena *arena, Syms *syms, const Program *sketch, const Unit *unit, const ReasonOptions *options, Diags *diags);
-/* ways.c: the sketch with one Kernel of each name, of several the one that the model thinks fastest; result: where it
+/* ways.c: the sketch with one Kernel of each name, of several the first that is not much slower than another; result: where it
  * says why, or NULL. */
 const Program *plan_ways(Arena *arena, Syms *syms, const Program *sketch, const ReasonOptions *options, ReasonResult *result);
 /* rank.c: keeps a choice that fits, where a ranking is wanted. */
@@ -295,6 +295,8 @@ double plan_read_registers(const Choice *choice, const Step *step);
 void plan_op_cost(OpId op, double *plain, double *special);
 /* groups.c: warpgroups among which the rows will be divided; 0: they will not. */
 int plan_groups(Plan *plan, const Choice *choice);
+/* live.c: whether a tile has one row or one column. */
+bool plan_is_vector(const Tile *tile);
 /* steps.c: what statements name; before the first choice is rated. */
 void plan_find_steps(Plan *plan);
 /* prepared.c: what a warpgroup may make that does not multiply; behind plan_find_steps. */

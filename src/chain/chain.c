@@ -358,6 +358,15 @@ static bool fuse_again(Chain *chain, const Source *source, bool fragment)
     return chain_define(chain, source) && chain_fuse(chain);
 }
 
+/* Of Kernels by hand that are several ways to do the same, those that will be code. */
+static const Program *ways_taken(Chain *chain, const Program *sketch)
+{
+    ReasonOptions options = {.target = chain->target, .settings = settings_for(chain, false), .launch = &chain->run_with,
+                             .dtype = chain->settings.dtype};
+
+    return chain->beside && chain->target ? reason_ways(chain->arena, chain->syms, sketch, &options) : sketch;
+}
+
 bool chain_fuse(Chain *chain)
 {
     double since = clock_seconds();
@@ -366,7 +375,7 @@ bool chain_fuse(Chain *chain)
 
     if (!sketch)
         return give_up(chain, chain->defined, chain->parsed, fuse_again);
-    lang_print(&text, sketch);
+    lang_print(&text, ways_taken(chain, sketch));
     chain->sketch = chain_text(chain, arena_printf(chain->arena, "%s.sketch.tl", chain->name), &text);
     timed(chain, "sketch", since);
     return true;

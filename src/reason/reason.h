@@ -36,6 +36,9 @@ typedef struct ReasonResult {
 ReasonResult *reason(Arena *arena, Syms *syms, const Program *sketch, const ReasonOptions *options,
                      Diags *diags);
 
+/* The sketch with one Kernel of each name: of several ways to do the same, those that will be code. */
+const Program *reason_ways(Arena *arena, Syms *syms, const Program *sketch, const ReasonOptions *options);
+
 /* Into how many parts the loops of a sketch are best cut (see fuse.h), by the
  * model; 1 where a size that it needs is not among the settings, 0 where nothing fits. */
 int reason_parts(Arena *arena, Syms *syms, const Program *sketch, const ReasonOptions *options);

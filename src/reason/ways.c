@@ -90,3 +90,8 @@ const Program *plan_ways(Arena *arena, Syms *syms, const Program *sketch, const 
     }
     return several ? one : sketch;
 }
+
+const Program *reason_ways(Arena *arena, Syms *syms, const Program *sketch, const ReasonOptions *options)
+{
+    return plan_ways(arena, syms, sketch, options, NULL);
+}

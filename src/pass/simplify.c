@@ -20,6 +20,7 @@
  * rules reassociate, so results may differ in the last bits.
  */
 #include "pass/cold.h"
+#include "pass/divisor.h"
 #include "pass/passes.h"
 #include "pass/place.h"
 #include "pass/range.h"
@@ -261,6 +262,7 @@ static const struct {
     {"distribute_scale", distribute_scale, 0},
     {"scale_after_mask", scale_after_mask, 0},
     {"scale_after_max", scale_after_max, 0},
+    {"sum_as_rounded", sum_as_rounded, 0},
     {"divide_by_vector", divide_by_vector, 0},
     {"sum_of_products", sum_of_products, 0},
     {"add_the_columns", add_the_columns, 0},

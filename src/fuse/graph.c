@@ -391,11 +391,22 @@ static Node *gemm_tile(Flow *flow, const DefArg *arg, const Axis *row, const Axi
     return arg->transposed ? flow_tile(flow, arg->value, col, row) : flow_tile(flow, arg->value, row, col);
 }
 
+/* A row of sums, say, which is no tile until it is loaded as one. */
+static bool is_single(const Node *computed)
+{
+    return computed->kind != NODE_LOAD && (computed->row->kind == AXIS_ONE || computed->col->kind == AXIS_ONE);
+}
+
 static Node *gemm_node(Flow *flow, NodeKind kind, const DefOp *op, const Axis *row, const Axis *col,
                        Node *a, Node *b)
 {
     Node *node = new_result(flow, kind, op, row, col);
 
+    if ((a && is_single(a)) || (b && is_single(b))) {
+        flow_fail(flow, TW0508, op->result, "%s is a product with a single %s that is computed; tensor cores multiply tiles",
+                  op->result->name, a && is_single(a) ? "row" : "column");
+        return NULL;
+    }
     node->args[0] = gemm_operand(flow, op, 0, a);
     node->args[1] = gemm_operand(flow, op, 1, b);
     node->n_args = 2;

@@ -556,9 +556,27 @@ static void write_named_numbers(Header *h)
         write_assign(h, h->flow->parts->dim.name, expr_int(h->flow->arena, size));
 }
 
-/* Leading dimensions follow the grid's by place, so a number may get any name. */
-static void add_lead(Header *h, Stmt *grid, DefDim dim, const DefValue *output)
+/* The name that an output's leading dimension, a number, has in another value of the kernel: what is said of places
+ * along it goes by that. NULL: none. */
+static const char *name_elsewhere(const Header *h, const DefValue *output, int d)
 {
+    for (int i = 0; i < h->flow->nodes.len; i++) {
+        const DefValue *value = h->flow->nodes.data[i]->value;
+
+        if (value && value->rank == output->rank && value->dims[d].size == output->dims[d].size && value->dims[d].name &&
+            uses_name(h, value->dims[d].name))
+            return value->dims[d].name;
+    }
+    return NULL;
+}
+
+/* Leading dimensions follow the grid's by place, so a number may get any name. */
+static void add_lead(Header *h, Stmt *grid, int d, const DefValue *output)
+{
+    DefDim dim = output->dims[d];
+
+    if (!dim.name && !flow_is_one(dim))
+        dim.name = name_elsewhere(h, output, d);
     Expr *size = dim.name ? NULL : size_expr(h->flow, dim);
 
     if (!dim.name && flow_is_one(dim))
@@ -595,7 +613,7 @@ static void write_grid(Header *h)
     if (flow->cols->kind == AXIS_COLS && !flow->same_cols)
         grid->coords[grid->n_coords++].name = flow->cols->dim.name;
     for (int i = output->rank - 3; i >= 0; i--)
-        add_lead(h, grid, output->dims[i], output);
+        add_lead(h, grid, i, output);
     if (flow->shared_loops)
         grid->coords[grid->n_coords++].name = flow->parts->dim.name;
     if (grid->n_coords == 0)

@@ -57,9 +57,39 @@ bool plan_ragged(const Choice *choice, const Extent *extent)
 
 /* ---- coordinates --------------------------------------------------------------------------- */
 
+static bool is_one(Plan *plan, const Expr *dim)
+{
+    const Aff *length = eval_aff(&plan->env, dim, NULL);
+    int64_t one;
+
+    return length && aff_is_const(length, &one) && one == 1;
+}
+
+/* A grid has no axis for an output's leading dimensions of size 1: how many of them stand behind a place, where it
+ * has one for each other. */
+static int ones_behind(Plan *plan, int back)
+{
+    int axes = 0, leading = 0, ones = 0, behind = 0;
+    const PlanTensor *output = NULL;
+
+    for (int i = 0; i < plan->grid.len; i++)
+        axes += plan->grid.data[i]->kind == EXT_LEAD;
+    for (int i = 0; i < plan->tensors.len && !output; i++)
+        output = plan->tensors.data[i].is_output ? &plan->tensors.data[i] : NULL;
+    for (int d = output ? output->rank - 1 : -1; d >= 0; d--) {
+        if (plan_covers(output, d))
+            continue;
+        bool one = is_one(plan, output->stmt->shape[d]);
+        behind += one && leading < back;
+        ones += one;
+        leading++;
+    }
+    return axes == leading - ones ? behind : 0;
+}
+
 /* The loop over entries, or the block's axis, that a leading dimension follows;
  * back: its place from the right. */
-static const Extent *lead_axis(const Plan *plan, const Expr *dim, int back)
+static const Extent *lead_axis(Plan *plan, const Expr *dim, int back)
 {
     int seen = 0;
 
@@ -72,6 +102,8 @@ static const Extent *lead_axis(const Plan *plan, const Expr *dim, int back)
             if (dim->kind == EXPR_NAME && strcmp(plan->grid.data[i]->dim_name, dim->name) == 0 &&
                 (plan->grid.data[i]->kind == EXT_LEAD || !lead))
                 return plan->grid.data[i];
+    if (back < INT32_MAX)
+        back -= ones_behind(plan, back);
     for (int i = 0; i < plan->grid.len; i++)
         if (plan->grid.data[i]->kind == EXT_LEAD && seen++ == back)
             return plan->grid.data[i];
@@ -297,7 +329,7 @@ static bool is_size_of(const Plan *plan, const Extent *extent, const char *dim)
 }
 
 /* The coordinate of the block, or of the loop over entries, along a leading dimension; NULL: none. */
-static const Extent *entry_along(const Plan *plan, const char *dim)
+static const Extent *entry_along(Plan *plan, const char *dim)
 {
     Expr named = {.kind = EXPR_NAME, .name = dim};
     const Extent *axis = lead_axis(plan, &named, INT32_MAX);
@@ -305,7 +337,7 @@ static const Extent *entry_along(const Plan *plan, const char *dim)
     return axis && (axis->kind == EXT_LEAD || axis->kind == EXT_ENTRY) ? axis : NULL;
 }
 
-bool plan_along_entries(const Plan *plan, const Tile *tile, const char *dim, IndexSide side)
+bool plan_along_entries(Plan *plan, const Tile *tile, const char *dim, IndexSide side)
 {
     bool rows = follows(plan, tile->row, dim), cols = follows(plan, tile->col, dim);
     bool by_name = is_called(tile->row, dim) || is_called(tile->col, dim);

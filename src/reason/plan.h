@@ -356,7 +356,7 @@ void plan_place(Plan *plan, const Choice *choice, const Stmt *from, const PlanTe
 Expr *plan_positions(Plan *plan, const Tile *tile, const Expr *e);
 /* Whether a position along a dimension is the block's entry of it, or a loop's: no tile follows it,
  * or it is the first of two and one side of the tile follows it, which is the second's. */
-bool plan_along_entries(const Plan *plan, const Tile *tile, const char *dim, IndexSide side);
+bool plan_along_entries(Plan *plan, const Tile *tile, const char *dim, IndexSide side);
 /* The value of a Define, for the elements of its tile. */
 Expr *plan_defined(Plan *plan, const Tile *tile, const Stmt *define);
 /* Lets replaced, nothing else. */

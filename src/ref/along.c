@@ -216,19 +216,21 @@ static Stmt *turned(Along *a, const char *name, const char *from, bool back, boo
     return define;
 }
 
-/* Turned, one of two dimensions of one name would be a leading one, which has no place. */
-static bool has_two_alike(const Along *a)
+/* Turned, one of two dimensions of one name would be a leading one, which has no place, as one without a name. */
+static bool has_names(const Along *a)
 {
-    for (int k = 0; k < a->x->rank; k++)
-        for (int i = 0; i < k; i++)
-            if (a->x->dims[k].name && a->x->dims[i].name && strcmp(a->x->dims[k].name, a->x->dims[i].name) == 0)
-                return true;
-    return false;
+    for (int k = 0; k < a->x->rank; k++) {
+        const char *name = a->x->dims[k].name;
+
+        if (k != a->axis && (!name || def_axis(a->x, name) != k))
+            return false;
+    }
+    return true;
 }
 
 static bool of_leading(Along *a)
 {
-    if (has_two_alike(a))
+    if (!has_names(a))
         return of_columns(a);
     const char *t = hidden(a, "turned"), *y = hidden(a, "back");
     Stmt *there = turned(a, t, a->stmt->args[0]->name, false, false);

@@ -207,7 +207,7 @@ static int64_t at_launch(Plan *plan, const Aff *length)
         const AffSym *sym = aff_sym_at(plan->aff, i);
         const Setting *given = settings_find(plan->options->launch, sym->name);
 
-        if (given && given->value >= 0 && given->value <= INT32_MAX)
+        if (given && given->value >= 0 && given->value <= INT32_MAX && given->value == (double)(int64_t)given->value)
             length = aff_subst(plan->aff, length, sym, aff_const(plan->aff, (int64_t)given->value));
     }
     return aff_is_const(length, &value) && value > 0 ? value : 0;

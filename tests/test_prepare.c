@@ -22,9 +22,9 @@ static char **words_of(Arena *arena, const char *text, int *n)
     return words;
 }
 
-static void check(Arena *arena, const char *definition, DType dtype, const char *sets, const char *binds)
+static void check(Arena *arena, const char *definition, DType dtype, FillKind fill, const char *sets, const char *binds)
 {
-    LevelCase c = {.definition = definition, .dtype = dtype, .fill = FILL_NORMAL, .seed = 21, .target = "sm_90a"};
+    LevelCase c = {.definition = definition, .dtype = dtype, .fill = fill, .seed = 21, .target = "sm_90a"};
     Settings settings = {0};
     char **words = words_of(arena, sets, &c.n_sets);
     int n;
@@ -69,7 +69,7 @@ static bool prepares(Arena *arena, const char *definition, const char *sets)
 static void expect(Arena *arena, const char *definition, DType dtype, const char *sets, const char *binds)
 {
     assert_true(prepares(arena, definition, sets));
-    check(arena, definition, dtype, sets, binds);
+    check(arena, definition, dtype, FILL_NORMAL, sets, binds);
 }
 
 static const char *text_of(Arena *arena, const char *path)
@@ -138,6 +138,28 @@ static void normalized_keys(void **state)
     expect(arena, text_of(arena, "ops/qk_norm_attention.tl"), DT_F16, "HeadDim=128 q_heads=1 kv_heads=1 BM=64 BN=64 warps=4", "batch=1 q_len=70 kv_len=100");
 }
 
+/* Keys and values of a cache of int8, each product's operand prepared apart; lengths from data, which bounds of loops are made of. */
+static void quantized_keys_and_values(void **state)
+{
+    static const int lengths[][2] = {{150, 190}, {1, 300}, {200, 5}};
+    Arena *arena = ((Fixture *)*state)->arena;
+
+    for (size_t i = 0; i < TW_COUNT(lengths); i++) {
+        const char *sets = i % 2 ? "HeadDim=64 q_heads=2 kv_heads=1 BM=64 BN=64 warps=4 stages=2" : "HeadDim=64 q_heads=2 kv_heads=2 BM=128 BN=64 warps=8";
+
+        assert_true(prepares(arena, text_of(arena, "ops/attention_kv_int8.tl"), sets));
+        check(arena, text_of(arena, "ops/attention_kv_int8.tl"), DT_F16, FILL_SMALL, sets,
+              arena_printf(arena, "batch=1 q_len=%d kv_len=%d", lengths[i][0], lengths[i][1]));
+    }
+    expect(arena,
+           "Operator scaled\n  Input Q (b, q_len, 64)\n  Input K (b, kv_len, 64)\n  Input V (b, kv_len, 64)\n  Input s (b, kv_len) fp32\n"
+           "  Input L (b) int32\n  Output O (b, q_len, 64)\n  Index kv_pos over kv_len\n"
+           "  Compute Define G (b, kv_len, 64) as s[b, kv_pos]\n  Compute Multiply K, G and get KS\n  Compute GEMM Q, KS.T and get S\n"
+           "  Compute Multiply S, 0.125 and get new S\n  Compute Mask S where kv_pos < L[b]\n  Compute Softmax S and get P\n"
+           "  Compute GEMM P, V and get O\nend\n",
+           DT_F16, "BM=128 BN=64 warps=8 stages=3", "b=2 q_len=150 kv_len=200");
+}
+
 /* ---- what is not prepared ------------------------------------------------------------------ */
 
 /* What a product gave, or what another operation reads as well, is not apart. */
@@ -147,7 +169,7 @@ static void others_are_not(void **state)
     const char *sets = "N=128 K=128 BM=128 BN=128 BK=64 warps=8 warps_n=1 stages=2 roles=off";
 
     assert_false(prepares(arena, text_of(arena, "ops/gemm_weight_only.tl"), sets));
-    check(arena, text_of(arena, "ops/gemm_weight_only.tl"), DT_BF16, sets, "M=150");
+    check(arena, text_of(arena, "ops/gemm_weight_only.tl"), DT_BF16, FILL_NORMAL, sets, "M=150");
 }
 
 int main(void)
@@ -155,6 +177,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(weights_of_8_bits, setup, teardown), cmocka_unit_test_setup_teardown(weights_otherwise, setup, teardown),
         cmocka_unit_test_setup_teardown(rotated_keys, setup, teardown),      cmocka_unit_test_setup_teardown(normalized_keys, setup, teardown),
+        cmocka_unit_test_setup_teardown(quantized_keys_and_values, setup, teardown),
         cmocka_unit_test_setup_teardown(others_are_not, setup, teardown),
     };
 

@@ -3,6 +3,7 @@
  */
 #include "fixture.h"
 #include "tune/cache.h"
+#include "tune/on_gpu.h"
 #include "tune/tune.h"
 
 #include <stdlib.h>
@@ -10,6 +11,8 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+
+#include "texts.h"
 
 typedef enum Temper { FINE, SPILLS, SERIAL, BROKEN, LIES, HANGS, DIES, HANGS_LATE, DIES_LATE, LIES_LATE } Temper;
 
@@ -402,10 +405,34 @@ static void settings_are_changed_in_place(void **state)
     assert_string_equal(tune_with(arena, "", "skew", "on"), "skew=on");
     assert_string_equal(tune_with(arena, "warps=8 skew=on BM=64", "skew", "off"), "warps=8 skew=off BM=64");
     assert_string_equal(tune_with(arena, "xskew=on", "skew", "off"), "xskew=on skew=off");
-    tune_neighbours(NULL, arena, "warps=8 softmax=exact", &list);
+    tune_neighbours(arena, "warps=8 softmax=exact", NULL, &list);
     assert_true(list.len > 8);
     for (int i = 0; i < list.len; i++)
         assert_string_not_equal(list.data[i].settings, "warps=8 softmax=exact");
+}
+
+static bool proposes(const TuneVariants *list, const char *setting)
+{
+    for (int i = 0; i < list->len; i++)
+        if (strcmp(list->data[i].settings, setting) == 0) return true;
+    return false;
+}
+
+/* Of what passes decide for the kernel, and not as they did. */
+static void settings_that_matter_are_proposed(void **state)
+{
+    Arena *arena = ((Fixture *)*state)->arena;
+    TuneGpu gpu = {.source = source_at(arena, "ops/gemm_residual.tl"), .target = target_find("sm_90a"), .dtype = DT_BF16};
+    const char *const sets[] = {"N=1024", "K=1024"};
+    TuneVariants list = {0}, all = {0};
+
+    gpu.sets = sets;
+    gpu.n_sets = 2;
+    tune_gpu_neighbours(&gpu, arena, "", &list);
+    tune_neighbours(arena, "", NULL, &all);
+    assert_in_range(list.len, 1, all.len / 2);
+    assert_true(proposes(&all, "softmax=exact") && !proposes(&list, "softmax=exact"));
+    assert_true(proposes(&list, "roles=off") && !proposes(&list, "roles=on"));
 }
 
 /* ---- what is remembered ---------------------------------------------------------------------- */
@@ -502,7 +529,7 @@ int main(void)
         TEST(untuned_is_measured_anyhow), TEST(a_wrong_untuned_one_is_not_the_measure), TEST(nothing_right_is_said),
         TEST(neighbours_of_the_winner_are_tried), TEST(a_stopped_search_goes_on), TEST(stopped_at_once_has_no_winner),
         TEST(entries_are_read_as_written), TEST(damaged_entries_are_ignored), TEST(folders_are_where_the_convention_says),
-        TEST(time_is_kept), TEST(a_pair_is_compared), TEST(settings_are_changed_in_place),
+        TEST(time_is_kept), TEST(a_pair_is_compared), TEST(settings_are_changed_in_place), TEST(settings_that_matter_are_proposed),
     };
 
     return cmocka_run_group_tests_name("tune", tests, NULL, NULL);

@@ -185,6 +185,13 @@ static int prepare(Tuner *t, const TuneShape *shape)
     return error ? session_fail(s, EXIT_WRONG, "%s: %s", launch_text(s->arena, &shape->shape), error) : EXIT_DONE;
 }
 
+static void neighbours(void *user, Arena *arena, const char *settings, TuneVariants *list)
+{
+    const Tuner *t = user;
+
+    tune_gpu_neighbours(&t->gpu, arena, settings, list);
+}
+
 static TuneOptions search_options(Tuner *t)
 {
     const Options *o = &t->s->options;
@@ -192,7 +199,7 @@ static TuneOptions search_options(Tuner *t)
 
     return (TuneOptions){.jobs = o->jobs ? o->jobs : cores > 0 ? (int)cores : 1, .seconds = share_of_time(t),
                          .make_limit = MAKE_LIMIT, .check_limit = CHECK_LIMIT, .time_limit = TIME_LIMIT, .rounds = o->has_rounds ? o->rounds : 0, .seed = o->seed,
-                         .known = known(t), .neighbours = tune_neighbours, .stopped = interrupted, .progress = progress,
+                         .known = known(t), .neighbours = neighbours, .stopped = interrupted, .progress = progress,
                          .keep = keep, .user = t};
 }
 

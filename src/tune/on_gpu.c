@@ -126,6 +126,29 @@ static Chain *compile(const TuneGpu *g, Arena *arena, const char *settings, cons
     return NULL;
 }
 
+static void find_what_matters(const TileProgram *program, bool *matters)
+{
+    for (int k = 0; k < program->kernels.len; k++)
+        for (int v = SCHED_AUTO + 1; v < SCHED_VALUES; v++) {
+            SchedValue decided = program->kernels.data[k]->decided.value[sched_of((SchedValue)v)];
+
+            matters[v] |= decided != SCHED_AUTO && decided != (SchedValue)v;
+        }
+}
+
+void tune_gpu_neighbours(const TuneGpu *g, Arena *arena, const char *settings, TuneVariants *list)
+{
+    Arena *own = arena_new(arena_heap(arena));
+    bool matters[SCHED_VALUES] = {false};
+    const char *problem;
+    Chain *chain = compile(g, own, settings, &problem);
+
+    if (chain)
+        find_what_matters(chain->tile, matters);
+    tune_neighbours(arena, settings, chain ? matters : NULL, list);
+    arena_free(own);
+}
+
 static TuneFate assemble(const TuneGpu *g, Arena *arena, const Chain *chain, Str *image, const char **problem)
 {
     const AsmSpec spec = {.name = chain->ptx->path, .ptx = chain->ptx->text, .len = chain->ptx->len, .target = g->target->name};

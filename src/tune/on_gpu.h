@@ -26,6 +26,8 @@ typedef struct TuneGpu {
 /* Makes the tensors. NULL, or why the shape is not legal. */
 const char *tune_gpu_prepare(Arena *arena, TuneGpu *g);
 TuneDevice tune_on_gpu(TuneGpu *g);
+/* Settings near some, as tune_neighbours: of what the passes decide for these kernels alone, and not as they did. */
+void tune_gpu_neighbours(const TuneGpu *g, Arena *arena, const char *settings, TuneVariants *list);
 
 /* Settings word by word, as --set would give them. NULL, or why one is not taken. */
 const char *tune_set_all(Chain *chain, const char *settings);

@@ -27,14 +27,13 @@ const char *tune_with(Arena *arena, const char *settings, const char *name, cons
     return arena_printf(arena, "%.*s%s%s=%s%s", (int)before, settings, at || !before ? "" : " ", name, value, rest);
 }
 
-void tune_neighbours(void *user, Arena *arena, const char *settings, TuneVariants *list)
+void tune_neighbours(Arena *arena, const char *settings, const bool *matters, TuneVariants *list)
 {
-    (void)user;
     for (int v = SCHED_AUTO + 1; v < SCHED_VALUES; v++) {
         const char *name = sched_info(sched_of((SchedValue)v))->name;
         const char *changed = tune_with(arena, settings, name, sched_value_info((SchedValue)v)->name);
 
-        if (strcmp(changed, settings) != 0)
+        if ((!matters || matters[v]) && strcmp(changed, settings) != 0)
             vec_push(arena, list, (TuneVariant){.settings = changed});
     }
 }

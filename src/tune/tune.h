@@ -103,8 +103,9 @@ void tune_search(Arena *arena, const TuneDevice *device, const TuneOptions *opti
 bool tune_compare(Arena *arena, const TuneDevice *device, const TuneOptions *options, TuneVariant *a, TuneVariant *b,
                   const char **problem);
 
-/* space.c: settings with one more choice of the passes each (lang/schedule.def). */
-void tune_neighbours(void *user, Arena *arena, const char *settings, TuneVariants *list);
+/* space.c: settings with one more choice of the passes each (lang/schedule.def), by its value among those that
+ * matter; NULL: all do. */
+void tune_neighbours(Arena *arena, const char *settings, const bool *matters, TuneVariants *list);
 /* The settings with one of them given another value, or added. */
 const char *tune_with(Arena *arena, const char *settings, const char *name, const char *value);
 

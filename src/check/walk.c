@@ -285,6 +285,21 @@ static bool defines_outside(const Program *program, const Unit *unit, Diags *dia
     return outside;
 }
 
+/* Kernels of one name are several ways to do the same, of which a sketch leaves the choice; code has made it. */
+static bool is_second(const Program *program, int at, Diags *diags)
+{
+    const Unit *unit = program->units.data[at];
+    for (int i = 0; i < at && unit->kind == UNIT_KERNEL; i++) {
+        const Unit *before = program->units.data[i];
+        if (before->kind != UNIT_KERNEL || strcmp(before->name, unit->name) != 0 || (check_is_sketch(before) && check_is_sketch(unit)))
+            continue;
+        diag_note(diags, diag_add(diags, TW0403, unit->name_span, "there is a Kernel '%s' already", unit->name),
+                  "sketches may say several ways to do the same, of which one is taken; code is one of them");
+        return true;
+    }
+    return false;
+}
+
 bool check_program(Arena *arena, Syms *syms, const Program *program, const CheckOptions *options,
                    Diags *diags)
 {
@@ -292,7 +307,7 @@ bool check_program(Arena *arena, Syms *syms, const Program *program, const Check
     program = prologue_write_out(arena, aff_ctx_new(arena), program);
     for (int i = 0; i < program->units.len; i++) {
         const Unit *unit = program->units.data[i];
-        ok &= !defines_outside(program, unit, diags);
+        ok &= !defines_outside(program, unit, diags) && !is_second(program, i, diags);
         bool (*check)(Arena *, Syms *, const Program *, const Unit *, const CheckOptions *,
                       Diags *) = unit->kind == UNIT_OPERATOR ? check_definition : check_code;
         ok &= check(arena, syms, program, unit, options, diags);

@@ -366,6 +366,19 @@ CUTE_DEVICE void store(Tile const &t, Window<T> w, Where where = {}) {
         }
 }
 
+/* Rows that lie each where a function says go element by element. */
+template <class P, bool Wide, int Rows, int Cols, class T, class At, class Tile, class Where = Everywhere>
+CUTE_DEVICE void store(Tile const &t, RowWindows<T, At> w, Where where = {}) {
+    auto at = P::template spots<Rows, Cols>();
+    CUTE_UNROLL
+    for (int i = 0; i < size<0>(t); ++i)
+        CUTE_UNROLL
+        for (int j = 0; j < size<1>(t); ++j) {
+            int row = get<0>(at(i, j)), col = get<1>(at(i, j));
+            if (w.has(row, col) && where(row, col)) w(row, col) = t(i, j);
+        }
+}
+
 /* The same of vectors and of single elements. A thread's copy of a column's value is as good as
  * another's; all of them write it. */
 template <class P, int Rows, class T, class Column, class Where = Everywhere>
@@ -378,6 +391,14 @@ CUTE_DEVICE void load_column(Window<T> w, Column &c, Where where = {}) {
 }
 template <class P, int Rows, class T, class Column, class Where = Everywhere>
 CUTE_DEVICE void store_column(Column const &c, Window<T> w, Where where = {}) {
+    CUTE_UNROLL
+    for (int i = 0; i < size(c); ++i) {
+        int row = row_at<P, Rows>(i);
+        if (w.has(row, 0) && where(row, 0)) w(row, 0) = c(i);
+    }
+}
+template <class P, int Rows, class T, class At, class Column, class Where = Everywhere>
+CUTE_DEVICE void store_column(Column const &c, RowWindows<T, At> w, Where where = {}) {
     CUTE_UNROLL
     for (int i = 0; i < size(c); ++i) {
         int row = row_at<P, Rows>(i);

@@ -232,6 +232,9 @@ static void tiles_lie_where_a_table_says(void **state)
                     "in coordinate [len = j]", "in coordinate [n = Id[j * 32 + row(K)]]");
     assert_non_null(strstr(translate(arena, "sm_90a", code)->cute->text,
                            "tw::by_rows<tw::bfloat16_t const>([&](int row) { return tw::Window<tw::bfloat16_t const>{K + (("));
+    code = replaced(arena, arena_printf(arena, attend, 2), "Copy O (64, 64) in coordinate [len = m]", "Copy O (64, 64) in coordinate [len = m * 64 + 63 - row(O)]");
+    assert_non_null(strstr(translate(arena, "sm_80", code)->cute->text,
+                           "tw::by_rows<tw::bfloat16_t>([&](int row) { return tw::Window<tw::bfloat16_t>{O + ("));
 }
 
 /* ---- all definitions ------------------------------------------------------------------- */

@@ -100,6 +100,15 @@ static void test_rows_by_a_table(void **state)
     agrees_on(*state, "sm_90a", "rows_in_pages", "page=16 @heads=1 @q_len=1 @pages=4 @most=0", 37);
 }
 
+/* Rows that are stored each where coordinates say: fragments of 16 bits and numbers of a row, and rows as memory has them. */
+static void test_rows_stored(void **state)
+{
+    agrees(*state, "rows_stored", "D=64 @heads=3 @len=70", 41);
+    agrees(*state, "rows_stored", "D=48 @heads=2 @len=9", 42);
+    agrees(*state, "rows_stored", "D=64 @heads=1 @len=0", 43);
+    agrees_on(*state, "sm_90a", "rows_stored", "D=128 half=4 @heads=2 @len=129", 44);
+}
+
 static void test_state_over_chunks(void **state)
 {
     agrees(*state, "state_over_chunks", "@B=2 @H=1 @L=150", 6);
@@ -282,6 +291,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_stages_and_names, setup, teardown),
         cmocka_unit_test_setup_teardown(test_names_of_a_copy, setup, teardown),
         cmocka_unit_test_setup_teardown(test_rows_by_a_table, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_rows_stored, setup, teardown),
         cmocka_unit_test_setup_teardown(test_state_over_chunks, setup, teardown),
         cmocka_unit_test_setup_teardown(test_largest_two, setup, teardown),
         cmocka_unit_test_setup_teardown(test_fewer_chunks_than_threads, setup, teardown),

@@ -95,12 +95,19 @@ static const char *wide(const TileOp *op)
 
 /* ---- operations ------------------------------------------------------------------------- */
 
+/* The window of a tile, or of each of its rows. */
+static const char *windows(Cute *c, const TileOp *op, const TileType *tile, bool reads)
+{
+    const char *w = window(c, op, tile, reads);
+    if (!tile_by_rows(op)) return w;
+    return arena_printf(c->arena, "tw::by_rows<%s%s>([&](int row) { return %s; })", op->onto ? "tw::Sum" : cu_dtype(op->tensor->dtype),
+                        reads ? " const" : "", w);
+}
+
 void cu_copy_in(Cute *c, const TileOp *load, const char *to)
 {
     cu_line(c, "tw::copy_in<%d, %s>(", 32 * c->kernel->warps, wide(load));
-    const char *from = window(c, load, &load->results[0]->type, true);
-    if (tile_by_rows(load))
-        from = arena_printf(c->arena, "tw::by_rows<%s const>([&](int row) { return %s; })", cu_dtype(load->tensor->dtype), from);
+    const char *from = windows(c, load, &load->results[0]->type, true);
     cu_line(c, "    %s, %s%s);", from, to, where(c, load));
 }
 
@@ -141,7 +148,7 @@ void cu_load(Cute *c, const TileOp *op)
 void cu_store(Cute *c, const TileOp *op)
 {
     const TileValue *v = op->args[0];
-    const char *name = c->values[v->id].name, *to = window(c, op, &v->type, false), *only = where(c, op);
+    const char *name = c->values[v->id].name, *to = windows(c, op, &v->type, false), *only = where(c, op);
     if (op->onto && !cu_is_matrix(v) && !c->failed) /* several threads hold it, and each would add it */
         cu_fail(c, op, "a vector or a single element that is added to memory");
     if (v->type.space == SPACE_SHARED) {

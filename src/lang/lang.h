@@ -241,7 +241,7 @@ IndexSide index_side(const Block *body, const char *name, const char *over);
 const char *copy_dest(const Stmt *copy);
 const char *copy_tensor(const Stmt *copy);
 const char *copy_tile(const Stmt *copy);
-/* Whether coordinates of a Copy out of global memory say `row(K)`: of each row of the tile where it lies. */
+/* Whether coordinates of a Copy from or to global memory say `row(K)`: of each row of the tile where it lies. */
 bool copy_by_rows(const Stmt *copy);
 /* The tensor that some Copy of the block, or within it, brings to a tile of another name
  * (`Copy X as Xk from global to shared`); NULL: none. */

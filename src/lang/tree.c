@@ -222,7 +222,9 @@ bool copy_by_rows(const Stmt *copy)
 {
     bool says = false;
 
-    for (int i = 0; copy->space == SPACE_GLOBAL && i < copy->n_coords && !says; i++)
+    bool global = copy->space == SPACE_GLOBAL || copy->to_space == SPACE_GLOBAL;
+
+    for (int i = 0; global && i < copy->n_coords && !says; i++)
         says = says_row(copy->coords[i].value);
     return says;
 }

@@ -794,7 +794,17 @@ Place cp_place(Emitter *e, const TileValue *v, int i)
     return p;
 }
 
-/* Address of value (0, 0) of this lane. */
+/* The operation without what differs from row to row: along those dimensions it begins with the tensor. */
+static TileOp without_rows(Emitter *e, const TileOp *op)
+{
+    TileOp at = *op;
+    at.coords = arena_array(e->arena, const Aff *, op->tensor->rank);
+    for (int d = 0; d < op->tensor->rank; d++)
+        at.coords[d] = aff_uses_kind(op->coords[d], AFF_ROW) ? aff_const(e->program->aff, 0) : op->coords[d];
+    return at;
+}
+
+/* Address of value (0, 0) of this lane; where each row's coordinates say where it lies, but for what they say. */
 const char *cp_lane_corner(Emitter *e, const TileOp *op, const TileValue *v)
 {
     AffCtx *aff = e->program->aff;
@@ -810,13 +820,26 @@ const char *cp_lane_corner(Emitter *e, const TileOp *op, const TileValue *v)
         sum = next;
     }
     int level;
-    return gl_corner(e, op, sum, 0, -1, &level);
+    TileOp start = without_rows(e, op);
+    return gl_corner(e, &start, sum, 0, -1, &level);
 }
 
-const char *cp_row_address(Emitter *e, const TileOp *op, const char *corner, int row, RowAddress *last)
+/* corner + what the row's own coordinates say */
+static const char *told_address(Emitter *e, const TileOp *op, const char *corner, const Aff *row)
 {
+    TileOp at = of_row(e, op, row);
+    int level;
+    for (int d = 0; d < op->tensor->rank; d++)
+        if (at.coords[d] == op->coords[d]) at.coords[d] = aff_const(e->program->aff, 0);
+    return gl_corner(e, &at, corner, em_level(e), -1, &level);
+}
+
+const char *cp_row_address(Emitter *e, const TileOp *op, const char *corner, const Place *place, RowAddress *last)
+{
+    int row = place->row_step;
     if (last->address && last->row == row) return last->address;
     *last = (RowAddress){row, corner};
+    if (tile_by_rows(op)) return last->address = told_address(e, op, corner, place->row);
     if (row == 0) return corner;
     const char *address = em_new(e, REG_RD), *step = gl_step(e, op->tensor, op->row_dim);
     const char *offset = em_new(e, REG_RD);
@@ -841,7 +864,8 @@ const char *cp_column_address(Emitter *e, const TileOp *op, const char *row, int
 const Aff *cp_inside(Emitter *e, const TileOp *op, const TileValue *v, const Place *p, int columns)
 {
     AffCtx *aff = e->program->aff;
-    const Aff *inside = gl_corner_inside(e, op);
+    TileOp row = tile_by_rows(op) ? of_row(e, op, p->row) : *op;
+    const Aff *inside = gl_corner_inside(e, &row);
     inside = aff_and(aff, inside, gl_offset_inside(e, op, op->row_dim, p->row, v->type.rows));
     for (int k = 0; k < columns; k += columns > 1 ? columns - 1 : 1)
         inside = aff_and(aff, inside,
@@ -866,7 +890,7 @@ void cp_load(Emitter *e, const TileOp *op)
     RowAddress last = {0};
     for (int i = 0; i < e->frags[v->id].n; i++) {
         Place p = cp_place(e, v, i);
-        const char *row = cp_row_address(e, op, corner, p.row_step, &last);
+        const char *row = cp_row_address(e, op, corner, &p, &last);
         const char *guard = gl_guard(e, cp_inside(e, op, v, &p, 1));
         gl_load_value(e, op->tensor->dtype, guard, cp_column_address(e, op, row, p.col_step), e->frags[v->id].f[i]);
     }
@@ -877,7 +901,7 @@ static void store_one(Emitter *e, const TileOp *op, int i, const char *corner, R
     const TileValue *v = op->args[0];
     Place p = cp_place(e, v, i);
     DType t = op->tensor->dtype;
-    const char *address = cp_column_address(e, op, cp_row_address(e, op, corner, p.row_step, last), p.col_step);
+    const char *address = cp_column_address(e, op, cp_row_address(e, op, corner, &p, last), p.col_step);
     const char *guard = gl_guard(e, cp_inside(e, op, v, &p, 1)), *value = fr_operand(e, v, i);
     if (t == DT_F32) { /* several blocks may add at once (PTX ISA, "red") */
         em(e, "%s%s %s, %s;", guard, op->onto ? "red.global.add.f32" : "st.global.f32", address, value);
@@ -902,7 +926,7 @@ static void store_pair(Emitter *e, const TileOp *op, int i, const char *corner, 
 {
     const TileValue *v = op->args[0];
     Place p = cp_place(e, v, i);
-    const char *address = cp_column_address(e, op, cp_row_address(e, op, corner, p.row_step, last), p.col_step);
+    const char *address = cp_column_address(e, op, cp_row_address(e, op, corner, &p, last), p.col_step);
     const char *guard = gl_guard(e, cp_inside(e, op, v, &p, 2));
     if (op->tensor->dtype == DT_F32) {
         const char *high = fr_operand(e, v, i + 1), *low = fr_operand(e, v, i);

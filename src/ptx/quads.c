@@ -57,7 +57,7 @@ void qd_store(Emitter *e, const TileOp *op)
             for (int i = 0; i < LANES; i += 2) swap(e, &w[i], &w[i + 1], bits.bit[1], 1);
             Place p = cp_place(e, v, first);
             p.col = aff_offset(aff, aff_add(aff, column, aff_scale(aff, in_atom, LANES - 1)), p.col_step);
-            const char *address = cp_column_address(e, op, cp_row_address(e, op, corner, p.row_step, &last), p.col_step);
+            const char *address = cp_column_address(e, op, cp_row_address(e, op, corner, &p, &last), p.col_step);
             em(e, "%sst.global.v4.b32 %s, {%s, %s, %s, %s};", gl_guard(e, cp_inside(e, op, v, &p, ATOM)), address, w[0], w[1],
                w[2], w[3]);
         }

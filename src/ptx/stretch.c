@@ -96,7 +96,7 @@ static void move_stretch(Emitter *e, const Stretches *s, int i, const Aff *ends,
 {
     Place p = cp_place(e, s->v, i * s->k);
     const Aff *inside = whole_inside(e, s, &p, ends);
-    const char *row = cp_row_address(e, s->op, s->corner, p.row_step, last), *guard = "";
+    const char *row = cp_row_address(e, s->op, s->corner, &p, last), *guard = "";
     int words = words_in(s), first = i * words;
     if (!aff_always(e->program->aff, inside)) {
         for (int w = 0; load && w < words; w++) em(e, "mov.b32 %s, 0;", reg_text(e, s, first + w));
@@ -149,7 +149,7 @@ static void move_end(Emitter *e, const Stretches *s, int i, bool load, RowAddres
     const Aff *first = cp_inside(e, s->op, s->v, &p, 1), *whole = cp_inside(e, s->op, s->v, &p, s->k);
     if (aff_always(aff, whole)) return;
     int label = em_label(e);
-    const char *row = cp_row_address(e, s->op, s->corner, p.row_step, last);
+    const char *row = cp_row_address(e, s->op, s->corner, &p, last);
     em_open(e);
     if (!aff_always(aff, first)) em(e, "@!%s bra $end_of_row%d;", ix_condition_here(e, first), label);
     em(e, "@%s bra $end_of_row%d;", ix_condition_here(e, whole), label);

@@ -18,9 +18,9 @@ typedef struct RowAddress {
 } RowAddress;
 
 Place cp_place(Emitter *e, const TileValue *v, int i);
-/* Address of value (0, 0) of this lane. */
+/* Address of value (0, 0) of this lane; where rows lie as each says, without what that is. */
 const char *cp_lane_corner(Emitter *e, const TileOp *op, const TileValue *v);
-const char *cp_row_address(Emitter *e, const TileOp *op, const char *corner, int row, RowAddress *last);
+const char *cp_row_address(Emitter *e, const TileOp *op, const char *corner, const Place *place, RowAddress *last);
 /* "[address + col * stride]" */
 const char *cp_column_address(Emitter *e, const TileOp *op, const char *row, int col);
 /* Whether the first and the last of so many columns are inside. */

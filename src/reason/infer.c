@@ -218,7 +218,7 @@ bool plan_by_rows(const Plan *plan, const Stmt *copy)
 {
     bool names = false;
 
-    if (copy->space != SPACE_GLOBAL || copy->n_shape != 2 || copy->shape[0]->kind != EXPR_NAME)
+    if ((copy->space != SPACE_GLOBAL && copy->to_space != SPACE_GLOBAL) || copy->n_shape != 2 || copy->shape[0]->kind != EXPR_NAME)
         return false;
     for (int i = 0; i < copy->n_coords; i++)
         names |= names_row(plan, copy->coords[i].value, copy->shape[0]->name);

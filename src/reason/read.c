@@ -394,6 +394,19 @@ static bool output_has(const Plan *plan, const char *name, bool rows)
     return false;
 }
 
+/* Whether tiles with rows along it are stored where coordinates say of each row. */
+static bool stored_by_rows(const Plan *plan, const Block *block, const char *name)
+{
+    for (int i = 0; i < block->len; i++) {
+        const Stmt *s = block->data[i];
+        bool stored = s->kind == STMT_COPY && s->to_space == SPACE_GLOBAL && plan_by_rows(plan, s);
+
+        if ((stored && expr_is_name(s->shape[0], name)) || stored_by_rows(plan, &s->body, name) || stored_by_rows(plan, &s->orelse, name))
+            return true;
+    }
+    return false;
+}
+
 /* `h` for q_heads: the first letter of the last word. */
 static const char *letter_for(Plan *plan, const char *dim)
 {
@@ -414,7 +427,8 @@ static void read_axis(Plan *plan, const Coord *coord)
         plan_fail(plan, TW0602, coord->span, "%s is no dimension of a tensor here", coord->name);
         return;
     }
-    ExtentKind kind = output_has(plan, coord->name, true)    ? EXT_ROWS
+    bool rows = output_has(plan, coord->name, true) || stored_by_rows(plan, &plan->unit->body, coord->name);
+    ExtentKind kind = rows                                   ? EXT_ROWS
                       : output_has(plan, coord->name, false) ? EXT_COLS
                                                              : EXT_LEAD;
     if (kind != EXT_LEAD && plan_in_grid(plan, coord->name)) /* of two with one name the first is that of tiles */

@@ -101,8 +101,8 @@ TileTensor *tile_table_of(const TileProgram *program, const AffSym *table)
 
 bool tile_by_rows(const TileOp *op)
 {
-    bool loads = op->kind == TILE_LOAD || op->kind == TILE_COPY_ASYNC || op->kind == TILE_AWAIT;
-    for (int d = 0; loads && op->tensor && op->coords && op->row_dim < 0 && d < op->tensor->rank; d++)
+    bool copies = op->kind == TILE_LOAD || op->kind == TILE_STORE || op->kind == TILE_COPY_ASYNC || op->kind == TILE_AWAIT;
+    for (int d = 0; copies && op->tensor && op->coords && op->row_dim < 0 && d < op->tensor->rank; d++)
         if (op->coords[d] && aff_uses_kind(op->coords[d], AFF_ROW))
             return true;
     return false;

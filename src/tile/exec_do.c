@@ -77,23 +77,21 @@ static bool clear_outside(Exec *x, const Aff *where, ExecTile *r)
     return true;
 }
 
-/* Element by element where only some are stored. */
-static bool exec_store_where(Exec *x, const TileOp *op, const int64_t *corner, const ExecTile *a)
+/* Element by element, where only some are stored, or each row says where it lies. */
+static bool exec_store_apart(Exec *x, const TileOp *op, const ExecTile *a)
 {
     Tensor *t = x->run->tensors[op->tensor->index];
-    int64_t *live = op->where ? integers(x, a->cols) : NULL, at[TENSOR_MAX_RANK];
-    if (!op->where) {
-        exec_store(t, corner, op->row_dim, op->col_dim, op->onto, a);
-        return true;
-    }
+    int64_t *live = integers(x, a->cols + a->rows * t->rank), *places = live + a->cols, at[TENSOR_MAX_RANK];
+    if (!exec_row_places(x, op, a->rows, places))
+        return false;
     for (int i = 0; i < a->rows; i++) {
-        if (!exec_row(x, op->where, i, a->cols, live))
+        if (op->where && !exec_row(x, op->where, i, a->cols, live))
             return exec_fail(x, "the condition has no value (overflow or division by 0)");
         for (int j = 0; j < a->cols; j++) {
             ExecTile one = {.rows = 1, .cols = 1, .at = &a->at[(size_t)i * (size_t)a->cols + (size_t)j]};
-            for (int d = 0; d < op->tensor->rank; d++)
-                at[d] = corner[d] + (d == op->row_dim ? i : d == op->col_dim ? j : 0);
-            if (live[j])
+            for (int d = 0; d < t->rank; d++)
+                at[d] = places[i * t->rank + d] + (d == op->col_dim ? j : 0);
+            if (!op->where || live[j])
                 exec_store(t, at, -1, -1, op->onto, &one);
         }
     }
@@ -127,9 +125,13 @@ static bool do_store(Exec *x, const TileOp *op)
 {
     int64_t coords[TENSOR_MAX_RANK];
     const ExecTile *a = use(x, op, 0);
-    if (!a || !eval_coords(x, op, coords) || (op->n_args > 1 && !exec_awaits(x, exec_slot(x, op, 1))))
+    bool apart = op->where || tile_by_rows(op);
+    if (!a || (!apart && !eval_coords(x, op, coords)) || (op->n_args > 1 && !exec_awaits(x, exec_slot(x, op, 1))))
         return false;
-    return exec_store_where(x, op, coords, a);
+    if (apart)
+        return exec_store_apart(x, op, a);
+    exec_store(x->run->tensors[op->tensor->index], coords, op->row_dim, op->col_dim, op->onto, a);
+    return true;
 }
 
 static bool do_view(Exec *x, const TileOp *op)

@@ -281,6 +281,8 @@ bool exec_row_places(Exec *x, const TileOp *op, int rows, int64_t *places)
         for (int d = 0; d < op->tensor->rank; d++)
             if (!exec_eval(x, op->coords[d], &places[i * op->tensor->rank + d]))
                 return false;
+        if (op->row_dim >= 0)
+            places[i * op->tensor->rank + op->row_dim] += i;
     }
     return true;
 }

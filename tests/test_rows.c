@@ -239,6 +239,28 @@ static void copies_are_wide_and_direct(void **state)
     assert_int_equal(count(ptx, "cp.async"), 0);
 }
 
+/* What so many turns take, an entry each, is loaded side by side; what steps along a row is not. */
+static void entries_are_taken_at_once(void **state)
+{
+    Arena *arena = ((Fixture *)*state)->arena;
+    static const struct {
+        int entries, turns;
+    } cases[] = {{12, 12}, {96, 48}, {67, 1}, {1, 1}};
+
+    for (size_t i = 0; i < TW_COUNT(cases); i++) {
+        const char *code = arena_printf(arena,
+            "Kernel sums\n  Input  P (parts, M, N) fp32\n  Output Y (M, N) fp32\n  N = 128\n  parts = %d\n  BM = 1\n"
+            "  Grid m = ceil(M / BM)\n  Allocate P in register (BM, N) fp32\n  Allocate Y in register (BM, N) fp32\n"
+            "  Compute Fill Y, 0\n  for s = 0:parts\n    Copy P (BM, N) in coordinate [parts = s, M = m] from global to register\n"
+            "    Compute Add Y, P and get new Y\n  end\n  Copy Y (BM, N) in coordinate [M = m] from register to global\n"
+            "  Schedule sm_80\n    warps = 1\n  end\nend\n", cases[i].entries);
+        const char *ptx = compiled(arena, code, true), *any = strstr(ptx, ".entry sums_any(");
+
+        assert_int_equal(count(ptx, "ld.global.v4.f32") - count(any, "ld.global.v4.f32"), cases[i].turns);
+        assert_int_equal(count(ptx, "$exit"), 0);
+    }
+}
+
 /* What a product reads stays in shared memory, and what a part is taken of in fragments. */
 static void products_keep_their_fragments(void **state)
 {
@@ -322,6 +344,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(loads_have_conditions, setup, teardown),
         cmocka_unit_test_setup_teardown(rows_of_any_length, setup, teardown),
         cmocka_unit_test_setup_teardown(copies_are_wide_and_direct, setup, teardown),
+        cmocka_unit_test_setup_teardown(entries_are_taken_at_once, setup, teardown),
         cmocka_unit_test_setup_teardown(products_keep_their_fragments, setup, teardown),
         cmocka_unit_test_setup_teardown(products_of_16_bits_leave_in_sixteens, setup, teardown),
         cmocka_unit_test_setup_teardown(elements_are_copied_in_loops, setup, teardown),

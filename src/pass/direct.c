@@ -7,6 +7,7 @@
  *   %x = load T[…] : shared bf16<4x256>        %x.1 = load T[…] : bf16<4x256>
  *   %x.1 = move %x : bf16<4x256>          ->
  */
+#include "pass/entries.h"
 #include "pass/fetch.h"
 #include "pass/operands.h"
 #include "pass/rows.h"
@@ -51,6 +52,9 @@ bool pass_direct(TileProgram *program, TileKernel *kernel, const Target *target,
     (void)target;
     operands_to_registers(program, kernel, diags);
     if (kernel->specialized) fetch_early(program, kernel); /* its tiles are in rings */
-    else if (rows_without_fragments(kernel)) direct_block(program, kernel, kernel->body);
+    else if (rows_without_fragments(kernel)) {
+        direct_block(program, kernel, kernel->body);
+        spread_entries(kernel, kernel->body);
+    }
     return true;
 }

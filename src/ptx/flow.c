@@ -3,7 +3,8 @@
 
 enum {
     MORE_REGISTERS = 32, /* than the fewest that a warpgroup that copies has (target.c) */
-    FEW_COPIES = 2       /* in the turns of its loops, for whose places those are enough */
+    FEW_COPIES = 2,      /* in the turns of its loops, for whose places those are enough */
+    FEW_TURNS = 4        /* side by side, where elements are loaded one by one */
 };
 
 /* ---- merged values ----------------------------------------------------------------- */
@@ -229,14 +230,30 @@ static const char *of_each_lane(Emitter *e, const char *number)
     return own;
 }
 
+/* How many iterations stand side by side. Where elements are loaded one by one, for any alignment, few of many do: each has
+ * addresses of its own. */
+static int side_by_side(const Emitter *e, const TileOp *op)
+{
+    int n = op->unroll > 1 ? op->unroll : 1;
+    while (!e->aligned && (n > FEW_TURNS || op->unroll % n != 0) && n > 1) n--;
+    return n;
+}
+
+/* Whether a loop that is begun goes through all the iterations that stand side by side. */
+static bool fills_turns(const TileOp *op, int n)
+{
+    int64_t lo, hi;
+    return aff_is_const(op->lo, &lo) && aff_is_const(op->hi, &hi) && hi > lo && (hi - lo) % n == 0;
+}
+
 /* Iterations side by side: what one yields is where the next expects it, and goes back
  * to where the first does in the last of them, or where the loop ends between two. */
 static void iterations(Emitter *e, const TileOp *op, const char *counter, const char *hi, int label)
 {
     const TileBlock *body = op->regions[0];
     const TileOp *yield = body->ops.data[body->ops.len - 1];
-    int n = op->unroll > 1 ? op->unroll : 1;
-    bool ahead = e->role && n == 1 && tile_has(body, TILE_ISSUE);
+    int n = side_by_side(e, op);
+    bool ahead = e->role && n == 1 && tile_has(body, TILE_ISSUE), through = n > 1 && fills_turns(op, n);
     const char *p = em_new(e, REG_P), *end = ahead ? of_each_lane(e, hi) : hi;
     Frag *start = arena_array(e->arena, Frag, body->params.len);
     Str exits = str_new(e->arena);
@@ -246,6 +263,11 @@ static void iterations(Emitter *e, const TileOp *op, const char *counter, const 
         iteration(e, op, ahead ? count_ahead(e, counter, end, p, last) : counter);
         if (e->failed) return; /* what it yields may not be there */
         if (last) send_back(e, op, start);
+        if (through && !last) {
+            em(e, "add.s32 %s, %s, 1;", counter, counter);
+            pass_on(e, body, yield);
+            continue;
+        }
         if (!ahead) count(e, counter, end, p, last);
         if (last) {
             em(e, "@%s bra.uni $loop%d;", p, label);

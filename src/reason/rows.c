@@ -29,6 +29,7 @@ enum {
     BESIDE_ROW = 40,      /* registers of a lane, beside half its elements of a row that is held whole */
     BLOCK_START = 700,    /* cycles: launch, arguments, addresses, the end */
     LATENCY = 900,        /* of a load */
+    AT_ONCE = 48,         /* values of a lane that turns side by side load at once */
     SHUFFLES = 150,       /* of a reduction over 32 lanes */
     MEETING = 120,        /* of warps at a barrier */
     UNKNOWN_LENGTH = 4096,
@@ -221,6 +222,14 @@ static void add_compute(RowSearch *s, const Stmt *stmt, double turns)
         s->latency += turns * (class == OPC_SOFTMAX ? 2 : 1) * (SHUFFLES + (s->now.warps_n > 1 ? MEETING : 0));
 }
 
+static double values_of(const RowSearch *s);
+
+/* How many turns that take an entry each are on their way at once, written out side by side (src/pass/direct.c). */
+static double turns_at_once(const RowSearch *s, const Extent *extent)
+{
+    return extent->kind == EXT_ENTRY && extent->known > 0 ? fmax(1, fmin((double)extent->known, AT_ONCE / fmax(1, values_of(s)))) : 1;
+}
+
 static void add_block(RowSearch *s, const Block *block, double turns)
 {
     bool loads = false;
@@ -236,8 +245,10 @@ static void add_block(RowSearch *s, const Block *block, double turns)
             add_compute(s, stmt, turns);
         } else if (stmt->kind == STMT_FOR && (extent = plan_loop(s->plan, stmt))) {
             const Extent *parts = plan_parts(s->plan, stmt);
+            double before = s->latency;
 
             add_block(s, &stmt->body, turns * turns_of(s, extent) / (parts ? turns_of(s, parts) : 1));
+            s->latency = before + (s->latency - before) / turns_at_once(s, extent);
         } else if (stmt->kind == STMT_IF) {
             add_block(s, &stmt->body, turns);
             add_block(s, &stmt->orelse, turns);

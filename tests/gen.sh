@@ -82,6 +82,28 @@ try attention_paged --set HeadDim=128 --set page=16 --set causal=0 --target sm_8
     --bind q_len=70 --bind pages=9 --bind most=11
 try attention_paged --set HeadDim=64 --dtype fp16 --target sm_75 --bind page=7 --bind batch=1 --bind q_heads=2 --bind kv_heads=2 \
     --bind q_len=1 --bind pages=9 --bind most=11
+# Heads that share keys as rows of one tile: decode TARGET HEADS KV_HEADS DIM Q_LEN KV_LEN [MORE...]
+decode()
+{
+    target=$1 heads=$2 kv=$3 dim=$4 q=$5 k=$6
+    shift 6
+    try decode --target "$target" --set q_heads="$heads" --set kv_heads="$kv" --set HeadDim="$dim" --set q_len="$q" \
+        --bind batch=2 --bind kv_len="$k" "$@"
+}
+
+decode sm_80 8 2 64 1 333 --set splits=3
+decode sm_90a 8 1 128 1 70 --set splits=1
+decode sm_80 16 2 64 2 129 --set splits=2
+decode sm_90a 6 2 64 3 200 --set splits=1 --dtype fp16
+decode sm_80 4 4 64 1 100 --set splits=2    # none share
+decode sm_90a 4 1 64 16 150 --set splits=2  # warpgroups, rows that bulk copies bring
+decode sm_75 4 1 64 3 0 --dtype fp16
+decode sm_89 8 2 128 5 99 --set fold=0
+try attention_paged --set q_heads=8 --set kv_heads=2 --set HeadDim=64 --set page=16 --set q_len=2 --target sm_90a \
+    --bind batch=2 --bind pages=9 --bind most=5
+try alibi --set fold=1 --set q_heads=8 --set kv_heads=2 --set HeadDim=64 --set VDim=64 --bind batch=1 --bind q_len=5 --bind kv_len=90
+try sinks --set fold=1 --set q_heads=8 --set kv_heads=1 --set HeadDim=64 --bind batch=1 --bind q_len=2 --bind kv_len=90
+try attention_lse --set fold=1 --set q_heads=4 --set kv_heads=2 --set HeadDim=64 --bind batch=2 --bind q_len=3 --bind kv_len=90
 try decode_paged --set HeadDim=128 --set page=16 --set group=4 --set splits=3 --target sm_90a --bind batch=2 --bind kv_heads=2 \
     --bind pages=9 --bind most=20
 try decode_paged --set HeadDim=32 --dtype fp16 --bind page=3 --set group=7 --set splits=4 --bind batch=2 --bind kv_heads=1 --bind pages=9 --bind most=40

@@ -124,6 +124,19 @@ report "attention: what it is chosen for is said, where all of the grid is known
 report "gemm: large tiles for many rows" $?
 "$tw" emulate "$dir/few/gemm.sm_90a.ptx" --bind M=40 >"$dir/out" 2>&1 </dev/null
 report "gemm: right with more rows than it was chosen for" $?
+
+# folds OPTIONS...: whether heads that share keys become rows of one tile
+folds()
+{
+    "$tw" fuse ops/decode.tl --set HeadDim=128 --set q_heads=32 --set kv_heads=8 "$@" 2>/dev/null </dev/null | grep -q 'Grid over packed'
+}
+
+folds --set q_len=1 && folds --bind q_len=4 --target sm_90a && folds --set fold=1
+report "decode: heads that share keys are rows of one tile" $?
+
+! folds && ! folds --bind q_len=4096 && ! folds --bind q_len=4096 --target sm_90a && ! folds --set q_len=1 --set fold=0 &&
+    ! folds --set q_len=1 --set q_heads=8
+report "decode: heads are apart where they fill tiles, or share nothing" $?
 kernel rmsnorm_swiglu --set splits=2
 kernel attention_lse --set splits=3 --target sm_75 --dtype fp16
 kernel log_softmax --set splits=4

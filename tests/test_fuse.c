@@ -10,6 +10,7 @@
  *   CODE LINE:COLUMN   the one diagnostic
  *   set NAME=VALUE     as --set
  *   splits N           as --set splits=N
+ *   folded             as --set fold=1: entries that share what is streamed as rows of one tile
  *   fitting            as `tw gen` does it: in several kernels where one does not fit
  *   bind NAME=VALUE    of the launch; without any, nothing is executed
  *
@@ -34,7 +35,7 @@ typedef struct Case {
     Settings settings;
     LevelCase levels;
     int parts;
-    bool fitting;
+    bool fitting, folded;
     const char *expected; /* "sketch", or "TW0505 4:3" */
     char code[16];        /* its first word, which outlives the arena */
 } Case;
@@ -53,6 +54,9 @@ static void read_option(Case *t, char *option)
     if (starts_with(option, "splits ") && t->levels.n_sets < LEVEL_SETS) {
         t->parts = atoi(option + 7);
         t->levels.sets[t->levels.n_sets++] = arena_printf(t->arena, "splits=%d", t->parts);
+    } else if (strcmp(option, "folded") == 0) {
+        t->folded = true;
+        t->levels.sets[t->levels.n_sets++] = "fold=1";
     } else if (strcmp(option, "fitting") == 0) {
         t->fitting = true;
     } else if (starts_with(option, "set ") && t->levels.n_sets < LEVEL_SETS) {
@@ -196,6 +200,8 @@ static void run_case(void **state)
     Program *sketch = !def         ? NULL
                       : t->fitting ? fuse_fitting(t, syms, program)
                                    : fuse(t->arena, syms, def, t->parts ? t->parts : 1, t->diags);
+    Program *folded = sketch && t->folded ? fuse_fold(t->arena, def, sketch) : NULL;
+    sketch = folded ? folded : sketch;
     if (strcmp(t->expected, "sketch") == 0) {
         compare_sketch(t, program, sketch);
         run_levels(t, program);

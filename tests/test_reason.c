@@ -48,7 +48,7 @@ static void read_option(Case *t, const char *option)
     else if (starts_with(option, "target "))
         t->options.target = target_find(option + 7);
     else if (!starts_with(option, "bind ") && !starts_with(option, "splits ") && strcmp(option, "mended") != 0 &&
-             strcmp(option, "fitting") != 0)
+             strcmp(option, "fitting") != 0 && strcmp(option, "folded") != 0)
         fail_msg("%s: unknown option '%s'", t->path, option);
 }
 

@@ -209,20 +209,20 @@ bool chain_define(Chain *chain, const Source *source)
     return done;
 }
 
-/* Into how many parts --set wants loops cut; 0: it says nothing, -1: no such number. */
-static int parts_wanted(Chain *chain)
+/* What --set says of how to fuse, from `least` to `most`; least - 1: nothing, least - 2: no such number. */
+static int wanted(Chain *chain, const char *name, int least, int most)
 {
-    int parts = 0;
+    int number = least - 1;
 
     for (int i = 0; i < chain->settings.list.len; i++) {
         Setting *set = &chain->settings.list.data[i];
 
-        if (!text_equal_nocase(set->name, "splits"))
+        if (!text_equal_nocase(set->name, name) || def_is_named(chain->def, set->name))
             continue;
         set->used = true;
-        parts = set->value >= 1 && set->value <= FUSE_MAX_PARTS && set->value == (int)set->value ? (int)set->value : -1;
+        number = set->value >= least && set->value <= most && set->value == (int)set->value ? (int)set->value : least - 2;
     }
-    return parts;
+    return number;
 }
 
 /* Sizes of the launch that choices are made for; NULL: none. */
@@ -256,6 +256,16 @@ static int parts_by_model(Chain *chain, const Program *sketch)
 static Program *fuse_parts(Chain *chain, int parts, Diags *diags)
 {
     return fuse(chain->arena, chain->syms, chain->def, parts, diags);
+}
+
+/* The sketch with entries folded into rows, where that is wanted, or the model thinks it better; else itself. */
+static Program *folded(Chain *chain, Program *sketch, int fold)
+{
+    ReasonOptions options = {.target = chain->target, .settings = settings_for(chain, !chain->only_tried), .launch = launch_of(chain),
+                             .dtype = chain->settings.dtype, .roomy = true};
+    Program *with = sketch && fold != 0 ? fuse_fold(chain->arena, chain->def, sketch) : NULL;
+
+    return with && (fold > 0 || reason_prefers(chain->arena, chain->syms, with, sketch, &options)) ? with : sketch;
 }
 
 static const Diag *misfit_of(Chain *chain, const Program *sketch, bool wide)
@@ -319,16 +329,16 @@ static Program *fuse_in_cuts(Chain *chain, const Program *whole, const Diags *fa
 }
 
 /* What the model thinks better is done if it can be. */
-static Program *fuse_by_model(Chain *chain)
+static Program *fuse_by_model(Chain *chain, int fold)
 {
     Diags *quiet = diags_new(chain->arena, chain->diags->source);
-    Program *whole = fuse_parts(chain, 1, quiet), *cut = NULL;
+    Program *whole = folded(chain, fuse_parts(chain, 1, quiet), fold), *cut = NULL;
     int parts = whole ? parts_by_model(chain, whole) : 0;
 
     if (chain->run_with.list.len > 0 && whole && misfit(chain, whole))
         parts = 0; /* what the launch gives is not known when compiling */
     if (parts > 1)
-        cut = fuse_parts(chain, parts, quiet);
+        cut = folded(chain, fuse_parts(chain, parts, quiet), fold);
     if (parts < 1)
         cut = fuse_in_cuts(chain, whole, quiet);
     if (!whole && !cut && !chain_has_types(chain))
@@ -340,15 +350,18 @@ static Program *fuse_by_model(Chain *chain)
 
 static Program *find_sketch(Chain *chain)
 {
-    int parts;
+    int parts, fold;
 
     if (chain->beside)
         return kernels_fit(chain->beside, chain->def, chain->diags) ? chain->beside : NULL;
-    parts = parts_wanted(chain);
+    parts = wanted(chain, "splits", 1, FUSE_MAX_PARTS);
+    fold = wanted(chain, "fold", 0, 1);
     if (parts < 0)
         fail(chain, arena_printf(chain->arena, "splits is a number from 1 to %d", FUSE_MAX_PARTS));
+    else if (fold < -1)
+        fail(chain, "fold is 0 or 1");
     else
-        return parts ? fuse_parts(chain, parts, chain->diags) : fuse_by_model(chain);
+        return parts ? folded(chain, fuse_parts(chain, parts, chain->diags), fold) : fuse_by_model(chain, fold);
     return NULL;
 }
 

@@ -16,6 +16,10 @@ enum { FUSE_MAX_PARTS = 1024 };
  * cut, each in blocks of its own; with more than one, later kernels combine. */
 Program *fuse(Arena *arena, Syms *syms, const Def *def, int parts, Diags *diags);
 
+/* A sketch whose kernels fold entries of a leading dimension, which share what they stream, into the rows of
+ * their tiles, where they can; NULL: none can. */
+Program *fuse_fold(Arena *arena, const Def *def, const Program *sketch);
+
 /* What is wrong with a sketch for the target at hand; NULL: nothing. */
 typedef const Diag *(*FuseMisfit)(void *user, const Program *sketch);
 

@@ -43,6 +43,10 @@ const Program *reason_ways(Arena *arena, Syms *syms, const Program *sketch, cons
  * model; 1 where a size that it needs is not among the settings, 0 where nothing fits. */
 int reason_parts(Arena *arena, Syms *syms, const Program *sketch, const ReasonOptions *options);
 
+/* Whether the model thinks that one sketch of two, of the same, is much less work: prefer.c. False
+ * where it is not known how many rows there are, or they fill tiles. */
+bool reason_prefers(Arena *arena, Syms *syms, const Program *sketch, const Program *to, const ReasonOptions *options);
+
 /* A choice in words that force it: "BM=128 BN=64 warps=8 stages=2"; where a program has
  * several kernels, for the one that the model thinks dearest: "scores.BM=128 ...". */
 typedef struct ReasonRanked {

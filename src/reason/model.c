@@ -27,6 +27,7 @@
 
 enum {
     WARP = 32,
+    QUARTERS = 4,       /* of a multiprocessor, with tensor cores each */
     LATENCY = 800,      /* cycles from the start of a copy to its data */
     UNHIDDEN = 50,      /* of it, when a copy is waited for in the turn that starts it */
     TURN_OVERHEAD = 100, /* barrier, counters */
@@ -53,6 +54,9 @@ static const double IDLE = 0.1;
 
 /* What a stage more smooths out, of what the first of them does not. */
 static const double STAGE_GAIN = 0.1;
+
+/* Of the time of a block of few warps, in which its multiprocessor has nothing to do. */
+static const double BETWEEN = 0.1;
 
 /* Of the rate at which four warps alone issue instructions: they wait for their own results. */
 static const double LONE_RATE = 0.5;
@@ -460,6 +464,25 @@ static double independent(const Modeler *m)
     return m->sharing * (quarters < 1 ? quarters : 1 + 0.6 * (quarters - 1));
 }
 
+/* Of so few warps that each has a quarter of a multiprocessor for itself, and a quarter of its rates: a grid that is known
+ * to be small has no other blocks for the rest. */
+static bool has_own_quarters(const Modeler *m)
+{
+    return m->grid > 0 && !m->c->groups && m->c->warps < QUARTERS;
+}
+
+/* Cycles of one pass over work that what a warp does one after the other adds to what bounds it. */
+static double waits_of(const Modeler *m, const Work *w, double bound)
+{
+    bool arithmetic = w->exps + w->alu > 0;
+    double own = has_own_quarters(m) ? (double)QUARTERS / m->c->warps : 1, products = w->mma * own;
+    double chain = (products > w->shared ? products : w->shared) + (w->exps + w->alu) * own + TURN_OVERHEAD + (arithmetic ? CHAIN_LATENCY : 0);
+
+    if (has_own_quarters(m))
+        return chain > bound * m->sharing ? chain / m->sharing - bound : 0;
+    return chain > bound ? (chain - bound) / independent(m) : 0;
+}
+
 /* Cycles of one pass over work, copies started `ahead` turns before; of one of
  * the blocks that share a multiprocessor, at the rate that they reach together.
  * A warp reads the next operands while the tensor cores multiply, so those two
@@ -469,19 +492,16 @@ static double independent(const Modeler *m)
  * blocks a multiprocessor is as fast as two stages). */
 static double cycles_of(const Modeler *m, const Work *w, double ahead)
 {
-    double bound = bound_of(w, NULL), hidden = independent(m);
+    double bound = bound_of(w, NULL), hidden = has_own_quarters(m) ? m->sharing : independent(m);
 
     if (m->grid > 0 && m->c->groups && w->exps + w->alu == 0 && ahead > 0) /* one turn's products after the other's */
         return bound + PRODUCT_START;
-    double chain = (w->mma > w->shared ? w->mma : w->shared) + w->exps + w->alu + TURN_OVERHEAD +
-                   (w->exps + w->alu > 0 ? CHAIN_LATENCY : 0);
-    double waits = chain > bound ? (chain - bound) / hidden : 0;
-    double turn = bound + waits + CONTENTION * (w->mma + w->shared + w->exps + w->alu + w->traffic - bound);
+    double turn = bound + waits_of(m, w, bound) + CONTENTION * (w->mma + w->shared + w->exps + w->alu + w->traffic - bound);
     if (m->c->groups) /* barriers, votes and jumps that nothing hides */
         turn += GROUP_OVERHEAD * (w->exps > 0 ? m->c->groups : 1);
-    if (m->grid > 0 && !m->c->groups && m->sharing == 1)
+    if (m->grid > 0 && !m->c->groups && (m->sharing == 1 || has_own_quarters(m)))
         turn += ALONE;
-    double covered = ahead * turn * m->sharing + (m->sharing - 1) * bound;
+    double covered = ahead * turn * m->sharing + (m->sharing - 1) * bound + (has_own_quarters(m) ? turn / 2 : 0);
     double exposed = LATENCY - covered, least = ahead > 0 ? 0 : UNHIDDEN;
 
     exposed = exposed > least ? exposed : least;
@@ -833,6 +853,8 @@ void plan_rate(Plan *plan, Choice *c)
     c->cost = (m.total + rest) * counted;
     if (m.grid > 0 && m.grid < m.t->sms)
         c->cost *= 1 + IDLE * (1 - m.grid / m.t->sms);
+    if (has_own_quarters(&m) && m.sharing == 1 && m.grid > m.t->sms) /* nothing runs while one block ends and the next begins */
+        c->cost *= 1 + BETWEEN;
     if (c->groups || m.grid > 0) /* a block has a multiprocessor's memory for itself: it may as well run ahead */
-        c->cost *= 1 + STAGE_GAIN / c->stages;
+        c->cost *= 1 + STAGE_GAIN / (has_own_quarters(&m) && c->stages > 3 ? 3 : c->stages);
 }

@@ -182,6 +182,7 @@ try ../tests/gen/features_normalised --set D=64 --set H=2 --set n=50
 try ../tests/gen/features_normalised --set D=64 --bind H=2 --bind n=50
 try ../tests/gen/numbers_as_sizes --bind H=4
 try ../tests/gen/numbers_as_sizes --dtype fp16 --target sm_75 --bind H=3
+try ../tests/gen/numbers_in_products --target sm_90a
 try ../tests/gen/named_as_sizes --bind M=37 --bind N=40 --bind K=50 --bind BN=2
 try ../tests/gen/named_as_sizes --set BM=5 --set BN=-1 --set warps=7 --bind M=37 --bind N=40 --bind K=50
 try ../tests/gen/names_of_places --bind row=37 --bind col=17 --bind N=40

@@ -614,6 +614,18 @@ static int64_t padding_step(const Plan *plan, const Extent *extent)
     return many && plan->options->target->has_tma && lies_in_panels(plan, extent) ? 2 * step : step;
 }
 
+/* A number that is written where another tensor has a name for it is the same size, which products may sum along. */
+static void pad_numbers(Plan *plan)
+{
+    for (int i = 0; i < plan->extents.len; i++)
+        for (int k = 0; k < plan->extents.len; k++) {
+            Extent *a = plan->extents.data[i], *b = plan->extents.data[k];
+
+            if (a->kind == EXT_WHOLE && b->kind == EXT_WHOLE && !b->dim_name && a->known == b->known && a->fixed != b->fixed)
+                a->fixed = b->fixed = a->fixed > b->fixed ? a->fixed : b->fixed;
+        }
+}
+
 /* What is kept whole must be known when compiling. */
 static void check_whole(Plan *plan)
 {
@@ -633,6 +645,7 @@ static void check_whole(Plan *plan)
                                name, name);
         diag_note(plan->diags, diag, "tiles keep it whole, and a tile's size is part of the kernel");
     }
+    pad_numbers(plan);
 }
 
 /* Whether blocks add what they have to a tensor. */

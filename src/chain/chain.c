@@ -148,7 +148,20 @@ static bool declares_number(const Unit *unit, const char *name)
     return false;
 }
 
-/* `--set BM=3` means the definition's own BM, where it has a Param of that name. */
+static bool declares_size(const Unit *unit, const char *name)
+{
+    for (int i = 0; i < unit->body.len; i++) {
+        const Stmt *s = unit->body.data[i];
+
+        for (int d = 0; d < s->n_shape && (s->kind == STMT_INPUT || s->kind == STMT_OUTPUT); d++)
+            if (expr_mentions(s->shape[d], name))
+                return true;
+    }
+    return false;
+}
+
+/* `--set BM=3` means the definition's own BM, where it has a Param or a dimension of that name; of a dimension every
+ * later stage is told. */
 static void give_own(Chain *chain, const Unit *unit)
 {
     Settings kept = {.dtype = chain->settings.dtype};
@@ -156,9 +169,10 @@ static void give_own(Chain *chain, const Unit *unit)
     for (int i = 0; i < chain->settings.list.len; i++) {
         const Setting *set = &chain->settings.list.data[i];
 
-        if (is_forced(set->name) && declares_number(unit, set->name))
+        bool number = is_forced(set->name) && declares_number(unit, set->name);
+        if (number || (is_forced(set->name) && declares_size(unit, set->name)))
             settings_put(chain->arena, &chain->own, *set);
-        else
+        if (!number)
             vec_push(chain->arena, &kept.list, *set);
     }
     chain->settings = kept;
@@ -291,7 +305,7 @@ static const Diag *misfit_wide(void *user, const Program *sketch)
 static bool sizes_forced(const Chain *chain)
 {
     for (int i = 0; i < chain->settings.list.len; i++)
-        if (is_forced(chain->settings.list.data[i].name))
+        if (is_forced(chain->settings.list.data[i].name) && !settings_find(&chain->own, chain->settings.list.data[i].name))
             return true;
     return false;
 }

@@ -442,6 +442,9 @@ static bool in_numbers(const Header *h, const char *name)
         for (int k = 0; k < h->flow->nodes.data[n]->n_args; k++)
             if (expr_mentions(h->flow->nodes.data[n]->args[k].number, name))
                 return true;
+    for (int n = 0; n < h->flow->nodes.len; n++) /* what conditions compare with, and Defines compute */
+        if (h->flow->nodes.data[n]->source && expr_mentions(h->flow->nodes.data[n]->source->where, name))
+            return true;
     for (int k = 0; k < h->decls.len; k++)
         if (uses_name(h, h->decls.data[k]->name) && expr_mentions(h->decls.data[k]->value, name))
             return true;

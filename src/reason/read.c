@@ -274,6 +274,16 @@ static bool assigned(const Plan *plan, const char *name)
     return false;
 }
 
+/* Whether a tensor has a dimension of that name, which is no tile's then. */
+static bool is_dimension(const Plan *plan, const char *name)
+{
+    for (int i = 0; i < plan->tensors.len; i++)
+        for (int d = 0; d < plan->tensors.data[i].rank; d++)
+            if (expr_mentions(plan->tensors.data[i].stmt->shape[d], name))
+                return true;
+    return false;
+}
+
 /* The first free of the names that sizes have: BM, BN, BK, BK2, ... */
 static void name_tile(Plan *plan, Extent *extent)
 {
@@ -282,7 +292,7 @@ static void name_tile(Plan *plan, Extent *extent)
     size_t from = extent->kind == EXT_ROWS ? 0 : 1;
 
     for (size_t i = from; i < TW_COUNT(names) && !extent->tile; i++)
-        if (!tile_named(plan, names[i]) && (!is_taken(plan, names[i]) || assigned(plan, names[i])))
+        if (!tile_named(plan, names[i]) && !is_dimension(plan, names[i]) && (!is_taken(plan, names[i]) || assigned(plan, names[i])))
             extent->tile = names[i];
     if (!extent->tile)
         extent->tile = plan_fresh(plan, "BK");

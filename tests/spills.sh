@@ -81,6 +81,7 @@ clean rmsnorm_gemm sm_75 fp16 4096      # an operand that is computed, tiles on 
 clean softcap sm_89 fp16 128 0          # the warp's number, in the entry for any alignment
 clean gated_mlp sm_75 fp16 1024         # what follows a sum alone is made anew behind the loop
 clean attention_lse sm_90a bf16 56      # the same of two outputs, by 16 warps
+clean attention_backward sm_90a fp16 192 0 # more than two products in a turn, for any alignment
 clean rmsnorm_gemm sm_90a fp16 1024     # a warpgroup that copies in two loops
 clean rmsnorm_gemm sm_90a bf16 -        # three copies in a turn
 

@@ -123,10 +123,13 @@ static bool is_short(const Emitter *e, const Tiles *t)
     return !e->role && t->product > 0 && share(e) - t->carried - t->product < FRAGMENTS + t->steps * t->product / PER_STEP;
 }
 
-/* Where warpgroups multiply, blocks have more warps for as many rows, and ptxas has kept within its registers. */
-static bool may_be_scarce(const Emitter *e)
+/* Where warpgroups multiply, blocks have more warps for as many rows, and ptxas has kept within its registers
+ * in turns of two products. */
+static bool may_be_scarce(const Emitter *e, const Tiles *t)
 {
-    return !e->role && !e->target->has_wgmma && (!e->aligned || e->kernel->warps_n <= 1);
+    if (e->role) return false;
+    if (e->target->has_wgmma) return !e->aligned && t->products + t->sums > 2;
+    return !e->aligned || e->kernel->warps_n <= 1;
 }
 
 static bool has_outputs_beside_another(const Emitter *e)
@@ -142,7 +145,7 @@ static int of_outputs(const Emitter *e, const Tiles *t)
 
 static bool is_scarce(const Emitter *e, const Tiles *t)
 {
-    if (!may_be_scarce(e)) return false;
+    if (!may_be_scarce(e, t)) return false;
     if (!e->aligned) return t->products + t->sums > 0;
     return t->computes && share(e) - t->most - of_outputs(e, t) <= (e->target->has_cp_async ? SCARCE : SCARCE_HELD);
 }
@@ -176,7 +179,7 @@ static bool may_lack_behind(const Emitter *e, const Tiles *t)
 bool rm_anew_behind(const Emitter *e, const TileOp *loop)
 {
     Tiles t = tiles_of(e, loop->regions[0]);
-    if (!may_be_scarce(e)) return may_lack_behind(e, &t);
+    if (!may_be_scarce(e, &t)) return may_lack_behind(e, &t);
     if (!e->aligned) return t.products + t.sums > 0;
     bool wanted = t.products > 1 || (t.products > 0 && !e->target->has_cp_async) || are_few(e, &t) || is_scarce(e, &t);
     return wanted && is_last_loop(e);
@@ -186,6 +189,7 @@ int rm_stretch(const Emitter *e)
 {
     Tiles t = tiles_of(e, e->block);
     bool few = t.products + t.sums <= 2 || (!e->target->has_cp_async && t.products <= t.sums);
+    few |= !e->aligned && e->target->has_wgmma; /* scarce in turns of more (may_be_scarce) */
     if (e->room != ROOM_SCARCE || !few || e->kernel->warps_n > 1) return 0;
     return !e->aligned ? 1 : share(e) > SOME_REGISTERS ? 2 : 0;
 }

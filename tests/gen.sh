@@ -185,6 +185,7 @@ try ../tests/gen/numbers_as_sizes --dtype fp16 --target sm_75 --bind H=3
 try ../tests/gen/numbers_in_products --target sm_90a
 try ../tests/gen/size_of_an_earlier_kernel --set D=16 --bind B=2 --bind q=5 --bind n=128 --bind t=3
 try ../tests/gen/dimensions_as_sizes --set BM=64 --set BN=96 --bind row=3 --bind col=21
+try ../tests/gen/heads_called_row --set row=8 --set col=2 --set BM=128 --set BN=1 --bind BK=2 --bind m=333 --target sm_90a
 try ../tests/gen/named_as_sizes --bind M=37 --bind N=40 --bind K=50 --bind BN=2
 try ../tests/gen/named_as_sizes --set BM=5 --set BN=-1 --set warps=7 --bind M=37 --bind N=40 --bind K=50
 try ../tests/gen/names_of_places --bind row=37 --bind col=17 --bind N=40

@@ -255,6 +255,16 @@ static int gemms(const TileBlock *block)
     return n;
 }
 
+/* What docs/cute.md lists as refused. */
+static bool may_be_refused(const char *path, const char *target, const Diag *d)
+{
+    static const char *const refusals[][3] = {{"ops/attention_kv_int8.tl", "sm_90a", "which do not divide tiles"}};
+    for (size_t i = 0; i < TW_COUNT(refusals); i++)
+        if (d->code == TW0790 && strcmp(path, refusals[i][0]) == 0 && strcmp(target, refusals[i][1]) == 0 && strstr(d->message, refusals[i][2]))
+            return true;
+    return false;
+}
+
 static void is_translated(Arena *arena, const char *path, const char *target)
 {
     const char *error;
@@ -265,7 +275,8 @@ static void is_translated(Arena *arena, const char *path, const char *target)
     if (!to_code(chain, source)) return; /* not for this target: another test's business */
     if (!chain_translate(chain)) {
         const Diag *d = &chain->diags->list.data[chain->diags->list.len - 1];
-        fail_msg("%s, %s: %s", path, target, d->message);
+        if (!may_be_refused(path, target, d)) fail_msg("%s, %s: %s", path, target, d->message);
+        return;
     }
     for (int k = 0; k < chain->tile->kernels.len; k++) products += gemms(chain->tile->kernels.data[k]->body);
     assert_int_equal(products, count(chain->cute->text, "tw::gemm") + count(chain->cute->text, "tw::wgmma"));

@@ -124,6 +124,11 @@ static void test_stages_and_names(void **state)
     agrees(*state, "stages_and_names", "@heads=2 @q_len=70 @kv_len=150", 4);
 }
 
+static void test_power_of_filled(void **state)
+{
+    agrees(*state, "power_of_filled", "", 1);
+}
+
 static void test_fewer_chunks_than_threads(void **state)
 {
     agrees(*state, "fewer_chunks_than_threads", "", 1);
@@ -294,6 +299,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_rows_stored, setup, teardown),
         cmocka_unit_test_setup_teardown(test_state_over_chunks, setup, teardown),
         cmocka_unit_test_setup_teardown(test_largest_two, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_power_of_filled, setup, teardown),
         cmocka_unit_test_setup_teardown(test_fewer_chunks_than_threads, setup, teardown),
         cmocka_unit_test_setup_teardown(test_blocks_add, setup, teardown),
         cmocka_unit_test_setup_teardown(test_zeros_in_front, setup, teardown),

@@ -84,7 +84,8 @@ static TileValue *power_of_number(Rewriter *rw, const TileOp *op)
 {
     double base;
     if (op->kind != TILE_ELEMENT || op->op != OP_POWER || !rw_number(op->args[0], &base)) return NULL;
-    if (!(base > 0) || !isfinite(base)) return NULL;
+    const TileType *made = &op->results[0]->type, *of = &op->args[1]->type;
+    if (!(base > 0) || !isfinite(base) || made->rows != of->rows || made->cols != of->cols) return NULL;
     return rw_unary(rw, OP_EXP2, base == 2 ? op->args[1] : times(rw, op->args[1], log2(base)));
 }
 

@@ -64,10 +64,12 @@ expect 'a wrong kernel' 1 env EMULATED_WRONG="weigh:$threads" "$tw" tune "$dir/o
 verdict 'after a damaged file that is ignored' 'in_err "is ignored: line"'
 verdict 'is found out' 'in_out "wrong: (untuned)"'
 # shellcheck disable=SC2086
-expect 'Ctrl-C' 130 timeout --preserve-status -s INT 3 "$tw" tune "$dir/op.tl" --set D=64 --bind N=40 --bind M=48 --time 600 --jobs 2
+# so many searches that no machine has done them all by then
+expect 'Ctrl-C' 130 timeout --preserve-status -s INT 3 "$tw" tune "$dir/op.tl" --set D=64 --bind N=40,41,42,43,44,45,46,47,48 \
+    --bind M=48,49,50,51,52,53,54,55,56 --time 600 --jobs 2
 verdict 'keeps what is known' 'in_err "interrupted; what is known is kept"'
 expect 'and it is remembered' 0 "$tw" tune --list --json
-verdict 'with the other search' '[ "$(grep -c weigh "$dir/out")" -eq 2 ]'
+verdict 'with the other search' '[ "$(grep -c weigh "$dir/out")" -ge 2 ]'
 expect 'all is forgotten' 0 "$tw" tune --forget
 expect 'and gone' 0 "$tw" tune --list
 verdict 'from the list' '[ ! -s "$dir/out" ]'

@@ -258,12 +258,18 @@ static Settings *settings_for(Chain *chain, bool launch)
     return settings;
 }
 
+/* How a sketch is judged before there is code. */
+static ReasonOptions judging(Chain *chain, Settings *settings)
+{
+    return (ReasonOptions){.target = chain->target, .settings = settings, .launch = launch_of(chain), .dtype = chain->settings.dtype};
+}
+
 /* By the sizes that are compiled in or that the kernel will be run with. */
 static int parts_by_model(Chain *chain, const Program *sketch)
 {
-    ReasonOptions options = {.target = chain->target, .settings = settings_for(chain, !chain->only_tried), .launch = launch_of(chain),
-                             .dtype = chain->settings.dtype, .roomy = true};
+    ReasonOptions options = judging(chain, settings_for(chain, !chain->only_tried));
 
+    options.roomy = true;
     return reason_parts(chain->arena, chain->syms, sketch, &options);
 }
 
@@ -275,10 +281,10 @@ static Program *fuse_parts(Chain *chain, int parts, Diags *diags)
 /* The sketch with entries folded into rows, where that is wanted, or the model thinks it better; else itself. */
 static Program *folded(Chain *chain, Program *sketch, int fold)
 {
-    ReasonOptions options = {.target = chain->target, .settings = settings_for(chain, !chain->only_tried), .launch = launch_of(chain),
-                             .dtype = chain->settings.dtype, .roomy = true};
+    ReasonOptions options = judging(chain, settings_for(chain, !chain->only_tried));
     Program *with = sketch && fold != 0 ? fuse_fold(chain->arena, chain->def, sketch) : NULL;
 
+    options.roomy = true;
     return with && (fold > 0 || reason_prefers(chain->arena, chain->syms, with, sketch, &options)) ? with : sketch;
 }
 
@@ -388,8 +394,7 @@ static bool fuse_again(Chain *chain, const Source *source, bool fragment)
 /* Of Kernels by hand that are several ways to do the same, those that will be code. */
 static const Program *ways_taken(Chain *chain, const Program *sketch)
 {
-    ReasonOptions options = {.target = chain->target, .settings = settings_for(chain, false), .launch = &chain->run_with,
-                             .dtype = chain->settings.dtype};
+    ReasonOptions options = judging(chain, settings_for(chain, false));
 
     return chain->beside && chain->target ? reason_ways(chain->arena, chain->syms, sketch, &options) : sketch;
 }

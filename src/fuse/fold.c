@@ -36,22 +36,11 @@ typedef struct Fold {
 
 /* ---- what there is ---------------------------------------------------------------------- */
 
-static const Stmt *tensor_in(const Unit *unit, const char *name)
-{
-    for (int i = 0; i < unit->body.len; i++) {
-        const Stmt *s = unit->body.data[i];
-
-        if ((s->kind == STMT_INPUT || s->kind == STMT_OUTPUT) && strcmp(s->name, name) == 0)
-            return s;
-    }
-    return NULL;
-}
-
 static const Stmt *copied_tensor(const Unit *unit, const Stmt *s)
 {
     bool out = s->kind == STMT_COPY && s->to_space == SPACE_GLOBAL;
 
-    return s->kind != STMT_COPY || (!out && s->space != SPACE_GLOBAL) ? NULL : tensor_in(unit, out && s->as ? s->as : s->name);
+    return s->kind != STMT_COPY || (!out && s->space != SPACE_GLOBAL) ? NULL : unit_tensor(unit, out && s->as ? s->as : s->name);
 }
 
 static int dim_of(const Stmt *tensor, const char *name)

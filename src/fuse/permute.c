@@ -246,17 +246,6 @@ static void name_sides(Arena *arena, const PermutedTensor *p, const Stmt *tensor
             copy->shape[copy->n_shape++] = expr_copy(arena, tensor->shape[d]);
 }
 
-static const Stmt *declared(const Unit *unit, const char *name)
-{
-    for (int i = 0; i < unit->body.len; i++) {
-        const Stmt *s = unit->body.data[i];
-
-        if ((s->kind == STMT_INPUT || s->kind == STMT_OUTPUT) && strcmp(s->name, name) == 0)
-            return s;
-    }
-    return NULL;
-}
-
 static void put_back_copies(Arena *arena, const Unit *unit, Block *block, const Permuted *list)
 {
     for (int i = 0; i < block->len; i++) {
@@ -265,7 +254,7 @@ static void put_back_copies(Arena *arena, const Unit *unit, Block *block, const 
         const PermutedTensor *p = in || out ? find_seen(list, out && s->as ? s->as : s->name) : NULL;
 
         if (p) {
-            name_sides(arena, p, declared(unit, p->tensor), s);
+            name_sides(arena, p, unit_tensor(unit, p->tensor), s);
             if (in && !s->as)
                 s->as = p->seen;
             if (in)

@@ -222,6 +222,8 @@ void lang_print_expr(Str *out, const Expr *expr);
 bool expr_equal(const Expr *a, const Expr *b);
 bool stmt_equal(const Stmt *a, const Stmt *b);
 bool unit_equal(const Unit *a, const Unit *b);
+/* The Input or Output of this name that the unit declares; NULL: none. */
+const Stmt *unit_tensor(const Unit *unit, const char *name);
 bool program_equal(const Program *a, const Program *b);
 
 /* Whether an expression, which may be NULL, is a name, or has it anywhere. */

@@ -304,6 +304,17 @@ bool stmt_equal(const Stmt *a, const Stmt *b)
            blocks_equal(&a->orelse, &b->orelse);
 }
 
+const Stmt *unit_tensor(const Unit *unit, const char *name)
+{
+    for (int i = 0; i < unit->body.len; i++) {
+        const Stmt *s = unit->body.data[i];
+
+        if ((s->kind == STMT_INPUT || s->kind == STMT_OUTPUT) && strcmp(s->name, name) == 0)
+            return s;
+    }
+    return NULL;
+}
+
 bool unit_equal(const Unit *a, const Unit *b)
 {
     return a->kind == b->kind && names_equal(a->name, b->name) && blocks_equal(&a->body, &b->body);

@@ -174,10 +174,7 @@ static bool in_earlier_kernel(const Lower *lo, const char *name)
 {
     for (int i = 0; i < lo->code->units.len && lo->code->units.data[i] != lo->unit; i++) {
         const Unit *unit = lo->code->units.data[i];
-        for (int k = 0; unit->kind == UNIT_KERNEL && k < unit->body.len; k++) {
-            const Stmt *s = unit->body.data[k];
-            if ((s->kind == STMT_INPUT || s->kind == STMT_OUTPUT) && strcmp(s->name, name) == 0) return true;
-        }
+        if (unit->kind == UNIT_KERNEL && unit_tensor(unit, name)) return true;
     }
     return false;
 }

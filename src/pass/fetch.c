@@ -10,20 +10,11 @@
  */
 #include "pass/fetch.h"
 
+#include "pass/rewrite.h"
+
 static bool is_few(const TileOp *op)
 {
     return op->kind == TILE_LOAD && op->results[0]->type.space == SPACE_REGISTER && op->results[0]->type.cols == 1;
-}
-
-static bool stores_to(const TileBlock *block, const TileTensor *tensor)
-{
-    for (int i = 0; i < block->ops.len; i++) {
-        const TileOp *op = block->ops.data[i];
-        if (op->kind == TILE_STORE && op->tensor == tensor) return true;
-        for (int r = 0; r < op->n_regions; r++)
-            if (stores_to(op->regions[r], tensor)) return true;
-    }
-    return false;
 }
 
 /* Coordinates may name a scalar from where that is read. */
@@ -45,7 +36,7 @@ void fetch_early(TileProgram *program, TileKernel *kernel)
     TileBlock *body = kernel->body;
     for (int i = 0; i < body->ops.len; i++) {
         TileOp *op = body->ops.data[i];
-        int first = is_few(op) && !stores_to(body, op->tensor) ? first_place(body, i) : i;
+        int first = is_few(op) && !rw_stores_to(body, op->tensor) ? first_place(body, i) : i;
         if (!has_loop(body, first, i)) continue;
         tile_remove(body, i);
         tile_insert(program, body, first, op);

@@ -58,17 +58,6 @@ static bool is_part(const TileOp *op)
     return false;
 }
 
-static bool stores_to(const TileBlock *block, const TileTensor *tensor)
-{
-    for (int i = 0; i < block->ops.len; i++) {
-        const TileOp *op = block->ops.data[i];
-        if (op->kind == TILE_STORE && op->tensor == tensor) return true;
-        for (int k = 0; k < op->n_regions; k++)
-            if (stores_to(op->regions[k], tensor)) return true;
-    }
-    return false;
-}
-
 /* ---- what belongs to a tile ------------------------------------------------------------ */
 
 static void join(Preparer *p, int from, int to)
@@ -86,7 +75,7 @@ static void add_free(Preparer *p, TileOp *op)
 
 static bool is_read_only(const Preparer *p, const TileOp *op)
 {
-    return !op->tensor || !stores_to(p->kernel->body, op->tensor);
+    return !op->tensor || !rw_stores_to(p->kernel->body, op->tensor);
 }
 
 /* The block's operation i, and all that it needs, to a group. */

@@ -63,15 +63,13 @@ double plan_parts_assumed(const Plan *plan)
     return plan->parts > 1 ? plan->parts : 1;
 }
 
-double plan_blocks(const Plan *plan, const Choice *c, bool *known)
+double plan_blocks(const Plan *plan, const Choice *c)
 {
     double blocks = plan_parts_assumed(plan);
 
-    *known = true;
     for (int i = 0; i < plan->grid.len; i++) {
         const Extent *extent = plan->grid.data[i];
 
-        *known &= extent->expected > 0;
         blocks *= extent->kind == EXT_LEAD ? length_of(extent, UNKNOWN_ENTRIES) : plan_turns(c, extent);
     }
     return blocks;
@@ -101,16 +99,22 @@ static double readers_of(const Plan *plan, const Choice *c, const Tile *tile)
     return blocks;
 }
 
+/* Bytes a clock that a multiprocessor has of what large products read from L2. */
+static double l2_share(const Target *t)
+{
+    return t->l2_gbs / (t->sms * t->clock_ghz);
+}
+
 /* Of a grid of so many blocks. */
 static double cycles_in_grid(const Plan *plan, const Choice *c, double blocks, const Step *step)
 {
     const Target *t = plan->options->target;
     double bytes = bytes_of(c, step), active = fmin(blocks, t->sms), readers = readers_of(plan, c, step->copied);
-    double share = t->l2_gbs / (t->sms * t->clock_ghz), row = (double)c->size[step->copied->col->id] * dtype_bytes(step->tensor->dtype);
+    double row = (double)c->size[step->copied->col->id] * dtype_bytes(step->tensor->dtype);
 
     if (row < L2_LINE) /* a part of a line takes as long as all of it */
         bytes *= L2_LINE / row;
-    double near = bytes / (share * fmin(L2_FEW, L2_ALL * t->sms / active));
+    double near = bytes / (l2_share(t) * fmin(L2_FEW, L2_ALL * t->sms / active));
     double far = bytes * active / (1 + TOGETHER * (readers - 1)) / (DRAM_SHARE * t->dram_gbs / t->clock_ghz);
 
     return fmax(near, far);
@@ -118,8 +122,7 @@ static double cycles_in_grid(const Plan *plan, const Choice *c, double blocks, c
 
 double plan_copy_cycles(const Plan *plan, const Choice *c, double blocks, const Step *step)
 {
-    const Target *t = plan->options->target;
     double bytes = (double)(c->size[step->copied->row->id] * c->size[step->copied->col->id]) * dtype_bytes(step->tensor->dtype);
 
-    return blocks > 0 ? cycles_in_grid(plan, c, blocks, step) : bytes / (t->l2_gbs / (t->sms * t->clock_ghz));
+    return blocks > 0 ? cycles_in_grid(plan, c, blocks, step) : bytes / l2_share(plan->options->target);
 }

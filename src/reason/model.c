@@ -41,9 +41,7 @@ enum {
     SOFTMAX_REGS = 24,   /* that are to be left beside a softmax, where one more warpgroup prepares operands */
     PLAIN_REGS = 24,     /* beside tiles, at least */
     ADDRESS_REGS = 26,  /* pointers, counters, predicates */
-    READ_REGS = 12,     /* addresses of elements that are read at computed places */
-    UNKNOWN_LENGTH = 4096,
-    UNKNOWN_ENTRIES = 32
+    READ_REGS = 12      /* addresses of elements that are read at computed places */
 };
 
 /* Of the cycles of resources that do not bind: they disturb the one that does. */
@@ -640,8 +638,8 @@ static int resident_blocks(const Modeler *m)
  * at the end. */
 static double count_grid(Modeler *m)
 {
-    bool known;
-    double sms = m->t->sms, blocks = plan_blocks(m->plan, m->c, &known), each = ceil(blocks / sms);
+    bool known = plan_expects_launch(m->plan);
+    double sms = m->t->sms, blocks = plan_blocks(m->plan, m->c), each = ceil(blocks / sms);
 
     m->grid = known ? blocks : 0;
     m->sharing = known && each < m->c->blocks_per_sm ? each : m->c->blocks_per_sm;

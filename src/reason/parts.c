@@ -55,14 +55,13 @@ static double combining(const Plan *plan, const Choice *c, double blocks, int pa
 static bool rate_parts(const Sketched *s, int parts, Rating *rating)
 {
     Plan plan = plan_for(s->arena, s->syms, s->sketch, s->unit, s->options, diags_new(s->arena, s->sketch->source));
-    ReasonResult unused = {0};
 
     plan.parts = parts;
-    const Choice *choice = plan_read(&plan) && plan_infer(&plan) ? plan_choose(&plan, &unused) : NULL;
+    const Choice *choice = plan_best(&plan);
     if (!choice)
         return false;
-    *rating = (Rating){.cycles = choice->cost / s->options->target->sms};
-    rating->blocks = plan_blocks(&plan, choice, &rating->known);
+    *rating = (Rating){.cycles = choice->cost / s->options->target->sms, .blocks = plan_blocks(&plan, choice),
+                       .known = plan_expects_launch(&plan)};
     for (int i = 0; i < plan.extents.len; i++)
         if (plan.extents.data[i]->kind == EXT_LOOP && plan.extents.data[i]->expected > 0)
             rating->turns = fmax(rating->turns, plan_turns(choice, plan.extents.data[i]));

@@ -192,6 +192,8 @@ typedef struct Ranking {
 } Ranking;
 
 /* reason.c */
+/* The best choice for it by the model, its sketch not read yet; NULL: there is none. */
+const Choice *plan_best(Plan *plan);
 Plan plan_for(Arena *arena, Syms *syms, const Program *sketch, const Unit *unit, const ReasonOptions *options, Diags *diags);
 /* ways.c: the sketch with one Kernel of each name, of several the first that is not much slower than another; result: where it
  * says why, or NULL. */
@@ -282,8 +284,8 @@ void plan_settle_launch(Plan *plan);
 double plan_turns(const Choice *choice, const Extent *extent);
 /* Into how many parts the rating takes loops to be cut (plan->parts). */
 double plan_parts_assumed(const Plan *plan);
-/* Blocks of the grid, in those parts; known: all sizes are, or the launch is said to give them. */
-double plan_blocks(const Plan *plan, const Choice *choice, bool *known);
+/* Blocks of the grid, in those parts. */
+double plan_blocks(const Plan *plan, const Choice *choice);
 /* Cycles of a tile's copy, between L2 and a block of a grid of so many; 0: not known. */
 double plan_copy_cycles(const Plan *plan, const Choice *choice, double blocks, const Step *step);
 /* Registers a thread of fp32 values for rows and columns of a tile. */

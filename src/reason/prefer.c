@@ -26,17 +26,14 @@ static const Unit *first_kernel(const Program *sketch)
 
 static double tiles_along(const Choice *c, const Extent *extent)
 {
-    int64_t size = extent->kind == EXT_LEAD ? 1 : c->size[extent->id];
-
-    return extent->expected > 0 ? (double)((extent->expected + size - 1) / size) : 1;
+    return extent->expected > 0 ? plan_turns(c, extent) : 1;
 }
 
 static Work work_of(Arena *arena, Syms *syms, const Program *sketch, const ReasonOptions *options)
 {
     Work work = {0};
-    ReasonResult unused = {0};
     Plan plan = plan_for(arena, syms, sketch, first_kernel(sketch), options, diags_new(arena, sketch->source));
-    const Choice *choice = plan.unit && plan_read(&plan) && plan_infer(&plan) ? plan_choose(&plan, &unused) : NULL;
+    const Choice *choice = plan_best(&plan);
     int64_t columns = 1;
 
     if (!choice)

@@ -96,10 +96,9 @@ void reason_rank(Arena *arena, Syms *syms, const Program *sketch, const ReasonOp
     for (int i = 0; i < sketch->units.len; i++) {
         const Unit *unit = sketch->units.data[i]->kind == UNIT_KERNEL ? unit_inlined(arena, sketch->units.data[i], quiet) : NULL;
         Plan plan = plan_for(arena, syms, sketch, unit, options, quiet);
-        ReasonResult unused = {0};
 
         plan.ranking = arena_new_of(arena, Ranking);
-        if (!unit || !plan_read(&plan) || !plan_infer(&plan) || !plan_choose(&plan, &unused) || !plan.ranking->n)
+        if (!plan_best(&plan) || !plan.ranking->n)
             continue;
         if (plan.ranking->best[0].cost <= dearest)
             continue;

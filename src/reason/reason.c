@@ -50,6 +50,13 @@ Plan plan_for(Arena *arena, Syms *syms, const Program *sketch, const Unit *unit,
     return plan;
 }
 
+const Choice *plan_best(Plan *plan)
+{
+    ReasonResult unused = {0};
+
+    return plan->unit && plan_read(plan) && plan_infer(plan) ? plan_choose(plan, &unused) : NULL;
+}
+
 static bool has_parts(const Block *block)
 {
     for (int i = 0; i < block->len; i++)

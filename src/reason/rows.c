@@ -266,17 +266,12 @@ static int resident_blocks(const RowSearch *s)
     return n < s->t->blocks_per_sm ? n : s->t->blocks_per_sm;
 }
 
-static double blocks_of(const RowSearch *s, bool *known)
+static double blocks_of(const RowSearch *s)
 {
     double blocks = 1;
 
-    *known = true;
-    for (int i = 0; i < s->plan->grid.len; i++) {
-        const Extent *extent = s->plan->grid.data[i];
-
-        *known &= extent->expected > 0;
-        blocks *= turns_of(s, extent);
-    }
+    for (int i = 0; i < s->plan->grid.len; i++)
+        blocks *= turns_of(s, s->plan->grid.data[i]);
     return blocks;
 }
 
@@ -284,10 +279,9 @@ static double blocks_of(const RowSearch *s, bool *known)
  * `alone` cycles and of what all share `bound`. Of few, one after the other what the busiest multiprocessor has. */
 static double time_of(const RowSearch *s, double bound, double alone, int resident)
 {
-    bool known;
-    double blocks = blocks_of(s, &known), each = ceil(blocks / s->t->sms), rounds = ceil(each / resident);
+    double blocks = blocks_of(s), each = ceil(blocks / s->t->sms), rounds = ceil(each / resident);
 
-    if (known)
+    if (plan_expects_launch(s->plan))
         return (fmax(each * bound, rounds * alone) + UNEVEN * alone) * s->t->sms;
     return (fmax(bound, alone / resident) + UNEVEN * alone / resident) * blocks;
 }

@@ -6,8 +6,8 @@
  *   Kernel keys ... end    it goes through shared memory, where warps share columns
  *
  * Who writes them puts first what is to be preferred: another one has to take a quarter less, since
- * estimates of flows that differ are not as near to each other as those of one flow (seen on an H200, mma.sync, gradients
- * of attention: what the model thought 8 and 20 % slower was 19 and 7 % faster). Where none fits, the first one says why.
+ * estimates of flows that differ are not as near to each other as those of one flow (seen on an H200, mma.sync:
+ * what the model thought 8 and 20 % slower was 19 and 7 % faster). Where none fits, the first one says why.
  */
 #include "reason/plan.h"
 
@@ -37,8 +37,7 @@ static double cost_of(Arena *arena, Syms *syms, const Program *sketch, const Uni
     Diags *quiet = diags_new(arena, sketch->source);
     const Unit *inlined = unit_inlined(arena, unit, quiet);
     Plan plan = plan_for(arena, syms, sketch, inlined, options, quiet);
-    ReasonResult unused = {.code = arena_new_of(arena, Program)};
-    const Choice *choice = inlined && plan_read(&plan) && plan_infer(&plan) ? plan_choose(&plan, &unused) : NULL;
+    const Choice *choice = plan_best(&plan);
 
     return choice ? choice->cost : INFINITY;
 }

@@ -43,6 +43,9 @@ whole two_adapters sm_90a --set r=16 --set K=64 --set N=96 # a comparison a row 
 for target in sm_80 sm_90a; do
     whole mask_by_bits $target --set D=128 # quotients of elements
 done
+for target in sm_75 sm_80 sm_89; do
+    whole many_inputs $target --dtype fp16 # tiles that go straight to registers
+done
 clean attention sm_90a e4m3 40         # operands of 8 bits, widened
 clean gated_mlp sm_90a bf16 -          # elements one by one, for any alignment
 clean linear_attention sm_75 fp16 128  # tiles that threads load at once

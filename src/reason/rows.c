@@ -23,6 +23,7 @@ enum {
     GOOD_VALUES = 32,     /* of a tile, a lane: more cost occupancy */
     VALUES_OF_THREE = 24, /* with which ptxas leaves room for three of the largest blocks */
     MOST_VALUES = 64,
+    MOST_AHEAD = 160,     /* of all tiles that a turn copies: with more ptxas spills */
     LARGE_BLOCK = 14,     /* warps: two of which have room for 72 registers a lane, or fewer */
     THIRD_VALUES = 48,    /* of a row, a lane: with which there may still be room for three blocks */
     ADDRESS_REGS = 24,
@@ -306,6 +307,23 @@ static int aimed_blocks(const RowSearch *s)
     return s->now.warps >= LARGE_BLOCK && values > VALUES_OF_THREE && values <= GOOD_VALUES ? 2 : 0;
 }
 
+/* Whether the tiles that a turn copies first fit into shared memory, and, as they will mostly go straight to registers
+ * (src/pass/direct.c), into those: all of them are on their way before the first is used. */
+static bool copies_fit(const RowSearch *s)
+{
+    double bytes = 0, values = 0;
+
+    for (int i = 0; i < s->plan->tiles.len; i++) {
+        const Tile *tile = &s->plan->tiles.data[i];
+
+        if (tile->shared) {
+            bytes += size_of(s, tile->row) * size_of(s, tile->col) * dtype_bytes(tile->shared_dtype);
+            values += registers_of(s, tile, 4);
+        }
+    }
+    return bytes <= s->t->shared_per_block && (values <= MOST_AHEAD || s->most_values > GOOD_VALUES);
+}
+
 static void rate(RowSearch *s)
 {
     const Target *t = s->t;
@@ -418,7 +436,7 @@ static void try_sizes(RowSearch *s)
     for (int i = 0; i < s->plan->extents.len; i++)
         if ((s->now.size[i] = size_for(s, s->plan->extents.data[i])) <= 0)
             return;
-    if (values_of(s) <= s->most_values)
+    if (values_of(s) <= s->most_values && copies_fit(s))
         rate(s);
 }
 

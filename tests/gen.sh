@@ -199,6 +199,8 @@ for target in sm_80 sm_90a; do
         --bind kv_len=150 --seed 2
 done
 try ../tests/gen/lookups --dtype fp16 --target sm_75 --bind M=5 --bind N=33 --bind K=3
+try ../tests/gen/largest_of_several --bind M=9 --bind N=30
+try ../tests/gen/largest_of_several --set c=5 --target sm_90a --bind M=11 --bind N=3
 try ../tests/gen/many_inputs --dtype fp16 --target sm_75 --bind M=5 --bind N=70
 try ../tests/gen/many_inputs --target sm_89 --bind M=5 --bind N=333
 

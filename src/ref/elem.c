@@ -52,7 +52,9 @@ double elem_operator(ExprOp op, double a, double b)
 
 bool elem_function(const char *name, int n_args, OpId *fn)
 {
-    return op_find(name, fn) && op_info(*fn)->class == OPC_ELEMENT && op_info(*fn)->arity == n_args;
+    if (!op_find(name, fn) || op_info(*fn)->class != OPC_ELEMENT)
+        return false;
+    return op_info(*fn)->arity == n_args || ((*fn == OP_MAX || *fn == OP_MIN) && n_args > 2);
 }
 
 double elem_call(OpId fn, const double *args)
@@ -358,10 +360,11 @@ static bool emit_call(Builder *b, const Expr *e)
                  e->n_args, e->n_args == 1 ? "" : "s");
         return false;
     }
+    node.n_args = op_info(node.fn)->arity;
     for (int i = 0; i < e->n_args; i++)
-        if (!emit_expr(b, e->args[i]))
+        if (!emit_expr(b, e->args[i]) || (i + 1 >= node.n_args && !emit(b, e, node))) /* of more, one after the other */
             return false;
-    return emit(b, e, node);
+    return true;
 }
 
 static bool emit_expr(Builder *b, const Expr *e)

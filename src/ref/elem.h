@@ -50,7 +50,7 @@ struct DefElem {
 };
 
 double elem_operator(ExprOp op, double a, double b);
-bool elem_function(const char *name, int n_args, OpId *fn); /* an elementwise operation */
+bool elem_function(const char *name, int n_args, OpId *fn); /* an elementwise operation; Max and Min of any number */
 double elem_call(OpId fn, const double *args);
 
 /* What names stand for in one run. */

@@ -60,14 +60,18 @@ static bool known_binary(Resolver *r, const Expr *e, double *value)
 static bool known_call(Resolver *r, const Expr *e, double *value)
 {
     double args[3];
+    int n = 0;
     OpId fn;
 
-    if (e->n_args > 3 || !elem_function(e->name, e->n_args, &fn))
+    if (!elem_function(e->name, e->n_args, &fn))
         return false;
-    for (int i = 0; i < e->n_args; i++)
-        if (!res_known(r, e->args[i], &args[i]))
+    for (int i = 0; i < e->n_args; i++) {
+        if (!res_known(r, e->args[i], &args[n++]))
             return false;
-    return *value = elem_call(fn, args), true;
+        if (n == op_info(fn)->arity) /* of more, one after the other */
+            n = 1, args[0] = elem_call(fn, args);
+    }
+    return *value = args[0], true;
 }
 
 bool res_known(Resolver *r, const Expr *e, double *value)

@@ -164,16 +164,17 @@ static const Aff *size_call(Resolver *r, const Expr *e)
 
     if (e->n_args == 1 && (up || text_equal_nocase(e->name, "floor")))
         return size_rounded(r, e, up);
-    if (e->n_args != 2 || !op_find(e->name, &op) ||
-        (op != OP_MAX && op != OP_MIN && op != OP_CEIL_DIVIDE))
+    if (e->n_args < 2 || !op_find(e->name, &op) ||
+        (op != OP_MAX && op != OP_MIN && (op != OP_CEIL_DIVIDE || e->n_args > 2)))
         return not_whole(r, e, "only min, max, ceil and floor make sizes");
     a = size_expr(r, e->args[0]);
-    b = a ? size_expr(r, e->args[1]) : NULL;
-    if (!b)
-        return NULL;
-    if (op == OP_CEIL_DIVIDE)
-        return size_divide(r, e, a, b, aff_ceildiv);
-    return op == OP_MAX ? aff_max(r->aff, a, b) : aff_min(r->aff, a, b);
+    for (int i = 1; a && i < e->n_args; i++) {
+        b = size_expr(r, e->args[i]);
+        if (!b)
+            return NULL;
+        a = op == OP_CEIL_DIVIDE ? size_divide(r, e, a, b, aff_ceildiv) : op == OP_MAX ? aff_max(r->aff, a, b) : aff_min(r->aff, a, b);
+    }
+    return a;
 }
 
 static const Aff *size_kind(Resolver *r, const Expr *e)

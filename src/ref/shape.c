@@ -148,8 +148,21 @@ bool shape_declared(Resolver *r, const Stmt *stmt, const char *name, const Shape
 
 /* ---- broadcasting ------------------------------------------------------------------ */
 
-/* Size b under size a: equal, 1, or, when `shared`, a multiple of it. */
-static bool join_dims(const DefDim *a, const DefDim *b, bool shared, DefDim *out)
+/* Whether a dimension of the name is one of what is written. */
+static bool is_of_an_output(const Resolver *r, const char *name)
+{
+    const Block *body = &r->unit->body;
+
+    for (int i = 0; i < body->len; i++)
+        for (int d = 0; name && body->data[i]->kind == STMT_OUTPUT && d < body->data[i]->n_shape; d++)
+            if (expr_is_name(body->data[i]->shape[d], name))
+                return true;
+    return false;
+}
+
+/* Sizes that meet: equal, one of them 1, or, when `shared`, one a multiple of the other; of two that only the launch
+ * knows, the first, unless what is written has the second. */
+static bool join_dims(const Resolver *r, const DefDim *a, const DefDim *b, bool shared, DefDim *out)
 {
     int64_t size_a, size_b;
 
@@ -165,13 +178,17 @@ static bool join_dims(const DefDim *a, const DefDim *b, bool shared, DefDim *out
         return *out = *b, true;
     if (!shared)
         return false;
-    return !aff_is_const(a->size, &size_a) || !aff_is_const(b->size, &size_b) || size_a % size_b == 0;
+    bool known = aff_is_const(a->size, &size_a) && aff_is_const(b->size, &size_b);
+    if (known ? size_a % size_b == 0 : is_of_an_output(r, a->name) || !is_of_an_output(r, b->name))
+        return true;
+    *out = *b;
+    return !known || size_b % size_a == 0;
 }
 
 /* Joins the dimensions of b to those of a, from the right. The last `exact`
  * dimensions must be equal or 1. Returns the place from the right, from 1, where
  * that is impossible, or 0. */
-static int join_shapes(Shape *a, const Shape *b, int exact)
+static int join_shapes(const Resolver *r, Shape *a, const Shape *b, int exact)
 {
     Shape out = {a->rank > b->rank ? a->rank : b->rank, {{0}}};
 
@@ -182,7 +199,7 @@ static int join_shapes(Shape *a, const Shape *b, int exact)
             *to = b->dims[b->rank - k];
         else if (k > b->rank)
             *to = a->dims[a->rank - k];
-        else if (!join_dims(&a->dims[a->rank - k], &b->dims[b->rank - k], k > exact, to))
+        else if (!join_dims(r, &a->dims[a->rank - k], &b->dims[b->rank - k], k > exact, to))
             return k;
     }
     *a = out;
@@ -326,8 +343,8 @@ static bool not_joined(Resolver *r, const DefOp *op, const DefArg *a, const DefA
                           operand_text(r, b));
 
     if (k > exact)
-        diag_note(r->diags, diag, "leading dimension %d from the right: the first operand's size must "
-                  "be a multiple of the second's", k);
+        diag_note(r->diags, diag, "leading dimension %d from the right: one operand's size must be a multiple of the "
+                  "other's", k);
     else
         diag_note(r->diags, diag, "dimension %d from the right: sizes must be equal, or one of them 1",
                   k);
@@ -350,7 +367,7 @@ bool shape_elementwise(Resolver *r, const DefOp *op, Shape *shape)
             *shape = next;
         } else if (!is_aligned(r, op, first, &op->args[i], shape, &next, 1)) {
             return false;
-        } else if ((k = join_shapes(shape, &next, 2))) {
+        } else if ((k = join_shapes(r, shape, &next, 2))) {
             return not_joined(r, op, first, &op->args[i], k, 2);
         }
     }
@@ -447,7 +464,7 @@ bool shape_gemm(Resolver *r, const DefOp *op, Shape *shape)
     col = b.dims[b.rank - 1];
     shape->dims[shape->rank - 2] = shape->dims[shape->rank - 1] = col; /* aside: join the rest */
     b.dims[b.rank - 2] = col;
-    k = join_shapes(shape, &b, 2);
+    k = join_shapes(r, shape, &b, 2);
     if (k)
         return not_joined(r, op, &op->args[0], &op->args[1], k, 2);
     shape->dims[shape->rank - 2] = row;

@@ -199,6 +199,10 @@ for target in sm_80 sm_90a; do
         --bind kv_len=150 --seed 2
 done
 try ../tests/gen/lookups --dtype fp16 --target sm_75 --bind M=5 --bind N=33 --bind K=3
+for t in "sm_75 --dtype fp16" sm_80 sm_90a; do
+    # shellcheck disable=SC2086 # a target and its type
+    try ../tests/gen/chunk_inverse --set C=16 --set D=32 --target $t --data small --bind batch=1 --bind heads=2
+done
 try ../tests/gen/groups_first --set G=2 --set H=6 --bind n=33 --bind k=20
 try ../tests/gen/groups_first --target sm_90a --bind G=2 --bind H=4 --bind n=70 --bind k=20
 try ../tests/gen/largest_of_several --bind M=9 --bind N=30

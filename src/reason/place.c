@@ -353,8 +353,12 @@ static Expr *along_dim(Plan *plan, const Tile *tile, const char *dim, IndexSide 
     bool cols = follows(plan, tile->col, dim) && tile->col->kind >= EXT_ROWS;
     bool rows = follows(plan, tile->row, dim) && tile->row->kind >= EXT_ROWS;
 
-    cols |= rows && side == INDEX_COLS && is_size_of(plan, tile->col, dim);
-    rows |= cols && side == INDEX_ROWS && is_size_of(plan, tile->row, dim);
+    bool rows_sized = is_size_of(plan, tile->row, dim), cols_sized = is_size_of(plan, tile->col, dim);
+
+    if (!rows && !cols && rows_sized != cols_sized)
+        rows = rows_sized, cols = cols_sized;
+    cols |= (rows || rows_sized) && side == INDEX_COLS && cols_sized;
+    rows |= (cols || cols_sized) && side == INDEX_ROWS && rows_sized;
     if (rows && cols && side == INDEX_UNSAID) {
         plan_fail(plan, TW0606, span, "rows and columns of %s both run along %s: declare two positions, the first is that "
                   "of the rows", tile->name, dim);

@@ -207,6 +207,8 @@ try ../tests/gen/groups_first --set G=2 --set H=6 --bind n=33 --bind k=20
 try ../tests/gen/groups_first --target sm_90a --bind G=2 --bind H=4 --bind n=70 --bind k=20
 try ../tests/gen/largest_of_several --bind M=9 --bind N=30
 try ../tests/gen/largest_of_several --set c=5 --target sm_90a --bind M=11 --bind N=3
+try ../tests/gen/distances_of_heads --set D=64 --set q_len=1 --bind batch=2 --bind q_heads=4 --bind kv_heads=2 --bind kv_len=70
+try ../tests/gen/distances_of_heads --set D=64 --set q_len=1 --set kv_len=1 --target sm_90a --bind batch=2 --bind q_heads=4 --bind kv_heads=2
 try ../tests/gen/many_inputs --dtype fp16 --target sm_75 --bind M=5 --bind N=70
 try ../tests/gen/many_inputs --target sm_89 --bind M=5 --bind N=333
 

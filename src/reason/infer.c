@@ -114,24 +114,6 @@ Extent *plan_loop_var(const Plan *plan, const char *var)
     return NULL;
 }
 
-/* What a coordinate in the sketch names: a loop's variable or a dimension of the grid. */
-static const Extent *extent_of_coord(Plan *plan, const Coord *coord, const Expr *dim)
-{
-    const Expr *value = coord->value;
-    const Extent *extent = NULL;
-
-    if (value && value->kind == EXPR_INT && value->i == 0)
-        return plan_extent(plan, EXT_WHOLE, dim);
-    if (value && value->kind == EXPR_NAME)
-        extent = plan_loop_var(plan, value->name);
-    if (!extent && value && value->kind == EXPR_NAME)
-        extent = plan_in_grid(plan, value->name);
-    if (!extent)
-        plan_fail(plan, TW0602, value ? value->span : coord->span,
-                  "a coordinate along what a tile covers names a loop or a dimension of the grid, or is 0");
-    return extent;
-}
-
 const Coord *plan_coord(const Stmt *copy, const PlanTensor *tensor, int d)
 {
     const Expr *dim = tensor->stmt->shape[d];
@@ -187,6 +169,24 @@ static bool is_broadcast(Plan *plan, const Expr *dim)
     if (!length || !aff_is_const(length, &known) || known != 1)
         return false;
     return dim->kind != EXPR_NAME || !is_multiplied(plan, &plan->unit->body, dim->name);
+}
+
+/* What a coordinate in the sketch names: a loop's variable or a dimension of the grid. */
+static const Extent *extent_of_coord(Plan *plan, const Coord *coord, const Expr *dim)
+{
+    const Expr *value = coord->value;
+    const Extent *extent = NULL;
+
+    if (value && value->kind == EXPR_INT && value->i == 0)
+        return is_broadcast(plan, dim) ? plan_extent(plan, EXT_ONE, NULL) : plan_extent(plan, EXT_WHOLE, dim);
+    if (value && value->kind == EXPR_NAME)
+        extent = plan_loop_var(plan, value->name);
+    if (!extent && value && value->kind == EXPR_NAME)
+        extent = plan_in_grid(plan, value->name);
+    if (!extent)
+        plan_fail(plan, TW0602, value ? value->span : coord->span,
+                  "a coordinate along what a tile covers names a loop or a dimension of the grid, or is 0");
+    return extent;
 }
 
 /* Whether a name counts tiles of the dimension: a loop over it, or the block's place along it. */

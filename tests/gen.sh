@@ -209,6 +209,9 @@ try ../tests/gen/largest_of_several --bind M=9 --bind N=30
 try ../tests/gen/largest_of_several --set c=5 --target sm_90a --bind M=11 --bind N=3
 try ../tests/gen/distances_of_heads --set D=64 --set q_len=1 --bind batch=2 --bind q_heads=4 --bind kv_heads=2 --bind kv_len=70
 try ../tests/gen/distances_of_heads --set D=64 --set q_len=1 --set kv_len=1 --target sm_90a --bind batch=2 --bind q_heads=4 --bind kv_heads=2
+for t in sm_80 sm_90a; do
+    try ../tests/gen/counts_of_pairs --target $t --bind n=300 --bind C=9
+done
 try ../tests/gen/many_inputs --dtype fp16 --target sm_75 --bind M=5 --bind N=70
 try ../tests/gen/many_inputs --target sm_89 --bind M=5 --bind N=333
 

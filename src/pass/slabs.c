@@ -15,7 +15,8 @@
  *                                                 put %c.1, %s at 64, 0
  *                                                 filled %s
  *
- * Columns of numbers from memory, as scales, are fetched for all slabs before the first tile is awaited.
+ * Columns of numbers from memory, as scales, are fetched for all slabs before the first tile is awaited; rows of them,
+ * where a lane has many, with the slabs.
  */
 #include "pass/slabs.h"
 
@@ -250,6 +251,15 @@ static bool is_fetched(const Slabs *s, const TileOp *op)
     return reads && op->n_args == 0 && op->results[0]->type.space == SPACE_REGISTER && (!is_matrix(&op->results[0]->type) || is_column(s, op));
 }
 
+/* Whether it is a row of which a lane has too much for all slabs at once. */
+static bool is_long_row(const Slabs *s, const TileOp *op)
+{
+    enum { MOST = 24 }; /* elements of all slabs, a lane */
+    const Layout *l = &s->layout;
+    if (!is_fetched(s, op) || op->results[0]->type.cols == 1 || is_column(s, op)) return false;
+    return l->kind == LAY_ROWS && op->results[0]->type.cols / (l->warps_n * l->lanes) > MOST;
+}
+
 static void each_ring(Slabs *s, TileOpKind kind)
 {
     for (int k = 0; k < s->prepare->n_results; k++) {
@@ -274,12 +284,14 @@ static int slabs_ahead(const Slabs *s)
     return words > 0 && AHEAD / words > 1 ? AHEAD / words - 1 : 1;
 }
 
-/* Out of shared memory: ahead of what the slabs before put there, since ptxas moves no load over that. */
+/* Out of memory: ahead of what the slabs before put into the shared one, since ptxas moves no load over that. */
 static void move_slab(Slabs *s)
 {
     const TileBlock *region = s->prepare->regions[0];
-    for (int i = 0; i < region->ops.len; i++)
-        if (region->ops.data[i]->kind == TILE_MOVE && !stage_is_move(region->ops.data[i])) do_part(s, region->ops.data[i]);
+    for (int i = 0; i < region->ops.len; i++) {
+        const TileOp *op = region->ops.data[i];
+        if ((op->kind == TILE_MOVE && !stage_is_move(op)) || is_long_row(s, op)) do_part(s, op);
+    }
 }
 
 static void do_slab(Slabs *s)
@@ -317,7 +329,7 @@ static void fetch(Slabs *s)
     const TileBlock *region = s->prepare->regions[0];
     for (int i = 0; i < region->ops.len; i++) {
         const TileOp *op = region->ops.data[i];
-        if (!is_fetched(s, op)) continue;
+        if (!is_fetched(s, op) || is_long_row(s, op)) continue;
         const TileValue *v = op->results[0];
         if (s->left && is_column(s, op) && is_same(s, op, s->left[v->id]->def)) {
             s->values[v->id] = s->left[v->id];

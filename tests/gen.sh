@@ -212,6 +212,7 @@ try ../tests/gen/distances_of_heads --set D=64 --set q_len=1 --set kv_len=1 --ta
 for t in sm_80 sm_90a; do
     try ../tests/gen/counts_of_pairs --target $t --bind n=300 --bind C=9
 done
+try ../tests/gen/places_regrouped --bind heads=3 --bind n=4 --bind m=5
 try ../tests/gen/many_inputs --dtype fp16 --target sm_75 --bind M=5 --bind N=70
 try ../tests/gen/many_inputs --target sm_89 --bind M=5 --bind N=333
 

@@ -279,40 +279,71 @@ static const Expr *without_dots(Speller *s, const DefValue *of, const Expr *e)
     return expr_index(s->arena, e->a, args, n);
 }
 
-/* What a Define gives at these places: what it reads, there. NULL: it names a place that
- * has no such replacement. within: the brackets of an access, where a dimension's name is
- * a place. */
-static Expr *defined_at(Speller *s, const DefValue *x, const Expr *e, Expr *const *at, bool within)
+/* Whether `row` or `col` alone is the element's place, and no number, size or position that is called so. */
+static bool is_own_place(const Speller *s, const Expr *e)
 {
-    e = e && e->kind == EXPR_INDEX ? without_dots(s, x, e) : e;
-    if (!e)
-        return NULL;
-    if (e->kind == EXPR_CALL && e->n_args == 1 && (text_equal_nocase(e->name, "row") || text_equal_nocase(e->name, "col"))) {
-        int axis = x->rank - (text_equal_nocase(e->name, "col") ? 1 : 2);
+    const Block *body = &s->def->unit->body;
 
-        return axis < 0 ? NULL : expr_copy(s->arena, at[axis]);
-    }
-    if (e->kind == EXPR_NAME && within && def_axis(x, e->name) >= 0)
-        return expr_copy(s->arena, at[def_axis(x, e->name)]);
-    for (int i = 0; e->kind == EXPR_NAME && i < s->def->indices.len; i++) {
-        const DefIndex *index = &s->def->indices.data[i];
-        int axis = def_axis(x, index->over);
-        int64_t from;
+    if (e->kind != EXPR_NAME || !(text_equal_nocase(e->name, "row") || text_equal_nocase(e->name, "col")) || def_dim(s->def, e->name))
+        return false;
+    for (int i = 0; i < body->len; i++)
+        if ((body->data[i]->kind == STMT_LET || body->data[i]->kind == STMT_PARAM) && strcmp(body->data[i]->name, e->name) == 0)
+            return false;
+    return true;
+}
 
-        if (strcmp(index->name, e->name) == 0)
-            return axis >= 0 && aff_is_const(index->from, &from) ? plus(s, expr_copy(s->arena, at[axis]), whole_number(s, from))
-                                                                 : NULL;
-    }
-    bool ellipsis = e->kind == EXPR_ELLIPSIS, bare = e->kind == EXPR_NAME && (text_equal_nocase(e->name, "row") || text_equal_nocase(e->name, "col"));
-    Expr *copy = ellipsis || bare ? NULL : expr_copy(s->arena, e);
-    for (int i = 0; copy && i < e->n_args; i++)
+/* A place as a number: a dimension's name is one only where it stands alone between brackets. */
+static Expr *as_number(Speller *s, const Expr *at)
+{
+    bool is_position = false;
+
+    for (int i = 0; at->kind == EXPR_NAME && i < s->def->indices.len; i++)
+        is_position |= strcmp(s->def->indices.data[i].name, at->name) == 0;
+    return at->kind == EXPR_NAME && !is_position && def_dim(s->def, at->name) ? position_over(s, at->name) : expr_copy(s->arena, at);
+}
+
+static Expr *defined_at(Speller *s, const DefValue *x, const Expr *e, Expr *const *at, bool alone);
+
+static bool parts_at(Speller *s, const DefValue *x, const Expr *e, Expr *const *at, Expr *copy)
+{
+    for (int i = 0; i < e->n_args; i++)
         if (!(copy->args[i] = defined_at(s, x, e->args[i], at, e->kind == EXPR_INDEX)))
+            return false;
+    if (e->a && e->kind != EXPR_INDEX && !(copy->a = defined_at(s, x, e->a, at, false)))
+        return false;
+    return !e->b || (copy->b = defined_at(s, x, e->b, at, false));
+}
+
+/* What a Define gives at these places: what it reads, there. NULL: it names a place that
+ * has no such replacement. alone: between the brackets of an access, where a dimension's name is
+ * a place. */
+static Expr *defined_at(Speller *s, const DefValue *x, const Expr *e, Expr *const *at, bool alone)
+{
+    bool call = e->kind == EXPR_CALL && e->n_args == 1 && (text_equal_nocase(e->name, "row") || text_equal_nocase(e->name, "col"));
+    int axis = -1;
+    int64_t from = 0;
+
+    if (e->kind == EXPR_NAME && alone)
+        axis = def_axis(x, e->name);
+    for (int i = 0; e->kind == EXPR_NAME && axis < 0 && i < s->def->indices.len; i++) {
+        const DefIndex *index = &s->def->indices.data[i];
+
+        if (strcmp(index->name, e->name) != 0)
+            continue;
+        axis = def_axis(x, index->over);
+        if (axis < 0 || !aff_is_const(index->from, &from))
             return NULL;
-    if (copy && e->a && e->kind != EXPR_INDEX && !(copy->a = defined_at(s, x, e->a, at, false)))
-        return NULL;
-    if (copy && e->b && !(copy->b = defined_at(s, x, e->b, at, false)))
-        return NULL;
-    return copy;
+    }
+    if (axis < 0 && (call || is_own_place(s, e))) {
+        axis = x->rank - (text_equal_nocase(e->name, "col") ? 1 : 2);
+        if (axis < 0)
+            return NULL;
+    }
+    if (axis >= 0)
+        return from == 0 && alone ? expr_copy(s->arena, at[axis]) : plus(s, as_number(s, at[axis]), whole_number(s, from));
+    e = e->kind == EXPR_INDEX ? without_dots(s, x, e) : e;
+    Expr *copy = e && e->kind != EXPR_ELLIPSIS ? expr_copy(s->arena, e) : NULL;
+    return copy && parts_at(s, x, e, at, copy) ? copy : NULL;
 }
 
 /* Places that lie within X, as those of what is rearranged do. */

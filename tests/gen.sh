@@ -213,6 +213,13 @@ for t in sm_80 sm_90a; do
     try ../tests/gen/counts_of_pairs --target $t --bind n=300 --bind C=9
 done
 try ../tests/gen/places_regrouped --bind heads=3 --bind n=4 --bind m=5
+for n in 24 128; do
+    try ../tests/gen/columns_then_rows --set M=12 --set N=$n --bind B=3
+done
+try ../tests/gen/columns_then_rows --target sm_90a --set M=70 --set N=32 --bind B=3
+try ../tests/gen/sizes_of_no_tensor --set A=2 --bind M=12 --bind N=40
+try ../tests/gen/sizes_of_no_tensor --set N=40 --target sm_90a --bind M=8 --bind A=3
+try ../tests/gen/leads_of_other_names --set N=24 --set M=16 --bind B=2
 try ../tests/gen/many_inputs --dtype fp16 --target sm_75 --bind M=5 --bind N=70
 try ../tests/gen/many_inputs --target sm_89 --bind M=5 --bind N=333
 

@@ -211,9 +211,12 @@ static Expr *written_size(const Flow *flow, DefDim dim)
     return NULL;
 }
 
-/* Whether some tensor has a dimension of this name, so that the launch gives it. */
+/* Whether some tensor has a dimension of this name, so that the launch gives it: of all kernels, as one declares the
+ * lengths that another's tensors have (write_lengths). */
 static bool is_given(const Flow *flow, const char *name)
 {
+    if (flow->kernel && def_dim(flow->def, name))
+        return true;
     for (int i = 0; i < flow->def->values.len; i++) {
         const DefValue *value = flow->def->values.data[i];
 
@@ -358,7 +361,10 @@ static void write_workspaces(Header *h)
         stmt->dtype = value->dtype;
         stmt->shape = arena_array(flow->arena, Expr *, value->rank);
         for (int d = 0; d < value->rank; d++)
-            stmt->shape[stmt->n_shape++] = workspace_dim(flow, value, d);
+            if (!(stmt->shape[stmt->n_shape++] = workspace_dim(flow, value, d))) {
+                flow_fail(flow, TW0509, value, "a dimension of %s has no name", value->name);
+                return;
+            }
         push(h, stmt);
     }
 }
@@ -428,11 +434,21 @@ static bool declared_so_far(const Header *h, const char *name)
         const Stmt *s = h->out->data[i];
 
         for (int k = 0; k < s->n_shape; k++)
-            if (expr_mentions(s->shape[k], name))
+            if (expr_is_name(s->shape[k], name))
                 return true;
         if (s->kind == STMT_ASSIGN && strcmp(s->name, name) == 0)
             return true;
     }
+    return false;
+}
+
+/* Of which a tensor's sizes are made. */
+static bool in_shapes(const Header *h, const char *name)
+{
+    for (int i = 0; i < h->out->len; i++)
+        for (int k = 0; k < h->out->data[i]->n_shape; k++)
+            if (expr_mentions(h->out->data[i]->shape[k], name))
+                return true;
     return false;
 }
 
@@ -634,6 +650,7 @@ void flow_header(Flow *flow, Block *body)
     write_tensors(&h);
     write_workspaces(&h);
     write_known_dims(&h);
+    write_lengths(&h, in_shapes);
     write_lengths(&h, in_sizes);
     write_named_numbers(&h);
     write_lengths(&h, in_numbers);

@@ -118,7 +118,7 @@ static void constrain_gemm(Assigner *a, const TileOp *op)
 
 static void constrain_reduce(Assigner *a, const TileOp *op)
 {
-    if (!a->in_rows && op->axis == 1 && a->kernel->warps_n > 1 && is_matrix(op->args[0]) && !a->failed) {
+    if (!a->in_rows && op->axis == 1 && a->kernel->warps_n > 1 && op->args[0]->type.cols > 1 && !a->failed) {
         diag_add(a->diags, TW0775, op->loc, "a row reduction needs whole rows in a warp, but warps_n = %d",
                  a->kernel->warps_n);
         a->failed = true;

@@ -574,13 +574,13 @@ static void add_steps(Modeler *m, const Steps *steps)
 
 /* ---- rating -------------------------------------------------------------------------------------- */
 
-static bool reduces_columns(const Block *block)
+static bool computes(const Block *block, OpClass class)
 {
     for (int i = 0; i < block->len; i++) {
         const Stmt *s = block->data[i];
 
-        if ((s->kind == STMT_COMPUTE && s->op_known && op_info(s->op)->class == OPC_COL_REDUCE) ||
-            reduces_columns(&s->body) || reduces_columns(&s->orelse))
+        if ((s->kind == STMT_COMPUTE && s->op_known && op_info(s->op)->class == class) || computes(&s->body, class) ||
+            computes(&s->orelse, class))
             return true;
     }
     return false;
@@ -588,11 +588,13 @@ static bool reduces_columns(const Block *block)
 
 bool plan_whole_cols(const Plan *plan)
 {
-    return reduces_columns(&plan->unit->body);
+    return computes(&plan->unit->body, OPC_COL_REDUCE);
 }
 
 bool plan_whole_rows(const Plan *plan)
 {
+    if (computes(&plan->unit->body, OPC_ROW_REDUCE)) /* of one row as well */
+        return true;
     for (int i = 0; i < plan->tiles.len; i++) {
         const Tile *tile = &plan->tiles.data[i];
 

@@ -384,6 +384,25 @@ typedef struct Placer {
 
 static Expr *replacement(void *user, const char *name);
 
+/* Which leading dimension of what is defined has the name; -1: none. */
+static int defined_lead(const Placer *p, const char *name)
+{
+    for (int k = 0; p->define && k < p->define->n_shape - 2; k++)
+        if (expr_is_name(p->define->shape[k], name))
+            return k;
+    return -1;
+}
+
+/* The place along it, which may have another name in the grid. */
+static Expr *lead_of_defined(Placer *p, int k, Span span)
+{
+    PlanTensor defined = plan_shaped(p->define, p->tile->name);
+    Stmt from = {.span = span};
+    Expr *coord = lead_coord(p->plan, &from, &defined, k, lead_place(&defined, k));
+
+    return coord ? coord : expr_int(p->plan->arena, 0);
+}
+
 /* `row()` and `col()`, which mean the place whatever has that name. */
 static Expr *places(const Placer *p, Expr *e)
 {
@@ -417,7 +436,9 @@ static Expr *rewrite(Placer *p, const Expr *e)
 static Expr *index_position(Placer *p, const Stmt *index)
 {
     IndexSide side = index_side(&p->plan->unit->body, index->name, index->over);
-    Expr *at = along_dim(p->plan, p->tile, index->over, side, index->span);
+    int lead = defined_lead(p, index->over);
+    bool elsewhere = lead >= 0 && !entry_along(p->plan, index->over);
+    Expr *at = elsewhere ? lead_of_defined(p, lead, index->span) : along_dim(p->plan, p->tile, index->over, side, index->span);
     const Expr *from = index->value;
 
     if (!from || (from->kind == EXPR_INT && from->i == 0))
@@ -492,24 +513,16 @@ static Expr *named_coordinate(Placer *p, const PlanTensor *tensor, int d, const 
     const Extent *axis = lead_axis(p->plan, e, INT32_MAX);
     if (axis && axis->kind == EXT_LEAD)
         return name_of(p->plan, axis->var);
-    for (int k = 0; p->define && k < p->define->n_shape - 2; k++) { /* a leading dimension of what is defined */
-        PlanTensor defined = plan_shaped(p->define, tensor->name);
-        Stmt from = {.span = e->span};
-
-        if (expr_is_name(p->define->shape[k], e->name)) {
-            Expr *coord = lead_coord(p->plan, &from, &defined, k, lead_place(&defined, k));
-            return coord ? coord : expr_int(p->plan->arena, 0);
-        }
-    }
-    return own_coordinate(p, tensor, d, e->span);
+    int lead = defined_lead(p, e->name);
+    return lead >= 0 ? lead_of_defined(p, lead, e->span) : own_coordinate(p, tensor, d, e->span);
 }
 
-/* Of a tensor, or one that has no other name than the grid's: `entries = 2`. */
+/* Of a tensor, of what is defined, or one that has no other name than the grid's: `entries = 2`. */
 static bool is_dimension(Placer *p, const char *name)
 {
     const Extent *axis = entry_along(p->plan, name);
 
-    if (axis && axis->kind == EXT_LEAD && is_called(axis, name))
+    if ((axis && axis->kind == EXT_LEAD && is_called(axis, name)) || defined_lead(p, name) >= 0)
         return true;
     for (int i = 0; i < p->plan->tensors.len; i++)
         for (int d = 0; d < p->plan->tensors.data[i].rank; d++) {

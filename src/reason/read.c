@@ -171,13 +171,15 @@ static void bind_decls(Plan *plan)
 }
 
 /* Dimensions, then what is declared by them (twice, since names may be used
- * before they are declared), then dimensions that no declaration gave a value. */
+ * before they are declared), then dimensions that no declaration gave a value, and
+ * what is declared by those. */
 static void bind_all(Plan *plan)
 {
     bind_shapes(plan, false);
     bind_decls(plan);
     bind_decls(plan);
     bind_shapes(plan, true);
+    bind_decls(plan);
 }
 
 const Expr *plan_let(const Plan *plan, const char *name)

@@ -467,13 +467,25 @@ static bool in_numbers(const Header *h, const char *name)
     return false;
 }
 
+/* Whether an expression is made of a name, through those that stand for others as well. */
+static bool made_of(const Header *h, const Expr *e, const char *name, int depth)
+{
+    if (expr_mentions(e, name))
+        return true;
+    for (int i = 0; i < h->decls.len && depth < HEADER_DEPTH; i++)
+        if (h->decls.data[i]->kind == STMT_LET && expr_mentions(e, h->decls.data[i]->name) &&
+            made_of(h, h->decls.data[i]->value, name, depth + 1))
+            return true;
+    return false;
+}
+
 /* A number of those, of which named sizes are made as well: it is declared before them. */
 static bool in_sizes(const Header *h, const char *name)
 {
     for (int i = 0; i < h->flow->axes.len; i++) {
         const Axis *axis = h->flow->axes.data[i];
 
-        if (axis->named_here && expr_mentions(size_expr(h->flow, axis->dim), name))
+        if (axis->named_here && made_of(h, size_expr(h->flow, axis->dim), name, 0))
             return in_numbers(h, name);
     }
     return false;

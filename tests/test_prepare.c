@@ -1,5 +1,5 @@
-/* test_prepare.c: second operands that arithmetic makes, prepared by a role of their own for
- * warpgroups that multiply: at every level, under several schedules.
+/* test_prepare.c: tiles that lanes of a role of their own put into shared memory for warpgroups that multiply: second
+ * operands that arithmetic makes, and what no bulk copy brings, or brings slowly; at every level, under several schedules.
  */
 #include "agree.h"
 #include "fixture.h"
@@ -56,13 +56,18 @@ static Chain *chain_of(Arena *arena, const Source *source, const char *sets)
 }
 
 /* The tile IR that its kernel ends as, and whether that has the role. */
-static bool prepares(Arena *arena, const char *definition, const char *sets)
+static bool has_role(Arena *arena, const char *definition, const char *sets, const char *role)
 {
     Str text = str_new(arena);
     Source source = {.path = "prepared.tl", .text = definition, .len = strlen(definition)};
 
     tile_print(&text, chain_of(arena, &source, sets)->tile);
-    return strstr(str_text(&text), "    prepare (warps 4") != NULL;
+    return strstr(str_text(&text), arena_printf(arena, "    %s (warps 4", role)) != NULL;
+}
+
+static bool prepares(Arena *arena, const char *definition, const char *sets)
+{
+    return has_role(arena, definition, sets, "prepare");
 }
 
 /* Both that it is prepared and that it is right. */
@@ -172,6 +177,62 @@ static void others_are_not(void **state)
     check(arena, text_of(arena, "ops/gemm_weight_only.tl"), DT_BF16, FILL_NORMAL, sets, "M=150");
 }
 
+/* ---- what lanes bring -------------------------------------------------------------------- */
+
+static void expect_brought(Arena *arena, const char *definition, const char *sets, const char *binds, bool alone)
+{
+    assert_true(has_role(arena, definition, sets, "bring"));
+    assert_int_equal(has_role(arena, definition, sets, "load"), !alone);
+    check(arena, definition, DT_BF16, FILL_NORMAL, sets, binds);
+}
+
+/* Rows of a first operand, of a second one, of both, each where a number says; one that is 0 for rows past the end. */
+static void rows_that_lie_apart(void **state)
+{
+    static const char *const sets[] = {
+        "BM=64 BN=64 BK=64 warps=4 stages=1", "BM=128 BN=128 BK=64 warps=8 stages=2", "BM=128 BN=256 BK=32 warps=8 stages=4", "BM=192 BN=64 BK=64 warps=12 stages=3",
+    };
+    static const char *const bodies[] = {
+        "Compute Define A (M, K) as X[Id[row], col]\n  Compute GEMM A, W.T and get Y",
+        "Compute Define B (N, K) as W[Of[row], col]\n  Compute GEMM X, B.T and get Y",
+        "Compute Define A (M, K) as X[Id[row], col]\n  Compute Define B (N, K) as W[Of[row], col]\n  Compute GEMM A, B.T and get Y",
+        "Compute Define A (M, K) as X[Id[row div 2] + 1, col]\n  Compute GEMM A, W.T and get Y",
+    };
+    Arena *arena = ((Fixture *)*state)->arena;
+
+    for (size_t i = 0; i < TW_COUNT(sets) * TW_COUNT(bodies); i++) {
+        const char *body = bodies[i % TW_COUNT(bodies)];
+        const char *text = arena_printf(arena, "Operator apart\n  Input X (M, K)\n  Input W (N, K)\n  Input Id (M) int32\n  Input Of (N) int32\n  Output Y (M, N)\n  %s\nend\n", body);
+
+        expect_brought(arena, text, arena_printf(arena, "N=320 K=%d warps_n=1 %s", i % 2 ? 256 : 208, sets[i / TW_COUNT(bodies)]), i % 3 ? "M=150" : "M=70",
+                       strstr(body, "Id") && strstr(body, "Of"));
+    }
+}
+
+static void small_pages(void **state)
+{
+    static const char *const binds[] = {"batch=2 q_len=150 pages=170 most=85", "batch=1 q_len=1 pages=300 most=299", "batch=1 q_len=130 pages=9 most=3"};
+    Arena *arena = ((Fixture *)*state)->arena;
+
+    for (size_t i = 0; i < TW_COUNT(binds); i++)
+        expect_brought(arena, text_of(arena, "ops/attention_paged.tl"),
+                       arena_printf(arena, "q_heads=2 kv_heads=1 HeadDim=64 BM=128 BN=%d warps=8 stages=%d page=%d", i % 2 ? 64 : 128, (int)i + 1, i % 2 ? 1 : 2),
+                       binds[i], false);
+}
+
+/* Rows 144 bytes apart: no bulk copy brings any tile, so lanes hand out the places of the grid as well. */
+static void ragged_rows(void **state)
+{
+    static const char *const binds[] = {"batch=2 q_len=150 kv_len=190", "batch=1 q_len=1 kv_len=300", "batch=1 q_len=300 kv_len=1", "batch=3 q_len=70 kv_len=0"};
+    Arena *arena = ((Fixture *)*state)->arena;
+
+    for (size_t i = 0; i < TW_COUNT(binds); i++)
+        expect_brought(arena, text_of(arena, "ops/attention.tl"),
+                       arena_printf(arena, "q_heads=4 kv_heads=2 HeadDim=%d causal=%d BM=128 BN=64 warps=8 stages=%d", i % 2 ? 136 : 72, i % 2 == 0, (int)i % 3 + 1),
+                       binds[i], true);
+    assert_false(has_role(arena, text_of(arena, "ops/attention.tl"), "q_heads=4 kv_heads=2 HeadDim=80 BM=128 BN=64 warps=8", "bring"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -179,6 +240,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(rotated_keys, setup, teardown),      cmocka_unit_test_setup_teardown(normalized_keys, setup, teardown),
         cmocka_unit_test_setup_teardown(quantized_keys_and_values, setup, teardown),
         cmocka_unit_test_setup_teardown(others_are_not, setup, teardown),
+        cmocka_unit_test_setup_teardown(rows_that_lie_apart, setup, teardown), cmocka_unit_test_setup_teardown(small_pages, setup, teardown),
+        cmocka_unit_test_setup_teardown(ragged_rows, setup, teardown),
     };
 
     return cmocka_run_group_tests_name("prepare", tests, NULL, NULL);

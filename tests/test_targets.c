@@ -149,11 +149,13 @@ static void registers_of_one_that_copies(void **state)
 
     (void)state;
     assert_int_equal(target_copier_registers(t, 2, 6), 24);
-    assert_int_equal(target_group_registers(t, 2, 6, false), 240);
+    assert_int_equal(target_group_registers(t, 2, 6, TARGET_COPIER), 240);
     assert_int_equal(target_copier_registers(t, 2, 7), 40);
-    assert_int_equal(target_group_registers(t, 2, 7, false), 232);
-    assert_int_equal(target_preparer_registers(t, 2), 88);
-    assert_int_equal(target_group_registers(t, 2, 6, true), 200);
+    assert_int_equal(target_group_registers(t, 2, 7, TARGET_COPIER), 232);
+    assert_int_equal(target_preparer_registers(t, 2, TARGET_COPIER | TARGET_PREPARER), 88);
+    assert_int_equal(target_group_registers(t, 2, 6, TARGET_COPIER | TARGET_PREPARER), 200);
+    assert_int_equal(target_preparer_registers(t, 2, TARGET_LANES), 40);
+    assert_int_equal(target_group_registers(t, 2, 0, TARGET_LANES), 232);
 }
 
 /* What tensor maps bring: panels, a second operand either way round, one of more rows

@@ -424,7 +424,7 @@ static const char ROLES[] =
     "kernel main grid(m: ceil(len / 32)) warps 3 facts(expanded, staged, synced) {\n"
     "  %Q = buffer : bf16<1x32x16>\n"
     "  %K = ring : bf16<2x16x16>\n"
-    "  %V = ring : bf16<2x16x16>\n"
+    "  %V = ring by lanes : bf16<2x16x16>\n"
     "  copy_async Q[m * 32 : rows, 0 : cols], %Q[0]\n"
     "  commit\n"
     "  wait 0\n"

@@ -85,7 +85,7 @@ static bool map_of_copy(const TileProgram *program, const TileOp *op, AbiMap *ma
     const TileOp *ring = op->kind == TILE_COPY_ASYNC && op->n_args > 0 ? op->args[0]->def : NULL;
     if (op->kind == TILE_STORE && op->n_args > 1)
         return abi_map_make(op->tensor, op->row_dim, op->col_dim, &op->args[1]->type, true, map);
-    if (!ring || ring->kind != TILE_RING || !tile_strips(program, op, op->args[0]->type.rows, &strip))
+    if (!ring || ring->kind != TILE_RING || ring->lanes || !tile_strips(program, op, op->args[0]->type.rows, &strip))
         return false;
     TileType type = op->args[0]->type;
     type.rows = strip.rows;

@@ -60,7 +60,8 @@ typedef struct Specializer {
     const Target *target;
     const AffSym *per;    /* NULL: one instance */
     int groups;
-    bool prepares;        /* there are tiles that are prepared, */
+    bool copies;          /* there are tiles that bulk copies bring */
+    bool prepares, lanes; /* that are prepared, or brought by lanes, */
     bool preparing;       /* and the role that does so is being made */
     VEC(Stream) streams;
 } Specializer;
@@ -117,6 +118,8 @@ static void add_stream(Specializer *s, const TileOp *op, int result, bool in_loo
     bool own = op->kind == TILE_LOAD && own_place(s, op);
     TileOp *ring = tile_op_new(s->program, s->kernel, TILE_RING, 0, NULL, 1, &type);
     ring->count = own ? s->groups : 1;
+    ring->lanes = op->lanes;
+    s->lanes |= op->lanes;
     ring->loc = op->loc;
     ring->results[0]->name = op->results[result]->name;
     vec_push(s->program->arena, &s->streams, (Stream){op, result, ring->results[0], own, !in_loop, 1});
@@ -501,12 +504,18 @@ static void bring_tile(Specializer *s, const TileOp *wait, TileBlock *to, int in
     tile_append(s->program, to, ring_op(s, TILE_FILLED, &stream, w));
 }
 
+/* Whether what is awaited is for the role that prepares, and lanes bring it there. */
+static bool is_for_lanes(const TileOp *wait)
+{
+    return wait->args[0]->def->lanes;
+}
+
 /* Whether a region has something for the role that copies, or for the one that prepares. */
 static bool has_work(const TileBlock *block, bool preparing)
 {
     for (int i = 0; i < block->ops.len; i++) {
         const TileOp *op = block->ops.data[i];
-        if (op->kind == TILE_AWAIT && (!preparing || op->n_regions)) return true;
+        if (op->kind == TILE_AWAIT && (preparing ? op->n_regions || is_for_lanes(op) : !is_for_lanes(op))) return true;
         for (int k = 0; k < op->n_regions; k++)
             if (has_work(op->regions[k], preparing)) return true;
     }
@@ -563,9 +572,10 @@ static void bring_parts(Specializer *s, const TileBlock *region, TileBlock *to)
         if (region->ops.data[i]->kind == TILE_AWAIT) bring_tile(s, region->ops.data[i], to, -1);
 }
 
-/* What is awaited here, as the copier brings it. */
+/* What is awaited here, as the role brings it that does. */
 static void bring_awaited(Specializer *s, const TileOp *wait, TileBlock *to)
 {
+    if (is_for_lanes(wait) != s->preparing) return;
     if (wait->n_regions) bring_parts(s, wait->regions[0], to);
     else if (wait->tensor && wait->args[0]->def->count > 1)
         for (int w = 0; w < s->groups; w++) bring_tile(s, wait, to, w);
@@ -585,7 +595,7 @@ static TileBlock *role_of(Specializer *s, const TileBlock *block, bool in_region
     for (int i = 0; i < block->ops.len; i++) {
         const TileOp *op = block->ops.data[i];
         if (op->kind == TILE_AWAIT && s->preparing) prepare_awaited(s, op, to);
-        else if (op->kind == TILE_AWAIT) bring_awaited(s, op, to);
+        if (op->kind == TILE_AWAIT) bring_awaited(s, op, to);
         else if (op->kind == TILE_SCALAR) bring_scalar(s, op, to);
         else if (op->n_regions && op->kind != TILE_REVISE && region_works(s, op)) bring_flow(s, op, to);
     }
@@ -606,17 +616,26 @@ static int count_copies(const Specializer *s)
     return n;
 }
 
+static unsigned beside(const Specializer *s)
+{
+    return (s->copies ? TARGET_COPIER : 0) | (s->prepares ? TARGET_PREPARER : 0) | (s->lanes ? TARGET_LANES : 0);
+}
+
+static TileRole role(const Specializer *s, const char *name, int regs, const AffSym *per)
+{
+    bool share = s->groups + s->copies + (s->prepares || s->lanes) > 2;
+    return (TileRole){.name = name, .warps = TARGET_GROUP_WARPS, .per = per, .regs = share ? regs : 0};
+}
+
 /* A single warpgroup that computes has all the registers that a thread can have, if it is beside one other only. */
 static void set_roles(const Specializer *s, TileOp *roles)
 {
-    bool share = s->groups > 1 || s->prepares;
-    int n = count_copies(s), last = roles->n_regions - 1;
-    int copier = target_copier_registers(s->target, s->groups, n), each = target_group_registers(s->target, s->groups, n, s->prepares);
+    int n = count_copies(s), k = 0;
     roles->roles = arena_array(s->program->arena, TileRole, roles->n_regions);
-    roles->roles[0] = (TileRole){.name = "load", .warps = TARGET_GROUP_WARPS, .regs = share ? copier : 0};
-    if (s->prepares)
-        roles->roles[1] = (TileRole){.name = "prepare", .warps = TARGET_GROUP_WARPS, .regs = share ? target_preparer_registers(s->target, s->groups) : 0};
-    roles->roles[last] = (TileRole){.name = "compute", .warps = TARGET_GROUP_WARPS, .per = s->per, .regs = share ? each : 0};
+    if (s->copies) roles->roles[k++] = role(s, "load", target_copier_registers(s->target, s->groups, n), NULL);
+    if (s->prepares || s->lanes)
+        roles->roles[k++] = role(s, s->prepares ? "prepare" : "bring", target_preparer_registers(s->target, s->groups, beside(s)), NULL);
+    roles->roles[k] = role(s, "compute", target_group_registers(s->target, s->groups, n, beside(s)), s->per);
 }
 
 static void strip_awaits(TileBlock *block)
@@ -679,9 +698,10 @@ bool pass_specialize(TileProgram *program, TileKernel *kernel, const Target *tar
     TileBlock *compute = kernel->body, *whole = tile_block_new(program);
     TileOp *roles = tile_op_new(program, kernel, TILE_ROLES, 0, NULL, 0, NULL);
     roles->regions = arena_array(program->arena, TileBlock *, 3);
-    roles->regions[roles->n_regions++] = role_of(&s, compute, false);
+    s.copies = has_work(compute, false);
+    if (s.copies) roles->regions[roles->n_regions++] = role_of(&s, compute, false);
     s.preparing = true;
-    if (s.prepares) fetch_ahead(program, kernel, roles->regions[roles->n_regions++] = role_of(&s, compute, false));
+    if (s.prepares || s.lanes) fetch_ahead(program, kernel, roles->regions[roles->n_regions++] = role_of(&s, compute, false));
     roles->regions[roles->n_regions++] = compute;
     strip_awaits(compute);
     turns_take(program, kernel, compute, diags);

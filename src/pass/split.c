@@ -34,6 +34,7 @@ typedef struct Splitter {
     const Target *target;
     int rows;       /* of a block */
     uint8_t *uses;  /* by value id: of a shared tile, what it is used as */
+    bool prepares;  /* there are tiles that a warpgroup of its own prepares */
     bool shaped;    /* the warps stand as warpgroups do */
     bool products, ok;
 } Splitter;
@@ -78,6 +79,33 @@ static bool is_bulk(const Splitter *s, const TileOp *op)
     return stage.layout.panel >= NARROWEST_SWIZZLE && tile_box(op->tensor, strip.dim, op->col_dim, &stage, &box);
 }
 
+/* Rows that a bulk copy brings slowly: where they are an odd number of 16 bytes apart in memory, every other one begins in
+ * the middle of a sector of 32 bytes, and each of its pieces, a panel wide, reads one sector more (seen on an H200: some
+ * 13 clocks a row of two to five pieces, where lanes take 10). Pieces of 128 bytes are few. */
+static bool is_ragged(const TileOp *op)
+{
+    enum { SECTOR = 32, LINE = 128 };
+    const TileType *t = &op->results[0]->type;
+    int bytes = dtype_bytes(t->dtype);
+    return !tile_by_rows(op) && aff_divisor(op->tensor->dims[op->tensor->rank - 1]) * bytes % SECTOR == TILE_CHUNK && t->cols * bytes > LINE
+           && lay_panel_for(t->cols, bytes) < LINE;
+}
+
+/* A tile that a warpgroup of its own can bring, 16 bytes a lane: whatever says where its rows lie. */
+static bool can_lanes_bring(const TileOp *op)
+{
+    const TileType *t = &op->results[0]->type;
+    for (int d = 0; d < op->tensor->rank; d++)
+        if (aff_uses_kind(op->coords[d], AFF_SCALAR)) return false;
+    return t->rows > 1 && t->cols > 1 && t->dtype == op->tensor->dtype && lay_panel_for(t->cols, dtype_bytes(t->dtype)) >= NARROWEST_SWIZZLE
+           && tile_in_chunks(op) && !(op->where && aff_uses_kind(op->where, AFF_COL));
+}
+
+static bool lanes_bring(const Splitter *s, const TileOp *op)
+{
+    return can_lanes_bring(op) && !s->prepares && (!is_bulk(s, op) || is_ragged(op));
+}
+
 /* An integer from data that each role can read for itself, before its loops. */
 static bool is_told(const Splitter *s, const TileOp *op)
 {
@@ -115,7 +143,7 @@ static void see_op(Splitter *s, const TileOp *op)
     switch (op->kind) {
     case TILE_GEMM: see_product(s, op); break;
     case TILE_LOAD:
-        if (op->results[0]->type.space == SPACE_SHARED) s->ok &= is_bulk(s, op);
+        if (op->results[0]->type.space == SPACE_SHARED) s->ok &= is_bulk(s, op) || lanes_bring(s, op);
         break;
     case TILE_REDUCE: s->ok &= op->axis == 1; break;
     case TILE_IF:
@@ -263,6 +291,15 @@ static const char *reason_for_roles(const Splitter *s)
     return "its tiles do not divide into the rows of warpgroups";
 }
 
+static void mark_lanes(const Splitter *s, TileBlock *block)
+{
+    for (int i = 0; i < block->ops.len; i++) {
+        TileOp *op = block->ops.data[i];
+        if (stage_is_load(op)) op->lanes = lanes_bring(s, op);
+        for (int k = 0; op->kind != TILE_PREPARE && k < op->n_regions; k++) mark_lanes(s, op->regions[k]);
+    }
+}
+
 static void divide(const Splitter *s, int groups)
 {
     AffCtx *aff = s->program->aff;
@@ -316,6 +353,7 @@ bool pass_split(TileProgram *program, TileKernel *kernel, const Target *target, 
     TileKernel *before = s.ok && puts_tiles(kernel->body) ? plain_of(program, kernel) : NULL;
     TileKernel *prepared = before && (s.ok = prepare_tiles(program, kernel)) ? plain_of(program, kernel) : NULL;
     if (prepared) prepare_in_bulk(program, kernel);
+    s.prepares = prepared != NULL;
     s.uses = arena_array(program->arena, uint8_t, kernel->next_value);
     if (s.ok) see_block(&s, kernel->body);
     if (s.ok) see_shared(&s, kernel->body);
@@ -327,6 +365,7 @@ bool pass_split(TileProgram *program, TileKernel *kernel, const Target *target, 
     }
     kernel->plain = prepared ? prepared : plain_of(program, kernel);
     kernel->specialized = 1;
+    mark_lanes(&s, kernel->body);
     if (groups > 1) divide(&s, groups);
     add_apart(program, kernel, kernel->body);
     return true;

@@ -9,6 +9,7 @@
 #include "ptx/emit.h"
 #include "ptx/global.h"
 #include "ptx/integer.h"
+#include "ptx/roles.h"
 #include "ptx/stretch.h"
 
 enum {
@@ -77,7 +78,7 @@ static Chunks chunks_new(Emitter *e, const TileOp *op, SharedTile tile)
     int elements = 16 / dtype_bytes(t->dtype);
     const char *row0 = em_new(e, REG_R), *chunk0 = em_new(e, REG_R);
     Chunks c = {.op = op, .tile = tile, .elements = elements, .row0 = row0, .chunk0 = chunk0};
-    c.deal = lay_deal(t->rows, t->cols, dtype_bytes(t->dtype), e->kernel->warps * 32);
+    c.deal = lay_deal(t->rows, t->cols, dtype_bytes(t->dtype), (e->role ? e->role->warps : e->kernel->warps) * 32);
     deal_registers(e, &c.deal, e->tid, c.row0, c.chunk0);
     find_last(&c);
     return c;
@@ -618,7 +619,7 @@ static void copy_rows_regular(Emitter *e, Chunks *c)
     LanePlace place = {.row = c->row0, .chunk = c->chunk0};
     int down = lay_deal_down(&c->deal), n = c->deal.count;
     bool whole = at_once(e, c, aff_const(e->program->aff, 0));
-    int in_turn = whole ? 0 : steps_a_turn(c, (TOGETHER * down + n - 1) / n);
+    int in_turn = whole ? (e->role ? steps_a_turn(c, TOGETHER) : 0) : steps_a_turn(c, (TOGETHER * down + n - 1) / n);
     if (in_turn) {
         copy_in_turns(e, c, in_turn, NULL);
     } else if (whole && has_many_places(e, c)) {
@@ -705,7 +706,8 @@ static void copy_all(Emitter *e, Chunks *c, const Aff *uniform)
 void cp_async(Emitter *e, const TileOp *op)
 {
     int label = em_label(e);
-    Chunks c = chunks_new(e, op, sh_stage(op->args[0], op->index));
+    bool ring = op->args[0]->def->kind == TILE_RING;
+    Chunks c = chunks_new(e, op, sh_stage(op->args[0], ring ? rg_held(e, op, 0) : op->index));
     em_open(e);
     if (op->cond) em(e, "@!%s bra.uni $copy%d;", ix_condition(e, op->cond), label);
     copy_all(e, &c, gl_corner_inside(e, op));

@@ -66,6 +66,8 @@ typedef struct Again {    /* a jump back to a revision's code (again.c) */
     const char *gone;     /* predicate: this turn has jumped */
 } Again;
 
+enum { RING_LATE = 2 }; /* stages of rings that a role's lanes fill while they go on, at most */
+
 typedef struct Emitter {
     Arena *arena;
     const TileProgram *program;
@@ -114,6 +116,8 @@ typedef struct Emitter {
     int n_phases;
     const char *owed, *owed_at; /* predicate, register: a stage to give back once its store has read it; NULL: none ever */
     bool stored;                /* the next release is of a stage that a store reads */
+    const char *late[RING_LATE]; /* registers: full barriers of stages that lanes still fill, so many */
+    int n_late;
     bool settled;               /* the text that gives back what was owed is there */
     const char **votes;         /* by tile value id, of the first that is revised: the vote's predicate, made ahead; or NULL */
     Again again;                /* of the revision before */

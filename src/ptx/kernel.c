@@ -125,7 +125,7 @@ static void emit_op(Emitter *e, const TileOp *op)
     case TILE_IF:         fl_if(e, op); break;
     case TILE_PUT:        cp_put(e, op); break;
     case TILE_COPY_ASYNC:
-        if (op->args[0]->def->kind == TILE_RING) tm_copy(e, op);
+        if (op->args[0]->def->kind == TILE_RING && !op->args[0]->def->lanes) tm_copy(e, op);
         else cp_async(e, op);
         break;
     case TILE_COMMIT:

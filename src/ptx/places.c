@@ -30,6 +30,7 @@ typedef struct HandOut {
     Words words;
     const char *count;               /* register: of places */
     const char *number, *none;       /* register; predicate: there is none */
+    const char *teller;              /* "@p ": the lane of several that tells of places; "": there is one */
     const char **regs;               /* the words of the place at hand */
     const char *passed;
     VEC(DrawPoint) draws;            /* where the next is drawn, each on a path of its own */
@@ -108,7 +109,7 @@ static Words words_of(const Emitter *e, const TileOp *roles)
         if (!axis->within) vec_push(e->arena, &words, aff_of(e->program->aff, axis->sym));
     }
     int copier = ro_first_copier(roles);
-    words_of_block(e, &words, roles->regions[copier]);
+    if (copier >= 0) words_of_block(e, &words, roles->regions[copier]);
     for (int i = 0; i < roles->n_regions; i++)
         if (i != copier) words_of_block(e, &words, roles->regions[i]);
     return words;
@@ -192,8 +193,8 @@ static void write_slot(Emitter *e, const HandOut *h)
     rg_wait(e, arena_printf(e->arena, "%s+%lld", slot.barrier, (long long)slot_barrier(e, true)), (Phase){slot.parity, -1});
     em(e, "selp.b32 %s, -1, %s, %s;", first, h->regs[0], h->none);
     for (int i = 0; i < h->words.len; i++)
-        em(e, "st.shared.b32 [%s+%lld], %s;", slot.place, (long long)slot_word(e, i), i ? h->regs[i] : first);
-    em(e, "mbarrier.arrive.shared::cta.b64 _, [%s+%lld];", slot.barrier, (long long)slot_barrier(e, false));
+        em(e, "%sst.shared.b32 [%s+%lld], %s;", h->teller, slot.place, (long long)slot_word(e, i), i ? h->regs[i] : first);
+    em(e, "%smbarrier.arrive.shared::cta.b64 _, [%s+%lld];", h->teller, slot.barrier, (long long)slot_barrier(e, false));
     em(e, "add.s32 %s, %s, 1;", h->passed, h->passed);
 }
 
@@ -250,7 +251,7 @@ static void draw(Emitter *e, HandOut *h)
     em(e, "add.s32 %s, %s, -1;", limit, h->count);
     em(e, "ld.param.u64 %s, [%s];", generic, kn_param(e, ABI_COUNTER, 0, kernel_number(e)));
     em(e, "cvta.to.global.u64 %s, %s;", counter, generic);
-    em(e, "atom.global.inc.u32 %s, [%s], %s;", h->number, counter, limit);
+    em(e, "%satom.global.inc.u32 %s, [%s], %s;", h->teller, h->number, counter, limit);
 }
 
 void pl_draw(Emitter *e, const TileBlock *block, int at)
@@ -292,16 +293,30 @@ static void first_place(Emitter *e, HandOut *h)
     e->scopes.data[0] = loop;
 }
 
-void pl_hand_out(Emitter *e, const TileOp *roles, int role, int label)
+static HandOut hand_out_new(Emitter *e, const TileOp *roles, const char *teller)
 {
-    const TileBlock *body = roles->regions[role];
-    const char *blocks = em_new(e, REG_R);
-    HandOut h = {.words = words_of(e, roles)};
+    HandOut h = {.words = words_of(e, roles), .teller = teller};
     h.count = em_new(e, REG_R);
     h.number = em_new(e, REG_R);
     h.none = em_new(e, REG_P);
     h.passed = start_slots(e, 1);
     h.regs = new_words(e, &h.words);
+    return h;
+}
+
+/* The place behind those that all blocks took first which was drawn. */
+static void tell_next(Emitter *e, HandOut *h)
+{
+    const char *blocks = em_new(e, REG_R);
+    em(e, "mov.u32 %s, %%nctaid.x;", blocks);
+    em(e, "add.s32 %s, %s, %s;", h->number, h->number, blocks);
+    tell(e, h);
+}
+
+void pl_hand_out(Emitter *e, const TileOp *roles, int role, int label)
+{
+    const TileBlock *body = roles->regions[role];
+    HandOut h = hand_out_new(e, roles, "");
     mark_draws(e, &h, body);
     first_place(e, &h);
     em_before(e, "@%s bra.uni $last%d;", h.none, label);
@@ -310,10 +325,24 @@ void pl_hand_out(Emitter *e, const TileOp *roles, int role, int label)
     e->hand_out = &h;
     kn_block(e, body);
     e->hand_out = NULL;
-    em(e, "mov.u32 %s, %%nctaid.x;", blocks);
-    em(e, "add.s32 %s, %s, %s;", h.number, h.number, blocks);
-    tell(e, &h);
+    tell_next(e, &h);
     em(e, "@!%s bra.uni $place%d;", h.none, label);
+    em(e, "$last%d:", label);
+}
+
+void pl_hand_out_among(Emitter *e, const TileOp *roles, int role, int label)
+{
+    const char *first = em_new(e, REG_P), *passed = start_slots(e, 0);
+    HandOut h = hand_out_new(e, roles, arena_printf(e->arena, "@%s ", first));
+    em_before(e, "setp.eq.s32 %s, %s, 0;", first, e->tid);
+    first_place(e, &h);
+    kn_arguments(e);
+    read_slot(e, &h.words, passed, label);
+    kn_block(e, roles->regions[role]);
+    lt_show_all(e);
+    draw(e, &h);
+    tell_next(e, &h);
+    em(e, "bra.uni $place%d;", label);
     em(e, "$last%d:", label);
 }
 
@@ -324,6 +353,7 @@ void pl_take(Emitter *e, const TileOp *roles, int role, int label)
     kn_arguments(e);
     read_slot(e, &words, passed, label);
     kn_block(e, roles->regions[role]);
+    lt_show_all(e);
     em(e, "bra.uni $place%d;", label);
     em(e, "$last%d:", label);
 }

@@ -6,7 +6,8 @@
  *   full    one arrival, the producer's, which says how many bytes the bulk copies
  *           will bring; its phase ends when they have all come. Of a producer that puts
  *           tiles there itself an arrival of each warp, behind a fence: who awaits the
- *           stage may be the tensor cores (PTX ISA, "Async proxy")
+ *           stage may be the tensor cores (PTX ISA, "Async proxy"). Where its lanes
+ *           bring them by cp.async, that is when they have come (late.c)
  *   empty   an arrival of each warp that reads the stage
  *
  * A role goes round the stages by itself. Where it is are two registers for each
@@ -208,7 +209,9 @@ void rg_acquire(Emitter *e, const TileOp *op)
     RingPlace *place = place_of(e, op);
     const TileType *t = &op->args[0]->type;
     const Aff *number = hold(e, op, place);
-    rg_wait(e, barrier_address(e, op, number, true), place->phase);
+    const char *empty = barrier_address(e, op, number, true);
+    if (e->n_late) lt_before_waiting(e, empty, place->phase.reg);
+    rg_wait(e, empty, place->phase);
     vec_push(e->arena, &place->held, number);
     if (e->alone) em(e, "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%s], %lld;", barrier_address(e, op, number, false),
        (long long)lay_shared_bytes(t->rows, t->cols, dtype_bytes(t->dtype)));
@@ -241,7 +244,8 @@ static void show(Emitter *e, const TileOp *op)
 void rg_filled(Emitter *e, const TileOp *op)
 {
     RingPlace *place = place_of(e, op);
-    if (!e->alone) show(e, op);
+    if (op->args[0]->def->lanes) lt_filled(e, barrier_address(e, op, rg_held(e, op, 0), false));
+    else if (!e->alone) show(e, op);
     if (place->held.len) place->held.len--;
 }
 

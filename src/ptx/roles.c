@@ -26,7 +26,7 @@ static bool is_bound(const TileOp *op)
 
 static bool is_work(const TileOp *op)
 {
-    bool copies = op->kind == TILE_ACQUIRE || op->kind == TILE_FILLED || op->kind == TILE_COPY_ASYNC;
+    bool copies = op->kind == TILE_ACQUIRE || op->kind == TILE_FILLED || (op->kind == TILE_COPY_ASYNC && !op->args[0]->def->lanes);
     bool flow = op->kind == TILE_FOR || op->kind == TILE_IF || op->kind == TILE_YIELD;
     return !copies && !flow && !is_bound(op);
 }
@@ -140,6 +140,22 @@ static bool stores_through(const TileBlock *block)
     return false;
 }
 
+/* The fewest stages of a ring that lanes fill; 0: they fill none. */
+static int stages_by_lanes(const TileBlock *block)
+{
+    int least = 0;
+    for (int i = 0; i < block->ops.len; i++) {
+        const TileOp *op = block->ops.data[i];
+        int stages = op->kind == TILE_COPY_ASYNC && op->args[0]->def->lanes ? op->args[0]->type.stages : 0;
+        for (int k = 0; k < op->n_regions; k++) {
+            int within = stages_by_lanes(op->regions[k]);
+            if (within && (!stages || within < stages)) stages = within;
+        }
+        if (stages && (!least || stages < least)) least = stages;
+    }
+    return least;
+}
+
 /* Nothing is owed at first; in the end shared memory stays until all stores have read it. */
 static void begin_stores(Emitter *e)
 {
@@ -156,14 +172,18 @@ static void role_body(Emitter *e, const TileOp *op, int role, int label)
     bool stores = stores_through(body);
     if (turns) first_turn(e);
     if (stores) begin_stores(e);
+    if (stages_by_lanes(body)) lt_begin(e, stages_by_lanes(body));
     if (!e->kernel->persistent) {
         const char *place = em_new(e, REG_R);
         kn_arguments(e);
         em(e, "mov.u32 %s, %%ctaid.x;", place);
         kn_decode_grid(e, place);
         kn_block(e, body);
+        lt_show_all(e);
     } else if (role == ro_first_copier(op)) {
         pl_hand_out(e, op, role, label);
+    } else if (role == 0 && ro_first_copier(op) < 0) {
+        pl_hand_out_among(e, op, role, label);
     } else {
         pl_take(e, op, role, label);
     }
@@ -192,6 +212,7 @@ static void emit_role(Emitter *e, const TileOp *op, int role, const char *group,
     e->maps = NULL;
     e->phases = NULL;
     e->owed = NULL;
+    e->n_late = 0;
     e->settled = false;
     e->role = &op->roles[role];
     e->alone = ro_is_copier(op, role);
@@ -243,10 +264,6 @@ void ro_roles(Emitter *e, const TileOp *op)
 {
     const char *wide = em_new(e, REG_R), *group = em_new(e, REG_R);
     int first = 0;
-    if (e->kernel->persistent && ro_first_copier(op) < 0) {
-        em_fail(e, op->loc, TW0803, "a persistent kernel without a role that only copies");
-        return;
-    }
     init_barriers(e, op);
     em(e, "shr.u32 %s, %s, 7;", wide, e->tid);
     em(e, "shfl.sync.idx.b32 %s, %s, 0, 31, -1;", group, wide);

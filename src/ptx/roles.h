@@ -35,8 +35,16 @@ int ro_first_copier(const TileOp *roles); /* -1: there is none */
  * $last with the label's number */
 void pl_init(Emitter *e, const TileOp *roles);
 void pl_hand_out(Emitter *e, const TileOp *roles, int role, int label);
+/* Where no role is a copier alone: lanes of the first role tell each other, too, once it is done with a place. */
+void pl_hand_out_among(Emitter *e, const TileOp *roles, int role, int label);
 void pl_take(Emitter *e, const TileOp *roles, int role, int label);
 void pl_draw(Emitter *e, const TileBlock *block, int at); /* the next place, where that is the point for it */
+
+/* late.c: stages that a role's lanes fill; barriers are addresses, "register+constant" */
+void lt_begin(Emitter *e, int stages); /* ahead of the role's work; the fewest that a ring of them has */
+void lt_filled(Emitter *e, const char *barrier);
+void lt_show_all(Emitter *e); /* waits for all copies; nothing in a role that has none */
+void lt_before_waiting(Emitter *e, const char *barrier, const char *parity); /* shows all, unless the phase has ended */
 
 /* ring.c */
 void rg_init(Emitter *e, const TileOp *roles);
@@ -48,6 +56,7 @@ const Aff *rg_held(Emitter *e, const TileOp *op, int arg); /* the stage that is 
 /* The stage that a copy goes to and the address of its full barrier. */
 const Aff *rg_acquired(Emitter *e, const TileOp *op, const char **barrier);
 void rg_filled(Emitter *e, const TileOp *op);
+
 void rg_await(Emitter *e, const TileOp *op);
 void rg_enter(Emitter *e, const TileBlock *body); /* ahead of a loop that awaits */
 void rg_release(Emitter *e, const TileOp *op);

@@ -73,41 +73,6 @@ static bool divides(const Plan *plan, const Choice *c, const Steps *steps)
     return true;
 }
 
-enum { STRIP = 8 }; /* rows that a bulk copy brings at least */
-
-/* Whether rows of a tile that follow one another lie so, eight at least, where coordinates say of each where it lies. */
-static bool keeps_strips(Plan *plan, const Expr *e)
-{
-    double parts;
-
-    if (!e || !expr_mentions(e, "row"))
-        return true;
-    for (int i = 0; i < e->n_args; i++)
-        if (!keeps_strips(plan, e->args[i]))
-            return false;
-    bool cut = e->kind == EXPR_BINARY && (e->op == EO_IDIV || e->op == EO_MOD);
-    if (cut && (!eval_float(&plan->env, e->b, &parts) || (int64_t)parts % STRIP != 0))
-        return false;
-    return keeps_strips(plan, e->a) && keeps_strips(plan, e->b);
-}
-
-/* Whether bulk copies bring the tiles that stand where each row's coordinates say. */
-static bool comes_in_bulk(Plan *plan, const Steps *steps)
-{
-    for (int i = 0; i < steps->len; i++) {
-        const Step *step = &steps->data[i];
-        const Stmt *s = step->stmt;
-        bool rows = s->kind == STMT_COPY && s->to_space == SPACE_SHARED && plan_by_rows(plan, s);
-
-        for (int k = 0; rows && k < s->n_coords; k++)
-            if (!keeps_strips(plan, s->coords[k].value))
-                return false;
-        if (!comes_in_bulk(plan, &step->body) || !comes_in_bulk(plan, &step->orelse))
-            return false;
-    }
-    return true;
-}
-
 int plan_groups(Plan *plan, const Choice *c)
 {
     const Target *t = plan->options->target;
@@ -115,5 +80,5 @@ int plan_groups(Plan *plan, const Choice *c)
 
     if (!t->has_wgmma || c->warps % TARGET_GROUP_WARPS || c->warps_n > 1 || groups < 1 || groups > TARGET_GROUPS)
         return 0;
-    return divides(plan, c, &plan->steps) && comes_in_bulk(plan, &plan->steps) ? groups : 0;
+    return divides(plan, c, &plan->steps) && plan_comes(plan, c) ? groups : 0;
 }

@@ -297,6 +297,9 @@ double plan_read_registers(const Choice *choice, const Step *step);
 void plan_op_cost(OpId op, double *plain, double *special);
 /* groups.c: warpgroups among which the rows will be divided; 0: they will not. */
 int plan_groups(Plan *plan, const Choice *choice);
+/* lanes.c: who is beside the warpgroups that compute (TargetBeside); and whether there may be such together. */
+unsigned plan_beside(Plan *plan, const Choice *choice);
+bool plan_comes(Plan *plan, const Choice *choice);
 /* live.c: whether a tile has one row or one column. */
 bool plan_is_vector(const Tile *tile);
 /* steps.c: what statements name; before the first choice is rated. */

@@ -83,16 +83,19 @@ int target_copier_registers(const Target *t, int groups, int copies)
     return (groups > 2 ? 32 : 24) + (copies > FEW_COPIES ? REGISTER_STEP * groups : 0);
 }
 
-int target_preparer_registers(const Target *t, int groups)
+int target_preparer_registers(const Target *t, int groups, unsigned beside)
 {
     (void)t;
+    if (beside == TARGET_LANES) /* which copies rows that lie beside each other, and looks nothing up */
+        return 40;
     return groups > 2 ? 72 : 88;
 }
 
-int target_group_registers(const Target *t, int groups, int copies, bool prepares)
+int target_group_registers(const Target *t, int groups, int copies, unsigned beside)
 {
-    int all = groups + 1 + prepares, launched = target_launch_registers(t, all * TARGET_GROUP_WARPS);
-    int others = target_copier_registers(t, groups, copies) + (prepares ? target_preparer_registers(t, groups) : 0);
+    bool copier = beside & TARGET_COPIER, lanes = beside & (TARGET_PREPARER | TARGET_LANES);
+    int all = groups + copier + lanes, launched = target_launch_registers(t, all * TARGET_GROUP_WARPS);
+    int others = (copier ? target_copier_registers(t, groups, copies) : 0) + (lanes ? target_preparer_registers(t, groups, beside) : 0);
     int each = (all * launched - others) / groups / REGISTER_STEP * REGISTER_STEP;
 
     return each < t->regs_per_thread ? each : t->regs_per_thread / REGISTER_STEP * REGISTER_STEP;

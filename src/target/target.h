@@ -69,13 +69,15 @@ int target_mma_k(const Target *t, DType dtype);
 enum { TARGET_GROUP_WARPS = 4, TARGET_GROUP_ROWS = 64, TARGET_GROUP_COLUMNS = 256, TARGET_GROUPS = 4 };
 /* Registers that a thread of a block of so many warps starts with, at most. */
 int target_launch_registers(const Target *t, int warps);
-/* Registers of a thread where a block has so many warpgroups that compute and one that
- * copies, which has the rest (PTX ISA, setmaxnreg: multiples of 8). Of tiles that it copies those that
+/* Warpgroups beside those that compute: one that starts bulk copies, one that prepares operands, one whose lanes copy. */
+typedef enum TargetBeside { TARGET_COPIER = 1, TARGET_PREPARER = 2, TARGET_LANES = 4 } TargetBeside;
+/* Registers of a thread where a block has so many warpgroups that compute and such beside them, which have the rest
+ * (PTX ISA, setmaxnreg: multiples of 8). Of tiles that bulk copies bring those that
  * a loop streams count twice, since each has a stage of its own. */
-int target_group_registers(const Target *t, int groups, int copies, bool prepares);
+int target_group_registers(const Target *t, int groups, int copies, unsigned beside);
 int target_copier_registers(const Target *t, int groups, int copies);
-/* Of a thread of a warpgroup more that prepares operands for the others (`prepares`). */
-int target_preparer_registers(const Target *t, int groups);
+/* Of a thread of one that prepares operands, or copies, lane by lane. */
+int target_preparer_registers(const Target *t, int groups, unsigned beside);
 /* "fp16, bf16": of 16 and 8 bits, as a list. */
 const char *target_dtypes(Arena *arena, const Target *t);
 /* Says that t lacks an element type, and what to do: another that it has, to be written where

@@ -298,10 +298,16 @@ static bool parse_part(Parser *p, Form *f)
     return parse_args(p, f) && parse_want(p, "at") && parse_corner(p, f);
 }
 
+static bool parse_lanes(Parser *p, Form *f)
+{
+    f->op.lanes = parse_take(p, "by");
+    return !f->op.lanes || parse_want(p, "lanes");
+}
+
 static bool parse_operands(Parser *p, Form *f)
 {
     switch (f->op.kind) {
-    case TILE_LOAD:
+    case TILE_LOAD: return parse_place(p, f) && parse_lanes(p, f);
     case TILE_GATHER: return parse_place(p, f);
     case TILE_STORE:
         if (!parse_arg(p, f))
@@ -322,7 +328,7 @@ static bool parse_operands(Parser *p, Form *f)
     case TILE_REVISE: return parse_revise(p, f);
     case TILE_RING:
         f->op.count = 1;
-        return p->token.kind != TOK_INT || parse_small(p, &f->op.count);
+        return (p->token.kind != TOK_INT || parse_small(p, &f->op.count)) && parse_lanes(p, f);
     case TILE_FOR: return parse_for(p, f);
     case TILE_IF: return parse_expression(p, &f->op.cond);
     case TILE_PUT: return parse_arg(p, f) && parse_want(p, ",") && parse_copy(p, f) && (!parse_take(p, "at") || parse_corner(p, f));

@@ -320,6 +320,12 @@ static void print_copy_async(Printer *p, const TileOp *op)
     }
 }
 
+static void print_lanes(Printer *p, const TileOp *op)
+{
+    if (op->lanes)
+        str_add(p->out, " by lanes");
+}
+
 static const TileValue *loop_param(const TileOp *op, int i)
 {
     return op->n_regions && i < op->regions[0]->params.len ? op->regions[0]->params.data[i] : NULL;
@@ -372,6 +378,9 @@ static void print_operands(Printer *p, const TileOp *op)
 {
     switch (op->kind) {
     case TILE_LOAD:
+        print_place(p, op);
+        print_lanes(p, op);
+        break;
     case TILE_GATHER: print_place(p, op); break;
     case TILE_STORE:
         str_addc(p->out, ' ');
@@ -420,6 +429,7 @@ static void print_operands(Printer *p, const TileOp *op)
     case TILE_RING:
         if (op->count != 1)
             str_printf(p->out, " %d", op->count);
+        print_lanes(p, op);
         break;
     case TILE_FOR: print_for(p, op); break;
     case TILE_IF:

@@ -196,6 +196,7 @@ struct TileOp {
     double number;         /* FILL, MASK's other value, has_else, REVISE's bound */
     const char *param;     /* FILL: a launch parameter instead of number */
     bool trans_a, trans_b; /* GEMM */
+    bool lanes;            /* LOAD into shared memory, RING: lanes bring the tile, 16 bytes each, and no bulk copy does */
     bool onto;             /* STORE: added, element by element, to what the tensor holds */
     int axis;              /* REDUCE: 1 along columns (gives (R,1)), 0 along rows (gives (1,C)) */
     int row0, col0;        /* SLICE, PATCH, PUT: the corner of the part */

@@ -1,0 +1,76 @@
+/* lanes.c: tiles that a warpgroup of its own will bring, 16 bytes a lane, and no bulk copy (pass/split.c).
+ *
+ * Those whose rows lie each where its coordinates say, and those whose rows a bulk copy brings slowly. Where all
+ * tiles come so, there is no warpgroup that only starts bulk copies.
+ */
+#include "reason/plan.h"
+
+#include "layout/lay.h"
+
+enum { STRIP = 8 }; /* rows that a bulk copy brings at least */
+
+/* Whether rows of a tile that follow one another lie so, eight at least, where coordinates say of each where it lies. */
+static bool keeps_strips(Plan *plan, const Expr *e)
+{
+    double parts;
+
+    if (!e || !expr_mentions(e, "row"))
+        return true;
+    for (int i = 0; i < e->n_args; i++)
+        if (!keeps_strips(plan, e->args[i]))
+            return false;
+    bool cut = e->kind == EXPR_BINARY && (e->op == EO_IDIV || e->op == EO_MOD);
+    if (cut && (!eval_float(&plan->env, e->b, &parts) || (int64_t)parts % STRIP != 0))
+        return false;
+    return keeps_strips(plan, e->a) && keeps_strips(plan, e->b);
+}
+
+static bool keeps_rows(Plan *plan, const Stmt *copy)
+{
+    for (int k = 0; k < copy->n_coords; k++)
+        if (!keeps_strips(plan, copy->coords[k].value))
+            return false;
+    return true;
+}
+
+/* As pass/split.c has it: rows an odd number of 16 bytes apart, in panels less than 128 bytes wide. */
+static bool is_ragged(const Choice *c, const Tile *tile)
+{
+    enum { CHUNK = 16, SECTOR = 32, LINE = 128 };
+    int64_t bytes = dtype_bytes(tile->shared_dtype), cols = c->size[tile->col->id];
+
+    return tile->row && tile->col->known * bytes % SECTOR == CHUNK && cols * bytes > LINE && lay_panel_for((int)cols, (int)bytes) < LINE;
+}
+
+static unsigned who_brings(Plan *plan, const Choice *c, const Steps *steps, bool prepares)
+{
+    unsigned who = 0;
+
+    for (int i = 0; i < steps->len; i++) {
+        const Step *step = &steps->data[i];
+        const Stmt *s = step->stmt;
+
+        who |= who_brings(plan, c, &step->body, prepares) | who_brings(plan, c, &step->orelse, prepares);
+        if (s->kind != STMT_COPY || s->space != SPACE_GLOBAL || s->to_space != SPACE_SHARED || !step->dest)
+            continue;
+        bool lanes = plan_by_rows(plan, s) ? !keeps_rows(plan, s) : !prepares && is_ragged(c, step->dest);
+        who |= lanes ? TARGET_LANES : TARGET_COPIER;
+    }
+    return who;
+}
+
+unsigned plan_beside(Plan *plan, const Choice *c)
+{
+    bool prepares = plan_prepares(plan, c);
+
+    return who_brings(plan, c, &plan->steps, prepares) | (prepares ? TARGET_PREPARER : 0);
+}
+
+bool plan_comes(Plan *plan, const Choice *c)
+{
+    Choice divided = *c;
+
+    divided.groups = 1;
+    unsigned beside = plan_beside(plan, &divided);
+    return !(beside & TARGET_LANES && beside & TARGET_PREPARER);
+}

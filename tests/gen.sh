@@ -220,6 +220,7 @@ try ../tests/gen/columns_then_rows --target sm_90a --set M=70 --set N=32 --bind 
 try ../tests/gen/sizes_of_no_tensor --set A=2 --bind M=12 --bind N=40
 try ../tests/gen/sizes_of_no_tensor --set N=40 --target sm_90a --bind M=8 --bind A=3
 try ../tests/gen/blocks_of_a_length --set N=8 --set B=2 --bind M=33
+try ../tests/gen/leads_equal_to_columns --set B=4 --set M=16 --set N=8
 try ../tests/gen/leads_of_other_names --set N=24 --set M=16 --bind B=2
 try ../tests/gen/many_inputs --dtype fp16 --target sm_75 --bind M=5 --bind N=70
 try ../tests/gen/many_inputs --target sm_89 --bind M=5 --bind N=333

@@ -339,6 +339,8 @@ static Expr *workspace_dim(const Flow *flow, const DefValue *value, int d)
     const char *name = last_two ? flow_name_along(flow, value, value->dims[d], d == value->rank - 2) : NULL;
     if (name)
         return expr_name(flow->arena, name);
+    if (!last_two && !value->dims[d].name)
+        return size_expr(flow, value->dims[d]); /* not a name that rows or columns of that number have */
     return last_two && flow_is_one(value->dims[d]) ? expr_int(flow->arena, 1) : flow_dim_expr(flow, value->dims[d]);
 }
 

@@ -222,6 +222,12 @@ try ../tests/gen/sizes_of_no_tensor --set N=40 --target sm_90a --bind M=8 --bind
 try ../tests/gen/blocks_of_a_length --set N=8 --set B=2 --bind M=33
 try ../tests/gen/leads_equal_to_columns --set B=4 --set M=16 --set N=8
 try ../tests/gen/leads_of_other_names --set N=24 --set M=16 --bind B=2
+for t in "sm_75 --dtype fp16" sm_80 sm_90a; do
+    # shellcheck disable=SC2086 # a target and its type
+    try ../tests/gen/chosen_and_multiplied --set M=5 --set N=40 --target $t --bind B=2
+done
+try ../tests/gen/columns_in_parts --set M=33 --set N=40
+try ../tests/gen/columns_in_parts --set M=200 --set N=40 --target sm_90a
 try ../tests/gen/many_inputs --dtype fp16 --target sm_75 --bind M=5 --bind N=70
 try ../tests/gen/many_inputs --target sm_89 --bind M=5 --bind N=333
 

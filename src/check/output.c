@@ -109,12 +109,13 @@ static void check_loops(Checker *c, const Stmt *s, const Named *t, const Aff *co
 }
 
 /* Whether the loops that a store's coordinates count run over other turns in
- * each block along an axis: `for j = s * n:min((s + 1) * n, end)`. */
+ * each block along an axis: `for j = s * n:min((s + 1) * n, end)`. A turn that is
+ * the only one is one block's, and a number in coordinates. */
 static bool turns_apart(Checker *c, const Stmt *s, const Aff *const *coords, int n, const AffSym *axis)
 {
     for (int i = 0; i < c->n_loops; i++) {
         const Loop *loop = &c->loops[i];
-        if (!loop->sym || !loop->lo || !loop->end || !depends_on(c, s, coords, n, loop->sym))
+        if (!loop->lo || !loop->end || (loop->sym && !depends_on(c, s, coords, n, loop->sym)))
             continue;
         const Aff *next = aff_offset(c->aff, aff_of(c->aff, axis), 1);
         if (aff_uses(loop->lo, axis) &&

@@ -363,6 +363,8 @@ const char *flow_fresh(const Flow *flow, const char *wanted);
 Expr *flow_written(Arena *arena, Syms *syms, const Aff *a);
 /* A dimension as the sketch writes it; NULL: it has neither a name nor a value. */
 Expr *flow_dim_expr(const Flow *flow, DefDim dim);
+/* Its value, whatever names there are for rows or columns of as many; NULL: it is made of nothing that is known. */
+Expr *flow_size_expr(const Flow *flow, DefDim dim);
 /* Names that mean something else than a tile. */
 bool flow_reserves(const Flow *flow, const char *name);
 

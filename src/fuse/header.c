@@ -257,7 +257,7 @@ static Expr *derived_size(const Flow *flow, DefDim dim)
     return size && all_given(flow, size) ? size : NULL;
 }
 
-static Expr *size_expr(const Flow *flow, DefDim dim)
+Expr *flow_size_expr(const Flow *flow, DefDim dim)
 {
     int64_t size;
 
@@ -327,7 +327,7 @@ Expr *flow_dim_expr(const Flow *flow, DefDim dim)
 {
     const char *name = flow_dim_name(flow, dim);
 
-    return name ? expr_name(flow->arena, name) : size_expr(flow, dim);
+    return name ? expr_name(flow->arena, name) : flow_size_expr(flow, dim);
 }
 
 static Expr *workspace_dim(const Flow *flow, const DefValue *value, int d)
@@ -340,7 +340,7 @@ static Expr *workspace_dim(const Flow *flow, const DefValue *value, int d)
     if (name)
         return expr_name(flow->arena, name);
     if (!last_two && !value->dims[d].name)
-        return size_expr(flow, value->dims[d]); /* not a name that rows or columns of that number have */
+        return flow_size_expr(flow, value->dims[d]); /* not a name that rows or columns of that number have */
     return last_two && flow_is_one(value->dims[d]) ? expr_int(flow->arena, 1) : flow_dim_expr(flow, value->dims[d]);
 }
 
@@ -484,10 +484,14 @@ static bool made_of(const Header *h, const Expr *e, const char *name, int depth)
 /* A number of those, of which named sizes are made as well: it is declared before them. */
 static bool in_sizes(const Header *h, const char *name)
 {
+    const char *alias = h->flow->cols_alias_of;
+
+    if (alias && !h->flow->same_cols && made_of(h, expr_name(h->flow->arena, alias), name, 0))
+        return in_numbers(h, name);
     for (int i = 0; i < h->flow->axes.len; i++) {
         const Axis *axis = h->flow->axes.data[i];
 
-        if (axis->named_here && made_of(h, size_expr(h->flow, axis->dim), name, 0))
+        if (axis->named_here && made_of(h, flow_size_expr(h->flow, axis->dim), name, 0))
             return in_numbers(h, name);
     }
     return false;
@@ -560,7 +564,7 @@ bool flow_name_axes(Flow *flow)
 
         if (axis->dim.name || axis->kind == AXIS_ONE || axis->kind == AXIS_WHOLE)
             continue;
-        if (!size_expr(flow, axis->dim)) {
+        if (!flow_size_expr(flow, axis->dim)) {
             flow_fail(flow, TW0509, NULL, "a dimension of %s that is spread over blocks or streamed has no name",
                       aff_text(flow->arena, axis->dim.size));
             return false;
@@ -581,7 +585,7 @@ static void write_named_numbers(Header *h)
 
         if (axis->named_here && (aff_is_const(axis->dim.size, &size) || declared_so_far(h, axis->dim.name) ||
                                  !written_size(h->flow, axis->dim)))
-            write_assign(h, axis->dim.name, size_expr(h->flow, axis->dim));
+            write_assign(h, axis->dim.name, flow_size_expr(h->flow, axis->dim));
     }
     if (h->flow->cols_alias_of && !h->flow->same_cols)
         write_assign(h, h->flow->cols->dim.name, expr_name(h->flow->arena, h->flow->cols_alias_of));
@@ -610,7 +614,7 @@ static void add_lead(Header *h, Stmt *grid, int d, const DefValue *output)
 
     if (!dim.name && !flow_is_one(dim))
         dim.name = name_elsewhere(h, output, d);
-    Expr *size = dim.name ? NULL : size_expr(h->flow, dim);
+    Expr *size = dim.name ? NULL : flow_size_expr(h->flow, dim);
 
     if (!dim.name && flow_is_one(dim))
         return;

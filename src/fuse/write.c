@@ -412,7 +412,7 @@ static Expr *define_dim(Writer *w, const Node *node, int d)
         dim.name = node->col->dim.name;
     if (!dim.name && d == value->rank - 2)
         dim.name = node->row->dim.name;
-    return flow_dim_expr(w->flow, dim);
+    return dim.name ? expr_name(w->flow->arena, dim.name) : flow_size_expr(w->flow, dim);
 }
 
 static void write_define(Writer *w, Node *node)

@@ -277,7 +277,10 @@ static void hoist_operands(Writer *w, const Block *loop, const Block *body, cons
         const Tile *a = plan_operand(w->plan, s->args[0]);
         if (!is_register_operand(a, s->args[0]) || a->operand_form || a->as_operand || written_in(loop, a->name))
             continue;
-        bool keep = read_plainly(loop, 0, a->name) || read_plainly(outer, at + 1, a->name);
+        bool ta = plan_transposed(s->args[0]), keep = read_plainly(loop, 0, a->name) || read_plainly(outer, at + 1, a->name);
+        Pad pad = ta ? a->pad_row : a->pad_col; /* beside the zeros of the second operand */
+        if (ragged(w, ta ? a->row : a->col) && pad != PAD_ZERO && pad != PAD_FINITE)
+            add_bound(w, a->name, ta, 0);
         make_operand(w, a->name, operand_dtype(w, s), keep);
     }
 }

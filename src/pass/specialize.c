@@ -51,7 +51,7 @@ typedef struct Stream {   /* a load of the program, whose copies rotation may ha
     TileValue *ring;
     bool own;             /* a ring for each instance */
     bool once;            /* no loop streams it */
-    int held;             /* stages that one who computes awaits before it gives the first of them back */
+    int held;             /* stages that a role awaits before it gives the first of them back */
 } Stream;
 
 typedef struct Specializer {
@@ -388,13 +388,15 @@ static int held_in(const TileBlock *block, const TileValue *ring, int *now)
 
 /* Where the next tile is awaited before the last is given back, one stage would never come free: so
  * many must fit, if others have fewer then. */
-static void keep_held_stages(Specializer *s, const TileBlock *compute)
+static void keep_held_stages(Specializer *s, const TileOp *roles)
 {
     for (int i = 0; i < s->streams.len; i++) {
         Stream *stream = &s->streams.data[i];
-        int now = 0;
-        stream->held = held_in(compute, stream->ring, &now);
-        if (stream->held < 1) stream->held = 1;
+        stream->held = 1;
+        for (int r = 0; r < roles->n_regions; r++) {
+            int now = 0, held = held_in(roles->regions[r], stream->ring, &now);
+            if (held > stream->held) stream->held = held;
+        }
         if (stream->ring->type.stages < stream->held) stream->ring->type.stages = stream->held;
     }
     give_up_stages(s);
@@ -707,7 +709,7 @@ bool pass_specialize(TileProgram *program, TileKernel *kernel, const Target *tar
     turns_take(program, kernel, compute, diags);
     narrow_loops(program, kernel, compute);
     halve_last(program, kernel, compute, diags);
-    keep_held_stages(&s, compute);
+    keep_held_stages(&s, roles);
     if (ring_bytes(&s) > target->shared_per_block && kernel->plain && asks_for_nothing(kernel)) {
         go_without_roles(kernel);
         prepare_among_warps(program, kernel);

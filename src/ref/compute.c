@@ -219,7 +219,7 @@ static bool element_of(Resolver *r, const Expr *e, DefOp *op, const Shape *shape
     op->elem = res_elem(r, e, shape, op);
     if (!op->elem)
         return false;
-    op->where = res_substitute(r, e);
+    op->where = res_substitute_in(r, e, shape);
     return true;
 }
 

@@ -81,6 +81,8 @@ void res_check_values(Resolver *r);
 /* e with Lets replaced by their values and known Params by numbers; only for an
  * e that res_elem accepted, whose size is bounded. */
 const Expr *res_substitute(Resolver *r, const Expr *e);
+/* Likewise for an element of a tensor of that shape: what is its own coordinate keeps its name. */
+const Expr *res_substitute_in(Resolver *r, const Expr *e, const Shape *context);
 /* A launch-time parameter for a Param that is not known; -1 on failure. */
 int res_launch_param(Resolver *r, Name *name);
 bool res_scalar(Resolver *r, const Expr *e, DefScalar *scalar);

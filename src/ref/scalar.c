@@ -244,6 +244,37 @@ const Expr *res_substitute(Resolver *r, const Expr *e)
     return expr_subst(r->arena, e, replacement, r);
 }
 
+/* Whether a coordinate is the name of a dimension that a Let gives its size: the element's own place along it. */
+static bool is_place(Resolver *r, const Expr *e, const Shape *context)
+{
+    const Name *name = e->kind == EXPR_NAME ? res_find(r, e->name) : NULL;
+
+    for (int d = 0; name && name->kind == NAME_LET && name->size && d < context->rank; d++)
+        if (context->dims[d].name && strcmp(context->dims[d].name, e->name) == 0)
+            return true;
+    return false;
+}
+
+const Expr *res_substitute_in(Resolver *r, const Expr *e, const Shape *context)
+{
+    const Name *name = e && e->kind == EXPR_NAME ? res_find(r, e->name) : NULL;
+
+    if (!e || (e->kind == EXPR_NAME && !(name && name->kind == NAME_LET)))
+        return res_substitute(r, e);
+    if (name)
+        return res_substitute_in(r, name->value, context);
+    Expr *copy = arena_new_of(r->arena, Expr);
+    *copy = *e;
+    copy->a = (Expr *)res_substitute_in(r, e->a, context);
+    copy->b = (Expr *)res_substitute_in(r, e->b, context);
+    copy->args = arena_array(r->arena, Expr *, e->n_args);
+    for (int i = 0; i < e->n_args; i++)
+        copy->args[i] = e->kind == EXPR_INDEX && is_place(r, e->args[i], context)
+                            ? expr_copy(r->arena, e->args[i])
+                            : (Expr *)res_substitute_in(r, e->args[i], context);
+    return copy;
+}
+
 int res_launch_param(Resolver *r, Name *name)
 {
     DefParam param = {.name = name->name};

@@ -289,7 +289,7 @@ static DefValue *define(View *v, const Stmt *stmt)
     op->elem = e ? res_elem(v->r, e, &v->shape, op) : NULL;
     if (!op->elem)
         return NULL;
-    op->where = res_substitute(v->r, e);
+    op->where = res_substitute_in(v->r, e, &v->shape);
     DefValue *same = same_view(v, op);
     if (same)
         return same;

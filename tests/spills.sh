@@ -86,6 +86,10 @@ clean softcap sm_89 fp16 128 0          # the warp's number, in the entry for an
 clean gated_mlp sm_75 fp16 1024         # what follows a sum alone is made anew behind the loop
 clean attention_lse sm_90a bf16 56      # the same of two outputs, by 16 warps
 clean attention_backward sm_90a fp16 192 0 # more than two products in a turn, for any alignment
+clean attention_backward sm_75 fp16 64  # products that ptxas would mix
+clean attention_backward sm_75 fp16 176 # the same, beside wide sums
+clean attention_backward sm_80 bf16 144 0 # the same, and rows that come from around the loop
+clean attention_backward sm_90a bf16 128 0 # the same, for any alignment
 clean rmsnorm_gemm sm_90a fp16 1024     # a warpgroup that copies in two loops
 clean rmsnorm_gemm sm_90a bf16 -        # three copies in a turn
 

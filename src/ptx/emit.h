@@ -96,7 +96,7 @@ typedef struct Emitter {
     const char **base;          /* by tensor: REG_RD text, global address */
     const char *(*stride)[TENSOR_MAX_RANK]; /* by tensor and dim: bytes, s64; innermost: immediate */
     const char *smem, *tid, *lane, *warp; /* in a role: of its instance */
-    const char *turn;           /* in a loop that leaves few registers: its counter, known at turn_level */
+    const char *turn;           /* in a loop: its counter, known at turn_level */
     int turn_level;
     Room room;                  /* of the loop that is open */
     LaneSyms lanes;
@@ -282,6 +282,7 @@ void an_behind_loop(Emitter *e, const char *counter);     /* for all that comes 
 Room rm_of(const Emitter *e, const TileOp *loop);
 bool rm_anew_behind(const Emitter *e, const TileOp *loop); /* whether what comes behind it is to follow from nothing ahead of it */
 int rm_left(const Emitter *e); /* registers beside the tiles of the block that is emitted */
+bool rm_apart(const Emitter *e, const TileOp *last); /* whether ptxas is kept from mixing a product with the last one */
 int rm_stretch(const Emitter *e); /* units of a product whose operands may be under way at once; 0: any */
 
 /* kernel.c */

@@ -186,7 +186,7 @@ static void iteration(Emitter *e, const TileOp *op, const char *number)
     ix_bind(e, op->var, number, em_level(e));
     set_levels(e, op->regions[0]);
     e->room = rm_of(e, op);
-    e->turn = e->room != ROOM_ENOUGH ? number : NULL;
+    e->turn = number;
     e->turn_level = em_level(e);
     int floor = e->floor;
     if (makes_places_late(e, op)) e->floor = em_level(e);

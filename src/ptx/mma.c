@@ -497,10 +497,25 @@ static const TileOp *goes_on_from(const Emitter *e)
 
 /* Whether ptxas is kept from fetching for this product during the one before: what is sorted or widened as
  * it is fetched, or what is fetched beside two operands that stand in registers, is too much. */
-static bool waits_for_last(const Emitter *e, const Gemm *g)
+static bool waits_for_last(const Gemm *g, const TileOp *last)
+{
+    return g->bytes || (!g->a_shared && last->args[0]->type.space == SPACE_REGISTER);
+}
+
+/* It moves products over that, however, and so has operands of two at once. It moves nothing over a trap that never
+ * happens, which it cannot know. */
+static void keep_apart(Emitter *e)
+{
+    const char *p = em_new(e, REG_P);
+    em(e, "setp.lt.s32 %s, %s, 0;", p, e->turn);
+    em(e, "@%s trap;", p);
+}
+
+static void part_from_last(Emitter *e, const Gemm *g)
 {
     const TileOp *last = goes_on_from(e);
-    return last && (g->bytes || (!g->a_shared && last->args[0]->type.space == SPACE_REGISTER));
+    if (last && rm_apart(e, last)) keep_apart(e);
+    else if (last && waits_for_last(g, last)) em(e, "bar.warp.sync -1;");
 }
 
 void mm_gemm(Emitter *e, const TileOp *op)
@@ -511,7 +526,7 @@ void mm_gemm(Emitter *e, const TileOp *op)
         return;
     }
     start_accumulators(e, &g);
-    if (waits_for_last(e, &g)) em(e, "bar.warp.sync -1;");
+    part_from_last(e, &g);
     int stretch = rm_stretch(e);
     for (int u = 0; u < LOOKAHEAD; u++) load_unit(e, &g, u);
     for (int u = 0; u < g.unit_count; u++) {

@@ -4,8 +4,8 @@
  * are for; where that is more than a thread has, it spills. So the less room there is, the less is
  * left to it. Where room is short, a turn makes its addresses of the lane's own (shared.c). Where it is
  * scarce, each operation has a lane's number of its own, what comes behind the loop follows from
- * nothing ahead of it (anew.c), and operands of few products are not loaded far ahead (mma.c). All of
- * that costs instructions. In an entry for any alignment, for which nobody counts registers, it always is.
+ * nothing ahead of it (anew.c), operands of few products are not loaded far ahead, and products that follow
+ * each other are kept apart (mma.c). All of that costs instructions. In an entry for any alignment, for which nobody counts registers, it always is.
  */
 #include "ptx/emit.h"
 
@@ -14,6 +14,8 @@ enum {
     PER_STEP = 64,  /* and one for so many of a product in each step of arithmetic */
     SCARCE = 56,    /* beside all tiles of a turn too few for what ptxas would keep, */
     SCARCE_HELD = 96, /* and where tiles are on their way through registers */
+    APART = 60,     /* and with what comes from around the loop too few for operands of two products at once, */
+    LEAST = 48,     /* and of what follows one that adds to a sum, */
     SORTED = 24,    /* of operands of 8 bits, which are sorted or widened ahead of their products */
     OUTPUTS = 24,   /* of those beside another, where a loop carries more than */
     MUCH = 140,
@@ -32,11 +34,16 @@ typedef struct Tiles {
     bool computes; /* what it multiplies, or with what it has multiplied */
 } Tiles;
 
-static int words_of(const TileValue *v)
+static int registers_of(const TileValue *v)
 {
     const TileType *t = &v->type;
-    if (t->kind != TT_TILE || t->space != SPACE_REGISTER || t->pending || t->rows <= 1 || t->cols <= 1) return 0;
+    if (t->kind != TT_TILE || t->space != SPACE_REGISTER || t->pending) return 0;
     return fl_packed(v) ? fr_words(v) : lay_fragment_values(t->layout, t->rows, t->cols);
+}
+
+static int words_of(const TileValue *v)
+{
+    return v->type.rows > 1 && v->type.cols > 1 ? registers_of(v) : 0;
 }
 
 static bool is_matrix_arithmetic(const TileOp *op)
@@ -107,6 +114,23 @@ static Tiles tiles_of(const Emitter *e, const TileBlock *body)
     }
     t.most += sorted;
     return t;
+}
+
+/* Registers of what a loop's body reads from around it: of values that are not known. */
+static int read_around(const TileBlock *body, bool *known)
+{
+    int n = 0;
+    for (int k = 0; k < body->params.len; k++) known[body->params.data[k]->id] = true;
+    for (int i = 0; i < body->ops.len; i++) {
+        const TileOp *op = body->ops.data[i];
+        for (int k = 0; k < op->n_args; k++) {
+            n += known[op->args[k]->id] ? 0 : registers_of(op->args[k]);
+            known[op->args[k]->id] = true;
+        }
+        for (int k = 0; k < op->n_regions; k++) n += read_around(op->regions[k], known);
+        for (int k = 0; k < op->n_results; k++) known[op->results[k]->id] = true;
+    }
+    return n;
 }
 
 /* Registers that a thread has where as many blocks as the kernel aims at stand side by side. */
@@ -192,6 +216,15 @@ int rm_stretch(const Emitter *e)
     few |= !e->aligned && e->target->has_wgmma; /* scarce in turns of more (may_be_scarce) */
     if (e->room != ROOM_SCARCE || !few || e->kernel->warps_n > 1) return 0;
     return !e->aligned ? 1 : share(e) > SOME_REGISTERS ? 2 : 0;
+}
+
+bool rm_apart(const Emitter *e, const TileOp *last)
+{
+    Tiles t = tiles_of(e, e->block);
+    int left = share(e) - t.most - read_around(e->block, arena_array(e->arena, bool, e->kernel->next_value));
+    bool adds = last->n_args == 3 && left > LEAST;
+    return e->turn && t.products > 1 && !adds && may_be_scarce(e, &t) && share(e) > SOME_REGISTERS &&
+           left <= (e->target->has_cp_async ? APART : SCARCE_HELD);
 }
 
 int rm_left(const Emitter *e)

@@ -133,7 +133,7 @@ static void find_origin(Emitter *e, const SharedTile *tile, LanePlace *place)
     if (place->origin_level < e->floor) place->origin_level = e->floor;
     place->origin = em_new(e, REG_R);
     em_at(e, place->origin_level, "add.s32 %s, %s, %s;", place->origin, base, offset);
-    if (e->turn && place->origin_level < e->turn_level) move_into_turn(e, place);
+    if (e->room != ROOM_ENOUGH && place->origin_level < e->turn_level) move_into_turn(e, place);
 }
 
 /* Register for the lane's place with an in-panel chunk offset. Stages begin at

@@ -90,6 +90,7 @@ clean attention_backward sm_75 fp16 64  # products that ptxas would mix
 clean attention_backward sm_75 fp16 176 # the same, beside wide sums
 clean attention_backward sm_80 bf16 144 0 # the same, and rows that come from around the loop
 clean attention_backward sm_90a bf16 128 0 # the same, for any alignment
+clean attention_kv_int8 sm_90a bf16 96  # scores beside operands that a warpgroup prepares
 clean rmsnorm_gemm sm_90a fp16 1024     # a warpgroup that copies in two loops
 clean rmsnorm_gemm sm_90a bf16 -        # three copies in a turn
 

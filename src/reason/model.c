@@ -38,7 +38,8 @@ enum {
     CHAIN_LATENCY = 200, /* from products to arithmetic and back */
     QUAD_STEPS = 2,      /* shuffles that reduce a row over the lanes that share it */
     PREPARED_STAGES = 3, /* of operands that a warpgroup prepares */
-    SOFTMAX_REGS = 24,   /* that are to be left beside a softmax, where one more warpgroup prepares operands */
+    SOFTMAX_REGS = 24,   /* that are to be left beside a softmax, where one more warpgroup prepares operands, */
+    PER_SCORE = 16,      /* and one for so many of a thread's scores */
     PLAIN_REGS = 24,     /* beside tiles, at least */
     ADDRESS_REGS = 26,  /* pointers, counters, predicates */
     READ_REGS = 12      /* addresses of elements that are read at computed places */
@@ -75,6 +76,7 @@ typedef struct Modeler {
     double most;        /* registers of tiles where most are live, */
     double looped;      /* and in loops alone */
     double fragments;   /* registers of operand fragments, the largest GEMM's */
+    double product;     /* of the largest one that is added to nothing */
     int scratch;        /* of the arithmetic that needs most in between */
     Habits habits;      /* of the code */
     double grid;        /* blocks; 0: not known */
@@ -311,6 +313,8 @@ static void add_gemm(Modeler *m, const Step *step)
     if (m->c->groups) /* a warpgroup reads operands from shared memory once, and no fragments */
         bytes = (from_shared ? rows * k * size : 0) + cols * k * size * m->c->groups;
     double rate = m->t->mma_macs * (m->t->has_wgmma && !m->c->groups ? WARP_RATE : 1);
+    if (s->result != RESULT_ACCUMULATE)
+        m->product = fmax(m->product, plan_registers(m->c, (int64_t)rows, (int64_t)cols));
     bool widened = size == 1 && !m->c->groups && !m->t->has_mma_bytes;
     m->work->mma += rows * cols * k * (widened ? 2 : size) / (2 * rate); /* twice as many of 8 bits */
     m->habits.widened |= widened;
@@ -789,7 +793,7 @@ static bool registers_fit(Modeler *m)
     int share = c->groups ? target_group_registers(m->t, c->groups, copies_in(&m->plan->steps, false), beside) : 0;
 
     if (third && m->main.exps > 0) /* seen with less: ptxas makes products wait for each other */
-        share -= SOFTMAX_REGS;
+        share -= SOFTMAX_REGS + (int)m->product / PER_SCORE;
     if (c->groups && c->registers > share) {
         misfit(m, MISFIT_REGISTERS, "needs about %d registers a thread (%.0f of tiles); %d warpgroups beside one that "
                "copies have %d", c->registers, m->most, c->groups, share);

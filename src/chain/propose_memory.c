@@ -483,6 +483,35 @@ static bool try_column(Suggester *s, const Cuts *cuts, const Expr *e)
     return suggest_stmt(s, state, changed, "a number for each row");
 }
 
+/* A column that should be a row, or the other way round: as long as the other operand is on that side. */
+static bool try_turned(Suggester *s, const Cuts *cuts, const Expr *e, const Expr *other)
+{
+    const Stmt *vector = e->kind == EXPR_NAME ? allocated(cuts, e->name, SPACE_REGISTER) : NULL,
+               *tile = other->kind == EXPR_NAME ? allocated(cuts, other->name, SPACE_REGISTER) : NULL;
+    Stmt *changed;
+    bool column;
+
+    if (!vector || !tile || vector == tile || vector->n_shape != 2 || tile->n_shape != 2)
+        return false;
+    column = vector->shape[1]->kind == EXPR_INT && vector->shape[1]->i == 1;
+    changed = suggest_like(s, vector);
+    changed->shape = arena_array(s->arena, Expr *, 2);
+    changed->shape[column] = tile->shape[column];
+    changed->shape[!column] = expr_int(s->arena, 1);
+    return suggest_stmt(s, vector, changed, column ? "a number for each column" : "a number for each row");
+}
+
+bool propose_turned(Suggester *s)
+{
+    Cuts cuts = cuts_of(s);
+
+    for (int i = 0; s->stmt && s->stmt->kind == STMT_COMPUTE && i < s->stmt->n_args; i++)
+        for (int k = 0; k < s->stmt->n_args; k++)
+            if (i != k && try_turned(s, &cuts, s->stmt->args[i], s->stmt->args[k]))
+                return true;
+    return false;
+}
+
 /* What goes with a tile as one number a row. */
 bool propose_column(Suggester *s)
 {
@@ -562,16 +591,30 @@ bool propose_reshape(Suggester *s)
     return false;
 }
 
-/* row() and col() in the condition: from the tile's own corner on. */
+static bool is_place(const Expr *e, const char *which)
+{
+    return e->kind == EXPR_CALL && strcmp(e->name, which) == 0;
+}
+
+/* row() and col() in the condition: from the tile's own corner on, in place of what stands there or before it. */
 static bool try_follow(Suggester *s, const Expr *e, const Stmt *tile, const char *counter)
 {
-    bool row = e->kind == EXPR_CALL && strcmp(e->name, "row") == 0, col = e->kind == EXPR_CALL && strcmp(e->name, "col") == 0;
+    const Expr *place = e->kind == EXPR_BINARY && e->op == EO_ADD ? e->b : e;
+    bool row = is_place(place, "row"), col = is_place(place, "col");
 
-    if ((row || col) && tile->n_shape == 2 &&
-        suggest_edit(s, (Span){e->span.start, e->span.start},
-                     arena_printf(s->arena, "%s * %s + ", counter, expr_text(s, tile->shape[row ? 0 : 1])),
-                     "from where the tile begins"))
-        return true;
+    if ((row || col) && tile->n_shape == 2) {
+        const char *begin = arena_printf(s->arena, "%s * %s", counter, expr_text(s, tile->shape[row ? 0 : 1]));
+        Span words = {place->span.start, place->span.start + 3}; /* row, col */
+
+        if (place != e && suggest_edit(s, e->a->span, begin, "where the tile begins"))
+            return true;
+        if (suggest_edit(s, (Span){place->span.start, place->span.start}, arena_printf(s->arena, "%s + ", begin),
+                         "from where the tile begins") ||
+            suggest_edit(s, words, row ? "col" : "row", "the other place"))
+            return true;
+        if (place != e)
+            return try_follow(s, e->a, tile, counter);
+    }
     return (e->a && try_follow(s, e->a, tile, counter)) || (e->b && try_follow(s, e->b, tile, counter));
 }
 

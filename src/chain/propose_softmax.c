@@ -253,3 +253,44 @@ bool propose_quotient(Suggester *s)
     }
     return false;
 }
+
+/* ---- what each iteration writes anew ------------------------------------------------------------ */
+
+static bool try_sum(Suggester *s, const Stmt *stmt)
+{
+    Stmt *summed;
+
+    if (!stmt || !stmt->op_known || stmt->op != OP_GEMM || !stmt->dest || stmt->result == RESULT_ACCUMULATE)
+        return false;
+    summed = suggest_like(s, stmt);
+    summed->result = RESULT_ACCUMULATE;
+    return suggest_stmt(s, stmt, summed, "sum them up");
+}
+
+/* A product of each iteration, of which the diagnostic names the result. */
+bool propose_sum(Suggester *s)
+{
+    int len = s->diag->span.end - s->diag->span.start;
+    Maker maker = {.name = arena_strndup(s->arena, s->source->text + s->diag->span.start, (size_t)len),
+                   .before = s->diag->span.start};
+
+    if (s->unit)
+        suggest_each(&s->unit->body, suggest_maker, &maker);
+    return try_sum(s, maker.last);
+}
+
+/* A product that is to be summed up; else what starts before the loop. */
+bool propose_kept(Suggester *s)
+{
+    const Stmt *stmt = s->stmt && s->stmt->kind == STMT_COMPUTE ? s->stmt : NULL;
+
+    if (try_sum(s, stmt))
+        return true;
+    for (int i = s->depth - 2; stmt && i >= 0; i--) {
+        Fix edits[2] = {{suggest_before(s, s->path[i]), NULL, NULL}, {suggest_line(s, stmt->span), "", NULL}};
+        edits[0].text = arena_printf(s->arena, "%s%s\n", suggest_indent(s, s->path[i]->span.start), suggest_text(s, stmt));
+        if (s->path[i]->kind == STMT_FOR && suggest_edits(s, edits, 2, "set it before the loop"))
+            return true;
+    }
+    return stmt && propose_removal(s);
+}

@@ -205,6 +205,49 @@ bool propose_other_transposes(Suggester *s)
     return false;
 }
 
+/* A Reshape of another tile than the first operand of a product below it. */
+bool propose_reshaped(Suggester *s)
+{
+    const Block *block = s->depth > 1 ? &s->path[s->depth - 2]->body : s->unit ? &s->unit->body : NULL;
+    const Stmt *stmt = s->stmt && s->stmt->kind == STMT_RESHAPE ? s->stmt : NULL;
+
+    for (int i = 0; stmt && block && i < block->len; i++) {
+        const Stmt *gemm = block->data[i];
+        if (gemm->span.start > stmt->span.start && gemm->kind == STMT_COMPUTE && gemm->op_known && gemm->op == OP_GEMM &&
+            gemm->n_args == 2 && gemm->args[0]->kind == EXPR_NAME &&
+            suggest_edit(s, stmt->name_span, gemm->args[0]->name, "what is multiplied again"))
+            return true;
+    }
+    return false;
+}
+
+void suggest_maker(void *user, const Stmt *s)
+{
+    Maker *maker = user;
+
+    if (s->kind == STMT_COMPUTE && s->op_known && s->op == OP_GEMM && s->n_args == 2 && s->span.start < maker->before
+        && expr_is_name(s->dest, maker->name))
+        maker->last = s;
+}
+
+/* The first operand is a product whose rows and columns are exchanged: K Q' in place of Q K'. */
+bool propose_exchanged_maker(Suggester *s)
+{
+    const Stmt *stmt = s->stmt;
+    Maker maker = {.before = stmt ? stmt->span.start : 0};
+
+    if (!stmt || !s->unit || stmt->kind != STMT_COMPUTE || !stmt->op_known || stmt->op != OP_GEMM || stmt->n_args != 2 ||
+        stmt->args[0]->kind != EXPR_NAME)
+        return false;
+    maker.name = stmt->args[0]->name;
+    suggest_each(&s->unit->body, suggest_maker, &maker);
+    if (!maker.last)
+        return false;
+    Stmt *changed = with_operand(s, maker.last, 0, toggled(s, maker.last->args[1]));
+    changed->args[1] = toggled(s, maker.last->args[0]);
+    return suggest_stmt(s, maker.last, changed, "exchange the operands");
+}
+
 /* ---- a statement of its own for an expression ---------------------------------------------------------- */
 
 static const char *operation_of(const Expr *e)

@@ -28,8 +28,8 @@ static const struct {
     {TW0244, {propose_number}},
     {TW0246, {propose_nearest, propose_dimension, propose_fewer_clauses}},
     {TW0320, {propose_other_transposes}},
-    {TW0321, {propose_sizes, propose_other_transposes, propose_other_name}},
-    {TW0322, {propose_column, propose_sizes}},
+    {TW0321, {propose_other_transposes, propose_exchanged_maker, propose_sizes, propose_other_name}},
+    {TW0322, {propose_column, propose_turned, propose_sizes}},
     {TW0323, {propose_exchanged_sizes, propose_other_transposes, propose_fewer_clauses}},
     {TW0324, {propose_untransposed}},
     {TW0325, {propose_rank, propose_fewer_operands}},
@@ -45,16 +45,18 @@ static const struct {
     {TW0412, {propose_coordinates}},
     {TW0414, {propose_group, propose_coordinates}},
     {TW0415, {propose_coordinates}},
+    {TW0421, {propose_reshaped, propose_removal}},
     {TW0422, {propose_reshape}},
     {TW0424, {propose_follow}},
     {TW0425, {propose_compared}},
     {TW0430, {propose_type}},
     {TW0432, {propose_type}},
     {TW0434, {propose_type}},
-    {TW0440, {propose_copy}},
+    {TW0440, {propose_copy, propose_sum}},
     {TW0442, {propose_quotient, propose_removal}},
     {TW0445, {propose_behind_the_loop}},
     {TW0447, {propose_state}},
+    {TW0448, {propose_kept}},
     {TW0450, {propose_store}},
     {TW0451, {propose_behind_the_loop, propose_removal}},
     {TW0452, {propose_coordinates}},
@@ -131,6 +133,46 @@ static const char *edited(Arena *arena, const Source *source, Span span, const c
     return str_text(&out);
 }
 
+/* Said of the same words elsewhere: one name that is wrong in several places. */
+static bool is_sibling(const Suggester *s, const Diag *other)
+{
+    const Diag *d = s->diag;
+    int len = d->span.end - d->span.start;
+
+    return other->code == d->code && other->source == d->source && other->span.end - other->span.start == len &&
+           strcmp(other->message, d->message) == 0 &&
+           strncmp(s->source->text + other->span.start, s->source->text + d->span.start, (size_t)len) == 0;
+}
+
+/* The text with the edit made; where it is of the very words that the diagnostic is said of, made wherever the same is
+ * said of them. */
+static const char *edited_alike(Suggester *s, Arena *arena, Span span, const char *text)
+{
+    const Diags *diags = s->chain->diags;
+    Str out = str_new(arena);
+    int at = 0;
+
+    if (span.start != s->diag->span.start || span.end != s->diag->span.end)
+        return edited(arena, s->source, span, text);
+    for (;;) { /* the next place behind those that are done */
+        const Diag *next = NULL;
+        for (int i = 0; i < diags->list.len; i++) {
+            const Diag *d = &diags->list.data[i];
+            if (d->span.start >= at && (d == s->diag || is_sibling(s, d)) && (!next || d->span.start < next->span.start))
+                next = d;
+        }
+        if (!next || next->span.end <= next->span.start)
+            break;
+        str_addn(&out, s->source->text + at, (size_t)(next->span.start - at));
+        str_add(&out, text);
+        at = next->span.end;
+    }
+    if (at < span.end) /* nothing is said of any words */
+        return edited(arena, s->source, span, text);
+    str_addn(&out, s->source->text + at, s->source->len - (size_t)at);
+    return str_text(&out);
+}
+
 bool suggest_edit(Suggester *s, Span span, const char *text, const char *label)
 {
     Arena *own;
@@ -140,7 +182,7 @@ bool suggest_edit(Suggester *s, Span span, const char *text, const char *label)
         return false;
     s->tries--;
     own = arena_new(arena_heap(s->chain->arena));
-    good = helps(s, own, edited(own, s->source, span, text));
+    good = helps(s, own, edited_alike(s, own, span, text));
     arena_free(own);
     if (good)
         diag_fix(s->chain->diags, s->diag, span, text, label);
@@ -325,6 +367,33 @@ static void suggest_one(Suggester *s, int most)
                 return;
 }
 
+/* Whether there is an edit, by a rule, that the stage finds better: one that is not is forgotten. */
+static bool holds(Suggester *s)
+{
+    Fix fix = s->diag->fix;
+    if (!fix.text) return false;
+    s->tries = 1;
+    s->diag->fix = (Fix){0};
+    return suggest_edit(s, fix.span, fix.text, fix.label);
+}
+
+/* What is wrong in one place and shows in several is said once, where no edit of each is to be made. */
+static void drop_repeats(Suggester *s)
+{
+    Diags *diags = s->chain->diags;
+    int kept = 0;
+
+    for (int i = 0; i < diags->list.len; i++) {
+        bool again = false;
+        s->diag = &diags->list.data[i];
+        for (int k = 0; k < kept && s->diag->source == s->source && !s->diag->fix.text; k++)
+            again |= !diags->list.data[k].fix.text && is_sibling(s, &diags->list.data[k]);
+        if (!again)
+            diags->list.data[kept++] = *s->diag;
+    }
+    diags->list.len = kept;
+}
+
 void suggest_all(Chain *chain, const Source *source, const Program *program, SuggestStage *stage, bool fragment)
 {
     Suggester s = {.chain = chain, .arena = chain->arena, .source = source, .program = program, .stage = stage,
@@ -337,10 +406,11 @@ void suggest_all(Chain *chain, const Source *source, const Program *program, Sug
         int most = left < TRIES_FOR_ONE ? left : TRIES_FOR_ONE;
 
         s.diag = &chain->diags->list.data[i];
-        if (s.diag->fix.text || s.diag->source != source)
+        if (s.diag->source != source || holds(&s))
             continue;
         locate(&s);
         suggest_one(&s, most);
         left -= most - s.tries;
     }
+    drop_repeats(&s);
 }

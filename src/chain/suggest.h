@@ -38,7 +38,7 @@ typedef struct Suggester {
 /* Tries edits; true when they were suggested. Only when `edits` is on. */
 typedef bool Proposal(Suggester *s);
 
-/* Suggests edits for all diagnostics of the source that have none. */
+/* Tries the edits that diagnostics of the source have by a rule, and suggests others where there is none, or no good one. */
 void suggest_all(Chain *chain, const Source *source, const Program *program, SuggestStage *stage, bool fragment);
 
 /* ---- for proposals ------------------------------------------------------------------- */
@@ -58,6 +58,14 @@ Span suggest_before(const Suggester *s, const Stmt *stmt);  /* the start of its 
 /* Where the `end` of a loop or condition stops; -1: it has none. */
 int suggest_end(const Suggester *s, const Stmt *stmt);
 
+/* For suggest_each: the last product before a place that a name is the result of. */
+typedef struct Maker {
+    const char *name;
+    int before; /* offset in the source */
+    const Stmt *last; /* NULL: none */
+} Maker;
+void suggest_maker(void *maker, const Stmt *s);
+
 /* Calls f for each statement of the unit, those of blocks within included. */
 void suggest_each(const Block *block, void (*f)(void *user, const Stmt *s), void *user);
 
@@ -66,16 +74,16 @@ Proposal propose_nearest, propose_function, propose_other_name, propose_dimensio
     propose_not_new, propose_own_name, propose_number;
 /* propose_stmts.c */
 Proposal propose_removal, propose_tidying, propose_line_removal, propose_operand_of_clause, propose_reduction, propose_get, propose_condition,
-    propose_fewer_clauses, propose_fewer_operands, propose_untransposed,
-    propose_other_transposes, propose_split_operand, propose_behind_the_loop, propose_whole_division,
+    propose_fewer_clauses, propose_fewer_operands, propose_untransposed, propose_reshaped,
+    propose_other_transposes, propose_exchanged_maker, propose_split_operand, propose_behind_the_loop, propose_whole_division,
     propose_coordinates_of_element, propose_without_space, propose_compared, propose_before_the_loop, propose_place, propose_bracket;
 /* propose_memory.c */
-Proposal propose_copy, propose_store, propose_coordinates, propose_shared, propose_sizes, propose_column,
+Proposal propose_copy, propose_store, propose_coordinates, propose_shared, propose_sizes, propose_column, propose_turned,
     propose_reshape, propose_follow, propose_type, propose_loop_bounds, propose_grid, propose_rank,
     propose_part, propose_group, propose_stage, propose_exchanged_sizes, propose_destination, propose_loose;
 /* propose_sizes.c */
 Proposal propose_smaller;
 /* propose_softmax.c */
-Proposal propose_rescale, propose_quotient, propose_state;
+Proposal propose_rescale, propose_quotient, propose_state, propose_kept, propose_sum;
 
 #endif

@@ -21,6 +21,8 @@ static Fragment join_fragments(Checker *c, const Operand *operands, int n)
                       !extent_is_one(operands[i].tile.cols) && !operands[i].tile.vector;
         if (!matrix || p->now.fragment == FRAG_FREE)
             continue;
+        if (p->now.fragment == FRAG_UNKNOWN)
+            return FRAG_UNKNOWN;
         if (joint != FRAG_FREE && joint != p->now.fragment)
             diag_add(c->diags, TW0422, operands[i].expr->span,
                      "'%s' lies differently in registers than the other operand: one was reshaped, "
@@ -52,8 +54,8 @@ static void put_result(Checker *c, const Stmt *s, const Operand *first, const Ti
     }
     if (!operand_dest(c, to, result, &dest))
         return;
-    shape_fits(c, &dest, result);
-    shape_learn(&dest, result);
+    if (shape_fits(c, &dest, result))
+        shape_learn(&dest, result);
     PlaceState guess = first && first->place ? first->place->now : (PlaceState){0};
     if (s->result == RESULT_ACCUMULATE)
         piece_summed(c, &dest);
@@ -169,6 +171,7 @@ static void check_element(Checker *c, const Stmt *s)
         operand_spoiled(c, s->dest);
         return;
     }
+    shape_crosses(c, operands, arity);
     check_meaning(c, s, operands, arity);
     put_result(c, s, first_tile(operands, arity), &result, join_fragments(c, operands, arity));
 }
@@ -280,13 +283,13 @@ static void check_mask(Checker *c, const Stmt *s)
         values_number(c, s->otherwise);
     if (!read_tile(c, s, &x, "a Mask"))
         return;
-    mask_check(c, s, &x);
+    bool bounds = mask_check(c, s, &x);
     if (s->dest) {
         put_result(c, s, &x, &x.tile, x.place->now.fragment);
     } else {
         PlaceState before = x.place->now;
         init_write(c, &x, before.fragment);
-        x.place->now.masked = true;
+        x.place->now.masked = before.masked || bounds;
         x.place->now.guessed_gemm = before.guessed_gemm;
     }
 }

@@ -219,6 +219,8 @@ static void take_axes(Checker *c, const Stmt *s, const Place *global, Extent *sh
 static void learn_place(Checker *c, Named *t, Place *near, const Tile *copied)
 {
     Operand o = {.tensor = t, .place = near, .tile = tile_of(c, near)};
+    if (copied->vector && near->rank == 2 && extent_is_one(near->dims[0]) != extent_is_one(near->dims[1]))
+        near->dims[extent_is_one(near->dims[0])].axis = copied->rows.axis; /* a column or a row of it */
     shape_learn(&o, copied);
 }
 

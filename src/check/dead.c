@@ -13,6 +13,8 @@ typedef struct Live {
     Checker *c;
     bool *used; /* two for each tensor: shared, register */
     bool quiet;
+    const bool *lost; /* used behind the loop at hand, and written anew by each iteration; NULL: not asked */
+    const char *losing; /* the name of one that no iteration hands on */
 } Live;
 
 static bool *place_used(const Live *l, const char *name, Space space)
@@ -63,8 +65,11 @@ static void use_clauses(const Live *l, const Stmt *s)
         use(l, s->coords[i].value);
 }
 
-static void say_unused(const Live *l, const Stmt *s, const char *name, const char *verb)
+static void say_unused(Live *l, const Stmt *s, const char *name, const char *verb)
 {
+    const bool *place = l->lost ? place_used(l, name, SPACE_REGISTER) : NULL;
+    if (place && l->lost[place - l->used])
+        l->losing = name;
     if (l->quiet)
         return;
     Diag *d = diag_add(l->c->late, TW0442, s->span, "'%s' is %s here and not used after that", name, verb);
@@ -91,7 +96,7 @@ static bool is_overwritten(const Stmt *s)
 }
 
 /* M and L of an online softmax: the elements need M, nothing needs L. */
-static void states(const Live *l, const Stmt *s)
+static void states(Live *l, const Stmt *s)
 {
     bool *sum = s->n_with == 2 && s->with[1]->kind == EXPR_NAME
                     ? place_used(l, s->with[1]->name, SPACE_REGISTER)
@@ -103,7 +108,7 @@ static void states(const Live *l, const Stmt *s)
             use(l, s->with[i]);
 }
 
-static void compute(const Live *l, const Stmt *s)
+static void compute(Live *l, const Stmt *s)
 {
     bool whole;
     const char *name = result_of(s, &whole);
@@ -120,7 +125,7 @@ static void compute(const Live *l, const Stmt *s)
     use_clauses(l, s);
 }
 
-static void reshape(const Live *l, const Stmt *s)
+static void reshape(Live *l, const Stmt *s)
 {
     bool *used = s->name ? place_used(l, s->name, SPACE_REGISTER) : NULL;
     if (used && !*used)
@@ -129,7 +134,7 @@ static void reshape(const Live *l, const Stmt *s)
         *used = true;
 }
 
-static void copy(const Live *l, const Stmt *s)
+static void copy(Live *l, const Stmt *s)
 {
     bool *used = s->to_space == SPACE_GLOBAL || !s->name ? NULL : place_used(l, copy_dest(s), s->to_space);
     if (used && !*used)
@@ -164,16 +169,71 @@ static void add_all(const Live *l, const bool *other)
         l->used[i] |= other[i];
 }
 
+/* The first statement of the block that replaces all of the tile; NULL: none by itself. */
+static const Stmt *replaces(const Block *body, const char *name)
+{
+    for (int i = 0; i < body->len; i++) {
+        const Stmt *s = body->data[i];
+        bool whole;
+        const char *to = s->kind == STMT_COMPUTE && s->op_known ? result_of(s, &whole) : NULL;
+        if (to && whole && strcmp(to, name) == 0 && (s->dest || is_overwritten(s)))
+            return s->result == RESULT_ACCUMULATE ? NULL : s;
+    }
+    return NULL;
+}
+
+/* Whether it was said that only a loop writes it. */
+static bool said_unwritten(const Live *l, const char *name)
+{
+    for (int i = 0; i < l->c->late->list.len; i++) {
+        const Diag *d = &l->c->late->list.data[i];
+        const char *of = d->code == TW0440 ? source_text(l->c, d->span) : NULL;
+        if (of && strcmp(of, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* What each iteration writes anew and hands on to none, although it is used behind the loop. */
+static void say_lost(Live *l, const Stmt *s, const bool *after)
+{
+    bool *mine = l->used, *lost = arena_array(l->c->arena, bool, set_size(l) + 1);
+    const bool *asked = l->lost;
+    l->used = arena_array(l->c->arena, bool, set_size(l) + 1);
+    l->lost = NULL;
+    memset(l->used, true, set_size(l));
+    block(l, &s->body);
+    for (size_t i = 0; i < set_size(l); i++)
+        lost[i] = after[i] && !l->used[i];
+    memset(l->used, false, set_size(l));
+    block(l, &s->body); /* what the next iteration uses */
+    l->lost = lost;
+    l->losing = NULL;
+    block(l, &s->body);
+    const Stmt *by = l->losing ? replaces(&s->body, l->losing) : NULL;
+    if (by && !said_unwritten(l, l->losing)) {
+        Diag *d = diag_add(l->c->late, TW0448, by->span, "'%s' is written anew in each iteration, and used behind the loop alone", l->losing);
+        diag_note(l->c->late, d, "what all iterations give is summed up by `and accumulate`, or starts before the loop");
+    }
+    l->used = mine;
+    l->lost = asked;
+}
+
 static void loop(Live *l, const Stmt *s)
 {
     bool *after = save(l), quiet = l->quiet;
+    const bool *asked = l->lost;
+    l->lost = NULL; /* an inner loop's statements are asked about there */
     l->quiet = true; /* what the next iteration uses first */
     block(l, &s->body);
     add_all(l, after);
+    if (!quiet)
+        say_lost(l, s, after);
     l->quiet = quiet;
     block(l, &s->body);
     add_all(l, after);
     use_clauses(l, s);
+    l->lost = asked;
 }
 
 static void branch(Live *l, const Stmt *s)

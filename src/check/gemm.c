@@ -62,14 +62,6 @@ static void say_transpose(Checker *c, const Operand *o, const char *note)
              o->transposed ? "do not transpose it" : "transpose it");
 }
 
-static Tile transpose_tile(Tile t)
-{
-    Extent rows = t.rows;
-    t.rows = t.cols;
-    t.cols = rows;
-    return t;
-}
-
 static const char *contraction_note(Checker *c, const Operand *a, const Operand *b)
 {
     return arena_printf(
@@ -84,20 +76,29 @@ static bool wrong_axes(const Checker *c, const Operand *a, const Operand *b)
     return axes_differ(c, a->tile.cols, b->tile.rows) && axes_same(c, a->tile.cols, b->tile.cols);
 }
 
-/* Transposes the operand that should have been, to go on as if it were mended. */
-static bool check_contraction(Checker *c, Operand *a, Operand *b)
+static const Aff *size_along(const Checker *c, Extent e)
+{
+    const EvalName *whole = eval_find(&c->env, e.axis);
+
+    return whole ? whole->aff : NULL;
+}
+
+bool extent_axes_differ(const Checker *c, Extent a, Extent b)
+{
+    return axes_differ(c, a, b) && (!size_along(c, a) || size_along(c, a) != size_along(c, b));
+}
+
+static bool check_contraction(Checker *c, const Operand *a, const Operand *b)
 {
     Extent k = a->tile.cols, l = b->tile.rows;
     bool clash = extent_clashes(c, k, l);
     bool differ = k.size && l.size && k.size != l.size; /* in loose units they may yet be equal */
     if (wrong_axes(c, a, b) || (differ && extent_same(k, b->tile.cols))) {
         say_transpose(c, b, contraction_note(c, a, b));
-        b->tile = transpose_tile(b->tile);
         return false;
     }
     if (differ && extent_same(a->tile.rows, l)) {
         say_transpose(c, a, contraction_note(c, a, b));
-        a->tile = transpose_tile(a->tile);
         return false;
     }
     if (clash)
@@ -105,6 +106,13 @@ static bool check_contraction(Checker *c, Operand *a, Operand *b)
                  "%s with columns of %s cannot meet %s with rows of %s", operand_name(a),
                  k.text ? k.text : aff_text(c->arena, k.size), operand_name(b),
                  l.text ? l.text : aff_text(c->arena, l.size));
+    else if (extent_axes_differ(c, k, l)) /* tiles of one size */ {
+        Diag *d = diag_add(c->diags, TW0321, b->expr->span, "the columns of '%s' run along %s, the rows of '%s' along %s",
+                           operand_name(a), k.axis, operand_name(b), l.axis);
+        diag_note(c->diags, d, "a product sums over what the columns of the first and the rows of the second share; where both "
+                  "dimensions are the same, give them one name");
+        clash = true;
+    }
     return !clash;
 }
 
@@ -141,12 +149,16 @@ static bool check_operands(Checker *c, const Operand *a, const Operand *b)
 
 static void say_missing_reshape(Checker *c, const Stmt *s, const Operand *a)
 {
+    a->place->now.fragment = FRAG_OPERAND;
+    if (c->reshape_missed) {
+        c->reshape_missed = false;
+        return;
+    }
     Diag *d = diag_add(c->diags, TW0420, a->expr->span,
                        "'%s' is the result of a GEMM and needs a Reshape first", operand_name(a));
     fix_line_before(c, d, s,
                     arena_printf(c->arena, "Reshape %s %s", operand_name(a), canonical_layouts),
                     "reshape it from accumulator to operand");
-    a->place->now.fragment = FRAG_OPERAND;
 }
 
 /* No shape is known, but a softmax over the rows of Q K' that is then
@@ -218,15 +230,18 @@ static bool is_guess(Checker *c, const Operand *b)
            !b->tile.rows.axis && !b->tile.cols.axis;
 }
 
-static void finish_gemm(Checker *c, const Stmt *s, Operand *a, Operand *b, bool guess)
+/* meets: false where the operands do not, which was said; then nothing is known of the result's shape. */
+static void finish_gemm(Checker *c, const Stmt *s, Operand *a, Operand *b, bool guess, bool meets)
 {
     Operand dest;
     Tile result = {.rows = a->tile.rows, .cols = b->tile.cols};
+    if (!meets)
+        result = (Tile){0};
     result.unknown = !result.rows.size && !result.cols.size;
     if (!operand_dest(c, s->dest, &result, &dest))
         return;
-    shape_fits(c, &dest, &result);
-    shape_learn(&dest, &result);
+    if (shape_fits(c, &dest, &result))
+        shape_learn(&dest, &result);
     dtype_gemm(c, a, b, &dest);
     if (s->result == RESULT_ACCUMULATE)
         piece_summed(c, &dest);
@@ -270,14 +285,15 @@ void check_gemm(Checker *c, const Stmt *s)
     init_read(c, &a);
     init_read(c, &b);
     bool guess = is_guess(c, &b);
-    if (check_contraction(c, &a, &b)) {
+    bool meets = check_contraction(c, &a, &b);
+    if (meets) {
         check_mma(c, &a, &b);
         learn_contraction(&a, &b);
     }
     if (a.place->space == SPACE_REGISTER && a.place->now.fragment == FRAG_ACCUMULATOR && !c->sketch)
         say_missing_reshape(c, s, &a);
     check_guess(c, s, &a);
-    finish_gemm(c, s, &a, &b, guess);
+    finish_gemm(c, s, &a, &b, guess, meets);
 }
 
 /* ---- Reshape
@@ -312,6 +328,7 @@ void check_reshape(Checker *c, const Stmt *s)
     if (!operand_read(c, expr_copy(c->arena, &name), &o) || o.is_number)
         return;
     init_read(c, &o);
+    c->reshape_missed = o.place->space != SPACE_REGISTER || (o.place->now.fragment == FRAG_FREE && !c->loose);
     if (o.place->space != SPACE_REGISTER) {
         diag_add(c->diags, TW0421, s->name_span,
                  "'%s' is in %s memory: only register tiles have fragments", s->name,

@@ -83,12 +83,69 @@ static const char *begin_text(Checker *c, Extent e, const char *call)
     return arena_printf(c->arena, "%s + %s", aff_text(c->arena, e.first), call);
 }
 
-void mask_check(Checker *c, const Stmt *s, const Operand *x)
+/* ---- what a condition leaves beyond the end -------------------------------------------------- */
+
+enum { SAMPLES = 32, LARGEST_SAMPLE = 300 };
+
+/* Some value within a symbol's bounds, small as sizes of tests are. */
+static int64_t sample_of(const AffSym *sym, uint32_t *state)
+{
+    int64_t lo = sym->lo > 0 ? sym->lo : sym->hi < 0 ? sym->hi : 0, hi = sym->hi < LARGEST_SAMPLE ? sym->hi : LARGEST_SAMPLE;
+    *state = *state * 1664525u + 1013904223u;
+    return lo >= hi ? lo : lo + (int64_t)(*state >> 8) % (hi - lo + 1);
+}
+
+/* Whether it holds for some sizes, for sure: they are tried. */
+static bool holds_somewhere(Checker *c, const Aff *condition)
+{
+    int n = aff_sym_count(c->aff);
+    int64_t *values = arena_array(c->arena, int64_t, n + 1), result;
+    uint32_t state = 1;
+    for (int k = 0; k < SAMPLES; k++) {
+        for (int i = 0; i < n; i++)
+            values[i] = sample_of(aff_sym_at(c->aff, i), &state);
+        if (aff_eval(condition, values, &result) && result)
+            return true;
+    }
+    return false;
+}
+
+/* The position of a row that there is: as far before its dimension's end as an unknown says. */
+static const Aff *some_row(Checker *c, const Aff *whole)
+{
+    const AffSym *before = aff_sym_new(c->aff, "before", AFF_DIM, 0, INT32_MAX);
+    return aff_sub(c->aff, aff_offset(c->aff, whole, -1), aff_of(c->aff, before));
+}
+
+/* A condition of elements keeps the column behind the dimension's last one, in a row that there is, for some sizes: then it is no
+ * bound. Where it reads elements, or is not understood, it is taken for one. */
+static bool keeps_rest(Checker *c, const Aff *condition, const Tile *tile)
+{
+    const EvalName *cols = tile->cols.axis ? eval_find(&c->env, tile->cols.axis) : NULL;
+    const EvalName *rows = tile->rows.axis ? eval_find(&c->env, tile->rows.axis) : NULL;
+    const Aff *a = condition, *row;
+    if (!a || !cols || !cols->aff || !tile->cols.first || aff_uses_kind(a, AFF_SCALAR) ||
+        (!aff_uses(a, c->col) && !aff_uses(a, c->row)))
+        return false;
+    a = aff_subst(c->aff, a, c->col, aff_sub(c->aff, cols->aff, tile->cols.first));
+    if (aff_uses(a, c->row)) {
+        if (!rows || !rows->aff || !tile->rows.first)
+            return false;
+        row = some_row(c, rows->aff);
+        a = aff_subst(c->aff, a, c->row, aff_sub(c->aff, row, tile->rows.first));
+        a = aff_and(c->aff, a, aff_le(c->aff, aff_const(c->aff, 0), row));
+    }
+    return !aff_is_poison(a) && !aff_never(c->aff, a) && holds_somewhere(c, a);
+}
+
+bool mask_check(Checker *c, const Stmt *s, const Operand *x)
 {
     const Aff *cond = c->loose || c->path.n_arms ? NULL : eval_aff(&c->env, s->where, NULL);
     const AffSym *sym;
-    if (!cond || !check_condition(c, s->where) || !(sym = find_stray(c, cond, &x->tile)))
-        return;
+    if (!cond || !check_condition(c, s->where))
+        return true;
+    if (!(sym = find_stray(c, cond, &x->tile)))
+        return !keeps_rest(c, cond, &x->tile);
     bool rows = x->tile.rows.first && aff_uses(x->tile.rows.first, sym);
     Extent e = rows ? x->tile.rows : x->tile.cols;
     const char *name = operand_name(x);
@@ -97,6 +154,7 @@ void mask_check(Checker *c, const Stmt *s, const Operand *x)
     diag_note(c->late, d, "the position along %s%s%s is %s", e.axis ? "'" : "",
               e.axis ? e.axis : "its dimension", e.axis ? "'" : "",
               begin_text(c, e, arena_printf(c->arena, rows ? "row(%s)" : "col(%s)", name)));
+    return true;
 }
 
 /* ---- ragged tiles ------------------------------------------------------------------------ */

@@ -179,6 +179,8 @@ static void check_known_sizes(Checker *c, Place *p, const Stmt *s)
     for (int i = 0; i < p->rank && !c->loose; i++)
         if (p->dims[i].size && !aff_is_const(p->dims[i].size, NULL)) {
             p->dims[i].size = NULL;
+            if (values_refused(c, s->shape[i]))
+                continue;
             Diag *d = diag_add(c->diags, TW0410, s->shape[i]->span,
                                "the size of a tile in %s memory is not known "
                                "when compiling",

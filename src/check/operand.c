@@ -389,4 +389,5 @@ void operand_spoiled(Checker *c, const Expr *dest)
     if (t->places[SPACE_REGISTER].now.written == WRITTEN_NO)
         t->places[SPACE_REGISTER].now.written = WRITTEN_MAYBE;
     t->places[SPACE_REGISTER].now.starts = true;
+    t->places[SPACE_REGISTER].now.fragment = FRAG_UNKNOWN;
 }

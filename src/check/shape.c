@@ -54,27 +54,26 @@ bool shape_fits(Checker *c, const Operand *dest, const Tile *result)
                      result->rows.text ? result->rows.text : aff_text(c->arena, result->rows.size),
                      result->cols.text ? result->cols.text : aff_text(c->arena, result->cols.size)),
                  "allocate it in the result's shape");
-    if (!dest->part && !result->vector && dest->place->rank == 2) { /* go on as if it were mended */
-        dest->place->dims[0] = result->rows;
-        dest->place->dims[1] = result->cols;
-    }
+    if (!dest->part && dest->place->rank == 2) /* either may be the wrong one: nothing follows from it */
+        dest->place->dims[0] = dest->place->dims[1] = (Extent){0};
     return false;
 }
 
 void shape_learn(Operand *o, const Tile *tile)
 {
     Place *p = o->place;
-    if (!p || o->part || p->rank != 2 || tile->vector)
+    if (!p || o->part || p->rank < 2 || tile->vector)
         return;
-    Extent *rows = &p->dims[o->transposed ? 1 : 0], *cols = &p->dims[o->transposed ? 0 : 1];
+    Extent *last = &p->dims[p->rank - 2]; /* before them: stages */
+    Extent *rows = &last[o->transposed ? 1 : 0], *cols = &last[o->transposed ? 0 : 1];
     if (p->given && !rows->size)
         *rows = tile->rows;
     if (p->given && !cols->size)
         *cols = tile->cols;
     rows->axis = tile->rows.axis ? tile->rows.axis : rows->axis;
     cols->axis = tile->cols.axis ? tile->cols.axis : cols->axis;
-    rows->first = tile->rows.first;
-    cols->first = tile->cols.first;
+    rows->first = p->rank == 2 ? tile->rows.first : NULL; /* each stage has its own */
+    cols->first = p->rank == 2 ? tile->cols.first : NULL;
 }
 
 /* ---- broadcasting ---------------------------------------------------------------------- */
@@ -132,6 +131,35 @@ bool shape_broadcast(Checker *c, const Operand *operands, int n, Tile *result)
     if (result->unknown)
         result->vector = false;
     return true;
+}
+
+/* A column whose elements go along the dimension of another's columns, or a row of its rows. */
+static bool lies_across(const Checker *c, const Tile *vector, const Tile *t)
+{
+    bool column = extent_is_one(vector->cols) && !extent_is_one(vector->rows);
+    bool row = extent_is_one(vector->rows) && !extent_is_one(vector->cols);
+    Extent own = column ? vector->rows : vector->cols;
+    Extent beside = column ? t->rows : t->cols, across = column ? t->cols : t->rows;
+    if ((!column && !row) || extent_is_one(t->rows) || extent_is_one(t->cols) || !own.axis || !across.axis)
+        return false;
+    return extent_axes_differ(c, own, beside) && !extent_axes_differ(c, own, across);
+}
+
+bool shape_crosses(Checker *c, const Operand *operands, int n)
+{
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < n && !operands[i].is_number && !c->loose; k++) {
+            const Operand *v = &operands[i], *t = &operands[k];
+            if (t->is_number || v->tile.vector || t->tile.vector || !lies_across(c, &v->tile, &t->tile))
+                continue;
+            bool column = extent_is_one(v->tile.cols);
+            Diag *d = diag_add(c->diags, TW0322, v->expr->span, "'%s' has a number for each %s, but runs along %s as the %s of '%s'",
+                               operand_name(v), column ? "row" : "column", column ? v->tile.rows.axis : v->tile.cols.axis,
+                               column ? "columns" : "rows", operand_name(t));
+            diag_note(c->diags, d, "`(1, N)` is a row, with a number for each column; `(N, 1)` a column, with one for each row");
+            return true;
+        }
+    return false;
 }
 
 /* ---- columns of state ---------------------------------------------------------------------- */

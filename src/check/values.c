@@ -33,9 +33,27 @@ static const Aff *tensor_integer(Checker *c, Named *tensor)
     return single ? tensor->scalar : NULL;
 }
 
+static bool is_refused(const Checker *c, const char *name)
+{
+    for (int i = 0; i < c->refused.len; i++)
+        if (strcmp(c->refused.data[i], name) == 0)
+            return true;
+    return false;
+}
+
+bool values_refused(const Checker *c, const Expr *e)
+{
+    for (int i = 0; i < c->refused.len; i++)
+        if (expr_mentions(e, c->refused.data[i]))
+            return true;
+    return false;
+}
+
 static const Aff *unknown_name(void *user, const Expr *e, Diags *diags)
 {
     Checker *c = user;
+    if (is_refused(c, e->name))
+        return fresh_scalar(c, e->name);
     Named *tensor = names_find(c, e->name);
     if (tensor) {
         const Aff *a = tensor_integer(c, tensor);
@@ -331,10 +349,33 @@ static bool already_bound(Checker *c, const Stmt *s)
     return true;
 }
 
+static bool sizes_a_tile(const Unit *unit, const char *name)
+{
+    for (int i = 0; i < unit->body.len; i++) {
+        const Stmt *s = unit->body.data[i];
+        for (int k = 0; k < s->n_shape && s->kind == STMT_ALLOCATE && s->space != SPACE_GLOBAL; k++)
+            if (expr_mentions(s->shape[k], name))
+                return true;
+    }
+    return false;
+}
+
+/* BM = 0: said once, where it is assigned. */
+static bool refuse_size(Checker *c, const Stmt *s)
+{
+    double v;
+    if (c->loose || s->kind != STMT_ASSIGN || !s->value || !eval_float(&c->env, s->value, &v) ||
+        (v >= 1 && v <= INT32_MAX && v == (double)(int64_t)v) || !sizes_a_tile(c->unit, s->name))
+        return false;
+    diag_add(c->diags, TW0326, s->value->span, "'%s' is the size of a tile: an integer from 1 to 2147483647, not %g", s->name, v);
+    vec_push(c->arena, &c->refused, s->name);
+    return true;
+}
+
 void values_assign(Checker *c, const Stmt *s)
 {
     const Aff *fixed = setting(c, s->name);
-    if (already_bound(c, s))
+    if (already_bound(c, s) || (!fixed && refuse_size(c, s)))
         return;
     if (fixed) {
         eval_bind(&c->env, s->name, fixed);

@@ -30,6 +30,7 @@ typedef enum Written { WRITTEN_NO, WRITTEN_MAYBE, WRITTEN_YES } Written;
 /* How the elements of a register tile lie in the lanes. */
 typedef enum Fragment {
     FRAG_FREE,        /* as the first use wants them */
+    FRAG_UNKNOWN,     /* what made them could not be worked out: as any use wants them */
     FRAG_ACCUMULATOR, /* as a GEMM leaves its result: MMA_C */
     FRAG_OPERAND      /* as a GEMM wants its first operand: MMA_A */
 } Fragment;
@@ -133,6 +134,7 @@ typedef struct Checker {
     bool sketch; /* loose, and stage 1b still adds each Reshape */
     EvalEnv env;
     VEC(EvalName) given; /* loose: integers taken as given */
+    VEC(const char *) refused; /* numbers that no size can be, which was said */
     const AffSym *row, *col;
     bool of_elements; /* the condition at hand is about the elements of a tile */
     VEC(Named *) tensors;
@@ -148,6 +150,7 @@ typedef struct Checker {
     int moment;           /* counts statements */
     int versions;         /* handed out */
     const Stmt *schedule; /* NULL: none */
+    bool reshape_missed;  /* a Reshape of what needs none was said to be wrong: the next product's operand was meant */
 } Checker;
 
 /* walk.c */
@@ -164,6 +167,8 @@ void values_start(Checker *c);
 /* The declarations before the first statement that does something. */
 int values_declare(Checker *c, const Block *body);
 void values_assign(Checker *c, const Stmt *s);
+/* The expression is made of a number that was refused as a size. */
+bool values_refused(const Checker *c, const Expr *e);
 void values_grid(Checker *c, const Stmt *s);
 void values_loop(Checker *c, const Stmt *s);
 const Aff *values_integer(Checker *c, const Expr *e);
@@ -217,6 +222,10 @@ bool extent_clashes(Checker *c, Extent a, Extent b);
 bool shape_agrees(Checker *c, const Tile *a, const Tile *b);
 bool shape_fits(Checker *c, const Operand *dest, const Tile *result);
 bool shape_broadcast(Checker *c, const Operand *operands, int n, Tile *result);
+/* Says of a row or column that it lies across the others: its elements go with theirs along the other dimension. */
+bool shape_crosses(Checker *c, const Operand *operands, int n);
+/* Dimensions of the launch that may have different sizes. */
+bool extent_axes_differ(const Checker *c, Extent a, Extent b);
 /* What a use says of a place that was taken as given; and where axes come from. */
 void shape_learn(Operand *o, const Tile *tile);
 bool shape_column(Checker *c, const Operand *state, const Operand *of);
@@ -225,7 +234,8 @@ bool shape_column(Checker *c, const Operand *state, const Operand *of);
 void check_copy(Checker *c, const Stmt *s);
 
 /* mask.c */
-void mask_check(Checker *c, const Stmt *s, const Operand *x);
+/* Returns whether the condition may be taken for a bound of the tile's columns. */
+bool mask_check(Checker *c, const Stmt *s, const Operand *x);
 void mask_ragged(Checker *c, const Stmt *s, const Operand *x); /* of a softmax */
 
 /* piece.c */

@@ -137,6 +137,8 @@ expect 'a bound on the work' 1 "$tw" run "$dir/stage.tile" --steps=10
 verdict 'says how to lift it' 'in_err "--steps=0"'
 expect 'a bound on the work of a definition' 1 "$tw" run ops/gemm.tl --bind M=1000 --bind N=1000 --set K=64 --steps=1e6
 verdict 'says so as well' 'in_err "--steps=0"'
+expect 'before it asks for memory' 1 timeout 10 "$tw" run ops/gemm.tl --bind M=100000 --bind N=100000 --bind K=100000
+verdict 'of any size' 'in_err "--steps=0"'
 expect 'is no TL' 2 "$tw" fmt "$dir/stage.tile"
 verdict 'but runs' 'in_err "is tile IR"'
 expect 'a name that tile IR does not know' 2 "$tw" run "$dir/stage.tile" --bind=zork=3

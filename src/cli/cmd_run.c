@@ -127,12 +127,12 @@ static void evaluate(Session *s, Ref *ref, const Def *def, Tensor *const *output
     }
 }
 
-/* Whether the sizes ask for more than --steps allows. */
+/* Whether the sizes ask for more than --steps allows; outputs: NULL before there are any. */
 static bool is_too_much(Session *s, const Chain *chain, const LaunchShape *shape, Tensor *const *outputs)
 {
     double work = ref_flops(s->arena, chain->def, shape->data, shape->len) / 2;
 
-    for (int i = 0; i < chain->def->outputs.len; i++)
+    for (int i = 0; outputs && i < chain->def->outputs.len; i++)
         work += (double)tensor_count(outputs[i]);
     if (s->options.steps == 0 || work <= s->options.steps)
         return false;
@@ -152,6 +152,8 @@ static int run_definition(Session *s, const Source *source, Chain *chain)
         return session_chain_failed(s, chain, "definition");
     if (!parse_shape(s, false, &shape) || !launch_complete(s, chain->def, &chain->own, &shape))
         return EXIT_USAGE;
+    if (is_too_much(s, chain, &shape, NULL)) /* before memory is asked for */
+        return EXIT_WRONG;
     inputs = arena_array(s->arena, Tensor *, chain->def->inputs.len + 1);
     outputs = arena_array(s->arena, Tensor *, chain->def->outputs.len + 1);
     if (!ref_make_tensors(s->arena, chain->def, shape.data, shape.len, s->options.data,

@@ -105,7 +105,11 @@ static bool takes(Session *s, const Def *def, const LaunchShape *shape, const bo
  * taken, of one dimension, else of all. */
 static void settle_counts(Session *s, const Def *def, LaunchShape *shape, const bool *is_default)
 {
-    if (takes(s, def, shape, is_default))
+    bool counts = false;
+
+    for (int i = 0; i < shape->len; i++)
+        counts |= is_default[i] && shape->data[i].value == OTHER_DEFAULT;
+    if (!counts || takes(s, def, shape, is_default))
         return;
     for (int all = 0; all < 2; all++)
         for (int i = 0; i < shape->len; i++)

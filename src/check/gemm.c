@@ -76,16 +76,17 @@ static bool wrong_axes(const Checker *c, const Operand *a, const Operand *b)
     return axes_differ(c, a->tile.cols, b->tile.rows) && axes_same(c, a->tile.cols, b->tile.cols);
 }
 
-static const Aff *size_along(const Checker *c, Extent e)
+/* The size of the dimension, where the launch gives it; NULL: it is known, and a tile may be one part of many, or not. */
+static const Aff *open_size(const Checker *c, Extent e)
 {
     const EvalName *whole = eval_find(&c->env, e.axis);
 
-    return whole ? whole->aff : NULL;
+    return whole && whole->aff && !aff_is_const(whole->aff, NULL) ? whole->aff : NULL;
 }
 
 bool extent_axes_differ(const Checker *c, Extent a, Extent b)
 {
-    return axes_differ(c, a, b) && (!size_along(c, a) || size_along(c, a) != size_along(c, b));
+    return axes_differ(c, a, b) && open_size(c, a) && open_size(c, b) && open_size(c, a) != open_size(c, b);
 }
 
 static bool check_contraction(Checker *c, const Operand *a, const Operand *b)

@@ -289,6 +289,7 @@ void lo_for(Lower *lo, const Stmt *s)
     bool *dropped = arena_array(lo->arena, bool, carried.len);
     yield_names(lo, op, &carried, dropped, s->span);
     lo_unit_loop(lo, op, &loop, s->span);
+    lo_running_loop(lo, op);
     leave(lo, &saved);
     lo_leave_loop(lo, &loop);
     take_results(lo, op, &carried, dropped);

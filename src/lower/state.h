@@ -242,6 +242,11 @@ void lo_unit_rescale(Lower *lo, TileOp *op); /* the program's own factor, if it 
 void lo_unit_settle(Lower *lo, const Block *block);
 void lo_unit_param(Lower *lo, const TileValue *param, const TileValue *outer);
 void lo_unit_loop(Lower *lo, const TileOp *loop, const LowerLoop *at, Span span); /* behind its body */
+/* A copy that an operation made which changes nothing, `Add M, 0`: what it was made of. */
+const TileValue *lo_without_zero(const TileValue *v);
+
+/* running.c: warns of sums of exponentials that are not brought to a running maximum; behind a loop's body */
+void lo_running_loop(Lower *lo, const TileOp *loop);
 const char *lo_unit_factor(Lower *lo, const Stmt *branch, const char *state); /* NULL: it does not move the state */
 void lo_unit_arm(Lower *lo, const char *factor, const TileValue *before, int first_step); /* at its end */
 void lo_unit_branch(Lower *lo, const TileOp *branch, int i, int first_step, Span span);

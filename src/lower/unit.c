@@ -24,7 +24,7 @@ static const TileOp *element_def(const TileValue *v, OpId op)
 
 /* A copy made with `Compute Add M, 0 and get M_prev`, or with another operation
  * that changes nothing, is M. */
-static const TileValue *without_zero(const TileValue *v)
+const TileValue *lo_without_zero(const TileValue *v)
 {
     static const struct {
         OpId op;
@@ -49,8 +49,8 @@ static const SoftmaxStep *step_between(Lower *lo, const TileValue *v, bool backw
     if (!difference) return NULL;
     for (int i = lo->steps.len - 1; i >= 0; i--) {
         const SoftmaxStep *step = &lo->steps.data[i];
-        if (without_zero(difference->args[backwards]) == step->before
-            && without_zero(difference->args[!backwards]) == step->after)
+        if (lo_without_zero(difference->args[backwards]) == step->before
+            && lo_without_zero(difference->args[!backwards]) == step->after)
             return step;
     }
     return NULL;
@@ -63,8 +63,8 @@ static const TileValue *brought_to(Lower *lo, const TileValue *x, const TileValu
     const Lineage of = *lo_lineage(lo, x);
     const TileOp *e = element_def(factor, OP_EXP);
     const TileOp *difference = e ? element_def(e->args[0], OP_SUBTRACT) : NULL;
-    if (!difference || !of.unit || of.alpha || of.doubtful || without_zero(difference->args[0]) != of.unit) return NULL;
-    return without_zero(difference->args[1]);
+    if (!difference || !of.unit || of.alpha || of.doubtful || lo_without_zero(difference->args[0]) != of.unit) return NULL;
+    return lo_without_zero(difference->args[1]);
 }
 
 static const SoftmaxStep *step_of(Lower *lo, const TileValue *alpha)
@@ -88,7 +88,8 @@ static bool is_of_maxima(const Lower *lo, const TileValue *v)
 {
     for (int i = 0; i < lo->steps.len; i++)
         if (v->type.cols == 1 && v->type.rows > 1
-            && (computed_from(v, lo->steps.data[i].after, 8) || computed_from(v, lo->steps.data[i].alpha, 8)))
+            && (computed_from(v, lo->steps.data[i].after, 8) || computed_from(v, lo->steps.data[i].alpha, 8)
+                || computed_from(v, lo->steps.data[i].before, 8)))
             return true;
     return false;
 }
@@ -131,7 +132,7 @@ void lo_unit_step(Lower *lo, const TileOp *softmax)
     lo_lineage(lo, softmax->results[0])->unit = after;
     lo_lineage(lo, softmax->results[2])->unit = after;
     vec_push(lo->arena, &lo->steps,
-             (SoftmaxStep){.before = without_zero(softmax->args[1]), .after = after, .alpha = alpha, .loop = lo->loop});
+             (SoftmaxStep){.before = lo_without_zero(softmax->args[1]), .after = after, .alpha = alpha, .loop = lo->loop});
 }
 
 /* ---- accumulation --------------------------------------------------------------------------------- */
@@ -161,6 +162,8 @@ TileValue *lo_unit_accumulator(Lower *lo, TileValue *acc, const TileValue *a)
     if (lo_lineage(lo, a)->lost)
         fail(lo, lo->rw.loc, a, "holds exponentials of a loop or branch that is over: accumulate them where their "
              "softmax is");
+    if (step && lo_lineage(lo, a)->doubtful)
+        fail(lo, lo->rw.loc, a, "was multiplied by what is made of the maxima of the softmax, but is not exp(M before - M after)");
     if (!step || lo_lineage(lo, acc)->rescaled == alpha || lo_lineage(lo, acc)->unit == step->after) return acc;
     const char *why = is_zero(acc) ? NULL : out_of_step(lo, acc, step);
     if (why) fail(lo, lo->rw.loc, acc, why);
@@ -453,11 +456,11 @@ const char *lo_unit_factor(Lower *lo, const Stmt *branch, const char *state)
 void lo_unit_arm(Lower *lo, const char *factor, const TileValue *before, int first_step)
 {
     Local *local = lo_local(lo, factor);
-    const TileValue *at = without_zero(before);
+    const TileValue *at = lo_without_zero(before);
     for (int i = first_step; i < lo->steps.len; i++) {
         const SoftmaxStep step = lo->steps.data[i];
         if (step.before != at) continue;
-        local->reg = at == without_zero(before) ? step.alpha : rw_binary(&lo->rw, OP_MULTIPLY, local->reg, step.alpha);
+        local->reg = at == lo_without_zero(before) ? step.alpha : rw_binary(&lo->rw, OP_MULTIPLY, local->reg, step.alpha);
         at = step.after;
     }
 }
@@ -525,5 +528,5 @@ void lo_unit_branch_step(Lower *lo, const TileOp *branch, int state, int factor,
         }
     alpha->name = "alpha";
     vec_push(lo->arena, &lo->steps,
-             (SoftmaxStep){.before = without_zero(before), .after = after, .alpha = alpha, .loop = lo->loop});
+             (SoftmaxStep){.before = lo_without_zero(before), .after = after, .alpha = alpha, .loop = lo->loop});
 }

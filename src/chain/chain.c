@@ -553,6 +553,38 @@ static void keep(Chain *chain, const char *name, bool exact, const TileProgram *
     vec_push(chain->arena, &chain->snapshots, snapshot);
 }
 
+/* ---- schedules -------------------------------------------------------------------------- */
+
+static int count_schedules(const Unit *unit, const char *target)
+{
+    int n = 0;
+
+    for (int i = 0; i < unit->body.len; i++) {
+        const Stmt *s = unit->body.data[i];
+        n += s->kind == STMT_SCHEDULE && (!target || text_equal_nocase(s->name, target));
+    }
+    return n;
+}
+
+/* Of schedules for several targets that for the one at hand; a schedule alone is for any. */
+static void choose_schedules(const Chain *chain, Program *program)
+{
+    const char *target = chain->target ? chain->target->name : NULL;
+
+    for (int i = 0; target && i < program->units.len; i++) {
+        Block *body = &program->units.data[i]->body;
+        int kept = 0;
+
+        if (count_schedules(program->units.data[i], NULL) < 2 ||
+            count_schedules(program->units.data[i], NULL) == count_schedules(program->units.data[i], target))
+            continue;
+        for (int k = 0; k < body->len; k++)
+            if (body->data[k]->kind != STMT_SCHEDULE || text_equal_nocase(body->data[k]->name, target))
+                body->data[kept++] = body->data[k];
+        body->len = kept;
+    }
+}
+
 static bool check(Chain *chain, const Program *program)
 {
     CheckOptions options = {.target = chain->target, .settings = &chain->settings};
@@ -613,6 +645,7 @@ bool chain_lower(Chain *chain, const Source *code)
     if (check_is_sketch(unit))
         return fail(chain, arena_printf(chain->arena, "%s is a sketch: it has no sizes yet; see 'tw reason'",
                                         code->path));
+    choose_schedules(chain, program);
     if (!check(chain, program))
         return give_up(chain, code, program, lower_again);
     since = clock_seconds();
@@ -788,14 +821,19 @@ static bool check_once(Chain *chain, const Source *source, const Program *progra
 
 static bool check_again(Chain *chain, const Source *source, bool fragment)
 {
-    return check_once(chain, source, parse(chain, source), fragment);
+    Program *program = parse(chain, source);
+
+    choose_schedules(chain, program);
+    return check_once(chain, source, program, fragment);
 }
 
 bool chain_check(Chain *chain, const Source *source, bool fragment)
 {
     Program *program = parse(chain, source);
-    bool right = check_once(chain, source, program, fragment);
+    bool right;
 
+    choose_schedules(chain, program);
+    right = check_once(chain, source, program, fragment);
     suggest_all(chain, source, program, check_again, fragment);
     return right;
 }

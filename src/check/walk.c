@@ -123,7 +123,7 @@ static void walk_define(Checker *c, const Stmt *s)
 static void walk_schedule(Checker *c, const Stmt *s)
 {
     if (c->schedule)
-        diag_add(c->diags, TW0403, s->span, "this unit already has a schedule");
+        diag_add(c->diags, TW0403, s->span, "this unit already has a schedule for this target");
     c->schedule = s;
 }
 

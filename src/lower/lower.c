@@ -406,32 +406,52 @@ void lo_block(Lower *lo, const Block *block)
     for (int i = 0; i < block->len; i++) lower_statement(lo, block, i);
 }
 
-typedef struct Multiplied {
-    bool any;
-    int rows; /* the least of the tiles that warps share, an atom's at least */
-} Multiplied;
+/* What warps may share of a kernel's tiles. */
+typedef struct Shared {
+    bool multiplies;
+    bool whole_rows, whole_columns; /* some operation needs these within a warp */
+    int rows, cols; /* the least of the tiles that warps share, an atom's at least */
+} Shared;
 
-static void note_rows(void *user, TileBlock *block)
+static bool is_matrix(const TileType *t)
 {
-    enum { ATOM_ROWS = 16 };
-    Multiplied *m = user;
+    return t->kind == TT_TILE && t->rows > 1 && t->cols > 1;
+}
+
+static void note_shared(void *user, TileBlock *block)
+{
+    enum { ATOM_ROWS = 16, ATOM_COLS = 8 };
+    Shared *m = user;
     for (int i = 0; i < block->ops.len; i++) {
         const TileOp *op = block->ops.data[i];
-        m->any |= op->kind == TILE_GEMM;
+        const TileType *of = op->n_args ? &op->args[0]->type : NULL;
+        m->multiplies |= op->kind == TILE_GEMM;
+        m->whole_rows |= op->kind == TILE_SOFTMAX || (op->kind == TILE_GEMM && of->space == SPACE_REGISTER) ||
+                         (op->kind == TILE_REDUCE && op->axis == 1 && is_matrix(of));
+        m->whole_columns |= op->kind == TILE_REDUCE && op->axis == 0 && is_matrix(of);
         for (int k = 0; k < op->n_results; k++) {
             const TileType *t = &op->results[k]->type;
-            if (t->kind == TT_TILE && t->space != SPACE_SHARED && t->rows >= ATOM_ROWS && (!m->rows || t->rows < m->rows)) m->rows = t->rows;
+            if (t->kind != TT_TILE || t->space == SPACE_SHARED) continue;
+            if (t->rows >= ATOM_ROWS && (!m->rows || t->rows < m->rows)) m->rows = t->rows;
+            if (t->cols >= ATOM_COLS && (!m->cols || t->cols < m->cols)) m->cols = t->cols;
         }
     }
 }
 
-/* Of which the schedule does not say how many: 4, or fewer, that tiles of few rows have an atom for each. */
+/* Of which the schedule does not say how many: 4, or fewer, that tiles of few rows have an atom for each. Where columns are
+ * to be whole, they lie side by side; where rows are as well, there is one. */
 static void settle_warps(TileKernel *kernel)
 {
-    Multiplied m = {0};
+    Shared m = {0};
     if (kernel->warps) return;
-    rw_each_block(kernel->body, note_rows, &m);
-    for (kernel->warps = 4; m.any && kernel->warps > 1 && kernel->warps / kernel->warps_n * 16 > m.rows;) kernel->warps /= 2;
+    rw_each_block(kernel->body, note_shared, &m);
+    kernel->warps = 4;
+    if (m.whole_columns && kernel->warps_n == 1) {
+        while (kernel->warps > 1 && (m.whole_rows || m.cols % (kernel->warps * 8))) kernel->warps /= 2;
+        kernel->warps_n = kernel->warps;
+        return;
+    }
+    while (m.multiplies && kernel->warps > 1 && kernel->warps / kernel->warps_n * 16 > m.rows) kernel->warps /= 2;
 }
 
 static void lower_kernel(Lower *lo, const Unit *unit)

@@ -171,6 +171,12 @@ for k in 1 33 200; do
     try ../tests/gen/ring_by_hand --bind M=100 --bind N=70 --bind K=$k
 done
 try ../tests/gen/ring_by_hand --dtype fp16 --target sm_75 --bind M=70 --bind N=100 --bind K=100
+for t in sm_80 sm_90a; do
+    try ../tests/gen/named_elements --set E=4 --target $t --bind N=90 --bind K=64 --bind tiles=4
+    try ../tests/gen/named_length --set D=64 --target $t --bind B=2 --bind H=2 --bind Nq=5 --bind Nk=120
+    try ../tests/gen/column_sums --target $t --bind M=300 --bind N=90
+    try ../tests/gen/columns_online --set D=64 --target $t --bind H=2 --bind Nq=70 --bind Nk=90
+done
 try ../tests/gen/heads_as_rows --set G=8 --set D=128 --target sm_90a --bind B=3 --bind T=200
 try ../tests/gen/three_positions --set D=64 --bind n=37
 try ../tests/gen/state_of_a_step --set D=32 --bind H=2

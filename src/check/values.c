@@ -104,13 +104,13 @@ static bool is_input(const Checker *c, const char *name)
     return false;
 }
 
-/* n = len[b], where numbers are assigned before anything is read. */
+/* Where only what is known before the kernel runs has a value: the grid. */
 static void known_late(Checker *c, const Expr *e, Diags *diags)
 {
     const char *name = e->a->name;
     Diag *d = diag_add(diags, TW0221, e->span, "an element of '%s' is known only while the kernel runs", name);
-    diag_note(c->diags, d, "copy it, `Allocate %s in register (1)` and `Copy %s (1) in coordinate [...] from global to "
-              "register`; '%s' then stands for the number", name, name, name);
+    diag_note(c->diags, d, "elements may bound loops and be coordinates; the grid is made of what is known before: dimensions and "
+              "numbers");
 }
 
 /* A coordinate with a function in it is computed as numbers are, and rounded down. */
@@ -448,6 +448,25 @@ static bool is_known(Checker *c, const Stmt *s)
     return setting(c, s->name) || (s->value && eval_float(&c->env, s->value, &unused));
 }
 
+/* Made of an element of a tensor, or of a number that is, above it: once tensors are declared. */
+static bool is_late(const Stmt *s, const Block *body, const bool *done, int at)
+{
+    if (!is_number(s) || !s->value)
+        return false;
+    if (expr_reads(s->value, NULL))
+        return true;
+    for (int i = 0; i < at; i++)
+        if (!done[i] && is_number(body->data[i]) && expr_mentions(s->value, body->data[i]->name) &&
+            is_late(body->data[i], body, done, i))
+            return true;
+    return false;
+}
+
+bool values_late(const Checker *c, const Stmt *s)
+{
+    return is_number(s) && s->value && !eval_find(&c->env, s->name) && !is_refused(c, s->name);
+}
+
 int values_declare(Checker *c, const Block *body)
 {
     int n = 0;
@@ -465,7 +484,7 @@ int values_declare(Checker *c, const Block *body)
         }
     for (int i = 0; i < n; i++) {
         const Stmt *s = body->data[i];
-        if (done[i])
+        if (done[i] || is_late(s, body, done, i))
             continue;
         if (is_number(s))
             values_assign(c, s);

@@ -176,7 +176,8 @@ static void walk_unit(Checker *c, const Block *body)
             walk_define(c, body->data[i]);
     for (int i = 0; i < body->len && !c->diags->full; i++) {
         const Stmt *s = c->top = body->data[i];
-        if (s->kind != STMT_DEFINE && !(i < declared && was_declared(s)))
+        bool late = i < declared && values_late(c, s); /* its value is an element of a tensor that is declared now */
+        if (s->kind != STMT_DEFINE && (late || !(i < declared && was_declared(s))))
             walk_stmt(c, s);
     }
 }

@@ -568,6 +568,19 @@ static void refuse_allocations(Plan *plan, const Block *block)
     }
 }
 
+/* An element's name stands for the element, which has other coordinates in code: as with Let. */
+static const Stmt *as_declared(Plan *plan, const Stmt *s)
+{
+    Stmt *let;
+
+    if (s->kind != STMT_ASSIGN || !expr_reads(s->value, NULL))
+        return s;
+    let = arena_new_of(plan->arena, Stmt);
+    *let = *s;
+    let->kind = STMT_LET;
+    return let;
+}
+
 bool plan_read(Plan *plan)
 {
     const Block *body = &plan->unit->body;
@@ -580,7 +593,7 @@ bool plan_read(Plan *plan)
         if (s->kind == STMT_INPUT || s->kind == STMT_OUTPUT)
             read_tensor(plan, s);
         if (s->kind == STMT_PARAM || s->kind == STMT_LET || s->kind == STMT_INDEX || s->kind == STMT_ASSIGN)
-            vec_push(plan->arena, &plan->decls, s);
+            vec_push(plan->arena, &plan->decls, as_declared(plan, s));
         if (s->kind == STMT_GRID)
             grid = s;
     }

@@ -176,6 +176,9 @@ for t in sm_80 sm_90a; do
     try ../tests/gen/named_length --set D=64 --target $t --bind B=2 --bind H=2 --bind Nq=5 --bind Nk=120
     try ../tests/gen/column_sums --target $t --bind M=300 --bind N=90
     try ../tests/gen/columns_online --set D=64 --target $t --bind H=2 --bind Nq=70 --bind Nk=90
+    try ../tests/gen/means_of_rows --set D=96 --target $t --bind M=70
+    try ../tests/gen/loss_of_tokens --set K=64 --target $t --bind T=37 --bind Vv=333
+    try ../tests/gen/group_norm --set C=32 --target $t --bind B=3 --bind G=2 --bind L=50
 done
 try ../tests/gen/heads_as_rows --set G=8 --set D=128 --target sm_90a --bind B=3 --bind T=200
 try ../tests/gen/three_positions --set D=64 --bind n=37

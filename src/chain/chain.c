@@ -567,7 +567,7 @@ static int count_schedules(const Unit *unit, const char *target)
 }
 
 /* Of schedules for several targets that for the one at hand; a schedule alone is for any. */
-static void choose_schedules(const Chain *chain, Program *program)
+static void choose_schedules(const Chain *chain, const Program *program)
 {
     const char *target = chain->target ? chain->target->name : NULL;
 
@@ -583,6 +583,15 @@ static void choose_schedules(const Chain *chain, Program *program)
                 body->data[kept++] = body->data[k];
         body->len = kept;
     }
+}
+
+/* Code as the later stages take it. */
+static void tidy(const Chain *chain, const Program *program)
+{
+    choose_schedules(chain, program);
+    for (int i = 0; i < program->units.len; i++)
+        if (program->units.data[i]->kind == UNIT_KERNEL && !check_is_sketch(program->units.data[i]))
+            unit_drop_ones(chain->arena, program->units.data[i]);
 }
 
 static bool check(Chain *chain, const Program *program)
@@ -645,7 +654,7 @@ bool chain_lower(Chain *chain, const Source *code)
     if (check_is_sketch(unit))
         return fail(chain, arena_printf(chain->arena, "%s is a sketch: it has no sizes yet; see 'tw reason'",
                                         code->path));
-    choose_schedules(chain, program);
+    tidy(chain, program);
     if (!check(chain, program))
         return give_up(chain, code, program, lower_again);
     since = clock_seconds();
@@ -823,7 +832,7 @@ static bool check_again(Chain *chain, const Source *source, bool fragment)
 {
     Program *program = parse(chain, source);
 
-    choose_schedules(chain, program);
+    tidy(chain, program);
     return check_once(chain, source, program, fragment);
 }
 
@@ -832,7 +841,7 @@ bool chain_check(Chain *chain, const Source *source, bool fragment)
     Program *program = parse(chain, source);
     bool right;
 
-    choose_schedules(chain, program);
+    tidy(chain, program);
     right = check_once(chain, source, program, fragment);
     suggest_all(chain, source, program, check_again, fragment);
     return right;

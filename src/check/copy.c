@@ -209,6 +209,10 @@ static void take_axes(Checker *c, const Stmt *s, const Place *global, Extent *sh
          i++) /* a sketch: the last two, of sizes that nothing says yet */
         if (global->rank > 1 - i)
             shape[i].axis = global->dims[global->rank - 2 + i].axis;
+    if (c->sketch && n == global->rank + 1 && extent_is_one(shape[n - 1])) { /* Copy M (len, 1): a number for each row */
+        shape[n - 2].axis = global->dims[global->rank - 1].axis;
+        return;
+    }
     if (n > global->rank)
         refuse_rank(c, s, global, shape, n);
     for (int i = 0; i < n && n <= global->rank; i++)

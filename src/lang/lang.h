@@ -249,6 +249,9 @@ bool copy_by_rows(const Stmt *copy);
  * (`Copy X as Xk from global to shared`); NULL: none. */
 const char *copied_as(const Block *block, const char *tile);
 
+/* Copies of a tensor of one dimension to or from a tile of two, `(1, BN)` or `(BM, 1)`, get the one size: vectors.c. */
+void unit_drop_ones(Arena *arena, Unit *unit);
+
 /* A statement's first word ("" for an assignment) and its form, from stmts.def. */
 const char *stmt_keyword(StmtKind kind);
 const char *stmt_help(StmtKind kind);

@@ -428,7 +428,7 @@ static void note_shared(void *user, TileBlock *block)
         m->multiplies |= op->kind == TILE_GEMM;
         m->whole_rows |= op->kind == TILE_SOFTMAX || (op->kind == TILE_GEMM && of->space == SPACE_REGISTER) ||
                          (op->kind == TILE_REDUCE && op->axis == 1 && is_matrix(of));
-        m->whole_columns |= op->kind == TILE_REDUCE && op->axis == 0 && is_matrix(of);
+        m->whole_columns |= op->kind == TILE_REDUCE && op->axis == 0 && of->kind == TT_TILE && of->rows > 1;
         for (int k = 0; k < op->n_results; k++) {
             const TileType *t = &op->results[k]->type;
             if (t->kind != TT_TILE || t->space == SPACE_SHARED) continue;

@@ -394,6 +394,12 @@ static void write_gemm(Writer *w, const Stmt *s, Stmt *copy, const Block *block,
     }
 }
 
+/* The mean of a row that a tile holds whole, and wider: not of so many elements as the tile has. */
+static bool is_mean_of_whole(Writer *w, const Stmt *s, const Tile *tile)
+{
+    return tile->col->kind != EXT_LOOP && tile->col->dim && ragged(w, tile->col) && s->dest && s->result != RESULT_ACCUMULATE;
+}
+
 /* The operand of a reduction, or of a softmax, after what lies beyond its end. */
 static void write_reduced(Writer *w, const Stmt *s, Stmt *copy)
 {
@@ -402,13 +408,16 @@ static void write_reduced(Writer *w, const Stmt *s, Stmt *copy)
 
     if (!tile || s->args[0]->kind != EXPR_NAME)
         return;
-    if (s->op == OP_ROW_MEAN && (tile->col->kind == EXT_LOOP || ragged(w, tile->col))) {
+    if (s->op == OP_ROW_MEAN && is_mean_of_whole(w, s, tile)) { /* and divided behind it */
+        copy->op = OP_ROW_SUM;
+        copy->op_name = op_info(OP_ROW_SUM)->name;
+    } else if (s->op == OP_ROW_MEAN && (tile->col->kind == EXT_LOOP || ragged(w, tile->col))) {
         Diag *diag = plan_fail(w->plan, TW0608, s->span, "%s holds a part of each row", tile->name);
         diag_note(w->plan->diags, diag, "sum with RowSum, divide by %s after the loop",
                   tile->col->dim_name ? tile->col->dim_name : "the length");
         return;
     }
-    const char *name = neutral(w, tile, s->op, class == OPC_COL_REDUCE);
+    const char *name = neutral(w, tile, copy->op, class == OPC_COL_REDUCE);
     if (strcmp(name, s->args[0]->name) != 0)
         copy->args[0] = name_expr(w, name);
 }
@@ -447,6 +456,13 @@ static void write_compute(Writer *w, const Stmt *s, const Block *block, int at)
     tile->pad_col = pads.col;
     renew(tile, makes_product(w, copy));
     vec_push(w->plan->arena, w->out, copy);
+    if (s->op_known && s->op == OP_ROW_MEAN && copy->op == OP_ROW_SUM) {
+        Stmt *divide = put_compute(w, OP_DIVIDE, name);
+        divide->span = s->span;
+        divide->args[divide->n_args++] = expr_copy(w->plan->arena, plan_operand(w->plan, s->args[0])->col->dim);
+        divide->result = RESULT_GET_NEW;
+        divide->dest = name_expr(w, name);
+    }
 }
 
 /* ---- blocks ------------------------------------------------------------------------------------ */

@@ -813,6 +813,21 @@ static bool try_compile(Chain *chain, const Program *program)
     return chain->tile && chain_schedule(chain) && chain_emit(chain);
 }
 
+/* Where units are wrong, what is not used may well be so for that. */
+static void drop_unused(Diags *diags)
+{
+    int kept = 0, wrong = 0;
+
+    for (int i = 0; i < diags->list.len; i++)
+        wrong += diags->list.data[i].code == TW0733;
+    if (!wrong)
+        return;
+    for (int i = 0; i < diags->list.len; i++)
+        if (diags->list.data[i].code != TW0442)
+            diags->list.data[kept++] = diags->list.data[i];
+    diags->list.len = kept;
+}
+
 /* What was not understood leaves holes, of which the checker would complain a
  * second time. */
 static bool check_once(Chain *chain, const Source *source, const Program *program, bool fragment)
@@ -844,5 +859,6 @@ bool chain_check(Chain *chain, const Source *source, bool fragment)
     tidy(chain, program);
     right = check_once(chain, source, program, fragment);
     suggest_all(chain, source, program, check_again, fragment);
+    drop_unused(chain->diags);
     return right;
 }

@@ -96,11 +96,27 @@ static bool try_without(Suggester *s, const Block *block, const Stmt *multiply)
     return n > 1 && suggest_edits(s, edits, n, label);
 }
 
+/* `with L and M`: the maximum stands first. */
+static bool try_exchanged_state(Suggester *s)
+{
+    Stmt *changed;
+
+    if (!s->stmt || s->stmt->n_with != 2)
+        return false;
+    changed = suggest_like(s, s->stmt);
+    changed->with = arena_array(s->arena, Expr *, 2);
+    changed->with[0] = s->stmt->with[1];
+    changed->with[1] = s->stmt->with[0];
+    return suggest_stmt(s, s->stmt, changed, "the maximum first");
+}
+
 bool propose_rescale(Suggester *s)
 {
     const Stmt *loop = loop_round(s);
     const char *acc = s->stmt ? result_of(s->stmt) : NULL;
 
+    if (try_exchanged_state(s))
+        return true;
     if (!loop || !acc)
         return false;
     if (try_exchanged(s, &loop->body))
@@ -234,12 +250,29 @@ bool propose_state(Suggester *s)
 /* ---- the sum ------------------------------------------------------------------------------------- */
 
 /* A sum that nothing uses: what was accumulated is divided by it, behind the loop. */
+/* `Divide O, M` where M is the maximum: the sum is the divisor. */
+static bool try_divisor(Suggester *s, const Block *block, const Stmt *softmax)
+{
+    for (int i = 0; i < block->len; i++) {
+        const Stmt *stmt = block->data[i];
+        if (stmt->kind == STMT_COMPUTE && stmt->op_known && stmt->op == OP_DIVIDE && stmt->n_args == 2 &&
+            stmt->span.start > softmax->span.start && softmax->with[0]->kind == EXPR_NAME &&
+            expr_is_name(stmt->args[1], softmax->with[0]->name) &&
+            suggest_edit(s, stmt->args[1]->span, softmax->with[1]->name, "divide by the sum"))
+            return true;
+    }
+    return false;
+}
+
 bool propose_quotient(Suggester *s)
 {
     const Stmt *loop = loop_round(s), *softmax = s->stmt;
     const char *sum = softmax && softmax->n_with == 2 && softmax->with[1]->kind == EXPR_NAME ? softmax->with[1]->name
                                                                                             : NULL;
     int end = loop ? suggest_end(s, loop) : -1;
+
+    if (sum && s->unit && try_divisor(s, &s->unit->body, softmax))
+        return true;
 
     for (int i = 0; sum && end >= 0 && i < loop->body.len; i++) {
         const Stmt *stmt = loop->body.data[i];

@@ -9,6 +9,7 @@
 
 #include "chain/chain.h"
 #include "check/check.h"
+#include "lower/lower.h"
 #include "reason/reason.h"
 
 static bool wants_a_size(DiagCode code)
@@ -32,7 +33,7 @@ static bool said(const Diags *diags, const Diag *diag)
 /* Warnings of what a sketch says, not of the sizes and storage that were worked out. */
 static bool warns_of_flow(DiagCode code)
 {
-    return code == TW0442 || code == TW0445;
+    return code == TW0424 || code == TW0442 || code == TW0445 || code == TW0448 || code == TW0449;
 }
 
 /* Edits are left out: they would be of the code. */
@@ -44,10 +45,27 @@ static void say(Diags *diags, const Diags *of_code)
 
         if (!counts || from->span.end <= from->span.start || said(diags, from))
             continue;
-        Diag *to = diag_add(diags, from->code, from->span, "%s", from->message);
-        to->note = from->note;
+        bool place = from->code == TW0424; /* said in the code's names */
+        Diag *to = diag_add(diags, from->code, from->span, "%s",
+                            place ? "row() and col() are places in a tile, which begins elsewhere in each block or turn" : from->message);
+        to->note = place ? "the place along a dimension is that of an Index: `Index i over DIM`, and i" : from->note;
         if (!to->note && from->fix.text && strncmp(from->fix.text, "Compute ", 8) == 0) /* a line of the sketch as well */
             diag_note(diags, to, "before the loop: `%.*s`", (int)strcspn(from->fix.text, "\n"), from->fix.text);
+    }
+}
+
+/* Sums in units of different maxima show when code is lowered; what else does follows from sizes. */
+static void lower_for_units(Arena *arena, Syms *syms, const Program *code, Settings *settings, Diags *diags)
+{
+    Diags *own = diags_new(arena, diags->source);
+
+    lower(arena, syms, aff_ctx_new(arena), code, settings, own);
+    for (int i = 0; i < own->list.len; i++) {
+        const Diag *from = &own->list.data[i];
+        if (from->code == TW0733 || from->code == TW0449) {
+            Diag *to = diag_add(diags, from->code, from->span, "%s", from->message);
+            to->note = from->note;
+        }
     }
 }
 
@@ -59,8 +77,8 @@ bool sketch_check_code(Arena *arena, Syms *syms, const Program *sketch, const Ta
     CheckOptions checking = {.target = target, .settings = settings};
     int before = diags->errors;
 
-    if (result)
-        check_program(arena, syms, result->code, &checking, quiet);
+    if (result && check_program(arena, syms, result->code, &checking, quiet))
+        lower_for_units(arena, syms, result->code, settings, quiet);
     say(diags, quiet);
     return diags->errors == before;
 }

@@ -65,12 +65,24 @@ static void use_clauses(const Live *l, const Stmt *s)
         use(l, s->coords[i].value);
 }
 
+/* Of a sum that nothing uses it was said: that is why what starts it is not used either. */
+static bool says_unused(const Live *l, const char *name)
+{
+    for (int i = 0; i < l->c->late->list.len; i++) {
+        const Diag *d = &l->c->late->list.data[i];
+        size_t len = strlen(name);
+        if (d->code == TW0442 && strncmp(d->message + 1, name, len) == 0 && strncmp(d->message + 1 + len, "' is summed up", 14) == 0)
+            return true;
+    }
+    return false;
+}
+
 static void say_unused(Live *l, const Stmt *s, const char *name, const char *verb)
 {
     const bool *place = l->lost ? place_used(l, name, SPACE_REGISTER) : NULL;
     if (place && l->lost[place - l->used])
         l->losing = name;
-    if (l->quiet)
+    if (l->quiet || says_unused(l, name))
         return;
     Diag *d = diag_add(l->c->late, TW0442, s->span, "'%s' is %s here and not used after that", name, verb);
     if (s->n_with == 0) /* a softmax gives more than its sum */

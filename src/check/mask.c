@@ -138,8 +138,73 @@ static bool keeps_rest(Checker *c, const Aff *condition, const Tile *tile)
     return !aff_is_poison(a) && !aff_never(c->aff, a) && holds_somewhere(c, a);
 }
 
+/* ---- conditions that are the same everywhere --------------------------------------------------- */
+
+/* A name or a call that has another value for another element, tile or block; sizes have one for all. */
+static bool varies(const Checker *c, const Expr *e)
+{
+    if (!e)
+        return false;
+    if (e->kind == EXPR_NAME) {
+        const EvalName *name = eval_find(&c->env, e->name);
+        return !name || !name->aff || !check_is_size(c, e->name);
+    }
+    if (e->kind == EXPR_CALL && (text_equal_nocase(e->name, "row") || text_equal_nocase(e->name, "col")))
+        return true;
+    if (e->kind == EXPR_INDEX || e->kind == EXPR_WORDS || e->kind == EXPR_ELLIPSIS)
+        return true;
+    for (int i = 0; i < e->n_args; i++)
+        if (varies(c, e->args[i]))
+            return true;
+    return varies(c, e->a) || varies(c, e->b);
+}
+
+/* A size that stands in the condition, where a place was meant. */
+static const Expr *some_size(const Checker *c, const Expr *e)
+{
+    const Expr *found;
+    if (!e || (e->kind == EXPR_NAME && check_is_size(c, e->name)))
+        return e;
+    found = some_size(c, e->a);
+    return found ? found : some_size(c, e->b);
+}
+
+static void check_varies(Checker *c, const Expr *e)
+{
+    const Expr *size = varies(c, e) ? NULL : some_size(c, e);
+    if (!size)
+        return;
+    Diag *d = diag_add(c->late, TW0249, e->span, "the condition is the same for all elements: %s is the size of the dimension", size->name);
+    diag_note(c->late, d, "the place along it is that of an Index: `Index i over %s`, and i in place of %s; in code row() and col(), "
+              "from where the tile begins", size->name, size->name);
+}
+
+/* A counter of tiles whose size a sketch does not know, beside places of elements. */
+static void check_counters(Checker *c, const Expr *e, const Tile *tile)
+{
+    if (e->kind == EXPR_BINARY && (e->op == EO_AND || e->op == EO_OR)) {
+        check_counters(c, e->a, tile);
+        check_counters(c, e->b, tile);
+        return;
+    }
+    for (int i = 0; i < c->n_loops && e->kind == EXPR_BINARY; i++) {
+        const Stmt *loop = c->loops[i].stmt;
+        bool tiled = loop->over && ((tile->cols.axis && strcmp(tile->cols.axis, loop->over) == 0) ||
+                                    (tile->rows.axis && strcmp(tile->rows.axis, loop->over) == 0));
+        bool number = e->a->kind == EXPR_INT || e->b->kind == EXPR_INT;
+        if (!tiled || number || !(expr_is_name(e->a, loop->name) || expr_is_name(e->b, loop->name)))
+            continue;
+        Diag *d = diag_add(c->late, TW0424, e->span, "'%s' counts tiles along '%s', of which a sketch knows no size", loop->name, loop->over);
+        diag_note(c->late, d, "the place of an element is that of an Index: `Index at over %s`, and at in place of %s", loop->over, loop->name);
+    }
+}
+
 bool mask_check(Checker *c, const Stmt *s, const Operand *x)
 {
+    if (s->where->kind != EXPR_WORDS && (!c->loose || c->sketch))
+        check_varies(c, s->where);
+    if (c->sketch)
+        check_counters(c, s->where, &x->tile);
     const Aff *cond = c->loose || c->path.n_arms ? NULL : eval_aff(&c->env, s->where, NULL);
     const AffSym *sym;
     if (!cond || !check_condition(c, s->where))

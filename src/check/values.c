@@ -41,6 +41,17 @@ static bool is_refused(const Checker *c, const char *name)
     return false;
 }
 
+bool check_is_size(const Checker *c, const char *name)
+{
+    for (int i = 0; i < c->tensors.len; i++) {
+        const Place *p = &c->tensors.data[i]->places[SPACE_GLOBAL];
+        for (int k = 0; p->exists && k < p->rank; k++)
+            if (p->dims[k].axis && strcmp(p->dims[k].axis, name) == 0)
+                return true;
+    }
+    return false;
+}
+
 bool values_refused(const Checker *c, const Expr *e)
 {
     for (int i = 0; i < c->refused.len; i++)

@@ -167,6 +167,8 @@ void values_start(Checker *c);
 /* The declarations before the first statement that does something. */
 int values_declare(Checker *c, const Block *body);
 void values_assign(Checker *c, const Stmt *s);
+/* The name of a dimension of an Input or an Output. */
+bool check_is_size(const Checker *c, const char *name);
 /* A number that values_declare left for later. */
 bool values_late(const Checker *c, const Stmt *s);
 /* The expression is made of a number that was refused as a size. */

@@ -75,6 +75,8 @@ typedef struct Lineage {
 /* One online softmax: its state before and after, and its factor. */
 typedef struct SoftmaxStep {
     const TileValue *before, *after;
+    const TileValue *sum; /* before */
+    Span loc;
     TileValue *alpha;
     const struct LowerLoop *loop;
 } SoftmaxStep;

@@ -12,6 +12,8 @@
  * units of the maximum that the loop carries; that it is so at the loop's end is
  * checked there. docs/language.md has the rules, case by case.
  */
+#include <math.h>
+
 #include "lower/state.h"
 
 /* ---- what is known ------------------------------------------------------------------------ */
@@ -124,6 +126,13 @@ static void fail(Lower *lo, Span span, const TileValue *v, const char *what)
 
 /* ---- steps ------------------------------------------------------------------------------------ */
 
+/* A sum that begins as a maximum does would stay infinite. */
+static void starts_as_sum(Lower *lo, const TileValue *sum, const TileValue *first, Span loc)
+{
+    if (first->def && first->def->kind == TILE_FILL && !first->def->param && first->def->number == -HUGE_VAL)
+        fail(lo, loc, sum, "is the softmax's sum and starts at -inf: `with M and L` names the maximum first");
+}
+
 void lo_unit_step(Lower *lo, const TileOp *softmax)
 {
     TileValue *alpha = softmax->results[3];
@@ -132,7 +141,9 @@ void lo_unit_step(Lower *lo, const TileOp *softmax)
     lo_lineage(lo, softmax->results[0])->unit = after;
     lo_lineage(lo, softmax->results[2])->unit = after;
     vec_push(lo->arena, &lo->steps,
-             (SoftmaxStep){.before = lo_without_zero(softmax->args[1]), .after = after, .alpha = alpha, .loop = lo->loop});
+             (SoftmaxStep){.before = lo_without_zero(softmax->args[1]), .after = after, .sum = softmax->args[2], .loc = softmax->loc,
+                           .alpha = alpha, .loop = lo->loop});
+    starts_as_sum(lo, softmax->args[2], softmax->args[2], softmax->loc);
 }
 
 /* ---- accumulation --------------------------------------------------------------------------------- */
@@ -404,6 +415,10 @@ void lo_unit_loop(Lower *lo, const TileOp *loop, const LowerLoop *at, Span span)
 {
     const TileBlock *body = loop->regions[0];
     const TileOp *yield = yield_of(body);
+    for (int i = 0; i < lo->steps.len; i++)
+        for (int k = 0; k < loop->n_results; k++)
+            if (lo->steps.data[i].sum == body->params.data[k])
+                starts_as_sum(lo, body->params.data[k], loop->args[k], lo->steps.data[i].loc);
     for (int i = 0; i < loop->n_results; i++) {
         const TileValue *v = yield->args[i];
         const Lineage l = *lo_lineage(lo, v);

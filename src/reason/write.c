@@ -111,8 +111,10 @@ static const char *add_bound(Writer *w, const char *name, bool along_rows, doubl
 
     w->added->bounds++;
     if (mask) {
+        Span span = mask->where->span;
         mask->where = expr_binary(w->plan->arena, EO_AND, mask->where,
                                   plan_bound(w->plan, tile, extent, along_rows));
+        mask->where->span = span; /* what the sketch says */
     } else {
         mask = put_compute(w, OP_MASK, name);
         mask->where = plan_bound(w->plan, tile, extent, along_rows);

@@ -189,7 +189,12 @@ static void iteration(Emitter *e, const TileOp *op, const char *number)
     e->turn = number;
     e->turn_level = em_level(e);
     int floor = e->floor;
-    if (makes_places_late(e, op)) e->floor = em_level(e);
+    const char **maps = e->maps;
+    bool late = makes_places_late(e, op);
+    if (late) {
+        e->floor = em_level(e);
+        e->maps = tm_maps_here(e); /* what is made here is not known behind, where no turn may have been */
+    }
     e->loops++;
     if (op->unroll <= 1) rv_vote_ahead(e, op->regions[0]);
     kn_block(e, op->regions[0]);
@@ -198,6 +203,7 @@ static void iteration(Emitter *e, const TileOp *op, const char *number)
     e->turn_level = turn_level;
     e->room = room;
     e->floor = floor;
+    if (late) e->maps = maps;
     em_close(e);
 }
 

@@ -68,6 +68,7 @@ void rg_settle(Emitter *e);
 void tm_copy(Emitter *e, const TileOp *op);
 void tm_store(Emitter *e, const TileOp *op);
 void tm_prefetch(Emitter *e);
+const char **tm_maps_here(Emitter *e); /* a copy of the addresses that are known, for a scope that keeps what it adds */
 
 /* wgmma.c */
 void wg_issue(Emitter *e, const TileOp *op);

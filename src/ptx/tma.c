@@ -48,6 +48,13 @@ static const char *coordinates(Emitter *e, const RowPlace *place, int column)
     return str_text(&list);
 }
 
+const char **tm_maps_here(Emitter *e)
+{
+    const char **maps = arena_array(e->arena, const char *, e->abi->maps.len + 1);
+    for (int i = 0; e->maps && i < e->abi->maps.len; i++) maps[i] = e->maps[i];
+    return maps;
+}
+
 /* The map's address, made once in a role. */
 static const char *map_address(Emitter *e, int map)
 {

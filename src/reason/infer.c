@@ -442,9 +442,14 @@ static void infer_gemm(Plan *plan, const Stmt *s)
     if (b->computed)
         note_operand(plan, b, a);
     bool ta = plan_transposed(s->args[0]), tb = plan_transposed(s->args[1]);
-    const Extent *k = ta ? a->row : a->col;
+    const Extent *k = ta ? a->row : a->col, *k_b = tb ? b->col : b->row, *m = ta ? a->col : a->row;
     if (k)
         ((Extent *)k)->contracted = true;
+    if ((m && m->kind == EXT_ONE) || (k && k_b && (k->kind == EXT_ONE) != (k_b->kind == EXT_ONE))) {
+        plan_fail(plan, TW0604, s->span, "%s has one element where the product wants as many as %s", a->name,
+                  m && m->kind == EXT_ONE ? "tensor cores take" : b->name);
+        return;
+    }
     infer_result(plan, s, ta ? a->col : a->row, tb ? b->row : b->col);
 }
 

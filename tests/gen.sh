@@ -241,6 +241,7 @@ try ../tests/gen/named_coordinates --bind M=3 --bind N=8 --bind K=5
 try ../tests/gen/six_at_once --target sm_90a --bind M=100 --bind B=7
 try ../tests/gen/one_turn_and_more --set M=33 --target sm_90a --data small --bind N=24
 try ../tests/gen/outer_of_columns --set M=12 --set N=24 --target sm_90a --bind B=2
+try ../tests/gen/squares_of_three --set M=33 --set N=8
 try ../tests/gen/many_inputs --dtype fp16 --target sm_75 --bind M=5 --bind N=70
 try ../tests/gen/many_inputs --target sm_89 --bind M=5 --bind N=333
 

@@ -336,12 +336,9 @@ static Expr *workspace_dim(const Flow *flow, const DefValue *value, int d)
 
     if (last_two && flow_has_alias(flow, value, d == value->rank - 2))
         return expr_name(flow->arena, flow->cols->dim.name);
-    const char *name = last_two ? flow_name_along(flow, value, value->dims[d], d == value->rank - 2) : NULL;
-    if (name)
-        return expr_name(flow->arena, name);
-    if (!last_two && !value->dims[d].name)
-        return flow_size_expr(flow, value->dims[d]); /* not a name that rows or columns of that number have */
-    return last_two && flow_is_one(value->dims[d]) ? expr_int(flow->arena, 1) : flow_dim_expr(flow, value->dims[d]);
+    const char *name = last_two ? flow_name_along(flow, value, value->dims[d], d == value->rank - 2) : value->dims[d].name;
+
+    return name ? expr_name(flow->arena, name) : flow_size_expr(flow, value->dims[d]); /* which others may have a name for */
 }
 
 /* What an earlier kernel left, and what this one leaves to later ones. */

@@ -442,12 +442,13 @@ static void infer_gemm(Plan *plan, const Stmt *s)
     if (b->computed)
         note_operand(plan, b, a);
     bool ta = plan_transposed(s->args[0]), tb = plan_transposed(s->args[1]);
-    const Extent *k = ta ? a->row : a->col, *k_b = tb ? b->col : b->row, *m = ta ? a->col : a->row;
+    const Extent *k = ta ? a->row : a->col, *k_b = tb ? b->col : b->row, *m = ta ? a->col : a->row, *n = tb ? b->row : b->col;
+    bool few = (m && m->kind == EXT_ONE) || (n && n->kind == EXT_ONE);
     if (k)
         ((Extent *)k)->contracted = true;
-    if ((m && m->kind == EXT_ONE) || (k && k_b && (k->kind == EXT_ONE) != (k_b->kind == EXT_ONE))) {
-        plan_fail(plan, TW0604, s->span, "%s has one element where the product wants as many as %s", a->name,
-                  m && m->kind == EXT_ONE ? "tensor cores take" : b->name);
+    if (few || (k && k_b && (k->kind == EXT_ONE) != (k_b->kind == EXT_ONE))) {
+        plan_fail(plan, TW0604, s->span, "%s has one element where the product wants as many as %s",
+                  m && m->kind != EXT_ONE && few ? b->name : a->name, few ? "tensor cores take" : b->name);
         return;
     }
     infer_result(plan, s, ta ? a->col : a->row, tb ? b->row : b->col);

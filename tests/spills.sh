@@ -43,6 +43,8 @@ whole two_adapters sm_90a --set r=16 --set K=64 --set N=96 # a comparison a row 
 for target in sm_80 sm_90a; do
     whole mask_by_bits $target --set D=128 # quotients of elements
 done
+whole mask_by_bits sm_75 --dtype fp16 --set D=64 # the same beside a product that goes on
+whole mask_by_bits sm_86 --set D=128 # the same for any alignment
 whole counts_of_pairs sm_90a # rows of numbers beside operands that are prepared
 for target in sm_75 sm_80 sm_89; do
     whole many_inputs $target --dtype fp16 # tiles that go straight to registers

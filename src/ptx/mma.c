@@ -518,6 +518,23 @@ static void part_from_last(Emitter *e, const Gemm *g)
     else if (last && waits_for_last(g, last)) em(e, "bar.warp.sync -1;");
 }
 
+/* Arithmetic in many steps, which needs no product: quotients of elements, and, where registers are scarce, elements
+ * that are looked up. */
+static bool is_long(const Emitter *e, const TileOp *op)
+{
+    bool quotient = op->kind == TILE_ELEMENT && op->op == OP_CEIL_DIVIDE, looked_up = op->kind == TILE_GATHER && e->room == ROOM_SCARCE;
+    return (quotient || looked_up) && op->results[0]->type.rows > 1 && op->results[0]->type.cols > 1;
+}
+
+/* Whether ptxas would begin with that while this product is under way. */
+static bool parts_from_next(const Emitter *e, const TileOp *op)
+{
+    if (e->role || !e->turn || op->n_args == 3) return false;
+    for (int i = e->at + 1; i < e->block->ops.len && e->block->ops.data[i]->kind != TILE_GEMM; i++)
+        if (is_long(e, e->block->ops.data[i])) return true;
+    return false;
+}
+
 void mm_gemm(Emitter *e, const TileOp *op)
 {
     Gemm g = {.op = op};
@@ -534,4 +551,5 @@ void mm_gemm(Emitter *e, const TileOp *op)
         load_unit(e, &g, u + LOOKAHEAD);
         multiply_unit(e, &g, u);
     }
+    if (parts_from_next(e, op)) keep_apart(e);
 }

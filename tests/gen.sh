@@ -242,6 +242,11 @@ try ../tests/gen/six_at_once --target sm_90a --bind M=100 --bind B=7
 try ../tests/gen/one_turn_and_more --set M=33 --target sm_90a --data small --bind N=24
 try ../tests/gen/outer_of_columns --set M=12 --set N=24 --target sm_90a --bind B=2
 try ../tests/gen/squares_of_three --set M=33 --set N=8
+for t in "sm_75 --dtype fp16" sm_80 sm_90a; do
+    # shellcheck disable=SC2086 # a target and its type
+    try ../tests/gen/masks_of_integers --target $t --bind M=21 --bind N=40
+done
+try ../tests/gen/tables_of_tables --bind B=2 --bind M=12 --bind N=24
 try ../tests/gen/many_inputs --dtype fp16 --target sm_75 --bind M=5 --bind N=70
 try ../tests/gen/many_inputs --target sm_89 --bind M=5 --bind N=333
 

@@ -364,11 +364,11 @@ static void add_read(Speller *s, DefOp *op, DefRead read)
 static void define(Speller *s, DefValue *result, DefValue *x, const Expr *as)
 {
     DefOp *op = add_op(s, OP_DEFINE, result);
-    bool through = x->op && x->op->op == OP_DEFINE;
 
     op->where = as;
     add_read(s, op, (DefRead){x->name, x});
-    for (int k = 0; through && op->reads.len == 0 && k < x->op->reads.len; k++)
+    bool through = op->reads.len == 0 && x->op && x->op->op == OP_DEFINE;
+    for (int k = 0; through && k < x->op->reads.len; k++)
         add_read(s, op, x->op->reads.data[k]);
 }
 

@@ -503,10 +503,20 @@ static const Expr *not_varying(Lower *lo, const Expr *e)
     return a && b ? expr_binary(lo->arena, EO_AND, (Expr *)a, (Expr *)b) : a ? a : b;
 }
 
+/* In fp32, where its type does not hold the number: bytes have no -1e9, those of integers no -1. */
+static TileValue *holding(Lower *lo, TileValue *x, double number)
+{
+    if (dtype_round(x->type.dtype, number) == number) return x;
+    TileType type = x->type;
+    type.dtype = DT_F32;
+    return rw_insert(&lo->rw, TILE_CAST, 1, &x, 1, &type)->results[0];
+}
+
 TileValue *lo_mask(Lower *lo, const Expr *e, TileValue *x, double otherwise)
 {
     Frame frame = lo_frame_of(lo, x);
     const Lineage lineage = *lo_lineage(lo, x);
+    x = holding(lo, x, otherwise);
     lo_enter_frame(lo, &frame, e);
     const Expr *plain = not_varying(lo, e);
     const Aff *cond = plain ? eval_aff(&lo->env, plain, lo->diags) : NULL;

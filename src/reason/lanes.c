@@ -9,20 +9,39 @@
 
 enum { STRIP = 8 }; /* rows that a bulk copy brings at least */
 
-/* Whether rows of a tile that follow one another lie so, eight at least, where coordinates say of each where it lies. */
-static bool keeps_strips(Plan *plan, const Expr *e)
+static bool is_of_strips(Plan *plan, const Expr *divisor)
 {
     double parts;
 
+    return eval_float(&plan->env, divisor, &parts) && (int64_t)parts % STRIP == 0;
+}
+
+/* Whether all rows of a strip give one number. */
+static bool is_even(Plan *plan, const Expr *e)
+{
     if (!e || !expr_mentions(e, "row"))
         return true;
+    if (e->kind == EXPR_BINARY && e->op == EO_IDIV && is_of_strips(plan, e->b))
+        return true;
+    for (int i = 0; i < e->n_args; i++)
+        if (!is_even(plan, e->args[i]))
+            return false;
+    return !expr_is_name(e, "row") && is_even(plan, e->a) && is_even(plan, e->b);
+}
+
+/* Whether rows of a tile that follow one another lie so, eight at least, where coordinates say of each where it lies:
+ * elements of a tensor lie anywhere. */
+static bool keeps_strips(Plan *plan, const Expr *e)
+{
+    if (!e || !expr_mentions(e, "row"))
+        return true;
+    if (e->kind == EXPR_INDEX)
+        return is_even(plan, e);
     for (int i = 0; i < e->n_args; i++)
         if (!keeps_strips(plan, e->args[i]))
             return false;
     bool cut = e->kind == EXPR_BINARY && (e->op == EO_IDIV || e->op == EO_MOD);
-    if (cut && (!eval_float(&plan->env, e->b, &parts) || (int64_t)parts % STRIP != 0))
-        return false;
-    return keeps_strips(plan, e->a) && keeps_strips(plan, e->b);
+    return (!cut || is_of_strips(plan, e->b)) && keeps_strips(plan, e->a) && keeps_strips(plan, e->b);
 }
 
 static bool keeps_rows(Plan *plan, const Stmt *copy)

@@ -248,6 +248,10 @@ for t in "sm_75 --dtype fp16" sm_80 sm_90a; do
     try ../tests/gen/masks_of_integers --target $t --bind M=21 --bind N=40
 done
 try ../tests/gen/tables_of_tables --bind B=2 --bind M=12 --bind N=24
+for n in 1 4; do
+    try ../tests/gen/entries_as_numbers --set n=$n --set heads=8 --set kvh=2 --bind b=2 --bind m=70
+done
+try ../tests/gen/entries_beside_columns --set M=12 --set N=8 --set B=2 --target sm_90a --bind A=3
 try ../tests/gen/many_inputs --dtype fp16 --target sm_75 --bind M=5 --bind N=70
 try ../tests/gen/many_inputs --target sm_89 --bind M=5 --bind N=333
 

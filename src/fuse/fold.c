@@ -84,6 +84,18 @@ static bool is_said(const Stmt *s, const Stmt *tensor, int d)
     return !shaped && d >= tensor->n_shape - 2;
 }
 
+/* Whether blocks are spread over the columns of what is written by that name. */
+static bool is_columns(const Fold *f, const char *name)
+{
+    for (int i = 0; i < f->unit->body.len; i++) {
+        const Stmt *s = f->unit->body.data[i];
+
+        if (s->kind == STMT_OUTPUT && s->n_shape > 0 && expr_is_name(s->shape[s->n_shape - 1], name))
+            return true;
+    }
+    return false;
+}
+
 /* The leading dimension of a tensor that stands where the entries do in the grid, as the reasoner will
  * find it: behind as many others from the right. -1: there is none. */
 static int dim_at_entries(const Fold *f, const Stmt *s, const Stmt *tensor)
@@ -91,7 +103,7 @@ static int dim_at_entries(const Fold *f, const Stmt *s, const Stmt *tensor)
     int back = 0;
 
     for (int i = 1; strcmp(f->grid->coords[i].name, f->entries) != 0; i++)
-        back++;
+        back += !is_columns(f, f->grid->coords[i].name);
     for (int d = tensor->n_shape - 1; d >= 0; d--)
         if (!is_said(s, tensor, d) && back-- == 0)
             return in_grid(f, tensor->shape[d]) ? -1 : d;
@@ -331,11 +343,12 @@ static void fold_copy(Fold *f, Stmt *s)
     for (int i = 0; i < s->n_coords; i++)
         f->fails |= is_of_rows(f, s->coords[i].value, 0);
     f->fails |= is_of_rows(f, s->where, 0);
-    if (entries < 0 && rows < 0) {
+    if (entries < 0) { /* it may have some under another name, which are to be the same for all of a group */
         int d = tensor ? dim_at_entries(f, s, tensor) : -1;
 
         f->fails |= d >= 0 && (known_size(f, tensor->shape[d]) <= 0 || f->shared % known_size(f, tensor->shape[d]) != 0);
-        return;
+        if (rows < 0)
+            return;
     }
     int64_t others = rows < 0 && last > 0 ? known_size(f, tensor->shape[last - 1]) : 1; /* rows that are broadcast */
     f->fails |= s->n_coords > 0 || s->where || entries == last || rows == last || others != 1;

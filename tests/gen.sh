@@ -252,6 +252,9 @@ for n in 1 4; do
     try ../tests/gen/entries_as_numbers --set n=$n --set heads=8 --set kvh=2 --bind b=2 --bind m=70
 done
 try ../tests/gen/entries_beside_columns --set M=12 --set N=8 --set B=2 --target sm_90a --bind A=3
+try ../tests/gen/columns_of_integers --set N=40 --set A=2 --bind M=5
+try ../tests/gen/columns_of_integers --set N=40 --set A=2 --bind M=5 --dtype fp16 --target sm_75
+try ../tests/gen/rows_looked_up --set N=8 --set A=1 --bind M=33
 try ../tests/gen/many_inputs --dtype fp16 --target sm_75 --bind M=5 --bind N=70
 try ../tests/gen/many_inputs --target sm_89 --bind M=5 --bind N=333
 

@@ -103,6 +103,7 @@ bool rows_layout(const TileKernel *kernel, Layout *layout)
     Shapes shapes = {0};
     if (!rows_without_fragments(kernel) || block_wants(kernel->body, uses_shared)) return false;
     find_shapes(kernel->body, &shapes);
+    if (shapes.bytes == 0 && warps_n > 1) shapes.bytes = sizeof(float); /* rows that are read one by one, and shared */
     if (kernel->warps % warps_n != 0 || shapes.bytes == 0 || shapes.bytes > 4) return false;
     for (int k = WIDEST / shapes.bytes; k >= 2; k /= 2)
         for (int lanes = LANES; lanes >= 1; lanes /= 2) {

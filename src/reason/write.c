@@ -126,6 +126,8 @@ static const char *add_bound(Writer *w, const char *name, bool along_rows, doubl
             mask->args[0] = expr_space(w->plan->arena, mask->args[0], SPACE_REGISTER);
         if (tile->shared && tile->loaded) {
             tile = duplicate(w, tile, "_live");
+            if (dtype_round(tile->reg_dtype, otherwise) != otherwise)
+                tile->reg_dtype = DT_F32; /* integers have no infinity */
             mask->result = RESULT_GET;
             mask->dest = name_expr(w, tile->name);
         } else if (tile->loaded) {

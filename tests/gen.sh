@@ -223,8 +223,8 @@ for t in sm_80 sm_90a; do
     try ../tests/gen/counts_of_pairs --target $t --bind n=300 --bind C=9
 done
 try ../tests/gen/places_regrouped --bind heads=3 --bind n=4 --bind m=5
-for n in 24 128; do
-    try ../tests/gen/columns_then_rows --set M=12 --set N=$n --bind B=3
+for cols in 24 128; do
+    try ../tests/gen/columns_then_rows --set M=12 --set N=$cols --bind B=3
 done
 try ../tests/gen/columns_then_rows --target sm_90a --set M=70 --set N=32 --bind B=3
 try ../tests/gen/sizes_of_no_tensor --set A=2 --bind M=12 --bind N=40
@@ -248,8 +248,8 @@ for t in "sm_75 --dtype fp16" sm_80 sm_90a; do
     try ../tests/gen/masks_of_integers --target $t --bind M=21 --bind N=40
 done
 try ../tests/gen/tables_of_tables --bind B=2 --bind M=12 --bind N=24
-for n in 1 4; do
-    try ../tests/gen/entries_as_numbers --set n=$n --set heads=8 --set kvh=2 --bind b=2 --bind m=70
+for len in 1 4; do
+    try ../tests/gen/entries_as_numbers --set n=$len --set heads=8 --set kvh=2 --bind b=2 --bind m=70
 done
 try ../tests/gen/entries_beside_columns --set M=12 --set N=8 --set B=2 --target sm_90a --bind A=3
 try ../tests/gen/columns_of_integers --set N=40 --set A=2 --bind M=5

@@ -299,8 +299,57 @@ static void note_stage(void *user, const Stmt *stmt)
 }
 
 /* Read the stage that some Copy fills. */
+static const Expr *stage_read(const Expr *e)
+{
+    while (e->kind == EXPR_TRANSPOSE || e->kind == EXPR_SPACE)
+        e = e->a;
+    return e->kind == EXPR_INDEX && e->a && e->a->kind == EXPR_NAME && e->n_args == 1 ? e : NULL;
+}
+
+typedef struct StageCopies {
+    Arena *arena;
+    VEC(const Stmt *) list;
+} StageCopies;
+
+static void note_stage_copy(void *user, const Stmt *s)
+{
+    StageCopies *copies = user;
+
+    if (s->kind == STMT_COPY && s->stage)
+        vec_push(copies->arena, &copies->list, s);
+}
+
+/* What another operand reads, or another Copy fills, at the same time. */
+static bool try_other_stage(Suggester *s, const Expr *read)
+{
+    StageCopies copies = {.arena = s->arena};
+
+    for (int i = 0; i < s->stmt->n_args; i++) {
+        const Expr *other = stage_read(s->stmt->args[i]);
+        if (other && other != read && !expr_equal(other->args[0], read->args[0]) &&
+            suggest_edit(s, read->args[0]->span, expr_text(s, other->args[0]), "the stage that the other operand has"))
+            return true;
+    }
+    suggest_each(&s->unit->body, note_stage_copy, &copies);
+    for (int i = 0; i < copies.list.len; i++)
+        for (int k = 0; k < copies.list.len; k++) {
+            const Stmt *copy = copies.list.data[i], *other = copies.list.data[k];
+            if (strcmp(copy_tile(copy), read->a->name) == 0 && strcmp(copy_tile(other), read->a->name) != 0 &&
+                !expr_equal(copy->stage, other->stage) &&
+                suggest_edit(s, copy->stage->span, expr_text(s, other->stage), "the stage that the other Copy fills"))
+                return true;
+        }
+    return false;
+}
+
 bool propose_stage(Suggester *s)
 {
+    for (int i = 0; s->stmt && s->unit && s->stmt->kind == STMT_COMPUTE && i < s->stmt->n_args; i++) {
+        const Expr *read = stage_read(s->stmt->args[i]);
+        if (read && try_other_stage(s, read))
+            return true;
+    }
+
     for (int i = 0; s->stmt && s->stmt->kind == STMT_COMPUTE && i < s->stmt->n_args; i++) {
         const Expr *e = s->stmt->args[i];
         Stages stages = {.arena = s->arena};
@@ -739,4 +788,98 @@ bool propose_grid(Suggester *s)
         output = cuts.tensors.data[i]->kind == STMT_OUTPUT ? cuts.tensors.data[i] : NULL;
     return output && is_sketch(&cuts) &&
            (try_grid(s, &cuts, output, output->n_shape - 2) || try_grid(s, &cuts, output, output->n_shape - 1));
+}
+
+/* ---- loops, spaces, allocations ------------------------------------------------------------------------------------ */
+
+/* `for j = 1:n` leaves out the first tile. */
+bool propose_first(Suggester *s)
+{
+    for (int i = s->depth - 1; i >= 0; i--) {
+        const Expr *lo = s->path[i]->kind == STMT_FOR ? s->path[i]->lo : NULL;
+        if (lo && lo->kind == EXPR_INT && lo->i > 0 && suggest_edit(s, lo->span, "0", "begin with the first"))
+            return true;
+    }
+    return false;
+}
+
+/* A Copy from or to another memory space than the one where the tile is. */
+bool propose_space(Suggester *s)
+{
+    Space near[] = {SPACE_REGISTER, SPACE_SHARED};
+
+    for (int i = 0; s->stmt && s->stmt->kind == STMT_COPY && i < (int)TW_COUNT(near); i++)
+        for (int from = 0; from < 2; from++) {
+            Stmt *changed = suggest_like(s, s->stmt);
+            Space *space = from ? &changed->space : &changed->to_space;
+            if (*space == SPACE_GLOBAL || *space == near[i])
+                continue;
+            *space = near[i];
+            if (changed->space != changed->to_space && suggest_stmt(s, s->stmt, changed, "where the tile is"))
+                return true;
+        }
+    return false;
+}
+
+static bool try_allocation(Suggester *s, const char *name, const Stmt *like, bool column)
+{
+    Stmt *made = suggest_like(s, like);
+
+    made->name = name;
+    if (column) {
+        made->shape = arena_array(s->arena, Expr *, 2);
+        made->shape[0] = like->shape[0];
+        made->shape[1] = expr_int(s->arena, 1);
+        made->n_shape = 2;
+    }
+    made->has_dtype = true;
+    made->dtype = DT_F32;
+    return suggest_edit(s, suggest_before(s, s->path[0]), line(s, s->path[0], suggest_text(s, made)), "allocate it");
+}
+
+/* A tile that no operation says the shape of: that of another tile, or of a column of it. */
+bool propose_allocation(Suggester *s)
+{
+    Cuts cuts = cuts_of(s);
+    int len = s->diag->span.end - s->diag->span.start;
+    const char *name = arena_strndup(s->arena, s->source->text + s->diag->span.start, (size_t)len);
+
+    for (int column = 1; s->depth && column >= 0; column--)
+        for (int i = 0; i < cuts.allocated.len; i++) {
+            const Stmt *like = cuts.allocated.data[i];
+            bool again = false;
+            for (int k = 0; k < i; k++)
+                again |= cuts.allocated.data[k]->n_shape == 2 && like->n_shape == 2 &&
+                         expr_equal(cuts.allocated.data[k]->shape[0], like->shape[0]) &&
+                         (column || expr_equal(cuts.allocated.data[k]->shape[1], like->shape[1]));
+            if (!again && like->space == SPACE_REGISTER && like->n_shape == 2 && try_allocation(s, name, like, column))
+                return true;
+        }
+    return false;
+}
+
+static Stmt *turned(Suggester *s, const Stmt *stmt)
+{
+    Stmt *changed = suggest_like(s, stmt);
+    int n = stmt->n_shape;
+
+    changed->shape = arena_array(s->arena, Expr *, (size_t)n);
+    for (int i = 0; i < n; i++)
+        changed->shape[i] = stmt->shape[i < n - 2 ? i : 2 * n - 3 - i];
+    return changed;
+}
+
+/* A tile that is allocated, or copied, with its sizes exchanged. */
+bool propose_turned_sizes(Suggester *s)
+{
+    Cuts cuts = cuts_of(s);
+    const Stmt *copy = s->stmt && s->stmt->kind == STMT_COPY && s->stmt->n_shape == 2 ? s->stmt : NULL;
+
+    for (int i = 0; copy && i < cuts.allocated.len; i++) {
+        const Stmt *tile = cuts.allocated.data[i];
+        if (tile->n_shape >= 2 && strcmp(tile->name, copy_tile(copy)) == 0 && tile->space != SPACE_GLOBAL &&
+            suggest_stmt(s, tile, turned(s, tile), "allocate the tile that is copied"))
+            return true;
+    }
+    return copy && suggest_stmt(s, copy, turned(s, copy), "copy the tile that is allocated");
 }

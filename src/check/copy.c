@@ -170,7 +170,7 @@ static Tile near_tile(Checker *c, const Stmt *s, const Place *p)
                : tile_of(c, p);
 }
 
-static void check_shape(Checker *c, const Stmt *s, const Tile *copied, const Place *near)
+static void check_shape(Checker *c, const Stmt *s, const Tile *copied, Place *near)
 {
     Tile tile = near_tile(c, s, near);
     if (!near->exists || near->given || s->target || shape_agrees(c, copied, &tile))
@@ -180,9 +180,12 @@ static void check_shape(Checker *c, const Stmt *s, const Tile *copied, const Pla
     Diag *d = diag_add(c->diags, TW0413, span, "'%s' has shape %s in %s memory, not %s", copy_tile(s),
                        tile_text(c, &tile), space_name(near->space), tile_text(c, copied));
     const char *text = tile_text(c, &tile);
-    if (s->n_shape)
+    bool turned = extent_same(copied->rows, tile.cols) && extent_same(copied->cols, tile.rows); /* either may be meant */
+    if (s->n_shape && !turned)
         diag_fix(c->diags, d, span, arena_strndup(c->arena, text + 1, strlen(text) - 2),
                  "copy the tile that is allocated");
+    if (turned && near->rank >= 2) /* nothing follows from it */
+        near->dims[near->rank - 1] = near->dims[near->rank - 2] = (Extent){0};
 }
 
 /* `Copy bias (1, BN)` of a tensor (N): its tiles have no ones in front. */

@@ -85,18 +85,22 @@ static const char *begin_text(Checker *c, Extent e, const char *call)
 
 /* ---- what a condition leaves beyond the end -------------------------------------------------- */
 
-enum { SAMPLES = 32, LARGEST_SAMPLE = 300 };
+enum { SAMPLES = 256, LARGEST_SAMPLE = 300 };
 
-/* Some value within a symbol's bounds, small as sizes of tests are. */
+/* Some value within a symbol's bounds, small as sizes of tests are; often the least. */
 static int64_t sample_of(const AffSym *sym, uint32_t *state)
 {
     int64_t lo = sym->lo > 0 ? sym->lo : sym->hi < 0 ? sym->hi : 0, hi = sym->hi < LARGEST_SAMPLE ? sym->hi : LARGEST_SAMPLE;
-    *state = *state * 1664525u + 1013904223u;
+    *state ^= *state << 13;
+    *state ^= *state >> 17;
+    *state ^= *state << 5;
+    if (*state >> 30 == 0)
+        return lo;
     return lo >= hi ? lo : lo + (int64_t)(*state >> 8) % (hi - lo + 1);
 }
 
 /* Whether it holds for some sizes, for sure: they are tried. */
-static bool holds_somewhere(Checker *c, const Aff *condition)
+bool mask_holds_somewhere(Checker *c, const Aff *condition)
 {
     int n = aff_sym_count(c->aff);
     int64_t *values = arena_array(c->arena, int64_t, n + 1), result;
@@ -135,7 +139,7 @@ static bool keeps_rest(Checker *c, const Aff *condition, const Tile *tile)
         a = aff_subst(c->aff, a, c->row, aff_sub(c->aff, row, tile->rows.first));
         a = aff_and(c->aff, a, aff_le(c->aff, aff_const(c->aff, 0), row));
     }
-    return !aff_is_poison(a) && !aff_never(c->aff, a) && holds_somewhere(c, a);
+    return !aff_is_poison(a) && !aff_never(c->aff, a) && mask_holds_somewhere(c, a);
 }
 
 /* ---- conditions that are the same everywhere --------------------------------------------------- */

@@ -142,12 +142,37 @@ static void check_grid(Checker *c, const Stmt *s, const Named *t, const Aff *con
     }
 }
 
+/* Whether there is a block that does not come here: a condition of its coordinates and of sizes fails. */
+static bool misses_blocks(Checker *c)
+{
+    const Aff *missed = NULL;
+    if (c->n_loops > 0)
+        return false;
+    for (int i = 0; i < c->path.n_arms; i++) {
+        const Stmt *s = c->path.arms[i].stmt;
+        const Aff *holds = s->where->kind == EXPR_WORDS ? NULL : eval_aff(&c->env, s->where, NULL);
+        if (!holds || aff_uses_kind(holds, AFF_SCALAR) || aff_uses_kind(holds, AFF_TABLE))
+            return false;
+        holds = c->path.arms[i].orelse ? holds : aff_not(c->aff, holds);
+        missed = missed ? aff_or(c->aff, missed, holds) : holds;
+    }
+    for (int i = 0; missed && i < c->grid.len; i++) {
+        const Axis *axis = &c->grid.data[i];
+        if (!axis->extent)
+            return false;
+        if (axis->sym)
+            missed = aff_and(c->aff, missed, aff_lt(c->aff, aff_of(c->aff, axis->sym), axis->extent));
+    }
+    return missed && !aff_is_poison(missed) && !aff_never(c->aff, missed) && mask_holds_somewhere(c, missed);
+}
+
 void output_store(Checker *c, const Stmt *s, Named *tensor, const Aff *const *coords, int n)
 {
     Place *global = &tensor->places[SPACE_GLOBAL];
     Store store = c->path;
     store.stmt = s;
     store.tensor = tensor;
+    store.misses = misses_blocks(c);
     if (global->is_input) {
         diag_add(c->diags, TW0236, s->as ? s->as_span : s->name_span, "'%s' is an Input", tensor->name);
         return;
@@ -176,6 +201,22 @@ static const char *copy_back(Checker *c, const Named *t)
                : NULL;
 }
 
+/* An output that one Copy writes, and not in all blocks. */
+static void check_missed(Checker *c, const Named *t)
+{
+    const Store *only = NULL;
+    int n = 0;
+    for (int i = 0; i < c->stores.len; i++)
+        if (c->stores.data[i].tensor == t) {
+            only = &c->stores.data[i];
+            n++;
+        }
+    if (n != 1 || !only->misses)
+        return;
+    Diag *d = diag_add(c->late, TW0453, only->stmt->span, "some blocks do not write their part of '%s'", t->name);
+    diag_note(c->late, d, "the condition round it does not hold in all of them: write on the other side as well, if 0");
+}
+
 void output_finish(Checker *c)
 {
     bool any = false;
@@ -183,6 +224,8 @@ void output_finish(Checker *c)
         const Named *t = c->tensors.data[i];
         const Place *global = &t->places[SPACE_GLOBAL];
         any |= global->was_copied_to || global->is_output;
+        if (global->is_output)
+            check_missed(c, t);
         if (!global->is_output || global->was_copied_to)
             continue;
         Diag *d =

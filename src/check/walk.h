@@ -113,6 +113,7 @@ typedef struct Loop {
 /* A Copy to global memory. */
 typedef struct Store {
     const Stmt *stmt;
+    bool misses; /* under a condition that fails in some block */
     const Named *tensor;
     int n_arms;
     struct {
@@ -240,6 +241,8 @@ void check_copy(Checker *c, const Stmt *s);
 /* mask.c */
 /* Returns whether the condition may be taken for a bound of the tile's columns. */
 bool mask_check(Checker *c, const Stmt *s, const Operand *x);
+/* Whether a condition of sizes, blocks and turns holds for some of them, for sure: they are tried. */
+bool mask_holds_somewhere(Checker *c, const Aff *condition);
 void mask_ragged(Checker *c, const Stmt *s, const Operand *x); /* of a softmax */
 
 /* piece.c */

@@ -344,7 +344,7 @@ static void infer_copy(Plan *plan, const Stmt *s)
         plan_fail(plan, TW0602, s->target->span, "a Copy of a sketch takes tiles of all of %s: a Define reads a part of it",
                   s->name);
     else if (s->space == SPACE_GLOBAL && !tensor)
-        plan_fail(plan, TW0602, s->span, "%s is no tensor of %s", s->name, plan->unit->name);
+        plan_fail(plan, TW0602, s->name_span, "%s is no tensor of %s", s->name, plan->unit->name);
     else if (s->space == SPACE_GLOBAL)
         infer_load(plan, s, tensor);
     else if (!tile || (s->to_space == SPACE_GLOBAL && !tensor))

@@ -123,6 +123,30 @@ bool propose_function(Suggester *s)
 }
 
 /* Another operand, of all that there are. */
+/* What another unit of the program, the definition mostly, declares under the name. */
+bool propose_declared(Suggester *s)
+{
+    int len = s->diag->span.end - s->diag->span.start;
+    const char *name = arena_strndup(s->arena, s->source->text + s->diag->span.start, (size_t)len);
+
+    for (int i = 0; s->unit && i < s->program->units.len; i++) {
+        const Unit *unit = s->program->units.data[i];
+        for (int k = 0; unit != s->unit && k < unit->body.len; k++) {
+            const Stmt *declared = unit->body.data[k], *first = NULL;
+            bool value = declared->kind == STMT_PARAM || declared->kind == STMT_LET || declared->kind == STMT_ASSIGN;
+            for (int j = 0; j < s->unit->body.len && !first; j++) /* behind the tensors */
+                if (s->unit->body.data[j]->kind != STMT_INPUT && s->unit->body.data[j]->kind != STMT_OUTPUT)
+                    first = s->unit->body.data[j];
+            if (value && first && strcmp(declared->name, name) == 0 &&
+                suggest_edit(s, suggest_before(s, first),
+                             arena_printf(s->arena, "%s%s\n", suggest_indent(s, first->span.start), suggest_text(s, declared)),
+                             "declare it here as well"))
+                return true;
+        }
+    }
+    return false;
+}
+
 bool propose_other_name(Suggester *s)
 {
     Names names = names_of(s, add_names);

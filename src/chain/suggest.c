@@ -10,7 +10,7 @@ static const struct {
     {TW0102, {propose_bracket, propose_line_removal}},
     {TW0107, {propose_line_removal}},
     {TW0109, {propose_line_removal}},
-    {TW0220, {propose_nearest}},
+    {TW0220, {propose_declared, propose_nearest}},
     {TW0221, {propose_whole_division}},
     {TW0223, {propose_nearest, propose_function}},
     {TW0230, {propose_nearest, propose_get}},

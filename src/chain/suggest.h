@@ -70,7 +70,7 @@ void suggest_maker(void *maker, const Stmt *s);
 void suggest_each(const Block *block, void (*f)(void *user, const Stmt *s), void *user);
 
 /* propose_names.c */
-Proposal propose_nearest, propose_function, propose_other_name, propose_dimension, propose_output, propose_result,
+Proposal propose_declared, propose_nearest, propose_function, propose_other_name, propose_dimension, propose_output, propose_result,
     propose_not_new, propose_own_name, propose_number;
 /* propose_stmts.c */
 Proposal propose_removal, propose_tidying, propose_line_removal, propose_operand_of_clause, propose_reduction, propose_get, propose_condition,

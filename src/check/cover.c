@@ -32,6 +32,7 @@ typedef struct Cover {
     int n_coords;
     bool store, only; /* only: no other Copy of the tensor this way */
     Extent tile;      /* along the dimension at hand */
+    bool within;      /* which is one of the tile's own */
 } Cover;
 
 /* ---- counters ------------------------------------------------------------------------ */
@@ -219,6 +220,8 @@ static bool may_be_meant(Checker *c, const Cover *v, const Range *r, const Aff *
         return true;
     if (!r->loop)
         return false;
+    if (v->within && extent_is_one(v->tile)) /* a scale for each group of what the loop goes over */
+        return true;
     return aff_uses_kind(r->end, AFF_GRID) || aff_uses_kind(r->end, AFF_LOOP) ||
            aff_uses_kind(r->end, AFF_SCALAR) || r->end->kind == AFF_MIN || r->end->kind == AFF_MAX ||
            (aff_is_const(r->end, NULL) && !aff_is_const(tiles, NULL)) ||
@@ -465,7 +468,7 @@ static void check_dim(Checker *c, Cover *v, int d, Extent tile)
 void cover_copy(Checker *c, const Stmt *s, const Place *global, const Extent *shape, int n_shape,
                 const Aff *const *coords, int n_coords)
 {
-    Cover v = {s, global, coords, n_coords, s->to_space == SPACE_GLOBAL, false, {0}};
+    Cover v = {s, global, coords, n_coords, s->to_space == SPACE_GLOBAL, false, {0}, false};
     bool part = !global->decl || global->decl->kind == STMT_ALLOCATE;
     if (!c->loose && n_coords == global->rank && check_elements(c, &v, shape, n_shape))
         return;
@@ -478,6 +481,7 @@ void cover_copy(Checker *c, const Stmt *s, const Place *global, const Extent *sh
     for (int d = 0; d < global->rank; d++) {
         int before = c->late->list.len, at = d - (global->rank - n_shape);
         v.only = alone && !(s->as && at >= 0); /* what has another name may be a part of all */
+        v.within = at >= 0;
         check_dim(c, &v, d, at >= 0 ? shape[at] : extent_one(c));
         if (c->late->list.len > before)
             return; /* the others likely follow from it */

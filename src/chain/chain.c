@@ -828,6 +828,21 @@ static void drop_unused(Diags *diags)
     diags->list.len = kept;
 }
 
+/* Errors before warnings, which may well follow from them. */
+static void errors_first(Chain *chain)
+{
+    Diags *diags = chain->diags;
+    Diag *sorted = arena_array(chain->arena, Diag, diags->list.len + 1);
+    int n = 0;
+
+    for (int warnings = 0; warnings < 2; warnings++)
+        for (int i = 0; i < diags->list.len; i++)
+            if ((diag_info(diags->list.data[i].code)->severity != SEV_ERROR) == (warnings == 1))
+                sorted[n++] = diags->list.data[i];
+    for (int i = 0; i < n; i++)
+        diags->list.data[i] = sorted[i];
+}
+
 /* What was not understood leaves holes, of which the checker would complain a
  * second time. */
 static bool check_once(Chain *chain, const Source *source, const Program *program, bool fragment)
@@ -860,5 +875,6 @@ bool chain_check(Chain *chain, const Source *source, bool fragment)
     right = check_once(chain, source, program, fragment);
     suggest_all(chain, source, program, check_again, fragment);
     drop_unused(chain->diags);
+    errors_first(chain);
     return right;
 }

@@ -790,6 +790,39 @@ bool propose_grid(Suggester *s)
            (try_grid(s, &cuts, output, output->n_shape - 2) || try_grid(s, &cuts, output, output->n_shape - 1));
 }
 
+static const Stmt *grid_of(const Suggester *s)
+{
+    for (int i = 0; s->unit && i < s->unit->body.len; i++)
+        if (s->unit->body.data[i]->kind == STMT_GRID)
+            return s->unit->body.data[i];
+    return NULL;
+}
+
+static bool has_axis(const Stmt *grid, const char *name)
+{
+    for (int i = 0; i < grid->n_coords; i++)
+        if (grid->coords[i].name && strcmp(grid->coords[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* `Grid over DIM` with one more of the outputs' dimensions. */
+bool propose_wider_grid(Suggester *s)
+{
+    Cuts cuts = cuts_of(s);
+    const Stmt *grid = grid_of(s);
+
+    for (int i = 0; grid && is_sketch(&cuts) && i < cuts.tensors.len; i++)
+        for (int k = 0; k < cuts.tensors.data[i]->n_shape && cuts.tensors.data[i]->kind == STMT_OUTPUT; k++) {
+            const Expr *dim = cuts.tensors.data[i]->shape[k];
+            if (dim->kind == EXPR_NAME && !has_axis(grid, dim->name) &&
+                suggest_edit(s, (Span){grid->span.end, grid->span.end}, arena_printf(s->arena, ", %s", dim->name),
+                             "spread it over blocks as well"))
+                return true;
+        }
+    return false;
+}
+
 /* ---- loops, spaces, allocations ------------------------------------------------------------------------------------ */
 
 /* `for j = 1:n` leaves out the first tile. */

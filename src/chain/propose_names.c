@@ -133,10 +133,16 @@ bool propose_declared(Suggester *s)
         const Unit *unit = s->program->units.data[i];
         for (int k = 0; unit != s->unit && k < unit->body.len; k++) {
             const Stmt *declared = unit->body.data[k], *first = NULL;
-            bool value = declared->kind == STMT_PARAM || declared->kind == STMT_LET || declared->kind == STMT_ASSIGN;
+            bool tensor = declared->kind == STMT_INPUT || declared->kind == STMT_OUTPUT; /* what another kernel left */
+            bool value = declared->kind == STMT_PARAM || declared->kind == STMT_LET || declared->kind == STMT_ASSIGN || tensor;
             for (int j = 0; j < s->unit->body.len && !first; j++) /* behind the tensors */
                 if (s->unit->body.data[j]->kind != STMT_INPUT && s->unit->body.data[j]->kind != STMT_OUTPUT)
                     first = s->unit->body.data[j];
+            if (tensor) {
+                Stmt *input = suggest_like(s, declared);
+                input->kind = STMT_INPUT;
+                declared = input;
+            }
             if (value && first && strcmp(declared->name, name) == 0 &&
                 suggest_edit(s, suggest_before(s, first),
                              arena_printf(s->arena, "%s%s\n", suggest_indent(s, first->span.start), suggest_text(s, declared)),

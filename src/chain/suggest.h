@@ -80,7 +80,7 @@ Proposal propose_removal, propose_tidying, propose_line_removal, propose_operand
 /* propose_memory.c */
 Proposal propose_copy, propose_store, propose_coordinates, propose_shared, propose_sizes, propose_column, propose_turned,
     propose_reshape, propose_follow, propose_type, propose_loop_bounds, propose_grid, propose_rank,
-    propose_part, propose_group, propose_stage, propose_first, propose_space, propose_allocation, propose_turned_sizes, propose_exchanged_sizes, propose_destination, propose_loose;
+    propose_part, propose_group, propose_stage, propose_first, propose_space, propose_allocation, propose_turned_sizes, propose_wider_grid, propose_exchanged_sizes, propose_destination, propose_loose;
 /* propose_sizes.c */
 Proposal propose_smaller;
 /* propose_softmax.c */

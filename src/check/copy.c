@@ -357,6 +357,14 @@ static const Aff *begin_along(const Checker *c, const char *axis)
     return NULL;
 }
 
+/* What could not be copied counts as written, so that nothing more is said of it. */
+static void spoil_tile(Checker *c, const Stmt *s)
+{
+    Named *t = s->to_space == SPACE_GLOBAL || s->to_space == SPACE_NONE ? NULL : names_find(c, copy_dest(s));
+    if (t && t->places[s->to_space].exists)
+        t->places[s->to_space].now.written = WRITTEN_YES;
+}
+
 void check_copy(Checker *c, const Stmt *s)
 {
     Extent shape[TENSOR_MAX_RANK] = {{0}};
@@ -374,8 +382,10 @@ void check_copy(Checker *c, const Stmt *s)
     Named *t = copied_tensor(c, s), *dest = t ? dest_tensor(c, s, t) : NULL;
     Place *from = t ? source_place_of(c, s, t) : NULL,
           *to = from ? dest_place_of(c, s, dest, from) : NULL;
-    if (!to)
+    if (!to) {
+        spoil_tile(c, s);
         return;
+    }
     if (dest != t && from->space == SPACE_GLOBAL)
         dest->origin = from;
     read_source(c, s, t, from);

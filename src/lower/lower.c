@@ -218,10 +218,11 @@ static void declare_tensor(Lower *lo, const Stmt *s)
     t->rank = s->n_shape;
     note_use(t, s, in_earlier_kernel(lo, s->name));
     lo->declaring = true;
+    bool other_size = false; /* which is said once */
     for (int d = 0; d < t->rank; d++) {
         const Aff *before = t->dims[d];
         t->dims[d] = eval_aff(&lo->env, s->shape[d], lo->diags);
-        if (!other_rank && before && t->dims[d] && differ(lo, before, t->dims[d]))
+        if (!other_rank && !other_size && before && t->dims[d] && differ(lo, before, t->dims[d]) && (other_size = true))
             lo_fail(lo, TW0711, s->shape[d]->span, "dimension %d of '%s' is %s here and %s where it was declared before", d + 1,
                     s->name, aff_text(lo->arena, t->dims[d]), aff_text(lo->arena, before));
         t->dim_names[d] = s->shape[d]->kind == EXPR_NAME ? s->shape[d]->name : NULL;

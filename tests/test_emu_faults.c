@@ -160,6 +160,8 @@ static const Case cases[] = {
     { "there is no such barrier", EMU_BARRIER, "bar.sync 16; //!", "bar.sync 15;", 0, 0, false, false, 0 },
     { "a loop without end", EMU_INSTRUCTION_LIMIT, "mov.u32 %r2, 0;\nL: bra L; //!",
       "mov.u32 %r2, 0; L: add.u32 %r2, %r2, 1; setp.lt.u32 %p1, %r2, 10; @%p1 bra L;", 0, 0, false, false, 1000 },
+    { "nothing but jumps, whatever the limit", EMU_INSTRUCTION_LIMIT, "mov.u32 %r2, 0;\nL: bra L; //!",
+      "mov.u32 %r2, 0; L: add.u32 %r2, %r2, 1; setp.lt.u32 %p1, %r2, 10; @%p1 bra L;", 0, 0, false, false, 0 },
     { "trap", EMU_TRAP, "setp.eq.u32 %p1, %r1, 3;\n@%p1 trap; //!", "setp.eq.u32 %p1, %r1, 99; @%p1 trap;", 0, 0,
       false, false, 0 },
 };

@@ -13,6 +13,7 @@
 
 enum { LONG_TURN = 4096, SHORT_TURN = 64 };
 #define DEFAULT_LIMIT UINT64_C(4000000000)
+#define MOST_JUMPS UINT64_C(20000000) /* one after the other: nothing is left that could end them */
 
 /* ---- epochs (see shadow.c) -------------------------------------------------------- */
 
@@ -404,10 +405,17 @@ static void run_block(Machine *m)
 {
     Warp *w = &m->warps[m->warp_count - 1], *next;
 
+    uint64_t others = 0, since = m->report->warp_instructions; /* instructions but jumps, and when the last one was seen */
+
     start_block(m);
     m->report->blocks++;
     while (!m->stop && (next = m->async ? emu_async_pick(m, w->index) : emu_pick(m, w->index)) != NULL) {
-        if (!m->left) {
+        uint64_t now = m->report->warp_instructions, rest = now - m->report->counts[EMU_CONTROL];
+        if (rest != others) {
+            others = rest;
+            since = now;
+        }
+        if (!m->left || now - since > MOST_JUMPS) {
             limit_reached(m, w->state == WARP_DONE ? next : w);
             return;
         }

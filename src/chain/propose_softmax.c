@@ -293,7 +293,8 @@ static bool try_sum(Suggester *s, const Stmt *stmt)
 {
     Stmt *summed;
 
-    if (!stmt || !stmt->op_known || stmt->op != OP_GEMM || !stmt->dest || stmt->result == RESULT_ACCUMULATE)
+    if (!stmt || !stmt->op_known || !stmt->dest || stmt->result == RESULT_ACCUMULATE ||
+        (stmt->op != OP_GEMM && stmt->op != OP_ROW_SUM && stmt->op != OP_COL_SUM))
         return false;
     summed = suggest_like(s, stmt);
     summed->result = RESULT_ACCUMULATE;
@@ -325,5 +326,5 @@ bool propose_kept(Suggester *s)
         if (s->path[i]->kind == STMT_FOR && suggest_edits(s, edits, 2, "set it before the loop"))
             return true;
     }
-    return stmt && propose_removal(s);
+    return stmt && stmt->op_known && op_info(stmt->op)->class == OPC_FILL && propose_removal(s);
 }

@@ -12,6 +12,8 @@
  * different units: TW0449. What is not understood is taken for right: only maxima that are found as such count,
  * of the rows or columns of some tile, so that logarithms of sums and decays are none of this.
  */
+#include <math.h>
+
 #include "lower/state.h"
 
 enum { MOST_UNITS = 4, DEEPEST = 24, MOST_TERMS = 16, ALIKE = 4 };
@@ -19,7 +21,8 @@ enum { MOST_UNITS = 4, DEEPEST = 24, MOST_TERMS = 16, ALIKE = 4 };
 /* exp(of[0]) ^ times[0] * exp(of[1]) ^ times[1] ... */
 typedef struct Units {
     const TileValue *of[MOST_UNITS];
-    int times[MOST_UNITS], n;
+    double times[MOST_UNITS];
+    int n;
     bool unknown;
 } Units;
 
@@ -46,8 +49,9 @@ static bool is_element(const TileValue *v, OpId op)
     return v->def && v->def->kind == TILE_ELEMENT && v->def->op == op;
 }
 
-/* Without what changes no value: casts, copies, a number that the exponent is scaled by, a maximum taken again. */
-static const TileValue *plain(const TileValue *v)
+/* Without what changes no value: casts, copies, a maximum taken again; and without numbers that it is multiplied by, which
+ * *scale is. */
+static const TileValue *scaled(const TileValue *v, double *scale)
 {
     double number;
     for (int depth = 0; v->def && depth < DEEPEST; depth++) {
@@ -55,7 +59,10 @@ static const TileValue *plain(const TileValue *v)
         if (from == v && (v->def->kind == TILE_CAST || v->def->kind == TILE_MOVE)) from = v->def->args[0];
         for (int i = 0; i < 2 && from == v; i++) {
             const TileValue *other = is_element(v, OP_MAX) ? v->def->args[1 - i] : NULL;
-            if (is_element(v, OP_MULTIPLY) && rw_number(v->def->args[i], &number)) from = v->def->args[1 - i];
+            if (is_element(v, OP_MULTIPLY) && rw_number(v->def->args[i], &number) && number != 0) {
+                from = v->def->args[1 - i];
+                *scale *= number;
+            }
             if (other && is_element(other, OP_MAX) && (other->def->args[0] == v->def->args[i] || other->def->args[1] == v->def->args[i]))
                 from = other;
         }
@@ -63,6 +70,12 @@ static const TileValue *plain(const TileValue *v)
         v = from;
     }
     return v;
+}
+
+static const TileValue *plain(const TileValue *v)
+{
+    double scale = 1;
+    return scaled(v, &scale);
 }
 
 /* One value, or twice the same of the same values. */
@@ -81,12 +94,12 @@ static bool is_same(const TileValue *a, const TileValue *b, int depth)
 
 /* ---- units ----------------------------------------------------------------------------------- */
 
-static void units_add(Units *u, const TileValue *of, int times)
+static void units_add(Units *u, const TileValue *of, double times)
 {
     for (int i = 0; i < u->n; i++)
         if (is_same(u->of[i], of, ALIKE)) {
             u->times[i] += times;
-            if (u->times[i] == 0) {
+            if (fabs(u->times[i]) < 1e-4) { /* log2(e) may have few digits */
                 u->n--;
                 u->of[i] = u->of[u->n];
                 u->times[i] = u->times[u->n];
@@ -133,17 +146,19 @@ static bool is_carried_by(const Sum *s, const TileValue *v)
 static Units units_of(const Sum *s, const TileValue *v, int depth);
 
 /* exp(S - m): in units of exp(m); exp(M - m): what takes those of M to those of m. */
-static Units units_of_exponential(const TileValue *v)
+static Units units_of_exponential(const TileValue *v, double base)
 {
     Units u = {0};
     const TileValue *a, *b;
-    v = plain(v);
+    double of_a, of_b;
+    v = scaled(v, &base);
     if (!is_element(v, OP_SUBTRACT)) return u;
-    a = plain(v->def->args[0]);
-    b = plain(v->def->args[1]);
+    of_a = of_b = base;
+    a = scaled(v->def->args[0], &of_a);
+    b = scaled(v->def->args[1], &of_b);
     if (!is_vector(b) || (!is_matrix(a) && !is_vector(a))) return u;
-    units_add(&u, b, 1);
-    if (is_vector(a)) units_add(&u, a, -1);
+    units_add(&u, b, of_b);
+    if (is_vector(a)) units_add(&u, a, -of_a);
     return u;
 }
 
@@ -151,7 +166,8 @@ static Units units_of_element(const Sum *s, const TileOp *op, int depth)
 {
     Units u = {0}, first = op->n_args ? units_of(s, op->args[0], depth) : u;
     switch ((int)op->op) {
-    case OP_EXP: case OP_EXP2: return units_of_exponential(op->args[0]);
+    case OP_EXP: return units_of_exponential(op->args[0], 1);
+    case OP_EXP2: return units_of_exponential(op->args[0], log(2));
     case OP_MULTIPLY: return units_times(first, units_of(s, op->args[1], depth), 1);
     case OP_DIVIDE: return units_times(first, units_of(s, op->args[1], depth), -1);
     case OP_NEGATE: return first;
@@ -294,12 +310,17 @@ static bool is_within(const TileBlock *body, const TileValue *v)
     return false;
 }
 
-/* What the next iteration finds in place of v: the first of the values that are handed on as v. NULL: none is. */
-static const TileValue *found_next(const Sum *s, const TileValue *v)
+/* What the next iteration finds in place of v, which is so many times as much: the first of the values that are handed on
+ * as v. NULL: none is. */
+static const TileValue *found_next(const Sum *s, const TileValue *v, double *times)
 {
+    *times = 1;
     const TileOp *yield = s->body->ops.data[s->body->ops.len - 1];
     for (int i = 0; i < s->loop->n_results; i++)
-        if (is_same(yield->args[i], v, ALIKE)) return s->body->params.data[i];
+        if (is_same(yield->args[i], v, ALIKE)) {
+            scaled(yield->args[i], times);
+            return s->body->params.data[i];
+        }
     return is_within(s->body, v) || is_carried_by(s, v) ? NULL : v;
 }
 
@@ -310,12 +331,13 @@ static Units as_first(const Sum *s, Units u)
     Units same = {.unknown = u.unknown};
     for (int i = 0; i < u.n; i++) {
         const TileValue *of = u.of[i];
+        double own = 1, first = 1;
         for (int k = 0; k < s->loop->n_results; k++)
             if (s->body->params.data[k] == of) {
-                of = found_next(s, plain(yield->args[k]));
+                of = found_next(s, scaled(yield->args[k], &own), &first);
                 break;
             }
-        units_add(&same, of ? of : u.of[i], u.times[i]);
+        units_add(&same, of ? of : u.of[i], of ? u.times[i] * own / first : u.times[i]);
     }
     return same;
 }
@@ -348,12 +370,13 @@ static bool judge(const Sum *s)
             return true;
         }
     for (int k = 0; k < last->units.n; k++) {
-        const TileValue *next = found_next(s, last->units.of[k]);
+        double times;
+        const TileValue *next = found_next(s, last->units.of[k], &times);
         if (!next) {
             say(s, last->loc, "is summed up in units of a maximum that the next iteration does not know");
             return true;
         }
-        units_add(&begin, next, last->units.times[k]);
+        units_add(&begin, next, last->units.times[k] / times);
     }
     bool right = units_equal(units_times(as_first(s, begin), as_first(s, s->factor), 1), as_first(s, last->units));
     if (!right)

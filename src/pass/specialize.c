@@ -62,6 +62,7 @@ typedef struct Specializer {
     int groups;
     bool copies;          /* there are tiles that bulk copies bring */
     bool prepares, lanes; /* that are prepared, or brought by lanes, */
+    bool lookups;         /* which look up where rows lie; */
     bool preparing;       /* and the role that does so is being made */
     VEC(Stream) streams;
 } Specializer;
@@ -120,6 +121,7 @@ static void add_stream(Specializer *s, const TileOp *op, int result, bool in_loo
     ring->count = own ? s->groups : 1;
     ring->lanes = op->lanes;
     s->lanes |= op->lanes;
+    s->lookups |= op->lanes && tile_by_rows(op);
     ring->loc = op->loc;
     ring->results[0]->name = op->results[result]->name;
     vec_push(s->program->arena, &s->streams, (Stream){op, result, ring->results[0], own, !in_loop, 1});
@@ -620,7 +622,7 @@ static int count_copies(const Specializer *s)
 
 static unsigned beside(const Specializer *s)
 {
-    return (s->copies ? TARGET_COPIER : 0) | (s->prepares ? TARGET_PREPARER : 0) | (s->lanes ? TARGET_LANES : 0);
+    return (s->copies ? TARGET_COPIER : 0) | (s->prepares ? TARGET_PREPARER : 0) | (s->lanes ? TARGET_LANES : 0) | (s->lookups ? TARGET_LOOKUPS : 0);
 }
 
 static TileRole role(const Specializer *s, const char *name, int regs, const AffSym *per)

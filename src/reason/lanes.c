@@ -61,7 +61,9 @@ static bool is_ragged(const Choice *c, const Tile *tile)
     return tile->row && tile->col->known * bytes % SECTOR == CHUNK && cols * bytes > LINE && lay_panel_for((int)cols, (int)bytes) < LINE;
 }
 
-static unsigned who_brings(Plan *plan, const Choice *c, const Steps *steps, bool prepares)
+enum { RAGGED = 2 * TARGET_LOOKUPS }; /* beside those: what lanes bring where all tiles are such, and else bulk copies */
+
+static unsigned who_brings(Plan *plan, const Choice *c, const Steps *steps)
 {
     unsigned who = 0;
 
@@ -69,11 +71,13 @@ static unsigned who_brings(Plan *plan, const Choice *c, const Steps *steps, bool
         const Step *step = &steps->data[i];
         const Stmt *s = step->stmt;
 
-        who |= who_brings(plan, c, &step->body, prepares) | who_brings(plan, c, &step->orelse, prepares);
+        who |= who_brings(plan, c, &step->body) | who_brings(plan, c, &step->orelse);
         if (s->kind != STMT_COPY || s->space != SPACE_GLOBAL || s->to_space != SPACE_SHARED || !step->dest)
             continue;
-        bool lanes = plan_by_rows(plan, s) ? !keeps_rows(plan, s) : !prepares && is_ragged(c, step->dest);
-        who |= lanes ? TARGET_LANES : TARGET_COPIER;
+        if (plan_by_rows(plan, s))
+            who |= keeps_rows(plan, s) ? TARGET_COPIER : TARGET_LANES | TARGET_LOOKUPS;
+        else
+            who |= is_ragged(c, step->dest) ? RAGGED : TARGET_COPIER;
     }
     return who;
 }
@@ -81,8 +85,11 @@ static unsigned who_brings(Plan *plan, const Choice *c, const Steps *steps, bool
 unsigned plan_beside(Plan *plan, const Choice *c)
 {
     bool prepares = plan_prepares(plan, c);
+    unsigned who = who_brings(plan, c, &plan->steps);
 
-    return who_brings(plan, c, &plan->steps, prepares) | (prepares ? TARGET_PREPARER : 0);
+    if (who & RAGGED)
+        who = who == RAGGED && !prepares ? TARGET_LANES : (who & ~(unsigned)RAGGED) | TARGET_COPIER;
+    return who | (prepares ? TARGET_PREPARER : 0);
 }
 
 bool plan_comes(Plan *plan, const Choice *c)

@@ -789,7 +789,7 @@ static bool registers_fit(Modeler *m)
     const Choice *c = m->c;
     int there = m->t->regs_per_thread - (m->plan->options->roomy ? PLAN_SPARE_REGS : 0);
     unsigned beside = plan_beside(m->plan, c);
-    bool third = beside & TARGET_PREPARER || (beside & TARGET_LANES && beside & TARGET_COPIER);
+    bool third = beside & (TARGET_PREPARER | TARGET_LOOKUPS) || (beside & TARGET_LANES && beside & TARGET_COPIER);
     int share = c->groups ? target_group_registers(m->t, c->groups, copies_in(&m->plan->steps, false), beside) : 0;
 
     if (third && m->main.exps > 0) /* seen with less: ptxas makes products wait for each other */

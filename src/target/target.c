@@ -86,7 +86,7 @@ int target_copier_registers(const Target *t, int groups, int copies)
 int target_preparer_registers(const Target *t, int groups, unsigned beside)
 {
     (void)t;
-    if (beside == TARGET_LANES) /* which copies rows that lie beside each other, and looks nothing up */
+    if (beside == TARGET_LANES)
         return 40;
     return groups > 2 ? 72 : 88;
 }

@@ -69,8 +69,9 @@ int target_mma_k(const Target *t, DType dtype);
 enum { TARGET_GROUP_WARPS = 4, TARGET_GROUP_ROWS = 64, TARGET_GROUP_COLUMNS = 256, TARGET_GROUPS = 4 };
 /* Registers that a thread of a block of so many warps starts with, at most. */
 int target_launch_registers(const Target *t, int warps);
-/* Warpgroups beside those that compute: one that starts bulk copies, one that prepares operands, one whose lanes copy. */
-typedef enum TargetBeside { TARGET_COPIER = 1, TARGET_PREPARER = 2, TARGET_LANES = 4 } TargetBeside;
+/* Warpgroups beside those that compute: one that starts bulk copies, one that prepares operands, one whose lanes copy, and which
+ * looks up where each row lies. */
+typedef enum TargetBeside { TARGET_COPIER = 1, TARGET_PREPARER = 2, TARGET_LANES = 4, TARGET_LOOKUPS = 8 } TargetBeside;
 /* Registers of a thread where a block has so many warpgroups that compute and such beside them, which have the rest
  * (PTX ISA, setmaxnreg: multiples of 8). Of tiles that bulk copies bring those that
  * a loop streams count twice, since each has a stage of its own. */

@@ -258,7 +258,8 @@ static int gemms(const TileBlock *block)
 /* What docs/cute.md lists as refused. */
 static bool may_be_refused(const char *path, const char *target, const Diag *d)
 {
-    static const char *const refusals[][3] = {{"ops/attention_kv_int8.tl", "sm_90a", "which do not divide tiles"}};
+    static const char *const refusals[][3] = {{"ops/attention_kv_int8.tl", "sm_90a", "which do not divide tiles"},
+                                                {"ops/attention_fp8.tl", "sm_90a", "which do not divide tiles"}};
     for (size_t i = 0; i < TW_COUNT(refusals); i++)
         if (d->code == TW0790 && strcmp(path, refusals[i][0]) == 0 && strcmp(target, refusals[i][1]) == 0 && strstr(d->message, refusals[i][2]))
             return true;

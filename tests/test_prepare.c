@@ -138,7 +138,7 @@ static void normalized_keys(void **state)
 {
     Arena *arena = ((Fixture *)*state)->arena;
 
-    expect(arena, text_of(arena, "ops/qk_norm_attention.tl"), DT_F16, "HeadDim=64 q_heads=2 kv_heads=1 BM=128 BN=128 warps=8", "batch=1 q_len=150 kv_len=190");
+    expect(arena, text_of(arena, "ops/qk_norm_attention.tl"), DT_F16, "HeadDim=64 q_heads=2 kv_heads=1 BM=64 BN=128 warps=4", "batch=1 q_len=150 kv_len=190");
     expect(arena, text_of(arena, "ops/qk_norm_attention.tl"), DT_F16, "HeadDim=64 q_heads=2 kv_heads=1 BM=128 BN=64 warps=8", "batch=1 q_len=150 kv_len=290");
     expect(arena, text_of(arena, "ops/qk_norm_attention.tl"), DT_F16, "HeadDim=128 q_heads=1 kv_heads=1 BM=64 BN=64 warps=4", "batch=1 q_len=70 kv_len=100");
 }
@@ -163,6 +163,28 @@ static void quantized_keys_and_values(void **state)
            "  Compute Multiply S, 0.125 and get new S\n  Compute Mask S where kv_pos < L[b]\n  Compute Softmax S and get P\n"
            "  Compute GEMM P, V and get O\nend\n",
            DT_F16, "BM=128 BN=64 warps=8 stages=3", "b=2 q_len=150 kv_len=200");
+}
+
+/* Operands of 8 bits, which warpgroups do not take as they lie, or not for exponentials, are widened without a word in the definition
+ * where warpgroups multiply then; some in a kernel of their own. Others are not: keys that are no more than multiplied. */
+static void operands_of_8_bits(void **state)
+{
+    static const int lengths[][2] = {{150, 190}, {1, 300}, {200, 5}};
+    static const char *const bodies[] = {
+        "Compute Exp X and get E\n  Compute GEMM E, W and get Y",
+        "Compute GEMM X, W and get Y",
+        "Compute GEMM X, W and get S\n  Compute Exp S and get Y",
+    };
+    Arena *arena = ((Fixture *)*state)->arena;
+
+    for (size_t i = 0; i < TW_COUNT(lengths); i++)
+        expect(arena, text_of(arena, "ops/attention_fp8.tl"), DT_BF16, i % 2 ? "HeadDim=64 BM=64 BN=64 warps=4 stages=2" : "HeadDim=128",
+               arena_printf(arena, "batch=1 q_heads=2 kv_heads=1 q_len=%d kv_len=%d", lengths[i][0], lengths[i][1]));
+    assert_false(prepares(arena, text_of(arena, "ops/attention_fp8.tl"), "HeadDim=64 BM=32 warps=2"));
+    assert_false(prepares(arena, text_of(arena, "ops/gemm_fp8.tl"), "N=256 K=256"));
+    for (size_t i = 0; i < TW_COUNT(bodies); i++)
+        expect(arena, arena_printf(arena, "Operator other\n  Input X (M, K) e4m3\n  Input W (K, N) e5m2\n  Output Y (M, N)\n  %s\nend\n", bodies[i]), DT_BF16,
+               "N=128 K=128", "M=150");
 }
 
 /* ---- what is not prepared ------------------------------------------------------------------ */
@@ -231,6 +253,9 @@ static void ragged_rows(void **state)
                        arena_printf(arena, "q_heads=4 kv_heads=2 HeadDim=%d causal=%d BM=128 BN=64 warps=8 stages=%d", i % 2 ? 136 : 72, i % 2 == 0, (int)i % 3 + 1),
                        binds[i], true);
     assert_false(has_role(arena, text_of(arena, "ops/attention.tl"), "q_heads=4 kv_heads=2 HeadDim=80 BM=128 BN=64 warps=8", "bring"));
+    /* of which some come by bulk copies anyhow */
+    assert_false(has_role(arena, text_of(arena, "ops/attention_paged.tl"), "HeadDim=72 page=32 BM=128 BN=64 warps=8", "bring"));
+    assert_true(has_role(arena, text_of(arena, "ops/attention_paged.tl"), "HeadDim=72 page=2 BM=128 BN=64 warps=8", "load"));
 }
 
 int main(void)
@@ -239,7 +264,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(weights_of_8_bits, setup, teardown), cmocka_unit_test_setup_teardown(weights_otherwise, setup, teardown),
         cmocka_unit_test_setup_teardown(rotated_keys, setup, teardown),      cmocka_unit_test_setup_teardown(normalized_keys, setup, teardown),
         cmocka_unit_test_setup_teardown(quantized_keys_and_values, setup, teardown),
-        cmocka_unit_test_setup_teardown(others_are_not, setup, teardown),
+        cmocka_unit_test_setup_teardown(operands_of_8_bits, setup, teardown), cmocka_unit_test_setup_teardown(others_are_not, setup, teardown),
         cmocka_unit_test_setup_teardown(rows_that_lie_apart, setup, teardown), cmocka_unit_test_setup_teardown(small_pages, setup, teardown),
         cmocka_unit_test_setup_teardown(ragged_rows, setup, teardown),
     };

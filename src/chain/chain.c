@@ -368,6 +368,25 @@ static Program *fuse_by_model(Chain *chain, int fold)
     return cut ? cut : whole;
 }
 
+/* With operands of 8 bits as numbers of 16, where warpgroups multiply then and did not before; else the sketch itself. */
+static Program *widened(Chain *chain, Program *sketch, int fold)
+{
+    ReasonOptions options = judging(chain, settings_for(chain, !chain->only_tried));
+    Def *as_it_is = chain->def;
+
+    options.schedule = &chain->schedule;
+    if (!sketch || !chain->target->has_wgmma || reason_divides(chain->arena, chain->syms, sketch, &options))
+        return sketch;
+    Def *def = def_resolve(chain->arena, chain->syms, aff_ctx_new(chain->arena), chain->parsed, as_it_is->unit, &chain->own, diags_new(chain->arena, chain->diags->source));
+    if (!def || !fuse_widen(def, chain->own.operands))
+        return sketch;
+    int errors = chain->diags->errors;
+    chain->def = def;
+    Program *wide = fuse_by_model(chain, fold);
+    chain->def = as_it_is;
+    return wide && chain->diags->errors == errors && reason_divides(chain->arena, chain->syms, wide, &options) ? wide : sketch;
+}
+
 static Program *find_sketch(Chain *chain)
 {
     int parts, fold;
@@ -381,7 +400,7 @@ static Program *find_sketch(Chain *chain)
     else if (fold < -1)
         fail(chain, "fold is 0 or 1");
     else
-        return parts ? folded(chain, fuse_parts(chain, parts, chain->diags), fold) : fuse_by_model(chain, fold);
+        return parts ? folded(chain, fuse_parts(chain, parts, chain->diags), fold) : widened(chain, fuse_by_model(chain, fold), fold);
     return NULL;
 }
 

@@ -34,8 +34,10 @@ typedef struct Splitter {
     const Target *target;
     int rows;       /* of a block */
     uint8_t *uses;  /* by value id: of a shared tile, what it is used as */
+    bool ragged;    /* bulk copies bring every tile slowly */
     bool prepares;  /* there are tiles that a warpgroup of its own prepares */
     bool shaped;    /* the warps stand as warpgroups do */
+    bool amplifies; /* there are exponentials */
     bool products, ok;
 } Splitter;
 
@@ -59,7 +61,7 @@ static void see_product(Splitter *s, const TileOp *op)
     bool bytes = dtype_bytes(b->dtype) == 1;
     s->products = true;
     s->ok &= b->space == SPACE_SHARED && dtype_is_narrow(b->dtype) && r->cols % 8 == 0 && k % step == 0;
-    s->ok &= r->cols <= TARGET_GROUP_COLUMNS && !(bytes && (op->trans_a || !op->trans_b));
+    s->ok &= r->cols <= TARGET_GROUP_COLUMNS && !(bytes && (op->trans_a || !op->trans_b || s->amplifies));
     if (op->trans_a) see_turned(s, op->args[0]);
     else if (a->space == SPACE_SHARED) s->uses[op->args[0]->id] |= USED_BY_ROWS;
     s->uses[op->args[1]->id] |= USED_WHOLE;
@@ -103,7 +105,19 @@ static bool can_lanes_bring(const TileOp *op)
 
 static bool lanes_bring(const Splitter *s, const TileOp *op)
 {
-    return can_lanes_bring(op) && !s->prepares && (!is_bulk(s, op) || is_ragged(op));
+    return can_lanes_bring(op) && !s->prepares && (s->ragged || !is_bulk(s, op));
+}
+
+/* Whether all tiles that come have such rows: where others come by bulk copies, one more warpgroup would take registers. */
+static bool are_ragged(const TileBlock *block)
+{
+    for (int i = 0; i < block->ops.len; i++) {
+        const TileOp *op = block->ops.data[i];
+        if (stage_is_load(op) && !(can_lanes_bring(op) && is_ragged(op))) return false;
+        for (int k = 0; k < op->n_regions; k++)
+            if (!are_ragged(op->regions[k])) return false;
+    }
+    return true;
 }
 
 /* An integer from data that each role can read for itself, before its loops. */
@@ -198,6 +212,19 @@ static void see_shared(Splitter *s, const TileBlock *block)
             if (v->type.space == SPACE_SHARED) s->ok &= read && is_one_use(s->uses[v->id]);
         }
     }
+}
+
+/* Warpgroups' products of 8-bit operands keep fewer bits than fp32 (add_apart), which exponentials of large ones show. */
+static bool amplifies(const TileBlock *block)
+{
+    for (int i = 0; i < block->ops.len; i++) {
+        const TileOp *op = block->ops.data[i];
+        bool element = op->kind == TILE_ELEMENT && (op->op == OP_EXP || op->op == OP_EXP2);
+        if (element || op->kind == TILE_SOFTMAX) return true;
+        for (int k = 0; k < op->n_regions; k++)
+            if (amplifies(op->regions[k])) return true;
+    }
+    return false;
 }
 
 /* ---- the division ------------------------------------------------------------------ */
@@ -354,6 +381,8 @@ bool pass_split(TileProgram *program, TileKernel *kernel, const Target *target, 
     TileKernel *prepared = before && (s.ok = prepare_tiles(program, kernel)) ? plain_of(program, kernel) : NULL;
     if (prepared) prepare_in_bulk(program, kernel);
     s.prepares = prepared != NULL;
+    s.amplifies = amplifies(kernel->body);
+    s.ragged = s.ok && are_ragged(kernel->body);
     s.uses = arena_array(program->arena, uint8_t, kernel->next_value);
     if (s.ok) see_block(&s, kernel->body);
     if (s.ok) see_shared(&s, kernel->body);

@@ -51,6 +51,19 @@ static bool has_roles(const Plan *plan)
     return !schedule || schedule->value[SCHED_ROLES] != SCHED_ROLES_OFF;
 }
 
+/* Whether exponentials are taken: warpgroups' products of 8 bits keep too few bits for those (pass/split.c). */
+static bool amplifies(const Steps *steps)
+{
+    for (int i = 0; i < steps->len; i++) {
+        const Step *step = &steps->data[i];
+        OpId op = step->known ? step->stmt->op : OP_COUNT;
+
+        if (op == OP_SOFTMAX || op == OP_EXP || op == OP_EXP2 || amplifies(&step->body) || amplifies(&step->orelse))
+            return true;
+    }
+    return false;
+}
+
 static bool divides(const Plan *plan, const Choice *c, const Steps *steps)
 {
     for (int i = 0; i < steps->len; i++) {
@@ -65,7 +78,7 @@ static bool divides(const Plan *plan, const Choice *c, const Steps *steps)
             continue;
         const Tile *a = step->args[0], *b = step->args[1], *r = step->result;
         bool bytes = b && dtype_bytes(b->shared_dtype) == 1, turned = plan_transposed(s->args[0]);
-        if (!a || !r || !(is_brought(b) || (has_roles(plan) && is_prepared(plan, c, b))) || (turned && !is_brought(a)) || (bytes && (turned || !plan_transposed(s->args[1]))))
+        if (!a || !r || !(is_brought(b) || (has_roles(plan) && is_prepared(plan, c, b))) || (turned && !is_brought(a)) || (bytes && (turned || !plan_transposed(s->args[1]) || amplifies(&plan->steps))))
             return false;
         if (c->size[r->row->id] != (int64_t)c->warps / TARGET_GROUP_WARPS * TARGET_GROUP_ROWS || c->size[r->col->id] > TARGET_GROUP_COLUMNS)
             return false;

@@ -59,3 +59,15 @@ bool reason_prefers(Arena *arena, Syms *syms, const Program *sketch, const Progr
 
     return work.cycles > 0 && before.rows > 0 && before.rows < FULL_TILE && work.cycles < before.cycles * (1 - GAIN);
 }
+
+bool reason_divides(Arena *arena, Syms *syms, const Program *sketch, const ReasonOptions *options)
+{
+    for (int i = 0; i < sketch->units.len; i++) {
+        Plan plan = plan_for(arena, syms, sketch, sketch->units.data[i], options, diags_new(arena, sketch->source));
+        const Choice *choice = sketch->units.data[i]->kind == UNIT_KERNEL ? plan_best(&plan) : NULL;
+
+        if (choice && choice->groups > 0)
+            return true;
+    }
+    return false;
+}

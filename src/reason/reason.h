@@ -47,6 +47,9 @@ int reason_parts(Arena *arena, Syms *syms, const Program *sketch, const ReasonOp
  * where it is not known how many rows there are, or they fill tiles. */
 bool reason_prefers(Arena *arena, Syms *syms, const Program *sketch, const Program *to, const ReasonOptions *options);
 
+/* Whether warpgroups divide the rows of one of its kernels. */
+bool reason_divides(Arena *arena, Syms *syms, const Program *sketch, const ReasonOptions *options);
+
 /* A choice in words that force it: "BM=128 BN=64 warps=8 stages=2"; where a program has
  * several kernels, for the one that the model thinks dearest: "scores.BM=128 ...". */
 typedef struct ReasonRanked {

@@ -28,7 +28,7 @@ typedef struct DrawPoint {
 
 typedef struct HandOut {
     Words words;
-    const char *count;               /* register: of places */
+    const char *blocks, *count;      /* registers: of the grid at work, of places */
     const char *number, *none;       /* register; predicate: there is none */
     const char *teller;              /* "@p ": the lane of several that tells of places; "": there is one */
     const char **regs;               /* the words of the place at hand */
@@ -296,6 +296,7 @@ static void first_place(Emitter *e, HandOut *h)
 static HandOut hand_out_new(Emitter *e, const TileOp *roles, const char *teller)
 {
     HandOut h = {.words = words_of(e, roles), .teller = teller};
+    h.blocks = em_new(e, REG_R);
     h.count = em_new(e, REG_R);
     h.number = em_new(e, REG_R);
     h.none = em_new(e, REG_P);
@@ -307,9 +308,8 @@ static HandOut hand_out_new(Emitter *e, const TileOp *roles, const char *teller)
 /* The place behind those that all blocks took first which was drawn. */
 static void tell_next(Emitter *e, HandOut *h)
 {
-    const char *blocks = em_new(e, REG_R);
-    em(e, "mov.u32 %s, %%nctaid.x;", blocks);
-    em(e, "add.s32 %s, %s, %s;", h->number, h->number, blocks);
+    em(e, "mov.u32 %s, %%nctaid.x;", h->blocks);
+    em(e, "add.s32 %s, %s, %s;", h->number, h->number, h->blocks);
     tell(e, h);
 }
 

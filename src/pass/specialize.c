@@ -31,6 +31,9 @@
  *   use %s                          compute { for j = lo:hi { %s.1 = await %s
  *                                                             use %s.1
  *                                                             release %s } }
+ *
+ * What lanes bring (`load … by lanes`: split.c) comes from that role as well, as the copier would bring it; where they bring all,
+ * there is no copier.
  */
 #include "pass/ahead.h"
 #include "pass/copies.h"

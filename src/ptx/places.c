@@ -1,6 +1,7 @@
 /* places.c: the places of the grid that a persistent kernel's blocks take.
  *
- * The first copier hands them out: it draws the number of the next from a counter in
+ * The first copier hands them out, or where there is none a lane of the first role, which
+ * reads its slots like the others: it draws the number of the next from a counter in
  * global memory, makes what all roles want to know of that place, and leaves it in one
  * of two slots, which the instances of the other roles read. The counter goes back to 0
  * by itself: of as many draws as there are places, each block's last one is in vain

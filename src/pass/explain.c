@@ -34,15 +34,28 @@ static void explain_decided(Explainer *e)
 
 /* ---- who runs side by side ------------------------------------------------------------------------ */
 
+static const char *work_of(const TileBlock *block)
+{
+    for (int i = 0; i < block->ops.len; i++) {
+        const TileOp *op = block->ops.data[i];
+        if (op->kind == TILE_COPY_ASYNC && op->args[0]->def->lanes) return "copies 16 bytes a lane what bulk copies do not bring, or bring slowly";
+        if (op->kind == TILE_COPY_ASYNC) return "starts every copy, a tensor map's box at a time";
+        if (op->kind == TILE_PUT) return "computes operands for the others";
+        for (int k = 0; k < op->n_regions; k++) {
+            const char *within = work_of(op->regions[k]);
+            if (within) return within;
+        }
+    }
+    return NULL;
+}
+
 static void explain_role(Explainer *e, const TileOp *roles, int k)
 {
     const TileRole *role = &roles->roles[k];
     Arena *arena = e->program->arena;
     int instances = tile_instances(e->kernel, role->per);
-    bool copies = tile_has(roles->regions[k], TILE_COPY_ASYNC);
     const char *value = instances > 1 ? arena_printf(arena, "%d x %d warps", instances, role->warps) : arena_printf(arena, "%d warps", role->warps);
-    bool puts = tile_has(roles->regions[k], TILE_PUT);
-    const char *what = copies ? "starts every copy, a tensor map's box at a time" : puts ? "computes operands for the others" : "multiplies and computes";
+    const char *work = work_of(roles->regions[k]), *what = work ? work : "multiplies and computes";
     because(e, arena_printf(arena, "role %s", role->name), value,
             role->regs ? arena_printf(arena, "%s; %d registers a thread (setmaxnreg)", what, role->regs) : what);
 }

@@ -24,6 +24,18 @@ static bool is_wanted(const DefValue *v)
     return v && v->is_input && dtype_is_float(v->dtype) && dtype_bytes(v->dtype) == 1;
 }
 
+/* Whether an operand was cast to 8 bits, as the definition wants it. */
+static bool is_narrowed(const DefOp *product)
+{
+    for (int k = 0; k < 2; k++) {
+        const DefValue *v = product->args[k].value;
+
+        if (v && v->op && v->op->op == OP_CAST && dtype_bytes(v->op->cast) == 1)
+            return true;
+    }
+    return false;
+}
+
 static DefOp *cast_of(const Widener *w, const DefValue *v)
 {
     for (int i = 0; i < w->def->ops.len; i++) {
@@ -81,7 +93,7 @@ bool fuse_widen(Def *def, DType wide)
     for (int i = 0; i < def->ops.len; i++) {
         DefOp *op = def->ops.data[i];
 
-        for (int k = 0; op->op == OP_GEMM && k < 2; k++) {
+        for (int k = 0; op->op == OP_GEMM && !is_narrowed(op) && k < 2; k++) {
             DefValue *v = op->args[k].value;
             DefOp *cast = is_wanted(v) ? cast_of(&w, v) : NULL;
 

@@ -494,7 +494,7 @@ static void write_gauge(Writer *w, Node *node)
     Node *x = node->args[0].node;
     bool load = x->kind == NODE_LOAD;
 
-    if (load || flow_used_later(w->items, x, w->at)) {
+    if (load || is_cast(x) || flow_used_later(w->items, x, w->at)) {
         const char *name = node->name;
 
         for (int i = 2; find_name(w, name) || flow_reserves(w->flow, name); i++)

@@ -255,6 +255,9 @@ try ../tests/gen/entries_beside_columns --set M=12 --set N=8 --set B=2 --target 
 try ../tests/gen/columns_of_integers --set N=40 --set A=2 --bind M=5
 try ../tests/gen/columns_of_integers --set N=40 --set A=2 --bind M=5 --dtype fp16 --target sm_75
 try ../tests/gen/rows_looked_up --set N=8 --set A=1 --bind M=33
+try ../tests/gen/squares_of_bytes --target sm_89 --bind B=2 --bind M=33 --bind N=64
+right softmax_of_integers "--set D=64 --target sm_80" --bind n=33 --bind m=70
+right softmax_of_integers "--set D=64 --target sm_90a" --bind n=33 --bind m=70
 try ../tests/gen/many_inputs --dtype fp16 --target sm_75 --bind M=5 --bind N=70
 try ../tests/gen/many_inputs --target sm_89 --bind M=5 --bind N=333
 

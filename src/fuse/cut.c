@@ -181,6 +181,7 @@ static Excerpt excerpt(const Cutter *c, const Goal *goal)
     const bool *needed = needed_for(c, goal);
 
     *x.def = *c->def;
+    x.def->whole = c->def->whole ? c->def->whole : c->def;
     memset(&x.def->values, 0, sizeof x.def->values);
     memset(&x.def->ops, 0, sizeof x.def->ops);
     memset(&x.def->inputs, 0, sizeof x.def->inputs);

@@ -343,7 +343,7 @@ DType def_operand_type(const Def *def, const DefOp *gemm, int operand)
 
     if (known && other_known)
         return dtype_bytes(other) > dtype_bytes(mine) ? other : mine;
-    return known ? mine : other_known ? other : common_type(def);
+    return known ? mine : other_known ? other : common_type(def->whole ? def->whole : def);
 }
 
 const DefDimSym *def_dim(const Def *def, const char *name)

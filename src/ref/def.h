@@ -153,6 +153,7 @@ typedef struct Def {
     VEC(DefValue *) inputs;
     VEC(DefValue *) outputs; /* the declared outputs, bound to their final values */
     Settings *settings;
+    const struct Def *whole; /* of which this is a part: what products multiply where nothing says; NULL: itself */
 } Def;
 
 /* Resolves an Operator unit. NULL when diagnostics were recorded. */

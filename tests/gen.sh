@@ -126,6 +126,9 @@ for t in "sm_75 --dtype fp16" "sm_80" "sm_90a"; do
 done
 try ../tests/gen/two_adapters --set r=16 --set K=64 --set N=96 --target sm_90a --bind T=45 --bind A=4
 try ../tests/gen/gathered_rows --set K=64 --set N=128 --target sm_90a --bind tokens=50 --bind groups=3 --bind slots=70
+for t in sm_80 sm_90a; do
+    try ../tests/gen/less_by_distance --set D=64 --target $t --bind batch=1 --bind heads=3 --bind q_len=70 --bind kv_len=133
+done
 # Sums that only divide are of the weights as they are multiplied: the rounding of one that is all of its row cancels.
 for t in sm_80 sm_90a; do
     try ../tests/gen/power_attention --set D=64 --target $t --bind batch=1 --bind q_heads=4 --bind kv_heads=2 --bind q_len=70 --bind kv_len=150

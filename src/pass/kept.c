@@ -5,7 +5,8 @@
  *   %y = mask %x where j <= i else -inf            %y = mask %x where j <= i else -inf
  *
  * Elements that are masked in the end, with nothing but arithmetic on each alone before, may
- * be anything. What is left is linear in rows and columns.
+ * be anything. What is left is linear in rows and columns. An index with a sign before it is the
+ * other of the two, without.
  */
 #include "pass/kept.h"
 
@@ -61,11 +62,21 @@ static void settle_index(TileProgram *program, TileKernel *kernel, TileOp *op)
     }
 }
 
+/* -max(x, y) is min(-x, -y), and the other way round. */
+static const Aff *without_sign(AffCtx *aff, const Aff *a)
+{
+    const Aff *x = a->kind == AFF_MUL ? aff_scale(aff, a, -1) : a;
+    if (x == a || (x->kind != AFF_MAX && x->kind != AFF_MIN)) return a;
+    const Aff *first = aff_scale(aff, x->a, -1), *second = aff_scale(aff, x->b, -1);
+    return x->kind == AFF_MAX ? aff_min(aff, first, second) : aff_max(aff, first, second);
+}
+
 static void settle_block(TileProgram *program, TileKernel *kernel, TileBlock *block)
 {
     for (int i = 0; i < block->ops.len; i++) {
         TileOp *op = block->ops.data[i];
         for (int r = 0; r < op->n_regions; r++) settle_block(program, kernel, op->regions[r]);
+        if (op->kind == TILE_INDEX) op->index = without_sign(program->aff, op->index);
         if (op->kind == TILE_INDEX && (op->index->kind == AFF_MAX || op->index->kind == AFF_MIN)) settle_index(program, kernel, op);
     }
 }

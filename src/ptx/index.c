@@ -317,8 +317,9 @@ static void float_of_extreme(Emitter *e, const Aff *a, const char *d)
     int64_t sum;
     const char *x = em_new(e, REG_F), *y;
     ix_float(e, a->a, x);
-    if (a->kind == AFF_MAX && aff_is_const(aff_add(e->program->aff, a->a, a->b), &sum) && sum == 0) {
+    if (aff_is_const(aff_add(e->program->aff, a->a, a->b), &sum) && sum == 0) {
         em(e, "abs.f32 %s, %s;", d, x);
+        if (a->kind == AFF_MIN) em(e, "neg.f32 %s, %s;", d, d);
         return;
     }
     y = em_new(e, REG_F);

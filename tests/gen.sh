@@ -129,6 +129,7 @@ try ../tests/gen/gathered_rows --set K=64 --set N=128 --target sm_90a --bind tok
 for t in sm_80 sm_90a; do
     try ../tests/gen/less_by_distance --set D=64 --target $t --bind batch=1 --bind heads=3 --bind q_len=70 --bind kv_len=133
 done
+try ../tests/gen/smoothed --target sm_90a --bind M=70 --bind N=133
 # Sums that only divide are of the weights as they are multiplied: the rounding of one that is all of its row cancels.
 for t in sm_80 sm_90a; do
     try ../tests/gen/power_attention --set D=64 --target $t --bind batch=1 --bind q_heads=4 --bind kv_heads=2 --bind q_len=70 --bind kv_len=150

@@ -47,6 +47,7 @@ whole mask_by_bits sm_75 --dtype fp16 --set D=64 # the same beside a product tha
 whole mask_by_bits sm_86 --set D=128 # the same for any alignment
 whole gathered_rows sm_90a --set K=64 --set N=128 # rows that lanes bring, beside a copier
 whole less_by_distance sm_90a --set D=160 # a distance with a sign
+whole smoothed sm_90a # parts of a tile that is made of places
 whole counts_of_pairs sm_90a # rows of numbers beside operands that are prepared
 for target in sm_75 sm_80 sm_89; do
     whole many_inputs $target --dtype fp16 # tiles that go straight to registers

@@ -1010,8 +1010,21 @@ void cp_store(Emitter *e, const TileOp *op)
 
 /* ---- tiles into shared memory ------------------------------------------------------------- */
 
+/* Whether what is put was made of places, since the last that was: arithmetic that waits for nothing. */
+static bool is_of_places(const Emitter *e)
+{
+    for (int i = e->at - 1; i >= 0 && e->block->ops.data[i]->kind != TILE_PUT; i--) {
+        const TileOp *op = e->block->ops.data[i];
+        if (op->kind == TILE_INDEX && op->results[0]->type.rows > 1 && op->results[0]->type.cols > 1) return true;
+    }
+    return false;
+}
+
+/* Of several parts that are put one after the other ptxas would make some at once, for which a role that prepares has
+ * no registers. */
 void cp_put(Emitter *e, const TileOp *op)
 {
     if (op->args[0]->type.layout.kind == LAY_CHUNKS) put_held(e, op);
     else pr_put(e, op);
+    if (e->role && is_of_places(e)) em(e, "@%s trap;", wg_never(e));
 }

@@ -73,6 +73,7 @@ const char **tm_maps_here(Emitter *e); /* a copy of the addresses that are known
 /* wgmma.c */
 void wg_issue(Emitter *e, const TileOp *op);
 void wg_finish(Emitter *e, const TileOp *op);
+const char *wg_never(Emitter *e); /* a predicate that is false, which ptxas cannot know */
 
 /* again.c: a revision whose region says again what stands ahead of it. */
 Again ag_begin(Emitter *e); /* at the one that may be jumped back to, ahead of its code */

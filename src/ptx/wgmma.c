@@ -120,7 +120,7 @@ static bool is_zero(const Emitter *e, const TileValue *v)
 /* ptxas mixes arithmetic that is to run beside products among their issues, which then wait
  * for it, and waits for products before it. What ends a stretch of code neither is moved
  * over: a trap that never happens, which ptxas cannot know. */
-static const char *never(Emitter *e)
+const char *wg_never(Emitter *e)
 {
     const char *p = em_new(e, REG_P);
     em(e, "setp.eq.s32 %s, %s, -1;", p, e->smem);
@@ -157,12 +157,12 @@ static const TileValue *done_meanwhile(const Emitter *e)
 static void begin_meanwhile(Emitter *e)
 {
     const TileOp *next = e->at + 1 < e->block->ops.len ? e->block->ops.data[e->at + 1] : NULL;
-    if (next && is_arithmetic(next)) em(e, "@%s trap;", never(e));
+    if (next && is_arithmetic(next)) em(e, "@%s trap;", wg_never(e));
 }
 
 static void end_meanwhile(Emitter *e, const TileValue *last)
 {
-    const char *p = never(e);
+    const char *p = wg_never(e);
     for (int i = 0; i < e->frags[last->id].n; i++) {
         const char *q = em_new(e, REG_P), *f = fr_operand(e, last, i);
         em(e, "setp.nan.and.f32 %s, %s, %s, %s;", q, f, f, p);

@@ -262,6 +262,10 @@ try ../tests/gen/rows_looked_up --set N=8 --set A=1 --bind M=33
 try ../tests/gen/squares_of_bytes --target sm_89 --bind B=2 --bind M=33 --bind N=64
 right softmax_of_integers "--set D=64 --target sm_80" --bind n=33 --bind m=70
 right softmax_of_integers "--set D=64 --target sm_90a" --bind n=33 --bind m=70
+for cols in 8 40; do
+    try ../tests/gen/cast_to_bytes --set N=$cols --target sm_89 --bind B=2 --bind M=12
+    try ../tests/gen/cast_to_bytes --set N=$cols --target sm_90a --bind B=2 --bind M=12
+done
 try ../tests/gen/many_inputs --dtype fp16 --target sm_75 --bind M=5 --bind N=70
 try ../tests/gen/many_inputs --target sm_89 --bind M=5 --bind N=333
 

@@ -539,12 +539,30 @@ static void read_copies(Plan *plan, const Block *block, int depth)
     }
 }
 
+static bool is_byte(DType dtype)
+{
+    return dtype_is_narrow(dtype) && dtype_bytes(dtype) == 1;
+}
+
+/* Whether something is rounded to numbers of 8 bits. */
+static bool casts_to_bytes(const Block *block)
+{
+    for (int i = 0; i < block->len; i++) {
+        const Stmt *s = block->data[i];
+
+        if ((s->kind == STMT_COMPUTE && s->op_known && s->op == OP_CAST && s->has_dtype && is_byte(s->dtype)) ||
+            casts_to_bytes(&s->body) || casts_to_bytes(&s->orelse))
+            return true;
+    }
+    return false;
+}
+
 int plan_contracted_step(const Plan *plan)
 {
     for (int i = 0; i < plan->tensors.len; i++)
-        if (dtype_is_narrow(plan->tensors.data[i].dtype) && dtype_bytes(plan->tensors.data[i].dtype) == 1)
+        if (is_byte(plan->tensors.data[i].dtype))
             return 32;
-    return 16;
+    return casts_to_bytes(&plan->unit->body) ? 32 : 16;
 }
 
 const PlanTensor *plan_tensor(const Plan *plan, const char *name)

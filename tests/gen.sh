@@ -266,6 +266,8 @@ for cols in 8 40; do
     try ../tests/gen/cast_to_bytes --set N=$cols --target sm_89 --bind B=2 --bind M=12
     try ../tests/gen/cast_to_bytes --set N=$cols --target sm_90a --bind B=2 --bind M=12
 done
+try ../tests/gen/product_of_integers --set M=5 --set B=2 --set N=64
+try ../tests/gen/product_of_integers --set N=64 --target sm_90a --bind M=70 --bind B=2
 try ../tests/gen/many_inputs --dtype fp16 --target sm_75 --bind M=5 --bind N=70
 try ../tests/gen/many_inputs --target sm_89 --bind M=5 --bind N=333
 

@@ -234,7 +234,7 @@ static void make_operand(Writer *w, const char *name, DType dtype, bool keep)
     const Tile *tile = plan_tile(w->plan, name);
     bool product = tile->product;
 
-    if (keep || (!product && tile->reg_dtype != dtype))
+    if (keep || (tile->reg_dtype != dtype && (!product || !dtype_is_float(tile->reg_dtype))))
         name = put_cast(w, name, dtype);
     if (product)
         put_reshape(w, name);

@@ -412,7 +412,7 @@ static void grid_axis(Checker *c, const Coord *coord)
         extent = aff_const(c->aff, 2);
     aff_bounds(extent, &lo, &hi);
     if (!aff_is_const(extent, &lo) || lo != 1)
-        axis = aff_sym_new(c->aff, coord->name, AFF_GRID, 0, hi == INT64_MAX ? hi : hi - 1);
+        axis = aff_sym_new(c->aff, coord->name, AFF_GRID, 0, hi == INT64_MAX || hi == INT64_MIN ? hi : hi - 1);
     if (eval_find(&c->env, coord->name))
         diag_add(c->diags, TW0403, coord->span, "'%s' already has a value", coord->name);
     eval_bind(&c->env, coord->name, axis ? aff_of(c->aff, axis) : aff_const(c->aff, 0));

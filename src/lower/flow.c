@@ -270,7 +270,7 @@ void lo_for(Lower *lo, const Stmt *s)
     TileOp *op = region_op(lo, TILE_FOR, &carried, true, 1);
     op->lo = low;
     op->hi = high;
-    op->var = aff_sym_new(aff, lo_counter_symbol(lo, s->name), AFF_LOOP, least, most == INT64_MAX ? most : most - 1);
+    op->var = aff_sym_new(aff, lo_counter_symbol(lo, s->name), AFF_LOOP, least, most == INT64_MAX || most == INT64_MIN ? most : most - 1);
 
     TileBlock *body = op->regions[0];
     Saved saved = enter(lo, body);

@@ -287,7 +287,7 @@ static void lower_grid(Lower *lo, const Stmt *s)
         }
         int64_t low, high;
         aff_bounds(extent, &low, &high);
-        const AffSym *sym = aff_sym_new(aff, lo_counter_symbol(lo, c->name), AFF_GRID, 0, high == INT64_MAX ? INT32_MAX : high - 1);
+        const AffSym *sym = aff_sym_new(aff, lo_counter_symbol(lo, c->name), AFF_GRID, 0, high == INT64_MAX ? INT32_MAX : high == INT64_MIN ? high : high - 1);
         vec_push(lo->arena, &lo->kernel->grid, (TileAxis){.sym = sym, .extent = extent});
         eval_bind(&lo->env, c->name, aff_of(aff, sym));
         eval_bind_block(&lo->env, i, aff_of(aff, sym));

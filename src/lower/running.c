@@ -16,7 +16,7 @@
 
 #include "lower/state.h"
 
-enum { MOST_UNITS = 4, DEEPEST = 24, MOST_TERMS = 16, ALIKE = 4 };
+enum { MOST_UNITS = 4, DEEPEST = 24, MOST_TERMS = 16, ALIKE = 4, MOST_VALUES = 4096 };
 
 /* exp(of[0]) ^ times[0] * exp(of[1]) ^ times[1] ... */
 typedef struct Units {
@@ -36,10 +36,12 @@ typedef struct Sum {
     const TileOp *loop;
     const TileBlock *body;
     const TileValue *carried; /* the sum as an iteration finds it */
+    bool *stems;              /* values that are computed from it, by id */
     Units factor;             /* by which that is multiplied in all */
     Term terms[MOST_TERMS];
     int n_terms;
     bool lost; /* not understood */
+    int *left; /* values that may still be looked at */
 } Sum;
 
 /* ---- values ---------------------------------------------------------------------------------- */
@@ -184,7 +186,7 @@ static Units units_of(const Sum *s, const TileValue *v, int depth)
 {
     const TileOp *op = v->def;
     if (!op) return (Units){.unknown = is_matrix(v) && is_carried_by(s, v)};
-    if (depth == 0) return (Units){.unknown = true};
+    if (depth == 0 || --*s->left < 0) return (Units){.unknown = true};
     switch ((int)op->kind) {
     case TILE_CAST: case TILE_MOVE: case TILE_RESHAPE: case TILE_SLICE: case TILE_MASK: return units_of(s, op->args[0], depth - 1);
     case TILE_ELEMENT: return units_of_element(s, op, depth - 1);
@@ -199,14 +201,23 @@ static Units units_of(const Sum *s, const TileValue *v, int depth)
 
 /* ---- the sum ------------------------------------------------------------------------------------ */
 
-static bool stems_from_sum(const Sum *s, const TileValue *v, int depth)
+/* Marks what the body computes from the sum as an iteration finds it. */
+static void mark_stems(Sum *s)
 {
-    const TileOp *op = v->def;
-    if (v == s->carried || !op || depth == 0) return v == s->carried;
-    if (op->kind != TILE_CAST && op->kind != TILE_ELEMENT && op->kind != TILE_GEMM && op->kind != TILE_MOVE) return false;
-    for (int i = 0; i < op->n_args; i++)
-        if (stems_from_sum(s, op->args[i], depth - 1)) return true;
-    return false;
+    s->stems = arena_array(s->lo->arena, bool, (size_t)s->lo->kernel->next_value + 1);
+    s->stems[s->carried->id] = true;
+    for (int i = 0; i < s->body->ops.len; i++) {
+        const TileOp *op = s->body->ops.data[i];
+        bool from = false;
+        for (int k = 0; k < op->n_args; k++) from |= s->stems[op->args[k]->id];
+        if (from && (op->kind == TILE_CAST || op->kind == TILE_ELEMENT || op->kind == TILE_GEMM || op->kind == TILE_MOVE))
+            for (int k = 0; k < op->n_results; k++) s->stems[op->results[k]->id] = true;
+    }
+}
+
+static bool stems_from_sum(const Sum *s, const TileValue *v)
+{
+    return s->stems[v->id];
 }
 
 static void add_term(Sum *s, Units units, Units factor, Span loc)
@@ -220,8 +231,8 @@ static void follow(Sum *s, const TileValue *v, Units factor, int depth);
 /* One side leads to the sum as it was, the other is a factor. */
 static void follow_product(Sum *s, const TileValue *a, const TileValue *b, Units factor, int sign, int depth)
 {
-    bool first = stems_from_sum(s, a, depth);
-    if (first == stems_from_sum(s, b, depth) || (!first && sign < 0))
+    bool first = stems_from_sum(s, a);
+    if (first == stems_from_sum(s, b) || (!first && sign < 0))
         s->lost = true;
     else
         follow(s, first ? a : b, units_times(factor, units_of(s, first ? b : a, DEEPEST), sign), depth);
@@ -229,7 +240,7 @@ static void follow_product(Sum *s, const TileValue *a, const TileValue *b, Units
 
 static void follow_or_add(Sum *s, const TileValue *v, Units factor, Span loc, int depth)
 {
-    if (stems_from_sum(s, v, depth))
+    if (stems_from_sum(s, v))
         follow(s, v, factor, depth);
     else
         add_term(s, units_of(s, v, DEEPEST), factor, loc);
@@ -242,12 +253,12 @@ static void follow_element(Sum *s, const TileOp *op, Units factor, int depth)
     case OP_MULTIPLY: follow_product(s, op->args[0], op->args[1], factor, 1, depth); break;
     case OP_DIVIDE: follow_product(s, op->args[0], op->args[1], factor, -1, depth); break;
     case OP_ADD:
-        if (stems_from_sum(s, op->args[0], depth) && stems_from_sum(s, op->args[1], depth)) s->lost = true;
+        if (stems_from_sum(s, op->args[0]) && stems_from_sum(s, op->args[1])) s->lost = true;
         for (int i = 0; i < 2 && !s->lost; i++) follow_or_add(s, op->args[i], factor, op->loc, depth);
         break;
     case OP_FMA:
         product = units_times(units_of(s, op->args[0], DEEPEST), units_of(s, op->args[1], DEEPEST), 1);
-        if (stems_from_sum(s, op->args[2], depth)) {
+        if (stems_from_sum(s, op->args[2])) {
             add_term(s, product, factor, op->loc);
             follow(s, op->args[2], factor, depth);
         } else {
@@ -275,7 +286,7 @@ static void follow(Sum *s, const TileValue *v, Units factor, int depth)
     case TILE_CAST: case TILE_MOVE: follow(s, op->args[0], factor, depth - 1); break;
     case TILE_ELEMENT: follow_element(s, op, factor, depth - 1); break;
     case TILE_GEMM:
-        if (op->n_args < 3 || !stems_from_sum(s, op->args[2], depth - 1)) {
+        if (op->n_args < 3 || !stems_from_sum(s, op->args[2])) {
             s->lost = true;
             break;
         }
@@ -294,7 +305,7 @@ static bool is_maximum(const Sum *s, const TileValue *v, int depth)
     const TileBlock *body = s->body;
     const TileOp *yield = body->ops.data[body->ops.len - 1];
     v = plain(v);
-    if (depth == 0) return false;
+    if (depth == 0 || --*s->left < 0) return false;
     for (int i = 0; i < s->loop->n_results; i++)
         if (body->params.data[i] == v && yield->args[i] != v) return is_maximum(s, yield->args[i], depth - 1);
     if (!v->def) return false;
@@ -389,8 +400,11 @@ void lo_running_loop(Lower *lo, const TileOp *loop)
     const TileBlock *body = loop->regions[0];
     const TileOp *yield = body->ops.data[body->ops.len - 1];
     for (int i = 0; i < loop->n_results; i++) {
-        Sum s = {.lo = lo, .loop = loop, .body = body, .carried = body->params.data[i]};
-        if (yield->args[i] == s.carried || !stems_from_sum(&s, yield->args[i], DEEPEST)) continue;
+        int left = MOST_VALUES;
+        Sum s = {.lo = lo, .loop = loop, .body = body, .carried = body->params.data[i], .left = &left};
+        if (yield->args[i] == s.carried) continue;
+        mark_stems(&s);
+        if (!stems_from_sum(&s, yield->args[i])) continue;
         follow(&s, yield->args[i], (Units){0}, DEEPEST);
         if (!s.lost && judge(&s)) return; /* other sums may well suffer from the same */
     }

@@ -234,7 +234,7 @@ static int warps_along_rows(const Checker *c)
     int64_t least = MOST_WARPS, rows;
     for (int i = 0; i < c->tensors.len; i++) {
         const Place *p = &c->tensors.data[i]->places[SPACE_REGISTER];
-        if (p->exists && !p->given && p->rank == 2 && aff_is_const(p->dims[0].size, &rows) && rows >= ATOM_ROWS &&
+        if (p->exists && !p->given && p->rank == 2 && p->dims[0].size && aff_is_const(p->dims[0].size, &rows) && rows >= ATOM_ROWS &&
             rows / ATOM_ROWS < least)
             least = rows / ATOM_ROWS;
     }

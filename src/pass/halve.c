@@ -378,18 +378,31 @@ static int registers_in(const TileBlock *body)
     return n;
 }
 
+/* Whether a tanh is made of polynomials, twice: as if all numbers were small, and in full (near.c). */
+static bool is_long(const TileBlock *block)
+{
+    for (int i = 0; i < block->ops.len; i++) {
+        const TileOp *op = block->ops.data[i];
+        if (op->kind == TILE_ELEMENT && op->op == OP_TANH && op->polynomial) return true;
+        for (int k = 0; k < op->n_regions; k++)
+            if (is_long(op->regions[k])) return true;
+    }
+    return false;
+}
+
 /* It pays where blocks go through loops of different lengths, since many are then short
  * (measured at d128, causal: 1 % faster at all lengths), and where there are registers for both
  * widths: ptxas serialised products of four warpgroups, those that row sums go with (ones.c), and those of
  * two that fill nearly all of the 240 that their lanes have. Where elements' places are computed with, which each
- * width does for itself, a full last turn is faster (ALiBi at d128: 6 % at 1k, 1.5 % at 16k). */
+ * width does for itself, a full last turn is faster (ALiBi at d128: 6 % at 1k, 1.5 % at 16k). Of soft caps both widths would take
+ * ptxas more than half a second: a full turn spares it a quarter (fp16, d128: 0.7 % slower at 16k, 2 to 4 % at 1k and 4k). */
 static bool pays(const Halver *h)
 {
     enum { PRODUCTS = 2 };
     const TileOp *loop = h->loop;
     bool room = !issue_closely(h->kernel) && tile_count(loop->regions[0], TILE_ISSUE) <= PRODUCTS && registers_in(loop->regions[0]) <= MOST;
     bool places = tile_count(loop->regions[0], TILE_INDEX) > 0;
-    return rw_uses_grid(h->kernel, loop->hi) && room && !places && h->cols / 2 >= WORTH_IT;
+    return rw_uses_grid(h->kernel, loop->hi) && room && !places && !is_long(loop->regions[0]) && h->cols / 2 >= WORTH_IT;
 }
 
 void halve_last(TileProgram *program, TileKernel *kernel, TileBlock *block, Diags *diags)

@@ -63,24 +63,63 @@ static bool is_passing(const bool *passing, const TileOp *op)
     return op->kind == TILE_ELEMENT;
 }
 
-/* Arithmetic leaves the registers of what it reads last to its result, a product does not. */
-static int words_at(const TileBlock *body, int at, const TileValue *v)
+/* The place behind the last operation that uses it, or has one that does within it, by value id; 0: none does. */
+static void note_uses(const TileOp *op, int behind, int *used)
 {
-    const TileOp *op = body->ops.data[at];
-    bool there = tile_used_in(body, at + 1, body->ops.len, v) || (op->kind == TILE_GEMM && op->args[0] == v);
-    return there || v->def == op ? words_of(v) : 0;
+    for (int k = 0; k < op->n_args; k++) used[op->args[k]->id] = behind;
+    for (int r = 0; r < op->n_regions; r++)
+        for (int i = 0; i < op->regions[r]->ops.len; i++) note_uses(op->regions[r]->ops.data[i], behind, used);
 }
 
-static int tiles_at(const TileBlock *body, const bool *passing, int at)
+/* Registers of tiles that come and go in a block. */
+typedef struct Live {
+    const TileBlock *body;
+    int *used, *ends; /* by value id: note_uses; by operation: words of tiles that it is the last to use */
+    bool *own;        /* by value id: a tile of the block */
+    int now;
+} Live;
+
+static void begin_live(Live *l, const TileValue *v)
 {
-    int n = 0;
-    for (int k = 0; k < body->params.len; k++) n += words_at(body, at, body->params.data[k]);
-    for (int i = 0; i <= at; i++) {
-        const TileOp *op = body->ops.data[i];
-        for (int k = 0; k < op->n_results; k++)
-            if (!passing[op->results[k]->id]) n += words_at(body, at, op->results[k]);
+    l->own[v->id] = true;
+    if (l->used[v->id]) l->ends[l->used[v->id] - 1] += words_of(v);
+}
+
+static Live live_in(const Emitter *e, const TileBlock *body, const bool *passing)
+{
+    int n = e->kernel->next_value;
+    Live l = {body, arena_array(e->arena, int, n), arena_array(e->arena, int, body->ops.len), arena_array(e->arena, bool, n), 0};
+    for (int i = 0; i < body->ops.len; i++) note_uses(body->ops.data[i], i + 1, l.used);
+    for (int k = 0; k < body->params.len; k++) {
+        const TileValue *v = body->params.data[k];
+        begin_live(&l, v);
+        if (l.used[v->id]) l.now += words_of(v);
     }
-    return n;
+    for (int i = 0; i < body->ops.len; i++)
+        for (int k = 0; k < body->ops.data[i]->n_results; k++) {
+            const TileValue *v = body->ops.data[i]->results[k];
+            if (!passing[v->id]) begin_live(&l, v);
+        }
+    return l;
+}
+
+/* Words there once the operation at `at` is done, what comes before it having been asked. Arithmetic leaves the registers
+ * of what it reads last to its result, a product does not. */
+static int words_after(Live *l, int at)
+{
+    const TileOp *op = l->body->ops.data[at];
+    const TileValue *first = op->kind == TILE_GEMM ? op->args[0] : NULL;
+    int unused = 0;
+    for (int k = 0; k < op->n_results; k++) {
+        const TileValue *v = op->results[k];
+        if (!l->own[v->id]) continue;
+        l->now += words_of(v);
+        if (!l->used[v->id]) unused += words_of(v);
+    }
+    l->now -= l->ends[at];
+    int there = l->now + (first && l->own[first->id] && l->used[first->id] == at + 1 ? words_of(first) : 0);
+    l->now -= unused;
+    return there;
 }
 
 static void add_product(Tiles *t, const TileOp *op)
@@ -105,7 +144,11 @@ static Tiles tiles_of(const Emitter *e, const TileBlock *body)
     for (int i = 0; i < body->ops.len; i++) {
         const TileOp *op = body->ops.data[i];
         for (int k = 0; k < op->n_results; k++) passing[op->results[k]->id] = is_passing(passing, op);
-        int n = tiles_at(body, passing, i);
+    }
+    Live live = live_in(e, body, passing);
+    for (int i = 0; i < body->ops.len; i++) {
+        const TileOp *op = body->ops.data[i];
+        int n = words_after(&live, i);
         t.most = n > t.most ? n : t.most;
         t.steps += is_matrix_arithmetic(op);
         if (op->kind != TILE_GEMM) continue;

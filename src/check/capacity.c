@@ -244,35 +244,14 @@ static int warps_along_rows(const Checker *c)
     return warps;
 }
 
-static bool multiplies(const Block *block)
-{
-    for (int i = 0; i < block->len; i++) {
-        const Stmt *s = block->data[i];
-        if ((s->kind == STMT_COMPUTE && s->op_known && s->op == OP_GEMM) || multiplies(&s->body) || multiplies(&s->orelse))
-            return true;
-    }
-    return false;
-}
-
-static bool reduces(const Block *block, OpClass class)
-{
-    for (int i = 0; i < block->len; i++) {
-        const Stmt *s = block->data[i];
-        if ((s->kind == STMT_COMPUTE && s->op_known && op_info(s->op)->class == class) || reduces(&s->body, class) ||
-            reduces(&s->orelse, class))
-            return true;
-    }
-    return false;
-}
-
 static bool wants_rows(const Block *block);
 
 /* The schedule's, or as many as there are by themselves (lower.c). */
 static int warps_of(Checker *c)
 {
-    if (reduces(&c->unit->body, OPC_COL_REDUCE) && !schedule_line(c, "warps_n"))
+    if (block_computes(&c->unit->body, OPC_COL_REDUCE) && !schedule_line(c, "warps_n"))
         return schedule_number(c, "warps", wants_rows(&c->unit->body) ? 1 : DEFAULT_WARPS);
-    int along = multiplies(&c->unit->body) ? warps_along_rows(c) * schedule_number(c, "warps_n", 1) : DEFAULT_WARPS;
+    int along = block_computes(&c->unit->body, OPC_GEMM) ? warps_along_rows(c) * schedule_number(c, "warps_n", 1) : DEFAULT_WARPS;
     return schedule_number(c, "warps", along < DEFAULT_WARPS ? along : DEFAULT_WARPS);
 }
 

@@ -252,6 +252,9 @@ const char *copied_as(const Block *block, const char *tile);
 /* Copies of a tensor of one dimension to or from a tile of two, `(1, BN)` or `(BM, 1)`, get the one size: vectors.c. */
 void unit_drop_ones(Arena *arena, Unit *unit);
 
+/* Whether a statement of the block, or within it, computes an operation of the class. */
+bool block_computes(const Block *block, OpClass class);
+
 /* A statement's first word ("" for an assignment) and its form, from stmts.def. */
 const char *stmt_keyword(StmtKind kind);
 const char *stmt_help(StmtKind kind);

@@ -246,6 +246,18 @@ const char *copied_as(const Block *block, const char *tile)
     return tensor;
 }
 
+bool block_computes(const Block *block, OpClass class)
+{
+    for (int i = 0; i < block->len; i++) {
+        const Stmt *s = block->data[i];
+
+        if ((s->kind == STMT_COMPUTE && s->op_known && op_info(s->op)->class == class) || block_computes(&s->body, class) ||
+            block_computes(&s->orelse, class))
+            return true;
+    }
+    return false;
+}
+
 bool expr_equal(const Expr *a, const Expr *b)
 {
     if (a == b || !a || !b)

@@ -27,18 +27,6 @@ typedef struct Search {
     int tried_from, tried_to; /* warps that an earlier round tried; 0: none */
 } Search;
 
-static bool has_gemm(const Block *block)
-{
-    for (int i = 0; i < block->len; i++) {
-        const Stmt *s = block->data[i];
-
-        if ((s->kind == STMT_COMPUTE && s->op_known && s->op == OP_GEMM) || has_gemm(&s->body) ||
-            has_gemm(&s->orelse))
-            return true;
-    }
-    return false;
-}
-
 /* ---- settings ------------------------------------------------------------------------ */
 
 static bool forced_number(Plan *plan, const char *name, int lo, int hi, int *value)
@@ -356,7 +344,7 @@ static const char *misfit_in_words(Plan *plan, Choice *choice)
 
 const Choice *plan_choose(Plan *plan, ReasonResult *result)
 {
-    Search s = {.plan = plan, .gemm = has_gemm(&plan->unit->body)};
+    Search s = {.plan = plan, .gemm = block_computes(&plan->unit->body, OPC_GEMM)};
     const Choice *chosen;
     Choice *best;
 

@@ -578,26 +578,14 @@ static void add_steps(Modeler *m, const Steps *steps)
 
 /* ---- rating -------------------------------------------------------------------------------------- */
 
-static bool computes(const Block *block, OpClass class)
-{
-    for (int i = 0; i < block->len; i++) {
-        const Stmt *s = block->data[i];
-
-        if ((s->kind == STMT_COMPUTE && s->op_known && op_info(s->op)->class == class) || computes(&s->body, class) ||
-            computes(&s->orelse, class))
-            return true;
-    }
-    return false;
-}
-
 bool plan_whole_cols(const Plan *plan)
 {
-    return computes(&plan->unit->body, OPC_COL_REDUCE);
+    return block_computes(&plan->unit->body, OPC_COL_REDUCE);
 }
 
 bool plan_whole_rows(const Plan *plan)
 {
-    if (computes(&plan->unit->body, OPC_ROW_REDUCE)) /* of one row as well */
+    if (block_computes(&plan->unit->body, OPC_ROW_REDUCE)) /* of one row as well */
         return true;
     for (int i = 0; i < plan->tiles.len; i++) {
         const Tile *tile = &plan->tiles.data[i];

@@ -56,6 +56,13 @@ void lay_print(Str *out, Layout layout)
 
 /* ---- shared tiles --------------------------------------------------------------- */
 
+bool lay_is_ragged(int64_t tensor_cols, int cols, int elem_bytes)
+{
+    enum { SECTOR = 32 };
+    return tensor_cols * elem_bytes % SECTOR == CHUNK && (int64_t)cols * elem_bytes > WIDEST_PANEL
+           && lay_panel_for(cols, elem_bytes) < WIDEST_PANEL;
+}
+
 int lay_panel_for(int cols, int elem_bytes)
 {
     int64_t row = (int64_t)cols * elem_bytes;

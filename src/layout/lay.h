@@ -71,6 +71,11 @@ void lay_print(Str *out, Layout layout);
  * divides cols * elem_bytes; 0 when none does. Of elements of 4 bytes at most 32,
  * since the pairs that a fragment has in four rows are read together. */
 int lay_panel_for(int cols, int elem_bytes);
+/* Whether a bulk copy brings rows of a tensor slowly to a tile `cols` wide: where they are an odd number of 16 bytes apart in
+ * memory, every other one begins in the middle of a sector of 32 bytes, and each of its pieces, a panel wide, reads one sector
+ * more (seen on an H200: some 13 clocks a row of two to five pieces, where lanes take 10). Pieces of 128 bytes are few.
+ * tensor_cols: what the length of the tensor's rows is a multiple of. */
+bool lay_is_ragged(int64_t tensor_cols, int cols, int elem_bytes);
 /* Byte of element (r, c) of a shared tile. */
 int64_t lay_shared_byte(Layout layout, int rows, int elem_bytes, int r, int c);
 int64_t lay_shared_bytes(int rows, int cols, int elem_bytes);

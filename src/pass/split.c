@@ -81,16 +81,10 @@ static bool is_bulk(const Splitter *s, const TileOp *op)
     return stage.layout.panel >= NARROWEST_SWIZZLE && tile_box(op->tensor, strip.dim, op->col_dim, &stage, &box);
 }
 
-/* Rows that a bulk copy brings slowly: where they are an odd number of 16 bytes apart in memory, every other one begins in
- * the middle of a sector of 32 bytes, and each of its pieces, a panel wide, reads one sector more (seen on an H200: some
- * 13 clocks a row of two to five pieces, where lanes take 10). Pieces of 128 bytes are few. */
 static bool is_ragged(const TileOp *op)
 {
-    enum { SECTOR = 32, LINE = 128 };
     const TileType *t = &op->results[0]->type;
-    int bytes = dtype_bytes(t->dtype);
-    return !tile_by_rows(op) && aff_divisor(op->tensor->dims[op->tensor->rank - 1]) * bytes % SECTOR == TILE_CHUNK && t->cols * bytes > LINE
-           && lay_panel_for(t->cols, bytes) < LINE;
+    return !tile_by_rows(op) && lay_is_ragged(aff_divisor(op->tensor->dims[op->tensor->rank - 1]), t->cols, dtype_bytes(t->dtype));
 }
 
 /* A tile that a warpgroup of its own can bring, 16 bytes a lane: whatever says where its rows lie. */

@@ -52,13 +52,9 @@ static bool keeps_rows(Plan *plan, const Stmt *copy)
     return true;
 }
 
-/* As pass/split.c has it: rows an odd number of 16 bytes apart, in panels less than 128 bytes wide. */
 static bool is_ragged(const Choice *c, const Tile *tile)
 {
-    enum { CHUNK = 16, SECTOR = 32, LINE = 128 };
-    int64_t bytes = dtype_bytes(tile->shared_dtype), cols = c->size[tile->col->id];
-
-    return tile->row && tile->col->known * bytes % SECTOR == CHUNK && cols * bytes > LINE && lay_panel_for((int)cols, (int)bytes) < LINE;
+    return tile->row && lay_is_ragged(tile->col->known, (int)c->size[tile->col->id], dtype_bytes(tile->shared_dtype));
 }
 
 enum { RAGGED = 2 * TARGET_LOOKUPS }; /* beside those: what lanes bring where all tiles are such, and else bulk copies */

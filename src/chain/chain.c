@@ -375,11 +375,12 @@ static Program *widened(Chain *chain, Program *sketch, int fold)
     Def *as_it_is = chain->def;
 
     options.schedule = &chain->schedule;
-    if (!sketch || !chain->target->has_wgmma || reason_divides(chain->arena, chain->syms, sketch, &options))
+    if (!sketch || !chain->target->has_wgmma || !fuse_can_widen(chain->def) || reason_divides(chain->arena, chain->syms, sketch, &options))
         return sketch;
     Def *def = def_resolve(chain->arena, chain->syms, aff_ctx_new(chain->arena), chain->parsed, as_it_is->unit, &chain->own, diags_new(chain->arena, chain->diags->source));
-    if (!def || !fuse_widen(def, chain->own.operands))
+    if (!def)
         return sketch;
+    fuse_widen(def, chain->own.operands);
     int errors = chain->diags->errors;
     chain->def = def;
     Program *wide = fuse_by_model(chain, fold);

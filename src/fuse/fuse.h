@@ -16,8 +16,9 @@ enum { FUSE_MAX_PARTS = 1024 };
  * cut, each in blocks of its own; with more than one, later kernels combine. */
 Program *fuse(Arena *arena, Syms *syms, const Def *def, int parts, Diags *diags);
 
-/* Multiplies operands of 8 bits as numbers of this type of 16: widen.c. False: there are none. */
-bool fuse_widen(Def *def, DType wide);
+/* Multiplies operands of 8 bits as numbers of this type of 16; and whether there are any: widen.c. */
+void fuse_widen(Def *def, DType wide);
+bool fuse_can_widen(const Def *def);
 /* A sketch whose kernels fold entries of a leading dimension, which share what they stream, into the rows of
  * their tiles, where they can; NULL: none can. */
 Program *fuse_fold(Arena *arena, const Def *def, const Program *sketch);

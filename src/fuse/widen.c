@@ -9,14 +9,13 @@
  *                                            Compute Cast K, bf16 and get K_wide
  *                                            Compute GEMM Q_wide, K_wide.T and get S
  *
- * (On an H200, attention in e4m3 takes less than half of the time.)
+ * (On an H200, two products with a softmax between, in e4m3, take 0.4 to 0.8 of the time.)
  */
 #include "fuse/fuse.h"
 
 typedef struct Widener {
     Def *def;
     DType wide;
-    int n;
 } Widener;
 
 static bool is_wanted(const DefValue *v)
@@ -33,6 +32,20 @@ static bool is_narrowed(const DefOp *product)
         if (v && v->op && v->op->op == OP_CAST && dtype_bytes(v->op->cast) == 1)
             return true;
     }
+    return false;
+}
+
+/* Whether the operation is a product of an operand that is to be widened. */
+static bool is_product(const DefOp *op)
+{
+    return op->op == OP_GEMM && !is_narrowed(op) && (is_wanted(op->args[0].value) || is_wanted(op->args[1].value));
+}
+
+bool fuse_can_widen(const Def *def)
+{
+    for (int i = 0; i < def->ops.len; i++)
+        if (is_product(def->ops.data[i]))
+            return true;
     return false;
 }
 
@@ -73,7 +86,6 @@ static DefOp *add_cast(Widener *w, const DefOp *product, DefValue *v)
     cast->args[0].value = v;
     vec_push(w->def->arena, &w->def->values, result);
     vec_push(w->def->arena, &w->def->ops, cast);
-    w->n++;
     return cast;
 }
 
@@ -86,14 +98,15 @@ static void move_last(Widener *w, int at)
     ops[at] = last;
 }
 
-bool fuse_widen(Def *def, DType wide)
+void fuse_widen(Def *def, DType wide)
 {
     Widener w = {.def = def, .wide = wide};
 
     for (int i = 0; i < def->ops.len; i++) {
         DefOp *op = def->ops.data[i];
+        bool widens = is_product(op);
 
-        for (int k = 0; op->op == OP_GEMM && !is_narrowed(op) && k < 2; k++) {
+        for (int k = 0; widens && k < 2; k++) {
             DefValue *v = op->args[k].value;
             DefOp *cast = is_wanted(v) ? cast_of(&w, v) : NULL;
 
@@ -105,5 +118,4 @@ bool fuse_widen(Def *def, DType wide)
                 op->args[k].value = cast->result;
         }
     }
-    return w.n > 0;
 }

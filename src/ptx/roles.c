@@ -10,6 +10,8 @@
  */
 #include "ptx/roles.h"
 
+#include <limits.h>
+
 enum {
     TURN_BARRIER = 1,       /* number of the first; 0 is the block's own */
     TURN_THREADS = 256      /* one instance arrives, one waits */
@@ -140,18 +142,13 @@ static bool stores_through(const TileBlock *block)
     return false;
 }
 
-/* The fewest stages of a ring that lanes fill; 0: they fill none. */
-static int stages_by_lanes(const TileBlock *block)
+/* The fewest stages of a ring that lanes fill. */
+static int stages_by_lanes(const TileKernel *kernel)
 {
-    int least = 0;
-    for (int i = 0; i < block->ops.len; i++) {
-        const TileOp *op = block->ops.data[i];
-        int stages = op->kind == TILE_COPY_ASYNC && op->args[0]->def->lanes ? op->args[0]->type.stages : 0;
-        for (int k = 0; k < op->n_regions; k++) {
-            int within = stages_by_lanes(op->regions[k]);
-            if (within && (!stages || within < stages)) stages = within;
-        }
-        if (stages && (!least || stages < least)) least = stages;
+    int least = INT_MAX;
+    for (int i = 0; i < kernel->body->ops.len; i++) {
+        const TileOp *op = kernel->body->ops.data[i];
+        if (op->kind == TILE_RING && op->lanes && op->results[0]->type.stages < least) least = op->results[0]->type.stages;
     }
     return least;
 }
@@ -172,7 +169,7 @@ static void role_body(Emitter *e, const TileOp *op, int role, int label)
     bool stores = stores_through(body);
     if (turns) first_turn(e);
     if (stores) begin_stores(e);
-    if (stages_by_lanes(body)) lt_begin(e, stages_by_lanes(body));
+    if (!e->alone && tile_has(body, TILE_COPY_ASYNC)) lt_begin(e, stages_by_lanes(e->kernel)); /* its lanes copy */
     if (!e->kernel->persistent) {
         const char *place = em_new(e, REG_R);
         kn_arguments(e);

@@ -249,8 +249,7 @@ struct Warp {
     /* happens-before */
     uint32_t epoch, version;
     uint32_t seen[MAX_AGENTS];
-    uint32_t write_state, atomic_state;
-    uint32_t async_state[LANES];
+    uint32_t write_state, atomic_state, async_state;
     uint32_t writer_id; /* of global writes in this epoch; 0: none yet */
     uint32_t ordered_id; /* a writer that is known to come before */
     Memo reads[MEMO], writes[MEMO];

@@ -21,8 +21,7 @@ void emu_new_epoch(Warp *w)
 {
     w->epoch++;
     w->version++;
-    w->write_state = w->atomic_state = 0;
-    memset(w->async_state, 0, sizeof w->async_state);
+    w->write_state = w->atomic_state = w->async_state = 0;
     w->writer_id = w->ordered_id = 0;
 }
 

@@ -7,7 +7,9 @@
  * order in which the emulator happens to run the warps.
  *
  * A granule of shared memory has one word: the number of a state, or "in
- * flight" with the thread whose cp.async will write it. States are interned:
+ * flight" with the thread whose cp.async will write it. Of what a cp.async wrote
+ * the lane is kept apart, since it matters only until its warp's epoch has ended.
+ * States are interned:
  *
  *     state = { last writer, its epoch, how | readers since, an epoch each }
  *
@@ -35,6 +37,7 @@ enum { ROW_WRITER, ROW_EPOCH, ROW_READERS, ROW_HEAD = ROW_READERS + READER_WORDS
 struct Shadow {
     Machine *m;
     uint32_t *granules;
+    uint8_t *copiers; /* of a granule: the lane whose cp.async last wrote it */
     uint32_t granule_count;
     int shift;
     uint32_t clean, next; /* states [clean, next) have rows */
@@ -44,17 +47,13 @@ struct Shadow {
     int stride, row_limit;
 };
 
-static uint32_t pack_writer(How how, int warp, int lane)
+static uint32_t pack_writer(How how, int warp)
 {
-    return (uint32_t)how << 16 | (uint32_t)lane << 8 | (uint32_t)warp;
+    return (uint32_t)how << 16 | (uint32_t)warp;
 }
 static How row_how(const uint32_t *row)
 {
     return (How)(row[ROW_WRITER] >> 16);
-}
-static int row_lane(const uint32_t *row)
-{
-    return row[ROW_WRITER] >> 8 & 255;
 }
 static int row_warp(const uint32_t *row)
 {
@@ -79,6 +78,7 @@ Shadow *emu_shadow_new(Machine *m, uint32_t bytes)
     s->shift = m->entry->granule_shift;
     s->granule_count = (bytes >> s->shift) + 1;
     s->granules = arena_array(m->arena, uint32_t, s->granule_count);
+    s->copiers = arena_array(m->arena, uint8_t, s->granule_count);
     s->stride = ROW_HEAD + m->reader_count;
     s->clean = s->next = s->round = 1;
     make_tables(s, FIRST_ROWS);
@@ -115,8 +115,7 @@ static void forget_memos(Shadow *s)
         Warp *w = &s->m->warps[i];
 
         w->version++;
-        w->write_state = w->atomic_state = 0;
-        memset(w->async_state, 0, sizeof w->async_state);
+        w->write_state = w->atomic_state = w->async_state = 0;
     }
 }
 
@@ -213,15 +212,21 @@ static bool before(const Warp *w, int warp, uint32_t epoch)
     return warp == w->index || w->seen[warp] >= epoch;
 }
 
-/* Whether the last write comes before what this lane does now. */
-static bool write_before(const Warp *w, int lane, const uint32_t *row)
+/* Whether the last write was by a cp.async of warp w in its present epoch. It is visible
+ * to its own thread after the wait, to the others of the warp only after a barrier (PTX
+ * ISA, "cp.async.wait_group"), so what follows from it depends on the lane. */
+static bool copied_just_now(const Warp *w, const uint32_t *row)
+{
+    return row_how(row) == HOW_ASYNC && row_warp(row) == w->index && row[ROW_EPOCH] == w->epoch;
+}
+
+/* Whether the last write, `row` of this granule, comes before what this lane does now. */
+static bool write_before(const Shadow *s, const Warp *w, int lane, const uint32_t *granule, const uint32_t *row)
 {
     if (row_how(row) == HOW_NONE)
         return true;
-    /* What a cp.async wrote is visible to its own thread after the wait, to the
-     * others of its warp only after a barrier (PTX ISA, "cp.async.wait_group"). */
-    if (row_how(row) == HOW_ASYNC && row_warp(row) == w->index && row[ROW_EPOCH] == w->epoch)
-        return row_lane(row) == lane;
+    if (copied_just_now(w, row))
+        return s->copiers[granule - s->granules] == lane;
     return before(w, row_warp(row), row[ROW_EPOCH]);
 }
 
@@ -239,21 +244,21 @@ static int open_reader(const Warp *w, const uint32_t *row)
     return -1;
 }
 
-static EMU_COLD uint32_t make_writer_state(Shadow *s, Warp *w, How how, int lane, uint32_t *known)
+static EMU_COLD uint32_t make_writer_state(Shadow *s, Warp *w, How how, uint32_t *known)
 {
     uint32_t row[ROW_HEAD + MAX_READERS] = { 0 };
 
-    row[ROW_WRITER] = pack_writer(how, w->index, how == HOW_ASYNC ? lane : 0);
+    row[ROW_WRITER] = pack_writer(how, w->index);
     row[ROW_EPOCH] = w->epoch;
     return *known = add_state(s, row);
 }
 
-static uint32_t writer_state(Shadow *s, Warp *w, How how, int lane)
+static uint32_t writer_state(Shadow *s, Warp *w, How how)
 {
-    uint32_t *known = how == HOW_ASYNC ? &w->async_state[lane]
+    uint32_t *known = how == HOW_ASYNC ? &w->async_state
                       : how == HOW_ATOMIC ? &w->atomic_state : &w->write_state;
 
-    return *known >= s->clean ? *known : make_writer_state(s, w, how, lane, known);
+    return *known >= s->clean ? *known : make_writer_state(s, w, how, known);
 }
 
 /* ---- a read ------------------------------------------------------------------------- */
@@ -312,13 +317,12 @@ static EMU_COLD bool read_afresh(Shadow *s, Warp *w, int lane, uint32_t *granule
 
     if (state) {
         row = row_of(s, state);
-        own = row_how(row) == HOW_ASYNC && row_warp(row) == w->index && row[ROW_EPOCH] == w->epoch;
-        if (!write_before(w, lane, row))
+        own = copied_just_now(w, row);
+        if (!write_before(s, w, lane, granule, row))
             ok = racing_kind(row, why, kind);
     }
     *granule = after_read(s, w, state, w->index, w->epoch);
-    /* One's own copy depends on the lane, so it is not remembered; and states may
-     * have new numbers since. */
+    /* One's own copy is not remembered; and states may have new numbers since. */
     if (ok && !own && version == w->version)
         w->reads[state % MEMO] = (Memo){ state, w->version, *granule };
     return ok;
@@ -338,14 +342,14 @@ static inline bool read_granule(Shadow *s, Warp *w, int lane, uint32_t *granule,
 
 /* ---- a write -------------------------------------------------------------------------- */
 
-/* Whether everything recorded comes before a write by this lane. */
-static EMU_COLD bool write_allowed(Shadow *s, Warp *w, int lane, uint32_t state, bool atomic,
+/* Whether everything recorded of this granule comes before a write by this lane. */
+static EMU_COLD bool write_allowed(Shadow *s, Warp *w, int lane, const uint32_t *granule, bool atomic,
                           const char **why, EmuFaultKind *kind)
 {
-    const uint32_t *row = row_of(s, state);
+    const uint32_t *row = row_of(s, *granule);
     int reader;
 
-    if (!(atomic && row_how(row) == HOW_ATOMIC) && !write_before(w, lane, row))
+    if (!(atomic && row_how(row) == HOW_ATOMIC) && !write_before(s, w, lane, granule, row))
         return racing_kind(row, why, kind);
     reader = open_reader(w, row);
     if (reader < 0)
@@ -367,11 +371,11 @@ static bool write_granule(Shadow *s, Warp *w, int lane, uint32_t *granule, How h
     if (how == HOW_PLAIN && state == w->write_state && state)
         return true;
     if (state >= s->clean && !(memo->state == state && memo->version == w->version)) {
-        ok = write_allowed(s, w, lane, state, how == HOW_ATOMIC, why, kind);
+        ok = write_allowed(s, w, lane, granule, how == HOW_ATOMIC, why, kind);
         if (ok && how == HOW_PLAIN && row_how(row_of(s, state)) != HOW_ASYNC)
             *memo = (Memo){ state, w->version, 0 };
     }
-    *granule = writer_state(s, w, how, lane);
+    *granule = writer_state(s, w, how);
     return ok;
 }
 
@@ -431,7 +435,7 @@ static uint32_t read_known(Shadow *s, Warp *w, uint32_t mask, const uint64_t *ad
 
 static uint32_t write_known(Shadow *s, Warp *w, uint32_t mask, const uint64_t *address, int bytes)
 {
-    uint32_t state = FULL, rest = 0, mine = writer_state(s, w, HOW_PLAIN, 0);
+    uint32_t state = FULL, rest = 0, mine = writer_state(s, w, HOW_PLAIN);
 
     for (; mask; mask &= mask - 1) {
         int l = first_lane(mask);
@@ -481,7 +485,7 @@ bool emu_shadow_issue(Warp *w, int lane, uint32_t at, int bytes, const char **wh
             Memo *memo = &w->writes[*granule % MEMO];
 
             if (!(memo->state == *granule && memo->version == w->version)) {
-                bool allowed = write_allowed(s, w, lane, *granule, false, why, &kind);
+                bool allowed = write_allowed(s, w, lane, granule, false, why, &kind);
 
                 if (allowed && row_how(row_of(s, *granule)) != HOW_ASYNC)
                     *memo = (Memo){ *granule, w->version, 0 };
@@ -497,10 +501,12 @@ void emu_shadow_land(Warp *w, int lane, uint32_t at, int bytes)
 {
     Shadow *s = w->m->shadow;
     uint32_t last = (at + (uint32_t)bytes - 1) >> s->shift;
-    uint32_t state = writer_state(s, w, HOW_ASYNC, lane);
+    uint32_t state = writer_state(s, w, HOW_ASYNC);
 
-    for (uint32_t g = at >> s->shift; g <= last; g++)
+    for (uint32_t g = at >> s->shift; g <= last; g++) {
         s->granules[g] = state;
+        s->copiers[g] = (uint8_t)lane;
+    }
 }
 
 /* ---- the asynchronous proxy ----------------------------------------------------------------- */
@@ -514,14 +520,14 @@ static bool crosses_proxy(const Warp *w, const uint32_t *row)
     return how != HOW_NONE && how != HOW_BULK && !emu_async_fenced(w, row_warp(row), row[ROW_EPOCH]);
 }
 
-/* Whether what is recorded of a state allows an asynchronous access that w starts. */
-static bool async_allowed(Shadow *s, Warp *w, uint32_t state, bool write, const char **why,
+/* Whether what is recorded of a granule allows an asynchronous access that w starts. */
+static bool async_allowed(Shadow *s, Warp *w, const uint32_t *granule, bool write, const char **why,
                           EmuFaultKind *kind)
 {
-    const uint32_t *row = row_of(s, state);
+    const uint32_t *row = row_of(s, *granule);
 
-    if (write ? !write_allowed(s, w, 0, state, false, why, kind)
-              : !write_before(w, 0, row) && !racing_kind(row, why, kind)) {
+    if (write ? !write_allowed(s, w, 0, granule, false, why, kind)
+              : !write_before(s, w, 0, granule, row) && !racing_kind(row, why, kind)) {
         *kind = EMU_ASYNC_RACE;
         return false;
     }
@@ -538,7 +544,7 @@ static uint32_t after_async(Shadow *s, Warp *w, uint32_t state, const AsyncAcces
 
     if (!access->write)
         return after_read(s, w, state, access->agent, access->epoch);
-    row[ROW_WRITER] = pack_writer(HOW_BULK, access->agent, 0);
+    row[ROW_WRITER] = pack_writer(HOW_BULK, access->agent);
     row[ROW_EPOCH] = access->epoch;
     return add_state(s, row);
 }
@@ -559,11 +565,13 @@ bool emu_shadow_async(Warp *w, AsyncAccess *access, uint32_t at, uint32_t bytes,
             continue;
         }
         if (*granule != access->state || access->round != s->round) {
-            if (*granule >= s->clean)
-                ok &= async_allowed(s, w, *granule, access->write, why, kind);
-            access->next = after_async(s, w, *granule < s->clean ? 0 : *granule, access);
+            bool recorded = *granule >= s->clean, own = recorded && copied_just_now(w, row_of(s, *granule));
+
+            if (recorded)
+                ok &= async_allowed(s, w, granule, access->write, why, kind);
+            access->next = after_async(s, w, recorded ? *granule : 0, access);
             access->state = *granule; /* numbers may be new */
-            access->round = s->round;
+            access->round = own ? 0 : s->round;
         }
         *granule = access->next;
     }

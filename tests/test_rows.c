@@ -33,7 +33,7 @@ static void check_code(Arena *arena, const char *code, const char *target, DType
     LevelReport report = report_of(arena, code, target, dtype, binds);
 
     if (report.verdict != LEVELS_AGREE)
-        fail_msg("%s\n%s: %s\n%s", code, report.level, report.problem, str_text(&report.log));
+        fail_msg("%s: %s\n%s\n%s", report.level, report.problem, code, str_text(&report.log));
 }
 
 /* ---- rows whole in registers ------------------------------------------------------------ */
@@ -115,6 +115,68 @@ static void types_of_several_sizes_meet(void **state)
                                     "  Schedule %s\n    warps = 4\n    warps_n = 2\n  end\nend\n",
                                     i ? "e4m3" : "fp16", i ? "e4m3" : "bf16", targets[i]),
                        targets[i], DT_BF16, arena_printf(arena, "M=6 N=%d", n));
+}
+
+/* ---- rows of fragments -------------------------------------------------------------------------- */
+
+/* Warps beside each other have whole columns, and complete each other's rows: of what memory holds, and of
+ * products, with vectors and single elements made of what was reduced. */
+static void warps_complete_each_others_rows(void **state)
+{
+    Arena *arena = ((Fixture *)*state)->arena;
+    static const char *const targets[] = {"sm_75", "sm_80", "sm_90a"}, *const dtypes[] = {"fp16", "bf16", "bf16"};
+    static const struct {
+        int rows, cols, warps;
+    } shapes[] = {{32, 128, 4}, {16, 1024, 8}, {64, 128, 2}, {48, 96, 3}};
+
+    for (size_t t = 0; t < TW_COUNT(targets); t++)
+        for (size_t i = 0; i < TW_COUNT(shapes); i++) {
+            int rows = shapes[i].rows, cols = shapes[i].cols;
+            check_code(arena,
+                       arena_printf(arena,
+                                    "Kernel k\n  Input X (M, N) %s\n  Output R (M, 1) fp32\n  Output A (M, 1) fp32\n"
+                                    "  Output C (1, N) fp32\n  Output T (1, 1) fp32\n  BM = %d\n  BN = %d\n  Grid one = 1\n"
+                                    "  Allocate X in register (BM, BN)\n  Allocate R in register (BM, 1) fp32\n"
+                                    "  Allocate A in register (BM, 1) fp32\n  Allocate C in register (1, BN) fp32\n"
+                                    "  Allocate T in register (1, 1) fp32\n"
+                                    "  for i = 0:ceil(M / BM)\n"
+                                    "    Copy X (BM, BN) in coordinate [M = i] from global to register\n"
+                                    "    Compute RowSum X and get R\n    Compute RowMax X and get A\n"
+                                    "    Compute ColSum X and accumulate C\n"
+                                    "    Copy R (BM, 1) in coordinate [M = i] from register to global\n"
+                                    "    Copy A (BM, 1) in coordinate [M = i] from register to global\n  end\n"
+                                    "  Compute RowMax C and get T\n"
+                                    "  Copy T (1, 1) from register to global\n"
+                                    "  Copy C (1, BN) in coordinate [N = 0] from register to global\n"
+                                    "  Schedule %s\n    warps = %d\n    warps_n = %d\n  end\nend\n",
+                                    dtypes[t], rows, cols, targets[t], shapes[i].warps, shapes[i].warps),
+                       targets[t], DT_BF16, arena_printf(arena, "M=%d N=%d", 2 * rows + 7, cols));
+        }
+}
+
+/* The state of an online softmax is a number a row, whichever warps have the row. */
+static void a_softmax_is_of_rows_that_warps_share(void **state)
+{
+    Arena *arena = ((Fixture *)*state)->arena;
+
+    check_code(arena,
+               "Kernel k\n  Input Q (M, D) bf16\n  Input K (N, D) bf16\n  Output O (M, D) bf16\n"
+               "  D = 64\n  BM = 32\n  BN = 64\n  Grid m = ceil(M / BM)\n"
+               "  Allocate Q in shared (BM, D)\n  Allocate K in shared (BN, D)\n  Allocate P in shared (BM, BN) bf16\n"
+               "  Allocate P in register (BM, BN) bf16\n  Allocate S in register (BM, BN) fp32\n"
+               "  Allocate O in register (BM, D) fp32\n  Allocate A in register (BM, 1) fp32\n"
+               "  Allocate L in register (BM, 1) fp32\n"
+               "  Copy Q (BM, D) in coordinate [M = m] from global to shared\n"
+               "  Compute Fill A, -inf\n  Compute Fill L, 0\n  Compute Fill O, 0\n"
+               "  for j = 0:ceil(N / BN)\n"
+               "    Copy K (BN, D) in coordinate [N = j] from global to shared\n"
+               "    Compute GEMM Q, K.T and get S\n    Compute Mask S where j * BN + col(S) < N\n"
+               "    Compute Softmax S with A and L\n    Compute Cast S, bf16 and get P\n"
+               "    Copy P from register to shared\n    Compute GEMM P.shared, K and accumulate O\n  end\n"
+               "  Compute Divide O, L else 0 and get new O\n"
+               "  Copy O (BM, D) in coordinate [M = m] from register to global\n"
+               "  Schedule sm_80\n    warps = 4\n    warps_n = 2\n  end\nend\n",
+               "sm_80", DT_BF16, "M=40 N=150 D=64");
 }
 
 /* ---- rows in pieces ------------------------------------------------------------------------- */
@@ -340,6 +402,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(rows_are_shared_by_lanes_and_warps, setup, teardown),
         cmocka_unit_test_setup_teardown(elements_of_every_size, setup, teardown),
         cmocka_unit_test_setup_teardown(types_of_several_sizes_meet, setup, teardown),
+        cmocka_unit_test_setup_teardown(warps_complete_each_others_rows, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_softmax_is_of_rows_that_warps_share, setup, teardown),
         cmocka_unit_test_setup_teardown(reductions_in_loops_wait_for_each_other, setup, teardown),
         cmocka_unit_test_setup_teardown(loads_have_conditions, setup, teardown),
         cmocka_unit_test_setup_teardown(rows_of_any_length, setup, teardown),

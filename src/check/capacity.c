@@ -255,15 +255,14 @@ static int warps_of(Checker *c)
     return schedule_number(c, "warps", along < DEFAULT_WARPS ? along : DEFAULT_WARPS);
 }
 
-/* Whether a statement wants whole rows in one warp: a reduction along them, a softmax, or a
- * product's first operand from registers. */
+/* Whether a statement wants whole rows in one warp: a softmax, or a product's first operand from
+ * registers. What is reduced along rows, warps side by side combine. */
 static bool wants_rows(const Block *block)
 {
     for (int i = 0; i < block->len; i++) {
         const Stmt *s = block->data[i];
         OpClass class = s->kind == STMT_COMPUTE && s->op_known ? op_info(s->op)->class : OPC_ELEMENT;
-        if (s->kind == STMT_RESHAPE || class == OPC_ROW_REDUCE || class == OPC_SOFTMAX || wants_rows(&s->body) ||
-            wants_rows(&s->orelse))
+        if (s->kind == STMT_RESHAPE || class == OPC_SOFTMAX || wants_rows(&s->body) || wants_rows(&s->orelse))
             return true;
     }
     return false;

@@ -414,11 +414,6 @@ typedef struct Shared {
     int rows, cols; /* the least of the tiles that warps share, an atom's at least */
 } Shared;
 
-static bool is_matrix(const TileType *t)
-{
-    return t->kind == TT_TILE && t->rows > 1 && t->cols > 1;
-}
-
 static void note_shared(void *user, TileBlock *block)
 {
     enum { ATOM_ROWS = 16, ATOM_COLS = 8 };
@@ -427,8 +422,7 @@ static void note_shared(void *user, TileBlock *block)
         const TileOp *op = block->ops.data[i];
         const TileType *of = op->n_args ? &op->args[0]->type : NULL;
         m->multiplies |= op->kind == TILE_GEMM;
-        m->whole_rows |= op->kind == TILE_SOFTMAX || (op->kind == TILE_GEMM && of->space == SPACE_REGISTER) ||
-                         (op->kind == TILE_REDUCE && op->axis == 1 && is_matrix(of));
+        m->whole_rows |= op->kind == TILE_SOFTMAX || (op->kind == TILE_GEMM && of->space == SPACE_REGISTER);
         m->whole_columns |= op->kind == TILE_REDUCE && op->axis == 0 && of->kind == TT_TILE && of->rows > 1;
         for (int k = 0; k < op->n_results; k++) {
             const TileType *t = &op->results[k]->type;
@@ -440,7 +434,8 @@ static void note_shared(void *user, TileBlock *block)
 }
 
 /* Of which the schedule does not say how many: 4, or fewer, that tiles of few rows have an atom for each. Where columns are
- * to be whole, they lie side by side; where rows are as well, there is one. */
+ * to be whole, they lie side by side, and what is reduced along rows they combine; where rows are to be whole as well, there is
+ * one. */
 static void settle_warps(TileKernel *kernel)
 {
     Shared m = {0};

@@ -118,7 +118,7 @@ static void constrain_gemm(Assigner *a, const TileOp *op)
 
 static void constrain_reduce(Assigner *a, const TileOp *op)
 {
-    if (!a->in_rows && op->axis == 1 && a->kernel->warps_n > 1 && op->args[0]->type.cols > 1 && !a->failed) {
+    if (op->axis == 1 && op->n_args == 1 && a->kernel->warps_n > 1 && op->args[0]->type.cols > 1 && !a->failed) {
         diag_add(a->diags, TW0775, op->loc, "a row reduction needs whole rows in a warp, but warps_n = %d",
                  a->kernel->warps_n);
         a->failed = true;
@@ -397,7 +397,7 @@ bool pass_assign(TileProgram *program, TileKernel *kernel, const Target *target,
     for (int i = 0; i < kernel->body->ops.len; i++)
         if (kernel->body->ops.data[i]->kind == TILE_ROLES) a.warps = tile_role_warps(kernel->body->ops.data[i]);
     a.in_rows = rows_layout(kernel, &a.rows);
-    if (a.in_rows) rows_combine(program, kernel);
+    rows_combine(program, kernel);
     int n = kernel->next_value; /* no more are made */
     a.parent = arena_array(program->arena, int, n);
     a.pin = arena_array(program->arena, Pin, n);

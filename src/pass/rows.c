@@ -6,8 +6,8 @@
  * as make 16 bytes of the widest element that is copied. A tile in shared memory
  * keeps the kernel to fragments, which know its swizzle.
  *
- * With warps_n > 1 several warps share a row. A reduction along it combines their
- * parts through a buffer in shared memory:
+ * With warps_n > 1 several warps share a row, of fragments as well. A reduction along
+ * it combines their parts through a buffer in shared memory:
  *
  *   %r = rowsum %x along columns   ->   %p = buffer : fp32<1x1x4>
  *                                       %r = rowsum %x, %p along columns
@@ -126,7 +126,7 @@ static void combine_in(TileProgram *program, TileKernel *kernel, TileBlock *bloc
             combine_in(program, kernel, op->regions[r]);
             if (block == kernel->body) i += kernel->body->ops.len - before;
         }
-        if (op->kind != TILE_REDUCE || op->axis != 1 || op->args[0]->type.cols < 2) continue;
+        if (op->kind != TILE_REDUCE || op->axis != 1 || op->args[0]->type.cols < 2 || op->results[0]->type.cols > 1) continue;
         int rows = op->args[0]->type.rows > 1 ? op->args[0]->type.rows : warps_m;
         TileType parts = {.kind = TT_BUFFER, .dtype = DT_F32, .rows = rows, .stages = 1, .space = SPACE_SHARED,
                           .cols = (kernel->warps_n + PARTS - 1) / PARTS * PARTS};
@@ -141,7 +141,13 @@ static void combine_in(TileProgram *program, TileKernel *kernel, TileBlock *bloc
     }
 }
 
+/* Where warps part ways, the others would wait for one that does not come. */
+static bool parts_warps(const TileOp *op)
+{
+    return op->kind == TILE_ROLES || op->kind == TILE_REVISE;
+}
+
 void rows_combine(TileProgram *program, TileKernel *kernel)
 {
-    if (kernel->warps_n > 1) combine_in(program, kernel, kernel->body);
+    if (kernel->warps_n > 1 && !block_wants(kernel->body, parts_warps)) combine_in(program, kernel, kernel->body);
 }

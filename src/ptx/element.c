@@ -518,6 +518,12 @@ static void sum_operand_rows(Emitter *e, const TileOp *op)
     }
 }
 
+/* Lanes that share a row lie side by side: so many of them. */
+static int lanes_of_row(const Layout *layout)
+{
+    return layout->kind == LAY_ROWS ? layout->lanes : 4;
+}
+
 /* Where this lane's first row of a column begins in the buffer through which the
  * warps of a row combine: rows, in each a number from every warp. */
 static const char *parts_address(Emitter *e, const TileOp *op, int row_bytes)
@@ -531,36 +537,39 @@ static const char *parts_address(Emitter *e, const TileOp *op, int row_bytes)
     return address;
 }
 
+/* Where the i-th of a lane's rows lies in that buffer, seen from its first. */
+static int parts_of_row(const TileOp *op, int i, int row_bytes)
+{
+    int row, first, col;
+    fr_place(op->results[0], i, &row, &col);
+    fr_place(op->results[0], 0, &first, &col);
+    return (int)op->args[1]->def->offset + (row - first) * row_bytes;
+}
+
 /* The combination over the warps that share rows (regs: a number a row of this
  * lane, the same in all of a row's lanes): each leaves its own in shared memory. */
 static void reduce_warps(Emitter *e, const TileOp *op, int *regs, int n)
 {
     const TileType *a = &op->args[0]->type, *parts = &op->args[1]->type;
     const Layout *l = &a->layout;
-    int row_bytes = parts->cols * 4, step = 32 / l->lanes * row_bytes, at = (int)op->args[1]->def->offset;
+    int row_bytes = parts->cols * 4;
     const char *base = parts_address(e, op, row_bytes), *mine = em_new(e, REG_R), *first = em_new(e, REG_R);
     const char *p = em_new(e, REG_P), *of_row = em_new(e, REG_R);
     ix_divide(e, 0, of_row, e->warp, l->warps_n);
     ix_remainder(e, 0, mine, e->warp, of_row, l->warps_n);
     em_at(e, 0, "mad.lo.s32 %s, %s, 4, %s;", mine, mine, base);
-    em_at(e, 0, "and.b32 %s, %s, %d;", first, e->lane, a->rows > 1 ? l->lanes - 1 : 31);
+    em_at(e, 0, "and.b32 %s, %s, %d;", first, e->lane, a->rows > 1 ? lanes_of_row(l) - 1 : 31);
     em(e, "setp.eq.s32 %s, %s, 0;", p, first);
-    for (int i = 0; i < n; i++) em(e, "@%s st.shared.f32 [%s+%d], %%f%d;", p, mine, at + i * step, regs[i]);
+    for (int i = 0; i < n; i++) em(e, "@%s st.shared.f32 [%s+%d], %%f%d;", p, mine, parts_of_row(op, i, row_bytes), regs[i]);
     em(e, "bar.sync 0;");
     for (int i = 0; i < n; i++) {
-        int *all = fr_fresh(e, REG_F, l->warps_n), w = 0;
+        int *all = fr_fresh(e, REG_F, l->warps_n), w = 0, at = parts_of_row(op, i, row_bytes);
         for (; w + 4 <= l->warps_n; w += 4)
             em(e, "ld.shared.v4.f32 {%%f%d, %%f%d, %%f%d, %%f%d}, [%s+%d];", all[w], all[w + 1], all[w + 2], all[w + 3],
-               base, at + i * step + w * 4);
-        for (; w < l->warps_n; w++) em(e, "ld.shared.f32 %%f%d, [%s+%d];", all[w], base, at + i * step + w * 4);
+               base, at + w * 4);
+        for (; w < l->warps_n; w++) em(e, "ld.shared.f32 %%f%d, [%s+%d];", all[w], base, at + w * 4);
         regs[i] = reduce_tree(e, combine(op->op), all, l->warps_n);
     }
-}
-
-/* Lanes that share a row, as bits of the lane's number: the last one. */
-static int last_lane_bit(const Layout *layout)
-{
-    return layout->kind == LAY_ROWS ? layout->lanes / 2 : 2;
 }
 
 /* Those of a lane's values that lie in one of its rows, or columns; returns their number. */
@@ -692,7 +701,7 @@ static void reduce_rows(Emitter *e, const TileOp *op)
     for (int slot = 0; slot < frag->n; slot++) {
         int *regs = arena_array(e->arena, int, n), count = values_of_slot(a, slot, true, f, n, regs);
         rows[slot] = reduce_tree(e, instruction, regs, count);
-        if (a->type.cols > 1) rows[slot] = reduce_lanes(e, instruction, rows[slot], 1, last_lane_bit(&a->type.layout));
+        if (a->type.cols > 1) rows[slot] = reduce_lanes(e, instruction, rows[slot], 1, lanes_of_row(&a->type.layout) / 2);
     }
     if (op->n_args > 1) reduce_warps(e, op, rows, frag->n);
     for (int slot = 0; slot < frag->n; slot++) {

@@ -114,11 +114,12 @@ static int sizes_for(const Search *s, const Extent *extent, int64_t *sizes)
 {
     static const int64_t rows[] = {16, 32, 64, 128, 256}, cols[] = {32, 64, 128, 256}, loop[] = {16, 32, 64, 128},
                          wide[] = {64, 128, 256, 512};
+    bool columns = !s->gemm && extent->kind == EXT_LOOP && plan_whole_cols(s->plan); /* a warp has all rows of a tile */
     const int64_t *list = extent->kind == EXT_ROWS   ? rows
                           : extent->kind == EXT_COLS ? cols
-                          : s->gemm                  ? loop
+                          : s->gemm || columns       ? loop
                                                      : wide;
-    int n = extent->kind == EXT_ROWS ? (int)TW_COUNT(rows) : 4, kept = 0;
+    int n = extent->kind == EXT_ROWS ? (int)TW_COUNT(rows) : columns ? 3 : 4, kept = 0;
 
     if (extent->kind == EXT_LOOP && s->gemm && !in_registers(s->plan, extent))
         while (n > 1 && list[n - 1] > panel_of(s->plan, extent))

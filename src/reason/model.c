@@ -583,16 +583,20 @@ bool plan_whole_cols(const Plan *plan)
     return block_computes(&plan->unit->body, OPC_COL_REDUCE);
 }
 
+/* Warps side by side combine what they reduced along rows; other warps than those that columns keep
+ * there are the better ones, though. */
 bool plan_whole_rows(const Plan *plan)
 {
-    if (block_computes(&plan->unit->body, OPC_ROW_REDUCE)) /* of one row as well */
+    if (block_computes(&plan->unit->body, OPC_ROW_REDUCE) && !plan_whole_cols(plan)) /* of one row as well */
+        return true;
+    if (block_computes(&plan->unit->body, OPC_SOFTMAX))
         return true;
     for (int i = 0; i < plan->tiles.len; i++) {
         const Tile *tile = &plan->tiles.data[i];
 
         if (tile->first_operand)
             return true;
-        if (tile->reg && tile->col->kind == EXT_ONE && tile->row->kind != EXT_ONE && tile->computed)
+        if (tile->reg && tile->col->kind == EXT_ONE && tile->row->kind != EXT_ONE && tile->computed && !plan_whole_cols(plan))
             return true;
     }
     return false;

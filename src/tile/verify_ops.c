@@ -625,7 +625,7 @@ static bool check_gemm_layouts(Verifier *v, const TileOp *op)
 static bool check_reduced(Verifier *v, const TileOp *op)
 {
     const Layout *l = &op->args[0]->type.layout;
-    bool shared = op->axis == 1 && arg_type(op, 0).cols > 1 && l->kind == LAY_ROWS && l->warps_n > 1;
+    bool shared = op->axis == 1 && arg_type(op, 0).cols > 1 && result_type(op).cols == 1 && l->warps_n > 1;
     if (op->axis == 0 && l->quads != result_type(op).layout.quads)
         return verify_fail(v, TW0756, op, "the result's columns lie otherwise than those that are reduced");
     if (shared == (op->n_args > 1))

@@ -3,8 +3,191 @@
  * A file may hold an Operator and its flow: sketches, or code. Then the fuser is
  * not asked, and the chain goes on from them; what comes of them is compared with
  * the definition like anything else.
+ *
+ * What the Operator says of numbers need not be said again:
+ *
+ *   Operator f                       Kernel f
+ *     Param window                     Input Q (len, D)
+ *     ...                              Param window        <- taken, since some statement says `window` and
+ *                                      ...                    nothing in the Kernel gives it a meaning
  */
 #include "chain/chain.h"
+
+#include "check/check.h"
+
+/* ---- what is taken of the Operator ------------------------------------------------------- */
+
+typedef struct Taker {
+    const Unit *from, *to; /* the Operator, the Kernel */
+    bool *taken;           /* by the Operator's statements */
+} Taker;
+
+static bool is_told(const Stmt *s)
+{
+    return s->kind == STMT_PARAM || s->kind == STMT_LET || s->kind == STMT_INDEX;
+}
+
+/* Whether the statements give the name a meaning: as a dimension, a number, a tile, a counter. */
+static bool gives(const Block *block, const char *name)
+{
+    for (int i = 0; i < block->len; i++) {
+        const Stmt *s = block->data[i];
+        bool tensor = s->kind == STMT_INPUT || s->kind == STMT_OUTPUT || s->kind == STMT_DEFINE;
+        bool made = s->kind == STMT_COMPUTE && s->op_known && op_info(s->op)->class == OPC_DEFINE && s->n_args > 0;
+        bool found = (s->name && strcmp(s->name, name) == 0) || (s->as && strcmp(s->as, name) == 0) ||
+                     expr_mentions(s->dest, name) || (made && expr_mentions(s->args[0], name));
+
+        for (int k = 0; tensor && k < s->n_shape; k++)
+            found |= expr_mentions(s->shape[k], name);
+        for (int k = 0; s->kind == STMT_GRID && k < s->n_coords; k++)
+            found |= s->coords[k].name && strcmp(s->coords[k].name, name) == 0;
+        if (found || gives(&s->body, name) || gives(&s->orelse, name))
+            return true;
+    }
+    return false;
+}
+
+/* Positions along one dimension go together: which is the first says which is that of the rows. */
+static bool needs(const Stmt *s, const Stmt *other)
+{
+    bool beside = s->kind == STMT_INDEX && other->kind == STMT_INDEX && strcmp(s->over, other->over) == 0;
+
+    return beside || expr_mentions(s->value, other->name) || (s->over && strcmp(s->over, other->name) == 0);
+}
+
+static void take_needs(Taker *t, const Stmt *s)
+{
+    for (int i = 0; i < t->from->body.len; i++) {
+        const Stmt *other = t->from->body.data[i];
+
+        if (is_told(other) && !t->taken[i] && needs(s, other) && !gives(&t->to->body, other->name)) {
+            t->taken[i] = true;
+            take_needs(t, other);
+        }
+    }
+}
+
+/* Whether a name means in the Kernel what it means in the Operator: it is taken as well, or the Kernel's own. */
+static bool is_known(const Taker *t, const char *name)
+{
+    for (int i = 0; i < t->from->body.len; i++)
+        if (t->taken[i] && strcmp(t->from->body.data[i]->name, name) == 0)
+            return true;
+    return gives(&t->to->body, name);
+}
+
+static bool all_known(const Taker *t, const Expr *e)
+{
+    if (!e)
+        return true;
+    if (e->kind == EXPR_NAME && !is_known(t, e->name))
+        return false;
+    for (int i = 0; i < e->n_args; i++)
+        if (!all_known(t, e->args[i]))
+            return false;
+    return all_known(t, e->a) && all_known(t, e->b);
+}
+
+/* Code has no positions; of those along one dimension all are taken, or none. */
+static bool can_take(const Taker *t, const Stmt *s)
+{
+    if (!all_known(t, s->value) || (s->over && !is_known(t, s->over)))
+        return false;
+    for (int i = 0; s->kind == STMT_INDEX && i < t->from->body.len; i++)
+        if (t->from->body.data[i]->kind == STMT_INDEX && needs(s, t->from->body.data[i]) && !t->taken[i])
+            return false;
+    return s->kind != STMT_INDEX || check_is_sketch(t->to);
+}
+
+/* Whether something is left. */
+static bool drop_others(Taker *t)
+{
+    bool any = false, again = true;
+
+    while (again) {
+        again = any = false;
+        for (int i = 0; i < t->from->body.len; i++) {
+            bool drop = t->taken[i] && !can_take(t, t->from->body.data[i]);
+
+            t->taken[i] &= !drop;
+            again |= drop;
+            any |= t->taken[i];
+        }
+    }
+    return any;
+}
+
+static void take(Taker *t)
+{
+    for (int i = 0; i < t->from->body.len; i++) {
+        const Stmt *s = t->from->body.data[i];
+
+        if (!is_told(s) || t->taken[i] || !block_mentions(&t->to->body, s->name) || gives(&t->to->body, s->name))
+            continue;
+        t->taken[i] = true;
+        take_needs(t, s);
+    }
+}
+
+static bool is_tensor(const Stmt *s)
+{
+    return s->kind == STMT_INPUT || s->kind == STMT_OUTPUT;
+}
+
+/* The Kernel with what it takes behind its tensors; itself where that is nothing. */
+static Unit *with_taken(Arena *arena, const Unit *def, Unit *kernel)
+{
+    Taker t = {.from = def, .to = kernel, .taken = arena_array(arena, bool, def->body.len + 1)};
+    Unit *whole = arena_new_of(arena, Unit);
+    int behind = 0;
+
+    memset(t.taken, 0, (size_t)def->body.len * sizeof *t.taken);
+    take(&t);
+    if (!drop_others(&t))
+        return kernel;
+    *whole = *kernel;
+    whole->body = (Block){.comment = kernel->body.comment};
+    for (int i = 0; i < kernel->body.len; i++)
+        if (is_tensor(kernel->body.data[i]))
+            behind = i + 1;
+    for (int i = 0; i < behind; i++)
+        vec_push(arena, &whole->body, kernel->body.data[i]);
+    for (int i = 0; i < def->body.len; i++)
+        if (t.taken[i])
+            vec_push(arena, &whole->body, def->body.data[i]);
+    for (int i = behind; i < kernel->body.len; i++)
+        vec_push(arena, &whole->body, kernel->body.data[i]);
+    return whole;
+}
+
+static bool setting(const void *user, const char *name, double *value)
+{
+    const Setting *found = settings_find(user, name);
+
+    if (found)
+        *value = found->value;
+    return found;
+}
+
+Program *kernels_complete(Arena *arena, Program *program, const Settings *settings)
+{
+    const Unit *def = program_unit(program, UNIT_OPERATOR);
+    Program *whole = arena_new_of(arena, Program);
+
+    *whole = (Program){.source = program->source, .comment = program->comment};
+    for (int i = 0; i < program->units.len; i++) {
+        Unit *unit = program->units.data[i];
+
+        if (unit->kind == UNIT_KERNEL && def)
+            unit = with_taken(arena, def, unit);
+        if (unit->kind == UNIT_KERNEL)
+            unit = unit_spell_reals(arena, unit, setting, settings);
+        vec_push(arena, &whole->units, unit);
+    }
+    return whole;
+}
+
+/* ---- what must fit --------------------------------------------------------------------------- */
 
 Program *kernels_beside(Arena *arena, const Program *program)
 {

@@ -178,7 +178,7 @@ static void give_own(Chain *chain, const Unit *unit)
     chain->settings = kept;
 }
 
-static bool resolve(Chain *chain, const Program *program, const Unit *unit)
+static bool resolve(Chain *chain, Program *program, const Unit *unit)
 {
     Str text = str_new(chain->arena);
 
@@ -190,7 +190,7 @@ static bool resolve(Chain *chain, const Program *program, const Unit *unit)
     mark_taken(chain);
     lang_print_unit(&text, unit);
     chain->definition = str_text(&text);
-    chain->beside = kernels_beside(chain->arena, program);
+    chain->beside = kernels_beside(chain->arena, kernels_complete(chain->arena, program, &chain->settings));
     if (!chain->name)
         chain->name = unit->name;
     return true;
@@ -550,9 +550,10 @@ bool chain_reason(Chain *chain, const Source *sketch)
     if (beside)
         chain->diags->source = program->source;
     const Diags before = *chain->diags;
-    chain->reasoned = reason_all(chain, program);
+    Program *complete = beside ? program : kernels_complete(chain->arena, program, &chain->settings);
+    chain->reasoned = reason_all(chain, complete);
     if (!chain->reasoned)
-        say_of_sketch(chain, program, &before);
+        say_of_sketch(chain, complete, &before);
     if (!chain->reasoned)
         return beside ? false : give_up(chain, sketch, program, reason_again);
     lang_print(&text, chain->reasoned->code);
@@ -675,10 +676,11 @@ bool chain_lower(Chain *chain, const Source *code)
         return fail(chain, arena_printf(chain->arena, "%s is a sketch: it has no sizes yet; see 'tw reason'",
                                         code->path));
     tidy(chain, program);
-    if (!check(chain, program))
+    Program *complete = kernels_complete(chain->arena, program, &chain->settings);
+    if (!check(chain, complete))
         return give_up(chain, code, program, lower_again);
     since = clock_seconds();
-    chain->tile = lower(chain->arena, chain->syms, chain->aff, program, &chain->settings, chain->diags);
+    chain->tile = lower(chain->arena, chain->syms, chain->aff, complete, &chain->settings, chain->diags);
     force_schedule(chain);
     if (!chain->tile || !tile_verify(chain->tile, chain->diags) || !all_used(chain, unit))
         return give_up(chain, code, program, lower_again);
@@ -883,7 +885,7 @@ static bool check_again(Chain *chain, const Source *source, bool fragment)
     Program *program = parse(chain, source);
 
     tidy(chain, program);
-    return check_once(chain, source, program, fragment);
+    return check_once(chain, source, kernels_complete(chain->arena, program, &chain->settings), fragment);
 }
 
 bool chain_check(Chain *chain, const Source *source, bool fragment)
@@ -892,7 +894,7 @@ bool chain_check(Chain *chain, const Source *source, bool fragment)
     bool right;
 
     tidy(chain, program);
-    right = check_once(chain, source, program, fragment);
+    right = check_once(chain, source, kernels_complete(chain->arena, program, &chain->settings), fragment);
     suggest_all(chain, source, program, check_again, fragment);
     drop_unused(chain->diags);
     errors_first(chain);

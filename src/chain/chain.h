@@ -112,7 +112,10 @@ bool chain_define_from_tile(Chain *chain, const TileProgram *tile, const Source 
  * compiled in: `against`, or where that is NULL the one within its ABI. */
 bool chain_define_from_abi(Chain *chain, const Abi *abi, const Source *against);
 
-/* beside.c: the Kernels of a program that has a definition as well; NULL: none. */
+/* beside.c: the program as later stages take it: its Kernels have those Params, Lets and positions that they use and only the
+ * Operator declares, and no names of fractions that only the launch knows. */
+Program *kernels_complete(Arena *arena, Program *program, const Settings *settings);
+/* The Kernels of a program that has a definition as well; NULL: none. */
 Program *kernels_beside(Arena *arena, const Program *program);
 /* Whether they read what the definition reads and write what it writes; else
  * diagnostics (TW0521) were recorded. */

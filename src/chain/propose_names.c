@@ -43,12 +43,22 @@ static void add_names(void *user, const Stmt *stmt)
     add_sizes(user, stmt);
 }
 
+/* What a Kernel may take of the Operator beside it. */
+static void add_numbers(void *user, const Stmt *stmt)
+{
+    if (stmt->kind == STMT_PARAM || stmt->kind == STMT_LET || stmt->kind == STMT_INDEX)
+        add(user, stmt->name);
+}
+
 static Names names_of(Suggester *s, void (*f)(void *, const Stmt *))
 {
     Names names = {.arena = s->arena};
+    const Unit *def = program_unit(s->program, UNIT_OPERATOR);
 
     if (s->unit)
         suggest_each(&s->unit->body, f, &names);
+    if (def && s->unit && s->unit->kind == UNIT_KERNEL && f == add_names)
+        suggest_each(&def->body, add_numbers, &names);
     return names;
 }
 
@@ -122,7 +132,6 @@ bool propose_function(Suggester *s)
     return word.end > word.start && suggest_edit(s, word, "ceil", "round up; 'floor' rounds down");
 }
 
-/* Another operand, of all that there are. */
 /* What another unit of the program, the definition mostly, declares under the name. */
 bool propose_declared(Suggester *s)
 {
@@ -153,6 +162,7 @@ bool propose_declared(Suggester *s)
     return false;
 }
 
+/* Another operand, of all that there are. */
 bool propose_other_name(Suggester *s)
 {
     Names names = names_of(s, add_names);

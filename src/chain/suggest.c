@@ -35,7 +35,7 @@ static const struct {
     {TW0325, {propose_rank, propose_fewer_operands}},
     {TW0326, {propose_whole_division}},
     {TW0327, {propose_coordinates_of_element, propose_coordinates}},
-    {TW0401, {propose_nearest}},
+    {TW0401, {propose_declared, propose_nearest}},
     {TW0402, {propose_allocation}},
     {TW0404, {propose_loop_bounds, propose_removal}},
     {TW0406, {propose_declared, propose_copy, propose_space, propose_removal}},

@@ -229,6 +229,8 @@ bool program_equal(const Program *a, const Program *b);
 /* Whether an expression, which may be NULL, is a name, or has it anywhere. */
 bool expr_is_name(const Expr *e, const char *name);
 bool expr_mentions(const Expr *e, const char *name);
+/* Whether an expression of the block's statements, or of those within them, does, or one goes over it. */
+bool block_mentions(const Block *block, const char *name);
 /* Whether an expression reads elements of a tensor (NULL: of any). */
 bool expr_reads(const Expr *e, const char *tensor);
 
@@ -248,6 +250,12 @@ bool copy_by_rows(const Stmt *copy);
 /* The tensor that some Copy of the block, or within it, brings to a tile of another name
  * (`Copy X as Xk from global to shared`); NULL: none. */
 const char *copied_as(const Block *block, const char *tile);
+
+/* A setting of this name; false: there is none. */
+typedef bool LangSetting(const void *user, const char *name, double *value);
+/* Numbers that only the launch knows and that are no integers are written where their names are said; the unit itself,
+ * where it names none: reals.c. */
+Unit *unit_spell_reals(Arena *arena, Unit *unit, LangSetting *setting, const void *user);
 
 /* Copies of a tensor of one dimension to or from a tile of two, `(1, BN)` or `(BM, 1)`, get the one size: vectors.c. */
 void unit_drop_ones(Arena *arena, Unit *unit);

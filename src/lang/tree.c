@@ -181,6 +181,37 @@ bool expr_mentions(const Expr *e, const char *name)
     return false;
 }
 
+static bool any_mentions(Expr *const *list, int n, const char *name)
+{
+    for (int i = 0; i < n; i++)
+        if (expr_mentions(list[i], name))
+            return true;
+    return false;
+}
+
+static bool stmt_mentions(const Stmt *s, const char *name)
+{
+    const Expr *const single[] = {s->target, s->offset, s->stage, s->value, s->lo, s->hi, s->where, s->otherwise,
+                                  s->empty_rows, s->to, s->by, s->step, s->dest};
+    bool found = names_equal(s->over, name) || any_mentions(s->shape, s->n_shape, name) ||
+                 any_mentions(s->to_shape, s->n_to_shape, name) || any_mentions(s->args, s->n_args, name) ||
+                 any_mentions(s->with, s->n_with, name);
+
+    for (size_t i = 0; i < TW_COUNT(single) && !found; i++)
+        found = expr_mentions(single[i], name);
+    for (int i = 0; i < s->n_coords && !found; i++)
+        found = expr_mentions(s->coords[i].value, name);
+    return found || block_mentions(&s->body, name) || block_mentions(&s->orelse, name);
+}
+
+bool block_mentions(const Block *block, const char *name)
+{
+    for (int i = 0; i < block->len; i++)
+        if (stmt_mentions(block->data[i], name))
+            return true;
+    return false;
+}
+
 bool expr_reads(const Expr *e, const char *tensor)
 {
     if (!e)

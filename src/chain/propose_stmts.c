@@ -406,16 +406,39 @@ bool propose_before_the_loop(Suggester *s)
     return false;
 }
 
+enum { MOST_MOVED = 4 };
+
+/* Moves the statement behind a loop round it; what the loop copies for it alone goes with it. */
+static bool move_behind(Suggester *s, const Stmt *loop, bool with_copies)
+{
+    const char *indent = suggest_indent(s, loop->span.start);
+    Fix edits[MOST_MOVED + 2];
+    Str behind = str_new(s->arena);
+    int end = suggest_end(s, loop), n = 0;
+
+    for (int i = 0; with_copies && i < loop->body.len && n < MOST_MOVED; i++) {
+        const Stmt *copy = loop->body.data[i];
+        bool ours = false;
+
+        for (int k = 0; copy->kind == STMT_COPY && !copy->listed && copy->span.end <= s->stmt->span.start && k < s->stmt->n_args; k++)
+            ours |= expr_mentions(s->stmt->args[k], copy_dest(copy));
+        if (!ours)
+            continue;
+        edits[n++] = (Fix){suggest_line(s, copy->span), "", NULL};
+        str_printf(&behind, "\n%s%s", indent, suggest_text(s, copy));
+    }
+    if (end < 0 || (with_copies && n == 0))
+        return false;
+    str_printf(&behind, "\n%s%s", indent, suggest_text(s, s->stmt));
+    edits[n++] = (Fix){suggest_line(s, s->stmt->span), "", NULL};
+    edits[n++] = (Fix){{end, end}, str_text(&behind), NULL};
+    return suggest_edits(s, edits, n, "do it behind the loop");
+}
+
 bool propose_behind_the_loop(Suggester *s)
 {
-    for (int i = s->depth - 2; s->stmt && i >= 0; i--) {
-        int end = s->path[i]->kind == STMT_FOR ? suggest_end(s, s->path[i]) : -1;
-        const char *text = suggest_text(s, s->stmt), *indent = suggest_indent(s, s->path[i]->span.start);
-        Fix edits[2] = {{suggest_line(s, s->stmt->span), "", NULL},
-                        {{end, end}, arena_printf(s->arena, "\n%s%s", indent, text), NULL}};
-
-        if (end >= 0 && suggest_edits(s, edits, 2, "do it behind the loop"))
+    for (int i = s->depth - 2; s->stmt && i >= 0; i--)
+        if (s->path[i]->kind == STMT_FOR && (move_behind(s, s->path[i], true) || move_behind(s, s->path[i], false)))
             return true;
-    }
     return false;
 }

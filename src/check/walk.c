@@ -98,6 +98,7 @@ static void walk_for(Checker *c, const Stmt *s)
     PlaceState *before = init_save(c);
     values_loop(c, s);
     walk_block(c, &s->body);
+    early_loop(c, s);
     c->n_loops--;
     init_merge(c, s, before, n); /* the loop may run not at all */
     eval_reset(&c->env, mark);

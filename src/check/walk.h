@@ -46,6 +46,7 @@ typedef struct PlaceState {
     int version;
     Fragment fragment;
     bool exponentials;  /* as an online softmax leaves its tile */
+    const Stmt *copied; /* what brought it from global memory; NULL: something else made it, or a part of it */
     Piece piece;        /* computed from it */
     int set_at;         /* moment of the last assignment (not accumulation) */
     int accumulated_at; /* moment of the last accumulation */
@@ -110,6 +111,12 @@ typedef struct Loop {
     const Aff *lo, *end; /* NULL: unknown */
 } Loop;
 
+/* A sum that grows in each turn of a loop, along a dimension of which each turn has a part. */
+typedef struct Sum {
+    const Stmt *loop;
+    const Expr *dest;
+} Sum;
+
 /* A Copy to global memory. */
 typedef struct Store {
     const Stmt *stmt;
@@ -142,6 +149,7 @@ typedef struct Checker {
     VEC(const Stmt *) defines;
     VEC(Axis) grid;
     VEC(Store) stores;
+    VEC(Sum) sums;
     Loop loops[WALK_MAX_NESTING];
     int n_loops;
     Store path;           /* the ifs round the statement at hand */
@@ -249,6 +257,11 @@ void mask_ragged(Checker *c, const Stmt *s, const Operand *x); /* of a softmax *
 void piece_softmax(Checker *c, const Stmt *s, const Operand *x);
 void piece_summed(Checker *c, const Operand *sum); /* it is accumulated to */
 void piece_added(Checker *c, const Stmt *s, const Operand *operands, int n); /* or added to by hand */
+
+/* early.c */
+/* A product or a reduction; where what it sums over begins: in an operand, or in either. */
+void early_sum(Checker *c, const Stmt *s, const Aff *first, const Aff *other);
+void early_loop(Checker *c, const Stmt *loop); /* behind its statements */
 
 /* dead.c */
 void dead_finish(Checker *c);

@@ -80,6 +80,12 @@ static void test_names_of_a_copy(void **state)
     agrees(*state, "names_of_a_copy", "@heads=2 @len=150", 5);
 }
 
+static void test_copied_to_both_memories(void **state)
+{
+    agrees(*state, "copied_to_both", "@M=70", 6);
+    agrees_on(*state, "sm_90a", "copied_to_both", "@M=40", 7);
+}
+
 /* Rows that lie each where a table says: by asynchronous copies of their own, by bulk copies of as many as follow one
  * another, through registers, and into them. */
 static void test_rows_by_a_table(void **state)
@@ -295,6 +301,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_scores_computed_transposed, setup, teardown),
         cmocka_unit_test_setup_teardown(test_stages_and_names, setup, teardown),
         cmocka_unit_test_setup_teardown(test_names_of_a_copy, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_copied_to_both_memories, setup, teardown),
         cmocka_unit_test_setup_teardown(test_rows_by_a_table, setup, teardown),
         cmocka_unit_test_setup_teardown(test_rows_stored, setup, teardown),
         cmocka_unit_test_setup_teardown(test_state_over_chunks, setup, teardown),

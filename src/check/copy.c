@@ -332,13 +332,43 @@ static void read_source(Checker *c, const Stmt *s, Named *t, Place *from)
     init_read(c, &o);
 }
 
-static void write_dest(Checker *c, Named *t, const Place *from, Place *to)
+static bool copy_depends(const Stmt *s, const char *name)
+{
+    bool depends = expr_mentions(s->where, name);
+    for (int i = 0; i < s->n_coords; i++)
+        depends |= expr_mentions(s->coords[i].value, name);
+    return depends;
+}
+
+/* Whether a tile was copied from the same place to the other memory, in this turn of the loops that the place follows. */
+static bool same_copy(const Checker *c, const Stmt *s, const Place *from, const Place *other)
+{
+    const Stmt *copied = other->now.copied;
+    Stmt as_there = *s;
+    if (!copied || s->stage || s->target || !from->is_input || copy_by_rows(s))
+        return false;
+    as_there.to_space = copied->to_space;
+    if (!stmt_equal(&as_there, copied))
+        return false;
+    for (int i = c->n_loops - 1; i >= 0 && c->loops[i].entered_at > other->now.set_at; i--)
+        if (copy_depends(s, c->loops[i].stmt->name))
+            return false;
+    return true;
+}
+
+static void write_dest(Checker *c, const Stmt *s, Named *t, const Place *from, Place *to)
 {
     Operand o = {.tensor = t, .place = to};
     int version = from->now.version;
     init_write(c, &o, FRAG_FREE);
     if (from->space != SPACE_GLOBAL && to->space != SPACE_GLOBAL) /* the same elements */
         to->now.version = version;
+    if (from->space != SPACE_GLOBAL)
+        return;
+    const Place *other = &t->places[to->space == SPACE_SHARED ? SPACE_REGISTER : SPACE_SHARED];
+    if (same_copy(c, s, from, other))
+        to->now.version = other->now.version;
+    to->now.copied = s;
 }
 
 /* Where the tile begins along a dimension. */
@@ -414,5 +444,5 @@ void check_copy(Checker *c, const Stmt *s)
         output_store(c, s, dest, coords, n_coords);
     if (global && c->diags->list.len == said && !copy_by_rows(s))
         cover_copy(c, s, global, shape, n, coords, n_coords);
-    write_dest(c, dest, from, to);
+    write_dest(c, s, dest, from, to);
 }

@@ -157,6 +157,7 @@ void init_write(Checker *c, Operand *o, Fragment fragment)
     now->guessed_gemm = NULL;
     now->guessed_streams = false;
     now->exponentials = false;
+    now->copied = NULL;
     now->piece = c->piece;
     now->only_in = NULL;
     now->masked = false;
@@ -169,6 +170,7 @@ void init_accumulate(Checker *c, Operand *o, Fragment fragment)
     now->written = WRITTEN_YES;
     now->version = ++c->versions;
     now->fragment = fragment;
+    now->copied = NULL;
     remember_loops(c, now);
 }
 

@@ -103,6 +103,38 @@ static TileValue *load(Lower *lo, const Stmt *s, const Place *p, const Aff *wher
     return s->to_space == SPACE_SHARED ? moved(lo, v, SPACE_SHARED) : v;
 }
 
+/* What was loaded, perhaps widened since; NULL: something else. */
+static const TileOp *load_of(const TileValue *v)
+{
+    const TileOp *op = v ? v->def : NULL;
+    if (op && op->kind == TILE_CAST && dtype_bytes(v->type.dtype) > dtype_bytes(op->args[0]->type.dtype)) op = op->args[0]->def;
+    return op;
+}
+
+/* Whether both were loaded from one place of a tensor that the kernel only reads. */
+static bool same_elements(const Lower *lo, const TileValue *a, const TileValue *b)
+{
+    const TileOp *x = load_of(a), *y = load_of(b);
+    if (!x || !y || x->kind != TILE_LOAD || y->kind != TILE_LOAD || x->tensor != y->tensor || x->where != y->where ||
+        x->row_dim != y->row_dim || x->col_dim != y->col_dim || tile_by_rows(x) || tile_by_rows(y) ||
+        a->type.rows != b->type.rows || a->type.cols != b->type.cols)
+        return false;
+    for (int i = 0; i < x->tensor->rank; i++)
+        if (x->coords[i] != y->coords[i]) return false;
+    const Stmt *declared = unit_tensor(lo->unit, x->tensor->name);
+    return declared && declared->kind == STMT_INPUT;
+}
+
+/* A tile that is copied to both memories is the same in either. */
+static int version_of_load(Lower *lo, const Local *local, const TileValue *v)
+{
+    bool shared = v->type.space == SPACE_SHARED;
+    const Staged *staged = local->stages > 0 ? NULL : local->shared;
+    if (shared && same_elements(lo, local->reg, v)) return local->version;
+    if (!shared && staged && same_elements(lo, staged->value, v)) return staged->version;
+    return ++lo->versions;
+}
+
 static void copy_in(Lower *lo, const Stmt *s)
 {
     const char *name = copy_dest(s);
@@ -123,13 +155,16 @@ static void copy_in(Lower *lo, const Stmt *s)
     if (where && otherwise == 0) where = lo_place_drop_implied(lo, &p, where);
     TileValue *v = load(lo, s, &p, where, otherwise);
     local = lo_local_make(lo, name);
+    int version = version_of_load(lo, local, v);
     if (shared) {
         const Aff *stage = lo_stage(lo, local, s->stage);
-        if (stage) lo_set_shared(lo, name, stage, v, ++lo->versions);
+        if (stage) lo_set_shared(lo, name, stage, v, version);
         if (stage && local->stages > 0) lo_stage_copied(lo, name, s->span);
         return;
     }
     lo_set_register(lo, name, v);
+    local = lo_local_make(lo, name);
+    if (load_of(local->reg) == load_of(v)) local->version = version; /* not rounded */
     bool integer = !dtype_is_float(p.view.tensor->dtype);
     if (integer && v->type.rows == 1 && v->type.cols == 1) lo_local_integer(lo, name);
 }

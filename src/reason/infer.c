@@ -436,7 +436,8 @@ static void infer_gemm(Plan *plan, const Stmt *s)
         plan_fail(plan, TW0602, s->span, "GEMM multiplies two tiles that were copied or computed");
         return;
     }
-    a->first_operand |= (a->computed || a->loaded) && !names_shared(s->args[0]);
+    bool from_registers = a->computed || (a->loaded && !a->shared); /* of two copies of memory that in shared memory */
+    a->first_operand |= from_registers && !names_shared(s->args[0]);
     if (a->computed && names_shared(s->args[0]))
         note_operand(plan, a, b);
     if (b->computed)

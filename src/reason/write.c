@@ -188,7 +188,7 @@ static bool is_register_operand(const Tile *tile, const Expr *e)
     while (e->kind == EXPR_TRANSPOSE)
         e = e->a;
     return tile && tile->reg && !(e->kind == EXPR_SPACE && e->space == SPACE_SHARED) &&
-           !(tile->shared && !tile->computed && !tile->loaded);
+           !(tile->shared && !tile->computed && !(tile->loaded && tile->first_operand));
 }
 
 static void put_reshape(Writer *w, const char *name)

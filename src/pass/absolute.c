@@ -67,7 +67,7 @@ static const TileOp *loop_of(const TileBlock *block, const TileOp *op)
 /* `scale` as it counts for what is exponentiated there: more where more of it is seen. */
 static double scale_seen(const TileProgram *program, const TileKernel *kernel, const TileOp *op, double scale)
 {
-    GaugeFreedom free = {false, false, false};
+    GaugeFreedom free = {0};
     if (op->kind == TILE_SOFTMAX) free = gauge_freedom(program->arena, kernel, loop_of(kernel->body, op), op);
     if (free.reference) return free.rounded_sum ? scale : scale * FINER;
     if (!shown_in_full(program, kernel, op->results, op->kind == TILE_SOFTMAX ? 3 : 1)) return scale;

@@ -123,7 +123,7 @@ static bool alpha_only_rescales(const Gauge *g)
 
 GaugeFreedom gauge_freedom(Arena *arena, const TileKernel *kernel, const TileOp *loop, const TileOp *softmax)
 {
-    GaugeFreedom none = {false, false, false};
+    GaugeFreedom none = {0};
     if (!loop || loop->kind != TILE_FOR) return none;
     Gauge g = {.arena = arena, .kernel = kernel, .loop = loop, .softmax = softmax, .body = loop->regions[0]};
     g.yield = g.body->ops.data[g.body->ops.len - 1];
@@ -131,5 +131,6 @@ GaugeFreedom gauge_freedom(Arena *arena, const TileKernel *kernel, const TileOp 
         return none;
     Weighing w = {.m = g.m, .l = g.l, .accumulators = g.accumulators.data, .n_accumulators = g.accumulators.len};
     weigh_results(arena, kernel, loop, &w);
-    return (GaugeFreedom){w.unchanged, w.unchanged && !w.powers, w.unchanged && !w.sum_alone};
+    bool alone = loop->n_results == 2 + g.accumulators.len;
+    return (GaugeFreedom){w.unchanged, w.unchanged && !w.powers, w.unchanged && !w.sum_alone, alone};
 }

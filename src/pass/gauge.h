@@ -16,6 +16,9 @@ typedef struct GaugeFreedom {
     /* Moreover l is only a divisor of what was accumulated from p, so it may sum
      * p as the tensor cores saw it, rounded. */
     bool rounded_sum;
+    /* The loop carries its state and what is accumulated from p, and nothing else: turns may
+     * come in any order. */
+    bool alone;
 } GaugeFreedom;
 
 GaugeFreedom gauge_freedom(Arena *arena, const TileKernel *kernel, const TileOp *loop, const TileOp *softmax);

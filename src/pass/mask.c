@@ -271,8 +271,8 @@ static const Aff *floor_quotient(AffCtx *aff, const Aff *a, int64_t divisor)
     return aff_div(aff, a, aff_const(aff, divisor));
 }
 
-/* The one coordinate of the grid along which e grows; -1: none or several. */
-static int growing_axis(TileProgram *program, const TileKernel *kernel, const Aff *e)
+/* The one coordinate of the grid along which sign * e grows; -1: none or several. */
+static int growing_axis(TileProgram *program, const TileKernel *kernel, const Aff *e, int sign)
 {
     int found = -1;
     for (int i = 0; i < kernel->grid.len; i++) {
@@ -281,7 +281,7 @@ static int growing_axis(TileProgram *program, const TileKernel *kernel, const Af
         if (kernel->grid.data[i].within) continue;
         if (!aff_linear(program->aff, e, kernel->grid.data[i].sym, &coef, &rest)) continue;
         if (!aff_is_const(coef, &c) || c == 0) continue;
-        found = c > 0 && found < 0 ? i : -1;
+        found = (c > 0) == (sign > 0) && found < 0 ? i : -1;
     }
     return found;
 }
@@ -290,8 +290,16 @@ typedef struct Tightening {
     TileProgram *program;
     TileKernel *kernel;
     TileOp *loop;
-    int grows_hi, grows_lo; /* grid axis along which a bound grows; -1: none */
+    int more, fewer; /* grid axis along which a bound adds iterations, or takes some away; -1: none */
 } Tightening;
+
+/* sign * bound, the more the more iterations, was found. */
+static void note_axes(Tightening *t, const Aff *bound, int sign)
+{
+    int more = growing_axis(t->program, t->kernel, bound, sign), fewer = growing_axis(t->program, t->kernel, bound, -sign);
+    if (more >= 0) t->more = more;
+    if (fewer >= 0) t->fewer = fewer;
+}
 
 /* live is a conjunct: keep only counters for which it can hold. */
 static void tighten(Tightening *t, const Aff *live)
@@ -310,13 +318,11 @@ static void tighten(Tightening *t, const Aff *live)
     if (c > 0) { /* c j + rest <= 0 */
         const Aff *last = aff_scale(aff, rest, -1);
         t->loop->hi = aff_min(aff, t->loop->hi, aff_offset(aff, floor_quotient(aff, last, c), 1));
-        int axis = growing_axis(t->program, t->kernel, last);
-        if (axis >= 0) t->grows_hi = axis;
+        note_axes(t, last, 1);
     } else {
         const Aff *first = aff_ceildiv(aff, rest, aff_const(aff, -c));
         t->loop->lo = aff_max(aff, t->loop->lo, first);
-        int axis = growing_axis(t->program, t->kernel, rest);
-        if (axis >= 0) t->grows_lo = axis;
+        note_axes(t, rest, -1);
     }
 }
 
@@ -378,7 +384,7 @@ static void analyse_loop(TileProgram *program, TileKernel *kernel, TileOp *loop)
         else i = split_mask(program, kernel, body, i, &x);
     }
     /* Blocks with more iterations first: the tail of the launch is then short. */
-    if (t.grows_hi >= 0 && t.grows_lo != t.grows_hi) kernel->grid.data[t.grows_hi].reversed = true;
+    if (t.more >= 0 && t.fewer != t.more) kernel->grid.data[t.more].reversed = true;
 }
 
 static void analyse_block(TileProgram *program, TileKernel *kernel, TileBlock *block)

@@ -70,20 +70,6 @@ static void add_bytes(Order *o, const TileBlock *block, const TileOp *loop)
     }
 }
 
-static void substitute(const Order *o, TileBlock *block, const Aff *by)
-{
-    AffCtx *aff = o->program->aff;
-    const AffSym *sym = o->axis;
-    for (int i = 0; i < block->ops.len; i++) {
-        TileOp *op = block->ops.data[i];
-        const Aff **all[] = {&op->where, &op->lo, &op->hi, &op->until, &op->cond, &op->unless, &op->index};
-        for (size_t k = 0; k < TW_COUNT(all); k++)
-            if (*all[k]) *all[k] = aff_subst(aff, *all[k], sym, by);
-        for (int d = 0; op->coords && d < op->tensor->rank; d++) op->coords[d] = aff_subst(aff, op->coords[d], sym, by);
-        for (int k = 0; k < op->n_regions; k++) substitute(o, op->regions[k], by);
-    }
-}
-
 /* `size` where it divides the axis and the caches hold what so many entries stream, else 0. */
 static const Aff *if_fits(const Order *o, const Aff *extent, int64_t size)
 {
@@ -122,7 +108,7 @@ void order_places(TileProgram *program, TileKernel *kernel, const Target *target
     outer.sym = aff_sym_new(aff, arena_printf(program->arena, "%s_out", outer.sym->name), AFF_GRID, 0, outer.sym->hi);
     outer.extent = aff_div(aff, outer.extent, group);
     const Aff *whole = aff_add(aff, aff_mul(aff, aff_of(aff, outer.sym), group), aff_of(aff, inner.sym));
-    substitute(&o, kernel->body, whole);
+    rw_substitute(program, kernel->body, o.axis, whole);
     vec_push(program->arena, &kernel->grid, outer);
     for (int i = kernel->grid.len - 1; i > at + 2; i--) kernel->grid.data[i] = kernel->grid.data[i - 1];
     kernel->grid.data[at] = inner;

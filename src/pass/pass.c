@@ -5,6 +5,8 @@
 static const Pass PASSES[] = {
     {"split", "rows divided among warpgroups, where the tensor cores want that",
      0, 0, 0, true, pass_split},
+    {"backward", "the last tile first, where scores of an online softmax rise along the loop",
+     0, 0, 0, false, pass_backward},
     {"mask", "tighten loops to live tiles, guard masks that a tile does not need",
      0, TF_MASKED, 0, true, pass_mask},
     {"expand", "composite operations to elementary ones",

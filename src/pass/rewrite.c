@@ -270,6 +270,19 @@ bool rw_uses_grid(const TileKernel *kernel, const Aff *a)
     return false;
 }
 
+void rw_substitute(TileProgram *program, TileBlock *block, const AffSym *sym, const Aff *by)
+{
+    AffCtx *aff = program->aff;
+    for (int i = 0; i < block->ops.len; i++) {
+        TileOp *op = block->ops.data[i];
+        const Aff **all[] = {&op->where, &op->lo, &op->hi, &op->until, &op->cond, &op->unless, &op->index};
+        for (size_t k = 0; k < TW_COUNT(all); k++)
+            if (*all[k]) *all[k] = aff_subst(aff, *all[k], sym, by);
+        for (int d = 0; op->coords && d < op->tensor->rank; d++) op->coords[d] = aff_subst(aff, op->coords[d], sym, by);
+        for (int k = 0; k < op->n_regions; k++) rw_substitute(program, op->regions[k], sym, by);
+    }
+}
+
 void rw_remove_dead(TileBlock *block)
 {
     for (int i = block->ops.len - 1; i >= 0; i--) {

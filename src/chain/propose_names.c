@@ -218,6 +218,38 @@ bool propose_dimension(Suggester *s)
     return s->stmt && s->stmt->over && try_dimensions(s, s->stmt);
 }
 
+/* Letters that two names begin with. */
+static int begin_alike(const char *a, const char *b)
+{
+    int n = 0;
+
+    while (a[n] && a[n] == b[n])
+        n++;
+    return n;
+}
+
+/* A position that the condition says goes over the dimension that its name is like: q_pos over q_len. */
+bool propose_position(Suggester *s)
+{
+    Names sizes = names_of(s, add_sizes);
+
+    for (int i = 0; s->unit && s->stmt && i < s->unit->body.len; i++) {
+        const Stmt *index = s->unit->body.data[i];
+
+        if (index->kind != STMT_INDEX || !index->over || !expr_mentions(s->stmt->where, index->name))
+            continue;
+        for (int k = 0; k < sizes.list.len; k++) {
+            Stmt *changed = suggest_like(s, index);
+
+            changed->over = sizes.list.data[k];
+            if (begin_alike(index->name, changed->over) > begin_alike(index->name, index->over) &&
+                suggest_stmt(s, index, changed, "the dimension that its name is like"))
+                return true;
+        }
+    }
+    return false;
+}
+
 /* A size that tiles keep whole, a count that shapes the code: some number. */
 bool propose_number(Suggester *s)
 {

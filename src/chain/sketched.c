@@ -22,10 +22,11 @@ static bool wants_a_size(DiagCode code)
     return false;
 }
 
+/* Of positions one is enough: one that is another than was meant may be the same as the next. */
 static bool said(const Diags *diags, const Diag *diag)
 {
     for (int i = 0; i < diags->list.len; i++)
-        if (diags->list.data[i].code == diag->code && diags->list.data[i].span.start == diag->span.start)
+        if (diags->list.data[i].code == diag->code && (diag->code == TW0250 || diags->list.data[i].span.start == diag->span.start))
             return true;
     return false;
 }
@@ -33,7 +34,7 @@ static bool said(const Diags *diags, const Diag *diag)
 /* Warnings of what a sketch says, not of the sizes and storage that were worked out. */
 static bool warns_of_flow(DiagCode code)
 {
-    return code == TW0424 || code == TW0442 || code == TW0445 || code == TW0448 || code == TW0449;
+    return code == TW0250 || code == TW0424 || code == TW0442 || code == TW0445 || code == TW0448 || code == TW0449;
 }
 
 /* Edits are left out: they would be of the code. */

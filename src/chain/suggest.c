@@ -27,6 +27,7 @@ static const struct {
     {TW0242, {propose_output}},
     {TW0244, {propose_number}},
     {TW0246, {propose_nearest, propose_dimension, propose_fewer_clauses}},
+    {TW0250, {propose_position}},
     {TW0320, {propose_other_transposes}},
     {TW0321, {propose_other_transposes, propose_exchanged_maker, propose_sizes, propose_other_name}},
     {TW0322, {propose_column, propose_turned, propose_sizes}},

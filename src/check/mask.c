@@ -209,6 +209,10 @@ bool mask_check(Checker *c, const Stmt *s, const Operand *x)
         check_varies(c, s->where);
     if (c->sketch)
         check_counters(c, s->where, &x->tile);
+    if (c->sketch)
+        position_beside(c, s->where);
+    else if (!c->loose)
+        position_cancels(c, s->where);
     const Aff *cond = c->loose || c->path.n_arms ? NULL : eval_aff(&c->env, s->where, NULL);
     const AffSym *sym;
     if (!cond || !check_condition(c, s->where))

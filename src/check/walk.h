@@ -253,6 +253,10 @@ bool mask_check(Checker *c, const Stmt *s, const Operand *x);
 bool mask_holds_somewhere(Checker *c, const Aff *condition);
 void mask_ragged(Checker *c, const Stmt *s, const Operand *x); /* of a softmax */
 
+/* position.c */
+void position_beside(Checker *c, const Expr *where); /* a condition of a sketch, and the definition's */
+void position_cancels(Checker *c, const Expr *where); /* one of code */
+
 /* piece.c */
 void piece_softmax(Checker *c, const Stmt *s, const Operand *x);
 void piece_summed(Checker *c, const Operand *sum); /* it is accumulated to */

@@ -367,6 +367,21 @@ static bool emit_call(Builder *b, const Expr *e)
     return true;
 }
 
+/* Two positions that are compared lie along one dimension: that is the same for all elements. */
+static bool doubt_positions(Builder *b, const Expr *e)
+{
+    int n = b->elem->nodes.len;
+    const ElemNode *x = n > 1 ? &b->elem->nodes.data[n - 2] : NULL, *y = x ? x + 1 : NULL;
+    bool compares = e->op >= EO_LT && e->op <= EO_NE && e->a->kind == EXPR_NAME && e->b->kind == EXPR_NAME;
+
+    if (!compares || !x || x->kind != ELEM_AXIS || y->kind != ELEM_AXIS || x->axis != y->axis || strcmp(e->a->name, e->b->name) == 0)
+        return true;
+    Diag *diag = diag_add(b->r->diags, TW0250, e->span, "the condition is the same for all elements: %s and %s are positions along one "
+                          "dimension of %s", e->a->name, e->b->name, shape_text(b->r->arena, b->context));
+    diag_note(b->r->diags, diag, "rows have a position along the dimension that the rows run along, columns one along the other");
+    return true;
+}
+
 static bool emit_expr(Builder *b, const Expr *e)
 {
     switch (e->kind) {
@@ -379,7 +394,7 @@ static bool emit_expr(Builder *b, const Expr *e)
         return emit_expr(b, e->a) &&
                emit(b, e, (ElemNode){.kind = ELEM_OPERATOR, .op = e->op, .n_args = 1});
     case EXPR_BINARY:
-        return emit_expr(b, e->a) && emit_expr(b, e->b) &&
+        return emit_expr(b, e->a) && emit_expr(b, e->b) && doubt_positions(b, e) &&
                emit(b, e, (ElemNode){.kind = ELEM_OPERATOR, .op = e->op, .n_args = 2});
     case EXPR_TRANSPOSE: return wrong_kind(b, e, "a transposed tensor where a number is wanted");
     case EXPR_SPACE: return wrong_kind(b, e, "a definition has no memory spaces");

@@ -249,7 +249,6 @@ bool propose_state(Suggester *s)
 
 /* ---- the sum ------------------------------------------------------------------------------------- */
 
-/* A sum that nothing uses: what was accumulated is divided by it, behind the loop. */
 /* `Divide O, M` where M is the maximum: the sum is the divisor. */
 static bool try_divisor(Suggester *s, const Block *block, const Stmt *softmax)
 {
@@ -264,6 +263,51 @@ static bool try_divisor(Suggester *s, const Block *block, const Stmt *softmax)
     return false;
 }
 
+/* The softmax whose maximum has the name that the diagnostic is of. */
+typedef struct Maximum {
+    const char *name;
+    const Stmt *softmax;
+} Maximum;
+
+static void find_maximum(void *user, const Stmt *stmt)
+{
+    Maximum *m = user;
+
+    if (stmt->kind == STMT_COMPUTE && stmt->op_known && stmt->op == OP_SOFTMAX && stmt->n_with == 2 && expr_is_name(stmt->with[0], m->name))
+        m->softmax = stmt;
+}
+
+static const Stmt *softmax_of_maximum(Suggester *s)
+{
+    int len = s->diag->span.end - s->diag->span.start;
+    Maximum m = {arena_strndup(s->arena, s->source->text + s->diag->span.start, (size_t)len), NULL};
+
+    if (s->unit)
+        suggest_each(&s->unit->body, find_maximum, &m);
+    return m.softmax;
+}
+
+bool propose_exchanged_state(Suggester *s)
+{
+    const Stmt *softmax = softmax_of_maximum(s);
+    Stmt *changed = softmax ? suggest_like(s, softmax) : NULL;
+
+    if (!softmax)
+        return false;
+    changed->with = arena_array(s->arena, Expr *, 2);
+    changed->with[0] = softmax->with[1];
+    changed->with[1] = softmax->with[0];
+    return suggest_stmt(s, softmax, changed, "the maximum first");
+}
+
+bool propose_sum_of_state(Suggester *s)
+{
+    const Stmt *softmax = softmax_of_maximum(s);
+
+    return softmax && softmax->with[1]->kind == EXPR_NAME && suggest_edit(s, s->diag->span, softmax->with[1]->name, "take the sum");
+}
+
+/* A sum that nothing uses: what was accumulated is divided by it, behind the loop. */
 bool propose_quotient(Suggester *s)
 {
     const Stmt *loop = loop_round(s), *softmax = s->stmt;

@@ -64,6 +64,7 @@ static const struct {
     {TW0451, {propose_removal, propose_behind_the_loop}},
     {TW0452, {propose_coordinates}},
     {TW0453, {propose_coordinates}},
+    {TW0454, {propose_exchanged_state, propose_sum_of_state}},
     {TW0460, {propose_smaller}},
     {TW0601, {propose_grid}},
     {TW0602, {propose_nearest, propose_copy, propose_fewer_clauses, propose_tidying}},

@@ -84,6 +84,6 @@ Proposal propose_copy, propose_store, propose_coordinates, propose_shared, propo
 /* propose_sizes.c */
 Proposal propose_smaller;
 /* propose_softmax.c */
-Proposal propose_rescale, propose_quotient, propose_state, propose_kept, propose_sum;
+Proposal propose_rescale, propose_quotient, propose_exchanged_state, propose_sum_of_state, propose_state, propose_kept, propose_sum;
 
 #endif

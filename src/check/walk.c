@@ -259,6 +259,7 @@ bool check_code(Arena *arena, Syms *syms, const Program *program, const Unit *un
     }
     if (diags->errors == before) {
         dead_finish(c);
+        state_finish(c);
         say_late(c);
     }
     return diags->errors == before;

@@ -270,6 +270,9 @@ void early_loop(Checker *c, const Stmt *loop); /* behind its statements */
 /* dead.c */
 void dead_finish(Checker *c);
 
+/* state.c */
+void state_finish(Checker *c);
+
 /* cover.c */
 /* coords: by dimension of the tensor, NULL where there is none. */
 void cover_copy(Checker *c, const Stmt *s, const Place *global, const Extent *shape, int n_shape,

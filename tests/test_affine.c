@@ -276,6 +276,27 @@ static void elements_of_tables(void **state)
     assert_true(aff_eval(aff_element(f->ctx, f->table, inner, 2), values, &v) && v == read_table(NULL, there));
 }
 
+static void powers_of_two(void **state)
+{
+    Fixture *f = *state;
+    const Aff *bits = MUL(MOD(S(x), K(8)), K(4)), *power = aff_exp2(f->ctx, bits);
+    int64_t lo, hi, values[VALUES] = {0}, v;
+    assert_string_equal(TEXT(MOD(DIV(S(j), power), K(16))), "j div 2 ** (x mod 8 * 4) mod 16");
+    assert_string_equal(TEXT(SUB(SUB(K(0), power), S(j))), "-j - 2 ** (x mod 8 * 4)");
+    assert_ptr_equal(aff_exp2(f->ctx, K(5)), K(32));
+    assert_ptr_equal(aff_subst(f->ctx, power, f->x, K(11)), K(4096));
+    assert_ptr_equal(DIV(MUL(power, S(n)), power), S(n));
+    aff_bounds(power, &lo, &hi);
+    assert_true(lo == 1 && hi == 1 << 28);
+    aff_bounds(MOD(S(j), power), &lo, &hi);
+    assert_true(lo == 0 && hi < 1 << 28);
+    assert_int_equal(aff_divisor(aff_exp2(f->ctx, ADD(MOD(S(x), K(8)), K(3)))), 8);
+    assert_true(aff_is_poison(aff_exp2(f->ctx, S(x))) && aff_is_poison(aff_exp2(f->ctx, K(-1))));
+    assert_true(aff_is_poison(aff_exp2(f->ctx, K(63))) && !aff_is_poison(aff_exp2(f->ctx, K(62))));
+    values[f->x->id] = 13;
+    assert_true(aff_eval(power, values, &v) && v == 1 << 20);
+}
+
 static void hostile_sizes_become_poison(void **state)
 {
     Fixture *f = *state;
@@ -305,7 +326,7 @@ typedef struct Tree {
     int a, b;
 } Tree;
 
-enum { NODES = 24 };
+enum { NODES = 24, MOST = 9 /* exponent */ };
 
 typedef struct Random {
     Rng rng;
@@ -323,13 +344,13 @@ static int random_tree(Random *r, int depth)
 {
     static const AffKind inner[] = {AFF_ADD, AFF_ADD, AFF_ADD, AFF_MUL, AFF_MUL, AFF_DIV,
                                     AFF_DIV, AFF_MOD, AFF_MOD, AFF_MIN, AFF_MAX, AFF_LE,
-                                    AFF_EQ,  AFF_AND, AFF_OR,  AFF_NOT, AFF_AT};
+                                    AFF_EQ,  AFF_AND, AFF_OR,  AFF_NOT, AFF_AT,  AFF_EXP2};
     int at = r->n++;
     Tree t = {.kind = AFF_CONST, .value = random_constant(&r->rng), .a = -1, .b = -1};
     if (depth > 0 && r->n < NODES - 2 && rng_below(&r->rng, 5)) {
         t.kind = inner[rng_below(&r->rng, (int)TW_COUNT(inner))];
         t.a = random_tree(r, depth - 1);
-        t.b = t.kind == AFF_NOT || r->n >= NODES - 1 ? t.a : random_tree(r, depth - 1);
+        t.b = t.kind == AFF_NOT || t.kind == AFF_EXP2 || r->n >= NODES - 1 ? t.a : random_tree(r, depth - 1);
     } else if (rng_below(&r->rng, 3)) {
         t.kind = AFF_SYM;
         t.sym = rng_below(&r->rng, SYMS);
@@ -369,6 +390,7 @@ static bool tree_eval(const Random *r, int at, const int64_t *values, int64_t *v
     case AFF_OR: *v = x || y; return true;
     case AFF_NOT: *v = !x; return true;
     case AFF_AT: *v = read_table(NULL, (const int64_t[]){x, y}); return true;
+    case AFF_EXP2: *v = INT64_C(1) << (x < 0 ? 0 : x > MOST ? MOST : x); return true;
     case AFF_CONST:
     case AFF_SYM:
     case AFF_POISON: break;
@@ -397,6 +419,7 @@ static const Aff *tree_build(Fixture *f, const Random *r, int at)
     case AFF_OR: return OR(a, b);
     case AFF_NOT: return NOT(a);
     case AFF_AT: return aff_element(f->ctx, f->table, (const Aff *const[]){a, b}, 2);
+    case AFF_EXP2: return aff_exp2(f->ctx, MIN(MAX(a, K(0)), K(MOST)));
     case AFF_CONST:
     case AFF_SYM:
     case AFF_POISON: break;
@@ -478,7 +501,12 @@ static int64_t read_atom(Reader *r)
     int64_t v = strtoll(r->at, &end, 10);
     r->failed |= end == r->at;
     r->at = end;
-    return v;
+    if (!skip_word(r, "**"))
+        return v;
+    r->failed |= v != 2;
+    v = read_atom(r);
+    r->failed |= v < 0 || v > AFF_MOST_EXPONENT;
+    return r->failed ? 0 : INT64_C(1) << v;
 }
 
 static int64_t read_product(Reader *r)
@@ -746,7 +774,7 @@ int main(void)
         TEST(divisors),
         TEST(substitution_and_linearity),
         TEST(extremes_over_a_range),
-        TEST(elements_of_tables), TEST(hostile_sizes_become_poison),
+        TEST(elements_of_tables), TEST(powers_of_two), TEST(hostile_sizes_become_poison),
         TEST(random_expressions_keep_their_value),
         TEST(proofs_by_cases),
         TEST(proofs_are_right),

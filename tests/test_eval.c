@@ -75,6 +75,9 @@ static void integers(void **state)
     expect(f, B(DIV, B(MUL, N("j"), N("BM")), I(64)), "j * 2");
     expect(f, B(MOD, N("j"), I(2)), "j mod 2");
     expect(f, B(POW, I(2), I(10)), "1024");
+    expect(f, B(POW, I(16), B(MOD, N("j"), I(8))), "2 ** (j mod 8 * 4)");
+    expect(f, B(MOD, B(IDIV, N("j"), B(POW, I(2), N("len"))), I(2)), "j div 2 ** min(len, 62) mod 2");
+    expect(f, B(MOD, N("j"), B(POW, I(2), N("len"))), "j mod 2 ** min(len, 62)");
     expect(f, CALL("MIN", N("len"), N("j"), I(7)), "min(len, j, 7)");
     expect(f, CALL("min", N("j")), "j");
     expect(f, B(AND, B(LE, N("j"), N("len")), B(NE, N("j"), I(3))), "j <= len and j != 3");
@@ -86,6 +89,10 @@ static void what_is_no_integer(void **state)
     Fixture *f = *state;
     expect_error(f, N("scale"), TW0221);
     expect_error(f, B(DIV, N("len"), I(2)), TW0221);
+    expect_error(f, B(POW, I(2), B(SUB, N("j"), I(1))), TW0221); /* 1 / 2 where j is 0 */
+    expect_error(f, B(POW, I(2), N("j")), TW0221);
+    expect_error(f, B(POW, I(3), B(MOD, N("j"), I(4))), TW0221);
+    expect_error(f, B(IDIV, N("len"), B(POW, I(2), N("j"))), TW0221); /* of more than 2 ** 62 */
     expect_error(f, CALL("sqrt", I(4)), TW0221);
     expect_error(f, expr_transpose(f->arena, N("len")), TW0221);
     expect_error(f, N("Len"), TW0220);

@@ -1,6 +1,7 @@
-/* test_integers.c: elements that are integers of 8 bits, at every level: weights that were
+/* test_integers.c: elements that are integers, at every level: weights of 8 bits that were
  * quantized, with scales and zero points of every shape, whichever operand they are; caches,
- * activations that are quantized, masks and places of 8 bits; and what does not fit is cut.
+ * activations that are quantized, masks and places of 8 bits; what does not fit is cut; and words
+ * of several numbers that are taken apart, of all that 32 bits hold.
  */
 #include "agree.h"
 #include "fixture.h"
@@ -60,6 +61,43 @@ static const Subject elements[] = {
     {"places", "Operator f\n  Input X (N, D)\n  Input at (M) uint8\n  Output Y (M, D)\n  Compute Define Y (M, D) as X[at[row], col]\nend\n", "", "M=20 N=40 D=64"},
 };
 
+#define WORDS(inputs, value) \
+    "Operator f\n  Input Q (M, N) int32\n" inputs "  Output Y (M, N) fp32\n  Index i over M\n  Index j over N\n" \
+    "  Compute Define Y (M, N) as " value "\nend\n"
+#define PACKED(type, bits, per, value) \
+    "Operator f\n  Input X (M, K)\n  Input W (ceil(K / " #per "), N) " type "\n  Output Y (M, N) fp32\n  Index k over K\n  Index n over N\n" \
+    "  Compute Define D (K, N) as W[k div " #per ", n] div 2 ** (" #bits " * (k % " #per ")) % 2 ** " #bits value "\n" \
+    "  Compute GEMM X, D and get Y\nend\n"
+
+/* Quotients, remainders and what is made of them; sums and products of which 32 bits are too few. */
+static const Subject words[] = {
+    {"a field", WORDS("", "Q[i, j] div 2 ** (4 * (j % 8)) % 16"), "", "M=9 N=70"},
+    {"another base", WORDS("", "Q[i, j] div 16 ** (j % 8) % 16 - 8"), "N=64", "M=9"},
+    {"a bit, of any place", WORDS("", "Q[i, j] div 2 ** max(i * 4 - j, 0) % 2"), "", "M=20 N=50"},
+    {"the highest bits", WORDS("", "Q[i, j] div 2 ** (16 + j % 16) + Q[i, j] div 2 ** 31 * 7"), "", "M=20 N=50"},
+    {"a remainder by a power", WORDS("", "Q[i, j] % 2 ** (j % 24) - Q[i, j] % 2 ** (j % 8)"), "N=64", "M=9"},
+    {"other divisors", WORDS("", "Q[i, j] % 1000 - Q[i, j] div 3 % 7 + Q[i, j] % -11"), "N=64", "M=9"},
+    {"divisors that are read", WORDS("Input d (N) int8\n", "Q[i, j] div (d[j] * 2 + 1) % 100 + Q[i, j] % (d[j] * 4 + 1)"), "N=48", "M=9"},
+    {"products and sums", WORDS("", "(Q[i, j] % 2 ** 20 * (Q[i, j] div 2 ** 20 + j) + 2 ** 31) % 8191"), "N=48", "M=9"},
+    {"a hash", WORDS("", "(Q[i, j] % 65536 * 40503 + Q[i, j] div 65536 * 60493) % 1009"), "N=48", "M=9"},
+    {"of all bits", WORDS("", "(Q[i, j] * 5 - i) div 2 ** 30"), "N=48", "M=9"},
+    {"larger and smaller", WORDS("", "max(Q[i, j] div 2 ** 24, 0) - min(Q[i, j] % 256, j, 100)"), "N=48", "M=9"},
+    {"conditions", WORDS("", "(Q[i, j] % 16 < 8) + 2 * (Q[i, j] div 16 % 16 == j % 16) + 4 * (not Q[i, j] % 3)"), "N=48", "M=9"},
+    {"beside numbers", WORDS("Input s (N)\n", "(Q[i, j] div 256 % 256 - 128) * s[j] + Q[i, j] % 4 / 2"), "N=48", "M=9"},
+    {"signs", WORDS("", "Q[i, j] div 2 ** 28 - 16 * (Q[i, j] div 2 ** 31)"), "N=48", "M=9"},
+    {"of each row", WORDS("Input z (M, 1) int32\n", "Q[i, j] % 16 - z[i, 0] div 2 ** (4 * (i % 8)) % 16"), "N=48", "M=19"},
+    {"of one for all", WORDS("Input z (1, 1) int32\n", "Q[i, j] % 16 - z[0, 0] div 2 ** (4 * (j % 8)) % 16 * (z[0, 0] % 4096)"), "N=48", "M=19"},
+    {"at told places", "Operator f\n  Input Q (M, N) int32\n  Input at (M) int32\n  Output Y (M, N) fp32\n"
+                       "  Compute Define Y (M, N) as Q[at[row] , (col + 3) % N] div 2 ** 20 % 512\nend\n", "N=48", "M=19"},
+    {"in a mask", "Operator f\n  Input X (M, N)\n  Input keep (M, ceil(N / 32)) int32\n  Output Y (M, N)\n"
+                  "  Compute Mask X where keep[row, col div 32] div 2 ** (col % 32) % 2 == 1 else 0 and get Y\nend\n", "", "M=20 N=70"},
+    {"weights", PACKED("int32", 4, 8, " - 8"), "K=96 N=64", "M=45"},
+    {"weights of sizes that the launch gives", PACKED("int32", 4, 8, ""), "", "M=33 K=72 N=50"},
+    {"weights of two bits", PACKED("int32", 2, 16, " - 1"), "K=64 N=80", "M=45"},
+    {"nibbles", PACKED("uint8", 4, 2, " - 8"), "K=64 N=80", "M=45"},
+    {"nibbles of signed bytes", PACKED("int8", 4, 2, ""), "K=70 N=48", "M=45"},
+};
+
 static void bind_all(Arena *arena, LevelCase *c, const char *binds)
 {
     Settings settings = {0};
@@ -110,6 +148,11 @@ static void elements_of_8_bits(void **state)
     expect_all(state, elements, TW_COUNT(elements));
 }
 
+static void words_taken_apart(void **state)
+{
+    expect_all(state, words, TW_COUNT(words));
+}
+
 /* -inf in a tile of integers is the least one that it holds, also where it stays in registers. */
 static void masked_in_a_tile(void **state)
 {
@@ -126,6 +169,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(quantized_weights),
         TEST(elements_of_8_bits),
+        TEST(words_taken_apart),
         TEST(masked_in_a_tile),
     };
     return cmocka_run_group_tests_name("integers", tests, NULL, NULL);

@@ -323,6 +323,30 @@ static void columns_and_constants(void **state)
         }
 }
 
+/* Words have all their bits where they are only taken apart; elsewhere integers are few. */
+static void words_are_full(void **state)
+{
+    Fixture *f = *state;
+    double least = 0, most = 0;
+
+    use(f, "Input Q (M, N) int32\nInput P (M, N) int32\nOutput Y (M, N)\nOutput Z (M, N)\nIndex i over M\nIndex j over N\n"
+           "Compute Define Y (M, N) as Q[i, j] div 2 ** (4 * (j % 8)) % 16 + P[i, j] % 3\nCompute Define Z (M, N) as P[i, j] + 1");
+    bind(f, "M", 40);
+    bind(f, "N", 16);
+    make(f);
+    Ref *ref = run(f, REF_EXACT);
+    write_output(f, ref, 0);
+    for (int i = 0; i < 40; i++)
+        for (int j = 0; j < 16; j++) {
+            int32_t q = (int32_t)GET(f->in[0], i, j), p = (int32_t)GET(f->in[1], i, j);
+
+            least = fmin(least, q), most = fmax(most, q);
+            assert_true(p >= 0 && p <= 3);
+            assert_true(GET(f->out[0], i, j) == ((uint32_t)q >> 4 * (j % 8) & 15) + p % 3);
+        }
+    assert_true(least < -0x1p30 && most > 0x1p30);
+}
+
 /* Retention's decay: Power and Define; more than one output. */
 static void defined_tensors(void **state)
 {
@@ -987,7 +1011,7 @@ int main(void)
         TEST(gemms_transposed_both_ways),
         TEST(norms),
         TEST(columns_and_constants),
-        TEST(defined_tensors),
+        TEST(words_are_full), TEST(defined_tensors),
         TEST(vectors),
         TEST(small_caches),
         TEST(plain_errors),

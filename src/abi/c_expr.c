@@ -80,6 +80,11 @@ void abi_c_expr(Str *out, const Abi *abi, const Aff *a, const char *const *names
     case AFF_MUL: put_arithmetic(out, abi, a, names, "*", "mul"); break;
     case AFF_DIV: put_call(out, abi, a, names, "div"); break;
     case AFF_MOD: put_call(out, abi, a, names, "mod"); break;
+    case AFF_EXP2:
+        str_add(out, "((int64_t)1 << ");
+        abi_c_expr(out, abi, a->a, names);
+        str_addc(out, ')');
+        break;
     case AFF_MIN: put_call(out, abi, a, names, "min"); break;
     case AFF_MAX: put_call(out, abi, a, names, "max"); break;
     case AFF_LE: put_operator(out, abi, a, names, "<="); break;

@@ -463,6 +463,7 @@ const Aff *aff_rebuild(AffCtx *ctx, AffKind kind, const Aff *a, const Aff *b)
     case AFF_MUL: return aff_mul(ctx, a, b);
     case AFF_DIV: return aff_div(ctx, a, b);
     case AFF_MOD: return aff_mod(ctx, a, b);
+    case AFF_EXP2: return aff_exp2(ctx, a);
     case AFF_MIN: return aff_min(ctx, a, b);
     case AFF_MAX: return aff_max(ctx, a, b);
     case AFF_LE: return aff_le(ctx, a, b);
@@ -498,6 +499,7 @@ static bool eval_arithmetic(AffKind kind, int64_t x, int64_t y, int64_t *result)
     case AFF_MUL: return !__builtin_mul_overflow(x, y, result);
     case AFF_DIV: return floor_div(x, y, result);
     case AFF_MOD: *result = y ? floor_mod(x, y) : 0; return y != 0;
+    case AFF_EXP2: return aff_power_of_two(x, result);
     case AFF_MIN: *result = x < y ? x : y; return true;
     case AFF_MAX: *result = x > y ? x : y; return true;
     case AFF_LE: *result = x <= y; return true;
@@ -554,6 +556,7 @@ bool aff_eval(const Aff *a, const int64_t *values, int64_t *result)
     case AFF_MUL:
     case AFF_DIV:
     case AFF_MOD:
+    case AFF_EXP2:
     case AFF_MIN:
     case AFF_MAX:
     case AFF_LE:

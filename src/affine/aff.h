@@ -5,9 +5,9 @@
  * are the same pointer. Conditions are expressions too: 0 is false, 1 is true.
  *
  * Canonical form: a sum of (coefficient x product of atoms) in a fixed order
- * plus a constant; an atom is a symbol or an irreducible div, mod, min, max,
- * comparison or logical node. Division is floor division (as `div` in TL), mod
- * has the sign of its divisor; both need a divisor that is not the constant 0.
+ * plus a constant; an atom is a symbol or an irreducible div, mod, power of two,
+ * min, max, comparison or logical node. Division is floor division (as `div` in TL),
+ * mod has the sign of its divisor; both need a divisor that is not the constant 0.
  * Arithmetic that would overflow 64 bits yields the poison expression, which
  * absorbs everything and for which aff_is_poison is true.
  *
@@ -21,7 +21,7 @@
 #include "base/base.h"
 
 typedef enum AffKind {
-    AFF_CONST, AFF_SYM, AFF_ADD, AFF_MUL, AFF_DIV, AFF_MOD, AFF_MIN, AFF_MAX,
+    AFF_CONST, AFF_SYM, AFF_ADD, AFF_MUL, AFF_DIV, AFF_MOD, AFF_EXP2, AFF_MIN, AFF_MAX,
     AFF_LE, AFF_EQ, AFF_AND, AFF_OR, AFF_NOT,
     AFF_AT, /* a table and its first coordinate; of further ones such a node and the next */
     AFF_POISON
@@ -50,7 +50,7 @@ typedef struct Aff {
     int id;             /* unique within the context; gives a stable order */
     int64_t value;      /* AFF_CONST */
     const AffSym *sym;  /* AFF_SYM */
-    const struct Aff *a, *b; /* operands; NOT has a alone */
+    const struct Aff *a, *b; /* operands; NOT and EXP2 have a alone */
 } Aff;
 
 typedef struct AffCtx AffCtx;
@@ -69,6 +69,9 @@ const Aff *aff_offset(AffCtx *ctx, const Aff *a, int64_t constant);
 const Aff *aff_div(AffCtx *ctx, const Aff *a, const Aff *b);     /* floor */
 const Aff *aff_ceildiv(AffCtx *ctx, const Aff *a, const Aff *b);
 const Aff *aff_mod(AffCtx *ctx, const Aff *a, const Aff *b);
+/* 2 to the power a; poison where a may lie outside of 0 to AFF_MOST_EXPONENT. */
+enum { AFF_MOST_EXPONENT = 62 };
+const Aff *aff_exp2(AffCtx *ctx, const Aff *a);
 const Aff *aff_min(AffCtx *ctx, const Aff *a, const Aff *b);
 const Aff *aff_max(AffCtx *ctx, const Aff *a, const Aff *b);
 const Aff *aff_le(AffCtx *ctx, const Aff *a, const Aff *b);

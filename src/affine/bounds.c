@@ -103,6 +103,14 @@ static Interval interval_mod(Interval a, Interval b)
     return r;
 }
 
+static Interval interval_exp2(Interval a)
+{
+    Interval r = {1, INT64_MAX};
+    aff_power_of_two(a.lo, &r.lo);
+    aff_power_of_two(a.hi, &r.hi);
+    return r;
+}
+
 static Interval interval_of(const Aff *a)
 {
     const AffNode *node = (const AffNode *)a;
@@ -227,6 +235,7 @@ static Interval node_interval(const Aff *a)
     case AFF_MUL: return product_interval(a, x, y);
     case AFF_DIV: return interval_div(x, y);
     case AFF_MOD: return interval_mod(x, y);
+    case AFF_EXP2: return interval_exp2(x);
     case AFF_MIN: return (Interval){x.lo < y.lo ? x.lo : y.lo, x.hi < y.hi ? x.hi : y.hi};
     case AFF_MAX: return (Interval){x.lo > y.lo ? x.lo : y.lo, x.hi > y.hi ? x.hi : y.hi};
     case AFF_LE:
@@ -319,6 +328,7 @@ static uint64_t divisor(const Aff *a)
     case AFF_MAX:
     case AFF_MOD: return gcd_u64(divisor(a->a), divisor(a->b));
     case AFF_MUL: return product_divisor(divisor(a->a), divisor(a->b));
+    case AFF_EXP2: return (uint64_t)interval_exp2(interval_of(a->a)).lo;
     case AFF_SYM:
     case AFF_DIV:
     case AFF_LE:
@@ -386,6 +396,7 @@ static Trend trend(const Aff *a, const AffSym *sym)
             return trend(a->a, sym);
         break;
     case AFF_LE: return opposite(trend(a->a, sym));
+    case AFF_EXP2: return trend(a->a, sym);
     case AFF_NOT: return opposite(trend(a->a, sym));
     case AFF_CONST:
     case AFF_MOD:

@@ -141,9 +141,24 @@ static void print_quotient(Printer *p, const Aff *a, const char *op, const char 
     else close_if(p, parens);
 }
 
+/* By 2 ** e, e up to 31: (a >> e), int(a & ((1u << e) - 1u)) */
+static void print_shift(Printer *p, const Aff *a)
+{
+    bool modulo = a->kind == AFF_MOD;
+    str_add(p->out, modulo ? "int(" : "(");
+    print_at(p, a->a, L_ATOM);
+    str_add(p->out, modulo ? " & ((1u << " : " >> ");
+    print_at(p, a->b->a, L_ATOM);
+    str_add(p->out, modulo ? ") - 1u))" : ")");
+}
+
 static void print_styled_div(Printer *p, const Aff *a, bool parens)
 {
     AffSum s;
+    if (a->b->kind == AFF_EXP2) {
+        print_shift(p, a);
+        return;
+    }
     if (!is_natural(a->a) || !is_ceiling(a->a, a->b, &s)) {
         print_quotient(p, a, " / ", p->style->floor_div, parens);
         return;
@@ -279,6 +294,7 @@ static Level level_of(const Aff *a)
     case AFF_DIV: /* parenthesised by print_div, unless it is a ceil call */
     case AFF_MOD: return L_PRODUCT;
     case AFF_SYM:
+    case AFF_EXP2:
     case AFF_MIN:
     case AFF_MAX:
     case AFF_AT:
@@ -301,12 +317,18 @@ static void print_open(Printer *p, const Aff *a)
     case AFF_DIV: print_div(p, a, false); break;
     case AFF_MOD:
         if (p->style) {
-            print_quotient(p, a, " % ", p->style->floor_mod, false);
+            if (a->b->kind == AFF_EXP2) print_shift(p, a);
+            else print_quotient(p, a, " % ", p->style->floor_mod, false);
             break;
         }
         print_at(p, a->a, L_PRODUCT);
         str_add(p->out, " mod ");
         print_at(p, a->b, L_ATOM);
+        break;
+    case AFF_EXP2:
+        str_add(p->out, p->style ? "(1 << " : "2 ** ");
+        print_at(p, a->a, L_ATOM);
+        if (p->style) str_addc(p->out, ')');
         break;
     case AFF_MIN: (p->style ? print_styled_call : print_call)(p, a, p->style ? p->style->min : "min"); break;
     case AFF_MAX: (p->style ? print_styled_call : print_call)(p, a, p->style ? p->style->max : "max"); break;

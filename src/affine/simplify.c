@@ -1,4 +1,4 @@
-/* simplify.c: canonical forms of div, mod, min, max, comparisons and logic.
+/* simplify.c: canonical forms of div, mod, powers, min, max, comparisons and logic.
  *
  * Comparisons are stored as `sum <= 0` and `sum == 0`, divided by the common
  * divisor of their coefficients; `not` is pushed inwards as far as it goes.
@@ -263,6 +263,15 @@ const Aff *aff_mod(AffCtx *ctx, const Aff *a, const Aff *b)
             return sum_build(ctx, &part);
     }
     return aff_node(ctx, AFF_MOD, a, b);
+}
+
+const Aff *aff_exp2(AffCtx *ctx, const Aff *a)
+{
+    int64_t lo, hi, power;
+    aff_bounds(a, &lo, &hi);
+    if (aff_is_poison(a) || lo < 0 || hi > AFF_MOST_EXPONENT)
+        return aff_poison(ctx);
+    return a->kind == AFF_CONST && aff_power_of_two(a->value, &power) ? aff_const(ctx, power) : aff_node(ctx, AFF_EXP2, a, NULL);
 }
 
 /* ---- lists: min, max, and, or ---------------------------------------------------------- */

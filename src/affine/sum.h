@@ -99,6 +99,15 @@ static inline int64_t floor_mod(int64_t a, int64_t b)
     return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
 
+/* False where 2 to the power x is no integer of 64 bits that the context makes. */
+static inline bool aff_power_of_two(int64_t x, int64_t *power)
+{
+    if (x < 0 || x > AFF_MOST_EXPONENT)
+        return false;
+    *power = INT64_C(1) << x;
+    return true;
+}
+
 static inline uint64_t magnitude(int64_t a)
 {
     return a < 0 ? 0 - (uint64_t)a : (uint64_t)a;

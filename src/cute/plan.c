@@ -78,6 +78,25 @@ static void check_rounding(Cute *c, const TileOp *op, DType to)
     if (to == DT_I8 || to == DT_U8) cu_fail(c, op, "numbers become %s, which is not translated", dtype_name(to));
 }
 
+/* Whether C's int holds it and all that it is made of; of a power of two that it is divided by the exponent counts. */
+static bool fits_int(const Aff *a)
+{
+    int64_t lo, hi;
+    bool shifts = (a->kind == AFF_DIV || a->kind == AFF_MOD) && a->b->kind == AFF_EXP2;
+    if (shifts) aff_bounds(a->b->a, &lo, &hi);
+    if (shifts && hi > 31) return false;
+    aff_bounds(a, &lo, &hi);
+    if (a->kind == AFF_AT) return true;
+    bool fits = lo >= INT32_MIN && hi <= INT32_MAX;
+    return (fits || !aff_uses_kind(a, AFF_TABLE)) && (!a->a || fits_int(a->a)) && (!a->b || fits_int(shifts ? a->b->a : a->b));
+}
+
+static void check_index(Cute *c, const TileOp *op)
+{
+    if (aff_uses_kind(op->index, AFF_TABLE) && !fits_int(op->index))
+        cu_fail(c, op, "integers of more than 32 bits are not translated");
+}
+
 static void check_op(Cute *c, const TileOp *op)
 {
     switch (op->kind) {
@@ -93,7 +112,8 @@ static void check_op(Cute *c, const TileOp *op)
         break;
     case TILE_STORE: check_rounding(c, op, op->tensor->dtype); break;
     case TILE_CAST: check_rounding(c, op, op->results[0]->type.dtype); break;
-    case TILE_FILL: case TILE_INDEX: case TILE_GATHER: case TILE_ELEMENT: case TILE_MASK: case TILE_RESHAPE:
+    case TILE_INDEX: check_index(c, op); break;
+    case TILE_FILL: case TILE_GATHER: case TILE_ELEMENT: case TILE_MASK: case TILE_RESHAPE:
     case TILE_SCALAR: case TILE_FOR: case TILE_IF: case TILE_YIELD:
         break;
     case TILE_SOFTMAX: case TILE_REVISE: case TILE_PREPARE: case TILE_BUFFER: case TILE_VIEW: case TILE_PUT: case TILE_COPY_ASYNC:

@@ -306,10 +306,10 @@ void tensor_fill_integers(Tensor *t, int least, int64_t most, uint64_t seed)
 {
     int64_t at[TENSOR_MAX_RANK] = {0}, count = tensor_count(t);
     Rng rng = {seed};
-    int numbers = most - least < INT32_MAX ? (int)(most - least) + 1 : INT32_MAX;
+    uint64_t numbers = (uint64_t)(most - least) + 1;
 
     for (int64_t i = 0; i < count; i++) {
-        tensor_set(t, at, (double)(least + rng_below(&rng, numbers)));
+        tensor_set(t, at, (double)(least + (int64_t)(rng_next(&rng) % numbers)));
         tensor_step(t, t->rank, at);
     }
 }

@@ -106,10 +106,25 @@ static const Aff *checked(const Aff *value, const Expr *e, Diags *diags)
 
 static const Aff *eval(EvalEnv *env, const Expr *e, Diags *diags, int depth);
 
+/* a ** b as a power of two, its exponent; NULL: it is none that is an integer for sure. */
+static const Aff *exponent_of_two(EvalEnv *env, const Aff *a, const Aff *b)
+{
+    int64_t base, lo, hi;
+    if (!aff_is_const(a, &base) || base < 2 || (base & (base - 1)))
+        return NULL;
+    const Aff *exponent = aff_scale(env->aff, b, __builtin_ctzll((uint64_t)base));
+    aff_bounds(exponent, &lo, &hi);
+    return lo >= 0 && !aff_is_poison(exponent) ? exponent : NULL;
+}
+
 static const Aff *power(EvalEnv *env, const Aff *a, const Aff *b)
 {
-    const Aff *result = aff_const(env->aff, 1);
+    const Aff *result = aff_const(env->aff, 1), *exponent;
     int64_t n;
+    if (!aff_is_const(b, NULL) && (exponent = exponent_of_two(env, a, b)) != NULL) {
+        result = aff_exp2(env->aff, exponent);
+        return aff_is_poison(result) ? NULL : result;
+    }
     if (!aff_is_const(b, &n) || n < 0 || n > 63)
         return NULL;
     for (; n > 0; n--)
@@ -142,10 +157,25 @@ static const Aff *exact_quotient(EvalEnv *env, const Expr *e, const Aff *a, cons
     return NULL;
 }
 
+/* What a is divided by: of a power of two whose exponent has no end, one that is larger than a. NULL: it is no such. */
+static const Aff *large_divisor(EvalEnv *env, const Expr *e, const Aff *a, int depth)
+{
+    int64_t lo, hi, most = INT64_C(1) << AFF_MOST_EXPONENT;
+    if (!a || (e->op != EO_IDIV && e->op != EO_MOD) || e->b->kind != EXPR_BINARY || e->b->op != EO_POW)
+        return NULL;
+    const Aff *base = eval(env, e->b->a, NULL, depth), *power = eval(env, e->b->b, NULL, depth);
+    const Aff *exponent = base && power ? exponent_of_two(env, base, power) : NULL;
+    aff_bounds(a, &lo, &hi);
+    if (!exponent || lo < (e->op == EO_MOD ? 0 : -most) || hi >= most)
+        return NULL;
+    return aff_exp2(env->aff, aff_min(env->aff, exponent, aff_const(env->aff, AFF_MOST_EXPONENT)));
+}
+
 static const Aff *eval_binary(EvalEnv *env, const Expr *e, Diags *diags, int depth)
 {
     AffCtx *c = env->aff;
-    const Aff *a = eval(env, e->a, diags, depth), *b = eval(env, e->b, diags, depth);
+    const Aff *a = eval(env, e->a, diags, depth), *b = large_divisor(env, e, a, depth);
+    b = b ? b : eval(env, e->b, diags, depth);
     if (!a || !b)
         return NULL;
     switch (e->op) {

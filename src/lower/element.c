@@ -12,6 +12,9 @@
  *            whoever copies, ahead or in a role of its own, reads where it copies
  *   varying  different from element to element: gathered into a tile, a column
  *            or a row where it depends on one side alone, and compared there
+ *   exact    taken apart by `div` and `%`, as words are that hold several numbers: what is made
+ *            of integers alone is one expression then, elements included, and becomes a number
+ *            where it meets numbers
  *
  * A condition is taken apart at its `and`s: what does not vary and has no fraction stays one
  * condition over row and col, each other part selects on its own.
@@ -186,6 +189,31 @@ static bool is_brought(const Lower *lo, const TileTensor *t)
     return lo->bringing && tile_is_table(t);
 }
 
+/* A coordinate without the place along a side of the tile, if it is the same along all of it: of `(k * 64 + col) div 128`
+ * where a tile has 64 columns, `k div 2`. */
+static const Aff *same_along(Lower *lo, const Aff *coord, const AffSym *side, AffSymKind kind, int extent)
+{
+    AffCtx *aff = lo->program->aff;
+    if (extent < 1 || !aff_uses_kind(coord, kind)) return coord;
+    const Aff *within = aff_subst(aff, coord, side, aff_of(aff, aff_sym_new(aff, side->name, kind, 0, extent - 1)));
+    return aff_uses_kind(within, kind) ? coord : within;
+}
+
+static const Aff *same_along_sides(Lower *lo, const Aff *coord)
+{
+    coord = same_along(lo, coord, lo->program->row, AFF_ROW, lo->frame->extent[0]);
+    return same_along(lo, coord, lo->program->col, AFF_COL, lo->frame->extent[1]);
+}
+
+/* An element of its own for each of the tile. */
+static const Aff *exact_element(Lower *lo, TileTensor *t, const Aff **coords)
+{
+    if (!tile_is_table(t) || t->dtype == DT_I64) return NULL;
+    for (int d = 0; d < t->rank; d++) coords[d] = same_along_sides(lo, coords[d]);
+    t->read = true;
+    return tile_element(lo->program, t, coords);
+}
+
 const Aff *lo_element(void *user, const Expr *e, Diags *diags)
 {
     Lower *lo = user;
@@ -193,6 +221,7 @@ const Aff *lo_element(void *user, const Expr *e, Diags *diags)
     if (!t || dtype_is_float(t->dtype)) return NULL;
     const Aff **coords = coordinates(lo, e, t, diags);
     if (!coords) return NULL;
+    if (lo->exact) return exact_element(lo, t, coords);
     for (int d = 0; d < t->rank; d++)
         if (uses_place(coords[d]) && !(is_brought(lo, t) && !aff_uses_kind(coords[d], AFF_COL))) {
             if (diags) lo_fail(lo, TW0734, e->span, "'%s' has another element here for each element of the tile", t->name);
@@ -231,6 +260,7 @@ static bool varies(Lower *lo, const Expr *e)
 }
 
 static TileValue *value_of(Lower *lo, const Expr *e);
+static void doubt_rounding(Lower *lo, const Expr *e);
 
 static TileValue *no_operation(Lower *lo, const Expr *e, const char *what)
 {
@@ -313,16 +343,6 @@ static TileValue *read_told(Lower *lo, const Expr *e, TileTensor *t, int at, int
     return op->results[0];
 }
 
-/* A coordinate without the place along a side of the tile, if it is the same along all of it: of `(k * 64 + col) div 128`
- * where a tile has 64 columns, `k div 2`. */
-static const Aff *same_along(Lower *lo, const Aff *coord, const AffSym *side, AffSymKind kind, int extent)
-{
-    AffCtx *aff = lo->program->aff;
-    if (extent < 1 || !aff_uses_kind(coord, kind)) return coord;
-    const Aff *within = aff_subst(aff, coord, side, aff_of(aff, aff_sym_new(aff, side->name, kind, 0, extent - 1)));
-    return aff_uses_kind(within, kind) ? coord : within;
-}
-
 static TileValue *read_of(Lower *lo, const Expr *e)
 {
     TileTensor *t = (TileTensor *)tensor_of(lo, e);
@@ -335,13 +355,21 @@ static TileValue *read_of(Lower *lo, const Expr *e)
         return rw_fill(&lo->rw, 0);
     }
     for (int d = 0; d < t->rank; d++) {
-        coords[d] = same_along(lo, coords[d], lo->program->row, AFF_ROW, lo->frame->extent[0]);
-        coords[d] = same_along(lo, coords[d], lo->program->col, AFF_COL, lo->frame->extent[1]);
+        coords[d] = same_along_sides(lo, coords[d]);
         rows |= aff_uses_kind(coords[d], AFF_ROW);
         cols |= aff_uses_kind(coords[d], AFF_COL);
     }
     return gather(lo, loop_of_read(lo, t, coords), t, coords, rows ? lo->frame->extent[0] : 1,
                   cols ? lo->frame->extent[1] : 1);
+}
+
+static TileValue *index_of(Lower *lo, const Aff *a)
+{
+    TileType type = tile_type(DT_F32, aff_uses_kind(a, AFF_ROW) ? lo->frame->extent[0] : 1,
+                              aff_uses_kind(a, AFF_COL) ? lo->frame->extent[1] : 1, SPACE_REGISTER);
+    TileOp *op = rw_insert(&lo->rw, TILE_INDEX, 0, NULL, 1, &type);
+    op->index = a;
+    return op->results[0];
 }
 
 /* What does not vary: a number, a parameter, or an integer of row and col. */
@@ -355,11 +383,7 @@ static TileValue *plain_value(Lower *lo, const Expr *e)
         lo->failed = true;
         return rw_fill(&lo->rw, 0);
     }
-    TileType type = tile_type(DT_F32, aff_uses_kind(a, AFF_ROW) ? lo->frame->extent[0] : 1,
-                              aff_uses_kind(a, AFF_COL) ? lo->frame->extent[1] : 1, SPACE_REGISTER);
-    TileOp *op = rw_insert(&lo->rw, TILE_INDEX, 0, NULL, 1, &type);
-    op->index = a;
-    return op->results[0];
+    return index_of(lo, a);
 }
 
 static bool is_truth(const Expr *e)
@@ -446,6 +470,7 @@ static TileValue *all_whole(Lower *lo, const Expr *e)
  * whole numbers it is an integer, like one without any. */
 static TileValue *whole_quotient(Lower *lo, const Expr *e)
 {
+    doubt_rounding(lo, e);
     TileValue *real = real_quotient(lo, e);
     if (!is_real(lo, e) || varies(lo, e) || expr_reads(e, NULL)) return real;
     make_integers(lo, e);
@@ -454,9 +479,68 @@ static TileValue *whole_quotient(Lower *lo, const Expr *e)
     return rw_element(&lo->rw, OP_WHERE, 3, args);
 }
 
+/* ---- integers -------------------------------------------------------------------------------- */
+
+/* Whether elements are taken apart by `div` and `%`, those aside that coordinates are made of. */
+static bool takes_apart(const Expr *e, bool divided)
+{
+    if (!e || e->kind == EXPR_INDEX) return e && divided;
+    divided |= is_whole_quotient(e);
+    for (int i = 0; i < e->n_args; i++)
+        if (takes_apart(e->args[i], divided)) return true;
+    return takes_apart(e->a, divided) || takes_apart(e->b, divided);
+}
+
+/* Whether fp64, in which definitions are executed, holds it and all that it is made of, as it does places. */
+static bool fits(const Aff *a)
+{
+    int64_t lo, hi, most = (int64_t)1 << 53;
+    aff_bounds(a, &lo, &hi);
+    if (a->kind == AFF_AT || !aff_uses_kind(a, AFF_TABLE)) return true;
+    return lo >= -most && hi <= most && fits(a->a) && (!a->b || fits(a->b));
+}
+
+/* e as an integer of elements; NULL: it is none, or not taken apart. */
+static const Aff *exact_of(Lower *lo, const Expr *e)
+{
+    if (lo->exact || is_real(lo, e) || !takes_apart(e, false)) return NULL;
+    lo->exact = true;
+    const Aff *a = eval_aff(&lo->env, e, NULL);
+    lo->exact = false;
+    return a && aff_uses_kind(a, AFF_TABLE) && fits(a) ? a : NULL;
+}
+
+/* Integers, of which some element may be larger than fp32 has room for. */
+static bool is_integral(Lower *lo, const Expr *e, bool *large)
+{
+    const TileTensor *t = tensor_of(lo, e);
+    if (t) *large |= dtype_bytes(t->dtype) >= 4;
+    if (t || !has_parts(e)) return t ? !dtype_is_float(t->dtype) : e->kind != EXPR_FLOAT;
+    if (e->kind == EXPR_BINARY && e->op == EO_DIV) return false;
+    for (int i = 0; i < e->n_args; i++)
+        if (!is_integral(lo, e->args[i], large)) return false;
+    return (!e->a || is_integral(lo, e->a, large)) && (!e->b || is_integral(lo, e->b, large));
+}
+
+static bool is_doubted(const Lower *lo, Span part)
+{
+    const Diag *last = lo->diags->list.len ? &lo->diags->list.data[lo->diags->list.len - 1] : NULL;
+    return last && last->code == TW0736 && last->span.start <= part.start && last->span.end >= part.end;
+}
+
+static void doubt_rounding(Lower *lo, const Expr *e)
+{
+    bool large = false;
+    if (!is_doubted(lo, e->span) && takes_apart(e, false) && is_integral(lo, e, &large) && large)
+        diag_add(lo->diags, TW0736, e->span, "an integer above 2^24 is rounded ahead of this '%s', which is worked out in fp32",
+                 e->op == EO_MOD ? "%" : "div");
+}
+
 static TileValue *value_of(Lower *lo, const Expr *e)
 {
     if (lo->failed) return rw_fill(&lo->rw, 0);
+    const Aff *exact = exact_of(lo, e);
+    if (exact) return index_of(lo, exact);
     if (!varies(lo, e) && !is_composed(lo, e) && !is_real(lo, e)) return plain_value(lo, e);
     if (e->kind == EXPR_INDEX) return read_of(lo, e);
     if (e->kind == EXPR_CALL) return call_value(lo, e);

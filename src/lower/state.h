@@ -137,6 +137,7 @@ typedef struct Lower {
     int assigned;              /* sizes that are assigned, within each other now */
     VEC(Read) reads;           /* known here */
     const Frame *frame;        /* NULL: no condition is at hand */
+    bool exact;                /* an integer of elements of the tile is at hand: element.c */
     bool bringing;             /* a coordinate of a tile that comes from memory is at hand: element.c */
     const Expr *condition;
     Rewriter rw;          /* where operations go: always the end of a block */

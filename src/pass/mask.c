@@ -83,7 +83,7 @@ static const Aff *project(const Extent *x, const Aff *cond, bool some)
     case AFF_LE:  return project_le(x, cond, some);
     case AFF_EQ:  return project_eq(x, cond, some);
     case AFF_CONST: case AFF_SYM: case AFF_ADD: case AFF_MUL: case AFF_DIV: case AFF_MOD:
-    case AFF_MIN: case AFF_MAX: case AFF_AT: case AFF_POISON:
+    case AFF_EXP2: case AFF_MIN: case AFF_MAX: case AFF_AT: case AFF_POISON:
         break;
     }
     return aff_const(aff, some);

@@ -2,7 +2,7 @@
  *
  * Operations are made one after the other, each of a whole tile: ptxas sees that values do not wait for
  * each other, and starts more of them than there are registers for where each takes many steps. Those
- * of a quotient of integers that are elements, as a mask by bits has, go through all of
+ * of a quotient that is rounded up, or down, go through all of
  * their operations before the next value does.
  */
 #include "ptx/emit.h"

@@ -196,6 +196,7 @@ static bool is_place_sum(const TileOp *op)
 {
     const TileOp *index = op->op == OP_FMA ? op->args[0]->def : NULL;
     if (!index || index->kind != TILE_INDEX || index->index->kind == AFF_MAX || index->index->kind == AFF_MIN) return false;
+    if (aff_uses_kind(index->index, AFF_TABLE)) return false;
     const TileType *i = &op->args[0]->type, *sum = &op->results[0]->type;
     return op->args[1]->type.cols == 1 && i->rows == sum->rows && i->cols == sum->cols;
 }
@@ -224,12 +225,14 @@ static bool is_always_made(const TileBlock *block, const TileValue *index)
  * product is awaited or a row's elements are masked. */
 static bool is_made_in_place(const Emitter *e, const TileValue *v)
 {
-    return v->def && v->def->kind == TILE_INDEX && v->type.rows > 1 && v->type.cols > 1 && is_always_made(e->kernel->body, v);
+    return v->def && v->def->kind == TILE_INDEX && !aff_uses_kind(v->def->index, AFF_TABLE) && v->type.rows > 1 && v->type.cols > 1
+        && is_always_made(e->kernel->body, v);
 }
 
 /* A lane's first row and column in a fragment. */
 typedef struct Lane {
     const AffSym *row, *col;
+    const Aff *units; /* the column where words that several share are read; NULL: none are */
 } Lane;
 
 static const Aff *at_lane(Emitter *e, const Aff *a, const Lane *lane, const TileValue *v, int i)
@@ -238,14 +241,15 @@ static const Aff *at_lane(Emitter *e, const Aff *a, const Lane *lane, const Tile
     int row, col;
     fr_place(v, i, &row, &col);
     const Aff *r = v->type.rows == 1 ? aff_const(aff, 0) : aff_offset(aff, aff_of(aff, lane->row), row);
-    const Aff *c = v->type.cols == 1 ? aff_const(aff, 0) : aff_offset(aff, aff_of(aff, lane->col), col);
+    const Aff *first = lane->units ? lane->units : aff_of(aff, lane->col);
+    const Aff *c = v->type.cols == 1 ? aff_const(aff, 0) : aff_offset(aff, first, col);
     return aff_subst(aff, aff_subst(aff, a, e->program->row, r), e->program->col, c);
 }
 
 static Lane first_lane(Emitter *e, const TileValue *v)
 {
     const AffSym *row = ix_lane_row(e, v->type.layout, v->type.rows);
-    return (Lane){row, ix_lane_col(e, v->type.layout, v->type.cols)};
+    return (Lane){row, ix_lane_col(e, v->type.layout, v->type.cols), NULL};
 }
 
 /* The same number in a register that ptxas takes for another's. */
@@ -440,16 +444,22 @@ void el_fill(Emitter *e, const TileOp *op)
 const Aff *el_at(Emitter *e, const Aff *a, const TileValue *v, int i)
 {
     Lane lane = first_lane(e, v);
+    if (v->type.cols > 1 && aff_uses_kind(a, AFF_TABLE)) lane.units = ix_lane_units(e, v->type.layout, v->type.cols);
     return at_lane(e, a, &lane, v, i);
 }
 
 void el_index(Emitter *e, const TileOp *op)
 {
+    enum { AT_ONCE = 32 }; /* elements of tensors that are under way */
     const TileValue *v = op->results[0];
     if (is_made_in_place(e, v)) return;
     fr_new_f32(e, v);
-    for (int i = 0; i < e->frags[v->id].n; i++)
+    e->exact = true;
+    for (int i = 0, n = e->frags[v->id].n; i < n; i++) {
+        if (i % AT_ONCE == 0) ga_elements(e, op, i, i + AT_ONCE < n ? i + AT_ONCE : n);
         ix_float(e, el_at(e, op->index, v, i), em_name(e, REG_F, e->frags[v->id].f[i]));
+    }
+    e->exact = false;
 }
 
 /* ---- reductions ------------------------------------------------------------------------ */

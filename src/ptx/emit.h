@@ -37,7 +37,7 @@ typedef struct Memo {     /* an integer expression already in a register */
 } Memo;
 
 /* What an expression was made into: an s32, a predicate, an fp32, an s64, what it is divided by with. */
-typedef enum MemoKind { MEMO_VALUE, MEMO_CONDITION, MEMO_FLOAT, MEMO_WIDE, MEMO_RECIPROCAL, MEMO_KINDS } MemoKind;
+typedef enum MemoKind { MEMO_VALUE, MEMO_CONDITION, MEMO_FLOAT, MEMO_WIDE, MEMO_RECIPROCAL, MEMO_EXACT, MEMO_KINDS = 2 * MEMO_EXACT } MemoKind;
 typedef VEC(Memo) Memos;
 
 typedef struct LaneSym {  /* this lane's first row or column in fragments of an extent */
@@ -46,6 +46,7 @@ typedef struct LaneSym {  /* this lane's first row or column in fragments of an 
     bool quads;
     int extent;
     const AffSym *sym;
+    const Aff *units; /* a column as a multiple of those that lie side by side; NULL: not asked for yet */
 } LaneSym;
 typedef VEC(LaneSym) LaneSyms;
 
@@ -82,7 +83,7 @@ typedef struct Emitter {
     int labels;
     int spare;                  /* frags of saved values used */
     VEC(Str) scopes;
-    Memos memos[MEMO_KINDS];    /* by Aff id */
+    Memos memos[MEMO_KINDS];    /* by Aff id; from MEMO_EXACT on of what is exact */
     Memo *syms;                 /* by AffSym id */
     int n_syms;
     Frag *frags;                /* by tile value id */
@@ -104,6 +105,7 @@ typedef struct Emitter {
 
     int loops;                  /* that are open */
     bool each;                  /* each of a lane's many elements has places of its own */
+    bool exact;                 /* what elements of tensors are in is worked out in as many bits as it has: no coordinates */
 
     /* within a role (roles.c) */
     const TileRole *role;
@@ -146,6 +148,7 @@ void ix_bind(Emitter *e, const AffSym *sym, const char *reg, int level);
 void ix_know(Emitter *e, const Aff *a, const char *reg, int level); /* a's value is in a register */
 int ix_level(const Emitter *e, const Aff *a);
 bool ix_never_negative(const Aff *a);
+bool ix_is_known(Emitter *e, const Aff *a);          /* its value is in a register */
 const char *ix_value(Emitter *e, const Aff *a);      /* s32 operand */
 const char *ix_wide(Emitter *e, const Aff *a);       /* s64 operand */
 const char *ix_reciprocal(Emitter *e, const Aff *a); /* (2^32 - 1) / a */
@@ -153,7 +156,10 @@ const char *ix_reciprocal(Emitter *e, const Aff *a); /* (2^32 - 1) / a */
 bool ix_is_shared_divisor(const Emitter *e, const Aff *y, int level);
 void ix_emit_quotient(Emitter *e, int level, const Aff *a, const char *d);
 /* wide.c: whether 32 bits may be too few, and the s64 otherwise */
-bool ix_is_wide(const Aff *a);
+bool ix_is_wide(const Emitter *e, const Aff *a);
+bool ix_is_signed_divisor(const Aff *b); /* an element of a tensor that may be negative */
+/* Sets predicate p where a quotient was rounded up: its remainder r has not the sign of y; NULL: of what is positive. */
+void ix_steps_down(Emitter *e, int level, const char *p, int bits, const char *r, const char *y);
 void ix_emit_wide(Emitter *e, int level, const Aff *a, const char *d);
 /* d = the expression as fp32. Values that differ by constants share one conversion,
  * so that beyond 2^24 the last place may be off by one. */
@@ -166,6 +172,7 @@ void ix_divide(Emitter *e, int level, const char *d, const char *x, int64_t n); 
 void ix_remainder(Emitter *e, int level, const char *r, const char *x, const char *q, int64_t n);
 const AffSym *ix_lane_row(Emitter *e, Layout layout, int rows); /* symbols of this lane's first */
 const AffSym *ix_lane_col(Emitter *e, Layout layout, int cols); /* row and column in a fragment */
+const Aff *ix_lane_units(Emitter *e, Layout layout, int cols); /* likewise, as a multiple of neighbours that a lane has */
 const char *ix_lane_bit(Emitter *e, int level, int bit); /* predicate: this lane's number has it (1, 2, 4, ..) */
 /* A symbol for a register that holds a value in [0, hi]. */
 const AffSym *ix_symbol(Emitter *e, const char *name, const char *reg, int level, int64_t hi);
@@ -266,6 +273,8 @@ void pr_move(Emitter *e, const TileOp *op);
 
 /* gather.c */
 void ga_gather(Emitter *e, const TileOp *op);
+/* Reads the elements that values [from, to) of an index are made of. */
+void ga_elements(Emitter *e, const TileOp *index, int from, int to);
 
 /* mma.c */
 int mm_step_k(DType dtype); /* columns of A that a step takes: 16, or 32 of 8 bits */

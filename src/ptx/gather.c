@@ -7,13 +7,14 @@
  */
 #include "ptx/emit.h"
 #include "ptx/global.h"
+#include "ptx/integer.h"
 
 enum { MANY = 4 }; /* elements of a lane */
 
 typedef struct Gather {
     const TileOp *op;
-    const Aff **first;   /* coordinates of the lane's first value */
-    const char *address; /* of it */
+    const Aff **first;   /* coordinates of the lane's first value, along a row without their constant, */
+    const char *address; /* and of what lies there: parts of a tile have it in common */
 } Gather;
 
 static const Aff **coords_at(Emitter *e, const TileOp *op, int i)
@@ -21,6 +22,14 @@ static const Aff **coords_at(Emitter *e, const TileOp *op, int i)
     const Aff **coords = arena_array(e->arena, const Aff *, op->tensor->rank);
     for (int d = 0; d < op->tensor->rank; d++) coords[d] = el_at(e, op->coords[d], op->results[0], i);
     return coords;
+}
+
+static Gather gather_from(Emitter *e, const TileOp *op, const Aff **first)
+{
+    int last = op->tensor->rank - 1;
+    int64_t constant;
+    if (last >= 0) first[last] = ix_without_constant(e, first[last], &constant);
+    return (Gather){.op = op, .first = first};
 }
 
 static const char *address_of(Emitter *e, const TileOp *op, const Aff **coords)
@@ -96,7 +105,7 @@ static void gather_told(Emitter *e, const TileOp *op)
     others.coords = arena_array(e->arena, const Aff *, op->tensor->rank);
     memcpy(others.coords, op->coords, (size_t)op->tensor->rank * sizeof *op->coords);
     others.coords[op->row_dim] = aff_const(e->program->aff, 0);
-    Gather g = {.op = &others, .first = coords_at(e, &others, 0)};
+    Gather g = gather_from(e, &others, coords_at(e, &others, 0));
     g.address = address_of(e, &others, g.first);
     for (int i = 0; i < e->frags[v->id].n; i++) {
         int64_t steps[TENSOR_MAX_RANK];
@@ -110,19 +119,71 @@ static void gather_told(Emitter *e, const TileOp *op)
     }
 }
 
+/* Of one for each of many elements no predicate is kept. */
+static const char *guard_here(Emitter *e, const Aff *inside)
+{
+    return aff_always(e->program->aff, inside) ? "" : arena_printf(e->arena, "@%s ", ix_condition_here(e, inside));
+}
+
 /* Where coordinates say. */
 static void gather_placed(Emitter *e, const TileOp *op)
 {
     const TileValue *v = op->results[0];
     int64_t steps[TENSOR_MAX_RANK];
-    Gather g = {.op = op, .first = coords_at(e, op, 0)};
+    Gather g = gather_from(e, op, coords_at(e, op, 0));
     g.address = address_of(e, op, g.first);
     for (int i = 0; i < e->frags[v->id].n; i++) {
         const Aff **coords = coords_at(e, op, i);
         bool near = find_steps(e, &g, coords, steps);
         const char *address = near ? stepped(e, &g, g.address, steps) : arena_printf(e->arena, "[%s]", address_of(e, op, coords));
-        gl_load_value(e, op->tensor->dtype, gl_guard(e, all_inside(e, op, coords)), address, e->frags[v->id].f[i]);
+        const Aff *inside = all_inside(e, op, coords);
+        const char *guard = e->each && e->role ? guard_here(e, inside) : gl_guard(e, inside);
+        gl_load_value(e, op->tensor->dtype, guard, address, e->frags[v->id].f[i]);
     }
+}
+
+/* ---- elements in an index ---------------------------------------------------------------------- */
+
+/* Those of one table, `read`, at each value's own place. */
+static void read_elements(Emitter *e, const TileOp *index, const Aff *read, int from, int to)
+{
+    const Aff *first[AFF_MAX_COORDS], *own[AFF_MAX_COORDS];
+    const AffSym *table;
+    TileOp op = *index;
+    aff_coords(el_at(e, read, index->results[0], from), &table, first);
+    op.tensor = tile_table_of(e->program, table);
+    if (!op.tensor || to - from < MANY) return; /* one by one, where they are needed */
+    Gather g = gather_from(e, &op, first);
+    for (int i = from; i < to; i++) {
+        const Aff *element = el_at(e, read, index->results[0], i);
+        if (ix_is_known(e, element)) continue;
+        int64_t steps[TENSOR_MAX_RANK];
+        aff_coords(element, &table, own);
+        if (!g.address) g.address = address_of(e, &op, g.first);
+        bool near = find_steps(e, &g, own, steps);
+        const char *address = near ? stepped(e, &g, g.address, steps) : arena_printf(e->arena, "[%s]", address_of(e, &op, own));
+        const char *word = em_new(e, REG_R);
+        in_load_integer(e, em_level(e), op.tensor->dtype, guard_here(e, all_inside(e, &op, own)), address, word);
+        ix_know(e, element, word, em_level(e));
+    }
+}
+
+static void read_all(Emitter *e, const TileOp *index, const Aff *a, int from, int to)
+{
+    if (!a) return;
+    if (a->kind == AFF_AT) {
+        read_elements(e, index, a, from, to);
+        return;
+    }
+    read_all(e, index, a->a, from, to);
+    read_all(e, index, a->b, from, to);
+}
+
+void ga_elements(Emitter *e, const TileOp *index, int from, int to)
+{
+    e->each = to - from >= MANY;
+    read_all(e, index, index->index, from, to);
+    e->each = false;
 }
 
 void ga_gather(Emitter *e, const TileOp *op)

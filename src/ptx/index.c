@@ -33,12 +33,15 @@ int ix_level(const Emitter *e, const Aff *a)
     if (!a || a->kind == AFF_CONST || a->kind == AFF_POISON) return 0;
     if (a->kind == AFF_SYM)
         return a->sym->id < e->n_syms && e->syms[a->sym->id].valid ? e->syms[a->sym->id].level : 0;
+    const Memos *values = &e->memos[MEMO_VALUE];
+    if (a->kind == AFF_AT && a->id < values->len && values->data[a->id].valid) return values->data[a->id].level; /* where it was read */
     int left = ix_level(e, a->a), right = ix_level(e, a->b);
     return left > right ? left : right;
 }
 
 static Memo *memo_of(Emitter *e, MemoKind kind, const Aff *a)
 {
+    if (e->exact && a->kind != AFF_AT && aff_uses_kind(a, AFF_TABLE)) kind += MEMO_EXACT;
     while (e->memos[kind].len <= a->id) vec_push(e->arena, &e->memos[kind], (Memo){0});
     return &e->memos[kind].data[a->id];
 }
@@ -52,6 +55,11 @@ void ix_know(Emitter *e, const Aff *a, const char *reg, int level)
 {
     if (a->kind == AFF_SYM) ix_bind(e, a->sym, reg, level);
     else remember(e, MEMO_VALUE, a, atoi(reg + 2), level);
+}
+
+bool ix_is_known(Emitter *e, const Aff *a)
+{
+    return memo_of(e, MEMO_VALUE, a)->valid;
 }
 
 static bool power_of_two(int64_t n, int *log)
@@ -105,30 +113,53 @@ const char *ix_reciprocal(Emitter *e, const Aff *a)
     return em_name(e, REG_R, reg);
 }
 
+bool ix_is_signed_divisor(const Aff *b)
+{
+    return aff_uses_kind(b, AFF_TABLE) && !ix_never_negative(b);
+}
+
+void ix_steps_down(Emitter *e, int level, const char *p, int bits, const char *r, const char *y)
+{
+    const char *signs = em_new(e, bits == 64 ? REG_RD : REG_R);
+    if (!y) {
+        em_at(e, level, "setp.lt.s%d %s, %s, 0;", bits, p, r);
+        return;
+    }
+    em_at(e, level, "xor.b%d %s, %s, %s;", bits, signs, r, y);
+    em_at(e, level, "setp.lt.s%d %s, %s, 0;", bits, p, signs);
+    em_at(e, level, "setp.ne.and.s%d %s, %s, 0, %s;", bits, p, r, p);
+}
+
 /* Floor division: an arithmetic shift for powers of two; else truncation with a
- * step down where the remainder is negative. Divisors are positive. */
+ * step down where the remainder has not the divisor's sign, which is positive but for elements of tensors. */
 static void emit_division(Emitter *e, int level, const Aff *a, const char *d)
 {
-    const char *x = ix_value(e, a->a), *y = ix_value(e, a->b);
+    const char *x = ix_value(e, a->a);
     int64_t divisor;
     int log;
-    bool modulo = a->kind == AFF_MOD;
+    bool modulo = a->kind == AFF_MOD, signs = ix_is_signed_divisor(a->b), natural = ix_never_negative(a->a) && !signs;
+    if (a->b->kind == AFF_EXP2) { /* shifts by more than 31 leave the sign alone */
+        if (modulo) em_at(e, level, "and.b32 %s, %s, %s;", d, x, ix_value(e, aff_offset(e->program->aff, a->b, -1)));
+        else em_at(e, level, "shr.s32 %s, %s, %s;", d, x, ix_value(e, a->b->a));
+        return;
+    }
     if (aff_is_const(a->b, &divisor) && power_of_two(divisor, &log)) {
         if (modulo) em_at(e, level, "and.b32 %s, %s, %lld;", d, x, (long long)(divisor - 1));
         else em_at(e, level, "shr.s32 %s, %s, %d;", d, x, log);
         return;
     }
-    if (ix_never_negative(a->a) && aff_is_const(a->b, &divisor) && divisor > 0 && divisor <= INT32_MAX) {
+    const char *y = ix_value(e, a->b);
+    if (natural && aff_is_const(a->b, &divisor) && divisor > 0 && divisor <= INT32_MAX) {
         const char *q = modulo ? em_new(e, REG_R) : d;
         ix_divide(e, level, q, x, divisor);
         if (modulo) ix_remainder(e, level, d, x, q, divisor);
         return;
     }
-    if (ix_never_negative(a->a) && ix_is_shared_divisor(e, a->b, level)) {
+    if (natural && ix_is_shared_divisor(e, a->b, level)) {
         ix_emit_quotient(e, level, a, d);
         return;
     }
-    if (ix_never_negative(a->a)) {
+    if (natural) {
         em_at(e, level, "%s.u32 %s, %s, %s;", modulo ? "rem" : "div", d, x, y);
         return;
     }
@@ -136,7 +167,7 @@ static void emit_division(Emitter *e, int level, const Aff *a, const char *d)
     em_at(e, level, "div.s32 %s, %s, %s;", q, x, y);
     em_at(e, level, "mul.lo.s32 %s, %s, %s;", t, q, y);
     em_at(e, level, "sub.s32 %s, %s, %s;", r, x, t);
-    em_at(e, level, "setp.lt.s32 %s, %s, 0;", p, r);
+    ix_steps_down(e, level, p, 32, r, signs ? y : NULL);
     if (modulo) {
         em_at(e, level, "add.s32 %s, %s, %s;", t, r, y);
         em_at(e, level, "selp.b32 %s, %s, %s, %s;", d, t, r, p);
@@ -152,16 +183,20 @@ static void emit_two(Emitter *e, int level, const char *instruction, const Aff *
     em_at(e, level, "%s %s, %s, %s;", instruction, d, x, y);
 }
 
-/* Of what is divided or chosen from, all bits count. */
-static bool needs_wide(const Aff *a)
+/* Of what is divided or chosen from, all bits count; of a power of two those that a remainder keeps, up to 31. */
+static bool needs_wide(const Emitter *e, const Aff *a)
 {
     bool chosen = a->kind == AFF_MIN || a->kind == AFF_MAX;
-    return (chosen || a->kind == AFF_DIV || a->kind == AFF_MOD) && (ix_is_wide(a->a) || ix_is_wide(a->b));
+    if (!chosen && a->kind != AFF_DIV && a->kind != AFF_MOD) return false;
+    if (a->b->kind != AFF_EXP2 || chosen) return ix_is_wide(e, a->a) || ix_is_wide(e, a->b) || ix_is_wide(e, a);
+    int64_t lo, hi;
+    aff_bounds(a->b->a, &lo, &hi);
+    return ix_is_wide(e, a->a) || (a->kind == AFF_MOD && hi > 31);
 }
 
 static void emit_value(Emitter *e, int level, const Aff *a, const char *d)
 {
-    if (needs_wide(a)) {
+    if (needs_wide(e, a)) {
         em_at(e, level, "cvt.u32.u64 %s, %s;", d, ix_wide(e, a));
         return;
     }
@@ -173,6 +208,7 @@ static void emit_value(Emitter *e, int level, const Aff *a, const char *d)
     case AFF_MIN:    emit_two(e, level, "min.s32", a, d); break;
     case AFF_MAX:    emit_two(e, level, "max.s32", a, d); break;
     case AFF_DIV: case AFF_MOD: emit_division(e, level, a, d); break;
+    case AFF_EXP2:   em_at(e, level, "shl.b32 %s, 1, %s;", d, ix_value(e, a->a)); break;
     case AFF_LE: case AFF_EQ: case AFF_AND: case AFF_OR: case AFF_NOT:
         em_at(e, level, "selp.b32 %s, 1, 0, %s;", d, ix_condition(e, a));
         break;
@@ -214,7 +250,7 @@ const char *ix_wide(Emitter *e, const Aff *a)
     if (memo.valid) return em_name(e, REG_RD, memo.reg);
     int level = ix_level(e, a), reg = em_reg(e, REG_RD);
     const char *d = em_name(e, REG_RD, reg);
-    if (ix_is_wide(a) || needs_wide(a)) ix_emit_wide(e, level, a, d);
+    if (ix_is_wide(e, a) || needs_wide(e, a)) ix_emit_wide(e, level, a, d);
     else em_at(e, level, "cvt.s64.s32 %s, %s;", d, ix_value(e, a));
     remember(e, MEMO_WIDE, a, reg, level);
     return d;
@@ -242,6 +278,14 @@ const Aff *ix_without_constant(Emitter *e, const Aff *a, int64_t *constant)
     return split_constant(e->program->aff, a, constant);
 }
 
+/* What is 0 where its low word is. */
+static bool differs_in_words(const Aff *a)
+{
+    int64_t lo, hi;
+    aff_bounds(a->a, &lo, &hi);
+    return a->kind == AFF_EQ && a->b->kind == AFF_CONST && a->b->value == 0 && lo > -(int64_t)UINT32_MAX && hi < (int64_t)UINT32_MAX;
+}
+
 /* x <= y as  (x - y without its constant) <= constant: elements of a tile that
  * differ by constants share the left side. */
 static void emit_comparison(Emitter *e, int level, const Aff *a, const char *d)
@@ -249,7 +293,7 @@ static void emit_comparison(Emitter *e, int level, const Aff *a, const char *d)
     AffCtx *aff = e->program->aff;
     int64_t constant;
     const Aff *rest = split_constant(aff, aff_sub(aff, a->a, a->b), &constant);
-    bool wide = ix_is_wide(rest) || constant > INT32_MAX || constant <= INT32_MIN;
+    bool wide = (ix_is_wide(e, rest) && !differs_in_words(a)) || constant > INT32_MAX || constant <= INT32_MIN;
     em_at(e, level, "setp.%s.%s %s, %s, %lld;", a->kind == AFF_LE ? "le" : "eq", wide ? "s64" : "s32", d,
           wide ? ix_wide(e, rest) : ix_value(e, rest), (long long)-constant);
 }
@@ -282,7 +326,7 @@ static void emit_condition(Emitter *e, int level, const Aff *a, const char *d)
     }
     case AFF_NOT: em_at(e, level, "not.pred %s, %s;", d, ix_condition(e, a->a)); return;
     case AFF_CONST: case AFF_SYM: case AFF_ADD: case AFF_MUL: case AFF_DIV: case AFF_MOD:
-    case AFF_MIN: case AFF_MAX: case AFF_AT: case AFF_POISON:
+    case AFF_EXP2: case AFF_MIN: case AFF_MAX: case AFF_AT: case AFF_POISON:
         break;
     }
     em_at(e, level, "setp.ne.s32 %s, %s, 0;", d, ix_value(e, a));
@@ -306,7 +350,7 @@ static const char *converted(Emitter *e, const Aff *a)
     Memo memo = *memo_of(e, MEMO_FLOAT, a);
     if (memo.valid) return em_name(e, REG_F, memo.reg);
     int level = ix_level(e, a), reg = em_reg(e, REG_F);
-    if (ix_is_wide(a)) em_at(e, level, "cvt.rn.f32.s64 %%f%d, %s;", reg, ix_wide(e, a));
+    if (ix_is_wide(e, a)) em_at(e, level, "cvt.rn.f32.s64 %%f%d, %s;", reg, ix_wide(e, a));
     else em_at(e, level, "cvt.rn.f32.s32 %%f%d, %s;", reg, ix_value(e, a));
     remember(e, MEMO_FLOAT, a, reg, level);
     return em_name(e, REG_F, reg);
@@ -327,8 +371,45 @@ static void float_of_extreme(Emitter *e, const Aff *a, const char *d)
     em(e, "%s.f32 %s, %s, %s;", a->kind == AFF_MAX ? "max" : "min", d, x, y);
 }
 
+/* An integer of few bits as the low ones of 2^23 + 2^22, or of 2^23, which is subtracted again: a multiprocessor does few
+ * conversions. */
+static bool float_of_bits(Emitter *e, const Aff *a, int reg)
+{
+    enum { FEW = 1 << 22 };
+    int64_t constant, lo, hi;
+    const Aff *rest = split_constant(e->program->aff, a, &constant);
+    aff_bounds(rest, &lo, &hi);
+    if (lo <= -FEW || hi >= FEW || constant <= -FEW || constant >= FEW) return false;
+    const char *word = em_new(e, REG_R), *sum = em_new(e, REG_F);
+    if (lo >= 0) em(e, "or.b32 %s, %s, 0x4B000000;", word, ix_value(e, rest));
+    else em(e, "add.s32 %s, %s, 0x4B400000;", word, ix_value(e, rest));
+    em(e, "mov.b32 %s, %s;", sum, word);
+    em(e, "add.f32 %%f%d, %s, %s;", reg, sum, em_f32(e, (double)constant - (lo >= 0 ? 0x1p23 : 0x1.8p23)));
+    return true;
+}
+
+/* What elements of tensors are in; those that several share are computed once. */
+static void float_of_elements(Emitter *e, const Aff *a, const char *d)
+{
+    int64_t lo, hi;
+    aff_bounds(a, &lo, &hi);
+    if (lo == 0 && hi == 1 && a->kind != AFF_AT) {
+        em(e, "selp.f32 %s, 0f3F800000, 0f00000000, %s;", d, ix_condition_here(e, a));
+        return;
+    }
+    if (!memo_of(e, MEMO_FLOAT, a)->valid) {
+        int reg = em_reg(e, REG_F);
+        if (float_of_bits(e, a, reg)) remember(e, MEMO_FLOAT, a, reg, em_level(e));
+    }
+    em(e, "mov.f32 %s, %s;", d, converted(e, a));
+}
+
 void ix_float(Emitter *e, const Aff *a, const char *d)
 {
+    if (aff_uses_kind(a, AFF_TABLE)) {
+        float_of_elements(e, a, d);
+        return;
+    }
     if (a->kind == AFF_MAX || a->kind == AFF_MIN) {
         float_of_extreme(e, a, d);
         return;

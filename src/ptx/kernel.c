@@ -52,26 +52,40 @@ static const AffSym *lane_symbol_of(Emitter *e, bool is_row, const Layout *l, in
     return lane_symbol(e, is_row, !is_row && l->quads, extent, warps, share, is_row ? 7 : l->quads ? 12 : 6);
 }
 
-static const AffSym *cached_lane(Emitter *e, bool is_row, Layout layout, int extent)
+static LaneSym *cached_lane(Emitter *e, bool is_row, Layout layout, int extent)
 {
     for (int i = 0; i < e->lanes.len; i++) {
-        const LaneSym *l = &e->lanes.data[i];
+        LaneSym *l = &e->lanes.data[i];
         bool same = l->kind == layout.kind || (l->kind != LAY_ROWS && layout.kind != LAY_ROWS);
-        if (same && l->is_row == is_row && (is_row || l->quads == layout.quads) && l->extent == extent) return l->sym;
+        if (same && l->is_row == is_row && (is_row || l->quads == layout.quads) && l->extent == extent) return l;
     }
     const AffSym *sym = lane_symbol_of(e, is_row, &layout, extent);
-    vec_push(e->arena, &e->lanes, (LaneSym){layout.kind, is_row, layout.quads, extent, sym});
-    return sym;
+    vec_push(e->arena, &e->lanes, (LaneSym){layout.kind, is_row, layout.quads, extent, sym, NULL});
+    return &e->lanes.data[e->lanes.len - 1];
 }
 
 const AffSym *ix_lane_row(Emitter *e, Layout layout, int rows)
 {
-    return cached_lane(e, true, layout, rows);
+    return cached_lane(e, true, layout, rows)->sym;
 }
 
 const AffSym *ix_lane_col(Emitter *e, Layout layout, int cols)
 {
-    return cached_lane(e, false, layout, cols);
+    return cached_lane(e, false, layout, cols)->sym;
+}
+
+const Aff *ix_lane_units(Emitter *e, Layout layout, int cols)
+{
+    AffCtx *aff = e->program->aff;
+    LaneSym *lane = cached_lane(e, false, layout, cols);
+    int unit = layout.kind == LAY_ROWS ? layout.k : layout.quads ? 4 : 2;
+    bool whole = layout.kind == LAY_ROWS || layout.warps_n < 2 || cols / layout.warps_n % unit == 0;
+    if (lane->units || unit == 1 || !whole) return lane->units ? lane->units : aff_of(aff, lane->sym);
+    const char *first = ix_value(e, aff_of(aff, lane->sym)), *number = em_new(e, REG_R);
+    ix_divide(e, 0, number, first, unit);
+    lane->units = aff_scale(aff, aff_of(aff, ix_symbol(e, "lane_unit", number, 0, lane->sym->hi / unit)), unit);
+    ix_know(e, lane->units, first, 0);
+    return lane->units;
 }
 
 const char *ix_lane_bit(Emitter *e, int level, int bit)

@@ -101,7 +101,7 @@ static bool find_side(const Run *r, const Aff *cond, Side *side)
     if (cond->kind != AFF_LE) return false;
     const Aff *difference = aff_sub(aff, cond->a, cond->b);
     side->rest = ix_without_constant(e, el_at(e, difference, v, r->elements[0]), &side->constant);
-    if (ix_is_wide(side->rest) || side->constant > INT32_MAX / 2 || side->constant < INT32_MIN / 2) return false;
+    if (ix_is_wide(e, side->rest) || side->constant > INT32_MAX / 2 || side->constant < INT32_MIN / 2) return false;
     for (int k = 1; k < r->n; k++) {
         int step = column(k);
         if (ix_without_constant(e, el_at(e, difference, v, r->elements[k]), &next) != side->rest) return false;

@@ -3,8 +3,8 @@
  * Coordinates fit 32 bits, and so does nearly all that is made of them; but a hash of a
  * position, `(i * 8191 + j * 131) % 65521`, takes factors by which they do not. What is divided,
  * compared or made a number is worked out in 64 bits where its bounds leave 32 and some
- * number in it is large: bounds alone would say so of nearly every coordinate, since a
- * dimension that the launch gives has none but that of its type. By powers of two counters are
+ * number in it is large, or, in what is no coordinate, an element of a tensor: bounds alone would
+ * say so of nearly every coordinate, since a dimension that the launch gives has none but that of its type. By powers of two counters are
  * multiplied as well, which count tiles.
  */
 #include "ptx/emit.h"
@@ -30,16 +30,17 @@ static bool has_large(const Aff *a)
         if (a->b->kind == AFF_CONST && (is_large(a->b->value) || is_large(-a->b->value))) return true;
         return has_large(a->a) || has_large(a->b);
     case AFF_ADD: case AFF_MIN: case AFF_MAX: case AFF_DIV: case AFF_MOD: return has_large(a->a) || has_large(a->b);
+    case AFF_EXP2: return true;
     case AFF_SYM: case AFF_LE: case AFF_EQ: case AFF_AND: case AFF_OR: case AFF_NOT: case AFF_AT: case AFF_POISON: break;
     }
     return false;
 }
 
-bool ix_is_wide(const Aff *a)
+bool ix_is_wide(const Emitter *e, const Aff *a)
 {
     int64_t lo, hi;
     aff_bounds(a, &lo, &hi);
-    return !fits(lo, hi) && has_large(a);
+    return !fits(lo, hi) && (has_large(a) || (e->exact && aff_uses_kind(a, AFF_TABLE)));
 }
 
 static int log_of(int64_t n)
@@ -87,17 +88,23 @@ static void divide_by(Emitter *e, int level, const Aff *a, const char *d, int64_
 static void emit_division(Emitter *e, int level, const Aff *a, const char *d)
 {
     int64_t n;
+    bool modulo = a->kind == AFF_MOD;
+    if (a->b->kind == AFF_EXP2) {
+        const char *x = ix_wide(e, a->a);
+        if (modulo) em_at(e, level, "and.b64 %s, %s, %s;", d, x, ix_wide(e, aff_offset(e->program->aff, a->b, -1)));
+        else em_at(e, level, "shr.s64 %s, %s, %s;", d, x, ix_value(e, a->b->a));
+        return;
+    }
     if (aff_is_const(a->b, &n) && n > 1) {
         divide_by(e, level, a, d, n);
         return;
     }
     const char *x = ix_wide(e, a->a), *y = ix_wide(e, a->b), *q = em_new(e, REG_RD), *r = em_new(e, REG_RD);
     const char *p = em_new(e, REG_P), *t = em_new(e, REG_RD);
-    bool modulo = a->kind == AFF_MOD;
     em_at(e, level, "div.s64 %s, %s, %s;", q, x, y);
     em_at(e, level, "mul.lo.s64 %s, %s, %s;", t, q, y);
     em_at(e, level, "sub.s64 %s, %s, %s;", r, x, t);
-    em_at(e, level, "setp.lt.s64 %s, %s, 0;", p, r);
+    ix_steps_down(e, level, p, 64, r, ix_is_signed_divisor(a->b) ? y : NULL);
     if (modulo) em_at(e, level, "add.s64 %s, %s, %s;", t, r, y);
     else em_at(e, level, "sub.s64 %s, %s, 1;", t, q);
     em_at(e, level, "selp.b64 %s, %s, %s, %s;", d, t, modulo ? r : q, p);
@@ -117,6 +124,7 @@ void ix_emit_wide(Emitter *e, int level, const Aff *a, const char *d)
     case AFF_MIN: emit_two(e, level, "min.s64", a, d); return;
     case AFF_MAX: emit_two(e, level, "max.s64", a, d); return;
     case AFF_DIV: case AFF_MOD: emit_division(e, level, a, d); return;
+    case AFF_EXP2: em_at(e, level, "shl.b64 %s, 1, %s;", d, ix_value(e, a->a)); return;
     case AFF_CONST: case AFF_SYM: case AFF_LE: case AFF_EQ: case AFF_AND: case AFF_OR: case AFF_NOT: case AFF_AT: case AFF_POISON:
         break;
     }

@@ -4,6 +4,7 @@
  *   Mask S where Seg[batch, q] == Seg[batch, k]       ids: a few, so that some are equal
  *   Mask S where Keep[Block[batch], kv_pos]           coordinates: 0 to the dimension's end
  *   Mask S where (q_pos - kv_pos) % Step[head] == 0   divisors: 1 to q_len
+ *   Define W as Q[k div 8, n] div 2 ** e % 16         words of several numbers: all that 32 bits hold
  *
  * Data that a condition decides in the same way everywhere tests nothing.
  */
@@ -106,6 +107,36 @@ static void search(Search *s, const Expr *e)
         search(s, e->args[i]);
 }
 
+/* Whether an element stands in e otherwise than to be taken apart by `div` and `%`, which it is in what is around e. */
+static bool reads_whole(const Search *s, const Expr *e, bool apart)
+{
+    if (!e)
+        return false;
+    if (read_value(s, e) == s->value && !apart)
+        return true;
+    for (int i = 0; i < e->n_args; i++)
+        if (reads_whole(s, e->args[i], false))
+            return true;
+    return reads_whole(s, e->a, divides(e)) || reads_whole(s, e->b, false);
+}
+
+/* Whether elements are only ever taken apart. */
+static bool are_words(const Def *def, const DefValue *value)
+{
+    bool read = false;
+
+    for (int i = 0; i < def->ops.len; i++) {
+        const Search s = {.def = def, .op = def->ops.data[i], .value = value};
+        for (int k = 0; k < s.op->n_args; k++)
+            if (s.op->args[k].value == value)
+                return false;
+        read |= reads(&s, s.op->where);
+        if (reads_whole(&s, s.op->where, false))
+            return false;
+    }
+    return read && value->dtype == DT_I32;
+}
+
 Range range_of_input(const Def *def, const DefValue *value)
 {
     Search s = {.def = def, .value = value};
@@ -118,5 +149,7 @@ Range range_of_input(const Def *def, const DefValue *value)
             range.most = s.most;
     }
     range.least = s.divides;
+    if (!range.most && !range.least && are_words(def, value))
+        return (Range){INT32_MIN, aff_const(def->aff, INT32_MAX)};
     return range;
 }

@@ -84,10 +84,18 @@ bool tile_is_table(const TileTensor *tensor)
     return !dtype_is_float(tensor->dtype) && !tensor->written && tensor->rank > 0;
 }
 
+/* Elements of a table: of 32 bits, and 0 outside of the tensor. */
+static AffSym *table_symbol(TileProgram *program, const TileTensor *t)
+{
+    bool truth = t->dtype == DT_BOOL;
+    int64_t lo = truth ? 0 : (int64_t)dtype_round(t->dtype, INT32_MIN), hi = truth ? 1 : (int64_t)dtype_round(t->dtype, INT32_MAX);
+    return aff_sym_new(program->aff, t->name, AFF_TABLE, lo, hi);
+}
+
 const Aff *tile_element(TileProgram *program, TileTensor *tensor, const Aff *const *coords)
 {
     if (!tensor->table)
-        tensor->table = aff_sym_new(program->aff, tensor->name, AFF_TABLE, INT32_MIN, INT32_MAX);
+        tensor->table = table_symbol(program, tensor);
     return aff_element(program->aff, tensor->table, coords, tensor->rank);
 }
 

@@ -182,12 +182,25 @@ static bool do_copy(Exec *x, const TileOp *op)
     return give(x, op, r);
 }
 
+/* Elements of tensors may be divisors, and outside of the tensor they are 0: of what is divided there any number will do. */
+static bool index_row(Exec *x, const Aff *index, int i, int cols, int64_t *row)
+{
+    if (exec_row(x, index, i, cols, row))
+        return true;
+    for (int j = 0; j < cols; j++) {
+        x->thread->symbols[x->program->col->id] = j;
+        if (!aff_eval(index, x->thread->symbols, &row[j]))
+            row[j] = 0;
+    }
+    return aff_uses_kind(index, AFF_TABLE);
+}
+
 static bool do_index(Exec *x, const TileOp *op)
 {
     ExecTile *r = result_tile(x, op, 0);
     int64_t *row = integers(x, r->cols);
     for (int i = 0; i < r->rows; i++) {
-        if (!exec_row(x, op->index, i, r->cols, row))
+        if (!index_row(x, op->index, i, r->cols, row))
             return exec_fail(x, "the index has no value (overflow or division by 0)");
         for (int j = 0; j < r->cols; j++)
             r->at[(size_t)i * (size_t)r->cols + (size_t)j] = (float)row[j];

@@ -452,6 +452,7 @@ static bool combine(AffKind kind, int64_t *out, const int64_t *b, int n)
         break;
     case AFF_DIV:
     case AFF_MOD:
+    case AFF_EXP2:
     case AFF_NOT:
     case AFF_CONST:
     case AFF_SYM:
@@ -477,7 +478,7 @@ static bool eval_row(Exec *x, const Aff *a, int cols, int depth, int64_t *out)
             out[i] = value;
         return ok;
     }
-    if (!eval_row(x, a->a, cols, depth, out))
+    if (a->kind == AFF_AT || a->kind == AFF_EXP2 || !eval_row(x, a->a, cols, depth, out))
         return false;
     if (a->kind == AFF_NOT) {
         for (int i = 0; i < cols; i++)

@@ -6,7 +6,7 @@
  *   comparison  a < b   <= > >= == !=
  *   sum         a + b   a - b
  *   product     a * b   a div b   a mod b
- *   primary     3   name   (a)   -a   min(a, b, ...)   max(...)   ceil(a / b)   T[a, b, ...]
+ *   primary     3   name   (a)   -a   2 ** a   min(a, b, ...)   max(...)   ceil(a / b)   T[a, b, ...]
  */
 #include "tile/parse.h"
 
@@ -93,11 +93,21 @@ static const Aff *parse_ceil(Parser *p)
     return b && parse_want(p, ")") ? divide(p, a, b, aff_ceildiv) : NULL;
 }
 
+static const Aff *parse_primary(Parser *p);
+
+/* 2 ** a, behind its base */
+static const Aff *parse_power(Parser *p, int64_t base)
+{
+    parse_next(p);
+    const Aff *a = base == 2 ? parse_primary(p) : fail(p, "a power of something else than 2");
+    return a ? aff_exp2(p->aff, a) : NULL;
+}
+
 static const Aff *parse_open(Parser *p)
 {
     int64_t value;
     if (p->token.kind == TOK_INT)
-        return parse_int(p, &value) ? aff_const(p->aff, value) : NULL;
+        return !parse_int(p, &value) ? NULL : parse_at(p, "**") ? parse_power(p, value) : aff_const(p->aff, value);
     if (parse_take(p, "(")) {
         const Aff *a = parse_aff(p);
         return a && parse_want(p, ")") ? a : NULL;
@@ -156,7 +166,12 @@ static const Aff *parse_signed(Parser *p)
     parse_next(p);
     if (p->token.kind == TOK_INT) {
         *p = before;
-        return parse_int(p, &value) ? parse_factors(p, aff_const(p->aff, value)) : NULL;
+        if (!parse_int(p, &value))
+            return NULL;
+        if (!parse_at(p, "**"))
+            return parse_factors(p, aff_const(p->aff, value));
+        *p = before;
+        parse_next(p);
     }
     const Aff *a = parse_product(p);
     return a ? aff_scale(p->aff, a, -1) : NULL;

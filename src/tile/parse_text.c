@@ -115,7 +115,7 @@ static void lex_string(Parser *p, Token *t)
 
 static void lex_punct(Parser *p, Token *t)
 {
-    static const char *const doubles[] = {"<=", ">=", "==", "!=", ".."};
+    static const char *const doubles[] = {"<=", ">=", "==", "!=", "..", "**"};
     char c = peek(p, 0);
     t->kind = strchr("{}()[]<>=:,.+-*/", c) ? TOK_PUNCT : TOK_BAD;
     for (size_t i = 0; i < TW_COUNT(doubles); i++)

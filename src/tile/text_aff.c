@@ -111,6 +111,7 @@ static const Aff *remake(const Remake *r, const Aff *a)
     case AFF_MUL: return aff_mul(r->aff, x, y);
     case AFF_DIV: return aff_div(r->aff, x, y);
     case AFF_MOD: return aff_mod(r->aff, x, y);
+    case AFF_EXP2: return aff_exp2(r->aff, x);
     case AFF_MIN: return aff_min(r->aff, x, y);
     case AFF_MAX: return aff_max(r->aff, x, y);
     case AFF_LE: return aff_le(r->aff, x, y);

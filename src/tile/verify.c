@@ -213,15 +213,15 @@ static void forget_symbols(Verifier *v, int mark)
 
 static bool check_aff(Verifier *v, const TileOp *op, const Aff *a);
 
-/* Elements are read where a tile that comes from memory lies: what flow, conditions and storage are made of
- * is read once (`scalar`). */
+/* Elements are read where a tile that comes from memory lies, and for the elements of an index: what flow,
+ * conditions and storage are made of is read once (`scalar`). */
 static bool check_read(Verifier *v, const TileOp *op, const Aff *a)
 {
     const AffSym *sym;
     const Aff *coords[AFF_MAX_COORDS];
     int n = aff_coords(a, &sym, coords);
     const TileTensor *t = tile_table_of(v->program, sym);
-    if (op->kind != TILE_LOAD && op->kind != TILE_COPY_ASYNC && op->kind != TILE_GATHER)
+    if (op->kind != TILE_LOAD && op->kind != TILE_COPY_ASYNC && op->kind != TILE_GATHER && op->kind != TILE_INDEX)
         return verify_fail(v, TW0757, op, "elements of '%s' stand where no tile is brought from memory", sym->name);
     if (!t || !t->read || !tile_is_table(t) || t->rank != n)
         return verify_fail(v, TW0757, op, "'%s' is no tensor of integers of %d dimensions that is only read", sym->name, n);

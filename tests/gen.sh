@@ -130,6 +130,16 @@ for t in sm_80 sm_90a; do
     try ../tests/gen/less_by_distance --set D=64 --target $t --bind batch=1 --bind heads=3 --bind q_len=70 --bind kv_len=133
 done
 try ../tests/gen/smoothed --target sm_90a --bind M=70 --bind N=133
+# Exponentials of what takes several steps are made value by value: each directly behind the last step of its own.
+n=$((n + 1))
+"$tw" gen ops/softcap.tl --set HeadDim=128 --target sm_90a --cubin=never -o "$dir/steps" >"$dir/out" 2>&1 </dev/null
+behind=$(awk '/ex2.approx/ && last ~ /mul.f32/ { n++ } { last = $0 } END { print n + 0 }' "$dir/steps/softcap.sm_90a.ptx")
+if [ "$behind" -ge 64 ]; then
+    echo "ok $n - a cap's exponentials come value by value"
+else
+    echo "not ok $n - $behind exponentials of softcap stand behind the product that they are of"
+    bad=1
+fi
 # Sums that only divide are of the weights as they are multiplied: the rounding of one that is all of its row cancels.
 for t in sm_80 sm_90a; do
     try ../tests/gen/power_attention --set D=64 --target $t --bind batch=1 --bind q_heads=4 --bind kv_heads=2 --bind q_len=70 --bind kv_len=150

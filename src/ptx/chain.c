@@ -3,7 +3,8 @@
  * Operations are made one after the other, each of a whole tile: ptxas sees that values do not wait for
  * each other, and starts more of them than there are registers for where each takes many steps. Those
  * of a quotient that is rounded up, or down, go through all of
- * their operations before the next value does.
+ * their operations before the next value does; and so do exponentials of what takes several steps, as behind
+ * a cap: the special function units, which they wait for, have work from the first value on.
  */
 #include "ptx/emit.h"
 
@@ -14,26 +15,34 @@ static bool is_link(const Emitter *e, const TileOp *op, const TileOp *first)
     return t->rows > 1 && t->cols > 1 && t->dtype == DT_F32 && tile_type_equal(*t, *like);
 }
 
+static bool is_exponential(OpId op)
+{
+    return op == OP_EXP2 || op == OP_EXP;
+}
+
 /* What links take besides: numbers. */
 static bool is_number(const TileOp *op)
 {
     return op->kind == TILE_FILL && op->n_args == 0 && !tile_is_storage(op) && op->results[0]->type.rows == 1 && op->results[0]->type.cols == 1;
 }
 
+enum { STEPS = 3 }; /* ahead of an exponential, from which on it is made value by value */
+
 int ch_length(const Emitter *e, const TileBlock *block, int at)
 {
     const TileOp *first = block->ops.data[at];
-    int end = at;
-    bool quotient = false;
+    int end = at, links = 0;
+    bool by_value = false;
     if (!is_link(e, first, first)) return 0;
     for (int i = at; i < block->ops.len; i++) {
         const TileOp *op = block->ops.data[i];
         bool link = is_link(e, op, first);
         if (!link && !is_number(op)) break;
         if (link) end = i + 1;
-        quotient |= link && op->op == OP_CEIL_DIVIDE;
+        by_value |= link && (op->op == OP_CEIL_DIVIDE || (is_exponential(op->op) && links >= STEPS));
+        links += link;
     }
-    return quotient ? end - at : 0;
+    return by_value ? end - at : 0;
 }
 
 void ch_emit(Emitter *e, const TileBlock *block, int at, int n)

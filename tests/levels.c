@@ -192,6 +192,14 @@ static Tensor **new_outputs(Levels *l, const TileProgram *p)
 }
 
 /* Inputs are filled, outputs (the oracle's) poisoned. */
+static void fill(const Levels *l, Tensor *t, uint64_t seed)
+{
+    if (l->c->words && t->dtype == DT_I32)
+        tensor_fill_integers(t, INT32_MIN, INT32_MAX, seed);
+    else
+        tensor_fill(t, l->c->fill, seed);
+}
+
 static bool make_tensors(Levels *l, const TileProgram *p)
 {
     int64_t *values = arena_array(l->arena, int64_t, aff_sym_count(p->aff) + 1);
@@ -220,7 +228,7 @@ static bool make_tensors(Levels *l, const TileProgram *p)
         if (t->written)
             levels_poison(l->oracle[i] = made);
         else
-            tensor_fill(l->inputs[i] = made, l->c->fill, l->c->seed * 31 + (uint64_t)i);
+            fill(l, l->inputs[i] = made, l->c->seed * 31 + (uint64_t)i);
     }
     return true;
 }

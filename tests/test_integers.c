@@ -87,10 +87,14 @@ static const Subject words[] = {
     {"signs", WORDS("", "Q[i, j] div 2 ** 28 - 16 * (Q[i, j] div 2 ** 31)"), "N=48", "M=9"},
     {"of each row", WORDS("Input z (M, 1) int32\n", "Q[i, j] % 16 - z[i, 0] div 2 ** (4 * (i % 8)) % 16"), "N=48", "M=19"},
     {"of one for all", WORDS("Input z (1, 1) int32\n", "Q[i, j] % 16 - z[0, 0] div 2 ** (4 * (j % 8)) % 16 * (z[0, 0] % 4096)"), "N=48", "M=19"},
-    {"at told places", "Operator f\n  Input Q (M, N) int32\n  Input at (M) int32\n  Output Y (M, N) fp32\n"
-                       "  Compute Define Y (M, N) as Q[at[row] , (col + 3) % N] div 2 ** 20 % 512\nend\n", "N=48", "M=19"},
+    {"at told places", "Operator f\n  Input Q (M, N) int32\n  Input at (M) uint8\n  Output Y (M, N) fp32\n"
+                       "  Compute Define Y (M, N) as Q[at[row] % M, (col + 3) % N] div 2 ** 20 % 512\nend\n", "N=48", "M=19"},
     {"in a mask", "Operator f\n  Input X (M, N)\n  Input keep (M, ceil(N / 32)) int32\n  Output Y (M, N)\n"
                   "  Compute Mask X where keep[row, col div 32] div 2 ** (col % 32) % 2 == 1 else 0 and get Y\nend\n", "", "M=20 N=70"},
+    {"one for a block", "Operator f\n  Input X (B, M, N)\n  Input w (B) int32\n  Output Y (B, M, N)\n  Index i over M\n"
+                        "  Compute Mask X where w[B] % 16 != i % 16 and w[B] div 16 % 4 != i % 4 else 0 and get Y\nend\n", "", "B=3 M=20 N=40"},
+    {"a bound for a block", "Operator f\n  Input X (B, M, N)\n  Input w (B) int32\n  Output Y (B, M, N)\n  Index j over N\n"
+                            "  Compute Mask X where (j - w[B] % 32) div 64 != 0 else 0 and get Y\nend\n", "", "B=3 M=20 N=40"},
     {"weights", PACKED("int32", 4, 8, " - 8"), "K=96 N=64", "M=45"},
     {"weights of sizes that the launch gives", PACKED("int32", 4, 8, ""), "", "M=33 K=72 N=50"},
     {"weights of two bits", PACKED("int32", 2, 16, " - 1"), "K=64 N=80", "M=45"},
@@ -112,10 +116,10 @@ static void bind_all(Arena *arena, LevelCase *c, const char *binds)
         levels_bind(c, settings.list.data[i].name, settings.list.data[i].value);
 }
 
-static void check_subject(Arena *arena, const Subject *s, const char *target, FillKind fill, uint64_t seed)
+static void check_subject(Arena *arena, const Subject *s, const char *target, FillKind fill, uint64_t seed, bool full)
 {
     DType dtype = strcmp(target, "sm_75") == 0 || seed % 2 ? DT_F16 : DT_BF16;
-    LevelCase c = {.definition = s->text, .fill = fill, .seed = seed, .dtype = dtype, .target = target};
+    LevelCase c = {.definition = s->text, .fill = fill, .words = full, .seed = seed, .dtype = dtype, .target = target};
 
     for (const char *w = s->sets; *w; w += strspn(w, " ")) {
         size_t n = strcspn(w, " ");
@@ -129,28 +133,28 @@ static void check_subject(Arena *arena, const Subject *s, const char *target, Fi
         fail_msg("%s for %s: %s: %s\n%s", s->name, target, report.level, report.problem, str_text(&report.log));
 }
 
-static void expect_all(void **state, const Subject *subjects, size_t n)
+static void expect_all(void **state, const Subject *subjects, size_t n, bool full)
 {
     Arena *arena = ((Fixture *)*state)->arena;
 
     for (size_t t = 0; t < TW_COUNT(targets); t++)
         for (size_t i = 0; i < n; i++)
-            check_subject(arena, &subjects[i], targets[t], i % 3 ? FILL_NORMAL : FILL_UNIFORM, i + t + 1);
+            check_subject(arena, &subjects[i], targets[t], i % 3 ? FILL_NORMAL : FILL_UNIFORM, i + t + 1, full);
 }
 
 static void quantized_weights(void **state)
 {
-    expect_all(state, weights, TW_COUNT(weights));
+    expect_all(state, weights, TW_COUNT(weights), false);
 }
 
 static void elements_of_8_bits(void **state)
 {
-    expect_all(state, elements, TW_COUNT(elements));
+    expect_all(state, elements, TW_COUNT(elements), false);
 }
 
 static void words_taken_apart(void **state)
 {
-    expect_all(state, words, TW_COUNT(words));
+    expect_all(state, words, TW_COUNT(words), true);
 }
 
 /* -inf in a tile of integers is the least one that it holds, also where it stays in registers. */

@@ -27,6 +27,7 @@ typedef struct Frag {
     const char *uniform;  /* the same fp32 operand for all values; else NULL */
     int *f;               /* REG_F numbers; NULL: not materialised */
     int *packed;          /* REG_R numbers of pairs (2i, 2i+1); NULL: not materialised */
+    const char *integer;  /* one number as it was read from a tensor of integers; NULL: it was not */
     bool shared;          /* another value is in the same registers */
 } Frag;
 

@@ -49,6 +49,7 @@ void fr_take(Emitter *e, const TileValue *to, const TileValue *from)
     if (own && tile_count_uses(e->kernel->body, from) == 1) {
         e->frags[to->id] = *source;
         e->frags[to->id].packed = NULL;
+        e->frags[to->id].integer = NULL;
         return;
     }
     fr_new_f32(e, to);

@@ -138,7 +138,8 @@ static void gather_placed(Emitter *e, const TileOp *op)
         const char *address = near ? stepped(e, &g, g.address, steps) : arena_printf(e->arena, "[%s]", address_of(e, op, coords));
         const Aff *inside = all_inside(e, op, coords);
         const char *guard = e->each && e->role ? guard_here(e, inside) : gl_guard(e, inside);
-        gl_load_value(e, op->tensor->dtype, guard, address, e->frags[v->id].f[i]);
+        const char *read = gl_load_value(e, op->tensor->dtype, guard, address, e->frags[v->id].f[i]);
+        if (e->frags[v->id].n == 1) e->frags[v->id].integer = read;
     }
 }
 

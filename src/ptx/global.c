@@ -137,30 +137,28 @@ const char *gl_guard(Emitter *e, const Aff *cond)
     return aff_always(e->program->aff, cond) ? "" : arena_printf(e->arena, "@%s ", ix_condition(e, cond));
 }
 
-void gl_load_value(Emitter *e, DType t, const char *guard, const char *address, int reg)
+const char *gl_load_value(Emitter *e, DType t, const char *guard, const char *address, int reg)
 {
     if (t == DT_F32) {
         em(e, "mov.f32 %%f%d, 0f00000000;", reg);
         em(e, "%sld.global.f32 %%f%d, %s;", guard, reg, address);
-        return;
+        return NULL;
     }
-    if (in_is(t)) {
-        in_load(e, t, guard, address, reg);
-        return;
-    }
+    if (in_is(t)) return in_load(e, t, guard, address, reg);
     if (f8_is(t)) {
         f8_load(e, t, guard, address, reg);
-        return;
+        return NULL;
     }
     const char *half = em_new(e, REG_H), *zero = em_new(e, REG_H);
     em(e, "mov.b16 %s, 0;", half);
     em(e, "%sld.global.b16 %s, %s;", guard, half, address);
     if (t == DT_F16) {
         em(e, "cvt.f32.f16 %%f%d, %s;", reg, half);
-        return;
+        return NULL;
     }
     em(e, "mov.b16 %s, 0;", zero);
     em(e, "mov.b32 %%f%d, {%s, %s};", reg, zero, half);
+    return NULL;
 }
 
 void gl_element(Emitter *e, int level, const Aff *element, const char *d)

@@ -24,7 +24,8 @@ void gl_element(Emitter *e, int level, const Aff *element, const char *d);
 /* "@%p ", or nothing where the condition is proved. */
 const char *gl_guard(Emitter *e, const Aff *cond);
 /* The element at "[address]" as an fp32 register; 0 where the guard is false. */
-void gl_load_value(Emitter *e, DType t, const char *guard, const char *address, int reg);
+/* Returns an integer as it was read; NULL: it is none. */
+const char *gl_load_value(Emitter *e, DType t, const char *guard, const char *address, int reg);
 bool gl_known_type(Emitter *e, const TileOp *op, bool load); /* false: diagnosed */
 
 #endif

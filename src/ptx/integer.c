@@ -32,13 +32,23 @@ bool in_is(DType t)
     return forms[t].memory != NULL;
 }
 
-void in_load(Emitter *e, DType t, const char *guard, const char *address, int reg)
+const char *in_load(Emitter *e, DType t, const char *guard, const char *address, int reg)
 {
     const struct Form *form = &forms[t];
     const char *word = em_new(e, form->reg);
     em(e, "mov.%s %s, 0;", form->clear, word);
     em(e, "%sld.global.%s %s, %s;", guard, form->memory, word, address);
     em(e, "cvt.rn.f32.%s %%f%d, %s;", form->number, reg, word);
+    return word;
+}
+
+const char *in_word(Emitter *e, DType t, const char *read)
+{
+    const struct Form *form = &forms[t];
+    if (form->reg == REG_R) return read;
+    const char *word = em_new(e, REG_R);
+    em(e, "cvt%s.s32.%s %s, %s;", t == DT_I64 ? ".sat" : "", form->number, word, read);
+    return word;
 }
 
 void in_load_integer(Emitter *e, int level, DType t, const char *guard, const char *address, const char *d)

@@ -5,6 +5,7 @@
  * A slice of a shared tile is no code at all: its users add its corner (shared.c).
  */
 #include "ptx/emit.h"
+#include "ptx/integer.h"
 
 /* Which value of the whole is value i of the part; -1: another lane has it. */
 static int in_whole(const TileValue *whole, const TileValue *part, int row0, int col0, int i)
@@ -74,8 +75,10 @@ void el_patch(Emitter *e, const TileOp *op)
 /* The value is the same in all lanes and warps; a shuffle tells ptxas. */
 void el_scalar(Emitter *e, const TileOp *op)
 {
-    const char *number = em_new(e, REG_R), *same = e->alone ? number : em_new(e, REG_R);
-    em(e, "cvt.rzi.s32.f32 %s, %s;", number, fr_operand(e, op->args[0], 0));
+    const TileValue *v = op->args[0];
+    const char *read = e->frags[v->id].integer, *number = read ? in_word(e, v->type.dtype, read) : em_new(e, REG_R);
+    const char *same = e->alone ? number : em_new(e, REG_R);
+    if (!read) em(e, "cvt.rzi.s32.f32 %s, %s;", number, fr_operand(e, v, 0));
     if (!e->alone) em(e, "shfl.sync.idx.b32 %s, %s, 0, 31, -1;", same, number);
     ix_bind(e, op->var, same, em_level(e));
 }

@@ -83,6 +83,7 @@ ExecTile *exec_new_tile(Exec *x, int rows, int cols)
         tile->cols = cols;
         tile->product = 0;
         tile->passed_on = false;
+        tile->is_integer = false;
         return tile;
     }
     ExecTile *tile = arena_new_of(x->arena, ExecTile);

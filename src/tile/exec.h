@@ -35,6 +35,8 @@ typedef struct ExecTile {
     size_t room; /* floats that `at` has place for */
     int64_t product; /* pending until this product of its thread is finished; 0: it never was */
     bool passed_on;  /* another product adds to it, in the same registers */
+    bool is_integer; /* one number that was read from a tensor of integers: */
+    int64_t integer; /* as it stands there, of 32 bits */
     struct ExecTile *next; /* in the list of free tiles */
 } ExecTile;
 

@@ -242,9 +242,12 @@ static bool do_gather(Exec *x, const TileOp *op)
                 at[d] = places[d][j];
             if (which)
                 at[op->row_dim] += (int64_t)dtype_round(DT_I32, floor((double)element_at(which, i, j)));
-            r->at[(size_t)i * (size_t)r->cols + (size_t)j] = inside(t, at) ? (float)tensor_get(t, at) : 0;
+            double value = inside(t, at) ? tensor_get(t, at) : 0;
+            r->at[(size_t)i * (size_t)r->cols + (size_t)j] = (float)value;
+            r->integer = (int64_t)dtype_round(DT_I32, value);
         }
     }
+    r->is_integer = r->rows == 1 && r->cols == 1 && !dtype_is_float(t->dtype);
     return give(x, op, r);
 }
 
@@ -331,7 +334,7 @@ static bool do_scalar(Exec *x, const TileOp *op)
     const ExecTile *a = use(x, op, 0);
     if (!a)
         return false;
-    double value = a->at[0];
+    double value = a->is_integer ? (double)a->integer : a->at[0];
     if (!(value >= -0x1p62 && value <= 0x1p62) || value < (double)op->var->lo || value > (double)op->var->hi)
         return exec_fail(x, "reads %g, which is not an integer in its range", value);
     x->thread->symbols[op->var->id] = (int64_t)value;

@@ -574,6 +574,21 @@ CUTE_DEVICE void write(Tile const &t, Shared<T, Rows, Cols> s) {
     __syncthreads();
 }
 
+//> tw::read_row<Place>(sR, r); tw::write_row<Place>(r, sR): the same of a row
+/* Of a row, of which several threads have an element: one of them writes it. */
+template <class P, class T, int Cols, class Row> CUTE_DEVICE void read_row(Shared<T, 1, Cols> s, Row &r) {
+    CUTE_UNROLL
+    for (int j = 0; j < size(r); ++j) r(j) = s(0, col_at<P, Cols>(j));
+}
+template <class P, class T, int Cols, class Row> CUTE_DEVICE void write_row(Row const &r, Shared<T, 1, Cols> s) {
+    bool first = row_at<P, decltype(tile_size<0>(typename P::template Mma<Cols>{}))::value>(0) == 0;
+    __syncthreads(); /* who read what was there is done */
+    CUTE_UNROLL
+    for (int j = 0; j < size(r); ++j)
+        if (first) s(0, col_at<P, Cols>(j)) = r(j);
+    publish();
+    __syncthreads();
+}
 /* By TMA: one thread asks for the boxes of a tile, whose bytes `landed` counts. RowAt: which of the
  * coordinates, the innermost first, is that of the rows. */
 template <int Rank, int RowAt, int BoxRows, class T, int Rows, int Cols>

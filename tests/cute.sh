@@ -70,6 +70,9 @@ compiled attention sm_89 "$heads" '--bind batch=1 --bind q_len=70 --bind kv_len=
 compiled attention sm_90a "$heads" '--bind batch=1 --bind q_len=300 --bind kv_len=500'
 compiled gemm_bias sm_80 '' '--bind M=150 --bind N=200 --bind K=136'
 compiled attention_fp8 sm_89 "$heads" '--bind batch=1 --bind q_len=70 --bind kv_len=90'
+compiled attention_fp8 sm_90a "$heads" '--bind batch=1 --bind q_len=150 --bind kv_len=190'
+compiled attention_kv_int8 sm_90a "$heads" '--bind batch=1 --bind q_len=150 --bind kv_len=190'
+compiled attention_backward sm_90a '--set HeadDim=64' '--bind batch=1 --bind heads=1 --bind q_len=70 --bind kv_len=90'
 compiled rmsnorm sm_89 '' '--bind M=5 --bind N=700'
 
 echo "1..$n"

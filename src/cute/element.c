@@ -132,11 +132,11 @@ static bool needs_spot(Cute *c, const TileOp *op)
 
 void cu_declare(Cute *c, const TileValue *v)
 {
-    const char *name = c->values[v->id].name, *type = cu_dtype(v->type.dtype);
+    const char *name = c->values[v->id].name, *type = cu_dtype(v->type.dtype), *place = cu_place_name(c, v);
     if (cu_is_scalar(v)) cu_line(c, "%s %s;", type, name);
-    else if (cu_is_column(v)) cu_line(c, "auto %s = tw::column<Place, %s, %d>();", name, type, v->type.rows);
-    else if (cu_is_row(v)) cu_line(c, "auto %s = tw::row<Place, %s, %d>();", name, type, v->type.cols);
-    else cu_line(c, "auto %s = tw::tile<Place, %s, %d, %d>();", name, type, v->type.rows, v->type.cols);
+    else if (cu_is_column(v)) cu_line(c, "auto %s = tw::column<%s, %s, %d>();", name, place, type, v->type.rows);
+    else if (cu_is_row(v)) cu_line(c, "auto %s = tw::row<%s, %s, %d>();", name, place, type, v->type.cols);
+    else cu_line(c, "auto %s = tw::tile<%s, %s, %d, %d>();", name, place, type, v->type.rows, v->type.cols);
 }
 
 void cu_assign(Cute *c, const TileValue *to, const TileValue *from)
@@ -151,17 +151,17 @@ void cu_assign(Cute *c, const TileValue *to, const TileValue *from)
 
 static void open_loops(Cute *c, const TileValue *v, bool spot)
 {
-    const char *name = c->values[v->id].name;
+    const char *name = c->values[v->id].name, *place = cu_place_name(c, v);
     int rows = v->type.rows, cols = v->type.cols;
-    if (spot && cu_is_matrix(v)) cu_line(c, "auto at_%s = Place::template spots<%d, %d>();", name, rows, cols);
+    if (spot && cu_is_matrix(v)) cu_line(c, "auto at_%s = %s::template spots<%d, %d>();", name, place, rows, cols);
     if (rows > 1) cu_line(c, "CUTE_UNROLL");
     if (rows > 1) cu_open(c, "for (int y = 0; y < size<0>(%s); ++y)%s", name, cols > 1 || spot ? " {" : "");
     if (cols > 1) cu_line(c, "CUTE_UNROLL");
     if (cols > 1) cu_open(c, "for (int x = 0; x < size<%d>(%s); ++x)%s", rows > 1, name, spot ? " {" : "");
     if (!spot) return;
     if (cu_is_matrix(v)) cu_line(c, "int row = get<0>(at_%s(y, x)), col = get<1>(at_%s(y, x));", name, name);
-    else if (rows > 1) cu_line(c, "int row = tw::row_at<Place, %d>(y), col = 0;", rows);
-    else if (cols > 1) cu_line(c, "int row = 0, col = tw::col_at<Place, %d>(x);", cols);
+    else if (rows > 1) cu_line(c, "int row = tw::row_at<%s, %d>(y), col = 0;", place, rows);
+    else if (cols > 1) cu_line(c, "int row = 0, col = tw::col_at<%s, %d>(x);", place, cols);
     else cu_open(c, "{ int row = 0, col = 0;");
     cu_line(c, "(void)row, (void)col;");
 }
@@ -217,7 +217,7 @@ void cu_mask(Cute *c, const TileOp *op)
         cu_line(c, "%s = %s;", element_of(c, v), text);
         close_loops(c, v, true);
     } else if (a->type.space == SPACE_SHARED) {
-        cu_line(c, "tw::read<Place>(%s, %s);", cu_shared(c, a), c->values[v->id].name);
+        cu_line(c, "tw::read<%s>(%s, %s);", cu_place_name(c, v), cu_shared(c, a), c->values[v->id].name);
     } else {
         cu_assign(c, v, a);
     }

@@ -71,7 +71,8 @@ typedef struct Cute {
     const char **args;         /* of the launch ABI, by position */
     VEC(const char *) taken;   /* C++ names */
     VEC(CuLoop) loops;
-    CuPlace place;
+    CuPlace place, beside;     /* beside: of tiles that meet no product's */
+    bool *aside;               /* by id: values in that; NULL: none are */
     bool parts;                /* reductions need shared memory */
     int64_t parts_at, shared_bytes;
     const char *statement;     /* the TL line that was written last, as a comment */
@@ -84,6 +85,8 @@ typedef struct Cute {
 /* plan.c, place.c */
 bool cu_plan(Cute *c);
 void cu_place(Cute *c);
+const CuPlace *cu_place_of(const Cute *c, const TileValue *v);
+const char *cu_place_name(const Cute *c, const TileValue *v); /* in C++ */
 CuLoop *cu_loop(Cute *c, const TileOp *loop);
 /* The tensor map through which a load into shared memory goes; false: it goes otherwise. */
 bool cu_map(const Cute *c, const TileOp *load, AbiMap *map);

@@ -74,11 +74,12 @@ static void reduce(Cute *c, const TileOp *op)
     const TileValue *v = op->results[0], *a = op->args[0];
     const char *to = c->values[v->id].name, *from = c->values[a->id].name, *parts = c->parts ? "parts" : "nullptr";
     const char *how = op->op == OP_ROW_MAX || op->op == OP_COL_MAX ? "Max" : op->op == OP_ROW_MIN ? "Min" : "Add";
+    const char *place = cu_place_name(c, a);
     int n = op->axis == 1 ? a->type.cols : a->type.rows;
     if (n == 1) cu_assign(c, v, a);
     else if (cu_is_matrix(a))
-        cu_line(c, "tw::reduce_%s<Place>(%s, %s, tw::%s{}, %s);", op->axis == 1 ? "rows" : "columns", from, to, how, parts);
-    else cu_line(c, "%s = tw::reduce_%s<Place>(%s, tw::%s{}, %s);", to, op->axis == 1 ? "row" : "column", from, how, parts);
+        cu_line(c, "tw::reduce_%s<%s>(%s, %s, tw::%s{}, %s);", op->axis == 1 ? "rows" : "columns", place, from, to, how, parts);
+    else cu_line(c, "%s = tw::reduce_%s<%s>(%s, tw::%s{}, %s);", to, op->axis == 1 ? "row" : "column", place, from, how, parts);
     if (op->op != OP_ROW_MEAN) return;
     if (cu_is_scalar(v)) cu_line(c, "%s *= 1.0f / %d;", to, n);
     else cu_line(c, "for (int y = 0; y < size(%s); ++y) %s(y) *= 1.0f / %d;", to, to, n);
@@ -94,7 +95,7 @@ static void convert(Cute *c, const TileOp *op)
 /* A tile's part, in rows and columns of a thread. */
 static void part(Cute *c, const TileOp *op)
 {
-    const CuPlace *p = &c->place;
+    const CuPlace *p = cu_place_of(c, op->results[0]);
     int y = op->row0 / p->unit_m * p->each_m, x = op->col0 / p->unit_n * p->each_n;
     const char *to = c->values[op->results[0]->id].name, *from = c->values[op->args[0]->id].name;
     if (op->kind == TILE_SLICE) {

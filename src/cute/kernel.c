@@ -94,6 +94,12 @@ static const char *atom(Cute *c)
     return c->place.dtype == DT_BF16 ? "SM80_16x8x16_F32BF16BF16F32_TN" : "SM80_16x8x16_F32F16F16F32_TN";
 }
 
+static void put_rows(Cute *c, const CuPlace *p, const char *name, const char *what)
+{
+    cu_line(c, "// %d x %d threads share %s, with runs of %d columns", p->threads_m, p->threads_n, what, p->run);
+    cu_line(c, "using %s = tw::RowsPlace<%d, %d, %d>;", name, p->threads_m, p->threads_n, p->run);
+}
+
 static void put_place(Cute *c)
 {
     const CuPlace *p = &c->place;
@@ -112,8 +118,13 @@ static void put_place(Cute *c)
         cu_line(c, "using Place = tw::MmaPlace<%s, %d, %d, %s>;", atom(c), p->warps_m, p->warps_n, p->wide ? "true" : "false");
         return;
     }
-    cu_line(c, "// %d x %d threads share a tile, with runs of %d columns", p->threads_m, p->threads_n, p->run);
-    cu_line(c, "using Place = tw::RowsPlace<%d, %d, %d>;", p->threads_m, p->threads_n, p->run);
+    put_rows(c, p, "Place", "a tile");
+}
+
+static void put_places(Cute *c)
+{
+    put_place(c);
+    if (c->aside) put_rows(c, &c->beside, "Beside", "a tile that meets no product's");
 }
 
 static void put_shared(Cute *c, const TileBlock *block)
@@ -176,7 +187,7 @@ static void put_block(Cute *c, const char *typed)
     cu_line(c, "    %s)", typed);
     cu_line(c, "{");
     c->depth++;
-    put_place(c);
+    put_places(c);
     if (c->shared_bytes) cu_line(c, "extern __shared__ __align__(1024) unsigned char shared[];");
     put_shared(c, c->kernel->body);
     put_landings(c, c->kernel->body);
@@ -293,6 +304,6 @@ void cute_emit_head(Str *out, const TileProgram *program, int kernel, const Abi 
     cu_line(c, "    %s)", arguments(c, FORM_BLOCK));
     cu_open(c, "{");
     cu_place(c);
-    if (!c->failed) put_place(c);
+    if (!c->failed) put_places(c);
     put_grid(c);
 }

@@ -137,18 +137,18 @@ void cu_copy_boxes(Cute *c, const TileOp *load, const char *to, const char *land
 void cu_load(Cute *c, const TileOp *op)
 {
     const TileValue *v = op->results[0];
-    const char *name = c->values[v->id].name, *from = window(c, op, &v->type, true), *only = where(c, op);
+    const char *name = c->values[v->id].name, *from = window(c, op, &v->type, true), *only = where(c, op), *place = cu_place_name(c, v);
     if (cu_is_matrix(v))
-        cu_line(c, "tw::load<Place, %s, %d, %d>(%s, %s%s);", wide(op), v->type.rows, v->type.cols, from, name, only);
-    else if (cu_is_column(v)) cu_line(c, "tw::load_column<Place, %d>(%s, %s%s);", v->type.rows, from, name, only);
-    else if (cu_is_row(v)) cu_line(c, "tw::load_row<Place, %s, %d>(%s, %s%s);", wide(op), v->type.cols, from, name, only);
+        cu_line(c, "tw::load<%s, %s, %d, %d>(%s, %s%s);", place, wide(op), v->type.rows, v->type.cols, from, name, only);
+    else if (cu_is_column(v)) cu_line(c, "tw::load_column<%s, %d>(%s, %s%s);", place, v->type.rows, from, name, only);
+    else if (cu_is_row(v)) cu_line(c, "tw::load_row<%s, %s, %d>(%s, %s%s);", place, wide(op), v->type.cols, from, name, only);
     else cu_line(c, "%s = tw::load_one(%s%s);", name, from, only);
 }
 
 void cu_store(Cute *c, const TileOp *op)
 {
     const TileValue *v = op->args[0];
-    const char *name = c->values[v->id].name, *to = windows(c, op, &v->type, false), *only = where(c, op);
+    const char *name = c->values[v->id].name, *to = windows(c, op, &v->type, false), *only = where(c, op), *place = cu_place_name(c, v);
     if (op->onto && !cu_is_matrix(v) && !c->failed) /* several threads hold it, and each would add it */
         cu_fail(c, op, "a vector or a single element that is added to memory");
     if (v->type.space == SPACE_SHARED) {
@@ -158,17 +158,16 @@ void cu_store(Cute *c, const TileOp *op)
         name = held;
     }
     if (cu_is_matrix(v))
-        cu_line(c, "tw::store<Place, %s, %d, %d>(%s, %s%s);", wide(op), v->type.rows, v->type.cols, name, to, only);
-    else if (cu_is_column(v)) cu_line(c, "tw::store_column<Place, %d>(%s, %s%s);", v->type.rows, name, to, only);
-    else if (cu_is_row(v)) cu_line(c, "tw::store_row<Place, %s, %d>(%s, %s%s);", wide(op), v->type.cols, name, to, only);
+        cu_line(c, "tw::store<%s, %s, %d, %d>(%s, %s%s);", place, wide(op), v->type.rows, v->type.cols, name, to, only);
+    else if (cu_is_column(v)) cu_line(c, "tw::store_column<%s, %d>(%s, %s%s);", place, v->type.rows, name, to, only);
+    else if (cu_is_row(v)) cu_line(c, "tw::store_row<%s, %s, %d>(%s, %s%s);", place, wide(op), v->type.cols, name, to, only);
     else cu_line(c, "tw::store_one(%s, %s%s);", name, to, only);
 }
 
 void cu_move(Cute *c, const TileOp *op)
 {
     const TileValue *a = op->args[0], *v = op->results[0];
-    if (!cu_is_matrix(v) && !c->failed)
-        cu_fail(c, op, "a vector or a single element moves between shared memory and registers");
-    if (v->type.space == SPACE_SHARED) cu_line(c, "tw::write<Place>(%s, %s);", c->values[a->id].name, cu_shared(c, v));
-    else cu_line(c, "tw::read<Place>(%s, %s);", cu_shared(c, a), c->values[v->id].name);
+    const char *what = cu_is_row(v) ? "_row" : "";
+    if (v->type.space == SPACE_SHARED) cu_line(c, "tw::write%s<%s>(%s, %s);", what, cu_place_name(c, a), c->values[a->id].name, cu_shared(c, v));
+    else cu_line(c, "tw::read%s<%s>(%s, %s);", what, cu_place_name(c, v), cu_shared(c, a), c->values[v->id].name);
 }

@@ -10,7 +10,7 @@ static const char *const reserved[] = {
     "public", "register", "return", "short", "signed", "sizeof", "static", "struct", "switch", "template", "this",
     "throw", "true", "try", "typedef", "typeid", "typename", "union", "unsigned", "using", "virtual", "void",
     "volatile", "wchar_t", "while", "xor", "xor_eq", "tw", "cute", "cutlass", "std", "main", "row", "col", "x", "y",
-    "at", "stage", "parts", "shared", "Place", "Wide", "Tensor", "Shape", "Layout", "Int", "size", "copy", "clear",
+    "at", "stage", "parts", "shared", "Place", "Beside", "Wide", "Tensor", "Shape", "Layout", "Int", "size", "copy", "clear",
     "fill", "get", "half_t", "bfloat16_t", "int64_t", "uint8_t", "threadIdx", "blockIdx", "block", "INFINITY", "NAN",
     "exp", "log", "max", "min", "abs", "sqrt", "gemm", "print", "select", "take", "shape", "rank", "signbit", "div", "index",
 };

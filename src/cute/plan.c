@@ -53,7 +53,7 @@ static void check_gemm(Cute *c, const TileOp *op)
 
 static void check_part(Cute *c, const TileOp *op)
 {
-    const CuPlace *p = &c->place;
+    const CuPlace *p = cu_place_of(c, op->results[0]);
     const TileType *part = op->kind == TILE_SLICE ? &op->results[0]->type : &op->args[1]->type;
     if (op->args[0]->type.space == SPACE_SHARED) {
         cu_fail(c, op, "a part of a tile in shared memory is not translated");
@@ -108,7 +108,7 @@ static void check_op(Cute *c, const TileOp *op)
     case TILE_REDUCE:
         if (is_group_reduction(op)) cu_fail(c, op, "a reduction in parts is not translated");
         if (op->args[0]->type.space == SPACE_SHARED) cu_fail(c, op, "a reduction of a tile in shared memory is not translated");
-        c->parts |= op->axis == 1 ? c->place.warps_n > 1 : c->place.warps_m > 1;
+        c->parts |= op->axis == 1 ? cu_place_of(c, op->args[0])->warps_n > 1 : cu_place_of(c, op->args[0])->warps_m > 1;
         break;
     case TILE_STORE: check_rounding(c, op, op->tensor->dtype); break;
     case TILE_CAST: check_rounding(c, op, op->results[0]->type.dtype); break;
@@ -231,13 +231,26 @@ static bool split_turns(Cute *c, const TileBlock *body, CuLoop *loop)
     return turn >= 0;
 }
 
+/* The header's panels are as wide as rows allow, of elements of 4 bytes as well (tw::Shared). */
+static void in_panels(const TileOp *op, AbiMap *map)
+{
+    enum { WIDEST = 128 };
+    const TileType *t = &op->results[0]->type;
+    int size = dtype_bytes(t->dtype), panel = WIDEST;
+    while (t->cols * size % panel != 0) panel /= 2;
+    map->box[op->col_dim] = panel / size;
+    map->swizzle = panel > TILE_CHUNK ? panel : 0;
+}
+
 /* Whether a load goes by boxes of a tensor map. What is outside of a condition would not be left out. */
 bool cu_map(const Cute *c, const TileOp *op, AbiMap *map)
 {
     const TileType *t = &op->results[0]->type;
-    return c->target->has_tma && op->kind == TILE_LOAD && !op->where && tile_in_chunks(op) && op->row_dim >= 0 &&
-           op->tensor->rank >= 2 && t->rows % 8 == 0 &&
-           abi_map_make(op->tensor, op->row_dim, op->col_dim, t, false, map);
+    bool can = c->target->has_tma && op->kind == TILE_LOAD && !op->where && tile_in_chunks(op) && op->row_dim >= 0 &&
+               op->tensor->rank >= 2 && t->rows % 8 == 0 &&
+               abi_map_make(op->tensor, op->row_dim, op->col_dim, t, false, map);
+    if (can) in_panels(op, map);
+    return can;
 }
 
 static void plan_loop(Cute *c, const TileOp *op, bool top)

@@ -12,9 +12,9 @@
  *            whoever copies, ahead or in a role of its own, reads where it copies
  *   varying  different from element to element: gathered into a tile, a column
  *            or a row where it depends on one side alone, and compared there
- *   exact    taken apart by `div` and `%`, as words are that hold several numbers: what is made
- *            of integers alone is one expression then, elements included, and becomes a number
- *            where it meets numbers
+ *   exact    taken apart by `div` and `%`, as words are that hold several numbers, or compared:
+ *            what is made of integers alone is one expression then, elements included, and becomes
+ *            a number where it meets numbers
  *
  * A condition is taken apart at its `and`s: what does not vary and has no fraction stays one
  * condition over row and col, each other part selects on its own.
@@ -481,14 +481,22 @@ static TileValue *whole_quotient(Lower *lo, const Expr *e)
 
 /* ---- integers -------------------------------------------------------------------------------- */
 
-/* Whether elements are taken apart by `div` and `%`, those aside that coordinates are made of. */
-static bool takes_apart(const Expr *e, bool divided)
+static bool compares(const Expr *e)
 {
-    if (!e || e->kind == EXPR_INDEX) return e && divided;
+    return e->kind == EXPR_BINARY && e->op >= EO_LT && e->op <= EO_NE;
+}
+
+/* Whether elements are taken apart by `div` and `%`, or those that may be too large for fp32 compared; within: in what is
+ * divided, or compared. Coordinates are none of it. */
+static bool takes_apart(Lower *lo, const Expr *e, bool divided, bool compared)
+{
+    const TileTensor *t = e ? tensor_of(lo, e) : NULL;
+    if (!e || e->kind == EXPR_INDEX) return t && (divided || (compared && !dtype_is_float(t->dtype) && dtype_bytes(t->dtype) == 4));
     divided |= is_whole_quotient(e);
+    compared |= compares(e);
     for (int i = 0; i < e->n_args; i++)
-        if (takes_apart(e->args[i], divided)) return true;
-    return takes_apart(e->a, divided) || takes_apart(e->b, divided);
+        if (takes_apart(lo, e->args[i], divided, compared)) return true;
+    return takes_apart(lo, e->a, divided, compared) || takes_apart(lo, e->b, divided, compared);
 }
 
 /* Whether fp64, in which definitions are executed, holds it and all that it is made of, as it does places. */
@@ -503,7 +511,7 @@ static bool fits(const Aff *a)
 /* e as an integer of elements; NULL: it is none, or not taken apart. */
 static const Aff *exact_of(Lower *lo, const Expr *e)
 {
-    if (lo->exact || is_real(lo, e) || !takes_apart(e, false)) return NULL;
+    if (lo->exact || is_real(lo, e) || !takes_apart(lo, e, false, false)) return NULL;
     lo->exact = true;
     const Aff *a = eval_aff(&lo->env, e, NULL);
     lo->exact = false;
@@ -531,7 +539,7 @@ static bool is_doubted(const Lower *lo, Span part)
 static void doubt_rounding(Lower *lo, const Expr *e)
 {
     bool large = false;
-    if (!is_doubted(lo, e->span) && takes_apart(e, false) && is_integral(lo, e, &large) && large)
+    if (!is_doubted(lo, e->span) && takes_apart(lo, e, false, false) && is_integral(lo, e, &large) && large)
         diag_add(lo->diags, TW0736, e->span, "an integer above 2^24 is rounded ahead of this '%s', which is worked out in fp32",
                  e->op == EO_MOD ? "%" : "div");
 }

@@ -145,6 +145,22 @@ static void gather_placed(Emitter *e, const TileOp *op)
 
 /* ---- elements in an index ---------------------------------------------------------------------- */
 
+/* Whether a loop around it leaves them as they are, and a lane has few: they are read ahead of it. */
+static bool are_few_ahead(Emitter *e, const TileOp *index, const Aff *read, int from, int to)
+{
+    const Aff *known[MANY];
+    int n = 0;
+    for (int i = from; i < to; i++) {
+        const Aff *element = el_at(e, read, index->results[0], i);
+        int k = 0;
+        while (k < n && known[k] != element) k++;
+        if (k == n && n == MANY) return false;
+        if (k == n) known[n++] = element;
+        if (ix_level(e, element) == em_level(e)) return false;
+    }
+    return true;
+}
+
 /* Those of one table, `read`, at each value's own place. */
 static void read_elements(Emitter *e, const TileOp *index, const Aff *read, int from, int to)
 {
@@ -153,7 +169,7 @@ static void read_elements(Emitter *e, const TileOp *index, const Aff *read, int 
     TileOp op = *index;
     aff_coords(el_at(e, read, index->results[0], from), &table, first);
     op.tensor = tile_table_of(e->program, table);
-    if (!op.tensor || to - from < MANY) return; /* one by one, where they are needed */
+    if (!op.tensor || to - from < MANY || are_few_ahead(e, index, read, from, to)) return; /* one by one, where they are needed */
     Gather g = gather_from(e, &op, first);
     for (int i = from; i < to; i++) {
         const Aff *element = el_at(e, read, index->results[0], i);

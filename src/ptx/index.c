@@ -286,6 +286,46 @@ static bool differs_in_words(const Aff *a)
     return a->kind == AFF_EQ && a->b->kind == AFF_CONST && a->b->value == 0 && lo > -(int64_t)UINT32_MAX && hi < (int64_t)UINT32_MAX;
 }
 
+/* a = elements - places: what has elements of tensors in it, and the rest. */
+static void split_elements(AffCtx *aff, const Aff *a, const Aff **elements, const Aff **places)
+{
+    if (a->kind == AFF_ADD) {
+        const Aff *e, *p;
+        split_elements(aff, a->a, elements, places);
+        split_elements(aff, a->b, &e, &p);
+        *elements = aff_add(aff, *elements, e);
+        *places = aff_add(aff, *places, p);
+        return;
+    }
+    bool reads = aff_uses_kind(a, AFF_TABLE);
+    *elements = reads ? a : aff_const(aff, 0);
+    *places = reads ? aff_const(aff, 0) : aff_scale(aff, a, -1);
+}
+
+/* -x or a multiple of it */
+static bool is_opposite(const Aff *a)
+{
+    return a->kind == AFF_MUL && a->b->kind == AFF_CONST && a->b->value < 0;
+}
+
+/* Elements beside places, which fit 32 bits, or beside other elements, where no difference is needed. */
+static bool compare_elements(Emitter *e, int level, const Aff *a, const char *d)
+{
+    AffCtx *aff = e->program->aff;
+    const Aff *x, *y;
+    int64_t constant;
+    split_elements(aff, aff_sub(aff, a->a, a->b), &x, &y);
+    const Aff *less = x, *more = y; /* less <= more, or less == more; less < more where constant is -1 */
+    bool pair = x->kind == AFF_ADD && aff_is_const(y, &constant) && (constant == 0 || (constant == -1 && a->kind == AFF_LE));
+    if (pair && is_opposite(x->a)) less = x->b, more = aff_scale(aff, x->a, -1);
+    else if (pair) less = x->a, more = aff_scale(aff, x->b, -1);
+    else if (is_opposite(x)) less = aff_scale(aff, y, -1), more = aff_scale(aff, x, -1);
+    if (ix_is_wide(e, less) || ix_is_wide(e, more)) return false;
+    const char *l = ix_value(e, less), *m = ix_value(e, more);
+    em_at(e, level, "setp.%s.s32 %s, %s, %s;", a->kind == AFF_EQ ? "eq" : pair && constant ? "lt" : "le", d, l, m);
+    return true;
+}
+
 /* x <= y as  (x - y without its constant) <= constant: elements of a tile that
  * differ by constants share the left side. */
 static void emit_comparison(Emitter *e, int level, const Aff *a, const char *d)
@@ -293,6 +333,7 @@ static void emit_comparison(Emitter *e, int level, const Aff *a, const char *d)
     AffCtx *aff = e->program->aff;
     int64_t constant;
     const Aff *rest = split_constant(aff, aff_sub(aff, a->a, a->b), &constant);
+    if (e->exact && aff_uses_kind(a, AFF_TABLE) && compare_elements(e, level, a, d)) return;
     bool wide = (ix_is_wide(e, rest) && !differs_in_words(a)) || constant > INT32_MAX || constant <= INT32_MIN;
     em_at(e, level, "setp.%s.%s %s, %s, %lld;", a->kind == AFF_LE ? "le" : "eq", wide ? "s64" : "s32", d,
           wide ? ix_wide(e, rest) : ix_value(e, rest), (long long)-constant);

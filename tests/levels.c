@@ -194,8 +194,8 @@ static Tensor **new_outputs(Levels *l, const TileProgram *p)
 /* Inputs are filled, outputs (the oracle's) poisoned. */
 static void fill(const Levels *l, Tensor *t, uint64_t seed)
 {
-    if (l->c->words && t->dtype == DT_I32)
-        tensor_fill_integers(t, INT32_MIN, INT32_MAX, seed);
+    if (l->c->words && (t->dtype == DT_I32 || t->dtype == DT_I64))
+        tensor_fill_integers(t, INT32_MIN, t->dtype == DT_I32 ? INT32_MAX : INT64_C(1) << 51, seed);
     else
         tensor_fill(t, l->c->fill, seed);
 }

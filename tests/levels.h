@@ -38,7 +38,7 @@ typedef struct LevelCase {
     DType dtype;
     const char *target;     /* NULL: sm_80 */
     FillKind fill;
-    bool words;            /* inputs of int32 have all the values that there are */
+    bool words;            /* inputs of int32 have all the values that there are, those of int64 large ones */
     uint64_t seed; /* draws data, strides and schedules */
 } LevelCase;
 

@@ -87,6 +87,12 @@ static const Subject words[] = {
     {"comparisons with places", WORDS("", "(Q[i, j] > i * 100000000) + 2 * (j - Q[i, j] >= 2 ** 30) + 4 * (Q[i, j] != j) + 8 * (Q[i, j] * 3 < j)"), "", "M=9 N=70"},
     {"ids", "Operator f\n  Input X (M, N)\n  Input a (8) int32\n  Output Y (M, N)\n  Compute Mask X where a[row % 8] == a[col div 3 % 8] and a[col % 8] > -10 ** 9 else 0 and get Y\nend\n",
      "", "M=20 N=70"},
+    {"of 64 bits", "Operator f\n  Input Q (M, N) int64\n  Input z (M) int64\n  Output Y (M, N) fp32\n  Index i over M\n  Index j over N\n"
+                   "  Compute Define Y (M, N) as Q[i, j] div 2 ** (j % 48) % 16 + Q[i, j] % 1000 + (Q[i, j] < z[i]) * 3 + 5 * (Q[i, j] == Q[i, j div 2 * 2])\nend\n", "N=48", "M=19"},
+    {"labels of 64 bits", "Operator f\n  Input X (M, N)\n  Input label (M) int64\n  Output Y (M, N)\n  Index i over M\n  Index j over N\n"
+                          "  Compute Mask X where label[i] % 64 == j or label[i] div 2 ** 40 % 7 == i % 7 else 0 and get Y\nend\n", "", "M=20 N=70"},
+    {"parts of 64 bits", "Operator f\n  Input Q (M, N) int64\n  Output Y (M, N) fp32\n  Index i over M\n  Index j over N\n"
+                         "  Compute Define Y (M, N) as Q[i, j] - Q[i, j] div 4096 * 4096 + max(Q[i, j] div 2 ** 48, 2)\nend\n", "", "M=9 N=70"},
     {"beside numbers", WORDS("Input s (N)\n", "(Q[i, j] div 256 % 256 - 128) * s[j] + Q[i, j] % 4 / 2"), "N=48", "M=9"},
     {"signs", WORDS("", "Q[i, j] div 2 ** 28 - 16 * (Q[i, j] div 2 ** 31)"), "N=48", "M=9"},
     {"of each row", WORDS("Input z (M, 1) int32\n", "Q[i, j] % 16 - z[i, 0] div 2 ** (4 * (i % 8)) % 16"), "N=48", "M=19"},

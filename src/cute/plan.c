@@ -86,8 +86,8 @@ static bool fits_int(const Aff *a)
     if (shifts) aff_bounds(a->b->a, &lo, &hi);
     if (shifts && hi > 31) return false;
     aff_bounds(a, &lo, &hi);
-    if (a->kind == AFF_AT) return true;
     bool fits = lo >= INT32_MIN && hi <= INT32_MAX;
+    if (a->kind == AFF_AT) return fits;
     return (fits || !aff_uses_kind(a, AFF_TABLE)) && (!a->a || fits_int(a->a)) && (!a->b || fits_int(shifts ? a->b->a : a->b));
 }
 

@@ -208,7 +208,7 @@ static const Aff *same_along_sides(Lower *lo, const Aff *coord)
 /* An element of its own for each of the tile. */
 static const Aff *exact_element(Lower *lo, TileTensor *t, const Aff **coords)
 {
-    if (!tile_is_table(t) || t->dtype == DT_I64) return NULL;
+    if (!tile_is_table(t)) return NULL;
     for (int d = 0; d < t->rank; d++) coords[d] = same_along_sides(lo, coords[d]);
     t->read = true;
     return tile_element(lo->program, t, coords);
@@ -491,12 +491,23 @@ static bool compares(const Expr *e)
 static bool takes_apart(Lower *lo, const Expr *e, bool divided, bool compared)
 {
     const TileTensor *t = e ? tensor_of(lo, e) : NULL;
-    if (!e || e->kind == EXPR_INDEX) return t && (divided || (compared && !dtype_is_float(t->dtype) && dtype_bytes(t->dtype) == 4));
+    if (!e || e->kind == EXPR_INDEX) return t && (divided || (compared && !dtype_is_float(t->dtype) && dtype_bytes(t->dtype) >= 4));
     divided |= is_whole_quotient(e);
     compared |= compares(e);
     for (int i = 0; i < e->n_args; i++)
         if (takes_apart(lo, e->args[i], divided, compared)) return true;
     return takes_apart(lo, e->a, divided, compared) || takes_apart(lo, e->b, divided, compared);
+}
+
+/* Whether elements of 64 bits are. */
+static bool divides_long(Lower *lo, const Expr *e, bool divided)
+{
+    const TileTensor *t = e ? tensor_of(lo, e) : NULL;
+    if (!e || e->kind == EXPR_INDEX) return t && divided && t->dtype == DT_I64;
+    divided |= is_whole_quotient(e);
+    for (int i = 0; i < e->n_args; i++)
+        if (divides_long(lo, e->args[i], divided)) return true;
+    return divides_long(lo, e->a, divided) || divides_long(lo, e->b, divided);
 }
 
 /* Whether fp64, in which definitions are executed, holds it and all that it is made of, as it does places. */
@@ -568,11 +579,12 @@ static TileValue *value_of(Lower *lo, const Expr *e)
 
 /* ---- masks ----------------------------------------------------------------------------------------- */
 
-/* Whether each element is chosen by numbers: those that vary, or ones with fractions. */
+/* Whether each element is chosen by numbers: those that vary, or ones with fractions; and by what is taken apart of 64
+ * bits, of which an integer of the block has 32. */
 static bool selects(Lower *lo, const Expr *e)
 {
     double number;
-    if (varies(lo, e)) return true;
+    if (varies(lo, e) || (divides_long(lo, e, false) && exact_of(lo, e))) return true;
     if (expr_reads(e, NULL)) return e->kind == EXPR_CALL && !eval_aff(&lo->env, e, NULL);
     make_integers(lo, e);
     return has_parts(e) && !eval_float(&lo->env, e, &number) && !eval_aff(&lo->env, e, NULL);

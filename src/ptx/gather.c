@@ -169,7 +169,7 @@ static void read_elements(Emitter *e, const TileOp *index, const Aff *read, int 
     TileOp op = *index;
     aff_coords(el_at(e, read, index->results[0], from), &table, first);
     op.tensor = tile_table_of(e->program, table);
-    if (!op.tensor || to - from < MANY || are_few_ahead(e, index, read, from, to)) return; /* one by one, where they are needed */
+    if (!op.tensor || op.tensor->dtype == DT_I64 || to - from < MANY || are_few_ahead(e, index, read, from, to)) return; /* one by one, where they are needed */
     Gather g = gather_from(e, &op, first);
     for (int i = from; i < to; i++) {
         const Aff *element = el_at(e, read, index->results[0], i);
@@ -180,7 +180,7 @@ static void read_elements(Emitter *e, const TileOp *index, const Aff *read, int 
         bool near = find_steps(e, &g, own, steps);
         const char *address = near ? stepped(e, &g, g.address, steps) : arena_printf(e->arena, "[%s]", address_of(e, &op, own));
         const char *word = em_new(e, REG_R);
-        in_load_integer(e, em_level(e), op.tensor->dtype, guard_here(e, all_inside(e, &op, own)), address, word);
+        in_load_integer(e, em_level(e), op.tensor->dtype, false, guard_here(e, all_inside(e, &op, own)), address, word);
         ix_know(e, element, word, em_level(e));
     }
 }

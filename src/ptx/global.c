@@ -177,7 +177,7 @@ void gl_element(Emitter *e, int level, const Aff *element, const char *d)
     coords[n - 1] = ix_without_constant(e, coords[n - 1], &near);
     const char *guard = gl_guard(e, inside), *address = gl_corner(e, &at, NULL, 0, -1, &unused);
     address = arena_printf(e->arena, "[%s+%lld]", address, (long long)near * dtype_bytes(at.tensor->dtype));
-    in_load_integer(e, level, at.tensor->dtype, guard, address, d);
+    in_load_integer(e, level, at.tensor->dtype, ix_is_wide(e, element), guard, address, d);
 }
 
 bool gl_known_type(Emitter *e, const TileOp *op, bool load)

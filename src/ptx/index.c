@@ -41,7 +41,7 @@ int ix_level(const Emitter *e, const Aff *a)
 
 static Memo *memo_of(Emitter *e, MemoKind kind, const Aff *a)
 {
-    if (e->exact && a->kind != AFF_AT && aff_uses_kind(a, AFF_TABLE)) kind += MEMO_EXACT;
+    if (e->exact && (a->kind != AFF_AT || ix_is_wide(e, a)) && aff_uses_kind(a, AFF_TABLE)) kind += MEMO_EXACT;
     while (e->memos[kind].len <= a->id) vec_push(e->arena, &e->memos[kind], (Memo){0});
     return &e->memos[kind].data[a->id];
 }
@@ -212,7 +212,10 @@ static void emit_value(Emitter *e, int level, const Aff *a, const char *d)
     case AFF_LE: case AFF_EQ: case AFF_AND: case AFF_OR: case AFF_NOT:
         em_at(e, level, "selp.b32 %s, 1, 0, %s;", d, ix_condition(e, a));
         break;
-    case AFF_AT: gl_element(e, level, a, d); break;
+    case AFF_AT:
+        if (ix_is_wide(e, a)) em_at(e, level, "cvt.u32.u64 %s, %s;", d, ix_wide(e, a));
+        else gl_element(e, level, a, d);
+        break;
     case AFF_POISON:
         em_fail(e, (Span){0, 0}, TW0801, "an integer expression overflows 64 bits");
         break;

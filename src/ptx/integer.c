@@ -51,12 +51,14 @@ const char *in_word(Emitter *e, DType t, const char *read)
     return word;
 }
 
-void in_load_integer(Emitter *e, int level, DType t, const char *guard, const char *address, const char *d)
+void in_load_integer(Emitter *e, int level, DType t, bool wide, const char *guard, const char *address, const char *d)
 {
     const struct Form *form = &forms[t];
-    const char *word = form->reg == REG_R ? d : em_new(e, form->reg);
+    bool whole = wide && t == DT_I64;
+    const char *word = whole || form->reg == REG_R ? d : em_new(e, form->reg);
     em_at(e, level, "mov.%s %s, 0;", form->clear, word);
     em_at(e, level, "%sld.global.%s %s, %s;", guard, form->memory, word, address);
+    if (whole) return;
     if (t == DT_I64) em_at(e, level, "cvt.sat.s32.s64 %s, %s;", d, word);
     else if (word != d) em_at(e, level, "cvt.s32.%s %s, %s;", form->number, d, word);
 }

@@ -7,8 +7,9 @@
 bool in_is(DType t);
 /* The element at "[address]" of global memory as an fp32 register; 0 where the guard is false. Returns what was read. */
 const char *in_load(Emitter *e, DType t, const char *guard, const char *address, int reg);
-/* Likewise as an integer of 32 bits, the nearest where it has more, into a register that is filled at a level. */
-void in_load_integer(Emitter *e, int level, DType t, const char *guard, const char *address, const char *d);
+/* Likewise as an integer into a register that is filled at a level: of 64 bits where it has them and is `wide`, else of
+ * 32, the nearest where it has more. */
+void in_load_integer(Emitter *e, int level, DType t, bool wide, const char *guard, const char *address, const char *d);
 /* What in_load read as an integer of 32 bits, the nearest where it has more. */
 const char *in_word(Emitter *e, DType t, const char *read);
 /* fp32 as an integer, in a register of its width (of 32 bits where it has fewer); and stored. */

@@ -7,7 +7,7 @@
  * say so of nearly every coordinate, since a dimension that the launch gives has none but that of its type. By powers of two counters are
  * multiplied as well, which count tiles.
  */
-#include "ptx/emit.h"
+#include "ptx/global.h"
 
 enum { LARGE = 4096, LARGEST_TILE = 32768 };
 
@@ -125,7 +125,11 @@ void ix_emit_wide(Emitter *e, int level, const Aff *a, const char *d)
     case AFF_MAX: emit_two(e, level, "max.s64", a, d); return;
     case AFF_DIV: case AFF_MOD: emit_division(e, level, a, d); return;
     case AFF_EXP2: em_at(e, level, "shl.b64 %s, 1, %s;", d, ix_value(e, a->a)); return;
-    case AFF_CONST: case AFF_SYM: case AFF_LE: case AFF_EQ: case AFF_AND: case AFF_OR: case AFF_NOT: case AFF_AT: case AFF_POISON:
+    case AFF_AT:
+        if (!ix_is_wide(e, a)) break;
+        gl_element(e, level, a, d);
+        return;
+    case AFF_CONST: case AFF_SYM: case AFF_LE: case AFF_EQ: case AFF_AND: case AFF_OR: case AFF_NOT: case AFF_POISON:
         break;
     }
     em_at(e, level, "cvt.s64.s32 %s, %s;", d, ix_value(e, a));

@@ -84,11 +84,11 @@ bool tile_is_table(const TileTensor *tensor)
     return !dtype_is_float(tensor->dtype) && !tensor->written && tensor->rank > 0;
 }
 
-/* Elements of a table: of 32 bits, and 0 outside of the tensor. */
+/* Elements of a table: of so many bits that fp64 holds their differences, and 0 outside of the tensor. */
 static AffSym *table_symbol(TileProgram *program, const TileTensor *t)
 {
     bool truth = t->dtype == DT_BOOL;
-    int64_t lo = truth ? 0 : (int64_t)dtype_round(t->dtype, INT32_MIN), hi = truth ? 1 : (int64_t)dtype_round(t->dtype, INT32_MAX);
+    int64_t lo = truth ? 0 : (int64_t)dtype_round(t->dtype, -0x1p52), hi = truth ? 1 : (int64_t)dtype_round(t->dtype, 0x1p52);
     return aff_sym_new(program->aff, t->name, AFF_TABLE, lo, hi);
 }
 

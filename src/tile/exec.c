@@ -464,7 +464,7 @@ static int64_t read_table(const void *tensor, const int64_t *at)
         place += at[d] * t->strides[d];
     }
     double value = dtype_load(t->dtype, (const char *)t->data + place * dtype_bytes(t->dtype));
-    return (int64_t)fmin(fmax(value, INT32_MIN), INT32_MAX);
+    return (int64_t)fmin(fmax(value, -0x1p52), 0x1p52);
 }
 
 static void know_tables(Exec *x)

@@ -219,8 +219,8 @@ TileProgram *tile_program_new(Arena *arena, AffCtx *aff, const char *name);
 void tile_add_dim(TileProgram *program, const AffSym *dim);
 TileKernel *tile_kernel_new(TileProgram *program, const char *name);
 TileBlock *tile_block_new(TileProgram *program);
-/* The element of a tensor of integers at these coordinates, as an expression: of 32 bits, the nearest
- * where it has more; 0 outside of the tensor. No kernel of the program may write the tensor. */
+/* The element of a tensor of integers at these coordinates, as an expression; 0 outside of the tensor. Of
+ * int64 it is known as one of 52 bits. No kernel of the program may write the tensor. */
 const Aff *tile_element(TileProgram *program, TileTensor *tensor, const Aff *const *coords);
 bool tile_is_table(const TileTensor *tensor); /* whether it may be read so */
 /* The tensor that expressions read under this symbol; NULL: none of the program's. */

@@ -61,7 +61,22 @@ static double peak_words(const TileBlock *region)
     return most;
 }
 
-enum { WORDS = 48, LANES = 32 };
+enum { WORDS = 48, LANES = 32, ROW_MOST = 24 }; /* words of a slab a lane; elements of a row, of all slabs, that it may hold */
+
+/* Words beside, for each element of the tile: of long rows that are read with the slabs, and of values that have met one column
+ * of numbers and wait for another. */
+static double words_beside(const TileBlock *region, int beside)
+{
+    int rows = 0, columns = 0;
+    for (int i = 0; i < region->ops.len; i++) {
+        const TileOp *op = region->ops.data[i];
+        const TileType *t = op->n_results == 1 ? &op->results[0]->type : NULL;
+        if ((op->kind != TILE_GATHER && op->kind != TILE_LOAD) || op->n_args || t->space != SPACE_REGISTER) continue;
+        rows += t->rows == 1 && t->cols / beside > ROW_MOST;
+        columns += t->rows > 1 && t->cols == 1;
+    }
+    return rows + (columns > 1);
+}
 
 /* A lane has rows of its own, so that those that lie below each other in a panel, which its swizzle keeps apart, are
  * accessed together. */
@@ -70,7 +85,10 @@ static void share_rows(Slabs *s, int k, double each)
     const TileType *tile = &s->prepare->results[0]->type;
     int beside = tile->rows % (TARGET_GROUP_WARPS * LANES) ? 2 : 1;
     s->rows = TARGET_GROUP_WARPS * LANES / beside;
+    each += words_beside(s->prepare->regions[0], beside);
     while (s->cols % (2 * k * beside) == 0 && s->cols / beside * each > WORDS) s->cols /= 2;
+    for (int parts = 3; s->cols / beside * each > 2 * WORDS && parts * k * beside <= tile->cols; parts += 2)
+        if (tile->cols % (parts * k * beside) == 0) s->cols = tile->cols / parts;
     if (s->cols % (k * beside) == 0) s->layout = (Layout){.kind = LAY_ROWS, .warps_m = TARGET_GROUP_WARPS / beside, .warps_n = beside, .k = k, .lanes = 1};
 }
 
@@ -254,10 +272,9 @@ static bool is_fetched(const Slabs *s, const TileOp *op)
 /* Whether it is a row of which a lane has too much for all slabs at once. */
 static bool is_long_row(const Slabs *s, const TileOp *op)
 {
-    enum { MOST = 24 }; /* elements of all slabs, a lane */
     const Layout *l = &s->layout;
     if (!is_fetched(s, op) || op->results[0]->type.cols == 1 || is_column(s, op)) return false;
-    return l->kind == LAY_ROWS && op->results[0]->type.cols / (l->warps_n * l->lanes) > MOST;
+    return l->kind == LAY_ROWS && op->results[0]->type.cols / (l->warps_n * l->lanes) > ROW_MOST;
 }
 
 static void each_ring(Slabs *s, TileOpKind kind)
@@ -270,18 +287,27 @@ static void each_ring(Slabs *s, TileOpKind kind)
     }
 }
 
-/* Slabs that are read before one is computed with: where tensor cores read as well, shared memory takes long to answer. */
-static int slabs_ahead(const Slabs *s)
+/* Words a lane of a slab that are read for it alone: of the tile itself, or of long rows. */
+static int words_read(const Slabs *s, bool of_rows)
 {
-    enum { AHEAD = 16 }; /* words a lane */
     const TileBlock *region = s->prepare->regions[0];
     int words = 0;
     for (int i = 0; i < region->ops.len; i++) {
         const TileOp *op = region->ops.data[i];
-        if (op->kind != TILE_MOVE || stage_is_move(op) || !is_matrix(&op->results[0]->type)) continue;
+        if (of_rows && is_long_row(s, op)) words += s->cols / (s->layout.warps_n * s->layout.lanes);
+        if (of_rows || op->kind != TILE_MOVE || stage_is_move(op) || !is_matrix(&op->results[0]->type)) continue;
         words += s->rows * s->cols * dtype_bytes(op->results[0]->type.dtype) / ((int)sizeof(uint32_t) * TARGET_GROUP_WARPS * LANES);
     }
-    return words > 0 && AHEAD / words > 1 ? AHEAD / words - 1 : 1;
+    return words;
+}
+
+/* Slabs that are read before one is computed with: where tensor cores read as well, shared memory takes long to answer. */
+static int slabs_ahead(const Slabs *s)
+{
+    enum { AHEAD = 16, AHEAD_WITH_ROWS = 32 }; /* words a lane */
+    int words = words_read(s, false), rows = words_read(s, true), slabs = words > 0 ? AHEAD / words : 1;
+    if (rows > 0 && 2 * (words + rows) > AHEAD_WITH_ROWS) return 0;
+    return slabs > 1 ? slabs - 1 : 1;
 }
 
 /* Out of memory: ahead of what the slabs before put into the shared one, since ptxas moves no load over that. */

@@ -7,6 +7,10 @@
  * so has what comes behind the loop, with a block's number of its own: a 0 is added that ptxas does
  * not know, the sign of the loop's counter. What follows from it goes no further out than to that
  * loop (Emitter.floor), and of what does not change only the lane's number stands through it.
+ *
+ * A role that prepares tiles part after part tests each element that it reads against the tensor's sizes. So that ptxas
+ * neither makes several parts at once nor keeps what they have in common, a trap that never happens stands between them,
+ * which it can know as little as the next one, and each part has sizes of its own.
  */
 #include "ptx/emit.h"
 
@@ -18,7 +22,7 @@ static const char *another(Emitter *e, const char *number, const char *zero)
     return sum;
 }
 
-static const char *unknown_zero(Emitter *e, const char *counter)
+const char *an_zero(Emitter *e, const char *counter)
 {
     const char *zero = em_new(e, REG_R);
     em(e, "and.b32 %s, %s, -2147483648;", zero, counter);
@@ -37,7 +41,7 @@ LaneNumbers an_enter(Emitter *e)
 {
     LaneNumbers kept = {.tid = e->tid, .lane = e->lane, .warp = e->warp, .lanes = e->lanes};
     if (e->room != ROOM_SCARCE || em_level(e) != e->turn_level) return kept;
-    const char *zero = unknown_zero(e, e->turn);
+    const char *zero = an_zero(e, e->turn);
     kept.left = true;
     memset(&e->lanes, 0, sizeof e->lanes);
     e->tid = another(e, e->tid, zero);
@@ -59,7 +63,7 @@ void an_leave(Emitter *e, const LaneNumbers *kept)
 
 void an_behind_loop(Emitter *e, const char *counter)
 {
-    const char *zero = unknown_zero(e, counter), *block = em_new(e, REG_R);
+    const char *zero = an_zero(e, counter), *block = em_new(e, REG_R);
     for (int k = 0; k < MEMO_KINDS; k++) e->memos[k].len = 0;
     memset(&e->lanes, 0, sizeof e->lanes);
     memset(e->base, 0, (size_t)e->program->tensors.len * sizeof *e->base);
@@ -67,4 +71,47 @@ void an_behind_loop(Emitter *e, const char *counter)
     kn_lanes(e, zero);
     em(e, "mov.u32 %s, %%ctaid.x;", block);
     kn_decode_grid(e, another(e, block, zero));
+}
+
+Known an_known(const Emitter *e)
+{
+    Known known = {.part = e->part.number, .syms = e->syms, .n_syms = e->n_syms, .lanes = e->lanes};
+    memcpy(known.memos, e->memos, sizeof known.memos);
+    return known;
+}
+
+void an_forget(Emitter *e, const Known *known)
+{
+    if (e->part.number == known->part) return;
+    e->syms = known->syms;
+    e->n_syms = known->n_syms;
+    e->lanes = known->lanes;
+    memcpy(e->memos, known->memos, sizeof e->memos);
+}
+
+const char *an_zero_of_part(Emitter *e)
+{
+    enum { SHIFT = 20, MASKS = 1023 };
+    const char *zero = em_new(e, REG_R);
+    em(e, "and.b32 %s, %s, %d;", zero, e->smem, (1 + e->part.number % MASKS) << SHIFT);
+    return zero;
+}
+
+void an_part(Emitter *e)
+{
+    const char *p = em_new(e, REG_P);
+    e->part.number++;
+    e->part.read = 0;
+    em(e, "setp.eq.s32 %s, %s, %d;", p, e->smem, -e->part.number);
+    em(e, "@%s trap;", p);
+    const char *zero = an_zero_of_part(e);
+    Memo *syms = arena_array(e->arena, Memo, e->n_syms);
+    memcpy(syms, e->syms, (size_t)e->n_syms * sizeof *syms);
+    e->syms = syms;
+    memset(e->memos, 0, sizeof e->memos);
+    for (int i = 0; i < e->n_syms && i < aff_sym_count(e->program->aff); i++) {
+        const AffSym *sym = aff_sym_at(e->program->aff, i);
+        if (syms[i].valid && sym->kind == AFF_DIM)
+            ix_bind(e, sym, another(e, em_name(e, REG_R, syms[i].reg), zero), em_level(e));
+    }
 }

@@ -1010,21 +1010,45 @@ void cp_store(Emitter *e, const TileOp *op)
 
 /* ---- tiles into shared memory ------------------------------------------------------------- */
 
-/* Whether what is put was made of places, since the last that was: arithmetic that waits for nothing. */
-static bool is_of_places(const Emitter *e)
+static bool is_matrix(const TileType *t)
 {
-    for (int i = e->at - 1; i >= 0 && e->block->ops.data[i]->kind != TILE_PUT; i--) {
-        const TileOp *op = e->block->ops.data[i];
-        if (op->kind == TILE_INDEX && op->results[0]->type.rows > 1 && op->results[0]->type.cols > 1) return true;
-    }
-    return false;
+    return t->rows > 1 && t->cols > 1;
 }
 
-/* Of several parts that are put one after the other ptxas would make some at once, for which a role that prepares has
- * no registers. */
+/* Puts of the block into the same ring. */
+static int parts_of(const Emitter *e, const TileOp *put)
+{
+    int n = 0;
+    for (int i = 0; i < e->block->ops.len; i++) {
+        const TileOp *op = e->block->ops.data[i];
+        n += op->kind == TILE_PUT && op->args[1] == put->args[1];
+    }
+    return n;
+}
+
+/* Whether a tile is made in many steps with numbers of its rows or columns, for which all of its parts wait at once. */
+static bool waits_long(const Emitter *e, const TileOp *put)
+{
+    enum { MOST = 96 }; /* steps of a lane's elements */
+    int steps = 0;
+    bool waits = false;
+    for (int i = e->at - 1; i >= 0 && e->block->ops.data[i]->kind != TILE_PUT; i--) {
+        const TileOp *op = e->block->ops.data[i];
+        if (op->kind == TILE_REDUCE) return false; /* lanes wait for each other as it is */
+        if (op->kind != TILE_ELEMENT || !is_matrix(&op->results[0]->type)) continue;
+        steps += e->frags[op->results[0]->id].n;
+        for (int k = 0; k < op->n_args; k++) waits |= (op->args[k]->type.rows == 1) != (op->args[k]->type.cols == 1);
+    }
+    return waits && parts_of(e, put) * steps > MOST;
+}
+
+/* Of several parts that are put one after the other ptxas would make some at once, for which a role that prepares has no
+ * registers: those of places wait for nothing, and elements that are read one by one have addresses and conditions each. */
 void cp_put(Emitter *e, const TileOp *op)
 {
+    enum { AT_ONCE = 32 }; /* such elements of a lane */
     if (op->args[0]->type.layout.kind == LAY_CHUNKS) put_held(e, op);
     else pr_put(e, op);
-    if (e->role && is_of_places(e)) em(e, "@%s trap;", wg_never(e));
+    if (e->role && (e->part.of_places || e->part.read >= AT_ONCE || waits_long(e, op))) an_part(e);
+    e->part.of_places = false;
 }

@@ -452,6 +452,7 @@ void el_index(Emitter *e, const TileOp *op)
 {
     enum { AT_ONCE = 32 }; /* elements of tensors that are under way */
     const TileValue *v = op->results[0];
+    e->part.of_places |= v->type.rows > 1 && v->type.cols > 1;
     if (is_made_in_place(e, v)) return;
     fr_new_f32(e, v);
     e->exact = true;

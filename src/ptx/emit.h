@@ -60,6 +60,20 @@ typedef struct LaneNumbers { /* of the lane, while an operation has others (anew
     bool left;               /* it has others */
 } LaneNumbers;
 
+typedef struct Part {     /* of what a role does in a turn (anew.c) */
+    int number;
+    int read;                /* elements of a lane, one by one */
+    bool of_places;          /* since the last put: elements that are made of places alone */
+} Part;
+
+typedef struct Known {    /* in registers, before a block */
+    int part;
+    Memo *syms;
+    int n_syms;
+    Memos memos[MEMO_KINDS];
+    LaneSyms lanes;
+} Known;
+
 typedef struct RingPlace RingPlace; /* roles.h */
 
 typedef struct Again {    /* a jump back to a revision's code (again.c) */
@@ -111,9 +125,12 @@ typedef struct Emitter {
     /* within a role (roles.c) */
     const TileRole *role;
     bool alone;                 /* one thread of it does all that it does */
+    Part part;
     Str *before;                /* text of the role ahead of what it does for each place of the grid */
     const char *always, *never, *first_lane; /* predicates */
     const char **maps;          /* by map: REG_RD text, its address */
+    const char *zero, *zero_here; /* 0, in each turn and in each copy another to ptxas: coordinates of boxes are sums with them
+                                   (copier.c); NULL: as they are */
     RingPlace **rings;          /* by tile value id: its copies */
     const char *phases;         /* register with a bit for each that begins with 1; NULL: each has its own */
     int n_phases;
@@ -286,6 +303,11 @@ void mm_gemm(Emitter *e, const TileOp *op);
 /* anew.c: lanes' numbers and blocks' that ptxas takes for others */
 LaneNumbers an_enter(Emitter *e);                         /* for an operation: where registers are short */
 void an_leave(Emitter *e, const LaneNumbers *kept);
+const char *an_zero(Emitter *e, const char *counter);     /* 0, which ptxas does not know */
+const char *an_zero_of_part(Emitter *e);                  /* 0: bits of a small address in shared memory, others for each part */
+void an_part(Emitter *e);                                 /* what comes in the block follows from no test before */
+Known an_known(const Emitter *e);                         /* at a block's begin, */
+void an_forget(Emitter *e, const Known *known);           /* and at its end: what parts brought */
 void an_behind_loop(Emitter *e, const char *counter);     /* for all that comes behind it */
 
 /* room.c */

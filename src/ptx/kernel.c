@@ -170,6 +170,7 @@ void kn_block(Emitter *e, const TileBlock *block)
 {
     const TileBlock *outer = e->block;
     int at = e->at;
+    Known known = an_known(e);
     for (int i = 0; i < block->ops.len && !e->failed; i++) {
         const TileOp *op = block->ops.data[i];
         pl_draw(e, block, i);
@@ -188,6 +189,7 @@ void kn_block(Emitter *e, const TileBlock *block)
         an_leave(e, &kept);
     }
     pl_draw(e, block, block->ops.len);
+    an_forget(e, &known);
     e->block = outer;
     e->at = at;
 }

@@ -125,20 +125,29 @@ static const char *guard_here(Emitter *e, const Aff *inside)
     return aff_always(e->program->aff, inside) ? "" : arena_printf(e->arena, "@%s ", ix_condition_here(e, inside));
 }
 
-/* Where coordinates say. */
+/* Where coordinates say: of a value's own, or some constants from one that another has, as in another row. */
 static void gather_placed(Emitter *e, const TileOp *op)
 {
+    enum { KEPT = 4 };
     const TileValue *v = op->results[0];
-    int64_t steps[TENSOR_MAX_RANK];
-    Gather g = gather_from(e, op, coords_at(e, op, 0));
-    g.address = address_of(e, op, g.first);
+    Gather kept[KEPT];
+    int n = 0;
     for (int i = 0; i < e->frags[v->id].n; i++) {
-        const Aff **coords = coords_at(e, op, i);
-        bool near = find_steps(e, &g, coords, steps);
-        const char *address = near ? stepped(e, &g, g.address, steps) : arena_printf(e->arena, "[%s]", address_of(e, op, coords));
-        const Aff *inside = all_inside(e, op, coords);
+        int64_t steps[TENSOR_MAX_RANK] = {0};
+        const Aff **coords = coords_at(e, op, i), *inside = all_inside(e, op, coords);
+        Gather own = {.op = op};
+        const Gather *from = NULL;
+        for (int k = 0; k < n && !from; k++)
+            if (find_steps(e, &kept[k], coords, steps)) from = &kept[k];
+        if (!from) {
+            own = gather_from(e, op, coords_at(e, op, i));
+            own.address = address_of(e, op, own.first);
+            find_steps(e, &own, coords, steps);
+            from = &own;
+            if (n < KEPT) kept[n++] = own;
+        }
         const char *guard = e->each && e->role ? guard_here(e, inside) : gl_guard(e, inside);
-        const char *read = gl_load_value(e, op->tensor->dtype, guard, address, e->frags[v->id].f[i]);
+        const char *read = gl_load_value(e, op->tensor->dtype, guard, stepped(e, from, from->address, steps), e->frags[v->id].f[i]);
         if (e->frags[v->id].n == 1) e->frags[v->id].integer = read;
     }
 }
@@ -205,8 +214,10 @@ void ga_elements(Emitter *e, const TileOp *index, int from, int to)
 
 void ga_gather(Emitter *e, const TileOp *op)
 {
+    const TileType *t = &op->results[0]->type;
     fr_new_f32(e, op->results[0]);
     if (!gl_known_type(e, op, true)) return;
+    if (t->rows > 1 && t->cols > 1) e->part.read += e->frags[op->results[0]->id].n;
     e->each = e->frags[op->results[0]->id].n >= MANY;
     if (op->n_args) gather_told(e, op);
     else gather_placed(e, op);

@@ -1,11 +1,7 @@
 /* flow.c: loops and choices, and the registers in which values meet that they merge. */
 #include "ptx/roles.h"
 
-enum {
-    MORE_REGISTERS = 32, /* than the fewest that a warpgroup that copies has (target.c) */
-    FEW_COPIES = 2,      /* in the turns of its loops, for whose places those are enough */
-    FEW_TURNS = 4        /* side by side, where elements are loaded one by one */
-};
+enum { FEW_TURNS = 4 }; /* side by side, where elements are loaded one by one */
 
 /* ---- merged values ----------------------------------------------------------------- */
 
@@ -159,23 +155,6 @@ static void set_levels(Emitter *e, const TileBlock *body)
     for (int k = 0; k < body->params.len; k++) e->frags[body->params.data[k]->id].level = em_level(e);
 }
 
-/* In turns of the block's loops. */
-static int count_copies(const TileBlock *block)
-{
-    int n = 0;
-    for (int i = 0; i < block->ops.len; i++)
-        if (block->ops.data[i]->kind == TILE_FOR) n += tile_count(block->ops.data[i]->regions[0], TILE_COPY_ASYNC);
-    return n;
-}
-
-/* Whether a warpgroup that copies, with the fewest registers, copies so many tiles in turns that it has none
- * for their places: those are made in the turn. */
-static bool makes_places_late(const Emitter *e, const TileOp *loop)
-{
-    bool few = e->role && e->role->regs > 0 && e->role->regs < MORE_REGISTERS;
-    return few && tile_has(loop->regions[0], TILE_COPY_ASYNC) && count_copies(e->block) > FEW_COPIES;
-}
-
 /* An iteration, in a scope of its own. */
 static void iteration(Emitter *e, const TileOp *op, const char *number)
 {
@@ -188,13 +167,7 @@ static void iteration(Emitter *e, const TileOp *op, const char *number)
     e->room = rm_of(e, op);
     e->turn = number;
     e->turn_level = em_level(e);
-    int floor = e->floor;
-    const char **maps = e->maps;
-    bool late = makes_places_late(e, op);
-    if (late) {
-        e->floor = em_level(e);
-        e->maps = tm_maps_here(e); /* what is made here is not known behind, where no turn may have been */
-    }
+    CopierTurn copier = co_enter(e, op);
     e->loops++;
     if (op->unroll <= 1) rv_vote_ahead(e, op->regions[0]);
     kn_block(e, op->regions[0]);
@@ -202,8 +175,7 @@ static void iteration(Emitter *e, const TileOp *op, const char *number)
     e->turn = turn;
     e->turn_level = turn_level;
     e->room = room;
-    e->floor = floor;
-    if (late) e->maps = maps;
+    co_leave(e, &copier);
     em_close(e);
 }
 

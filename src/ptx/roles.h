@@ -11,6 +11,14 @@
 
 #include "ptx/emit.h"
 
+typedef VEC(const Aff *) Affs;
+
+typedef struct Coordinates {    /* of boxes in a turn */
+    Affs kept;                  /* those that a loop does not change, or that several copies have */
+    Affs once;                  /* others */
+    int before;                 /* of them, by other copies than the one at hand */
+} Coordinates;
+
 /* The parity of the phase that a role waits for next. */
 typedef struct Phase {
     const char *reg;
@@ -68,7 +76,17 @@ void rg_settle(Emitter *e);
 void tm_copy(Emitter *e, const TileOp *op);
 void tm_store(Emitter *e, const TileOp *op);
 void tm_prefetch(Emitter *e);
+void tm_note_coordinates(Emitter *e, const TileOp *op, const AffSym *turn, Coordinates *c); /* of a copy */
 const char **tm_maps_here(Emitter *e); /* a copy of the addresses that are known, for a scope that keeps what it adds */
+
+/* copier.c: the turn of a loop; what it changes for places of copies comes back behind it */
+typedef struct CopierTurn {
+    bool late;                  /* it changes anything */
+    int floor;
+    const char **maps, *zero;
+} CopierTurn;
+CopierTurn co_enter(Emitter *e, const TileOp *loop);
+void co_leave(Emitter *e, const CopierTurn *kept);
 
 /* wgmma.c */
 void wg_issue(Emitter *e, const TileOp *op);

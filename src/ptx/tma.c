@@ -24,10 +24,20 @@ typedef struct RowPlace {
     const char *at[TENSOR_MAX_RANK]; /* along the columns, of the first box */
 } RowPlace;
 
+/* So many elements behind another. */
+static const char *coordinate(Emitter *e, const Aff *at, int further)
+{
+    if (!e->zero || at->kind == AFF_CONST) return ix_value(e, aff_offset(e->program->aff, at, further));
+    const char *here = em_new(e, REG_R), *there = em_new(e, REG_R);
+    em(e, "add.s32 %s, %s, %s;", here, ix_value(e, at), ix_level(e, at) < e->turn_level ? e->zero : e->zero_here);
+    if (further) em(e, "add.s32 %s, %s, %d;", there, here, further);
+    return further ? there : here;
+}
+
 static RowPlace place_of_row(Emitter *e, const TileOp *op, const Aff *row)
 {
     RowPlace place = {.op = op};
-    for (int d = op->tensor->rank - 1; d >= 0; d--) place.at[d] = ix_value(e, tile_row_coord(e->program, op, d, row));
+    for (int d = op->tensor->rank - 1; d >= 0; d--) place.at[d] = coordinate(e, tile_row_coord(e->program, op, d, row), 0);
     const Aff *kept = op->where ? aff_subst(e->program->aff, op->where, e->program->row, row) : NULL;
     if (!kept || aff_always(e->program->aff, kept)) return place;
     int first = op->col_dim == 0;
@@ -42,10 +52,35 @@ static const char *coordinates(Emitter *e, const RowPlace *place, int column)
     const TileOp *op = place->op;
     Str list = str_new(e->arena);
     for (int d = op->tensor->rank - 1; d >= 0; d--) {
-        const char *at = d == op->col_dim ? ix_value(e, aff_offset(e->program->aff, op->coords[d], column)) : place->at[d];
+        const char *at = d == op->col_dim ? coordinate(e, op->coords[d], column) : place->at[d];
         str_printf(&list, "%s%s", list.len ? ", " : "", at);
     }
     return str_text(&list);
+}
+
+/* Unless it is a constant, changes with the turn and was not there, or is noted already. */
+static void note_coordinate(Emitter *e, const Aff *at, const AffSym *turn, Coordinates *c)
+{
+    Affs *to = at->kind != AFF_CONST && aff_uses(at, turn) ? &c->once : &c->kept;
+    bool there = at->kind == AFF_CONST;
+    for (int i = 0; i < c->kept.len; i++) there |= c->kept.data[i] == at;
+    if (there) return;
+    for (int i = 0; i < c->before; i++)
+        if (c->once.data[i] == at) to = &c->kept;
+    vec_push(e->arena, to, at);
+}
+
+void tm_note_coordinates(Emitter *e, const TileOp *op, const AffSym *turn, Coordinates *c)
+{
+    const TileType *t = &op->args[0]->type;
+    int map = abi_map_of(e->abi, e->program, op);
+    if (map < 0 || tile_by_rows(op)) return; /* looked up as they are wanted */
+    c->before = c->once.len;
+    for (int d = 0; d < op->tensor->rank; d++) {
+        int end = d == op->col_dim ? t->cols : d == op->row_dim ? t->rows : 1;
+        for (int at = 0; at < end; at += e->abi->maps.data[map].box[d])
+            note_coordinate(e, aff_offset(e->program->aff, op->coords[d], at), turn, c);
+    }
 }
 
 const char **tm_maps_here(Emitter *e)
@@ -187,6 +222,10 @@ void tm_copy(Emitter *e, const TileOp *op)
     Boxes b = {.op = op, .type = t, .map = map, .rows = strip.dim < 0 ? 1 : box[strip.dim], .columns = box[op->col_dim],
                .base = sh_base(e, &tile), .offset = tile.offset, .barrier = barrier};
     int boxes = t->rows / b.rows;
+    if (e->zero) {
+        e->part.number++;
+        e->zero_here = an_zero_of_part(e);
+    }
     while (boxes % each != 0) each--;
     if (tile_by_rows(op) && boxes > TOGETHER) copy_in_turns(e, &b, boxes, each);
     else copy_below(e, &b, aff_const(e->program->aff, 0), b.base, boxes);

@@ -52,6 +52,14 @@ whole gathered_rows sm_90a --set K=64 --set N=128 # rows that lanes bring, besid
 whole less_by_distance sm_90a --set D=160 # a distance with a sign
 whole smoothed sm_90a # parts of a tile that is made of places
 whole counts_of_pairs sm_90a # rows of numbers beside operands that are prepared
+whole scales_of_columns sm_90a --set D=96 # the same, long rows, and values that wait for a second number of their row
+whole scales_of_columns sm_90a --set D=128
+whole nibbles sm_90a --set group=64 --set N=4096 --set K=4096 # elements that are read one by one, beside products,
+whole nibbles sm_90a --set group=64 --set K=4096 # and tested against sizes
+whole channels_mixed sm_90a # more coordinates than a warpgroup that copies keeps
+whole shown_weights sm_90a --set D=64 # the same, in two copies of a turn
+whole bias_of_pairs sm_90a --set D=32 --set Z=16 # rows of elements that lie a length apart
+whole exponentials_beside sm_90a --set D=64 # scores that are wanted behind their product
 for target in sm_75 sm_80 sm_89; do
     whole many_inputs $target --dtype fp16 # tiles that go straight to registers
 done

@@ -279,6 +279,22 @@ static bool shares_tiles(const Steps *steps)
     return false;
 }
 
+/* Whether what was computed before a product, beside its operands, is read behind it, and not by products alone. */
+static bool leaves_beside(const Modeler *m, const Steps *steps, int at)
+{
+    const Step *product = &steps->data[at];
+
+    for (int i = 0; i < at; i++) {
+        const Tile *made = steps->data[i].stmt->kind == STMT_COMPUTE ? steps->data[i].result : NULL;
+        if (!made || made->accumulated || !is_matrix(m, made) || computes_with(product, made))
+            continue;
+        for (int k = at + 1; k < steps->len; k++)
+            if (!steps->data[k].gemm && computes_with(&steps->data[k], made))
+                return true;
+    }
+    return false;
+}
+
 /* Of operands that are computed: while a product reads one, the next is made, if the turn's products stand beside those
  * of the next (rotate.c). */
 static double operand_registers(const Modeler *m, const Steps *steps)
@@ -289,7 +305,7 @@ static double operand_registers(const Modeler *m, const Steps *steps)
     for (int i = 0; i < steps->len; i++) {
         const Step *step = &steps->data[i];
         if (turned && is_late(step))
-            n += registers_of(m, step->args[0], dtype_bytes(step->args[1]->shared_dtype));
+            n += registers_of(m, step->args[0], dtype_bytes(step->args[1]->shared_dtype)) * (leaves_beside(m, steps, i) ? 2 : 1);
         n = fmax(n, fmax(operand_registers(m, &step->body), operand_registers(m, &step->orelse)));
     }
     return n;

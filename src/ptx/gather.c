@@ -125,30 +125,62 @@ static const char *guard_here(Emitter *e, const Aff *inside)
     return aff_always(e->program->aff, inside) ? "" : arena_printf(e->arena, "@%s ", ix_condition_here(e, inside));
 }
 
-/* Where coordinates say: of a value's own, or some constants from one that another has, as in another row. */
+static bool is_same_place(const TileOp *op, const Aff *const *a, const Aff *const *b)
+{
+    for (int d = 0; d < op->tensor->rank; d++)
+        if (a[d] != b[d]) return false;
+    return true;
+}
+
+/* An element that several values are, as a byte that holds two of them: the first that is, or -1. */
+static int first_that_is(const TileOp *op, const Aff ***coords, int i)
+{
+    for (int k = 0; k < i; k++)
+        if (is_same_place(op, coords[k], coords[i])) return k;
+    return -1;
+}
+
+/* Addresses that values have been loaded from. */
+typedef struct Bases {
+    Gather base[4];
+    int n;
+} Bases;
+
+/* "[address + steps]", of one of them that is constants away, as in the same row, or of one more. */
+static const char *nearest(Emitter *e, const TileOp *op, Bases *b, const Aff **coords)
+{
+    enum { MOST = (int)TW_COUNT(((Bases *)0)->base) };
+    int64_t steps[TENSOR_MAX_RANK] = {0};
+    for (int k = 0; k < b->n; k++)
+        if (find_steps(e, &b->base[k], coords, steps)) return stepped(e, &b->base[k], b->base[k].address, steps);
+    const Aff **first = arena_array(e->arena, const Aff *, op->tensor->rank);
+    memcpy(first, coords, (size_t)op->tensor->rank * sizeof *first);
+    Gather own = gather_from(e, op, first);
+    own.address = address_of(e, op, own.first);
+    find_steps(e, &own, coords, steps);
+    if (b->n < MOST) b->base[b->n++] = own;
+    return stepped(e, &own, own.address, steps);
+}
+
+/* Where coordinates say. */
 static void gather_placed(Emitter *e, const TileOp *op)
 {
-    enum { KEPT = 4 };
-    const TileValue *v = op->results[0];
-    Gather kept[KEPT];
-    int n = 0;
-    for (int i = 0; i < e->frags[v->id].n; i++) {
-        int64_t steps[TENSOR_MAX_RANK] = {0};
-        const Aff **coords = coords_at(e, op, i), *inside = all_inside(e, op, coords);
-        Gather own = {.op = op};
-        const Gather *from = NULL;
-        for (int k = 0; k < n && !from; k++)
-            if (find_steps(e, &kept[k], coords, steps)) from = &kept[k];
-        if (!from) {
-            own = gather_from(e, op, coords_at(e, op, i));
-            own.address = address_of(e, op, own.first);
-            find_steps(e, &own, coords, steps);
-            from = &own;
-            if (n < KEPT) kept[n++] = own;
+    const int *f = e->frags[op->results[0]->id].f;
+    int n = e->frags[op->results[0]->id].n;
+    const Aff ***coords = arena_array(e->arena, const Aff **, n);
+    Bases bases = {.n = 0};
+    for (int i = 0; i < n; i++) {
+        coords[i] = coords_at(e, op, i);
+        int same = first_that_is(op, coords, i);
+        if (same >= 0) {
+            em(e, "mov.f32 %%f%d, %%f%d;", f[i], f[same]);
+            continue;
         }
+        const char *address = nearest(e, op, &bases, coords[i]);
+        const Aff *inside = all_inside(e, op, coords[i]);
         const char *guard = e->each && e->role ? guard_here(e, inside) : gl_guard(e, inside);
-        const char *read = gl_load_value(e, op->tensor->dtype, guard, stepped(e, from, from->address, steps), e->frags[v->id].f[i]);
-        if (e->frags[v->id].n == 1) e->frags[v->id].integer = read;
+        const char *read = gl_load_value(e, op->tensor->dtype, guard, address, f[i]);
+        if (n == 1) e->frags[op->results[0]->id].integer = read;
     }
 }
 
@@ -212,9 +244,28 @@ void ga_elements(Emitter *e, const TileOp *index, int from, int to)
     e->each = false;
 }
 
+/* The same elements, gathered already with nothing but arithmetic since, of a tensor that the kernel does not store to; or NULL. */
+static const TileValue *gathered_before(const Emitter *e, const TileOp *op)
+{
+    for (int i = e->at - 1; i >= 0 && op->n_args == 0 && !op->tensor->written; i--) {
+        const TileOp *before = e->block->ops.data[i];
+        bool gathers = before->kind == TILE_GATHER && before->n_args == 0;
+        if (!gathers && before->kind != TILE_ELEMENT && before->kind != TILE_FILL && before->kind != TILE_INDEX) return NULL;
+        if (gathers && before->tensor == op->tensor && before->where == op->where && is_same_place(op, before->coords, op->coords) &&
+            tile_type_equal(before->results[0]->type, op->results[0]->type))
+            return before->results[0];
+    }
+    return NULL;
+}
+
 void ga_gather(Emitter *e, const TileOp *op)
 {
     const TileType *t = &op->results[0]->type;
+    const TileValue *before = gathered_before(e, op);
+    if (before) {
+        fr_alias(e, op->results[0], before);
+        return;
+    }
     fr_new_f32(e, op->results[0]);
     if (!gl_known_type(e, op, true)) return;
     if (t->rows > 1 && t->cols > 1) e->part.read += e->frags[op->results[0]->id].n;

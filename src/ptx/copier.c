@@ -40,8 +40,16 @@ CopierTurn co_enter(Emitter *e, const TileOp *loop)
     kept.late = true;
     e->floor = em_level(e);
     e->maps = tm_maps_here(e); /* what is made here is not known behind, where no turn may have been */
-    if (coordinates.kept.len > FEW_COORDINATES) e->zero = an_zero(e, e->turn);
+    if (coordinates.kept.len > FEW_COORDINATES) e->zero = "0";
     return kept;
+}
+
+void co_take_anew(Emitter *e)
+{
+    const char *sum = em_new(e, REG_R), *turn = an_zero(e, e->turn);
+    e->part.number++;
+    em(e, "add.s32 %s, %s, %s;", sum, turn, an_zero_of_part(e));
+    e->zero = sum;
 }
 
 void co_leave(Emitter *e, const CopierTurn *kept)

@@ -87,6 +87,7 @@ typedef struct CopierTurn {
 } CopierTurn;
 CopierTurn co_enter(Emitter *e, const TileOp *loop);
 void co_leave(Emitter *e, const CopierTurn *kept);
+void co_take_anew(Emitter *e); /* ahead of a copy: Emitter.zero */
 
 /* wgmma.c */
 void wg_issue(Emitter *e, const TileOp *op);

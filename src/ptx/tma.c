@@ -29,7 +29,7 @@ static const char *coordinate(Emitter *e, const Aff *at, int further)
 {
     if (!e->zero || at->kind == AFF_CONST) return ix_value(e, aff_offset(e->program->aff, at, further));
     const char *here = em_new(e, REG_R), *there = em_new(e, REG_R);
-    em(e, "add.s32 %s, %s, %s;", here, ix_value(e, at), ix_level(e, at) < e->turn_level ? e->zero : e->zero_here);
+    em(e, "add.s32 %s, %s, %s;", here, ix_value(e, at), e->zero);
     if (further) em(e, "add.s32 %s, %s, %d;", there, here, further);
     return further ? there : here;
 }
@@ -222,10 +222,7 @@ void tm_copy(Emitter *e, const TileOp *op)
     Boxes b = {.op = op, .type = t, .map = map, .rows = strip.dim < 0 ? 1 : box[strip.dim], .columns = box[op->col_dim],
                .base = sh_base(e, &tile), .offset = tile.offset, .barrier = barrier};
     int boxes = t->rows / b.rows;
-    if (e->zero) {
-        e->part.number++;
-        e->zero_here = an_zero_of_part(e);
-    }
+    if (e->zero) co_take_anew(e);
     while (boxes % each != 0) each--;
     if (tile_by_rows(op) && boxes > TOGETHER) copy_in_turns(e, &b, boxes, each);
     else copy_below(e, &b, aff_const(e->program->aff, 0), b.base, boxes);

@@ -134,6 +134,7 @@ try ../tests/gen/nibbles --set group=64 --target sm_90a --bind M=33 --bind N=72 
 try ../tests/gen/scales_of_columns --set D=96 --target sm_90a --bind batch=1 --bind q_heads=2 --bind kv_heads=1 --bind q_len=9 --bind kv_len=150
 try ../tests/gen/channels_mixed --target sm_90a --bind images=2 --bind C=70 --bind K=136 --bind pixels=77
 try ../tests/gen/shown_weights --set D=64 --target sm_90a --bind b=1 --bind h=2 --bind L=70
+try ../tests/gen/bytes_scaled --target sm_90a --bind M=33 --bind N=72 --bind K=100
 try ../tests/gen/bias_of_pairs --set D=32 --set Z=16 --target sm_90a --bind h=2 --bind N=75
 # Exponentials of what takes several steps are made value by value: each directly behind the last step of its own.
 n=$((n + 1))

@@ -55,7 +55,8 @@ whole counts_of_pairs sm_90a # rows of numbers beside operands that are prepared
 whole scales_of_columns sm_90a --set D=96 # the same, long rows, and values that wait for a second number of their row
 whole scales_of_columns sm_90a --set D=128
 whole nibbles sm_90a --set group=64 --set N=4096 --set K=4096 # elements that are read one by one, beside products,
-whole nibbles sm_90a --set group=64 --set K=4096 # and tested against sizes
+whole nibbles sm_90a --set group=64 # and tested against sizes
+whole bytes_scaled sm_90a # rows of numbers that outputs meet
 whole channels_mixed sm_90a # more coordinates than a warpgroup that copies keeps
 whole shown_weights sm_90a --set D=64 # the same, in two copies of a turn
 whole bias_of_pairs sm_90a --set D=32 --set Z=16 # rows of elements that lie a length apart

@@ -97,13 +97,18 @@ const char *an_zero_of_part(Emitter *e)
     return zero;
 }
 
-void an_part(Emitter *e)
+void an_stop(Emitter *e)
 {
     const char *p = em_new(e, REG_P);
     e->part.number++;
-    e->part.read = 0;
     em(e, "setp.eq.s32 %s, %s, %d;", p, e->smem, -e->part.number);
     em(e, "@%s trap;", p);
+}
+
+void an_part(Emitter *e)
+{
+    an_stop(e);
+    e->part.read = 0;
     const char *zero = an_zero_of_part(e);
     Memo *syms = arena_array(e->arena, Memo, e->n_syms);
     memcpy(syms, e->syms, (size_t)e->n_syms * sizeof *syms);

@@ -888,6 +888,10 @@ void cp_load(Emitter *e, const TileOp *op)
         return;
     }
     fr_new_f32(e, v);
+    if (lr_can(e, op)) {
+        lr_begin(e, op);
+        return;
+    }
     const char *corner = cp_lane_corner(e, op, v);
     RowAddress last = {0};
     for (int i = 0; i < e->frags[v->id].n; i++) {

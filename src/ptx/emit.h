@@ -21,6 +21,8 @@ typedef enum RegClass { REG_R, REG_RD, REG_F, REG_P, REG_H, REG_CLASSES } RegCla
 
 enum { SPARE_FRAGS = 64 }; /* for values that a loop saves while it exchanges them */
 
+typedef struct Later Later; /* later.c */
+
 typedef struct Frag {
     int n;                /* values a lane */
     int level;            /* scope that defined it */
@@ -29,6 +31,7 @@ typedef struct Frag {
     int *packed;          /* REG_R numbers of pairs (2i, 2i+1); NULL: not materialised */
     const char *integer;  /* one number as it was read from a tensor of integers; NULL: it was not */
     bool shared;          /* another value is in the same registers */
+    Later *later;         /* its values are loaded where fr_operand asks for them first; else NULL */
 } Frag;
 
 typedef struct Memo {     /* an integer expression already in a register */
@@ -285,6 +288,11 @@ void cp_load(Emitter *e, const TileOp *op);
 void cp_store(Emitter *e, const TileOp *op);
 void cp_put(Emitter *e, const TileOp *op);
 
+/* later.c: rows of numbers from memory, where registers are short */
+bool lr_can(const Emitter *e, const TileOp *load);
+void lr_begin(Emitter *e, const TileOp *load);
+void lr_value(Emitter *e, const TileValue *v, int i); /* loads it, unless that was done */
+
 /* pairs.c: fragments to and from shared memory */
 void pr_put(Emitter *e, const TileOp *op);
 void pr_move(Emitter *e, const TileOp *op);
@@ -305,6 +313,7 @@ LaneNumbers an_enter(Emitter *e);                         /* for an operation: w
 void an_leave(Emitter *e, const LaneNumbers *kept);
 const char *an_zero(Emitter *e, const char *counter);     /* 0, which ptxas does not know */
 const char *an_zero_of_part(Emitter *e);                  /* 0: bits of a small address in shared memory, others for each part */
+void an_stop(Emitter *e);                                 /* a trap that never happens, over which ptxas moves nothing */
 void an_part(Emitter *e);                                 /* what comes in the block follows from no test before */
 Known an_known(const Emitter *e);                         /* at a block's begin, */
 void an_forget(Emitter *e, const Known *known);           /* and at its end: what parts brought */
@@ -313,6 +322,7 @@ void an_behind_loop(Emitter *e, const char *counter);     /* for all that comes 
 /* room.c */
 Room rm_of(const Emitter *e, const TileOp *loop);
 bool rm_anew_behind(const Emitter *e, const TileOp *loop); /* whether what comes behind it is to follow from nothing ahead of it */
+bool rm_rows_are_long(const Emitter *e); /* whether rows from memory leave tiles of the block too few registers */
 int rm_left(const Emitter *e); /* registers beside the tiles of the block that is emitted */
 bool rm_apart(const Emitter *e, const TileOp *last); /* whether ptxas is kept from mixing a product with the last one */
 int rm_stretch(const Emitter *e); /* units of a product whose operands may be under way at once; 0: any */

@@ -139,6 +139,7 @@ const char *fr_operand(Emitter *e, const TileValue *v, int i)
 {
     const Frag *frag = &e->frags[v->id];
     if (frag->uniform) return frag->uniform;
+    if (frag->later) lr_value(e, v, i);
     return em_name(e, REG_F, fr_f32(e, v)[i]);
 }
 

@@ -17,6 +17,7 @@ enum {
     APART = 60,     /* and with what comes from around the loop too few for operands of two products at once, */
     LEAST = 48,     /* and of what follows one that adds to a sum, */
     SORTED = 24,    /* of operands of 8 bits, which are sorted or widened ahead of their products */
+    NONE = 32,      /* and for none of that, beside tiles of the entry for any alignment whose warps make what others prepare, */
     OUTPUTS = 24,   /* of those beside another, where a loop carries more than */
     MUCH = 140,
     FEW_REGISTERS = 128, /* that blocks side by side leave a thread: */
@@ -190,12 +191,12 @@ static bool is_short(const Emitter *e, const Tiles *t)
     return !e->role && t->product > 0 && share(e) - t->carried - t->product < FRAGMENTS + t->steps * t->product / PER_STEP;
 }
 
-/* Where warpgroups multiply, blocks have more warps for as many rows, and ptxas has kept within its registers
+/* Where warpgroups multiply, blocks have more warps for as many rows, and ptxas has kept within its registers, unless tiles fill them,
  * in turns of two products. */
 static bool may_be_scarce(const Emitter *e, const Tiles *t)
 {
     if (e->role) return false;
-    if (e->target->has_wgmma) return !e->aligned && t->products + t->sums > 2;
+    if (e->target->has_wgmma) return !e->aligned && (t->products + t->sums > 2 || share(e) - t->most <= NONE);
     return !e->aligned || e->kernel->warps_n <= 1;
 }
 
@@ -274,4 +275,25 @@ int rm_left(const Emitter *e)
 {
     Tiles t = tiles_of(e, e->block);
     return share(e) - t.most;
+}
+
+/* Of what a role has, or a share. */
+static int registers_there(const Emitter *e)
+{
+    return e->role && e->role->regs > 0 ? e->role->regs : share(e);
+}
+
+bool rm_rows_are_long(const Emitter *e)
+{
+    int rows = 0, most = 0;
+    for (int i = 0; i < e->block->ops.len; i++) {
+        const TileOp *op = e->block->ops.data[i];
+        for (int k = 0; k < op->n_results; k++) {
+            const TileType *t = &op->results[k]->type;
+            int n = registers_of(op->results[k]);
+            if (op->kind == TILE_LOAD && t->space == SPACE_REGISTER && t->rows == 1) rows += n;
+            else if (n > most) most = n;
+        }
+    }
+    return registers_there(e) - most - rows < FRAGMENTS;
 }

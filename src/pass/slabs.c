@@ -85,8 +85,8 @@ static void share_rows(Slabs *s, int k, double each)
     const TileType *tile = &s->prepare->results[0]->type;
     int beside = tile->rows % (TARGET_GROUP_WARPS * LANES) ? 2 : 1;
     s->rows = TARGET_GROUP_WARPS * LANES / beside;
-    each += words_beside(s->prepare->regions[0], beside);
     while (s->cols % (2 * k * beside) == 0 && s->cols / beside * each > WORDS) s->cols /= 2;
+    each += words_beside(s->prepare->regions[0], beside);
     for (int parts = 3; s->cols / beside * each > 2 * WORDS && parts * k * beside <= tile->cols; parts += 2)
         if (tile->cols % (parts * k * beside) == 0) s->cols = tile->cols / parts;
     if (s->cols % (k * beside) == 0) s->layout = (Layout){.kind = LAY_ROWS, .warps_m = TARGET_GROUP_WARPS / beside, .warps_n = beside, .k = k, .lanes = 1};

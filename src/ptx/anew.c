@@ -105,18 +105,41 @@ void an_stop(Emitter *e)
     em(e, "@%s trap;", p);
 }
 
-void an_part(Emitter *e)
+/* What is known, for a part to change: a block ends with what it began with. */
+static void copy_known(Emitter *e)
 {
-    an_stop(e);
-    e->part.read = 0;
-    const char *zero = an_zero_of_part(e);
     Memo *syms = arena_array(e->arena, Memo, e->n_syms);
     memcpy(syms, e->syms, (size_t)e->n_syms * sizeof *syms);
     e->syms = syms;
-    memset(e->memos, 0, sizeof e->memos);
+    for (int kind = 0; kind < MEMO_KINDS; kind++) {
+        Memos all = {0};
+        for (int i = 0; i < e->memos[kind].len; i++) vec_push(e->arena, &all, e->memos[kind].data[i]);
+        e->memos[kind] = all;
+    }
+    LaneSyms lanes = {0};
+    for (int i = 0; i < e->lanes.len; i++) vec_push(e->arena, &lanes, e->lanes.data[i]);
+    e->lanes = lanes;
+}
+
+static void forget_sizes(Emitter *e)
+{
+    for (int kind = 0; kind < MEMO_KINDS; kind++)
+        for (int i = 0; i < e->memos[kind].len; i++) {
+            Memo *memo = &e->memos[kind].data[i];
+            memo->valid = memo->valid && !aff_uses_kind(memo->of, AFF_DIM);
+        }
+}
+
+void an_part(Emitter *e)
+{
+    an_stop(e);
+    e->part.tested = 0;
+    const char *zero = an_zero_of_part(e);
+    copy_known(e);
+    forget_sizes(e);
     for (int i = 0; i < e->n_syms && i < aff_sym_count(e->program->aff); i++) {
         const AffSym *sym = aff_sym_at(e->program->aff, i);
-        if (syms[i].valid && sym->kind == AFF_DIM)
-            ix_bind(e, sym, another(e, em_name(e, REG_R, syms[i].reg), zero), em_level(e));
+        if (e->syms[i].valid && sym->kind == AFF_DIM)
+            ix_bind(e, sym, another(e, em_name(e, REG_R, e->syms[i].reg), zero), em_level(e));
     }
 }

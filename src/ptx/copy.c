@@ -1030,29 +1030,31 @@ static int parts_of(const Emitter *e, const TileOp *put)
     return n;
 }
 
-/* Whether a tile is made in many steps with numbers of its rows or columns, for which all of its parts wait at once. */
+/* Whether a tile is made in many steps with numbers of its rows, for which all of its parts wait at once. */
 static bool waits_long(const Emitter *e, const TileOp *put)
 {
     enum { MOST = 96 }; /* steps of a lane's elements */
-    int steps = 0;
+    int steps = 0, least = 2 * e->frags[put->args[0]->id].n;
     bool waits = false;
     for (int i = e->at - 1; i >= 0 && e->block->ops.data[i]->kind != TILE_PUT; i--) {
         const TileOp *op = e->block->ops.data[i];
         if (op->kind == TILE_REDUCE) return false; /* lanes wait for each other as it is */
         if (op->kind != TILE_ELEMENT || !is_matrix(&op->results[0]->type)) continue;
         steps += e->frags[op->results[0]->id].n;
-        for (int k = 0; k < op->n_args; k++) waits |= (op->args[k]->type.rows == 1) != (op->args[k]->type.cols == 1);
+        for (int k = 0; k < op->n_args; k++) waits |= op->args[k]->type.rows > 1 && op->args[k]->type.cols == 1;
     }
-    return waits && parts_of(e, put) * steps > MOST;
+    return waits && steps >= least && parts_of(e, put) * steps > MOST;
 }
 
 /* Of several parts that are put one after the other ptxas would make some at once, for which a role that prepares has no
- * registers: those of places wait for nothing, and elements that are read one by one have addresses and conditions each. */
+ * registers: those of places wait for nothing, and elements that are read one by one have addresses and tests each. */
 void cp_put(Emitter *e, const TileOp *op)
 {
     enum { AT_ONCE = 32 }; /* such elements of a lane */
     if (op->args[0]->type.layout.kind == LAY_CHUNKS) put_held(e, op);
     else pr_put(e, op);
-    if (e->role && (e->part.of_places || e->part.read >= AT_ONCE || waits_long(e, op))) an_part(e);
+    if (!e->role) return;
+    if (e->part.tested >= (e->part.of_places ? 1 : AT_ONCE) || waits_long(e, op)) an_part(e);
+    else if (e->part.of_places) em(e, "@%s trap;", wg_never(e));
     e->part.of_places = false;
 }

@@ -38,6 +38,7 @@ typedef struct Memo {     /* an integer expression already in a register */
     int reg;
     int level;
     bool valid;
+    const Aff *of;        /* NULL: a symbol's */
 } Memo;
 
 /* What an expression was made into: an s32, a predicate, an fp32, an s64, what it is divided by with. */
@@ -65,7 +66,7 @@ typedef struct LaneNumbers { /* of the lane, while an operation has others (anew
 
 typedef struct Part {     /* of what a role does in a turn (anew.c) */
     int number;
-    int read;                /* elements of a lane, one by one */
+    int tested;              /* elements of a lane that are read one by one, each tested against the tensor's sizes */
     bool of_places;          /* since the last put: elements that are made of places alone */
 } Part;
 

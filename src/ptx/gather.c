@@ -179,6 +179,7 @@ static void gather_placed(Emitter *e, const TileOp *op)
         const char *address = nearest(e, op, &bases, coords[i]);
         const Aff *inside = all_inside(e, op, coords[i]);
         const char *guard = e->each && e->role ? guard_here(e, inside) : gl_guard(e, inside);
+        if (e->each && *guard) e->part.tested++;
         const char *read = gl_load_value(e, op->tensor->dtype, guard, address, f[i]);
         if (n == 1) e->frags[op->results[0]->id].integer = read;
     }
@@ -221,7 +222,9 @@ static void read_elements(Emitter *e, const TileOp *index, const Aff *read, int 
         bool near = find_steps(e, &g, own, steps);
         const char *address = near ? stepped(e, &g, g.address, steps) : arena_printf(e->arena, "[%s]", address_of(e, &op, own));
         const char *word = em_new(e, REG_R);
-        in_load_integer(e, em_level(e), op.tensor->dtype, false, guard_here(e, all_inside(e, &op, own)), address, word);
+        const char *guard = guard_here(e, all_inside(e, &op, own));
+        e->part.tested += *guard != '\0';
+        in_load_integer(e, em_level(e), op.tensor->dtype, false, guard, address, word);
         ix_know(e, element, word, em_level(e));
     }
 }
@@ -260,7 +263,6 @@ static const TileValue *gathered_before(const Emitter *e, const TileOp *op)
 
 void ga_gather(Emitter *e, const TileOp *op)
 {
-    const TileType *t = &op->results[0]->type;
     const TileValue *before = gathered_before(e, op);
     if (before) {
         fr_alias(e, op->results[0], before);
@@ -268,7 +270,6 @@ void ga_gather(Emitter *e, const TileOp *op)
     }
     fr_new_f32(e, op->results[0]);
     if (!gl_known_type(e, op, true)) return;
-    if (t->rows > 1 && t->cols > 1) e->part.read += e->frags[op->results[0]->id].n;
     e->each = e->frags[op->results[0]->id].n >= MANY;
     if (op->n_args) gather_told(e, op);
     else gather_placed(e, op);

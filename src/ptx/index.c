@@ -48,7 +48,7 @@ static Memo *memo_of(Emitter *e, MemoKind kind, const Aff *a)
 
 static void remember(Emitter *e, MemoKind kind, const Aff *a, int reg, int level)
 {
-    *memo_of(e, kind, a) = (Memo){reg, level > e->floor ? level : e->floor, true};
+    *memo_of(e, kind, a) = (Memo){reg, level > e->floor ? level : e->floor, true, a};
 }
 
 void ix_know(Emitter *e, const Aff *a, const char *reg, int level)

@@ -180,6 +180,9 @@ try ../tests/gen/lengths --set HeadDim=64 --target sm_90a --bind batch=3 --bind 
     --bind window=40
 try ../tests/gen/lengths --set HeadDim=128 --target sm_90a --bind batch=2 --bind heads=1 --bind q_len=70 --bind kv_len=300 \
     --bind window=-1
+try ../tests/gen/words --bind M=21 --bind N=77 --bind p=1021 --bind seed=12345
+try ../tests/gen/words --dtype fp16 --target sm_75 --bind M=30 --bind N=33 --bind p=-1000003 --bind seed=7
+try ../tests/gen/words --target sm_90a --bind M=5 --bind N=300 --bind p=65536 --bind seed=-3
 try ../tests/gen/hashes --bind M=21 --bind N=77 --bind seed=12345 --bind keep=0.75
 try ../tests/gen/hashes --dtype fp16 --target sm_75 --bind M=200 --bind N=33 --bind seed=7 --bind keep=0.5
 try ../tests/gen/hashes --target sm_90a --bind M=5 --bind N=300 --bind seed=-3 --bind keep=0.25

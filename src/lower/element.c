@@ -260,7 +260,7 @@ static bool varies(Lower *lo, const Expr *e)
 }
 
 static TileValue *value_of(Lower *lo, const Expr *e);
-static void doubt_rounding(Lower *lo, const Expr *e);
+static const Aff *exact_integer(Lower *lo, const Expr *e);
 
 static TileValue *no_operation(Lower *lo, const Expr *e, const char *what)
 {
@@ -470,12 +470,12 @@ static TileValue *all_whole(Lower *lo, const Expr *e)
  * whole numbers it is an integer, like one without any. */
 static TileValue *whole_quotient(Lower *lo, const Expr *e)
 {
-    doubt_rounding(lo, e);
+    bool reads = varies(lo, e) || expr_reads(e, NULL);
+    if (is_real(lo, e)) make_integers(lo, e);
+    const Aff *integer = !is_real(lo, e) ? NULL : reads ? exact_integer(lo, e) : eval_aff(&lo->env, e, NULL);
     TileValue *real = real_quotient(lo, e);
-    if (!is_real(lo, e) || varies(lo, e) || expr_reads(e, NULL)) return real;
-    make_integers(lo, e);
-    if (!eval_aff(&lo->env, e, NULL)) return real;
-    TileValue *whole = plain_value(lo, e), *args[] = {all_whole(lo, e), whole, real};
+    if (!integer) return real;
+    TileValue *whole = reads ? index_of(lo, integer) : plain_value(lo, e), *args[] = {all_whole(lo, e), whole, real};
     return rw_element(&lo->rw, OP_WHERE, 3, args);
 }
 
@@ -519,14 +519,19 @@ static bool fits(const Aff *a)
     return lo >= -most && hi <= most && fits(a->a) && (!a->b || fits(a->b));
 }
 
-/* e as an integer of elements; NULL: it is none, or not taken apart. */
-static const Aff *exact_of(Lower *lo, const Expr *e)
+/* e as an integer of elements, parameters too; NULL: it is none, or not taken apart. */
+static const Aff *exact_integer(Lower *lo, const Expr *e)
 {
-    if (lo->exact || is_real(lo, e) || !takes_apart(lo, e, false, false)) return NULL;
+    if (lo->exact || !takes_apart(lo, e, false, false)) return NULL;
     lo->exact = true;
     const Aff *a = eval_aff(&lo->env, e, NULL);
     lo->exact = false;
     return a && aff_uses_kind(a, AFF_TABLE) && fits(a) ? a : NULL;
+}
+
+static const Aff *exact_of(Lower *lo, const Expr *e)
+{
+    return is_real(lo, e) ? NULL : exact_integer(lo, e);
 }
 
 /* Integers, of which some element may be larger than fp32 has room for. */
@@ -541,25 +546,37 @@ static bool is_integral(Lower *lo, const Expr *e, bool *large)
     return (!e->a || is_integral(lo, e->a, large)) && (!e->b || is_integral(lo, e->b, large));
 }
 
-static bool is_doubted(const Lower *lo, Span part)
-{
-    const Diag *last = lo->diags->list.len ? &lo->diags->list.data[lo->diags->list.len - 1] : NULL;
-    return last && last->code == TW0736 && last->span.start <= part.start && last->span.end >= part.end;
-}
-
-static void doubt_rounding(Lower *lo, const Expr *e)
+/* Whether a quotient or a comparison may round an integer that it is made of; within another one that is said already. */
+static bool may_round(Lower *lo, const Expr *e)
 {
     bool large = false;
-    if (!is_doubted(lo, e->span) && takes_apart(lo, e, false, false) && is_integral(lo, e, &large) && large)
-        diag_add(lo->diags, TW0736, e->span, "an integer above 2^24 is rounded ahead of this '%s', which is worked out in fp32",
-                 e->op == EO_MOD ? "%" : "div");
+    if (lo->doubted || !(is_whole_quotient(e) || compares(e)) || !takes_apart(lo, e, false, false)) return false;
+    if (!is_integral(lo, e, &large) || !large) return false;
+    if (!is_whole_quotient(e) || !is_real(lo, e)) return true;
+    make_integers(lo, e);
+    return !exact_integer(lo, e);
 }
+
+static TileValue *number_of(Lower *lo, const Expr *e);
 
 static TileValue *value_of(Lower *lo, const Expr *e)
 {
     if (lo->failed) return rw_fill(&lo->rw, 0);
     const Aff *exact = exact_of(lo, e);
     if (exact) return index_of(lo, exact);
+    bool rounds = may_round(lo, e);
+    lo->doubted |= rounds;
+    TileValue *v = number_of(lo, e);
+    if (!rounds) return v;
+    lo->doubted = false;
+    if (!lo->failed)
+        diag_add(lo->diags, TW0736, e->span, "an integer above 2^24 is rounded ahead of this %s, which is worked out in fp32",
+                 e->op == EO_MOD ? "'%'" : e->op == EO_IDIV ? "'div'" : "comparison");
+    return v;
+}
+
+static TileValue *number_of(Lower *lo, const Expr *e)
+{
     if (!varies(lo, e) && !is_composed(lo, e) && !is_real(lo, e)) return plain_value(lo, e);
     if (e->kind == EXPR_INDEX) return read_of(lo, e);
     if (e->kind == EXPR_CALL) return call_value(lo, e);

@@ -138,6 +138,7 @@ typedef struct Lower {
     VEC(Read) reads;           /* known here */
     const Frame *frame;        /* NULL: no condition is at hand */
     bool exact;                /* an integer of elements of the tile is at hand: element.c */
+    bool doubted;              /* what is at hand is within what may round integers: element.c */
     bool bringing;             /* a coordinate of a tile that comes from memory is at hand: element.c */
     const Expr *condition;
     Rewriter rw;          /* where operations go: always the end of a block */

@@ -113,9 +113,10 @@ const char *ix_reciprocal(Emitter *e, const Aff *a)
     return em_name(e, REG_R, reg);
 }
 
-bool ix_is_signed_divisor(const Aff *b)
+bool ix_is_signed_divisor(const Emitter *e, const Aff *b)
 {
-    return aff_uses_kind(b, AFF_TABLE) && !ix_never_negative(b);
+    bool data = aff_uses_kind(b, AFF_TABLE) || (e->exact && aff_uses_kind(b, AFF_SCALAR));
+    return data && !ix_never_negative(b);
 }
 
 void ix_steps_down(Emitter *e, int level, const char *p, int bits, const char *r, const char *y)
@@ -137,7 +138,7 @@ static void emit_division(Emitter *e, int level, const Aff *a, const char *d)
     const char *x = ix_value(e, a->a);
     int64_t divisor;
     int log;
-    bool modulo = a->kind == AFF_MOD, signs = ix_is_signed_divisor(a->b), natural = ix_never_negative(a->a) && !signs;
+    bool modulo = a->kind == AFF_MOD, signs = ix_is_signed_divisor(e, a->b), natural = ix_never_negative(a->a) && !signs;
     if (a->b->kind == AFF_EXP2) { /* shifts by more than 31 leave the sign alone */
         if (modulo) em_at(e, level, "and.b32 %s, %s, %s;", d, x, ix_value(e, aff_offset(e->program->aff, a->b, -1)));
         else em_at(e, level, "shr.s32 %s, %s, %s;", d, x, ix_value(e, a->b->a));

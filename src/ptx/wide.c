@@ -104,7 +104,7 @@ static void emit_division(Emitter *e, int level, const Aff *a, const char *d)
     em_at(e, level, "div.s64 %s, %s, %s;", q, x, y);
     em_at(e, level, "mul.lo.s64 %s, %s, %s;", t, q, y);
     em_at(e, level, "sub.s64 %s, %s, %s;", r, x, t);
-    ix_steps_down(e, level, p, 64, r, ix_is_signed_divisor(a->b) ? y : NULL);
+    ix_steps_down(e, level, p, 64, r, ix_is_signed_divisor(e, a->b) ? y : NULL);
     if (modulo) em_at(e, level, "add.s64 %s, %s, %s;", t, r, y);
     else em_at(e, level, "sub.s64 %s, %s, 1;", t, q);
     em_at(e, level, "selp.b64 %s, %s, %s, %s;", d, t, modulo ? r : q, p);

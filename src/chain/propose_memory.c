@@ -261,6 +261,36 @@ bool propose_coordinates(Suggester *s)
 }
 
 /* The head of a group: `h div (heads div kv_heads)`. */
+/* Every coordinate that is said like this one, as of keys and of values. */
+typedef struct Alike {
+    const Coord *coord;
+    const char *text;
+    Fix edits[8];
+    int n;
+} Alike;
+
+static void find_alike(void *user, const Stmt *stmt)
+{
+    Alike *a = user;
+
+    for (int i = 0; stmt->kind == STMT_COPY && !stmt->listed && i < stmt->n_coords && a->n < (int)TW_COUNT(a->edits); i++) {
+        const Coord *coord = &stmt->coords[i];
+
+        if (coord->name && coord->value && strcmp(coord->name, a->coord->name) == 0 && expr_equal(coord->value, a->coord->value))
+            a->edits[a->n++] = (Fix){coord->value->span, a->text, NULL};
+    }
+}
+
+static bool in_groups(Suggester *s, const Coord *coord, const char *text)
+{
+    Alike a = {.coord = coord, .text = text};
+
+    if (suggest_edit(s, coord->value->span, text, "consecutive ones share"))
+        return true;
+    suggest_each(&s->unit->body, find_alike, &a);
+    return a.n > 1 && suggest_edits(s, a.edits, a.n, "consecutive ones share");
+}
+
 bool propose_group(Suggester *s)
 {
     Cuts cuts = cuts_of(s);
@@ -273,9 +303,7 @@ bool propose_group(Suggester *s)
             const Cut *cut = &cuts.list.data[k];
 
             if (cut->coord && !cut->size && expr_mentions(coord->value, cut->coord) &&
-                suggest_edit(s, coord->value->span,
-                             arena_printf(s->arena, "%s div (%s div %s)", cut->coord, cut->dim, coord->name),
-                             "consecutive ones share"))
+                in_groups(s, coord, arena_printf(s->arena, "%s div (%s div %s)", cut->coord, cut->dim, coord->name)))
                 return true;
         }
     }

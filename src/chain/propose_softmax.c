@@ -307,6 +307,37 @@ bool propose_sum_of_state(Suggester *s)
     return softmax && softmax->with[1]->kind == EXPR_NAME && suggest_edit(s, s->diag->span, softmax->with[1]->name, "take the sum");
 }
 
+static void find_stateless(void *user, const Stmt *stmt)
+{
+    const Stmt **softmax = user;
+
+    if (stmt->kind == STMT_COMPUTE && stmt->op_known && stmt->op == OP_SOFTMAX && stmt->n_with == 0 && stmt->n_args == 1)
+        *softmax = stmt;
+}
+
+/* `Divide O, L` where no softmax has L: the one that there is has it as its sum. */
+bool propose_sum_of_softmax(Suggester *s)
+{
+    int len = s->diag->span.end - s->diag->span.start;
+    const char *sum = arena_strndup(s->arena, s->source->text + s->diag->span.start, (size_t)len);
+    const Stmt *softmax = NULL;
+    bool divides = s->stmt && s->stmt->kind == STMT_COMPUTE && s->stmt->op_known && s->stmt->op == OP_DIVIDE;
+
+    if (!divides || !s->unit || s->stmt->n_args != 2 || !expr_is_name(s->stmt->args[1], sum))
+        return false;
+    suggest_each(&s->unit->body, find_stateless, &softmax);
+    if (!softmax || softmax->args[0]->kind != EXPR_NAME)
+        return false;
+    Stmt *online = suggest_like(s, softmax);
+    online->with = arena_array(s->arena, Expr *, 2);
+    online->with[0] = expr_name(s->arena, arena_printf(s->arena, "%smax", softmax->args[0]->name));
+    online->with[1] = expr_name(s->arena, sum);
+    online->n_with = 2;
+    online->result = RESULT_NONE;
+    online->dest = NULL;
+    return suggest_stmt(s, softmax, online, "its maximum and its sum go from tile to tile");
+}
+
 /* A sum that nothing uses: what was accumulated is divided by it, behind the loop. */
 bool propose_quotient(Suggester *s)
 {

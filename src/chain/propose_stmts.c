@@ -406,6 +406,30 @@ bool propose_before_the_loop(Suggester *s)
     return false;
 }
 
+typedef struct Earlier {
+    const Stmt *than, *found;
+} Earlier;
+
+static void find_store(void *user, const Stmt *stmt)
+{
+    Earlier *e = user;
+
+    if (stmt->kind == STMT_COPY && stmt->to_space == SPACE_GLOBAL && !stmt->listed && stmt->span.start < e->than->span.start &&
+        strcmp(copy_dest(stmt), copy_dest(e->than)) == 0)
+        e->found = stmt;
+}
+
+/* Of two stores the last one stays: the one before it came too early. */
+bool propose_last_store(Suggester *s)
+{
+    Earlier e = {s->stmt, NULL};
+
+    if (!s->unit || !s->stmt || s->stmt->kind != STMT_COPY || s->stmt->to_space != SPACE_GLOBAL)
+        return false;
+    suggest_each(&s->unit->body, find_store, &e);
+    return e.found && suggest_edit(s, suggest_line(s, e.found->span), "", "store it once, at the end");
+}
+
 enum { MOST_MOVED = 4 };
 
 /* Moves the statement behind a loop round it; what the loop copies for it alone goes with it. */

@@ -222,7 +222,7 @@ static void check_reduce(Checker *c, const Stmt *s, bool rows)
         result.cols = extent_one(c);
     else
         result.rows = extent_one(c);
-    early_sum(c, s, rows ? x.tile.cols.first : x.tile.rows.first, NULL);
+    early_sum(c, s, &x, rows ? &x.tile.cols : &x.tile.rows, NULL, NULL);
     put_result(c, s, NULL, &result, FRAG_FREE);
 }
 

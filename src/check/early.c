@@ -11,15 +11,37 @@
  */
 #include "check/walk.h"
 
-/* The sum at hand grows along a dimension of which each turn of some loop has a part. */
-void early_sum(Checker *c, const Stmt *s, const Aff *first, const Aff *other)
+/* Whether the loop brings the tile's stages, each from another part of the dimension. */
+static bool brings_stages(const Block *block, const char *tile, const char *axis, const char *counter)
 {
-    for (int i = 0; i < c->n_loops && s->result == RESULT_ACCUMULATE && s->dest; i++) {
-        const AffSym *turn = c->loops[i].sym;
+    for (int i = 0; i < block->len; i++) {
+        const Stmt *s = block->data[i];
+        bool ours = s->kind == STMT_COPY && s->stage && s->space == SPACE_GLOBAL && strcmp(copy_dest(s), tile) == 0;
 
-        if (turn && ((first && aff_uses(first, turn)) || (other && aff_uses(other, turn))))
-            vec_push(c->arena, &c->sums, (Sum){c->loops[i].stmt, s->dest});
+        for (int k = 0; ours && k < s->n_coords; k++)
+            if (s->coords[k].name && strcmp(s->coords[k].name, axis) == 0 && expr_mentions(s->coords[k].value, counter))
+                return true;
+        if (brings_stages(&s->body, tile, axis, counter) || brings_stages(&s->orelse, tile, axis, counter))
+            return true;
     }
+    return false;
+}
+
+/* Whether each turn of the loop has another part of a dimension that an operand is summed over along. */
+static bool runs_along(const Loop *loop, const Operand *o, const Extent *along)
+{
+    if (!o || !loop->sym)
+        return false;
+    if (along->first)
+        return aff_uses(along->first, loop->sym);
+    return along->axis && o->part && o->tensor && brings_stages(&loop->stmt->body, o->tensor->name, along->axis, loop->stmt->name);
+}
+
+void early_sum(Checker *c, const Stmt *s, const Operand *a, const Extent *along_a, const Operand *b, const Extent *along_b)
+{
+    for (int i = 0; i < c->n_loops && s->result == RESULT_ACCUMULATE && s->dest; i++)
+        if (runs_along(&c->loops[i], a, along_a) || runs_along(&c->loops[i], b, along_b))
+            vec_push(c->arena, &c->sums, (Sum){c->loops[i].stmt, s->dest});
 }
 
 /* The name that a statement gives a value; NULL: none, or a part of one. */
@@ -80,6 +102,13 @@ static bool same_result(const Stmt *loop, const Stmt *s, int depth)
     return same && s->kind == STMT_COMPUTE && s->dest && s->dest->kind == EXPR_NAME && s->result == RESULT_GET;
 }
 
+static bool writes(const Stmt *s, const void *name)
+{
+    const char *to = written(s);
+
+    return (to && strcmp(to, name) == 0) || (s->n_with == 2 && (expr_mentions(s->with[0], name) || expr_mentions(s->with[1], name)));
+}
+
 /* Written before the loop, or in its first level alone. */
 static bool same_name(const Stmt *loop, const char *name, int depth)
 {
@@ -90,7 +119,7 @@ static bool same_name(const Stmt *loop, const char *name, int depth)
         const char *to = written(s);
 
         if (s->kind == STMT_FOR || s->kind == STMT_IF) {
-            if (block_mentions(&s->body, name) || block_mentions(&s->orelse, name))
+            if ((to && strcmp(to, name) == 0) || any_in(&s->body, writes, name) || any_in(&s->orelse, writes, name))
                 return false;
         } else if (to && strcmp(to, name) == 0 && !same_result(loop, s, depth + 1))
             return false;

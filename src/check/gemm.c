@@ -246,7 +246,7 @@ static void finish_gemm(Checker *c, const Stmt *s, Operand *a, Operand *b, bool 
     dtype_gemm(c, a, b, &dest);
     if (s->result == RESULT_ACCUMULATE)
         piece_summed(c, &dest);
-    early_sum(c, s, a->tile.cols.first, b->tile.rows.first);
+    early_sum(c, s, a, &a->tile.cols, b, &b->tile.rows);
     if (s->result == RESULT_ACCUMULATE)
         init_accumulate(c, &dest, FRAG_ACCUMULATOR);
     else

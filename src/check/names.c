@@ -86,8 +86,26 @@ static const char *allocate_line(Checker *c, const char *name, Space space, cons
                         tile_text(c, shape));
 }
 
+/* As large as what is allocated under the name in another memory; NULL: nothing is. */
+static const Tile *like_another(Checker *c, const char *name, Space space)
+{
+    const Named *t = names_find(c, name);
+    for (Space s = SPACE_SHARED; t && s <= SPACE_REGISTER; s++) {
+        const Place *p = &t->places[s];
+        if (s == space || !p->exists || p->given || p->rank != 2 || !p->decl || p->decl->kind != STMT_ALLOCATE)
+            continue;
+        Tile *like = arena_new_of(c->arena, Tile);
+        *like = tile_of(c, p);
+        return like;
+    }
+    return NULL;
+}
+
 void names_unallocated(Checker *c, const char *name, Span span, Space space, const Tile *shape)
 {
+    const Tile *like = like_another(c, name, space);
+    if (like)
+        shape = like;
     Diag *d = diag_add(c->diags, TW0402, span, "'%s' is not allocated in %s memory", name,
                        space_name(space));
     const char *line = allocate_line(c, name, space, shape);
@@ -99,10 +117,12 @@ void names_unallocated(Checker *c, const char *name, Span span, Space space, con
 Place *names_given(Checker *c, Named *tensor, Space space)
 {
     Place *p = &tensor->places[space];
-    (void)c;
     if (!p->exists) {
+        const Tile *like = like_another(c, tensor->name, space);
         p->exists = p->given = true;
         p->rank = 2;
+        p->dims[0] = like ? like->rows : p->dims[0];
+        p->dims[1] = like ? like->cols : p->dims[1];
         p->now.written = WRITTEN_YES;
     }
     return p;

@@ -263,8 +263,8 @@ void piece_summed(Checker *c, const Operand *sum); /* it is accumulated to */
 void piece_added(Checker *c, const Stmt *s, const Operand *operands, int n); /* or added to by hand */
 
 /* early.c */
-/* A product or a reduction; where what it sums over begins: in an operand, or in either. */
-void early_sum(Checker *c, const Stmt *s, const Aff *first, const Aff *other);
+/* A product or a reduction, and what it sums over in its operands; b NULL: there is one. */
+void early_sum(Checker *c, const Stmt *s, const Operand *a, const Extent *along_a, const Operand *b, const Extent *along_b);
 void early_loop(Checker *c, const Stmt *loop); /* behind its statements */
 
 /* dead.c */

@@ -157,8 +157,10 @@ static void walk_stmt(Checker *c, const Stmt *s)
 
 static void walk_block(Checker *c, const Block *block)
 {
-    for (int i = 0; i < block->len && !c->diags->full; i++)
+    for (int i = 0; i < block->len && !c->diags->full; i++) {
         walk_stmt(c, block->data[i]);
+        repeat_check(c, block, i);
+    }
 }
 
 /* The declarations before the first statement that does something were bound
@@ -180,6 +182,7 @@ static void walk_unit(Checker *c, const Block *body)
         bool late = i < declared && values_late(c, s); /* its value is an element of a tensor that is declared now */
         if (s->kind != STMT_DEFINE && (late || !(i < declared && was_declared(s))))
             walk_stmt(c, s);
+        repeat_check(c, body, i);
     }
 }
 

@@ -270,6 +270,9 @@ void early_loop(Checker *c, const Stmt *loop); /* behind its statements */
 /* dead.c */
 void dead_finish(Checker *c);
 
+/* repeat.c */
+void repeat_check(Checker *c, const Block *block, int at);
+
 /* state.c */
 void state_finish(Checker *c);
 

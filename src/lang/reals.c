@@ -70,6 +70,24 @@ static void bind_dims(Reals *r, const Expr *e, LangSetting *setting, const void 
         bind_dims(r, e->args[i], setting, user);
 }
 
+/* What the unit says of sizes itself, `D = 64`, and numbers made of it. */
+static void bind_known(Reals *r, const Block *body, LangSetting *setting, const void *user)
+{
+    double value;
+
+    for (int i = 0; i < body->len; i++) {
+        const Stmt *s = body->data[i];
+        bool names = s->kind == STMT_LET || s->kind == STMT_ASSIGN || s->kind == STMT_PARAM;
+
+        if (!names || eval_find(&r->env, s->name))
+            continue;
+        if (setting(user, s->name, &value))
+            bind_open(r, s->name, setting, user);
+        else if (s->value && eval_float(&r->env, s->value, &value))
+            eval_assign(&r->env, s->name, s->value, NULL);
+    }
+}
+
 /* Which of the unit's names are such numbers, in its order: each may be made of those before it. */
 static void find_reals(Reals *r, const Block *body, LangSetting *setting, const void *user)
 {
@@ -127,6 +145,7 @@ Unit *unit_spell_reals(Arena *arena, Unit *unit, LangSetting *setting, const voi
     Unit *whole = arena_new_of(arena, Unit);
 
     eval_init(&r.env, arena, aff_ctx_new(arena));
+    bind_known(&r, &unit->body, setting, user);
     for (int i = 0; i < unit->body.len; i++)
         for (int d = 0; d < unit->body.data[i]->n_shape; d++)
             if (unit->body.data[i]->kind == STMT_INPUT || unit->body.data[i]->kind == STMT_OUTPUT)

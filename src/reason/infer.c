@@ -768,12 +768,51 @@ static void single_rows(Plan *plan)
     }
 }
 
+/* Whether the tile is nothing but a number that it is filled with. */
+static bool only_filled(const Block *block, const char *name, bool *filled)
+{
+    for (int i = 0; i < block->len; i++) {
+        const Stmt *s = block->data[i];
+        const char *result = s->kind == STMT_COMPUTE ? plan_result(s) : s->kind == STMT_COPY ? copy_dest(s) : NULL;
+        bool fill = s->kind == STMT_COMPUTE && s->op_known && s->op == OP_FILL, state = false;
+
+        for (int k = 0; k < s->n_with; k++)
+            state |= expr_mentions(s->with[k], name);
+        if (state || (result && strcmp(result, name) == 0 && !fill))
+            return false;
+        *filled |= fill && result && strcmp(result, name) == 0;
+        if (!only_filled(&s->body, name, filled) || !only_filled(&s->orelse, name, filled))
+            return false;
+    }
+    return true;
+}
+
+/* One element of it is as good as many. */
+static void shrink_numbers(Plan *plan)
+{
+    for (int i = 0; i < plan->tiles.len; i++) {
+        Tile *tile = &plan->tiles.data[i];
+        bool filled = false;
+
+        if ((tile->row && tile->col) || !only_filled(&plan->unit->body, tile->name, &filled) || !filled)
+            continue;
+        const Extent *row = tile->row ? tile->row : plan_extent(plan, EXT_ONE, NULL);
+        const Extent *col = tile->col ? tile->col : plan_extent(plan, EXT_ONE, NULL);
+        plan->tiles.data[i].row = row;
+        plan->tiles.data[i].col = col;
+    }
+}
+
 bool plan_infer(Plan *plan)
 {
     infer_all(plan);
     plan->settled = true; /* what is open now has nothing wider to learn from */
     if (!plan->failed && unknown_sides(plan) > 0)
         infer_all(plan);
+    if (!plan->failed && unknown_sides(plan) > 0) {
+        shrink_numbers(plan);
+        infer_all(plan);
+    }
     for (int i = 0; i < plan->tiles.len && !plan->failed; i++)
         if (!plan->tiles.data[i].row || !plan->tiles.data[i].col)
             plan_fail(plan, TW0604, plan->unit->name_span, "nothing says how large %s is",

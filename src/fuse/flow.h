@@ -178,12 +178,12 @@ const Def *flow_spell(Arena *arena, Syms *syms, const Def *def);
 
 /* ---- permute.c ------------------------------------------------------------- */
 
-/* A tensor that the definition sees with its dimensions in another order. */
+/* A tensor that the definition sees with its dimensions in another order, or as a column. */
 typedef struct PermutedTensor {
     const char *tensor, *seen;
-    int rank;
-    int axes[8]; /* by dimension of the tensor: which of what is seen it is */
-    bool output;
+    int rank;            /* of what is seen */
+    int axes[8];         /* by dimension of the tensor: which of what is seen it is */
+    bool column, output; /* column: the tensor has not the last one, which is 1 */
     DType dtype;
 } PermutedTensor;
 

@@ -158,13 +158,31 @@ static bool has_streams(const Fold *f, const Block *block, bool inside)
     return false;
 }
 
+/* Whether a Copy is of a column, whose rows the tensor has last: `Copy lse (q_len, 1) as LSE`. */
+static bool is_column(const Fold *f, const Stmt *s)
+{
+    return s->kind == STMT_COPY && s->n_shape == 2 && expr_is_name(s->shape[0], f->rows) && s->shape[1]->kind == EXPR_INT;
+}
+
+static bool left_as_column(const Fold *f, const Stmt *output)
+{
+    for (int i = 0; i < f->unit->body.len; i++) {
+        const Stmt *s = f->unit->body.data[i];
+
+        if (is_column(f, s) && copied_tensor(f->unit, s) == output)
+            return true;
+    }
+    return false;
+}
+
 /* Each entry of the dimension, and each row, is written once. */
 static bool outputs_fit(const Fold *f)
 {
     for (int i = 0; i < f->unit->body.len; i++) {
         const Stmt *s = f->unit->body.data[i];
 
-        if (s->kind == STMT_OUTPUT && (dim_of(s, f->entries) < 0 || dim_of(s, f->rows) < 0 || dim_of(s, f->rows) == s->n_shape - 1))
+        if (s->kind == STMT_OUTPUT && (dim_of(s, f->entries) < 0 || dim_of(s, f->rows) < 0 ||
+                                       (dim_of(s, f->rows) == s->n_shape - 1 && !left_as_column(f, s))))
             return false;
     }
     return true;
@@ -336,7 +354,8 @@ static void fold_copy(Fold *f, Stmt *s)
 {
     const Stmt *tensor = copied_tensor(f->unit, s);
     int entries = tensor ? dim_of(tensor, f->entries) : -1, rows = tensor ? dim_of(tensor, f->rows) : -1;
-    int last = tensor ? tensor->n_shape - 1 : 0;
+    bool column = is_column(f, s); /* where an entry has one row, or it would lie along what the tile's columns do */
+    int last = tensor ? tensor->n_shape - !column : 0; /* of a column behind the tensor's */
 
     if (!tensor && has_rows(f, expr_name(f->arena, s->name)))
         note_rows(f, copy_dest(s));
@@ -351,13 +370,13 @@ static void fold_copy(Fold *f, Stmt *s)
             return;
     }
     int64_t others = rows < 0 && last > 0 ? known_size(f, tensor->shape[last - 1]) : 1; /* rows that are broadcast */
-    f->fails |= s->n_coords > 0 || s->where || entries == last || rows == last || others != 1;
+    f->fails |= s->n_coords > 0 || s->where || entries == last || rows == last || others != 1 || (column && !f->one_row);
     note_rows(f, s->space == SPACE_GLOBAL ? copy_dest(s) : NULL);
     s->has_shape = true;
     s->n_shape = 0;
     s->shape = arena_array(f->arena, Expr *, 2);
     s->shape[s->n_shape++] = expr_name(f->arena, f->packed);
-    s->shape[s->n_shape++] = expr_copy(f->arena, tensor->shape[last]);
+    s->shape[s->n_shape++] = column ? expr_int(f->arena, 1) : expr_copy(f->arena, tensor->shape[last]);
     s->coords = arena_array(f->arena, Coord, 2);
     if (entries >= 0)
         s->coords[s->n_coords++] = (Coord){.name = f->entries, .value = entry_of(f, "row")};

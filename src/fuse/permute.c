@@ -9,7 +9,10 @@
  *
  *   Copy Q (len, D) as Qh from global to shared
  *
- * Likewise an Output that is nothing but a computed value in another order.
+ * Likewise an Output that is nothing but a computed value in another order, or a computed column
+ * without its columns of one, as log-sum-exps of (batch, heads, len) are:
+ *
+ *   Copy lse (len, 1) as LSE from register to global
  *
  * The last dimension stays the last; rows may come from any place; the others keep their
  * order among themselves, by which the block's entries are found.
@@ -41,6 +44,20 @@ int flow_own_axis(const Def *def, const DefValue *seen, const Expr *e)
     return text_equal_nocase(e->name, "row") ? seen->rank - 2 : text_equal_nocase(e->name, "col") ? seen->rank - 1 : -1;
 }
 
+/* Whether a coordinate is 0, along a dimension that has no other. */
+static bool is_only_place(const DefValue *value, const Expr *where, int d)
+{
+    return flow_is_one(value->dims[d]) && where->args[d]->kind == EXPR_INT && where->args[d]->i == 0;
+}
+
+/* Whether a Define's elements are those of a column, which it has no dimension for. */
+static bool lacks_columns(const DefOp *op, const DefValue *value)
+{
+    int rank = op->result->rank;
+
+    return op->result->is_output && value->rank == rank + 1 && op->where->n_args == rank + 1 && is_only_place(value, op->where, rank);
+}
+
 /* What a Define is another order of, and which of its dimensions each of that one's is; NULL: of none. */
 static DefValue *source_of(const Def *def, const DefOp *op, int *axes)
 {
@@ -49,18 +66,22 @@ static DefValue *source_of(const Def *def, const DefOp *op, int *axes)
     int rank = op->result->rank;
     bool used[MOST_RANK] = {false};
 
-    if (!e || e->kind != EXPR_INDEX || !value || !expr_is_name(e->a, op->reads.data[0].name) || rank < 3 ||
-        rank > MOST_RANK || value->rank != rank || e->n_args != rank)
+    if (!e || e->kind != EXPR_INDEX || !value || !expr_is_name(e->a, op->reads.data[0].name) || value->rank > MOST_RANK)
+        return NULL;
+    bool column = lacks_columns(op, value);
+    if (!column && (rank < 3 || value->rank != rank || e->n_args != rank))
         return NULL;
     for (int d = 0; d < rank; d++) {
-        int axis = flow_own_axis(def, op->result, e->args[d]);
+        int axis = column && is_only_place(value, e, d) ? d : flow_own_axis(def, op->result, e->args[d]);
 
         if (axis < 0 || used[axis] || value->dims[d].size != op->result->dims[axis].size)
             return NULL;
         used[axis] = true;
         axes[d] = axis;
     }
-    return axes[rank - 1] == rank - 1 ? value : NULL;
+    if (column)
+        axes[rank] = rank;
+    return axes[value->rank - 1] == value->rank - 1 ? value : NULL;
 }
 
 /* Whether all but rows are in the order of before. */
@@ -109,7 +130,7 @@ static bool input_fits(const Def *def, const DefOp *op, const DefValue *tensor, 
            !is_used(def, tensor, op, false) && !is_used(def, op->result, NULL, true);
 }
 
-/* An output that is a computed value in another order. */
+/* An output that is a computed value in another order, or without its columns. */
 static bool output_fits(const Def *def, const DefOp *op, const DefValue *seen, const int *axes)
 {
     int rank = seen->rank, order[MOST_RANK] = {0};
@@ -119,7 +140,8 @@ static bool output_fits(const Def *def, const DefOp *op, const DefValue *seen, c
     int rows = 0;
     while (order[rows] != rank - 2)
         rows++;
-    return op->result->is_output && seen->op && !seen->is_output && rows < rank - 2 && keeps_order(order, rank, rows) &&
+    return op->result->is_output && seen->op && !seen->is_output &&
+           (rows < rank - 2) != (op->result->rank < rank) && keeps_order(order, rank, rows) &&
            !is_used(def, op->result, NULL, false) && !is_used(def, seen, op, true);
 }
 
@@ -135,8 +157,8 @@ static bool permutes(const Def *def, const DefOp *op, const Permuted *list, Perm
     if (!(output ? output_fits(def, op, seen, axes) : input_fits(def, op, tensor, axes)) ||
         def_is_named(def, seen->name) || is_seen_already(list, seen->name))
         return false;
-    *found = (PermutedTensor){.tensor = tensor->name, .seen = seen->name, .rank = seen->rank, .output = output,
-                                .dtype = tensor->dtype};
+    *found = (PermutedTensor){.tensor = tensor->name, .seen = seen->name, .rank = seen->rank, .column = tensor->rank < seen->rank,
+                              .output = output, .dtype = tensor->dtype};
     for (int d = 0; d < seen->rank; d++)
         if (output)
             found->axes[axes[d]] = d;
@@ -191,8 +213,9 @@ static void declare_seen(Remade *r, const Permuted *list)
         *seen = *s;
         seen->name = p->seen;
         seen->shape = arena_array(r->arena, Expr *, p->rank);
+        seen->n_shape = p->rank;
         for (int d = 0; d < p->rank; d++)
-            seen->shape[p->axes[d]] = s->shape[d];
+            seen->shape[p->axes[d]] = p->column && d == p->rank - 1 ? expr_int(r->arena, 1) : s->shape[d];
         r->unit->body.data[i] = seen;
     }
 }
@@ -243,7 +266,7 @@ static void name_sides(Arena *arena, const PermutedTensor *p, const Stmt *tensor
     copy->shape = arena_array(arena, Expr *, p->rank);
     for (int d = 0; d < p->rank; d++)
         if (p->axes[d] >= p->rank - 2)
-            copy->shape[copy->n_shape++] = expr_copy(arena, tensor->shape[d]);
+            copy->shape[copy->n_shape++] = p->column && d == p->rank - 1 ? expr_int(arena, 1) : expr_copy(arena, tensor->shape[d]);
 }
 
 static void put_back_copies(Arena *arena, const Unit *unit, Block *block, const Permuted *list)
@@ -275,6 +298,7 @@ static void put_back_tensor(Arena *arena, Stmt *s, const PermutedTensor *p)
         shape[d] = s->shape[p->axes[d]];
     s->name = p->tensor;
     s->shape = shape;
+    s->n_shape = p->rank - p->column;
 }
 
 void flow_put_back(Arena *arena, Program *program, const Permuted *list)

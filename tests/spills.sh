@@ -56,6 +56,7 @@ whole scales_of_columns sm_90a --set D=96 # the same, long rows, and values that
 whole scales_of_columns sm_90a --set D=128
 whole nibbles sm_90a --set group=64 --set N=4096 --set K=4096 # elements that are read one by one, beside products,
 whole nibbles sm_90a --set group=64 # and tested against sizes
+whole lengths_of_rows sm_80 --set D=64 # a number of each row that a mask reads
 whole bytes_scaled sm_90a # rows of numbers that outputs meet
 whole channels_mixed sm_90a # more coordinates than a warpgroup that copies keeps
 whole shown_weights sm_90a --set D=64 # the same, in two copies of a turn

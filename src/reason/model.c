@@ -402,7 +402,7 @@ static double accumulated_elements(const Modeler *m)
 static void add_reads(Modeler *m, const Step *step)
 {
     double n = plan_read_registers(m->c, step);
-    int registers = n > 2 ? (int)n + READ_REGS : 0;
+    int registers = n >= 2 ? (int)n + READ_REGS : 0;
 
     m->scratch = registers > m->scratch ? registers : m->scratch;
 }

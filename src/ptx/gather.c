@@ -187,11 +187,13 @@ static void gather_placed(Emitter *e, const TileOp *op)
 
 /* ---- elements in an index ---------------------------------------------------------------------- */
 
-/* Whether a loop around it leaves them as they are, and a lane has few: they are read ahead of it. */
+/* Whether a loop around it leaves them as they are, and a lane has few: they are read ahead of it. Roles
+ * have no registers for that. */
 static bool are_few_ahead(Emitter *e, const TileOp *index, const Aff *read, int from, int to)
 {
     const Aff *known[MANY];
     int n = 0;
+    if (e->role) return false;
     for (int i = from; i < to; i++) {
         const Aff *element = el_at(e, read, index->results[0], i);
         int k = 0;

@@ -230,22 +230,32 @@ void suggest_maker(void *user, const Stmt *s)
         maker->last = s;
 }
 
-/* The first operand is a product whose rows and columns are exchanged: K Q' in place of Q K'. */
+static bool exchange_maker(Suggester *s, Maker *maker)
+{
+    suggest_each(&s->unit->body, suggest_maker, maker);
+    if (!maker->last)
+        return false;
+    Stmt *changed = with_operand(s, maker->last, 0, toggled(s, maker->last->args[1]));
+    changed->args[1] = toggled(s, maker->last->args[0]);
+    return suggest_stmt(s, maker->last, changed, "exchange the operands");
+}
+
+/* The first operand, or what is stored, is a product whose rows and columns are exchanged: K Q' in place of Q K'. */
 bool propose_exchanged_maker(Suggester *s)
 {
     const Stmt *stmt = s->stmt;
     Maker maker = {.before = stmt ? stmt->span.start : 0};
+    bool stores = stmt && stmt->kind == STMT_COPY && stmt->name;
 
+    if (s->unit && stores) {
+        maker.name = stmt->name;
+        return exchange_maker(s, &maker);
+    }
     if (!stmt || !s->unit || stmt->kind != STMT_COMPUTE || !stmt->op_known || stmt->op != OP_GEMM || stmt->n_args != 2 ||
         stmt->args[0]->kind != EXPR_NAME)
         return false;
     maker.name = stmt->args[0]->name;
-    suggest_each(&s->unit->body, suggest_maker, &maker);
-    if (!maker.last)
-        return false;
-    Stmt *changed = with_operand(s, maker.last, 0, toggled(s, maker.last->args[1]));
-    changed->args[1] = toggled(s, maker.last->args[0]);
-    return suggest_stmt(s, maker.last, changed, "exchange the operands");
+    return exchange_maker(s, &maker);
 }
 
 /* ---- a statement of its own for an expression ---------------------------------------------------------- */

@@ -34,7 +34,7 @@ static bool said(const Diags *diags, const Diag *diag)
 /* Warnings of what a sketch says, not of the sizes and storage that were worked out. */
 static bool warns_of_flow(DiagCode code)
 {
-    return code == TW0250 || code == TW0424 || code == TW0442 || code == TW0445 || code == TW0448 || code == TW0449;
+    return code == TW0250 || code == TW0416 || code == TW0424 || code == TW0442 || code == TW0445 || code == TW0448 || code == TW0449;
 }
 
 /* Edits are left out: they would be of the code. */

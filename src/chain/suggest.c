@@ -48,6 +48,7 @@ static const struct {
     {TW0413, {propose_turned_sizes}},
     {TW0414, {propose_first, propose_group, propose_coordinates}},
     {TW0415, {propose_group, propose_coordinates}},
+    {TW0416, {propose_exchanged_maker}},
     {TW0421, {propose_reshaped, propose_removal}},
     {TW0422, {propose_reshape}},
     {TW0424, {propose_follow}},

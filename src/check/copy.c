@@ -387,6 +387,21 @@ static const Aff *begin_along(const Checker *c, const char *axis)
     return NULL;
 }
 
+static bool same_axis(const char *a, const char *b)
+{
+    return a && b && strcmp(a, b) == 0;
+}
+
+/* Its rows are written along the dimension that its columns run along, and the other way round. */
+static void check_turned(Checker *c, const Stmt *s, const Place *near, const Extent *shape)
+{
+    const char *rows = near->dims[0].axis, *cols = near->dims[1].axis;
+    if (near->rank != 2 || copy_by_rows(s) || !same_axis(rows, shape[1].axis) || !same_axis(cols, shape[0].axis) || same_axis(rows, cols))
+        return;
+    Diag *d = diag_add(c->late, TW0416, s->span, "the rows of '%s' run along '%s' and are stored along '%s'", s->name, rows, cols);
+    diag_note(c->late, d, "a product's rows run along the dimension of its first operand's rows, its columns along that of the second's columns");
+}
+
 /* What could not be copied counts as written, so that nothing more is said of it. */
 static void spoil_tile(Checker *c, const Stmt *s)
 {
@@ -440,6 +455,8 @@ void check_copy(Checker *c, const Stmt *s)
     }
     if (global == from)
         learn_place(c, dest, near, &copied);
+    if (global == to && n == 2)
+        check_turned(c, s, near, shape);
     if (global == to)
         output_store(c, s, dest, coords, n_coords);
     if (global && c->diags->list.len == said && !copy_by_rows(s))

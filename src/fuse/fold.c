@@ -354,7 +354,7 @@ static void fold_copy(Fold *f, Stmt *s)
 {
     const Stmt *tensor = copied_tensor(f->unit, s);
     int entries = tensor ? dim_of(tensor, f->entries) : -1, rows = tensor ? dim_of(tensor, f->rows) : -1;
-    bool column = is_column(f, s); /* where an entry has one row, or it would lie along what the tile's columns do */
+    bool column = is_column(f, s);
     int last = tensor ? tensor->n_shape - !column : 0; /* of a column behind the tensor's */
 
     if (!tensor && has_rows(f, expr_name(f->arena, s->name)))
@@ -370,7 +370,7 @@ static void fold_copy(Fold *f, Stmt *s)
             return;
     }
     int64_t others = rows < 0 && last > 0 ? known_size(f, tensor->shape[last - 1]) : 1; /* rows that are broadcast */
-    f->fails |= s->n_coords > 0 || s->where || entries == last || rows == last || others != 1 || (column && !f->one_row);
+    f->fails |= s->n_coords > 0 || s->where || entries == last || rows == last || others != 1;
     note_rows(f, s->space == SPACE_GLOBAL ? copy_dest(s) : NULL);
     s->has_shape = true;
     s->n_shape = 0;

@@ -871,7 +871,7 @@ const Aff *cp_inside(Emitter *e, const TileOp *op, const TileValue *v, const Pla
     inside = aff_and(aff, inside, gl_offset_inside(e, op, op->row_dim, p->row, v->type.rows));
     for (int k = 0; k < columns; k += columns > 1 ? columns - 1 : 1)
         inside = aff_and(aff, inside,
-                         gl_offset_inside(e, op, op->col_dim, aff_offset(aff, p->col, k), v->type.cols));
+                         gl_offset_inside(e, &row, op->col_dim, aff_offset(aff, p->col, k), v->type.cols));
     return aff_and(aff, inside, gl_where(e, op, p->row, p->col));
 }
 

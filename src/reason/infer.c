@@ -202,7 +202,7 @@ static bool counts_along(const Block *block, const char *name, const Expr *dim)
     return expr_is_name(dim, name);
 }
 
-static bool names_row(const Plan *plan, const Expr *e, const char *rows)
+bool plan_names_row(const Plan *plan, const Expr *e, const char *rows)
 {
     bool names = expr_mentions(e, "row");
 
@@ -221,7 +221,7 @@ bool plan_by_rows(const Plan *plan, const Stmt *copy)
     if ((copy->space != SPACE_GLOBAL && copy->to_space != SPACE_GLOBAL) || copy->n_shape != 2 || copy->shape[0]->kind != EXPR_NAME)
         return false;
     for (int i = 0; i < copy->n_coords; i++)
-        names |= names_row(plan, copy->coords[i].value, copy->shape[0]->name);
+        names |= plan_names_row(plan, copy->coords[i].value, copy->shape[0]->name);
     return names;
 }
 

@@ -250,7 +250,13 @@ static void place_rows(Plan *plan, const Choice *choice, const Stmt *from, const
     copy->n_shape = 2;
     copy->shape[0] = plan_shape(plan, choice, tile->row);
     copy->shape[1] = plan_shape(plan, choice, tile->col);
-    values[last] = plan_part(plan, from, tensor, last) ? part_coord(plan, choice, from, tensor, last, tile->col) : tile_coord(plan, tile->col);
+    const Coord *columns = plan_coord(from, tensor, last);
+    bool told = columns && columns->value && plan_names_row(plan, columns->value, from->shape[0]->name);
+    if (told && tile->col->kind != EXT_ONE)
+        plan_fail(plan, TW0602, columns->value->span, "where tiles have several columns, these lie along the last dimension of %s, for all rows alike",
+                  tensor->name);
+    values[last] = told ? plan_positions(plan, tile, columns->value)
+                   : plan_part(plan, from, tensor, last) ? part_coord(plan, choice, from, tensor, last, tile->col) : tile_coord(plan, tile->col);
     for (int d = 0; d < last; d++) {
         const Coord *given = plan_coord(from, tensor, d);
 

@@ -248,6 +248,8 @@ bool plan_upright(const Stmt *copy, const PlanTensor *tensor);
 /* Whether coordinates of a Copy name positions along what its shape names first, `Copy Kc (kv_len, D) as K in coordinate
  * [pages = Table[batch, kv_pos div page], page = kv_pos % page]`: each row of its tiles lies where they say of it. */
 bool plan_by_rows(const Plan *plan, const Stmt *copy);
+/* Whether a coordinate names positions along rows. */
+bool plan_names_row(const Plan *plan, const Expr *e, const char *rows);
 
 /* ---- doubt.c: what ptxas may take beyond the estimate of registers ------------------------ */
 

@@ -50,6 +50,11 @@ static bool is_only_place(const DefValue *value, const Expr *where, int d)
     return flow_is_one(value->dims[d]) && where->args[d]->kind == EXPR_INT && where->args[d]->i == 0;
 }
 
+static bool may_share_a_name(DefDim a, DefDim b)
+{
+    return a.name && b.name ? strcmp(a.name, b.name) == 0 : a.size == b.size;
+}
+
 /* Whether a Define's elements are those of a column, which it has no dimension for. Of two dimensions of
  * one name a Copy could not say which is that of the rows. */
 static bool lacks_columns(const DefOp *op, const DefValue *value)
@@ -57,7 +62,7 @@ static bool lacks_columns(const DefOp *op, const DefValue *value)
     int rank = op->result->rank;
 
     for (int d = 0; d < rank - 1; d++)
-        if (op->result->dims[d].size == op->result->dims[rank - 1].size)
+        if (may_share_a_name(op->result->dims[d], op->result->dims[rank - 1]))
             return false;
     return op->result->is_output && value->rank == rank + 1 && op->where->n_args == rank + 1 && is_only_place(value, op->where, rank);
 }

@@ -45,7 +45,8 @@ for target in sm_80 sm_90a; do
 done
 whole mask_by_bits sm_75 --dtype fp16 --set D=64 # the same beside a product that goes on
 whole mask_by_bits sm_86 --set D=128 # the same for any alignment
-clean gemm_gptq sm_90a bf16 4096        # words that a warpgroup takes apart
+clean gemm_gptq sm_90a bf16 4096        # words that are taken apart beside products
+clean gemm_gptq sm_90a bf16 -           # the same, strides of the launch
 clean gemm_gptq sm_80 fp16 4096         # the same beside products
 clean gemm_gptq sm_75 fp16 1024         # the same beside tiles that threads load
 whole gathered_rows sm_90a --set K=64 --set N=128 # rows that lanes bring, beside a copier

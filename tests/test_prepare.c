@@ -199,6 +199,17 @@ static void others_are_not(void **state)
     check(arena, text_of(arena, "ops/gemm_weight_only.tl"), DT_BF16, FILL_NORMAL, sets, "M=150");
 }
 
+/* Bits of words that are read for each element: who multiplies takes them, whatever the tiles are. */
+static void words_are_not(void **state)
+{
+    static const char *const sets[] = {"N=256 K=256", "N=256 K=256 BM=128 BN=128 BK=64 warps=8 stages=2", "K=128 Group=64"};
+    Arena *arena = ((Fixture *)*state)->arena;
+
+    for (size_t i = 0; i < TW_COUNT(sets); i++)
+        assert_false(prepares(arena, text_of(arena, "ops/gemm_gptq.tl"), sets[i]));
+    check(arena, text_of(arena, "ops/gemm_gptq.tl"), DT_BF16, FILL_NORMAL, sets[1], "M=70");
+}
+
 /* ---- what lanes bring -------------------------------------------------------------------- */
 
 static void expect_brought(Arena *arena, const char *definition, const char *sets, const char *binds, bool alone)
@@ -265,6 +276,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(rotated_keys, setup, teardown),      cmocka_unit_test_setup_teardown(normalized_keys, setup, teardown),
         cmocka_unit_test_setup_teardown(quantized_keys_and_values, setup, teardown),
         cmocka_unit_test_setup_teardown(operands_of_8_bits, setup, teardown), cmocka_unit_test_setup_teardown(others_are_not, setup, teardown),
+        cmocka_unit_test_setup_teardown(operands_of_8_bits, setup, teardown), cmocka_unit_test_setup_teardown(words_are_not, setup, teardown),
         cmocka_unit_test_setup_teardown(rows_that_lie_apart, setup, teardown), cmocka_unit_test_setup_teardown(small_pages, setup, teardown),
         cmocka_unit_test_setup_teardown(ragged_rows, setup, teardown),
     };

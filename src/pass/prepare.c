@@ -35,6 +35,13 @@ typedef struct Preparer {
     bool ok;
 } Preparer;
 
+/* Integers that are read for each element, as words that bits are taken of: one warpgroup waits for memory as long as many do, so
+ * that whoever multiplies had better make them. */
+static bool is_read_each(const TileOp *op)
+{
+    return op->kind == TILE_INDEX && op->results[0]->type.rows > 1 && op->results[0]->type.cols > 1 && aff_uses_kind(op->index, AFF_TABLE);
+}
+
 /* Of no other value: it may be made wherever it is wanted. */
 static bool is_free(const TileOp *op)
 {
@@ -92,7 +99,8 @@ static void take(Preparer *p, int i, int group)
     for (int k = 0; k < op->n_args && p->ok; k++) {
         TileOp *def = op->args[k]->def;
         int at = def ? tile_index_of(p->block, def) : -1;
-        if (def && is_free(def) && is_read_only(p, def)) add_free(p, def);
+        if (def && is_read_each(def)) p->ok = false;
+        else if (def && is_free(def) && is_read_only(p, def)) add_free(p, def);
         else if (at >= 0) take(p, at, group);
         else p->ok = false;
     }

@@ -40,9 +40,18 @@ static bool stands_in(Finder *f, const Steps *steps, const Tile *tile)
     return !block || block == steps;
 }
 
+/* Bits of words that are read for each element: those who multiply do that (src/pass/prepare.c). */
+static bool reads_each(const Step *step)
+{
+    for (int i = 0; i < step->reads.len; i++)
+        if (step->reads.data[i].stepped && step->reads.data[i].rows && step->reads.data[i].cols)
+            return true;
+    return false;
+}
+
 static bool is_part(const Step *step)
 {
-    if (!step->known || step->stmt->result == RESULT_ACCUMULATE || step->stmt->n_with)
+    if (!step->known || step->stmt->result == RESULT_ACCUMULATE || step->stmt->n_with || reads_each(step))
         return false;
     return step->class == OPC_ELEMENT || step->class == OPC_MASK || step->class == OPC_DEFINE || step->class == OPC_CAST ||
            step->class == OPC_FILL || step->class == OPC_ROW_REDUCE;

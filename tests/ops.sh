@@ -95,7 +95,8 @@ kernel chunked_linear_attention --target sm_90a --dtype fp16
 kernel gated_mlp --target sm_90a
 kernel softcap --target sm_90a --dtype e5m2
 kernel differential_attention --target sm_90a
-for op in gemm_weight_only gemm_weight_int8 gemm_gptq attention_kv_int8 attention_fp8 rotary_attention qk_norm_attention; do
+kernel gemm_gptq --target sm_90a
+for op in gemm_weight_only gemm_weight_int8 attention_kv_int8 attention_fp8 rotary_attention qk_norm_attention; do
     kernel "$op" --target sm_90a
     grep -q '"name":"role prepare"' "$dir/$op.json"
     report "$op: a role prepares the second operand" $?

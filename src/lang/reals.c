@@ -9,9 +9,12 @@
  */
 #include "lang/eval.h"
 
+enum { LONGEST = 512 }; /* parts of such an expression: names of names could double it with each line */
+
 typedef struct Real {
     const char *name;
     Expr *value;
+    int64_t parts; /* of it, written out */
 } Real;
 
 typedef struct Reals {
@@ -20,14 +23,32 @@ typedef struct Reals {
     VEC(Real) list;
 } Reals;
 
-static Expr *real_of(void *user, const char *name)
+static const Real *find_real(const Reals *r, const char *name)
 {
-    const Reals *r = user;
-
     for (int i = 0; i < r->list.len; i++)
         if (strcmp(r->list.data[i].name, name) == 0)
-            return r->list.data[i].value;
+            return &r->list.data[i];
     return NULL;
+}
+
+static Expr *real_of(void *user, const char *name)
+{
+    const Real *real = find_real(user, name);
+
+    return real ? real->value : NULL;
+}
+
+/* How many parts an expression has when its names are written out. */
+static int64_t count_parts(const Reals *r, const Expr *e)
+{
+    const Real *real = e && e->kind == EXPR_NAME ? find_real(r, e->name) : NULL;
+    int64_t n = real ? real->parts : 1;
+
+    if (!e)
+        return 0;
+    for (int i = 0; i < e->n_args; i++)
+        n += count_parts(r, e->args[i]);
+    return n + count_parts(r, e->a) + count_parts(r, e->b);
 }
 
 /* Whether an expression is made of numbers alone. */
@@ -36,7 +57,7 @@ static bool is_number(const Reals *r, const Expr *e)
     if (!e)
         return true;
     if (e->kind == EXPR_NAME)
-        return eval_find(&r->env, e->name) || real_of((void *)r, e->name);
+        return eval_find(&r->env, e->name) || find_real(r, e->name);
     bool can = e->kind == EXPR_INT || e->kind == EXPR_FLOAT || e->kind == EXPR_UNARY || e->kind == EXPR_BINARY || e->kind == EXPR_CALL;
 
     for (int i = 0; can && i < e->n_args; i++)
@@ -99,13 +120,16 @@ static void find_reals(Reals *r, const Block *body, LangSetting *setting, const 
 
         if (s->kind == STMT_PARAM && (!s->value || setting(user, s->name, &value) || !eval_assign(&r->env, s->name, s->value, NULL)))
             bind_open(r, s->name, setting, user);
-        if (!names || eval_find(&r->env, s->name) || real_of(r, s->name))
+        if (!names || eval_find(&r->env, s->name) || find_real(r, s->name))
             continue;
         if (setting(user, s->name, &value))
             bind_open(r, s->name, setting, user);
         else if (!eval_assign(&r->env, s->name, s->value, NULL) && is_number(r, s->value)) {
-            Expr *spelt = expr_subst(r->arena, s->value, real_of, r);
-            vec_push(r->arena, &r->list, (Real){s->name, spelt});
+            Real real = {s->name, NULL, count_parts(r, s->value)};
+            if (real.parts > LONGEST)
+                continue;
+            real.value = expr_subst(r->arena, s->value, real_of, r);
+            vec_push(r->arena, &r->list, real);
         }
     }
 }

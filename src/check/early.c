@@ -73,7 +73,7 @@ static bool any_in(const Block *block, Test *test, const void *user)
 
 /* ---- what is the same in each turn ----------------------------------------------------------- */
 
-enum { DEEPEST = 16 };
+enum { DEEPEST = 8 }; /* statements that one is made through: what has three operands at each is looked at 3^8 times */
 
 static bool same_name(const Stmt *loop, const char *name, int depth);
 

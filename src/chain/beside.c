@@ -68,30 +68,20 @@ static void take_needs(Taker *t, const Stmt *s)
 }
 
 /* Whether a name means in the Kernel what it means in the Operator: it is taken as well, or the Kernel's own. */
-static bool is_known(const Taker *t, const char *name)
+static bool is_known(const void *user, const char *name)
 {
+    const Taker *t = user;
+
     for (int i = 0; i < t->from->body.len; i++)
         if (t->taken[i] && strcmp(t->from->body.data[i]->name, name) == 0)
             return true;
     return gives(&t->to->body, name);
 }
 
-static bool all_known(const Taker *t, const Expr *e)
-{
-    if (!e)
-        return true;
-    if (e->kind == EXPR_NAME && !is_known(t, e->name))
-        return false;
-    for (int i = 0; i < e->n_args; i++)
-        if (!all_known(t, e->args[i]))
-            return false;
-    return all_known(t, e->a) && all_known(t, e->b);
-}
-
 /* Code has no positions; of those along one dimension all are taken, or none. */
 static bool can_take(const Taker *t, const Stmt *s)
 {
-    if (!all_known(t, s->value) || (s->over && !is_known(t, s->over)))
+    if (!expr_names_all(s->value, is_known, t) || (s->over && !is_known(t, s->over)))
         return false;
     for (int i = 0; s->kind == STMT_INDEX && i < t->from->body.len; i++)
         if (t->from->body.data[i]->kind == STMT_INDEX && needs(s, t->from->body.data[i]) && !t->taken[i])

@@ -37,17 +37,9 @@ static bool says_condition(const Block *block, const Expr *where)
     return false;
 }
 
-/* Whether every name in an expression is a size of the Kernel as well. */
-static bool of_our_sizes(const Checker *c, const Expr *e)
+static bool is_our_size(const void *checker, const char *name)
 {
-    if (!e)
-        return true;
-    if (e->kind == EXPR_NAME && !check_is_size(c, e->name))
-        return false;
-    for (int i = 0; i < e->n_args; i++)
-        if (!of_our_sizes(c, e->args[i]))
-            return false;
-    return of_our_sizes(c, e->a) && of_our_sizes(c, e->b);
+    return check_is_size(checker, name);
 }
 
 static bool same_begin(Checker *c, const Stmt *a, const Stmt *b)
@@ -69,7 +61,7 @@ static bool was_said(const Checker *c, Span span)
 static const Stmt *said_otherwise(Checker *c, const Unit *def, const Stmt *ours)
 {
     const Stmt *theirs = index_of(def, ours->name);
-    if (!theirs || theirs == ours || !source_text(c, theirs->span) || !check_is_size(c, theirs->over) || !of_our_sizes(c, theirs->value))
+    if (!theirs || theirs == ours || !source_text(c, theirs->span) || !check_is_size(c, theirs->over) || !expr_names_all(theirs->value, is_our_size, c))
         return NULL;
     return strcmp(ours->over, theirs->over) == 0 && same_begin(c, ours, theirs) ? NULL : theirs;
 }

@@ -66,6 +66,7 @@ typedef struct OpInfo {
     const char *help;
 } OpInfo;
 const OpInfo *op_info(OpId op);
+bool op_is_exponential(OpId op);                /* of each element, to any base */
 bool op_is_whole(OpId op);                      /* works on whole tensors alone, so in definitions */
 bool op_find(const char *name, OpId *op);       /* case-insensitive, knows synonyms */
 const char *op_nearest(const char *name);       /* a likely meant name, or NULL */
@@ -229,6 +230,9 @@ bool program_equal(const Program *a, const Program *b);
 /* Whether an expression, which may be NULL, is a name, or has it anywhere. */
 bool expr_is_name(const Expr *e, const char *name);
 bool expr_mentions(const Expr *e, const char *name);
+/* Whether all names in an expression, which may be NULL, pass a test. */
+typedef bool NameTest(const void *user, const char *name);
+bool expr_names_all(const Expr *e, NameTest *test, const void *user);
 /* Whether an expression of the block's statements, or of those within them, does, or one goes over it. */
 bool block_mentions(const Block *block, const char *name);
 /* Whether an expression reads elements of a tensor (NULL: of any). */

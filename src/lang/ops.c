@@ -13,6 +13,11 @@ const OpInfo *op_info(OpId op)
     return &infos[op];
 }
 
+bool op_is_exponential(OpId op)
+{
+    return op == OP_EXP || op == OP_EXP2;
+}
+
 bool op_is_whole(OpId op)
 {
     OpClass class = op_info(op)->class;

@@ -181,6 +181,18 @@ bool expr_mentions(const Expr *e, const char *name)
     return false;
 }
 
+bool expr_names_all(const Expr *e, NameTest *test, const void *user)
+{
+    if (!e)
+        return true;
+    if (e->kind == EXPR_NAME && !test(user, e->name))
+        return false;
+    for (int i = 0; i < e->n_args; i++)
+        if (!expr_names_all(e->args[i], test, user))
+            return false;
+    return expr_names_all(e->a, test, user) && expr_names_all(e->b, test, user);
+}
+
 static bool any_mentions(Expr *const *list, int n, const char *name)
 {
     for (int i = 0; i < n; i++)

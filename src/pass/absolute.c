@@ -47,7 +47,7 @@ static double scale_through(const TileOp *op, const TileValue *v)
 static bool is_exponentiated(const TileOp *op, const TileValue *v)
 {
     if (op->kind == TILE_SOFTMAX) return op->args[0] == v;
-    return op->kind == TILE_ELEMENT && (op->op == OP_EXP || op->op == OP_EXP2);
+    return op->kind == TILE_ELEMENT && op_is_exponential(op->op);
 }
 
 /* The loop in whose body an operation stands itself; NULL: none. */

@@ -213,7 +213,7 @@ static bool amplifies(const TileBlock *block)
 {
     for (int i = 0; i < block->ops.len; i++) {
         const TileOp *op = block->ops.data[i];
-        bool element = op->kind == TILE_ELEMENT && (op->op == OP_EXP || op->op == OP_EXP2);
+        bool element = op->kind == TILE_ELEMENT && op_is_exponential(op->op);
         if (element || op->kind == TILE_SOFTMAX) return true;
         for (int k = 0; k < op->n_regions; k++)
             if (amplifies(op->regions[k])) return true;

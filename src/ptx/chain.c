@@ -15,11 +15,6 @@ static bool is_link(const Emitter *e, const TileOp *op, const TileOp *first)
     return t->rows > 1 && t->cols > 1 && t->dtype == DT_F32 && tile_type_equal(*t, *like);
 }
 
-static bool is_exponential(OpId op)
-{
-    return op == OP_EXP2 || op == OP_EXP;
-}
-
 /* What links take besides: numbers. */
 static bool is_number(const TileOp *op)
 {
@@ -39,7 +34,7 @@ int ch_length(const Emitter *e, const TileBlock *block, int at)
         bool link = is_link(e, op, first);
         if (!link && !is_number(op)) break;
         if (link) end = i + 1;
-        by_value |= link && (op->op == OP_CEIL_DIVIDE || (is_exponential(op->op) && links >= STEPS));
+        by_value |= link && (op->op == OP_CEIL_DIVIDE || (op_is_exponential(op->op) && links >= STEPS));
         links += link;
     }
     return by_value ? end - at : 0;

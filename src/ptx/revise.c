@@ -106,7 +106,7 @@ bool rv_is_positive(const TileValue *v)
 {
     while (v->def && keeps_sign(v->def)) v = v->def->args[0];
     if (!v->def) return false;
-    if (v->def->kind != TILE_REVISE) return v->def->kind == TILE_ELEMENT && (v->def->op == OP_EXP2 || v->def->op == OP_EXP);
+    if (v->def->kind != TILE_REVISE) return v->def->kind == TILE_ELEMENT && op_is_exponential(v->def->op);
     const TileOp *revise = v->def, *yield = revise->regions[0]->ops.data[revise->regions[0]->ops.len - 1];
     int k = 0;
     while (revise->results[k] != v) k++;

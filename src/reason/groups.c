@@ -58,7 +58,7 @@ static bool amplifies(const Steps *steps)
         const Step *step = &steps->data[i];
         OpId op = step->known ? step->stmt->op : OP_COUNT;
 
-        if (op == OP_SOFTMAX || op == OP_EXP || op == OP_EXP2 || amplifies(&step->body) || amplifies(&step->orelse))
+        if (op == OP_SOFTMAX || op_is_exponential(op) || amplifies(&step->body) || amplifies(&step->orelse))
             return true;
     }
     return false;

@@ -43,6 +43,7 @@ static void boxes_are_panels(void **state)
         {DT_BF16, 5, 3, 4, 64, 64, 64, 64, 128},
         {DT_BF16, 3, -1, 2, 1, 512, 1, 256, 0},   /* vectors */
         {DT_F32, 3, 2, -1, 128, 1, 1, 128, 0},
+        {DT_BF16, 3, -1, 2, 1, 264, 0, 0, 0},     /* of three boxes the second would begin at byte 176 */
         {DT_BF16, 6, 4, 5, 64, 64, 0, 0, 0},
         {DT_BF16, 2, 1, 0, 64, 64, 0, 0, 0},      /* across memory */
         {DT_BF16, 2, 0, 1, 60, 64, 0, 0, 0},      /* the swizzle repeats every eight rows */

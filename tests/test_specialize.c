@@ -313,6 +313,15 @@ static void uneven_instances_take_turns(void **state)
     }
 }
 
+/* Numbers of 16 rows are 64 bytes, but a copy of them begins at a multiple of 128. */
+static void rings_of_few_numbers(void **state)
+{
+    Arena *arena = ((Fixture *)*state)->arena;
+
+    check_op(arena, "ops/attention_backward.tl", DT_BF16, "HeadDim=192 BN=16", "batch=1 heads=2 q_len=70 kv_len=90");
+    check_op(arena, "ops/attention_bias.tl", DT_BF16, "HeadDim=64 BN=16", "batch=1 q_heads=2 kv_heads=1 q_len=70 kv_len=90");
+}
+
 /* A diagonal leaves half of the last tile to the first of two instances: ragged, with rows
  * that see nothing, and with a tile of queries that is given back behind it. */
 static void last_turns_of_half_width(void **state)
@@ -708,7 +717,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(places_take_a_multiply_add, setup, teardown), cmocka_unit_test_setup_teardown(indices_are_made_in_place, setup, teardown),
         cmocka_unit_test_setup_teardown(attention_with_one_stage_of_queries, setup, teardown),
         cmocka_unit_test_setup_teardown(attention_on_any_data, setup, teardown),   cmocka_unit_test_setup_teardown(instances_leave_loops, setup, teardown), cmocka_unit_test_setup_teardown(instances_take_turns, setup, teardown), cmocka_unit_test_setup_teardown(uneven_instances_take_turns, setup, teardown), cmocka_unit_test_setup_teardown(places_go_in_groups, setup, teardown),
-        cmocka_unit_test_setup_teardown(last_turns_of_half_width, setup, teardown), cmocka_unit_test_setup_teardown(sums_end_beside_products, setup, teardown),
+        cmocka_unit_test_setup_teardown(rings_of_few_numbers, setup, teardown), cmocka_unit_test_setup_teardown(last_turns_of_half_width, setup, teardown), cmocka_unit_test_setup_teardown(sums_end_beside_products, setup, teardown),
         cmocka_unit_test_setup_teardown(lanes_meet_again, setup, teardown), cmocka_unit_test_setup_teardown(few_registers_are_kept_free, setup, teardown),
         cmocka_unit_test_setup_teardown(products_sum_rows, setup, teardown), cmocka_unit_test_setup_teardown(roundings_cancel, setup, teardown), cmocka_unit_test_setup_teardown(loops_vote_ahead, setup, teardown),
         cmocka_unit_test_setup_teardown(places_are_told, setup, teardown), cmocka_unit_test_setup_teardown(grids_of_many_axes, setup, teardown),

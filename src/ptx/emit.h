@@ -254,7 +254,7 @@ void el_scalar(Emitter *e, const TileOp *op);
 /* shared.c: addresses in shared memory */
 typedef struct SharedTile {  /* a stage of a buffer */
     const TileType *type;
-    int64_t offset;
+    int64_t offset, bytes;     /* of the first stage; from one stage to the next */
     const Aff *index;
     int row0, chunk0;          /* where a slice begins: a multiple of 8 rows, of 2 chunks */
 } SharedTile;
@@ -262,7 +262,6 @@ SharedTile sh_stage(const TileValue *buffer, const Aff *index);
 SharedTile sh_put(Emitter *e, const TileOp *op);       /* where a tile is put */
 bool sh_view(const Emitter *e, const TileValue *v, SharedTile *tile);
 void sh_fill(Emitter *e, const TileOp *op);            /* a constant in shared memory, written by all threads */
-int64_t sh_stage_bytes(const SharedTile *tile);
 /* Register with the address of the stage's first byte, less the buffer's offset. */
 const char *sh_base(Emitter *e, const SharedTile *tile);
 /* A per-lane place: this lane's row and 16-byte chunk, as registers; addresses

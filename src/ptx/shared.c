@@ -13,7 +13,7 @@
 
 SharedTile sh_stage(const TileValue *buffer, const Aff *index)
 {
-    return (SharedTile){&buffer->type, buffer->def->offset, index, 0, 0};
+    return (SharedTile){&buffer->type, buffer->def->offset, tile_place_bytes(buffer->def), index, 0, 0};
 }
 
 SharedTile sh_put(Emitter *e, const TileOp *op)
@@ -65,14 +65,9 @@ void sh_fill(Emitter *e, const TileOp *op)
     if (e->target->has_wgmma) em(e, "fence.proxy.async.shared::cta;");
 }
 
-int64_t sh_stage_bytes(const SharedTile *tile)
-{
-    return lay_shared_bytes(tile->type->rows, tile->type->cols, dtype_bytes(tile->type->dtype));
-}
-
 const char *sh_base(Emitter *e, const SharedTile *tile)
 {
-    const Aff *offset = aff_scale(e->program->aff, tile->index, sh_stage_bytes(tile));
+    const Aff *offset = aff_scale(e->program->aff, tile->index, tile->bytes);
     int level = ix_level(e, offset);
     const char *reg = em_new(e, REG_R), *value = ix_value(e, offset);
     em_at(e, level, "add.s32 %s, %s, %s;", reg, e->smem, value);

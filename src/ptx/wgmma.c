@@ -46,7 +46,7 @@ static const char *first_step(Emitter *e, const Operand *o)
 {
     const char *low = em_new(e, REG_R);
     if (o->constant) {
-        int64_t stage = step_word(o, sh_stage_bytes(&o->tile));
+        int64_t stage = step_word(o, o->tile.bytes);
         em(e, "shr.u32 %s, %s, 4;", low, e->smem);
         em(e, "add.s32 %s, %s, %s;", low, low, ix_value(e, aff_scale(e->program->aff, o->tile.index, stage)));
     } else {

@@ -6,7 +6,7 @@
  *
  * A box lies in shared memory densely, so one that is a panel wide is a panel of
  * the layout, or whole rows of one where a box cannot have so many; and a vector,
- * whose elements follow one another, is not swizzled.
+ * whose elements follow one another, is not swizzled, and where it takes several boxes each begins where a box may.
  */
 #include "tile/tile.h"
 
@@ -23,7 +23,8 @@ static int part_of(int n, int unit)
 
 static bool set_vector(const TileTensor *tensor, int n, TileBox *box)
 {
-    box->size[tensor->rank - 1] = part_of(n, TILE_CHUNK / dtype_bytes(tensor->dtype));
+    int bytes = dtype_bytes(tensor->dtype);
+    box->size[tensor->rank - 1] = part_of(n, (n > SIDE_MOST ? TILE_BOX_ALIGN : TILE_CHUNK) / bytes);
     box->swizzle = 0;
     return box->size[tensor->rank - 1] > 0;
 }

@@ -241,13 +241,20 @@ bool tile_is_storage(const TileOp *op)
     return constant || op->kind == TILE_BUFFER || op->kind == TILE_RING;
 }
 
+/* A tile of few numbers may be smaller than what the next one has to begin at a multiple of. */
+int64_t tile_place_bytes(const TileOp *storage)
+{
+    const TileType *t = &storage->results[0]->type;
+    int64_t bytes = lay_shared_bytes(t->rows, t->cols, dtype_bytes(t->dtype));
+    return storage->kind == TILE_RING ? (bytes + TILE_BOX_ALIGN - 1) / TILE_BOX_ALIGN * TILE_BOX_ALIGN : bytes;
+}
+
 /* Of a constant a product may read as much as its step can reach of a panel (ptx/wgmma.c). */
 enum { CONSTANT_BYTES = 16 * 128 };
 
 int64_t tile_storage_bytes(const TileOp *storage)
 {
-    const TileType *t = &storage->results[0]->type;
-    int64_t bytes = lay_shared_bytes(t->rows, t->cols, dtype_bytes(t->dtype)) * tile_places(storage);
+    int64_t bytes = tile_place_bytes(storage) * tile_places(storage);
     return storage->kind == TILE_FILL && bytes < CONSTANT_BYTES ? CONSTANT_BYTES : bytes;
 }
 

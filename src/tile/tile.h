@@ -246,6 +246,7 @@ bool tile_has(const TileBlock *block, TileOpKind kind);       /* nested regions 
 int tile_count(const TileBlock *block, TileOpKind kind);      /* likewise */
 bool tile_is_storage(const TileOp *op);                       /* BUFFER, RING, and a FILL in shared memory */
 int tile_places(const TileOp *storage);                       /* tiles that it has room for */
+int64_t tile_place_bytes(const TileOp *storage);             /* from where one of them begins to where the next does */
 int64_t tile_storage_bytes(const TileOp *storage);
 /* Whether an instance of a role may await or release the copy of a ring: which regions
  * it enters and which copy it chooses, as far as that follows from its coordinate. */
@@ -275,6 +276,7 @@ bool tile_in_chunks(const TileOp *op);
  * one box or several, each a panel of the layout or, of more rows than a box may have,
  * a part of one; the stage must begin where the swizzle does, at 8 times its bytes. */
 enum { TILE_BOX_MOST = 256 }; /* elements along a side */
+enum { TILE_BOX_ALIGN = 128 }; /* where it begins in shared memory, in bytes (PTX ISA, "cp.async.bulk.tensor") */
 typedef struct TileBox {
     int size[TENSOR_MAX_RANK];
     int swizzle; /* bytes; 0: none */

@@ -42,6 +42,21 @@ right()
     fi
 }
 
+# kernels HOW_MANY OP OPTIONS...: ops/OP.tl becomes so many
+kernels()
+{
+    n=$((n + 1))
+    many=$1 op=$2
+    shift 2
+    found=$("$tw" fuse "ops/$op.tl" "$@" 2>/dev/null | grep -c '^Kernel')
+    if [ "$found" -eq "$many" ]; then
+        echo "ok $n - ops/$op.tl $* becomes $many"
+    else
+        echo "not ok $n - ops/$op.tl $* becomes $found kernels, not $many"
+        bad=1
+    fi
+}
+
 # attention HEADS KV_HEADS DIM TYPE CAUSAL Q_LEN KV_LEN [MORE...]
 attention()
 {
@@ -136,6 +151,27 @@ for t in sm_80 sm_90a; do
     try ../tests/gen/less_by_distance --set D=64 --target $t --bind batch=1 --bind heads=3 --bind q_len=70 --bind kv_len=133
 done
 try ../tests/gen/smoothed --target sm_90a --bind M=70 --bind N=133
+# Operands that a kernel ahead makes once.
+try layernorm_gemm --set apart=1 --set N=136 --set K=72 --bind M=77
+try rmsnorm_swiglu --set apart=1 --set F=136 --set K=256 --target sm_90a --bind M=70
+try gemm_gptq --set apart=1 --set N=256 --set K=256 --dtype fp16 --target sm_75 --bind M=77
+try gemm_weight_int8 --set apart=1 --target sm_90a --bind M=33 --bind N=136 --bind K=144
+try qk_norm_attention --set apart=1 --set HeadDim=64 --bind batch=1 --bind q_heads=4 --bind kv_heads=2 --bind q_len=70 --bind kv_len=90
+try rotary_attention --set apart=1 --set Half=32 --target sm_90a --bind batch=1 --bind q_heads=2 --bind kv_heads=1 --bind q_len=70 --bind kv_len=90
+try attention_kv_int8 --set apart=1 --set HeadDim=64 --dtype fp16 --bind batch=1 --bind q_heads=2 --bind kv_heads=1 --bind q_len=7 --bind kv_len=90
+wide="--target sm_90a --set N=4096 --set K=4096"
+# shellcheck disable=SC2086 # options are words
+{
+    kernels 2 layernorm_gemm $wide # however many rows
+    kernels 1 layernorm_gemm $wide --set apart=0
+    kernels 1 layernorm_gemm --target sm_90a --set N=64 --set K=4096 --bind M=65536 # one tile of columns
+    kernels 1 layernorm_gemm --target sm_90a
+    kernels 2 gemm_gptq $wide --bind M=2048
+    kernels 1 gemm_gptq $wide # weights, which a launch of few rows should not widen
+    kernels 2 gemm_gptq $wide --bind M=16 # parts, combined
+    kernels 1 gemm_gptq $wide --set BM=128 --bind M=2048
+    kernels 2 gemm_gptq $wide --set gemm_gptq_2.BM=128 --bind M=2048 # as a search names it
+}
 try ../tests/gen/nibbles --set group=64 --target sm_90a --bind M=33 --bind N=72 --bind K=192
 try ../tests/gen/scales_of_columns --set D=96 --target sm_90a --bind batch=1 --bind q_heads=2 --bind kv_heads=1 --bind q_len=9 --bind kv_len=150
 try ../tests/gen/channels_mixed --target sm_90a --bind images=2 --bind C=70 --bind K=136 --bind pixels=77

@@ -8,6 +8,8 @@
 #include "lower/lower.h"
 #include "ptx/ptx.h"
 
+#include <math.h>
+
 /* Choices of the reasoner that --set may force; a definition need not know them. */
 static bool is_forced(const char *name)
 {
@@ -307,12 +309,16 @@ static const Diag *misfit_wide(void *user, const Program *sketch)
     return misfit_of(user, sketch, true);
 }
 
-/* A choice of the reasoner that is forced and does not fit is said, not helped. */
+/* A choice of the reasoner that is forced and does not fit is said, not helped. One for a kernel of several
+ * (keys.BM=64) is for them as they come. */
 static bool sizes_forced(const Chain *chain)
 {
-    for (int i = 0; i < chain->settings.list.len; i++)
-        if (is_forced(chain->settings.list.data[i].name) && !settings_find(&chain->own, chain->settings.list.data[i].name))
+    for (int i = 0; i < chain->settings.list.len; i++) {
+        const char *name = chain->settings.list.data[i].name;
+
+        if (sched_is_size(name) && !text_equal_nocase(name, "apart") && !settings_find(&chain->own, name))
             return true;
+    }
     return false;
 }
 
@@ -348,8 +354,34 @@ static Program *fuse_in_cuts(Chain *chain, const Program *whole, const Diags *fa
     return cut;
 }
 
+static double cycles_of(void *user, const Program *sketch)
+{
+    Chain *chain = user;
+    ReasonOptions options = judging(chain, settings_for(chain, !chain->only_tried));
+
+    options.roomy = true;
+    return reason_cycles(chain->arena, chain->syms, sketch, &options);
+}
+
+static double free_if_it_fits(void *user, const Program *sketch)
+{
+    return misfit(user, sketch) ? INFINITY : 0;
+}
+
+/* With operands made apart, where that is wanted, or the model thinks it better; else the sketch itself. */
+static Program *in_steps(Chain *chain, Program *sketch, int apart)
+{
+    bool all = apart > 0;
+    double cycles = all || !sketch || apart == 0 || sizes_forced(chain) ? INFINITY : cycles_of(chain, sketch);
+    Program *with = NULL;
+
+    if (all || !isinf(cycles))
+        with = fuse_apart(chain->arena, chain->syms, chain->def, launch_of(chain), cycles, all ? free_if_it_fits : cycles_of, chain);
+    return with ? with : sketch;
+}
+
 /* What the model thinks better is done if it can be. */
-static Program *fuse_by_model(Chain *chain, int fold)
+static Program *fuse_by_model(Chain *chain, int fold, int apart)
 {
     Diags *quiet = diags_new(chain->arena, chain->diags->source);
     Program *whole = folded(chain, fuse_parts(chain, 1, quiet), fold), *cut = NULL;
@@ -365,11 +397,11 @@ static Program *fuse_by_model(Chain *chain, int fold)
         return NULL; /* perhaps why there is none */
     if (!whole && !cut)
         return fuse_parts(chain, 1, chain->diags);
-    return cut ? cut : whole;
+    return folded(chain, in_steps(chain, cut ? cut : whole, apart), fold);
 }
 
 /* With operands of 8 bits as numbers of 16, where warpgroups multiply then and did not before; else the sketch itself. */
-static Program *widened(Chain *chain, Program *sketch, int fold)
+static Program *widened(Chain *chain, Program *sketch, int fold, int apart)
 {
     ReasonOptions options = judging(chain, settings_for(chain, !chain->only_tried));
     Def *as_it_is = chain->def;
@@ -383,25 +415,32 @@ static Program *widened(Chain *chain, Program *sketch, int fold)
     fuse_widen(def, chain->own.operands);
     int errors = chain->diags->errors;
     chain->def = def;
-    Program *wide = fuse_by_model(chain, fold);
+    Program *wide = fuse_by_model(chain, fold, apart);
     chain->def = as_it_is;
     return wide && chain->diags->errors == errors && reason_divides(chain->arena, chain->syms, wide, &options) ? wide : sketch;
 }
 
 static Program *find_sketch(Chain *chain)
 {
-    int parts, fold;
+    int parts, fold, apart;
 
     if (chain->beside)
         return kernels_fit(chain->beside, chain->def, chain->diags) ? chain->beside : NULL;
     parts = wanted(chain, "splits", 1, FUSE_MAX_PARTS);
     fold = wanted(chain, "fold", 0, 1);
+    apart = wanted(chain, "apart", 0, 1);
     if (parts < 0)
         fail(chain, arena_printf(chain->arena, "splits is a number from 1 to %d", FUSE_MAX_PARTS));
     else if (fold < -1)
         fail(chain, "fold is 0 or 1");
+    else if (apart < -1)
+        fail(chain, "apart is 0 or 1");
+    else if (parts && apart > 0)
+        fail(chain, "splits says how many parts one kernel's loops are cut into; with apart=1 there is more than one");
+    else if (parts)
+        return folded(chain, fuse_parts(chain, parts, chain->diags), fold);
     else
-        return parts ? folded(chain, fuse_parts(chain, parts, chain->diags), fold) : widened(chain, fuse_by_model(chain, fold), fold);
+        return widened(chain, fuse_by_model(chain, fold, apart), fold, apart);
     return NULL;
 }
 

@@ -19,7 +19,7 @@
  * last resort; before it, blocks may be spread over columns although each then
  * computes the same products.
  */
-#include "fuse/flow.h"
+#include "fuse/cutter.h"
 
 #include <math.h>
 
@@ -34,39 +34,6 @@ enum {
 
 /* What is kept may be so many times as large as the largest input or output. */
 static const double LITTLE = 4;
-
-typedef struct Kept {
-    const DefValue *value; /* in the whole definition */
-    const char *name;
-    DType dtype;
-} Kept;
-
-typedef struct Goal {
-    DefValue **values;
-    int n;
-    bool keeps; /* it is what is kept, not what the definition writes: a value may be both */
-} Goal;
-
-/* A goal that was tried: the search comes to the same ones by several ways. */
-typedef struct Tried {
-    const char *key; /* what it computes, from what */
-    bool fits;
-} Tried;
-
-typedef struct Cutter {
-    Arena *arena;
-    Syms *syms;
-    const Def *def;
-    FuseMisfit misfit;
-    void *user;
-    const char *why;
-    bool open;     /* what stopped the one kernel: a size left to the launch */
-    int n_values;  /* ids are less */
-    VEC(Kept) kept;
-    Program *program;
-    VEC(Tried) tried;
-    int depth;
-} Cutter;
 
 /* ---- what a goal needs ------------------------------------------------------------- */
 
@@ -88,7 +55,7 @@ static bool in_goal(const Goal *goal, const DefValue *value)
 
 /* By value id: what the goal is computed from, itself included. Operands come before
  * what uses them. */
-static bool *needed_for(const Cutter *c, const Goal *goal)
+bool *cut_needed_for(const Cutter *c, const Goal *goal)
 {
     bool *needed = arena_array(c->arena, bool, c->n_values);
 
@@ -178,7 +145,7 @@ static Excerpt excerpt(const Cutter *c, const Goal *goal)
 {
     Def *def = arena_new_of(c->arena, Def);
     Excerpt x = {.c = c, .goal = goal, .def = def, .remade = {c->arena, c->def, def, NULL, arena_array(c->arena, DefValue *, c->n_values)}};
-    const bool *needed = needed_for(c, goal);
+    const bool *needed = cut_needed_for(c, goal);
 
     *x.def = *c->def;
     x.def->whole = c->def->whole ? c->def->whole : c->def;
@@ -229,7 +196,7 @@ static void say_why(Cutter *c, Unit *unit, const Goal *goal)
 /* Names do not matter: whether kernels fit does not depend on them. */
 static const char *key_of(const Cutter *c, const Goal *goal, bool repeat)
 {
-    const bool *needed = needed_for(c, goal);
+    const bool *needed = cut_needed_for(c, goal);
     Str key = str_new(c->arena);
 
     str_addc(&key, repeat ? '*' : ' ');
@@ -276,7 +243,7 @@ static bool is_hopeless(const Def *def)
 }
 
 /* Adds the kernels of a goal, if they can be and fit. */
-static bool attempt(Cutter *c, const Goal *goal, bool repeat)
+bool cut_attempt(Cutter *c, const Goal *goal, bool repeat)
 {
     const char *key = key_of(c, goal, repeat);
     const Tried *tried = find_tried(c, key);
@@ -327,8 +294,13 @@ static double most_elements(const Def *def)
     return most;
 }
 
+bool cut_is_little(const Def *def, const DefValue *value)
+{
+    return elements_of(value) < LITTLE * most_elements(def);
+}
+
 /* A workspace's shape is declared. */
-static bool has_shape(const Cutter *c, const DefValue *value)
+bool cut_has_shape(const Cutter *c, const DefValue *value)
 {
     Flow flow = {.arena = c->arena, .syms = c->syms, .def = c->def};
 
@@ -341,7 +313,7 @@ static bool has_shape(const Cutter *c, const DefValue *value)
 /* A product that the cut's kernel and the goal's would both compute; NULL: none. */
 static DefValue *repeated_product(const Cutter *c, const Goal *goal, const Goal *cut)
 {
-    const bool *before = needed_for(c, cut);
+    const bool *before = cut_needed_for(c, cut);
     Cutter with = *c;
     Kept kept = {.value = cut->values[0]};
 
@@ -349,7 +321,7 @@ static DefValue *repeated_product(const Cutter *c, const Goal *goal, const Goal 
     for (int i = 0; i < c->kept.len; i++)
         vec_push(c->arena, &with.kept, c->kept.data[i]);
     vec_push(c->arena, &with.kept, kept);
-    const bool *after = needed_for(&with, goal);
+    const bool *after = cut_needed_for(&with, goal);
     for (int i = 0; i < c->def->ops.len; i++) {
         const DefOp *op = c->def->ops.data[i];
 
@@ -405,6 +377,11 @@ static DType workspace_dtype(const Cutter *c, const DefValue *value)
     return dtype;
 }
 
+Kept cut_keep(const Cutter *c, const DefValue *value)
+{
+    return (Kept){value, workspace_name(c, value), workspace_dtype(c, value)};
+}
+
 typedef struct Candidate {
     DefValue *value;
     double elements;
@@ -426,7 +403,7 @@ static void insert_candidate(const Cutter *c, Candidates *list, DefValue *value)
 
 static Candidates candidates(const Cutter *c, const Goal *goal)
 {
-    const bool *needed = needed_for(c, goal);
+    const bool *needed = cut_needed_for(c, goal);
     Candidates list = {0};
 
     for (int i = 0; i < c->def->ops.len; i++) {
@@ -434,7 +411,7 @@ static Candidates candidates(const Cutter *c, const Goal *goal)
         Goal cut = {.values = &value, .n = 1};
 
         if (needed[value->id] && !find_kept(c, value) && !in_goal(goal, value) &&
-            has_shape(c, value) && !repeated_product(c, goal, &cut))
+            cut_has_shape(c, value) && !repeated_product(c, goal, &cut))
             insert_candidate(c, &list, value);
     }
     return list;
@@ -447,17 +424,17 @@ static bool solve(Cutter *c, const Goal *goal);
 /* A goal in kernels of one step: as it is, or with products repeated. */
 static bool attempt_either(Cutter *c, const Goal *goal)
 {
-    return attempt(c, goal, false) || attempt(c, goal, true);
+    return cut_attempt(c, goal, false) || cut_attempt(c, goal, true);
 }
 
 static bool cut_at(Cutter *c, const Goal *goal, DefValue *value, bool again)
 {
     int units = c->program->units.len, kept = c->kept.len;
     Goal cut = {.values = &value, .n = 1, .keeps = true};
-    Kept new = {value, workspace_name(c, value), workspace_dtype(c, value)};
+    Kept new = cut_keep(c, value);
 
     vec_push(c->arena, &c->kept, new);
-    if (attempt_either(c, &cut) && (again ? solve(c, goal) : attempt(c, goal, false)))
+    if (attempt_either(c, &cut) && (again ? solve(c, goal) : cut_attempt(c, goal, false)))
         return true;
     c->program->units.len = units;
     c->kept.len = kept;
@@ -491,7 +468,7 @@ static bool same_rows(const DefValue *a, const DefValue *b)
 /* What is written may be read by the kernels behind, where it was not rounded. */
 static void keep_output(Cutter *c, const DefValue *value)
 {
-    if (!find_kept(c, value) && has_shape(c, value) && value->is_output && value->dtype == DT_F32)
+    if (!find_kept(c, value) && cut_has_shape(c, value) && value->is_output && value->dtype == DT_F32)
         vec_push(c->arena, &c->kept, ((Kept){value, value->name, value->dtype}));
 }
 
@@ -517,7 +494,7 @@ static bool solve_apart(Cutter *c, const Goal *goal, bool by_rows)
  * whole of them must be there before. */
 static DefValue *read_by_elements(const Cutter *c, const Goal *goal)
 {
-    const bool *needed = needed_for(c, goal);
+    const bool *needed = cut_needed_for(c, goal);
 
     for (int i = 0; i < c->def->ops.len; i++) {
         const DefOp *op = c->def->ops.data[i];
@@ -537,12 +514,12 @@ static bool keep_before(Cutter *c, const Goal *goal, DefValue *value)
     Goal cut = {.values = &value, .n = 1};
     DefValue *product = repeated_product(c, goal, &cut);
 
-    if (product && has_shape(c, product) && elements_of(product) < LITTLE * most_elements(c->def))
+    if (product && cut_has_shape(c, product) && cut_is_little(c->def, product))
         value = product;
-    if (!has_shape(c, value))
+    if (!cut_has_shape(c, value))
         return false;
     cut.keeps = true;
-    Kept new = {value, workspace_name(c, value), workspace_dtype(c, value)};
+    Kept new = cut_keep(c, value);
     vec_push(c->arena, &c->kept, new);
     return solve(c, &cut) && solve(c, goal);
 }
@@ -554,8 +531,8 @@ static bool solve_deeper(Cutter *c, const Goal *goal)
 
     if (before)
         return keep_before(c, goal, before);
-    if (attempt(c, goal, false) || (goal->n > 1 && solve_apart(c, goal, true)) ||
-        try_cuts(c, goal, 0, little) || attempt(c, goal, true))
+    if (cut_attempt(c, goal, false) || (goal->n > 1 && solve_apart(c, goal, true)) ||
+        try_cuts(c, goal, 0, little) || cut_attempt(c, goal, true))
         return true;
     return (!c->open && try_cuts(c, goal, little, INFINITY)) || (goal->n > 1 && solve_apart(c, goal, false));
 }

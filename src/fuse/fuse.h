@@ -31,4 +31,12 @@ typedef const Diag *(*FuseMisfit)(void *user, const Program *sketch);
  * wrong with the one. NULL: that does not help; nothing is recorded. */
 Program *fuse_cut(Arena *arena, Syms *syms, const Def *def, const Diag *why, FuseMisfit misfit, void *user);
 
+/* What a sketch takes, by the model at hand; INFINITY: it cannot be, or that is not known. */
+typedef double (*FuseCost)(void *user, const Program *sketch);
+
+/* The same with operands of products made once, by kernels ahead, where that takes much less than `least`, what
+ * one kernel does (INFINITY: wherever they can be). launch: sizes that it is said to give; NULL: none.
+ * NULL: it does not. */
+Program *fuse_apart(Arena *arena, Syms *syms, const Def *def, const Settings *launch, double least, FuseCost cost, void *user);
+
 #endif

@@ -111,7 +111,7 @@ static void unused_settings(Plan *plan)
             diag_note(plan->diags,
                       diag_add(plan->diags, TW0612, plan->unit->name_span, "%s has nothing called %s to set",
                                plan->unit->name, settings->list.data[i].name),
-                      "besides its own names there are sizes of tiles, warps, warps_n, stages, blocks_per_sm, splits, fold, "
+                      "besides its own names there are sizes of tiles, warps, warps_n, stages, blocks_per_sm, splits, fold, apart, "
                       "and %s", str_text(&schedule));
 }
 

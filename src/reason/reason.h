@@ -47,6 +47,10 @@ int reason_parts(Arena *arena, Syms *syms, const Program *sketch, const ReasonOp
  * where it is not known how many rows there are, or they fill tiles. */
 bool reason_prefers(Arena *arena, Syms *syms, const Program *sketch, const Program *to, const ReasonOptions *options);
 
+/* Cycles that the kernels of a sketch take one after the other, with their launches: total.c. INFINITY where one cannot be,
+ * or how long rows are is not known. */
+double reason_cycles(Arena *arena, Syms *syms, const Program *sketch, const ReasonOptions *options);
+
 /* Whether warpgroups divide the rows of one of its kernels. */
 bool reason_divides(Arena *arena, Syms *syms, const Program *sketch, const ReasonOptions *options);
 

@@ -1,0 +1,54 @@
+/* cutter.h: what cut.c and apart.c share: kernels that leave values in memory for those behind them.
+ *
+ * Vocabulary: cut.c.
+ */
+#ifndef TW_FUSE_CUTTER_H
+#define TW_FUSE_CUTTER_H
+
+#include "fuse/flow.h"
+
+typedef struct Kept {
+    const DefValue *value; /* in the whole definition */
+    const char *name;
+    DType dtype;
+} Kept;
+
+typedef struct Goal {
+    DefValue **values;
+    int n;
+    bool keeps; /* it is what is kept, not what the definition writes: a value may be both */
+} Goal;
+
+/* A goal that was tried: the search comes to the same ones by several ways. */
+typedef struct Tried {
+    const char *key; /* what it computes, from what */
+    bool fits;
+} Tried;
+
+typedef struct Cutter {
+    Arena *arena;
+    Syms *syms;
+    const Def *def;
+    FuseMisfit misfit;
+    void *user;
+    const char *why;
+    bool open;     /* what stopped the one kernel: a size left to the launch */
+    int n_values;  /* ids are less */
+    VEC(Kept) kept;
+    Program *program;
+    VEC(Tried) tried;
+    int depth;
+} Cutter;
+
+/* By value id: what the goal is computed from, itself included. */
+bool *cut_needed_for(const Cutter *c, const Goal *goal);
+/* Adds the kernels of a goal, from what is kept, if they can be and fit. repeat: blocks may compute the same products. */
+bool cut_attempt(Cutter *c, const Goal *goal, bool repeat);
+/* Whether it is not much larger than the largest input or output. */
+bool cut_is_little(const Def *def, const DefValue *value);
+/* A workspace's shape is declared. */
+bool cut_has_shape(const Cutter *c, const DefValue *value);
+/* The value as it would be kept. */
+Kept cut_keep(const Cutter *c, const DefValue *value);
+
+#endif

@@ -9,10 +9,13 @@
  */
 #include "gpu/modes.h"
 
-enum { ROWS_LEAST = 96, ROWS_MOST = 1024, ALL_BELOW = 1024 };
+#include <math.h>
+
+enum { ROWS_LEAST = 96, ROWS_FEWEST = 16, ROWS_MOST = 1024, ALL_BELOW = 1024, ELEMENTS_LEAST = 1 << 16 };
 
 /* Operations of the definition that comparing one case may take: a few seconds
- * for each 1e9. The largest error of few rows is a matter of luck. */
+ * for each 1e9. The largest error of few elements is a matter of luck, so more is spent where rows
+ * are dear. */
 static const double first_budget = 2e9, other_budget = 6e8, quick_budget = 1e8;
 
 typedef struct Case {
@@ -113,6 +116,14 @@ static bool run_again(Stand *s, bool all_modes, const char **problem)
     return true;
 }
 
+/* Rows that are compared in any case: fewer, where they are long. */
+static double rows_least(int64_t cols)
+{
+    double enough = ceil((double)ELEMENTS_LEAST / (double)(cols + 1));
+
+    return fmin(ROWS_LEAST, fmax(ROWS_FEWEST, enough));
+}
+
 /* How many rows the budget is enough for. */
 static int64_t count_rows(const Verifier *v, const Case *c, const Stand *s, const Tensor *output)
 {
@@ -120,7 +131,7 @@ static int64_t count_rows(const Verifier *v, const Case *c, const Stand *s, cons
     int64_t cols = output->rank ? output->dims[output->rank - 1] : 1;
     double rows = (double)tensor_count(output) / (double)(cols + 1);
     double fit = flops > 0 ? c->budget / flops * rows : ROWS_MOST;
-    return fit < ROWS_LEAST ? ROWS_LEAST : fit > ROWS_MOST ? ROWS_MOST : (int64_t)fit;
+    return (int64_t)fmin(ROWS_MOST, fmax(rows_least(cols), fit));
 }
 
 static void compare_outputs(Verifier *v, const Case *c, const Stand *s, const char *problem)

@@ -537,7 +537,7 @@ static RefFloor floor_of_output(const Levels *l, const char *name)
 
     for (int i = 0; i < def->outputs.len; i++)
         if (strcmp(def->outputs.data[i]->name, name) == 0)
-            return ref_floor(def->outputs.data[i]);
+            return ref_floor(def, i);
     return (RefFloor){0, 0};
 }
 

@@ -419,6 +419,24 @@ static void small_caches(void **state)
     assert_int_equal(v.got.compared, 300);
 }
 
+/* How exact an output in fp32 must be is seen through Defines, and soon. */
+static void floors(void **state)
+{
+    Fixture *f = *state;
+    Str chain = str_new(f->arena);
+
+    use(f, "Input X (M, N)\nOutput Y (M, N) fp32\nCompute RowSum X and get s\n"
+           "Compute Define Y (M, N) as X[row, col] - s[row, 0] * 0.1");
+    assert_true(ref_floor(f->def, 0).relative == 4 * dtype_epsilon(DT_F32));
+    use(f, "Input X (M, N)\nOutput Y (M, N) fp32\nCompute Log X and get s\nCompute Define Y (M, N) as s[row, col] + 1");
+    assert_true(ref_floor(f->def, 0).absolute > 0);
+    str_printf(&chain, "Input X (M, N)\nOutput Y (M, N) fp32\nCompute Add X, X and get Y");
+    for (int i = 0; i < 60; i++)
+        str_printf(&chain, "\nCompute Add Y, Y and get new Y");
+    use(f, str_text(&chain));
+    assert_true(ref_floor(f->def, 0).relative == dtype_epsilon(DT_F32) && ref_floor(f->def, 0).absolute == 0);
+}
+
 /* ---- precision ------------------------------------------------------------------------------------ */
 
 static RefVerdict compare(Fixture *f, const char **error)
@@ -1014,6 +1032,7 @@ int main(void)
         TEST(words_are_full), TEST(defined_tensors),
         TEST(vectors),
         TEST(small_caches),
+        TEST(floors),
         TEST(plain_errors),
         TEST(lucky_order),
         TEST(verdict_sees_mistakes),

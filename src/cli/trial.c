@@ -158,7 +158,7 @@ static void judge_output(Trial *trial, int output, int plain, const Written *wri
                 ref_verdict_add(v, t, at, o->want[i], o->have[plain][i]);
         }
     }
-    ref_judge(v, trial->def->outputs.data[output], trial->inputs, trial->def->inputs.len, trial->s->options.bound);
+    ref_judge(v, trial->def, output, trial->inputs, trial->s->options.bound);
 }
 
 static void compare_output(Trial *trial, int output, TrialResult *result, const Written *written)

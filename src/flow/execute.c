@@ -264,7 +264,7 @@ static void tell(Trial *t, int output, const RefVerdict *v)
     const Tensor *tensor = t->outputs[output];
     const char *error;
     Ref *ref = ref_new(t->arena, t->chain->def, t->shape.data, t->shape.len, t->inputs, REF_EXACT, &error);
-    RefFloor least = ref_floor(value);
+    RefFloor least = ref_floor(t->chain->def, output);
     double allowed = fmax(t->options->bound * v->plain_max, least.relative * v->got.max_want + least.absolute);
     Box box = ref ? find_wrong(t, ref, output, allowed) : (Box){0};
     Diag *diag;

@@ -91,7 +91,7 @@ typedef struct RefVerdict {
 typedef struct RefFloor {
     double relative, absolute;
 } RefFloor;
-RefFloor ref_floor(const DefValue *output);
+RefFloor ref_floor(const Def *def, int output);
 /* Adds an element to `got`, and what plain arithmetic makes of it to `plain`, unless the
  * definition gives a NaN or plain arithmetic does not reach it. */
 void ref_verdict_add(RefVerdict *v, const Tensor *t, const int64_t *at, double exact, double plain);
@@ -99,7 +99,7 @@ void ref_verdict_add(RefVerdict *v, const Tensor *t, const int64_t *at, double e
 void ref_verdict_start(RefVerdict *v);
 /* The verdict on what was added to `got` and `plain` (which may be finished), with the
  * errors of the plain implementations that were judged by before. */
-void ref_judge(RefVerdict *v, const DefValue *output, Tensor *const *inputs, int n_inputs, double bound);
+void ref_judge(RefVerdict *v, const Def *def, int output, Tensor *const *inputs, double bound);
 bool ref_compare(Arena *arena, const Def *def, const RefBinding *bindings, int n_bindings,
                  Tensor *const *inputs, Tensor *const *outputs, int output, const RowList *rows,
                  double bound, RefVerdict *verdict, const char **error);

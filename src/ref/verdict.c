@@ -126,7 +126,7 @@ static double cancelled(Tensor *const *inputs, int n)
 
 /* ---- what the instructions of a GPU give ------------------------------------------- */
 
-enum { APPROXIMATE_UNITS = 16, SUM_UNITS = 4, DEPTH = 200 };
+enum { APPROXIMATE_UNITS = 16, SUM_UNITS = 4 };
 static const double LOGARITHM_ERROR = 5e-5; /* of exponents up to some hundreds */
 static const double GELU_ERROR = 0x1p-21;   /* largest, 2.6e-7, at -3.1: erf by few terms, times that */
 
@@ -154,7 +154,8 @@ static bool is_approximate(const DefOp *op)
 /* Tiles are summed in an order of their own, each step rounded. */
 static bool is_sum(const DefOp *op)
 {
-    return op->op == OP_GEMM || op->op == OP_ROW_SUM || op->op == OP_ROW_MEAN || op->op == OP_COL_SUM;
+    return op->op == OP_GEMM || op->op == OP_ROW_SUM || op->op == OP_ROW_MEAN || op->op == OP_COL_SUM ||
+           op->op == OP_GROUP_SUM || op->op == OP_GROUP_MEAN;
 }
 
 static bool is_logarithm(const DefOp *op)
@@ -167,30 +168,42 @@ static bool is_gelu(const DefOp *op)
     return op->op == OP_GELU;
 }
 
-/* Whether such an operation is among those that a value is made by. */
-static bool made_by(const DefValue *value, bool (*is)(const DefOp *), int depth)
+static bool among(const DefOp *const *ops, int n, bool (*is)(const DefOp *))
 {
-    const DefOp *op = value->op;
-
-    if (!op || depth == 0)
-        return false;
-    if (is(op))
-        return true;
-    for (int i = 0; i < op->n_args; i++)
-        if (op->args[i].value && made_by(op->args[i].value, is, depth - 1))
+    for (int i = 0; i < n; i++)
+        if (is(ops[i]))
             return true;
     return false;
 }
 
-RefFloor ref_floor(const DefValue *output)
+/* The operations that an output is made by, each once; returns how many. */
+static int made_by(const Def *def, const DefValue *output, const DefOp **ops)
 {
+    int n = 0;
+
+    for (int i = def->ops.len - 1; i >= 0; i--) {
+        const DefOp *op = def->ops.data[i];
+        bool needed = op->result == output;
+
+        for (int k = 0; k < n && !needed; k++)
+            needed = def_op_takes(ops[k], op->result) || def_op_reads(ops[k], op->result);
+        if (needed)
+            ops[n++] = op;
+    }
+    return n;
+}
+
+RefFloor ref_floor(const Def *def, int which)
+{
+    const DefValue *output = def->outputs.data[which];
     double epsilon = dtype_epsilon(output->dtype);
 
     if (output->dtype != DT_F32)
         return (RefFloor){0.5 * epsilon, 0};
-    int units = made_by(output, is_approximate, DEPTH) ? APPROXIMATE_UNITS : made_by(output, is_sum, DEPTH) ? SUM_UNITS : 1;
-    return (RefFloor){units * epsilon, made_by(output, is_logarithm, DEPTH) ? LOGARITHM_ERROR
-                                       : made_by(output, is_gelu, DEPTH)    ? GELU_ERROR : 0};
+    const DefOp **ops = arena_array(def->arena, const DefOp *, def->ops.len);
+    int n = made_by(def, output, ops);
+    int units = among(ops, n, is_approximate) ? APPROXIMATE_UNITS : among(ops, n, is_sum) ? SUM_UNITS : 1;
+    return (RefFloor){units * epsilon, among(ops, n, is_logarithm) ? LOGARITHM_ERROR : among(ops, n, is_gelu) ? GELU_ERROR : 0};
 }
 
 /* An absolute error, beside the norm of what is wanted. */
@@ -214,10 +227,10 @@ static bool any_empty(Tensor *const *inputs, int n)
     return false;
 }
 
-void ref_judge(RefVerdict *v, const DefValue *output, Tensor *const *inputs, int n_inputs, double bound)
+void ref_judge(RefVerdict *v, const Def *def, int output, Tensor *const *inputs, double bound)
 {
-    RefFloor least = ref_floor(output);
-    double of_zeros = v->got.max_want > 0 ? 0 : cancelled(inputs, n_inputs);
+    RefFloor least = ref_floor(def, output);
+    double of_zeros = v->got.max_want > 0 ? 0 : cancelled(inputs, def->inputs.len);
     double norm = 0.5 * (least.relative + against_norm(&v->got, fmax(least.absolute, LOST)));
     double largest = fmax(least.relative * v->got.max_want + least.absolute, LOST);
 
@@ -231,7 +244,7 @@ void ref_judge(RefVerdict *v, const DefValue *output, Tensor *const *inputs, int
                          bound);
     if (v->got.max_want == 0)
         v->ratio_frobenius = v->ratio_max;
-    bool compared = v->got.compared > 0 || v->undefined == 0 || any_empty(inputs, n_inputs);
+    bool compared = v->got.compared > 0 || v->undefined == 0 || any_empty(inputs, def->inputs.len);
     v->ok = compared && v->got.not_finite == 0 && v->ratio_frobenius <= bound && v->ratio_max <= bound;
 }
 
@@ -289,7 +302,7 @@ bool ref_compare(Arena *arena, const Def *def, const RefBinding *bindings, int n
             *error = arena_printf(arena, "a row of %s is outside of it", t->name);
             return false;
         }
-        ref_judge(verdict, def->outputs.data[output], inputs, def->inputs.len, bound);
+        ref_judge(verdict, def, output, inputs, bound);
     }
     return true;
 }

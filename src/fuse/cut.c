@@ -574,7 +574,7 @@ static Program *cut_seen(Arena *arena, Syms *syms, const Def *written, const Dia
 Program *fuse_cut(Arena *arena, Syms *syms, const Def *written, const Diag *why, FuseMisfit misfit, void *user)
 {
     Views views;
-    const Def *spelled = flow_spell(arena, syms, written), *seen = flow_view(arena, syms, flow_divide(arena, spelled), &views);
+    const Def *spelled = flow_spell(arena, syms, flow_spell_formulas(arena, syms, written)), *seen = flow_view(arena, syms, flow_divide(arena, spelled), &views);
 
     if (views.list.len > 0) {
         Program *program = cut_seen(arena, syms, seen, why, misfit, user);

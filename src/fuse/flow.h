@@ -176,6 +176,12 @@ bool flow_rounds_alike(const Remade *r);
  * where that is known how; itself, where it has none. */
 const Def *flow_spell(Arena *arena, Syms *syms, const Def *def);
 
+/* ---- formula.c ------------------------------------------------------------- */
+
+/* The definition with formulas over elements of what it computes, where these stand at the place of the
+ * element that is defined or masked, as operations; itself, where it has none. */
+const Def *flow_spell_formulas(Arena *arena, Syms *syms, const Def *def);
+
 /* ---- permute.c ------------------------------------------------------------- */
 
 /* A tensor that the definition sees with its dimensions in another order, or as a column. */
@@ -189,6 +195,8 @@ typedef struct PermutedTensor {
 
 typedef VEC(PermutedTensor) Permuted;
 
+/* Which dimension of a value a position goes along; -1: none, -2: it does not say which of several. */
+int flow_axis_along(const Def *def, const DefValue *value, const DefIndex *index);
 /* Of which dimension of a value a coordinate is its element's own place; -1: of none. */
 int flow_own_axis(const Def *def, const DefValue *value, const Expr *coordinate);
 /* The definition with what is seen for inputs and outputs; itself, where there is none. */

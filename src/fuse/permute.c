@@ -26,6 +26,19 @@ enum { MOST_RANK = 8 };
 
 /* ---- recognized -------------------------------------------------------------------------- */
 
+int flow_axis_along(const Def *def, const DefValue *seen, const DefIndex *index)
+{
+    int axis = def_axis(seen, index->over), axes[2] = {-1, -1}, n = 0;
+    IndexSide side = axis == -2 ? index_side(&def->unit->body, index->name, index->over) : INDEX_UNSAID;
+
+    if (side == INDEX_UNSAID)
+        return axis;
+    for (int d = 0; d < seen->rank; d++)
+        if (seen->dims[d].name && strcmp(seen->dims[d].name, index->over) == 0 && n++ < 2)
+            axes[n - 1] = d;
+    return n == 2 ? axes[side == INDEX_COLS] : -2;
+}
+
 int flow_own_axis(const Def *def, const DefValue *seen, const Expr *e)
 {
     bool call = e->kind == EXPR_CALL && e->n_args == 1;
@@ -39,7 +52,7 @@ int flow_own_axis(const Def *def, const DefValue *seen, const Expr *e)
         int64_t from;
 
         if (strcmp(index->name, e->name) == 0)
-            return aff_is_const(index->from, &from) && from == 0 ? def_axis(seen, index->over) : -1;
+            return aff_is_const(index->from, &from) && from == 0 ? flow_axis_along(def, seen, index) : -1;
     }
     return text_equal_nocase(e->name, "row") ? seen->rank - 2 : text_equal_nocase(e->name, "col") ? seen->rank - 1 : -1;
 }

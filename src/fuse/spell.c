@@ -689,55 +689,10 @@ static bool spell(Speller *s, DefValue *x, DefValue *y)
     return false;
 }
 
-/* What a Mask's condition is, where that is but the element of a computed value at the place of the
- * one that is masked: then it is an operand, and needs not lie in memory. */
-static DefValue *chosen_by(const Def *def, const DefOp *op)
-{
-    const Expr *e = op->op == OP_MASK ? op->where : NULL;
-    DefValue *value = op->reads.len == 1 ? op->reads.data[0].value : NULL;
-    int rank = op->result->rank;
-
-    if (e && e->kind == EXPR_BINARY && e->op == EO_NE && e->b->kind == EXPR_INT && e->b->i == 0)
-        e = e->a;
-    if (!e || !value || !value->op || value->rank != rank || e->kind != EXPR_INDEX || !expr_is_name(e->a, op->reads.data[0].name))
-        return NULL;
-    for (int d = 0; d < rank; d++)
-        if (value->dims[d].size != op->result->dims[d].size)
-            return NULL;
-    int d = 0;
-    for (int i = 0; i < e->n_args; i++)
-        if (e->args[i]->kind == EXPR_ELLIPSIS)
-            d += rank - (e->n_args - 1);
-        else if (d >= rank || flow_own_axis(def, op->result, e->args[i]) != d++)
-            return NULL;
-    return d == rank ? value : NULL;
-}
-
-/* Mask X where T[..., col] else v is Where T, X, v. */
-static void spell_choice(Speller *s, DefOp *copy, DefValue *chosen)
-{
-    DefArg masked = copy->args[0];
-    double otherwise = copy->otherwise;
-
-    *copy = (DefOp){.stmt = place_of(s), .op = OP_WHERE, .result = copy->result};
-    add_arg(copy, chosen);
-    copy->args[copy->n_args++] = masked;
-    add_number(s, copy, otherwise);
-}
-
-static void keep_op(Speller *s)
-{
-    const DefValue *chosen = chosen_by(s->remade.from, s->op);
-    DefOp *copy = flow_keep_op(&s->remade, s->op);
-
-    if (chosen)
-        spell_choice(s, copy, s->remade.made[chosen->id]);
-}
-
 static bool has_whole(const Def *def)
 {
     for (int i = 0; i < def->ops.len; i++)
-        if (op_is_whole(def->ops.data[i]->op) || chosen_by(def, def->ops.data[i]))
+        if (op_is_whole(def->ops.data[i]->op))
             return true;
     return false;
 }
@@ -756,7 +711,7 @@ const Def *flow_spell(Arena *arena, Syms *syms, const Def *def)
         if (op_is_whole(s.op->op) && x && spell(&s, s.remade.made[x->id], s.remade.made[s.op->result->id]))
             continue;
         s.def->ops.len = ops;
-        keep_op(&s);
+        flow_keep_op(&s.remade, s.op);
     }
     return s.def;
 }

@@ -1,0 +1,569 @@
+/* formula.c: formulas over elements at their own place, taken apart into operations.
+ *
+ *   Define Z (heads, len, len) as where(j <= i, S[heads, i, j] * scale, -inf)
+ *   Mask S where S[...] > least[row, 0] and j <= i
+ *
+ * An element that a Define or a condition reads wherever it lies must be in memory. Those of a
+ * computed value that stand at the place of the element which is defined need not: they are operands
+ * like others, and tiles of them go on where they are.
+ *
+ *   Multiply S, scale              Greater S, least; Where that, S, -inf
+ *   Mask that where j <= i         Mask that where j <= i
+ *
+ * What reads no such element stays one Define, of those dimensions alone that it differs along.
+ *
+ * Vocabulary
+ *   own    an element at the place of the element that is defined
+ *   part   what an expression of the formula became: a number or a value
+ */
+#include "fuse/flow.h"
+
+#include <math.h>
+
+enum { MOST_PARTS = 64 }; /* of a formula: far more than anybody writes, few enough for a kernel */
+
+typedef struct Part {
+    DefValue *value; /* NULL: a number */
+    const Expr *number;
+} Part;
+
+typedef struct Maker {
+    Arena *arena;
+    Syms *syms;
+    Remade remade;
+    const DefOp *op; /* whose formula it is; of the definition that there was */
+    int parts;
+} Maker;
+
+/* ---- what a formula reads --------------------------------------------------------------- */
+
+static const DefValue *read_value(const DefOp *op, const Expr *e)
+{
+    for (int k = 0; e->kind == EXPR_INDEX && k < op->reads.len; k++)
+        if (expr_is_name(e->a, op->reads.data[k].name))
+            return op->reads.data[k].value;
+    return NULL;
+}
+
+static bool is_own_along(const Def *def, const DefValue *of, const DefValue *read, int axis, const Expr *at)
+{
+    int own = of->rank - read->rank + axis;
+
+    if (flow_is_one(read->dims[axis]) && (at->kind == EXPR_ELLIPSIS || (at->kind == EXPR_INT && at->i == 0)))
+        return true;
+    return read->dims[axis].size == of->dims[own].size && (at->kind == EXPR_ELLIPSIS || flow_own_axis(def, of, at) == own);
+}
+
+/* The value that is read at the element's own place; NULL: it is read elsewhere, or this is no element. */
+static const DefValue *own_element(const Def *def, const DefOp *op, const Expr *e)
+{
+    const DefValue *read = read_value(op, e);
+    int axis = 0;
+
+    if (!read || read->rank > op->result->rank)
+        return NULL;
+    for (int i = 0; i < e->n_args; i++) {
+        int n = e->args[i]->kind == EXPR_ELLIPSIS ? read->rank - (e->n_args - 1) : 1;
+
+        while (n-- > 0)
+            if (axis >= read->rank || !is_own_along(def, op->result, read, axis++, e->args[i]))
+                return NULL;
+    }
+    return axis == read->rank ? read : NULL;
+}
+
+static bool is_computed(const DefValue *value)
+{
+    return value->op != NULL;
+}
+
+/* Larger integers stay where they are compared and taken apart exactly. */
+static bool is_number(const DefValue *value)
+{
+    return value->op || dtype_is_float(value->dtype) || value->dtype == DT_I8 || value->dtype == DT_U8;
+}
+
+static bool is_compared_as_number(const DefValue *value)
+{
+    return value->op || dtype_is_float(value->dtype);
+}
+
+/* Whether an own element of such a value is read. */
+static bool has_own(const Def *def, const DefOp *op, const Expr *e, bool (*which)(const DefValue *))
+{
+    const DefValue *own = e ? own_element(def, op, e) : NULL;
+
+    if (!e || own)
+        return own && which(own);
+    if (has_own(def, op, e->a, which) || has_own(def, op, e->b, which))
+        return true;
+    for (int i = 0; i < e->n_args; i++)
+        if (has_own(def, op, e->args[i], which))
+            return true;
+    return false;
+}
+
+/* Whether the formula is to be taken apart here. */
+static bool here(const Maker *m, const Expr *e)
+{
+    return has_own(m->remade.from, m->op, e, is_number);
+}
+
+/* ---- along what an expression differs ---------------------------------------------------- */
+
+enum { EVERYWHERE = 0xFF };
+
+static unsigned axes_of(const Maker *m, const Expr *e, bool alone);
+
+static unsigned axes_of_name(const Maker *m, const Expr *e, bool alone)
+{
+    const Def *def = m->remade.from;
+    bool size = !alone && def_dim(def, e->name);
+    double known;
+    int axis = -1;
+
+    if (size || def_const(def, e->name, &known))
+        return 0;
+    for (int i = 0; i < def->params.len; i++)
+        if (strcmp(def->params.data[i].name, e->name) == 0)
+            return 0;
+    for (int i = 0; i < def->indices.len && axis < 0; i++)
+        if (strcmp(def->indices.data[i].name, e->name) == 0)
+            axis = flow_axis_along(def, m->op->result, &def->indices.data[i]);
+    if (axis < 0)
+        axis = flow_own_axis(def, m->op->result, e);
+    return axis < 0 ? EVERYWHERE : 1u << axis;
+}
+
+static unsigned axes_of_dots(const Maker *m, const DefValue *read)
+{
+    unsigned axes = 0;
+
+    for (int d = 0; read && d < read->rank; d++)
+        if (!flow_is_one(read->dims[d]) && m->op->result->rank - read->rank + d >= 0)
+            axes |= 1u << (m->op->result->rank - read->rank + d);
+    return read ? axes : EVERYWHERE;
+}
+
+static unsigned axes_of(const Maker *m, const Expr *e, bool alone)
+{
+    bool place = e->kind == EXPR_CALL && (text_equal_nocase(e->name, "row") || text_equal_nocase(e->name, "col"));
+    unsigned axes = 0;
+
+    if (place)
+        return 1u << (m->op->result->rank - (text_equal_nocase(e->name, "col") ? 1 : 2));
+    if (e->kind == EXPR_NAME)
+        return axes_of_name(m, e, alone);
+    for (int i = 0; i < e->n_args; i++)
+        axes |= e->args[i]->kind == EXPR_ELLIPSIS ? axes_of_dots(m, read_value(m->op, e)) : axes_of(m, e->args[i], e->kind == EXPR_INDEX);
+    if (e->a && e->kind != EXPR_INDEX)
+        axes |= axes_of(m, e->a, false);
+    return e->b ? axes | axes_of(m, e->b, false) : axes;
+}
+
+/* Those of the formula's value that are more than one. */
+static unsigned all_axes(const Maker *m)
+{
+    unsigned axes = 0;
+
+    for (int d = 0; d < m->op->result->rank; d++)
+        if (!flow_is_one(m->op->result->dims[d]))
+            axes |= 1u << d;
+    return axes;
+}
+
+static unsigned axes_of_part(const Maker *m, Part part)
+{
+    return part.value ? axes_of_dots(m, part.value) & all_axes(m) : 0;
+}
+
+/* ---- operations ---------------------------------------------------------------------------- */
+
+static DefValue *add_value(Maker *m, unsigned axes)
+{
+    DefValue *value = arena_new_of(m->arena, DefValue);
+    Flow flow = {.arena = m->arena, .syms = m->syms, .def = m->remade.def};
+
+    *value = (DefValue){.id = m->remade.def->values.len, .dtype = DT_F32, .rank = m->op->result->rank};
+    value->name = flow_fresh(&flow, arena_printf(m->arena, "%s_part%d", m->op->result->name, ++m->parts));
+    for (int d = 0; d < value->rank; d++)
+        value->dims[d] = axes & (1u << d) ? m->op->result->dims[d] : (DefDim){aff_const(m->remade.def->aff, 1), NULL};
+    vec_push(m->arena, &m->remade.def->values, value);
+    return value;
+}
+
+/* NULL into: a value of its own. */
+static DefOp *add_op(Maker *m, OpId id, unsigned axes, DefValue *into)
+{
+    DefOp *op = arena_new_of(m->arena, DefOp);
+    Stmt *stmt = arena_new_of(m->arena, Stmt);
+
+    *stmt = *m->op->stmt; /* its place in the source; its operands are not those of the operation */
+    stmt->n_args = 0;
+    *op = (DefOp){.stmt = stmt, .op = id, .result = into ? into : add_value(m, axes)};
+    op->result->op = op;
+    vec_push(m->arena, &m->remade.def->ops, op);
+    return op;
+}
+
+static bool number_of(const Maker *m, const Expr *e, double *number)
+{
+    if (e->kind == EXPR_UNARY && e->op == EO_NEG && number_of(m, e->a, number))
+        return *number = -*number, true;
+    if (e->kind == EXPR_NAME)
+        return def_const(m->remade.from, e->name, number);
+    *number = e->kind == EXPR_INT ? (double)e->i : e->f;
+    return e->kind == EXPR_INT || e->kind == EXPR_FLOAT;
+}
+
+static void add_arg(Maker *m, DefOp *op, Part part)
+{
+    DefArg *arg = &op->args[op->n_args++];
+
+    arg->value = part.value;
+    if (part.value)
+        return;
+    arg->scalar.expr = part.number;
+    arg->scalar.is_const = number_of(m, part.number, &arg->scalar.value);
+}
+
+static Part element_op(Maker *m, OpId id, const Part *args, int n, DefValue *into)
+{
+    unsigned axes = 0;
+
+    for (int i = 0; i < n; i++)
+        axes |= axes_of_part(m, args[i]);
+    DefOp *op = add_op(m, id, axes, into);
+    for (int i = 0; i < n; i++)
+        add_arg(m, op, args[i]);
+    return (Part){.value = op->result};
+}
+
+/* What is read, as the expression mentions it. */
+static void read_what(Maker *m, DefOp *op, const Expr *e)
+{
+    op->where = e;
+    for (int k = 0; k < m->op->reads.len; k++)
+        if (expr_reads(e, m->op->reads.data[k].name))
+            vec_push(m->arena, &op->reads, ((DefRead){m->op->reads.data[k].name, m->remade.made[m->op->reads.data[k].value->id]}));
+}
+
+/* Of the written shape the dimensions that are left. */
+static void declare_narrower(Maker *m, Stmt *stmt, unsigned axes)
+{
+    Expr **shape = arena_array(m->arena, Expr *, stmt->n_shape);
+
+    for (int d = 0; d < stmt->n_shape; d++)
+        shape[d] = axes & (1u << d) ? stmt->shape[d] : expr_int(m->arena, 1);
+    stmt->shape = shape;
+}
+
+/* An expression without own elements. */
+static Part define(Maker *m, const Expr *e)
+{
+    unsigned axes = axes_of(m, e, false) & all_axes(m);
+
+    if (axes == 0 && !expr_reads(e, NULL))
+        return (Part){.number = e};
+    DefOp *op = add_op(m, OP_DEFINE, axes, NULL);
+    declare_narrower(m, (Stmt *)op->stmt, axes);
+    read_what(m, op, e);
+    return (Part){.value = op->result};
+}
+
+/* ---- expressions ------------------------------------------------------------------------------ */
+
+static bool take_apart(Maker *m, const Expr *e, DefValue *into, Part *part);
+
+static bool operands(Maker *m, const Expr *const *exprs, int n, Part *parts)
+{
+    for (int i = 0; i < n; i++)
+        if (!take_apart(m, exprs[i], NULL, &parts[i]))
+            return false;
+    return true;
+}
+
+static bool operation_of(ExprOp op, OpId *id)
+{
+    switch (op) {
+    case EO_NEG: return *id = OP_NEGATE, true;
+    case EO_ADD: return *id = OP_ADD, true;
+    case EO_SUB: return *id = OP_SUBTRACT, true;
+    case EO_MUL: return *id = OP_MULTIPLY, true;
+    case EO_DIV: return *id = OP_DIVIDE, true;
+    case EO_POW: return *id = OP_POWER, true;
+    case EO_LT: return *id = OP_LESS, true;
+    case EO_LE: return *id = OP_LESS_EQUAL, true;
+    case EO_GT: return *id = OP_GREATER, true;
+    case EO_GE: return *id = OP_GREATER_EQUAL, true;
+    case EO_EQ: return *id = OP_EQUAL, true;
+    case EO_NE: return *id = OP_NOT_EQUAL, true;
+    case EO_NOT: case EO_AND: case EO_OR: /* of conditions */
+    case EO_IDIV: case EO_MOD: /* rounded down, which numbers in fp32 need not be where integers are */
+        break;
+    }
+    return false;
+}
+
+/* 1 or 0 of what may be any number. */
+static bool truth(Maker *m, const Expr *e, Part *part)
+{
+    bool compares = e->kind == EXPR_BINARY && e->op >= EO_LT && e->op <= EO_OR;
+    Part parts[2] = {{0}, {.number = expr_int(m->arena, 0)}};
+
+    if (!take_apart(m, e, NULL, &parts[0]))
+        return false;
+    *part = compares || (e->kind == EXPR_UNARY && e->op == EO_NOT) ? parts[0] : element_op(m, OP_NOT_EQUAL, parts, 2, NULL);
+    return true;
+}
+
+static bool joined(Maker *m, const Expr *e, DefValue *into, Part *part)
+{
+    Part parts[2] = {{0}, {.number = expr_int(m->arena, 0)}};
+    OpId id = e->op == EO_AND ? OP_MIN : e->op == EO_OR ? OP_MAX : OP_EQUAL;
+
+    if (e->op == EO_NOT ? !take_apart(m, e->a, NULL, &parts[0]) : !truth(m, e->a, &parts[0]) || !truth(m, e->b, &parts[1]))
+        return false;
+    *part = element_op(m, id, parts, 2, into);
+    return true;
+}
+
+/* Keeps x where a condition without own elements holds. False: x is a row or a column that the condition differs along. */
+static bool masked(Maker *m, const Expr *where, Part x, double otherwise, DefValue *into, Part *part)
+{
+    unsigned axes = axes_of_part(m, x);
+
+    if (!x.value || (axes_of(m, where, false) & all_axes(m) & ~axes))
+        return false;
+    DefOp *op = add_op(m, OP_MASK, axes, into);
+    add_arg(m, op, x);
+    read_what(m, op, where);
+    op->has_else = otherwise != -INFINITY;
+    op->otherwise = otherwise;
+    *part = (Part){.value = op->result};
+    return true;
+}
+
+static bool is_not_zero(const Expr *e)
+{
+    return e->kind == EXPR_BINARY && e->op == EO_NE && e->b->kind == EXPR_INT && e->b->i == 0;
+}
+
+/* Whether a condition is one of places, sizes and elements that need not be operands. */
+static bool is_plain(const Maker *m, const Expr *where)
+{
+    return !has_own(m->remade.from, m->op, where, is_compared_as_number);
+}
+
+static bool condition(Maker *m, const Expr *where, Part *part)
+{
+    const Expr *e = is_not_zero(where) ? where->a : where;
+
+    if (!is_plain(m, where))
+        return take_apart(m, e, NULL, part) && part->value;
+    *part = define(m, where);
+    return part->value != NULL;
+}
+
+/* Likewise of any condition: what has no own elements masks what the rest chooses, so that it is known which tiles are
+ * of no use. */
+static bool kept(Maker *m, const Expr *where, Part x, double otherwise, DefValue *into, Part *part)
+{
+    Part parts[] = {{0}, x, {.number = expr_float(m->arena, otherwise)}};
+
+    if (is_plain(m, where) && masked(m, where, x, otherwise, into, part))
+        return true;
+    if (where->kind == EXPR_BINARY && where->op == EO_AND) {
+        bool first = !is_plain(m, where->a);
+        return kept(m, first ? where->a : where->b, x, otherwise, NULL, &parts[1]) &&
+               kept(m, first ? where->b : where->a, parts[1], otherwise, into, part);
+    }
+    if (!condition(m, where, &parts[0]))
+        return false;
+    *part = element_op(m, OP_WHERE, parts, 3, into);
+    return true;
+}
+
+/* where(condition, a, b) */
+static bool choice(Maker *m, const Expr *const *e, DefValue *into, Part *part)
+{
+    double otherwise;
+    Part parts[3];
+
+    if (number_of(m, e[2], &otherwise))
+        return take_apart(m, e[1], NULL, &parts[1]) && kept(m, e[0], parts[1], otherwise, into, part);
+    if (number_of(m, e[1], &otherwise) && is_plain(m, e[0]))
+        return take_apart(m, e[2], NULL, &parts[1]) &&
+               kept(m, expr_unary(m->arena, EO_NOT, expr_copy(m->arena, e[0])), parts[1], otherwise, into, part);
+    if (!condition(m, e[0], &parts[0]) || !operands(m, e + 1, 2, parts + 1))
+        return false;
+    *part = element_op(m, OP_WHERE, parts, 3, into);
+    return true;
+}
+
+/* The least or largest of several, one after the other. */
+static bool called_in_turn(Maker *m, OpId id, const Expr *e, DefValue *into, Part *part)
+{
+    Part parts[2];
+
+    if (!take_apart(m, e->args[0], NULL, &parts[0]))
+        return false;
+    for (int i = 1; i < e->n_args; i++) {
+        if (!take_apart(m, e->args[i], NULL, &parts[1]))
+            return false;
+        *part = parts[0] = element_op(m, id, parts, 2, i + 1 == e->n_args ? into : NULL);
+    }
+    return true;
+}
+
+static bool called(Maker *m, const Expr *e, DefValue *into, Part *part)
+{
+    const Expr *const *args = (const Expr *const *)e->args;
+    Part parts[3];
+    OpId id;
+
+    if (!op_find(e->name, &id) || op_info(id)->class != OPC_ELEMENT)
+        return false;
+    if (id == OP_WHERE)
+        return e->n_args == 3 && choice(m, args, into, part);
+    if ((id == OP_MIN || id == OP_MAX) && e->n_args > 2)
+        return called_in_turn(m, id, e, into, part);
+    if (op_info(id)->arity != e->n_args || !operands(m, args, e->n_args, parts))
+        return false;
+    *part = element_op(m, id, parts, e->n_args, into);
+    return true;
+}
+
+static bool take_apart_own(Maker *m, const Expr *e, DefValue *into, Part *part)
+{
+    const Expr *exprs[] = {e->a, e->b};
+    const DefValue *own = own_element(m->remade.from, m->op, e);
+    Part parts[2];
+    OpId id;
+
+    if (own && into) { /* nothing but that */
+        Part same[] = {{.value = m->remade.made[own->id]}, {.number = expr_int(m->arena, 1)}};
+        *part = element_op(m, OP_MULTIPLY, same, 2, into);
+        return true;
+    }
+    if (own)
+        return part->value = m->remade.made[own->id], true;
+    if (e->kind == EXPR_CALL)
+        return called(m, e, into, part);
+    if (e->kind != EXPR_UNARY && e->kind != EXPR_BINARY)
+        return false;
+    if (e->op == EO_NOT || e->op == EO_AND || e->op == EO_OR)
+        return joined(m, e, into, part);
+    int n = e->kind == EXPR_UNARY ? 1 : 2;
+    if (!operation_of(e->op, &id) || !operands(m, exprs, n, parts))
+        return false;
+    *part = element_op(m, id, parts, n, into);
+    return true;
+}
+
+static bool take_apart(Maker *m, const Expr *e, DefValue *into, Part *part)
+{
+    *part = (Part){0};
+    if (m->parts > MOST_PARTS)
+        return false;
+    if (here(m, e))
+        return take_apart_own(m, e, into, part);
+    *part = define(m, e);
+    return true;
+}
+
+/* ---- the definition ------------------------------------------------------------------------------ */
+
+static bool read_elsewhere(const Def *def, const DefOp *op, const Expr *e, const DefValue *tensor)
+{
+    if (!e)
+        return false;
+    if (read_value(op, e) == tensor && !own_element(def, op, e))
+        return true;
+    if (read_elsewhere(def, op, e->a, tensor) || read_elsewhere(def, op, e->b, tensor))
+        return true;
+    for (int i = 0; i < e->n_args; i++)
+        if (read_elsewhere(def, op, e->args[i], tensor))
+            return true;
+    return false;
+}
+
+static bool is_tile_of(const DefValue *value, const DefValue *of)
+{
+    int shift = of->rank - value->rank;
+
+    for (int d = value->rank - 2; d >= 0 && d < value->rank; d++)
+        if (shift < 0 || flow_is_one(value->dims[d]) || value->dims[d].size != of->dims[d + shift].size)
+            return false;
+    return value->rank >= 2;
+}
+
+/* Of inputs alone: a matrix whose elements stand at their own place is copied in tiles, where arithmetic with rows,
+ * columns and scales follows. */
+static bool is_arithmetic(const Def *def, const DefOp *op)
+{
+    bool any = false;
+
+    for (int k = 0; k < op->reads.len; k++) {
+        const DefValue *value = op->reads.data[k].value;
+        bool elsewhere = read_elsewhere(def, op, op->where, value);
+
+        if (is_tile_of(value, op->result) && (elsewhere || !is_number(value)))
+            return false;
+        any |= is_tile_of(value, op->result);
+    }
+    return any && op->where->kind != EXPR_INDEX;
+}
+
+static bool is_formula(const Def *def, const DefOp *op)
+{
+    if ((op->op != OP_DEFINE && op->op != OP_MASK) || !op->where)
+        return false;
+    return has_own(def, op, op->where, is_computed) || (op->op == OP_DEFINE && is_arithmetic(def, op));
+}
+
+/* All of the value's elements must come of it: a row that is repeated is no tile. */
+static bool is_whole(Maker *m, const Expr *e)
+{
+    const DefValue *own = own_element(m->remade.from, m->op, e);
+    unsigned axes = 0;
+
+    if (own)
+        return axes_of_dots(m, own) == all_axes(m);
+    axes = axes_of(m, e, false);
+    return (axes & all_axes(m)) == all_axes(m);
+}
+
+static bool spell(Maker *m)
+{
+    DefValue *into = m->remade.made[m->op->result->id];
+    Part part;
+
+    if (m->op->op == OP_DEFINE)
+        return is_whole(m, m->op->where) && take_apart(m, m->op->where, into, &part);
+    Part x = {.value = m->remade.made[m->op->args[0].value->id]};
+    return kept(m, m->op->where, x, m->op->otherwise, into, &part);
+}
+
+const Def *flow_spell_formulas(Arena *arena, Syms *syms, const Def *def)
+{
+    bool any = false;
+
+    for (int i = 0; i < def->ops.len; i++)
+        any |= is_formula(def, def->ops.data[i]);
+    if (!any)
+        return def;
+    Maker m = {.arena = arena, .syms = syms, .remade = flow_remake(arena, def)};
+    for (int i = 0; i < def->ops.len; i++) {
+        m.op = def->ops.data[i];
+        m.parts = 0;
+        int ops = m.remade.def->ops.len, values = m.remade.def->values.len;
+
+        if (is_formula(def, m.op) && spell(&m))
+            continue;
+        m.remade.def->ops.len = ops;
+        m.remade.def->values.len = values;
+        flow_keep_op(&m.remade, m.op);
+    }
+    return m.remade.def;
+}

@@ -867,15 +867,15 @@ bool propose_first(Suggester *s)
 /* A Copy from or to another memory space than the one where the tile is. */
 bool propose_space(Suggester *s)
 {
-    Space near[] = {SPACE_REGISTER, SPACE_SHARED};
+    Space spaces[] = {SPACE_REGISTER, SPACE_SHARED, SPACE_GLOBAL};
 
-    for (int i = 0; s->stmt && s->stmt->kind == STMT_COPY && i < (int)TW_COUNT(near); i++)
+    for (int i = 0; s->stmt && s->stmt->kind == STMT_COPY && i < (int)TW_COUNT(spaces); i++)
         for (int from = 0; from < 2; from++) {
             Stmt *changed = suggest_like(s, s->stmt);
             Space *space = from ? &changed->space : &changed->to_space;
-            if (*space == SPACE_GLOBAL || *space == near[i])
+            if (*space == SPACE_GLOBAL || *space == spaces[i] || (!from && spaces[i] == SPACE_GLOBAL))
                 continue;
-            *space = near[i];
+            *space = spaces[i];
             if (changed->space != changed->to_space && suggest_stmt(s, s->stmt, changed, "where the tile is"))
                 return true;
         }

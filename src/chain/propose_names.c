@@ -176,6 +176,50 @@ bool propose_other_name(Suggester *s)
     return false;
 }
 
+typedef struct Uses {
+    const char *name;
+    int read;
+} Uses;
+
+static void count_reads(void *user, const Stmt *stmt)
+{
+    Uses *uses = user;
+
+    for (int i = 0; i < stmt->n_args; i++)
+        uses->read += expr_mentions(stmt->args[i], uses->name);
+    for (int i = 0; i < stmt->n_with; i++)
+        uses->read += expr_mentions(stmt->with[i], uses->name);
+    uses->read += expr_mentions(stmt->where, uses->name) || expr_mentions(stmt->value, uses->name);
+}
+
+static void add_results(void *user, const Stmt *stmt)
+{
+    if (stmt->kind == STMT_INPUT)
+        add(user, stmt->name);
+    if (stmt->kind == STMT_COMPUTE && stmt->dest && stmt->dest->kind == EXPR_NAME)
+        add(user, stmt->dest->name);
+}
+
+/* What no statement reads, in place of a name that nothing is called, nor nearly. */
+bool propose_unused(Suggester *s)
+{
+    enum { MOST = 3 };
+    Names names = names_of(s, add_results);
+    Span word = word_at(s, s->diag->span.start);
+    int tried = 0;
+
+    for (int i = 0; word.end > word.start && i < names.list.len && tried < MOST; i++) {
+        Uses uses = {.name = names.list.data[i]};
+        suggest_each(&s->unit->body, count_reads, &uses);
+        if (uses.read > 0)
+            continue;
+        tried++;
+        if (suggest_edit(s, word, uses.name, arena_printf(s->arena, "'%s', which nothing reads", uses.name)))
+            return true;
+    }
+    return false;
+}
+
 /* ---- dimensions ---------------------------------------------------------------------------------- */
 
 static bool try_dimensions(Suggester *s, const Stmt *stmt)

@@ -15,6 +15,8 @@
  */
 #include "chain/suggest.h"
 
+#include "check/check.h"
+
 enum { MOST_PLACES = 128 };
 
 typedef struct Side {
@@ -482,4 +484,129 @@ bool propose_smaller(Suggester *s)
         return false;
     return try_side(s, tile->name, shape_side(tile->shape, tile->n_shape, false), false) ||
            try_side(s, tile->name, shape_side(tile->shape, tile->n_shape, true), true);
+}
+
+/* ---- sizes that have names ------------------------------------------------------------------------- */
+
+typedef VEC(Fix) Edits;
+
+static void add_edit(Suggester *s, Edits *edits, Span span, int64_t size)
+{
+    Fix edit = {.span = span, .text = arena_printf(s->arena, "%lld", (long long)size)};
+    vec_push(s->arena, edits, edit);
+}
+
+typedef struct Assigned {
+    const Stmt *stmt;
+    int64_t size;
+} Assigned;
+typedef VEC(Assigned) Sizing;
+
+/* The sizes that the unit assigns; of a tile that does not fill the tensor cores those that may be why. */
+static Sizing assigned_sizes(Suggester *s)
+{
+    Sizing all = {0};
+
+    for (int i = 0; s->unit && i < s->unit->body.len; i++) {
+        const Stmt *stmt = s->unit->body.data[i];
+        if (check_is_tile_size(s->unit, stmt) && (s->diag->code != TW0433 || stmt->value->i % 16 != 0))
+            vec_push(s->arena, &all, ((Assigned){stmt, stmt->value->i}));
+    }
+    return all;
+}
+
+/* Half of it and so on, or, where it is to be whole atoms, the powers of two that follow; 0: none. */
+static int64_t other_size(int64_t size, bool larger, int step)
+{
+    int64_t next = 16;
+
+    if (!larger)
+        return (size >> step) / 16 * 16;
+    while (next <= size)
+        next *= 2;
+    return next << (step - 1);
+}
+
+static bool try_one_size(Suggester *s, const Sizing *all)
+{
+    enum { STEPS = 3 };
+    bool larger = s->diag->code == TW0433;
+
+    for (int step = 1; step <= STEPS; step++)
+        for (int i = 0; i < all->len; i++) {
+            const Stmt *stmt = all->data[i].stmt;
+            int64_t size = other_size(all->data[i].size, larger, step);
+            const char *text = arena_printf(s->arena, "%lld", (long long)size);
+            if (size == 0 || !suggest_edit(s, stmt->value->span, text, larger ? "a size that fits" : "a size that fits beside all else"))
+                continue;
+            if (!larger)
+                diag_note(s->chain->diags, s->diag, "%s = %s fits", stmt->name, text);
+            return true;
+        }
+    return false;
+}
+
+/* The largest of them is halved until all fit. */
+static bool try_all_sizes(Suggester *s, Sizing *all)
+{
+    while (s->tries > 0) {
+        Assigned *largest = NULL;
+        Edits edits = {0};
+        for (int i = 0; i < all->len; i++)
+            if (all->data[i].size >= 32 && (!largest || all->data[i].size >= largest->size))
+                largest = &all->data[i];
+        if (!largest)
+            return false;
+        largest->size = largest->size / 2 / 16 * 16;
+        for (int i = 0; i < all->len; i++)
+            add_edit(s, &edits, all->data[i].stmt->value->span, all->data[i].size);
+        if (suggest_edits(s, edits.data, edits.len, "sizes that fit; one of them alone would not do"))
+            return true;
+    }
+    return false;
+}
+
+/* Other numbers for the sizes that the unit assigns, where the rule's is not enough, for its stages, say: for one, else for all. */
+bool propose_assigned(Suggester *s)
+{
+    Sizing all = assigned_sizes(s);
+
+    return try_one_size(s, &all) || (s->diag->code != TW0433 && all.len > 1 && try_all_sizes(s, &all));
+}
+
+/* ---- dimensions that do not fill the tensor cores ---------------------------------------------------- */
+
+static bool has_shape_of_tile(const Stmt *stmt)
+{
+    return stmt->kind == STMT_COPY || (stmt->kind == STMT_ALLOCATE && stmt->space != SPACE_GLOBAL);
+}
+
+typedef struct Padding {
+    Suggester *s;
+    const Stmt *size;
+    Edits edits;
+} Padding;
+
+static void pad(void *user, const Stmt *stmt)
+{
+    Padding *p = user;
+
+    for (int i = 0; has_shape_of_tile(stmt) && i < stmt->n_shape; i++)
+        if (expr_is_name(stmt->shape[i], p->size->name))
+            add_edit(p->s, &p->edits, stmt->shape[i]->span, (p->size->value->i + 15) / 16 * 16);
+}
+
+/* Tiles wider than the dimension that they hold: what is copied from beyond its end is zeros. */
+bool propose_padded(Suggester *s)
+{
+    for (int i = 0; s->unit && i < s->unit->body.len; i++) {
+        const Stmt *stmt = s->unit->body.data[i];
+        Padding p = {.s = s, .size = stmt};
+        if (stmt->kind != STMT_ASSIGN || stmt->value->kind != EXPR_INT || stmt->value->i % 16 == 0 || check_is_tile_size(s->unit, stmt))
+            continue;
+        suggest_each(&s->unit->body, pad, &p);
+        if (p.edits.len && suggest_edits(s, p.edits.data, p.edits.len, "tiles that are whole atoms: zeros are behind the end"))
+            return true;
+    }
+    return false;
 }

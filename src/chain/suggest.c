@@ -13,7 +13,7 @@ static const struct {
     {TW0220, {propose_declared, propose_nearest}},
     {TW0221, {propose_whole_division}},
     {TW0223, {propose_nearest, propose_function}},
-    {TW0230, {propose_nearest, propose_get}},
+    {TW0230, {propose_nearest, propose_get, propose_unused}},
     {TW0231, {propose_removal}},
     {TW0232, {propose_without_space, propose_removal}},
     {TW0233, {propose_nearest, propose_reduction}},
@@ -36,8 +36,8 @@ static const struct {
     {TW0325, {propose_rank, propose_fewer_operands}},
     {TW0326, {propose_whole_division}},
     {TW0327, {propose_coordinates_of_element, propose_coordinates}},
-    {TW0401, {propose_declared, propose_nearest, propose_sum_of_softmax}},
-    {TW0402, {propose_allocation}},
+    {TW0401, {propose_declared, propose_nearest, propose_sum_of_softmax, propose_unused}},
+    {TW0402, {propose_allocation, propose_space}},
     {TW0404, {propose_loop_bounds, propose_removal}},
     {TW0406, {propose_declared, propose_copy, propose_space, propose_removal}},
     {TW0407, {propose_shared}},
@@ -55,8 +55,9 @@ static const struct {
     {TW0425, {propose_compared}},
     {TW0430, {propose_type}},
     {TW0432, {propose_type}},
+    {TW0433, {propose_assigned, propose_padded}},
     {TW0434, {propose_type}},
-    {TW0440, {propose_copy, propose_sum}},
+    {TW0440, {propose_copy, propose_sum, propose_nearest, propose_unused}},
     {TW0442, {propose_quotient, propose_removal}},
     {TW0445, {propose_behind_the_loop}},
     {TW0447, {propose_state}},
@@ -66,7 +67,8 @@ static const struct {
     {TW0452, {propose_coordinates}},
     {TW0453, {propose_coordinates}},
     {TW0454, {propose_exchanged_state, propose_sum_of_state}},
-    {TW0460, {propose_smaller}},
+    {TW0460, {propose_assigned, propose_smaller}},
+    {TW0461, {propose_assigned}},
     {TW0601, {propose_grid}},
     {TW0602, {propose_nearest, propose_copy, propose_fewer_clauses, propose_tidying}},
     {TW0603, {propose_loose, propose_tidying}},
@@ -82,12 +84,19 @@ static const struct {
 
 /* ---- one try ------------------------------------------------------------------------------ */
 
+/* What is said of room has numbers that any other size changes. */
+static bool says_like(const Diag *a, const Diag *b)
+{
+    bool room = a->code == TW0460 || a->code == TW0461;
+    return a->code == b->code && (room || strcmp(a->message, b->message) == 0);
+}
+
 static int count_like(const Diags *diags, const Diag *like)
 {
     int n = 0;
 
     for (int i = 0; i < diags->list.len; i++)
-        n += diags->list.data[i].code == like->code && strcmp(diags->list.data[i].message, like->message) == 0;
+        n += says_like(&diags->list.data[i], like);
     return n;
 }
 
@@ -99,7 +108,7 @@ static bool was_hidden(const Diag *about, const Diag *now)
 }
 
 /* The diagnostic is gone, and there is none that was not there before. */
-static bool is_better(const Diags *before, const Diag *about, const Diags *after)
+static bool is_better(const Diags *before, const Diag *about, const Diags *after, bool loose)
 {
     int n = 0;
 
@@ -108,7 +117,7 @@ static bool is_better(const Diags *before, const Diag *about, const Diags *after
     for (int i = 0; i < after->list.len; i++) {
         const Diag *now = &after->list.data[i];
 
-        if (was_hidden(about, now))
+        if (loose && was_hidden(about, now))
             continue;
         n++;
         if (!count_like(before, now))
@@ -126,7 +135,7 @@ static bool helps(Suggester *s, Arena *own, const char *text)
 
     *source = (Source){like->diags->source ? like->diags->source->path : "trial", text, strlen(text)};
     done = s->stage(chain, source, s->fragment);
-    return is_better(like->diags, s->diag, diags) && (done || diags->errors) && !chain->failure;
+    return is_better(like->diags, s->diag, diags, s->loose) && (done || diags->errors) && !chain->failure;
 }
 
 static const char *edited(Arena *arena, const Source *source, Span span, const char *text)
@@ -364,23 +373,40 @@ static void locate(Suggester *s)
 
 /* ---- entry -------------------------------------------------------------------------------------- */
 
-static void suggest_one(Suggester *s, int most)
+static bool suggest_one(Suggester *s)
 {
-    s->tries = most;
     for (size_t i = 0; i < TW_COUNT(TABLE); i++)
         for (size_t k = 0; k < TW_COUNT(TABLE[i].proposals) && TABLE[i].code == s->diag->code && TABLE[i].proposals[k]; k++)
             if (TABLE[i].proposals[k](s))
-                return;
+                return true;
+    return false;
 }
 
 /* Whether there is an edit, by a rule, that the stage finds better: one that is not is forgotten. */
-static bool holds(Suggester *s)
+static bool holds(Suggester *s, Fix fix)
 {
-    Fix fix = s->diag->fix;
-    if (!fix.text) return false;
-    s->tries = 1;
     s->diag->fix = (Fix){0};
-    return suggest_edit(s, fix.span, fix.text, fix.label);
+    return fix.text && suggest_edit(s, fix.span, fix.text, fix.label);
+}
+
+/* The rule's edit, or another that so many tries find. Returns how many they were. */
+static int suggest_best(Suggester *s, int most)
+{
+    Fix rule = s->diag->fix;
+
+    s->loose = false;
+    s->tries = 1;
+    if (holds(s, rule))
+        return 0;
+    locate(s);
+    s->tries = most;
+    if (suggest_one(s) || s->diag->code != TW0460)
+        return most - s->tries;
+    s->loose = true;
+    s->tries++;
+    if (!holds(s, rule))
+        suggest_one(s);
+    return most;
 }
 
 /* What is wrong in one place and shows in several is said once, where no edit of each is to be made. */
@@ -412,11 +438,9 @@ void suggest_all(Chain *chain, const Source *source, const Program *program, Sug
         int most = left < TRIES_FOR_ONE ? left : TRIES_FOR_ONE;
 
         s.diag = &chain->diags->list.data[i];
-        if (s.diag->source != source || holds(&s))
+        if (s.diag->source != source)
             continue;
-        locate(&s);
-        suggest_one(&s, most);
-        left -= most - s.tries;
+        left -= suggest_best(&s, most);
     }
     drop_repeats(&s);
 }

@@ -28,6 +28,7 @@ typedef struct Suggester {
     bool fragment;
     Diag *diag;
     int tries;
+    bool loose; /* a warning may be left that no schedule has room for it */
     /* where the diagnostic lies */
     const Unit *unit;                    /* NULL: in none */
     const Stmt *path[SUGGEST_MAX_DEPTH]; /* the statements round it, the innermost last */
@@ -71,7 +72,7 @@ void suggest_each(const Block *block, void (*f)(void *user, const Stmt *s), void
 
 /* propose_names.c */
 Proposal propose_declared, propose_nearest, propose_function, propose_other_name, propose_dimension, propose_output, propose_result,
-    propose_position, propose_not_new, propose_own_name, propose_number;
+    propose_position, propose_not_new, propose_own_name, propose_number, propose_unused;
 /* propose_stmts.c */
 Proposal propose_removal, propose_tidying, propose_line_removal, propose_operand_of_clause, propose_reduction, propose_get, propose_condition,
     propose_fewer_clauses, propose_fewer_operands, propose_untransposed, propose_reshaped,
@@ -82,7 +83,7 @@ Proposal propose_copy, propose_store, propose_coordinates, propose_shared, propo
     propose_reshape, propose_follow, propose_type, propose_loop_bounds, propose_grid, propose_rank,
     propose_part, propose_group, propose_stage, propose_first, propose_space, propose_allocation, propose_turned_sizes, propose_wider_grid, propose_exchanged_sizes, propose_destination, propose_loose;
 /* propose_sizes.c */
-Proposal propose_smaller;
+Proposal propose_smaller, propose_assigned, propose_padded;
 /* propose_softmax.c */
 Proposal propose_rescale, propose_quotient, propose_sum_of_softmax, propose_exchanged_state, propose_sum_of_state, propose_state, propose_kept, propose_sum;
 

@@ -64,6 +64,7 @@ static void put_result(Checker *c, const Stmt *s, const Operand *first, const Ti
     else
         init_write(c, &dest, fragment);
     dest.place->now.masked |= guess.masked || may_mask(c, s);
+    dest.place->now.cast = s->op_known && s->op == OP_CAST && s->has_dtype ? s : NULL;
     dest.place->now.guessed_gemm = guess.guessed_gemm;
     dest.place->now.guessed_streams = guess.guessed_streams;
 }

@@ -112,6 +112,18 @@ static void check_range(Checker *c, const Coord *coord, const Aff *at, Extent si
                  aff_text(c->arena, first), aff_text(c->arena, whole.size));
 }
 
+/* A coordinate of a sketch that names a dimension of the grid says where the block lies along it, whatever its size is. */
+static bool follows_grid(const Checker *c, const Expr *at)
+{
+    bool found = false;
+    for (int i = 0; c->sketch && i < c->unit->body.len && !found; i++) {
+        const Stmt *s = c->unit->body.data[i];
+        for (int k = 0; s->kind == STMT_GRID && k < s->n_coords && !found; k++)
+            found = !s->coords[k].value && expr_mentions(at, s->coords[k].name);
+    }
+    return found;
+}
+
 /* The coordinates' values, by dimension of the tensor; NULL where there is none. */
 static int check_coords(Checker *c, const Stmt *s, const Place *global, const Extent *shape,
                         int n_shape, const Aff **values)
@@ -119,6 +131,8 @@ static int check_coords(Checker *c, const Stmt *s, const Place *global, const Ex
     bool taken[TENSOR_MAX_RANK] = {false};
     for (int i = 0; i < s->n_coords; i++) {
         const Aff *at = values_integer(c, s->coords[i].value);
+        if (follows_grid(c, s->coords[i].value))
+            at = NULL;
         if (global->given) {
             if (i < TENSOR_MAX_RANK)
                 values[i] = at;

@@ -365,6 +365,31 @@ static void check_single_elements(Checker *c, const Cover *v, int d)
                  arena_printf(c->arena, "'%s' goes over these", other));
 }
 
+/* Of a counter's name, where it is but one number: a loop of one turn, the few heads of `h div 4`. */
+static bool names_counter(const Checker *c, const Expr *e)
+{
+    bool found = false;
+    for (int i = 0; i < c->n_loops && !found; i++)
+        found = expr_mentions(e, c->loops[i].stmt->name);
+    for (int i = 0; i < c->grid.len && !found; i++)
+        found = expr_mentions(e, c->grid.data[i].name);
+    return found;
+}
+
+static void check_constant(Checker *c, const Cover *v, int d, const Aff *tiles)
+{
+    const Coord *coord = coord_of(v, d);
+    int64_t at, n;
+    if (!coord || !names_counter(c, coord->value) || (!v->store && !v->only) || !aff_is_const(v->coords[d], &at) ||
+        !aff_is_const(tiles, &n) || n < 2)
+        return;
+    Diag *diag = diag_add(c->late, part_code(v), coord->span, "%s is %lld in all blocks and turns, but '%s' has %lld tiles along %s",
+                          source_text(c, coord->value->span), (long long)at, copy_tensor(v->stmt), (long long)n, dim_name(c, v, d));
+    const char *other = fitting(c, v, tiles);
+    if (other)
+        diag_fix(c->late, diag, coord->value->span, other, arena_printf(c->arena, "'%s' goes over these", other));
+}
+
 /* One counter cannot say two places at once. */
 static bool check_shared_counter(Checker *c, const Cover *v, int d)
 {
@@ -460,6 +485,8 @@ static void check_dim(Checker *c, Cover *v, int d, Extent tile)
             say_one_tile(c, v, d, tiles);
     } else if (take_plain(c, at, &range, &offset)) {
         check_plain(c, v, d, &range, offset, tiles);
+    } else if (aff_is_const(at, NULL)) {
+        check_constant(c, v, d, tiles);
     } else if (extent_is_one(tile) && !check_shared_counter(c, v, d)) {
         check_single_elements(c, v, d);
     }

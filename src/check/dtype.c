@@ -18,7 +18,10 @@ static bool known_dtype(const Operand *o, DType *t)
     const Place *p = o->place, *global = &o->tensor->places[SPACE_GLOBAL];
     if (!global->exists && o->tensor->origin)
         global = o->tensor->origin;
-    if (p->has_dtype)
+    const Stmt *cast = p->space == SPACE_REGISTER ? p->now.cast : NULL;
+    if (cast && dtype_is_narrow(cast->dtype))
+        *t = cast->dtype;
+    else if (p->has_dtype)
         *t = p->dtype;
     else if (p->space == SPACE_SHARED && global->exists && global->has_dtype)
         *t = global->dtype;
@@ -44,9 +47,20 @@ void dtype_state(Checker *c, const Operand *o)
     diag_fix(c->diags, d, o->place->decl->dtype_span, dtype_name(DT_F32), "keep it in fp32");
 }
 
-/* Declares the operand, where its type is written down, with another. */
+/* The type of the Cast that made an operand, where it is written; NULL: none did. */
+static const Expr *cast_type(const Operand *o)
+{
+    const Stmt *cast = o->place->space == SPACE_REGISTER ? o->place->now.cast : NULL;
+    return cast && cast->n_args == 2 ? cast->args[1] : NULL;
+}
+
+/* Declares the operand, or casts it, where its type is written down, with another. */
 static void suggest_type(Checker *c, Diag *d, const Operand *o, DType t)
 {
+    if (cast_type(o)) {
+        diag_fix(c->diags, d, cast_type(o)->span, dtype_name(t), "cast it so");
+        return;
+    }
     const Place *p = o->place->has_dtype ? o->place : &o->tensor->places[SPACE_GLOBAL];
     if (p->exists && p->decl && p->decl->has_dtype)
         diag_fix(c->diags, d, p->decl->dtype_span, dtype_name(t), "declare it so");
@@ -73,6 +87,8 @@ static void say_types(Checker *c, const Operand *a, DType ta, const Operand *b, 
     if (dtype_bytes(ta) != dtype_bytes(tb))
         diag_note(c->diags, d, "widen '%s': Copy it to registers, Cast it to %s, Copy that to shared memory",
                   few->tensor->name, dtype_name(few == a ? tb : ta));
+    else if (cast_type(a))
+        suggest_type(c, d, a, tb);
     else
         suggest_type(c, d, b, ta);
 }

@@ -158,6 +158,7 @@ void init_write(Checker *c, Operand *o, Fragment fragment)
     now->guessed_streams = false;
     now->exponentials = false;
     now->copied = NULL;
+    now->cast = NULL;
     now->piece = c->piece;
     now->only_in = NULL;
     now->masked = false;

@@ -46,6 +46,7 @@ typedef struct PlaceState {
     int version;
     Fragment fragment;
     bool exponentials;  /* as an online softmax leaves its tile */
+    const Stmt *cast;   /* that made it, in registers; NULL: another statement */
     const Stmt *copied; /* what brought it from global memory; NULL: something else made it, or a part of it */
     Piece piece;        /* computed from it */
     int set_at;         /* moment of the last assignment (not accumulation) */

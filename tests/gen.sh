@@ -172,6 +172,10 @@ wide="--target sm_90a --set N=4096 --set K=4096"
     kernels 1 gemm_gptq $wide --set BM=128 --bind M=2048
     kernels 2 gemm_gptq $wide --set gemm_gptq_2.BM=128 --bind M=2048 # as a search names it
 }
+for t in sm_80 sm_90a "sm_75 --dtype fp16"; do
+    # shellcheck disable=SC2086 # options are words
+    try ../tests/gen/orders_by_hand --set D=32 --target $t --bind batch=2 --bind heads=3 --bind q_len=70 --bind kv_len=150
+done
 try ../tests/gen/nibbles --set group=64 --target sm_90a --bind M=33 --bind N=72 --bind K=192
 try ../tests/gen/scales_of_columns --set D=96 --target sm_90a --bind batch=1 --bind q_heads=2 --bind kv_heads=1 --bind q_len=9 --bind kv_len=150
 try ../tests/gen/channels_mixed --target sm_90a --bind images=2 --bind C=70 --bind K=136 --bind pixels=77

@@ -176,6 +176,8 @@ static void run_case(void **state)
         fail_msg("out of memory");
     open_case(t);
     Program *program = lang_parse(t->arena, t->syms, t->source, t->diags);
+    if (program->units.len > 0)
+        unit_say_sides(t->arena, program->units.data[0]);
     assert_int_equal(t->diags->errors, 0);
     const Program *sketch = kernel_alone(t->arena, program, 0);
     if (sketch->units.len == 0)

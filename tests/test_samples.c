@@ -180,8 +180,10 @@ static void is_right(Fixture *f, const char *example)
     diags = diags_new(f->arena, source);
     program = lang_parse(f->arena, syms, source, diags);
     for (int i = 0; i < program->units.len; i++) {
-        const Unit *unit = program->units.data[i];
+        Unit *unit = program->units.data[i];
 
+        if (unit->kind == UNIT_KERNEL && check_is_sketch(unit))
+            unit_say_sides(f->arena, unit);
         if (unit->kind == UNIT_OPERATOR)
             def_resolve(f->arena, syms, aff_ctx_new(f->arena), program, unit, &settings, diags);
         else if (unit->kind == UNIT_KERNEL)

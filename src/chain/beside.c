@@ -170,6 +170,8 @@ Program *kernels_complete(Arena *arena, Program *program, const Settings *settin
 
         if (unit->kind == UNIT_KERNEL && def)
             unit = with_taken(arena, def, unit);
+        if (check_is_sketch(unit))
+            unit_say_sides(arena, unit);
         if (unit->kind == UNIT_KERNEL)
             unit = unit_spell_reals(arena, unit, setting, settings);
         vec_push(arena, &whole->units, unit);

@@ -142,7 +142,8 @@ static int check_coords(Checker *c, const Stmt *s, const Place *global, const Ex
         if (dim < 0)
             continue;
         values[dim] = at;
-        if (!copy_by_rows(s))
+        bool entry = c->sketch && s->coords[i].value->kind == EXPR_NAME; /* of the block, or of a loop */
+        if (!copy_by_rows(s) && !entry)
             check_range(c, &s->coords[i], at, size_along(c, shape, n_shape, global->rank, dim),
                         global->dims[dim]);
     }
@@ -184,6 +185,17 @@ static Tile near_tile(Checker *c, const Stmt *s, const Place *p)
                : tile_of(c, p);
 }
 
+/* A column of memory may be a row of the block, and the other way round: what is allocated says how it lies. */
+static void lie_as_allocated(const Place *near, Tile *copied)
+{
+    bool column = extent_is_one(copied->cols) && !extent_is_one(copied->rows), row = extent_is_one(copied->rows) && !extent_is_one(copied->cols);
+    if (near->rank != 2 || copied->vector || column == row)
+        return;
+    Extent across = near->dims[column ? 0 : 1], along = near->dims[column ? 1 : 0], own = column ? copied->rows : copied->cols;
+    if (extent_is_one(across) && extent_same(along, own))
+        *copied = (Tile){.rows = own, .cols = across, .vector = true};
+}
+
 static void check_shape(Checker *c, const Stmt *s, const Tile *copied, Place *near)
 {
     Tile tile = near_tile(c, s, near);
@@ -217,6 +229,22 @@ static void refuse_rank(Checker *c, const Stmt *s, const Place *global, const Ex
                  "the dimensions of the tensor");
 }
 
+/* The shape of a sketch's Copy says which dimensions its tile runs along. */
+static bool take_named_axes(const Stmt *s, const Place *global, Extent *shape, int n)
+{
+    const char *axes[TENSOR_MAX_RANK] = {NULL};
+    for (int i = 0; i < n; i++) {
+        const Expr *e = s->shape[i];
+        int at = e->kind == EXPR_NAME ? dimension_named(global, e->name) : -1;
+        if (at < 0 && !(e->kind == EXPR_INT && e->i == 1))
+            return false;
+        axes[i] = at < 0 ? NULL : global->dims[at].axis;
+    }
+    for (int i = 0; i < n; i++)
+        shape[i].axis = axes[i];
+    return true;
+}
+
 /* A tile runs along the last dimensions of the global tensor. */
 static void take_axes(Checker *c, const Stmt *s, const Place *global, Extent *shape, int n)
 {
@@ -226,10 +254,8 @@ static void take_axes(Checker *c, const Stmt *s, const Place *global, Extent *sh
          i++) /* a sketch: the last two, of sizes that nothing says yet */
         if (global->rank > 1 - i)
             shape[i].axis = global->dims[global->rank - 2 + i].axis;
-    if (c->sketch && n == global->rank + 1 && extent_is_one(shape[n - 1])) { /* Copy M (len, 1): a number for each row */
-        shape[n - 2].axis = global->dims[global->rank - 1].axis;
+    if (c->sketch && s->has_shape && n > 0 && take_named_axes(s, global, shape, n))
         return;
-    }
     if (n > global->rank)
         refuse_rank(c, s, global, shape, n);
     for (int i = 0; i < n && n <= global->rank; i++)
@@ -455,6 +481,8 @@ void check_copy(Checker *c, const Stmt *s)
         take_axes(c, s, global, shape, n);
     Tile copied =
         n == 0 && c->loose ? (Tile){shape[0], shape[1], .unknown = true} : shape_tile(c, shape, n);
+    if (global && n > 0)
+        lie_as_allocated(near, &copied);
     if (n > 0)
         check_shape(c, s, &copied, near);
     dtype_copy(c, s, from, to);

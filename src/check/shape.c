@@ -145,8 +145,33 @@ static bool lies_across(const Checker *c, const Tile *vector, const Tile *t)
     return extent_axes_differ(c, own, beside) && !extent_axes_differ(c, own, across);
 }
 
+/* Whether the rows of one are along the dimension of the other's columns, and the other way round. */
+static bool lies_turned(const Checker *c, const Tile *a, const Tile *b)
+{
+    bool known = a->rows.axis && a->cols.axis && b->rows.axis && b->cols.axis;
+    return known && extent_axes_differ(c, a->rows, b->rows) && extent_axes_differ(c, a->cols, b->cols) &&
+           !extent_axes_differ(c, a->rows, b->cols) && !extent_axes_differ(c, a->cols, b->rows);
+}
+
+static bool matrices_cross(Checker *c, const Operand *operands, int n)
+{
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < i && !operands[i].is_number && (!c->loose || c->sketch); k++) {
+            const Operand *a = &operands[k], *b = &operands[i];
+            if (a->is_number || a->tile.vector || b->tile.vector || !lies_turned(c, &a->tile, &b->tile))
+                continue;
+            Diag *d = diag_add(c->diags, TW0322, b->expr->span, "the rows of '%s' run along %s as the columns of '%s', and its columns along %s as the rows",
+                               operand_name(b), b->tile.rows.axis, operand_name(a), b->tile.cols.axis);
+            diag_note(c->diags, d, "a Define reads elements in any order: `Compute Define X (rows, cols) as B[cols, rows]`; an operand of a product may be `.T`");
+            return true;
+        }
+    return false;
+}
+
 bool shape_crosses(Checker *c, const Operand *operands, int n)
 {
+    if (matrices_cross(c, operands, n))
+        return true;
     for (int i = 0; i < n; i++)
         for (int k = 0; k < n && !operands[i].is_number && !c->loose; k++) {
             const Operand *v = &operands[i], *t = &operands[k];

@@ -264,6 +264,10 @@ Unit *unit_spell_reals(Arena *arena, Unit *unit, LangSetting *setting, const voi
 /* Copies of a tensor of one dimension to or from a tile of two, `(1, BN)` or `(BM, 1)`, get the one size: vectors.c. */
 void unit_drop_ones(Arena *arena, Unit *unit);
 
+/* Copies of a sketch that say no shape get one where what their tiles meet tells that they cover other dimensions of the
+ * tensor than its last two: sides.c. */
+void unit_say_sides(Arena *arena, Unit *unit);
+
 /* Whether a statement of the block, or within it, computes an operation of the class. */
 bool block_computes(const Block *block, OpClass class);
 

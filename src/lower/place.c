@@ -270,11 +270,15 @@ static bool set_coords(Lower *lo, const Stmt *s, int n, Place *p)
 /* A vector lies as it was allocated: down the rows or along them. */
 static void orient(const TileType *allocated, Place *p)
 {
-    if (!allocated || p->rows != 1 || allocated->cols != 1 || allocated->rows == 1) return;
-    p->row_dim = p->col_dim;
-    p->col_dim = -1;
-    p->rows = p->cols;
-    p->cols = 1;
+    if (!allocated || p->by_rows) return;
+    bool stands = p->rows == 1 && allocated->cols == 1 && allocated->rows > 1;
+    bool lies = p->cols == 1 && allocated->rows == 1 && allocated->cols > 1;
+    if (!stands && !lies) return;
+    int dim = stands ? p->col_dim : p->row_dim, n = stands ? p->cols : p->rows;
+    p->row_dim = stands ? dim : -1;
+    p->col_dim = stands ? -1 : dim;
+    p->rows = stands ? n : 1;
+    p->cols = stands ? 1 : n;
 }
 
 /* The shape that the statement leaves to the allocation. */

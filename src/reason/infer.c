@@ -114,16 +114,16 @@ Extent *plan_loop_var(const Plan *plan, const char *var)
     return NULL;
 }
 
-const Coord *plan_coord(const Stmt *copy, const PlanTensor *tensor, int d)
+static const Coord *coord_along(const Stmt *copy, const PlanTensor *tensor, Covered covered, int d)
 {
     const Expr *dim = tensor->stmt->shape[d];
-    bool sides = copy->n_coords == 2 && tensor->row >= 0; /* by place: of what the tile covers */
+    bool sides = copy->n_coords == 2 && covered.row >= 0 && covered.col >= 0; /* by place: of what the tile covers */
 
     for (int i = 0; i < copy->n_coords; i++) {
         const Coord *coord = &copy->coords[i];
 
         bool is_along = coord->name ? expr_is_name(dim, coord->name)
-                        : sides     ? d == (i == 0 ? tensor->row : tensor->rank - 1)
+                        : sides     ? d == (i == 0 ? covered.row : covered.col)
                                     : copy->n_coords - i == tensor->rank - d;
 
         if (is_along)
@@ -132,10 +132,15 @@ const Coord *plan_coord(const Stmt *copy, const PlanTensor *tensor, int d)
     return NULL;
 }
 
+const Coord *plan_coord(Plan *plan, const Stmt *copy, const PlanTensor *tensor, int d)
+{
+    return coord_along(copy, tensor, plan_sides(plan, copy, tensor), d);
+}
+
 static bool has_side(const PlanTensor *tensor, const char *dim)
 {
     for (int d = 0; tensor && d < tensor->rank; d++)
-        if (plan_covers(tensor, d) && expr_is_name(tensor->stmt->shape[d], dim))
+        if (plan_covers((Covered){tensor->row, tensor->col}, d) && expr_is_name(tensor->stmt->shape[d], dim))
             return true;
     return false;
 }
@@ -225,13 +230,13 @@ bool plan_by_rows(const Plan *plan, const Stmt *copy)
     return names;
 }
 
-const Expr *plan_part(const Plan *plan, const Stmt *copy, const PlanTensor *tensor, int d)
+const Expr *plan_part(Plan *plan, const Stmt *copy, const PlanTensor *tensor, int d)
 {
     if (d == tensor->row && plan_by_rows(plan, copy))
         return NULL;
     bool last = d == tensor->rank - 1;
     const Expr *size = copy->n_shape == 2 && (last || d == tensor->row) ? copy->shape[last] : NULL, *dim = tensor->stmt->shape[d];
-    const Coord *coord = size && size->kind == EXPR_NAME ? plan_coord(copy, tensor, d) : NULL;
+    const Coord *coord = size && size->kind == EXPR_NAME ? coord_along(copy, tensor, (Covered){tensor->row, tensor->col}, d) : NULL;
 
     if (!coord || !coord->value || !eval_find(&plan->env, size->name))
         return NULL;
@@ -260,7 +265,7 @@ static const Extent *extent_of_part(Plan *plan, const Expr *size)
 static const Extent *extent_of_dim(Plan *plan, const Stmt *copy, const PlanTensor *tensor, int d)
 {
     const Expr *dim = tensor->stmt->shape[d];
-    const Coord *coord = plan_coord(copy, tensor, d);
+    const Coord *coord = plan_coord(plan, copy, tensor, d);
     const Extent *extent = NULL;
 
     if (plan_part(plan, copy, tensor, d))
@@ -284,27 +289,16 @@ static const Extent *extent_named(Plan *plan, const Expr *dim)
     return extent ? extent : plan_extent(plan, EXT_WHOLE, dim);
 }
 
-bool plan_upright(const Stmt *copy, const PlanTensor *tensor)
-{
-    return copy->n_shape == 2 && copy->shape[0]->kind == EXPR_NAME && copy->shape[1]->kind == EXPR_INT && copy->shape[1]->i == 1 &&
-           expr_is_name(tensor->stmt->shape[tensor->rank - 1], copy->shape[0]->name);
-}
-
 /* Extents of the dimensions that a tensor's tiles cover in the loops at hand. */
 static bool tensor_extents(Plan *plan, const Stmt *copy, const PlanTensor *tensor, const Extent **row,
                          const Extent **col)
 {
-    if (plan_upright(copy, tensor)) {
-        *row = extent_of_dim(plan, copy, tensor, tensor->rank - 1);
-        *col = plan_extent(plan, EXT_ONE, NULL);
-        return *row != NULL;
-    }
-    bool has_rows = tensor->row >= 0 && tensor->row < tensor->rank - 1;
+    Covered sides = plan_sides(plan, copy, tensor);
 
     *row = plan_by_rows(plan, copy) ? extent_named(plan, copy->shape[0])
-           : has_rows               ? extent_of_dim(plan, copy, tensor, tensor->row)
+           : sides.row >= 0         ? extent_of_dim(plan, copy, tensor, sides.row)
                                     : plan_extent(plan, EXT_ONE, NULL);
-    *col = extent_of_dim(plan, copy, tensor, tensor->rank - 1);
+    *col = sides.col >= 0 ? extent_of_dim(plan, copy, tensor, sides.col) : plan_extent(plan, EXT_ONE, NULL);
     return *row && *col;
 }
 

@@ -77,7 +77,7 @@ static int ones_behind(Plan *plan, int back)
     for (int i = 0; i < plan->tensors.len && !output; i++)
         output = plan->tensors.data[i].is_output ? &plan->tensors.data[i] : NULL;
     for (int d = output ? output->rank - 1 : -1; d >= 0; d--) {
-        if (plan_covers(output, d))
+        if (plan_covers((Covered){output->row, output->col}, d))
             continue;
         bool one = is_one(plan, output->stmt->shape[d]);
         behind += one && leading < back;
@@ -136,12 +136,12 @@ static Expr *lead_coord(Plan *plan, const Stmt *from, const PlanTensor *tensor, 
 }
 
 /* Behind how many other leading dimensions a leading one stands, from the right. */
-static int lead_place(const PlanTensor *tensor, int d)
+static int lead_place(const PlanTensor *tensor, Covered sides, int d)
 {
     int back = 0;
 
     for (int k = d + 1; k < tensor->rank; k++)
-        back += !plan_covers(tensor, k);
+        back += !plan_covers(sides, k);
     return back;
 }
 
@@ -206,7 +206,7 @@ static Expr *tile_coord(Plan *plan, const Extent *extent)
 /* The tiles of the e-th part of a dimension stand behind those of all parts before it. */
 static Expr *part_coord(Plan *plan, const Choice *choice, const Stmt *from, const PlanTensor *tensor, int d, const Extent *side)
 {
-    Expr *part = given_coord(plan, plan_coord(from, tensor, d)), *at = tile_coord(plan, side);
+    Expr *part = given_coord(plan, plan_coord(plan, from, tensor, d)), *at = tile_coord(plan, side);
 
     if (!at || !part)
         return part;
@@ -250,7 +250,7 @@ static void place_rows(Plan *plan, const Choice *choice, const Stmt *from, const
     copy->n_shape = 2;
     copy->shape[0] = plan_shape(plan, choice, tile->row);
     copy->shape[1] = plan_shape(plan, choice, tile->col);
-    const Coord *columns = plan_coord(from, tensor, last);
+    const Coord *columns = plan_coord(plan, from, tensor, last);
     bool told = columns && columns->value && plan_names_row(plan, columns->value, from->shape[0]->name);
     if (told && tile->col->kind != EXT_ONE)
         plan_fail(plan, TW0602, columns->value->span, "where tiles have several columns, these lie along the last dimension of %s, for all rows alike",
@@ -258,9 +258,10 @@ static void place_rows(Plan *plan, const Choice *choice, const Stmt *from, const
     values[last] = told ? plan_positions(plan, tile, columns->value)
                    : plan_part(plan, from, tensor, last) ? part_coord(plan, choice, from, tensor, last, tile->col) : tile_coord(plan, tile->col);
     for (int d = 0; d < last; d++) {
-        const Coord *given = plan_coord(from, tensor, d);
+        const Coord *given = plan_coord(plan, from, tensor, d);
+        int back = lead_place(tensor, plan_sides(plan, from, tensor), d);
 
-        values[d] = given ? plan_positions(plan, tile, given->value) : lead_coord(plan, from, tensor, d, lead_place(tensor, d));
+        values[d] = given ? plan_positions(plan, tile, given->value) : lead_coord(plan, from, tensor, d, back);
     }
     set_coords(plan, tensor, values, copy);
     if (!plan_ragged(choice, tile->row))
@@ -277,20 +278,20 @@ void plan_place(Plan *plan, const Choice *choice, const Stmt *from, const PlanTe
         return;
     }
     Expr *values[8] = {0};
-    int first = tensor->row >= 0 ? tensor->row : tensor->rank - 1;
+    Covered sides = plan_sides(plan, from, tensor);
+    int first = sides.row >= 0 ? sides.row : sides.col;
 
     copy->has_shape = true;
     copy->shape = arena_array(plan->arena, Expr *, tensor->rank);
     for (int d = 0; d < tensor->rank; d++) {
-        const Coord *given = plan_covers(tensor, d) ? NULL : plan_coord(from, tensor, d);
-        const Extent *last = plan_upright(from, tensor) ? tile->row : tile->col;
-        const Extent *side = d == tensor->rank - 1 ? last : d == tensor->row ? tile->row : NULL;
+        const Coord *given = plan_covers(sides, d) ? NULL : plan_coord(plan, from, tensor, d);
+        const Extent *side = d == sides.col ? tile->col : d == sides.row ? tile->row : NULL;
 
         if (d >= first)
             copy->shape[copy->n_shape++] = side ? plan_shape(plan, choice, side) : expr_int(plan->arena, 1);
         values[d] = side    ? plan_part(plan, from, tensor, d) ? part_coord(plan, choice, from, tensor, d, side) : tile_coord(plan, side)
                     : given ? given_coord(plan, given)
-                            : lead_coord(plan, from, tensor, d, lead_place(tensor, d));
+                            : lead_coord(plan, from, tensor, d, lead_place(tensor, sides, d));
     }
     set_coords(plan, tensor, values, copy);
 }
@@ -404,7 +405,7 @@ static Expr *lead_of_defined(Placer *p, int k, Span span)
 {
     PlanTensor defined = plan_shaped(p->define, p->tile->name);
     Stmt from = {.span = span};
-    Expr *coord = lead_coord(p->plan, &from, &defined, k, lead_place(&defined, k));
+    Expr *coord = lead_coord(p->plan, &from, &defined, k, lead_place(&defined, (Covered){defined.row, defined.col}, k));
 
     return coord ? coord : expr_int(p->plan->arena, 0);
 }

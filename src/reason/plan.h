@@ -43,10 +43,14 @@ typedef struct PlanTensor {
     const char *name;
     DType dtype;
     int rank;
-    int row; /* the dimension that a tile's rows cover, the last but one if no Copy says another (the last: tiles
-              * are columns, or rows, along that alone); -1: none */
+    int row, col; /* the dimensions that a tile's rows and columns cover, the last two if no Copy says others; -1: none */
     bool is_output;
 } PlanTensor;
+
+/* Likewise of one Copy. */
+typedef struct Covered {
+    int row, col;
+} Covered;
 
 /* A name in the sketch: what it is in each memory space. */
 typedef struct Tile {
@@ -214,8 +218,9 @@ int plan_contracted_step(const Plan *plan);
 /* An extent with this kind and dimension; made when there is none. */
 Extent *plan_extent(Plan *plan, ExtentKind kind, const Expr *dim);
 Extent *plan_loop(Plan *plan, const Stmt *loop);
-/* Whether tiles of a tensor cover its dimension d; of the others they have an entry. */
-bool plan_covers(const PlanTensor *tensor, int d);
+/* Which dimensions of its tensor a Copy's tiles cover; of the others they have an entry. */
+Covered plan_sides(Plan *plan, const Stmt *copy, const PlanTensor *tensor);
+bool plan_covers(Covered sides, int d);
 /* The grid's dimension whose blocks do a part of the loop each; NULL: none. */
 const Extent *plan_parts(const Plan *plan, const Stmt *loop);
 const Expr *plan_let(const Plan *plan, const char *name);
@@ -236,15 +241,13 @@ const char *plan_result(const Stmt *stmt);
 /* Whether elements are read at coordinates that other elements give for each row. */
 bool plan_looks_up(const Plan *plan);
 /* What a Copy says for dimension d of its tensor, or NULL. */
-const Coord *plan_coord(const Stmt *copy, const PlanTensor *tensor, int d);
+const Coord *plan_coord(Plan *plan, const Stmt *copy, const PlanTensor *tensor, int d);
 /* The loop at hand with this variable; the grid's dimension of this name; or NULL. */
 Extent *plan_loop_var(const Plan *plan, const char *var);
 Extent *plan_in_grid(const Plan *plan, const char *dim);
 /* How much a Copy takes of a longer dimension d, one of the two that tiles cover: `Copy X (n, D) in
  * coordinate [cols = e]` takes the e-th D columns; NULL: all of it. */
-const Expr *plan_part(const Plan *plan, const Stmt *copy, const PlanTensor *tensor, int d);
-/* Whether the tiles of a Copy are columns along the tensor's last dimension: `Copy M (len, 1)`. */
-bool plan_upright(const Stmt *copy, const PlanTensor *tensor);
+const Expr *plan_part(Plan *plan, const Stmt *copy, const PlanTensor *tensor, int d);
 /* Whether coordinates of a Copy name positions along what its shape names first, `Copy Kc (kv_len, D) as K in coordinate
  * [pages = Table[batch, kv_pos div page], page = kv_pos % page]`: each row of its tiles lies where they say of it. */
 bool plan_by_rows(const Plan *plan, const Stmt *copy);

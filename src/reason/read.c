@@ -304,21 +304,21 @@ static void name_tile(Plan *plan, Extent *extent)
         extent->fixed = forced >= 1 && forced <= 65536 && forced == (int64_t)forced ? (int64_t)forced : -1;
 }
 
-bool plan_covers(const PlanTensor *tensor, int d)
+bool plan_covers(Covered sides, int d)
 {
-    return d == tensor->rank - 1 || d == tensor->row;
+    return d == sides.col || d == sides.row;
 }
 
 /* Whether a dimension is among the two that tiles cover of a tensor that a block copies:
  * then a loop over it takes tiles, else entries. */
-static bool tiled_in(const Plan *plan, const Block *block, const char *dim)
+static bool tiled_in(Plan *plan, const Block *block, const char *dim)
 {
     for (int i = 0; i < block->len; i++) {
         const Stmt *s = block->data[i];
         const PlanTensor *t = s->kind == STMT_COPY ? plan_copied(plan, s) : NULL;
 
         for (int d = 0; t && d < t->rank; d++)
-            if (plan_covers(t, d) && expr_is_name(t->stmt->shape[d], dim))
+            if (plan_covers(plan_sides(plan, s, t), d) && expr_is_name(t->stmt->shape[d], dim))
                 return true;
         if (tiled_in(plan, &s->body, dim) || tiled_in(plan, &s->orelse, dim))
             return true;
@@ -326,14 +326,14 @@ static bool tiled_in(const Plan *plan, const Block *block, const char *dim)
     return false;
 }
 
-static bool leads_in(const Plan *plan, const Block *block, const char *dim)
+static bool leads_in(Plan *plan, const Block *block, const char *dim)
 {
     for (int i = 0; i < block->len; i++) {
         const Stmt *s = block->data[i];
         const PlanTensor *t = s->kind == STMT_COPY ? plan_copied(plan, s) : NULL;
 
         for (int d = 0; t && d < t->rank; d++)
-            if (!plan_covers(t, d) && expr_is_name(t->stmt->shape[d], dim))
+            if (!plan_covers(plan_sides(plan, s, t), d) && expr_is_name(t->stmt->shape[d], dim))
                 return true;
         if (leads_in(plan, &s->body, dim) || leads_in(plan, &s->orelse, dim))
             return true;
@@ -342,14 +342,14 @@ static bool leads_in(const Plan *plan, const Block *block, const char *dim)
 }
 
 /* Whether a loop's variable says of which entries the tiles in it are: `[pages = Table[b, j]]`. */
-static bool names_entries(const Plan *plan, const Block *block, const char *var)
+static bool names_entries(Plan *plan, const Block *block, const char *var)
 {
     for (int i = 0; i < block->len; i++) {
         const Stmt *s = block->data[i];
         const PlanTensor *t = s->kind == STMT_COPY ? plan_copied(plan, s) : NULL;
 
         for (int d = 0; t && d < t->rank; d++) {
-            const Coord *coord = plan_covers(t, d) ? NULL : plan_coord(s, t, d);
+            const Coord *coord = plan_covers(plan_sides(plan, s, t), d) ? NULL : plan_coord(plan, s, t, d);
 
             if (coord && coord->value && expr_mentions(coord->value, var))
                 return true;
@@ -398,7 +398,7 @@ static bool output_has(const Plan *plan, const char *name, bool rows)
 {
     for (int i = 0; i < plan->tensors.len; i++) {
         const PlanTensor *t = &plan->tensors.data[i];
-        int d = rows ? t->row : t->rank - 1;
+        int d = rows ? t->row : t->col;
 
         if (t->is_output && d >= 0 && expr_is_name(t->stmt->shape[d], name))
             return true;
@@ -470,7 +470,8 @@ static void read_grid(Plan *plan, const Stmt *grid)
 
 PlanTensor plan_shaped(const Stmt *s, const char *name)
 {
-    return (PlanTensor){.stmt = s, .name = name, .rank = s->n_shape, .row = s->n_shape - 2, .is_output = s->kind == STMT_OUTPUT};
+    return (PlanTensor){.stmt = s, .name = name, .rank = s->n_shape, .row = s->n_shape - 2, .col = s->n_shape - 1,
+                        .is_output = s->kind == STMT_OUTPUT};
 }
 
 static void read_tensor(Plan *plan, const Stmt *s)
@@ -498,32 +499,67 @@ static int dim_called(const PlanTensor *tensor, const Expr *name)
     return -1;
 }
 
-/* The dimensions that a Copy's shape names, `Copy Q (q_len, D)`, are those that tiles of the
- * tensor cover; sizes of tiles say nothing. */
-static void read_sides(Plan *plan, const Stmt *copy, PlanTensor *tensor)
+static bool is_one(const Expr *e)
 {
-    int named[2], n = 0;
+    return e->kind == EXPR_INT && e->i == 1;
+}
 
-    if (plan_upright(copy, tensor))
-        tensor->row = tensor->rank - 1;
+/* The dimensions that a Copy's shape names: their number, 0 where it says sizes of tiles. */
+static int named_sides(Plan *plan, const Stmt *copy, const PlanTensor *tensor, int *named)
+{
+    int n = 0;
+
     for (int i = 0; i < copy->n_shape; i++) {
-        int side = i == copy->n_shape - 1 ? tensor->rank - 1 : tensor->row;
+        int side = i == copy->n_shape - 1 ? tensor->col : tensor->row;
         bool own = side >= 0 && copy->shape[i]->kind == EXPR_NAME && expr_is_name(tensor->stmt->shape[side], copy->shape[i]->name);
         int d = copy->n_shape == 2 && side >= 0 && (own || plan_part(plan, copy, tensor, side)) ? side : dim_called(tensor, copy->shape[i]);
 
         if (d >= 0 && n < 2)
             named[n++] = d;
-        else if (d >= 0 || copy->shape[i]->kind != EXPR_INT || copy->shape[i]->i != 1)
-            return;
+        else if (d >= 0 || !is_one(copy->shape[i]))
+            return 0;
     }
-    if (n < 2 || (named[0] == tensor->row && named[1] == tensor->rank - 1))
-        return;
-    bool other = tensor->row != tensor->rank - 2;
-    if (named[0] < named[1] && named[1] == tensor->rank - 1 && !other)
-        tensor->row = named[0];
-    else
-        plan_fail(plan, TW0602, copy->span, other ? "tiles of %s cover other dimensions in another Copy"
-                  : "tiles of %s cover its last dimension and one before it", tensor->name);
+    return n;
+}
+
+/* `Copy M (len, 1)` has a number for each row; `(1, len)` one for each column, and so has `(len)` where the tensor's own
+ * tiles are no rows along that: those have one row where the dimension before it has an entry for each block. */
+static Covered sides_of_vector(const Stmt *copy, const PlanTensor *tensor, int d)
+{
+    Covered whole = {tensor->row, tensor->col};
+    bool tall = copy->n_shape >= 2 && is_one(copy->shape[copy->n_shape - 1]);
+
+    if (!tall)
+        return d == tensor->col ? whole : (Covered){-1, d};
+    return d == tensor->row && tensor->col >= 0 && is_one(tensor->stmt->shape[tensor->col]) ? whole : (Covered){d, -1};
+}
+
+Covered plan_sides(Plan *plan, const Stmt *copy, const PlanTensor *tensor)
+{
+    Covered whole = {tensor->row, tensor->col};
+    int named[2], n = named_sides(plan, copy, tensor, named);
+
+    if (n == 1)
+        return sides_of_vector(copy, tensor, named[0]);
+    if (n == 0 && tensor->row == tensor->rank - 1) /* another Copy has columns of the last dimension */
+        return (Covered){-1, tensor->row};
+    return n == 0 ? whole : (Covered){named[0], named[1]};
+}
+
+/* The dimensions that a Copy's shape names, `Copy Q (q_len, D)`, are those that tiles of the tensor cover where no Copy
+ * says others; sizes of tiles say nothing. */
+static void read_sides(Plan *plan, const Stmt *copy, PlanTensor *tensor)
+{
+    Covered sides = plan_sides(plan, copy, tensor);
+
+    if (sides.row >= 0 && sides.col >= 0 && sides.row > sides.col)
+        plan_fail(plan, TW0602, copy->span, "rows of %s's tiles would run along a dimension behind that of their columns: "
+                  "`Copy %s (%s, %s)`, and an operand of a product is %s.T", tensor->name, tensor->name,
+                  tensor->stmt->shape[sides.col]->name, tensor->stmt->shape[sides.row]->name, copy_dest(copy));
+    else if (sides.row >= 0 && tensor->row == tensor->rank - 2 && tensor->col == tensor->rank - 1) {
+        tensor->row = sides.row;
+        tensor->col = sides.col;
+    }
 }
 
 static void read_copies(Plan *plan, const Block *block, int depth)

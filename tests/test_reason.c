@@ -707,6 +707,30 @@ static void long_rows_have_several_blocks(void **state)
     }
 }
 
+/* Rows of which several are in one word are a lane's together: it loads a word once for them. */
+static void rows_of_a_word_are_read_together(void **state)
+{
+    static const char *const sets[] = {"K=4096", "N=4096"};
+    static const struct {
+        const char *value;
+        double rows;
+    } defines[] = {{"q[k div 8, n] div 2 ** (4 * (k % 8)) % 16", 4}, {"q[k, n]", 1}};
+    Case t;
+    (void)state;
+
+    for (size_t i = 0; i < TW_COUNT(defines); i++) {
+        begin(&t);
+        Str text = str_new(t.arena);
+        str_printf(&text, "Kernel widen\n  Input q (K, N) int32\n  Output W (K, N)\n  Index k over K\n  Index n over N\n"
+                          "  Grid over N, K\n  Compute Define W (K, N) as %s\n  Copy W from register to global\nend\n", defines[i].value);
+        ReasonResult *result = reason_text(&t, str_text(&text), "sm_90a", sets, 2);
+        assert_non_null(result);
+        if (code_number(&t, result, "BM") != defines[i].rows)
+            fail_msg("%s: %g rows", defines[i].value, code_number(&t, result, "BM"));
+        arena_free(t.arena);
+    }
+}
+
 /* A row that is held whole is padded to what its lanes load at once: by that many warps, of whatever number,
  * that little is added. */
 static void whole_rows_are_padded_little(void **state)
@@ -964,7 +988,7 @@ static void every_code_is_expected(void **state)
 
 int main(void)
 {
-    struct CMUnitTest tests[MAX_CASES + 11];
+    struct CMUnitTest tests[MAX_CASES + 13];
     Heap heap = {0};
     jmp_buf oom;
     int n = 0;
@@ -985,6 +1009,7 @@ int main(void)
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(of_several_ways_the_fastest_is_taken);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(the_largest_blocks_of_rows_are_two);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(long_rows_have_several_blocks);
+    tests[n++] = (struct CMUnitTest)cmocka_unit_test(rows_of_a_word_are_read_together);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(whole_rows_are_padded_little);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(operands_that_are_prepared);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(what_may_spill_is_taken_last);

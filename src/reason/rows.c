@@ -9,6 +9,10 @@
  *   alone    what the block would take by itself: latencies of its loads, one turn
  *            after the other, its reductions, and its share of the bound
  *
+ * Elements that a Define or a condition reads at computed places are loaded one by one, each lane as many bytes from the
+ * next as they have columns: so many lines of the first cache for each, unless rows or columns of a lane share them.
+ * (Weights of 4 bits, eight rows to a word: 4 rows a lane take 0.6 of the time of one, on an H200.)
+ *
  * R blocks that fit side by side take max(R bound, alone) together. A row that is
  * read again comes from L2 if the rows that are under way everywhere fit there.
  */
@@ -31,6 +35,8 @@ enum {
     BLOCK_START = 700,    /* cycles: launch, arguments, addresses, the end */
     LATENCY = 900,        /* of a load */
     AT_ONCE = 48,         /* values of a lane that turns side by side load at once */
+    LINE = 128,           /* bytes that the first cache gives in a cycle */
+    READ_BYTES = 4,       /* of an element that is read by itself, mostly */
     SHUFFLES = 150,       /* of a reduction over 32 lanes */
     MEETING = 120,        /* of warps at a barrier */
     UNKNOWN_LENGTH = 4096,
@@ -40,6 +46,12 @@ enum {
 /* Of what a block takes alone, even where others hide it; and of the resource that does
  * not bind, which disturbs the one that does. */
 static const double UNEVEN = 0.1, CONTENTION = 0.25;
+
+/* Elements that a statement reads at computed places. */
+typedef struct ReadsOf {
+    const Stmt *stmt;
+    Reads reads;
+} ReadsOf;
 
 typedef struct RowSearch {
     Plan *plan;
@@ -53,7 +65,8 @@ typedef struct RowSearch {
     bool found;
     int considered;
     int warps_forced, warps_n_forced;
-    double bytes, again, row, alu, latency; /* of the block that is being rated; row: what is read again */
+    double bytes, again, row, alu, reads, latency; /* of the block that is being rated; row: what is read again */
+    VEC(ReadsOf) read_by;
 } RowSearch;
 
 /* ---- which sketches ------------------------------------------------------------------------ */
@@ -203,6 +216,28 @@ static void add_copy(RowSearch *s, const Stmt *copy, double turns)
     s->alu += 2 * size_of(s, tile->row) * size_of(s, tile->col) * turns / s->t->fp32_ops;
 }
 
+/* Of a side of which a lane has so many one after the other: how many of them are told apart. */
+static double apart_in(int64_t every, int values)
+{
+    return every == 0 ? 1 : ceil((double)values / (double)every);
+}
+
+/* Cycles of the first cache. */
+static void add_reads(RowSearch *s, const Stmt *stmt, double turns)
+{
+    const ReadsOf *of = s->read_by.data, *end = of + s->read_by.len;
+
+    while (of < end && of->stmt != stmt)
+        of++;
+    for (int i = 0; of < end && i < of->reads.len; i++) {
+        const Read *read = &of->reads.data[i];
+        double loads = apart_in(read->rows, s->down) * apart_in(read->cols, s->k * s->along);
+        double bytes = read->cols == 0 ? 0 : (double)LANES * fmax(1, (double)s->k / (double)read->cols) * READ_BYTES;
+
+        s->reads += turns * s->now.warps * loads * fmax(1, bytes / LINE);
+    }
+}
+
 static void add_compute(RowSearch *s, const Stmt *stmt, double turns)
 {
     const Tile *tile = plan_tile(s->plan, plan_result(stmt));
@@ -219,6 +254,7 @@ static void add_compute(RowSearch *s, const Stmt *stmt, double turns)
         special = 1;
     }
     s->alu += n * (plain / s->t->fp32_ops + special / s->t->exp_ops);
+    add_reads(s, stmt, turns);
     if (class == OPC_ROW_REDUCE || class == OPC_SOFTMAX)
         s->latency += turns * (class == OPC_SOFTMAX ? 2 : 1) * (SHUFFLES + (s->now.warps_n > 1 ? MEETING : 0));
 }
@@ -333,18 +369,19 @@ static void rate(RowSearch *s)
     s->now.registers = (int)most_live(s) + ADDRESS_REGS;
     if (s->now.registers > t->regs_per_thread || (blocks = resident_blocks(s)) < 1)
         return;
-    s->bytes = s->again = s->row = s->alu = s->latency = 0;
+    s->bytes = s->again = s->row = s->alu = s->reads = s->latency = 0;
     add_block(s, &s->plan->unit->body, 1);
     bool kept = blocks * s->row * t->sms < 0.5 * (double)t->l2_bytes;
     double memory = fmax((s->bytes + (kept ? 0 : s->again)) / dram, (s->bytes + s->again) / l2);
-    double bound = fmax(memory, s->alu) + CONTENTION * fmin(memory, s->alu), alone = BLOCK_START + s->latency + memory + s->alu * fmax(1, 4.0 / s->now.warps);
+    double warps = fmax(s->alu, s->reads), bound = fmax(memory, warps) + CONTENTION * fmin(memory, warps);
+    double alone = BLOCK_START + s->latency + memory + s->alu * fmax(1, 4.0 / s->now.warps);
 
     s->now.blocks_per_sm = blocks;
     s->now.blocks_aimed = s->now.blocks_forced ? s->now.blocks_forced : aimed_blocks(s);
     s->now.alu = s->alu;
     s->now.traffic = memory;
     s->now.turn = alone;
-    s->now.limiter = bound * blocks < alone ? "latency" : memory >= s->alu ? "memory" : "arithmetic";
+    s->now.limiter = bound * blocks < alone ? "latency" : memory >= warps ? "memory" : s->reads > s->alu ? "elements read one by one" : "arithmetic";
     s->now.cost = time_of(s, bound, alone, blocks);
     s->considered++;
     plan_rank(s->plan, &s->now);
@@ -537,6 +574,21 @@ static void choose_third(RowSearch *s, int bytes)
     s->found = true;
 }
 
+static void collect_reads(RowSearch *s, const Block *block)
+{
+    for (int i = 0; i < block->len; i++) {
+        const Stmt *stmt = block->data[i];
+        ReadsOf of = {.stmt = stmt};
+
+        if (stmt->kind == STMT_COMPUTE)
+            plan_find_reads(s->plan, stmt, plan_tile(s->plan, plan_result(stmt)), &of.reads);
+        if (of.reads.len > 0)
+            vec_push(s->plan->arena, &s->read_by, of);
+        collect_reads(s, &stmt->body);
+        collect_reads(s, &stmt->orelse);
+    }
+}
+
 const Choice *plan_choose_rows(Plan *plan, const Choice *forced, ReasonResult *result)
 {
     int bytes = widest_element(plan);
@@ -545,6 +597,7 @@ const Choice *plan_choose_rows(Plan *plan, const Choice *forced, ReasonResult *r
 
     s.now.in_rows = true;
     s.whole = holds_rows_whole(&s);
+    collect_reads(&s, &plan->unit->body);
     for (s.k = ACCESS / bytes; s.k >= 2 && !s.found; s.k /= 2)
         for (s.most_values = GOOD_VALUES; s.most_values <= MOST_VALUES && !s.found; s.most_values *= 2)
             each_warps(&s);

@@ -45,6 +45,7 @@ static const struct {
     {TW0410, {propose_sizes}},
     {TW0411, {propose_nearest, propose_coordinates}},
     {TW0412, {propose_coordinates}},
+    {TW0412, {propose_stage}},
     {TW0413, {propose_turned_sizes}},
     {TW0414, {propose_first, propose_group, propose_coordinates}},
     {TW0415, {propose_group, propose_coordinates}},

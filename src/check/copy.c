@@ -359,9 +359,15 @@ static void check_clauses(Checker *c, const Stmt *s)
         values_element_condition(c, s->where);
     if (s->otherwise)
         values_number(c, s->otherwise);
-    if (s->stage)
-        values_integer(c, s->stage);
     check_target(c, s);
+}
+
+/* The stage of a ring that a tile goes to, or comes from. */
+static void check_stage(Checker *c, const Stmt *s, const Place *near)
+{
+    const Aff *at = s->stage ? values_integer(c, s->stage) : NULL;
+    if (near && near->exists && !near->given && near->rank == 3)
+        operand_index(c, s->stage, at, near, 0);
 }
 
 static void read_source(Checker *c, const Stmt *s, Named *t, Place *from)
@@ -468,6 +474,7 @@ void check_copy(Checker *c, const Stmt *s)
     Place *from = t ? source_place_of(c, s, t) : NULL,
           *to = from ? dest_place_of(c, s, dest, from) : NULL;
     if (!to) {
+        check_stage(c, s, NULL);
         spoil_tile(c, s);
         return;
     }
@@ -476,6 +483,7 @@ void check_copy(Checker *c, const Stmt *s)
     read_source(c, s, t, from);
     Place *global = from->space == SPACE_GLOBAL ? from : to->space == SPACE_GLOBAL ? to : NULL;
     Place *near = global == to ? from : to;
+    check_stage(c, s, near);
     int n = copy_shape(c, s, near, shape);
     if (global)
         take_axes(c, s, global, shape, n);

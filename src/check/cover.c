@@ -185,8 +185,10 @@ static void say_one_tile(Checker *c, const Cover *v, int d, const Aff *tiles)
     const Stmt *s = v->stmt;
     Diag *diag = diag_add(c->late, part_code(v), s->span, "only one tile of '%s' along %s is %s",
                           copy_tensor(s), dim_name(c, v, d), verb(v));
-    diag_note(c->late, diag, "say which with a coordinate, were it the first: %s = 0",
-              axis ? axis : "0");
+    if (!v->store)
+        diag_note(c->late, diag, "say which with a coordinate, were it the first: %s = 0", axis ? axis : "0");
+    else if (!other)
+        diag_note(c->late, diag, "let an axis of the grid go over all %s of them", aff_text(c->arena, tiles));
     if (other && axis && s->n_coords > 0 && s->coords[0].name) {
         int at = s->coords[0].span.start;
         diag_fix(c->late, diag, (Span){at, at}, arena_printf(c->arena, "%s = %s, ", axis, other),
@@ -365,7 +367,7 @@ static void check_single_elements(Checker *c, const Cover *v, int d)
                  arena_printf(c->arena, "'%s' goes over these", other));
 }
 
-/* Of a counter's name, where it is but one number: a loop of one turn, the few heads of `h div 4`. */
+/* Whether a counter is named in what is but one number: of a loop of one turn, or as few heads as in `h div 4`. */
 static bool names_counter(const Checker *c, const Expr *e)
 {
     bool found = false;
@@ -380,9 +382,13 @@ static void check_constant(Checker *c, const Cover *v, int d, const Aff *tiles)
 {
     const Coord *coord = coord_of(v, d);
     int64_t at, n;
-    if (!coord || !names_counter(c, coord->value) || (!v->store && !v->only) || !aff_is_const(v->coords[d], &at) ||
-        !aff_is_const(tiles, &n) || n < 2)
+    if (!coord || (!v->store && !v->only) || !aff_is_const(v->coords[d], &at) || !aff_is_const(tiles, &n) || n < 2)
         return;
+    if (!names_counter(c, coord->value)) { /* of what is read, a number is meant */
+        if (v->store)
+            say_one_tile(c, v, d, tiles);
+        return;
+    }
     Diag *diag = diag_add(c->late, part_code(v), coord->span, "%s is %lld in all blocks and turns, but '%s' has %lld tiles along %s",
                           source_text(c, coord->value->span), (long long)at, copy_tensor(v->stmt), (long long)n, dim_name(c, v, d));
     const char *other = fitting(c, v, tiles);

@@ -66,17 +66,39 @@ static Extent range_extent(Checker *c, const Expr *range, Extent whole)
     return (Extent){.size = lo && hi ? aff_sub(c->aff, hi, lo) : NULL, .axis = whole.axis};
 }
 
-/* Index e of the dimension at `at`: a range keeps the dimension, a number drops it. */
-static bool index_dimension(Checker *c, const Expr *e, Extent whole, Place *part)
+/* Numbers that go round, `i % 2`, take each of their values. */
+static bool goes_beyond(const Aff *at, int64_t size, int64_t *last)
+{
+    int64_t first;
+    aff_bounds(at, &first, last);
+    return at->kind == AFF_MOD && *last >= size && *last < INT32_MAX;
+}
+
+void operand_index(Checker *c, const Expr *e, const Aff *at, const Place *p, int dim)
+{
+    Extent whole = p->dims[dim];
+    int64_t size, last;
+    if (!at || !whole.size)
+        return;
+    if (aff_always(c->aff, aff_le(c->aff, whole.size, at))) {
+        diag_add(c->diags, TW0412, e->span, "index %s lies outside of 0:%s", aff_text(c->arena, at), extent_text(c, whole));
+    } else if (aff_is_const(whole.size, &size) && goes_beyond(at, size, &last)) {
+        Diag *d = diag_add(c->diags, TW0412, e->span, "index %s goes up to %lld, outside of 0:%lld", aff_text(c->arena, at),
+                           (long long)last, (long long)size);
+        if (p->decl && p->decl->n_shape == p->rank && p->decl->shape[dim]->kind == EXPR_INT)
+            diag_fix(c->diags, d, p->decl->shape[dim]->span, arena_printf(c->arena, "%lld", (long long)last + 1), "as many as there are");
+    }
+}
+
+/* Index e of a dimension of p: a range keeps the dimension, a number drops it. */
+static bool index_dimension(Checker *c, const Expr *e, const Place *p, int dim, Place *part)
 {
     if (e->kind == EXPR_RANGE) {
-        part->dims[part->rank++] = range_extent(c, e, whole);
+        part->dims[part->rank++] = range_extent(c, e, p->dims[dim]);
         return true;
     }
     const Aff *at = values_integer(c, e);
-    if (at && whole.size && aff_always(c->aff, aff_le(c->aff, whole.size, at)))
-        diag_add(c->diags, TW0412, e->span, "index %s lies outside of 0:%s", aff_text(c->arena, at),
-                 extent_text(c, whole));
+    operand_index(c, e, at, p, dim);
     return at != NULL;
 }
 
@@ -95,7 +117,7 @@ static Tile part_of(Checker *c, const Expr *e, const Place *p)
     for (int i = 0; i < p->rank; i++) {
         if (i >= e->n_args)
             part.dims[part.rank++] = p->dims[i];
-        else if (!index_dimension(c, e->args[i], p->dims[i], &part))
+        else if (!index_dimension(c, e->args[i], p, i, &part))
             return (Tile){.unknown = true};
     }
     return tile_of(c, &part);

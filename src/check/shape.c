@@ -66,9 +66,9 @@ void shape_learn(Operand *o, const Tile *tile)
         return;
     Extent *last = &p->dims[p->rank - 2]; /* before them: stages */
     Extent *rows = &last[o->transposed ? 1 : 0], *cols = &last[o->transposed ? 0 : 1];
-    if (p->given && !rows->size)
+    if (p->given && !rows->size && !tile->unknown)
         *rows = tile->rows;
-    if (p->given && !cols->size)
+    if (p->given && !cols->size && !tile->unknown)
         *cols = tile->cols;
     rows->axis = tile->rows.axis ? tile->rows.axis : rows->axis;
     cols->axis = tile->cols.axis ? tile->cols.axis : cols->axis;

@@ -216,6 +216,8 @@ bool operand_dest(Checker *c, const Expr *e, const Tile *shape, Operand *out);
 const char *operand_name(const Operand *o); /* as written: K_shared */
 /* A result that could not be worked out: counts as written, so that nothing
  * more is said of it. */
+/* Whether an index of a dimension, a stage, is one that there is. */
+void operand_index(Checker *c, const Expr *e, const Aff *at, const Place *p, int dim);
 void operand_spoiled(Checker *c, const Expr *dest);
 Tile tile_of(Checker *c, const Place *place);
 const char *tile_text(Checker *c, const Tile *tile);

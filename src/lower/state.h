@@ -66,6 +66,7 @@ typedef struct Lineage {
     TileValue *alpha;     /* it stems from a softmax with this factor */
     TileValue *rescaled;  /* it has been multiplied by this factor already */
     bool doubtful;        /* it has been multiplied by another one that is made of maxima */
+    const TileValue *doubted; /* the maximum that it was in units of then; NULL: none */
     bool lost;            /* it stems from a softmax whose factor is not known here */
     const TileValue *unit;  /* the maximum that it is in units of; NULL: none, or the one that a loop carries */
     const TileValue *param; /* it stems from this value, which a loop carries */

@@ -228,14 +228,23 @@ static void turn_quotient(Lower *lo, TileOp *op)
     if (op->op == OP_DIVIDE && !op->has_else && step_between(lo, op->args[1], true)) op->op = OP_MULTIPLY;
 }
 
+/* x was multiplied by a column of maxima that is no factor between two of them. */
+static void doubt(Lower *lo, const TileOp *op, const TileValue *x)
+{
+    const TileValue *unit = lo_lineage(lo, x)->unit;
+    Lineage *l = lo_lineage(lo, op->results[0]);
+    l->doubtful = true;
+    l->doubted = unit;
+    l->unit = NULL;
+}
+
 void lo_unit_rescale(Lower *lo, TileOp *op)
 {
     const SoftmaxStep *backwards = op->op == OP_DIVIDE ? step_between(lo, op->args[1], true) : NULL;
     bool product = op->op == OP_MULTIPLY || op->op == OP_FMA;
     turn_quotient(lo, op);
     if (backwards) note_factor(lo, op, op->args[0], 1, backwards);
-    if (op->op == OP_DIVIDE && op->args[0]->type.cols > 1 && is_of_maxima(lo, op->args[1]))
-        lo_lineage(lo, op->results[0])->doubtful = true;
+    if (op->op == OP_DIVIDE && op->args[0]->type.cols > 1 && is_of_maxima(lo, op->args[1])) doubt(lo, op, op->args[0]);
     for (int i = 0; product && i < 2; i++) {
         const SoftmaxStep *step = step_between(lo, op->args[i], false);
         const TileValue *to = step || op->op == OP_FMA ? NULL : brought_to(lo, op->args[1 - i], op->args[i]);
@@ -244,8 +253,7 @@ void lo_unit_rescale(Lower *lo, TileOp *op)
         } else if (to) {
             lo_lineage(lo, op->results[0])->unit = to;
         } else if (op->args[1 - i]->type.cols > 1 && is_of_maxima(lo, op->args[i])) {
-            lo_lineage(lo, op->results[0])->doubtful = true;
-            lo_lineage(lo, op->results[0])->unit = NULL;
+            doubt(lo, op, op->args[1 - i]);
         }
     }
 }
@@ -427,6 +435,9 @@ void lo_unit_loop(Lower *lo, const TileOp *loop, const LowerLoop *at, Span span)
         if (l.unit && moved_on(lo, at, l.unit) && read)
             fail(lo, span, v, "is not in units of the maximum that the loop ends with: accumulate from the last softmax "
                  "of the state as well, or multiply by exp(M before - M after)");
+        if (l.doubted && read && place_of(l.doubted, yield->args, loop->n_results) >= 0)
+            fail(lo, span, v, "was multiplied by what is made of the maxima of the softmax, behind what was added to it: the next "
+                 "iteration takes it for what is in units of exp(M)");
         if (!l.unit && owed >= 0 && owed != i && lo_lineage(lo, yield->args[owed])->unit && read)
             fail(lo, span, v, "is added to from what the softmax of the iteration before left, and not multiplied by "
                  "exp(M before - M after) since");
@@ -532,15 +543,20 @@ void lo_unit_branch_step(Lower *lo, const TileOp *branch, int state, int factor,
     const TileOp *yields[2] = {yield_of(branch->regions[0]), yield_of(branch->regions[1])};
     TileValue *alpha = branch->results[factor];
     const TileValue *after = branch->results[state];
-    for (int i = 0; i < branch->n_results; i++)
+    for (int i = 0; i < branch->n_results; i++) {
+        bool ready[2], any = false; /* where an arm left no exponentials there may be nothing, but no scores */
         for (int arm = 0; arm < 2; arm++) {
             const Lineage l = *lo_lineage(lo, yields[arm]->args[i]);
-            if (!l.alpha || index_of(lo, l.alpha) < first_step || l.unit != yields[arm]->args[state]) continue;
-            Lineage *joined = lo_lineage(lo, branch->results[i]);
-            joined->alpha = alpha;
-            joined->unit = after;
-            joined->lost = false;
+            bool of_step = l.alpha && index_of(lo, l.alpha) >= first_step && l.unit == yields[arm]->args[state];
+            ready[arm] = of_step || is_zero(yields[arm]->args[i]);
+            any |= of_step;
         }
+        if (!any || !ready[0] || !ready[1]) continue;
+        Lineage *joined = lo_lineage(lo, branch->results[i]);
+        joined->alpha = alpha;
+        joined->unit = after;
+        joined->lost = false;
+    }
     alpha->name = "alpha";
     vec_push(lo->arena, &lo->steps,
              (SoftmaxStep){.before = lo_without_zero(before), .after = after, .alpha = alpha, .loop = lo->loop});

@@ -96,6 +96,28 @@ static bool try_without(Suggester *s, const Block *block, const Stmt *multiply)
     return n > 1 && suggest_edits(s, edits, n, label);
 }
 
+/* Sets what is the state of a softmax of the same block, whose steps alone move it. */
+static bool sets_state(const Block *block, const Stmt *stmt)
+{
+    const char *name = stmt->kind == STMT_COMPUTE && stmt->op_known && stmt->n_with == 0 ? result_of(stmt) : NULL;
+
+    for (int i = 0; name && i < block->len; i++) {
+        const Stmt *step = block->data[i];
+        for (int k = 0; step->op == OP_SOFTMAX && k < step->n_with; k++)
+            if (expr_is_name(step->with[k], name))
+                return true;
+    }
+    return false;
+}
+
+static bool try_untouched_state(Suggester *s, const Block *block)
+{
+    for (int i = 0; i < block->len; i++)
+        if (sets_state(block, block->data[i]) && suggest_edit(s, suggest_line(s, block->data[i]->span), "", "the softmax alone moves its state"))
+            return true;
+    return false;
+}
+
 /* `with L and M`: the maximum stands first. */
 static bool try_exchanged_state(Suggester *s)
 {
@@ -128,7 +150,7 @@ bool propose_rescale(Suggester *s)
             try_without(s, &loop->body, stmt))
             return true;
     }
-    return false;
+    return try_untouched_state(s, &loop->body);
 }
 
 /* ---- the state --------------------------------------------------------------------------------- */

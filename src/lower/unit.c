@@ -436,7 +436,7 @@ void lo_unit_loop(Lower *lo, const TileOp *loop, const LowerLoop *at, Span span)
             fail(lo, span, v, "is not in units of the maximum that the loop ends with: accumulate from the last softmax "
                  "of the state as well, or multiply by exp(M before - M after)");
         if (l.doubted && read && place_of(l.doubted, yield->args, loop->n_results) >= 0)
-            fail(lo, span, v, "was multiplied by what is made of the maxima of the softmax, behind what was added to it: the next "
+            fail(lo, v->def ? v->def->loc : span, v, "was multiplied by what is made of the maxima of the softmax, behind what was added to it: the next "
                  "iteration takes it for what is in units of exp(M)");
         if (!l.unit && owed >= 0 && owed != i && lo_lineage(lo, yield->args[owed])->unit && read)
             fail(lo, span, v, "is added to from what the softmax of the iteration before left, and not multiplied by "

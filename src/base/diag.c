@@ -93,6 +93,16 @@ static int count_severity(const Diags *diags, Severity severity)
     return n;
 }
 
+/* Of a statement that is looked at several times, as in a loop that is written out, the same is said once. */
+static bool is_said(const Diags *diags, const Diag *last)
+{
+    for (const Diag *d = diags->list.data; d < last; d++)
+        if (d->code == last->code && d->source == last->source && d->span.start == last->span.start && d->span.end == last->span.end &&
+            strcmp(d->message, last->message) == 0)
+            return true;
+    return false;
+}
+
 Diag *diag_add(Diags *diags, DiagCode code, Span span, const char *fmt, ...)
 {
     Severity severity = diag_info(code)->severity;
@@ -111,7 +121,11 @@ Diag *diag_add(Diags *diags, DiagCode code, Span span, const char *fmt, ...)
     va_start(args, fmt);
     diag->message = arena_vprintf(diags->arena, fmt, args);
     va_end(args);
-    return diag;
+    if (!is_said(diags, diag))
+        return diag;
+    diags->list.len--;
+    diags->scratch = *diag;
+    return &diags->scratch;
 }
 
 void diag_note(Diags *diags, Diag *diag, const char *fmt, ...)

@@ -150,15 +150,6 @@ static Unit *with_taken(Arena *arena, const Unit *def, Unit *kernel)
     return whole;
 }
 
-static bool setting(const void *user, const char *name, double *value)
-{
-    const Setting *found = settings_find(user, name);
-
-    if (found)
-        *value = found->value;
-    return found;
-}
-
 Program *kernels_complete(Arena *arena, Program *program, const Settings *settings)
 {
     const Unit *def = program_unit(program, UNIT_OPERATOR);
@@ -173,7 +164,7 @@ Program *kernels_complete(Arena *arena, Program *program, const Settings *settin
         if (check_is_sketch(unit))
             unit_say_sides(arena, unit);
         if (unit->kind == UNIT_KERNEL)
-            unit = unit_spell_reals(arena, unit, setting, settings);
+            unit = unit_spell_reals(arena, unit, settings_value, settings);
         vec_push(arena, &whole->units, unit);
     }
     return whole;

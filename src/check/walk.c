@@ -310,7 +310,8 @@ bool check_program(Arena *arena, Syms *syms, const Program *program, const Check
                    Diags *diags)
 {
     bool ok = true;
-    program = prologue_write_out(arena, aff_ctx_new(arena), program);
+    AffCtx *aff = aff_ctx_new(arena);
+    program = turns_write_out(arena, aff, prologue_write_out(arena, aff, program), settings_value, options->settings);
     for (int i = 0; i < program->units.len; i++) {
         const Unit *unit = program->units.data[i];
         ok &= !defines_outside(program, unit, diags) && !is_second(program, i, diags);

@@ -233,9 +233,11 @@ static void lower_gemm(Lower *lo, const Stmt *s)
     bool ta, tb;
     Ref dest = {0};
     if (!dest_of(lo, s, &dest)) return;
+    int errors = lo->diags->errors;
     TileValue *a = lo_gemm_operand(lo, s->args[0], &ta), *b = lo_gemm_operand(lo, s->args[1], &tb);
     int m = ta ? a->type.cols : a->type.rows, k = ta ? a->type.rows : a->type.cols;
     int kb = tb ? b->type.cols : b->type.rows, n = tb ? b->type.rows : b->type.cols;
+    if (k != kb && lo->diags->errors > errors) return; /* an operand is not what was meant */
     if (k != kb) {
         lo_fail(lo, TW0719, s->span, "GEMM of %d x %d and %d x %d: the contracted dimensions %d and %d differ",
                 m, k, kb, n, k, kb);

@@ -50,6 +50,8 @@ typedef struct Settings {
 void settings_put(Arena *arena, Settings *settings, Setting setting);
 /* The last of a name; NULL: there is none. */
 Setting *settings_find(const Settings *settings, const char *name);
+/* Its value, of the last of a name: a LangSetting. */
+bool settings_value(const void *settings, const char *name, double *value);
 /* Parses "NAME=VALUE", the last of a name counts; NULL, or a sentence on failure. */
 const char *settings_add(Arena *arena, Settings *settings, const char *text);
 

@@ -46,6 +46,15 @@ void settings_put(Arena *arena, Settings *settings, Setting setting)
     vec_push(arena, &settings->list, setting);
 }
 
+bool settings_value(const void *settings, const char *name, double *value)
+{
+    const Setting *found = settings ? settings_find(settings, name) : NULL;
+
+    if (found)
+        *value = found->value;
+    return found;
+}
+
 const char *settings_add(Arena *arena, Settings *settings, const char *text)
 {
     const char *equals = strchr(text, '=');

@@ -240,6 +240,10 @@ try attention --set HeadDim=64 --dtype fp32 --target sm_75 --bind batch=1 --bind
 for k in 1 33 200; do
     try ../tests/gen/ring_by_hand --bind M=100 --bind N=70 --bind K=$k
 done
+for target in sm_80 sm_90a; do
+    try ../tests/gen/elements_of_tiles --set D=64 --target $target --bind heads=2 --bind len=150
+    try ../tests/gen/elements_in_sketches --set D=64 --target $target --bind heads=2 --bind q_len=70 --bind kv_len=130
+done
 try ../tests/gen/parts_in_turns --set D=192 --set DV=128 --bind heads=2 --bind len=150
 try ../tests/gen/parts_in_turns --set D=128 --set DV=64 --dtype fp16 --target sm_75 --bind heads=1 --bind len=70
 try ../tests/gen/parts_in_turns --set D=192 --set DV=192 --target sm_90a --bind heads=1 --bind len=70

@@ -164,7 +164,7 @@ Program *kernels_complete(Arena *arena, Program *program, const Settings *settin
         if (check_is_sketch(unit))
             unit_say_sides(arena, unit);
         if (unit->kind == UNIT_KERNEL)
-            unit = unit_spell_reals(arena, unit, settings_value, settings);
+            unit = unit_spell_elements(arena, unit_spell_reals(arena, unit, settings_value, settings));
         vec_push(arena, &whole->units, unit);
     }
     return whole;

@@ -11,21 +11,15 @@
  *   Mask that where j <= i         Mask that where j <= i
  *
  * What reads no such element stays one Define, of those dimensions alone that it differs along.
- *
- * Vocabulary
- *   own    an element at the place of the element that is defined
- *   part   what an expression of the formula became: a number or a value
+ * lang/formula.c says how; this, what is known of a definition's values.
  */
 #include "fuse/flow.h"
 
 #include <math.h>
 
-enum { MOST_PARTS = 64 }; /* of a formula: far more than anybody writes, few enough for a kernel */
+#include "lang/formula.h"
 
-typedef struct Part {
-    DefValue *value; /* NULL: a number */
-    const Expr *number;
-} Part;
+enum { MOST_PARTS = 64 }; /* of a formula: far more than anybody writes, few enough for a kernel */
 
 typedef struct Maker {
     Arena *arena;
@@ -103,12 +97,6 @@ static bool has_own(const Def *def, const DefOp *op, const Expr *e, bool (*which
     return false;
 }
 
-/* Whether the formula is to be taken apart here. */
-static bool here(const Maker *m, const Expr *e)
-{
-    return has_own(m->remade.from, m->op, e, is_number);
-}
-
 /* ---- along what an expression differs ---------------------------------------------------- */
 
 enum { EVERYWHERE = 0xFF };
@@ -172,7 +160,7 @@ static unsigned all_axes(const Maker *m)
     return axes;
 }
 
-static unsigned axes_of_part(const Maker *m, Part part)
+static unsigned axes_of_part(const Maker *m, FormulaPart part)
 {
     return part.value ? axes_of_dots(m, part.value) & all_axes(m) : 0;
 }
@@ -216,7 +204,7 @@ static bool number_of(const Maker *m, const Expr *e, double *number)
     return e->kind == EXPR_INT || e->kind == EXPR_FLOAT;
 }
 
-static void add_arg(Maker *m, DefOp *op, Part part)
+static void add_arg(Maker *m, DefOp *op, FormulaPart part)
 {
     DefArg *arg = &op->args[op->n_args++];
 
@@ -225,18 +213,6 @@ static void add_arg(Maker *m, DefOp *op, Part part)
         return;
     arg->scalar.expr = part.number;
     arg->scalar.is_const = number_of(m, part.number, &arg->scalar.value);
-}
-
-static Part element_op(Maker *m, OpId id, const Part *args, int n, DefValue *into)
-{
-    unsigned axes = 0;
-
-    for (int i = 0; i < n; i++)
-        axes |= axes_of_part(m, args[i]);
-    DefOp *op = add_op(m, id, axes, into);
-    for (int i = 0; i < n; i++)
-        add_arg(m, op, args[i]);
-    return (Part){.value = op->result};
 }
 
 /* What is read, as the expression mentions it. */
@@ -258,218 +234,67 @@ static void declare_narrower(Maker *m, Stmt *stmt, unsigned axes)
     stmt->shape = shape;
 }
 
-/* An expression without own elements. */
-static Part define(Maker *m, const Expr *e)
+/* ---- how they are made (lang/formula.h) ----------------------------------------------------- */
+
+static void *own_of(void *user, const Expr *e)
 {
+    Maker *m = user;
+    const DefValue *own = own_element(m->remade.from, m->op, e);
+
+    return own && is_number(own) ? m->remade.made[own->id] : NULL;
+}
+
+static bool is_plain(void *user, const Expr *where)
+{
+    const Maker *m = user;
+
+    return !has_own(m->remade.from, m->op, where, is_compared_as_number);
+}
+
+static bool known_number(void *user, const Expr *e, double *number)
+{
+    return number_of(user, e, number);
+}
+
+static FormulaPart define(void *user, const Expr *e)
+{
+    Maker *m = user;
     unsigned axes = axes_of(m, e, false) & all_axes(m);
 
     if (axes == 0 && !expr_reads(e, NULL))
-        return (Part){.number = e};
+        return (FormulaPart){.number = e};
     DefOp *op = add_op(m, OP_DEFINE, axes, NULL);
     declare_narrower(m, (Stmt *)op->stmt, axes);
     read_what(m, op, e);
-    return (Part){.value = op->result};
+    return (FormulaPart){.value = op->result};
 }
 
-/* ---- expressions ------------------------------------------------------------------------------ */
-
-static bool take_apart(Maker *m, const Expr *e, DefValue *into, Part *part);
-
-static bool operands(Maker *m, const Expr *const *exprs, int n, Part *parts)
+static void *operate(void *user, OpId id, const FormulaPart *args, int n, void *into)
 {
+    Maker *m = user;
+    unsigned axes = 0;
+
     for (int i = 0; i < n; i++)
-        if (!take_apart(m, exprs[i], NULL, &parts[i]))
-            return false;
-    return true;
+        axes |= axes_of_part(m, args[i]);
+    DefOp *op = add_op(m, id, axes, into);
+    for (int i = 0; i < n; i++)
+        add_arg(m, op, args[i]);
+    return op->result;
 }
 
-static bool operation_of(ExprOp op, OpId *id)
+static void *mask(void *user, const Expr *where, FormulaPart x, double otherwise, void *into)
 {
-    switch (op) {
-    case EO_NEG: return *id = OP_NEGATE, true;
-    case EO_ADD: return *id = OP_ADD, true;
-    case EO_SUB: return *id = OP_SUBTRACT, true;
-    case EO_MUL: return *id = OP_MULTIPLY, true;
-    case EO_DIV: return *id = OP_DIVIDE, true;
-    case EO_POW: return *id = OP_POWER, true;
-    case EO_LT: return *id = OP_LESS, true;
-    case EO_LE: return *id = OP_LESS_EQUAL, true;
-    case EO_GT: return *id = OP_GREATER, true;
-    case EO_GE: return *id = OP_GREATER_EQUAL, true;
-    case EO_EQ: return *id = OP_EQUAL, true;
-    case EO_NE: return *id = OP_NOT_EQUAL, true;
-    case EO_NOT: case EO_AND: case EO_OR: /* of conditions */
-    case EO_IDIV: case EO_MOD: /* rounded down, which numbers in fp32 need not be where integers are */
-        break;
-    }
-    return false;
-}
-
-/* 1 or 0 of what may be any number. */
-static bool truth(Maker *m, const Expr *e, Part *part)
-{
-    bool compares = e->kind == EXPR_BINARY && e->op >= EO_LT && e->op <= EO_OR;
-    Part parts[2] = {{0}, {.number = expr_int(m->arena, 0)}};
-
-    if (!take_apart(m, e, NULL, &parts[0]))
-        return false;
-    *part = compares || (e->kind == EXPR_UNARY && e->op == EO_NOT) ? parts[0] : element_op(m, OP_NOT_EQUAL, parts, 2, NULL);
-    return true;
-}
-
-static bool joined(Maker *m, const Expr *e, DefValue *into, Part *part)
-{
-    Part parts[2] = {{0}, {.number = expr_int(m->arena, 0)}};
-    OpId id = e->op == EO_AND ? OP_MIN : e->op == EO_OR ? OP_MAX : OP_EQUAL;
-
-    if (e->op == EO_NOT ? !take_apart(m, e->a, NULL, &parts[0]) : !truth(m, e->a, &parts[0]) || !truth(m, e->b, &parts[1]))
-        return false;
-    *part = element_op(m, id, parts, 2, into);
-    return true;
-}
-
-/* Keeps x where a condition without own elements holds. False: x is a row or a column that the condition differs along. */
-static bool masked(Maker *m, const Expr *where, Part x, double otherwise, DefValue *into, Part *part)
-{
+    Maker *m = user;
     unsigned axes = axes_of_part(m, x);
 
-    if (!x.value || (axes_of(m, where, false) & all_axes(m) & ~axes))
-        return false;
+    if (axes_of(m, where, false) & all_axes(m) & ~axes)
+        return NULL;
     DefOp *op = add_op(m, OP_MASK, axes, into);
     add_arg(m, op, x);
     read_what(m, op, where);
     op->has_else = otherwise != -INFINITY;
     op->otherwise = otherwise;
-    *part = (Part){.value = op->result};
-    return true;
-}
-
-static bool is_not_zero(const Expr *e)
-{
-    return e->kind == EXPR_BINARY && e->op == EO_NE && e->b->kind == EXPR_INT && e->b->i == 0;
-}
-
-/* Whether a condition is one of places, sizes and elements that need not be operands. */
-static bool is_plain(const Maker *m, const Expr *where)
-{
-    return !has_own(m->remade.from, m->op, where, is_compared_as_number);
-}
-
-static bool condition(Maker *m, const Expr *where, Part *part)
-{
-    const Expr *e = is_not_zero(where) ? where->a : where;
-
-    if (!is_plain(m, where))
-        return take_apart(m, e, NULL, part) && part->value;
-    *part = define(m, where);
-    return part->value != NULL;
-}
-
-/* Likewise of any condition: what has no own elements masks what the rest chooses, so that it is known which tiles are
- * of no use. */
-static bool kept(Maker *m, const Expr *where, Part x, double otherwise, DefValue *into, Part *part)
-{
-    Part parts[] = {{0}, x, {.number = expr_float(m->arena, otherwise)}};
-
-    if (is_plain(m, where) && masked(m, where, x, otherwise, into, part))
-        return true;
-    if (where->kind == EXPR_BINARY && where->op == EO_AND) {
-        bool first = !is_plain(m, where->a);
-        return kept(m, first ? where->a : where->b, x, otherwise, NULL, &parts[1]) &&
-               kept(m, first ? where->b : where->a, parts[1], otherwise, into, part);
-    }
-    if (!condition(m, where, &parts[0]))
-        return false;
-    *part = element_op(m, OP_WHERE, parts, 3, into);
-    return true;
-}
-
-/* where(condition, a, b) */
-static bool choice(Maker *m, const Expr *const *e, DefValue *into, Part *part)
-{
-    double otherwise;
-    Part parts[3];
-
-    if (number_of(m, e[2], &otherwise))
-        return take_apart(m, e[1], NULL, &parts[1]) && kept(m, e[0], parts[1], otherwise, into, part);
-    if (number_of(m, e[1], &otherwise) && is_plain(m, e[0]))
-        return take_apart(m, e[2], NULL, &parts[1]) &&
-               kept(m, expr_unary(m->arena, EO_NOT, expr_copy(m->arena, e[0])), parts[1], otherwise, into, part);
-    if (!condition(m, e[0], &parts[0]) || !operands(m, e + 1, 2, parts + 1))
-        return false;
-    *part = element_op(m, OP_WHERE, parts, 3, into);
-    return true;
-}
-
-/* The least or largest of several, one after the other. */
-static bool called_in_turn(Maker *m, OpId id, const Expr *e, DefValue *into, Part *part)
-{
-    Part parts[2];
-
-    if (!take_apart(m, e->args[0], NULL, &parts[0]))
-        return false;
-    for (int i = 1; i < e->n_args; i++) {
-        if (!take_apart(m, e->args[i], NULL, &parts[1]))
-            return false;
-        *part = parts[0] = element_op(m, id, parts, 2, i + 1 == e->n_args ? into : NULL);
-    }
-    return true;
-}
-
-static bool called(Maker *m, const Expr *e, DefValue *into, Part *part)
-{
-    const Expr *const *args = (const Expr *const *)e->args;
-    Part parts[3];
-    OpId id;
-
-    if (!op_find(e->name, &id) || op_info(id)->class != OPC_ELEMENT)
-        return false;
-    if (id == OP_WHERE)
-        return e->n_args == 3 && choice(m, args, into, part);
-    if ((id == OP_MIN || id == OP_MAX) && e->n_args > 2)
-        return called_in_turn(m, id, e, into, part);
-    if (op_info(id)->arity != e->n_args || !operands(m, args, e->n_args, parts))
-        return false;
-    *part = element_op(m, id, parts, e->n_args, into);
-    return true;
-}
-
-static bool take_apart_own(Maker *m, const Expr *e, DefValue *into, Part *part)
-{
-    const Expr *exprs[] = {e->a, e->b};
-    const DefValue *own = own_element(m->remade.from, m->op, e);
-    Part parts[2];
-    OpId id;
-
-    if (own && into) { /* nothing but that */
-        Part same[] = {{.value = m->remade.made[own->id]}, {.number = expr_int(m->arena, 1)}};
-        *part = element_op(m, OP_MULTIPLY, same, 2, into);
-        return true;
-    }
-    if (own)
-        return part->value = m->remade.made[own->id], true;
-    if (e->kind == EXPR_CALL)
-        return called(m, e, into, part);
-    if (e->kind != EXPR_UNARY && e->kind != EXPR_BINARY)
-        return false;
-    if (e->op == EO_NOT || e->op == EO_AND || e->op == EO_OR)
-        return joined(m, e, into, part);
-    int n = e->kind == EXPR_UNARY ? 1 : 2;
-    if (!operation_of(e->op, &id) || !operands(m, exprs, n, parts))
-        return false;
-    *part = element_op(m, id, parts, n, into);
-    return true;
-}
-
-static bool take_apart(Maker *m, const Expr *e, DefValue *into, Part *part)
-{
-    *part = (Part){0};
-    if (m->parts > MOST_PARTS)
-        return false;
-    if (here(m, e))
-        return take_apart_own(m, e, into, part);
-    *part = define(m, e);
-    return true;
+    return op->result;
 }
 
 /* ---- the definition ------------------------------------------------------------------------------ */
@@ -536,13 +361,15 @@ static bool is_whole(Maker *m, const Expr *e)
 
 static bool spell(Maker *m)
 {
+    FormulaMaker maker = {.arena = m->arena, .user = m, .room = MOST_PARTS, .own = own_of, .is_plain = is_plain, .number = known_number,
+                          .define = define, .operate = operate, .mask = mask};
     DefValue *into = m->remade.made[m->op->result->id];
-    Part part;
+    FormulaPart part;
 
     if (m->op->op == OP_DEFINE)
-        return is_whole(m, m->op->where) && take_apart(m, m->op->where, into, &part);
-    Part x = {.value = m->remade.made[m->op->args[0].value->id]};
-    return kept(m, m->op->where, x, m->op->otherwise, into, &part);
+        return is_whole(m, m->op->where) && formula_take_apart(&maker, m->op->where, into, &part);
+    FormulaPart x = {.value = m->remade.made[m->op->args[0].value->id]};
+    return formula_keep(&maker, m->op->where, x, m->op->otherwise, into, &part);
 }
 
 const Def *flow_spell_formulas(Arena *arena, Syms *syms, const Def *def)

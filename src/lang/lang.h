@@ -261,6 +261,10 @@ typedef bool LangSetting(const void *user, const char *name, double *value);
  * where it names none: reals.c. */
 Unit *unit_spell_reals(Arena *arena, Unit *unit, LangSetting *setting, const void *user);
 
+/* Elements of the Kernel's own tiles, at the place of the element that a Define or a Mask is about, are operands; the unit itself,
+ * where it reads none: elements.c. */
+Unit *unit_spell_elements(Arena *arena, Unit *unit);
+
 /* Copies of a tensor of one dimension to or from a tile of two, `(1, BN)` or `(BM, 1)`, get the one size: vectors.c. */
 void unit_drop_ones(Arena *arena, Unit *unit);
 

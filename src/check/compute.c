@@ -325,7 +325,9 @@ static void check_defined(Checker *c, const Stmt *s)
         wrong_operands(c, s, "Define X (rows, columns) as expression");
         return;
     }
+    c->of_elements = true;
     values_number(c, s->value);
+    c->of_elements = false;
     Tile shape = {.rows = extent_one(c), .cols = extent_one(c)};
     if (s->n_shape > 0)
         shape.cols = extent_of(c, s->shape[s->n_shape - 1]);

@@ -12,8 +12,17 @@ void dtype_known(Checker *c, const Stmt *s)
         target_lacks(c->diags, target, s->span, s->kind == STMT_COMPUTE ? "the result" : s->name, dtype, !given);
 }
 
+/* That of a tensor which names none is the one of --dtype. */
+static bool type_of_tensor(const Checker *c, const Place *global, DType *t)
+{
+    bool set = global->exists && !global->has_dtype && global->decl && global->is_input && c->options->settings;
+    if (set)
+        *t = stmt_dtype(global->decl, &c->unit->body, c->options->settings->dtype);
+    return set && dtype_is_narrow(*t);
+}
+
 /* The type that a tile was given, by itself or by the global tensor of its name. */
-static bool known_dtype(const Operand *o, DType *t)
+static bool known_dtype(const Checker *c, const Operand *o, DType *t)
 {
     const Place *p = o->place, *global = &o->tensor->places[SPACE_GLOBAL];
     if (!global->exists && o->tensor->origin)
@@ -26,14 +35,14 @@ static bool known_dtype(const Operand *o, DType *t)
     else if (p->space == SPACE_SHARED && global->exists && global->has_dtype)
         *t = global->dtype;
     else
-        return false;
+        return p->space == SPACE_SHARED && type_of_tensor(c, global, t);
     return true;
 }
 
 int dtype_mma_k(Checker *c, const Operand *a, const Operand *b)
 {
     DType t;
-    bool known = known_dtype(b, &t) || known_dtype(a, &t);
+    bool known = known_dtype(c, b, &t) || known_dtype(c, a, &t);
     return known ? target_mma_k(c->options->target, t) : c->options->target->mma_k;
 }
 
@@ -96,7 +105,7 @@ static void say_types(Checker *c, const Operand *a, DType ta, const Operand *b, 
 void dtype_gemm(Checker *c, const Operand *a, const Operand *b, const Operand *dest)
 {
     DType ta, tb, td;
-    bool know_a = known_dtype(a, &ta), know_b = known_dtype(b, &tb);
+    bool know_a = known_dtype(c, a, &ta), know_b = known_dtype(c, b, &tb);
     if (know_a)
         check_operand(c, a, ta);
     if (know_b)
@@ -104,7 +113,7 @@ void dtype_gemm(Checker *c, const Operand *a, const Operand *b, const Operand *d
     if (know_a && know_b && ta != tb && dtype_bytes(ta) <= 2 && dtype_bytes(tb) <= 2 &&
         dtype_bytes(ta) + dtype_bytes(tb) > 2)
         say_types(c, a, ta, b, tb);
-    if (!known_dtype(dest, &td) || td == DT_F32)
+    if (!known_dtype(c, dest, &td) || td == DT_F32)
         return;
     Diag *d = diag_add(c->diags, TW0431, dest->expr->span, "'%s' accumulates in %s",
                        dest->tensor->name, dtype_name(td));

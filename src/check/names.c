@@ -130,6 +130,16 @@ Place *names_given(Checker *c, Named *tensor, Space space)
 
 /* ---- declarations --------------------------------------------------------------------------- */
 
+/* The size of a tensor, as definitions want it written: what is left over of a quotient is no element. */
+static const Aff *tensor_size(Checker *c, const Expr *e)
+{
+    int n = c->diags->list.len;
+    const Aff *size = values_integer(c, e);
+    if (!size && c->diags->list.len == n + 1 && e->kind == EXPR_BINARY && e->op == EO_DIV)
+        diag_fix(c->diags, &c->diags->list.data[n], (Span){e->a->span.end, e->b->span.start}, " div ", "round down; or round up with 'ceil'");
+    return size;
+}
+
 static void set_shape(Checker *c, Place *p, const Stmt *s)
 {
     p->rank = s->n_shape < TENSOR_MAX_RANK ? s->n_shape : TENSOR_MAX_RANK;
@@ -137,7 +147,7 @@ static void set_shape(Checker *c, Place *p, const Stmt *s)
         diag_add(c->diags, TW0325, s->span, "a tensor has at most %d dimensions, not %d",
                  TENSOR_MAX_RANK, s->n_shape);
     for (int i = 0; i < p->rank; i++) {
-        p->dims[i] = p->space == SPACE_GLOBAL ? (Extent){.size = values_integer(c, s->shape[i]),
+        p->dims[i] = p->space == SPACE_GLOBAL ? (Extent){.size = tensor_size(c, s->shape[i]),
                                                          .text = source_text(c, s->shape[i]->span)}
                                               : extent_of(c, s->shape[i]);
         if (s->shape[i]->kind == EXPR_NAME && p->space == SPACE_GLOBAL)

@@ -60,6 +60,13 @@ bool values_refused(const Checker *c, const Expr *e)
     return false;
 }
 
+/* In a formula the element's own may be meant. */
+static void suggest_element(Checker *c, Diags *diags, Diag *d)
+{
+    if (c->of_elements)
+        diag_fix(diags, d, (Span){d->span.end, d->span.end}, "[...]", "the element's own");
+}
+
 static const Aff *unknown_name(void *user, const Expr *e, Diags *diags)
 {
     Checker *c = user;
@@ -69,7 +76,8 @@ static const Aff *unknown_name(void *user, const Expr *e, Diags *diags)
     if (tensor) {
         const Aff *a = tensor_integer(c, tensor);
         if (!a && diags)
-            diag_add(diags, TW0221, e->span, "'%s' is a tensor, not an integer", e->name);
+            suggest_element(c, diags, diag_add(diags, c->of_elements ? TW0235 : TW0221, e->span,
+                                               c->of_elements ? "'%s' is a tensor; this needs a number" : "'%s' is a tensor, not an integer", e->name));
         return a;
     }
     if (c->loose)
@@ -196,7 +204,7 @@ static bool number_name(Checker *c, const Expr *e)
     if (eval_find(&c->env, e->name) || c->loose || (tensor && tensor_integer(c, tensor)))
         return true;
     if (tensor)
-        diag_add(c->diags, TW0235, e->span, "'%s' is a tensor; this needs a number", e->name);
+        suggest_element(c, c->diags, diag_add(c->diags, TW0235, e->span, "'%s' is a tensor; this needs a number", e->name));
     else
         unknown_name(c, e, c->diags);
     return false;

@@ -387,6 +387,42 @@ static bool begin_mask(Speller *s, const Stmt *stmt)
     return stmt->where && tile && begin(s, stmt, name, tile->rows, tile->cols) && formula_has_own(&s->maker, stmt->where);
 }
 
+/* Where condition, A, B */
+static bool begin_where(Speller *s, const Stmt *stmt)
+{
+    const Expr *of = stmt->n_args == 3 ? stmt->args[1] : NULL;
+    const Tile *tile = of && base_name(of) ? find_tile(s, base_name(of)) : NULL;
+
+    if (of && !tile)
+        of = stmt->args[2];
+    tile = of && base_name(of) ? find_tile(s, base_name(of)) : NULL;
+    return tile && begin(s, stmt, tile->name, tile->rows, tile->cols) && formula_has_own(&s->maker, stmt->args[0]);
+}
+
+static FormulaPart operand_of(Speller *s, const Expr *e)
+{
+    Operand *operand = arena_new_of(s->arena, Operand);
+    double value;
+
+    *operand = (Operand){e, true, true};
+    return number(s, e, &value) ? (FormulaPart){.number = e} : (FormulaPart){.value = operand};
+}
+
+static bool spelled_where(Speller *s, Operand *into)
+{
+    FormulaPart parts[3], part;
+    double otherwise;
+
+    for (int i = 1; i < 3; i++)
+        parts[i] = operand_of(s, s->stmt->args[i]);
+    if (parts[1].value && number(s, s->stmt->args[2], &otherwise))
+        return formula_keep(&s->maker, s->stmt->args[0], parts[1], otherwise, into, &part);
+    if (!formula_condition(&s->maker, s->stmt->args[0], &parts[0]))
+        return false;
+    operate(s, OP_WHERE, parts, 3, into);
+    return true;
+}
+
 static bool spelled_out(Speller *s)
 {
     const Stmt *stmt = s->stmt;
@@ -394,7 +430,9 @@ static bool spelled_out(Speller *s)
     double otherwise = -INFINITY;
     FormulaPart part;
 
-    *into = (Operand){stmt->dest ? stmt->dest : stmt->args[0], true, true};
+    *into = (Operand){stmt->dest ? stmt->dest : stmt->args[stmt->op == OP_WHERE], true, true};
+    if (stmt->op == OP_WHERE)
+        return spelled_where(s, into) && !s->failed;
     if (stmt->op == OP_DEFINE)
         return formula_take_apart(&s->maker, stmt->value, into, &part) && !s->failed;
     *x = (Operand){stmt->args[0], true, true};
@@ -411,10 +449,10 @@ static bool spell(Speller *s, const Stmt *stmt, Block *out)
     s->out = out;
     s->maker = (FormulaMaker){.arena = s->arena, .user = s, .room = MOST_OPERATIONS, .own = own, .is_plain = is_plain, .number = number,
                               .define = define, .operate = operate, .mask = mask};
-    if (stmt->kind != STMT_COMPUTE || !stmt->op_known || !(stmt->op == OP_DEFINE   ? begin_define(s, stmt)
-                                                           : stmt->op == OP_MASK ? begin_mask(s, stmt) : false))
-        return false;
-    if (spelled_out(s)) {
+    bool formula = stmt->kind == STMT_COMPUTE && stmt->op_known &&
+                   ((stmt->op == OP_DEFINE && begin_define(s, stmt)) || (stmt->op == OP_MASK && begin_mask(s, stmt)) ||
+                    (stmt->op == OP_WHERE && begin_where(s, stmt)));
+    if (formula && spelled_out(s)) {
         out->data[len]->comment = stmt->comment;
         return s->changed = true;
     }

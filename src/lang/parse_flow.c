@@ -535,6 +535,13 @@ static void parse_defined(Parser *p, Stmt *s)
     vec_push(p->arena, &args, parse_reference(p));
     s->args = args.data;
     s->n_args = args.len;
+    if (!p->failed && p->tok.kind != TOK_LPAREN && p->tok.kind != TOK_LBRACKET) {
+        int n = p->diags->list.len;
+        parse_fail(p, TW0102, token_span(p), "expected the shape of what is defined");
+        if (p->diags->list.len > n)
+            diag_note(p->diags, &p->diags->list.data[n], "the form is: Compute Define NAME (rows, columns) as expr");
+        return;
+    }
     parse_shape(p, s);
     expect_word(p, WORD_AS, "'as' and what an element is");
     s->value = parse_expr(p);

@@ -359,6 +359,22 @@ static bool at_modifier(const Parser *p)
     return false;
 }
 
+/* `GEMM As, Bs`: a word of a clause is a name where what follows it cannot be of the clause. */
+static bool at_operand_of_that_name(const Parser *p)
+{
+    static const Word never[] = {WORD_AND, WORD_GET, WORD_ACCUMULATE, WORD_WHERE, WORD_ELSE}; /* which are no names */
+    static const Word behind[] = {WORD_AND, WORD_GET, WORD_WITH, WORD_OVER, WORD_ELSE};
+    Token next = peek(p);
+    bool clause = next.kind == TOK_COMMA || next.kind == TOK_DOT || next.kind == TOK_LBRACKET || token_ends_line(next.kind);
+
+    for (size_t i = 0; i < TW_COUNT(never); i++)
+        if (at_word(p, never[i]))
+            return false;
+    for (size_t i = 0; i < TW_COUNT(behind); i++)
+        clause |= next.kind == TOK_NAME && next.word == behind[i];
+    return clause;
+}
+
 /* `GEMM(Q, K.T)`: several operands in the brackets of a call, which hold no single expression. */
 static bool at_call(const Parser *p)
 {
@@ -403,7 +419,7 @@ static void parse_args(Parser *p, Stmt *s)
     bool condition = s->op_known && s->op == OP_WHERE;
     Exprs args = {0};
 
-    if (at_line_end(p) || at_modifier(p))
+    if (at_line_end(p) || (at_modifier(p) && !at_operand_of_that_name(p)))
         return;
     bool called = at_call(p);
     if (called)
@@ -489,8 +505,8 @@ static void parse_result(Parser *p, Stmt *s)
     accept_word(p, WORD_AND);
     if (accept_word(p, WORD_ACCUMULATE)) {
         s->result = RESULT_ACCUMULATE;
-        if (!accept_word(p, WORD_INTO))
-            accept_word(p, WORD_TO);
+        if ((at_word(p, WORD_INTO) || at_word(p, WORD_TO)) && peek(p).kind == TOK_NAME)
+            advance(p);
         s->dest = parse_reference(p);
         return;
     }

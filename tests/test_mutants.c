@@ -10,7 +10,7 @@
  * A judge that shares nothing with the compiler (mutate/judge.h) says which
  * mutants are wrong. Every wrong one must be noticed by the checker, or fail in
  * verification at its defaults (mutate/proof.h); the checker alone must notice
- * most. A mutant that is right, and that the checker accepts, must be compiled to
+ * most, and nearly all where the definition stands beside them. A mutant that is right, and that the checker accepts, must be compiled to
  * something right. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -31,7 +31,7 @@
 enum { DEFAULT_SEED = 1, DEFAULT_CASES = 260, LEAST_CASES = 60, MUTANTS = 1000, MOST_KINDS = 64 };
 
 static const double DEFAULT_SECONDS = 8;
-static const double CHECKER_SHARE = 0.7;
+static const double CHECKER_SHARE = 0.7, BESIDE_SHARE = 0.9;
 
 /* ---- right programs --------------------------------------------------------------------- */
 
@@ -66,6 +66,7 @@ typedef struct Lot {
     uint64_t seed;
     int tried, wrong, same, by[BY_NOBODY + 1], refused, survivors, broken;
     int imprecise;   /* right ones whose rounding is worse than a plain implementation's */
+    int told, alarms; /* wrong, and right ones that the checker accepts, but not beside the definition */
     VEC(Tally) kinds;
 } Lot;
 
@@ -131,6 +132,7 @@ typedef struct Outcome {
     const char *why;    /* of the judge */
     const char *caught; /* what was said */
     const char *ptx;    /* of a right one that was accepted: what its PTX does wrong */
+    const char *told;   /* what the checker says where the definition stands beside it */
 } Outcome;
 
 static const char *first_message(Arena *arena, const Diags *diags)
@@ -148,6 +150,20 @@ static Chain *check(Arena *arena, const Source *source)
 
     chain_check(chain, source, false);
     return chain;
+}
+
+/* The same, with the definition in front of it. */
+static const char *check_beside(Arena *arena, const Subject *s, const char *code)
+{
+    const Source *definition = read_file(arena, s->definition);
+    const Source *both = source_of(arena, "mutant.tl", arena_printf(arena, "%s\n\n%s", definition->text, code));
+    Chain *chain = new_chain(arena, s, false);
+
+    chain_check(chain, both, false);
+    for (int i = 0; i < chain->diags->list.len; i++)
+        if (chain->diags->list.data[i].code == TW0523)
+            return chain->diags->list.data[i].message;
+    return NULL;
 }
 
 /* Of the subject, with its settings. */
@@ -199,6 +215,7 @@ static Outcome examine(Lot *lot, Arena *arena, Bench *b, const char *text)
     o.caught = proof_failure(arena, chain, definition(arena, b->subject));
     if (!o.caught)
         o.catcher = BY_NOBODY;
+    o.told = check_beside(arena, b->subject, text);
     if (!o.wrong || !o.caught)
         o.ptx = proof_ptx_failure(arena, chain, definition(arena, b->subject));
     if (o.wrong && o.ptx) {
@@ -278,6 +295,8 @@ static void say(const Lot *lot, int number, const Outcome *o)
             o->caught ? arena_printf(lot->arena, ": %s", o->caught) : "");
     if (o->ptx)
         fprintf(stderr, "    %s\n", o->ptx);
+    if (o->told)
+        fprintf(stderr, "    beside the definition: %s\n", o->told);
 }
 
 /* A wrong one that nobody noticed, or a right one that came out wrong. */
@@ -311,6 +330,8 @@ static void count(Lot *lot, const char *kind, const Outcome *o)
     lot->by[o->catcher] += o->wrong;
     lot->refused += !o->wrong && o->catcher <= BY_WARNING;
     lot->imprecise += !o->wrong && o->catcher == BY_EXECUTION && !o->ptx;
+    lot->told += o->wrong && o->told;
+    lot->alarms += !o->wrong && o->told && !o->caught;
     lot->survivors += o->wrong && o->catcher == BY_NOBODY;
     lot->broken += !o->wrong && o->ptx;
 }
@@ -346,6 +367,8 @@ static void report(const Lot *lot)
                   lot->tried, lot->cases.len, lot->wrong, by_checker(lot),
                   100.0 * by_checker(lot) / (lot->wrong ? lot->wrong : 1), lot->by[BY_WARNING],
                   lot->by[BY_EXECUTION], lot->by[BY_NOBODY]);
+    print_message("beside the definition %d (%.0f %%) are noticed, and %d right ones called wrong\n", by_checker(lot) + lot->told,
+                  100.0 * (by_checker(lot) + lot->told) / (lot->wrong ? lot->wrong : 1), lot->alarms);
     print_message("%d mean the same: %d refused or warned of nevertheless, %d rounded worse, %d miscompiled\n",
                   lot->same, lot->refused, lot->imprecise, lot->broken);
 }
@@ -394,9 +417,9 @@ static void the_originals_are_right(void **state)
             o = examine(lot, own, &lot->benches[i], code);
         else if (check(own, source_of(own, "mutant.tl", code))->diags->list.len)
             o.catcher = BY_ERROR;
-        if (o.wrong || o.catcher != BY_NOBODY || o.ptx)
+        if (o.wrong || o.catcher != BY_NOBODY || o.ptx || o.told)
             fail_msg("%s: %s; %s; %s", SUBJECTS[i].name, o.why ? o.why : "right", o.caught ? o.caught : "accepted",
-                     o.ptx ? o.ptx : "");
+                     o.ptx ? o.ptx : o.told ? o.told : "");
         arena_free(own);
     }
 }
@@ -441,7 +464,9 @@ static void mistakes_are_noticed(void **state)
     report(lot);
     assert_int_equal(lot->survivors, 0);
     assert_int_equal(lot->broken, 0);
+    assert_int_equal(lot->alarms, 0);
     assert_true(by_checker(lot) >= CHECKER_SHARE * lot->wrong);
+    assert_true(by_checker(lot) + lot->told >= BESIDE_SHARE * lot->wrong);
 }
 
 /* ---- by hand ------------------------------------------------------------------------------------ */

@@ -1,4 +1,5 @@
 /* chain.c: the stages from a definition to PTX. */
+#include "chain/agree.h"
 #include "chain/sketched.h"
 #include "chain/suggest.h"
 
@@ -935,6 +936,8 @@ bool chain_check(Chain *chain, const Source *source, bool fragment)
     tidy(chain, program);
     right = check_once(chain, source, kernels_complete(chain->arena, program, &chain->settings), fragment);
     suggest_all(chain, source, program, check_again, fragment);
+    if (right && !fragment)
+        agree_check(chain, source, program);
     drop_unused(chain->diags);
     errors_first(chain);
     return right;

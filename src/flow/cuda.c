@@ -176,7 +176,7 @@ static EmuModule *parse(Arena *arena, const Source *text, const Source *ptx, Dia
 bool flow_judge_cuda(const Flow *flow, Arena *arena, const Source *text, Diags *diags)
 {
     Chain *chain = chain_like(arena, flow->chain, diags);
-    FlowTrial trial = {flow->options.seed, flow->options.bound, MOST_INSTRUCTIONS};
+    SmallOptions trial = {flow->options.seed, flow->options.bound, MOST_INSTRUCTIONS};
     Source *ptx = flow_cuda_ptx(flow, chain, text, diags);
     EmuModule *module = ptx ? parse(arena, text, ptx, diags) : NULL;
 

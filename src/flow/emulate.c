@@ -4,7 +4,7 @@
 #include "chain/emulated.h"
 
 typedef struct Emulation {
-    Trial *t;
+    FlowTrial *t;
     const Abi *abi;
     EmuMemory *memory;
     Emulated *emulated;
@@ -30,7 +30,7 @@ static bool fail(Emulation *e, DiagCode code, const char *message, const char *m
     Diag *diag = diag_add(e->t->diags, code, (Span){0, 0}, "%s", message);
 
     diag->source = NULL;
-    diag_note(e->t->diags, diag, "executed at %s, %s%s", launch_text(e->t->arena, &e->t->shape), way_name(e->way), more);
+    diag_note(e->t->diags, diag, "executed at %s, %s%s", launch_text(e->t->on.arena, &e->t->on.shape), way_name(e->way), more);
     return false;
 }
 
@@ -39,20 +39,20 @@ static bool fail(Emulation *e, DiagCode code, const char *message, const char *m
 /* What kernels hand on begins unwritten, like the outputs. */
 static bool add_tensors(Emulation *e)
 {
-    Trial *t = e->t;
+    FlowTrial *t = e->t;
     const char *error;
     int64_t *values;
 
-    if (!launch_symbols(t->arena, t->chain->aff, &t->shape, t->chain->def, (const AffSym *const *)e->abi->dims.data,
+    if (!launch_symbols(t->on.arena, t->on.chain->aff, &t->on.shape, t->on.chain->def, (const AffSym *const *)e->abi->dims.data,
                         e->abi->dims.len, &values, &error))
         return fail(e, TW1044, error, "");
     for (int i = 0; i < e->abi->tensors.len; i++) {
         const AbiTensor *a = &e->abi->tensors.data[i];
         bool input = a->read && !a->written;
 
-        e->tensors[i] = trial_find(t, a->name);
+        e->tensors[i] = small_find(&t->on, a->name);
         if (!e->tensors[i])
-            e->tensors[i] = launch_tensor(t->arena, a->name, a->dtype, a->rank, a->dims, values, a->alignment, &error);
+            e->tensors[i] = launch_tensor(t->on.arena, a->name, a->dtype, a->rank, a->dims, values, a->alignment, &error);
         if (!e->tensors[i])
             return fail(e, TW1044, error, "");
         if (a->written)
@@ -65,17 +65,17 @@ static bool add_tensors(Emulation *e)
 
 static bool pack(Emulation *e)
 {
-    Trial *t = e->t;
+    FlowTrial *t = e->t;
     const Abi *abi = e->abi;
-    double *params = arena_array(t->arena, double, abi->params.len + 1);
+    double *params = arena_array(t->on.arena, double, abi->params.len + 1);
     const char *missing, *error;
 
-    e->dims = arena_array(t->arena, int64_t, abi->dims.len + 1);
-    e->space = arena_alloc(t->arena, (size_t)abi->param_bytes + 16);
-    e->emulated = emulated_host(t->arena, abi, e->memory);
-    if (!launch_dims(t->arena, &t->shape, t->chain->def, (const AffSym *const *)abi->dims.data, abi->dims.len, e->dims, &missing) ||
-        !launch_params(t->arena, &t->shape, t->chain->def, abi->params.data, abi->params.len, params, &missing))
-        return fail(e, TW1044, arena_printf(t->arena, "the kernel needs %s", missing), "");
+    e->dims = arena_array(t->on.arena, int64_t, abi->dims.len + 1);
+    e->space = arena_alloc(t->on.arena, (size_t)abi->param_bytes + 16);
+    e->emulated = emulated_host(t->on.arena, abi, e->memory);
+    if (!launch_dims(t->on.arena, &t->on.shape, t->on.chain->def, (const AffSym *const *)abi->dims.data, abi->dims.len, e->dims, &missing) ||
+        !launch_params(t->on.arena, &t->on.shape, t->on.chain->def, abi->params.data, abi->params.len, params, &missing))
+        return fail(e, TW1044, arena_printf(t->on.arena, "the kernel needs %s", missing), "");
     return abi_pack(abi, e->tensors, e->addresses, e->dims, params, &e->emulated->host, e->space, &e->fast, &error) ||
            fail(e, TW1044, error, "");
 }
@@ -95,7 +95,7 @@ static const char *line_of(Arena *arena, const Source *ptx, int line)
 static bool tell(Emulation *e, const AbiEntry *entry, const EmuReport *report)
 {
     const EmuFault *f = &report->faults[0];
-    Arena *arena = e->t->arena;
+    Arena *arena = e->t->on.arena;
     const char *message = arena_printf(e->t->diags->arena, "%s in block %d of %s, thread %d: %s", emu_fault_name(f->kind), f->block[0],
                                        entry->name, f->thread, f->message);
 
@@ -104,22 +104,22 @@ static bool tell(Emulation *e, const AbiEntry *entry, const EmuReport *report)
 
 static bool launch(Emulation *e, const AbiKernel *kernel)
 {
-    Trial *t = e->t;
+    FlowTrial *t = e->t;
     const AbiEntry *entry = abi_entry(kernel, e->fast);
     int index = emu_find_entry(t->module, entry->name);
     EmuReport report = {0};
     EmuLaunch launch = {.grid = {1, 1, 1}, .block = {entry->threads, 1, 1}, .shared_bytes = (size_t)entry->shared_bytes,
-                        .params = e->space, .param_bytes = (size_t)e->abi->param_bytes, .seed = t->options->seed + (uint64_t)e->way,
-                        .max_instructions = t->options->instructions ? t->options->instructions : MOST_INSTRUCTIONS};
+                        .params = e->space, .param_bytes = (size_t)e->abi->param_bytes, .seed = t->on.options->seed + (uint64_t)e->way,
+                        .max_instructions = t->on.options->instructions ? t->on.options->instructions : MOST_INSTRUCTIONS};
     const char *error;
     int64_t blocks;
 
     if (!abi_blocks(e->abi, entry, e->dims, e->emulated->host.sms, &blocks, &error))
         return fail(e, TW1044, error, "");
     if (index < 0)
-        return fail(e, TW1044, arena_printf(t->arena, "the PTX has no entry %s", entry->name), "");
+        return fail(e, TW1044, arena_printf(t->on.arena, "the PTX has no entry %s", entry->name), "");
     launch.grid[0] = (int)blocks;
-    return blocks == 0 || emu_run(t->arena, t->module, index, e->memory, &launch, &report) || tell(e, entry, &report);
+    return blocks == 0 || emu_run(t->on.arena, t->module, index, e->memory, &launch, &report) || tell(e, entry, &report);
 }
 
 static bool check_written(Emulation *e)
@@ -135,13 +135,13 @@ static bool check_written(Emulation *e)
     return true;
 }
 
-bool trial_emulate(Trial *t, TrialWay way)
+bool trial_emulate(FlowTrial *t, TrialWay way)
 {
-    const Abi *abi = t->chain->abi;
-    Emulation e = {.t = t, .abi = abi, .way = way, .memory = emu_memory_new(t->arena)};
+    const Abi *abi = t->on.chain->abi;
+    Emulation e = {.t = t, .abi = abi, .way = way, .memory = emu_memory_new(t->on.arena)};
 
-    e.tensors = arena_array(t->arena, Tensor *, abi->tensors.len + 1);
-    e.addresses = arena_array(t->arena, uint64_t, abi->tensors.len + 1);
+    e.tensors = arena_array(t->on.arena, Tensor *, abi->tensors.len + 1);
+    e.addresses = arena_array(t->on.arena, uint64_t, abi->tensors.len + 1);
     if (!add_tensors(&e) || !pack(&e))
         return false;
     for (int i = 0; i < abi->kernels.len; i++)

@@ -20,6 +20,7 @@
 #ifndef TW_FLOW_H
 #define TW_FLOW_H
 
+#include "chain/small.h"
 #include "emu/emu.h"
 #include "foreign/foreign.h"
 #include "model/model.h"
@@ -149,16 +150,11 @@ Source *flow_cuda_ptx(const Flow *flow, Chain *chain, const Source *text, Diags 
 FlowCompiler flow_cuda_compiler(ForeignTools *tools);
 
 /* execute.c: executes chain->tile on small shapes against chain->def. */
-typedef struct FlowTrial {
-    uint64_t seed;
-    double bound;
-    uint64_t instructions; /* of warps, in a launch of PTX; 0: as many as kernels on tiles need */
-} FlowTrial;
-bool flow_execute(Chain *chain, const FlowTrial *trial, Span where, Diags *diags);
+bool flow_execute(Chain *chain, const SmallOptions *trial, Span where, Diags *diags);
 /* The same of PTX, launched as chain->abi says, by the emulator. */
-bool flow_emulate(Chain *chain, const EmuModule *module, const Source *ptx, const FlowTrial *trial, Diags *diags);
+bool flow_emulate(Chain *chain, const EmuModule *module, const Source *ptx, const SmallOptions *trial, Diags *diags);
 /* Whether the definition gives numbers at all. */
-bool flow_evaluate(Chain *chain, const FlowTrial *trial, Diags *diags);
+bool flow_evaluate(Chain *chain, const SmallOptions *trial, Diags *diags);
 
 /* transcript.c: files of a step; all but the answer's are for people. */
 bool transcript_begin(Flow *flow, const char *request);

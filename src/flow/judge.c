@@ -29,9 +29,9 @@ static Chain *new_chain(const Judgement *j)
     return chain;
 }
 
-static FlowTrial trial_of(const Judgement *j)
+static SmallOptions trial_of(const Judgement *j)
 {
-    return (FlowTrial){j->flow->options.seed, j->flow->options.bound, 0};
+    return (SmallOptions){j->flow->options.seed, j->flow->options.bound, 0};
 }
 
 /* A sentence of the chain's is a diagnostic of the text. */
@@ -91,7 +91,7 @@ static Span unit_place(const Chain *chain, const Source *text, Arena *arena)
 
 static bool computes(const Judgement *j, Chain *chain, const Source *code)
 {
-    FlowTrial trial = trial_of(j);
+    SmallOptions trial = trial_of(j);
 
     if (!chain_lower(chain, code))
         return failed(j, chain);
@@ -104,7 +104,7 @@ static bool computes(const Judgement *j, Chain *chain, const Source *code)
 static bool judge_definition(const Judgement *j)
 {
     Chain *chain = new_chain(j);
-    FlowTrial trial = trial_of(j);
+    SmallOptions trial = trial_of(j);
 
     return (chain_define(chain, j->text) || failed(j, chain)) && flow_evaluate(chain, &trial, j->diags);
 }

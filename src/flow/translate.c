@@ -187,7 +187,7 @@ static const char *const *entry_names(const Translation *t)
 
 static bool execute(Translation *t, const char *text)
 {
-    FlowTrial trial = {t->flow->options.seed, t->flow->options.bound, 0};
+    SmallOptions trial = {t->flow->options.seed, t->flow->options.bound, 0};
     Source *ptx = arena_new_of(t->arena, Source);
     Diags *said = diags_new(t->arena, ptx);
     EmuModule *module;

@@ -232,6 +232,9 @@ static double cost(const TileOp *op)
 static bool may_go_on(Exec *x, const TileOp *op)
 {
     x->done += cost(op);
+    x->steps++;
+    if (x->run->most_steps > 0 && x->steps > x->run->most_steps)
+        return exec_fail(x, "is one too many: more than %lld operations were executed", (long long)x->run->most_steps);
     if (x->run->most == 0 || x->done <= x->run->most) return true;
     return exec_fail(x, "is one too many: more than %g elements and multiply-adds were computed", x->run->most);
 }

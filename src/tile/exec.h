@@ -167,6 +167,7 @@ typedef struct Exec {
     ExecRows scratch;
     Rng rng;
     double done;        /* elements computed, and multiply-adds: run->most at most */
+    int64_t steps; /* operations executed */
     const char *error;
 } Exec;
 

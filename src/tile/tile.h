@@ -320,6 +320,7 @@ typedef struct TileRun {
     void *user;
     uint64_t seed;               /* draws when asynchronous copies land and which role runs */
     double most;                 /* elements that may be computed, and multiply-adds; 0: any number */
+    int64_t most_steps;          /* operations that may be executed; 0: any number */
 } TileRun;
 
 /* Runs all kernels in order on the CPU. fp32 arithmetic, values rounded to their

@@ -1,0 +1,444 @@
+/* agree.c: whether Kernels compute what the Operator beside them says, tried on a small shape.
+ *
+ * The checker knows shapes, memory and states; whether a factor is missing, an entry is taken of another
+ * head or a mean is not divided shows when both are executed. So they are, on two shapes that are as small
+ * as the tiles allow. Of a sketch, code with small tiles is worked out.
+ *
+ *   shape     what blocks share        what loops stream         all else
+ *   entries   a part of a tile         a tile and some more      counts unlike each other, as 4 and 2
+ *   tiles     a tile and some more     a tile and some more      few
+ *
+ * So there is a turn behind the first, and a last one that is not full; more where the definition says numbers, as
+ * of a block's size, and that is little work; and whole tiles where it takes no such sizes.
+ *
+ * The judge is that of `tw verify`: random inputs, errors measured by those of plain implementations. What
+ * cannot be executed, or takes more work than a check may, is passed over.
+ */
+#include "chain/agree.h"
+
+#include "chain/small.h"
+#include "check/check.h"
+
+#include <math.h>
+
+enum { MOST_DRAWS = 100, MOST_NUMBER = 1 << 20, SPREAD = 7919, PROBE = 16, OPEN_PARAM = 5, MOST_BLOCK = 256, MOST_STEPS = 100000 };
+
+static const double MOST_WORK = 3e7;     /* elements and multiply-adds of the program, ... */
+static const double MOST_PLAIN = 1.5e6;  /* ... or of one without products, ... */
+static const double MOST_FLOPS = 6e6;    /* ... multiply-adds of the definition, ... */
+static const double MOST_ELEMENTS = 1e5; /* ... elements of its tensors, ... */
+static const double MOST_VALUES = 2.5e5; /* ... and of all that it computes */
+static const double BOUND = 4;           /* twice that of verification: what is wrong is so by more */
+
+/* How far tiles reach along a dimension. */
+typedef struct Reach {
+    const AffSym *dim;
+    int extent;
+    bool moved;    /* there are several tiles along it */
+    bool streamed; /* a loop moves along it */
+} Reach;
+
+typedef struct Agree {
+    Small on;
+    VEC(Reach) reaches;
+    int block; /* the largest number that the Operator says, as of a block's size or a window */
+    double unlike;
+} Agree;
+
+/* ---- the program, and its definition ---------------------------------------------------------- */
+
+/* A sketch has some of these sizes; the last choice is the reasoner's. */
+enum { SIZES = 4 };
+static const char *const SMALL_TILES[][SIZES] = {
+    {"BM=16", "BN=16", "warps=1"}, {"BM=16", "BN=16", "BK=16", "warps=1"}, {"BM=16", "warps=1"}, {NULL}};
+
+/* The program as tile IR, with the definition that has its sizes; false: something is missing. */
+static bool prepare(Chain *own, const Source *source, const char *const *sizes)
+{
+    for (int i = 0; i < SIZES && sizes[i]; i++)
+        if (chain_set(own, sizes[i]))
+            return false;
+    if (!chain_define(own, source) || !chain_fuse(own) || !chain_reason(own, own->sketch) || !chain_lower(own, own->code))
+        return false;
+    own->def = NULL;
+    own->diags->source = source;
+    return chain_define_from_tile(own, own->tile, source);
+}
+
+static bool declares(const Program *program, const char *name)
+{
+    for (int i = 0; i < program->units.len; i++)
+        for (int k = 0; k < program->units.data[i]->body.len; k++) {
+            const Stmt *s = program->units.data[i]->body.data[k];
+            bool found = s->name && strcmp(s->name, name) == 0;
+
+            for (int d = 0; d < s->n_shape; d++)
+                found |= expr_mentions(s->shape[d], name);
+            if (found)
+                return true;
+        }
+    return false;
+}
+
+/* Whether some size is called as one that the reasoner chooses. */
+static bool names_sizes(const Program *program)
+{
+    return declares(program, "BM") || declares(program, "BN") || declares(program, "BK") || declares(program, "warps");
+}
+
+/* A chain of its own, so that nothing is left in the one at hand. */
+static Chain *chain_for(Arena *arena, const Chain *chain, const Source *source, bool sketch)
+{
+    for (size_t i = sketch ? 0 : TW_COUNT(SMALL_TILES) - 1; i < TW_COUNT(SMALL_TILES); i++) {
+        Chain *own = chain_like(arena, chain, diags_new(arena, source));
+
+        if (prepare(own, source, SMALL_TILES[i]))
+            return own;
+    }
+    return NULL;
+}
+
+static bool has_sketch(const Program *program)
+{
+    for (int i = 0; i < program->units.len; i++)
+        if (program->units.data[i]->kind == UNIT_KERNEL && check_is_sketch(program->units.data[i]))
+            return true;
+    return false;
+}
+
+static int count_units(const Program *program, UnitKind kind)
+{
+    int n = 0;
+
+    for (int i = 0; i < program->units.len; i++)
+        n += program->units.data[i]->kind == kind;
+    return n;
+}
+
+/* ---- shapes ---------------------------------------------------------------------------------------- */
+
+static Reach *find_reach(const Agree *a, const char *dim)
+{
+    for (int i = 0; i < a->reaches.len; i++)
+        if (strcmp(a->reaches.data[i].dim->name, dim) == 0)
+            return &a->reaches.data[i];
+    return NULL;
+}
+
+static void note_reach(Agree *a, const TileOp *op, int d, int extent)
+{
+    const Aff *size = op->tensor->dims[d];
+    const AffSym *dim = size->kind == AFF_SYM ? size->sym : NULL;
+    int64_t place;
+    bool streamed = aff_uses_kind(op->coords[d], AFF_LOOP), moved = !aff_is_const(op->coords[d], &place);
+    Reach *reach = dim ? find_reach(a, dim->name) : NULL;
+
+    if (dim && !reach) {
+        vec_push(a->on.arena, &a->reaches, (Reach){dim, extent, moved, streamed});
+    } else if (dim) {
+        reach->extent = reach->extent > extent ? reach->extent : extent;
+        reach->moved |= moved;
+        reach->streamed |= streamed;
+    }
+}
+
+static void find_reaches(Agree *a, const TileBlock *block)
+{
+    for (int i = 0; i < block->ops.len; i++) {
+        const TileOp *op = block->ops.data[i];
+        bool load = op->kind == TILE_LOAD, store = op->kind == TILE_STORE;
+        TileType type = load ? op->results[0]->type : store ? op->args[0]->type : (TileType){0};
+
+        if ((load || store) && op->row_dim >= 0)
+            note_reach(a, op, op->row_dim, type.rows);
+        if ((load || store) && op->col_dim >= 0)
+            note_reach(a, op, op->col_dim, type.cols);
+        for (int k = 0; k < op->n_regions; k++)
+            find_reaches(a, op->regions[k]);
+    }
+}
+
+static int larger(int a, int b)
+{
+    return a > b ? a : b;
+}
+
+static int largest_in(const Expr *e)
+{
+    int most = e && e->kind == EXPR_INT && e->i <= MOST_BLOCK ? (int)e->i : 0;
+
+    if (!e)
+        return 0;
+    for (int i = 0; i < e->n_args; i++)
+        most = larger(most, largest_in(e->args[i]));
+    return larger(most, larger(largest_in(e->a), largest_in(e->b)));
+}
+
+static int largest_number(const Block *block)
+{
+    int most = 0;
+
+    for (int i = 0; i < block->len; i++) {
+        const Stmt *s = block->data[i];
+        const Expr *said[] = {s->kind == STMT_PARAM ? NULL : s->value, s->where, s->by, s->step, s->to};
+
+        for (size_t k = 0; k < TW_COUNT(said); k++)
+            most = larger(most, largest_in(said[k]));
+        for (int k = 0; k < s->n_shape; k++)
+            most = larger(most, largest_in(s->shape[k]));
+        most = larger(most, larger(largest_number(&s->body), largest_number(&s->orelse)));
+    }
+    return most;
+}
+
+/* What is tried, the most telling first. */
+typedef enum Form { BLOCKS, RAGGED, NEXT, WHOLE, PART } Form;
+
+typedef struct Attempt {
+    Form shared, streamed;
+    int counts; /* at most, of what tiles do not cover */
+} Attempt;
+
+/* Of each row the first that the definition takes, and that is little work. */
+enum { SHAPES = 2, TRIES = 7 };
+static const Attempt ATTEMPTS[SHAPES][TRIES] = {
+    {{PART, NEXT, 4}, {PART, NEXT, 3}, {PART, NEXT, 2}, {WHOLE, WHOLE, 4}, {PART, PART, 4}, {PART, PART, 2}, {PART, PART, 1}},
+    {{BLOCKS, BLOCKS, 2}, {RAGGED, RAGGED, 2}, {NEXT, NEXT, 2}, {NEXT, NEXT, 1}, {NEXT, PART, 1}, {WHOLE, WHOLE, 2}, {WHOLE, WHOLE, 1}}};
+
+/* Of the k-th dimension that tiles cover; no two are equal, but for whole tiles. */
+static int tiled_size(const Agree *a, Form form, int extent, int k)
+{
+    switch (form) {
+    case BLOCKS: return extent + extent / 2 + 3 + 2 * k + a->block;
+    case RAGGED: return extent + extent / 2 + 3 + 2 * k;
+    case NEXT: return extent + 1 + k;
+    case WHOLE: return 2 * extent;
+    case PART: return extent / 2 + 1 + k;
+    }
+    return extent;
+}
+
+static void bind_params(Agree *a)
+{
+    const Def *def = a->on.chain->def;
+
+    for (int i = 0; i < def->params.len; i++)
+        if (!def->params.data[i].default_value)
+            vec_push(a->on.arena, &a->on.shape, (RefBinding){def->params.data[i].name, OPEN_PARAM});
+}
+
+/* Dimensions of which each tile has one entry. */
+static int count_entries(const Agree *a)
+{
+    const Def *def = a->on.chain->def;
+    int n = 0;
+
+    for (int i = 0; i < def->dims.len; i++) {
+        const Reach *reach = find_reach(a, def->dims.data[i].name);
+
+        n += def->dims.data[i].sym && (!reach || reach->extent == 1);
+    }
+    return n;
+}
+
+/* Such a dimension, as a batch, is seldom taken for another. */
+static bool in_all_inputs(const Def *def, const AffSym *dim)
+{
+    for (int i = 0; i < def->inputs.len; i++) {
+        const DefValue *v = def->inputs.data[i];
+        bool has = false;
+
+        for (int d = 0; d < v->rank; d++)
+            has |= aff_uses(v->dims[d].size, dim);
+        if (!has)
+            return false;
+    }
+    return true;
+}
+
+/* The counts are the digits of a number; probe: tiles of a few elements, to see whether the definition takes them. */
+static void draw(Agree *a, const Attempt *attempt, uint64_t number, bool probe)
+{
+    const Def *def = a->on.chain->def;
+    int tiled = 0;
+
+    a->on.shape.len = 0;
+    a->unlike = 0;
+    for (int i = 0; i < def->dims.len; i++) {
+        const DefDimSym *dim = &def->dims.data[i];
+        const Reach *reach = find_reach(a, dim->name);
+        int extent = reach ? reach->extent : 1, size;
+        bool known = false;
+
+        if (!dim->sym || strcmp(dim->sym->name, dim->name) != 0)
+            continue;
+        if (extent == 1) {
+            size = 1 + (int)(number % (uint64_t)attempt->counts);
+            number /= (uint64_t)attempt->counts;
+        } else if (!reach->moved) /* one tile is all that there is */
+            size = probe && extent > PROBE ? PROBE : extent;
+        else
+            size = probe ? PROBE : tiled_size(a, reach->streamed ? attempt->streamed : attempt->shared, extent, tiled++);
+        for (int k = 0; k < a->on.shape.len; k++)
+            known |= a->on.shape.data[k].value == size;
+        if (extent == 1)
+            a->unlike += (!known && size > 1 ? in_all_inputs(def, dim->sym) ? 0.5 : 1 : 0) - 0.01 * size;
+        vec_push(a->on.arena, &a->on.shape, (RefBinding){dim->name, size});
+    }
+    bind_params(a);
+}
+
+/* Of Inputs and Outputs, or of all that is computed on the way as well; infinite: that is not known. */
+static double count_elements(const Agree *a, bool all)
+{
+    const Def *def = a->on.chain->def;
+    const AffSym **dims = arena_array(a->on.arena, const AffSym *, def->dims.len + 1);
+    const char *error;
+    int64_t *values, size;
+    double total = 0;
+    int n = 0;
+
+    for (int i = 0; i < def->dims.len; i++)
+        if (def->dims.data[i].sym)
+            dims[n++] = def->dims.data[i].sym;
+    if (!launch_symbols(a->on.arena, def->aff, &a->on.shape, def, dims, n, &values, &error))
+        return INFINITY;
+    for (int i = 0; i < def->values.len; i++) {
+        const DefValue *v = def->values.data[i];
+        double elements = all || v->is_input || v->is_output;
+
+        for (int d = 0; d < v->rank; d++) {
+            if (!aff_eval(v->dims[d].size, values, &size))
+                return INFINITY;
+            elements *= (double)size;
+        }
+        total += elements;
+    }
+    return total;
+}
+
+static double count_flops(const Agree *a)
+{
+    return ref_flops(a->on.arena, a->on.chain->def, a->on.shape.data, a->on.shape.len) / 2;
+}
+
+static bool is_little(Agree *a)
+{
+    return count_elements(a, false) <= MOST_ELEMENTS && count_elements(a, true) <= MOST_VALUES &&
+           count_flops(a) <= MOST_FLOPS;
+}
+
+/* Tensors with counts that are as unlike each other as the definition takes them. */
+static bool make(Agree *a, const Attempt *attempt)
+{
+    uint64_t best = 0, all = 1;
+    double most = -INFINITY;
+    const char *error;
+    bool found = false;
+
+    a->on.fill = FILL_ONES;
+    for (int i = 0; i < count_entries(a) && all < MOST_NUMBER; i++)
+        all *= (uint64_t)attempt->counts;
+    for (uint64_t k = 0; k < all && k < MOST_DRAWS; k++) {
+        uint64_t number = all <= MOST_DRAWS ? k : (k * SPREAD) % all;
+
+        draw(a, attempt, number, false);
+        double unlike = a->unlike;
+        if (unlike <= most || !is_little(a))
+            continue;
+        draw(a, attempt, number, true);
+        if (!small_make(&a->on, &error))
+            continue;
+        most = unlike;
+        best = number;
+        found = true;
+    }
+    if (!found && attempt->shared != WHOLE)
+        return false;
+    a->on.fill = FILL_NORMAL;
+    draw(a, attempt, best, false);
+    return (found || is_little(a)) && small_make(&a->on, &error);
+}
+
+/* ---- what is said ------------------------------------------------------------------------------------ */
+
+static const Stmt *find_store(const Block *block, const char *output)
+{
+    for (int i = 0; i < block->len; i++) {
+        const Stmt *s = block->data[i], *within = find_store(&s->body, output);
+
+        if (s->kind == STMT_COPY && s->to_space == SPACE_GLOBAL && strcmp(copy_tensor(s), output) == 0)
+            return s;
+        within = within ? within : find_store(&s->orelse, output);
+        if (within)
+            return within;
+    }
+    return NULL;
+}
+
+static void say(Chain *chain, const Program *program, const char *output, const SmallFinding *f)
+{
+    const Stmt *store = NULL;
+    Span where = program->units.data[0]->name_span;
+
+    for (int i = 0; i < program->units.len && !store; i++)
+        if (program->units.data[i]->kind == UNIT_KERNEL) {
+            where = program->units.data[i]->name_span;
+            store = find_store(&program->units.data[i]->body, output);
+        }
+    diag_note(chain->diags, diag_add(chain->diags, TW0523, store ? store->span : where, "%s", f->message), "%s", f->note);
+}
+
+/* False: the outputs differ, which was said. */
+static bool try_shape(Agree *a, const Attempt *attempts, Chain *chain, const Program *program)
+{
+    const char *error;
+    SmallFinding finding;
+    bool ran = false;
+
+    for (int i = 0; i < TRIES && !ran; i++)
+        ran = make(a, &attempts[i]) && small_run(&a->on, count_flops(a) > 0 ? MOST_WORK : MOST_PLAIN, MOST_STEPS, &error);
+    if (!ran || small_agrees(&a->on, chain->arena, &finding) || finding.wrong == 0)
+        return true;
+    say(chain, program, a->on.chain->def->outputs.data[finding.output]->name, &finding);
+    return false;
+}
+
+/* Warnings that leave open whether the result is another; what else was said is the cause of what would be found. */
+static bool is_beside_the_point(DiagCode code)
+{
+    static const DiagCode codes[] = {TW0109, TW0241, TW0248, TW0442, TW0522, TW0736, TW0778};
+
+    for (size_t i = 0; i < TW_COUNT(codes); i++)
+        if (codes[i] == code)
+            return true;
+    return false;
+}
+
+static bool says_a_cause(const Diags *diags)
+{
+    for (int i = 0; i < diags->list.len; i++)
+        if (!is_beside_the_point(diags->list.data[i].code))
+            return true;
+    return false;
+}
+
+void agree_check(Chain *chain, const Source *source, const Program *program)
+{
+    if (!chain->target || says_a_cause(chain->diags) || count_units(program, UNIT_OPERATOR) != 1 || !count_units(program, UNIT_KERNEL))
+        return;
+    Arena *arena = arena_new(arena_heap(chain->arena));
+    SmallOptions options = {.seed = 1, .bound = BOUND};
+    Chain *own = chain_for(arena, chain, source, has_sketch(program) && !names_sizes(program));
+
+    if (own && own->def) {
+        Agree a = {.on = {.chain = own, .arena = arena, .options = &options, .fill = FILL_NORMAL}};
+
+        a.block = largest_number(&own->def->unit->body);
+        for (int i = 0; i < own->tile->kernels.len; i++)
+            find_reaches(&a, own->tile->kernels.data[i]->body);
+        for (int i = 0; i < SHAPES && try_shape(&a, ATTEMPTS[i], chain, program); i++)
+            continue;
+    }
+    arena_free(arena);
+}

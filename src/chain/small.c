@@ -1,0 +1,189 @@
+/* small.c: a program executed on one small shape, and compared with its definition. */
+#include "chain/small.h"
+
+#include <math.h>
+
+enum { TILE = 64, PLACES = 4000000 };
+
+/* ---- tensors ---------------------------------------------------------------------------- */
+
+bool small_make(Small *t, const char **error)
+{
+    const Def *def = t->chain->def;
+
+    t->inputs = arena_array(t->arena, Tensor *, def->inputs.len + 1);
+    t->outputs = arena_array(t->arena, Tensor *, def->outputs.len + 1);
+    return ref_make_tensors(t->arena, def, t->shape.data, t->shape.len, t->fill, t->options->seed, t->inputs,
+                            t->outputs, error) &&
+           ref_new(t->arena, def, t->shape.data, t->shape.len, t->inputs, REF_EXACT, error);
+}
+
+Tensor *small_find(const Small *t, const char *name)
+{
+    const Def *def = t->chain->def;
+
+    for (int i = 0; i < def->inputs.len; i++)
+        if (strcmp(t->inputs[i]->name, name) == 0)
+            return t->inputs[i];
+    for (int i = 0; i < def->outputs.len; i++)
+        if (strcmp(t->outputs[i]->name, name) == 0)
+            return t->outputs[i];
+    return NULL;
+}
+
+/* What the definition does not have is what kernels hand on. */
+static bool bind_tensors(Small *t, Tensor **tensors, const char **error)
+{
+    const TileProgram *p = t->chain->tile;
+    int64_t *values;
+
+    if (!launch_symbols(t->arena, p->aff, &t->shape, t->chain->def, (const AffSym *const *)p->dims.data, p->dims.len, &values, error))
+        return false;
+    for (int i = 0; i < p->tensors.len; i++) {
+        const TileTensor *tensor = p->tensors.data[i];
+
+        tensors[i] = small_find(t, tensor->name);
+        if (!tensors[i])
+            tensors[i] = launch_tensor(t->arena, tensor->name, tensor->dtype, tensor->rank, tensor->dims, values, 0, error);
+        if (!tensors[i])
+            return false;
+        if (tensor->written)
+            tensor_poison(tensors[i]);
+    }
+    return true;
+}
+
+bool small_run(Small *t, double most, int64_t most_steps, const char **error)
+{
+    const TileProgram *p = t->chain->tile;
+    Tensor **tensors = arena_array(t->arena, Tensor *, p->tensors.len + 1);
+    int64_t *dims = arena_array(t->arena, int64_t, p->dims.len + 1);
+    double *params = arena_array(t->arena, double, p->params.len + 1);
+    TileRun run = {.tensors = tensors, .dims = dims, .params = params, .seed = t->options->seed, .most = most, .most_steps = most_steps};
+    const char *missing;
+
+    if (!launch_dims(t->arena, &t->shape, t->chain->def, (const AffSym *const *)p->dims.data, p->dims.len, dims, &missing) ||
+        !launch_params(t->arena, &t->shape, t->chain->def, p->params.data, p->params.len, params, &missing)) {
+        *error = arena_printf(t->arena, "it needs %s, which the definition does not have", missing);
+        return false;
+    }
+    return bind_tensors(t, tensors, error) && tile_run(t->arena, p, &run, error);
+}
+
+/* ---- what differs ---------------------------------------------------------------------- */
+
+/* The part of an output that holds all wrong elements. */
+typedef struct Box {
+    int64_t least[TENSOR_MAX_RANK], most[TENSOR_MAX_RANK], first[TENSOR_MAX_RANK];
+    int64_t wrong, all, never; /* elements; those that were never written */
+    double got, want;          /* of the first one */
+} Box;
+
+static void add_place(Box *box, const Tensor *t, const int64_t *at, double got, double want)
+{
+    if (!box->wrong) {
+        memcpy(box->first, at, sizeof box->first);
+        memcpy(box->least, at, sizeof box->least);
+        memcpy(box->most, at, sizeof box->most);
+        box->got = got;
+        box->want = want;
+    }
+    for (int k = 0; k < t->rank; k++) {
+        box->least[k] = at[k] < box->least[k] ? at[k] : box->least[k];
+        box->most[k] = at[k] > box->most[k] ? at[k] : box->most[k];
+    }
+    box->wrong++;
+    box->never += isnan(got);
+}
+
+static Box find_wrong(Small *t, Ref *ref, int output, double allowed)
+{
+    const Tensor *tensor = t->outputs[output];
+    int64_t at[TENSOR_MAX_RANK] = {0}, all = tensor_count(tensor), cols = tensor->dims[tensor->rank - 1];
+    Box box = {0};
+
+    for (int64_t r = 0; r < all / (cols ? cols : 1) && r * cols < PLACES; r++) {
+        const double *row = ref_row(ref, output, at);
+
+        for (int64_t c = 0; c < cols; c++) {
+            double got;
+
+            at[tensor->rank - 1] = c;
+            got = tensor_get(tensor, at);
+            box.all++;
+            if (!isnan(row[c]) && got != row[c] && !(fabs(got - row[c]) <= allowed))
+                add_place(&box, tensor, at, got, row[c]);
+        }
+        at[tensor->rank - 1] = 0;
+        tensor_step(tensor, tensor->rank - 1, at);
+    }
+    return box;
+}
+
+static const char *part_text(Small *t, const DefValue *value, const Tensor *tensor, const Box *box)
+{
+    Str text = str_new(t->arena);
+
+    for (int k = 0; k < tensor->rank; k++) {
+        const char *name = value->dims[k].name;
+
+        str_printf(&text, "%s%s %lld", k ? ", " : "", name ? name : "dimension", (long long)box->least[k]);
+        if (box->most[k] > box->least[k])
+            str_printf(&text, " to %lld", (long long)box->most[k]);
+        if (box->least[k] == 0 && box->most[k] == tensor->dims[k] - 1 && box->most[k] > 0)
+            str_add(&text, " (all)");
+    }
+    return str_text(&text);
+}
+
+static const char *place_text(Small *t, const Tensor *tensor, const int64_t *at)
+{
+    Str text = str_new(t->arena);
+
+    for (int k = 0; k < tensor->rank; k++)
+        str_printf(&text, "%s%lld", k ? ", " : "", (long long)at[k]);
+    return str_text(&text);
+}
+
+static void tell(Small *t, Arena *arena, int output, const RefVerdict *v, SmallFinding *f)
+{
+    const DefValue *value = t->chain->def->outputs.data[output];
+    const Tensor *tensor = t->outputs[output];
+    const char *error;
+    Ref *ref = ref_new(t->arena, t->chain->def, t->shape.data, t->shape.len, t->inputs, REF_EXACT, &error);
+    RefFloor least = ref_floor(t->chain->def, output);
+    double allowed = fmax(t->options->bound * v->plain_max, least.relative * v->got.max_want + least.absolute);
+    Box box = ref ? find_wrong(t, ref, output, allowed) : (Box){0};
+
+    *f = (SmallFinding){.output = output, .wrong = box.wrong};
+    f->message = arena_printf(arena, "%s[%s] is %.6g, and %.6g by the definition", tensor->name,
+                              place_text(t, tensor, box.first), box.got, box.want);
+    if (!box.wrong)
+        f->message = arena_printf(arena, "the error of %s is %.3g times that of a plain implementation", tensor->name,
+                                  v->ratio_frobenius);
+    f->note = arena_printf(arena, "executed at %s: %lld of %lld elements are wrong, all within %s%s",
+                           launch_text(t->arena, &t->shape), (long long)box.wrong, (long long)box.all,
+                           part_text(t, value, tensor, &box), box.never ? "; NaN where nothing was written, or computed from it" : "");
+}
+
+bool small_agrees(Small *t, Arena *arena, SmallFinding *finding)
+{
+    const Def *def = t->chain->def;
+
+    for (int i = 0; i < def->outputs.len; i++) {
+        RowList *rows = rows_choose(t->arena, t->outputs[i], 1024, TILE, 20000, t->options->seed);
+        const char *error;
+        RefVerdict v;
+
+        if (!ref_compare(t->arena, def, t->shape.data, t->shape.len, t->inputs, t->outputs, i, rows, t->options->bound,
+                         &v, &error)) {
+            *finding = (SmallFinding){.output = i, .error = arena_strdup(arena, error)};
+            return false;
+        }
+        if (!v.ok) {
+            tell(t, arena, i, &v, finding);
+            return false;
+        }
+    }
+    return true;
+}

@@ -462,6 +462,24 @@ static void sums_end_beside_products(void **state)
     assert_true(divided && finished && divided < finished);
 }
 
+/* Scores are on their way before the last turn's weights meet V, so that arithmetic begins beside that product:
+ * those of queries that stay in registers, and those that two products add up to, as well. */
+static void scores_come_first(void **state)
+{
+    static const struct {
+        const char *path, *sets;
+    } cases[] = {{"ops/attention.tl", "HeadDim=128"}, {"ops/qk_norm_attention.tl", "HeadDim=128"}, {"ops/rotary_attention.tl", "Half=64 apart=1"}};
+    Arena *arena = ((Fixture *)*state)->arena;
+    for (size_t i = 0; i < TW_COUNT(cases); i++) {
+        const char *text = scheduled(arena, cases[i].path, cases[i].sets), *loop = NULL;
+        for (const char *at = text; (at = strstr(at, " carry (")); at++) loop = at;
+        assert_non_null(loop);
+        const char *finished = strstr(loop, "= finish ");
+        assert_non_null(finished);
+        if (strncmp(strstr(finished, "leaving"), "leaving 1", 9) != 0) fail_msg("%s: %.80s", cases[i].path, finished);
+    }
+}
+
 /* What lanes decide by themselves takes registers that the warp has as a whole from all that
  * comes behind: so lanes meet again where they stored, before the role's next place. Bulk
  * copies store for all, and nobody parts. */
@@ -718,6 +736,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(attention_with_one_stage_of_queries, setup, teardown),
         cmocka_unit_test_setup_teardown(attention_on_any_data, setup, teardown),   cmocka_unit_test_setup_teardown(instances_leave_loops, setup, teardown), cmocka_unit_test_setup_teardown(instances_take_turns, setup, teardown), cmocka_unit_test_setup_teardown(uneven_instances_take_turns, setup, teardown), cmocka_unit_test_setup_teardown(places_go_in_groups, setup, teardown),
         cmocka_unit_test_setup_teardown(rings_of_few_numbers, setup, teardown), cmocka_unit_test_setup_teardown(last_turns_of_half_width, setup, teardown), cmocka_unit_test_setup_teardown(sums_end_beside_products, setup, teardown),
+        cmocka_unit_test_setup_teardown(scores_come_first, setup, teardown),
         cmocka_unit_test_setup_teardown(lanes_meet_again, setup, teardown), cmocka_unit_test_setup_teardown(few_registers_are_kept_free, setup, teardown),
         cmocka_unit_test_setup_teardown(products_sum_rows, setup, teardown), cmocka_unit_test_setup_teardown(roundings_cancel, setup, teardown), cmocka_unit_test_setup_teardown(loops_vote_ahead, setup, teardown),
         cmocka_unit_test_setup_teardown(places_are_told, setup, teardown), cmocka_unit_test_setup_teardown(grids_of_many_axes, setup, teardown),

@@ -166,16 +166,18 @@ static void count_shared(Modeler *m)
 
 /* ---- registers ----------------------------------------------------------------------------- */
 
-/* What is prepared another warpgroup has; beside one, what is only added to another product is that one's sum from the
- * start, and of a row of numbers that outputs meet as many are loaded as are used soon. */
+/* Of warpgroups what is only added to another product is that one's sum from the start. What is prepared another
+ * warpgroup has; beside one, of a row of numbers that outputs meet as many are loaded as are used soon. */
 static double live_registers(const Modeler *m, const Tile *tile, int bytes)
 {
     enum { SOON = 32 };
     double n = registers_of(m, tile, bytes);
 
+    if (m->c->groups && tile->addend)
+        return 0;
     if (!plan_prepares(m->plan, m->c))
         return n;
-    return tile->prepared || tile->addend ? 0 : tile->row->kind == EXT_ONE && n > SOON ? SOON : n;
+    return tile->prepared ? 0 : tile->row->kind == EXT_ONE && n > SOON ? SOON : n;
 }
 
 static void count_registers(Modeler *m)

@@ -159,6 +159,12 @@ try gemm_weight_int8 --set apart=1 --target sm_90a --bind M=33 --bind N=136 --bi
 try qk_norm_attention --set apart=1 --set HeadDim=64 --bind batch=1 --bind q_heads=4 --bind kv_heads=2 --bind q_len=70 --bind kv_len=90
 try rotary_attention --set apart=1 --set Half=32 --target sm_90a --bind batch=1 --bind q_heads=2 --bind kv_heads=1 --bind q_len=70 --bind kv_len=90
 try attention_kv_int8 --set apart=1 --set HeadDim=64 --dtype fp16 --bind batch=1 --bind q_heads=2 --bind kv_heads=1 --bind q_len=7 --bind kv_len=90
+for half in 32 64 100; do
+    for t in "sm_75 --dtype fp16" "sm_80" "sm_90a"; do
+        # shellcheck disable=SC2086 # a target and its type
+        try ../tests/gen/parts_beside --set Half=$half --target $t --bind batch=2 --bind len=37
+    done
+done
 wide="--target sm_90a --set N=4096 --set K=4096"
 # shellcheck disable=SC2086 # options are words
 {

@@ -301,6 +301,31 @@ static void copies_are_wide_and_direct(void **state)
     assert_int_equal(count(ptx, "cp.async"), 0);
 }
 
+/* Elements that each have a place of their own are loaded as a tile where they lie as one: from a column on where lanes can take
+ * 16 bytes. */
+static void elements_that_are_a_tile_are_copied(void **state)
+{
+    static const struct {
+        const char *place;
+        bool tile;
+    } cases[] = {{"X[m * 4 + row(Y), col(Y) + 64]", true}, {"X[m * 4 + row(Y) - 1, col(Y)]", true}, {"X[m * 4 + row(Y), col(Y) + 3]", false},
+                 {"X[m * 4 + row(Y), 2 * col(Y)]", false}, {"X[col(Y), m * 4 + row(Y)]", false}, {"X[m * 4 + row(Y), row(Y) + col(Y)]", false}};
+    Arena *arena = ((Fixture *)*state)->arena;
+
+    for (size_t i = 0; i < TW_COUNT(cases); i++) {
+        const char *code = arena_printf(arena,
+                                        "Kernel part\n  Input X (M, 512) bf16\n  Output Y (M, 256) bf16\n  Grid m = ceil(M / 4)\n"
+                                        "  Allocate Y in register (4, 256)\n  Compute Define Y (4, 256) as %s\n"
+                                        "  Copy Y (4, 256) in coordinate [M = m] from register to global\n  Schedule sm_80\n    warps = 1\n  end\nend\n",
+                                        cases[i].place);
+        const char *tile = compiled(arena, code, false), *ptx = compiled(arena, code, true);
+
+        assert_int_equal(strstr(tile, "= load X[") != NULL, cases[i].tile);
+        assert_int_equal(count(ptx, "ld.global.v4.b32") > 0, cases[i].tile);
+        check_code(arena, code, "sm_80", DT_BF16, "M=37");
+    }
+}
+
 /* What so many turns take, an entry each, is loaded side by side; what steps along a row is not. */
 static void entries_are_taken_at_once(void **state)
 {
@@ -407,6 +432,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(reductions_in_loops_wait_for_each_other, setup, teardown),
         cmocka_unit_test_setup_teardown(loads_have_conditions, setup, teardown),
         cmocka_unit_test_setup_teardown(rows_of_any_length, setup, teardown),
+        cmocka_unit_test_setup_teardown(elements_that_are_a_tile_are_copied, setup, teardown),
         cmocka_unit_test_setup_teardown(copies_are_wide_and_direct, setup, teardown),
         cmocka_unit_test_setup_teardown(entries_are_taken_at_once, setup, teardown),
         cmocka_unit_test_setup_teardown(products_keep_their_fragments, setup, teardown),

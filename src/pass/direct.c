@@ -6,6 +6,11 @@
  *
  *   %x = load T[…] : shared bf16<4x256>        %x.1 = load T[…] : bf16<4x256>
  *   %x.1 = move %x : bf16<4x256>          ->
+ *
+ * There, too, elements that lie beside each other as a tile's do, if each with a place of its own, are loaded as one,
+ * many a time:
+ *
+ *   %r = gather T[m * 4 + row, n * 256 + col + 64]   ->   %r = load T[m * 4 : rows, n * 256 + 64 : cols]
  */
 #include "pass/entries.h"
 #include "pass/fetch.h"
@@ -33,11 +38,52 @@ static void remove_moves(TileKernel *kernel, TileBlock *block, TileValue *v)
     }
 }
 
+/* ---- elements that are a tile ------------------------------------------------------- */
+
+/* Whether a coordinate goes on by one along a side of the tile, and by nothing along the other: from `*rest`. */
+static bool goes_along(TileProgram *program, const Aff *coord, const AffSym *side, const AffSym *other, const Aff **rest)
+{
+    const Aff *step;
+    int64_t one;
+    return aff_linear(program->aff, coord, side, &step, rest) && aff_is_const(step, &one) && one == 1 && !aff_uses(*rest, side) &&
+           !aff_uses(*rest, other);
+}
+
+/* Columns begin where lanes can take 16 bytes. */
+static bool is_in_chunks(const TileTensor *t, const Aff *from)
+{
+    return aff_divisor(from) % (TILE_CHUNK / dtype_bytes(t->dtype)) == 0;
+}
+
+/* Makes a load of the operation, where its elements are a tile. */
+static void load_as_tile(TileProgram *program, TileOp *op)
+{
+    const TileType *type = &op->results[0]->type;
+    int last = op->tensor->rank - 1, row_dim = -1;
+    const Aff **from = arena_array(program->arena, const Aff *, op->tensor->rank);
+    if (last < 0 || type->cols < 2 || type->dtype != op->tensor->dtype) return;
+    if (!goes_along(program, op->coords[last], program->col, program->row, &from[last]) || !is_in_chunks(op->tensor, from[last])) return;
+    for (int d = 0; d < last; d++) {
+        from[d] = op->coords[d];
+        if (aff_uses(op->coords[d], program->col)) return;
+        if (!aff_uses(op->coords[d], program->row)) continue;
+        if (row_dim >= 0 || !goes_along(program, op->coords[d], program->row, program->col, &from[d])) return;
+        row_dim = d;
+    }
+    if (row_dim < 0 && type->rows > 1) return;
+    op->kind = TILE_LOAD;
+    op->coords = from;
+    op->row_dim = row_dim;
+    op->col_dim = last;
+    op->note = "elements that lie as the tile's do";
+}
+
 static void direct_block(TileProgram *program, TileKernel *kernel, TileBlock *block)
 {
     for (int i = 0; i < block->ops.len; i++) {
         TileOp *op = block->ops.data[i];
         for (int r = 0; r < op->n_regions; r++) direct_block(program, kernel, op->regions[r]);
+        if (op->kind == TILE_GATHER && op->n_args == 0 && !op->where) load_as_tile(program, op);
         if (!is_staging(program, kernel, op)) continue;
         op->results[0]->type.space = SPACE_REGISTER;
         op->note = "straight into registers: nothing else reads it";

@@ -78,6 +78,7 @@ typedef struct Read {
     int64_t rows, cols; /* that have one in common; 0: all */
     bool apart;         /* addresses do not differ by constants */
     bool stepped;       /* a quotient or a power is made of it */
+    int bytes;          /* of an element */
 } Read;
 
 typedef VEC(Read) Reads;

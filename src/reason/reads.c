@@ -108,10 +108,11 @@ static void find_in(Plan *plan, const Tile *tile, const Expr *e, bool stepped, R
     stepped |= takes_steps(e);
     if (e->kind == EXPR_INDEX && e->a->kind == EXPR_NAME && plan_tensor(plan, e->a->name)) {
         Sides sides = {0, 0, false};
+        int bytes = dtype_bytes(plan_tensor(plan, e->a->name)->dtype);
 
         for (int i = 0; i < e->n_args; i++)
             sides = either(sides, sides_of(plan, tile, e->args[i], 0));
-        vec_push(plan->arena, reads, (Read){sides.rows, sides.cols, sides.apart, stepped});
+        vec_push(plan->arena, reads, (Read){sides.rows, sides.cols, sides.apart, stepped, bytes});
         stepped = false; /* coordinates are integers */
     }
     find_in(plan, tile, e->a, stepped, reads);

@@ -36,7 +36,6 @@ enum {
     LATENCY = 900,        /* of a load */
     AT_ONCE = 48,         /* values of a lane that turns side by side load at once */
     LINE = 128,           /* bytes that the first cache gives in a cycle */
-    READ_BYTES = 4,       /* of an element that is read by itself, mostly */
     SHUFFLES = 150,       /* of a reduction over 32 lanes */
     MEETING = 120,        /* of warps at a barrier */
     UNKNOWN_LENGTH = 4096,
@@ -222,19 +221,32 @@ static double apart_in(int64_t every, int values)
     return every == 0 ? 1 : ceil((double)values / (double)every);
 }
 
-/* Cycles of the first cache. */
-static void add_reads(RowSearch *s, const Stmt *stmt, double turns)
+/* What lies as the tile's elements do is loaded as a tile (src/pass/direct.c). */
+static bool is_tile(const Read *read)
 {
-    const ReadsOf *of = s->read_by.data, *end = of + s->read_by.len;
+    return read->rows == 1 && read->cols == 1 && !read->apart && !read->stepped;
+}
 
-    while (of < end && of->stmt != stmt)
-        of++;
-    for (int i = 0; of < end && i < of->reads.len; i++) {
-        const Read *read = &of->reads.data[i];
+static const Reads *reads_of(const RowSearch *s, const Stmt *stmt)
+{
+    for (int i = 0; i < s->read_by.len; i++)
+        if (s->read_by.data[i].stmt == stmt)
+            return &s->read_by.data[i].reads;
+    return NULL;
+}
+
+/* Bytes of memory, or cycles of the first cache. */
+static void add_reads(RowSearch *s, const Reads *reads, double elements, double turns)
+{
+    for (int i = 0; reads && i < reads->len; i++) {
+        const Read *read = &reads->data[i];
         double loads = apart_in(read->rows, s->down) * apart_in(read->cols, s->k * s->along);
-        double bytes = read->cols == 0 ? 0 : (double)LANES * fmax(1, (double)s->k / (double)read->cols) * READ_BYTES;
+        double bytes = read->cols == 0 ? 0 : (double)LANES * fmax(1, (double)s->k / (double)read->cols) * read->bytes;
 
-        s->reads += turns * s->now.warps * loads * fmax(1, bytes / LINE);
+        if (is_tile(read))
+            s->bytes += elements * read->bytes;
+        else
+            s->reads += turns * s->now.warps * loads * fmax(1, bytes / LINE);
     }
 }
 
@@ -254,7 +266,7 @@ static void add_compute(RowSearch *s, const Stmt *stmt, double turns)
         special = 1;
     }
     s->alu += n * (plain / s->t->fp32_ops + special / s->t->exp_ops);
-    add_reads(s, stmt, turns);
+    add_reads(s, reads_of(s, stmt), n, turns);
     if (class == OPC_ROW_REDUCE || class == OPC_SOFTMAX)
         s->latency += turns * (class == OPC_SOFTMAX ? 2 : 1) * (SHUFFLES + (s->now.warps_n > 1 ? MEETING : 0));
 }
@@ -280,6 +292,7 @@ static void add_block(RowSearch *s, const Block *block, double turns)
             loads |= stmt->space == SPACE_GLOBAL;
         } else if (stmt->kind == STMT_COMPUTE) {
             add_compute(s, stmt, turns);
+            loads |= reads_of(s, stmt) != NULL;
         } else if (stmt->kind == STMT_FOR && (extent = plan_loop(s->plan, stmt))) {
             const Extent *parts = plan_parts(s->plan, stmt);
             double before = s->latency;

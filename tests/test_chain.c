@@ -178,6 +178,57 @@ static void kernels_for_want_of_a_size(void **state)
     assert_int_equal(known->diags->list.len, 0);
 }
 
+/* Why a setting or a name stops the fuser is said in its note. */
+static void what_stops_the_fuser_is_said(void **state)
+{
+    static const struct {
+        const char *text, *set, *note;
+    } cases[] = {
+        {"Operator two\n  Input X (M, K)\n  Input W (K, N)\n  Input Z (P, K)\n  Output Y (M, N)\n  Output U (P, 1) fp32\n"
+         "  Compute GEMM X, W and get Y\n  Compute RowSum Z and get U\nend\n",
+         "splits=4", "splits=4 cuts the loops of one kernel into parts, and two takes 2 kernels: leave splits out"},
+        {"Operator r\n  Input X (n, n, L, M)\n  Output Y (n, n, L * M)\n  Compute Reshape X and get Y (n, n, L * M)\nend\n",
+         NULL, "give one of them a name of its own, as n2"},
+    };
+    Arena *arena = ((Fixture *)*state)->arena;
+
+    for (size_t i = 0; i < TW_COUNT(cases); i++) {
+        Chain *a = new_chain(arena, &cases[i].set, cases[i].set != NULL);
+        Source source = as_source(cases[i].text);
+
+        assert_true(chain_define(a, &source));
+        assert_false(chain_fuse(a));
+        assert_int_equal(a->diags->errors, 1);
+        assert_non_null(strstr(a->diags->list.data[0].note, cases[i].note));
+    }
+}
+
+/* Of Kernels beside their Operator: a wrong one is told, and what a check has no time for is passed over. */
+static void kernels_are_compared_with_their_operator(void **state)
+{
+    static const char operator[] = "Operator f\n  Input X (M, N)\n  Output Y (M, N)\n  Compute Exp X and get Y\nend\n";
+    static const struct {
+        const char *loop;
+        bool told;
+    } cases[] = {{"", false},
+                 {"  for i = 0:2\n    Compute Add Y, 1 and get new Y\n  end\n", true},
+                 {"  for i = 0:1000000000\n    Compute Add Y, 1 and get new Y\n  end\n", false}};
+    Arena *arena = ((Fixture *)*state)->arena;
+
+    for (size_t i = 0; i < TW_COUNT(cases); i++) {
+        Chain *a = new_chain(arena, NULL, 0);
+        Source source = as_source(arena_printf(arena,
+            "%sKernel f\n  Input X (M, N) bf16\n  Output Y (M, N) bf16\n  Grid m = ceil(M / 16), n = ceil(N / 16)\n"
+            "  Allocate X in register (16, 16) bf16\n  Allocate Y in register (16, 16) fp32\n"
+            "  Copy X (16, 16) in coordinate [M = m, N = n] from global to register\n  Compute Exp X and get Y\n%s"
+            "  Copy Y (16, 16) in coordinate [M = m, N = n] from register to global\nend\n", operator, cases[i].loop));
+
+        assert_true(chain_check(a, &source, false));
+        assert_int_equal(a->diags->list.len, cases[i].told);
+        assert_true(!cases[i].told || a->diags->list.data[0].code == TW0523);
+    }
+}
+
 static void what_cannot_be_done_is_said(void **state)
 {
     static const char sketch[] = "Kernel x\nend\n", definition[] = "Operator x\nend\n";
@@ -246,6 +297,8 @@ int main(void)
         TEST(a_flow_by_hand_takes_over),
         TEST(a_flow_by_hand_must_fit),
         TEST(kernels_for_want_of_a_size),
+        TEST(what_stops_the_fuser_is_said),
+        TEST(kernels_are_compared_with_their_operator),
         TEST(what_cannot_be_done_is_said),
         TEST(every_allocation_may_fail),
     };

@@ -421,6 +421,23 @@ static Program *widened(Chain *chain, Program *sketch, int fold, int apart)
     return wide && chain->diags->errors == errors && reason_divides(chain->arena, chain->syms, wide, &options) ? wide : sketch;
 }
 
+/* Parts that were asked for are those of one kernel's loops. */
+static Program *fuse_as_asked(Chain *chain, int parts)
+{
+    Diags *quiet = diags_new(chain->arena, chain->diags->source);
+    int before = chain->diags->list.len;
+    Program *program = fuse_parts(chain, parts, chain->diags);
+
+    if (program || chain->diags->list.len == before || fuse_parts(chain, 1, quiet) || quiet->list.len == 0)
+        return program;
+    const Program *cut = fuse_cut(chain->arena, chain->syms, chain->def, &quiet->list.data[0], misfit, chain);
+    if (cut)
+        diag_note(chain->diags, &chain->diags->list.data[before],
+                  "splits=%d cuts the loops of one kernel into parts, and %s takes %d kernels: leave splits out", parts,
+                  chain->def->unit->name, cut->units.len);
+    return NULL;
+}
+
 static Program *find_sketch(Chain *chain)
 {
     int parts, fold, apart;
@@ -439,7 +456,7 @@ static Program *find_sketch(Chain *chain)
     else if (parts && apart > 0)
         fail(chain, "splits says how many parts one kernel's loops are cut into; with apart=1 there is more than one");
     else if (parts)
-        return folded(chain, fuse_parts(chain, parts, chain->diags), fold);
+        return folded(chain, fuse_as_asked(chain, parts), fold);
     else
         return widened(chain, fuse_by_model(chain, fold, apart), fold, apart);
     return NULL;

@@ -628,9 +628,30 @@ static Node *tile_softmax(Flow *flow, const DefOp *op, const Axis *row, const Ax
 
 /* ---- values ------------------------------------------------------------------------------------------- */
 
+/* A name that two of a value's dimensions have; NULL: none. */
+static const char *name_twice(const DefValue *value)
+{
+    for (int i = 0; i < value->rank; i++)
+        for (int k = 0; k < i; k++)
+            if (value->dims[i].name && value->dims[k].name && strcmp(value->dims[i].name, value->dims[k].name) == 0)
+                return value->dims[i].name;
+    return NULL;
+}
+
 /* What spell.c left. */
 static Node *no_spelling(Flow *flow, const DefOp *op)
 {
+    const DefValue *operand = op->args[0].value;
+    const DefValue *value = operand && name_twice(operand) ? operand : op->result;
+    const char *twice = name_twice(value);
+
+    if (twice) {
+        Diag *named = flow_fail(flow, TW0519, op->result, "%s has two dimensions called %s, so that no coordinate could say which of them %s means",
+                                value->name, twice, op_info(op->op)->name);
+        diag_note(flow->diags, named, "give one of them a name of its own, as %s2, in the Input and in what is made of it: sizes may be "
+                                      "equal under two names", twice);
+        return NULL;
+    }
     Diag *diag = flow_fail(flow, TW0519, op->result, "%s is computed by %s, of which no tile operations are known here",
                            op->result->name, op_info(op->op)->name);
 

@@ -29,23 +29,26 @@ typedef struct Syncer {
     bool collecting; /* accesses; no barriers yet */
 } Syncer;
 
-/* Whether two stages of a buffer may be the same one. */
-static bool may_be_same_stage(Syncer *s, const Aff *a, const Aff *b)
+/* What goes round among so many stages, without that: of few turns it may be written `k` as well as `(k + 1) mod 2`. */
+static const Aff *unwrapped(const Aff *stage, int stages)
 {
-    int64_t difference, modulus;
-    if (a == b) return true;
-    if (a->kind == AFF_MOD && b->kind == AFF_MOD && a->b == b->b && aff_is_const(a->b, &modulus)
-        && aff_is_const(aff_sub(s->program->aff, a->a, b->a), &difference))
-        return difference % modulus == 0;
-    if (aff_is_const(aff_sub(s->program->aff, a, b), &difference)) return difference == 0;
-    return true;
+    int64_t modulus;
+    return stage->kind == AFF_MOD && aff_is_const(stage->b, &modulus) && modulus == stages ? stage->a : stage;
+}
+
+/* Whether two stages of a buffer may be the same one: all are from 0 to the number that there is. */
+static bool may_be_same_stage(Syncer *s, const Aff *a, const Aff *b, int stages)
+{
+    int64_t difference;
+    const Aff *apart = aff_sub(s->program->aff, unwrapped(a, stages), unwrapped(b, stages));
+    return !aff_is_const(apart, &difference) || difference % stages == 0;
 }
 
 static bool conflicts(Syncer *s, const Access *old, const Access *new)
 {
     if (old->buffer != new->buffer) return false;
     if (old->kind == READ && new->kind == READ) return false;
-    return may_be_same_stage(s, old->index, new->index);
+    return may_be_same_stage(s, old->index, new->index, new->buffer->type.stages);
 }
 
 static void forget_synchronised(Syncer *s)

@@ -8,7 +8,8 @@
  * are walked three times: once only to collect an iteration's accesses; then with
  * these behind it (their stages expressed in the next counter), so that one
  * barrier serves a conflict within the iteration and one across the back edge;
- * and once more to see that nothing is left.
+ * and once more to see that nothing is left. Then each barrier is taken away
+ * without which there are enough.
  */
 #include "pass/passes.h"
 
@@ -27,6 +28,8 @@ typedef struct Syncer {
     TileKernel *kernel;
     Accesses since;  /* the last barrier */
     bool collecting; /* accesses; no barriers yet */
+    bool checking;   /* whether there are enough barriers; no more of them */
+    bool conflict;   /* there are not */
 } Syncer;
 
 /* What goes round among so many stages, without that: of few turns it may be written `k` as well as `(k + 1) mod 2`. */
@@ -90,7 +93,8 @@ static void add_accesses(Syncer *s, TileBlock *block, int *at, const Accesses *a
 {
     bool conflict = false;
     for (int i = 0; i < accesses->len && !s->collecting; i++) conflict |= conflicts_with_any(s, &accesses->data[i]);
-    if (conflict) {
+    s->conflict |= conflict;
+    if (conflict && !s->checking) {
         Rewriter rw = {s->program, s->kernel, block, *at, block->ops.data[*at]->loc};
         rw_insert(&rw, TILE_BARRIER, 0, NULL, 0, NULL);
         *at = rw.at;
@@ -133,11 +137,30 @@ static void record_all(Syncer *s, const Accesses *accesses)
     for (int i = 0; i < accesses->len; i++) record(s, accesses->data[i]);
 }
 
+/* The first turn finds what went before the loop; a copy that a turn started is read as many turns later as its buffer has stages. */
+static void check_loop(Syncer *s, TileOp *op)
+{
+    int turns = 2;
+    for (int i = 0; i < s->kernel->body->ops.len; i++) {
+        const TileOp *buffer = s->kernel->body->ops.data[i];
+        if (tile_is_storage(buffer) && tile_places(buffer) >= turns) turns = tile_places(buffer) + 1;
+    }
+    for (int turn = 0; turn < turns; turn++) {
+        if (turn > 0) age_by_one_iteration(s, op->var);
+        sync_block(s, op->regions[0]);
+    }
+}
+
 /* A loop may run no iteration: what went before it may still be unsynchronised. */
 static void sync_loop(Syncer *s, TileOp *op)
 {
     Accesses before = copy_of(s, &s->since);
     bool collecting = s->collecting;
+    if (s->checking) {
+        check_loop(s, op);
+        record_all(s, &before);
+        return;
+    }
     s->collecting = true;
     sync_block(s, op->regions[0]);
     s->collecting = collecting;
@@ -214,6 +237,34 @@ static void sync_block(Syncer *s, TileBlock *block)
     for (int i = 0; i < block->ops.len; i++) sync_op(s, block, &i);
 }
 
+/* ---- barriers too many --------------------------------------------------------------------- */
+
+/* A barrier that an access needed at first may not be needed beside those that were put behind it: what the turn before
+ * read, say, may have been read before another barrier of that turn. */
+static bool is_enough(Syncer *s)
+{
+    Syncer check = {.program = s->program, .kernel = s->kernel, .checking = true};
+    sync_block(&check, s->kernel->body);
+    return !check.conflict;
+}
+
+static void drop_needless(Syncer *s, TileBlock *block)
+{
+    for (int i = 0; i < block->ops.len; i++) {
+        const TileOp *op = block->ops.data[i];
+        bool entered = op->kind == TILE_FOR || op->kind == TILE_IF;
+        for (int r = 0; entered && r < op->n_regions; r++) drop_needless(s, op->regions[r]);
+        if (op->kind != TILE_BARRIER) continue;
+        tile_remove(block, i);
+        if (is_enough(s)) {
+            i--;
+            continue;
+        }
+        Rewriter rw = {s->program, s->kernel, block, i, op->loc};
+        rw_insert(&rw, TILE_BARRIER, 0, NULL, 0, NULL);
+    }
+}
+
 bool pass_sync(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags)
 {
     if (kernel->specialized) return true; /* its tiles are in rings */
@@ -221,5 +272,6 @@ bool pass_sync(TileProgram *program, TileKernel *kernel, const Target *target, D
     (void)diags;
     Syncer s = {.program = program, .kernel = kernel};
     sync_block(&s, kernel->body);
+    if (is_enough(&s)) drop_needless(&s, kernel->body);
     return true;
 }

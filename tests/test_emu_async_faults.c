@@ -305,6 +305,26 @@ static void test_planted_faults(void **state)
     assert_true(fine);
 }
 
+/* A wait whose answer nobody looks at: where it happens to be true all is well, but it is not so under most seeds. */
+static void test_answer_not_looked_at(void **state)
+{
+    enum { SEEDS = 24 };
+    static const Case c = { "nobody looks at what the wait answers", EMU_ASYNC_RACE,
+        INIT(1) "@%p1 " EXPECT(2048, 0) "@%p1 " LOAD(0, 0, 2048, 0)
+        "\nmbarrier.try_wait.parity.shared::cta.b64 %p9, [%r2], 0; mad.lo.u32 %r20, %r1, 16, %r3;\nld.shared.u32 %r21, [%r20]; //!\n" WAIT("W", 0, 0),
+        INIT(1) "@%p1 " EXPECT(2048, 0) "@%p1 " LOAD(0, 0, 2048, 0) WAIT("W", 0, 0) "mad.lo.u32 %r20, %r1, 16, %r3; ld.shared.u32 %r21, [%r20];", 0, NULL };
+    int seen = 0;
+
+    (void)state;
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        AsyncRig a;
+        seen += !run_case(&a, &c, c.wrong, seed) && found(&a.rig.report, &c);
+        rig_close(&a.rig);
+        assert_true(check_right(&c, seed));
+    }
+    assert_true(seen >= SEEDS / 2);
+}
+
 /* Without checks the same things happen; only nothing is looked at. */
 static void test_no_checks(void **state)
 {
@@ -442,6 +462,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_planted_faults),
+        cmocka_unit_test(test_answer_not_looked_at),
         cmocka_unit_test(test_no_checks),
         cmocka_unit_test(test_bad_launch),
         cmocka_unit_test(test_rejected),

@@ -111,6 +111,7 @@ struct AsyncWarp {
     uint32_t wait_address, wait_phase; /* WAIT_MBARRIER */
     int wait_registers;
     uint32_t polls, poll_progress;     /* test_wait in vain since */
+    const Inst *gave_up;               /* the try_wait that came too early, until it comes true */
 
     RegState *registers;
     uint32_t fences;                   /* wgmma.fence so far */

@@ -11,7 +11,8 @@
  *
  * An arrival releases and a wait that succeeds acquires, unless .relaxed. Where
  * a warp waits in vain it stops until the phase completes; under a seed try_wait
- * also gives up at times, as its time limit allows.
+ * also gives up at times, as its time limit allows, and finds phases incomplete that
+ * are not known to be complete, so that one whose answer nobody looks at is seen.
  */
 #include "emu/async.h"
 
@@ -339,6 +340,19 @@ static bool stops(Warp *w, const Inst *in)
     return a->polls >= ENOUGH_POLLS;
 }
 
+/* A phase of which the warp has not heard might as well complete a moment later: once in a while, where the warp comes to
+ * a wait anew, it does. */
+static bool comes_too_early(Warp *w, const Inst *in, const MBarrier *b)
+{
+    AsyncWarp *a = w->async;
+    bool known = w->seen[mbarrier_agent(w->m, emu_mbarrier_index(w->m, b))] >= b->phase;
+
+    if (in->aux != MB_TRY || !(in->flags & IF_ACQUIRE) || !w->m->launch->seed || known || a->gave_up == in || rng_below(&w->m->rng, 4) != 0)
+        return false;
+    a->gave_up = in;
+    return true;
+}
+
 /* test_wait and try_wait */
 void emu_exec_mbarrier_wait(Warp *w, const Inst *in, uint32_t mask)
 {
@@ -353,6 +367,10 @@ void emu_exec_mbarrier_wait(Warp *w, const Inst *in, uint32_t mask)
         uint32_t wanted = b ? wanted_phase(w, in, l, b) : 0;
 
         if (!b || has_completed(b, wanted)) {
+            if (b && !yes && comes_too_early(w, in, b)) {
+                emu_merge_pred(w, in, 0, 0, mask);
+                return;
+            }
             yes |= 1u << l;
             if (b)
                 acquire(w, in, b);
@@ -362,6 +380,7 @@ void emu_exec_mbarrier_wait(Warp *w, const Inst *in, uint32_t mask)
         }
     }
     emu_merge_pred(w, in, 0, yes, mask);
+    w->async->gave_up = yes ? NULL : w->async->gave_up;
     if (yes || !stops(w, in))
         return;
     w->async->polls = 0;

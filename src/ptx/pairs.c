@@ -9,8 +9,8 @@
 #include "ptx/integer.h"
 #include "ptx/stretch.h"
 
-/* Where the lane's pair of columns is, moved right by whole chunks; bytes: of an element. */
-static LanePlace pair_place(Emitter *e, const TileValue *v, int bytes, int chunks)
+/* Where the lane's pair of columns is, moved right by so many; bytes: of an element. */
+static LanePlace pair_place(Emitter *e, const TileValue *v, int bytes, int cols)
 {
     AffCtx *aff = e->program->aff;
     const char *col = ix_value(e, aff_of(aff, ix_lane_col(e, v->type.layout, v->type.cols)));
@@ -18,29 +18,31 @@ static LanePlace pair_place(Emitter *e, const TileValue *v, int bytes, int chunk
     const char *byte = em_new(e, REG_R), *chunk = em_new(e, REG_R), *reg = em_new(e, REG_R);
     em_at(e, 0, "mov.b32 %s, %s;", reg, row);
     em_at(e, 0, "shl.b32 %s, %s, %d;", byte, col, bytes == 8 ? 3 : bytes / 2);
+    if (cols) em_at(e, 0, "add.s32 %s, %s, %d;", byte, byte, cols * bytes);
     em_at(e, 0, "shr.u32 %s, %s, 4;", chunk, byte);
-    if (chunks) em_at(e, 0, "add.s32 %s, %s, %d;", chunk, chunk, chunks);
     em_at(e, 0, "and.b32 %s, %s, 15;", byte, byte);
     return (LanePlace){.row = reg, .chunk = chunk, .byte = byte};
 }
 
+enum { ATOM = 8 }; /* columns, of which a lane has one pair */
+
 /* The pairs of a fragment in a shared tile. Where the warps' shares of the
- * columns cut through panels, a chunk's place does not follow from the first
- * one's (shared.c), so each chunk has its own. */
+ * columns cut through panels, or through chunks, an atom's place does not follow from the first
+ * one's (shared.c), so each atom has its own. */
 typedef struct Pairs {
     const TileValue *v;
     const SharedTile *tile;
     int bytes;             /* of an element: 1, 2, 4 or 8 */
-    LanePlace first, *own; /* own: by chunk; NULL: not needed */
+    LanePlace first, *own; /* own: by atom of columns; NULL: not needed */
 } Pairs;
 
 static Pairs pairs_new(Emitter *e, const TileValue *v, const SharedTile *tile)
 {
     int bytes = dtype_bytes(tile->type->dtype);
     Pairs p = {v, tile, bytes, pair_place(e, v, bytes, 0), NULL};
-    int share = v->type.cols * bytes / v->type.layout.warps_n / 16, panel = tile->type->layout.panel / 16;
-    bool cut = v->type.layout.warps_n > 1 && share % panel && panel % share;
-    if (cut) p.own = arena_array(e->arena, LanePlace, share);
+    int cols = v->type.cols / v->type.layout.warps_n, share = cols * bytes, panel = tile->type->layout.panel;
+    bool cut = v->type.layout.warps_n > 1 && ((share % panel && panel % share) || (share % 16 && cols > ATOM));
+    if (cut) p.own = arena_array(e->arena, LanePlace, cols / ATOM + 1);
     return p;
 }
 
@@ -50,9 +52,9 @@ static const char *pair_address(Emitter *e, Pairs *p, int i)
     fr_place(p->v, i, &row, &col);
     int chunk = col * p->bytes / 16, byte = col * p->bytes % 16;
     if (!p->own) return sh_address_in(e, p->tile, &p->first, row, chunk, byte);
-    LanePlace *place = &p->own[chunk];
-    if (!place->row) *place = pair_place(e, p->v, p->bytes, chunk);
-    return sh_address_in(e, p->tile, place, row, 0, byte);
+    LanePlace *place = &p->own[col / ATOM];
+    if (!place->row) *place = pair_place(e, p->v, p->bytes, col / ATOM * ATOM);
+    return sh_address_in(e, p->tile, place, row, 0, col % ATOM * p->bytes);
 }
 
 static bool pairs_in_shared(Emitter *e, const TileOp *op, const TileValue *reg, const TileType *shared)

@@ -117,6 +117,9 @@ expect 'those of tile IR too' 0 "$tw" compile "$dir/fixed.tl" --dump=lower -o "$
 expect 'are taken' 0 "$tw" run "$dir/fixed.tile" --against ops/gemm_bias.tl --bind=M=20 --bind=K=40
 expect 'and compiled with them' 0 "$tw" compile "$dir/fixed.tl" --against ops/gemm_bias.tl -o "$dir/fixed.ptx" --cubin=never
 expect 'PTX has them' 0 "$tw" emulate "$dir/fixed.ptx" --bind=M=20 --bind=K=40
+expect 'folders are made on the way' 0 "$tw" gen ops/gemm_bias.tl --set=N=24 --set=K=16 --cubin=never -o "$dir/new/in/new"
+verdict 'and hold the kernel' '[ -s "$dir/new/in/new/gemm_bias.sm_80.ptx" ]'
+expect 'but not below a file' 3 "$tw" gen ops/gemm_bias.tl --cubin=never -o /dev/null/new
 expect 'without a definition as well' 0 "$tw" compile "$dir/fixed.tl" -o "$dir/fixed.ptx" --cubin=never
 expect 'as --against takes them' 0 "$tw" emulate "$dir/fixed.ptx" --against ops/gemm_bias.tl --bind=M=20 --bind=K=40
 

@@ -221,9 +221,9 @@ const char *file_write(Arena *arena, const char *path, const char *text, size_t 
 /* SHA-256 of bytes, in hexadecimal: what names a file's contents. */
 const char *sha256_text(Arena *arena, const void *data, size_t len);
 
-/* Makes a folder, with those that it lies in, where there is none. NULL, or a sentence
+/* Makes a folder, with those that it lies in, where there is none, of this mode. NULL, or a sentence
  * on failure. */
-const char *folder_make(Arena *arena, const char *folder);
+const char *folder_make(Arena *arena, const char *folder, unsigned mode);
 
 /* Seconds of a monotonic clock. */
 double clock_seconds(void);

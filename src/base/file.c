@@ -146,7 +146,7 @@ const char *file_write(Arena *arena, const char *path, const char *text, size_t 
     return error;
 }
 
-const char *folder_make(Arena *arena, const char *folder)
+const char *folder_make(Arena *arena, const char *folder, unsigned mode)
 {
     char *path = arena_strdup(arena, folder);
 
@@ -156,7 +156,7 @@ const char *folder_make(Arena *arena, const char *folder)
         if (c && c != '/')
             continue;
         *at = '\0';
-        if (*path && mkdir(path, 0777) != 0 && errno != EEXIST)
+        if (*path && mkdir(path, mode) != 0 && errno != EEXIST)
             return failure(arena, "create", path);
         *at = c;
         if (!c)

@@ -18,8 +18,6 @@
 #include "cute/cute.h"
 #include "tune/on_gpu.h"
 
-#include <errno.h>
-#include <sys/stat.h>
 
 typedef struct Gen {
     Session *s;
@@ -278,9 +276,10 @@ static int write_files(Gen *g, const char *folder)
     const Chain *chain = g->chain;
     Str header = str_new(s->arena);
     int status = EXIT_DONE;
+    const char *error;
 
-    if (mkdir(folder, 0777) != 0 && errno != EEXIST)
-        return session_fail(s, EXIT_LACKS, "cannot create %s: %s", folder, strerror(errno));
+    if ((error = folder_make(s->arena, folder, 0777)))
+        return session_fail(s, EXIT_LACKS, "%s", error);
     abi_c_header(&header, chain->abi);
     g->ptx_path = arena_printf(s->arena, "%s/%s", folder, chain->ptx->path);
     struct {

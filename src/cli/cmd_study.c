@@ -296,7 +296,7 @@ int cmd_study(Session *s)
         status = read_ops(&st);
     if (!status)
         status = define_all(&st);
-    if (!status && (error = folder_make(s->arena, st.folder)))
+    if (!status && (error = folder_make(s->arena, st.folder, 0777)))
         status = session_fail(s, EXIT_LACKS, "%s", error);
     if (status)
         return status;

@@ -8,8 +8,6 @@
 #include "cli/stages.h"
 #include "cute/cute.h"
 
-#include <errno.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 static int write_into(Session *s, const char *folder, const char *name, const char *text)
@@ -81,11 +79,11 @@ static int assemble(Session *s, const Chain *chain, const char *folder)
 
 static int write_folder(Session *s, const Chain *chain)
 {
-    const char *folder = s->options.output;
+    const char *folder = s->options.output, *error;
     int status;
 
-    if (mkdir(folder, 0777) != 0 && errno != EEXIST)
-        return session_fail(s, EXIT_LACKS, "cannot create %s: %s", folder, strerror(errno));
+    if ((error = folder_make(s->arena, folder, 0777)))
+        return session_fail(s, EXIT_LACKS, "%s", error);
     status = write_into(s, folder, chain->cute->path, chain->cute->text);
     if (!status)
         status = write_into(s, folder, CUTE_HEADER_NAME, cute_header);

@@ -54,7 +54,7 @@ static const char *read_file(Arena *arena, const char *path)
 bool transcript_begin(Flow *flow, const char *request)
 {
     const char *path = arena_printf(flow->arena, "%s/request.json", flow->options.folder), *before;
-    const char *error = folder_make(flow->arena, flow->options.folder);
+    const char *error = folder_make(flow->arena, flow->options.folder, 0777);
     Diags *diags = flow->chain->diags;
 
     if (error)

@@ -6,7 +6,6 @@
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* ---- names ------------------------------------------------------------------------------- */
@@ -200,28 +199,9 @@ static json_t *entry_json(const TuneEntry *entry)
     return json;
 }
 
-/* Makes a folder and those that it stands in. */
-static const char *make_folders(Arena *arena, const char *folder)
-{
-    char *path = arena_strdup(arena, folder);
-
-    for (char *at = path + 1;; at++) {
-        char was = *at;
-
-        if (was != '/' && was)
-            continue;
-        *at = '\0';
-        if (mkdir(path, 0700) != 0 && errno != EEXIST)
-            return arena_printf(arena, "cannot create %s: %s", path, strerror(errno));
-        *at = was;
-        if (!was)
-            return NULL;
-    }
-}
-
 const char *tune_cache_write(Arena *arena, const char *folder, const TuneEntry *entry)
 {
-    const char *error = make_folders(arena, folder);
+    const char *error = folder_make(arena, folder, 0700);
     json_t *json = error ? NULL : entry_json(entry);
     char *text = json ? json_dumps(json, JSON_INDENT(1) | JSON_SORT_KEYS) : NULL;
 

@@ -63,6 +63,29 @@ static void say_smaller(Arena *arena, const LevelCase *c, const LevelReport *r)
     fprintf(stderr, "# as small as it gets:\n%s", str_text(&text));
 }
 
+/* What the checker says of the case's Kernels beside its definition: NULL, or of an output that differs. */
+static const char *said_beside(Arena *arena, const LevelCase *c)
+{
+    const Target *target = target_find(c->target ? c->target : "sm_80");
+    Chain *made = chain_new(arena, syms_new(arena), aff_ctx_new(arena), diags_new(arena, NULL), target, c->dtype);
+    Chain *chain = chain_new(arena, syms_new(arena), aff_ctx_new(arena), diags_new(arena, NULL), target, c->dtype);
+    Source definition = {"case.tl", c->definition, c->definition ? strlen(c->definition) : 0}, both = {.path = "case.tl"};
+    const char *code = c->code;
+
+    for (int i = 0; i < c->n_sets; i++)
+        if (chain_set(made, c->sets[i]) || chain_set(chain, c->sets[i]))
+            return NULL;
+    if (!c->definition || (!code && !(chain_define(made, &definition) && chain_fuse(made) && chain_reason(made, made->sketch))))
+        return NULL;
+    both.text = arena_printf(arena, "%s\n\n%s", c->definition, code ? code : made->code->text);
+    both.len = strlen(both.text);
+    chain_check(chain, &both, false);
+    for (int i = 0; i < chain->diags->list.len; i++)
+        if (chain->diags->list.data[i].code == TW0523)
+            return arena_printf(arena, "%s; %s", chain->diags->list.data[i].message, chain->diags->list.data[i].note);
+    return NULL;
+}
+
 /* The case in an arena of its own. */
 static void run_case(Search *s, uint64_t number, bool tell)
 {
@@ -90,10 +113,13 @@ static void run_case(Search *s, uint64_t number, bool tell)
     LevelReport report = levels_run(arena, &c);
     if (tell)
         printf("%s\n", str_text(&report.log));
+    const char *beside = report.verdict == LEVELS_AGREE ? said_beside(arena, &c) : NULL;
+    if (beside)
+        report = (LevelReport){.verdict = LEVELS_DIFFER, .level = "the check beside the definition", .problem = beside};
     count(s, number, &report);
     if (tell && report.verdict == LEVELS_AGREE)
         say(s, number, &report);
-    if (report.verdict == LEVELS_DIFFER)
+    if (report.verdict == LEVELS_DIFFER && !beside)
         say_smaller(arena, &c, &report);
     arena_free(arena);
 }

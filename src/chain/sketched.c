@@ -37,7 +37,7 @@ static bool warns_of_flow(DiagCode code)
     return code == TW0250 || code == TW0416 || code == TW0424 || code == TW0442 || code == TW0445 || code == TW0448 || code == TW0449;
 }
 
-/* Edits are left out: they would be of the code. */
+/* The reasoner's edits are of the sketch; others are left out, since they would be of the code. */
 static void say(Diags *diags, const Diags *of_code)
 {
     for (int i = 0; i < of_code->list.len; i++) {
@@ -50,7 +50,9 @@ static void say(Diags *diags, const Diags *of_code)
         Diag *to = diag_add(diags, from->code, from->span, "%s",
                             place ? "row() and col() are places in a tile, which begins elsewhere in each block or turn" : from->message);
         to->note = place ? "the place along a dimension is that of an Index: `Index i over DIM`, and i" : from->note;
-        if (!to->note && from->fix.text && strncmp(from->fix.text, "Compute ", 8) == 0) /* a line of the sketch as well */
+        if (from->code >= TW0601 && from->code < TW0710)
+            to->fix = from->fix;
+        else if (!to->note && from->fix.text && strncmp(from->fix.text, "Compute ", 8) == 0) /* a line of the sketch as well */
             diag_note(diags, to, "before the loop: `%.*s`", (int)strcspn(from->fix.text, "\n"), from->fix.text);
     }
 }

@@ -270,6 +270,23 @@ static void place_rows(Plan *plan, const Choice *choice, const Stmt *from, const
     copy->where = copy->where ? binary(plan, EO_AND, copy->where, bound) : bound;
 }
 
+/* `Copy M (1, len)` of what has a number for each row along len, and the other way round. */
+static bool lies_across(Plan *plan, const Stmt *from, const Tile *tile)
+{
+    bool wide = from->n_shape == 2 && from->shape[0]->kind == EXPR_INT && from->shape[0]->i == 1;
+    bool tall = from->n_shape == 2 && from->shape[1]->kind == EXPR_INT && from->shape[1]->i == 1;
+    const Extent *along = wide ? tile->row : tile->col, *across = wide ? tile->col : tile->row;
+
+    if (wide == tall || across->kind != EXT_ONE || along->kind == EXT_ONE || !along->dim_name ||
+        !expr_is_name(from->shape[wide], along->dim_name))
+        return false;
+    const char *shape = arena_printf(plan->arena, wide ? "%s, 1" : "1, %s", along->dim_name);
+    Diag *diag = plan_fail(plan, TW0602, from->span, "%s has a number for each %s along %s: (%s)", tile->name, wide ? "row" : "column",
+                           along->dim_name, shape);
+    diag_fix(plan->diags, diag, (Span){from->shape[0]->span.start, from->shape[1]->span.end}, shape, "as it was computed");
+    return true;
+}
+
 void plan_place(Plan *plan, const Choice *choice, const Stmt *from, const PlanTensor *tensor, const Tile *tile,
                 Stmt *copy)
 {
@@ -280,6 +297,9 @@ void plan_place(Plan *plan, const Choice *choice, const Stmt *from, const PlanTe
     Expr *values[8] = {0};
     Covered sides = plan_sides(plan, from, tensor);
     int first = sides.row >= 0 ? sides.row : sides.col;
+
+    if (from->to_space == SPACE_GLOBAL && lies_across(plan, from, tile))
+        return;
 
     copy->has_shape = true;
     copy->shape = arena_array(plan->arena, Expr *, tensor->rank);

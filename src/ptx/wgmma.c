@@ -234,18 +234,18 @@ void wg_issue(Emitter *e, const TileOp *op)
         fr_new_f32(e, r);
         return;
     }
+    DType type_a = dtype_is_narrow(a->type.dtype) ? a->type.dtype : b->type.dtype; /* of 8 bits they may differ */
     e->joined = joined(e, op, &y.tile, &constant);
     e->groups = e->groups << 1 | 1;
     if (e->joined) e->groups <<= 1;
     y.constant = e->joined ? &constant : NULL;
     x.step_k = y.step_k = target_mma_k(e->target, b->type.dtype);
     if (a_shared) find_operand(e, &x);
-    else packed = fr_packed(e, a, b->type.dtype);
+    else packed = fr_packed(e, a, type_a);
     find_operand(e, &y);
     const char *more = adds(e, op) ? e->always : e->never;
     const int *acc = accumulators(e, op), *sums = e->joined ? accumulators(e, e->joined) : NULL;
     int k = op->trans_a ? a->type.rows : a->type.cols;
-    const char *type = type_name(b->type.dtype);
     em(e, "wgmma.fence.sync.aligned;");
     int columns = columns_at_once(e, r->type.cols);
     for (int first = 0; first < r->type.cols; first += columns) {
@@ -255,8 +255,8 @@ void wg_issue(Emitter *e, const TileOp *op)
                                       : descriptor(e, &x, step, 0);
             const char *right = descriptor(e, &y, step, first);
             bool halves = dtype_bytes(b->type.dtype) == 2;
-            em(e, "wgmma.mma_async.sync.aligned.m64n%dk%d.f32.%s.%s {%s}, %s, %s, %s, 1, 1%s%s;", n + (sums ? JOINED : 0), x.step_k, type, type,
-               destination(e, acc, first, n, sums), left, right, step ? e->always : more,
+            em(e, "wgmma.mma_async.sync.aligned.m64n%dk%d.f32.%s.%s {%s}, %s, %s, %s, 1, 1%s%s;", n + (sums ? JOINED : 0), x.step_k, type_name(type_a),
+               type_name(b->type.dtype), destination(e, acc, first, n, sums), left, right, step ? e->always : more,
                halves && !packed ? (op->trans_a ? ", 1" : ", 0") : "", halves ? (op->trans_b ? ", 0" : ", 1") : "");
         }
     }

@@ -82,6 +82,7 @@ try attention --set HeadDim=64 --dtype fp16 --bind batch=2 --bind q_heads=4 --bi
 try gemm_bias --set N=256 --set K=512 --bind M=130
 try gemm_weight_int8 --set N=72 --set K=128 --set BK=48 --set BN=64 --set warps=4 --set warps_n=2 --dtype fp16 --bind M=33
 try gemm_weight_only --set N=256 --set K=128 --dtype e5m2 --target sm_90a --bind M=77
+try attention_projection --set HeadDim=64 --dtype e5m2 --target sm_90a --bind batch=1 --bind q_heads=2 --bind kv_heads=1 --bind q_len=70 --bind kv_len=90
 try gemm_bias --set N=136 --set K=72 --dtype fp16 --bind M=77
 try gemm_bias --dtype bf16 --bind M=33 --bind N=65 --bind K=97
 try ../tests/gen/cache_of_8_bits --set D=128 --target sm_89 --bind b=1 --bind h=4 --bind kvh=2 --bind q=1 --bind kv=100

@@ -46,9 +46,8 @@ typedef enum MemoKind { MEMO_VALUE, MEMO_CONDITION, MEMO_FLOAT, MEMO_WIDE, MEMO_
 typedef VEC(Memo) Memos;
 
 typedef struct LaneSym {  /* this lane's first row or column in fragments of an extent */
-    LayoutKind kind; /* a kernel's tiles in rows lie all alike */
+    Layout layout;
     bool is_row;
-    bool quads;
     int extent;
     const AffSym *sym;
     const Aff *units; /* a column as a multiple of those that lie side by side; NULL: not asked for yet */

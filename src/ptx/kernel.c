@@ -52,15 +52,22 @@ static const AffSym *lane_symbol_of(Emitter *e, bool is_row, const Layout *l, in
     return lane_symbol(e, is_row, !is_row && l->quads, extent, warps, share, is_row ? 7 : l->quads ? 12 : 6);
 }
 
+/* Whether lanes begin at the same rows, or columns. Fragments of all kinds of operands do. */
+static bool begins_alike(const Layout *a, const Layout *b, bool is_row)
+{
+    if (a->warps_m != b->warps_m || a->warps_n != b->warps_n) return false;
+    if (a->kind == LAY_ROWS || b->kind == LAY_ROWS) return a->kind == b->kind && a->k == b->k && a->lanes == b->lanes;
+    return is_row || a->quads == b->quads;
+}
+
 static LaneSym *cached_lane(Emitter *e, bool is_row, Layout layout, int extent)
 {
     for (int i = 0; i < e->lanes.len; i++) {
         LaneSym *l = &e->lanes.data[i];
-        bool same = l->kind == layout.kind || (l->kind != LAY_ROWS && layout.kind != LAY_ROWS);
-        if (same && l->is_row == is_row && (is_row || l->quads == layout.quads) && l->extent == extent) return l;
+        if (l->is_row == is_row && l->extent == extent && begins_alike(&l->layout, &layout, is_row)) return l;
     }
     const AffSym *sym = lane_symbol_of(e, is_row, &layout, extent);
-    vec_push(e->arena, &e->lanes, (LaneSym){layout.kind, is_row, layout.quads, extent, sym, NULL});
+    vec_push(e->arena, &e->lanes, (LaneSym){layout, is_row, extent, sym, NULL});
     return &e->lanes.data[e->lanes.len - 1];
 }
 

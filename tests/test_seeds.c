@@ -5,6 +5,7 @@
 #include "fuzz/fuzz.h"
 
 #include <dirent.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -258,6 +259,28 @@ static void operations_may_not_contain_themselves(void **state)
             fail_msg("compiles: %s", texts[i]);
 }
 
+/* As many as may be, which take a moment, not one that grows with their square. */
+static void statements_may_be_many(void **state)
+{
+    enum { STATEMENTS = 60000, MOST_SECONDS = 12 };
+    static const char head[] = "Kernel x\n  Input X (M, N)\n  Output Y (M, N)\n  BM = 16\n  Grid m = ceil(M / BM)\n  Allocate X in register (BM, 32)\n";
+    static const char *const of[] = {"  Copy X (BM, 32) in coordinate [M = m] from global to register\n", "  Compute Add X, X and get new X\n"};
+    static char text[sizeof head + STATEMENTS * 80];
+
+    (void)state;
+    for (size_t i = 0; i < TW_COUNT(of); i++) {
+        size_t at = sizeof head - 1, n = strlen(of[i]);
+        clock_t began = clock();
+
+        memcpy(text, head, at);
+        for (int k = 0; k < STATEMENTS; k++, at += n)
+            memcpy(text + at, of[i], n);
+        memcpy(text + at, "end\n", 5);
+        assert_false(compiles(text, NULL)); /* nothing writes the output */
+        assert_true((double)(clock() - began) / CLOCKS_PER_SEC < MOST_SECONDS);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -265,7 +288,7 @@ int main(void)
         cmocka_unit_test(noise_is_refused),          cmocka_unit_test(spoiled_programs_do_no_harm),
         cmocka_unit_test(a_line_may_be_endless),     cmocka_unit_test(sizes_are_possible),
         cmocka_unit_test(numbers_in_code_are_possible),
-        cmocka_unit_test(operations_may_not_contain_themselves),
+        cmocka_unit_test(operations_may_not_contain_themselves), cmocka_unit_test(statements_may_be_many),
     };
 
     return cmocka_run_group_tests_name("seeds", tests, NULL, NULL);

@@ -475,6 +475,16 @@ static int count_copies(const Block *block, const Stmt *like)
     return n;
 }
 
+/* No other Copy goes the same way between the tensor and a space. */
+static bool is_alone(Checker *c, const Stmt *s, Place *global)
+{
+    bool store = s->to_space == SPACE_GLOBAL;
+    int *n = &global->copies[store][store ? s->space : s->to_space];
+    if (*n == 0)
+        *n = count_copies(&c->unit->body, s);
+    return *n == 1;
+}
+
 static void check_dim(Checker *c, Cover *v, int d, Extent tile)
 {
     const Aff *at = v->coords[d], *whole = v->global->dims[d].size, *tiles;
@@ -498,7 +508,7 @@ static void check_dim(Checker *c, Cover *v, int d, Extent tile)
     }
 }
 
-void cover_copy(Checker *c, const Stmt *s, const Place *global, const Extent *shape, int n_shape,
+void cover_copy(Checker *c, const Stmt *s, Place *global, const Extent *shape, int n_shape,
                 const Aff *const *coords, int n_coords)
 {
     Cover v = {s, global, coords, n_coords, s->to_space == SPACE_GLOBAL, false, {0}, false};
@@ -508,7 +518,7 @@ void cover_copy(Checker *c, const Stmt *s, const Place *global, const Extent *sh
     if (c->loose || part || c->path.n_arms || s->where || s->stage || s->target ||
         s->result == RESULT_ACCUMULATE || n_shape > global->rank || n_coords != global->rank)
         return;
-    bool alone = count_copies(&c->unit->body, s) == 1;
+    bool alone = is_alone(c, s, global);
     if (v.store && !alone)
         return;
     for (int d = 0; d < global->rank; d++) {

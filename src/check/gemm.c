@@ -32,6 +32,8 @@ static bool axes_same(const Checker *c, Extent a, Extent b)
 
     if (!a.axis || !b.axis)
         return false;
+    if (strcmp(a.axis, b.axis) == 0)
+        return true;
     of_a = renamed(c->unit, a.axis);
     of_b = renamed(c->unit, b.axis);
     return strcmp(of_a ? of_a : a.axis, of_b ? of_b : b.axis) == 0;

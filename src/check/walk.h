@@ -72,6 +72,7 @@ typedef struct Place {
     DType dtype;
     bool is_input, is_output; /* global */
     bool was_copied_to;       /* global: by some Copy */
+    int copies[2][SPACE_REGISTER + 1]; /* global: that the unit has of it to and from a space; 0: not counted yet */
     PlaceState now;
 } Place;
 
@@ -281,7 +282,7 @@ void state_finish(Checker *c);
 
 /* cover.c */
 /* coords: by dimension of the tensor, NULL where there is none. */
-void cover_copy(Checker *c, const Stmt *s, const Place *global, const Extent *shape, int n_shape,
+void cover_copy(Checker *c, const Stmt *s, Place *global, const Extent *shape, int n_shape,
                 const Aff *const *coords, int n_coords);
 
 /* dtype.c */

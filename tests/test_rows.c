@@ -308,19 +308,19 @@ static void elements_that_are_a_tile_are_copied(void **state)
     static const struct {
         const char *place;
         bool tile;
-    } cases[] = {{"X[m * 4 + row(Y), col(Y) + 64]", true}, {"X[m * 4 + row(Y) - 1, col(Y)]", true}, {"X[m * 4 + row(Y), col(Y) + 3]", false},
+    } cases[] = {{"W[m * 4 + row(Y), col(Y)]", false}, {"L[m * 4 + row(Y), col(Y)]", false}, {"X[m * 4 + row(Y), col(Y) + 64]", true}, {"X[m * 4 + row(Y) - 1, col(Y)]", true}, {"X[m * 4 + row(Y), col(Y) + 3]", false},
                  {"X[m * 4 + row(Y), 2 * col(Y)]", false}, {"X[col(Y), m * 4 + row(Y)]", false}, {"X[m * 4 + row(Y), row(Y) + col(Y)]", false}};
     Arena *arena = ((Fixture *)*state)->arena;
 
     for (size_t i = 0; i < TW_COUNT(cases); i++) {
         const char *code = arena_printf(arena,
-                                        "Kernel part\n  Input X (M, 512) bf16\n  Output Y (M, 256) bf16\n  Grid m = ceil(M / 4)\n"
+                                        "Kernel part\n  Input X (M, 512) bf16\n  Input W (M, 256) fp32\n  Input L (M, 256) int64\n  Output Y (M, 256) bf16\n  Grid m = ceil(M / 4)\n"
                                         "  Allocate Y in register (4, 256)\n  Compute Define Y (4, 256) as %s\n"
                                         "  Copy Y (4, 256) in coordinate [M = m] from register to global\n  Schedule sm_80\n    warps = 1\n  end\nend\n",
                                         cases[i].place);
         const char *tile = compiled(arena, code, false), *ptx = compiled(arena, code, true);
 
-        assert_int_equal(strstr(tile, "= load X[") != NULL, cases[i].tile);
+        assert_int_equal(strstr(tile, "= load ") != NULL, cases[i].tile);
         assert_int_equal(count(ptx, "ld.global.v4.b32") > 0, cases[i].tile);
         check_code(arena, code, "sm_80", DT_BF16, "M=37");
     }

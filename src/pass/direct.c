@@ -55,13 +55,14 @@ static bool is_in_chunks(const TileTensor *t, const Aff *from)
     return aff_divisor(from) % (TILE_CHUNK / dtype_bytes(t->dtype)) == 0;
 }
 
-/* Makes a load of the operation, where its elements are a tile. */
-static void load_as_tile(TileProgram *program, TileOp *op)
+/* Makes a load of the operation, where its elements are a tile, and no wider than others that are copied: those say
+ * how many of them a lane has, and the reasoner knew of no more. */
+static void load_as_tile(TileProgram *program, TileOp *op, int widest)
 {
     const TileType *type = &op->results[0]->type;
     int last = op->tensor->rank - 1, row_dim = -1;
     const Aff **from = arena_array(program->arena, const Aff *, op->tensor->rank);
-    if (last < 0 || type->cols < 2 || type->dtype != op->tensor->dtype) return;
+    if (last < 0 || type->cols < 2 || type->dtype != op->tensor->dtype || dtype_bytes(type->dtype) > widest) return;
     if (!goes_along(program, op->coords[last], program->col, program->row, &from[last]) || !is_in_chunks(op->tensor, from[last])) return;
     for (int d = 0; d < last; d++) {
         from[d] = op->coords[d];
@@ -78,12 +79,13 @@ static void load_as_tile(TileProgram *program, TileOp *op)
     op->note = "elements that lie as the tile's do";
 }
 
-static void direct_block(TileProgram *program, TileKernel *kernel, TileBlock *block)
+/* widest: bytes of elements that are copied. */
+static void direct_block(TileProgram *program, TileKernel *kernel, TileBlock *block, int widest)
 {
     for (int i = 0; i < block->ops.len; i++) {
         TileOp *op = block->ops.data[i];
-        for (int r = 0; r < op->n_regions; r++) direct_block(program, kernel, op->regions[r]);
-        if (op->kind == TILE_GATHER && op->n_args == 0 && !op->where) load_as_tile(program, op);
+        for (int r = 0; r < op->n_regions; r++) direct_block(program, kernel, op->regions[r], widest);
+        if (op->kind == TILE_GATHER && op->n_args == 0 && !op->where) load_as_tile(program, op, widest);
         if (!is_staging(program, kernel, op)) continue;
         op->results[0]->type.space = SPACE_REGISTER;
         op->note = "straight into registers: nothing else reads it";
@@ -99,7 +101,7 @@ bool pass_direct(TileProgram *program, TileKernel *kernel, const Target *target,
     operands_to_registers(program, kernel, diags);
     if (kernel->specialized) fetch_early(program, kernel); /* its tiles are in rings */
     else if (rows_without_fragments(kernel)) {
-        direct_block(program, kernel, kernel->body);
+        direct_block(program, kernel, kernel->body, rows_widest(kernel));
         spread_entries(kernel, kernel->body);
     }
     return true;

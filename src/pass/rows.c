@@ -92,6 +92,13 @@ static void find_shapes(const TileBlock *block, Shapes *s)
     }
 }
 
+int rows_widest(const TileKernel *kernel)
+{
+    Shapes shapes = {0};
+    find_shapes(kernel->body, &shapes);
+    return shapes.bytes;
+}
+
 static bool fits(const Shapes *s, const Layout *l)
 {
     return s->cols % (l->warps_n * l->lanes * l->k) == 0 && s->rows % (l->warps_m * (LANES / l->lanes)) == 0;

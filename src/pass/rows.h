@@ -7,6 +7,8 @@
 /* Whether nothing in the kernel wants fragments of the tensor cores' instruction:
  * no products, reductions along rows, or parts of register tiles. */
 bool rows_without_fragments(const TileKernel *kernel);
+/* Bytes of the widest element that is copied in tiles with columns, which says how many of them a lane has; 0: there are none. */
+int rows_widest(const TileKernel *kernel);
 /* The layout (LAY_ROWS) for all register tiles of the kernel; false: there is none. */
 bool rows_layout(const TileKernel *kernel, Layout *layout);
 /* Gives reductions over rows that several warps share a buffer to combine through. */

@@ -221,10 +221,10 @@ static double apart_in(int64_t every, int values)
     return every == 0 ? 1 : ceil((double)values / (double)every);
 }
 
-/* What lies as the tile's elements do is loaded as a tile (src/pass/direct.c). */
-static bool is_tile(const Read *read)
+/* What lies as the tile's elements do, and is as wide as what is copied, is loaded as a tile (src/pass/direct.c). */
+static bool is_tile(const RowSearch *s, const Read *read)
 {
-    return read->rows == 1 && read->cols == 1 && !read->apart && !read->stepped;
+    return read->rows == 1 && read->cols == 1 && !read->apart && !read->stepped && read->bytes * s->k <= ACCESS;
 }
 
 static const Reads *reads_of(const RowSearch *s, const Stmt *stmt)
@@ -243,7 +243,7 @@ static void add_reads(RowSearch *s, const Reads *reads, double elements, double 
         double loads = apart_in(read->rows, s->down) * apart_in(read->cols, s->k * s->along);
         double bytes = read->cols == 0 ? 0 : (double)LANES * fmax(1, (double)s->k / (double)read->cols) * read->bytes;
 
-        if (is_tile(read))
+        if (is_tile(s, read))
             s->bytes += elements * read->bytes;
         else
             s->reads += turns * s->now.warps * loads * fmax(1, bytes / LINE);

@@ -263,7 +263,8 @@ static Function find_function(const char *name)
     for (int f = 0; f < F_NONE; f++)
         if (text_equal_nocase(name, functions[f].name))
             return (Function)f;
-    return F_NONE;
+    OpId op;
+    return op_find(name, &op) && op == OP_CEIL_DIVIDE ? F_CEILDIV : F_NONE; /* whatever it is called */
 }
 
 static const Aff *eval_function(EvalEnv *env, const Expr *e, Function f, Diags *diags, int depth)

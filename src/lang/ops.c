@@ -33,7 +33,7 @@ static const struct { const char *name; OpId op; } synonyms[] = {
     {"Swish", OP_SILU},        {"Matmul", OP_GEMM},      {"MMA", OP_GEMM},          {"Convert", OP_CAST},
     {"Exponential", OP_EXP},   {"Ln", OP_LOG},           {"ReduceMax", OP_ROW_MAX}, {"ReduceMin", OP_ROW_MIN},
     {"ReduceSum", OP_ROW_SUM}, {"ReduceMean", OP_ROW_MEAN}, {"ColumnMax", OP_COL_MAX}, {"ColumnSum", OP_COL_SUM},
-    {"CeilDiv", OP_CEIL_DIVIDE}, {"Rint", OP_ROUND}, {"BatchMatMul", OP_GEMM}, {"BatchedGEMM", OP_GEMM}, {"BatchGEMM", OP_GEMM},
+    {"CeilDiv", OP_CEIL_DIVIDE}, {"CDiv", OP_CEIL_DIVIDE}, {"DivUp", OP_CEIL_DIVIDE}, {"Rint", OP_ROUND}, {"BatchMatMul", OP_GEMM}, {"BatchedGEMM", OP_GEMM}, {"BatchGEMM", OP_GEMM},
     {"GreaterThan", OP_GREATER}, {"LessThan", OP_LESS},  {"GreaterOrEqual", OP_GREATER_EQUAL}, {"LessOrEqual", OP_LESS_EQUAL},
 };
 

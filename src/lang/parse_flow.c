@@ -248,7 +248,7 @@ static bool parse_copy_part(Parser *p, Stmt *s)
         parse_coordinates(p, s);
     else if (accept_word(p, WORD_FROM))
         s->space = parse_space(p, false);
-    else if (accept_word(p, WORD_TO))
+    else if (accept_word(p, WORD_TO) || accept_word(p, WORD_INTO))
         s->to_space = parse_space(p, !s->as);
     else if (accept_word(p, WORD_WHERE))
         s->where = parse_expr(p);

@@ -653,6 +653,37 @@ static bool guess_kind(Parser *p, StmtKind *kind)
     return true;
 }
 
+/* The line that the token stands in, its end included. */
+static Span line_here(const Parser *p)
+{
+    const char *text = p->source->text;
+    Span line = token_span(p);
+
+    while (line.start > 0 && text[line.start - 1] != '\n')
+        line.start--;
+    while ((size_t)line.end < p->source->len && text[line.end - 1] != '\n')
+        line.end++;
+    return line;
+}
+
+/* `Sync`, `Barrier`: a statement is complete when the next one starts. */
+static bool refuse_waiting(Parser *p)
+{
+    static const char *const words[] = {"sync", "synchronize", "syncthreads", "__syncthreads", "barrier", "wait", "commit", "fence"};
+    int n = p->diags->list.len;
+    Span line = line_here(p);
+
+    for (size_t i = 0; i < TW_COUNT(words); i++) {
+        if (!text_is(p->source->text + p->tok.start, (size_t)(p->tok.end - p->tok.start), words[i]))
+            continue;
+        parse_fail(p, TW0106, token_span(p), "nothing waits in TL: a statement is complete when the next one starts");
+        if (p->diags->list.len > n)
+            diag_fix(p->diags, &p->diags->list.data[n], line, "", "remove it");
+        return true;
+    }
+    return false;
+}
+
 /* Decides by the first word, and reads it, except in an assignment and an `if`. */
 static bool read_kind(Parser *p, StmtKind *kind)
 {
@@ -667,6 +698,8 @@ static bool read_kind(Parser *p, StmtKind *kind)
     } else if (keyword_find(p->source->text + p->tok.start, len, kind)) {
         if (*kind != STMT_IF)
             advance(p);
+    } else if (refuse_waiting(p)) {
+        return false;
     } else if (!guess_kind(p, kind)) {
         parse_fail(p, TW0106, token_span(p), "no statement begins with %s", token_show(p, &p->tok));
         return false;

@@ -21,12 +21,19 @@
 
 enum { MOST_PARTS = 64 }; /* of a formula: far more than anybody writes, few enough for a kernel */
 
+/* Columns of what is computed, as the formula reads them: a value of its own, which may be a product of its own (divide.c). */
+typedef struct Columns {
+    const Expr *e;
+    DefValue *value;
+} Columns;
+
 typedef struct Maker {
     Arena *arena;
     Syms *syms;
     Remade remade;
     const DefOp *op; /* whose formula it is; of the definition that there was */
     int parts;
+    VEC(Columns) columns;
 } Maker;
 
 /* ---- what a formula reads --------------------------------------------------------------- */
@@ -234,13 +241,65 @@ static void declare_narrower(Maker *m, Stmt *stmt, unsigned axes)
     stmt->shape = shape;
 }
 
+/* ---- columns of a computed value --------------------------------------------------------------- */
+
+/* `col`, or `col + n` with n the same for all elements. */
+static bool is_own_and_more(const Maker *m, const Expr *e)
+{
+    int last = m->op->result->rank - 1;
+
+    if (e->kind != EXPR_BINARY || e->op != EO_ADD)
+        return flow_own_axis(m->remade.from, m->op->result, e) == last;
+    return (is_own_and_more(m, e->a) && !axes_of(m, e->b, false)) || (is_own_and_more(m, e->b) && !axes_of(m, e->a, false));
+}
+
+/* Whether an element is read of some of the columns of a computed value, in the element's own row. */
+static bool reads_columns(const Maker *m, const Expr *e)
+{
+    const DefValue *read = m->op->op == OP_DEFINE ? read_value(m->op, e) : NULL, *of = m->op->result;
+    int last = of->rank - 1;
+
+    if (!read || !read->op || read->rank != of->rank || e->n_args != of->rank || read->dims[last].size == of->dims[last].size)
+        return false;
+    for (int d = 0; d < last; d++)
+        if (e->args[d]->kind == EXPR_ELLIPSIS || !is_own_along(m->remade.from, of, read, d, e->args[d]))
+            return false;
+    return e->args[last]->kind != EXPR_ELLIPSIS && is_own_and_more(m, e->args[last]);
+}
+
+static bool has_columns(const Maker *m, const Expr *e)
+{
+    if (!e || reads_columns(m, e))
+        return e != NULL;
+    if (has_columns(m, e->a) || has_columns(m, e->b))
+        return true;
+    for (int i = 0; i < e->n_args; i++)
+        if (has_columns(m, e->args[i]))
+            return true;
+    return false;
+}
+
 /* ---- how they are made (lang/formula.h) ----------------------------------------------------- */
+
+static FormulaPart define(void *user, const Expr *e);
+
+static DefValue *columns_of(Maker *m, const Expr *e)
+{
+    for (int i = 0; i < m->columns.len; i++)
+        if (expr_equal(m->columns.data[i].e, e))
+            return m->columns.data[i].value;
+    Columns columns = {e, define(m, e).value};
+    vec_push(m->arena, &m->columns, columns);
+    return columns.value;
+}
 
 static void *own_of(void *user, const Expr *e)
 {
     Maker *m = user;
     const DefValue *own = own_element(m->remade.from, m->op, e);
 
+    if (!own && reads_columns(m, e))
+        return columns_of(m, e);
     return own && is_number(own) ? m->remade.made[own->id] : NULL;
 }
 
@@ -340,10 +399,15 @@ static bool is_arithmetic(const Def *def, const DefOp *op)
     return any && op->where->kind != EXPR_INDEX;
 }
 
-static bool is_formula(const Def *def, const DefOp *op)
+static bool is_formula(const Maker *m)
 {
+    const Def *def = m->remade.from;
+    const DefOp *op = m->op;
+
     if ((op->op != OP_DEFINE && op->op != OP_MASK) || !op->where)
         return false;
+    if (op->where->kind != EXPR_INDEX && has_columns(m, op->where))
+        return true;
     return has_own(def, op, op->where, is_computed) || (op->op == OP_DEFINE && is_arithmetic(def, op));
 }
 
@@ -374,19 +438,22 @@ static bool spell(Maker *m)
 
 const Def *flow_spell_formulas(Arena *arena, Syms *syms, const Def *def)
 {
+    Maker m = {.arena = arena, .syms = syms, .remade = {.from = def}};
     bool any = false;
 
-    for (int i = 0; i < def->ops.len; i++)
-        any |= is_formula(def, def->ops.data[i]);
-    if (!any)
-        return def;
-    Maker m = {.arena = arena, .syms = syms, .remade = flow_remake(arena, def)};
     for (int i = 0; i < def->ops.len; i++) {
         m.op = def->ops.data[i];
-        m.parts = 0;
+        any |= is_formula(&m);
+    }
+    if (!any)
+        return def;
+    m.remade = flow_remake(arena, def);
+    for (int i = 0; i < def->ops.len; i++) {
+        m.op = def->ops.data[i];
+        m.parts = m.columns.len = 0;
         int ops = m.remade.def->ops.len, values = m.remade.def->values.len;
 
-        if (is_formula(def, m.op) && spell(&m))
+        if (is_formula(&m) && spell(&m))
             continue;
         m.remade.def->ops.len = ops;
         m.remade.def->values.len = values;

@@ -405,7 +405,7 @@ static Expr *define_dim(Writer *w, const Node *node, int d)
     const DefValue *value = node->value;
     DefDim dim = value->dims[d];
 
-    bool written = source->op_known && source->op == OP_DEFINE;
+    bool written = source->op_known && source->op == OP_DEFINE && source->n_shape == value->rank;
     if (written && (d < value->rank - 2 || source->shape[d]->kind == EXPR_NAME || !flow_dim_name(w->flow, dim)))
         return source->shape[d];
     if (!dim.name && d == value->rank - 1)

@@ -30,7 +30,7 @@ extern "C" {
 const char *tw_version(void);
 
 typedef struct tw_options {
-    const char *target;          /* "sm_80" when NULL */
+    const char *target;          /* "sm_80" when NULL; "sm_80:sms=20,shared_per_block=48k" is one with other numbers */
     const char *dtype;           /* of tensors that name none; "bf16" when NULL */
     const char *const *settings; /* "NAME=VALUE": dimensions and parameters to compile in */
     int n_settings;

@@ -775,13 +775,13 @@ LevelReport levels_run(Arena *arena, const LevelCase *c)
 {
     LevelReport report = {.verdict = LEVELS_AGREE, .level = "", .log = str_new(arena)};
     Levels l = {.arena = arena, .c = c, .report = &report, .rng = {c->seed}};
+    const char *error;
 
     l.chain = chain_new(arena, syms_new(arena), aff_ctx_new(arena), diags_new(arena, NULL),
-                        target_find(c->target ? c->target : "sm_80"), c->dtype);
+                        target_described(arena, c->target ? c->target : "sm_80", &error), c->dtype);
     l.chain->keep_snapshots = true;
     for (int i = 0; i < c->n_sets; i++) {
-        const char *error = chain_set(l.chain, c->sets[i]);
-
+        error = chain_set(l.chain, c->sets[i]);
         if (error)
             levels_differ(&l, "%s: %s", c->sets[i], error);
     }

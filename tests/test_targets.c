@@ -196,6 +196,49 @@ static void capabilities(void **state)
     assert_false(target_is_of("sm_99999999999999999999", 9, 9));
 }
 
+/* ---- other GPUs of an architecture ------------------------------------------------------ */
+
+static void described(void **state)
+{
+    static const struct { const char *text, *says; } wrong[] = {
+        {"sm_80:sm=3", "did you mean 'sms'"}, {"sm_80:sms=0", "from 1 to"}, {"sm_80:sms", "NAME=VALUE"}, {"sm_80:", "NAME=VALUE"},
+        {"sm_80:sms=1,,", "NAME=VALUE"}, {"sm_80:clock_ghz=nan", "from"}, {"sm_80:sms=7x", "from 1 to"},
+        {"sm_80:has_tma=1", "a GPU has no"}, {"sm_80:shared_per_block=200k", "shared_per_sm as well"}};
+    Arena *arena = ((Fixture *)*state)->arena;
+    const char *error;
+
+    for (size_t i = 0; i < TW_COUNT(wrong); i++) {
+        assert_null(target_described(arena, wrong[i].text, &error));
+        assert_non_null(error);
+        assert_non_null(strstr(error, wrong[i].says));
+    }
+    assert_null(target_described(arena, "sm_1:sms=3", &error));
+    assert_null(error);
+    assert_ptr_equal(target_described(arena, "sm_80", &error), target_find("sm_80"));
+    const Target *t = target_described(arena, "sm_90a:sms=57,shared_per_block=48k,clock_ghz=1.1,l2_bytes=6M", &error);
+    assert_non_null(t);
+    assert_string_equal(t->name, "sm_90a");
+    assert_int_equal(t->sms, 57);
+    assert_int_equal(t->shared_per_block, 48 << 10);
+    assert_int_equal(t->l2_bytes, 6 << 20);
+    assert_true(t->clock_ghz == 1.1 && t->has_wgmma && t->dram_gbs == target_find("sm_90a")->dram_gbs);
+}
+
+/* What is chosen fits, whatever the architecture's typical GPU has. */
+static void little_shared_memory(void **state)
+{
+    static const char *const targets[] = {"sm_75:shared_per_block=32k,sms=6", "sm_80:shared_per_block=24k", "sm_86:shared_per_block=48k,sms=13",
+                                          "sm_90a:shared_per_block=48k", "sm_90a:shared_per_block=100k,sms=57", "sm_80:regs_per_sm=32768"};
+    Arena *arena = ((Fixture *)*state)->arena;
+
+    for (size_t i = 0; i < TW_COUNT(targets); i++) {
+        LevelCase c = attention(arena, 128, 1, 40, 75);
+        c.target = targets[i];
+        c.dtype = DT_F16;
+        expect_agreement(arena, &c);
+    }
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -209,6 +252,8 @@ int main(void)
         TEST(sums_of_products),
         TEST(boxes_of_sm_90a),
         TEST(capabilities),
+        TEST(described),
+        TEST(little_shared_memory),
     };
     return cmocka_run_group_tests_name("targets", tests, NULL, NULL);
 }

@@ -28,11 +28,11 @@ static bool fail(Chain *chain, const char *failure)
 
 static bool apply(Chain *chain, const tw_options *o)
 {
-    const char *target = o->target ? o->target : target_default()->name, *dtype = o->dtype ? o->dtype : "bf16";
+    const char *target = o->target ? o->target : target_default()->name, *dtype = o->dtype ? o->dtype : "bf16", *error;
 
-    chain->target = target_find(target);
+    chain->target = target_described(chain->arena, target, &error);
     if (!chain->target)
-        return fail(chain, arena_printf(chain->arena, "no target '%s'", target));
+        return fail(chain, error ? error : arena_printf(chain->arena, "no target '%s'", target));
     if (!dtype_parse(dtype, &chain->settings.dtype))
         return fail(chain, arena_printf(chain->arena, "no element type '%s'", dtype));
     chain->own.dtype = chain->settings.dtype;

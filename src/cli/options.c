@@ -89,13 +89,15 @@ static bool read_when(Session *s, OptionId id, const char *value, When *when)
 static bool read_target(Session *s, const char *value)
 {
     const char *names[32];
-    const char *near;
+    const char *near, *error;
     int n = 0;
 
-    s->options.target = target_find(value);
+    s->options.target = target_described(s->arena, value, &error);
     s->options.has_target = true;
     if (s->options.target)
         return true;
+    if (error)
+        return bad_value(s, OPT_TARGET, value, error);
     for (const Target *const *t = target_all(); *t && n < (int)TW_COUNT(names); t++)
         names[n++] = (*t)->name;
     near = nearest_name(value, names, n);

@@ -51,6 +51,8 @@ typedef struct Target {
 const Target *const *target_all(void);
 const Target *target_default(void); /* where none is named: what newer GPUs run as well */
 const Target *target_find(const char *name); /* NULL: unknown */
+/* The same, or one with other numbers: "sm_80:sms=20,shared_per_block=48k". NULL: unknown, or, with an error, not a GPU. */
+const Target *target_described(Arena *arena, const char *text, const char **error);
 /* Whether machine code for a target of this name ("sm_90a") is for devices of a compute
  * capability, and for no others: its own. */
 bool target_is_of(const char *name, int major, int minor);

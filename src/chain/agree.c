@@ -28,7 +28,8 @@ static const double MOST_PLAIN = 1.5e6;  /* ... or of one without products, ... 
 static const double MOST_FLOPS = 6e6;    /* ... multiply-adds of the definition, ... */
 static const double MOST_ELEMENTS = 1e5; /* ... elements of its tensors, ... */
 static const double MOST_VALUES = 2.5e5; /* ... and of all that it computes */
-static const double BOUND = 4;           /* twice that of verification: what is wrong is so by more */
+static const double BOUND = 4;           /* twice that of verification: what is wrong is so by more, ... */
+static const double LEAST = 1e-3;        /* ... and by so much of the largest element, at least */
 
 /* How far tiles reach along a dimension. */
 typedef struct Reach {
@@ -398,7 +399,7 @@ static bool try_shape(Agree *a, const Attempt *attempts, Chain *chain, const Pro
 
     for (int i = 0; i < TRIES && !ran; i++)
         ran = make(a, &attempts[i]) && small_run(&a->on, count_flops(a) > 0 ? MOST_WORK : MOST_PLAIN, MOST_STEPS, &error);
-    if (!ran || small_agrees(&a->on, chain->arena, &finding) || finding.wrong == 0)
+    if (!ran || small_agrees(&a->on, chain->arena, &finding) || finding.wrong == 0 || finding.worst < LEAST)
         return true;
     say(chain, program, a->on.chain->def->outputs.data[finding.output]->name, &finding);
     return false;

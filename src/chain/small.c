@@ -1,6 +1,7 @@
 /* small.c: a program executed on one small shape, and compared with its definition. */
 #include "chain/small.h"
 
+#include <float.h>
 #include <math.h>
 
 enum { TILE = 64, PLACES = 4000000 };
@@ -156,6 +157,7 @@ static void tell(Small *t, Arena *arena, int output, const RefVerdict *v, SmallF
     Box box = ref ? find_wrong(t, ref, output, allowed) : (Box){0};
 
     *f = (SmallFinding){.output = output, .wrong = box.wrong};
+    f->worst = v->got.not_finite ? INFINITY : v->got.max_abs / fmax(v->got.max_want, DBL_MIN);
     f->message = arena_printf(arena, "%s[%s] is %.6g, and %.6g by the definition", tensor->name,
                               place_text(t, tensor, box.first), box.got, box.want);
     if (!box.wrong)

@@ -28,6 +28,7 @@ typedef struct Small {
 typedef struct SmallFinding {
     int output;
     int64_t wrong; /* elements */
+    double worst;  /* the largest error, of the largest element; infinite: something is no number */
     const char *message, *note;
     const char *error; /* not NULL: it could not be compared */
 } SmallFinding;

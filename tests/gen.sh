@@ -185,6 +185,11 @@ for t in sm_80 sm_90a "sm_75 --dtype fp16"; do
     # shellcheck disable=SC2086 # options are words
     try ../tests/gen/orders_by_hand --set D=32 --target $t --bind batch=2 --bind heads=3 --bind q_len=70 --bind kv_len=150
 done
+for t in sm_80 sm_90a; do
+    try ../tests/gen/logarithm_of_distance --set D=64 --target $t --bind b=1 --bind h=2 --bind q=70 --bind kv=133
+    try ../tests/gen/within_chunks --set D=64 --target $t --bind b=1 --bind h=2 --bind n=130 --bind chunk=48
+    try ../tests/gen/squared_scores --set D=64 --target $t --bind b=1 --bind h=2 --bind n=133
+done
 try ../tests/gen/nibbles --set group=64 --target sm_90a --bind M=33 --bind N=72 --bind K=192
 try ../tests/gen/scales_of_columns --set D=96 --target sm_90a --bind batch=1 --bind q_heads=2 --bind kv_heads=1 --bind q_len=9 --bind kv_len=150
 try ../tests/gen/channels_mixed --target sm_90a --bind images=2 --bind C=70 --bind K=136 --bind pixels=77

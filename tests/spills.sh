@@ -66,6 +66,12 @@ whole exponentials_beside sm_90a --set D=64 # scores that are wanted behind thei
 for target in sm_75 sm_80 sm_89; do
     whole many_inputs $target --dtype fp16 # tiles that go straight to registers
 done
+whole logarithm_of_distance sm_80 --set D=64 # several steps from places, beside scores that leave no room for that
+whole within_chunks sm_80 --set D=64 # quotients by a number of the launch
+for target in sm_80 sm_86; do
+    whole squared_scores $target --set D=64 # products with nothing but arithmetic between, that is in steps
+    whole squared_scores $target --set D=64 --set causal=0
+done
 clean attention sm_90a e4m3 40         # operands of 8 bits, widened
 clean gated_mlp sm_90a bf16 -          # elements one by one, for any alignment
 clean linear_attention sm_75 fp16 128  # tiles that threads load at once

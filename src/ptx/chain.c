@@ -4,49 +4,113 @@
  * each other, and starts more of them than there are registers for where each takes many steps. Those
  * of a quotient that is rounded up, or down, go through all of
  * their operations before the next value does; and so do exponentials of what takes several steps, as behind
- * a cap: the special function units, which they wait for, have work from the first value on.
+ * a cap: the special function units, which they wait for, have work from the first value on. And so does what is made
+ * of places in several steps, or of other tiles, where no registers are left for it beside the tile that it meets.
  */
 #include "ptx/emit.h"
 
-static bool is_link(const Emitter *e, const TileOp *op, const TileOp *first)
+static bool is_link(const Emitter *e, const TileOp *op, const TileOp *first, bool places)
 {
-    if (!el_is_plain(e, op)) return false;
+    if (places ? !el_is_walked(op) : !el_is_plain(e, op)) return false;
     const TileType *t = &op->results[0]->type, *like = &first->results[0]->type;
     return t->rows > 1 && t->cols > 1 && t->dtype == DT_F32 && tile_type_equal(*t, *like);
 }
 
-/* What links take besides: numbers. */
-static bool is_number(const TileOp *op)
+/* What links take besides: numbers, and indices of their elements. */
+static bool is_beside(const Emitter *e, const TileOp *op, bool places)
 {
+    if (places && el_is_place(e, op)) return true;
     return op->kind == TILE_FILL && op->n_args == 0 && !tile_is_storage(op) && op->results[0]->type.rows == 1 && op->results[0]->type.cols == 1;
+}
+
+/* Operations [at, end) of a block, of which some are links. */
+typedef struct Chain {
+    const TileBlock *block;
+    int at, end, links;
+    bool by_value;
+} Chain;
+
+static bool makes(const Chain *c, const TileValue *v)
+{
+    for (int i = c->at; i < c->end; i++)
+        if (c->block->ops.data[i]->results[0] == v) return true;
+    return false;
+}
+
+/* Whether operand k of operation i is a tile from ahead of the chain, and is not seen before. */
+static bool brings(const Emitter *e, const Chain *c, int i, int k)
+{
+    const TileOp *op = c->block->ops.data[i];
+    const TileValue *v = op->args[k];
+    for (int other = 0; other < k; other++)
+        if (op->args[other] == v) return false;
+    bool tile = v->type.rows > 1 && v->type.cols > 1 && !(v->def && el_is_place(e, v->def));
+    return tile && !makes(c, v) && !tile_used_in(c->block, c->at, i, v);
+}
+
+/* Of the chain's tiles, those that are there when its operations before `now` are done. */
+static int tiles_at(const Emitter *e, const Chain *c, int now)
+{
+    int n = 0;
+    for (int i = c->at; i < c->end; i++) {
+        const TileOp *op = c->block->ops.data[i];
+        if (op->kind != TILE_ELEMENT) continue;
+        n += i < now && tile_used_in(c->block, now, c->block->ops.len, op->results[0]);
+        for (int k = 0; k < op->n_args; k++)
+            n += brings(e, c, i, k) && tile_used_in(c->block, now, c->block->ops.len, op->args[k]);
+    }
+    return n;
+}
+
+/* Whether tiles that come and go within the chain, beyond those that stand ahead of it or behind it, are more than
+ * there are registers for: value by value there are none. */
+static bool is_wide(const Emitter *e, const Chain *c)
+{
+    const TileType *t = &c->block->ops.data[c->at]->results[0]->type;
+    int values = lay_fragment_values(t->layout, t->rows, t->cols), left = rm_left(e), most = 0;
+    if (left >= c->links * values) return false;
+    int ahead = tiles_at(e, c, c->at), behind = tiles_at(e, c, c->end);
+    for (int now = c->at + 1; now < c->end; now++) {
+        int n = tiles_at(e, c, now);
+        most = n > most ? n : most;
+    }
+    return left < (most - (ahead > behind ? ahead : behind)) * values;
 }
 
 enum { STEPS = 3 }; /* ahead of an exponential, from which on it is made value by value */
 
-int ch_length(const Emitter *e, const TileBlock *block, int at)
+/* Operations from `at` on that hang together, with places or without. */
+static Chain chain_at(const Emitter *e, const TileBlock *block, int at, bool places)
 {
     const TileOp *first = block->ops.data[at];
-    int end = at, links = 0;
-    bool by_value = false;
-    if (!is_link(e, first, first)) return 0;
-    for (int i = at; i < block->ops.len; i++) {
+    Chain c = {.block = block, .at = at, .end = at};
+    for (int i = at; i < block->ops.len && is_link(e, first, first, places); i++) {
         const TileOp *op = block->ops.data[i];
-        bool link = is_link(e, op, first);
-        if (!link && !is_number(op)) break;
-        if (link) end = i + 1;
-        by_value |= link && (op->op == OP_CEIL_DIVIDE || (op_is_exponential(op->op) && links >= STEPS));
-        links += link;
+        bool link = is_link(e, op, first, places);
+        if (!link && !is_beside(e, op, places)) break;
+        if (link) c.end = i + 1;
+        c.by_value |= link && (op->op == OP_CEIL_DIVIDE || (op_is_exponential(op->op) && c.links >= STEPS));
+        c.links += link;
     }
-    return by_value ? end - at : 0;
+    return c;
+}
+
+int ch_length(const Emitter *e, const TileBlock *block, int at)
+{
+    Chain plain = chain_at(e, block, at, false), whole = chain_at(e, block, at, true);
+    if (plain.by_value) return plain.end - at;
+    return !e->role && whole.links > STEPS && is_wide(e, &whole) ? whole.end - at : 0;
 }
 
 void ch_emit(Emitter *e, const TileBlock *block, int at, int n)
 {
     TileOp *const *ops = &block->ops.data[at];
+    Walk **walks = arena_array(e->arena, Walk *, n);
     for (int k = 0; k < n; k++)
         if (ops[k]->kind == TILE_FILL) el_fill(e, ops[k]);
-        else el_begin(e, ops[k]);
+        else if (ops[k]->kind == TILE_INDEX) el_index(e, ops[k]);
+        else walks[k] = el_begin(e, ops[k]);
     for (int i = 0; i < e->frags[ops[0]->results[0]->id].n; i++)
         for (int k = 0; k < n; k++)
-            if (ops[k]->kind != TILE_FILL) el_value(e, ops[k], i);
+            if (walks[k]) el_value(e, walks[k], i);
 }

@@ -382,25 +382,49 @@ static void each_value(Emitter *e, const TileOp *op)
 
 bool el_is_plain(const Emitter *e, const TileOp *op)
 {
-    if (op->kind != TILE_ELEMENT || op->polynomial || op->skip_ones || is_place_sum(op) || !template_of(op->op)) return false;
+    if (!el_is_walked(op)) return false;
     for (int k = 0; k < op->n_args; k++)
         if (is_made_in_place(e, op->args[k])) return false;
     return true;
 }
 
-void el_begin(Emitter *e, const TileOp *op)
+bool el_is_walked(const TileOp *op)
 {
-    for (int k = 0; k < op->n_args; k++) /* convert once, before the values are walked */
-        if (!e->frags[op->args[k]->id].uniform) fr_f32(e, op->args[k]);
-    fr_new_f32(e, op->results[0]);
+    return op->kind == TILE_ELEMENT && !op->polynomial && !op->skip_ones && !is_place_sum(op) && template_of(op->op);
 }
 
-void el_value(Emitter *e, const TileOp *op, int i)
+bool el_is_place(const Emitter *e, const TileOp *op)
 {
+    return op->kind == TILE_INDEX && is_made_in_place(e, op->results[0]);
+}
+
+struct Walk {
+    const TileOp *op;
+    const char *text;
+    Lane lane[3]; /* of operands that are indices, made in place */
+};
+
+Walk *el_begin(Emitter *e, const TileOp *op)
+{
+    Walk *walk = arena_new_of(e->arena, Walk);
+    for (int k = 0; k < op->n_args; k++) { /* convert once, before the values are walked */
+        if (is_in_place(e, op, k)) walk->lane[k] = lane_of(e, op->args[k]);
+        else if (!e->frags[op->args[k]->id].uniform) fr_f32(e, op->args[k]);
+    }
+    fr_new_f32(e, op->results[0]);
+    walk->op = op;
+    walk->text = op->op == OP_DIVIDE ? divide_template(e, op) : template_of(op->op);
+    return walk;
+}
+
+void el_value(Emitter *e, const Walk *walk, int i)
+{
+    const TileOp *op = walk->op;
     const TileValue *result = op->results[0];
     Slots s = {.d = em_name(e, REG_F, e->frags[result->id].f[i])};
-    for (int k = 0; k < op->n_args; k++) s.args[k] = el_operand(e, op->args[k], result, i);
-    one_value(e, op, op->op == OP_DIVIDE ? divide_template(e, op) : template_of(op->op), &s);
+    for (int k = 0; k < op->n_args; k++)
+        s.args[k] = walk->lane[k].row ? index_at(e, &walk->lane[k], op->args[k], i) : el_operand(e, op->args[k], result, i);
+    one_value(e, op, walk->text, &s);
 }
 
 void el_element(Emitter *e, const TileOp *op)

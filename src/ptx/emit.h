@@ -22,6 +22,7 @@ typedef enum RegClass { REG_R, REG_RD, REG_F, REG_P, REG_H, REG_CLASSES } RegCla
 enum { SPARE_FRAGS = 64 }; /* for values that a loop saves while it exchanges them */
 
 typedef struct Later Later; /* later.c */
+typedef struct Walk Walk;   /* element.c: an operation whose values are made one by one */
 
 typedef struct Frag {
     int n;                /* values a lane */
@@ -227,10 +228,12 @@ void fr_place(const TileValue *v, int i, int *row, int *col); /* offsets from th
 void el_fill(Emitter *e, const TileOp *op);
 void el_index(Emitter *e, const TileOp *op);
 void el_element(Emitter *e, const TileOp *op);
-/* The same value by value, of what is arithmetic alone. */
-bool el_is_plain(const Emitter *e, const TileOp *op);
-void el_begin(Emitter *e, const TileOp *op);
-void el_value(Emitter *e, const TileOp *op, int i);
+/* The same value by value. */
+bool el_is_plain(const Emitter *e, const TileOp *op);        /* arithmetic alone */
+bool el_is_walked(const TileOp *op);                         /* the same, or with indices that are made in place */
+bool el_is_place(const Emitter *e, const TileOp *op);        /* such an index, for which nothing is to be done */
+Walk *el_begin(Emitter *e, const TileOp *op);
+void el_value(Emitter *e, const Walk *walk, int i);
 void el_unary(Emitter *e, const char *text, const char *d, const char *a); /* a template: $d, $a, $0 to $3, $p */
 void el_polynomial(Emitter *e, const TileOp *op); /* polynomial.c */
 void el_mask(Emitter *e, const TileOp *op); /* mask.c */

@@ -312,6 +312,15 @@ static bool is_opposite(const Aff *a)
     return a->kind == AFF_MUL && a->b->kind == AFF_CONST && a->b->value < 0;
 }
 
+/* Sets d where less <= more, or less == more; where strict less < more. False: 32 bits may be too few. */
+static bool compare_two(Emitter *e, int level, const Aff *less, const Aff *more, AffKind kind, bool strict, const char *d)
+{
+    if (ix_is_wide(e, less) || ix_is_wide(e, more)) return false;
+    const char *l = ix_value(e, less), *m = ix_value(e, more);
+    em_at(e, level, "setp.%s.s32 %s, %s, %s;", kind == AFF_EQ ? "eq" : strict ? "lt" : "le", d, l, m);
+    return true;
+}
+
 /* Elements beside places, which fit 32 bits, or beside other elements, where no difference is needed. */
 static bool compare_elements(Emitter *e, int level, const Aff *a, const char *d)
 {
@@ -319,15 +328,27 @@ static bool compare_elements(Emitter *e, int level, const Aff *a, const char *d)
     const Aff *x, *y;
     int64_t constant;
     split_elements(aff, aff_sub(aff, a->a, a->b), &x, &y);
-    const Aff *less = x, *more = y; /* less <= more, or less == more; less < more where constant is -1 */
+    const Aff *less = x, *more = y; /* less < more where constant is -1 */
     bool pair = x->kind == AFF_ADD && aff_is_const(y, &constant) && (constant == 0 || (constant == -1 && a->kind == AFF_LE));
     if (pair && is_opposite(x->a)) less = x->b, more = aff_scale(aff, x->a, -1);
     else if (pair) less = x->a, more = aff_scale(aff, x->b, -1);
     else if (is_opposite(x)) less = aff_scale(aff, y, -1), more = aff_scale(aff, x, -1);
-    if (ix_is_wide(e, less) || ix_is_wide(e, more)) return false;
-    const char *l = ix_value(e, less), *m = ix_value(e, more);
-    em_at(e, level, "setp.%s.s32 %s, %s, %s;", a->kind == AFF_EQ ? "eq" : pair && constant ? "lt" : "le", d, l, m);
-    return true;
+    return compare_two(e, level, less, more, a->kind, pair && constant, d);
+}
+
+static bool is_quotient(const Aff *a)
+{
+    return a->kind == AFF_DIV || a->kind == AFF_MOD;
+}
+
+/* A quotient of each row beside one of each column: differences would be one of each element, which all wait for the
+ * mask that takes them. */
+static bool compare_quotients(Emitter *e, int level, const Aff *rest, int64_t constant, AffKind kind, const char *d)
+{
+    if (rest->kind != AFF_ADD || (constant != 0 && (constant != 1 || kind != AFF_LE))) return false;
+    bool first = is_opposite(rest->a);
+    const Aff *less = first ? rest->b : rest->a, *more = aff_scale(e->program->aff, first ? rest->a : rest->b, -1);
+    return is_quotient(less) && is_quotient(more) && compare_two(e, level, less, more, kind, constant, d);
 }
 
 /* x <= y as  (x - y without its constant) <= constant: elements of a tile that
@@ -338,6 +359,7 @@ static void emit_comparison(Emitter *e, int level, const Aff *a, const char *d)
     int64_t constant;
     const Aff *rest = split_constant(aff, aff_sub(aff, a->a, a->b), &constant);
     if (e->exact && aff_uses_kind(a, AFF_TABLE) && compare_elements(e, level, a, d)) return;
+    if (compare_quotients(e, level, rest, constant, a->kind, d)) return;
     bool wide = (ix_is_wide(e, rest) && !differs_in_words(a)) || constant > INT32_MAX || constant <= INT32_MIN;
     em_at(e, level, "setp.%s.%s %s, %s, %lld;", a->kind == AFF_LE ? "le" : "eq", wide ? "s64" : "s32", d,
           wide ? ix_wide(e, rest) : ix_value(e, rest), (long long)-constant);

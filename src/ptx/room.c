@@ -13,6 +13,7 @@ enum {
     FRAGMENTS = 44, /* wanted beside what a loop carries and its largest product: for operand fragments and addresses, */
     PER_STEP = 64,  /* and one for so many of a product in each step of arithmetic */
     SCARCE = 56,    /* beside all tiles of a turn too few for what ptxas would keep, */
+    SCARCE_MIXED = 57, /* and beside arithmetic, too, where nothing else parts a product from the one that adds it up, */
     SCARCE_HELD = 96, /* and where tiles are on their way through registers */
     APART = 60,     /* and with what comes from around the loop too few for operands of two products at once, */
     LEAST = 48,     /* and of what follows one that adds to a sum, */
@@ -33,6 +34,7 @@ typedef struct Tiles {
     int steps;   /* of arithmetic on such tiles */
     int products, sums; /* made in a turn; added to */
     bool computes; /* what it multiplies, or with what it has multiplied */
+    bool mixed;    /* a product follows another, and no row as a whole is wanted in between */
 } Tiles;
 
 static int registers_of(const TileValue *v)
@@ -137,6 +139,7 @@ static Tiles tiles_of(const Emitter *e, const TileBlock *body)
 {
     Tiles t = {0};
     int sorted = 0;
+    bool open = false; /* a product stands before, with nothing but arithmetic since */
     bool *passing = arena_array(e->arena, bool, e->kernel->next_value);
     for (int k = 0; k < body->params.len; k++) {
         const TileValue *v = body->params.data[k];
@@ -152,7 +155,10 @@ static Tiles tiles_of(const Emitter *e, const TileBlock *body)
         int n = words_after(&live, i);
         t.most = n > t.most ? n : t.most;
         t.steps += is_matrix_arithmetic(op);
+        open &= op->kind != TILE_REDUCE;
         if (op->kind != TILE_GEMM) continue;
+        t.mixed |= open;
+        open = true;
         add_product(&t, op);
         if (f8_is(op->args[1]->type.dtype)) sorted = SORTED;
     }
@@ -211,11 +217,19 @@ static int of_outputs(const Emitter *e, const Tiles *t)
     return t->carried > MUCH && has_outputs_beside_another(e) ? OUTPUTS : 0;
 }
 
+/* Numbers in between each step of arithmetic. */
+static int between_steps(const Tiles *t)
+{
+    return t->steps * t->product / PER_STEP;
+}
+
 static bool is_scarce(const Emitter *e, const Tiles *t)
 {
     if (!may_be_scarce(e, t)) return false;
     if (!e->aligned) return t->products + t->sums > 0;
-    return t->computes && share(e) - t->most - of_outputs(e, t) <= (e->target->has_cp_async ? SCARCE : SCARCE_HELD);
+    int left = share(e) - t->most - of_outputs(e, t);
+    if (t->mixed && t->products == 1 && left - between_steps(t) <= SCARCE_MIXED) return true;
+    return t->computes && left <= (e->target->has_cp_async ? SCARCE : SCARCE_HELD);
 }
 
 Room rm_of(const Emitter *e, const TileOp *loop)
@@ -227,7 +241,7 @@ Room rm_of(const Emitter *e, const TileOp *loop)
 /* Of what blocks side by side leave a thread, with numbers in between each step of arithmetic. */
 static bool are_few(const Emitter *e, const Tiles *t)
 {
-    return share(e) <= FEW_REGISTERS && t->products > 0 && share(e) - t->most - t->steps * t->product / PER_STEP <= FEW;
+    return share(e) <= FEW_REGISTERS && t->products > 0 && share(e) - t->most - between_steps(t) <= FEW;
 }
 
 /* Another loop wants what the one before it did. */

@@ -8,6 +8,8 @@
  *   Define B (q_len, kv_len) as T[min(q_pos - kv_pos, 9)]  thrice as many: each has an address
  *   Mask S where Doc[batch, q_pos] == Doc[batch, kv_pos]  a column's and a row's
  *   Define S (N, K) as scale[row, col div 128]            a row's, if a tile's columns divide 128
+ *
+ * A quotient by what only the launch knows is a number likewise: i div chunk == j div chunk.
  */
 #include "reason/plan.h"
 
@@ -101,11 +103,27 @@ static bool takes_steps(const Expr *e)
     return e->kind == EXPR_BINARY && (e->op == EO_IDIV || e->op == EO_MOD || e->op == EO_DIV || e->op == EO_POW);
 }
 
+/* A place over what only the launch knows, the same everywhere. */
+static bool is_open_quotient(Plan *plan, const Tile *tile, const Expr *e)
+{
+    double by;
+
+    if (e->kind != EXPR_BINARY || (e->op != EO_IDIV && e->op != EO_MOD) || eval_float(&plan->env, e->b, &by))
+        return false;
+    Sides sides = sides_of(plan, tile, e->b, 0);
+    return !sides.rows && !sides.cols;
+}
+
 static void find_in(Plan *plan, const Tile *tile, const Expr *e, bool stepped, Reads *reads)
 {
     if (!e)
         return;
     stepped |= takes_steps(e);
+    if (is_open_quotient(plan, tile, e)) {
+        Sides sides = sides_of(plan, tile, e->a, 0);
+
+        vec_push(plan->arena, reads, (Read){sides.rows, sides.cols, false, false, 0});
+    }
     if (e->kind == EXPR_INDEX && e->a->kind == EXPR_NAME && plan_tensor(plan, e->a->name)) {
         Sides sides = {0, 0, false};
         int bytes = dtype_bytes(plan_tensor(plan, e->a->name)->dtype);

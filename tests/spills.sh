@@ -59,6 +59,7 @@ whole nibbles sm_90a --set group=64 --set N=4096 --set K=4096 # elements that ar
 whole nibbles sm_90a --set group=64 # and tested against sizes
 whole lengths_of_rows sm_80 --set D=64 # a number of each row that a mask reads
 whole bytes_scaled sm_90a # rows of numbers that outputs meet
+whole latents_looked_up sm_90a --set heads=16 --set page=64 # coordinates of many boxes in two copies
 whole channels_mixed sm_90a # more coordinates than a warpgroup that copies keeps
 whole shown_weights sm_90a --set D=64 # the same, in two copies of a turn
 whole bias_of_pairs sm_90a --set D=32 --set Z=16 # rows of elements that lie a length apart

@@ -8,8 +8,8 @@
 
 enum {
     MORE_REGISTERS = 32, /* than the fewest that a warpgroup that copies has (target.c) */
-    FEW_COPIES = 2,      /* in the turns of its loops, for whose places those are enough, */
-    FEW_COORDINATES = 7  /* and that ptxas would keep, of their boxes */
+    FEW_COPIES = 2,      /* in the turns of its loops, for whose places those are enough; */
+    OWN_REGISTERS = 17   /* beside coordinates of boxes that ptxas would keep */
 };
 
 /* In turns of the block's loops. */
@@ -33,14 +33,15 @@ static void note_coordinates(Emitter *e, const TileBlock *block, const AffSym *t
 CopierTurn co_enter(Emitter *e, const TileOp *loop)
 {
     CopierTurn kept = {.floor = e->floor, .maps = e->maps, .zero = e->zero};
-    bool few = e->role && e->role->regs > 0 && e->role->regs < MORE_REGISTERS;
-    if (!few || !tile_has(loop->regions[0], TILE_COPY_ASYNC) || count_copies(e->block) <= FEW_COPIES) return kept;
+    if (!e->role || e->role->regs == 0 || !tile_has(loop->regions[0], TILE_COPY_ASYNC)) return kept;
     Coordinates coordinates = {0};
     note_coordinates(e, loop->regions[0], loop->var, &coordinates);
+    bool many = coordinates.kept.len > e->role->regs - OWN_REGISTERS;
+    if (!many && (e->role->regs >= MORE_REGISTERS || count_copies(e->block) <= FEW_COPIES)) return kept;
     kept.late = true;
     e->floor = em_level(e);
     e->maps = tm_maps_here(e); /* what is made here is not known behind, where no turn may have been */
-    if (coordinates.kept.len > FEW_COORDINATES) e->zero = "0";
+    if (many) e->zero = "0";
     return kept;
 }
 

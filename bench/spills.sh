@@ -2,7 +2,8 @@
 # spills.sh: registers and spills that ptxas reports for the kernels of ops/, at
 # the choices that the reasoner makes: each operator's heading tells how it is
 # made, with other head dimensions or sizes, element types and targets put in, causal and not. A
-# line a kernel, both entries; the exit status is 1 where any spills.
+# line a kernel, both entries; the exit status is 1 where any spills, or ptxas says that products wait (C75xx), which
+# has a line as well.
 #
 #   bench/spills.sh [OPERATOR...]        all of ops/
 #
@@ -48,6 +49,7 @@ row()
     done <"$dir/rows"
     [ -s "$dir/rows" ] || printf '%-32s %-6s %-5s %7s %6s %s\n' "$op" "$target" "$dtype" "$dim" "$mask" "no kernel: $(cat "$dir/error")"
     grep -q ' [^0 ][0-9]*$' "$dir/rows" && status=1
+    grep -o '(C75.*' "$dir/out" && status=1
 }
 
 printf '%-32s %-6s %-5s %7s %6s %9s %8s\n' entry target dtype dim causal registers spilled

@@ -96,6 +96,7 @@ clean mlp sm_80 bf16 -                 # a function in many steps, four blocks a
 clean rmsnorm_swiglu sm_86 fp16 -      # a row in registers beside three tiles
 clean rotary_attention sm_90a bf16 96  # tables that nothing reads in the loop
 clean rotary_attention sm_90a bf16 128 # three tiles that a loop streams, and one beside them
+clean qk_norm_attention sm_90a bf16 136 # arithmetic behind the loop of a role with all registers
 clean qk_norm_attention sm_90a bf16 160 # an operand that is rounded before the loop
 clean differential_attention sm_80 bf16 64 # four products in a turn
 clean linear_attention sm_80 bf16 176   # registers that are scarce beside two tiles

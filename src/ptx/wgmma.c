@@ -127,6 +127,13 @@ const char *wg_never(Emitter *e)
     return p;
 }
 
+/* Behind the loop of a role that was handed no registers ptxas has the trap itself wait for what it is not moved over,
+ * and says that it waits (C7517). */
+static bool may_hold(const Emitter *e)
+{
+    return e->loops > 0 || e->role->regs > 0;
+}
+
 static bool is_arithmetic(const TileOp *op)
 {
     return op->kind == TILE_ELEMENT || op->kind == TILE_REDUCE;
@@ -144,7 +151,7 @@ static const TileValue *done_meanwhile(const Emitter *e)
 {
     const TileValue *last = NULL;
     bool worth_it = false;
-    for (int i = e->at - 1; i >= 0; i--) {
+    for (int i = may_hold(e) ? e->at - 1 : -1; i >= 0; i--) {
         const TileOp *op = e->block->ops.data[i];
         if (op->kind == TILE_ISSUE) return worth_it ? last : NULL;
         if (!is_arithmetic(op) && op->kind != TILE_FILL) return NULL;
@@ -157,7 +164,7 @@ static const TileValue *done_meanwhile(const Emitter *e)
 static void begin_meanwhile(Emitter *e)
 {
     const TileOp *next = e->at + 1 < e->block->ops.len ? e->block->ops.data[e->at + 1] : NULL;
-    if (next && is_arithmetic(next)) em(e, "@%s trap;", wg_never(e));
+    if (next && is_arithmetic(next) && may_hold(e)) em(e, "@%s trap;", wg_never(e));
 }
 
 static void end_meanwhile(Emitter *e, const TileValue *last)

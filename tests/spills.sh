@@ -73,6 +73,11 @@ for target in sm_80 sm_86; do
     whole squared_scores $target --set D=64 # products with nothing but arithmetic between, that is in steps
     whole squared_scores $target --set D=64 --set causal=0
 done
+for width in 64 128 256; do # rows of a sum of products, whole in their warps
+    whole sums_both_ways sm_75 --dtype fp16 --set N=$width --set K=128
+    whole sums_both_ways sm_80 --set N=$width --set K=128
+    whole sums_both_ways sm_90a --set N=$width --set K=128
+done
 clean attention sm_90a e4m3 40         # operands of 8 bits, widened
 clean gated_mlp sm_90a bf16 -          # elements one by one, for any alignment
 clean linear_attention sm_75 fp16 128  # tiles that threads load at once

@@ -18,6 +18,8 @@ enum {
     LITTLE_REGS = 3,   /* where tiles are loaded through registers that are half of a thread's */
     STEPPED_REGS = 4,  /* of functions in steps, numbers beyond those of two elements */
     OUTPUT_REGS = 16,  /* addresses of an output beside another, kept over the loop */
+    SUM_REGS = 28,     /* addresses and fragments of a turn that does nothing but add products to whole rows, */
+    SUM_HELD_REGS = 24, /* and where tiles are on their way through registers */
     PANELS_BYTES = 256, /* rows of a tile that two panels of shared memory hold */
     WARP = 32
 };
@@ -175,15 +177,45 @@ static int row_registers(const Plan *plan)
     return copies + rows > FEW_COPIES ? rows * ROW_REGS : 0;
 }
 
+/* Whether all that is multiplied is added, in loops that compute nothing else, to tiles of which rows are reduced later. */
+static bool only_sums(const Steps *steps, bool in_loop, bool *multiplies, bool *reduces)
+{
+    bool only = true;
+
+    for (int i = 0; i < steps->len; i++) {
+        const Step *step = &steps->data[i];
+        bool computes = step->stmt->kind == STMT_COMPUTE;
+
+        *multiplies |= computes && step->gemm;
+        *reduces |= computes && step->known && (step->class == OPC_ROW_REDUCE || step->class == OPC_SOFTMAX);
+        if (computes && in_loop != (step->gemm && step->stmt->result == RESULT_ACCUMULATE))
+            return false;
+        only &= only_sums(&step->body, in_loop || step->stmt->kind == STMT_FOR, multiplies, reduces);
+        only &= only_sums(&step->orelse, in_loop, multiplies, reduces);
+    }
+    return only;
+}
+
+/* There a warp has whole rows, and so more of the second operand's fragments than others; and ptxas keeps the addresses
+ * of all that is copied. */
+static int sum_registers(const Plan *plan)
+{
+    bool multiplies = false, reduces = false;
+
+    if (!only_sums(&plan->steps, false, &multiplies, &reduces) || !multiplies || !reduces)
+        return 0;
+    return SUM_REGS + (plan->options->target->has_cp_async ? 0 : SUM_HELD_REGS);
+}
+
 /* Blocks that share registers give each thread all that the estimate says, and no more. Of functions in
  * steps ptxas starts several, where it does not have many more anyway. */
 int plan_doubt_shared(const Plan *plan, Habits habits, bool half)
 {
     int stepped = habits.steps + STEPPED_REGS;
+    bool through = !plan->options->target->has_cp_async;
+    int held = half && through ? LITTLE_REGS : 0, sums = half || through ? sum_registers(plan) : 0;
 
-    int held = half && !plan->options->target->has_cp_async ? LITTLE_REGS : 0;
-
-    return row_registers(plan) + (half && habits.steps ? stepped : held);
+    return row_registers(plan) + sums + (half && habits.steps ? stepped : held);
 }
 
 /* Each tensor that is streamed beside two has addresses of its own. */
@@ -191,6 +223,6 @@ int plan_doubt(const Plan *plan, const Choice *choice, Habits habits)
 {
     int copies = most_in_loop(&plan->steps, false, fills_shared);
 
-    return (copies > 2 ? (copies - 2) * STREAM_REGS : 0) + most_in_loop(&plan->steps, false, looks_up) * LOOKUP_REGS + row_registers(plan) + bytes_registers(plan, habits) + early_registers(plan, choice) +
+    return (copies > 2 ? (copies - 2) * STREAM_REGS : 0) + most_in_loop(&plan->steps, false, looks_up) * LOOKUP_REGS + row_registers(plan) + sum_registers(plan) + bytes_registers(plan, habits) + early_registers(plan, choice) +
            output_registers(plan, choice);
 }

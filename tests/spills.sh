@@ -73,6 +73,12 @@ for target in sm_80 sm_86; do
     whole squared_scores $target --set D=64 # products with nothing but arithmetic between, that is in steps
     whole squared_scores $target --set D=64 --set causal=0
 done
+for target in sm_80 sm_89 sm_90a; do
+    whole divergence $target # rows of which much is wanted at once
+    whole ratio_of_softmaxes $target # the same, quotients of tiles
+    whole four_taps $target # elements that are all on their way
+done
+whole norm_to_bytes sm_90a # tiles that are loaded again for each pass
 for width in 64 128 256; do # rows of a sum of products, whole in their warps
     whole sums_both_ways sm_75 --dtype fp16 --set N=$width --set K=128
     whole sums_both_ways sm_80 --set N=$width --set K=128

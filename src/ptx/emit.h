@@ -327,7 +327,12 @@ bool rm_anew_behind(const Emitter *e, const TileOp *loop); /* whether what comes
 bool rm_rows_are_long(const Emitter *e); /* whether rows from memory leave tiles of the block too few registers */
 int rm_left(const Emitter *e); /* registers beside the tiles of the block that is emitted */
 bool rm_apart(const Emitter *e, const TileOp *last); /* whether ptxas is kept from mixing a product with the last one */
+/* Notes `behind` as the last place that uses its operands, by value id, those within its regions as well. */
+void rm_note_uses(const TileOp *op, int behind, int *used);
 int rm_stretch(const Emitter *e); /* units of a product whose operands may be under way at once; 0: any */
+
+/* aim.c */
+int ai_blocks(const Emitter *e); /* of a kernel of rows, side by side; 0: ptxas is told nothing */
 
 /* kernel.c */
 void kn_lanes(Emitter *e, const char *zero);          /* this lane's numbers, with a 0 added; NULL: as they are */

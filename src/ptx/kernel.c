@@ -382,8 +382,8 @@ static void print_signature(const Emitter *e, Str *out, const char *entry)
      * count: it takes what it needs. That is said with 1; with nothing said ptxas spills some
      * of them for more blocks. */
     bool aims = e->aligned || tile_has(e->kernel->body, TILE_ROLES);
-    if (!aims || e->kernel->blocks_per_sm > 0)
-        str_printf(out, ".minnctapersm %d\n", aims ? e->kernel->blocks_per_sm : 1);
+    int blocks = !aims ? 1 : e->kernel->blocks_per_sm > 0 ? e->kernel->blocks_per_sm : ai_blocks(e);
+    if (blocks > 0) str_printf(out, ".minnctapersm %d\n", blocks);
 }
 
 static bool emit_entry(Str *out, const TileProgram *program, const TileKernel *kernel, const Abi *abi,

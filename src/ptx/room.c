@@ -66,18 +66,17 @@ static bool is_passing(const bool *passing, const TileOp *op)
     return op->kind == TILE_ELEMENT;
 }
 
-/* The place behind the last operation that uses it, or has one that does within it, by value id; 0: none does. */
-static void note_uses(const TileOp *op, int behind, int *used)
+void rm_note_uses(const TileOp *op, int behind, int *used)
 {
     for (int k = 0; k < op->n_args; k++) used[op->args[k]->id] = behind;
     for (int r = 0; r < op->n_regions; r++)
-        for (int i = 0; i < op->regions[r]->ops.len; i++) note_uses(op->regions[r]->ops.data[i], behind, used);
+        for (int i = 0; i < op->regions[r]->ops.len; i++) rm_note_uses(op->regions[r]->ops.data[i], behind, used);
 }
 
 /* Registers of tiles that come and go in a block. */
 typedef struct Live {
     const TileBlock *body;
-    int *used, *ends; /* by value id: note_uses; by operation: words of tiles that it is the last to use */
+    int *used, *ends; /* by value id: rm_note_uses; by operation: words of tiles that it is the last to use */
     bool *own;        /* by value id: a tile of the block */
     int now;
 } Live;
@@ -92,7 +91,7 @@ static Live live_in(const Emitter *e, const TileBlock *body, const bool *passing
 {
     int n = e->kernel->next_value;
     Live l = {body, arena_array(e->arena, int, n), arena_array(e->arena, int, body->ops.len), arena_array(e->arena, bool, n), 0};
-    for (int i = 0; i < body->ops.len; i++) note_uses(body->ops.data[i], i + 1, l.used);
+    for (int i = 0; i < body->ops.len; i++) rm_note_uses(body->ops.data[i], i + 1, l.used);
     for (int k = 0; k < body->params.len; k++) {
         const TileValue *v = body->params.data[k];
         begin_live(&l, v);

@@ -35,6 +35,22 @@ static void expect_whole(Chain *chain, const Source *definition)
 static const char *const attention_sets[] = {"q_heads=8", "kv_heads=2", "HeadDim=64"};
 static const char *const gemm_sets[] = {"N=256", "K=512"};
 
+/* A size that does not fit is said of the operator's name, not of that place in a sketch that nobody wrote. */
+static void sizes_are_said_of_the_definition(void **state)
+{
+    static const char *const sets[] = {"BN=24", "BN=4096", "stages=99"};
+    Arena *arena = ((Fixture *)*state)->arena;
+    const Source *definition = source_at(arena, "ops/gemm.tl");
+
+    for (size_t i = 0; i < TW_COUNT(sets); i++) {
+        Chain *chain = new_chain(arena, &sets[i], 1);
+        assert_false(whole(chain, definition));
+        assert_int_equal(chain->diags->list.len, 1);
+        assert_ptr_equal(chain->diags->list.data[0].source, definition);
+        assert_true(strncmp(definition->text + chain->diags->list.data[0].span.start - 9, "Operator gemm", 13) == 0);
+    }
+}
+
 static void definitions_become_kernels(void **state)
 {
     Arena *arena = ((Fixture *)*state)->arena;
@@ -290,6 +306,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(definitions_become_kernels),
+        TEST(sizes_are_said_of_the_definition),
         TEST(the_same_input_gives_the_same_text),
         TEST(every_artefact_is_a_beginning),
         TEST(the_definition_comes_back_from_the_ptx),

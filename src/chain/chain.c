@@ -555,9 +555,13 @@ static bool type_given_fits(Chain *chain, const Block *block)
 static bool types_fit(Chain *chain)
 {
     const Block *body = &chain->def->unit->body;
+    const Source *source = chain->diags->source;
 
     chain->diags->source = chain->defined;
-    return types_written_fit(chain, body) && type_given_fits(chain, body);
+    if (!types_written_fit(chain, body) || !type_given_fits(chain, body))
+        return false;
+    chain->diags->source = source;
+    return true;
 }
 
 static bool code_again(Chain *chain, const Source *source, bool fragment)
@@ -587,6 +591,19 @@ static void say_of_sketch(Chain *chain, const Program *sketch, const Diags *befo
     diags_take(chain->diags, found);
 }
 
+/* What is said of a whole kernel of a sketch that nobody wrote, as that a size does not fit, is said of its definition. */
+static void say_of_definition(Chain *chain, const Program *sketch, int first)
+{
+    for (int i = first; i < chain->diags->list.len; i++)
+        for (int u = 0; u < sketch->units.len; u++) {
+            Diag *d = &chain->diags->list.data[i];
+            if (d->source != chain->sketch || d->span.start != sketch->units.data[u]->name_span.start)
+                continue;
+            d->source = chain->defined;
+            d->span = chain->def->unit->name_span;
+        }
+}
+
 bool chain_reason(Chain *chain, const Source *sketch)
 {
     double since = clock_seconds();
@@ -611,6 +628,8 @@ bool chain_reason(Chain *chain, const Source *sketch)
     chain->reasoned = reason_all(chain, complete);
     if (!chain->reasoned)
         say_of_sketch(chain, complete, &before);
+    if (!chain->reasoned && chain->def && sketch == chain->sketch && !beside)
+        say_of_definition(chain, complete, before.list.len);
     if (!chain->reasoned)
         return beside ? false : give_up(chain, sketch, program, reason_again);
     lang_print(&text, chain->reasoned->code);

@@ -30,6 +30,7 @@ cases()
     for m in 128 512 2048 8192; do echo "gemm_weight_int8 $m $wide --bind M=$m"; done
     echo "qk_norm_attention 4096 --set HeadDim=128 $long --bind kv_heads=16"
     echo "rotary_attention 4096 --set Half=64 $long --bind kv_heads=16"
+    echo "attention_fp8 4096 --set HeadDim=128 $long --bind kv_heads=16"
     echo "attention_kv_int8 4096 --set HeadDim=128 $long --bind kv_heads=4"
 }
 

@@ -99,14 +99,6 @@ static Chain *chain_for(Arena *arena, const Chain *chain, const Source *source, 
     return NULL;
 }
 
-static bool has_sketch(const Program *program)
-{
-    for (int i = 0; i < program->units.len; i++)
-        if (program->units.data[i]->kind == UNIT_KERNEL && check_is_sketch(program->units.data[i]))
-            return true;
-    return false;
-}
-
 static int count_units(const Program *program, UnitKind kind)
 {
     int n = 0;
@@ -430,7 +422,7 @@ void agree_check(Chain *chain, const Source *source, const Program *program)
         return;
     Arena *arena = arena_new(arena_heap(chain->arena));
     SmallOptions options = {.seed = 1, .bound = BOUND};
-    Chain *own = chain_for(arena, chain, source, has_sketch(program) && !names_sizes(program));
+    Chain *own = chain_for(arena, chain, source, check_has_sketch(program) && !names_sizes(program));
 
     if (own && own->def) {
         Agree a = {.on = {.chain = own, .arena = arena, .options = &options, .fill = FILL_NORMAL}};

@@ -895,14 +895,6 @@ bool chain_emit(Chain *chain)
 
 /* ---- checking alone ------------------------------------------------------------------ */
 
-static bool has_sketch(const Program *program)
-{
-    for (int i = 0; i < program->units.len; i++)
-        if (program->units.data[i]->kind == UNIT_KERNEL && check_is_sketch(program->units.data[i]))
-            return true;
-    return false;
-}
-
 /* What only shows when tiles get their storage: whether stages are what a read
  * asks for, warps divide tiles, results meet in the same lanes. */
 static bool try_compile(Chain *chain, const Program *program)
@@ -946,7 +938,7 @@ static void errors_first(Chain *chain)
 static bool check_once(Chain *chain, const Source *source, const Program *program, bool fragment)
 {
     CheckOptions options = {.target = chain->target, .settings = &chain->settings, .fragment = fragment};
-    bool whole = !fragment && chain->target && program_unit(program, UNIT_KERNEL), sketch = has_sketch(program);
+    bool whole = !fragment && chain->target && program_unit(program, UNIT_KERNEL), sketch = check_has_sketch(program);
 
     if (!chain->diags->errors && (!check_program(chain->arena, chain->syms, program, &options, chain->diags) ||
                                   (whole && !sketch && !try_compile(chain, program)) ||

@@ -36,6 +36,8 @@ bool check_definition(Arena *arena, Syms *syms, const Program *program, const Un
 /* A Kernel unit that neither allocates a tile nor says how many blocks there are: what it copies and
  * computes has no sizes yet. */
 bool check_is_sketch(const Unit *unit);
+/* Whether one of its Kernels is. */
+bool check_has_sketch(const Program *program);
 
 /* `BM = 64` where no Input or Output has the name as a dimension: another number
  * computes the same. */

@@ -229,6 +229,14 @@ bool check_is_sketch(const Unit *unit)
     return unit->kind == UNIT_KERNEL && (kinds & flow) && open && !has_extents(&unit->body);
 }
 
+bool check_has_sketch(const Program *program)
+{
+    for (int i = 0; i < program->units.len; i++)
+        if (program->units.data[i]->kind == UNIT_KERNEL && check_is_sketch(program->units.data[i]))
+            return true;
+    return false;
+}
+
 static void say_late(Checker *c)
 {
     for (int i = 0; i < c->late->list.len; i++) {

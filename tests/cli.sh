@@ -117,6 +117,10 @@ expect 'those of tile IR too' 0 "$tw" compile "$dir/fixed.tl" --dump=lower -o "$
 expect 'are taken' 0 "$tw" run "$dir/fixed.tile" --against ops/gemm_bias.tl --bind=M=20 --bind=K=40
 expect 'and compiled with them' 0 "$tw" compile "$dir/fixed.tl" --against ops/gemm_bias.tl -o "$dir/fixed.ptx" --cubin=never
 expect 'PTX has them' 0 "$tw" emulate "$dir/fixed.ptx" --bind=M=20 --bind=K=40
+awk 'BEGIN { print "Kernel k\n  Input X (M, 256) bf16\n  Output Y (M, 256) bf16\n  Grid m = ceil(M / 4)\n  Allocate X in register (4, 256) bf16\n  Allocate Y in register (4, 256) fp32\n  Copy X (4, 256) in coordinate [M = m] from global to register\n  Compute Add X, 1 and get Y"
+    for (i = 0; i < 6000; i++) print "  Compute Add Y, " i % 7 " and get new Y"
+    print "  Copy Y (4, 256) in coordinate [M = m] from register to global\n  Schedule sm_80\n    warps = 1\n  end\nend" }' >"$dir/long.tl"
+expect 'thousands of operations in a row take seconds' 0 timeout 25 "$tw" compile "$dir/long.tl" -o "$dir/long.ptx" --cubin=never
 expect 'folders are made on the way' 0 "$tw" gen ops/gemm_bias.tl --set=N=24 --set=K=16 --cubin=never -o "$dir/new/in/new"
 verdict 'and hold the kernel' '[ -s "$dir/new/in/new/gemm_bias.sm_80.ptx" ]'
 expect 'but not below a file' 3 "$tw" gen ops/gemm_bias.tl --cubin=never -o /dev/null/new

@@ -48,16 +48,46 @@ static bool brings(const Emitter *e, const Chain *c, int i, int k)
     return tile && !makes(c, v) && !tile_used_in(c->block, c->at, i, v);
 }
 
+enum {
+    OPERANDS = 3,     /* of an elementwise operation, at most */
+    MOST_LINKS = 64,  /* that are looked at together, */
+    MOST_OPS = 1024   /* of a block with so many: of longer ones ptxas keeps nothing anyway, and to find out takes long */
+};
+
+/* Where in the block a value is used last; -1: nowhere. */
+static int last_use(const Chain *c, const TileValue *v)
+{
+    for (int i = c->block->ops.len - 1; i >= c->at; i--)
+        if (tile_used_in(c->block, i, i + 1, v)) return i;
+    return -1;
+}
+
+/* Of a link's result, and of the operands that it brings; -1: of what is none of the chain's. */
+typedef struct LastUses {
+    int result, args[OPERANDS];
+} LastUses;
+
+static void find_last_uses(const Emitter *e, const Chain *c, LastUses *last)
+{
+    for (int i = c->at; i < c->end; i++) {
+        const TileOp *op = c->block->ops.data[i];
+        LastUses *l = &last[i - c->at];
+        *l = (LastUses){.result = -1, .args = {-1, -1, -1}};
+        if (op->kind != TILE_ELEMENT) continue;
+        l->result = last_use(c, op->results[0]);
+        for (int k = 0; k < op->n_args && k < OPERANDS; k++)
+            if (brings(e, c, i, k)) l->args[k] = last_use(c, op->args[k]);
+    }
+}
+
 /* Of the chain's tiles, those that are there when its operations before `now` are done. */
-static int tiles_at(const Emitter *e, const Chain *c, int now)
+static int tiles_at(const Chain *c, const LastUses *last, int now)
 {
     int n = 0;
     for (int i = c->at; i < c->end; i++) {
-        const TileOp *op = c->block->ops.data[i];
-        if (op->kind != TILE_ELEMENT) continue;
-        n += i < now && tile_used_in(c->block, now, c->block->ops.len, op->results[0]);
-        for (int k = 0; k < op->n_args; k++)
-            n += brings(e, c, i, k) && tile_used_in(c->block, now, c->block->ops.len, op->args[k]);
+        const LastUses *l = &last[i - c->at];
+        n += i < now && l->result >= now;
+        for (int k = 0; k < OPERANDS; k++) n += l->args[k] >= now;
     }
     return n;
 }
@@ -67,11 +97,15 @@ static int tiles_at(const Emitter *e, const Chain *c, int now)
 static bool is_wide(const Emitter *e, const Chain *c)
 {
     const TileType *t = &c->block->ops.data[c->at]->results[0]->type;
-    int values = lay_fragment_values(t->layout, t->rows, t->cols), left = rm_left(e), most = 0;
+    int values = lay_fragment_values(t->layout, t->rows, t->cols), most = 0;
+    if (c->block->ops.len > MOST_OPS) return false;
+    int left = rm_left(e);
     if (left >= c->links * values) return false;
-    int ahead = tiles_at(e, c, c->at), behind = tiles_at(e, c, c->end);
+    LastUses *last = arena_array(e->arena, LastUses, c->end - c->at);
+    find_last_uses(e, c, last);
+    int ahead = tiles_at(c, last, c->at), behind = tiles_at(c, last, c->end);
     for (int now = c->at + 1; now < c->end; now++) {
-        int n = tiles_at(e, c, now);
+        int n = tiles_at(c, last, now);
         most = n > most ? n : most;
     }
     return left < (most - (ahead > behind ? ahead : behind)) * values;
@@ -91,6 +125,7 @@ static Chain chain_at(const Emitter *e, const TileBlock *block, int at, bool pla
         if (link) c.end = i + 1;
         c.by_value |= link && (op->op == OP_CEIL_DIVIDE || (op_is_exponential(op->op) && c.links >= STEPS));
         c.links += link;
+        if (places && c.links == MOST_LINKS) break;
     }
     return c;
 }

@@ -268,11 +268,18 @@ static ReasonOptions judging(Chain *chain, Settings *settings)
 }
 
 /* By the sizes that are compiled in or that the kernel will be run with. */
-static int parts_by_model(Chain *chain, const Program *sketch)
+static ReasonOptions as_it_will_run(Chain *chain)
 {
     ReasonOptions options = judging(chain, settings_for(chain, !chain->only_tried));
 
     options.roomy = true;
+    return options;
+}
+
+static int parts_by_model(Chain *chain, const Program *sketch)
+{
+    ReasonOptions options = as_it_will_run(chain);
+
     return reason_parts(chain->arena, chain->syms, sketch, &options);
 }
 
@@ -284,10 +291,9 @@ static Program *fuse_parts(Chain *chain, int parts, Diags *diags)
 /* The sketch with entries folded into rows, where that is wanted, or the model thinks it better; else itself. */
 static Program *folded(Chain *chain, Program *sketch, int fold)
 {
-    ReasonOptions options = judging(chain, settings_for(chain, !chain->only_tried));
+    ReasonOptions options = as_it_will_run(chain);
     Program *with = sketch && fold != 0 ? fuse_fold(chain->arena, chain->def, sketch) : NULL;
 
-    options.roomy = true;
     return with && (fold > 0 || reason_prefers(chain->arena, chain->syms, with, sketch, &options)) ? with : sketch;
 }
 
@@ -358,9 +364,8 @@ static Program *fuse_in_cuts(Chain *chain, const Program *whole, const Diags *fa
 static double cycles_of(void *user, const Program *sketch)
 {
     Chain *chain = user;
-    ReasonOptions options = judging(chain, settings_for(chain, !chain->only_tried));
+    ReasonOptions options = as_it_will_run(chain);
 
-    options.roomy = true;
     return reason_cycles(chain->arena, chain->syms, sketch, &options);
 }
 
@@ -370,7 +375,7 @@ static double free_if_it_fits(void *user, const Program *sketch)
 }
 
 /* With operands made apart, where that is wanted, or the model thinks it better; else the sketch itself. */
-static Program *in_steps(Chain *chain, Program *sketch, int apart)
+static Program *in_steps(Chain *chain, Program *sketch, int fold, int apart)
 {
     bool all = apart > 0;
     double cycles = all || !sketch || apart == 0 || sizes_forced(chain) ? INFINITY : cycles_of(chain, sketch);
@@ -378,7 +383,7 @@ static Program *in_steps(Chain *chain, Program *sketch, int apart)
 
     if (all || !isinf(cycles))
         with = fuse_apart(chain->arena, chain->syms, chain->def, launch_of(chain), cycles, all ? free_if_it_fits : cycles_of, chain);
-    return with ? with : sketch;
+    return with ? folded(chain, with, fold) : sketch;
 }
 
 /* What the model thinks better is done if it can be. */
@@ -393,12 +398,12 @@ static Program *fuse_by_model(Chain *chain, int fold, int apart)
     if (parts > 1)
         cut = folded(chain, fuse_parts(chain, parts, quiet), fold);
     if (parts < 1)
-        cut = fuse_in_cuts(chain, whole, quiet);
+        cut = folded(chain, fuse_in_cuts(chain, whole, quiet), fold);
     if (!whole && !cut && !chain_has_types(chain))
         return NULL; /* perhaps why there is none */
     if (!whole && !cut)
         return fuse_parts(chain, 1, chain->diags);
-    return folded(chain, in_steps(chain, cut ? cut : whole, apart), fold);
+    return in_steps(chain, cut ? cut : whole, fold, apart);
 }
 
 /* With operands of 8 bits as numbers of 16, where warpgroups multiply then and did not before; else the sketch itself. */

@@ -19,14 +19,6 @@ static const Unit *definition(const Checker *c)
     return NULL;
 }
 
-static const Stmt *index_of(const Unit *unit, const char *name)
-{
-    for (int i = 0; i < unit->body.len; i++)
-        if (unit->body.data[i]->kind == STMT_INDEX && strcmp(unit->body.data[i]->name, name) == 0)
-            return unit->body.data[i];
-    return NULL;
-}
-
 static bool says_condition(const Block *block, const Expr *where)
 {
     for (int i = 0; i < block->len; i++) {
@@ -60,7 +52,7 @@ static bool was_said(const Checker *c, Span span)
 /* What the definition says of our Index; NULL: the same, or nothing that could be said here. */
 static const Stmt *said_otherwise(Checker *c, const Unit *def, const Stmt *ours)
 {
-    const Stmt *theirs = index_of(def, ours->name);
+    const Stmt *theirs = unit_index(def, ours->name);
     if (!theirs || theirs == ours || !source_text(c, theirs->span) || !check_is_size(c, theirs->over) || !expr_names_all(theirs->value, is_our_size, c))
         return NULL;
     return strcmp(ours->over, theirs->over) == 0 && same_begin(c, ours, theirs) ? NULL : theirs;

@@ -147,34 +147,20 @@ static void try_all(Apart *a)
         try_values(a, &a->values[i], 1);
 }
 
-static Program *apart_seen(const Apart *as_written)
+static Program *make_apart(void *user, const Def *def, int n_values)
 {
-    Permuted permuted;
-    Apart a = *as_written;
+    Apart a = *(const Apart *)user;
 
-    a.def = flow_unpermute(a.arena, a.def, &permuted);
-    for (int i = 0; i < a.def->values.len; i++)
-        if (a.def->values.data[i]->id >= a.n_values)
-            a.n_values = a.def->values.data[i]->id + 1;
+    a.def = def;
+    a.n_values = n_values;
     collect(&a);
     try_all(&a);
-    if (a.best)
-        flow_put_back(a.arena, a.best, &permuted);
     return a.best;
 }
 
 Program *fuse_apart(Arena *arena, Syms *syms, const Def *def, const Settings *launch, double least, FuseCost cost, void *user)
 {
-    Views views;
-    const Def *spelled = flow_spell(arena, syms, def), *seen = flow_view(arena, syms, flow_divide(arena, spelled), &views);
-    Apart a = {.arena = arena, .syms = syms, .def = seen, .launch = launch, .cost = cost, .user = user, .forced = isinf(least), .least = least * (1 - GAIN)};
+    Apart a = {.arena = arena, .syms = syms, .launch = launch, .cost = cost, .user = user, .forced = isinf(least), .least = least * (1 - GAIN)};
 
-    if (views.list.len > 0) {
-        Program *program = apart_seen(&a);
-
-        if (program && flow_unview(arena, seen, program, &views))
-            return program;
-    }
-    a.def = spelled;
-    return apart_seen(&a);
+    return cut_as_seen(arena, syms, def, make_apart, &a);
 }

@@ -554,33 +554,49 @@ static bool solve(Cutter *c, const Goal *goal)
     return done;
 }
 
-static Program *cut_seen(Arena *arena, Syms *syms, const Def *written, const Diag *why, FuseMisfit misfit, void *user)
+static Program *make_of(Arena *arena, const Def *written, CutMake *make, void *user)
 {
     Permuted permuted;
     const Def *def = flow_unpermute(arena, written, &permuted);
-    Cutter c = {.arena = arena, .syms = syms, .def = def, .misfit = misfit, .user = user, .why = why->message,
-                .open = why->code == TW0605, .program = arena_new_of(arena, Program)};
-    Goal goal = {.values = def->outputs.data, .n = def->outputs.len};
+    int n_values = 0;
 
     for (int i = 0; i < def->values.len; i++)
-        if (def->values.data[i]->id >= c.n_values)
-            c.n_values = def->values.data[i]->id + 1;
-    if (!solve(&c, &goal))
-        return NULL;
-    flow_put_back(arena, c.program, &permuted);
-    return c.program;
+        if (def->values.data[i]->id >= n_values)
+            n_values = def->values.data[i]->id + 1;
+    Program *program = make(user, def, n_values);
+    if (program)
+        flow_put_back(arena, program, &permuted);
+    return program;
 }
 
-Program *fuse_cut(Arena *arena, Syms *syms, const Def *written, const Diag *why, FuseMisfit misfit, void *user)
+Program *cut_as_seen(Arena *arena, Syms *syms, const Def *written, CutMake *make, void *user)
 {
     Views views;
-    const Def *spelled = flow_spell(arena, syms, flow_spell_formulas(arena, syms, written)), *seen = flow_view(arena, syms, flow_divide(arena, spelled), &views);
+    const Def *spelled = flow_spell(arena, syms, written), *seen = flow_view(arena, syms, flow_divide(arena, spelled), &views);
 
     if (views.list.len > 0) {
-        Program *program = cut_seen(arena, syms, seen, why, misfit, user);
+        Program *program = make_of(arena, seen, make, user);
 
         if (program && flow_unview(arena, seen, program, &views))
             return program;
     }
-    return cut_seen(arena, syms, spelled, why, misfit, user);
+    return make_of(arena, spelled, make, user);
+}
+
+static Program *cut_all(void *user, const Def *def, int n_values)
+{
+    Cutter c = *(const Cutter *)user;
+    Goal goal = {.values = def->outputs.data, .n = def->outputs.len};
+
+    c.def = def;
+    c.n_values = n_values;
+    c.program = arena_new_of(c.arena, Program);
+    return solve(&c, &goal) ? c.program : NULL;
+}
+
+Program *fuse_cut(Arena *arena, Syms *syms, const Def *written, const Diag *why, FuseMisfit misfit, void *user)
+{
+    Cutter c = {.arena = arena, .syms = syms, .misfit = misfit, .user = user, .why = why->message, .open = why->code == TW0605};
+
+    return cut_as_seen(arena, syms, written, cut_all, &c);
 }

@@ -51,4 +51,9 @@ bool cut_has_shape(const Cutter *c, const DefValue *value);
 /* The value as it would be kept. */
 Kept cut_keep(const Cutter *c, const DefValue *value);
 
+/* What is made of the definition as products see its tensors, or, where that cannot be put back or is nothing, as it is
+ * written. n_values: ids of its values are less. NULL: nothing is made of either. */
+typedef Program *CutMake(void *user, const Def *def, int n_values);
+Program *cut_as_seen(Arena *arena, Syms *syms, const Def *written, CutMake *make, void *user);
+
 #endif

@@ -172,9 +172,9 @@ bool flow_rounds_alike(const Remade *r);
 
 /* ---- spell.c --------------------------------------------------------------- */
 
-/* The definition with operations on whole tensors as operations on elements and rows,
- * where that is known how; itself, where it has none. */
-const Def *flow_spell(Arena *arena, Syms *syms, const Def *def);
+/* The definition with formulas as operations (formula.c), and operations on whole tensors as operations on
+ * elements and rows, where that is known how; itself, where it has none. */
+const Def *flow_spell(Arena *arena, Syms *syms, const Def *written);
 
 /* ---- formula.c ------------------------------------------------------------- */
 

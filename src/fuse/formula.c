@@ -254,8 +254,9 @@ static bool is_own_and_more(const Maker *m, const Expr *e)
 }
 
 /* Whether an element is read of some of the columns of a computed value, in the element's own row. */
-static bool reads_columns(const Maker *m, const Expr *e)
+static bool reads_columns(const void *user, const Expr *e)
 {
+    const Maker *m = user;
     const DefValue *read = m->op->op == OP_DEFINE ? read_value(m->op, e) : NULL, *of = m->op->result;
     int last = of->rank - 1;
 
@@ -265,18 +266,6 @@ static bool reads_columns(const Maker *m, const Expr *e)
         if (e->args[d]->kind == EXPR_ELLIPSIS || !is_own_along(m->remade.from, of, read, d, e->args[d]))
             return false;
     return e->args[last]->kind != EXPR_ELLIPSIS && is_own_and_more(m, e->args[last]);
-}
-
-static bool has_columns(const Maker *m, const Expr *e)
-{
-    if (!e || reads_columns(m, e))
-        return e != NULL;
-    if (has_columns(m, e->a) || has_columns(m, e->b))
-        return true;
-    for (int i = 0; i < e->n_args; i++)
-        if (has_columns(m, e->args[i]))
-            return true;
-    return false;
 }
 
 /* ---- how they are made (lang/formula.h) ----------------------------------------------------- */
@@ -358,18 +347,17 @@ static void *mask(void *user, const Expr *where, FormulaPart x, double otherwise
 
 /* ---- the definition ------------------------------------------------------------------------------ */
 
-static bool read_elsewhere(const Def *def, const DefOp *op, const Expr *e, const DefValue *tensor)
+typedef struct Reading {
+    const Def *def;
+    const DefOp *op;
+    const DefValue *tensor;
+} Reading;
+
+static bool reads_elsewhere(const void *user, const Expr *e)
 {
-    if (!e)
-        return false;
-    if (read_value(op, e) == tensor && !own_element(def, op, e))
-        return true;
-    if (read_elsewhere(def, op, e->a, tensor) || read_elsewhere(def, op, e->b, tensor))
-        return true;
-    for (int i = 0; i < e->n_args; i++)
-        if (read_elsewhere(def, op, e->args[i], tensor))
-            return true;
-    return false;
+    const Reading *r = user;
+
+    return read_value(r->op, e) == r->tensor && !own_element(r->def, r->op, e);
 }
 
 static bool is_tile_of(const DefValue *value, const DefValue *of)
@@ -390,7 +378,8 @@ static bool is_arithmetic(const Def *def, const DefOp *op)
 
     for (int k = 0; k < op->reads.len; k++) {
         const DefValue *value = op->reads.data[k].value;
-        bool elsewhere = read_elsewhere(def, op, op->where, value);
+        Reading reading = {def, op, value};
+        bool elsewhere = expr_any(op->where, reads_elsewhere, &reading);
 
         if (is_tile_of(value, op->result) && (elsewhere || !is_number(value)))
             return false;
@@ -406,7 +395,7 @@ static bool is_formula(const Maker *m)
 
     if ((op->op != OP_DEFINE && op->op != OP_MASK) || !op->where)
         return false;
-    if (op->where->kind != EXPR_INDEX && has_columns(m, op->where))
+    if (op->where->kind != EXPR_INDEX && expr_any(op->where, reads_columns, m))
         return true;
     return has_own(def, op, op->where, is_computed) || (op->op == OP_DEFINE && is_arithmetic(def, op));
 }

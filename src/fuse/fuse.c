@@ -30,7 +30,7 @@ static Program *fuse_seen(Arena *arena, Syms *syms, const Def *def, int parts, D
 Program *fuse(Arena *arena, Syms *syms, const Def *def, int parts, Diags *diags)
 {
     Views views;
-    const Def *spelled = flow_spell(arena, syms, flow_spell_formulas(arena, syms, def)), *seen = flow_view(arena, syms, flow_divide(arena, spelled), &views);
+    const Def *spelled = flow_spell(arena, syms, def), *seen = flow_view(arena, syms, flow_divide(arena, spelled), &views);
 
     if (views.list.len > 0) {
         Program *program = fuse_seen(arena, syms, seen, parts, diags_new(arena, NULL));

@@ -697,8 +697,10 @@ static bool has_whole(const Def *def)
     return false;
 }
 
-const Def *flow_spell(Arena *arena, Syms *syms, const Def *def)
+const Def *flow_spell(Arena *arena, Syms *syms, const Def *written)
 {
+    const Def *def = flow_spell_formulas(arena, syms, written);
+
     if (!has_whole(def))
         return def;
     Speller s = {.arena = arena, .syms = syms, .remade = flow_remake(arena, def)};

@@ -638,11 +638,7 @@ static void declare_indices(Unviewer *u)
 {
     for (int i = 0; i < u->views->indices.len; i++) {
         const Stmt *index = u->views->indices.data[i];
-        bool there = !mentions(u, index->name);
-
-        for (int k = 0; k < u->unit->body.len && !there; k++)
-            there = u->unit->body.data[k]->kind == STMT_INDEX && strcmp(u->unit->body.data[k]->name, index->name) == 0;
-        if (there)
+        if (!mentions(u, index->name) || unit_index(u->unit, index->name))
             continue;
         Stmt *copy = arena_new_of(u->arena, Stmt);
         *copy = *index;

@@ -110,14 +110,6 @@ static bool is_declared(const Unit *unit, const char *name)
     return false;
 }
 
-static const Stmt *index_called(const Unit *unit, const char *name)
-{
-    for (int i = 0; i < unit->body.len; i++)
-        if (unit->body.data[i]->kind == STMT_INDEX && strcmp(unit->body.data[i]->name, name) == 0)
-            return unit->body.data[i];
-    return NULL;
-}
-
 /* `row`, `row()`, `row(S)` */
 static bool is_word(const Speller *s, const Expr *e, const char *word)
 {
@@ -130,7 +122,7 @@ static bool is_word(const Speller *s, const Expr *e, const char *word)
 static bool is_own_place(const Speller *s, const Expr *e, bool rows)
 {
     const Expr *size = rows ? s->rows : s->cols, *other = rows ? s->cols : s->rows;
-    const Stmt *index = e->kind == EXPR_NAME ? index_called(s->unit, e->name) : NULL;
+    const Stmt *index = e->kind == EXPR_NAME ? unit_index(s->unit, e->name) : NULL;
 
     if (is_word(s, e, rows ? "row" : "col"))
         return true;
@@ -202,7 +194,7 @@ static bool differs(const Speller *s, const Expr *e, bool rows)
 {
     if (!e)
         return false;
-    if (is_word(s, e, rows ? "row" : "col") || e->kind == EXPR_ELLIPSIS || (e->kind == EXPR_NAME && index_called(s->unit, e->name)))
+    if (is_word(s, e, rows ? "row" : "col") || e->kind == EXPR_ELLIPSIS || (e->kind == EXPR_NAME && unit_index(s->unit, e->name)))
         return true;
     for (int i = 0; i < e->n_args && e->kind != EXPR_WORDS; i++)
         if (differs(s, e->args[i], rows))

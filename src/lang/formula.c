@@ -3,16 +3,16 @@
 
 #include <math.h>
 
+static bool is_own(const void *user, const Expr *e)
+{
+    const FormulaMaker *m = user;
+
+    return m->own(m->user, e) != NULL;
+}
+
 bool formula_has_own(const FormulaMaker *m, const Expr *e)
 {
-    if (!e || m->own(m->user, e))
-        return e != NULL;
-    if (formula_has_own(m, e->a) || formula_has_own(m, e->b))
-        return true;
-    for (int i = 0; i < e->n_args; i++)
-        if (formula_has_own(m, e->args[i]))
-            return true;
-    return false;
+    return expr_any(e, is_own, m);
 }
 
 static FormulaPart operate(FormulaMaker *m, OpId op, const FormulaPart *args, int n, void *into)

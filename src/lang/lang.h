@@ -225,6 +225,8 @@ bool stmt_equal(const Stmt *a, const Stmt *b);
 bool unit_equal(const Unit *a, const Unit *b);
 /* The Input or Output of this name that the unit declares; NULL: none. */
 const Stmt *unit_tensor(const Unit *unit, const char *name);
+/* The Index of this name that the unit declares; NULL: none. */
+const Stmt *unit_index(const Unit *unit, const char *name);
 bool program_equal(const Program *a, const Program *b);
 
 /* Whether an expression, which may be NULL, is a name, or has it anywhere. */
@@ -233,6 +235,9 @@ bool expr_mentions(const Expr *e, const char *name);
 /* Whether all names in an expression, which may be NULL, pass a test. */
 typedef bool NameTest(const void *user, const char *name);
 bool expr_names_all(const Expr *e, NameTest *test, const void *user);
+/* Whether an expression, which may be NULL, or one that it is made of, passes a test. */
+typedef bool ExprTest(const void *user, const Expr *e);
+bool expr_any(const Expr *e, ExprTest *test, const void *user);
 /* Whether an expression of the block's statements, or of those within them, does, or one goes over it. */
 bool block_mentions(const Block *block, const char *name);
 /* Whether an expression reads elements of a tensor (NULL: of any). */

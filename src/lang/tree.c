@@ -193,6 +193,16 @@ bool expr_names_all(const Expr *e, NameTest *test, const void *user)
     return expr_names_all(e->a, test, user) && expr_names_all(e->b, test, user);
 }
 
+bool expr_any(const Expr *e, ExprTest *test, const void *user)
+{
+    if (!e || test(user, e))
+        return e != NULL;
+    for (int i = 0; i < e->n_args; i++)
+        if (expr_any(e->args[i], test, user))
+            return true;
+    return expr_any(e->a, test, user) || expr_any(e->b, test, user);
+}
+
 static bool any_mentions(Expr *const *list, int n, const char *name)
 {
     for (int i = 0; i < n; i++)
@@ -367,6 +377,14 @@ const Stmt *unit_tensor(const Unit *unit, const char *name)
         if ((s->kind == STMT_INPUT || s->kind == STMT_OUTPUT) && strcmp(s->name, name) == 0)
             return s;
     }
+    return NULL;
+}
+
+const Stmt *unit_index(const Unit *unit, const char *name)
+{
+    for (int i = 0; i < unit->body.len; i++)
+        if (unit->body.data[i]->kind == STMT_INDEX && strcmp(unit->body.data[i]->name, name) == 0)
+            return unit->body.data[i];
     return NULL;
 }
 

@@ -145,6 +145,47 @@ def boundary_rows(chance, length, most):
     return sorted({r for r in chosen if 0 <= r < length})
 
 
+# ---- what is right --------------------------------------------------------------------------
+
+
+def attention_rows(torch, q, k, v, scale, dead=None):
+    """Rows of attention in fp64, and by plain computations, in fp32, that round weights and outputs once.
+
+    q (rows, head dimension), k and v (keys, head dimension); dead (rows, keys): where keys do not count. The weights
+    that are rounded are the probabilities, or exponentials on two bases, divided by their sum behind the product: a
+    row in which one key has most of the weight hangs on two roundings, and one plain computation may be lucky there.
+    """
+
+    def scores(wide):
+        s = (q.to(wide) @ k.to(wide).T) * scale
+        return s if dead is None else s.masked_fill(dead, float("-inf"))
+
+    exact = torch.softmax(scores(torch.float64), 1) @ v.double()
+    s, plain = scores(torch.float32), []
+    for base in (torch.logsumexp(s, 1, True), s.amax(1, True), s.amax(1, True) + 0.3):
+        p = torch.exp(s - base)
+        out = (p.to(q.dtype).float() @ v.float()) / p.sum(1, True)
+        plain.append(out.to(q.dtype).double())
+    return exact, plain
+
+
+def error_of(torch, outputs, exact):
+    """The worst of some outputs: relative Frobenius error, largest error; infinite where one is no number."""
+    worst = {"frobenius": 0.0, "max": 0.0}
+    for output in outputs:
+        off = output.double() - exact
+        finite = bool(torch.isfinite(output).all())
+        measured = {"frobenius": (off.norm() / exact.norm()).item(), "max": off.abs().max().item()}
+        worst = {m: max(worst[m], value if finite else float("inf")) for m, value in measured.items()}
+    return worst
+
+
+def worse(errors, name, error):
+    """Keeps the larger of what is known of a name and what was measured now."""
+    known = errors.setdefault(name, error)
+    errors[name] = {m: max(known[m], value) for m, value in error.items()}
+
+
 # ---- the worker: everything that needs a GPU ------------------------------------------------
 
 

@@ -135,41 +135,17 @@ class Worker(common.Worker):
 
     # -- correctness
 
-    def reference(self, cell, tensors, b, h, rows):
-        """Rows of one head: in fp64, and by a plain computation that rounds P and O once."""
-        torch = self.torch
-        q, k, v = (tensors[n][b, h] for n in "QKV")
-        scale = cell["head_dim"] ** -0.5
-        index = torch.tensor(rows, device="cuda")
-        dead = torch.arange(cell["seqlen"], device="cuda")[None, :] > index[:, None]
-
-        def attend(wide, rounded):
-            s = (q[index].to(wide) @ k.to(wide).T) * scale
-            if cell["causal"]:
-                s = s.masked_fill(dead, float("-inf"))
-            p = torch.softmax(s, 1)
-            if rounded:
-                p = p.to(q.dtype).to(wide)
-            out = p @ v.to(wide)
-            return out.to(q.dtype).double() if rounded else out
-
-        return attend(torch.float64, False), attend(torch.float32, True)
-
     def errors(self, cell, tensors, theirs):
-        """Worst errors over some heads: ours, the peer's and the plain computation's."""
-        worst = {who: {"frobenius": 0.0, "max": 0.0} for who in ("ours", "peer", "plain")}
-        rows = common.boundary_rows(self.random, cell["seqlen"], 300)
+        """Worst errors over some heads: ours, the peer's and those of plain computations."""
+        torch, worst = self.torch, {}
+        rows = torch.tensor(common.boundary_rows(self.random, cell["seqlen"], 300), device="cuda")
+        dead = torch.arange(cell["seqlen"], device="cuda")[None, :] > rows[:, None] if cell["causal"] else None
         for _ in range(self.options.heads_checked):
             b, h = self.random.randrange(cell["batch"]), self.random.randrange(cell["heads"])
-            exact, plain = self.reference(cell, tensors, b, h, rows)
-            outputs = {"ours": tensors["O"][b, h][rows], "peer": theirs[b, h][rows], "plain": plain}
-            for who, output in outputs.items():
-                off = output.double() - exact
-                finite = bool(self.torch.isfinite(output).all())
-                frobenius = (off.norm() / exact.norm()).item() if finite else float("inf")
-                worst[who]["frobenius"] = max(worst[who]["frobenius"], frobenius)
-                largest = off.abs().max().item() if finite else float("inf")
-                worst[who]["max"] = max(worst[who]["max"], largest)
+            q, k, v = (tensors[n][b, h] for n in "QKV")
+            exact, plain = common.attention_rows(torch, q[rows], k, v, cell["head_dim"] ** -0.5, dead)
+            for who, outputs in {"ours": [tensors["O"][b, h][rows]], "peer": [theirs[b, h][rows]], "plain": plain}.items():
+                common.worse(worst, who, common.error_of(torch, outputs, exact))
         return worst
 
     def is_close(self, errors):

@@ -7,11 +7,12 @@ one process on the same tensors: cuDNN and FlashAttention-2 through PyTorch's
 scaled_dot_product_attention, FlashAttention-3 when its module (flash_attn_interface) is at
 hand, our PTX, or a cubin of it, loaded into PyTorch's context.
 
-First every kernel is checked: against fp64 on rows at and between tile boundaries, beside a
-plain computation that rounds as often as it must (fp32 throughout, the probabilities and
-the output rounded once), on several kinds of data at a ragged length, and on the data of
-each cell before that is timed. Its error may be `--bound` times the plain one's, or 1.25
-times cuDNN's where that is more; two runs must give the same bits, inputs must be kept.
+First every kernel is checked: against fp64 on rows at and between tile boundaries, beside
+plain computations that round as often as they must (fp32 throughout, the weights and the
+output rounded once; the worst of three counts), on several kinds of data at a ragged length,
+and on the data of each cell before that is timed. Its error may be `--bound` times the plain
+one's, or 1.25 times cuDNN's where that is more; two runs must give the same bits, inputs must
+be kept.
 
 Data are random normal; at `--growing-seqs` also such that the maximum of a row grows in
 nearly every block, twelvefold over the row ("growing", from the first key to the last, and
@@ -256,24 +257,15 @@ class Attention:
         return worst
 
     def samples(self, cell, tensors):
-        """For some rows of some heads: where they are, in fp64, by a plain computation."""
+        """For some rows of some heads: where they are, in fp64, by plain computations."""
         torch = self.torch
         for _ in range(self.options.heads_checked):
             b, h = self.random.randrange(cell["batch"]), self.random.randrange(cell["heads"])
             rows = torch.tensor(common.boundary_rows(self.random, cell["seqlen"], 200), device="cuda")
             q, k, v = tensors["Q"][b, h], *(tensors[n][b, h * cell["kv_heads"] // cell["heads"]] for n in "KV")
-            dead = torch.arange(cell["seqlen"], device="cuda")[None, :] > rows[:, None]
+            dead = torch.arange(cell["seqlen"], device="cuda")[None, :] > rows[:, None] if cell["causal"] else None
 
-            def attend(wide, rounded):
-                s = (q[rows].to(wide) @ k.to(wide).T) * cell["head_dim"] ** -0.5
-                if cell["causal"]:
-                    s = s.masked_fill(dead, float("-inf"))
-                p = torch.softmax(s, 1)
-                p = p.to(q.dtype).to(wide) if rounded else p
-                out = p @ v.to(wide)
-                return out.to(q.dtype).double() if rounded else out
-
-            yield (b, h, rows), attend(torch.float64, False), attend(torch.float32, True)
+            yield (b, h, rows), *common.attention_rows(torch, q[rows], k, v, cell["head_dim"] ** -0.5, dead)
 
 
 class Gemm:
@@ -305,7 +297,7 @@ class Gemm:
         torch = self.torch
         rows = torch.tensor(sorted(self.random.sample(range(cell["size"]), 64)), device="cuda")
         a, b = tensors["A"][rows], tensors["B"]
-        yield (rows,), a.double() @ b.double(), (a.float() @ b.float()).to(a.dtype).double()
+        yield (rows,), a.double() @ b.double(), [(a.float() @ b.float()).to(a.dtype).double()]
 
 
 class Worker(common.Worker):
@@ -345,14 +337,9 @@ class Worker(common.Worker):
     def errors(self, cell, tensors, outputs):
         worst = {}
         for at, exact, plain in self.work(cell).samples(cell, tensors):
-            views = {name: output[at[:-1]][at[-1]].double() for name, output in outputs.items()}
-            for name, view in dict(views, plain=plain).items():
-                off = view - exact
-                finite = bool(self.torch.isfinite(view).all())
-                entry = worst.setdefault(name, {"frobenius": 0.0, "max": 0.0})
-                measured = {"frobenius": (off.norm() / exact.norm()).item(), "max": off.abs().max().item()}
-                for m, value in measured.items():
-                    entry[m] = max(entry[m], value if finite else float("inf"))
+            for name, output in outputs.items():
+                common.worse(worst, name, common.error_of(self.torch, [output[at[:-1]][at[-1]]], exact))
+            common.worse(worst, "plain", common.error_of(self.torch, plain, exact))
         return worst
 
     def is_close(self, errors):
@@ -574,7 +561,7 @@ def parse(arguments):
     p.add_argument("--gap", type=float, default=0.02, help="seconds between two timings")
     p.add_argument("--sets", type=int, default=2, help="sets of tensors that take turns")
     p.add_argument("--heads-checked", type=int, default=3)
-    p.add_argument("--bound", type=float, default=2, help="error allowed, over that of a plain computation")
+    p.add_argument("--bound", type=float, default=2, help="error allowed, over that of plain computations")
     p.add_argument("--only-check", action="store_true", help="time nothing")
     p.add_argument("--force", action="store_true", help="time what is wrong as well")
     p.add_argument("--seed", type=int, default=int(time.time()) & 0xffff)

@@ -908,19 +908,53 @@ static bool try_compile(Chain *chain, const Program *program)
     return chain->tile && chain_schedule(chain) && chain_emit(chain);
 }
 
-/* Where units are wrong, what is not used may well be so for that. */
-static void drop_unused(Diags *diags)
+static int count_of(const Diags *diags, DiagCode code)
 {
-    int kept = 0, wrong = 0;
+    int n = 0;
 
     for (int i = 0; i < diags->list.len; i++)
-        wrong += diags->list.data[i].code == TW0733;
-    if (!wrong)
-        return;
-    for (int i = 0; i < diags->list.len; i++)
-        if (diags->list.data[i].code != TW0442)
+        n += diags->list.data[i].code == code;
+    return n;
+}
+
+static void drop_code(Diags *diags, DiagCode code)
+{
+    int kept = 0;
+
+    for (int i = 0; i < diags->list.len; i++) {
+        if (diags->list.data[i].code != code)
             diags->list.data[kept++] = diags->list.data[i];
+        else
+            diags->errors -= diag_info(code)->severity == SEV_ERROR;
+    }
     diags->list.len = kept;
+}
+
+/* A block is closed, but not by `end`. */
+static bool ends_by_brace(const Diags *diags)
+{
+    for (int i = 0; i < diags->list.len; i++) {
+        const Diag *d = &diags->list.data[i];
+        if (d->code == TW0101 && d->source && d->source->text[d->span.start] == '}')
+            return true;
+    }
+    return false;
+}
+
+/* What may well follow from something else that is wrong. */
+static void drop_consequences(Diags *diags)
+{
+    static const struct { DiagCode cause, follows; } pairs[] = {
+        {TW0733, TW0442}, /* where units are wrong, what is not used */
+        {TW0723, TW0730}, /* what was not copied was not found either */
+        {TW0220, TW0452}, /* a coordinate that has no value */
+    };
+
+    if (ends_by_brace(diags))
+        drop_code(diags, TW0105);
+    for (size_t i = 0; i < TW_COUNT(pairs); i++)
+        if (count_of(diags, pairs[i].cause))
+            drop_code(diags, pairs[i].follows);
 }
 
 /* Errors before warnings, which may well follow from them. */
@@ -971,7 +1005,7 @@ bool chain_check(Chain *chain, const Source *source, bool fragment)
     suggest_all(chain, source, program, check_again, fragment);
     if (right && !fragment)
         agree_check(chain, source, program);
-    drop_unused(chain->diags);
+    drop_consequences(chain->diags);
     errors_first(chain);
     return right;
 }

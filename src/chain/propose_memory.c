@@ -3,123 +3,8 @@
  *
  * The rest of the kernel says how a dimension is cut: by the shapes and coordinates
  * of other Copies, by the grid, by loops. What lacks a coordinate gets the same. */
-#include "chain/suggest.h"
-
-typedef struct Cut {
-    const char *dim;   /* as declared */
-    const char *size;  /* of a tile along it; NULL: unknown */
-    const char *coord; /* NULL: unknown */
-} Cut;
-
-typedef struct Cuts {
-    Suggester *s;
-    VEC(Cut) list;
-    VEC(const Stmt *) tensors;   /* Input, Output */
-    VEC(const Stmt *) allocated; /* Allocate */
-} Cuts;
-
-/* ---- how dimensions are cut --------------------------------------------------------------- */
-
-static const char *expr_text(Suggester *s, const Expr *e)
-{
-    Str text = str_new(s->arena);
-
-    lang_print_expr(&text, e);
-    return str_text(&text);
-}
-
-static Cut *cut_of(Cuts *cuts, const char *dim)
-{
-    for (int i = 0; i < cuts->list.len; i++)
-        if (strcmp(cuts->list.data[i].dim, dim) == 0)
-            return &cuts->list.data[i];
-    vec_push(cuts->s->arena, &cuts->list, (Cut){.dim = dim});
-    return &cuts->list.data[cuts->list.len - 1];
-}
-
-static void note(Cuts *cuts, const char *dim, const char *size, const char *coord)
-{
-    Cut *cut = cut_of(cuts, dim);
-
-    if (!cut->size)
-        cut->size = size;
-    if (!cut->coord)
-        cut->coord = coord;
-}
-
-static const Stmt *tensor_named(const Cuts *cuts, const char *name)
-{
-    for (int i = 0; name && i < cuts->tensors.len; i++)
-        if (strcmp(cuts->tensors.data[i]->name, name) == 0)
-            return cuts->tensors.data[i];
-    return NULL;
-}
-
-static const Stmt *allocated(const Cuts *cuts, const char *name, Space space)
-{
-    for (int i = 0; name && i < cuts->allocated.len; i++)
-        if (cuts->allocated.data[i]->space == space && strcmp(cuts->allocated.data[i]->name, name) == 0)
-            return cuts->allocated.data[i];
-    return NULL;
-}
-
-static void note_declared(void *user, const Stmt *stmt)
-{
-    Cuts *cuts = user;
-
-    if (stmt->kind == STMT_INPUT || stmt->kind == STMT_OUTPUT)
-        vec_push(cuts->s->arena, &cuts->tensors, stmt);
-    if (stmt->kind == STMT_ALLOCATE)
-        vec_push(cuts->s->arena, &cuts->allocated, stmt);
-}
-
-static void note_copy(void *user, const Stmt *stmt)
-{
-    Cuts *cuts = user;
-    const Stmt *tensor = stmt->kind == STMT_COPY && stmt != cuts->s->stmt ? tensor_named(cuts, stmt->name) : NULL;
-
-    int lead = tensor ? tensor->n_shape - stmt->n_shape : 0; /* dimensions that the tile does not run along */
-
-    for (int i = lead < 0 ? -lead : 0; tensor && i < stmt->n_shape; i++)
-        note(cuts, expr_text(cuts->s, tensor->shape[lead + i]), expr_text(cuts->s, stmt->shape[i]), NULL);
-    for (int i = 0; tensor && i < stmt->n_coords; i++)
-        if (stmt->coords[i].value && (stmt->coords[i].name || i < tensor->n_shape))
-            note(cuts, stmt->coords[i].name ? stmt->coords[i].name : expr_text(cuts->s, tensor->shape[i]), NULL,
-                 expr_text(cuts->s, stmt->coords[i].value));
-}
-
-/* `m = ceil(M / BM)`, of the grid or of a loop. */
-static void note_count(Cuts *cuts, const char *counter, const Expr *end)
-{
-    const Expr *inner = end && end->kind == EXPR_CALL && end->n_args == 1 ? end->args[0] : end;
-
-    if (inner && inner->kind == EXPR_BINARY && (inner->op == EO_DIV || inner->op == EO_IDIV))
-        note(cuts, expr_text(cuts->s, inner->a), expr_text(cuts->s, inner->b), counter);
-    else if (inner && inner->kind == EXPR_NAME)
-        note(cuts, inner->name, NULL, counter);
-}
-
-static void note_counters(void *user, const Stmt *stmt)
-{
-    Cuts *cuts = user;
-
-    for (int i = 0; stmt->kind == STMT_GRID && i < stmt->n_coords; i++)
-        note_count(cuts, stmt->coords[i].name, stmt->coords[i].value);
-    if (stmt->kind == STMT_FOR && stmt->hi)
-        note_count(cuts, stmt->name, stmt->hi);
-}
-
-static Cuts cuts_of(Suggester *s)
-{
-    Cuts cuts = {.s = s};
-
-    if (s->unit) {
-        suggest_each(&s->unit->body, note_declared, &cuts);
-        suggest_each(&s->unit->body, note_copy, &cuts);
-        suggest_each(&s->unit->body, note_counters, &cuts);
-    }
-    return cuts;
-}
+#include "chain/cuts.h"
+#include "chain/forms.h"
 
 /* ---- copies ------------------------------------------------------------------------------------ */
 
@@ -132,9 +17,9 @@ static const char *shape_text(Cuts *cuts, const Stmt *tensor, const Stmt *tile)
 
     for (int i = 0; i < n; i++) {
         int at = tensor->n_shape - n + i;
-        const char *dim = at >= 0 ? expr_text(s, tensor->shape[at]) : "1", *size = cut_of(cuts, dim)->size;
+        const char *dim = at >= 0 ? suggest_expr(s, tensor->shape[at]) : "1", *size = cut_of(cuts, dim)->size;
 
-        str_printf(&text, "%s%s", i ? ", " : "", tile ? expr_text(s, tile->shape[i]) : size ? size : dim);
+        str_printf(&text, "%s%s", i ? ", " : "", tile ? suggest_expr(s, tile->shape[i]) : size ? size : dim);
     }
     return str_text(&text);
 }
@@ -145,7 +30,7 @@ static const char *coords_text(Cuts *cuts, const Stmt *tensor)
     Str text = str_new(s->arena);
 
     for (int i = 0; i < tensor->n_shape; i++) {
-        const char *dim = expr_text(s, tensor->shape[i]);
+        const char *dim = suggest_expr(s, tensor->shape[i]);
         const Cut *cut = cut_of(cuts, dim);
         bool whole = cut->size && strcmp(cut->size, dim) == 0;
 
@@ -178,7 +63,7 @@ static const char *line(Suggester *s, const Stmt *before, const char *text)
 /* An operand that lies in global memory alone. */
 static bool try_copy_in(Suggester *s, Cuts *cuts, const Stmt *tensor, Space to)
 {
-    const Stmt *tile = allocated(cuts, tensor->name, to);
+    const Stmt *tile = cuts_tile(cuts, tensor->name, to);
     const char *text = copy_text(cuts, tensor, tile, SPACE_GLOBAL, to);
     const char *label = "copy it there first", *place;
     const Stmt *first = s->depth ? s->path[0] : NULL;
@@ -204,7 +89,7 @@ bool propose_copy(Suggester *s)
 
         while (e->kind == EXPR_TRANSPOSE || e->kind == EXPR_SPACE)
             e = e->a;
-        tensor = e->kind == EXPR_NAME ? tensor_named(&cuts, e->name) : NULL;
+        tensor = e->kind == EXPR_NAME ? cuts_tensor(&cuts, e->name) : NULL;
         if (tensor && (s->diag->span.start == s->stmt->span.start ||
                        (s->diag->span.start >= s->stmt->args[i]->span.start &&
                         s->diag->span.start < s->stmt->args[i]->span.end)) &&
@@ -224,8 +109,25 @@ bool propose_store(Suggester *s)
 
     if (!tensor)
         return false;
-    text = copy_text(&cuts, tensor, allocated(&cuts, tensor->name, SPACE_REGISTER), SPACE_REGISTER, SPACE_GLOBAL);
+    text = copy_text(&cuts, tensor, cuts_tile(&cuts, tensor->name, SPACE_REGISTER), SPACE_REGISTER, SPACE_GLOBAL);
     return suggest_edit(s, (Span){end.start, end.start}, line(s, tensor, text), "write it");
+}
+
+/* `return C`: an output is written by a Copy. */
+bool propose_return(Suggester *s)
+{
+    Cuts cuts = cuts_of(s);
+    Span line = form_line(s);
+    const char *text = form_plain(s, line);
+    Holes holes;
+    const Stmt *tensor, *tile;
+
+    if (!s->unit || strlen(text) > FORM_LONGEST || !form_match("return $c", text, &holes))
+        return false;
+    tensor = cuts_tensor(&cuts, form_hole(s, text, &holes, 'c'));
+    tile = tensor ? cuts_tile(&cuts, tensor->name, SPACE_REGISTER) : NULL;
+    return tensor && tensor->kind == STMT_OUTPUT &&
+           suggest_edit(s, line, copy_text(&cuts, tensor, tile, SPACE_REGISTER, SPACE_GLOBAL), "write it");
 }
 
 /* ---- coordinates ---------------------------------------------------------------------------------- */
@@ -234,13 +136,13 @@ bool propose_store(Suggester *s)
 bool propose_coordinates(Suggester *s)
 {
     Cuts cuts = cuts_of(s);
-    const Stmt *stmt = s->stmt, *tensor = stmt && stmt->kind == STMT_COPY ? tensor_named(&cuts, stmt->name) : NULL;
+    const Stmt *stmt = s->stmt, *tensor = stmt && stmt->kind == STMT_COPY ? cuts_tensor(&cuts, stmt->name) : NULL;
     Stmt *changed;
     int n = 0;
 
     for (int i = 0; tensor && i < stmt->n_coords; i++) {
         const char *dim = stmt->coords[i].name ? stmt->coords[i].name
-                        : i < tensor->n_shape ? expr_text(s, tensor->shape[i]) : "";
+                        : i < tensor->n_shape ? suggest_expr(s, tensor->shape[i]) : "";
         const char *coord = cut_of(&cuts, dim)->coord;
 
         if (coord && stmt->coords[i].value && suggest_edit(s, stmt->coords[i].value->span, coord, "as elsewhere"))
@@ -251,7 +153,7 @@ bool propose_coordinates(Suggester *s)
     changed = suggest_like(s, stmt);
     changed->coords = arena_array(s->arena, Coord, tensor->n_shape + 1);
     for (int i = 0; i < tensor->n_shape; i++) {
-        const char *dim = expr_text(s, tensor->shape[i]), *coord = cut_of(&cuts, dim)->coord;
+        const char *dim = suggest_expr(s, tensor->shape[i]), *coord = cut_of(&cuts, dim)->coord;
 
         if (coord && tensor->shape[i]->kind == EXPR_NAME)
             changed->coords[n++] = (Coord){.name = dim, .value = expr_name(s->arena, coord)};
@@ -355,7 +257,7 @@ static bool try_other_stage(Suggester *s, const Expr *read)
     for (int i = 0; i < s->stmt->n_args; i++) {
         const Expr *other = stage_read(s->stmt->args[i]);
         if (other && other != read && !expr_equal(other->args[0], read->args[0]) &&
-            suggest_edit(s, read->args[0]->span, expr_text(s, other->args[0]), "the stage that the other operand has"))
+            suggest_edit(s, read->args[0]->span, suggest_expr(s, other->args[0]), "the stage that the other operand has"))
             return true;
     }
     suggest_each(&s->unit->body, note_stage_copy, &copies);
@@ -364,7 +266,7 @@ static bool try_other_stage(Suggester *s, const Expr *read)
             const Stmt *copy = copies.list.data[i], *other = copies.list.data[k];
             if (strcmp(copy_tile(copy), read->a->name) == 0 && strcmp(copy_tile(other), read->a->name) != 0 &&
                 !expr_equal(copy->stage, other->stage) &&
-                suggest_edit(s, copy->stage->span, expr_text(s, other->stage), "the stage that the other Copy fills"))
+                suggest_edit(s, copy->stage->span, suggest_expr(s, other->stage), "the stage that the other Copy fills"))
                 return true;
         }
     return false;
@@ -389,7 +291,7 @@ bool propose_stage(Suggester *s)
         stages.name = e->a->name;
         suggest_each(&s->unit->body, note_stage, &stages);
         for (int k = 0; k < stages.list.len; k++)
-            if (suggest_edit(s, e->args[0]->span, expr_text(s, stages.list.data[k]), "the stage that was copied"))
+            if (suggest_edit(s, e->args[0]->span, suggest_expr(s, stages.list.data[k]), "the stage that was copied"))
                 return true;
     }
     return false;
@@ -545,8 +447,8 @@ bool propose_sizes(Suggester *s)
 static bool try_column(Suggester *s, const Cuts *cuts, const Expr *e)
 {
     const Stmt *tile = s->stmt->n_args && s->stmt->args[0]->kind == EXPR_NAME
-                           ? allocated(cuts, s->stmt->args[0]->name, SPACE_REGISTER) : NULL,
-               *state = e->kind == EXPR_NAME ? allocated(cuts, e->name, SPACE_REGISTER) : NULL;
+                           ? cuts_tile(cuts, s->stmt->args[0]->name, SPACE_REGISTER) : NULL,
+               *state = e->kind == EXPR_NAME ? cuts_tile(cuts, e->name, SPACE_REGISTER) : NULL;
     Expr *shape[2];
     Stmt *changed;
 
@@ -563,8 +465,8 @@ static bool try_column(Suggester *s, const Cuts *cuts, const Expr *e)
 /* A column that should be a row, or the other way round: as long as the other operand is on that side. */
 static bool try_turned(Suggester *s, const Cuts *cuts, const Expr *e, const Expr *other)
 {
-    const Stmt *vector = e->kind == EXPR_NAME ? allocated(cuts, e->name, SPACE_REGISTER) : NULL,
-               *tile = other->kind == EXPR_NAME ? allocated(cuts, other->name, SPACE_REGISTER) : NULL;
+    const Stmt *vector = e->kind == EXPR_NAME ? cuts_tile(cuts, e->name, SPACE_REGISTER) : NULL,
+               *tile = other->kind == EXPR_NAME ? cuts_tile(cuts, other->name, SPACE_REGISTER) : NULL;
     Stmt *changed;
     bool column;
 
@@ -608,7 +510,7 @@ bool propose_part(Suggester *s)
 {
     Cuts cuts = cuts_of(s);
     const Stmt *stmt = s->stmt && s->stmt->kind == STMT_ALLOCATE ? s->stmt : NULL,
-               *tensor = stmt ? tensor_named(&cuts, stmt->name) : NULL;
+               *tensor = stmt ? cuts_tensor(&cuts, stmt->name) : NULL;
     Stmt *changed;
 
     if (!tensor || tensor->n_shape < stmt->n_shape)
@@ -641,7 +543,7 @@ bool propose_rank(Suggester *s)
     Cuts cuts = cuts_of(s);
 
     for (int i = 0; s->stmt && s->stmt->kind == STMT_COMPUTE && i < s->stmt->n_args; i++) {
-        const Stmt *tensor = s->stmt->args[i]->kind == EXPR_NAME ? tensor_named(&cuts, s->stmt->args[i]->name) : NULL;
+        const Stmt *tensor = s->stmt->args[i]->kind == EXPR_NAME ? cuts_tensor(&cuts, s->stmt->args[i]->name) : NULL;
 
         if (!tensor || tensor->n_shape != 1)
             continue;
@@ -680,7 +582,7 @@ static bool try_follow(Suggester *s, const Expr *e, const Stmt *tile, const char
     bool row = is_place(place, "row"), col = is_place(place, "col");
 
     if ((row || col) && tile->n_shape == 2) {
-        const char *begin = arena_printf(s->arena, "%s * %s", counter, expr_text(s, tile->shape[row ? 0 : 1]));
+        const char *begin = arena_printf(s->arena, "%s * %s", counter, suggest_expr(s, tile->shape[row ? 0 : 1]));
         Span words = {place->span.start, place->span.start + 3}; /* row, col */
 
         if (place != e && suggest_edit(s, e->a->span, begin, "where the tile begins"))
@@ -703,7 +605,7 @@ bool propose_follow(Suggester *s)
 
     if (!stmt || !stmt->where || !stmt->n_args || stmt->args[0]->kind != EXPR_NAME)
         return false;
-    tile = allocated(&cuts, stmt->args[0]->name, SPACE_REGISTER);
+    tile = cuts_tile(&cuts, stmt->args[0]->name, SPACE_REGISTER);
     for (int i = s->depth - 1; tile && i >= 0; i--)
         if (s->path[i]->kind == STMT_FOR && try_follow(s, stmt->where, tile, s->path[i]->name))
             return true;
@@ -767,7 +669,7 @@ static const char *loosened(Suggester *s, const Cuts *cuts, const Expr *extent)
         for (int k = 0; k < cuts->tensors.data[i]->n_shape; k++)
             if (cuts->tensors.data[i]->shape[k]->kind == EXPR_NAME &&
                 expr_mentions(extent, cuts->tensors.data[i]->shape[k]->name))
-                return expr_text(s, cuts->tensors.data[i]->shape[k]);
+                return suggest_expr(s, cuts->tensors.data[i]->shape[k]);
     return NULL;
 }
 

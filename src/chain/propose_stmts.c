@@ -19,7 +19,7 @@ bool propose_tidying(Suggester *s)
 /* Of what is no statement: `...`, an `end` too many. */
 bool propose_line_removal(Suggester *s)
 {
-    return suggest_edit(s, suggest_line(s, s->diag->span), "", "remove it");
+    return !s->loose && suggest_edit(s, suggest_line(s, s->diag->span), "", "remove it");
 }
 
 /* A bracket that was not closed where something else stands. */
@@ -30,7 +30,7 @@ bool propose_bracket(Suggester *s)
 
     while (at > 0 && strchr(" \t", s->source->text[at - 1]))
         at--;
-    for (size_t i = 0; i < TW_COUNT(closing); i++)
+    for (size_t i = 0; i < TW_COUNT(closing) && !s->loose; i++)
         if (suggest_edit(s, (Span){at, at}, closing[i], "close the bracket"))
             return true;
     return false;

@@ -5,20 +5,25 @@ enum { TRIES_FOR_ONE = 16, TRIES_FOR_ALL = 48, LONGEST_SOURCE = 1 << 18 };
 
 static const struct {
     DiagCode code;
-    Proposal *proposals[6]; /* the likeliest first */
+    Proposal *proposals[8]; /* the likeliest first */
 } TABLE[] = {
-    {TW0102, {propose_bracket, propose_line_removal}},
+    {TW0101, {propose_brace, propose_form, propose_formula}},
+    {TW0102, {propose_target, propose_unnamed, propose_form, propose_moved, propose_axes, propose_formula, propose_bracket, propose_line_removal}},
+    {TW0105, {propose_end}},
+    {TW0106, {propose_return, propose_form, propose_moved, propose_formula, propose_axes}},
     {TW0107, {propose_line_removal}},
     {TW0109, {propose_line_removal}},
-    {TW0220, {propose_declared, propose_nearest}},
+    {TW0110, {propose_moved}},
+    {TW0112, {propose_form}},
+    {TW0220, {propose_blocks, propose_declared, propose_nearest}},
     {TW0221, {propose_whole_division}},
-    {TW0223, {propose_nearest, propose_function}},
+    {TW0223, {propose_blocks, propose_form, propose_formula, propose_nearest, propose_function}},
     {TW0230, {propose_nearest, propose_get, propose_unused}},
     {TW0231, {propose_removal}},
     {TW0232, {propose_without_space, propose_removal}},
     {TW0233, {propose_nearest, propose_reduction}},
-    {TW0234, {propose_condition, propose_operand_of_clause, propose_reduction, propose_fewer_clauses, propose_fewer_operands, propose_removal}},
-    {TW0235, {propose_split_operand}},
+    {TW0234, {propose_condition, propose_operand_of_clause, propose_reduction, propose_form, propose_fewer_clauses, propose_fewer_operands, propose_removal}},
+    {TW0235, {propose_split_operand, propose_formula}},
     {TW0236, {propose_own_name}},
     {TW0237, {propose_result}},
     {TW0239, {propose_number}},
@@ -75,7 +80,7 @@ static const struct {
     {TW0603, {propose_loose, propose_tidying}},
     {TW0605, {propose_number}},
     {TW0606, {propose_wider_grid}},
-    {TW0723, {propose_removal}},
+    {TW0723, {propose_moved, propose_removal}},
     {TW0726, {propose_before_the_loop}},
     {TW0728, {propose_part}},
     {TW0729, {propose_place}},
@@ -101,11 +106,17 @@ static int count_like(const Diags *diags, const Diag *like)
     return n;
 }
 
+static bool is_of_words(const Diag *d)
+{
+    return d->code < TW0210;
+}
+
 /* Where shared memory does not suffice nothing is said of schedules yet: then a program that
- * is right, though no schedule has room for it, is better. */
+ * is right, though no schedule has room for it, is better. Likewise nothing was said of what
+ * statements mean where one was not understood. */
 static bool was_hidden(const Diag *about, const Diag *now)
 {
-    return about->code == TW0460 && now->code == TW0778;
+    return (about->code == TW0460 && now->code == TW0778) || (is_of_words(about) && !is_of_words(now));
 }
 
 /* The diagnostic is gone, and there is none that was not there before. */
@@ -401,16 +412,27 @@ static int suggest_best(Suggester *s, int most)
         return 0;
     locate(s);
     s->tries = most;
-    if (suggest_one(s) || s->diag->code != TW0460)
+    if (suggest_one(s) || (s->diag->code != TW0460 && !is_of_words(s->diag)))
         return most - s->tries;
     s->loose = true;
-    s->tries++;
+    s->tries = s->tries < 4 ? 4 : s->tries;
     if (!holds(s, rule))
         suggest_one(s);
     return most;
 }
 
-/* What is wrong in one place and shows in several is said once, where no edit of each is to be made. */
+/* One edit mends both, or none is to be made of each. */
+static bool says_again(const Suggester *s, const Diag *before)
+{
+    const Fix *fix = &s->diag->fix, *other = &before->fix;
+
+    if (fix->text && other->text)
+        return s->diag->code == before->code && fix->span.start == other->span.start && fix->span.end == other->span.end &&
+               fix->span.end > fix->span.start && strcmp(fix->text, other->text) == 0;
+    return !fix->text && !other->text && is_sibling(s, before);
+}
+
+/* What is wrong in one place and shows in several is said once. */
 static void drop_repeats(Suggester *s)
 {
     Diags *diags = s->chain->diags;
@@ -419,8 +441,8 @@ static void drop_repeats(Suggester *s)
     for (int i = 0; i < diags->list.len; i++) {
         bool again = false;
         s->diag = &diags->list.data[i];
-        for (int k = 0; k < kept && s->diag->source == s->source && !s->diag->fix.text; k++)
-            again |= !diags->list.data[k].fix.text && is_sibling(s, &diags->list.data[k]);
+        for (int k = 0; k < kept && s->diag->source == s->source; k++)
+            again |= says_again(s, &diags->list.data[k]);
         if (!again)
             diags->list.data[kept++] = *s->diag;
     }

@@ -28,7 +28,7 @@ typedef struct Suggester {
     bool fragment;
     Diag *diag;
     int tries;
-    bool loose; /* a warning may be left that no schedule has room for it */
+    bool loose; /* what could not be said before may be left: of room, or behind a statement that was not understood */
     /* where the diagnostic lies */
     const Unit *unit;                    /* NULL: in none */
     const Stmt *path[SUGGEST_MAX_DEPTH]; /* the statements round it, the innermost last */
@@ -79,9 +79,15 @@ Proposal propose_removal, propose_tidying, propose_line_removal, propose_operand
     propose_other_transposes, propose_exchanged_maker, propose_split_operand, propose_behind_the_loop, propose_last_store, propose_whole_division,
     propose_coordinates_of_element, propose_without_space, propose_compared, propose_before_the_loop, propose_place, propose_bracket;
 /* propose_memory.c */
-Proposal propose_copy, propose_store, propose_coordinates, propose_shared, propose_sizes, propose_column, propose_turned,
+Proposal propose_copy, propose_store, propose_return, propose_coordinates, propose_shared, propose_sizes, propose_column, propose_turned,
     propose_reshape, propose_follow, propose_type, propose_loop_bounds, propose_grid, propose_rank,
     propose_part, propose_group, propose_stage, propose_first, propose_space, propose_allocation, propose_turned_sizes, propose_wider_grid, propose_exchanged_sizes, propose_destination, propose_loose;
+/* propose_foreign.c */
+Proposal propose_form, propose_target, propose_brace, propose_unnamed, propose_end;
+/* propose_formula.c */
+Proposal propose_formula;
+/* propose_copies.c */
+Proposal propose_moved, propose_axes, propose_blocks;
 /* propose_sizes.c */
 Proposal propose_smaller, propose_assigned, propose_padded;
 /* propose_softmax.c */

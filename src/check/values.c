@@ -210,6 +210,16 @@ static bool number_name(Checker *c, const Expr *e)
     return false;
 }
 
+static bool refuse_function(Checker *c, const Expr *e)
+{
+    if (c->loose || eval_has_function(e->name))
+        return false;
+    Diag *d = diag_add(c->diags, TW0223, e->span, "there is no function '%s' of numbers", e->name);
+    if (strcmp(e->name, "program_id") == 0 || strcmp(e->name, "get_block_id") == 0)
+        diag_note(c->diags, d, "the coordinates of a block are named where the grid is declared: `Grid m = EXTENT, ...`");
+    return true;
+}
+
 bool values_number(Checker *c, const Expr *e)
 {
     switch (e->kind) {
@@ -221,6 +231,8 @@ bool values_number(Checker *c, const Expr *e)
     case EXPR_CALL:
         if (text_equal_nocase(e->name, "row") || text_equal_nocase(e->name, "col"))
             return true;
+        if (refuse_function(c, e))
+            return false;
         for (int i = 0; i < e->n_args; i++)
             if (!values_number(c, e->args[i]))
                 return false;

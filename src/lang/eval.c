@@ -267,6 +267,13 @@ static Function find_function(const char *name)
     return op_find(name, &op) && op == OP_CEIL_DIVIDE ? F_CEILDIV : F_NONE; /* whatever it is called */
 }
 
+bool eval_has_function(const char *name)
+{
+    OpId op;
+
+    return find_function(name) != F_NONE || (op_find(name, &op) && op_info(op)->class == OPC_ELEMENT);
+}
+
 static const Aff *eval_function(EvalEnv *env, const Expr *e, Function f, Diags *diags, int depth)
 {
     const Aff *x, *y;

@@ -62,4 +62,7 @@ bool eval_assign(EvalEnv *env, const char *name, const Expr *e, Diags *diags);
 /* The bound name most like `name`, or NULL. */
 const char *eval_nearest(const EvalEnv *env, const char *name);
 
+/* Whether numbers are made by a function of this name. */
+bool eval_has_function(const char *name);
+
 #endif

@@ -666,22 +666,34 @@ static Span line_here(const Parser *p)
     return line;
 }
 
-/* `Sync`, `Barrier`: a statement is complete when the next one starts. */
+/* `Sync`, `T.sync_threads()`, `cp.async.wait_group 0`: the words in front of blanks and brackets. */
+static bool says_wait(const Parser *p)
+{
+    static const char *const words[] = {"sync", "barrier", "wait", "commit", "fence", "cp_async", "cp.async"};
+    const char *text = p->source->text + p->tok.start;
+    size_t len = 0;
+
+    while (is_wordy(text[len]) || text[len] == '.')
+        len++;
+    for (size_t i = 0; i < TW_COUNT(words); i++)
+        for (size_t at = 0; at + strlen(words[i]) <= len; at++)
+            if (text_is(text + at, strlen(words[i]), words[i]))
+                return true;
+    return false;
+}
+
+/* A statement is complete when the next one starts. */
 static bool refuse_waiting(Parser *p)
 {
-    static const char *const words[] = {"sync", "synchronize", "syncthreads", "__syncthreads", "barrier", "wait", "commit", "fence"};
     int n = p->diags->list.len;
     Span line = line_here(p);
 
-    for (size_t i = 0; i < TW_COUNT(words); i++) {
-        if (!text_is(p->source->text + p->tok.start, (size_t)(p->tok.end - p->tok.start), words[i]))
-            continue;
-        parse_fail(p, TW0106, token_span(p), "nothing waits in TL: a statement is complete when the next one starts");
-        if (p->diags->list.len > n)
-            diag_fix(p->diags, &p->diags->list.data[n], line, "", "remove it");
-        return true;
-    }
-    return false;
+    if (!says_wait(p))
+        return false;
+    parse_fail(p, TW0106, token_span(p), "nothing waits in TL: a statement is complete when the next one starts");
+    if (p->diags->list.len > n)
+        diag_fix(p->diags, &p->diags->list.data[n], line, "", "remove it");
+    return true;
 }
 
 /* Decides by the first word, and reads it, except in an assignment and an `if`. */

@@ -1,0 +1,28 @@
+/* forms.h: text with holes (for this folder only).
+ *
+ *   for $k in range(0, $B, $C)      for k in range(0, ceil(len), BK)      k, B: ceil(len), C: BK
+ *
+ * `$k` is a name, `$A` any text in which brackets close, the shortest that fits; the
+ * same hole twice is the same text. Blanks and the case of words do not matter. */
+#ifndef TW_CHAIN_FORMS_H
+#define TW_CHAIN_FORMS_H
+
+#include "chain/suggest.h"
+
+enum { FORM_LONGEST = 320 }; /* of a line that is compared */
+
+typedef struct Holes {
+    Span at[128]; /* of the text, by the hole's letter; {0, 0}: not filled */
+} Holes;
+
+bool form_match(const char *form, const char *text, Holes *holes);
+const char *form_hole(Suggester *s, const char *text, const Holes *holes, char name);
+/* Another form with what the holes hold. */
+const char *form_filled(Suggester *s, const char *to, const char *text, const Holes *holes);
+
+/* The line that the diagnostic is of, without blanks round it, a comment behind it, and what ends a line elsewhere. */
+Span form_line(const Suggester *s);
+/* Its text without names of modules, types of counters and quotes. */
+const char *form_plain(Suggester *s, Span line);
+
+#endif

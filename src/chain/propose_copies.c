@@ -1,0 +1,292 @@
+/* propose_copies.c: Copies and grids that are said in other words than coordinates.
+ *
+ *   Copy A[m * BM:(m + 1) * BM, :] from global to shared     Copy A (BM, K) in coordinate [M = m] from global to shared
+ *   Copy A to A_s                                            Copy A (BM, BK) as A_s in coordinate [M = m, K = k] from global to shared
+ *   Grid (ceil(N / BN), ceil(M / BM))                        Grid n = ceil(N / BN), m = ceil(M / BM)
+ *
+ * Sizes are those that are allocated; coordinates what is said, or as other Copies have them.
+ */
+#include "chain/cuts.h"
+#include "chain/forms.h"
+
+/* ---- where a tile lies ----------------------------------------------------------------------- */
+
+typedef struct Assigned {
+    const char *name;
+    const Expr *value; /* NULL: none */
+} Assigned;
+
+static void find_assigned(void *user, const Stmt *stmt)
+{
+    Assigned *a = user;
+
+    if ((stmt->kind == STMT_ASSIGN || stmt->kind == STMT_LET) && strcmp(stmt->name, a->name) == 0)
+        a->value = stmt->value;
+}
+
+/* What a name stands for, if it is assigned. */
+static const Expr *assigned(Suggester *s, const Expr *e)
+{
+    Assigned a = {e->kind == EXPR_NAME ? e->name : "", NULL};
+
+    if (e->kind == EXPR_NAME)
+        suggest_each(&s->unit->body, find_assigned, &a);
+    return a.value ? a.value : e;
+}
+
+/* Of elements from `begin` on, tiles of a size: which of them; "": the first; NULL: that is not known. */
+static const char *tile_at(Cuts *cuts, const Expr *item, const char *size, const char *dim)
+{
+    Suggester *s = cuts->s;
+    const Expr *begin = item->kind == EXPR_RANGE ? item->a : item;
+    const char *coord = cut_of(cuts, dim)->coord;
+
+    if (!begin)
+        return "";
+    if (expr_is_name(begin, coord ? coord : ""))
+        return coord;
+    begin = assigned(s, begin);
+    if (begin->kind == EXPR_INT && begin->i == 0)
+        return "";
+    if (!size)
+        return suggest_expr(s, begin);
+    if (begin->kind != EXPR_BINARY || begin->op != EO_MUL)
+        return NULL;
+    return strcmp(suggest_expr(s, begin->b), size) == 0 ? suggest_expr(s, begin->a)
+         : strcmp(suggest_expr(s, begin->a), size) == 0 ? suggest_expr(s, begin->b) : NULL;
+}
+
+/* The coordinates that are said between brackets, one for each dimension, or those of other Copies. */
+static bool add_coordinates(Cuts *cuts, Str *text, const Stmt *tensor, const Stmt *tile, const Expr *place)
+{
+    Suggester *s = cuts->s;
+    bool any = false;
+
+    if (place && place->n_args != tensor->n_shape)
+        return false;
+    for (int i = 0; i < tensor->n_shape; i++) {
+        const char *dim = suggest_expr(s, tensor->shape[i]);
+        const Cut *cut = cut_of(cuts, dim);
+        int at = i - (tensor->n_shape - tile->n_shape);
+        const char *size = at >= 0 ? suggest_expr(s, tile->shape[at]) : NULL;
+        const char *coord = place ? tile_at(cuts, place->args[i], size, dim) : size && strcmp(size, dim) == 0 ? "" : cut->coord;
+
+        if (!coord && place)
+            return false;
+        if (coord && *coord && tensor->shape[i]->kind == EXPR_NAME) {
+            str_printf(text, "%s%s = %s", any ? ", " : " in coordinate [", dim, coord);
+            any = true;
+        }
+    }
+    str_add(text, any ? "]" : "");
+    return true;
+}
+
+static bool try_copy(Suggester *s, const Stmt *tensor, const char *name, const Expr *place, bool in, Span span)
+{
+    Cuts cuts = cuts_of(s);
+    const Stmt *tile = cuts_tile(&cuts, name, SPACE_SHARED);
+    Str text = str_new(s->arena);
+
+    if (!tile)
+        tile = cuts_tile(&cuts, name, SPACE_REGISTER);
+    if (!tile || tile->n_shape > 2 || tile->n_shape > tensor->n_shape)
+        return false;
+    str_printf(&text, "Copy %s (", in ? tensor->name : name);
+    for (int i = 0; i < tile->n_shape; i++)
+        str_printf(&text, "%s%s", i ? ", " : "", suggest_expr(s, tile->shape[i]));
+    str_add(&text, ")");
+    if (strcmp(tensor->name, name) != 0)
+        str_printf(&text, " as %s", in ? name : tensor->name);
+    if (!add_coordinates(&cuts, &text, tensor, tile, place))
+        return false;
+    str_printf(&text, " from %s to %s", in ? "global" : space_name(tile->space), in ? space_name(tile->space) : "global");
+    return suggest_edit(s, span, str_text(&text), "a tile, and which one");
+}
+
+/* ---- what is moved ---------------------------------------------------------------------------------- */
+
+static const Expr *place_of(const Expr *e)
+{
+    while (e && (e->kind == EXPR_SPACE || e->kind == EXPR_TRANSPOSE))
+        e = e->a;
+    return e && e->kind == EXPR_INDEX ? e : NULL;
+}
+
+static const char *name_of(const Expr *e)
+{
+    while (e && e->a)
+        e = e->a;
+    return e && e->kind == EXPR_NAME ? e->name : NULL;
+}
+
+static const Expr *reference(Suggester *s, const char *text)
+{
+    Source *source = arena_new_of(s->arena, Source);
+    const char *line = arena_printf(s->arena, "x = %s", text);
+    const Program *program;
+    Diags *diags;
+
+    *source = (Source){"reference", line, strlen(line)};
+    diags = diags_new(s->arena, source);
+    program = lang_parse(s->arena, s->chain->syms, source, diags);
+    return diags->errors || program->units.len != 1 || program->units.data[0]->body.len != 1 ? NULL
+           : program->units.data[0]->body.data[0]->value;
+}
+
+static bool try_move(Suggester *s, const Expr *from, const Expr *to, Span span)
+{
+    Cuts cuts = cuts_of(s);
+    const char *source = name_of(from), *dest = name_of(to);
+    const Stmt *read = cuts_tensor(&cuts, source), *written = cuts_tensor(&cuts, dest);
+
+    if (!source || !dest)
+        return false;
+    if (read && read->kind == STMT_INPUT)
+        return try_copy(s, read, dest, place_of(from), true, span);
+    return written && try_copy(s, written, source, place_of(to), false, span);
+}
+
+/* `Copy A[...] from global to shared`, `Copy A to A_s`, `copy(A[...], A_s)`, `As = load(A[...])`. */
+bool propose_moved(Suggester *s)
+{
+    static const char *const forms[] = {"Copy $X to $Y", "Copy $X into $Y", "Copy $X -> $Y", "copy($X, $Y)", "Load $X to $Y", "Load $X into $Y",
+                                        "Store $X to $Y", "Store $X into $Y", "store($Y, $X)", "$y = load($X)"};
+    const char *text = form_plain(s, form_line(s));
+    const Stmt *copy = s->stmt && s->stmt->kind == STMT_COPY && s->stmt->target ? s->stmt : NULL;
+    Holes holes;
+
+    if (!s->unit || strlen(text) > FORM_LONGEST)
+        return false;
+    if (copy) {
+        Cuts cuts = cuts_of(s);
+        const Stmt *tensor = cuts_tensor(&cuts, copy->name);
+        bool in = copy->space == SPACE_GLOBAL;
+        return tensor && place_of(copy->target) && try_copy(s, tensor, copy->as && in ? copy->as : copy->name, place_of(copy->target), in, copy->span);
+    }
+    for (size_t i = 0; i < TW_COUNT(forms); i++)
+        if (form_match(forms[i], text, &holes)) {
+            const Expr *from = reference(s, form_hole(s, text, &holes, 'X')), *to = reference(s, form_hole(s, text, &holes, strchr(forms[i], '$')[1] == 'y' ? 'y' : 'Y'));
+            return from && to && try_move(s, from, to, form_line(s));
+        }
+    return false;
+}
+
+/* ---- grids ------------------------------------------------------------------------------------------- */
+
+/* The parts of a list, at the commas outside of brackets. */
+static int split(Suggester *s, const char *text, const char *parts[], int most)
+{
+    int n = 0, depth = 0, from = 0;
+
+    for (int at = 0;; at++) {
+        depth += (text[at] == '(' || text[at] == '[') - (text[at] == ')' || text[at] == ']');
+        if (text[at] && (text[at] != ',' || depth > 0))
+            continue;
+        from += (int)strspn(text + from, " ");
+        if (n == most || at == from)
+            return 0;
+        parts[n++] = arena_strndup(s->arena, text + from, (size_t)(at - from));
+        if (!text[at])
+            return n;
+        from = at + 1;
+    }
+}
+
+static bool is_dimension(const Cuts *cuts, const char *name)
+{
+    for (int i = 0; i < cuts->tensors.len; i++)
+        for (int k = 0; k < cuts->tensors.data[i]->n_shape; k++)
+            if (expr_is_name(cuts->tensors.data[i]->shape[k], name))
+                return true;
+    return false;
+}
+
+/* `m`: of the dimension that it is a coordinate of; `ceil(M / BM)`: the coordinate that its dimension has. */
+static const char *axis(Cuts *cuts, const char *part, int place)
+{
+    Suggester *s = cuts->s;
+    const Expr *e = reference(s, part);
+    static const char *const places[] = {"x", "y", "z"};
+
+    for (int i = 0; e && i < cuts->list.len; i++) {
+        const Cut *cut = &cuts->list.data[i];
+        bool named = e->kind == EXPR_NAME && !is_dimension(cuts, e->name);
+
+        if (named && cut->coord && strcmp(cut->coord, e->name) == 0)
+            return arena_printf(s->arena, cut->size ? "%s = ceil(%s / %s)" : "%s = %s", e->name, cut->dim, cut->size);
+        if (!named && is_dimension(cuts, cut->dim) && expr_mentions(e, cut->dim)) {
+            const Expr *coord = cut->coord ? reference(s, cut->coord) : NULL;
+            return arena_printf(s->arena, "%s = %s", coord && coord->kind == EXPR_NAME ? cut->coord : places[place], part);
+        }
+    }
+    return NULL;
+}
+
+bool propose_axes(Suggester *s)
+{
+    static const char *const forms[] = {"Grid ($A)", "Grid [$A]", "Grid = ($A)", "Grid: $A", "Grid $A"};
+    Cuts cuts = cuts_of(s);
+    const char *text = form_plain(s, form_line(s)), *parts[3];
+    Str grid = str_new(s->arena);
+    Holes holes;
+    size_t i = 0;
+    int n;
+
+    while (i < TW_COUNT(forms) && !form_match(forms[i], text, &holes))
+        i++;
+    if (!s->unit || strlen(text) > FORM_LONGEST || i == TW_COUNT(forms))
+        return false;
+    n = split(s, form_hole(s, text, &holes, 'A'), parts, 3);
+    for (int k = 0; k < n; k++) {
+        const char *one = axis(&cuts, parts[k], k);
+        if (!one)
+            return false;
+        str_printf(&grid, "%s%s", k ? ", " : "Grid ", one);
+    }
+    return n > 0 && suggest_edit(s, form_line(s), str_text(&grid), "each coordinate, and how far it goes");
+}
+
+/* ---- coordinates of a block that are assigned ---------------------------------------------------------- */
+
+/* `m = program_id(0)`, `m = blockIdx.y`: along which axis of the grid; -1: neither. */
+static int axis_read(const Stmt *stmt)
+{
+    const Expr *e = stmt->kind == STMT_ASSIGN ? stmt->value : NULL;
+    bool called = e && e->kind == EXPR_CALL && e->n_args == 1 && e->args[0]->kind == EXPR_INT && strcmp(e->name, "program_id") == 0;
+
+    if (called)
+        return e->args[0]->i >= 0 && e->args[0]->i < 3 ? (int)e->args[0]->i : -1;
+    return e && e->kind == EXPR_NAME && strncmp(e->name, "blockIdx.", 9) == 0 ? e->name[9] - 'x' : -1;
+}
+
+/* One Grid in place of them all. */
+bool propose_blocks(Suggester *s)
+{
+    Cuts cuts = cuts_of(s);
+    const Stmt *axes[3] = {NULL};
+    Fix edits[3];
+    Str grid = str_new(s->arena);
+    int n = 0;
+
+    for (int i = 0; s->unit && i < s->unit->body.len; i++) {
+        const Stmt *stmt = s->unit->body.data[i];
+        int which = axis_read(stmt);
+        if (stmt->kind == STMT_GRID || (which >= 0 && axes[which]))
+            return false;
+        if (which < 0)
+            continue;
+        axes[which] = stmt;
+        edits[n] = (Fix){n ? suggest_line(s, stmt->span) : stmt->span, "", NULL};
+        n++;
+    }
+    for (int i = 0; i < n; i++) {
+        const char *one = axes[i] ? axis(&cuts, axes[i]->name, i) : NULL;
+        if (!one)
+            return false;
+        str_printf(&grid, "%s%s", i ? ", " : "Grid ", one);
+    }
+    if (n)
+        edits[0].text = str_text(&grid);
+    return n && suggest_edits(s, edits, n, "each coordinate, and how far it goes");
+}

@@ -1,0 +1,208 @@
+/* propose_foreign.c: statements in the words of other languages, written as TL's.
+ *
+ *   for (k = 0; k < n; k++) {          for k = 0:n
+ *   for k in range(0, K, BK):          for k = 0:ceil(K / BK)
+ *   As = T.alloc_shared((BM, BK))      Allocate As in shared (BM, BK)
+ *   T.gemm(A, B, C)                    Compute GEMM A, B and accumulate C
+ *
+ * What a form says may have several meanings, of which the stage likes one: then it
+ * has several rows.
+ */
+#include "chain/forms.h"
+
+typedef struct Form {
+    const char *from, *to;
+} Form;
+
+static const Form FORMS[] = {
+    /* loops that count elements: tiles are counted instead */
+    {"for $k in range(0, $B, $C)", "for $k = 0:ceil($B / $C)"},
+    {"for ($k = 0; $k < $B; $k += $C)", "for $k = 0:ceil($B / $C)"},
+    {"for $k = 0:$B:$C", "for $k = 0:ceil($B / $C)"},
+    {"for $k in 0:$B:$C", "for $k = 0:ceil($B / $C)"},
+    {"for $k = 0:$B step $C", "for $k = 0:ceil($B / $C)"},
+    {"for $k = 0:$B by $C", "for $k = 0:ceil($B / $C)"},
+    {"for $k = 0 to $B step $C", "for $k = 0:ceil($B / $C)"},
+    {"for $k = 0 to $B by $C", "for $k = 0:ceil($B / $C)"},
+    /* loops */
+    {"for $k = $A to $B - 1", "for $k = $A:$B"},
+    {"for $k in $A to $B - 1", "for $k = $A:$B"},
+    {"for $k from $A to $B - 1", "for $k = $A:$B"},
+    {"for $k = $A to $B", "for $k = $A:$B"},
+    {"for $k = $A to $B", "for $k = $A:$B + 1"},
+    {"for $k in $A to $B", "for $k = $A:$B"},
+    {"for $k from $A to $B", "for $k = $A:$B"},
+    {"for $k = $A..$B", "for $k = $A:$B"},
+    {"for $k in $A..$B", "for $k = $A:$B"},
+    {"for ($k = $A; $k < $B; $k++)", "for $k = $A:$B"},
+    {"for ($k = $A; $k < $B; ++$k)", "for $k = $A:$B"},
+    {"for ($k = $A; $k < $B; $k += 1)", "for $k = $A:$B"},
+    {"for $k in $f($A, $B, $C)", "for $k = $A:$B"},
+    {"for $k in $f($A, $B, $C)", "for $k = 0:$A"},
+    {"for $k in $f($A, $B)", "for $k = $A:$B"},
+    {"for $k in $f($A, $B)", "for $k = 0:$A"},
+    {"for $k in $f($B)", "for $k = 0:$B"},
+    {"for ($k = $A:$B)", "for $k = $A:$B"},
+    {"for ($k in $A:$B)", "for $k = $A:$B"},
+    {"for $k < $B", "for $k = 0:$B"},
+    /* products: summed up where there is a sum to add to */
+    {"gemm($A, $B, $c, transpose_B=True)", "Compute GEMM $A, $B.T and accumulate $c"},
+    {"gemm($A, $B, $c, transpose_B=True)", "Compute GEMM $A, $B.T and get $c"},
+    {"gemm($A, $B, $c)", "Compute GEMM $A, $B and accumulate $c"},
+    {"gemm($A, $B, $c)", "Compute GEMM $A, $B and get $c"},
+    {"Compute GEMM $A, $B, $c", "Compute GEMM $A, $B and accumulate $c"},
+    {"Compute GEMM $A, $B, $c", "Compute GEMM $A, $B and get $c"},
+    /* results */
+    {"Compute $f $A and add to $c", "Compute $f $A and accumulate $c"},
+    {"Compute $f $A and add into $c", "Compute $f $A and accumulate $c"},
+    {"Compute $f $A and add $c", "Compute $f $A and accumulate $c"},
+    {"Compute $f $A to $c", "Compute $f $A and get $c"},
+    {"Compute $f $A as $c", "Compute $f $A and get $c"},
+    /* what a tile begins with */
+    {"clear($c)", "Compute Fill $c, 0"},
+    {"clear $c", "Compute Fill $c, 0"},
+    {"zero($c)", "Compute Fill $c, 0"},
+    {"zero $c", "Compute Fill $c, 0"},
+    {"fill($c, $V)", "Compute Fill $c, $V"},
+    {"fill $c with $V", "Compute Fill $c, $V"},
+    {"set $c to $V", "Compute Fill $c, $V"},
+    {"set $c = $V", "Compute Fill $c, $V"},
+    {"init $c to $V", "Compute Fill $c, $V"},
+    {"init $c = $V", "Compute Fill $c, $V"},
+    {"initialize $c to $V", "Compute Fill $c, $V"},
+    {"initialize $c = $V", "Compute Fill $c, $V"},
+    {"initialize $c with $V", "Compute Fill $c, $V"},
+    {"$c = zeros($A)", "Compute Fill $c, 0"},
+    {"$c = zeros_like($A)", "Compute Fill $c, 0"},
+    {"$c = full($A, $V, $T)", "Compute Fill $c, $V"},
+    {"$c = full($A, $V)", "Compute Fill $c, $V"},
+    /* tiles */
+    {"$a = alloc_shared(($A), $T)", "Allocate $a in shared ($A) $T"},
+    {"$a = alloc_shared(($A), $T)", "Allocate $a in shared ($A)"},
+    {"$a = alloc_shared(($A))", "Allocate $a in shared ($A)"},
+    {"$a = alloc_shared([$A], $T)", "Allocate $a in shared ($A) $T"},
+    {"$a = alloc_shared([$A], $T)", "Allocate $a in shared ($A)"},
+    {"$a = alloc_fragment(($A), $T)", "Allocate $a in register ($A) $T"},
+    {"$a = alloc_fragment(($A), $T)", "Allocate $a in register ($A) fp32"},
+    {"$a = alloc_fragment(($A))", "Allocate $a in register ($A)"},
+    {"$a = alloc_fragment([$A], $T)", "Allocate $a in register ($A) $T"},
+    {"$a = alloc_fragment([$A], $T)", "Allocate $a in register ($A) fp32"},
+    {"$a = shared(($A), $T)", "Allocate $a in shared ($A) $T"},
+    {"$a = shared($A)", "Allocate $a in shared ($A)"},
+    {"$a = register(($A), $T)", "Allocate $a in register ($A) $T"},
+    {"$a = register($A)", "Allocate $a in register ($A)"},
+    {"__shared__ $t $a[$A][$B]", "Allocate $a in shared ($A, $B) $t"},
+    {"$t $a[$A][$B]", "Allocate $a in register ($A, $B) $t"},
+    {"Allocate $t $a in $s ($A)", "Allocate $a in $s ($A) $t"},
+    {"Allocate $s $a ($A) $t", "Allocate $a in $s ($A) $t"},
+    {"Allocate $s $a ($A)", "Allocate $a in $s ($A)"},
+    {"shared $a ($A)", "Allocate $a in shared ($A)"},
+    {"register $a ($A)", "Allocate $a in register ($A)"},
+    /* what has no meaning here */
+    {"return $X", ""},
+    {"return", ""},
+    {"/* $X */", "# $X"},
+};
+
+/* Up to where a statement of ours ends: a colon may stay behind the header of a loop. */
+static Span statement_of(const Suggester *s, Span line, bool loop)
+{
+    while ((size_t)line.end < s->source->len && strchr(loop ? " \t\r;{" : " \t\r;{:", s->source->text[line.end]))
+        line.end++;
+    return line;
+}
+
+bool propose_form(Suggester *s)
+{
+    Span line = form_line(s);
+    const char *text = form_plain(s, line);
+    Holes holes;
+
+    for (size_t i = 0; strlen(text) <= FORM_LONGEST && i < TW_COUNT(FORMS); i++) {
+        const char *to = FORMS[i].to;
+
+        if (!form_match(FORMS[i].from, text, &holes))
+            continue;
+        if (!*to ? !s->loose && suggest_edit(s, suggest_line(s, line), "", "remove it")
+                 : suggest_edit(s, statement_of(s, line, strncmp(to, "for", 3) == 0), form_filled(s, to, text, &holes), "as TL says it"))
+            return true;
+    }
+    return false;
+}
+
+/* `Schedule` alone: for the target at hand. */
+bool propose_target(Suggester *s)
+{
+    Span line = form_line(s);
+    Holes holes;
+
+    return form_match("Schedule", form_plain(s, line), &holes) &&
+           suggest_edit(s, (Span){line.end, line.end}, arena_printf(s->arena, " %s", s->chain->target->name), "for which target");
+}
+
+/* A block begins with its header, and ends with `end`. */
+bool propose_brace(Suggester *s)
+{
+    char brace = s->source->text[s->diag->span.start];
+    Span before = s->diag->span;
+
+    while (before.start > 0 && strchr(" \t", s->source->text[before.start - 1]))
+        before.start--;
+    if (brace == '}')
+        return suggest_edit(s, s->diag->span, "end", "a block ends with 'end'");
+    return brace == '{' && suggest_edit(s, before, "", "a block ends with 'end'");
+}
+
+/* `Softmax S, dim = -1`: rows are the last dimension. */
+bool propose_unnamed(Suggester *s)
+{
+    const char *text = s->source->text;
+    Span span = s->diag->span;
+    int depth = 0;
+
+    while (span.start > 0 && strchr(" \t,", text[span.start - 1]))
+        span.start--;
+    while (strchr(" \t", text[span.end]) || text[span.end] == '=')
+        span.end++;
+    for (; text[span.end] && !strchr("\n#,", text[span.end]); span.end++) {
+        depth += (text[span.end] == '(') - (text[span.end] == ')');
+        if (depth < 0 || (depth == 0 && text[span.end] == ' '))
+            break;
+    }
+    return suggest_edit(s, span, "", "an operation of rows is along the last dimension");
+}
+
+/* ---- blocks that are left open --------------------------------------------------------------------- */
+
+static int indent_of(const char *text, int at)
+{
+    int n = 0;
+
+    while (text[at + n] == ' ' || text[at + n] == '\t')
+        n++;
+    return n;
+}
+
+/* An `end` wherever the text goes back to the left without one. */
+bool propose_end(Suggester *s)
+{
+    const char *text = s->source->text;
+    int last = 0;
+
+    for (int at = 0; (size_t)at < s->source->len && !s->loose;) {
+        int indent = indent_of(text, at), next = at;
+        const char *word = text + at + indent;
+        bool closes = strncmp(word, "end", 3) == 0 || strncmp(word, "el", 2) == 0;
+
+        while ((size_t)next < s->source->len && text[next] != '\n')
+            next++;
+        if (next > at + indent && *word != '#') {
+            if (indent < last && !closes && at > s->diag->span.start &&
+                suggest_edit(s, (Span){at, at}, arena_printf(s->arena, "%.*send\n", indent, text + at), "close what stands further to the right"))
+                return true;
+            last = indent;
+        }
+        at = next + 1;
+    }
+    return false;
+}

@@ -247,6 +247,49 @@ bool propose_axes(Suggester *s)
     return n > 0 && suggest_edit(s, form_line(s), str_text(&grid), "each coordinate, and how far it goes");
 }
 
+/* ---- coordinates of a loop --------------------------------------------------------------------------- */
+
+typedef struct Counted {
+    Cuts *cuts;
+    const Stmt *loop;
+    Fix edits[16];
+    int n;
+} Counted;
+
+/* The loop's counter along the dimension that its bound is made of. */
+static void count(void *user, const Stmt *copy)
+{
+    Counted *c = user;
+    Suggester *s = c->cuts->s;
+    const Stmt *tensor = copy->kind == STMT_COPY && copy->space == SPACE_GLOBAL && !copy->listed ? cuts_tensor(c->cuts, copy->name) : NULL;
+
+    for (int i = 0; tensor && i < tensor->n_shape && c->n < (int)TW_COUNT(c->edits); i++) {
+        const char *dim = tensor->shape[i]->kind == EXPR_NAME ? tensor->shape[i]->name : NULL;
+        const Coord *said = NULL;
+
+        if (!dim || !expr_mentions(c->loop->hi, dim))
+            continue;
+        for (int k = 0; k < copy->n_coords; k++)
+            if (copy->coords[k].name ? strcmp(copy->coords[k].name, dim) == 0 : k == i)
+                said = &copy->coords[k];
+        if (said && said->value->kind == EXPR_INT)
+            c->edits[c->n++] = (Fix){said->value->span, c->loop->name, NULL};
+        else if (!said && copy->n_coords && copy->coords[0].name)
+            c->edits[c->n++] = (Fix){{copy->coords[0].span.start, copy->coords[0].span.start}, arena_printf(s->arena, "%s = %s, ", dim, c->loop->name), NULL};
+    }
+}
+
+/* A loop whose Copies do not say which turn it is. */
+bool propose_counter(Suggester *s)
+{
+    Cuts cuts = cuts_of(s);
+    Counted c = {.cuts = &cuts, .loop = s->stmt && s->stmt->kind == STMT_FOR && s->stmt->hi ? s->stmt : NULL};
+
+    if (c.loop)
+        suggest_each(&c.loop->body, count, &c);
+    return c.n && suggest_edits(s, c.edits, c.n, "the tile of each turn");
+}
+
 /* ---- coordinates of a block that are assigned ---------------------------------------------------------- */
 
 /* `m = program_id(0)`, `m = blockIdx.y`: along which axis of the grid; -1: neither. */

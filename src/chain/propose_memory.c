@@ -212,91 +212,6 @@ bool propose_group(Suggester *s)
     return false;
 }
 
-/* ---- stages --------------------------------------------------------------------------------------- */
-
-typedef struct Stages {
-    const char *name;
-    VEC(const Expr *) list;
-    Arena *arena;
-} Stages;
-
-static void note_stage(void *user, const Stmt *stmt)
-{
-    Stages *stages = user;
-
-    if (stmt->kind == STMT_COPY && stmt->stage && stmt->name && strcmp(stmt->name, stages->name) == 0)
-        vec_push(stages->arena, &stages->list, stmt->stage);
-}
-
-/* Read the stage that some Copy fills. */
-static const Expr *stage_read(const Expr *e)
-{
-    while (e->kind == EXPR_TRANSPOSE || e->kind == EXPR_SPACE)
-        e = e->a;
-    return e->kind == EXPR_INDEX && e->a && e->a->kind == EXPR_NAME && e->n_args == 1 ? e : NULL;
-}
-
-typedef struct StageCopies {
-    Arena *arena;
-    VEC(const Stmt *) list;
-} StageCopies;
-
-static void note_stage_copy(void *user, const Stmt *s)
-{
-    StageCopies *copies = user;
-
-    if (s->kind == STMT_COPY && s->stage)
-        vec_push(copies->arena, &copies->list, s);
-}
-
-/* What another operand reads, or another Copy fills, at the same time. */
-static bool try_other_stage(Suggester *s, const Expr *read)
-{
-    StageCopies copies = {.arena = s->arena};
-
-    for (int i = 0; i < s->stmt->n_args; i++) {
-        const Expr *other = stage_read(s->stmt->args[i]);
-        if (other && other != read && !expr_equal(other->args[0], read->args[0]) &&
-            suggest_edit(s, read->args[0]->span, suggest_expr(s, other->args[0]), "the stage that the other operand has"))
-            return true;
-    }
-    suggest_each(&s->unit->body, note_stage_copy, &copies);
-    for (int i = 0; i < copies.list.len; i++)
-        for (int k = 0; k < copies.list.len; k++) {
-            const Stmt *copy = copies.list.data[i], *other = copies.list.data[k];
-            if (strcmp(copy_tile(copy), read->a->name) == 0 && strcmp(copy_tile(other), read->a->name) != 0 &&
-                !expr_equal(copy->stage, other->stage) &&
-                suggest_edit(s, copy->stage->span, suggest_expr(s, other->stage), "the stage that the other Copy fills"))
-                return true;
-        }
-    return false;
-}
-
-bool propose_stage(Suggester *s)
-{
-    for (int i = 0; s->stmt && s->unit && s->stmt->kind == STMT_COMPUTE && i < s->stmt->n_args; i++) {
-        const Expr *read = stage_read(s->stmt->args[i]);
-        if (read && try_other_stage(s, read))
-            return true;
-    }
-
-    for (int i = 0; s->stmt && s->stmt->kind == STMT_COMPUTE && i < s->stmt->n_args; i++) {
-        const Expr *e = s->stmt->args[i];
-        Stages stages = {.arena = s->arena};
-
-        while (e->kind == EXPR_TRANSPOSE || e->kind == EXPR_SPACE)
-            e = e->a;
-        if (e->kind != EXPR_INDEX || !e->a || e->a->kind != EXPR_NAME || e->n_args != 1)
-            continue;
-        stages.name = e->a->name;
-        suggest_each(&s->unit->body, note_stage, &stages);
-        for (int k = 0; k < stages.list.len; k++)
-            if (suggest_edit(s, e->args[0]->span, suggest_expr(s, stages.list.data[k]), "the stage that was copied"))
-                return true;
-    }
-    return false;
-}
-
 /* ---- spaces ------------------------------------------------------------------------------------------- */
 
 typedef struct Moves {
@@ -423,6 +338,27 @@ static bool try_sizes_of(Suggester *s, const Stmt *decl)
             if (suggest_edits(s, r.edits, r.n, "another of the sizes that there are"))
                 return true;
         }
+    return false;
+}
+
+/* A dimension that nothing counts the tiles of is held whole: some number, behind the tensors that have it. */
+bool propose_size_number(Suggester *s)
+{
+    static const int guesses[] = {128, 64, 32, 16};
+    Cuts cuts = cuts_of(s);
+    Span span = s->diag->span;
+    const char *name = arena_strndup(s->arena, s->source->text + span.start, (size_t)(span.end - span.start));
+    const Stmt *last = cuts.tensors.len ? cuts.tensors.data[cuts.tensors.len - 1] : NULL;
+    bool dimension = false;
+
+    for (int i = 0; i < cuts.tensors.len; i++)
+        for (int k = 0; k < cuts.tensors.data[i]->n_shape; k++)
+            dimension |= expr_is_name(cuts.tensors.data[i]->shape[k], name);
+    for (size_t i = 0; dimension && !cut_of(&cuts, name)->coord && i < TW_COUNT(guesses); i++)
+        if (suggest_edit(s, (Span){last->span.end, last->span.end},
+                         arena_printf(s->arena, "\n%s%s = %d", suggest_indent(s, last->span.start), name, guesses[i]),
+                         arena_printf(s->arena, "%d is a guess; or give it with --set %s=...", guesses[i], name)))
+            return true;
     return false;
 }
 

@@ -398,6 +398,60 @@ bool propose_without_space(Suggester *s)
            suggest_stmt(s, stmt, changed, "the whole tensor");
 }
 
+/* ---- conditions ----------------------------------------------------------------------------------------------- */
+
+/* What stands within an `if` without it, moved to the left as far. */
+static bool try_without_condition(Suggester *s, const Stmt *cond)
+{
+    const char *text = s->source->text;
+    int end = suggest_end(s, cond), at = suggest_line(s, cond->span).end;
+    int outer = (int)strlen(suggest_indent(s, cond->span.start));
+    int inner = cond->body.len ? (int)strlen(suggest_indent(s, cond->body.data[0]->span.start)) : 0;
+    Str out = str_new(s->arena);
+
+    if (end < 0 || cond->orelse.len || inner < outer || at <= cond->span.end)
+        return false;
+    while (at < end) {
+        const char *line = text + at;
+        size_t len = strcspn(line, "\n"), drop = 0;
+        while (drop < (size_t)(inner - outer) && strchr(" \t", line[drop]))
+            drop++;
+        at += (int)len + 1;
+        if (at <= end)
+            str_printf(&out, "%.*s\n", (int)(len - drop), line + drop);
+    }
+    if (out.len)
+        out.data[--out.len] = '\0';
+    return suggest_edit(s, (Span){suggest_before(s, cond).start, end}, str_text(&out), "whatever the condition is");
+}
+
+typedef struct Conditions {
+    Suggester *s;
+    bool done;
+} Conditions;
+
+static void without_each(void *user, const Stmt *stmt)
+{
+    Conditions *c = user;
+
+    if (!c->done && stmt->kind == STMT_IF)
+        c->done = try_without_condition(c->s, stmt);
+}
+
+/* The conditions round the statement, then those of its loop. */
+bool propose_unconditional(Suggester *s)
+{
+    Conditions c = {s, false};
+
+    for (int i = s->depth - 1; i >= 0 && !c.done; i--)
+        if (s->path[i]->kind == STMT_IF)
+            c.done = try_without_condition(s, s->path[i]);
+    for (int i = s->depth - 1; i >= 0 && !c.done; i--)
+        if (s->path[i]->kind == STMT_FOR)
+            suggest_each(&s->path[i]->body, without_each, &c);
+    return c.done;
+}
+
 /* ---- loops --------------------------------------------------------------------------------------------------------- */
 
 /* To before the loop that holds it. */

@@ -47,7 +47,7 @@ static const struct {
     {TW0406, {propose_declared, propose_copy, propose_space, propose_removal}},
     {TW0407, {propose_shared}},
     {TW0408, {propose_destination}},
-    {TW0410, {propose_sizes}},
+    {TW0410, {propose_size_number, propose_sizes, propose_number}},
     {TW0411, {propose_nearest, propose_coordinates}},
     {TW0412, {propose_coordinates}},
     {TW0412, {propose_stage}},
@@ -63,15 +63,15 @@ static const struct {
     {TW0432, {propose_type}},
     {TW0433, {propose_assigned, propose_padded}},
     {TW0434, {propose_type}},
-    {TW0440, {propose_copy, propose_sum, propose_nearest, propose_unused}},
-    {TW0442, {propose_quotient, propose_removal}},
+    {TW0440, {propose_prologue, propose_copy, propose_sum, propose_nearest, propose_unused}},
+    {TW0442, {propose_counter, propose_quotient, propose_removal}},
     {TW0445, {propose_behind_the_loop}},
     {TW0447, {propose_state}},
     {TW0448, {propose_kept}},
     {TW0450, {propose_store}},
     {TW0451, {propose_removal, propose_behind_the_loop, propose_last_store}},
     {TW0452, {propose_coordinates}},
-    {TW0453, {propose_coordinates}},
+    {TW0453, {propose_coordinates, propose_unconditional}},
     {TW0454, {propose_exchanged_state, propose_sum_of_state}},
     {TW0460, {propose_assigned, propose_smaller}},
     {TW0461, {propose_assigned}},
@@ -84,8 +84,8 @@ static const struct {
     {TW0726, {propose_before_the_loop}},
     {TW0728, {propose_part}},
     {TW0729, {propose_place}},
-    {TW0730, {propose_stage}},
-    {TW0733, {propose_rescale}},
+    {TW0730, {propose_own_stage, propose_prologue, propose_ring, propose_stage}},
+    {TW0733, {propose_rescale, propose_unconditional}},
 };
 
 /* ---- one try ------------------------------------------------------------------------------ */
@@ -428,7 +428,7 @@ static bool says_again(const Suggester *s, const Diag *before)
 
     if (fix->text && other->text)
         return s->diag->code == before->code && fix->span.start == other->span.start && fix->span.end == other->span.end &&
-               fix->span.end > fix->span.start && strcmp(fix->text, other->text) == 0;
+               strcmp(fix->text, other->text) == 0;
     return !fix->text && !other->text && is_sibling(s, before);
 }
 

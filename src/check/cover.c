@@ -8,8 +8,9 @@
  *
  * Only what is plain is judged: a counter, or a counter and a constant; along
  * dimensions of single elements (heads) whatever a block's place says, by trying
- * small sizes. Copies under a condition, and tensors that several Copies read
- * parts of, are left alone.
+ * small sizes. Copies in branches, and tensors that several Copies read parts of, are
+ * left alone, and so is what is read under a condition; a store of which a condition
+ * leaves less misses no less.
  */
 #include "check/walk.h"
 
@@ -378,8 +379,29 @@ static bool names_counter(const Checker *c, const Expr *e)
     return found;
 }
 
+/* A number, read in a loop that goes over just these tiles and says nothing else here. */
+static bool check_loop_of_one(Checker *c, const Cover *v, int d, const Aff *tiles)
+{
+    const Coord *coord = coord_of(v, d);
+    for (int i = 0; i < c->n_loops && coord && !v->store && v->only; i++) {
+        Range r = loop_range(&c->loops[i]);
+        bool used = !r.sym || !r.end || r.end != tiles || aff_is_const(tiles, NULL);
+        for (int k = 0; k < v->n_coords && !used; k++)
+            used = v->coords[k] && aff_uses(v->coords[k], r.sym);
+        if (used)
+            continue;
+        Diag *diag = diag_add(c->late, TW0414, coord->span, "'%s' goes over the tiles of '%s' along %s, but each turn takes the same one",
+                              r.name, copy_tensor(v->stmt), dim_name(c, v, d));
+        diag_fix(c->late, diag, coord->value->span, r.name, "the tile of each turn");
+        return true;
+    }
+    return false;
+}
+
 static void check_constant(Checker *c, const Cover *v, int d, const Aff *tiles)
 {
+    if (check_loop_of_one(c, v, d, tiles))
+        return;
     const Coord *coord = coord_of(v, d);
     int64_t at, n;
     if (!coord || (!v->store && !v->only) || !aff_is_const(v->coords[d], &at) || !aff_is_const(tiles, &n) || n < 2)
@@ -515,7 +537,7 @@ void cover_copy(Checker *c, const Stmt *s, Place *global, const Extent *shape, i
     bool part = !global->decl || global->decl->kind == STMT_ALLOCATE;
     if (!c->loose && n_coords == global->rank && check_elements(c, &v, shape, n_shape))
         return;
-    if (c->loose || part || c->path.n_arms || s->where || s->stage || s->target ||
+    if (c->loose || part || c->path.n_arms || (s->where && !v.store) || s->stage || s->target ||
         s->result == RESULT_ACCUMULATE || n_shape > global->rank || n_coords != global->rank)
         return;
     bool alone = is_alone(c, s, global);

@@ -277,6 +277,9 @@ void dead_finish(Checker *c);
 /* repeat.c */
 void repeat_check(Checker *c, const Block *block, int at);
 
+/* same.c */
+void same_check(Checker *c, const Stmt *loop);
+
 /* state.c */
 void state_finish(Checker *c);
 

@@ -59,17 +59,23 @@ void lo_stage_copied(Lower *lo, const char *name, Span loc)
     vec_push(lo->arena, &lo->stage_copies, (StageCopy){.name = name, .loc = loc});
 }
 
+static bool is_read(const Lower *lo, Span loc)
+{
+    for (int i = 0; i < lo->stages_read.len; i++)
+        if (lo->stages_read.data[i] == loc.start) return true;
+    return false;
+}
+
 static void mark_read(Lower *lo, Span loc)
 {
-    for (int i = 0; i < lo->stage_copies.len; i++)
-        lo->stage_copies.data[i].used |= lo->stage_copies.data[i].loc.start == loc.start;
+    if (!is_read(lo, loc)) vec_push(lo->arena, &lo->stages_read, loc.start);
 }
 
 void lo_stages_finish(Lower *lo)
 {
     for (int i = 0; i < lo->stage_copies.len && !lo->failed; i++) {
         const StageCopy *copy = &lo->stage_copies.data[i];
-        if (copy->used) continue;
+        if (is_read(lo, copy->loc)) continue;
         diag_add(lo->diags, TW0442, copy->loc, "no read finds what '%s' is given here: its stage is overwritten first, "
                  "or never read", copy->name);
         mark_read(lo, copy->loc); /* once, were it expanded twice */

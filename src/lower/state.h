@@ -17,11 +17,10 @@
 
 /* What a stage of a shared tile holds; newest first. Lists are never changed, so
  * a copy of a Local keeps what it had. */
-/* A Copy to a stage, and whether some read was found to get what it put there. */
+/* A Copy to a stage. */
 typedef struct StageCopy {
     const char *name;
     Span loc;
-    bool used;
 } StageCopy;
 
 typedef struct Staged {
@@ -128,6 +127,7 @@ typedef struct Lower {
     VEC(Local) locals;
     VEC(Lineage) lineage;
     VEC(StageCopy) stage_copies;
+    VEC(int) stages_read;      /* where the Copies begin that some read gets its stage from, one below it in a loop among them */
     VEC(SoftmaxStep) steps;
     VEC(const Stmt *) views;   /* Allocate in global */
     VEC(const Stmt *) indices; /* Index */

@@ -8,6 +8,7 @@
 #include "levels.h"
 
 #include "chain/emulated.h"
+#include "ptx/ptx.h"
 
 enum { MAX_INSTRUCTIONS = 50 * 1000 * 1000 };
 
@@ -251,10 +252,10 @@ static bool read_ptx(Launch *x)
 }
 
 /* Whether the entry for any alignment is another kernel, which need not round alike. */
-static bool entries_apart(const Abi *abi)
+static bool entries_apart(TileProgram *program)
 {
-    for (int i = 0; i < abi->kernels.len; i++)
-        if (abi->kernels.data[i].any.name && abi->kernels.data[i].fast.persistent != abi->kernels.data[i].any.persistent)
+    for (int i = 0; i < program->kernels.len; i++)
+        if (ptx_kernel_for_any(program, program->kernels.data[i]) != program->kernels.data[i])
             return true;
     return false;
 }
@@ -270,7 +271,7 @@ bool levels_ptx(Levels *l)
     for (int i = 0; i < LAUNCHES; i++) {
         Tensor **outputs = arena_array(l->arena, Tensor *, l->n_tensors + 1), **first;
 
-        first = x.abi->unordered ? NULL : firsts[entries_apart(x.abi) ? i % 2 : 0];
+        first = x.abi->unordered ? NULL : firsts[entries_apart(l->chain->tile) ? i % 2 : 0];
         x.aligned = i % 2 == 0;
         x.seed = rng_next(&l->rng) >> 1 | 1;
         levels_at(l, "PTX, %s entry, schedule %d", x.aligned ? "aligned" : "any", i / 2 + 1);
@@ -280,7 +281,7 @@ bool levels_ptx(Levels *l)
                   : !levels_close(l, outputs) || !levels_right(l, outputs))
             return false;
         if (!first)
-            firsts[entries_apart(x.abi) ? i % 2 : 0] = outputs;
+            firsts[entries_apart(l->chain->tile) ? i % 2 : 0] = outputs;
     }
     return true;
 }

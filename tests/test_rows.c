@@ -297,6 +297,7 @@ static void copies_are_wide_and_direct(void **state)
     assert_int_equal(count(aligned, "ld.global.v4.b32") - count(any, "ld.global.v4.b32"), 2);
     assert_int_equal(count(aligned, "st.global.v4.b32") - count(any, "st.global.v4.b32"), 1);
     assert_int_equal(count(any, "ld.global.v4.b32"), 0);
+    assert_true(count(any, "+256]") > 0 && count(any, "+2]") == 0); /* side by side, an element each of 4 x 32 lanes */
     assert_int_equal(count(aligned, "bar.sync") - count(any, "bar.sync"), 1);
     assert_int_equal(count(ptx, "cp.async"), 0);
 }

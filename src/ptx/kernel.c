@@ -417,7 +417,7 @@ static bool emit_entry(Str *out, const TileProgram *program, const TileKernel *k
     return !e->failed;
 }
 
-bool ptx_emit(Str *out, const TileProgram *program, const Abi *abi, const Target *target, Diags *diags)
+bool ptx_emit(Str *out, TileProgram *program, const Abi *abi, const Target *target, Diags *diags)
 {
     abi_ptx_comment(out, abi);
     str_printf(out, ".version %s\n.target %s\n.address_size 64\n", target->ptx_version, target->name);
@@ -430,9 +430,9 @@ bool ptx_emit(Str *out, const TileProgram *program, const Abi *abi, const Target
     for (int k = 0; k < program->kernels.len; k++) {
         const TileKernel *kernel = program->kernels.data[k];
         const AbiKernel *launch = &abi->kernels.data[k];
-        const TileKernel *plain = kernel->plain ? kernel->plain : kernel;
         if (!emit_entry(out, program, kernel, abi, target, diags, launch->fast.name, true)) return false;
-        if (launch->any.name && !emit_entry(out, program, plain, abi, target, diags, launch->any.name, false)) return false;
+        const TileKernel *other = launch->any.name ? ptx_kernel_for_any(program, kernel) : NULL;
+        if (other && !emit_entry(out, program, other, abi, target, diags, launch->any.name, false)) return false;
     }
     return true;
 }

@@ -7,16 +7,28 @@
 #include <cmocka.h>
 
 /* Otherwise shows the case and what its levels said, and fails. */
-static inline void expect_agreement(Arena *arena, const LevelCase *c)
+static inline LevelReport expect_agreement(Arena *arena, const LevelCase *c)
 {
     LevelReport report = levels_run(arena, c);
     Str text = str_new(arena);
 
     if (report.verdict == LEVELS_AGREE)
-        return;
+        return report;
     levels_print(&text, c);
     fprintf(stderr, "%s\n%s\n", str_text(&text), str_text(&report.log));
     fail_msg("%s: %s", report.level, report.problem);
+    return report;
+}
+
+/* And no access to shared memory meets another in a bank, of either entry. */
+static inline void expect_no_conflicts(Arena *arena, const LevelCase *c)
+{
+    LevelReport report = expect_agreement(arena, c);
+    Str text = str_new(arena);
+
+    levels_print(&text, c);
+    if (report.conflicts)
+        fail_msg("%llu bank conflicts of\n%s", (unsigned long long)report.conflicts, str_text(&text));
 }
 
 /* A tile of a type that stays in registers, cast, masked with -inf but for its diagonal and read again: what the type

@@ -49,6 +49,7 @@ typedef struct LevelReport {
     const char *level;   /* where it ended: "tile IR after stage" */
     const char *problem; /* NULL: none */
     double worst;        /* largest error over what is allowed, of all comparisons that allow one */
+    uint64_t conflicts;  /* passes of shared memory, of all PTX that ran, beyond those that accesses without conflicts would take */
     Str log;             /* a line a level */
 } LevelReport;
 

@@ -186,7 +186,10 @@ static bool launch_kernel(Launch *x, int kernel, const void *space)
     launch.grid[0] = (int)blocks;
     if (blocks == 0)
         return true;
-    return emu_run(x->l->arena, x->module, at, x->memory, &launch, report) || fault(x->l, report);
+    if (!emu_run(x->l->arena, x->module, at, x->memory, &launch, report))
+        return fault(x->l, report);
+    x->l->report->conflicts += report->shared_wavefronts - report->shared_ideal;
+    return true;
 }
 
 /* The outputs, without what lies between their rows, which must be untouched. */

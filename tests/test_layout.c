@@ -353,6 +353,22 @@ static void pairs_of_fp32_have_no_conflicts(void **state)
             }
 }
 
+/* A lane with a row of its own meets no other, whatever the panel. Of 16 columns a lane, two lanes beside each other have every
+ * other chunk of a panel of fp16: four fit those, and not the panels of 128 bytes that bytes are in. */
+static void lanes_in_rows_meet(void **state)
+{
+    (void)state;
+    for (int cols = 16; cols <= 256; cols += 16)
+        for (int bytes = 1; bytes <= 4; bytes *= 2)
+            assert_int_equal(lay_rows_meet(in_rows(2, 1, 16, 1), 64, cols, bytes), 1);
+    assert_int_equal(lay_rows_meet(in_rows(8, 1, 16, 4), 64, 128, 1), 2);
+    assert_int_equal(lay_rows_meet(in_rows(8, 1, 16, 4), 64, 128, 2), 1);
+    assert_int_equal(lay_rows_meet(in_rows(8, 1, 16, 4), 64, 64, 1), 1);
+    assert_int_equal(lay_rows_meet(in_rows(4, 1, 16, 8), 16, 128, 1), 1);
+    assert_int_equal(lay_rows_meet(in_rows(4, 1, 16, 8), 16, 128, 2), 2);
+    assert_int_equal(lay_rows_meet(in_rows(4, 2, 16, 1), 128, 128, 2), 1);
+}
+
 static void what_does_not_fit(void **state)
 {
     (void)state;
@@ -415,7 +431,7 @@ int main(void)
         cmocka_unit_test(chunks_are_dealt_in_turn),
         cmocka_unit_test(rows_lie_as_in_memory),
         cmocka_unit_test(deals_have_no_conflicts),
-        cmocka_unit_test(pairs_of_fp32_have_no_conflicts),
+        cmocka_unit_test(pairs_of_fp32_have_no_conflicts), cmocka_unit_test(lanes_in_rows_meet),
         cmocka_unit_test(what_does_not_fit),
         cmocka_unit_test(texts_and_equality),
     };

@@ -22,7 +22,7 @@ static char **words_of(Arena *arena, const char *text, int *n)
     return words;
 }
 
-static void check(Arena *arena, const char *definition, DType dtype, FillKind fill, const char *sets, const char *binds)
+static LevelCase case_of(Arena *arena, const char *definition, DType dtype, FillKind fill, const char *sets, const char *binds)
 {
     LevelCase c = {.definition = definition, .dtype = dtype, .fill = fill, .seed = 21, .target = "sm_90a"};
     Settings settings = {0};
@@ -36,6 +36,13 @@ static void check(Arena *arena, const char *definition, DType dtype, FillKind fi
         assert_null(settings_add(arena, &settings, words[i]));
     for (int i = 0; i < settings.list.len; i++)
         levels_bind(&c, settings.list.data[i].name, settings.list.data[i].value);
+    return c;
+}
+
+static void check(Arena *arena, const char *definition, DType dtype, FillKind fill, const char *sets, const char *binds)
+{
+    LevelCase c = case_of(arena, definition, dtype, fill, sets, binds);
+
     expect_agreement(arena, &c);
 }
 
@@ -187,6 +194,42 @@ static void operands_of_8_bits(void **state)
                "N=128 K=128", "M=150");
 }
 
+/* Lanes that widen bytes, of a role and, in entries for any alignment, of all warps, meet in no bank: with fewer rows than
+ * lanes, with panels of 128 bytes and of less, of K and V and of weights either way round; nor where whole rows are normalized. */
+static void bytes_meet_in_no_bank(void **state)
+{
+    static const struct {
+        const char *op, *sets, *binds;
+        DType dtype;
+    } cases[] = {
+        {"attention_fp8", "HeadDim=104 BM=128 BN=64 warps=8 stages=2", "batch=1 q_heads=2 kv_heads=1 q_len=70 kv_len=90", DT_E4M3},
+        {"attention_fp8", "HeadDim=128 BM=64 BN=32 warps=4 stages=2", "batch=1 q_heads=2 kv_heads=1 q_len=70 kv_len=90", DT_E4M3},
+        {"attention_bias", "HeadDim=128 q_len=70 kv_len=96 q_heads=2 kv_heads=1", "batch=1", DT_E4M3},
+        {"attention_bias", "HeadDim=40", "batch=1 q_heads=2 kv_heads=1 q_len=70 kv_len=90", DT_E4M3},
+        {"chunked_linear_attention", "chunk=64 HeadDim=64", "heads=2 chunks=2", DT_E4M3},
+        {"gemm", "N=256 K=192 BM=128 BN=128 BK=64 warps=8 warps_n=1", "M=70", DT_E4M3},
+        {"gemm_weight_int8", "N=256 K=192 BM=64 BN=64 BK=64 warps=4 warps_n=1 stages=2", "M=70", DT_BF16},
+        {"gemm_weight_int8", "N=256 K=192 BM=128 BN=128 BK=32 warps=8 warps_n=1 stages=3", "M=70", DT_F16},
+    };
+    Arena *arena = ((Fixture *)*state)->arena;
+
+    for (int D = 64; D <= 256; D += 64) {
+        const char *normed = arena_printf(arena, "Operator normed\n  Input Q (M, %d)\n  Input K (L, %d)\n  Input V (L, 64)\n  Output Y (M, 64)\n"
+                                                 "  Compute Multiply K, K and get squares\n  Compute RowMean squares and get m\n"
+                                                 "  Compute Rsqrt m and get r\n  Compute Multiply K, r and get Kn\n"
+                                                 "  Compute GEMM Q, Kn.T and get S\n  Compute Multiply S, 0.1 and get new S\n"
+                                                 "  Compute Softmax S and get P\n  Compute GEMM P, V and get Y\nend\n", D, D);
+        LevelCase c = case_of(arena, normed, DT_E4M3, FILL_NORMAL, "", "M=70 L=90");
+
+        expect_no_conflicts(arena, &c);
+    }
+    for (size_t i = 0; i < TW_COUNT(cases); i++) {
+        LevelCase c = case_of(arena, text_of(arena, arena_printf(arena, "ops/%s.tl", cases[i].op)), cases[i].dtype, FILL_NORMAL, cases[i].sets, cases[i].binds);
+
+        expect_no_conflicts(arena, &c);
+    }
+}
+
 /* ---- what is not prepared ------------------------------------------------------------------ */
 
 /* What a product gave, or what another operation reads as well, is not apart. */
@@ -277,6 +320,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(quantized_keys_and_values, setup, teardown),
         cmocka_unit_test_setup_teardown(operands_of_8_bits, setup, teardown), cmocka_unit_test_setup_teardown(others_are_not, setup, teardown),
         cmocka_unit_test_setup_teardown(operands_of_8_bits, setup, teardown), cmocka_unit_test_setup_teardown(words_are_not, setup, teardown),
+        cmocka_unit_test_setup_teardown(bytes_meet_in_no_bank, setup, teardown),
         cmocka_unit_test_setup_teardown(rows_that_lie_apart, setup, teardown), cmocka_unit_test_setup_teardown(small_pages, setup, teardown),
         cmocka_unit_test_setup_teardown(ragged_rows, setup, teardown),
     };

@@ -13,6 +13,7 @@ enum {
     LANES = 32,
     WIDEST_PANEL = 128,
     CHUNK = 16,     /* bytes that one ldmatrix row, or one cp.async, moves */
+    SERVED = 128,   /* bytes that shared memory serves at a time: all of its banks */
     ATOM_ROWS = 16, /* of accumulators and A operands (PTX ISA, mma.m16n8k*) */
     ATOM_COLS = 8   /* of accumulators; an A operand has one or two of these */, MOST_WARPS = 32 /* 1,024 threads */ };
 
@@ -248,6 +249,33 @@ static void rows_value_at(Layout layout, int rows, int cols, int warp, int lane,
     int first = warp / layout.warps_n * (rows / layout.warps_m);
     *row = rows > 1 ? first + v / in_row * rows_at_once(layout) + lane / layout.lanes : 0;
     *col = cols > 1 ? v % in_row / layout.k * cols_at_once(layout) + along * layout.k + v % layout.k : 0;
+}
+
+/* Of the lanes from `first` on, in an access of so many bytes a lane that begins with value v. */
+static int lanes_meet(Layout layout, int rows, int cols, int elem_bytes, int first, int v, int bytes)
+{
+    Layout panels = {.kind = LAY_PANELS, .panel = lay_panel_for(cols, elem_bytes)};
+    int taken[LANES] = {0}, most = 0, lanes = SERVED / bytes;
+    for (int i = first; i < first + lanes; i++) {
+        int row, col;
+        rows_value_at(layout, rows, cols, i / LANES, i % LANES, v, &row, &col);
+        int *bank = &taken[lay_shared_byte(panels, rows, elem_bytes, row, col) / bytes % lanes];
+        if (++*bank > most)
+            most = *bank;
+    }
+    return most;
+}
+
+int lay_rows_meet(Layout layout, int rows, int cols, int elem_bytes)
+{
+    int values = rows_values(layout, rows, cols), stretch = layout.k * elem_bytes, most = 1;
+    int bytes = stretch < CHUNK ? stretch : CHUNK;
+    for (int first = 0; first < threads_of(layout); first += SERVED / bytes)
+        for (int v = 0; v < values; v += bytes / elem_bytes) {
+            int meet = lanes_meet(layout, rows, cols, elem_bytes, first, v, bytes);
+            most = meet > most ? meet : most;
+        }
+    return most;
 }
 
 /* ---- fragments ----------------------------------------------------------------------- */

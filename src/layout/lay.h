@@ -83,6 +83,10 @@ int64_t lay_shared_bytes(int rows, int cols, int elem_bytes);
  * so that for rows a and b without a common bit that of a + b is the XOR of theirs. */
 int lay_swizzle(int panel, int row);
 
+/* What lanes whose stretches move between registers and a shared tile (LAY_ROWS) cost, with 16 bytes an access or a stretch of
+ * 8: of those that are served together, the most that meet in the same banks. 1: none do. */
+int lay_rows_meet(Layout layout, int rows, int cols, int elem_bytes);
+
 /* Why a rows x cols tile cannot have this fragment layout, or NULL if it can. */
 const char *lay_fragment_misfit(Layout layout, int rows, int cols);
 /* Values a lane of a register tile; vectors and scalars included. */

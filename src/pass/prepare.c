@@ -21,6 +21,8 @@
 #include "pass/copies.h"
 #include "pass/stage.h"
 
+#include <limits.h>
+
 bool prepare_brings(const TileOp *op)
 {
     return stage_is_load(op) || op->kind == TILE_PREPARE;
@@ -315,15 +317,57 @@ int prepare_at_once(const TileBlock *region)
     return TILE_CHUNK / bytes;
 }
 
-/* Lanes beside each other so that the warps have the tile's rows among them; none: they cannot. */
-static Layout rows_among(const TileKernel *kernel, const TileOp *op)
+bool prepare_has_bytes(const TileBlock *region)
+{
+    for (int i = 0; i < region->ops.len; i++) {
+        const TileOp *op = region->ops.data[i];
+        for (int k = 0; k < op->n_results; k++)
+            if (op->results[k]->type.rows > 1 && op->results[k]->type.cols > 1 && dtype_bytes(op->results[k]->type.dtype) == 1) return true;
+    }
+    return false;
+}
+
+int prepare_meet(const TileBlock *region, Layout layout)
+{
+    int most = 1;
+    for (int i = 0; i < region->ops.len; i++) {
+        const TileOp *op = region->ops.data[i];
+        if (op->kind != TILE_MOVE) continue;
+        const TileType *t = stage_is_move(op) ? &op->results[0]->type : &op->args[0]->type;
+        if (t->rows == 1 || t->cols == 1) continue;
+        int meet = lay_rows_meet(layout, t->rows, t->cols, dtype_bytes(t->dtype));
+        most = meet > most ? meet : most;
+    }
+    return most;
+}
+
+/* With k columns a lane: the warps have the tile's rows among them, up to `most` of them columns, and as few lanes as that takes are
+ * beside each other, or of bytes those of which fewer meet in banks. */
+static void share_among(const TileKernel *kernel, const TileOp *op, int k, int most, Layout *best, int *least)
 {
     enum { LANES = 32 };
     const TileType *t = &op->results[0]->type;
-    Layout layout = {.kind = LAY_ROWS, .warps_m = kernel->warps, .warps_n = 1, .k = prepare_at_once(op->regions[0]), .lanes = 1};
-    while (layout.lanes < LANES && (t->rows % (kernel->warps * LANES / layout.lanes) || t->cols % (layout.k * layout.lanes))) layout.lanes *= 2;
-    bool fits = t->rows % (kernel->warps * LANES / layout.lanes) == 0 && t->cols % (layout.k * layout.lanes) == 0;
-    return fits && kernel->warps_n <= 1 ? layout : (Layout){.kind = LAY_NONE};
+    for (int beside = 1; beside <= most; beside++)
+        for (int lanes = 1; lanes <= LANES && *least > 1; lanes *= 2) {
+            Layout layout = {.kind = LAY_ROWS, .warps_m = kernel->warps / beside, .warps_n = beside, .k = k, .lanes = lanes};
+            if (kernel->warps % beside || lay_fragment_misfit(layout, t->rows, t->cols)) continue;
+            int meet = prepare_has_bytes(op->regions[0]) ? prepare_meet(op->regions[0], layout) : 1;
+            if (meet < *least) *best = layout;
+            *least = meet < *least ? meet : *least;
+        }
+}
+
+/* How all warps share a tile; none: they cannot. What is reduced along rows is one warp's. */
+static Layout rows_among(const TileKernel *kernel, const TileOp *op)
+{
+    const TileBlock *region = op->regions[0];
+    int k = prepare_at_once(region), least = INT_MAX;
+    bool bytes = prepare_has_bytes(region), reduced = tile_has(region, TILE_REDUCE);
+    Layout layout = {.kind = LAY_NONE};
+    if (kernel->warps_n > 1) return layout;
+    share_among(kernel, op, k, bytes && !reduced ? kernel->warps : 1, &layout, &least);
+    if (bytes && reduced && k == TILE_CHUNK) share_among(kernel, op, k / 2, 1, &layout, &least);
+    return layout;
 }
 
 static void give_layout(const TileBlock *region, Layout layout)

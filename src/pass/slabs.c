@@ -92,17 +92,26 @@ static void share_rows(Slabs *s, int k, double each)
     if (s->cols % (k * beside) == 0) s->layout = (Layout){.kind = LAY_ROWS, .warps_m = TARGET_GROUP_WARPS / beside, .warps_n = beside, .k = k, .lanes = 1};
 }
 
-/* What is reduced is there as a whole: lanes beside each other have a panel's row. */
+/* As many lanes beside each other as a row has stretches of k for, at most. */
+static Layout lanes_of_row(const Slabs *s, int k, int most)
+{
+    while (most > 1 && s->cols % (k * most)) most /= 2;
+    return (Layout){.kind = s->cols % (k * most) ? LAY_NONE : LAY_ROWS, .warps_m = TARGET_GROUP_WARPS, .warps_n = 1, .k = k, .lanes = most};
+}
+
+/* What is reduced is there as a whole: lanes beside each other have a panel's row, of bytes in halves of chunks where else those of
+ * a wider tile would meet in banks. */
 static void share_panels(Slabs *s, int k, double each)
 {
     enum { MOST = 8 };
     const TileType *tile = &s->prepare->results[0]->type;
-    int lanes = MOST;
-    while (lanes > 1 && s->cols % (k * lanes)) lanes /= 2;
-    if (s->cols % (k * lanes)) return;
-    int rows = TARGET_GROUP_WARPS * LANES / lanes; /* that are accessed together */
+    const TileBlock *region = s->prepare->regions[0];
+    Layout layout = lanes_of_row(s, k, MOST), halves = lanes_of_row(s, k / 2, 2 * MOST);
+    if (layout.kind == LAY_NONE) return;
+    if (k == TILE_CHUNK && prepare_meet(region, halves) < prepare_meet(region, layout)) layout = halves;
+    int rows = TARGET_GROUP_WARPS * LANES / layout.lanes; /* that are accessed together */
     for (s->rows = tile->rows; s->rows % (2 * rows) == 0 && (double)s->rows * s->cols / (TARGET_GROUP_WARPS * LANES) * each > WORDS;) s->rows /= 2;
-    s->layout = (Layout){.kind = LAY_ROWS, .warps_m = TARGET_GROUP_WARPS, .warps_n = 1, .k = k, .lanes = lanes};
+    s->layout = layout;
 }
 
 static void choose_size(Slabs *s)

@@ -9,7 +9,7 @@
  *   rows end between stretches? -> done
  *   first inside but not last? -> its elements, each under its own predicate
  *
- * In shared memory a stretch lies in chunks of 16 bytes.
+ * In shared memory a stretch lies in chunks of 16 bytes, or is half of one.
  */
 #include "ptx/stretch.h"
 
@@ -232,36 +232,47 @@ void st_store(Emitter *e, const TileOp *op)
 
 /* ---- shared memory ----------------------------------------------------------------------- */
 
-/* A lane whose stretches are whole chunks moves one at once. */
+/* A lane whose stretches are whole chunks, or halves, moves one at once. */
 bool st_in_shared(const TileValue *v, const SharedTile *tile)
 {
     const Layout *l = &v->type.layout;
-    int bytes = dtype_bytes(tile->type->dtype);
-    return l->kind == LAY_ROWS && v->type.cols > 1 && l->k * bytes % WIDEST == 0 && bytes <= 4 && tile->type->dtype != DT_BOOL;
+    int bytes = dtype_bytes(tile->type->dtype), stretch = l->k * bytes;
+    bool whole = stretch % WIDEST == 0 || stretch == WIDEST / 2;
+    return l->kind == LAY_ROWS && v->type.cols > 1 && whole && bytes <= 4 && tile->type->dtype != DT_BOOL;
 }
 
-/* Where the lane's rows are, and the first of its chunks. */
-static LanePlace lane_in_shared(Emitter *e, const TileValue *v, int bytes)
+/* Where the lane's rows are, and the first of its chunks, or which half of it. */
+static LanePlace lane_in_shared(Emitter *e, const Stretches *s)
 {
     AffCtx *aff = e->program->aff;
-    const char *row = em_new(e, REG_R), *chunk = em_new(e, REG_R);
+    const TileValue *v = s->v;
+    LanePlace place = {0};
+    const char *row = em_new(e, REG_R), *chunk = em_new(e, REG_R), *col;
     em_at(e, 0, "mov.b32 %s, %s;", row, v->type.rows > 1 ? ix_value(e, aff_of(aff, ix_lane_row(e, v->type.layout, v->type.rows))) : "0");
-    em_at(e, 0, "shr.u32 %s, %s, %d;", chunk, ix_value(e, aff_of(aff, ix_lane_col(e, v->type.layout, v->type.cols))),
-          bytes == 1 ? 4 : bytes == 2 ? 3 : 2);
-    return (LanePlace){.row = row, .chunk = chunk};
+    col = ix_value(e, aff_of(aff, ix_lane_col(e, v->type.layout, v->type.cols)));
+    em_at(e, 0, "shr.u32 %s, %s, %d;", chunk, col, s->bytes == 1 ? 4 : s->bytes == 2 ? 3 : 2);
+    if (s->k * s->bytes < WIDEST) {
+        const char *byte = place.byte = em_new(e, REG_R);
+        em_at(e, 0, "and.b32 %s, %s, %d;", byte, col, WIDEST / s->bytes - 1);
+        if (s->bytes > 1) em_at(e, 0, "shl.b32 %s, %s, %d;", byte, byte, s->bytes / 2);
+    }
+    place.row = row;
+    place.chunk = chunk;
+    return place;
 }
 
 static void move_chunks(Emitter *e, const Stretches *s, const SharedTile *tile, bool load)
 {
-    LanePlace place = lane_in_shared(e, s->v, s->bytes);
-    int words = words_in(s);
-    const char *type = s->dtype == DT_F32 ? "v4.f32" : "v4.b32";
+    LanePlace place = lane_in_shared(e, s);
+    int words = words_in(s), n = access_words(words);
+    const char *type = access_type(s, n);
     for (int i = 0; i < s->count; i++)
-        for (int w = 0; w < words; w += WIDEST / 4) {
+        for (int w = 0; w < words; w += n) {
             int row, col;
             fr_place(s->v, i * s->k, &row, &col);
-            const char *at = sh_address(e, tile, &place, row, (col * s->bytes + w * 4) / WIDEST);
-            const char *values = list(e, s, i * words + w, WIDEST / 4);
+            int byte = col * s->bytes + w * 4;
+            const char *at = sh_address_in(e, tile, &place, row, byte / WIDEST, byte % WIDEST);
+            const char *values = list(e, s, i * words + w, n);
             if (load) em(e, "ld.shared.%s %s, %s;", type, values, at);
             else em(e, "st.shared.%s %s, %s;", type, at, values);
         }

@@ -169,6 +169,33 @@ static void row_sums_of_what_becomes_an_operand(void **state)
     expect_agreement(arena, &c);
 }
 
+/* Beside accumulators in fours, tiles of 16 and 32 bits: half of the lanes take their second pairs first, or all would meet in banks.
+ * Panels of 64 and of 128 bytes. */
+static void fours_meet_in_no_bank(void **state)
+{
+    static const char *const types[] = {"bf16", "fp16", "fp32", "int32"};
+    static const char *const bodies[] = {
+        "  Compute Add S, R and get S2\n  Compute Softmax S2 and get P\n  Compute GEMM P, V and get Y\n",
+        "  Compute Multiply S, R and get P\n  Compute GEMM P, V and get Y\n",
+        "  Compute Add S, R and get S2\n  Compute RowMax S2 and get m\n  Compute GEMM S2, V and get Y0\n  Compute Subtract Y0, m and get Y\n",
+    };
+    Arena *arena = ((Fixture *)*state)->arena;
+
+    for (size_t i = 0; i < TW_COUNT(types) * TW_COUNT(bodies) * 3; i++) {
+        const char *type = types[i % TW_COUNT(types)], *body = bodies[i / TW_COUNT(types) % TW_COUNT(bodies)];
+        LevelCase c = {.definition = arena_printf(arena, "Operator beside\n  Input X (M, 64)\n  Input W (64, L)\n  Input R (M, L) %s\n"
+                                                         "  Input V (L, 64)\n  Output Y (M, 64)\n  Compute GEMM X, W and get S\n%send\n", type, body),
+                       .fill = FILL_UNIFORM, .seed = i, .dtype = i % 2 ? DT_E4M3 : DT_E5M2, .target = "sm_89"};
+
+        levels_set(arena, &c, "BM", 32);
+        levels_set(arena, &c, "BN", 32 * (1 + (double)(i / (TW_COUNT(types) * TW_COUNT(bodies)))));
+        levels_set(arena, &c, "warps", 2);
+        levels_bind(&c, "M", 70);
+        levels_bind(&c, "L", 90);
+        expect_no_conflicts(arena, &c);
+    }
+}
+
 /* -inf in a tile of 8 bits is its largest number, also where it stays in registers. */
 static void masked_in_a_tile(void **state)
 {
@@ -187,6 +214,7 @@ int main(void)
         TEST(widened),
         TEST(first_operand_transposed_by_warps),
         TEST(row_sums_of_what_becomes_an_operand),
+        TEST(fours_meet_in_no_bank),
         TEST(masked_in_a_tile),
     };
     return cmocka_run_group_tests_name("fp8", tests, NULL, NULL);

@@ -948,6 +948,8 @@ static void drop_consequences(Diags *diags)
         {TW0733, TW0442}, /* where units are wrong, what is not used */
         {TW0723, TW0730}, /* what was not copied was not found either */
         {TW0220, TW0452}, /* a coordinate that has no value */
+        {TW0402, TW0440}, /* what was to go to a tile that there is not */
+        {TW0402, TW0432},
     };
 
     if (ends_by_brace(diags))

@@ -172,6 +172,38 @@ bool propose_moved(Suggester *s)
     return false;
 }
 
+/* Another Copy writes the tensor, or the one at hand does. */
+typedef struct Written {
+    const char *name;
+    bool found;
+} Written;
+
+static void find_written(void *user, const Stmt *stmt)
+{
+    Written *w = user;
+
+    w->found |= stmt->kind == STMT_COPY && stmt->to_space == SPACE_GLOBAL && copy_tensor(stmt) && strcmp(copy_tensor(stmt), w->name) == 0;
+}
+
+/* `Copy C_out ... from register to global`, and no tensor is called so: the output that nothing writes. */
+bool propose_stored_as(Suggester *s)
+{
+    const Stmt *copy = s->stmt && s->stmt->kind == STMT_COPY && s->stmt->to_space == SPACE_GLOBAL && !s->stmt->as ? s->stmt : NULL;
+    Cuts cuts = cuts_of(s);
+
+    for (int i = 0; copy && i < cuts.tensors.len; i++) {
+        Written w = {.name = cuts.tensors.data[i]->name};
+        Stmt *changed = suggest_like(s, copy);
+
+        suggest_each(&s->unit->body, find_written, &w);
+        changed->as = w.name;
+        if (cuts.tensors.data[i]->kind == STMT_OUTPUT && !w.found &&
+            suggest_stmt(s, copy, changed, arena_printf(s->arena, "'%s' is written there", w.name)))
+            return true;
+    }
+    return false;
+}
+
 /* ---- grids ------------------------------------------------------------------------------------------- */
 
 /* The parts of a list, at the commas outside of brackets. */

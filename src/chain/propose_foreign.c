@@ -58,6 +58,8 @@ static const Form FORMS[] = {
     {"Compute $f $A and add $c", "Compute $f $A and accumulate $c"},
     {"Compute $f $A to $c", "Compute $f $A and get $c"},
     {"Compute $f $A as $c", "Compute $f $A and get $c"},
+    {"Compute Where $x, $C, $V and get $Y", "Compute Where $C, $x, $V and get $Y"},
+    {"Compute Where $x, $C, $V", "Compute Where $C, $x, $V and get new $x"},
     /* what a tile begins with */
     {"clear($c)", "Compute Fill $c, 0"},
     {"clear $c", "Compute Fill $c, 0"},

@@ -217,6 +217,7 @@ bool propose_group(Suggester *s)
 typedef struct Moves {
     Suggester *s;
     const char *name;
+    Space to;
     Fix edits[16];
     int n;
     int list; /* the list at hand, its statements one by one, and where it ends */
@@ -224,19 +225,20 @@ typedef struct Moves {
     int end;
 } Moves;
 
-/* The statement with its tile in shared memory; NULL: it is not of that tile in registers. */
+/* The statement with its tile in the other memory of a block; NULL: it is not of that tile. */
 static Stmt *moved(const Moves *m, const Stmt *stmt)
 {
+    Space from = m->to == SPACE_SHARED ? SPACE_REGISTER : SPACE_SHARED;
     Stmt *changed;
 
     if ((stmt->kind != STMT_ALLOCATE && stmt->kind != STMT_COPY) || !stmt->name || strcmp(stmt->name, m->name) != 0)
         return NULL;
     changed = suggest_like(m->s, stmt);
     changed->listed = false;
-    if (stmt->kind == STMT_ALLOCATE && stmt->space == SPACE_REGISTER)
-        changed->space = SPACE_SHARED;
-    else if (stmt->kind == STMT_COPY && stmt->to_space == SPACE_REGISTER)
-        changed->to_space = SPACE_SHARED;
+    if ((stmt->kind == STMT_ALLOCATE || m->to == SPACE_REGISTER) && stmt->space == from)
+        changed->space = m->to;
+    else if (stmt->kind == STMT_COPY && stmt->to_space == from)
+        changed->to_space = m->to;
     else
         return NULL;
     return changed;
@@ -281,7 +283,7 @@ bool propose_shared(Suggester *s)
 
     if (e && s->stmt->args[0]->span.start == s->diag->span.start)
         e = s->stmt->args[0];
-    Moves moves = {.s = s};
+    Moves moves = {.s = s, .to = SPACE_SHARED};
 
     while (e && (e->kind == EXPR_TRANSPOSE || e->kind == EXPR_SPACE))
         e = e->a;
@@ -290,6 +292,19 @@ bool propose_shared(Suggester *s)
     moves.name = e->name;
     suggest_each(&s->unit->body, move_one, &moves);
     return moves.n && suggest_edits(s, moves.edits, moves.n, "keep it in shared memory");
+}
+
+/* A tile that is computed, in registers: its Allocate and its Copies. */
+bool propose_registers(Suggester *s)
+{
+    Cuts cuts = cuts_of(s);
+    Span span = s->diag->span;
+    Moves moves = {.s = s, .name = arena_strndup(s->arena, s->source->text + span.start, (size_t)(span.end - span.start)), .to = SPACE_REGISTER};
+
+    if (!s->stmt || s->stmt->kind != STMT_COMPUTE || !cuts_tile(&cuts, moves.name, SPACE_SHARED))
+        return false;
+    suggest_each(&s->unit->body, move_one, &moves);
+    return moves.n && suggest_edits(s, moves.edits, moves.n, "what is computed is in registers");
 }
 
 /* A result goes to one of the tiles in registers. */

@@ -219,11 +219,14 @@ static bool allocate_state(Suggester *s, const char *tile, const Expr *const *st
     line->n_shape = 2;
     line->has_dtype = false;
     for (int i = 0; i < 2; i++) {
+        Allocation own = {.name = state[i]->name};
+        suggest_each(&s->unit->body, find_allocation, &own);
         line->name = state[i]->name;
-        str_printf(&text, "\n%s%s", suggest_indent(s, a.found->span.start), suggest_text(s, line));
+        if (!own.found)
+            str_printf(&text, "\n%s%s", suggest_indent(s, a.found->span.start), suggest_text(s, line));
     }
     *edit = (Fix){{a.found->span.end, a.found->span.end}, str_text(&text), NULL};
-    return true;
+    return text.len > 0;
 }
 
 static Fix divide_behind(Suggester *s, const Stmt *loop, const Followed *f, const char *sum)
@@ -264,6 +267,168 @@ bool propose_state(Suggester *s)
         edits[n++] = (Fix){softmax->span, suggest_text(s, online), NULL};
         edits[n++] = divide_behind(s, s->path[i], &f, online->with[1]->name);
         if (f.sums.len && suggest_edits(s, edits, n, "keep the row's maximum and sum, and divide behind the loop"))
+            return true;
+    }
+    return false;
+}
+
+/* ---- a softmax of one's own ------------------------------------------------------------------------ */
+
+/* Some row's maximum: of RowMax, Max, or a copy of one by `Add m, 0`. */
+static bool is_maximum(const Block *block, const char *name, int depth)
+{
+    for (int i = 0; i < block->len && depth < 4; i++) {
+        const Stmt *stmt = block->data[i];
+        bool makes = stmt->kind == STMT_COMPUTE && stmt->op_known && result_of(stmt) && strcmp(result_of(stmt), name) == 0;
+
+        if (makes && (stmt->op == OP_ROW_MAX || stmt->op == OP_MAX))
+            return true;
+        if (makes && stmt->op == OP_ADD && stmt->n_args == 2 && stmt->args[0]->kind == EXPR_NAME && strcmp(stmt->args[0]->name, name) != 0 &&
+            is_maximum(block, stmt->args[0]->name, depth + 1))
+            return true;
+        for (int k = 0; stmt->kind == STMT_COMPUTE && stmt->op_known && stmt->op == OP_MAX && k < stmt->n_args; k++)
+            if (expr_is_name(stmt->args[k], name))
+                return true;
+    }
+    return false;
+}
+
+static const Stmt *difference_of_maxima(const Block *block, int i)
+{
+    const Stmt *stmt = block->data[i];
+    bool is = stmt->kind == STMT_COMPUTE && stmt->op_known && stmt->op == OP_SUBTRACT && stmt->n_args == 2 && stmt->args[0]->kind == EXPR_NAME &&
+              stmt->args[1]->kind == EXPR_NAME;
+
+    return is && is_maximum(block, stmt->args[0]->name, 0) && is_maximum(block, stmt->args[1]->name, 0) ? stmt : NULL;
+}
+
+/* Its factor is the reciprocal, or to another base than the exponentials. */
+static bool try_other_factor(Suggester *s, const Block *block)
+{
+    for (int i = 0; i < block->len; i++) {
+        const Stmt *difference = difference_of_maxima(block, i);
+        Stmt *changed = difference ? suggest_like(s, difference) : NULL;
+
+        if (!difference)
+            continue;
+        changed->args = arena_array(s->arena, Expr *, 2);
+        changed->args[0] = difference->args[1];
+        changed->args[1] = difference->args[0];
+        if (suggest_stmt(s, difference, changed, "the factor is exp(M before - M after)"))
+            return true;
+        for (int k = i + 1; k < block->len; k++) {
+            const Stmt *stmt = block->data[k];
+            bool factor = stmt->kind == STMT_COMPUTE && stmt->op_known && op_is_exponential(stmt->op) && stmt->n_args == 1 &&
+                          result_of(difference) && expr_is_name(stmt->args[0], result_of(difference));
+            if (factor && suggest_edit(s, stmt->op_span, stmt->op == OP_EXP ? "Exp2" : "Exp", "to the base of the exponentials"))
+                return true;
+        }
+    }
+    return false;
+}
+
+/* The program multiplies the sum, but behind what is added. */
+static bool try_earlier(Suggester *s, const Stmt *loop, const char *sum)
+{
+    for (int i = 0; i < loop->body.len; i++) {
+        const Stmt *stmt = loop->body.data[i];
+        Fix edits[2] = {{suggest_before(s, s->stmt), NULL, NULL}, {suggest_line(s, stmt->span), "", NULL}};
+
+        if (!is_multiply(stmt) || stmt->span.start < s->stmt->span.start || !result_of(stmt) || strcmp(result_of(stmt), sum) != 0)
+            continue;
+        edits[0].text = arena_printf(s->arena, "%s%s\n", suggest_indent(s, s->stmt->span.start), suggest_text(s, stmt));
+        if (suggest_edits(s, edits, 2, "before it is added to"))
+            return true;
+    }
+    return false;
+}
+
+/* What is multiplied by some factor that the loop computes, before it is added to. */
+static bool try_factor(Suggester *s, const Stmt *loop, const char *sum)
+{
+    for (int i = 0; i < loop->body.len; i++) {
+        const Stmt *stmt = loop->body.data[i];
+        bool factor = stmt->kind == STMT_COMPUTE && stmt->op_known && op_is_exponential(stmt->op) && stmt->span.start < s->stmt->span.start;
+
+        if (factor && result_of(stmt) && strcmp(result_of(stmt), sum) != 0 &&
+            suggest_edit(s, suggest_before(s, s->stmt),
+                         arena_printf(s->arena, "%sCompute Multiply %s, %s and get new %s\n", suggest_indent(s, s->stmt->span.start), sum, result_of(stmt), sum),
+                         "in units of the new maximum"))
+            return true;
+    }
+    return false;
+}
+
+/* `Max M, t and get m`: at the end of the loop m is the next iteration's M. */
+static bool try_kept_maximum(Suggester *s, const Stmt *loop)
+{
+    int end = suggest_end(s, loop);
+
+    while (end > 0 && s->source->text[end - 1] != '\n')
+        end--;
+    for (int i = 0; end > 0 && i < loop->body.len; i++) {
+        const Stmt *stmt = loop->body.data[i];
+        bool larger = stmt->kind == STMT_COMPUTE && stmt->op_known && stmt->op == OP_MAX && stmt->n_args == 2 && result_of(stmt);
+
+        for (int k = 0; larger && k < 2; k++)
+            if (stmt->args[k]->kind == EXPR_NAME && strcmp(stmt->args[k]->name, result_of(stmt)) != 0 &&
+                suggest_edit(s, (Span){end, end}, arena_printf(s->arena, "%sCompute Add %s, 0 and get new %s\n", suggest_indent(s, stmt->span.start),
+                                                              result_of(stmt), stmt->args[k]->name),
+                             "the next iteration's maximum"))
+                return true;
+    }
+    return false;
+}
+
+static void find_exp2(void *user, const Stmt *stmt)
+{
+    bool *found = user;
+
+    *found |= stmt->kind == STMT_COMPUTE && stmt->op_known && stmt->op == OP_EXP2;
+}
+
+/* The maximum before is kept, and what the loop adds up is multiplied by what it differs by. */
+static bool try_rescaled(Suggester *s, const Stmt *loop, const Stmt *larger)
+{
+    const char *m = result_of(larger), *old = arena_printf(s->arena, "%s_old", m), *indent = suggest_indent(s, larger->span.start);
+    Allocation a = {.name = m}, own = {.name = old};
+    bool binary = false;
+    Fix edits[16];
+    int n = 0;
+
+    suggest_each(&s->unit->body, find_allocation, &a);
+    suggest_each(&s->unit->body, find_allocation, &own);
+    suggest_each(&loop->body, find_exp2, &binary);
+    if (own.found || (a.found && a.found->listed))
+        return false;
+    if (a.found) {
+        Stmt *line = suggest_like(s, a.found);
+        line->name = old;
+        edits[n++] = (Fix){{a.found->span.end, a.found->span.end}, arena_printf(s->arena, "\n%s%s", suggest_indent(s, a.found->span.start), suggest_text(s, line)), NULL};
+    }
+    edits[n++] = (Fix){larger->span, arena_printf(s->arena, "Compute Add %s, 0 and get %s\n%s%s\n%sCompute Subtract %s, %s and get new %s\n%sCompute %s %s and get new %s",
+                                                  m, old, indent, suggest_text(s, larger), indent, old, m, old, indent, binary ? "Exp2" : "Exp", old, old), NULL};
+    for (int i = 0; i < loop->body.len && n < (int)TW_COUNT(edits); i++) {
+        const Stmt *stmt = loop->body.data[i];
+        const char *sum = stmt->kind == STMT_COMPUTE && stmt->result == RESULT_ACCUMULATE ? result_of(stmt) : NULL;
+        if (sum && stmt->span.start > larger->span.start)
+            edits[n++] = (Fix){suggest_before(s, stmt), arena_printf(s->arena, "%sCompute Multiply %s, %s and get new %s\n", indent, sum, old, sum), NULL};
+    }
+    return suggest_edits(s, edits, n, "what was added up, in units of the new maximum");
+}
+
+bool propose_own_rescale(Suggester *s)
+{
+    const Stmt *loop = loop_round(s);
+    const char *sum = s->stmt ? result_of(s->stmt) : NULL;
+
+    if (!loop || !sum)
+        return false;
+    if (try_other_factor(s, &loop->body) || try_earlier(s, loop, sum) || try_factor(s, loop, sum) || try_kept_maximum(s, loop))
+        return true;
+    for (int i = 0; i < loop->body.len; i++) {
+        const Stmt *stmt = loop->body.data[i];
+        if (stmt->kind == STMT_COMPUTE && stmt->op_known && stmt->op == OP_MAX && result_of(stmt) && try_rescaled(s, loop, stmt))
             return true;
     }
     return false;

@@ -145,6 +145,18 @@ bool propose_get(Suggester *s)
     return suggest_stmt(s, s->stmt, changed, "there is nothing to add to");
 }
 
+/* What changes a tile in place, of which the first operand is none. */
+bool propose_named_result(Suggester *s)
+{
+    const Stmt *stmt = s->stmt && s->stmt->kind == STMT_COMPUTE && !s->stmt->dest ? s->stmt : NULL;
+
+    for (int i = 0; stmt && i < stmt->n_args; i++)
+        if (stmt->args[i]->kind == EXPR_NAME &&
+            suggest_edit(s, (Span){stmt->span.end, stmt->span.end}, arena_printf(s->arena, " and get new %s", stmt->args[i]->name), "in place of the operand"))
+            return true;
+    return false;
+}
+
 bool propose_fewer_operands(Suggester *s)
 {
     Stmt *changed;
@@ -450,6 +462,46 @@ bool propose_unconditional(Suggester *s)
         if (s->path[i]->kind == STMT_FOR)
             suggest_each(&s->path[i]->body, without_each, &c);
     return c.done;
+}
+
+/* The same of the opposite: `a <= b` for `a > b`. */
+static const char *opposite(Suggester *s, const Expr *e)
+{
+    static const struct { ExprOp op, is; } pairs[] = {{EO_LT, EO_GE}, {EO_LE, EO_GT}, {EO_GT, EO_LE}, {EO_GE, EO_LT}, {EO_EQ, EO_NE}, {EO_NE, EO_EQ}};
+    Expr *made = arena_new_of(s->arena, Expr);
+    Str text = str_new(s->arena);
+
+    *made = *e;
+    for (size_t i = 0; e->kind == EXPR_BINARY && i < TW_COUNT(pairs); i++)
+        if (pairs[i].op == e->op) {
+            made->op = pairs[i].is;
+            lang_print_expr(&text, made);
+            return str_text(&text);
+        }
+    str_add(&text, "not (");
+    lang_print_expr(&text, e);
+    str_add(&text, ")");
+    return str_text(&text);
+}
+
+/* `if col(S) > row(S)` round `Compute Fill S, v`: a Mask of the opposite. */
+bool propose_masked(Suggester *s)
+{
+    const Stmt *cond = s->stmt && s->stmt->kind == STMT_IF && s->stmt->body.len == 1 && !s->stmt->orelse.len ? s->stmt : NULL;
+    const Stmt *fill = cond ? cond->body.data[0] : NULL;
+    int end = cond ? suggest_end(s, cond) : -1;
+    Str text = str_new(s->arena);
+
+    if (end < 0 || fill->kind != STMT_COMPUTE || !fill->op_known || fill->op != OP_FILL || fill->n_args != 2)
+        return false;
+    str_add(&text, "Compute Mask ");
+    lang_print_expr(&text, fill->args[0]);
+    str_printf(&text, " where %s", opposite(s, cond->where));
+    if (!(fill->args[1]->kind == EXPR_UNARY && fill->args[1]->a->kind == EXPR_FLOAT) && fill->args[1]->kind != EXPR_FLOAT) {
+        str_add(&text, " else ");
+        lang_print_expr(&text, fill->args[1]);
+    }
+    return suggest_edit(s, (Span){cond->span.start, end}, str_text(&text), "choose the elements");
 }
 
 /* ---- loops --------------------------------------------------------------------------------------------------------- */

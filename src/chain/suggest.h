@@ -74,12 +74,12 @@ void suggest_each(const Block *block, void (*f)(void *user, const Stmt *s), void
 Proposal propose_declared, propose_nearest, propose_function, propose_other_name, propose_dimension, propose_output, propose_result,
     propose_position, propose_not_new, propose_own_name, propose_number, propose_unused;
 /* propose_stmts.c */
-Proposal propose_removal, propose_unconditional, propose_tidying, propose_line_removal, propose_operand_of_clause, propose_reduction, propose_get, propose_condition,
-    propose_fewer_clauses, propose_fewer_operands, propose_untransposed, propose_reshaped,
+Proposal propose_removal, propose_unconditional, propose_masked, propose_tidying, propose_line_removal, propose_operand_of_clause, propose_reduction, propose_get, propose_condition,
+    propose_fewer_clauses, propose_named_result, propose_fewer_operands, propose_untransposed, propose_reshaped,
     propose_other_transposes, propose_exchanged_maker, propose_split_operand, propose_behind_the_loop, propose_last_store, propose_whole_division,
     propose_coordinates_of_element, propose_without_space, propose_compared, propose_before_the_loop, propose_place, propose_bracket;
 /* propose_memory.c */
-Proposal propose_copy, propose_store, propose_return, propose_coordinates, propose_shared, propose_sizes, propose_size_number, propose_column, propose_turned,
+Proposal propose_copy, propose_store, propose_return, propose_coordinates, propose_shared, propose_registers, propose_sizes, propose_size_number, propose_column, propose_turned,
     propose_reshape, propose_follow, propose_type, propose_loop_bounds, propose_grid, propose_rank,
     propose_part, propose_group, propose_first, propose_space, propose_allocation, propose_turned_sizes, propose_wider_grid, propose_exchanged_sizes, propose_destination, propose_loose;
 /* propose_foreign.c */
@@ -89,10 +89,10 @@ Proposal propose_formula;
 /* propose_stages.c */
 Proposal propose_stage, propose_prologue, propose_ring, propose_own_stage;
 /* propose_copies.c */
-Proposal propose_moved, propose_axes, propose_blocks, propose_counter;
+Proposal propose_moved, propose_stored_as, propose_axes, propose_blocks, propose_counter;
 /* propose_sizes.c */
 Proposal propose_smaller, propose_assigned, propose_padded;
 /* propose_softmax.c */
-Proposal propose_rescale, propose_quotient, propose_sum_of_softmax, propose_exchanged_state, propose_sum_of_state, propose_state, propose_kept, propose_sum;
+Proposal propose_rescale, propose_own_rescale, propose_quotient, propose_sum_of_softmax, propose_exchanged_state, propose_sum_of_state, propose_state, propose_kept, propose_sum;
 
 #endif

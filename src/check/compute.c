@@ -94,9 +94,22 @@ static bool is_condition(const Expr *e)
            (e->kind == EXPR_UNARY && e->op == EO_NOT) || e->kind == EXPR_WORDS;
 }
 
+/* `Where S, j <= i, -inf`, of S in place: the condition stands first. */
+static void refuse_late_condition(Checker *c, const Stmt *s)
+{
+    const char *tile = s->op == OP_WHERE && s->n_args == 3 && s->args[0]->kind == EXPR_NAME ? s->args[0]->name : NULL;
+    if (!tile || !is_condition(s->args[1]) || (s->dest && !expr_is_name(s->dest, tile)))
+        return;
+    Diag *d = diag_add(c->diags, TW0234, s->span, "the condition of a Where stands first: where it holds, an element is the second operand's");
+    diag_fix(c->diags, d, (Span){s->args[0]->span.start, s->args[2]->span.end},
+             arena_printf(c->arena, "%s, %s, %s%s%s", source_text(c, s->args[1]->span), tile, source_text(c, s->args[2]->span),
+                          s->dest ? "" : " and get new ", s->dest ? "" : tile), "the condition first");
+}
+
 static bool read_element_args(Checker *c, const Stmt *s, Operand *operands)
 {
     bool ok = true;
+    refuse_late_condition(c, s);
     for (int i = 0; i < s->n_args; i++) {
         if (s->op == OP_WHERE && i == 0 && is_condition(s->args[0])) {
             operands[0] = (Operand){.expr = s->args[0], .is_number = true};

@@ -201,6 +201,8 @@ static void merge_state(PlaceState *now, const PlaceState *other, const Stmt *by
         now->only_in = by;
     }
     now->masked |= other->masked;
+    /* what is filled in one branch lies as what is computed in the other */
+    Fragment fragment = now->fragment == FRAG_FREE ? other->fragment : other->fragment == FRAG_FREE ? now->fragment : FRAG_FREE;
     if (other->version > now->version) {
         Written written = now->written;
         const Stmt *only_in = now->only_in;
@@ -210,6 +212,8 @@ static void merge_state(PlaceState *now, const PlaceState *other, const Stmt *by
         now->only_in = only_in;
         now->masked = masked;
     }
+    if (fragment != FRAG_FREE)
+        now->fragment = fragment;
 }
 
 void init_merge(Checker *c, const Stmt *by, const PlaceState *other, int n)

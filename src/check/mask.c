@@ -128,9 +128,11 @@ static bool keeps_rest(Checker *c, const Aff *condition, const Tile *tile)
     const EvalName *cols = tile->cols.axis ? eval_find(&c->env, tile->cols.axis) : NULL;
     const EvalName *rows = tile->rows.axis ? eval_find(&c->env, tile->rows.axis) : NULL;
     const Aff *a = condition, *row;
-    if (!a || !cols || !cols->aff || !tile->cols.first || aff_uses_kind(a, AFF_SCALAR) ||
-        (!aff_uses(a, c->col) && !aff_uses(a, c->row)))
+    if (!a || !cols || !cols->aff || !tile->cols.first || !tile->cols.size || aff_uses_kind(a, AFF_SCALAR))
         return false;
+    if (!aff_uses(a, c->col)) /* of the whole tile: of that which the end is in */
+        a = aff_and(c->aff, a, aff_and(c->aff, aff_le(c->aff, tile->cols.first, cols->aff),
+                                       aff_lt(c->aff, cols->aff, aff_add(c->aff, tile->cols.first, tile->cols.size))));
     a = aff_subst(c->aff, a, c->col, aff_sub(c->aff, cols->aff, tile->cols.first));
     if (aff_uses(a, c->row)) {
         if (!rows || !rows->aff || !tile->rows.first)
@@ -203,6 +205,40 @@ static void check_counters(Checker *c, const Expr *e, const Tile *tile)
     }
 }
 
+/* row() and col() from where their tile begins, wherever the condition says them. */
+static Expr *from_begins(Checker *c, const Expr *e, const Tile *tile)
+{
+    bool row = e->kind == EXPR_CALL && text_equal_nocase(e->name, "row"), col = e->kind == EXPR_CALL && text_equal_nocase(e->name, "col");
+    Extent extent = row ? tile->rows : tile->cols;
+    Expr *made = arena_new_of(c->arena, Expr);
+    Str call = str_new(c->arena);
+    *made = *e;
+    if ((row || col) && extent.first) {
+        lang_print_expr(&call, e);
+        return expr_name(c->arena, arena_printf(c->arena, "(%s)", begin_text(c, extent, str_text(&call))));
+    }
+    made->a = e->a ? from_begins(c, e->a, tile) : NULL;
+    made->b = e->b ? from_begins(c, e->b, tile) : NULL;
+    return made;
+}
+
+static void fix_followed(Checker *c, Diag *d, const Expr *where, const Tile *tile)
+{
+    Str text = str_new(c->arena);
+    lang_print_expr(&text, from_begins(c, where, tile));
+    diag_fix(c->late, d, where->span, str_text(&text), "from where the tile begins");
+}
+
+/* The condition as it is meant, of places that follow their tile. */
+static const Aff *followed(Checker *c, const Aff *a, const Tile *tile)
+{
+    if (tile->rows.first)
+        a = aff_subst(c->aff, a, c->row, aff_add(c->aff, aff_of(c->aff, c->row), tile->rows.first));
+    if (tile->cols.first)
+        a = aff_subst(c->aff, a, c->col, aff_add(c->aff, aff_of(c->aff, c->col), tile->cols.first));
+    return a;
+}
+
 bool mask_check(Checker *c, const Stmt *s, const Operand *x)
 {
     if (s->where->kind != EXPR_WORDS && (!c->loose || c->sketch))
@@ -227,7 +263,8 @@ bool mask_check(Checker *c, const Stmt *s, const Operand *x)
     diag_note(c->late, d, "the position along %s%s%s is %s", e.axis ? "'" : "",
               e.axis ? e.axis : "its dimension", e.axis ? "'" : "",
               begin_text(c, e, arena_printf(c->arena, rows ? "row(%s)" : "col(%s)", name)));
-    return true;
+    fix_followed(c, d, s->where, &x->tile);
+    return !keeps_rest(c, followed(c, cond, &x->tile), &x->tile);
 }
 
 /* ---- ragged tiles ------------------------------------------------------------------------ */

@@ -108,7 +108,9 @@ void names_unallocated(Checker *c, const char *name, Span span, Space space, con
         shape = like;
     Diag *d = diag_add(c->diags, TW0402, span, "'%s' is not allocated in %s memory", name,
                        space_name(space));
-    const char *line = allocate_line(c, name, space, shape);
+    const Named *tensor = names_find(c, name);
+    bool elsewhere = tensor && space == SPACE_REGISTER && tensor->places[SPACE_SHARED].exists; /* it may well belong here */
+    const char *line = elsewhere ? NULL : allocate_line(c, name, space, shape);
     if (line)
         fix_line_before(c, d, walk_outermost(c), line, "allocate it");
 }

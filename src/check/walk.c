@@ -74,10 +74,26 @@ const Stmt *walk_outermost(const Checker *c)
 
 static void walk_block(Checker *c, const Block *block);
 
+static bool is_place(const void *user, const Expr *e)
+{
+    (void)user;
+    return e->kind == EXPR_CALL && (text_equal_nocase(e->name, "row") || text_equal_nocase(e->name, "col"));
+}
+
+/* An element's place in the condition of statements, which hold for the whole tile. */
+static void refuse_places(Checker *c, const Expr *condition)
+{
+    if (c->loose || !expr_any(condition, is_place, NULL))
+        return;
+    Diag *d = diag_add(c->diags, TW0235, condition->span, "row() and col() are an element's place, and an 'if' holds for the whole block");
+    diag_note(c->diags, d, "elements are chosen by `Compute Mask S where CONDITION else VALUE`, or by Where");
+}
+
 static void walk_if(Checker *c, const Stmt *s)
 {
     int mark = eval_mark(&c->env), n = c->tensors.len;
     values_condition(c, s->where);
+    refuse_places(c, s->where);
     PlaceState *before = init_save(c);
     c->path.arms[c->path.n_arms].stmt = s;
     c->path.arms[c->path.n_arms++].orelse = false;

@@ -336,7 +336,24 @@ static void begin_view(Finder *f, const DefOp *op, const DefValue *tensor, const
     bind_names(f);
 }
 
-/* A part or an entry, whose rows follow one another. */
+/* Whether all of a tensor is seen with dimensions of one added, `K (batch, 1, len, D) as Cache[batch, row, col]`, or beside
+ * something else that is done with it. All else that only has another order is permute.c's. */
+static bool is_seen_whole(const Finder *f, const DefOp *op, const View *v)
+{
+    bool covered[VIEW_RANK] = {false}, elsewhere = v->seen->rank != v->tensor->rank;
+
+    for (int d = 0; d < v->tensor->rank; d++)
+        if (v->axes[d] >= 0)
+            covered[v->axes[d]] = true;
+    for (int d = 0; d < v->seen->rank; d++)
+        if (!covered[d] && !flow_is_one(v->seen->dims[d]))
+            return false;
+    for (int i = 0; i < f->def->ops.len; i++)
+        elsewhere |= f->def->ops.data[i] != op && (def_op_takes(f->def->ops.data[i], v->tensor) || def_op_reads(f->def->ops.data[i], v->tensor));
+    return elsewhere;
+}
+
+/* A part or an entry, whose rows follow one another, or all of it. */
 static bool is_part(Finder *f, const DefOp *op, View *v)
 {
     bool any = false;
@@ -345,7 +362,7 @@ static bool is_part(Finder *f, const DefOp *op, View *v)
         return false;
     for (int d = 0; d < v->tensor->rank; d++)
         any |= v->at[d] != NULL;
-    return any && find_entries(f, v) && agrees(f, v);
+    return (any || is_seen_whole(f, op, v)) && find_entries(f, v) && agrees(f, v);
 }
 
 static bool find_view(Finder *f, const DefOp *op, View *v)
@@ -620,7 +637,7 @@ static void name_dims(Unviewer *u, int which)
     const Stmt *decl = declaration(u->unit, v->tensor->name);
 
     for (int d = 0; decl && d < v->tensor->rank; d++)
-        if (v->at[d])
+        if (v->at[d] || d == rows_of(v) || d == v->tensor->rank - 1)
             decl->shape[d] = name_for(u, decl->shape[d], v->tensor->dims[d].size,
                                       d == v->tensor->rank - 1 ? "cols" : d == rows_of(v) ? "rows" : "entries");
 }

@@ -491,17 +491,19 @@ static void read_tensor(Plan *plan, const Stmt *s)
     vec_push(plan->arena, &plan->tensors, tensor);
 }
 
-static int dim_called(const PlanTensor *tensor, const Expr *name)
-{
-    for (int d = 0; d < tensor->rank && name->kind == EXPR_NAME; d++)
-        if (expr_is_name(tensor->stmt->shape[d], name->name))
-            return d;
-    return -1;
-}
-
 static bool is_one(const Expr *e)
 {
     return e->kind == EXPR_INT && e->i == 1;
+}
+
+/* The dimension that is declared in these words, `len` or `2 * D`. A number is the size of a tile, unless it stands
+ * where the tensor's last dimension is that number. */
+static int dim_called(const PlanTensor *tensor, const Expr *words, bool last)
+{
+    for (int d = words->kind != EXPR_INT ? 0 : tensor->rank - (last && !is_one(words)); d < tensor->rank; d++)
+        if (expr_equal(tensor->stmt->shape[d], words))
+            return d;
+    return -1;
 }
 
 /* The dimensions that a Copy's shape names: their number, 0 where it says sizes of tiles. */
@@ -512,7 +514,7 @@ static int named_sides(Plan *plan, const Stmt *copy, const PlanTensor *tensor, i
     for (int i = 0; i < copy->n_shape; i++) {
         int side = i == copy->n_shape - 1 ? tensor->col : tensor->row;
         bool own = side >= 0 && copy->shape[i]->kind == EXPR_NAME && expr_is_name(tensor->stmt->shape[side], copy->shape[i]->name);
-        int d = copy->n_shape == 2 && side >= 0 && (own || plan_part(plan, copy, tensor, side)) ? side : dim_called(tensor, copy->shape[i]);
+        int d = copy->n_shape == 2 && side >= 0 && (own || plan_part(plan, copy, tensor, side)) ? side : dim_called(tensor, copy->shape[i], i > 0 && i == copy->n_shape - 1);
 
         if (d >= 0 && n < 2)
             named[n++] = d;

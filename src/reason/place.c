@@ -239,9 +239,26 @@ static void set_coords(Plan *plan, const PlanTensor *tensor, Expr *const *values
         copy->n_coords = 0;
 }
 
-/* Each row lies where its coordinates say; the bound says which rows there are. */
+/* Whether a tile is larger than the part of a dimension that it is to have. */
+static bool exceeds_part(Plan *plan, const Choice *choice, const Stmt *from, const PlanTensor *tensor, int d, const Extent *side)
+{
+    return d >= 0 && side->kind == EXT_WHOLE && choice->size[side->id] != side->known && plan_part(plan, from, tensor, d);
+}
+
+/* Where an element of the e-th part of a dimension lies. */
+static Expr *place_in_part(Plan *plan, const Stmt *from, const PlanTensor *tensor, int d, const Tile *tile)
+{
+    Expr *part = given_coord(plan, plan_coord(plan, from, tensor, d));
+    Expr *first = part ? binary(plan, EO_MUL, part, expr_copy(plan->arena, plan_part(plan, from, tensor, d))) : NULL;
+
+    return first ? binary(plan, EO_ADD, first, place_within(plan, "row", tile)) : NULL;
+}
+
+/* Each row lies where its coordinates say, or, in a part of fewer rows than the tile has, behind the part's first; the
+ * bound says which rows there are. */
 static void place_rows(Plan *plan, const Choice *choice, const Stmt *from, const PlanTensor *tensor, const Tile *tile, Stmt *copy)
 {
+    Covered sides = plan_sides(plan, from, tensor);
     Expr *values[8] = {0};
     int last = tensor->rank - 1;
 
@@ -259,9 +276,10 @@ static void place_rows(Plan *plan, const Choice *choice, const Stmt *from, const
                    : plan_part(plan, from, tensor, last) ? part_coord(plan, choice, from, tensor, last, tile->col) : tile_coord(plan, tile->col);
     for (int d = 0; d < last; d++) {
         const Coord *given = plan_coord(plan, from, tensor, d);
-        int back = lead_place(tensor, plan_sides(plan, from, tensor), d);
 
-        values[d] = given ? plan_positions(plan, tile, given->value) : lead_coord(plan, from, tensor, d, back);
+        values[d] = d == sides.row && plan_part(plan, from, tensor, d) ? place_in_part(plan, from, tensor, d, tile)
+                    : given ? plan_positions(plan, tile, given->value)
+                            : lead_coord(plan, from, tensor, d, lead_place(tensor, sides, d));
     }
     set_coords(plan, tensor, values, copy);
     if (!plan_ragged(choice, tile->row))
@@ -287,15 +305,28 @@ static bool lies_across(Plan *plan, const Stmt *from, const Tile *tile)
     return true;
 }
 
+/* Rows of a tile that is wider would go on into the next part. */
+static void refuse_columns(Plan *plan, const Stmt *from, const PlanTensor *tensor, const Extent *side)
+{
+    Diag *diag = plan_fail(plan, TW0602, from->shape[from->n_shape - 1]->span,
+                           "a part of %lld columns is no whole number of atoms of the tensor cores", (long long)side->known);
+
+    diag_note(plan->diags, diag, "where %s is declared with a dimension of its own for them, (.., n, %lld) in place of (.., n * %lld), tiles "
+              "are filled up with zeros", tensor->name, (long long)side->known, (long long)side->known);
+}
+
 void plan_place(Plan *plan, const Choice *choice, const Stmt *from, const PlanTensor *tensor, const Tile *tile,
                 Stmt *copy)
 {
-    if (plan_by_rows(plan, from)) {
+    Covered sides = plan_sides(plan, from, tensor);
+
+    if (exceeds_part(plan, choice, from, tensor, sides.col, tile->col))
+        refuse_columns(plan, from, tensor, tile->col);
+    if (plan_by_rows(plan, from) || exceeds_part(plan, choice, from, tensor, sides.row, tile->row)) {
         place_rows(plan, choice, from, tensor, tile, copy);
         return;
     }
     Expr *values[8] = {0};
-    Covered sides = plan_sides(plan, from, tensor);
     int first = sides.row >= 0 ? sides.row : sides.col;
 
     if (from->to_space == SPACE_GLOBAL && lies_across(plan, from, tile))

@@ -40,10 +40,27 @@ bool plan_transposed(const Expr *e)
     return e->kind == EXPR_TRANSPOSE;
 }
 
-Tile *plan_operand(Plan *plan, const Expr *e)
+static const Expr *bare_operand(const Expr *e)
 {
     while (e && (e->kind == EXPR_TRANSPOSE || e->kind == EXPR_SPACE))
         e = e->a;
+    return e;
+}
+
+/* Parts of tiles go by what is written for them: `KV[:, 0:Dc]`. */
+static const char *part_name(const Plan *plan, const Expr *e)
+{
+    Str text = str_new(plan->arena);
+
+    lang_print_expr(&text, e);
+    return str_text(&text);
+}
+
+Tile *plan_operand(Plan *plan, const Expr *e)
+{
+    e = bare_operand(e);
+    if (e && e->kind == EXPR_INDEX)
+        return find_tile(plan, part_name(plan, e));
     return e && e->kind == EXPR_NAME ? find_tile(plan, e->name) : NULL;
 }
 
@@ -421,8 +438,63 @@ static void note_operand(Plan *plan, Tile *tile, const Tile *other)
     tile->operand_dtype = known ? other->shared_dtype : plan->options->dtype;
 }
 
+/* ---- parts of tiles ------------------------------------------------------------------------ */
+
+static bool part_bound(Plan *plan, const Expr *e, int64_t unsaid, int64_t *value)
+{
+    const Aff *known = e ? eval_aff(&plan->env, e, plan->diags) : NULL;
+
+    *value = unsaid;
+    return !e || (known && aff_is_const(known, value));
+}
+
+/* Of a side that a block has whole, `lo:hi` in whole atoms; `:` is all of it. NULL: it is no such part. */
+static const Extent *side_of_part(Plan *plan, const Expr *item, const Extent *whole)
+{
+    int step = plan_contracted_step(plan);
+    int64_t lo, hi;
+
+    if (item->kind == EXPR_ELLIPSIS || (item->kind == EXPR_RANGE && !item->a && !item->b))
+        return whole;
+    if (item->kind != EXPR_RANGE || whole->kind != EXT_WHOLE || !part_bound(plan, item->a, 0, &lo) ||
+        !part_bound(plan, item->b, whole->known, &hi) || lo < 0 || hi > whole->known || lo >= hi || lo % step || (hi - lo) % step)
+        return NULL;
+    Expr *size = lo == 0 && item->b ? expr_copy(plan->arena, item->b) : expr_int(plan->arena, hi - lo);
+    size->span = item->span;
+    Extent *extent = plan_extent(plan, EXT_WHOLE, size);
+    extent->part = true;
+    return extent;
+}
+
+/* A product may take a part of a tile in shared memory, which has no room of its own. */
+static void infer_part(Plan *plan, const Expr *operand)
+{
+    const Expr *e = bare_operand(operand);
+    const Tile *whole = e->kind == EXPR_INDEX ? plan_operand(plan, e->a) : NULL;
+
+    if (!whole || !whole->shared || whole->computed || !whole->row || !whole->col || e->n_args != 2 || plan_operand(plan, e))
+        return;
+    int64_t at = whole - plan->tiles.data;
+    const Extent *row = side_of_part(plan, e->args[0], whole->row), *col = side_of_part(plan, e->args[1], whole->col);
+    if (!row || !col) {
+        Diag *diag = plan_fail(plan, TW0602, e->span, "no part of %s that a product can take", whole->name);
+        diag_note(plan->diags, diag, "bounds are known when compiling, within %s, multiples of %d, along sides that tiles have whole",
+                  whole->name, plan_contracted_step(plan));
+        return;
+    }
+    Tile *part = make_tile(plan, part_name(plan, e));
+    part->row = row;
+    part->col = col;
+    part->part_of = plan->tiles.data[at].name;
+    part->shared_dtype = plan->tiles.data[at].shared_dtype;
+}
+
 static void infer_gemm(Plan *plan, const Stmt *s)
 {
+    for (int i = 0; i < s->n_args && !plan->failed; i++)
+        infer_part(plan, s->args[i]);
+    if (plan->failed)
+        return;
     Tile *a = s->n_args == 2 ? plan_operand(plan, s->args[0]) : NULL;
     Tile *b = s->n_args == 2 ? plan_operand(plan, s->args[1]) : NULL;
 

@@ -56,6 +56,7 @@ typedef struct Covered {
 typedef struct Tile {
     const char *name;
     const Extent *row, *col;   /* NULL: not known yet */
+    const char *part_of;       /* the tile in shared memory whose elements it has; NULL: it has its own */
     bool vector;               /* of a tensor with one dimension: shapes have one entry */
     bool shared, reg;
     DType shared_dtype, reg_dtype;

@@ -249,7 +249,7 @@ static DType operand_dtype(Writer *w, const Stmt *gemm)
     if (b && b->shared && dtype_bytes(b->shared_dtype) == 1 && a && a->reg && dtype_bytes(a->reg_dtype) == 1 &&
         dtype_is_float(a->reg_dtype))
         return a->reg_dtype;
-    return b && b->shared && dtype_is_narrow(b->shared_dtype) ? b->shared_dtype : w->plan->options->dtype;
+    return b && (b->shared || b->part_of) && dtype_is_narrow(b->shared_dtype) ? b->shared_dtype : w->plan->options->dtype;
 }
 
 static bool written_in(const Block *block, const char *name)
@@ -375,10 +375,21 @@ static Stmt *copy_compute(Writer *w, const Stmt *s)
     return copy;
 }
 
+/* The operand, with what is beyond its ends: of a part of a tile that is as of the whole. */
+static Tile *gemm_operand(Writer *w, const Expr *e)
+{
+    Tile *tile = plan_operand(w->plan, e);
+    const Tile *whole = tile->part_of ? plan_tile(w->plan, tile->part_of) : tile;
+
+    tile->pad_row = whole->pad_row;
+    tile->pad_col = whole->pad_col;
+    return tile;
+}
+
 static void write_gemm(Writer *w, const Stmt *s, Stmt *copy, const Block *block, int at)
 {
-    Tile *a = plan_operand(w->plan, s->args[0]);
-    const Tile *b = plan_operand(w->plan, s->args[1]);
+    Tile *a = gemm_operand(w, s->args[0]);
+    const Tile *b = gemm_operand(w, s->args[1]);
     bool ta = plan_transposed(s->args[0]), tb = plan_transposed(s->args[1]);
     const Extent *k = ta ? a->row : a->col;
     Pad pad_a = ta ? a->pad_row : a->pad_col, pad_b = tb ? b->pad_col : b->pad_row;

@@ -400,11 +400,17 @@ static void fit_operand(Sider *s, const Expr *e, Sides whole)
         say(s, tile->load, sides);
 }
 
+/* A side that operands share: the dimension that one of them runs along, else unknown if one's is. */
+static const char *shared_side(const char *a, const char *b)
+{
+    return is_dim(a) ? a : is_dim(b) ? b : a && b ? ONE : NULL;
+}
+
 /* Of operands the one with rows and columns that is no tensor as it lies says what the others meet. */
 static void walk_elements(Sider *s, const Stmt *c, Sides *result)
 {
     Sides whole = {NULL, NULL};
-    bool known = false;
+    bool known = false, any = false;
 
     for (int i = 0; i < c->n_args; i++) {
         Sides sides = operand_sides(s, c->args[i]);
@@ -416,7 +422,8 @@ static void walk_elements(Sider *s, const Stmt *c, Sides *result)
             known = true;
         }
         if (tile)
-            *result = (Sides){is_dim(result->row) || !sides.row ? result->row : sides.row, is_dim(result->col) || !sides.col ? result->col : sides.col};
+            *result = any ? (Sides){shared_side(result->row, sides.row), shared_side(result->col, sides.col)} : sides;
+        any |= tile != NULL;
     }
     if (!known)
         return;

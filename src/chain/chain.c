@@ -288,12 +288,34 @@ static Program *fuse_parts(Chain *chain, int parts, Diags *diags)
     return fuse(chain->arena, chain->syms, chain->def, parts, diags);
 }
 
-/* The sketch with entries folded into rows, where that is wanted, or the model thinks it better; else itself. */
+static Program *fuse_in_cuts(Chain *chain, const Program *whole, const Diags *failed);
+
+/* The same in several kernels, of which the last joins dimensions of an output; NULL: there is no need, or no way. */
+static Program *fuse_unjoined(Chain *chain, const Program *sketch)
+{
+    Def *def = chain->def, *unjoined = arena_new_of(chain->arena, Def);
+    Diags *quiet = diags_new(chain->arena, chain->diags->source);
+
+    if (def->unjoined || !fuse_joins(sketch))
+        return NULL;
+    *unjoined = *def;
+    unjoined->unjoined = true;
+    chain->def = unjoined;
+    Program *cut = fuse_in_cuts(chain, fuse_parts(chain, 1, quiet), quiet);
+    chain->def = def;
+    return cut;
+}
+
+/* The sketch with entries folded into rows, where that is wanted, or the model thinks it better; else itself. Rows of
+ * several entries go to no one part of an output. */
 static Program *folded(Chain *chain, Program *sketch, int fold)
 {
     ReasonOptions options = as_it_will_run(chain);
     Program *with = sketch && fold != 0 ? fuse_fold(chain->arena, chain->def, sketch) : NULL;
+    Program *apart = sketch && !with && fold != 0 ? fuse_unjoined(chain, sketch) : NULL;
 
+    if (apart)
+        with = fuse_fold(chain->arena, chain->def, apart);
     return with && (fold > 0 || reason_prefers(chain->arena, chain->syms, with, sketch, &options)) ? with : sketch;
 }
 
@@ -357,6 +379,8 @@ static Program *fuse_in_cuts(Chain *chain, const Program *whole, const Diags *fa
         cut = fuse_cut(chain->arena, chain->syms, chain->def, why, misfit_wide, chain);
     if (why && !cut && !sizes_forced(chain))
         cut = fuse_cut(chain->arena, chain->syms, chain->def, why, misfit, chain);
+    if (cut && fuse_joins(cut) && misfit(chain, cut)) /* which it was asked about before dimensions were joined */
+        cut = NULL;
     warn_of_kernels(chain, cut, why);
     return cut;
 }
@@ -390,8 +414,8 @@ static Program *in_steps(Chain *chain, Program *sketch, int fold, int apart)
 static Program *fuse_by_model(Chain *chain, int fold, int apart)
 {
     Diags *quiet = diags_new(chain->arena, chain->diags->source);
-    Program *whole = folded(chain, fuse_parts(chain, 1, quiet), fold), *cut = NULL;
-    int parts = whole ? parts_by_model(chain, whole) : 0;
+    Program *plain = fuse_parts(chain, 1, quiet), *whole = folded(chain, plain, fold), *cut = NULL;
+    int parts = whole ? parts_by_model(chain, fuse_joins(plain) ? plain : whole) : 0;
 
     if (chain->run_with.list.len > 0 && whole && misfit(chain, whole))
         parts = 0; /* what the launch gives is not known when compiling */
@@ -399,6 +423,8 @@ static Program *fuse_by_model(Chain *chain, int fold, int apart)
         cut = folded(chain, fuse_parts(chain, parts, quiet), fold);
     if (parts < 1)
         cut = folded(chain, fuse_in_cuts(chain, whole, quiet), fold);
+    if (whole && !cut && misfit(chain, whole))
+        cut = folded(chain, fuse_unjoined(chain, whole), fold);
     if (!whole && !cut && !chain_has_types(chain))
         return NULL; /* perhaps why there is none */
     if (!whole && !cut)

@@ -188,7 +188,9 @@ const Def *flow_spell_formulas(Arena *arena, Syms *syms, const Def *def);
 typedef struct PermutedTensor {
     const char *tensor, *seen;
     int rank;            /* of what is seen */
-    int axes[8];         /* by dimension of the tensor: which of what is seen it is */
+    int axes[8];         /* by dimension of the tensor: which of what is seen it is, of the last one if two are joined there */
+    int joined;          /* which of what is seen is joined with its last one in the tensor's last; -1: none */
+    const char *names[2]; /* of these two dimensions */
     bool column, output; /* column: the tensor has not the last one, which is 1 */
     DType dtype;
 } PermutedTensor;

@@ -23,6 +23,9 @@ bool fuse_can_widen(const Def *def);
  * their tiles, where they can; NULL: none can. */
 Program *fuse_fold(Arena *arena, const Def *def, const Program *sketch);
 
+/* Whether a sketch stores to an output whose last dimension is made of two. */
+bool fuse_joins(const Program *sketch);
+
 /* What is wrong with a sketch for the target at hand; NULL: nothing. */
 typedef const Diag *(*FuseMisfit)(void *user, const Program *sketch);
 

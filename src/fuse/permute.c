@@ -14,6 +14,10 @@
  *
  *   Copy lse (len, 1) as LSE from register to global
  *
+ * Or one whose entries of a leading dimension lie beside each other, `O (batch, len, heads * D)`:
+ *
+ *   Copy Y (len, D) as O in coordinate [heads] from register to global
+ *
  * The last dimension stays the last; rows may come from any place; the others keep their
  * order among themselves, by which the block's entries are found.
  *
@@ -22,7 +26,7 @@
  */
 #include "fuse/flow.h"
 
-enum { MOST_RANK = 8 };
+enum { MOST_RANK = 8, JOINED_STEP = 16 /* columns of an entry are whole atoms of the tensor cores */ };
 
 /* ---- recognized -------------------------------------------------------------------------- */
 
@@ -80,8 +84,39 @@ static bool lacks_columns(const DefOp *op, const DefValue *value)
     return op->result->is_output && value->rank == rank + 1 && op->where->n_args == rank + 1 && is_only_place(value, op->where, rank);
 }
 
+/* `col div D` or `col % D`, D being how many columns a value has. */
+static bool splits_columns(const Def *def, const DefOp *op, const DefValue *value, const Expr *e, ExprOp how)
+{
+    int64_t width, by;
+
+    if (e->kind != EXPR_BINARY || e->op != how || flow_own_axis(def, op->result, e->a) != op->result->rank - 1)
+        return false;
+    const DefDimSym *dim = e->b->kind == EXPR_NAME ? def_dim(def, e->b->name) : NULL;
+    by = e->b->kind == EXPR_INT ? e->b->i : 0;
+    return aff_is_const(value->dims[value->rank - 1].size, &width) && width % JOINED_STEP == 0 &&
+           (dim ? dim->size == value->dims[value->rank - 1].size : by == width);
+}
+
+/* Which of a value's dimensions lies in the output's last one together with the value's own; -1: none. Both have
+ * names, by which a Copy says where it lies. */
+static int joined_axis(const Def *def, const DefOp *op, const DefValue *value)
+{
+    const Expr *e = op->where;
+    int last = value->rank - 1, joined = -1;
+
+    if (def->unjoined || !op->result->is_output || value->rank < 3 || op->result->rank != last || e->n_args != value->rank ||
+        !splits_columns(def, op, value, e->args[last], EO_MOD) || !value->dims[last].name)
+        return -1;
+    for (int d = 0; d < last - 1; d++)
+        if (splits_columns(def, op, value, e->args[d], EO_IDIV))
+            joined = d;
+    return joined >= 0 && value->dims[joined].name &&
+                   aff_mul(def->aff, value->dims[joined].size, value->dims[last].size) == op->result->dims[last - 1].size
+               ? joined : -1;
+}
+
 /* What a Define is another order of, and which of its dimensions each of that one's is; NULL: of none. */
-static DefValue *source_of(const Def *def, const DefOp *op, int *axes)
+static DefValue *source_of(const Def *def, const DefOp *op, int *axes, int *joined)
 {
     const Expr *e = op->op == OP_DEFINE ? op->where : NULL;
     DefValue *value = op->reads.len == 1 ? op->reads.data[0].value : NULL;
@@ -91,9 +126,14 @@ static DefValue *source_of(const Def *def, const DefOp *op, int *axes)
     if (!e || e->kind != EXPR_INDEX || !value || !expr_is_name(e->a, op->reads.data[0].name) || value->rank > MOST_RANK)
         return NULL;
     bool column = lacks_columns(op, value);
-    if (!column && (rank < 3 || value->rank != rank || e->n_args != rank))
+    *joined = column ? -1 : joined_axis(def, op, value);
+    if (!column && *joined < 0 && (rank < 3 || value->rank != rank || e->n_args != rank))
         return NULL;
-    for (int d = 0; d < rank; d++) {
+    for (int d = 0; d < value->rank - column; d++) {
+        if (*joined >= 0 && (d == *joined || d == rank)) {
+            axes[d] = rank - 1;
+            continue;
+        }
         int axis = column && is_only_place(value, e, d) ? d : flow_own_axis(def, op->result, e->args[d]);
 
         if (axis < 0 || used[axis] || value->dims[d].size != op->result->dims[axis].size)
@@ -103,7 +143,7 @@ static DefValue *source_of(const Def *def, const DefOp *op, int *axes)
     }
     if (column)
         axes[rank] = rank;
-    return axes[value->rank - 1] == value->rank - 1 ? value : NULL;
+    return *joined >= 0 || axes[value->rank - 1] == value->rank - 1 ? value : NULL;
 }
 
 /* Whether all but rows are in the order of before. */
@@ -121,13 +161,22 @@ static bool keeps_order(const int *axes, int rank, int rows)
     return true;
 }
 
+/* Whether nothing is made of it, as of a Define that is read through. */
+static bool is_dead(const Def *def, const DefValue *value)
+{
+    for (int i = 0; i < def->ops.len; i++)
+        if (def_op_takes(def->ops.data[i], value) || def_op_reads(def->ops.data[i], value))
+            return false;
+    return !value->is_output;
+}
+
 /* Where something stands among what the operations use; not counted: as what `but` reads. */
 static bool is_used(const Def *def, const DefValue *value, const DefOp *but, bool only_elements)
 {
     for (int i = 0; i < def->ops.len; i++) {
         const DefOp *op = def->ops.data[i];
 
-        if ((!only_elements && def_op_takes(op, value)) || (op != but && def_op_reads(op, value)))
+        if ((!only_elements && def_op_takes(op, value)) || (op != but && def_op_reads(op, value) && !is_dead(def, op->result)))
             return true;
     }
     return false;
@@ -153,37 +202,40 @@ static bool input_fits(const Def *def, const DefOp *op, const DefValue *tensor, 
 }
 
 /* An output that is a computed value in another order, or without its columns. */
-static bool output_fits(const Def *def, const DefOp *op, const DefValue *seen, const int *axes)
+static bool output_fits(const Def *def, const DefOp *op, const DefValue *seen, const int *axes, int joined)
 {
-    int rank = seen->rank, order[MOST_RANK] = {0};
+    int rank = seen->rank, order[MOST_RANK] = {0}, n = joined < 0 ? rank : rank - 1;
 
     for (int d = 0; d < rank; d++)
-        order[axes[d]] = d; /* by dimension of the output: which of the value's it is */
+        if (d != joined)
+            order[axes[d]] = d; /* by dimension of the output: which of the value's it is */
     int rows = 0;
-    while (order[rows] != rank - 2)
+    while (rows < n && order[rows] != rank - 2)
         rows++;
-    return op->result->is_output && seen->op && !seen->is_output &&
-           (rows < rank - 2) != (op->result->rank < rank) && keeps_order(order, rank, rows) &&
+    bool other = joined >= 0 || (rows < rank - 2) != (op->result->rank < rank);
+    return op->result->is_output && seen->op && !seen->is_output && rows < n && other && keeps_order(order, n, rows) &&
            !is_used(def, op->result, NULL, false) && !is_used(def, seen, op, true);
 }
 
 static bool permutes(const Def *def, const DefOp *op, const Permuted *list, PermutedTensor *found)
 {
-    int axes[MOST_RANK];
-    DefValue *value = source_of(def, op, axes);
+    int axes[MOST_RANK], joined;
+    DefValue *value = source_of(def, op, axes, &joined);
 
     if (!value)
         return false;
     bool output = op->result->is_output;
     const DefValue *tensor = output ? op->result : value, *seen = output ? value : op->result;
-    if (!(output ? output_fits(def, op, seen, axes) : input_fits(def, op, tensor, axes)) ||
+    if (!(output ? output_fits(def, op, seen, axes, joined) : input_fits(def, op, tensor, axes)) ||
         def_is_named(def, seen->name) || is_seen_already(list, seen->name))
         return false;
-    *found = (PermutedTensor){.tensor = tensor->name, .seen = seen->name, .rank = seen->rank, .column = tensor->rank < seen->rank,
-                              .output = output, .dtype = tensor->dtype};
+    *found = (PermutedTensor){.tensor = tensor->name, .seen = seen->name, .rank = seen->rank, .joined = joined,
+                              .column = tensor->rank < seen->rank && joined < 0, .output = output, .dtype = tensor->dtype};
     for (int d = 0; d < seen->rank; d++)
-        if (output)
+        if (output && d != joined)
             found->axes[axes[d]] = d;
+        else if (output)
+            found->names[0] = seen->dims[d].name, found->names[1] = seen->dims[seen->rank - 1].name;
         else
             found->axes[d] = axes[d];
     return true;
@@ -236,8 +288,10 @@ static void declare_seen(Remade *r, const Permuted *list)
         seen->name = p->seen;
         seen->shape = arena_array(r->arena, Expr *, p->rank);
         seen->n_shape = p->rank;
-        for (int d = 0; d < p->rank; d++)
+        for (int d = 0; d < p->rank - (p->joined >= 0); d++)
             seen->shape[p->axes[d]] = p->column && d == p->rank - 1 ? expr_int(r->arena, 1) : s->shape[d];
+        for (int side = 0; p->joined >= 0 && side < 2; side++)
+            seen->shape[side == 0 ? p->joined : p->rank - 1] = expr_name(r->arena, p->names[side]);
         r->unit->body.data[i] = seen;
     }
 }
@@ -271,6 +325,26 @@ const Def *flow_unpermute(Arena *arena, const Def *def, Permuted *list)
     return list->len > 0 ? seen : unpermuted(arena, def, false, list);
 }
 
+static bool joins_in(const Block *block)
+{
+    for (int i = 0; i < block->len; i++) {
+        const Stmt *s = block->data[i];
+
+        if ((s->kind == STMT_COPY && s->to_space == SPACE_GLOBAL && s->n_coords == 1 && !s->coords[0].name) || joins_in(&s->body) ||
+            joins_in(&s->orelse))
+            return true;
+    }
+    return false;
+}
+
+bool fuse_joins(const Program *sketch)
+{
+    for (int i = 0; i < sketch->units.len; i++)
+        if (joins_in(&sketch->units.data[i]->body))
+            return true;
+    return false;
+}
+
 /* ---- the sketch with them ------------------------------------------------------------------- */
 
 static const PermutedTensor *find_seen(const Permuted *list, const char *name)
@@ -286,8 +360,15 @@ static void name_sides(Arena *arena, const PermutedTensor *p, const Stmt *tensor
 {
     copy->has_shape = true;
     copy->shape = arena_array(arena, Expr *, p->rank);
-    for (int d = 0; d < p->rank; d++)
-        if (p->axes[d] >= p->rank - 2)
+    if (p->joined >= 0) {
+        copy->coords = arena_array(arena, Coord, 1);
+        copy->coords[0] = (Coord){.value = expr_name(arena, p->names[0])};
+        copy->n_coords = 1;
+    }
+    for (int d = 0; d < p->rank - (p->joined >= 0); d++)
+        if (p->joined >= 0 && p->axes[d] == p->rank - 1)
+            copy->shape[copy->n_shape++] = expr_name(arena, p->names[1]);
+        else if (p->axes[d] >= p->rank - 2)
             copy->shape[copy->n_shape++] = p->column && d == p->rank - 1 ? expr_int(arena, 1) : expr_copy(arena, tensor->shape[d]);
 }
 
@@ -316,11 +397,13 @@ static void put_back_tensor(Arena *arena, Stmt *s, const PermutedTensor *p)
 {
     Expr **shape = arena_array(arena, Expr *, p->rank);
 
-    for (int d = 0; d < p->rank; d++)
+    for (int d = 0; d < p->rank - (p->joined >= 0); d++)
         shape[d] = s->shape[p->axes[d]];
+    if (p->joined >= 0)
+        shape[p->rank - 2] = expr_binary(arena, EO_MUL, s->shape[p->joined], s->shape[p->rank - 1]);
     s->name = p->tensor;
     s->shape = shape;
-    s->n_shape = p->rank - p->column;
+    s->n_shape = p->rank - (p->column || p->joined >= 0);
 }
 
 void flow_put_back(Arena *arena, Program *program, const Permuted *list)

@@ -488,6 +488,7 @@ typedef struct Unviewer {
     const Views *views;
     Unit *unit;
     Expr **shapes[VIEW_MOST]; /* by view: of what is seen, in this Kernel's names; NULL: it is not used */
+    VEC(const Stmt *) loops;  /* around the copy at hand */
     bool fails;
 } Unviewer;
 
@@ -731,6 +732,15 @@ static bool name_none(const View *v, Coord *coords, int n, int of_sides)
     return true;
 }
 
+/* What a tile along the dimension follows: the loop over it, else the block. */
+static Expr *follows_dim(const Unviewer *u, const Expr *dim)
+{
+    for (int i = u->loops.len - 1; i >= 0; i--)
+        if (u->loops.data[i]->over && expr_is_name(dim, u->loops.data[i]->over))
+            return expr_name(u->arena, u->loops.data[i]->name);
+    return expr_copy(u->arena, dim);
+}
+
 /* rows: what they are called where it is seen. Coordinates: those that there were, of what is seen whole, and which part or entry. */
 static void put_back_coords(Unviewer *u, Stmt *s, const View *v, const Stmt *decl, const Expr *rows)
 {
@@ -754,7 +764,7 @@ static void put_back_coords(Unviewer *u, Stmt *s, const View *v, const Stmt *dec
     int of_sides = n;
     bool other = s->n_coords == 0 && !v->at[sides[0]] && !expr_equal(decl->shape[sides[0]], rows);
     if (other)
-        coords[n++] = (Coord){.name = decl->shape[sides[0]]->name, .value = expr_copy(u->arena, rows)};
+        coords[n++] = (Coord){.name = decl->shape[sides[0]]->name, .value = follows_dim(u, rows)};
     for (int d = 0; d < v->tensor->rank; d++)
         if (v->at[d])
             coords[n++] = (Coord){.name = decl->shape[d]->name, .value = expr_copy(u->arena, v->at[d])};
@@ -816,8 +826,11 @@ static void put_back_copies(Unviewer *u, Block *block)
                 put_back_copy(u, s, k);
                 break;
             }
+        if (s->kind == STMT_FOR)
+            vec_push(u->arena, &u->loops, s);
         put_back_copies(u, &s->body);
         put_back_copies(u, &s->orelse);
+        u->loops.len -= s->kind == STMT_FOR;
     }
 }
 

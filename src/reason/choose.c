@@ -139,6 +139,8 @@ static int sizes_for(const Search *s, const Extent *extent, int64_t *sizes)
         if (!pointless || extent->kind == EXT_ROWS)
             sizes[kept++] = list[i];
     }
+    if (extent->part && kept == 0 && extent->known <= list[n - 1]) /* which none of them divides */
+        sizes[kept++] = extent->known;
     return kept;
 }
 

@@ -346,6 +346,18 @@ static Tile *dest_tile(Plan *plan, const Stmt *s, Tile *from)
     return make_tile(plan, copy_dest(s));
 }
 
+/* What is stored to a part of a dimension fills it. */
+static void infer_store(Plan *plan, const Stmt *s, const Tile *tile, const PlanTensor *tensor)
+{
+    Covered covered = plan_sides(plan, s, tensor);
+    int along[] = {covered.row, covered.col};
+    const Extent *sides[] = {tile->row, tile->col};
+
+    for (int i = 0; i < 2; i++)
+        if (along[i] >= 0 && sides[i] && plan_part(plan, s, tensor, along[i]))
+            ((Extent *)sides[i])->part = true;
+}
+
 static void infer_copy(Plan *plan, const Stmt *s)
 {
     const PlanTensor *tensor = plan_copied(plan, s);
@@ -361,6 +373,8 @@ static void infer_copy(Plan *plan, const Stmt *s)
     else if (!tile || (s->to_space == SPACE_GLOBAL && !tensor))
         plan_fail(plan, TW0602, s->span, "%s is %s", s->name,
                   tile ? "no tensor to copy to" : "copied before it has a value");
+    else if (s->to_space == SPACE_GLOBAL)
+        infer_store(plan, s, tile, tensor);
     else if (s->to_space == SPACE_SHARED) {
         DType dtype = tile->reg_dtype;
         tile = dest_tile(plan, s, tile);

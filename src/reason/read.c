@@ -419,6 +419,19 @@ static bool stored_by_rows(const Plan *plan, const Block *block, const char *nam
     return false;
 }
 
+/* Whether tiles with columns along it are stored to a part of a longer dimension: `Copy Y (M, D) as O in coordinate [head]`. */
+static bool stored_in_parts(const Plan *plan, const Block *block, const char *name)
+{
+    for (int i = 0; i < block->len; i++) {
+        const Stmt *s = block->data[i];
+        bool part = s->kind == STMT_COPY && s->to_space == SPACE_GLOBAL && s->n_coords > 0 && s->n_shape == 2;
+
+        if ((part && expr_is_name(s->shape[1], name)) || stored_in_parts(plan, &s->body, name) || stored_in_parts(plan, &s->orelse, name))
+            return true;
+    }
+    return false;
+}
+
 /* `h` for q_heads: the first letter of the last word. */
 static const char *letter_for(Plan *plan, const char *dim)
 {
@@ -440,9 +453,8 @@ static void read_axis(Plan *plan, const Coord *coord)
         return;
     }
     bool rows = output_has(plan, coord->name, true) || stored_by_rows(plan, &plan->unit->body, coord->name);
-    ExtentKind kind = rows                                   ? EXT_ROWS
-                      : output_has(plan, coord->name, false) ? EXT_COLS
-                                                             : EXT_LEAD;
+    bool columns = output_has(plan, coord->name, false) || stored_in_parts(plan, &plan->unit->body, coord->name);
+    ExtentKind kind = rows ? EXT_ROWS : columns ? EXT_COLS : EXT_LEAD;
     if (kind != EXT_LEAD && plan_in_grid(plan, coord->name)) /* of two with one name the first is that of tiles */
         kind = EXT_LEAD;
     Extent *extent = new_extent(plan, kind, dim);

@@ -155,6 +155,7 @@ typedef struct Def {
     VEC(DefValue *) inputs;
     VEC(DefValue *) outputs; /* the declared outputs, bound to their final values */
     Settings *settings;
+    bool unjoined;           /* no output's last dimension is made of two in the kernel that computes it (src/fuse/permute.c) */
     const struct Def *whole; /* of which this is a part: what products multiply where nothing says; NULL: itself */
 } Def;
 

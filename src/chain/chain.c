@@ -345,7 +345,7 @@ static bool sizes_forced(const Chain *chain)
     for (int i = 0; i < chain->settings.list.len; i++) {
         const char *name = chain->settings.list.data[i].name;
 
-        if (sched_is_size(name) && !text_equal_nocase(name, "apart") && !settings_find(&chain->own, name))
+        if (sched_is_size(name) && !text_equal_nocase(name, "apart") && !text_equal_nocase(name, "fold") && !settings_find(&chain->own, name))
             return true;
     }
     return false;

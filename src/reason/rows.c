@@ -471,7 +471,7 @@ static int64_t size_for(const RowSearch *s, const Extent *extent)
         size = extent->fixed ? extent->fixed : cols * s->along;
         return size % cols == 0 ? size : 0;
     case EXT_WHOLE:
-        if (s->unpadded && extent->known % cols)
+        if ((s->unpadded || extent->part) && extent->known % cols) /* beside a part stands another */
             return 0;
         return extent->known <= 1 ? 1 : (extent->known + cols - 1) / cols * cols;
     case EXT_ONE:
@@ -511,7 +511,7 @@ static void each_step(RowSearch *s)
             try_sizes(s);
 }
 
-/* Fewer lanes than all only where rows are shorter. */
+/* Fewer lanes than all only where rows are shorter, or are to be filled exactly. */
 static bool lanes_of_use(const RowSearch *s)
 {
     int64_t longest = 0;
@@ -521,7 +521,7 @@ static bool lanes_of_use(const RowSearch *s)
         bool along = extent->kind == EXT_COLS || extent->kind == EXT_LOOP || extent->kind == EXT_WHOLE;
         int64_t size = extent->fixed && extent->kind != EXT_WHOLE ? extent->fixed : extent->known;
 
-        if (along && extent->known != 1)
+        if (along && !extent->part && extent->known != 1)
             longest = size <= 0 ? INT32_MAX : size > longest ? size : longest;
     }
     return s->lanes == LANES || longest <= (int64_t)s->lanes * s->k;

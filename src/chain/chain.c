@@ -976,6 +976,10 @@ static void drop_consequences(Diags *diags)
         {TW0220, TW0452}, /* a coordinate that has no value */
         {TW0402, TW0440}, /* what was to go to a tile that there is not */
         {TW0402, TW0432},
+        {TW0245, TW0421}, /* what a tile operation would have left */
+        {TW0711, TW0414}, /* coordinates of a tensor that is another */
+        {TW0711, TW0416},
+        {TW0731, TW0719}, /* of parts whose size is not known */
     };
 
     if (ends_by_brace(diags))

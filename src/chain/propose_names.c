@@ -294,25 +294,73 @@ bool propose_position(Suggester *s)
     return false;
 }
 
-/* A size that tiles keep whole, a count that shapes the code: some number. */
+/* `rounded to bf16 for this product`: Casts say so, of every operand of the statement that it is said of. */
+bool propose_cast(Suggester *s)
+{
+    static const char says[] = "rounded to ";
+    const Diags *diags = s->chain->diags;
+    Str casts = str_new(s->arena);
+    Fix edits[3];
+    int n = 1;
+
+    for (int i = 0; s->stmt && i < diags->list.len && n < (int)TW_COUNT(edits); i++) {
+        const Diag *d = &diags->list.data[i];
+        const char *type = d->code == s->diag->code ? strstr(d->message, says) : NULL;
+        Span word = type ? word_at(s, d->span.start) : (Span){0, 0};
+        const char *name = text_of(s, word);
+
+        if (!type || word.start < s->stmt->span.start || word.end > s->stmt->span.end)
+            continue;
+        type = arena_strndup(s->arena, type + strlen(says), strcspn(type + strlen(says), " "));
+        str_printf(&casts, "%sCompute Cast %s, %s and get %s_%s\n", suggest_indent(s, s->stmt->span.start), name, type, name, type);
+        edits[n++] = (Fix){word, arena_printf(s->arena, "%s_%s", name, type), NULL};
+    }
+    if (n == 1)
+        return false;
+    edits[0] = (Fix){suggest_before(s, s->stmt), str_text(&casts), NULL};
+    return suggest_edits(s, edits, n, "say that it is rounded");
+}
+
+/* A tensor that an earlier kernel declares otherwise. */
+bool propose_declared_alike(Suggester *s)
+{
+    const Stmt *stmt = s->stmt && (s->stmt->kind == STMT_INPUT || s->stmt->kind == STMT_OUTPUT) ? s->stmt : NULL;
+
+    for (int i = 0; stmt && i < s->program->units.len && s->program->units.data[i] != s->unit; i++) {
+        const Stmt *other = unit_tensor(s->program->units.data[i], stmt->name);
+        Stmt *changed = other ? suggest_like(s, other) : NULL;
+
+        if (!other || s->program->units.data[i]->kind != UNIT_KERNEL)
+            continue;
+        changed->kind = stmt->kind;
+        if (suggest_stmt(s, stmt, changed, "as the kernel before declares it"))
+            return true;
+    }
+    return false;
+}
+
+/* A size that tiles keep whole, a count that shapes the code, the end of a part: some number. */
 bool propose_number(Suggester *s)
 {
-    Span word = word_at(s, s->diag->span.start);
-    const char *name = text_of(s, word), *label = "128 is a guess; or give it with --set";
+    static const int guesses[] = {128, 64, 32};
+    bool part = s->diag->code == TW0731 && strncmp(s->source->text + s->diag->span.start, "0:", 2) == 0;
+    Span word = word_at(s, s->diag->span.start + (part ? 2 : 0));
+    const char *name = text_of(s, word);
     Search search = {name, NULL, STMT_PARAM};
 
     if (!s->stmt || word.end == word.start)
         return false;
     suggest_each(&s->unit->body, find_named, &search);
-    if (search.found)
-        return !search.found->value &&
-               suggest_edit(s, (Span){search.found->span.end, search.found->span.end}, " = 128", label);
-    for (int i = 0; i < 2; i++) {
-        const char *text = arena_printf(s->arena, i ? "%sParam %s = 128\n" : "%s%s = 128\n",
-                                        suggest_indent(s, s->stmt->span.start), name);
+    for (size_t i = 0; i < TW_COUNT(guesses); i++) {
+        const char *label = arena_printf(s->arena, "%d is a guess; or give it with --set", guesses[i]), *indent = suggest_indent(s, s->stmt->span.start);
 
-        if (suggest_edit(s, suggest_before(s, s->path[0]), text, label))
+        if (search.found) {
+            if (!search.found->value && suggest_edit(s, (Span){search.found->span.end, search.found->span.end}, arena_printf(s->arena, " = %d", guesses[i]), label))
+                return true;
+        } else if (suggest_edit(s, suggest_before(s, s->path[0]), arena_printf(s->arena, "%s%s = %d\n", indent, name, guesses[i]), label) ||
+                   suggest_edit(s, suggest_before(s, s->path[0]), arena_printf(s->arena, "%sParam %s = %d\n", indent, name, guesses[i]), label)) {
             return true;
+        }
     }
     return false;
 }
@@ -378,27 +426,68 @@ bool propose_not_new(Suggester *s)
     return suggest_stmt(s, s->stmt, changed, "there is none before");
 }
 
-/* ---- a name of its own ---------------------------------------------------------------------------- */
-
 /* Words of a text that are `from`, as `to`. */
-static const char *renamed(Suggester *s, Span span, const char *from, const char *to)
+static const char *words_replaced(Suggester *s, const char *text, const char *from, const char *to)
 {
     Str out = str_new(s->arena);
     size_t len = strlen(from);
 
-    for (int at = span.start; at < span.end;) {
-        Span word = word_at(s, at);
-        bool same = (size_t)(word.end - word.start) == len && strncmp(s->source->text + at, from, len) == 0;
+    for (size_t at = 0; text[at];) {
+        size_t n = 0;
 
-        if (word.end == word.start)
-            word.end++;
-        if (same)
+        while (is_letter(text[at + n]))
+            n++;
+        if (n == len && strncmp(text + at, from, len) == 0)
             str_add(&out, to);
         else
-            str_addn(&out, s->source->text + word.start, (size_t)(word.end - word.start));
-        at = word.end;
+            str_addn(&out, text + at, n ? n : 1);
+        at += n ? n : 1;
     }
     return str_text(&out);
+}
+
+/* ---- places ------------------------------------------------------------------------------------------ */
+
+/* The Index that goes over a dimension; NULL: none. */
+static const char *index_over(const Unit *unit, const char *dim)
+{
+    for (int i = 0; i < unit->body.len; i++)
+        if (unit->body.data[i]->kind == STMT_INDEX && strcmp(unit->body.data[i]->over, dim) == 0)
+            return unit->body.data[i]->name;
+    return NULL;
+}
+
+/* Sizes in a condition or a coordinate: the element's own place along each, that of an Index. */
+bool propose_index(Suggester *s)
+{
+    Names sizes = names_of(s, add_sizes);
+    Span span = s->diag->span;
+    const char *text = text_of(s, span);
+    Str declared = str_new(s->arena);
+    Fix edits[2];
+
+    if (!s->unit || !s->depth || s->unit->kind == UNIT_FRAGMENT)
+        return false;
+    for (int i = 0; i < sizes.list.len; i++) {
+        const char *dim = sizes.list.data[i], *place = index_over(s->unit, dim);
+        const char *named = place ? place : arena_printf(s->arena, "%s_pos", dim), *changed = words_replaced(s, text, dim, named);
+
+        if (strcmp(changed, text) == 0)
+            continue;
+        text = changed;
+        if (!place)
+            str_printf(&declared, "%sIndex %s over %s\n", suggest_indent(s, s->path[0]->span.start), named, dim);
+    }
+    edits[0] = (Fix){suggest_before(s, s->path[0]), str_text(&declared), NULL};
+    edits[1] = (Fix){span, text, NULL};
+    return suggest_edits(s, edits, 2, "the element's place along it");
+}
+
+/* ---- a name of its own ---------------------------------------------------------------------------- */
+
+static const char *renamed(Suggester *s, Span span, const char *from, const char *to)
+{
+    return words_replaced(s, text_of(s, span), from, to);
 }
 
 /* Instead of overwriting X: a new tensor, which all statements behind read. */

@@ -145,6 +145,31 @@ bool propose_get(Suggester *s)
     return suggest_stmt(s, s->stmt, changed, "there is nothing to add to");
 }
 
+/* A product by a number is none of matrices. */
+bool propose_multiply(Suggester *s)
+{
+    Stmt *changed = s->stmt && s->stmt->kind == STMT_COMPUTE && s->stmt->op_known && s->stmt->op == OP_GEMM ? suggest_like(s, s->stmt) : NULL;
+
+    if (!changed)
+        return false;
+    changed->op = OP_MULTIPLY;
+    changed->op_name = op_info(OP_MULTIPLY)->name;
+    return suggest_stmt(s, s->stmt, changed, "each element by the number");
+}
+
+/* A line of the schedule that the kernel cannot be run by. */
+bool propose_no_line(Suggester *s)
+{
+    for (int i = 0; s->unit && i < s->unit->body.len; i++) {
+        const Stmt *schedule = s->unit->body.data[i];
+        for (int k = 0; schedule->kind == STMT_SCHEDULE && k < schedule->body.len; k++)
+            if (strstr(s->diag->message, schedule->body.data[k]->name) &&
+                suggest_edit(s, suggest_line(s, schedule->body.data[k]->span), "", "let the compiler decide"))
+                return true;
+    }
+    return false;
+}
+
 /* What changes a tile in place, of which the first operand is none. */
 bool propose_named_result(Suggester *s)
 {

@@ -435,6 +435,28 @@ static void doubt_sizes(Builder *b, const Expr *e, bool within)
         doubt_sizes(b, e->args[i], e->kind == EXPR_INDEX ? e->args[i]->kind == EXPR_BINARY : within);
 }
 
+/* Whether some name in an expression is that of a dimension of the tensor at hand. */
+static bool context_size(const Builder *b, const Expr *e)
+{
+    return e && ((e->kind == EXPR_NAME && context_axis(b, e->name) >= 0) || context_size(b, e->a) || context_size(b, e->b));
+}
+
+/* A condition of sizes alone is the same for all elements. */
+static void doubt_condition(Builder *b, const Expr *e)
+{
+    const Expr *size = e;
+
+    for (int d = 0; d < b->elem->rank; d++)
+        if (varies_along(b, d))
+            return;
+    while (size && !(size->kind == EXPR_NAME && context_axis(b, size->name) >= 0))
+        size = size->kind == EXPR_BINARY ? (context_size(b, size->a) ? size->a : size->b) : NULL;
+    if (!size || expr_reads(e, NULL))
+        return;
+    Diag *diag = diag_add(b->r->diags, TW0249, e->span, "the condition is the same for all elements: %s is the size of the dimension", size->name);
+    diag_note(b->r->diags, diag, "the place along it is that of an Index: `Index i over %s`, and i in place of %s", size->name, size->name);
+}
+
 const DefElem *res_elem(Resolver *r, const Expr *e, const Shape *context, DefOp *op)
 {
     Builder b = {.r = r, .context = context, .op = op};
@@ -445,5 +467,7 @@ const DefElem *res_elem(Resolver *r, const Expr *e, const Shape *context, DefOp 
         return NULL;
     if (op && op->op == OP_DEFINE)
         doubt_sizes(&b, e, false);
+    if (op && op->op == OP_MASK)
+        doubt_condition(&b, e);
     return b.elem;
 }

@@ -67,14 +67,26 @@ static bool is_below(const View *v, const Aff *a, const Aff *b)
     return aff_is_const(aff_sub(v->r->aff, a, b), &difference) && difference < 0;
 }
 
-static bool outside(const View *v, const Expr *e, const DefDim *dim)
+static Diag *say_outside(const View *v, const Expr *e, const DefDim *dim)
 {
     Diag *diag = diag_add(v->r->diags, TW0329, e->span, "%s has the entries from 0 up to, not including, %s here",
                           v->name->name, dim->name ? dim->name : aff_text(v->r->arena, dim->size));
 
     diag_note(v->r->diags, diag, "`lo:hi` is lo up to, not including, hi; what is left out is the first or the last: "
                                  "the last n of them are `%s - n:`", dim->name ? dim->name : aff_text(v->r->arena, dim->size));
-    return false;
+    return diag;
+}
+
+/* As many of them, from the first or up to the last. */
+static void fix_part(const View *v, Diag *diag, const Expr *e, const Aff *from, const Aff *to, const Aff *size)
+{
+    int64_t lo, hi, n;
+
+    if (e->kind != EXPR_RANGE || !aff_is_const(from, &lo) || !aff_is_const(to, &hi) || !aff_is_const(size, &n) || hi <= lo || hi - lo > n)
+        return;
+    diag_fix(v->r->diags, diag, e->span, lo < 0 ? arena_printf(v->r->arena, "0:%lld", (long long)(hi - lo))
+                                                : arena_printf(v->r->arena, "%lld:%lld", (long long)(n - (hi - lo)), (long long)n),
+             lo < 0 ? "as many from the first on" : "as many up to the last");
 }
 
 /* Takes in `lo:hi` or one entry of axis `axis`. */
@@ -95,8 +107,10 @@ static bool take_item(View *v, int axis, const Expr *e)
     if (!range)
         to = aff_add(v->r->aff, item->from, aff_const(v->r->aff, 1));
     if (is_below(v, item->from, zero) || is_below(v, dim->size, to) ||
-        is_below(v, to, aff_add(v->r->aff, item->from, aff_const(v->r->aff, 1))))
-        return outside(v, e, dim);
+        is_below(v, to, aff_add(v->r->aff, item->from, aff_const(v->r->aff, 1)))) {
+        fix_part(v, say_outside(v, e, dim), e, item->from, to, dim->size);
+        return false;
+    }
     item->size = aff_sub(v->r->aff, to, item->from);
     return true;
 }

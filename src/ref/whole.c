@@ -140,8 +140,47 @@ static bool shape_unfold(Resolver *r, DefOp *op, Shape *shape)
     return unfolded(r, op, shape, &by, step);
 }
 
+/* How many elements a shape has for each element of the dimensions that another has as well; false: only the launch knows. */
+static bool elements_beside(const Shape *shape, const Shape *other, int64_t *n)
+{
+    bool taken[RES_MAX_RANK] = {false};
+
+    *n = 1;
+    for (int d = 0; d < shape->rank; d++) {
+        int64_t size;
+        int k = 0;
+
+        while (k < other->rank && (taken[k] || other->dims[k].size != shape->dims[d].size))
+            k++;
+        if (k < other->rank) {
+            taken[k] = true;
+            continue;
+        }
+        if (!aff_is_const(shape->dims[d].size, &size) || size < 1 || *n > INT32_MAX || size > INT32_MAX)
+            return false;
+        *n *= size;
+    }
+    return true;
+}
+
+/* One of the numbers of the new shape that another would make fit. */
+static void fix_size(Resolver *r, Diag *diag, const DefOp *op, int64_t from, int64_t to)
+{
+    for (int d = 0; d < op->stmt->n_shape; d++) {
+        const Expr *e = op->stmt->shape[d];
+        int64_t others = e->kind == EXPR_INT && e->i > 0 && to % e->i == 0 ? to / e->i : 0;
+
+        if (others == 0 || from % others != 0)
+            continue;
+        diag_fix(r->diags, diag, e->span, arena_printf(r->arena, "%lld", (long long)(from / others)), "as many elements");
+        return;
+    }
+}
+
 static bool shape_reshape(Resolver *r, DefOp *op, Shape *shape)
 {
+    int64_t before = 0, after = 0;
+    bool counted;
     Shape from;
 
     if (!op->stmt->has_shape)
@@ -149,10 +188,13 @@ static bool shape_reshape(Resolver *r, DefOp *op, Shape *shape)
     if (!res_shape(r, op->stmt, shape))
         return false;
     shape_of(op->args[0].value, &from);
-    if (!known_to_differ(r, elements(r, &from), elements(r, shape)))
+    counted = elements_beside(&from, shape, &before) && elements_beside(shape, &from, &after);
+    if (!known_to_differ(r, elements(r, &from), elements(r, shape)) && (!counted || before == after))
         return true;
-    diag_add(r->diags, TW0328, op->stmt->span, "%s does not have as many elements as %s",
-             def_shape_text(r->arena, op->args[0].value), shape_text(r->arena, shape));
+    Diag *diag = diag_add(r->diags, TW0328, op->stmt->span, "%s does not have as many elements as %s",
+                          def_shape_text(r->arena, op->args[0].value), shape_text(r->arena, shape));
+    if (counted)
+        fix_size(r, diag, op, before, after);
     return false;
 }
 

@@ -575,9 +575,25 @@ static TileValue *value_of(Lower *lo, const Expr *e)
     return v;
 }
 
+static bool is_place(Lower *lo, const Expr *e)
+{
+    const Aff *a = eval_aff(&lo->env, e, NULL);
+    return a && uses_place(a);
+}
+
+/* Whether places are multiplied with places, (i - j) * (i - j): as an integer that would be a sum of all that each is the sum of,
+ * for every element; as a number it is one product, as exact where places are below 2^24. */
+static bool multiplies_places(Lower *lo, const Expr *e)
+{
+    if (e->kind == EXPR_UNARY && e->op == EO_NEG) return multiplies_places(lo, e->a);
+    if (e->kind != EXPR_BINARY || (e->op != EO_MUL && e->op != EO_ADD && e->op != EO_SUB)) return false;
+    if (e->op == EO_MUL && is_place(lo, e->a) && is_place(lo, e->b)) return true;
+    return multiplies_places(lo, e->a) || multiplies_places(lo, e->b);
+}
+
 static TileValue *number_of(Lower *lo, const Expr *e)
 {
-    if (!varies(lo, e) && !is_composed(lo, e) && !is_real(lo, e)) return plain_value(lo, e);
+    if (!varies(lo, e) && !is_composed(lo, e) && !is_real(lo, e) && !multiplies_places(lo, e)) return plain_value(lo, e);
     if (e->kind == EXPR_INDEX) return read_of(lo, e);
     if (e->kind == EXPR_CALL) return call_value(lo, e);
     if (e->kind == EXPR_UNARY && e->op == EO_NOT) {

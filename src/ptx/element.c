@@ -39,7 +39,12 @@ static const struct {
     {OP_EXP2, "ex2.approx.ftz.f32 $d, $a;"},
     {OP_LOG, "lg2.approx.f32 $0, $a; mul.f32 $d, $0, 0f3F317218;"},
     {OP_LOG2, "lg2.approx.f32 $d, $a;"},
-    {OP_SQRT, "sqrt.rn.f32 $d, $a;"},
+    /* What sqrt.rn does without its branch, which all values of a tile would last over: a / sqrt a and one step of Newton's,
+     * of numbers so small that what is left of them would underflow times 2^64. Where 1 / sqrt a is 0 or infinite a stays */
+    {OP_SQRT, "setp.lt.f32 $p, $a, 0f0D000000; selp.f32 $0, 0f5F800000, 0f3F800000, $p; selp.f32 $3, 0f2F800000, 0f3F800000, $p;"
+              "mul.f32 $0, $a, $0; rsqrt.approx.ftz.f32 $1, $0; mul.f32 $2, $1, 0f3F000000; setp.eq.f32 $p, $1, $2;"
+              "mul.f32 $1, $0, $1; neg.f32 $d, $1; fma.rn.f32 $d, $d, $1, $0; fma.rn.f32 $1, $d, $2, $1; mul.f32 $1, $1, $3;"
+              "selp.f32 $d, $0, $1, $p;"},
     {OP_RSQRT, "rsqrt.approx.f32 $d, $a;"},
     /* tanh |a| = 1 - 2 / (1 + exp 2|a|), with a's sign: rounded once where it is close to 1, so that 1 + tanh a
      * keeps what can be kept of it; where |a| < 0.35, a + a^3 times a polynomial in a^2, exact to two of its own units

@@ -359,7 +359,7 @@ typedef struct OpCost {
 
 static const OpCost op_costs[OP_COUNT] = {
     [OP_EXP] = {1, 1, 0},     [OP_EXP2] = {0.5, 1, 0},  [OP_LOG] = {1, 1, 0},   [OP_LOG2] = {0.5, 1, 0},
-    [OP_SQRT] = {0.5, 1, 0},  [OP_RSQRT] = {0.5, 1, 0}, [OP_TANH] = {0.5, 1, 4}, [OP_RECIPROCAL] = {0.5, 1, 0},
+    [OP_SQRT] = {11, 1, 4},   [OP_RSQRT] = {0.5, 1, 0}, [OP_TANH] = {0.5, 1, 4}, [OP_RECIPROCAL] = {0.5, 1, 0},
     [OP_SIGMOID] = {2, 2, 0}, [OP_SILU] = {3, 2, 0},    [OP_POWER] = {2, 2, 4}, [OP_DIVIDE] = {2, 1, 0},
     [OP_GELU] = {12, 2, 12},  [OP_CEIL_DIVIDE] = {8, 1, 2}, [OP_FLOOR] = {0, 1, 0},
     [OP_CEIL] = {0, 1, 0},    [OP_ROUND] = {0, 1, 0},   [OP_SIN] = {4, 2, 2},     [OP_COS] = {4, 2, 2},

@@ -68,6 +68,16 @@ for target in sm_75 sm_80 sm_89; do
     whole many_inputs $target --dtype fp16 # tiles that go straight to registers
 done
 whole logarithm_of_distance sm_80 --set D=64 # several steps from places, beside scores that leave no room for that
+whole root_of_distance sm_90a --set D=128 # roots, by warpgroups that have no registers for a tile of them
+whole root_of_distance sm_80 --set D=64 # the same, group after group, beside scores that leave no room for many
+whole waves_of_distance sm_80 --set D=64 # longer functions
+whole waves_of_distance sm_90a --set D=64 # the same for any alignment
+for target in sm_80 sm_89 sm_90a; do
+    whole dropped_weights $target --set D=128 # a hash of each element's place, which its mask waits for
+    whole products_of_places $target --set D=64 # products of positions
+done
+whole dropped_weights sm_75 --dtype fp16 --set D=64
+whole tanh_of_elements sm_90a --set D=128 # functions of what is read, beside products that are under way
 whole within_chunks sm_80 --set D=64 # quotients by a number of the launch
 for target in sm_80 sm_86; do
     whole squared_scores $target --set D=64 # products with nothing but arithmetic between, that is in steps

@@ -5,7 +5,9 @@
  * of a quotient that is rounded up, or down, go through all of
  * their operations before the next value does; and so do exponentials of what takes several steps, as behind
  * a cap: the special function units, which they wait for, have work from the first value on. And so does what is made
- * of places in several steps, or of other tiles, where no registers are left for it beside the tile that it meets.
+ * of places in several steps, or of other tiles, where no registers are left for it beside the tile that it meets. Of that
+ * ptxas starts as much as it can all the same, ahead of the product even. So a few values wait for some before them: of
+ * their lane's place, or of a number that a function takes first, they have a copy that is there when those are.
  */
 #include "ptx/emit.h"
 
@@ -16,10 +18,16 @@ static bool is_link(const Emitter *e, const TileOp *op, const TileOp *first, boo
     return t->rows > 1 && t->cols > 1 && t->dtype == DT_F32 && tile_type_equal(*t, *like);
 }
 
-/* What links take besides: numbers, and indices of their elements. */
+static bool is_small(const TileType *t)
+{
+    return t->rows == 1 || t->cols == 1;
+}
+
+/* What links take besides: numbers, indices of their elements, and what is made of numbers, rows and columns. */
 static bool is_beside(const Emitter *e, const TileOp *op, bool places)
 {
-    if (places && el_is_place(e, op)) return true;
+    bool made = op->kind == TILE_ELEMENT || (op->kind == TILE_GATHER && op->n_args == 0);
+    if (places && (el_is_place(e, op) || (made && is_small(&op->results[0]->type)))) return true;
     return op->kind == TILE_FILL && op->n_args == 0 && !tile_is_storage(op) && op->results[0]->type.rows == 1 && op->results[0]->type.cols == 1;
 }
 
@@ -27,7 +35,7 @@ static bool is_beside(const Emitter *e, const TileOp *op, bool places)
 typedef struct Chain {
     const TileBlock *block;
     int at, end, links;
-    bool by_value;
+    bool by_value, of_places;
 } Chain;
 
 static bool makes(const Chain *c, const TileValue *v)
@@ -73,7 +81,7 @@ static void find_last_uses(const Emitter *e, const Chain *c, LastUses *last)
         const TileOp *op = c->block->ops.data[i];
         LastUses *l = &last[i - c->at];
         *l = (LastUses){.result = -1, .args = {-1, -1, -1}};
-        if (op->kind != TILE_ELEMENT) continue;
+        if (op->kind != TILE_ELEMENT || is_small(&op->results[0]->type)) continue;
         l->result = last_use(c, op->results[0]);
         for (int k = 0; k < op->n_args && k < OPERANDS; k++)
             if (brings(e, c, i, k)) l->args[k] = last_use(c, op->args[k]);
@@ -99,7 +107,8 @@ static bool is_wide(const Emitter *e, const Chain *c)
     const TileType *t = &c->block->ops.data[c->at]->results[0]->type;
     int values = lay_fragment_values(t->layout, t->rows, t->cols), most = 0;
     if (c->block->ops.len > MOST_OPS) return false;
-    int left = rm_left(e);
+    if (!e->aligned && c->of_places) return true; /* nobody counts registers */
+    int left = rm_left(e, c->block);
     if (left >= c->links * values) return false;
     LastUses *last = arena_array(e->arena, LastUses, c->end - c->at);
     find_last_uses(e, c, last);
@@ -110,6 +119,8 @@ static bool is_wide(const Emitter *e, const Chain *c)
     }
     return left < (most - (ahead > behind ? ahead : behind)) * values;
 }
+
+enum { GROUP = 4 }; /* values of a wide chain under way together, with as many of the group before */
 
 enum { STEPS = 3 }; /* ahead of an exponential, from which on it is made value by value */
 
@@ -125,6 +136,7 @@ static Chain chain_at(const Emitter *e, const TileBlock *block, int at, bool pla
         if (link) c.end = i + 1;
         c.by_value |= link && (op->op == OP_CEIL_DIVIDE || (op_is_exponential(op->op) && c.links >= STEPS));
         c.links += link;
+        c.of_places |= el_is_place(e, op);
         if (places && c.links == MOST_LINKS) break;
     }
     return c;
@@ -134,18 +146,54 @@ int ch_length(const Emitter *e, const TileBlock *block, int at)
 {
     Chain plain = chain_at(e, block, at, false), whole = chain_at(e, block, at, true);
     if (plain.by_value) return plain.end - at;
-    return !e->role && whole.links > STEPS && is_wide(e, &whole) ? whole.end - at : 0;
+    return whole.links > STEPS && is_wide(e, &whole) ? whole.end - at : 0;
+}
+
+bool ch_is_in(const Emitter *e, const TileBlock *block)
+{
+    for (int i = 0; i < block->ops.len; i++) {
+        if (el_masks_in_steps(e, block->ops.data[i])) return true;
+        if (ch_length(e, block, i) > 0 && !chain_at(e, block, i, false).by_value) return true;
+    }
+    return false;
+}
+
+/* Registers of a tile from ahead of the chain; NULL: all is made of places. */
+static const int *brought(const Emitter *e, const Chain *c)
+{
+    for (int i = c->at; i < c->end; i++) {
+        const TileOp *op = c->block->ops.data[i];
+        for (int k = 0; k < op->n_args && op->kind == TILE_ELEMENT; k++)
+            if (!is_small(&op->args[k]->type) && brings(e, c, i, k) && e->frags[op->args[k]->id].f) return e->frags[op->args[k]->id].f;
+    }
+    return NULL;
+}
+
+/* The register that values from i on wait for: of the chain's result in the group before the last, or of what it begins with. */
+static int awaited(const int *result, const int *first, int i)
+{
+    return i >= 2 * GROUP ? result[i - GROUP - 1] : first ? first[i] : -1;
 }
 
 void ch_emit(Emitter *e, const TileBlock *block, int at, int n)
 {
     TileOp *const *ops = &block->ops.data[at];
+    Chain whole = {.block = block, .at = at, .end = at + n};
     Walk **walks = arena_array(e->arena, Walk *, n);
     for (int k = 0; k < n; k++)
         if (ops[k]->kind == TILE_FILL) el_fill(e, ops[k]);
         else if (ops[k]->kind == TILE_INDEX) el_index(e, ops[k]);
+        else if (ops[k]->kind == TILE_GATHER) ga_gather(e, ops[k]);
+        else if (is_small(&ops[k]->results[0]->type)) el_element(e, ops[k]);
         else walks[k] = el_begin(e, ops[k]);
-    for (int i = 0; i < e->frags[ops[0]->results[0]->id].n; i++)
+    bool wide = !chain_at(e, block, at, false).by_value;
+    const char *never = wide ? el_never(e) : NULL;
+    const int *result = e->frags[ops[n - 1]->results[0]->id].f, *first = brought(e, &whole);
+    for (int i = 0; i < e->frags[ops[0]->results[0]->id].n; i++) {
+        int after = wide && i % GROUP == 0 ? awaited(result, first, i) : -1;
+        for (int k = 0; k < n && after >= 0; k++)
+            if (walks[k]) el_wait(e, walks[k], never, after);
         for (int k = 0; k < n; k++)
             if (walks[k]) el_value(e, walks[k], i);
+    }
 }

@@ -593,7 +593,7 @@ static bool has_many_places(Emitter *e, const Chunks *c)
         n += step == 0 || differs_in(e, &row, &before, &by) < 0;
         before = row;
     }
-    return n * PLACE_REGS >= rm_left(e);
+    return n * PLACE_REGS >= rm_left(e, e->block);
 }
 
 /* What elements say is read ahead of some rows' copies, or each would wait for that. */

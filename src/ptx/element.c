@@ -234,13 +234,7 @@ static bool is_made_in_place(const Emitter *e, const TileValue *v)
         && is_always_made(e->kernel->body, v);
 }
 
-/* A lane's first row and column in a fragment. */
-typedef struct Lane {
-    const AffSym *row, *col;
-    const Aff *units; /* the column where words that several share are read; NULL: none are */
-} Lane;
-
-static const Aff *at_lane(Emitter *e, const Aff *a, const Lane *lane, const TileValue *v, int i)
+const Aff *el_at_lane(Emitter *e, const Aff *a, const Lane *lane, const TileValue *v, int i)
 {
     AffCtx *aff = e->program->aff;
     int row, col;
@@ -280,7 +274,7 @@ static Lane lane_of(Emitter *e, const TileValue *v)
 static const char *index_at(Emitter *e, const Lane *lane, const TileValue *v, int i)
 {
     const char *d = em_new(e, REG_F);
-    ix_float(e, at_lane(e, v->def->index, lane, v, i), d);
+    ix_float(e, el_at_lane(e, v->def->index, lane, v, i), d);
     return d;
 }
 
@@ -331,18 +325,23 @@ static int instructions_of(const char *text, const char *end)
     return n;
 }
 
+/* Of several numbers in between, one that is known among what is used first. */
+static bool is_in_steps(const char *text)
+{
+    const char *number = strstr(text, "0f");
+    return strstr(text, "$2") && number && instructions_of(text, number) < 2;
+}
+
 /* Of functions in steps ptxas starts as many as it can, and spills where their values fill the registers: a
  * group of them waits for the one before the last, by a number that is used first. Each role has registers enough. */
 static bool is_in_groups(const Emitter *e, const TileOp *op, const char *text)
 {
-    const char *number = strstr(text, "0f");
-    bool first = number && instructions_of(text, number) < 2;
     int many = instructions_of(text, text + strlen(text)) > LONG ? SOME : MANY;
-    return !e->role && strstr(text, "$2") && first && e->frags[op->results[0]->id].n >= many;
+    return !e->role && is_in_steps(text) && e->frags[op->results[0]->id].n >= many;
 }
 
 /* A predicate that is false, which ptxas does not know. */
-static const char *emit_never(Emitter *e)
+const char *el_never(Emitter *e)
 {
     const char *p = em_new(e, REG_P), *blocks = em_new(e, REG_R);
     em(e, "mov.u32 %s, %%nctaid.x;", blocks);
@@ -370,7 +369,7 @@ static void each_value(Emitter *e, const TileOp *op)
 {
     const TileValue *result = op->results[0];
     const char *text = op->op == OP_DIVIDE ? divide_template(e, op) : template_of(op->op), *now = text;
-    const char *never = is_in_groups(e, op, text) ? emit_never(e) : NULL;
+    const char *never = is_in_groups(e, op, text) ? el_never(e) : NULL;
     const int *d = e->frags[result->id].f;
     Lane lane[3] = {{0}};
     for (int k = 0; k < op->n_args; k++)
@@ -420,6 +419,37 @@ Walk *el_begin(Emitter *e, const TileOp *op)
     walk->op = op;
     walk->text = op->op == OP_DIVIDE ? divide_template(e, op) : template_of(op->op);
     return walk;
+}
+
+/* A number of the lane's, there when 32 bits are. */
+static const AffSym *number_after(Emitter *e, const AffSym *sym, const char *never, const char *bits)
+{
+    const char *d = em_new(e, REG_R);
+    em(e, "selp.b32 %s, %s, %s, %s;", d, bits, ix_value(e, aff_of(e->program->aff, sym)), never);
+    return ix_symbol(e, sym->name, d, em_level(e), sym->hi);
+}
+
+Lane el_lane_after(Emitter *e, const TileValue *v, const char *never, const char *bits)
+{
+    Lane lane = lane_of(e, v);
+    if (v->type.rows > 1) lane.row = number_after(e, lane.row, never, bits);
+    if (v->type.cols > 1) lane.col = number_after(e, lane.col, never, bits);
+    return lane;
+}
+
+void el_wait(Emitter *e, Walk *walk, const char *never, int after)
+{
+    const TileOp *op = walk->op;
+    bool places = false;
+    for (int k = 0; k < op->n_args; k++) {
+        if (!walk->lane[k].row) continue;
+        const char *bits = em_new(e, REG_R);
+        em(e, "mov.b32 %s, %%f%d;", bits, after);
+        walk->lane[k] = el_lane_after(e, op->args[k], never, bits);
+        places = true;
+    }
+    const char *text = op->op == OP_DIVIDE ? divide_template(e, op) : template_of(op->op);
+    if (!places && is_in_steps(text)) walk->text = text_after(e, text, never, after);
 }
 
 void el_value(Emitter *e, const Walk *walk, int i)
@@ -474,7 +504,7 @@ const Aff *el_at(Emitter *e, const Aff *a, const TileValue *v, int i)
 {
     Lane lane = first_lane(e, v);
     if (v->type.cols > 1 && aff_uses_kind(a, AFF_TABLE)) lane.units = ix_lane_units(e, v->type.layout, v->type.cols);
-    return at_lane(e, a, &lane, v, i);
+    return el_at_lane(e, a, &lane, v, i);
 }
 
 void el_index(Emitter *e, const TileOp *op)

@@ -234,9 +234,20 @@ bool el_is_walked(const TileOp *op);                         /* the same, or wit
 bool el_is_place(const Emitter *e, const TileOp *op);        /* such an index, for which nothing is to be done */
 Walk *el_begin(Emitter *e, const TileOp *op);
 void el_value(Emitter *e, const Walk *walk, int i);
+const char *el_never(Emitter *e);                            /* a predicate that is false, which ptxas does not know */
+void el_wait(Emitter *e, Walk *walk, const char *never, int after); /* values from here on wait for an fp32 register */
+
+/* A lane's first row and column in a fragment. */
+typedef struct Lane {
+    const AffSym *row, *col;
+    const Aff *units; /* the column where words that several share are read; NULL: none are */
+} Lane;
+Lane el_lane_after(Emitter *e, const TileValue *v, const char *never, const char *bits); /* known when 32 bits are */
+const Aff *el_at_lane(Emitter *e, const Aff *a, const Lane *lane, const TileValue *v, int i); /* of row and col, at value i of v */
 void el_unary(Emitter *e, const char *text, const char *d, const char *a); /* a template: $d, $a, $0 to $3, $p */
 void el_polynomial(Emitter *e, const TileOp *op); /* polynomial.c */
 void el_mask(Emitter *e, const TileOp *op); /* mask.c */
+bool el_masks_in_steps(const Emitter *e, const TileOp *op); /* quotients of each element decide */
 void el_reduce(Emitter *e, const TileOp *op);
 void el_cast(Emitter *e, const TileOp *op);
 /* What meets value i of the result of an operand that may be a row, a column or one number. */
@@ -246,6 +257,7 @@ void el_reshape(Emitter *e, const TileOp *op); /* reshape.c */
 
 /* chain.c: operations from `at` on that are made value by value; their number, 0 where there are none */
 int ch_length(const Emitter *e, const TileBlock *block, int at);
+bool ch_is_in(const Emitter *e, const TileBlock *block); /* where registers are short for what is made of places, or of tiles */
 void ch_emit(Emitter *e, const TileBlock *block, int at, int n);
 
 /* part.c */
@@ -325,7 +337,7 @@ void an_behind_loop(Emitter *e, const char *counter);     /* for all that comes 
 Room rm_of(const Emitter *e, const TileOp *loop);
 bool rm_anew_behind(const Emitter *e, const TileOp *loop); /* whether what comes behind it is to follow from nothing ahead of it */
 bool rm_rows_are_long(const Emitter *e); /* whether rows from memory leave tiles of the block too few registers */
-int rm_left(const Emitter *e); /* registers beside the tiles of the block that is emitted */
+int rm_left(const Emitter *e, const TileBlock *block); /* registers beside the tiles of the block that is emitted */
 bool rm_apart(const Emitter *e, const TileOp *last); /* whether ptxas is kept from mixing a product with the last one */
 /* Notes `behind` as the last place that uses its operands, by value id, those within its regions as well. */
 void rm_note_uses(const TileOp *op, int behind, int *used);

@@ -186,14 +186,11 @@ void kn_block(Emitter *e, const TileBlock *block)
         e->block = block;
         e->at = i;
         int chain = ch_length(e, block, i);
-        if (chain > 0) {
-            ch_emit(e, block, i, chain);
-            i += chain - 1;
-            continue;
-        }
         LaneNumbers kept = an_enter(e);
-        emit_op(e, op);
+        if (chain > 0) ch_emit(e, block, i, chain);
+        else emit_op(e, op);
         an_leave(e, &kept);
+        i += chain > 0 ? chain - 1 : 0;
     }
     pl_draw(e, block, block->ops.len);
     an_forget(e, &known);

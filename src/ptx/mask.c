@@ -5,7 +5,8 @@
  * row, for the bounds of the columns that are kept, and an element is compared with those. Of
  * many elements two bounds make a word with a bit for each: ptxas moves seven bits at once into
  * predicates, so that an element takes little more than its select. (But then no other
- * predicate lasts beyond the mask: with one bound it is not worth that.)
+ * predicate lasts beyond the mask: with one bound it is not worth that.) Where quotients of each element decide, as of a
+ * hash of its place, a few elements wait for some before them, as in a chain (chain.c).
  *
  * Vocabulary
  *   run    a lane's elements of one row, whose columns are 8 a + b with b of 0 and 1, in
@@ -26,6 +27,7 @@ typedef struct Side {
 typedef struct Run {
     Emitter *e;
     const TileOp *op;
+    const Aff *cond;
     int elements[RUN]; /* of the fragment */
     int n;
     Side sides[MOST_SIDES];
@@ -67,6 +69,86 @@ static void select_where(Emitter *e, const TileOp *op, int i, const Aff *cond)
 static void select_element(Emitter *e, const TileOp *op, int i, const Aff *cond)
 {
     select_where(e, op, i, el_at(e, cond, op->results[0], i));
+}
+
+/* ---- in steps ------------------------------------------------------------------------ */
+
+enum { GROUP = 4 }; /* elements under way together, with as many of the group before */
+
+/* Quotients of each element, as of a hash of its place. */
+static bool has_steps(const Emitter *e, const Aff *a)
+{
+    if (!a || a->kind == AFF_CONST || a->kind == AFF_SYM || a->kind == AFF_AT) return false;
+    bool quotient = a->kind == AFF_DIV || a->kind == AFF_MOD;
+    if (quotient && aff_uses(a->a, e->program->row) && aff_uses(a->a, e->program->col)) return true;
+    return has_steps(e, a->a) || has_steps(e, a->b);
+}
+
+bool el_masks_in_steps(const Emitter *e, const TileOp *op)
+{
+    return op->kind == TILE_MASK && !aff_uses_kind(op->cond, AFF_TABLE) && has_steps(e, op->cond);
+}
+
+/* Conjuncts without steps; the others are added to `stepped`. */
+static const Aff *without_steps(Emitter *e, const Aff *cond, const Aff **stepped)
+{
+    AffCtx *aff = e->program->aff;
+    if (cond->kind == AFF_AND) {
+        const Aff *a = without_steps(e, cond->a, stepped);
+        return aff_and(aff, a, without_steps(e, cond->b, stepped));
+    }
+    if (!has_steps(e, cond)) return cond;
+    *stepped = aff_and(aff, *stepped, cond);
+    return aff_const(aff, 1);
+}
+
+/* An element as it is now, in 32 bits. */
+static const char *bits_of(Emitter *e, const TileOp *op, int i)
+{
+    const Frag *frag = &e->frags[op->results[0]->id];
+    const char *bits = em_new(e, REG_R);
+    if (frag->f) em(e, "mov.b32 %s, %%f%d;", bits, frag->f[i]);
+    else em(e, "mov.b32 %s, %%r%d;", bits, frag->packed[i / 2]);
+    return bits;
+}
+
+/* What was made of the tile's rows before, as their sums: else ptxas leaves that for later, and keeps the tile as it was. */
+static const TileValue *rows_before(const Emitter *e, const TileOp *op)
+{
+    for (int i = e->at - 1; i >= 0; i--) {
+        const TileOp *other = e->block->ops.data[i];
+        if (other->kind == TILE_REDUCE && other->args[0] == op->args[0] && other->results[0]->type.cols == 1) return other->results[0];
+    }
+    return NULL;
+}
+
+/* What elements from i on wait for, by their places: for the group before the last to be masked, the first ones for
+ * themselves; and the first ones of a row for what was made of it. */
+static const char *awaited(Emitter *e, const TileOp *op, const TileValue *rows, const char *never, int i)
+{
+    const TileValue *v = op->results[0];
+    const char *bits = bits_of(e, op, i < 2 * GROUP ? i : i - GROUP - 1);
+    for (int k = i; rows && k < i + GROUP && k < e->frags[v->id].n; k++) {
+        const char *row = el_operand(e, rows, v, k), *made = em_new(e, REG_R);
+        bool seen = false;
+        for (int before = 0; before < k && !seen; before++) seen = strcmp(el_operand(e, rows, v, before), row) == 0;
+        if (seen) continue;
+        em(e, "mov.b32 %s, %s;", made, row);
+        em(e, "selp.b32 %s, %s, %s, %s;", bits, made, bits, never);
+    }
+    return bits;
+}
+
+/* ptxas starts as many elements as it can, ahead of the tile itself, and spills: so they go in groups. */
+static void mask_in_steps(Emitter *e, const TileOp *op, const Aff *cond, int n)
+{
+    const TileValue *v = op->results[0], *rows = rows_before(e, op);
+    const char *never = el_never(e);
+    Lane lane = {0};
+    for (int i = 0; i < n; i++) {
+        if (i % GROUP == 0) lane = el_lane_after(e, v, never, awaited(e, op, rows, never, i));
+        select_where(e, op, i, el_at_lane(e, cond, &lane, v, i));
+    }
 }
 
 /* ---- runs ---------------------------------------------------------------------------- */
@@ -210,19 +292,19 @@ static bool pays_a_word(const Run *r)
 
 static void mask_run(Run *r)
 {
-    const Aff *rest = r->n >= LEAST_RUN ? find_sides(r, r->op->cond) : r->op->cond;
+    const Aff *rest = r->n >= LEAST_RUN ? find_sides(r, r->cond) : r->cond;
     if (pays_a_word(r)) select_by_bits(r);
     else if (r->n_sides) select_by_bounds(r);
     for (int k = 0; k < r->n; k++) select_element(r->e, r->op, r->elements[k], rest);
 }
 
 /* Measured where an instance has a multiprocessor's tensor cores to itself meanwhile. */
-static void mask_all(Emitter *e, const TileOp *op, int n)
+static void mask_all(Emitter *e, const TileOp *op, const Aff *cond, int n)
 {
     bool *taken = arena_array(e->arena, bool, n);
     for (int i = 0; i < n; i++) {
-        Run r = {.e = e, .op = op};
-        if (!e->role) select_element(e, op, i, op->cond);
+        Run r = {.e = e, .op = op, .cond = cond};
+        if (!e->role) select_element(e, op, i, cond);
         else if (!taken[i]) gather_run(&r, i, n, taken);
         if (r.n) mask_run(&r);
     }
@@ -251,7 +333,10 @@ void el_mask(Emitter *e, const TileOp *op)
     int label = em_label(e);
     em_open(e);
     if (op->unless) em(e, "@%s bra.uni $mask%d;", ix_condition(e, op->unless), label);
-    mask_all(e, op, e->frags[v->id].n);
+    const Aff *stepped = aff_const(e->program->aff, 1), *cond = op->cond;
+    if (el_masks_in_steps(e, op)) cond = without_steps(e, op->cond, &stepped);
+    if (!aff_always(e->program->aff, cond)) mask_all(e, op, cond, e->frags[v->id].n);
+    if (!aff_always(e->program->aff, stepped)) mask_in_steps(e, op, stepped, e->frags[v->id].n);
     em_close(e);
     if (op->unless) em(e, "$mask%d:", label);
 }

@@ -14,7 +14,9 @@ enum {
     PER_STEP = 64,  /* and one for so many of a product in each step of arithmetic */
     SCARCE = 56,    /* beside all tiles of a turn too few for what ptxas would keep, */
     SCARCE_MIXED = 57, /* and beside arithmetic, too, where nothing else parts a product from the one that adds it up, */
+    SCARCE_WIDE = 96, /* and beside what is made of places value by value, */
     SCARCE_HELD = 96, /* and where tiles are on their way through registers */
+    HELD_MORE = 16, /* of each sum beside another, whose tiles are, too */
     APART = 60,     /* and with what comes from around the loop too few for operands of two products at once, */
     LEAST = 48,     /* and of what follows one that adds to a sum, */
     SORTED = 24,    /* of operands of 8 bits, which are sorted or widened ahead of their products */
@@ -78,24 +80,50 @@ typedef struct Live {
     const TileBlock *body;
     int *used, *ends; /* by value id: rm_note_uses; by operation: words of tiles that it is the last to use */
     bool *own;        /* by value id: a tile of the block */
+    bool pending;     /* products that are under way count as well, and so do their operands */
     int now;
 } Live;
+
+static int live_words(const Live *l, const TileValue *v)
+{
+    const TileType *t = &v->type;
+    return l->pending && t->pending ? lay_fragment_values(t->layout, t->rows, t->cols) : words_of(v);
+}
 
 static void begin_live(Live *l, const TileValue *v)
 {
     l->own[v->id] = true;
-    if (l->used[v->id]) l->ends[l->used[v->id] - 1] += words_of(v);
+    if (l->used[v->id]) l->ends[l->used[v->id] - 1] += live_words(l, v);
 }
 
-static Live live_in(const Emitter *e, const TileBlock *body, const bool *passing)
+/* Where all products that were started by then are done. */
+static int done_after(const TileBlock *body, int at)
+{
+    while (at < body->ops.len - 1 && (body->ops.data[at]->kind != TILE_FINISH || body->ops.data[at]->count > 0)) at++;
+    return at;
+}
+
+/* Operands in registers stay until products are done. */
+static void keep_operands(Live *l)
+{
+    for (int i = 0; i < l->body->ops.len; i++) {
+        const TileOp *op = l->body->ops.data[i];
+        int done = op->kind == TILE_ISSUE ? done_after(l->body, i) + 1 : 0;
+        for (int k = 0; k < op->n_args && k < 2 && done; k++)
+            if (l->used[op->args[k]->id] < done) l->used[op->args[k]->id] = done;
+    }
+}
+
+static Live live_in(const Emitter *e, const TileBlock *body, const bool *passing, bool pending)
 {
     int n = e->kernel->next_value;
-    Live l = {body, arena_array(e->arena, int, n), arena_array(e->arena, int, body->ops.len), arena_array(e->arena, bool, n), 0};
+    Live l = {body, arena_array(e->arena, int, n), arena_array(e->arena, int, body->ops.len), arena_array(e->arena, bool, n), pending, 0};
     for (int i = 0; i < body->ops.len; i++) rm_note_uses(body->ops.data[i], i + 1, l.used);
+    if (pending) keep_operands(&l);
     for (int k = 0; k < body->params.len; k++) {
         const TileValue *v = body->params.data[k];
         begin_live(&l, v);
-        if (l.used[v->id]) l.now += words_of(v);
+        if (l.used[v->id]) l.now += live_words(&l, v);
     }
     for (int i = 0; i < body->ops.len; i++)
         for (int k = 0; k < body->ops.data[i]->n_results; k++) {
@@ -115,11 +143,11 @@ static int words_after(Live *l, int at)
     for (int k = 0; k < op->n_results; k++) {
         const TileValue *v = op->results[k];
         if (!l->own[v->id]) continue;
-        l->now += words_of(v);
-        if (!l->used[v->id]) unused += words_of(v);
+        l->now += live_words(l, v);
+        if (!l->used[v->id]) unused += live_words(l, v);
     }
     l->now -= l->ends[at];
-    int there = l->now + (first && l->own[first->id] && l->used[first->id] == at + 1 ? words_of(first) : 0);
+    int there = l->now + (first && l->own[first->id] && l->used[first->id] == at + 1 ? live_words(l, first) : 0);
     l->now -= unused;
     return there;
 }
@@ -148,7 +176,7 @@ static Tiles tiles_of(const Emitter *e, const TileBlock *body)
         const TileOp *op = body->ops.data[i];
         for (int k = 0; k < op->n_results; k++) passing[op->results[k]->id] = is_passing(passing, op);
     }
-    Live live = live_in(e, body, passing);
+    Live live = live_in(e, body, passing, false);
     for (int i = 0; i < body->ops.len; i++) {
         const TileOp *op = body->ops.data[i];
         int n = words_after(&live, i);
@@ -222,19 +250,21 @@ static int between_steps(const Tiles *t)
     return t->steps * t->product / PER_STEP;
 }
 
-static bool is_scarce(const Emitter *e, const Tiles *t)
+static bool is_scarce(const Emitter *e, const TileBlock *body, const Tiles *t)
 {
     if (!may_be_scarce(e, t)) return false;
     if (!e->aligned) return t->products + t->sums > 0;
     int left = share(e) - t->most - of_outputs(e, t);
     if (t->mixed && t->products == 1 && left - between_steps(t) <= SCARCE_MIXED) return true;
-    return t->computes && left <= (e->target->has_cp_async ? SCARCE : SCARCE_HELD);
+    if (t->computes && left <= SCARCE_WIDE && ch_is_in(e, body)) return true;
+    int more = t->products == 1 && t->sums > 1 ? t->sums - 1 : 0;
+    return t->computes && left <= (e->target->has_cp_async ? SCARCE : SCARCE_HELD + more * HELD_MORE);
 }
 
 Room rm_of(const Emitter *e, const TileOp *loop)
 {
     Tiles t = tiles_of(e, loop->regions[0]);
-    return is_scarce(e, &t) ? ROOM_SCARCE : is_short(e, &t) ? ROOM_SHORT : ROOM_ENOUGH;
+    return is_scarce(e, loop->regions[0], &t) ? ROOM_SCARCE : is_short(e, &t) ? ROOM_SHORT : ROOM_ENOUGH;
 }
 
 /* Of what blocks side by side leave a thread, with numbers in between each step of arithmetic. */
@@ -262,7 +292,8 @@ bool rm_anew_behind(const Emitter *e, const TileOp *loop)
     Tiles t = tiles_of(e, loop->regions[0]);
     if (!may_be_scarce(e, &t)) return may_lack_behind(e, &t);
     if (!e->aligned) return t.products + t.sums > 0;
-    bool wanted = t.products > 1 || (t.products > 0 && !e->target->has_cp_async) || are_few(e, &t) || is_scarce(e, &t);
+    bool wanted = t.products > 1 || (t.products > 0 && !e->target->has_cp_async) || are_few(e, &t) || is_scarce(e, loop->regions[0], &t) ||
+                  (t.products > 0 && ch_is_in(e, loop->regions[0]));
     return wanted && is_last_loop(e);
 }
 
@@ -284,16 +315,34 @@ bool rm_apart(const Emitter *e, const TileOp *last)
            left <= (e->target->has_cp_async ? APART : SCARCE_HELD);
 }
 
-int rm_left(const Emitter *e)
-{
-    Tiles t = tiles_of(e, e->block);
-    return share(e) - t.most;
-}
-
 /* Of what a role has, or a share. */
 static int registers_there(const Emitter *e)
 {
     return e->role && e->role->regs > 0 ? e->role->regs : share(e);
+}
+
+/* In a role with the products that are under way. */
+static int most_pending(const Emitter *e, const TileBlock *block)
+{
+    bool *passing = arena_array(e->arena, bool, e->kernel->next_value);
+    for (int i = 0; i < block->ops.len; i++) {
+        const TileOp *op = block->ops.data[i];
+        for (int k = 0; k < op->n_results; k++) passing[op->results[k]->id] = is_passing(passing, op);
+    }
+    Live live = live_in(e, block, passing, true);
+    int most = 0;
+    for (int i = 0; i < block->ops.len; i++) {
+        int n = words_after(&live, i);
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
+int rm_left(const Emitter *e, const TileBlock *block)
+{
+    if (e->role) return registers_there(e) - most_pending(e, block);
+    Tiles t = tiles_of(e, block);
+    return share(e) - t.most;
 }
 
 bool rm_rows_are_long(const Emitter *e)

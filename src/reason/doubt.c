@@ -13,9 +13,10 @@ enum {
     FEW_COPIES = 3,    /* of tiles and rows in a turn */
     ROW_REGS = 24,     /* addresses, predicates and elements of a row that a loop loads into registers */
     LOADED_REGS = 8,   /* of tiles that are loaded and put into shared memory at once: beside these */
-    CHAINED_REGS = 28, /* numbers between two special functions, beside widened operands */
+    CHAINED_REGS = 28, /* numbers between two special functions, beside widened operands or another that is computed */
     PRODUCT_REGS = 12, /* of a product more in a turn, what is fetched early */
     LITTLE_REGS = 3,   /* where tiles are loaded through registers that are half of a thread's */
+    PLACES_REGS = 16,  /* of elements under way that are made of places in steps, beyond those of the estimate */
     STEPPED_REGS = 4,  /* of functions in steps, numbers beyond those of two elements */
     OUTPUT_REGS = 16,  /* addresses of an output beside another, kept over the loop */
     SUM_REGS = 28,     /* addresses and fragments of a turn that does nothing but add products to whole rows, */
@@ -169,6 +170,34 @@ static int output_registers(const Plan *plan, const Choice *c)
     return plan->options->target->has_cp_async && outputs_of(plan) > 1 && panels ? OUTPUT_REGS : 0;
 }
 
+/* Operands that a loop computes, each once. */
+static int computed_operands(const Steps *steps, bool in_loop)
+{
+    int here = 0, most = 0;
+
+    for (int i = 0; i < steps->len; i++) {
+        const Step *step = &steps->data[i];
+        int inner = computed_operands(&step->body, in_loop || step->stmt->kind == STMT_FOR), before = 0;
+
+        while (before < i && (!steps->data[before].gemm || steps->data[before].args[0] != step->args[0]))
+            before++;
+        here += in_loop && step->gemm && step->args[0]->computed && before == i;
+        most = inner > most ? inner : most;
+    }
+    return here > most ? here : most;
+}
+
+/* Of two, one by functions in two steps, ptxas makes the one beside the other; and of one it makes a part beside products
+ * that the other part is made of. */
+static int computed_registers(const Plan *plan, Habits habits)
+{
+    int operands = habits.chained ? computed_operands(&plan->steps, false) : 0;
+
+    bool apart = plan->options->target->has_cp_async && plan_products(&plan->steps) > 2; /* else early_registers has room */
+
+    return operands > 1 || (operands > 0 && apart) ? CHAINED_REGS : 0;
+}
+
 /* Where several tiles and rows are loaded in a turn, of the rows more are on their way than the estimate has. */
 static int row_registers(const Plan *plan)
 {
@@ -215,7 +244,7 @@ int plan_doubt_shared(const Plan *plan, Habits habits, bool half)
     bool through = !plan->options->target->has_cp_async;
     int held = half && through ? LITTLE_REGS : 0, sums = half || through ? sum_registers(plan) : 0;
 
-    return row_registers(plan) + sums + (half && habits.steps ? stepped : held);
+    return row_registers(plan) + sums + (habits.walked ? PLACES_REGS : 0) + (half && habits.steps ? stepped : held);
 }
 
 /* Each tensor that is streamed beside two has addresses of its own. */
@@ -223,6 +252,6 @@ int plan_doubt(const Plan *plan, const Choice *choice, Habits habits)
 {
     int copies = most_in_loop(&plan->steps, false, fills_shared);
 
-    return (copies > 2 ? (copies - 2) * STREAM_REGS : 0) + most_in_loop(&plan->steps, false, looks_up) * LOOKUP_REGS + row_registers(plan) + sum_registers(plan) + bytes_registers(plan, habits) + early_registers(plan, choice) +
+    return (copies > 2 ? (copies - 2) * STREAM_REGS : 0) + most_in_loop(&plan->steps, false, looks_up) * LOOKUP_REGS + row_registers(plan) + sum_registers(plan) + bytes_registers(plan, habits) + computed_registers(plan, habits) + early_registers(plan, choice) +
            output_registers(plan, choice);
 }

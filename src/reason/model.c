@@ -42,6 +42,8 @@ enum {
     PER_SCORE = 16,      /* and one for so many of a thread's scores */
     PLAIN_REGS = 24,     /* beside tiles, at least */
     ADDRESS_REGS = 26,  /* pointers, counters, predicates */
+    WALKED_REGS = 16,   /* numbers of elements under way, of what is made of places in steps, */
+    MOST_STEPS = 16,    /* that are counted */
     READ_REGS = 12      /* addresses of elements that are read at computed places */
 };
 
@@ -409,6 +411,55 @@ static void add_reads(Modeler *m, const Step *step)
     m->scratch = registers > m->scratch ? registers : m->scratch;
 }
 
+/* Functions and quotients of an expression, but for those of coordinates. */
+typedef struct Functions {
+    OpId ops[MOST_STEPS];
+    int n, quotients;
+    bool read; /* elements of tensors are, too */
+} Functions;
+
+static void find_functions(Plan *plan, const Expr *e, Functions *f)
+{
+    OpId op = OP_CEIL_DIVIDE;
+    double by;
+
+    if (!e || e->kind == EXPR_INDEX) {
+        f->read |= e != NULL;
+        return;
+    }
+    bool quotient = e->kind == EXPR_BINARY && (e->op == EO_IDIV || e->op == EO_MOD);
+    bool function = e->kind == EXPR_CALL && op_find(e->name, &op) && op_costs[op].special > 0;
+    if (e->kind == EXPR_BINARY && e->op == EO_DIV && !eval_float(&plan->env, e->b, &by)) {
+        op = OP_DIVIDE;
+        function = true;
+    }
+    if ((quotient || function) && f->n < MOST_STEPS)
+        f->ops[f->n++] = op;
+    f->quotients += quotient;
+    find_functions(plan, e->a, f);
+    find_functions(plan, e->b, f);
+    for (int i = 0; i < e->n_args; i++)
+        find_functions(plan, e->args[i], f);
+}
+
+/* Of what is made of places in steps, value by value, numbers of several elements are under way (ptx/chain.c), and beside
+ * them those that were read. */
+static void add_places(Modeler *m, const Step *step, const Expr *e)
+{
+    Functions f = {.n = 0};
+
+    if (!e || !is_matrix(m, step->result))
+        return;
+    find_functions(m->plan, e, &f);
+    if (f.read && f.quotients > 0) /* words that are taken apart: add_reads knows */
+        return;
+    for (int i = 0; i < f.n; i++)
+        add_element(m, f.ops[i], elements(m, step->result));
+    m->habits.walked |= f.n > 0;
+    if (f.n > 0 && (f.read || m->scratch < WALKED_REGS))
+        m->scratch = WALKED_REGS + (f.read ? m->scratch : 0);
+}
+
 static void add_compute(Modeler *m, const Step *step)
 {
     const Stmt *s = step->stmt;
@@ -416,6 +467,7 @@ static void add_compute(Modeler *m, const Step *step)
     double n = elements(m, first && is_matrix(m, first) ? first : step->result);
 
     add_reads(m, step);
+    add_places(m, step, step->class == OPC_DEFINE ? s->value : step->class == OPC_MASK ? s->where : NULL);
     switch (step->class) {
     case OPC_GEMM:
         add_gemm(m, step);
@@ -804,6 +856,8 @@ static bool registers_fit(Modeler *m)
 
     if (third && m->main.exps > 0) /* seen with less: ptxas makes products wait for each other */
         share -= SOFTMAX_REGS + (int)m->product / PER_SCORE;
+    else if (m->habits.chained && m->main.exps > 0 && plan_products(&m->plan->steps) > 2) /* the same, of two products at once */
+        share -= SOFTMAX_REGS;
     if (c->groups && c->registers > share) {
         misfit(m, MISFIT_REGISTERS, "needs about %d registers a thread (%.0f of tiles); %d warpgroups beside one that "
                "copies have %d", c->registers, m->most, c->groups, share);

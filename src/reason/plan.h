@@ -269,6 +269,7 @@ enum {
 typedef struct Habits {
     bool widened; /* operands of 8 bits, for instructions that take 16 */
     bool chained; /* two special functions one after the other */
+    bool walked;  /* what is made of places, in steps */
     int steps;    /* numbers that functions in steps hold in between */
 } Habits;
 

@@ -977,6 +977,8 @@ static void drop_consequences(Diags *diags)
         {TW0402, TW0440}, /* what was to go to a tile that there is not */
         {TW0402, TW0432},
         {TW0245, TW0421}, /* what a tile operation would have left */
+        {TW0232, TW0237}, /* what statements that are none of a definition's would have computed */
+        {TW0238, TW0235}, /* a tensor that a line is thought to give a number */
         {TW0711, TW0414}, /* coordinates of a tensor that is another */
         {TW0711, TW0416},
         {TW0731, TW0719}, /* of parts whose size is not known */

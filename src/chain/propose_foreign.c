@@ -58,8 +58,31 @@ static const Form FORMS[] = {
     {"Compute $f $A and add $c", "Compute $f $A and accumulate $c"},
     {"Compute $f $A to $c", "Compute $f $A and get $c"},
     {"Compute $f $A as $c", "Compute $f $A and get $c"},
+    {"Compute $f $A, get $c", "Compute $f $A and get $c"},
+    {"Compute $f $a $b.T and get $c", "Compute $f $a, $b.T and get $c"},
+    {"Compute $f $a.T $b and get $c", "Compute $f $a.T, $b and get $c"},
+    {"Compute $f $a $b and get $c", "Compute $f $a, $b and get $c"},
+    {"Compute $f $a $b.T and accumulate $c", "Compute $f $a, $b.T and accumulate $c"},
+    {"Compute $f $a $b and accumulate $c", "Compute $f $a, $b and accumulate $c"},
+    {"Compute $E and get $c $t", "Compute $E and get $c"},
+    {"Compute $f $A, transpose($b) and get $c", "Compute $f $A, $b.T and get $c"},
+    {"Compute $f $A, trans($b) and get $c", "Compute $f $A, $b.T and get $c"},
+    {"Compute $f $A, $b.t() and get $c", "Compute $f $A, $b.T and get $c"},
+    {"Compute $f $A, $b.transpose($B) and get $c", "Compute $f $A, $b.T and get $c"},
+    /* conditions */
+    {"Compute Mask $x with causal", "Compute Mask $x where col <= row"},
+    {"Compute Mask $x, causal", "Compute Mask $x where col <= row"},
+    {"Compute Mask $x causal", "Compute Mask $x where col <= row"},
+    {"Compute CausalMask $x", "Compute Mask $x where col <= row"},
     {"Compute Where $x, $C, $V and get $Y", "Compute Where $C, $x, $V and get $Y"},
     {"Compute Where $x, $C, $V", "Compute Where $C, $x, $V and get new $x"},
+    /* what takes several operations */
+    {"Compute Variance $A over $d and get $c", "Compute RowMean $A over $d and get mean_of\nCompute Subtract $A, mean_of and get centred\n"
+     "Compute Square centred and get new centred\nCompute RowMean centred over $d and get $c"},
+    {"Compute Variance $A and get $c", "Compute RowMean $A and get mean_of\nCompute Subtract $A, mean_of and get centred\n"
+     "Compute Square centred and get new centred\nCompute RowMean centred and get $c"},
+    {"Compute LogSumExp $A and get $c", "Compute RowMax $A and get largest\nCompute Subtract $A, largest and get shifted\nCompute Exp shifted and get new shifted\n"
+     "Compute RowSum shifted and get $c\nCompute Log $c and get new $c\nCompute Add $c, largest and get new $c"},
     /* what a tile begins with */
     {"clear($c)", "Compute Fill $c, 0"},
     {"clear $c", "Compute Fill $c, 0"},
@@ -101,6 +124,7 @@ static const Form FORMS[] = {
     {"shared $a ($A)", "Allocate $a in shared ($A)"},
     {"register $a ($A)", "Allocate $a in register ($A)"},
     /* what has no meaning here */
+    {"store $x", ""},
     {"return $X", ""},
     {"return", ""},
     {"/* $X */", "# $X"},
@@ -114,6 +138,19 @@ static Span statement_of(const Suggester *s, Span line, bool loop)
     return line;
 }
 
+/* Further lines stand as far to the right as the first. */
+static const char *with_indent(Suggester *s, const char *text, const char *indent)
+{
+    Str out = str_new(s->arena);
+
+    for (; *text; text++) {
+        str_addc(&out, *text);
+        if (*text == '\n')
+            str_add(&out, indent);
+    }
+    return str_text(&out);
+}
+
 bool propose_form(Suggester *s)
 {
     Span line = form_line(s);
@@ -125,6 +162,7 @@ bool propose_form(Suggester *s)
 
         if (!form_match(FORMS[i].from, text, &holes))
             continue;
+        to = with_indent(s, to, suggest_indent(s, line.start));
         if (!*to ? !s->loose && suggest_edit(s, suggest_line(s, line), "", "remove it")
                  : suggest_edit(s, statement_of(s, line, strncmp(to, "for", 3) == 0), form_filled(s, to, text, &holes), "as TL says it"))
             return true;
@@ -162,9 +200,13 @@ bool propose_unnamed(Suggester *s)
     Span span = s->diag->span;
     int depth = 0;
 
+    while (text[span.end] && strchr(" \t", text[span.end]))
+        span.end++;
+    if (text[span.end] != '=')
+        return false;
     while (span.start > 0 && strchr(" \t,", text[span.start - 1]))
         span.start--;
-    while (strchr(" \t", text[span.end]) || text[span.end] == '=')
+    for (span.end++; text[span.end] && strchr(" \t", text[span.end]);)
         span.end++;
     for (; text[span.end] && !strchr("\n#,", text[span.end]); span.end++) {
         depth += (text[span.end] == '(') - (text[span.end] == ')');

@@ -56,9 +56,12 @@ static const Expr *expression(Suggester *s, const char *text)
     const Program *program;
     Diags *diags;
 
-    for (char *c = line; *c; c++)
+    for (char *c = line; *c; c++) {
         if (*c == '@')
             *c = '%';
+        if (*c == '^' && c[1] == 'T')
+            *c = '.';
+    }
     *source = (Source){"expression", line, strlen(line)};
     diags = diags_new(s->arena, source);
     program = lang_parse(s->arena, s->chain->syms, source, diags);
@@ -74,7 +77,7 @@ static const char *operand(Formula *f, const Expr *e, bool last);
 static const char *step(Formula *f, const char *op, const char *operands, bool last)
 {
     const char *to = f->allocates || last ? f->result : arena_printf(f->s->arena, "part%d", ++f->parts);
-    bool again = f->allocates && (f->steps > 0 || f->replaces);
+    bool again = f->allocates ? f->steps > 0 || f->replaces : f->replaces && last;
 
     str_printf(&f->text, "%s%sCompute %s %s and get %s%s", f->steps ? "\n" : "", f->steps ? f->indent : "", op, operands, again ? "new " : "", to);
     f->steps++;
@@ -109,10 +112,12 @@ static const char *binary(Formula *f, const Expr *e, bool last)
                                                           {EO_DIV, OP_DIVIDE}, {EO_MOD, OP_GEMM}, {EO_POW, OP_POWER}};
     Expr *const args[] = {e->a, e->b};
 
+    bool product = e->op == EO_MUL && (e->a->kind == EXPR_TRANSPOSE || e->b->kind == EXPR_TRANSPOSE); /* Q * K.T */
+
     for (size_t i = 0; i < TW_COUNT(same); i++)
         if (same[i].op == e->op) {
             const char *list = operands(f, args, 2);
-            return step(f, op_info(same[i].is)->name, list, last);
+            return step(f, op_info(product ? OP_GEMM : same[i].is)->name, list, last);
         }
     f->failed = true;
     return "";
@@ -242,6 +247,7 @@ bool propose_formula(Suggester *s)
 {
     static const struct { const char *form; const char *op; } lines[] = {
         {"$c += $E", "+"}, {"$c -= $E", "-"}, {"$c *= $E", "*"}, {"$c /= $E", "/"}, {"$c = $E", ""}, {"Compute $c += $E", "+"},
+        {"$c <- $E", ""}, {"$c := $E", ""}, {"Let $c = $E", ""},
         {"Compute $c = $E", ""}, {"Compute $E and get new $c", ""}, {"Compute $E and get $c", ""}, {"Compute $E and accumulate $c", "+"},
     };
     const char *text = form_plain(s, form_line(s));

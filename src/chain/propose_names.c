@@ -106,6 +106,22 @@ static const char *nearest(const Names *names, const char *word, int most)
     return found;
 }
 
+/* `sm_scale` for `scale`: the one ends with the other. */
+static const char *ending_alike(const Names *names, const char *word)
+{
+    size_t len = strlen(word);
+
+    for (int i = 0; i < names->list.len; i++) {
+        const char *name = names->list.data[i];
+        size_t n = strlen(name), longer = n > len ? n : len, shorter = n > len ? len : n;
+        const char *tail = (n > len ? name : word) + (longer - shorter);
+
+        if (longer > shorter + 1 && shorter > 2 && tail[-1] == '_' && strcmp(tail, n > len ? word : name) == 0)
+            return name;
+    }
+    return NULL;
+}
+
 bool propose_nearest(Suggester *s)
 {
     Names names = names_of(s, add_names);
@@ -114,6 +130,9 @@ bool propose_nearest(Suggester *s)
     int len = word.end - word.start, most = len > 5 ? 2 : len > 1; /* of one letter any other is as near */
 
     name = word.end > word.start ? nearest(&names, text, most) : NULL;
+    if (name && suggest_edit(s, word, name, meant(s, name)))
+        return true;
+    name = word.end > word.start ? ending_alike(&names, text) : NULL;
     return name && suggest_edit(s, word, name, meant(s, name));
 }
 
@@ -481,6 +500,21 @@ bool propose_index(Suggester *s)
     edits[0] = (Fix){suggest_before(s, s->path[0]), str_text(&declared), NULL};
     edits[1] = (Fix){span, text, NULL};
     return suggest_edits(s, edits, 2, "the element's place along it");
+}
+
+/* `j <= i` in a Mask, of letters that nothing declares: the element's row and column. */
+bool propose_letters(Suggester *s)
+{
+    static const struct { const char *row, *col; } pairs[] = {{"i", "j"}, {"q", "k"}, {"m", "n"}, {"row_idx", "col_idx"}, {"q_idx", "kv_idx"}, {"q_pos", "kv_pos"}};
+    const Expr *where = s->stmt && s->stmt->kind == STMT_COMPUTE ? s->stmt->where : NULL;
+
+    for (size_t i = 0; where && i < TW_COUNT(pairs); i++) {
+        const char *text = text_of(s, where->span), *rows = words_replaced(s, text, pairs[i].row, "row"), *both = words_replaced(s, rows, pairs[i].col, "col");
+
+        if (strcmp(rows, text) != 0 && strcmp(both, rows) != 0 && suggest_edit(s, where->span, both, "the element's row and column"))
+            return true;
+    }
+    return false;
 }
 
 /* ---- a name of its own ---------------------------------------------------------------------------- */

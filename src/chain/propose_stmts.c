@@ -5,7 +5,8 @@
 
 bool propose_removal(Suggester *s)
 {
-    bool simple = s->stmt && s->stmt->kind != STMT_FOR && s->stmt->kind != STMT_IF && s->stmt->kind != STMT_DEFINE;
+    bool masks = s->diag->code == TW0234 && s->stmt && s->stmt->op_known && s->stmt->op == OP_MASK; /* which is meant, in other words */
+    bool simple = s->stmt && s->stmt->kind != STMT_FOR && s->stmt->kind != STMT_IF && s->stmt->kind != STMT_DEFINE && !masks;
 
     return simple && suggest_edit(s, suggest_line(s, s->stmt->span), "", "remove it");
 }

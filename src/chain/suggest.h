@@ -72,7 +72,7 @@ void suggest_each(const Block *block, void (*f)(void *user, const Stmt *s), void
 
 /* propose_names.c */
 Proposal propose_declared, propose_nearest, propose_function, propose_other_name, propose_dimension, propose_output, propose_result,
-    propose_position, propose_not_new, propose_index, propose_cast, propose_declared_alike, propose_own_name, propose_number, propose_unused;
+    propose_position, propose_not_new, propose_index, propose_letters, propose_cast, propose_declared_alike, propose_own_name, propose_number, propose_unused;
 /* propose_stmts.c */
 Proposal propose_removal, propose_unconditional, propose_masked, propose_tidying, propose_line_removal, propose_operand_of_clause, propose_reduction, propose_get, propose_condition,
     propose_fewer_clauses, propose_named_result, propose_multiply, propose_no_line, propose_fewer_operands, propose_untransposed, propose_reshaped,

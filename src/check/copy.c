@@ -67,6 +67,14 @@ static int dimension_in_order(const Stmt *s, int i, const Place *p)
     return p->rank - n + i;
 }
 
+static bool assigns(const Unit *unit, const char *name)
+{
+    for (int i = 0; i < unit->body.len; i++)
+        if (unit->body.data[i]->kind == STMT_ASSIGN && strcmp(unit->body.data[i]->name, name) == 0)
+            return true;
+    return false;
+}
+
 /* Which dimension a coordinate is of. A name that is none (`L = i`, as in the
  * paper) means the first dimension that no other coordinate names, as long as
  * it cannot be a misspelt one. */
@@ -79,6 +87,9 @@ static int dimension_of(Checker *c, const Stmt *s, int i, const Place *p, bool *
     if (at < 0 && coord->name && (s->n_coords == 1 || !declared) &&
         !nearest_dimension(p, coord->name))
         at = free_dimension(s, p, taken);
+    for (int d = 0; c->sketch && d < p->rank && coord->name && at < 0; d++) /* a size that is assigned: the reasoner compares it */
+        if (!p->dims[d].axis && !taken[d] && assigns(c->unit, coord->name))
+            at = d;
     if (at < 0 && coord->name)
         say_no_dimension(c, s, coord, p);
     else if (at < 0)
@@ -229,14 +240,16 @@ static void refuse_rank(Checker *c, const Stmt *s, const Place *global, const Ex
                  "the dimensions of the tensor");
 }
 
-/* The shape of a sketch's Copy says which dimensions its tile runs along. */
+/* The shape of a sketch's Copy says which dimensions its tile runs along; of columns `2 * D`, or a number, no more than that
+ * they are some. */
 static bool take_named_axes(const Stmt *s, const Place *global, Extent *shape, int n)
 {
     const char *axes[TENSOR_MAX_RANK] = {NULL};
     for (int i = 0; i < n; i++) {
         const Expr *e = s->shape[i];
         int at = e->kind == EXPR_NAME ? dimension_named(global, e->name) : -1;
-        if (at < 0 && !(e->kind == EXPR_INT && e->i == 1))
+        bool columns = i > 0 && i == n - 1 && e->kind != EXPR_NAME;
+        if (at < 0 && !columns && !(e->kind == EXPR_INT && e->i == 1))
             return false;
         axes[i] = at < 0 ? NULL : global->dims[at].axis;
     }

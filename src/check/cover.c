@@ -525,7 +525,7 @@ static void check_dim(Checker *c, Cover *v, int d, Extent tile)
         check_plain(c, v, d, &range, offset, tiles);
     } else if (aff_is_const(at, NULL)) {
         check_constant(c, v, d, tiles);
-    } else if (extent_is_one(tile) && !check_shared_counter(c, v, d)) {
+    } else if (extent_is_one(tile) && !check_shared_counter(c, v, d) && (v->store || v->only)) {
         check_single_elements(c, v, d);
     }
 }

@@ -556,7 +556,18 @@ static void write_part(Sider *s, Stmt *copy, const Stmt *tensor)
     copy->n_coords = 1;
 }
 
-/* Copies whose last two dimensions are not both tiles'. */
+/* `Copy X in coordinate [len = row + 1]`, whose rows lie where the coordinate says: along the tensor's own rows. */
+static bool names_rows(const Stmt *copy, const Stmt *tensor)
+{
+    bool names = false;
+
+    for (int i = 0; i < copy->n_coords; i++)
+        names |= copy->coords[i].value && expr_mentions(copy->coords[i].value, "row");
+    return names && copy->n_shape == 0 && tensor->n_shape >= 2 && tensor->shape[tensor->n_shape - 2]->kind == EXPR_NAME &&
+           tensor->shape[tensor->n_shape - 1]->kind == EXPR_NAME;
+}
+
+/* Copies whose last two dimensions are not both tiles', or whose rows lie where coordinates say. */
 static void write_block(Sider *s, const Block *block, int depth)
 {
     for (int i = 0; i < block->len && depth < MOST_DEPTH; i++) {
@@ -572,6 +583,8 @@ static void write_block(Sider *s, const Block *block, int depth)
             write_shape(s, copy, copy_sides(s, copy, tensor));
         if (part)
             write_part(s, copy, tensor);
+        if (tensor && names_rows(copy, tensor))
+            write_shape(s, copy, (Sides){tensor->shape[tensor->n_shape - 2]->name, tensor->shape[tensor->n_shape - 1]->name});
         write_block(s, &copy->body, depth + 1);
         write_block(s, &copy->orelse, depth + 1);
     }

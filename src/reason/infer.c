@@ -131,15 +131,28 @@ Extent *plan_loop_var(const Plan *plan, const char *var)
     return NULL;
 }
 
-static const Coord *coord_along(const Stmt *copy, const PlanTensor *tensor, Covered covered, int d)
+/* Whether a coordinate's name is that of a tensor's dimension d; of one that is a number or an expression, whatever has its
+ * size: `taps = 3`, `[taps = t]` of (3, C, K). */
+static bool names_dim(Plan *plan, const PlanTensor *tensor, const char *name, int d)
 {
-    const Expr *dim = tensor->stmt->shape[d];
+    const Expr *dim = tensor->stmt->shape[d], *named = expr_name(plan->arena, name);
+
+    if (dim->kind == EXPR_NAME)
+        return strcmp(dim->name, name) == 0;
+    for (int k = 0; k < tensor->rank; k++)
+        if (expr_is_name(tensor->stmt->shape[k], name))
+            return false;
+    return eval_find(&plan->env, name) && eval_aff(&plan->env, named, NULL) == eval_aff(&plan->env, dim, NULL);
+}
+
+static const Coord *coord_along(Plan *plan, const Stmt *copy, const PlanTensor *tensor, Covered covered, int d)
+{
     bool sides = copy->n_coords == 2 && covered.row >= 0 && covered.col >= 0; /* by place: of what the tile covers */
 
     for (int i = 0; i < copy->n_coords; i++) {
         const Coord *coord = &copy->coords[i];
 
-        bool is_along = coord->name ? expr_is_name(dim, coord->name)
+        bool is_along = coord->name ? names_dim(plan, tensor, coord->name, d)
                         : sides     ? d == (i == 0 ? covered.row : covered.col)
                                     : copy->n_coords - i == tensor->rank - d;
 
@@ -151,7 +164,7 @@ static const Coord *coord_along(const Stmt *copy, const PlanTensor *tensor, Cove
 
 const Coord *plan_coord(Plan *plan, const Stmt *copy, const PlanTensor *tensor, int d)
 {
-    return coord_along(copy, tensor, plan_sides(plan, copy, tensor), d);
+    return coord_along(plan, copy, tensor, plan_sides(plan, copy, tensor), d);
 }
 
 static bool has_side(const PlanTensor *tensor, const char *dim)
@@ -224,11 +237,12 @@ static bool counts_along(const Block *block, const char *name, const Expr *dim)
     return expr_is_name(dim, name);
 }
 
-bool plan_names_row(const Plan *plan, const Expr *e, const char *rows)
+bool plan_names_row(const Plan *plan, const Expr *e, const Expr *along)
 {
+    const char *rows = along->kind == EXPR_NAME ? along->name : NULL;
     bool names = expr_mentions(e, "row");
 
-    for (int i = 0; i < plan->decls.len && !names; i++) {
+    for (int i = 0; rows && i < plan->decls.len && !names; i++) {
         const Stmt *s = plan->decls.data[i];
 
         names = s->kind == STMT_INDEX && strcmp(s->over, rows) == 0 && expr_mentions(e, s->name);
@@ -240,11 +254,18 @@ bool plan_by_rows(const Plan *plan, const Stmt *copy)
 {
     bool names = false;
 
-    if ((copy->space != SPACE_GLOBAL && copy->to_space != SPACE_GLOBAL) || copy->n_shape != 2 || copy->shape[0]->kind != EXPR_NAME)
+    if ((copy->space != SPACE_GLOBAL && copy->to_space != SPACE_GLOBAL) || copy->n_shape != 2 ||
+        (copy->shape[0]->kind != EXPR_NAME && copy->shape[0]->kind != EXPR_INT))
         return false;
     for (int i = 0; i < copy->n_coords; i++)
-        names |= plan_names_row(plan, copy->coords[i].value, copy->shape[0]->name);
+        names |= plan_names_row(plan, copy->coords[i].value, copy->shape[0]);
     return names;
+}
+
+/* Whether a coordinate is worked out, so that a number beside it is no tile's size but that of what it counts. */
+static bool is_worked_out(const Coord *coord)
+{
+    return coord->value && coord->value->kind != EXPR_NAME && coord->value->kind != EXPR_INT;
 }
 
 const Expr *plan_part(Plan *plan, const Stmt *copy, const PlanTensor *tensor, int d)
@@ -253,26 +274,35 @@ const Expr *plan_part(Plan *plan, const Stmt *copy, const PlanTensor *tensor, in
         return NULL;
     bool last = d == tensor->rank - 1;
     const Expr *size = copy->n_shape == 2 && (last || d == tensor->row) ? copy->shape[last] : NULL, *dim = tensor->stmt->shape[d];
-    const Coord *coord = size && size->kind == EXPR_NAME ? coord_along(copy, tensor, (Covered){tensor->row, tensor->col}, d) : NULL;
+    bool number = size && size->kind == EXPR_INT;
+    const Coord *coord = number || (size && size->kind == EXPR_NAME) ? coord_along(plan, copy, tensor, (Covered){tensor->row, tensor->col}, d) : NULL;
 
-    if (!coord || !coord->value || !eval_find(&plan->env, size->name))
+    if (!coord || !coord->value || (number ? !is_worked_out(coord) : !eval_find(&plan->env, size->name)))
         return NULL;
+    if (number)
+        return size;
     for (int k = 0; k < tensor->rank; k++)
         if (expr_is_name(tensor->stmt->shape[k], size->name))
             return NULL;
     return coord->value->kind == EXPR_NAME && counts_along(&plan->unit->body, coord->value->name, dim) ? NULL : size;
 }
 
+/* The loop over what a shape names, the grid's dimension, or all of it. */
+static const Extent *extent_named(Plan *plan, const Expr *dim)
+{
+    const Extent *extent = dim->kind == EXPR_NAME ? in_scope(plan, dim->name) : NULL;
+
+    if (!extent && dim->kind == EXPR_NAME)
+        extent = plan_in_grid(plan, dim->name);
+    return extent ? extent : plan_extent(plan, EXT_WHOLE, dim);
+}
+
 /* The loop over the part, the grid's dimension of its name, or all of it. What stands beside it is no
  * zeros, so tiles must not reach there. */
 static const Extent *extent_of_part(Plan *plan, const Expr *size)
 {
-    Extent *extent = in_scope(plan, size->name);
+    Extent *extent = (Extent *)extent_named(plan, size);
 
-    if (!extent)
-        extent = plan_in_grid(plan, size->name);
-    if (!extent)
-        extent = plan_extent(plan, EXT_WHOLE, size);
     extent->part = true;
     if (!extent->known)
         plan_fail(plan, TW0605, size->span, "%s must be known when compiling: --set %s=128", size->name, size->name);
@@ -296,16 +326,6 @@ static const Extent *extent_of_dim(Plan *plan, const Stmt *copy, const PlanTenso
     return is_broadcast(plan, dim) ? plan_extent(plan, EXT_ONE, NULL) : plan_extent(plan, EXT_WHOLE, dim);
 }
 
-/* The loop over what a shape names, the grid's dimension, or all of it. */
-static const Extent *extent_named(Plan *plan, const Expr *dim)
-{
-    const Extent *extent = in_scope(plan, dim->name);
-
-    if (!extent)
-        extent = plan_in_grid(plan, dim->name);
-    return extent ? extent : plan_extent(plan, EXT_WHOLE, dim);
-}
-
 /* Extents of the dimensions that a tensor's tiles cover in the loops at hand. */
 static bool tensor_extents(Plan *plan, const Stmt *copy, const PlanTensor *tensor, const Extent **row,
                          const Extent **col)
@@ -319,9 +339,27 @@ static bool tensor_extents(Plan *plan, const Stmt *copy, const PlanTensor *tenso
     return *row && *col;
 }
 
+/* A name of its own for the one coordinate, `[L = j]`, says no more than where the loops and the block are. */
+static void check_names(Plan *plan, const Stmt *s, const PlanTensor *tensor)
+{
+    for (int i = 0; i < s->n_coords && !plan->failed; i++) {
+        bool alone = s->n_coords == 1 && s->coords[i].value && s->coords[i].value->kind == EXPR_NAME;
+        bool known = !s->coords[i].name || alone;
+
+        for (int d = 0; d < tensor->rank; d++)
+            known |= !known && names_dim(plan, tensor, s->coords[i].name, d);
+        if (!known)
+            plan_fail(plan, TW0411, s->coords[i].span, "'%s' has no dimension '%s'", tensor->name, s->coords[i].name);
+    }
+}
+
 static void infer_load(Plan *plan, const Stmt *s, const PlanTensor *tensor)
 {
     const Extent *row, *col;
+
+    check_names(plan, s, tensor);
+    if (plan->failed)
+        return;
 
     if (!tensor_extents(plan, s, tensor, &row, &col))
         return;
@@ -353,6 +391,7 @@ static void infer_store(Plan *plan, const Stmt *s, const Tile *tile, const PlanT
     int along[] = {covered.row, covered.col};
     const Extent *sides[] = {tile->row, tile->col};
 
+    check_names(plan, s, tensor);
     for (int i = 0; i < 2; i++)
         if (along[i] >= 0 && sides[i] && plan_part(plan, s, tensor, along[i]))
             ((Extent *)sides[i])->part = true;

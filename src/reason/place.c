@@ -268,7 +268,7 @@ static void place_rows(Plan *plan, const Choice *choice, const Stmt *from, const
     copy->shape[0] = plan_shape(plan, choice, tile->row);
     copy->shape[1] = plan_shape(plan, choice, tile->col);
     const Coord *columns = plan_coord(plan, from, tensor, last);
-    bool told = columns && columns->value && plan_names_row(plan, columns->value, from->shape[0]->name);
+    bool told = columns && columns->value && plan_names_row(plan, columns->value, from->shape[0]);
     if (told && tile->col->kind != EXT_ONE)
         plan_fail(plan, TW0602, columns->value->span, "where tiles have several columns, these lie along the last dimension of %s, for all rows alike",
                   tensor->name);

@@ -254,7 +254,7 @@ const Expr *plan_part(Plan *plan, const Stmt *copy, const PlanTensor *tensor, in
  * [pages = Table[batch, kv_pos div page], page = kv_pos % page]`: each row of its tiles lies where they say of it. */
 bool plan_by_rows(const Plan *plan, const Stmt *copy);
 /* Whether a coordinate names positions along rows. */
-bool plan_names_row(const Plan *plan, const Expr *e, const char *rows);
+bool plan_names_row(const Plan *plan, const Expr *e, const Expr *rows);
 
 /* ---- doubt.c: what ptxas may take beyond the estimate of registers ------------------------ */
 

@@ -84,9 +84,10 @@ static int dimension_of(Checker *c, const Stmt *s, int i, const Place *p, bool *
     int at = coord->name ? dimension_named(p, coord->name) : dimension_in_order(s, i, p);
     bool part = p->decl && p->decl->kind == STMT_ALLOCATE; /* it may name its sizes otherwise */
     bool declared = (p->is_input || p->is_output) && !part && p->rank > 0 && p->dims[0].axis;
-    if (at < 0 && coord->name && (s->n_coords == 1 || !declared) &&
-        !nearest_dimension(p, coord->name))
-        at = free_dimension(s, p, taken);
+    int free = at < 0 ? free_dimension(s, p, taken) : -1;
+    bool nameless = free >= 0 && !p->dims[free].axis; /* of (M, 256) whatever the second one is called */
+    if (at < 0 && coord->name && (s->n_coords == 1 || !declared || nameless) && !nearest_dimension(p, coord->name))
+        at = free;
     for (int d = 0; c->sketch && d < p->rank && coord->name && at < 0; d++) /* a size that is assigned: the reasoner compares it */
         if (!p->dims[d].axis && !taken[d] && assigns(c->unit, coord->name))
             at = d;

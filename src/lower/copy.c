@@ -285,7 +285,9 @@ void lo_copy(Lower *lo, const Stmt *s)
     Stmt named = *s;
     Space space = SPACE_NONE;
     if (s->target && s->target->kind != EXPR_NAME) {
-        lo_fail(lo, TW0723, s->target->span, "a Copy takes a whole tile; a place in global memory is given by coordinates");
+        lo_fail(lo, TW0723, s->target->span, "a Copy takes a whole tile; %s",
+                s->space == SPACE_GLOBAL || s->to_space == SPACE_GLOBAL ? "a place in global memory is given by coordinates"
+                                                                        : "which stage of it says [stage = ...] at the end");
         return;
     }
     named.name = lo_base_name(lo, s->name, &space);

@@ -515,13 +515,21 @@ static Sizing assigned_sizes(Suggester *s)
     return all;
 }
 
-/* Half of it and so on, or, where it is to be whole atoms, the powers of two that follow; 0: none. */
-static int64_t other_size(int64_t size, bool larger, int step)
+static void find_product(void *user, const Stmt *stmt)
+{
+    bool *found = user;
+
+    *found |= stmt->kind == STMT_COMPUTE && stmt->op_known && stmt->op == OP_GEMM;
+}
+
+/* Half of it and so on, of whole atoms where there are products, or, where it is to be whole atoms, the powers of two that
+ * follow; 0: none. */
+static int64_t other_size(int64_t size, bool larger, int atom, int step)
 {
     int64_t next = 16;
 
     if (!larger)
-        return (size >> step) / 16 * 16;
+        return (size >> step) / atom * atom;
     while (next <= size)
         next *= 2;
     return next << (step - 1);
@@ -529,13 +537,14 @@ static int64_t other_size(int64_t size, bool larger, int step)
 
 static bool try_one_size(Suggester *s, const Sizing *all)
 {
-    enum { STEPS = 3 };
-    bool larger = s->diag->code == TW0433;
+    bool larger = s->diag->code == TW0433, products = false;
+    suggest_each(&s->unit->body, find_product, &products);
+    int atom = products ? 16 : 1, steps = products || larger ? 3 : 6;
 
-    for (int step = 1; step <= STEPS; step++)
+    for (int step = 1; step <= steps; step++)
         for (int i = 0; i < all->len; i++) {
             const Stmt *stmt = all->data[i].stmt;
-            int64_t size = other_size(all->data[i].size, larger, step);
+            int64_t size = other_size(all->data[i].size, larger, atom, step);
             const char *text = arena_printf(s->arena, "%lld", (long long)size);
             if (size == 0 || !suggest_edit(s, stmt->value->span, text, larger ? "a size that fits" : "a size that fits beside all else"))
                 continue;

@@ -6,7 +6,8 @@
 bool propose_removal(Suggester *s)
 {
     bool masks = s->diag->code == TW0234 && s->stmt && s->stmt->op_known && s->stmt->op == OP_MASK; /* which is meant, in other words */
-    bool simple = s->stmt && s->stmt->kind != STMT_FOR && s->stmt->kind != STMT_IF && s->stmt->kind != STMT_DEFINE && !masks;
+    bool simple = s->stmt && s->stmt->kind != STMT_FOR && s->stmt->kind != STMT_IF && s->stmt->kind != STMT_DEFINE && !masks &&
+                  !(s->stmt->kind == STMT_INPUT && s->diag->code == TW0442);
 
     return simple && suggest_edit(s, suggest_line(s, s->stmt->span), "", "remove it");
 }
@@ -452,7 +453,7 @@ static bool try_without_condition(Suggester *s, const Stmt *cond)
     while (at < end) {
         const char *line = text + at;
         size_t len = strcspn(line, "\n"), drop = 0;
-        while (drop < (size_t)(inner - outer) && strchr(" \t", line[drop]))
+        while (drop < len && drop < (size_t)(inner - outer) && strchr(" \t", line[drop]))
             drop++;
         at += (int)len + 1;
         if (at <= end)

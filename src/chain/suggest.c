@@ -78,7 +78,7 @@ static const struct {
     {TW0453, {propose_coordinates, propose_unconditional}},
     {TW0454, {propose_exchanged_state, propose_sum_of_state}},
     {TW0460, {propose_assigned, propose_smaller}},
-    {TW0461, {propose_assigned}},
+    {TW0461, {propose_assigned, propose_stream}},
     {TW0601, {propose_grid}},
     {TW0602, {propose_nearest, propose_copy, propose_fewer_clauses, propose_tidying}},
     {TW0603, {propose_loose, propose_tidying}},

@@ -90,6 +90,8 @@ Proposal propose_formula;
 Proposal propose_stage, propose_prologue, propose_ring, propose_own_stage;
 /* propose_copies.c */
 Proposal propose_moved, propose_stored_as, propose_axes, propose_blocks, propose_counter;
+/* propose_stream.c */
+Proposal propose_stream;
 /* propose_sizes.c */
 Proposal propose_smaller, propose_assigned, propose_padded;
 /* propose_softmax.c */

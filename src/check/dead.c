@@ -284,6 +284,66 @@ static void block(Live *l, const Block *b)
     }
 }
 
+/* ---- inputs ------------------------------------------------------------------------------ */
+
+static bool takes(const Block *b, const char *name)
+{
+    for (int i = 0; i < b->len; i++) {
+        const Stmt *s = b->data[i];
+        bool copies = s->kind == STMT_COPY && s->name && (strcmp(s->name, name) == 0 || (s->as && strcmp(s->as, name) == 0));
+        if (copies || (s->kind == STMT_ALLOCATE && strcmp(s->name, name) == 0) || takes(&s->body, name) || takes(&s->orelse, name))
+            return true;
+    }
+    return false;
+}
+
+/* All of its dimensions but the last are the first of the other's: a number, or a row, for each part of that. */
+static bool goes_with(const Stmt *weights, const Stmt *parts)
+{
+    bool goes = weights != parts && weights->n_shape > 1 && parts->n_shape >= weights->n_shape;
+    for (int d = 0; goes && d < weights->n_shape - 1; d++)
+        goes = weights->shape[d]->kind == EXPR_NAME && expr_equal(weights->shape[d], parts->shape[d]);
+    return goes;
+}
+
+/* The loop that goes over a tensor's first dimension, of a Copy within it; NULL: none. */
+static const char *counted_along(const Block *b, const Stmt *tensor, const char *counter)
+{
+    for (int i = 0; i < b->len; i++) {
+        const Stmt *s = b->data[i];
+        const char *found = counted_along(&s->body, tensor, s->kind == STMT_FOR ? s->name : counter);
+        if (found || (found = counted_along(&s->orelse, tensor, counter)))
+            return found;
+        for (int k = 0; counter && s->kind == STMT_COPY && s->name && strcmp(s->name, tensor->name) == 0 && k < s->n_coords; k++) {
+            const Coord *coord = &s->coords[k];
+            if ((coord->name ? strcmp(coord->name, tensor->shape[0]->name) == 0 : k == 0) && expr_mentions(coord->value, counter))
+                return counter;
+        }
+    }
+    return NULL;
+}
+
+/* An Input with a number for each of the parts that a loop takes of another, which no statement reads: parts of
+ * a softmax are added up without their weights. */
+static void say_unread(Checker *c)
+{
+    const Block *body = &c->unit->body;
+    for (int i = 0; i < body->len && c->unit->kind == UNIT_KERNEL; i++) {
+        const Stmt *s = body->data[i], *parts = NULL;
+        if (s->kind != STMT_INPUT || takes(body, s->name) || block_mentions(body, s->name))
+            continue;
+        for (int k = 0; k < body->len && !parts; k++)
+            if (body->data[k]->kind == STMT_INPUT && goes_with(s, body->data[k]) && counted_along(body, body->data[k], NULL))
+                parts = body->data[k];
+        if (!parts)
+            continue;
+        Diag *d = diag_add(c->late, TW0442, s->name_span, "'%s' is never read: a loop takes the parts of '%s' along '%s' as they are", s->name,
+                           parts->name, parts->shape[0]->name);
+        diag_note(c->late, d, "parts of a softmax are added up times their weights, exp(M of the part - the largest M), or exp(LSE - the largest LSE), "
+                  "and divided by the sum of these");
+    }
+}
+
 void dead_finish(Checker *c)
 {
     Live l = {.c = c};
@@ -291,4 +351,5 @@ void dead_finish(Checker *c)
         return;
     l.used = arena_array(c->arena, bool, (size_t)c->tensors.len * NEAR_SPACES + 1);
     block(&l, &c->unit->body);
+    say_unread(c);
 }

@@ -175,7 +175,10 @@ static const char *page_text(Arena *arena)
                   "Each diagnostic has a code that never changes, a place, what is wrong, why it matters on the\n"
                   "hardware, and mostly an edit that a program can make (`tw check --json` gives its bytes). An edit\n"
                   "has been tried before it is suggested, or has a rule behind it; the tests make it: the diagnostic\n"
-                  "is gone, and there is no other. Where no edit is to be thought of, it is said what to do by hand.\n"
+                  "is gone, and there is no other. Where a statement is not understood at all, nothing is said yet of\n"
+                  "what the others mean, and an edit may leave that. Where no edit is to be thought of, it is said what\n"
+                  "to do by hand: what the command line or the machine gives, where a definition is to be cut, which\n"
+                  "number was meant, and what a program of another tool wrote.\n"
                   "`tw check --fix` makes those that nothing else can have been meant by (`--dry-run`: shows them as a\n"
                   "diff). `tw explain CODE` shows the same with an example.\n\n"
                   "| code | says | mended | how |\n| --- | --- | --- | --- |\n");

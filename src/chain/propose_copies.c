@@ -279,6 +279,64 @@ bool propose_axes(Suggester *s)
     return n > 0 && suggest_edit(s, form_line(s), str_text(&grid), "each coordinate, and how far it goes");
 }
 
+/* `Grid over M, N` in code: how far each goes. */
+bool propose_extents(Suggester *s)
+{
+    Cuts cuts = cuts_of(s);
+    const Stmt *grid = NULL;
+    Str text = str_new(s->arena);
+
+    for (int i = 0; s->unit && i < s->unit->body.len; i++)
+        if (s->unit->body.data[i]->kind == STMT_GRID)
+            grid = s->unit->body.data[i];
+    for (int i = 0; grid && i < grid->n_coords; i++) {
+        const char *dim = grid->coords[i].name;
+        const Cut *cut = cut_of(&cuts, dim);
+        if (grid->coords[i].value || !cut->coord || !cuts.allocated.len)
+            return false;
+        str_printf(&text, "%s%s = ", i ? ", " : "Grid ", cut->coord);
+        str_printf(&text, cut->size ? "ceil(%s / %s)" : "%s", dim, cut->size);
+    }
+    return grid && grid->n_coords && suggest_edit(s, grid->span, str_text(&text), "each coordinate, and how far it goes");
+}
+
+static void note_names(void *user, const Stmt *stmt)
+{
+    Str *names = user;
+
+    if (stmt->kind == STMT_FOR || stmt->kind == STMT_ASSIGN || stmt->kind == STMT_LET || stmt->kind == STMT_PARAM)
+        str_printf(names, " %s ", stmt->name);
+}
+
+/* A kernel without a Grid, whose coordinates nothing declares. */
+bool propose_missing_grid(Suggester *s)
+{
+    const Stmt *at = s->stmt;
+    s->stmt = NULL; /* all Copies count, that at hand as well */
+    Cuts cuts = cuts_of(s);
+    s->stmt = at;
+    Str grid = str_new(s->arena), known = str_new(s->arena);
+    const Stmt *last = cuts.tensors.len ? cuts.tensors.data[cuts.tensors.len - 1] : NULL;
+    int n = 0;
+
+    if (!s->unit || s->unit->kind != UNIT_KERNEL || !last || !cuts.allocated.len)
+        return false;
+    suggest_each(&s->unit->body, note_names, &known);
+    for (int i = 0; i < s->unit->body.len; i++)
+        if (s->unit->body.data[i]->kind == STMT_GRID)
+            return false;
+    for (int i = cuts.list.len - 1; i >= 0; i--) {
+        const Cut *cut = &cuts.list.data[i];
+        const Expr *e = cut->coord && is_dimension(&cuts, cut->dim) ? reference(s, cut->coord) : NULL;
+        if (!e || e->kind != EXPR_NAME || strstr(str_text(&known), arena_printf(s->arena, " %s ", cut->coord)))
+            continue;
+        str_printf(&grid, "%s%s = ", n++ ? ", " : "Grid ", cut->coord);
+        str_printf(&grid, cut->size ? "ceil(%s / %s)" : "%s", cut->dim, cut->size);
+    }
+    return n && suggest_edit(s, (Span){last->span.end, last->span.end},
+                             arena_printf(s->arena, "\n%s%s", suggest_indent(s, last->span.start), str_text(&grid)), "the blocks, and their coordinates");
+}
+
 /* ---- coordinates of a loop --------------------------------------------------------------------------- */
 
 typedef struct Counted {

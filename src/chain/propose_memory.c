@@ -751,12 +751,39 @@ static bool try_allocation(Suggester *s, const char *name, const Stmt *like, boo
     return suggest_edit(s, suggest_before(s, s->path[0]), line(s, s->path[0], suggest_text(s, made)), "allocate it");
 }
 
-/* A tile that no operation says the shape of: that of another tile, or of a column of it. */
+/* The tile of this name that is copied. */
+typedef struct Copied {
+    const char *name;
+    const Stmt *found; /* NULL: none */
+} Copied;
+
+static void find_copied(void *user, const Stmt *stmt)
+{
+    Copied *c = user;
+
+    if (stmt->kind == STMT_COPY && stmt->n_shape == 2 && strcmp(copy_tile(stmt), c->name) == 0)
+        c->found = stmt;
+}
+
+/* A tile that no operation says the shape of: as it is copied, or that of another tile, or of a column of it. */
 bool propose_allocation(Suggester *s)
 {
     Cuts cuts = cuts_of(s);
     int len = s->diag->span.end - s->diag->span.start;
     const char *name = arena_strndup(s->arena, s->source->text + s->diag->span.start, (size_t)len);
+    Copied copied = {.name = name};
+
+    if (s->unit)
+        suggest_each(&s->unit->body, find_copied, &copied);
+    if (copied.found && s->depth) {
+        Stmt *made = suggest_like(s, copied.found);
+        made->kind = STMT_ALLOCATE;
+        made->name = name;
+        made->space = SPACE_REGISTER;
+        made->listed = false;
+        if (try_allocation(s, name, made, false))
+            return true;
+    }
 
     for (int column = 1; s->depth && column >= 0; column--)
         for (int i = 0; i < cuts.allocated.len; i++) {

@@ -21,7 +21,9 @@ bool propose_tidying(Suggester *s)
 /* Of what is no statement: `...`, an `end` too many. */
 bool propose_line_removal(Suggester *s)
 {
-    return !s->loose && suggest_edit(s, suggest_line(s, s->diag->span), "", "remove it");
+    bool words = s->diag->code == TW0102 && s->source->text[s->diag->span.start] != '.'; /* which say something */
+
+    return !s->loose && !words && suggest_edit(s, suggest_line(s, s->diag->span), "", "remove it");
 }
 
 /* A bracket that was not closed where something else stands. */
@@ -435,6 +437,44 @@ bool propose_without_space(Suggester *s)
     changed->dest = stmt->dest ? bare(stmt->dest) : NULL;
     return strcmp(suggest_text(s, changed), suggest_text(s, stmt)) != 0 &&
            suggest_stmt(s, stmt, changed, "the whole tensor");
+}
+
+/* `Q[m]` of a tile: its row m, where the tile is meant that coordinates say. */
+bool propose_whole_tiles(Suggester *s)
+{
+    Stmt *changed = s->stmt && s->stmt->kind == STMT_COMPUTE ? suggest_like(s, s->stmt) : NULL;
+    bool any = false;
+
+    for (int i = 0; changed && i < s->stmt->n_args; i++) {
+        Expr *e = changed->args[i], *whole = e->kind == EXPR_TRANSPOSE ? e->a : e;
+        if (whole->kind != EXPR_INDEX || !whole->a || whole->n_args != 1 || whole->args[0]->kind == EXPR_RANGE)
+            continue;
+        changed = with_operand(s, changed, i, e->kind == EXPR_TRANSPOSE ? expr_transpose(s->arena, whole->a) : whole->a);
+        any = true;
+    }
+    return any && suggest_stmt(s, s->stmt, changed, "the tile, not a row of it");
+}
+
+/* A tile that each turn fills anew before it adds to it. */
+bool propose_fill_before(Suggester *s)
+{
+    int len = s->diag->span.end - s->diag->span.start;
+    const char *name = arena_strndup(s->arena, s->source->text + s->diag->span.start, (size_t)len);
+    const Block *body = s->unit ? &s->unit->body : NULL;
+
+    for (int i = 0; body && i < body->len; i++)
+        for (int k = 0; body->data[i]->kind == STMT_FOR && k < body->data[i]->body.len; k++) {
+            const Stmt *loop = body->data[i], *fill = loop->body.data[k];
+            bool fills = fill->kind == STMT_COMPUTE && fill->op_known && fill->op == OP_FILL && fill->n_args && expr_is_name(fill->args[0], name);
+            Fix edits[2] = {{suggest_before(s, loop), NULL, NULL}, {suggest_line(s, fill->span), "", NULL}};
+
+            if (!fills)
+                continue;
+            edits[0].text = arena_printf(s->arena, "%s%s\n", suggest_indent(s, loop->span.start), suggest_text(s, fill));
+            if (suggest_edits(s, edits, 2, "set it once, before the loop"))
+                return true;
+        }
+    return false;
 }
 
 /* ---- conditions ----------------------------------------------------------------------------------------------- */

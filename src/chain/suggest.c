@@ -46,7 +46,7 @@ static const struct {
     {TW0327, {propose_coordinates_of_element, propose_coordinates}},
     {TW0401, {propose_declared, propose_nearest, propose_sum_of_softmax, propose_unused}},
     {TW0402, {propose_registers, propose_allocation, propose_space}},
-    {TW0404, {propose_loop_bounds, propose_removal}},
+    {TW0404, {propose_extents, propose_loop_bounds, propose_removal}},
     {TW0406, {propose_stored_as, propose_declared, propose_copy, propose_space, propose_removal}},
     {TW0407, {propose_shared, propose_other_transposes}},
     {TW0408, {propose_destination}},
@@ -64,9 +64,9 @@ static const struct {
     {TW0425, {propose_compared}},
     {TW0430, {propose_type}},
     {TW0432, {propose_type}},
-    {TW0433, {propose_assigned, propose_padded}},
+    {TW0433, {propose_whole_tiles, propose_assigned, propose_padded}},
     {TW0434, {propose_type}},
-    {TW0440, {propose_prologue, propose_copy, propose_sum, propose_nearest, propose_unused}},
+    {TW0440, {propose_prologue, propose_fill_before, propose_copy, propose_sum, propose_nearest, propose_unused}},
     {TW0442, {propose_counter, propose_quotient, propose_removal}},
     {TW0445, {propose_behind_the_loop}},
     {TW0447, {propose_state}},
@@ -81,12 +81,12 @@ static const struct {
     {TW0461, {propose_assigned, propose_stream}},
     {TW0601, {propose_grid}},
     {TW0602, {propose_nearest, propose_copy, propose_fewer_clauses, propose_tidying}},
-    {TW0603, {propose_loose, propose_tidying}},
+    {TW0603, {propose_extents, propose_loose, propose_tidying}},
     {TW0605, {propose_number}},
     {TW0606, {propose_wider_grid}},
     {TW0711, {propose_declared_alike}},
     {TW0718, {propose_named_result}},
-    {TW0723, {propose_moved, propose_removal}},
+    {TW0723, {propose_form, propose_moved, propose_removal}},
     {TW0726, {propose_before_the_loop}},
     {TW0728, {propose_part}},
     {TW0729, {propose_place}},
@@ -415,10 +415,13 @@ static int suggest_best(Suggester *s, int most)
     Fix rule = s->diag->fix;
 
     s->loose = false;
+    locate(s);
+    s->tries = 1;
+    if (s->diag->code == TW0220 && propose_missing_grid(s)) /* a name that is nearly the same is that of a size */
+        return 1;
     s->tries = 1;
     if (holds(s, rule))
         return 0;
-    locate(s);
     s->tries = most;
     if (suggest_one(s) || (s->diag->code != TW0460 && !is_of_words(s->diag)))
         return most - s->tries;

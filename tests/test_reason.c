@@ -666,6 +666,12 @@ static const char norm[] =
     "  Copy X from global to register\n  Compute Square X and get X2\n  Compute RowSum X2 and get R\n"
     "  Compute Rsqrt R and get new R\n  Compute Multiply X, R and get Y\n  Copy Y from register to global\nend\n";
 
+static const char norm_in_parts[] =
+    "Kernel norm\n  Input X (M, N)\n  Output Y (M, N)\n  Grid over M\n  Compute Fill R, 0\n"
+    "  for k over N\n    Copy X from global to register\n    Compute Square X and get X2\n    Compute RowSum X2 and get part\n"
+    "    Compute Add R, part and get new R\n  end\n  Compute Rsqrt R and get new R\n"
+    "  for k over N\n    Copy X from global to register\n    Compute Multiply X, R and get Y\n    Copy Y from register to global\n  end\nend\n";
+
 /* ptxas is told that two of the largest blocks stand side by side, where it would take a register too
  * many; of fewer values a lane it makes what leaves room for three. */
 static void the_largest_blocks_of_rows_are_two(void **state)
@@ -703,6 +709,26 @@ static void long_rows_have_several_blocks(void **state)
         assert_non_null(result);
         if (code_number(&t, result, "warps") != rows[i].warps || code_number(&t, result, "blocks_per_sm") != rows[i].blocks)
             fail_msg("%s: %g warps, %g blocks", rows[i].length, code_number(&t, result, "warps"), code_number(&t, result, "blocks_per_sm"));
+        arena_free(t.arena);
+    }
+}
+
+/* Of rows that no block holds, large blocks take parts that end where the row does, nearly. */
+static void longer_rows_are_shared_by_many_warps(void **state)
+{
+    static const struct {
+        const char *length;
+        double warps, columns;
+    } rows[] = {{"N=20480", 10, 10240}, {"N=24576", 12, 12288}, {"N=32768", 16, 16384}, {"N=50257", 10, 10240}, {"N=128256", 16, 16384}};
+    Case t;
+    (void)state;
+
+    for (size_t i = 0; i < TW_COUNT(rows); i++) {
+        begin(&t);
+        ReasonResult *result = reason_text(&t, norm_in_parts, "sm_90a", &rows[i].length, 1);
+        assert_non_null(result);
+        if (code_number(&t, result, "warps") != rows[i].warps || code_number(&t, result, "BN") != rows[i].columns)
+            fail_msg("%s: %g warps, %g columns", rows[i].length, code_number(&t, result, "warps"), code_number(&t, result, "BN"));
         arena_free(t.arena);
     }
 }
@@ -1009,6 +1035,7 @@ int main(void)
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(of_several_ways_the_fastest_is_taken);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(the_largest_blocks_of_rows_are_two);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(long_rows_have_several_blocks);
+    tests[n++] = (struct CMUnitTest)cmocka_unit_test(longer_rows_are_shared_by_many_warps);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(rows_of_a_word_are_read_together);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(whole_rows_are_padded_little);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(operands_that_are_prepared);

@@ -303,10 +303,18 @@ static void divide_by_extent(Emitter *e, const TileAxis *axis, const char *exten
     em(e, "sub.s32 %s, %s, %s;", rest, x, rest);
 }
 
+/* Whether all blocks have the same place along it, as where an axis says whether there are any. */
+static bool has_one_place(const TileAxis *axis)
+{
+    int64_t lo, hi;
+    aff_bounds(axis->extent, &lo, &hi);
+    return hi <= 1;
+}
+
 static bool more_axes(const TileKernel *kernel, int after)
 {
     for (int i = after + 1; i < kernel->grid.len; i++)
-        if (!kernel->grid.data[i].within) return true;
+        if (!kernel->grid.data[i].within && !has_one_place(&kernel->grid.data[i])) return true;
     return false;
 }
 
@@ -316,6 +324,12 @@ void kn_decode_grid(Emitter *e, const char *rest)
     for (int i = 0; i < e->kernel->grid.len; i++) {
         const TileAxis *axis = &e->kernel->grid.data[i];
         if (axis->within) continue;
+        if (has_one_place(axis)) {
+            const char *first = em_new(e, REG_R);
+            em(e, "mov.b32 %s, 0;", first);
+            ix_bind(e, axis->sym, first, em_level(e));
+            continue;
+        }
         const char *extent = ix_value(e, axis->extent), *at = rest;
         if (more_axes(e->kernel, i)) {
             const char *quotient = em_new(e, REG_R);

@@ -38,6 +38,9 @@ enum {
     LINE = 128,           /* bytes that the first cache gives in a cycle */
     SHUFFLES = 150,       /* of a reduction over 32 lanes */
     MEETING = 120,        /* of warps at a barrier */
+    LONG_ROW = 8192,      /* elements of a row of which a block holds a part at a time, */
+    LONG_WARPS = 8,       /* and warps that share it, at least; */
+    MOST_OF_MANY = 122,   /* registers of a lane, as estimated, with which more of them do: with 124 ptxas spilled some */
     UNKNOWN_LENGTH = 4096,
     UNKNOWN_ENTRIES = 32
 };
@@ -45,6 +48,9 @@ enum {
 /* Of what a block takes alone, even where others hide it; and of the resource that does
  * not bind, which disturbs the one that does. */
 static const double UNEVEN = 0.1, CONTENTION = 0.25;
+
+/* What of a long row's turns may lie beyond its end for turns that are larger. */
+static const double BEYOND = 0.03;
 
 /* Elements that a statement reads at computed places. */
 typedef struct ReadsOf {
@@ -61,6 +67,7 @@ typedef struct RowSearch {
     int down, along;      /* steps of a lane down the rows and along them */
     bool whole;           /* a row is held whole, */
     bool unpadded;        /* and nothing beside it */
+    const Extent *part;   /* of a long row, a turn; NULL: rows are not long */
     bool found;
     int considered;
     int warps_forced, warps_n_forced;
@@ -348,12 +355,17 @@ static double values_of(const RowSearch *s)
 }
 
 /* Two of the largest blocks stand side by side where a lane takes at most 64 registers, or 68 of 15 warps. Holding more
- * values than three would leave it, ptxas takes a few more, unless it is told. */
+ * values than three would leave it, ptxas takes a few more, unless it is told. In loops over parts of a row it would spill
+ * some then, as it does, told nothing, where two are as many warps as a multiprocessor has. */
 static int aimed_blocks(const RowSearch *s)
 {
     double values = values_of(s);
 
-    return s->now.warps >= LARGE_BLOCK && values > VALUES_OF_THREE && values <= GOOD_VALUES ? 2 : 0;
+    if (s->now.warps < LARGE_BLOCK)
+        return 0;
+    if (s->part)
+        return 2 * s->now.warps > s->t->warps_per_sm - LARGE_BLOCK ? 1 : 0;
+    return values > VALUES_OF_THREE && values <= GOOD_VALUES ? 2 : 0;
 }
 
 /* Whether the tiles that a turn copies first fit into shared memory, and, as they will mostly go straight to registers
@@ -411,7 +423,7 @@ static void rate(RowSearch *s)
 RowRange plan_row_range(int i)
 {
     static const RowRange ranges[] = {
-        {0, 1536, 1024, 1}, {1536, 6144, 4096, 2}, {6144, 0, 16384, 8},
+        {0, 3072, 2048, 1}, {3072, 6144, 4096, 2}, {6144, 0, 16384, 8},
     };
 
     return i < (int)TW_COUNT(ranges) ? ranges[i] : (RowRange){0};
@@ -557,6 +569,62 @@ static void each_warps(RowSearch *s)
         }
 }
 
+/* The row that loops go over, long, and of a length compiled in; NULL: there is none. */
+static const Extent *long_row(const RowSearch *s)
+{
+    const Extent *row = NULL;
+
+    for (int i = 0; i < s->plan->extents.len; i++) {
+        const Extent *extent = s->plan->extents.data[i];
+
+        if (extent->kind == EXT_ENTRY || (extent->kind == EXT_LOOP && (row || extent->fixed || extent->known < LONG_ROW)))
+            return NULL;
+        if (extent->kind == EXT_LOOP)
+            row = extent;
+    }
+    return s->warps_forced || s->warps_n_forced ? NULL : row;
+}
+
+/* The largest part of a long row that a lane has room for, of those whose last turn ends about where the row does. */
+static void choose_part(RowSearch *s, int most_warps)
+{
+    const Extent *row = s->part;
+    int64_t least = INT64_MAX, largest = 0;
+    RowSearch best = *s;
+
+    for (int choose = 0; choose < 2; choose++)
+        for (s->now.warps = LONG_WARPS; s->now.warps <= most_warps; s->now.warps++)
+            for (int quarters = 3; quarters <= 4; quarters++) {
+                s->now.warps_n = s->now.warps;
+                s->along = GOOD_VALUES * quarters / 4 / s->k;
+                int64_t size = size_for(s, row), turns = (row->known + size - 1) / size;
+
+                if (!choose && turns * size < least)
+                    least = turns * size;
+                if (choose && size > largest && (double)(turns * size) <= (1 + BEYOND) * (double)least) {
+                    largest = size;
+                    best = *s;
+                }
+            }
+    *s = best;
+}
+
+/* What is read again comes from near only if few rows are under way. So all warps of a large block share a long row,
+ * and each lane has as many of its elements a turn as are good. Of 20,480 to 128,256 columns that moves 1.1 to 4 times
+ * as much as small blocks, which would hide each other's latencies (measured). */
+static void each_long(RowSearch *s)
+{
+    s->lanes = LANES;
+    s->warps_m = s->down = 1;
+    choose_part(s, MAX_WARPS);
+    try_sizes(s);
+    if (s->found && s->best.registers <= MOST_OF_MANY)
+        return;
+    s->found = false;
+    choose_part(s, LONG_WARPS);
+    try_sizes(s);
+}
+
 /* By what ptxas takes where a row is held whole: functions of it take its registers over, and the more there are the
  * fewer are taken for haste (56 for 32 elements, 64 for 48; what also keeps the row takes more). */
 static bool three_fit(const RowSearch *s, const Choice *c)
@@ -602,6 +670,18 @@ static void collect_reads(RowSearch *s, const Block *block)
     }
 }
 
+/* Of choices with the longest accesses, and with few values a lane, if there are such. */
+static void search(RowSearch *s, int bytes)
+{
+    for (s->k = ACCESS / bytes; s->k >= 2 && !s->found; s->k /= 2)
+        for (s->most_values = GOOD_VALUES; s->most_values <= MOST_VALUES && !s->found; s->most_values *= 2) {
+            if (s->part)
+                each_long(s);
+            else
+                each_warps(s);
+        }
+}
+
 const Choice *plan_choose_rows(Plan *plan, const Choice *forced, ReasonResult *result)
 {
     int bytes = widest_element(plan);
@@ -611,9 +691,12 @@ const Choice *plan_choose_rows(Plan *plan, const Choice *forced, ReasonResult *r
     s.now.in_rows = true;
     s.whole = holds_rows_whole(&s);
     collect_reads(&s, &plan->unit->body);
-    for (s.k = ACCESS / bytes; s.k >= 2 && !s.found; s.k /= 2)
-        for (s.most_values = GOOD_VALUES; s.most_values <= MOST_VALUES && !s.found; s.most_values *= 2)
-            each_warps(&s);
+    s.part = long_row(&s);
+    search(&s, bytes);
+    if (s.part && !s.found) {
+        s.part = NULL;
+        search(&s, bytes);
+    }
     if (s.found && s.whole)
         choose_third(&s, bytes);
     result->considered += s.considered;

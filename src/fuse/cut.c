@@ -355,10 +355,19 @@ static const char *workspace_name(const Cutter *c, const DefValue *value)
     return name;
 }
 
+/* Whether it was rounded to fewer bits than fp32 has, and so can be left in memory as it is. */
+static bool is_rounded(const DefValue *value)
+{
+    return value->op && value->op->op == OP_CAST && dtype_is_float(value->op->cast) && dtype_bytes(value->op->cast) < 4;
+}
+
 /* What nothing but the tensor cores reads is kept as they take it; all else exactly. */
 static DType workspace_dtype(const Cutter *c, const DefValue *value)
 {
     DType dtype = DT_F32;
+
+    if (is_rounded(value))
+        return value->op->cast;
 
     for (int i = 0; i < c->def->ops.len; i++) {
         const DefOp *op = c->def->ops.data[i];
@@ -392,7 +401,7 @@ typedef VEC(Candidate) Candidates;
 /* Ascending by size; of equal ones the last computed first. */
 static void insert_candidate(const Cutter *c, Candidates *list, DefValue *value)
 {
-    Candidate new = {value, elements_of(value)};
+    Candidate new = {value, elements_of(value) * (is_rounded(value) ? 0.5 : 1)};
 
     vec_push(c->arena, list, new);
     for (int i = list->len - 1; i > 0 && list->data[i - 1].elements >= new.elements; i--) {

@@ -1,5 +1,6 @@
 /* spell.c: operations on whole tensors, spelled out in operations on elements and rows.
  *
+ *   GEMM X, w of one column              RowSum of X * w.T
  *   Reshape X and get Y (b, L * D)       Define Y (b, L * D) as X[b, col div D, col % D]
  *   Unfold X over L by n step m          Define Y (b, blocks, n, D) as X[b, block * m + row, col]
  *   GroupSum X over L to E, a few each   Define Y (b, E, D) as X[b, row * 2, col] + X[b, row * 2 + 1, col]
@@ -674,6 +675,77 @@ static bool spell_top(Speller *s, DefValue *x, DefValue *y)
     return true;
 }
 
+/* ---- products with one column ------------------------------------------------------------------------------ */
+
+/* Whether a product has one column: tensor cores have nothing to gain by it, and take no such tiles. */
+static bool is_column(const DefOp *op)
+{
+    return op->op == OP_GEMM && op->result->rank >= 2 && op->args[0].value && op->args[1].value && !op->args[0].transposed &&
+           flow_is_one(op->result->dims[op->result->rank - 1]);
+}
+
+/* Leading dimensions that are the result's, or 1: several do not share an entry. */
+static bool leads_alike(const DefValue *x, const DefValue *y)
+{
+    for (int k = 3; k <= x->rank; k++)
+        if (!flow_is_one(x->dims[x->rank - k]) && (k > y->rank || x->dims[x->rank - k].size != y->dims[y->rank - k].size))
+            return false;
+    return true;
+}
+
+/* As the product takes it. */
+static DefValue *rounded(Speller *s, DefValue *x, DType type)
+{
+    if (x->op ? x->op->op == OP_CAST && x->op->cast == type : x->dtype == type)
+        return x;
+    DefValue *r = like(s, x, fresh_name(s, "rounded"));
+    DefOp *op = add_op(s, OP_CAST, r);
+
+    op->cast = type;
+    add_arg(op, x);
+    return r;
+}
+
+/* The column as a row. */
+static DefValue *turned(Speller *s, DefValue *x)
+{
+    DefValue *t = like(s, x, fresh_name(s, "row"));
+    Expr *at[MOST_RANK];
+    int last = x->rank - 1;
+
+    t->dims[last] = x->dims[last - 1];
+    t->dims[last - 1] = (DefDim){x->dims[last].size, NULL}; /* whatever blocks go along a dimension of that name */
+    name_leading(s, t);
+    for (int k = 0; k < last - 1; k++)
+        if (!(at[k] = place(s, t, k, true)))
+            return NULL;
+    at[last - 1] = place(s, t, last, true);
+    at[last] = whole_number(s, 0);
+    define(s, t, x, element(s, x, at));
+    return t;
+}
+
+/* GEMM A, b  ->  RowSum of A * b.T, of what the product would multiply. */
+static bool spell_column(Speller *s, DefValue *a, DefValue *y)
+{
+    DefValue *b = s->remade.made[s->op->args[1].value->id], *row;
+    DType first = def_operand_type(s->remade.from, s->op, 0), second = def_operand_type(s->remade.from, s->op, 1);
+
+    if (!leads_alike(a, y) || !leads_alike(b, y) || y->rank > MOST_RANK)
+        return false;
+    b = rounded(s, b, second);
+    if (!(row = s->op->args[1].transposed ? b : turned(s, b)))
+        return false;
+    DefValue *t = like(s, y, fresh_name(s, "products"));
+    t->dims[t->rank - 1] = a->dims[a->rank - 1];
+    a = rounded(s, a, first);
+    DefOp *op = add_op(s, OP_MULTIPLY, t);
+    add_arg(op, a);
+    add_arg(op, row);
+    add_arg(add_op(s, OP_ROW_SUM, y), t);
+    return true;
+}
+
 /* ---- the definition ------------------------------------------------------------------------------------- */
 
 static bool spell(Speller *s, DefValue *x, DefValue *y)
@@ -682,8 +754,9 @@ static bool spell(Speller *s, DefValue *x, DefValue *y)
     case OPC_REARRANGE: return s->op->op == OP_RESHAPE ? spell_reshape(s, x, y) : spell_unfold(s, x, y);
     case OPC_GROUP_REDUCE: return spell_group(s, x, y);
     case OPC_SELECT: return spell_top(s, x, y);
+    case OPC_GEMM: return spell_column(s, x, y);
     case OPC_ELEMENT: case OPC_CAST: case OPC_MASK: case OPC_DEFINE: case OPC_FILL: case OPC_ROW_REDUCE:
-    case OPC_COL_REDUCE: case OPC_SOFTMAX: case OPC_GEMM:
+    case OPC_COL_REDUCE: case OPC_SOFTMAX:
         break;
     }
     return false;
@@ -692,7 +765,7 @@ static bool spell(Speller *s, DefValue *x, DefValue *y)
 static bool has_whole(const Def *def)
 {
     for (int i = 0; i < def->ops.len; i++)
-        if (op_is_whole(def->ops.data[i]->op))
+        if (op_is_whole(def->ops.data[i]->op) || is_column(def->ops.data[i]))
             return true;
     return false;
 }
@@ -710,7 +783,7 @@ const Def *flow_spell(Arena *arena, Syms *syms, const Def *written)
         const DefValue *x = s.op->args[0].value;
         int ops = s.def->ops.len;
 
-        if (op_is_whole(s.op->op) && x && spell(&s, s.remade.made[x->id], s.remade.made[s.op->result->id]))
+        if ((op_is_whole(s.op->op) || is_column(s.op)) && x && spell(&s, s.remade.made[x->id], s.remade.made[s.op->result->id]))
             continue;
         s.def->ops.len = ops;
         flow_keep_op(&s.remade, s.op);

@@ -109,6 +109,9 @@ for cut in --set=fold=1 --set=splits=2 --set=fold=0; do
 done
 try ../tests/gen/sums_up_to_each_row --set D=40 --target sm_90a --bind b=2 --bind n=70
 try ../tests/gen/sums_up_to_each_row --dtype fp16 --target sm_75 --bind b=1 --bind n=130 --bind D=33
+try ../tests/gen/scales_of_blocks --set K=384 --target sm_89 --bind M=9
+kernels 3 ../tests/gen/scales_of_blocks --set K=384 --target sm_89
+kernels 1 ../tests/gen/heads_joined --set h=8 --set kvh=2 --set D=80
 try ../tests/gen/flat_scales --target sm_75 --dtype fp16 --bind M=33 --bind N=129
 try ../tests/gen/flat_statistics --set h=1 --set kvh=1 --set D=64 --set q=1 --set b=1 --bind kv=33
 # Heads that share keys as rows of one tile: decode TARGET HEADS KV_HEADS DIM Q_LEN KV_LEN [MORE...]

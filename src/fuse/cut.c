@@ -517,11 +517,35 @@ static DefValue *read_by_elements(const Cutter *c, const Goal *goal)
     return NULL;
 }
 
+/* An output in fp32 is read where it is written; then what is left of the goal. */
+static bool keep_as_output(Cutter *c, const Goal *goal, DefValue *value)
+{
+    Goal own = {.values = &value, .n = 1}, rest = {.values = arena_array(c->arena, DefValue *, goal->n)};
+    int units = c->program->units.len, kept = c->kept.len;
+
+    for (int i = 0; i < goal->n; i++)
+        if (goal->values[i] != value)
+            rest.values[rest.n++] = goal->values[i];
+    bool done = rest.n > 0 && solve(c, &own);
+    if (done)
+        keep_output(c, value);
+    done = done && find_kept(c, value) && solve(c, &rest);
+    if (!done) {
+        c->program->units.len = units;
+        c->kept.len = kept;
+    }
+    return done;
+}
+
 /* The value, or before it a product of modest size that would be computed for both. */
 static bool keep_before(Cutter *c, const Goal *goal, DefValue *value)
 {
     Goal cut = {.values = &value, .n = 1};
     DefValue *product = repeated_product(c, goal, &cut);
+
+    bool output = !product && !goal->keeps && in_goal(goal, value) && value->dtype == DT_F32 && cut_has_shape(c, value);
+    if (output && keep_as_output(c, goal, value))
+        return true;
 
     if (product && cut_has_shape(c, product) && cut_is_little(c->def, product))
         value = product;

@@ -347,11 +347,26 @@ static Expr *defined_at(Speller *s, const DefValue *x, const Expr *e, Expr *cons
     return copy && parts_at(s, x, e, at, copy) ? copy : NULL;
 }
 
+/* What a value is a function of, element by element, so that it need not be in memory where elements of it are read; NULL: of
+ * no one value. */
+static DefValue *function_of(const DefValue *x)
+{
+    bool one = x->op && op_info(x->op->op)->class == OPC_ELEMENT && x->op->n_args == 1;
+
+    return one && x->op->args[0].value && !x->op->args[0].transposed && x->op->args[0].value->rank == x->rank ? x->op->args[0].value : NULL;
+}
+
 /* Places that lie within X, as those of what is rearranged do. */
 static Expr *element(Speller *s, const DefValue *x, Expr *const *at)
 {
     Expr *seen = x->op && x->op->op == OP_DEFINE ? defined_at(s, x, x->op->where, at, false) : NULL;
 
+    if (function_of(x)) {
+        Expr **args = arena_array(s->arena, Expr *, 1);
+
+        args[0] = element(s, function_of(x), at);
+        return expr_call(s->arena, op_info(x->op->op)->name, args, 1);
+    }
     return seen ? seen : read_at(s, x, at);
 }
 
@@ -367,6 +382,8 @@ static void define(Speller *s, DefValue *result, DefValue *x, const Expr *as)
     DefOp *op = add_op(s, OP_DEFINE, result);
 
     op->where = as;
+    while (function_of(x))
+        x = function_of(x);
     add_read(s, op, (DefRead){x->name, x});
     bool through = op->reads.len == 0 && x->op && x->op->op == OP_DEFINE;
     for (int k = 0; through && k < x->op->reads.len; k++)

@@ -77,6 +77,8 @@ for target in sm_80 sm_89 sm_90a; do
     whole products_of_places $target --set D=64 # products of positions
 done
 whole dropped_weights sm_75 --dtype fp16 --set D=64
+whole dropped_weights sm_80 --set D=80 # the same, beside the product that follows
+whole two_maps_capped sm_90a --set D=96 # two products at once, and functions in steps
 whole tanh_of_elements sm_90a --set D=128 # functions of what is read, beside products that are under way
 whole within_chunks sm_80 --set D=64 # quotients by a number of the launch
 for target in sm_80 sm_86; do

@@ -511,10 +511,34 @@ static void keep_apart(Emitter *e)
     em(e, "@%s trap;", p);
 }
 
+/* The mask in steps of a tile that may be this product's operand; NULL: there is none since the product before. */
+static const TileOp *steps_before(const Emitter *e)
+{
+    if (e->role || !e->turn) return NULL;
+    for (int i = e->at - 1; i >= 0 && e->block->ops.data[i]->kind != TILE_GEMM; i--)
+        if (el_masks_in_steps(e, e->block->ops.data[i])) return e->block->ops.data[i];
+    return NULL;
+}
+
+/* ptxas would begin with this product while the last elements are masked, and moves what they are made of behind the trap,
+ * unless that takes one of them. */
+static void keep_behind(Emitter *e, const TileOp *mask)
+{
+    const Frag *frag = &e->frags[mask->results[0]->id];
+    const char *p = em_new(e, REG_P), *last = em_new(e, REG_R);
+    if (frag->f) em(e, "mov.b32 %s, %%f%d;", last, frag->f[frag->n - 1]);
+    else em(e, "mov.b32 %s, %%r%d;", last, frag->packed[(frag->n - 1) / 2]);
+    em(e, "setp.lt.s32 %s, %s, 0;", p, e->turn);
+    em(e, "setp.ne.and.s32 %s, %s, -1, %s;", p, last, p);
+    em(e, "@%s trap;", p);
+}
+
 static void part_from_last(Emitter *e, const Gemm *g)
 {
     const TileOp *last = goes_on_from(e);
-    if (last && rm_apart(e, last)) keep_apart(e);
+    const TileOp *mask = steps_before(e);
+    if (mask) keep_behind(e, mask);
+    else if (last && rm_apart(e, last)) keep_apart(e);
     else if (last && waits_for_last(g, last)) em(e, "bar.warp.sync -1;");
 }
 
@@ -523,6 +547,7 @@ static void part_from_last(Emitter *e, const Gemm *g)
 static bool is_long(const Emitter *e, const TileOp *op)
 {
     bool quotient = op->kind == TILE_ELEMENT && op->op == OP_CEIL_DIVIDE, looked_up = op->kind == TILE_GATHER && e->room == ROOM_SCARCE;
+    if (el_masks_in_steps(e, op)) return true;
     return (quotient || looked_up) && op->results[0]->type.rows > 1 && op->results[0]->type.cols > 1;
 }
 

@@ -856,8 +856,8 @@ static bool registers_fit(Modeler *m)
 
     if (third && m->main.exps > 0) /* seen with less: ptxas makes products wait for each other */
         share -= SOFTMAX_REGS + (int)m->product / PER_SCORE;
-    else if (m->habits.chained && m->main.exps > 0 && plan_products(&m->plan->steps) > 2) /* the same, of two products at once */
-        share -= SOFTMAX_REGS;
+    else if (m->main.exps > 0 && plan_products(&m->plan->steps) > 2) /* the same, of two products at once */
+        share -= m->habits.chained ? SOFTMAX_REGS : 2 * m->habits.steps;
     if (c->groups && c->registers > share) {
         misfit(m, MISFIT_REGISTERS, "needs about %d registers a thread (%.0f of tiles); %d warpgroups beside one that "
                "copies have %d", c->registers, m->most, c->groups, share);

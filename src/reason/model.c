@@ -43,6 +43,7 @@ enum {
     PLAIN_REGS = 24,     /* beside tiles, at least */
     ADDRESS_REGS = 26,  /* pointers, counters, predicates */
     WALKED_REGS = 16,   /* numbers of elements under way, of what is made of places in steps, */
+    LOG_REGS = 2,       /* of a logarithm of each element, */
     MOST_STEPS = 16,    /* that are counted */
     READ_REGS = 12      /* addresses of elements that are read at computed places */
 };
@@ -373,14 +374,19 @@ void plan_op_cost(OpId op, double *plain, double *special)
     *special = op_costs[op].special;
 }
 
+static void add_scratch(Modeler *m, int registers)
+{
+    m->scratch = registers > m->scratch ? registers : m->scratch;
+    m->habits.steps = registers > m->habits.steps ? registers : m->habits.steps;
+}
+
 static void add_element(Modeler *m, OpId op, double n)
 {
     double plain, special;
 
     plan_op_cost(op, &plain, &special);
-    m->scratch = op_costs[op].scratch > m->scratch ? op_costs[op].scratch : m->scratch;
+    add_scratch(m, op_costs[op].scratch);
     m->habits.chained |= special > 1;
-    m->habits.steps = op_costs[op].scratch > m->habits.steps ? op_costs[op].scratch : m->habits.steps;
     m->work->exps += special * n / m->t->exp_ops;
     m->work->alu += plain * n / m->t->fp32_ops;
 }
@@ -489,6 +495,8 @@ static void add_compute(Modeler *m, const Step *step)
     case OPC_FILL:
     case OPC_CAST:
     case OPC_DEFINE:
+        if ((s->op == OP_LOG || s->op == OP_LOG2) && is_matrix(m, step->result)) /* of subnormal numbers, too */
+            add_scratch(m, LOG_REGS);
         add_element(m, s->op, n);
         return;
     case OPC_GROUP_REDUCE: /* on whole tensors: refused before */

@@ -244,7 +244,7 @@ int plan_doubt_shared(const Plan *plan, Habits habits, bool half)
     bool through = !plan->options->target->has_cp_async;
     int held = half && through ? LITTLE_REGS : 0, sums = half || through ? sum_registers(plan) : 0;
 
-    return row_registers(plan) + sums + (habits.walked ? PLACES_REGS : 0) + (half && habits.steps ? stepped : held);
+    return row_registers(plan) + sums + computed_registers(plan, habits) + (habits.walked ? PLACES_REGS : 0) + (half && habits.steps ? stepped : held);
 }
 
 /* Each tensor that is streamed beside two has addresses of its own. */

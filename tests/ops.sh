@@ -149,8 +149,14 @@ kernel attention_backward --dtype fp16 --target sm_75 --set causal=0
 # shellcheck disable=SC2046
 "$tw" gen $(heading attention_backward gen) -o "$dir" 2>/dev/null </dev/null | grep -q 'not from the fuser'
 report "attention_backward: tw gen says where the flow is from" $?
-[ "$(grep -c '^Kernel keys' ops/attention_backward.tl)" = 2 ] && [ "$(grep -c '^Kernel keys' "$dir/attention_backward.sketch.tl")" = 1 ]
-report "attention_backward: of two ways the sketch has the one that is taken" $?
+[ "$(grep -c '^Kernel keys' ops/attention_backward.tl)" = 4 ] && [ "$(grep -c '^Kernel keys' "$dir/attention_backward.sketch.tl")" = 1 ]
+report "attention_backward: of several ways the sketch has the one that is taken" $?
+for target in sm_89 sm_90a; do
+    kernel attention_backward --target $target --dtype e4m3
+    "$tw" emulate "$dir/attention_backward.$target.ptx" --bind batch=1 --bind heads=2 --bind q_len=70 --bind kv_len=90 --data=large \
+        >"$dir/out" 2>&1 </dev/null
+    report "attention_backward: of 8 bits gradients are rounded as the definition scales them ($target)" $?
+done
 "$tw" run ops/attention_backward.tl --set HeadDim=16 --bind q_len=5 --bind kv_len=7 >"$dir/out" 2>&1 </dev/null
 report "attention_backward: tw run executes the definition" $?
 # shellcheck disable=SC2046

@@ -661,6 +661,35 @@ static void of_several_ways_the_fastest_is_taken(void **state)
     }
 }
 
+/* Of operands of 8 bits, which reach no further than 448, factors of products come first where a way has them so: whatever
+ * is multiplied behind, and through shared memory as well. Of other types the first way is as good. */
+static void of_8_bits_factors_are_not_left_behind(void **state)
+{
+    static const char ways[] =
+        "Kernel sums\n  Input  Q (M, D) %s\n  Input  K (L, D) %s\n  Input  r (M, 1) fp32\n  Output O (M, D) fp32\n"
+        "  Grid over M\n  Copy Q from global to shared\n  Copy r from global to register\n"
+        "  for j over L\n    Copy K from global to shared\n    Compute GEMM Q, K.T and get S\n    Compute Tanh S and get new S\n%s"
+        "    Compute GEMM S, K and accumulate O\n  end\n%s  Copy O from register to global\nend\n";
+    static const char late[] = "  Compute Multiply O, r and get new O\n", early[] = "    Compute Multiply S, r and get new S\n";
+    static const struct { const char *type, *target, *line; } rows[] = {
+        {"bf16", "sm_89", "Multiply O, r"}, {"fp16", "sm_90a", "Multiply O, r"}, {"e4m3", "sm_89", "Multiply S, r"}, {"e5m2", "sm_90a", "Multiply S, r"}};
+    static const char *const sets[] = {"D=64"};
+    Case t;
+    (void)state;
+
+    for (size_t i = 0; i < TW_COUNT(rows); i++) {
+        begin(&t);
+        const char *both = arena_printf(t.arena, "%s%s", arena_printf(t.arena, ways, rows[i].type, rows[i].type, "", late),
+                                        arena_printf(t.arena, ways, rows[i].type, rows[i].type, early, ""));
+        ReasonResult *result = reason_text(&t, both, rows[i].target, sets, 1);
+        Str text = str_new(t.arena);
+        assert_non_null(result);
+        lang_print(&text, result->code);
+        assert_non_null(strstr(str_text(&text), rows[i].line));
+        arena_free(t.arena);
+    }
+}
+
 static const char norm[] =
     "Kernel norm\n  Input X (M, N)\n  Output Y (M, N)\n  Grid over M\n"
     "  Copy X from global to register\n  Compute Square X and get X2\n  Compute RowSum X2 and get R\n"
@@ -1014,7 +1043,7 @@ static void every_code_is_expected(void **state)
 
 int main(void)
 {
-    struct CMUnitTest tests[MAX_CASES + 13];
+    struct CMUnitTest tests[MAX_CASES + 14];
     Heap heap = {0};
     jmp_buf oom;
     int n = 0;
@@ -1033,6 +1062,7 @@ int main(void)
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(registers_are_as_ptxas_found);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(what_ptxas_keeps_is_doubted);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(of_several_ways_the_fastest_is_taken);
+    tests[n++] = (struct CMUnitTest)cmocka_unit_test(of_8_bits_factors_are_not_left_behind);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(the_largest_blocks_of_rows_are_two);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(long_rows_have_several_blocks);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(longer_rows_are_shared_by_many_warps);

@@ -101,6 +101,20 @@ for op in gemm_weight_only gemm_weight_int8 attention_kv_int8 attention_fp8 rota
     grep -q '"name":"role prepare"' "$dir/$op.json"
     report "$op: a role prepares the second operand" $?
 done
+# Of operands of 8 bits kernels ahead widen, rather than that scores go through memory, and none where that is little work.
+wide()
+{
+    "$tw" fuse "$@" --target sm_90a --dtype e4m3 2>/dev/null </dev/null | sed -n 's/^# leaves \([^ ]*\) in memory.*/\1/p' | sort | tr '\n' ' '
+}
+
+[ "$(wide ops/attention_bias.tl --set HeadDim=128)" = "K_wide V_wide " ] &&
+    [ "$(wide ops/attention_bias.tl --set HeadDim=256)" = "K_wide Q_wide V_wide " ]
+report "attention_bias: operands of 8 bits are widened ahead, and scores stay in registers" $?
+[ "$(wide ops/attention_fp8.tl --set HeadDim=128 --set q_heads=4 --set kv_heads=2 --set q_len=70 --set kv_len=90)" = "Q_wide " ]
+report "attention_fp8: scores that are small stay in registers, too" $?
+[ "$(wide ops/attention_fp8.tl --set HeadDim=256 --set q_heads=16 --set kv_heads=16 --bind batch=4 --bind q_len=70 --bind kv_len=70)" = "" ] &&
+    [ "$(wide ops/attention_fp8.tl --set HeadDim=256 --set q_heads=16 --set kv_heads=16 --bind batch=4 --bind q_len=2048 --bind kv_len=2048)" = "K_wide Q_wide V_wide " ]
+report "attention_fp8: kernels ahead widen where there is much to do" $?
 grep -q '"softmax":"checked","sums":"ones"' "$dir/differential_attention.json"
 report "differential_attention: the tensor cores sum the rows of both softmaxes" $?
 

@@ -432,6 +432,31 @@ static Program *fuse_by_model(Chain *chain, int fold, int apart)
     return in_steps(chain, cut ? cut : whole, fold, apart);
 }
 
+/* Whether all dimensions of the inputs are compiled in, or said to be given by the launch. */
+static bool sizes_given(const Chain *chain)
+{
+    const Settings *launch = launch_of(chain);
+    int64_t size;
+
+    for (int i = 0; i < chain->def->inputs.len; i++)
+        for (int d = 0; d < chain->def->inputs.data[i]->rank; d++) {
+            const Aff *dim = chain->def->inputs.data[i]->dims[d].size;
+
+            if (!aff_is_const(dim, &size) && !(launch && dim->kind == AFF_SYM && settings_find(launch, dim->sym->name)))
+                return false;
+        }
+    return true;
+}
+
+/* Whether kernels ahead widen little, for so little work that the model thinks the whole slower than the sketch: what launches take
+ * is sure, else it has to be a quarter (src/reason/ways.c). */
+static bool widens_in_vain(Chain *chain, const Program *wide, const Program *sketch)
+{
+    double less = wide->units.len > sketch->units.len ? 1 : 0.75;
+
+    return wide->units.len > 1 && sizes_given(chain) && cycles_of(chain, sketch) < less * cycles_of(chain, wide);
+}
+
 /* With operands of 8 bits as numbers of 16, where warpgroups multiply then and did not before; else the sketch itself. */
 static Program *widened(Chain *chain, Program *sketch, int fold, int apart)
 {
@@ -449,7 +474,8 @@ static Program *widened(Chain *chain, Program *sketch, int fold, int apart)
     chain->def = def;
     Program *wide = fuse_by_model(chain, fold, apart);
     chain->def = as_it_is;
-    return wide && chain->diags->errors == errors && reason_divides(chain->arena, chain->syms, wide, &options) ? wide : sketch;
+    bool divides = wide && chain->diags->errors == errors && reason_divides(chain->arena, chain->syms, wide, &options);
+    return divides && (apart > 0 || !widens_in_vain(chain, wide, sketch)) ? wide : sketch;
 }
 
 /* Parts that were asked for are those of one kernel's loops. */

@@ -17,7 +17,8 @@
  * Of all cuts the one that keeps least is taken. Keeping more than a few times what
  * the kernel reads and writes anyway (the scores of all queries and keys, say) is the
  * last resort; before it, blocks may be spread over columns although each then
- * computes the same products.
+ * computes the same products. Before all others come cuts at inputs in a wider type
+ * (widen.c), if those are enough.
  */
 #include "fuse/cutter.h"
 
@@ -410,6 +411,14 @@ static void insert_candidate(const Cutter *c, Candidates *list, DefValue *value)
     }
 }
 
+/* Whether it is an input in a wider type, which no kernel has much to do for. */
+static bool is_copy(const DefValue *value)
+{
+    const DefOp *op = value->op;
+
+    return op && op->op == OP_CAST && op->args[0].value && op->args[0].value->is_input && dtype_bytes(op->cast) > dtype_bytes(op->args[0].value->dtype);
+}
+
 static Candidates candidates(const Cutter *c, const Goal *goal)
 {
     const bool *needed = cut_needed_for(c, goal);
@@ -419,7 +428,7 @@ static Candidates candidates(const Cutter *c, const Goal *goal)
         DefValue *value = c->def->ops.data[i]->result;
         Goal cut = {.values = &value, .n = 1};
 
-        if (needed[value->id] && !find_kept(c, value) && !in_goal(goal, value) &&
+        if (needed[value->id] && !find_kept(c, value) && !in_goal(goal, value) && (!c->copies || is_copy(value)) &&
             cut_has_shape(c, value) && !repeated_product(c, goal, &cut))
             insert_candidate(c, &list, value);
     }
@@ -616,15 +625,29 @@ Program *cut_as_seen(Arena *arena, Syms *syms, const Def *written, CutMake *make
     return make_of(arena, spelled, make, user);
 }
 
+static bool has_copies(const Def *def)
+{
+    for (int i = 0; i < def->ops.len; i++)
+        if (is_copy(def->ops.data[i]->result))
+            return true;
+    return false;
+}
+
+/* Where inputs in another type are enough to keep, nothing that products make goes through memory. */
 static Program *cut_all(void *user, const Def *def, int n_values)
 {
-    Cutter c = *(const Cutter *)user;
+    Cutter all = *(const Cutter *)user, copies;
     Goal goal = {.values = def->outputs.data, .n = def->outputs.len};
 
-    c.def = def;
-    c.n_values = n_values;
-    c.program = arena_new_of(c.arena, Program);
-    return solve(&c, &goal) ? c.program : NULL;
+    all.def = def;
+    all.n_values = n_values;
+    all.program = arena_new_of(all.arena, Program);
+    copies = all;
+    copies.copies = true;
+    copies.program = arena_new_of(all.arena, Program);
+    if (has_copies(def) && solve(&copies, &goal))
+        return copies.program;
+    return solve(&all, &goal) ? all.program : NULL;
 }
 
 Program *fuse_cut(Arena *arena, Syms *syms, const Def *written, const Diag *why, FuseMisfit misfit, void *user)

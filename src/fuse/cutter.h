@@ -33,6 +33,7 @@ typedef struct Cutter {
     void *user;
     const char *why;
     bool open;     /* what stopped the one kernel: a size left to the launch */
+    bool copies;   /* nothing is kept but inputs in another type */
     int n_values;  /* ids are less */
     VEC(Kept) kept;
     Program *program;

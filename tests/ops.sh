@@ -101,6 +101,12 @@ for op in gemm_weight_only gemm_weight_int8 attention_kv_int8 attention_fp8 rota
     grep -q '"name":"role prepare"' "$dir/$op.json"
     report "$op: a role prepares the second operand" $?
 done
+# Weights in 8 bits whose exact sums divide are those of the maximum, of which the largest is 1.
+for set in sums=exact splits=2; do
+    kernel attention_fp8 --target sm_89 --set $set
+    "$tw" emulate "$dir/attention_fp8.sm_89.ptx" --bind batch=1 --bind q_len=70 --bind kv_len=90 --data=large >"$dir/out" 2>&1 </dev/null
+    report "attention_fp8, $set: a weight that is all of its row shows no rounding" $?
+done
 # Of operands of 8 bits kernels ahead widen, rather than that scores go through memory, and none where that is little work.
 wide()
 {

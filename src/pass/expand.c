@@ -140,11 +140,22 @@ static void expand_in_order(TileProgram *program, TileKernel *kernel, bool laggi
     if (lagging) rescale_early(block, tile_index_of(block, alpha->def) + 1, alpha);
 }
 
+/* Whether weights are rounded to 8 bits and summed as they were: of four bits or three, the largest shows its rounding in the
+ * quotient wherever it is not 1. */
+static bool shows_bytes(const Expansion *x, const TileBlock *block, const TileOp *op, GaugeFreedom free)
+{
+    int reshape = only_reshape_of(block, op->results[0]);
+    bool exact = !free.rounded_sum || x->kernel->schedule.value[SCHED_SUMS] == SCHED_SUMS_EXACT;
+    return exact && reshape >= 0 && dtype_bytes(block->ops.data[reshape]->results[0]->type.dtype) == 1;
+}
+
 static SchedValue choose_form(const Expansion *x, TileOp *loop, const TileBlock *block, TileOp *op, GaugeFreedom free)
 {
     uint64_t possible = DECIDE(SCHED_SOFTMAX_EXACT);
     SchedValue best = SCHED_SOFTMAX_EXACT;
     const char *why = "the program shows the maximum, or what moves with it";
+    if (shows_bytes(x, block, op, free))
+        return pass_decide(x->kernel, SCHED_SOFTMAX, best, possible, "the largest weight is 1, which 8 bits hold, and the sum is of weights as they were", x->diags);
     if (free.reference) {
         possible |= DECIDE(SCHED_SOFTMAX_LAGGING);
         why = "to rescale costs no more than to ask whether it may be left out";

@@ -2,7 +2,7 @@
  *
  *   exp(x)                    ->  exp2(x * log2 e)
  *   a op b                    ->  their result           a, b numbers
- *   (x - v) * c               ->  x * c - v * c          v a vector, c a number, x without large numbers
+ *   (x - v) * c               ->  x * c - v * c          v a vector, c a number, x without large numbers; not of weights in 8 bits
  *   (x * a) * b               ->  x * (a b)              a, b numbers
  *   (x * v) * w               ->  x * (v w)              x a matrix, v and w vectors or scalars
  *   mask(x * c, 0 or -inf)    ->  mask(x) * c            c > 0
@@ -121,6 +121,28 @@ static TileValue *merge_factors(Rewriter *rw, const TileOp *op)
     return rw_binary(rw, OP_MULTIPLY, inner->args[1 - inner_at], rw_binary(rw, OP_MULTIPLY, v, w));
 }
 
+/* The only operation that uses v, if it is of this kind. */
+static const TileOp *only_element(Rewriter *rw, const TileValue *v, OpId op)
+{
+    Uses uses = rw_uses(rw->program->arena, rw->kernel->body, v);
+    return uses.len == 1 && uses.data[0]->kind == TILE_ELEMENT && uses.data[0]->op == op ? uses.data[0] : NULL;
+}
+
+/* Whether exponentials of it are rounded to 8 bits, and summed as they were: then the largest is to be 1, as a difference gives
+ * it, and not what is left of two products that are rounded differently. */
+static bool is_exponent_of_bytes(Rewriter *rw, const TileValue *exponent)
+{
+    const TileOp *power = only_element(rw, exponent, OP_EXP2);
+    bool rounded = false, summed = false;
+    Uses uses = rw_uses(rw->program->arena, rw->kernel->body, power ? power->results[0] : exponent);
+    for (int i = 0; power && i < uses.len; i++) {
+        const TileOp *use = uses.data[i];
+        rounded |= use->kind == TILE_RESHAPE && dtype_bytes(use->results[0]->type.dtype) == 1;
+        summed |= use->kind == TILE_REDUCE && use->op == OP_ROW_SUM;
+    }
+    return rounded && summed;
+}
+
 static TileValue *distribute_scale(Rewriter *rw, const TileOp *op)
 {
     TileValue *inner;
@@ -130,7 +152,8 @@ static TileValue *distribute_scale(Rewriter *rw, const TileOp *op)
     const TileOp *difference = element_def(inner, OP_SUBTRACT);
     if (!difference || is_matrix(difference->args[1]) || !is_matrix(difference->args[0])) return NULL;
     double shift;
-    if (!rw_number(difference->args[1], &shift) && range_has_large(difference->args[0])) return NULL;
+    bool shifted = rw_number(difference->args[1], &shift);
+    if (!shifted && (range_has_large(difference->args[0]) || is_exponent_of_bytes(rw, op->results[0]))) return NULL;
     TileValue *x = times(rw, difference->args[0], number);
     TileValue *v = times(rw, difference->args[1], number);
     return rw_binary(rw, OP_SUBTRACT, x, v);
@@ -243,7 +266,9 @@ static TileValue *multiply_add(Rewriter *rw, const TileOp *op)
     if (!is_matrix(op->args[0]) || is_matrix(op->args[1])) return NULL;
     if (!scaled_by(op->args[0], &x, &number)) return NULL;
     TileValue *addend = op->args[1];
-    if (op->op == OP_SUBTRACT && range_has_large(op->args[0])) return after_rounding(rw, x, number, addend);
+    const TileOp *scaled = op->op == OP_SUBTRACT ? only_element(rw, op->results[0], OP_MULTIPLY) : NULL;
+    bool first = op->op == OP_SUBTRACT && (range_has_large(op->args[0]) || (scaled && is_exponent_of_bytes(rw, scaled->results[0])));
+    if (first) return after_rounding(rw, x, number, addend);
     if (op->op == OP_SUBTRACT) addend = rw_unary(rw, OP_NEGATE, addend);
     TileValue *args[] = {x, rw_fill(rw, number), addend};
     return rw_element(rw, OP_FMA, 3, args);

@@ -634,6 +634,35 @@ static void verdict_near_the_end_of_the_range(void **state)
     assert_false(compare(f, &error).ok);
 }
 
+/* Operands of 8 bits stop at their largest number, so that an infinity may be any number: one that is as far off as the plain
+ * implementation's is right; none is. */
+static void verdict_where_8_bits_end(void **state)
+{
+    Fixture *f = *state;
+    const char *error;
+
+    f->settings.dtype = DT_E4M3;
+    use(f, "Input X (M, K)\nInput U (K, N)\nOutput Y (M, N)\nCompute Multiply X, 1e30 and get H\n"
+           "Compute GEMM H, U and get Z\nCompute Multiply Z, 1e10 and get Y");
+    bind(f, "M", 2);
+    bind(f, "N", 8);
+    bind(f, "K", 2);
+    f->fill = FILL_ONES;
+    make(f);
+    PUT(f->in[0], 448, 1, 0);
+    for (int j = 0; j < 8; j++)
+        PUT(f->in[1], -2, 1, j);
+    write_output(f, run(f, REF_PLAIN), 0);
+    assert_true(GET(f->out[0], 1, 3) < 0 && isfinite(GET(f->out[0], 1, 3)));
+    assert_true(compare(f, &error).ok);
+    PUT(f->out[0], INFINITY, 1, 3);
+    assert_true(compare(f, &error).ok);
+    PUT(f->out[0], -INFINITY, 1, 3);
+    assert_false(compare(f, &error).ok);
+    PUT(f->out[0], NAN, 1, 3);
+    assert_false(compare(f, &error).ok);
+}
+
 /* A number on the way that the precision does not hold: no output is right or wrong
  * there, and everywhere else it is compared as ever. */
 static void verdict_where_plain_overflows(void **state)
@@ -1039,6 +1068,7 @@ int main(void)
         TEST(verdict_with_an_exact_baseline),
         TEST(verdict_beyond_the_range), TEST(verdict_where_nothing_is_defined),
         TEST(verdict_near_the_end_of_the_range),
+        TEST(verdict_where_8_bits_end),
         TEST(verdict_where_plain_overflows), TEST(verdict_where_products_are_computed_again), TEST(plain_sums_of_tensor_cores),
         TEST(verdict_where_subnormals_are_flushed),
         TEST(verdict_on_the_tail_of_gelu),

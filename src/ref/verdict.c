@@ -44,12 +44,13 @@ static double beyond_range(DType dtype)
 }
 
 /* Of a number near the end of the range an infinity is no worse than what it began as;
- * where it should be an infinity, a number is as wrong as its distance. */
+ * where it should be an infinity, a number is as wrong as its distance, whatever its sign: operands
+ * of 8 bits stop at their largest number. */
 static void add_near_the_end(Distance *d, const Tensor *t, const int64_t *at, double got, double exact)
 {
     double want = in_range(t->dtype, exact);
 
-    if (isinf(want) != isinf(got) && isfinite(exact) && got * exact > 0) {
+    if (isinf(want) != isinf(got) && isfinite(exact) && (isinf(want) ? isfinite(got) : got * exact > 0)) {
         double beyond = beyond_range(t->dtype);
 
         want = exact;

@@ -998,6 +998,7 @@ static void drop_consequences(Diags *diags)
 {
     static const struct { DiagCode cause, follows; } pairs[] = {
         {TW0733, TW0442}, /* where units are wrong, what is not used */
+        {TW0444, TW0446}, /* a tile whose mask stands behind its softmax */
         {TW0723, TW0730}, /* what was not copied was not found either */
         {TW0220, TW0452}, /* a coordinate that has no value */
         {TW0402, TW0440}, /* what was to go to a tile that there is not */

@@ -272,6 +272,26 @@ bool propose_state(Suggester *s)
     return false;
 }
 
+/* A mask behind the softmax of its tile: to before it. */
+bool propose_before_the_softmax(Suggester *s)
+{
+    const Stmt *mask = s->stmt && s->stmt->kind == STMT_COMPUTE && s->stmt->op_known && s->stmt->op == OP_MASK && s->stmt->n_args ? s->stmt : NULL;
+    const Stmt *loop = loop_round(s);
+
+    for (int i = 0; mask && loop && i < loop->body.len; i++) {
+        const Stmt *softmax = loop->body.data[i];
+        bool same = softmax->kind == STMT_COMPUTE && softmax->op_known && softmax->op == OP_SOFTMAX && softmax->n_args && expr_equal(softmax->args[0], mask->args[0]);
+        Fix edits[2] = {{suggest_before(s, softmax), NULL, NULL}, {suggest_line(s, mask->span), "", NULL}};
+
+        if (!same || softmax->span.start > mask->span.start)
+            continue;
+        edits[0].text = arena_printf(s->arena, "%s%s\n", suggest_indent(s, softmax->span.start), suggest_text(s, mask));
+        if (suggest_edits(s, edits, 2, "before the softmax"))
+            return true;
+    }
+    return false;
+}
+
 /* ---- a softmax of one's own ------------------------------------------------------------------------ */
 
 /* Some row's maximum: of RowMax, Max, or a copy of one by `Add m, 0`. */

@@ -161,6 +161,30 @@ bool propose_multiply(Suggester *s)
     return suggest_stmt(s, s->stmt, changed, "each element by the number");
 }
 
+/* `num_warps = 4` among sizes: a line of the Schedule. */
+bool propose_scheduled(Suggester *s)
+{
+    const Stmt *line = s->stmt && s->stmt->kind == STMT_ASSIGN ? s->stmt : NULL, *schedule = NULL;
+    const char *name = line ? line->name : "", *text;
+    Fix edits[2];
+
+    if (strncmp(name, "num_", 4) == 0)
+        name += 4;
+    for (int i = 0; line && i < s->unit->body.len; i++)
+        if (s->unit->body.data[i]->kind == STMT_SCHEDULE)
+            schedule = s->unit->body.data[i];
+    if (!line || line->listed || !line->value || line->value->kind != EXPR_INT)
+        return false;
+    text = arena_printf(s->arena, "%s = %lld", name, (long long)line->value->i);
+    edits[0] = (Fix){suggest_line(s, line->span), "", NULL};
+    if (schedule && schedule->body.len)
+        edits[1] = (Fix){suggest_before(s, schedule->body.data[0]), arena_printf(s->arena, "%s%s\n", suggest_indent(s, schedule->body.data[0]->span.start), text), NULL};
+    else
+        edits[1] = (Fix){suggest_before(s, &(Stmt){.span = {s->unit->end, s->unit->end}}),
+                         arena_printf(s->arena, "  Schedule %s\n    %s\n  end\n", s->chain->target->name, text), NULL};
+    return suggest_edits(s, edits, 2, "a line of the Schedule");
+}
+
 /* A line of the schedule that the kernel cannot be run by. */
 bool propose_no_line(Suggester *s)
 {

@@ -1,6 +1,8 @@
 /* compute.c: Compute statements other than GEMM, a function a class of operations. */
 #include "check/walk.h"
 
+#include <math.h>
+
 enum { MAX_ARGS = 3 };
 
 static void wrong_operands(Checker *c, const Stmt *s, const char *form)
@@ -186,6 +188,8 @@ static void check_element(Checker *c, const Stmt *s)
         return;
     }
     shape_crosses(c, operands, arity);
+    if (op_is_exponential(s->op) && !operands[0].is_number && operands[0].place->now.exponentials)
+        fix_removal(c, diag_add(c->late, TW0444, s->span, "'%s' holds exponentials already", operand_name(&operands[0])), s, "remove it");
     check_meaning(c, s, operands, arity);
     put_result(c, s, first_tile(operands, arity), &result, join_fragments(c, operands, arity));
 }
@@ -286,6 +290,11 @@ static void check_softmax(Checker *c, const Stmt *s)
 /* ---- Mask, Fill, Cast, Define
  * ----------------------------------------------------------------------------- */
 
+static bool is_infinite(const Expr *e)
+{
+    return (e->kind == EXPR_UNARY && is_infinite(e->a)) || (e->kind == EXPR_FLOAT && isinf(e->f));
+}
+
 static void check_mask(Checker *c, const Stmt *s)
 {
     Operand x;
@@ -298,6 +307,8 @@ static void check_mask(Checker *c, const Stmt *s)
         values_number(c, s->otherwise);
     if (!read_tile(c, s, &x, "a Mask"))
         return;
+    if (x.place->now.exponentials && (!s->otherwise || is_infinite(s->otherwise)))
+        diag_add(c->late, TW0444, s->span, "'%s' holds exponentials already, of which its sum was made: a mask stands before the softmax", operand_name(&x));
     bool bounds = mask_check(c, s, &x);
     if (s->dest) {
         put_result(c, s, &x, &x.tile, x.place->now.fragment);

@@ -344,6 +344,21 @@ static void say_unread(Checker *c)
     }
 }
 
+/* ---- numbers of a schedule ------------------------------------------------------------------ */
+
+/* `num_warps = 4` among sizes: nothing reads it, and the kernel runs with other warps. */
+static void say_unscheduled(Checker *c)
+{
+    static const char *const names[] = {"warps", "num_warps", "stages", "num_stages", "blocks_per_sm"};
+    const Block *body = &c->unit->body;
+    for (int i = 0; i < body->len; i++) {
+        const Stmt *s = body->data[i];
+        for (size_t k = 0; s->kind == STMT_ASSIGN && k < TW_COUNT(names); k++)
+            if (strcmp(s->name, names[k]) == 0 && !block_mentions(body, s->name))
+                diag_add(c->late, TW0442, s->span, "'%s' is a number that nothing reads: how a kernel runs stands in its Schedule", s->name);
+    }
+}
+
 void dead_finish(Checker *c)
 {
     Live l = {.c = c};
@@ -352,4 +367,5 @@ void dead_finish(Checker *c)
     l.used = arena_array(c->arena, bool, (size_t)c->tensors.len * NEAR_SPACES + 1);
     block(&l, &c->unit->body);
     say_unread(c);
+    say_unscheduled(c);
 }

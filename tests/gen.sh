@@ -112,6 +112,9 @@ try ../tests/gen/sums_up_to_each_row --dtype fp16 --target sm_75 --bind b=1 --bi
 try ../tests/gen/scales_of_blocks --set K=384 --target sm_89 --bind M=9
 kernels 3 ../tests/gen/scales_of_blocks --set K=384 --target sm_89
 kernels 1 ../tests/gen/heads_joined --set h=8 --set kvh=2 --set D=80
+try ../tests/gen/maximum_alone --set D=64 --bind B=1 --bind H=2 --bind N=50 --bind M=60
+n=$((n + 1))
+if grep -q warning "$dir/out"; then echo "not ok $n - code that was worked out is warned of"; bad=1; else echo "ok $n - no warning of code that was worked out"; fi
 try ../tests/gen/flat_scales --target sm_75 --dtype fp16 --bind M=33 --bind N=129
 try ../tests/gen/flat_statistics --set h=1 --set kvh=1 --set D=64 --set q=1 --set b=1 --bind kv=33
 # Heads that share keys as rows of one tile: decode TARGET HEADS KV_HEADS DIM Q_LEN KV_LEN [MORE...]

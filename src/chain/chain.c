@@ -690,6 +690,7 @@ bool chain_reason(Chain *chain, const Source *sketch)
     if (!chain->reasoned)
         return beside ? false : give_up(chain, sketch, program, reason_again);
     lang_print(&text, chain->reasoned->code);
+    chain->derived = chain->def && sketch == chain->sketch && !beside;
     chain->code = chain_text(chain, arena_printf(chain->arena, "%s.code.tl", chain->name), &text);
     timed(chain, "code", since);
     return true;
@@ -748,9 +749,9 @@ static void tidy(const Chain *chain, const Program *program)
             unit_drop_ones(chain->arena, program->units.data[i]);
 }
 
-static bool check(Chain *chain, const Program *program)
+static bool check(Chain *chain, const Program *program, const Source *code)
 {
-    CheckOptions options = {.target = chain->target, .settings = &chain->settings};
+    CheckOptions options = {.target = chain->target, .settings = &chain->settings, .derived = chain->derived && code == chain->code};
     double since = clock_seconds();
     bool right = check_program(chain->arena, chain->syms, program, &options, chain->diags);
 
@@ -810,7 +811,7 @@ bool chain_lower(Chain *chain, const Source *code)
                                         code->path));
     tidy(chain, program);
     Program *complete = kernels_complete(chain->arena, program, &chain->settings);
-    if (!check(chain, complete))
+    if (!check(chain, complete, code))
         return give_up(chain, code, program, lower_again);
     since = clock_seconds();
     chain->tile = lower(chain->arena, chain->syms, chain->aff, complete, &chain->settings, chain->diags);

@@ -49,6 +49,7 @@ typedef struct Chain {
     const Program *parsed;
     Program *beside;        /* the Kernels that stand beside it; NULL: none */
     Source *sketch, *code, *ptx, *cute;
+    bool derived;           /* the code is of what the fuser found */
     ReasonResult *reasoned;
     TileProgram *tile;
     Abi *abi;

@@ -82,7 +82,7 @@ static void say_unused(Live *l, const Stmt *s, const char *name, const char *ver
     const bool *place = l->lost ? place_used(l, name, SPACE_REGISTER) : NULL;
     if (place && l->lost[place - l->used])
         l->losing = name;
-    if (l->quiet || says_unused(l, name))
+    if (l->quiet || (l->c->options->derived && s->n_with > 0) || says_unused(l, name))
         return;
     Diag *d = diag_add(l->c->late, TW0442, s->span, "'%s' is %s here and not used after that", name, verb);
     if (s->n_with == 0) /* a softmax gives more than its sum */

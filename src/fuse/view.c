@@ -26,7 +26,7 @@ static bool named(DefDim dim, const char *name)
     return dim.name && strcmp(dim.name, name) == 0;
 }
 
-const DefValue *view_product(const Finder *f, const DefValue *seen)
+static const DefValue *taken_by(const Finder *f, const DefValue *seen)
 {
     for (int i = 0; i < f->def->ops.len; i++) {
         const DefOp *op = f->def->ops.data[i];
@@ -35,6 +35,26 @@ const DefValue *view_product(const Finder *f, const DefValue *seen)
             return op->result;
     }
     return NULL;
+}
+
+/* A product of what arithmetic makes of it, element by element. */
+static const DefValue *taken_behind(const Finder *f, const DefValue *seen, int depth)
+{
+    const DefValue *product = taken_by(f, seen);
+
+    for (int i = 0; i < f->def->ops.len && !product && depth < VIEW_BEHIND; i++) {
+        const DefOp *op = f->def->ops.data[i];
+        bool made = op_info(op->op)->class == OPC_ELEMENT || op->op == OP_CAST;
+
+        if (made && def_op_takes(op, seen) && op->result->rank == seen->rank)
+            product = taken_behind(f, op->result, depth + 1);
+    }
+    return product;
+}
+
+const DefValue *view_product(const Finder *f, const DefValue *seen)
+{
+    return taken_behind(f, seen, 0);
 }
 
 /* The dimension that blocks have an entry of where the value has one of `axis`; NULL: none. */
@@ -362,6 +382,8 @@ static bool is_part(Finder *f, const DefOp *op, View *v)
         return false;
     for (int d = 0; d < v->tensor->rank; d++)
         any |= v->at[d] != NULL;
+    if (!taken_by(f, v->seen) && (any || v->seen->rank == v->tensor->rank)) /* elements of it are read one by one */
+        return false;
     return (any || is_seen_whole(f, op, v)) && find_entries(f, v) && agrees(f, v);
 }
 
@@ -376,7 +398,7 @@ static bool find_view(Finder *f, const DefOp *op, View *v)
     if (is_part(f, op, v))
         return true;
     begin_view(f, op, tensor, decl, v);
-    return view_find_told(f, op, op->where) && find_entries(f, v) && agrees(f, v);
+    return taken_by(f, op->result) && view_find_told(f, op, op->where) && find_entries(f, v) && agrees(f, v);
 }
 
 /* ---- the definition with what is seen ------------------------------------------------------------ */

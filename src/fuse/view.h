@@ -5,7 +5,7 @@
 #include "fuse/flow.h"
 #include "lang/eval.h"
 
-enum { VIEW_RANK = 8, VIEW_MOST = 64 };
+enum { VIEW_RANK = 8, VIEW_MOST = 64, VIEW_BEHIND = 8 };
 
 typedef struct Finder {
     Arena *arena;

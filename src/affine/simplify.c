@@ -119,7 +119,7 @@ static bool drop_inner_mod(AffSum *s, int64_t k)
         AffTerm t = s->terms[i];
         int64_t a, ca;
         if (t.product->kind != AFF_MOD || !aff_is_const(t.product->b, &a) ||
-            __builtin_mul_overflow(t.coef, a, &ca) || ca % k != 0 || magnitude(t.coef) >= MOST_GROWTH)
+            __builtin_mul_overflow(t.coef, a, &ca) || ca % k != 0 || magnitude(t.coef) >= (uint64_t)MOST_GROWTH)
             continue;
         sum_add_term(s, t.product, -t.coef);
         sum_add(s, t.product->a, t.coef);

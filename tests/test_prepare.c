@@ -194,9 +194,9 @@ static void operands_of_8_bits(void **state)
                "N=128 K=128", "M=150");
 }
 
-/* Lanes that widen bytes, of a role and, in entries for any alignment, of all warps, meet in no bank: with fewer rows than
+/* Lanes that prepare tiles, of a role and, in entries for any alignment, of all warps, meet in no bank: of bytes with fewer rows than
  * lanes, with panels of 128 bytes and of less, of K and V and of weights either way round; nor where whole rows are normalized. */
-static void bytes_meet_in_no_bank(void **state)
+static void prepared_tiles_meet_in_no_bank(void **state)
 {
     static const struct {
         const char *op, *sets, *binds;
@@ -210,6 +210,7 @@ static void bytes_meet_in_no_bank(void **state)
         {"gemm", "N=256 K=192 BM=128 BN=128 BK=64 warps=8 warps_n=1", "M=70", DT_E4M3},
         {"gemm_weight_int8", "N=256 K=192 BM=64 BN=64 BK=64 warps=4 warps_n=1 stages=2", "M=70", DT_BF16},
         {"gemm_weight_int8", "N=256 K=192 BM=128 BN=128 BK=32 warps=8 warps_n=1 stages=3", "M=70", DT_F16},
+        {"qk_norm_attention", "HeadDim=64", "batch=1 q_heads=2 kv_heads=1 q_len=70 kv_len=90", DT_BF16},
     };
     Arena *arena = ((Fixture *)*state)->arena;
 
@@ -320,7 +321,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(quantized_keys_and_values, setup, teardown),
         cmocka_unit_test_setup_teardown(operands_of_8_bits, setup, teardown), cmocka_unit_test_setup_teardown(others_are_not, setup, teardown),
         cmocka_unit_test_setup_teardown(operands_of_8_bits, setup, teardown), cmocka_unit_test_setup_teardown(words_are_not, setup, teardown),
-        cmocka_unit_test_setup_teardown(bytes_meet_in_no_bank, setup, teardown),
+        cmocka_unit_test_setup_teardown(prepared_tiles_meet_in_no_bank, setup, teardown),
         cmocka_unit_test_setup_teardown(rows_that_lie_apart, setup, teardown), cmocka_unit_test_setup_teardown(small_pages, setup, teardown),
         cmocka_unit_test_setup_teardown(ragged_rows, setup, teardown),
     };

@@ -317,16 +317,6 @@ int prepare_at_once(const TileBlock *region)
     return TILE_CHUNK / bytes;
 }
 
-bool prepare_has_bytes(const TileBlock *region)
-{
-    for (int i = 0; i < region->ops.len; i++) {
-        const TileOp *op = region->ops.data[i];
-        for (int k = 0; k < op->n_results; k++)
-            if (op->results[k]->type.rows > 1 && op->results[k]->type.cols > 1 && dtype_bytes(op->results[k]->type.dtype) == 1) return true;
-    }
-    return false;
-}
-
 int prepare_meet(const TileBlock *region, Layout layout)
 {
     int most = 1;
@@ -342,7 +332,7 @@ int prepare_meet(const TileBlock *region, Layout layout)
 }
 
 /* With k columns a lane: the warps have the tile's rows among them, up to `most` of them columns, and as few lanes as that takes are
- * beside each other, or of bytes those of which fewer meet in banks. */
+ * beside each other, or those of which fewer meet in banks. */
 static void share_among(const TileKernel *kernel, const TileOp *op, int k, int most, Layout *best, int *least)
 {
     enum { LANES = 32 };
@@ -351,7 +341,7 @@ static void share_among(const TileKernel *kernel, const TileOp *op, int k, int m
         for (int lanes = 1; lanes <= LANES && *least > 1; lanes *= 2) {
             Layout layout = {.kind = LAY_ROWS, .warps_m = kernel->warps / beside, .warps_n = beside, .k = k, .lanes = lanes};
             if (kernel->warps % beside || lay_fragment_misfit(layout, t->rows, t->cols)) continue;
-            int meet = prepare_has_bytes(op->regions[0]) ? prepare_meet(op->regions[0], layout) : 1;
+            int meet = prepare_meet(op->regions[0], layout);
             if (meet < *least) *best = layout;
             *least = meet < *least ? meet : *least;
         }
@@ -362,11 +352,11 @@ static Layout rows_among(const TileKernel *kernel, const TileOp *op)
 {
     const TileBlock *region = op->regions[0];
     int k = prepare_at_once(region), least = INT_MAX;
-    bool bytes = prepare_has_bytes(region), reduced = tile_has(region, TILE_REDUCE);
+    bool reduced = tile_has(region, TILE_REDUCE);
     Layout layout = {.kind = LAY_NONE};
     if (kernel->warps_n > 1) return layout;
-    share_among(kernel, op, k, bytes && !reduced ? kernel->warps : 1, &layout, &least);
-    if (bytes && reduced && k == TILE_CHUNK) share_among(kernel, op, k / 2, 1, &layout, &least);
+    share_among(kernel, op, k, reduced ? 1 : kernel->warps, &layout, &least);
+    if (reduced && k == TILE_CHUNK) share_among(kernel, op, k / 2, 1, &layout, &least);
     return layout;
 }
 

@@ -130,7 +130,7 @@ static void expect_clean(Arena *arena, const char *path, const Program *code, co
     Source source = {"code.tl", NULL, 0};
     Diags *diags = diags_new(arena, &source);
     Settings settings = {.dtype = DT_BF16};
-    CheckOptions options = {target, &settings, false};
+    CheckOptions options = {.target = target, .settings = &settings};
     Str text = str_new(arena);
     Syms *syms = syms_new(arena);
 

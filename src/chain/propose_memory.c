@@ -162,7 +162,6 @@ bool propose_coordinates(Suggester *s)
     return suggest_stmt(s, stmt, changed, "as the grid and the loops count");
 }
 
-/* The head of a group: `h div (heads div kv_heads)`. */
 /* Every coordinate that is said like this one, as of keys and of values. */
 typedef struct Alike {
     const Coord *coord;
@@ -193,6 +192,7 @@ static bool in_groups(Suggester *s, const Coord *coord, const char *text)
     return a.n > 1 && suggest_edits(s, a.edits, a.n, "consecutive ones share");
 }
 
+/* The head of a group: `h div (heads div kv_heads)`. */
 bool propose_group(Suggester *s)
 {
     Cuts cuts = cuts_of(s);

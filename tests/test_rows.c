@@ -327,6 +327,16 @@ static void elements_that_are_a_tile_are_copied(void **state)
     }
 }
 
+/* Words that several of a row's elements share, where a lane has the row to itself. */
+static void a_lane_shares_words_with_itself(void **state)
+{
+    check_code(((Fixture *)*state)->arena,
+               "Kernel part\n  Input W (M, 1) int32\n  Output Y (M, 8) bf16\n  Grid m = ceil(M / 32)\n  Allocate Y in register (32, 8)\n"
+               "  Compute Define Y (32, 8) as W[m * 32 + row(Y), col(Y) div 8] div 2 ** (4 * (col(Y) % 8)) % 16\n"
+               "  Copy Y (32, 8) in coordinate [M = m] from register to global\n  Schedule sm_80\n    warps = 1\n  end\nend\n",
+               "sm_80", DT_BF16, "M=37");
+}
+
 /* What so many turns take, an entry each, is loaded side by side; what steps along a row is not. */
 static void entries_are_taken_at_once(void **state)
 {
@@ -435,6 +445,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(rows_of_any_length, setup, teardown),
         cmocka_unit_test_setup_teardown(elements_that_are_a_tile_are_copied, setup, teardown),
         cmocka_unit_test_setup_teardown(copies_are_wide_and_direct, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_lane_shares_words_with_itself, setup, teardown),
         cmocka_unit_test_setup_teardown(entries_are_taken_at_once, setup, teardown),
         cmocka_unit_test_setup_teardown(products_keep_their_fragments, setup, teardown),
         cmocka_unit_test_setup_teardown(products_of_16_bits_leave_in_sixteens, setup, teardown),

@@ -9,6 +9,17 @@
 
 #include <stdlib.h>
 
+/* The number of a register; of one that has it now, where the text is a number. */
+static int register_of(Emitter *e, const char *text, int level)
+{
+    const char *reg = text;
+    if (text[0] != '%') {
+        reg = em_new(e, REG_R);
+        em_at(e, level, "mov.b32 %s, %s;", reg, text);
+    }
+    return atoi(reg + 2);
+}
+
 void ix_bind(Emitter *e, const AffSym *sym, const char *reg, int level)
 {
     while (sym->id >= e->n_syms) { /* symbols made while emitting */
@@ -18,7 +29,7 @@ void ix_bind(Emitter *e, const AffSym *sym, const char *reg, int level)
         e->syms = grown;
         e->n_syms = n;
     }
-    e->syms[sym->id] = (Memo){.reg = atoi(reg + 2), .level = level, .valid = true};
+    e->syms[sym->id] = (Memo){.reg = register_of(e, reg, level), .level = level, .valid = true};
 }
 
 const AffSym *ix_symbol(Emitter *e, const char *name, const char *reg, int level, int64_t hi)
@@ -54,7 +65,7 @@ static void remember(Emitter *e, MemoKind kind, const Aff *a, int reg, int level
 void ix_know(Emitter *e, const Aff *a, const char *reg, int level)
 {
     if (a->kind == AFF_SYM) ix_bind(e, a->sym, reg, level);
-    else remember(e, MEMO_VALUE, a, atoi(reg + 2), level);
+    else remember(e, MEMO_VALUE, a, register_of(e, reg, level), level);
 }
 
 bool ix_is_known(Emitter *e, const Aff *a)

@@ -582,6 +582,24 @@ static void verdict_beyond_the_range(void **state)
     assert_false(compare(f, &error).ok);
 }
 
+/* What an integer loses of a number is no mistake, though the plain implementation came upon the next one. */
+static void verdict_on_integers_cut(void **state)
+{
+    Fixture *f = *state;
+    const char *error;
+
+    use(f, "Input X (N) fp32\nOutput Y (N) int32\nCompute Multiply X, 0.99999999 and get Y");
+    bind(f, "N", 2);
+    f->fill = FILL_ONES;
+    make(f);
+    write_output(f, run(f, REF_PLAIN), 0);
+    assert_true(GET(f->out[0], 0) == 1);
+    for (int y = -1; y <= 2; y++) {
+        PUT(f->out[0], y, 0);
+        assert_true(compare(f, &error).ok == (y == 0 || y == 1));
+    }
+}
+
 /* Of nothing there is no mean: that is right where an input is empty, and nowhere else. */
 static void verdict_where_nothing_is_defined(void **state)
 {
@@ -1066,7 +1084,9 @@ int main(void)
         TEST(lucky_order),
         TEST(verdict_sees_mistakes),
         TEST(verdict_with_an_exact_baseline),
-        TEST(verdict_beyond_the_range), TEST(verdict_where_nothing_is_defined),
+        TEST(verdict_beyond_the_range),
+        TEST(verdict_on_integers_cut),
+        TEST(verdict_where_nothing_is_defined),
         TEST(verdict_near_the_end_of_the_range),
         TEST(verdict_where_8_bits_end),
         TEST(verdict_where_plain_overflows), TEST(verdict_where_products_are_computed_again), TEST(plain_sums_of_tensor_cores),

@@ -204,6 +204,7 @@ for t in sm_80 sm_90a; do
         try ../tests/gen/$name --set D=64 --target $t --bind b=1 --bind h=2 --bind q=70 --bind kv=133
     done
     try ../tests/gen/roots --target $t --bind M=40 --bind N=53
+    try ../tests/gen/places_in_rows_of_one --dtype fp16 --set N=1 --target $t --bind M=8
 done
 try ../tests/gen/nibbles --set group=64 --target sm_90a --bind M=33 --bind N=72 --bind K=192
 try ../tests/gen/scales_of_columns --set D=96 --target sm_90a --bind batch=1 --bind q_heads=2 --bind kv_heads=1 --bind q_len=9 --bind kv_len=150

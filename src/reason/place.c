@@ -428,7 +428,9 @@ static Expr *along_dim(Plan *plan, const Tile *tile, const char *dim, IndexSide 
         return position(plan, tile, tile->col, false);
     if (rows)
         return position(plan, tile, tile->row, true);
-    plan_fail(plan, TW0606, span, "%s has no position along %s", tile->name, dim);
+    Expr named = {.kind = EXPR_NAME, .name = dim, .span = span};
+    if (!is_one(plan, &named)) /* else whatever lies along it lies at its start */
+        plan_fail(plan, TW0606, span, "%s has no position along %s", tile->name, dim);
     return expr_int(plan->arena, 0);
 }
 

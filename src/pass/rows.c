@@ -111,7 +111,7 @@ bool rows_layout(const TileKernel *kernel, Layout *layout)
     if (!rows_without_fragments(kernel) || block_wants(kernel->body, uses_shared)) return false;
     find_shapes(kernel->body, &shapes);
     if (shapes.bytes == 0 && warps_n > 1) shapes.bytes = sizeof(float); /* rows that are read one by one, and shared */
-    if (kernel->warps % warps_n != 0 || shapes.bytes == 0 || shapes.bytes > 4) return false;
+    if (kernel->warps % warps_n != 0 || shapes.bytes == 0 || shapes.bytes > 8) return false;
     for (int k = WIDEST / shapes.bytes; k >= 2; k /= 2)
         for (int lanes = LANES; lanes >= 1; lanes /= 2) {
             *layout = (Layout){.kind = LAY_ROWS, .warps_m = kernel->warps / warps_n, .warps_n = warps_n,

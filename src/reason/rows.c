@@ -137,7 +137,7 @@ bool plan_in_rows(const Plan *plan)
 {
     int bytes = widest_element(plan);
 
-    return bytes > 0 && bytes <= 4 && block_in_rows(&plan->unit->body);
+    return bytes > 0 && bytes <= 8 && block_in_rows(&plan->unit->body);
 }
 
 /* ---- what a choice costs ------------------------------------------------------------------- */

@@ -204,6 +204,7 @@ for t in sm_80 sm_90a; do
         try ../tests/gen/$name --set D=64 --target $t --bind b=1 --bind h=2 --bind q=70 --bind kv=133
     done
     try ../tests/gen/roots --target $t --bind M=40 --bind N=53
+    try ../tests/gen/softmax_of_scaled_bytes --dtype fp16 --set N=40 --target $t --bind M=9
     try ../tests/gen/rows_of_long_integers --dtype fp16 --set N=1001 --target $t --bind M=5
     try ../tests/gen/rows_of_long_integers --dtype fp16 --set N=16384 --target $t --bind M=2
     try ../tests/gen/places_in_rows_of_one --dtype fp16 --set N=1 --target $t --bind M=8

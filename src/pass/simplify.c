@@ -165,6 +165,7 @@ static TileValue *scale_after_mask(Rewriter *rw, const TileOp *op)
     double number;
     if (op->kind != TILE_MASK || (op->number != 0 && op->number != -1.0 / 0.0)) return NULL;
     if (!scaled_by(op->args[0], &x, &number) || !(number > 0)) return NULL;
+    if (dtype_round(x->type.dtype, op->number) != op->number) return NULL; /* bytes and integers hold no infinity */
     TileOp *mask = rw_insert(rw, TILE_MASK, 1, &x, 1, &x->type);
     mask->cond = op->cond;
     mask->unless = op->unless;

@@ -454,6 +454,24 @@ static void test_bytes_are_poisoned_with_nan(void **state)
     }
 }
 
+/* Any pattern of 8 bits is a number of these: -1, as the poison is, is as good as any other. */
+static void test_integers_of_bytes_have_no_poison(void **state)
+{
+    static const DType types[] = {DT_I8, DT_U8};
+    Fixture *f = *state;
+    for (size_t i = 0; i < TW_COUNT(types); i++) {
+        Buffer b;
+        int64_t unwritten;
+        Tensor t = *small_tensor(f);
+        t.dtype = types[i];
+        buffer_plan(f->arena, &b, &t, PLACE_PADDED, true);
+        char *bytes = arena_alloc(f->arena, b.bytes);
+        memcpy(bytes, b.image, b.bytes);
+        assert_int_equal(buffer_inspect(&b, bytes, true, NULL, &unwritten), DAMAGE_NONE);
+        assert_int_equal(unwritten, 0);
+    }
+}
+
 static void test_guard_words_are_nan(void **state)
 {
     (void)state;
@@ -551,6 +569,7 @@ int main(void)
         TEST(test_inspection),
         TEST(test_guard_words_are_nan),
         TEST(test_bytes_are_poisoned_with_nan),
+        TEST(test_integers_of_bytes_have_no_poison),
         TEST(test_shapes),
         TEST(test_binding),
 #undef TEST

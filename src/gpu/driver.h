@@ -128,7 +128,7 @@ void buffer_free(Gpu *gpu, Buffer *buffer);
 typedef enum Damage { DAMAGE_NONE, DAMAGE_BEFORE, DAMAGE_GAP, DAMAGE_AFTER, DAMAGE_ELEMENT } Damage;
 /* Compares bytes with the image. written: elements may differ, and are copied
  * to `to` (a host tensor without gaps; NULL: nowhere); else DAMAGE_ELEMENT. The
- * bytes are changed. *unwritten counts elements that still hold the poison. */
+ * bytes are changed. *unwritten counts elements that still hold the poison, of types in which that is no number. */
 Damage buffer_inspect(const Buffer *buffer, char *bytes, bool written, Tensor *to,
                       int64_t *unwritten);
 

@@ -47,6 +47,13 @@ static const char *case_text(const Verifier *v, const Case *c, const char *outpu
                         output ? ", " : "", output ? output : "");
 }
 
+static const char *why_wrong(const RefVerdict *verdict)
+{
+    if (verdict->got.compared == 0 && verdict->undefined > 0)
+        return "the definition gives no number here, and nothing could be compared";
+    return verdict->got.not_finite ? "it gave numbers that are not finite" : "its error is too large";
+}
+
 static void record(Verifier *v, const Case *c, const char *output, const RefVerdict *verdict,
                    const char *problem)
 {
@@ -55,8 +62,7 @@ static void record(Verifier *v, const Case *c, const char *output, const RefVerd
         result.verdict = *verdict;
         result.ok = result.ok && verdict->ok;
         if (!verdict->ok && !problem)
-            result.problem = verdict->got.not_finite ? "it gave numbers that are not finite"
-                                                     : "its error is too large";
+            result.problem = why_wrong(verdict);
     }
     v->report->failed += !result.ok;
     vec_push(v->gpu->arena, &v->report->cases, result);

@@ -331,6 +331,7 @@ try ../tests/gen/distances_of_heads --set D=64 --set q_len=1 --set kv_len=1 --ta
 for t in sm_80 sm_90a; do
     try ../tests/gen/counts_of_pairs --target $t --bind n=300 --bind C=9
 done
+try ../tests/gen/output_read_again --set N=128 --bind M=9
 try ../tests/gen/places_regrouped --bind heads=3 --bind n=4 --bind m=5
 for cols in 24 128; do
     try ../tests/gen/columns_then_rows --set M=12 --set N=$cols --bind B=3

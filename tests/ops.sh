@@ -218,6 +218,11 @@ awk '/^[.]visible/ { entry++ } /div.u32 %r[0-9]*, -1, / { reciprocals[entry]++ }
      END { for (i = 1; i <= entry; i++) if (reciprocals[i] != 1) bad++; exit !(entry == 8 && !bad) }' "$dir/regrouped.sm_80.ptx"
 report "regrouped: one reciprocal for the quotients of all elements" $?
 
+# What the operator gives is an output, though a later kernel of its own reads it.
+"$tw" gen tests/gen/output_read_again.tl --set N=128 --cubin=never -o "$dir" >/dev/null 2>&1 </dev/null
+tr -d '\n' <"$dir/output_read_again.sm_80.ptx" | sed 's://tw ::g' | grep -q '"name": "gs",[^}]*"written": true, *"workspace": false'
+report "output_read_again: an output is no workspace" $?
+
 # With nothing said ptxas may spill registers of an entry for any addresses.
 # shellcheck disable=SC2046
 "$tw" gen $(heading rmsnorm gen) -o "$dir" >/dev/null 2>&1 </dev/null

@@ -792,6 +792,15 @@ static bool lower_again(Chain *chain, const Source *source, bool fragment)
     return chain_lower(chain, source) && chain_schedule(chain) && chain_emit(chain);
 }
 
+/* What the definition gives is no workspace, though a later kernel reads it as well. */
+static void keep_outputs(const Chain *chain)
+{
+    for (int i = 0; chain->def && chain->tile && i < chain->def->outputs.len; i++)
+        for (int k = 0; k < chain->tile->tensors.len; k++)
+            if (strcmp(chain->tile->tensors.data[k]->name, chain->def->outputs.data[i]->name) == 0)
+                chain->tile->tensors.data[k]->workspace = false;
+}
+
 bool chain_lower(Chain *chain, const Source *code)
 {
     Program *program = parse(chain, code);
@@ -815,6 +824,7 @@ bool chain_lower(Chain *chain, const Source *code)
         return give_up(chain, code, program, lower_again);
     since = clock_seconds();
     chain->tile = lower(chain->arena, chain->syms, chain->aff, complete, &chain->settings, chain->diags);
+    keep_outputs(chain);
     force_schedule(chain);
     if (!chain->tile || !tile_verify(chain->tile, chain->diags) || !all_used(chain, unit))
         return give_up(chain, code, program, lower_again);

@@ -179,7 +179,7 @@ static void tie(Sizes *z, End a, End b)
 
 static const Expr *result_of(const Stmt *s)
 {
-    return s->dest ? s->dest : s->n_args > 0 ? s->args[0] : NULL;
+    return compute_result(s);
 }
 
 /* ---- numbers in expressions -------------------------------------------------------------------- */

@@ -16,7 +16,7 @@ typedef struct Chained {
 
 static const char *result_of(const Stmt *stmt)
 {
-    const Expr *e = stmt->kind != STMT_COMPUTE ? NULL : stmt->dest ? stmt->dest : stmt->n_args ? stmt->args[0] : NULL;
+    const Expr *e = stmt->kind != STMT_COMPUTE ? NULL : compute_result(stmt);
 
     return e && e->kind == EXPR_NAME ? e->name : NULL;
 }

@@ -42,7 +42,7 @@ static const char *result_of(const Stmt *s)
 {
     if (s->kind == STMT_COPY)
         return copy_tile(s);
-    return name_of(s->dest ? s->dest : s->n_args ? s->args[0] : NULL);
+    return name_of(compute_result(s));
 }
 
 static bool reads_name(const Stmt *s, const char *name)

@@ -94,7 +94,7 @@ static void say_unused(Live *l, const Stmt *s, const char *name, const char *ver
 /* The tile that the statement's result goes to; *whole: all of it. */
 static const char *result_of(const Stmt *s, bool *whole)
 {
-    const Expr *e = s->dest ? s->dest : s->n_args > 0 ? s->args[0] : NULL;
+    const Expr *e = compute_result(s);
     *whole = true;
     for (; e && e->kind != EXPR_NAME; e = e->a)
         *whole &= e->kind == EXPR_SPACE;

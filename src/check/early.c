@@ -47,7 +47,7 @@ void early_sum(Checker *c, const Stmt *s, const Operand *a, const Extent *along_
 /* The name that a statement gives a value; NULL: none, or a part of one. */
 static const char *written(const Stmt *s)
 {
-    const Expr *e = s->dest ? s->dest : s->n_args > 0 ? s->args[0] : NULL;
+    const Expr *e = compute_result(s);
 
     if (s->kind == STMT_COPY)
         return copy_dest(s);
@@ -147,7 +147,7 @@ static bool sets(const Stmt *s, const void *name)
 static bool is_early(const Stmt *loop, const Stmt *s, const char *sum)
 {
     const char *to = s->kind == STMT_COMPUTE && s->op_known ? written(s) : NULL;
-    const Expr *dest = s->dest ? s->dest : s->n_args > 0 ? s->args[0] : NULL;
+    const Expr *dest = compute_result(s);
     int own = 0;
 
     if (!to || strcmp(to, sum) != 0 || dest->kind != EXPR_NAME || op_info(s->op)->class != OPC_ELEMENT || s->op == OP_MULTIPLY ||

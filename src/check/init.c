@@ -45,7 +45,7 @@ static bool is_sum(const Block *block, const char *name)
 {
     for (int i = 0; i < block->len; i++) {
         const Stmt *s = block->data[i];
-        bool to = s->kind == STMT_COMPUTE && expr_is_name(s->dest ? s->dest : s->n_args ? s->args[0] : NULL, name);
+        bool to = s->kind == STMT_COMPUTE && expr_is_name(compute_result(s), name);
         if (to && (s->result == RESULT_ACCUMULATE || (s->op_known && s->op == OP_ADD)))
             return true;
         if (is_sum(&s->body, name) || is_sum(&s->orelse, name))

@@ -21,7 +21,7 @@ static const char *scaled(const Checker *c, const Stmt *s)
 
 static bool renews(const Stmt *s, const char *tile)
 {
-    const Expr *to = s->dest ? s->dest : s->n_args > 0 ? s->args[0] : NULL;
+    const Expr *to = compute_result(s);
     bool reads = false;
     if (s->kind != STMT_COMPUTE)
         return (s->kind == STMT_COPY && strcmp(copy_dest(s), tile) == 0) || s->kind == STMT_FOR || s->kind == STMT_IF;

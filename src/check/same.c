@@ -31,7 +31,7 @@ static const char *written(const Stmt *s)
         return copy_dest(s);
     if (s->kind == STMT_RESHAPE || s->kind == STMT_ASSIGN || s->kind == STMT_LET)
         return s->name;
-    return s->kind == STMT_COMPUTE ? name_of(s->dest ? s->dest : s->n_args ? s->args[0] : NULL) : NULL;
+    return s->kind == STMT_COMPUTE ? name_of(compute_result(s)) : NULL;
 }
 
 static bool writes(const Block *block, const char *name)

@@ -416,7 +416,7 @@ static void fold_compute(Fold *f, Stmt *s)
         return;
     s->where = placed(f, s->where);
     s->value = placed(f, s->value);
-    const Expr *result = s->dest ? s->dest : s->n_args ? s->args[0] : NULL;
+    const Expr *result = compute_result(s);
     while (result && result->kind == EXPR_SPACE)
         result = result->a;
     note_rows(f, result && result->kind == EXPR_NAME ? result->name : NULL);

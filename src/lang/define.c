@@ -128,7 +128,7 @@ static void bind(Use *use, const char *name, Expr *by)
 static bool bind_parameters(Use *use, const Stmt *define, const Stmt *s)
 {
     int n = define->n_shape, result = n == s->n_args + 1 ? s->n_args : -1;
-    Expr *dest = s->dest ? s->dest : s->n_args > 0 ? s->args[0] : NULL;
+    Expr *dest = compute_result(s);
 
     if (n != s->n_args && (result < 0 || !dest)) {
         diag_add(use->in->diags, TW0234, s->span, "'%s' takes %d operands and results, not %d", define->name, n, s->n_args);

@@ -252,6 +252,9 @@ IndexSide index_side(const Block *body, const char *name, const char *over);
  * (NULL: it stays within a block); and of the tile in shared memory or registers, the
  * one it writes where both are. */
 const char *copy_dest(const Stmt *copy);
+
+/* What a Compute's result goes to: behind `get`, or its first operand, in place; NULL: nothing. */
+Expr *compute_result(const Stmt *compute);
 const char *copy_tensor(const Stmt *copy);
 const char *copy_tile(const Stmt *copy);
 /* Whether coordinates of a Copy from or to global memory say `row(K)`: of each row of the tile where it lies. */

@@ -461,7 +461,7 @@ static Sides defined_sides(const Stmt *c)
 
 static const char *result_name(const Stmt *c)
 {
-    const Expr *e = c->dest ? c->dest : c->n_args > 0 ? c->args[0] : NULL;
+    const Expr *e = compute_result(c);
 
     while (e && e->kind == EXPR_SPACE)
         e = e->a;

@@ -251,6 +251,11 @@ const char *copy_dest(const Stmt *copy)
     return copy->as ? copy->as : copy->name;
 }
 
+Expr *compute_result(const Stmt *compute)
+{
+    return compute->dest ? compute->dest : compute->n_args ? compute->args[0] : NULL;
+}
+
 const char *copy_tensor(const Stmt *copy)
 {
     return copy->space == SPACE_GLOBAL ? copy->name : copy->to_space == SPACE_GLOBAL ? copy_dest(copy) : NULL;

@@ -27,7 +27,7 @@ static void inherit(Lower *lo, const TileValue *to, int n, TileValue *const *fro
 
 static bool dest_of(Lower *lo, const Stmt *s, Ref *ref)
 {
-    const Expr *dest = s->dest ? s->dest : s->n_args > 0 ? s->args[0] : NULL; /* in place */
+    const Expr *dest = compute_result(s); /* in place */
     while (dest && (dest->kind == EXPR_SPACE || dest->kind == EXPR_INDEX)) {
         if (dest->kind == EXPR_INDEX) ref->index = dest;
         dest = dest->a;

@@ -68,7 +68,7 @@ static bool bind_parameters(Inline *in, const Stmt *define, const Stmt *s)
 {
     Lower *lo = in->lo;
     int n = define->n_shape, result = n == s->n_args + 1 ? s->n_args : -1;
-    Expr *dest = s->dest ? s->dest : s->n_args > 0 ? s->args[0] : NULL;
+    Expr *dest = compute_result(s);
     if (n != s->n_args && (result < 0 || !dest)) {
         lo_fail(lo, TW0720, s->span, "'%s' takes %d operands and results, not %d", define->name, n, s->n_args);
         return false;

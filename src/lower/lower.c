@@ -372,7 +372,7 @@ static void lower_schedule(Lower *lo, const Stmt *schedule)
 static void spoil(Lower *lo, const Stmt *s)
 {
     Space space = SPACE_NONE;
-    const Expr *to = s->dest ? s->dest : s->n_args > 0 ? s->args[0] : NULL;
+    const Expr *to = compute_result(s);
     while (to && to->kind != EXPR_NAME) to = to->a;
     const char *name = s->kind == STMT_COMPUTE ? (to ? to->name : NULL) : s->kind == STMT_COPY ? copy_dest(s) : NULL;
     if (name) lo_local_make(lo, lo_base_name(lo, name, &space))->spoiled = true;

@@ -360,7 +360,7 @@ static void settle_statement(Settle *settle, const Stmt *s)
 {
     Lower *lo = settle->lo;
     TileValue *alpha = NULL;
-    const char *dest = base_of(lo, s->dest ? s->dest : s->n_args ? s->args[0] : NULL);
+    const char *dest = base_of(lo, compute_result(s));
     for (int i = 0; i < s->n_args && !alpha; i++) alpha = held_by(settle, base_of(lo, s->args[i]));
     if (s->n_with) alpha = NULL; /* a step of the block's own */
     if (s->result == RESULT_ACCUMULATE && alpha)

@@ -429,21 +429,35 @@ RowRange plan_row_range(int i)
     return i < (int)TW_COUNT(ranges) ? ranges[i] : (RowRange){0};
 }
 
-const Extent *plan_open_row(const Plan *plan)
+/* The one loop along rows whose step is still to be chosen; NULL: there is none, or another beside it. */
+static const Extent *one_loop(const Plan *plan)
 {
-    const Extent *row = NULL;
+    const Extent *loop = NULL;
 
     for (int i = 0; i < plan->extents.len; i++) {
         const Extent *extent = plan->extents.data[i];
 
-        if (extent->fixed && (extent->kind == EXT_LOOP || extent->kind == EXT_ROWS))
-            return NULL;
-        if (extent->kind == EXT_ENTRY || (extent->kind == EXT_LOOP && (row || extent->known > 0 || !extent->dim_name)))
+        if (extent->kind == EXT_ENTRY || (extent->kind == EXT_LOOP && (loop || extent->fixed)))
             return NULL;
         if (extent->kind == EXT_LOOP)
-            row = extent;
+            loop = extent;
     }
-    return row;
+    return loop;
+}
+
+static bool rows_fixed(const Plan *plan)
+{
+    for (int i = 0; i < plan->extents.len; i++)
+        if (plan->extents.data[i]->kind == EXT_ROWS && plan->extents.data[i]->fixed)
+            return true;
+    return false;
+}
+
+const Extent *plan_open_row(const Plan *plan)
+{
+    const Extent *row = one_loop(plan);
+
+    return row && row->known <= 0 && row->dim_name && !rows_fixed(plan) ? row : NULL;
 }
 
 /* min(1, to div max(N, 1)): whether N is at most `to`. */
@@ -572,17 +586,9 @@ static void each_warps(RowSearch *s)
 /* The row that loops go over, long, and of a length compiled in; NULL: there is none. */
 static const Extent *long_row(const RowSearch *s)
 {
-    const Extent *row = NULL;
+    const Extent *row = one_loop(s->plan);
 
-    for (int i = 0; i < s->plan->extents.len; i++) {
-        const Extent *extent = s->plan->extents.data[i];
-
-        if (extent->kind == EXT_ENTRY || (extent->kind == EXT_LOOP && (row || extent->fixed || extent->known < LONG_ROW)))
-            return NULL;
-        if (extent->kind == EXT_LOOP)
-            row = extent;
-    }
-    return s->warps_forced || s->warps_n_forced ? NULL : row;
+    return row && row->known >= LONG_ROW && !s->warps_forced && !s->warps_n_forced ? row : NULL;
 }
 
 /* The largest part of a long row that a lane has room for, of those whose last turn ends about where the row does. */

@@ -113,7 +113,8 @@ static const Expr *place_of(const Expr *e)
     return e && e->kind == EXPR_INDEX ? e : NULL;
 }
 
-static const char *name_of(const Expr *e)
+/* Of a part, or of an address as `A + offset`: A. */
+static const char *first_name(const Expr *e)
 {
     while (e && e->a)
         e = e->a;
@@ -137,7 +138,7 @@ static const Expr *reference(Suggester *s, const char *text)
 static bool try_move(Suggester *s, const Expr *from, const Expr *to, Span span)
 {
     Cuts cuts = cuts_of(s);
-    const char *source = name_of(from), *dest = name_of(to);
+    const char *source = first_name(from), *dest = first_name(to);
     const Stmt *read = cuts_tensor(&cuts, source), *written = cuts_tensor(&cuts, dest);
 
     if (!source || !dest)

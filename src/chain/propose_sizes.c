@@ -92,13 +92,6 @@ static void add_counters(Sizes *z, const Expr *e)
         add_counters(z, e->args[i]);
 }
 
-static const char *base_name(const Expr *e)
-{
-    while (e && (e->kind == EXPR_INDEX || e->kind == EXPR_SPACE || e->kind == EXPR_TRANSPOSE))
-        e = e->a;
-    return e && e->kind == EXPR_NAME ? e->name : NULL;
-}
-
 /* The size written for a side of a declared shape; NULL: none. A single one is of rows. */
 static const Expr *shape_side(Expr *const *shape, int n, bool cols)
 {
@@ -152,7 +145,7 @@ static bool is_whole(const Expr *range)
 static End end_of(const Expr *e, bool cols)
 {
     const Expr *index = NULL;
-    const char *name = base_name(e);
+    const char *name = expr_base_name(e);
 
     for (; e && e->kind != EXPR_NAME; e = e->a) {
         cols ^= e->kind == EXPR_TRANSPOSE;
@@ -333,7 +326,7 @@ static bool is_computed(const Sizes *z, const char *name)
 /* Numbers computed in the kernel: `CeilDivide len, 64 and get n`, `Add i0, per and get i1`. */
 static void walk_numbers(Sizes *z, const Stmt *s)
 {
-    const char *result = base_name(result_of(s));
+    const char *result = expr_base_name(result_of(s));
     bool counted = counts(z, result);
 
     if (s->n_args != 2 || !is_computed(z, result))
@@ -381,7 +374,7 @@ static void walk_like(Sizes *z, const Block *block, const Stmt *s, const Expr *p
         for (int k = 0; stmt_equal(s, other) && k < s->n_args; k++)
             if (s->args[k] == place) {
                 add_place(z, other->args[k]);
-                add_counter(z, base_name(result_of(other)));
+                add_counter(z, expr_base_name(result_of(other)));
             }
     }
 }

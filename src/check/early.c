@@ -44,18 +44,14 @@ void early_sum(Checker *c, const Stmt *s, const Operand *a, const Extent *along_
             vec_push(c->arena, &c->sums, (Sum){c->loops[i].stmt, s->dest});
 }
 
-/* The name that a statement gives a value; NULL: none, or a part of one. */
+/* The name that a statement gives a value, or a part of one; NULL: none. */
 static const char *written(const Stmt *s)
 {
-    const Expr *e = compute_result(s);
-
     if (s->kind == STMT_COPY)
         return copy_dest(s);
     if (s->kind == STMT_ASSIGN || s->kind == STMT_RESHAPE || s->kind == STMT_FOR)
         return s->name;
-    for (; s->kind == STMT_COMPUTE && e && e->kind != EXPR_NAME;)
-        e = e->a;
-    return s->kind == STMT_COMPUTE && e ? e->name : NULL;
+    return s->kind == STMT_COMPUTE ? expr_base_name(compute_result(s)) : NULL;
 }
 
 typedef bool Test(const Stmt *s, const void *user);

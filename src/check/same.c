@@ -17,13 +17,6 @@ typedef struct Turn {
     bool differs;
 } Turn;
 
-static const char *name_of(const Expr *e)
-{
-    while (e && e->a)
-        e = e->a;
-    return e && e->kind == EXPR_NAME ? e->name : NULL;
-}
-
 /* The tile that a statement writes; NULL: none. */
 static const char *written(const Stmt *s)
 {
@@ -31,7 +24,7 @@ static const char *written(const Stmt *s)
         return copy_dest(s);
     if (s->kind == STMT_RESHAPE || s->kind == STMT_ASSIGN || s->kind == STMT_LET)
         return s->name;
-    return s->kind == STMT_COMPUTE ? name_of(compute_result(s)) : NULL;
+    return s->kind == STMT_COMPUTE ? expr_base_name(compute_result(s)) : NULL;
 }
 
 static bool writes(const Block *block, const char *name)
@@ -69,7 +62,7 @@ static void read(Turn *t, const Expr *e)
 
 static void add_sum(Turn *t, const Expr *e)
 {
-    const char *name = name_of(e);
+    const char *name = expr_base_name(e);
     t->differs |= !name || is_among(t->fresh.data, t->fresh.len, name);
     if (name)
         vec_push(t->c->arena, &t->sums, name);

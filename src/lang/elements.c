@@ -72,13 +72,6 @@ static void allocate(Speller *s, const Stmt *stmt)
     }
 }
 
-static const char *base_name(const Expr *e)
-{
-    while (e && (e->kind == EXPR_SPACE || e->kind == EXPR_INDEX || e->kind == EXPR_TRANSPOSE))
-        e = e->a;
-    return e && e->kind == EXPR_NAME ? e->name : NULL;
-}
-
 static void write_tile(Speller *s, const char *name, bool computed)
 {
     Tile *tile = !name ? NULL : s->is_code ? find_tile(s, name) : tile_called(s, name);
@@ -95,9 +88,9 @@ static void note_written(Speller *s, const Stmt *stmt)
         write_tile(s, copy_tile(stmt), false);
     if (stmt->kind != STMT_COMPUTE)
         return;
-    write_tile(s, stmt->dest ? base_name(stmt->dest) : stmt->n_args ? base_name(stmt->args[0]) : NULL, true);
+    write_tile(s, stmt->dest ? expr_base_name(stmt->dest) : stmt->n_args ? expr_base_name(stmt->args[0]) : NULL, true);
     for (int i = 0; i < stmt->n_with; i++)
-        write_tile(s, base_name(stmt->with[i]), true);
+        write_tile(s, expr_base_name(stmt->with[i]), true);
 }
 
 /* ---- places ---------------------------------------------------------------------------------- */
@@ -158,7 +151,7 @@ static int lies_along(const Speller *s, const Expr *size, const Expr *at, bool r
 static void *own(void *user, const Expr *e)
 {
     Speller *s = user;
-    const char *name = e->kind == EXPR_INDEX && e->a->kind != EXPR_INDEX ? base_name(e->a) : NULL;
+    const char *name = e->kind == EXPR_INDEX && e->a->kind != EXPR_INDEX ? expr_base_name(e->a) : NULL;
     const Tile *tile = name ? find_tile(s, name) : NULL;
     bool dots = e->n_args == 1 && e->args[0]->kind == EXPR_ELLIPSIS;
 
@@ -286,7 +279,7 @@ static Expr *written(const Speller *s, const Expr *e)
 
 static void give(Speller *s, Stmt *stmt, const Operand *to)
 {
-    const Tile *tile = base_name(to->e) ? find_tile(s, base_name(to->e)) : NULL;
+    const Tile *tile = expr_base_name(to->e) ? find_tile(s, expr_base_name(to->e)) : NULL;
 
     stmt->result = tile && tile->written ? RESULT_GET_NEW : RESULT_GET;
     stmt->dest = written(s, to->e);
@@ -344,7 +337,7 @@ static void *mask(void *user, const Expr *where, FormulaPart x, double otherwise
     Operand *to = into ? into : new_operand(s, masked->rows, masked->cols);
     Stmt *stmt = new_compute(s, OP_MASK, 1);
     stmt->args[0] = written(s, masked->e);
-    stmt->where = places_of(s, where, base_name(masked->e));
+    stmt->where = places_of(s, where, expr_base_name(masked->e));
     stmt->otherwise = otherwise == -INFINITY ? NULL : expr_float(s->arena, otherwise);
     give(s, stmt, to);
     return to;
@@ -364,7 +357,7 @@ static bool begin(Speller *s, const Stmt *stmt, const char *name, const Expr *ro
 
 static bool begin_define(Speller *s, const Stmt *stmt)
 {
-    const char *name = stmt->n_args ? base_name(stmt->args[0]) : NULL;
+    const char *name = stmt->n_args ? expr_base_name(stmt->args[0]) : NULL;
     int n = stmt->n_shape;
 
     return n >= 2 && begin(s, stmt, name, stmt->shape[n - 2], stmt->shape[n - 1]) && formula_has_own(&s->maker, stmt->value);
@@ -373,7 +366,7 @@ static bool begin_define(Speller *s, const Stmt *stmt)
 /* A condition about the elements of a tile. */
 static bool begin_mask(Speller *s, const Stmt *stmt)
 {
-    const char *name = stmt->n_args ? base_name(stmt->args[0]) : NULL;
+    const char *name = stmt->n_args ? expr_base_name(stmt->args[0]) : NULL;
     const Tile *tile = name ? find_tile(s, name) : NULL;
 
     return stmt->where && tile && begin(s, stmt, name, tile->rows, tile->cols) && formula_has_own(&s->maker, stmt->where);
@@ -383,11 +376,11 @@ static bool begin_mask(Speller *s, const Stmt *stmt)
 static bool begin_where(Speller *s, const Stmt *stmt)
 {
     const Expr *of = stmt->n_args == 3 ? stmt->args[1] : NULL;
-    const Tile *tile = of && base_name(of) ? find_tile(s, base_name(of)) : NULL;
+    const Tile *tile = of && expr_base_name(of) ? find_tile(s, expr_base_name(of)) : NULL;
 
     if (of && !tile)
         of = stmt->args[2];
-    tile = of && base_name(of) ? find_tile(s, base_name(of)) : NULL;
+    tile = of && expr_base_name(of) ? find_tile(s, expr_base_name(of)) : NULL;
     return tile && begin(s, stmt, tile->name, tile->rows, tile->cols) && formula_has_own(&s->maker, stmt->args[0]);
 }
 

@@ -232,6 +232,8 @@ bool program_equal(const Program *a, const Program *b);
 /* Whether an expression, which may be NULL, is a name, or has it anywhere. */
 bool expr_is_name(const Expr *e, const char *name);
 bool expr_mentions(const Expr *e, const char *name);
+/* The name of which an expression, which may be NULL, is a part, transposed, or in some space; NULL: of none. */
+const char *expr_base_name(const Expr *e);
 /* Whether all names in an expression, which may be NULL, pass a test. */
 typedef bool NameTest(const void *user, const char *name);
 bool expr_names_all(const Expr *e, NameTest *test, const void *user);

@@ -169,6 +169,13 @@ bool expr_is_name(const Expr *e, const char *name)
     return e && e->kind == EXPR_NAME && strcmp(e->name, name) == 0;
 }
 
+const char *expr_base_name(const Expr *e)
+{
+    while (e && (e->kind == EXPR_INDEX || e->kind == EXPR_TRANSPOSE || e->kind == EXPR_SPACE))
+        e = e->a;
+    return e && e->kind == EXPR_NAME ? e->name : NULL;
+}
+
 bool expr_mentions(const Expr *e, const char *name)
 {
     if (!e)

@@ -62,9 +62,8 @@ static bool reads(Lower *lo, const Stmt *s, const char *name)
     if (sets) return false; /* the name is there for its shape */
     bool fills = s->op_known && s->op == OP_FILL; /* its first operand is what it writes */
     for (int i = fills; i < s->n_args; i++) {
-        const Expr *e = s->args[i];
-        while (e->kind == EXPR_TRANSPOSE || e->kind == EXPR_SPACE || e->kind == EXPR_INDEX) e = e->a;
-        if (e->kind == EXPR_NAME && is_of(lo, e->name, name)) return true;
+        const char *base = expr_base_name(s->args[i]);
+        if (base && is_of(lo, base, name)) return true;
     }
     return false;
 }

@@ -323,8 +323,8 @@ typedef struct Settle {
 static const char *base_of(Lower *lo, const Expr *e)
 {
     Space space = SPACE_NONE;
-    while (e && (e->kind == EXPR_TRANSPOSE || e->kind == EXPR_SPACE || e->kind == EXPR_INDEX)) e = e->a;
-    return e && e->kind == EXPR_NAME ? lo_base_name(lo, e->name, &space) : NULL;
+    const char *name = expr_base_name(e);
+    return name ? lo_base_name(lo, name, &space) : NULL;
 }
 
 static TileValue *held_by(Settle *s, const char *name)

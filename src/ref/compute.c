@@ -379,11 +379,9 @@ static bool check_result_name(Resolver *r, const Stmt *stmt, const Expr *e, cons
 /* What would have got a value is not to blame for having none. */
 static Name *no_result(Resolver *r, const Expr *e)
 {
-    Name *name;
+    const char *base = expr_base_name(e);
+    Name *name = base ? res_find(r, base) : NULL;
 
-    while (e && (e->kind == EXPR_INDEX || e->kind == EXPR_SPACE || e->kind == EXPR_TRANSPOSE))
-        e = e->a;
-    name = e && e->kind == EXPR_NAME ? res_find(r, e->name) : NULL;
     if (name && name->kind == NAME_TENSOR && !name->tensor)
         name->bad = true;
     return NULL;

@@ -159,14 +159,6 @@ static bool is_early(const Stmt *loop, const Stmt *s, const char *sum)
     return own == (s->result != RESULT_ACCUMULATE);
 }
 
-static bool was_said(const Checker *c, const Stmt *s)
-{
-    for (int i = 0; i < c->late->list.len; i++)
-        if (c->late->list.data[i].code == TW0445 && c->late->list.data[i].span.start == s->span.start)
-            return true;
-    return false;
-}
-
 void early_loop(Checker *c, const Stmt *loop)
 {
     for (int i = 0; i < c->sums.len; i++) {
@@ -177,7 +169,7 @@ void early_loop(Checker *c, const Stmt *loop)
         for (int k = 0; k < loop->body.len; k++) {
             const Stmt *s = loop->body.data[k];
 
-            if (!is_early(loop, s, sum->name) || was_said(c, s))
+            if (!is_early(loop, s, sum->name) || late_said(c, TW0445, s->span))
                 continue;
             diag_note(c->late,
                       diag_add(c->late, TW0445, s->span, "'%s' still grows in this loop, and each turn of '%s' does this again: do it behind it",

@@ -37,20 +37,11 @@ static bool goes_round(const Checker *c, const PlaceState *now, const Stmt *loop
     return false;
 }
 
-static bool was_said(const Checker *c, const Stmt *softmax)
-{
-    for (int i = 0; i < c->late->list.len; i++)
-        if (c->late->list.data[i].code == TW0447 &&
-            c->late->list.data[i].span.start == softmax->span.start)
-            return true;
-    return false;
-}
-
 void piece_summed(Checker *c, const Operand *sum)
 {
     const Stmt *softmax = c->piece.softmax;
     if (!softmax || !sum->tensor || !goes_round(c, &sum->place->now, c->piece.loop) ||
-        was_said(c, softmax))
+        late_said(c, TW0447, softmax->span))
         return;
     Diag *d = diag_add(c->late, TW0447, softmax->span,
                        "a softmax of each tile by itself, and '%s' sums over all of them",

@@ -41,14 +41,6 @@ static bool same_begin(Checker *c, const Stmt *a, const Stmt *b)
     return !x || !y || aff_always(c->aff, aff_eq(c->aff, x, y));
 }
 
-static bool was_said(const Checker *c, Span span)
-{
-    for (int i = 0; i < c->late->list.len; i++)
-        if (c->late->list.data[i].code == TW0250 && c->late->list.data[i].span.start == span.start)
-            return true;
-    return false;
-}
-
 /* What the definition says of our Index; NULL: the same, or nothing that could be said here. */
 static const Stmt *said_otherwise(Checker *c, const Unit *def, const Stmt *ours)
 {
@@ -69,7 +61,7 @@ void position_beside(Checker *c, const Expr *where)
         const Stmt *ours = c->unit->body.data[i];
         bool named = ours->kind == STMT_INDEX && expr_mentions(where, ours->name);
         const Stmt *theirs = named ? said_otherwise(c, def, ours) : NULL;
-        if (!theirs || (!d && was_said(c, ours->span))) {
+        if (!theirs || (!d && late_said(c, TW0250, ours->span))) {
             d = NULL;
             continue;
         }
@@ -110,7 +102,7 @@ void position_cancels(Checker *c, const Expr *e)
         return;
     }
     const Aff *a = says_place(e) && !expr_reads(e, NULL) ? eval_aff(&c->env, e, NULL) : NULL;
-    if (!a || aff_is_poison(a) || aff_uses(a, c->row) || aff_uses(a, c->col) || was_said(c, e->span))
+    if (!a || aff_is_poison(a) || aff_uses(a, c->row) || aff_uses(a, c->col) || late_said(c, TW0250, e->span))
         return;
     diag_note(c->late, diag_add(c->late, TW0250, e->span, "the condition is the same for all elements: it compares positions along one dimension"),
               "rows have a position along the dimension that the tile's rows run along, columns one along the other");

@@ -34,21 +34,13 @@ static const Expr *taken_for_sum(const Stmt *s)
     return (s->op == OP_LOG || s->op == OP_LOG2 || s->op == OP_RECIPROCAL) && s->n_args == 1 ? s->args[0] : NULL;
 }
 
-static bool was_said(const Checker *c, DiagCode code, Span span)
-{
-    for (int i = 0; i < c->late->list.len; i++)
-        if (c->late->list.data[i].code == code && c->late->list.data[i].span.start == span.start)
-            return true;
-    return false;
-}
-
 static void say_uses(Checker *c, const Block *block, const Stmt *softmax)
 {
     const char *maximum = softmax->with[0]->name, *sum = softmax->with[1]->name;
     for (int i = 0; i < block->len; i++) {
         const Stmt *s = block->data[i];
         const Expr *e = taken_for_sum(s);
-        if (e && expr_is_name(e, maximum) && !was_said(c, TW0454, e->span)) {
+        if (e && expr_is_name(e, maximum) && !late_said(c, TW0454, e->span)) {
             Diag *d = diag_add(c->late, TW0454, e->span, "'%s' is the softmax's maximum, and taken for its sum", maximum);
             diag_note(c->late, d, "`with %s and %s` names the maximum first, then the sum", maximum, sum);
         }
@@ -63,7 +55,7 @@ static void look(Checker *c, const Block *block)
         const Stmt *s = block->data[i];
         bool state = s->kind == STMT_COMPUTE && s->op_known && s->op == OP_SOFTMAX && s->n_with == 2 &&
                      s->with[0]->kind == EXPR_NAME && s->with[1]->kind == EXPR_NAME;
-        if (state && !was_said(c, TW0442, s->span) && !means_more(&c->unit->body, s->with[0]->name))
+        if (state && !late_said(c, TW0442, s->span) && !means_more(&c->unit->body, s->with[0]->name))
             say_uses(c, &c->unit->body, s);
         look(c, &s->body);
         look(c, &s->orelse);

@@ -65,6 +65,14 @@ void fix_removal(Checker *c, Diag *d, const Stmt *stmt, const char *label)
     diag_fix(c->diags, d, removal_of(c, stmt), "", label);
 }
 
+bool late_said(const Checker *c, DiagCode code, Span span)
+{
+    for (int i = 0; i < c->late->list.len; i++)
+        if (c->late->list.data[i].code == code && c->late->list.data[i].span.start == span.start)
+            return true;
+    return false;
+}
+
 const Stmt *walk_outermost(const Checker *c)
 {
     return c->top;

@@ -170,6 +170,8 @@ const char *source_text(const Checker *c, Span span);
 void fix_line_before(Checker *c, Diag *d, const Stmt *stmt, const char *line, const char *label);
 /* One that removes the statement. */
 void fix_removal(Checker *c, Diag *d, const Stmt *stmt, const char *label);
+/* Whether this was said of what begins there, late. */
+bool late_said(const Checker *c, DiagCode code, Span span);
 /* The statement to put a declaration before: the outermost one round the walk. */
 const Stmt *walk_outermost(const Checker *c);
 
@@ -215,10 +217,10 @@ bool operand_gemm(Checker *c, const Expr *e, bool second, Operand *out);
 /* Where a result goes: a register tile. shape: the result's, for suggestions. */
 bool operand_dest(Checker *c, const Expr *e, const Tile *shape, Operand *out);
 const char *operand_name(const Operand *o); /* as written: K_shared */
-/* A result that could not be worked out: counts as written, so that nothing
- * more is said of it. */
 /* Whether an index of a dimension, a stage, is one that there is. */
 void operand_index(Checker *c, const Expr *e, const Aff *at, const Place *p, int dim);
+/* A result that could not be worked out: counts as written, so that nothing
+ * more is said of it. */
 void operand_spoiled(Checker *c, const Expr *dest);
 Tile tile_of(Checker *c, const Place *place);
 const char *tile_text(Checker *c, const Tile *tile);

@@ -109,6 +109,12 @@ Syms *syms_new(Arena *arena);
 const char *sym(Syms *syms, const char *text);
 const char *symn(Syms *syms, const char *text, size_t len);
 
+/* Of what names are made: a letter, a digit or `_`. */
+static inline bool is_name_char(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
 bool text_equal_nocase(const char *a, const char *b);
 /* How many single-letter edits turn a into b; at most limit + 1. */
 int text_distance(const char *a, const char *b, int limit);

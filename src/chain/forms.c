@@ -1,11 +1,6 @@
 /* forms.c: text with holes, to find out what a line of another language says. */
 #include "chain/forms.h"
 
-static bool is_letter(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-}
-
 static bool same_letter(char a, char b)
 {
     return (a | ('A' <= a && a <= 'Z' ? 0x20 : 0)) == (b | ('A' <= b && b <= 'Z' ? 0x20 : 0));
@@ -64,18 +59,18 @@ static bool match(const char *form, const char *text, int at, Holes *holes)
         return match_text(form + 1, text, skip_blanks(text, at), holes);
     if (*form == '$') {
         int start = at = skip_blanks(text, at);
-        while (is_letter(text[at]))
+        while (is_name_char(text[at]))
             at++;
         return at > start && !(text[start] >= '0' && text[start] <= '9') && fill(form + 1, text, (Span){start, at}, holes);
     }
-    if (!is_letter(*form)) {
+    if (!is_name_char(*form)) {
         at = skip_blanks(text, at);
         return text[at] == *form && match(form + 1, text, at + 1, holes);
     }
-    for (; is_letter(*form); form++, at++)
+    for (; is_name_char(*form); form++, at++)
         if (!same_letter(*form, text[at]))
             return false;
-    return !is_letter(text[at]) && match(form, text, at, holes);
+    return !is_name_char(text[at]) && match(form, text, at, holes);
 }
 
 bool form_match(const char *form, const char *text, Holes *holes)
@@ -142,7 +137,7 @@ const char *form_plain(Suggester *s, Span span)
     Str out = str_new(s->arena);
 
     for (int at = span.start; at < span.end;) {
-        bool starts = at == 0 || (!is_letter(text[at - 1]) && text[at - 1] != '.');
+        bool starts = at == 0 || (!is_name_char(text[at - 1]) && text[at - 1] != '.');
         size_t i = starts ? 0 : TW_COUNT(words);
 
         while (i < TW_COUNT(words) && !begins(text + at, words[i].from))

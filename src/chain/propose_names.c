@@ -64,17 +64,12 @@ static Names names_of(Suggester *s, void (*f)(void *, const Stmt *))
 
 /* ---- the word at hand ------------------------------------------------------------------------ */
 
-static bool is_letter(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-}
-
 /* From an offset on. */
 static Span word_at(const Suggester *s, int offset)
 {
     Span word = {offset, offset};
 
-    while ((size_t)word.end < s->source->len && is_letter(s->source->text[word.end]))
+    while ((size_t)word.end < s->source->len && is_name_char(s->source->text[word.end]))
         word.end++;
     return word;
 }
@@ -454,7 +449,7 @@ static const char *words_replaced(Suggester *s, const char *text, const char *fr
     for (size_t at = 0; text[at];) {
         size_t n = 0;
 
-        while (is_letter(text[at + n]))
+        while (is_name_char(text[at + n]))
             n++;
         if (n == len && strncmp(text + at, from, len) == 0)
             str_add(&out, to);

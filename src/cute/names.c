@@ -24,17 +24,12 @@ static bool is_taken(const Cute *c, const char *name)
     return false;
 }
 
-static bool is_letter(char ch)
-{
-    return (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || (ch >= '0' && ch <= '9') || ch == '_';
-}
-
 const char *cu_name(Cute *c, const char *wish)
 {
     char *base = arena_printf(c->arena, "%s%s", *wish >= '0' && *wish <= '9' ? "v" : "", wish);
     const char *name;
     for (char *p = base; *p; p++)
-        if (!is_letter(*p)) *p = '_';
+        if (!is_name_char(*p)) *p = '_';
     name = base;
     for (int n = 2; is_taken(c, name); n++) name = arena_printf(c->arena, "%s_%d", base, n);
     vec_push(c->arena, &c->taken, name);

@@ -63,14 +63,9 @@ static Fence fence_of(const char *text, Line line)
     return fence;
 }
 
-static bool is_wordy(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-}
-
 static size_t word_end(const char *text, size_t at, size_t to)
 {
-    while (at < to && is_wordy(text[at]))
+    while (at < to && is_name_char(text[at]))
         at++;
     return at;
 }

@@ -27,7 +27,7 @@ bool text_at(const Source *source, int pos, const char *text)
 
 int word_end(const Source *source, int pos)
 {
-    while (is_wordy(byte_at(source, pos)))
+    while (is_name_char(byte_at(source, pos)))
         pos++;
     return pos;
 }
@@ -204,7 +204,7 @@ static bool has_words_in_a_row(const Source *source, int pos)
 
         if (c == '\0' || c == '\n' || c == '#' || text_at(source, pos, "//"))
             return false;
-        if (is_wordy(c)) {
+        if (is_name_char(c)) {
             int end = word_end(source, pos);
             bool word = !joins(source, pos, end);
 
@@ -226,7 +226,7 @@ bool lex_divides(const Lexer *lexer, int offset, bool sole)
     int start = skip_blanks(source, offset + 2), end = word_end(source, start);
     char first = byte_at(source, start), behind = byte_at(source, skip_blanks(source, end));
 
-    if (!is_wordy(first) && first != '(' && first != '-' && first != '.')
+    if (!is_name_char(first) && first != '(' && first != '-' && first != '.')
         return false;
     if (sole && lexer->brackets == 0 && end > start && (behind == '\n' || behind == '\0'))
         return false;

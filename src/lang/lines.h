@@ -20,11 +20,6 @@ static inline bool is_letter(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
-static inline bool is_wordy(char c)
-{
-    return is_letter(c) || (c >= '0' && c <= '9');
-}
-
 bool text_is(const char *text, size_t len, const char *word); /* case aside */
 bool text_at(const Source *source, int pos, const char *text);
 int skip_blanks(const Source *source, int pos);

@@ -673,7 +673,7 @@ static bool says_wait(const Parser *p)
     const char *text = p->source->text + p->tok.start;
     size_t len = 0;
 
-    while (is_wordy(text[len]) || text[len] == '.')
+    while (is_name_char(text[len]) || text[len] == '.')
         len++;
     for (size_t i = 0; i < TW_COUNT(words); i++)
         for (size_t at = 0; at + strlen(words[i]) <= len; at++)

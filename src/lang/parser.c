@@ -91,7 +91,7 @@ static void bad_token(Parser *p)
     const char *text = p->source->text + p->tok.start;
     int len = p->tok.end - p->tok.start;
 
-    if (is_wordy(*text) || *text == '.')
+    if (is_name_char(*text) || *text == '.')
         parse_fail(p, TW0101, token_span(p), "%s is neither a number nor a name", token_show(p, &p->tok));
     else if (*text == '@')
         parse_fail(p, TW0101, token_span(p), "'@' is not an operator; a matrix product is a statement: "
@@ -103,7 +103,7 @@ static void bad_token(Parser *p)
                    "integer is `i div 4 %% 2`", *text, *text == '&' ? "and" : "or");
     else if (strncmp(text, "\xe1\xb5\x80", 3) == 0 || *text == '\'')
         parse_fail_fix(p, TW0101, token_span(p), ".T", "a transposed matrix is X.T", "%s does not transpose", token_show(p, &p->tok));
-    else if (*text == '^' && text[1] == 'T' && !is_wordy(text[2]))
+    else if (*text == '^' && text[1] == 'T' && !is_name_char(text[2]))
         parse_fail_fix(p, TW0101, token_span(p), ".", "a transposed matrix is X.T", "'^' does not transpose");
     else if (*text == '^')
         parse_fail_fix(p, TW0101, token_span(p), "**", "write '**' for a power, '.T' for a transposed matrix",

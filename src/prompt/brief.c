@@ -20,11 +20,6 @@
  */
 #include "prompt/prompt.h"
 
-static bool is_wordy(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-}
-
 static size_t line_len(const char *at)
 {
     return strcspn(at, "\n");
@@ -145,7 +140,7 @@ static bool find_fold(const char *text, size_t at, const char *name, Fold *fold)
 {
     size_t n = strlen(name), to = at + n, more;
 
-    if ((at > 0 && is_wordy(text[at - 1])) || strncmp(text + at, name, n) != 0 || !(to = follow(text, to, "", "_block")) ||
+    if ((at > 0 && is_name_char(text[at - 1])) || strncmp(text + at, name, n) != 0 || !(to = follow(text, to, "", "_block")) ||
         !(to = follow(text, to, " \t", "(")) || !(to = follow(text, to, " \t", "...")) || !(to = follow(text, to, " \t", ")")) ||
         !(to = follow(text, to, " \t\r\n", "{")))
         return false;

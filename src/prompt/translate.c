@@ -49,15 +49,10 @@ static void put_used(Str *out, const char *code)
 
 static const char MARK[] = "//> ";
 
-static bool is_wordy(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-}
-
 static bool has_word(const char *text, const char *word, size_t len)
 {
     for (const char *at = text; (at = strchr(at, *word)); at++)
-        if (strncmp(at, word, len) == 0 && !is_wordy(at[len]) && (at == text || !is_wordy(at[-1])))
+        if (strncmp(at, word, len) == 0 && !is_name_char(at[len]) && (at == text || !is_name_char(at[-1])))
             return true;
     return false;
 }
@@ -73,7 +68,7 @@ static bool is_needed(const char *line, size_t len, const char *ours)
 
         at += 2;
         at += strncmp(at, "template ", 9) == 0 ? 9 : 0;
-        while (is_wordy(at[n]))
+        while (is_name_char(at[n]))
             n++;
         if (at[n] == '{')
             continue;

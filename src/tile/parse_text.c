@@ -26,11 +26,6 @@ static char peek(const Parser *p, int ahead)
     return at < p->source->len ? p->source->text[at] : '\0';
 }
 
-static bool is_word(char c)
-{
-    return isalnum((unsigned char)c) || c == '_';
-}
-
 static bool is_digit(char c)
 {
     return c >= '0' && c <= '9';
@@ -38,7 +33,7 @@ static bool is_digit(char c)
 
 static void skip_word(Parser *p)
 {
-    while (is_word(peek(p, 0)))
+    while (is_name_char(peek(p, 0)))
         p->at++;
 }
 
@@ -95,7 +90,7 @@ static void lex_number(Parser *p, Token *t)
 
 static void lex_value(Parser *p, Token *t)
 {
-    t->kind = is_word(peek(p, 1)) ? TOK_VALUE : TOK_BAD;
+    t->kind = is_name_char(peek(p, 1)) ? TOK_VALUE : TOK_BAD;
     t->span.start = ++p->at;
     skip_word(p);
     if (peek(p, 0) == '.' && is_digit(peek(p, 1))) {
@@ -138,7 +133,7 @@ void parse_next(Parser *p)
         lex_line(p, &t);
     else if (is_digit(c))
         lex_number(p, &t);
-    else if (is_word(c)) {
+    else if (is_name_char(c)) {
         t.kind = TOK_NAME;
         skip_word(p);
     } else if (c == '%')

@@ -29,10 +29,7 @@ static bool is_letter(char c)
 
 static bool is_reserved(const char *name)
 {
-    for (size_t i = 0; i < TW_COUNT(reserved); i++)
-        if (strcmp(name, reserved[i]) == 0)
-            return true;
-    return name[0] == '_';
+    return name[0] == '_' || text_among(reserved, (int)TW_COUNT(reserved), name);
 }
 
 char *c_identifier(Arena *arena, const char *name)

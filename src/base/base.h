@@ -116,6 +116,8 @@ static inline bool is_name_char(char c)
 }
 
 bool text_equal_nocase(const char *a, const char *b);
+/* Whether a text, which may be NULL, is one of a list. */
+bool text_among(const char *const *list, int n, const char *text);
 /* How many single-letter edits turn a into b; at most limit + 1. */
 int text_distance(const char *a, const char *b, int limit);
 /* Of names, which are often meant where only capitals differ: then 0. */

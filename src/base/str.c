@@ -242,6 +242,14 @@ void str_json(Str *s, const char *text)
     str_addc(s, '"');
 }
 
+bool text_among(const char *const *list, int n, const char *text)
+{
+    for (int i = 0; text && i < n; i++)
+        if (strcmp(list[i], text) == 0)
+            return true;
+    return false;
+}
+
 bool text_equal_nocase(const char *a, const char *b)
 {
     while (*a && lower(*a) == lower(*b))

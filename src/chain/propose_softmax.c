@@ -57,20 +57,12 @@ static bool try_exchanged(Suggester *s, const Block *block)
     return false;
 }
 
-static bool knows(const Chained *c, const char *name)
-{
-    for (int i = 0; name && i < c->names.len; i++)
-        if (strcmp(c->names.data[i], name) == 0)
-            return true;
-    return false;
-}
-
 /* All that computes the names, and what they are made of: up to the softmax's state. */
 static void collect(Chained *c, const Stmt *multiply)
 {
     for (int i = c->block->len - 1; i >= 0; i--) {
         const Stmt *stmt = c->block->data[i];
-        bool taken = stmt == multiply || (stmt->kind == STMT_COMPUTE && !stmt->n_with && knows(c, result_of(stmt)));
+        bool taken = stmt == multiply || (stmt->kind == STMT_COMPUTE && !stmt->n_with && text_among(c->names.data, c->names.len, result_of(stmt)));
 
         if (!taken)
             continue;
@@ -164,14 +156,6 @@ typedef struct Followed {
     VEC(const char *) sums;
 } Followed;
 
-static bool is_among(const char *const *names, int n, const char *name)
-{
-    for (int i = 0; name && i < n; i++)
-        if (strcmp(names[i], name) == 0)
-            return true;
-    return false;
-}
-
 static void follow(void *user, const Stmt *stmt)
 {
     Followed *f = user;
@@ -180,12 +164,12 @@ static void follow(void *user, const Stmt *stmt)
 
     f->reached |= takes;
     for (int i = 0; f->reached && stmt->kind == STMT_COMPUTE && i < stmt->n_args; i++)
-        takes |= stmt->args[i]->kind == EXPR_NAME && is_among(f->names.data, f->names.len, stmt->args[i]->name);
+        takes |= stmt->args[i]->kind == EXPR_NAME && text_among(f->names.data, f->names.len, stmt->args[i]->name);
     if (!takes || !result)
         return;
     if (stmt->result != RESULT_ACCUMULATE)
         vec_push(f->s->arena, &f->names, result);
-    else if (!is_among(f->sums.data, f->sums.len, result))
+    else if (!text_among(f->sums.data, f->sums.len, result))
         vec_push(f->s->arena, &f->sums, result);
 }
 

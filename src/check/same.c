@@ -41,18 +41,10 @@ static bool writes(const Block *block, const char *name)
     return false;
 }
 
-static bool is_among(const char *const *names, int n, const char *name)
-{
-    for (int i = 0; i < n; i++)
-        if (strcmp(names[i], name) == 0)
-            return true;
-    return false;
-}
-
 static bool reads_older(const void *user, const Expr *e)
 {
     const Turn *t = user;
-    return e->kind == EXPR_NAME && !is_among(t->fresh.data, t->fresh.len, e->name) && writes(t->body, e->name);
+    return e->kind == EXPR_NAME && !text_among(t->fresh.data, t->fresh.len, e->name) && writes(t->body, e->name);
 }
 
 static void read(Turn *t, const Expr *e)
@@ -63,7 +55,7 @@ static void read(Turn *t, const Expr *e)
 static void add_sum(Turn *t, const Expr *e)
 {
     const char *name = expr_base_name(e);
-    t->differs |= !name || is_among(t->fresh.data, t->fresh.len, name);
+    t->differs |= !name || text_among(t->fresh.data, t->fresh.len, name);
     if (name)
         vec_push(t->c->arena, &t->sums, name);
 }
@@ -108,7 +100,7 @@ static void turn(Turn *t, const Block *block, bool always)
 static bool keeps_sums(const Turn *t)
 {
     for (int i = 0; i < t->sums.len; i++)
-        if (is_among(t->fresh.data, t->fresh.len, t->sums.data[i]))
+        if (text_among(t->fresh.data, t->fresh.len, t->sums.data[i]))
             return false;
     return t->sums.len > 0;
 }

@@ -35,10 +35,7 @@ static const Aff *tensor_integer(Checker *c, Named *tensor)
 
 static bool is_refused(const Checker *c, const char *name)
 {
-    for (int i = 0; i < c->refused.len; i++)
-        if (strcmp(c->refused.data[i], name) == 0)
-            return true;
-    return false;
+    return text_among(c->refused.data, c->refused.len, name);
 }
 
 bool check_is_size(const Checker *c, const char *name)

@@ -172,10 +172,7 @@ static bool open_in_tile(const TileProgram *program, const char *name)
     for (int i = 0; i < program->dims.len; i++)
         if (strcmp(program->dims.data[i]->name, name) == 0)
             return true;
-    for (int i = 0; i < program->params.len; i++)
-        if (strcmp(program->params.data[i], name) == 0)
-            return true;
-    return false;
+    return text_among(program->params.data, program->params.len, name);
 }
 
 /* The size that a dimension was compiled to; false: there is none of this name. */

@@ -17,11 +17,7 @@ static const char *const reserved[] = {
 
 static bool is_taken(const Cute *c, const char *name)
 {
-    for (size_t i = 0; i < TW_COUNT(reserved); i++)
-        if (strcmp(reserved[i], name) == 0) return true;
-    for (int i = 0; i < c->taken.len; i++)
-        if (strcmp(c->taken.data[i], name) == 0) return true;
-    return false;
+    return text_among(reserved, (int)TW_COUNT(reserved), name) || text_among(c->taken.data, c->taken.len, name);
 }
 
 const char *cu_name(Cute *c, const char *wish)

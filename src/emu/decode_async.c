@@ -51,11 +51,7 @@ static const MbarrierForm mbarrier_forms[] = {
 
 static bool has_mod(const Decoding *d, const char *name)
 {
-    for (int i = 0; i < d->s->mod_count; i++) {
-        if (strcmp(d->s->mods[i], name) == 0)
-            return true;
-    }
-    return false;
+    return text_among(d->s->mods, d->s->mod_count, name);
 }
 
 static const MbarrierForm *mbarrier_form(Decoding *d)

@@ -44,10 +44,7 @@ static bool is_touched(const Flow *flow, const DefValue *value)
 
 static bool uses_name(const Header *h, const char *name)
 {
-    for (int i = 0; i < h->used.len; i++)
-        if (strcmp(h->used.data[i], name) == 0)
-            return true;
-    return false;
+    return text_among(h->used.data, h->used.len, name);
 }
 
 static const Stmt *find_decl(const Header *h, const char *name)

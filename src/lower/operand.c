@@ -203,9 +203,7 @@ static TileValue *read_ref(Lower *lo, const Ref *ref, Span span, bool for_gemm)
 
 bool lo_is_param(const Lower *lo, const char *name)
 {
-    for (int i = 0; i < lo->program->params.len; i++)
-        if (strcmp(lo->program->params.data[i], name) == 0) return true;
-    return false;
+    return text_among(lo->program->params.data, lo->program->params.len, name);
 }
 
 TileValue *lo_param(Lower *lo, const char *name)

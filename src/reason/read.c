@@ -22,10 +22,7 @@ Diag *plan_fail(Plan *plan, DiagCode code, Span span, const char *fmt, ...)
 
 static bool is_taken(const Plan *plan, const char *name)
 {
-    for (int i = 0; i < plan->taken.len; i++)
-        if (strcmp(plan->taken.data[i], name) == 0)
-            return true;
-    return false;
+    return text_among(plan->taken.data, plan->taken.len, name);
 }
 
 static void take(Plan *plan, const char *name)

@@ -220,10 +220,8 @@ static bool check_copy_async(Verifier *v, const TileOp *op)
 
 static bool check_fill(Verifier *v, const TileOp *op)
 {
-    for (int i = 0; op->param && i < v->program->params.len; i++)
-        if (strcmp(v->program->params.data[i], op->param) == 0)
-            return true;
-    return !op->param || verify_fail(v, TW0751, op, "the program has no parameter '%s'", op->param);
+    return !op->param || text_among(v->program->params.data, v->program->params.len, op->param) ||
+           verify_fail(v, TW0751, op, "the program has no parameter '%s'", op->param);
 }
 
 /* Same shape; `same_dtype`: same dtype as well. */

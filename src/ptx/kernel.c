@@ -87,8 +87,7 @@ const Aff *ix_lane_units(Emitter *e, Layout layout, int cols)
     LaneSym *lane = cached_lane(e, false, layout, cols);
     int unit = layout.kind == LAY_ROWS ? layout.k : layout.quads ? 4 : 2;
     bool whole = layout.kind == LAY_ROWS || layout.warps_n < 2 || cols / layout.warps_n % unit == 0;
-    bool one = lane->sym->hi == 0; /* lane has a row to itself: the number is known, and in no register */
-    if (lane->units || unit == 1 || one || !whole) return lane->units ? lane->units : aff_of(aff, lane->sym);
+    if (lane->units || unit == 1 || !whole) return lane->units ? lane->units : aff_of(aff, lane->sym);
     const char *first = ix_value(e, aff_of(aff, lane->sym)), *number = em_new(e, REG_R);
     ix_divide(e, 0, number, first, unit);
     lane->units = aff_scale(aff, aff_of(aff, ix_symbol(e, "lane_unit", number, 0, lane->sym->hi / unit)), unit);

@@ -235,6 +235,12 @@ static bool is_dimension(const Cuts *cuts, const char *name)
     return false;
 }
 
+/* An axis of the grid: `m = ceil(M / BM)`; where no tile along the dimension has a size, `b = batch`. */
+static const char *axis_of(Suggester *s, const Cut *cut)
+{
+    return arena_printf(s->arena, cut->size ? "%s = ceil(%s / %s)" : "%s = %s", cut->coord, cut->dim, cut->size);
+}
+
 /* `m`: of the dimension that it is a coordinate of; `ceil(M / BM)`: the coordinate that its dimension has. */
 static const char *axis(Cuts *cuts, const char *part, int place)
 {
@@ -247,7 +253,7 @@ static const char *axis(Cuts *cuts, const char *part, int place)
         bool named = e->kind == EXPR_NAME && !is_dimension(cuts, e->name);
 
         if (named && cut->coord && strcmp(cut->coord, e->name) == 0)
-            return arena_printf(s->arena, cut->size ? "%s = ceil(%s / %s)" : "%s = %s", e->name, cut->dim, cut->size);
+            return axis_of(s, cut);
         if (!named && is_dimension(cuts, cut->dim) && expr_mentions(e, cut->dim)) {
             const Expr *coord = cut->coord ? reference(s, cut->coord) : NULL;
             return arena_printf(s->arena, "%s = %s", coord && coord->kind == EXPR_NAME ? cut->coord : places[place], part);
@@ -291,12 +297,10 @@ bool propose_extents(Suggester *s)
         if (s->unit->body.data[i]->kind == STMT_GRID)
             grid = s->unit->body.data[i];
     for (int i = 0; grid && i < grid->n_coords; i++) {
-        const char *dim = grid->coords[i].name;
-        const Cut *cut = cut_of(&cuts, dim);
+        const Cut *cut = cut_of(&cuts, grid->coords[i].name);
         if (grid->coords[i].value || !cut->coord || !cuts.allocated.len)
             return false;
-        str_printf(&text, "%s%s = ", i ? ", " : "Grid ", cut->coord);
-        str_printf(&text, cut->size ? "ceil(%s / %s)" : "%s", dim, cut->size);
+        str_printf(&text, "%s%s", i ? ", " : "Grid ", axis_of(s, cut));
     }
     return grid && grid->n_coords && suggest_edit(s, grid->span, str_text(&text), "each coordinate, and how far it goes");
 }
@@ -331,8 +335,7 @@ bool propose_missing_grid(Suggester *s)
         const Expr *e = cut->coord && is_dimension(&cuts, cut->dim) ? reference(s, cut->coord) : NULL;
         if (!e || e->kind != EXPR_NAME || strstr(str_text(&known), arena_printf(s->arena, " %s ", cut->coord)))
             continue;
-        str_printf(&grid, "%s%s = ", n++ ? ", " : "Grid ", cut->coord);
-        str_printf(&grid, cut->size ? "ceil(%s / %s)" : "%s", cut->dim, cut->size);
+        str_printf(&grid, "%s%s", n++ ? ", " : "Grid ", axis_of(s, cut));
     }
     return n && suggest_edit(s, (Span){last->span.end, last->span.end},
                              arena_printf(s->arena, "\n%s%s", suggest_indent(s, last->span.start), str_text(&grid)), "the blocks, and their coordinates");

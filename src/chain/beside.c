@@ -183,14 +183,6 @@ Program *kernels_beside(Arena *arena, const Program *program)
     return kernels->units.len ? kernels : NULL;
 }
 
-static const Stmt *declaration(const Unit *unit, StmtKind kind, const char *name)
-{
-    for (int i = 0; i < unit->body.len; i++)
-        if (unit->body.data[i]->kind == kind && strcmp(unit->body.data[i]->name, name) == 0)
-            return unit->body.data[i];
-    return NULL;
-}
-
 static const DefValue *find_value(const Def *def, const char *name, bool output)
 {
     int n = output ? def->outputs.len : def->inputs.len;
@@ -221,7 +213,7 @@ static bool input_fits(const Program *kernels, int at, const Stmt *s, const Def 
     if (value)
         return same_rank(s, value, diags);
     for (int i = 0; i < at; i++)
-        if (declaration(kernels->units.data[i], STMT_OUTPUT, s->name))
+        if (block_find(&kernels->units.data[i]->body, STMT_OUTPUT, s->name))
             return true;
     diag_add(diags, TW0521, s->span, "%s is neither an input of the definition nor written by a kernel before %s",
              s->name, kernels->units.data[at]->name);
@@ -237,7 +229,7 @@ static bool outputs_fit(const Program *kernels, const Def *def, Diags *diags)
         const Stmt *s = NULL;
 
         for (int k = 0; k < kernels->units.len && !s; k++)
-            s = declaration(kernels->units.data[k], STMT_OUTPUT, value->name);
+            s = block_find(&kernels->units.data[k]->body, STMT_OUTPUT, value->name);
         if (!s)
             diag_add(diags, TW0521, kernels->units.data[kernels->units.len - 1]->name_span,
                      "no kernel writes %s, an output of the definition", value->name);

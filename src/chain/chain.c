@@ -143,14 +143,6 @@ static void mark_taken(Chain *chain)
             chain->settings.list.data[i].used = true;
 }
 
-static bool declares_number(const Unit *unit, const char *name)
-{
-    for (int i = 0; i < unit->body.len; i++)
-        if (unit->body.data[i]->kind == STMT_PARAM && strcmp(unit->body.data[i]->name, name) == 0)
-            return true;
-    return false;
-}
-
 static bool declares_size(const Unit *unit, const char *name)
 {
     for (int i = 0; i < unit->body.len; i++) {
@@ -172,7 +164,7 @@ static void give_own(Chain *chain, const Unit *unit)
     for (int i = 0; i < chain->settings.list.len; i++) {
         const Setting *set = &chain->settings.list.data[i];
 
-        bool number = is_forced(set->name) && declares_number(unit, set->name);
+        bool number = is_forced(set->name) && block_find(&unit->body, STMT_PARAM, set->name);
         if (number || (is_forced(set->name) && declares_size(unit, set->name)))
             settings_put(chain->arena, &chain->own, *set);
         if (!number)

@@ -91,20 +91,9 @@ static bool try_number(Mender *m, const Stmt *line, int64_t value)
 
 /* ---- the schedule ------------------------------------------------------------------------ */
 
-static const Stmt *find_schedule(const Unit *unit)
-{
-    for (int i = 0; i < unit->body.len; i++)
-        if (unit->body.data[i]->kind == STMT_SCHEDULE)
-            return unit->body.data[i];
-    return NULL;
-}
-
 static const Stmt *find_line(const Stmt *schedule, const char *name)
 {
-    for (int i = 0; schedule && i < schedule->body.len; i++)
-        if (schedule->body.data[i]->kind == STMT_ASSIGN && strcmp(schedule->body.data[i]->name, name) == 0)
-            return schedule->body.data[i];
-    return NULL;
+    return schedule ? block_find(&schedule->body, STMT_ASSIGN, name) : NULL;
 }
 
 /* Where the `end` that closes a span begins; -1: it has none. */
@@ -129,7 +118,7 @@ static bool try_new_line(Mender *m, const Stmt *schedule, const char *name, int 
 
 static bool try_schedule(Mender *m)
 {
-    const Stmt *schedule = find_schedule(m->unit);
+    const Stmt *schedule = block_find(&m->unit->body, STMT_SCHEDULE, NULL);
 
     for (size_t i = 0; i < TW_COUNT(LINES); i++) {
         const Stmt *line = find_line(schedule, LINES[i].name);
@@ -151,7 +140,7 @@ static bool try_schedule(Mender *m)
 static bool try_beside(Mender *m)
 {
     static const int pairs[][2] = {{4, 2}, {8, 2}, {8, 4}, {16, 4}, {2, 2}};
-    const Stmt *schedule = find_schedule(m->unit), *warps = find_line(schedule, "warps");
+    const Stmt *schedule = block_find(&m->unit->body, STMT_SCHEDULE, NULL), *warps = find_line(schedule, "warps");
 
     if (!warps || !warps->value || find_line(schedule, "warps_n"))
         return false;

@@ -324,12 +324,9 @@ bool propose_missing_grid(Suggester *s)
     const Stmt *last = cuts.tensors.len ? cuts.tensors.data[cuts.tensors.len - 1] : NULL;
     int n = 0;
 
-    if (!s->unit || s->unit->kind != UNIT_KERNEL || !last || !cuts.allocated.len)
+    if (!s->unit || s->unit->kind != UNIT_KERNEL || !last || !cuts.allocated.len || block_find(&s->unit->body, STMT_GRID, NULL))
         return false;
     suggest_each(&s->unit->body, note_names, &known);
-    for (int i = 0; i < s->unit->body.len; i++)
-        if (s->unit->body.data[i]->kind == STMT_GRID)
-            return false;
     for (int i = cuts.list.len - 1; i >= 0; i--) {
         const Cut *cut = &cuts.list.data[i];
         const Expr *e = cut->coord && is_dimension(&cuts, cut->dim) ? reference(s, cut->coord) : NULL;

@@ -671,14 +671,6 @@ bool propose_grid(Suggester *s)
            (try_grid(s, &cuts, output, output->n_shape - 2) || try_grid(s, &cuts, output, output->n_shape - 1));
 }
 
-static const Stmt *grid_of(const Suggester *s)
-{
-    for (int i = 0; s->unit && i < s->unit->body.len; i++)
-        if (s->unit->body.data[i]->kind == STMT_GRID)
-            return s->unit->body.data[i];
-    return NULL;
-}
-
 static bool has_axis(const Stmt *grid, const char *name)
 {
     for (int i = 0; i < grid->n_coords; i++)
@@ -691,7 +683,7 @@ static bool has_axis(const Stmt *grid, const char *name)
 bool propose_wider_grid(Suggester *s)
 {
     Cuts cuts = cuts_of(s);
-    const Stmt *grid = grid_of(s);
+    const Stmt *grid = s->unit ? block_find(&s->unit->body, STMT_GRID, NULL) : NULL;
 
     for (int i = 0; grid && is_sketch(&cuts) && i < cuts.tensors.len; i++)
         for (int k = 0; k < cuts.tensors.data[i]->n_shape && cuts.tensors.data[i]->kind == STMT_OUTPUT; k++) {

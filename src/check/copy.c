@@ -67,14 +67,6 @@ static int dimension_in_order(const Stmt *s, int i, const Place *p)
     return p->rank - n + i;
 }
 
-static bool assigns(const Unit *unit, const char *name)
-{
-    for (int i = 0; i < unit->body.len; i++)
-        if (unit->body.data[i]->kind == STMT_ASSIGN && strcmp(unit->body.data[i]->name, name) == 0)
-            return true;
-    return false;
-}
-
 /* Which dimension a coordinate is of. A name that is none (`L = i`, as in the
  * paper) means the first dimension that no other coordinate names, as long as
  * it cannot be a misspelt one. */
@@ -89,7 +81,7 @@ static int dimension_of(Checker *c, const Stmt *s, int i, const Place *p, bool *
     if (at < 0 && coord->name && (s->n_coords == 1 || !declared || nameless) && !nearest_dimension(p, coord->name))
         at = free;
     for (int d = 0; c->sketch && d < p->rank && coord->name && at < 0; d++) /* a size that is assigned: the reasoner compares it */
-        if (!p->dims[d].axis && !taken[d] && assigns(c->unit, coord->name))
+        if (!p->dims[d].axis && !taken[d] && block_find(&c->unit->body, STMT_ASSIGN, coord->name))
             at = d;
     if (at < 0 && coord->name)
         say_no_dimension(c, s, coord, p);

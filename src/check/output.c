@@ -54,17 +54,10 @@ static bool check_mixed(Checker *c, const Store *store)
     return true;
 }
 
-static const Stmt *declaration(const Unit *unit, const char *name)
-{
-    for (int i = 0; i < unit->body.len; i++)
-        if (unit->body.data[i]->kind == STMT_OUTPUT && strcmp(unit->body.data[i]->name, name) == 0) return unit->body.data[i];
-    return NULL;
-}
-
 /* Blocks add as atomic operations do: in fp32, the same on all targets. */
 static void check_added_dtype(Checker *c, const Stmt *s, const Named *t)
 {
-    const Stmt *decl = declaration(c->unit, t->name);
+    const Stmt *decl = block_find(&c->unit->body, STMT_OUTPUT, t->name);
     if (s->result != RESULT_ACCUMULATE || !decl) return;
     if (!decl->has_dtype && !c->options->settings) return;
     DType dtype = decl->has_dtype ? decl->dtype : stmt_dtype(decl, &c->unit->body, c->options->settings->dtype);

@@ -317,14 +317,6 @@ static const char *name_of(const Finder *f, const DefValue *seen)
     return name;
 }
 
-static const Stmt *declaration(const Unit *unit, const char *tensor)
-{
-    for (int i = 0; i < unit->body.len; i++)
-        if (unit->body.data[i]->kind == STMT_INPUT && strcmp(unit->body.data[i]->name, tensor) == 0)
-            return unit->body.data[i];
-    return NULL;
-}
-
 /* The tensor that a Define is an access of alone; NULL: it is none. */
 static DefValue *accessed(const DefOp *op)
 {
@@ -390,7 +382,7 @@ static bool is_part(Finder *f, const DefOp *op, View *v)
 static bool find_view(Finder *f, const DefOp *op, View *v)
 {
     const DefValue *tensor = accessed(op);
-    const Stmt *decl = tensor ? declaration(f->def->unit, tensor->name) : NULL;
+    const Stmt *decl = tensor ? block_find(&f->def->unit->body, STMT_INPUT, tensor->name) : NULL;
 
     if (!decl || !may_be_seen(f, tensor, op->result))
         return false;
@@ -602,7 +594,7 @@ static void declare_tensors(Unviewer *u)
             if (strcmp(s->name, v->name) != 0)
                 continue;
             u->shapes[k] = s->shape;
-            stays = !declaration(u->unit, v->tensor->name);
+            stays = !block_find(&u->unit->body, STMT_INPUT, v->tensor->name);
             Expr **shape = arena_array(u->arena, Expr *, v->tensor->rank);
             for (int d = 0; d < v->tensor->rank; d++)
                 shape[d] = expr_copy(u->arena, v->at[d] ? v->shape[d] : s->shape[v->axes[d]]);
@@ -642,7 +634,7 @@ static void declare_tables(Unviewer *u)
         for (int k = 0; k < u->views->list.len; k++)
             for (int d = 0; u->shapes[k] && d < u->views->list.data[k].tensor->rank; d++)
                 read |= expr_reads(u->views->list.data[k].at[d], name);
-        const Stmt *decl = read && !declaration(u->unit, name) ? declaration(u->def->unit, name) : NULL;
+        const Stmt *decl = read && !block_find(&u->unit->body, STMT_INPUT, name) ? block_find(&u->def->unit->body, STMT_INPUT, name) : NULL;
         if (!decl)
             continue;
         Stmt *copy = arena_new_of(u->arena, Stmt);
@@ -657,7 +649,7 @@ static void declare_tables(Unviewer *u)
 static void name_dims(Unviewer *u, int which)
 {
     const View *v = &u->views->list.data[which];
-    const Stmt *decl = declaration(u->unit, v->tensor->name);
+    const Stmt *decl = block_find(&u->unit->body, STMT_INPUT, v->tensor->name);
 
     for (int d = 0; decl && d < v->tensor->rank; d++)
         if (v->at[d] || d == rows_of(v) || d == v->tensor->rank - 1)
@@ -815,7 +807,7 @@ static void put_back_told(Unviewer *u, Stmt *s, int which, const Stmt *decl)
 static void put_back_copy(Unviewer *u, Stmt *s, int which)
 {
     const View *v = &u->views->list.data[which];
-    const Stmt *decl = declaration(u->unit, v->tensor->name);
+    const Stmt *decl = block_find(&u->unit->body, STMT_INPUT, v->tensor->name);
 
     if (!decl || !u->shapes[which]) {
         u->fails = true;
@@ -867,7 +859,7 @@ bool flow_unview(Arena *arena, const Def *def, Program *program, const Views *vi
         declare_tables(&u);
         for (int k = 0; k < views->list.len; k++)
             if (u.shapes[k])
-                drop_lengths(&u, declaration(u.unit, views->list.data[k].tensor->name));
+                drop_lengths(&u, block_find(&u.unit->body, STMT_INPUT, views->list.data[k].tensor->name));
         for (int k = 0; k < views->list.len; k++)
             if (u.shapes[k])
                 name_dims(&u, k);

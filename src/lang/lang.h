@@ -225,6 +225,8 @@ bool stmt_equal(const Stmt *a, const Stmt *b);
 bool unit_equal(const Unit *a, const Unit *b);
 /* The Input or Output of this name that the unit declares; NULL: none. */
 const Stmt *unit_tensor(const Unit *unit, const char *name);
+/* The first statement of this kind, and of this name, which may be NULL, that a block has, not within another; NULL: none. */
+const Stmt *block_find(const Block *block, StmtKind kind, const char *name);
 /* The Index of this name that the unit declares; NULL: none. */
 const Stmt *unit_index(const Unit *unit, const char *name);
 bool program_equal(const Program *a, const Program *b);

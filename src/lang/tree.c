@@ -392,12 +392,17 @@ const Stmt *unit_tensor(const Unit *unit, const char *name)
     return NULL;
 }
 
+const Stmt *block_find(const Block *block, StmtKind kind, const char *name)
+{
+    for (int i = 0; i < block->len; i++)
+        if (block->data[i]->kind == kind && (!name || names_equal(block->data[i]->name, name)))
+            return block->data[i];
+    return NULL;
+}
+
 const Stmt *unit_index(const Unit *unit, const char *name)
 {
-    for (int i = 0; i < unit->body.len; i++)
-        if (unit->body.data[i]->kind == STMT_INDEX && strcmp(unit->body.data[i]->name, name) == 0)
-            return unit->body.data[i];
-    return NULL;
+    return block_find(&unit->body, STMT_INDEX, name);
 }
 
 bool unit_equal(const Unit *a, const Unit *b)

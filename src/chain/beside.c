@@ -183,19 +183,6 @@ Program *kernels_beside(Arena *arena, const Program *program)
     return kernels->units.len ? kernels : NULL;
 }
 
-static const DefValue *find_value(const Def *def, const char *name, bool output)
-{
-    int n = output ? def->outputs.len : def->inputs.len;
-
-    for (int i = 0; i < n; i++) {
-        const DefValue *value = output ? def->outputs.data[i] : def->inputs.data[i];
-
-        if (strcmp(value->name, name) == 0)
-            return value;
-    }
-    return NULL;
-}
-
 static bool same_rank(const Stmt *s, const DefValue *value, Diags *diags)
 {
     if (!value || value->rank == s->n_shape)
@@ -208,7 +195,7 @@ static bool same_rank(const Stmt *s, const DefValue *value, Diags *diags)
 /* What a kernel reads is the definition's, or was written by a kernel before it. */
 static bool input_fits(const Program *kernels, int at, const Stmt *s, const Def *def, Diags *diags)
 {
-    const DefValue *value = find_value(def, s->name, false);
+    const DefValue *value = def_input(def, s->name);
 
     if (value)
         return same_rank(s, value, diags);

@@ -34,14 +34,6 @@ static bool among_last(const Def *def, const char *name)
     return false;
 }
 
-static bool is_param(const Def *def, const char *name)
-{
-    for (int i = 0; i < def->params.len; i++)
-        if (strcmp(def->params.data[i].name, name) == 0)
-            return true;
-    return false;
-}
-
 /* A name that is not open: fine when it repeats what was compiled in. */
 static bool repeats(const Settings *compiled, const char *name, double value)
 {
@@ -58,7 +50,7 @@ static bool all_known(Session *s, const Def *def, const Settings *compiled, cons
         const DefDimSym *dim = def_dim(def, b->name);
         double constant;
 
-        if ((dim && dim->sym) || is_param(def, b->name) || repeats(compiled, b->name, b->value))
+        if ((dim && dim->sym) || def_param(def, b->name) || repeats(compiled, b->name, b->value))
             continue;
         if (def_const(def, b->name, &constant)) {
             if (constant == b->value)

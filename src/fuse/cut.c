@@ -338,13 +338,7 @@ static bool name_taken(const Cutter *c, const char *name)
     for (int i = 0; i < c->kept.len; i++)
         if (strcmp(c->kept.data[i].name, name) == 0)
             return true;
-    for (int i = 0; i < c->def->outputs.len; i++)
-        if (strcmp(c->def->outputs.data[i]->name, name) == 0)
-            return true;
-    for (int i = 0; i < c->def->inputs.len; i++)
-        if (strcmp(c->def->inputs.data[i]->name, name) == 0)
-            return true;
-    return false;
+    return def_output(c->def, name) || def_input(c->def, name);
 }
 
 static const char *workspace_name(const Cutter *c, const DefValue *value)

@@ -114,17 +114,14 @@ static unsigned axes_of_name(const Maker *m, const Expr *e, bool alone)
 {
     const Def *def = m->remade.from;
     bool size = !alone && def_dim(def, e->name);
+    const DefIndex *index = def_index(def, e->name);
     double known;
     int axis = -1;
 
-    if (size || def_const(def, e->name, &known))
+    if (size || def_const(def, e->name, &known) || def_param(def, e->name))
         return 0;
-    for (int i = 0; i < def->params.len; i++)
-        if (strcmp(def->params.data[i].name, e->name) == 0)
-            return 0;
-    for (int i = 0; i < def->indices.len && axis < 0; i++)
-        if (strcmp(def->indices.data[i].name, e->name) == 0)
-            axis = flow_axis_along(def, m->op->result, &def->indices.data[i]);
+    if (index)
+        axis = flow_axis_along(def, m->op->result, index);
     if (axis < 0)
         axis = flow_own_axis(def, m->op->result, e);
     return axis < 0 ? EVERYWHERE : 1u << axis;

@@ -183,13 +183,7 @@ static Stmt *copy_stmt(Header *h, const Stmt *from)
 
 static const DefValue *tensor_of(const Flow *flow, const Stmt *stmt)
 {
-    for (int i = 0; stmt->kind == STMT_INPUT && i < flow->def->inputs.len; i++)
-        if (strcmp(flow->def->inputs.data[i]->name, stmt->name) == 0)
-            return flow->def->inputs.data[i];
-    for (int i = 0; stmt->kind == STMT_OUTPUT && i < flow->def->outputs.len; i++)
-        if (strcmp(flow->def->outputs.data[i]->name, stmt->name) == 0)
-            return flow->def->outputs.data[i];
-    return NULL;
+    return stmt->kind == STMT_INPUT ? def_input(flow->def, stmt->name) : stmt->kind == STMT_OUTPUT ? def_output(flow->def, stmt->name) : NULL;
 }
 
 /* A size as some tensor's declaration writes it; NULL: none does. */
@@ -677,21 +671,14 @@ bool flow_reserves(const Flow *flow, const char *name)
     const Def *def = flow->def;
     Header h = {.flow = (Flow *)flow};
 
-    for (int i = 0; i < def->dims.len; i++)
-        if (strcmp(def->dims.data[i].name, name) == 0)
-            return true;
+    if (def_dim(def, name) || def_input(def, name) || def_output(def, name))
+        return true;
     for (int i = 0; i < flow->axes.len; i++) {
         const Axis *axis = flow->axes.data[i];
 
         if ((axis->var && strcmp(axis->var, name) == 0) || (axis->named_here && strcmp(axis->dim.name, name) == 0))
             return true;
     }
-    for (int i = 0; i < def->inputs.len; i++)
-        if (strcmp(def->inputs.data[i]->name, name) == 0)
-            return true;
-    for (int i = 0; i < def->outputs.len; i++)
-        if (strcmp(def->outputs.data[i]->name, name) == 0)
-            return true;
     if (flow->parts && strcmp(flow->parts->dim.name, name) == 0)
         return true;
     for (int i = 0; i < flow->workspaces.len; i++)

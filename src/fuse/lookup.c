@@ -15,13 +15,11 @@ static bool is_dim(const DefValue *value, int axis, const char *name)
 /* A place along the rows or columns of the value's tiles. */
 static bool is_place(const Flow *flow, const DefValue *value, const char *name)
 {
-    const char *over = name;
+    const DefIndex *index = def_index(flow->def, name);
+    const char *over = index ? index->over : name;
 
     if (text_equal_nocase(name, "row") || text_equal_nocase(name, "col"))
         return true;
-    for (int i = 0; i < flow->def->indices.len; i++)
-        if (strcmp(flow->def->indices.data[i].name, name) == 0)
-            over = flow->def->indices.data[i].over;
     return is_dim(value, value->rank - 1, over) || is_dim(value, value->rank - 2, over);
 }
 

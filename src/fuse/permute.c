@@ -51,13 +51,10 @@ int flow_own_axis(const Def *def, const DefValue *seen, const Expr *e)
         return -1;
     if (!call && def_axis(seen, e->name) >= 0)
         return def_axis(seen, e->name);
-    for (int i = 0; !call && i < def->indices.len; i++) {
-        const DefIndex *index = &def->indices.data[i];
-        int64_t from;
-
-        if (strcmp(index->name, e->name) == 0)
-            return aff_is_const(index->from, &from) && from == 0 ? flow_axis_along(def, seen, index) : -1;
-    }
+    const DefIndex *index = call ? NULL : def_index(def, e->name);
+    int64_t from;
+    if (index)
+        return aff_is_const(index->from, &from) && from == 0 ? flow_axis_along(def, seen, index) : -1;
     return text_equal_nocase(e->name, "row") ? seen->rank - 2 : text_equal_nocase(e->name, "col") ? seen->rank - 1 : -1;
 }
 

@@ -296,11 +296,9 @@ static bool is_own_place(const Speller *s, const Expr *e)
 /* A place as a number: a dimension's name is one only where it stands alone between brackets. */
 static Expr *as_number(Speller *s, const Expr *at)
 {
-    bool is_position = false;
+    bool is_size = at->kind == EXPR_NAME && def_dim(s->def, at->name) && !def_index(s->def, at->name);
 
-    for (int i = 0; at->kind == EXPR_NAME && i < s->def->indices.len; i++)
-        is_position |= strcmp(s->def->indices.data[i].name, at->name) == 0;
-    return at->kind == EXPR_NAME && !is_position && def_dim(s->def, at->name) ? position_over(s, at->name) : expr_copy(s->arena, at);
+    return is_size ? position_over(s, at->name) : expr_copy(s->arena, at);
 }
 
 static Expr *defined_at(Speller *s, const DefValue *x, const Expr *e, Expr *const *at, bool alone);
@@ -326,11 +324,8 @@ static Expr *defined_at(Speller *s, const DefValue *x, const Expr *e, Expr *cons
 
     if (e->kind == EXPR_NAME && alone)
         axis = def_axis(x, e->name);
-    for (int i = 0; e->kind == EXPR_NAME && axis < 0 && i < s->def->indices.len; i++) {
-        const DefIndex *index = &s->def->indices.data[i];
-
-        if (strcmp(index->name, e->name) != 0)
-            continue;
+    const DefIndex *index = e->kind == EXPR_NAME && axis < 0 ? def_index(s->def, e->name) : NULL;
+    if (index) {
         axis = def_axis(x, index->over);
         if (axis < 0 || !aff_is_const(index->from, &from))
             return NULL;

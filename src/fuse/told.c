@@ -20,11 +20,8 @@ static bool is_row(const Finder *f, const Expr *e, const Aff **from)
     int64_t none;
 
     *from = NULL;
-    for (int i = 0; e->kind == EXPR_NAME && i < def->indices.len; i++) {
-        const DefIndex *index = &def->indices.data[i];
-
-        if (strcmp(index->name, e->name) != 0 || def_axis(seen, index->over) != seen->rank - 2)
-            continue;
+    const DefIndex *index = e->kind == EXPR_NAME ? def_index(def, e->name) : NULL;
+    if (index && def_axis(seen, index->over) == seen->rank - 2) {
         *from = aff_is_const(index->from, &none) && none == 0 ? NULL : index->from;
         return true;
     }

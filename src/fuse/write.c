@@ -292,12 +292,10 @@ static const char *row_or_col(const char *name)
  * the second; -1: none, or it is no position. */
 static int position_dim(const Flow *flow, const DefValue *value, const char *name)
 {
-    const char *over = NULL;
+    const DefIndex *index = def_index(flow->def, name);
+    const char *over = index ? index->over : NULL;
     int dims[2] = {-1, -1}, n = 0;
 
-    for (int i = 0; i < flow->def->indices.len; i++)
-        if (strcmp(flow->def->indices.data[i].name, name) == 0)
-            over = flow->def->indices.data[i].over;
     for (int d = 0; over && d < value->rank; d++)
         if (value->dims[d].name && strcmp(value->dims[d].name, over) == 0 && n++ < 2)
             dims[n - 1] = d;

@@ -354,6 +354,38 @@ const DefDimSym *def_dim(const Def *def, const char *name)
     return NULL;
 }
 
+const DefIndex *def_index(const Def *def, const char *name)
+{
+    for (int i = 0; i < def->indices.len; i++)
+        if (strcmp(def->indices.data[i].name, name) == 0)
+            return &def->indices.data[i];
+    return NULL;
+}
+
+const DefParam *def_param(const Def *def, const char *name)
+{
+    for (int i = 0; i < def->params.len; i++)
+        if (strcmp(def->params.data[i].name, name) == 0)
+            return &def->params.data[i];
+    return NULL;
+}
+
+DefValue *def_input(const Def *def, const char *name)
+{
+    for (int i = 0; i < def->inputs.len; i++)
+        if (strcmp(def->inputs.data[i]->name, name) == 0)
+            return def->inputs.data[i];
+    return NULL;
+}
+
+DefValue *def_output(const Def *def, const char *name)
+{
+    for (int i = 0; i < def->outputs.len; i++)
+        if (strcmp(def->outputs.data[i]->name, name) == 0)
+            return def->outputs.data[i];
+    return NULL;
+}
+
 bool def_is_named(const Def *def, const char *name)
 {
     for (int i = 0; i < def->values.len; i++) {

@@ -164,7 +164,12 @@ Def *def_resolve(Arena *arena, Syms *syms, AffCtx *aff, const Program *program, 
                  Settings *settings, Diags *diags);
 /* The constant that a name (dimension, Param, Let) is known to have. */
 bool def_const(const Def *def, const char *name, double *value);
+/* What has this name; NULL: nothing of the kind. */
 const DefDimSym *def_dim(const Def *def, const char *name);
+const DefIndex *def_index(const Def *def, const char *name);
+const DefParam *def_param(const Def *def, const char *name);
+DefValue *def_input(const Def *def, const char *name);
+DefValue *def_output(const Def *def, const char *name);
 /* Whether an input, an output or a dimension is called so. */
 bool def_is_named(const Def *def, const char *name);
 /* Whether the value is one of the operation's operands, and whether elements of it are read. */

@@ -43,11 +43,11 @@ static const Aff *extent_of_name(const Search *s, const char *name)
     const DefValue *result = s->op->result;
     int back = text_equal_nocase(name, "row") ? 2 : text_equal_nocase(name, "col") ? 1 : 0;
 
-    for (int i = 0; i < s->def->indices.len; i++)
-        if (strcmp(s->def->indices.data[i].name, name) == 0) {
-            const DefDimSym *dim = def_dim(s->def, s->def->indices.data[i].over);
-            return dim ? dim->size : NULL;
-        }
+    const DefIndex *index = def_index(s->def, name);
+    if (index) {
+        const DefDimSym *dim = def_dim(s->def, index->over);
+        return dim ? dim->size : NULL;
+    }
     return back && back <= result->rank ? result->dims[result->rank - back].size : NULL;
 }
 

@@ -18,14 +18,6 @@ const char *tune_cache_folder(Arena *arena, const char *xdg_cache_home, const ch
     return home && *home == '/' ? arena_printf(arena, "%s/.cache/tilewright/tune", home) : NULL;
 }
 
-static bool is_param(const Def *def, const char *name)
-{
-    for (int i = 0; i < def->params.len; i++)
-        if (strcmp(def->params.data[i].name, name) == 0)
-            return true;
-    return false;
-}
-
 static int by_name(const void *a, const void *b)
 {
     return strcmp(((const RefBinding *)a)->name, ((const RefBinding *)b)->name);
@@ -42,7 +34,7 @@ const char *tune_shape_class(Arena *arena, const Def *def, const RefBinding *bin
     for (int i = 0; i < n; i++) {
         double value = sorted[i].value;
 
-        if (is_param(def, sorted[i].name))
+        if (def_param(def, sorted[i].name))
             str_printf(&text, "%s%s=%.10g", text.len ? " " : "", sorted[i].name, value);
         else
             str_printf(&text, "%s%s %.0f", text.len ? " " : "", sorted[i].name, value > 1 ? exp2(ceil(log2(value))) : value);

@@ -985,14 +985,28 @@ static void drop_code(Diags *diags, DiagCode code)
     diags->list.len = kept;
 }
 
-/* A block is closed, but not by `end`. */
-static bool ends_by_brace(const Diags *diags)
+static bool begins(const Diag *d, const char *word)
+{
+    return d->source && strncmp(d->source->text + d->span.start, word, strlen(word)) == 0;
+}
+
+/* A block is closed, but not by `end`, or `return` is all that it would have held. */
+static bool ends_otherwise(const Diags *diags)
 {
     for (int i = 0; i < diags->list.len; i++) {
         const Diag *d = &diags->list.data[i];
-        if (d->code == TW0101 && d->source && d->source->text[d->span.start] == '}')
+        if ((d->code == TW0101 && begins(d, "}")) || (d->code == TW0102 && begins(d, "return")))
             return true;
     }
+    return false;
+}
+
+/* A block begins, but not by a word of ours. */
+static bool begins_otherwise(const Diags *diags)
+{
+    for (int i = 0; i < diags->list.len; i++)
+        if (diags->list.data[i].code == TW0106 && begins(&diags->list.data[i], "while"))
+            return true;
     return false;
 }
 
@@ -1014,8 +1028,10 @@ static void drop_consequences(Diags *diags)
         {TW0731, TW0719}, /* of parts whose size is not known */
     };
 
-    if (ends_by_brace(diags))
+    if (ends_otherwise(diags))
         drop_code(diags, TW0105);
+    if (begins_otherwise(diags))
+        drop_code(diags, TW0107);
     for (size_t i = 0; i < TW_COUNT(pairs); i++)
         if (count_of(diags, pairs[i].cause))
             drop_code(diags, pairs[i].follows);

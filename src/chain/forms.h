@@ -25,4 +25,9 @@ Span form_line(const Suggester *s);
 /* Its text without names of modules, types of counters and quotes. */
 const char *form_plain(Suggester *s, Span line);
 
+/* propose_formula.c: an expression, `@` a product of matrices; NULL: it is none. */
+const Expr *formula_expr(Suggester *s, const char *text);
+/* Its statements, whose last one gives the result; NULL: there is no operation for some part, or none at all. */
+const char *formula_text(Suggester *s, const char *result, const Expr *e, const char *indent);
+
 #endif

@@ -82,7 +82,7 @@ static bool add_coordinates(Cuts *cuts, Str *text, const Stmt *tensor, const Stm
     return true;
 }
 
-static bool try_copy(Suggester *s, const Stmt *tensor, const char *name, const Expr *place, bool in, Span span)
+static bool try_copy(Suggester *s, const Stmt *tensor, const char *name, const Expr *place, bool in, const char *suffix, Span span)
 {
     Cuts cuts = cuts_of(s);
     const Stmt *tile = cuts_tile(&cuts, name, SPACE_SHARED);
@@ -100,7 +100,7 @@ static bool try_copy(Suggester *s, const Stmt *tensor, const char *name, const E
         str_printf(&text, " as %s", in ? name : tensor->name);
     if (!add_coordinates(&cuts, &text, tensor, tile, place))
         return false;
-    str_printf(&text, " from %s to %s", in ? "global" : space_name(tile->space), in ? space_name(tile->space) : "global");
+    str_printf(&text, " from %s to %s%s", in ? "global" : space_name(tile->space), in ? space_name(tile->space) : "global", suffix);
     return suggest_edit(s, span, str_text(&text), "a tile, and which one");
 }
 
@@ -135,7 +135,7 @@ static const Expr *reference(Suggester *s, const char *text)
            : program->units.data[0]->body.data[0]->value;
 }
 
-static bool try_move(Suggester *s, const Expr *from, const Expr *to, Span span)
+static bool try_move(Suggester *s, const Expr *from, const Expr *to, const char *suffix, Span span)
 {
     Cuts cuts = cuts_of(s);
     const char *source = first_name(from), *dest = first_name(to);
@@ -144,15 +144,46 @@ static bool try_move(Suggester *s, const Expr *from, const Expr *to, Span span)
     if (!source || !dest)
         return false;
     if (read && read->kind == STMT_INPUT)
-        return try_copy(s, read, dest, place_of(from), true, span);
-    return written && try_copy(s, written, source, place_of(to), false, span);
+        return try_copy(s, read, dest, place_of(from), true, suffix, span);
+    return written && try_copy(s, written, source, place_of(to), false, suffix, span);
 }
 
-/* `Copy A[...] from global to shared`, `Copy A to A_s`, `copy(A[...], A_s)`, `As = load(A[...])`. */
+/* A tensor that pointers of a name are to: `c_ptr`, `C`. */
+static const Stmt *pointed(const Cuts *cuts, const char *text)
+{
+    size_t len = strcspn(text, "+ ,()[");
+
+    if (len > 4 && strncmp(text + len - 4, "_ptr", 4) == 0)
+        len -= 4;
+    for (int i = 0; i < cuts->tensors.len; i++) {
+        const char *name = cuts->tensors.data[i]->name;
+        if (strlen(name) == len && text_equal_nocase(arena_strndup(cuts->s->arena, text, len), name))
+            return cuts->tensors.data[i];
+    }
+    return NULL;
+}
+
+/* What lies at a pointer: the tile of that tensor which other Copies take. */
+static bool try_pointer(Suggester *s, const char *at, const char *tile, bool in, const char *suffix)
+{
+    Cuts cuts = cuts_of(s);
+    const Stmt *tensor = pointed(&cuts, at);
+
+    if (!tensor)
+        tensor = cuts_tensor(&cuts, tile);
+    return tensor && (tensor->kind == STMT_INPUT) == in && try_copy(s, tensor, tile, NULL, in, suffix, form_line(s));
+}
+
+/* `Copy A[...] from global to shared`, `Copy A to A_s`, `copy(A[...], A_s)`, `As = load(A[...])`, `C[...] = acc`, `atomicAdd(&C[...], acc)`. */
 bool propose_moved(Suggester *s)
 {
-    static const char *const forms[] = {"Copy $X to $Y", "Copy $X into $Y", "Copy $X -> $Y", "copy($X, $Y)", "Load $X to $Y", "Load $X into $Y",
-                                        "Store $X to $Y", "Store $X into $Y", "store($Y, $X)", "$y = load($X)"};
+    static const struct { const char *form; char from, to; const char *suffix; } forms[] = {
+        {"Copy $X to $Y", 'X', 'Y', ""}, {"Copy $X into $Y", 'X', 'Y', ""}, {"Copy $X -> $Y", 'X', 'Y', ""}, {"copy($X, $Y)", 'X', 'Y', ""},
+        {"Load $X to $Y", 'X', 'Y', ""}, {"Load $X into $Y", 'X', 'Y', ""}, {"Store $X to $Y", 'X', 'Y', ""}, {"Store $X into $Y", 'X', 'Y', ""},
+        {"store($Y, $x)", 'x', 'Y', ""}, {"store($Y, $x, $Z)", 'x', 'Y', ""}, {"$y = load($X)", 'X', 'y', ""}, {"$Y = $x", 'x', 'Y', ""},
+        {"atomicAdd(&$Y, $x)", 'x', 'Y', " and accumulate"}, {"atomicAdd($Y, $x)", 'x', 'Y', " and accumulate"},
+        {"atomic_add($Y, $x)", 'x', 'Y', " and accumulate"}, {"atomic_add($Y, $x, $Z)", 'x', 'Y', " and accumulate"},
+    };
     const char *text = form_plain(s, form_line(s));
     const Stmt *copy = s->stmt && s->stmt->kind == STMT_COPY && s->stmt->target ? s->stmt : NULL;
     Holes holes;
@@ -163,14 +194,79 @@ bool propose_moved(Suggester *s)
         Cuts cuts = cuts_of(s);
         const Stmt *tensor = cuts_tensor(&cuts, copy->name);
         bool in = copy->space == SPACE_GLOBAL;
-        return tensor && place_of(copy->target) && try_copy(s, tensor, copy->as && in ? copy->as : copy->name, place_of(copy->target), in, copy->span);
+        return tensor && place_of(copy->target) &&
+               try_copy(s, tensor, copy->as && in ? copy->as : copy->name, place_of(copy->target), in, "", copy->span);
     }
-    for (size_t i = 0; i < TW_COUNT(forms); i++)
-        if (form_match(forms[i], text, &holes)) {
-            const Expr *from = reference(s, form_hole(s, text, &holes, 'X')), *to = reference(s, form_hole(s, text, &holes, strchr(forms[i], '$')[1] == 'y' ? 'y' : 'Y'));
-            return from && to && try_move(s, from, to, form_line(s));
-        }
+    for (size_t i = 0; i < TW_COUNT(forms); i++) {
+        if (!form_match(forms[i].form, text, &holes))
+            continue;
+        const char *from = form_hole(s, text, &holes, forms[i].from), *to = form_hole(s, text, &holes, forms[i].to);
+        const Expr *source = reference(s, from), *dest = reference(s, to);
+        if (source && dest && try_move(s, source, dest, forms[i].suffix, form_line(s)))
+            return true;
+        return try_pointer(s, forms[i].from == 'X' ? from : to, forms[i].from == 'X' ? to : from, forms[i].from == 'X', forms[i].suffix);
+    }
     return false;
+}
+
+/* A coordinate that is said as a range of elements. */
+bool propose_tile_of_range(Suggester *s)
+{
+    Cuts cuts = cuts_of(s);
+    const Stmt *copy = s->stmt && s->stmt->kind == STMT_COPY ? s->stmt : NULL, *tensor = copy ? cuts_tensor(&cuts, copy_tensor(copy)) : NULL;
+    Stmt *changed;
+
+    if (!tensor || copy->listed)
+        return false;
+    changed = suggest_like(s, copy);
+    changed->coords = arena_array(s->arena, Coord, copy->n_coords + 1);
+    for (int i = 0; i < copy->n_coords; i++) {
+        const Coord *coord = &copy->coords[i];
+        int dim = i;
+        changed->coords[i] = *coord;
+        if (!coord->value || coord->value->kind != EXPR_RANGE)
+            continue;
+        for (int k = 0; coord->name && k < tensor->n_shape; k++)
+            if (expr_is_name(tensor->shape[k], coord->name))
+                dim = k;
+        int at = dim - (tensor->n_shape - copy->n_shape);
+        const char *name = suggest_expr(s, tensor->shape[dim < tensor->n_shape ? dim : 0]);
+        const char *tile = tile_at(&cuts, coord->value, at >= 0 && at < copy->n_shape ? suggest_expr(s, copy->shape[at]) : NULL, name);
+        if (!tile)
+            return false;
+        changed->coords[i].value = expr_name(s->arena, *tile ? tile : "0");
+    }
+    return suggest_stmt(s, copy, changed, "which tile");
+}
+
+typedef struct Indexed {
+    Suggester *s;
+    VEC(Fix) edits;
+} Indexed;
+
+static void find_indexed(void *user, const Stmt *stmt)
+{
+    Indexed *indexed = user;
+    Stmt *changed = stmt->kind == STMT_COPY && stmt->target && place_of(stmt->target) && !stmt->listed ? suggest_like(indexed->s, stmt) : NULL;
+
+    if (!changed)
+        return;
+    changed->target = NULL;
+    vec_push(indexed->s->arena, &indexed->edits, ((Fix){stmt->span, suggest_text(indexed->s, changed), NULL}));
+}
+
+/* `Copy K[j] from global to shared` in a sketch, which works coordinates out: that one, then all. */
+bool propose_whole_copy(Suggester *s)
+{
+    Indexed one = {.s = s}, all = {.s = s};
+
+    if (!s->stmt)
+        return false;
+    find_indexed(&one, s->stmt);
+    if (one.edits.len == 0 || suggest_edits(s, one.edits.data, one.edits.len, "stage 1b works out which tile"))
+        return one.edits.len > 0;
+    suggest_each(&s->unit->body, find_indexed, &all);
+    return suggest_edits(s, all.edits.data, all.edits.len, "stage 1b works out which tiles");
 }
 
 /* Another Copy writes the tensor, or the one at hand does. */
@@ -422,5 +518,104 @@ bool propose_blocks(Suggester *s)
     }
     if (n)
         edits[0].text = str_text(&grid);
+    return n && suggest_edits(s, edits, n, "each coordinate, and how far it goes");
+}
+
+/* ---- several blocks that write one tile --------------------------------------------------------------------- */
+
+typedef struct Axis {
+    const char *name;
+    bool used;
+} Axis;
+
+static void find_use(void *user, const Stmt *stmt)
+{
+    Axis *axis = user;
+
+    axis->used |= expr_mentions(stmt->lo, axis->name) || expr_mentions(stmt->hi, axis->name) || expr_mentions(stmt->value, axis->name) ||
+                  expr_mentions(stmt->where, axis->name);
+    for (int i = 0; stmt->kind == STMT_COPY && i < stmt->n_coords; i++)
+        axis->used |= expr_mentions(stmt->coords[i].value, axis->name);
+}
+
+/* What each block has is a part of a sum. */
+static bool try_added(Suggester *s, const Stmt *copy, const Stmt *output)
+{
+    Stmt *changed = suggest_like(s, copy);
+
+    changed->result = RESULT_ACCUMULATE;
+    if (suggest_stmt(s, copy, changed, "blocks add up their parts"))
+        return true;
+    Fix edits[2] = {{output->dtype_span, "fp32", NULL}, {copy->span, suggest_text(s, changed), NULL}};
+    return output->has_dtype && suggest_edits(s, edits, 2, "blocks add up their parts, in fp32");
+}
+
+/* An axis of the grid that the tile does not depend on: parts of a sum, or blocks that all do the same. */
+bool propose_added(Suggester *s)
+{
+    Cuts cuts = cuts_of(s);
+    const Stmt *copy = s->stmt && s->stmt->kind == STMT_COPY && s->stmt->result == RESULT_NONE && !s->stmt->listed ? s->stmt : NULL;
+    const Stmt *output = copy ? cuts_tensor(&cuts, copy_tensor(copy)) : NULL;
+
+    for (int i = 0; output && i < s->unit->body.len; i++) {
+        const Stmt *grid = s->unit->body.data[i];
+        for (int k = 0; grid->kind == STMT_GRID && k < grid->n_coords; k++) {
+            Axis axis = {grid->coords[k].name, false};
+            Stmt *less = suggest_like(s, grid);
+            if (!axis.name || !strstr(s->diag->message, arena_printf(s->arena, "'%s'", axis.name)))
+                continue;
+            suggest_each(&s->unit->body, find_use, &axis);
+            if (axis.used)
+                return try_added(s, copy, output);
+            less->coords = arena_array(s->arena, Coord, grid->n_coords);
+            less->n_coords = 0;
+            for (int m = 0; m < grid->n_coords; m++)
+                if (m != k)
+                    less->coords[less->n_coords++] = grid->coords[m];
+            return less->n_coords && suggest_stmt(s, grid, less, "blocks that would all do the same");
+        }
+    }
+    return false;
+}
+
+/* ---- coordinates of a block by a function --------------------------------------------------------------------- */
+
+enum { MOST_AXES = 3 };
+
+/* `m = program_id(0)`, in whatever module: one Grid in place of such lines. */
+bool propose_programs(Suggester *s)
+{
+    Cuts cuts = cuts_of(s);
+    const char *names[MOST_AXES] = {NULL}, *text = s->source->text;
+    Span lines[MOST_AXES];
+    Fix edits[MOST_AXES];
+    Str grid = str_new(s->arena);
+    Suggester at = *s;
+    Diag diag = *s->diag;
+    int n = 0;
+
+    at.diag = &diag;
+    for (int i = s->unit ? s->unit->span.start : 0; s->unit && i < s->unit->end; i += (int)strcspn(text + i, "\n") + 1) {
+        Holes holes;
+        diag.span = (Span){i, i};
+        Span line = form_line(&at);
+        const char *plain = form_plain(s, line);
+        if (strlen(plain) > FORM_LONGEST || !form_match("$m = program_id($A)", plain, &holes))
+            continue;
+        const char *which = form_hole(s, plain, &holes, 'A');
+        which = strncmp(which, "axis", 4) == 0 ? which + 4 + strspn(which + 4, " =") : which;
+        if (n == MOST_AXES || *which < '0' || *which > '2' || names[*which - '0'])
+            return false;
+        names[*which - '0'] = form_hole(s, plain, &holes, 'm');
+        lines[n++] = line;
+    }
+    for (int i = 0; i < n; i++) {
+        const char *one = names[i] ? axis(&cuts, names[i], i) : NULL;
+        if (!one)
+            return false;
+        str_printf(&grid, "%s%s", i ? ", " : "Grid ", one);
+    }
+    for (int i = 0; i < n; i++)
+        edits[i] = (Fix){i ? suggest_line(s, lines[i]) : lines[i], i ? "" : str_text(&grid), NULL};
     return n && suggest_edits(s, edits, n, "each coordinate, and how far it goes");
 }

@@ -45,6 +45,10 @@ static const Form FORMS[] = {
     {"for ($k = $A:$B)", "for $k = $A:$B"},
     {"for ($k in $A:$B)", "for $k = $A:$B"},
     {"for $k < $B", "for $k = 0:$B"},
+    {"for $k over $d step $C", "for $k over $d"},
+    {"for $k over $d in tiles of $C", "for $k over $d"},
+    {"for $k over $d in blocks of $C", "for $k over $d"},
+    {"for $k over $d in steps of $C", "for $k over $d"},
     /* products: summed up where there is a sum to add to */
     {"gemm($A, $B, $c, transpose_B=True)", "Compute GEMM $A, $B.T and accumulate $c"},
     {"gemm($A, $B, $c, transpose_B=True)", "Compute GEMM $A, $B.T and get $c"},
@@ -82,10 +86,6 @@ static const Form FORMS[] = {
     /* what takes several operations */
     {"Compute Variance $A over $d and get $c", "Compute RowMean $A over $d and get mean_of\nCompute Subtract $A, mean_of and get centred\n"
      "Compute Square centred and get new centred\nCompute RowMean centred over $d and get $c"},
-    {"Compute Variance $A and get $c", "Compute RowMean $A and get mean_of\nCompute Subtract $A, mean_of and get centred\n"
-     "Compute Square centred and get new centred\nCompute RowMean centred and get $c"},
-    {"Compute LogSumExp $A and get $c", "Compute RowMax $A and get largest\nCompute Subtract $A, largest and get shifted\nCompute Exp shifted and get new shifted\n"
-     "Compute RowSum shifted and get $c\nCompute Log $c and get new $c\nCompute Add $c, largest and get new $c"},
     /* copies and headers */
     {"Copy async $X", "Copy $X"},
     {"async Copy $X", "Copy $X"},
@@ -100,6 +100,23 @@ static const Form FORMS[] = {
     {"Kernel $k($A)", "Kernel $k"},
     {"Operator $k($A)", "Operator $k"},
     {"def $k($A)", "Kernel $k"},
+    {"Store $c ($A) in coordinate [$X] to global", "Copy $c ($A) in coordinate [$X] from register to global"},
+    {"Store $c ($A) in coordinate [$X]", "Copy $c ($A) in coordinate [$X] from register to global"},
+    {"Store $c ($A) to global in coordinate [$X]", "Copy $c ($A) in coordinate [$X] from register to global"},
+    {"Load $c ($A) in coordinate [$X] to $s", "Copy $c ($A) in coordinate [$X] from global to $s"},
+    {"Load $c ($A) in coordinate [$X] into $s", "Copy $c ($A) in coordinate [$X] from global to $s"},
+    {"Load $c ($A) in coordinate [$X]", "Copy $c ($A) in coordinate [$X] from global to shared"},
+    {"Load $c ($A) in coordinate [$X]", "Copy $c ($A) in coordinate [$X] from global to register"},
+    {"Load $c to $s", "Copy $c from global to $s"},
+    {"Load $c into $s", "Copy $c from global to $s"},
+    {"Store $c to global", "Copy $c from register to global"},
+    /* names and their values */
+    {"constexpr $k = $V", "$k = $V"},
+    {"static constexpr $k = $V", "$k = $V"},
+    {"let $k = $V", "$k = $V"},
+    {"float $k = $V", "$k = $V"},
+    {"$k: constexpr = $V", "$k = $V"},
+    {"$k: $t = $V", "$k = $V"},
     /* what a tile begins with */
     {"clear($c)", "Compute Fill $c, 0"},
     {"clear $c", "Compute Fill $c, 0"},
@@ -138,10 +155,22 @@ static const Form FORMS[] = {
     {"Allocate $t $a in $s ($A)", "Allocate $a in $s ($A) $t"},
     {"Allocate $s $a ($A) $t", "Allocate $a in $s ($A) $t"},
     {"Allocate $s $a ($A)", "Allocate $a in $s ($A)"},
+    {"Allocate $a in $s ($A) $t = $V", "Allocate $a in $s ($A) $t\nCompute Fill $a, $V"},
+    {"Allocate $a in $s ($A) = $V", "Allocate $a in $s ($A)\nCompute Fill $a, $V"},
+    {"Allocate $a in $s ($A) init $V", "Allocate $a in $s ($A)\nCompute Fill $a, $V"},
+    {"Allocate $a in $s ($A) initialized to $V", "Allocate $a in $s ($A)\nCompute Fill $a, $V"},
+    {"Allocate $a in $s ($A) with value $V", "Allocate $a in $s ($A)\nCompute Fill $a, $V"},
     {"shared $a ($A)", "Allocate $a in shared ($A)"},
     {"register $a ($A)", "Allocate $a in register ($A)"},
     /* what has no meaning here */
     {"store $x", ""},
+    {"$k = threadIdx.$t", ""},
+    {"$k = threadIdx.$t $A", ""},
+    {"$k = $A threadIdx.$t", ""},
+    {"$k = $A threadIdx.$t $B", ""},
+    {"if $C return $X", ""},
+    {"if $C return", ""},
+    {"if $C: return", ""},
     {"return $X", ""},
     {"return", ""},
     {"/* $X */", "# $X"},

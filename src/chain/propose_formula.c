@@ -6,15 +6,24 @@
  *   C += A @ B                   Compute GEMM A, B and accumulate C
  *
  * In code, where tiles are allocated, each step replaces the result; so no more than one
- * operand of an operation may be computed. Elsewhere steps have names of their own.
+ * operand of an operation may be computed, or steps have tiles of their own. Elsewhere they
+ * have names of their own.
  */
+#include "chain/cuts.h"
 #include "chain/forms.h"
+
+typedef struct Part {
+    const char *name, *rows, *cols;
+} Part;
 
 typedef struct Formula {
     Suggester *s;
     const char *result;
     bool allocates; /* steps go where the result goes */
+    bool own;       /* in code: steps have tiles of their own */
     bool replaces;  /* the result is an operand as well */
+    Cuts cuts;
+    VEC(Part) tiles; /* whose Allocate is to be added */
     bool failed;
     int parts;  /* names of their own so far */
     int steps;
@@ -49,7 +58,7 @@ static const char *without_names(Suggester *s, const char *text)
 }
 
 /* A product of matrices is written as what has no meaning for tensors. */
-static const Expr *expression(Suggester *s, const char *text)
+const Expr *formula_expr(Suggester *s, const char *text)
 {
     Source *source = arena_new_of(s->arena, Source);
     char *line = arena_printf(s->arena, "x = 0 + (%s)", without_names(s, text));
@@ -74,36 +83,84 @@ static const Expr *expression(Suggester *s, const char *text)
 
 static const char *operand(Formula *f, const Expr *e, bool last);
 
-static const char *step(Formula *f, const char *op, const char *operands, bool last)
-{
-    const char *to = f->allocates || last ? f->result : arena_printf(f->s->arena, "part%d", ++f->parts);
-    bool again = f->allocates ? f->steps > 0 || f->replaces : f->replaces && last;
+enum { MOST_OPERANDS = 3 };
 
-    str_printf(&f->text, "%s%sCompute %s %s and get %s%s", f->steps ? "\n" : "", f->steps ? f->indent : "", op, operands, again ? "new " : "", to);
+typedef struct Operands {
+    const char *texts[MOST_OPERANDS];
+    int n;
+} Operands;
+
+/* The tile's sizes; none of what is no tile. */
+static Part sizes_of(const Formula *f, const char *name)
+{
+    const Stmt *tile = cuts_tile(&f->cuts, name, SPACE_REGISTER);
+
+    for (int i = 0; i < f->tiles.len; i++)
+        if (strcmp(f->tiles.data[i].name, name) == 0)
+            return f->tiles.data[i];
+    tile = tile ? tile : cuts_tile(&f->cuts, name, SPACE_SHARED);
+    if (!tile || tile->n_shape < 1 || tile->n_shape > 2)
+        return (Part){0};
+    return (Part){name, suggest_expr(f->s, tile->shape[0]), tile->n_shape == 2 ? suggest_expr(f->s, tile->shape[1]) : "1"};
+}
+
+static bool is_longer(const char *size, const char *than)
+{
+    return size && (!than || strcmp(than, "1") == 0);
+}
+
+/* What a step gives has a tile. */
+static void allocate(Formula *f, const char *op, const Operands *operands, const char *to)
+{
+    Part part = {.name = to};
+
+    for (int i = 0; i < operands->n; i++) {
+        Part of = sizes_of(f, operands->texts[i]);
+        part.rows = is_longer(of.rows, part.rows) ? of.rows : part.rows;
+        part.cols = is_longer(of.cols, part.cols) ? of.cols : part.cols;
+    }
+    if (strncmp(op, "Row", 3) == 0)
+        part.cols = "1";
+    f->failed |= !part.rows || strcmp(op, op_info(OP_GEMM)->name) == 0;
+    vec_push(f->s->arena, &f->tiles, part);
+}
+
+static const char *step(Formula *f, const char *op, const Operands *operands, bool last)
+{
+    bool replaced = f->allocates && !f->own;
+    const char *to = replaced || last ? f->result : arena_printf(f->s->arena, "part%d", ++f->parts);
+    bool again = replaced ? f->steps > 0 || f->replaces : f->replaces && last;
+
+    if (f->own && !cuts_tile(&f->cuts, to, SPACE_REGISTER))
+        allocate(f, op, operands, to);
+    str_printf(&f->text, "%s%sCompute %s ", f->steps ? "\n" : "", f->steps ? f->indent : "", op);
+    for (int i = 0; i < operands->n; i++)
+        str_printf(&f->text, "%s%s", i ? ", " : "", operands->texts[i]);
+    str_printf(&f->text, " and get %s%s", again ? "new " : "", to);
     f->steps++;
     return to;
 }
 
-/* Operands in their order; where tiles are allocated only one may take steps, and it comes first. */
-static const char *operands(Formula *f, Expr *const *args, int n)
+/* Operands in their order; where steps replace the result only one may take steps, and it comes first. */
+static Operands operands(Formula *f, Expr *const *args, int n)
 {
-    const char *texts[3];
-    Str all = str_new(f->s->arena);
+    bool replaced = f->allocates && !f->own;
+    Operands all = {.n = n};
     int before = f->steps, taken = 0;
 
-    f->failed |= n < 1 || n > 3;
+    f->failed |= n < 1 || n > MOST_OPERANDS;
     for (int i = 0; i < n && !f->failed; i++) {
         int was = f->steps;
-        texts[i] = operand(f, args[i], false);
+        all.texts[i] = operand(f, args[i], false);
         taken += f->steps > was;
     }
     for (int i = 0; i < n && !f->failed; i++) {
-        bool stale = f->allocates && f->steps > before && args[i]->kind == EXPR_NAME && strcmp(args[i]->name, f->result) == 0;
+        bool stale = replaced && f->steps > before && args[i]->kind == EXPR_NAME && strcmp(args[i]->name, f->result) == 0;
         f->failed |= stale; /* which the steps have replaced */
-        str_printf(&all, "%s%s", i ? ", " : "", texts[i]);
     }
-    f->failed |= f->allocates && taken > 1;
-    return str_text(&all);
+    f->failed |= replaced && taken > 1;
+    all.n = f->failed ? 0 : n;
+    return all;
 }
 
 static const char *binary(Formula *f, const Expr *e, bool last)
@@ -116,8 +173,8 @@ static const char *binary(Formula *f, const Expr *e, bool last)
 
     for (size_t i = 0; i < TW_COUNT(same); i++)
         if (same[i].op == e->op) {
-            const char *list = operands(f, args, 2);
-            return step(f, op_info(product ? OP_GEMM : same[i].is)->name, list, last);
+            Operands list = operands(f, args, 2);
+            return step(f, op_info(product ? OP_GEMM : same[i].is)->name, &list, last);
         }
     f->failed = true;
     return "";
@@ -142,32 +199,59 @@ static const char *operation_name(const Expr *call)
 
 static const char *call(Formula *f, const Expr *e, bool last)
 {
-    const char *name = operation_name(e), *list;
+    const char *name = operation_name(e);
     bool turns = e->n_args == 1 && e->args[0]->kind == EXPR_NAME && (strcmp(e->name, "trans") == 0 || strcmp(e->name, "transpose") == 0);
+    bool fills = e->n_args == 3 && strcmp(e->name, "masked_fill") == 0; /* a tensor, where, with what */
+    Expr *const filled[] = {fills ? e->args[1] : NULL, fills ? e->args[2] : NULL, fills ? e->args[0] : NULL};
 
     if (turns)
         return arena_printf(f->s->arena, "%s.T", e->args[0]->name);
+    name = fills ? op_info(OP_WHERE)->name : name;
     f->failed |= !name;
-    list = name ? operands(f, e->args, e->n_args) : "";
-    return name ? step(f, name, list, last) : "";
+    if (f->failed)
+        return "";
+    Operands list = operands(f, fills ? filled : e->args, e->n_args);
+    return step(f, name, &list, last);
+}
+
+typedef struct Known {
+    const Unit *unit;
+    int before; /* of its statements, so many */
+} Known;
+
+static bool is_of_tensors(const void *user, const Expr *e);
+
+/* What a statement gives a name to is a tensor. */
+static bool gives_tensor(const Known *known, int i, const char *name)
+{
+    const Stmt *stmt = known->unit->body.data[i];
+    bool tensor = stmt->kind == STMT_INPUT || stmt->kind == STMT_OUTPUT || stmt->kind == STMT_ALLOCATE ||
+                  (stmt->kind == STMT_COMPUTE && stmt->dest && stmt->dest->kind == EXPR_NAME);
+    bool bound = known->unit->kind == UNIT_OPERATOR && (stmt->kind == STMT_ASSIGN || stmt->kind == STMT_LET) && i < known->before;
+    const char *made = stmt->kind == STMT_COMPUTE && tensor ? stmt->dest->name : stmt->name;
+    Known earlier = {known->unit, i};
+
+    if (!made || strcmp(made, name) != 0)
+        return false;
+    return tensor || (bound && stmt->value && expr_any(stmt->value, is_of_tensors, &earlier));
+}
+
+static bool is_of_tensors(const void *user, const Expr *e)
+{
+    const Known *known = user;
+
+    for (int i = 0; e->kind == EXPR_NAME && i < known->unit->body.len; i++)
+        if (gives_tensor(known, i, e->name))
+            return true;
+    return false;
 }
 
 static bool is_tensor(const void *user, const Expr *e)
 {
     const Formula *f = user;
-    const Unit *unit = f->s->unit;
-    const char *name = e->kind == EXPR_NAME ? e->name : NULL;
+    Known known = {f->s->unit, f->s->unit->body.len};
 
-    for (int i = 0; name && i < unit->body.len; i++) {
-        const Stmt *stmt = unit->body.data[i];
-        bool tensor = stmt->kind == STMT_INPUT || stmt->kind == STMT_OUTPUT || stmt->kind == STMT_ALLOCATE ||
-                      (stmt->kind == STMT_COMPUTE && stmt->dest && stmt->dest->kind == EXPR_NAME);
-        const char *made = stmt->kind == STMT_COMPUTE && tensor ? stmt->dest->name : stmt->name;
-
-        if (tensor && made && strcmp(made, name) == 0)
-            return true;
-    }
-    return false;
+    return is_of_tensors(&known, e);
 }
 
 /* What computes it is written down; the name of what it gives, or what it is. */
@@ -182,8 +266,8 @@ static const char *operand(Formula *f, const Expr *e, bool last)
             return call(f, e, last);
         if (e->kind == EXPR_UNARY && e->op == EO_NEG) {
             Expr *const args[] = {e->a};
-            const char *list = operands(f, args, 1);
-            return step(f, "Negate", list, last);
+            Operands list = operands(f, args, 1);
+            return step(f, "Negate", &list, last);
         }
     }
     Str text = str_new(f->s->arena);
@@ -200,24 +284,125 @@ static void find_allocated(void *user, const Stmt *stmt)
     *found |= stmt->kind == STMT_ALLOCATE;
 }
 
+static Formula written(Suggester *s, const char *result, const Expr *e, const char *indent, bool own)
+{
+    Formula f = {.s = s, .result = result, .replaces = expr_mentions(e, result), .text = str_new(s->arena), .indent = indent, .own = own,
+                 .cuts = cuts_of(s)};
+
+    suggest_each(&s->unit->body, find_allocated, &f.allocates);
+    f.failed = own && !f.allocates;
+    operand(&f, e, true);
+    f.failed |= f.steps == 0;
+    return f;
+}
+
+const char *formula_text(Suggester *s, const char *result, const Expr *e, const char *indent)
+{
+    Formula f = written(s, result, e, indent, false);
+
+    return f.failed ? NULL : str_text(&f.text);
+}
+
+static bool suggest_steps(Formula *f, Span span)
+{
+    Suggester *s = f->s;
+    const char *label = f->steps > 1 ? "one operation a statement" : "as TL says it";
+    Str tiles = str_new(s->arena);
+    Fix edits[2];
+
+    if (f->tiles.len == 0 || !s->depth)
+        return suggest_edit(s, span, str_text(&f->text), label);
+    for (int i = 0; i < f->tiles.len; i++)
+        str_printf(&tiles, "%sAllocate %s in register (%s, %s) fp32\n", suggest_indent(s, s->path[0]->span.start), f->tiles.data[i].name,
+                   f->tiles.data[i].rows, f->tiles.data[i].cols);
+    edits[0] = (Fix){suggest_before(s, s->path[0]), str_text(&tiles), NULL};
+    edits[1] = (Fix){span, str_text(&f->text), NULL};
+    return suggest_edits(s, edits, 2, label);
+}
+
+static bool try_formula_at(Suggester *s, Span line, const char *result, const Expr *e, bool sums)
+{
+    for (int own = 0; own < 2; own++) {
+        Formula f = written(s, result, e, suggest_indent(s, line.start), own);
+
+        if (f.failed)
+            continue;
+        if (sums) { /* the last step is added */
+            char *last = strstr(f.text.data, " and get ");
+            for (char *next = last; next; next = strstr(next + 1, " and get "))
+                last = next;
+            f.text.len = (size_t)(last - f.text.data);
+            str_printf(&f.text, " and accumulate %s", result);
+        }
+        if (suggest_steps(&f, line))
+            return true;
+    }
+    return false;
+}
+
 static bool try_formula(Suggester *s, const char *result, const Expr *e, bool sums)
 {
-    Formula f = {.s = s, .result = result, .replaces = expr_mentions(e, result), .text = str_new(s->arena)};
-    Span line = form_line(s);
+    return try_formula_at(s, form_line(s), result, e, sums);
+}
 
-    f.indent = suggest_indent(s, line.start);
-    suggest_each(&s->unit->body, find_allocated, &f.allocates);
-    operand(&f, e, true);
-    if (f.failed || f.steps == 0)
+/* `Compute Max M, RowMax(S) and get new M`: operands that are computed. */
+bool propose_computed(Suggester *s)
+{
+    const Stmt *stmt = s->stmt && s->unit && s->stmt->kind == STMT_COMPUTE && s->stmt->op_known && !s->stmt->where && !s->stmt->n_with && !s->stmt->listed ? s->stmt : NULL;
+    const Expr *to = stmt && stmt->n_args ? stmt->dest ? stmt->dest : stmt->args[0] : NULL;
+    Expr *made = arena_new_of(s->arena, Expr);
+
+    if (!to || to->kind != EXPR_NAME || stmt->value)
         return false;
-    if (sums) { /* the last step is added */
-        char *last = strstr(f.text.data, " and get ");
-        for (char *next = last; next; next = strstr(next + 1, " and get "))
-            last = next;
-        f.text.len = (int)(last - f.text.data);
-        str_printf(&f.text, " and accumulate %s", result);
+    made->kind = EXPR_CALL;
+    made->name = op_info(stmt->op)->name;
+    made->args = stmt->args;
+    made->n_args = stmt->n_args;
+    return try_formula_at(s, stmt->span, to->name, made, stmt->result == RESULT_ACCUMULATE);
+}
+
+/* In a definition: every line that gives a name to a computation with tensors. */
+bool propose_bound(Suggester *s)
+{
+    Fix edits[16];
+    int n = 0;
+
+    for (int i = 0; s->unit && s->unit->kind == UNIT_OPERATOR && i < s->unit->body.len && n < (int)TW_COUNT(edits); i++) {
+        const Stmt *stmt = s->unit->body.data[i];
+        Known known = {s->unit, i};
+        if ((stmt->kind != STMT_ASSIGN && stmt->kind != STMT_LET) || stmt->listed || !stmt->value || !expr_any(stmt->value, is_of_tensors, &known))
+            continue;
+        edits[n].span = stmt->span;
+        edits[n].label = NULL;
+        edits[n].text = formula_text(s, stmt->name, stmt->value, suggest_indent(s, stmt->span.start));
+        if (!edits[n++].text)
+            return false;
     }
-    return suggest_edit(s, line, str_text(&f.text), f.steps > 1 ? "one operation a statement" : "as TL says it");
+    return n && suggest_edits(s, edits, n, "one operation a statement");
+}
+
+/* `return O`, at the end of a definition: the Output, by this name. */
+bool propose_returned(Suggester *s)
+{
+    const char *text = form_plain(s, form_line(s)), *steps;
+    const Stmt *output = NULL, *maker = NULL;
+    const Expr *e;
+    Holes holes;
+
+    if (!s->unit || s->unit->kind != UNIT_OPERATOR || strlen(text) > FORM_LONGEST || !form_match("return $E", text, &holes))
+        return false;
+    e = formula_expr(s, form_hole(s, text, &holes, 'E'));
+    for (int i = 0; e && i < s->unit->body.len; i++) {
+        const Stmt *stmt = s->unit->body.data[i];
+        output = stmt->kind == STMT_OUTPUT && !output ? stmt : output;
+        maker = stmt->kind == STMT_COMPUTE && e->kind == EXPR_NAME && expr_is_name(stmt->dest, e->name) ? stmt : maker;
+    }
+    if (!output || (e->kind == EXPR_NAME && strcmp(e->name, output->name) == 0))
+        return false;
+    if (maker)
+        return suggest_edits(s, (Fix[]){{maker->dest->span, output->name, NULL}, {suggest_line(s, form_line(s)), "", NULL}}, 2, "the result is the Output");
+    steps = formula_text(s, output->name, e, suggest_indent(s, form_line(s).start));
+    return steps && suggest_edit(s, form_line(s), steps, "the result is the Output");
 }
 
 /* `C = C + A @ B`, `O = dot(P, V, O)`: what is added to what there is. */
@@ -261,14 +446,14 @@ bool propose_formula(Suggester *s)
             continue;
         result = form_hole(s, text, &holes, 'c');
         what = form_hole(s, text, &holes, 'E');
-        e = expression(s, what);
+        e = formula_expr(s, what);
         if (!e)
             return false;
         sum = lines[i].op[0] == '+' ? e : lines[i].op[0] ? NULL : added(s, e, result);
         if (sum && is_product(sum) && try_formula(s, result, sum, true))
             return true;
         if (lines[i].op[0])
-            e = expression(s, arena_printf(s->arena, "%s %s (%s)", result, lines[i].op, what));
+            e = formula_expr(s, arena_printf(s->arena, "%s %s (%s)", result, lines[i].op, what));
         return e && (try_formula(s, result, e, false) || (is_product(e) && try_formula(s, result, e, true)));
     }
     return false;

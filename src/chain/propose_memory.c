@@ -548,6 +548,36 @@ static bool try_follow(Suggester *s, const Expr *e, const Stmt *tile, const char
     return (e->a && try_follow(s, e->a, tile, counter)) || (e->b && try_follow(s, e->b, tile, counter));
 }
 
+typedef struct Begins {
+    const Stmt *tile;
+    Fix edits[8];
+    int n;
+} Begins;
+
+/* `j * BM + col(S)`, of tiles of BN columns. */
+static void note_begins(Suggester *s, Begins *b, const Expr *e)
+{
+    const Expr *begin = e && e->kind == EXPR_BINARY && e->op == EO_ADD ? e->a : NULL;
+    bool row = begin && is_place(e->b, "row"), col = begin && is_place(e->b, "col");
+
+    if (!e)
+        return;
+    if ((row || col) && begin->kind == EXPR_BINARY && begin->op == EO_MUL && !expr_equal(begin->b, b->tile->shape[col]) && b->n < (int)TW_COUNT(b->edits))
+        b->edits[b->n++] = (Fix){begin->b->span, suggest_expr(s, b->tile->shape[col]), NULL};
+    note_begins(s, b, e->a);
+    note_begins(s, b, e->b);
+}
+
+/* Every place from where its tile begins, of which more than one counts in another size. */
+static bool try_begins(Suggester *s, const Stmt *stmt, const Stmt *tile)
+{
+    Begins b = {.tile = tile};
+
+    if (tile->n_shape == 2)
+        note_begins(s, &b, stmt->where);
+    return b.n > 1 && suggest_edits(s, b.edits, b.n, "where the tile begins");
+}
+
 bool propose_follow(Suggester *s)
 {
     Cuts cuts = cuts_of(s);
@@ -557,6 +587,8 @@ bool propose_follow(Suggester *s)
     if (!stmt || !stmt->where || !stmt->n_args || stmt->args[0]->kind != EXPR_NAME)
         return false;
     tile = cuts_tile(&cuts, stmt->args[0]->name, SPACE_REGISTER);
+    if (tile && try_begins(s, stmt, tile))
+        return true;
     for (int i = s->depth - 1; tile && i >= 0; i--)
         if (s->path[i]->kind == STMT_FOR && try_follow(s, stmt->where, tile, s->path[i]->name))
             return true;
@@ -703,7 +735,14 @@ bool propose_first(Suggester *s)
 {
     for (int i = s->depth - 1; i >= 0; i--) {
         const Expr *lo = s->path[i]->kind == STMT_FOR ? s->path[i]->lo : NULL;
-        if (lo && lo->kind == EXPR_INT && lo->i > 0 && suggest_edit(s, lo->span, "0", "begin with the first"))
+        const Expr *hi = lo ? s->path[i]->hi : NULL;
+        bool more = hi && hi->kind == EXPR_BINARY && hi->op == EO_ADD && lo->kind == EXPR_INT && hi->b->kind == EXPR_INT && hi->b->i == lo->i;
+
+        if (!lo || lo->kind != EXPR_INT || lo->i <= 0)
+            continue;
+        if (more && suggest_edits(s, (Fix[]){{lo->span, "0", NULL}, {hi->span, suggest_expr(s, hi->a), NULL}}, 2, "count from 0"))
+            return true;
+        if (suggest_edit(s, lo->span, "0", "begin with the first"))
             return true;
     }
     return false;

@@ -133,6 +133,7 @@ bool propose_nearest(Suggester *s)
 
 bool propose_function(Suggester *s)
 {
+    static const char *const rounds[] = {"ceil", "div", "round", "up", "int", "trunc"};
     static const char *const functions[] = {"ceil", "floor", "abs", "min", "max", "sqrt", "exp", "log", "row", "col"};
     Names names = {.arena = s->arena};
     Span word = word_at(s, s->diag->span.start);
@@ -143,7 +144,10 @@ bool propose_function(Suggester *s)
     name = nearest(&names, text_of(s, word), 2);
     if (name && suggest_edit(s, word, name, meant(s, name)))
         return true;
-    return word.end > word.start && suggest_edit(s, word, "ceil", "round up; 'floor' rounds down");
+    for (size_t i = 0; word.end > word.start && !s->loose && i < TW_COUNT(rounds); i++)
+        if (strstr(text_of(s, word), rounds[i]))
+            return suggest_edit(s, word, "ceil", "round up; 'floor' rounds down");
+    return false;
 }
 
 /* What another unit of the program, the definition mostly, declares under the name. */
@@ -441,7 +445,7 @@ bool propose_not_new(Suggester *s)
 }
 
 /* Words of a text that are `from`, as `to`. */
-static const char *words_replaced(Suggester *s, const char *text, const char *from, const char *to)
+const char *suggest_words(Suggester *s, const char *text, const char *from, const char *to)
 {
     Str out = str_new(s->arena);
     size_t len = strlen(from);
@@ -484,7 +488,7 @@ bool propose_index(Suggester *s)
         return false;
     for (int i = 0; i < sizes.list.len; i++) {
         const char *dim = sizes.list.data[i], *place = index_over(s->unit, dim);
-        const char *named = place ? place : arena_printf(s->arena, "%s_pos", dim), *changed = words_replaced(s, text, dim, named);
+        const char *named = place ? place : arena_printf(s->arena, "%s_pos", dim), *changed = suggest_words(s, text, dim, named);
 
         if (strcmp(changed, text) == 0)
             continue;
@@ -504,7 +508,7 @@ bool propose_letters(Suggester *s)
     const Expr *where = s->stmt && s->stmt->kind == STMT_COMPUTE ? s->stmt->where : NULL;
 
     for (size_t i = 0; where && i < TW_COUNT(pairs); i++) {
-        const char *text = text_of(s, where->span), *rows = words_replaced(s, text, pairs[i].row, "row"), *both = words_replaced(s, rows, pairs[i].col, "col");
+        const char *text = text_of(s, where->span), *rows = suggest_words(s, text, pairs[i].row, "row"), *both = suggest_words(s, rows, pairs[i].col, "col");
 
         if (strcmp(rows, text) != 0 && strcmp(both, rows) != 0 && suggest_edit(s, where->span, both, "the element's row and column"))
             return true;
@@ -516,7 +520,7 @@ bool propose_letters(Suggester *s)
 
 static const char *renamed(Suggester *s, Span span, const char *from, const char *to)
 {
-    return words_replaced(s, text_of(s, span), from, to);
+    return suggest_words(s, text_of(s, span), from, to);
 }
 
 /* Instead of overwriting X: a new tensor, which all statements behind read. */
@@ -540,4 +544,27 @@ bool propose_own_name(Suggester *s)
     str_add(&text, renamed(s, (Span){stmt->span.end, s->unit->end}, old, name));
     return suggest_edit(s, (Span){stmt->span.start, s->unit->end}, str_text(&text),
                         arena_printf(s->arena, "make another tensor, '%s'", name));
+}
+
+/* `#define BM 128` is a comment: a name gets its value by `=`, before the first statement that may read it. */
+bool propose_defined(Suggester *s)
+{
+    static const char macro[] = "#define ";
+    const char *text = s->source->text, *name = text_of(s, word_at(s, s->diag->span.start));
+    const Stmt *first = NULL;
+
+    for (int i = 0; s->unit && i < s->unit->body.len && !first; i++)
+        if (s->unit->body.data[i]->kind != STMT_INPUT && s->unit->body.data[i]->kind != STMT_OUTPUT)
+            first = s->unit->body.data[i];
+    for (const char *at = first && *name ? strstr(text, macro) : NULL; at; at = strstr(at + 1, macro)) {
+        const char *word = at + strlen(macro), *value;
+        word += strspn(word, " ");
+        value = word + strlen(name);
+        if (strncmp(word, name, strlen(name)) != 0 || *value != ' ')
+            continue;
+        value += strspn(value, " ");
+        return suggest_edit(s, suggest_before(s, first),
+                            arena_printf(s->arena, "%s%s = %.*s\n", suggest_indent(s, first->span.start), name, (int)strcspn(value, "\r\n/"), value), "a name gets its value by '='");
+    }
+    return false;
 }

@@ -6,7 +6,9 @@
 bool propose_removal(Suggester *s)
 {
     bool masks = s->diag->code == TW0234 && s->stmt && s->stmt->op_known && s->stmt->op == OP_MASK; /* which is meant, in other words */
-    bool simple = s->stmt && s->stmt->kind != STMT_FOR && s->stmt->kind != STMT_IF && s->stmt->kind != STMT_DEFINE && !masks &&
+    bool stores = s->diag->code == TW0406 && s->stmt && s->stmt->kind == STMT_COPY && s->stmt->to_space == SPACE_GLOBAL && s->unit &&
+                  unit_tensor(s->unit, copy_tensor(s->stmt)); /* an output that nothing else writes */
+    bool simple = !stores && s->stmt && s->stmt->kind != STMT_FOR && s->stmt->kind != STMT_IF && s->stmt->kind != STMT_DEFINE && !masks &&
                   !(s->stmt->kind == STMT_INPUT && s->diag->code == TW0442);
 
     return simple && suggest_edit(s, suggest_line(s, s->stmt->span), "", "remove it");
@@ -671,5 +673,47 @@ bool propose_behind_the_loop(Suggester *s)
     for (int i = s->depth - 2; s->stmt && i >= 0; i--)
         if (s->path[i]->kind == STMT_FOR && (move_behind(s, s->path[i], true) || move_behind(s, s->path[i], false)))
             return true;
+    return false;
+}
+
+/* What the loop sums up: the tile that is divided behind it, in place of what is summed. */
+typedef struct Sums {
+    Arena *arena;
+    VEC(const char *) list;
+} Sums;
+
+static void note_sum(void *user, const Stmt *stmt)
+{
+    Sums *sums = user;
+
+    if (stmt->kind == STMT_COMPUTE && stmt->result == RESULT_ACCUMULATE && stmt->dest->kind == EXPR_NAME)
+        vec_push(sums->arena, &sums->list, stmt->dest->name);
+}
+
+bool propose_divided_behind(Suggester *s)
+{
+    const Stmt *stmt = s->stmt && s->stmt->kind == STMT_COMPUTE && s->stmt->op_known && s->stmt->op == OP_DIVIDE && s->stmt->n_args == 2 ? s->stmt : NULL;
+
+    for (int i = s->depth - 2; stmt && i >= 0; i--) {
+        const Stmt *loop = s->path[i];
+        int end = loop->kind == STMT_FOR ? suggest_end(s, loop) : -1;
+        Sums sums = {.arena = s->arena};
+
+        if (end < 0)
+            continue;
+        suggest_each(&loop->body, note_sum, &sums);
+        for (int k = sums.list.len - 1; k >= 0; k--) {
+            Stmt *moved = suggest_like(s, stmt);
+            moved->args = arena_array(s->arena, Expr *, 2);
+            moved->args[0] = expr_name(s->arena, sums.list.data[k]);
+            moved->args[1] = stmt->args[1];
+            moved->dest = moved->args[0];
+            moved->result = RESULT_GET_NEW;
+            Fix edits[2] = {{suggest_line(s, stmt->span), "", NULL},
+                            {{end, end}, arena_printf(s->arena, "\n%s%s", suggest_indent(s, loop->span.start), suggest_text(s, moved)), NULL}};
+            if (suggest_edits(s, edits, 2, "divide the sum behind the loop"))
+                return true;
+        }
+    }
     return false;
 }

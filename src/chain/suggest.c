@@ -5,30 +5,30 @@ enum { TRIES_FOR_ONE = 16, TRIES_FOR_ALL = 48, LONGEST_SOURCE = 1 << 18 };
 
 static const struct {
     DiagCode code;
-    Proposal *proposals[8]; /* the likeliest first */
+    Proposal *proposals[10]; /* the likeliest first */
 } TABLE[] = {
     {TW0101, {propose_brace, propose_form, propose_formula}},
-    {TW0102, {propose_target, propose_unnamed, propose_form, propose_moved, propose_axes, propose_formula, propose_bracket, propose_line_removal}},
+    {TW0102, {propose_method, propose_programs, propose_target, propose_unnamed, propose_form, propose_moved, propose_axes, propose_formula, propose_bracket, propose_line_removal}},
     {TW0105, {propose_end}},
-    {TW0106, {propose_return, propose_form, propose_moved, propose_formula, propose_axes}},
+    {TW0106, {propose_no_loop, propose_counted, propose_returned, propose_return, propose_form, propose_moved, propose_formula, propose_axes}},
     {TW0107, {propose_line_removal}},
     {TW0109, {propose_line_removal}},
     {TW0110, {propose_moved}},
     {TW0112, {propose_form}},
-    {TW0220, {propose_blocks, propose_declared, propose_nearest}},
-    {TW0221, {propose_whole_division}},
-    {TW0223, {propose_blocks, propose_form, propose_formula, propose_nearest, propose_function}},
-    {TW0230, {propose_letters, propose_nearest, propose_get, propose_unused}},
-    {TW0231, {propose_removal}},
-    {TW0232, {propose_without_space, propose_removal}},
-    {TW0233, {propose_nearest, propose_reduction, propose_form}},
+    {TW0220, {propose_no_axis, propose_defined, propose_blocks, propose_declared, propose_nearest}},
+    {TW0221, {propose_tile_of_range, propose_whole_division}},
+    {TW0223, {propose_places, propose_blocks, propose_computed, propose_bound, propose_form, propose_formula, propose_compound, propose_nearest, propose_function}},
+    {TW0230, {propose_letters, propose_nearest, propose_get, propose_unused, propose_no_loop}},
+    {TW0231, {propose_bound, propose_removal}},
+    {TW0232, {propose_no_loop, propose_without_space, propose_removal}},
+    {TW0233, {propose_bound, propose_nearest, propose_compound, propose_nothing, propose_joined, propose_running_sum, propose_reduction, propose_form}},
     {TW0234, {propose_form, propose_condition, propose_operand_of_clause, propose_reduction, propose_form, propose_fewer_clauses, propose_fewer_operands, propose_removal}},
-    {TW0235, {propose_masked, propose_split_operand, propose_form, propose_formula, propose_multiply}},
+    {TW0235, {propose_bound, propose_masked, propose_split_operand, propose_computed, propose_form, propose_formula, propose_compound, propose_multiply}},
     {TW0236, {propose_own_name}},
     {TW0237, {propose_result}},
     {TW0238, {propose_formula}},
     {TW0239, {propose_number}},
-    {TW0240, {propose_dimension}},
+    {TW0240, {propose_exchanged_inputs, propose_dimension}},
     {TW0241, {propose_nearest, propose_not_new}},
     {TW0242, {propose_output}},
     {TW0244, {propose_number}},
@@ -36,15 +36,15 @@ static const struct {
     {TW0248, {propose_cast}},
     {TW0249, {propose_index}},
     {TW0250, {propose_position}},
-    {TW0320, {propose_other_transposes}},
+    {TW0320, {propose_other_transposes, propose_turned_tile}},
     {TW0321, {propose_other_transposes, propose_exchanged_maker, propose_sizes, propose_other_name}},
-    {TW0322, {propose_column, propose_turned, propose_sizes}},
-    {TW0323, {propose_exchanged_sizes, propose_other_transposes, propose_fewer_clauses}},
+    {TW0322, {propose_column, propose_turned, propose_row, propose_sizes}},
+    {TW0323, {propose_exchanged_sizes, propose_other_transposes, propose_exchanged_dims, propose_fewer_clauses}},
     {TW0324, {propose_untransposed}},
-    {TW0325, {propose_rank, propose_fewer_operands}},
+    {TW0325, {propose_shape, propose_rank, propose_fewer_operands}},
     {TW0326, {propose_whole_division}},
     {TW0327, {propose_coordinates_of_element, propose_coordinates}},
-    {TW0401, {propose_declared, propose_nearest, propose_sum_of_softmax, propose_unused}},
+    {TW0401, {propose_places, propose_declared, propose_nearest, propose_sum_of_softmax, propose_unused}},
     {TW0402, {propose_registers, propose_allocation, propose_space}},
     {TW0404, {propose_extents, propose_loop_bounds, propose_removal}},
     {TW0406, {propose_stored_as, propose_declared, propose_copy, propose_space, propose_removal}},
@@ -69,24 +69,25 @@ static const struct {
     {TW0440, {propose_prologue, propose_fill_before, propose_copy, propose_sum, propose_nearest, propose_unused}},
     {TW0442, {propose_counter, propose_scheduled, propose_quotient, propose_removal}},
     {TW0444, {propose_before_the_softmax, propose_removal}},
-    {TW0445, {propose_behind_the_loop}},
+    {TW0445, {propose_behind_the_loop, propose_divided_behind}},
     {TW0447, {propose_state}},
     {TW0448, {propose_kept}},
     {TW0449, {propose_own_rescale}},
     {TW0450, {propose_store}},
     {TW0451, {propose_removal, propose_behind_the_loop, propose_last_store}},
-    {TW0452, {propose_coordinates}},
+    {TW0452, {propose_coordinates, propose_added}},
     {TW0453, {propose_coordinates, propose_unconditional}},
     {TW0454, {propose_exchanged_state, propose_sum_of_state}},
     {TW0460, {propose_assigned, propose_smaller}},
     {TW0461, {propose_assigned, propose_stream}},
     {TW0601, {propose_grid}},
-    {TW0602, {propose_nearest, propose_copy, propose_fewer_clauses, propose_tidying}},
+    {TW0602, {propose_nearest, propose_copy, propose_fewer_clauses, propose_whole_copy, propose_tidying}},
     {TW0603, {propose_extents, propose_loose, propose_tidying}},
     {TW0605, {propose_number}},
     {TW0606, {propose_wider_grid}},
     {TW0711, {propose_declared_alike}},
     {TW0718, {propose_named_result}},
+    {TW0719, {propose_row}},
     {TW0723, {propose_form, propose_moved, propose_removal}},
     {TW0726, {propose_before_the_loop}},
     {TW0728, {propose_part}},
@@ -120,11 +121,19 @@ static bool is_of_words(const Diag *d)
     return d->code < TW0210;
 }
 
+/* What has no meaning in its place: behind it only errors are looked for. */
+static bool is_of_names(const Diag *d)
+{
+    return d->code == TW0223 || d->code == TW0235 || d->code == TW0401;
+}
+
 /* Where shared memory does not suffice nothing is said of schedules yet: then a program that
  * is right, though no schedule has room for it, is better. Likewise nothing was said of what
  * statements mean where one was not understood. */
 static bool was_hidden(const Diag *about, const Diag *now)
 {
+    if (is_of_names(about) && diag_info(now->code)->severity != SEV_ERROR)
+        return true;
     return (about->code == TW0460 && now->code == TW0778) || (is_of_words(about) && !is_of_words(now));
 }
 
@@ -420,11 +429,13 @@ static int suggest_best(Suggester *s, int most)
     s->tries = 1;
     if (s->diag->code == TW0220 && propose_missing_grid(s)) /* a name that is nearly the same is that of a size */
         return 1;
+    if (s->diag->code == TW0106 && propose_form(s)) /* the whole line rather than its first word */
+        return 1;
     s->tries = 1;
     if (holds(s, rule))
         return 0;
     s->tries = most;
-    if (suggest_one(s) || (s->diag->code != TW0460 && !is_of_words(s->diag)))
+    if (suggest_one(s) || (s->diag->code != TW0460 && !is_of_words(s->diag) && !is_of_names(s->diag)))
         return most - s->tries;
     s->loose = true;
     s->tries = s->tries < 4 ? 4 : s->tries;
@@ -439,8 +450,8 @@ static bool says_again(const Suggester *s, const Diag *before)
     const Fix *fix = &s->diag->fix, *other = &before->fix;
 
     if (fix->text && other->text)
-        return s->diag->code == before->code && fix->span.start == other->span.start && fix->span.end == other->span.end &&
-               strcmp(fix->text, other->text) == 0;
+        return (s->diag->code == before->code || fix->span.end > fix->span.start) && fix->span.start == other->span.start &&
+               fix->span.end == other->span.end && strcmp(fix->text, other->text) == 0;
     return !fix->text && !other->text && is_sibling(s, before);
 }
 

@@ -53,6 +53,7 @@ Stmt *suggest_like(Suggester *s, const Stmt *stmt); /* a copy to change */
 const char *suggest_text(Suggester *s, const Stmt *stmt);
 /* The statement's whole line where nothing else stands in it. */
 Span suggest_line(const Suggester *s, Span span);
+const char *suggest_words(Suggester *s, const char *text, const char *from, const char *to); /* words that are `from`, as `to` */
 const char *suggest_indent(const Suggester *s, int offset); /* blanks before a statement */
 Span suggest_before(const Suggester *s, const Stmt *stmt);  /* the start of its line */
 
@@ -72,12 +73,12 @@ void suggest_each(const Block *block, void (*f)(void *user, const Stmt *s), void
 
 /* propose_names.c */
 Proposal propose_declared, propose_nearest, propose_function, propose_other_name, propose_dimension, propose_output, propose_result,
-    propose_position, propose_not_new, propose_index, propose_letters, propose_cast, propose_declared_alike, propose_own_name, propose_number, propose_unused;
+    propose_position, propose_not_new, propose_index, propose_letters, propose_cast, propose_declared_alike, propose_own_name, propose_number, propose_unused, propose_defined;
 /* propose_stmts.c */
 Proposal propose_removal, propose_unconditional, propose_masked, propose_whole_tiles, propose_fill_before, propose_tidying, propose_line_removal, propose_operand_of_clause, propose_reduction, propose_get, propose_condition,
     propose_fewer_clauses, propose_named_result, propose_multiply, propose_no_line, propose_scheduled, propose_fewer_operands, propose_untransposed, propose_reshaped,
     propose_other_transposes, propose_exchanged_maker, propose_split_operand, propose_behind_the_loop, propose_last_store, propose_whole_division,
-    propose_coordinates_of_element, propose_without_space, propose_compared, propose_before_the_loop, propose_place, propose_bracket;
+    propose_coordinates_of_element, propose_without_space, propose_compared, propose_before_the_loop, propose_place, propose_bracket, propose_divided_behind;
 /* propose_memory.c */
 Proposal propose_copy, propose_store, propose_return, propose_coordinates, propose_shared, propose_registers, propose_sizes, propose_size_number, propose_column, propose_turned,
     propose_reshape, propose_follow, propose_type, propose_loop_bounds, propose_grid, propose_rank,
@@ -85,11 +86,17 @@ Proposal propose_copy, propose_store, propose_return, propose_coordinates, propo
 /* propose_foreign.c */
 Proposal propose_form, propose_target, propose_brace, propose_unnamed, propose_end;
 /* propose_formula.c */
-Proposal propose_formula;
+Proposal propose_formula, propose_computed, propose_bound, propose_returned;
+/* propose_ops.c */
+Proposal propose_compound, propose_nothing, propose_joined, propose_running_sum;
+/* propose_tensors.c */
+Proposal propose_method, propose_no_axis, propose_places, propose_row, propose_turned_tile, propose_exchanged_dims, propose_exchanged_inputs, propose_shape;
+/* propose_loops.c */
+Proposal propose_no_loop, propose_counted;
 /* propose_stages.c */
 Proposal propose_stage, propose_prologue, propose_ring, propose_own_stage;
 /* propose_copies.c */
-Proposal propose_moved, propose_stored_as, propose_axes, propose_blocks, propose_counter, propose_extents, propose_missing_grid;
+Proposal propose_moved, propose_stored_as, propose_axes, propose_blocks, propose_counter, propose_extents, propose_missing_grid, propose_tile_of_range, propose_whole_copy, propose_added, propose_programs;
 /* propose_stream.c */
 Proposal propose_stream;
 /* propose_sizes.c */

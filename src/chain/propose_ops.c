@@ -1,0 +1,348 @@
+/* propose_ops.c: operations that there are elsewhere, as those that they are made of.
+ *
+ *   Compute Clamp C, 0, 6 and get new C        Compute Max C, 0 and get new C
+ *                                              Compute Min C, 6 and get new C
+ *   Compute Repeat K, 4 and get Kr             nothing: heads share, and Kr is K
+ *   Compute Transpose K and get KT             nothing: KT is K.T
+ *
+ * What a step gives that is not the result has a name of its own, and in code a tile of its own.
+ */
+#include "chain/cuts.h"
+#include "chain/forms.h"
+
+/* ---- what they are made of --------------------------------------------------------------------- */
+
+/* A step is `OPERATION OPERANDS -> RESULT`: $X the operand, $A and $B the others, $R the result; a tile
+ * between begins with @, a column with %. */
+static const struct {
+    const char *name;
+    int n_args;
+    const char *steps;
+} COMPOUNDS[] = {
+    {"Clamp", 3, "Max $X, $A -> $R\nMin $R, $B -> $R"},
+    {"Clip", 3, "Max $X, $A -> $R\nMin $R, $B -> $R"},
+    {"Relu6", 1, "Max $X, 0 -> $R\nMin $R, 6 -> $R"},
+    {"LeakyRelu", 2, "Multiply $X, $A -> @sloped\nMax $X, @sloped -> $R"},
+    {"LeakyRelu", 1, "Multiply $X, 0.01 -> @sloped\nMax $X, @sloped -> $R"},
+    {"PRelu", 2, "Multiply $X, $A -> @sloped\nMax $X, @sloped -> $R"},
+    {"Elu", 1, "Min $X, 0 -> @below\nExp @below -> @below\nSubtract @below, 1 -> @below\nMax $X, 0 -> $R\nAdd $R, @below -> $R"},
+    {"Softplus", 1, "Exp $X -> $R\nAdd $R, 1 -> $R\nLog $R -> $R"},
+    {"Variance", 1, "RowMean $X -> %mean_of\nSubtract $X, %mean_of -> @centred\nSquare @centred -> @centred\nRowMean @centred -> $R"},
+    {"Var", 1, "RowMean $X -> %mean_of\nSubtract $X, %mean_of -> @centred\nSquare @centred -> @centred\nRowMean @centred -> $R"},
+    {"Std", 1, "RowMean $X -> %mean_of\nSubtract $X, %mean_of -> @centred\nSquare @centred -> @centred\nRowMean @centred -> $R\nSqrt $R -> $R"},
+    {"LogSumExp", 1, "RowMax $X -> %largest\nSubtract $X, %largest -> @shifted\nExp @shifted -> @shifted\nRowSum @shifted -> $R\n"
+     "Log $R -> $R\nAdd $R, %largest -> $R"},
+    {"LogSoftmax", 1, "RowMax $X -> %largest\nSubtract $X, %largest -> $R\nExp $R -> @exponentials\nRowSum @exponentials -> %sums\nLog %sums -> %sums\n"
+     "Subtract $R, %sums -> $R"},
+    {"RMSNorm", 1, "Square $X -> @squares\nRowMean @squares -> %mean_square\nAdd %mean_square, 1e-6 -> %mean_square\n"
+     "Rsqrt %mean_square -> %mean_square\nMultiply $X, %mean_square -> $R"},
+    {"RMSNorm", 2, "Square $X -> @squares\nRowMean @squares -> %mean_square\nAdd %mean_square, 1e-6 -> %mean_square\n"
+     "Rsqrt %mean_square -> %mean_square\nMultiply $X, %mean_square -> $R\nMultiply $R, $A -> $R"},
+    {"RMSNorm", 3, "Square $X -> @squares\nRowMean @squares -> %mean_square\nAdd %mean_square, $B -> %mean_square\n"
+     "Rsqrt %mean_square -> %mean_square\nMultiply $X, %mean_square -> $R\nMultiply $R, $A -> $R"},
+    {"LayerNorm", 1, "RowMean $X -> %mean_of\nSubtract $X, %mean_of -> $R\nSquare $R -> @squares\nRowMean @squares -> %variance\n"
+     "Add %variance, 1e-5 -> %variance\nRsqrt %variance -> %variance\nMultiply $R, %variance -> $R"},
+    {"LayerNorm", 3, "RowMean $X -> %mean_of\nSubtract $X, %mean_of -> $R\nSquare $R -> @squares\nRowMean @squares -> %variance\n"
+     "Add %variance, 1e-5 -> %variance\nRsqrt %variance -> %variance\nMultiply $R, %variance -> $R\nMultiply $R, $A -> $R\nAdd $R, $B -> $R"},
+    {"Linear", 2, "GEMM $X, $A.T -> $R"},
+    {"Linear", 2, "GEMM $X, $A -> $R"},
+    {"Linear", 3, "GEMM $X, $A.T -> $R\nAdd $R, $B -> $R"},
+    {"Linear", 3, "GEMM $X, $A -> $R\nAdd $R, $B -> $R"},
+    {"BMM", 2, "GEMM $X, $A -> $R"},
+    {"Zero", 1, "Fill $X, 0 -> $R"},
+    {"Zeros", 1, "Fill $X, 0 -> $R"},
+    {"Clear", 1, "Fill $X, 0 -> $R"},
+};
+
+typedef struct Writer {
+    Suggester *s;
+    const Stmt *stmt;
+    const char *result;
+    const Stmt *like; /* the Allocate of the operand; NULL: tiles are not allocated here */
+    Cuts cuts;
+    VEC(const char *) given; /* names that have a value */
+    Str text, tiles;
+} Writer;
+
+static bool is_given(const Writer *w, const char *name)
+{
+    for (int i = 0; i < w->given.len; i++)
+        if (strcmp(w->given.data[i], name) == 0)
+            return true;
+    return false;
+}
+
+static const char *word_of(Suggester *s, const char *text)
+{
+    return arena_strndup(s->arena, text, strspn(text, "abcdefghijklmnopqrstuvwxyz_"));
+}
+
+static const char *operand_text(Writer *w, int i)
+{
+    return i < w->stmt->n_args ? suggest_expr(w->s, w->stmt->args[i]) : "";
+}
+
+/* A tile, or a column, of its own. */
+static void allocate(Writer *w, const char *name, bool column)
+{
+    const char *rows;
+
+    if (!w->like || w->like->n_shape != 2 || cuts_tile(&w->cuts, name, SPACE_REGISTER))
+        return;
+    rows = suggest_expr(w->s, w->like->shape[0]);
+    str_printf(&w->tiles, "%sAllocate %s in register (%s, %s) fp32\n", suggest_indent(w->s, w->s->path[0]->span.start), name, rows,
+               column ? "1" : suggest_expr(w->s, w->like->shape[1]));
+}
+
+/* A step's name, where it has one of its own; the text behind it. */
+static const char *put(Writer *w, const char *at)
+{
+    static const char letters[] = "XAB";
+    const char *letter = *at == '$' ? strchr(letters, at[1]) : NULL;
+
+    if (letter) {
+        str_add(&w->text, operand_text(w, (int)(letter - letters)));
+        return at + 2;
+    }
+    if (*at == '$') {
+        str_add(&w->text, w->result);
+        return at + 2;
+    }
+    if (*at == '@' || *at == '%')
+        return at + 1;
+    str_addc(&w->text, *at);
+    return at + 1;
+}
+
+static void put_result(Writer *w, const char *at, bool reduces)
+{
+    const char *name = *at == '$' ? w->result : word_of(w->s, at + 1);
+    bool again = is_given(w, name);
+
+    str_printf(&w->text, " and get %s%s", again ? "new " : "", name);
+    if (again)
+        return;
+    vec_push(w->s->arena, &w->given, name);
+    allocate(w, name, *at == '%' || reduces);
+}
+
+static void put_steps(Writer *w, const char *steps)
+{
+    for (bool first = true; *steps; first = false) {
+        const char *arrow = strstr(steps, " -> ");
+        bool reduces = strncmp(steps, "Row", 3) == 0;
+
+        str_printf(&w->text, "%sCompute ", first ? "" : arena_printf(w->s->arena, "\n%s", suggest_indent(w->s, w->stmt->span.start)));
+        while (steps < arrow)
+            steps = put(w, steps);
+        put_result(w, arrow + 4, reduces);
+        steps = arrow + 4 + strcspn(arrow + 4, "\n");
+        steps += *steps == '\n';
+    }
+}
+
+/* The statement at hand, or what a call in the manner of other languages says. */
+static const Stmt *statement_of(Suggester *s)
+{
+    const char *text = form_plain(s, form_line(s));
+    Source *source = arena_new_of(s->arena, Source);
+    const Program *program;
+    Diags *diags;
+    Holes holes;
+    Stmt *stmt;
+
+    if (s->stmt && s->stmt->kind == STMT_COMPUTE)
+        return s->stmt;
+    if (strlen(text) > FORM_LONGEST || !form_match("$c = $f($A)", text, &holes))
+        return NULL;
+    const char *line = form_filled(s, "Compute $f $A and get new $c", text, &holes);
+    *source = (Source){"call", line, strlen(line)};
+    diags = diags_new(s->arena, source);
+    program = lang_parse(s->arena, s->chain->syms, source, diags);
+    if (diags->errors || program->units.len != 1 || program->units.data[0]->body.len != 1)
+        return NULL;
+    stmt = suggest_like(s, program->units.data[0]->body.data[0]);
+    stmt->span = form_line(s);
+    return stmt->kind == STMT_COMPUTE ? stmt : NULL;
+}
+
+/* The letters alone count: `leaky_relu` is LeakyRelu. */
+static bool same_letters(const char *a, const char *b)
+{
+    for (;; a++, b++) {
+        while (*a == '_')
+            a++;
+        if ((*a | 0x20) != (*b | 0x20))
+            return !*a && !*b;
+        if (!*a)
+            return true;
+    }
+}
+
+static bool try_compound(Suggester *s, const Stmt *stmt, const char *steps)
+{
+    const Expr *to = stmt->dest ? stmt->dest : stmt->args[0];
+    Writer w = {.s = s, .stmt = stmt, .cuts = cuts_of(s), .text = str_new(s->arena), .tiles = str_new(s->arena)};
+    Fix edits[2];
+
+    if (to->kind != EXPR_NAME || stmt->result == RESULT_ACCUMULATE)
+        return false;
+    w.result = to->name;
+    if (w.cuts.allocated.len && stmt->args[0]->kind == EXPR_NAME) {
+        w.like = cuts_tile(&w.cuts, stmt->args[0]->name, SPACE_REGISTER);
+        w.like = w.like ? w.like : cuts_tile(&w.cuts, stmt->args[0]->name, SPACE_SHARED);
+    }
+    if (stmt->result != RESULT_GET || expr_is_name(stmt->args[0], w.result))
+        vec_push(s->arena, &w.given, w.result);
+    put_steps(&w, steps);
+    edits[0] = (Fix){stmt->span, str_text(&w.text), NULL};
+    if (w.tiles.len == 0 || !s->depth)
+        return suggest_edit(s, stmt->span, str_text(&w.text), "what it is made of");
+    edits[1] = edits[0];
+    edits[0] = (Fix){suggest_before(s, s->path[0]), str_text(&w.tiles), NULL};
+    return suggest_edits(s, edits, 2, "what it is made of");
+}
+
+bool propose_compound(Suggester *s)
+{
+    const Stmt *stmt = s->unit ? statement_of(s) : NULL;
+
+    for (size_t i = 0; stmt && stmt->n_args && i < TW_COUNT(COMPOUNDS); i++)
+        if (COMPOUNDS[i].n_args == stmt->n_args && same_letters(stmt->op_name, COMPOUNDS[i].name) && try_compound(s, stmt, COMPOUNDS[i].steps))
+            return true;
+    return false;
+}
+
+/* ---- what nothing need be done for ------------------------------------------------------------------- */
+
+static const struct {
+    const char *name, *label;
+    bool turned; /* what it gives is its operand, transposed */
+} NOTHING[] = {
+#define SHARED "sizes of 1 and heads are shared as they are"
+    {"Repeat", SHARED, false},    {"RepeatInterleave", SHARED, false}, {"RepeatKV", SHARED, false}, {"Expand", SHARED, false},
+    {"Broadcast", SHARED, false}, {"BroadcastTo", SHARED, false},      {"Unsqueeze", SHARED, false},
+#undef SHARED
+    {"Contiguous", "a tensor is what it is in any order", false},
+    {"Detach", "there are no gradients here", false},
+    {"Dropout", "nothing is dropped but in training", false},
+    {"Identity", "it is its operand", false},
+    {"Assign", "it is its operand", false},
+    {"Transpose", "a product takes it transposed", true},
+    {"Permute", "a product takes it transposed", true},
+    {"SwapAxes", "a product takes it transposed", true},
+};
+
+/* Which of these a statement is; -1: none. */
+static int nothing_in(const Stmt *stmt)
+{
+    bool fits = stmt && stmt->kind == STMT_COMPUTE && !stmt->op_known && stmt->n_args && stmt->result != RESULT_ACCUMULATE;
+
+    for (size_t i = 0; fits && i < TW_COUNT(NOTHING); i++)
+        if (same_letters(stmt->op_name, NOTHING[i].name))
+            return (int)i;
+    return -1;
+}
+
+/* A name's text from an offset on as another one, what is transposed twice as it is. */
+static Str renamed(Suggester *s, const Str *text, int from, const char *name, const char *to)
+{
+    Str out = str_new(s->arena);
+
+    str_addn(&out, text->data, (size_t)from);
+    str_add(&out, suggest_words(s, text->data + from, name, to));
+    for (char *twice; (twice = strstr(str_text(&out), ".T.T"));) {
+        memmove(twice, twice + 4, strlen(twice + 4) + 1);
+        out.len -= 4;
+    }
+    return out;
+}
+
+/* Without all such statements; what they would have given is their operand. */
+bool propose_nothing(Suggester *s)
+{
+    int which = s->unit ? nothing_in(s->stmt) : -1, end = s->unit ? s->unit->end : 0, begin = end, taken = 0;
+    Str text = str_new(s->arena);
+
+    if (which < 0)
+        return false;
+    for (int i = s->unit->body.len - 1; i >= 0; i--)
+        if (nothing_in(s->unit->body.data[i]) >= 0)
+            begin = suggest_line(s, s->unit->body.data[i]->span).start;
+    str_addn(&text, s->source->text + begin, (size_t)(end - begin));
+    for (int i = 0; i < s->unit->body.len; i++) {
+        const Stmt *stmt = s->unit->body.data[i];
+        int kind = nothing_in(stmt);
+        if (kind < 0)
+            continue;
+        Span line = suggest_line(s, stmt->span);
+        const char *operand = suggest_expr(s, stmt->args[0]), *result = stmt->dest ? suggest_expr(s, stmt->dest) : operand;
+        const char *to = NOTHING[kind].turned ? arena_printf(s->arena, "%s.T", operand) : operand;
+        const char *gone = arena_strndup(s->arena, s->source->text + line.start, (size_t)(line.end - line.start));
+        char *at = strstr(str_text(&text), gone);
+        if (!at) /* of an operand that has another name now */
+            return false;
+        memmove(at, at + strlen(gone), strlen(at + strlen(gone)) + 1);
+        text.len -= (int)strlen(gone);
+        text = strcmp(result, to) == 0 ? text : renamed(s, &text, (int)(at - text.data), result, to);
+        taken++;
+    }
+    while (text.len && end > begin && text.data[text.len - 1] == s->source->text[end - 1]) { /* what stays */
+        text.data[--text.len] = '\0';
+        end--;
+    }
+    for (; end < s->unit->end && s->source->text[end] != '\n'; end++)
+        str_addc(&text, s->source->text[end]);
+    return taken && suggest_edit(s, (Span){begin, end}, str_text(&text), NOTHING[which].label);
+}
+
+/* ---- elements by their places ---------------------------------------------------------------------------- */
+
+static const Stmt *input_of(const Cuts *cuts, const Expr *e)
+{
+    const Stmt *tensor = e->kind == EXPR_NAME ? cuts_tensor(cuts, e->name) : NULL;
+
+    return tensor && tensor->n_shape == 2 ? tensor : NULL;
+}
+
+/* `Concat A, B`: outside of a tensor elements read as 0. */
+bool propose_joined(Suggester *s)
+{
+    static const char *const names[] = {"Concat", "Concatenate", "Cat"};
+    const Stmt *stmt = s->stmt && s->stmt->kind == STMT_COMPUTE && s->stmt->n_args == 2 && s->stmt->dest ? s->stmt : NULL;
+    Cuts cuts = cuts_of(s);
+    const Stmt *a = stmt ? input_of(&cuts, stmt->args[0]) : NULL, *b = stmt ? input_of(&cuts, stmt->args[1]) : NULL;
+    bool named = false;
+
+    for (size_t i = 0; stmt && i < TW_COUNT(names); i++)
+        named |= same_letters(stmt->op_name, names[i]);
+    for (int rows = 0; named && a && b && rows < 2; rows++) {
+        const char *dims[2], *first = suggest_expr(s, a->shape[!rows]), *second = suggest_expr(s, b->shape[!rows]);
+        dims[rows] = suggest_expr(s, a->shape[rows]);
+        dims[!rows] = strcmp(first, second) == 0 ? arena_printf(s->arena, "2 * %s", first) : arena_printf(s->arena, "%s + %s", first, second);
+        const char *text = arena_printf(s->arena, "Compute Define %s (%s, %s) as %s[row, col] + %s[row%s, col%s]", suggest_expr(s, stmt->dest), dims[0], dims[1],
+                                        a->name, b->name, rows ? arena_printf(s->arena, " - %s", first) : "", rows ? "" : arena_printf(s->arena, " - %s", first));
+        if (suggest_edit(s, stmt->span, text, "outside of a tensor elements read as 0"))
+            return true;
+    }
+    return false;
+}
+
+/* `CumSum X`: a product with the matrix that has a 1 where a row is summed up. */
+bool propose_running_sum(Suggester *s)
+{
+    static const char *const names[] = {"CumSum", "PrefixSum", "Scan"};
+    const Stmt *stmt = s->stmt && s->stmt->kind == STMT_COMPUTE && s->stmt->n_args && s->stmt->result == RESULT_GET ? s->stmt : NULL;
+    Cuts cuts = cuts_of(s);
+    const Stmt *x = stmt ? input_of(&cuts, stmt->args[0]) : NULL;
+    bool named = false;
+
+    for (size_t i = 0; stmt && i < TW_COUNT(names); i++)
+        named |= same_letters(stmt->op_name, names[i]);
+    if (!named || !x)
+        return false;
+    const char *n = suggest_expr(s, x->shape[1]), *indent = suggest_indent(s, stmt->span.start);
+    return suggest_edit(s, stmt->span,
+                        arena_printf(s->arena, "Compute Define upto (%s, %s) as row <= col\n%sCompute GEMM %s, upto and get %s", n, n, indent, x->name,
+                                     suggest_expr(s, stmt->dest)), "a product with a matrix of ones");
+}

@@ -243,6 +243,9 @@ double rng_uniform(Rng *rng); /* [0, 1) */
 double rng_normal(Rng *rng);  /* mean 0, variance 1 */
 int rng_below(Rng *rng, int n);
 
+/* The middle one of so many numbers, or the mean of the middle two; 0: there are none. Sorts them. */
+double median(double *values, int n);
+
 /* ---- number formats --------------------------------------------------------- */
 
 /* Element types. One row each in dtypes.def: DTYPE(id, name, bytes, is_float). */

@@ -1,4 +1,4 @@
-/* number.c: element types, their rounding, and seeded random numbers.
+/* number.c: element types, their rounding, seeded random numbers, and medians.
  *
  *   fp16   1 sign, 5 exponent (bias 15), 10 mantissa bits
  *   bf16   1 sign, 8 exponent (bias 127), 7 mantissa bits: the top half of fp32
@@ -15,6 +15,7 @@
 #include "base/base.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 typedef struct DTypeInfo {
     const char *name;
@@ -275,4 +276,19 @@ double rng_normal(Rng *rng)
 int rng_below(Rng *rng, int n)
 {
     return n > 0 ? (int)(rng_next(rng) % (uint64_t)n) : 0;
+}
+
+static int by_size(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+double median(double *values, int n)
+{
+    if (n < 1)
+        return 0;
+    qsort(values, (size_t)n, sizeof *values, by_size);
+    return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
 }

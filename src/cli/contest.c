@@ -8,7 +8,6 @@
 #include "cli/launch.h"
 #include "gpu/gpu.h"
 
-#include <stdlib.h>
 #include <unistd.h>
 
 enum { TILED = 2048, COUNT = 4, ROUNDS = 9, PATIENCE = 20 };
@@ -98,19 +97,6 @@ static bool verify(const Contest *c, Gpu *gpu, GpuModule *module, FlowMeasured *
     return true;
 }
 
-static int by_size(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
-static double median(double *ms)
-{
-    qsort(ms, ROUNDS, sizeof *ms, by_size);
-    return ms[ROUNDS / 2];
-}
-
 /* What nobody is to blame for but us leaves the kernel without a time. */
 static void time_both(const Contest *c, Gpu *gpu, GpuModule *theirs, GpuModule *ours, FlowMeasured *found)
 {
@@ -126,8 +112,8 @@ static void time_both(const Contest *c, Gpu *gpu, GpuModule *theirs, GpuModule *
             wrong(found, launch_text(c->arena, &c->shape), error);
         return;
     }
-    found->ms = median(entries[0].ms);
-    found->built_in_ms = ours ? median(entries[1].ms) : 0;
+    found->ms = median(entries[0].ms, ROUNDS);
+    found->built_in_ms = ours ? median(entries[1].ms, ROUNDS) : 0;
 }
 
 static void compete(const Contest *c, FlowMeasured *found)

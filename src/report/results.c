@@ -2,7 +2,6 @@
 #include "report/report.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 /* ---- text --------------------------------------------------------------------------- */
 
@@ -141,15 +140,8 @@ double case_mean(const Case *c, int peer, int *cells)
 
 /* ---- figures ------------------------------------------------------------------------ */
 
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 /* Of the positive ones, which are left sorted at the beginning; 0: there is none. */
-static double median(double *values, int *n)
+static double median_of(double *values, int *n)
 {
     int kept = 0;
 
@@ -157,10 +149,7 @@ static double median(double *values, int *n)
         if (values[i] > 0)
             values[kept++] = values[i];
     *n = kept;
-    if (!kept)
-        return 0;
-    qsort(values, (size_t)kept, sizeof *values, compare);
-    return kept % 2 ? values[kept / 2] : (values[kept / 2 - 1] + values[kept / 2]) / 2;
+    return median(values, kept);
 }
 
 static double *copied(Arena *arena, const double *values, int n)
@@ -184,7 +173,7 @@ static void find_rate(Arena *arena, const Results *results, Work work, Timed *t)
     int n = t->rounds;
     double *ms = copied(arena, t->ms, n);
 
-    f->ms = median(ms, &n);
+    f->ms = median_of(ms, &n);
     if (!n)
         return;
     f->least = ms[0];
@@ -192,7 +181,7 @@ static void find_rate(Arena *arena, const Results *results, Work work, Timed *t)
     f->rate = sane(t->work / f->ms * (work == WORK_FLOPS ? 1e-9 : 1e-6));
     n = t->mhz ? t->rounds : 0;
     if (n)
-        f->mhz = sane(median(copied(arena, t->mhz, n), &n));
+        f->mhz = sane(median_of(copied(arena, t->mhz, n), &n));
     if (work == WORK_FLOPS && f->mhz > 0 && peak > 0)
         f->use = sane(f->rate / (f->mhz * peak * 1e-6));
 }
@@ -213,7 +202,7 @@ static void find_ratio(Arena *arena, const Timed *ours, Timed *peer)
     for (int i = 0; i < n; i++)
         if (ours->ms[i] > 0 && peer->ms[i] > 0)
             ratios[i] = sane(ours->work / ours->ms[i] / (peer->work / peer->ms[i]));
-    double middle = median(ratios, &n);
+    double middle = median_of(ratios, &n);
     if (!n)
         return;
     f->ratio = middle;

@@ -13,7 +13,6 @@
  */
 #include "tune/race.h"
 
-#include <stdlib.h>
 
 #include "tune/pool.h"
 
@@ -188,20 +187,12 @@ static bool measure(Track *t, int32_t lane)
 
 /* ---- rounds --------------------------------------------------------------------------------------- */
 
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
-static double median(Arena *arena, const Runner *runner)
+static double median_of(Arena *arena, const Runner *runner)
 {
     double *ms = arena_array(arena, double, runner->n + 1);
 
     memcpy(ms, runner->ms, (size_t)runner->n * sizeof *ms);
-    qsort(ms, (size_t)runner->n, sizeof *ms, compare);
-    return runner->n % 2 ? ms[runner->n / 2] : (ms[runner->n / 2 - 1] + ms[runner->n / 2]) / 2;
+    return median(ms, runner->n);
 }
 
 /* The first round of a process begins with the first. */
@@ -244,7 +235,7 @@ static void take_medians(Track *t)
 
         if (r->n == 0)
             continue;
-        r->variant->ms = median(t->race->arena, r);
+        r->variant->ms = median_of(t->race->arena, r);
         r->variant->rounds = r->n;
     }
 }

@@ -787,10 +787,12 @@ static bool lower_again(Chain *chain, const Source *source, bool fragment)
 /* What the definition gives is no workspace, though a later kernel reads it as well. */
 static void keep_outputs(const Chain *chain)
 {
-    for (int i = 0; chain->def && chain->tile && i < chain->def->outputs.len; i++)
-        for (int k = 0; k < chain->tile->tensors.len; k++)
-            if (strcmp(chain->tile->tensors.data[k]->name, chain->def->outputs.data[i]->name) == 0)
-                chain->tile->tensors.data[k]->workspace = false;
+    for (int i = 0; chain->def && chain->tile && i < chain->def->outputs.len; i++) {
+        TileTensor *tensor = tile_tensor(chain->tile, chain->def->outputs.data[i]->name);
+
+        if (tensor)
+            tensor->workspace = false;
+    }
 }
 
 bool chain_lower(Chain *chain, const Source *code)

@@ -14,7 +14,7 @@ void lo_allocate(Lower *lo, const Stmt *s)
 {
     int extents[TENSOR_MAX_RANK];
     if (s->space == SPACE_GLOBAL) {
-        if (lo_tensor(lo, s->name)) vec_push(lo->arena, &lo->views, s);
+        if (tile_tensor(lo->program, s->name)) vec_push(lo->arena, &lo->views, s);
         else lo_fail(lo, TW0723, s->span, "'%s' in global memory: declare it as Input or Output", s->name);
         return;
     }
@@ -24,9 +24,9 @@ void lo_allocate(Lower *lo, const Stmt *s)
         lo_fail(lo, TW0723, s->span, "a tile has one or two dimensions, in shared memory also one of stages before them");
         return;
     }
-    const TileTensor *tensor = lo_tensor(lo, s->name);
+    const TileTensor *tensor = tile_tensor(lo->program, s->name);
     const char *origin = tensor ? NULL : copied_as(&lo->unit->body, s->name);
-    if (origin) tensor = lo_tensor(lo, origin);
+    if (origin) tensor = tile_tensor(lo->program, origin);
     DType dtype = s->has_dtype ? s->dtype
                   : s->space == SPACE_REGISTER ? DT_F32
                   : tensor ? tensor->dtype : lo->settings->dtype;

@@ -25,7 +25,7 @@
 
 static const TileTensor *tensor_of(Lower *lo, const Expr *index)
 {
-    return index->kind == EXPR_INDEX && index->a->kind == EXPR_NAME ? lo_tensor(lo, index->a->name) : NULL;
+    return index->kind == EXPR_INDEX && index->a->kind == EXPR_NAME ? tile_tensor(lo->program, index->a->name) : NULL;
 }
 
 static bool is_dim_name(const TileTensor *t, int d, const Expr *e)

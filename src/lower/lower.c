@@ -20,13 +20,6 @@ void lo_fail(Lower *lo, DiagCode code, Span span, const char *fmt, ...)
 
 /* ---- names ------------------------------------------------------------------------ */
 
-TileTensor *lo_tensor(Lower *lo, const char *name)
-{
-    for (int i = 0; i < lo->program->tensors.len; i++)
-        if (strcmp(lo->program->tensors.data[i]->name, name) == 0) return lo->program->tensors.data[i];
-    return NULL;
-}
-
 Local *lo_local(Lower *lo, const char *name)
 {
     for (int i = 0; i < lo->locals.len; i++)
@@ -198,7 +191,7 @@ static bool differ(Lower *lo, const Aff *a, const Aff *b)
 
 static void declare_tensor(Lower *lo, const Stmt *s)
 {
-    TileTensor *t = lo_tensor(lo, s->name);
+    TileTensor *t = tile_tensor(lo->program, s->name);
     if (s->n_shape < 1 || s->n_shape > TENSOR_MAX_RANK) {
         lo_fail(lo, TW0711, s->span, "tensor '%s' has %d dimensions; 1 to %d are possible", s->name, s->n_shape,
                 TENSOR_MAX_RANK);

@@ -19,12 +19,12 @@ static const struct {
 const char *lo_base_name(Lower *lo, const char *name, Space *space)
 {
     size_t len = strlen(name);
-    if (lo_local(lo, name) || lo_tensor(lo, name)) return name;
+    if (lo_local(lo, name) || tile_tensor(lo->program, name)) return name;
     for (size_t i = 0; i < TW_COUNT(ENDINGS); i++) {
         size_t n = strlen(ENDINGS[i].ending);
         if (len <= n || !text_equal_nocase(name + len - n, ENDINGS[i].ending)) continue;
         const char *base = symn(lo->syms, name, len - n);
-        if (!lo_local(lo, base) && !lo_tensor(lo, base)) continue;
+        if (!lo_local(lo, base) && !tile_tensor(lo->program, base)) continue;
         if (*space == SPACE_NONE) *space = ENDINGS[i].space;
         return base;
     }

@@ -148,7 +148,7 @@ static bool part_of_tensor(Lower *lo, const Stmt *s, TileTensor *t, View *v)
 static bool find_view(Lower *lo, const Stmt *copy, View *v)
 {
     const char *name = copy_tensor(copy);
-    TileTensor *t = lo_tensor(lo, name);
+    TileTensor *t = tile_tensor(lo->program, name);
     if (!t) {
         lo_fail(lo, TW0723, copy->span, "'%s' is no Input or Output", name);
         return false;

@@ -140,9 +140,7 @@ static bool is_matrix(const TileValue *v)
 
 static bool is_carried_by(const Sum *s, const TileValue *v)
 {
-    for (int i = 0; i < s->body->params.len; i++)
-        if (s->body->params.data[i] == v) return true;
-    return false;
+    return tile_param_of(s->body, v) >= 0;
 }
 
 static Units units_of(const Sum *s, const TileValue *v, int depth);

@@ -148,7 +148,6 @@ typedef struct Lower {
 
 /* lower.c */
 void lo_fail(Lower *lo, DiagCode code, Span span, const char *fmt, ...) TW_PRINTF(4, 5);
-TileTensor *lo_tensor(Lower *lo, const char *name);
 Local *lo_local(Lower *lo, const char *name);           /* NULL: unknown */
 Local *lo_local_make(Lower *lo, const char *name);
 Lineage *lo_lineage(Lower *lo, const TileValue *v);

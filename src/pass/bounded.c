@@ -44,14 +44,6 @@ typedef struct Bounded {
 
 /* ---- does it fit? ------------------------------------------------------------------ */
 
-static int position_of(const TileOp *loop, const TileValue *param)
-{
-    const TileBlock *body = loop->regions[0];
-    for (int k = 0; k < body->params.len; k++)
-        if (body->params.data[k] == param) return k;
-    return -1;
-}
-
 static double room_of(DType dtype)
 {
     for (size_t i = 0; i < TW_COUNT(ROOMS); i++)
@@ -72,8 +64,8 @@ static bool find_parts(Bounded *b)
         if (op->kind != TILE_ELEMENT || op->op != OP_MULTIPLY || b->n_sums == MAX_SUMS) return false;
         b->rescales[b->n_sums++] = op;
     }
-    b->m = position_of(b->loop, b->softmax->args[1]);
-    b->l = position_of(b->loop, b->softmax->args[2]);
+    b->m = tile_param_of(b->loop->regions[0], b->softmax->args[1]);
+    b->l = tile_param_of(b->loop->regions[0], b->softmax->args[2]);
     return b->m >= 0 && b->l >= 0 && isfinite(b->binades);
 }
 
@@ -93,7 +85,7 @@ static bool begins_with_nothing(const Bounded *b)
 {
     if (!begins_with(b, b->m, -INFINITY) || !begins_with(b, b->l, 0)) return false;
     for (int i = 0; i < b->n_sums; i++)
-        if (!begins_with(b, position_of(b->loop, sum_of(b, i)), 0)) return false;
+        if (!begins_with(b, tile_param_of(b->loop->regions[0], sum_of(b, i)), 0)) return false;
     return true;
 }
 

@@ -40,13 +40,6 @@ bool issue_closely(const TileKernel *kernel)
 
 /* ---- early products first ---------------------------------------------------------------- */
 
-static bool is_param(const TileBlock *block, const TileValue *v)
-{
-    for (int i = 0; i < block->params.len; i++)
-        if (block->params.data[i] == v) return true;
-    return false;
-}
-
 /* A product of tiles that are loaded, or were there before the loop; or one that is added to such a product. */
 static bool is_early(const TileBlock *block, const TileOp *op)
 {
@@ -54,7 +47,7 @@ static bool is_early(const TileBlock *block, const TileOp *op)
         const TileOp *def = tile_index_of(block, op->args[k]->def) >= 0 ? op->args[k]->def : NULL;
         if (def && k == 2 && def->kind == TILE_GEMM && is_early(block, def)) continue;
         if (def && !prepare_brings(def)) return false;
-        if (!def && is_param(block, op->args[k])) return false;
+        if (!def && tile_param_of(block, op->args[k]) >= 0) return false;
     }
     return true;
 }

@@ -34,20 +34,13 @@ typedef struct Turn {
     VEC(TileValue *) crossing;  /* what B, or the yield, has from A or from the loop's parameters */
 } Turn;
 
-static bool is_param(const TileBlock *block, const TileValue *v)
-{
-    for (int i = 0; i < block->params.len; i++)
-        if (block->params.data[i] == v) return true;
-    return false;
-}
-
 /* A product of tiles that are there without this iteration's arithmetic, or of such and added to another. */
 static bool is_early(const TileBlock *body, const TileOp *op)
 {
     for (int k = 0; k < op->n_args; k++) {
         int at = tile_index_of(body, op->args[k]->def);
         if (k == 2 && at >= 0 && op->args[2]->def->kind == TILE_GEMM && is_early(body, op->args[2]->def)) continue;
-        if (is_param(body, op->args[k]) || (at >= 0 && !prepare_brings(body->ops.data[at]) && body->ops.data[at]->kind != TILE_FILL))
+        if (tile_param_of(body, op->args[k]) >= 0 || (at >= 0 && !prepare_brings(body->ops.data[at]) && body->ops.data[at]->kind != TILE_FILL))
             return false;
     }
     return true;

@@ -99,6 +99,14 @@ const Aff *tile_element(TileProgram *program, TileTensor *tensor, const Aff *con
     return aff_element(program->aff, tensor->table, coords, tensor->rank);
 }
 
+TileTensor *tile_tensor(const TileProgram *program, const char *name)
+{
+    for (int i = 0; i < program->tensors.len; i++)
+        if (strcmp(program->tensors.data[i]->name, name) == 0)
+            return program->tensors.data[i];
+    return NULL;
+}
+
 TileTensor *tile_table_of(const TileProgram *program, const AffSym *table)
 {
     for (int i = 0; i < program->tensors.len; i++)
@@ -268,6 +276,14 @@ int tile_index_of(const TileBlock *block, const TileOp *op)
 {
     for (int i = 0; i < block->ops.len; i++)
         if (block->ops.data[i] == op)
+            return i;
+    return -1;
+}
+
+int tile_param_of(const TileBlock *block, const TileValue *value)
+{
+    for (int i = 0; i < block->params.len; i++)
+        if (block->params.data[i] == value)
             return i;
     return -1;
 }

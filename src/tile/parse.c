@@ -106,14 +106,6 @@ static bool parse_expression(Parser *p, const Aff **a)
     return *a != NULL;
 }
 
-TileTensor *parse_find_tensor(const Parser *p, const char *name)
-{
-    for (int i = 0; i < p->program->tensors.len; i++)
-        if (strcmp(p->program->tensors.data[i]->name, name) == 0)
-            return p->program->tensors.data[i];
-    return NULL;
-}
-
 static bool parse_coord(Parser *p, Form *f, int dim)
 {
     if (!parse_expression(p, &f->op.coords[dim]))
@@ -135,7 +127,7 @@ static bool parse_coord(Parser *p, Form *f, int dim)
 static bool parse_place(Parser *p, Form *f)
 {
     const char *name = NULL;
-    TileTensor *tensor = p->token.kind == TOK_NAME ? parse_find_tensor(p, parse_word(p)) : NULL;
+    TileTensor *tensor = p->token.kind == TOK_NAME ? tile_tensor(p->program, parse_word(p)) : NULL;
     if (!tensor)
         return tile_parse_fail(p, "expected the name of a tensor");
     if (!parse_name(p, &name) || !parse_want(p, "["))

@@ -70,6 +70,5 @@ bool parse_is_number(const Parser *p);
 
 /* parse_aff.c */
 const Aff *parse_aff(Parser *p); /* NULL: a diagnostic was recorded */
-TileTensor *parse_find_tensor(const Parser *p, const char *name); /* NULL: there is none */
 
 #endif

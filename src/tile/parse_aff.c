@@ -38,7 +38,7 @@ static const Aff *parse_symbol(Parser *p)
 static const Aff *parse_element(Parser *p, const char *name)
 {
     const Aff *coords[TENSOR_MAX_RANK];
-    TileTensor *tensor = parse_find_tensor(p, name);
+    TileTensor *tensor = tile_tensor(p->program, name);
     if (!tensor || !tile_is_table(tensor)) {
         tile_parse_fail(p, "'%s' is no tensor of integers that is only read", name);
         return NULL;

@@ -223,6 +223,7 @@ TileBlock *tile_block_new(TileProgram *program);
  * int64 it is known as one of 52 bits. No kernel of the program may write the tensor. */
 const Aff *tile_element(TileProgram *program, TileTensor *tensor, const Aff *const *coords);
 bool tile_is_table(const TileTensor *tensor); /* whether it may be read so */
+TileTensor *tile_tensor(const TileProgram *program, const char *name); /* NULL: the program has none of this name */
 /* The tensor that expressions read under this symbol; NULL: none of the program's. */
 TileTensor *tile_table_of(const TileProgram *program, const AffSym *table);
 TileType tile_type(DType dtype, int rows, int cols, Space space);
@@ -241,6 +242,7 @@ int tile_count_uses(const TileBlock *block, const TileValue *value);
 bool tile_used_in(const TileBlock *block, int begin, int end, const TileValue *value);
 int tile_first_use(const TileBlock *block, int from, const TileValue *value); /* likewise; -1: none */
 int tile_index_of(const TileBlock *block, const TileOp *op); /* -1: it does not stand in the block itself */
+int tile_param_of(const TileBlock *block, const TileValue *value); /* -1: it is none of its parameters */
 bool tile_op_uses(const TileOp *op, const TileValue *value); /* its regions included */
 bool tile_has(const TileBlock *block, TileOpKind kind);       /* nested regions included */
 int tile_count(const TileBlock *block, TileOpKind kind);      /* likewise */

@@ -390,6 +390,11 @@ bool aff_uses_kind(const Aff *a, AffSymKind kind)
                  aff_uses_kind(a->b, kind));
 }
 
+bool aff_uses_place(const Aff *a)
+{
+    return aff_uses_kind(a, AFF_ROW) || aff_uses_kind(a, AFF_COL);
+}
+
 const Aff *aff_element(AffCtx *ctx, const AffSym *table, const Aff *const *coords, int n)
 {
     const Aff *a = intern(ctx, (Aff){.kind = AFF_SYM, .sym = table});

@@ -90,6 +90,7 @@ bool aff_is_const(const Aff *a, int64_t *value);
 bool aff_is_poison(const Aff *a);
 bool aff_uses(const Aff *a, const AffSym *sym);
 bool aff_uses_kind(const Aff *a, AffSymKind kind);
+bool aff_uses_place(const Aff *a); /* the element's own: its row or its column */
 
 /* a with every occurrence of sym replaced. */
 const Aff *aff_subst(AffCtx *ctx, const Aff *a, const AffSym *sym, const Aff *by);
@@ -101,6 +102,7 @@ bool aff_linear(AffCtx *ctx, const Aff *a, const AffSym *sym, const Aff **coef, 
 /* Inclusive bounds from the symbols' own ranges (interval arithmetic;
  * INT64_MIN/MAX where unknown). */
 void aff_bounds(const Aff *a, int64_t *lo, int64_t *hi);
+bool aff_never_negative(const Aff *a);
 /* True when it is proved for every value within the symbols' ranges. */
 bool aff_always(AffCtx *ctx, const Aff *condition);
 bool aff_never(AffCtx *ctx, const Aff *condition);

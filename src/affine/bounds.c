@@ -263,6 +263,14 @@ void aff_bounds(const Aff *a, int64_t *lo, int64_t *hi)
     *hi = r.hi;
 }
 
+bool aff_never_negative(const Aff *a)
+{
+    int64_t lo, hi;
+
+    aff_bounds(a, &lo, &hi);
+    return lo >= 0;
+}
+
 /* ---- proofs ----------------------------------------------------------------------- */
 
 static bool difference_le_zero(const Aff *a, const Aff *b)

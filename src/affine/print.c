@@ -121,17 +121,10 @@ static bool is_ceiling(const Aff *a, const Aff *b, AffSum *s)
     return !s->bad && s->n < before && s->n > 0;
 }
 
-static bool is_natural(const Aff *a)
-{
-    int64_t lo, hi;
-    aff_bounds(a, &lo, &hi);
-    return lo >= 0;
-}
-
 /* C's division rounds towards zero: an operator where nothing is negative, else a function. */
 static void print_quotient(Printer *p, const Aff *a, const char *op, const char *function, bool parens)
 {
-    bool plain = is_natural(a->a) && is_natural(a->b);
+    bool plain = aff_never_negative(a->a) && aff_never_negative(a->b);
     if (!plain) str_printf(p->out, "%s(", function);
     else open_if(p, parens);
     print_at(p, a->a, plain ? L_PRODUCT : L_OR);
@@ -159,7 +152,7 @@ static void print_styled_div(Printer *p, const Aff *a, bool parens)
         print_shift(p, a);
         return;
     }
-    if (!is_natural(a->a) || !is_ceiling(a->a, a->b, &s)) {
+    if (!aff_never_negative(a->a) || !is_ceiling(a->a, a->b, &s)) {
         print_quotient(p, a, " / ", p->style->floor_div, parens);
         return;
     }

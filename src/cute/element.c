@@ -118,7 +118,7 @@ static const char *bare(Cute *c, const char *text)
 
 static bool needs_spot(Cute *c, const TileOp *op)
 {
-    if (op->kind == TILE_INDEX && (aff_uses_kind(op->index, AFF_ROW) || aff_uses_kind(op->index, AFF_COL))) return true;
+    if (op->kind == TILE_INDEX && aff_uses_place(op->index)) return true;
     if (op->kind == TILE_MASK || op->kind == TILE_GATHER) return true;
     for (int k = 0; k < op->n_args; k++) {
         const TileValue *v = op->args[k];

@@ -216,11 +216,6 @@ static uint64_t convert_packed(const Inst *in, uint64_t pair)
     return result;
 }
 
-static uint64_t lane_bits(const void *lanes, int width, int l)
-{
-    return width == 8 ? ((const Lane64 *)lanes)[l] : ((const Lane32 *)lanes)[l];
-}
-
 void emu_exec_cvt(Warp *w, const Inst *in, uint32_t mask)
 {
     const void *a = src_at(w, in, 0), *b = in->ns > 1 ? src_at(w, in, 1) : NULL;

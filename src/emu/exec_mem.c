@@ -20,11 +20,6 @@ static void set_lane(void *lanes, int width, int register_bytes, int l, uint64_t
         ((Lane32 *)lanes)[l] = (uint32_t)bits & (register_bytes == 2 ? 0xffffu : FULL);
 }
 
-static uint64_t get_lane(const void *lanes, int width, int l)
-{
-    return width == 8 ? ((const Lane64 *)lanes)[l] : ((const Lane32 *)lanes)[l];
-}
-
 static int register_bytes(const Warp *w, Place place)
 {
     return emu_types[w->m->entry->slots.data[place.slot].type].bytes;
@@ -124,7 +119,7 @@ static void store_words(Warp *w, const Inst *in, uint32_t mask, uint8_t *const a
 static void store_lane(Warp *w, const Inst *in, int l, uint8_t *to)
 {
     for (int j = 0; j < in->vec; j++) {
-        uint64_t bits = get_lane(src_at(w, in, 1 + j), in->aux, l);
+        uint64_t bits = lane_bits(src_at(w, in, 1 + j), in->aux, l);
 
         memcpy(to + in->bytes * j, &bits, in->bytes);
     }
@@ -133,7 +128,7 @@ static void store_lane(Warp *w, const Inst *in, int l, uint8_t *to)
 static bool lane_stored(Warp *w, const Inst *in, int l, const uint8_t *at)
 {
     for (int j = 0; j < in->vec; j++) {
-        uint64_t bits = get_lane(src_at(w, in, 1 + j), in->aux, l);
+        uint64_t bits = lane_bits(src_at(w, in, 1 + j), in->aux, l);
 
         if (memcmp(at + in->bytes * j, &bits, in->bytes) != 0)
             return false;
@@ -297,8 +292,8 @@ void emu_exec_atom(Warp *w, const Inst *in, uint32_t mask)
         int l = first_lane(rest);
         uint64_t old = load_element(at[l], in->bytes, false), fresh;
 
-        fresh = combine((Atomic)in->aux, (EmuType)in->type, old, get_lane(src_at(w, in, 1), width, l),
-                        in->ns > 2 ? get_lane(src_at(w, in, 2), width, l) : 0);
+        fresh = combine((Atomic)in->aux, (EmuType)in->type, old, lane_bits(src_at(w, in, 1), width, l),
+                        in->ns > 2 ? lane_bits(src_at(w, in, 2), width, l) : 0);
         memcpy(at[l], &fresh, in->bytes);
         if (returns)
             set_lane(op_at(w, in, 0), width, 8, l, old);

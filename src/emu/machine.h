@@ -320,6 +320,12 @@ static inline void *src_at(Warp *w, const Inst *in, int k)
 {
     return w->regs + in->op[in->nd + k].at;
 }
+
+/* What lane l has in a register of so many bytes. */
+static inline uint64_t lane_bits(const void *lanes, int width, int l)
+{
+    return width == 8 ? ((const Lane64 *)lanes)[l] : ((const Lane32 *)lanes)[l];
+}
 static inline bool lane_on(uint32_t mask, int lane)
 {
     return mask >> lane & 1;

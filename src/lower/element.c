@@ -75,11 +75,6 @@ static const Aff **coordinates(Lower *lo, const Expr *e, const TileTensor *t, Di
     return coords;
 }
 
-static bool uses_place(const Aff *e)
-{
-    return aff_uses_kind(e, AFF_ROW) || aff_uses_kind(e, AFF_COL);
-}
-
 /* ---- where a read may stand ---------------------------------------------------------------- */
 
 /* The loop that an integer from data is known in; NULL: in none. */
@@ -223,7 +218,7 @@ const Aff *lo_element(void *user, const Expr *e, Diags *diags)
     if (!coords) return NULL;
     if (lo->exact) return exact_element(lo, t, coords);
     for (int d = 0; d < t->rank; d++)
-        if (uses_place(coords[d]) && !(is_brought(lo, t) && !aff_uses_kind(coords[d], AFF_COL))) {
+        if (aff_uses_place(coords[d]) && !(is_brought(lo, t) && !aff_uses_kind(coords[d], AFF_COL))) {
             if (diags) lo_fail(lo, TW0734, e->span, "'%s' has another element here for each element of the tile", t->name);
             return NULL;
         }
@@ -249,7 +244,7 @@ static bool varies(Lower *lo, const Expr *e)
         const Aff **coords = coordinates(lo, e, t, NULL);
         if (!coords) return true; /* what is wrong is said when it is read */
         for (int d = 0; d < t->rank; d++)
-            if (uses_place(coords[d])) return true;
+            if (aff_uses_place(coords[d])) return true;
         return false;
     }
     if (e->a && varies(lo, e->a)) return true;
@@ -578,7 +573,7 @@ static TileValue *value_of(Lower *lo, const Expr *e)
 static bool is_place(Lower *lo, const Expr *e)
 {
     const Aff *a = eval_aff(&lo->env, e, NULL);
-    return a && uses_place(a);
+    return a && aff_uses_place(a);
 }
 
 /* Whether places are multiplied with places, (i - j) * (i - j): as an integer that would be a sum of all that each is the sum of,

@@ -67,15 +67,10 @@ static const Aff *project_eq(const Extent *x, const Aff *cond, bool some)
                 : aff_and(aff, aff_eq(aff, least, zero), aff_eq(aff, most, zero));
 }
 
-static bool uses_place(const Aff *e)
-{
-    return aff_uses_kind(e, AFF_ROW) || aff_uses_kind(e, AFF_COL);
-}
-
 static const Aff *project(const Extent *x, const Aff *cond, bool some)
 {
     AffCtx *aff = x->program->aff;
-    if (!uses_place(cond)) return cond;
+    if (!aff_uses_place(cond)) return cond;
     switch (cond->kind) {
     case AFF_AND: return aff_and(aff, project(x, cond->a, some), project(x, cond->b, some));
     case AFF_OR:  return aff_or(aff, project(x, cond->a, some), project(x, cond->b, some));

@@ -169,7 +169,6 @@ void em_fail(Emitter *e, Span loc, DiagCode code, const char *fmt, ...) TW_PRINT
 void ix_bind(Emitter *e, const AffSym *sym, const char *reg, int level);
 void ix_know(Emitter *e, const Aff *a, const char *reg, int level); /* a's value is in a register */
 int ix_level(const Emitter *e, const Aff *a);
-bool ix_never_negative(const Aff *a);
 bool ix_is_known(Emitter *e, const Aff *a);          /* its value is in a register */
 const char *ix_value(Emitter *e, const Aff *a);      /* s32 operand */
 const char *ix_wide(Emitter *e, const Aff *a);       /* s64 operand */
@@ -317,6 +316,7 @@ void ga_gather(Emitter *e, const TileOp *op);
 void ga_elements(Emitter *e, const TileOp *index, int from, int to);
 
 /* mma.c */
+const char *mm_type(DType dtype); /* as instructions of tensor cores call it */
 int mm_step_k(DType dtype); /* columns of A that a step takes: 16, or 32 of 8 bits */
 /* d = c + a b for a step: 4 accumulators, 4 registers of A, 2 of B. */
 void mm_step(Emitter *e, DType ta, DType tb, const int *d, const int *c, const int *a, const int *b);

@@ -81,13 +81,6 @@ static bool power_of_two(int64_t n, int *log)
     return true;
 }
 
-bool ix_never_negative(const Aff *a)
-{
-    int64_t lo, hi;
-    aff_bounds(a, &lo, &hi);
-    return lo >= 0;
-}
-
 /* d = x / n for 0 <= x < 2^31 and a constant n: ptxas makes a real division of
  * div.u32. With 2^s >= n, x / n is the upper part of x * (2^(31 + s) / n + 1)
  * (Granlund and Montgomery, "Division by invariant integers"). */
@@ -127,7 +120,7 @@ const char *ix_reciprocal(Emitter *e, const Aff *a)
 bool ix_is_signed_divisor(const Emitter *e, const Aff *b)
 {
     bool data = aff_uses_kind(b, AFF_TABLE) || (e->exact && aff_uses_kind(b, AFF_SCALAR));
-    return data && !ix_never_negative(b);
+    return data && !aff_never_negative(b);
 }
 
 void ix_steps_down(Emitter *e, int level, const char *p, int bits, const char *r, const char *y)
@@ -149,7 +142,7 @@ static void emit_division(Emitter *e, int level, const Aff *a, const char *d)
     const char *x = ix_value(e, a->a);
     int64_t divisor;
     int log;
-    bool modulo = a->kind == AFF_MOD, signs = ix_is_signed_divisor(e, a->b), natural = ix_never_negative(a->a) && !signs;
+    bool modulo = a->kind == AFF_MOD, signs = ix_is_signed_divisor(e, a->b), natural = aff_never_negative(a->a) && !signs;
     if (a->b->kind == AFF_EXP2) { /* shifts by more than 31 leave the sign alone */
         if (modulo) em_at(e, level, "and.b32 %s, %s, %s;", d, x, ix_value(e, aff_offset(e->program->aff, a->b, -1)));
         else em_at(e, level, "shr.s32 %s, %s, %s;", d, x, ix_value(e, a->b->a));

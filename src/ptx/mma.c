@@ -291,7 +291,7 @@ int mm_step_k(DType dtype)
     return f8_is(dtype) ? 32 : 16;
 }
 
-static const char *ptx_type(DType dtype)
+const char *mm_type(DType dtype)
 {
     return dtype == DT_F16 ? "f16" : dtype_name(dtype);
 }
@@ -320,7 +320,7 @@ static void step_widened(Emitter *e, DType ta, DType tb, const int *d, const int
  * are k 0-7. */
 void mm_step(Emitter *e, DType ta, DType tb, const int *d, const int *c, const int *a, const int *b)
 {
-    const char *type = arena_printf(e->arena, "%s.%s", ptx_type(ta), ptx_type(tb));
+    const char *type = arena_printf(e->arena, "%s.%s", mm_type(ta), mm_type(tb));
     if (widens(e, tb)) {
         step_widened(e, ta, tb, d, c, a, b);
     } else if (e->target->mma_k == 16) {

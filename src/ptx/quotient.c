@@ -11,7 +11,7 @@
 bool ix_is_shared_divisor(const Emitter *e, const Aff *y, int level)
 {
     bool in_turn = e->loops > 0 && level >= e->turn_level && ix_level(e, y) < e->turn_level;
-    return (in_turn || e->each) && y->kind != AFF_CONST && ix_never_negative(y) && !aff_uses_kind(y, AFF_SCALAR);
+    return (in_turn || e->each) && y->kind != AFF_CONST && aff_never_negative(y) && !aff_uses_kind(y, AFF_SCALAR);
 }
 
 /* r = x - q * y */

@@ -84,11 +84,6 @@ static const char *descriptor(Emitter *e, const Operand *o, int step, int first)
     return d;
 }
 
-static const char *type_name(DType dtype)
-{
-    return dtype == DT_F16 ? "f16" : dtype_name(dtype);
-}
-
 static const char *registers(Emitter *e, const char *prefix, const int *regs, int n)
 {
     Str list = str_new(e->arena);
@@ -262,8 +257,8 @@ void wg_issue(Emitter *e, const TileOp *op)
                                       : descriptor(e, &x, step, 0);
             const char *right = descriptor(e, &y, step, first);
             bool halves = dtype_bytes(b->type.dtype) == 2;
-            em(e, "wgmma.mma_async.sync.aligned.m64n%dk%d.f32.%s.%s {%s}, %s, %s, %s, 1, 1%s%s;", n + (sums ? JOINED : 0), x.step_k, type_name(type_a),
-               type_name(b->type.dtype), destination(e, acc, first, n, sums), left, right, step ? e->always : more,
+            em(e, "wgmma.mma_async.sync.aligned.m64n%dk%d.f32.%s.%s {%s}, %s, %s, %s, 1, 1%s%s;", n + (sums ? JOINED : 0), x.step_k, mm_type(type_a),
+               mm_type(b->type.dtype), destination(e, acc, first, n, sums), left, right, step ? e->always : more,
                halves && !packed ? (op->trans_a ? ", 1" : ", 0") : "", halves ? (op->trans_b ? ", 0" : ", 1") : "");
         }
     }

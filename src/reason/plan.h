@@ -212,6 +212,7 @@ void plan_rank(Plan *plan, const Choice *choice);
 bool plan_read(Plan *plan);
 /* What a declaration or a Define says of dimensions; it has no element type yet. */
 PlanTensor plan_shaped(const Stmt *s, const char *name);
+bool plan_is_tile_size(const Plan *plan, const char *name); /* BM, ...: what tiles have along some extent */
 const PlanTensor *plan_tensor(const Plan *plan, const char *name);
 /* The tensor in global memory that a Copy names, or NULL. */
 const PlanTensor *plan_copied(const Plan *plan, const Stmt *copy);

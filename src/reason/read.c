@@ -256,7 +256,7 @@ const PlanTensor *plan_copied(const Plan *plan, const Stmt *copy)
     return name ? plan_tensor(plan, name) : NULL;
 }
 
-static bool tile_named(const Plan *plan, const char *name)
+bool plan_is_tile_size(const Plan *plan, const char *name)
 {
     for (int i = 0; i < plan->extents.len; i++)
         if (plan->extents.data[i]->tile && strcmp(plan->extents.data[i]->tile, name) == 0)
@@ -291,7 +291,7 @@ static void name_tile(Plan *plan, Extent *extent)
     size_t from = extent->kind == EXT_ROWS ? 0 : 1;
 
     for (size_t i = from; i < TW_COUNT(names) && !extent->tile; i++)
-        if (!tile_named(plan, names[i]) && !is_dimension(plan, names[i]) && (!is_taken(plan, names[i]) || assigned(plan, names[i])))
+        if (!plan_is_tile_size(plan, names[i]) && !is_dimension(plan, names[i]) && (!is_taken(plan, names[i]) || assigned(plan, names[i])))
             extent->tile = names[i];
     if (!extent->tile)
         extent->tile = plan_fresh(plan, "BK");

@@ -637,14 +637,6 @@ static void write_tensors(Writer *w)
     }
 }
 
-static bool is_tile_size(const Plan *plan, const char *name)
-{
-    for (int i = 0; i < plan->extents.len; i++)
-        if (plan->extents.data[i]->tile && strcmp(plan->extents.data[i]->tile, name) == 0)
-            return true;
-    return false;
-}
-
 static bool has_dimension(const PlanTensor *tensor, const char *name)
 {
     for (int d = 0; d < tensor->rank; d++)
@@ -667,7 +659,7 @@ static void write_decl(Writer *w, const Stmt *s)
 {
     const EvalName *known = eval_find(&w->plan->env, s->name);
 
-    if ((s->kind == STMT_LET && !is_extent(w->plan, s->name)) || s->kind == STMT_INDEX || is_tile_size(w->plan, s->name))
+    if ((s->kind == STMT_LET && !is_extent(w->plan, s->name)) || s->kind == STMT_INDEX || plan_is_tile_size(w->plan, s->name))
         return;
     if (known && known->has_number && !is_renamed(w->plan, s)) {
         write_assign(w, s->name, known->number);

@@ -267,13 +267,16 @@ static bool uses_shared(const TileOp *op)
 /* Walks a block. `started` says that copies of this block or of one around it
  * may be under way that nothing has waited for; the first operation that could
  * read them gets the wait in front. A ring loop waits by itself, but not when
- * it runs no iteration, so `started` outlives it. */
+ * it runs no iteration, so `started` outlives it, and what is started in a
+ * region is waited for at its end at the latest: the next turn of a loop round
+ * it copies to the same places. */
 static void stage_block(Stager *s, TileBlock *block, bool started)
 {
     for (int i = 0; i < block->ops.len; i++) {
         TileOp *op = block->ops.data[i];
         bool waits = op->kind == TILE_FOR && stage_loop(s, block, &i);
-        if (started && !waits && op->kind != TILE_COPY_ASYNC && (op->n_regions > 0 || uses_shared(op))) {
+        bool needs = op->n_regions > 0 || op->kind == TILE_YIELD || uses_shared(op);
+        if (started && !waits && op->kind != TILE_COPY_ASYNC && needs) {
             Rewriter rw = {s->program, s->kernel, block, i, op->loc};
             rw_insert(&rw, TILE_WAIT, 0, NULL, 0, NULL);
             i = rw.at;

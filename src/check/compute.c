@@ -149,8 +149,9 @@ static bool is_state(const Block *block, const char *name)
 /* X / L where L is the sum of a softmax that goes on. */
 static bool divides_early(Checker *c, const Stmt *s, const Operand *operands)
 {
-    return s->op == OP_DIVIDE && !operands[1].is_number && c->n_loops && !c->loose &&
-           is_state(&c->loops[c->n_loops - 1].stmt->body, operands[1].tensor->name);
+    const Stmt *loop = c->n_loops ? c->loops[c->n_loops - 1].stmt : NULL;
+    const char *sum = s->op == OP_DIVIDE && !operands[1].is_number ? operands[1].tensor->name : NULL;
+    return loop && sum && !c->loose && is_state(&loop->body, sum) && !early_begins_anew(loop, sum);
 }
 
 static void check_meaning(Checker *c, const Stmt *s, const Operand *operands, int n)

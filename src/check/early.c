@@ -138,6 +138,11 @@ static bool sets(const Stmt *s, const void *name)
     return true;
 }
 
+bool early_begins_anew(const Stmt *loop, const char *sum)
+{
+    return any_in(&loop->body, sets, sum);
+}
+
 /* Whether the statement changes the sum as only a whole one is: by an operation that is no factor, of what is the same
  * in each turn. */
 static bool is_early(const Stmt *loop, const Stmt *s, const char *sum)
@@ -164,7 +169,7 @@ void early_loop(Checker *c, const Stmt *loop)
     for (int i = 0; i < c->sums.len; i++) {
         const Expr *sum = c->sums.data[i].dest;
 
-        if (c->sums.data[i].loop != loop || sum->kind != EXPR_NAME || any_in(&loop->body, sets, sum->name))
+        if (c->sums.data[i].loop != loop || sum->kind != EXPR_NAME || early_begins_anew(loop, sum->name))
             continue;
         for (int k = 0; k < loop->body.len; k++) {
             const Stmt *s = loop->body.data[k];

@@ -271,6 +271,7 @@ void piece_added(Checker *c, const Stmt *s, const Operand *operands, int n); /* 
 /* early.c */
 /* A product or a reduction, and what it sums over in its operands; b NULL: there is one. */
 void early_sum(Checker *c, const Stmt *s, const Operand *a, const Extent *along_a, const Operand *b, const Extent *along_b);
+bool early_begins_anew(const Stmt *loop, const char *sum); /* each turn sets it, so that none goes round */
 void early_loop(Checker *c, const Stmt *loop); /* behind its statements */
 
 /* dead.c */

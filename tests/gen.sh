@@ -368,6 +368,9 @@ try ../tests/gen/rows_looked_up --set N=8 --set A=1 --bind M=33
 try ../tests/gen/squares_of_bytes --target sm_89 --bind B=2 --bind M=33 --bind N=64
 right softmax_of_integers "--set D=64 --target sm_80" --bind n=33 --bind m=70
 right softmax_of_integers "--set D=64 --target sm_90a" --bind n=33 --bind m=70
+for k in 1 40 72 200; do
+    right ring_of_few_turns "--set K=$k" --bind M=17 --bind N=129
+done
 right parts_of_keys "--set D=64" --bind batch=1 --bind heads=1 --bind q_len=17 --bind kv_len=1
 for cols in 8 40; do
     try ../tests/gen/cast_to_bytes --set N=$cols --target sm_89 --bind B=2 --bind M=12

@@ -102,15 +102,15 @@ static Extent size_along(Checker *c, const Extent *shape, int n_shape, int rank,
     return at >= 0 && at < n_shape ? shape[at] : extent_one(c);
 }
 
-static void check_range(Checker *c, const Coord *coord, const Aff *at, Extent size, Extent whole)
+/* A copy of stages runs ahead: at the end of a loop, or of few turns in all, it brings what nothing reads. */
+static void check_range(Checker *c, const Coord *coord, const Aff *at, Extent size, Extent whole, bool ahead)
 {
     if (!at || !size.size || !whole.size)
         return;
     const Aff *first = aff_mul(c->aff, at, size.size), *zero = aff_const(c->aff, 0);
     if (aff_is_poison(first))
         return;
-    bool beyond =
-        aff_always(c->aff, aff_le(c->aff, whole.size, first)) && !aff_uses_kind(first, AFF_DIM);
+    bool beyond = !ahead && aff_always(c->aff, aff_le(c->aff, whole.size, first)) && !aff_uses_kind(first, AFF_DIM);
     if (beyond || aff_always(c->aff, aff_lt(c->aff, first, zero)))
         diag_add(c->diags, TW0412, coord->span, "the tile starts at %s, outside of 0:%s",
                  aff_text(c->arena, first), aff_text(c->arena, whole.size));
@@ -149,7 +149,7 @@ static int check_coords(Checker *c, const Stmt *s, const Place *global, const Ex
         bool entry = c->sketch && s->coords[i].value->kind == EXPR_NAME; /* of the block, or of a loop */
         if (!copy_by_rows(s) && !entry)
             check_range(c, &s->coords[i], at, size_along(c, shape, n_shape, global->rank, dim),
-                        global->dims[dim]);
+                        global->dims[dim], s->stage != NULL);
     }
     return global->given ? (s->n_coords < TENSOR_MAX_RANK ? s->n_coords : TENSOR_MAX_RANK)
                          : global->rank;

@@ -33,14 +33,25 @@ const Aff *lo_stage(Lower *lo, const Local *local, const Expr *e)
     return stage;
 }
 
+/* What leaves the remainder e: its dividend, or e itself, where it is one for sure; NULL: neither. `k mod 3` is
+ * written `k` in a loop of three turns. */
+static const Aff *dividend(AffCtx *aff, const Aff *e, const Aff *modulus)
+{
+    if (e->kind == AFF_MOD && e->b == modulus) return e->a;
+    bool is_one = aff_always(aff, aff_and(aff, aff_le(aff, aff_const(aff, 0), e), aff_lt(aff, e, modulus)));
+    return is_one ? e : NULL;
+}
+
 /* Two expressions that never have the same value. */
 static bool are_distinct(Lower *lo, const Aff *a, const Aff *b)
 {
-    int64_t difference, modulus;
+    int64_t difference, n;
     AffCtx *aff = lo->program->aff;
-    if (a->kind == AFF_MOD && b->kind == AFF_MOD && a->b == b->b && aff_is_const(a->b, &modulus)
-        && aff_is_const(aff_sub(aff, a->a, b->a), &difference))
-        return difference % modulus != 0;
+    const Aff *modulus = a->kind == AFF_MOD ? a->b : b->kind == AFF_MOD ? b->b : NULL;
+    if (modulus && aff_is_const(modulus, &n) && n > 0) {
+        const Aff *of_a = dividend(aff, a, modulus), *of_b = dividend(aff, b, modulus);
+        if (of_a && of_b && aff_is_const(aff_sub(aff, of_a, of_b), &difference)) return difference % n != 0;
+    }
     return aff_never(aff, aff_eq(aff, a, b));
 }
 
@@ -54,8 +65,16 @@ void lo_set_shared(Lower *lo, const char *name, const Aff *stage, TileValue *v, 
 
 /* ---- copies that nothing reads ------------------------------------------------------------ */
 
+/* A loop of fewer turns than there are stages is over before what it copies ahead is wanted. */
+static bool ends_before(Lower *lo, const LowerLoop *loop, int stages)
+{
+    AffCtx *aff = lo->program->aff;
+    return loop && aff_always(aff, aff_lt(aff, loop->hi, aff_offset(aff, loop->lo, stages)));
+}
+
 void lo_stage_copied(Lower *lo, const char *name, Span loc)
 {
+    if (ends_before(lo, lo->loop, lo_local(lo, name)->stages)) return;
     vec_push(lo->arena, &lo->stage_copies, (StageCopy){.name = name, .loc = loc});
 }
 
@@ -292,11 +311,13 @@ static int count_statements(const Block *block)
 
 void lo_enter_loop(Lower *lo, LowerLoop *loop)
 {
+    AffCtx *aff = lo->program->aff;
+    bool goes_round = !aff_always(aff, aff_le(aff, loop->hi, aff_offset(aff, loop->lo, 1)));
     loop->written = arena_alloc_array(lo->arena, (size_t)count_statements(loop->body) + 1, sizeof *loop->written);
     add_written(lo, loop->body, loop);
     loop->outer = lo->loop;
     lo->loop = loop;
-    for (int i = 0; i < loop->n_written; i++) lo_local_make(lo, loop->written[i].name)->shared = NULL;
+    for (int i = 0; i < loop->n_written && goes_round; i++) lo_local_make(lo, loop->written[i].name)->shared = NULL;
 }
 
 void lo_leave_loop(Lower *lo, const LowerLoop *loop)

@@ -372,6 +372,8 @@ for k in 1 40 72 200; do
     right ring_of_few_turns "--set K=$k" --bind M=17 --bind N=129
 done
 right parts_of_keys "--set D=64" --bind batch=1 --bind heads=1 --bind q_len=17 --bind kv_len=1
+right heads_packed_by_hand "--set D=64 --set q_heads=6 --set kv_heads=2" --bind batch=1 --bind q_len=33 --bind kv_len=101
+right softmax_in_registers "--set N=24" --bind M=17
 for cols in 8 40; do
     try ../tests/gen/cast_to_bytes --set N=$cols --target sm_89 --bind B=2 --bind M=12
     try ../tests/gen/cast_to_bytes --set N=$cols --target sm_90a --bind B=2 --bind M=12

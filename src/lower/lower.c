@@ -8,6 +8,7 @@
 #include "lower/state.h"
 
 #include "lang/prologue.h"
+#include "pass/rows.h"
 
 void lo_fail(Lower *lo, DiagCode code, Span span, const char *fmt, ...)
 {
@@ -402,10 +403,15 @@ void lo_block(Lower *lo, const Block *block)
 
 /* What warps may share of a kernel's tiles. */
 typedef struct Shared {
-    bool multiplies;
+    bool multiplies, in_shared;
     bool whole_rows, whole_columns; /* some operation needs these within a warp */
-    int rows, cols; /* the least of the tiles that warps share, an atom's at least */
+    int rows, cols; /* what those of the tiles that warps share, an atom's at least, are all multiples of; 0: there are none */
 } Shared;
+
+static int common_divisor(int a, int b)
+{
+    return b ? common_divisor(b, a % b) : a;
+}
 
 static void note_shared(void *user, TileBlock *block)
 {
@@ -419,16 +425,34 @@ static void note_shared(void *user, TileBlock *block)
         m->whole_columns |= op->kind == TILE_REDUCE && op->axis == 0 && of->kind == TT_TILE && of->rows > 1;
         for (int k = 0; k < op->n_results; k++) {
             const TileType *t = &op->results[k]->type;
+            m->in_shared |= t->kind == TT_TILE && t->space == SPACE_SHARED;
             if (t->kind != TT_TILE || t->space == SPACE_SHARED) continue;
-            if (t->rows >= ATOM_ROWS && (!m->rows || t->rows < m->rows)) m->rows = t->rows;
-            if (t->cols >= ATOM_COLS && (!m->cols || t->cols < m->cols)) m->cols = t->cols;
+            if (t->rows >= ATOM_ROWS) m->rows = common_divisor(t->rows, m->rows);
+            if (t->cols >= ATOM_COLS) m->cols = common_divisor(t->cols, m->cols);
         }
     }
 }
 
-/* Of which the schedule does not say how many: 4, or fewer, that tiles of few rows have an atom for each. Where columns are
- * to be whole, they lie side by side, and what is reduced along rows they combine; where rows are to be whole as well, there is
- * one. */
+static bool divides_rows(const TileKernel *kernel, int rows)
+{
+    int along_rows = kernel->warps / kernel->warps_n;
+    return along_rows < 1 || (rows && kernel->warps % kernel->warps_n == 0 && rows % (along_rows * 16) == 0);
+}
+
+/* The most warps that rows without products could lie in as memory does; those that there are, if none. */
+static int warps_of_rows(TileKernel *kernel)
+{
+    Layout layout;
+    int all = kernel->warps, most = 0;
+    for (kernel->warps = all; kernel->warps > 0 && !most; kernel->warps--)
+        if (rows_layout(kernel, &layout)) most = kernel->warps;
+    kernel->warps = all;
+    return most ? most : all;
+}
+
+/* Of which the schedule does not say how many: 4, or fewer, that tiles of few rows have an atom, or lanes, for each. Where
+ * columns are to be whole, they lie side by side, and what is reduced along rows they combine; where rows are to be whole as
+ * well, there is one. */
 static void settle_warps(TileKernel *kernel)
 {
     Shared m = {0};
@@ -440,7 +464,8 @@ static void settle_warps(TileKernel *kernel)
         kernel->warps_n = kernel->warps;
         return;
     }
-    while (m.multiplies && kernel->warps > 1 && kernel->warps / kernel->warps_n * 16 > m.rows) kernel->warps /= 2;
+    while (m.multiplies && kernel->warps > 1 && !divides_rows(kernel, m.rows)) kernel->warps--;
+    if (!m.multiplies && !m.in_shared) kernel->warps = warps_of_rows(kernel);
 }
 
 static void lower_kernel(Lower *lo, const Unit *unit)

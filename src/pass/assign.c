@@ -363,8 +363,12 @@ static void give_fragment(Assigner *a, TileValue *v, Span loc)
     if (!misfit || a->failed) return;
     Diag *d = diag_add(a->diags, TW0774, loc, "a register tile of %d x %d does not fit %d x %d warps",
                        v->type.rows, v->type.cols, v->type.layout.warps_m, warps_n);
-    diag_note(a->diags, d, "%s", misfit);
-    int fewer = fitting_warps(a, v);
+    int fewer = fitting_warps(a, v), wider = fewer || v->type.cols == 1 ? 0 : rows_wider(a->kernel);
+    if (wider)
+        diag_note(a->diags, d, "with %d columns it would fit the lanes of a warp: what a tile has beyond its tensor reads as 0, and a Mask "
+                  "leaves it out", wider);
+    else
+        diag_note(a->diags, d, "%s", misfit);
     if (fewer) diag_note(a->diags, d, "it fits %d warp%s: `warps = %d`", fewer, fewer == 1 ? "" : "s", fewer);
     a->failed = true;
 }

@@ -104,6 +104,17 @@ static bool fits(const Shapes *s, const Layout *l)
     return s->cols % (l->warps_n * l->lanes * l->k) == 0 && s->rows % (l->warps_m * (LANES / l->lanes)) == 0;
 }
 
+static bool fits_any(const Shapes *s, int warps, int warps_n, Layout *layout)
+{
+    if (warps % warps_n != 0 || s->bytes == 0 || s->bytes > 8) return false;
+    for (int k = WIDEST / s->bytes; k >= 2; k /= 2)
+        for (int lanes = LANES; lanes >= 1; lanes /= 2) {
+            *layout = (Layout){.kind = LAY_ROWS, .warps_m = warps / warps_n, .warps_n = warps_n, .k = k, .lanes = lanes};
+            if (fits(s, layout)) return true;
+        }
+    return false;
+}
+
 bool rows_layout(const TileKernel *kernel, Layout *layout)
 {
     int warps_n = kernel->warps_n > 0 ? kernel->warps_n : 1;
@@ -111,14 +122,21 @@ bool rows_layout(const TileKernel *kernel, Layout *layout)
     if (!rows_without_fragments(kernel) || block_wants(kernel->body, uses_shared)) return false;
     find_shapes(kernel->body, &shapes);
     if (shapes.bytes == 0 && warps_n > 1) shapes.bytes = sizeof(float); /* rows that are read one by one, and shared */
-    if (kernel->warps % warps_n != 0 || shapes.bytes == 0 || shapes.bytes > 8) return false;
-    for (int k = WIDEST / shapes.bytes; k >= 2; k /= 2)
-        for (int lanes = LANES; lanes >= 1; lanes /= 2) {
-            *layout = (Layout){.kind = LAY_ROWS, .warps_m = kernel->warps / warps_n, .warps_n = warps_n,
-                               .k = k, .lanes = lanes};
-            if (fits(&shapes, layout)) return true;
-        }
-    return false;
+    return fits_any(&shapes, kernel->warps, warps_n, layout);
+}
+
+int rows_wider(const TileKernel *kernel)
+{
+    enum { STEP = 8, FARTHEST = 64 };
+    Shapes shapes = {0};
+    Layout layout;
+    if (!rows_without_fragments(kernel) || block_wants(kernel->body, uses_shared)) return 0;
+    find_shapes(kernel->body, &shapes);
+    int64_t first = shapes.cols / STEP * STEP + STEP;
+    for (shapes.cols = first; shapes.cols < first + FARTHEST * STEP; shapes.cols += STEP)
+        for (int warps = kernel->warps; warps > 0; warps--)
+            if (fits_any(&shapes, warps, 1, &layout)) return (int)shapes.cols;
+    return 0;
 }
 
 /* ---- rows that warps share ------------------------------------------------------------- */

@@ -11,6 +11,8 @@ bool rows_without_fragments(const TileKernel *kernel);
 int rows_widest(const TileKernel *kernel);
 /* The layout (LAY_ROWS) for all register tiles of the kernel; false: there is none. */
 bool rows_layout(const TileKernel *kernel, Layout *layout);
+/* The least number of columns, more than there are, with which there would be one; 0: none. */
+int rows_wider(const TileKernel *kernel);
 /* Gives reductions over rows that several warps share a buffer to combine through. */
 void rows_combine(TileProgram *program, TileKernel *kernel);
 

@@ -585,7 +585,7 @@ static bool has_shape_of_tile(const Stmt *stmt)
 
 typedef struct Padding {
     Suggester *s;
-    const Stmt *size;
+    const char *name, *wider; /* the size, and what stands for it then */
     Edits edits;
 } Padding;
 
@@ -594,8 +594,45 @@ static void pad(void *user, const Stmt *stmt)
     Padding *p = user;
 
     for (int i = 0; has_shape_of_tile(stmt) && i < stmt->n_shape; i++)
-        if (expr_is_name(stmt->shape[i], p->size->name))
-            add_edit(p->s, &p->edits, stmt->shape[i]->span, (p->size->value->i + 15) / 16 * 16);
+        if (expr_is_name(stmt->shape[i], p->name))
+            vec_push(p->s->arena, &p->edits, (Fix){.span = stmt->shape[i]->span, .text = p->wider});
+}
+
+static bool try_padded(Suggester *s, const char *name, const char *wider)
+{
+    Padding p = {.s = s, .name = name, .wider = wider};
+
+    suggest_each(&s->unit->body, pad, &p);
+    return p.edits.len && suggest_edits(s, p.edits.data, p.edits.len, "tiles that are whole atoms: zeros are behind the end");
+}
+
+static bool is_dimension(const Unit *unit, const char *name)
+{
+    for (int i = 0; i < unit->body.len; i++) {
+        const Stmt *stmt = unit->body.data[i];
+
+        for (int k = 0; (stmt->kind == STMT_INPUT || stmt->kind == STMT_OUTPUT) && k < stmt->n_shape; k++)
+            if (expr_is_name(stmt->shape[k], name))
+                return true;
+    }
+    return false;
+}
+
+/* Of the tensors' dimensions, whose sizes are given elsewhere. */
+static bool try_padded_dimensions(Suggester *s)
+{
+    for (int i = 0; i < s->unit->body.len; i++) {
+        const Stmt *stmt = s->unit->body.data[i];
+
+        for (int k = 0; stmt->kind == STMT_ALLOCATE && k < stmt->n_shape; k++) {
+            const Expr *size = stmt->shape[k];
+
+            for (int atom = 16; size->kind == EXPR_NAME && is_dimension(s->unit, size->name) && atom <= 32; atom *= 2)
+                if (try_padded(s, size->name, arena_printf(s->arena, "ceil(%s / %d) * %d", size->name, atom, atom)))
+                    return true;
+        }
+    }
+    return false;
 }
 
 /* Tiles wider than the dimension that they hold: what is copied from beyond its end is zeros. */
@@ -603,12 +640,10 @@ bool propose_padded(Suggester *s)
 {
     for (int i = 0; s->unit && i < s->unit->body.len; i++) {
         const Stmt *stmt = s->unit->body.data[i];
-        Padding p = {.s = s, .size = stmt};
         if (stmt->kind != STMT_ASSIGN || stmt->value->kind != EXPR_INT || stmt->value->i % 16 == 0 || check_is_tile_size(s->unit, stmt))
             continue;
-        suggest_each(&s->unit->body, pad, &p);
-        if (p.edits.len && suggest_edits(s, p.edits.data, p.edits.len, "tiles that are whole atoms: zeros are behind the end"))
+        if (try_padded(s, stmt->name, arena_printf(s->arena, "%lld", (long long)((stmt->value->i + 15) / 16 * 16))))
             return true;
     }
-    return false;
+    return s->unit && try_padded_dimensions(s);
 }

@@ -104,13 +104,81 @@ static void read_folder(Arena *arena, const char *folder, bool sketches, bool *p
     free(entries);
 }
 
+/* ---- settings that are suggested ----------------------------------------------------------- */
+
+typedef struct Command {
+    const char *path, *sets; /* as "K=64 N=64" */
+    bool sketch;             /* tw reason; else tw gen */
+    DiagCode code;
+    const char *drop, *set; /* what is suggested */
+} Command;
+
+static void set_each(Chain *chain, const char *sets, const char *but)
+{
+    for (; sets && *sets; sets += strspn(sets, " ")) {
+        size_t len = strcspn(sets, " "), name = strcspn(sets, "=");
+
+        if (!but || strlen(but) != name || strncmp(sets, but, name) != 0)
+            assert_null(chain_set(chain, arena_strndup(chain->arena, sets, len)));
+        sets += len;
+    }
+}
+
+/* But for the settings that are dropped, and with others. */
+static Diags *command(Arena *arena, const Command *c, const char *drop, const char *set)
+{
+    Source *source = read_program(arena, c->path);
+    Chain *chain = chain_new(arena, syms_new(arena), aff_ctx_new(arena), diags_new(arena, source), target_find("sm_80"), DT_BF16);
+
+    set_each(chain, c->sets, drop);
+    set_each(chain, set, NULL);
+    chain->edits = true;
+    if (c->sketch)
+        chain_reason(chain, source);
+    else if (chain_define(chain, source) && chain_fuse(chain))
+        chain_reason(chain, chain->sketch);
+    assert_null(chain->failure);
+    return chain->diags;
+}
+
+static void try_settings(Arena *arena, bool *proved)
+{
+    static const Command commands[] = {
+        {"ops/attention.tl", "HeadDimm=64", false, TW0210, "HeadDimm", "HeadDim=64"},
+        {"ops/attention.tl", "HeadDim=64 kv_len=0", false, TW0211, "kv_len", "kv_len=1"},
+        {"tests/fuse/nothing_to_cut.tl", "splits=2", false, TW0520, "splits", NULL},
+        {"ops/mlp.tl", "", false, TW0522, NULL, "K=128 N=128"},
+        {"ops/attention.tl", "BM=64", false, TW0605, NULL, "HeadDim=128 VDim=128"},
+        {"ops/attention.tl", "HeadDim=64 stages=40", false, TW0610, "stages", "stages=8"},
+        {"tests/reason/size_not_of_sixteen.tl", "BM=50", true, TW0610, "BM", "BM=48"},
+        {"tests/reason/forced_size_does_not_fit.tl", "BM=512 BN=512", true, TW0611, "BM", NULL},
+        {"tests/reason/width_does_not_fit.tl", "HeadDim=8192", true, TW0611, "HeadDim", "HeadDim=2048"},
+        {"tests/reason/setting_misspelt.tl", "HeadDimm=64", true, TW0612, "HeadDimm", "HeadDim=64"},
+    };
+
+    for (size_t i = 0; i < TW_COUNT(commands); i++) {
+        const Command *c = &commands[i];
+        const Diags *diags = command(arena, c, NULL, NULL);
+        const Option *option = &diags->list.data[0].option;
+
+        assert_true(diags->list.len > 0);
+        assert_int_equal(diags->list.data[0].code, c->code);
+        assert_non_null(option->label);
+        assert_string_equal(option->drop ? option->drop : "", c->drop ? c->drop : "");
+        assert_string_equal(option->set ? option->set : "", c->set ? c->set : "");
+        assert_int_equal(command(arena, c, option->drop, option->set)->list.len, 0);
+        proved[c->code] = true;
+    }
+}
+
 static void edits_do_what_is_promised(void **state)
 {
     Fixture *f = *state;
-    bool proved[DIAG_CODES] = {false};
+    bool proved[DIAG_CODES] = {false}, set[DIAG_CODES] = {false};
 
     read_folder(f->arena, "tests/check", false, proved);
     read_folder(f->arena, "tests/reason", true, proved);
+    try_settings(f->arena, set);
     for (int code = 0; code < DIAG_CODES; code++) {
         const DiagMend *mend = diag_mend((DiagCode)code);
         const char *name = diag_info((DiagCode)code)->name;
@@ -119,6 +187,8 @@ static void edits_do_what_is_promised(void **state)
             fail_msg("%s has no row in src/base/mends.def", name);
         if (mend->edit && !proved[code])
             fail_msg("%s promises an edit, and no program shows one that leaves nothing to say", name);
+        if (mend->option && !set[code])
+            fail_msg("%s promises a setting, and no command shows one", name);
         if (!mend->edit && proved[code])
             fail_msg("%s is mended by an edit, which src/base/mends.def does not say", name);
     }
@@ -175,7 +245,8 @@ static const char *page_text(Arena *arena)
                   "Each diagnostic has a code that never changes, a place, what is wrong, why it matters on the\n"
                   "hardware, and mostly an edit that a program can make (`tw check --json` gives its bytes). An edit\n"
                   "has been tried before it is suggested, or has a rule behind it; the tests make it: the diagnostic\n"
-                  "is gone, and there is no other. Where a statement is not understood at all, nothing is said yet of\n"
+                  "is gone, and there is no other. What the command line mends is suggested likewise, as a setting. Where a\n"
+                  "statement is not understood at all, nothing is said yet of\n"
                   "what the others mean, and an edit may leave that. Where no edit is to be thought of, it is said what\n"
                   "to do by hand: what the command line or the machine gives, where a definition is to be cut, which\n"
                   "number was meant, and what a program of another tool wrote.\n"
@@ -187,7 +258,7 @@ static const char *page_text(Arena *arena)
         const DiagMend *mend = diag_mend((DiagCode)i);
 
         str_printf(&out, "| %s | %s%s | %s | %s |\n", info->name, info->title,
-                   info->severity == SEV_WARNING ? " (warning)" : "", mend->sure ? "edit, `--fix`" : mend->edit ? "edit" : "by hand", mend->how);
+                   info->severity == SEV_WARNING ? " (warning)" : "", mend->sure ? "edit, `--fix`" : mend->edit ? "edit" : mend->option ? "setting" : "by hand", mend->how);
     }
     return str_text(&out);
 }

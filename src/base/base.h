@@ -166,7 +166,8 @@ const DiagExample *diag_example(DiagCode code);
 /* How it is mended: by an edit that is suggested, or by hand. */
 typedef struct DiagMend {
     bool edit;
-    bool sure; /* nothing else can have been meant */
+    bool sure;   /* nothing else can have been meant */
+    bool option; /* by a setting of the command line that is suggested */
     const char *how;
 } DiagMend;
 const DiagMend *diag_mend(DiagCode code);
@@ -178,6 +179,12 @@ typedef struct Fix {
     const char *label; /* what the edit does, in words */
 } Fix;
 
+/* A suggested setting: `--set SET` for each word of `set`, in place of `--set DROP=...`. */
+typedef struct Option {
+    const char *drop, *set; /* NULL: none */
+    const char *label;      /* NULL: no setting is suggested */
+} Option;
+
 typedef struct Diag {
     DiagCode code;
     const Source *source; /* NULL: no place */
@@ -185,6 +192,7 @@ typedef struct Diag {
     const char *message;
     const char *note; /* NULL, or more for this one instance (numbers, the way out) */
     Fix fix;          /* fix.text == NULL: none */
+    Option option;
 } Diag;
 
 enum { DIAG_LIMIT = 20 };
@@ -204,6 +212,7 @@ Diags *diags_new(Arena *arena, const Source *source);
 Diag *diag_add(Diags *diags, DiagCode code, Span span, const char *fmt, ...) TW_PRINTF(4, 5);
 void diag_note(Diags *diags, Diag *diag, const char *fmt, ...) TW_PRINTF(3, 4);
 void diag_fix(Diags *diags, Diag *diag, Span span, const char *text, const char *label);
+void diag_option(Diags *diags, Diag *diag, const char *drop, const char *set, const char *label);
 
 /* Adds what others, whose memory lives as long, have recorded. */
 void diags_take(Diags *diags, const Diags *from);

@@ -26,12 +26,14 @@ static const DiagExample examples[DIAG_CODES] = {
 };
 
 static const DiagMend mends[DIAG_CODES] = {
-#define EDIT(code, how) [code] = {true, false, how},
-#define SURE(code, how) [code] = {true, true, how},
-#define HAND(code, how) [code] = {false, false, how},
+#define EDIT(code, how) [code] = {true, false, false, how},
+#define SURE(code, how) [code] = {true, true, false, how},
+#define OPTION(code, how) [code] = {false, false, true, how},
+#define HAND(code, how) [code] = {false, false, false, how},
 #include "base/mends.def"
 #undef EDIT
 #undef SURE
+#undef OPTION
 #undef HAND
 };
 
@@ -146,6 +148,15 @@ void diag_fix(Diags *diags, Diag *diag, Span span, const char *text, const char 
     diag->fix.span = span;
     diag->fix.text = arena_strdup(diags->arena, text);
     diag->fix.label = label ? arena_strdup(diags->arena, label) : NULL;
+}
+
+void diag_option(Diags *diags, Diag *diag, const char *drop, const char *set, const char *label)
+{
+    if (diag == &diags->scratch)
+        return;
+    diag->option.drop = drop ? arena_strdup(diags->arena, drop) : NULL;
+    diag->option.set = set ? arena_strdup(diags->arena, set) : NULL;
+    diag->option.label = arena_strdup(diags->arena, label);
 }
 
 void diags_take(Diags *diags, const Diags *from)
@@ -410,6 +421,23 @@ static bool said_before(const Diags *diags, int index)
     return false;
 }
 
+/* `--set K=64 --set N=64 in place of --set L`. */
+static const char *option_text(Arena *arena, const Option *option)
+{
+    Str text = str_new(arena);
+
+    for (const char *word = option->set; word && *word; word += strspn(word, " ")) {
+        size_t len = strcspn(word, " ");
+        str_printf(&text, "%s--set %.*s", text.len ? " " : "", (int)len, word);
+        word += len;
+    }
+    if (option->drop && option->set && strncmp(option->set, option->drop, strlen(option->drop)) == 0 && option->set[strlen(option->drop)] == '=')
+        return str_text(&text);
+    if (option->drop)
+        str_printf(&text, "%s --set %s", option->set ? " in place of" : "without", option->drop);
+    return str_text(&text);
+}
+
 static void print_one(const Printer *p, const Diags *diags, int index)
 {
     const Diag *diag = &diags->list.data[index];
@@ -440,6 +468,8 @@ static void print_one(const Printer *p, const Diags *diags, int index)
         put_remark(p, "fix", diag->fix.label);
     else if (diag->source && diag->fix.text && !inline_fix)
         put_fix(p, diag, &place);
+    if (diag->option.label)
+        put_remark(p, "try", arena_printf(p->out->arena, "%s: %s", option_text(p->out->arena, &diag->option), diag->option.label));
 }
 
 static void render(const Diags *diags, Str *out, bool colour)
@@ -506,6 +536,16 @@ static void json_one(Str *out, const Diag *diag)
         json_field(out, "text", diag->fix.text);
         if (diag->fix.label)
             json_field(out, "label", diag->fix.label);
+        str_addc(out, '}');
+    }
+    if (diag->option.label) {
+        str_add(out, ",\"option\":{\"text\":");
+        str_json(out, option_text(out->arena, &diag->option));
+        if (diag->option.drop)
+            json_field(out, "drop", diag->option.drop);
+        if (diag->option.set)
+            json_field(out, "set", diag->option.set);
+        json_field(out, "label", diag->option.label);
         str_addc(out, '}');
     }
     str_addc(out, '}');

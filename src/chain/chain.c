@@ -85,6 +85,22 @@ const char *chain_set(Chain *chain, const char *text)
     return NULL;
 }
 
+static void drop_setting(Settings *settings, const char *name)
+{
+    int kept = 0;
+
+    for (int i = 0; i < settings->list.len; i++)
+        if (!text_equal_nocase(settings->list.data[i].name, name))
+            settings->list.data[kept++] = settings->list.data[i];
+    settings->list.len = kept;
+}
+
+void chain_unset(Chain *chain, const char *name)
+{
+    drop_setting(&chain->settings, name);
+    drop_setting(&chain->own, name);
+}
+
 const char *chain_run_with(Chain *chain, const char *text)
 {
     return settings_add(chain->arena, &chain->run_with, text);
@@ -529,10 +545,13 @@ bool chain_fuse(Chain *chain)
 {
     double since = clock_seconds();
     Str text = str_new(chain->arena);
+    int before = chain->diags->list.len;
     Program *sketch = find_sketch(chain);
 
     if (!sketch)
         return give_up(chain, chain->defined, chain->parsed, fuse_again);
+    if (chain->diags->list.len > before)
+        suggest_all(chain, chain->defined, chain->parsed, fuse_again, false);
     lang_print(&text, ways_taken(chain, sketch));
     chain->sketch = chain_text(chain, arena_printf(chain->arena, "%s.sketch.tl", chain->name), &text);
     timed(chain, "sketch", since);
@@ -680,7 +699,9 @@ bool chain_reason(Chain *chain, const Source *sketch)
     if (!chain->reasoned && chain->def && sketch == chain->sketch && !beside)
         say_of_definition(chain, complete, before.list.len);
     if (!chain->reasoned)
-        return beside ? false : give_up(chain, sketch, program, reason_again);
+        return beside                                     ? false
+               : chain->def && sketch == chain->sketch ? give_up(chain, chain->defined, chain->parsed, code_again)
+                                                       : give_up(chain, sketch, program, reason_again);
     lang_print(&text, chain->reasoned->code);
     chain->derived = chain->def && sketch == chain->sketch && !beside;
     chain->code = chain_text(chain, arena_printf(chain->arena, "%s.code.tl", chain->name), &text);

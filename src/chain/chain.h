@@ -64,6 +64,7 @@ Chain *chain_like(Arena *arena, const Chain *like, Diags *diags);
 /* NAME=VALUE: a dimension or parameter to compile in, or a choice of the
  * reasoner or of a pass (lang/schedule.def) to force. NULL, or a sentence on failure. */
 const char *chain_set(Chain *chain, const char *text);
+void chain_unset(Chain *chain, const char *name); /* as if it had not been set */
 /* NAME=VALUE: the size that a dimension left to the launch will have, mostly.
  * What is written runs with any; choices are made for this one. */
 const char *chain_run_with(Chain *chain, const char *text);

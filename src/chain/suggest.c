@@ -98,6 +98,21 @@ static const struct {
     {TW0779, {propose_no_line}},
 };
 
+/* What the command line mends, wherever it is said. */
+static const struct {
+    DiagCode code;
+    Proposal *proposals[3];
+} SETTINGS[] = {
+    {TW0210, {propose_near_setting, propose_no_setting}},
+    {TW0211, {propose_near_number, propose_no_setting}},
+    {TW0520, {propose_no_parts}},
+    {TW0522, {propose_known_sizes}},
+    {TW0605, {propose_known_sizes}},
+    {TW0610, {propose_near_number, propose_no_setting}},
+    {TW0611, {propose_room}},
+    {TW0612, {propose_near_setting, propose_no_setting}},
+};
+
 /* ---- one try ------------------------------------------------------------------------------ */
 
 /* What is said of room has numbers that any other size changes. */
@@ -132,6 +147,8 @@ static bool is_of_names(const Diag *d)
  * statements mean where one was not understood. */
 static bool was_hidden(const Diag *about, const Diag *now)
 {
+    if (about->code == TW0605 && (now->code == TW0610 || now->code == TW0611)) /* sizes are chosen when the others are known */
+        return true;
     if (is_of_names(about) && diag_info(now->code)->severity != SEV_ERROR)
         return true;
     return (about->code == TW0460 && now->code == TW0778) || (is_of_words(about) && !is_of_words(now));
@@ -156,6 +173,36 @@ static bool is_better(const Diags *before, const Diag *about, const Diags *after
     return n < before->list.len;
 }
 
+/* Each word of a text. */
+static bool take_settings(Chain *chain, const char *set)
+{
+    for (; set && *set; set += strspn(set, " ")) {
+        size_t len = strcspn(set, " ");
+        if (chain_set(chain, arena_strndup(chain->arena, set, len)))
+            return false;
+        set += len;
+    }
+    return true;
+}
+
+const char *suggest_asked(Suggester *s, const Diags *diags, const char *but)
+{
+    static const char words[] = "--set ";
+    Str text = str_new(s->arena);
+
+    for (int i = 0; i < diags->list.len; i++) {
+        const Diag *d = &diags->list.data[i];
+        const char *at = d->code == TW0605 || d->code == TW0522 ? strstr(d->message, words) : NULL;
+        const char *name = at ? arena_strndup(s->arena, at + strlen(words), strcspn(at + strlen(words), "=")) : NULL;
+
+        if (!at || strcmp(suggest_words(s, but, name, ""), but) != 0 || strcmp(suggest_words(s, str_text(&text), name, ""), str_text(&text)) != 0)
+            continue;
+        at += strlen(words);
+        str_printf(&text, "%s%.*s", text.len ? " " : "", (int)strcspn(at, " ;,"), at);
+    }
+    return text.len ? str_text(&text) : NULL;
+}
+
 static bool helps(Suggester *s, Arena *own, const char *text)
 {
     Source *source = arena_new_of(own, Source);
@@ -163,8 +210,13 @@ static bool helps(Suggester *s, Arena *own, const char *text)
     Chain *like = s->chain, *chain = chain_like(own, like, diags);
     bool done;
 
+    if (s->drop)
+        chain_unset(chain, s->drop);
+    if (!take_settings(chain, s->set))
+        return false;
     *source = (Source){like->diags->source ? like->diags->source->path : "trial", text, strlen(text)};
     done = s->stage(chain, source, s->fragment);
+    s->asked = s->set ? suggest_asked(s, diags, s->set) : NULL;
     return is_better(like->diags, s->diag, diags, s->loose) && (done || diags->errors) && !chain->failure;
 }
 
@@ -231,6 +283,24 @@ bool suggest_edit(Suggester *s, Span span, const char *text, const char *label)
     arena_free(own);
     if (good)
         diag_fix(s->chain->diags, s->diag, span, text, label);
+    return good;
+}
+
+bool suggest_setting(Suggester *s, const char *drop, const char *set, const char *label)
+{
+    Arena *own;
+    bool good;
+
+    if (s->tries-- <= 0)
+        return false;
+    own = arena_new(arena_heap(s->chain->arena));
+    s->drop = drop;
+    s->set = set;
+    good = helps(s, own, s->source->text);
+    s->drop = s->set = NULL;
+    arena_free(own);
+    if (good)
+        diag_option(s->chain->diags, s->diag, drop, set, label);
     return good;
 }
 
@@ -472,6 +542,17 @@ static void drop_repeats(Suggester *s)
     diags->list.len = kept;
 }
 
+static int suggest_best_setting(Suggester *s, int most)
+{
+    s->loose = s->diag->code == TW0605;
+    s->tries = most;
+    for (size_t i = 0; i < TW_COUNT(SETTINGS); i++)
+        for (size_t k = 0; k < TW_COUNT(SETTINGS[i].proposals) && SETTINGS[i].code == s->diag->code && SETTINGS[i].proposals[k]; k++)
+            if (SETTINGS[i].proposals[k](s))
+                return most - s->tries;
+    return most - s->tries;
+}
+
 void suggest_all(Chain *chain, const Source *source, const Program *program, SuggestStage *stage, bool fragment)
 {
     Suggester s = {.chain = chain, .arena = chain->arena, .source = source, .program = program, .stage = stage,
@@ -484,9 +565,10 @@ void suggest_all(Chain *chain, const Source *source, const Program *program, Sug
         int most = left < TRIES_FOR_ONE ? left : TRIES_FOR_ONE;
 
         s.diag = &chain->diags->list.data[i];
-        if (s.diag->source != source)
-            continue;
-        left -= suggest_best(&s, most);
+        if (s.diag->source == source)
+            left -= suggest_best(&s, most);
+        if (!s.diag->fix.text)
+            left -= suggest_best_setting(&s, most);
     }
     drop_repeats(&s);
 }

@@ -28,6 +28,8 @@ typedef struct Suggester {
     bool fragment;
     Diag *diag;
     int tries;
+    const char *drop, *set; /* of settings, while one is tried */
+    const char *asked;      /* what messages then ask for, as "K=64 N=64"; NULL: nothing */
     bool loose; /* what could not be said before may be left: of room, or behind a statement that was not understood */
     /* where the diagnostic lies */
     const Unit *unit;                    /* NULL: in none */
@@ -47,6 +49,10 @@ void suggest_all(Chain *chain, const Source *source, const Program *program, Sug
 bool suggest_edit(Suggester *s, Span span, const char *text, const char *label);
 /* Several edits as one, in order of their places. */
 bool suggest_edits(Suggester *s, const Fix *edits, int n, const char *label);
+/* Settings of the command line, as "K=64 N=64", in place of one; NULL: none. */
+bool suggest_setting(Suggester *s, const char *drop, const char *set, const char *label);
+/* What diagnostics ask for by `--set`, each once, but for what the text has. NULL: nothing. */
+const char *suggest_asked(Suggester *s, const Diags *diags, const char *but);
 /* Another statement instead of one; `changed` is printed in canonical form. */
 bool suggest_stmt(Suggester *s, const Stmt *old, Stmt *changed, const char *label);
 Stmt *suggest_like(Suggester *s, const Stmt *stmt); /* a copy to change */
@@ -101,6 +107,8 @@ Proposal propose_moved, propose_stored_as, propose_axes, propose_blocks, propose
 Proposal propose_stream;
 /* propose_sizes.c */
 Proposal propose_smaller, propose_assigned, propose_padded;
+/* propose_settings.c */
+Proposal propose_no_setting, propose_no_parts, propose_near_setting, propose_near_number, propose_room, propose_known_sizes;
 /* propose_softmax.c */
 Proposal propose_rescale, propose_own_rescale, propose_before_the_softmax, propose_quotient, propose_sum_of_softmax, propose_exchanged_state, propose_sum_of_state, propose_state, propose_kept, propose_sum;
 

@@ -19,7 +19,7 @@ static void put_json(Str *out, DiagCode code)
     str_json(out, example->wrong);
     str_add(out, ",\"instead\":");
     str_json(out, example->right);
-    str_printf(out, ",\"edit\":%s,\"how\":", mend->edit ? "true" : "false");
+    str_printf(out, ",\"edit\":%s,\"setting\":%s,\"how\":", mend->edit ? "true" : "false", mend->option ? "true" : "false");
     str_json(out, mend->how);
     str_addc(out, '}');
 }
@@ -47,7 +47,7 @@ static void put_text(Str *out, DiagCode code)
                info->why);
     put_lines(out, "For example:", example->wrong);
     put_lines(out, "Instead:", example->right);
-    put_lines(out, mend->sure ? "The edit that is suggested, and that `tw check --fix` makes:" : mend->edit ? "The edit that is suggested:" : "By hand:", mend->how);
+    put_lines(out, mend->sure ? "The edit that is suggested, and that `tw check --fix` makes:" : mend->edit ? "The edit that is suggested:" : mend->option ? "The setting that is suggested:" : "By hand:", mend->how);
 }
 
 static int list_all(Session *s)
@@ -64,7 +64,7 @@ static int list_all(Session *s)
             put_json(&out, (DiagCode)i);
         } else {
             str_printf(&out, "%s  %-8s %-8s %s\n", info->name, severities[info->severity],
-                       diag_mend((DiagCode)i)->edit ? "edit" : "by hand", info->title);
+                       diag_mend((DiagCode)i)->edit ? "edit" : diag_mend((DiagCode)i)->option ? "setting" : "by hand", info->title);
         }
     }
     if (s->options.json)

@@ -374,6 +374,41 @@ static void print_scalar(Printer *p, const TileOp *op)
     if (op->var) vec_push(p->arena, &p->symbols, op->var);
 }
 
+static void print_store(Printer *p, const TileOp *op)
+{
+    str_addc(p->out, ' ');
+    print_arg(p, op, 0);
+    str_add(p->out, op->onto ? " onto" : ",");
+    print_place(p, op);
+    if (op->n_args > 1) {
+        str_add(p->out, " through ");
+        print_arg(p, op, 1);
+    }
+}
+
+static void print_element(Printer *p, const TileOp *op)
+{
+    print_args(p, op, 0);
+    if (op->skip_ones)
+        str_add(p->out, " skipping ones");
+    if (op->polynomial)
+        str_add(p->out, " by polynomial");
+    if (op->has_else) {
+        str_add(p->out, " else ");
+        print_number(p->out, op->number);
+    }
+}
+
+static void print_put(Printer *p, const TileOp *op)
+{
+    str_addc(p->out, ' ');
+    print_arg(p, op, 0);
+    str_add(p->out, ", ");
+    print_copy(p, op, 1);
+    if (op->row0 || op->col0 || !is_whole(op))
+        str_printf(p->out, " at %d, %d", op->row0, op->col0);
+}
+
 static void print_operands(Printer *p, const TileOp *op)
 {
     switch (op->kind) {
@@ -382,32 +417,13 @@ static void print_operands(Printer *p, const TileOp *op)
         print_lanes(p, op);
         break;
     case TILE_GATHER: print_place(p, op); break;
-    case TILE_STORE:
-        str_addc(p->out, ' ');
-        print_arg(p, op, 0);
-        str_add(p->out, op->onto ? " onto" : ",");
-        print_place(p, op);
-        if (op->n_args > 1) {
-            str_add(p->out, " through ");
-            print_arg(p, op, 1);
-        }
-        break;
+    case TILE_STORE: print_store(p, op); break;
     case TILE_FILL: print_fill(p, op); break;
     case TILE_INDEX:
         str_addc(p->out, ' ');
         print_aff(p, op->index);
         break;
-    case TILE_ELEMENT:
-        print_args(p, op, 0);
-        if (op->skip_ones)
-            str_add(p->out, " skipping ones");
-        if (op->polynomial)
-            str_add(p->out, " by polynomial");
-        if (op->has_else) {
-            str_add(p->out, " else ");
-            print_number(p->out, op->number);
-        }
-        break;
+    case TILE_ELEMENT: print_element(p, op); break;
     case TILE_MASK: print_mask(p, op); break;
     case TILE_REDUCE:
         print_args(p, op, 0);
@@ -436,14 +452,7 @@ static void print_operands(Printer *p, const TileOp *op)
         str_addc(p->out, ' ');
         print_aff(p, op->cond);
         break;
-    case TILE_PUT:
-        str_addc(p->out, ' ');
-        print_arg(p, op, 0);
-        str_add(p->out, ", ");
-        print_copy(p, op, 1);
-        if (op->row0 || op->col0 || !is_whole(op))
-            str_printf(p->out, " at %d, %d", op->row0, op->col0);
-        break;
+    case TILE_PUT: print_put(p, op); break;
     case TILE_COPY_ASYNC: print_copy_async(p, op); break;
     case TILE_VIEW:
         str_addc(p->out, ' ');

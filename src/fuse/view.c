@@ -132,21 +132,22 @@ static void bind_names(Finder *f)
 
 /* ---- coordinates -------------------------------------------------------------------------- */
 
-bool view_says_place(const Finder *f, const Expr *e)
+/* Whether an expression says a place within the tile at hand. */
+static bool says_place(const Finder *f, const Expr *e)
 {
     if (!e)
         return false;
     bool own = (e->kind == EXPR_NAME || e->kind == EXPR_CALL) && flow_own_axis(f->def, f->view->seen, e) >= f->view->seen->rank - 2;
     for (int i = 0; i < e->n_args; i++)
-        own |= view_says_place(f, e->args[i]);
+        own |= says_place(f, e->args[i]);
     /* in arithmetic the name of a dimension is its size */
     bool size = e->kind == EXPR_NAME && def_dim(f->def, e->name);
-    return (own && !size) || view_says_place(f, e->a) || view_says_place(f, e->b);
+    return (own && !size) || says_place(f, e->a) || says_place(f, e->b);
 }
 
 const Aff *view_block_integer(Finder *f, const Expr *e)
 {
-    return view_says_place(f, e) ? NULL : eval_aff(&f->env, e, NULL);
+    return says_place(f, e) ? NULL : eval_aff(&f->env, e, NULL);
 }
 
 /* What is added to the place along an axis of what is seen; NULL: they are not where that says. */
@@ -156,7 +157,7 @@ static const Aff *base_along(Finder *f, const Expr *e, int axis)
         return aff_const(f->def->aff, 0);
     if (e->kind != EXPR_BINARY || (e->op != EO_ADD && e->op != EO_SUB))
         return NULL;
-    bool left = view_says_place(f, e->a);
+    bool left = says_place(f, e->a);
     if (!left && e->op == EO_SUB)
         return NULL;
     const Aff *base = base_along(f, left ? e->a : e->b, axis), *rest = base ? view_block_integer(f, left ? e->b : e->a) : NULL;
@@ -223,7 +224,7 @@ static bool find_dim(Finder *f, int d, const Expr *e, bool *used)
     int rows = v->seen->rank - 2;
     if (d == v->tensor->rank - 1)
         return find_part(f, d, e ? e : &col, v->seen->rank - 1);
-    if (!view_says_place(f, e))
+    if (!says_place(f, e))
         return view_find_entry(f, d, e);
     return !used[rows] && (used[rows] = true) && find_part(f, d, e, rows);
 }

@@ -21,8 +21,6 @@ typedef struct Finder {
 const DefValue *view_product(const Finder *f, const DefValue *seen);
 /* Where a block is along the dimension that `over`, a leading one of what is seen, follows; NULL: it is not known. */
 const Aff *view_place_along(Finder *f, const char *over);
-/* Whether an expression says a place within the tile at hand. */
-bool view_says_place(const Finder *f, const Expr *e);
 /* An integer that is the same for all of a block's tile; NULL: it is none. */
 const Aff *view_block_integer(Finder *f, const Expr *e);
 /* An entry of the tensor's dimension d; false: e is none. */

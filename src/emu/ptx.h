@@ -143,7 +143,7 @@ Place emu_ptx_dynamic_base(Parser *p, bool wide); /* where dynamic shared memory
 void emu_ptx_decode_setup(Parser *p);
 void emu_ptx_decode(Parser *p, Stmt *s);
 
-/* What a decoder works on: operands are gathered, then decode_emit makes the Inst. */
+/* What a decoder works on: operands are gathered, then emu_ptx_emit makes the Inst. */
 typedef struct Decoding {
     Parser *p;
     Stmt *s;

@@ -1,7 +1,7 @@
 /* gpu.h: the CUDA driver, loaded at run time; launch, verify, time.
  *
  * Only libcuda.so.1 through dlopen; nothing else of CUDA. A machine without a
- * driver gets GPU_NONE and a sentence.
+ * driver gets a sentence.
  */
 #ifndef TW_GPU_H
 #define TW_GPU_H

@@ -8,7 +8,7 @@ enum { MOST_STATES = 16 }; /* of softmaxes, that one branch moves */
 static const char *result_name(const Stmt *s)
 {
     const Expr *e = s->dest;
-    while (e && (e->kind == EXPR_SPACE || e->kind == EXPR_INDEX)) e = e->a; /* the base name: see base_names */
+    while (e && (e->kind == EXPR_SPACE || e->kind == EXPR_INDEX)) e = e->a; /* an ending that says the space stays: see lo_base_name */
     if (e) return e->kind == EXPR_NAME ? e->name : NULL;
     return s->n_args > 0 && s->args[0]->kind == EXPR_NAME ? s->args[0]->name : NULL;
 }
@@ -17,10 +17,7 @@ typedef VEC(const char *) Names;
 
 static void add_name(Arena *arena, Names *names, const char *name)
 {
-    if (!name) return;
-    for (int i = 0; i < names->len; i++)
-        if (strcmp(names->data[i], name) == 0) return;
-    vec_push(arena, names, name);
+    if (name && !text_among(names->data, names->len, name)) vec_push(arena, names, name);
 }
 
 /* Names whose register value the block replaces. */

@@ -299,7 +299,7 @@ static bool do_reduce(Exec *x, const TileOp *op)
     return give(x, op, r);
 }
 
-/* Copies a part, rows x cols: to[at_to] = from[at_from]. */
+/* Copies a part, rows x cols, from a corner in one tile to a corner in the other. */
 static void copy_part(const ExecTile *from, int from_row, int from_col, ExecTile *to, int to_row, int to_col, int rows,
                       int cols)
 {

@@ -188,7 +188,7 @@ struct TileOp {
     const Aff *cond;       /* IF; MASK (over row, col); guard of COPY_ASYNC (NULL: always) */
     const Aff *unless;     /* MASK: block-uniform condition under which it does nothing; REVISE: without which all do it;
                             * NULL: never, always */
-    const Aff *index;      /* stage of a buffer: VIEW, COPY_ASYNC, PUT; copy of a ring (NULL: 0); INDEX_TILE: the value */
+    const Aff *index;      /* stage of a buffer: VIEW, COPY_ASYNC, PUT; copy of a ring (NULL: 0); INDEX: the value */
     OpId op;               /* ELEMENT, REDUCE */
     bool has_else;         /* ELEMENT DIVIDE: number where the divisor is 0 */
     bool skip_ones;        /* ELEMENT MULTIPLY: factors are likely 1; a warp all of whose are skips it */

@@ -146,6 +146,13 @@ static void try_settings(Arena *arena, bool *proved)
     static const Command commands[] = {
         {"ops/attention.tl", "HeadDimm=64", false, TW0210, "HeadDimm", "HeadDim=64"},
         {"ops/attention.tl", "HeadDim=64 kv_len=0", false, TW0211, "kv_len", "kv_len=1"},
+        {"tests/fuse/outputs_with_other_rows.tl", "BM=64", false, TW0502, "BM", NULL},
+        {"tests/fuse/powers_of_a_matrix.tl", "BM=64", false, TW0503, "BM", NULL},
+        {"tests/fuse/softmax_along_tiled_columns.tl", "BM=64", false, TW0504, "BM", NULL},
+        {"tests/fuse/columns_and_rows_reduced.tl", "warps=4", false, TW0505, "warps", NULL},
+        {"tests/fuse/mask_reads_what_is_computed.tl", "warps=4", false, TW0506, "warps", NULL},
+        {"tests/fuse/product_of_a_single_row.tl", "BM=64", false, TW0508, "BM", NULL},
+        {"tests/fuse/places_that_two_loops_share.tl", "BM=64", false, TW0509, "BM", NULL},
         {"tests/fuse/nothing_to_cut.tl", "splits=2", false, TW0520, "splits", NULL},
         {"ops/mlp.tl", "", false, TW0522, NULL, "K=128 N=128"},
         {"ops/attention.tl", "BM=64", false, TW0605, NULL, "HeadDim=128 VDim=128"},
@@ -171,6 +178,32 @@ static void try_settings(Arena *arena, bool *proved)
     }
 }
 
+/* ---- definitions that are mended ------------------------------------------------------------ */
+
+/* What is found when a flow is looked for. */
+static void mend_definitions(Arena *arena, bool *proved)
+{
+    static const struct {
+        const char *path;
+        DiagCode code;
+    } definitions[] = {{"tests/fuse/dimension_of_an_expression.tl", TW0509}, {"tests/fuse/whole_tensor_operation.tl", TW0519}};
+
+    for (size_t i = 0; i < TW_COUNT(definitions); i++) {
+        const Source *source = read_program(arena, definitions[i].path);
+
+        for (int after = 0; after < 2; after++) {
+            Chain *chain = chain_new(arena, syms_new(arena), aff_ctx_new(arena), diags_new(arena, source), target_find("sm_80"), DT_BF16);
+            chain->edits = true;
+            assert_true(chain_define(chain, source));
+            assert_int_equal(chain_fuse(chain), after);
+            assert_int_equal(chain->diags->list.len, !after);
+            assert_true(after || chain->diags->list.data[0].code == definitions[i].code);
+            source = mended(arena, source, chain->diags);
+        }
+        proved[definitions[i].code] = true;
+    }
+}
+
 static void edits_do_what_is_promised(void **state)
 {
     Fixture *f = *state;
@@ -178,6 +211,7 @@ static void edits_do_what_is_promised(void **state)
 
     read_folder(f->arena, "tests/check", false, proved);
     read_folder(f->arena, "tests/reason", true, proved);
+    mend_definitions(f->arena, proved);
     try_settings(f->arena, set);
     for (int code = 0; code < DIAG_CODES; code++) {
         const DiagMend *mend = diag_mend((DiagCode)code);

@@ -421,20 +421,29 @@ static bool said_before(const Diags *diags, int index)
     return false;
 }
 
-/* `--set K=64 --set N=64 in place of --set L`. */
+/* `--set K=64 --set N=64`, of each word. */
+static void put_settings(Str *out, const char *words)
+{
+    for (const char *word = words; *word; word += strspn(word, " ")) {
+        size_t len = strcspn(word, " ");
+        str_printf(out, "%s--set %.*s", word > words ? " " : "", (int)len, word);
+        word += len;
+    }
+}
+
+/* What to say instead, and of what. */
 static const char *option_text(Arena *arena, const Option *option)
 {
     Str text = str_new(arena);
+    size_t len = option->drop ? strlen(option->drop) : 0;
+    bool same = len && option->set && strncmp(option->set, option->drop, len) == 0 && option->set[len] == '=';
 
-    for (const char *word = option->set; word && *word; word += strspn(word, " ")) {
-        size_t len = strcspn(word, " ");
-        str_printf(&text, "%s--set %.*s", text.len ? " " : "", (int)len, word);
-        word += len;
+    if (option->set)
+        put_settings(&text, option->set);
+    if (option->drop && !same) {
+        str_add(&text, option->set ? " in place of " : "without ");
+        put_settings(&text, option->drop);
     }
-    if (option->drop && option->set && strncmp(option->set, option->drop, strlen(option->drop)) == 0 && option->set[strlen(option->drop)] == '=')
-        return str_text(&text);
-    if (option->drop)
-        str_printf(&text, "%s --set %s", option->set ? " in place of" : "without", option->drop);
     return str_text(&text);
 }
 

@@ -152,14 +152,30 @@ static bool is_choice(const char *name)
     return sched_is_size(point ? point + 1 : name);
 }
 
+/* A choice that is forced for one kernel, where there are to be several. */
+bool propose_no_choice(Suggester *s)
+{
+    const Settings *settings = &s->chain->settings;
+    Str all = str_new(s->arena);
+
+    for (int i = 0; i < settings->list.len; i++) {
+        const Setting *set = &settings->list.data[i];
+        if (!is_choice(set->name))
+            continue;
+        str_printf(&all, "%s%s", all.len ? " " : "", set->name);
+        if (suggest_setting(s, set->name, NULL, "leave it to tw"))
+            return true;
+    }
+    return strchr(str_text(&all), ' ') && suggest_setting(s, str_text(&all), NULL, "leave them to tw");
+}
+
 /* Nothing fits: sizes of tiles that are forced are left to tw; then each setting by halves. */
 bool propose_room(Suggester *s)
 {
     const Settings *settings = &s->chain->settings;
 
-    for (int i = 0; i < settings->list.len; i++)
-        if (is_choice(settings->list.data[i].name) && suggest_setting(s, settings->list.data[i].name, NULL, "leave it to tw"))
-            return true;
+    if (propose_no_choice(s))
+        return true;
     for (int shift = 1; shift <= 4; shift++)
         for (int i = 0; i < settings->list.len; i++) {
             const Setting *set = &settings->list.data[i];

@@ -357,6 +357,9 @@ bool propose_shape(Suggester *s)
     const Stmt *stmt = s->stmt && (s->stmt->kind == STMT_OUTPUT) && s->stmt->n_shape == 0 ? s->stmt : NULL;
     const Block *body = s->unit ? &s->unit->body : NULL;
 
+    if (stmt && (suggest_edit(s, stmt->span, arena_printf(s->arena, "Output %s (1, 1)", stmt->name), "one number") ||
+                 suggest_edit(s, stmt->span, arena_printf(s->arena, "Output %s (1)", stmt->name), "one number")))
+        return true;
     for (int i = 0; stmt && i < body->len; i++)
         for (int k = 0; k < body->len; k++) {
             const Stmt *a = body->data[i], *b = body->data[k];
@@ -375,4 +378,25 @@ bool propose_shape(Suggester *s)
             }
         }
     return false;
+}
+
+/* `declared (..), but computed (M, N = 64)`: what is computed, without what the sizes are. */
+bool propose_computed_shape(Suggester *s)
+{
+    static const char words[] = "but computed (";
+    const Stmt *stmt = s->stmt && s->stmt->kind == STMT_OUTPUT && !s->stmt->listed && s->stmt->n_shape ? s->stmt : NULL;
+    const char *at = strstr(s->diag->message, words);
+    Str shape = str_new(s->arena);
+    int depth = 0;
+
+    if (!stmt || !at)
+        return false;
+    for (at += strlen(words); *at && depth >= 0; at++) {
+        if (strncmp(at, " = ", 3) == 0)
+            at += 3 + strspn(at + 3, "0123456789");
+        depth += (*at == '(') - (*at == ')');
+        if (*at && depth >= 0)
+            str_addc(&shape, *at);
+    }
+    return suggest_edit(s, between_brackets(s, stmt), str_text(&shape), "as it is computed");
 }

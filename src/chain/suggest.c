@@ -39,7 +39,7 @@ static const struct {
     {TW0320, {propose_other_transposes, propose_turned_tile}},
     {TW0321, {propose_other_transposes, propose_exchanged_maker, propose_sizes, propose_other_name}},
     {TW0322, {propose_column, propose_turned, propose_row, propose_sizes}},
-    {TW0323, {propose_exchanged_sizes, propose_other_transposes, propose_exchanged_dims, propose_fewer_clauses}},
+    {TW0323, {propose_computed_shape, propose_exchanged_sizes, propose_other_transposes, propose_exchanged_dims, propose_fewer_clauses}},
     {TW0324, {propose_untransposed}},
     {TW0325, {propose_shape, propose_rank, propose_fewer_operands}},
     {TW0326, {propose_whole_division}},
@@ -80,6 +80,8 @@ static const struct {
     {TW0454, {propose_exchanged_state, propose_sum_of_state}},
     {TW0460, {propose_assigned, propose_smaller}},
     {TW0461, {propose_assigned, propose_stream}},
+    {TW0509, {propose_named_size}},
+    {TW0519, {propose_told_apart}},
     {TW0601, {propose_grid}},
     {TW0602, {propose_nearest, propose_copy, propose_fewer_clauses, propose_whole_copy, propose_tidying}},
     {TW0603, {propose_extents, propose_loose, propose_tidying}},
@@ -105,9 +107,17 @@ static const struct {
 } SETTINGS[] = {
     {TW0210, {propose_near_setting, propose_no_setting}},
     {TW0211, {propose_near_number, propose_no_setting}},
+    {TW0502, {propose_no_choice}},
+    {TW0503, {propose_no_choice}},
+    {TW0504, {propose_no_choice}},
+    {TW0505, {propose_no_choice}},
+    {TW0506, {propose_no_choice}},
+    {TW0508, {propose_no_choice}},
+    {TW0509, {propose_no_choice}},
+    {TW0519, {propose_no_choice}},
     {TW0520, {propose_no_parts}},
     {TW0522, {propose_known_sizes}},
-    {TW0605, {propose_known_sizes}},
+    {TW0605, {propose_known_sizes, propose_no_choice}},
     {TW0610, {propose_near_number, propose_no_setting}},
     {TW0611, {propose_room}},
     {TW0612, {propose_near_setting, propose_no_setting}},
@@ -147,7 +157,7 @@ static bool is_of_names(const Diag *d)
  * statements mean where one was not understood. */
 static bool was_hidden(const Diag *about, const Diag *now)
 {
-    if (about->code == TW0605 && (now->code == TW0610 || now->code == TW0611)) /* sizes are chosen when the others are known */
+    if (about->code == TW0605 && (now->code == TW0610 || now->code == TW0611 || now->code == TW0612 || now->code == TW0522)) /* sizes are chosen when the others are known */
         return true;
     if (is_of_names(about) && diag_info(now->code)->severity != SEV_ERROR)
         return true;
@@ -171,6 +181,15 @@ static bool is_better(const Diags *before, const Diag *about, const Diags *after
             return false;
     }
     return n < before->list.len;
+}
+
+static void drop_settings(Chain *chain, const char *names)
+{
+    for (; *names; names += strspn(names, " ")) {
+        size_t len = strcspn(names, " ");
+        chain_unset(chain, arena_strndup(chain->arena, names, len));
+        names += len;
+    }
 }
 
 /* Each word of a text. */
@@ -211,7 +230,7 @@ static bool helps(Suggester *s, Arena *own, const char *text)
     bool done;
 
     if (s->drop)
-        chain_unset(chain, s->drop);
+        drop_settings(chain, s->drop);
     if (!take_settings(chain, s->set))
         return false;
     *source = (Source){like->diags->source ? like->diags->source->path : "trial", text, strlen(text)};

@@ -96,7 +96,7 @@ Proposal propose_formula, propose_computed, propose_bound, propose_returned;
 /* propose_ops.c */
 Proposal propose_compound, propose_nothing, propose_joined, propose_running_sum;
 /* propose_tensors.c */
-Proposal propose_method, propose_no_axis, propose_places, propose_row, propose_turned_tile, propose_exchanged_dims, propose_exchanged_inputs, propose_shape;
+Proposal propose_method, propose_no_axis, propose_places, propose_row, propose_turned_tile, propose_exchanged_dims, propose_exchanged_inputs, propose_shape, propose_computed_shape;
 /* propose_loops.c */
 Proposal propose_no_loop, propose_counted;
 /* propose_stages.c */
@@ -107,8 +107,10 @@ Proposal propose_moved, propose_stored_as, propose_axes, propose_blocks, propose
 Proposal propose_stream;
 /* propose_sizes.c */
 Proposal propose_smaller, propose_assigned, propose_padded;
+/* propose_dims.c */
+Proposal propose_named_size, propose_told_apart;
 /* propose_settings.c */
-Proposal propose_no_setting, propose_no_parts, propose_near_setting, propose_near_number, propose_room, propose_known_sizes;
+Proposal propose_no_setting, propose_no_parts, propose_near_setting, propose_near_number, propose_no_choice, propose_room, propose_known_sizes;
 /* propose_softmax.c */
 Proposal propose_rescale, propose_own_rescale, propose_before_the_softmax, propose_quotient, propose_sum_of_softmax, propose_exchanged_state, propose_sum_of_state, propose_state, propose_kept, propose_sum;
 

@@ -1075,6 +1075,25 @@ static void errors_first(Chain *chain)
         diags->list.data[i] = sorted[i];
 }
 
+/* Whether Kernels beside the one Operator are its flow: what they read and write is its own. */
+static bool are_of_definition(Chain *chain, const Program *program)
+{
+    const Unit *unit = program_unit(program, UNIT_OPERATOR);
+    const Program *kernels = kernels_beside(chain->arena, program);
+    Settings *settings = arena_new_of(chain->arena, Settings);
+    Def *def;
+
+    for (int i = 0; i < program->units.len; i++)
+        if (program->units.data[i]->kind == UNIT_FRAGMENT || (program->units.data[i]->kind == UNIT_OPERATOR && program->units.data[i] != unit))
+            return true;
+    if (!unit || !kernels)
+        return true;
+    settings->dtype = chain->settings.dtype;
+    settings->operands = DT_BF16;
+    def = def_resolve(chain->arena, chain->syms, aff_ctx_new(chain->arena), program, unit, settings, diags_new(chain->arena, chain->diags->source));
+    return !def || kernels_fit(kernels, def, chain->diags);
+}
+
 /* What was not understood leaves holes, of which the checker would complain a
  * second time. */
 static bool check_once(Chain *chain, const Source *source, const Program *program, bool fragment)
@@ -1087,6 +1106,8 @@ static bool check_once(Chain *chain, const Source *source, const Program *progra
                                   (whole && sketch && !sketch_check_code(chain->arena, chain->syms, program, chain->target,
                                                                          &chain->settings, chain->diags))))
         chain_mend(chain, source, program);
+    if (!chain->diags->errors && whole)
+        are_of_definition(chain, program);
     return !chain->diags->errors;
 }
 

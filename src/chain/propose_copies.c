@@ -490,6 +490,24 @@ static int axis_read(const Stmt *stmt)
     return e && e->kind == EXPR_NAME && strncmp(e->name, "blockIdx.", 9) == 0 ? e->name[9] - 'x' : -1;
 }
 
+/* An axis that the Grid lacks, assigned beside it. */
+static bool try_in_grid(Suggester *s, Cuts *cuts)
+{
+    const Stmt *grid = NULL, *assigned = NULL;
+
+    for (int i = 0; i < s->unit->body.len; i++) {
+        const Stmt *stmt = s->unit->body.data[i];
+        grid = stmt->kind == STMT_GRID ? stmt : grid;
+        assigned = axis_read(stmt) >= 0 && stmt->span.start <= s->diag->span.start && stmt->span.end >= s->diag->span.end ? stmt : assigned;
+    }
+    const char *one = grid && assigned ? axis(cuts, assigned->name, 0) : NULL;
+    if (!one)
+        return false;
+    Fix less = {suggest_line(s, assigned->span), "", NULL}, more = {{grid->span.end, grid->span.end}, arena_printf(s->arena, ", %s", one), NULL};
+    bool before = assigned->span.start < grid->span.start;
+    return suggest_edits(s, (Fix[]){before ? less : more, before ? more : less}, 2, "an axis of the Grid");
+}
+
 /* One Grid in place of them all. */
 bool propose_blocks(Suggester *s)
 {
@@ -502,7 +520,9 @@ bool propose_blocks(Suggester *s)
     for (int i = 0; s->unit && i < s->unit->body.len; i++) {
         const Stmt *stmt = s->unit->body.data[i];
         int which = axis_read(stmt);
-        if (stmt->kind == STMT_GRID || (which >= 0 && axes[which]))
+        if (stmt->kind == STMT_GRID)
+            return try_in_grid(s, &cuts);
+        if (which >= 0 && axes[which])
             return false;
         if (which < 0)
             continue;

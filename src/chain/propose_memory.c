@@ -855,3 +855,38 @@ bool propose_turned_sizes(Suggester *s)
     }
     return copy && suggest_stmt(s, copy, turned(s, copy), "copy the tile that is allocated");
 }
+
+/* `Compute Define Y as ..`: the shape of what is allocated, or declared, under the name, or of the first Output. */
+bool propose_define_shape(Suggester *s)
+{
+    Cuts cuts = cuts_of(s);
+    const char *text = form_plain(s, form_line(s)), *name;
+    const Stmt *tile, *output = NULL;
+    Holes holes;
+
+    if (!s->unit || strlen(text) > FORM_LONGEST || !form_match("Compute Define $y as $E", text, &holes))
+        return false;
+    name = form_hole(s, text, &holes, 'y');
+    for (int i = 0; i < cuts.tensors.len && !output; i++)
+        output = cuts.tensors.data[i]->kind == STMT_OUTPUT ? cuts.tensors.data[i] : NULL;
+    tile = cuts_tile(&cuts, name, SPACE_REGISTER);
+    tile = tile ? tile : cuts_tensor(&cuts, name) ? cuts_tensor(&cuts, name) : output;
+    return tile && tile->n_shape &&
+           suggest_edit(s, form_line(s), arena_printf(s->arena, "Compute Define %s (%s) as %s", name, shape_text(&cuts, tile, tile), form_hole(s, text, &holes, 'E')),
+                        "its shape");
+}
+
+/* A Copy to an Input, which is no place for a result: to the Output that nothing writes, or not at all. */
+bool propose_to_output(Suggester *s)
+{
+    const Stmt *copy = s->stmt && s->stmt->kind == STMT_COPY && s->stmt->to_space == SPACE_GLOBAL && !s->stmt->listed ? s->stmt : NULL;
+    Cuts cuts = cuts_of(s);
+
+    for (int i = 0; copy && i < cuts.tensors.len; i++) {
+        Stmt *changed = suggest_like(s, copy);
+        changed->as = cuts.tensors.data[i]->name;
+        if (cuts.tensors.data[i]->kind == STMT_OUTPUT && suggest_stmt(s, copy, changed, arena_printf(s->arena, "write '%s'", changed->as)))
+            return true;
+    }
+    return copy && suggest_edit(s, suggest_line(s, copy->span), "", "an Input stays as it is");
+}

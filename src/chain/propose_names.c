@@ -353,6 +353,10 @@ bool propose_declared_alike(Suggester *s)
         changed->kind = stmt->kind;
         if (suggest_stmt(s, stmt, changed, "as the kernel before declares it"))
             return true;
+        changed = suggest_like(s, stmt);
+        changed->kind = other->kind;
+        if (suggest_stmt(s, other, changed, "as this kernel declares it"))
+            return true;
     }
     return false;
 }
@@ -567,4 +571,44 @@ bool propose_defined(Suggester *s)
                             arena_printf(s->arena, "%s%s = %.*s\n", suggest_indent(s, first->span.start), name, (int)strcspn(value, "\r\n/"), value), "a name gets its value by '='");
     }
     return false;
+}
+
+/* A second unit of one name. */
+bool propose_renamed_kernel(Suggester *s)
+{
+    bool unit = s->unit && s->diag->span.start == s->unit->name_span.start;
+
+    return unit && suggest_edit(s, s->unit->name_span, arena_printf(s->arena, "%s_2", s->unit->name), "another name");
+}
+
+/* A Define that stands before the unit that uses it: behind its header. */
+bool propose_moved_define(Suggester *s)
+{
+    const Unit *fragment = s->unit, *next = NULL;
+    const char *text = s->source->text;
+
+    if (s->diag->code == TW0233) /* said of a use */
+        for (int i = 0; i + 1 < s->program->units.len && s->program->units.data[i + 1] != s->unit; i++)
+            fragment = s->program->units.data[i];
+    for (int i = 0; fragment && i + 1 < s->program->units.len; i++) {
+        fragment = s->program->units.data[i]->kind == UNIT_FRAGMENT ? s->program->units.data[i] : fragment;
+        if (s->program->units.data[i]->kind == UNIT_FRAGMENT)
+            next = s->program->units.data[i + 1];
+    }
+    if (!next || fragment->kind != UNIT_FRAGMENT || !fragment->body.len || fragment->body.data[0]->kind != STMT_DEFINE || !next->body.len)
+        return false;
+    const Stmt *first = next->body.data[0];
+    int from = suggest_before(s, fragment->body.data[0]).start, header = suggest_before(s, &(Stmt){.span = next->span}).start;
+    int body = suggest_before(s, first).start;
+    const char *define = arena_printf(s->arena, "%.*s", header - from, text + from), *indent = suggest_indent(s, first->span.start);
+    Str out = str_new(s->arena);
+
+    str_addn(&out, text + header, (size_t)(body - header));
+    for (const char *line = define; *line;) {
+        size_t len = strcspn(line, "\n");
+        if (len)
+            str_printf(&out, "%s%.*s\n", indent, (int)len, line);
+        line += len + (line[len] == '\n');
+    }
+    return suggest_edit(s, (Span){from, body}, str_text(&out), "operations of one's own stand in the unit that uses them");
 }

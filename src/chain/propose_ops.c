@@ -213,6 +213,23 @@ bool propose_compound(Suggester *s)
     return false;
 }
 
+/* What is another word for an operation that there is. */
+bool propose_same_operation(Suggester *s)
+{
+    static const struct { const char *name; OpId op; } same[] = {{"Einsum", OP_GEMM}, {"Dot", OP_GEMM}, {"MatVec", OP_GEMM}, {"BMM", OP_GEMM}, {"Contract", OP_GEMM},
+                                                                 {"Average", OP_ROW_MEAN}, {"Total", OP_ROW_SUM}, {"AMax", OP_ROW_MAX}, {"AMin", OP_ROW_MIN}};
+    Stmt *changed = s->stmt && s->stmt->kind == STMT_COMPUTE && !s->stmt->op_known ? suggest_like(s, s->stmt) : NULL;
+
+    for (size_t i = 0; changed && i < TW_COUNT(same); i++)
+        if (same_letters(s->stmt->op_name, same[i].name)) {
+            changed->op = same[i].op;
+            changed->op_known = true;
+            changed->op_name = op_info(same[i].op)->name;
+            return suggest_stmt(s, s->stmt, changed, "which is called so here");
+        }
+    return false;
+}
+
 /* ---- what nothing need be done for ------------------------------------------------------------------- */
 
 static const struct {

@@ -717,3 +717,31 @@ bool propose_divided_behind(Suggester *s)
     }
     return false;
 }
+
+/* The mean of what a loop brings piece by piece: the sum, divided behind it by the length. */
+bool propose_summed_mean(Suggester *s)
+{
+    const Stmt *stmt = s->stmt && s->stmt->kind == STMT_COMPUTE && s->stmt->op_known && s->stmt->op == OP_ROW_MEAN && s->stmt->dest ? s->stmt : NULL;
+    const Stmt *loop = NULL;
+    int end;
+
+    for (int i = s->depth - 1; stmt && i >= 0 && !loop; i--)
+        loop = s->path[i]->kind == STMT_FOR ? s->path[i] : NULL;
+    end = loop && loop->over ? suggest_end(s, loop) : -1;
+    if (end < 0 || stmt->dest->kind != EXPR_NAME)
+        return false;
+    for (int i = 0; i < loop->body.len; i++) { /* read where only a part of it is known */
+        const Stmt *other = loop->body.data[i];
+        for (int k = 0; other != stmt && k < other->n_args; k++)
+            if (expr_mentions(other->args[k], stmt->dest->name))
+                return false;
+    }
+    Stmt *sum = suggest_like(s, stmt);
+    sum->op = OP_ROW_SUM;
+    sum->op_name = op_info(OP_ROW_SUM)->name;
+    sum->result = RESULT_ACCUMULATE;
+    const char *name = stmt->dest->name;
+    Fix edits[2] = {{stmt->span, suggest_text(s, sum), NULL},
+                    {{end, end}, arena_printf(s->arena, "\n%sCompute Divide %s, %s and get new %s", suggest_indent(s, loop->span.start), name, loop->over, name), NULL}};
+    return suggest_edits(s, edits, 2, "sum it up, and divide behind the loop");
+}

@@ -79,22 +79,22 @@ void suggest_each(const Block *block, void (*f)(void *user, const Stmt *s), void
 
 /* propose_names.c */
 Proposal propose_declared, propose_nearest, propose_function, propose_other_name, propose_dimension, propose_output, propose_result,
-    propose_position, propose_not_new, propose_index, propose_letters, propose_cast, propose_declared_alike, propose_own_name, propose_number, propose_unused, propose_defined;
+    propose_position, propose_not_new, propose_index, propose_letters, propose_cast, propose_declared_alike, propose_own_name, propose_number, propose_unused, propose_defined, propose_renamed_kernel, propose_moved_define;
 /* propose_stmts.c */
 Proposal propose_removal, propose_unconditional, propose_masked, propose_whole_tiles, propose_fill_before, propose_tidying, propose_line_removal, propose_operand_of_clause, propose_reduction, propose_get, propose_condition,
     propose_fewer_clauses, propose_named_result, propose_multiply, propose_no_line, propose_scheduled, propose_fewer_operands, propose_untransposed, propose_reshaped,
     propose_other_transposes, propose_exchanged_maker, propose_split_operand, propose_behind_the_loop, propose_last_store, propose_whole_division,
-    propose_coordinates_of_element, propose_without_space, propose_compared, propose_before_the_loop, propose_place, propose_bracket, propose_divided_behind;
+    propose_coordinates_of_element, propose_without_space, propose_compared, propose_before_the_loop, propose_place, propose_bracket, propose_divided_behind, propose_summed_mean;
 /* propose_memory.c */
 Proposal propose_copy, propose_store, propose_return, propose_coordinates, propose_shared, propose_registers, propose_sizes, propose_size_number, propose_column, propose_turned,
     propose_reshape, propose_follow, propose_type, propose_loop_bounds, propose_grid, propose_rank,
-    propose_part, propose_group, propose_first, propose_space, propose_allocation, propose_turned_sizes, propose_wider_grid, propose_exchanged_sizes, propose_destination, propose_loose;
+    propose_part, propose_group, propose_first, propose_space, propose_allocation, propose_turned_sizes, propose_wider_grid, propose_exchanged_sizes, propose_destination, propose_loose, propose_define_shape, propose_to_output;
 /* propose_foreign.c */
 Proposal propose_form, propose_target, propose_brace, propose_unnamed, propose_end;
 /* propose_formula.c */
 Proposal propose_formula, propose_computed, propose_bound, propose_returned;
 /* propose_ops.c */
-Proposal propose_compound, propose_nothing, propose_joined, propose_running_sum;
+Proposal propose_compound, propose_nothing, propose_joined, propose_running_sum, propose_same_operation;
 /* propose_tensors.c */
 Proposal propose_method, propose_no_axis, propose_places, propose_row, propose_turned_tile, propose_exchanged_dims, propose_exchanged_inputs, propose_shape, propose_computed_shape;
 /* propose_loops.c */
@@ -107,6 +107,9 @@ Proposal propose_moved, propose_stored_as, propose_axes, propose_blocks, propose
 Proposal propose_stream;
 /* propose_sizes.c */
 Proposal propose_smaller, propose_assigned, propose_padded;
+/* propose_values.c */
+Proposal propose_tile_size, propose_usual, propose_some_size, propose_nonzero, propose_largest, propose_types, propose_own_operation, propose_as_defined,
+    propose_grid_dimension, propose_positions, propose_axis;
 /* propose_dims.c */
 Proposal propose_named_size, propose_told_apart;
 /* propose_settings.c */

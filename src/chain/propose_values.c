@@ -1,0 +1,407 @@
+/* propose_values.c: values that are wanted and not written, or written so that they mean nothing.
+ *
+ *   Grid m = ceil(M / BM)                      BM = 128                  no statement assigns BM: a guess
+ *   Compute Multiply S, scale and get new S    scale = 1 / sqrt(D)       what is usually called so
+ *   Param groups = 0                           Param groups = 1          by which something is divided
+ */
+#include "chain/cuts.h"
+
+static const char *word_at(const Suggester *s, int at)
+{
+    const char *text = s->source->text + at;
+
+    return arena_strndup(s->arena, text, strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"));
+}
+
+/* Behind the tensors, before all else. */
+static const Stmt *first_of(const Suggester *s)
+{
+    for (int i = 0; s->unit && i < s->unit->body.len; i++)
+        if (s->unit->body.data[i]->kind != STMT_INPUT && s->unit->body.data[i]->kind != STMT_OUTPUT)
+            return s->unit->body.data[i];
+    return NULL;
+}
+
+static bool insert(Suggester *s, const char *line, const char *label)
+{
+    const Stmt *before = first_of(s);
+
+    return before && suggest_edit(s, suggest_before(s, before), arena_printf(s->arena, "%s%s\n", suggest_indent(s, before->span.start), line), label);
+}
+
+/* ---- values that nothing gives ----------------------------------------------------------------------- */
+
+/* A size of tiles. */
+bool propose_tile_size(Suggester *s)
+{
+    static const int guesses[] = {128, 64, 32, 16};
+    const char *name = word_at(s, s->diag->span.start);
+    bool fits = *name && s->depth && s->unit->kind == UNIT_KERNEL && s->source->text[s->diag->span.start + (int)strlen(name)] != '.';
+
+    for (size_t i = 0; fits && i < TW_COUNT(guesses); i++)
+        if (insert(s, arena_printf(s->arena, "%s = %d", name, guesses[i]), arena_printf(s->arena, "%d is a guess", guesses[i])))
+            return true;
+    return false;
+}
+
+/* Of the first product's operand: the dimension that is summed over. */
+typedef struct Summed {
+    const Unit *unit;
+    const char *dim; /* NULL: unknown */
+} Summed;
+
+static void find_summed(void *user, const Stmt *stmt)
+{
+    Summed *summed = user;
+    const Expr *first = stmt->kind == STMT_COMPUTE && stmt->op_known && stmt->op == OP_GEMM && stmt->n_args == 2 ? stmt->args[0] : NULL;
+    const Stmt *tensor = first && first->kind == EXPR_NAME ? unit_tensor(summed->unit, first->name) : NULL;
+    const Expr *last = tensor && tensor->n_shape ? tensor->shape[tensor->n_shape - 1] : NULL;
+
+    if (!summed->dim && last && last->kind == EXPR_NAME)
+        summed->dim = last->name;
+}
+
+bool propose_usual(Suggester *s)
+{
+    static const struct { const char *name, *value; } usual[] = {
+        {"scale", NULL}, {"sm_scale", NULL}, {"softmax_scale", NULL}, {"attn_scale", NULL}, {"scaling", NULL},
+        {"eps", "1e-6"}, {"epsilon", "1e-6"},
+    };
+    const char *name = word_at(s, s->diag->span.start), *value = NULL;
+    Summed summed = {.unit = s->unit};
+
+    for (size_t i = 0; i < TW_COUNT(usual); i++) {
+        if (strcmp(name, usual[i].name) != 0 || !s->depth || s->unit->kind == UNIT_FRAGMENT)
+            continue;
+        suggest_each(&s->unit->body, find_summed, &summed);
+        value = usual[i].value ? usual[i].value : summed.dim ? arena_printf(s->arena, "1 / sqrt(%s)", summed.dim) : NULL;
+    }
+    return value && insert(s, arena_printf(s->arena, "%s%s = %s", s->unit->kind == UNIT_OPERATOR ? "Param " : "", name, value), "what is usually called so");
+}
+
+/* ---- numbers that mean nothing ----------------------------------------------------------------------------- */
+
+/* `BM = 0`. */
+bool propose_some_size(Suggester *s)
+{
+    static const int guesses[] = {64, 32, 16, 128};
+    const Stmt *stmt = s->stmt && (s->stmt->kind == STMT_ASSIGN || s->stmt->kind == STMT_PARAM) ? s->stmt : NULL;
+
+    for (size_t i = 0; stmt && stmt->value && i < TW_COUNT(guesses); i++)
+        if (suggest_edit(s, stmt->value->span, arena_printf(s->arena, "%d", guesses[i]), arena_printf(s->arena, "%d is a guess", guesses[i])))
+            return true;
+    return false;
+}
+
+static bool is_zero(const Expr *e)
+{
+    return e && ((e->kind == EXPR_INT && e->i == 0) || (e->kind == EXPR_FLOAT && e->f == 0));
+}
+
+typedef struct Zeros {
+    Suggester *s;
+    bool done;
+} Zeros;
+
+static const Expr *divided_by_zero(const Expr *e)
+{
+    const Expr *found = e && e->kind == EXPR_BINARY && (e->op == EO_DIV || e->op == EO_IDIV || e->op == EO_MOD) && is_zero(e->b) ? e : NULL;
+
+    if (!e || found)
+        return found;
+    found = divided_by_zero(e->a);
+    return found ? found : divided_by_zero(e->b);
+}
+
+/* A number of this statement by which another is divided: not 0, or not at all. */
+static void try_zeros(void *user, const Stmt *stmt)
+{
+    Zeros *z = user;
+    const Expr *quotient = divided_by_zero(stmt->value);
+    bool named = (stmt->kind == STMT_PARAM || stmt->kind == STMT_LET || stmt->kind == STMT_ASSIGN) && is_zero(stmt->value);
+
+    if (z->done)
+        return;
+    if (quotient && quotient->op != EO_MOD)
+        z->done = suggest_edit(z->s, quotient->span, suggest_expr(z->s, quotient->a), "it is not divided");
+    else if (quotient || named)
+        z->done = suggest_edit(z->s, quotient ? quotient->b->span : stmt->value->span, "1", "1 is a guess");
+}
+
+bool propose_nonzero(Suggester *s)
+{
+    Zeros z = {s, false};
+
+    if (s->unit)
+        suggest_each(&s->unit->body, try_zeros, &z);
+    return z.done;
+}
+
+/* An integer that does not fit: a number of another kind, or the largest. */
+bool propose_largest(Suggester *s)
+{
+    Span span = s->diag->span;
+    int len = span.end - span.start;
+    const char *text = arena_strndup(s->arena, s->source->text + span.start, (size_t)len);
+
+    if ((int)strspn(text, "0123456789") != len)
+        return false;
+    return suggest_edit(s, span, arena_printf(s->arena, "%ce%d", text[0], len - 1), "a number, not of elements") ||
+           suggest_edit(s, span, "2147483647", "the largest size");
+}
+
+/* ---- types --------------------------------------------------------------------------------------------------- */
+
+typedef struct Types {
+    Suggester *s;
+    DType from;
+    const char *to;
+    VEC(Fix) edits;
+} Types;
+
+static void edit_type(void *user, const Stmt *stmt)
+{
+    Types *t = user;
+    bool again = false;
+
+    for (int i = 0; i < t->edits.len; i++) /* of a list */
+        again |= t->edits.data[i].span.start == stmt->dtype_span.start;
+    if (stmt->has_dtype && stmt->dtype == t->from && stmt->dtype_span.end > stmt->dtype_span.start && !again)
+        vec_push(t->s->arena, &t->edits, ((Fix){stmt->dtype_span, t->to, NULL}));
+}
+
+/* Of all that have the type. */
+bool propose_types(Suggester *s)
+{
+    static const DType types[] = {DT_F16, DT_BF16, DT_F32};
+
+    for (size_t i = 0; s->stmt && s->stmt->has_dtype && i < TW_COUNT(types); i++) {
+        Types t = {.s = s, .from = s->stmt->dtype, .to = dtype_name(types[i])};
+        if (types[i] == t.from)
+            continue;
+        suggest_each(&s->unit->body, edit_type, &t);
+        if (t.edits.len > 1 && suggest_edits(s, t.edits.data, t.edits.len, "a type that fits, for all"))
+            return true;
+    }
+    return false;
+}
+
+/* ---- operations of one's own ----------------------------------------------------------------------------------- */
+
+typedef struct Uses {
+    Suggester *s;
+    const char *name, *to;
+    const Stmt *within; /* the Define; its own statements mean the other operation */
+    VEC(Fix) edits;
+} Uses;
+
+static void rename_use(void *user, const Stmt *stmt)
+{
+    Uses *u = user;
+    bool inside = u->within->body.len && stmt->span.start >= u->within->span.start && stmt->span.start <= u->within->body.data[u->within->body.len - 1]->span.start;
+
+    if (stmt == u->within)
+        vec_push(u->s->arena, &u->edits, ((Fix){stmt->name_span, u->to, NULL}));
+    else if (stmt->kind == STMT_COMPUTE && stmt->op_name && strcmp(stmt->op_name, u->name) == 0 && !inside)
+        vec_push(u->s->arena, &u->edits, ((Fix){stmt->op_span, u->to, NULL}));
+}
+
+static const Stmt *define_round(const Suggester *s)
+{
+    for (int i = s->depth - 1; i >= 0; i--)
+        if (s->path[i]->kind == STMT_DEFINE)
+            return s->path[i];
+    for (int i = 0; s->unit && i < s->unit->body.len; i++) { /* said where it is used */
+        const Stmt *stmt = s->unit->body.data[i];
+        if (stmt->kind == STMT_DEFINE && s->stmt && s->stmt->op_name && strcmp(stmt->name, s->stmt->op_name) == 0)
+            return stmt;
+    }
+    return NULL;
+}
+
+typedef struct Within {
+    const char *name;
+    const Stmt *found;
+} Within;
+
+static void find_within(void *user, const Stmt *stmt)
+{
+    Within *w = user;
+
+    if (stmt->kind == STMT_COMPUTE && stmt->op_name && strcmp(stmt->op_name, w->name) == 0)
+        w->found = stmt;
+}
+
+/* `Define Softmax(X)` that uses Softmax: under another name. Else without the statement that uses itself. */
+bool propose_own_operation(Suggester *s)
+{
+    const Stmt *define = define_round(s);
+    Uses u = {.s = s, .within = define};
+    Within w = {0};
+    OpId op;
+
+    if (!define)
+        return false;
+    u.name = w.name = define->name;
+    u.to = arena_printf(s->arena, "Own%s", define->name);
+    suggest_each(&s->unit->body, rename_use, &u);
+    if (op_find(define->name, &op) && suggest_edits(s, u.edits.data, u.edits.len, "the operation that there is is meant within"))
+        return true;
+    suggest_each(&define->body, find_within, &w);
+    return w.found && suggest_edit(s, suggest_line(s, w.found->span), "", "without itself");
+}
+
+/* ---- kernels beside a definition ------------------------------------------------------------------------------------ */
+
+static bool try_rename(Suggester *s, const char *from, const char *to)
+{
+    Span span = {suggest_before(s, s->unit->body.data[0]).start, s->unit->end};
+    const char *text = arena_strndup(s->arena, s->source->text + span.start, (size_t)(span.end - span.start));
+
+    return suggest_edit(s, span, suggest_words(s, text, from, to), arena_printf(s->arena, "'%s' is '%s' in the definition", from, to));
+}
+
+/* A kernel's tensor by the definition's name, or in its shape. */
+bool propose_as_defined(Suggester *s)
+{
+    const Unit *def = s->program ? program_unit(s->program, UNIT_OPERATOR) : NULL;
+
+    for (int i = 0; def && s->unit && s->unit->kind == UNIT_KERNEL && s->unit->body.len && i < s->unit->body.len; i++) {
+        const Stmt *tensor = s->unit->body.data[i];
+        const Stmt *same = unit_tensor(def, tensor->name ? tensor->name : "");
+        bool declares = tensor->kind == STMT_INPUT || tensor->kind == STMT_OUTPUT;
+        if (!declares || tensor->listed)
+            continue;
+        if (same && same->n_shape != tensor->n_shape) {
+            Stmt *changed = suggest_like(s, tensor);
+            changed->shape = same->shape;
+            changed->n_shape = same->n_shape;
+            if (suggest_stmt(s, tensor, changed, "as the definition declares it"))
+                return true;
+        }
+        for (int k = 0; !same && k < def->body.len; k++)
+            if (def->body.data[k]->kind == tensor->kind && !unit_tensor(s->unit, def->body.data[k]->name) && try_rename(s, tensor->name, def->body.data[k]->name))
+                return true;
+    }
+    return false;
+}
+
+/* ---- sketches ------------------------------------------------------------------------------------------------------- */
+
+/* `Grid over M, P`: a dimension of the Output in place of what is none. */
+bool propose_grid_dimension(Suggester *s)
+{
+    const char *word = word_at(s, s->diag->span.start);
+    Span span = {s->diag->span.start, s->diag->span.start + (int)strlen(word)};
+    Cuts cuts = cuts_of(s);
+
+    for (int i = cuts.tensors.len - 1; *word && s->stmt && (s->stmt->kind == STMT_GRID || s->stmt->kind == STMT_FOR) && i >= 0; i--)
+        for (int k = 0; k < cuts.tensors.data[i]->n_shape; k++) {
+            const Expr *dim = cuts.tensors.data[i]->shape[k];
+            bool taken = dim->kind != EXPR_NAME;
+            for (int c = 0; s->stmt->kind == STMT_GRID && !taken && c < s->stmt->n_coords; c++)
+                taken = s->stmt->coords[c].name && strcmp(s->stmt->coords[c].name, dim->name) == 0;
+            if (!taken && suggest_edit(s, span, dim->name, "a dimension that there is"))
+                return true;
+        }
+    return false;
+}
+
+/* `row(S)` in a sketch: the position along the dimension that blocks, or turns, go over. */
+bool propose_positions(Suggester *s)
+{
+    const Expr *where = s->stmt ? s->stmt->where : NULL, *tile = s->stmt && s->stmt->n_args ? s->stmt->args[0] : NULL;
+    const char *dims[2] = {NULL, NULL}, *text;
+    Str declared = str_new(s->arena);
+    Fix edits[2];
+
+    for (int i = 0; s->unit && i < s->unit->body.len; i++)
+        if (s->unit->body.data[i]->kind == STMT_GRID && s->unit->body.data[i]->n_coords)
+            dims[0] = s->unit->body.data[i]->coords[0].name;
+    for (int i = 0; i < s->depth; i++)
+        if (s->path[i]->kind == STMT_FOR)
+            dims[1] = s->path[i]->over;
+    if (!where || !dims[0] || !dims[1] || !tile || tile->kind != EXPR_NAME)
+        return false;
+    text = suggest_expr(s, where);
+    for (int i = 0; i < 2; i++) {
+        const char *place = arena_printf(s->arena, "%s(%s)", i ? "col" : "row", tile->name), *name = NULL;
+        for (int k = 0; k < s->unit->body.len; k++)
+            if (s->unit->body.data[k]->kind == STMT_INDEX && strcmp(s->unit->body.data[k]->over, dims[i]) == 0)
+                name = s->unit->body.data[k]->name;
+        bool made = !name;
+        name = name ? name : arena_printf(s->arena, "%s_pos", dims[i]);
+        Str out = str_new(s->arena);
+        bool any = false;
+        for (const char *at = text, *next; *at; at = next) {
+            next = strstr(at, place);
+            str_addn(&out, at, next ? (size_t)(next - at) : strlen(at));
+            if (next)
+                str_add(&out, name);
+            any |= next != NULL;
+            next = next ? next + strlen(place) : at + strlen(at);
+        }
+        text = str_text(&out);
+        if (any && made)
+            str_printf(&declared, "%sIndex %s over %s\n", suggest_indent(s, s->path[0]->span.start), name, dims[i]);
+    }
+    edits[0] = (Fix){suggest_before(s, s->path[0]), str_text(&declared), NULL};
+    edits[1] = (Fix){where->span, text, NULL};
+    return strcmp(text, suggest_expr(s, where)) != 0 &&
+           (declared.len ? suggest_edits(s, edits, 2, "its position along that dimension") : suggest_edit(s, where->span, text, "its position along that dimension"));
+}
+
+/* ---- outputs of which one tile is written --------------------------------------------------------------------------- */
+
+typedef struct Firsts {
+    Suggester *s;
+    const char *dim, *axis, *size;
+    VEC(Fix) edits;
+} Firsts;
+
+static void note_first(void *user, const Stmt *stmt)
+{
+    Firsts *f = user;
+    const Stmt *tensor = stmt->kind == STMT_COPY && !stmt->listed ? unit_tensor(f->s->unit, copy_tensor(stmt)) : NULL;
+
+    for (int i = 0; tensor && i < stmt->n_coords; i++) {
+        const Coord *coord = &stmt->coords[i];
+        if (!coord->name || strcmp(coord->name, f->dim) != 0 || !is_zero(coord->value))
+            continue;
+        vec_push(f->s->arena, &f->edits, ((Fix){coord->value->span, f->axis, NULL}));
+        for (int k = 0; k < tensor->n_shape; k++) {
+            int at = k - (tensor->n_shape - stmt->n_shape);
+            if (at >= 0 && expr_is_name(tensor->shape[k], f->dim))
+                f->size = suggest_expr(f->s, stmt->shape[at]);
+        }
+    }
+}
+
+/* `[F = 0]` of every tile: an axis of the grid goes over them. */
+bool propose_axis(Suggester *s)
+{
+    static const char *const names[] = {"n", "f", "t", "x"};
+    static const char words[] = " along '";
+    const char *at = strstr(s->diag->message, words);
+    Firsts f = {.s = s};
+    const Stmt *grid = NULL;
+
+    for (int i = 0; s->unit && i < s->unit->body.len; i++)
+        if (s->unit->body.data[i]->kind == STMT_GRID)
+            grid = s->unit->body.data[i];
+    if (!at || !grid)
+        return false;
+    at += strlen(words);
+    f.dim = arena_strndup(s->arena, at, strcspn(at, "'"));
+    for (size_t i = 0; i < TW_COUNT(names) && !f.axis; i++)
+        f.axis = block_mentions(&s->unit->body, names[i]) ? NULL : names[i];
+    if (f.axis)
+        suggest_each(&s->unit->body, note_first, &f);
+    if (f.edits.len == 0 || !f.size)
+        return false;
+    Fix *edits = arena_array(s->arena, Fix, f.edits.len + 1);
+    edits[0] = (Fix){{grid->span.end, grid->span.end}, arena_printf(s->arena, ", %s = ceil(%s / %s)", f.axis, f.dim, f.size), NULL};
+    for (int i = 0; i < f.edits.len; i++)
+        edits[i + 1] = f.edits.data[i];
+    return suggest_edits(s, edits, f.edits.len + 1, "blocks go over all of them");
+}

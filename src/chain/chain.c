@@ -1028,7 +1028,7 @@ static bool ends_otherwise(const Diags *diags)
 static bool begins_otherwise(const Diags *diags)
 {
     for (int i = 0; i < diags->list.len; i++)
-        if (diags->list.data[i].code == TW0106 && begins(&diags->list.data[i], "while"))
+        if (diags->list.data[i].code == TW0106 && (begins(&diags->list.data[i], "while") || begins(&diags->list.data[i], "def ") || begins(&diags->list.data[i], "__global__")))
             return true;
     return false;
 }

@@ -130,7 +130,7 @@ const char *form_plain(Suggester *s, Span span)
 {
     static const struct {
         const char *from, *to;
-    } words[] = {{"T.", ""}, {"tl.", ""}, {"tilelang.", ""}, {"triton.", ""}, {"torch.", ""}, {"math.", ""},
+    } words[] = {{"T.", ""}, {"tl.", ""}, {"tilelang.", ""}, {"triton.", ""}, {"torch.", ""}, {"nn.functional.", ""}, {"jnp.", ""}, {"wmma::", ""}, {"F.softmax", "softmax"}, {"F.relu", "relu"}, {"F.silu", "silu"}, {"F.gelu", "gelu"}, {"math.", ""},
                                  {"np.", ""}, {"cute.", ""}, {"int ", ""}, {"const ", ""}, {"auto ", ""}, {"ceildiv(", "cdiv("},
                                  {"ceil_div(", "cdiv("}};
     const char *text = s->source->text;

@@ -639,3 +639,40 @@ bool propose_programs(Suggester *s)
         edits[i] = (Fix){i ? suggest_line(s, lines[i]) : lines[i], i ? "" : str_text(&grid), NULL};
     return n && suggest_edits(s, edits, n, "each coordinate, and how far it goes");
 }
+
+/* A coordinate of Copies that neither the Grid nor a loop names: one more axis. */
+bool propose_one_axis(Suggester *s)
+{
+    const Stmt *at = s->stmt;
+    const Stmt *grid = NULL;
+    const char *name = arena_strndup(s->arena, s->source->text + s->diag->span.start, (size_t)(s->diag->span.end - s->diag->span.start)), *one;
+    s->stmt = NULL; /* all Copies count */
+    Cuts cuts = cuts_of(s);
+    s->stmt = at;
+
+    for (int i = 0; s->unit && i < s->unit->body.len; i++)
+        grid = s->unit->body.data[i]->kind == STMT_GRID ? s->unit->body.data[i] : grid;
+    if (!grid || !cuts.allocated.len || !s->stmt || s->stmt->kind != STMT_COPY || grid->n_coords == 0 || !grid->coords[0].value)
+        return false;
+    one = axis(&cuts, name, 0);
+    return one && suggest_edit(s, (Span){grid->span.end, grid->span.end}, arena_printf(s->arena, ", %s", one), "an axis of the Grid");
+}
+
+/* `Load the tile of A into shared`: in whatever words, the tile that is allocated, where other Copies are. */
+bool propose_some_copy(Suggester *s)
+{
+    static const char *const verbs[] = {"Load", "Copy", "Fetch", "Read", "Store", "Write", "Move", "Save"};
+    const char *text = form_plain(s, form_line(s));
+    Cuts cuts = cuts_of(s);
+    bool moves = false;
+
+    for (size_t i = 0; i < TW_COUNT(verbs); i++)
+        moves |= text_equal_nocase(arena_strndup(s->arena, text, strcspn(text, " (")), verbs[i]);
+    for (int i = 0; moves && strlen(text) <= FORM_LONGEST && i < cuts.tensors.len; i++) {
+        const Stmt *tensor = cuts.tensors.data[i];
+        if (strcmp(suggest_words(s, text, tensor->name, ""), text) != 0 &&
+            try_copy(s, tensor, tensor->name, NULL, tensor->kind == STMT_INPUT, "", form_line(s)))
+            return true;
+    }
+    return false;
+}

@@ -86,7 +86,22 @@ static const Form FORMS[] = {
     /* what takes several operations */
     {"Compute Variance $A over $d and get $c", "Compute RowMean $A over $d and get mean_of\nCompute Subtract $A, mean_of and get centred\n"
      "Compute Square centred and get new centred\nCompute RowMean centred over $d and get $c"},
+    {"Compute Fill $c = $V", "Compute Fill $c, $V"},
+    {"Compute Fill $c with $V", "Compute Fill $c, $V"},
+    {"Fill $c with $V", "Compute Fill $c, $V"},
+    {"mma_sync($c, $A, $B, $c)", "Compute GEMM $A, $B and accumulate $c"},
+    {"mma_sync($c, $A, $B, $c)", "Compute GEMM $A, $B.T and accumulate $c"},
+    {"wgmma($c, $A, $B)", "Compute GEMM $A, $B and accumulate $c"},
+    {"mma($c, $A, $B)", "Compute GEMM $A, $B and accumulate $c"},
     /* copies and headers */
+    {"Copy $a[$S] ($A) in coordinate [$B] from global to shared", "Copy $a ($A) in coordinate [$B] from global to shared [stage = $S]"},
+    {"Copy $a ($A) at ($B) from $s to $t", "Copy $a ($A) in coordinate [$B] from $s to $t"},
+    {"Copy $a ($A) at [$B] from $s to $t", "Copy $a ($A) in coordinate [$B] from $s to $t"},
+    {"Copy $a ($A) coordinates [$B] from $s to $t", "Copy $a ($A) in coordinate [$B] from $s to $t"},
+    {"Grid ($A)", "Grid over $A"},
+    {"__global__ void $k($A)", "Kernel $k"},
+    {"__global__ void __launch_bounds__($B) $k($A)", "Kernel $k"},
+    {"@$X", ""},
     {"Copy async $X", "Copy $X"},
     {"async Copy $X", "Copy $X"},
     {"Copy $X with stages = $B", "Copy $X"},
@@ -226,6 +241,24 @@ bool propose_target(Suggester *s)
            suggest_edit(s, (Span){line.end, line.end}, arena_printf(s->arena, " %s", s->chain->target->name), "for which target");
 }
 
+/* `torch.bfloat16`: the type, without its module. */
+bool propose_type_word(Suggester *s)
+{
+    static const struct { const char *word, *type; } types[] = {
+        {"bfloat16", "bf16"}, {"float16", "fp16"}, {"half", "fp16"}, {"float32", "fp32"}, {"float64", "fp64"}, {"float8_e4m3", "e4m3"}, {"float8_e5m2", "e5m2"},
+        {"float", "fp32"}, {"int32", "int32"}, {"int64", "int64"}, {"int8", "int8"}, {"uint8", "uint8"}, {"bool", "bool"},
+    };
+    const char *text = s->source->text;
+    Span span = s->diag->span;
+
+    span.end = span.start + (int)strspn(text + span.start, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.");
+    const char *word = arena_strndup(s->arena, text + span.start, (size_t)(span.end - span.start)), *last = strrchr(word, '.');
+    for (size_t i = 0; last && i < TW_COUNT(types); i++)
+        if (strncmp(last + 1, types[i].word, strlen(types[i].word)) == 0)
+            return suggest_edit(s, span, types[i].type, "the type itself");
+    return false;
+}
+
 /* A block begins with its header, and ends with `end`. */
 bool propose_brace(Suggester *s)
 {
@@ -248,7 +281,7 @@ bool propose_unnamed(Suggester *s)
 
     while (text[span.end] && strchr(" \t", text[span.end]))
         span.end++;
-    if (text[span.end] != '=')
+    if (text[span.end] != '=' || form_match("Compute Fill $A", form_plain(s, form_line(s)), &(Holes){0}))
         return false;
     while (span.start > 0 && strchr(" \t,", text[span.start - 1]))
         span.start--;

@@ -57,11 +57,53 @@ static const char *without_names(Suggester *s, const char *text)
     return str_text(&out);
 }
 
+static bool is_wordy(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+/* `K.transpose(-2, -1)` as K.T, `x.exp()` as exp(x): of names. */
+static const char *without_methods(Suggester *s, const char *text)
+{
+    static const char *const turns[] = {"transpose", "permute", "swapaxes", "t", "mT"};
+    static const char *const calls[] = {"exp", "sqrt", "rsqrt", "tanh", "sigmoid", "relu", "abs", "log", "sum", "mean", "max", "amax", "min", "softmax", "square"};
+    Str out = str_new(s->arena);
+
+    for (int at = 0; text[at];) {
+        int end = at, word, close;
+        while (is_wordy(text[end]))
+            end++;
+        word = end + 1;
+        close = word;
+        while (text[end] == '.' && is_wordy(text[close]))
+            close++;
+        const char *method = arena_strndup(s->arena, text + word, end > at && text[end] == '.' ? (size_t)(close - word) : 0);
+        bool turned = false, called = false;
+        for (size_t i = 0; i < TW_COUNT(turns); i++)
+            turned |= strcmp(method, turns[i]) == 0;
+        for (size_t i = 0; i < TW_COUNT(calls); i++)
+            called |= strcmp(method, calls[i]) == 0 && text[close] == '(';
+        if (!turned && !called) {
+            end = end > at ? end : at + 1;
+            str_addn(&out, text + at, (size_t)(end - at));
+            at = end;
+            continue;
+        }
+        if (text[close] == '(')
+            close += (int)strcspn(text + close, ")") + 1;
+        str_printf(&out, turned ? "%.*s.T" : "%.*s", turned ? end - at : 0, text + at);
+        if (called)
+            str_printf(&out, "%s(%.*s)", method, end - at, text + at);
+        at = close;
+    }
+    return str_text(&out);
+}
+
 /* A product of matrices is written as what has no meaning for tensors. */
 const Expr *formula_expr(Suggester *s, const char *text)
 {
     Source *source = arena_new_of(s->arena, Source);
-    char *line = arena_printf(s->arena, "x = 0 + (%s)", without_names(s, text));
+    char *line = arena_printf(s->arena, "x = 0 + (%s)", without_methods(s, without_names(s, text)));
     const Program *program;
     Diags *diags;
 

@@ -170,6 +170,22 @@ static bool names_counter(const void *user, const Expr *e)
     return e->kind == EXPR_NAME && is_counter(user, e->name);
 }
 
+static bool is_element(const void *user, const Expr *e)
+{
+    (void)user;
+    return e->kind == EXPR_INDEX;
+}
+
+/* Of an element that another element chooses: no whole tensor is meant. */
+static bool is_chosen(const void *user, const Expr *e)
+{
+    bool chosen = false;
+
+    for (int i = 0; e->kind == EXPR_INDEX && i < e->n_args; i++)
+        chosen |= expr_any(e->args[i], is_element, user);
+    return chosen;
+}
+
 /* The tensor in place of its element. */
 static Expr *whole(const Nest *nest, const Expr *e)
 {
@@ -268,7 +284,7 @@ static const Expr *expr_of(Nest *nest, const char *text, const Holes *holes, cha
 {
     const Expr *e = formula_expr(nest->s, form_hole(nest->s, text, holes, name));
 
-    nest->failed |= !e;
+    nest->failed |= !e || expr_any(e, is_chosen, nest);
     return e;
 }
 

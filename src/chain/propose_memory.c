@@ -93,7 +93,8 @@ bool propose_copy(Suggester *s)
         if (tensor && (s->diag->span.start == s->stmt->span.start ||
                        (s->diag->span.start >= s->stmt->args[i]->span.start &&
                         s->diag->span.start < s->stmt->args[i]->span.end)) &&
-            (try_copy_in(s, &cuts, tensor, SPACE_SHARED) || try_copy_in(s, &cuts, tensor, SPACE_REGISTER)))
+            ((cuts_tile(&cuts, tensor->name, SPACE_REGISTER) && try_copy_in(s, &cuts, tensor, SPACE_REGISTER)) ||
+             try_copy_in(s, &cuts, tensor, SPACE_SHARED) || try_copy_in(s, &cuts, tensor, SPACE_REGISTER)))
             return true;
     }
     return false;
@@ -889,4 +890,55 @@ bool propose_to_output(Suggester *s)
             return true;
     }
     return copy && suggest_edit(s, suggest_line(s, copy->span), "", "an Input stays as it is");
+}
+
+/* What a tile of another name holds, which nothing reads: the Output, by its name. */
+typedef struct Unread {
+    const char *name;
+    bool read;
+} Unread;
+
+static void find_reader(void *user, const Stmt *stmt)
+{
+    Unread *u = user;
+
+    for (int i = 0; i < stmt->n_args; i++)
+        u->read |= stmt->kind == STMT_COMPUTE && !(stmt->op_known && stmt->op == OP_FILL) && expr_mentions(stmt->args[i], u->name);
+    u->read |= stmt->kind == STMT_COPY && strcmp(stmt->name ? stmt->name : "", u->name) == 0;
+}
+
+bool propose_renamed_tile(Suggester *s)
+{
+    Cuts cuts = cuts_of(s);
+    int len = s->diag->span.end - s->diag->span.start;
+    const char *name = arena_strndup(s->arena, s->source->text + s->diag->span.start, (size_t)len);
+    const Stmt *output = cuts_tensor(&cuts, name);
+
+    for (int i = 0; output && output->kind == STMT_OUTPUT && i < cuts.allocated.len; i++) {
+        const Stmt *tile = cuts.allocated.data[i];
+        Unread u = {.name = tile->name};
+        suggest_each(&s->unit->body, find_reader, &u);
+        if (u.read || tile->space != SPACE_REGISTER || cuts_tensor(&cuts, tile->name))
+            continue;
+        Span rest = {tile->span.start, s->unit->end};
+        const char *text = arena_strndup(s->arena, s->source->text + rest.start, (size_t)(rest.end - rest.start));
+        if (suggest_edit(s, rest, suggest_words(s, text, tile->name, name), arena_printf(s->arena, "'%s' is what '%s' gets", name, tile->name)))
+            return true;
+    }
+    return false;
+}
+
+/* A sum that goes to a tile which nothing reads: to another in registers. */
+bool propose_other_sum(Suggester *s)
+{
+    Cuts cuts = cuts_of(s);
+    const Stmt *stmt = s->stmt && s->stmt->kind == STMT_COMPUTE && s->stmt->result == RESULT_ACCUMULATE && s->stmt->dest->kind == EXPR_NAME ? s->stmt : NULL;
+
+    for (int i = 0; stmt && i < cuts.allocated.len; i++) {
+        const Stmt *tile = cuts.allocated.data[i];
+        if (tile->space == SPACE_REGISTER && strcmp(tile->name, stmt->dest->name) != 0 &&
+            suggest_edit(s, stmt->dest->span, tile->name, arena_printf(s->arena, "did you mean '%s'?", tile->name)))
+            return true;
+    }
+    return false;
 }

@@ -240,17 +240,33 @@ bool propose_unused(Suggester *s)
 
 /* ---- dimensions ---------------------------------------------------------------------------------- */
 
+/* Letters that two names begin with. */
+static int begin_alike(const char *a, const char *b)
+{
+    int n = 0;
+
+    while (a[n] && a[n] == b[n])
+        n++;
+    return n;
+}
+
+/* Those first that are called most alike. */
 static bool try_dimensions(Suggester *s, const Stmt *stmt)
 {
     Names names = names_of(s, add_sizes);
+    int most = 0;
 
-    for (int i = 0; i < names.list.len; i++) {
-        Stmt *changed = suggest_like(s, stmt);
+    for (int i = 0; i < names.list.len; i++)
+        most = begin_alike(names.list.data[i], stmt->over) > most ? begin_alike(names.list.data[i], stmt->over) : most;
+    for (int alike = most; alike >= 0; alike--)
+        for (int i = 0; i < names.list.len; i++) {
+            Stmt *changed = suggest_like(s, stmt);
 
-        changed->over = names.list.data[i];
-        if (strcmp(changed->over, stmt->over) != 0 && suggest_stmt(s, stmt, changed, "a dimension that it has"))
-            return true;
-    }
+            changed->over = names.list.data[i];
+            if (begin_alike(changed->over, stmt->over) == alike && strcmp(changed->over, stmt->over) != 0 &&
+                suggest_stmt(s, stmt, changed, "a dimension that it has"))
+                return true;
+        }
     return false;
 }
 
@@ -278,16 +294,6 @@ bool propose_dimension(Suggester *s)
     if (search.found && search.found->over)
         return try_dimensions(s, search.found);
     return s->stmt && s->stmt->over && try_dimensions(s, s->stmt);
-}
-
-/* Letters that two names begin with. */
-static int begin_alike(const char *a, const char *b)
-{
-    int n = 0;
-
-    while (a[n] && a[n] == b[n])
-        n++;
-    return n;
 }
 
 /* A position that the condition says goes over the dimension that its name is like: q_pos over q_len. */

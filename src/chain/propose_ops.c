@@ -217,7 +217,7 @@ bool propose_compound(Suggester *s)
 bool propose_same_operation(Suggester *s)
 {
     static const struct { const char *name; OpId op; } same[] = {{"Einsum", OP_GEMM}, {"Dot", OP_GEMM}, {"MatVec", OP_GEMM}, {"BMM", OP_GEMM}, {"Contract", OP_GEMM},
-                                                                 {"Average", OP_ROW_MEAN}, {"Total", OP_ROW_SUM}, {"AMax", OP_ROW_MAX}, {"AMin", OP_ROW_MIN}};
+                                                                 {"Hadamard", OP_MULTIPLY}, {"HadamardProduct", OP_MULTIPLY}, {"ElementwiseMultiply", OP_MULTIPLY}, {"Times", OP_MULTIPLY}, {"Plus", OP_ADD}, {"Minus", OP_SUBTRACT}, {"Average", OP_ROW_MEAN}, {"Total", OP_ROW_SUM}, {"AMax", OP_ROW_MAX}, {"AMin", OP_ROW_MIN}};
     Stmt *changed = s->stmt && s->stmt->kind == STMT_COMPUTE && !s->stmt->op_known ? suggest_like(s, s->stmt) : NULL;
 
     for (size_t i = 0; changed && i < TW_COUNT(same); i++)
@@ -362,4 +362,48 @@ bool propose_running_sum(Suggester *s)
     return suggest_edit(s, stmt->span,
                         arena_printf(s->arena, "Compute Define upto (%s, %s) as row <= col\n%sCompute GEMM %s, upto and get %s", n, n, indent, x->name,
                                      suggest_expr(s, stmt->dest)), "a product with a matrix of ones");
+}
+
+/* `RotateHalf X`: the second half, with its sign turned, before the first. */
+bool propose_halves(Suggester *s)
+{
+    const Stmt *stmt = s->stmt && s->stmt->kind == STMT_COMPUTE && s->stmt->n_args == 1 && s->stmt->dest && s->stmt->args[0]->kind == EXPR_NAME ? s->stmt : NULL;
+    Cuts cuts = cuts_of(s);
+    const Stmt *x = stmt && same_letters(stmt->op_name, "RotateHalf") ? cuts_tensor(&cuts, stmt->args[0]->name) : NULL;
+    Str shape = str_new(s->arena);
+
+    if (!x || x->n_shape < 1)
+        return false;
+    for (int i = 0; i < x->n_shape; i++)
+        str_printf(&shape, "%s%s", i ? ", " : "", suggest_expr(s, x->shape[i]));
+    const char *d = suggest_expr(s, x->shape[x->n_shape - 1]);
+    return suggest_edit(s, stmt->span,
+                        arena_printf(s->arena, "Compute Define %s (%s) as where(col < %s div 2, -%s[..., col + %s div 2], %s[..., col - %s div 2])", suggest_expr(s, stmt->dest),
+                                     str_text(&shape), d, x->name, d, x->name, d), "its halves exchanged");
+}
+
+/* `Gather X, at`: of each row the element that an index names, or the row that it names. */
+bool propose_gathered(Suggester *s)
+{
+    static const char *const names[] = {"Gather", "Embedding", "Lookup", "IndexSelect", "Take"};
+    const Stmt *stmt = s->stmt && s->stmt->kind == STMT_COMPUTE && s->stmt->n_args == 2 && s->stmt->dest && s->stmt->args[1]->kind == EXPR_NAME ? s->stmt : NULL;
+    Cuts cuts = cuts_of(s);
+    bool named = false;
+
+    for (size_t i = 0; stmt && i < TW_COUNT(names); i++)
+        named |= same_letters(stmt->op_name, names[i]);
+    for (int swap = 0; named && swap < 2; swap++) {
+        const Stmt *at = cuts_tensor(&cuts, suggest_expr(s, stmt->args[!swap])), *x = cuts_tensor(&cuts, suggest_expr(s, stmt->args[swap]));
+        const char *from = suggest_expr(s, stmt->args[swap]), *to = suggest_expr(s, stmt->dest);
+        if (!at || at->n_shape != 1)
+            continue;
+        const char *rows = suggest_expr(s, at->shape[0]);
+        if (x && x->n_shape == 2 &&
+            suggest_edit(s, stmt->span, arena_printf(s->arena, "Compute Define %s (%s, %s) as %s[%s[row], col]", to, rows, suggest_expr(s, x->shape[1]), from, at->name),
+                         "the rows that it names"))
+            return true;
+        if (suggest_edit(s, stmt->span, arena_printf(s->arena, "Compute Define %s (%s, 1) as %s[row, %s[row]]", to, rows, from, at->name), "the element that it names"))
+            return true;
+    }
+    return false;
 }

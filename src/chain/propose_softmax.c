@@ -261,15 +261,20 @@ bool propose_before_the_softmax(Suggester *s)
 {
     const Stmt *mask = s->stmt && s->stmt->kind == STMT_COMPUTE && s->stmt->op_known && s->stmt->op == OP_MASK && s->stmt->n_args ? s->stmt : NULL;
     const Stmt *loop = loop_round(s);
+    const Block *block = loop ? &loop->body : s->unit ? &s->unit->body : NULL;
 
-    for (int i = 0; mask && loop && i < loop->body.len; i++) {
-        const Stmt *softmax = loop->body.data[i];
-        bool same = softmax->kind == STMT_COMPUTE && softmax->op_known && softmax->op == OP_SOFTMAX && softmax->n_args && expr_equal(softmax->args[0], mask->args[0]);
+    for (int i = 0; mask && block && i < block->len; i++) {
+        const Stmt *softmax = block->data[i];
+        bool is = softmax->kind == STMT_COMPUTE && softmax->op_known && softmax->op == OP_SOFTMAX && softmax->n_args && softmax->args[0]->kind == EXPR_NAME;
+        bool same = is && expr_equal(softmax->args[0], mask->args[0]), given = is && !same && softmax->dest && expr_equal(softmax->dest, mask->args[0]);
         Fix edits[2] = {{suggest_before(s, softmax), NULL, NULL}, {suggest_line(s, mask->span), "", NULL}};
 
-        if (!same || softmax->span.start > mask->span.start)
+        if ((!same && !given) || softmax->span.start > mask->span.start)
             continue;
-        edits[0].text = arena_printf(s->arena, "%s%s\n", suggest_indent(s, softmax->span.start), suggest_text(s, mask));
+        const char *text = suggest_text(s, mask);
+        if (given)
+            text = suggest_words(s, text, softmax->dest->name, softmax->args[0]->name);
+        edits[0].text = arena_printf(s->arena, "%s%s\n", suggest_indent(s, softmax->span.start), text);
         if (suggest_edits(s, edits, 2, "before the softmax"))
             return true;
     }

@@ -386,7 +386,18 @@ bool propose_whole_division(Suggester *s)
 
     if (at < 0 && s->stmt)
         at = slash_in(s, s->stmt->span);
-    return at >= 0 && suggest_edit(s, (Span){at, at + 1}, "div", "round down");
+    if (at >= 0 && suggest_edit(s, (Span){at, at + 1}, "div", "round down"))
+        return true;
+    for (int i = 0; s->unit && i < s->unit->body.len; i++) { /* of a name that is assigned */
+        const Stmt *stmt = s->unit->body.data[i];
+        int len = stmt->name ? (int)strlen(stmt->name) : 0;
+        bool meant = stmt->kind == STMT_ASSIGN && s->diag->span.end - s->diag->span.start == len &&
+                     strncmp(s->source->text + s->diag->span.start, stmt->name, (size_t)len) == 0;
+        at = meant ? slash_in(s, stmt->span) : -1;
+        if (at >= 0 && suggest_edit(s, (Span){at, at + 1}, "div", "round down"))
+            return true;
+    }
+    return false;
 }
 
 bool propose_compared(Suggester *s)

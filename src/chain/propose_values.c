@@ -36,12 +36,23 @@ bool propose_tile_size(Suggester *s)
 {
     static const int guesses[] = {128, 64, 32, 16};
     const char *name = word_at(s, s->diag->span.start);
-    bool fits = *name && s->depth && s->unit->kind == UNIT_KERNEL && s->source->text[s->diag->span.start + (int)strlen(name)] != '.';
+    bool sizes = s->stmt && (s->stmt->kind == STMT_GRID || s->stmt->kind == STMT_ALLOCATE || s->stmt->kind == STMT_COPY || s->stmt->kind == STMT_FOR ||
+                             s->stmt->kind == STMT_ASSIGN) && !expr_mentions(s->stmt->where, name);
+    bool fits = *name && sizes && s->unit->kind == UNIT_KERNEL && s->source->text[s->diag->span.start + (int)strlen(name)] != '.';
 
     for (size_t i = 0; fits && i < TW_COUNT(guesses); i++)
         if (insert(s, arena_printf(s->arena, "%s = %d", name, guesses[i]), arena_printf(s->arena, "%d is a guess", guesses[i])))
             return true;
     return false;
+}
+
+/* `if causal`: a Param that says so. */
+bool propose_flag(Suggester *s)
+{
+    const char *name = word_at(s, s->diag->span.start);
+    bool fits = *name && s->stmt && s->stmt->kind == STMT_IF && expr_mentions(s->stmt->where, name) && s->unit->kind != UNIT_FRAGMENT;
+
+    return fits && insert(s, arena_printf(s->arena, "Param %s = 1", name), "1: it is so");
 }
 
 /* Of the first product's operand: the dimension that is summed over. */
@@ -148,6 +159,25 @@ bool propose_largest(Suggester *s)
         return false;
     return suggest_edit(s, span, arena_printf(s->arena, "%ce%d", text[0], len - 1), "a number, not of elements") ||
            suggest_edit(s, span, "2147483647", "the largest size");
+}
+
+/* An operand that is left out: what it mostly is. */
+bool propose_operand(Suggester *s)
+{
+    static const struct { OpId op; const char *is; } usual[] = {{OP_TOP_K, "8"}, {OP_POWER, "2"}, {OP_FILL, "0"}, {OP_CAST, "bf16"}};
+    const Stmt *stmt = s->stmt && s->stmt->kind == STMT_COMPUTE && s->stmt->op_known && s->stmt->n_args == 1 ? s->stmt : NULL;
+
+    for (size_t i = 0; stmt && i < TW_COUNT(usual); i++) {
+        Stmt *changed = suggest_like(s, stmt);
+        if (stmt->op != usual[i].op)
+            continue;
+        changed->args = arena_array(s->arena, Expr *, 2);
+        changed->args[0] = stmt->args[0];
+        changed->args[1] = expr_name(s->arena, usual[i].is);
+        changed->n_args = 2;
+        return suggest_stmt(s, stmt, changed, "a guess");
+    }
+    return false;
 }
 
 /* ---- types --------------------------------------------------------------------------------------------------- */
@@ -307,11 +337,50 @@ bool propose_grid_dimension(Suggester *s)
     return false;
 }
 
+/* How many letters two names begin with in common. */
+static int begin_alike(const char *a, const char *b)
+{
+    int n = 0;
+
+    while (a[n] && a[n] == b[n])
+        n++;
+    return n;
+}
+
+/* `q_pos` that nothing declares, in a sketch's mask: the position along the dimension that is called alike, or of blocks or turns. */
+bool propose_declared_positions(Suggester *s)
+{
+    const Expr *where = s->stmt && s->stmt->kind == STMT_COMPUTE ? s->stmt->where : NULL;
+    const char *dims[2] = {NULL, NULL};
+    Str declared = str_new(s->arena);
+    const Diags *diags = s->chain->diags;
+
+    for (int i = 0; where && i < s->unit->body.len; i++)
+        if (s->unit->body.data[i]->kind == STMT_GRID && s->unit->body.data[i]->n_coords && !s->unit->body.data[i]->coords[0].value)
+            dims[0] = s->unit->body.data[i]->coords[0].name;
+    for (int i = 0; i < s->depth; i++)
+        if (s->path[i]->kind == STMT_FOR)
+            dims[1] = s->path[i]->over;
+    if (!dims[0] || !dims[1])
+        return false;
+    for (int i = 0; i < diags->list.len; i++) { /* every name of the statement that has no value */
+        const Diag *d = &diags->list.data[i];
+        const char *name = word_at(s, d->span.start);
+        if (d->code != s->diag->code || !*name || d->span.start < s->stmt->span.start || d->span.end > s->stmt->span.end || !expr_mentions(where, name))
+            continue;
+        bool columns = begin_alike(name, dims[1]) > begin_alike(name, dims[0]) || (begin_alike(name, dims[1]) == begin_alike(name, dims[0]) && strpbrk(name, "jnk") == name);
+        if (!strstr(str_text(&declared), arena_printf(s->arena, "Index %s ", name)))
+            str_printf(&declared, "%sIndex %s over %s\n", suggest_indent(s, s->path[0]->span.start), name, dims[columns]);
+    }
+    const Stmt *first = first_of(s);
+    return declared.len && first && suggest_edit(s, suggest_before(s, first), str_text(&declared), "positions along these dimensions");
+}
+
 /* `row(S)` in a sketch: the position along the dimension that blocks, or turns, go over. */
 bool propose_positions(Suggester *s)
 {
     const Expr *where = s->stmt ? s->stmt->where : NULL, *tile = s->stmt && s->stmt->n_args ? s->stmt->args[0] : NULL;
-    const char *dims[2] = {NULL, NULL}, *text;
+    const char *dims[2] = {NULL, NULL}, *counter = NULL, *text;
     Str declared = str_new(s->arena);
     Fix edits[2];
 
@@ -319,8 +388,10 @@ bool propose_positions(Suggester *s)
         if (s->unit->body.data[i]->kind == STMT_GRID && s->unit->body.data[i]->n_coords)
             dims[0] = s->unit->body.data[i]->coords[0].name;
     for (int i = 0; i < s->depth; i++)
-        if (s->path[i]->kind == STMT_FOR)
+        if (s->path[i]->kind == STMT_FOR) {
             dims[1] = s->path[i]->over;
+            counter = s->path[i]->name;
+        }
     if (!where || !dims[0] || !dims[1] || !tile || tile->kind != EXPR_NAME)
         return false;
     text = suggest_expr(s, where);
@@ -342,6 +413,10 @@ bool propose_positions(Suggester *s)
             next = next ? next + strlen(place) : at + strlen(at);
         }
         text = str_text(&out);
+        if (i && counter && strcmp(suggest_words(s, text, counter, name), text) != 0) { /* what counts tiles */
+            text = suggest_words(s, text, counter, name);
+            any = true;
+        }
         if (any && made)
             str_printf(&declared, "%sIndex %s over %s\n", suggest_indent(s, s->path[0]->span.start), name, dims[i]);
     }
@@ -404,4 +479,39 @@ bool propose_axis(Suggester *s)
     for (int i = 0; i < f.edits.len; i++)
         edits[i + 1] = f.edits.data[i];
     return suggest_edits(s, edits, f.edits.len + 1, "blocks go over all of them");
+}
+
+/* ---- counters ---------------------------------------------------------------------------------------------------------- */
+
+typedef struct Counter {
+    Suggester *s;
+    const Stmt *loop;
+    const char *name;
+    VEC(Fix) edits;
+} Counter;
+
+static void rename_counted(void *user, const Stmt *stmt)
+{
+    Counter *c = user;
+
+    for (int i = 0; stmt->kind == STMT_COPY && !stmt->listed && i < stmt->n_coords; i++) {
+        const Coord *coord = &stmt->coords[i];
+        if (coord->name && coord->value && expr_mentions(c->loop->hi, coord->name) && expr_mentions(coord->value, c->loop->name))
+            vec_push(c->s->arena, &c->edits, ((Fix){coord->value->span, suggest_words(c->s, suggest_expr(c->s, coord->value), c->loop->name, c->name), NULL}));
+    }
+}
+
+/* A loop that counts by the name of a coordinate: by another, along the dimension that it goes over. */
+bool propose_counter_name(Suggester *s)
+{
+    static const char *const names[] = {"k", "j", "i", "t"};
+    Counter c = {.s = s, .loop = s->stmt && s->stmt->kind == STMT_FOR && s->stmt->hi ? s->stmt : NULL};
+
+    for (size_t i = 0; c.loop && i < TW_COUNT(names) && !c.name; i++)
+        c.name = block_mentions(&s->unit->body, names[i]) || strcmp(names[i], c.loop->name) == 0 ? NULL : names[i];
+    if (!c.name)
+        return false;
+    vec_push(s->arena, &c.edits, ((Fix){c.loop->name_span, c.name, NULL}));
+    suggest_each(&c.loop->body, rename_counted, &c);
+    return suggest_edits(s, c.edits.data, c.edits.len, "a name of its own");
 }

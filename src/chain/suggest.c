@@ -5,25 +5,25 @@ enum { TRIES_FOR_ONE = 16, TRIES_FOR_ALL = 48, LONGEST_SOURCE = 1 << 18 };
 
 static const struct {
     DiagCode code;
-    Proposal *proposals[12]; /* the likeliest first */
+    Proposal *proposals[14]; /* the likeliest first */
 } TABLE[] = {
     {TW0101, {propose_brace, propose_form, propose_formula}},
-    {TW0102, {propose_method, propose_define_shape, propose_programs, propose_target, propose_unnamed, propose_form, propose_moved, propose_axes, propose_formula, propose_bracket, propose_line_removal}},
+    {TW0102, {propose_method, propose_define_shape, propose_programs, propose_target, propose_unnamed, propose_form, propose_moved, propose_axes, propose_formula, propose_bracket, propose_some_copy, propose_line_removal}},
     {TW0104, {propose_largest}},
     {TW0105, {propose_end}},
     {TW0106, {propose_no_loop, propose_counted, propose_returned, propose_return, propose_form, propose_moved, propose_formula, propose_axes}},
     {TW0107, {propose_line_removal}},
     {TW0109, {propose_line_removal}},
     {TW0110, {propose_moved}},
-    {TW0112, {propose_form}},
-    {TW0220, {propose_no_axis, propose_defined, propose_blocks, propose_declared, propose_nearest, propose_usual, propose_tile_size}},
+    {TW0112, {propose_type_word, propose_form}},
+    {TW0220, {propose_no_axis, propose_defined, propose_blocks, propose_one_axis, propose_declared_positions, propose_declared, propose_nearest, propose_usual, propose_flag, propose_tile_size}},
     {TW0221, {propose_tile_of_range, propose_whole_division}},
     {TW0223, {propose_places, propose_blocks, propose_computed, propose_bound, propose_form, propose_formula, propose_compound, propose_nearest, propose_function}},
-    {TW0230, {propose_letters, propose_usual, propose_nearest, propose_get, propose_unused, propose_no_loop}},
+    {TW0230, {propose_letters, propose_usual, propose_nearest, propose_get, propose_unused, propose_no_loop, propose_dimension}},
     {TW0231, {propose_bound, propose_removal}},
     {TW0232, {propose_no_loop, propose_without_space, propose_removal}},
-    {TW0233, {propose_bound, propose_moved_define, propose_nearest, propose_same_operation, propose_compound, propose_nothing, propose_joined, propose_running_sum, propose_reduction, propose_form}},
-    {TW0234, {propose_form, propose_condition, propose_operand_of_clause, propose_reduction, propose_form, propose_fewer_clauses, propose_fewer_operands, propose_removal}},
+    {TW0233, {propose_bound, propose_moved_define, propose_nearest, propose_same_operation, propose_halves, propose_gathered, propose_compound, propose_nothing, propose_joined, propose_running_sum, propose_reduction, propose_form}},
+    {TW0234, {propose_operand, propose_form, propose_condition, propose_operand_of_clause, propose_reduction, propose_form, propose_fewer_clauses, propose_fewer_operands, propose_removal}},
     {TW0235, {propose_bound, propose_masked, propose_split_operand, propose_computed, propose_form, propose_formula, propose_compound, propose_multiply}},
     {TW0236, {propose_to_output, propose_own_name}},
     {TW0237, {propose_result}},
@@ -47,11 +47,11 @@ static const struct {
     {TW0326, {propose_whole_division, propose_some_size}},
     {TW0327, {propose_coordinates_of_element, propose_coordinates}},
     {TW0401, {propose_places, propose_declared, propose_usual, propose_nearest, propose_sum_of_softmax, propose_unused}},
-    {TW0402, {propose_registers, propose_allocation, propose_space}},
-    {TW0403, {propose_renamed_kernel}},
+    {TW0402, {propose_registers, propose_other_sum, propose_allocation, propose_space}},
+    {TW0403, {propose_renamed_kernel, propose_counter_name}},
     {TW0404, {propose_moved_define, propose_extents, propose_loop_bounds, propose_removal}},
     {TW0405, {propose_own_operation}},
-    {TW0406, {propose_stored_as, propose_declared, propose_copy, propose_space, propose_removal}},
+    {TW0406, {propose_stored_as, propose_renamed_tile, propose_declared, propose_copy, propose_space, propose_removal}},
     {TW0407, {propose_shared, propose_other_transposes}},
     {TW0408, {propose_destination}},
     {TW0410, {propose_size_number, propose_sizes, propose_number}},
@@ -71,7 +71,7 @@ static const struct {
     {TW0433, {propose_whole_tiles, propose_assigned, propose_padded}},
     {TW0434, {propose_types, propose_type}},
     {TW0440, {propose_prologue, propose_fill_before, propose_copy, propose_sum, propose_nearest, propose_unused}},
-    {TW0442, {propose_counter, propose_scheduled, propose_quotient, propose_removal}},
+    {TW0442, {propose_counter, propose_scheduled, propose_quotient, propose_other_sum, propose_removal}},
     {TW0444, {propose_before_the_softmax, propose_removal}},
     {TW0445, {propose_behind_the_loop, propose_divided_behind}},
     {TW0447, {propose_state}},
@@ -82,6 +82,7 @@ static const struct {
     {TW0452, {propose_coordinates, propose_added}},
     {TW0453, {propose_coordinates, propose_axis, propose_unconditional}},
     {TW0454, {propose_exchanged_state, propose_sum_of_state}},
+    {TW0455, {propose_removal}},
     {TW0460, {propose_assigned, propose_smaller}},
     {TW0461, {propose_assigned, propose_stream}},
     {TW0509, {propose_named_size}},
@@ -517,6 +518,17 @@ static bool holds(Suggester *s, Fix fix)
     return fix.text && suggest_edit(s, fix.span, fix.text, fix.label);
 }
 
+/* Whether something else is said of the line as well. */
+static bool says_more_of_line(const Suggester *s)
+{
+    const Diags *diags = s->chain->diags;
+    bool more = false;
+
+    for (int i = 0; i < diags->list.len; i++)
+        more |= diags->list.data[i].span.start > s->diag->span.start && line_start(s, diags->list.data[i].span.start) == line_start(s, s->diag->span.start);
+    return more;
+}
+
 /* The rule's edit, or another that so many tries find. Returns how many they were. */
 static int suggest_best(Suggester *s, int most)
 {
@@ -525,9 +537,9 @@ static int suggest_best(Suggester *s, int most)
     s->loose = false;
     locate(s);
     s->tries = 1;
-    if (s->diag->code == TW0220 && propose_missing_grid(s)) /* a name that is nearly the same is that of a size */
+    if (s->diag->code == TW0220 && (propose_missing_grid(s) || propose_one_axis(s))) /* a name that is nearly the same is that of a size */
         return 1;
-    if (s->diag->code == TW0106 && propose_form(s)) /* the whole line rather than its first word */
+    if (s->diag->code == TW0106 && (propose_form(s) || (says_more_of_line(s) && propose_some_copy(s)))) /* the whole line rather than its first word */
         return 1;
     s->tries = 1;
     if (holds(s, rule))
@@ -547,6 +559,9 @@ static bool says_again(const Suggester *s, const Diag *before)
 {
     const Fix *fix = &s->diag->fix, *other = &before->fix;
 
+    if (fix->text && other->text)
+        if (is_of_words(before) && is_of_words(s->diag) && other->span.start <= s->diag->span.start && other->span.end >= s->diag->span.end && *other->text)
+            return true; /* the line is another then */
     if (fix->text && other->text)
         return (s->diag->code == before->code || fix->span.end > fix->span.start) && fix->span.start == other->span.start &&
                fix->span.end == other->span.end && strcmp(fix->text, other->text) == 0;

@@ -88,13 +88,13 @@ Proposal propose_removal, propose_unconditional, propose_masked, propose_whole_t
 /* propose_memory.c */
 Proposal propose_copy, propose_store, propose_return, propose_coordinates, propose_shared, propose_registers, propose_sizes, propose_size_number, propose_column, propose_turned,
     propose_reshape, propose_follow, propose_type, propose_loop_bounds, propose_grid, propose_rank,
-    propose_part, propose_group, propose_first, propose_space, propose_allocation, propose_turned_sizes, propose_wider_grid, propose_exchanged_sizes, propose_destination, propose_loose, propose_define_shape, propose_to_output;
+    propose_part, propose_group, propose_first, propose_space, propose_allocation, propose_turned_sizes, propose_wider_grid, propose_exchanged_sizes, propose_destination, propose_loose, propose_define_shape, propose_to_output, propose_renamed_tile, propose_other_sum;
 /* propose_foreign.c */
-Proposal propose_form, propose_target, propose_brace, propose_unnamed, propose_end;
+Proposal propose_form, propose_target, propose_brace, propose_unnamed, propose_end, propose_type_word;
 /* propose_formula.c */
 Proposal propose_formula, propose_computed, propose_bound, propose_returned;
 /* propose_ops.c */
-Proposal propose_compound, propose_nothing, propose_joined, propose_running_sum, propose_same_operation;
+Proposal propose_compound, propose_nothing, propose_joined, propose_running_sum, propose_same_operation, propose_halves, propose_gathered;
 /* propose_tensors.c */
 Proposal propose_method, propose_no_axis, propose_places, propose_row, propose_turned_tile, propose_exchanged_dims, propose_exchanged_inputs, propose_shape, propose_computed_shape;
 /* propose_loops.c */
@@ -102,14 +102,14 @@ Proposal propose_no_loop, propose_counted;
 /* propose_stages.c */
 Proposal propose_stage, propose_prologue, propose_ring, propose_own_stage;
 /* propose_copies.c */
-Proposal propose_moved, propose_stored_as, propose_axes, propose_blocks, propose_counter, propose_extents, propose_missing_grid, propose_tile_of_range, propose_whole_copy, propose_added, propose_programs;
+Proposal propose_moved, propose_stored_as, propose_axes, propose_blocks, propose_counter, propose_extents, propose_missing_grid, propose_tile_of_range, propose_whole_copy, propose_added, propose_programs, propose_one_axis, propose_some_copy;
 /* propose_stream.c */
 Proposal propose_stream;
 /* propose_sizes.c */
 Proposal propose_smaller, propose_assigned, propose_padded;
 /* propose_values.c */
 Proposal propose_tile_size, propose_usual, propose_some_size, propose_nonzero, propose_largest, propose_types, propose_own_operation, propose_as_defined,
-    propose_grid_dimension, propose_positions, propose_axis;
+    propose_grid_dimension, propose_positions, propose_axis, propose_flag, propose_declared_positions, propose_operand, propose_counter_name;
 /* propose_dims.c */
 Proposal propose_named_size, propose_told_apart;
 /* propose_settings.c */

@@ -344,6 +344,65 @@ static void say_unread(Checker *c)
     }
 }
 
+/* ---- sums that only sum ---------------------------------------------------------------------- */
+
+typedef struct OnlySum {
+    const char *name;
+    const Stmt *by; /* the first statement that accumulates it; NULL: none */
+    bool read;      /* by another tile, a Copy, a condition */
+} OnlySum;
+
+static void note_use(OnlySum *sum, const Stmt *s)
+{
+    bool whole, own, copied = s->kind == STMT_COPY && s->space != SPACE_GLOBAL && s->name && strcmp(s->name, sum->name) == 0;
+    const char *to = s->kind == STMT_COMPUTE ? result_of(s, &whole) : NULL;
+
+    own = to && strcmp(to, sum->name) == 0;
+    sum->read |= copied || expr_mentions(s->target, sum->name) || expr_mentions(s->where, sum->name) || expr_mentions(s->value, sum->name) ||
+                 (s->kind == STMT_COMPUTE && !s->op_known && s->n_args);
+    for (int i = 0; i < s->n_coords; i++)
+        sum->read |= expr_mentions(s->coords[i].value, sum->name);
+    for (int i = 0; i < s->n_with; i++)
+        sum->read |= expr_mentions(s->with[i], sum->name);
+    for (int i = 0; i < s->n_args && !own; i++)
+        sum->read |= expr_mentions(s->args[i], sum->name);
+    if (own && s->result == RESULT_ACCUMULATE && !sum->by)
+        sum->by = s;
+}
+
+static void note_uses(OnlySum *sum, const Block *b)
+{
+    for (int i = 0; i < b->len; i++) {
+        note_use(sum, b->data[i]);
+        note_uses(sum, &b->data[i]->body);
+        note_uses(sum, &b->data[i]->orelse);
+    }
+}
+
+static bool says_of(const Checker *c, const char *name)
+{
+    size_t len = strlen(name);
+
+    for (int i = 0; i < c->late->list.len; i++) {
+        const Diag *d = &c->late->list.data[i];
+        if (d->code == TW0442 && strncmp(d->message + 1, name, len) == 0 && d->message[1 + len] == '\'')
+            return true;
+    }
+    return false;
+}
+
+/* A tile that is added to, turn by turn, and nothing else: a loop reads it, and for itself. */
+static void say_only_summed(Live *l)
+{
+    for (int i = 0; i < l->c->tensors.len && !l->c->options->derived; i++) {
+        OnlySum sum = {.name = l->c->tensors.data[i]->name};
+
+        note_uses(&sum, &l->c->unit->body);
+        if (sum.by && !sum.read && !says_of(l->c, sum.name))
+            diag_add(l->c->late, TW0442, sum.by->span, "'%s' is summed up here and not used after that", sum.name);
+    }
+}
+
 /* ---- numbers of a schedule ------------------------------------------------------------------ */
 
 /* `num_warps = 4` among sizes: nothing reads it, and the kernel runs with other warps. */
@@ -366,6 +425,7 @@ void dead_finish(Checker *c)
         return;
     l.used = arena_array(c->arena, bool, (size_t)c->tensors.len * NEAR_SPACES + 1);
     block(&l, &c->unit->body);
+    say_only_summed(&l);
     say_unread(c);
     say_unscheduled(c);
 }

@@ -563,6 +563,10 @@ void values_loop(Checker *c, const Stmt *s)
     const Named *tensor = names_find(c, s->name);
     if (tensor && is_declared(tensor))
         diag_add(c->diags, TW0403, s->name_span, "the loop counter '%s' is also a tensor", s->name);
+    const EvalName *outer = s->hi ? eval_find(&c->env, s->name) : NULL;
+    bool counts = outer && outer->aff && outer->aff->kind == AFF_SYM && (outer->aff->sym->kind == AFF_GRID || outer->aff->sym->kind == AFF_LOOP);
+    if (counts)
+        diag_add(c->diags, TW0403, s->name_span, "'%s' is a coordinate of %s already", s->name, outer->aff->sym->kind == AFF_GRID ? "the grid" : "a loop round this one");
     /* a single iteration has a constant counter, which says nothing of where it is used */
     bool single = counter->lo >= counter->hi;
     eval_bind(&c->env, s->name, single ? aff_const(c->aff, counter->lo) : aff_of(c->aff, counter));

@@ -675,6 +675,8 @@ static bool says_wait(const Parser *p)
 
     while (is_name_char(text[len]) || text[len] == '.')
         len++;
+    if (len >= 3 && text_is(text, 3, "mma")) /* mma_sync multiplies */
+        return false;
     for (size_t i = 0; i < TW_COUNT(words); i++)
         for (size_t at = 0; at + strlen(words[i]) <= len; at++)
             if (text_is(text + at, strlen(words[i]), words[i]))

@@ -291,6 +291,8 @@ Def *def_resolve(Arena *arena, Syms *syms, AffCtx *aff, const Program *program, 
     if (diags->errors == errors)
         res_check_values(&r);
     bind_outputs(&r);
+    if (diags->errors == errors)
+        res_warn_of_late(r.def, diags);
     res_unused_settings(&r);
     keep_constants(&r);
     return diags->errors > errors ? NULL : r.def;

@@ -64,6 +64,7 @@ Name *res_declare(Resolver *r, NameKind kind, const char *name, Span span);
 void res_undefined(Resolver *r, const char *name, Span span);
 const char *res_kind_text(const Name *name);
 void res_unused_settings(Resolver *r);
+void res_warn_of_late(const Def *def, Diags *diags);
 
 /* Round the evaluation of a name's value: false when it is being evaluated
  * already, or names stand for names too deep. */

@@ -7,7 +7,7 @@
  *   (x * v) * w               ->  x * (v w)              x a matrix, v and w vectors or scalars
  *   mask(x * c, 0 or -inf)    ->  mask(x) * c            c > 0
  *   rowmax(x * c)             ->  rowmax(x) * c          c > 0
- *   x / v [else 0]            ->  x * (1 / v [else 0])   x a matrix, v a vector
+ *   x / v [else 0]            ->  x * (1 / v [else 0])   x a matrix, v a vector; x a row, v a number
  *   x * c - v, x * c + v      ->  fma(x, c, -v), fma(x, c, v)    with large numbers fma(x, c, 0) - v
  *   A B + C D                 ->  C D added to A B by the tensor cores, where each is of no other use
  * and in kernels that are specialized, whose warps have no time for more than that,
@@ -185,7 +185,8 @@ static TileValue *scale_after_max(Rewriter *rw, const TileOp *op)
 static TileValue *divide_by_vector(Rewriter *rw, const TileOp *op)
 {
     if (op->kind != TILE_ELEMENT || op->op != OP_DIVIDE) return NULL;
-    if (!is_matrix(op->args[0]) || is_matrix(op->args[1])) return NULL;
+    bool by_one = op->args[0]->type.cols > 1 && op->args[1]->type.rows == 1 && op->args[1]->type.cols == 1;
+    if (!by_one && (!is_matrix(op->args[0]) || is_matrix(op->args[1]))) return NULL;
     if (op->has_else && op->number != 0) return NULL;
     TileValue *inverse = rw_binary(rw, OP_DIVIDE, rw_fill(rw, 1), op->args[1]);
     inverse->def->has_else = op->has_else;

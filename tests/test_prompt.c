@@ -83,6 +83,21 @@ static const char *prompt_of(const Chain *chain, Library *library, PromptStage s
     return prompt_write(chain->arena, stage, &request);
 }
 
+/* The built-in code with a kernel for each of the sketch's, as a model writes it: not one for each range of rows' lengths. */
+static const char *one_kernel_each(Chain *chain)
+{
+    const Program *all = chain->reasoned->code;
+    Program code = {.source = all->source};
+    Str text = str_new(chain->arena);
+
+    for (int i = 0; i < all->units.len; i++)
+        if (strstr(chain->sketch->text, arena_printf(chain->arena, "Kernel %s\n", all->units.data[i]->name)))
+            vec_push(chain->arena, &code.units, all->units.data[i]);
+    assert_true(code.units.len > 0);
+    lang_print(&text, &code);
+    return str_text(&text);
+}
+
 /* The built-in stage's answer stands for a model's. */
 static int answer_tokens(Chain *chain, PromptStage stage)
 {
@@ -90,7 +105,7 @@ static int answer_tokens(Chain *chain, PromptStage stage)
         return prompt_tokens(prompt_definition(chain->arena, chain->defined));
     if (stage == PROMPT_SKETCH)
         return prompt_tokens(chain->sketch->text);
-    return chain->code || chain_reason(chain, chain->sketch) ? prompt_tokens(chain->code->text) : 0;
+    return chain->code || chain_reason(chain, chain->sketch) ? prompt_tokens(one_kernel_each(chain)) : 0;
 }
 
 /* What the built-in translator writes stands for a model's answer. With the last one, which was as long, and what
@@ -310,12 +325,12 @@ static void folds_are_found(void **state)
 }
 
 /* The next answer fits as well, beside the last one and a list of what is wrong with it that has no end. */
-static void next_fits(const Chain *chain, PromptStage stage, const char *many, int answer)
+static void next_fits(Chain *chain, PromptStage stage, const char *many, int answer)
 {
     PromptRequest r = request_of(chain, NULL, stage);
     int tokens;
 
-    r.answer = stage == PROMPT_SKETCH ? chain->sketch->text : stage == PROMPT_DEFINE ? prompt_definition(chain->arena, chain->defined) : chain->code->text;
+    r.answer = stage == PROMPT_SKETCH ? chain->sketch->text : stage == PROMPT_DEFINE ? prompt_definition(chain->arena, chain->defined) : one_kernel_each(chain);
     r.diagnostics = many;
     tokens = prompt_tokens(prompt_write(chain->arena, stage, &r));
     if (tokens + answer > PROMPT_ROOM)

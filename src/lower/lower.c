@@ -329,7 +329,7 @@ static void unknown_line(Lower *lo, const Stmt *s)
     sched_text(&lines);
     if (lo->diags->list.len && !lo->diags->full)
         diag_note(lo->diags, &lo->diags->list.data[lo->diags->list.len - 1],
-                  "there are warps, warps_n, stages, blocks_per_sm, and %s", str_text(&lines));
+                  "there are warps, warps_n, stages, blocks_per_sm, kept, and %s", str_text(&lines));
 }
 
 static void lower_schedule(Lower *lo, const Stmt *schedule)
@@ -339,6 +339,7 @@ static void lower_schedule(Lower *lo, const Stmt *schedule)
         {"warps_n", &lo->kernel->warps_n, 1, 32, 1},
         {"stages", &lo->kernel->stages, 1, 8, 2},
         {"blocks_per_sm", &lo->kernel->blocks_per_sm, 0, 32, 0},
+        {"kept", &lo->kernel->kept, 0, 64, 0},
     };
     for (int i = 0; i < schedule->body.len; i++) {
         const Stmt *s = schedule->body.data[i];

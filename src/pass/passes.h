@@ -11,7 +11,9 @@ bool pass_mask(TileProgram *program, TileKernel *kernel, const Target *target, D
 /* A condition without row and col that holds at least where `cond` holds for some element
  * of a tile (mask.c). */
 const Aff *mask_keeps_some(TileProgram *program, const Aff *cond, int rows, int cols);
+bool pass_twice(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags);
 bool pass_expand(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags);
+bool pass_behind(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags);
 bool pass_simplify(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags);
 bool pass_near(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags);
 bool pass_pack(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags);
@@ -20,6 +22,7 @@ bool pass_settle(TileProgram *program, TileKernel *kernel, const Target *target,
 bool pass_specialize(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags);
 bool pass_direct(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags);
 bool pass_stage(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags);
+bool pass_keep(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags);
 bool pass_assign(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags);
 bool pass_alloc(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags);
 bool pass_sync(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags);

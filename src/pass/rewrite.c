@@ -159,6 +159,22 @@ void rw_yield(TileProgram *program, TileBlock *region, TileValue *value)
     yield->args = one_more(program, yield->args, yield->n_args++, value);
 }
 
+static void drop(TileValue **values, int *n, int i)
+{
+    (*n)--;
+    for (; i < *n; i++) values[i] = values[i + 1];
+}
+
+void rw_carry_less(TileOp *loop, int i)
+{
+    TileBlock *body = loop->regions[0];
+    TileOp *yield = body->ops.data[body->ops.len - 1];
+    drop(loop->args, &loop->n_args, i);
+    drop(loop->results, &loop->n_results, i);
+    drop(body->params.data, &body->params.len, i);
+    drop(yield->args, &yield->n_args, i);
+}
+
 TileOp *rw_yield_all(TileProgram *program, TileKernel *kernel, TileBlock *block, TileValue *const *values, int n)
 {
     TileOp *yield = tile_op_new(program, kernel, TILE_YIELD, n, values, 0, NULL);

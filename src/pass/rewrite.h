@@ -39,6 +39,8 @@ TileBlock *rw_block_of(TileBlock *block, const TileOp *op, int *at);
 TileValue *rw_carry(TileProgram *program, TileKernel *kernel, TileOp *loop, TileValue *init);
 /* Adds a value to what the region yields. */
 void rw_yield(TileProgram *program, TileBlock *region, TileValue *value);
+/* A loop no longer carries its value i, which its body does not use and nobody outside. */
+void rw_carry_less(TileOp *loop, int i);
 /* Ends a block with what it yields. */
 TileOp *rw_yield_all(TileProgram *program, TileKernel *kernel, TileBlock *block, TileValue *const *values, int n);
 /* if cond { } else { }: of results like these; both regions are still empty. */

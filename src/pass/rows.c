@@ -4,7 +4,8 @@
  * such a kernel costs is its copies. So all its tiles share one layout: as many
  * lanes as its shapes allow side by side along a row, each with as many neighbours
  * as make 16 bytes of the widest element that is copied. A tile in shared memory
- * keeps the kernel to fragments, which know its swizzle.
+ * keeps the kernel to fragments, which know its swizzle, unless it is there to be read again
+ * (keep.c).
  *
  * With warps_n > 1 several warps share a row, of fragments as well. A reduction along
  * it combines their parts through a buffer in shared memory:
@@ -84,7 +85,7 @@ static void find_shapes(const TileBlock *block, Shapes *s)
     for (int i = 0; i < block->params.len; i++) add_shape(s, block->params.data[i]);
     for (int i = 0; i < block->ops.len; i++) {
         const TileOp *op = block->ops.data[i];
-        const TileValue *copied = op->kind == TILE_LOAD ? op->results[0] : op->kind == TILE_STORE ? op->args[0] : NULL;
+        const TileValue *copied = op->kind == TILE_LOAD ? op->results[0] : op->kind == TILE_STORE || op->kind == TILE_COPY_ASYNC ? op->args[0] : NULL;
         int bytes = copied && copied->type.cols > 1 ? dtype_bytes(op->tensor->dtype) : 0;
         if (bytes > s->bytes) s->bytes = bytes;
         for (int k = 0; k < op->n_results; k++) add_shape(s, op->results[k]);
@@ -119,7 +120,7 @@ bool rows_layout(const TileKernel *kernel, Layout *layout)
 {
     int warps_n = kernel->warps_n > 0 ? kernel->warps_n : 1;
     Shapes shapes = {0};
-    if (!rows_without_fragments(kernel) || block_wants(kernel->body, uses_shared)) return false;
+    if (!rows_without_fragments(kernel) || (!kernel->kept && block_wants(kernel->body, uses_shared))) return false;
     find_shapes(kernel->body, &shapes);
     if (shapes.bytes == 0 && warps_n > 1) shapes.bytes = sizeof(float); /* rows that are read one by one, and shared */
     return fits_any(&shapes, kernel->warps, warps_n, layout);

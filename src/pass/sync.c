@@ -39,12 +39,14 @@ static const Aff *unwrapped(const Aff *stage, int stages)
     return stage->kind == AFF_MOD && aff_is_const(stage->b, &modulus) && modulus == stages ? stage->a : stage;
 }
 
-/* Whether two stages of a buffer may be the same one: all are from 0 to the number that there is. */
+/* Whether two stages of a buffer may be the same one: all are from 0 to the number that there is, so that those that do not
+ * go round are the same if nothing is between them. */
 static bool may_be_same_stage(Syncer *s, const Aff *a, const Aff *b, int stages)
 {
     int64_t difference;
+    bool round = unwrapped(a, stages) != a || unwrapped(b, stages) != b;
     const Aff *apart = aff_sub(s->program->aff, unwrapped(a, stages), unwrapped(b, stages));
-    return !aff_is_const(apart, &difference) || difference % stages == 0;
+    return !aff_is_const(apart, &difference) || (round ? difference % stages : difference) == 0;
 }
 
 static bool conflicts(Syncer *s, const Access *old, const Access *new)

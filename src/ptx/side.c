@@ -50,7 +50,7 @@ static void lay_again(TileBlock *block, Layout layout)
 const TileKernel *ptx_kernel_for_any(TileProgram *program, const TileKernel *kernel)
 {
     Layout layout = {.kind = LAY_NONE};
-    if (kernel->plain) return kernel->plain;
+    if (kernel->plain) kernel = kernel->plain;
     if (!all_in_rows(kernel->body, &layout) || layout.kind != LAY_ROWS) return kernel;
     if (layout.k < 2 || (layout.k & (layout.k - 1)) != 0) return kernel;
     TileKernel *other = tile_kernel_clone(program, kernel);

@@ -68,6 +68,8 @@ static void read_forced(Search *s)
         s->warps_n_forced = value;
     if (forced_number(s->plan, "blocks_per_sm", 1, 32, &value))
         s->now.blocks_forced = value;
+    if (forced_number(s->plan, "kept", 0, 64, &value))
+        s->now.kept = value;
     for (int i = 0; i < s->plan->extents.len; i++) {
         const Extent *extent = s->plan->extents.data[i];
 
@@ -332,7 +334,7 @@ static void search(Search *s)
 
 static const Choice *choose_in_rows(const Search *s, ReasonResult *result)
 {
-    Choice forced = {.stages = s->stages_from == s->stages_to ? s->stages_to : 1, .blocks_forced = s->now.blocks_forced,
+    Choice forced = {.stages = s->stages_from == s->stages_to ? s->stages_to : 1, .blocks_forced = s->now.blocks_forced, .kept = s->now.kept,
                      .warps = s->warps_from == s->warps_to ? s->warps_to : 0, .warps_n = s->warps_n_forced};
 
     return plan_choose_rows(s->plan, &forced, result);

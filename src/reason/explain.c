@@ -96,8 +96,11 @@ static void explain_memory(Explainer *e)
 
     if (c->in_rows) {
         because(e, "blocks_per_sm", number(e, c->blocks_per_sm),
-                arena_printf(arena, "by registers and warps; %.0f cycles of memory and %.0f of arithmetic a block, which "
+                arena_printf(arena, "by registers, warps and shared memory; %.0f cycles of memory and %.0f of arithmetic a block, which "
                                     "alone takes about %.0f", c->traffic, c->alu, c->turn));
+        if (c->kept)
+            because(e, "kept", number(e, c->kept),
+                    "turns whose tiles stay in shared memory: a row is read once, and all of it is on its way at once");
         return;
     }
     because(e, "stages", number(e, c->stages),

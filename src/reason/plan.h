@@ -125,7 +125,9 @@ enum { PLAN_MAX_EXTENTS = 64, PLAN_DEPTH = 64, PLAN_REPLACED = 2000 };
 typedef struct RowRange {
     int64_t from, to; /* to 0: no end */
     int64_t typical;  /* 0: there is one kernel for all */
-    int warps_n;
+    int warps_n;      /* that share a row */
+    int lanes;        /* of a warp, side by side along a row: the others have other rows */
+    int64_t kept;     /* how long those are that shared memory keeps; 0: it keeps none */
 } RowRange;
 
 typedef struct Plan {
@@ -177,6 +179,7 @@ typedef struct Choice {
     int blocks_forced; /* with --set; 0: none */
     int blocks_aimed;  /* in rows: what ptxas is told; 0: nothing */
     bool in_rows;      /* tiles lie as memory does: rows.c */
+    int kept;          /* in rows: turns whose tiles stay in shared memory; 0: none */
     /* the model's estimates */
     int64_t shared_bytes, resident_bytes, ring_bytes;
     int registers;
@@ -329,16 +332,26 @@ bool plan_whole_cols(const Plan *plan);
 /* The unit with one more dimension in its grid, the outputs' columns; NULL: something needs them whole. */
 const Unit *plan_spread(Plan *plan);
 
+/* ---- ranges.c: rows that a loop streams --------------------------------------------------- */
+
+/* The one loop along rows whose step is still to be chosen; NULL: there is none, or another beside it. */
+const Extent *plan_one_loop(const Plan *plan);
+/* The dimension of rows that a loop streams whose length is open; NULL: none, or several. */
+const Extent *plan_open_row(const Plan *plan);
+/* Range number i of those that kernels are made for; typical 0: there are no more. */
+RowRange plan_row_range(Plan *plan, int i);
+/* 1 where the row's length is in the range, else 0. */
+Expr *plan_in_range(Plan *plan);
+/* Bytes of a column of what several loops over the row read; 0: each reads something else. */
+int plan_kept_column(Plan *plan);
+/* Warps that share a row of so many bytes, if it is kept, and whether it can be. */
+int plan_kept_warps(int64_t bytes);
+bool plan_can_keep(const Target *t, int64_t bytes);
+
 /* ---- rows.c: sizes without products ------------------------------------------------------ */
 
 /* Whether nothing in the sketch wants fragments of the tensor cores' instruction. */
 bool plan_in_rows(const Plan *plan);
-/* The dimension of rows that a loop streams whose length is open; NULL: none, or several. */
-const Extent *plan_open_row(const Plan *plan);
-/* Range number i of those that kernels are made for; typical 0: there are no more. */
-RowRange plan_row_range(int i);
-/* 1 where the row's length is in the range, else 0. */
-Expr *plan_in_range(Plan *plan);
 /* The best choice with what is forced (0: nothing); NULL when none fits. */
 const Choice *plan_choose_rows(Plan *plan, const Choice *forced, ReasonResult *result);
 

@@ -69,7 +69,7 @@ static bool has_parts(const Block *block)
  * is forced; else one. */
 static bool in_ranges(const Plan *plan)
 {
-    static const char *const forced[] = {"warps", "warps_n", "stages", "blocks_per_sm"};
+    static const char *const forced[] = {"warps", "warps_n", "stages", "blocks_per_sm", "kept"};
     double unused;
 
     for (size_t i = 0; i < TW_COUNT(forced); i++)
@@ -89,14 +89,14 @@ static bool reason_kernels(Plan *plan, ReasonResult *result)
     do {
         *plan = n < 0 ? first : plan_for(plan->arena, plan->syms, plan->program, plan->unit, plan->options, plan->diags);
         if (n >= 0)
-            plan->range = plan_row_range(n);
+            plan->range = plan_row_range(&first, n);
         if (n > 0)
             plan->kernel_name = arena_printf(plan->arena, "%s_rows%lld", plan->unit->name, (long long)plan->range.from);
         Unit *unit = reason_unit(plan, result);
         if (!unit)
             return false;
         vec_push(plan->arena, &result->code->units, unit);
-    } while (n >= 0 && plan_row_range(++n).typical);
+    } while (n >= 0 && plan_row_range(&first, ++n).typical);
     return true;
 }
 
@@ -111,7 +111,7 @@ static void unused_settings(Plan *plan)
             diag_note(plan->diags,
                       diag_add(plan->diags, TW0612, plan->unit->name_span, "%s has nothing called %s to set",
                                plan->unit->name, settings->list.data[i].name),
-                      "besides its own names there are sizes of tiles, warps, warps_n, stages, blocks_per_sm, splits, fold, apart, "
+                      "besides its own names there are sizes of tiles, warps, warps_n, stages, blocks_per_sm, kept, splits, fold, apart, "
                       "and %s", str_text(&schedule));
 }
 

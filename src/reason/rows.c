@@ -41,6 +41,9 @@ enum {
     LONG_ROW = 8192,      /* elements of a row of which a block holds a part at a time, */
     LONG_WARPS = 8,       /* and warps that share it, at least; */
     MOST_OF_MANY = 122,   /* registers of a lane, as estimated, with which more of them do: with 124 ptxas spilled some */
+    KEPT_VALUES = 16,     /* of a turn's columns, a lane: what it adds up stays in registers (src/pass/behind.c) */
+    KEPT_THREADS = 1024,  /* of a multiprocessor, with 64 registers each, */
+    KEPT_REGS = 48,       /* or that many more than are estimated */
     UNKNOWN_LENGTH = 4096,
     UNKNOWN_ENTRIES = 32
 };
@@ -68,6 +71,7 @@ typedef struct RowSearch {
     bool whole;           /* a row is held whole, */
     bool unpadded;        /* and nothing beside it */
     const Extent *part;   /* of a long row, a turn; NULL: rows are not long */
+    int kept_column;      /* bytes of what loops read again, a column; 0: nothing, or nothing is to be kept */
     bool found;
     int considered;
     int warps_forced, warps_n_forced;
@@ -314,12 +318,29 @@ static void add_block(RowSearch *s, const Block *block, double turns)
     s->latency += loads ? turns * LATENCY : 0;
 }
 
+/* Rows of a block, of which a lane has one. */
+static int rows_of(const RowSearch *s)
+{
+    return s->warps_m * (LANES / s->lanes);
+}
+
+/* Blocks whose kept rows have room beside each other. */
+static int shared_blocks(const RowSearch *s)
+{
+    int64_t bytes = (int64_t)(s->now.kept * size_of(s, plan_one_loop(s->plan))) * s->kept_column * rows_of(s);
+    int64_t n = s->t->shared_per_sm / (bytes + s->t->shared_reserved);
+
+    return n < s->t->blocks_per_sm ? (int)n : s->t->blocks_per_sm;
+}
+
 static int resident_blocks(const RowSearch *s)
 {
     int warps = s->now.warps, by_regs = s->t->regs_per_sm / ((s->now.registers + 7) / 8 * 8 * LANES * warps);
     int n = s->t->warps_per_sm / warps;
 
     n = n < by_regs ? n : by_regs;
+    if (s->now.kept > 0 && shared_blocks(s) < n)
+        n = shared_blocks(s);
     return n < s->t->blocks_per_sm ? n : s->t->blocks_per_sm;
 }
 
@@ -354,6 +375,17 @@ static double values_of(const RowSearch *s)
     return most;
 }
 
+/* Kept rows are as many as shared memory has room for, which ptxas does not see: told nothing, it spills some for more. */
+static int kept_blocks(const RowSearch *s)
+{
+    int by_shared = shared_blocks(s), by_threads = KEPT_THREADS / (s->now.warps * LANES);
+    int by_regs = s->t->regs_per_sm / ((s->now.registers + KEPT_REGS) * LANES * s->now.warps);
+    int n = by_shared < by_threads ? by_shared : by_threads;
+
+    n = n < by_regs ? n : by_regs;
+    return n > 0 ? n : 1;
+}
+
 /* Two of the largest blocks stand side by side where a lane takes at most 64 registers, or 68 of 15 warps. Holding more
  * values than three would leave it, ptxas takes a few more, unless it is told. In loops over parts of a row it would spill
  * some then, as it does, told nothing, where two are as many warps as a multiprocessor has. */
@@ -361,6 +393,8 @@ static int aimed_blocks(const RowSearch *s)
 {
     double values = values_of(s);
 
+    if (s->now.kept > 0)
+        return kept_blocks(s);
     if (s->now.warps < LARGE_BLOCK)
         return 0;
     if (s->part)
@@ -417,76 +451,13 @@ static void rate(RowSearch *s)
 
 /* ---- rows of any length --------------------------------------------------------------------- */
 
-/* A row is read twice, and the second time from near only if few rows are under way:
- * so short ones are a warp's, long ones a block's, and each length has a kernel in
- * which a lane loads as much at once as it holds. Ends of ranges as measured. */
-RowRange plan_row_range(int i)
-{
-    static const RowRange ranges[] = {
-        {0, 3072, 2048, 1}, {3072, 6144, 4096, 2}, {6144, 0, 16384, 8},
-    };
-
-    return i < (int)TW_COUNT(ranges) ? ranges[i] : (RowRange){0};
-}
-
-/* The one loop along rows whose step is still to be chosen; NULL: there is none, or another beside it. */
-static const Extent *one_loop(const Plan *plan)
-{
-    const Extent *loop = NULL;
-
-    for (int i = 0; i < plan->extents.len; i++) {
-        const Extent *extent = plan->extents.data[i];
-
-        if (extent->kind == EXT_ENTRY || (extent->kind == EXT_LOOP && (loop || extent->fixed)))
-            return NULL;
-        if (extent->kind == EXT_LOOP)
-            loop = extent;
-    }
-    return loop;
-}
-
-static bool rows_fixed(const Plan *plan)
-{
-    for (int i = 0; i < plan->extents.len; i++)
-        if (plan->extents.data[i]->kind == EXT_ROWS && plan->extents.data[i]->fixed)
-            return true;
-    return false;
-}
-
-const Extent *plan_open_row(const Plan *plan)
-{
-    const Extent *row = one_loop(plan);
-
-    return row && row->known <= 0 && row->dim_name && !rows_fixed(plan) ? row : NULL;
-}
-
-/* min(1, to div max(N, 1)): whether N is at most `to`. */
-static Expr *at_most(Plan *plan, const char *name, int64_t to)
-{
-    Expr **most = arena_array(plan->arena, Expr *, 2), **least = arena_array(plan->arena, Expr *, 2);
-
-    most[0] = expr_name(plan->arena, name);
-    most[1] = expr_int(plan->arena, 1);
-    least[0] = expr_int(plan->arena, 1);
-    least[1] = expr_binary(plan->arena, EO_IDIV, expr_int(plan->arena, to), expr_call(plan->arena, "max", most, 2));
-    return expr_call(plan->arena, "min", least, 2);
-}
-
-Expr *plan_in_range(Plan *plan)
-{
-    const char *name = plan_open_row(plan)->dim_name;
-    const RowRange *r = &plan->range;
-    Expr *to = r->to ? at_most(plan, name, r->to) : expr_int(plan->arena, 1);
-
-    return r->from ? expr_binary(plan->arena, EO_SUB, to, at_most(plan, name, r->from)) : to;
-}
 
 /* ---- candidates ------------------------------------------------------------------------------- */
 
 /* The size of an extent under the choice at hand; 0: it does not fit. */
 static int64_t size_for(const RowSearch *s, const Extent *extent)
 {
-    int64_t rows = s->warps_m * (LANES / s->lanes), cols = (int64_t)s->now.warps_n * s->lanes * s->k, size;
+    int64_t rows = rows_of(s), cols = (int64_t)s->now.warps_n * s->lanes * s->k, size;
 
     switch (extent->kind) {
     case EXT_ROWS:
@@ -516,22 +487,32 @@ static void try_sizes(RowSearch *s)
         rate(s);
 }
 
+/* The row is kept, up to this length: a lane has few of its elements a turn. */
+static void keep_row(RowSearch *s, int64_t length)
+{
+    s->along = KEPT_VALUES / s->k;
+    int64_t size = size_for(s, plan_one_loop(s->plan));
+    s->now.kept = (int)((length + size - 1) / size);
+    if (plan_can_keep(s->t, s->now.kept * size * s->kept_column * rows_of(s)))
+        try_sizes(s);
+}
+
 /* A row of a range at a time, and as much of it a turn as the lanes hold. */
 static void each_turn(RowSearch *s)
 {
     int before = s->considered;
 
     s->down = 1;
+    if (s->plan->range.kept) {
+        keep_row(s, s->plan->range.kept);
+        return;
+    }
     for (s->along = 8; s->along >= 1 && s->considered == before; s->along /= 2)
         try_sizes(s);
 }
 
 static void each_step(RowSearch *s)
 {
-    if (s->plan->range.typical) {
-        each_turn(s);
-        return;
-    }
     for (s->down = 1; s->down <= 4; s->down *= 2)
         for (s->along = 1; s->along <= 8; s->along *= 2)
             try_sizes(s);
@@ -555,6 +536,11 @@ static bool lanes_of_use(const RowSearch *s)
 
 static void each_lanes(RowSearch *s)
 {
+    if (s->plan->range.typical) {
+        s->lanes = s->plan->range.lanes;
+        each_turn(s);
+        return;
+    }
     for (s->lanes = LANES; s->lanes >= 1; s->lanes /= 2)
         if (lanes_of_use(s) && (s->lanes == LANES || s->now.warps_n == 1))
             each_step(s);
@@ -586,7 +572,7 @@ static void each_warps(RowSearch *s)
 /* The row that loops go over, long, and of a length compiled in; NULL: there is none. */
 static const Extent *long_row(const RowSearch *s)
 {
-    const Extent *row = one_loop(s->plan);
+    const Extent *row = plan_one_loop(s->plan);
 
     return row && row->known >= LONG_ROW && !s->warps_forced && !s->warps_n_forced ? row : NULL;
 }
@@ -615,6 +601,15 @@ static void choose_part(RowSearch *s, int most_warps)
     *s = best;
 }
 
+/* A long row that has room in shared memory. */
+static void keep_long(RowSearch *s)
+{
+    s->now.warps = s->now.warps_n = plan_kept_warps(s->part->known * s->kept_column);
+    keep_row(s, s->part->known);
+    if (!s->found)
+        s->now.kept = 0;
+}
+
 /* What is read again comes from near only if few rows are under way. So all warps of a large block share a long row,
  * and each lane has as many of its elements a turn as are good. Of 20,480 to 128,256 columns that moves 1.1 to 4 times
  * as much as small blocks, which would hide each other's latencies (measured). */
@@ -622,6 +617,10 @@ static void each_long(RowSearch *s)
 {
     s->lanes = LANES;
     s->warps_m = s->down = 1;
+    if (s->kept_column)
+        keep_long(s);
+    if (s->found)
+        return;
     choose_part(s, MAX_WARPS);
     try_sizes(s);
     if (s->found && s->best.registers <= MOST_OF_MANY)
@@ -691,6 +690,7 @@ static void search(RowSearch *s, int bytes)
 const Choice *plan_choose_rows(Plan *plan, const Choice *forced, ReasonResult *result)
 {
     int bytes = widest_element(plan);
+    double unused;
     RowSearch s = {.plan = plan, .t = plan->options->target, .now = *forced, .warps_forced = forced->warps,
                    .warps_n_forced = plan->range.typical ? plan->range.warps_n : forced->warps_n};
 
@@ -698,6 +698,8 @@ const Choice *plan_choose_rows(Plan *plan, const Choice *forced, ReasonResult *r
     s.whole = holds_rows_whole(&s);
     collect_reads(&s, &plan->unit->body);
     s.part = long_row(&s);
+    if (!plan_setting(plan, "kept", &unused))
+        s.kept_column = plan_kept_column(plan);
     search(&s, bytes);
     if (s.part && !s.found) {
         s.part = NULL;

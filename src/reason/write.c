@@ -757,6 +757,8 @@ static void write_schedule(Writer *w)
         write_assign(w, "stages", w->choice->stages);
     if (!w->choice->in_rows || w->choice->blocks_aimed)
         write_assign(w, "blocks_per_sm", w->choice->in_rows ? w->choice->blocks_aimed : w->choice->blocks_per_sm);
+    if (w->choice->kept)
+        write_assign(w, "kept", w->choice->kept);
     for (int i = 0; i < SCHED_COUNT; i++)
         write_forced(w, (SchedId)i);
     w->out = out;

@@ -49,6 +49,7 @@ const KernelNumber tile_kernel_numbers[KERNEL_NUMBERS] = {
     {"warps_n", offsetof(TileKernel, warps_n), 1},
     {"stages", offsetof(TileKernel, stages), 1},
     {"blocks_per_sm", offsetof(TileKernel, blocks_per_sm), 0},
+    {"kept", offsetof(TileKernel, kept), 0},
     {"persistent", offsetof(TileKernel, persistent), 0},
     {"specialized", offsetof(TileKernel, specialized), 0},
 };

@@ -102,6 +102,7 @@ typedef struct TileKernel {
     int warps_n;            /* at least 1 */
     int stages;             /* schedule: ring stages of streamed copies */
     int blocks_per_sm;      /* schedule: what the register budget aims at; 0: no aim */
+    int kept;               /* schedule: turns of loops whose tiles stay in shared memory for other loops; 0: none */
     int persistent;         /* blocks a multiprocessor that take one place of the grid after the other; 0: a block a place */
     int specialized;        /* 1: its warps will split into roles, a warpgroup each for the rows that it computes */
     Schedule schedule;      /* what is asked of passes, */

@@ -1,0 +1,233 @@
+/* keep.c: tiles that loops read again stay in shared memory.
+ *
+ * Norms and softmaxes of rows go over them twice or more. Where the schedule says so, what such loops read is on its
+ * way at once, before the first of them, and is read there by all:
+ *
+ *                                       %b = buffer : bf16<8x1x512>
+ *   for k = 0:n {                       for k = 0:n { copy_async X[k * 512 : cols], %b[k] }
+ *     %x = load X[k * 512 : cols]       commit
+ *     ...                               wait 0
+ *   }                                   barrier
+ *   for k = 0:n {                 ->    for k = 0:n {
+ *     %x = load X[k * 512 : cols]         %v = view %b[k]
+ *     ...                                 %x = move %v
+ *   }                                     ...
+ *                                       }
+ *                                       ...
+ *
+ * That is for as many turns as there are places for. Unless the grid says that there are no more (launched.c), the
+ * kernel is there twice, if n <= 8 { ... } else { ... }, since twice.c. Without asynchronous copies tiles go through
+ * registers.
+ */
+#include "pass/keep.h"
+
+#include "pass/passes.h"
+#include "pass/rows.h"
+
+bool keep_same_turns(const TileOp *a, const TileOp *b)
+{
+    return a->kind == TILE_FOR && b->kind == TILE_FOR && a->lo == b->lo && a->hi == b->hi;
+}
+
+/* Whether `b` brings in each turn of its loop what `a` does in one of its own. */
+static bool reads_alike(TileProgram *program, const TileOp *loop_a, const TileOp *a, const TileOp *loop_b, const TileOp *b)
+{
+    AffCtx *aff = program->aff;
+    const Aff *turn = aff_of(aff, loop_a->var);
+    if (b->kind != TILE_LOAD || b->tensor != a->tensor || b->row_dim != a->row_dim || b->col_dim != a->col_dim) return false;
+    if (a->where || b->where || !tile_type_equal(a->results[0]->type, b->results[0]->type)) return false;
+    for (int d = 0; d < a->tensor->rank; d++)
+        if (aff_subst(aff, b->coords[d], loop_b->var, turn) != a->coords[d]) return false;
+    return true;
+}
+
+static bool has_alike(TileProgram *program, const TileOp *loop, const TileOp *load, const TileOp *other)
+{
+    for (int i = 0; i < other->regions[0]->ops.len; i++)
+        if (reads_alike(program, loop, load, other, other->regions[0]->ops.data[i])) return true;
+    return false;
+}
+
+/* Whether how often a loop runs is known at a block's start. */
+static bool turns_known(const TileOp *loop)
+{
+    const Aff *turns[] = {loop->lo, loop->hi};
+    for (int i = 0; i < 2; i++)
+        if (aff_uses_kind(turns[i], AFF_SCALAR) || aff_uses_kind(turns[i], AFF_LOOP)) return false;
+    return true;
+}
+
+/* A tile that copies may bring: in whole chunks, and to a place that is known before the loop. */
+static bool may_come_early(const TileKernel *kernel, const TileOp *load)
+{
+    if (load->kind != TILE_LOAD || tile_by_rows(load) || !tile_in_chunks(load) || rw_stores_to(kernel->body, load->tensor)) return false;
+    for (int d = 0; d < load->tensor->rank; d++)
+        if (aff_uses_kind(load->coords[d], AFF_SCALAR)) return false;
+    return true;
+}
+
+bool keep_is_read_again(TileProgram *program, const TileKernel *kernel, const TileBlock *block, const TileOp *loop, const TileOp *load)
+{
+    if (!turns_known(loop) || !may_come_early(kernel, load)) return false;
+    for (int i = 0; i < block->ops.len; i++) {
+        const TileOp *other = block->ops.data[i];
+        if (other != loop && keep_same_turns(loop, other) && has_alike(program, loop, load, other)) return true;
+    }
+    return false;
+}
+
+const Aff *keep_fits(TileProgram *program, const TileKernel *kernel, const TileBlock *block)
+{
+    AffCtx *aff = program->aff;
+    const Aff *fits = NULL;
+    for (int i = 0; i < block->ops.len; i++) {
+        const TileOp *loop = block->ops.data[i];
+        bool again = false;
+        if (loop->kind != TILE_FOR || !turns_known(loop)) continue;
+        for (int k = 0; k < loop->regions[0]->ops.len && !again; k++)
+            again = keep_is_read_again(program, kernel, block, loop, loop->regions[0]->ops.data[k]);
+        if (!again) continue;
+        const Aff *all = aff_le(aff, aff_sub(aff, loop->hi, loop->lo), aff_const(aff, kernel->kept));
+        fits = fits ? aff_and(aff, fits, all) : all;
+    }
+    return fits;
+}
+
+/* ---- copies ahead --------------------------------------------------------------------- */
+
+typedef struct Keeper {
+    TileProgram *program;
+    TileKernel *kernel;
+    const Target *target;
+} Keeper;
+
+static const Aff *turn_of(const Keeper *k, const TileOp *loop)
+{
+    return aff_sub(k->program->aff, aff_of(k->program->aff, loop->var), loop->lo);
+}
+
+static TileValue *buffer_for(const Keeper *k, const TileOp *load, Rewriter *rw)
+{
+    TileType type = load->results[0]->type;
+    Rewriter head = {k->program, k->kernel, k->kernel->body, 0, load->loc};
+    type.kind = TT_BUFFER;
+    type.space = SPACE_SHARED;
+    type.stages = k->kernel->kept;
+    TileOp *op = rw_insert(&head, TILE_BUFFER, 0, NULL, 1, &type);
+    op->results[0]->name = load->results[0]->name;
+    if (rw->block == k->kernel->body) rw->at++;
+    return op->results[0];
+}
+
+/* The turns of a loop, as a loop: its body is still empty. */
+static TileOp *turns_ahead(const Keeper *k, const TileOp *loop, Rewriter *rw)
+{
+    TileOp *ahead = rw_insert(rw, TILE_FOR, 0, NULL, 0, NULL);
+    ahead->lo = loop->lo;
+    ahead->hi = loop->hi;
+    ahead->var = aff_sym_new(k->program->aff, loop->var->name, AFF_LOOP, loop->var->lo, loop->var->hi);
+    ahead->regions = arena_array(k->program->arena, TileBlock *, 1);
+    ahead->regions[0] = tile_block_new(k->program);
+    ahead->n_regions = 1;
+    ahead->note = "what is kept is on its way at once";
+    return ahead;
+}
+
+/* Brings the load's tile, of a turn of `ahead`, into the buffer. */
+static void bring(const Keeper *k, const TileOp *loop, const TileOp *load, TileOp *ahead, TileValue *buffer)
+{
+    AffCtx *aff = k->program->aff;
+    Rewriter rw = {k->program, k->kernel, ahead->regions[0], ahead->regions[0]->ops.len, load->loc};
+    TileOp *copy = rw_insert(&rw, k->target->has_cp_async ? TILE_COPY_ASYNC : TILE_LOAD, k->target->has_cp_async, &buffer,
+                             !k->target->has_cp_async, &load->results[0]->type);
+    copy->tensor = load->tensor;
+    copy->row_dim = load->row_dim;
+    copy->col_dim = load->col_dim;
+    copy->coords = arena_array(k->program->arena, const Aff *, load->tensor->rank);
+    for (int d = 0; d < load->tensor->rank; d++)
+        copy->coords[d] = aff_subst(aff, load->coords[d], loop->var, aff_of(aff, ahead->var));
+    if (!k->target->has_cp_async) {
+        TileValue *args[] = {copy->results[0], buffer};
+        copy = rw_insert(&rw, TILE_PUT, 2, args, 0, NULL);
+    }
+    copy->index = turn_of(k, ahead);
+}
+
+/* ---- reading them ----------------------------------------------------------------------- */
+
+static TileValue *read_kept(const TileOp *load, TileValue *buffer, const Aff *turn, Rewriter *rw)
+{
+    TileType shared = load->results[0]->type;
+    shared.space = SPACE_SHARED;
+    TileOp *view = rw_insert(rw, TILE_VIEW, 1, &buffer, 1, &shared);
+    view->index = turn;
+    return rw_insert(rw, TILE_MOVE, 1, &view->results[0], 1, &load->results[0]->type)->results[0];
+}
+
+/* The load at body[at] reads what is kept. */
+static void read_instead(const Keeper *k, const TileOp *loop, TileBlock *body, int at, TileValue *buffer)
+{
+    TileOp *load = body->ops.data[at];
+    tile_remove(body, at);
+    Rewriter rw = {k->program, k->kernel, body, at, load->loc};
+    rw_stand_for(k->kernel->body, load->results[0], read_kept(load, buffer, turn_of(k, loop), &rw));
+}
+
+static void read_in_all(const Keeper *k, const TileBlock *block, const TileOp *loop, const TileOp *load, TileValue *buffer)
+{
+    const TileOp like = *load, like_loop = *loop;
+    for (int i = 0; i < block->ops.len; i++) {
+        const TileOp *other = block->ops.data[i];
+        if (!keep_same_turns(loop, other)) continue;
+        TileBlock *body = other->regions[0];
+        for (int at = 0; at < body->ops.len; at++)
+            if (reads_alike(k->program, &like_loop, &like, other, body->ops.data[at])) read_instead(k, other, body, at, buffer);
+    }
+}
+
+/* What the loop at block[*at] reads and others after it read again; *at moves along with the loop. */
+static void keep_of(const Keeper *k, TileBlock *block, int *at)
+{
+    TileOp *loop = block->ops.data[*at], *ahead = NULL;
+    TileBlock *body = loop->regions[0];
+    Rewriter rw = {k->program, k->kernel, block, *at, loop->loc};
+    for (int i = 0; i < body->ops.len; i++) {
+        const TileOp *load = body->ops.data[i];
+        if (load->kind != TILE_LOAD || load->results[0]->type.space != SPACE_REGISTER) continue;
+        if (!keep_is_read_again(k->program, k->kernel, block, loop, load)) continue;
+        TileValue *buffer = buffer_for(k, load, &rw);
+        if (!ahead) ahead = turns_ahead(k, loop, &rw);
+        read_in_all(k, block, loop, load, buffer); /* before `ahead` reads it as well */
+        bring(k, loop, load, ahead, buffer);
+    }
+    *at = rw.at;
+    if (!ahead) return;
+    rw_yield_all(k->program, k->kernel, ahead->regions[0], NULL, 0);
+    if (k->target->has_cp_async) {
+        rw_insert(&rw, TILE_COMMIT, 0, NULL, 0, NULL);
+        rw_insert(&rw, TILE_WAIT, 0, NULL, 0, NULL);
+    }
+    rw_insert(&rw, TILE_BARRIER, 0, NULL, 0, NULL); /* here, not in each of the loops */
+    *at = rw.at;
+}
+
+/* The part of the kernel that runs where all turns are kept. */
+static TileBlock *where_all_fit(TileProgram *program, TileKernel *kernel)
+{
+    for (int i = 0; i < kernel->body->ops.len; i++) {
+        const TileOp *op = kernel->body->ops.data[i];
+        if (op->kind == TILE_IF && op->n_regions == 2 && keep_fits(program, kernel, op->regions[0]) == op->cond) return op->regions[0];
+    }
+    return kernel->body;
+}
+
+bool pass_keep(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags)
+{
+    Keeper k = {program, kernel, target};
+    (void)diags;
+    if (kernel->kept == 0) return true;
+    TileBlock *block = where_all_fit(program, kernel);
+    for (int i = 0; rows_without_fragments(kernel) && i < block->ops.len; i++)
+        if (block->ops.data[i]->kind == TILE_FOR) keep_of(&k, block, &i);
+    return true;
+}

@@ -1,0 +1,166 @@
+/* ranges.c: rows that a loop streams: how long they may be, and which of them shared memory keeps.
+ *
+ * A row is read once for each loop over it. Where shared memory has room for it, it is kept there (src/pass/keep.c),
+ * all of it on its way at once: a block asks for the room before it knows how long its row is, so there is a kernel
+ * for each range of lengths. What is longer, or is read by one loop alone, is read in parts that lanes hold:
+ *
+ *   in_range = min(1, 8192 div max(N, 1)) - min(1, 4096 div max(N, 1))     blocks of the kernel for 4097 to 8192
+ */
+#include "reason/plan.h"
+
+enum {
+    LANES = 32,
+    LONG_WARPS = 8,  /* of a row that is read twice, however long */
+    MOST_WARPS = 16,
+    MOST_COLUMN = 8, /* bytes: of more tensors a lane has no registers for as many columns a turn */
+    BESIDE = 1024    /* bytes, for what warps tell each other */
+};
+
+/* ---- which loop --------------------------------------------------------------------------------- */
+
+const Extent *plan_one_loop(const Plan *plan)
+{
+    const Extent *loop = NULL;
+
+    for (int i = 0; i < plan->extents.len; i++) {
+        const Extent *extent = plan->extents.data[i];
+
+        if (extent->kind == EXT_ENTRY || (extent->kind == EXT_LOOP && (loop || extent->fixed)))
+            return NULL;
+        if (extent->kind == EXT_LOOP)
+            loop = extent;
+    }
+    return loop;
+}
+
+static bool rows_fixed(const Plan *plan)
+{
+    for (int i = 0; i < plan->extents.len; i++)
+        if (plan->extents.data[i]->kind == EXT_ROWS && plan->extents.data[i]->fixed)
+            return true;
+    return false;
+}
+
+const Extent *plan_open_row(const Plan *plan)
+{
+    const Extent *row = plan_one_loop(plan);
+
+    return row && row->known <= 0 && row->dim_name && !rows_fixed(plan) ? row : NULL;
+}
+
+/* ---- rows that shared memory keeps ------------------------------------------------------------- */
+
+/* Whether the block itself copies of the tensor, or to it. */
+static bool copies(const Block *block, const char *tensor, bool to)
+{
+    for (int i = 0; i < block->len; i++) {
+        const Stmt *s = block->data[i];
+
+        if (s->kind == STMT_COPY && (to ? s->to_space : s->space) == SPACE_GLOBAL && strcmp(to ? copy_dest(s) : s->name, tensor) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* How many of the loops over the row that stand side by side copy of the tensor; none, where one of them writes it. */
+static int loops_that_copy(Plan *plan, const Extent *row, const char *tensor)
+{
+    const Block *body = &plan->unit->body;
+    int n = 0;
+
+    for (int i = 0; i < body->len; i++) {
+        const Stmt *s = body->data[i];
+
+        if (s->kind != STMT_FOR || plan_loop(plan, s) != row)
+            continue;
+        if (copies(&s->body, tensor, true))
+            return 0;
+        n += copies(&s->body, tensor, false);
+    }
+    return n;
+}
+
+int plan_kept_column(Plan *plan)
+{
+    const Extent *row = plan_one_loop(plan);
+    int bytes = 0;
+
+    for (int i = 0; row && i < plan->tensors.len; i++)
+        if (loops_that_copy(plan, row, plan->tensors.data[i].name) > 1)
+            bytes += dtype_bytes(plan->tensors.data[i].dtype);
+    return bytes <= MOST_COLUMN ? bytes : 0;
+}
+
+/* ---- rows of any length --------------------------------------------------------------------- */
+
+/* A row is read twice, and the second time from near only if few rows are under way:
+ * so short ones are a warp's, long ones a block's, and each length has a kernel in
+ * which a lane loads as much at once as it holds. Ends of ranges as measured. */
+static RowRange range_read_twice(int i)
+{
+    static const RowRange ranges[] = {
+        {0, 3072, 2048, 1, LANES, 0}, {3072, 6144, 4096, 2, LANES, 0}, {6144, 0, 16384, LONG_WARPS, LANES, 0},
+    };
+
+    return i < (int)TW_COUNT(ranges) ? ranges[i] : (RowRange){0};
+}
+
+/* Rows of so many bytes that are kept, warps that share one, and lanes of each that do. A block has room for the longest of
+ * its range: of one half as long half as much is under way. As measured. */
+static const struct {
+    int bytes, warps, lanes;
+} KEPT_ROWS[] = {{2 << 10, 1, 8}, {6 << 10, 1, LANES}, {12 << 10, 2, LANES}, {28 << 10, 4, LANES}, {64 << 10, 8, LANES}};
+
+int plan_kept_warps(int64_t bytes)
+{
+    for (size_t i = 0; i < TW_COUNT(KEPT_ROWS); i++)
+        if (bytes <= KEPT_ROWS[i].bytes)
+            return KEPT_ROWS[i].warps;
+    return MOST_WARPS;
+}
+
+bool plan_can_keep(const Target *t, int64_t bytes)
+{
+    return t->has_cp_async && bytes + BESIDE <= t->shared_per_block;
+}
+
+RowRange plan_row_range(Plan *plan, int i)
+{
+    int column = plan_kept_column(plan), kept = 0;
+    int64_t from = 0;
+
+    while (column > 0 && kept < (int)TW_COUNT(KEPT_ROWS) && plan_can_keep(plan->options->target, KEPT_ROWS[kept].bytes))
+        kept++;
+    if (kept == 0)
+        return range_read_twice(i);
+    if (i > kept)
+        return (RowRange){0};
+    if (i > 0)
+        from = KEPT_ROWS[i - 1].bytes / column;
+    if (i == kept)
+        return (RowRange){from, 0, 2 * from, LONG_WARPS, LANES, 0};
+    int64_t to = KEPT_ROWS[i].bytes / column;
+    return (RowRange){from, to, (from + to) / 2, KEPT_ROWS[i].warps, KEPT_ROWS[i].lanes, to};
+}
+
+/* min(1, to div max(N, 1)): whether N is at most `to`. */
+static Expr *at_most(Plan *plan, const char *name, int64_t to)
+{
+    Expr **most = arena_array(plan->arena, Expr *, 2), **least = arena_array(plan->arena, Expr *, 2);
+
+    most[0] = expr_name(plan->arena, name);
+    most[1] = expr_int(plan->arena, 1);
+    least[0] = expr_int(plan->arena, 1);
+    least[1] = expr_binary(plan->arena, EO_IDIV, expr_int(plan->arena, to), expr_call(plan->arena, "max", most, 2));
+    return expr_call(plan->arena, "min", least, 2);
+}
+
+Expr *plan_in_range(Plan *plan)
+{
+    const char *name = plan_open_row(plan)->dim_name;
+    const RowRange *r = &plan->range;
+    Expr *to = r->to ? at_most(plan, name, r->to) : expr_int(plan->arena, 1);
+
+    return r->from ? expr_binary(plan->arena, EO_SUB, to, at_most(plan, name, r->from)) : to;
+}
+

@@ -1,0 +1,236 @@
+/* test_keep.c: rows that shared memory keeps for the loops that read them again (keep.c, twice.c, behind.c, launched.c):
+ * at every level, and what becomes of each. */
+#include "fixture.h"
+#include "levels.h"
+#include "tails.h"
+
+#include "pass/launched.h"
+#include "pass/pass.h"
+#include "target/target.h"
+
+/* A softmax of rows with a second input that is added, in steps of `columns`; range: of the lengths that have blocks. */
+static const char *softmax(Arena *arena, const char *range, int columns, int rows, int warps, int kept, const char *target)
+{
+    return arena_printf(
+        arena,
+        "Kernel softmax\n  Input X (M, N)\n  Input B (M, N)\n  Output Y (M, N)\n  Output L (M) fp32\n"
+        "  Grid m = ceil(M / %d)%s\n"
+        "  Allocate X in shared (%d, %d)\n  Allocate X in register (%d, %d)\n  Allocate B in register (%d, %d)\n"
+        "  Allocate Z in register (%d, %d) fp32\n  Allocate most in register (%d, 1) fp32\n  Allocate L in register (%d, 1) fp32\n"
+        "  for k = 0:ceil(N / %d)\n"
+        "    Copy X (%d, %d) in coordinate [M = m, N = k] from global to shared\n    Copy X from shared to register\n"
+        "    Copy B (%d, %d) in coordinate [M = m, N = k] from global to register\n"
+        "    Compute Add X, B and get Z\n    Compute Mask Z where k * %d + col(Z) < N\n"
+        "    Compute Softmax Z with most and L\n  end\n"
+        "  for k = 0:ceil(N / %d)\n"
+        "    Copy X (%d, %d) in coordinate [M = m, N = k] from global to shared\n    Copy X from shared to register\n"
+        "    Copy B (%d, %d) in coordinate [M = m, N = k] from global to register\n"
+        "    Compute Add X, B and get Z\n    Compute Subtract Z, most and get new Z\n    Compute Exp Z and get new Z\n"
+        "    Compute Divide Z, L else 0 and get new Z\n"
+        "    Copy Z as Y (%d, %d) in coordinate [M = m, N = k] from register to global\n  end\n"
+        "  Compute Log L and get new L\n  Compute Add L, most and get new L\n"
+        "  Copy L (%d) in coordinate [M = m] from register to global\n"
+        "  Schedule %s\n    warps = %d\n    warps_n = %d\n    kept = %d\n  end\nend\n",
+        rows, range, rows, columns, rows, columns, rows, columns, rows, columns, rows, rows, columns, rows, columns, rows,
+        columns, columns, columns, rows, columns, rows, columns, rows, columns, rows, target, warps, warps, kept);
+}
+
+static LevelReport report_of(Arena *arena, const char *code, const char *target, DType dtype, int rows, int length)
+{
+    LevelCase c = {.code = code, .dtype = dtype, .fill = FILL_UNIFORM, .seed = 17, .target = target};
+
+    levels_bind(&c, "M", rows);
+    levels_bind(&c, "N", length);
+    return levels_run(arena, &c);
+}
+
+static void check_code(Arena *arena, const char *code, const char *target, DType dtype, int rows, int length)
+{
+    LevelReport report = report_of(arena, code, target, dtype, rows, length);
+
+    if (report.verdict != LEVELS_AGREE)
+        fail_msg("%d columns, %s: %s\n%s\n%s", length, report.level, report.problem, code, str_text(&report.log));
+    if (report.conflicts != 0)
+        fail_msg("%d columns: %llu conflicts", length, (unsigned long long)report.conflicts);
+}
+
+/* Rows shorter than a turn, of as many turns as are kept, of one more, and of none. */
+static void kept_rows_agree_at_every_level(void **state)
+{
+    static const struct {
+        DType dtype;
+        const char *target;
+        int columns, warps, kept, lengths[4];
+    } cases[] = {
+        {DT_BF16, "sm_90a", 256, 1, 3, {1, 256, 768, 769}}, {DT_F16, "sm_80", 512, 2, 2, {0, 600, 1024, 1500}},
+        {DT_F32, "sm_86", 256, 2, 4, {3, 257, 1024, 1025}}, {DT_F16, "sm_75", 256, 1, 2, {7, 256, 512, 600}},
+        {DT_E4M3, "sm_90a", 1024, 2, 2, {16, 1024, 2048, 2100}},
+    };
+    Fixture *f = *state;
+
+    for (size_t i = 0; i < TW_COUNT(cases); i++)
+        for (int k = 0; k < 4; k++)
+            check_code(f->arena, softmax(f->arena, "", cases[i].columns, 1, cases[i].warps, cases[i].kept, cases[i].target),
+                       cases[i].target, cases[i].dtype, 3, cases[i].lengths[k]);
+    check_code(f->arena, softmax(f->arena, "", 256, 4, 2, 2, "sm_90a"), "sm_90a", DT_BF16, 7, 500); /* several rows a block */
+    check_code(f->arena, softmax(f->arena, ", in_range = min(1, 512 div max(N, 1))", 256, 1, 1, 2, "sm_90a"), "sm_90a", DT_BF16, 3, 401);
+}
+
+static TileProgram *compiled(Arena *arena, const char *code, const char *target, Diags **diags, DType dtype)
+{
+    Source *source = arena_new_of(arena, Source);
+    Syms *syms = syms_new(arena);
+    AffCtx *aff = aff_ctx_new(arena);
+
+    *source = (Source){"keep.tl", code, strlen(code)};
+    *diags = diags_new(arena, source);
+    Chain *chain = chain_new(arena, syms, aff, *diags, target_find(target), dtype);
+    return chain_lower(chain, source) && pass_run(chain->tile, chain->target, *diags, NULL, NULL) ? chain->tile : NULL;
+}
+
+static int count_all(const TileProgram *program, TileOpKind kind)
+{
+    int n = 0;
+
+    for (int i = 0; i < program->kernels.len; i++)
+        n += tile_count(program->kernels.data[i]->body, kind);
+    return n;
+}
+
+/* Both inputs are copied once, ahead; no turn of a kept row has a reduction, and without an end to the rows there is the kernel as it was, too. */
+static void what_is_kept_is_copied_once(void **state)
+{
+    Fixture *f = *state;
+    Diags *diags;
+    const char *some = softmax(f->arena, ", in_range = min(1, 512 div max(N, 1))", 256, 1, 1, 2, "sm_90a");
+    const TileProgram *bounded = compiled(f->arena, some, "sm_90a", &diags, DT_BF16);
+
+    assert_non_null(bounded);
+    assert_int_equal(count_all(bounded, TILE_COPY_ASYNC), 2);
+    assert_int_equal(count_all(bounded, TILE_WAIT), 1);
+    assert_int_equal(count_all(bounded, TILE_BARRIER), 1);
+    assert_int_equal(count_all(bounded, TILE_LOAD), 0);
+    assert_int_equal(count_all(bounded, TILE_REDUCE), 2);
+    assert_int_equal(count_all(bounded, TILE_FOR), 4);
+    assert_int_equal(count_all(bounded, TILE_IF), 0);
+    assert_non_null(bounded->kernels.data[0]->plain);
+    assert_int_equal(tile_count(bounded->kernels.data[0]->plain->body, TILE_LOAD), 4);
+
+    const TileProgram *open = compiled(f->arena, softmax(f->arena, "", 256, 1, 1, 2, "sm_90a"), "sm_90a", &diags, DT_BF16);
+    assert_non_null(open);
+    assert_int_equal(count_all(open, TILE_IF), 1);
+    assert_int_equal(count_all(open, TILE_COPY_ASYNC), 2);
+    assert_int_equal(count_all(open, TILE_LOAD), 4);
+    assert_int_equal(count_all(open, TILE_FOR), 4 + 2);
+}
+
+/* There is nothing to keep, or no room. */
+static void what_cannot_be_kept_is_copied(void **state)
+{
+    static const char once[] =
+        "Kernel copy\n  Input X (M, N)\n  Output Y (M, N)\n  Grid m = M\n  Allocate X in register (1, 256)\n"
+        "  for k = 0:ceil(N / 256)\n    Copy X (1, 256) in coordinate [M = m, N = k] from global to register\n"
+        "    Copy X as Y (1, 256) in coordinate [M = m, N = k] from register to global\n  end\n"
+        "  Schedule sm_80\n    warps = 1\n    kept = 4\n  end\nend\n";
+    Fixture *f = *state;
+    Diags *diags;
+    const TileProgram *program = compiled(f->arena, once, "sm_80", &diags, DT_BF16);
+
+    assert_true(program && count_all(program, TILE_COPY_ASYNC) == 0 && !program->kernels.data[0]->plain);
+    assert_null(compiled(f->arena, softmax(f->arena, "", 8192, 1, 8, 16, "sm_90a"), "sm_90a", &diags, DT_BF16));
+    assert_int_equal(diags->errors, 1); /* more than there is shared memory */
+}
+
+/* Where loops write what they read, or the tensor is read elsewhere, each reads for itself. */
+static void what_is_written_is_not_kept(void **state)
+{
+    static const char both[] =
+        "Kernel twice\n  Input X (M, N)\n  Output Y (M, N)\n  Output Z (M, N)\n  Grid m = M\n"
+        "  Allocate X in register (1, 256)\n  Allocate Y in register (1, 256)\n  Allocate sum in register (1, 1)\n"
+        "  Allocate part in register (1, 1)\n  Compute Fill sum, 0\n"
+        "  for k = 0:ceil(N / 256)\n    Copy X (1, 256) in coordinate [M = m, N = k] from global to register\n"
+        "    Compute Add X, 1 and get Y\n    Copy Y (1, 256) in coordinate [M = m, N = k] from register to global\n"
+        "    Compute RowSum X and get part\n    Compute Add sum, part and get new sum\n  end\n"
+        "  for k = 0:ceil(N / 256)\n    Copy Y (1, 256) in coordinate [M = m, N = k] from global to register\n"
+        "    Copy X (1, 256) in coordinate [M = m, N = k + 1] from global to register\n"
+        "    Compute Multiply Y, sum and get new Y\n    Compute Add Y, X and get new Y\n"
+        "    Copy Y as Z (1, 256) in coordinate [M = m, N = k] from register to global\n  end\n"
+        "  Schedule sm_80\n    warps = 1\n    kept = 4\n  end\nend\n";
+    Fixture *f = *state;
+    Diags *diags;
+
+    const TileProgram *program = compiled(f->arena, both, "sm_80", &diags, DT_BF16);
+    assert_true(program && count_all(program, TILE_COPY_ASYNC) == 0 && count_all(program, TILE_LOAD) == 3);
+}
+
+/* Without anything kept, too: of few columns a lane. */
+static void rows_are_reduced_behind_their_loop(void **state)
+{
+    static const char *const ops[] = {"RowSum part Add 0", "RowMax part Max -3", "RowMin part Min 3"};
+    Fixture *f = *state;
+
+    for (size_t i = 0; i < TW_COUNT(ops); i++) {
+        char reduce[16], part[16], step[16], start[16];
+        Diags *diags;
+
+        assert_int_equal(sscanf(ops[i], "%15s %15s %15s %15s", reduce, part, step, start), 4);
+        const char *code = arena_printf(
+            f->arena,
+            "Kernel reduce\n  Input X (M, N)\n  Output R (M)\n  Grid m = ceil(M / 2)\n  Allocate X in register (2, 256)\n"
+            "  Allocate R in register (2, 1) fp32\n  Allocate part in register (2, 1) fp32\n  Compute Fill R, %s\n"
+            "  for k = 0:ceil(N / 256)\n    Copy X (2, 256) in coordinate [M = m, N = k] from global to register\n"
+            "    Compute %s X and get part\n    Compute %s R, part and get new R\n  end\n"
+            "  Copy R (2) in coordinate [M = m] from register to global\n  Schedule sm_90a\n    warps = 2\n    warps_n = 2\n  end\nend\n",
+            start, reduce, step);
+        const TileProgram *program = compiled(f->arena, code, "sm_90a", &diags, DT_F32);
+        assert_non_null(program);
+        const TileBlock *body = program->kernels.data[0]->body;
+        assert_int_equal(count_all(program, TILE_REDUCE), 1);
+        for (int k = 0; k < body->ops.len; k++)
+            assert_true(body->ops.data[k]->kind != TILE_FOR || tile_count(body->ops.data[k]->regions[0], TILE_REDUCE) == 0);
+        check_code(f->arena, code, "sm_90a", DT_F32, 5, 700);
+    }
+}
+
+/* What the grid says of a dimension, wherever a block runs. */
+static void the_grid_says_how_long_rows_are(void **state)
+{
+    static const struct {
+        const char *extent, *asked;
+        bool known;
+    } cases[] = {
+        {"min(1, 512 div max(1, N))", "N <= 512", true},
+        {"min(1, 512 div max(1, N))", "N <= 511", false},
+        {"min(1, 512 div max(1, N)) - min(1, 256 div max(1, N))", "N <= 512", true},
+        {"min(1, 512 div max(1, N)) - min(1, 256 div max(1, N))", "N <= 511", false},
+        {"1 - min(1, 512 div max(1, N))", "N <= 512", false},
+        {"M + 512 div max(1, N)", "N <= 512", false},
+        {"M", "N <= 512", false},
+    };
+    Fixture *f = *state;
+
+    for (size_t i = 0; i < TW_COUNT(cases); i++) {
+        TileProgram *program = parse_tail(
+            f->arena,
+            arena_printf(f->arena, "program p\ndim M in 0..100\ndim N in 0..2147483647\ntensor Y (M, N) fp32 out\n\n"
+                                   "kernel k grid(m: 3, r: %s) warps 1 {\n  if %s {\n  }\n", cases[i].extent, cases[i].asked),
+            "", cases[i].extent);
+        TileKernel *kernel = program->kernels.data[0];
+        bool known = aff_always(program->aff, launched(program, kernel, kernel->body->ops.data[0]->cond));
+        if (known != cases[i].known) fail_msg("%s: %s", cases[i].extent, cases[i].asked);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(kept_rows_agree_at_every_level, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_is_kept_is_copied_once, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_cannot_be_kept_is_copied, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_is_written_is_not_kept, setup, teardown),
+        cmocka_unit_test_setup_teardown(rows_are_reduced_behind_their_loop, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_grid_says_how_long_rows_are, setup, teardown),
+    };
+
+    return cmocka_run_group_tests_name("keep", tests, NULL, NULL);
+}

@@ -32,7 +32,7 @@ enum {
     THIRD_VALUES = 48,    /* of a row, a lane: with which there may still be room for three blocks */
     ADDRESS_REGS = 24,
     BESIDE_ROW = 40,      /* registers of a lane, beside half its elements of a row that is held whole */
-    BLOCK_START = 700,    /* cycles: launch, arguments, addresses, the end */
+    BLOCK_START = 1200,   /* cycles: launch, arguments, addresses, the end */
     LATENCY = 900,        /* of a load */
     AT_ONCE = 48,         /* values of a lane that turns side by side load at once */
     LINE = 128,           /* bytes that the first cache gives in a cycle */

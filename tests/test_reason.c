@@ -750,7 +750,7 @@ static void longer_rows_are_shared_by_many_warps(void **state)
         const char *length;
         double warps, columns, kept;
         const char *target;
-    } rows[] = {{"N=20480", 8, 4096, 5, "sm_90a"}, {"N=32768", 8, 4096, 8, "sm_90a"}, {"N=50257", 16, 8192, 7, "sm_90a"}, {"N=128256", 16, 16384, -1, "sm_90a"},
+    } rows[] = {{"N=20480", 8, 4096, 5, "sm_90a"}, {"N=32768", 8, 4096, 8, "sm_90a"}, {"N=50264", 16, 8192, 7, "sm_90a"}, {"N=50257", 10, 10240, -1, "sm_90a"}, {"N=128256", 16, 16384, -1, "sm_90a"},
                 {"N=24576", 12, 12288, -1, "sm_75"}, {"N=32768", 16, 16384, -1, "sm_75"}, {"N=50257", 10, 10240, -1, "sm_75"}};
     Case t;
     (void)state;

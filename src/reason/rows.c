@@ -698,7 +698,7 @@ const Choice *plan_choose_rows(Plan *plan, const Choice *forced, ReasonResult *r
     s.whole = holds_rows_whole(&s);
     collect_reads(&s, &plan->unit->body);
     s.part = long_row(&s);
-    if (!plan_setting(plan, "kept", &unused))
+    if (!plan_setting(plan, "kept", &unused) && (!s.part || s.part->known * bytes % ACCESS == 0)) /* else copies are of elements */
         s.kept_column = plan_kept_column(plan);
     search(&s, bytes);
     if (s.part && !s.found) {

@@ -79,6 +79,13 @@ done
 whole dropped_weights sm_75 --dtype fp16 --set D=64
 whole dropped_weights sm_80 --set D=80 # the same, beside the product that follows
 whole two_maps_capped sm_90a --set D=96 # two products at once, and functions in steps
+whole slopes_capped sm_80 --set D=128 # arithmetic in many steps between two products that leave it little
+whole slopes_capped sm_90a --set D=160 # the same for any alignment
+whole scores_gated sm_80 --set D=192 # the same, two tiles side by side
+whole scores_gated sm_90a --set D=192 # the same for any alignment
+whole weights_added sm_80 --set D=40 # the same, on one product for two sums
+whole weights_added sm_90a --set D=192
+whole weights_added sm_75 --dtype fp16 --set D=192
 whole tanh_of_elements sm_90a --set D=128 # functions of what is read, beside products that are under way
 whole within_chunks sm_80 --set D=64 # quotients by a number of the launch
 for target in sm_80 sm_86; do
@@ -97,6 +104,7 @@ for width in 64 128 256; do # rows of a sum of products, whole in their warps
     whole sums_both_ways sm_90a --set N=$width --set K=128
 done
 clean attention sm_90a e4m3 40         # operands of 8 bits, widened
+clean gemm sm_90a bf16 -               # sums that leave what copies follow from little
 clean gated_mlp sm_90a bf16 -          # elements one by one, for any alignment
 clean linear_attention sm_75 fp16 128  # tiles that threads load at once
 clean attention_lse sm_90a bf16 64     # lanes of a role that store meet again

@@ -337,6 +337,9 @@ void an_behind_loop(Emitter *e, const char *counter);     /* for all that comes 
 Room rm_of(const Emitter *e, const TileOp *loop);
 bool rm_anew_behind(const Emitter *e, const TileOp *loop); /* whether what comes behind it is to follow from nothing ahead of it */
 bool rm_rows_are_long(const Emitter *e); /* whether rows from memory leave tiles of the block too few registers */
+/* Where ptxas is kept from mixing the arithmetic between two products with either of them. */
+typedef enum Parted { PARTED_NOT, PARTED_FROM_FIRST, PARTED_FROM_BOTH } Parted;
+Parted rm_parted(const Emitter *e);
 int rm_left(const Emitter *e, const TileBlock *block); /* registers beside the tiles of the block that is emitted */
 bool rm_apart(const Emitter *e, const TileOp *last); /* whether ptxas is kept from mixing a product with the last one */
 /* Notes `behind` as the last place that uses its operands, by value id, those within its regions as well. */

@@ -5,7 +5,9 @@
  * left to it. Where room is short, a turn makes its addresses of the lane's own (shared.c). Where it is
  * scarce, each operation has a lane's number of its own, what comes behind the loop follows from
  * nothing ahead of it (anew.c), operands of few products are not loaded far ahead, and products that follow
- * each other are kept apart (mma.c). All of that costs instructions. In an entry for any alignment, for which nobody counts registers, it always is.
+ * each other are kept apart (mma.c). Arithmetic of many steps between two products, some of which ptxas begins while the
+ * first multiplies, is kept apart from it, and from the second, for which it loads early. All of that costs instructions.
+ * In an entry for any alignment, for which nobody counts registers, room always is scarce.
  */
 #include "ptx/emit.h"
 
@@ -21,6 +23,12 @@ enum {
     LEAST = 48,     /* and of what follows one that adds to a sum, */
     SORTED = 24,    /* of operands of 8 bits, which are sorted or widened ahead of their products */
     NONE = 32,      /* and for none of that, beside tiles of the entry for any alignment whose warps make what others prepare, */
+    LONG = 9,       /* steps of arithmetic between two products that are many, */
+    LONG_BESIDE = 8, /* where two tiles stand side by side, */
+    STRETCH = 6,    /* and in one stretch of code with more; */
+    LONG_WANTS = 160, /* they want as many beside what a loop carries and its largest product, */
+    LONG_FULL = 60, /* of which these are few; */
+    FEW_AROUND = 2, /* numbers from around the loop that are no rows' */
     OUTPUTS = 24,   /* of those beside another, where a loop carries more than */
     MUCH = 140,
     FEW_REGISTERS = 128, /* that blocks side by side leave a thread: */
@@ -36,6 +44,7 @@ typedef struct Tiles {
     int steps;   /* of arithmetic on such tiles */
     int products, sums; /* made in a turn; added to */
     bool computes; /* what it multiplies, or with what it has multiplied */
+    bool scales;   /* what it carries, in every turn */
     bool mixed;    /* a product follows another, and no row as a whole is wanted in between */
 } Tiles;
 
@@ -57,6 +66,15 @@ static bool is_matrix_arithmetic(const TileOp *op)
     if (!arithmetic) return false; /* others need have neither operands nor results */
     const TileType *t = op->n_args > 0 ? &op->args[0]->type : &op->results[0]->type;
     return t->rows > 1 && t->cols > 1 && t->dtype == DT_F32;
+}
+
+/* Of a tile that the loop carries, in code that nothing jumps over. */
+static bool is_scaling(const TileBlock *body, const TileOp *op)
+{
+    if (op->kind != TILE_ELEMENT || op->skip_ones || !is_matrix_arithmetic(op)) return false;
+    for (int k = 0; k < body->params.len; k++)
+        if (body->params.data[k] == op->args[0]) return true;
+    return false;
 }
 
 /* What is made of positions alone comes into being element by element, where it is wanted. */
@@ -182,6 +200,7 @@ static Tiles tiles_of(const Emitter *e, const TileBlock *body)
         int n = words_after(&live, i);
         t.most = n > t.most ? n : t.most;
         t.steps += is_matrix_arithmetic(op);
+        t.scales |= is_scaling(body, op);
         open &= op->kind != TILE_REDUCE;
         if (op->kind != TILE_GEMM) continue;
         t.mixed |= open;
@@ -250,8 +269,16 @@ static int between_steps(const Tiles *t)
     return t->steps * t->product / PER_STEP;
 }
 
+/* Where blocks side by side leave a thread few, half of which a loop fills that does nothing but add to them. */
+static bool only_adds_to_many(const Emitter *e, const Tiles *t)
+{
+    bool only_adds = t->products == 0 && t->sums > 0, of_warps = e->target->has_wgmma && e->aligned && !e->role;
+    return of_warps && only_adds && share(e) <= FEW_REGISTERS && 2 * t->carried >= share(e);
+}
+
 static bool is_scarce(const Emitter *e, const TileBlock *body, const Tiles *t)
 {
+    if (only_adds_to_many(e, t)) return true;
     if (!may_be_scarce(e, t)) return false;
     if (!e->aligned) return t->products + t->sums > 0;
     int left = share(e) - t->most - of_outputs(e, t);
@@ -313,6 +340,45 @@ bool rm_apart(const Emitter *e, const TileOp *last)
     bool adds = last->n_args == 3 && left > LEAST;
     return e->turn && t.products > 1 && !adds && may_be_scarce(e, &t) && share(e) > SOME_REGISTERS &&
            left <= (e->target->has_cp_async ? APART : SCARCE_HELD);
+}
+
+static bool has_mask_in_steps(const Emitter *e)
+{
+    for (int i = 0; i < e->block->ops.len; i++)
+        if (el_masks_in_steps(e, e->block->ops.data[i])) return true;
+    return false;
+}
+
+/* Arithmetic of many steps, or of some where another tile stands beside the one that a product made. */
+static bool is_long(const Tiles *t)
+{
+    return t->steps >= (t->most > t->carried + t->product ? LONG_BESIDE : LONG);
+}
+
+/* Of fewer steps, but in one stretch of code with more: with what the loop carries, or with both products, since no row as a
+ * whole is wanted in between. */
+static bool is_in_stretch(const Emitter *e, const Tiles *t, int left, int around)
+{
+    bool full = left <= LONG_FULL;
+    bool scales = t->scales && full && has_outputs_beside_another(e);
+    bool mixed = t->mixed && t->products == 1 && around <= FEW_AROUND && (t->sums == 1 || !full || !e->target->has_cp_async);
+    return t->steps >= STRETCH && (scales || mixed);
+}
+
+/* Where nearly all registers are full, and nothing is read from around the loop, ptxas spills where the second product waits. */
+static bool may_not_wait(const Emitter *e, const Tiles *t, int left, int around)
+{
+    return left <= LONG_FULL && share(e) > SOME_REGISTERS && around == 0 && t->sums == 1 && e->target->has_cp_async;
+}
+
+Parted rm_parted(const Emitter *e)
+{
+    if (e->role || !e->turn || has_mask_in_steps(e)) return PARTED_NOT;
+    Tiles t = tiles_of(e, e->block);
+    int left = share(e) - t.carried - t.product, around = read_around(e->block, arena_array(e->arena, bool, e->kernel->next_value));
+    if (t.products == 0 || t.sums == 0 || left > LONG_WANTS) return PARTED_NOT;
+    if (!is_long(&t)) return is_in_stretch(e, &t, left, around) ? PARTED_FROM_FIRST : PARTED_NOT;
+    return may_not_wait(e, &t, left, around) ? PARTED_FROM_FIRST : PARTED_FROM_BOTH;
 }
 
 /* Of what a role has, or a share. */

@@ -200,7 +200,8 @@ for t in sm_80 sm_90a; do
     try ../tests/gen/logarithm_of_distance --set D=64 --target $t --bind b=1 --bind h=2 --bind q=70 --bind kv=133
     try ../tests/gen/within_chunks --set D=64 --target $t --bind b=1 --bind h=2 --bind n=130 --bind chunk=48
     try ../tests/gen/squared_scores --set D=64 --target $t --bind b=1 --bind h=2 --bind n=133
-    for name in root_of_distance dropped_weights products_of_places waves_of_distance tanh_of_elements two_maps_capped slopes_capped weights_added scores_gated; do
+    for name in root_of_distance dropped_weights products_of_places waves_of_distance tanh_of_elements two_maps_capped slopes_capped weights_added scores_gated \
+                keys_by_hash caps_shifted; do
         try ../tests/gen/$name --set D=64 --target $t --bind b=1 --bind h=2 --bind q=70 --bind kv=133
     done
     try ../tests/gen/roots --target $t --bind M=40 --bind N=53

@@ -86,6 +86,11 @@ whole scores_gated sm_90a --set D=192 # the same for any alignment
 whole weights_added sm_80 --set D=40 # the same, on one product for two sums
 whole weights_added sm_90a --set D=192
 whole weights_added sm_75 --dtype fp16 --set D=192
+for dim in 64 160; do
+    whole keys_by_hash sm_90a --set D=$dim # quotients of elements of scores, beside a product that is under way
+    whole caps_shifted sm_90a --set D=$dim # polynomials beside another tile, the same
+done
+whole caps_shifted sm_80 --set D=128 # numbers from around the loop beside long arithmetic
 whole tanh_of_elements sm_90a --set D=128 # functions of what is read, beside products that are under way
 whole within_chunks sm_80 --set D=64 # quotients by a number of the launch
 for target in sm_80 sm_86; do

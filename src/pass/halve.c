@@ -25,8 +25,8 @@
 enum {
     LEAST = 32,   /* columns that may have an iteration of their own */
     WORTH_IT = 64, /* and that should */
-    MOST = 208,    /* registers of tiles in a turn of the loop */
-    LANE_BYTES = 4 * 32 * TARGET_GROUP_WARPS
+    MOST = 208,    /* registers of tiles in a turn of the loop, */
+    MOST_SCALED = 192 /* and where the largest element is taken, by which a turn scales what it carries */
 };
 
 typedef struct Halver {
@@ -362,20 +362,11 @@ static void halve(const Halver *h, TileBlock *block, int at, int end, const Aff 
     h->loop->hi = aff_sub(h->program->aff, h->loop->hi, cond);
 }
 
-/* Registers a lane of what a turn of the loop has at once: what it carries, the product that waits for its
- * arithmetic, and the operand that is made of that while products still read the last one. */
-static int registers_in(const TileBlock *body)
+static int most_registers(const TileBlock *body)
 {
-    int n = 0;
-    for (int k = 0; k < body->params.len; k++) {
-        const TileType *t = &body->params.data[k]->type;
-        n += t->rows * t->cols * dtype_bytes(t->dtype) / LANE_BYTES * (dtype_is_narrow(t->dtype) ? 2 : 1);
-    }
-    for (int i = 0; i < body->ops.len; i++) {
-        const TileOp *op = body->ops.data[i];
-        if (op->kind == TILE_ISSUE && op->n_args == 2) n += op->results[0]->type.rows * op->results[0]->type.cols * 4 / LANE_BYTES;
-    }
-    return n;
+    for (int i = 0; i < body->ops.len; i++)
+        if (body->ops.data[i]->kind == TILE_REDUCE && body->ops.data[i]->op == OP_ROW_MAX) return MOST_SCALED;
+    return MOST;
 }
 
 /* Whether a tanh is made of polynomials, twice: as if all numbers were small, and in full (near.c). */
@@ -400,7 +391,7 @@ static bool pays(const Halver *h)
 {
     enum { PRODUCTS = 2 };
     const TileOp *loop = h->loop;
-    bool room = !issue_closely(h->kernel) && tile_count(loop->regions[0], TILE_ISSUE) <= PRODUCTS && registers_in(loop->regions[0]) <= MOST;
+    bool room = !issue_closely(h->kernel) && tile_count(loop->regions[0], TILE_ISSUE) <= PRODUCTS && issue_registers(loop->regions[0]) <= most_registers(loop->regions[0]);
     bool places = tile_count(loop->regions[0], TILE_INDEX) > 0;
     return rw_uses_grid(h->kernel, loop->hi) && room && !places && !is_long(loop->regions[0]) && h->cols / 2 >= WORTH_IT;
 }

@@ -17,6 +17,14 @@
 #include "pass/decide.h"
 #include "pass/ones.h"
 #include "pass/prepare.h"
+#include "target/target.h"
+
+enum {
+    LANE_BYTES = 4 * 32 * TARGET_GROUP_WARPS,
+    MOST_MASKED = 192, /* registers of tiles in a turn for a product to go on beside masks in many steps, */
+    MOST_SCORED = 140, /* such masks of scores, */
+    MOST_BESIDE = 208  /* and polynomials */
+};
 
 typedef struct Pending {
     TileValue *value;
@@ -266,12 +274,90 @@ static bool revises_several(const TileBlock *block, bool turn)
     return (turn && n > 1) || inside;
 }
 
-/* Where there are not several, none can be waited for before another. */
-static bool choose_closely(TileKernel *kernel, Diags *diags)
+int issue_registers(const TileBlock *body)
 {
+    int n = 0;
+    for (int k = 0; k < body->params.len; k++) {
+        const TileType *t = &body->params.data[k]->type;
+        n += t->rows * t->cols * dtype_bytes(t->dtype) / LANE_BYTES * (dtype_is_narrow(t->dtype) ? 2 : 1);
+    }
+    for (int i = 0; i < body->ops.len; i++) {
+        const TileOp *op = body->ops.data[i];
+        bool product = op->kind == TILE_ISSUE || op->kind == TILE_GEMM;
+        if (product && op->n_args == 2) n += op->results[0]->type.rows * op->results[0]->type.cols * 4 / LANE_BYTES;
+    }
+    return n;
+}
+
+static bool is_tile(const TileType *t)
+{
+    return t->kind == TT_TILE && t->space == SPACE_REGISTER && t->rows > 1 && t->cols > 1;
+}
+
+/* Registers a lane of tiles that the turn has made before operation `at` and reads there or later. */
+static int made_before(const TileBlock *turn, int at)
+{
+    int n = 0;
+    for (int i = 0; i < at; i++)
+        for (int k = 0; k < turn->ops.data[i]->n_results; k++) {
+            const TileValue *v = turn->ops.data[i]->results[k];
+            if (is_tile(&v->type) && tile_used_in(turn, at, turn->ops.len, v)) n += v->type.rows * v->type.cols * 4 / LANE_BYTES;
+        }
+    return n;
+}
+
+static int carried(const TileBlock *turn)
+{
+    int n = 0;
+    for (int k = 0; k < turn->params.len; k++) {
+        const TileType *t = &turn->params.data[k]->type;
+        if (is_tile(t)) n += t->rows * t->cols * dtype_bytes(t->dtype) / LANE_BYTES;
+    }
+    return n;
+}
+
+static bool exponentials_follow(const TileBlock *turn, int at)
+{
+    for (int i = at + 1; i < turn->ops.len; i++) {
+        const TileOp *op = turn->ops.data[i];
+        if (op->kind == TILE_ELEMENT && op_is_exponential(op->op) && is_tile(&op->results[0]->type)) return true;
+    }
+    return false;
+}
+
+/* Whether the arithmetic of a turn has numbers of several elements under way, in many steps, and so few registers beside
+ * its tiles that ptxas spills some where a product goes on beside it: masks by quotients, those of scores before all, and
+ * polynomials of scores beside another tile. */
+static bool fills_registers(const TileProgram *program, const TileBlock *turn)
+{
+    for (int i = 0; i < turn->ops.len; i++) {
+        const TileOp *op = turn->ops.data[i];
+        bool scores = exponentials_follow(turn, i);
+        if (tile_masks_in_steps(program, op) && issue_registers(turn) > (scores ? MOST_SCORED : MOST_MASKED)) return true;
+        if (op->kind == TILE_ELEMENT && op->polynomial && scores && carried(turn) + made_before(turn, i) > MOST_BESIDE) return true;
+    }
+    return false;
+}
+
+static bool some_turn_fills(const TileProgram *program, const TileBlock *block)
+{
+    for (int i = 0; i < block->ops.len; i++) {
+        const TileOp *op = block->ops.data[i];
+        if (op->kind == TILE_FOR && fills_registers(program, op->regions[0])) return true;
+        for (int k = 0; k < op->n_regions; k++)
+            if (some_turn_fills(program, op->regions[k])) return true;
+    }
+    return false;
+}
+
+/* Where there are not several, none can be waited for before another. */
+static bool choose_closely(const TileProgram *program, TileKernel *kernel, Diags *diags)
+{
+    bool filled = some_turn_fills(program, kernel->body);
     uint64_t either = DECIDE(SCHED_WAIT_ONE) | DECIDE(SCHED_WAIT_ALL);
-    bool closely = issue_closely(kernel) || revises_several(kernel->body, false);
-    const char *why = issue_closely(kernel) ? "other warpgroups have the tensor cores meanwhile" : closely ? "accumulators are changed in every turn"
+    bool closely = issue_closely(kernel) || revises_several(kernel->body, false) || filled;
+    const char *why = issue_closely(kernel) ? "other warpgroups have the tensor cores meanwhile" : filled ? "arithmetic has its registers meanwhile"
+                      : closely ? "accumulators are changed in every turn"
                       : "later ones run on beside the arithmetic";
     if (tile_count(kernel->body, TILE_GEMM) < 2) return closely;
     return pass_decide(kernel, SCHED_WAIT, closely ? SCHED_WAIT_ALL : SCHED_WAIT_ONE, either, why, diags) == SCHED_WAIT_ALL;
@@ -279,6 +365,6 @@ static bool choose_closely(TileKernel *kernel, Diags *diags)
 
 void issue_products(TileProgram *program, TileKernel *kernel, Diags *diags)
 {
-    Issuer s = {program, kernel, {0}, 0, choose_closely(kernel, diags)};
+    Issuer s = {program, kernel, {0}, 0, choose_closely(program, kernel, diags)};
     issue_block(&s, kernel->body);
 }

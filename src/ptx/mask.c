@@ -75,18 +75,9 @@ static void select_element(Emitter *e, const TileOp *op, int i, const Aff *cond)
 
 enum { GROUP = 4 }; /* elements under way together, with as many of the group before */
 
-/* Quotients of each element, as of a hash of its place. */
-static bool has_steps(const Emitter *e, const Aff *a)
-{
-    if (!a || a->kind == AFF_CONST || a->kind == AFF_SYM || a->kind == AFF_AT) return false;
-    bool quotient = a->kind == AFF_DIV || a->kind == AFF_MOD;
-    if (quotient && aff_uses(a->a, e->program->row) && aff_uses(a->a, e->program->col)) return true;
-    return has_steps(e, a->a) || has_steps(e, a->b);
-}
-
 bool el_masks_in_steps(const Emitter *e, const TileOp *op)
 {
-    return op->kind == TILE_MASK && !aff_uses_kind(op->cond, AFF_TABLE) && has_steps(e, op->cond);
+    return tile_masks_in_steps(e->program, op);
 }
 
 /* Conjuncts without steps; the others are added to `stepped`. */
@@ -97,7 +88,7 @@ static const Aff *without_steps(Emitter *e, const Aff *cond, const Aff **stepped
         const Aff *a = without_steps(e, cond->a, stepped);
         return aff_and(aff, a, without_steps(e, cond->b, stepped));
     }
-    if (!has_steps(e, cond)) return cond;
+    if (!tile_has_steps(e->program, cond)) return cond;
     *stepped = aff_and(aff, *stepped, cond);
     return aff_const(aff, 1);
 }

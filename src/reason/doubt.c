@@ -252,6 +252,8 @@ int plan_doubt(const Plan *plan, const Choice *choice, Habits habits)
 {
     int copies = most_in_loop(&plan->steps, false, fills_shared);
 
-    return (copies > 2 ? (copies - 2) * STREAM_REGS : 0) + most_in_loop(&plan->steps, false, looks_up) * LOOKUP_REGS + row_registers(plan) + sum_registers(plan) + bytes_registers(plan, habits) + computed_registers(plan, habits) + early_registers(plan, choice) +
+    int places = habits.masked ? PLACES_REGS : 0;
+
+    return places + (copies > 2 ? (copies - 2) * STREAM_REGS : 0) + most_in_loop(&plan->steps, false, looks_up) * LOOKUP_REGS + row_registers(plan) + sum_registers(plan) + bytes_registers(plan, habits) + computed_registers(plan, habits) + early_registers(plan, choice) +
            output_registers(plan, choice);
 }

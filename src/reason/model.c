@@ -39,7 +39,8 @@ enum {
     QUAD_STEPS = 2,      /* shuffles that reduce a row over the lanes that share it */
     PREPARED_STAGES = 3, /* of operands that a warpgroup prepares */
     SOFTMAX_REGS = 24,   /* that are to be left beside a softmax, where one more warpgroup prepares operands, */
-    PER_SCORE = 16,      /* and one for so many of a thread's scores */
+    PER_SCORE = 16,      /* and one for so many of a thread's scores, */
+    PER_MASKED = 3,      /* or for so many where quotients of each one's place decide */
     PLAIN_REGS = 24,     /* beside tiles, at least */
     ADDRESS_REGS = 26,  /* pointers, counters, predicates */
     WALKED_REGS = 16,   /* numbers of elements under way, of what is made of places in steps, */
@@ -76,6 +77,7 @@ typedef struct Modeler {
     const Target *t;
     int warps_m;
     Work *work;         /* of the region being walked */
+    bool in_loop;       /* it is in one */
     double most;        /* registers of tiles where most are live, */
     double looped;      /* and in loops alone */
     double fragments;   /* registers of operand fragments, the largest GEMM's */
@@ -462,6 +464,7 @@ static void add_places(Modeler *m, const Step *step, const Expr *e)
     for (int i = 0; i < f.n; i++)
         add_element(m, f.ops[i], elements(m, step->result));
     m->habits.walked |= f.n > 0;
+    m->habits.masked |= m->in_loop && step->class == OPC_MASK && plan_divides_places(m->plan, step->result, e);
     if (f.n > 0 && (f.read || m->scratch < WALKED_REGS))
         m->scratch = WALKED_REGS + (f.read ? m->scratch : 0);
 }
@@ -602,11 +605,14 @@ static void add_loop(Modeler *m, const Step *step)
 {
     const Extent *parts = step->parts;
     Work *outer = m->work, mine = {0};
+    bool in_loop = m->in_loop;
 
     if (!step->extent)
         return;
     m->work = &mine;
+    m->in_loop = true;
     add_steps(m, &step->body);
+    m->in_loop = in_loop;
     m->work = outer;
     double turns = plan_turns(m->c, step->extent) / (parts && parts->known > 0 ? (double)parts->known : plan_parts_assumed(m->plan));
     double turn = cycles_of(m, &mine, ahead_of(m));
@@ -866,6 +872,8 @@ static bool registers_fit(Modeler *m)
         share -= SOFTMAX_REGS + (int)m->product / PER_SCORE;
     else if (m->main.exps > 0 && plan_products(&m->plan->steps) > 2) /* the same, of two products at once */
         share -= m->habits.chained ? SOFTMAX_REGS : 2 * m->habits.steps;
+    else if (m->habits.masked)
+        share -= (int)m->product / PER_MASKED;
     if (c->groups && c->registers > share) {
         misfit(m, MISFIT_REGISTERS, "needs about %d registers a thread (%.0f of tiles); %d warpgroups beside one that "
                "copies have %d", c->registers, m->most, c->groups, share);

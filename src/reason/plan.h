@@ -274,6 +274,7 @@ typedef struct Habits {
     bool widened; /* operands of 8 bits, for instructions that take 16 */
     bool chained; /* two special functions one after the other */
     bool walked;  /* what is made of places, in steps */
+    bool masked;  /* elements are, by quotients of their places */
     int steps;    /* numbers that functions in steps hold in between */
 } Habits;
 
@@ -304,6 +305,8 @@ double plan_copy_cycles(const Plan *plan, const Choice *choice, double blocks, c
 double plan_registers(const Choice *choice, int64_t rows, int64_t cols);
 /* reads.c: elements of tensors that a statement reads, for what it makes. */
 void plan_find_reads(Plan *plan, const Stmt *s, const Tile *result, Reads *reads);
+/* Whether it has quotients of places that differ by row and by column. */
+bool plan_divides_places(Plan *plan, const Tile *tile, const Expr *e);
 double plan_read_registers(const Choice *choice, const Step *step);
 /* Instructions an element: of plain arithmetic, and of the special function unit. */
 void plan_op_cost(OpId op, double *plain, double *special);

@@ -153,6 +153,19 @@ static bool varies(int64_t every, int64_t size)
     return every == 1 || (every > 1 && every % size != 0);
 }
 
+bool plan_divides_places(Plan *plan, const Tile *tile, const Expr *e)
+{
+    if (!e || e->kind == EXPR_INDEX)
+        return false;
+    if (e->kind == EXPR_BINARY && (e->op == EO_IDIV || e->op == EO_MOD)) {
+        Sides sides = sides_of(plan, tile, e->a, 0);
+
+        if (sides.rows && sides.cols)
+            return true;
+    }
+    return plan_divides_places(plan, tile, e->a) || plan_divides_places(plan, tile, e->b);
+}
+
 double plan_read_registers(const Choice *c, const Step *step)
 {
     double n = 0;

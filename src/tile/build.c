@@ -356,6 +356,21 @@ int tile_first_use(const TileBlock *block, int from, const TileValue *value)
     return -1;
 }
 
+bool tile_has_steps(const TileProgram *program, const Aff *a)
+{
+    if (!a || a->kind == AFF_CONST || a->kind == AFF_SYM || a->kind == AFF_AT)
+        return false;
+    bool quotient = a->kind == AFF_DIV || a->kind == AFF_MOD;
+    if (quotient && aff_uses(a->a, program->row) && aff_uses(a->a, program->col))
+        return true;
+    return tile_has_steps(program, a->a) || tile_has_steps(program, a->b);
+}
+
+bool tile_masks_in_steps(const TileProgram *program, const TileOp *op)
+{
+    return op->kind == TILE_MASK && !aff_uses_kind(op->cond, AFF_TABLE) && tile_has_steps(program, op->cond);
+}
+
 int tile_count_uses(const TileBlock *block, const TileValue *value)
 {
     int uses = 0;

@@ -247,6 +247,9 @@ int tile_param_of(const TileBlock *block, const TileValue *value); /* -1: it is 
 bool tile_op_uses(const TileOp *op, const TileValue *value); /* its regions included */
 bool tile_has(const TileBlock *block, TileOpKind kind);       /* nested regions included */
 int tile_count(const TileBlock *block, TileOpKind kind);      /* likewise */
+/* Quotients of each element's place are in it, as of a hash of it. */
+bool tile_has_steps(const TileProgram *program, const Aff *a);
+bool tile_masks_in_steps(const TileProgram *program, const TileOp *op); /* those decide what a mask keeps */
 bool tile_is_storage(const TileOp *op);                       /* BUFFER, RING, and a FILL in shared memory */
 int tile_places(const TileOp *storage);                       /* tiles that it has room for */
 int64_t tile_place_bytes(const TileOp *storage);             /* from where one of them begins to where the next does */

@@ -515,3 +515,41 @@ bool propose_counter_name(Suggester *s)
     suggest_each(&c.loop->body, rename_counted, &c);
     return suggest_edits(s, c.edits.data, c.edits.len, "a name of its own");
 }
+
+/* ---- units -------------------------------------------------------------------------------------------------------------- */
+
+/* A Kernel that copies nothing and has no Grid: a definition. */
+bool propose_definition(Suggester *s)
+{
+    static const char word[] = "Kernel";
+    bool fits = s->unit && s->unit->kind == UNIT_KERNEL && strncmp(s->source->text + s->unit->span.start, word, strlen(word)) == 0;
+
+    for (int i = 0; fits && i < s->unit->body.len; i++) {
+        StmtKind kind = s->unit->body.data[i]->kind;
+        fits = kind != STMT_GRID && kind != STMT_COPY && kind != STMT_ALLOCATE && kind != STMT_FOR && kind != STMT_RESHAPE;
+    }
+    return fits && suggest_edit(s, (Span){s->unit->span.start, s->unit->span.start + (int)strlen(word)}, "Operator", "of whole tensors is a definition");
+}
+
+/* Rows of shared tiles that are no whole 16 bytes: the number that says their length, wherever it stands, as the next that is. */
+bool propose_longer_rows(Suggester *s)
+{
+    Cuts cuts = cuts_of(s);
+
+    for (int i = 0; i < cuts.allocated.len; i++) {
+        const Stmt *tile = cuts.allocated.data[i];
+        const Expr *last = tile->n_shape ? tile->shape[tile->n_shape - 1] : NULL;
+        bool declared = false; /* the length of a tensor, which is no choice */
+        for (int k = 0; last && k < cuts.tensors.len; k++)
+            for (int d = 0; d < cuts.tensors.data[k]->n_shape; d++)
+                declared |= expr_equal(cuts.tensors.data[k]->shape[d], last);
+        if (tile->space != SPACE_SHARED || !last || last->kind != EXPR_INT || last->i <= 0 || last->i % 16 == 0 || declared)
+            continue;
+        Span unit = {suggest_before(s, s->unit->body.data[0]).start, s->unit->end};
+        const char *text = arena_strndup(s->arena, s->source->text + unit.start, (size_t)(unit.end - unit.start));
+        const char *from = arena_printf(s->arena, "%lld", (long long)last->i), *to = arena_printf(s->arena, "%lld", (long long)(last->i / 16 + 1) * 16);
+        if (suggest_edit(s, unit, suggest_words(s, text, from, to), arena_printf(s->arena, "%s in place of %s", to, from)))
+            return true;
+    }
+    return false;
+}

@@ -33,6 +33,7 @@ static const struct {
     {TW0241, {propose_nearest, propose_not_new}},
     {TW0242, {propose_output}},
     {TW0244, {propose_number}},
+    {TW0245, {propose_definition}},
     {TW0246, {propose_nearest, propose_dimension, propose_fewer_clauses}},
     {TW0247, {propose_nonzero}},
     {TW0248, {propose_cast}},
@@ -107,6 +108,7 @@ static const struct {
     {TW0730, {propose_own_stage, propose_prologue, propose_ring, propose_stage}},
     {TW0731, {propose_number}},
     {TW0733, {propose_rescale, propose_unconditional}},
+    {TW0776, {propose_longer_rows}},
     {TW0779, {propose_no_line}},
 };
 

@@ -109,7 +109,7 @@ Proposal propose_stream;
 Proposal propose_smaller, propose_assigned, propose_padded;
 /* propose_values.c */
 Proposal propose_tile_size, propose_usual, propose_some_size, propose_nonzero, propose_largest, propose_types, propose_own_operation, propose_as_defined,
-    propose_grid_dimension, propose_positions, propose_axis, propose_flag, propose_declared_positions, propose_operand, propose_counter_name;
+    propose_grid_dimension, propose_positions, propose_axis, propose_flag, propose_declared_positions, propose_operand, propose_counter_name, propose_definition, propose_longer_rows;
 /* propose_dims.c */
 Proposal propose_named_size, propose_told_apart;
 /* propose_settings.c */

@@ -309,6 +309,15 @@ static const Extent *extent_of_part(Plan *plan, const Expr *size)
     return extent;
 }
 
+/* Whether tiles have rows along another dimension of the grid, each of which this one's only row may meet. */
+static bool has_rows_beside(const Plan *plan, const Extent *extent)
+{
+    for (int i = 0; i < plan->grid.len; i++)
+        if (plan->grid.data[i] != extent && plan->grid.data[i]->kind == EXT_ROWS)
+            return true;
+    return false;
+}
+
 static const Extent *extent_of_dim(Plan *plan, const Stmt *copy, const PlanTensor *tensor, int d)
 {
     const Expr *dim = tensor->stmt->shape[d];
@@ -321,7 +330,7 @@ static const Extent *extent_of_dim(Plan *plan, const Stmt *copy, const PlanTenso
         return extent_of_coord(plan, coord, dim);
     if (dim->kind == EXPR_NAME && (extent = in_scope(plan, dim->name)))
         return extent;
-    if (dim->kind == EXPR_NAME && (extent = plan_in_grid(plan, dim->name)))
+    if (dim->kind == EXPR_NAME && (extent = plan_in_grid(plan, dim->name)) && !(has_rows_beside(plan, extent) && is_broadcast(plan, dim)))
         return extent;
     return is_broadcast(plan, dim) ? plan_extent(plan, EXT_ONE, NULL) : plan_extent(plan, EXT_WHOLE, dim);
 }

@@ -221,6 +221,7 @@ static void described(void **state)
     assert_int_equal(t->sms, 57);
     assert_int_equal(t->shared_per_block, 48 << 10);
     assert_int_equal(t->l2_bytes, 6 << 20);
+    assert_int_equal(target_described(arena, "sm_89:shared_per_sm=64k", &error)->shared_per_block, 63 << 10);
     assert_true(t->clock_ghz == 1.1 && t->has_wgmma && t->dram_gbs == target_find("sm_90a")->dram_gbs);
 }
 
@@ -228,7 +229,8 @@ static void described(void **state)
 static void little_shared_memory(void **state)
 {
     static const char *const targets[] = {"sm_75:shared_per_block=32k,sms=6", "sm_80:shared_per_block=24k", "sm_86:shared_per_block=48k,sms=13",
-                                          "sm_90a:shared_per_block=48k", "sm_90a:shared_per_block=100k,sms=57", "sm_80:regs_per_sm=32768"};
+                                          "sm_90a:shared_per_block=48k", "sm_90a:shared_per_block=100k,sms=57", "sm_80:regs_per_sm=32768",
+                                          "sm_90a:regs_per_thread=64", "sm_90a:regs_per_sm=40k"};
     Arena *arena = ((Fixture *)*state)->arena;
 
     for (size_t i = 0; i < TW_COUNT(targets); i++) {

@@ -99,7 +99,7 @@ static void last_turn(Emitter *e)
 
 static void set_registers(Emitter *e)
 {
-    int launched = target_launch_registers(e->target, e->kernel->warps);
+    int launched = target_assembled_registers(e->target, e->kernel->warps);
     if (e->role->regs) em(e, "setmaxnreg.%s.sync.aligned.u32 %d;", e->role->regs < launched ? "dec" : "inc", e->role->regs);
 }
 

@@ -77,6 +77,13 @@ int target_launch_registers(const Target *t, int warps)
     return share < t->regs_per_thread ? share : t->regs_per_thread;
 }
 
+int target_assembled_registers(const Target *t, int warps)
+{
+    const Target *known = target_find(t->name);
+
+    return target_launch_registers(known ? known : t, warps);
+}
+
 int target_copier_registers(const Target *t, int groups, int copies)
 {
     (void)t;

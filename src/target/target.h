@@ -71,6 +71,8 @@ int target_mma_k(const Target *t, DType dtype);
 enum { TARGET_GROUP_WARPS = 4, TARGET_GROUP_ROWS = 64, TARGET_GROUP_COLUMNS = 256, TARGET_GROUPS = 4 };
 /* Registers that a thread of a block of so many warps starts with, at most. */
 int target_launch_registers(const Target *t, int warps);
+/* Those that it is assembled for, whatever numbers the target was given: ptxas knows the architecture's. */
+int target_assembled_registers(const Target *t, int warps);
 /* Warpgroups beside those that compute: one that starts bulk copies, one that prepares operands, one whose lanes copy, and which
  * looks up where each row lies. */
 typedef enum TargetBeside { TARGET_COPIER = 1, TARGET_PREPARER = 2, TARGET_LANES = 4, TARGET_LOOKUPS = 8 } TargetBeside;

@@ -369,8 +369,9 @@ try ../tests/gen/rows_looked_up --set N=8 --set A=1 --bind M=33
 try ../tests/gen/squares_of_bytes --target sm_89 --bind B=2 --bind M=33 --bind N=64
 right softmax_of_integers "--set D=64 --target sm_80" --bind n=33 --bind m=70
 right softmax_of_integers "--set D=64 --target sm_90a" --bind n=33 --bind m=70
-for k in 1 40 72 200; do
+for k in 1 40 64 72 200; do
     right ring_of_few_turns "--set K=$k" --bind M=17 --bind N=129
+    right ring_by_hand "--set K=$k" --bind M=17 --bind N=129
 done
 right parts_of_keys "--set D=64" --bind batch=1 --bind heads=1 --bind q_len=17 --bind kv_len=1
 right heads_packed_by_hand "--set D=64 --set q_heads=6 --set kv_heads=2" --bind batch=1 --bind q_len=33 --bind kv_len=101

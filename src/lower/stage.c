@@ -63,14 +63,14 @@ void lo_set_shared(Lower *lo, const char *name, const Aff *stage, TileValue *v, 
     local->shared = staged;
 }
 
-/* ---- copies that nothing reads ------------------------------------------------------------ */
-
 /* A loop of fewer turns than there are stages is over before what it copies ahead is wanted. */
 static bool ends_before(Lower *lo, const LowerLoop *loop, int stages)
 {
     AffCtx *aff = lo->program->aff;
     return loop && aff_always(aff, aff_lt(aff, loop->hi, aff_offset(aff, loop->lo, stages)));
 }
+
+/* ---- copies that nothing reads ------------------------------------------------------------ */
 
 void lo_stage_copied(Lower *lo, const char *name, Span loc)
 {
@@ -158,6 +158,18 @@ static bool holds_within(Lower *lo, const LowerLoop *loop, const Aff *cond)
     return cond == aff_lt(aff, j, loop->hi) || cond == aff_le(aff, loop->lo, j) || aff_always(aff, cond);
 }
 
+/* Of a loop of few turns, where cond may be written otherwise: it holds in each but the last `ahead`. */
+static bool holds_turn_by_turn(Lower *lo, const LowerLoop *loop, const Aff *cond, int ahead)
+{
+    enum { MOST_TURNS = 32 };
+    AffCtx *aff = lo->program->aff;
+    int64_t turns;
+    if (!aff_is_const(aff_sub(aff, loop->hi, loop->lo), &turns) || turns > MOST_TURNS) return false;
+    for (int i = 0; i + ahead < turns; i++)
+        if (!aff_always(aff, aff_subst(aff, cond, loop->var, aff_offset(aff, loop->lo, i)))) return false;
+    return true;
+}
+
 /* The load that the copy means, not inserted anywhere; NULL: not a load from global memory. */
 static TileOp *load_of(Lower *lo, const Stmt *s, const Local *local)
 {
@@ -208,6 +220,7 @@ static bool is_primed(Lower *lo, const LowerLoop *loop, const TileOp *load, cons
     for (int k = 0; k < ahead; k++) {
         const Aff *at = aff_offset(lo->program->aff, loop->lo, k), *wanted = shifted(lo, stage, loop->var, at);
         const Staged *s = before;
+        if (aff_always(lo->program->aff, aff_le(lo->program->aff, loop->hi, at))) break;
         while (s && s->stage != wanted) s = s->next;
         if (!s || !is_load_at(lo, load, s->value->def, loop->var, at)) return false;
         mark_read(lo, s->loc);
@@ -232,7 +245,7 @@ static TileOp *load_ahead(Lower *lo, const LowerLoop *loop, const Local *local, 
         const Aff *then = aff_offset(aff, aff_of(aff, loop->var), -ahead), *there = shifted(lo, copied, loop->var, then);
         if (there != stage && !are_distinct(lo, there, stage)) return NULL; /* it may be a newer one */
         if (there != stage) continue;
-        if (!holds_within(lo, loop, shifted(lo, a->guard, loop->var, then))) return NULL;
+        if (!holds_within(lo, loop, shifted(lo, a->guard, loop->var, then)) && !holds_turn_by_turn(lo, loop, a->guard, ahead)) return NULL;
         TileOp *op = load_of(lo, a->copy, local);
         if (!op) return NULL;
         shift_load(lo, op, loop->var, then);

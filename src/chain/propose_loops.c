@@ -69,11 +69,12 @@ static Line line_at(const Suggester *s, int begin)
 
 static bool begins(const Suggester *s, const Line *line, const char *word)
 {
+    const char *text = s->source->text + line->span.start;
     size_t len = strlen(word);
-    char behind = s->source->text[line->span.start + (int)len];
 
-    return line->span.end - line->span.start >= (int)len && strncmp(s->source->text + line->span.start, word, len) == 0 &&
-           !(behind >= 'a' && behind <= 'z') && behind != '_';
+    if (line->span.end - line->span.start < (int)len || strncmp(text, word, len) != 0)
+        return false;
+    return !(text[len] >= 'a' && text[len] <= 'z') && text[len] != '_';
 }
 
 static bool is_empty(const Line *line)

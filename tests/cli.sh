@@ -104,6 +104,14 @@ expect 'a setting that code does not know' 1 gemm_code --set=zork=3
 verdict 'is named' 'in_err "zork [TW0210]"'
 expect 'a dimension of code out of range' 1 gemm_code --set=N=0.5
 verdict 'is told once' '[ "$(grep -c TW0211 "$dir/err")" -eq 1 ]'
+expect 'warps of code by hand' 0 "$tw" gen tests/gen/ring_by_hand.tl --set=K=64 --set=warps=2 --cubin=never -o "$dir"
+verdict 'go before those of its schedule' 'in_out "64 threads"'
+expect 'no warps' 1 "$tw" gen tests/gen/ring_by_hand.tl --set=warps=0 -o "$dir"
+expect 'parts of code by hand' 1 "$tw" gen tests/gen/ring_by_hand.tl --set=splits=2 -o "$dir"
+verdict 'are its own matter' 'in_err "a Kernel says its flow itself"'
+expect 'choices that a definition need not know' 0 "$tw" check ops/attention.tl --set=HeadDim=64 --set=warps=4 --set=BM=64
+expect 'a size of a Kernel beside its definition' 0 "$tw" check tests/gen/ring_by_hand.tl --set=STAGES=2 --set=K=200
+expect 'what neither has' 1 "$tw" check tests/gen/ring_by_hand.tl --set=STAGE=2
 expect 'dimensions of code can be set' 0 gemm_code --set=N=24 --set=K=40
 expect 'and are compiled in' 0 "$tw" emulate "$dir/code.ptx" --bind=M=20
 verdict 'as the report says' '! in_out "N="'

@@ -762,9 +762,16 @@ static void tidy(const Chain *chain, const Program *program)
             unit_drop_ones(chain->arena, program->units.data[i]);
 }
 
+/* Whether the code is as it was written. Of another the reasoner has used or refused all settings already. */
+static bool is_by_hand(const Chain *chain)
+{
+    return !chain->reasoned || (chain->beside && chain->reasoned->code == chain->beside);
+}
+
 static bool check(Chain *chain, const Program *program, const Source *code)
 {
-    CheckOptions options = {.target = chain->target, .settings = &chain->settings, .derived = chain->derived && code == chain->code};
+    CheckOptions options = {.target = chain->target, .settings = &chain->settings, .by_hand = is_by_hand(chain),
+                            .derived = chain->derived && code == chain->code};
     double since = clock_seconds();
     bool right = check_program(chain->arena, chain->syms, program, &options, chain->diags);
 
@@ -780,19 +787,41 @@ static bool overridden(const Chain *chain, int index)
     return settings_find(&chain->settings, setting->name) != setting;
 }
 
-/* The reasoner has used or refused all of them already. */
 static bool all_used(Chain *chain, const Unit *unit)
 {
-    for (int i = 0; i < chain->settings.list.len && !chain->reasoned; i++)
-        if (!chain->settings.list.data[i].used && !overridden(chain, i))
-            diag_add(chain->diags, TW0210, unit->name_span, "%s has no dimension, Param or assignment %s",
-                     unit->name, chain->settings.list.data[i].name);
+    for (int i = 0; i < chain->settings.list.len && is_by_hand(chain); i++)
+        if (!chain->settings.list.data[i].used && !overridden(chain, i)) {
+            const char *name = chain->settings.list.data[i].name, *flow = sched_about_flow(name);
+            Diag *d = diag_add(chain->diags, TW0210, unit->name_span, "%s has no dimension, Param or assignment %s", unit->name, name);
+
+            if (flow)
+                diag_note(chain->diags, d, "%s", flow);
+        }
     return !chain->diags->errors;
 }
 
-/* What is forced goes before what the code says. */
-static void force_schedule(const Chain *chain)
+/* `--set warps=2`, or `--set kernel.warps=2`, for code by hand. */
+static void force_number(Chain *chain, TileKernel *kernel, Setting *setting)
 {
+    const char *point = strchr(setting->name, '.');
+    size_t len = point ? (size_t)(point - setting->name) : 0;
+    ScheduleNumber number = lower_schedule_number(kernel, point ? point + 1 : setting->name);
+
+    if (!number.place || (point && (strlen(kernel->name) != len || strncmp(setting->name, kernel->name, len) != 0)))
+        return;
+    setting->used = true;
+    if (setting->value >= number.low && setting->value <= number.high && setting->value == (int)setting->value)
+        *number.place = (int)setting->value;
+    else
+        diag_add(chain->diags, TW0713, kernel->loc, "'%s' is a number from %d to %d", setting->name, number.low, number.high);
+}
+
+/* What is forced goes before what the code says. */
+static void force_schedule(Chain *chain)
+{
+    for (int k = 0; chain->tile && is_by_hand(chain) && k < chain->tile->kernels.len; k++)
+        for (int i = 0; i < chain->settings.list.len; i++)
+            force_number(chain, chain->tile->kernels.data[k], &chain->settings.list.data[i]);
     for (int k = 0; chain->tile && k < chain->tile->kernels.len; k++)
         for (int i = 0; i < SCHED_COUNT; i++)
             if (chain->schedule.value[i] != SCHED_AUTO)
@@ -841,7 +870,7 @@ bool chain_lower(Chain *chain, const Source *code)
     chain->tile = lower(chain->arena, chain->syms, chain->aff, complete, &chain->settings, chain->diags);
     keep_outputs(chain);
     force_schedule(chain);
-    if (!chain->tile || !tile_verify(chain->tile, chain->diags) || !all_used(chain, unit))
+    if (!chain->tile || chain->diags->errors || !tile_verify(chain->tile, chain->diags) || !all_used(chain, unit))
         return give_up(chain, code, program, lower_again);
     timed(chain, "lower", since);
     keep(chain, "lower", true, chain->tile);
@@ -1098,7 +1127,7 @@ static bool are_of_definition(Chain *chain, const Program *program)
  * second time. */
 static bool check_once(Chain *chain, const Source *source, const Program *program, bool fragment)
 {
-    CheckOptions options = {.target = chain->target, .settings = &chain->settings, .fragment = fragment};
+    CheckOptions options = {.target = chain->target, .settings = &chain->settings, .by_hand = true, .fragment = fragment};
     bool whole = !fragment && chain->target && program_unit(program, UNIT_KERNEL), sketch = check_has_sketch(program);
 
     if (!chain->diags->errors && (!check_program(chain->arena, chain->syms, program, &options, chain->diags) ||

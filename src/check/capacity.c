@@ -201,9 +201,19 @@ static const Stmt *schedule_line(const Checker *c, const char *name)
     return NULL;
 }
 
+/* What --set says of code by hand, of this kernel perhaps; NULL: nothing. */
+static const Setting *forced_number(const Checker *c, const char *name)
+{
+    const Setting *own = settings_find(c->options->settings, arena_printf(c->arena, "%s.%s", c->unit->name, name));
+    return own ? own : settings_find(c->options->settings, name);
+}
+
 static int schedule_number(Checker *c, const char *name, int otherwise)
 {
     int64_t v;
+    const Setting *forced = c->options->by_hand && c->unit->name ? forced_number(c, name) : NULL;
+    if (forced && forced->value >= 1 && forced->value <= 64)
+        return (int)forced->value;
     const Stmt *line = schedule_line(c, name);
     const Aff *a = line ? eval_aff(&c->env, line->value, NULL) : NULL;
     return a && aff_is_const(a, &v) && v > 0 && v <= 64 ? (int)v : otherwise;
@@ -228,19 +238,40 @@ static void suggest_warps(Checker *c, Diag *d, int warps, int warps_n)
                  label);
 }
 
-/* How many warps can lie along the rows of all register tiles, each with an atom's rows. */
-static int warps_along_rows(const Checker *c)
+static int64_t common_divisor(int64_t a, int64_t b)
 {
-    int64_t least = MOST_WARPS, rows;
+    return b ? common_divisor(b, a % b) : a;
+}
+
+/* What the rows of all register tiles that warps share, an atom's at least, are multiples of; 0: there are none. */
+static int64_t rows_shared(const Checker *c)
+{
+    int64_t all = 0, rows;
     for (int i = 0; i < c->tensors.len; i++) {
         const Place *p = &c->tensors.data[i]->places[SPACE_REGISTER];
-        if (p->exists && !p->given && p->rank == 2 && p->dims[0].size && aff_is_const(p->dims[0].size, &rows) && rows >= ATOM_ROWS &&
-            rows / ATOM_ROWS < least)
-            least = rows / ATOM_ROWS;
+        if (p->exists && !p->given && p->rank == 2 && p->dims[0].size && aff_is_const(p->dims[0].size, &rows) && rows >= ATOM_ROWS)
+            all = common_divisor(rows, all);
     }
+    return all;
+}
+
+/* How many warps can lie along them, each with an atom's rows: a power of two. */
+static int warps_along_rows(const Checker *c)
+{
+    int64_t atoms = rows_shared(c) / ATOM_ROWS;
     int warps = 1;
-    while (warps * 2 <= least)
+    while (warps < MOST_WARPS && atoms && atoms % (warps * 2) == 0)
         warps *= 2;
+    return warps;
+}
+
+/* How many warps products have by themselves, each with an atom's rows. */
+static int warps_of_products(const Checker *c, int warps_n)
+{
+    int64_t rows = rows_shared(c);
+    int warps = DEFAULT_WARPS;
+    while (warps > 1 && warps >= warps_n && (!rows || warps % warps_n != 0 || rows % (warps / warps_n * ATOM_ROWS) != 0))
+        warps--;
     return warps;
 }
 
@@ -251,8 +282,8 @@ static int warps_of(Checker *c)
 {
     if (block_computes(&c->unit->body, OPC_COL_REDUCE) && !schedule_line(c, "warps_n"))
         return schedule_number(c, "warps", wants_rows(&c->unit->body) ? 1 : DEFAULT_WARPS);
-    int along = block_computes(&c->unit->body, OPC_GEMM) ? warps_along_rows(c) * schedule_number(c, "warps_n", 1) : DEFAULT_WARPS;
-    return schedule_number(c, "warps", along < DEFAULT_WARPS ? along : DEFAULT_WARPS);
+    bool multiplies = block_computes(&c->unit->body, OPC_GEMM);
+    return schedule_number(c, "warps", multiplies ? warps_of_products(c, schedule_number(c, "warps_n", 1)) : DEFAULT_WARPS);
 }
 
 /* Whether a statement wants whole rows in one warp: a softmax, or a product's first operand from

@@ -33,6 +33,13 @@ bool sched_is_size(const char *name)
     return false;
 }
 
+const char *sched_about_flow(const char *name)
+{
+    bool flow = text_equal_nocase(name, "splits") || text_equal_nocase(name, "fold") || text_equal_nocase(name, "apart");
+
+    return flow ? "splits, fold and apart say how a definition is fused; a Kernel says its flow itself, as `for j over kv_len by splits`" : NULL;
+}
+
 const SchedInfo *sched_info(SchedId id)
 {
     return &PARAMETERS[id];

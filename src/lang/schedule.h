@@ -41,6 +41,8 @@ typedef struct Schedule {
 
 /* Whether a number of this name is a choice of the reasoner: a size of tiles, how many warps. */
 bool sched_is_size(const char *name);
+/* Why a Kernel that is given has no such choice, of one about what kernels there are; NULL: it is none. */
+const char *sched_about_flow(const char *name);
 const SchedInfo *sched_info(SchedId id);
 const SchedInfo *sched_value_info(SchedValue value); /* "auto" of SCHED_AUTO */
 SchedId sched_of(SchedValue value); /* SCHED_COUNT of SCHED_AUTO */

@@ -332,31 +332,37 @@ static void unknown_line(Lower *lo, const Stmt *s)
                   "there are warps, warps_n, stages, blocks_per_sm, kept, and %s", str_text(&lines));
 }
 
+ScheduleNumber lower_schedule_number(TileKernel *kernel, const char *name)
+{
+    const struct { const char *name; ScheduleNumber number; } LINES[] = {
+        {"warps", {&kernel->warps, 1, 32, 4}},
+        {"warps_n", {&kernel->warps_n, 1, 32, 1}},
+        {"stages", {&kernel->stages, 1, 8, 2}},
+        {"blocks_per_sm", {&kernel->blocks_per_sm, 0, 32, 0}},
+        {"kept", {&kernel->kept, 0, 64, 0}},
+    };
+    for (size_t i = 0; i < TW_COUNT(LINES); i++)
+        if (strcmp(LINES[i].name, name) == 0) return LINES[i].number;
+    return (ScheduleNumber){0};
+}
+
 static void lower_schedule(Lower *lo, const Stmt *schedule)
 {
-    const struct { const char *name; int *place; int low, high, usual; } LINES[] = {
-        {"warps", &lo->kernel->warps, 1, 32, 4},
-        {"warps_n", &lo->kernel->warps_n, 1, 32, 1},
-        {"stages", &lo->kernel->stages, 1, 8, 2},
-        {"blocks_per_sm", &lo->kernel->blocks_per_sm, 0, 32, 0},
-        {"kept", &lo->kernel->kept, 0, 64, 0},
-    };
     for (int i = 0; i < schedule->body.len; i++) {
         const Stmt *s = schedule->body.data[i];
-        int k = (int)TW_COUNT(LINES) - 1;
-        while (k >= 0 && (s->kind != STMT_ASSIGN || strcmp(LINES[k].name, s->name) != 0)) k--;
-        SchedId id = k < 0 && s->kind == STMT_ASSIGN && s->name && s->value ? sched_find(s->name) : SCHED_COUNT;
+        bool line = s->kind == STMT_ASSIGN && s->name;
+        ScheduleNumber number = line ? lower_schedule_number(lo->kernel, s->name) : (ScheduleNumber){0};
+        SchedId id = !number.place && line && s->value ? sched_find(s->name) : SCHED_COUNT;
         double value;
         if (id != SCHED_COUNT) {
             lower_choice(lo, s, id);
-        } else if (k < 0) {
+        } else if (!number.place) {
             unknown_line(lo, s);
-        } else if (!eval_float(&lo->env, s->value, &value) || value < LINES[k].low || value > LINES[k].high
-                   || value != (int)value) {
-            lo_fail(lo, TW0713, s->span, "'%s' is a number from %d to %d", s->name, LINES[k].low, LINES[k].high);
-            suggest(lo, s->value->span, arena_printf(lo->arena, "%d", LINES[k].usual), "the usual one");
+        } else if (!eval_float(&lo->env, s->value, &value) || value < number.low || value > number.high || value != (int)value) {
+            lo_fail(lo, TW0713, s->span, "'%s' is a number from %d to %d", s->name, number.low, number.high);
+            suggest(lo, s->value->span, arena_printf(lo->arena, "%d", number.usual), "the usual one");
         } else {
-            *LINES[k].place = (int)value;
+            *number.place = (int)value;
         }
     }
 }

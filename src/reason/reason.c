@@ -106,13 +106,17 @@ static void unused_settings(Plan *plan)
     Str schedule = str_new(plan->arena);
 
     sched_text(&schedule);
-    for (int i = 0; settings && i < settings->list.len; i++)
-        if (!settings->list.data[i].used)
-            diag_note(plan->diags,
-                      diag_add(plan->diags, TW0612, plan->unit->name_span, "%s has nothing called %s to set",
-                               plan->unit->name, settings->list.data[i].name),
-                      "besides its own names there are sizes of tiles, warps, warps_n, stages, blocks_per_sm, kept, splits, fold, apart, "
-                      "and %s", str_text(&schedule));
+    for (int i = 0; settings && i < settings->list.len; i++) {
+        const char *name = settings->list.data[i].name, *flow = sched_about_flow(name);
+        if (settings->list.data[i].used)
+            continue;
+        Diag *d = diag_add(plan->diags, TW0612, plan->unit->name_span, "%s has nothing called %s to set", plan->unit->name, name);
+        if (flow)
+            diag_note(plan->diags, d, "%s", flow);
+        else
+            diag_note(plan->diags, d, "besides its own names there are sizes of tiles, warps, warps_n, stages, blocks_per_sm, kept, splits, "
+                      "fold, apart, and %s", str_text(&schedule));
+    }
 }
 
 ReasonResult *reason(Arena *arena, Syms *syms, const Program *sketch, const ReasonOptions *options, Diags *diags)

@@ -270,11 +270,10 @@ static void keep_constants(Resolver *r)
 Def *def_resolve(Arena *arena, Syms *syms, AffCtx *aff, const Program *program, const Unit *unit,
                  Settings *settings, Diags *diags)
 {
-    Resolver r = {.arena = arena, .syms = syms, .aff = aff, .unit = unit, .settings = settings,
+    Resolver r = {.arena = arena, .syms = syms, .aff = aff, .program = program, .unit = unit, .settings = settings,
                   .diags = diags};
     int errors = diags->errors;
 
-    (void)program;
     if (unit->kind != UNIT_OPERATOR) {
         diag_add(diags, TW0232, unit->span, "this is not a definition: Operator NAME ... end");
         return NULL;

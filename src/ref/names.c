@@ -138,6 +138,34 @@ static bool set_again_later(const Resolver *r, int index)
     return settings_find(r->settings, r->settings->list.data[index].name) != &r->settings->list.data[index];
 }
 
+/* A choice of the reasoner, for one of several kernels perhaps. */
+static bool is_choice(const char *name)
+{
+    const char *point = strchr(name, '.');
+
+    return sched_is_size(point ? point + 1 : name);
+}
+
+/* Whether a Kernel beside the definition has a Param, a size or an assignment of the name. */
+static bool is_of_kernel(const Program *program, const char *name)
+{
+    for (int i = 0; i < program->units.len; i++) {
+        const Unit *unit = program->units.data[i];
+
+        for (int k = 0; unit->kind == UNIT_KERNEL && k < unit->body.len; k++) {
+            const Stmt *s = unit->body.data[k];
+            bool named = s->kind == STMT_PARAM || s->kind == STMT_ASSIGN;
+
+            if (named && s->name && strcmp(s->name, name) == 0)
+                return true;
+            for (int d = 0; d < s->n_shape && (s->kind == STMT_INPUT || s->kind == STMT_OUTPUT); d++)
+                if (expr_is_name(s->shape[d], name))
+                    return true;
+        }
+    }
+    return false;
+}
+
 void res_unused_settings(Resolver *r)
 {
     Str schedule = str_new(r->arena);
@@ -148,7 +176,7 @@ void res_unused_settings(Resolver *r)
         const Name *name = res_find(r, setting->name);
         const char *meant = settable_near(r, setting->name);
 
-        if (setting->used || set_again_later(r, i))
+        if (setting->used || set_again_later(r, i) || (!name && (is_choice(setting->name) || is_of_kernel(r->program, setting->name))))
             continue;
         if (name && name->kind != NAME_DIM && name->kind != NAME_PARAM)
             diag_add(r->diags, TW0210, r->unit->name_span,

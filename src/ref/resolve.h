@@ -45,6 +45,7 @@ typedef struct Resolver {
     Arena *arena;
     Syms *syms;
     AffCtx *aff;
+    const Program *program;
     const Unit *unit;
     Settings *settings;
     Diags *diags;

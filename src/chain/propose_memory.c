@@ -295,6 +295,58 @@ bool propose_shared(Suggester *s)
     return moves.n && suggest_edits(s, moves.edits, moves.n, "keep it in shared memory");
 }
 
+/* In front of the statement, a line of its own. */
+static bool try_line(Suggester *s, const char *line, const char *label)
+{
+    Span before = {s->stmt->span.start, s->stmt->span.start};
+
+    return suggest_edit(s, before, arena_printf(s->arena, "%s\n%s", line, suggest_indent(s, s->stmt->span.start)), label);
+}
+
+/* Of a sketch: what was computed goes there. */
+bool propose_copy_to_shared(Suggester *s)
+{
+    for (int i = 0; s->stmt && s->stmt->kind == STMT_COMPUTE && s->stmt->op_known && s->stmt->op == OP_GEMM && i < s->stmt->n_args; i++) {
+        const Expr *e = s->stmt->args[i];
+
+        while (e->kind == EXPR_TRANSPOSE)
+            e = e->a;
+        if (e->kind == EXPR_NAME &&
+            try_line(s, arena_printf(s->arena, "Copy %s from register to shared", e->name), "bring it to shared memory"))
+            return true;
+    }
+    return false;
+}
+
+/* The operand's name alone: what stands for it then is transposed as it was. */
+static bool try_widened(Suggester *s, const Expr *operand, DType type)
+{
+    const char *indent = suggest_indent(s, s->stmt->span.start), *wide = arena_printf(s->arena, "%s_%s", operand->name, dtype_name(type));
+    const char *lines = arena_printf(s->arena, "Copy %s from shared to register\n%sCompute Cast %s, %s and get %s\n%sCopy %s from register to shared\n%s",
+                                     operand->name, indent, operand->name, dtype_name(type), wide, indent, wide, indent);
+    const Fix edits[] = {{{s->stmt->span.start, s->stmt->span.start}, lines, NULL}, {operand->span, wide, NULL}};
+
+    return suggest_edits(s, edits, (int)TW_COUNT(edits), "widen it on its way");
+}
+
+/* Of a sketch: an operand that is an Input of 8 bits. */
+bool propose_widened(Suggester *s)
+{
+    static const DType types[] = {DT_BF16, DT_F16};
+
+    for (int i = 0; s->stmt && s->stmt->kind == STMT_COMPUTE && s->stmt->op_known && s->stmt->op == OP_GEMM && i < s->stmt->n_args; i++) {
+        const Expr *e = s->stmt->args[i];
+
+        while (e->kind == EXPR_TRANSPOSE)
+            e = e->a;
+        const Stmt *decl = e->kind == EXPR_NAME ? block_find(&s->unit->body, STMT_INPUT, e->name) : NULL;
+        for (size_t k = 0; decl && decl->has_dtype && dtype_bytes(decl->dtype) == 1 && k < TW_COUNT(types); k++)
+            if (try_widened(s, e, types[k]))
+                return true;
+    }
+    return false;
+}
+
 /* A tile that is computed, in registers: its Allocate and its Copies. */
 bool propose_registers(Suggester *s)
 {

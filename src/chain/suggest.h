@@ -86,7 +86,7 @@ Proposal propose_removal, propose_unconditional, propose_masked, propose_whole_t
     propose_other_transposes, propose_exchanged_maker, propose_split_operand, propose_behind_the_loop, propose_last_store, propose_whole_division,
     propose_coordinates_of_element, propose_without_space, propose_compared, propose_before_the_loop, propose_place, propose_bracket, propose_divided_behind, propose_summed_mean;
 /* propose_memory.c */
-Proposal propose_copy, propose_store, propose_return, propose_coordinates, propose_shared, propose_registers, propose_sizes, propose_size_number, propose_column, propose_turned,
+Proposal propose_copy, propose_store, propose_return, propose_coordinates, propose_shared, propose_copy_to_shared, propose_widened, propose_registers, propose_sizes, propose_size_number, propose_column, propose_turned,
     propose_reshape, propose_follow, propose_type, propose_loop_bounds, propose_grid, propose_rank,
     propose_part, propose_group, propose_first, propose_space, propose_allocation, propose_turned_sizes, propose_wider_grid, propose_exchanged_sizes, propose_destination, propose_loose, propose_define_shape, propose_to_output, propose_renamed_tile, propose_other_sum;
 /* propose_foreign.c */

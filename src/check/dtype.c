@@ -71,7 +71,8 @@ static void suggest_type(Checker *c, Diag *d, const Operand *o, DType t)
         return;
     }
     const Place *p = o->place->has_dtype ? o->place : &o->tensor->places[SPACE_GLOBAL];
-    if (p->exists && p->decl && p->decl->has_dtype)
+    bool quantized = p->space == SPACE_GLOBAL && p->decl && p->decl->has_dtype && !dtype_is_float(p->decl->dtype); /* widened, if at all */
+    if (p->exists && p->decl && p->decl->has_dtype && !quantized)
         diag_fix(c->diags, d, p->decl->dtype_span, dtype_name(t), "declare it so");
 }
 

@@ -106,6 +106,8 @@ expect 'a dimension of code out of range' 1 gemm_code --set=N=0.5
 verdict 'is told once' '[ "$(grep -c TW0211 "$dir/err")" -eq 1 ]'
 expect 'warps of code by hand' 0 "$tw" gen tests/gen/ring_by_hand.tl --set=K=64 --set=warps=2 --cubin=never -o "$dir"
 verdict 'go before those of its schedule' 'in_out "64 threads"'
+expect 'warps that are not shared out' 1 "$tw" gen tests/gen/ring_by_hand.tl --set=K=64 --set=warps=3 --set=warps_n=2 -o "$dir"
+verdict 'are told so' 'in_err "divides their number"'
 expect 'no warps' 1 "$tw" gen tests/gen/ring_by_hand.tl --set=warps=0 -o "$dir"
 expect 'parts of code by hand' 1 "$tw" gen tests/gen/ring_by_hand.tl --set=splits=2 -o "$dir"
 verdict 'are its own matter' 'in_err "a Kernel says its flow itself"'

@@ -770,9 +770,9 @@ static bool is_by_hand(const Chain *chain)
 
 static bool check(Chain *chain, const Program *program, const Source *code)
 {
-    CheckOptions options = {.target = chain->target, .settings = &chain->settings, .by_hand = is_by_hand(chain),
-                            .derived = chain->derived && code == chain->code};
+    CheckOptions options = {.target = chain->target, .settings = &chain->settings, .derived = chain->derived && code == chain->code};
     double since = clock_seconds();
+    chain->settings.by_hand = is_by_hand(chain);
     bool right = check_program(chain->arena, chain->syms, program, &options, chain->diags);
 
     timed(chain, "check", since);
@@ -800,28 +800,9 @@ static bool all_used(Chain *chain, const Unit *unit)
     return !chain->diags->errors;
 }
 
-/* `--set warps=2`, or `--set kernel.warps=2`, for code by hand. */
-static void force_number(Chain *chain, TileKernel *kernel, Setting *setting)
-{
-    const char *point = strchr(setting->name, '.');
-    size_t len = point ? (size_t)(point - setting->name) : 0;
-    ScheduleNumber number = lower_schedule_number(kernel, point ? point + 1 : setting->name);
-
-    if (!number.place || (point && (strlen(kernel->name) != len || strncmp(setting->name, kernel->name, len) != 0)))
-        return;
-    setting->used = true;
-    if (setting->value >= number.low && setting->value <= number.high && setting->value == (int)setting->value)
-        *number.place = (int)setting->value;
-    else
-        diag_add(chain->diags, TW0713, kernel->loc, "'%s' is a number from %d to %d", setting->name, number.low, number.high);
-}
-
 /* What is forced goes before what the code says. */
-static void force_schedule(Chain *chain)
+static void force_schedule(const Chain *chain)
 {
-    for (int k = 0; chain->tile && is_by_hand(chain) && k < chain->tile->kernels.len; k++)
-        for (int i = 0; i < chain->settings.list.len; i++)
-            force_number(chain, chain->tile->kernels.data[k], &chain->settings.list.data[i]);
     for (int k = 0; chain->tile && k < chain->tile->kernels.len; k++)
         for (int i = 0; i < SCHED_COUNT; i++)
             if (chain->schedule.value[i] != SCHED_AUTO)
@@ -870,7 +851,7 @@ bool chain_lower(Chain *chain, const Source *code)
     chain->tile = lower(chain->arena, chain->syms, chain->aff, complete, &chain->settings, chain->diags);
     keep_outputs(chain);
     force_schedule(chain);
-    if (!chain->tile || chain->diags->errors || !tile_verify(chain->tile, chain->diags) || !all_used(chain, unit))
+    if (!chain->tile || !tile_verify(chain->tile, chain->diags) || !all_used(chain, unit))
         return give_up(chain, code, program, lower_again);
     timed(chain, "lower", since);
     keep(chain, "lower", true, chain->tile);
@@ -1127,9 +1108,10 @@ static bool are_of_definition(Chain *chain, const Program *program)
  * second time. */
 static bool check_once(Chain *chain, const Source *source, const Program *program, bool fragment)
 {
-    CheckOptions options = {.target = chain->target, .settings = &chain->settings, .by_hand = true, .fragment = fragment};
+    CheckOptions options = {.target = chain->target, .settings = &chain->settings, .fragment = fragment};
     bool whole = !fragment && chain->target && program_unit(program, UNIT_KERNEL), sketch = check_has_sketch(program);
 
+    chain->settings.by_hand = !sketch;
     if (!chain->diags->errors && (!check_program(chain->arena, chain->syms, program, &options, chain->diags) ||
                                   (whole && !sketch && !try_compile(chain, program)) ||
                                   (whole && sketch && !sketch_check_code(chain->arena, chain->syms, program, chain->target,

@@ -211,7 +211,7 @@ static const Setting *forced_number(const Checker *c, const char *name)
 static int schedule_number(Checker *c, const char *name, int otherwise)
 {
     int64_t v;
-    const Setting *forced = c->options->by_hand && c->unit->name ? forced_number(c, name) : NULL;
+    const Setting *forced = c->options->settings && c->options->settings->by_hand && c->unit->name ? forced_number(c, name) : NULL;
     if (forced && forced->value >= 1 && forced->value <= 64)
         return (int)forced->value;
     const Stmt *line = schedule_line(c, name);
@@ -269,7 +269,7 @@ static int warps_along_rows(const Checker *c)
 static int warps_of_products(const Checker *c, int warps_n)
 {
     int64_t rows = rows_shared(c);
-    int warps = DEFAULT_WARPS;
+    int warps = warps_n > DEFAULT_WARPS ? warps_n : DEFAULT_WARPS;
     while (warps > 1 && warps >= warps_n && (!rows || warps % warps_n != 0 || rows % (warps / warps_n * ATOM_ROWS) != 0))
         warps--;
     return warps;

@@ -20,7 +20,6 @@ typedef struct CheckOptions {
     const Target *target; /* NULL: no limits of a target are checked */
     Settings *settings;   /* --set; NULL: none */
     bool fragment;        /* names that nothing declares are taken as given */
-    bool by_hand;         /* what --set says of warps goes before what a schedule says */
     bool derived;         /* worked out from a definition: a softmax whose sum nothing reads is nobody's mistake */
 } CheckOptions;
 

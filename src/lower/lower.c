@@ -332,7 +332,13 @@ static void unknown_line(Lower *lo, const Stmt *s)
                   "there are warps, warps_n, stages, blocks_per_sm, kept, and %s", str_text(&lines));
 }
 
-ScheduleNumber lower_schedule_number(TileKernel *kernel, const char *name)
+/* A number of a kernel's schedule. */
+typedef struct ScheduleNumber {
+    int *place; /* in the kernel; NULL: there is none of the name */
+    int low, high, usual;
+} ScheduleNumber;
+
+static ScheduleNumber schedule_number(TileKernel *kernel, const char *name)
 {
     const struct { const char *name; ScheduleNumber number; } LINES[] = {
         {"warps", {&kernel->warps, 1, 32, 4}},
@@ -351,7 +357,7 @@ static void lower_schedule(Lower *lo, const Stmt *schedule)
     for (int i = 0; i < schedule->body.len; i++) {
         const Stmt *s = schedule->body.data[i];
         bool line = s->kind == STMT_ASSIGN && s->name;
-        ScheduleNumber number = line ? lower_schedule_number(lo->kernel, s->name) : (ScheduleNumber){0};
+        ScheduleNumber number = line ? schedule_number(lo->kernel, s->name) : (ScheduleNumber){0};
         SchedId id = !number.place && line && s->value ? sched_find(s->name) : SCHED_COUNT;
         double value;
         if (id != SCHED_COUNT) {
@@ -365,6 +371,25 @@ static void lower_schedule(Lower *lo, const Stmt *schedule)
             *number.place = (int)value;
         }
     }
+}
+
+/* `--set warps=2`, or `--set kernel.warps=2`, for code by hand. */
+static void force_number(Lower *lo, Setting *set)
+{
+    const char *point = strchr(set->name, '.'), *kernel = lo->kernel->name;
+    size_t len = point ? (size_t)(point - set->name) : 0;
+    ScheduleNumber number = schedule_number(lo->kernel, point ? point + 1 : set->name);
+    if (!number.place || (point && (strlen(kernel) != len || strncmp(set->name, kernel, len) != 0))) return;
+    set->used = true;
+    if (set->value >= number.low && set->value <= number.high && set->value == (int)set->value)
+        *number.place = (int)set->value;
+    else
+        lo_fail(lo, TW0713, lo->kernel->loc, "'%s' is a number from %d to %d", set->name, number.low, number.high);
+}
+
+static void force_numbers(Lower *lo)
+{
+    for (int i = 0; lo->settings->by_hand && i < lo->settings->list.len; i++) force_number(lo, &lo->settings->list.data[i]);
 }
 
 /* ---- statements ------------------------------------------------------------------------------ */
@@ -465,7 +490,7 @@ static void settle_warps(TileKernel *kernel)
     Shared m = {0};
     if (kernel->warps) return;
     rw_each_block(kernel->body, note_shared, &m);
-    kernel->warps = 4;
+    kernel->warps = kernel->warps_n > 4 ? kernel->warps_n : 4;
     if (m.whole_columns && kernel->warps_n == 1) {
         while (kernel->warps > 1 && (m.whole_rows || m.cols % (kernel->warps * 8))) kernel->warps /= 2;
         kernel->warps_n = kernel->warps;
@@ -501,7 +526,11 @@ static void lower_kernel(Lower *lo, const Unit *unit)
     lo_block(lo, &unit->body);
     lo_stages_finish(lo);
     rw_remove_dead(lo->kernel->body); /* copies that were read as plain loads, above all */
+    force_numbers(lo);
     settle_warps(lo->kernel);
+    if (lo->kernel->warps % lo->kernel->warps_n != 0)
+        lo_fail(lo, TW0713, lo->kernel->loc, "%d warps are not to be shared out among columns by warps_n = %d: it divides their number",
+                lo->kernel->warps, lo->kernel->warps_n);
 }
 
 TileProgram *lower(Arena *arena, Syms *syms, AffCtx *aff, const Program *code, const Settings *settings,

@@ -11,11 +11,4 @@
 TileProgram *lower(Arena *arena, Syms *syms, AffCtx *aff, const Program *code, const Settings *settings,
                    Diags *diags);
 
-/* A number of a kernel's schedule. */
-typedef struct ScheduleNumber {
-    int *place; /* in the kernel; NULL: there is none of the name */
-    int low, high, usual;
-} ScheduleNumber;
-ScheduleNumber lower_schedule_number(TileKernel *kernel, const char *name);
-
 #endif

@@ -45,6 +45,7 @@ typedef struct Settings {
     VEC(Setting) list;
     DType dtype; /* of inputs and outputs without one of their own */
     DType operands; /* what products multiply where nothing says: a type of 16 bits; bf16 where it is none */
+    bool by_hand; /* of code that nobody chose numbers for: what is set of its schedule goes before what that says */
 } Settings;
 /* In place of one of the same name. */
 void settings_put(Arena *arena, Settings *settings, Setting setting);

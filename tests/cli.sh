@@ -114,6 +114,9 @@ verdict 'are its own matter' 'in_err "a Kernel says its flow itself"'
 expect 'choices that a definition need not know' 0 "$tw" check ops/attention.tl --set=HeadDim=64 --set=warps=4 --set=BM=64
 expect 'a size of a Kernel beside its definition' 0 "$tw" check tests/gen/ring_by_hand.tl --set=STAGES=2 --set=K=200
 expect 'what neither has' 1 "$tw" check tests/gen/ring_by_hand.tl --set=STAGE=2
+printf 'Operator f\n  Input X (L, C)\n  Output Y (Lo, C)\n  Let Lo = L - 2\n  Compute Define Y (Lo, C) as X[row + 2, col]\nend\n' >"$dir/short.tl"
+expect 'a size below 0' 1 "$tw" run "$dir/short.tl" --bind=L=1 --bind=C=4
+verdict 'is named' 'in_err "would have the size -1"'
 expect 'dimensions of code can be set' 0 gemm_code --set=N=24 --set=K=40
 expect 'and are compiled in' 0 "$tw" emulate "$dir/code.ptx" --bind=M=20
 verdict 'as the report says' '! in_out "N="'

@@ -163,9 +163,13 @@ void ref_numbers(EvalEnv *env, const Def *def, const RefBinding *bindings, int n
 
 bool bind_dims(Ref *ref, const DefValue *value, int64_t *dims, const char **error)
 {
-    for (int d = 0; d < value->rank; d++)
-        if (!aff_eval(value->dims[d].size, ref->syms, &dims[d]) || dims[d] < 0)
+    for (int d = 0; d < value->rank; d++) {
+        if (!aff_eval(value->dims[d].size, ref->syms, &dims[d]))
             return ref_fail(ref, error, "dimension %d of %s has no size", d,
                             def_shape_text(ref->arena, value));
+        if (dims[d] < 0)
+            return ref_fail(ref, error, "dimension %d of %s would have the size %lld", d,
+                            def_shape_text(ref->arena, value), (long long)dims[d]);
+    }
     return true;
 }

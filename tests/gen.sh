@@ -372,6 +372,8 @@ try ../tests/gen/product_with_one_row --set N=1 --set K=33 --target sm_90a --bin
 try ../tests/gen/product_with_one_row --set N=1 --set M=1 --target sm_80 --bind K=70
 right softmax_of_integers "--set D=64 --target sm_80" --bind n=33 --bind m=70
 right softmax_of_integers "--set D=64 --target sm_90a" --bind n=33 --bind m=70
+right first_of_the_largest "" --bind M=3 --bind N=0
+right first_of_the_largest "" --bind M=3 --bind N=70
 for k in 1 40 64 72 200; do
     right ring_of_few_turns "--set K=$k" --bind M=17 --bind N=129
     right ring_by_hand "--set K=$k" --bind M=17 --bind N=129

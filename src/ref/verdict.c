@@ -20,12 +20,13 @@
 
 #include <math.h>
 
-/* What the output's dtype can hold of a number: beyond its range, infinity. */
+/* What the output's dtype can hold of a number: beyond its range, infinity, or the last integer. */
 static double in_range(DType dtype, double x)
 {
     double rounded = dtype_round(dtype, x);
+    bool ends = !dtype_is_float(dtype) && dtype != DT_BOOL && fabs(rounded - x) >= 1;
 
-    return isinf(rounded) ? rounded : x;
+    return isinf(rounded) || ends ? rounded : x;
 }
 
 /* The first number that rounds to infinity. */

@@ -101,6 +101,8 @@ bool chain_define_from_abi(Chain *chain, const Abi *abi, const Source *against)
     }
     chain->name = abi->name;
     str_add(&text, abi->definition ? abi->definition : "");
+    for (int i = 0; !against && i < chain->own.list.len; i++)
+        chain->own.list.data[i].used = true; /* one may be of a Kernel that stood beside it */
     if (!against)
         return chain_define(chain, chain_text(chain, "the definition in the PTX file", &text));
     return define_as(chain, compiled, abi->tensors.len, against);

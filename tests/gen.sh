@@ -367,6 +367,8 @@ try ../tests/gen/columns_of_integers --set N=40 --set A=2 --bind M=5
 try ../tests/gen/columns_of_integers --set N=40 --set A=2 --bind M=5 --dtype fp16 --target sm_75
 try ../tests/gen/rows_looked_up --set N=8 --set A=1 --bind M=33
 try ../tests/gen/squares_of_bytes --target sm_89 --bind B=2 --bind M=33 --bind N=64
+try ../tests/gen/exponentials_in_full --dtype fp32 --target sm_80 --bind M=9 --bind N=100 --data=large
+try ../tests/gen/exponentials_in_full --dtype fp32 --target sm_90a --set N=700 --bind M=5 --data=growing
 try ../tests/gen/product_with_one_row --set N=1 --target sm_86 --bind M=70 --bind K=33
 try ../tests/gen/product_with_one_row --set N=1 --set K=33 --target sm_90a --bind M=2
 try ../tests/gen/product_with_one_row --set N=1 --set M=1 --target sm_80 --bind K=70

@@ -1,6 +1,6 @@
 /* simplify.c: algebra on tiles, so that the inner loop does less.
  *
- *   exp(x)                    ->  exp2(x * log2 e)
+ *   exp(x)                    ->  exp2(x * log2 e)         and in fp32, without products, times what rounding the product lost
  *   a op b                    ->  their result           a, b numbers
  *   (x - v) * c               ->  x * c - v * c          v a vector, c a number, x without large numbers; not of weights in 8 bits
  *   (x * a) * b               ->  x * (a b)              a, b numbers
@@ -24,7 +24,9 @@
 #include "pass/passes.h"
 #include "pass/place.h"
 #include "pass/range.h"
+#include "pass/rows.h"
 #include "pass/settle.h"
+#include "pass/shown.h"
 
 #include <math.h>
 
@@ -62,6 +64,37 @@ static TileValue *times(Rewriter *rw, TileValue *x, double number)
 /* Each rule returns the replacement of op's result, or NULL. New operations go
  * before op. */
 typedef TileValue *(*Rule)(Rewriter *rw, const TileOp *op);
+
+/* sum + x * number, rounded once. */
+static TileValue *plus_times(Rewriter *rw, TileValue *sum, TileValue *x, double number)
+{
+    TileValue *factor = rw_fill(rw, number), *args[] = {x, factor, sum};
+    return rw_element(rw, OP_FMA, 3, args);
+}
+
+static TileValue *bounded_by(Rewriter *rw, OpId op, TileValue *x, double number)
+{
+    TileValue *bound = rw_fill(rw, number);
+    return rw_binary(rw, op, x, bound);
+}
+
+/* exp(x), where an output in fp32 is made of it, in kernels without products: x log2 e is rounded by as much as its own
+ * last place is worth, and so is what 2 to the power of it is worth. What was lost is known exactly, but for the
+ * last bits of log2 e, and is so little that 2 to the power of that is a linear function. */
+static TileValue *exp_in_full(Rewriter *rw, const TileOp *op)
+{
+    static const double LN2 = 0.693147180559945309417;
+    if (op->kind != TILE_ELEMENT || op->op != OP_EXP || !rows_without_fragments(rw->kernel)) return NULL;
+    if (!shown_in_full(rw->program, rw->kernel, op->results, 1)) return NULL;
+    float high = (float)LOG2_E;
+    TileValue *x = op->args[0], *power = times(rw, x, high);
+    TileValue *whole = rw_unary(rw, OP_EXP2, power);
+    TileValue *lost = plus_times(rw, rw_unary(rw, OP_NEGATE, power), x, high);
+    lost = plus_times(rw, lost, x, LOG2_E - high);
+    lost = bounded_by(rw, OP_MAX, lost, -1); /* an infinite x: no number */
+    lost = bounded_by(rw, OP_MIN, lost, 1);
+    return rw_binary(rw, OP_MULTIPLY, whole, plus_times(rw, rw_fill(rw, 1), lost, LN2));
+}
 
 static TileValue *exp_to_exp2(Rewriter *rw, const TileOp *op)
 {
@@ -282,6 +315,7 @@ static const struct {
     Rule rule;
     int phase;
 } RULES[] = {
+    {"exp_in_full", exp_in_full, 0},
     {"exp_to_exp2", exp_to_exp2, 0},
     {"fold_numbers", fold_numbers, 0},
     {"power_of_number", power_of_number, 0},

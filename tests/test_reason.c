@@ -766,6 +766,26 @@ static void longer_rows_are_shared_by_many_warps(void **state)
     }
 }
 
+/* Whether there is anything to keep or not. */
+static void rows_are_kept_as_asked(void **state)
+{
+    static const char *const sets[] = {"kept=3", "N=1024"};
+    static const char *const targets[] = {"sm_75", "sm_80", "sm_90a"};
+    static const char *const sketches[] = {norm, norm_in_parts};
+    Case t;
+    (void)state;
+
+    for (size_t i = 0; i < TW_COUNT(targets); i++)
+        for (size_t k = 0; k < TW_COUNT(sketches); k++)
+            for (int n = k == 0 ? 2 : 1; n <= 2; n++) { /* a row that is held whole has a length */
+                begin(&t);
+                ReasonResult *result = reason_text(&t, sketches[k], targets[i], sets, n);
+                assert_non_null(result);
+                assert_true(code_number(&t, result, "kept") == 3);
+                arena_free(t.arena);
+            }
+}
+
 /* Rows of which several are in one word are a lane's together: it loads a word once for them. */
 static void rows_of_a_word_are_read_together(void **state)
 {
@@ -1070,6 +1090,7 @@ int main(void)
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(the_largest_blocks_of_rows_are_two);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(long_rows_have_several_blocks);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(longer_rows_are_shared_by_many_warps);
+    tests[n++] = (struct CMUnitTest)cmocka_unit_test(rows_are_kept_as_asked);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(rows_of_a_word_are_read_together);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(whole_rows_are_padded_little);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(operands_that_are_prepared);

@@ -324,6 +324,12 @@ static int rows_of(const RowSearch *s)
     return s->warps_m * (LANES / s->lanes);
 }
 
+/* Whether the choice keeps rows. What is asked to be kept is not counted: it may be nothing. */
+static bool keeps(const RowSearch *s)
+{
+    return s->now.kept > 0 && s->kept_column > 0;
+}
+
 /* Blocks whose kept rows have room beside each other. */
 static int shared_blocks(const RowSearch *s)
 {
@@ -339,7 +345,7 @@ static int resident_blocks(const RowSearch *s)
     int n = s->t->warps_per_sm / warps;
 
     n = n < by_regs ? n : by_regs;
-    if (s->now.kept > 0 && shared_blocks(s) < n)
+    if (keeps(s) && shared_blocks(s) < n)
         n = shared_blocks(s);
     return n < s->t->blocks_per_sm ? n : s->t->blocks_per_sm;
 }
@@ -393,7 +399,7 @@ static int aimed_blocks(const RowSearch *s)
 {
     double values = values_of(s);
 
-    if (s->now.kept > 0)
+    if (keeps(s))
         return kept_blocks(s);
     if (s->now.warps < LARGE_BLOCK)
         return 0;
@@ -448,9 +454,6 @@ static void rate(RowSearch *s)
         s->best = s->now;
     s->found = true;
 }
-
-/* ---- rows of any length --------------------------------------------------------------------- */
-
 
 /* ---- candidates ------------------------------------------------------------------------------- */
 

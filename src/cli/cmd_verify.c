@@ -9,9 +9,12 @@ static void say(void *user, const char *what)
 
 static void put_case(Str *out, const VerifyCase *c)
 {
-    str_printf(out, "  %-52s %9.2e %6.2f  %9.2e %6.2f%s%s\n", c->what, c->verdict.got.frobenius,
-               c->verdict.ratio_frobenius, c->verdict.got.max_abs, c->verdict.ratio_max,
-               c->ok ? "" : "  WRONG: ", c->ok ? "" : c->problem ? c->problem : "error beyond the bound");
+    if (c->says_nothing)
+        str_printf(out, "  %-52s the definition gives no number here\n", c->what);
+    else
+        str_printf(out, "  %-52s %9.2e %6.2f  %9.2e %6.2f%s%s\n", c->what, c->verdict.got.frobenius,
+                   c->verdict.ratio_frobenius, c->verdict.got.max_abs, c->verdict.ratio_max,
+                   c->ok ? "" : "  WRONG: ", c->ok ? "" : c->problem ? c->problem : "error beyond the bound");
 }
 
 static void print_report(Session *s, Str *out, const Device *device, const VerifyReport *report)
@@ -41,6 +44,8 @@ static void json_report(Str *out, const Device *device, const VerifyReport *repo
         json_number(out, "frobenius_ratio", c->verdict.ratio_frobenius);
         json_number(out, "max", c->verdict.got.max_abs);
         json_number(out, "max_ratio", c->verdict.ratio_max);
+        if (c->says_nothing)
+            str_add(out, ",\"undefined\":true");
         if (c->problem) {
             str_add(out, ",\"problem\":");
             str_json(out, c->problem);

@@ -90,6 +90,7 @@ typedef struct VerifyCase {
     const char *what;       /* shape, fill, variant */
     RefVerdict verdict;
     bool ok;
+    bool says_nothing;      /* of its data the definition makes no number anywhere */
     const char *problem;    /* NULL, or what went wrong */
 } VerifyCase;
 typedef struct VerifyReport {

@@ -605,6 +605,7 @@ static void verdict_where_nothing_is_defined(void **state)
 {
     static const struct { const char *body; int rows; bool ok; } cases[] = {
         {"Input X (M, N)\nOutput Y (1, N)\nCompute ColSum X and get s\nCompute Divide s, M and get Y", 0, true},
+        {"Input X (N, M)\nOutput Y (N, 1)\nCompute RowMean X and get Y", 0, true},
         {"Input X (M, N)\nOutput Y (1, N)\nCompute ColSum X and get s\nCompute Divide s, 0 and get t\nCompute Subtract t, t and get Y", 3,
          false},
     };

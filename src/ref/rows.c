@@ -99,7 +99,7 @@ static void row_reduce_row(Ref *ref, Node *node, const int64_t *at, double *row)
 
     for (int64_t j = 0; j < n; j++)
         sum = rows_reduce(ref, op, sum, x[j]);
-    row[0] = op == OP_ROW_MEAN && n > 0 ? sum / (double)n : sum;
+    row[0] = op == OP_ROW_MEAN ? sum / (double)n : sum; /* of nothing there is no mean */
 }
 
 static void col_reduce_row(Ref *ref, Node *node, const int64_t *at, double *row)

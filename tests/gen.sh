@@ -366,6 +366,10 @@ try ../tests/gen/entries_beside_columns --set M=12 --set N=8 --set B=2 --target 
 try ../tests/gen/columns_of_integers --set N=40 --set A=2 --bind M=5
 try ../tests/gen/columns_of_integers --set N=40 --set A=2 --bind M=5 --dtype fp16 --target sm_75
 try ../tests/gen/rows_looked_up --set N=8 --set A=1 --bind M=33
+for len in 700 14336; do # beside rows that are kept parts of others have no room there
+    try ../tests/gen/parts_beside_rows --target sm_86 --bind M=3 --bind N=$len
+done
+try ../tests/gen/parts_beside_rows --target sm_75 --dtype fp16 --set kept=2 --bind M=3 --bind N=1000
 try ../tests/gen/squares_of_bytes --target sm_89 --bind B=2 --bind M=33 --bind N=64
 try ../tests/gen/exponentials_in_full --dtype fp32 --target sm_80 --bind M=9 --bind N=100 --data=large
 try ../tests/gen/exponentials_in_full --dtype fp32 --target sm_90a --set N=700 --bind M=5 --data=growing

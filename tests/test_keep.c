@@ -163,6 +163,38 @@ static void what_is_written_is_not_kept(void **state)
     assert_true(program && count_all(program, TILE_COPY_ASYNC) == 0 && count_all(program, TILE_LOAD) == 3);
 }
 
+/* What a Define reads beside each other becomes a load only later: no more turns of it are kept than there is room for. */
+static void rows_of_a_part_are_kept_as_far_as_they_are_known_to_fit(void **state)
+{
+    static const char part[] =
+        "Kernel part\n  Input X (M, 3, N)\n  Output Y (M, N)\n  BN = 256\n  Grid m = M\n  Allocate X1 in register (1, BN)\n"
+        "  Allocate Y in register (1, BN)\n  Allocate sum in register (1, 1)\n  Allocate part in register (1, 1)\n  Compute Fill sum, 0\n"
+        "  for k = 0:ceil(N / BN)\n    Compute Define X1 (1, BN) as X[m, 1, k * BN + col(X1)]\n"
+        "    Compute RowSum X1 and get part\n    Compute Add sum, part and get new sum\n  end\n"
+        "  for k = 0:ceil(N / BN)\n    Compute Define X1 (1, BN) as X[m, 1, k * BN + col(X1)]\n"
+        "    Compute Multiply X1, sum and get Y\n"
+        "    Copy Y (1, BN) in coordinate [M = m, N = k] from register to global\n  end\n"
+        "  Schedule sm_80\n    warps = 1\n    kept = 2\n  end\nend\n";
+    Fixture *f = *state;
+
+    check_code(f->arena, part, "sm_80", DT_BF16, 3, 512);
+    check_code(f->arena, part, "sm_80", DT_BF16, 3, 1040);
+}
+
+/* Of two tiles of 64 KB that which has room: the other is loaded in each loop. */
+static void what_has_room_is_kept(void **state)
+{
+    Fixture *f = *state;
+    Diags *diags;
+    const char *code = softmax(f->arena, ", in_range = min(1, 32768 div max(N, 1))", 4096, 1, 8, 8, "sm_86");
+    const TileProgram *program = compiled(f->arena, code, "sm_86", &diags, DT_BF16);
+
+    assert_non_null(program);
+    assert_int_equal(count_all(program, TILE_COPY_ASYNC), 1);
+    assert_int_equal(count_all(program, TILE_LOAD), 3);
+    check_code(f->arena, code, "sm_86", DT_BF16, 1, 4200);
+}
+
 /* Without anything kept, too: of few columns a lane. */
 static void rows_are_reduced_behind_their_loop(void **state)
 {
@@ -228,6 +260,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_is_kept_is_copied_once, setup, teardown),
         cmocka_unit_test_setup_teardown(what_cannot_be_kept_is_copied, setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_written_is_not_kept, setup, teardown),
+        cmocka_unit_test_setup_teardown(rows_of_a_part_are_kept_as_far_as_they_are_known_to_fit, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_has_room_is_kept, setup, teardown),
         cmocka_unit_test_setup_teardown(rows_are_reduced_behind_their_loop, setup, teardown),
         cmocka_unit_test_setup_teardown(the_grid_says_how_long_rows_are, setup, teardown),
     };

@@ -17,10 +17,11 @@
  *
  * That is for as many turns as there are places for. Unless the grid says that there are no more (launched.c), the
  * kernel is there twice, if n <= 8 { ... } else { ... }, since twice.c. Without asynchronous copies tiles go through
- * registers.
+ * registers. Of several tiles those are kept that have room beside the first; the others are loaded in each loop.
  */
 #include "pass/keep.h"
 
+#include "pass/launched.h"
 #include "pass/passes.h"
 #include "pass/rows.h"
 
@@ -99,7 +100,21 @@ typedef struct Keeper {
     TileProgram *program;
     TileKernel *kernel;
     const Target *target;
+    int64_t bytes; /* of shared memory that are taken */
 } Keeper;
+
+static int64_t bytes_kept(const Keeper *k, const TileOp *load)
+{
+    const TileType *t = &load->results[0]->type;
+    return (int64_t)k->kernel->kept * t->rows * t->cols * dtype_bytes(t->dtype);
+}
+
+/* Beside what is kept already, and what warps tell each other. */
+static bool has_room(const Keeper *k, const TileOp *load)
+{
+    enum { BESIDE = 1024 };
+    return k->bytes == 0 || k->bytes + bytes_kept(k, load) + BESIDE <= k->target->shared_per_block;
+}
 
 static const Aff *turn_of(const Keeper *k, const TileOp *loop)
 {
@@ -186,7 +201,7 @@ static void read_in_all(const Keeper *k, const TileBlock *block, const TileOp *l
 }
 
 /* What the loop at block[*at] reads and others after it read again; *at moves along with the loop. */
-static void keep_of(const Keeper *k, TileBlock *block, int *at)
+static void keep_of(Keeper *k, TileBlock *block, int *at)
 {
     TileOp *loop = block->ops.data[*at], *ahead = NULL;
     TileBlock *body = loop->regions[0];
@@ -194,7 +209,8 @@ static void keep_of(const Keeper *k, TileBlock *block, int *at)
     for (int i = 0; i < body->ops.len; i++) {
         const TileOp *load = body->ops.data[i];
         if (load->kind != TILE_LOAD || load->results[0]->type.space != SPACE_REGISTER) continue;
-        if (!keep_is_read_again(k->program, k->kernel, block, loop, load)) continue;
+        if (!keep_is_read_again(k->program, k->kernel, block, loop, load) || !has_room(k, load)) continue;
+        k->bytes += bytes_kept(k, load);
         TileValue *buffer = buffer_for(k, load, &rw);
         if (!ahead) ahead = turns_ahead(k, loop, &rw);
         read_in_all(k, block, loop, load, buffer); /* before `ahead` reads it as well */
@@ -211,23 +227,25 @@ static void keep_of(const Keeper *k, TileBlock *block, int *at)
     *at = rw.at;
 }
 
-/* The part of the kernel that runs where all turns are kept. */
+/* The part of the kernel that runs where all turns are kept; NULL: there is none. What has become a load since twice.c
+ * (direct.c) may have loops with more turns than that asked about. */
 static TileBlock *where_all_fit(TileProgram *program, TileKernel *kernel)
 {
     for (int i = 0; i < kernel->body->ops.len; i++) {
         const TileOp *op = kernel->body->ops.data[i];
         if (op->kind == TILE_IF && op->n_regions == 2 && keep_fits(program, kernel, op->regions[0]) == op->cond) return op->regions[0];
     }
-    return kernel->body;
+    const Aff *fits = keep_fits(program, kernel, kernel->body);
+    return fits && aff_always(program->aff, launched(program, kernel, fits)) ? kernel->body : NULL;
 }
 
 bool pass_keep(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags)
 {
-    Keeper k = {program, kernel, target};
+    Keeper k = {program, kernel, target, 0};
     (void)diags;
     if (kernel->kept == 0) return true;
     TileBlock *block = where_all_fit(program, kernel);
-    for (int i = 0; rows_without_fragments(kernel) && i < block->ops.len; i++)
+    for (int i = 0; block && rows_without_fragments(kernel) && i < block->ops.len; i++)
         if (block->ops.data[i]->kind == TILE_FOR) keep_of(&k, block, &i);
     return true;
 }

@@ -244,7 +244,7 @@ static void rows_of_any_length(void **state)
         "  Compute Multiply X, r and get Y\n  Compute Multiply Y, g and get new Y\nend\n",
         "Operator softmax\n  Input X (M, N)\n  Output Y (M, N)\n  Compute Softmax X and get Y\nend\n",
     };
-    static const int lengths[] = {1, 1024, 1025, 3073, 6145, 14337, 32769};
+    static const int lengths[] = {1, 1024, 1025, 3073, 6145, 14337, 32769, 65537};
     Arena *arena = ((Fixture *)*state)->arena;
 
     for (size_t i = 0; i < TW_COUNT(ops); i++)

@@ -109,7 +109,7 @@ static RowRange range_read_twice(int i)
  * its range: of one half as long half as much is under way. As measured. */
 static const struct {
     int bytes, warps, lanes;
-} KEPT_ROWS[] = {{2 << 10, 1, 8}, {6 << 10, 1, LANES}, {12 << 10, 2, LANES}, {28 << 10, 4, LANES}, {64 << 10, 8, LANES}};
+} KEPT_ROWS[] = {{2 << 10, 1, 8}, {6 << 10, 1, LANES}, {12 << 10, 2, LANES}, {28 << 10, 4, LANES}, {64 << 10, 8, LANES}, {128 << 10, MOST_WARPS, LANES}};
 
 int plan_kept_warps(int64_t bytes)
 {

@@ -12,6 +12,54 @@
 #include "chain/cuts.h"
 #include "chain/forms.h"
 
+/* ---- names of tensors -------------------------------------------------------------------------------- */
+
+enum { MOST_KNOWN = 512 }; /* a definition has no more names */
+
+typedef struct Known {
+    VEC(const char *) names;
+} Known;
+
+static bool is_known(const void *user, const Expr *e)
+{
+    const Known *known = user;
+
+    return e->kind == EXPR_NAME && text_among(known->names.data, known->names.len, e->name);
+}
+
+/* The tensor that a statement declares or computes; NULL: none. */
+static const char *tensor_of(const Stmt *stmt)
+{
+    if (stmt->kind == STMT_COMPUTE)
+        return stmt->dest && stmt->dest->kind == EXPR_NAME ? stmt->dest->name : NULL;
+    return stmt->kind == STMT_INPUT || stmt->kind == STMT_OUTPUT || stmt->kind == STMT_ALLOCATE ? stmt->name : NULL;
+}
+
+static Known known_of(Suggester *s)
+{
+    Known known = {0};
+
+    for (int i = 0; i < s->unit->body.len; i++) {
+        const char *name = tensor_of(s->unit->body.data[i]);
+        if (name)
+            vec_push(s->arena, &known.names, name);
+    }
+    return known;
+}
+
+/* Whether a line of a definition gives a name to an expression of known tensors: then that is known as well. */
+static bool bind(Suggester *s, Known *known, const Stmt *stmt)
+{
+    bool binds = s->unit->kind == UNIT_OPERATOR && (stmt->kind == STMT_ASSIGN || stmt->kind == STMT_LET) && stmt->value &&
+                 known->names.len < MOST_KNOWN && expr_any(stmt->value, is_known, known);
+
+    if (binds && stmt->name)
+        vec_push(s->arena, &known->names, stmt->name);
+    return binds;
+}
+
+/* ---- what is written ---------------------------------------------------------------------------------- */
+
 typedef struct Part {
     const char *name, *rows, *cols;
 } Part;
@@ -23,6 +71,7 @@ typedef struct Formula {
     bool own;       /* in code: steps have tiles of their own */
     bool replaces;  /* the result is an operand as well */
     Cuts cuts;
+    Known known;
     VEC(Part) tiles; /* whose Allocate is to be added */
     bool failed;
     int parts;  /* names of their own so far */
@@ -256,52 +305,12 @@ static const char *call(Formula *f, const Expr *e, bool last)
     return step(f, name, &list, last);
 }
 
-typedef struct Known {
-    const Unit *unit;
-    int before; /* of its statements, so many */
-} Known;
-
-static bool is_of_tensors(const void *user, const Expr *e);
-
-/* What a statement gives a name to is a tensor. */
-static bool gives_tensor(const Known *known, int i, const char *name)
-{
-    const Stmt *stmt = known->unit->body.data[i];
-    bool tensor = stmt->kind == STMT_INPUT || stmt->kind == STMT_OUTPUT || stmt->kind == STMT_ALLOCATE ||
-                  (stmt->kind == STMT_COMPUTE && stmt->dest && stmt->dest->kind == EXPR_NAME);
-    bool bound = known->unit->kind == UNIT_OPERATOR && (stmt->kind == STMT_ASSIGN || stmt->kind == STMT_LET) && i < known->before;
-    const char *made = stmt->kind == STMT_COMPUTE && tensor ? stmt->dest->name : stmt->name;
-    Known earlier = {known->unit, i};
-
-    if (!made || strcmp(made, name) != 0)
-        return false;
-    return tensor || (bound && stmt->value && expr_any(stmt->value, is_of_tensors, &earlier));
-}
-
-static bool is_of_tensors(const void *user, const Expr *e)
-{
-    const Known *known = user;
-
-    for (int i = 0; e->kind == EXPR_NAME && i < known->unit->body.len; i++)
-        if (gives_tensor(known, i, e->name))
-            return true;
-    return false;
-}
-
-static bool is_tensor(const void *user, const Expr *e)
-{
-    const Formula *f = user;
-    Known known = {f->s->unit, f->s->unit->body.len};
-
-    return is_of_tensors(&known, e);
-}
-
 /* What computes it is written down; the name of what it gives, or what it is. */
 static const char *operand(Formula *f, const Expr *e, bool last)
 {
     if (f->failed)
         return "";
-    if (expr_any(e, is_tensor, f) || (e->kind == EXPR_CALL && last)) {
+    if (expr_any(e, is_known, &f->known) || (e->kind == EXPR_CALL && last)) {
         if (e->kind == EXPR_BINARY)
             return binary(f, e, last);
         if (e->kind == EXPR_CALL)
@@ -329,8 +338,10 @@ static void find_allocated(void *user, const Stmt *stmt)
 static Formula written(Suggester *s, const char *result, const Expr *e, const char *indent, bool own)
 {
     Formula f = {.s = s, .result = result, .replaces = expr_mentions(e, result), .text = str_new(s->arena), .indent = indent, .own = own,
-                 .cuts = cuts_of(s)};
+                 .cuts = cuts_of(s), .known = known_of(s)};
 
+    for (int i = 0; i < s->unit->body.len; i++)
+        bind(s, &f.known, s->unit->body.data[i]);
     suggest_each(&s->unit->body, find_allocated, &f.allocates);
     f.failed = own && !f.allocates;
     operand(&f, e, true);
@@ -406,17 +417,15 @@ bool propose_computed(Suggester *s)
 /* In a definition: every line that gives a name to a computation with tensors. */
 bool propose_bound(Suggester *s)
 {
+    Known known = s->unit && s->unit->kind == UNIT_OPERATOR ? known_of(s) : (Known){0};
     Fix edits[16];
     int n = 0;
 
-    for (int i = 0; s->unit && s->unit->kind == UNIT_OPERATOR && i < s->unit->body.len && n < (int)TW_COUNT(edits); i++) {
+    for (int i = 0; known.names.len && i < s->unit->body.len && n < (int)TW_COUNT(edits); i++) {
         const Stmt *stmt = s->unit->body.data[i];
-        Known known = {s->unit, i};
-        if ((stmt->kind != STMT_ASSIGN && stmt->kind != STMT_LET) || stmt->listed || !stmt->value || !expr_any(stmt->value, is_of_tensors, &known))
+        if (!bind(s, &known, stmt) || stmt->listed)
             continue;
-        edits[n].span = stmt->span;
-        edits[n].label = NULL;
-        edits[n].text = formula_text(s, stmt->name, stmt->value, suggest_indent(s, stmt->span.start));
+        edits[n] = (Fix){stmt->span, formula_text(s, stmt->name, stmt->value, suggest_indent(s, stmt->span.start)), NULL};
         if (!edits[n++].text)
             return false;
     }

@@ -1,7 +1,7 @@
 /* suggest.c: which edits are tried for which diagnostic, and how. */
 #include "chain/suggest.h"
 
-enum { TRIES_FOR_ONE = 16, TRIES_FOR_ALL = 48, LONGEST_SOURCE = 1 << 18 };
+enum { TRIES_FOR_ONE = 16, TRIES_FOR_ALL = 48, LONGEST_SOURCE = 1 << 18, TRIED_TEXT = 1 << 21 };
 
 static const struct {
     DiagCode code;
@@ -606,6 +606,8 @@ void suggest_all(Chain *chain, const Source *source, const Program *program, Sug
 
     if (!chain->edits || source->len > LONGEST_SOURCE || chain->diags->full)
         return;
+    if (source->len > TRIED_TEXT / TRIES_FOR_ALL) /* each try reads all of it */
+        left = TRIED_TEXT / (int)source->len;
     for (int i = 0; i < chain->diags->list.len && left > 0; i++) {
         int most = left < TRIES_FOR_ONE ? left : TRIES_FOR_ONE;
 

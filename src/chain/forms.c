@@ -108,11 +108,8 @@ const char *form_filled(Suggester *s, const char *to, const char *text, const Ho
 Span form_line(const Suggester *s)
 {
     const char *text = s->source->text;
-    Span span = {s->diag->span.start, s->diag->span.start};
+    Span span = {skip_blanks(text, suggest_line_start(s, s->diag->span.start)), 0};
 
-    while (span.start > 0 && text[span.start - 1] != '\n')
-        span.start--;
-    span.start = skip_blanks(text, span.start);
     for (span.end = span.start; (size_t)span.end < s->source->len && !strchr("\n#", text[span.end]);)
         span.end++;
     while (span.end > span.start && strchr(" \t\r;:{", text[span.end - 1]))

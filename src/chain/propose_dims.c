@@ -70,9 +70,7 @@ bool propose_named_size(Suggester *s)
         suggest_each(&s->unit->body, name_sizes, &z);
         if (z.edits.len == 0)
             continue;
-        int line = z.edits.data[0].span.start;
-        while (line > 0 && s->source->text[line - 1] != '\n')
-            line--;
+        int line = suggest_line_start(s, z.edits.data[0].span.start);
         edits = arena_array(s->arena, Fix, z.edits.len + 1);
         edits[0] = (Fix){{line, line}, arena_printf(s->arena, "%sLet %s = %s\n", suggest_indent(s, line), z.name, size), NULL};
         for (int k = 0; k < z.edits.len; k++)

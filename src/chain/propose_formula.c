@@ -106,11 +106,6 @@ static const char *without_names(Suggester *s, const char *text)
     return str_text(&out);
 }
 
-static bool is_wordy(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-}
-
 /* `K.transpose(-2, -1)` as K.T, `x.exp()` as exp(x): of names. */
 static const char *without_methods(Suggester *s, const char *text)
 {
@@ -120,18 +115,15 @@ static const char *without_methods(Suggester *s, const char *text)
 
     for (int at = 0; text[at];) {
         int end = at, word, close;
-        while (is_wordy(text[end]))
+        while (is_name_char(text[end]))
             end++;
         word = end + 1;
         close = word;
-        while (text[end] == '.' && is_wordy(text[close]))
+        while (text[end] == '.' && is_name_char(text[close]))
             close++;
         const char *method = arena_strndup(s->arena, text + word, end > at && text[end] == '.' ? (size_t)(close - word) : 0);
-        bool turned = false, called = false;
-        for (size_t i = 0; i < TW_COUNT(turns); i++)
-            turned |= strcmp(method, turns[i]) == 0;
-        for (size_t i = 0; i < TW_COUNT(calls); i++)
-            called |= strcmp(method, calls[i]) == 0 && text[close] == '(';
+        bool turned = text_among(turns, (int)TW_COUNT(turns), method);
+        bool called = text[close] == '(' && text_among(calls, (int)TW_COUNT(calls), method);
         if (!turned && !called) {
             end = end > at ? end : at + 1;
             str_addn(&out, text + at, (size_t)(end - at));

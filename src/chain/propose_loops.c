@@ -36,25 +36,11 @@ typedef struct Nest {
 
 /* ---- lines of a text ------------------------------------------------------------------------------- */
 
-static int begin_of(const Suggester *s, int at)
-{
-    while (at > 0 && s->source->text[at - 1] != '\n')
-        at--;
-    return at;
-}
-
-static int end_of(const Suggester *s, int at)
-{
-    while ((size_t)at < s->source->len && s->source->text[at] != '\n')
-        at++;
-    return at;
-}
-
 /* The line that begins there; an empty span: nothing stands in it. */
 static Line line_at(const Suggester *s, int begin)
 {
     const char *text = s->source->text;
-    Line line = {{begin, end_of(s, begin)}, 0};
+    Line line = {{begin, suggest_line_end(s, begin)}, 0};
 
     while (line.span.start < line.span.end && strchr(" \t", text[line.span.start]))
         line.span.start++;
@@ -85,16 +71,16 @@ static bool is_empty(const Line *line)
 /* Behind a header at this begin: where the last line that stands further to the right, or its `end`, stops. */
 static int block_end(const Suggester *s, int begin)
 {
-    int indent = line_at(s, begin).indent, last = end_of(s, begin);
+    int indent = line_at(s, begin).indent, last = suggest_line_end(s, begin);
 
-    for (int at = last + 1; (size_t)at < s->source->len; at = end_of(s, at) + 1) {
+    for (int at = last + 1; (size_t)at < s->source->len; at = suggest_line_end(s, at) + 1) {
         Line line = line_at(s, at);
 
         if (is_empty(&line))
             continue;
         if (line.indent <= indent)
-            return line.indent == indent && begins(s, &line, "end") ? end_of(s, at) : last;
-        last = end_of(s, at);
+            return line.indent == indent && begins(s, &line, "end") ? suggest_line_end(s, at) : last;
+        last = suggest_line_end(s, at);
     }
     return last;
 }
@@ -102,14 +88,14 @@ static int block_end(const Suggester *s, int begin)
 /* The outermost loop round the line of the diagnostic; -1: none. */
 static int outermost(const Suggester *s)
 {
-    int begin = begin_of(s, s->diag->span.start), found = -1;
+    int begin = suggest_line_start(s, s->diag->span.start), found = -1;
     Line line = line_at(s, begin);
     int indent = line.indent;
 
     if (begins(s, &line, "for"))
         found = begin;
     while (begin > s->unit->span.start) {
-        begin = begin_of(s, begin - 1);
+        begin = suggest_line_start(s, begin - 1);
         line = line_at(s, begin);
         if (is_empty(&line) || line.indent >= indent)
             continue;
@@ -149,7 +135,7 @@ static bool read_nest(Nest *nest, int begin)
     nest->span = (Span){line_at(s, begin).span.start, end};
     nest->indent = suggest_indent(s, nest->span.start);
     nest->text = str_new(s->arena);
-    for (int at = begin; at < end; at = end_of(s, at) + 1) {
+    for (int at = begin; at < end; at = suggest_line_end(s, at) + 1) {
         Line line = line_at(s, at);
         read_line(nest, &line);
     }
@@ -158,17 +144,11 @@ static bool read_nest(Nest *nest, int begin)
 
 /* ---- expressions of elements --------------------------------------------------------------------------- */
 
-static bool is_counter(const Nest *nest, const char *name)
-{
-    for (int i = 0; i < nest->n_counters; i++)
-        if (strcmp(nest->counters[i], name) == 0)
-            return true;
-    return false;
-}
-
 static bool names_counter(const void *user, const Expr *e)
 {
-    return e->kind == EXPR_NAME && is_counter(user, e->name);
+    const Nest *nest = user;
+
+    return e->kind == EXPR_NAME && text_among(nest->counters, nest->n_counters, e->name);
 }
 
 static bool is_element(const void *user, const Expr *e)
@@ -381,7 +361,7 @@ static void put_line(Nest *nest, int i, bool columns)
 /* `Compute Fill Y, 0` before a loop: what it sums up begins by itself. The line where the edit begins. */
 static int with_fill(const Suggester *s, int begin)
 {
-    Line before = begin > s->unit->span.start ? line_at(s, begin_of(s, begin - 1)) : (Line){0};
+    Line before = begin > s->unit->span.start ? line_at(s, suggest_line_start(s, begin - 1)) : (Line){0};
 
     return begins(s, &before, "Compute Fill") ? before.span.start : line_at(s, begin).span.start;
 }
@@ -393,7 +373,7 @@ bool propose_no_loop(Suggester *s)
     bool fills = s->stmt && s->stmt->kind == STMT_COMPUTE && s->stmt->op_known && s->stmt->op == OP_FILL;
 
     if (begin < 0 && fills && s->unit->kind == UNIT_OPERATOR) {
-        Line line = line_at(s, end_of(s, s->stmt->span.end) + 1);
+        Line line = line_at(s, suggest_line_end(s, s->stmt->span.end) + 1);
         begin = begins(s, &line, "for") ? line.span.start - line.indent : -1;
     }
 
@@ -446,7 +426,7 @@ static bool read_while(Suggester *s, int begin, While *w)
     w->counter = form_hole(s, text, &holes, 'k');
     w->to = form_hole(s, text, &holes, 'B');
     for (int at = begin; at > s->unit->span.start && !w->from;) {
-        at = begin_of(s, at - 1);
+        at = suggest_line_start(s, at - 1);
         Line line = line_at(s, at);
         text = form_plain(s, line.span);
         if (strlen(text) <= FORM_LONGEST && form_match("$k = $A", text, &holes) && strcmp(form_hole(s, text, &holes, 'k'), w->counter) == 0) {
@@ -454,7 +434,7 @@ static bool read_while(Suggester *s, int begin, While *w)
             w->from = form_hole(s, text, &holes, 'A');
         }
     }
-    for (int at = end_of(s, begin) + 1, end = block_end(s, begin); at < end; at = end_of(s, at) + 1) {
+    for (int at = suggest_line_end(s, begin) + 1, end = block_end(s, begin); at < end; at = suggest_line_end(s, at) + 1) {
         Line line = line_at(s, at);
         if (is_step(s, &line, w->counter))
             w->step = line;
@@ -466,11 +446,11 @@ static bool read_while(Suggester *s, int begin, While *w)
 bool propose_counted(Suggester *s)
 {
     While w = {0};
-    int begin = s->unit ? begin_of(s, s->diag->span.start) : -1;
+    int begin = s->unit ? suggest_line_start(s, s->diag->span.start) : -1;
     Line line = begin >= 0 ? line_at(s, begin) : (Line){0};
 
     while (begin > 0 && begin > s->unit->span.start && !begins(s, &line, "while")) {
-        begin = begin_of(s, begin - 1);
+        begin = suggest_line_start(s, begin - 1);
         line = line_at(s, begin);
     }
     if (begin < 0 || !begins(s, &line, "while") || !read_while(s, begin, &w))

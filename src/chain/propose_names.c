@@ -240,16 +240,6 @@ bool propose_unused(Suggester *s)
 
 /* ---- dimensions ---------------------------------------------------------------------------------- */
 
-/* Letters that two names begin with. */
-static int begin_alike(const char *a, const char *b)
-{
-    int n = 0;
-
-    while (a[n] && a[n] == b[n])
-        n++;
-    return n;
-}
-
 /* Those first that are called most alike. */
 static bool try_dimensions(Suggester *s, const Stmt *stmt)
 {
@@ -257,13 +247,13 @@ static bool try_dimensions(Suggester *s, const Stmt *stmt)
     int most = 0;
 
     for (int i = 0; i < names.list.len; i++)
-        most = begin_alike(names.list.data[i], stmt->over) > most ? begin_alike(names.list.data[i], stmt->over) : most;
+        most = suggest_alike(names.list.data[i], stmt->over) > most ? suggest_alike(names.list.data[i], stmt->over) : most;
     for (int alike = most; alike >= 0; alike--)
         for (int i = 0; i < names.list.len; i++) {
             Stmt *changed = suggest_like(s, stmt);
 
             changed->over = names.list.data[i];
-            if (begin_alike(changed->over, stmt->over) == alike && strcmp(changed->over, stmt->over) != 0 &&
+            if (suggest_alike(changed->over, stmt->over) == alike && strcmp(changed->over, stmt->over) != 0 &&
                 suggest_stmt(s, stmt, changed, "a dimension that it has"))
                 return true;
         }
@@ -310,7 +300,7 @@ bool propose_position(Suggester *s)
             Stmt *changed = suggest_like(s, index);
 
             changed->over = sizes.list.data[k];
-            if (begin_alike(index->name, changed->over) > begin_alike(index->name, index->over) &&
+            if (suggest_alike(index->name, changed->over) > suggest_alike(index->name, index->over) &&
                 suggest_stmt(s, index, changed, "the dimension that its name is like"))
                 return true;
         }

@@ -64,14 +64,6 @@ typedef struct Writer {
     Str text, tiles;
 } Writer;
 
-static bool is_given(const Writer *w, const char *name)
-{
-    for (int i = 0; i < w->given.len; i++)
-        if (strcmp(w->given.data[i], name) == 0)
-            return true;
-    return false;
-}
-
 static const char *word_of(Suggester *s, const char *text)
 {
     return arena_strndup(s->arena, text, strspn(text, "abcdefghijklmnopqrstuvwxyz_"));
@@ -117,7 +109,7 @@ static const char *put(Writer *w, const char *at)
 static void put_result(Writer *w, const char *at, bool reduces)
 {
     const char *name = *at == '$' ? w->result : word_of(w->s, at + 1);
-    bool again = is_given(w, name);
+    bool again = text_among(w->given.data, w->given.len, name);
 
     str_printf(&w->text, " and get %s%s", again ? "new " : "", name);
     if (again)
@@ -177,6 +169,14 @@ static bool same_letters(const char *a, const char *b)
         if (!*a)
             return true;
     }
+}
+
+static bool is_called(const Stmt *stmt, const char *const *names, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (same_letters(stmt->op_name, names[i]))
+            return true;
+    return false;
 }
 
 static bool try_compound(Suggester *s, const Stmt *stmt, const char *steps)
@@ -267,10 +267,10 @@ static Str renamed(Suggester *s, const Str *text, int from, const char *name, co
     Str out = str_new(s->arena);
 
     str_addn(&out, text->data, (size_t)from);
-    str_add(&out, suggest_words(s, text->data + from, name, to));
-    for (char *twice; (twice = strstr(str_text(&out), ".T.T"));) {
-        memmove(twice, twice + 4, strlen(twice + 4) + 1);
-        out.len -= 4;
+    for (const char *at = suggest_words(s, text->data + from, name, to), *next; *at; at = next) {
+        const char *twice = strstr(at, ".T.T");
+        next = twice ? twice + 4 : at + strlen(at);
+        str_addn(&out, at, (size_t)((twice ? twice : next) - at));
     }
     return out;
 }
@@ -329,10 +329,8 @@ bool propose_joined(Suggester *s)
     const Stmt *stmt = s->stmt && s->stmt->kind == STMT_COMPUTE && s->stmt->n_args == 2 && s->stmt->dest ? s->stmt : NULL;
     Cuts cuts = cuts_of(s);
     const Stmt *a = stmt ? input_of(&cuts, stmt->args[0]) : NULL, *b = stmt ? input_of(&cuts, stmt->args[1]) : NULL;
-    bool named = false;
+    bool named = stmt && is_called(stmt, names, TW_COUNT(names));
 
-    for (size_t i = 0; stmt && i < TW_COUNT(names); i++)
-        named |= same_letters(stmt->op_name, names[i]);
     for (int rows = 0; named && a && b && rows < 2; rows++) {
         const char *dims[2], *first = suggest_expr(s, a->shape[!rows]), *second = suggest_expr(s, b->shape[!rows]);
         dims[rows] = suggest_expr(s, a->shape[rows]);
@@ -352,10 +350,8 @@ bool propose_running_sum(Suggester *s)
     const Stmt *stmt = s->stmt && s->stmt->kind == STMT_COMPUTE && s->stmt->n_args && s->stmt->result == RESULT_GET ? s->stmt : NULL;
     Cuts cuts = cuts_of(s);
     const Stmt *x = stmt ? input_of(&cuts, stmt->args[0]) : NULL;
-    bool named = false;
+    bool named = stmt && is_called(stmt, names, TW_COUNT(names));
 
-    for (size_t i = 0; stmt && i < TW_COUNT(names); i++)
-        named |= same_letters(stmt->op_name, names[i]);
     if (!named || !x)
         return false;
     const char *n = suggest_expr(s, x->shape[1]), *indent = suggest_indent(s, stmt->span.start);
@@ -388,10 +384,8 @@ bool propose_gathered(Suggester *s)
     static const char *const names[] = {"Gather", "Embedding", "Lookup", "IndexSelect", "Take"};
     const Stmt *stmt = s->stmt && s->stmt->kind == STMT_COMPUTE && s->stmt->n_args == 2 && s->stmt->dest && s->stmt->args[1]->kind == EXPR_NAME ? s->stmt : NULL;
     Cuts cuts = cuts_of(s);
-    bool named = false;
+    bool named = stmt && is_called(stmt, names, TW_COUNT(names));
 
-    for (size_t i = 0; stmt && i < TW_COUNT(names); i++)
-        named |= same_letters(stmt->op_name, names[i]);
     for (int swap = 0; named && swap < 2; swap++) {
         const Stmt *at = cuts_tensor(&cuts, suggest_expr(s, stmt->args[!swap])), *x = cuts_tensor(&cuts, suggest_expr(s, stmt->args[swap]));
         const char *from = suggest_expr(s, stmt->args[swap]), *to = suggest_expr(s, stmt->dest);

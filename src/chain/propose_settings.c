@@ -18,17 +18,12 @@ typedef struct Said {
     double value;
 } Said;
 
-static bool is_letter(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-}
-
 static bool says(const char *message, const char *name)
 {
     size_t len = strlen(name);
 
     for (const char *at = strstr(message, name); at; at = strstr(at + 1, name))
-        if ((at == message || !is_letter(at[-1])) && !is_letter(at[len]))
+        if ((at == message || !is_name_char(at[-1])) && !is_name_char(at[len]))
             return true;
     return false;
 }

@@ -337,16 +337,6 @@ bool propose_grid_dimension(Suggester *s)
     return false;
 }
 
-/* How many letters two names begin with in common. */
-static int begin_alike(const char *a, const char *b)
-{
-    int n = 0;
-
-    while (a[n] && a[n] == b[n])
-        n++;
-    return n;
-}
-
 /* `q_pos` that nothing declares, in a sketch's mask: the position along the dimension that is called alike, or of blocks or turns. */
 bool propose_declared_positions(Suggester *s)
 {
@@ -368,7 +358,7 @@ bool propose_declared_positions(Suggester *s)
         const char *name = word_at(s, d->span.start);
         if (d->code != s->diag->code || !*name || d->span.start < s->stmt->span.start || d->span.end > s->stmt->span.end || !expr_mentions(where, name))
             continue;
-        bool columns = begin_alike(name, dims[1]) > begin_alike(name, dims[0]) || (begin_alike(name, dims[1]) == begin_alike(name, dims[0]) && strpbrk(name, "jnk") == name);
+        bool columns = suggest_alike(name, dims[1]) > suggest_alike(name, dims[0]) || (suggest_alike(name, dims[1]) == suggest_alike(name, dims[0]) && strpbrk(name, "jnk") == name);
         if (!strstr(str_text(&declared), arena_printf(s->arena, "Index %s ", name)))
             str_printf(&declared, "%sIndex %s over %s\n", suggest_indent(s, s->path[0]->span.start), name, dims[columns]);
     }
@@ -459,11 +449,8 @@ bool propose_axis(Suggester *s)
     static const char words[] = " along '";
     const char *at = strstr(s->diag->message, words);
     Firsts f = {.s = s};
-    const Stmt *grid = NULL;
+    const Stmt *grid = s->unit ? block_find(&s->unit->body, STMT_GRID, NULL) : NULL;
 
-    for (int i = 0; s->unit && i < s->unit->body.len; i++)
-        if (s->unit->body.data[i]->kind == STMT_GRID)
-            grid = s->unit->body.data[i];
     if (!at || !grid)
         return false;
     at += strlen(words);

@@ -337,26 +337,29 @@ bool suggest_setting(Suggester *s, const char *drop, const char *set, const char
 
 /* ---- several edits ------------------------------------------------------------------------- */
 
-static int line_start(const Suggester *s, int offset)
+int suggest_line_start(const Suggester *s, int offset)
 {
     while (offset > 0 && s->source->text[offset - 1] != '\n')
         offset--;
     return offset;
 }
 
-/* At the start of a line that is this one. */
-static int line_end(const Suggester *s, int offset)
+int suggest_line_end(const Suggester *s, int offset)
 {
-    if (offset > 0 && s->source->text[offset - 1] == '\n')
-        return offset;
     while ((size_t)offset < s->source->len && s->source->text[offset] != '\n')
         offset++;
     return offset;
 }
 
+/* At the start of a line that is this one. */
+static int line_end(const Suggester *s, int offset)
+{
+    return offset > 0 && s->source->text[offset - 1] == '\n' ? offset : suggest_line_end(s, offset);
+}
+
 bool suggest_edits(Suggester *s, const Fix *edits, int n, const char *label)
 {
-    Span whole = {line_start(s, edits[0].span.start), line_end(s, edits[n - 1].span.end)};
+    Span whole = {suggest_line_start(s, edits[0].span.start), line_end(s, edits[n - 1].span.end)};
     Str text = str_new(s->arena);
     int at = whole.start;
 
@@ -369,6 +372,17 @@ bool suggest_edits(Suggester *s, const Fix *edits, int n, const char *label)
     }
     str_addn(&text, s->source->text + at, (size_t)(whole.end - at));
     return suggest_edit(s, whole, str_text(&text), label);
+}
+
+/* ---- names ------------------------------------------------------------------------------------- */
+
+int suggest_alike(const char *a, const char *b)
+{
+    int n = 0;
+
+    while (a[n] && a[n] == b[n])
+        n++;
+    return n;
 }
 
 /* ---- statements ------------------------------------------------------------------------------- */
@@ -408,7 +422,7 @@ static bool is_blank(const Suggester *s, int from, int to)
 
 Span suggest_line(const Suggester *s, Span span)
 {
-    int start = line_start(s, span.start), end = line_end(s, span.end);
+    int start = suggest_line_start(s, span.start), end = line_end(s, span.end);
 
     if (!is_blank(s, start, span.start) || !is_blank(s, span.end, end))
         return span;
@@ -417,7 +431,7 @@ Span suggest_line(const Suggester *s, Span span)
 
 const char *suggest_indent(const Suggester *s, int offset)
 {
-    int start = line_start(s, offset), end = start;
+    int start = suggest_line_start(s, offset), end = start;
 
     while (s->source->text[end] == ' ' || s->source->text[end] == '\t')
         end++;
@@ -426,7 +440,7 @@ const char *suggest_indent(const Suggester *s, int offset)
 
 Span suggest_before(const Suggester *s, const Stmt *stmt)
 {
-    int start = line_start(s, stmt->span.start);
+    int start = suggest_line_start(s, stmt->span.start);
 
     return (Span){start, start};
 }
@@ -460,9 +474,7 @@ int suggest_end(const Suggester *s, const Stmt *stmt)
     at = skip_blank_lines(s, at);
     if (strncmp(s->source->text + at, "end", 3) != 0)
         return -1;
-    while ((size_t)at < s->source->len && s->source->text[at] != '\n')
-        at++;
-    return at;
+    return suggest_line_end(s, at);
 }
 
 /* ---- where a diagnostic lies ------------------------------------------------------------------- */
@@ -527,7 +539,7 @@ static bool says_more_of_line(const Suggester *s)
     bool more = false;
 
     for (int i = 0; i < diags->list.len; i++)
-        more |= diags->list.data[i].span.start > s->diag->span.start && line_start(s, diags->list.data[i].span.start) == line_start(s, s->diag->span.start);
+        more |= diags->list.data[i].span.start > s->diag->span.start && suggest_line_start(s, diags->list.data[i].span.start) == suggest_line_start(s, s->diag->span.start);
     return more;
 }
 

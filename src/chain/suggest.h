@@ -60,6 +60,9 @@ const char *suggest_text(Suggester *s, const Stmt *stmt);
 /* The statement's whole line where nothing else stands in it. */
 Span suggest_line(const Suggester *s, Span span);
 const char *suggest_words(Suggester *s, const char *text, const char *from, const char *to); /* words that are `from`, as `to` */
+int suggest_alike(const char *a, const char *b); /* letters that two names begin with */
+int suggest_line_start(const Suggester *s, int offset);
+int suggest_line_end(const Suggester *s, int offset); /* where its line stops */
 const char *suggest_indent(const Suggester *s, int offset); /* blanks before a statement */
 Span suggest_before(const Suggester *s, const Stmt *stmt);  /* the start of its line */
 

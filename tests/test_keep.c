@@ -76,6 +76,41 @@ static void kept_rows_agree_at_every_level(void **state)
     check_code(f->arena, softmax(f->arena, ", in_range = min(1, 512 div max(N, 1))", 256, 1, 1, 2, "sm_90a"), "sm_90a", DT_BF16, 3, 401);
 }
 
+/* Warps whose shares of a turn are no whole lines of shared memory: of few columns, or of warps that are no power of two. */
+static void warps_share_turns_of_few_columns(void **state)
+{
+    static const struct {
+        const char *target;
+        DType dtype;
+        int columns, rows, warps;
+    } cases[] = {
+        {"sm_90a", DT_F32, 96, 1, 4}, {"sm_75", DT_F16, 320, 4, 4}, {"sm_80", DT_BF16, 72, 1, 3}, {"sm_75", DT_F32, 120, 1, 5}, {"sm_90a", DT_E4M3, 96, 1, 3},
+    };
+    Fixture *f = *state;
+
+    for (size_t i = 0; i < TW_COUNT(cases); i++) {
+        const char *code = softmax(f->arena, "", cases[i].columns, cases[i].rows, cases[i].warps, 3, cases[i].target);
+        LevelReport report = report_of(f->arena, code, cases[i].target, cases[i].dtype, 5, 2 * cases[i].columns + 16);
+        if (report.verdict != LEVELS_AGREE) fail_msg("%d columns, %s: %s\n%s", cases[i].columns, report.level, report.problem, str_text(&report.log));
+    }
+}
+
+/* Without asynchronous copies one of the warps that hold a row puts it there. */
+static void a_row_of_several_warps_is_put_once(void **state)
+{
+    static const char twice[] =
+        "Kernel twice\n  Input X (M, N)\n  Output Y (M, N)\n  Grid m = M\n  Allocate X in register (1, 256)\n  Allocate Y in register (1, 256)\n"
+        "  Allocate sum in register (1, 1)\n  Allocate part in register (1, 1)\n  Compute Fill sum, 0\n"
+        "  for k = 0:ceil(N / 256)\n    Copy X (1, 256) in coordinate [M = m, N = k] from global to register\n"
+        "    Compute RowSum X and get part\n    Compute Add sum, part and get new sum\n  end\n"
+        "  for k = 0:ceil(N / 256)\n    Copy X (1, 256) in coordinate [M = m, N = k] from global to register\n"
+        "    Compute Multiply X, sum and get Y\n    Copy Y (1, 256) in coordinate [M = m, N = k] from register to global\n  end\n"
+        "  Schedule sm_75\n    warps = 2\n    warps_n = 1\n    kept = 2\n  end\nend\n";
+    Fixture *f = *state;
+
+    check_code(f->arena, twice, "sm_75", DT_F16, 3, 400);
+}
+
 static TileProgram *compiled(Arena *arena, const char *code, const char *target, Diags **diags, DType dtype)
 {
     Source *source = arena_new_of(arena, Source);
@@ -257,6 +292,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(kept_rows_agree_at_every_level, setup, teardown),
+        cmocka_unit_test_setup_teardown(warps_share_turns_of_few_columns, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_row_of_several_warps_is_put_once, setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_kept_is_copied_once, setup, teardown),
         cmocka_unit_test_setup_teardown(what_cannot_be_kept_is_copied, setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_written_is_not_kept, setup, teardown),

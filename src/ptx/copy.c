@@ -1046,12 +1046,31 @@ static bool waits_long(const Emitter *e, const TileOp *put)
     return waits && steps >= least && parts_of(e, put) * steps > MOST;
 }
 
+/* Whether warps of a block hold the same values. */
+static bool in_several_warps(const TileType *t)
+{
+    return (t->cols == 1 && t->layout.warps_n > 1) || (t->rows == 1 && t->layout.warps_m > 1);
+}
+
+/* One warp of those puts them there. */
+static void put_once(Emitter *e, const TileOp *op)
+{
+    const char *owner = sole_owner(e, op->args[0]);
+    int label = em_label(e);
+    em_open(e);
+    em(e, "@!%s bra $put%d;", owner, label);
+    pr_put(e, op);
+    em_close(e);
+    em(e, "$put%d:", label);
+}
+
 /* Of several parts that are put one after the other ptxas would make some at once, for which a role that prepares has no
  * registers: those of places wait for nothing, and elements that are read one by one have addresses and tests each. */
 void cp_put(Emitter *e, const TileOp *op)
 {
     enum { AT_ONCE = 32 }; /* such elements of a lane */
     if (op->args[0]->type.layout.kind == LAY_CHUNKS) put_held(e, op);
+    else if (!e->role && in_several_warps(&op->args[0]->type)) put_once(e, op);
     else pr_put(e, op);
     if (!e->role) return;
     if (e->part.tested >= (e->part.of_places ? 1 : AT_ONCE) || waits_long(e, op)) an_part(e);

@@ -46,7 +46,8 @@ typedef struct Pairs {
     const char *turned;    /* predicate: this lane moves the second of two pairs first; NULL: none does */
     const char *other[2];  /* registers: what that makes of the bytes of first and of second pairs */
     int apart;             /* values from a pair of four columns to its other */
-    LanePlace first[2], *own[2]; /* of first and of second accesses; own: by atom of columns; NULL: not needed */
+    int unit;              /* columns that are beside each other in a chunk */
+    LanePlace first[2], *own[2]; /* of first and of second accesses; own: by unit of columns; NULL: not needed */
 } Pairs;
 
 /* Which bit of a lane's number says whether it is turned; 0: none is. */
@@ -70,16 +71,27 @@ static void turn_lanes(Emitter *e, Pairs *p, int bit)
     }
 }
 
+/* Whether a place that is moved right leaves its panel or its chunk otherwise than the row's first one. In rows as memory has them
+ * a lane's columns are whole strides of all lanes apart. */
+static bool are_cut(const Pairs *p, int panel)
+{
+    const Layout *layout = &p->v->type.layout;
+    int cols = p->v->type.cols / layout->warps_n, share = cols * p->bytes;
+    int stride = layout->warps_n * layout->lanes * layout->k * p->bytes;
+    if (layout->kind == LAY_ROWS) return stride % panel && (stride & (stride - 1));
+    return layout->warps_n > 1 && ((share % panel && panel % share) || (share % 16 && cols > ATOM));
+}
+
 static Pairs pairs_new(Emitter *e, const TileValue *v, const SharedTile *tile)
 {
     Pairs p = {.v = v, .tile = tile, .bytes = dtype_bytes(tile->type->dtype)};
-    int cols = v->type.cols / v->type.layout.warps_n, share = cols * p.bytes, panel = tile->type->layout.panel;
-    bool cut = v->type.layout.warps_n > 1 && ((share % panel && panel % share) || (share % 16 && cols > ATOM));
+    bool cut = are_cut(&p, tile->type->layout.panel);
+    p.unit = v->type.layout.kind == LAY_ROWS ? v->type.layout.k : ATOM;
     int bit = turned_bit(v, tile, p.bytes);
     if (bit) turn_lanes(e, &p, bit);
     for (int i = 0; i < (bit ? 2 : 1); i++) {
         p.first[i] = pair_place(e, v, p.bytes, 0, p.other[i]);
-        if (cut) p.own[i] = arena_array(e->arena, LanePlace, cols / ATOM + 1);
+        if (cut) p.own[i] = arena_array(e->arena, LanePlace, v->type.cols / p.unit + 1);
     }
     return p;
 }
@@ -99,9 +111,9 @@ static const char *pair_address(Emitter *e, Pairs *p, int i)
     if (second) col -= 2;
     int chunk = col * p->bytes / 16, byte = col * p->bytes % 16;
     if (!p->own[second]) return sh_address_in(e, p->tile, &p->first[second], row, chunk, byte);
-    LanePlace *place = &p->own[second][col / ATOM];
-    if (!place->row) *place = pair_place(e, p->v, p->bytes, col / ATOM * ATOM, p->other[second]);
-    return sh_address_in(e, p->tile, place, row, 0, col % ATOM * p->bytes);
+    LanePlace *place = &p->own[second][col / p->unit];
+    if (!place->row) *place = pair_place(e, p->v, p->bytes, col / p->unit * p->unit, p->other[second]);
+    return sh_address_in(e, p->tile, place, row, 0, col % p->unit * p->bytes);
 }
 
 /* Of registers for values, or for `each` of them: those that the pairs belong to, where turned lanes moved the others. */

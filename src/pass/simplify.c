@@ -2,6 +2,7 @@
  *
  *   exp(x)                    ->  exp2(x * log2 e)         and in fp32, without products, times what rounding the product lost
  *   a op b                    ->  their result           a, b numbers
+ *   x + 0                     ->  x                      where the signs of zeros do not matter
  *   (x - v) * c               ->  x * c - v * c          v a vector, c a number, x without large numbers; not of weights in 8 bits
  *   (x * a) * b               ->  x * (a b)              a, b numbers
  *   (x * v) * w               ->  x * (v w)              x a matrix, v and w vectors or scalars
@@ -41,6 +42,13 @@ static const TileOp *element_def(const TileValue *v, OpId op)
 {
     const TileOp *def = v->def;
     return def && def->kind == TILE_ELEMENT && def->op == op && !def->has_else ? def : NULL;
+}
+
+/* Whether v is one number for many elements of x: of a matrix, or of a tile that is one row. */
+static bool is_for_many(const TileValue *x, const TileValue *v)
+{
+    if (v->type.rows == 1 && v->type.cols == 1) return x->type.cols > 1;
+    return is_matrix(x) && !is_matrix(v);
 }
 
 /* v = x * number? The number comes second or first. */
@@ -100,6 +108,29 @@ static TileValue *exp_to_exp2(Rewriter *rw, const TileOp *op)
 {
     if (op->kind != TILE_ELEMENT || op->op != OP_EXP) return NULL;
     return rw_unary(rw, OP_EXP2, times(rw, op->args[0], LOG2_E));
+}
+
+/* Whether nobody can tell the two zeros of v apart: it is compared, summed or subtracted from. */
+static bool zeros_are_alike(Rewriter *rw, const TileValue *v)
+{
+    Uses uses = rw_uses(rw->program->arena, rw->kernel->body, v);
+    for (int i = 0; i < uses.len; i++) {
+        const TileOp *use = uses.data[i];
+        bool alike = use->kind == TILE_REDUCE || (use->kind == TILE_MASK && zeros_are_alike(rw, use->results[0])) ||
+                     (use->kind == TILE_ELEMENT && (use->op == OP_MAX || use->op == OP_MIN || use->op == OP_SUBTRACT));
+        if (!alike) return false;
+    }
+    return uses.len > 0;
+}
+
+/* x + 0, as code has it that copies a tile before it changes the copy: -0 + 0 is 0. */
+static TileValue *plus_nothing(Rewriter *rw, const TileOp *op)
+{
+    double number;
+    const TileType *made = &op->results[0]->type, *of = op->n_args == 2 ? &op->args[0]->type : NULL;
+    if (op->kind != TILE_ELEMENT || op->op != OP_ADD || !rw_number(op->args[1], &number) || number != 0) return NULL;
+    if (made->rows != of->rows || made->cols != of->cols || !dtype_is_float(of->dtype) || !zeros_are_alike(rw, op->results[0])) return NULL;
+    return made->dtype == of->dtype ? op->args[0] : rw_insert(rw, TILE_CAST, 1, op->args, 1, made)->results[0];
 }
 
 static TileValue *fold_numbers(Rewriter *rw, const TileOp *op)
@@ -180,10 +211,10 @@ static TileValue *distribute_scale(Rewriter *rw, const TileOp *op)
 {
     TileValue *inner;
     double number;
-    if (op->kind != TILE_ELEMENT || op->op != OP_MULTIPLY || !is_matrix(op->results[0])) return NULL;
+    if (op->kind != TILE_ELEMENT || op->op != OP_MULTIPLY || op->results[0]->type.cols < 2) return NULL;
     if (!scaled_by(op->results[0], &inner, &number)) return NULL;
     const TileOp *difference = element_def(inner, OP_SUBTRACT);
-    if (!difference || is_matrix(difference->args[1]) || !is_matrix(difference->args[0])) return NULL;
+    if (!difference || !is_for_many(difference->args[0], difference->args[1])) return NULL;
     double shift;
     bool shifted = rw_number(difference->args[1], &shift);
     if (!shifted && (range_has_large(difference->args[0]) || is_exponent_of_bytes(rw, op->results[0]))) return NULL;
@@ -218,8 +249,7 @@ static TileValue *scale_after_max(Rewriter *rw, const TileOp *op)
 static TileValue *divide_by_vector(Rewriter *rw, const TileOp *op)
 {
     if (op->kind != TILE_ELEMENT || op->op != OP_DIVIDE) return NULL;
-    bool by_one = op->args[0]->type.cols > 1 && op->args[1]->type.rows == 1 && op->args[1]->type.cols == 1;
-    if (!by_one && (!is_matrix(op->args[0]) || is_matrix(op->args[1]))) return NULL;
+    if (!is_for_many(op->args[0], op->args[1])) return NULL;
     if (op->has_else && op->number != 0) return NULL;
     TileValue *inverse = rw_binary(rw, OP_DIVIDE, rw_fill(rw, 1), op->args[1]);
     inverse->def->has_else = op->has_else;
@@ -298,7 +328,7 @@ static TileValue *multiply_add(Rewriter *rw, const TileOp *op)
     TileValue *x;
     double number;
     if (op->kind != TILE_ELEMENT || (op->op != OP_SUBTRACT && op->op != OP_ADD)) return NULL;
-    if (!is_matrix(op->args[0]) || is_matrix(op->args[1])) return NULL;
+    if (!is_for_many(op->args[0], op->args[1])) return NULL;
     if (!scaled_by(op->args[0], &x, &number)) return NULL;
     TileValue *addend = op->args[1];
     const TileOp *scaled = op->op == OP_SUBTRACT ? only_element(rw, op->results[0], OP_MULTIPLY) : NULL;
@@ -317,6 +347,7 @@ static const struct {
 } RULES[] = {
     {"exp_in_full", exp_in_full, 0},
     {"exp_to_exp2", exp_to_exp2, 0},
+    {"plus_nothing", plus_nothing, 0},
     {"fold_numbers", fold_numbers, 0},
     {"power_of_number", power_of_number, 0},
     {"merge_scales", merge_scales, 0},

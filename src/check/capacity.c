@@ -94,12 +94,21 @@ static bool fits_with(Checker *c, Fits *fits, const Stmt *assign, int64_t value)
     return fits(c, trial) && quiet->errors == 0;
 }
 
-/* The largest number below the assigned one with which all fits; 0: none. */
-static int64_t largest_that_fits(Checker *c, Fits *fits, const Stmt *s)
+/* Each trial declares all names again, each among those before it: so many for a unit of so many statements. */
+static int trials_of(const Unit *unit)
 {
-    for (int64_t value = (s->value->i - 1) / 16 * 16; value >= 16; value = value / 2 / 16 * 16)
+    enum { MOST_LOOKUPS = 1 << 22 };
+    int64_t n = unit->body.len + 1;
+
+    return (int)(MOST_LOOKUPS / (n * n));
+}
+
+/* The largest number below the assigned one with which all fits; 0: none, or no trial is left. */
+static int64_t largest_that_fits(Checker *c, Fits *fits, const Stmt *s, int *trials)
+{
+    for (int64_t value = (s->value->i - 1) / 16 * 16; value >= 16 && (*trials)-- > 0; value = value / 2 / 16 * 16)
         if (fits_with(c, fits, s, value)) {
-            while (value + 16 < s->value->i && fits_with(c, fits, s, value + 16))
+            while (value + 16 < s->value->i && (*trials)-- > 0 && fits_with(c, fits, s, value + 16))
                 value += 16;
             return value;
         }
@@ -124,10 +133,11 @@ bool check_is_tile_size(const Unit *unit, const Stmt *s)
 static const Stmt *smaller_size(Checker *c, Fits *fits, int64_t *value)
 {
     const Stmt *best = NULL;
-    for (int i = 0; i < c->unit->body.len; i++) {
+    int trials = trials_of(c->unit);
+    for (int i = 0; i < c->unit->body.len && trials > 0; i++) {
         const Stmt *s = c->unit->body.data[i];
         int64_t v;
-        if (!check_is_tile_size(c->unit, s) || s->value->i < 32 || !(v = largest_that_fits(c, fits, s)) ||
+        if (!check_is_tile_size(c->unit, s) || s->value->i < 32 || !(v = largest_that_fits(c, fits, s, &trials)) ||
             (best && v * best->value->i <= *value * s->value->i))
             continue;
         best = s;

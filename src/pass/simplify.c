@@ -86,6 +86,15 @@ static TileValue *bounded_by(Rewriter *rw, OpId op, TileValue *x, double number)
     return rw_binary(rw, op, x, bound);
 }
 
+/* Whether lanes have registers for functions of so many values in some steps more: fewer in loops, and in the largest blocks,
+ * of which ptxas is told that two stand side by side. */
+static bool has_room(const TileKernel *kernel, const TileType *t)
+{
+    enum { LANES = 32, FEW_VALUES = 16, MOST_VALUES = 32, LARGE_BLOCK = 14 };
+    int64_t values = (int64_t)t->rows * t->cols / (LANES * kernel->warps);
+    return values <= FEW_VALUES || (values <= MOST_VALUES && kernel->warps < LARGE_BLOCK && !tile_has(kernel->body, TILE_FOR));
+}
+
 /* exp(x), where an output in fp32 is made of it, in kernels without products: x log2 e is rounded by as much as its own
  * last place is worth, and so is what 2 to the power of it is worth. What was lost is known exactly, but for the
  * last bits of log2 e, and is so little that 2 to the power of that is a linear function. */
@@ -93,7 +102,7 @@ static TileValue *exp_in_full(Rewriter *rw, const TileOp *op)
 {
     static const double LN2 = 0.693147180559945309417;
     if (op->kind != TILE_ELEMENT || op->op != OP_EXP || !rows_without_fragments(rw->kernel)) return NULL;
-    if (!shown_in_full(rw->program, rw->kernel, op->results, 1)) return NULL;
+    if (!has_room(rw->kernel, &op->results[0]->type) || !shown_in_full(rw->program, rw->kernel, op->results, 1)) return NULL;
     float high = (float)LOG2_E;
     TileValue *x = op->args[0], *power = times(rw, x, high);
     TileValue *whole = rw_unary(rw, OP_EXP2, power);
@@ -211,10 +220,10 @@ static TileValue *distribute_scale(Rewriter *rw, const TileOp *op)
 {
     TileValue *inner;
     double number;
-    if (op->kind != TILE_ELEMENT || op->op != OP_MULTIPLY || op->results[0]->type.cols < 2) return NULL;
+    if (op->kind != TILE_ELEMENT || op->op != OP_MULTIPLY || !is_matrix(op->results[0])) return NULL;
     if (!scaled_by(op->results[0], &inner, &number)) return NULL;
     const TileOp *difference = element_def(inner, OP_SUBTRACT);
-    if (!difference || !is_for_many(difference->args[0], difference->args[1])) return NULL;
+    if (!difference || is_matrix(difference->args[1]) || !is_matrix(difference->args[0])) return NULL;
     double shift;
     bool shifted = rw_number(difference->args[1], &shift);
     if (!shifted && (range_has_large(difference->args[0]) || is_exponent_of_bytes(rw, op->results[0]))) return NULL;
@@ -328,7 +337,7 @@ static TileValue *multiply_add(Rewriter *rw, const TileOp *op)
     TileValue *x;
     double number;
     if (op->kind != TILE_ELEMENT || (op->op != OP_SUBTRACT && op->op != OP_ADD)) return NULL;
-    if (!is_for_many(op->args[0], op->args[1])) return NULL;
+    if (!is_matrix(op->args[0]) || is_matrix(op->args[1])) return NULL;
     if (!scaled_by(op->args[0], &x, &number)) return NULL;
     TileValue *addend = op->args[1];
     const TileOp *scaled = op->op == OP_SUBTRACT ? only_element(rw, op->results[0], OP_MULTIPLY) : NULL;

@@ -40,6 +40,7 @@ whole()
 }
 
 whole two_adapters sm_90a --set r=16 --set K=64 --set N=96 # a comparison a row beside products
+whole angles_of_rows sm_90a --set kept=8 # for more blocks than have room for what is kept
 for target in sm_80 sm_90a; do
     whole mask_by_bits $target --set D=128 # quotients of elements
 done

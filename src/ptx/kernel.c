@@ -380,6 +380,13 @@ static void declare_registers(const Emitter *e, Str *out)
             str_printf(out, "\t.reg .%s %s<%d>;\n", CLASSES[c].type, CLASSES[c].prefix, e->next[c]);
 }
 
+/* No more blocks than have room for what they keep, which ptxas does not see. Told nothing it spills some for more. */
+static int as_room_is_shared(const Emitter *e, int blocks)
+{
+    int room = (int)(e->target->shared_per_sm / (e->kernel->shared_bytes + e->target->shared_reserved + 1));
+    return blocks <= 0 || room < 1 ? 1 : blocks < room ? blocks : room;
+}
+
 static void print_signature(const Emitter *e, Str *out, const char *entry)
 {
     str_printf(out, ".visible .entry %s(\n", entry);
@@ -394,6 +401,7 @@ static void print_signature(const Emitter *e, Str *out, const char *entry)
      * of them for more blocks. */
     bool aims = e->aligned || tile_has(e->kernel->body, TILE_ROLES);
     int blocks = !aims ? 1 : e->kernel->blocks_per_sm > 0 ? e->kernel->blocks_per_sm : ai_blocks(e);
+    if (aims && e->kernel->kept > 0 && e->kernel->blocks_per_sm <= 0) blocks = as_room_is_shared(e, blocks);
     if (blocks > 0) str_printf(out, ".minnctapersm %d\n", blocks);
 }
 

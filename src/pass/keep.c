@@ -25,7 +25,8 @@
 #include "pass/passes.h"
 #include "pass/rows.h"
 
-bool keep_same_turns(const TileOp *a, const TileOp *b)
+/* Whether the loops run over the same turns, side by side in a block. */
+static bool same_turns(const TileOp *a, const TileOp *b)
 {
     return a->kind == TILE_FOR && b->kind == TILE_FOR && a->lo == b->lo && a->hi == b->hi;
 }
@@ -67,13 +68,21 @@ static bool may_come_early(const TileKernel *kernel, const TileOp *load)
     return true;
 }
 
-bool keep_is_read_again(TileProgram *program, const TileKernel *kernel, const TileBlock *block, const TileOp *loop, const TileOp *load)
+/* Whether another loop of the block reads in each turn the tile that the load does in one of `loop`, and nothing writes the tensor. */
+static bool is_read_again(TileProgram *program, const TileKernel *kernel, const TileBlock *block, const TileOp *loop, const TileOp *load)
 {
     if (!turns_known(loop) || !may_come_early(kernel, load)) return false;
     for (int i = 0; i < block->ops.len; i++) {
         const TileOp *other = block->ops.data[i];
-        if (other != loop && keep_same_turns(loop, other) && has_alike(program, loop, load, other)) return true;
+        if (other != loop && same_turns(loop, other) && has_alike(program, loop, load, other)) return true;
     }
+    return false;
+}
+
+bool keep_reads_again(TileProgram *program, const TileKernel *kernel, const TileBlock *block, const TileOp *loop)
+{
+    for (int i = 0; i < loop->regions[0]->ops.len; i++)
+        if (is_read_again(program, kernel, block, loop, loop->regions[0]->ops.data[i])) return true;
     return false;
 }
 
@@ -83,11 +92,7 @@ const Aff *keep_fits(TileProgram *program, const TileKernel *kernel, const TileB
     const Aff *fits = NULL;
     for (int i = 0; i < block->ops.len; i++) {
         const TileOp *loop = block->ops.data[i];
-        bool again = false;
-        if (loop->kind != TILE_FOR || !turns_known(loop)) continue;
-        for (int k = 0; k < loop->regions[0]->ops.len && !again; k++)
-            again = keep_is_read_again(program, kernel, block, loop, loop->regions[0]->ops.data[k]);
-        if (!again) continue;
+        if (loop->kind != TILE_FOR || !keep_reads_again(program, kernel, block, loop)) continue;
         const Aff *all = aff_le(aff, aff_sub(aff, loop->hi, loop->lo), aff_const(aff, kernel->kept));
         fits = fits ? aff_and(aff, fits, all) : all;
     }
@@ -132,20 +137,6 @@ static TileValue *buffer_for(const Keeper *k, const TileOp *load, Rewriter *rw)
     op->results[0]->name = load->results[0]->name;
     if (rw->block == k->kernel->body) rw->at++;
     return op->results[0];
-}
-
-/* The turns of a loop, as a loop: its body is still empty. */
-static TileOp *turns_ahead(const Keeper *k, const TileOp *loop, Rewriter *rw)
-{
-    TileOp *ahead = rw_insert(rw, TILE_FOR, 0, NULL, 0, NULL);
-    ahead->lo = loop->lo;
-    ahead->hi = loop->hi;
-    ahead->var = aff_sym_new(k->program->aff, loop->var->name, AFF_LOOP, loop->var->lo, loop->var->hi);
-    ahead->regions = arena_array(k->program->arena, TileBlock *, 1);
-    ahead->regions[0] = tile_block_new(k->program);
-    ahead->n_regions = 1;
-    ahead->note = "what is kept is on its way at once";
-    return ahead;
 }
 
 /* Brings the load's tile, of a turn of `ahead`, into the buffer. */
@@ -193,7 +184,7 @@ static void read_in_all(const Keeper *k, const TileBlock *block, const TileOp *l
     const TileOp like = *load, like_loop = *loop;
     for (int i = 0; i < block->ops.len; i++) {
         const TileOp *other = block->ops.data[i];
-        if (!keep_same_turns(loop, other)) continue;
+        if (!same_turns(loop, other)) continue;
         TileBlock *body = other->regions[0];
         for (int at = 0; at < body->ops.len; at++)
             if (reads_alike(k->program, &like_loop, &like, other, body->ops.data[at])) read_instead(k, other, body, at, buffer);
@@ -209,10 +200,13 @@ static void keep_of(Keeper *k, TileBlock *block, int *at)
     for (int i = 0; i < body->ops.len; i++) {
         const TileOp *load = body->ops.data[i];
         if (load->kind != TILE_LOAD || load->results[0]->type.space != SPACE_REGISTER) continue;
-        if (!keep_is_read_again(k->program, k->kernel, block, loop, load) || !has_room(k, load)) continue;
+        if (!is_read_again(k->program, k->kernel, block, loop, load) || !has_room(k, load)) continue;
         k->bytes += bytes_kept(k, load);
         TileValue *buffer = buffer_for(k, load, &rw);
-        if (!ahead) ahead = turns_ahead(k, loop, &rw);
+        if (!ahead) {
+            ahead = rw_same_turns(&rw, loop, 0, NULL);
+            ahead->note = "what is kept is on its way at once";
+        }
         read_in_all(k, block, loop, load, buffer); /* before `ahead` reads it as well */
         bring(k, loop, load, ahead, buffer);
     }

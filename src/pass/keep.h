@@ -4,12 +4,8 @@
 
 #include "pass/rewrite.h"
 
-/* Whether the loops run over the same turns, side by side in a block. */
-bool keep_same_turns(const TileOp *a, const TileOp *b);
-/* Whether a loop of the block, other than `loop`, reads in each turn the tile that the load does in one of `loop`, and
- * nothing writes the tensor. */
-bool keep_is_read_again(TileProgram *program, const TileKernel *kernel, const TileBlock *block, const TileOp *loop, const TileOp *load);
-
+/* Whether the loop brings a tile in each turn that another loop of the block does in one of its own, of a tensor that nothing writes. */
+bool keep_reads_again(TileProgram *program, const TileKernel *kernel, const TileBlock *block, const TileOp *loop);
 /* Whether there are places for all turns of the loops in the block that read again what others do; NULL: there is no such loop. */
 const Aff *keep_fits(TileProgram *program, const TileKernel *kernel, const TileBlock *block);
 

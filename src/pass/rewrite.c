@@ -182,6 +182,21 @@ TileOp *rw_yield_all(TileProgram *program, TileKernel *kernel, TileBlock *block,
     return yield;
 }
 
+TileOp *rw_same_turns(Rewriter *rw, const TileOp *loop, int n, TileValue *const *init)
+{
+    Arena *arena = rw->program->arena;
+    TileType *types = arena_array(arena, TileType, n);
+    for (int i = 0; i < n; i++) types[i] = init[i]->type;
+    TileOp *same = rw_insert(rw, TILE_FOR, n, init, n, types);
+    same->lo = loop->lo;
+    same->hi = loop->hi;
+    same->var = aff_sym_new(rw->program->aff, loop->var->name, AFF_LOOP, loop->var->lo, loop->var->hi);
+    same->regions = arena_array(arena, TileBlock *, 1);
+    same->regions[0] = tile_block_new(rw->program);
+    same->n_regions = 1;
+    return same;
+}
+
 TileOp *rw_choice(TileProgram *program, TileKernel *kernel, const Aff *cond, TileValue *const *results, int n, Span loc)
 {
     TileType *types = arena_array(program->arena, TileType, n);

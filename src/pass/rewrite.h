@@ -43,6 +43,9 @@ void rw_yield(TileProgram *program, TileBlock *region, TileValue *value);
 void rw_carry_less(TileOp *loop, int i);
 /* Ends a block with what it yields. */
 TileOp *rw_yield_all(TileProgram *program, TileKernel *kernel, TileBlock *block, TileValue *const *values, int n);
+/* A loop over the same turns, with a counter of its own, which carries these values: its body is still empty, without
+ * parameters. */
+TileOp *rw_same_turns(Rewriter *rw, const TileOp *loop, int n, TileValue *const *init);
 /* if cond { } else { }: of results like these; both regions are still empty. */
 TileOp *rw_choice(TileProgram *program, TileKernel *kernel, const Aff *cond, TileValue *const *results, int n, Span loc);
 /* Puts something between a result and those who use it: the operation has a fresh

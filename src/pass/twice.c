@@ -33,18 +33,11 @@ typedef struct Twice {
     int m, l; /* positions among what the loop carries */
 } Twice;
 
-static int position(const TileBlock *body, const TileValue *param)
-{
-    for (int i = 0; i < body->params.len; i++)
-        if (body->params.data[i] == param) return i;
-    return -1;
-}
-
 /* Whether a value is made of what the loop's turns bring alone. */
 static bool needs_no_turn(const TileBlock *body, const TileValue *v)
 {
     const TileOp *op = v->def;
-    if (!op) return position(body, v) < 0;
+    if (!op) return tile_param_of(body, v) < 0;
     if (tile_index_of(body, op) < 0) return true;
     if (op->n_regions > 0) return false;
     for (int i = 0; i < op->n_args; i++)
@@ -58,8 +51,8 @@ static bool only_sums(Twice *t)
     const TileBlock *body = t->loop->regions[0];
     const TileOp *op = t->softmax, *yield = body->ops.data[body->ops.len - 1];
     double l0;
-    t->m = position(body, op->args[1]);
-    t->l = position(body, op->args[2]);
+    t->m = tile_param_of(body, op->args[1]);
+    t->l = tile_param_of(body, op->args[2]);
     if (t->m < 0 || t->l < 0 || t->m == t->l || !rw_number(t->loop->args[t->l], &l0) || l0 != 0) return false;
     if (yield->args[t->m] != op->results[1] || yield->args[t->l] != op->results[2]) return false;
     if (tile_count_uses(body, op->args[1]) != 1 || tile_count_uses(body, op->args[2]) != 1) return false;
@@ -74,15 +67,9 @@ static TileValue *maximum(const Twice *t)
     const TileBlock *body = t->loop->regions[0];
     TileValue *m0 = t->loop->args[t->m];
     Rewriter rw = {program, t->kernel, t->block, tile_index_of(t->block, t->loop), t->loop->loc};
-    TileOp *first = rw_insert(&rw, TILE_FOR, 1, &m0, 1, &m0->type);
-    first->lo = t->loop->lo;
-    first->hi = t->loop->hi;
-    first->var = aff_sym_new(program->aff, t->loop->var->name, AFF_LOOP, t->loop->var->lo, t->loop->var->hi);
-    first->regions = arena_array(program->arena, TileBlock *, 1);
-    first->regions[0] = tile_block_new(program);
-    first->n_regions = 1;
-    first->note = "the maximum first: the row is kept";
+    TileOp *first = rw_same_turns(&rw, t->loop, 1, &m0);
     TileBlock *out = first->regions[0];
+    first->note = "the maximum first: the row is kept";
     vec_push(program->arena, &out->params, tile_value_new(program, t->kernel, m0->type, m0->name));
     Copier turn = copier_new(program, t->kernel, t->loop->var, aff_of(program->aff, first->var));
     copy_ops(&turn, body, 0, tile_index_of(body, t->softmax), out);
@@ -108,14 +95,6 @@ static void sum_alone(const Twice *t, TileValue *m)
     rw_carry_less(t->loop, t->m);
 }
 
-static bool is_read_again(const Twice *t)
-{
-    const TileBlock *body = t->loop->regions[0];
-    for (int i = 0; i < body->ops.len; i++)
-        if (keep_is_read_again(t->program, t->kernel, t->block, t->loop, body->ops.data[i])) return true;
-    return false;
-}
-
 static void twice_in(TileProgram *program, TileKernel *kernel, TileBlock *block)
 {
     for (int i = 0; i < block->ops.len; i++) {
@@ -124,7 +103,7 @@ static void twice_in(TileProgram *program, TileKernel *kernel, TileBlock *block)
         const TileBlock *body = t.loop->regions[0];
         for (int k = 0; k < body->ops.len && !t.softmax; k++)
             if (body->ops.data[k]->kind == TILE_SOFTMAX) t.softmax = body->ops.data[k];
-        if (!t.softmax || !only_sums(&t) || !is_read_again(&t)) continue;
+        if (!t.softmax || !only_sums(&t) || !keep_reads_again(program, kernel, block, t.loop)) continue;
         sum_alone(&t, maximum(&t));
         i = tile_index_of(block, t.loop);
     }

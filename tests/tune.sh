@@ -16,14 +16,7 @@ verdict 'says what finds it' "in_err \"'tw tune' finds one\""
 expect 'a time that is none' 2 "$tw" tune ops/gemm.tl --time=0
 (unset XDG_CACHE_HOME HOME; expect 'no home' 3 "$tw" tune --list) >/dev/null || bad=1
 
-case $tw in *san*) finish ;; esac # the stand-in is linked with what has no sanitizers
-lib=$(dirname "$tw")/libtilewright.a
-if ! ${CC:-cc} -std=c11 -D_POSIX_C_SOURCE=200809L -Isrc -O1 -shared -fPIC -Wl,-Bsymbolic -Wl,-soname,libcuda.so.1 \
-    tests/gpu/emulated_cuda.c "$lib" -lm -o "$dir/libcuda.so.1" 2>"$dir/err"; then
-    echo "# the stand-in for the driver cannot be made here"
-    finish
-fi
-export LD_LIBRARY_PATH="$dir"
+emulated_gpu
 
 small="--set D=32 --bind N=40 --bind M=48"
 cat >"$dir/op.tl" <<'TL'

@@ -5,14 +5,7 @@
 
 . tests/lib/tap.sh
 
-case $tw in *san*) finish ;; esac # the stand-in is linked with what has no sanitizers
-lib=$(dirname "$tw")/libtilewright.a
-if ! ${CC:-cc} -std=c11 -D_POSIX_C_SOURCE=200809L -Isrc -O1 -shared -fPIC -Wl,-Bsymbolic -Wl,-soname,libcuda.so.1 \
-    tests/gpu/emulated_cuda.c "$lib" -lm -o "$dir/libcuda.so.1" 2>"$dir/err"; then
-    echo "# the stand-in for the driver cannot be made here"
-    finish
-fi
-export LD_LIBRARY_PATH="$dir"
+emulated_gpu
 
 cat >"$dir/logs.tl" <<'TL'
 Operator logs

@@ -35,3 +35,15 @@ verdict()
 in_out() { grep -qF -e "$1" "$dir/out"; }
 in_err() { grep -qF -e "$1" "$dir/err"; }
 finish() { echo "1..$n"; exit $bad; }
+
+# emulated_gpu: from here on the driver is one whose GPU is the PTX emulator; where there can be none, this is the end
+emulated_gpu()
+{
+    case $tw in *san*) finish ;; esac # the stand-in is linked with what has no sanitizers
+    if ! ${CC:-cc} -std=c11 -D_POSIX_C_SOURCE=200809L -Isrc -O1 -shared -fPIC -Wl,-Bsymbolic -Wl,-soname,libcuda.so.1 \
+        tests/gpu/emulated_cuda.c "$(dirname "$tw")/libtilewright.a" -lm -o "$dir/libcuda.so.1" 2>"$dir/err"; then
+        echo "# the stand-in for the driver cannot be made here"
+        finish
+    fi
+    export LD_LIBRARY_PATH="$dir"
+}

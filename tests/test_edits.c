@@ -12,6 +12,7 @@
 
 #include <dirent.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "chain/chain.h"
 #include "fixture.h"
@@ -269,6 +270,34 @@ static void a_smaller_tile_everywhere(void **state)
     assert_string_equal(mended(f->arena, large, chain->diags)->text, right->text);
 }
 
+/* Many names beside the sizes that matter: each is looked up, and none of them is tried. */
+static void sizes_among_many_names(void **state)
+{
+    Fixture *f = *state;
+    Str text = str_new(f->arena);
+    Source source = {.path = "long.tl"};
+    Chain *chain;
+    clock_t start;
+
+    str_add(&text, "Kernel k\nInput A (M, 64) bf16\nInput B (64, N) bf16\nOutput C (M, N) bf16\nBM = 640\nBN = 512\n");
+    for (int i = 0; i < 2000; i++)
+        str_printf(&text, "p%d = %d\n", i, i + 1);
+    str_add(&text, "Grid m = ceil(M / BM), n = ceil(N / BN)\n"
+                   "Allocate A in shared (BM, 64)\nAllocate B in shared (64, BN)\nAllocate C in register (BM, BN)\n"
+                   "Copy A (BM, 64) in coordinate [M = m] from global to shared\n"
+                   "Copy B (64, BN) in coordinate [N = n] from global to shared\n"
+                   "Compute GEMM A, B and get C\nCopy C (BM, BN) in coordinate [M = m, N = n] from register to global\nend\n");
+    source.text = str_text(&text);
+    source.len = text.len;
+    chain = chain_new(f->arena, syms_new(f->arena), aff_ctx_new(f->arena), diags_new(f->arena, &source), target_find("sm_80"), DT_BF16);
+    chain->edits = true;
+    start = clock();
+    assert_false(chain_check(chain, &source, false));
+    assert_true((double)(clock() - start) / CLOCKS_PER_SEC < 5); /* 15 when names were looked for one by one */
+    assert_int_equal(chain->diags->list.data[0].code, TW0461);
+    assert_string_equal(chain->diags->list.data[0].fix.text, "32");
+}
+
 /* ---- the manual's table -------------------------------------------------------------------- */
 
 static const char *page_text(Arena *arena)
@@ -313,6 +342,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(edits_do_what_is_promised, setup, teardown),
         cmocka_unit_test_setup_teardown(a_smaller_tile_everywhere, setup, teardown),
+        cmocka_unit_test_setup_teardown(sizes_among_many_names, setup, teardown),
         cmocka_unit_test_setup_teardown(the_manual_has_the_table, setup, teardown),
     };
 

@@ -157,12 +157,13 @@ static bool try_beside(Mender *m)
 
 static bool try_sizes(Mender *m)
 {
-    for (int shift = 1; shift <= 3; shift++)
-        for (int i = 0; i < m->unit->body.len; i++) {
-            const Stmt *s = m->unit->body.data[i];
-            int64_t size = check_is_tile_size(m->unit, s) ? s->value->i : 0;
+    Block sizes = check_tile_sizes(m->chain->arena, m->unit);
 
-            if (size > 16 && try_number(m, s, ((size >> shift) + 15) / 16 * 16))
+    for (int shift = 1; shift <= 3; shift++)
+        for (int i = 0; i < sizes.len; i++) {
+            int64_t size = sizes.data[i]->value->i;
+
+            if (size > 16 && try_number(m, sizes.data[i], ((size >> shift) + 15) / 16 * 16))
                 return true;
         }
     return false;

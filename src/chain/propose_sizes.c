@@ -498,11 +498,12 @@ typedef VEC(Assigned) Sizing;
 /* The sizes that the unit assigns; of a tile that does not fill the tensor cores those that may be why. */
 static Sizing assigned_sizes(Suggester *s)
 {
+    Block sizes = s->unit ? check_tile_sizes(s->arena, s->unit) : (Block){0};
     Sizing all = {0};
 
-    for (int i = 0; s->unit && i < s->unit->body.len; i++) {
-        const Stmt *stmt = s->unit->body.data[i];
-        if (check_is_tile_size(s->unit, stmt) && (s->diag->code != TW0433 || stmt->value->i % 16 != 0))
+    for (int i = 0; i < sizes.len; i++) {
+        const Stmt *stmt = sizes.data[i];
+        if (s->diag->code != TW0433 || stmt->value->i % 16 != 0)
             vec_push(s->arena, &all, ((Assigned){stmt, stmt->value->i}));
     }
     return all;

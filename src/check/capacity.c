@@ -94,13 +94,12 @@ static bool fits_with(Checker *c, Fits *fits, const Stmt *assign, int64_t value)
     return fits(c, trial) && quiet->errors == 0;
 }
 
-/* Each trial declares all names again, each among those before it: so many for a unit of so many statements. */
+/* Each trial declares all names again: so many for a unit of so many statements. */
 static int trials_of(const Unit *unit)
 {
-    enum { MOST_LOOKUPS = 1 << 22 };
-    int64_t n = unit->body.len + 1;
+    enum { MOST_DECLARED = 1 << 16 };
 
-    return (int)(MOST_LOOKUPS / (n * n));
+    return MOST_DECLARED / (unit->body.len + 1);
 }
 
 /* The largest number below the assigned one with which all fits; 0: none, or no trial is left. */
@@ -115,29 +114,17 @@ static int64_t largest_that_fits(Checker *c, Fits *fits, const Stmt *s, int *tri
     return 0;
 }
 
-bool check_is_tile_size(const Unit *unit, const Stmt *s)
-{
-    if (s->kind != STMT_ASSIGN || s->value->kind != EXPR_INT || s->value->i < 1 || s->value->i > INT32_MAX)
-        return false;
-    for (int i = 0; i < unit->body.len; i++) {
-        const Stmt *tensor = unit->body.data[i];
-        for (int k = 0; k < tensor->n_shape; k++)
-            if ((tensor->kind == STMT_INPUT || tensor->kind == STMT_OUTPUT) && expr_mentions(tensor->shape[k], s->name))
-                return false;
-    }
-    return true;
-}
-
 /* A smaller number for one of the assigned sizes with which all fits: the one
  * that changes least. */
 static const Stmt *smaller_size(Checker *c, Fits *fits, int64_t *value)
 {
     const Stmt *best = NULL;
     int trials = trials_of(c->unit);
-    for (int i = 0; i < c->unit->body.len && trials > 0; i++) {
-        const Stmt *s = c->unit->body.data[i];
+    Block sizes = check_tile_sizes(c->arena, c->unit);
+    for (int i = 0; i < sizes.len && trials > 0; i++) {
+        const Stmt *s = sizes.data[i];
         int64_t v;
-        if (!check_is_tile_size(c->unit, s) || s->value->i < 32 || !(v = largest_that_fits(c, fits, s, &trials)) ||
+        if (s->value->i < 32 || !(v = largest_that_fits(c, fits, s, &trials)) ||
             (best && v * best->value->i <= *value * s->value->i))
             continue;
         best = s;

@@ -43,5 +43,7 @@ bool check_has_sketch(const Program *program);
 /* `BM = 64` where no Input or Output has the name as a dimension: another number
  * computes the same. */
 bool check_is_tile_size(const Unit *unit, const Stmt *s);
+/* Those that shapes of tiles are made of, in their order. */
+Block check_tile_sizes(Arena *arena, const Unit *unit);
 
 #endif

@@ -195,7 +195,7 @@ static void suggest_multiple(Checker *c, Diag *d, Extent e, int64_t v, int of)
 {
     for (int i = 0; e.text && i < c->unit->body.len; i++) {
         const Stmt *s = c->unit->body.data[i];
-        if (check_is_tile_size(c->unit, s) && strcmp(s->name, e.text) == 0 && s->value->i == v)
+        if (s->kind == STMT_ASSIGN && strcmp(s->name, e.text) == 0 && check_is_tile_size(c->unit, s) && s->value->i == v)
             diag_fix(c->diags, d, s->value->span,
                      arena_printf(c->arena, "%lld", (long long)((v + of - 1) / of * of)), "the next size that fits");
     }

@@ -416,7 +416,7 @@ void values_assign(Checker *c, const Stmt *s)
         if (c->diags->errors > errors) /* what uses it later is not to blame */
             eval_bind(&c->env, s->name, fresh_scalar(c, s->name));
         else
-            vec_push(c->arena, &c->env.names, (EvalName){.name = s->name});
+            eval_bind_unknown(&c->env, s->name);
     }
 }
 

@@ -10,9 +10,53 @@ void eval_init(EvalEnv *env, Arena *arena, AffCtx *aff)
     *env = (EvalEnv){.arena = arena, .aff = aff};
 }
 
+/* ---- names -------------------------------------------------------------------------- */
+
+static unsigned hash_of(const char *name)
+{
+    unsigned hash = 2166136261u;
+
+    for (; *name; name++)
+        hash = (hash ^ (unsigned char)*name) * 16777619u;
+    return hash;
+}
+
+static int *head_of(const EvalEnv *env, unsigned hash)
+{
+    return &env->heads[hash & (unsigned)(env->n_heads - 1)];
+}
+
+/* The last entry of each chain is the one that was bound first. */
+static void chain_up(EvalEnv *env, int i)
+{
+    int *head = head_of(env, env->names.data[i].hash);
+
+    env->names.data[i].below = *head;
+    *head = i;
+}
+
+static void grow(EvalEnv *env)
+{
+    env->n_heads = env->n_heads ? env->n_heads * 2 : 32;
+    env->heads = arena_array(env->arena, int, env->n_heads);
+    for (int i = 0; i < env->n_heads; i++)
+        env->heads[i] = -1;
+    for (int i = 0; i < env->names.len; i++)
+        chain_up(env, i);
+}
+
 static void bind(EvalEnv *env, EvalName entry)
 {
+    if (env->names.len >= env->n_heads)
+        grow(env);
+    entry.hash = hash_of(entry.name);
     vec_push(env->arena, &env->names, entry);
+    chain_up(env, env->names.len - 1);
+}
+
+void eval_bind_unknown(EvalEnv *env, const char *name)
+{
+    bind(env, (EvalName){.name = name});
 }
 
 void eval_bind(EvalEnv *env, const char *name, const Aff *value)
@@ -39,8 +83,10 @@ void eval_bind_block(EvalEnv *env, int i, const Aff *value)
 
 const EvalName *eval_find(const EvalEnv *env, const char *name)
 {
-    for (int i = env->names.len - 1; i >= 0; i--)
-        if (strcmp(env->names.data[i].name, name) == 0)
+    unsigned hash = hash_of(name);
+
+    for (int i = env->n_heads ? *head_of(env, hash) : -1; i >= 0; i = env->names.data[i].below)
+        if (env->names.data[i].hash == hash && strcmp(env->names.data[i].name, name) == 0)
             return &env->names.data[i];
     return NULL;
 }
@@ -52,7 +98,10 @@ int eval_mark(const EvalEnv *env)
 
 void eval_reset(EvalEnv *env, int mark)
 {
-    env->names.len = mark;
+    while (env->names.len > mark) {
+        const EvalName *last = &env->names.data[--env->names.len];
+        *head_of(env, last->hash) = last->below;
+    }
 }
 
 const char *eval_nearest(const EvalEnv *env, const char *name)

@@ -21,12 +21,15 @@ typedef struct EvalName {
     const Aff *aff;   /* NULL: not an integer */
     bool has_number;
     double number;    /* its value as a number, when known */
+    unsigned hash;    /* of the name */
+    int below;        /* the entry before it whose hash falls together; -1: none */
 } EvalName;
 
 typedef struct EvalEnv {
     Arena *arena;
     AffCtx *aff;
     VEC(EvalName) names;
+    int *heads, n_heads; /* the last entry of each chain; -1: none */
     bool round_division; /* `a / b` is taken as whole, whatever b is */
     /* Each may be NULL. The integer that an unbound name, a call that is no
      * built-in function (row(S), col(S)) or an element (Seg[b, i]) stands for;
@@ -41,6 +44,7 @@ typedef struct EvalEnv {
 void eval_init(EvalEnv *env, Arena *arena, AffCtx *aff);
 void eval_bind(EvalEnv *env, const char *name, const Aff *value);
 void eval_bind_number(EvalEnv *env, const char *name, double value);
+void eval_bind_unknown(EvalEnv *env, const char *name); /* it has a value, but nothing is known of it */
 /* The i-th coordinate of the grid, under the name that CUDA has for it. */
 void eval_bind_block(EvalEnv *env, int i, const Aff *value);
 const EvalName *eval_find(const EvalEnv *env, const char *name); /* NULL: unbound */

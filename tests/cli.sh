@@ -49,6 +49,8 @@ expect 'no such operator' 2 "$tw" ops gemm_bais
 verdict 'gets a suggestion' "in_err \"did you mean 'gemm_bias'?\""
 expect 'a code explained' 0 "$tw" explain tw0102
 verdict 'has its title' 'in_out "TW0102 (error): "'
+expect 'a code that is no more' 0 "$tw" explain TW0722
+verdict 'leads to the one that says it' 'in_out TW0233'
 expect 'no such code' 2 "$tw" explain TW9999
 
 printf 'Operator f\n  Input X (M, N)\n  Output Y (M, N)\n  Compute Cast X, bf16 and get Y\nend\n' >"$dir/cast.tl"

@@ -38,6 +38,16 @@ static void codes_are_sorted(void **state)
         assert_true(strcmp(diag_info((DiagCode)(i - 1))->name, diag_info((DiagCode)i)->name) < 0);
 }
 
+static void a_retired_code_is_not_used_again(void **state)
+{
+    (void)state;
+    for (const DiagRetired *r = diag_retired(); r->name; r++) {
+        assert_true(r == diag_retired() || strcmp((r - 1)->name, r->name) < 0);
+        for (int i = 0; i < DIAG_CODES; i++)
+            assert_string_not_equal(diag_info((DiagCode)i)->name, r->name);
+    }
+}
+
 static void note_codes(const char *text)
 {
     for (const char *at = strstr(text, "TW"); at; at = strstr(at + 1, "TW"))
@@ -116,6 +126,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_code_has_an_example),
         cmocka_unit_test(codes_are_sorted),
+        cmocka_unit_test(a_retired_code_is_not_used_again),
         cmocka_unit_test(every_code_has_a_failing_test),
         cmocka_unit_test(passes_stand_behind_what_they_need),
     };

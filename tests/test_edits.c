@@ -323,6 +323,10 @@ static const char *page_text(Arena *arena)
         str_printf(&out, "| %s | %s%s | %s | %s |\n", info->name, info->title,
                    info->severity == SEV_WARNING ? " (warning)" : "", mend->sure ? "edit, `--fix`" : mend->edit ? "edit" : mend->option ? "setting" : "by hand", mend->how);
     }
+    str_add(&out, "\nCodes that are no more, and what says now what they said: ");
+    for (const DiagRetired *r = diag_retired(); r->name; r++)
+        str_printf(&out, "%s%s (%s)", r > diag_retired() ? ", " : "", r->name, diag_info(r->now)->name);
+    str_add(&out, ".\n");
     return str_text(&out);
 }
 

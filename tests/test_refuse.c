@@ -30,8 +30,8 @@
 static const struct {
     const char *code, *target, *program;
 } CASES[] = {
-    {"TW0710", "sm_80", KERNEL("Allocate E in register (64, 70000)\nCompute GEMM A, B and get C\n")},
-    {"TW0712", "sm_80", "Kernel k\nInput A (M, 64) bf16\nGrid over M\nend\n"},
+    {"TW0410", "sm_80", KERNEL("Allocate E in register (64, 70000)\nCompute GEMM A, B and get C\n")},
+    {"TW0404", "sm_80", "Kernel k\nInput A (M, 64) bf16\nGrid over M\nend\n"},
     {"TW0431", "sm_80", KERNEL("Compute GEMM A, B and get C\nCopy C from register to global and accumulate\n")},
     {"TW0714", "sm_80", KERNEL("Define Twice(X)\nCompute Twice X\nend\nCompute GEMM A, B and get C\nCompute Twice C\n")},
     {"TW0714", "sm_80", KERNEL("Define A(X)\nCompute Exp X\nend\n" DOUBLED("B", "A") DOUBLED("C", "B") DOUBLED("D", "C")
@@ -39,20 +39,20 @@ static const struct {
                                DOUBLED("J", "I") DOUBLED("K", "J") DOUBLED("L", "K") DOUBLED("M1", "L")
                                "Compute GEMM A, B and get C\nCompute M1 C\n")},
     {"TW0715", "sm_80", "Operator o\nInput A (M, 64)\nOutput B (M, 64)\nCompute Exp A and get B\nend\n"},
-    {"TW0716", "sm_80", KERNEL("")},
-    {"TW0716", "sm_80", KERNEL("for i = 0:M\nCompute GEMM A, B and get C\nend\n")},
-    {"TW0717", "sm_80", KERNEL("Compute GEMM A, 3 and get C\n")},
+    {"TW0440", "sm_80", KERNEL("")},
+    {"TW0440", "sm_80", KERNEL("for i = 0:M\nCompute GEMM A, B and get C\nend\n")},
+    {"TW0235", "sm_80", KERNEL("Compute GEMM A, 3 and get C\n")},
     {"TW0718", "sm_80", KERNEL("Compute Add 1, 2\nCompute GEMM A, B and get C\n")},
     {"TW0719", "sm_80", KERNEL("Allocate D in register (32, 64)\nCompute Fill D, 0\nCompute GEMM A, B and get C\n"
                                "Compute Add C, D and get new C\n")},
-    {"TW0720", "sm_80", KERNEL("Compute GEMM A and get C\n")},
+    {"TW0234", "sm_80", KERNEL("Compute GEMM A and get C\n")},
     {"TW0721", "sm_80", KERNEL("Compute GEMM A, B and get C\nCompute Mask C where row(C) < 3 else C\n")},
-    {"TW0722", "sm_80", KERNEL("Compute Frobnicate A, B and get C\n")},
-    {"TW0724", "sm_80", KERNEL("Compute GEMM A, B and get C\nCopy C (2, 64, 64) from register to global\n")},
-    {"TW0725", "sm_80", KERNEL("Compute GEMM A, B and get C\nAllocate A in register (64, 64)\nCompute Fill A, 0\n"
+    {"TW0233", "sm_80", KERNEL("Compute Frobnicate A, B and get C\n")},
+    {"TW0325", "sm_80", KERNEL("Compute GEMM A, B and get C\nCopy C (2, 64, 64) from register to global\n")},
+    {"TW0236", "sm_80", KERNEL("Compute GEMM A, B and get C\nAllocate A in register (64, 64)\nCompute Fill A, 0\n"
                                "Copy A (64, 64) from register to global\n")},
-    {"TW0727", "sm_80", KERNEL("for j over M\nCompute GEMM A, B and get C\nend\n")},
-    {"TW0732", "sm_80", KERNEL("Allocate A in register (64, 64)\nCopy A from shared to register\n"
+    {"TW0404", "sm_80", KERNEL("for j over M\nCompute GEMM A, B and get C\nend\n")},
+    {"TW0409", "sm_80", KERNEL("Allocate A in register (64, 64)\nCopy A from shared to register\n"
                                "Compute Multiply A.register, 2 and get A\nCompute Add A, 1 and get C\n")},
     {"TW0772", "sm_80", KERNEL("Allocate D in register (64, 64)\nCompute GEMM A, B and get D\n"
                                "Compute GEMM D, B and get C\n")},

@@ -172,6 +172,13 @@ typedef struct DiagMend {
 } DiagMend;
 const DiagMend *diag_mend(DiagCode code);
 
+/* A code that is no more, and the one that says it now. */
+typedef struct DiagRetired {
+    const char *name; /* NULL: behind the last */
+    DiagCode now;
+} DiagRetired;
+const DiagRetired *diag_retired(void);
+
 /* A suggested edit: replace the bytes of span by text. */
 typedef struct Fix {
     Span span;

@@ -37,6 +37,13 @@ static const DiagMend mends[DIAG_CODES] = {
 #undef HAND
 };
 
+static const DiagRetired retired[] = {
+#define RETIRED(code, now) {#code, now},
+#include "base/retired.def"
+#undef RETIRED
+    {0},
+};
+
 static const struct {
     const char *name, *colour;
 } severities[] = {
@@ -58,6 +65,11 @@ const DiagExample *diag_example(DiagCode code)
 const DiagMend *diag_mend(DiagCode code)
 {
     return &mends[code];
+}
+
+const DiagRetired *diag_retired(void)
+{
+    return retired;
 }
 
 void source_place(const Source *source, int offset, int *line, int *column)

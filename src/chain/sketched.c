@@ -50,7 +50,7 @@ static void say(Diags *diags, const Diags *of_code)
         Diag *to = diag_add(diags, from->code, from->span, "%s",
                             place ? "row() and col() are places in a tile, which begins elsewhere in each block or turn" : from->message);
         to->note = place ? "the place along a dimension is that of an Index: `Index i over DIM`, and i" : from->note;
-        if (from->code >= TW0601 && from->code < TW0710)
+        if (from->code >= TW0601 && from->code < TW0711)
             to->fix = from->fix;
         else if (!to->note && from->fix.text && strncmp(from->fix.text, "Compute ", 8) == 0) /* a line of the sketch as well */
             diag_note(diags, to, "before the loop: `%.*s`", (int)strcspn(from->fix.text, "\n"), from->fix.text);

@@ -72,6 +72,19 @@ static int list_all(Session *s)
     return session_write(s, out.data, out.len);
 }
 
+/* The name of a code, or the one that says now what a retired one said. */
+static const char *name_now(const Session *s, Str *out, const char *wanted)
+{
+    for (const DiagRetired *r = diag_retired(); r->name; r++) {
+        if (!text_equal_nocase(r->name, wanted))
+            continue;
+        if (!s->options.json)
+            str_printf(out, "%s is no more; what it said is now\n\n", r->name);
+        return diag_info(r->now)->name;
+    }
+    return wanted;
+}
+
 int cmd_explain(Session *s)
 {
     const char *wanted = s->options.files.len ? s->options.files.data[0] : NULL;
@@ -79,6 +92,7 @@ int cmd_explain(Session *s)
 
     if (!wanted)
         return list_all(s);
+    wanted = name_now(s, &out, wanted);
     for (int i = 0; i < DIAG_CODES; i++) {
         const DiagInfo *info = diag_info((DiagCode)i);
 

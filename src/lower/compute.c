@@ -75,7 +75,7 @@ static void set_result(Lower *lo, const Ref *dest, TileValue *v)
         return;
     }
     if (!known || (!known->reg && !known->in_register)) {
-        lo_fail(lo, TW0716, dest->index->span, "a part of '%s', which has no shape: allocate it in register", dest->name);
+        lo_fail(lo, TW0402, dest->index->span, "a part of '%s', which has no shape: allocate it in register", dest->name);
         return;
     }
     TileValue *whole = whole_or_zero(lo, dest->name, known->reg_type);
@@ -185,7 +185,7 @@ static void lower_element(Lower *lo, const Stmt *s)
     TileValue *args[3] = {0};
     if (lower_integers(lo, s)) return;
     if (s->n_args != op_info(s->op)->arity || s->n_args > 3) {
-        lo_fail(lo, TW0720, s->span, "%s takes %d operands", op_info(s->op)->name, op_info(s->op)->arity);
+        lo_fail(lo, TW0234, s->span, "%s takes %d operands", op_info(s->op)->name, op_info(s->op)->arity);
         return;
     }
     bool chosen = s->op == OP_WHERE && is_condition(s->args[0]);
@@ -208,7 +208,7 @@ static void lower_element(Lower *lo, const Stmt *s)
 static void lower_reduce(Lower *lo, const Stmt *s, int axis)
 {
     if (s->n_args != 1) {
-        lo_fail(lo, TW0720, s->span, "%s takes one operand", op_info(s->op)->name);
+        lo_fail(lo, TW0234, s->span, "%s takes one operand", op_info(s->op)->name);
         return;
     }
     TileValue *a = lo_operand(lo, s->args[0]);
@@ -227,7 +227,7 @@ static void lower_reduce(Lower *lo, const Stmt *s, int axis)
 static void lower_gemm(Lower *lo, const Stmt *s)
 {
     if (s->n_args != 2) {
-        lo_fail(lo, TW0720, s->span, "GEMM takes two operands");
+        lo_fail(lo, TW0234, s->span, "GEMM takes two operands");
         return;
     }
     bool ta, tb;
@@ -342,7 +342,7 @@ static void lower_row_softmax(Lower *lo, const Stmt *s)
 static void lower_softmax(Lower *lo, const Stmt *s)
 {
     if (s->n_args != 1 || (s->n_with != 0 && s->n_with != 2)) {
-        lo_fail(lo, TW0720, s->span, "write 'Compute Softmax S' or 'Compute Softmax S with Smax and Ssum'");
+        lo_fail(lo, TW0234, s->span, "write 'Compute Softmax S' or 'Compute Softmax S with Smax and Ssum'");
         return;
     }
     if (s->n_with == 2) lower_online_softmax(lo, s);
@@ -355,7 +355,7 @@ static void lower_mask(Lower *lo, const Stmt *s)
 {
     double otherwise = -1.0 / 0.0;
     if (s->n_args != 1 || !s->where) {
-        lo_fail(lo, TW0720, s->span, "write 'Compute Mask S where condition [else number]'");
+        lo_fail(lo, TW0234, s->span, "write 'Compute Mask S where condition [else number]'");
         return;
     }
     if (s->otherwise && !eval_float(&lo->env, s->otherwise, &otherwise)) {
@@ -385,7 +385,7 @@ static bool allocated(Lower *lo, const Stmt *s, TileType *type)
         *type = local->reg_type;
         return true;
     }
-    if (name) lo_fail(lo, TW0716, s->span, "'%s' has no shape: allocate it in register first", name);
+    if (name) lo_fail(lo, TW0402, s->span, "'%s' has no shape: allocate it in register first", name);
     return false;
 }
 
@@ -394,7 +394,7 @@ static void lower_fill(Lower *lo, const Stmt *s)
     TileType type;
     double number;
     if (s->n_args != 2) {
-        lo_fail(lo, TW0720, s->span, "write 'Compute Fill X, number and get new X'");
+        lo_fail(lo, TW0234, s->span, "write 'Compute Fill X, number and get new X'");
         return;
     }
     if (!allocated(lo, s, &type)) return;
@@ -409,7 +409,7 @@ static void lower_fill(Lower *lo, const Stmt *s)
 static void lower_cast(Lower *lo, const Stmt *s)
 {
     if (s->n_args < 1 || !s->has_dtype) {
-        lo_fail(lo, TW0720, s->span, "write 'Compute Cast X, dtype and get Y'");
+        lo_fail(lo, TW0234, s->span, "write 'Compute Cast X, dtype and get Y'");
         return;
     }
     TileValue *x = lo_operand(lo, s->args[0]);
@@ -433,7 +433,7 @@ static void lower_define(Lower *lo, const Stmt *s)
     int extents[TENSOR_MAX_RANK] = {0};
     if (s->n_args < 1 || s->args[0]->kind != EXPR_NAME || !s->value || s->n_shape != 2
         || !lo_shape(lo, s->shape, s->n_shape, extents)) {
-        lo_fail(lo, TW0720, s->span, "write 'Compute Define X (rows, cols) as expression of row(X) and col(X)'");
+        lo_fail(lo, TW0234, s->span, "write 'Compute Define X (rows, cols) as expression of row(X) and col(X)'");
         return;
     }
     TileValue *v = lo_defined(lo, s->value, extents[0], extents[1]);
@@ -448,7 +448,7 @@ void lo_compute(Lower *lo, const Stmt *s)
         return;
     }
     if (!s->op_known) {
-        lo_fail(lo, TW0722, s->op_span, "there is no operation '%s'", s->op_name);
+        lo_fail(lo, TW0233, s->op_span, "there is no operation '%s'", s->op_name);
         return;
     }
     switch (op_info(s->op)->class) {
@@ -495,7 +495,7 @@ void lo_reshape(Lower *lo, const Block *block, int at)
     const Stmt *s = block->data[at];
     Local *local = lo_local(lo, s->name);
     if (!local || !local->reg) {
-        lo_fail(lo, TW0716, s->span, "'%s' is reshaped before it has a value", s->name);
+        lo_fail(lo, TW0440, s->span, "'%s' is reshaped before it has a value", s->name);
         return;
     }
     TileValue *x = local->reg;

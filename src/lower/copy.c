@@ -183,7 +183,7 @@ static void copy_out(Lower *lo, const Stmt *s)
     const Local *local = lo_local(lo, s->name);
     const Aff *where;
     if (!local) {
-        lo_fail(lo, TW0716, s->span, "'%s' is copied before it has a value", s->name);
+        lo_fail(lo, TW0440, s->span, "'%s' is copied before it has a value", s->name);
         return;
     }
     TileValue *v = value_to_store(lo, s);
@@ -201,7 +201,7 @@ static void copy_out(Lower *lo, const Stmt *s)
         return;
     }
     if (!tensor->written) {
-        lo_fail(lo, TW0725, s->span, "'%s' is an Input; only Outputs are written", tensor->name);
+        lo_fail(lo, TW0236, s->span, "'%s' is an Input; only Outputs are written", tensor->name);
         return;
     }
     if (!copied_where(lo, s, &p, &where)) return;
@@ -247,7 +247,7 @@ static void copy_within(Lower *lo, const Stmt *s)
     local = lo_local(lo, s->name);
     TileValue *from = !local ? NULL : shared ? local->reg : staged ? staged->value : NULL;
     if (!from || !stage) {
-        lo_fail(lo, TW0716, s->span, "'%s' has no value in %s", s->name, space_name(s->space));
+        lo_fail(lo, TW0440, s->span, "'%s' has no value in %s", s->name, space_name(s->space));
         return;
     }
     dest = lo_local(lo, copy_dest(s));

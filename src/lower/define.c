@@ -70,7 +70,7 @@ static bool bind_parameters(Inline *in, const Stmt *define, const Stmt *s)
     int n = define->n_shape, result = n == s->n_args + 1 ? s->n_args : -1;
     Expr *dest = compute_result(s);
     if (n != s->n_args && (result < 0 || !dest)) {
-        lo_fail(lo, TW0720, s->span, "'%s' takes %d operands and results, not %d", define->name, n, s->n_args);
+        lo_fail(lo, TW0234, s->span, "'%s' takes %d operands and results, not %d", define->name, n, s->n_args);
         return false;
     }
     for (int i = 0; i < n; i++)

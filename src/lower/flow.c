@@ -249,7 +249,7 @@ void lo_for(Lower *lo, const Stmt *s)
 {
     AffCtx *aff = lo->program->aff;
     if (!s->lo || !s->hi) {
-        lo_fail(lo, TW0727, s->span, "a loop of code is written 'for %s = low:high'", s->name);
+        lo_fail(lo, TW0404, s->span, "a loop of code is written 'for %s = low:high'", s->name);
         return;
     }
     const Aff *low = eval_aff(&lo->env, s->lo, lo->diags), *high = eval_aff(&lo->env, s->hi, lo->diags);
@@ -318,7 +318,7 @@ void lo_if(Lower *lo, const Stmt *s)
 {
     int64_t known;
     if (s->where && s->where->kind == EXPR_WORDS) {
-        lo_fail(lo, TW0727, s->where->span, "a condition in words belongs to a sketch; write it as an expression");
+        lo_fail(lo, TW0404, s->where->span, "a condition in words belongs to a sketch; write it as an expression");
         return;
     }
     const Aff *cond = eval_aff(&lo->env, s->where, lo->diags);

@@ -75,7 +75,7 @@ bool lo_shape(Lower *lo, Expr *const *shape, int n, int *extents)
             return false;
         }
         if (!aff_is_const(e, &value) || value < 1 || value > 1 << 16) {
-            lo_fail(lo, TW0710, shape[i]->span, "a tile's size must be a number from 1 to 65536 that is known when compiling");
+            lo_fail(lo, TW0410, shape[i]->span, "a tile's size must be a number from 1 to 65536 that is known when compiling");
             return false;
         }
         extents[i] = (int)value;
@@ -267,7 +267,7 @@ static void lower_grid(Lower *lo, const Stmt *s)
     for (int i = 0; i < s->n_coords; i++) {
         const Coord *c = &s->coords[i];
         if (!c->name || !c->value) {
-            lo_fail(lo, TW0712, c->span, "an axis of the grid is written 'name = extent'");
+            lo_fail(lo, TW0404, c->span, "an axis of the grid is written 'name = extent'");
             continue;
         }
         const Aff *extent = eval_aff(&lo->env, c->value, lo->diags);
@@ -276,7 +276,7 @@ static void lower_grid(Lower *lo, const Stmt *s)
             continue;
         }
         if (aff_uses_kind(extent, AFF_SCALAR)) {
-            lo_fail(lo, TW0712, c->value->span, "the host makes the grid: of dimensions, not of numbers that the kernel reads");
+            lo_fail(lo, TW0221, c->value->span, "the host makes the grid: of dimensions, not of numbers that the kernel reads");
             continue;
         }
         int64_t low, high;

@@ -152,7 +152,7 @@ static TileValue *no_value(Lower *lo, Span span, const char *name)
     const Local *local = lo_local(lo, name);
     TileType type = local && local->in_register ? local->reg_type : local && local->in_shared ? local->shared_type
                                                 : tile_type(DT_F32, 1, 1, SPACE_REGISTER);
-    if (!local || !local->spoiled) lo_fail(lo, TW0716, span, "'%s' is used before it has a value", name);
+    if (!local || !local->spoiled) lo_fail(lo, TW0440, span, "'%s' is used before it has a value", name);
     type.space = SPACE_REGISTER; /* of its size, or the next statement would be wrong as well */
     return rw_insert(&lo->rw, TILE_FILL, 0, NULL, 1, &type)->results[0];
 }
@@ -187,7 +187,7 @@ static TileValue *read_ref(Lower *lo, const Ref *ref, Span span, bool for_gemm)
         if (!local.reg) return no_value(lo, span, ref->name);
         bool differs = ref->space == SPACE_NONE && local.shared && local.shared->version != local.version
                        && local.in_shared && local.in_register && !ref->index;
-        if (differs) lo_fail(lo, TW0732, span, "'%s' differs between shared memory and registers here: write %s.shared or "
+        if (differs) lo_fail(lo, TW0409, span, "'%s' differs between shared memory and registers here: write %s.shared or "
                              "%s.register", ref->name, ref->name, ref->name);
         if (!lo_part(lo, &local, ref->index, whole, &part, &stage)) return local.reg;
         return lo_slice(lo, local.reg, &part);
@@ -239,7 +239,7 @@ TileValue *lo_gemm_operand(Lower *lo, const Expr *e, bool *transposed)
 {
     Ref ref;
     if (!lo_ref(lo, e, &ref)) {
-        lo_fail(lo, TW0717, e->span, "a GEMM operand must be a tile that was copied or computed");
+        lo_fail(lo, TW0235, e->span, "a GEMM operand must be a tile that was copied or computed");
         *transposed = false;
         return rw_fill(&lo->rw, 0);
     }

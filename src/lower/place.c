@@ -166,7 +166,7 @@ static bool span_tile(Lower *lo, const Stmt *s, int n, const int *extents, Place
 {
     int rank = p->view.rank;
     if (n > rank) {
-        lo_fail(lo, TW0724, s->span, "a tile of %d dimensions does not fit '%s', which has %d", n, copy_tensor(s), rank);
+        lo_fail(lo, TW0325, s->span, "a tile of %d dimensions does not fit '%s', which has %d", n, copy_tensor(s), rank);
         return false;
     }
     p->row_dim = p->col_dim = -1;
@@ -177,7 +177,7 @@ static bool span_tile(Lower *lo, const Stmt *s, int n, const int *extents, Place
         else if (p->row_dim < 0) p->row_dim = d;
         else if (p->col_dim < 0) p->col_dim = d;
         else {
-            lo_fail(lo, TW0724, s->span, "at most two dimensions of a tile may be longer than 1");
+            lo_fail(lo, TW0325, s->span, "at most two dimensions of a tile may be longer than 1");
             return false;
         }
     }
@@ -256,8 +256,8 @@ static bool set_coords(Lower *lo, const Stmt *s, int n, Place *p)
         const Coord *c = &s->coords[i];
         int d = dim_of_coord(s, i, n, &p->view, taken);
         if (d < 0 || d >= p->view.rank || taken[d]) {
-            if (c->name) lo_fail(lo, TW0724, c->span, "'%s' is no dimension of '%s'", c->name, copy_tensor(s));
-            else lo_fail(lo, TW0724, c->span, "'%s' has no dimension for this coordinate: write DIM = before each",
+            if (c->name) lo_fail(lo, TW0411, c->span, "'%s' is no dimension of '%s'", c->name, copy_tensor(s));
+            else lo_fail(lo, TW0327, c->span, "'%s' has no dimension for this coordinate: write DIM = before each",
                          copy_tensor(s));
             return false;
         }

@@ -826,6 +826,15 @@ static void keep_outputs(const Chain *chain)
     }
 }
 
+/* Of a definition, or a sketch: what makes code of it. */
+static bool no_code(Chain *chain, const Source *source, const Unit *unit, const char *what, const char *by)
+{
+    Diag *d = diag_add(chain->diags, TW0715, unit->name_span, "%s is %s", unit->name, what);
+
+    diag_note(chain->diags, d, "%s %s", by, source->path);
+    return false;
+}
+
 bool chain_lower(Chain *chain, const Source *code)
 {
     Program *program = parse(chain, code);
@@ -835,14 +844,15 @@ bool chain_lower(Chain *chain, const Source *code)
     if (chain->diags->errors)
         return give_up(chain, code, program, lower_again);
     unit = program_unit(program, UNIT_KERNEL);
+    if (!unit && program_unit(program, UNIT_OPERATOR))
+        return no_code(chain, code, program_unit(program, UNIT_OPERATOR), "a definition: it says nothing of tiles and copies", "tw gen");
     if (!unit)
         return fail(chain, arena_printf(chain->arena, "%s holds no code (Kernel NAME ... end)",
                                         code->path));
     if (!chain->name)
         chain->name = unit->name;
     if (check_is_sketch(unit))
-        return fail(chain, arena_printf(chain->arena, "%s is a sketch: it has no sizes yet; see 'tw reason'",
-                                        code->path));
+        return no_code(chain, code, unit, "a sketch: it has no sizes yet", "tw reason");
     tidy(chain, program);
     Program *complete = kernels_complete(chain->arena, program, &chain->settings);
     if (!check(chain, complete, code))

@@ -4,10 +4,10 @@
  *   Schedule sm_80          a register tile of 32 x 64 does not fit 4 x 1 warps
  *     warps = 4    ─►  warps = 2
  *
- * Lines of the schedule come first, since they never change what is computed,
- * then the sizes that the code assigns. Where some schedule would do, but for want
- * of registers or shared memory, the program is right: it runs on the CPU, and on
- * a target with more room.
+ * Likewise where a part is taken of a tile that so many warps share. Lines of the
+ * schedule come first, since they never change what is computed, then the sizes that
+ * the code assigns. Where some schedule would do, but for want of registers or shared
+ * memory, the program is right: it runs on the CPU, and on a target with more room.
  */
 #include "chain/chain.h"
 
@@ -171,10 +171,10 @@ static bool try_sizes(Mender *m)
 
 /* ---- entry ------------------------------------------------------------------------------------ */
 
-/* About tiles that are right but have no room as they are. */
+/* About tiles that are right but have no room as they are, or not among so many warps. */
 static bool is_of_room(DiagCode code)
 {
-    return lacks_room(code) || code == TW0774 || code == TW0775 || code == TW0776;
+    return lacks_room(code) || code == TW0774 || code == TW0775 || code == TW0776 || code == TW0803;
 }
 
 static const Unit *unit_at(const Program *program, int offset)
@@ -199,5 +199,6 @@ void chain_mend(Chain *chain, const Source *source, const Program *program)
     if (!m.unit || last->fix.text || try_schedule(&m) || try_beside(&m) || try_sizes(&m) || lacks_room(last->code) || !m.tight)
         return;
     last->code = TW0778;
+    last->note = "what else its Schedule may say lacks registers or shared memory, or divides its tiles no better";
     diags->errors = 0;
 }

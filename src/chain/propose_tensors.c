@@ -293,6 +293,50 @@ bool propose_turned_tile(Suggester *s)
     return false;
 }
 
+/* Whoever reads or says the shape of one tensor, whose two dimensions are exchanged in memory. */
+typedef struct Across {
+    Suggester *s;
+    const char *name;
+    VEC(Fix) edits;
+    bool known; /* no statement says it in another way */
+} Across;
+
+static const char *exchanged(Suggester *s, const Stmt *stmt, int i, int k);
+
+static void lay_across(void *user, const Stmt *stmt)
+{
+    Across *a = user;
+    Suggester *s = a->s;
+    const char *name = stmt->kind == STMT_COPY ? copy_tile(stmt) : stmt->name;
+    bool says = stmt->n_shape && name && strcmp(name, a->name) == 0;
+
+    if (says && (stmt->n_shape != 2 || stmt->listed || (stmt->kind == STMT_COPY && stmt->as)))
+        a->known = false;
+    else if (says)
+        vec_push(s->arena, &a->edits, ((Fix){stmt->span, exchanged(s, stmt, 0, 1), NULL}));
+    for (int i = 0; stmt->kind == STMT_COMPUTE && i < stmt->n_args; i++) {
+        const Expr *e = stmt->args[i];
+        bool turned = e->kind == EXPR_TRANSPOSE, ours = expr_is_name(turned ? e->a : e, a->name);
+        a->known &= ours || !expr_mentions(e, a->name);
+        if (ours)
+            vec_push(s->arena, &a->edits, ((Fix){e->span, turned ? a->name : arena_printf(s->arena, "%s.T", a->name), NULL}));
+    }
+}
+
+/* The second operand of the product as its transpose lies in memory, which the Input then has to be. */
+bool propose_laid_across(Suggester *s)
+{
+    const Stmt *gemm = s->stmt && s->stmt->kind == STMT_COMPUTE && s->stmt->n_args == 2 ? s->stmt : NULL;
+    const Expr *second = gemm ? gemm->args[1] : NULL;
+    Across a = {.s = s, .name = second && second->kind == EXPR_NAME ? second->name : NULL, .known = true};
+
+    if (!a.name)
+        return false;
+    suggest_each(&s->unit->body, lay_across, &a);
+    return a.known && suggest_edits(s, a.edits.data, a.edits.len,
+                                    arena_printf(s->arena, "%s is transposed in memory: its caller lays it so", a.name));
+}
+
 /* ---- declarations of a definition --------------------------------------------------------------------------- */
 
 static const char *exchanged(Suggester *s, const Stmt *stmt, int i, int k)

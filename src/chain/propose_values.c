@@ -6,6 +6,8 @@
  */
 #include "chain/cuts.h"
 
+#include "check/check.h"
+
 static const char *word_at(const Suggester *s, int at)
 {
     const char *text = s->source->text + at;
@@ -120,21 +122,54 @@ static const Expr *divided_by_zero(const Expr *e)
 
     if (!e || found)
         return found;
-    found = divided_by_zero(e->a);
-    return found ? found : divided_by_zero(e->b);
+    if (!(found = divided_by_zero(e->a)))
+        found = divided_by_zero(e->b);
+    for (int i = 0; i < e->n_args && !found; i++)
+        found = divided_by_zero(e->args[i]);
+    return found;
+}
+
+/* In a value, a bound, an extent, a coordinate or a size. */
+static const Expr *quotient_of(const Stmt *stmt)
+{
+    const Expr *const single[] = {stmt->value, stmt->lo, stmt->hi, stmt->where};
+    const Expr *found = NULL;
+
+    for (size_t i = 0; i < TW_COUNT(single) && !found; i++)
+        found = divided_by_zero(single[i]);
+    for (int i = 0; i < stmt->n_coords && !found; i++)
+        found = divided_by_zero(stmt->coords[i].value);
+    for (int i = 0; i < stmt->n_shape && !found; i++)
+        found = divided_by_zero(stmt->shape[i]);
+    return found;
+}
+
+/* By the size of some tile, where the quotient counts tiles. */
+static bool try_divisors(Suggester *s, const Expr *quotient)
+{
+    Block sizes = check_tile_sizes(s->arena, s->unit);
+
+    for (int i = 0; i < sizes.len; i++)
+        if (suggest_edit(s, quotient->b->span, sizes.data[i]->name, "the size of a tile"))
+            return true;
+    return false;
 }
 
 /* A number of this statement by which another is divided: not 0, or not at all. */
 static void try_zeros(void *user, const Stmt *stmt)
 {
     Zeros *z = user;
-    const Expr *quotient = divided_by_zero(stmt->value);
+    const Expr *quotient = z->done ? NULL : quotient_of(stmt);
     bool named = (stmt->kind == STMT_PARAM || stmt->kind == STMT_LET || stmt->kind == STMT_ASSIGN) && is_zero(stmt->value);
 
+    if (quotient)
+        z->done = try_divisors(z->s, quotient);
     if (z->done)
         return;
     if (quotient && quotient->op != EO_MOD)
         z->done = suggest_edit(z->s, quotient->span, suggest_expr(z->s, quotient->a), "it is not divided");
+    else if (named && z->s->unit->kind == UNIT_KERNEL && suggest_edit(z->s, stmt->value->span, "64", "64 is a guess"))
+        z->done = true;
     else if (quotient || named)
         z->done = suggest_edit(z->s, quotient ? quotient->b->span : stmt->value->span, "1", "1 is a guess");
 }
@@ -156,9 +191,26 @@ bool propose_largest(Suggester *s)
     const char *text = arena_strndup(s->arena, s->source->text + span.start, (size_t)len);
 
     if ((int)strspn(text, "0123456789") != len)
-        return false;
+        return suggest_edit(s, span, "2147483647", "the largest size");
     return suggest_edit(s, span, arena_printf(s->arena, "%ce%d", text[0], len - 1), "a number, not of elements") ||
            suggest_edit(s, span, "2147483647", "the largest size");
+}
+
+/* `Param bits`, in an expression of integers that would be exact if it were known. */
+bool propose_param(Suggester *s)
+{
+    static const int guesses[] = {4, 8, 16};
+
+    for (int i = 0; s->stmt && i < s->unit->body.len; i++) {
+        const Stmt *param = s->unit->body.data[i];
+        if (param->kind != STMT_PARAM || param->value || !expr_mentions(s->stmt->value, param->name))
+            continue;
+        for (size_t k = 0; k < TW_COUNT(guesses); k++)
+            if (suggest_edit(s, (Span){param->span.end, param->span.end}, arena_printf(s->arena, " = %d", guesses[k]),
+                             arena_printf(s->arena, "%d is a guess; or give it with --set", guesses[k])))
+                return true;
+    }
+    return false;
 }
 
 /* An operand that is left out: what it mostly is. */

@@ -9,6 +9,7 @@ static const struct {
 } TABLE[] = {
     {TW0101, {propose_brace, propose_form, propose_formula}},
     {TW0102, {propose_method, propose_define_shape, propose_programs, propose_target, propose_unnamed, propose_form, propose_moved, propose_axes, propose_formula, propose_bracket, propose_some_copy, propose_line_removal}},
+    {TW0103, {propose_parts}},
     {TW0104, {propose_largest}},
     {TW0105, {propose_end}},
     {TW0106, {propose_no_loop, propose_counted, propose_returned, propose_return, propose_form, propose_moved, propose_formula, propose_axes}},
@@ -18,6 +19,7 @@ static const struct {
     {TW0112, {propose_type_word, propose_form}},
     {TW0220, {propose_no_axis, propose_defined, propose_blocks, propose_one_axis, propose_declared_positions, propose_declared, propose_nearest, propose_usual, propose_flag, propose_tile_size}},
     {TW0221, {propose_tile_of_range, propose_whole_division}},
+    {TW0222, {propose_largest}},
     {TW0223, {propose_places, propose_blocks, propose_computed, propose_bound, propose_form, propose_formula, propose_compound, propose_nearest, propose_function}},
     {TW0230, {propose_letters, propose_usual, propose_nearest, propose_get, propose_unused, propose_no_loop, propose_dimension}},
     {TW0231, {propose_bound, propose_removal}},
@@ -101,6 +103,7 @@ static const struct {
     {TW0714, {propose_own_operation}},
     {TW0718, {propose_named_result}},
     {TW0719, {propose_row}},
+    {TW0721, {propose_otherwise}},
     {TW0723, {propose_form, propose_moved, propose_removal}},
     {TW0726, {propose_before_the_loop}},
     {TW0728, {propose_part}},
@@ -108,7 +111,11 @@ static const struct {
     {TW0730, {propose_own_stage, propose_prologue, propose_ring, propose_stage}},
     {TW0731, {propose_number}},
     {TW0733, {propose_rescale, propose_unconditional}},
+    {TW0734, {propose_masked_copy}},
+    {TW0735, {propose_entry}},
+    {TW0736, {propose_param}},
     {TW0776, {propose_longer_rows}},
+    {TW0777, {propose_laid_across}},
     {TW0779, {propose_no_line}},
 };
 

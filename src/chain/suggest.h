@@ -99,7 +99,7 @@ Proposal propose_formula, propose_computed, propose_bound, propose_returned;
 /* propose_ops.c */
 Proposal propose_compound, propose_nothing, propose_joined, propose_running_sum, propose_same_operation, propose_halves, propose_gathered;
 /* propose_tensors.c */
-Proposal propose_method, propose_no_axis, propose_places, propose_row, propose_turned_tile, propose_exchanged_dims, propose_exchanged_inputs, propose_shape, propose_computed_shape;
+Proposal propose_method, propose_no_axis, propose_places, propose_row, propose_turned_tile, propose_laid_across, propose_exchanged_dims, propose_exchanged_inputs, propose_shape, propose_computed_shape;
 /* propose_loops.c */
 Proposal propose_no_loop, propose_counted;
 /* propose_stages.c */
@@ -110,8 +110,10 @@ Proposal propose_moved, propose_stored_as, propose_axes, propose_blocks, propose
 Proposal propose_stream;
 /* propose_sizes.c */
 Proposal propose_smaller, propose_assigned, propose_padded;
+/* propose_parts.c */
+Proposal propose_parts, propose_entry, propose_otherwise, propose_masked_copy;
 /* propose_values.c */
-Proposal propose_tile_size, propose_usual, propose_some_size, propose_nonzero, propose_largest, propose_types, propose_own_operation, propose_as_defined,
+Proposal propose_param, propose_tile_size, propose_usual, propose_some_size, propose_nonzero, propose_largest, propose_types, propose_own_operation, propose_as_defined,
     propose_grid_dimension, propose_positions, propose_axis, propose_flag, propose_declared_positions, propose_operand, propose_counter_name, propose_definition, propose_longer_rows;
 /* propose_dims.c */
 Proposal propose_named_size, propose_told_apart;

@@ -238,7 +238,7 @@ static bool check_output(Flow *flow, const DefValue *first, const DefValue *outp
     bool differ = false;
 
     if (output->rank < 1) {
-        flow_fail(flow, TW0501, output, "output %s has no dimension for blocks to be spread over", output->name);
+        flow_fail(flow, TW0325, output, "output %s has no dimension for blocks to be spread over", output->name);
         return false;
     }
     for (int i = 0; output->rank == 1 && rows_spread && i < first->rank - 1; i++)

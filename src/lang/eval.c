@@ -141,19 +141,49 @@ static const Aff *not_integer(const Expr *e, Diags *diags, const char *what)
     return NULL;
 }
 
-static const Aff *checked(const Aff *value, const Expr *e, Diags *diags)
+static const Aff *eval(EvalEnv *env, const Expr *e, Diags *diags, int depth);
+
+static bool divides(const Expr *e)
+{
+    return e->kind == EXPR_BINARY && (e->op == EO_DIV || e->op == EO_IDIV || e->op == EO_MOD);
+}
+
+/* The part of e, which may be NULL, that divides by what is 0; NULL: none. */
+static const Expr *divided_by_zero(EvalEnv *env, const Expr *e, int depth)
+{
+    const Aff *by = e && divides(e) ? eval(env, e->b, NULL, depth) : NULL;
+    const Expr *found = NULL;
+    int64_t n;
+
+    if (!e || depth >= EVAL_MAX_DEPTH || (by && aff_is_const(by, &n) && n == 0))
+        return depth >= EVAL_MAX_DEPTH ? NULL : e;
+    if (!(found = divided_by_zero(env, e->a, depth + 1)))
+        found = divided_by_zero(env, e->b, depth + 1);
+    for (int i = 0; i < e->n_args && !found; i++)
+        found = divided_by_zero(env, e->args[i], depth + 1);
+    return found;
+}
+
+static const Aff *by_zero(const Expr *e, Diags *diags)
+{
+    if (diags)
+        diag_add(diags, TW0247, e->span, e->b->kind == EXPR_NAME ? "division by '%s', which is 0" : "division by 0", e->b->name);
+    return NULL;
+}
+
+static const Aff *checked(EvalEnv *env, const Aff *value, const Expr *e, Diags *diags, int depth)
 {
     if (value && !aff_is_poison(value))
         return value;
+    const Expr *quotient = value && diags ? divided_by_zero(env, e, depth) : NULL;
+    if (quotient)
+        return by_zero(quotient, diags);
     if (value && diags)
-        diag_add(diags, TW0222, e->span,
-                 "the value overflows 64 bits, divides by zero, or is too long an expression");
+        diag_add(diags, TW0222, e->span, "the value is beyond 64 bits, or of too many terms");
     return NULL;
 }
 
 /* ---- integers --------------------------------------------------------------------- */
-
-static const Aff *eval(EvalEnv *env, const Expr *e, Diags *diags, int depth);
 
 /* a ** b as a power of two, its exponent; NULL: it is none that is an integer for sure. */
 static const Aff *exponent_of_two(EvalEnv *env, const Aff *a, const Aff *b)
@@ -174,8 +204,10 @@ static const Aff *power(EvalEnv *env, const Aff *a, const Aff *b)
         result = aff_exp2(env->aff, exponent);
         return aff_is_poison(result) ? NULL : result;
     }
-    if (!aff_is_const(b, &n) || n < 0 || n > 63)
+    if (!aff_is_const(b, &n) || n < 0)
         return NULL;
+    if (n > 64) /* what is not -1, 0 or 1 is beyond 64 bits long before */
+        n = 64 - n % 2;
     for (; n > 0; n--)
         result = aff_mul(env->aff, result, a);
     return result;
@@ -185,11 +217,8 @@ static const Aff *exact_quotient(EvalEnv *env, const Expr *e, const Aff *a, cons
                                  Diags *diags)
 {
     int64_t rest = 1;
-    if (aff_is_const(b, &rest) && rest == 0) {
-        if (diags)
-            diag_add(diags, TW0222, e->span, "division by zero");
-        return NULL;
-    }
+    if (aff_is_const(b, &rest) && rest == 0)
+        return by_zero(e, diags);
     if (env->round_division || (aff_is_const(aff_mod(env->aff, a, b), &rest) && rest == 0))
         return aff_div(env->aff, a, b);
     if (!diags)
@@ -419,10 +448,10 @@ static const Aff *eval(EvalEnv *env, const Expr *e, Diags *diags, int depth)
 {
     if (depth >= EVAL_MAX_DEPTH) {
         if (diags)
-            diag_add(diags, TW0222, e->span, "the expression is nested too deeply");
+            diag_add(diags, TW0103, e->span, "the expression is nested too deeply");
         return NULL;
     }
-    return checked(eval_kind(env, e, diags, depth + 1), e, diags);
+    return checked(env, eval_kind(env, e, diags, depth + 1), e, diags, depth);
 }
 
 const Aff *eval_aff(EvalEnv *env, const Expr *e, Diags *diags)

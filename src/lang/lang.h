@@ -223,7 +223,7 @@ void lang_print_expr(Str *out, const Expr *expr);
 bool expr_equal(const Expr *a, const Expr *b);
 bool stmt_equal(const Stmt *a, const Stmt *b);
 bool unit_equal(const Unit *a, const Unit *b);
-/* The Input or Output of this name that the unit declares; NULL: none. */
+/* The Input or Output of this name, which may be NULL, that the unit declares; NULL: none. */
 const Stmt *unit_tensor(const Unit *unit, const char *name);
 /* The first statement of this kind, and of this name, which may be NULL, that a block has, not within another; NULL: none. */
 const Stmt *block_find(const Block *block, StmtKind kind, const char *name);

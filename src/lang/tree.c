@@ -383,7 +383,7 @@ bool stmt_equal(const Stmt *a, const Stmt *b)
 
 const Stmt *unit_tensor(const Unit *unit, const char *name)
 {
-    for (int i = 0; i < unit->body.len; i++) {
+    for (int i = 0; name && i < unit->body.len; i++) {
         const Stmt *s = unit->body.data[i];
 
         if ((s->kind == STMT_INPUT || s->kind == STMT_OUTPUT) && strcmp(s->name, name) == 0)

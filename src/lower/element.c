@@ -418,8 +418,10 @@ static TileValue *call_value(Lower *lo, const Expr *e)
 {
     OpId op;
     if (!op_find(e->name, &op) || op_info(op)->class != OPC_ELEMENT || e->n_args < 1
-        || (op_info(op)->arity != e->n_args && op_info(op)->arity != 2))
-        return no_operation(lo, e, "no such function");
+        || (op_info(op)->arity != e->n_args && op_info(op)->arity != 2)) {
+        lo_fail(lo, TW0223, e->span, "'%s' is no function of %d number%s", e->name, e->n_args, e->n_args == 1 ? "" : "s");
+        return rw_fill(&lo->rw, 0);
+    }
     TileValue *v = value_of(lo, e->args[0]);
     if (e->n_args == 1) return rw_unary(&lo->rw, op, v);
     if (op_info(op)->arity == 3) {

@@ -209,8 +209,9 @@ static void check_multiple(Checker *c, Extent e, int of, const Operand *o, const
     Diag *d = diag_add(c->diags, TW0433, o->expr->span, "%s of '%s' are %lld, not a multiple of %d",
                        what, operand_name(o), (long long)v, of);
     suggest_multiple(c, d, e, v, of);
-    diag_note(c->diags, d, "mma on %s works on %d x %d x %d", c->options->target->name,
-              c->options->target->mma_m, c->options->target->mma_n, c->options->target->mma_k);
+    const Target *t = c->options->target;
+    const char *one = arena_printf(c->arena, ": of a dimension of one, as of (batch, heads, 1, D), a tile (%d, D) has one row, and 0 beside it", of);
+    diag_note(c->diags, d, "mma on %s works on %d x %d x %d%s", t->name, t->mma_m, t->mma_n, t->mma_k, v == 1 ? one : "");
 }
 
 static void check_mma(Checker *c, const Operand *a, const Operand *b)
@@ -319,6 +320,13 @@ static bool layouts_are_right(const Stmt *s)
            s->to_shape[2]->kind == EXPR_NAME && !is_name(s->to_shape[2], "MMA_N");
 }
 
+/* No product has one row: what makes it, or takes it, is wrong. */
+static bool has_one_row(const Operand *o)
+{
+    int64_t rows;
+    return o->tile.rows.size && aff_is_const(o->tile.rows.size, &rows) && rows == 1;
+}
+
 void check_reshape(Checker *c, const Stmt *s)
 {
     Operand o;
@@ -339,7 +347,7 @@ void check_reshape(Checker *c, const Stmt *s)
                  space_name(o.place->space));
     } else if (o.place->now.fragment == FRAG_OPERAND) {
         fix_removal(c, diag_add(c->diags, TW0421, s->name_span, "'%s' is an operand already", s->name), s, "remove it");
-    } else if (o.place->now.fragment == FRAG_FREE && !c->loose) {
+    } else if (o.place->now.fragment == FRAG_FREE && !c->loose && !has_one_row(&o)) {
         fix_removal(c, diag_add(c->diags, TW0421, s->name_span,
                                 "'%s' is no result of a GEMM: there is nothing to reshape", s->name), s, "remove it");
     }

@@ -281,7 +281,7 @@ Unit *unit_spell_elements(Arena *arena, Unit *unit);
 void unit_drop_ones(Arena *arena, Unit *unit);
 
 /* Copies of a sketch that say no shape get one where what their tiles meet tells that they cover other dimensions of the
- * tensor than its last two: sides.c. */
+ * tensor than its last two: sides.c. A row of one that is multiplied, `Q (batch, heads, 1, D)`, gets a name first: ones.c. */
 void unit_say_sides(Arena *arena, Unit *unit);
 
 /* Whether a statement of the block, or within it, computes an operation of the class. */

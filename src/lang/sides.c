@@ -12,7 +12,7 @@
  * Names alone are followed, from statement to statement, and the Copy is given the shape that it would
  * have said. Where names tell nothing, or fit as they stand, it stays as it is.
  */
-#include "lang/lang.h"
+#include "lang/tree.h"
 
 enum { MOST_ROUNDS = 16, MOST_DEPTH = 64 };
 
@@ -46,7 +46,7 @@ typedef struct Sider {
     const Stmt *grid;
     VEC(SidedTile) tiles;
     VEC(Said) said;            /* what Copies will say */
-    VEC(const char *) entries; /* dimensions of the grid that no tile covers where a Copy says nothing else */
+    VEC(const char *) entries; /* dimensions of the grid, and of loops, that no tile covers where a Copy says nothing else */
     VEC(const char *) loops;   /* dimensions of the loops at hand */
     VEC(Apart) apart;
     int settled, learnt;       /* entries known before this round; all that was learnt */
@@ -234,7 +234,7 @@ static void say(Sider *s, Stmt *copy, Sides sides)
 
 static void make_entry(Sider *s, const char *dim)
 {
-    if (count_in_grid(s, dim) != 1 || is_entry(s, dim) || s->entries.len > s->settled)
+    if ((count_in_grid(s, dim) != 1 && !is_looped(s, dim)) || is_entry(s, dim) || s->entries.len > s->settled)
         return; /* one at a time: tiles are others then */
     vec_push(s->arena, &s->entries, dim);
     s->learnt++;
@@ -590,13 +590,28 @@ static void write_block(Sider *s, const Block *block, int depth)
     }
 }
 
+/* A block has one part of a loop that is cut, `for j over kv_len by splits`. */
+static void read_parts(Sider *s, const Block *block, int depth)
+{
+    for (int i = 0; i < block->len && depth < MOST_DEPTH; i++) {
+        const Stmt *stmt = block->data[i];
+
+        if (stmt->kind == STMT_FOR && stmt->by && stmt->by->kind == EXPR_NAME && count_in_grid(s, stmt->by->name) == 1)
+            vec_push(s->arena, &s->entries, stmt->by->name);
+        read_parts(s, &stmt->body, depth + 1);
+        read_parts(s, &stmt->orelse, depth + 1);
+    }
+}
+
 void unit_say_sides(Arena *arena, Unit *unit)
 {
     Sider s = {.arena = arena, .unit = unit};
 
+    unit_name_ones(arena, unit);
     for (int i = 0; i < unit->body.len; i++)
         if (unit->body.data[i]->kind == STMT_GRID)
             s.grid = unit->body.data[i];
+    read_parts(&s, &unit->body, 0);
     for (int round = 0; round < MOST_ROUNDS; round++) {
         int before = s.learnt;
 

@@ -5,5 +5,6 @@
 #include "lang/lang.h"
 
 Expr *expr_node(Arena *arena, ExprKind kind, Expr *a, Expr *b); /* keeps depth right */
+void unit_name_ones(Arena *arena, Unit *unit);                  /* of a sketch: ones.c */
 
 #endif

@@ -557,12 +557,27 @@ Covered plan_sides(Plan *plan, const Stmt *copy, const PlanTensor *tensor)
     return n == 0 ? whole : (Covered){named[0], named[1]};
 }
 
+/* `Copy O (1, D)` of O (batch, heads, D) has one row where tiles of another tensor, K (batch, heads, kv_len, D), are of one
+ * head as well. */
+static bool has_one_row(Plan *plan, const Stmt *copy, const PlanTensor *tensor)
+{
+    bool said = tensor->is_output && copy->n_shape == 2 && is_one(copy->shape[0]) && tensor->row >= 0 && tensor->col == tensor->rank - 1 &&
+                expr_equal(copy->shape[1], tensor->stmt->shape[tensor->col]);
+    const Expr *rows = said ? tensor->stmt->shape[tensor->row] : NULL;
+
+    return rows && rows->kind == EXPR_NAME && leads_in(plan, &plan->unit->body, rows->name);
+}
+
 /* The dimensions that a Copy's shape names, `Copy Q (q_len, D)`, are those that tiles of the tensor cover where no Copy
  * says others; sizes of tiles say nothing. */
 static void read_sides(Plan *plan, const Stmt *copy, PlanTensor *tensor)
 {
     Covered sides = plan_sides(plan, copy, tensor);
 
+    if (has_one_row(plan, copy, tensor)) {
+        tensor->row = -1;
+        return;
+    }
     if (sides.row >= 0 && sides.col >= 0 && sides.row > sides.col)
         plan_fail(plan, TW0602, copy->span, "rows of %s's tiles would run along a dimension behind that of their columns: "
                   "`Copy %s (%s, %s)`, and an operand of a product is %s.T", tensor->name, tensor->name,

@@ -40,6 +40,10 @@ const TileValue *lo_without_zero(const TileValue *v)
         if (op && copies[i].first && rw_number(op->args[0], &number) && number == copies[i].number)
             return op->args[1];
     }
+    for (int i = 0; i < 2; i++) {
+        const TileOp *op = element_def(v, i ? OP_MIN : OP_MAX);
+        if (op && op->args[0] == op->args[1]) return op->args[0];
+    }
     return v;
 }
 

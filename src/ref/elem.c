@@ -295,6 +295,31 @@ static bool wrong_coordinates(Builder *b, const Expr *e, const DefValue *value, 
     return false;
 }
 
+/* `Ex[...]` of Ex (E), of an element along (E, M, N): it lies along N, the last, where E may have been meant. */
+static void doubt_dots(Builder *b, const Expr *dots, const DefValue *value, int axis, int covered)
+{
+    int shift = b->context->rank - value->rank, other = -1;
+    Str names = str_new(b->r->arena);
+    bool all = true;
+
+    for (int i = axis; i < axis + covered; i++) {
+        const DefDim *by = &value->dims[i], *of = i + shift >= 0 ? &b->context->dims[i + shift] : NULL;
+        int own = by->name ? context_axis(b, by->name) : -1;
+        if (own >= 0 && own != i + shift && !shape_is_one(by) && (!of || !of->name || strcmp(of->name, by->name) != 0))
+            other = i;
+        all &= own >= 0;
+        str_printf(&names, "%s%s", i > axis ? ", " : "", by->name ? by->name : "");
+    }
+    if (other < 0)
+        return;
+    const DefDim *of = other + shift >= 0 ? &b->context->dims[other + shift] : NULL;
+    Diag *diag = diag_add(b->r->diags, TW0250, dots->span, "`...` goes along the last dimensions: %s of %s lies along %s of %s",
+                          value->dims[other].name, def_shape_text(b->r->arena, value), of && of->name ? of->name : "another dimension",
+                          shape_text(b->r->arena, b->context));
+    if (all)
+        diag_fix(b->r->diags, diag, dots->span, str_text(&names), "the element's own places along its dimensions");
+}
+
 static bool emit_coordinates(Builder *b, const Expr *e, const DefValue *value)
 {
     int axis = 0, dots = 0;
@@ -308,6 +333,8 @@ static bool emit_coordinates(Builder *b, const Expr *e, const DefValue *value)
 
         if (e->args[i]->kind != EXPR_ELLIPSIS && !emit_coordinate(b, e->args[i], value, axis++))
             return false;
+        if (covered > 0)
+            doubt_dots(b, e->args[i], value, axis, covered);
         while (covered-- > 0)
             if (!emit_own(b, e->args[i], value, axis++))
                 return false;

@@ -161,6 +161,7 @@ static void try_settings(Arena *arena, bool *proved)
         {"tests/reason/size_not_of_sixteen.tl", "BM=50", true, TW0610, "BM", "BM=48"},
         {"tests/reason/forced_size_does_not_fit.tl", "BM=512 BN=512", true, TW0611, "BM", NULL},
         {"tests/reason/width_does_not_fit.tl", "HeadDim=8192", true, TW0611, "HeadDim", "HeadDim=2048"},
+        {"ops/attention.tl", "HeadDim=64 kept=4", false, TW0612, "kept", NULL},
         {"tests/reason/setting_misspelt.tl", "HeadDimm=64", true, TW0612, "HeadDimm", "HeadDim=64"},
     };
 

@@ -766,7 +766,7 @@ static void longer_rows_are_shared_by_many_warps(void **state)
     }
 }
 
-/* Whether there is anything to keep or not. */
+/* Where loops read them again; a row that is held whole is read once. */
 static void rows_are_kept_as_asked(void **state)
 {
     static const char *const sets[] = {"kept=3", "N=1024"};
@@ -780,8 +780,7 @@ static void rows_are_kept_as_asked(void **state)
             for (int n = k == 0 ? 2 : 1; n <= 2; n++) { /* a row that is held whole has a length */
                 begin(&t);
                 ReasonResult *result = reason_text(&t, sketches[k], targets[i], sets, n);
-                assert_non_null(result);
-                assert_true(code_number(&t, result, "kept") == 3);
+                assert_true(k == 0 ? !result && t.diags->list.data[0].code == TW0612 : code_number(&t, result, "kept") == 3);
                 arena_free(t.arena);
             }
 }

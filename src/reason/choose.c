@@ -68,7 +68,7 @@ static void read_forced(Search *s)
         s->warps_n_forced = value;
     if (forced_number(s->plan, "blocks_per_sm", 1, 32, &value))
         s->now.blocks_forced = value;
-    if (forced_number(s->plan, "kept", 0, 64, &value))
+    if (plan_reads_again(s->plan) && forced_number(s->plan, "kept", 0, 64, &value)) /* else it is without effect */
         s->now.kept = value;
     for (int i = 0; i < s->plan->extents.len; i++) {
         const Extent *extent = s->plan->extents.data[i];

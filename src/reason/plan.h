@@ -234,6 +234,7 @@ const Stmt *plan_index(const Plan *plan, const char *name);
 /* A name like `wanted` that means nothing yet. */
 const char *plan_fresh(Plan *plan, const char *wanted);
 bool plan_setting(Plan *plan, const char *name, double *value);
+bool plan_is_set(const Plan *plan, const char *name); /* which does not use it */
 Diag *plan_fail(Plan *plan, DiagCode code, Span span, const char *fmt, ...) TW_PRINTF(4, 5);
 
 /* ---- infer.c: the extents of every tile ------------------------------------------ */
@@ -345,6 +346,8 @@ const Extent *plan_open_row(const Plan *plan);
 RowRange plan_row_range(Plan *plan, int i);
 /* 1 where the row's length is in the range, else 0. */
 Expr *plan_in_range(Plan *plan);
+/* Whether some loop reads what another beside it does, which may be kept. */
+bool plan_reads_again(Plan *plan);
 /* Bytes of a column of what several loops over the row read; 0: each reads something else. */
 int plan_kept_column(Plan *plan);
 /* Warps that share a row of so many bytes, if it is kept, and whether it can be. */

@@ -80,6 +80,15 @@ static int loops_that_copy(Plan *plan, const Extent *row, const char *tensor)
     return n;
 }
 
+bool plan_reads_again(Plan *plan)
+{
+    for (int e = 0; e < plan->extents.len; e++)
+        for (int i = 0; i < plan->tensors.len; i++)
+            if (loops_that_copy(plan, plan->extents.data[e], plan->tensors.data[i].name) > 1)
+                return true;
+    return false;
+}
+
 int plan_kept_column(Plan *plan)
 {
     const Extent *row = plan_one_loop(plan);

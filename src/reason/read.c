@@ -74,22 +74,29 @@ static void take_block(Plan *plan, const Block *block, int depth)
 
 /* ---- settings and numbers ---------------------------------------------------------------- */
 
-static bool find_setting(const Plan *plan, const char *name, double *value)
+/* "scores.warps" is for the kernel `scores` of a program alone. */
+static Setting *setting_for(const Plan *plan, const char *name)
 {
-    Setting *found = plan->options->settings ? settings_find(plan->options->settings, name) : NULL;
+    Settings *settings = plan->options->settings;
+    Setting *own = settings && plan->unit ? settings_find(settings, arena_printf(plan->arena, "%s.%s", plan->unit->name, name)) : NULL;
+
+    return own ? own : settings ? settings_find(settings, name) : NULL;
+}
+
+bool plan_is_set(const Plan *plan, const char *name)
+{
+    return setting_for(plan, name) != NULL;
+}
+
+bool plan_setting(Plan *plan, const char *name, double *value)
+{
+    Setting *found = setting_for(plan, name);
 
     if (!found)
         return false;
     found->used = true;
     *value = found->value;
     return true;
-}
-
-/* "scores.warps" is for the kernel `scores` of a program alone. */
-bool plan_setting(Plan *plan, const char *name, double *value)
-{
-    return (plan->unit && find_setting(plan, arena_printf(plan->arena, "%s.%s", plan->unit->name, name), value)) ||
-           find_setting(plan, name, value);
 }
 
 static void bind_setting(Plan *plan, const char *name, double value)

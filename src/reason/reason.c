@@ -70,10 +70,9 @@ static bool has_parts(const Block *block)
 static bool in_ranges(const Plan *plan)
 {
     static const char *const forced[] = {"warps", "warps_n", "stages", "blocks_per_sm", "kept"};
-    double unused;
 
     for (size_t i = 0; i < TW_COUNT(forced); i++)
-        if (plan_setting((Plan *)plan, forced[i], &unused))
+        if (plan_is_set(plan, forced[i]))
             return false;
     return plan_in_rows(plan) && plan_open_row(plan) && !has_parts(&plan->unit->body);
 }
@@ -110,8 +109,12 @@ static void unused_settings(Plan *plan)
         const char *name = settings->list.data[i].name, *flow = sched_about_flow(name);
         if (settings->list.data[i].used)
             continue;
-        Diag *d = diag_add(plan->diags, TW0612, plan->unit->name_span, "%s has nothing called %s to set", plan->unit->name, name);
-        if (flow)
+        bool kept = text_equal_nocase(name, "kept");
+        Diag *d = diag_add(plan->diags, TW0612, plan->unit->name_span, kept ? "%s has nothing for %s: no two loops over the same read the same" :
+                           "%s has nothing called %s to set", plan->unit->name, name);
+        if (kept)
+            diag_note(plan->diags, d, "tiles that one loop has read stay in shared memory for the next one, as rows of a norm do");
+        else if (flow)
             diag_note(plan->diags, d, "%s", flow);
         else
             diag_note(plan->diags, d, "besides its own names there are sizes of tiles, warps, warps_n, stages, blocks_per_sm, kept, splits, "

@@ -693,7 +693,6 @@ static void search(RowSearch *s, int bytes)
 const Choice *plan_choose_rows(Plan *plan, const Choice *forced, ReasonResult *result)
 {
     int bytes = widest_element(plan);
-    double unused;
     RowSearch s = {.plan = plan, .t = plan->options->target, .now = *forced, .warps_forced = forced->warps,
                    .warps_n_forced = plan->range.typical ? plan->range.warps_n : forced->warps_n};
 
@@ -701,7 +700,7 @@ const Choice *plan_choose_rows(Plan *plan, const Choice *forced, ReasonResult *r
     s.whole = holds_rows_whole(&s);
     collect_reads(&s, &plan->unit->body);
     s.part = long_row(&s);
-    if (!plan_setting(plan, "kept", &unused) && (!s.part || s.part->known * bytes % ACCESS == 0)) /* else copies are of elements */
+    if (!plan_is_set(plan, "kept") && (!s.part || s.part->known * bytes % ACCESS == 0)) /* else copies are of elements */
         s.kept_column = plan_kept_column(plan);
     search(&s, bytes);
     if (s.part && !s.found) {

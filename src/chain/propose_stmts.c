@@ -120,7 +120,21 @@ bool propose_reduction(Suggester *s)
     return false;
 }
 
-/* `Mask S, j <= i, -inf`, `Mask S with M`: the condition stands behind `where`, the value behind `else`. */
+typedef struct Before {
+    int at;           /* offset in the source */
+    const Expr *last; /* result before it; NULL: none */
+} Before;
+
+static void note_result(void *user, const Stmt *stmt)
+{
+    Before *before = user;
+
+    if (stmt->kind == STMT_COMPUTE && stmt->span.start < before->at && compute_result(stmt))
+        before->last = compute_result(stmt);
+}
+
+/* `Mask S, j <= i, -inf`, `Mask S with M`: the condition stands behind `where`, the value behind `else`. What is masked,
+ * where it is not said, is what was computed last. */
 bool propose_condition(Suggester *s)
 {
     const Stmt *stmt = s->stmt && s->stmt->kind == STMT_COMPUTE && s->stmt->op_known && s->stmt->op == OP_MASK ? s->stmt : NULL;
@@ -132,6 +146,14 @@ bool propose_condition(Suggester *s)
     if (where->kind == EXPR_NAME) /* a tensor: only the text is wanted */
         where = expr_name(s->arena, arena_printf(s->arena, "%s[...]", where->name));
     changed = suggest_like(s, stmt);
+    if (stmt->n_args == 0) {
+        Before before = {.at = stmt->span.start};
+        suggest_each(&s->unit->body, note_result, &before);
+        if (!before.last)
+            return false;
+        changed->args = arena_array(s->arena, Expr *, 1);
+        changed->args[0] = expr_copy(s->arena, before.last);
+    }
     changed->where = where;
     changed->otherwise = stmt->n_args > 2 ? stmt->args[2] : stmt->otherwise;
     changed->n_args = 1;

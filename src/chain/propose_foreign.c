@@ -272,11 +272,18 @@ bool propose_brace(Suggester *s)
     return brace == '{' && suggest_edit(s, before, "", "a block ends with 'end'");
 }
 
-/* `Softmax S, dim = -1`: rows are the last dimension. */
+static bool is_axis(const char *word)
+{
+    static const char *const axes[] = {"dim", "dims", "axis", "axes", "keepdim", "keepdims", "dtype", "inplace"};
+
+    return text_among(axes, (int)TW_COUNT(axes), word);
+}
+
+/* `Softmax S, dim = -1`: rows are the last dimension. `TopK P, k = 2`: the operand alone. */
 bool propose_unnamed(Suggester *s)
 {
     const char *text = s->source->text;
-    Span span = s->diag->span;
+    Span span = s->diag->span, name = span;
     int depth = 0;
 
     while (text[span.end] && strchr(" \t", text[span.end]))
@@ -287,6 +294,11 @@ bool propose_unnamed(Suggester *s)
         span.start--;
     for (span.end++; text[span.end] && strchr(" \t", text[span.end]);)
         span.end++;
+    if (!form_match("Compute $A", form_plain(s, form_line(s)), &(Holes){0}) && text[span.start] != ',')
+        return false;
+    const char *word = arena_strndup(s->arena, text + name.start, strspn(text + name.start, "abcdefghijklmnopqrstuvwxyz_"));
+    if (!is_axis(word) && suggest_edit(s, (Span){name.start, span.end}, "", "operands have no names"))
+        return true;
     for (; text[span.end] && !strchr("\n#,", text[span.end]); span.end++) {
         depth += (text[span.end] == '(') - (text[span.end] == ')');
         if (depth < 0 || (depth == 0 && text[span.end] == ' '))

@@ -546,6 +546,89 @@ bool propose_own_name(Suggester *s)
                         arena_printf(s->arena, "make another tensor, '%s'", name));
 }
 
+/* A result that is called like a dimension. */
+bool propose_not_dimension(Suggester *s)
+{
+    const Stmt *stmt = s->stmt && s->stmt->kind == STMT_COMPUTE ? s->stmt : NULL;
+    const char *old = stmt && stmt->dest && stmt->dest->kind == EXPR_NAME && stmt->dest->span.start == s->diag->span.start ? stmt->dest->name : NULL;
+    const char *name = old ? arena_printf(s->arena, "%s1", old) : NULL;
+
+    if (!old || block_mentions(&s->unit->body, name))
+        return false;
+    Span behind = {stmt->dest->span.start, s->unit->end};
+    return suggest_edit(s, behind, renamed(s, behind, old, name), arena_printf(s->arena, "'%s' is a dimension: the tensor gets a name of its own", old));
+}
+
+/* ---- an Output that is called like an Input ---------------------------------------------------------- */
+
+typedef struct InPlace {
+    Suggester *s;
+    const char *name, *out;
+    VEC(Fix) edits;
+    bool computed; /* what stands behind is renamed already */
+} InPlace;
+
+/* What writes it, writes the other: in a definition the first statement that computes it, and all behind it. */
+static void write_other(void *user, const Stmt *stmt)
+{
+    InPlace *p = user;
+    Suggester *s = p->s;
+    Stmt *changed = suggest_like(s, stmt);
+
+    if (stmt->kind == STMT_OUTPUT && strcmp(stmt->name, p->name) == 0)
+        vec_push(s->arena, &p->edits, ((Fix){stmt->name_span, p->out, NULL}));
+    if (stmt->kind == STMT_COPY && stmt->to_space == SPACE_GLOBAL && strcmp(copy_dest(stmt), p->name) == 0) {
+        changed->as = p->out;
+        vec_push(s->arena, &p->edits, ((Fix){stmt->span, suggest_text(s, changed), NULL}));
+    }
+    if (s->unit->kind != UNIT_OPERATOR || p->computed || stmt->kind != STMT_COMPUTE || !expr_is_name(stmt->dest, p->name))
+        return;
+    Str text = str_new(s->arena);
+    changed->result = RESULT_GET;
+    changed->dest = expr_name(s->arena, p->out);
+    str_add(&text, suggest_text(s, changed));
+    if (stmt->result == RESULT_ACCUMULATE)
+        str_printf(&text, "\n%sCompute Add %s, %s and get new %s", suggest_indent(s, stmt->span.start), p->out, p->name, p->out);
+    str_add(&text, renamed(s, (Span){stmt->span.end, s->unit->end}, p->name, p->out));
+    vec_push(s->arena, &p->edits, ((Fix){{stmt->span.start, s->unit->end}, str_text(&text), NULL}));
+    p->computed = true;
+}
+
+/* `Input C`, `Output C`: nothing is written in place. */
+bool propose_own_output(Suggester *s)
+{
+    InPlace p = {.s = s};
+
+    for (int i = 0; s->unit && i < s->unit->body.len; i++) {
+        const Stmt *output = s->unit->body.data[i], *input = output->kind == STMT_OUTPUT ? unit_tensor(s->unit, output->name) : NULL;
+        if (input && input->kind == STMT_INPUT)
+            p.name = output->name;
+    }
+    p.out = p.name ? arena_printf(s->arena, "%s_out", p.name) : NULL;
+    if (!p.name || block_mentions(&s->unit->body, p.out))
+        return false;
+    suggest_each(&s->unit->body, write_other, &p);
+    return suggest_edits(s, p.edits.data, p.edits.len, arena_printf(s->arena, "an Input stays as it is: the output is another tensor, '%s'", p.out));
+}
+
+/* ---- numbers of the launch ----------------------------------------------------------------------------- */
+
+/* `Multiply C, alpha`, and nothing says what alpha is. */
+bool propose_launch_number(Suggester *s)
+{
+    const Stmt *stmt = s->stmt && s->stmt->kind == STMT_COMPUTE && s->stmt->op_known && op_info(s->stmt->op)->class == OPC_ELEMENT ? s->stmt : NULL;
+    const Stmt *last = NULL;
+
+    if (!stmt || stmt->n_args != 2 || stmt->args[1]->kind != EXPR_NAME || stmt->args[1]->span.start != s->diag->span.start || s->unit->kind == UNIT_FRAGMENT)
+        return false;
+    for (int i = 0; i < s->unit->body.len; i++)
+        if (s->unit->body.data[i]->kind == STMT_INPUT || s->unit->body.data[i]->kind == STMT_OUTPUT)
+            last = s->unit->body.data[i];
+    return last && suggest_edit(s, (Span){last->span.end, last->span.end},
+                                arena_printf(s->arena, "\n%sParam %s", suggest_indent(s, last->span.start), stmt->args[1]->name),
+                                "a number that the launch gives; a tensor would be an Input");
+}
+
 /* `#define BM 128` is a comment: a name gets its value by `=`, before the first statement that may read it. */
 bool propose_defined(Suggester *s)
 {

@@ -31,13 +31,13 @@ bool propose_line_removal(Suggester *s)
 /* A bracket that was not closed where something else stands. */
 bool propose_bracket(Suggester *s)
 {
-    static const char *const closing[] = {")", "]"};
+    static const struct { const char *text, *label; } missing[] = {{")", "close the bracket"}, {"]", "close the bracket"}, {",", "a comma"}};
     int at = s->diag->span.start;
 
     while (at > 0 && strchr(" \t", s->source->text[at - 1]))
         at--;
-    for (size_t i = 0; i < TW_COUNT(closing) && !s->loose; i++)
-        if (suggest_edit(s, (Span){at, at}, closing[i], "close the bracket"))
+    for (size_t i = 0; i < TW_COUNT(missing) && !s->loose; i++)
+        if (suggest_edit(s, (Span){at, at}, missing[i].text, missing[i].label))
             return true;
     return false;
 }

@@ -48,6 +48,32 @@ bool propose_tile_size(Suggester *s)
     return false;
 }
 
+typedef struct Counted {
+    Suggester *s;
+    const char *counter, *dim; /* a dimension whose tiles it counts; NULL: none */
+} Counted;
+
+static void find_counted(void *user, const Stmt *stmt)
+{
+    Counted *c = user;
+
+    for (int i = 0; stmt->kind == STMT_COPY && i < stmt->n_coords && !c->dim; i++)
+        if (stmt->coords[i].name && expr_is_name(stmt->coords[i].value, c->counter))
+            c->dim = stmt->coords[i].name;
+}
+
+/* `for j = 0:ceil(seq_len / BN)`, where j counts tiles of kv_len. */
+bool propose_counted_dimension(Suggester *s)
+{
+    Counted c = {.s = s, .counter = s->stmt && s->stmt->kind == STMT_FOR ? s->stmt->name : NULL};
+    const char *name = word_at(s, s->diag->span.start);
+
+    if (!c.counter || !*name)
+        return false;
+    suggest_each(&s->stmt->body, find_counted, &c);
+    return c.dim && suggest_edit(s, (Span){s->diag->span.start, s->diag->span.start + (int)strlen(name)}, c.dim, "the dimension that the loop goes over");
+}
+
 /* `if causal`: a Param that says so. */
 bool propose_flag(Suggester *s)
 {

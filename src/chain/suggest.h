@@ -82,7 +82,7 @@ void suggest_each(const Block *block, void (*f)(void *user, const Stmt *s), void
 
 /* propose_names.c */
 Proposal propose_declared, propose_nearest, propose_function, propose_other_name, propose_dimension, propose_output, propose_result,
-    propose_position, propose_not_new, propose_index, propose_letters, propose_cast, propose_declared_alike, propose_own_name, propose_number, propose_unused, propose_defined, propose_renamed_kernel, propose_moved_define;
+    propose_position, propose_not_new, propose_index, propose_letters, propose_cast, propose_declared_alike, propose_own_name, propose_number, propose_unused, propose_defined, propose_renamed_kernel, propose_moved_define, propose_not_dimension, propose_own_output, propose_launch_number;
 /* propose_stmts.c */
 Proposal propose_removal, propose_unconditional, propose_masked, propose_whole_tiles, propose_fill_before, propose_tidying, propose_line_removal, propose_operand_of_clause, propose_reduction, propose_get, propose_condition,
     propose_fewer_clauses, propose_named_result, propose_multiply, propose_no_line, propose_scheduled, propose_fewer_operands, propose_untransposed, propose_reshaped,
@@ -113,7 +113,7 @@ Proposal propose_smaller, propose_assigned, propose_padded;
 /* propose_parts.c */
 Proposal propose_parts, propose_entry, propose_otherwise, propose_masked_copy;
 /* propose_values.c */
-Proposal propose_param, propose_tile_size, propose_usual, propose_some_size, propose_nonzero, propose_largest, propose_types, propose_own_operation, propose_as_defined,
+Proposal propose_param, propose_counted_dimension, propose_tile_size, propose_usual, propose_some_size, propose_nonzero, propose_largest, propose_types, propose_own_operation, propose_as_defined,
     propose_grid_dimension, propose_positions, propose_axis, propose_flag, propose_declared_positions, propose_operand, propose_counter_name, propose_definition, propose_longer_rows;
 /* propose_dims.c */
 Proposal propose_named_size, propose_told_apart;

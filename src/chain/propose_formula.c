@@ -106,36 +106,51 @@ static const char *without_names(Suggester *s, const char *text)
     return str_text(&out);
 }
 
-/* `K.transpose(-2, -1)` as K.T, `x.exp()` as exp(x): of names. */
-static const char *without_methods(Suggester *s, const char *text)
+/* NAME.METHOD, and what the method is. */
+typedef struct Method {
+    int end;     /* of the name; the place itself: there is none */
+    int behind;  /* of all of it */
+    const char *call; /* a function of that; NULL: it is transposed, or there is no such method */
+    bool turned;
+} Method;
+
+static Method method_at(Suggester *s, const char *text, int at)
 {
     static const char *const turns[] = {"transpose", "permute", "swapaxes", "t", "mT"};
     static const char *const calls[] = {"exp", "sqrt", "rsqrt", "tanh", "sigmoid", "relu", "abs", "log", "sum", "mean", "max", "amax", "min", "softmax", "square"};
+    Method m = {.end = at};
+
+    while (is_name_char(text[m.end]))
+        m.end++;
+    m.behind = m.end;
+    if (m.end == at || text[m.end] != '.')
+        return m;
+    for (m.behind++; is_name_char(text[m.behind]);)
+        m.behind++;
+    const char *word = arena_strndup(s->arena, text + m.end + 1, (size_t)(m.behind - m.end - 1));
+    m.turned = text_among(turns, (int)TW_COUNT(turns), word);
+    m.call = text[m.behind] == '(' && text_among(calls, (int)TW_COUNT(calls), word) ? word : NULL;
+    if (text[m.behind] == '(') {
+        m.behind += (int)strcspn(text + m.behind, ")");
+        m.behind += text[m.behind] == ')';
+    }
+    return m;
+}
+
+/* `K.transpose(-2, -1)` as K.T, `x.exp()` as exp(x): of names. */
+static const char *without_methods(Suggester *s, const char *text)
+{
     Str out = str_new(s->arena);
 
     for (int at = 0; text[at];) {
-        int end = at, word, close;
-        while (is_name_char(text[end]))
-            end++;
-        word = end + 1;
-        close = word;
-        while (text[end] == '.' && is_name_char(text[close]))
-            close++;
-        const char *method = arena_strndup(s->arena, text + word, end > at && text[end] == '.' ? (size_t)(close - word) : 0);
-        bool turned = text_among(turns, (int)TW_COUNT(turns), method);
-        bool called = text[close] == '(' && text_among(calls, (int)TW_COUNT(calls), method);
-        if (!turned && !called) {
-            end = end > at ? end : at + 1;
-            str_addn(&out, text + at, (size_t)(end - at));
-            at = end;
-            continue;
-        }
-        if (text[close] == '(')
-            close += (int)strcspn(text + close, ")") + 1;
-        str_printf(&out, turned ? "%.*s.T" : "%.*s", turned ? end - at : 0, text + at);
-        if (called)
-            str_printf(&out, "%s(%.*s)", method, end - at, text + at);
-        at = close;
+        Method m = method_at(s, text, at);
+        int next = m.turned || m.call ? m.behind : m.end > at ? m.end : at + 1;
+
+        if (m.call)
+            str_printf(&out, "%s(%.*s)", m.call, m.end - at, text + at);
+        else
+            str_printf(&out, "%.*s%s", (m.turned ? m.end : next) - at, text + at, m.turned ? ".T" : "");
+        at = next;
     }
     return str_text(&out);
 }

@@ -660,34 +660,45 @@ bool propose_renamed_kernel(Suggester *s)
     return unit && suggest_edit(s, s->unit->name_span, arena_printf(s->arena, "%s_2", s->unit->name), "another name");
 }
 
-/* A Define that stands before the unit that uses it: behind its header. */
-bool propose_moved_define(Suggester *s)
+/* A fragment that a diagnostic is said of, or stands before the unit that it is said of; *next: the unit behind it. */
+static const Unit *fragment_before(const Suggester *s, const Unit **next)
 {
-    const Unit *fragment = s->unit, *next = NULL;
-    const char *text = s->source->text;
+    const Unit *fragment = s->unit;
 
     if (s->diag->code == TW0233) /* said of a use */
         for (int i = 0; i + 1 < s->program->units.len && s->program->units.data[i + 1] != s->unit; i++)
             fragment = s->program->units.data[i];
-    for (int i = 0; fragment && i + 1 < s->program->units.len; i++) {
-        fragment = s->program->units.data[i]->kind == UNIT_FRAGMENT ? s->program->units.data[i] : fragment;
-        if (s->program->units.data[i]->kind == UNIT_FRAGMENT)
-            next = s->program->units.data[i + 1];
+    *next = NULL;
+    for (int i = 0; fragment && i + 1 < s->program->units.len; i++)
+        if (s->program->units.data[i]->kind == UNIT_FRAGMENT) {
+            fragment = s->program->units.data[i];
+            *next = s->program->units.data[i + 1];
+        }
+    return *next && fragment->kind == UNIT_FRAGMENT ? fragment : NULL;
+}
+
+/* Each line that is not empty, indented. */
+static void add_lines(Str *out, const char *lines, const char *indent)
+{
+    while (*lines) {
+        size_t len = strcspn(lines, "\n");
+        if (len)
+            str_printf(out, "%s%.*s\n", indent, (int)len, lines);
+        lines += len + (lines[len] == '\n');
     }
-    if (!next || fragment->kind != UNIT_FRAGMENT || !fragment->body.len || fragment->body.data[0]->kind != STMT_DEFINE || !next->body.len)
-        return false;
-    const Stmt *first = next->body.data[0];
-    int from = suggest_before(s, fragment->body.data[0]).start, header = suggest_before(s, &(Stmt){.span = next->span}).start;
-    int body = suggest_before(s, first).start;
-    const char *define = arena_printf(s->arena, "%.*s", header - from, text + from), *indent = suggest_indent(s, first->span.start);
+}
+
+/* A Define that stands before the unit that uses it: behind its header. */
+bool propose_moved_define(Suggester *s)
+{
+    const Unit *next, *fragment = fragment_before(s, &next);
     Str out = str_new(s->arena);
 
-    str_addn(&out, text + header, (size_t)(body - header));
-    for (const char *line = define; *line;) {
-        size_t len = strcspn(line, "\n");
-        if (len)
-            str_printf(&out, "%s%.*s\n", indent, (int)len, line);
-        line += len + (line[len] == '\n');
-    }
+    if (!fragment || !fragment->body.len || fragment->body.data[0]->kind != STMT_DEFINE || !next->body.len)
+        return false;
+    const Stmt *first = next->body.data[0];
+    int from = suggest_line_start(s, fragment->body.data[0]->span.start), header = suggest_line_start(s, next->span.start), body = suggest_line_start(s, first->span.start);
+    str_add(&out, text_of(s, (Span){header, body}));
+    add_lines(&out, text_of(s, (Span){from, header}), suggest_indent(s, first->span.start));
     return suggest_edit(s, (Span){from, body}, str_text(&out), "operations of one's own stand in the unit that uses them");
 }

@@ -275,42 +275,65 @@ static Str renamed(Suggester *s, const Str *text, int from, const char *name, co
     return out;
 }
 
-/* Without all such statements; what they would have given is their operand. */
+/* A part of the source as it becomes. */
+typedef struct Rest {
+    Suggester *s;
+    Str text;
+    Span span; /* of the source, as far as the text differs */
+} Rest;
+
+/* Without one of these statements: what it would have given is its operand. False: it stands there otherwise by now. */
+static bool take_away(Rest *rest, const Stmt *stmt, bool turned)
+{
+    Suggester *s = rest->s;
+    Span line = suggest_line(s, stmt->span);
+    const char *operand = suggest_expr(s, stmt->args[0]), *result = stmt->dest ? suggest_expr(s, stmt->dest) : operand;
+    const char *to = turned ? arena_printf(s->arena, "%s.T", operand) : operand;
+    const char *gone = arena_strndup(s->arena, s->source->text + line.start, (size_t)(line.end - line.start));
+    char *at = strstr(str_text(&rest->text), gone);
+
+    if (!at)
+        return false;
+    memmove(at, at + strlen(gone), strlen(at + strlen(gone)) + 1);
+    rest->text.len -= (int)strlen(gone);
+    if (strcmp(result, to) != 0)
+        rest->text = renamed(s, &rest->text, (int)(at - rest->text.data), result, to);
+    return true;
+}
+
+/* The last lines that are as they were are left alone. */
+static void leave_the_same(Rest *rest)
+{
+    const char *source = rest->s->source->text;
+
+    while (rest->text.len && rest->span.end > rest->span.start && rest->text.data[rest->text.len - 1] == source[rest->span.end - 1]) {
+        rest->text.data[--rest->text.len] = '\0';
+        rest->span.end--;
+    }
+    for (; rest->span.end < rest->s->unit->end && source[rest->span.end] != '\n'; rest->span.end++)
+        str_addc(&rest->text, source[rest->span.end]);
+}
+
+/* Without all such statements. */
 bool propose_nothing(Suggester *s)
 {
-    int which = s->unit ? nothing_in(s->stmt) : -1, end = s->unit ? s->unit->end : 0, begin = end, taken = 0;
-    Str text = str_new(s->arena);
+    int which = s->unit ? nothing_in(s->stmt) : -1;
+    Rest rest = {.s = s, .text = str_new(s->arena)};
 
     if (which < 0)
         return false;
+    rest.span = (Span){s->unit->end, s->unit->end};
     for (int i = s->unit->body.len - 1; i >= 0; i--)
         if (nothing_in(s->unit->body.data[i]) >= 0)
-            begin = suggest_line(s, s->unit->body.data[i]->span).start;
-    str_addn(&text, s->source->text + begin, (size_t)(end - begin));
+            rest.span.start = suggest_line(s, s->unit->body.data[i]->span).start;
+    str_addn(&rest.text, s->source->text + rest.span.start, (size_t)(rest.span.end - rest.span.start));
     for (int i = 0; i < s->unit->body.len; i++) {
-        const Stmt *stmt = s->unit->body.data[i];
-        int kind = nothing_in(stmt);
-        if (kind < 0)
-            continue;
-        Span line = suggest_line(s, stmt->span);
-        const char *operand = suggest_expr(s, stmt->args[0]), *result = stmt->dest ? suggest_expr(s, stmt->dest) : operand;
-        const char *to = NOTHING[kind].turned ? arena_printf(s->arena, "%s.T", operand) : operand;
-        const char *gone = arena_strndup(s->arena, s->source->text + line.start, (size_t)(line.end - line.start));
-        char *at = strstr(str_text(&text), gone);
-        if (!at) /* of an operand that has another name now */
+        int kind = nothing_in(s->unit->body.data[i]);
+        if (kind >= 0 && !take_away(&rest, s->unit->body.data[i], NOTHING[kind].turned))
             return false;
-        memmove(at, at + strlen(gone), strlen(at + strlen(gone)) + 1);
-        text.len -= (int)strlen(gone);
-        text = strcmp(result, to) == 0 ? text : renamed(s, &text, (int)(at - text.data), result, to);
-        taken++;
     }
-    while (text.len && end > begin && text.data[text.len - 1] == s->source->text[end - 1]) { /* what stays */
-        text.data[--text.len] = '\0';
-        end--;
-    }
-    for (; end < s->unit->end && s->source->text[end] != '\n'; end++)
-        str_addc(&text, s->source->text[end]);
-    return taken && suggest_edit(s, (Span){begin, end}, str_text(&text), NOTHING[which].label);
+    leave_the_same(&rest);
+    return rest.span.start < s->unit->end && suggest_edit(s, rest.span, str_text(&rest.text), NOTHING[which].label);
 }
 
 /* ---- elements by their places ---------------------------------------------------------------------------- */

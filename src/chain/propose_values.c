@@ -444,54 +444,78 @@ bool propose_declared_positions(Suggester *s)
     return declared.len && first && suggest_edit(s, suggest_before(s, first), str_text(&declared), "positions along these dimensions");
 }
 
+/* What a sketch's mask says, in positions. */
+typedef struct Positions {
+    Suggester *s;
+    const char *tile;    /* which is masked */
+    const char *dims[2]; /* that blocks, and turns, go over; NULL: none */
+    const char *counter; /* of the turns */
+    const char *text;    /* the condition so far */
+    Str declared;        /* positions that are not declared yet */
+} Positions;
+
+static const char *declared_over(const Unit *unit, const char *dim)
+{
+    const char *name = NULL;
+
+    for (int i = 0; i < unit->body.len; i++)
+        if (unit->body.data[i]->kind == STMT_INDEX && strcmp(unit->body.data[i]->over, dim) == 0)
+            name = unit->body.data[i]->name;
+    return name;
+}
+
+/* Each `from`, which is no word of its own, as `to`. */
+static const char *replaced(Suggester *s, const char *text, const char *from, const char *to)
+{
+    Str out = str_new(s->arena);
+
+    for (const char *next; (next = strstr(text, from)); text = next + strlen(from)) {
+        str_addn(&out, text, (size_t)(next - text));
+        str_add(&out, to);
+    }
+    str_add(&out, text);
+    return str_text(&out);
+}
+
+/* `row(S)`, or `col(S)` and what counts tiles, as the position along that dimension. */
+static void say_position(Positions *p, int side)
+{
+    Suggester *s = p->s;
+    const char *declared = declared_over(s->unit, p->dims[side]), *before = p->text;
+    const char *name = declared ? declared : arena_printf(s->arena, "%s_pos", p->dims[side]);
+
+    p->text = replaced(s, p->text, arena_printf(s->arena, "%s(%s)", side ? "col" : "row", p->tile), name);
+    if (side && p->counter)
+        p->text = suggest_words(s, p->text, p->counter, name);
+    if (!declared && strcmp(p->text, before) != 0)
+        str_printf(&p->declared, "%sIndex %s over %s\n", suggest_indent(s, s->path[0]->span.start), name, p->dims[side]);
+}
+
 /* `row(S)` in a sketch: the position along the dimension that blocks, or turns, go over. */
 bool propose_positions(Suggester *s)
 {
+    static const char label[] = "its position along that dimension";
     const Expr *where = s->stmt ? s->stmt->where : NULL, *tile = s->stmt && s->stmt->n_args ? s->stmt->args[0] : NULL;
-    const char *dims[2] = {NULL, NULL}, *counter = NULL, *text;
-    Str declared = str_new(s->arena);
-    Fix edits[2];
+    Positions p = {.s = s, .declared = str_new(s->arena)};
 
     for (int i = 0; s->unit && i < s->unit->body.len; i++)
         if (s->unit->body.data[i]->kind == STMT_GRID && s->unit->body.data[i]->n_coords)
-            dims[0] = s->unit->body.data[i]->coords[0].name;
+            p.dims[0] = s->unit->body.data[i]->coords[0].name;
     for (int i = 0; i < s->depth; i++)
         if (s->path[i]->kind == STMT_FOR) {
-            dims[1] = s->path[i]->over;
-            counter = s->path[i]->name;
+            p.dims[1] = s->path[i]->over;
+            p.counter = s->path[i]->name;
         }
-    if (!where || !dims[0] || !dims[1] || !tile || tile->kind != EXPR_NAME)
+    if (!where || !p.dims[0] || !p.dims[1] || !tile || tile->kind != EXPR_NAME)
         return false;
-    text = suggest_expr(s, where);
-    for (int i = 0; i < 2; i++) {
-        const char *place = arena_printf(s->arena, "%s(%s)", i ? "col" : "row", tile->name), *name = NULL;
-        for (int k = 0; k < s->unit->body.len; k++)
-            if (s->unit->body.data[k]->kind == STMT_INDEX && strcmp(s->unit->body.data[k]->over, dims[i]) == 0)
-                name = s->unit->body.data[k]->name;
-        bool made = !name;
-        name = name ? name : arena_printf(s->arena, "%s_pos", dims[i]);
-        Str out = str_new(s->arena);
-        bool any = false;
-        for (const char *at = text, *next; *at; at = next) {
-            next = strstr(at, place);
-            str_addn(&out, at, next ? (size_t)(next - at) : strlen(at));
-            if (next)
-                str_add(&out, name);
-            any |= next != NULL;
-            next = next ? next + strlen(place) : at + strlen(at);
-        }
-        text = str_text(&out);
-        if (i && counter && strcmp(suggest_words(s, text, counter, name), text) != 0) { /* what counts tiles */
-            text = suggest_words(s, text, counter, name);
-            any = true;
-        }
-        if (any && made)
-            str_printf(&declared, "%sIndex %s over %s\n", suggest_indent(s, s->path[0]->span.start), name, dims[i]);
-    }
-    edits[0] = (Fix){suggest_before(s, s->path[0]), str_text(&declared), NULL};
-    edits[1] = (Fix){where->span, text, NULL};
-    return strcmp(text, suggest_expr(s, where)) != 0 &&
-           (declared.len ? suggest_edits(s, edits, 2, "its position along that dimension") : suggest_edit(s, where->span, text, "its position along that dimension"));
+    p.tile = tile->name;
+    p.text = suggest_expr(s, where);
+    say_position(&p, 0);
+    say_position(&p, 1);
+    if (strcmp(p.text, suggest_expr(s, where)) == 0)
+        return false;
+    Fix edits[2] = {{suggest_before(s, s->path[0]), str_text(&p.declared), NULL}, {where->span, p.text, NULL}};
+    return p.declared.len ? suggest_edits(s, edits, 2, label) : suggest_edit(s, where->span, p.text, label);
 }
 
 /* ---- outputs of which one tile is written --------------------------------------------------------------------------- */

@@ -7,6 +7,8 @@
  */
 #include "check/walk.h"
 
+#include <stdlib.h>
+
 enum { NEAR_SPACES = 2 };
 
 typedef struct Live {
@@ -352,30 +354,75 @@ typedef struct OnlySum {
     bool read;      /* by another tile, a Copy, a condition */
 } OnlySum;
 
-static void note_use(OnlySum *sum, const Stmt *s)
-{
-    bool whole, own, copied = s->kind == STMT_COPY && s->space != SPACE_GLOBAL && s->name && strcmp(s->name, sum->name) == 0;
-    const char *to = s->kind == STMT_COMPUTE ? result_of(s, &whole) : NULL;
+/* Of all tiles, sorted by name. */
+typedef struct OnlySums {
+    OnlySum *data;
+    int n;
+    bool unsure; /* an operation of one's own may read any */
+} OnlySums;
 
-    own = to && strcmp(to, sum->name) == 0;
-    sum->read |= copied || expr_mentions(s->target, sum->name) || expr_mentions(s->where, sum->name) || expr_mentions(s->value, sum->name) ||
-                 (s->kind == STMT_COMPUTE && !s->op_known && s->n_args);
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const OnlySum *)a)->name, ((const OnlySum *)b)->name);
+}
+
+/* NULL: it is no tile. */
+static OnlySum *sum_of(const OnlySums *sums, const char *name)
+{
+    OnlySum like = {.name = name};
+
+    return name ? bsearch(&like, sums->data, (size_t)sums->n, sizeof like, by_name) : NULL;
+}
+
+static void note_read(OnlySums *sums, const char *name)
+{
+    OnlySum *sum = sum_of(sums, name);
+
+    if (sum)
+        sum->read = true;
+}
+
+/* All names in an expression, which may be NULL, but for one. */
+static void note_reads(OnlySums *sums, const Expr *e, const char *but)
+{
+    if (!e)
+        return;
+    if (e->kind == EXPR_NAME && (!but || strcmp(e->name, but) != 0))
+        note_read(sums, e->name);
+    note_reads(sums, e->a, but);
+    note_reads(sums, e->b, but);
+    for (int i = 0; i < e->n_args; i++)
+        note_reads(sums, e->args[i], but);
+}
+
+static void note_use(OnlySums *sums, const Stmt *s)
+{
+    bool whole;
+    const char *to = s->kind == STMT_COMPUTE ? result_of(s, &whole) : NULL;
+    OnlySum *sum = sum_of(sums, to);
+
+    if (s->kind == STMT_COPY && s->space != SPACE_GLOBAL)
+        note_read(sums, s->name);
+    sums->unsure |= s->kind == STMT_COMPUTE && !s->op_known && s->n_args;
+    note_reads(sums, s->target, NULL);
+    note_reads(sums, s->where, NULL);
+    note_reads(sums, s->value, NULL);
     for (int i = 0; i < s->n_coords; i++)
-        sum->read |= expr_mentions(s->coords[i].value, sum->name);
+        note_reads(sums, s->coords[i].value, NULL);
     for (int i = 0; i < s->n_with; i++)
-        sum->read |= expr_mentions(s->with[i], sum->name);
-    for (int i = 0; i < s->n_args && !own; i++)
-        sum->read |= expr_mentions(s->args[i], sum->name);
-    if (own && s->result == RESULT_ACCUMULATE && !sum->by)
+        note_reads(sums, s->with[i], NULL);
+    for (int i = 0; i < s->n_args; i++)
+        note_reads(sums, s->args[i], to);
+    if (sum && s->result == RESULT_ACCUMULATE && !sum->by)
         sum->by = s;
 }
 
-static void note_uses(OnlySum *sum, const Block *b)
+static void note_uses(OnlySums *sums, const Block *b)
 {
     for (int i = 0; i < b->len; i++) {
-        note_use(sum, b->data[i]);
-        note_uses(sum, &b->data[i]->body);
-        note_uses(sum, &b->data[i]->orelse);
+        note_use(sums, b->data[i]);
+        note_uses(sums, &b->data[i]->body);
+        note_uses(sums, &b->data[i]->orelse);
     }
 }
 
@@ -394,12 +441,17 @@ static bool says_of(const Checker *c, const char *name)
 /* A tile that is added to, turn by turn, and nothing else: a loop reads it, and for itself. */
 static void say_only_summed(Live *l)
 {
-    for (int i = 0; i < l->c->tensors.len && !l->c->options->derived; i++) {
-        OnlySum sum = {.name = l->c->tensors.data[i]->name};
+    const Checker *c = l->c;
+    OnlySums sums = {.data = arena_array(c->arena, OnlySum, c->tensors.len + 1), .n = c->options->derived ? 0 : c->tensors.len};
 
-        note_uses(&sum, &l->c->unit->body);
-        if (sum.by && !sum.read && !says_of(l->c, sum.name))
-            diag_add(l->c->late, TW0442, sum.by->span, "'%s' is summed up here and not used after that", sum.name);
+    for (int i = 0; i < sums.n; i++)
+        sums.data[i].name = c->tensors.data[i]->name;
+    qsort(sums.data, (size_t)sums.n, sizeof *sums.data, by_name);
+    note_uses(&sums, &c->unit->body);
+    for (int i = 0; i < sums.n && !sums.unsure; i++) {
+        const OnlySum *sum = sum_of(&sums, c->tensors.data[i]->name);
+        if (sum->by && !sum->read && !says_of(c, sum->name))
+            diag_add(c->late, TW0442, sum->by->span, "'%s' is summed up here and not used after that", sum->name);
     }
 }
 

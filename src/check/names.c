@@ -168,7 +168,8 @@ static bool declared_twice(Checker *c, const Place *p, const Stmt *s)
                        p->space == SPACE_GLOBAL ? "declared" : "allocated in this memory");
     int line, column;
     source_place(c->program->source, p->span.start, &line, &column);
-    bool in_place = s->kind == STMT_OUTPUT && unit_tensor(c->unit, s->name)->kind == STMT_INPUT;
+    const Stmt *first = s->kind == STMT_OUTPUT ? unit_tensor(c->unit, s->name) : NULL; /* NULL: it stands in a loop */
+    bool in_place = first && first->kind == STMT_INPUT;
     diag_note(c->diags, d, in_place ? "in line %d, as an Input, which stays as it is: an Output is another tensor" : "in line %d", line);
     if (!in_place)
         fix_removal(c, d, s, "remove it");

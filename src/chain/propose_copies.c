@@ -508,6 +508,43 @@ static bool try_in_grid(Suggester *s, Cuts *cuts)
     return suggest_edits(s, (Fix[]){before ? less : more, before ? more : less}, 2, "an axis of the Grid");
 }
 
+/* Whether tiles have no sizes anywhere. */
+static void note_sizes(void *user, const Stmt *stmt)
+{
+    bool *sized = user;
+
+    *sized |= stmt->kind == STMT_ALLOCATE || (stmt->kind == STMT_COPY && (stmt->n_shape || stmt->n_coords));
+}
+
+static const char *dimension_in(const Cuts *cuts, const Expr *e)
+{
+    for (int i = 0; i < cuts->tensors.len; i++)
+        for (int k = 0; k < cuts->tensors.data[i]->n_shape; k++)
+            if (cuts->tensors.data[i]->shape[k]->kind == EXPR_NAME && expr_mentions(e, cuts->tensors.data[i]->shape[k]->name))
+                return cuts->tensors.data[i]->shape[k]->name;
+    return NULL;
+}
+
+/* `Grid m = ceil(M / 64)` of a sketch, which leaves sizes open. */
+bool propose_sketch_grid(Suggester *s)
+{
+    const Stmt *grid = s->unit ? block_find(&s->unit->body, STMT_GRID, NULL) : NULL;
+    Cuts cuts = cuts_of(s);
+    Str text = str_new(s->arena);
+    bool sized = false;
+
+    if (!grid)
+        return false;
+    suggest_each(&s->unit->body, note_sizes, &sized);
+    for (int i = 0; i < grid->n_coords; i++) {
+        const char *dim = grid->coords[i].value ? dimension_in(&cuts, grid->coords[i].value) : NULL;
+        sized |= !dim;
+        str_printf(&text, "%s%s", i ? ", " : "Grid over ", dim ? dim : "");
+    }
+    s->all = !sized && suggest_edit(s, grid->span, str_text(&text), "a sketch leaves sizes open");
+    return s->all;
+}
+
 /* One Grid in place of them all. */
 bool propose_blocks(Suggester *s)
 {

@@ -259,6 +259,26 @@ bool propose_type_word(Suggester *s)
     return false;
 }
 
+/* `2N`: a product. */
+bool propose_times(Suggester *s)
+{
+    Span word = s->diag->span;
+    int digits = word.start + (int)strspn(s->source->text + word.start, "0123456789");
+
+    return digits > word.start && digits < word.end && suggest_edit(s, (Span){digits, digits}, " * ", "a product is written out");
+}
+
+/* `from global to shared[j % 2]`: the stage has its name. */
+bool propose_stage_word(Suggester *s)
+{
+    int at = s->diag->span.start, space = at - 1;
+
+    if (at == 0 || s->source->text[space] != '[')
+        return false;
+    bool apart = space > 0 && s->source->text[space - 1] == ' ';
+    return suggest_edit(s, (Span){space, at}, apart ? "[stage = " : " [stage = ", "which stage of the ring");
+}
+
 /* A block begins with its header, and ends with `end`. */
 bool propose_brace(Suggester *s)
 {

@@ -106,22 +106,37 @@ static const char *without_names(Suggester *s, const char *text)
     return str_text(&out);
 }
 
-/* NAME.METHOD, and what the method is. */
+/* NAME.METHOD or (...).METHOD, and what the method is. */
 typedef struct Method {
-    int end;     /* of the name; the place itself: there is none */
+    int end;     /* of what it is of; the place itself: there is nothing */
     int behind;  /* of all of it */
     const char *call; /* a function of that; NULL: it is transposed, or there is no such method */
     bool turned;
 } Method;
 
+/* Behind a name, or behind brackets that close. */
+static int operand_end(const char *text, int at)
+{
+    int depth = 0, end = at;
+
+    while (is_name_char(text[end]))
+        end++;
+    if (text[at] != '(')
+        return end;
+    for (; text[end]; end++) {
+        depth += (text[end] == '(') - (text[end] == ')');
+        if (depth == 0)
+            return end + 1;
+    }
+    return at;
+}
+
 static Method method_at(Suggester *s, const char *text, int at)
 {
     static const char *const turns[] = {"transpose", "permute", "swapaxes", "t", "mT"};
     static const char *const calls[] = {"exp", "sqrt", "rsqrt", "tanh", "sigmoid", "relu", "abs", "log", "sum", "mean", "max", "amax", "min", "softmax", "square"};
-    Method m = {.end = at};
+    Method m = {.end = operand_end(text, at)};
 
-    while (is_name_char(text[m.end]))
-        m.end++;
     m.behind = m.end;
     if (m.end == at || text[m.end] != '.')
         return m;
@@ -137,20 +152,26 @@ static Method method_at(Suggester *s, const char *text, int at)
     return m;
 }
 
-/* `K.transpose(-2, -1)` as K.T, `x.exp()` as exp(x): of names. */
+/* `K.transpose(-2, -1)` as K.T, `x.exp()` as exp(x). */
 static const char *without_methods(Suggester *s, const char *text)
 {
     Str out = str_new(s->arena);
 
+    if (strlen(text) > FORM_LONGEST)
+        return text;
     for (int at = 0; text[at];) {
         Method m = method_at(s, text, at);
-        int next = m.turned || m.call ? m.behind : m.end > at ? m.end : at + 1;
+        bool any = m.turned || m.call, brackets = text[at] == '(';
+        const char *of = any && brackets ? without_methods(s, arena_strndup(s->arena, text + at, (size_t)(m.end - at - 1)))
+                                         : arena_strndup(s->arena, text + at, (size_t)(m.end - at));
 
-        if (m.call)
-            str_printf(&out, "%s(%.*s)", m.call, m.end - at, text + at);
+        if (any)
+            str_printf(&out, m.call ? "%s(%s%s)" : "%s%s%s.T", m.call ? m.call : "", of, brackets ? ")" : "");
+        else if (brackets || m.end == at)
+            str_addc(&out, text[at]);
         else
-            str_printf(&out, "%.*s%s", (m.turned ? m.end : next) - at, text + at, m.turned ? ".T" : "");
-        at = next;
+            str_add(&out, of);
+        at = any ? m.behind : brackets || m.end == at ? at + 1 : m.end;
     }
     return str_text(&out);
 }

@@ -426,6 +426,40 @@ static bool try_rescaled(Suggester *s, const Stmt *loop, const Stmt *larger)
     return suggest_edits(s, edits, n, "what was added up, in units of the new maximum");
 }
 
+static const Stmt *computed_by(const Block *block, OpId op, const char *operand, int from)
+{
+    for (int i = from; i < block->len; i++) {
+        const Stmt *stmt = block->data[i];
+        if (stmt->kind == STMT_COMPUTE && stmt->op_known && stmt->op == op && stmt->n_args && expr_is_name(stmt->args[0], operand) && result_of(stmt))
+            return stmt;
+    }
+    return NULL;
+}
+
+/* A maximum, exponentials and their sum, of each turn by itself: a softmax that keeps the state from turn to turn.
+ *
+ *   RowMax S and get m; Subtract S, m and get P; Exp P; RowSum P and accumulate l    Softmax S with m and l and get P */
+static bool try_softmax(Suggester *s, const Stmt *loop, int at)
+{
+    const Block *body = &loop->body;
+    const Stmt *max = body->data[at];
+    bool is_max = max->kind == STMT_COMPUTE && max->op_known && max->op == OP_ROW_MAX && max->n_args == 1 && max->dest && result_of(max);
+    const char *scores = is_max ? expr_base_name(max->args[0]) : NULL;
+    const Stmt *minus = scores ? computed_by(body, OP_SUBTRACT, scores, at + 1) : NULL;
+    const Stmt *exp = minus ? computed_by(body, OP_EXP, result_of(minus), at + 1) : NULL;
+    const Stmt *sum = exp ? computed_by(body, OP_ROW_SUM, result_of(exp), at + 1) : NULL;
+
+    if (!sum || minus->n_args != 2 || !expr_is_name(minus->args[1], result_of(max)) || sum->result != RESULT_ACCUMULATE ||
+        minus->span.start > exp->span.start || exp->span.start > sum->span.start)
+        return false;
+    const char *weights = result_of(exp), *gives = strcmp(weights, scores) == 0 ? "" : arena_printf(s->arena, " and get %s", weights);
+    Fix edits[] = {{max->span, arena_printf(s->arena, "Compute Softmax %s with %s and %s%s", scores, result_of(max), result_of(sum), gives), NULL},
+                   {suggest_line(s, minus->span), "", NULL},
+                   {suggest_line(s, exp->span), "", NULL},
+                   {suggest_line(s, sum->span), "", NULL}};
+    return suggest_edits(s, edits, (int)TW_COUNT(edits), "the maximum and the sum are kept from turn to turn, and what was added up follows them");
+}
+
 bool propose_own_rescale(Suggester *s)
 {
     const Stmt *loop = loop_round(s);
@@ -440,6 +474,9 @@ bool propose_own_rescale(Suggester *s)
         if (stmt->kind == STMT_COMPUTE && stmt->op_known && stmt->op == OP_MAX && result_of(stmt) && try_rescaled(s, loop, stmt))
             return true;
     }
+    for (int i = 0; i < loop->body.len; i++)
+        if (try_softmax(s, loop, i))
+            return true;
     return false;
 }
 

@@ -359,3 +359,32 @@ bool propose_own_stage(Suggester *s)
     }
     return false;
 }
+
+/* ---- stages that a read does not name ----------------------------------------------------------------------- */
+
+typedef struct Filled {
+    const char *tile;
+    const Expr *stage; /* of the last Copy to it; NULL: none */
+} Filled;
+
+static void note_filled(void *user, const Stmt *stmt)
+{
+    Filled *f = user;
+
+    if (stmt->kind == STMT_COPY && stmt->to_space == SPACE_SHARED && stmt->stage && strcmp(copy_dest(stmt), f->tile) == 0)
+        f->stage = stmt->stage;
+}
+
+/* `GEMM Q, K.T` of a ring K: the stage that its Copy fills. */
+bool propose_stage_of_operand(Suggester *s)
+{
+    int at = s->diag->span.start;
+    const char *name = arena_strndup(s->arena, s->source->text + at, strspn(s->source->text + at, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"));
+    Filled f = {.tile = name};
+    Span behind = {at + (int)strlen(name), at + (int)strlen(name)};
+
+    if (!s->unit || !*name)
+        return false;
+    suggest_each(&s->unit->body, note_filled, &f);
+    return f.stage && suggest_edit(s, behind, arena_printf(s->arena, "[%s]", suggest_expr(s, f.stage)), "the stage that was copied");
+}

@@ -701,10 +701,33 @@ static bool move_behind(Suggester *s, const Stmt *loop, bool with_copies)
     return suggest_edits(s, edits, n, "do it behind the loop");
 }
 
+/* The last statements of the loop, from the first that computes what is copied otherwise than by adding to it. */
+static bool move_end_behind(Suggester *s, const Stmt *loop)
+{
+    const char *indent = suggest_indent(s, loop->span.start);
+    int last = loop->body.len - 1, first = last, end = suggest_end(s, loop);
+    Str behind = str_new(s->arena);
+    Fix edits[MOST_MOVED + 1];
+
+    if (end < 0 || s->stmt->kind != STMT_COPY || last < 0 || loop->body.data[last] != s->stmt)
+        return false;
+    while (first > 0 && last - first < MOST_MOVED - 1 && loop->body.data[first - 1]->kind == STMT_COMPUTE &&
+           loop->body.data[first - 1]->result != RESULT_ACCUMULATE && expr_is_name(compute_result(loop->body.data[first - 1]), s->stmt->name))
+        first--;
+    if (first == last)
+        return false;
+    for (int i = first; i <= last; i++) {
+        edits[i - first] = (Fix){suggest_line(s, loop->body.data[i]->span), "", NULL};
+        str_printf(&behind, "\n%s%s", indent, suggest_text(s, loop->body.data[i]));
+    }
+    edits[last - first + 1] = (Fix){{end, end}, str_text(&behind), NULL};
+    return suggest_edits(s, edits, last - first + 2, "do it behind the loop");
+}
+
 bool propose_behind_the_loop(Suggester *s)
 {
     for (int i = s->depth - 2; s->stmt && i >= 0; i--)
-        if (s->path[i]->kind == STMT_FOR && (move_behind(s, s->path[i], true) || move_behind(s, s->path[i], false)))
+        if (s->path[i]->kind == STMT_FOR && (move_behind(s, s->path[i], true) || move_behind(s, s->path[i], false) || move_end_behind(s, s->path[i])))
             return true;
     return false;
 }

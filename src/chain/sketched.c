@@ -12,6 +12,8 @@
 #include "lower/lower.h"
 #include "reason/reason.h"
 
+enum { MOST_ASKED = 4 }; /* rounds in which sizes are asked for */
+
 static bool wants_a_size(DiagCode code)
 {
     static const DiagCode codes[] = {TW0605, TW0607, TW0609, TW0610, TW0611, TW0612, TW0460, TW0461};
@@ -72,6 +74,49 @@ static void lower_for_units(Arena *arena, Syms *syms, const Program *code, Setti
     }
 }
 
+/* With some size for each that is asked for by `--set NAME=VALUE`, a small one, for which there is room; NULL: none is. */
+static Settings *with_asked(Arena *arena, const Settings *settings, const Diags *diags)
+{
+    static const char words[] = "--set ";
+    Settings *with = arena_new_of(arena, Settings);
+    bool any = false;
+
+    with->dtype = settings->dtype;
+    with->operands = settings->operands;
+    for (int i = 0; i < settings->list.len; i++)
+        vec_push(arena, &with->list, settings->list.data[i]);
+    for (int i = 0; i < diags->list.len; i++) {
+        const Diag *d = &diags->list.data[i];
+        const char *at = d->code == TW0605 ? strstr(d->message, words) : NULL;
+        if (at)
+            any |= !settings_add(arena, with, arena_printf(arena, "%.*s=64", (int)strcspn(at + strlen(words), "="), at + strlen(words)));
+    }
+    return any ? with : NULL;
+}
+
+/* What a sketch is warned of whose sizes nobody has given yet: its flow is the same with others. */
+static void say_of_flow(Arena *arena, Syms *syms, const Program *sketch, const ReasonOptions *reasoning, const Diags *asked, Diags *diags)
+{
+    ReasonOptions options = *reasoning;
+    Diags *quiet = diags_new(arena, diags->source), *flow = diags_new(arena, diags->source);
+    CheckOptions checking = {.target = reasoning->target};
+    ReasonResult *result = NULL;
+
+    for (int i = 0; i < MOST_ASKED && !result && asked && (options.settings = with_asked(arena, options.settings, asked)); i++) {
+        quiet = diags_new(arena, diags->source);
+        result = reason(arena, syms, kernels_beside(arena, sketch), &options, quiet);
+        asked = quiet;
+    }
+    checking.settings = options.settings;
+    if (!result || !check_program(arena, syms, result->code, &checking, quiet))
+        return;
+    lower_for_units(arena, syms, result->code, options.settings, quiet);
+    for (int i = 0; i < quiet->list.len; i++)
+        if (diag_info(quiet->list.data[i].code)->severity != SEV_ERROR)
+            vec_push(arena, &flow->list, quiet->list.data[i]);
+    say(diags, flow);
+}
+
 bool sketch_check_code(Arena *arena, Syms *syms, const Program *sketch, const Target *target, Settings *settings, Diags *diags)
 {
     Diags *quiet = diags_new(arena, diags->source);
@@ -83,5 +128,7 @@ bool sketch_check_code(Arena *arena, Syms *syms, const Program *sketch, const Ta
     if (result && check_program(arena, syms, result->code, &checking, quiet))
         lower_for_units(arena, syms, result->code, settings, quiet);
     say(diags, quiet);
+    if (!result && diags->errors == before)
+        say_of_flow(arena, syms, sketch, &reasoning, quiet, diags);
     return diags->errors == before;
 }

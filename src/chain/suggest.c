@@ -7,8 +7,8 @@ static const struct {
     DiagCode code;
     Proposal *proposals[14]; /* the likeliest first */
 } TABLE[] = {
-    {TW0101, {propose_brace, propose_form, propose_formula}},
-    {TW0102, {propose_method, propose_define_shape, propose_programs, propose_target, propose_unnamed, propose_form, propose_moved, propose_axes, propose_formula, propose_bracket, propose_some_copy, propose_line_removal}},
+    {TW0101, {propose_times, propose_brace, propose_form, propose_formula}},
+    {TW0102, {propose_method, propose_define_shape, propose_programs, propose_target, propose_unnamed, propose_form, propose_moved, propose_axes, propose_formula, propose_bracket, propose_stage_word, propose_some_copy, propose_line_removal}},
     {TW0103, {propose_parts}},
     {TW0104, {propose_largest}},
     {TW0105, {propose_end}},
@@ -46,11 +46,11 @@ static const struct {
     {TW0322, {propose_column, propose_turned, propose_row, propose_sizes}},
     {TW0323, {propose_computed_shape, propose_exchanged_sizes, propose_other_transposes, propose_exchanged_dims, propose_fewer_clauses}},
     {TW0324, {propose_untransposed}},
-    {TW0325, {propose_shape, propose_rank, propose_fewer_operands}},
+    {TW0325, {propose_stage_of_operand, propose_shape, propose_rank, propose_fewer_operands}},
     {TW0326, {propose_whole_division, propose_some_size}},
     {TW0327, {propose_coordinates_of_element, propose_coordinates}},
     {TW0401, {propose_places, propose_declared, propose_usual, propose_nearest, propose_sum_of_softmax, propose_unused, propose_launch_number}},
-    {TW0402, {propose_registers, propose_other_sum, propose_allocation, propose_space}},
+    {TW0402, {propose_sketch_grid, propose_registers, propose_other_sum, propose_allocation, propose_space}},
     {TW0403, {propose_own_output, propose_renamed_kernel, propose_counter_name}},
     {TW0404, {propose_moved_define, propose_extents, propose_loop_bounds, propose_removal}},
     {TW0405, {propose_own_operation}},
@@ -560,8 +560,10 @@ static int suggest_best(Suggester *s, int most)
     s->tries = 1;
     if (s->diag->code == TW0220 && (propose_missing_grid(s) || propose_one_axis(s))) /* a name that is nearly the same is that of a size */
         return 1;
-    if (s->diag->code == TW0106 && (propose_form(s) || (says_more_of_line(s) && propose_some_copy(s)))) /* the whole line rather than its first word */
+    s->loose = s->diag->code == TW0106 && says_more_of_line(s); /* the whole line rather than its first word */
+    if (s->diag->code == TW0106 && (propose_form(s) || (s->loose && propose_some_copy(s))))
         return 1;
+    s->loose = false;
     s->tries = 1;
     if (holds(s, rule))
         return 0;
@@ -570,7 +572,7 @@ static int suggest_best(Suggester *s, int most)
         return most - s->tries;
     s->loose = true;
     s->tries = s->tries < 4 ? 4 : s->tries;
-    if (!holds(s, rule))
+    if ((s->diag->code != TW0106 || !propose_form(s)) && !holds(s, rule))
         suggest_one(s);
     return most;
 }
@@ -587,6 +589,15 @@ static bool says_again(const Suggester *s, const Diag *before)
         return (s->diag->code == before->code || fix->span.end > fix->span.start) && fix->span.start == other->span.start &&
                fix->span.end == other->span.end && strcmp(fix->text, other->text) == 0;
     return !fix->text && !other->text && is_sibling(s, before);
+}
+
+/* What was said of a sketch as of code is said of its Grid alone. */
+static void drop_others(Suggester *s)
+{
+    Diags *diags = s->chain->diags;
+
+    diags->list.data[0] = *s->diag;
+    diags->list.len = diags->errors = 1;
 }
 
 /* What is wrong in one place and shows in several is said once. */
@@ -633,6 +644,10 @@ void suggest_all(Chain *chain, const Source *source, const Program *program, Sug
         s.diag = &chain->diags->list.data[i];
         if (s.diag->source == source)
             left -= suggest_best(&s, most);
+        if (s.all) {
+            drop_others(&s);
+            return;
+        }
         if (!s.diag->fix.text)
             left -= suggest_best_setting(&s, most);
     }

@@ -30,6 +30,7 @@ typedef struct Suggester {
     int tries;
     const char *drop, *set; /* of settings, while one is tried */
     const char *asked;      /* what messages then ask for, as "K=64 N=64"; NULL: nothing */
+    bool all;   /* the edit is of what the whole unit was taken for: nothing else need be said */
     bool loose; /* what could not be said before may be left: of room, or behind a statement that was not understood */
     /* where the diagnostic lies */
     const Unit *unit;                    /* NULL: in none */
@@ -93,7 +94,7 @@ Proposal propose_copy, propose_store, propose_return, propose_coordinates, propo
     propose_reshape, propose_follow, propose_type, propose_loop_bounds, propose_grid, propose_rank,
     propose_part, propose_group, propose_first, propose_space, propose_allocation, propose_turned_sizes, propose_wider_grid, propose_exchanged_sizes, propose_destination, propose_loose, propose_define_shape, propose_to_output, propose_renamed_tile, propose_other_sum;
 /* propose_foreign.c */
-Proposal propose_form, propose_target, propose_brace, propose_unnamed, propose_end, propose_type_word;
+Proposal propose_form, propose_target, propose_brace, propose_unnamed, propose_end, propose_type_word, propose_times, propose_stage_word;
 /* propose_formula.c */
 Proposal propose_formula, propose_computed, propose_bound, propose_returned;
 /* propose_ops.c */
@@ -103,9 +104,9 @@ Proposal propose_method, propose_no_axis, propose_places, propose_row, propose_t
 /* propose_loops.c */
 Proposal propose_no_loop, propose_counted;
 /* propose_stages.c */
-Proposal propose_stage, propose_prologue, propose_ring, propose_own_stage;
+Proposal propose_stage, propose_prologue, propose_ring, propose_own_stage, propose_stage_of_operand;
 /* propose_copies.c */
-Proposal propose_moved, propose_stored_as, propose_axes, propose_blocks, propose_counter, propose_extents, propose_missing_grid, propose_tile_of_range, propose_whole_copy, propose_added, propose_programs, propose_one_axis, propose_some_copy;
+Proposal propose_moved, propose_stored_as, propose_axes, propose_blocks, propose_counter, propose_extents, propose_missing_grid, propose_tile_of_range, propose_whole_copy, propose_added, propose_programs, propose_one_axis, propose_sketch_grid, propose_some_copy;
 /* propose_stream.c */
 Proposal propose_stream;
 /* propose_sizes.c */

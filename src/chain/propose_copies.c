@@ -541,8 +541,13 @@ bool propose_sketch_grid(Suggester *s)
         sized |= !dim;
         str_printf(&text, "%s%s", i ? ", " : "Grid over ", dim ? dim : "");
     }
-    s->all = !sized && suggest_edit(s, grid->span, str_text(&text), "a sketch leaves sizes open");
-    return s->all;
+    if (sized || !suggest_edit(s, grid->span, str_text(&text), "a sketch leaves sizes open"))
+        return false;
+    s->diag->code = TW0603;
+    s->diag->span = grid->span;
+    s->diag->message = "the Grid is that of code, and no tile has a size: a sketch says over which dimensions blocks go";
+    s->diag->note = NULL;
+    return s->all = true;
 }
 
 /* One Grid in place of them all. */

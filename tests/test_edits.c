@@ -206,6 +206,55 @@ static void mend_definitions(Arena *arena, bool *proved)
     }
 }
 
+/* ---- tile IR that is mended ------------------------------------------------------------------- */
+
+static Diags *check_tile(Arena *arena, const Source *dump)
+{
+    Chain *chain = chain_new(arena, syms_new(arena), aff_ctx_new(arena), diags_new(arena, dump), target_find("sm_80"), DT_BF16);
+
+    chain->edits = true;
+    assert_true(chain_check_tile(chain, dump) == (chain->diags->errors == 0));
+    return chain->diags;
+}
+
+/* A dump with a few words changed. */
+static void mend_tile(Arena *arena, bool *proved)
+{
+    static const char dump[] = "program gemm\ndim M in 0..2147483647\ndim N in 0..2147483647\n"
+                               "tensor A (M, 64) bf16 in\ntensor B (64, N) bf16 in\ntensor C (M, N) bf16 out\n\n"
+                               "kernel gemm grid(n: ceil(N / 64), m: ceil(M / 64)) warps 4 {\n"
+                               "  %%C = fill 0 : fp32<64x64>\n"
+                               "  %%D = for k = 0:2 carry (%%E = %%C) {\n"
+                               "    %%A = load A[m * 64 : rows, k * 32 : cols] : shared bf16<64x32>\n"
+                               "    %%B = load B[k * 32 : rows, %s * 64 : cols] : shared bf16<32x64>\n"
+                               "    %%F = %s %%A, %%B, %%E : fp32<64x64>\n"
+                               "    yield%s\n  }\n"
+                               "  %%G = cast %%D : %s\n"
+                               "  store %%%s, %s[m * 64 : rows, %s * 64 : cols]\n}\n";
+    static const struct {
+        const char *symbol, *op, *yield, *type, *stored, *tensor, *again;
+        DiagCode code;
+    } cases[] = {
+        {"n", "gem", " %F", "bf16<64x64>", "G", "C", "n", TW0751},  {"nn", "gemm", " %F", "bf16<64x64>", "G", "C", "nn", TW0751},
+        {"n", "gemm", " %FF", "bf16<64x64>", "G", "C", "n", TW0751}, {"n", "gemm", " %F", "bf61<64x64>", "G", "C", "n", TW0751},
+        {"n", "gemm", " %F", "bf16<64x64>", "G", "CC", "n", TW0751}, {"n", "gemm", "", "bf16<64x64>", "G", "C", "n", TW0753},
+        {"n", "gemm", " %F", "bf16<64x32>", "G", "C", "n", TW0755}, {"n", "gemm", " %F", "bf16<64x64>", "D", "C", "n", TW0755},
+    };
+
+    for (size_t i = 0; i < TW_COUNT(cases); i++) {
+        const char *text = arena_printf(arena, dump, cases[i].symbol, cases[i].op, cases[i].yield, cases[i].type, cases[i].stored, cases[i].tensor, cases[i].again);
+        const Source source = {"dump.tile", text, strlen(text)};
+        const Diags *diags = check_tile(arena, &source);
+
+        assert_int_equal(diags->list.len, 1);
+        assert_int_equal(diags->list.data[0].code, cases[i].code);
+        if (!diags->list.data[0].fix.text)
+            fail_msg("no edit for case %d of tile IR", (int)i);
+        assert_int_equal(check_tile(arena, mended(arena, &source, diags))->list.len, 0);
+        proved[cases[i].code] = true;
+    }
+}
+
 static void edits_do_what_is_promised(void **state)
 {
     Fixture *f = *state;
@@ -214,6 +263,7 @@ static void edits_do_what_is_promised(void **state)
     read_folder(f->arena, "tests/check", false, proved);
     read_folder(f->arena, "tests/reason", true, proved);
     mend_definitions(f->arena, proved);
+    mend_tile(f->arena, proved);
     try_settings(f->arena, set);
     for (int code = 0; code < DIAG_CODES; code++) {
         const DiagMend *mend = diag_mend((DiagCode)code);

@@ -872,15 +872,29 @@ bool chain_read_tile(Chain *chain, const Source *dump)
 {
     double since = clock_seconds();
 
-    chain->diags->source = dump;
-    chain->tile = tile_parse(chain->arena, chain->syms, chain->aff, dump, chain->diags);
-    if (!chain->tile || !tile_verify(chain->tile, chain->diags))
+    if (!chain_check_tile(chain, dump))
         return false;
     if (!chain->name)
         chain->name = chain->tile->name;
     timed(chain, "tile IR", since);
     keep(chain, chain->tile->after ? chain->tile->after : "lower", true, chain->tile);
     return true;
+}
+
+static bool check_tile_again(Chain *chain, const Source *source, bool fragment)
+{
+    (void)fragment;
+    chain->diags->source = source;
+    chain->tile = tile_parse(chain->arena, chain->syms, chain->aff, source, chain->diags);
+    return chain->tile && tile_verify(chain->tile, chain->diags);
+}
+
+bool chain_check_tile(Chain *chain, const Source *dump)
+{
+    bool right = check_tile_again(chain, dump, false);
+
+    suggest_all(chain, dump, NULL, check_tile_again, false);
+    return right;
 }
 
 static bool after_pass(void *user, const Pass *pass, TileProgram *program)

@@ -84,6 +84,8 @@ bool chain_check(Chain *chain, const Source *source, bool fragment);
  * none, the error becomes a warning. */
 void chain_mend(Chain *chain, const Source *source, const Program *program);
 bool chain_lower(Chain *chain, const Source *code); /* checks it first */
+/* Whether tile IR is right as it stands. */
+bool chain_check_tile(Chain *chain, const Source *dump);
 /* Tile IR, as a dump has it: edited, or not. */
 bool chain_read_tile(Chain *chain, const Source *dump);
 bool chain_schedule(Chain *chain);  /* the passes that the program has not gone through yet */

@@ -116,6 +116,8 @@ Proposal propose_parts, propose_entry, propose_otherwise, propose_masked_copy;
 /* propose_values.c */
 Proposal propose_param, propose_counted_dimension, propose_tile_size, propose_usual, propose_some_size, propose_nonzero, propose_largest, propose_types, propose_own_operation, propose_as_defined,
     propose_grid_dimension, propose_positions, propose_axis, propose_flag, propose_declared_positions, propose_operand, propose_counter_name, propose_definition, propose_longer_rows;
+/* propose_tile.c */
+Proposal propose_tile_word, propose_tile_type, propose_tile_yield;
 /* propose_dims.c */
 Proposal propose_named_size, propose_told_apart;
 /* propose_settings.c */

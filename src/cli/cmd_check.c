@@ -6,14 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-static void check_tile(Session *s, const Source *source)
-{
-    TileProgram *program = tile_parse(s->arena, s->syms, s->aff, source, s->diags);
-
-    if (program)
-        tile_verify(program, s->diags);
-}
-
 /* Where a link leads, seen from its own folder; NULL: it is none. */
 static const char *link_target(const Session *s, const char *path)
 {
@@ -85,7 +77,7 @@ int cmd_check(Session *s)
     s->diags->source = source;
     switch (artefact_of(source)) {
     case ARTEFACT_TL: chain_check(chain, source, s->options.fragment); break;
-    case ARTEFACT_TILE: check_tile(s, source); break;
+    case ARTEFACT_TILE: chain_check_tile(chain, source); break;
     case ARTEFACT_PTX: emu_parse(s->arena, s->diags, source); break;
     }
     if (!s->options.json || s->diags->errors)

@@ -758,8 +758,10 @@ static void tidy(const Chain *chain, const Program *program)
 {
     choose_schedules(chain, program);
     for (int i = 0; i < program->units.len; i++)
-        if (program->units.data[i]->kind == UNIT_KERNEL && !check_is_sketch(program->units.data[i]))
+        if (program->units.data[i]->kind == UNIT_KERNEL && !check_is_sketch(program->units.data[i])) {
             unit_drop_ones(chain->arena, program->units.data[i]);
+            unit_name_numbers(chain->arena, program->units.data[i]);
+        }
 }
 
 /* Whether the code is as it was written. Of another the reasoner has used or refused all settings already. */

@@ -186,8 +186,10 @@ static void say_one_tile(Checker *c, const Cover *v, int d, const Aff *tiles)
     const Stmt *s = v->stmt;
     Diag *diag = diag_add(c->late, part_code(v), s->span, "only one tile of '%s' along %s is %s",
                           copy_tensor(s), dim_name(c, v, d), verb(v));
-    if (!v->store)
-        diag_note(c->late, diag, "say which with a coordinate, were it the first: %s = 0", axis ? axis : "0");
+    if (!v->store && axis)
+        diag_note(c->late, diag, "say which with a coordinate, were it the first: %s = 0", axis);
+    else if (!v->store)
+        diag_note(c->late, diag, "say which with a coordinate for each dimension, in their order");
     else if (!other)
         diag_note(c->late, diag, "let an axis of the grid go over all %s of them", aff_text(c->arena, tiles));
     if (other && axis && s->n_coords > 0 && s->coords[0].name) {

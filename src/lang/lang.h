@@ -277,8 +277,12 @@ Unit *unit_spell_reals(Arena *arena, Unit *unit, LangSetting *setting, const voi
  * where it reads none: elements.c. */
 Unit *unit_spell_elements(Arena *arena, Unit *unit);
 
-/* Copies of a tensor of one dimension to or from a tile of two, `(1, BN)` or `(BM, 1)`, get the one size: vectors.c. */
+/* Copies of a tensor of one dimension to or from a tile of two, `(1, BN)` or `(BM, 1)`, get the one size; so do columns along
+ * the last dimension where blocks have one entry of the one before: vectors.c. */
 void unit_drop_ones(Arena *arena, Unit *unit);
+
+/* Dimensions of code that are numbers get the names that coordinates call them by: numbers.c. */
+void unit_name_numbers(Arena *arena, Unit *unit);
 
 /* Copies of a sketch that say no shape get one where what their tiles meet tells that they cover other dimensions of the
  * tensor than its last two: sides.c. A row of one that is multiplied, `Q (batch, heads, 1, D)`, gets a name first: ones.c. */

@@ -3,6 +3,12 @@
  *   Input bias (N); Allocate bias in register (1, BN)
  *   Copy bias (1, BN) in coordinate [N = n] ...     as Copy bias (BN): what is allocated says how it lies
  *   Copy bias in coordinate [N = n] ...             likewise
+ *
+ * and a column along the last dimension of a tensor of which each block has one entry:
+ *
+ *   Input LSE (heads, len); Grid m = ceil(len / BM), h = heads; Allocate LSE in register (BM, 1)
+ *   Copy LSE (BM, 1) in coordinate [heads = h, len = m] ...     as Copy LSE (BM): tiles of BM heads would end
+ *                                                               before h does
  */
 #include "lang/lang.h"
 
@@ -30,6 +36,57 @@ static int side_of(Expr *const *shape, int n, const Stmt *tile)
     return (tall || wide) && lies ? at : -1;
 }
 
+/* ---- a column of one entry ------------------------------------------------------------------- */
+
+static const char *block_name(const Unit *unit, const Stmt *grid, const Expr *e)
+{
+    static const char *const usual[] = {"blockIdx.x", "blockIdx.y", "blockIdx.z"};
+
+    for (int i = 0; e && e->kind == EXPR_NAME && i < unit->body.len; i++)
+        if (unit->body.data[i]->kind == STMT_ASSIGN && strcmp(unit->body.data[i]->name, e->name) == 0) {
+            e = unit->body.data[i]->value; /* h = blockIdx.y */
+            break;
+        }
+    for (int i = 0; e && e->kind == EXPR_NAME && i < grid->n_coords && i < (int)TW_COUNT(usual); i++)
+        if (strcmp(e->name, usual[i]) == 0)
+            return grid->coords[i].name;
+    return e && e->kind == EXPR_NAME ? e->name : NULL;
+}
+
+/* What a Copy says of a dimension, by its name, or by its place where all are said; NULL: nothing. */
+static const Expr *coordinate(const Stmt *copy, const Stmt *tensor, int d)
+{
+    for (int i = 0; i < copy->n_coords; i++) {
+        const Coord *c = &copy->coords[i];
+
+        if (c->name ? expr_is_name(tensor->shape[d], c->name) : copy->n_coords == tensor->n_shape && i == d)
+            return c->value;
+    }
+    return NULL;
+}
+
+/* Whether each block has one entry of the dimension, which the grid counts. */
+static bool is_entry(const Unit *unit, const Stmt *copy, const Stmt *tensor, int d)
+{
+    const Stmt *grid = block_find(&unit->body, STMT_GRID, NULL);
+    const char *block = grid ? block_name(unit, grid, coordinate(copy, tensor, d)) : NULL;
+
+    for (int i = 0; block && i < grid->n_coords; i++)
+        if (grid->coords[i].name && strcmp(grid->coords[i].name, block) == 0)
+            return grid->coords[i].value && expr_equal(grid->coords[i].value, tensor->shape[d]);
+    return false;
+}
+
+static bool is_column_of_entry(const Unit *unit, const Stmt *copy, const Stmt *tensor, Expr *const *shape, int n)
+{
+    int last = tensor->n_shape - 1;
+
+    return n == 2 && is_one(shape[1]) && !is_one(shape[0]) && last > 0 && !is_one(tensor->shape[last]) &&
+           !copy_by_rows(copy) && !allocated(unit, tensor->name, SPACE_GLOBAL) && coordinate(copy, tensor, last) && is_entry(unit, copy, tensor, last - 1);
+}
+
+/* ---- both ---------------------------------------------------------------------------------------- */
+
 static void drop_one(Arena *arena, const Unit *unit, Stmt *copy)
 {
     bool loads = copy->space == SPACE_GLOBAL, stores = copy->to_space == SPACE_GLOBAL;
@@ -38,13 +95,13 @@ static void drop_one(Arena *arena, const Unit *unit, Stmt *copy)
     Expr *const *shape = copy->shape;
     int n = copy->n_shape, at;
 
-    if (!tensor || tensor->n_shape != 1 || !tile)
+    if (!tensor || !tile)
         return;
     if (!copy->has_shape && tile->n_shape == 2) { /* that of the tile */
         shape = tile->shape;
         n = 2;
     }
-    at = side_of(shape, n, tile);
+    at = tensor->n_shape == 1 || is_column_of_entry(unit, copy, tensor, shape, n) ? side_of(shape, n, tile) : -1;
     if (at < 0)
         return;
     copy->shape = arena_array(arena, Expr *, 1);

@@ -1,0 +1,65 @@
+/* numbers.c: what a number that is a dimension is called, where code says it by a name.
+ *
+ *   Input W (3, C, F)                               Input W (taps, C, F)
+ *   taps = 3                                  ->    taps = 3
+ *   Copy W (C, F) in coordinate [taps = t]          ...
+ *
+ * A coordinate of another name than the tensor's dimensions have counts along the tile's own, as `[L = i]` does. One whose
+ * name is assigned the number that a single leading dimension is means that one.
+ */
+#include "lang/lang.h"
+
+enum { MOST_DEPTH = 64 };
+
+static bool is_dimension(const Stmt *tensor, const char *name)
+{
+    for (int d = 0; d < tensor->n_shape; d++)
+        if (expr_mentions(tensor->shape[d], name))
+            return true;
+    return false;
+}
+
+/* The only dimension of that size among those that tiles of two have one entry of; -1: none, or several. */
+static int leading_of_size(const Stmt *tensor, int64_t size)
+{
+    int found = -1;
+
+    for (int d = 0; d < tensor->n_shape - 2; d++)
+        if (tensor->shape[d]->kind == EXPR_INT && tensor->shape[d]->i == size) {
+            if (found >= 0)
+                return -1;
+            found = d;
+        }
+    return found;
+}
+
+static void name_by(Arena *arena, const Unit *unit, const Stmt *tensor, const char *name)
+{
+    const Stmt *assigned = block_find(&unit->body, STMT_ASSIGN, name);
+    int d = assigned && assigned->value->kind == EXPR_INT && !is_dimension(tensor, name) ? leading_of_size(tensor, assigned->value->i) : -1;
+
+    if (d < 0)
+        return;
+    Expr *number = tensor->shape[d];
+    tensor->shape[d] = expr_name(arena, name);
+    tensor->shape[d]->span = number->span;
+}
+
+static void name_in(Arena *arena, const Unit *unit, const Block *block, int depth)
+{
+    for (int i = 0; i < block->len && depth < MOST_DEPTH; i++) {
+        const Stmt *s = block->data[i];
+        const Stmt *tensor = s->kind == STMT_COPY && copy_tensor(s) ? unit_tensor(unit, copy_tensor(s)) : NULL;
+
+        for (int k = 0; tensor && k < s->n_coords; k++)
+            if (s->coords[k].name)
+                name_by(arena, unit, tensor, s->coords[k].name);
+        name_in(arena, unit, &s->body, depth + 1);
+        name_in(arena, unit, &s->orelse, depth + 1);
+    }
+}
+
+void unit_name_numbers(Arena *arena, Unit *unit)
+{
+    name_in(arena, unit, &unit->body, 0);
+}

@@ -10,6 +10,8 @@
  *     Param window                     Input Q (len, D)
  *     ...                              Param window        <- taken, since some statement says `window` and
  *                                      ...                    nothing in the Kernel gives it a meaning
+ *
+ * and a Kernel that declares no tensor has those of the Operator that it copies.
  */
 #include "chain/chain.h"
 
@@ -25,6 +27,32 @@ typedef struct Taker {
 static bool is_told(const Stmt *s)
 {
     return s->kind == STMT_PARAM || s->kind == STMT_LET || s->kind == STMT_INDEX;
+}
+
+static bool is_tensor(const Stmt *s)
+{
+    return s->kind == STMT_INPUT || s->kind == STMT_OUTPUT;
+}
+
+static bool has_tensors(const Unit *unit)
+{
+    for (int i = 0; i < unit->body.len; i++)
+        if (is_tensor(unit->body.data[i]))
+            return true;
+    return false;
+}
+
+/* Whether something is copied from the tensor in global memory, or to it. */
+static bool copies(const Block *block, const char *tensor)
+{
+    for (int i = 0; i < block->len; i++) {
+        const Stmt *s = block->data[i];
+        const char *name = s->kind == STMT_COPY && (s->space == SPACE_GLOBAL || s->to_space == SPACE_GLOBAL) ? copy_tensor(s) : NULL;
+
+        if ((name && strcmp(name, tensor) == 0) || copies(&s->body, tensor) || copies(&s->orelse, tensor))
+            return true;
+    }
+    return false;
 }
 
 /* Whether the statements give the name a meaning: as a dimension, a number, a tile, a counter. */
@@ -67,6 +95,19 @@ static void take_needs(Taker *t, const Stmt *s)
     }
 }
 
+/* Whether a tensor that is taken has the name among its sizes. */
+static bool sizes_taken(const Taker *t, const char *name)
+{
+    for (int i = 0; i < t->from->body.len; i++) {
+        const Stmt *s = t->from->body.data[i];
+
+        for (int k = 0; t->taken[i] && is_tensor(s) && k < s->n_shape; k++)
+            if (expr_mentions(s->shape[k], name))
+                return true;
+    }
+    return false;
+}
+
 /* Whether a name means in the Kernel what it means in the Operator: it is taken as well, or the Kernel's own. */
 static bool is_known(const void *user, const char *name)
 {
@@ -75,7 +116,7 @@ static bool is_known(const void *user, const char *name)
     for (int i = 0; i < t->from->body.len; i++)
         if (t->taken[i] && strcmp(t->from->body.data[i]->name, name) == 0)
             return true;
-    return gives(&t->to->body, name);
+    return sizes_taken(t, name) || gives(&t->to->body, name);
 }
 
 /* Code has no positions; of those along one dimension all are taken, or none. */
@@ -89,7 +130,7 @@ static bool can_take(const Taker *t, const Stmt *s)
     return s->kind != STMT_INDEX || check_is_sketch(t->to);
 }
 
-/* Whether something is left. */
+/* What is not known is dropped; whether something is left. */
 static bool drop_others(Taker *t)
 {
     bool any = false, again = true;
@@ -107,21 +148,29 @@ static bool drop_others(Taker *t)
     return any;
 }
 
+/* A Kernel that declares no tensor at all has the Operator's: those that it copies, or reads elements of. */
+static void take_tensors(Taker *t)
+{
+    for (int i = 0; i < t->from->body.len && !has_tensors(t->to); i++) {
+        const Stmt *s = t->from->body.data[i];
+
+        t->taken[i] = is_tensor(s) && (copies(&t->to->body, s->name) || block_mentions(&t->to->body, s->name));
+    }
+}
+
 static void take(Taker *t)
 {
+    take_tensors(t);
     for (int i = 0; i < t->from->body.len; i++) {
         const Stmt *s = t->from->body.data[i];
 
-        if (!is_told(s) || t->taken[i] || !block_mentions(&t->to->body, s->name) || gives(&t->to->body, s->name))
+        bool said = is_told(s) && (block_mentions(&t->to->body, s->name) || sizes_taken(t, s->name));
+
+        if (!said || t->taken[i] || gives(&t->to->body, s->name))
             continue;
         t->taken[i] = true;
         take_needs(t, s);
     }
-}
-
-static bool is_tensor(const Stmt *s)
-{
-    return s->kind == STMT_INPUT || s->kind == STMT_OUTPUT;
 }
 
 /* The Kernel with what it takes behind its tensors; itself where that is nothing. */
@@ -161,8 +210,12 @@ Program *kernels_complete(Arena *arena, Program *program, const Settings *settin
 
         if (unit->kind == UNIT_KERNEL && def)
             unit = with_taken(arena, def, unit);
-        if (check_is_sketch(unit))
+        if (check_is_sketch(unit)) {
             unit_say_sides(arena, unit);
+        } else if (unit->kind == UNIT_KERNEL) {
+            unit_drop_ones(arena, unit);
+            unit_name_numbers(arena, unit);
+        }
         if (unit->kind == UNIT_KERNEL)
             unit = unit_spell_elements(arena, unit_spell_reals(arena, unit, settings_value, settings));
         vec_push(arena, &whole->units, unit);

@@ -753,17 +753,6 @@ static void choose_schedules(const Chain *chain, const Program *program)
     }
 }
 
-/* Code as the later stages take it. */
-static void tidy(const Chain *chain, const Program *program)
-{
-    choose_schedules(chain, program);
-    for (int i = 0; i < program->units.len; i++)
-        if (program->units.data[i]->kind == UNIT_KERNEL && !check_is_sketch(program->units.data[i])) {
-            unit_drop_ones(chain->arena, program->units.data[i]);
-            unit_name_numbers(chain->arena, program->units.data[i]);
-        }
-}
-
 /* Whether the code is as it was written. Of another the reasoner has used or refused all settings already. */
 static bool is_by_hand(const Chain *chain)
 {
@@ -855,7 +844,7 @@ bool chain_lower(Chain *chain, const Source *code)
         chain->name = unit->name;
     if (check_is_sketch(unit))
         return no_code(chain, code, unit, "a sketch: it has no sizes yet", "tw reason");
-    tidy(chain, program);
+    choose_schedules(chain, program);
     Program *complete = kernels_complete(chain->arena, program, &chain->settings);
     if (!check(chain, complete, code))
         return give_up(chain, code, program, lower_again);
@@ -1152,7 +1141,7 @@ static bool check_again(Chain *chain, const Source *source, bool fragment)
 {
     Program *program = parse(chain, source);
 
-    tidy(chain, program);
+    choose_schedules(chain, program);
     return check_once(chain, source, kernels_complete(chain->arena, program, &chain->settings), fragment);
 }
 
@@ -1161,7 +1150,7 @@ bool chain_check(Chain *chain, const Source *source, bool fragment)
     Program *program = parse(chain, source);
     bool right;
 
-    tidy(chain, program);
+    choose_schedules(chain, program);
     right = check_once(chain, source, kernels_complete(chain->arena, program, &chain->settings), fragment);
     suggest_all(chain, source, program, check_again, fragment);
     if (right && !fragment)

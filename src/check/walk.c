@@ -273,10 +273,40 @@ static void say_late(Checker *c)
     }
 }
 
+static const Stmt *copy_of_global(const Block *block)
+{
+    const Stmt *found = NULL;
+    for (int i = 0; i < block->len && !found; i++) {
+        const Stmt *s = block->data[i];
+        bool global = s->kind == STMT_COPY && (s->space == SPACE_GLOBAL || s->to_space == SPACE_GLOBAL);
+        found = global ? s : copy_of_global(&s->body);
+        if (!found)
+            found = copy_of_global(&s->orelse);
+    }
+    return found;
+}
+
+/* Said once, instead of each name whose value a tensor's size would be. */
+static bool lacks_tensors(const Unit *unit, Diags *diags)
+{
+    const Stmt *copy = copy_of_global(&unit->body);
+    if (!copy || block_find(&unit->body, STMT_INPUT, NULL) || block_find(&unit->body, STMT_OUTPUT, NULL))
+        return false;
+    bool loads = copy->space == SPACE_GLOBAL;
+    const char *name = copy_tensor(copy);
+    Diag *d = diag_add(diags, TW0417, unit->name_span, "%s declares no Input and no Output", unit->name);
+    if (name)
+        diag_note(diags, d, "%s is copied %s global memory: `%s %s (...)`, with all of its dimensions, stands before that; beside an Operator in "
+                  "the same file its tensors are taken", name, loads ? "from" : "to", loads ? "Input" : "Output", name);
+    return true;
+}
+
 bool check_code(Arena *arena, Syms *syms, const Program *program, const Unit *unit,
                 const CheckOptions *options, Diags *diags)
 {
     int before = diags->errors;
+    if (!options->fragment && unit->kind == UNIT_KERNEL && lacks_tensors(unit, diags))
+        return false;
     Checker *c = arena_new_of(arena, Checker);
     c->arena = arena;
     c->syms = syms;

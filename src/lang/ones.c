@@ -113,11 +113,18 @@ static const char *free_name(const Namer *n)
     return name;
 }
 
-/* Whether some tensor has such a dimension: it is called `rows` then. */
-static bool name_rows(Namer *n)
+/* Whether an operand has such a dimension, without which an Output's of one is a column's. */
+static bool has_row_of_one(const Namer *n)
 {
-    bool any = false;
+    for (int i = 0; i < n->unit->body.len; i++)
+        if (n->unit->body.data[i]->kind == STMT_INPUT && row_of_one(n, n->unit->body.data[i]) >= 0)
+            return true;
+    return false;
+}
 
+/* Calls it `rows`, wherever a tensor has it. */
+static void name_rows(Namer *n)
+{
     for (int i = 0; i < n->unit->body.len; i++) {
         Stmt *s = n->unit->body.data[i];
         int d = s->kind == STMT_INPUT || s->kind == STMT_OUTPUT ? row_of_one(n, s) : -1;
@@ -128,9 +135,7 @@ static bool name_rows(Namer *n)
         s->shape[d] = expr_name(n->arena, n->rows);
         s->shape[d]->span = one->span;
         name_in_copies(n, &n->unit->body, s->name, 0);
-        any = true;
     }
-    return any;
 }
 
 static Stmt *one_row(const Namer *n, const Stmt *grid)
@@ -170,9 +175,10 @@ void unit_name_ones(Arena *arena, Unit *unit)
         n.changed = false;
         find_operands(&n, &unit->body, 0);
     } while (n.changed);
-    n.rows = free_name(&n);
-    if (!name_rows(&n))
+    if (!has_row_of_one(&n))
         return;
+    n.rows = free_name(&n);
+    name_rows(&n);
     Stmt *grid = unit->body.data[at];
     spread_rows(&n, grid);
     vec_push(arena, &unit->body, NULL);

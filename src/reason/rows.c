@@ -65,6 +65,7 @@ typedef struct RowSearch {
     Plan *plan;
     const Target *t;
     Choice now, best;
+    int bytes_of;         /* of an element of the widest tensor with columns */
     int lanes, k, warps_m;
     int most_values;
     int down, along;      /* steps of a lane down the rows and along them */
@@ -457,6 +458,12 @@ static void rate(RowSearch *s)
 
 /* ---- candidates ------------------------------------------------------------------------------- */
 
+/* Elements that a row of its own block may have before it in a window (src/pass/window.c): it begins anywhere. */
+static int64_t before_row(const RowSearch *s, const Extent *row)
+{
+    return rows_of(s) * s->down == 1 && row->known * s->bytes_of % ACCESS ? ACCESS / s->bytes_of - 1 : 0;
+}
+
 /* The size of an extent under the choice at hand; 0: it does not fit. */
 static int64_t size_for(const RowSearch *s, const Extent *extent)
 {
@@ -473,7 +480,7 @@ static int64_t size_for(const RowSearch *s, const Extent *extent)
     case EXT_WHOLE:
         if ((s->unpadded || extent->part) && extent->known % cols) /* beside a part stands another */
             return 0;
-        return extent->known <= 1 ? 1 : (extent->known + cols - 1) / cols * cols;
+        return extent->known <= 1 ? 1 : (extent->known + before_row(s, extent) + cols - 1) / cols * cols;
     case EXT_ONE:
     case EXT_ENTRY:
     case EXT_LEAD: return 1;
@@ -608,7 +615,7 @@ static void choose_part(RowSearch *s, int most_warps)
 static void keep_long(RowSearch *s)
 {
     s->now.warps = s->now.warps_n = plan_kept_warps(s->part->known * s->kept_column);
-    keep_row(s, s->part->known);
+    keep_row(s, s->part->known + before_row(s, s->part));
     if (!s->found)
         s->now.kept = 0;
 }
@@ -693,14 +700,14 @@ static void search(RowSearch *s, int bytes)
 const Choice *plan_choose_rows(Plan *plan, const Choice *forced, ReasonResult *result)
 {
     int bytes = widest_element(plan);
-    RowSearch s = {.plan = plan, .t = plan->options->target, .now = *forced, .warps_forced = forced->warps,
+    RowSearch s = {.plan = plan, .t = plan->options->target, .bytes_of = bytes, .now = *forced, .warps_forced = forced->warps,
                    .warps_n_forced = plan->range.typical ? plan->range.warps_n : forced->warps_n};
 
     s.now.in_rows = true;
     s.whole = holds_rows_whole(&s);
     collect_reads(&s, &plan->unit->body);
     s.part = long_row(&s);
-    if (!plan_is_set(plan, "kept") && (!s.part || s.part->known * bytes % ACCESS == 0)) /* else copies are of elements */
+    if (!plan_is_set(plan, "kept"))
         s.kept_column = plan_kept_column(plan);
     search(&s, bytes);
     if (s.part && !s.found) {

@@ -263,6 +263,15 @@ static bool entries_apart(TileProgram *program)
     return false;
 }
 
+/* Whether sums along a row come in an order that follows from where it begins in memory. */
+static bool has_window(TileProgram *program)
+{
+    for (int i = 0; i < program->kernels.len; i++)
+        if (ptx_kernel_for_any(program, program->kernels.data[i])->window.sym)
+            return true;
+    return false;
+}
+
 bool levels_ptx(Levels *l)
 {
     enum { LAUNCHES = 4 };
@@ -274,7 +283,7 @@ bool levels_ptx(Levels *l)
     for (int i = 0; i < LAUNCHES; i++) {
         Tensor **outputs = arena_array(l->arena, Tensor *, l->n_tensors + 1), **first;
 
-        first = x.abi->unordered ? NULL : firsts[entries_apart(l->chain->tile) ? i % 2 : 0];
+        first = x.abi->unordered || (i % 2 == 1 && has_window(l->chain->tile)) ? NULL : firsts[entries_apart(l->chain->tile) ? i % 2 : 0];
         x.aligned = i % 2 == 0;
         x.seed = rng_next(&l->rng) >> 1 | 1;
         levels_at(l, "PTX, %s entry, schedule %d", x.aligned ? "aligned" : "any", i / 2 + 1);

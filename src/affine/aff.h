@@ -31,6 +31,7 @@ typedef enum AffKind {
 typedef enum AffSymKind {
     AFF_DIM,    /* a dimension of the program: a kernel argument, fixed for a launch */
     AFF_GRID,   /* a block's coordinate in the grid */
+    AFF_WINDOW, /* where a block's row begins in memory, behind a multiple of 16 bytes */
     AFF_LOOP,   /* a loop counter */
     AFF_ROW,    /* row of the element within the tile at hand */
     AFF_COL,    /* column of the element within the tile at hand */

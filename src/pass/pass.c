@@ -7,6 +7,8 @@ static const Pass PASSES[] = {
      0, 0, 0, true, pass_split},
     {"backward", "the last tile first, where scores of an online softmax rise along the loop",
      0, 0, 0, false, pass_backward},
+    {"window", "for any alignment: rows from a multiple of 16 bytes on, wherever they begin",
+     0, 0, 0, false, pass_window},
     {"mask", "tighten loops to live tiles, guard masks that a tile does not need",
      0, TF_MASKED, 0, true, pass_mask},
     {"twice", "rows that are kept are gone over once more: a softmax takes the maximum first",

@@ -7,6 +7,7 @@
 
 bool pass_split(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags);
 bool pass_backward(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags);
+bool pass_window(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags);
 bool pass_mask(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags);
 /* A condition without row and col that holds at least where `cond` holds for some element
  * of a tile (mask.c). */

@@ -12,7 +12,8 @@
  *                                                        yield %l0 + rowsum(exp(%x - %m))
  *                                                      }
  *
- * The entry for any alignment, whose rows no asynchronous copies bring, is as it was: a kernel of its own from here on.
+ * The entry for any alignment, whose rows no asynchronous copies bring unless they have a window (window.c), is as it was: a
+ * kernel of its own from here on.
  * And where loops may have more turns than are kept, the kernel is there twice:
  *
  *   if ceil(N / 512) <= 8 { ... } else { ... }
@@ -135,9 +136,11 @@ bool pass_twice(TileProgram *program, TileKernel *kernel, const Target *target, 
     (void)diags;
     const Aff *fits = kernel->kept > 0 && rows_without_fragments(kernel) ? keep_fits(program, kernel, kernel->body) : NULL;
     if (!fits) return true;
-    kernel->plain = tile_kernel_clone(program, kernel);
-    kernel->plain->is_plain = true;
-    kernel->plain->kept = 0;
+    if (!kernel->plain && !kernel->is_plain) {
+        kernel->plain = tile_kernel_clone(program, kernel);
+        kernel->plain->is_plain = true;
+        kernel->plain->kept = 0;
+    }
     TileBlock *block = apart(program, kernel, fits);
     if (!says_how(kernel)) twice_in(program, kernel, block);
     return true;

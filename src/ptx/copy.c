@@ -11,6 +11,7 @@
 #include "ptx/integer.h"
 #include "ptx/roles.h"
 #include "ptx/stretch.h"
+#include "ptx/window.h"
 
 enum {
     TOGETHER = 4,     /* chunks whose elements are loaded at once */
@@ -32,6 +33,7 @@ typedef struct Chunks {
     const AffSym *row_sym;       /* its row */
     const Aff *column;           /* and its first element's column, */
     const char *right;           /* as a register where rows lie where each says */
+    bool in_window;              /* the row begins with the kernel's window */
 } Chunks;
 
 /* One chunk of the thread: where it is, and the last may not exist. */
@@ -305,8 +307,38 @@ static const Aff *chunk_inside(Emitter *e, const Chunks *c, const Chunk *chunk, 
 /* Whether a chunk moves in one access, and not element by element. */
 static bool at_once(Emitter *e, const Chunks *c, const Aff *uniform)
 {
-    if (!e->aligned || !cp_is_whole_chunks(e, c->op)) return false;
+    if (!(e->aligned || c->in_window) || !cp_is_whole_chunks(e, c->op)) return false;
     return c->words ? !uniform || ends_between_chunks(c) : e->target->has_cp_async;
+}
+
+/* The first bytes of a chunk are what cp.async copies. */
+static void copy_at_once(Emitter *e, const Chunks *c, const Chunk *chunk, const Aff *uniform)
+{
+    em(e, "cp.async.cg.shared.global %s, [%s+%d], 16, %s;", chunk->shared, chunk->address, chunk->byte,
+       source_bytes(e, c, chunk, uniform));
+}
+
+/* A chunk in which the row begins: its elements one by one. */
+static void copy_in_window(Emitter *e, const Chunks *c, const Chunk *chunk, const Aff *uniform)
+{
+    AffCtx *aff = e->program->aff;
+    const Aff *before = aff_lt(aff, aff_add(aff, c->op->coords[c->op->col_dim], chunk->col_aff), aff_const(aff, 0));
+    int label = em_label(e);
+    if (aff_never(aff, before)) {
+        copy_at_once(e, c, chunk, uniform);
+        return;
+    }
+    em_open(e);
+    em(e, "@!%s bra $whole%d;", ix_condition_here(e, before), label);
+    em_open(e);
+    copy_elements(e, c, chunk, uniform);
+    em_close(e);
+    em(e, "bra $begun%d;\n$whole%d:", label, label);
+    em_open(e);
+    copy_at_once(e, c, chunk, uniform);
+    em_close(e);
+    em(e, "$begun%d:", label);
+    em_close(e);
 }
 
 static void copy_chunk(Emitter *e, const Chunks *c, const Chunk *chunk, const Aff *uniform)
@@ -319,9 +351,10 @@ static void copy_chunk(Emitter *e, const Chunks *c, const Chunk *chunk, const Af
         copy_elements(e, c, chunk, uniform);
     else if (c->words)
         load_chunk(e, c, chunk, uniform ? chunk_inside(e, c, chunk, uniform) : aff_const(e->program->aff, 1));
+    else if (c->in_window)
+        copy_in_window(e, c, chunk, uniform);
     else
-        em(e, "cp.async.cg.shared.global %s, [%s+%d], 16, %s;", chunk->shared, chunk->address, chunk->byte,
-           source_bytes(e, c, chunk, uniform));
+        copy_at_once(e, c, chunk, uniform);
     if (!chunk->exists) return;
     em_close(e);
     em(e, "$chunk%d:", label);
@@ -703,6 +736,26 @@ static void copy_all(Emitter *e, Chunks *c, const Aff *uniform)
     else copy_irregular(e, c, uniform);
 }
 
+/* Where the row begins with the window, or each element for itself. */
+static void copy_window(Emitter *e, Chunks *c, const Aff *uniform)
+{
+    int label = em_label(e), level;
+    const char *begins = wn_begins(e, c->op, gl_corner(e, c->op, NULL, 0, -1, &level), TILE_CHUNK);
+    if (begins) em(e, "@!%s bra.uni $apart%d;", begins, label);
+    c->in_window = true;
+    em_open(e);
+    copy_all(e, c, uniform);
+    em_close(e);
+    c->in_window = false;
+    c->address = NULL;
+    if (!begins) return;
+    em(e, "bra.uni $copied%d;\n$apart%d:", label, label);
+    em_open(e);
+    copy_all(e, c, uniform);
+    em_close(e);
+    em(e, "$copied%d:", label);
+}
+
 void cp_async(Emitter *e, const TileOp *op)
 {
     int label = em_label(e);
@@ -710,7 +763,8 @@ void cp_async(Emitter *e, const TileOp *op)
     Chunks c = chunks_new(e, op, sh_stage(op->args[0], ring ? rg_held(e, op, 0) : op->index));
     em_open(e);
     if (op->cond) em(e, "@!%s bra.uni $copy%d;", ix_condition(e, op->cond), label);
-    copy_all(e, &c, gl_corner_inside(e, op));
+    if (wn_moves(e, op)) copy_window(e, &c, gl_corner_inside(e, op));
+    else copy_all(e, &c, gl_corner_inside(e, op));
     em_close(e);
     if (op->cond) em(e, "$copy%d:", label);
 }

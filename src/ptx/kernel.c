@@ -1,5 +1,6 @@
 /* kernel.c: entries, control flow, and who emits which operation. */
 #include "ptx/roles.h"
+#include "ptx/window.h"
 
 enum { FEW_REGISTERS = 128 };
 
@@ -150,10 +151,10 @@ static void emit_op(Emitter *e, const TileOp *op)
         else cp_async(e, op);
         break;
     case TILE_COMMIT:
-        if (e->aligned && e->target->has_cp_async) em(e, "cp.async.commit_group;");
+        if (wn_copies_at_once(e)) em(e, "cp.async.commit_group;");
         break;
     case TILE_WAIT:
-        if (e->aligned && e->target->has_cp_async) em(e, "cp.async.wait_group %d;", op->count);
+        if (wn_copies_at_once(e)) em(e, "cp.async.wait_group %d;", op->count);
         break;
     case TILE_BARRIER:    em(e, "bar.sync %d;", op->count); break;
     case TILE_YIELD: case TILE_BUFFER: case TILE_VIEW: case TILE_RING:
@@ -399,7 +400,7 @@ static void print_signature(const Emitter *e, Str *out, const char *entry)
     /* The entry for any addresses needs registers for elements one by one, which do not
      * count: it takes what it needs. That is said with 1; with nothing said ptxas spills some
      * of them for more blocks. */
-    bool aims = e->aligned || tile_has(e->kernel->body, TILE_ROLES);
+    bool aims = e->aligned || e->kernel->window.sym || tile_has(e->kernel->body, TILE_ROLES);
     int blocks = !aims ? 1 : e->kernel->blocks_per_sm > 0 ? e->kernel->blocks_per_sm : ai_blocks(e);
     if (aims && e->kernel->kept > 0 && e->kernel->blocks_per_sm <= 0) blocks = as_room_is_shared(e, blocks);
     if (blocks > 0) str_printf(out, ".minnctapersm %d\n", blocks);
@@ -425,6 +426,7 @@ static bool emit_entry(Str *out, const TileProgram *program, const TileKernel *k
         em(e, "mov.u32 %s, %%ctaid.x;", block);
         kn_arguments(e);
         kn_decode_grid(e, block);
+        wn_open(e);
     }
     kn_block(e, kernel->body);
     em(e, "ret;");

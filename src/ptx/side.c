@@ -2,8 +2,8 @@
  *
  * A kernel without products has its tiles in stretches (lay.h, LAY_ROWS), so many neighbours a lane as one access
  * moves. Where rows begin at no multiple of 16 bytes each element is an access, and those of a warp would lie a stretch
- * apart: eight times a part of every sector. So in the entry for any alignment a lane has one element, and the next
- * lane its neighbour:
+ * apart: eight times a part of every sector. So in the entry for any alignment, unless a window is moved over the rows
+ * (pass/window.c), a lane has one element, and the next lane its neighbour:
  *
  *   rows(1x4, k8, lanes32)   ->   rows(1x4, k1, lanes32)
  *
@@ -51,6 +51,7 @@ const TileKernel *ptx_kernel_for_any(TileProgram *program, const TileKernel *ker
 {
     Layout layout = {.kind = LAY_NONE};
     if (kernel->plain) kernel = kernel->plain;
+    if (kernel->window.sym) return kernel;
     if (!all_in_rows(kernel->body, &layout) || layout.kind != LAY_ROWS) return kernel;
     if (layout.k < 2 || (layout.k & (layout.k - 1)) != 0) return kernel;
     TileKernel *other = tile_kernel_clone(program, kernel);

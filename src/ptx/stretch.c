@@ -14,8 +14,12 @@
 #include "ptx/stretch.h"
 
 #include "ptx/integer.h"
+#include "ptx/window.h"
 
-enum { WIDEST = 16 }; /* bytes of an access (PTX ISA, ld: .v4.b32) */
+enum {
+    WIDEST = 16, /* bytes of an access (PTX ISA, ld: .v4.b32) */
+    TOGETHER = 2 /* stretches between chunks that are loaded at once */
+};
 
 typedef struct Stretches {
     const TileOp *op;
@@ -25,15 +29,19 @@ typedef struct Stretches {
     DType dtype;
     int k, bytes, count; /* values a stretch, bytes a value, stretches */
     const char *corner;
+    bool in_window;      /* rows begin within a stretch, too */
+    int beside;          /* elements of both neighbours that a stretch is read with */
+    const char *start;   /* the multiple of 16 bytes behind which the first begins, */
+    const char *bits, *word, *words; /* so many bits of a word; whether one word more, and two */
 } Stretches;
 
 bool st_can(Emitter *e, const TileOp *op, const TileValue *v)
 {
     const Layout *l = &v->type.layout;
     int bytes = dtype_bytes(op->tensor->dtype);
-    if (l->kind != LAY_ROWS || v->type.cols < 2 || !e->aligned || !cp_is_whole_chunks(e, op)) return false;
+    if (l->kind != LAY_ROWS || v->type.cols < 2 || !(e->aligned || wn_moves(e, op)) || !cp_is_whole_chunks(e, op)) return false;
     if (op->tensor->dtype == DT_I64) return false;
-    return l->k * bytes % 4 == 0 && aff_divisor(op->coords[op->col_dim]) % l->k == 0;
+    return l->k * bytes % 4 == 0 && tile_begins_between(op, l->k);
 }
 
 /* Whether the tensor's rows end between stretches: 1, or known at launch. */
@@ -50,6 +58,7 @@ static Stretches stretches_of(Emitter *e, const TileOp *op, const TileValue *v)
     Stretches s = {.op = op, .v = v, .k = v->type.layout.k, .bytes = dtype_bytes(op->tensor->dtype), .dtype = op->tensor->dtype};
     s.count = lay_fragment_values(v->type.layout, v->type.rows, v->type.cols) / s.k;
     s.corner = cp_lane_corner(e, op, v);
+    s.in_window = wn_moves(e, op);
     return s;
 }
 
@@ -86,21 +95,54 @@ static const char *access_type(const Stretches *s, int words)
     return words == 4 ? f32 ? "v4.f32" : "v4.b32" : words == 2 ? f32 ? "v2.f32" : "v2.b32" : f32 ? "f32" : "b32";
 }
 
+/* Whether so many columns are inside, and in a window those beside them. */
+static const Aff *all_inside(Emitter *e, const Stretches *s, const Aff *column, int columns)
+{
+    AffCtx *aff = e->program->aff;
+    const Aff *shown = wn_shows_all(e, s->op, aff_offset(aff, column, -s->beside), columns + 2 * s->beside);
+    return aff_and(aff, shown, gl_corner_inside(e, s->op));
+}
+
 /* Condition under which a stretch is inside as a whole. */
 static const Aff *whole_inside(Emitter *e, const Stretches *s, const Place *p, const Aff *ends)
 {
+    if (s->in_window) return all_inside(e, s, p->col, s->k);
     return cp_inside(e, s->op, s->v, p, aff_always(e->program->aff, ends) ? 1 : s->k);
+}
+
+/* The words of a stretch that begins between two chunks, from where the first begins on. */
+static void load_shifted(Emitter *e, const Stretches *s, int first, const char *guard, const char *row, int byte)
+{
+    enum { WORDS = WIDEST / 4 };
+    const char *w[2 * WORDS];
+    for (int k = 0; k < 2 * WORDS; k++) {
+        w[k] = em_new(e, REG_R);
+        if (*guard) em(e, "mov.b32 %s, 0;", w[k]);
+    }
+    for (int k = 0; k < 2 * WORDS; k += WORDS)
+        em(e, "%sld.global.v4.b32 {%s, %s, %s, %s}, [%s+%d];", guard, w[k], w[k + 1], w[k + 2], w[k + 3], row, byte + 4 * k);
+    for (int step = 2; step > 0; step--)
+        for (int k = 0; k < WORDS + step; k++) {
+            const char *next = em_new(e, REG_R);
+            em(e, "selp.b32 %s, %s, %s, %s;", next, w[k + step], w[k], step == 2 ? s->words : s->word);
+            w[k] = next;
+        }
+    for (int k = 0; k < WORDS; k++) em(e, "shf.r.wrap.b32 %s, %s, %s, %s;", reg_text(e, s, first + k), w[k], w[k + 1], s->bits);
 }
 
 static void move_stretch(Emitter *e, const Stretches *s, int i, const Aff *ends, bool load, RowAddress *last)
 {
     Place p = cp_place(e, s->v, i * s->k);
     const Aff *inside = whole_inside(e, s, &p, ends);
-    const char *row = cp_row_address(e, s->op, s->corner, &p, last), *guard = "";
+    const char *row = cp_row_address(e, s->op, s->beside ? s->start : s->corner, &p, last), *guard = "";
     int words = words_in(s), first = i * words;
     if (!aff_always(e->program->aff, inside)) {
-        for (int w = 0; load && w < words; w++) em(e, "mov.b32 %s, 0;", reg_text(e, s, first + w));
+        for (int w = 0; load && !s->beside && w < words; w++) em(e, "mov.b32 %s, 0;", reg_text(e, s, first + w));
         guard = arena_printf(e->arena, "@%s ", ix_condition_here(e, inside));
+    }
+    if (s->beside) {
+        load_shifted(e, s, first, guard, row, p.col_step * s->bytes);
+        return;
     }
     for (int w = 0, n; w < words; w += n) {
         n = access_words(words - w);
@@ -142,32 +184,53 @@ static void store_element(Emitter *e, const Stretches *s, const char *guard, con
     em(e, "@%s st.global.%c%d %s, %s;", guard, s->bytes == 4 ? 'b' : 'u', s->bytes * 8, address, part);
 }
 
-static void move_end(Emitter *e, const Stretches *s, int i, bool load, RowAddress *last)
+/* The elements of stretch i, each for itself. */
+static void move_elements(Emitter *e, const Stretches *s, int i, int n, bool load, RowAddress *last)
 {
-    AffCtx *aff = e->program->aff;
     Place p = cp_place(e, s->v, i * s->k);
-    const Aff *first = cp_inside(e, s->op, s->v, &p, 1), *whole = cp_inside(e, s->op, s->v, &p, s->k);
-    if (aff_always(aff, whole)) return;
-    int label = em_label(e);
     const char *row = cp_row_address(e, s->op, s->corner, &p, last);
-    em_open(e);
-    if (!aff_always(aff, first)) em(e, "@!%s bra $end_of_row%d;", ix_condition_here(e, first), label);
-    em(e, "@%s bra $end_of_row%d;", ix_condition_here(e, whole), label);
-    for (int at = 0; at + 1 < s->k; at++) { /* the last is outside */
+    for (int at = 0; at < n; at++) {
         const char *address = cp_column_address(e, s->op, row, p.col_step + at);
         const char *guard = element_inside(e, s, &p, at), *word = reg_text(e, s, i * words_in(s) + at * s->bytes / 4);
         if (load) load_element(e, s, guard, address, word, at);
         else store_element(e, s, guard, address, word, at);
     }
+}
+
+static void move_end(Emitter *e, const Stretches *s, int i, bool load, RowAddress *last)
+{
+    AffCtx *aff = e->program->aff;
+    Place p = cp_place(e, s->v, i * s->k);
+    const Aff *some = cp_inside(e, s->op, s->v, &p, 1), *whole = whole_inside(e, s, &p, aff_const(aff, 0));
+    if (aff_always(aff, whole)) return;
+    if (s->in_window) some = wn_shows(e, s->op, p.col, s->k);
+    if (s->in_window) some = aff_and(aff, some, gl_corner_inside(e, s->op));
+    int label = em_label(e);
+    cp_row_address(e, s->op, s->corner, &p, last); /* here, for the stretches behind it */
+    em_open(e);
+    if (!aff_always(aff, some)) em(e, "@!%s bra $end_of_row%d;", ix_condition_here(e, some), label);
+    em(e, "@%s bra $end_of_row%d;", ix_condition_here(e, whole), label);
+    move_elements(e, s, i, s->in_window ? s->k : s->k - 1, load, last); /* the last is behind the end, if only that is inside */
     em_close(e);
     em(e, "$end_of_row%d:", label);
 }
 
-static void move_all(Emitter *e, const Stretches *s, bool load)
+/* ptxas has registers for the chunks of all stretches at once, unless it could be that the kernel ends between them. */
+static void keep_apart(Emitter *e)
 {
-    const Aff *ends = ends_between(e, s);
+    const char *p = em_new(e, REG_P);
+    em(e, "setp.eq.s32 %s, %s, %d;", p, e->tid, -1 - em_label(e));
+    em(e, "@%s trap;", p);
+}
+
+/* Those that the row fills, at once; then the ends, unless the condition holds. */
+static void move_at_once(Emitter *e, const Stretches *s, const Aff *ends, bool load)
+{
     RowAddress last = {0};
-    for (int i = 0; i < s->count; i++) move_stretch(e, s, i, ends, load, &last);
+    for (int i = 0; i < s->count; i++) {
+        if (s->beside && i && i % TOGETHER == 0) keep_apart(e);
+        move_stretch(e, s, i, ends, load, &last);
+    }
     if (aff_always(e->program->aff, ends)) return;
     int label = em_label(e);
     em_open(e);
@@ -176,6 +239,74 @@ static void move_all(Emitter *e, const Stretches *s, bool load)
     for (int i = 0; i < s->count; i++) move_end(e, s, i, load, &last);
     em_close(e);
     em(e, "$ends%d:", label);
+}
+
+static void move_elements_of_all(Emitter *e, const Stretches *s, bool load)
+{
+    RowAddress last = {0};
+    for (int i = 0; i < s->count; i++) {
+        for (int w = 0; load && w < words_in(s); w++) em(e, "mov.b32 %s, 0;", reg_text(e, s, i * words_in(s) + w));
+        move_elements(e, s, i, s->k, load, &last);
+    }
+}
+
+/* Stretches as they are cut out of two neighbouring chunks, but for those at the ends of the row. */
+static void load_between_chunks(Emitter *e, Stretches s)
+{
+    const char *low = em_new(e, REG_R), *wide = em_new(e, REG_RD), *start = em_new(e, REG_RD), *bit = em_new(e, REG_R);
+    const char *word = em_new(e, REG_P), *words = em_new(e, REG_P), *bits = em_new(e, REG_R);
+    em(e, "cvt.u32.u64 %s, %s;", low, s.corner);
+    em(e, "and.b32 %s, %s, %d;", low, low, WIDEST - 1);
+    em(e, "cvt.u64.u32 %s, %s;", wide, low);
+    em(e, "sub.s64 %s, %s, %s;", start, s.corner, wide);
+    em(e, "and.b32 %s, %s, 4;", bit, low);
+    em(e, "setp.ne.s32 %s, %s, 0;", word, bit);
+    em(e, "and.b32 %s, %s, 8;", bits, low);
+    em(e, "setp.ne.s32 %s, %s, 0;", words, bits);
+    bits = em_new(e, REG_R);
+    em(e, "and.b32 %s, %s, 3;", bits, low);
+    em(e, "shl.b32 %s, %s, 3;", bits, bits);
+    s.beside = s.k - 1;
+    s.start = start;
+    s.bits = bits;
+    s.word = word;
+    s.words = words;
+    move_at_once(e, &s, all_inside(e, &s, aff_const(e->program->aff, 0), s.v->type.cols), true);
+}
+
+static void move_with_window(Emitter *e, const Stretches *s, bool load)
+{
+    em_open(e);
+    move_at_once(e, s, all_inside(e, s, aff_const(e->program->aff, 0), s->v->type.cols), load);
+    em_close(e);
+}
+
+static void move_beside_window(Emitter *e, const Stretches *s, bool load)
+{
+    em_open(e);
+    if (load && s->k * s->bytes == WIDEST) load_between_chunks(e, *s);
+    else move_elements_of_all(e, s, load);
+    em_close(e);
+}
+
+/* Where the row begins with the window, or apart from it. */
+static void move_in_window(Emitter *e, const Stretches *s, bool load)
+{
+    int bytes = s->k * s->bytes < WIDEST ? s->k * s->bytes : WIDEST, label = em_label(e);
+    em_open(e);
+    const char *begins = wn_begins(e, s->op, s->corner, bytes);
+    if (begins) em(e, "@!%s bra.uni $apart%d;", begins, label);
+    move_with_window(e, s, load);
+    if (begins) em(e, "bra.uni $moved%d;\n$apart%d:", label, label);
+    if (begins) move_beside_window(e, s, load);
+    if (begins) em(e, "$moved%d:", label);
+    em_close(e);
+}
+
+static void move_all(Emitter *e, const Stretches *s, bool load)
+{
+    if (s->in_window) move_in_window(e, s, load);
+    else move_at_once(e, s, ends_between(e, s), load);
 }
 
 /* ---- whole tiles --------------------------------------------------------------------- */

@@ -174,13 +174,39 @@ TileOp *tile_op_new(TileProgram *program, TileKernel *kernel, TileOpKind kind, i
 
 /* ---- asking --------------------------------------------------------------- */
 
+const AffSym *tile_window_symbol(TileProgram *program, const char *name, const TileTensor *tensor)
+{
+    return aff_sym_new(program->aff, name, AFF_WINDOW, 0, TILE_CHUNK / dtype_bytes(tensor->dtype) - 1);
+}
+
+bool tile_in_window(const TileOp *op)
+{
+    return op->tensor && op->col_dim >= 0 && aff_uses_kind(op->coords[op->col_dim], AFF_WINDOW);
+}
+
+/* Whether an expression's values, from where the window begins on, are multiples of n: it is one that is, less the window's. */
+static bool begins_between(const Aff *column, int64_t n)
+{
+    if (column->kind == AFF_ADD)
+        return begins_between(column->a, n) && begins_between(column->b, n);
+    bool less = column->kind == AFF_MUL && column->b->kind == AFF_CONST && column->b->value == -1;
+    if (less && column->a->kind == AFF_SYM && column->a->sym->kind == AFF_WINDOW)
+        return true;
+    return aff_divisor(column) % n == 0;
+}
+
+bool tile_begins_between(const TileOp *op, int n)
+{
+    return begins_between(op->coords[op->col_dim], n);
+}
+
 bool tile_in_chunks(const TileOp *op)
 {
     if (!op->tensor || op->col_dim != op->tensor->rank - 1)
         return false;
     const TileType *tile = op->n_results ? &op->results[0]->type : &op->args[0]->type;
     int columns = TILE_CHUNK / dtype_bytes(op->tensor->dtype);
-    return tile->cols >= columns && aff_divisor(op->coords[op->col_dim]) % columns == 0;
+    return tile->cols >= columns && tile_begins_between(op, columns);
 }
 
 /* ---- changing ------------------------------------------------------------- */
@@ -467,6 +493,7 @@ static TileKernel *clone_kernel(Clone *c, const TileKernel *from)
     memset(&kernel->grid, 0, sizeof kernel->grid);
     for (int i = 0; i < from->grid.len; i++)
         vec_push(c->arena, &kernel->grid, from->grid.data[i]);
+    kernel->window.tensor = clone_tensor_ref(c, from->window.tensor);
     c->n_values = from->next_value;
     c->values = arena_array(c->arena, TileValue *, from->next_value);
     kernel->body = clone_block(c, from->body);

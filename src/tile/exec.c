@@ -351,6 +351,22 @@ static void set_axis(Exec *x, int i, int64_t count, int64_t extent)
     x->main.symbols[axis->sym->id] = x->axes[i];
 }
 
+/* As if the tensor began at a multiple of 16 bytes, its rows behind one another. */
+static bool set_window(Exec *x)
+{
+    const TileWindow *w = &x->kernel->window;
+    int64_t element = 0;
+    for (int d = 0; w->sym && d < w->tensor->rank; d++) {
+        int64_t at, size;
+        if (!exec_eval(x, w->coords[d], &at) || !exec_eval(x, w->tensor->dims[d], &size))
+            return false;
+        element = (element * (size % TILE_CHUNK) + at % TILE_CHUNK) % TILE_CHUNK;
+    }
+    if (w->sym)
+        x->main.symbols[w->sym->id] = element % (w->sym->hi + 1);
+    return true;
+}
+
 static bool eval_grid(Exec *x, int64_t *extents, bool *empty)
 {
     *empty = false;
@@ -378,7 +394,7 @@ static bool run_blocks(Exec *x)
         set_axis(x, i, 0, extents[i]);
     for (;;) {
         int i = 0;
-        if (wanted(x) && !run_block(x))
+        if (wanted(x) && (!set_window(x) || !run_block(x)))
             return false;
         while (i < n && ++counts[i] == extents[i]) {
             counts[i] = 0;

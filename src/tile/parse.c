@@ -617,6 +617,23 @@ static bool parse_grid(Parser *p)
     return parse_want(p, ")");
 }
 
+/* (s: X[m, 0]) */
+static bool parse_window(Parser *p)
+{
+    const char *name = NULL;
+    Form place = {.op = {.row_dim = -1, .col_dim = -1}};
+    TileWindow *window = &p->kernel->window;
+    if (!parse_want(p, "(") || !parse_name(p, &name) || !parse_want(p, ":") || !parse_place(p, &place))
+        return false;
+    if (place.op.tensor->rank == 0 || place.op.where || place.op.row_dim >= 0 || place.op.col_dim >= 0)
+        return tile_parse_fail(p, "expected where a row begins, such as X[m, 0]");
+    window->tensor = place.op.tensor;
+    window->coords = place.op.coords;
+    window->sym = tile_window_symbol(p->program, name, window->tensor);
+    vec_push(p->arena, &p->symbols, window->sym);
+    return parse_want(p, ")");
+}
+
 static bool parse_fact(Parser *p)
 {
     for (int i = 0; i < TILE_FACTS; i++)
@@ -670,6 +687,8 @@ static bool parse_kernel_attribute(Parser *p)
     }
     if (parse_take(p, "grid"))
         return parse_grid(p);
+    if (parse_take(p, "window"))
+        return parse_window(p);
     if (parse_take(p, "facts"))
         return parse_facts(p);
     return parse_want(p, "shared_bytes") && parse_int(p, &p->kernel->shared_bytes);

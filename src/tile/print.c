@@ -640,6 +640,20 @@ static void print_grid(Printer *p, const TileKernel *kernel)
     str_add(p->out, kernel->grid.len ? ")" : "");
 }
 
+/* " window(s: X[m, 0])" */
+static void print_window(Printer *p, const TileWindow *window)
+{
+    if (!window->sym)
+        return;
+    str_printf(p->out, " window(%s: %s[", window->sym->name, window->tensor->name);
+    for (int d = 0; d < window->tensor->rank; d++) {
+        str_add(p->out, d ? ", " : "");
+        print_aff(p, window->coords[d]);
+    }
+    str_add(p->out, "])");
+    vec_push(p->arena, &p->symbols, window->sym);
+}
+
 static void print_facts(Printer *p, unsigned facts)
 {
     bool first = true;
@@ -662,6 +676,7 @@ static void print_kernel(Printer *p, const TileKernel *kernel)
     int known = p->symbols.len;
     for (int i = 0; i < kernel->grid.len; i++)
         vec_push(p->arena, &p->symbols, kernel->grid.data[i].sym);
+    print_window(p, &kernel->window);
     for (int i = 0; i < KERNEL_NUMBERS; i++) {
         const KernelNumber *n = &tile_kernel_numbers[i];
         int value;

@@ -94,10 +94,20 @@ typedef struct TileAxis {
     const char *note; /* why a pass made it; NULL: none did */
 } TileAxis;
 
+/* Where the row of a block begins in memory: so many elements of `tensor`, at coordinates of which the last is 0, behind
+ * a multiple of TILE_CHUNK bytes. It is known when the block starts, and any number of its range gives the same results
+ * (src/pass/window.c). */
+typedef struct TileWindow {
+    const AffSym *sym; /* of kind AFF_WINDOW; NULL: there is no window */
+    TileTensor *tensor;
+    const Aff **coords;
+} TileWindow;
+
 typedef struct TileKernel {
     const char *name;
     Span loc;               /* its name in the source */
     VEC(TileAxis) grid;
+    TileWindow window;
     int warps;              /* in all; arranged warps / warps_n x warps_n over register tiles */
     int warps_n;            /* at least 1 */
     int stages;             /* schedule: ring stages of streamed copies */
@@ -220,6 +230,8 @@ TileProgram *tile_program_new(Arena *arena, AffCtx *aff, const char *name);
 void tile_add_dim(TileProgram *program, const AffSym *dim);
 TileKernel *tile_kernel_new(TileProgram *program, const char *name);
 TileBlock *tile_block_new(TileProgram *program);
+/* The symbol of a window over rows of the tensor: 0 to the elements of a chunk, less one. */
+const AffSym *tile_window_symbol(TileProgram *program, const char *name, const TileTensor *tensor);
 /* The element of a tensor of integers at these coordinates, as an expression; 0 outside of the tensor. Of
  * int64 it is known as one of 52 bits. No kernel of the program may write the tensor. */
 const Aff *tile_element(TileProgram *program, TileTensor *tensor, const Aff *const *coords);
@@ -273,9 +285,13 @@ bool tile_by_rows(const TileOp *op);
 /* The coordinate along a dimension of the row at `row`, from a tile's corner on. */
 const Aff *tile_row_coord(const TileProgram *program, const TileOp *op, int d, const Aff *row);
 /* Whether an operation on a tensor may move whole chunks of TILE_CHUNK bytes, if
- * addresses and strides are multiples of that: its columns are neighbours in
- * memory, begin between chunks, and fill at least one. */
+ * addresses and strides are multiples of that, or the kernel's window makes up for what they are not: its columns are
+ * neighbours in memory, begin between chunks, and fill at least one. */
 bool tile_in_chunks(const TileOp *op);
+/* Whether its columns begin where the kernel's window does; and whether they begin at a multiple of n, or n less what the
+ * window has before it. */
+bool tile_in_window(const TileOp *op);
+bool tile_begins_between(const TileOp *op, int n);
 
 /* Boxes of a tensor, as TMA copies them (PTX ISA, "Tensor-size, Box-size and
  * traversal-stride"): elements along each of its dimensions. A stage of rows x cols is

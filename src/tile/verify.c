@@ -480,6 +480,19 @@ static bool check_within(Verifier *v, const TileAxis *axis)
                        axis->sym->name, INSTANCE_MAX);
 }
 
+static bool check_window(Verifier *v, const TileWindow *w)
+{
+    bool ok = true;
+    int64_t last;
+    if (!w->sym)
+        return true;
+    for (int d = 0; d < w->tensor->rank; d++)
+        ok = ok && w->coords[d] && check_aff(v, NULL, w->coords[d]);
+    if (!ok || w->tensor->rank == 0 || !aff_is_const(w->coords[w->tensor->rank - 1], &last) || last != 0)
+        return verify_fail(v, TW0750, NULL, "a window that is not where a row of '%s' begins", w->tensor->name);
+    return know(v, NULL, w->sym);
+}
+
 static bool check_kernel(Verifier *v, const TileKernel *kernel)
 {
     int symbols = v->symbols.len;
@@ -497,6 +510,7 @@ static bool check_kernel(Verifier *v, const TileKernel *kernel)
         ok = kernel->grid.data[i].extent && check_aff(v, NULL, kernel->grid.data[i].extent) && ok;
     for (int i = 0; i < kernel->grid.len; i++)
         ok = know(v, NULL, kernel->grid.data[i].sym) && check_within(v, &kernel->grid.data[i]) && ok;
+    ok = ok && check_window(v, &kernel->window);
     if (ok && tile_has(kernel->body, TILE_ROLES))
         know_instances(v, NULL);
     if (ok)

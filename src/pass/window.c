@@ -1,0 +1,268 @@
+/* window.c: rows that begin anywhere, as if they began at a multiple of 16 bytes.
+ *
+ * Where rows are an odd number of elements apart, one access of 16 bytes cannot begin where a row does. But it may begin
+ * up to 7 elements before: tiles lie over a row as through a window that is moved to the left by as much as the row begins
+ * behind a multiple of 16 bytes, s. What it shows to the left of the row is outside of the tensor, as is what it
+ * shows to the right:
+ *
+ *   kernel norm grid(m: M) {                       kernel norm grid(m: M) window(s: X[m, 0]) {
+ *     for k = 0:ceil(N / 512) {                      for k = 0:ceil((N + s) / 512) {
+ *       %x = load X[m, k * 512 : cols]       ->        %x = load X[m, k * 512 - s : cols]
+ *       %y = mask %x where k * 512 + col < N           %y = mask %x where k * 512 + col - s < N and 0 <= k * 512 + col - s
+ *
+ * All columns of a row go round by s places, so to say, of which N are its own and the others are as those behind its end
+ * have been. That makes no difference where a column is computed with by itself, or with the sum, the maximum or the
+ * minimum of all of them: of other kernels nothing is changed. s follows from addresses, so it may be any number
+ * to the emitter, which looks at other tensors' rows whether they begin there too.
+ *
+ * Such a kernel is the one for any alignment. The other, for rows at multiples of 16 bytes, is as it was.
+ */
+#include "pass/passes.h"
+#include "pass/rows.h"
+
+typedef struct Window {
+    TileProgram *program;
+    TileKernel *kernel;
+    const Aff *length; /* of the rows */
+    int chunk;         /* elements of one access */
+} Window;
+
+static bool has_columns(const TileOp *op)
+{
+    return (op->n_results ? op->results[0] : op->args[0])->type.cols > 1;
+}
+
+/* ---- where rows begin -------------------------------------------------------------------- */
+
+/* Whether it moves a row of a tensor that the block's own coordinates say. */
+static bool moves_own_row(const TileKernel *kernel, const TileOp *op)
+{
+    bool own = false;
+    if (!op->tensor || !has_columns(op) || op->col_dim != op->tensor->rank - 1) return false;
+    for (int d = 0; d < op->col_dim; d++) own |= rw_uses_grid(kernel, op->coords[d]);
+    return own;
+}
+
+static const TileOp *first_row(const TileKernel *kernel, const TileBlock *block, TileOpKind kind)
+{
+    for (int i = 0; i < block->ops.len; i++) {
+        const TileOp *op = block->ops.data[i], *found = NULL;
+        if (op->kind == kind && moves_own_row(kernel, op)) return op;
+        for (int r = 0; r < op->n_regions && !found; r++) found = first_row(kernel, op->regions[r], kind);
+        if (found) return found;
+    }
+    return NULL;
+}
+
+/* ---- what may be moved --------------------------------------------------------------------- */
+
+/* How wide the tiles are that a turn copies: all alike, or nothing is moved. 0: there are none. */
+static int columns_of(const TileBlock *body)
+{
+    for (int i = 0; i < body->ops.len; i++)
+        if (body->ops.data[i]->tensor && has_columns(body->ops.data[i])) {
+            const TileOp *op = body->ops.data[i];
+            return (op->n_results ? op->results[0] : op->args[0])->type.cols;
+        }
+    return 0;
+}
+
+/* Columns of the row that come before a tile's. */
+static const Aff *place_of(const Window *w, const TileOp *loop, int cols)
+{
+    AffCtx *aff = w->program->aff;
+    return loop ? aff_scale(aff, aff_of(aff, loop->var), cols) : aff_const(aff, 0);
+}
+
+/* Whether tiles so wide, side by side in the loop's turns, or one alone, have room for a row and what is before it. */
+static bool covers(const Window *w, const TileOp *loop, int cols)
+{
+    AffCtx *aff = w->program->aff;
+    int64_t lo, length;
+    if (loop && cols != columns_of(loop->regions[0])) return false;
+    if (loop) return aff_is_const(loop->lo, &lo) && lo == 0 && loop->hi == aff_ceildiv(aff, w->length, aff_const(aff, cols));
+    return aff_is_const(w->length, &length) && length + w->chunk - 1 <= cols;
+}
+
+static bool is_of_turn(const TileOp *loop, const Aff *a)
+{
+    return loop && a && aff_uses(a, loop->var);
+}
+
+static bool may_move_copy(const Window *w, const TileOp *op, const TileOp *loop)
+{
+    const TileType *t = &(op->n_results ? op->results[0] : op->args[0])->type;
+    for (int d = 0; d < op->tensor->rank; d++)
+        if (d != op->col_dim || t->cols == 1)
+            if (is_of_turn(loop, op->coords[d]) || aff_uses_kind(op->coords[d], AFF_SCALAR) || aff_uses_kind(op->coords[d], AFF_TABLE)) return false;
+    if (t->cols == 1) return op->kind == TILE_LOAD || !loop;
+    if (op->where || op->onto || op->col_dim != op->tensor->rank - 1 || op->tensor->dims[op->col_dim] != w->length) return false;
+    return dtype_bytes(op->tensor->dtype) <= 4 && covers(w, loop, t->cols) && op->coords[op->col_dim] == place_of(w, loop, t->cols);
+}
+
+/* A condition of an element's place in its row alone, which is false behind the row's end: so it will be before its start. */
+static bool may_move_mask(const Window *w, const TileOp *op, const TileOp *loop)
+{
+    AffCtx *aff = w->program->aff;
+    const AffSym *col = w->program->col;
+    int cols = op->results[0]->type.cols;
+    const Aff *at = aff_of(aff, col), *place = place_of(w, loop, cols);
+    if (op->unless || aff_uses_kind(op->cond, AFF_TABLE)) return false;
+    if (cols == 1) return !is_of_turn(loop, op->cond);
+    if (!covers(w, loop, cols) || is_of_turn(loop, aff_subst(aff, op->cond, col, aff_sub(aff, at, place)))) return false;
+    return aff_never(aff, aff_subst(aff, op->cond, col, aff_add(aff, at, aff_sub(aff, w->length, place))));
+}
+
+/* ---- what turns tell each other -------------------------------------------------------------- */
+
+/* Whether the step takes a turn's sum, maximum or minimum into what the loop carries. */
+static bool is_reduction(const TileBlock *body, const TileOp *step, const TileValue *param)
+{
+    static const OpId STEPS[][2] = {{OP_ADD, OP_ROW_SUM}, {OP_MAX, OP_ROW_MAX}, {OP_MIN, OP_ROW_MIN}};
+    if (step->kind != TILE_ELEMENT || step->n_args != 2 || (step->args[0] == param) == (step->args[1] == param)) return false;
+    const TileOp *reduce = step->args[step->args[0] == param]->def;
+    if (!reduce || reduce->kind != TILE_REDUCE || reduce->axis != 1 || tile_count_uses(body, reduce->results[0]) != 1) return false;
+    for (size_t i = 0; i < TW_COUNT(STEPS); i++)
+        if (step->op == STEPS[i][0] && reduce->op == STEPS[i][1]) return true;
+    return false;
+}
+
+/* Whether it is a softmax of which nothing is wanted but the maximum and the sum. */
+static bool is_running_softmax(const TileBlock *body, const TileOp *op, const TileValue *param, const TileValue *next)
+{
+    if (op->kind != TILE_SOFTMAX || tile_count_uses(body, op->results[0]) != 0 || tile_count_uses(body, op->results[3]) != 0) return false;
+    return (op->args[1] == param && op->results[1] == next) || (op->args[2] == param && op->results[2] == next);
+}
+
+static bool carries_reductions(const TileOp *loop)
+{
+    const TileBlock *body = loop->regions[0];
+    const TileOp *yield = body->ops.data[body->ops.len - 1];
+    for (int i = 0; i < loop->n_results; i++) {
+        const TileValue *param = body->params.data[i], *next = yield->args[i];
+        if (param->type.cols > 1 || tile_count_uses(body, param) != 1 || tile_count_uses(body, next) != 1) return false;
+        if (!next->def || tile_index_of(body, next->def) < 0) return false;
+        if (!is_reduction(body, next->def, param) && !is_running_softmax(body, next->def, param, next)) return false;
+    }
+    for (int i = 0; i < body->ops.len; i++) { /* a part of a row by itself is another part in a window */
+        const TileOp *op = body->ops.data[i];
+        bool whole = op->kind == TILE_REDUCE || op->kind == TILE_SOFTMAX;
+        int told = 0;
+        for (int k = 0; whole && k < loop->n_results; k++)
+            told |= yield->args[k]->def == op || (yield->args[k]->def && tile_op_uses(yield->args[k]->def, op->results[0]));
+        if (whole && !told) return false;
+    }
+    return true;
+}
+
+/* ---- kernels ------------------------------------------------------------------------------ */
+
+static bool may_move_block(const Window *w, const TileBlock *block, const TileOp *loop);
+
+static bool may_move(const Window *w, const TileOp *op, const TileOp *loop)
+{
+    for (int i = 0; i < op->n_results; i++)
+        if (op->results[i]->type.rows != 1) return false;
+    switch (op->kind) {
+    case TILE_LOAD: case TILE_STORE:
+        return may_move_copy(w, op, loop);
+    case TILE_MASK:
+        return may_move_mask(w, op, loop);
+    case TILE_FOR:
+        return !loop && carries_reductions(op) && may_move_block(w, op->regions[0], op);
+    case TILE_REDUCE:
+        return op->axis == 1;
+    case TILE_INDEX:
+        return op->results[0]->type.cols == 1 && !is_of_turn(loop, op->index);
+    case TILE_GATHER: case TILE_SCALAR:
+        return !loop && (op->kind == TILE_SCALAR || op->results[0]->type.cols == 1);
+    case TILE_MOVE: case TILE_FILL: case TILE_ELEMENT: case TILE_CAST: case TILE_SOFTMAX: case TILE_YIELD:
+        return true;
+    case TILE_RESHAPE: case TILE_SLICE: case TILE_PATCH: case TILE_GEMM: case TILE_IF:
+    case TILE_BUFFER: case TILE_VIEW: case TILE_PUT: case TILE_COPY_ASYNC: case TILE_COMMIT: case TILE_WAIT: case TILE_BARRIER:
+    case TILE_PREPARE: case TILE_ROLES: case TILE_RING: case TILE_ACQUIRE: case TILE_FILLED: case TILE_AWAIT: case TILE_RELEASE:
+    case TILE_ISSUE: case TILE_FINISH: case TILE_REVISE: case TILE_TAKE_TURN: case TILE_GIVE_TURN: case TILE_OP_COUNT:
+        return false;
+    }
+    return false;
+}
+
+static bool may_move_block(const Window *w, const TileBlock *block, const TileOp *loop)
+{
+    for (int i = 0; i < block->ops.len; i++)
+        if (!may_move(w, block->ops.data[i], loop)) return false;
+    return true;
+}
+
+static void move_copy(const Window *w, TileOp *op)
+{
+    AffCtx *aff = w->program->aff;
+    if (has_columns(op)) op->coords[op->col_dim] = aff_sub(aff, op->coords[op->col_dim], aff_of(aff, w->kernel->window.sym));
+}
+
+static void move_mask(const Window *w, TileOp *op, const TileOp *loop)
+{
+    AffCtx *aff = w->program->aff;
+    const AffSym *col = w->program->col;
+    int cols = op->results[0]->type.cols;
+    if (cols == 1) return;
+    const Aff *moved = aff_sub(aff, aff_of(aff, col), aff_of(aff, w->kernel->window.sym));
+    const Aff *behind = aff_le(aff, aff_const(aff, 0), aff_add(aff, place_of(w, loop, cols), moved));
+    op->cond = aff_and(aff, aff_subst(aff, op->cond, col, moved), behind);
+}
+
+static void move_block(const Window *w, TileBlock *block, TileOp *loop)
+{
+    AffCtx *aff = w->program->aff;
+    int cols = loop ? columns_of(block) : 0;
+    if (cols) loop->hi = aff_ceildiv(aff, aff_add(aff, w->length, aff_of(aff, w->kernel->window.sym)), aff_const(aff, cols));
+    for (int i = 0; i < block->ops.len; i++) {
+        TileOp *op = block->ops.data[i];
+        if (op->kind == TILE_LOAD || op->kind == TILE_STORE) move_copy(w, op);
+        if (op->kind == TILE_MASK) move_mask(w, op, loop);
+        if (op->kind == TILE_FOR) move_block(w, op->regions[0], op);
+    }
+}
+
+/* A name that nothing else has. */
+static const char *fresh_name(TileProgram *program)
+{
+    const char *name = "begin";
+    for (int i = 0; i < aff_sym_count(program->aff); i++)
+        if (strcmp(aff_sym_at(program->aff, i)->name, name) == 0) {
+            name = arena_printf(program->arena, "%s_", name);
+            i = -1;
+        }
+    return name;
+}
+
+static void begin_at(Window *w, const TileOp *row)
+{
+    TileWindow *window = &w->kernel->window;
+    window->tensor = row->tensor;
+    window->coords = arena_array(w->program->arena, const Aff *, row->tensor->rank);
+    for (int d = 0; d < row->tensor->rank; d++) window->coords[d] = d == row->col_dim ? aff_const(w->program->aff, 0) : row->coords[d];
+    window->sym = tile_window_symbol(w->program, fresh_name(w->program), row->tensor);
+}
+
+/* Rows of which a block has one, all its warps beside each other along it. */
+static bool has_rows_alone(const TileKernel *kernel)
+{
+    return kernel->warps == kernel->warps_n && rows_without_fragments(kernel) && !kernel->plain && !kernel->is_plain;
+}
+
+bool pass_window(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags)
+{
+    (void)diags;
+    if (!has_rows_alone(kernel) || (kernel->kept > 0 && !target->has_cp_async)) return true;
+    const TileOp *row = first_row(kernel, kernel->body, TILE_LOAD);
+    if (!row) row = first_row(kernel, kernel->body, TILE_STORE);
+    if (!row || dtype_bytes(row->tensor->dtype) > 4) return true;
+    Window w = {program, kernel, row->tensor->dims[row->col_dim], TILE_CHUNK / dtype_bytes(row->tensor->dtype)};
+    if (!may_move_block(&w, kernel->body, NULL)) return true;
+    w.kernel = kernel->plain = tile_kernel_clone(program, kernel);
+    kernel->plain->is_plain = true;
+    begin_at(&w, row);
+    move_block(&w, kernel->plain->body, NULL);
+    return true;
+}

@@ -1,0 +1,148 @@
+/* test_window.c: rows that begin anywhere (pass/window.c, ptx/window.c): at every level, and which kernels have a window. */
+#include "fixture.h"
+#include "levels.h"
+#include "tails.h"
+
+#include "pass/pass.h"
+#include "target/target.h"
+
+/* A layer norm of rows of `length` that are held whole, with a bias vector and the deviation as a second output. */
+static const char *whole(Arena *arena, int length, int columns, int warps, const char *target)
+{
+    return arena_printf(
+        arena,
+        "Kernel norm\n  Input X (M, N)\n  Input b (N)\n  Output Y (M, N)\n  Output S (M) fp32\n  N = %d\n  Grid m = M\n"
+        "  Allocate X in register (1, %d)\n  Allocate b in register (1, %d)\n  Allocate Z in register (1, %d) fp32\n"
+        "  Allocate Q in register (1, %d) fp32\n  Allocate s in register (1, 1) fp32\n"
+        "  Copy X (1, %d) in coordinate [M = m] from global to register\n"
+        "  Compute RowSum X and get s\n  Compute Divide s, N and get new s\n  Compute Subtract X, s and get Z\n"
+        "  Compute Square Z and get Q\n  Compute Mask Q where col(Q) < N else 0\n  Compute RowSum Q and get s\n"
+        "  Compute Add s, 1 and get new s\n  Compute Sqrt s and get new s\n  Compute Divide Z, s and get new Z\n"
+        "  Copy b (%d) from global to register\n  Compute Add Z, b and get new Z\n"
+        "  Copy Z as Y (1, %d) in coordinate [M = m] from register to global\n"
+        "  Copy s as S (1) in coordinate [M = m] from register to global\n"
+        "  Schedule %s\n    warps = %d\n    warps_n = %d\n  end\nend\n",
+        length, columns, columns, columns, columns, columns, columns, columns, target, warps, warps);
+}
+
+/* Rows in turns: what is furthest from its range's middle, by lines that may be put in. */
+static const char *in_turns(Arena *arena, const char *turn, int columns, int kept)
+{
+    const char *vector = kept ? "" : "fp32"; /* as wide as the rows' elements, or twice */
+    return arena_printf(
+        arena,
+        "Kernel spread\n  Input X (M, N)\n  Input W (N) %s\n  Output Y (M, N)\n%s"
+        "  Grid m = M\n  Allocate X in register (1, %d)\n  Allocate W in register (1, %d) %s\n  Allocate A in register (1, %d) fp32\n"
+        "  Allocate B in register (1, %d) fp32\n"
+        "  Allocate most in register (1, 1) fp32\n  Allocate least in register (1, 1) fp32\n  Allocate part in register (1, 1) fp32\n"
+        "  Compute Fill most, -1e30\n  Compute Fill least, 1e30\n"
+        "  for k = 0:ceil(N / %d)\n    Copy X (1, %d) in coordinate [M = m, N = k] from global to register\n"
+        "    Compute Add X, 0 and get A\n    Compute Mask A where k * %d + col(A) < N else -1e30\n"
+        "    Compute RowMax A and get part\n    Compute Max most, part and get new most\n"
+        "    Compute Add X, 0 and get B\n    Compute Mask B where k * %d + col(B) < N else 1e30\n"
+        "    Compute RowMin B and get part\n    Compute Min least, part and get new least\n%s  end\n"
+        "  for k = 0:ceil(N / %d)\n    Copy X (1, %d) in coordinate [M = m, N = k] from global to register\n"
+        "    Compute Subtract X, most and get A\n    Compute Add A, least and get new A\n"
+        "    Copy W (%d) in coordinate [N = k] from global to register\n    Compute Multiply A, W and get new A\n"
+        "    Copy A as Y (1, %d) in coordinate [M = m, N = k] from register to global\n  end\n"
+        "  Schedule sm_90a\n    warps = 2\n    warps_n = 2\n    kept = %d\n  end\nend\n",
+        vector, strstr(turn, "as G") ? "  Output G (M, parts) fp32\n" : "", columns, columns, vector, columns, columns, columns, columns, columns,
+        columns, turn, columns, columns, columns, columns, kept);
+}
+
+static void check_code(Arena *arena, const char *code, const char *target, DType dtype, int length, int parts)
+{
+    LevelCase c = {.code = code, .dtype = dtype, .fill = FILL_UNIFORM, .seed = 31 + (uint64_t)length, .target = target};
+
+    levels_bind(&c, "M", 4);
+    levels_bind(&c, "N", length);
+    if (parts)
+        levels_bind(&c, "parts", parts);
+    LevelReport report = levels_run(arena, &c);
+    if (report.verdict != LEVELS_AGREE)
+        fail_msg("%d columns, %s: %s\n%s\n%s", length, report.level, report.problem, code, str_text(&report.log));
+}
+
+static TileKernel *plain_of(Arena *arena, const char *code, const char *target, DType dtype)
+{
+    Source *source = arena_new_of(arena, Source);
+    AffCtx *aff = aff_ctx_new(arena);
+
+    *source = (Source){"window.tl", code, strlen(code)};
+    Diags *diags = diags_new(arena, source);
+    Chain *chain = chain_new(arena, syms_new(arena), aff, diags, target_find(target), dtype);
+    assert_true(chain_lower(chain, source) && pass_run(chain->tile, chain->target, diags, NULL, NULL));
+    return chain->tile->kernels.data[0]->plain;
+}
+
+static bool has_window(Arena *arena, const char *code, const char *target, DType dtype)
+{
+    const TileKernel *plain = plain_of(arena, code, target, dtype);
+
+    return plain && plain->window.sym;
+}
+
+/* Lengths that end with a stretch, within one, and within the first; those for which a tile has no room before the row. */
+static void rows_held_whole_agree_at_every_level(void **state)
+{
+    static const struct {
+        const char *target;
+        DType dtype;
+        int length, columns, warps;
+        bool window;
+    } cases[] = {
+        {"sm_80", DT_BF16, 501, 512, 2, true}, {"sm_90a", DT_BF16, 505, 512, 2, true}, {"sm_90a", DT_BF16, 506, 512, 2, false},
+        {"sm_80", DT_F16, 3, 256, 1, true}, {"sm_75", DT_F16, 259, 768, 3, true}, {"sm_89", DT_F32, 253, 256, 1, true},
+        {"sm_90a", DT_E4M3, 997, 1024, 2, true}, {"sm_80", DT_BF16, 1, 256, 1, true},
+    };
+    Fixture *f = *state;
+
+    for (size_t i = 0; i < TW_COUNT(cases); i++) {
+        const char *code = whole(f->arena, cases[i].length, cases[i].columns, cases[i].warps, cases[i].target);
+
+        check_code(f->arena, code, cases[i].target, cases[i].dtype, cases[i].length, 0);
+        if (has_window(f->arena, code, cases[i].target, cases[i].dtype) != cases[i].window)
+            fail_msg("%d columns of %d: a window where none is, or none", cases[i].length, cases[i].columns);
+    }
+}
+
+static void rows_in_turns_agree_at_every_level(void **state)
+{
+    static const DType dtypes[] = {DT_BF16, DT_F16, DT_F32};
+    static const int lengths[] = {0, 2, 255, 511, 512, 513, 1021, 1530, 1536};
+    Fixture *f = *state;
+
+    for (size_t d = 0; d < TW_COUNT(dtypes); d++)
+        for (size_t i = 0; i < TW_COUNT(lengths); i++)
+            for (int kept = 0; kept <= 2; kept += 2)
+                check_code(f->arena, in_turns(f->arena, "", 512, kept), "sm_90a", dtypes[d], lengths[i], 0);
+    assert_true(has_window(f->arena, in_turns(f->arena, "", 512, 2), "sm_90a", DT_BF16));
+}
+
+/* Which columns a turn has makes a difference: what is told of a part of the row, and what depends on turns before it. */
+static void parts_of_a_row_are_not_moved(void **state)
+{
+    static const char *const turns[] = {
+        "    Copy part as G (1, 1) in coordinate [M = m, parts = k] from register to global\n",
+        "    Compute Multiply most, 0.5 and get new most\n",
+        "    Compute Subtract A, part and get new A\n    Compute RowSum A and get part\n    Compute Add least, part and get new least\n",
+    };
+    Fixture *f = *state;
+
+    for (size_t i = 0; i < TW_COUNT(turns); i++) {
+        const char *code = in_turns(f->arena, turns[i], 512, 0);
+
+        assert_false(has_window(f->arena, code, "sm_90a", DT_BF16));
+        check_code(f->arena, code, "sm_90a", DT_BF16, 1021, strstr(code, "parts") ? 2 : 0);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(rows_held_whole_agree_at_every_level, setup, teardown),
+        cmocka_unit_test_setup_teardown(rows_in_turns_agree_at_every_level, setup, teardown),
+        cmocka_unit_test_setup_teardown(parts_of_a_row_are_not_moved, setup, teardown),
+    };
+    return cmocka_run_group_tests_name("window", tests, NULL, NULL);
+}

@@ -26,12 +26,12 @@ static const char *whole(Arena *arena, int length, int columns, int warps, const
 }
 
 /* Rows in turns: what is furthest from its range's middle, by lines that may be put in. */
-static const char *in_turns(Arena *arena, const char *turn, int columns, int kept)
+static const char *in_turns(Arena *arena, const char *known, const char *turn, int columns, int kept)
 {
     const char *vector = kept ? "" : "fp32"; /* as wide as the rows' elements, or twice */
     return arena_printf(
         arena,
-        "Kernel spread\n  Input X (M, N)\n  Input W (N) %s\n  Output Y (M, N)\n%s"
+        "Kernel spread\n  Input X (M, N)\n  Input W (N) %s\n  Output Y (M, N)\n%s%s"
         "  Grid m = M\n  Allocate X in register (1, %d)\n  Allocate W in register (1, %d) %s\n  Allocate A in register (1, %d) fp32\n"
         "  Allocate B in register (1, %d) fp32\n"
         "  Allocate most in register (1, 1) fp32\n  Allocate least in register (1, 1) fp32\n  Allocate part in register (1, 1) fp32\n"
@@ -46,7 +46,7 @@ static const char *in_turns(Arena *arena, const char *turn, int columns, int kep
         "    Copy W (%d) in coordinate [N = k] from global to register\n    Compute Multiply A, W and get new A\n"
         "    Copy A as Y (1, %d) in coordinate [M = m, N = k] from register to global\n  end\n"
         "  Schedule sm_90a\n    warps = 2\n    warps_n = 2\n    kept = %d\n  end\nend\n",
-        vector, strstr(turn, "as G") ? "  Output G (M, parts) fp32\n" : "", columns, columns, vector, columns, columns, columns, columns, columns,
+        vector, strstr(turn, "as G") ? "  Output G (M, parts) fp32\n" : "", known, columns, columns, vector, columns, columns, columns, columns, columns,
         columns, turn, columns, columns, columns, columns, kept);
 }
 
@@ -115,8 +115,10 @@ static void rows_in_turns_agree_at_every_level(void **state)
     for (size_t d = 0; d < TW_COUNT(dtypes); d++)
         for (size_t i = 0; i < TW_COUNT(lengths); i++)
             for (int kept = 0; kept <= 2; kept += 2)
-                check_code(f->arena, in_turns(f->arena, "", 512, kept), "sm_90a", dtypes[d], lengths[i], 0);
-    assert_true(has_window(f->arena, in_turns(f->arena, "", 512, 2), "sm_90a", DT_BF16));
+                check_code(f->arena, in_turns(f->arena, "", "", 512, kept), "sm_90a", dtypes[d], lengths[i], 0);
+    assert_true(has_window(f->arena, in_turns(f->arena, "", "", 512, 2), "sm_90a", DT_BF16));
+    check_code(f->arena, in_turns(f->arena, "  N = 1021\n", "", 512, 0), "sm_90a", DT_BF16, 1021, 0); /* two turns, or three */
+    check_code(f->arena, in_turns(f->arena, "  N = 1021\n", "", 512, 3), "sm_90a", DT_BF16, 1021, 0);
 }
 
 /* Which columns a turn has makes a difference: what is told of a part of the row, and what depends on turns before it. */
@@ -130,7 +132,7 @@ static void parts_of_a_row_are_not_moved(void **state)
     Fixture *f = *state;
 
     for (size_t i = 0; i < TW_COUNT(turns); i++) {
-        const char *code = in_turns(f->arena, turns[i], 512, 0);
+        const char *code = in_turns(f->arena, "", turns[i], 512, 0);
 
         assert_false(has_window(f->arena, code, "sm_90a", DT_BF16));
         check_code(f->arena, code, "sm_90a", DT_BF16, 1021, strstr(code, "parts") ? 2 : 0);

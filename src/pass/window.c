@@ -211,11 +211,22 @@ static void move_mask(const Window *w, TileOp *op, const TileOp *loop)
     op->cond = aff_and(aff, aff_subst(aff, op->cond, col, moved), behind);
 }
 
-static void move_block(const Window *w, TileBlock *block, TileOp *loop)
+/* As many turns as the window takes, which may be one more: its counter may be greater, too. */
+static void widen_loop(const Window *w, TileOp *loop, int cols)
 {
     AffCtx *aff = w->program->aff;
+    int64_t least, most;
+    loop->hi = aff_ceildiv(aff, aff_add(aff, w->length, aff_of(aff, w->kernel->window.sym)), aff_const(aff, cols));
+    aff_bounds(loop->hi, &least, &most);
+    const AffSym *turn = aff_sym_new(aff, loop->var->name, AFF_LOOP, 0, most == INT64_MAX ? most : most - 1);
+    rw_substitute(w->program, loop->regions[0], loop->var, aff_of(aff, turn));
+    loop->var = turn;
+}
+
+static void move_block(const Window *w, TileBlock *block, TileOp *loop)
+{
     int cols = loop ? columns_of(block) : 0;
-    if (cols) loop->hi = aff_ceildiv(aff, aff_add(aff, w->length, aff_of(aff, w->kernel->window.sym)), aff_const(aff, cols));
+    if (cols) widen_loop(w, loop, cols);
     for (int i = 0; i < block->ops.len; i++) {
         TileOp *op = block->ops.data[i];
         if (op->kind == TILE_LOAD || op->kind == TILE_STORE) move_copy(w, op);

@@ -1145,6 +1145,18 @@ static bool check_again(Chain *chain, const Source *source, bool fragment)
     return check_once(chain, source, kernels_complete(chain->arena, program, &chain->settings), fragment);
 }
 
+/* With what is found when Kernels are executed beside their definition. */
+static bool agree_again(Chain *chain, const Source *source, bool fragment)
+{
+    Program *program = parse(chain, source);
+
+    choose_schedules(chain, program);
+    if (!check_once(chain, source, kernels_complete(chain->arena, program, &chain->settings), fragment))
+        return false;
+    agree_check(chain, source, program);
+    return true;
+}
+
 bool chain_check(Chain *chain, const Source *source, bool fragment)
 {
     Program *program = parse(chain, source);
@@ -1153,8 +1165,10 @@ bool chain_check(Chain *chain, const Source *source, bool fragment)
     choose_schedules(chain, program);
     right = check_once(chain, source, kernels_complete(chain->arena, program, &chain->settings), fragment);
     suggest_all(chain, source, program, check_again, fragment);
-    if (right && !fragment)
+    if (right && !fragment) {
         agree_check(chain, source, program);
+        suggest_of(chain, source, program, agree_again, TW0523);
+    }
     drop_consequences(chain->diags);
     errors_first(chain);
     return right;

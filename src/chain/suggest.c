@@ -91,6 +91,7 @@ static const struct {
     {TW0509, {propose_named_size}},
     {TW0519, {propose_told_apart}},
     {TW0521, {propose_as_defined}},
+    {TW0523, {propose_agreement}},
     {TW0601, {propose_grid}},
     {TW0602, {propose_nearest, propose_grid_dimension, propose_copy, propose_fewer_clauses, propose_whole_copy, propose_tidying}},
     {TW0603, {propose_extents, propose_loose, propose_tidying}},
@@ -655,4 +656,15 @@ void suggest_all(Chain *chain, const Source *source, const Program *program, Sug
             left -= suggest_best_setting(&s, most);
     }
     drop_repeats(&s);
+}
+
+void suggest_of(Chain *chain, const Source *source, const Program *program, SuggestStage *stage, DiagCode code)
+{
+    Suggester s = {.chain = chain, .arena = chain->arena, .source = source, .program = program, .stage = stage};
+
+    for (int i = 0; chain->edits && source->len <= TRIED_TEXT / TRIES_FOR_ALL && i < chain->diags->list.len; i++) {
+        s.diag = &chain->diags->list.data[i];
+        if (s.diag->code == code && s.diag->source == source)
+            suggest_best(&s, TRIES_FOR_ALL);
+    }
 }

@@ -45,6 +45,9 @@ typedef bool Proposal(Suggester *s);
 /* Tries the edits that diagnostics of the source have by a rule, and suggests others where there is none, or no good one. */
 void suggest_all(Chain *chain, const Source *source, const Program *program, SuggestStage *stage, bool fragment);
 
+/* Likewise of one code alone, which another stage said. */
+void suggest_of(Chain *chain, const Source *source, const Program *program, SuggestStage *stage, DiagCode code);
+
 /* ---- for proposals ------------------------------------------------------------------- */
 
 bool suggest_edit(Suggester *s, Span span, const char *text, const char *label);
@@ -116,6 +119,8 @@ Proposal propose_parts, propose_entry, propose_otherwise, propose_masked_copy;
 /* propose_values.c */
 Proposal propose_param, propose_counted_dimension, propose_tile_size, propose_usual, propose_some_size, propose_nonzero, propose_largest, propose_types, propose_own_operation, propose_as_defined,
     propose_grid_dimension, propose_positions, propose_axis, propose_flag, propose_declared_positions, propose_operand, propose_counter_name, propose_definition, propose_longer_rows;
+/* propose_agree.c */
+Proposal propose_agreement;
 /* propose_tile.c */
 Proposal propose_tile_word, propose_tile_type, propose_tile_yield;
 /* propose_dims.c */

@@ -1,0 +1,256 @@
+/* propose_agree.c: edits of Kernels that compute something else than the Operator beside them. Each is executed with the
+ * definition before it is suggested (agree.c).
+ *
+ *   Compute Softmax S with M and L              Compute Multiply S, scale and get new S     in the other order
+ *   Compute Multiply S, scale and get new S     Compute Softmax S with M and L
+ *   Compute GEMM Q, K.T and get S               Compute GEMM Q, K.T and get S               what the definition does as well
+ *                                               Compute Multiply S, scale and get new S
+ *   Compute Mask S where kv_pos < q_pos         Compute Mask S where kv_pos <= q_pos        another bound
+ *   Compute Subtract m, S and get S             Compute Subtract S, m and get S             operands the other way round
+ *   scale = 1 / D                               scale = 1 / sqrt(D)                         the definition's number
+ *   Copy K ... [kv_heads = h % kv_heads]        Copy K ... [kv_heads = h div (q_heads div kv_heads)]
+ *   Compute RowSum X and get m                  Compute RowSum X and get m; Compute Divide m, N and get new m
+ *   Compute Relu C and get new C                (nothing)
+ */
+#include "chain/cuts.h"
+
+typedef VEC(const Stmt *) Stmts;
+
+typedef struct Beside {
+    Suggester *s;
+    const Unit *definition;
+    Stmts computes; /* of the Kernel, in order, those of blocks within included */
+} Beside;
+
+static void note_compute(void *user, const Stmt *stmt)
+{
+    Beside *b = user;
+
+    if (stmt->kind == STMT_COMPUTE && !stmt->listed)
+        vec_push(b->s->arena, &b->computes, stmt);
+}
+
+/* ---- numbers ------------------------------------------------------------------------------------------ */
+
+static bool try_numbers(Beside *b)
+{
+    const Block *body = &b->s->unit->body;
+
+    for (int i = 0; i < body->len; i++) {
+        const Stmt *own = body->data[i], *theirs = NULL;
+        for (int k = 0; own->value && own->name && k < b->definition->body.len; k++) {
+            const Stmt *stmt = b->definition->body.data[k];
+            bool number = stmt->kind == STMT_PARAM || stmt->kind == STMT_LET || stmt->kind == STMT_ASSIGN;
+            theirs = number && stmt->value && strcmp(stmt->name, own->name) == 0 ? stmt : theirs;
+        }
+        if (theirs && !expr_equal(theirs->value, own->value) &&
+            suggest_edit(b->s, own->value->span, suggest_expr(b->s, theirs->value), "the number of the definition"))
+            return true;
+    }
+    return false;
+}
+
+/* ---- order ----------------------------------------------------------------------------------------------- */
+
+/* Two statements one after the other, of one tile. */
+static bool try_orders(Beside *b, const Block *block)
+{
+    for (int i = 0; i < block->len; i++) {
+        const Stmt *first = block->data[i], *second = i + 1 < block->len ? block->data[i + 1] : first;
+        const Expr *result = first->kind == STMT_COMPUTE ? compute_result(first) : NULL;
+        bool related = second->kind == STMT_COMPUTE && result && second->n_args && expr_mentions(second->args[0], expr_base_name(result));
+        if (related && !first->listed && !second->listed && first != second) {
+            Fix edits[] = {{first->span, suggest_text(b->s, second), NULL}, {second->span, suggest_text(b->s, first), NULL}};
+            if (suggest_edits(b->s, edits, 2, "in the other order it is what the Operator says"))
+                return true;
+        }
+        if (try_orders(b, &first->body) || try_orders(b, &first->orelse))
+            return true;
+    }
+    return false;
+}
+
+/* ---- what the definition does as well ------------------------------------------------------------------------ */
+
+static bool is_done(const Beside *b, const Stmt *theirs)
+{
+    for (int i = 0; i < b->computes.len; i++)
+        if (stmt_equal(b->computes.data[i], theirs))
+            return true;
+    return false;
+}
+
+/* A statement of the definition that changes a tensor, behind one of the Kernel that gives a tile of this name. */
+static bool try_missing(Beside *b)
+{
+    for (int k = 0; k < b->definition->body.len; k++) {
+        const Stmt *theirs = b->definition->body.data[k];
+        const char *name = theirs->kind == STMT_COMPUTE && theirs->n_args ? expr_base_name(theirs->args[0]) : NULL;
+        bool changes = name && expr_is_name(compute_result(theirs), name);
+        for (int i = 0; changes && !is_done(b, theirs) && i < b->computes.len; i++) {
+            const Stmt *own = b->computes.data[i];
+            Span behind = {own->span.end, own->span.end};
+            bool alike = own->op_known && theirs->op_known && own->op == theirs->op && expr_is_name(compute_result(own), name);
+            if (alike && suggest_edit(b->s, own->span, suggest_text(b->s, theirs), "as the definition has it"))
+                return true;
+            if (expr_is_name(compute_result(own), name) &&
+                suggest_edit(b->s, behind, arena_printf(b->s->arena, "\n%s%s", suggest_indent(b->s, own->span.start), suggest_text(b->s, theirs)),
+                             "what the Operator does as well"))
+                return true;
+        }
+    }
+    return false;
+}
+
+/* ---- means -------------------------------------------------------------------------------------------------- */
+
+/* Behind the outermost loop that a statement stands in, or itself; -1: nowhere. */
+static int behind_loops(const Beside *b, const Stmt *stmt)
+{
+    const Stmt *outer = stmt;
+
+    for (int i = 0; i < b->s->unit->body.len; i++)
+        if (b->s->unit->body.data[i]->span.start <= stmt->span.start)
+            outer = b->s->unit->body.data[i];
+    return outer == stmt ? stmt->span.end : suggest_end(b->s, outer);
+}
+
+/* A sum of rows where the definition takes their mean. */
+static bool try_means(Beside *b)
+{
+    const Stmt *mean = NULL;
+
+    for (int i = 0; i < b->definition->body.len; i++) {
+        const Stmt *stmt = b->definition->body.data[i];
+        mean = stmt->kind == STMT_COMPUTE && stmt->op_known && stmt->op == OP_ROW_MEAN ? stmt : mean;
+    }
+    for (int i = 0; mean && i < b->computes.len; i++) {
+        const Stmt *sum = b->computes.data[i];
+        const char *name = sum->op_known && sum->op == OP_ROW_SUM ? expr_base_name(compute_result(sum)) : NULL;
+        int at = name ? behind_loops(b, sum) : -1;
+        for (int k = 0; at >= 0 && k < b->definition->body.len; k++) {
+            const Stmt *input = b->definition->body.data[k];
+            const Expr *last = input->kind == STMT_INPUT && input->n_shape ? input->shape[input->n_shape - 1] : NULL;
+            if (last && suggest_edit(b->s, (Span){at, at}, arena_printf(b->s->arena, "\n  Compute Divide %s, %s and get new %s", name, suggest_expr(b->s, last), name), "a mean is the sum, divided"))
+                return true;
+        }
+    }
+    return false;
+}
+
+/* ---- heads ------------------------------------------------------------------------------------------------------ */
+
+typedef struct Shared {
+    Suggester *s;
+    const Expr *own;  /* `h % kv_heads` */
+    const char *dim;  /* kv_heads */
+    VEC(Fix) edits;
+    const char *text; /* instead */
+} Shared;
+
+static void note_shared(Shared *h, const Expr *e, const char *dim)
+{
+    if (!dim || !e || e->kind != EXPR_BINARY || e->op != EO_MOD || e->a->kind != EXPR_NAME)
+        return;
+    if (!h->own) {
+        h->own = e;
+        h->dim = dim;
+    }
+    if (h->text && expr_equal(e, h->own))
+        vec_push(h->s->arena, &h->edits, ((Fix){e->span, h->text, NULL}));
+}
+
+/* In a coordinate, or under a name that is one. */
+static void find_shared(void *user, const Stmt *stmt)
+{
+    bool named = stmt->kind == STMT_ASSIGN && stmt->value && stmt->value->kind == EXPR_BINARY;
+
+    for (int i = 0; stmt->kind == STMT_COPY && i < stmt->n_coords; i++)
+        note_shared(user, stmt->coords[i].value, stmt->coords[i].name);
+    if (named && stmt->value->b->kind == EXPR_NAME)
+        note_shared(user, stmt->value, stmt->value->b->name);
+}
+
+/* `kv_heads = h % kv_heads`: consecutive heads share one in a definition. */
+static bool try_groups(Beside *b)
+{
+    Shared h = {.s = b->s};
+    const Stmt *grid = block_find(&b->s->unit->body, STMT_GRID, NULL);
+    const Expr *all = NULL;
+
+    suggest_each(&b->s->unit->body, find_shared, &h);
+    for (int i = 0; h.own && grid && i < grid->n_coords; i++)
+        if (grid->coords[i].name && strcmp(grid->coords[i].name, h.own->a->name) == 0)
+            all = grid->coords[i].value;
+    if (!all)
+        return false;
+    h.text = arena_printf(b->s->arena, "%s div (%s div %s)", h.own->a->name, suggest_expr(b->s, all), h.dim);
+    suggest_each(&b->s->unit->body, find_shared, &h);
+    return suggest_edits(b->s, h.edits.data, h.edits.len, "consecutive ones share");
+}
+
+/* ---- one statement ---------------------------------------------------------------------------------------------- */
+
+static bool try_exchanged(Beside *b, const Stmt *stmt)
+{
+    bool ordered = stmt->op_known && (stmt->op == OP_SUBTRACT || stmt->op == OP_DIVIDE) && stmt->n_args == 2;
+    Stmt *changed = suggest_like(b->s, stmt);
+
+    if (!ordered || !stmt->dest)
+        return false;
+    changed->args = arena_array(b->s->arena, Expr *, 2);
+    changed->args[0] = stmt->args[1];
+    changed->args[1] = stmt->args[0];
+    return suggest_stmt(b->s, stmt, changed, "the other way round it is what the Operator says");
+}
+
+/* A comparison with its bound, or without it. */
+static bool try_bounds(Beside *b, const Expr *e)
+{
+    static const struct { ExprOp op, other; } bounds[] = {{EO_LT, EO_LE}, {EO_LE, EO_LT}, {EO_GT, EO_GE}, {EO_GE, EO_GT}};
+
+    if (!e || e->kind != EXPR_BINARY)
+        return false;
+    for (size_t i = 0; i < TW_COUNT(bounds); i++) {
+        if (e->op != bounds[i].op)
+            continue;
+        Expr other = *e;
+        other.op = bounds[i].other;
+        if (suggest_edit(b->s, e->span, suggest_expr(b->s, &other), "with this bound it is what the Operator says"))
+            return true;
+    }
+    return try_bounds(b, e->a) || try_bounds(b, e->b);
+}
+
+static bool try_removal(Beside *b, const Stmt *stmt)
+{
+    const Expr *result = compute_result(stmt);
+    bool in_place = result && stmt->n_args && expr_is_name(result, expr_base_name(stmt->args[0])) && stmt->result != RESULT_ACCUMULATE;
+
+    return in_place && stmt->op_known && stmt->op != OP_FILL && suggest_edit(b->s, suggest_line(b->s, stmt->span), "", "without it it is what the Operator says");
+}
+
+/* ---- entry ------------------------------------------------------------------------------------------------------- */
+
+bool propose_agreement(Suggester *s)
+{
+    Beside b = {.s = s};
+
+    for (int i = 0; i < s->program->units.len; i++)
+        if (s->program->units.data[i]->kind == UNIT_OPERATOR)
+            b.definition = s->program->units.data[i];
+    if (!b.definition || !s->unit || s->unit->kind != UNIT_KERNEL)
+        return false;
+    suggest_each(&s->unit->body, note_compute, &b);
+    if (try_numbers(&b) || try_groups(&b) || try_means(&b) || try_orders(&b, &s->unit->body))
+        return true;
+    for (int i = 0; i < b.computes.len; i++)
+        if (try_exchanged(&b, b.computes.data[i]) || try_bounds(&b, b.computes.data[i]->where))
+            return true;
+    if (try_missing(&b))
+        return true;
+    for (int i = 0; i < b.computes.len; i++)
+        if (try_removal(&b, b.computes.data[i]))
+            return true;
+    return false;
+}

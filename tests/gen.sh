@@ -91,6 +91,9 @@ try ../tests/gen/paged_cache --set D=64 --set page=64 --target sm_90a --bind B=2
 try ../tests/gen/taps_by_name --set C=64 --set F=64 --bind batch=2 --bind L=100
 try ../tests/gen/columns_of_a_head --set D=64 --bind batch=1 --bind heads=3 --bind len=130
 try ../tests/gen/tensors_of_the_operator --set HeadDim=64 --bind batch=2 --bind heads=2 --bind q_len=130 --bind kv_len=65
+try ../tests/gen/rows_to_integers --dtype fp16 --bind M=50 --bind N=300
+try ../tests/gen/rows_to_integers --target sm_90a --bind M=100 --bind N=65 --seed 959 --data uniform
+try ../tests/gen/learnt_temperature --data large --seed 3 --bind batch=2 --bind heads=2 --bind q_len=7 --bind kv_len=200
 try ../tests/gen/decode_by_hand --set HeadDim=128 --bind batch=2 --bind heads=3 --bind kv_len=333
 try ../tests/gen/decode_by_hand --set HeadDim=64 --target sm_90a --dtype fp16 --bind batch=1 --bind heads=2 --bind kv_len=1
 try ../tests/gen/paged_by_hand --set D=64 --set page=64 --bind batch=2 --bind q_heads=4 --bind kv_heads=2 --bind pages=9 --bind q_len=70 \

@@ -179,6 +179,14 @@ static bool is_sum_of_loaded(const TileOp *op)
     return (op->op == OP_ADD || op->op == OP_SUBTRACT) && is_loaded(op->args[0]) != is_loaded(op->args[1]);
 }
 
+/* A factor that may be any power, as a temperature that is learnt as its logarithm. */
+static bool is_any_power(const TileValue *v)
+{
+    const TileOp *op = v->def;
+    bool power = op && op->kind == TILE_ELEMENT && (op->op == OP_EXP || op->op == OP_EXP2);
+    return power && isinf(range_of(v).hi);
+}
+
 /* Without those through which no number of the program comes, as products and reductions. */
 static bool large_within(const TileValue *v, bool scaled, int depth)
 {
@@ -188,6 +196,7 @@ static bool large_within(const TileValue *v, bool scaled, int depth)
     if (depth > MAX_DEPTH || !op || (op->kind != TILE_MASK && op->kind != TILE_ELEMENT && op->kind != TILE_CAST)) return false;
     if (op->kind == TILE_MASK && is_large(op->number)) return true;
     if (op->kind == TILE_ELEMENT && scaled && is_sum_of_loaded(op)) return true;
+    if (op->kind == TILE_ELEMENT && op->op == OP_MULTIPLY && (is_any_power(op->args[0]) || is_any_power(op->args[1]))) return true;
     scaled = scaled || (op->kind == TILE_ELEMENT && (op->op == OP_MULTIPLY || op->op == OP_DIVIDE));
     for (int i = 0; i < op->n_args; i++)
         if (large_within(op->args[i], scaled, depth + 1)) return true;

@@ -12,8 +12,8 @@
  * There is more than one plain implementation: the others sum GEMMs from another place
  * on, or as tensor cores round (the last one, which knows no subnormal numbers either), scale a
  * computed operand before it is rounded instead of after, and compute products that are used twice
- * again for the second use, since they keep nothing (again.c). Where an output hangs on few
- * roundings, one of them may be lucky.
+ * again for the second use, since they keep nothing (again.c); two take quotients that become integers for a few units
+ * larger, and smaller, than they are (rows.c). Where an output hangs on few roundings, one of them may be lucky.
  * A row softmax of nothing but -inf is all zeros.
  */
 #ifndef TW_REF_H

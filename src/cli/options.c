@@ -86,6 +86,41 @@ static bool read_when(Session *s, OptionId id, const char *value, When *when)
     return bad_value(s, id, value, "neither auto, always nor never");
 }
 
+/* The number of an architecture, of `sm_90`, `sm90` or `compute_90`; 0: none, or another. */
+static long architecture_of(const char *name)
+{
+    const char *digits = name + strcspn(name, "0123456789");
+    bool named = digits == name || strncmp(name, "sm", 2) == 0 || strncmp(name, "compute", 7) == 0;
+
+    return named ? strtol(digits, NULL, 10) : 0;
+}
+
+/* Whether the words say the GPU, in whatever case: "H100, H200 (Hopper)". */
+static bool says(const char *words, const char *gpu)
+{
+    for (size_t n; *words; words += n) {
+        char word[16];
+
+        words += strcspn(words, "ABCDEFGHIJKLMNOPQRSTUVWXYZ");
+        n = strspn(words, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789");
+        snprintf(word, sizeof word, "%.*s", (int)n, words);
+        if (text_equal_nocase(word, gpu))
+            return true;
+    }
+    return false;
+}
+
+/* The target of that number, or of a GPU that is called so; NULL: none. */
+static const char *target_meant(const char *value)
+{
+    long number = architecture_of(value);
+
+    for (const Target *const *t = target_all(); *t; t++)
+        if ((number && architecture_of((*t)->name) == number) || (*value && says((*t)->summary, value)))
+            return (*t)->name;
+    return NULL;
+}
+
 static bool read_target(Session *s, const char *value)
 {
     const char *names[32];
@@ -100,7 +135,9 @@ static bool read_target(Session *s, const char *value)
         return bad_value(s, OPT_TARGET, value, error);
     for (const Target *const *t = target_all(); *t && n < (int)TW_COUNT(names); t++)
         names[n++] = (*t)->name;
-    near = nearest_name(value, names, n);
+    near = target_meant(value);
+    if (!near)
+        near = nearest_name(value, names, n);
     return bad_value(s, OPT_TARGET, value,
                      near ? arena_printf(s->arena, "no such target; did you mean '%s'?", near)
                           : "no such target; 'tw targets' lists them");

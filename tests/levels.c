@@ -695,8 +695,9 @@ static bool sequential(Levels *l, const TileProgram *p)
     return levels_right(l, l->oracle);
 }
 
-/* The program with the kernels for any alignment in place of the others; NULL: it has none. */
-static TileProgram *for_any_alignment(Levels *l, const TileProgram *program)
+/* The program with the kernels for any alignment in place of the others; NULL: it has none, or none that goes through
+ * passes in a way of its own before the last. */
+static TileProgram *for_any_alignment(Levels *l, const TileProgram *program, bool last)
 {
     TileProgram *any = tile_clone(l->arena, program);
     bool found = false;
@@ -704,17 +705,17 @@ static TileProgram *for_any_alignment(Levels *l, const TileProgram *program)
     for (int i = 0; i < any->kernels.len; i++) {
         TileKernel *plain = any->kernels.data[i]->plain;
 
-        found |= plain != NULL;
+        found |= plain && (last || plain->window.sym);
         if (plain)
             any->kernels.data[i] = plain;
     }
     return found ? any : NULL;
 }
 
-static bool after_pass_for_any(Levels *l, const Snapshot *s)
+static bool after_pass_for_any(Levels *l, const Snapshot *s, bool last)
 {
     Tensor **outputs = new_outputs(l, s->program);
-    TileProgram *any = for_any_alignment(l, s->program), *back;
+    TileProgram *any = for_any_alignment(l, s->program, last), *back;
 
     if (!any)
         return true;
@@ -791,7 +792,8 @@ static bool all_levels(Levels *l)
     if (!chain_schedule(chain))
         return rejected(l);
     for (int i = 0; i < chain->snapshots.len; i++)
-        if (!after_pass(l, &chain->snapshots.data[i]) || !after_pass_for_any(l, &chain->snapshots.data[i]))
+        if (!after_pass(l, &chain->snapshots.data[i]) ||
+            !after_pass_for_any(l, &chain->snapshots.data[i], i == chain->snapshots.len - 1))
             return false;
     levels_at(l, "PTX");
     if (!chain_emit(chain))

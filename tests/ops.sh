@@ -223,10 +223,10 @@ report "regrouped: one reciprocal for the quotients of all elements" $?
 tr -d '\n' <"$dir/output_read_again.sm_80.ptx" | sed 's://tw ::g' | grep -q '"name": "gs",[^}]*"written": true, *"workspace": false'
 report "output_read_again: an output is no workspace" $?
 
-# With nothing said ptxas may spill registers of an entry for any addresses.
+# With nothing said ptxas may spill registers of an entry for any addresses; rows in a window leave room as those without do.
 # shellcheck disable=SC2046
 "$tw" gen $(heading rmsnorm gen) -o "$dir" >/dev/null 2>&1 </dev/null
-awk '/^[.]visible/ { any = /_any[(]/; entries += any } any && /^[.]minnctapersm 1$/ { told++ }
+awk '/^[.]visible/ { any = /_any[(]/; entries += any } any && /^[.]minnctapersm [0-9]+$/ { told++ }
      END { exit !(entries > 1 && told == entries) }' "$dir"/rmsnorm.*.ptx
 report "rmsnorm: entries for any addresses take the registers that they need" $?
 

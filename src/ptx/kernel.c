@@ -400,7 +400,7 @@ static void print_signature(const Emitter *e, Str *out, const char *entry)
     /* The entry for any addresses needs registers for elements one by one, which do not
      * count: it takes what it needs. That is said with 1; with nothing said ptxas spills some
      * of them for more blocks. */
-    bool aims = e->aligned || e->kernel->window.sym || tile_has(e->kernel->body, TILE_ROLES);
+    bool aims = e->aligned || wn_aims(e) || tile_has(e->kernel->body, TILE_ROLES);
     int blocks = !aims ? 1 : e->kernel->blocks_per_sm > 0 ? e->kernel->blocks_per_sm : ai_blocks(e);
     if (aims && e->kernel->kept > 0 && e->kernel->blocks_per_sm <= 0) blocks = as_room_is_shared(e, blocks);
     if (blocks > 0) str_printf(out, ".minnctapersm %d\n", blocks);

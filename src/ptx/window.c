@@ -6,6 +6,27 @@
  */
 #include "ptx/window.h"
 
+/* Tensors of whose rows the kernel loads tiles. */
+static int rows_loaded(const Emitter *e, const TileBlock *block)
+{
+    int n = 0;
+    for (int i = 0; i < block->ops.len; i++) {
+        const TileOp *op = block->ops.data[i];
+        n += op->kind == TILE_LOAD && op->tensor->rank > 1 && tile_in_window(op);
+        for (int r = 0; r < op->n_regions; r++) n += rows_loaded(e, op->regions[r]);
+    }
+    return n;
+}
+
+/* Of what is kept a lane holds little. Else two blocks have to leave so many registers, with which of one row, and vectors
+ * beside it, ptxas spills none. */
+bool wn_aims(const Emitter *e)
+{
+    enum { ENOUGH = 72, LANES = 32 };
+    if (!e->kernel->window.sym || e->kernel->kept > 0) return e->kernel->window.sym;
+    return 2 * e->kernel->warps * LANES * ENOUGH <= e->target->regs_per_sm && rows_loaded(e, e->kernel->body) < 2;
+}
+
 bool wn_moves(const Emitter *e, const TileOp *op)
 {
     return !e->aligned && e->kernel->window.sym && tile_in_window(op);

@@ -4,6 +4,8 @@
 
 #include "ptx/global.h"
 
+/* Whether ptxas is told how many blocks are to stand side by side: it keeps within what is left for each. */
+bool wn_aims(const Emitter *e);
 /* Reads how far behind a multiple of 16 bytes the block's row begins, if the kernel has a window. */
 void wn_open(Emitter *e);
 /* Whether the tile lies as the kernel's window does. */

@@ -393,6 +393,18 @@ static int kept_blocks(const RowSearch *s)
     return n > 0 ? n : 1;
 }
 
+/* Whether rows that are held whole end within a lane's elements, which are then told one by one. */
+static bool ends_within(const RowSearch *s)
+{
+    for (int i = 0; i < s->plan->extents.len; i++) {
+        const Extent *extent = s->plan->extents.data[i];
+
+        if (extent->kind == EXT_WHOLE && extent->known > 1 && extent->known % s->k)
+            return true;
+    }
+    return false;
+}
+
 /* Two of the largest blocks stand side by side where a lane takes at most 64 registers, or 68 of 15 warps. Holding more
  * values than three would leave it, ptxas takes a few more, unless it is told. In loops over parts of a row it would spill
  * some then, as it does, told nothing, where two are as many warps as a multiprocessor has. */
@@ -406,7 +418,7 @@ static int aimed_blocks(const RowSearch *s)
         return 0;
     if (s->part)
         return 2 * s->now.warps > s->t->warps_per_sm - LARGE_BLOCK ? 1 : 0;
-    return values > VALUES_OF_THREE && values <= GOOD_VALUES ? 2 : 0;
+    return values > VALUES_OF_THREE && values <= GOOD_VALUES && !ends_within(s) ? 2 : 0;
 }
 
 /* Whether the tiles that a turn copies first fit into shared memory, and, as they will mostly go straight to registers

@@ -281,6 +281,10 @@ static bool name_taken(const TileProgram *program, const TileKernel *kernel, con
         if (strcmp(program->dims.data[i]->name, name) == 0) return true;
     for (int i = 0; i < kernel->grid.len; i++)
         if (strcmp(kernel->grid.data[i].sym->name, name) == 0) return true;
+    for (int i = 0; i < aff_sym_count(program->aff); i++) { /* other kernels' axes may be called alike */
+        const AffSym *sym = aff_sym_at(program->aff, i);
+        if (sym->kind != AFF_GRID && strcmp(sym->name, name) == 0) return true;
+    }
     return false;
 }
 

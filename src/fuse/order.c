@@ -68,6 +68,20 @@ static void add_loop(Flow *flow, Order *order, const Axis *stream, int level)
     }
 }
 
+/* What rows of a product's operand come to stands ahead of the product, which needs the operand as it was rounded: as it was
+ * computed it would last until behind the product. */
+static void reduce_first(Flow *flow, Loop *loop, bool *inside, int product)
+{
+    for (int i = product + 1; i < flow->nodes.len; i++) {
+        Node *node = flow->nodes.data[i];
+
+        if (!inside[i] || node->kind != NODE_REDUCE || node->args[0].node != flow->nodes.data[product]->args[0].node)
+            continue;
+        inside[i] = false;
+        vec_push(flow->arena, &loop->body, node);
+    }
+}
+
 static void fill_loop(Flow *flow, Loop *loop, const bool *needed)
 {
     bool *inside = arena_array(flow->arena, bool, flow->nodes.len);
@@ -81,9 +95,12 @@ static void fill_loop(Flow *flow, Loop *loop, const bool *needed)
             inside[i] = true;
     }
     mark_operands(flow, inside, loop->stream);
-    for (int i = 0; i < flow->nodes.len; i++)
+    for (int i = 0; i < flow->nodes.len; i++) {
+        if (inside[i] && flow->nodes.data[i]->kind == NODE_SUM)
+            reduce_first(flow, loop, inside, i);
         if (inside[i])
             vec_push(flow->arena, &loop->body, flow->nodes.data[i]);
+    }
 }
 
 /* ---- places ---------------------------------------------------------------------------- */

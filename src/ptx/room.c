@@ -28,6 +28,7 @@ enum {
     STRETCH = 6,    /* and in one stretch of code with more; */
     LONG_WANTS = 160, /* they want as many beside what a loop carries and its largest product, */
     LONG_FULL = 60, /* of which these are few; */
+    BESIDE_ROWS = 64, /* and so are these for sums of rows beside all tiles of a turn; */
     FEW_AROUND = 2, /* numbers from around the loop that are no rows' */
     OUTPUTS = 24,   /* of those beside another, where a loop carries more than */
     MUCH = 140,
@@ -45,7 +46,8 @@ typedef struct Tiles {
     int products, sums; /* made in a turn; added to */
     bool computes; /* what it multiplies, or with what it has multiplied */
     bool scales;   /* what it carries, in every turn */
-    bool mixed;    /* a product follows another, and no row as a whole is wanted in between */
+    bool mixed;    /* a product follows another, and no row as a whole is made in between, */
+    bool beside;   /* or nothing in between waits for it */
 } Tiles;
 
 static int registers_of(const TileValue *v)
@@ -180,12 +182,22 @@ static void add_product(Tiles *t, const TileOp *op)
     if (op->n_args == 2 && n > t->product) t->product = n;
 }
 
+/* Whether a tile, or code that is jumped over, takes what whole rows came to; else of_rows, by value id, tells who follows
+ * from such. */
+static bool waits_for_rows(bool *of_rows, const TileOp *op)
+{
+    bool follows = op->kind == TILE_REDUCE;
+    for (int k = 0; k < op->n_args; k++) follows |= of_rows[op->args[k]->id];
+    for (int k = 0; k < op->n_results && follows; k++) of_rows[op->results[k]->id] = true;
+    return follows && op->kind != TILE_REDUCE && (is_matrix_arithmetic(op) || op->n_regions > 0);
+}
+
 static Tiles tiles_of(const Emitter *e, const TileBlock *body)
 {
     Tiles t = {0};
     int sorted = 0;
-    bool open = false; /* a product stands before, with nothing but arithmetic since */
-    bool *passing = arena_array(e->arena, bool, e->kernel->next_value);
+    bool open = false, beside = false; /* a product stands before, with nothing but arithmetic since; and rows that nothing waits for */
+    bool *passing = arena_array(e->arena, bool, e->kernel->next_value), *of_rows = arena_array(e->arena, bool, e->kernel->next_value);
     for (int k = 0; k < body->params.len; k++) {
         const TileValue *v = body->params.data[k];
         t.carried += fl_packed(v) ? fr_words(v) : e->frags[v->id].n;
@@ -202,9 +214,11 @@ static Tiles tiles_of(const Emitter *e, const TileBlock *body)
         t.steps += is_matrix_arithmetic(op);
         t.scales |= is_scaling(body, op);
         open &= op->kind != TILE_REDUCE;
+        beside &= !waits_for_rows(of_rows, op);
         if (op->kind != TILE_GEMM) continue;
         t.mixed |= open;
-        open = true;
+        t.beside |= beside;
+        open = beside = true;
         add_product(&t, op);
         if (f8_is(op->args[1]->type.dtype)) sorted = SORTED;
     }
@@ -365,6 +379,13 @@ static bool is_in_stretch(const Emitter *e, const Tiles *t, int left, int around
     return t->steps >= STRETCH && (scales || mixed);
 }
 
+/* Of few steps, but beside sums of rows, which nothing in between waits for, and with registers for little else: ptxas begins with
+ * the second product while it ends the first. */
+static bool is_beside_rows(const Emitter *e, const Tiles *t)
+{
+    return t->beside && !t->mixed && t->products == 1 && t->steps < STRETCH && share(e) - t->most <= BESIDE_ROWS;
+}
+
 /* Where nearly all registers are full, and nothing is read from around the loop, ptxas spills where the second product waits. */
 static bool may_not_wait(const Emitter *e, const Tiles *t, int left, int around)
 {
@@ -377,7 +398,7 @@ Parted rm_parted(const Emitter *e)
     Tiles t = tiles_of(e, e->block);
     int left = share(e) - t.carried - t.product, around = read_around(e->block, arena_array(e->arena, bool, e->kernel->next_value));
     if (t.products == 0 || t.sums == 0 || left > LONG_WANTS) return PARTED_NOT;
-    if (!is_long(&t)) return is_in_stretch(e, &t, left, around) ? PARTED_FROM_FIRST : PARTED_NOT;
+    if (!is_long(&t)) return is_in_stretch(e, &t, left, around) || is_beside_rows(e, &t) ? PARTED_FROM_FIRST : PARTED_NOT;
     return may_not_wait(e, &t, left, around) ? PARTED_FROM_FIRST : PARTED_FROM_BOTH;
 }
 

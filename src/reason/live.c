@@ -4,7 +4,7 @@
  * statement makes, what was made before it in its block and is read after, and
  * what its loop carries round or takes from outside. A tile that in a loop only
  * passes between elementwise statements that follow each other takes no registers:
- * its elements are made where they are used, unless one is a mask of it; and the result of a
+ * its elements are made where they are used, unless one is a mask of it, or it lasts over a mask; and the result of a
  * function of one tile takes over that tile's registers where it ends there. Behind loops, where whole accumulators
  * are left over, nothing else is spared than what is reduced along rows as soon as it is made, so that the
  * checker's count is met as well.
@@ -167,12 +167,13 @@ static int touched(const Steps *steps, int first, int end, const Tile *tile)
     return n;
 }
 
-/* Whether a mask changes the tile: a block that needs none jumps over all of it, so
+/* Whether a mask changes the tile, or another one that is computed meanwhile: a block that needs none jumps over all of it, so
  * that the tile is there whole. */
 static bool is_masked(const Steps *steps, int first, int end, const Tile *tile)
 {
     for (int i = first; i < end; i++)
-        if (steps->data[i].class == OPC_MASK && makes(&steps->data[i], tile))
+        if (steps->data[i].class == OPC_MASK &&
+            (makes(&steps->data[i], tile) || (touched(steps, first, i, tile) && touched(steps, i + 1, end, tile))))
             return true;
     return false;
 }

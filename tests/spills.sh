@@ -91,6 +91,17 @@ for dim in 64 160; do
     whole keys_by_hash sm_90a --set D=$dim # quotients of elements of scores, beside a product that is under way
     whole caps_shifted sm_90a --set D=$dim # polynomials beside another tile, the same
 done
+for dim in 64 128; do
+    whole exponentials_summed sm_80 --set D=$dim # sums of rows that nothing waits for, between two products
+    whole exponentials_summed sm_90a --set D=$dim # the same, beside the product
+done
+whole noise_of_places sm_80 --set D=96 # a hash that a score's arithmetic takes
+whole noise_of_places sm_90a --set D=192
+for target in sm_80 sm_90a; do
+    whole squares_modulo $target --set D=192 # remainders of products of places
+    whole gradient_of_caps $target --set D=80 # a tile beside the one that a mask leaves out
+done
+whole gradient_of_caps sm_80 --set D=64
 whole caps_shifted sm_80 --set D=128 # numbers from around the loop beside long arithmetic
 whole tanh_of_elements sm_90a --set D=128 # functions of what is read, beside products that are under way
 whole within_chunks sm_80 --set D=64 # quotients by a number of the launch

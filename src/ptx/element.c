@@ -242,7 +242,7 @@ const Aff *el_at_lane(Emitter *e, const Aff *a, const Lane *lane, const TileValu
     const Aff *r = v->type.rows == 1 ? aff_const(aff, 0) : aff_offset(aff, aff_of(aff, lane->row), row);
     const Aff *first = lane->units ? lane->units : aff_of(aff, lane->col);
     const Aff *c = v->type.cols == 1 ? aff_const(aff, 0) : aff_offset(aff, first, col);
-    return aff_subst(aff, aff_subst(aff, a, e->program->row, r), e->program->col, c);
+    return rs_at(e, a, r, c);
 }
 
 static Lane first_lane(Emitter *e, const TileValue *v)

@@ -46,6 +46,11 @@ typedef struct Memo {     /* an integer expression already in a register */
 typedef enum MemoKind { MEMO_VALUE, MEMO_CONDITION, MEMO_FLOAT, MEMO_WIDE, MEMO_RECIPROCAL, MEMO_EXACT, MEMO_KINDS = 2 * MEMO_EXACT } MemoKind;
 typedef VEC(Memo) Memos;
 
+typedef struct Residue {  /* residue.c: what is left of a sum, and a symbol for it */
+    const Aff *of;
+    const AffSym *sym;
+} Residue;
+
 typedef struct LaneSym {  /* this lane's first row or column in fragments of an extent */
     Layout layout;
     bool is_row;
@@ -120,6 +125,7 @@ typedef struct Emitter {
     int turn_level;
     Room room;                  /* of the loop that is open */
     LaneSyms lanes;
+    VEC(Residue) residues;      /* some of them of scopes that are closed */
     int floor;                  /* no text goes to scopes further out */
 
     int loops;                  /* that are open */
@@ -253,6 +259,9 @@ void el_cast(Emitter *e, const TileOp *op);
 const char *el_operand(Emitter *e, const TileValue *operand, const TileValue *result, int i);
 const Aff *el_at(Emitter *e, const Aff *a, const TileValue *v, int i); /* of row and col, at value i of v */
 void el_reshape(Emitter *e, const TileOp *op); /* reshape.c */
+
+/* residue.c: an expression at a row and a column, of whose remainders parts are made once for all elements */
+const Aff *rs_at(Emitter *e, const Aff *a, const Aff *row, const Aff *col);
 
 /* chain.c: operations from `at` on that are made value by value; their number, 0 where there are none */
 int ch_length(const Emitter *e, const TileBlock *block, int at);

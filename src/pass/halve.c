@@ -26,7 +26,8 @@ enum {
     LEAST = 32,   /* columns that may have an iteration of their own */
     WORTH_IT = 64, /* and that should */
     MOST = 208,    /* registers of tiles in a turn of the loop, */
-    MOST_SCALED = 192 /* and where the largest element is taken, by which a turn scales what it carries */
+    SPARE = 24,    /* that leave as many of a lane's where a role that prepares tiles has the others, */
+    MOST_REDUCED = 192 /* and where it reduces rows, to their sum, or to the largest element, by which it scales what it carries */
 };
 
 typedef struct Halver {
@@ -34,6 +35,7 @@ typedef struct Halver {
     TileKernel *kernel;
     TileOp *loop;
     const TileOp *mask;
+    int registers; /* of a lane of those that compute */
     int cols;          /* of the whole tile */
     bool *wide;        /* by value id: as wide as the tile, element by element */
     double *hidden;    /* by value id: what a masked element becomes; NAN: not known */
@@ -362,11 +364,13 @@ static void halve(const Halver *h, TileBlock *block, int at, int end, const Aff 
     h->loop->hi = aff_sub(h->program->aff, h->loop->hi, cond);
 }
 
-static int most_registers(const TileBlock *body)
+static int most_registers(const Halver *h)
 {
+    const TileBlock *body = h->loop->regions[0];
+    int most = MOST, there = h->registers - SPARE;
     for (int i = 0; i < body->ops.len; i++)
-        if (body->ops.data[i]->kind == TILE_REDUCE && body->ops.data[i]->op == OP_ROW_MAX) return MOST_SCALED;
-    return MOST;
+        if (body->ops.data[i]->kind == TILE_REDUCE && body->ops.data[i]->results[0]->type.cols == 1) most = MOST_REDUCED;
+    return most < there ? most : there;
 }
 
 /* Whether a tanh is made of polynomials, twice: as if all numbers were small, and in full (near.c). */
@@ -391,18 +395,18 @@ static bool pays(const Halver *h)
 {
     enum { PRODUCTS = 2 };
     const TileOp *loop = h->loop;
-    bool room = !issue_closely(h->kernel) && tile_count(loop->regions[0], TILE_ISSUE) <= PRODUCTS && issue_registers(loop->regions[0]) <= most_registers(loop->regions[0]);
+    bool room = !issue_closely(h->kernel) && tile_count(loop->regions[0], TILE_ISSUE) <= PRODUCTS && issue_registers(loop->regions[0]) <= most_registers(h);
     bool places = tile_count(loop->regions[0], TILE_INDEX) > 0;
     return rw_uses_grid(h->kernel, loop->hi) && room && !places && !is_long(loop->regions[0]) && h->cols / 2 >= WORTH_IT;
 }
 
-void halve_last(TileProgram *program, TileKernel *kernel, TileBlock *block, Diags *diags)
+void halve_last(TileProgram *program, TileKernel *kernel, TileBlock *block, int registers, Diags *diags)
 {
     for (int i = 0; i < block->ops.len; i++) {
         TileOp *op = block->ops.data[i];
-        for (int k = 0; k < op->n_regions; k++) halve_last(program, kernel, op->regions[k], diags);
+        for (int k = 0; k < op->n_regions; k++) halve_last(program, kernel, op->regions[k], registers, diags);
         if (op->kind != TILE_FOR) continue;
-        Halver h = {.program = program, .kernel = kernel, .loop = op};
+        Halver h = {.program = program, .kernel = kernel, .loop = op, .registers = registers};
         int end = tail_end(block, i);
         if (!fits(&h, block, i, end)) continue;
         const Aff *cond = condition(&h);

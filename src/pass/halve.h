@@ -4,7 +4,7 @@
 #include "tile/tile.h"
 
 /* Of those that compute: where a mask leaves nothing of the second half of the tile in a
- * loop's last iteration, that is done at half the width (schedule parameter `last`). */
-void halve_last(TileProgram *program, TileKernel *kernel, TileBlock *block, Diags *diags);
+ * loop's last iteration, that is done at half the width (schedule parameter `last`), if the lane's registers are enough. */
+void halve_last(TileProgram *program, TileKernel *kernel, TileBlock *block, int registers, Diags *diags);
 
 #endif

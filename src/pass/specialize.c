@@ -634,6 +634,11 @@ static TileRole role(const Specializer *s, const char *name, int regs, const Aff
     return (TileRole){.name = name, .warps = TARGET_GROUP_WARPS, .per = per, .regs = share ? regs : 0};
 }
 
+static int registers_to_compute(const Specializer *s)
+{
+    return target_group_registers(s->target, s->groups, count_copies(s), beside(s));
+}
+
 /* A single warpgroup that computes has all the registers that a thread can have, if it is beside one other only. */
 static void set_roles(const Specializer *s, TileOp *roles)
 {
@@ -642,7 +647,7 @@ static void set_roles(const Specializer *s, TileOp *roles)
     if (s->copies) roles->roles[k++] = role(s, "load", target_copier_registers(s->target, s->groups, n), NULL);
     if (s->prepares || s->lanes)
         roles->roles[k++] = role(s, s->prepares ? "prepare" : "bring", target_preparer_registers(s->target, s->groups, beside(s)), NULL);
-    roles->roles[k] = role(s, "compute", target_group_registers(s->target, s->groups, n, beside(s)), s->per);
+    roles->roles[k] = role(s, "compute", registers_to_compute(s), s->per);
 }
 
 static void strip_awaits(TileBlock *block)
@@ -713,7 +718,7 @@ bool pass_specialize(TileProgram *program, TileKernel *kernel, const Target *tar
     strip_awaits(compute);
     turns_take(program, kernel, compute, diags);
     narrow_loops(program, kernel, compute);
-    halve_last(program, kernel, compute, diags);
+    halve_last(program, kernel, compute, registers_to_compute(&s), diags);
     keep_held_stages(&s, roles);
     if (ring_bytes(&s) > target->shared_per_block && kernel->plain && asks_for_nothing(kernel)) {
         go_without_roles(kernel);

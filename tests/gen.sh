@@ -209,7 +209,7 @@ for t in sm_80 sm_90a; do
     try ../tests/gen/within_chunks --set D=64 --target $t --bind b=1 --bind h=2 --bind n=130 --bind chunk=48
     try ../tests/gen/squared_scores --set D=64 --target $t --bind b=1 --bind h=2 --bind n=133
     for name in root_of_distance dropped_weights products_of_places waves_of_distance tanh_of_elements two_maps_capped slopes_capped weights_added scores_gated \
-                keys_by_hash caps_shifted exponentials_summed noise_of_places squares_modulo gradient_of_caps; do
+                keys_by_hash caps_shifted exponentials_summed noise_of_places squares_modulo gradient_of_caps scores_in_both; do
         try ../tests/gen/$name --set D=64 --target $t --bind b=1 --bind h=2 --bind q=70 --bind kv=133
     done
     try ../tests/gen/steps_of_w --set D=64 --target $t --bind b=1 --bind h=2 --bind q=70 --bind kv=133 --bind w=5

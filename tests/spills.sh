@@ -95,6 +95,7 @@ for dim in 64 128; do
     whole exponentials_summed sm_80 --set D=$dim # sums of rows that nothing waits for, between two products
     whole exponentials_summed sm_90a --set D=$dim # the same, beside the product
 done
+whole exponentials_summed sm_90a --set D=160 # the same: no turn of half the width
 whole noise_of_places sm_80 --set D=96 # a hash that a score's arithmetic takes
 whole noise_of_places sm_90a --set D=192
 for target in sm_80 sm_90a; do
@@ -102,6 +103,8 @@ for target in sm_80 sm_90a; do
     whole gradient_of_caps $target --set D=80 # a tile beside the one that a mask leaves out
 done
 whole gradient_of_caps sm_80 --set D=64
+whole steps_of_w sm_89 --set D=96 # quotients of places, in few steps
+whole scores_in_both sm_80 --set D=128 # arithmetic that waits for rows beside two tiles
 whole caps_shifted sm_80 --set D=128 # numbers from around the loop beside long arithmetic
 whole tanh_of_elements sm_90a --set D=128 # functions of what is read, beside products that are under way
 whole within_chunks sm_80 --set D=64 # quotients by a number of the launch
@@ -120,6 +123,7 @@ for width in 64 128 256; do # rows of a sum of products, whole in their warps
     whole sums_both_ways sm_80 --set N=$width --set K=128
     whole sums_both_ways sm_90a --set N=$width --set K=128
 done
+clean sigmoid_attention sm_90a e4m3 96 # the same beside a warpgroup that prepares them: no turn of half the width
 clean attention sm_90a e4m3 40         # operands of 8 bits, widened
 clean gemm sm_90a bf16 -               # sums that leave what copies follow from little
 clean gated_mlp sm_90a bf16 -          # elements one by one, for any alignment

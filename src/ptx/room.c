@@ -25,6 +25,7 @@ enum {
     NONE = 32,      /* and for none of that, beside tiles of the entry for any alignment whose warps make what others prepare, */
     LONG = 9,       /* steps of arithmetic between two products that are many, */
     LONG_BESIDE = 8, /* where two tiles stand side by side, */
+    LONG_DIVIDED = 7, /* where some of what they take is by quotients of places, */
     STRETCH = 6,    /* and in one stretch of code with more; */
     LONG_WANTS = 160, /* they want as many beside what a loop carries and its largest product, */
     LONG_FULL = 60, /* of which these are few; */
@@ -46,6 +47,7 @@ typedef struct Tiles {
     int products, sums; /* made in a turn; added to */
     bool computes; /* what it multiplies, or with what it has multiplied */
     bool scales;   /* what it carries, in every turn */
+    bool divides;  /* places, for its arithmetic */
     bool mixed;    /* a product follows another, and no row as a whole is made in between, */
     bool beside;   /* or nothing in between waits for it */
 } Tiles;
@@ -182,6 +184,20 @@ static void add_product(Tiles *t, const TileOp *op)
     if (op->n_args == 2 && n > t->product) t->product = n;
 }
 
+static bool has_quotient(const Aff *a)
+{
+    if (!a || !aff_uses_place(a)) return false;
+    return a->kind == AFF_DIV || a->kind == AFF_MOD || has_quotient(a->a) || has_quotient(a->b);
+}
+
+/* Numbers that are quotients of places, or elements that such say the place of. */
+static bool divides_places(const TileOp *op)
+{
+    bool divides = op->kind == TILE_INDEX && has_quotient(op->index);
+    for (int d = 0; op->kind == TILE_GATHER && d < op->tensor->rank; d++) divides |= has_quotient(op->coords[d]);
+    return divides;
+}
+
 /* Whether a tile, or code that is jumped over, takes what whole rows came to; else of_rows, by value id, tells who follows
  * from such. */
 static bool waits_for_rows(bool *of_rows, const TileOp *op)
@@ -212,6 +228,7 @@ static Tiles tiles_of(const Emitter *e, const TileBlock *body)
         int n = words_after(&live, i);
         t.most = n > t.most ? n : t.most;
         t.steps += is_matrix_arithmetic(op);
+        t.divides |= divides_places(op);
         t.scales |= is_scaling(body, op);
         open &= op->kind != TILE_REDUCE;
         beside &= !waits_for_rows(of_rows, op);
@@ -366,7 +383,7 @@ static bool has_mask_in_steps(const Emitter *e)
 /* Arithmetic of many steps, or of some where another tile stands beside the one that a product made. */
 static bool is_long(const Tiles *t)
 {
-    return t->steps >= (t->most > t->carried + t->product ? LONG_BESIDE : LONG);
+    return t->steps >= (t->divides ? LONG_DIVIDED : t->most > t->carried + t->product ? LONG_BESIDE : LONG);
 }
 
 /* Of fewer steps, but in one stretch of code with more: with what the loop carries, or with both products, since no row as a
@@ -386,10 +403,12 @@ static bool is_beside_rows(const Emitter *e, const Tiles *t)
     return t->beside && !t->mixed && t->products == 1 && t->steps < STRETCH && share(e) - t->most <= BESIDE_ROWS;
 }
 
-/* Where nearly all registers are full, and nothing is read from around the loop, ptxas spills where the second product waits. */
+/* Where what the loop carries fills nearly all registers, and little is read from around it, ptxas spills where the second product
+ * waits. */
 static bool may_not_wait(const Emitter *e, const Tiles *t, int left, int around)
 {
-    return left <= LONG_FULL && share(e) > SOME_REGISTERS && around == 0 && t->sums == 1 && e->target->has_cp_async;
+    bool carries = t->carried > t->product && around <= FEW_AROUND;
+    return left <= LONG_FULL && share(e) > SOME_REGISTERS && carries && t->sums == 1 && e->target->has_cp_async;
 }
 
 Parted rm_parted(const Emitter *e)

@@ -213,6 +213,7 @@ for t in sm_80 sm_90a; do
         try ../tests/gen/$name --set D=64 --target $t --bind b=1 --bind h=2 --bind q=70 --bind kv=133
     done
     try ../tests/gen/steps_of_w --set D=64 --target $t --bind b=1 --bind h=2 --bind q=70 --bind kv=133 --bind w=5
+    try ../tests/gen/dropped_by_words --set D=64 --target $t --bind b=1 --bind h=2 --bind q=70 --bind kv=133 --bind seed=-987654321
     try ../tests/gen/roots --target $t --bind M=40 --bind N=53
     try ../tests/gen/softmax_of_scaled_bytes --dtype fp16 --set N=40 --target $t --bind M=9
     try ../tests/gen/rows_of_long_integers --dtype fp16 --set N=1001 --target $t --bind M=5

@@ -103,6 +103,8 @@ for target in sm_80 sm_90a; do
     whole gradient_of_caps $target --set D=80 # a tile beside the one that a mask leaves out
 done
 whole gradient_of_caps sm_80 --set D=64
+whole dropped_by_words sm_80 --set D=160 # remainders by 2^32
+whole dropped_by_words sm_89 --set D=80
 whole steps_of_w sm_89 --set D=96 # quotients of places, in few steps
 whole scores_in_both sm_80 --set D=128 # arithmetic that waits for rows beside two tiles
 whole caps_shifted sm_80 --set D=128 # numbers from around the loop beside long arithmetic

@@ -463,5 +463,6 @@ bool rm_rows_are_long(const Emitter *e)
             else if (n > most) most = n;
         }
     }
-    return registers_there(e) - most - rows < FRAGMENTS;
+    int beside = e->role && e->turn ? rm_left(e, e->block) : registers_there(e) - most;
+    return beside - rows < FRAGMENTS;
 }

@@ -85,10 +85,32 @@ static void divide_by(Emitter *e, int level, const Aff *a, const char *d, int64_
     else em_at(e, level, "mad.lo.s64 %s, %s, %lld, %s;", d, q, (long long)-n, shifted);
 }
 
+/* a by 2^32: its numbers may be any that leave the same, so that they fit. */
+static const Aff *low_word(AffCtx *aff, const Aff *a)
+{
+    if (a->kind == AFF_CONST) return aff_const(aff, (int32_t)(uint32_t)a->value);
+    if (a->kind != AFF_ADD && a->kind != AFF_MUL) return a;
+    const Aff *x = low_word(aff, a->a), *y = low_word(aff, a->b);
+    return a->kind == AFF_ADD ? aff_add(aff, x, y) : aff_mul(aff, x, y);
+}
+
+/* What is left by a power of two up to 2^32 follows from low words alone. */
+static bool leaves_low_bits(Emitter *e, int level, const Aff *a, const char *d)
+{
+    int64_t n;
+    if (a->kind != AFF_MOD || !aff_is_const(a->b, &n) || n < 2 || n > (int64_t)1 << 32 || (n & (n - 1))) return false;
+    if (aff_uses_kind(a->a, AFF_TABLE)) return false;
+    const char *low = ix_value(e, low_word(e->program->aff, a->a)), *bits = em_new(e, REG_R);
+    em_at(e, level, "and.b32 %s, %s, 0x%08x;", bits, low, (unsigned)(n - 1));
+    em_at(e, level, "cvt.u64.u32 %s, %s;", d, bits);
+    return true;
+}
+
 static void emit_division(Emitter *e, int level, const Aff *a, const char *d)
 {
     int64_t n;
     bool modulo = a->kind == AFF_MOD;
+    if (leaves_low_bits(e, level, a, d)) return;
     if (a->b->kind == AFF_EXP2) {
         const char *x = ix_wide(e, a->a);
         if (modulo) em_at(e, level, "and.b64 %s, %s, %s;", d, x, ix_wide(e, aff_offset(e->program->aff, a->b, -1)));

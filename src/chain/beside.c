@@ -154,7 +154,7 @@ static void take_tensors(Taker *t)
     for (int i = 0; i < t->from->body.len && !has_tensors(t->to); i++) {
         const Stmt *s = t->from->body.data[i];
 
-        t->taken[i] = is_tensor(s) && (copies(&t->to->body, s->name) || block_mentions(&t->to->body, s->name));
+        t->taken[i] = is_tensor(s) && s->name && (copies(&t->to->body, s->name) || block_mentions(&t->to->body, s->name));
     }
 }
 

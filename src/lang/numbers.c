@@ -37,7 +37,7 @@ static void name_by(Arena *arena, const Unit *unit, const Stmt *tensor, const ch
 {
     bool own = tensor->n_shape < 3 || is_dimension(tensor, name); /* as most are: the name is not looked for */
     const Stmt *assigned = own ? NULL : block_find(&unit->body, STMT_ASSIGN, name);
-    int d = assigned && assigned->value->kind == EXPR_INT ? leading_of_size(tensor, assigned->value->i) : -1;
+    int d = assigned && assigned->value && assigned->value->kind == EXPR_INT ? leading_of_size(tensor, assigned->value->i) : -1;
 
     if (d < 0)
         return;

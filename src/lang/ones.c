@@ -72,7 +72,7 @@ static bool copies_operand(const Namer *n, const Block *block, const Stmt *tenso
         const Stmt *s = block->data[i];
         const char *name = s->kind == STMT_COPY ? copy_tensor(s) : NULL;
 
-        if ((name && strcmp(name, tensor->name) == 0 && is_operand(n, copy_dest(s))) ||
+        if ((name && tensor->name && strcmp(name, tensor->name) == 0 && is_operand(n, copy_dest(s))) ||
             copies_operand(n, &s->body, tensor, depth + 1) || copies_operand(n, &s->orelse, tensor, depth + 1))
             return true;
     }
@@ -97,7 +97,7 @@ static void name_in_copies(Namer *n, const Block *block, const char *tensor, int
         const Stmt *s = block->data[i];
         const char *name = s->kind == STMT_COPY ? copy_tensor(s) : NULL;
 
-        if (name && strcmp(name, tensor) == 0 && s->n_shape == 2 && is_one(s->shape[0]))
+        if (name && tensor && strcmp(name, tensor) == 0 && s->n_shape == 2 && is_one(s->shape[0]))
             s->shape[0] = expr_name(n->arena, n->rows);
         name_in_copies(n, &s->body, tensor, depth + 1);
         name_in_copies(n, &s->orelse, tensor, depth + 1);

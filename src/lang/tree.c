@@ -386,7 +386,7 @@ const Stmt *unit_tensor(const Unit *unit, const char *name)
     for (int i = 0; name && i < unit->body.len; i++) {
         const Stmt *s = unit->body.data[i];
 
-        if ((s->kind == STMT_INPUT || s->kind == STMT_OUTPUT) && strcmp(s->name, name) == 0)
+        if ((s->kind == STMT_INPUT || s->kind == STMT_OUTPUT) && names_equal(s->name, name))
             return s;
     }
     return NULL;

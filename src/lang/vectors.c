@@ -43,7 +43,7 @@ static const char *block_name(const Unit *unit, const Stmt *grid, const Expr *e)
     static const char *const usual[] = {"blockIdx.x", "blockIdx.y", "blockIdx.z"};
 
     for (int i = 0; e && e->kind == EXPR_NAME && i < unit->body.len; i++)
-        if (unit->body.data[i]->kind == STMT_ASSIGN && strcmp(unit->body.data[i]->name, e->name) == 0) {
+        if (unit->body.data[i]->kind == STMT_ASSIGN && unit->body.data[i]->name && strcmp(unit->body.data[i]->name, e->name) == 0) {
             e = unit->body.data[i]->value; /* h = blockIdx.y */
             break;
         }

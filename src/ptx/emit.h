@@ -184,6 +184,8 @@ bool ix_is_shared_divisor(const Emitter *e, const Aff *y, int level);
 void ix_emit_quotient(Emitter *e, int level, const Aff *a, const char *d);
 /* wide.c: whether 32 bits may be too few, and the s64 otherwise */
 bool ix_is_wide(const Emitter *e, const Aff *a);
+/* Likewise of a part of such an expression: that may be a product of dimensions and counters. */
+bool ix_is_wide_part(const Emitter *e, const Aff *a);
 bool ix_is_signed_divisor(const Emitter *e, const Aff *b); /* of data, and may be negative */
 /* Sets predicate p where a quotient was rounded up: its remainder r has not the sign of y; NULL: of what is positive. */
 void ix_steps_down(Emitter *e, int level, const char *p, int bits, const char *r, const char *y);

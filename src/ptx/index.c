@@ -258,7 +258,7 @@ const char *ix_wide(Emitter *e, const Aff *a)
     if (memo.valid) return em_name(e, REG_RD, memo.reg);
     int level = ix_level(e, a), reg = em_reg(e, REG_RD);
     const char *d = em_name(e, REG_RD, reg);
-    if (ix_is_wide(e, a) || needs_wide(e, a)) ix_emit_wide(e, level, a, d);
+    if (ix_is_wide_part(e, a) || needs_wide(e, a)) ix_emit_wide(e, level, a, d);
     else em_at(e, level, "cvt.s64.s32 %s, %s;", d, ix_value(e, a));
     remember(e, MEMO_WIDE, a, reg, level);
     return d;

@@ -3,7 +3,7 @@
  * Coordinates fit 32 bits, and so does nearly all that is made of them; but a hash of a
  * position, `(i * 8191 + j * 131) % 65521`, takes factors by which they do not. What is divided,
  * compared or made a number is worked out in 64 bits where its bounds leave 32 and some
- * number in it is large, or, in what is no coordinate, an element of a tensor: bounds alone would
+ * number in it is large, places are multiplied with each other, or, in what is no coordinate, an element of a tensor: bounds alone would
  * say so of nearly every coordinate, since a dimension that the launch gives has none but that of its type. By powers of two counters are
  * multiplied as well, which count tiles.
  */
@@ -22,11 +22,26 @@ static bool is_large(int64_t factor)
     return factor >= LARGE && !tiles;
 }
 
+/* Whether it counts tiles or elements of a tile, as far as the launch says. */
+static bool is_counter(const Aff *a)
+{
+    return a->kind == AFF_SYM && (a->sym->kind == AFF_GRID || a->sym->kind == AFF_LOOP);
+}
+
+/* Of a product of symbols: whether it multiplies two places with each other. */
+static bool multiplies_counters(const Aff *product)
+{
+    int counters = 0;
+    for (const Aff *p = product; p; p = p->kind == AFF_MUL ? p->a : NULL) counters += is_counter(p->kind == AFF_MUL ? p->b : p);
+    return counters > 1;
+}
+
 static bool has_large(const Aff *a)
 {
     switch (a->kind) {
     case AFF_CONST: return !fits(a->value, a->value);
     case AFF_MUL:
+        if (multiplies_counters(a)) return true;
         if (a->b->kind == AFF_CONST && (is_large(a->b->value) || is_large(-a->b->value))) return true;
         return has_large(a->a) || has_large(a->b);
     case AFF_ADD: case AFF_MIN: case AFF_MAX: case AFF_DIV: case AFF_MOD: return has_large(a->a) || has_large(a->b);
@@ -41,6 +56,20 @@ bool ix_is_wide(const Emitter *e, const Aff *a)
     int64_t lo, hi;
     aff_bounds(a, &lo, &hi);
     return !fits(lo, hi) && (has_large(a) || (e->exact && aff_uses_kind(a, AFF_TABLE)));
+}
+
+/* Whether factors are multiplied of which none is a number. */
+static bool has_product(const Aff *a)
+{
+    if (a->kind == AFF_ADD) return has_product(a->a) || has_product(a->b);
+    return a->kind == AFF_MUL && (a->b->kind != AFF_CONST || has_product(a->a));
+}
+
+bool ix_is_wide_part(const Emitter *e, const Aff *a)
+{
+    int64_t lo, hi;
+    aff_bounds(a, &lo, &hi);
+    return ix_is_wide(e, a) || (!fits(lo, hi) && has_product(a));
 }
 
 static int log_of(int64_t n)

@@ -139,12 +139,38 @@ static void parts_of_a_row_are_not_moved(void **state)
     }
 }
 
+/* Sums of exponentials, without a mask: right where turns end with the row, with nothing beside it. */
+static void rows_without_masks_are_not_moved(void **state)
+{
+    static const char code[] =
+        "Kernel sums\n  Input X (M, N)\n  Output S (M) fp32\n%s  Grid m = M\n  Allocate X in register (1, 256)\n"
+        "  Allocate E in register (1, 256) fp32\n  Allocate s in register (1, 1) fp32\n  Allocate part in register (1, 1) fp32\n"
+        "  Compute Fill s, 0\n  for k = 0:ceil(N / 256)\n    Copy X (1, 256) in coordinate [M = m, N = k] from global to register\n"
+        "    Compute %s X and get E\n    Compute RowSum E and get part\n    Compute Add s, part and get new s\n  end\n"
+        "  Copy s as S (1) in coordinate [M = m] from register to global\n  Schedule sm_80\n    warps = 1\n  end\nend\n";
+    static const struct {
+        const char *known, *of;
+        int length;
+        bool window;
+    } cases[] = {{"", "Exp", 512, false}, {"  N = 512\n", "Exp", 512, false}, {"", "Square", 511, true}, {"  N = 512\n", "Abs", 512, true}};
+    Fixture *f = *state;
+
+    for (size_t i = 0; i < TW_COUNT(cases); i++) {
+        const char *text = arena_printf(f->arena, code, cases[i].known, cases[i].of);
+
+        if (has_window(f->arena, text, "sm_80", DT_BF16) != cases[i].window)
+            fail_msg("a window where none is, or none: %s", text);
+        check_code(f->arena, text, "sm_80", DT_BF16, cases[i].length, 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(rows_held_whole_agree_at_every_level, setup, teardown),
         cmocka_unit_test_setup_teardown(rows_in_turns_agree_at_every_level, setup, teardown),
         cmocka_unit_test_setup_teardown(parts_of_a_row_are_not_moved, setup, teardown),
+        cmocka_unit_test_setup_teardown(rows_without_masks_are_not_moved, setup, teardown),
     };
     return cmocka_run_group_tests_name("window", tests, NULL, NULL);
 }

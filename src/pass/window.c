@@ -134,6 +134,63 @@ static bool is_running_softmax(const TileBlock *body, const TileOp *op, const Ti
     return (op->args[1] == param && op->results[1] == next) || (op->args[2] == param && op->results[2] == next);
 }
 
+/* ---- elements beside the row ------------------------------------------------------------------ */
+
+/* What a tile has where nothing of the tensor is: as far as that follows from zeros, and from masks. */
+typedef enum Beside { BESIDE_UNKNOWN, BESIDE_ZERO, BESIDE_MASKED } Beside;
+
+static Beside beside(const TileValue *v, int depth);
+
+/* Of zeros nothing but zeros. */
+static Beside beside_of_element(const TileOp *op, int depth)
+{
+    bool some = false, all = true;
+    for (int i = 0; i < op->n_args; i++) {
+        bool zero = beside(op->args[i], depth) == BESIDE_ZERO;
+        some |= zero;
+        all &= zero;
+    }
+    if (op->op == OP_MULTIPLY) return some ? BESIDE_ZERO : BESIDE_UNKNOWN;
+    if (op->op == OP_DIVIDE) return beside(op->args[0], depth) == BESIDE_ZERO ? BESIDE_ZERO : BESIDE_UNKNOWN;
+    return all && op_eval(op->op, 0, 0, 0) == 0 ? BESIDE_ZERO : BESIDE_UNKNOWN;
+}
+
+static Beside beside(const TileValue *v, int depth)
+{
+    double number;
+    if (rw_number(v, &number)) return number == 0 ? BESIDE_ZERO : BESIDE_UNKNOWN;
+    if (!v->def || v->type.cols == 1 || depth == 0) return BESIDE_UNKNOWN;
+    const TileOp *op = v->def;
+    if (op->kind == TILE_LOAD) return BESIDE_ZERO;
+    if (op->kind == TILE_MASK) return op->number == 0 ? BESIDE_ZERO : BESIDE_MASKED;
+    if (op->kind == TILE_MOVE || op->kind == TILE_CAST) return beside(op->args[0], depth - 1);
+    return op->kind == TILE_ELEMENT ? beside_of_element(op, depth - 1) : BESIDE_UNKNOWN;
+}
+
+/* Whether elements beside the row leave what is reduced as it is. Sums want zeros there; of a maximum or minimum a mask says
+ * what counts for nothing. */
+static bool leaves_reductions(const TileBlock *body)
+{
+    enum { MOST_DEPTH = 32 };
+    for (int i = 0; i < body->ops.len; i++) {
+        const TileOp *op = body->ops.data[i];
+        if (op->kind != TILE_REDUCE && op->kind != TILE_SOFTMAX) continue;
+        bool sum = op->kind == TILE_REDUCE && op->op == OP_ROW_SUM;
+        const TileOp *mask = op->args[0]->def;
+        bool masked = mask && mask->kind == TILE_MASK;
+        if (sum ? beside(op->args[0], MOST_DEPTH) != BESIDE_ZERO : !masked && beside(op->args[0], MOST_DEPTH) != BESIDE_MASKED) return false;
+    }
+    return true;
+}
+
+/* Whether turns have elements beside the row without a window, too, which the program then knows about. */
+static bool ends_within_turn(const Window *w, const TileOp *loop)
+{
+    int64_t length;
+    int cols = columns_of(loop->regions[0]);
+    return aff_is_const(w->length, &length) && cols > 0 && length % cols != 0;
+}
+
 static bool carries_reductions(const TileOp *loop)
 {
     const TileBlock *body = loop->regions[0];
@@ -169,7 +226,8 @@ static bool may_move(const Window *w, const TileOp *op, const TileOp *loop)
     case TILE_MASK:
         return may_move_mask(w, op, loop);
     case TILE_FOR:
-        return !loop && carries_reductions(op) && may_move_block(w, op->regions[0], op);
+        return !loop && carries_reductions(op) && (ends_within_turn(w, op) || leaves_reductions(op->regions[0])) &&
+               may_move_block(w, op->regions[0], op);
     case TILE_REDUCE:
         return op->axis == 1;
     case TILE_INDEX:

@@ -18,13 +18,14 @@ static int rows_loaded(const Emitter *e, const TileBlock *block)
     return n;
 }
 
-/* Of what is kept a lane holds little, and small blocks leave much. Else two blocks have to leave so many registers, with
+/* Of what is kept a lane holds little, and small blocks leave much for rows that are held whole. Else two blocks have to leave so many registers, with
  * which of one row, and vectors beside it, ptxas spills none. */
 bool wn_aims(const Emitter *e)
 {
     enum { ENOUGH = 72, LANES = 32, LARGE = 10 /* warps */ };
     const TileKernel *kernel = e->kernel;
-    if (!kernel->window.sym || kernel->kept > 0 || kernel->warps < LARGE) return kernel->window.sym;
+    if (!kernel->window.sym || kernel->kept > 0) return kernel->window.sym;
+    if (kernel->warps < LARGE) return !tile_has(kernel->body, TILE_FOR);
     return 2 * kernel->warps * LANES * ENOUGH <= e->target->regs_per_sm && rows_loaded(e, kernel->body) < 2;
 }
 

@@ -18,8 +18,7 @@
 
 enum {
     WIDEST = 16, /* bytes of an access (PTX ISA, ld: .v4.b32) */
-    TOGETHER = 2, /* stretches between chunks that are loaded at once, */
-    LARGE = 10    /* unless a block has so many warps, of which two are to have registers enough */
+    TOGETHER = 2 /* stretches between chunks that are loaded at once, by small blocks */
 };
 
 typedef struct Stretches {
@@ -229,7 +228,7 @@ static void move_at_once(Emitter *e, const Stretches *s, const Aff *ends, bool l
 {
     RowAddress last = {0};
     for (int i = 0; i < s->count; i++) {
-        if (s->beside && i && (i % TOGETHER == 0 || e->kernel->warps >= LARGE)) keep_apart(e);
+        if (s->beside && i && (i % TOGETHER == 0 || wn_is_large(e))) keep_apart(e);
         move_stretch(e, s, i, ends, load, &last);
     }
     if (aff_always(e->program->aff, ends)) return;

@@ -6,6 +6,12 @@
  */
 #include "ptx/window.h"
 
+bool wn_is_large(const Emitter *e)
+{
+    enum { LARGE = 10 /* warps */ };
+    return e->kernel->warps >= LARGE;
+}
+
 /* Tensors of whose rows the kernel loads tiles. */
 static int rows_loaded(const Emitter *e, const TileBlock *block)
 {
@@ -22,10 +28,10 @@ static int rows_loaded(const Emitter *e, const TileBlock *block)
  * which of one row, and vectors beside it, ptxas spills none. */
 bool wn_aims(const Emitter *e)
 {
-    enum { ENOUGH = 72, LANES = 32, LARGE = 10 /* warps */ };
+    enum { ENOUGH = 72, LANES = 32 };
     const TileKernel *kernel = e->kernel;
     if (!kernel->window.sym || kernel->kept > 0) return kernel->window.sym;
-    if (kernel->warps < LARGE) return !tile_has(kernel->body, TILE_FOR);
+    if (!wn_is_large(e)) return !tile_has(kernel->body, TILE_FOR);
     return 2 * kernel->warps * LANES * ENOUGH <= e->target->regs_per_sm && rows_loaded(e, kernel->body) < 2;
 }
 

@@ -4,6 +4,8 @@
 
 #include "ptx/global.h"
 
+/* Whether blocks are so large that two of them leave few registers. */
+bool wn_is_large(const Emitter *e);
 /* Whether ptxas is told how many blocks are to stand side by side: it keeps within what is left for each. */
 bool wn_aims(const Emitter *e);
 /* Reads how far behind a multiple of 16 bytes the block's row begins, if the kernel has a window. */

@@ -1,8 +1,11 @@
-/* tails.h: one kernel in tile IR with different ends: what a pass makes of each. */
+/* tails.h: what passes make of one kernel in tile IR with different ends, and of code. */
 #ifndef TW_TEST_TAILS_H
 #define TW_TEST_TAILS_H
 
 #include "fixture.h"
+#include "chain/chain.h"
+#include "pass/pass.h"
+#include "target/target.h"
 #include "tile/tile.h"
 
 #include <cmocka.h>
@@ -21,6 +24,19 @@ static inline TileProgram *parse_tail(Arena *arena, const char *head, const char
         fail_msg("%s: %s", what, str_text(&shown));
     }
     return program;
+}
+
+/* What the passes make of code; NULL: diagnostics say why nothing. */
+static inline TileProgram *compiled(Arena *arena, const char *code, const char *target, Diags **diags, DType dtype)
+{
+    Source *source = arena_new_of(arena, Source);
+    Syms *syms = syms_new(arena);
+    AffCtx *aff = aff_ctx_new(arena);
+
+    *source = (Source){"code.tl", code, strlen(code)};
+    *diags = diags_new(arena, source);
+    Chain *chain = chain_new(arena, syms, aff, *diags, target_find(target), dtype);
+    return chain_lower(chain, source) && pass_run(chain->tile, chain->target, *diags, NULL, NULL) ? chain->tile : NULL;
 }
 
 #endif

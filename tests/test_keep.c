@@ -111,18 +111,6 @@ static void a_row_of_several_warps_is_put_once(void **state)
     check_code(f->arena, twice, "sm_75", DT_F16, 3, 400);
 }
 
-static TileProgram *compiled(Arena *arena, const char *code, const char *target, Diags **diags, DType dtype)
-{
-    Source *source = arena_new_of(arena, Source);
-    Syms *syms = syms_new(arena);
-    AffCtx *aff = aff_ctx_new(arena);
-
-    *source = (Source){"keep.tl", code, strlen(code)};
-    *diags = diags_new(arena, source);
-    Chain *chain = chain_new(arena, syms, aff, *diags, target_find(target), dtype);
-    return chain_lower(chain, source) && pass_run(chain->tile, chain->target, *diags, NULL, NULL) ? chain->tile : NULL;
-}
-
 static int count_all(const TileProgram *program, TileOpKind kind)
 {
     int n = 0;

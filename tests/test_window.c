@@ -3,9 +3,6 @@
 #include "levels.h"
 #include "tails.h"
 
-#include "pass/pass.h"
-#include "target/target.h"
-
 /* A layer norm of rows of `length` that are held whole, with a bias vector and the deviation as a second output. */
 static const char *whole(Arena *arena, int length, int columns, int warps, const char *target)
 {
@@ -63,22 +60,13 @@ static void check_code(Arena *arena, const char *code, const char *target, DType
         fail_msg("%d columns, %s: %s\n%s\n%s", length, report.level, report.problem, code, str_text(&report.log));
 }
 
-static TileKernel *plain_of(Arena *arena, const char *code, const char *target, DType dtype)
-{
-    Source *source = arena_new_of(arena, Source);
-    AffCtx *aff = aff_ctx_new(arena);
-
-    *source = (Source){"window.tl", code, strlen(code)};
-    Diags *diags = diags_new(arena, source);
-    Chain *chain = chain_new(arena, syms_new(arena), aff, diags, target_find(target), dtype);
-    assert_true(chain_lower(chain, source) && pass_run(chain->tile, chain->target, diags, NULL, NULL));
-    return chain->tile->kernels.data[0]->plain;
-}
-
 static bool has_window(Arena *arena, const char *code, const char *target, DType dtype)
 {
-    const TileKernel *plain = plain_of(arena, code, target, dtype);
+    Diags *diags;
+    const TileProgram *program = compiled(arena, code, target, &diags, dtype);
 
+    assert_non_null(program);
+    const TileKernel *plain = program->kernels.data[0]->plain;
     return plain && plain->window.sym;
 }
 

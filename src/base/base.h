@@ -261,6 +261,8 @@ int rng_below(Rng *rng, int n);
 
 /* The middle one of so many numbers, or the mean of the middle two; 0: there are none. Sorts them. */
 double median(double *values, int n);
+/* The greatest common divisor of two numbers that are not negative; of 0 and a number, that. */
+int64_t common_divisor(int64_t a, int64_t b);
 
 /* ---- number formats --------------------------------------------------------- */
 

@@ -1,4 +1,4 @@
-/* number.c: element types, their rounding, seeded random numbers, and medians.
+/* number.c: element types, their rounding, seeded random numbers, medians and divisors.
  *
  *   fp16   1 sign, 5 exponent (bias 15), 10 mantissa bits
  *   bf16   1 sign, 8 exponent (bias 127), 7 mantissa bits: the top half of fp32
@@ -291,4 +291,9 @@ double median(double *values, int n)
         return 0;
     qsort(values, (size_t)n, sizeof *values, by_size);
     return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+}
+
+int64_t common_divisor(int64_t a, int64_t b)
+{
+    return b ? common_divisor(b, a % b) : a;
 }

@@ -194,20 +194,15 @@ typedef struct Shapes {
     VEC(Fix) edits;
 } Shapes;
 
-static bool is_one(const Expr *e)
-{
-    return e->kind == EXPR_INT && e->i == 1;
-}
-
 /* The same sizes, those of 1 left out: of a vector they may not have been kept. */
 static bool same_shape(const Stmt *a, const Stmt *b)
 {
     int i = 0, k = 0;
 
     for (;;) {
-        while (i < a->n_shape && is_one(a->shape[i]))
+        while (i < a->n_shape && expr_is_one(a->shape[i]))
             i++;
-        while (k < b->n_shape && is_one(b->shape[k]))
+        while (k < b->n_shape && expr_is_one(b->shape[k]))
             k++;
         if (i == a->n_shape || k == b->n_shape)
             return i == a->n_shape && k == b->n_shape;

@@ -235,11 +235,6 @@ static void suggest_warps(Checker *c, Diag *d, int warps, int warps_n)
                  label);
 }
 
-static int64_t common_divisor(int64_t a, int64_t b)
-{
-    return b ? common_divisor(b, a % b) : a;
-}
-
 /* What the rows of all register tiles that warps share, an atom's at least, are multiples of; 0: there are none. */
 static int64_t rows_shared(const Checker *c)
 {

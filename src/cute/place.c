@@ -81,16 +81,6 @@ static void find_meetings(Cute *c, Meeting *m)
 
 /* ---- their extents ------------------------------------------------------------------------- */
 
-static int common(int a, int b)
-{
-    while (b) {
-        int rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 /* Whether a value counts: all do, or those that meet products, or those in the place beside. */
 typedef enum Whose { WHOSE_ALL, WHOSE_PRODUCTS, WHOSE_ASIDE } Whose;
 
@@ -98,8 +88,8 @@ static void add_value(Shapes *s, const Meeting *m, Whose whose, const TileValue 
 {
     int root = has_place(v) ? root_of(m, v->id) : -1;
     if (root < 0 || (whose == WHOSE_PRODUCTS && !m->product[root]) || (whose == WHOSE_ASIDE && !m->aside[root])) return;
-    if (v->type.rows > 1) s->rows = common(v->type.rows, s->rows);
-    if (v->type.cols > 1) s->cols = common(v->type.cols, s->cols);
+    if (v->type.rows > 1) s->rows = (int)common_divisor(v->type.rows, s->rows);
+    if (v->type.cols > 1) s->cols = (int)common_divisor(v->type.cols, s->cols);
 }
 
 static void find_shapes(const TileBlock *block, const Meeting *m, Whose whose, Shapes *s)

@@ -128,19 +128,14 @@ static bool is_own_place(const Speller *s, const Expr *e, bool rows)
     return index_side(&s->unit->body, index->name, index->over) == (rows ? INDEX_ROWS : INDEX_COLS);
 }
 
-static bool is_one(const Expr *size)
-{
-    return size && size->kind == EXPR_INT && size->i == 1;
-}
-
 /* Along rows or columns: 1 where the tile has the element's own place, 0 where it has but one, -1: neither. */
 static int lies_along(const Speller *s, const Expr *size, const Expr *at, bool rows)
 {
     const Expr *own = rows ? s->rows : s->cols;
-    bool single = at ? at->kind == EXPR_INT && at->i == 0 : is_one(size) && !is_one(own);
+    bool single = at ? at->kind == EXPR_INT && at->i == 0 : expr_is_one(size) && !expr_is_one(own);
 
     if (single)
-        return !size || is_one(size) ? 0 : -1;
+        return !size || expr_is_one(size) ? 0 : -1;
     if (size && own && !expr_equal(size, own))
         return -1;
     return !at || is_own_place(s, at, rows) ? 1 : -1;

@@ -233,6 +233,7 @@ bool program_equal(const Program *a, const Program *b);
 
 /* Whether an expression, which may be NULL, is a name, or has it anywhere. */
 bool expr_is_name(const Expr *e, const char *name);
+bool expr_is_one(const Expr *e); /* the number 1 */
 bool expr_mentions(const Expr *e, const char *name);
 /* The name of which an expression, which may be NULL, is a part, transposed, or in some space; NULL: of none. */
 const char *expr_base_name(const Expr *e);

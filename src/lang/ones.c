@@ -24,11 +24,6 @@ typedef struct Namer {
     bool changed;
 } Namer;
 
-static bool is_one(const Expr *e)
-{
-    return e->kind == EXPR_INT && e->i == 1;
-}
-
 static const char *plain_name(const Expr *e)
 {
     while (e && e->kind == EXPR_SPACE)
@@ -86,9 +81,9 @@ static int row_of_one(const Namer *n, const Stmt *s)
 
     if (s->n_shape < 2 || (!output && (s->kind != STMT_INPUT || !copies_operand(n, &n->unit->body, s, 0))))
         return -1;
-    if (is_one(s->shape[s->n_shape - 2]))
+    if (expr_is_one(s->shape[s->n_shape - 2]))
         return s->n_shape - 2;
-    return output && is_one(s->shape[s->n_shape - 1]) ? s->n_shape - 1 : -1;
+    return output && expr_is_one(s->shape[s->n_shape - 1]) ? s->n_shape - 1 : -1;
 }
 
 static void name_in_copies(Namer *n, const Block *block, const char *tensor, int depth)
@@ -97,7 +92,7 @@ static void name_in_copies(Namer *n, const Block *block, const char *tensor, int
         const Stmt *s = block->data[i];
         const char *name = s->kind == STMT_COPY ? copy_tensor(s) : NULL;
 
-        if (name && tensor && strcmp(name, tensor) == 0 && s->n_shape == 2 && is_one(s->shape[0]))
+        if (name && tensor && strcmp(name, tensor) == 0 && s->n_shape == 2 && expr_is_one(s->shape[0]))
             s->shape[0] = expr_name(n->arena, n->rows);
         name_in_copies(n, &s->body, tensor, depth + 1);
         name_in_copies(n, &s->orelse, tensor, depth + 1);

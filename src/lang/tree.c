@@ -169,6 +169,11 @@ bool expr_is_name(const Expr *e, const char *name)
     return e && e->kind == EXPR_NAME && strcmp(e->name, name) == 0;
 }
 
+bool expr_is_one(const Expr *e)
+{
+    return e && e->kind == EXPR_INT && e->i == 1;
+}
+
 const char *expr_base_name(const Expr *e)
 {
     while (e && (e->kind == EXPR_INDEX || e->kind == EXPR_TRANSPOSE || e->kind == EXPR_SPACE))

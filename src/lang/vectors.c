@@ -12,11 +12,6 @@
  */
 #include "lang/lang.h"
 
-static bool is_one(const Expr *e)
-{
-    return e->kind == EXPR_INT && e->i == 1;
-}
-
 static const Stmt *allocated(const Unit *unit, const char *name, Space space)
 {
     for (int i = 0; name && i < unit->body.len; i++) {
@@ -30,9 +25,9 @@ static const Stmt *allocated(const Unit *unit, const char *name, Space space)
 /* Which of a shape's two sizes is the vector's, as its tile lies; -1: it is none. */
 static int side_of(Expr *const *shape, int n, const Stmt *tile)
 {
-    bool tall = n == 2 && is_one(shape[1]), wide = n == 2 && is_one(shape[0]);
+    bool tall = n == 2 && expr_is_one(shape[1]), wide = n == 2 && expr_is_one(shape[0]);
     int at = wide ? 1 : 0;
-    bool lies = tile && (tile->n_shape == 1 || (tile->n_shape == 2 && is_one(tile->shape[!at])));
+    bool lies = tile && (tile->n_shape == 1 || (tile->n_shape == 2 && expr_is_one(tile->shape[!at])));
     return (tall || wide) && lies ? at : -1;
 }
 
@@ -81,7 +76,7 @@ static bool is_column_of_entry(const Unit *unit, const Stmt *copy, const Stmt *t
 {
     int last = tensor->n_shape - 1;
 
-    return n == 2 && is_one(shape[1]) && !is_one(shape[0]) && last > 0 && !is_one(tensor->shape[last]) &&
+    return n == 2 && expr_is_one(shape[1]) && !expr_is_one(shape[0]) && last > 0 && !expr_is_one(tensor->shape[last]) &&
            !copy_by_rows(copy) && !allocated(unit, tensor->name, SPACE_GLOBAL) && coordinate(copy, tensor, last) && is_entry(unit, copy, tensor, last - 1);
 }
 

@@ -440,11 +440,6 @@ typedef struct Shared {
     int rows, cols; /* what those of the tiles that warps share, an atom's at least, are all multiples of; 0: there are none */
 } Shared;
 
-static int common_divisor(int a, int b)
-{
-    return b ? common_divisor(b, a % b) : a;
-}
-
 static void note_shared(void *user, TileBlock *block)
 {
     enum { ATOM_ROWS = 16, ATOM_COLS = 8 };
@@ -459,8 +454,8 @@ static void note_shared(void *user, TileBlock *block)
             const TileType *t = &op->results[k]->type;
             m->in_shared |= t->kind == TT_TILE && t->space == SPACE_SHARED;
             if (t->kind != TT_TILE || t->space == SPACE_SHARED) continue;
-            if (t->rows >= ATOM_ROWS) m->rows = common_divisor(t->rows, m->rows);
-            if (t->cols >= ATOM_COLS) m->cols = common_divisor(t->cols, m->cols);
+            if (t->rows >= ATOM_ROWS) m->rows = (int)common_divisor(t->rows, m->rows);
+            if (t->cols >= ATOM_COLS) m->cols = (int)common_divisor(t->cols, m->cols);
         }
     }
 }

@@ -15,30 +15,7 @@
 #include "pass/passes.h"
 #include "pass/rows.h"
 
-#include <math.h>
-
 enum { LANES = 32, MOST_VALUES = 16 /* of a lane */ };
-
-typedef struct Behind {
-    OpId step;     /* of two values */
-    OpId along;    /* a row */
-    double nothing;
-} Behind;
-
-static const Behind REDUCTIONS[] = {
-    {OP_ADD, OP_ROW_SUM, 0},
-    {OP_MAX, OP_ROW_MAX, -INFINITY},
-    {OP_MIN, OP_ROW_MIN, INFINITY},
-};
-
-/* The reduction whose result r the step takes into what the loop carries; NULL: it is none of these. */
-static const Behind *reduction_of(const TileOp *step, const TileValue *r)
-{
-    for (size_t i = 0; i < TW_COUNT(REDUCTIONS); i++)
-        if (step->op == REDUCTIONS[i].step && r->def && r->def->kind == TILE_REDUCE && r->def->axis == 1 && r->def->op == REDUCTIONS[i].along)
-            return &REDUCTIONS[i];
-    return NULL;
-}
 
 static bool has_room(const TileKernel *kernel, TileType t)
 {
@@ -55,7 +32,7 @@ static void put_behind(TileProgram *program, TileKernel *kernel, TileBlock *bloc
     if (!step || step->kind != TILE_ELEMENT || step->n_args != 2 || tile_index_of(body, step) < 0) return;
     int other = step->args[0] == param;
     TileValue *r = step->args[other];
-    const Behind *how = step->args[!other] == param ? reduction_of(step, r) : NULL;
+    const RowStep *how = step->args[!other] == param ? rows_step(step, r) : NULL;
     if (!how || tile_index_of(body, r->def) < 0 || tile_count_uses(body, param) != 1 || tile_count_uses(body, r) != 1) return;
     if (tile_count_uses(body, step->results[0]) != 1 || !has_room(kernel, r->def->args[0]->type)) return;
 

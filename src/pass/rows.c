@@ -15,6 +15,8 @@
  */
 #include "pass/rows.h"
 
+#include <math.h>
+
 enum { LANES = 32, WIDEST = 16 /* bytes of an access */, PARTS = 4 /* least columns of a shared tile of fp32 */ };
 
 static bool wants_fragments(const TileOp *op)
@@ -63,21 +65,11 @@ typedef struct Shapes {
     int bytes;          /* of the widest element of a tile that is copied */
 } Shapes;
 
-static int64_t common(int64_t a, int64_t b)
-{
-    while (b) {
-        int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 static void add_shape(Shapes *s, const TileValue *v)
 {
     if (v->type.kind != TT_TILE || v->type.space != SPACE_REGISTER) return;
-    if (v->type.rows > 1) s->rows = common(v->type.rows, s->rows);
-    if (v->type.cols > 1) s->cols = common(v->type.cols, s->cols);
+    if (v->type.rows > 1) s->rows = common_divisor(v->type.rows, s->rows);
+    if (v->type.cols > 1) s->cols = common_divisor(v->type.cols, s->cols);
 }
 
 static void find_shapes(const TileBlock *block, Shapes *s)
@@ -138,6 +130,22 @@ int rows_wider(const TileKernel *kernel)
         for (int warps = kernel->warps; warps > 0; warps--)
             if (fits_any(&shapes, warps, 1, &layout)) return (int)shapes.cols;
     return 0;
+}
+
+/* ---- reductions ------------------------------------------------------------------------ */
+
+const RowStep *rows_step(const TileOp *step, const TileValue *r)
+{
+    static const RowStep STEPS[] = {
+        {OP_ADD, OP_ROW_SUM, 0},
+        {OP_MAX, OP_ROW_MAX, -INFINITY},
+        {OP_MIN, OP_ROW_MIN, INFINITY},
+    };
+    const TileOp *reduce = r->def;
+    for (size_t i = 0; i < TW_COUNT(STEPS); i++)
+        if (step->op == STEPS[i].step && reduce && reduce->kind == TILE_REDUCE && reduce->axis == 1 && reduce->op == STEPS[i].along)
+            return &STEPS[i];
+    return NULL;
 }
 
 /* ---- rows that warps share ------------------------------------------------------------- */

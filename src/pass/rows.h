@@ -13,6 +13,14 @@ int rows_widest(const TileKernel *kernel);
 bool rows_layout(const TileKernel *kernel, Layout *layout);
 /* The least number of columns, more than there are, with which there would be one; 0: none. */
 int rows_wider(const TileKernel *kernel);
+/* How a loop takes reductions along rows, turn by turn, into what it carries. */
+typedef struct RowStep {
+    OpId step;      /* of two values */
+    OpId along;     /* a row */
+    double nothing; /* what it leaves as it is */
+} RowStep;
+/* The one by which `step` takes r, the result of a reduction; NULL: it is none. */
+const RowStep *rows_step(const TileOp *step, const TileValue *r);
 /* Gives reductions over rows that several warps share a buffer to combine through. */
 void rows_combine(TileProgram *program, TileKernel *kernel);
 

@@ -118,13 +118,9 @@ static bool may_move_mask(const Window *w, const TileOp *op, const TileOp *loop)
 /* Whether the step takes a turn's sum, maximum or minimum into what the loop carries. */
 static bool is_reduction(const TileBlock *body, const TileOp *step, const TileValue *param)
 {
-    static const OpId STEPS[][2] = {{OP_ADD, OP_ROW_SUM}, {OP_MAX, OP_ROW_MAX}, {OP_MIN, OP_ROW_MIN}};
     if (step->kind != TILE_ELEMENT || step->n_args != 2 || (step->args[0] == param) == (step->args[1] == param)) return false;
-    const TileOp *reduce = step->args[step->args[0] == param]->def;
-    if (!reduce || reduce->kind != TILE_REDUCE || reduce->axis != 1 || tile_count_uses(body, reduce->results[0]) != 1) return false;
-    for (size_t i = 0; i < TW_COUNT(STEPS); i++)
-        if (step->op == STEPS[i][0] && reduce->op == STEPS[i][1]) return true;
-    return false;
+    const TileValue *part = step->args[step->args[0] == param];
+    return rows_step(step, part) && tile_count_uses(body, part) == 1;
 }
 
 /* Whether it is a softmax of which nothing is wanted but the maximum and the sum. */

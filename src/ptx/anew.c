@@ -105,6 +105,13 @@ void an_stop(Emitter *e)
     em(e, "@%s trap;", p);
 }
 
+void an_stop_at(Emitter *e, const char *count)
+{
+    const char *p = em_new(e, REG_P);
+    em(e, "setp.eq.s32 %s, %s, %d;", p, count, -1 - em_label(e));
+    em(e, "@%s trap;", p);
+}
+
 /* What is known, for a part to change: a block ends with what it began with. */
 static void copy_known(Emitter *e)
 {

@@ -339,6 +339,7 @@ void an_leave(Emitter *e, const LaneNumbers *kept);
 const char *an_zero(Emitter *e, const char *counter);     /* 0, which ptxas does not know */
 const char *an_zero_of_part(Emitter *e);                  /* 0: bits of a small address in shared memory, others for each part */
 void an_stop(Emitter *e);                                 /* a trap that never happens, over which ptxas moves nothing */
+void an_stop_at(Emitter *e, const char *count);           /* likewise, of a register that is never negative */
 void an_part(Emitter *e);                                 /* what comes in the block follows from no test before */
 Known an_known(const Emitter *e);                         /* at a block's begin, */
 void an_forget(Emitter *e, const Known *known);           /* and at its end: what parts brought */

@@ -511,14 +511,6 @@ static void keep_apart(Emitter *e)
     em(e, "@%s trap;", p);
 }
 
-/* The same, which ptxas cannot know behind another one either. */
-static void keep_apart_again(Emitter *e)
-{
-    const char *p = em_new(e, REG_P);
-    em(e, "setp.eq.s32 %s, %s, %d;", p, e->turn, -1 - em_label(e));
-    em(e, "@%s trap;", p);
-}
-
 static bool has_product(const Emitter *e, int from, int to)
 {
     for (int i = from; i < to; i++)
@@ -553,7 +545,7 @@ static void part_from_last(Emitter *e, const Gemm *g)
     const TileOp *last = goes_on_from(e);
     const TileOp *mask = steps_before(e);
     if (mask) keep_behind(e, mask);
-    else if (rm_parted(e) == PARTED_FROM_BOTH && has_product(e, 0, e->at)) keep_apart_again(e);
+    else if (rm_parted(e) == PARTED_FROM_BOTH && has_product(e, 0, e->at)) an_stop_at(e, e->turn);
     else if (last && rm_apart(e, last)) keep_apart(e);
     else if (last && waits_for_last(g, last)) em(e, "bar.warp.sync -1;");
 }
@@ -592,6 +584,6 @@ void mm_gemm(Emitter *e, const TileOp *op)
         load_unit(e, &g, u + LOOKAHEAD);
         multiply_unit(e, &g, u);
     }
-    if (rm_parted(e) != PARTED_NOT && has_product(e, e->at + 1, e->block->ops.len)) keep_apart_again(e);
+    if (rm_parted(e) != PARTED_NOT && has_product(e, e->at + 1, e->block->ops.len)) an_stop_at(e, e->turn);
     else if (parts_from_next(e, op)) keep_apart(e);
 }

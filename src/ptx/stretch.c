@@ -215,20 +215,13 @@ static void move_end(Emitter *e, const Stretches *s, int i, bool load, RowAddres
     em(e, "$end_of_row%d:", label);
 }
 
-/* ptxas has registers for the chunks of all stretches at once, unless it could be that the kernel ends between them. */
-static void keep_apart(Emitter *e)
-{
-    const char *p = em_new(e, REG_P);
-    em(e, "setp.eq.s32 %s, %s, %d;", p, e->tid, -1 - em_label(e));
-    em(e, "@%s trap;", p);
-}
-
-/* Those that the row fills, at once; then the ends, unless the condition holds. */
+/* Those that the row fills, at once; then the ends, unless the condition holds. ptxas takes registers for the chunks of all
+ * stretches at once, unless it could be that the kernel stops between them. */
 static void move_at_once(Emitter *e, const Stretches *s, const Aff *ends, bool load)
 {
     RowAddress last = {0};
     for (int i = 0; i < s->count; i++) {
-        if (s->beside && i && (i % TOGETHER == 0 || wn_is_large(e))) keep_apart(e);
+        if (s->beside && i && (i % TOGETHER == 0 || wn_is_large(e))) an_stop_at(e, e->tid);
         move_stretch(e, s, i, ends, load, &last);
     }
     if (aff_always(e->program->aff, ends)) return;

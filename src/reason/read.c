@@ -507,16 +507,11 @@ static void read_tensor(Plan *plan, const Stmt *s)
     vec_push(plan->arena, &plan->tensors, tensor);
 }
 
-static bool is_one(const Expr *e)
-{
-    return e->kind == EXPR_INT && e->i == 1;
-}
-
 /* The dimension that is declared in these words, `len` or `2 * D`. A number is the size of a tile, unless it stands
  * where the tensor's last dimension is that number. */
 static int dim_called(const PlanTensor *tensor, const Expr *words, bool last)
 {
-    for (int d = words->kind != EXPR_INT ? 0 : tensor->rank - (last && !is_one(words)); d < tensor->rank; d++)
+    for (int d = words->kind != EXPR_INT ? 0 : tensor->rank - (last && !expr_is_one(words)); d < tensor->rank; d++)
         if (expr_equal(tensor->stmt->shape[d], words))
             return d;
     return -1;
@@ -534,7 +529,7 @@ static int named_sides(Plan *plan, const Stmt *copy, const PlanTensor *tensor, i
 
         if (d >= 0 && n < 2)
             named[n++] = d;
-        else if (d >= 0 || !is_one(copy->shape[i]))
+        else if (d >= 0 || !expr_is_one(copy->shape[i]))
             return 0;
     }
     return n;
@@ -545,11 +540,11 @@ static int named_sides(Plan *plan, const Stmt *copy, const PlanTensor *tensor, i
 static Covered sides_of_vector(const Stmt *copy, const PlanTensor *tensor, int d)
 {
     Covered whole = {tensor->row, tensor->col};
-    bool tall = copy->n_shape >= 2 && is_one(copy->shape[copy->n_shape - 1]);
+    bool tall = copy->n_shape >= 2 && expr_is_one(copy->shape[copy->n_shape - 1]);
 
     if (!tall)
         return d == tensor->col ? whole : (Covered){-1, d};
-    return d == tensor->row && tensor->col >= 0 && is_one(tensor->stmt->shape[tensor->col]) ? whole : (Covered){d, -1};
+    return d == tensor->row && tensor->col >= 0 && expr_is_one(tensor->stmt->shape[tensor->col]) ? whole : (Covered){d, -1};
 }
 
 Covered plan_sides(Plan *plan, const Stmt *copy, const PlanTensor *tensor)
@@ -568,7 +563,7 @@ Covered plan_sides(Plan *plan, const Stmt *copy, const PlanTensor *tensor)
  * head as well. */
 static bool has_one_row(Plan *plan, const Stmt *copy, const PlanTensor *tensor)
 {
-    bool said = tensor->is_output && copy->n_shape == 2 && is_one(copy->shape[0]) && tensor->row >= 0 && tensor->col == tensor->rank - 1 &&
+    bool said = tensor->is_output && copy->n_shape == 2 && expr_is_one(copy->shape[0]) && tensor->row >= 0 && tensor->col == tensor->rank - 1 &&
                 expr_equal(copy->shape[1], tensor->stmt->shape[tensor->col]);
     const Expr *rows = said ? tensor->stmt->shape[tensor->row] : NULL;
 

@@ -5,6 +5,7 @@
  * so that one launch can report several mistakes.
  */
 #include "emu/async.h"
+#include "emu/cluster.h"
 
 void emu_addresses(Warp *w, const Inst *in, int k, bool wide, int64_t offset,
                    uint64_t address[LANES])
@@ -156,6 +157,20 @@ static uint32_t access_shared(Warp *w, const Inst *in, uint32_t mask, const uint
     return mask;
 }
 
+/* Lanes may mean the own block's or that of others. */
+static uint32_t access_cluster(Warp *w, const Inst *in, uint32_t mask, const uint64_t *address, int bytes,
+                               AccessMode mode, uint8_t **at)
+{
+    uint64_t within[LANES];
+    uint32_t own = mask & emu_cluster_own(w->m, address, within);
+    uint32_t ok = own ? access_shared(w, in, own, within, bytes, mode, at) : 0;
+
+    if (mask == own)
+        return ok;
+    mask = aligned_lanes(w, in, mask & ~own, address, bytes);
+    return ok | emu_cluster_access(w, in, mask, address, bytes, mode, at);
+}
+
 /* ---- global memory ---------------------------------------------------------------- */
 
 static bool inside(const Buffer *b, uint64_t address, int bytes)
@@ -297,7 +312,7 @@ static uint32_t access_generic(Warp *w, const Inst *in, uint32_t mask, const uin
     if (shared) {
         uint8_t *part[LANES];
 
-        ok |= access_shared(w, in, shared, within, bytes, mode, part);
+        ok |= access_cluster(w, in, shared, within, bytes, mode, part);
         for (uint32_t rest = shared; rest; rest &= rest - 1)
             at[first_lane(rest)] = part[first_lane(rest)];
     }
@@ -313,6 +328,8 @@ uint32_t emu_access(Warp *w, const Inst *in, uint32_t mask, Space space,
     switch (space) {
     case SPACE_SHARED:
         return access_shared(w, in, mask, address, bytes, mode, at);
+    case SPACE_CLUSTER:
+        return access_cluster(w, in, mask, address, bytes, mode, at);
     case SPACE_GLOBAL:
         return access_global(w, in, mask, address, bytes, mode, at);
     case SPACE_LOCAL:

@@ -7,6 +7,7 @@
  * happen: then warps that still wait are deadlocked.
  */
 #include "emu/async.h"
+#include "emu/cluster.h"
 
 enum { REGISTER_UNIT = 8, MOST_REGISTERS = 256 };
 
@@ -26,25 +27,18 @@ static int launch_registers(const Machine *m)
     return most < MOST_REGISTERS ? most : MOST_REGISTERS;
 }
 
-static void start_agents(Machine *m)
-{
-    int groups = (m->warp_count + WARPGROUP - 1) / WARPGROUP;
-
-    m->reader_count = 2 * m->warp_count + groups;
-    m->agent_count = m->reader_count;
-}
-
 void emu_async_start(Machine *m)
 {
     static const int eager[] = { 0, 1, 4, 16 };
     Async *a = arena_new_of(m->arena, Async);
 
     m->async = a;
-    start_agents(m);
+    m->agent_count += m->warp_count + (m->warp_count + WARPGROUP - 1) / WARPGROUP;
+    m->reader_count = m->agent_count;
     a->barriers = arena_array(m->arena, MBarrier, MAX_MBARRIERS);
     a->barrier_at = arena_alloc(m->arena, m->shared_bytes / 8 + 1);
     a->launch_registers = launch_registers(m);
-    a->eager = m->launch->seed ? eager[rng_below(&m->rng, (int)TW_COUNT(eager))] : 0;
+    a->eager = m->launch->seed ? eager[rng_below(&m->run->rng, (int)TW_COUNT(eager))] : 0;
     for (uint32_t i = 0; i < 256; i++) {
         a->fp8[0][i] = (float)emu_small_load(ET_E4M3, i);
         a->fp8[1][i] = (float)emu_small_load(ET_E5M2, i);
@@ -130,9 +124,9 @@ void emu_async_block(Warp *w, const Inst *in, WaitKind kind)
     w->async->wait = kind;
 }
 
-void emu_async_barrier(Warp *w)
+void emu_async_barrier(Warp *w, WaitKind kind)
 {
-    w->async->wait = WAIT_BARRIER;
+    w->async->wait = kind;
 }
 
 /* ---- things happen ----------------------------------------------------------------------- */
@@ -148,7 +142,7 @@ static int happen(Machine *m, int k, bool whole)
 
         if (emu_bulk_landed(b) || seen++ != k)
             continue;
-        emu_bulk_land(m, i, whole ? b->lines : 1 + (uint32_t)rng_below(&m->rng, (int)b->lines));
+        emu_bulk_land(m, i, whole ? b->lines : 1 + (uint32_t)rng_below(&m->run->rng, (int)b->lines));
         return 0;
     }
     for (int g = 0; g < MAX_WARPGROUPS; g++) {
@@ -160,19 +154,34 @@ static int happen(Machine *m, int k, bool whole)
     return seen;
 }
 
-Warp *emu_async_pick(Machine *m, int last)
+/* The same for all blocks of a cluster. */
+static int happen_among(Cluster *c, int k, bool whole)
 {
-    Async *a = m->async;
-    Warp *next;
-    int things;
+    int seen = 0;
 
-    if (a->eager && rng_below(&m->rng, 16) < a->eager && (things = happen(m, -1, false)) > 0)
-        happen(m, rng_below(&m->rng, things), a->eager == 16);
-    while ((next = emu_pick(m, last)) == NULL && !m->stop) {
-        things = happen(m, -1, false);
+    for (int i = 0; i < c->size; i++) {
+        int here = k >= 0 && i == c->size - 1 ? INT32_MAX : happen(&c->blocks[i], -1, whole);
+
+        if (k >= seen && k - seen < here)
+            return happen(&c->blocks[i], k - seen, whole);
+        seen += here;
+    }
+    return seen;
+}
+
+Warp *emu_async_pick(Cluster *c, const Warp *last)
+{
+    Machine *m = c->blocks;
+    int eager = m->async->eager, things;
+    Warp *next;
+
+    if (eager && rng_below(&m->run->rng, 16) < eager && (things = happen_among(c, -1, false)) > 0)
+        happen_among(c, rng_below(&m->run->rng, things), eager == 16);
+    while ((next = emu_pick(c, last)) == NULL && !m->run->stop) {
+        things = happen_among(c, -1, false);
         if (!things)
             return NULL;
-        happen(m, m->launch->seed ? rng_below(&m->rng, things) : things - 1, true);
+        happen_among(c, m->launch->seed ? rng_below(&m->run->rng, things) : things - 1, true);
     }
     return next;
 }
@@ -203,12 +212,16 @@ static void describe_mbarrier(const Warp *w, Str *out)
 /* What a warp waits for, in words. */
 static void describe(const Warp *w, Str *out)
 {
-    const Barrier *b = &w->m->barriers[w->wait_barrier];
+    const Barrier *b;
 
     str_printf(out, "%swarp %d at line %d waits for ", out->len ? "; " : "", w->index, w->wait_line);
     switch (w->async->wait) {
     case WAIT_BARRIER:
+        b = &w->m->barriers[w->wait_barrier];
         str_printf(out, "barrier %d, which has %d of %d threads", w->wait_barrier, b->arrived, b->expected);
+        break;
+    case WAIT_CLUSTER:
+        emu_cluster_describe(w->m->cluster, out);
         break;
     case WAIT_MBARRIER:
         describe_mbarrier(w, out);
@@ -262,7 +275,7 @@ static void report_stuck(Machine *m)
 void emu_async_end_block(Machine *m)
 {
     report_stuck(m);
-    if (!m->checks || m->stop)
+    if (!m->checks || m->run->stop)
         return;
     emu_bulk_end_block(m);
     emu_wgmma_end_block(m);

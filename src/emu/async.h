@@ -10,6 +10,7 @@
  *     a warp         its epochs end with its releases
  *     a warpgroup    reads of shared memory by its wgmma; its epoch is their number
  *     a bulk reader  a warp's copies out of shared memory; likewise
+ *     the cluster    see cluster.h; only where it has several blocks
  *     an mbarrier    writes by copies that complete on it; its epoch is a phase
  *
  *     producer                     mbarrier f (agent 40)            consumer
@@ -56,7 +57,7 @@ typedef struct Bulk {
     int barrier;          /* loads: which mbarrier, -1: a store */
     uint32_t phase;       /* loads: that it belongs to */
     uint32_t number, group; /* stores: in the order of the warp; of the lane's groups */
-    uint32_t writer;      /* stores: in Machine.writers */
+    uint32_t writer;      /* stores: in Run.writers */
     bool read;            /* stores: waited for with .read */
 } Bulk;
 
@@ -103,7 +104,7 @@ typedef struct RegState {
     uint32_t d, a;        /* the last wgmma that has it as accumulator, as part of A */
 } RegState;
 
-typedef enum WaitKind { WAIT_BARRIER, WAIT_MBARRIER, WAIT_WGMMA, WAIT_REGISTERS } WaitKind;
+typedef enum WaitKind { WAIT_BARRIER, WAIT_CLUSTER, WAIT_MBARRIER, WAIT_WGMMA, WAIT_REGISTERS } WaitKind;
 
 struct AsyncWarp {
     uint32_t fenced[MAX_WARPS];
@@ -142,12 +143,12 @@ struct Async {
 void emu_async_start(Machine *m);
 void emu_async_start_block(Machine *m);
 void emu_async_start_warp(Warp *w);
-Warp *emu_async_pick(Machine *m, int last); /* lets things happen; the next warp, NULL: none */
+Warp *emu_async_pick(Cluster *c, const Warp *last); /* lets things happen; the next warp, NULL: none */
 void emu_async_end_block(Machine *m);       /* reports what is stuck, or was not waited for */
 void emu_async_release(const Warp *w, Clock *join);
 void emu_async_acquire(Warp *w, const Clock *join);
 bool emu_async_fenced(const Warp *w, int warp, uint32_t epoch);
-void emu_async_barrier(Warp *w); /* waits at bar.sync */
+void emu_async_barrier(Warp *w, WaitKind kind); /* waits at bar.sync, or at the cluster's barrier */
 void emu_async_registers(Warp *w, const Inst *in);
 /* Makes the warp wait and execute the instruction again when it is woken. */
 void emu_async_block(Warp *w, const Inst *in, WaitKind kind);

@@ -6,7 +6,7 @@ static void mod_shared(Decoding *d)
 {
     emu_mod(d, "shared");
     emu_mod(d, "shared::cta");
-    emu_mod(d, "shared::cluster"); /* of a cluster of one block */
+    emu_mod(d, "shared::cluster"); /* that of the own block only, see exec_mbarrier.c */
 }
 
 static Inst *emit_async(Decoding *d, Exec exec)
@@ -194,6 +194,19 @@ static void bulk_operands(Decoding *d, int rank, bool store, Inst *meant)
     meant->flags = (wide ? (uint32_t)IF_WIDE : 0) | (barrier_wide ? (uint32_t)IF_WIDE2 : 0);
 }
 
+/* .multicast::cluster: to the one block there is. */
+static bool mod_multicast(Decoding *d)
+{
+    const int *dims = d->p->entry->cluster;
+    bool multicast = emu_mod(d, "multicast::cluster");
+
+    if (multicast && dims[0] * dims[1] * dims[2] > 1 && !d->bad) {
+        diag_add(d->p->diags, TW0823, d->s->span, "the emulator does not know copies to other blocks of a cluster");
+        d->bad = true;
+    }
+    return multicast;
+}
+
 static void decode_bulk_copy(Decoding *d)
 {
     int rank = bulk_rank(d), extra, args;
@@ -208,7 +221,7 @@ static void decode_bulk_copy(Decoding *d)
     mod_shared(d);
     emu_mod(d, "shared::cta");
     emu_mod(d, "global");
-    extra = emu_mod(d, "multicast::cluster"); /* to the one block there is */
+    extra = mod_multicast(d);
     extra += emu_mod(d, "L2::cache_hint");
     args = (rank ? 2 : 3) + !store + extra;
     if (!emu_need_args(d, args, args))
@@ -365,7 +378,7 @@ void emu_decode_wgmma(Decoding *d)
     }
 }
 
-/* ---- registers, clusters ---------------------------------------------------------------------- */
+/* ---- registers -------------------------------------------------------------------------------- */
 
 /* setmaxnreg.(inc|dec).sync.aligned.u32 n: 24 to 256, a multiple of 8 */
 void emu_decode_setmaxnreg(Decoding *d)
@@ -387,21 +400,4 @@ void emu_decode_setmaxnreg(Decoding *d)
     in->imm = (int64_t)d->s->args[0].bits;
     in->aux = more;
     in->flags |= IF_ALIGNED;
-}
-
-/* mapa{.shared::cluster}.type d, a, rank: in a cluster of one block an address is its own. */
-void emu_decode_mapa(Decoding *d)
-{
-    EmuType type;
-    Inst *in;
-
-    mod_shared(d);
-    type = emu_need_type(d);
-    if (!emu_need_args(d, 3, 3))
-        return;
-    emu_dst(d, &d->s->args[0], type);
-    emu_src(d, &d->s->args[1], type);
-    in = emu_ptx_emit(d, emu_exec_mov);
-    if (in)
-        in->bytes = emu_types[type].bytes == 8 ? 8 : 4;
 }

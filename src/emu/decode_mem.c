@@ -5,9 +5,9 @@
 
 static Space mod_space(Decoding *d)
 {
-    static const char *const names[] = { "global", "shared", "shared::cta", "local", "param",
+    static const char *const names[] = { "global", "shared", "shared::cta", "shared::cluster", "local", "param",
                                          "param::entry", "const" };
-    static const Space spaces[] = { SPACE_GLOBAL, SPACE_SHARED, SPACE_SHARED, SPACE_LOCAL,
+    static const Space spaces[] = { SPACE_GLOBAL, SPACE_SHARED, SPACE_SHARED, SPACE_CLUSTER, SPACE_LOCAL,
                                     SPACE_PARAM, SPACE_PARAM, SPACE_GLOBAL };
     int which;
 
@@ -70,6 +70,7 @@ static uint8_t access_class(Space space, bool store)
 {
     switch (space) {
     case SPACE_SHARED:
+    case SPACE_CLUSTER:
         return store ? EMU_ST_SHARED : EMU_LD_SHARED;
     case SPACE_GLOBAL:
     case SPACE_GENERIC:
@@ -314,6 +315,45 @@ void emu_decode_movmatrix(Decoding *d)
     in = emu_ptx_emit(d, emu_exec_movmatrix);
     if (in)
         in->flags |= IF_ALIGNED | IF_FULL;
+}
+
+/* ---- clusters --------------------------------------------------------------------------- */
+
+/* mapa{.shared::cluster}.type d, a, rank: without a space both are generic addresses */
+void emu_decode_mapa(Decoding *d)
+{
+    bool generic = !emu_mod(d, "shared::cluster");
+    EmuType type = emu_need_type(d);
+    Inst *in;
+
+    if (!emu_need_args(d, 3, 3))
+        return;
+    emu_dst(d, &d->s->args[0], type);
+    emu_src(d, &d->s->args[1], type);
+    emu_src(d, &d->s->args[2], ET_B32);
+    in = emu_ptx_emit(d, emu_exec_mapa);
+    if (!in)
+        return;
+    in->bytes = emu_types[type].bytes == 8 ? 8 : 4;
+    in->space = generic ? SPACE_GENERIC : SPACE_CLUSTER;
+}
+
+/* getctarank{.shared::cluster}.type d, a: the type is that of the address */
+void emu_decode_getctarank(Decoding *d)
+{
+    bool generic = !emu_mod(d, "shared::cluster");
+    EmuType type = emu_need_type(d);
+    Inst *in;
+
+    if (!emu_need_args(d, 2, 2))
+        return;
+    emu_dst(d, &d->s->args[0], ET_B32);
+    emu_src(d, &d->s->args[1], type);
+    in = emu_ptx_emit(d, emu_exec_getctarank);
+    if (!in)
+        return;
+    in->bytes = emu_types[type].bytes == 8 ? 8 : 4;
+    in->space = generic ? SPACE_GENERIC : SPACE_CLUSTER;
 }
 
 /* ---- cp.async -------------------------------------------------------------------------- */

@@ -205,6 +205,31 @@ static void decode_bar_warp(Decoding *d)
     emu_ptx_emit(d, emu_exec_bar_warp);
 }
 
+/* barrier.cluster.arrive{.release|.relaxed}{.aligned}; barrier.cluster.wait{.acquire}{.aligned} */
+static void decode_bar_cluster(Decoding *d)
+{
+    bool aligned = emu_mod(d, "aligned"), arrive = emu_mod(d, "arrive"), relaxed = false;
+    Inst *in;
+
+    if (arrive) {
+        relaxed = emu_mod(d, "relaxed");
+        if (!relaxed)
+            emu_mod(d, "release");
+    } else if (emu_mod(d, "wait")) {
+        emu_mod(d, "acquire");
+    } else {
+        emu_bad_operands(d, "barrier.cluster is .arrive or .wait");
+        return;
+    }
+    if (!emu_need_args(d, 0, 0))
+        return;
+    in = emu_ptx_emit(d, arrive ? emu_exec_cluster_arrive : emu_exec_cluster_wait);
+    if (!in)
+        return;
+    in->flags |= (aligned ? (uint32_t)IF_ALIGNED : 0) | (relaxed ? 0 : (uint32_t)IF_RELEASE);
+    d->p->entry->cluster_barrier = true;
+}
+
 /* bar{.cta}.(sync|arrive) a{, b}; barrier{.cta}.(sync|arrive){.aligned} a{, b} */
 void emu_decode_bar(Decoding *d)
 {
@@ -213,6 +238,10 @@ void emu_decode_bar(Decoding *d)
 
     if (emu_mod(d, "warp")) {
         decode_bar_warp(d);
+        return;
+    }
+    if (emu_mod(d, "cluster")) {
+        decode_bar_cluster(d);
         return;
     }
     emu_mod(d, "cta");

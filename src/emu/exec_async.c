@@ -120,7 +120,7 @@ void emu_exec_cp_async(Warp *w, const Inst *in, uint32_t mask)
     uint8_t *at[LANES];
     int valid[LANES];
     uint32_t readable;
-    bool now = w->m->launch->seed && rng_next(&w->m->rng) & 1;
+    bool now = w->m->launch->seed && rng_next(&w->m->run->rng) & 1;
 
     emu_addresses(w, in, 0, in->flags & IF_WIDE, in->imm, to);
     emu_addresses(w, in, 1, true, in->imm2, from);

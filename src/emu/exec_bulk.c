@@ -75,7 +75,7 @@ static bool unfenced(Warp *w, const Buffer *b, uint64_t from, int bytes)
     int shift = w->m->entry->granule_shift;
 
     for (uint64_t g = from >> shift; g <= (from + (uint64_t)bytes - 1) >> shift; g++) {
-        const Writer *writer = &w->m->writers.data[b->writers[g]];
+        const Writer *writer = &w->m->run->writers.data[b->writers[g]];
 
         if (b->writers[g] && !writer->bulk && writer->block == w->m->block_index &&
             !emu_async_fenced(w, writer->warp, writer->epoch))
@@ -268,8 +268,8 @@ static void draw_order(Machine *m, Bulk *c)
     c->stride = 1;
     if (!m->launch->seed || c->lines < 2)
         return;
-    c->start = (uint32_t)rng_below(&m->rng, (int)c->lines);
-    c->stride = 1 + (uint32_t)rng_below(&m->rng, (int)c->lines);
+    c->start = (uint32_t)rng_below(&m->run->rng, (int)c->lines);
+    c->stride = 1 + (uint32_t)rng_below(&m->run->rng, (int)c->lines);
     for (a = c->lines, b = c->stride; b;) {
         uint32_t r = a % b;
 
@@ -294,8 +294,8 @@ static void issue(Warp *w, Bulk *c, MBarrier *b)
     } else {
         c->number = ++w->async->bulk_number;
         c->group = w->async->bulk_commits[c->lane];
-        vec_push(m->arena, &m->writers, writer);
-        c->writer = (uint32_t)m->writers.len - 1;
+        vec_push(m->arena, &m->run->writers, writer);
+        c->writer = (uint32_t)m->run->writers.len - 1;
     }
     draw_order(m, c);
     if (check_place(w, c) && check_global(w, c)) {
@@ -465,8 +465,8 @@ void emu_exec_bulk_wait(Warp *w, const Inst *in, uint32_t mask)
             i++;
             continue;
         }
-        m->writers.data[c->writer].pending = false;
-        m->writers.data[c->writer].epoch = w->epoch;
+        m->run->writers.data[c->writer].pending = false;
+        m->run->writers.data[c->writer].epoch = w->epoch;
         remove_copy(a, i);
     }
     know_reads(w);

@@ -1,5 +1,6 @@
 /* exec_control.c: branches, exits, barriers, fences, clocks. */
 #include "emu/async.h"
+#include "emu/cluster.h"
 
 void emu_exec_nop(Warp *w, const Inst *in, uint32_t mask)
 {
@@ -24,7 +25,7 @@ void emu_exec_exit(Warp *w, const Inst *in, uint32_t mask)
 void emu_exec_trap(Warp *w, const Inst *in, uint32_t mask)
 {
     emu_fault(w, in, EMU_TRAP, first_lane(mask), "the kernel executed trap");
-    w->m->stop = true;
+    w->m->run->stop = true;
 }
 
 /* Clocks count executed instructions: they go forward, and runs repeat. */
@@ -95,7 +96,8 @@ static void complete(Machine *m, Barrier *b)
         w->state = WARP_READY;
         emu_acquire(w, &b->join);
     }
-    if (everybody && m->checks && !m->async) /* what is in flight is not ordered by it */
+    /* What is in flight, and what other blocks do, is not ordered by it. */
+    if (everybody && m->checks && !m->async && m->cluster->size == 1)
         emu_shadow_ordered(m->shadow);
     memset(b, 0, sizeof *b);
 }
@@ -123,7 +125,7 @@ void emu_exec_bar(Warp *w, const Inst *in, uint32_t mask)
         w->wait_line = in->line;
         w->wait_barrier = (int)id;
         if (w->async)
-            emu_async_barrier(w);
+            emu_async_barrier(w, WAIT_BARRIER);
     }
     if (b->arrived >= b->expected)
         complete(w->m, b);
@@ -149,10 +151,11 @@ void emu_exec_fence(Warp *w, const Inst *in, uint32_t mask)
     (void)mask;
     if (!(in->flags & IF_RELEASE) || !m->checks)
         return;
-    for (int i = m->first_writer; i < m->writers.len; i++) {
-        Writer *writer = &m->writers.data[i];
+    for (int i = m->first_writer; i < m->run->writers.len; i++) {
+        Writer *writer = &m->run->writers.data[i];
 
-        if (writer->warp == w->index || w->seen[writer->warp] >= writer->epoch)
+        if (writer->block == m->block_index &&
+            (writer->warp == w->index || w->seen[writer->warp] >= writer->epoch))
             writer->released = true;
     }
     emu_new_epoch(w);

@@ -15,6 +15,7 @@
  * are not known to be complete, so that one whose answer nobody looks at is seen.
  */
 #include "emu/async.h"
+#include "emu/cluster.h"
 
 enum {
     MOST_ARRIVALS = (1 << 20) - 1, /* PTX ISA, "mbarrier: size and alignment, contents" */
@@ -42,6 +43,10 @@ static bool well_placed(Warp *w, const Inst *in, int l, uint64_t at)
     }
     if (at <= w->m->shared_bytes && w->m->shared_bytes - at >= 8)
         return true;
+    if (at >= CLUSTER_UNIT) {
+        emu_fault(w, in, EMU_OUT_OF_BOUNDS, l, "mbarriers of other blocks are not emulated");
+        return false;
+    }
     emu_fault(w, in, EMU_OUT_OF_BOUNDS, l, "mbarrier at shared address 0x%llx; shared memory has 0x%x bytes",
               (unsigned long long)at, w->m->shared_bytes);
     return false;
@@ -334,7 +339,7 @@ static bool stops(Warp *w, const Inst *in)
     AsyncWarp *a = w->async;
 
     if (in->aux == MB_TRY)
-        return !(m->launch->seed && rng_below(&m->rng, 8) == 0);
+        return !(m->launch->seed && rng_below(&m->run->rng, 8) == 0);
     a->polls = a->poll_progress == m->async->progress ? a->polls + 1 : 0;
     a->poll_progress = m->async->progress;
     return a->polls >= ENOUGH_POLLS;
@@ -347,7 +352,7 @@ static bool comes_too_early(Warp *w, const Inst *in, const MBarrier *b)
     AsyncWarp *a = w->async;
     bool known = w->seen[mbarrier_agent(w->m, emu_mbarrier_index(w->m, b))] >= b->phase;
 
-    if (in->aux != MB_TRY || !(in->flags & IF_ACQUIRE) || !w->m->launch->seed || known || a->gave_up == in || rng_below(&w->m->rng, 4) != 0)
+    if (in->aux != MB_TRY || !(in->flags & IF_ACQUIRE) || !w->m->launch->seed || known || a->gave_up == in || rng_below(&w->m->run->rng, 4) != 0)
         return false;
     a->gave_up = in;
     return true;

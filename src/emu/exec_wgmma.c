@@ -233,7 +233,7 @@ static bool has_group(Warp *w, const Inst *in)
         return true;
     emu_fault(w, in, EMU_DIVERGENT, 0, "a wgmma takes four warps from a multiple of four on, and the block has %d",
               w->m->warp_count);
-    w->m->stop = true;
+    w->m->run->stop = true;
     return false;
 }
 

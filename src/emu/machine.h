@@ -15,7 +15,8 @@
  *   mask     a bit a lane: active lanes, a predicate, lanes for which a slot is defined
  *   granule  the smallest unit of an address space that the race shadow tells apart
  *   clock    a count a warp of its releases (barriers); happens-before is a vector of them
- *   agent    who has a count in that vector: the warps, and what async.h adds
+ *   agent    who has a count in that vector: the warps, the cluster, and what async.h adds
+ *   cluster  blocks that run at the same time and reach each other's shared memory (cluster.h)
  */
 #ifndef TW_EMU_MACHINE_H
 #define TW_EMU_MACHINE_H
@@ -37,7 +38,7 @@ typedef double EMU_ALIAS LaneF64;
 enum {
     LANES = 32,
     MAX_WARPS = 32,
-    MAX_READERS = 2 * MAX_WARPS + MAX_WARPS / 4, /* agents that read; see async.h */
+    MAX_READERS = 2 * MAX_WARPS + MAX_WARPS / 4 + 1, /* agents but mbarriers; see async.h */
     MAX_MBARRIERS = 184,
     MAX_AGENTS = MAX_READERS + MAX_MBARRIERS,
     MAX_BARRIERS = 16,
@@ -78,7 +79,8 @@ typedef enum Special {
     SP_COUNT
 } Special;
 
-typedef enum Space { SPACE_GENERIC, SPACE_GLOBAL, SPACE_SHARED, SPACE_LOCAL, SPACE_PARAM } Space;
+/* SPACE_SHARED is the own block's, SPACE_CLUSTER that of all blocks of a cluster. */
+typedef enum Space { SPACE_GENERIC, SPACE_GLOBAL, SPACE_SHARED, SPACE_CLUSTER, SPACE_LOCAL, SPACE_PARAM } Space;
 
 /* ---- decoded code --------------------------------------------------------- */
 
@@ -172,6 +174,9 @@ typedef struct Entry {
     int local_bytes;
     int max_threads;         /* .maxntid or .reqntid; 0: not given */
     int required[3];         /* .reqntid; 0: not given */
+    int cluster[3];          /* .reqnctapercluster; 1, 1, 1: not given */
+    bool explicit_cluster;   /* .explicitcluster */
+    bool cluster_barrier;    /* uses barrier.cluster */
     int granule_shift;       /* log2 of the narrowest shared or global access */
     bool async;              /* uses mbarriers, bulk copies, wgmma or setmaxnreg */
     int max_registers;       /* .maxnreg; 0: not given */
@@ -244,7 +249,9 @@ struct Warp {
     int group_count;
     Group groups[LANES];
     int wait_line; /* of the barrier that it waits at */
-    int wait_barrier;
+    int wait_barrier; /* CLUSTER_BARRIER: the cluster's */
+    uint32_t arrived, passed; /* lanes that have to wait at the cluster's: for a phase still open, completed */
+    uint32_t wait_mask;       /* lanes that do */
 
     /* happens-before */
     uint32_t epoch, version;
@@ -262,6 +269,8 @@ struct Warp {
     AsyncWarp *async; /* NULL: the entry has nothing asynchronous but cp.async */
 };
 
+enum { CLUSTER_BARRIER = -1 };
+
 typedef struct Barrier {
     int expected, arrived; /* threads; expected 0: nobody has arrived */
     uint32_t waiting;      /* warps */
@@ -278,8 +287,18 @@ typedef struct Writer { /* of global memory */
     bool bulk;     /* a bulk copy */
 } Writer;
 
-typedef struct Shadow Shadow; /* of shared memory; see shadow.c */
-typedef struct Async Async;   /* see async.h */
+typedef struct Shadow Shadow;   /* of shared memory; see shadow.c */
+typedef struct Async Async;     /* see async.h */
+typedef struct Cluster Cluster; /* see cluster.h */
+
+/* What all blocks of a launch share. */
+typedef struct Run {
+    Rng rng;
+    bool stop;       /* no use in going on */
+    int fault_total; /* occurrences */
+    uint64_t left;   /* warp instructions that may still run */
+    VEC(Writer) writers; /* [0] is nobody */
+} Run;
 
 struct Machine {
     Arena *arena;
@@ -287,11 +306,10 @@ struct Machine {
     EmuMemory *memory;
     const EmuLaunch *launch;
     EmuReport *report;
-    Rng rng;
+    Run *run;
+    Cluster *cluster;
+    int rank; /* of the block in its cluster */
     bool checks;
-    bool stop;       /* no use in going on */
-    int fault_total; /* occurrences */
-    uint64_t left; /* warp instructions that may still run */
 
     int block[3];
     uint64_t block_index;
@@ -304,8 +322,7 @@ struct Machine {
     uint32_t shared_bytes;
     uint64_t *shared_written; /* a bit a byte */
     Shadow *shadow;
-    VEC(Writer) writers; /* [0] is nobody */
-    int first_writer;    /* of this block */
+    int first_writer;    /* of this block, in Run.writers */
     bool acquired;       /* this block has done an atomic or an acquiring load */
 };
 
@@ -403,8 +420,8 @@ void emu_acquire(Warp *w, const Clock *join);
 void emu_new_epoch(Warp *w);
 void emu_branch(Warp *w, uint32_t taken, int target);
 void emu_exit_lanes(Warp *w, uint32_t mask);
-/* The next warp that can run: after `last`, or any under a seed; NULL: none. */
-Warp *emu_pick(Machine *m, int last);
+/* The next warp of a cluster that can run: after `last`, or any under a seed; NULL: none. */
+Warp *emu_pick(Cluster *c, const Warp *last);
 
 /* exec_*.c: one function a form of instruction */
 #define EXEC(name) void emu_exec_##name(Warp *w, const Inst *in, uint32_t mask);

@@ -582,8 +582,8 @@ static bool parse_performance(Parser *p)
         emu_ptx_skip_string(p);
         return emu_ptx_accept(p, ';'), true;
     }
-    if (is_word(p, word, "explicitcluster") || is_word(p, word, "blocksareclusters"))
-        return true;
+    if (is_word(p, word, "explicitcluster"))
+        return p->entry->explicit_cluster = true;
     if (!is_word(p, word, "maxntid") && !is_word(p, word, "reqntid") &&
         !is_word(p, word, "minnctapersm") && !is_word(p, word, "maxnreg") &&
         !is_word(p, word, "maxnctapersm") && !is_word(p, word, "reqnctapercluster") &&
@@ -595,6 +595,8 @@ static bool parse_performance(Parser *p)
     parse_dims(p, dims);
     if (is_word(p, word, "reqntid"))
         memcpy(p->entry->required, dims, sizeof dims);
+    if (is_word(p, word, "reqnctapercluster"))
+        memcpy(p->entry->cluster, dims, sizeof dims);
     if (is_word(p, word, "maxnreg"))
         p->entry->max_registers = dims[0];
     if (is_word(p, word, "minnctapersm"))
@@ -622,6 +624,7 @@ static void start_entry(Parser *p)
     p->entry = entry;
     entry->shared_bytes = p->module_shared;
     entry->dynamic_align = p->dynamic_align;
+    entry->cluster[0] = entry->cluster[1] = entry->cluster[2] = 1;
     p->registers = 0;
     p->width = 16;
     p->fixups.len = 0;

@@ -54,8 +54,8 @@ static void record(Machine *m, EmuFaultKind kind, int line, int thread, const ch
     EmuReport *r = m->report;
     EmuFault *fault;
 
-    if (++m->fault_total >= ENOUGH_FAULTS)
-        m->stop = true;
+    if (++m->run->fault_total >= ENOUGH_FAULTS)
+        m->run->stop = true;
     if (known(r, kind, line))
         return;
     if (r->fault_count < EMU_FAULT_LIMIT) {
@@ -66,7 +66,7 @@ static void record(Machine *m, EmuFaultKind kind, int line, int thread, const ch
         fault->thread = thread;
         fault->message = arena_vprintf(m->arena, fmt, args);
     } else {
-        m->stop = true;
+        m->run->stop = true;
     }
     r->fault_count++;
 }

@@ -1,4 +1,4 @@
-/* sched.c: runs a launch: blocks in turn, warps by turns, lanes together.
+/* sched.c: runs a launch: clusters in turn, warps of their blocks by turns, lanes together.
  *
  * Lanes of a warp that take different ways are split into groups; the group
  * with the lowest place in the code goes first, and groups that meet become
@@ -8,6 +8,7 @@
  * turns, any other draws the next warp and the length of its turn.
  */
 #include "emu/async.h"
+#include "emu/cluster.h"
 
 #include <time.h>
 
@@ -109,6 +110,7 @@ void emu_exit_lanes(Warp *w, uint32_t mask)
         w->state = WARP_DONE;
     else if (!w->active)
         regroup(w);
+    emu_cluster_exit(w, mask);
 }
 
 /* ---- one instruction -------------------------------------------------------------------- */
@@ -184,30 +186,32 @@ static inline uint32_t step(Warp *w, const Inst *in)
 static void turn(Warp *w, uint64_t steps)
 {
     Machine *m = w->m;
+    Run *run = m->run;
     const Inst *code = m->entry->code.data;
 
-    if (steps > m->left)
-        steps = m->left;
-    m->left -= steps;
-    while (steps && w->state == WARP_READY && !m->stop) {
+    if (steps > run->left)
+        steps = run->left;
+    run->left -= steps;
+    while (steps && w->state == WARP_READY && !run->stop) {
         if (w->pc >= w->merge_pc)
             regroup(w);
         step(w, &code[w->pc]);
         steps--;
     }
-    m->left += steps;
+    run->left += steps;
 }
 
 /* The same where registers may be in flight. */
 static void turn_async(Warp *w, uint64_t steps)
 {
     Machine *m = w->m;
+    Run *run = m->run;
     const Inst *code = m->entry->code.data;
 
-    if (steps > m->left)
-        steps = m->left;
-    m->left -= steps;
-    while (steps && w->state == WARP_READY && !m->stop) {
+    if (steps > run->left)
+        steps = run->left;
+    run->left -= steps;
+    while (steps && w->state == WARP_READY && !run->stop) {
         const Inst *in = &code[w->pc];
 
         if (w->pc >= w->merge_pc) {
@@ -218,7 +222,7 @@ static void turn_async(Warp *w, uint64_t steps)
             emu_async_registers(w, in);
         steps--;
     }
-    m->left += steps;
+    run->left += steps;
 }
 
 /* ---- one block ----------------------------------------------------------------------------- */
@@ -244,7 +248,7 @@ static void fill64(Warp *w, Place place, uint64_t value)
 static uint32_t special_value(const Warp *w, Special special, int l)
 {
     const Machine *m = w->m;
-    const int *grid = m->launch->grid, *block = m->launch->block;
+    const int *grid = m->launch->grid, *block = m->launch->block, *cluster = m->entry->cluster;
     uint32_t thread = (uint32_t)(w->index * LANES + l), nx = (uint32_t)block[0], ny = (uint32_t)block[1];
 
     switch (special) {
@@ -272,6 +276,20 @@ static uint32_t special_value(const Warp *w, Special special, int l)
     case SP_LANEMASK_GE: return ~((1u << l) - 1);
     case SP_DYNAMIC_SMEM: return (uint32_t)m->launch->shared_bytes;
     case SP_TOTAL_SMEM: return m->shared_bytes;
+    case SP_CLUSTER_CTARANK: return (uint32_t)m->rank;
+    case SP_CLUSTER_NCTARANK: return (uint32_t)m->cluster->size;
+    case SP_CLUSTERID_X: return (uint32_t)(m->block[0] / cluster[0]);
+    case SP_CLUSTERID_Y: return (uint32_t)(m->block[1] / cluster[1]);
+    case SP_CLUSTERID_Z: return (uint32_t)(m->block[2] / cluster[2]);
+    case SP_NCLUSTERID_X: return (uint32_t)(grid[0] / cluster[0]);
+    case SP_NCLUSTERID_Y: return (uint32_t)(grid[1] / cluster[1]);
+    case SP_NCLUSTERID_Z: return (uint32_t)(grid[2] / cluster[2]);
+    case SP_CLUSTER_CTAID_X: return (uint32_t)(m->block[0] % cluster[0]);
+    case SP_CLUSTER_CTAID_Y: return (uint32_t)(m->block[1] % cluster[1]);
+    case SP_CLUSTER_CTAID_Z: return (uint32_t)(m->block[2] % cluster[2]);
+    case SP_CLUSTER_NCTAID_X: return (uint32_t)cluster[0];
+    case SP_CLUSTER_NCTAID_Y: return (uint32_t)cluster[1];
+    case SP_CLUSTER_NCTAID_Z: return (uint32_t)cluster[2];
     case SP_COUNT: break;
     }
     return 0;
@@ -331,6 +349,7 @@ static void start_warp(Machine *m, int index)
     w->merge_pc = INT32_MAX;
     w->group_count = 0;
     w->epoch = 0;
+    w->arrived = w->passed = 0;
     emu_new_epoch(w);
     memset(w->seen, 0, sizeof w->seen);
     memset(w->commits, 0, sizeof w->commits);
@@ -344,9 +363,10 @@ static void start_warp(Machine *m, int index)
 
 static void start_block(Machine *m)
 {
+    m->report->blocks++;
     memset(m->barriers, 0, sizeof m->barriers);
     memset(m->shared_written, 0, (m->shared_bytes / 64 + 2) * sizeof *m->shared_written);
-    m->first_writer = m->writers.len;
+    m->first_writer = m->run->writers.len;
     m->acquired = false;
     if (m->async)
         emu_async_start_block(m);
@@ -354,6 +374,22 @@ static void start_block(Machine *m)
         start_warp(m, i);
     if (m->checks)
         emu_shadow_reset(m->shadow);
+}
+
+static void report_stuck(Machine *m, const Warp *stuck, int waiting)
+{
+    int thread = stuck->index * LANES;
+    Str text = str_new(m->arena);
+
+    if (stuck->wait_barrier == CLUSTER_BARRIER) {
+        emu_cluster_describe(m->cluster, &text);
+        emu_fault_block(m, EMU_DEADLOCK, stuck->wait_line, thread, "%d warps wait for %s", waiting, str_text(&text));
+        return;
+    }
+    emu_fault_block(m, EMU_DEADLOCK, stuck->wait_line, thread,
+                    "barrier %d has %d of %d threads; %d warps wait, the others have exited",
+                    stuck->wait_barrier, m->barriers[stuck->wait_barrier].arrived,
+                    m->barriers[stuck->wait_barrier].expected, waiting);
 }
 
 static void deadlock(Machine *m)
@@ -371,20 +407,25 @@ static void deadlock(Machine *m)
             waiting++;
         }
     }
-    if (!stuck)
-        return;
-    emu_fault_block(m, EMU_DEADLOCK, stuck->wait_line, stuck->index * LANES,
-                    "barrier %d has %d of %d threads; %d warps wait, the others have exited",
-                    stuck->wait_barrier, m->barriers[stuck->wait_barrier].arrived,
-                    m->barriers[stuck->wait_barrier].expected, waiting);
+    if (stuck)
+        report_stuck(m, stuck, waiting);
 }
 
-Warp *emu_pick(Machine *m, int last)
+static Warp *warp_at(const Cluster *c, int i)
 {
-    int start = m->launch->seed ? rng_below(&m->rng, m->warp_count) : last + 1;
+    int each = c->blocks->warp_count;
 
-    for (int i = 0; i < m->warp_count; i++) {
-        Warp *w = &m->warps[(start + i) % m->warp_count];
+    return &c->blocks[i / each].warps[i % each];
+}
+
+Warp *emu_pick(Cluster *c, const Warp *last)
+{
+    Machine *m = c->blocks;
+    int all = c->size * m->warp_count;
+    int start = m->launch->seed ? rng_below(&m->run->rng, all) : last->m->rank * m->warp_count + last->index + 1;
+
+    for (int i = 0; i < all; i++) {
+        Warp *w = warp_at(c, (start + i) % all);
 
         if (w->state == WARP_READY)
             return w;
@@ -397,33 +438,35 @@ static void limit_reached(const Machine *m, Warp *w)
 {
     emu_fault(w, &m->entry->code.data[w->pc], EMU_INSTRUCTION_LIMIT, 0, "%llu instructions were executed",
               (unsigned long long)m->report->warp_instructions);
-    w->m->stop = true;
+    w->m->run->stop = true;
 }
 
-static void run_block(Machine *m)
+static void run_cluster(Cluster *c)
 {
-    Warp *w = &m->warps[m->warp_count - 1], *next;
-
+    Machine *m = c->blocks;
+    Run *run = m->run;
+    Warp *w = &c->blocks[c->size - 1].warps[m->warp_count - 1], *next;
     uint64_t others = 0, since = m->report->warp_instructions; /* instructions but jumps, and when the last one was seen */
 
-    start_block(m);
-    m->report->blocks++;
-    while (!m->stop && (next = m->async ? emu_async_pick(m, w->index) : emu_pick(m, w->index)) != NULL) {
+    emu_cluster_start(c);
+    for (int i = 0; i < c->size; i++)
+        start_block(&c->blocks[i]);
+    while (!run->stop && (next = m->async ? emu_async_pick(c, w) : emu_pick(c, w)) != NULL) {
         uint64_t now = m->report->warp_instructions, rest = now - m->report->counts[EMU_CONTROL];
         if (rest != others) {
             others = rest;
             since = now;
         }
-        if (!m->left || now - since > MOST_JUMPS) {
-            limit_reached(m, w->state == WARP_DONE ? next : w);
+        if (!run->left || now - since > MOST_JUMPS) {
+            limit_reached(w->m, w->state == WARP_DONE ? next : w);
             return;
         }
         w = next;
-        (m->async ? turn_async : turn)(w, m->launch->seed ? 1 + (uint64_t)rng_below(&m->rng, SHORT_TURN)
+        (m->async ? turn_async : turn)(w, m->launch->seed ? 1 + (uint64_t)rng_below(&run->rng, SHORT_TURN)
                                                           : LONG_TURN);
     }
-    if (!m->stop)
-        deadlock(m);
+    for (int i = 0; i < c->size && !run->stop; i++)
+        deadlock(&c->blocks[i]);
 }
 
 /* ---- the launch ---------------------------------------------------------------------------------- */
@@ -453,6 +496,7 @@ static bool check_launch(Machine *m)
     if (launch->registers < 0 || (int64_t)launch->registers * threads > REGISTER_FILE)
         emu_fault_block(m, EMU_LAUNCH, 1, 0, "%d registers for each of %d threads, where a multiprocessor has %d",
                         launch->registers, (int)threads, REGISTER_FILE);
+    emu_cluster_check_launch(m);
     return m->report->fault_count == 0;
 }
 
@@ -461,38 +505,75 @@ static void start_machine(Machine *m)
     const Entry *entry = m->entry;
 
     m->warp_count = (m->threads + LANES - 1) / LANES;
-    m->rng.state = m->launch->seed;
     m->checks = !m->launch->no_checks;
-    m->left = m->launch->max_instructions ? m->launch->max_instructions : DEFAULT_LIMIT;
     m->shared_bytes = dynamic_base(entry) + (uint32_t)m->launch->shared_bytes;
     m->shared = arena_alloc(m->arena, m->shared_bytes + 16);
     m->shared_written = arena_array(m->arena, uint64_t, m->shared_bytes / 64 + 2);
-    m->agent_count = m->reader_count = m->warp_count;
+    m->agent_count = m->reader_count = m->warp_count + (m->cluster->size > 1);
     m->warps = arena_array(m->arena, Warp, m->warp_count);
     for (int i = 0; i < m->warp_count; i++) {
         m->warps[i].m = m;
         m->warps[i].regs = arena_alloc(m->arena, entry->block_bytes);
         m->warps[i].defined = arena_array(m->arena, uint32_t, entry->slots.len);
     }
-    vec_push(m->arena, &m->writers, (Writer){ 0 });
     if (entry->async)
         emu_async_start(m);
     if (m->checks)
         m->shadow = emu_shadow_new(m, m->shared_bytes);
-    m->memory->launches++;
 }
 
-static void run_grid(Machine *m)
+static Run *start_run(Arena *arena, const EmuLaunch *launch)
 {
-    const EmuLaunch *launch = m->launch;
+    Run *run = arena_new_of(arena, Run);
 
-    for (m->block[2] = 0; m->block[2] < launch->grid[2]; m->block[2]++) {
-        for (m->block[1] = 0; m->block[1] < launch->grid[1]; m->block[1]++) {
-            for (m->block[0] = 0; m->block[0] < launch->grid[0] && !m->stop; m->block[0]++) {
-                if (!launch->want_block ||
-                    launch->want_block(launch->user, m->block[0], m->block[1], m->block[2]))
-                    run_block(m);
-                m->block_index++;
+    run->rng.state = launch->seed;
+    run->left = launch->max_instructions ? launch->max_instructions : DEFAULT_LIMIT;
+    vec_push(arena, &run->writers, (Writer){ 0 });
+    return run;
+}
+
+/* The cluster's blocks lie at `first` and beside it. */
+static void place_blocks(Cluster *c, const int first[3])
+{
+    const int *grid = c->blocks->launch->grid, *dims = c->blocks->entry->cluster;
+
+    for (int i = 0; i < c->size; i++) {
+        Machine *m = &c->blocks[i];
+
+        m->block[0] = first[0] + i % dims[0];
+        m->block[1] = first[1] + i / dims[0] % dims[1];
+        m->block[2] = first[2] + i / dims[0] / dims[1];
+        m->block_index = (uint64_t)m->block[0] +
+                         (uint64_t)grid[0] * ((uint64_t)m->block[1] + (uint64_t)grid[1] * (uint64_t)m->block[2]);
+    }
+}
+
+/* A cluster runs whole. */
+static bool wanted(const Cluster *c)
+{
+    const EmuLaunch *launch = c->blocks->launch;
+
+    for (int i = 0; i < c->size && launch->want_block; i++) {
+        const int *at = c->blocks[i].block;
+
+        if (launch->want_block(launch->user, at[0], at[1], at[2]))
+            return true;
+    }
+    return !launch->want_block;
+}
+
+static void run_grid(Cluster *c)
+{
+    const Machine *m = c->blocks;
+    const int *grid = m->launch->grid, *dims = m->entry->cluster;
+    int at[3];
+
+    for (at[2] = 0; at[2] < grid[2]; at[2] += dims[2]) {
+        for (at[1] = 0; at[1] < grid[1]; at[1] += dims[1]) {
+            for (at[0] = 0; at[0] < grid[0] && !m->run->stop; at[0] += dims[0]) {
+                place_blocks(c, at);
+                if (wanted(c))
+                    run_cluster(c);
             }
         }
     }
@@ -501,18 +582,19 @@ static void run_grid(Machine *m)
 bool emu_run(Arena *arena, const EmuModule *module, int entry, EmuMemory *memory,
              const EmuLaunch *launch, EmuReport *report)
 {
-    Machine *m = arena_new_of(arena, Machine);
+    Machine first = { .arena = arena, .entry = module->entries.data[entry], .memory = memory, .launch = launch,
+                      .report = report };
     clock_t start = clock();
 
     memset(report, 0, sizeof *report);
-    m->arena = arena;
-    m->entry = module->entries.data[entry];
-    m->memory = memory;
-    m->launch = launch;
-    m->report = report;
-    if (check_launch(m)) {
-        start_machine(m);
-        run_grid(m);
+    first.run = start_run(arena, launch);
+    if (check_launch(&first)) {
+        Cluster *c = emu_cluster_new(&first);
+
+        for (int i = 0; i < c->size; i++)
+            start_machine(&c->blocks[i]);
+        memory->launches++;
+        run_grid(c);
     }
     report->seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
     return report->fault_count == 0;

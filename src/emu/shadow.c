@@ -605,15 +605,15 @@ static uint32_t own_id(Warp *w)
     if (!w->writer_id) {
         Writer me = { .block = m->block_index, .epoch = w->epoch, .warp = w->index };
 
-        vec_push(m->arena, &m->writers, me);
-        w->writer_id = (uint32_t)m->writers.len - 1;
+        vec_push(m->arena, &m->run->writers, me);
+        w->writer_id = (uint32_t)m->run->writers.len - 1;
     }
     return w->writer_id;
 }
 
 static bool writer_before(Warp *w, uint32_t id)
 {
-    const Writer *other = &w->m->writers.data[id];
+    const Writer *other = &w->m->run->writers.data[id];
 
     if (other->pending)
         return false;
@@ -642,7 +642,7 @@ bool emu_global_race(Warp *w, Buffer *b, uint64_t offset, int bytes, AccessMode 
             if (writer_before(w, id)) {
                 w->ordered_id = id;
             } else {
-                *other = w->m->writers.data[id];
+                *other = w->m->run->writers.data[id];
                 race = true;
             }
         }

@@ -1,0 +1,234 @@
+/* cluster.c: the barrier of a cluster, and shared memory of its other blocks. */
+#include "emu/async.h"
+#include "emu/cluster.h"
+
+/* ---- start ---------------------------------------------------------------------------- */
+
+void emu_cluster_check_launch(Machine *m)
+{
+    const int *dims = m->entry->cluster;
+    int64_t size = (int64_t)dims[0] * dims[1] * dims[2];
+
+    if (size > MAX_CLUSTER)
+        emu_fault_block(m, EMU_LAUNCH, 1, 0, "a cluster of %lld blocks, where %d are portable", (long long)size,
+                        MAX_CLUSTER);
+    if (m->entry->explicit_cluster && size == 1)
+        emu_fault_block(m, EMU_LAUNCH, 1, 0, ".explicitcluster without .reqnctapercluster: the launch cannot say more");
+    for (int i = 0; i < 3; i++) {
+        if (m->launch->grid[i] % dims[i])
+            emu_fault_block(m, EMU_LAUNCH, 1, 0, "a grid of %d, %d, %d blocks, no multiple of clusters of %d, %d, %d",
+                            m->launch->grid[0], m->launch->grid[1], m->launch->grid[2], dims[0], dims[1], dims[2]);
+    }
+}
+
+Cluster *emu_cluster_new(const Machine *first)
+{
+    const int *dims = first->entry->cluster;
+    Cluster *c = arena_new_of(first->arena, Cluster);
+
+    c->size = dims[0] * dims[1] * dims[2];
+    c->blocks = arena_array(first->arena, Machine, c->size);
+    for (int i = 0; i < c->size; i++) {
+        c->blocks[i] = *first;
+        c->blocks[i].cluster = c;
+        c->blocks[i].rank = i;
+    }
+    if (first->entry->cluster_barrier) {
+        c->arriving = arena_array(first->arena, Clock, c->size);
+        c->released = arena_array(first->arena, Clock, c->size * PHASES);
+    }
+    return c;
+}
+
+void emu_cluster_start(Cluster *c)
+{
+    c->phase = 0;
+    c->missing = c->size * c->blocks->threads;
+    c->open = false;
+    if (c->arriving)
+        memset(c->arriving, 0, (size_t)c->size * sizeof *c->arriving);
+}
+
+/* ---- the barrier (PTX ISA, "barrier.cluster") --------------------------------------------- */
+
+static void pass(Warp *w, uint32_t lanes)
+{
+    const Cluster *c = w->m->cluster;
+
+    w->passed &= ~lanes;
+    emu_acquire(w, &c->released[c->phase % PHASES * (uint32_t)c->size + (uint32_t)w->m->rank]);
+}
+
+static void complete_warp(Cluster *c, Warp *w)
+{
+    c->missing += __builtin_popcount(w->live);
+    w->passed |= w->arrived;
+    w->arrived = 0;
+    if (w->state != WARP_WAITING || w->wait_barrier != CLUSTER_BARRIER)
+        return;
+    w->state = WARP_READY;
+    pass(w, w->wait_mask);
+}
+
+static void complete_phase(Cluster *c)
+{
+    c->phase++;
+    c->open = false;
+    for (int i = 0; i < c->size; i++)
+        c->released[c->phase % PHASES * (uint32_t)c->size + (uint32_t)i] = c->arriving[i];
+    for (int i = 0; i < c->size; i++) {
+        for (int k = 0; k < c->blocks[i].warp_count; k++)
+            complete_warp(c, &c->blocks[i].warps[k]);
+    }
+}
+
+static void count_threads(Cluster *c, uint32_t lanes)
+{
+    c->missing -= __builtin_popcount(lanes);
+    if (!c->missing && c->open)
+        complete_phase(c);
+}
+
+void emu_cluster_exit(Warp *w, uint32_t lanes)
+{
+    count_threads(w->m->cluster, lanes & ~w->arrived);
+}
+
+void emu_exec_cluster_arrive(Warp *w, const Inst *in, uint32_t mask)
+{
+    uint32_t twice = mask & (w->arrived | w->passed);
+    Cluster *c = w->m->cluster;
+
+    if (twice)
+        emu_fault(w, in, EMU_BARRIER, first_lane(twice),
+                  "arrives at the cluster's barrier a second time, without a wait between");
+    mask &= ~w->arrived;
+    w->passed &= ~mask;
+    w->arrived |= mask;
+    c->open = true;
+    if (in->flags & IF_RELEASE)
+        emu_release(w, &c->arriving[w->m->rank]);
+    count_threads(c, mask);
+}
+
+void emu_exec_cluster_wait(Warp *w, const Inst *in, uint32_t mask)
+{
+    uint32_t never = mask & ~(w->arrived | w->passed);
+
+    if (never)
+        emu_fault(w, in, EMU_BARRIER, first_lane(never), "waits at the cluster's barrier without having arrived");
+    if (!(mask & w->arrived)) {
+        pass(w, mask);
+        return;
+    }
+    w->state = WARP_WAITING;
+    w->wait_mask = mask;
+    w->wait_line = in->line;
+    w->wait_barrier = CLUSTER_BARRIER;
+    if (w->async)
+        emu_async_barrier(w, WAIT_CLUSTER);
+}
+
+void emu_cluster_describe(const Cluster *c, Str *out)
+{
+    str_printf(out, "the cluster's barrier, at which %d of its threads have neither arrived nor exited", c->missing);
+}
+
+/* ---- addresses (PTX ISA, "mapa", "getctarank") ---------------------------------------------- */
+
+/* The rank that an address in the shared::cluster window names; MAX_CLUSTER and above: none. */
+static uint64_t rank_of(const Machine *m, uint64_t address)
+{
+    return address < CLUSTER_UNIT ? (uint64_t)m->rank : address / CLUSTER_UNIT - 1;
+}
+
+static uint64_t address_in(const Machine *m, uint64_t address, uint32_t rank)
+{
+    uint64_t window = address - emu_shared_address(address), offset = (address - window) % CLUSTER_UNIT;
+
+    return window + offset + (rank == (uint32_t)m->rank ? 0 : ((uint64_t)rank + 1) * CLUSTER_UNIT);
+}
+
+void emu_exec_mapa(Warp *w, const Inst *in, uint32_t mask)
+{
+    const Lane32 *rank = src_at(w, in, 1);
+    const Machine *m = w->m;
+    uint64_t address[LANES];
+
+    emu_addresses(w, in, 0, in->bytes == 8, 0, address);
+    for (; mask; mask &= mask - 1) {
+        int l = first_lane(mask);
+        uint32_t to = rank[l];
+
+        if (to >= (uint32_t)m->cluster->size) {
+            emu_fault(w, in, EMU_OUT_OF_BOUNDS, l, "rank %u, in a cluster of %d blocks", to, m->cluster->size);
+            to = (uint32_t)m->rank;
+        }
+        address[l] = address_in(m, address[l], to);
+        if (in->bytes == 8)
+            ((Lane64 *)op_at(w, in, 0))[l] = address[l];
+        else
+            ((Lane32 *)op_at(w, in, 0))[l] = (uint32_t)address[l];
+    }
+}
+
+void emu_exec_getctarank(Warp *w, const Inst *in, uint32_t mask)
+{
+    uint64_t address[LANES];
+
+    emu_addresses(w, in, 0, in->bytes == 8, 0, address);
+    for (; mask; mask &= mask - 1) {
+        int l = first_lane(mask);
+
+        ((Lane32 *)op_at(w, in, 0))[l] = (uint32_t)rank_of(w->m, emu_shared_address(address[l]));
+    }
+}
+
+uint32_t emu_cluster_own(const Machine *m, const uint64_t address[LANES], uint64_t within[LANES])
+{
+    uint32_t own = 0;
+
+    for (int l = 0; l < LANES; l++) {
+        own |= (uint32_t)(rank_of(m, address[l]) == (uint64_t)m->rank) << l;
+        within[l] = address[l] % CLUSTER_UNIT;
+    }
+    return own;
+}
+
+/* ---- shared memory of other blocks ------------------------------------------------------------ */
+
+/* The block whose shared memory holds an access; NULL after a fault. */
+static Machine *target_of(Warp *w, const Inst *in, int l, uint64_t address, int bytes)
+{
+    const Machine *m = w->m;
+    uint64_t rank = rank_of(m, address), offset = address % CLUSTER_UNIT;
+
+    if (rank >= (uint64_t)m->cluster->size)
+        emu_fault(w, in, EMU_OUT_OF_BOUNDS, l, "shared address 0x%llx names no block of a cluster of %d",
+                  (unsigned long long)address, m->cluster->size);
+    else if (offset > m->shared_bytes || m->shared_bytes - offset < (uint64_t)bytes)
+        emu_fault(w, in, EMU_OUT_OF_BOUNDS, l, "%d bytes at 0x%llx of rank %llu's shared memory, which has 0x%x", bytes,
+                  (unsigned long long)offset, (unsigned long long)rank, m->shared_bytes);
+    else
+        return &m->cluster->blocks[rank];
+    return NULL;
+}
+
+uint32_t emu_cluster_access(Warp *w, const Inst *in, uint32_t mask, const uint64_t address[LANES], int bytes,
+                            AccessMode mode, uint8_t *at[LANES])
+{
+    uint32_t ok = 0;
+
+    for (; mask; mask &= mask - 1) {
+        int l = first_lane(mask);
+        Machine *to = target_of(w, in, l, address[l], bytes);
+
+        if (!to)
+            continue;
+        if (mode != ACCESS_READ)
+            emu_bits_set(to->shared_written, address[l] % CLUSTER_UNIT, bytes);
+        at[l] = to->shared + address[l] % CLUSTER_UNIT;
+        ok |= 1u << l;
+    }
+    return ok;
+}

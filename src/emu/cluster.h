@@ -1,0 +1,48 @@
+/* cluster.h: thread block clusters (PTX ISA, "Cluster of Cooperative Thread Arrays").
+ *
+ * The blocks of a cluster run at the same time, warps of all of them taking turns.
+ * They meet at one barrier, whose arrivals and waits are apart, and reach each
+ * other's shared memory by addresses in the shared::cluster window:
+ *
+ *     rank + 1 | offset      (rank: of the block; below CLUSTER_UNIT: the own block's)
+ *
+ * Vocabulary
+ *   rank   the place of a block in its cluster, x first
+ *   phase  of the barrier: how many have completed since the cluster started
+ */
+#ifndef TW_EMU_CLUSTER_H
+#define TW_EMU_CLUSTER_H
+
+#include "emu/machine.h"
+
+enum {
+    MAX_CLUSTER = 8,        /* blocks that every GPU with clusters takes */
+    CLUSTER_UNIT = 1 << 24, /* of addresses; more than MAX_SHARED */
+    PHASES = 32             /* whose clocks are kept */
+};
+
+struct Cluster {
+    int size;
+    Machine *blocks;  /* by rank */
+    uint32_t phase;
+    int missing;      /* threads that have neither arrived nor exited */
+    bool open;        /* some have arrived */
+    Clock *arriving;  /* a block: what its arrivals have released so far; NULL: there is no barrier */
+    Clock *released;  /* the same when a phase completed: by phase % PHASES, then by rank */
+};
+
+void emu_cluster_check_launch(Machine *m);
+Cluster *emu_cluster_new(const Machine *first); /* blocks are copies of the first */
+void emu_cluster_start(Cluster *c);
+/* Threads that have exited count as arrived. */
+void emu_cluster_exit(Warp *w, uint32_t lanes);
+/* What those who wait at its barrier wait for, in words. */
+void emu_cluster_describe(const Cluster *c, Str *out);
+
+/* The lanes whose shared::cluster addresses lie in the own block, and where there. */
+uint32_t emu_cluster_own(const Machine *m, const uint64_t address[LANES], uint64_t within[LANES]);
+/* An access to shared memory of other blocks: as emu_access, of addresses that are aligned. */
+uint32_t emu_cluster_access(Warp *w, const Inst *in, uint32_t mask, const uint64_t address[LANES], int bytes,
+                            AccessMode mode, uint8_t *at[LANES]);
+
+#endif

@@ -1,43 +1,6 @@
 /* test_emu_cluster.c: clusters in the emulator: blocks that run together, their barrier,
  * shared memory of other blocks. */
-#include "emu_rig.h"
-
-/* The first lines of an entry whose blocks form clusters of `dims`: %r1 the thread, %r2 the rank,
- * %r3 how many there are, %r4 the block's own 4 KB, %rd1 and %rd2 the buffers `in` and `out`,
- * %rd4 and %rd5 the thread's word of each, by blocks of as many threads as are launched. */
-#define HEAD(dims)                                                                       \
-    ".version 8.0\n.target sm_90a\n.address_size 64\n"                                  \
-    ".visible .entry k(.param .u64 in, .param .u64 out, .param .u32 n)\n" dims "\n{\n"   \
-    ".reg .pred %p<16>; .reg .b16 %h<16>; .reg .b32 %r<99>; .reg .b64 %rd<40>; .reg .f32 %f<40>;\n" \
-    ".shared .align 128 .b8 sm[4096];\n"                                                 \
-    "ld.param.u64 %rd1, [in]; ld.param.u64 %rd2, [out]; mov.u32 %r1, %tid.x; mov.u32 %r2, %cluster_ctarank;\n" \
-    "mov.u32 %r3, %cluster_nctarank; mov.u32 %r4, sm; mov.u32 %r5, %ctaid.x; mov.u32 %r6, %ntid.x;\n" \
-    "mad.lo.u32 %r7, %r5, %r6, %r1; mul.wide.u32 %rd3, %r7, 4; add.u64 %rd4, %rd1, %rd3; add.u64 %rd5, %rd2, %rd3;\n"
-#define CLUSTER(n) ".explicitcluster\n.reqnctapercluster " #n ", 1, 1\n.maxntid 256, 1, 1"
-#define SYNC "barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;\n"
-
-enum { WORDS = 4096 };
-
-/* Runs a text over words of `in`; false when it faulted. */
-static bool run(Rig *rig, const char *text, const uint32_t *in, uint32_t *out)
-{
-    struct { uint64_t in, out; uint32_t n; } params;
-    EmuModule *module = rig_parse_text(rig, text, strlen(text));
-    EmuMemory *memory = emu_memory_new(rig->arena);
-    uint32_t *copy = arena_array(rig->arena, uint32_t, WORDS);
-
-    if (!module) {
-        diags_print(rig->diags, stderr, false);
-        fail_msg("the text does not parse");
-    }
-    memcpy(copy, in, WORDS * sizeof *in);
-    params.in = emu_memory_add(memory, "in", copy, WORDS * sizeof *in, true, true, 0);
-    params.out = emu_memory_add(memory, "out", out, WORDS * sizeof *out, rig->out_initialised, false, 0);
-    params.n = WORDS;
-    rig->launch.params = &params;
-    rig->launch.param_bytes = 20;
-    return emu_run(rig->arena, module, 0, memory, &rig->launch, &rig->report);
-}
+#include "cluster_rig.h"
 
 static void fill(uint32_t *in)
 {
@@ -59,7 +22,7 @@ static void check_clean(const char *text, int blocks, int threads, void (*check)
         rig.launch.grid[0] = blocks;
         rig.launch.block[0] = threads;
         rig.launch.seed = seed;
-        if (!run(&rig, text, in, out)) {
+        if (!cluster_run(&rig, text, in, out)) {
             rig_print_faults(&rig);
             fail_msg("seed %d", (int)seed);
         }
@@ -87,7 +50,7 @@ static void test_special_registers(void **state)
     rig.launch.grid[0] = 6;
     rig.launch.grid[1] = 4;
     rig.launch.block[0] = 1;
-    assert_true(run(&rig, text, in, out));
+    assert_true(cluster_run(&rig, text, in, out));
     assert_int_equal(rig.report.blocks, 24);
     for (uint32_t y = 0; y < 4; y++) {
         for (uint32_t x = 0; x < 6; x++) {
@@ -181,13 +144,16 @@ static void check_itself(const uint32_t *in, const uint32_t *out)
         assert_int_equal(out[i], in[i]);
 }
 
-/* An entry that says nothing of clusters: each block is one. */
+#define ALONE                                                                            \
+    "mad.lo.u32 %r10, %r1, 4, %r4; ld.global.u32 %r11, [%rd4]; mapa.shared::cluster.u32 %r12, %r10, %r2;\n" SYNC \
+    "st.shared::cluster.u32 [%r12], %r11;\n" SYNC "ld.shared.u32 %r13, [%r10]; st.global.u32 [%rd5], %r13;\nret;\n}\n"
+
+/* An entry that says nothing of clusters, or wants them of one block. */
 static void test_cluster_of_one(void **state)
 {
     (void)state;
-    check_clean(HEAD("") "mad.lo.u32 %r10, %r1, 4, %r4; ld.global.u32 %r11, [%rd4]; mapa.shared::cluster.u32 %r12, %r10, %r2;\n"
-                SYNC "st.shared::cluster.u32 [%r12], %r11;\n" SYNC "ld.shared.u32 %r13, [%r10]; st.global.u32 [%rd5], %r13;\nret;\n}\n",
-                3, 64, check_itself);
+    check_clean(HEAD("") ALONE, 3, 64, check_itself);
+    check_clean(HEAD(CLUSTER(1)) ALONE, 3, 64, check_itself);
 }
 
 /* ---- launches ------------------------------------------------------------------------------------------ */
@@ -208,7 +174,7 @@ static void test_wanted(void **state)
     rig_open(&rig);
     rig.launch.grid[0] = 12;
     rig.launch.want_block = only_fifth;
-    assert_true(run(&rig, HEAD(CLUSTER(4)) "st.global.u32 [%rd5], 1;\nret;\n}\n", in, out));
+    assert_true(cluster_run(&rig, HEAD(CLUSTER(4)) "st.global.u32 [%rd5], 1;\nret;\n}\n", in, out));
     assert_int_equal(rig.report.blocks, 4);
     for (int i = 0; i < 12 * 32; i++)
         assert_int_equal(out[i], i / 32 / 4 == 1);
@@ -233,7 +199,7 @@ static void test_bad_launch(void **state)
         rig_open(&rig);
         rig.launch.grid[0] = cases[i].grid[0];
         rig.launch.grid[1] = cases[i].grid[1];
-        assert_false(run(&rig, cases[i].text, in, out));
+        assert_false(cluster_run(&rig, cases[i].text, in, out));
         assert_int_equal(rig.report.faults[0].kind, EMU_LAUNCH);
         assert_int_equal(rig.report.blocks, 0);
         rig_close(&rig);

@@ -95,6 +95,7 @@ static void files_may_end_anywhere(void **state)
     with_file("tests/fuzz/seeds/online_softmax.sync.tile", cut_tile);
     with_file("tests/fuzz/seeds/add.ptx", cut_ptx);
     with_file("tests/fuzz/seeds/async.ptx", cut_ptx);
+    with_file("tests/fuzz/seeds/cluster.ptx", cut_ptx);
 }
 
 /* ---- noise --------------------------------------------------------------------------- */

@@ -149,7 +149,7 @@ static uint32_t access_shared(Warp *w, const Inst *in, uint32_t mask, const uint
     mask = shared_bounds(w, in, aligned_lanes(w, in, mask, address, bytes), address, bytes);
     count_wavefronts(w, address, mask, bytes);
     if (w->async)
-        emu_mbarrier_touch(w, in, mask, address, bytes);
+        emu_mbarrier_touch(w, in, w->m->async, mask, address, bytes);
     if (w->m->checks)
         shared_checks(w, in, mask, address, bytes, mode);
     for (int l = 0; l < LANES; l++)

@@ -80,7 +80,7 @@ void emu_async_start_warp(Warp *w)
 
 void emu_async_release(const Warp *w, Clock *join)
 {
-    for (int i = 0; i < w->m->warp_count; i++) {
+    for (int i = 0; i <= w->m->warp_count; i++) {
         if (w->async->fenced[i] > join->fenced[i])
             join->fenced[i] = w->async->fenced[i];
     }
@@ -88,7 +88,7 @@ void emu_async_release(const Warp *w, Clock *join)
 
 void emu_async_acquire(Warp *w, const Clock *join)
 {
-    for (int i = 0; i < w->m->warp_count; i++) {
+    for (int i = 0; i <= w->m->warp_count; i++) {
         if (join->fenced[i] > w->async->fenced[i])
             w->async->fenced[i] = join->fenced[i];
     }
@@ -111,6 +111,7 @@ void emu_exec_fence_proxy(Warp *w, const Inst *in, uint32_t mask)
             w->async->fenced[i] = w->seen[i];
     }
     w->async->fenced[w->index] = w->epoch;
+    w->async->fenced[w->m->warp_count] = emu_cluster_phase(w);
     emu_new_epoch(w);
 }
 

@@ -107,7 +107,7 @@ typedef struct RegState {
 typedef enum WaitKind { WAIT_BARRIER, WAIT_CLUSTER, WAIT_MBARRIER, WAIT_WGMMA, WAIT_REGISTERS } WaitKind;
 
 struct AsyncWarp {
-    uint32_t fenced[MAX_WARPS];
+    uint32_t fenced[MAX_WARPS + 1];        /* see Clock */
     WaitKind wait;
     uint32_t wait_address, wait_phase; /* WAIT_MBARRIER */
     int wait_registers;
@@ -173,7 +173,8 @@ int emu_mbarrier_index(const Machine *m, const MBarrier *b);
 void emu_mbarrier_bytes(Machine *m, MBarrier *b, const Inst *in, int thread, int64_t bytes);
 /* The address within shared memory of what may be a generic address. */
 uint64_t emu_shared_address(uint64_t address);
-void emu_mbarrier_touch(Warp *w, const Inst *in, uint32_t mask, const uint64_t *address, int bytes);
+/* Ordinary accesses to an mbarrier's bytes, in a block's shared memory, are faults. */
+void emu_mbarrier_touch(Warp *w, const Inst *in, const Async *a, uint32_t mask, const uint64_t *address, int bytes);
 
 /* ---- tensor_map.c ---- */
 bool emu_tensor_map_decode(const void *handle, TensorMap *map);

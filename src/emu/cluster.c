@@ -1,4 +1,10 @@
-/* cluster.c: the barrier of a cluster, and shared memory of its other blocks. */
+/* cluster.c: the barrier of a cluster, and shared memory of its other blocks.
+ *
+ * An access to another block's shared memory is recorded in that block's shadow, where
+ * the accesses of its own warps meet it. Besides, that block must have started, which a
+ * completed phase of the barrier says, and must not exit before: one of its threads has
+ * to wait for a phase that the access comes before.
+ */
 #include "emu/async.h"
 #include "emu/cluster.h"
 
@@ -12,7 +18,7 @@ void emu_cluster_check_launch(Machine *m)
     if (size > MAX_CLUSTER)
         emu_fault_block(m, EMU_LAUNCH, 1, 0, "a cluster of %lld blocks, where %d are portable", (long long)size,
                         MAX_CLUSTER);
-    if (m->entry->explicit_cluster && size == 1)
+    if (m->entry->explicit_cluster && !m->entry->sized_cluster)
         emu_fault_block(m, EMU_LAUNCH, 1, 0, ".explicitcluster without .reqnctapercluster: the launch cannot say more");
     for (int i = 0; i < 3; i++) {
         if (m->launch->grid[i] % dims[i])
@@ -37,6 +43,8 @@ Cluster *emu_cluster_new(const Machine *first)
         c->arriving = arena_array(first->arena, Clock, c->size);
         c->released = arena_array(first->arena, Clock, c->size * PHASES);
     }
+    if (c->size > 1)
+        c->reaches = arena_array(first->arena, Reach, c->size * c->size * MAX_WARPS);
     return c;
 }
 
@@ -47,16 +55,107 @@ void emu_cluster_start(Cluster *c)
     c->open = false;
     if (c->arriving)
         memset(c->arriving, 0, (size_t)c->size * sizeof *c->arriving);
+    if (c->reaches)
+        memset(c->reaches, 0, (size_t)(c->size * c->size * MAX_WARPS) * sizeof *c->reaches);
+}
+
+/* ---- order ------------------------------------------------------------------------------ */
+
+static int cluster_agent(const Machine *m)
+{
+    return m->reader_count - 1;
+}
+
+static const Clock *released(const Cluster *c, uint32_t phase, int rank)
+{
+    return &c->released[phase % PHASES * (uint32_t)c->size + (uint32_t)rank];
+}
+
+/* Whether the arrivals of a phase released an epoch. A phase of which no clock is kept any
+ * more is taken for the oldest that has one: who lives knows all but the last phase, only
+ * proxy fences are that old. */
+static bool in_phase(const Cluster *c, uint32_t phase, int rank, int agent, uint32_t epoch)
+{
+    uint32_t oldest = c->phase < PHASES ? 1 : c->phase - PHASES + 1;
+
+    return phase && released(c, phase < oldest ? oldest : phase, rank)->seen[agent] >= epoch;
+}
+
+uint32_t emu_cluster_phase(const Warp *w)
+{
+    return w->m->cluster->size > 1 ? w->seen[cluster_agent(w->m)] : 0;
+}
+
+bool emu_cluster_before(const Warp *w, int rank, int agent, uint32_t epoch)
+{
+    return in_phase(w->m->cluster, emu_cluster_phase(w), rank, agent, epoch);
+}
+
+/* The fence stands with the writer, before it arrives, or with the reader, behind its wait. */
+bool emu_cluster_fenced(const Warp *w, int rank, int warp, uint32_t epoch)
+{
+    const Cluster *c = w->m->cluster;
+    uint32_t phase = emu_cluster_phase(w);
+
+    return in_phase(c, w->async->fenced[w->m->warp_count], rank, warp, epoch) ||
+           (phase && released(c, phase, rank)->fenced[warp] >= epoch);
+}
+
+int emu_cluster_rank(const Machine *m, uint64_t block)
+{
+    for (int i = 0; i < m->cluster->size; i++) {
+        if (m->cluster->blocks[i].block_index == block)
+            return i;
+    }
+    return -1;
+}
+
+void emu_cluster_fence(Warp *w)
+{
+    if (!w->fence)
+        w->fence = arena_new_of(w->m->arena, Clock);
+    emu_release(w, w->fence);
+}
+
+/* ---- the end of a block ---------------------------------------------------------------------- */
+
+static Reach *reach_of(const Machine *to, const Warp *w)
+{
+    int warp = w->m->rank * MAX_WARPS + w->index;
+
+    return &to->cluster->reaches[to->rank * to->cluster->size * MAX_WARPS + warp];
+}
+
+static void reached_too_late(Warp *w, const Inst *in, int lane, int rank)
+{
+    emu_fault(w, in, EMU_RACE, lane,
+              "the block of rank %d may exit before its shared memory is accessed: it waits for no barrier of the "
+              "cluster that follows", rank);
+}
+
+/* Its shared memory goes: what others did with it comes before a phase that one of its warps has waited for. */
+static void check_reaches(const Machine *m)
+{
+    Cluster *c = m->cluster;
+    uint32_t phase = 0;
+
+    for (int i = 0; i < m->warp_count; i++)
+        phase = emu_cluster_phase(&m->warps[i]) > phase ? emu_cluster_phase(&m->warps[i]) : phase;
+    for (int i = 0; i < c->size * m->warp_count; i++) {
+        Warp *w = &c->blocks[i / m->warp_count].warps[i % m->warp_count];
+        const Reach *reach = reach_of(m, w);
+
+        if (reach->in && !in_phase(c, phase, w->m->rank, w->index, reach->epoch))
+            reached_too_late(w, reach->in, reach->lane, m->rank);
+    }
 }
 
 /* ---- the barrier (PTX ISA, "barrier.cluster") --------------------------------------------- */
 
 static void pass(Warp *w, uint32_t lanes)
 {
-    const Cluster *c = w->m->cluster;
-
     w->passed &= ~lanes;
-    emu_acquire(w, &c->released[c->phase % PHASES * (uint32_t)c->size + (uint32_t)w->m->rank]);
+    emu_acquire(w, released(w->m->cluster, w->m->cluster->phase, w->m->rank));
 }
 
 static void complete_warp(Cluster *c, Warp *w)
@@ -74,8 +173,11 @@ static void complete_phase(Cluster *c)
 {
     c->phase++;
     c->open = false;
-    for (int i = 0; i < c->size; i++)
+    for (int i = 0; i < c->size; i++) {
+        if (c->size > 1)
+            c->arriving[i].seen[cluster_agent(c->blocks)] = c->phase;
         c->released[c->phase % PHASES * (uint32_t)c->size + (uint32_t)i] = c->arriving[i];
+    }
     for (int i = 0; i < c->size; i++) {
         for (int k = 0; k < c->blocks[i].warp_count; k++)
             complete_warp(c, &c->blocks[i].warps[k]);
@@ -91,7 +193,11 @@ static void count_threads(Cluster *c, uint32_t lanes)
 
 void emu_cluster_exit(Warp *w, uint32_t lanes)
 {
-    count_threads(w->m->cluster, lanes & ~w->arrived);
+    Machine *m = w->m;
+
+    count_threads(m->cluster, lanes & ~w->arrived);
+    if (!w->live && !--m->running && m->cluster->reaches)
+        check_reaches(m);
 }
 
 void emu_exec_cluster_arrive(Warp *w, const Inst *in, uint32_t mask)
@@ -108,6 +214,8 @@ void emu_exec_cluster_arrive(Warp *w, const Inst *in, uint32_t mask)
     c->open = true;
     if (in->flags & IF_RELEASE)
         emu_release(w, &c->arriving[w->m->rank]);
+    else if (w->fence)
+        emu_clock_merge(w->m, &c->arriving[w->m->rank], w->fence);
     count_threads(c, mask);
 }
 
@@ -214,20 +322,63 @@ static Machine *target_of(Warp *w, const Inst *in, int l, uint64_t address, int 
     return NULL;
 }
 
+/* A phase that the warp knows says that all blocks have started. */
+static bool alive(Warp *w, const Inst *in, int l, Machine *to)
+{
+    if (!emu_cluster_phase(w)) {
+        emu_fault(w, in, EMU_RACE, l,
+                  "the block of rank %d, whose shared memory this is, may not have started: no barrier of the cluster "
+                  "has been waited for", to->rank);
+        return false;
+    }
+    if (!to->running)
+        reached_too_late(w, in, l, to->rank);
+    *reach_of(to, w) = (Reach){ w->epoch, in, l };
+    return to->running > 0;
+}
+
+/* Returns false when the lane has to be left out. */
+static bool check_access(Warp *w, const Inst *in, Machine *to, uint32_t at, int bytes, FarAccess *access)
+{
+    int l = access->lane;
+    const char *why;
+    EmuFaultKind kind;
+
+    if (alive(w, in, l, to) && !emu_shadow_remote(to->shadow, w, access, at, (uint32_t)bytes, &why, &kind)) {
+        emu_fault(w, in, kind, l, "shared memory of rank %d at 0x%x: %s", to->rank, at, why);
+        if (kind == EMU_ASYNC_RACE)
+            return false;
+    }
+    if (access->mode != ACCESS_WRITE && !emu_bits_all(to->shared_written, at, bytes))
+        emu_fault(w, in, EMU_UNINITIALISED, l, "shared memory of rank %d at 0x%x is read before it is written", to->rank, at);
+    emu_bits_set(to->shared_written, at, bytes);
+    return true;
+}
+
 uint32_t emu_cluster_access(Warp *w, const Inst *in, uint32_t mask, const uint64_t address[LANES], int bytes,
                             AccessMode mode, uint8_t *at[LANES])
 {
+    FarAccess access = { .mode = mode };
+    Machine *last = NULL;
+    uint64_t within[LANES];
     uint32_t ok = 0;
 
+    emu_cluster_own(w->m, address, within);
     for (; mask; mask &= mask - 1) {
         int l = first_lane(mask);
         Machine *to = target_of(w, in, l, address[l], bytes);
 
         if (!to)
             continue;
-        if (mode != ACCESS_READ)
-            emu_bits_set(to->shared_written, address[l] % CLUSTER_UNIT, bytes);
-        at[l] = to->shared + address[l] % CLUSTER_UNIT;
+        if (to != last)
+            access.round = 0; /* its shadow has other states */
+        last = to;
+        access.lane = l;
+        if (to->async)
+            emu_mbarrier_touch(w, in, to->async, 1u << l, within, bytes);
+        if (w->m->checks && !check_access(w, in, to, (uint32_t)within[l], bytes, &access))
+            continue;
+        at[l] = to->shared + within[l];
         ok |= 1u << l;
     }
     return ok;

@@ -24,6 +24,7 @@ static uint32_t mod_semantics(Decoding *d)
 {
     uint32_t flags = 0;
 
+    emu_mod_unknown(d, "async"); /* st.async, red.async */
     emu_mod(d, "weak");
     emu_mod(d, "volatile");
     emu_mod(d, "relaxed");

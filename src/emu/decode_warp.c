@@ -286,20 +286,21 @@ static bool decode_async_fence(Decoding *d)
 void emu_decode_fence(Decoding *d)
 {
     static const char *const words[] = { "sc", "acq_rel", "acquire", "release", "proxy", "alias" };
-    bool device;
+    bool device, cluster;
     Inst *in;
 
     if (decode_async_fence(d))
         return;
-    device = emu_mod(d, "gl") || emu_mod(d, "gpu") || emu_mod(d, "sys") || emu_mod(d, "cluster");
+    device = emu_mod(d, "gl") || emu_mod(d, "gpu") || emu_mod(d, "sys");
+    cluster = emu_mod(d, "cluster");
     emu_mod(d, "cta");
     for (size_t i = 0; i < TW_COUNT(words); i++)
         emu_mod(d, words[i]);
     if (!emu_need_args(d, 0, 0))
         return;
     in = emu_ptx_emit(d, emu_exec_fence);
-    if (in && device)
-        in->flags |= IF_RELEASE | IF_ACQUIRE;
+    if (in && (device || cluster))
+        in->flags |= IF_RELEASE | IF_ACQUIRE | (device ? 0 : (uint32_t)IF_CLUSTER);
 }
 
 /* ---- control ----------------------------------------------------------------------------------- */

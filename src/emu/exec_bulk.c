@@ -148,8 +148,9 @@ static bool unit_written(const Machine *m, uint32_t at)
 static void check_shared(Warp *w, const Bulk *c)
 {
     bool load = c->barrier >= 0;
-    AsyncAccess access = { .agent = load ? mbarrier_agent(w->m, c->barrier) : bulk_agent(w->m, w->index),
-                           .epoch = load ? c->phase + 1 : c->number, .write = load };
+    FarAccess access = { .mode = load ? ACCESS_WRITE : ACCESS_READ,
+                         .agent = load ? mbarrier_agent(w->m, c->barrier) : bulk_agent(w->m, w->index),
+                         .epoch = load ? c->phase + 1 : c->number };
 
     for (uint32_t line = 0; line < c->lines; line++) {
         for (uint32_t unit = 0; unit * UNIT < line_bytes(c, line); unit++) {

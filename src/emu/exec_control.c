@@ -142,21 +142,29 @@ void emu_exec_bar_warp(Warp *w, const Inst *in, uint32_t mask)
     emu_new_epoch(w);
 }
 
-/* At device scope: what this warp wrote, and knows of, may be read by other blocks
- * that have synchronised through an atomic. */
-void emu_exec_fence(Warp *w, const Inst *in, uint32_t mask)
+/* What this warp wrote, and knows of, may be read by other blocks that have synchronised
+ * through an atomic. */
+static void release_writers(Warp *w)
 {
-    Machine *m = w->m;
+    const Machine *m = w->m;
 
-    (void)mask;
-    if (!(in->flags & IF_RELEASE) || !m->checks)
-        return;
     for (int i = m->first_writer; i < m->run->writers.len; i++) {
         Writer *writer = &m->run->writers.data[i];
 
-        if (writer->block == m->block_index &&
-            (writer->warp == w->index || w->seen[writer->warp] >= writer->epoch))
-            writer->released = true;
+        writer->released |= emu_writer_known(w, writer);
     }
-    emu_new_epoch(w);
+}
+
+/* At device scope, or that of the cluster. */
+void emu_exec_fence(Warp *w, const Inst *in, uint32_t mask)
+{
+    (void)mask;
+    if (!(in->flags & IF_RELEASE) || !w->m->checks)
+        return;
+    if (!(in->flags & IF_CLUSTER))
+        release_writers(w);
+    if (w->m->cluster->size > 1)
+        emu_cluster_fence(w);
+    else
+        emu_new_epoch(w);
 }

@@ -80,10 +80,8 @@ MBarrier *emu_mbarrier(Warp *w, const Inst *in, int l, uint64_t address)
 }
 
 /* Ordinary accesses to an mbarrier's bytes. */
-void emu_mbarrier_touch(Warp *w, const Inst *in, uint32_t mask, const uint64_t *address, int bytes)
+void emu_mbarrier_touch(Warp *w, const Inst *in, const Async *a, uint32_t mask, const uint64_t *address, int bytes)
 {
-    const Async *a = w->m->async;
-
     for (; mask; mask &= mask - 1) {
         int l = first_lane(mask);
         uint64_t last = (address[l] + (uint64_t)bytes - 1) / 8;
@@ -109,19 +107,11 @@ static void wake(Machine *m, const MBarrier *b)
     }
 }
 
-static void merge_clock(const Machine *m, Clock *into, const Clock *from)
-{
-    for (int i = 0; i < m->agent_count; i++)
-        into->seen[i] = from->seen[i] > into->seen[i] ? from->seen[i] : into->seen[i];
-    for (int i = 0; i < m->warp_count; i++)
-        into->fenced[i] = from->fenced[i] > into->fenced[i] ? from->fenced[i] : into->fenced[i];
-}
-
 static void complete_phase(Machine *m, MBarrier *b)
 {
     b->phase++;
     b->pending = b->expected;
-    merge_clock(m, &b->completed, &b->arriving);
+    emu_clock_merge(m, &b->completed, &b->arriving);
     b->completed.seen[mbarrier_agent(m, emu_mbarrier_index(m, b))] = b->phase;
     wake(m, b);
 }
@@ -282,7 +272,7 @@ void emu_exec_mbarrier_arrive(Warp *w, const Inst *in, uint32_t mask)
         if (!b[l])
             continue;
         if (in->flags & IF_RELEASE)
-            merge_clock(w->m, &b[l]->arriving, &mine);
+            emu_clock_merge(w->m, &b[l]->arriving, &mine);
         arrive(w, in, l, b[l], &state[l]);
     }
     emu_merge64(op_at(w, in, 0), state, mask);

@@ -124,7 +124,7 @@ static void check_registers(Warp *w, const Inst *in, const WgmmaOp *op)
 /* False when part of the matrix lies outside. */
 static bool check_matrix(Warp *w, const Inst *in, const WgmmaMatrix *x, const char *which)
 {
-    AsyncAccess access = { .agent = warpgroup_agent(w->m, w->index / WARPGROUP), .epoch = w->async->issued };
+    FarAccess access = { .agent = warpgroup_agent(w->m, w->index / WARPGROUP), .epoch = w->async->issued };
     uint32_t places[MAX_UNITS];
     int units = emu_wgmma_units(x, places);
 

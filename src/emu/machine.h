@@ -117,7 +117,8 @@ typedef enum InstFlag {
     IF_WIDE = 8192,    /* the address register has 8 bytes */
     IF_WIDE2 = 16384,  /* the second one has */
     IF_WGMMA = 32768,  /* minds its registers itself */
-    IF_PARITY = 65536  /* an mbarrier's phase is named by its parity */
+    IF_PARITY = 65536, /* an mbarrier's phase is named by its parity */
+    IF_CLUSTER = 131072 /* at cluster scope only */
 } InstFlag;
 
 struct Inst {
@@ -174,8 +175,9 @@ typedef struct Entry {
     int local_bytes;
     int max_threads;         /* .maxntid or .reqntid; 0: not given */
     int required[3];         /* .reqntid; 0: not given */
-    int cluster[3];          /* .reqnctapercluster; 1, 1, 1: not given */
+    int cluster[3];          /* .reqnctapercluster, else 1, 1, 1 */
     bool explicit_cluster;   /* .explicitcluster */
+    bool sized_cluster;      /* .reqnctapercluster */
     bool cluster_barrier;    /* uses barrier.cluster */
     int granule_shift;       /* log2 of the narrowest shared or global access */
     bool async;              /* uses mbarriers, bulk copies, wgmma or setmaxnreg */
@@ -233,7 +235,7 @@ typedef struct Memo {
 /* What a release hands to who acquires it. */
 typedef struct Clock {
     uint32_t seen[MAX_AGENTS];
-    uint32_t fenced[MAX_WARPS]; /* epochs whose writes the asynchronous proxy may read */
+    uint32_t fenced[MAX_WARPS + 1]; /* epochs whose writes the asynchronous proxy may read; the cluster last */
 } Clock;
 
 typedef struct AsyncWarp AsyncWarp; /* see async.h */
@@ -250,6 +252,7 @@ struct Warp {
     Group groups[LANES];
     int wait_line; /* of the barrier that it waits at */
     int wait_barrier; /* CLUSTER_BARRIER: the cluster's */
+    Clock *fence;             /* what its fences at cluster scope released; NULL: there were none */
     uint32_t arrived, passed; /* lanes that have to wait at the cluster's: for a phase still open, completed */
     uint32_t wait_mask;       /* lanes that do */
 
@@ -314,6 +317,7 @@ struct Machine {
     int block[3];
     uint64_t block_index;
     int threads, warp_count;
+    int running;    /* warps that have not exited */
     int agent_count, reader_count; /* readers come first, among them warps first */
     Warp *warps;
     Async *async; /* NULL: see Warp.async */
@@ -403,20 +407,28 @@ bool emu_shadow_issue(Warp *w, int lane, uint32_t at, int bytes, const char **wh
 void emu_shadow_land(Warp *w, int lane, uint32_t at, int bytes);
 bool emu_global_race(Warp *w, Buffer *b, uint64_t offset, int bytes, AccessMode mode,
                      Writer *other);
+/* Whether a write of the block, or of its cluster, comes before what warp w does now. */
+bool emu_writer_known(const Warp *w, const Writer *other);
 /* An access by the asynchronous proxy that warp w starts: a read that ends with
- * epoch `epoch` of a reading agent, or a write that ends with that of another. */
-typedef struct AsyncAccess {
-    int agent;
+ * epoch `epoch` of a reading agent, or a write that ends with that of another; or one
+ * of warp w to another block's shared memory, whose agent and epoch need not be given.
+ * The proxy never need be. */
+typedef enum Proxy { PROXY_GENERIC, PROXY_ASYNC } Proxy;
+typedef struct FarAccess {
+    Proxy proxy;
+    AccessMode mode;
+    int agent, lane;
     uint32_t epoch;
-    bool write;
     uint32_t round, state, next; /* what became of the last granule; zero at first */
-} AsyncAccess;
-bool emu_shadow_async(Warp *w, AsyncAccess *access, uint32_t at, uint32_t bytes,
-                      const char **why, EmuFaultKind *kind);
+} FarAccess;
+bool emu_shadow_async(Warp *w, FarAccess *access, uint32_t at, uint32_t bytes, const char **why, EmuFaultKind *kind);
+bool emu_shadow_remote(Shadow *s, Warp *w, FarAccess *access, uint32_t at, uint32_t bytes, const char **why,
+                       EmuFaultKind *kind);
 
 /* sched.c: releases and acquires */
 void emu_release(Warp *w, Clock *join);
 void emu_acquire(Warp *w, const Clock *join);
+void emu_clock_merge(const Machine *m, Clock *into, const Clock *from);
 void emu_new_epoch(Warp *w);
 void emu_branch(Warp *w, uint32_t taken, int target);
 void emu_exit_lanes(Warp *w, uint32_t mask);

@@ -155,6 +155,7 @@ typedef struct Decoding {
 
 bool emu_mod(Decoding *d, const char *name);             /* present? then it is used */
 bool emu_mod_one_of(Decoding *d, const char *const *names, int count, int *which);
+void emu_mod_unknown(Decoding *d, const char *name);     /* present? then it is refused, whatever the operands */
 EmuType emu_need_type(Decoding *d);
 void emu_mod_ignore_hints(Decoding *d);                  /* cache hints of loads and stores */
 void emu_bad_operands(Decoding *d, const char *why);

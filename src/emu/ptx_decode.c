@@ -138,14 +138,24 @@ void emu_mod_ignore_hints(Decoding *d)
     }
 }
 
+static void refuse_mod(Decoding *d, const char *name)
+{
+    if (!d->bad)
+        diag_add(d->p->diags, TW0823, d->s->span, "the emulator does not know '.%s' on '%s'", name, d->s->opcode);
+    d->bad = true;
+}
+
+void emu_mod_unknown(Decoding *d, const char *name)
+{
+    if (emu_mod(d, name))
+        refuse_mod(d, name);
+}
+
 static void check_mods(Decoding *d)
 {
-    for (int i = 0; i < d->s->mod_count && !d->bad; i++) {
-        if (!(d->s->used >> i & 1)) {
-            d->bad = true;
-            diag_add(d->p->diags, TW0823, d->s->span, "the emulator does not know '.%s' on '%s'",
-                     d->s->mods[i], d->s->opcode);
-        }
+    for (int i = 0; i < d->s->mod_count; i++) {
+        if (!(d->s->used >> i & 1))
+            refuse_mod(d, d->s->mods[i]);
     }
 }
 

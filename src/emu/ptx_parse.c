@@ -595,8 +595,10 @@ static bool parse_performance(Parser *p)
     parse_dims(p, dims);
     if (is_word(p, word, "reqntid"))
         memcpy(p->entry->required, dims, sizeof dims);
-    if (is_word(p, word, "reqnctapercluster"))
+    if (is_word(p, word, "reqnctapercluster")) {
         memcpy(p->entry->cluster, dims, sizeof dims);
+        p->entry->sized_cluster = true;
+    }
     if (is_word(p, word, "maxnreg"))
         p->entry->max_registers = dims[0];
     if (is_word(p, word, "minnctapersm"))

@@ -50,6 +50,14 @@ void emu_acquire(Warp *w, const Clock *join)
     w->ordered_id = 0;
 }
 
+void emu_clock_merge(const Machine *m, Clock *into, const Clock *from)
+{
+    for (int i = 0; i < m->agent_count; i++)
+        into->seen[i] = from->seen[i] > into->seen[i] ? from->seen[i] : into->seen[i];
+    for (int i = 0; i <= m->warp_count; i++)
+        into->fenced[i] = from->fenced[i] > into->fenced[i] ? from->fenced[i] : into->fenced[i];
+}
+
 /* ---- divergence ----------------------------------------------------------------------- */
 
 static void find_merge_pc(Warp *w)
@@ -350,6 +358,8 @@ static void start_warp(Machine *m, int index)
     w->group_count = 0;
     w->epoch = 0;
     w->arrived = w->passed = 0;
+    if (w->fence)
+        memset(w->fence, 0, sizeof *w->fence);
     emu_new_epoch(w);
     memset(w->seen, 0, sizeof w->seen);
     memset(w->commits, 0, sizeof w->commits);
@@ -364,6 +374,7 @@ static void start_warp(Machine *m, int index)
 static void start_block(Machine *m)
 {
     m->report->blocks++;
+    m->running = m->warp_count;
     memset(m->barriers, 0, sizeof m->barriers);
     memset(m->shared_written, 0, (m->shared_bytes / 64 + 2) * sizeof *m->shared_written);
     m->first_writer = m->run->writers.len;

@@ -4,7 +4,8 @@
  * (arriving at a barrier) ends, and `seen[r]`, the last epoch of warp r that is
  * known to have ended before now. An access in epoch e of warp r comes before
  * what warp w does now if r == w or w->seen[r] >= e. Nothing depends on the
- * order in which the emulator happens to run the warps.
+ * order in which the emulator happens to run the warps. Between blocks of a cluster
+ * only the cluster's barrier orders (cluster.c).
  *
  * A granule of shared memory has one word: the number of a state, or "in
  * flight" with the thread whose cp.async will write it. Of what a cp.async wrote
@@ -19,6 +20,7 @@
  * `clean` and so forgets all states at once.
  */
 #include "emu/async.h"
+#include "emu/cluster.h"
 
 #define IN_FLIGHT 0x80000000u
 enum {
@@ -30,9 +32,12 @@ enum {
 /* HOW_BULK: by a bulk copy, that is, by the agent of the mbarrier that says so. */
 typedef enum How { HOW_NONE, HOW_PLAIN, HOW_ATOMIC, HOW_ASYNC, HOW_BULK } How;
 
-/* Layout of a row: words, a set of readers, the readers' epochs last. */
-enum { READER_WORDS = (MAX_READERS + 31) / 32 };
-enum { ROW_WRITER, ROW_EPOCH, ROW_READERS, ROW_HEAD = ROW_READERS + READER_WORDS };
+/* Layout of a row: words, a set of readers, the readers' epochs last. Writers and readers are
+ * agents of the block, or from MAX_AGENTS on warps of all blocks of the cluster, by rank; in
+ * the set those follow the agents that read. */
+enum { ROW_WRITER, ROW_EPOCH, ROW_READERS };
+enum { MOST_READERS = MAX_READERS + MAX_CLUSTER * MAX_WARPS };
+enum { MOST_WORDS = ROW_READERS + (MOST_READERS + 31) / 32 + MOST_READERS };
 
 struct Shadow {
     Machine *m;
@@ -44,20 +49,37 @@ struct Shadow {
     uint32_t round;       /* counts renumberings, from 1 */
     uint32_t *rows, *spare_rows;
     int *index, *spare_index; /* hash table of row + 1; 2 * row_limit entries */
-    int stride, row_limit;
+    int head, stride; /* of a row: words before the readers' epochs, in all */
+    int row_limit;
 };
 
-static uint32_t pack_writer(How how, int warp)
+static uint32_t pack_writer(How how, int agent)
 {
-    return (uint32_t)how << 16 | (uint32_t)warp;
+    return (uint32_t)how << 16 | (uint32_t)agent;
 }
 static How row_how(const uint32_t *row)
 {
     return (How)(row[ROW_WRITER] >> 16);
 }
-static int row_warp(const uint32_t *row)
+static int row_agent(const uint32_t *row)
 {
-    return row[ROW_WRITER] & 255;
+    return row[ROW_WRITER] & 0xffff;
+}
+
+/* Where an agent stands in the set of readers, and who stands there. */
+static int reader_place(const Shadow *s, int agent)
+{
+    return agent < MAX_AGENTS ? agent : agent - MAX_AGENTS + s->m->reader_count;
+}
+static int reader_at(const Shadow *s, int place)
+{
+    return place < s->m->reader_count ? place : place - s->m->reader_count + MAX_AGENTS;
+}
+
+/* How this block's shadow calls a warp. */
+static int agent_of(const Shadow *s, const Warp *w)
+{
+    return w->m == s->m ? w->index : MAX_AGENTS + w->m->rank * w->m->warp_count + w->index;
 }
 
 /* ---- interning ------------------------------------------------------------------ */
@@ -73,13 +95,15 @@ static void make_tables(Shadow *s, int rows)
 Shadow *emu_shadow_new(Machine *m, uint32_t bytes)
 {
     Shadow *s = arena_new_of(m->arena, Shadow);
+    int readers = m->reader_count + (m->cluster->size > 1 ? m->cluster->size * m->warp_count : 0);
 
     s->m = m;
     s->shift = m->entry->granule_shift;
     s->granule_count = (bytes >> s->shift) + 1;
     s->granules = arena_array(m->arena, uint32_t, s->granule_count);
     s->copiers = arena_array(m->arena, uint8_t, s->granule_count);
-    s->stride = ROW_HEAD + m->reader_count;
+    s->head = ROW_READERS + (readers + 31) / 32;
+    s->stride = s->head + readers;
     s->clean = s->next = s->round = 1;
     make_tables(s, FIRST_ROWS);
     return s;
@@ -195,7 +219,7 @@ static uint32_t intern(Shadow *s, const uint32_t *row)
 
 static uint32_t add_state(Shadow *s, const uint32_t *row)
 {
-    uint32_t copy[ROW_HEAD + MAX_READERS];
+    uint32_t copy[MOST_WORDS];
 
     if ((int)(s->next - s->clean) >= s->row_limit - 1) {
         memcpy(copy, row, (size_t)s->stride * 4);
@@ -207,17 +231,28 @@ static uint32_t add_state(Shadow *s, const uint32_t *row)
 
 /* ---- order ------------------------------------------------------------------------ */
 
-static bool before(const Warp *w, int warp, uint32_t epoch)
+/* Whether what an agent of block `rank` did in an epoch comes before what warp w does now. */
+static bool known(const Warp *w, int rank, int agent, uint32_t epoch)
 {
-    return warp == w->index || w->seen[warp] >= epoch;
+    if (rank != w->m->rank)
+        return emu_cluster_before(w, rank, agent, epoch);
+    return agent == w->index || w->seen[agent] >= epoch;
+}
+
+/* The same of an agent as rows name it. */
+static bool before(const Shadow *s, const Warp *w, int agent, uint32_t epoch)
+{
+    int far = agent - MAX_AGENTS, warps = s->m->warp_count;
+
+    return far < 0 ? known(w, s->m->rank, agent, epoch) : known(w, far / warps, far % warps, epoch);
 }
 
 /* Whether the last write was by a cp.async of warp w in its present epoch. It is visible
  * to its own thread after the wait, to the others of the warp only after a barrier (PTX
  * ISA, "cp.async.wait_group"), so what follows from it depends on the lane. */
-static bool copied_just_now(const Warp *w, const uint32_t *row)
+static bool copied_just_now(const Shadow *s, const Warp *w, const uint32_t *row)
 {
-    return row_how(row) == HOW_ASYNC && row_warp(row) == w->index && row[ROW_EPOCH] == w->epoch;
+    return row_how(row) == HOW_ASYNC && row_agent(row) == agent_of(s, w) && row[ROW_EPOCH] == w->epoch;
 }
 
 /* Whether the last write, `row` of this granule, comes before what this lane does now. */
@@ -225,54 +260,57 @@ static bool write_before(const Shadow *s, const Warp *w, int lane, const uint32_
 {
     if (row_how(row) == HOW_NONE)
         return true;
-    if (copied_just_now(w, row))
+    if (copied_just_now(s, w, row))
         return s->copiers[granule - s->granules] == lane;
-    return before(w, row_warp(row), row[ROW_EPOCH]);
+    return before(s, w, row_agent(row), row[ROW_EPOCH]);
 }
 
 /* A reader whose read does not come before what warp w does now; -1: none. */
-static int open_reader(const Warp *w, const uint32_t *row)
+static int open_reader(const Shadow *s, const Warp *w, const uint32_t *row)
 {
-    for (int word = 0; word < READER_WORDS; word++) {
-        for (uint32_t readers = row[ROW_READERS + word]; readers; readers &= readers - 1) {
-            int r = 32 * word + first_lane(readers);
+    for (int word = ROW_READERS; word < s->head; word++) {
+        for (uint32_t readers = row[word]; readers; readers &= readers - 1) {
+            int r = 32 * (word - ROW_READERS) + first_lane(readers);
 
-            if (!before(w, r, row[ROW_HEAD + r]))
-                return r;
+            if (!before(s, w, reader_at(s, r), row[s->head + r]))
+                return reader_at(s, r);
         }
     }
     return -1;
 }
 
-static EMU_COLD uint32_t make_writer_state(Shadow *s, Warp *w, How how, uint32_t *known)
+static EMU_COLD uint32_t after_write(Shadow *s, How how, int agent, uint32_t epoch)
 {
-    uint32_t row[ROW_HEAD + MAX_READERS] = { 0 };
+    uint32_t row[MOST_WORDS];
 
-    row[ROW_WRITER] = pack_writer(how, w->index);
-    row[ROW_EPOCH] = w->epoch;
-    return *known = add_state(s, row);
+    memset(row, 0, (size_t)s->stride * 4);
+    row[ROW_WRITER] = pack_writer(how, agent);
+    row[ROW_EPOCH] = epoch;
+    return add_state(s, row);
 }
 
 static uint32_t writer_state(Shadow *s, Warp *w, How how)
 {
-    uint32_t *known = how == HOW_ASYNC ? &w->async_state
+    uint32_t *mine = how == HOW_ASYNC ? &w->async_state
                       : how == HOW_ATOMIC ? &w->atomic_state : &w->write_state;
 
-    return *known >= s->clean ? *known : make_writer_state(s, w, how, known);
+    if (*mine < s->clean)
+        *mine = after_write(s, how, w->index, w->epoch);
+    return *mine;
 }
 
 /* ---- a read ------------------------------------------------------------------------- */
 
 /* What follows a read by warp w follows these readers too. */
-static void drop_readers(const Warp *w, uint32_t *row)
+static void drop_readers(const Shadow *s, const Warp *w, uint32_t *row)
 {
-    for (int word = 0; word < READER_WORDS; word++) {
-        for (uint32_t readers = row[ROW_READERS + word]; readers; readers &= readers - 1) {
-            int r = 32 * word + first_lane(readers);
+    for (int word = ROW_READERS; word < s->head; word++) {
+        for (uint32_t readers = row[word]; readers; readers &= readers - 1) {
+            int r = 32 * (word - ROW_READERS) + first_lane(readers);
 
-            if (before(w, r, row[ROW_HEAD + r])) {
-                row[ROW_READERS + word] &= ~(1u << r % 32);
-                row[ROW_HEAD + r] = 0;
+            if (before(s, w, reader_at(s, r), row[s->head + r])) {
+                row[word] &= ~(1u << r % 32);
+                row[s->head + r] = 0;
             }
         }
     }
@@ -281,18 +319,27 @@ static void drop_readers(const Warp *w, uint32_t *row)
 /* The state after a read that warp w does or starts, and that ends with an agent's epoch. */
 static EMU_COLD uint32_t after_read(Shadow *s, Warp *w, uint32_t state, int agent, uint32_t epoch)
 {
-    uint32_t row[ROW_HEAD + MAX_READERS] = { 0 };
+    int place = reader_place(s, agent);
+    uint32_t row[MOST_WORDS];
 
     if (state >= s->clean)
         memcpy(row, row_of(s, state), (size_t)s->stride * 4);
-    drop_readers(w, row);
-    row[ROW_READERS + agent / 32] |= 1u << agent % 32;
-    if (row[ROW_HEAD + agent] < epoch) /* warps of a warpgroup come in any order */
-        row[ROW_HEAD + agent] = epoch;
+    else
+        memset(row, 0, (size_t)s->stride * 4);
+    drop_readers(s, w, row);
+    row[ROW_READERS + place / 32] |= 1u << place % 32;
+    if (row[s->head + place] < epoch) /* warps of a warpgroup come in any order */
+        row[s->head + place] = epoch;
     return add_state(s, row);
 }
 
-static bool racing_kind(const uint32_t *row, const char **why, EmuFaultKind *kind)
+/* Whether only a barrier of the cluster could order an agent and a warp. */
+static bool between_blocks(const Shadow *s, const Warp *w, int agent)
+{
+    return s->m != w->m || agent >= MAX_AGENTS;
+}
+
+static bool racing_kind(const Shadow *s, const Warp *w, const uint32_t *row, const char **why, EmuFaultKind *kind)
 {
     bool async = row_how(row) == HOW_ASYNC;
 
@@ -303,7 +350,8 @@ static bool racing_kind(const uint32_t *row, const char **why, EmuFaultKind *kin
     }
     *kind = async ? EMU_ASYNC_RACE : EMU_RACE;
     *why = async ? "no barrier follows the wait for the cp.async that wrote it"
-                 : "another warp wrote it and no barrier lies between";
+           : between_blocks(s, w, row_agent(row)) ? "a warp of another block wrote it and no barrier of the cluster lies between"
+                                                  : "another warp wrote it and no barrier lies between";
     return false;
 }
 
@@ -317,9 +365,9 @@ static EMU_COLD bool read_afresh(Shadow *s, Warp *w, int lane, uint32_t *granule
 
     if (state) {
         row = row_of(s, state);
-        own = copied_just_now(w, row);
+        own = copied_just_now(s, w, row);
         if (!write_before(s, w, lane, granule, row))
-            ok = racing_kind(row, why, kind);
+            ok = racing_kind(s, w, row, why, kind);
     }
     *granule = after_read(s, w, state, w->index, w->epoch);
     /* One's own copy is not remembered; and states may have new numbers since. */
@@ -350,14 +398,17 @@ static EMU_COLD bool write_allowed(Shadow *s, Warp *w, int lane, const uint32_t 
     int reader;
 
     if (!(atomic && row_how(row) == HOW_ATOMIC) && !write_before(s, w, lane, granule, row))
-        return racing_kind(row, why, kind);
-    reader = open_reader(w, row);
+        return racing_kind(s, w, row, why, kind);
+    reader = open_reader(s, w, row);
     if (reader < 0)
         return true;
-    *kind = reader < s->m->warp_count ? EMU_RACE : EMU_ASYNC_RACE;
-    *why = reader < s->m->warp_count ? "another warp reads it and no barrier lies between"
-                                     : "a wgmma or a bulk copy that reads it has not been waited for, "
-                                       "or no barrier follows the wait";
+    *kind = EMU_RACE;
+    *why = between_blocks(s, w, reader) ? "a warp of another block reads it and no barrier of the cluster lies between"
+                                        : "another warp reads it and no barrier lies between";
+    if (reader >= s->m->warp_count && reader < MAX_AGENTS) {
+        *kind = EMU_ASYNC_RACE;
+        *why = "a wgmma or a bulk copy that reads it has not been waited for, or no barrier follows the wait";
+    }
     return false;
 }
 
@@ -509,51 +560,53 @@ void emu_shadow_land(Warp *w, int lane, uint32_t at, int bytes)
     }
 }
 
-/* ---- the asynchronous proxy ----------------------------------------------------------------- */
+/* ---- the asynchronous proxy, other blocks --------------------------------------------------- */
 
 /* PTX ISA, "Async proxy": a write through the generic proxy is ordered before an
  * access through the asynchronous one only if a proxy fence lies on the way. */
-static bool crosses_proxy(const Warp *w, const uint32_t *row)
+static bool crosses_proxy(const Shadow *s, const Warp *w, const uint32_t *row)
 {
+    int far = row_agent(row) - MAX_AGENTS, warps = s->m->warp_count;
     How how = row_how(row);
 
-    return how != HOW_NONE && how != HOW_BULK && !emu_async_fenced(w, row_warp(row), row[ROW_EPOCH]);
+    if (how == HOW_NONE || how == HOW_BULK)
+        return false;
+    return far < 0 ? !emu_async_fenced(w, row_agent(row), row[ROW_EPOCH])
+                   : !emu_cluster_fenced(w, far / warps, far % warps, row[ROW_EPOCH]);
 }
 
-/* Whether what is recorded of a granule allows an asynchronous access that w starts. */
-static bool async_allowed(Shadow *s, Warp *w, const uint32_t *granule, bool write, const char **why,
-                          EmuFaultKind *kind)
+/* Whether what is recorded of a granule allows an access. */
+static bool far_allowed(Shadow *s, Warp *w, const uint32_t *granule, const FarAccess *access, const char **why,
+                        EmuFaultKind *kind)
 {
     const uint32_t *row = row_of(s, *granule);
+    bool async = access->proxy == PROXY_ASYNC;
 
-    if (write ? !write_allowed(s, w, 0, granule, false, why, kind)
-              : !write_before(s, w, 0, granule, row) && !racing_kind(row, why, kind)) {
-        *kind = EMU_ASYNC_RACE;
+    if (access->mode == ACCESS_READ ? !write_before(s, w, access->lane, granule, row) && !racing_kind(s, w, row, why, kind)
+                                    : !write_allowed(s, w, access->lane, granule, access->mode == ACCESS_ATOMIC, why, kind)) {
+        *kind = async ? EMU_ASYNC_RACE : *kind;
         return false;
     }
-    if (!crosses_proxy(w, row))
+    if (!async || !crosses_proxy(s, w, row))
         return true;
     *kind = EMU_PROXY;
     *why = "it was written through the generic proxy and no fence.proxy.async follows";
     return false;
 }
 
-static uint32_t after_async(Shadow *s, Warp *w, uint32_t state, const AsyncAccess *access)
+static uint32_t after_far(Shadow *s, Warp *w, uint32_t state, const FarAccess *access)
 {
-    uint32_t row[ROW_HEAD + MAX_READERS] = { 0 };
+    How how = access->proxy == PROXY_ASYNC ? HOW_BULK : access->mode == ACCESS_ATOMIC ? HOW_ATOMIC : HOW_PLAIN;
 
-    if (!access->write)
+    if (access->mode == ACCESS_READ)
         return after_read(s, w, state, access->agent, access->epoch);
-    row[ROW_WRITER] = pack_writer(HOW_BULK, access->agent);
-    row[ROW_EPOCH] = access->epoch;
-    return add_state(s, row);
+    return after_write(s, how, access->agent, access->epoch);
 }
 
 /* Neighbours mostly have one state, so what became of the last is kept. */
-bool emu_shadow_async(Warp *w, AsyncAccess *access, uint32_t at, uint32_t bytes, const char **why,
-                      EmuFaultKind *kind)
+static bool far_access(Shadow *s, Warp *w, FarAccess *access, uint32_t at, uint32_t bytes, const char **why,
+                       EmuFaultKind *kind)
 {
-    Shadow *s = w->m->shadow;
     uint32_t *last = &s->granules[(at + bytes - 1) >> s->shift];
     bool ok = true;
 
@@ -565,11 +618,11 @@ bool emu_shadow_async(Warp *w, AsyncAccess *access, uint32_t at, uint32_t bytes,
             continue;
         }
         if (*granule != access->state || access->round != s->round) {
-            bool recorded = *granule >= s->clean, own = recorded && copied_just_now(w, row_of(s, *granule));
+            bool recorded = *granule >= s->clean, own = recorded && copied_just_now(s, w, row_of(s, *granule));
 
             if (recorded)
-                ok &= async_allowed(s, w, granule, access->write, why, kind);
-            access->next = after_async(s, w, recorded ? *granule : 0, access);
+                ok &= far_allowed(s, w, granule, access, why, kind);
+            access->next = after_far(s, w, recorded ? *granule : 0, access);
             access->state = *granule; /* numbers may be new */
             access->round = own ? 0 : s->round;
         }
@@ -578,10 +631,26 @@ bool emu_shadow_async(Warp *w, AsyncAccess *access, uint32_t at, uint32_t bytes,
     return ok;
 }
 
+bool emu_shadow_async(Warp *w, FarAccess *access, uint32_t at, uint32_t bytes, const char **why, EmuFaultKind *kind)
+{
+    access->proxy = PROXY_ASYNC;
+    return far_access(w->m->shadow, w, access, at, bytes, why, kind);
+}
+
+bool emu_shadow_remote(Shadow *s, Warp *w, FarAccess *access, uint32_t at, uint32_t bytes, const char **why,
+                       EmuFaultKind *kind)
+{
+    access->proxy = PROXY_GENERIC;
+    access->agent = agent_of(s, w);
+    access->epoch = w->epoch;
+    return far_access(s, w, access, at, bytes, why, kind);
+}
+
 /* ---- global memory ------------------------------------------------------------------------ */
 
 /* Who writes what is kept a granule, for writes only: a write after a read by
- * another thread is not noticed. Blocks are unordered, unless the writer has
+ * another thread is not noticed. Blocks are unordered, unless a barrier of their
+ * cluster lies between, or the writer has
  * passed a fence at device scope since and the reader's block has done an
  * atomic or acquiring access (the pattern of a last block that sums up). */
 
@@ -611,15 +680,21 @@ static uint32_t own_id(Warp *w)
     return w->writer_id;
 }
 
+bool emu_writer_known(const Warp *w, const Writer *other)
+{
+    int rank = emu_cluster_rank(w->m, other->block);
+
+    return rank >= 0 && known(w, rank, other->warp, other->epoch);
+}
+
 static bool writer_before(Warp *w, uint32_t id)
 {
     const Writer *other = &w->m->run->writers.data[id];
 
     if (other->pending)
         return false;
-    if (other->block == w->m->block_index)
-        return before(w, other->warp, other->epoch);
-    return other->released && w->m->acquired;
+    return emu_writer_known(w, other) ||
+           (other->block != w->m->block_index && other->released && w->m->acquired);
 }
 
 bool emu_global_race(Warp *w, Buffer *b, uint64_t offset, int bytes, AccessMode mode, Writer *other)

@@ -181,6 +181,9 @@ verdict 'is an object' 'in_out "{\"ok\":true,\"definition\":"'
 expect 'no name to write to' 2 "$tw" fmt ops/gemm_bias.tl -o ''
 expect 'a large grid is sampled' 0 "$tw" emulate "$dir/code.ptx" --bind=M=33000
 verdict 'and says so' 'in_out "64 blocks of 258"'
+sed 's/^\.maxntid/.reqnctapercluster 2\n&/' "$dir/code.ptx" >"$dir/clusters.ptx"
+expect 'of clusters as well' 0 "$tw" emulate "$dir/clusters.ptx" --bind=M=33000
+verdict 'of which it takes as many blocks' 'in_out "64 blocks of 258"'
 expect 'all of it is run where that is asked for' 0 "$tw" emulate "$dir/code.ptx" --bind=M=200 --all
 verdict 'and the rate is told' 'in_out "million thread instructions a second"'
 expect 'nothing to compute' 0 "$tw" emulate "$dir/code.ptx" --bind=M=0

@@ -4,7 +4,7 @@
 #include "chain/emulated.h"
 
 /* Of a grid of more than MANY blocks a sample is run: ENDS at either end, which are
- * the ragged ones, and others evenly between. */
+ * the ragged ones, and others evenly between. Clusters are taken whole. */
 enum { MANY = 256, SAMPLE = 64, ENDS = 8 };
 
 typedef struct Emulation {
@@ -21,13 +21,15 @@ typedef struct Emulation {
     bool fast;
     uint64_t seed;
     bool sampled;
+    int cluster;    /* blocks that run together */
     int64_t blocks; /* of the grids */
 } Emulation;
 
 static bool want_block(void *user, int x, int y, int z)
 {
     const Emulation *e = user;
-    int64_t between = e->blocks - 2 * ENDS, some = SAMPLE - 2 * ENDS, at = x - ENDS;
+    int64_t ends = (ENDS + e->cluster - 1) / e->cluster;
+    int64_t between = e->blocks / e->cluster - 2 * ends, some = SAMPLE / e->cluster - 2 * ends, at = x / e->cluster - ends;
     int64_t nearest = (at * some + between - 1) / between; /* the k-th stands at k * between / some */
 
     (void)y, (void)z;
@@ -137,6 +139,7 @@ static bool emulate_kernel(Emulation *e, int kernel, EmuReport *sum, const char 
     if (blocks == 0)
         return true;
     e->blocks += blocks;
+    e->cluster = emu_cluster_size(e->module, entry);
     e->sampled = !e->s->options.all && e->abi->kernels.len == 1 && blocks > MANY;
     if (e->sampled)
         launch.want_block = want_block, launch.user = e;

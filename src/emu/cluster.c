@@ -8,6 +8,13 @@
 #include "emu/async.h"
 #include "emu/cluster.h"
 
+int emu_cluster_size(const EmuModule *module, int entry)
+{
+    const int *dims = module->entries.data[entry]->cluster;
+
+    return dims[0] * dims[1] * dims[2];
+}
+
 /* ---- start ---------------------------------------------------------------------------- */
 
 void emu_cluster_check_launch(Machine *m)

@@ -8,7 +8,7 @@
  *
  * Vocabulary
  *   memory    the emulated device's global memory: registered host buffers
- *   launch    one grid of one entry; blocks run one after the other
+ *   launch    one grid of one entry; blocks run one after the other, those of a cluster together
  *   fault     something that the kernel did wrong, with the PTX line
  *   schedule  the order in which warps take turns, drawn from a seed
  */
@@ -25,6 +25,7 @@ typedef struct EmuMemory EmuMemory;
 EmuModule *emu_parse(Arena *arena, Diags *diags, const Source *ptx);
 int emu_entry_count(const EmuModule *module);
 int emu_find_entry(const EmuModule *module, const char *name); /* -1: none */
+int emu_cluster_size(const EmuModule *module, int entry); /* blocks that run together */
 
 /* Global memory. Addresses handed out never touch: red zones lie between
  * allocations, whose base is aligned to 256 bytes plus `misalign`. */
@@ -103,7 +104,7 @@ typedef struct EmuLaunch {
     int registers;                /* a thread, as launched; 0: all that the hardware allows */
     uint64_t seed;                /* draws the warp schedule; 0: round robin */
     uint64_t max_instructions;    /* warp instructions in all; 0: 4e9 */
-    /* NULL: every block; else run only the blocks for which it returns true. */
+    /* NULL: every block; else run only the blocks for which it returns true, and their clusters. */
     bool (*want_block)(void *user, int x, int y, int z);
     void *user;
     bool no_checks;               /* skip races and initialisation (speed) */

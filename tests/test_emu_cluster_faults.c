@@ -266,7 +266,6 @@ static void test_rejected(void **state)
         { CLUSTER(2), "mapa.shared::cta.u32 %r10, %r4, 1;", "TW0823" },
         { CLUSTER(2), "mapa.shared::cluster.u64 %r10, %r4, 1;", "TW0824" },
         { CLUSTER(2), "getctarank.shared::cluster.u32 %rd6, %r4;", "TW0824" },
-        { CLUSTER(2), "st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r4], %r1, [%r4];", "TW0823" },
         { CLUSTER(2), "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 [%r4], %r1, [%r4];", "TW0823" },
         { CLUSTER(2), "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%r4], [%r4], 16, [%r4];", "TW0824" },
         { CLUSTER(2), "mov.b16 %h1, 3; cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%r4], [%rd1], 16, [%r4], %h1;", "TW0823" },

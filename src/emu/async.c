@@ -57,7 +57,7 @@ void emu_async_start_block(Machine *m)
     memset(a->barrier_at, 0, m->shared_bytes / 8 + 1);
     a->barrier_count = 0;
     m->agent_count = m->reader_count;
-    a->copies.len = 0;
+    a->copies.len = a->stores.len = 0;
     a->free_registers = 0;
     for (int g = 0; g < MAX_WARPGROUPS; g++) {
         a->groups[g].ops.len = a->groups[g].head = 0;
@@ -146,6 +146,11 @@ static int happen(Machine *m, int k, bool whole)
         emu_bulk_land(m, i, whole ? b->lines : 1 + (uint32_t)rng_below(&m->run->rng, (int)b->lines));
         return 0;
     }
+    if (k >= seen && k - seen < a->stores.len) {
+        emu_store_land(m, k - seen);
+        return 0;
+    }
+    seen += a->stores.len;
     for (int g = 0; g < MAX_WARPGROUPS; g++) {
         if (emu_wgmma_ready(m, g) && seen++ == k) {
             emu_wgmma_execute(m, g);
@@ -279,6 +284,7 @@ void emu_async_end_block(Machine *m)
     if (!m->checks || m->run->stop)
         return;
     emu_bulk_end_block(m);
+    emu_store_end_block(m);
     emu_wgmma_end_block(m);
 }
 

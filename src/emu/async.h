@@ -61,6 +61,19 @@ typedef struct Bulk {
     bool read;            /* stores: waited for with .read */
 } Bulk;
 
+/* ---- st.async ------------------------------------------------------------------------------------ */
+
+typedef struct AsyncStore { /* one lane's, into the block that has it in Async.stores */
+    const Inst *in;
+    Machine *from; /* of the thread that issued it */
+    int thread;
+    uint32_t at, bytes;
+    int barrier;
+    uint32_t phase; /* that it belongs to */
+    bool wrong;     /* only its end is simulated */
+    uint8_t data[16];
+} AsyncStore;
+
 /* ---- mbarriers (PTX ISA, "Parallel Synchronization and Communication Instructions: mbarrier") */
 
 typedef struct MBarrier {
@@ -70,10 +83,12 @@ typedef struct MBarrier {
     uint32_t pending;    /* that this phase still lacks */
     int64_t bytes;       /* the transaction count */
     uint32_t phase, first; /* `first`: the phase in which it was initialised */
-    int init_warp;
+    int init_warp, init_lane;
     uint32_t init_epoch;
     bool init_fenced;    /* fence.mbarrier_init followed */
+    uint32_t announced;  /* behind that fence: by which phase of the cluster's barrier; 0: none */
     Bulk load;           /* the last that completes on it */
+    AsyncStore store;    /* likewise */
     Clock arriving, completed;
 } MBarrier;
 
@@ -130,6 +145,7 @@ struct Async {
     int barrier_count;
     uint8_t *barrier_at;    /* an index + 1 for each 8 bytes of shared memory */
     VEC(Bulk) copies;       /* in flight; those that landed stay until they are waited for */
+    VEC(AsyncStore) stores; /* into this block's shared memory, in flight */
     VEC(const TensorMap *) maps;
     Warpgroup groups[MAX_WARPGROUPS];
     int free_registers;     /* of the block, given back by setmaxnreg.dec */
@@ -169,6 +185,12 @@ static inline int mbarrier_agent(const Machine *m, int index)
 /* ---- exec_mbarrier.c ---- */
 /* An mbarrier at a shared address, for use by lane l; NULL after a fault. */
 MBarrier *emu_mbarrier(Warp *w, const Inst *in, int l, uint64_t address);
+/* The same at an offset in the shared memory of a block of the cluster. */
+MBarrier *emu_mbarrier_in(Warp *w, const Inst *in, int l, Machine *to, uint64_t at);
+/* Lanes arrive at the cluster's barrier, for a phase. */
+void emu_mbarrier_announce(const Warp *w, uint32_t lanes, uint32_t phase);
+/* Whether anybody of the block has acquired a phase, or waits for it in vain. */
+bool emu_mbarrier_awaited(const Machine *m, int index, uint32_t phase);
 int emu_mbarrier_index(const Machine *m, const MBarrier *b);
 void emu_mbarrier_bytes(Machine *m, MBarrier *b, const Inst *in, int thread, int64_t bytes);
 /* The address within shared memory of what may be a generic address. */
@@ -189,6 +211,10 @@ uint32_t emu_swizzle(int span, uint32_t address);
 void emu_bulk_land(Machine *m, int copy, uint32_t lines); /* some more of its lines */
 bool emu_bulk_landed(const Bulk *b);
 void emu_bulk_end_block(Machine *m);
+
+/* ---- exec_st_async.c ---- */
+void emu_store_land(Machine *m, int store);
+void emu_store_end_block(Machine *m);
 
 /* ---- exec_wgmma.c, wgmma_math.c ---- */
 typedef struct WgmmaRow {

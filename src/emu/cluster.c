@@ -219,6 +219,8 @@ void emu_exec_cluster_arrive(Warp *w, const Inst *in, uint32_t mask)
     w->passed &= ~mask;
     w->arrived |= mask;
     c->open = true;
+    if (w->async)
+        emu_mbarrier_announce(w, mask, c->phase + 1);
     if (in->flags & IF_RELEASE)
         emu_release(w, &c->arriving[w->m->rank]);
     else if (w->fence)
@@ -312,8 +314,7 @@ uint32_t emu_cluster_own(const Machine *m, const uint64_t address[LANES], uint64
 
 /* ---- shared memory of other blocks ------------------------------------------------------------ */
 
-/* The block whose shared memory holds an access; NULL after a fault. */
-static Machine *target_of(Warp *w, const Inst *in, int l, uint64_t address, int bytes)
+Machine *emu_cluster_target(Warp *w, const Inst *in, int l, uint64_t address, int bytes)
 {
     const Machine *m = w->m;
     uint64_t rank = rank_of(m, address), offset = address % CLUSTER_UNIT;
@@ -373,7 +374,7 @@ uint32_t emu_cluster_access(Warp *w, const Inst *in, uint32_t mask, const uint64
     emu_cluster_own(w->m, address, within);
     for (; mask; mask &= mask - 1) {
         int l = first_lane(mask);
-        Machine *to = target_of(w, in, l, address[l], bytes);
+        Machine *to = emu_cluster_target(w, in, l, address[l], bytes);
 
         if (!to)
             continue;

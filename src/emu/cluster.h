@@ -59,6 +59,8 @@ bool emu_cluster_before(const Warp *w, int rank, int agent, uint32_t epoch);
 bool emu_cluster_fenced(const Warp *w, int rank, int warp, uint32_t epoch);
 /* The rank of a block of the grid in this cluster; -1: it is not one of it. */
 int emu_cluster_rank(const Machine *m, uint64_t block);
+/* The block whose shared memory holds so many bytes at an address; NULL after a fault. */
+Machine *emu_cluster_target(Warp *w, const Inst *in, int l, uint64_t address, int bytes);
 /* What those who wait at its barrier wait for, in words. */
 void emu_cluster_describe(const Cluster *c, Str *out);
 

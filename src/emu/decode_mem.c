@@ -24,7 +24,7 @@ static uint32_t mod_semantics(Decoding *d)
 {
     uint32_t flags = 0;
 
-    emu_mod_unknown(d, "async"); /* st.async, red.async */
+    emu_mod_unknown(d, "async"); /* red.async */
     emu_mod(d, "weak");
     emu_mod(d, "volatile");
     emu_mod(d, "relaxed");
@@ -170,9 +170,48 @@ void emu_decode_ld(Decoding *d)
     decode_access(d, false);
 }
 
+/* st.async{.weak}{.shared::cluster}.mbarrier::complete_tx::bytes{.vec}.type [a], b, [mbarrier]; "async" has been taken */
+static void decode_st_async(Decoding *d)
+{
+    bool wide, barrier_wide;
+    int vec = mod_vector(d), width;
+    int64_t offset, barrier;
+    EmuType type;
+    Inst *in;
+
+    emu_mod(d, "weak");
+    emu_mod(d, "shared::cluster");
+    if (!emu_mod(d, "mbarrier::complete_tx::bytes")) {
+        emu_bad_operands(d, "st.async completes by .mbarrier::complete_tx::bytes");
+        return;
+    }
+    type = emu_need_type(d);
+    d->cls = access_class(SPACE_CLUSTER, true);
+    if (!emu_need_args(d, 3, 3) || !check_shape(d, type, vec))
+        return;
+    if (emu_types[type].bytes < 4)
+        emu_bad_operands(d, "st.async stores elements of 4 or 8 bytes");
+    offset = emu_src_address(d, &d->s->args[0], &wide);
+    emu_src_items(d, &d->s->args[1], type, vec);
+    barrier = emu_src_address(d, &d->s->args[2], &barrier_wide);
+    width = data_width(d, 1, vec);
+    emu_narrowest(d, emu_types[type].bytes * vec);
+    in = emu_ptx_emit(d, emu_exec_st_async);
+    if (!in)
+        return;
+    d->p->entry->async = true;
+    set_access(in, type, vec, SPACE_CLUSTER, width);
+    in->imm = offset;
+    in->imm2 = barrier;
+    in->flags |= (wide ? (uint32_t)IF_WIDE : 0) | (barrier_wide ? (uint32_t)IF_WIDE2 : 0);
+}
+
 void emu_decode_st(Decoding *d)
 {
-    decode_access(d, true);
+    if (emu_mod(d, "async"))
+        decode_st_async(d);
+    else
+        decode_access(d, true);
 }
 
 /* ---- atomics --------------------------------------------------------------------- */

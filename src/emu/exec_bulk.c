@@ -473,15 +473,6 @@ void emu_exec_bulk_wait(Warp *w, const Inst *in, uint32_t mask)
     know_reads(w);
 }
 
-static bool anybody_saw(const Machine *m, int agent, uint32_t phase)
-{
-    for (int i = 0; i < m->warp_count; i++) {
-        if (m->warps[i].seen[agent] >= phase)
-            return true;
-    }
-    return false;
-}
-
 /* Shared memory goes with the block: nothing may still read or write it. */
 void emu_bulk_end_block(Machine *m)
 {
@@ -495,7 +486,7 @@ void emu_bulk_end_block(Machine *m)
     for (int i = 0; i < m->async->barrier_count; i++) {
         const Bulk *c = &m->async->barriers[i].load;
 
-        if (c->in && !anybody_saw(m, mbarrier_agent(m, i), c->phase + 1))
+        if (c->in && !emu_mbarrier_awaited(m, i, c->phase + 1))
             emu_fault_block(m, EMU_ASYNC_RACE, c->in->line, c->warp * LANES + c->lane,
                             "the block ends and nobody waited for this copy into its shared memory");
     }

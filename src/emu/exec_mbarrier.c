@@ -52,20 +52,62 @@ static bool well_placed(Warp *w, const Inst *in, int l, uint64_t at)
     return false;
 }
 
-/* Knows of its initialisation? */
-static bool initialised(Warp *w, const Inst *in, int l, const MBarrier *b)
+/* ---- whether a warp knows of an initialisation ------------------------------------------ */
+
+/* The last phase of the cluster's barrier that the warp has waited for; of a cluster of one block: the last. */
+static uint32_t cluster_phase(const Warp *w)
 {
-    if (b->init_warp == w->index || w->seen[b->init_warp] >= b->init_epoch || !w->m->checks)
+    return w->m->cluster->size > 1 ? emu_cluster_phase(w) : w->m->cluster->phase;
+}
+
+/* Behind fence.mbarrier_init an arrival at the cluster's barrier says so though it is .relaxed. */
+static bool knows(const Warp *w, const Machine *to, const MBarrier *b)
+{
+    if (b->announced && cluster_phase(w) >= b->announced)
         return true;
-    emu_fault(w, in, EMU_RACE, l, "mbarrier 0x%x was initialised by warp %d and no barrier lies between",
-              b->address, b->init_warp);
-    return true;
+    if (to != w->m)
+        return emu_cluster_before(w, to->rank, b->init_warp, b->init_epoch);
+    return b->init_warp == w->index || w->seen[b->init_warp] >= b->init_epoch;
+}
+
+static void check_known(Warp *w, const Inst *in, int l, const Machine *to, const MBarrier *b)
+{
+    if (!w->m->checks || knows(w, to, b))
+        return;
+    if (to == w->m)
+        emu_fault(w, in, EMU_RACE, l, "mbarrier 0x%x was initialised by warp %d and no barrier lies between", b->address,
+                  b->init_warp);
+    else
+        emu_fault(w, in, EMU_BARRIER, l,
+                  "mbarrier 0x%x of rank %d: that it is initialised is not known here, fence.mbarrier_init and then a "
+                  "barrier of the cluster say so", b->address, to->rank);
+}
+
+static bool initialised_by(const MBarrier *b, const Warp *w, uint32_t lanes)
+{
+    return b->init_warp == w->index && lane_on(lanes, b->init_lane);
+}
+
+void emu_mbarrier_announce(const Warp *w, uint32_t lanes, uint32_t phase)
+{
+    Async *a = w->m->async;
+
+    for (int i = 0; i < a->barrier_count; i++) {
+        MBarrier *b = &a->barriers[i];
+
+        if (initialised_by(b, w, lanes) && b->init_fenced && !b->announced)
+            b->announced = phase;
+    }
 }
 
 MBarrier *emu_mbarrier(Warp *w, const Inst *in, int l, uint64_t address)
 {
-    Async *a = w->m->async;
-    uint64_t at = emu_shared_address(address);
+    return emu_mbarrier_in(w, in, l, w->m, emu_shared_address(address));
+}
+
+MBarrier *emu_mbarrier_in(Warp *w, const Inst *in, int l, Machine *to, uint64_t at)
+{
+    Async *a = to->async;
     int index;
 
     if (!well_placed(w, in, l, at))
@@ -76,7 +118,8 @@ MBarrier *emu_mbarrier(Warp *w, const Inst *in, int l, uint64_t address)
                   (unsigned long long)at);
         return NULL;
     }
-    return initialised(w, in, l, &a->barriers[index - 1]) ? &a->barriers[index - 1] : NULL;
+    check_known(w, in, l, to, &a->barriers[index - 1]);
+    return &a->barriers[index - 1];
 }
 
 /* Ordinary accesses to an mbarrier's bytes. */
@@ -96,14 +139,16 @@ void emu_mbarrier_touch(Warp *w, const Inst *in, const Async *a, uint32_t mask, 
 
 /* ---- phases ------------------------------------------------------------------------- */
 
+static bool waits_at(const Warp *w, const MBarrier *b)
+{
+    return w->state == WARP_WAITING && w->async->wait == WAIT_MBARRIER && w->async->wait_address == b->address;
+}
+
 static void wake(Machine *m, const MBarrier *b)
 {
     for (int i = 0; i < m->warp_count; i++) {
-        Warp *w = &m->warps[i];
-
-        if (w->state == WARP_WAITING && w->async->wait == WAIT_MBARRIER &&
-            w->async->wait_address == b->address)
-            w->state = WARP_READY;
+        if (waits_at(&m->warps[i], b))
+            m->warps[i].state = WARP_READY;
     }
 }
 
@@ -170,7 +215,7 @@ static MBarrier *new_barrier(Machine *m, uint32_t at)
     return &a->barriers[*index - 1];
 }
 
-static void init_barrier(Warp *w, MBarrier *b, uint32_t at, uint32_t count)
+static void init_barrier(Warp *w, int lane, MBarrier *b, uint32_t at, uint32_t count)
 {
     b->address = at;
     b->valid = true;
@@ -178,8 +223,10 @@ static void init_barrier(Warp *w, MBarrier *b, uint32_t at, uint32_t count)
     b->bytes = 0;
     b->first = b->phase;
     b->init_warp = w->index;
+    b->init_lane = lane;
     b->init_epoch = w->epoch;
     b->init_fenced = false;
+    b->announced = 0;
 }
 
 void emu_exec_mbarrier_init(Warp *w, const Inst *in, uint32_t mask)
@@ -202,7 +249,7 @@ void emu_exec_mbarrier_init(Warp *w, const Inst *in, uint32_t mask)
         else if (b->valid)
             emu_fault(w, in, EMU_BARRIER, l, "mbarrier 0x%x is initialised a second time", b->address);
         else
-            init_barrier(w, b, (uint32_t)at, count[l]);
+            init_barrier(w, l, b, (uint32_t)at, count[l]);
     }
 }
 
@@ -219,15 +266,15 @@ void emu_exec_mbarrier_inval(Warp *w, const Inst *in, uint32_t mask)
     }
 }
 
-/* fence.mbarrier_init.release.cluster (PTX ISA, "membar, fence"): what this warp
- * initialised may be signalled by copies. */
+/* fence.mbarrier_init.release.cluster (PTX ISA, "membar, fence"): what this
+ * thread initialised may be signalled by copies. */
 void emu_exec_fence_init(Warp *w, const Inst *in, uint32_t mask)
 {
     Async *a = w->m->async;
 
-    (void)in, (void)mask;
+    (void)in;
     for (int i = 0; a && i < a->barrier_count; i++)
-        a->barriers[i].init_fenced |= a->barriers[i].init_warp == w->index;
+        a->barriers[i].init_fenced |= initialised_by(&a->barriers[i], w, mask);
 }
 
 /* ---- arrive, expect_tx, complete_tx ---------------------------------------------------- */
@@ -320,6 +367,17 @@ static void acquire(Warp *w, const Inst *in, const MBarrier *b)
 
     if (in->flags & IF_ACQUIRE && w->seen[agent] < b->phase)
         emu_acquire(w, &b->completed);
+}
+
+bool emu_mbarrier_awaited(const Machine *m, int index, uint32_t phase)
+{
+    for (int i = 0; i < m->warp_count; i++) {
+        const Warp *w = &m->warps[i];
+
+        if (w->seen[mbarrier_agent(m, index)] >= phase || waits_at(w, &m->async->barriers[index]))
+            return true;
+    }
+    return false;
 }
 
 /* Nobody's test came true: stop until the phase completes? */

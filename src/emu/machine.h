@@ -413,7 +413,7 @@ bool emu_writer_known(const Warp *w, const Writer *other);
  * epoch `epoch` of a reading agent, or a write that ends with that of another; or one
  * of warp w to another block's shared memory, whose agent and epoch need not be given.
  * The proxy never need be. */
-typedef enum Proxy { PROXY_GENERIC, PROXY_ASYNC } Proxy;
+typedef enum Proxy { PROXY_GENERIC, PROXY_ASYNC, PROXY_LATER /* generic, but later */ } Proxy;
 typedef struct FarAccess {
     Proxy proxy;
     AccessMode mode;
@@ -424,6 +424,8 @@ typedef struct FarAccess {
 bool emu_shadow_async(Warp *w, FarAccess *access, uint32_t at, uint32_t bytes, const char **why, EmuFaultKind *kind);
 bool emu_shadow_remote(Shadow *s, Warp *w, FarAccess *access, uint32_t at, uint32_t bytes, const char **why,
                        EmuFaultKind *kind);
+/* The same for st.async, whose agent and epoch are those of its mbarrier. */
+bool emu_shadow_later(Shadow *s, Warp *w, FarAccess *access, uint32_t at, uint32_t bytes, const char **why, EmuFaultKind *kind);
 
 /* sched.c: releases and acquires */
 void emu_release(Warp *w, Clock *join);

@@ -29,7 +29,7 @@ enum {
     LAST_STATE = 1 << 30
 };
 
-/* HOW_BULK: by a bulk copy, that is, by the agent of the mbarrier that says so. */
+/* HOW_BULK: by a bulk copy or st.async, that is, by the agent of the mbarrier that says so. */
 typedef enum How { HOW_NONE, HOW_PLAIN, HOW_ATOMIC, HOW_ASYNC, HOW_BULK } How;
 
 /* Layout of a row: words, a set of readers, the readers' epochs last. Writers and readers are
@@ -345,7 +345,7 @@ static bool racing_kind(const Shadow *s, const Warp *w, const uint32_t *row, con
 
     if (row_how(row) == HOW_BULK) {
         *kind = EMU_ASYNC_RACE;
-        *why = "a bulk copy writes it, and the phase of its mbarrier that says so has not been waited for";
+        *why = "a bulk copy or st.async writes it, and the phase of its mbarrier that says so has not been waited for";
         return false;
     }
     *kind = async ? EMU_ASYNC_RACE : EMU_RACE;
@@ -580,14 +580,14 @@ static bool far_allowed(Shadow *s, Warp *w, const uint32_t *granule, const FarAc
                         EmuFaultKind *kind)
 {
     const uint32_t *row = row_of(s, *granule);
-    bool async = access->proxy == PROXY_ASYNC;
+    bool async = access->proxy != PROXY_GENERIC;
 
     if (access->mode == ACCESS_READ ? !write_before(s, w, access->lane, granule, row) && !racing_kind(s, w, row, why, kind)
                                     : !write_allowed(s, w, access->lane, granule, access->mode == ACCESS_ATOMIC, why, kind)) {
         *kind = async ? EMU_ASYNC_RACE : *kind;
         return false;
     }
-    if (!async || !crosses_proxy(s, w, row))
+    if (access->proxy != PROXY_ASYNC || !crosses_proxy(s, w, row))
         return true;
     *kind = EMU_PROXY;
     *why = "it was written through the generic proxy and no fence.proxy.async follows";
@@ -596,7 +596,7 @@ static bool far_allowed(Shadow *s, Warp *w, const uint32_t *granule, const FarAc
 
 static uint32_t after_far(Shadow *s, Warp *w, uint32_t state, const FarAccess *access)
 {
-    How how = access->proxy == PROXY_ASYNC ? HOW_BULK : access->mode == ACCESS_ATOMIC ? HOW_ATOMIC : HOW_PLAIN;
+    How how = access->proxy != PROXY_GENERIC ? HOW_BULK : access->mode == ACCESS_ATOMIC ? HOW_ATOMIC : HOW_PLAIN;
 
     if (access->mode == ACCESS_READ)
         return after_read(s, w, state, access->agent, access->epoch);
@@ -643,6 +643,12 @@ bool emu_shadow_remote(Shadow *s, Warp *w, FarAccess *access, uint32_t at, uint3
     access->proxy = PROXY_GENERIC;
     access->agent = agent_of(s, w);
     access->epoch = w->epoch;
+    return far_access(s, w, access, at, bytes, why, kind);
+}
+
+bool emu_shadow_later(Shadow *s, Warp *w, FarAccess *access, uint32_t at, uint32_t bytes, const char **why, EmuFaultKind *kind)
+{
+    access->proxy = PROXY_LATER;
     return far_access(s, w, access, at, bytes, why, kind);
 }
 

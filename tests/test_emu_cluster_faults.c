@@ -5,14 +5,6 @@
  */
 #include "cluster_rig.h"
 
-typedef struct Case {
-    const char *name;
-    EmuFaultKind kind;
-    const char *wrong, *right;
-    const char *says; /* part of the message; NULL: anything */
-    bool alone;       /* nothing else may be reported */
-} Case;
-
 /* %r8 the other rank, %r9 the thread's own word, %r10 the same of the other block, %p1 set in
  * rank 0, %p2 in the first warp, %p3 in thread 0, %p4 in all but the first warp. */
 #define PEER                                                                             \
@@ -32,7 +24,7 @@ typedef struct Case {
     "cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;\n"
 #define MANY_PHASES "mov.u32 %r20, 0;\nMANY: " SYNC "add.u32 %r20, %r20, 1; setp.lt.u32 %p5, %r20, 40; @%p5 bra MANY;\n"
 
-static const Case cases[] = {
+static const ClusterCase cases[] = {
     /* between a store and what the owner does */
     { "bar.sync does not order blocks: remote store, own load", EMU_RACE, PEER FILL SYNC PUT "bar.sync 0;\n" OWN_GET SYNC,
       PEER FILL SYNC PUT SYNC OWN_GET SYNC, "block", true },
@@ -143,91 +135,12 @@ static const Case cases[] = {
       PEER "@%p3 mbarrier.init.shared.b64 [%r4], 1;\n" SYNC "@%p3 mbarrier.arrive.shared::cluster.b64 _, [%r9];\n" SYNC, "not emulated", true },
 };
 
-static const char *whole(Arena *arena, const char *body)
-{
-    return arena_printf(arena, "%s%s\nret;\n}\n", HEAD(CLUSTER(2)), body);
-}
-
-static bool run_case(Rig *rig, const char *body, uint64_t seed)
-{
-    static const uint32_t in[WORDS];
-    uint32_t out[WORDS] = { 0 };
-
-    rig_open(rig);
-    rig->launch.grid[0] = 4;
-    rig->launch.block[0] = 64;
-    rig->launch.seed = seed;
-    return cluster_run(rig, whole(rig->arena, body), in, out);
-}
-
-/* Whether a line of the text is marked. */
-static bool marked(const char *text, int line)
-{
-    int at = 1;
-
-    for (const char *c = text; *c; c++) {
-        if (at == line && strncmp(c, "//!", 3) == 0)
-            return true;
-        at += *c == '\n';
-    }
-    return false;
-}
-
-static bool found(const Rig *rig, const Case *c)
-{
-    const char *text = whole(rig->arena, c->wrong);
-    bool seen = false;
-
-    for (int i = 0; i < rig->report.fault_count && i < EMU_FAULT_LIMIT; i++) {
-        const EmuFault *f = &rig->report.faults[i];
-
-        if (f->kind == c->kind && marked(text, f->line) && (!c->says || strstr(f->message, c->says)))
-            seen = true;
-        else if (c->alone)
-            return false;
-    }
-    return seen;
-}
-
-static bool check_wrong(const Case *c, uint64_t seed)
-{
-    Rig rig;
-    bool ok = run_case(&rig, c->wrong, seed), right = !ok && found(&rig, c);
-
-    if (!right) {
-        print_error("%s, seed %d: not found as it should be\n", c->name, (int)seed);
-        rig_print_faults(&rig);
-    }
-    rig_close(&rig);
-    return right;
-}
-
-static bool check_right(const Case *c, uint64_t seed)
-{
-    Rig rig;
-    bool ok = run_case(&rig, c->right, seed);
-
-    if (!ok) {
-        print_error("%s, put right, seed %d:\n", c->name, (int)seed);
-        rig_print_faults(&rig);
-    }
-    rig_close(&rig);
-    return ok;
-}
+static const ClusterEntry entry = { HEAD(CLUSTER(2)), 4, 64 };
 
 static void test_planted_faults(void **state)
 {
-    int wrong = 0;
-
     (void)state;
-    for (size_t i = 0; i < TW_COUNT(cases); i++) {
-        bool ok = true;
-
-        for (uint64_t seed = 0; seed < 10 && ok; seed++)
-            ok = check_wrong(&cases[i], seed) && check_right(&cases[i], seed);
-        wrong += !ok;
-    }
-    assert_int_equal(wrong, 0);
+    assert_int_equal(cluster_check_cases(&entry, cases, TW_COUNT(cases)), 0);
 }
 
 /* Without checks nobody looks at order; the barrier and bounds are. */
@@ -250,14 +163,14 @@ static void test_no_checks(void **state)
         rig.launch.grid[0] = 4;
         rig.launch.block[0] = 64;
         rig.launch.no_checks = true;
-        assert_int_equal(cluster_run(&rig, whole(rig.arena, texts[i].body), in, out), texts[i].ok);
+        assert_int_equal(cluster_run(&rig, cluster_text(rig.arena, &entry, texts[i].body), in, out), texts[i].ok);
         rig_close(&rig);
     }
 }
 
 static void test_rejected(void **state)
 {
-    static const struct { const char *directives, *body, *code; } texts[] = {
+    static const ClusterRefusal texts[] = {
         { CLUSTER(2), "barrier.cluster.sync;", "TW0824" },
         { CLUSTER(2), "barrier.cluster.arrive.acquire;", "TW0823" },
         { CLUSTER(2), "barrier.cluster.wait.relaxed;", "TW0823" },
@@ -273,56 +186,25 @@ static void test_rejected(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < TW_COUNT(texts); i++) {
-        const char *text;
-        Rig rig;
-
-        rig_open(&rig);
-        text = arena_printf(rig.arena, ".version 8.0\n.target sm_90a\n.address_size 64\n.visible .entry k()\n%s\n{\n"
-                                       ".reg .b16 %%h<4>; .reg .b32 %%r<16>; .reg .b64 %%rd<8>;\n%s\nret;\n}\n",
-                            texts[i].directives, texts[i].body);
-        if (rig_parse_text(&rig, text, strlen(text)))
-            fail_msg("taken: %s", texts[i].body);
-        if (strcmp(diag_info(rig.diags->list.data[0].code)->name, texts[i].code) != 0)
-            diags_print(rig.diags, stderr, false);
-        assert_string_equal(diag_info(rig.diags->list.data[0].code)->name, texts[i].code);
-        rig_close(&rig);
-    }
+    for (size_t i = 0; i < TW_COUNT(texts); i++)
+        cluster_check_refusal(&texts[i]);
 }
 
-/* Bodies of the cases with random edits: anything may happen but a crash or a hang. */
-static const char *mutant(Arena *arena, Rng *rng, const char *text)
+/* Anything may happen but a crash or a hang. */
+static void test_mutated(void **state)
 {
     static const char *const pieces[] = {
         "", "", " ", ";", "%r2", "%r4", "%r9", "%r10", "{", "}", "[", "]", ", ", "0", "1", "-1", "0x1000000", "0xfffffff0",
         "%p1", "@%p1 ", "@%p3 ", "exit;", "bar.sync 0;", ARRIVE, WAIT, PUT, GET, "barrier.cluster.arrive;", "barrier.cluster.wait;",
         "mapa.shared::cluster.u32 %r10, %r10, 1;", "fence.acq_rel.cluster;", "cp.async.wait_all;",
     };
-    int edits = 1 + rng_below(rng, 4);
-
-    for (int e = 0; e < edits; e++) {
-        size_t len = strlen(text), at = (size_t)rng_below(rng, (int)len + 1);
-        Str changed = str_new(arena);
-
-        str_addn(&changed, text, at);
-        str_add(&changed, pieces[rng_below(rng, (int)TW_COUNT(pieces))]);
-        at += (size_t)rng_below(rng, 8);
-        if (at < len)
-            str_add(&changed, text + at);
-        text = str_text(&changed);
-    }
-    return text;
-}
-
-static void test_mutated(void **state)
-{
     static const uint32_t in[WORDS];
     uint32_t out[WORDS] = { 0 };
     Rng rng = { 5 };
 
     (void)state;
     for (int i = 0; i < 1500; i++) {
-        const Case *c = &cases[rng_below(&rng, (int)TW_COUNT(cases))];
+        const ClusterCase *c = &cases[rng_below(&rng, (int)TW_COUNT(cases))];
         const char *text;
         Rig rig;
 
@@ -331,162 +213,11 @@ static void test_mutated(void **state)
         rig.launch.block[0] = i % 3 ? 64 : 40;
         rig.launch.seed = (uint64_t)i;
         rig.launch.max_instructions = 20000;
-        text = whole(rig.arena, mutant(rig.arena, &rng, c->right));
+        text = cluster_text(rig.arena, &entry, cluster_mutant(rig.arena, &rng, c->right, pieces, TW_COUNT(pieces)));
         if (rig_parse_text(&rig, text, strlen(text)))
             cluster_run(&rig, text, in, out);
         rig_close(&rig);
     }
-}
-
-/* ---- random programs ---------------------------------------------------------------------------- */
-
-/* A few warps touch a few words of each other's blocks and meet now and then. Whether two
- * accesses race follows from what comes before what, here worked out for the whole program
- * with a clock a warp, without a schedule. */
-enum { RANKS = 4, WARPS = 2, AGENTS = RANKS * WARPS, PLACES = 3, MOST_STEPS = 24 };
-
-typedef struct Touch {
-    int agent, time, rank, place;
-    char how; /* 'r'ead, 'w'rite, 'a'tomic */
-} Touch;
-
-typedef struct Program {
-    Rng rng;
-    Str text;
-    int clock[AGENTS][AGENTS], fence[AGENTS][AGENTS], arriving[AGENTS];
-    Touch touches[MOST_STEPS];
-    int touched;
-    bool mixed; /* atomic operations are not only on the first place, where else they alone are */
-    bool races;
-} Program;
-
-static void join(int *into, const int *from)
-{
-    for (int i = 0; i < AGENTS; i++)
-        into[i] = from[i] > into[i] ? from[i] : into[i];
-}
-
-static void touch(Program *p)
-{
-    static const char *const forms[] = { "ld.shared::cluster.u32 %%r30, [%s];", "st.shared::cluster.u32 [%s], %%r1;",
-                                         "red.shared::cluster.add.u32 [%s], 1;" };
-    Touch t = { .agent = rng_below(&p->rng, AGENTS), .rank = rng_below(&p->rng, RANKS), .place = rng_below(&p->rng, PLACES) };
-    int how = p->mixed ? rng_below(&p->rng, 3) : t.place ? rng_below(&p->rng, 2) : 2;
-    char place[32];
-
-    t.how = "rwa"[how];
-    t.time = p->clock[t.agent][t.agent];
-    for (int i = 0; i < p->touched; i++) {
-        const Touch *o = &p->touches[i];
-        bool apart = (o->how == 'r' && t.how == 'r') || (o->how == 'a' && t.how == 'a') || o->agent == t.agent;
-
-        p->races |= !apart && o->rank == t.rank && o->place == t.place && p->clock[t.agent][o->agent] < o->time;
-    }
-    p->touches[p->touched++] = t;
-    snprintf(place, sizeof place, "%%r4%d+%d", t.rank, 4 * t.place);
-    str_printf(&p->text, "setp.eq.u32 %%p5, %%r20, %d; @%%p5 ", t.agent);
-    if (t.rank == t.agent / WARPS && rng_below(&p->rng, 2)) /* its own, as the block itself names it */
-        snprintf(place, sizeof place, "%%r4+%d", 4 * t.place);
-    str_printf(&p->text, forms[how], place);
-    str_add(&p->text, "\n");
-}
-
-static void meet_block(Program *p, int rank)
-{
-    int all[AGENTS] = { 0 };
-
-    for (int a = rank * WARPS; a < (rank + 1) * WARPS; a++)
-        join(all, p->clock[a]);
-    for (int a = rank * WARPS; a < (rank + 1) * WARPS; a++) {
-        join(p->clock[a], all);
-        p->clock[a][a]++;
-    }
-    str_printf(&p->text, "setp.eq.u32 %%p5, %%r2, %d; @%%p5 bar.sync 0;\n", rank);
-}
-
-static void fence(Program *p, int agent)
-{
-    join(p->fence[agent], p->clock[agent]);
-    p->clock[agent][agent]++;
-    str_printf(&p->text, "setp.eq.u32 %%p5, %%r21, %d; @%%p5 fence.acq_rel.cluster;\n", agent);
-}
-
-static void arrive(Program *p, int agent)
-{
-    bool relaxed = rng_below(&p->rng, 3) == 0;
-
-    join(p->arriving, relaxed ? p->fence[agent] : p->clock[agent]);
-    p->clock[agent][agent] += !relaxed;
-    str_printf(&p->text, "setp.eq.u32 %%p5, %%r21, %d; @%%p5 barrier.cluster.arrive%s.aligned;\n", agent, relaxed ? ".relaxed" : "");
-}
-
-static void meet_cluster(Program *p)
-{
-    memset(p->arriving, 0, sizeof p->arriving);
-    for (int a = 0; a < AGENTS; a++) {
-        if (rng_below(&p->rng, 4) == 0)
-            fence(p, a);
-        arrive(p, a);
-        if (rng_below(&p->rng, 4) == 0 && p->touched < MOST_STEPS)
-            touch(p);
-    }
-    str_add(&p->text, "barrier.cluster.wait.aligned;\n");
-    for (int a = 0; a < AGENTS; a++)
-        join(p->clock[a], p->arriving);
-}
-
-static const char *draw(Program *p, Arena *arena)
-{
-    int steps = 3 + rng_below(&p->rng, MOST_STEPS - 8);
-
-    p->text = str_new(arena);
-    for (int a = 0; a < AGENTS; a++)
-        p->clock[a][a] = 1;
-    str_add(&p->text, PEER "shr.u32 %r21, %r1, 5; mad.lo.u32 %r21, %r2, 2, %r21; and.b32 %r22, %r1, 31; setp.eq.u32 %p6, %r22, 0;\n"
-                      "selp.u32 %r20, %r21, 99, %p6; mapa.shared::cluster.u32 %r40, sm, 0; mapa.shared::cluster.u32 %r41, sm, 1;\n"
-                      "mapa.shared::cluster.u32 %r42, sm, 2; mapa.shared::cluster.u32 %r43, sm, 3;\n" FILL SYNC);
-    while (steps-- > 0 && p->touched < MOST_STEPS) {
-        int what = rng_below(&p->rng, 10);
-
-        if (what < 6)
-            touch(p);
-        else if (what < 8)
-            meet_block(p, rng_below(&p->rng, RANKS));
-        else
-            meet_cluster(p);
-    }
-    str_add(&p->text, SYNC);
-    return str_text(&p->text);
-}
-
-static void test_random(void **state)
-{
-    int racing = 0;
-
-    (void)state;
-    for (uint64_t seed = 0; seed < 1500; seed++) {
-        static const uint32_t in[WORDS];
-        uint32_t out[WORDS] = { 0 };
-        Program p = { .rng = { seed }, .mixed = seed % 3 == 0 };
-        const char *body;
-        Rig rig;
-        bool clean;
-
-        rig_open(&rig);
-        rig.launch.grid[0] = RANKS;
-        rig.launch.block[0] = WARPS * 32;
-        rig.launch.seed = seed % 4;
-        body = draw(&p, rig.arena);
-        clean = cluster_run(&rig, arena_printf(rig.arena, "%s%s\nret;\n}\n", HEAD(CLUSTER(4)), body), in, out);
-        racing += p.races;
-        if (clean == p.races && !(clean && p.mixed)) { /* of several atomic operations the last is remembered */
-            rig_print_faults(&rig);
-            fputs(body, stderr);
-            fail_msg("program %d %s", (int)seed, p.races ? "races" : "does not race");
-        }
-        rig_close(&rig);
-    }
-    assert_in_range(racing, 300, 1200);
 }
 
 int main(void)
@@ -496,7 +227,6 @@ int main(void)
         cmocka_unit_test(test_no_checks),
         cmocka_unit_test(test_rejected),
         cmocka_unit_test(test_mutated),
-        cmocka_unit_test(test_random),
     };
 
     return cmocka_run_group_tests_name("emu_cluster_faults", tests, NULL, NULL);

@@ -256,6 +256,8 @@ static void decode_atomic(Decoding *d, bool returns)
     if (!in)
         return;
     set_access(in, type, 1, space, op);
+    if (space != SPACE_GLOBAL)
+        d->p->entry->shared_atomics = true;
     in->imm = offset;
     in->flags |= flags | (wide ? (uint32_t)IF_WIDE : 0) | (returns ? 0 : (uint32_t)IF_NO_RETURN);
 }

@@ -179,6 +179,7 @@ typedef struct Entry {
     bool explicit_cluster;   /* .explicitcluster */
     bool sized_cluster;      /* .reqnctapercluster */
     bool cluster_barrier;    /* uses barrier.cluster */
+    bool shared_atomics;     /* has atomic operations that may be on shared memory */
     int granule_shift;       /* log2 of the narrowest shared or global access */
     bool async;              /* uses mbarriers, bulk copies, wgmma or setmaxnreg */
     int max_registers;       /* .maxnreg; 0: not given */
@@ -259,10 +260,10 @@ struct Warp {
     /* happens-before */
     uint32_t epoch, version;
     uint32_t seen[MAX_AGENTS];
-    uint32_t write_state, atomic_state, async_state;
+    uint32_t write_state, async_state;
     uint32_t writer_id; /* of global writes in this epoch; 0: none yet */
     uint32_t ordered_id; /* a writer that is known to come before */
-    Memo reads[MEMO], writes[MEMO];
+    Memo reads[MEMO], writes[MEMO], atomics[MEMO];
 
     /* cp.async */
     VEC(Copy) copies;

@@ -22,7 +22,7 @@ void emu_new_epoch(Warp *w)
 {
     w->epoch++;
     w->version++;
-    w->write_state = w->atomic_state = w->async_state = 0;
+    w->write_state = w->async_state = 0;
     w->writer_id = w->ordered_id = 0;
 }
 
@@ -365,6 +365,7 @@ static void start_warp(Machine *m, int index)
     memset(w->commits, 0, sizeof w->commits);
     memset(w->reads, 0, sizeof w->reads);
     memset(w->writes, 0, sizeof w->writes);
+    memset(w->atomics, 0, sizeof w->atomics);
     w->copies.len = 0;
     fill_registers(w);
     if (m->async)

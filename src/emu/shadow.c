@@ -12,7 +12,7 @@
  * the lane is kept apart, since it matters only until its warp's epoch has ended.
  * States are interned:
  *
- *     state = { last writer, its epoch, how | readers since, an epoch each }
+ *     state = { last writer, its epoch, how | readers since, an epoch each | atomics since, likewise }
  *
  * Tiles are accessed whole, so there are few states, and "what does a read by
  * warp w make of state s" is remembered a warp. Numbers below `clean` stand for
@@ -30,14 +30,18 @@ enum {
 };
 
 /* HOW_BULK: by a bulk copy or st.async, that is, by the agent of the mbarrier that says so. */
-typedef enum How { HOW_NONE, HOW_PLAIN, HOW_ATOMIC, HOW_ASYNC, HOW_BULK } How;
+typedef enum How { HOW_NONE, HOW_PLAIN, HOW_ASYNC, HOW_BULK } How;
 
-/* Layout of a row: words, a set of readers, the readers' epochs last. Writers and readers are
+/* Two uses by different agents do not race: reads of what is only read, atomic operations
+ * on what is only changed so. */
+typedef enum Use { USE_READ, USE_ATOMIC, USES } Use;
+
+/* Layout of a row: words, a set of users a use, the users' epochs last. Writers and users are
  * agents of the block, or from MAX_AGENTS on warps of all blocks of the cluster, by rank; in
- * the set those follow the agents that read. */
-enum { ROW_WRITER, ROW_EPOCH, ROW_READERS };
-enum { MOST_READERS = MAX_READERS + MAX_CLUSTER * MAX_WARPS };
-enum { MOST_WORDS = ROW_READERS + (MOST_READERS + 31) / 32 + MOST_READERS };
+ * a set those follow the agents that read. Entries without atomics have sets of readers only. */
+enum { ROW_WRITER, ROW_EPOCH, ROW_USERS };
+enum { MOST_USERS = MAX_READERS + MAX_CLUSTER * MAX_WARPS };
+enum { MOST_WORDS = ROW_USERS + USES * ((MOST_USERS + 31) / 32 + MOST_USERS) };
 
 struct Shadow {
     Machine *m;
@@ -49,7 +53,8 @@ struct Shadow {
     uint32_t round;       /* counts renumberings, from 1 */
     uint32_t *rows, *spare_rows;
     int *index, *spare_index; /* hash table of row + 1; 2 * row_limit entries */
-    int head, stride; /* of a row: words before the readers' epochs, in all */
+    int uses, users, set_words; /* of a row: sets; agents and words in each */
+    int stride;                 /* words of a row */
     int row_limit;
 };
 
@@ -66,12 +71,21 @@ static int row_agent(const uint32_t *row)
     return row[ROW_WRITER] & 0xffff;
 }
 
-/* Where an agent stands in the set of readers, and who stands there. */
-static int reader_place(const Shadow *s, int agent)
+static int set_at(const Shadow *s, Use use)
+{
+    return ROW_USERS + (int)use * s->set_words;
+}
+static int epochs_at(const Shadow *s, Use use)
+{
+    return ROW_USERS + s->uses * s->set_words + (int)use * s->users;
+}
+
+/* Where an agent stands in a set of users, and who stands there. */
+static int user_place(const Shadow *s, int agent)
 {
     return agent < MAX_AGENTS ? agent : agent - MAX_AGENTS + s->m->reader_count;
 }
-static int reader_at(const Shadow *s, int place)
+static int user_at(const Shadow *s, int place)
 {
     return place < s->m->reader_count ? place : place - s->m->reader_count + MAX_AGENTS;
 }
@@ -95,15 +109,17 @@ static void make_tables(Shadow *s, int rows)
 Shadow *emu_shadow_new(Machine *m, uint32_t bytes)
 {
     Shadow *s = arena_new_of(m->arena, Shadow);
-    int readers = m->reader_count + (m->cluster->size > 1 ? m->cluster->size * m->warp_count : 0);
+    int others = m->cluster->size > 1 ? m->cluster->size * m->warp_count : 0;
 
     s->m = m;
     s->shift = m->entry->granule_shift;
     s->granule_count = (bytes >> s->shift) + 1;
     s->granules = arena_array(m->arena, uint32_t, s->granule_count);
     s->copiers = arena_array(m->arena, uint8_t, s->granule_count);
-    s->head = ROW_READERS + (readers + 31) / 32;
-    s->stride = s->head + readers;
+    s->uses = m->entry->shared_atomics ? USES : 1;
+    s->users = m->reader_count + others;
+    s->set_words = (s->users + 31) / 32;
+    s->stride = ROW_USERS + s->uses * (s->set_words + s->users);
     s->clean = s->next = s->round = 1;
     make_tables(s, FIRST_ROWS);
     return s;
@@ -139,7 +155,7 @@ static void forget_memos(Shadow *s)
         Warp *w = &s->m->warps[i];
 
         w->version++;
-        w->write_state = w->atomic_state = w->async_state = 0;
+        w->write_state = w->async_state = 0;
     }
 }
 
@@ -265,15 +281,17 @@ static bool write_before(const Shadow *s, const Warp *w, int lane, const uint32_
     return before(s, w, row_agent(row), row[ROW_EPOCH]);
 }
 
-/* A reader whose read does not come before what warp w does now; -1: none. */
-static int open_reader(const Shadow *s, const Warp *w, const uint32_t *row)
+/* Who uses it so and does not come before what warp w does now; -1: nobody. */
+static int open_user(const Shadow *s, const Warp *w, const uint32_t *row, Use use)
 {
-    for (int word = ROW_READERS; word < s->head; word++) {
-        for (uint32_t readers = row[word]; readers; readers &= readers - 1) {
-            int r = 32 * (word - ROW_READERS) + first_lane(readers);
+    const uint32_t *set = row + set_at(s, use), *epochs = row + epochs_at(s, use);
 
-            if (!before(s, w, reader_at(s, r), row[s->head + r]))
-                return reader_at(s, r);
+    for (int word = 0; word < s->set_words && (int)use < s->uses; word++) {
+        for (uint32_t users = set[word]; users; users &= users - 1) {
+            int place = 32 * word + first_lane(users);
+
+            if (!before(s, w, user_at(s, place), epochs[place]))
+                return user_at(s, place);
         }
     }
     return -1;
@@ -291,47 +309,14 @@ static EMU_COLD uint32_t after_write(Shadow *s, How how, int agent, uint32_t epo
 
 static uint32_t writer_state(Shadow *s, Warp *w, How how)
 {
-    uint32_t *mine = how == HOW_ASYNC ? &w->async_state
-                      : how == HOW_ATOMIC ? &w->atomic_state : &w->write_state;
+    uint32_t *mine = how == HOW_ASYNC ? &w->async_state : &w->write_state;
 
     if (*mine < s->clean)
         *mine = after_write(s, how, w->index, w->epoch);
     return *mine;
 }
 
-/* ---- a read ------------------------------------------------------------------------- */
-
-/* What follows a read by warp w follows these readers too. */
-static void drop_readers(const Shadow *s, const Warp *w, uint32_t *row)
-{
-    for (int word = ROW_READERS; word < s->head; word++) {
-        for (uint32_t readers = row[word]; readers; readers &= readers - 1) {
-            int r = 32 * (word - ROW_READERS) + first_lane(readers);
-
-            if (before(s, w, reader_at(s, r), row[s->head + r])) {
-                row[word] &= ~(1u << r % 32);
-                row[s->head + r] = 0;
-            }
-        }
-    }
-}
-
-/* The state after a read that warp w does or starts, and that ends with an agent's epoch. */
-static EMU_COLD uint32_t after_read(Shadow *s, Warp *w, uint32_t state, int agent, uint32_t epoch)
-{
-    int place = reader_place(s, agent);
-    uint32_t row[MOST_WORDS];
-
-    if (state >= s->clean)
-        memcpy(row, row_of(s, state), (size_t)s->stride * 4);
-    else
-        memset(row, 0, (size_t)s->stride * 4);
-    drop_readers(s, w, row);
-    row[ROW_READERS + place / 32] |= 1u << place % 32;
-    if (row[s->head + place] < epoch) /* warps of a warpgroup come in any order */
-        row[s->head + place] = epoch;
-    return add_state(s, row);
-}
+/* ---- what is allowed ------------------------------------------------------------------ */
 
 /* Whether only a barrier of the cluster could order an agent and a warp. */
 static bool between_blocks(const Shadow *s, const Warp *w, int agent)
@@ -339,7 +324,7 @@ static bool between_blocks(const Shadow *s, const Warp *w, int agent)
     return s->m != w->m || agent >= MAX_AGENTS;
 }
 
-static bool racing_kind(const Shadow *s, const Warp *w, const uint32_t *row, const char **why, EmuFaultKind *kind)
+static bool races_write(const Shadow *s, const Warp *w, const uint32_t *row, const char **why, EmuFaultKind *kind)
 {
     bool async = row_how(row) == HOW_ASYNC;
 
@@ -355,78 +340,119 @@ static bool racing_kind(const Shadow *s, const Warp *w, const uint32_t *row, con
     return false;
 }
 
-/* A read that the memo does not know. */
-static EMU_COLD bool read_afresh(Shadow *s, Warp *w, int lane, uint32_t *granule, const char **why,
-                                 EmuFaultKind *kind)
+static bool races_use(const Shadow *s, const Warp *w, int user, Use use, const char **why, EmuFaultKind *kind)
 {
-    uint32_t state = *granule < s->clean ? 0 : *granule, version = w->version;
-    const uint32_t *row;
-    bool ok = true, own = false;
+    static const char *const whys[2][USES] = {
+        { "another warp reads it and no barrier lies between", "another warp changes it atomically and no barrier lies between" },
+        { "a warp of another block reads it and no barrier of the cluster lies between",
+          "a warp of another block changes it atomically and no barrier of the cluster lies between" },
+    };
 
-    if (state) {
-        row = row_of(s, state);
-        own = copied_just_now(s, w, row);
-        if (!write_before(s, w, lane, granule, row))
-            ok = racing_kind(s, w, row, why, kind);
-    }
-    *granule = after_read(s, w, state, w->index, w->epoch);
-    /* One's own copy is not remembered; and states may have new numbers since. */
-    if (ok && !own && version == w->version)
-        w->reads[state % MEMO] = (Memo){ state, w->version, *granule };
-    return ok;
-}
-
-static inline bool read_granule(Shadow *s, Warp *w, int lane, uint32_t *granule, const char **why,
-                                EmuFaultKind *kind)
-{
-    uint32_t state = *granule < s->clean ? 0 : *granule;
-    const Memo *memo = &w->reads[state % MEMO];
-
-    if (memo->state != state || memo->version != w->version || memo->next < s->clean)
-        return read_afresh(s, w, lane, granule, why, kind);
-    *granule = memo->next;
-    return true;
-}
-
-/* ---- a write -------------------------------------------------------------------------- */
-
-/* Whether everything recorded of this granule comes before a write by this lane. */
-static EMU_COLD bool write_allowed(Shadow *s, Warp *w, int lane, const uint32_t *granule, bool atomic,
-                          const char **why, EmuFaultKind *kind)
-{
-    const uint32_t *row = row_of(s, *granule);
-    int reader;
-
-    if (!(atomic && row_how(row) == HOW_ATOMIC) && !write_before(s, w, lane, granule, row))
-        return racing_kind(s, w, row, why, kind);
-    reader = open_reader(s, w, row);
-    if (reader < 0)
-        return true;
     *kind = EMU_RACE;
-    *why = between_blocks(s, w, reader) ? "a warp of another block reads it and no barrier of the cluster lies between"
-                                        : "another warp reads it and no barrier lies between";
-    if (reader >= s->m->warp_count && reader < MAX_AGENTS) {
+    *why = whys[between_blocks(s, w, user)][use];
+    if (user >= s->m->warp_count && user < MAX_AGENTS) {
         *kind = EMU_ASYNC_RACE;
         *why = "a wgmma or a bulk copy that reads it has not been waited for, or no barrier follows the wait";
     }
     return false;
 }
 
-static bool write_granule(Shadow *s, Warp *w, int lane, uint32_t *granule, How how,
-                          const char **why, EmuFaultKind *kind)
+/* Whether everything recorded of this granule, which is something, comes before an access by
+ * this lane that does not go with it. */
+static EMU_COLD bool allowed(const Shadow *s, const Warp *w, int lane, const uint32_t *granule, AccessMode mode,
+                             const char **why, EmuFaultKind *kind)
+{
+    const uint32_t *row = row_of(s, *granule);
+    int user;
+
+    if (!write_before(s, w, lane, granule, row))
+        return races_write(s, w, row, why, kind);
+    if (mode != ACCESS_READ && (user = open_user(s, w, row, USE_READ)) >= 0)
+        return races_use(s, w, user, USE_READ, why, kind);
+    if (mode != ACCESS_ATOMIC && (user = open_user(s, w, row, USE_ATOMIC)) >= 0)
+        return races_use(s, w, user, USE_ATOMIC, why, kind);
+    return true;
+}
+
+/* ---- a use ------------------------------------------------------------------------- */
+
+/* What follows a use by warp w follows these users too, or goes with both. */
+static void drop_users(const Shadow *s, const Warp *w, uint32_t *row, Use use)
+{
+    uint32_t *set = row + set_at(s, use), *epochs = row + epochs_at(s, use);
+
+    for (int word = 0; word < s->set_words; word++) {
+        for (uint32_t users = set[word]; users; users &= users - 1) {
+            int place = 32 * word + first_lane(users);
+
+            if (before(s, w, user_at(s, place), epochs[place])) {
+                set[word] &= ~(1u << place % 32);
+                epochs[place] = 0;
+            }
+        }
+    }
+}
+
+/* The state after a use that warp w does or starts, and that ends with an agent's epoch. */
+static EMU_COLD uint32_t after_use(Shadow *s, const Warp *w, uint32_t state, Use use, int agent, uint32_t epoch)
+{
+    int place = user_place(s, agent);
+    uint32_t row[MOST_WORDS], *last = row + epochs_at(s, use) + place;
+
+    if (state >= s->clean)
+        memcpy(row, row_of(s, state), (size_t)s->stride * 4);
+    else
+        memset(row, 0, (size_t)s->stride * 4);
+    drop_users(s, w, row, use);
+    row[set_at(s, use) + place / 32] |= 1u << place % 32;
+    if (*last < epoch) /* warps of a warpgroup come in any order */
+        *last = epoch;
+    return add_state(s, row);
+}
+
+/* A read or an atomic operation that the memo does not know. */
+static EMU_COLD bool use_afresh(Shadow *s, Warp *w, int lane, uint32_t *granule, Use use, Memo *memo,
+                                const char **why, EmuFaultKind *kind)
+{
+    uint32_t state = *granule < s->clean ? 0 : *granule, version = w->version;
+    bool own = state && copied_just_now(s, w, row_of(s, state));
+    bool ok = !state || allowed(s, w, lane, granule, use == USE_READ ? ACCESS_READ : ACCESS_ATOMIC, why, kind);
+
+    *granule = after_use(s, w, state, use, w->index, w->epoch);
+    /* One's own copy is not remembered; and states may have new numbers since. */
+    if (ok && !own && version == w->version)
+        *memo = (Memo){ state, w->version, *granule };
+    return ok;
+}
+
+static inline bool use_granule(Shadow *s, Warp *w, int lane, uint32_t *granule, Use use, const char **why,
+                               EmuFaultKind *kind)
+{
+    uint32_t state = *granule < s->clean ? 0 : *granule;
+    Memo *memo = &(use == USE_READ ? w->reads : w->atomics)[state % MEMO];
+
+    if (memo->state != state || memo->version != w->version || memo->next < s->clean)
+        return use_afresh(s, w, lane, granule, use, memo, why, kind);
+    *granule = memo->next;
+    return true;
+}
+
+/* ---- a write -------------------------------------------------------------------------- */
+
+static bool write_granule(Shadow *s, Warp *w, int lane, uint32_t *granule, const char **why, EmuFaultKind *kind)
 {
     uint32_t state = *granule;
     bool ok = true;
     Memo *memo = &w->writes[state % MEMO];
 
-    if (how == HOW_PLAIN && state == w->write_state && state)
+    if (state == w->write_state && state)
         return true;
     if (state >= s->clean && !(memo->state == state && memo->version == w->version)) {
-        ok = write_allowed(s, w, lane, granule, how == HOW_ATOMIC, why, kind);
-        if (ok && how == HOW_PLAIN && row_how(row_of(s, state)) != HOW_ASYNC)
+        ok = allowed(s, w, lane, granule, ACCESS_WRITE, why, kind);
+        if (ok && row_how(row_of(s, state)) != HOW_ASYNC)
             *memo = (Memo){ state, w->version, 0 };
     }
-    *granule = writer_state(s, w, how);
+    *granule = writer_state(s, w, HOW_PLAIN);
     return ok;
 }
 
@@ -446,11 +472,10 @@ bool emu_shadow_access(Warp *w, int lane, uint32_t at, int bytes, AccessMode mod
             *why = "a cp.async that writes it has not been waited for";
             return false;
         }
-        if (mode == ACCESS_READ)
-            ok &= read_granule(s, w, lane, granule, why, kind);
+        if (mode == ACCESS_WRITE)
+            ok &= write_granule(s, w, lane, granule, why, kind);
         else
-            ok &= write_granule(s, w, lane, granule, mode == ACCESS_ATOMIC ? HOW_ATOMIC : HOW_PLAIN,
-                                why, kind);
+            ok &= use_granule(s, w, lane, granule, mode == ACCESS_READ ? USE_READ : USE_ATOMIC, why, kind);
     }
     return ok;
 }
@@ -536,11 +561,11 @@ bool emu_shadow_issue(Warp *w, int lane, uint32_t at, int bytes, const char **wh
             Memo *memo = &w->writes[*granule % MEMO];
 
             if (!(memo->state == *granule && memo->version == w->version)) {
-                bool allowed = write_allowed(s, w, lane, granule, false, why, &kind);
+                bool fine = allowed(s, w, lane, granule, ACCESS_WRITE, why, &kind);
 
-                if (allowed && row_how(row_of(s, *granule)) != HOW_ASYNC)
+                if (fine && row_how(row_of(s, *granule)) != HOW_ASYNC)
                     *memo = (Memo){ *granule, w->version, 0 };
-                ok &= allowed;
+                ok &= fine;
             }
         }
         *granule = IN_FLIGHT | (uint32_t)(w->index * LANES + lane);
@@ -562,32 +587,44 @@ void emu_shadow_land(Warp *w, int lane, uint32_t at, int bytes)
 
 /* ---- the asynchronous proxy, other blocks --------------------------------------------------- */
 
+static bool fenced(const Shadow *s, const Warp *w, int agent, uint32_t epoch)
+{
+    int far = agent - MAX_AGENTS, warps = s->m->warp_count;
+
+    return far < 0 ? emu_async_fenced(w, agent, epoch) : emu_cluster_fenced(w, far / warps, far % warps, epoch);
+}
+
 /* PTX ISA, "Async proxy": a write through the generic proxy is ordered before an
  * access through the asynchronous one only if a proxy fence lies on the way. */
 static bool crosses_proxy(const Shadow *s, const Warp *w, const uint32_t *row)
 {
-    int far = row_agent(row) - MAX_AGENTS, warps = s->m->warp_count;
+    const uint32_t *set = row + set_at(s, USE_ATOMIC), *epochs = row + epochs_at(s, USE_ATOMIC);
     How how = row_how(row);
 
-    if (how == HOW_NONE || how == HOW_BULK)
-        return false;
-    return far < 0 ? !emu_async_fenced(w, row_agent(row), row[ROW_EPOCH])
-                   : !emu_cluster_fenced(w, far / warps, far % warps, row[ROW_EPOCH]);
+    if (how != HOW_NONE && how != HOW_BULK && !fenced(s, w, row_agent(row), row[ROW_EPOCH]))
+        return true;
+    for (int word = 0; word < s->set_words && s->uses > USE_ATOMIC; word++) {
+        for (uint32_t users = set[word]; users; users &= users - 1) {
+            int place = 32 * word + first_lane(users);
+
+            if (!fenced(s, w, user_at(s, place), epochs[place]))
+                return true;
+        }
+    }
+    return false;
 }
 
 /* Whether what is recorded of a granule allows an access. */
 static bool far_allowed(Shadow *s, Warp *w, const uint32_t *granule, const FarAccess *access, const char **why,
                         EmuFaultKind *kind)
 {
-    const uint32_t *row = row_of(s, *granule);
     bool async = access->proxy != PROXY_GENERIC;
 
-    if (access->mode == ACCESS_READ ? !write_before(s, w, access->lane, granule, row) && !racing_kind(s, w, row, why, kind)
-                                    : !write_allowed(s, w, access->lane, granule, access->mode == ACCESS_ATOMIC, why, kind)) {
+    if (!allowed(s, w, access->lane, granule, access->mode, why, kind)) {
         *kind = async ? EMU_ASYNC_RACE : *kind;
         return false;
     }
-    if (access->proxy != PROXY_ASYNC || !crosses_proxy(s, w, row))
+    if (access->proxy != PROXY_ASYNC || !crosses_proxy(s, w, row_of(s, *granule)))
         return true;
     *kind = EMU_PROXY;
     *why = "it was written through the generic proxy and no fence.proxy.async follows";
@@ -596,11 +633,9 @@ static bool far_allowed(Shadow *s, Warp *w, const uint32_t *granule, const FarAc
 
 static uint32_t after_far(Shadow *s, Warp *w, uint32_t state, const FarAccess *access)
 {
-    How how = access->proxy != PROXY_GENERIC ? HOW_BULK : access->mode == ACCESS_ATOMIC ? HOW_ATOMIC : HOW_PLAIN;
-
-    if (access->mode == ACCESS_READ)
-        return after_read(s, w, state, access->agent, access->epoch);
-    return after_write(s, how, access->agent, access->epoch);
+    if (access->mode == ACCESS_WRITE)
+        return after_write(s, access->proxy == PROXY_GENERIC ? HOW_PLAIN : HOW_BULK, access->agent, access->epoch);
+    return after_use(s, w, state, access->mode == ACCESS_READ ? USE_READ : USE_ATOMIC, access->agent, access->epoch);
 }
 
 /* Neighbours mostly have one state, so what became of the last is kept. */

@@ -885,6 +885,43 @@ static void verifier_levels(void **state)
     rejects(f, edit(f, STAGED, "view %K[j mod 2] :", "view %sum[j mod 2] :"), TW0755);
 }
 
+/* What blocks of a cluster do together each of them comes to, once, when all have begun. */
+static const char TOGETHER[] =
+    "program p\n"
+    "tensor X (4, 64) fp32 in\n"
+    "tensor Y (4) fp32 out\n"
+    "\n"
+    "kernel main grid(part: 4 cluster, m: 4) warps 1 facts(expanded, staged) {\n"
+    "  %parts = buffer : fp32<1x1x8>\n"
+    "  %x = load X[m : rows, part * 16 : cols] : fp32<1x16>\n"
+    "  barrier across\n"
+    "  %sum = rowsum %x, %parts along columns across : fp32<1x1>\n"
+    "  if part == 0 {\n"
+    "    store %sum, Y[m]\n"
+    "  }\n"
+    "}\n";
+
+static void blocks_of_a_cluster_sum_together(void **state)
+{
+    Fixture *f = *state;
+    Tensor *x = new_tensor(f, DT_F32, 2, 4, 64), *y = new_tensor(f, DT_F32, 1, 4, 1), *tensors[] = {x, y};
+    for (int i = 0; i < 4 * 64; i++) ((float *)x->data)[i] = (float)(i / 64 + (i % 16 == 3));
+    TileRun run = {.tensors = tensors};
+    const char *error = NULL;
+    if (!tile_run(f->arena, parse_good(f, TOGETHER), &run, &error)) fail_msg("%s", error);
+    for (int m = 0; m < 4; m++) assert_true(((float *)y->data)[m] == (float)(64 * m + 4));
+
+    rejects(f, edit(f, TOGETHER, "part: 4 cluster, m: 4", "part: 9 cluster, m: 4"), TW0750);
+    rejects(f, edit(f, TOGETHER, "part: 4 cluster, m: 4", "m: 4, part: 4 cluster"), TW0750);
+    rejects(f, edit(f, TOGETHER, "part: 4 cluster", "part: 4"), TW0754);
+    rejects(f, edit(f, TOGETHER, "  barrier across\n", ""), TW0754);
+    rejects(f, edit(f, TOGETHER, "  barrier across\n", "  barrier across\n  barrier across\n"), TW0754);
+    rejects(f, edit(f, TOGETHER, "  barrier across\n", "  if part == 0 {\n    barrier across\n  }\n"), TW0754);
+    rejects(f, edit(f, TOGETHER, "  barrier across\n", "  for k = 0:2 {\n    barrier across\n  }\n"), TW0754);
+    rejects(f, edit(f, TOGETHER, "rowsum", "rowmean"), TW0755);
+    rejects(f, edit(f, TOGETHER, "fp32<1x1x8>", "fp32<1x1x7>"), TW0755);
+}
+
 /* The sides of a ring make different numbers of steps. */
 static void verifier_rings(void **state)
 {
@@ -1222,6 +1259,7 @@ int main(void)
         TEST(verifier_regions),
         TEST(verifier_scopes),
         TEST(verifier_places),
+        TEST(blocks_of_a_cluster_sum_together),
         TEST(verifier_levels),
         TEST(verifier_tables),
         TEST(verifier_rings),

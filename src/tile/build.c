@@ -340,6 +340,18 @@ const TileAxis *tile_within(const TileKernel *kernel)
     return NULL;
 }
 
+const TileAxis *tile_cluster(const TileKernel *kernel)
+{
+    return kernel->grid.len > 0 && kernel->grid.data[0].cluster ? &kernel->grid.data[0] : NULL;
+}
+
+int tile_cluster_blocks(const TileKernel *kernel)
+{
+    int64_t extent;
+    const TileAxis *axis = tile_cluster(kernel);
+    return axis && aff_is_const(axis->extent, &extent) ? (int)extent : 1;
+}
+
 int tile_instances(const TileKernel *kernel, const AffSym *per)
 {
     int64_t extent;

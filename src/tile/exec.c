@@ -320,7 +320,7 @@ static bool step_roles(Exec *x)
     return result != STEP_FAILED && (t->depth > 0 || exec_end_instance(x, t));
 }
 
-static bool run_block(Exec *x)
+bool exec_begin_block(Exec *x)
 {
     x->main.depth = 0;
     x->main.committed = 0;
@@ -328,20 +328,48 @@ static bool run_block(Exec *x)
     x->copies.len = 0;
     x->thread = &x->main;
     x->op = NULL;
-    if (!push(x, x->kernel->body, NULL))
-        return false;
-    while (x->main.depth > 0 || x->n_roles > 0)
+    return push(x, x->kernel->body, NULL);
+}
+
+bool exec_go_on(Exec *x, const TileOp **meets)
+{
+    *meets = NULL;
+    while (x->main.depth > 0 || x->n_roles > 0) {
         if (!(x->n_roles ? step_roles(x) : step(x, &x->main) != STEP_FAILED))
             return false;
+        if (x->op && x->op->across) {
+            *meets = x->op;
+            return true;
+        }
+    }
     return exec_none_pending(x, &x->main);
+}
+
+static bool run_block(Exec *x)
+{
+    const TileOp *meets;
+    if (tile_cluster(x->kernel))
+        return exec_run_cluster(x);
+    return exec_begin_block(x) && exec_go_on(x, &meets);
 }
 
 /* ---- kernels ---------------------------------------------------------------------------------- */
 
+static bool block_wanted(const Exec *x)
+{
+    return x->run->want_block(x->run->user, x->kernel_index, x->axes, x->kernel->grid.len);
+}
+
+/* Of a cluster all blocks run, or none. */
 static bool wanted(const Exec *x)
 {
-    return !x->run->want_block ||
-           x->run->want_block(x->run->user, x->kernel_index, x->axes, x->kernel->grid.len);
+    bool any = !x->run->want_block;
+    for (int i = tile_cluster_blocks(x->kernel) - 1; i >= 0 && !any; i--) {
+        if (tile_cluster(x->kernel))
+            x->axes[0] = i;
+        any = block_wanted(x);
+    }
+    return any;
 }
 
 static void set_axis(Exec *x, int i, int64_t count, int64_t extent)
@@ -373,7 +401,7 @@ static bool eval_grid(Exec *x, int64_t *extents, bool *empty)
     for (int i = 0; i < x->kernel->grid.len; i++) {
         if (!exec_eval(x, x->kernel->grid.data[i].extent, &extents[i]))
             return false;
-        if (!numbers_blocks(x, &x->kernel->grid.data[i]))
+        if (!numbers_blocks(x, &x->kernel->grid.data[i]) || x->kernel->grid.data[i].cluster)
             extents[i] = 1;
         *empty |= extents[i] <= 0;
     }
@@ -417,6 +445,7 @@ static bool run_kernel(Exec *x, int index)
         x->roles[i] = NULL;
     x->axes = arena_array(x->arena, int64_t, x->kernel->grid.len);
     x->buffers.len = 0;
+    x->cluster = NULL;
     x->thread = &x->main;
     x->op = NULL;
     return run_blocks(x);

@@ -5,6 +5,7 @@
  *   exec_do.c       one operation: its operands fetched, its result bound
  *   exec_ops.c      arithmetic on whole tiles, without any state
  *   exec_sync.c     shared storage: asynchronous copies, barriers
+ *   exec_cluster.c  blocks that run side by side and meet
  *   exec_ring.c     storage that goes round between roles
  *   exec_pending.c  products in flight, values that are revised
  *
@@ -136,6 +137,10 @@ typedef struct ExecCrew {
     int turn;          /* the instance that has the turn, or may take it */
 } ExecCrew;
 
+typedef VEC(ExecBuffer *) ExecBuffers;
+typedef VEC(ExecCopy) ExecCopies;
+typedef struct ExecCluster ExecCluster; /* exec_cluster.c */
+
 /* Rows of integers for evaluating expressions along the columns of a tile. */
 typedef struct ExecRows {
     VEC(int64_t *) rows;
@@ -152,8 +157,9 @@ typedef struct Exec {
     bool has_roles;     /* the kernel: axes `within` number instances, not blocks */
     ExecTile *free_tiles;
     VEC(ExecSlot) moving;      /* yielded values on their way */
-    VEC(ExecBuffer *) buffers; /* of the block */
-    VEC(ExecCopy) copies;      /* in flight */
+    ExecBuffers buffers;       /* of the block */
+    ExecCopies copies;         /* in flight */
+    ExecCluster *cluster;      /* blocks beside each other; NULL: none ran yet */
     ExecThread main;
     ExecThread *roles[INSTANCE_LIMIT]; /* an instance each */
     int n_roles;        /* > 0: roles are running, in so many instances */
@@ -181,6 +187,14 @@ void exec_bind(Exec *x, const TileValue *value, ExecSlot slot);
 ExecSlot *exec_slot(Exec *x, const TileOp *op, int arg); /* of the thread that runs */
 ExecTile *exec_new_tile(Exec *x, int rows, int cols);
 void exec_drop(Exec *x, ExecTile *tile); /* gives up a reference; NULL does nothing */
+
+bool exec_begin_block(Exec *x);
+/* Runs the block to its end, or to the next operation across the blocks of a cluster, which it has done for itself then:
+ * *meets is that one, or NULL. */
+bool exec_go_on(Exec *x, const TileOp **meets);
+
+/* exec_cluster.c: the blocks of a cluster, whose other coordinates are set. */
+bool exec_run_cluster(Exec *x);
 
 /* exec_do.c: operations that neither change the flow nor synchronise. */
 bool exec_do(Exec *x, const TileOp *op);

@@ -206,7 +206,18 @@ static bool parse_reduce(Parser *p, Form *f)
     if (!parse_args(p, f) || !parse_want(p, "along"))
         return false;
     f->op.axis = parse_at(p, "columns");
-    return parse_take(p, "columns") || parse_want(p, "rows");
+    if (!parse_take(p, "columns") && !parse_want(p, "rows"))
+        return false;
+    f->op.across = parse_take(p, "across");
+    return true;
+}
+
+static bool parse_barrier(Parser *p, Form *f)
+{
+    if (p->token.kind == TOK_INT && !parse_small(p, &f->op.count))
+        return false;
+    f->op.across = parse_take(p, "across");
+    return true;
 }
 
 static bool parse_copy_async(Parser *p, Form *f)
@@ -331,7 +342,7 @@ static bool parse_operands(Parser *p, Form *f)
     case TILE_AWAIT:
     case TILE_RELEASE: return parse_copy(p, f);
     case TILE_WAIT: return parse_small(p, &f->op.count);
-    case TILE_BARRIER: return p->token.kind != TOK_INT || parse_small(p, &f->op.count);
+    case TILE_BARRIER: return parse_barrier(p, f);
     case TILE_MOVE:
     case TILE_CAST:
     case TILE_RESHAPE:
@@ -600,6 +611,7 @@ static bool parse_axis(Parser *p)
     axis.sym = aff_sym_new(p->aff, name, AFF_GRID, least, most);
     axis.reversed = parse_take(p, "reversed");
     axis.within = parse_take(p, "within");
+    axis.cluster = parse_take(p, "cluster");
     vec_push(p->arena, &p->kernel->grid, axis);
     return true;
 }

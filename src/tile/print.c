@@ -50,6 +50,7 @@ const KernelNumber tile_kernel_numbers[KERNEL_NUMBERS] = {
     {"stages", offsetof(TileKernel, stages), 1},
     {"blocks_per_sm", offsetof(TileKernel, blocks_per_sm), 0},
     {"kept", offsetof(TileKernel, kept), 0},
+    {"cluster", offsetof(TileKernel, cluster), 0},
     {"persistent", offsetof(TileKernel, persistent), 0},
     {"specialized", offsetof(TileKernel, specialized), 0},
 };
@@ -429,6 +430,7 @@ static void print_operands(Printer *p, const TileOp *op)
     case TILE_REDUCE:
         print_args(p, op, 0);
         str_add(p->out, op->axis ? " along columns" : " along rows");
+        str_add(p->out, op->across ? " across" : "");
         break;
     case TILE_SLICE:
     case TILE_PATCH:
@@ -470,6 +472,7 @@ static void print_operands(Printer *p, const TileOp *op)
     case TILE_BARRIER:
         if (op->count)
             str_printf(p->out, " %d", op->count);
+        str_add(p->out, op->across ? " across" : "");
         break;
     case TILE_MOVE:
     case TILE_CAST:
@@ -629,6 +632,8 @@ static void print_axis(Printer *p, const TileAxis *axis)
         str_add(p->out, " reversed");
     if (axis->within)
         str_add(p->out, " within");
+    if (axis->cluster)
+        str_add(p->out, " cluster");
 }
 
 static void print_grid(Printer *p, const TileKernel *kernel)

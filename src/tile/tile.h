@@ -91,6 +91,7 @@ typedef struct TileAxis {
     const Aff *extent;
     bool reversed;  /* the highest coordinate gets the lowest block number (heavy first) */
     bool within;    /* not blocks but instances of one block's role, a warpgroup each (constant extent) */
+    bool cluster;   /* blocks that run at the same time and meet, first axis, constant extent (PTX ISA, "Cluster of Cooperative Thread Arrays") */
     const char *note; /* why a pass made it; NULL: none did */
 } TileAxis;
 
@@ -113,6 +114,7 @@ typedef struct TileKernel {
     int stages;             /* schedule: ring stages of streamed copies */
     int blocks_per_sm;      /* schedule: what the register budget aims at; 0: no aim */
     int kept;               /* schedule: turns of loops whose tiles stay in shared memory for other loops; 0: none */
+    int cluster;            /* schedule: blocks that keep such turns together, each its part of them; 0: one */
     int persistent;         /* blocks a multiprocessor that take one place of the grid after the other; 0: a block a place */
     int specialized;        /* 1: its warps will split into roles, a warpgroup each for the rows that it computes */
     Schedule schedule;      /* what is asked of passes, */
@@ -210,6 +212,7 @@ struct TileOp {
     bool lanes;            /* LOAD into shared memory, RING: lanes bring the tile, 16 bytes each, and no bulk copy does */
     bool onto;             /* STORE: added, element by element, to what the tensor holds */
     int axis;              /* REDUCE: 1 along columns (gives (R,1)), 0 along rows (gives (1,C)) */
+    bool across;           /* REDUCE: over all blocks of a cluster; BARRIER: all of those have begun */
     int row0, col0;        /* SLICE, PATCH, PUT: the corner of the part */
     int count;             /* WAIT, FINISH: what may stay in flight; BARRIER: id; RING: copies */
     int unroll;            /* FOR: iterations side by side, so that values go round without moves; 0: 1 */
@@ -278,6 +281,12 @@ int tile_role_warps(const TileOp *roles); /* of the largest instance */
 int tile_instances(const TileKernel *kernel, const AffSym *per);
 /* The axis whose coordinates are instances within a block; NULL: none. */
 const TileAxis *tile_within(const TileKernel *kernel);
+/* The axis whose coordinates are blocks of a cluster; NULL: none. And how many those are, at least 1. */
+enum { TILE_CLUSTER_MOST = 8 };
+/* Columns of the first row of a buffer of parts, behind those of all blocks, that take the mbarrier which counts them. */
+enum { TILE_EXCHANGE_COLUMNS = 4 };
+const TileAxis *tile_cluster(const TileKernel *kernel);
+int tile_cluster_blocks(const TileKernel *kernel);
 /* Words that roles are told of a place: the coordinates of its axes, and at least eight. */
 int tile_place_words(const TileKernel *kernel);
 /* Whether each row of a tile lies where coordinates over `row` say, and not behind the one before it. */

@@ -351,16 +351,24 @@ static void hide_values(Verifier *v, const TileOp *op, int n, bool hidden)
         v->in_scope[v->scope.data[i]] = !hidden;
 }
 
+/* Whether a condition may hold in some blocks of a cluster and not in others. */
+static bool parts_blocks(const Verifier *v, const Aff *cond)
+{
+    const TileAxis *axis = tile_cluster(v->kernel);
+    return !cond || (axis && aff_uses(cond, axis->sym)) || aff_uses_kind(cond, AFF_SCALAR);
+}
+
 /* A region sees what is around it; what it defines ends with it. */
 static bool check_region(Verifier *v, const TileOp *op, const TileBlock *region)
 {
     const TileOp *owner = v->owner;
-    bool in_revise = v->in_revise, ok = true;
+    bool in_revise = v->in_revise, alone = v->alone, met = v->met, ok = true;
     int values = v->scope.len, symbols = v->symbols.len;
     if (v->depth == VERIFY_DEPTH)
         return verify_fail(v, TW0750, op, "more than %d regions within each other", VERIFY_DEPTH);
     v->owner = op;
     v->in_revise |= op->kind == TILE_REVISE;
+    v->alone |= op->kind != TILE_IF || parts_blocks(v, op->cond);
     if (op->kind == TILE_ROLES)
         enter_role(v, op, region);
     v->depth++;
@@ -374,6 +382,8 @@ static bool check_region(Verifier *v, const TileOp *op, const TileBlock *region)
     if (op->kind == TILE_ROLES)
         leave_role(v);
     v->in_revise = in_revise;
+    v->alone = alone;
+    v->met = met;
     v->owner = owner;
     leave_scope(v, values);
     hide_values(v, op, values, false);
@@ -401,11 +411,27 @@ static bool check_revised(Verifier *v, const TileOp *op)
            verify_fail(v, TW0754, op, "only some warps execute what revises a value; this concerns others too");
 }
 
+/* All blocks of a cluster make it together; what one leaves with another, that one has to be there for. */
+static bool check_across(Verifier *v, const TileOp *op)
+{
+    if (!op->across)
+        return true;
+    if (!tile_cluster(v->kernel) || v->alone || v->in_roles)
+        return verify_fail(v, TW0754, op, tile_cluster(v->kernel) ? "not all blocks of a cluster come here, or more than once"
+                                                                  : "the kernel has no clusters");
+    if (op->kind == TILE_REDUCE && op->n_args > 1 && !v->met)
+        return verify_fail(v, TW0754, op, "the blocks of the cluster did not meet before, so some may not have begun");
+    if (op->kind == TILE_BARRIER && v->met)
+        return verify_fail(v, TW0754, op, "the blocks of the cluster have met before");
+    v->met |= op->kind == TILE_BARRIER;
+    return true;
+}
+
 static bool check_op(Verifier *v, const TileOp *op)
 {
     if ((int)op->kind < 0 || op->kind >= TILE_OP_COUNT)
         return verify_fail(v, TW0750, NULL, "an operation of no kind");
-    if (!check_form(v, op) || !check_level(v, op) || !check_revised(v, op) || !check_uses(v, op) ||
+    if (!check_form(v, op) || !check_level(v, op) || !check_revised(v, op) || !check_across(v, op) || !check_uses(v, op) ||
         !check_expressions(v, op))
         return false;
     for (int i = 0; i < op->n_results; i++)
@@ -480,6 +506,16 @@ static bool check_within(Verifier *v, const TileAxis *axis)
                        axis->sym->name, INSTANCE_MAX);
 }
 
+static bool check_cluster(Verifier *v, int at)
+{
+    const TileAxis *axis = &v->kernel->grid.data[at];
+    int64_t extent = 0;
+    if (!axis->cluster || (at == 0 && !axis->within && !axis->reversed && aff_is_const(axis->extent, &extent) && extent >= 2 && extent <= TILE_CLUSTER_MOST))
+        return true;
+    return verify_fail(v, TW0750, NULL, "axis %s is of clusters: it is the first, and its extent a number from 2 to %d", axis->sym->name,
+                       TILE_CLUSTER_MOST);
+}
+
 static bool check_window(Verifier *v, const TileWindow *w)
 {
     bool ok = true;
@@ -501,6 +537,7 @@ static bool check_kernel(Verifier *v, const TileKernel *kernel)
     v->defined = arena_array(v->arena, const TileValue *, kernel->next_value);
     v->in_scope = arena_array(v->arena, bool, kernel->next_value);
     v->scope.len = 0;
+    v->alone = v->met = false;
     if (!kernel->body || kernel->warps < 1 || kernel->warps_n < 1 || kernel->warps % kernel->warps_n ||
         kernel->stages < 1)
         return verify_fail(v, TW0750, NULL, "%d warps, %d of them along columns, %d stages", kernel->warps,
@@ -509,7 +546,7 @@ static bool check_kernel(Verifier *v, const TileKernel *kernel)
     for (int i = 0; i < kernel->grid.len; i++)
         ok = kernel->grid.data[i].extent && check_aff(v, NULL, kernel->grid.data[i].extent) && ok;
     for (int i = 0; i < kernel->grid.len; i++)
-        ok = know(v, NULL, kernel->grid.data[i].sym) && check_within(v, &kernel->grid.data[i]) && ok;
+        ok = know(v, NULL, kernel->grid.data[i].sym) && check_within(v, &kernel->grid.data[i]) && check_cluster(v, i) && ok;
     ok = ok && check_window(v, &kernel->window);
     if (ok && tile_has(kernel->body, TILE_ROLES))
         know_instances(v, NULL);

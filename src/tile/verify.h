@@ -21,6 +21,8 @@ typedef struct Verifier {
     VEC(const AffSym *) symbols; /* those known, innermost last */
     const TileOp *owner;       /* whose region is being checked; NULL: the kernel's own block */
     bool in_roles, in_revise;
+    bool alone;                /* not all blocks of a cluster come to what is being checked, once each */
+    bool met;                  /* blocks of the cluster have met before: all of them have begun */
     int warps;                 /* that run what is being checked */
     int depth;
 } Verifier;

@@ -277,10 +277,11 @@ static bool check_parts(Verifier *v, const TileOp *op)
         return false;
     TileType a = arg_type(op, 0), parts = arg_type(op, 1);
     int warps_n = v->kernel->warps_n > 0 ? v->kernel->warps_n : 1;
-    int rows = a.rows > 1 ? a.rows : v->warps / warps_n;
-    if (op->args[1]->def->kind == TILE_BUFFER && op->axis == 1 && parts.dtype == DT_F32 && parts.stages == 1 && parts.rows >= rows && parts.cols >= warps_n)
+    int rows = a.rows > 1 ? a.rows : v->warps / warps_n, each = warps_n * (op->across ? tile_cluster_blocks(v->kernel) : 1);
+    int taken = op->across ? TILE_EXCHANGE_COLUMNS : 0;
+    if (op->args[1]->def->kind == TILE_BUFFER && op->axis == 1 && parts.dtype == DT_F32 && parts.stages == 1 && parts.rows >= rows && parts.cols >= each + taken)
         return true;
-    return verify_fail(v, TW0755, op, "the parts of %d warps for %d rows do not fit the buffer %s", warps_n, rows,
+    return verify_fail(v, TW0755, op, "the parts of %d warps for %d rows do not fit the buffer %s", each, rows,
                        verify_type_text(v, parts));
 }
 
@@ -294,6 +295,8 @@ static bool check_reduce(Verifier *v, const TileOp *op)
     if (!all_tiles(v, op, 0, 1) || (op->n_args > 1 && !check_parts(v, op)))
         return false;
     TileType a = arg_type(op, 0), r = result_type(op);
+    if (op->across && (op->axis != 1 || r.cols != 1 || op->op == OP_ROW_MEAN))
+        return verify_fail(v, TW0755, op, "across blocks whole rows are reduced, to a sum, a maximum or a minimum");
     bool partly = op->axis && r.cols > 1 && op->op != OP_ROW_MEAN && op->n_args == 1;
     int parts = partly && r.cols ? a.cols / r.cols : 0;
     if (partly && dtype_is_narrow(r.dtype) && (op->op != OP_ROW_SUM || a.dtype != r.dtype || (parts & (parts - 1))))
@@ -623,7 +626,7 @@ static bool check_gemm_layouts(Verifier *v, const TileOp *op)
 static bool check_reduced(Verifier *v, const TileOp *op)
 {
     const Layout *l = &op->args[0]->type.layout;
-    bool shared = op->axis == 1 && arg_type(op, 0).cols > 1 && result_type(op).cols == 1 && l->warps_n > 1;
+    bool shared = op->axis == 1 && arg_type(op, 0).cols > 1 && result_type(op).cols == 1 && (l->warps_n > 1 || op->across);
     if (op->axis == 0 && l->quads != result_type(op).layout.quads)
         return verify_fail(v, TW0756, op, "the result's columns lie otherwise than those that are reduced");
     if (shared == (op->n_args > 1))

@@ -19,7 +19,7 @@ enum { LANES = 32, MOST_VALUES = 16 /* of a lane */ };
 
 static bool has_room(const TileKernel *kernel, TileType t)
 {
-    return t.cols > 1 && t.dtype == DT_F32 && (int64_t)t.rows * t.cols <= (int64_t)MOST_VALUES * LANES * kernel->warps;
+    return t.cols > 1 && (t.dtype == DT_F32 || dtype_is_narrow(t.dtype)) && (int64_t)t.rows * t.cols <= (int64_t)MOST_VALUES * LANES * kernel->warps;
 }
 
 /* The loop's carried value i, if a turn only takes a reduction into it. */
@@ -38,7 +38,7 @@ static void put_behind(TileProgram *program, TileKernel *kernel, TileBlock *bloc
 
     TileOp *reduce = r->def;
     TileValue *x = reduce->args[0];
-    TileType type = x->type;
+    TileType type = tile_type(DT_F32, x->type.rows, x->type.cols, x->type.space);
     Rewriter before = {program, kernel, block, tile_index_of(block, loop), loop->loc};
     loop->args[i] = rw_fill_tile(&before, how->nothing, type.rows, type.cols);
     param->type = step->results[0]->type = type;

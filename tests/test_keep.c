@@ -9,7 +9,7 @@
 #include "target/target.h"
 
 /* A softmax of rows with a second input that is added, in steps of `columns`; range: of the lengths that have blocks. */
-static const char *softmax(Arena *arena, const char *range, int columns, int rows, int warps, int kept, const char *target)
+static const char *shared_softmax(Arena *arena, const char *range, int columns, int rows, int warps, int kept, int cluster, const char *target)
 {
     return arena_printf(
         arena,
@@ -30,9 +30,14 @@ static const char *softmax(Arena *arena, const char *range, int columns, int row
         "    Copy Z as Y (%d, %d) in coordinate [M = m, N = k] from register to global\n  end\n"
         "  Compute Log L and get new L\n  Compute Add L, most and get new L\n"
         "  Copy L (%d) in coordinate [M = m] from register to global\n"
-        "  Schedule %s\n    warps = %d\n    warps_n = %d\n    kept = %d\n  end\nend\n",
+        "  Schedule %s\n    warps = %d\n    warps_n = %d\n    kept = %d\n    cluster = %d\n  end\nend\n",
         rows, range, rows, columns, rows, columns, rows, columns, rows, columns, rows, rows, columns, rows, columns, rows,
-        columns, columns, columns, rows, columns, rows, columns, rows, columns, rows, target, warps, warps, kept);
+        columns, columns, columns, rows, columns, rows, columns, rows, columns, rows, target, warps, warps, kept, cluster);
+}
+
+static const char *softmax(Arena *arena, const char *range, int columns, int rows, int warps, int kept, const char *target)
+{
+    return shared_softmax(arena, range, columns, rows, warps, kept, 0, target);
 }
 
 static LevelReport report_of(Arena *arena, const char *code, const char *target, DType dtype, int rows, int length)
@@ -74,6 +79,27 @@ static void kept_rows_agree_at_every_level(void **state)
                        cases[i].target, cases[i].dtype, 3, cases[i].lengths[k]);
     check_code(f->arena, softmax(f->arena, "", 256, 4, 2, 2, "sm_90a"), "sm_90a", DT_BF16, 7, 500); /* several rows a block */
     check_code(f->arena, softmax(f->arena, ", in_range = min(1, 512 div max(N, 1))", 256, 1, 1, 2, "sm_90a"), "sm_90a", DT_BF16, 3, 401);
+}
+
+/* Fewer turns than blocks, not as many for each, as many as are kept, one more, none. */
+static void clusters_agree_at_every_level(void **state)
+{
+    static const struct {
+        DType dtype;
+        const char *target;
+        int columns, rows, warps, kept, cluster, lengths[5];
+    } cases[] = {
+        {DT_BF16, "sm_90a", 256, 1, 1, 2, 4, {1, 700, 1500, 2048, 2049}}, {DT_F32, "sm_90a", 256, 1, 2, 1, 3, {0, 256, 600, 768, 769}},
+        {DT_F16, "sm_90a", 256, 4, 2, 2, 8, {5, 513, 1800, 4096, 4100}}, {DT_E4M3, "sm_90a", 1024, 1, 2, 1, 2, {16, 1024, 2000, 2048, 2064}},
+        {DT_BF16, "sm_80", 256, 1, 1, 2, 4, {1, 700, 512, 513, 2048}},
+    };
+    Fixture *f = *state;
+
+    for (size_t i = 0; i < TW_COUNT(cases); i++)
+        for (int k = 0; k < 5; k++)
+            check_code(f->arena, shared_softmax(f->arena, "", cases[i].columns, cases[i].rows, cases[i].warps, cases[i].kept, cases[i].cluster, cases[i].target),
+                       cases[i].target, cases[i].dtype, 3, cases[i].lengths[k]);
+    check_code(f->arena, shared_softmax(f->arena, ", in_range = min(1, 2048 div max(N, 1))", 256, 1, 1, 2, 4, "sm_90a"), "sm_90a", DT_BF16, 3, 1401);
 }
 
 /* Warps whose shares of a turn are no whole lines of shared memory: of few columns, or of warps that are no power of two. */
@@ -247,6 +273,73 @@ static void rows_are_reduced_behind_their_loop(void **state)
     }
 }
 
+static int count_across(const TileBlock *block)
+{
+    int n = 0;
+
+    for (int i = 0; i < block->ops.len; i++) {
+        n += block->ops.data[i]->across;
+        for (int r = 0; r < block->ops.data[i]->n_regions; r++)
+            n += count_across(block->ops.data[i]->regions[r]);
+    }
+    return n;
+}
+
+/* Both reductions, and a wait until all blocks have begun; one stores what there is one of a row. Where rows may be longer, one block reads those. */
+static void blocks_of_a_cluster_share_turns(void **state)
+{
+    Fixture *f = *state;
+    Diags *diags;
+    const char *some = shared_softmax(f->arena, ", in_range = min(1, 2048 div max(N, 1))", 256, 1, 1, 2, 4, "sm_90a");
+    const TileProgram *bounded = compiled(f->arena, some, "sm_90a", &diags, DT_BF16);
+
+    assert_non_null(bounded);
+    assert_int_equal(tile_cluster_blocks(bounded->kernels.data[0]), 4);
+    assert_int_equal(count_across(bounded->kernels.data[0]->body), 3);
+    assert_int_equal(count_all(bounded, TILE_COPY_ASYNC), 2);
+    assert_int_equal(count_all(bounded, TILE_IF), 1);
+
+    const TileProgram *open = compiled(f->arena, shared_softmax(f->arena, "", 256, 1, 1, 2, 4, "sm_90a"), "sm_90a", &diags, DT_BF16);
+    assert_non_null(open);
+    assert_int_equal(tile_cluster_blocks(open->kernels.data[0]), 4);
+    assert_int_equal(count_across(open->kernels.data[0]->body), 3);
+    assert_int_equal(count_all(open, TILE_IF), 3);
+
+    const TileProgram *alone = compiled(f->arena, some, "sm_80", &diags, DT_BF16);
+    assert_non_null(alone);
+    assert_int_equal(tile_cluster_blocks(alone->kernels.data[0]), 1);
+    assert_int_equal(count_across(alone->kernels.data[0]->body), 0);
+}
+
+/* Turns that need what the one before left, or all store to the same place: each block goes over the row by itself. */
+static void what_turns_leave_each_other_is_not_shared(void **state)
+{
+    static const char head[] =
+        "Kernel turns\n  Input X (M, N)\n  Output Y (M, N)\n  Output L (M, N)\n  Grid m = M, in_range = min(1, 1024 div max(N, 1))\n  Allocate X in register (1, 256)\n"
+        "  Allocate Y in register (1, 256) fp32\n  Allocate sum in register (1, 1) fp32\n  Allocate part in register (1, 1) fp32\n  Compute Fill sum, 0\n"
+        "  for k = 0:ceil(N / 256)\n    Copy X (1, 256) in coordinate [M = m, N = k] from global to register\n"
+        "    Compute RowSum X and get part\n";
+    static const char tail[] =
+        "  end\n  for k = 0:ceil(N / 256)\n    Copy X (1, 256) in coordinate [M = m, N = k] from global to register\n    Compute Multiply X, sum and get Y\n"
+        "    Copy Y (1, 256) in coordinate [M = m, N = k] from register to global\n  end\n"
+        "  Schedule sm_90a\n    warps = 1\n    kept = 2\n    cluster = 2\n  end\nend\n";
+    static const struct {
+        const char *turn;
+        bool shared;
+    } cases[] = {
+        {"    Compute Add sum, part and get new sum\n    Copy X as L (1, 256) in coordinate [m, k] from register to global\n", true},
+        {"    Compute Add sum, part and get new sum\n    Copy X as L (1, 256) in coordinate [m, k div 2] from register to global\n", false},
+        {"    Compute Add sum, part and get new sum\n    Compute Multiply sum, 0.5 and get new sum\n    Copy X as L (1, 256) in coordinate [m, k] from register to global\n", false},
+    };
+    Fixture *f = *state;
+
+    for (size_t i = 0; i < TW_COUNT(cases); i++) {
+        Diags *diags;
+        const TileProgram *program = compiled(f->arena, arena_printf(f->arena, "%s%s%s", head, cases[i].turn, tail), "sm_90a", &diags, DT_BF16);
+        if (!program || (tile_cluster_blocks(program->kernels.data[0]) > 1) != cases[i].shared) fail_msg("%s", cases[i].turn);
+    }
+}
+
 /* What the grid says of a dimension, wherever a block runs. */
 static void the_grid_says_how_long_rows_are(void **state)
 {
@@ -280,6 +373,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(kept_rows_agree_at_every_level, setup, teardown),
+        cmocka_unit_test_setup_teardown(clusters_agree_at_every_level, setup, teardown),
         cmocka_unit_test_setup_teardown(warps_share_turns_of_few_columns, setup, teardown),
         cmocka_unit_test_setup_teardown(a_row_of_several_warps_is_put_once, setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_kept_is_copied_once, setup, teardown),
@@ -288,6 +382,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(rows_of_a_part_are_kept_as_far_as_they_are_known_to_fit, setup, teardown),
         cmocka_unit_test_setup_teardown(what_has_room_is_kept, setup, teardown),
         cmocka_unit_test_setup_teardown(rows_are_reduced_behind_their_loop, setup, teardown),
+        cmocka_unit_test_setup_teardown(blocks_of_a_cluster_share_turns, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_turns_leave_each_other_is_not_shared, setup, teardown),
         cmocka_unit_test_setup_teardown(the_grid_says_how_long_rows_are, setup, teardown),
     };
 

@@ -329,7 +329,7 @@ static void unknown_line(Lower *lo, const Stmt *s)
     sched_text(&lines);
     if (lo->diags->list.len && !lo->diags->full)
         diag_note(lo->diags, &lo->diags->list.data[lo->diags->list.len - 1],
-                  "there are warps, warps_n, stages, blocks_per_sm, kept, and %s", str_text(&lines));
+                  "there are warps, warps_n, stages, blocks_per_sm, kept, cluster, and %s", str_text(&lines));
 }
 
 /* A number of a kernel's schedule. */
@@ -346,6 +346,7 @@ static ScheduleNumber schedule_number(TileKernel *kernel, const char *name)
         {"stages", {&kernel->stages, 1, 8, 2}},
         {"blocks_per_sm", {&kernel->blocks_per_sm, 0, 32, 0}},
         {"kept", {&kernel->kept, 0, 64, 0}},
+        {"cluster", {&kernel->cluster, 0, TILE_CLUSTER_MOST, 0}},
     };
     for (size_t i = 0; i < TW_COUNT(LINES); i++)
         if (strcmp(LINES[i].name, name) == 0) return LINES[i].number;

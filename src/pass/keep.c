@@ -21,6 +21,7 @@
  */
 #include "pass/keep.h"
 
+#include "pass/cluster.h"
 #include "pass/launched.h"
 #include "pass/passes.h"
 #include "pass/rows.h"
@@ -86,14 +87,14 @@ bool keep_reads_again(TileProgram *program, const TileKernel *kernel, const Tile
     return false;
 }
 
-const Aff *keep_fits(TileProgram *program, const TileKernel *kernel, const TileBlock *block)
+const Aff *keep_fits(TileProgram *program, const TileKernel *kernel, const TileBlock *block, int blocks)
 {
     AffCtx *aff = program->aff;
     const Aff *fits = NULL;
     for (int i = 0; i < block->ops.len; i++) {
         const TileOp *loop = block->ops.data[i];
         if (loop->kind != TILE_FOR || !keep_reads_again(program, kernel, block, loop)) continue;
-        const Aff *all = aff_le(aff, aff_sub(aff, loop->hi, loop->lo), aff_const(aff, kernel->kept));
+        const Aff *all = aff_le(aff, aff_sub(aff, loop->hi, loop->lo), aff_const(aff, (int64_t)kernel->kept * blocks));
         fits = fits ? aff_and(aff, fits, all) : all;
     }
     return fits;
@@ -221,15 +222,14 @@ static void keep_of(Keeper *k, TileBlock *block, int *at)
     *at = rw.at;
 }
 
-/* The part of the kernel that runs where all turns are kept; NULL: there is none. What has become a load since twice.c
- * (direct.c) may have loops with more turns than that asked about. */
-static TileBlock *where_all_fit(TileProgram *program, TileKernel *kernel)
+/* What has become a load since twice.c (direct.c) may have loops with more turns than that asked about. */
+TileBlock *keep_where_all_fit(TileProgram *program, TileKernel *kernel, int blocks)
 {
     for (int i = 0; i < kernel->body->ops.len; i++) {
         const TileOp *op = kernel->body->ops.data[i];
-        if (op->kind == TILE_IF && op->n_regions == 2 && keep_fits(program, kernel, op->regions[0]) == op->cond) return op->regions[0];
+        if (op->kind == TILE_IF && op->n_regions == 2 && keep_fits(program, kernel, op->regions[0], blocks) == op->cond) return op->regions[0];
     }
-    const Aff *fits = keep_fits(program, kernel, kernel->body);
+    const Aff *fits = keep_fits(program, kernel, kernel->body, blocks);
     return fits && aff_always(program->aff, launched(program, kernel, fits)) ? kernel->body : NULL;
 }
 
@@ -238,7 +238,7 @@ bool pass_keep(TileProgram *program, TileKernel *kernel, const Target *target, D
     Keeper k = {program, kernel, target, 0};
     (void)diags;
     if (kernel->kept == 0) return true;
-    TileBlock *block = where_all_fit(program, kernel);
+    TileBlock *block = tile_cluster(kernel) ? cluster_block(kernel) : keep_where_all_fit(program, kernel, 1);
     for (int i = 0; block && rows_without_fragments(kernel) && i < block->ops.len; i++)
         if (block->ops.data[i]->kind == TILE_FOR) keep_of(&k, block, &i);
     return true;

@@ -6,7 +6,10 @@
 
 /* Whether the loop brings a tile in each turn that another loop of the block does in one of its own, of a tensor that nothing writes. */
 bool keep_reads_again(TileProgram *program, const TileKernel *kernel, const TileBlock *block, const TileOp *loop);
-/* Whether there are places for all turns of the loops in the block that read again what others do; NULL: there is no such loop. */
-const Aff *keep_fits(TileProgram *program, const TileKernel *kernel, const TileBlock *block);
+/* Whether there are places, in so many blocks, for all turns of the loops in the block that read again what others do; NULL: there is
+ * no such loop. */
+const Aff *keep_fits(TileProgram *program, const TileKernel *kernel, const TileBlock *block, int blocks);
+/* The part of the kernel that runs where all turns are kept, in so many blocks; NULL: there is none. */
+TileBlock *keep_where_all_fit(TileProgram *program, TileKernel *kernel, int blocks);
 
 #endif

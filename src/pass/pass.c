@@ -33,6 +33,8 @@ static const Pass PASSES[] = {
      TF_EXPANDED, 0, 0, true, pass_specialize},
     {"stage", "shared tiles to rings of buffers, loads to asynchronous copies",
      TF_EXPANDED, TF_STAGED, 0, true, pass_stage},
+    {"cluster", "rows that blocks of a cluster go over together, each a part of the turns",
+     TF_STAGED, 0, 0, false, pass_cluster},
     {"keep", "tiles that loops read again stay in shared memory",
      TF_STAGED, 0, 0, true, pass_keep},
     {"assign", "fragment layouts for register tiles, swizzled panels for shared ones",

@@ -23,6 +23,7 @@ bool pass_settle(TileProgram *program, TileKernel *kernel, const Target *target,
 bool pass_specialize(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags);
 bool pass_direct(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags);
 bool pass_stage(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags);
+bool pass_cluster(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags);
 bool pass_keep(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags);
 bool pass_assign(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags);
 bool pass_alloc(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags);

@@ -331,3 +331,29 @@ void rw_each_block(TileBlock *block, void (*visit)(void *user, TileBlock *block)
     }
     visit(user, block);
 }
+
+/* ---- the grid ------------------------------------------------------------------------------ */
+
+static bool name_taken(const TileProgram *program, const TileKernel *kernel, const char *name)
+{
+    for (int i = 0; i < program->dims.len; i++)
+        if (strcmp(program->dims.data[i]->name, name) == 0) return true;
+    for (int i = 0; i < kernel->grid.len; i++)
+        if (strcmp(kernel->grid.data[i].sym->name, name) == 0) return true;
+    for (int i = 0; i < aff_sym_count(program->aff); i++) { /* other kernels' axes may be called alike */
+        const AffSym *sym = aff_sym_at(program->aff, i);
+        if (sym->kind != AFF_GRID && strcmp(sym->name, name) == 0) return true;
+    }
+    return false;
+}
+
+TileAxis *rw_first_axis(TileProgram *program, TileKernel *kernel, const char *base, int extent)
+{
+    const char *name = base;
+    for (int i = 1; name_taken(program, kernel, name); i++) name = arena_printf(program->arena, "%s%d", base, i);
+    const AffSym *sym = aff_sym_new(program->aff, name, AFF_GRID, 0, extent - 1);
+    vec_push(program->arena, &kernel->grid, (TileAxis){.sym = sym});
+    for (int i = kernel->grid.len - 1; i > 0; i--) kernel->grid.data[i] = kernel->grid.data[i - 1];
+    kernel->grid.data[0] = (TileAxis){.sym = sym, .extent = aff_const(program->aff, extent)};
+    return &kernel->grid.data[0];
+}

@@ -70,6 +70,8 @@ void rw_substitute(TileProgram *program, TileBlock *block, const AffSym *sym, co
 void rw_remove(TileBlock *block, const TileOp *op); /* which stands in the block itself */
 /* Whether a tile of the ring is awaited by block[from, to). */
 bool rw_awaits(const TileBlock *block, int from, int to, const TileValue *ring);
+/* One more axis of the grid, the first, under this name or one like it. */
+TileAxis *rw_first_axis(TileProgram *program, TileKernel *kernel, const char *name, int extent);
 /* Whether an expression differs from block to block. */
 bool rw_uses_grid(const TileKernel *kernel, const Aff *a);
 /* Whether an operation of the block, or of one within, stores to the tensor. */

@@ -134,7 +134,7 @@ int rows_wider(const TileKernel *kernel)
 
 /* ---- reductions ------------------------------------------------------------------------ */
 
-const RowStep *rows_step(const TileOp *step, const TileValue *r)
+const RowStep *rows_step_along(const TileValue *r)
 {
     static const RowStep STEPS[] = {
         {OP_ADD, OP_ROW_SUM, 0},
@@ -143,9 +143,14 @@ const RowStep *rows_step(const TileOp *step, const TileValue *r)
     };
     const TileOp *reduce = r->def;
     for (size_t i = 0; i < TW_COUNT(STEPS); i++)
-        if (step->op == STEPS[i].step && reduce && reduce->kind == TILE_REDUCE && reduce->axis == 1 && reduce->op == STEPS[i].along)
-            return &STEPS[i];
+        if (reduce && reduce->kind == TILE_REDUCE && reduce->axis == 1 && reduce->op == STEPS[i].along) return &STEPS[i];
     return NULL;
+}
+
+const RowStep *rows_step(const TileOp *step, const TileValue *r)
+{
+    const RowStep *how = rows_step_along(r);
+    return how && how->step == step->op ? how : NULL;
 }
 
 /* ---- rows that warps share ------------------------------------------------------------- */
@@ -162,8 +167,10 @@ static void combine_in(TileProgram *program, TileKernel *kernel, TileBlock *bloc
         }
         if (op->kind != TILE_REDUCE || op->axis != 1 || op->args[0]->type.cols < 2 || op->results[0]->type.cols > 1) continue;
         int rows = op->args[0]->type.rows > 1 ? op->args[0]->type.rows : warps_m;
+        int each = kernel->warps_n * (op->across ? tile_cluster_blocks(kernel) : 1);
+        if (each == 1) continue;
         TileType parts = {.kind = TT_BUFFER, .dtype = DT_F32, .rows = rows, .stages = 1, .space = SPACE_SHARED,
-                          .cols = (kernel->warps_n + PARTS - 1) / PARTS * PARTS};
+                          .cols = (each + PARTS - 1) / PARTS * PARTS + (op->across ? TILE_EXCHANGE_COLUMNS : 0)};
         Rewriter head = {program, kernel, kernel->body, 0, op->loc};
         TileValue **args = arena_array(program->arena, TileValue *, 2);
         args[0] = op->args[0];
@@ -183,5 +190,5 @@ static bool parts_warps(const TileOp *op)
 
 void rows_combine(TileProgram *program, TileKernel *kernel)
 {
-    if (kernel->warps_n > 1 && !block_wants(kernel->body, parts_warps)) combine_in(program, kernel, kernel->body);
+    if ((kernel->warps_n > 1 || tile_cluster(kernel)) && !block_wants(kernel->body, parts_warps)) combine_in(program, kernel, kernel->body);
 }

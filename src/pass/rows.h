@@ -21,6 +21,8 @@ typedef struct RowStep {
 } RowStep;
 /* The one by which `step` takes r, the result of a reduction; NULL: it is none. */
 const RowStep *rows_step(const TileOp *step, const TileValue *r);
+/* The one whose reduction r is, whatever step takes it; NULL: it is none. */
+const RowStep *rows_step_along(const TileValue *r);
 /* Gives reductions over rows that several warps share a buffer to combine through. */
 void rows_combine(TileProgram *program, TileKernel *kernel);
 

@@ -275,30 +275,6 @@ static void divide_values(const Splitter *s, TileBlock *block)
     }
 }
 
-static bool name_taken(const TileProgram *program, const TileKernel *kernel, const char *name)
-{
-    for (int i = 0; i < program->dims.len; i++)
-        if (strcmp(program->dims.data[i]->name, name) == 0) return true;
-    for (int i = 0; i < kernel->grid.len; i++)
-        if (strcmp(kernel->grid.data[i].sym->name, name) == 0) return true;
-    for (int i = 0; i < aff_sym_count(program->aff); i++) { /* other kernels' axes may be called alike */
-        const AffSym *sym = aff_sym_at(program->aff, i);
-        if (sym->kind != AFF_GRID && strcmp(sym->name, name) == 0) return true;
-    }
-    return false;
-}
-
-static const AffSym *add_axis(TileProgram *program, TileKernel *kernel, int groups)
-{
-    const char *name = "w";
-    for (int i = 1; name_taken(program, kernel, name); i++) name = arena_printf(program->arena, "w%d", i);
-    const AffSym *w = aff_sym_new(program->aff, name, AFF_GRID, 0, groups - 1);
-    vec_push(program->arena, &kernel->grid, (TileAxis){.sym = w});
-    for (int i = kernel->grid.len - 1; i > 0; i--) kernel->grid.data[i] = kernel->grid.data[i - 1];
-    kernel->grid.data[0] = (TileAxis){.sym = w, .extent = aff_const(program->aff, groups), .within = true};
-    return w;
-}
-
 /* The kernel for any alignment does what it can of what is asked for. */
 static TileKernel *plain_of(TileProgram *program, const TileKernel *kernel)
 {
@@ -328,7 +304,9 @@ static void mark_lanes(const Splitter *s, TileBlock *block)
 static void divide(const Splitter *s, int groups)
 {
     AffCtx *aff = s->program->aff;
-    const Aff *first = aff_scale(aff, aff_of(aff, add_axis(s->program, s->kernel, groups)), TARGET_GROUP_ROWS);
+    TileAxis *instances = rw_first_axis(s->program, s->kernel, "w", groups);
+    instances->within = true;
+    const Aff *first = aff_scale(aff, aff_of(aff, instances->sym), TARGET_GROUP_ROWS);
     divide_expressions(s, s->kernel->body, first);
     divide_values(s, s->kernel->body);
 }

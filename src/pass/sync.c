@@ -256,7 +256,7 @@ static void drop_needless(Syncer *s, TileBlock *block)
         const TileOp *op = block->ops.data[i];
         bool entered = op->kind == TILE_FOR || op->kind == TILE_IF;
         for (int r = 0; entered && r < op->n_regions; r++) drop_needless(s, op->regions[r]);
-        if (op->kind != TILE_BARRIER) continue;
+        if (op->kind != TILE_BARRIER || op->across) continue;
         tile_remove(block, i);
         if (is_enough(s)) {
             i--;

@@ -18,6 +18,7 @@
  *
  *   if ceil(N / 512) <= 8 { ... } else { ... }
  */
+#include "pass/cluster.h"
 #include "pass/copies.h"
 #include "pass/keep.h"
 #include "pass/launched.h"
@@ -106,7 +107,7 @@ static void twice_in(TileProgram *program, TileKernel *kernel, TileBlock *block)
             if (body->ops.data[k]->kind == TILE_SOFTMAX) t.softmax = body->ops.data[k];
         if (!t.softmax || !only_sums(&t) || !keep_reads_again(program, kernel, block, t.loop)) continue;
         sum_alone(&t, maximum(&t));
-        i = tile_index_of(block, t.loop);
+        i = tile_index_of(block, t.loop) - 1; /* there may be another one in it */
     }
 }
 
@@ -132,9 +133,9 @@ static TileBlock *apart(TileProgram *program, TileKernel *kernel, const Aff *fit
 
 bool pass_twice(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags)
 {
-    (void)target;
     (void)diags;
-    const Aff *fits = kernel->kept > 0 && rows_without_fragments(kernel) ? keep_fits(program, kernel, kernel->body) : NULL;
+    int blocks = cluster_wanted(kernel, target);
+    const Aff *fits = kernel->kept > 0 && rows_without_fragments(kernel) ? keep_fits(program, kernel, kernel->body, blocks) : NULL;
     if (!fits) return true;
     if (!kernel->plain && !kernel->is_plain) {
         kernel->plain = tile_kernel_clone(program, kernel);

@@ -1,6 +1,7 @@
 /* element.c: arithmetic on register tiles, a lane's values one by one. */
 #include "ptx/global.h"
 #include "ptx/integer.h"
+#include "ptx/meet.h"
 #include "ptx/roles.h"
 
 /* ---- templates ------------------------------------------------------------------
@@ -524,14 +525,14 @@ void el_index(Emitter *e, const TileOp *op)
 
 /* ---- reductions ------------------------------------------------------------------------ */
 
-static const char *combine(OpId op)
+const char *el_combine(OpId op)
 {
     bool max = op == OP_ROW_MAX || op == OP_COL_MAX;
     return max ? "max.f32" : op == OP_ROW_MIN ? "min.f32" : "add.f32";
 }
 
 /* Combines n registers pairwise in a tree; returns the last one. */
-static int reduce_tree(Emitter *e, const char *instruction, int *regs, int n)
+int el_reduce_tree(Emitter *e, const char *instruction, int *regs, int n)
 {
     while (n > 1) {
         int half = 0;
@@ -588,60 +589,6 @@ static void sum_operand_rows(Emitter *e, const TileOp *op)
     }
 }
 
-/* Lanes that share a row lie side by side: so many of them. */
-static int lanes_of_row(const Layout *layout)
-{
-    return layout->kind == LAY_ROWS ? layout->lanes : 4;
-}
-
-/* Where this lane's first row of a column begins in the buffer through which the
- * warps of a row combine: rows, in each a number from every warp. */
-static const char *parts_address(Emitter *e, const TileOp *op, int row_bytes)
-{
-    const TileType *a = &op->args[0]->type;
-    const Layout *l = &a->layout;
-    const char *row = em_new(e, REG_R), *address = em_new(e, REG_R);
-    if (a->rows > 1) em_at(e, 0, "mov.b32 %s, %s;", row, ix_value(e, aff_of(e->program->aff, ix_lane_row(e, *l, a->rows))));
-    else ix_divide(e, 0, row, e->warp, l->warps_n);
-    em_at(e, 0, "mad.lo.s32 %s, %s, %d, %s;", address, row, row_bytes, e->smem);
-    return address;
-}
-
-/* Where the i-th of a lane's rows lies in that buffer, seen from its first. */
-static int parts_of_row(const TileOp *op, int i, int row_bytes)
-{
-    int row, first, col;
-    fr_place(op->results[0], i, &row, &col);
-    fr_place(op->results[0], 0, &first, &col);
-    return (int)op->args[1]->def->offset + (row - first) * row_bytes;
-}
-
-/* The combination over the warps that share rows (regs: a number a row of this
- * lane, the same in all of a row's lanes): each leaves its own in shared memory. */
-static void reduce_warps(Emitter *e, const TileOp *op, int *regs, int n)
-{
-    const TileType *a = &op->args[0]->type, *parts = &op->args[1]->type;
-    const Layout *l = &a->layout;
-    int row_bytes = parts->cols * 4;
-    const char *base = parts_address(e, op, row_bytes), *mine = em_new(e, REG_R), *first = em_new(e, REG_R);
-    const char *p = em_new(e, REG_P), *of_row = em_new(e, REG_R);
-    ix_divide(e, 0, of_row, e->warp, l->warps_n);
-    ix_remainder(e, 0, mine, e->warp, of_row, l->warps_n);
-    em_at(e, 0, "mad.lo.s32 %s, %s, 4, %s;", mine, mine, base);
-    em_at(e, 0, "and.b32 %s, %s, %d;", first, e->lane, a->rows > 1 ? lanes_of_row(l) - 1 : 31);
-    em(e, "setp.eq.s32 %s, %s, 0;", p, first);
-    for (int i = 0; i < n; i++) em(e, "@%s st.shared.f32 [%s+%d], %%f%d;", p, mine, parts_of_row(op, i, row_bytes), regs[i]);
-    em(e, "bar.sync 0;");
-    for (int i = 0; i < n; i++) {
-        int *all = fr_fresh(e, REG_F, l->warps_n), w = 0, at = parts_of_row(op, i, row_bytes);
-        for (; w + 4 <= l->warps_n; w += 4)
-            em(e, "ld.shared.v4.f32 {%%f%d, %%f%d, %%f%d, %%f%d}, [%s+%d];", all[w], all[w + 1], all[w + 2], all[w + 3],
-               base, at + w * 4);
-        for (; w < l->warps_n; w++) em(e, "ld.shared.f32 %%f%d, [%s+%d];", all[w], base, at + w * 4);
-        regs[i] = reduce_tree(e, combine(op->op), all, l->warps_n);
-    }
-}
-
 /* Those of a lane's values that lie in one of its rows, or columns; returns their number. */
 static int values_of_slot(const TileValue *v, int slot, bool rows, const int *f, int n, int *found)
 {
@@ -659,14 +606,14 @@ static int values_of_slot(const TileValue *v, int slot, bool rows, const int *f,
 static void reduce_columns(Emitter *e, const TileOp *op)
 {
     const TileValue *a = op->args[0], *v = op->results[0];
-    const char *instruction = combine(op->op);
+    const char *instruction = el_combine(op->op);
     const int *f = fr_f32(e, a);
     int n = e->frags[a->id].n;
     fr_new_f32(e, v);
     const Frag *frag = &e->frags[v->id];
     for (int slot = 0; slot < frag->n; slot++) {
         int *regs = arena_array(e->arena, int, n), count = values_of_slot(a, slot, false, f, n, regs);
-        int reg = reduce_tree(e, instruction, regs, count);
+        int reg = el_reduce_tree(e, instruction, regs, count);
         if (a->type.rows > 1) frag->f[slot] = reduce_lanes(e, instruction, reg, 4, 16);
         else em(e, "mov.f32 %%f%d, %%f%d;", frag->f[slot], reg);
     }
@@ -752,7 +699,7 @@ static void reduce_partly(Emitter *e, const TileOp *op)
         frag->f[slot] = regs[0];
         for (int i = 1; i < count; i++) {
             int d = em_reg(e, REG_F);
-            em(e, "%s %%f%d, %%f%d, %%f%d;", combine(op->op), d, frag->f[slot], regs[i]);
+            em(e, "%s %%f%d, %%f%d, %%f%d;", el_combine(op->op), d, frag->f[slot], regs[i]);
             frag->f[slot] = d;
         }
     }
@@ -762,7 +709,7 @@ static void reduce_partly(Emitter *e, const TileOp *op)
 static void reduce_rows(Emitter *e, const TileOp *op)
 {
     const TileValue *a = op->args[0], *v = op->results[0];
-    const char *instruction = combine(op->op);
+    const char *instruction = el_combine(op->op);
     const int *f = fr_f32(e, a);
     int n = e->frags[a->id].n;
     fr_new_f32(e, v);
@@ -770,10 +717,10 @@ static void reduce_rows(Emitter *e, const TileOp *op)
     int *rows = arena_array(e->arena, int, frag->n);
     for (int slot = 0; slot < frag->n; slot++) {
         int *regs = arena_array(e->arena, int, n), count = values_of_slot(a, slot, true, f, n, regs);
-        rows[slot] = reduce_tree(e, instruction, regs, count);
-        if (a->type.cols > 1) rows[slot] = reduce_lanes(e, instruction, rows[slot], 1, lanes_of_row(&a->type.layout) / 2);
+        rows[slot] = el_reduce_tree(e, instruction, regs, count);
+        if (a->type.cols > 1) rows[slot] = reduce_lanes(e, instruction, rows[slot], 1, me_lanes_of_row(&a->type.layout) / 2);
     }
-    if (op->n_args > 1) reduce_warps(e, op, rows, frag->n);
+    if (op->n_args > 1) me_reduce(e, op, rows, frag->n);
     for (int slot = 0; slot < frag->n; slot++) {
         if (op->op == OP_ROW_MEAN)
             em(e, "mul.f32 %%f%d, %%f%d, %s;", frag->f[slot], rows[slot], em_f32(e, 1.0 / a->type.cols));

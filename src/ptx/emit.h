@@ -256,6 +256,8 @@ void el_polynomial(Emitter *e, const TileOp *op); /* polynomial.c */
 void el_mask(Emitter *e, const TileOp *op); /* mask.c */
 bool el_masks_in_steps(const Emitter *e, const TileOp *op); /* quotients of each element decide */
 void el_reduce(Emitter *e, const TileOp *op);
+const char *el_combine(OpId op);  /* the instruction that takes two of what the reduction takes into one, */
+int el_reduce_tree(Emitter *e, const char *instruction, int *regs, int n); /* and the register of all */
 void el_cast(Emitter *e, const TileOp *op);
 /* What meets value i of the result of an operand that may be a row, a column or one number. */
 const char *el_operand(Emitter *e, const TileValue *operand, const TileValue *result, int i);

@@ -1,4 +1,5 @@
 /* kernel.c: entries, control flow, and who emits which operation. */
+#include "ptx/meet.h"
 #include "ptx/roles.h"
 #include "ptx/window.h"
 
@@ -156,7 +157,10 @@ static void emit_op(Emitter *e, const TileOp *op)
     case TILE_WAIT:
         if (wn_copies_at_once(e)) em(e, "cp.async.wait_group %d;", op->count);
         break;
-    case TILE_BARRIER:    em(e, "bar.sync %d;", op->count); break;
+    case TILE_BARRIER:
+        if (op->across) me_wait_for_all(e);
+        else em(e, "bar.sync %d;", op->count);
+        break;
     case TILE_YIELD: case TILE_BUFFER: case TILE_VIEW: case TILE_RING:
         break; /* the region's owner, alloc, and the users take care */
     case TILE_ROLES:      ro_roles(e, op); break;
@@ -395,8 +399,11 @@ static void print_signature(const Emitter *e, Str *out, const char *entry)
         str_printf(out, "\t.param .%s arg%d%s%s // %s\n", param_type(&e->abi->args.data[i]), i,
                    e->abi->args.data[i].kind == ABI_MAP ? "[128]" : "",
                    i + 1 < e->abi->args.len ? "," : "", e->abi->args.data[i].name);
+    int cluster = tile_cluster_blocks(e->kernel);
+    str_add(out, ")\n");
+    if (cluster > 1) str_printf(out, ".explicitcluster\n.reqnctapercluster %d, 1, 1\n", cluster);
     /* setmaxnreg wants to know the number of threads (PTX ISA, setmaxnreg) */
-    str_printf(out, ")\n.%s %d, 1, 1\n", tile_has(e->kernel->body, TILE_ROLES) ? "reqntid" : "maxntid", e->kernel->warps * 32);
+    str_printf(out, ".%s %d, 1, 1\n", tile_has(e->kernel->body, TILE_ROLES) ? "reqntid" : "maxntid", e->kernel->warps * 32);
     /* The entry for any addresses needs registers for elements one by one, which do not
      * count: it takes what it needs. That is said with 1; with nothing said ptxas spills some
      * of them for more blocks. */
@@ -428,6 +435,7 @@ static bool emit_entry(Str *out, const TileProgram *program, const TileKernel *k
         kn_decode_grid(e, block);
         wn_open(e);
     }
+    me_open(e);
     kn_block(e, kernel->body);
     em(e, "ret;");
     print_signature(e, out, entry);

@@ -45,5 +45,6 @@ const Target target_sm_90a = {
     .has_cp_async = true,
     .has_ldmatrix = true,
     .has_tma = true,
+    .cluster_blocks = 8,
     .has_wgmma = true,
 };

@@ -43,6 +43,8 @@ typedef struct Target {
     bool has_ldmatrix;
     bool has_tma;            /* tensors are copied a box at a time by the asynchronous proxy, which mbarriers
                                 count: cp.async.bulk.tensor over tensor maps (PTX ISA 8.0, sm_90) */
+    int cluster_blocks;      /* blocks that run at the same time and reach each other's shared memory, at most: mapa,
+                                barrier.cluster (PTX ISA 7.8, sm_90); 0: none do */
     bool has_wgmma;          /* four warps multiply from shared memory, asynchronously, and registers move
                                 between warpgroups: wgmma.mma_async, setmaxnreg (PTX ISA 8.0, sm_90a) */
 } Target;
@@ -66,6 +68,7 @@ double target_flops_per_clock(const Target *t, DType dtype);
 bool target_has_dtype(const Target *t, DType dtype);
 /* Columns of an operand that one instruction takes: mma_k, or twice that of 8 bits. */
 int target_mma_k(const Target *t, DType dtype);
+enum { TARGET_CLUSTER_MOST = 8 }; /* what all GPUs with clusters take */
 /* A warpgroup (PTX ISA, "wgmma"): its warps, the rows that it multiplies, the most columns of
  * an instruction; and the most that a block has to compute, beside one that copies. */
 enum { TARGET_GROUP_WARPS = 4, TARGET_GROUP_ROWS = 64, TARGET_GROUP_COLUMNS = 256, TARGET_GROUPS = 4 };

@@ -220,6 +220,13 @@ for t in sm_80 sm_90a; do
     try ../tests/gen/rows_of_long_integers --dtype fp16 --set N=16384 --target $t --bind M=2
     try ../tests/gen/places_in_rows_of_one --dtype fp16 --set N=1 --target $t --bind M=8
 done
+# Rows that a cluster keeps, of several inputs, of integers, and with a number a row.
+for name in divergence softmax_of_scaled_bytes first_of_the_largest; do
+    try ../tests/gen/$name --dtype fp16 --set N=40000 --target sm_90a --bind M=2
+done
+try layernorm --set N=70000 --target sm_90a --bind M=2
+try residual_rmsnorm --set N=33001 --target sm_90a --bind M=2
+try row_softmax --target sm_90a --bind M=2 --bind N=70001
 try ../tests/gen/nibbles --set group=64 --target sm_90a --bind M=33 --bind N=72 --bind K=192
 try ../tests/gen/scales_of_columns --set D=96 --target sm_90a --bind batch=1 --bind q_heads=2 --bind kv_heads=1 --bind q_len=9 --bind kv_len=150
 try ../tests/gen/channels_mixed --target sm_90a --bind images=2 --bind C=70 --bind K=136 --bind pixels=77

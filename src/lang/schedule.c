@@ -25,7 +25,7 @@ static const ValueRow VALUES[SCHED_VALUES] = {
 
 bool sched_is_size(const char *name)
 {
-    static const char *const sizes[] = {"BM", "BN", "BK", "warps", "warps_n", "stages", "blocks_per_sm", "kept", "splits", "fold", "apart"};
+    static const char *const sizes[] = {"BM", "BN", "BK", "warps", "warps_n", "stages", "blocks_per_sm", "kept", "cluster", "splits", "fold", "apart"};
 
     for (size_t i = 0; i < TW_COUNT(sizes); i++)
         if (text_equal_nocase(name, sizes[i]))

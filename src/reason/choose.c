@@ -70,6 +70,8 @@ static void read_forced(Search *s)
         s->now.blocks_forced = value;
     if (plan_reads_again(s->plan) && forced_number(s->plan, "kept", 0, 64, &value)) /* else it is without effect */
         s->now.kept = value;
+    if (s->now.kept > 0 && forced_number(s->plan, "cluster", 0, TARGET_CLUSTER_MOST, &value))
+        s->now.cluster = value;
     for (int i = 0; i < s->plan->extents.len; i++) {
         const Extent *extent = s->plan->extents.data[i];
 
@@ -334,7 +336,7 @@ static void search(Search *s)
 
 static const Choice *choose_in_rows(const Search *s, ReasonResult *result)
 {
-    Choice forced = {.stages = s->stages_from == s->stages_to ? s->stages_to : 1, .blocks_forced = s->now.blocks_forced, .kept = s->now.kept,
+    Choice forced = {.stages = s->stages_from == s->stages_to ? s->stages_to : 1, .blocks_forced = s->now.blocks_forced, .kept = s->now.kept, .cluster = s->now.cluster,
                      .warps = s->warps_from == s->warps_to ? s->warps_to : 0, .warps_n = s->warps_n_forced};
 
     return plan_choose_rows(s->plan, &forced, result);

@@ -101,6 +101,8 @@ static void explain_memory(Explainer *e)
         if (c->kept)
             because(e, "kept", number(e, c->kept),
                     "turns whose tiles stay in shared memory: a row is read once, and all of it is on its way at once");
+        if (c->cluster > 1)
+            because(e, "cluster", number(e, c->cluster), "blocks that keep a row together, each a part of its turns: one has no room for it, or for others beside it");
         return;
     }
     because(e, "stages", number(e, c->stages),

@@ -128,6 +128,7 @@ typedef struct RowRange {
     int warps_n;      /* that share a row */
     int lanes;        /* of a warp, side by side along a row: the others have other rows */
     int64_t kept;     /* how long those are that shared memory keeps; 0: it keeps none */
+    int cluster;      /* blocks that keep one together */
 } RowRange;
 
 typedef struct Plan {
@@ -180,6 +181,7 @@ typedef struct Choice {
     int blocks_aimed;  /* in rows: what ptxas is told; 0: nothing */
     bool in_rows;      /* tiles lie as memory does: rows.c */
     int kept;          /* in rows: turns whose tiles stay in shared memory; 0: none */
+    int cluster;       /* in rows: blocks that keep a row together; 0: one */
     /* the model's estimates */
     int64_t shared_bytes, resident_bytes, ring_bytes;
     int registers;
@@ -350,8 +352,12 @@ Expr *plan_in_range(Plan *plan);
 bool plan_reads_again(Plan *plan);
 /* Bytes of a column of what several loops over the row read; 0: each reads something else. */
 int plan_kept_column(Plan *plan);
-/* Warps that share a row of so many bytes, if it is kept, and whether it can be. */
-int plan_kept_warps(int64_t bytes);
+/* How rows of up to so many bytes are kept: by the warps of a block, or of each of several that are a cluster. */
+typedef struct KeptRow {
+    int bytes, warps, lanes, blocks;
+} KeptRow;
+/* For rows of so many bytes; and whether a block has room for so many of them. */
+KeptRow plan_kept_row(const Target *t, int64_t bytes);
 bool plan_can_keep(const Target *t, int64_t bytes);
 
 /* ---- rows.c: sizes without products ------------------------------------------------------ */

@@ -69,7 +69,7 @@ static bool has_parts(const Block *block)
  * is forced; else one. */
 static bool in_ranges(const Plan *plan)
 {
-    static const char *const forced[] = {"warps", "warps_n", "stages", "blocks_per_sm", "kept"};
+    static const char *const forced[] = {"warps", "warps_n", "stages", "blocks_per_sm", "kept", "cluster"};
 
     for (size_t i = 0; i < TW_COUNT(forced); i++)
         if (plan_is_set(plan, forced[i]))
@@ -117,7 +117,7 @@ static void unused_settings(Plan *plan)
         else if (flow)
             diag_note(plan->diags, d, "%s", flow);
         else
-            diag_note(plan->diags, d, "besides its own names there are sizes of tiles, warps, warps_n, stages, blocks_per_sm, kept, splits, "
+            diag_note(plan->diags, d, "besides its own names there are sizes of tiles, warps, warps_n, stages, blocks_per_sm, kept, cluster, splits, "
                       "fold, apart, and %s", str_text(&schedule));
     }
 }

@@ -509,12 +509,14 @@ static void try_sizes(RowSearch *s)
         rate(s);
 }
 
-/* The row is kept, up to this length: a lane has few of its elements a turn. */
-static void keep_row(RowSearch *s, int64_t length)
+/* The row is kept, up to this length, by so many blocks: a lane has few of its elements a turn. */
+static void keep_row(RowSearch *s, int64_t length, int blocks)
 {
     s->along = KEPT_VALUES / s->k;
-    int64_t size = size_for(s, plan_one_loop(s->plan));
+    int64_t size = size_for(s, plan_one_loop(s->plan)) * blocks;
     s->now.kept = (int)((length + size - 1) / size);
+    s->now.cluster = blocks;
+    size /= blocks;
     if (plan_can_keep(s->t, s->now.kept * size * s->kept_column * rows_of(s)))
         try_sizes(s);
 }
@@ -526,7 +528,7 @@ static void each_turn(RowSearch *s)
 
     s->down = 1;
     if (s->plan->range.kept) {
-        keep_row(s, s->plan->range.kept);
+        keep_row(s, s->plan->range.kept, s->plan->range.cluster);
         return;
     }
     for (s->along = 8; s->along >= 1 && s->considered == before; s->along /= 2)
@@ -626,10 +628,11 @@ static void choose_part(RowSearch *s, int most_warps)
 /* A long row that has room in shared memory. */
 static void keep_long(RowSearch *s)
 {
-    s->now.warps = s->now.warps_n = plan_kept_warps(s->part->known * s->kept_column);
-    keep_row(s, s->part->known + before_row(s, s->part));
+    KeptRow row = plan_kept_row(s->t, s->part->known * s->kept_column);
+    s->now.warps = s->now.warps_n = row.warps;
+    keep_row(s, s->part->known + before_row(s, s->part), row.blocks);
     if (!s->found)
-        s->now.kept = 0;
+        s->now.kept = s->now.cluster = 0;
 }
 
 /* What is read again comes from near only if few rows are under way. So all warps of a large block share a long row,

@@ -759,6 +759,8 @@ static void write_schedule(Writer *w)
         write_assign(w, "blocks_per_sm", w->choice->in_rows ? w->choice->blocks_aimed : w->choice->blocks_per_sm);
     if (w->choice->kept)
         write_assign(w, "kept", w->choice->kept);
+    if (w->choice->cluster > 1)
+        write_assign(w, "cluster", w->choice->cluster);
     for (int i = 0; i < SCHED_COUNT; i++)
         write_forced(w, (SchedId)i);
     w->out = out;

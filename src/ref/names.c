@@ -188,6 +188,6 @@ void res_unused_settings(Resolver *r)
                                r->unit->name, setting->name,
                                meant ? arena_printf(r->arena, "; did you mean %s?", meant) : ""),
                       "besides those there are the choices of the reasoner (sizes of tiles, warps, warps_n, stages, "
-                      "blocks_per_sm, kept, splits, fold) and of the passes: %s", str_text(&schedule));
+                      "blocks_per_sm, kept, cluster, splits, fold) and of the passes: %s", str_text(&schedule));
     }
 }

@@ -131,6 +131,14 @@ static void test_phases(void **state)
                 AWAIT("X", "", 1) SUM, check_twice);
 }
 
+/* An mbarrier that is initialised again begins anew. */
+static void test_initialised_again(void **state)
+{
+    (void)state;
+    check_clean(START SEND WAIT "bar.sync 0;\n@%p1 mbarrier.inval.shared.b64 [%r4];\n" INIT(16) FENCE "add.u32 %r4, %r4, 128;\n@%p2 add.u32 %r10, %r10, 128;\n"
+                MEET SEND "W2: mbarrier.try_wait.parity.shared::cta.b64 %p3, [%r4+-128], 0;\n@!%p3 bra W2;\n" SUM, check_sums);
+}
+
 /* A cluster of one block, and entries that say nothing of clusters, store into their own. */
 static void test_own_block(void **state)
 {
@@ -164,6 +172,16 @@ static void test_own_block(void **state)
 #define AGAIN "@%p1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r4], 16;\n"
 /* Lane 1 of rank 1 is the last to send, long after the others. */
 #define OTHERS "setp.ne.u32 %p5, %r2, 1; and.pred %p2, %p2, %p5;\n"
+
+/* The first warp waits at the barrier of the cluster, and says so to the second by an mbarrier of their own; that one sends. */
+#define OTHER_WARP(sem)                                                                  \
+    "setp.eq.u32 %p1, %r1, 0; @%p1 mbarrier.init.shared::cta.b64 [%r4+8], 1;\n" SYNC INIT(16) FENCE \
+    "setp.lt.u32 %p6, %r1, 32; sub.u32 %r18, %r1, 32; setp.lt.u32 %p2, %r18, 4;\n"       \
+    "@%p2 mapa.shared::cluster.u32 %r10, %r9, %r18;\n@%p2 mapa.shared::cluster.u32 %r11, %r4, %r18;\n" \
+    "barrier.cluster.arrive.relaxed.aligned;\n@!%p6 bra V;\nbarrier.cluster.wait.aligned;\n" \
+    "@%p1 mbarrier.arrive.shared::cta.b64 _, [%r4+8];\nbra T;\n"                        \
+    "V: mbarrier.try_wait.parity" sem ".shared::cta.b64 %p3, [%r4+8], 0;\n@!%p3 bra V;\n" \
+    SEND "barrier.cluster.wait.aligned;\nT:\n" WAIT
 
 static const ClusterCase cases[] = {
     /* who waits */
@@ -212,7 +230,10 @@ static const ClusterCase cases[] = {
     { "no barrier of the cluster", EMU_BARRIER, INIT(16) FENCE PLACES SEND WAIT, START SEND WAIT, NULL, false },
     { "an arrival and no wait", EMU_BARRIER, INIT(16) FENCE "barrier.cluster.arrive.relaxed.aligned;\n" PLACES SEND WAIT "barrier.cluster.wait.aligned;\n",
       START SEND WAIT, NULL, false },
+    { "another warp has waited for that arrival", EMU_BARRIER, OTHER_WARP(".relaxed.cluster"), OTHER_WARP(".acquire.cluster"), "is not known here", false },
     { "nothing says that it is initialised", EMU_BARRIER, INIT(16) MEET PLACES SEND WAIT, INIT(16) FENCE MEET PLACES SEND WAIT, "is not known here", false },
+    { "the fence of another thread", EMU_BARRIER, INIT(16) "setp.eq.u32 %p5, %r1, 1; @%p5 fence.mbarrier_init.release.cluster;\n" MEET PLACES SEND WAIT,
+      INIT(16) "fence.mbarrier_init.release.cluster;\n" MEET PLACES SEND WAIT, "is not known here", false },
     { "the fence of another warp", EMU_BARRIER, INIT(16) "setp.eq.u32 %p5, %r1, 32; @%p5 fence.mbarrier_init.release.cluster;\n" MEET PLACES SEND WAIT,
       INIT(16) FENCE MEET PLACES SEND WAIT, "is not known here", false },
     { "the fence behind the arrival", EMU_BARRIER,
@@ -297,6 +318,8 @@ static void test_no_checks(void **state)
         { START "@%p2 " STORE("u32", "%r11+4096", "%r8", "%r11") "\n" WAIT, false },
         { START "@%p2 " STORE("u32", "%r10+64", "%r8", "%r11+8") "\n", false },
         { INIT(20) FENCE MEET PLACES SEND WAIT, false },
+        { INIT(12) FENCE MEET PLACES "setp.eq.u32 %p5, %r2, 3; @%p5 exit;\n" SYNC SEND WAIT, false }, /* to a block that has exited */
+        { INIT(12) FENCE MEET PLACES "setp.eq.u32 %p5, %r2, 3; @%p5 exit;\nsetp.lt.u32 %p2, %r1, 3;\n" SYNC SEND WAIT, true },
     };
 
     (void)state;
@@ -367,9 +390,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sums),     cmocka_unit_test(test_forms),     cmocka_unit_test(test_vectors),
-        cmocka_unit_test(test_phases),   cmocka_unit_test(test_own_block), cmocka_unit_test(test_planted_faults),
-        cmocka_unit_test(test_deadlock), cmocka_unit_test(test_no_checks), cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_mutated),
+        cmocka_unit_test(test_phases),   cmocka_unit_test(test_initialised_again), cmocka_unit_test(test_own_block),
+        cmocka_unit_test(test_planted_faults), cmocka_unit_test(test_deadlock), cmocka_unit_test(test_no_checks),
+        cmocka_unit_test(test_refused),  cmocka_unit_test(test_mutated),
     };
 
     return cmocka_run_group_tests_name("emu_st_async", tests, NULL, NULL);

@@ -11,7 +11,7 @@
  *     a warpgroup    reads of shared memory by its wgmma; its epoch is their number
  *     a bulk reader  a warp's copies out of shared memory; likewise
  *     the cluster    see cluster.h; only where it has several blocks
- *     an mbarrier    writes by copies that complete on it; its epoch is a phase
+ *     an mbarrier    writes by copies and st.async that complete on it; its epoch is a phase
  *
  *     producer                     mbarrier f (agent 40)            consumer
  *     expect f; copy into s ─────► s: written by 40, epoch 1

@@ -170,10 +170,11 @@ static void complete_warp(Cluster *c, Warp *w)
     c->missing += __builtin_popcount(w->live);
     w->passed |= w->arrived;
     w->arrived = 0;
-    if (w->state != WARP_WAITING || w->wait_barrier != CLUSTER_BARRIER)
+    if (!w->wait_mask)
         return;
     w->state = WARP_READY;
     pass(w, w->wait_mask);
+    w->wait_mask = 0;
 }
 
 static void complete_phase(Cluster *c)

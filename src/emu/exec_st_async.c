@@ -20,13 +20,14 @@ static bool check_place(Warp *w, const Inst *in, int l, const Machine *to, uint6
     const Machine *there;
 
     if (address % (uint64_t)bytes) {
-        emu_fault(w, in, EMU_MISALIGNED, l, "st.async to 0x%llx, not a multiple of %d", (unsigned long long)address, bytes);
+        emu_fault(w, in, EMU_MISALIGNED, l, "st.async to 0x%llx, not a multiple of %d",
+                  (unsigned long long)address, bytes);
         return false;
     }
     there = emu_cluster_target(w, in, l, address, bytes);
     if (there && there != to)
-        emu_fault(w, in, EMU_BARRIER, l, "st.async to shared memory of rank %d completes on an mbarrier of rank %d", there->rank,
-                  to->rank);
+        emu_fault(w, in, EMU_BARRIER, l, "st.async to shared memory of rank %d completes on an mbarrier of rank %d",
+                  there->rank, to->rank);
     return there == to;
 }
 
@@ -35,11 +36,13 @@ static void check_phase(Warp *w, const Inst *in, int l, const Machine *to, const
 {
     int agent = mbarrier_agent(to, emu_mbarrier_index(to, b));
 
-    if (b->phase == b->first || (to == w->m ? w->seen[agent] >= b->phase : emu_cluster_before(w, to->rank, agent, b->phase)))
+    if (b->phase == b->first)
+        return;
+    if (to == w->m ? w->seen[agent] >= b->phase : emu_cluster_before(w, to->rank, agent, b->phase))
         return;
     emu_fault(w, in, EMU_ASYNC_RACE, l,
-              "mbarrier 0x%x of rank %d may count these bytes in an earlier phase: that phase %u has completed is not known here",
-              b->address, to->rank, b->phase - b->first - 1);
+              "mbarrier 0x%x of rank %d may count these bytes in an earlier phase: that phase %u has completed is not "
+              "known here", b->address, to->rank, b->phase - b->first - 1);
 }
 
 static void check_order(Warp *w, const Inst *in, const Machine *to, const AsyncStore *s)
@@ -131,6 +134,7 @@ void emu_store_end_block(Machine *m)
 
         if (s->in && !emu_mbarrier_awaited(m, i, s->phase + 1))
             emu_fault_block(s->from, EMU_ASYNC_RACE, s->in->line, s->thread,
-                            "the block of rank %d ends and nobody waited for this st.async into its shared memory", m->rank);
+                            "the block of rank %d ends and nobody waited for this st.async into its shared memory",
+                            m->rank);
     }
 }

@@ -255,7 +255,7 @@ struct Warp {
     int wait_barrier; /* CLUSTER_BARRIER: the cluster's */
     Clock *fence;             /* what its fences at cluster scope released; NULL: there were none */
     uint32_t arrived, passed; /* lanes that have to wait at the cluster's: for a phase still open, completed */
-    uint32_t wait_mask;       /* lanes that do */
+    uint32_t wait_mask;       /* lanes that do; 0: the warp does not wait there */
 
     /* happens-before */
     uint32_t epoch, version;

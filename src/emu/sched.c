@@ -357,7 +357,7 @@ static void start_warp(Machine *m, int index)
     w->merge_pc = INT32_MAX;
     w->group_count = 0;
     w->epoch = 0;
-    w->arrived = w->passed = 0;
+    w->arrived = w->passed = w->wait_mask = 0;
     if (w->fence)
         memset(w->fence, 0, sizeof *w->fence);
     emu_new_epoch(w);

@@ -26,7 +26,7 @@ typedef struct Program {
     int sent[RANKS];              /* in the one that is open */
     Touch touches[MOST_STEPS];
     int touched, labels;
-    bool races;
+    bool sends, races;
 } Program;
 
 static void join(int *into, const int *from)
@@ -37,16 +37,23 @@ static void join(int *into, const int *from)
 
 /* ---- accesses ------------------------------------------------------------------------------ */
 
-/* Records what warp `by` does or starts, and whether it races with what was done before. */
+/* Records what warp `by` does or starts, and whether it races with what was done before. What
+ * comes before a write of the same place, comes before what follows that. */
 static void record(Program *p, Touch t, int by)
 {
-    for (int i = 0; i < p->touched; i++) {
-        const Touch *o = &p->touches[i];
-        bool apart = (o->how == 'r' && t.how == 'r') || (o->how == 'a' && t.how == 'a') || o->agent == by;
+    int kept = 0;
 
-        p->races |= !apart && o->rank == t.rank && o->place == t.place && p->clock[by][o->agent] < o->time;
+    for (int i = 0; i < p->touched; i++) {
+        Touch o = p->touches[i];
+        bool same = o.rank == t.rank && o.place == t.place;
+        bool apart = (o.how == 'r' && t.how == 'r') || (o.how == 'a' && t.how == 'a') || o.agent == by;
+
+        p->races |= same && !apart && p->clock[by][o.agent] < o.time;
+        if (!same || t.how == 'r' || t.how == 'a')
+            p->touches[kept++] = o;
     }
-    p->touches[p->touched++] = t;
+    p->touches[kept++] = t;
+    p->touched = kept;
 }
 
 static void touch(Program *p)
@@ -112,21 +119,6 @@ static void arrive(Program *p, int agent)
     str_printf(&p->text, "setp.eq.u32 %%p5, %%r21, %d; @%%p5 barrier.cluster.arrive%s.aligned;\n", agent, relaxed ? ".relaxed" : "");
 }
 
-static void meet_cluster(Program *p)
-{
-    memset(p->arriving, 0, sizeof p->arriving);
-    for (int a = 0; a < WARP_AGENTS; a++) {
-        if (rng_below(&p->rng, 4) == 0)
-            fence(p, a);
-        arrive(p, a);
-        if (rng_below(&p->rng, 4) == 0 && p->touched < MOST_STEPS)
-            touch(p);
-    }
-    str_add(&p->text, "barrier.cluster.wait.aligned;\n");
-    for (int a = 0; a < WARP_AGENTS; a++)
-        join(p->clock[a], p->arriving);
-}
-
 /* A warp of the block waits for the phase that was closed last. */
 static void await(Program *p, int agent, bool relaxed)
 {
@@ -159,25 +151,43 @@ static void exchange(Program *p, int rank, bool everybody)
     }
 }
 
-/* ---- programs ----------------------------------------------------------------------------------- */
-
-static void step(Program *p, bool sends)
+/* What may be done between the arrivals at the cluster's barrier and the waits as well. */
+static void step(Program *p)
 {
-    int what = rng_below(&p->rng, sends ? 14 : 10);
+    int what = rng_below(&p->rng, p->sends ? 13 : 8), agent = rng_below(&p->rng, WARP_AGENTS);
 
-    if (what < 6)
+    if (what < 6 && p->touched < MOST_STEPS)
         touch(p);
     else if (what < 8)
         meet_block(p, rng_below(&p->rng, RANKS));
-    else if (what < 10)
-        meet_cluster(p);
-    else if (what < 13)
+    else if (what < 11 && p->touched < MOST_STEPS)
         send(p);
-    else
+    else if (what == 11)
         exchange(p, rng_below(&p->rng, RANKS), false);
+    else if (what == 12 && p->closed[agent / WARPS])
+        await(p, agent, false);
 }
 
-static const char *draw(Program *p, Arena *arena, bool sends)
+static void meet_cluster(Program *p)
+{
+    memset(p->arriving, 0, sizeof p->arriving);
+    for (int a = 0; a < WARP_AGENTS; a++) {
+        if (rng_below(&p->rng, 4) == 0)
+            fence(p, a);
+        arrive(p, a);
+        if (rng_below(&p->rng, 4) == 0 && p->touched < MOST_STEPS)
+            touch(p);
+    }
+    while (rng_below(&p->rng, 3) == 0)
+        step(p);
+    str_add(&p->text, "barrier.cluster.wait.aligned;\n");
+    for (int a = 0; a < WARP_AGENTS; a++)
+        join(p->clock[a], p->arriving);
+}
+
+/* ---- programs ----------------------------------------------------------------------------------- */
+
+static const char *draw(Program *p, Arena *arena)
 {
     int steps = 3 + rng_below(&p->rng, MOST_STEPS - 8);
 
@@ -190,8 +200,8 @@ static const char *draw(Program *p, Arena *arena, bool sends)
                       "mad.lo.u32 %r9, %r1, 4, %r4; st.shared.u32 [%r9], %r1; @%p7 mbarrier.init.shared.b64 [%r4+1024], 1;\n"
                       "@%p7 fence.mbarrier_init.release.cluster;\n" SYNC);
     while (steps-- > 0 && p->touched < MOST_STEPS)
-        step(p, sends);
-    for (int r = 0; r < RANKS && sends; r++)
+        (rng_below(&p->rng, 6) ? step : meet_cluster)(p);
+    for (int r = 0; r < RANKS && p->sends; r++)
         exchange(p, r, true);
     str_add(&p->text, SYNC);
     return str_text(&p->text);
@@ -203,11 +213,11 @@ static int check_programs(bool sends, int count)
     int racing = 0;
 
     for (int i = 0; i < count; i++) {
-        Program p = { .rng = { (uint64_t)i } };
+        Program p = { .rng = { (uint64_t)i }, .sends = sends };
         uint32_t out[WORDS] = { 0 };
         Heap heap = { 0 };
         Arena *arena = arena_new(&heap);
-        const char *body = draw(&p, arena, sends);
+        const char *body = draw(&p, arena);
         Rig rig;
         bool clean = cluster_run_body(&rig, &entry, body, (uint64_t)i % 4, out);
 

@@ -65,6 +65,7 @@ static const struct {
     {TW0414, {propose_first, propose_group, propose_coordinates}},
     {TW0415, {propose_group, propose_coordinates}},
     {TW0416, {propose_exchanged_maker}},
+    {TW0417, {propose_declarations}},
     {TW0421, {propose_reshaped, propose_removal}},
     {TW0422, {propose_reshape}},
     {TW0424, {propose_follow, propose_positions}},

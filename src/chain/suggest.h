@@ -125,6 +125,8 @@ Proposal propose_agreement;
 Proposal propose_tile_word, propose_tile_type, propose_tile_yield;
 /* propose_dims.c */
 Proposal propose_named_size, propose_told_apart;
+/* propose_inputs.c */
+Proposal propose_declarations;
 /* propose_settings.c */
 Proposal propose_no_setting, propose_no_parts, propose_near_setting, propose_near_number, propose_no_choice, propose_room, propose_known_sizes;
 /* propose_softmax.c */

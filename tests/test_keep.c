@@ -340,6 +340,42 @@ static void what_turns_leave_each_other_is_not_shared(void **state)
     }
 }
 
+/* What turns leave in memory: a sum so far, what another turn reads, or what is stored over. Then one block keeps what it has room for. */
+static void what_turns_leave_in_memory_is_not_shared(void **state)
+{
+    static const char code[] =
+        "Kernel turns\n  Input X (M, N)\n  Output Y (M, N)\n  Output Z (M, N)\n  Grid m = M\n  Allocate X in register (1, 256)\n"
+        "  Allocate all in register (1, 256) fp32\n  Allocate W in register (1, 256) fp32\n  Allocate V in register (1, 256)\n"
+        "  Allocate sum in register (1, 1) fp32\n  Compute Fill all, 0\n"
+        "  for k = 0:ceil(N / 256)\n    Copy X (1, 256) in coordinate [M = m, N = k] from global to register\n"
+        "    Compute Add all, X and get new all\n    Copy %s from register to global\n  end\n  Compute RowSum all and get sum\n"
+        "  for k = 0:ceil(N / 256)\n    Copy X (1, 256) in coordinate [M = m, N = k] from global to register\n"
+        "    Compute Multiply X, sum and get W\n%s    Copy W as Z (1, 256) in coordinate [M = m, N = k] from register to global\n  end\n"
+        "  Schedule sm_90a\n    warps = 1\n    kept = 2\n    cluster = 2\n  end\nend\n";
+    static const struct {
+        const char *first, *second;
+        bool shared;
+    } cases[] = {
+        {"X as Y (1, 256) in coordinate [M = m, N = k]", "", true},
+        {"all as Y (1, 256) in coordinate [M = m, N = k]", "", false},
+        {"X as Y (1, 256) in coordinate [M = m, N = k]",
+         "    Copy Y (1, 256) as V in coordinate [M = m, N = ceil(N / 256) - 1 - k] from global to register\n    Compute Add W, V and get new W\n", false},
+        {"X as Y (1, 256) in coordinate [M = m, N = k]",
+         "    Copy W as Y (1, 256) in coordinate [M = m, N = ceil(N / 256) - 1 - k] from register to global\n", false},
+    };
+    Fixture *f = *state;
+
+    for (size_t i = 0; i < TW_COUNT(cases); i++) {
+        Diags *diags;
+        const char *text = arena_printf(f->arena, code, cases[i].first, cases[i].second);
+        const TileProgram *program = compiled(f->arena, text, "sm_90a", &diags, DT_F32);
+        if (!program || (tile_cluster_blocks(program->kernels.data[0]) > 1) != cases[i].shared) fail_msg("%s", text);
+        assert_int_equal(count_all(program, TILE_COPY_ASYNC), 1);
+        check_code(f->arena, text, "sm_90a", DT_F32, 2, 500);
+        check_code(f->arena, text, "sm_90a", DT_F32, 2, 1001);
+    }
+}
+
 /* What the grid says of a dimension, wherever a block runs. */
 static void the_grid_says_how_long_rows_are(void **state)
 {
@@ -383,6 +419,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_has_room_is_kept, setup, teardown),
         cmocka_unit_test_setup_teardown(rows_are_reduced_behind_their_loop, setup, teardown),
         cmocka_unit_test_setup_teardown(blocks_of_a_cluster_share_turns, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_turns_leave_in_memory_is_not_shared, setup, teardown),
         cmocka_unit_test_setup_teardown(what_turns_leave_each_other_is_not_shared, setup, teardown),
         cmocka_unit_test_setup_teardown(the_grid_says_how_long_rows_are, setup, teardown),
     };

@@ -43,7 +43,7 @@ static bool carries_parts(const TileOp *loop, int i, const RowStep *how)
     const TileOp *yield = body->ops.data[body->ops.len - 1], *step = yield->args[i]->def;
     double init;
     if (!rw_number(loop->args[i], &init) || init != how->nothing || tile_count_uses(body, param) != 1) return false;
-    if (!step || step->kind != TILE_ELEMENT || tile_index_of(body, step) < 0) return false;
+    if (!step || step->kind != TILE_ELEMENT || tile_index_of(body, step) < 0 || tile_count_uses(body, step->results[0]) != 1) return false;
     bool adds = how->step == OP_ADD && step->op == OP_FMA && step->args[2] == param;
     return adds || (step->op == how->step && (step->args[0] == param || step->args[1] == param));
 }
@@ -74,35 +74,67 @@ static bool moves_on(TileProgram *program, const TileOp *store, const AffSym *tu
     for (int d = 0; d < store->tensor->rank; d++) {
         int extent = d == store->row_dim ? t->rows : d == store->col_dim ? t->cols : 1;
         const Aff *far = aff_sub(aff, aff_subst(aff, store->coords[d], turn, next), store->coords[d]);
-        if (aff_is_const(far, &step) && (step >= extent || -step >= extent)) return true;
+        if (!aff_uses_place(store->coords[d]) && aff_is_const(far, &step) && (step >= extent || -step >= extent)) return true;
     }
     return false;
 }
 
-static bool has_own_places(TileProgram *program, const TileBlock *body, const AffSym *turn)
+static bool same_place(const TileOp *a, const TileOp *b)
+{
+    for (int d = 0; d < a->tensor->rank; d++)
+        if (a->coords[d] != b->coords[d]) return false;
+    return true;
+}
+
+/* Whether the block stores to the tensor elsewhere as well, so that it counts which is last. */
+static bool is_stored_over(const TileBlock *block, const TileOp *store)
+{
+    for (int i = 0; i < block->ops.len; i++) {
+        const TileOp *op = block->ops.data[i];
+        bool both_add = op->onto && store->onto;
+        if (op->kind == TILE_STORE && op->tensor == store->tensor && !both_add && (op->onto || store->onto || !same_place(op, store))) return true;
+        for (int r = 0; r < op->n_regions; r++)
+            if (is_stored_over(op->regions[r], store)) return true;
+    }
+    return false;
+}
+
+static bool has_own_places(TileProgram *program, const TileBlock *block, const TileBlock *body, const AffSym *turn)
 {
     for (int i = 0; i < body->ops.len; i++) {
         const TileOp *op = body->ops.data[i];
-        if (op->kind == TILE_STORE && !op->onto && !moves_on(program, op, turn)) return false;
+        if (op->kind == TILE_STORE && (is_stored_over(block, op) || (!op->onto && !moves_on(program, op, turn)))) return false;
         for (int r = 0; r < op->n_regions; r++)
-            if (!has_own_places(program, op->regions[r], turn)) return false;
+            if (!has_own_places(program, block, op->regions[r], turn)) return false;
     }
     return true;
 }
 
-/* Whether the block's loops may have their turns divided: what they carry is reduced behind them, and their stores are to
- * places of their own. */
-static bool may_share(TileProgram *program, const TileBlock *block)
+/* Whether something in the block reads what the kernel stores: what another block of the cluster may not have stored yet. */
+static bool reads_stored(const TileKernel *kernel, const TileBlock *block)
+{
+    for (int i = 0; i < block->ops.len; i++) {
+        const TileOp *op = block->ops.data[i];
+        if (op->tensor && op->kind != TILE_STORE && rw_stores_to(kernel->body, op->tensor)) return true;
+        for (int r = 0; r < op->n_regions; r++)
+            if (reads_stored(kernel, op->regions[r])) return true;
+    }
+    return false;
+}
+
+/* Whether the block's loops may have their turns divided: what they carry is reduced behind them, their stores are to
+ * places of their own, and nothing reads what is stored. */
+static bool may_share(TileProgram *program, const TileKernel *kernel, const TileBlock *block)
 {
     const TileOp *first = first_loop(block);
     int64_t lo;
-    if (!first || !aff_is_const(first->lo, &lo) || lo != 0) return false;
+    if (!first || !aff_is_const(first->lo, &lo) || lo != 0 || reads_stored(kernel, block)) return false;
     for (int i = 0; i < block->ops.len; i++) {
         const TileOp *op = block->ops.data[i];
         if (op->n_regions > 0 && op->kind != TILE_FOR) return false;
         if (op->kind != TILE_FOR) continue;
         if (op->lo != first->lo || op->hi != first->hi || op->until) return false;
-        if (!is_reduced_behind(block, i) || !has_own_places(program, op->regions[0], op->var)) return false;
+        if (!is_reduced_behind(block, i) || !has_own_places(program, block, op->regions[0], op->var)) return false;
     }
     return true;
 }
@@ -204,11 +236,21 @@ TileBlock *cluster_block(const TileKernel *kernel)
     return kernel->body;
 }
 
+/* One block goes over rows that it has room for itself. */
+static void keep_alone(TileProgram *program, TileKernel *kernel, const TileBlock *block)
+{
+    for (int i = 0; i < kernel->body->ops.len; i++) {
+        TileOp *op = kernel->body->ops.data[i];
+        if (op->kind == TILE_IF && op->regions[0] == block) op->cond = keep_fits(program, kernel, block, 1);
+    }
+}
+
 bool pass_cluster(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags)
 {
     int blocks = cluster_wanted(kernel, target);
     (void)diags;
     TileBlock *block = blocks > 1 && rows_without_fragments(kernel) ? keep_where_all_fit(program, kernel, blocks) : NULL;
-    if (block && may_share(program, block)) share(program, kernel, block, blocks);
+    if (block && may_share(program, kernel, block)) share(program, kernel, block, blocks);
+    else if (block) keep_alone(program, kernel, block);
     return true;
 }

@@ -376,6 +376,32 @@ static void what_turns_leave_in_memory_is_not_shared(void **state)
     }
 }
 
+/* A mask ends one loop's turns early, where the other's all count: the row is kept for both, of all turns. */
+static void rows_that_a_mask_ends_are_kept(void **state)
+{
+    static const char code[] =
+        "Kernel ends\n  Input X (M, N)\n  Output Y (M, N)\n  Grid m = M, in_range = min(1, %d div max(N, 1))\n  Allocate X in register (1, 256)\n"
+        "  Allocate S in register (1, 256) fp32\n  Allocate most in register (1, 1) fp32\n  Allocate sum in register (1, 1) fp32\n"
+        "  for k = 0:ceil(N / 256)\n    Copy X (1, 256) in coordinate [M = m, N = k] from global to register\n"
+        "    Compute Mask X where k * 256 + col(X) < 100 * m + 1 and k * 256 + col(X) < N and get S\n    Compute Softmax S with most and sum\n  end\n"
+        "  for k = 0:ceil(N / 256)\n    Copy X (1, 256) in coordinate [M = m, N = k] from global to register\n"
+        "    Compute Mask X where k * 256 + col(X) < 100 * m + 1 and get S\n"
+        "    Compute Subtract S, most and get new S\n    Compute Exp S and get new S\n    Compute Divide S, sum and get new S\n"
+        "    Copy S as Y (1, 256) in coordinate [M = m, N = k] from register to global\n  end\n"
+        "  Schedule sm_90a\n    warps = 1\n    kept = 2\n    cluster = %d\n  end\nend\n";
+    Fixture *f = *state;
+
+    for (int cluster = 1; cluster <= 2; cluster++) {
+        Diags *diags;
+        const char *text = arena_printf(f->arena, code, 512 * cluster, cluster);
+        const TileProgram *program = compiled(f->arena, text, "sm_90a", &diags, DT_BF16);
+        assert_true(program && tile_cluster_blocks(program->kernels.data[0]) == cluster);
+        assert_int_equal(count_all(program, TILE_COPY_ASYNC), 1);
+        assert_int_equal(count_all(program, TILE_LOAD), 0);
+        check_code(f->arena, text, "sm_90a", DT_BF16, 6, 512 * cluster - 20);
+    }
+}
+
 /* What the grid says of a dimension, wherever a block runs. */
 static void the_grid_says_how_long_rows_are(void **state)
 {
@@ -420,6 +446,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(rows_are_reduced_behind_their_loop, setup, teardown),
         cmocka_unit_test_setup_teardown(blocks_of_a_cluster_share_turns, setup, teardown),
         cmocka_unit_test_setup_teardown(what_turns_leave_in_memory_is_not_shared, setup, teardown),
+        cmocka_unit_test_setup_teardown(rows_that_a_mask_ends_are_kept, setup, teardown),
         cmocka_unit_test_setup_teardown(what_turns_leave_each_other_is_not_shared, setup, teardown),
         cmocka_unit_test_setup_teardown(the_grid_says_how_long_rows_are, setup, teardown),
     };

@@ -69,21 +69,30 @@ static bool may_come_early(const TileKernel *kernel, const TileOp *load)
     return true;
 }
 
-/* Whether another loop of the block reads in each turn the tile that the load does in one of `loop`, and nothing writes the tensor. */
+/* Whether another loop reads in each turn the tile that the load does in one of `loop`, and nothing writes the tensor. */
+static bool is_read_in(TileProgram *program, const TileKernel *kernel, const TileOp *loop, const TileOp *load, const TileOp *other)
+{
+    return turns_known(loop) && may_come_early(kernel, load) && other != loop && same_turns(loop, other) && has_alike(program, loop, load, other);
+}
+
 static bool is_read_again(TileProgram *program, const TileKernel *kernel, const TileBlock *block, const TileOp *loop, const TileOp *load)
 {
-    if (!turns_known(loop) || !may_come_early(kernel, load)) return false;
-    for (int i = 0; i < block->ops.len; i++) {
-        const TileOp *other = block->ops.data[i];
-        if (other != loop && same_turns(loop, other) && has_alike(program, loop, load, other)) return true;
-    }
+    for (int i = 0; i < block->ops.len; i++)
+        if (is_read_in(program, kernel, loop, load, block->ops.data[i])) return true;
+    return false;
+}
+
+bool keep_reads_with(TileProgram *program, const TileKernel *kernel, const TileOp *loop, const TileOp *other)
+{
+    for (int i = 0; i < loop->regions[0]->ops.len; i++)
+        if (is_read_in(program, kernel, loop, loop->regions[0]->ops.data[i], other)) return true;
     return false;
 }
 
 bool keep_reads_again(TileProgram *program, const TileKernel *kernel, const TileBlock *block, const TileOp *loop)
 {
-    for (int i = 0; i < loop->regions[0]->ops.len; i++)
-        if (is_read_again(program, kernel, block, loop, loop->regions[0]->ops.data[i])) return true;
+    for (int i = 0; i < block->ops.len; i++)
+        if (keep_reads_with(program, kernel, loop, block->ops.data[i])) return true;
     return false;
 }
 

@@ -4,7 +4,9 @@
 
 #include "pass/rewrite.h"
 
-/* Whether the loop brings a tile in each turn that another loop of the block does in one of its own, of a tensor that nothing writes. */
+/* Whether the loop brings a tile in each turn that the other one does in one of its own, of a tensor that nothing writes. */
+bool keep_reads_with(TileProgram *program, const TileKernel *kernel, const TileOp *loop, const TileOp *other);
+/* Likewise, that any other loop of the block does. */
 bool keep_reads_again(TileProgram *program, const TileKernel *kernel, const TileBlock *block, const TileOp *loop);
 /* Whether there are places, in so many blocks, for all turns of the loops in the block that read again what others do; NULL: there is
  * no such loop. */

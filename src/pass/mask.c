@@ -12,14 +12,16 @@
  *
  * Iterations that are not live are dropped from the ends of the loop when it is
  * proved that an iteration whose masked tile is constant leaves every carried
- * value as it was. Full iterations skip the masking; where none is full, those that
+ * value as it was, but where another loop reads the same rows from shared memory, all of them. Full iterations skip the masking; where none is full, those that
  * meet a part of the condition as a whole skip that part. Causal, window, prefix and
  * padding masks all come out of this one analysis.
  *
  * live over-approximates and full under-approximates, so both are always safe.
  */
+#include "pass/keep.h"
 #include "pass/kept.h"
 #include "pass/passes.h"
+#include "pass/rows.h"
 
 /* ---- conditions on the counter -------------------------------------------------- */
 
@@ -363,16 +365,35 @@ static int split_mask(TileProgram *program, TileKernel *kernel, TileBlock *block
     return s.rw.at;
 }
 
-static void analyse_loop(TileProgram *program, TileKernel *kernel, TileOp *loop)
+static bool every_turn_counts(TileProgram *program, TileKernel *kernel, const TileOp *loop)
+{
+    const TileBlock *body = loop->regions[0];
+    for (int i = 0; i < body->ops.len; i++)
+        if (body->ops.data[i]->kind == TILE_MASK && dead_iteration_is_identity(program, kernel, loop, body->ops.data[i])) return false;
+    return true;
+}
+
+/* Whether shared memory keeps what the loop reads for another one that has to go over all of it: to be kept, it has to be
+ * of the same turns in both, and a dead turn then reads nothing from global memory that the other would not. */
+static bool is_kept_for_all_turns(TileProgram *program, TileKernel *kernel, const TileBlock *block, const TileOp *loop)
+{
+    if (kernel->kept == 0 || !rows_without_fragments(kernel)) return false;
+    for (int i = 0; i < block->ops.len; i++)
+        if (keep_reads_with(program, kernel, loop, block->ops.data[i]) && every_turn_counts(program, kernel, block->ops.data[i])) return true;
+    return false;
+}
+
+static void analyse_loop(TileProgram *program, TileKernel *kernel, const TileBlock *block, TileOp *loop)
 {
     AffCtx *aff = program->aff;
     TileBlock *body = loop->regions[0];
     Tightening t = {program, kernel, loop, -1, -1};
+    bool all_turns = is_kept_for_all_turns(program, kernel, block, loop);
     for (int i = 0; i < body->ops.len; i++) {
         TileOp *mask = body->ops.data[i];
         if (mask->kind != TILE_MASK) continue;
         Extent x = {program, mask->args[0]->type.rows, mask->args[0]->type.cols};
-        if (dead_iteration_is_identity(program, kernel, loop, mask))
+        if (!all_turns && dead_iteration_is_identity(program, kernel, loop, mask))
             tighten(&t, project(&x, mask->cond, true));
         const Aff *full = project(&x, mask->cond, false);
         if (!aff_never(aff, full)) mask->unless = full;
@@ -387,7 +408,7 @@ static void analyse_block(TileProgram *program, TileKernel *kernel, TileBlock *b
     for (int i = 0; i < block->ops.len; i++) {
         TileOp *op = block->ops.data[i];
         for (int r = 0; r < op->n_regions; r++) analyse_block(program, kernel, op->regions[r]);
-        if (op->kind == TILE_FOR) analyse_loop(program, kernel, op);
+        if (op->kind == TILE_FOR) analyse_loop(program, kernel, block, op);
     }
 }
 

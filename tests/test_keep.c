@@ -6,6 +6,7 @@
 
 #include "pass/launched.h"
 #include "pass/pass.h"
+#include "pass/passes.h"
 #include "target/target.h"
 
 /* A softmax of rows with a second input that is added, in steps of `columns`; range: of the lengths that have blocks. */
@@ -340,6 +341,28 @@ static void what_turns_leave_each_other_is_not_shared(void **state)
     }
 }
 
+/* That all blocks have begun says nothing of what the warps of one have done: beside it they still meet. */
+static void blocks_that_have_begun_still_meet(void **state)
+{
+    Fixture *f = *state;
+    Diags *diags;
+    const char *code = shared_softmax(f->arena, ", in_range = min(1, 2048 div max(N, 1))", 256, 1, 2, 2, 4, "sm_90a");
+    TileProgram *program = compiled(f->arena, code, "sm_90a", &diags, DT_BF16);
+    TileBlock *body = program->kernels.data[0]->body;
+    int across = 0, meets = 0;
+
+    while (body->ops.data[across]->kind != TILE_BARRIER || !body->ops.data[across]->across)
+        across++;
+    while (body->ops.data[meets]->kind != TILE_BARRIER)
+        meets++;
+    assert_true(meets < across);
+    TileOp *begun = body->ops.data[across];
+    tile_remove(body, across);
+    tile_insert(program, body, meets + 1, begun);
+    assert_true(pass_sync(program, program->kernels.data[0], target_find("sm_90a"), diags));
+    assert_int_equal(count_all(program, TILE_BARRIER), 2);
+}
+
 /* What turns leave in memory: a sum so far, what another turn reads, or what is stored over. Then one block keeps what it has room for. */
 static void what_turns_leave_in_memory_is_not_shared(void **state)
 {
@@ -445,6 +468,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_has_room_is_kept, setup, teardown),
         cmocka_unit_test_setup_teardown(rows_are_reduced_behind_their_loop, setup, teardown),
         cmocka_unit_test_setup_teardown(blocks_of_a_cluster_share_turns, setup, teardown),
+        cmocka_unit_test_setup_teardown(blocks_that_have_begun_still_meet, setup, teardown),
         cmocka_unit_test_setup_teardown(what_turns_leave_in_memory_is_not_shared, setup, teardown),
         cmocka_unit_test_setup_teardown(rows_that_a_mask_ends_are_kept, setup, teardown),
         cmocka_unit_test_setup_teardown(what_turns_leave_each_other_is_not_shared, setup, teardown),

@@ -918,8 +918,17 @@ static void blocks_of_a_cluster_sum_together(void **state)
     rejects(f, edit(f, TOGETHER, "  barrier across\n", "  barrier across\n  barrier across\n"), TW0754);
     rejects(f, edit(f, TOGETHER, "  barrier across\n", "  if part == 0 {\n    barrier across\n  }\n"), TW0754);
     rejects(f, edit(f, TOGETHER, "  barrier across\n", "  for k = 0:2 {\n    barrier across\n  }\n"), TW0754);
+    rejects(f, edit(f, TOGETHER, "warps 1 facts", "warps 1 persistent 1 facts"), TW0750);
+    rejects(f, edit(f, TOGETHER, "  if part == 0 {\n", "  %again = rowsum %x, %parts along columns across : fp32<1x1>\n  if part == 0 {\n"), TW0754);
     rejects(f, edit(f, TOGETHER, "rowsum", "rowmean"), TW0755);
     rejects(f, edit(f, TOGETHER, "fp32<1x1x8>", "fp32<1x1x7>"), TW0755);
+}
+
+static void names_are_of_one_tensor_and_one_kernel(void **state)
+{
+    Fixture *f = *state;
+    rejects(f, edit(f, TOGETHER, "tensor Y (4) fp32 out\n", "tensor Y (4) fp32 out\ntensor Y (4) fp32 out\n"), TW0758);
+    rejects(f, edit(f, TOGETHER, "\nkernel main", "\nkernel main grid(m: 4) warps 1 facts(expanded, staged) {\n}\n\nkernel main"), TW0750);
 }
 
 /* The sides of a ring make different numbers of steps. */
@@ -1260,6 +1269,7 @@ int main(void)
         TEST(verifier_scopes),
         TEST(verifier_places),
         TEST(blocks_of_a_cluster_sum_together),
+        TEST(names_are_of_one_tensor_and_one_kernel),
         TEST(verifier_levels),
         TEST(verifier_tables),
         TEST(verifier_rings),

@@ -9,7 +9,7 @@
  * these behind it (their stages expressed in the next counter), so that one
  * barrier serves a conflict within the iteration and one across the back edge;
  * and once more to see that nothing is left. Then each barrier is taken away
- * without which there are enough.
+ * without which there are enough. What blocks of a cluster do together is in no order with other accesses.
  */
 #include "pass/passes.h"
 
@@ -195,6 +195,7 @@ static void sync_reduce(Syncer *s, TileBlock *block, int *at)
     Accesses written = {0};
     vec_push(s->program->arena, &written, parts);
     add_accesses(s, block, at, &written);
+    if (block->ops.data[*at]->across) return;
     forget_synchronised(s);
     parts.kind = READ;
     record(s, parts);
@@ -206,7 +207,7 @@ static void sync_op(Syncer *s, TileBlock *block, int *at)
     Accesses accesses = reads_of(s, op);
     switch (op->kind) {
     case TILE_BARRIER:
-        forget_synchronised(s);
+        if (!op->across) forget_synchronised(s);
         break;
     case TILE_WAIT:
         wait_for_copies(s);

@@ -421,6 +421,8 @@ static bool check_across(Verifier *v, const TileOp *op)
                                                                   : "the kernel has no clusters");
     if (op->kind == TILE_REDUCE && op->n_args > 1 && !v->met)
         return verify_fail(v, TW0754, op, "the blocks of the cluster did not meet before, so some may not have begun");
+    if (op->kind == TILE_REDUCE && op->n_args > 1 && tile_count_uses(v->kernel->body, op->args[1]) != 1)
+        return verify_fail(v, TW0754, op, "other blocks leave numbers in its buffer at any time, so the buffer has no other use");
     if (op->kind == TILE_BARRIER && v->met)
         return verify_fail(v, TW0754, op, "the blocks of the cluster have met before");
     v->met |= op->kind == TILE_BARRIER;
@@ -510,6 +512,8 @@ static bool check_cluster(Verifier *v, int at)
 {
     const TileAxis *axis = &v->kernel->grid.data[at];
     int64_t extent = 0;
+    if (axis->cluster && v->kernel->persistent)
+        return verify_fail(v, TW0750, NULL, "blocks of a cluster, which run at the same time, take one place each: persistent ones take many");
     if (!axis->cluster || (at == 0 && !axis->within && !axis->reversed && aff_is_const(axis->extent, &extent) && extent >= 2 && extent <= TILE_CLUSTER_MOST))
         return true;
     return verify_fail(v, TW0750, NULL, "axis %s is of clusters: it is the first, and its extent a number from 2 to %d", axis->sym->name,
@@ -566,6 +570,8 @@ static bool check_tensor(Verifier *v, const TileTensor *t, int index)
     if (!t->name || t->rank < 0 || t->rank > TENSOR_MAX_RANK || t->index != index ||
         (int)t->dtype < 0 || t->dtype >= DT_COUNT)
         return verify_fail(v, TW0758, NULL, "tensor %d has no name, dtype, rank or index of its own", index);
+    if (tile_tensor(v->program, t->name) != t)
+        return verify_fail(v, TW0758, NULL, "another tensor is called '%s' as well", t->name);
     for (int d = 0; d < t->rank; d++)
         if (!t->dims[d] || !check_aff(v, NULL, t->dims[d]))
             return false;
@@ -585,12 +591,21 @@ static bool check_program_head(Verifier *v)
     return ok;
 }
 
+static bool check_name(Verifier *v, int at)
+{
+    const char *name = v->program->kernels.data[at]->name;
+    for (int i = 0; i < at; i++)
+        if (strcmp(v->program->kernels.data[i]->name, name) == 0)
+            return verify_fail(v, TW0750, NULL, "another kernel is called '%s' as well", name);
+    return true;
+}
+
 bool tile_verify(const TileProgram *program, Diags *diags)
 {
     Verifier v = {.program = program, .diags = diags, .arena = diags->arena};
     v.symbol_known = arena_array(v.arena, bool, aff_sym_count(program->aff));
     bool ok = check_program_head(&v);
     for (int i = 0; ok && i < program->kernels.len; i++)
-        ok = check_kernel(&v, program->kernels.data[i]);
+        ok = check_name(&v, i) && check_kernel(&v, program->kernels.data[i]);
     return ok;
 }

@@ -255,6 +255,98 @@ static void mend_tile(Arena *arena, bool *proved)
     }
 }
 
+/* One place of a text changed, each time. */
+static const char PRODUCT[] = "program product\ntensor A (32, 16) bf16 in\ntensor B (16, 16) bf16 in\ntensor C (32, 16) fp32 out\n\n"
+                              "kernel main warps 2 shared_bytes 1536 facts(expanded, staged, assigned, allocated, synced) {\n"
+                              "  %A = buffer : bf16<1x32x16> panels(32) at 0\n"
+                              "  %B = buffer : bf16<1x16x16> panels(32) at 1024\n"
+                              "  copy_async A[0 : rows, 0 : cols], %A[0]\n"
+                              "  copy_async B[0 : rows, 0 : cols], %B[0]\n"
+                              "  commit\n  wait 0\n  barrier\n"
+                              "  %a = view %A[0] : shared bf16<32x16> panels(32)\n"
+                              "  %b = view %B[0] : shared bf16<16x16> panels(32)\n"
+                              "  %s = gemm %a, %b : fp32<32x16> mma_c(2x1)\n"
+                              "  store %s, C[0 : rows, 0 : cols]\n}\n";
+static const char SIDES[] = "program sides\ndim len in 0..2147483647\ntensor X (len, 16) bf16 in\ntensor Y (len, 16) bf16 out\n\n"
+                            "kernel main grid(m: 1) warps 2 facts(expanded, staged, synced) {\n"
+                            "  %K = ring : bf16<2x16x16>\n"
+                            "  roles {\n"
+                            "    load (warps 1) {\n"
+                            "      for j = 0:ceil(len / 16) {\n"
+                            "        acquire %K\n"
+                            "        copy_async X[j * 16 : rows, 0 : cols], %K\n"
+                            "        filled %K\n"
+                            "      }\n    }\n"
+                            "    compute (warps 1) {\n"
+                            "      for i = 0:ceil(len / 16) {\n"
+                            "        %k = await %K : shared bf16<16x16>\n"
+                            "        %y = move %k : bf16<16x16>\n"
+                            "        store %y, Y[i * 16 : rows, 0 : cols]\n"
+                            "        release %K\n"
+                            "      }\n    }\n  }\n}\n";
+static const char CLUSTER[] = "program p\ntensor X (4, 64) fp32 in\ntensor Y (4) fp32 out\n\n"
+                              "kernel main grid(part: 4 cluster, m: 4) warps 1 facts(expanded, staged) {\n"
+                              "  %parts = buffer : fp32<1x1x8>\n"
+                              "  %x = load X[m : rows, part * 16 : cols] : fp32<1x16>\n"
+                              "  barrier across\n"
+                              "  %sum = rowsum %x, %parts along columns across : fp32<1x1>\n"
+                              "  if part == 0 {\n    store %sum, Y[m]\n  }\n}\n";
+static const char RUNNING[] = "program running\ndim k in 0..2147483647\ntensor A (64, k) bf16 in\ntensor B (k, 16) bf16 in\ntensor C (64, 16) fp32 out\n\n"
+                              "kernel main warps 4 {\n"
+                              "  %o = fill 0 : fp32<64x16>\n"
+                              "  %r = for j = 0:ceil(k / 16) carry (%s = %o) {\n"
+                              "    %a = load A[0 : rows, j * 16 : cols] : shared bf16<64x16>\n"
+                              "    %b = load B[j * 16 : rows, 0 : cols] : shared bf16<16x16>\n"
+                              "    %t = gemm %a, %b, %s : fp32<64x16>\n"
+                              "    yield %t\n  }\n"
+                              "  %u = negate %r : fp32<64x16>\n"
+                              "  store %u, C[0 : rows, 0 : cols]\n}\n";
+
+static const struct {
+    const char *text, *from, *to;
+    DiagCode code;
+    bool otherwise; /* than the text was */
+} FAULTS[] = {
+    {SIDES, "main grid(m: 1) warps 2", "main grid(m: 1) warps 1", TW0750, false},
+    {RUNNING, "  %u = negate %r : fp32<64x16>\n  store %u, C[0 : rows, 0 : cols]\n",
+     "  store %u, C[0 : rows, 0 : cols]\n  %u = negate %r : fp32<64x16>\n", TW0751, false},
+    {RUNNING, "negate %r", "negate %t", TW0752, false},
+    {RUNNING, "warps 4 {", "warps 4 facts(staged) {", TW0754, false},
+    {PRODUCT, "bf16<1x32x16> panels(32)", "bf16<1x32x16> panels(64)", TW0756, false},
+    {PRODUCT, "bf16<1x32x16> panels(32)", "bf16<1x32x16>", TW0756, false},
+    {PRODUCT, "at 1024", "at 1008", TW0759, true},
+    {PRODUCT, "shared_bytes 1536", "shared_bytes 1535", TW0759, false},
+    {RUNNING, "    %a = load A[0 : rows, j", "    %a = load A[0, j", TW0758, false},
+    {RUNNING, "C (64, 16) fp32 out", "C (64, 16) fp32 in", TW0758, false},
+    {RUNNING, "A (64, k) bf16 in", "A (64, k) bf16 out", TW0758, false},
+    {CLUSTER, "    store", "    %late = buffer : fp32<1x1x8>\n    store", TW0759, true},
+    {CLUSTER, "  barrier across\n", "", TW0754, false},
+    {CLUSTER, "  barrier across\n", "  barrier across\n  barrier across\n", TW0754, false},
+    {SIDES, "        acquire %K\n", "", TW0760, false},
+    {SIDES, "        filled %K\n", "", TW0760, false},
+    {SIDES, "        release %K\n", "", TW0760, false},
+    {SIDES, "        filled %K\n", "        filled %K\n        filled %K\n", TW0760, false},
+    {SIDES, "j = 0:ceil(len / 16)", "j = 0:ceil(len / 16) + 1", TW0760, false},
+    {SIDES, "i = 0:ceil(len / 16)", "i = 0:len div 16", TW0760, false},
+};
+
+static void mend_faults(Arena *arena, bool *proved)
+{
+    for (size_t i = 0; i < TW_COUNT(FAULTS); i++) {
+        const char *right = FAULTS[i].text, *at = strstr(right, FAULTS[i].from);
+        const char *text = arena_printf(arena, "%.*s%s%s", (int)(at - right), right, FAULTS[i].to, at + strlen(FAULTS[i].from));
+        const Source source = {"dump.tile", text, strlen(text)};
+        const Diags *diags = check_tile(arena, &source);
+
+        assert_true(diags->list.len == 1 && diags->list.data[0].code == FAULTS[i].code);
+        if (!diags->list.data[0].fix.text)
+            fail_msg("no edit for fault %d of tile IR", (int)i);
+        const Source *then = mended(arena, &source, diags);
+        assert_true(FAULTS[i].otherwise ? check_tile(arena, then)->list.len == 0 : strcmp(then->text, right) == 0);
+        proved[FAULTS[i].code] = true;
+    }
+}
+
 static void edits_do_what_is_promised(void **state)
 {
     Fixture *f = *state;
@@ -264,6 +356,7 @@ static void edits_do_what_is_promised(void **state)
     read_folder(f->arena, "tests/reason", true, proved);
     mend_definitions(f->arena, proved);
     mend_tile(f->arena, proved);
+    mend_faults(f->arena, proved);
     try_settings(f->arena, set);
     for (int code = 0; code < DIAG_CODES; code++) {
         const DiagMend *mend = diag_mend((DiagCode)code);

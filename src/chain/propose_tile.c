@@ -6,28 +6,17 @@
  *                                        store %cast, O[...]
  *   yield                                yield %S
  */
-#include "chain/suggest.h"
+#include "chain/words.h"
 
 #include "tile/tile.h"
 
 #include <stdlib.h>
 
-enum { MOST_WORDS = 512, MOST_NEAR = 12 };
+enum { MOST_NEAR = 12 };
 
-static const char WORD[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.";
+static const char WORD[] = WORD_LETTERS;
 
 /* ---- words --------------------------------------------------------------------------------------------- */
-
-typedef struct Words {
-    const char *data[MOST_WORDS];
-    int n;
-} Words;
-
-static void add_word(Words *words, const char *word)
-{
-    if (words->n < MOST_WORDS && *word && !text_among(words->data, words->n, word))
-        words->data[words->n++] = word;
-}
 
 static const char *lowered(Suggester *s, const char *name)
 {
@@ -46,16 +35,42 @@ static Words *words_of(Suggester *s)
 
     for (const char *at = s->source->text; *at && words->n < MOST_WORDS / 2;) {
         size_t len = strspn(at, WORD);
-        add_word(words, arena_strndup(s->arena, at, len));
+        words_add(words, arena_strndup(s->arena, at, len));
         at += len ? len : 1;
     }
     for (int i = 0; i < TILE_OP_COUNT; i++)
-        add_word(words, tile_op_text((TileOpKind)i));
+        words_add(words, tile_op_text((TileOpKind)i));
     for (int i = 0; i < OP_COUNT; i++)
-        add_word(words, lowered(s, op_info((OpId)i)->name));
+        words_add(words, lowered(s, op_info((OpId)i)->name));
     for (int i = 0; i < DT_COUNT; i++)
-        add_word(words, dtype_name((DType)i));
+        words_add(words, dtype_name((DType)i));
     return words;
+}
+
+/* How often a value is said, transposed or not. */
+static int times(const Suggester *s, const char *value)
+{
+    size_t len = strlen(value);
+    int n = 0;
+
+    for (const char *at = strchr(s->source->text, '%'); at; at = strchr(at + 1, '%')) {
+        size_t said = strspn(at + 1, WORD);
+        said -= said > 2 && strncmp(at + said - 1, ".T", 2) == 0 ? 2 : 0;
+        n += said == len && strncmp(at + 1, value, len) == 0;
+    }
+    return n;
+}
+
+/* Whether one word may be the other, misspelt. Values are told apart by numbers, and one that is not there was hardly
+ * called like another that is: but for a value of other letters that nothing uses. */
+static bool may_be(Suggester *s, const char *word, const char *other, bool value)
+{
+    const char *letters = arena_strndup(s->arena, word, strcspn(word, "0123456789.")), *others = arena_strndup(s->arena, other, strcspn(other, "0123456789."));
+    int far = name_distance(letters, others, 2);
+
+    if (!*letters || !*others || far >= (int)strlen(letters) || name_distance(word, other, 2) >= (int)strlen(word))
+        return false;
+    return !value || (far > 0 && times(s, other) == 1);
 }
 
 /* The word that has no meaning there, as others that are nearly the same, the nearest first. */
@@ -70,9 +85,10 @@ bool propose_tile_word(Suggester *s)
     span.end = span.start + (int)strspn(text + span.start, WORD);
     const char *word = arena_strndup(s->arena, text + span.start, (size_t)(span.end - span.start));
     const Words *words = *word ? words_of(s) : NULL;
+    bool value = span.start > 0 && text[span.start - 1] == '%';
     for (int far = 1, tried = 0; words && far <= 2; far++)
         for (int i = 0; i < words->n && tried < MOST_NEAR; i++) {
-            if (name_distance(word, words->data[i], 2) != far)
+            if (name_distance(word, words->data[i], 2) != far || !may_be(s, word, words->data[i], value))
                 continue;
             const char *label = arena_printf(s->arena, "did you mean '%s'?", words->data[i]);
             Span rest = {span.start, (int)s->source->len}; /* where it stands again */
@@ -106,7 +122,7 @@ static bool try_cast(Suggester *s, const char *dtype)
         return false;
     const char *name = arena_strndup(s->arena, text + value, 1 + strspn(text + value + 1, WORD));
     for (const char *at = strchr(text, '<'); at; at = strchr(at + 1, '<'))
-        add_word(&shapes, arena_strndup(s->arena, at, strcspn(at, ">") + 1));
+        words_add(&shapes, arena_strndup(s->arena, at, strcspn(at, ">") + 1));
     for (int i = 0; i < shapes.n && i < MOST_NEAR; i++) {
         Fix edits[] = {{{line, line}, arena_printf(s->arena, "%s%%cast = cast %s : %s%s\n", suggest_indent(s, line), name, dtype, shapes.data[i]), NULL},
                        {{value, value + (int)strlen(name)}, "%cast", NULL}};

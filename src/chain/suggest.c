@@ -1,7 +1,7 @@
 /* suggest.c: which edits are tried for which diagnostic, and how. */
 #include "chain/suggest.h"
 
-enum { TRIES_FOR_ONE = 16, TRIES_FOR_ALL = 48, LONGEST_SOURCE = 1 << 18, TRIED_TEXT = 1 << 21 };
+enum { TRIES_FOR_ONE = 16, TRIES_FOR_ALL = 48, TRIES_OF_TILES = 2000, LONGEST_SOURCE = 1 << 18, TRIED_TEXT = 1 << 21, TRIED_TILES = 1 << 23 };
 
 static const struct {
     DiagCode code;
@@ -116,9 +116,16 @@ static const struct {
     {TW0734, {propose_masked_copy}},
     {TW0735, {propose_entry}},
     {TW0736, {propose_param}},
-    {TW0751, {propose_tile_word}},
+    {TW0750, {propose_tile_change}},
+    {TW0751, {propose_tile_order, propose_tile_word}},
+    {TW0752, {propose_tile_order, propose_tile_result, propose_tile_change}},
     {TW0753, {propose_tile_yield}},
-    {TW0755, {propose_tile_type}},
+    {TW0754, {propose_tile_change}},
+    {TW0755, {propose_tile_type, propose_tile_change}},
+    {TW0756, {propose_tile_change}},
+    {TW0758, {propose_tile_change}},
+    {TW0759, {propose_tile_change}},
+    {TW0760, {propose_tile_change}},
     {TW0776, {propose_longer_rows}},
     {TW0777, {propose_laid_across}},
     {TW0779, {propose_no_line}},
@@ -260,6 +267,7 @@ static bool helps(Suggester *s, Arena *own, const char *text)
     *source = (Source){like->diags->source ? like->diags->source->path : "trial", text, strlen(text)};
     done = s->stage(chain, source, s->fragment);
     s->asked = s->set ? suggest_asked(s, diags, s->set) : NULL;
+    s->left = diags->list.len;
     return is_better(like->diags, s->diag, diags, s->loose) && (done || diags->errors) && !chain->failure;
 }
 
@@ -313,7 +321,7 @@ static const char *edited_alike(Suggester *s, Arena *arena, Span span, const cha
     return str_text(&out);
 }
 
-bool suggest_edit(Suggester *s, Span span, const char *text, const char *label)
+bool suggest_helps(Suggester *s, Span span, const char *text)
 {
     Arena *own;
     bool good;
@@ -324,6 +332,13 @@ bool suggest_edit(Suggester *s, Span span, const char *text, const char *label)
     own = arena_new(arena_heap(s->chain->arena));
     good = helps(s, own, edited_alike(s, own, span, text));
     arena_free(own);
+    return good;
+}
+
+bool suggest_edit(Suggester *s, Span span, const char *text, const char *label)
+{
+    bool good = suggest_helps(s, span, text);
+
     if (good)
         diag_fix(s->chain->diags, s->diag, span, text, label);
     return good;
@@ -637,19 +652,20 @@ void suggest_all(Chain *chain, const Source *source, const Program *program, Sug
 {
     Suggester s = {.chain = chain, .arena = chain->arena, .source = source, .program = program, .stage = stage,
                    .fragment = fragment};
-    int left = TRIES_FOR_ALL;
+    bool tiles = !program; /* their text is soon read, and says less of what was meant */
+    int left = tiles ? TRIES_OF_TILES : TRIES_FOR_ALL, for_one = tiles ? TRIES_OF_TILES : TRIES_FOR_ONE, text = tiles ? TRIED_TILES : TRIED_TEXT;
 
     if (!chain->edits || source->len > LONGEST_SOURCE || chain->diags->full)
         return;
-    if (source->len > TRIED_TEXT / TRIES_FOR_ALL) /* each try reads all of it */
-        left = TRIED_TEXT / (int)source->len;
+    if ((int64_t)source->len * left > text) /* each try reads all of it */
+        left = text / (int)source->len;
     for (int i = 0; i < chain->diags->list.len && left > 0; i++) {
-        int most = left < TRIES_FOR_ONE ? left : TRIES_FOR_ONE;
+        int most = left < for_one ? left : for_one;
 
         s.diag = &chain->diags->list.data[i];
         if (s.diag->source == source)
             left -= suggest_best(&s, most);
-        if (s.all) {
+        if (s.all || (tiles && s.diag->fix.text && s.left == 0)) { /* the others came of it */
             drop_others(&s);
             return;
         }

@@ -28,6 +28,7 @@ typedef struct Suggester {
     bool fragment;
     Diag *diag;
     int tries;
+    int left; /* diagnostics, with the last edit that was tried */
     const char *drop, *set; /* of settings, while one is tried */
     const char *asked;      /* what messages then ask for, as "K=64 N=64"; NULL: nothing */
     bool all;   /* the edit is of what the whole unit was taken for: nothing else need be said */
@@ -51,6 +52,7 @@ void suggest_of(Chain *chain, const Source *source, const Program *program, Sugg
 /* ---- for proposals ------------------------------------------------------------------- */
 
 bool suggest_edit(Suggester *s, Span span, const char *text, const char *label);
+bool suggest_helps(Suggester *s, Span span, const char *text); /* whether an edit would be suggested */
 /* Several edits as one, in order of their places. */
 bool suggest_edits(Suggester *s, const Fix *edits, int n, const char *label);
 /* Settings of the command line, as "K=64 N=64", in place of one; NULL: none. */
@@ -123,6 +125,8 @@ Proposal propose_param, propose_counted_dimension, propose_tile_size, propose_us
 Proposal propose_agreement;
 /* propose_tile.c */
 Proposal propose_tile_word, propose_tile_type, propose_tile_yield;
+/* propose_tile_change.c */
+Proposal propose_tile_order, propose_tile_result, propose_tile_change;
 /* propose_dims.c */
 Proposal propose_named_size, propose_told_apart;
 /* propose_inputs.c */

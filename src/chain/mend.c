@@ -7,13 +7,18 @@
  * Likewise where a part is taken of a tile that so many warps share. Lines of the
  * schedule come first, since they never change what is computed, then the sizes that
  * the code assigns. Where some schedule would do, but for want of registers or shared
- * memory, the program is right: it runs on the CPU, and on a target with more room.
+ * memory, the program is right: it runs on the CPU, and on a target with more room. Then
+ * a size and a line, or two sizes, are tried together:
+ *
+ *   BM = 32                 a register tile of 32 x 1 does not fit 4 x 1 warps, and 2 lack registers
+ *   BN = 128     ─►  BN = 64
+ *     warps = 4    ─►  warps = 2
  */
 #include "chain/chain.h"
 
 #include "check/check.h"
 
-enum { MOST_TRIES = 24 };
+enum { MOST_TRIES = 24, MOST_PAIRS = 60 };
 
 static const struct {
     const char *name;
@@ -29,8 +34,9 @@ typedef struct Mender {
     const Source *source;
     const Unit *unit;
     Diag *diag;
-    int tries;
+    int tries, most;
     bool tight; /* some try failed for want of room alone */
+    const Fix *with; /* is made as well; NULL: nothing */
 } Mender;
 
 /* ---- one try --------------------------------------------------------------------------- */
@@ -67,13 +73,25 @@ static bool compiles(Mender *m, Arena *arena, const char *text)
     return false;
 }
 
+/* Both as one; they do not overlap. */
+static Fix joined(Mender *m, const Fix *a, const Fix *b)
+{
+    const Fix *first = a->span.start <= b->span.start ? a : b, *second = first == a ? b : a;
+    int between = second->span.start - first->span.end;
+
+    return (Fix){{first->span.start, second->span.end},
+                 arena_printf(m->chain->arena, "%s%.*s%s", first->text, between, m->source->text + first->span.end, second->text), a->label};
+}
+
 static bool try_fix(Mender *m, Fix fix)
 {
     Arena *own;
     bool helps;
 
-    if (m->tries++ >= MOST_TRIES)
+    if (m->tries++ >= m->most || (m->with && m->with->span.start == fix.span.start))
         return false;
+    if (m->with)
+        fix = joined(m, m->with, &fix);
     own = arena_new(arena_heap(m->chain->arena));
     helps = compiles(m, own, edited(own, m->source, &fix));
     arena_free(own);
@@ -169,6 +187,26 @@ static bool try_sizes(Mender *m)
     return false;
 }
 
+/* ---- a size, and something else ------------------------------------------------------------- */
+
+static bool try_pairs(Mender *m)
+{
+    Block sizes = check_tile_sizes(m->chain->arena, m->unit);
+
+    m->tries = 0;
+    m->most = MOST_PAIRS;
+    for (int shift = 1; shift <= 2; shift++)
+        for (int i = 0; i < sizes.len; i++) {
+            const Expr *value = sizes.data[i]->value;
+            Fix size = {value->span, arena_printf(m->chain->arena, "%lld", (long long)(value->i >> shift)), "two changes, of which neither does alone"};
+
+            m->with = &size;
+            if (value->i >> shift >= 16 && (value->i >> shift) % 16 == 0 && (try_schedule(m) || try_sizes(m)))
+                return true;
+        }
+    return false;
+}
+
 /* ---- entry ------------------------------------------------------------------------------------ */
 
 /* About tiles that are right but have no room as they are, or not among so many warps. */
@@ -191,7 +229,7 @@ void chain_mend(Chain *chain, const Source *source, const Program *program)
 {
     Diags *diags = chain->diags;
     Diag *last = diags->list.len ? &diags->list.data[diags->list.len - 1] : NULL;
-    Mender m = {.chain = chain, .source = source, .diag = last};
+    Mender m = {.chain = chain, .source = source, .diag = last, .most = MOST_TRIES};
 
     if (!last || diags->errors != 1 || !is_of_room(last->code))
         return;
@@ -201,4 +239,6 @@ void chain_mend(Chain *chain, const Source *source, const Program *program)
     last->code = TW0778;
     last->note = "what else its Schedule may say lacks registers or shared memory, or divides its tiles no better";
     diags->errors = 0;
+    if (chain->edits)
+        try_pairs(&m);
 }

@@ -228,6 +228,26 @@ static void reads_of_computed_values(void **state)
         }
 }
 
+/* Of an input's row one element is wanted, a few, or all of them, one after the other and by turns. A long input costs its elements
+ * then, not for each a row. */
+static void reads_of_few_elements_of_a_row(void **state)
+{
+    enum { N = 20000 };
+    Fixture *f = *state;
+
+    use(f, "Input X (M, N)\nOutput Y (N, M) fp32\nOutput Z (M, N) fp32\nIndex i over M\nIndex j over N\n"
+           "Compute Define Y (N, M) as X[i, j] + X[0, j]\nCompute Define Z (M, N) as X[i, j div 2] + X[(i + j) % 3, j]");
+    bind(f, "M", 3);
+    bind(f, "N", N);
+    execute(f);
+    write_output(f, run(f, REF_EXACT), 1);
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < N; j++) {
+            near(GET(f->out[0], j, i), GET(f->in[0], i, j) + GET(f->in[0], 0, j), "Y", j, i);
+            near(GET(f->out[1], i, j), GET(f->in[0], i, j / 2) + GET(f->in[0], (i + j) % 3, j), "Z", i, j);
+        }
+}
+
 /* ---- other operators -------------------------------------------------------------------------- */
 
 static void gemm_bias(void **state)
@@ -1073,6 +1093,7 @@ int main(void)
         TEST(document_masks),
         TEST(selected_blocks),
         TEST(reads_of_computed_values),
+        TEST(reads_of_few_elements_of_a_row),
         TEST(gemm_bias),
         TEST(gemms_transposed_both_ways),
         TEST(norms),

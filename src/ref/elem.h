@@ -59,6 +59,7 @@ typedef struct ElemEnv {
     const double *params;  /* by index into def->params */
     /* A row of a value, written to row; lead: its leading coordinates. */
     void (*read)(void *user, const DefValue *value, const int64_t *lead, double *row);
+    double (*read_one)(void *user, const DefValue *input, const int64_t *at); /* an element of an input */
     void *user;
     bool plain;            /* arithmetic is rounded to fp32 */
 } ElemEnv;

@@ -7,15 +7,17 @@
 
 #include <math.h>
 
+enum { FEW_OF_A_ROW = 32 }; /* one element in so many */
+
 typedef struct Entry {
     double *v; /* ELEM_BLOCK numbers; a uniform entry has one */
     bool uniform;
 } Entry;
 
-/* What a READ node needs: the sizes of its tensor and the row read last. */
+/* What a READ node needs: the sizes of its tensor and the row read last; of an input, once more than a few elements of it were wanted. */
 typedef struct Reader {
     const DefValue *value;
-    int64_t dims[8], lead[8];
+    int64_t dims[8], lead[8], wanted;
     double *row;
     bool filled;
 } Reader;
@@ -215,11 +217,16 @@ static double read_element(ElemRun *run, Reader *reader, const Entry *args, int 
             return 0;
         at[d] = (int64_t)x;
     }
-    if (!reader->filled || memcmp(at, reader->lead, (size_t)(rank - 1) * sizeof *at) != 0) {
+    if (memcmp(at, reader->lead, (size_t)(rank - 1) * sizeof *at) != 0) {
         memcpy(reader->lead, at, (size_t)(rank - 1) * sizeof *at);
-        run->env->read(run->env->user, reader->value, reader->lead, reader->row);
-        reader->filled = true;
+        reader->filled = false;
+        reader->wanted = 0;
     }
+    if (!reader->filled && !reader->value->op && ++reader->wanted <= reader->dims[rank - 1] / FEW_OF_A_ROW)
+        return run->env->read_one(run->env->user, reader->value, at);
+    if (!reader->filled)
+        run->env->read(run->env->user, reader->value, reader->lead, reader->row);
+    reader->filled = true;
     return reader->row[at[rank - 1]];
 }
 

@@ -216,6 +216,11 @@ static void read_row(void *user, const DefValue *value, const int64_t *lead, dou
     rows_get(user, value, lead, row);
 }
 
+static double read_one(void *user, const DefValue *input, const int64_t *at)
+{
+    return tensor_get(rows_node(user, input)->tensor, at);
+}
+
 static bool set_nodes(Ref *ref, Tensor *const *inputs, const char **error)
 {
     const Def *def = ref->def;
@@ -262,6 +267,7 @@ static Ref *new_bound(Arena *arena, const Def *def, const RefBinding *bindings, 
     ref->def = def;
     ref->limit = default_limit;
     ref->env.read = read_row;
+    ref->env.read_one = read_one;
     ref->env.user = ref;
     return bind_symbols(ref, bindings, n_bindings, inputs, error) ? ref : NULL;
 }

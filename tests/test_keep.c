@@ -317,7 +317,7 @@ static void what_turns_leave_each_other_is_not_shared(void **state)
 {
     static const char head[] =
         "Kernel turns\n  Input X (M, N)\n  Output Y (M, N)\n  Output L (M, N)\n  Grid m = M, in_range = min(1, 1024 div max(N, 1))\n  Allocate X in register (1, 256)\n"
-        "  Allocate Y in register (1, 256) fp32\n  Allocate sum in register (1, 1) fp32\n  Allocate part in register (1, 1) fp32\n  Compute Fill sum, 0\n"
+        "  Allocate Y in register (1, 256) fp32\n  Allocate sum in register (1, 1) fp32\n  Allocate part in register (1, 1) fp32\n  Allocate count in register (1, 1) fp32\n  Compute Fill sum, 0\n  Compute Fill count, 0\n"
         "  for k = 0:ceil(N / 256)\n    Copy X (1, 256) in coordinate [M = m, N = k] from global to register\n"
         "    Compute RowSum X and get part\n";
     static const char tail[] =
@@ -330,6 +330,7 @@ static void what_turns_leave_each_other_is_not_shared(void **state)
     } cases[] = {
         {"    Compute Add sum, part and get new sum\n    Copy X as L (1, 256) in coordinate [m, k] from register to global\n", true},
         {"    Compute Add sum, part and get new sum\n    Copy X as L (1, 256) in coordinate [m, k div 2] from register to global\n", false},
+        {"    Compute Add sum, part and get new sum\n    Compute Multiply X, count and get X\n    Compute Add count, 1 and get new count\n    Copy X as L (1, 256) in coordinate [m, k] from register to global\n", false},
         {"    Compute Add sum, part and get new sum\n    Compute Multiply sum, 0.5 and get new sum\n    Copy X as L (1, 256) in coordinate [m, k] from register to global\n", false},
     };
     Fixture *f = *state;

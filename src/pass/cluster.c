@@ -56,7 +56,7 @@ static bool is_reduced_behind(const TileBlock *block, int at)
         int use = tile_first_use(block, at + 1, loop->results[i]);
         const TileOp *reduce = use < 0 ? NULL : block->ops.data[use];
         const RowStep *how = reduce && reduce->n_results == 1 ? rows_step_along(reduce->results[0]) : NULL;
-        if (use < 0) continue;
+        if (!reduce && tile_count_uses(loop->regions[0], loop->regions[0]->params.data[i]) == 0) continue;
         if (!how || reduce->args[0] != loop->results[i] || reduce->results[0]->type.cols > 1 || tile_count_uses(block, loop->results[i]) != 1)
             return false;
         if (!carries_parts(loop, i, how)) return false;

@@ -206,6 +206,27 @@ static void mend_definitions(Arena *arena, bool *proved)
     }
 }
 
+/* ---- definitions and sketches that are to be compiled ----------------------------------------- */
+
+static void write_code(Arena *arena, bool *proved)
+{
+    static const char *const paths[] = {"ops/gemm_bias.tl", "ops/attention.tl", "tests/reason/width_does_not_fit.tl", "tests/fuse/heads_with_values_of_their_own.tl"};
+
+    for (size_t i = 0; i < TW_COUNT(paths); i++) {
+        const Source *source = read_program(arena, paths[i]);
+
+        for (int after = 0; after < 2; after++) {
+            Chain *chain = chain_new(arena, syms_new(arena), aff_ctx_new(arena), diags_new(arena, source), target_find("sm_80"), DT_BF16);
+            chain->edits = true;
+            assert_int_equal(chain_lower(chain, source) && chain_schedule(chain) && chain_emit(chain), after);
+            assert_int_equal(chain->diags->list.len, !after);
+            assert_true(after || chain->diags->list.data[0].code == TW0715);
+            source = mended(arena, source, chain->diags);
+        }
+    }
+    proved[TW0715] = true;
+}
+
 /* ---- tile IR that is mended ------------------------------------------------------------------- */
 
 static Diags *check_tile(Arena *arena, const Source *dump)
@@ -355,6 +376,7 @@ static void edits_do_what_is_promised(void **state)
     read_folder(f->arena, "tests/check", false, proved);
     read_folder(f->arena, "tests/reason", true, proved);
     mend_definitions(f->arena, proved);
+    write_code(f->arena, proved);
     mend_tile(f->arena, proved);
     mend_faults(f->arena, proved);
     try_settings(f->arena, set);

@@ -818,12 +818,12 @@ static void keep_outputs(const Chain *chain)
 }
 
 /* Of a definition, or a sketch: what makes code of it. */
-static bool no_code(Chain *chain, const Source *source, const Unit *unit, const char *what, const char *by)
+static bool no_code(Chain *chain, const Source *source, const Program *program, const Unit *unit, const char *what, const char *by)
 {
     Diag *d = diag_add(chain->diags, TW0715, unit->name_span, "%s is %s", unit->name, what);
 
     diag_note(chain->diags, d, "%s %s", by, source->path);
-    return false;
+    return give_up(chain, source, program, lower_again);
 }
 
 bool chain_lower(Chain *chain, const Source *code)
@@ -836,14 +836,14 @@ bool chain_lower(Chain *chain, const Source *code)
         return give_up(chain, code, program, lower_again);
     unit = program_unit(program, UNIT_KERNEL);
     if (!unit && program_unit(program, UNIT_OPERATOR))
-        return no_code(chain, code, program_unit(program, UNIT_OPERATOR), "a definition: it says nothing of tiles and copies", "tw gen");
+        return no_code(chain, code, program, program_unit(program, UNIT_OPERATOR), "a definition: it says nothing of tiles and copies", "tw gen");
     if (!unit)
         return fail(chain, arena_printf(chain->arena, "%s holds no code (Kernel NAME ... end)",
                                         code->path));
     if (!chain->name)
         chain->name = unit->name;
     if (check_is_sketch(unit))
-        return no_code(chain, code, unit, "a sketch: it has no sizes yet", "tw reason");
+        return no_code(chain, code, program, unit, "a sketch: it has no sizes yet", "tw reason");
     choose_schedules(chain, program);
     Program *complete = kernels_complete(chain->arena, program, &chain->settings);
     if (!check(chain, complete, code))

@@ -103,6 +103,7 @@ static const struct {
     {TW0609, {propose_unconditional}},
     {TW0711, {propose_declared_alike}},
     {TW0714, {propose_own_operation}},
+    {TW0715, {propose_code}},
     {TW0718, {propose_named_result}},
     {TW0719, {propose_row}},
     {TW0721, {propose_otherwise}},

@@ -129,6 +129,8 @@ Proposal propose_tile_word, propose_tile_type, propose_tile_yield;
 Proposal propose_tile_order, propose_tile_result, propose_tile_change;
 /* propose_dims.c */
 Proposal propose_named_size, propose_told_apart;
+/* propose_code.c */
+Proposal propose_code;
 /* propose_inputs.c */
 Proposal propose_declarations;
 /* propose_settings.c */

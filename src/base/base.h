@@ -89,6 +89,7 @@ typedef struct Str {
 } Str;
 
 Str str_new(Arena *arena);
+void str_clear(Str *s); /* empty again, in the same storage */
 void str_add(Str *s, const char *text);
 void str_addn(Str *s, const char *text, size_t len);
 void str_addc(Str *s, char c);

@@ -30,6 +30,13 @@ static void reserve(Str *s, size_t extra)
     s->cap = cap;
 }
 
+void str_clear(Str *s)
+{
+    s->len = 0;
+    if (s->data)
+        s->data[0] = '\0';
+}
+
 void str_addn(Str *s, const char *text, size_t len)
 {
     reserve(s, len);

@@ -109,6 +109,29 @@ const Aff *keep_fits(TileProgram *program, const TileKernel *kernel, const TileB
     return fits;
 }
 
+static int64_t bytes_of(const TileOp *load)
+{
+    const TileType *t = &load->results[0]->type;
+    return (int64_t)t->rows * t->cols * dtype_bytes(t->dtype);
+}
+
+enum { BESIDE = 1024 }; /* bytes, for what warps tell each other */
+
+bool keep_has_room(TileProgram *program, const TileKernel *kernel, const TileBlock *block, const Target *target, int turns)
+{
+    int64_t most = 0;
+    for (int i = 0; i < block->ops.len; i++) {
+        const TileOp *loop = block->ops.data[i];
+        int64_t bytes = 0;
+        for (int k = 0; loop->kind == TILE_FOR && k < loop->regions[0]->ops.len; k++) {
+            const TileOp *load = loop->regions[0]->ops.data[k];
+            if (is_read_again(program, kernel, block, loop, load)) bytes += bytes_of(load);
+        }
+        if (bytes > most) most = bytes;
+    }
+    return turns * most + BESIDE <= target->shared_per_block;
+}
+
 /* ---- copies ahead --------------------------------------------------------------------- */
 
 typedef struct Keeper {
@@ -120,14 +143,12 @@ typedef struct Keeper {
 
 static int64_t bytes_kept(const Keeper *k, const TileOp *load)
 {
-    const TileType *t = &load->results[0]->type;
-    return (int64_t)k->kernel->kept * t->rows * t->cols * dtype_bytes(t->dtype);
+    return k->kernel->kept * bytes_of(load);
 }
 
 /* Beside what is kept already, and what warps tell each other. */
 static bool has_room(const Keeper *k, const TileOp *load)
 {
-    enum { BESIDE = 1024 };
     return k->bytes == 0 || k->bytes + bytes_kept(k, load) + BESIDE <= k->target->shared_per_block;
 }
 

@@ -107,6 +107,7 @@ typedef struct Emitter {
     int labels;
     int spare;                  /* frags of saved values used */
     VEC(Str) scopes;
+    int scopes_closed;          /* so many, from the outermost, have storage: of those that are open and those that were */
     Memos memos[MEMO_KINDS];    /* by Aff id; from MEMO_EXACT on of what is exact */
     Memo *syms;                 /* by AffSym id */
     int n_syms;

@@ -413,13 +413,29 @@ static void print_signature(const Emitter *e, Str *out, const char *entry)
     if (blocks > 0) str_printf(out, ".minnctapersm %d\n", blocks);
 }
 
-static bool emit_entry(Str *out, const TileProgram *program, const TileKernel *kernel, const Abi *abi,
-                       const Target *target, Diags *diags, const char *entry, bool aligned)
+/* An entry, and who emits it. */
+typedef struct Emission {
+    Str *out;
+    TileProgram *program;
+    const Abi *abi;
+    const Target *target;
+    Diags *diags;
+    const TileKernel *kernel;
+    const char *entry;
+    bool aligned, ok;
+    Arena *own; /* what emitting needs: the next entry finds memory that the caches know */
+} Emission;
+
+static void emit(void *user)
 {
-    Arena *arena = program->arena;
+    Emission *job = user;
+    const TileProgram *program = job->program;
+    const TileKernel *kernel = job->kernel;
+    Str *out = job->out;
+    Arena *arena = job->own = arena_new(arena_heap(program->arena));
     Emitter *e = arena_new_of(arena, Emitter);
-    *e = (Emitter){.arena = arena, .program = program, .kernel = kernel, .abi = abi,
-                   .target = target, .diags = diags, .aligned = aligned};
+    *e = (Emitter){.arena = arena, .program = program, .kernel = kernel, .abi = job->abi,
+                   .target = job->target, .diags = job->diags, .aligned = job->aligned};
     e->n_syms = aff_sym_count(program->aff);
     e->syms = arena_array(arena, Memo, e->n_syms);
     e->frags = arena_array(arena, Frag, kernel->next_value + SPARE_FRAGS);
@@ -438,16 +454,32 @@ static bool emit_entry(Str *out, const TileProgram *program, const TileKernel *k
     me_open(e);
     kn_block(e, kernel->body);
     em(e, "ret;");
-    print_signature(e, out, entry);
+    print_signature(e, out, job->entry);
     str_add(out, "{\n");
     declare_registers(e, out);
     str_add(out, str_text(&e->scopes.data[0]));
     str_add(out, "}\n\n");
-    return !e->failed;
+    job->ok = !e->failed;
+}
+
+static void drop_own(void *user)
+{
+    const Emission *job = user;
+    if (job->own) arena_free(job->own);
+}
+
+static bool emit_entry(Emission job, const TileKernel *kernel, const char *entry, bool aligned)
+{
+    job.kernel = kernel;
+    job.entry = entry;
+    job.aligned = aligned;
+    heap_guard(arena_heap(job.program->arena), emit, drop_own, &job);
+    return job.ok;
 }
 
 bool ptx_emit(Str *out, TileProgram *program, const Abi *abi, const Target *target, Diags *diags)
 {
+    const Emission job = {.out = out, .program = program, .abi = abi, .target = target, .diags = diags};
     abi_ptx_comment(out, abi);
     str_printf(out, ".version %s\n.target %s\n.address_size 64\n", target->ptx_version, target->name);
     if (program->source) {
@@ -459,9 +491,9 @@ bool ptx_emit(Str *out, TileProgram *program, const Abi *abi, const Target *targ
     for (int k = 0; k < program->kernels.len; k++) {
         const TileKernel *kernel = program->kernels.data[k];
         const AbiKernel *launch = &abi->kernels.data[k];
-        if (!emit_entry(out, program, kernel, abi, target, diags, launch->fast.name, true)) return false;
+        if (!emit_entry(job, kernel, launch->fast.name, true)) return false;
         const TileKernel *other = launch->any.name ? ptx_kernel_for_any(program, kernel) : NULL;
-        if (other && !emit_entry(out, program, other, abi, target, diags, launch->any.name, false)) return false;
+        if (other && !emit_entry(job, other, launch->any.name, false)) return false;
     }
     return true;
 }

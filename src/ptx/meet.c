@@ -130,7 +130,7 @@ static void await(Emitter *e, const TileOp *op)
     int label = em_label(e);
     const char *p = em_new(e, REG_P);
     em(e, "$sent%d:", label);
-    em(e, "mbarrier.try_wait.parity.shared::cta.b64 %s, [%s+%lld], 0;", p, e->smem, (long long)mbarrier_of(op));
+    em(e, "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %s, [%s+%lld], 0;", p, e->smem, (long long)mbarrier_of(op));
     em(e, "@!%s bra $sent%d;", p, label);
 }
 

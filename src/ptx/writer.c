@@ -39,9 +39,11 @@ void em_before(Emitter *e, const char *fmt, ...)
     va_end(args);
 }
 
+/* In the storage of one that was closed, if there is any. */
 void em_open(Emitter *e)
 {
-    vec_push(e->arena, &e->scopes, str_new(e->arena));
+    if (e->scopes.len < e->scopes_closed) str_clear(&e->scopes.data[e->scopes.len++]);
+    else vec_push(e->arena, &e->scopes, str_new(e->arena));
 }
 
 static void forget_above(Memo *memos, int n, int level)
@@ -52,10 +54,11 @@ static void forget_above(Memo *memos, int n, int level)
 
 void em_close(Emitter *e)
 {
-    Str inner = e->scopes.data[e->scopes.len - 1];
+    const Str *inner = &e->scopes.data[e->scopes.len - 1];
+    if (e->scopes.len > e->scopes_closed) e->scopes_closed = e->scopes.len;
     e->scopes.len--;
     int level = em_level(e);
-    str_add(&e->scopes.data[level], str_text(&inner));
+    str_addn(&e->scopes.data[level], inner->data, inner->len);
     for (int k = 0; k < MEMO_KINDS; k++) forget_above(e->memos[k].data, e->memos[k].len, level);
 }
 

@@ -81,7 +81,8 @@ typedef struct Gen {
     bool batch;        /* tensors have a dimension Z, the grid a coordinate z */
     bool middle;       /* of matrices Z is the dimension between the other two */
     int z;             /* its extent */
-    int warps, warps_n, stages;
+    int warps, warps_n, stages, kept, cluster;
+    const char *last_copy; /* of a matrix */
     bool whole;        /* a definition: tensors, not tiles */
     const char *cols;  /* name of the dimension that a grid's columns run along */
     bool chained;      /* one of two kernels */
@@ -133,6 +134,8 @@ void gen_mask(Gen *g, Var *v, Axis r, Axis c);
 const char *gen_predicate(Gen *g, const char *tile, Axis r, Axis c); /* tile NULL: without row and col */
 
 Var *gen_load_matrix(Gen *g, Axis r, Axis c, DType dtype, Space space);
+/* The same again that such a load said, of the tensor of this name. */
+void gen_load_again(Gen *g, const char *name, const char *copy, Axis r, Axis c);
 Var *gen_load_row(Gen *g, Axis c);
 Var *gen_load_column(Gen *g, Axis r);
 void gen_store(Gen *g, Var *v, Axis r, Axis c);

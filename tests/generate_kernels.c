@@ -6,7 +6,7 @@
  *   GEMM GEMM    a loop over N: a product, something elementwise or an online
  *                softmax, a mask, a Reshape, another product
  *   stream       a loop over N that keeps maxima and sums, another one that
- *                uses them
+ *                uses them; or goes over the same rows again, which shared memory may keep
  *   chain        two of these, of which the second reads what the first left
  */
 #include "generate.h"
@@ -56,8 +56,8 @@ static void finish(Gen *g)
     str_printf(&out, "Kernel %s\n%s", g->c->code ? "second" : "random", str_text(&g->head));
     str_printf(&out, "  Grid %s%s\n%s%s", g->grid, g->batch ? ", z = Z" : "", str_text(&g->allocs),
                str_text(&g->body));
-    str_printf(&out, "  Schedule %s\n    warps = %d\n    warps_n = %d\n    stages = %d\n  end\nend\n",
-               g->c->target, g->warps, g->warps_n, g->stages);
+    str_printf(&out, "  Schedule %s\n    warps = %d\n    warps_n = %d\n    stages = %d\n    kept = %d\n    cluster = %d\n  end\nend\n",
+               g->c->target, g->warps, g->warps_n, g->stages, g->kept, g->cluster);
     g->c->code = str_text(&out);
 }
 
@@ -495,6 +495,62 @@ static void gemm_gemm(Gen *g)
     store_some(g, r, e);
 }
 
+/* ---- rows that loops go over again ------------------------------------------------------------------------- */
+
+/* Of a row's elements, whose turns may be anybody's: what it starts with, and in each turn what the tile at hand gives. */
+static Acc start_fold(Gen *g, int rows, int cols)
+{
+    Acc a = {.kind = gen_chance(g, 50) ? ACC_SUM : ACC_MAX};
+    double most = 2.0 * cols * MOST_ITERATIONS;
+
+    a.var = *gen_new_var(g, "A", rows, 1, -most, most);
+    gen_line(g, "Compute Fill %s, %g and get new %s", a.var.name, gen_pick_number(g, -1, 1), a.var.name);
+    return a;
+}
+
+static void fold(Gen *g, const Acc *a, int cols)
+{
+    Var *x = gen_make_value(g, a->var.rows, cols), *t;
+    bool sum = a->kind == ACC_SUM;
+
+    gen_make_finite(g, x);
+    if (!x->taken)
+        gen_squash(g, x, 2);
+    t = gen_new_var(g, "T", a->var.rows, 1, -2 * cols, 2 * cols);
+    gen_line(g, "Compute %s %s and get %s", sum ? "RowSum" : "RowMax", x->name, t->name);
+    gen_line(g, "Compute %s %s, %s and get new %s", sum ? "Add" : "Max", a->var.name, t->name, a->var.name);
+}
+
+static void rows_again(Gen *g)
+{
+    int rows = rows_of_warps(g), cols = gen_columns(g) * gen_pick(g, 1, 4), n = gen_pick(g, 1, 2);
+    Axis r = axis("M", "m", "BM", rows), c = axis("N", "j", "BN", cols);
+    const char *high = "ceil(N / BN)", *name, *copy;
+    Acc folds[2];
+    Scope scope;
+
+    g->kept = gen_pick(g, 1, 3);
+    g->cluster = gen_chance(g, 75) ? gen_pick(g, 2, 8) : 0;
+    start(g, rows);
+    gen_assign_size(g, "BN", cols);
+    gen_declare_dim(g, "N", gen_pick_extent(g, cols), cols);
+    for (int i = 0; i < n; i++)
+        folds[i] = start_fold(g, rows, cols);
+    scope = open_loop(g, "j", "0", high);
+    name = gen_load_matrix(g, r, c, g->c->dtype, gen_chance(g, 60) ? SPACE_SHARED : SPACE_REGISTER)->name;
+    copy = g->last_copy;
+    for (int i = 0; i < n; i++)
+        fold(g, &folds[i], cols);
+    close_loop(g, &scope);
+    scope = open_loop(g, "j", "0", high);
+    gen_load_again(g, name, copy, r, c);
+    gen_some_statements(g, r, c, gen_pick(g, 0, 2));
+    gen_store(g, gen_make_value(g, rows, cols), r, c);
+    close_loop(g, &scope);
+    if (gen_chance(g, 60))
+        gen_store(g, gen_make_value(g, rows, 1), r, NONE);
+}
+
 /* ---- stream ---------------------------------------------------------------------------------------------- */
 
 static void stream(Gen *g)
@@ -547,7 +603,12 @@ static void one_kernel(Gen *g, Family family)
         gemm(g);
         break;
     case FAMILY_GEMM_GEMM: gemm_gemm(g); break;
-    case FAMILY_STREAM: stream(g); break;
+    case FAMILY_STREAM:
+        if (gen_chance(g, 30))
+            rows_again(g);
+        else
+            stream(g);
+        break;
     case FAMILY_ATTENTION: case FAMILY_PRODUCT: case FAMILY_WHOLE: case FAMILY_CHAIN: case FAMILIES: break;
     }
     finish(g);

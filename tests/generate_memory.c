@@ -146,9 +146,16 @@ Var *gen_load_matrix(Gen *g, Axis r, Axis c, DType dtype, Space space)
     gen_allocate(g, "%s in %s (%s, %s) %s", name, space_name(space), r.size, c.size, dtype_name(dtype));
     if (!fits)
         look_up(g, name, &b, &r);
-    gen_line(g, "Copy %s %s in coordinate %s from global to %s", name, tile_shape(g, r.size, c.size),
-             coordinate(g, b, r, c), space_name(space));
+    g->last_copy = gen_text(g, "Copy %s %s in coordinate %s from global to %s", name, tile_shape(g, r.size, c.size),
+                            coordinate(g, b, r, c), space_name(space));
+    gen_line(g, "%s", g->last_copy);
     return fits ? read_passed(g, p, r.tile, c.tile) : loaded(g, name, r.tile, c.tile);
+}
+
+void gen_load_again(Gen *g, const char *name, const char *copy, Axis r, Axis c)
+{
+    gen_line(g, "%s", copy);
+    loaded(g, name, r.tile, c.tile);
 }
 
 Var *gen_load_row(Gen *g, Axis c)

@@ -213,6 +213,61 @@ bool propose_compound(Suggester *s)
     return false;
 }
 
+/* ---- where the largest is --------------------------------------------------------------------------- */
+
+/* Places are whole numbers, of which bf16 has those up to 256. */
+static Fix as_fp32(Suggester *s, const Stmt *tensor)
+{
+    Stmt *changed = suggest_like(s, tensor);
+
+    changed->has_dtype = true;
+    changed->dtype = DT_F32;
+    return (Fix){tensor->span, suggest_text(s, changed), NULL};
+}
+
+static const char *dims_text(Suggester *s, const Stmt *tensor, int n)
+{
+    Str text = str_new(s->arena);
+
+    for (int i = 0; i < n; i++)
+        str_printf(&text, "%s%s", i ? ", " : "", suggest_expr(s, tensor->shape[i]));
+    return str_text(&text);
+}
+
+/* The first column that has what the row's maximum is, or its minimum; flat: without the dimension of size 1. */
+static bool try_place(Suggester *s, const Stmt *stmt, const Stmt *operand, const Stmt *output, bool max, bool flat)
+{
+    const char *x = operand->name, *y = stmt->dest->name, *in = suggest_indent(s, stmt->span.start);
+    const char *n = suggest_expr(s, operand->shape[operand->n_shape - 1]);
+    Str text = str_new(s->arena);
+
+    str_printf(&text, "Compute %s %s and get %s_value\n", max ? "RowMax" : "RowMin", x, y);
+    str_printf(&text, "%sCompute Equal %s, %s_value and get %s_equal\n", in, x, y, y);
+    str_printf(&text, "%sCompute Define %s_at (%s) as col\n", in, y, dims_text(s, operand, operand->n_shape));
+    str_printf(&text, "%sCompute Where %s_equal, %s_at, %s and get %s_places\n", in, y, y, n, y);
+    str_printf(&text, "%sCompute RowMin %s_places and get %s%s", in, y, y, flat ? "_first" : "");
+    if (flat)
+        str_printf(&text, "\n%sCompute Reshape %s_first and get %s (%s)", in, y, y, dims_text(s, operand, operand->n_shape - 1));
+    if (!output || output->has_dtype || output->listed)
+        return suggest_edit(s, stmt->span, str_text(&text), "the first place of it");
+    const Fix edits[] = {as_fp32(s, output), (Fix){stmt->span, str_text(&text), NULL}};
+    return suggest_edits(s, edits, 2, "the first place of it, exact in fp32");
+}
+
+/* `Compute ArgMax X and get I`. */
+bool propose_place_of_largest(Suggester *s)
+{
+    const Stmt *stmt = s->stmt && s->stmt->kind == STMT_COMPUTE && !s->stmt->op_known && s->stmt->n_args == 1 ? s->stmt : NULL;
+    bool max = stmt && same_letters(stmt->op_name, "ArgMax"), min = stmt && same_letters(stmt->op_name, "ArgMin");
+    Cuts cuts = cuts_of(s);
+    const Stmt *operand = (max || min) && stmt->args[0]->kind == EXPR_NAME ? cuts_tensor(&cuts, stmt->args[0]->name) : NULL;
+
+    if (!operand || operand->n_shape < 2 || stmt->result != RESULT_GET || !stmt->dest || stmt->dest->kind != EXPR_NAME)
+        return false;
+    const Stmt *output = cuts_tensor(&cuts, stmt->dest->name);
+    return try_place(s, stmt, operand, output, max, false) || try_place(s, stmt, operand, output, max, true);
+}
+
 /* What is another word for an operation that there is. */
 bool propose_same_operation(Suggester *s)
 {

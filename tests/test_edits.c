@@ -351,6 +351,36 @@ static const struct {
     {SIDES, "i = 0:ceil(len / 16)", "i = 0:len div 16", TW0760, false},
 };
 
+/* What the passes find. */
+static void mend_operands(Arena *arena, bool *proved)
+{
+    static const char right[] = "program twice\ntensor A (64, 64) bf16 in\ntensor B (64, 64) bf16 in\ntensor C (64, 64) fp32 out\n\n"
+                                "kernel main warps 4 {\n"
+                                "  %a = load A[0 : rows, 0 : cols] : shared bf16<64x64>\n"
+                                "  %b = load B[0 : rows, 0 : cols] : shared bf16<64x64>\n"
+                                "  %s = gemm %a, %b : fp32<64x64>\n"
+                                "  %p = reshape %s : bf16<64x64>\n"
+                                "  %c = gemm %p, %b : fp32<64x64>\n"
+                                "  store %c, C[0 : rows, 0 : cols]\n}\n";
+    static const struct {
+        const char *from, *to;
+        DiagCode code;
+    } faults[] = {{"reshape", "cast", TW0772}, {"0 : cols] : shared bf16<64x64>\n  %s", "0 : cols] : bf16<64x64>\n  %s", TW0773}};
+
+    for (size_t i = 0; i < TW_COUNT(faults); i++) {
+        const char *at = strstr(right, faults[i].from);
+        const char *text = arena_printf(arena, "%.*s%s%s", (int)(at - right), right, faults[i].to, at + strlen(faults[i].from));
+        const Source source = {"dump.tile", text, strlen(text)};
+        Chain *chain = chain_new(arena, syms_new(arena), aff_ctx_new(arena), diags_new(arena, &source), target_find("sm_80"), DT_BF16);
+
+        chain->edits = true;
+        assert_true(chain_read_tile(chain, &source) && !chain_schedule(chain));
+        assert_true(chain->diags->list.len == 1 && chain->diags->list.data[0].code == faults[i].code);
+        assert_string_equal(mended(arena, &source, chain->diags)->text, right);
+        proved[faults[i].code] = true;
+    }
+}
+
 static void mend_faults(Arena *arena, bool *proved)
 {
     for (size_t i = 0; i < TW_COUNT(FAULTS); i++) {
@@ -379,6 +409,7 @@ static void edits_do_what_is_promised(void **state)
     write_code(f->arena, proved);
     mend_tile(f->arena, proved);
     mend_faults(f->arena, proved);
+    mend_operands(f->arena, proved);
     try_settings(f->arena, set);
     for (int code = 0; code < DIAG_CODES; code++) {
         const DiagMend *mend = diag_mend((DiagCode)code);

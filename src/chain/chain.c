@@ -863,6 +863,7 @@ bool chain_read_tile(Chain *chain, const Source *dump)
 {
     double since = clock_seconds();
 
+    chain->dump = dump;
     if (!chain_check_tile(chain, dump))
         return false;
     if (!chain->name)
@@ -894,12 +895,21 @@ static bool after_pass(void *user, const Pass *pass, TileProgram *program)
     return true;
 }
 
+static bool schedule_tile_again(Chain *chain, const Source *source, bool fragment)
+{
+    return check_tile_again(chain, source, fragment) && chain_schedule(chain);
+}
+
 bool chain_schedule(Chain *chain)
 {
     double since = clock_seconds();
     bool done = pass_run(chain->tile, chain->target, chain->diags, after_pass, chain);
 
     timed(chain, "passes", since);
+    if (!done && chain->dump) {
+        suggest_of(chain, chain->dump, NULL, schedule_tile_again, TW0772);
+        suggest_of(chain, chain->dump, NULL, schedule_tile_again, TW0773);
+    }
     return done;
 }
 

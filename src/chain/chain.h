@@ -52,6 +52,7 @@ typedef struct Chain {
     bool derived;           /* the code is of what the fuser found */
     ReasonResult *reasoned;
     TileProgram *tile;
+    const Source *dump;     /* that it was read from; NULL: it was lowered */
     Abi *abi;
     VEC(Stage) stages;
     VEC(Snapshot) snapshots;

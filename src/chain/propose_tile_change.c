@@ -204,6 +204,37 @@ bool propose_tile_result(Suggester *s)
     return false;
 }
 
+/* ---- operands of products ---------------------------------------------------------------------------- */
+
+/* One word of a line, or what goes before it. */
+static bool try_word(Suggester *s, Span line, const char *word, const char *to, const char *label)
+{
+    const char *text = said(s, line), *at = strstr(text, word);
+    int start = line.start + indent_of(s, line) + (int)(at ? at - text : 0);
+
+    return at && suggest_edit(s, (Span){start, start + (int)strlen(word)}, to, label);
+}
+
+/* What tensor cores read is reshaped where it is cast, or loaded into shared memory. */
+bool propose_tile_operand(Suggester *s)
+{
+    Span use = line_at(s, s->diag->span.start);
+    Words values = values_of(s, use);
+
+    for (int i = 0; i < values.n; i++) {
+        Span line = use;
+
+        while (line_before(s, &line) && !defines(s, line, values.data[i]))
+            ;
+        if (!defines(s, line, values.data[i]))
+            continue;
+        if (try_word(s, line, " = cast ", " = reshape ", "cast, and spread over the lanes as an operand") ||
+            (strstr(said(s, line), " = load ") && try_word(s, line, "] : ", "] : shared ", "where tensor cores read it")))
+            return true;
+    }
+    return false;
+}
+
 /* ---- one change of a line -------------------------------------------------------------------------- */
 
 /* Changes of one kind in one line, of which one is to be suggested. */

@@ -127,6 +127,8 @@ static const struct {
     {TW0758, {propose_tile_change}},
     {TW0759, {propose_tile_change}},
     {TW0760, {propose_tile_change}},
+    {TW0772, {propose_tile_operand}},
+    {TW0773, {propose_tile_operand}},
     {TW0776, {propose_longer_rows}},
     {TW0777, {propose_laid_across}},
     {TW0779, {propose_no_line}},
@@ -685,4 +687,6 @@ void suggest_of(Chain *chain, const Source *source, const Program *program, Sugg
         if (s.diag->code == code && s.diag->source == source)
             suggest_best(&s, TRIES_FOR_ALL);
     }
+    if (chain->edits)
+        drop_repeats(&s);
 }

@@ -126,7 +126,7 @@ Proposal propose_agreement;
 /* propose_tile.c */
 Proposal propose_tile_word, propose_tile_type, propose_tile_yield;
 /* propose_tile_change.c */
-Proposal propose_tile_order, propose_tile_result, propose_tile_change;
+Proposal propose_tile_order, propose_tile_result, propose_tile_operand, propose_tile_change;
 /* propose_dims.c */
 Proposal propose_named_size, propose_told_apart;
 /* propose_rounding.c */

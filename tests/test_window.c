@@ -127,6 +127,38 @@ static void parts_of_a_row_are_not_moved(void **state)
     }
 }
 
+/* Elements that are made of their places, by a Define or a condition that may hold behind the row's end: before the row they are others than
+ * behind it, so what is reduced has to leave out both. */
+static void places_in_a_row_are_moved(void **state)
+{
+    static const char code[] =
+        "Kernel places\n  Input X (M, N)\n  Output Y (M, N)\n%s  Grid m = M\n  Allocate X in register (1, 256)\n  Allocate P in register (1, 256) fp32\n"
+        "  Allocate A in register (1, 256) fp32\n  Allocate B in register (1, 256)\n  Allocate most in register (1, 1) fp32\n"
+        "  Allocate sum in register (1, 1) fp32\n  Allocate part in register (1, 1) fp32\n  Compute Fill most, -1e30\n  Compute Fill sum, 0\n"
+        "  for k = 0:ceil(N / 256)\n    Copy X (1, 256) in coordinate [M = m, N = k] from global to register\n"
+        "    Compute Define P (1, 256) as (k * 256 + col(P)) %% 5\n    Compute Mask X where k * 256 + col(X) < 200 * m + 100 else -3 and get A\n"
+        "    Compute Add A, P and get new A\n    Compute Mask A where k * 256 + col(A) < N else -1e30\n"
+        "    Compute RowMax A and get part\n    Compute Max most, part and get new most\n"
+        "    Compute Mask X where k * 256 + col(X) == 260 * m else 0 and get B\n    Compute RowSum %s and get part\n    Compute Add sum, part and get new sum\n  end\n"
+        "  for k = 0:ceil(N / 256)\n    Copy X (1, 256) in coordinate [M = m, N = k] from global to register\n"
+        "    Compute Define P (1, 256) as (k * 256 + col(P)) %% 3\n    Compute Multiply X, P and get A\n    Compute Add A, most and get new A\n"
+        "    Compute Add A, sum and get new A\n    Copy A as Y (1, 256) in coordinate [M = m, N = k] from register to global\n  end\n"
+        "  Schedule sm_90a\n    warps = 2\n    warps_n = 2\n    kept = 2\n    cluster = %d\n  end\nend\n";
+    static const int lengths[] = {1, 255, 256, 509, 512, 777, 1021};
+    Fixture *f = *state;
+
+    for (int cluster = 1; cluster <= 2; cluster++)
+        for (size_t i = 0; i < TW_COUNT(lengths); i++) {
+            const char *text = arena_printf(f->arena, code, "", "B", cluster);
+            assert_true(has_window(f->arena, text, "sm_90a", DT_BF16));
+            check_code(f->arena, text, "sm_90a", DT_BF16, lengths[i], 0);
+        }
+    check_code(f->arena, arena_printf(f->arena, code, "  N = 1021\n", "B", 1), "sm_90a", DT_F32, 1021, 0);
+    const char *all = arena_printf(f->arena, code, "  N = 1021\n", "P", 1);
+    assert_false(has_window(f->arena, all, "sm_90a", DT_BF16));
+    check_code(f->arena, all, "sm_90a", DT_BF16, 1021, 0);
+}
+
 /* Sums of exponentials, without a mask: right where turns end with the row, with nothing beside it. */
 static void rows_without_masks_are_not_moved(void **state)
 {
@@ -158,6 +190,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(rows_held_whole_agree_at_every_level, setup, teardown),
         cmocka_unit_test_setup_teardown(rows_in_turns_agree_at_every_level, setup, teardown),
         cmocka_unit_test_setup_teardown(parts_of_a_row_are_not_moved, setup, teardown),
+        cmocka_unit_test_setup_teardown(places_in_a_row_are_moved, setup, teardown),
         cmocka_unit_test_setup_teardown(rows_without_masks_are_not_moved, setup, teardown),
     };
     return cmocka_run_group_tests_name("window", tests, NULL, NULL);

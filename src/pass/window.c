@@ -12,7 +12,7 @@
  *
  * All columns of a row go round by s places, so to say, of which N are its own and the others are as those behind its end
  * have been. That makes no difference where a column is computed with by itself, or with the sum, the maximum or the
- * minimum of all of them: of other kernels nothing is changed. s follows from addresses, so it may be any number
+ * minimum of all of them, those beside the row left out: of other kernels nothing is changed. s follows from addresses, so it may be any number
  * to the emitter, which looks at other tensors' rows whether they begin there too.
  *
  * Such a kernel is the one for any alignment. The other, for rows at multiples of 16 bytes, is as it was.
@@ -100,17 +100,37 @@ static bool may_move_copy(const Window *w, const TileOp *op, const TileOp *loop)
     return dtype_bytes(op->tensor->dtype) <= 4 && covers(w, loop, t->cols) && op->coords[op->col_dim] == place_of(w, loop, t->cols);
 }
 
-/* A condition of an element's place in its row alone, which is false behind the row's end: so it will be before its start. */
-static bool may_move_mask(const Window *w, const TileOp *op, const TileOp *loop)
+/* Whether an expression is of nothing in the row but an element's place in it. */
+static bool is_of_place(const Window *w, const Aff *a, const TileOp *loop, int cols)
 {
     AffCtx *aff = w->program->aff;
     const AffSym *col = w->program->col;
-    int cols = op->results[0]->type.cols;
-    const Aff *at = aff_of(aff, col), *place = place_of(w, loop, cols);
-    if (op->unless || aff_uses_kind(op->cond, AFF_TABLE)) return false;
-    if (cols == 1) return !is_of_turn(loop, op->cond);
-    if (!covers(w, loop, cols) || is_of_turn(loop, aff_subst(aff, op->cond, col, aff_sub(aff, at, place)))) return false;
-    return aff_never(aff, aff_subst(aff, op->cond, col, aff_add(aff, at, aff_sub(aff, w->length, place))));
+    if (aff_uses_kind(a, AFF_TABLE)) return false;
+    if (cols == 1) return !is_of_turn(loop, a);
+    return covers(w, loop, cols) && !is_of_turn(loop, aff_subst(aff, a, col, aff_sub(aff, aff_of(aff, col), place_of(w, loop, cols))));
+}
+
+/* Whether the mask keeps nothing behind the row's end: so it will be before its start. */
+static bool ends_row(const Window *w, const TileOp *mask, const TileOp *loop)
+{
+    AffCtx *aff = w->program->aff;
+    const AffSym *col = w->program->col;
+    const Aff *behind = aff_sub(aff, w->length, place_of(w, loop, mask->results[0]->type.cols));
+    return aff_never(aff, aff_subst(aff, mask->cond, col, aff_add(aff, aff_of(aff, col), behind)));
+}
+
+/* Whether elements before the row's start are others than those behind its end: they are made of their places. */
+static bool knows_place(const Window *w, const TileOp *op, const TileOp *loop)
+{
+    if (op->n_results == 0 || op->results[0]->type.cols == 1) return false;
+    return op->kind == TILE_INDEX || (op->kind == TILE_MASK && !ends_row(w, op, loop));
+}
+
+static bool some_knows_place(const Window *w, const TileBlock *block, const TileOp *loop)
+{
+    for (int i = 0; i < block->ops.len; i++)
+        if (knows_place(w, block->ops.data[i], loop)) return true;
+    return false;
 }
 
 /* ---- what turns tell each other -------------------------------------------------------------- */
@@ -135,56 +155,70 @@ static bool is_running_softmax(const TileBlock *body, const TileOp *op, const Ti
 /* What a tile has where nothing of the tensor is: as far as that follows from zeros, and from masks. */
 typedef enum Beside { BESIDE_UNKNOWN, BESIDE_ZERO, BESIDE_MASKED } Beside;
 
-static Beside beside(const TileValue *v, int depth);
+typedef struct Asking {
+    const Window *w;
+    const TileOp *loop;
+    bool of_places; /* some elements are made of places: of what that gives before the row nothing is known, not even that 0 times it is 0 */
+} Asking;
+
+static Beside beside(const Asking *a, const TileValue *v, int depth);
 
 /* Of zeros nothing but zeros. */
-static Beside beside_of_element(const TileOp *op, int depth)
+static Beside beside_of_element(const Asking *a, const TileOp *op, int depth)
 {
     bool some = false, all = true;
     for (int i = 0; i < op->n_args; i++) {
-        bool zero = beside(op->args[i], depth) == BESIDE_ZERO;
+        bool zero = beside(a, op->args[i], depth) == BESIDE_ZERO;
         some |= zero;
         all &= zero;
     }
     if (op->op == OP_MULTIPLY) return some ? BESIDE_ZERO : BESIDE_UNKNOWN;
-    if (op->op == OP_DIVIDE) return beside(op->args[0], depth) == BESIDE_ZERO ? BESIDE_ZERO : BESIDE_UNKNOWN;
+    if (op->op == OP_DIVIDE) return beside(a, op->args[0], depth) == BESIDE_ZERO ? BESIDE_ZERO : BESIDE_UNKNOWN;
     return all && op_eval(op->op, 0, 0, 0) == 0 ? BESIDE_ZERO : BESIDE_UNKNOWN;
 }
 
-static Beside beside(const TileValue *v, int depth)
+static Beside beside_of_mask(const Asking *a, const TileOp *op, int depth)
+{
+    if (ends_row(a->w, op, a->loop)) return op->number == 0 ? BESIDE_ZERO : BESIDE_MASKED;
+    return op->number == 0 && beside(a, op->args[0], depth - 1) == BESIDE_ZERO ? BESIDE_ZERO : BESIDE_UNKNOWN;
+}
+
+static Beside beside(const Asking *a, const TileValue *v, int depth)
 {
     double number;
     if (rw_number(v, &number)) return number == 0 ? BESIDE_ZERO : BESIDE_UNKNOWN;
     if (!v->def || v->type.cols == 1 || depth == 0) return BESIDE_UNKNOWN;
     const TileOp *op = v->def;
     if (op->kind == TILE_LOAD) return BESIDE_ZERO;
-    if (op->kind == TILE_MASK) return op->number == 0 ? BESIDE_ZERO : BESIDE_MASKED;
-    if (op->kind == TILE_MOVE || op->kind == TILE_CAST) return beside(op->args[0], depth - 1);
-    return op->kind == TILE_ELEMENT ? beside_of_element(op, depth - 1) : BESIDE_UNKNOWN;
+    if (op->kind == TILE_MASK) return beside_of_mask(a, op, depth);
+    if (op->kind == TILE_MOVE || op->kind == TILE_CAST) return beside(a, op->args[0], depth - 1);
+    return op->kind == TILE_ELEMENT && !a->of_places ? beside_of_element(a, op, depth - 1) : BESIDE_UNKNOWN;
 }
 
 /* Whether elements beside the row leave what is reduced as it is. Sums want zeros there; of a maximum or minimum a mask says
  * what counts for nothing. */
-static bool leaves_reductions(const TileBlock *body)
+static bool leaves_reductions(const Window *w, const TileBlock *body, const TileOp *loop)
 {
     enum { MOST_DEPTH = 32 };
+    Asking asking = {w, loop, some_knows_place(w, body, loop)};
     for (int i = 0; i < body->ops.len; i++) {
         const TileOp *op = body->ops.data[i];
         if (op->kind != TILE_REDUCE && op->kind != TILE_SOFTMAX) continue;
         bool sum = op->kind == TILE_REDUCE && op->op == OP_ROW_SUM;
         const TileOp *mask = op->args[0]->def;
-        bool masked = mask && mask->kind == TILE_MASK;
-        if (sum ? beside(op->args[0], MOST_DEPTH) != BESIDE_ZERO : !masked && beside(op->args[0], MOST_DEPTH) != BESIDE_MASKED) return false;
+        bool masked = mask && mask->kind == TILE_MASK && ends_row(w, mask, loop);
+        Beside is = beside(&asking, op->args[0], MOST_DEPTH);
+        if (sum ? is != BESIDE_ZERO : !masked && is != BESIDE_MASKED) return false;
     }
     return true;
 }
 
-/* Whether turns have elements beside the row without a window, too, which the program then knows about. */
+/* Whether turns have elements beside the row without a window, too, which the program then knows about, and all alike. */
 static bool ends_within_turn(const Window *w, const TileOp *loop)
 {
     int64_t length;
     int cols = columns_of(loop->regions[0]);
-    return aff_is_const(w->length, &length) && cols > 0 && length % cols != 0;
+    return aff_is_const(w->length, &length) && cols > 0 && length % cols != 0 && !some_knows_place(w, loop->regions[0], loop);
 }
 
 static bool carries_reductions(const TileOp *loop)
@@ -220,14 +254,14 @@ static bool may_move(const Window *w, const TileOp *op, const TileOp *loop)
     case TILE_LOAD: case TILE_STORE:
         return may_move_copy(w, op, loop);
     case TILE_MASK:
-        return may_move_mask(w, op, loop);
+        return !op->unless && is_of_place(w, op->cond, loop, op->results[0]->type.cols);
     case TILE_FOR:
-        return !loop && carries_reductions(op) && (ends_within_turn(w, op) || leaves_reductions(op->regions[0])) &&
+        return !loop && carries_reductions(op) && (ends_within_turn(w, op) || leaves_reductions(w, op->regions[0], op)) &&
                may_move_block(w, op->regions[0], op);
     case TILE_REDUCE:
         return op->axis == 1;
     case TILE_INDEX:
-        return op->results[0]->type.cols == 1 && !is_of_turn(loop, op->index);
+        return is_of_place(w, op->index, loop, op->results[0]->type.cols);
     case TILE_GATHER: case TILE_SCALAR:
         return !loop && (op->kind == TILE_SCALAR || op->results[0]->type.cols == 1);
     case TILE_MOVE: case TILE_FILL: case TILE_ELEMENT: case TILE_CAST: case TILE_SOFTMAX: case TILE_YIELD:
@@ -254,15 +288,23 @@ static void move_copy(const Window *w, TileOp *op)
     if (has_columns(op)) op->coords[op->col_dim] = aff_sub(aff, op->coords[op->col_dim], aff_of(aff, w->kernel->window.sym));
 }
 
-static void move_mask(const Window *w, TileOp *op, const TileOp *loop)
+/* The element that a column of the tile is of. */
+static const Aff *moved(const Window *w, const Aff *a)
 {
     AffCtx *aff = w->program->aff;
     const AffSym *col = w->program->col;
+    return aff_subst(aff, a, col, aff_sub(aff, aff_of(aff, col), aff_of(aff, w->kernel->window.sym)));
+}
+
+static void move_mask(const Window *w, TileOp *op, const TileOp *loop)
+{
+    AffCtx *aff = w->program->aff;
     int cols = op->results[0]->type.cols;
     if (cols == 1) return;
-    const Aff *moved = aff_sub(aff, aff_of(aff, col), aff_of(aff, w->kernel->window.sym));
-    const Aff *behind = aff_le(aff, aff_const(aff, 0), aff_add(aff, place_of(w, loop, cols), moved));
-    op->cond = aff_and(aff, aff_subst(aff, op->cond, col, moved), behind);
+    const Aff *place = aff_add(aff, place_of(w, loop, cols), aff_of(aff, w->program->col));
+    bool ends = ends_row(w, op, loop);
+    op->cond = moved(w, op->cond);
+    if (ends) op->cond = aff_and(aff, op->cond, aff_le(aff, aff_const(aff, 0), moved(w, place)));
 }
 
 /* As many turns as the window takes, which may be one more: its counter may be greater, too. */
@@ -285,6 +327,7 @@ static void move_block(const Window *w, TileBlock *block, TileOp *loop)
         TileOp *op = block->ops.data[i];
         if (op->kind == TILE_LOAD || op->kind == TILE_STORE) move_copy(w, op);
         if (op->kind == TILE_MASK) move_mask(w, op, loop);
+        if (op->kind == TILE_INDEX && op->results[0]->type.cols > 1) op->index = moved(w, op->index);
         if (op->kind == TILE_FOR) move_block(w, op->regions[0], op);
     }
 }
@@ -325,6 +368,7 @@ bool pass_window(TileProgram *program, TileKernel *kernel, const Target *target,
     if (!row || dtype_bytes(row->tensor->dtype) > 4) return true;
     Window w = {program, kernel, row->tensor->dims[row->col_dim], TILE_CHUNK / dtype_bytes(row->tensor->dtype)};
     if (!may_move_block(&w, kernel->body, NULL)) return true;
+    if (some_knows_place(&w, kernel->body, NULL) && !leaves_reductions(&w, kernel->body, NULL)) return true;
     w.kernel = kernel->plain = tile_kernel_clone(program, kernel);
     kernel->plain->is_plain = true;
     begin_at(&w, row);

@@ -786,6 +786,22 @@ static void rows_are_kept_as_asked(void **state)
             }
 }
 
+/* How many blocks keep a row says something where it is asked of how many turns they do. */
+static void blocks_keep_rows_as_asked(void **state)
+{
+    static const char *const sets[] = {"cluster=3", "kept=2"};
+    Case t;
+    (void)state;
+
+    for (int n = 1; n <= 2; n++) {
+        begin(&t);
+        ReasonResult *result = reason_text(&t, norm_in_parts, "sm_90a", sets, n);
+        assert_true(n == 1 ? !result && t.diags->list.data[0].code == TW0612 && strstr(t.diags->list.data[0].message, "asked to be kept") != NULL
+                           : code_number(&t, result, "cluster") == 3);
+        arena_free(t.arena);
+    }
+}
+
 /* Rows of which several are in one word are a lane's together: it loads a word once for them. */
 static void rows_of_a_word_are_read_together(void **state)
 {
@@ -1091,6 +1107,7 @@ int main(void)
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(long_rows_have_several_blocks);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(longer_rows_are_shared_by_many_warps);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(rows_are_kept_as_asked);
+    tests[n++] = (struct CMUnitTest)cmocka_unit_test(blocks_keep_rows_as_asked);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(rows_of_a_word_are_read_together);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(whole_rows_are_padded_little);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(operands_that_are_prepared);

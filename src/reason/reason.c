@@ -99,6 +99,24 @@ static bool reason_kernels(Plan *plan, ReasonResult *result)
     return true;
 }
 
+/* What the schedule has for some kernels alone. */
+typedef struct Partial {
+    const char *name, *without, *note;
+} Partial;
+
+static const Partial *partial_setting(const char *name)
+{
+    static const Partial partial[] = {
+        {"kept", "no two loops over the same read the same", "tiles that one loop has read stay in shared memory for the next one, as rows of a norm do"},
+        {"cluster", "nothing is asked to be kept", "it says how many blocks keep a row together; --set kept=N, beside it, of how many turns each keeps the tiles"},
+    };
+
+    for (size_t i = 0; i < TW_COUNT(partial); i++)
+        if (text_equal_nocase(name, partial[i].name))
+            return &partial[i];
+    return NULL;
+}
+
 static void unused_settings(Plan *plan)
 {
     Settings *settings = plan->options->settings;
@@ -109,11 +127,11 @@ static void unused_settings(Plan *plan)
         const char *name = settings->list.data[i].name, *flow = sched_about_flow(name);
         if (settings->list.data[i].used)
             continue;
-        bool kept = text_equal_nocase(name, "kept");
-        Diag *d = diag_add(plan->diags, TW0612, plan->unit->name_span, kept ? "%s has nothing for %s: no two loops over the same read the same" :
-                           "%s has nothing called %s to set", plan->unit->name, name);
-        if (kept)
-            diag_note(plan->diags, d, "tiles that one loop has read stay in shared memory for the next one, as rows of a norm do");
+        const Partial *partial = partial_setting(name);
+        Diag *d = partial ? diag_add(plan->diags, TW0612, plan->unit->name_span, "%s has nothing for %s: %s", plan->unit->name, name, partial->without)
+                          : diag_add(plan->diags, TW0612, plan->unit->name_span, "%s has nothing called %s to set", plan->unit->name, name);
+        if (partial)
+            diag_note(plan->diags, d, "%s", partial->note);
         else if (flow)
             diag_note(plan->diags, d, "%s", flow);
         else

@@ -894,6 +894,7 @@ static const char TOGETHER[] =
     "kernel main grid(part: 4 cluster, m: 4) warps 1 facts(expanded, staged) {\n"
     "  %parts = buffer : fp32<1x1x8>\n"
     "  %x = load X[m : rows, part * 16 : cols] : fp32<1x16>\n"
+    "  %one = fill 1 : fp32<1x1>\n"
     "  barrier across\n"
     "  %sum = rowsum %x, %parts along columns across : fp32<1x1>\n"
     "  if part == 0 {\n"
@@ -921,6 +922,7 @@ static void blocks_of_a_cluster_sum_together(void **state)
     rejects(f, edit(f, TOGETHER, "warps 1 facts", "warps 1 persistent 1 facts"), TW0750);
     rejects(f, edit(f, TOGETHER, "  if part == 0 {\n", "  %again = rowsum %x, %parts along columns across : fp32<1x1>\n  if part == 0 {\n"), TW0754);
     rejects(f, edit(f, TOGETHER, "rowsum", "rowmean"), TW0755);
+    rejects(f, edit(f, TOGETHER, "rowsum %x, %parts", "rowsum %one"), TW0755);
     rejects(f, edit(f, TOGETHER, "fp32<1x1x8>", "fp32<1x1x7>"), TW0755);
 }
 

@@ -57,7 +57,7 @@ static bool is_reduced_behind(const TileBlock *block, int at)
         const TileOp *reduce = use < 0 ? NULL : block->ops.data[use];
         const RowStep *how = reduce && reduce->n_results == 1 ? rows_step_along(reduce->results[0]) : NULL;
         if (!reduce && tile_count_uses(loop->regions[0], loop->regions[0]->params.data[i]) == 0) continue;
-        if (!how || reduce->args[0] != loop->results[i] || reduce->results[0]->type.cols > 1 || tile_count_uses(block, loop->results[i]) != 1)
+        if (!how || reduce->args[0] != loop->results[i] || loop->results[i]->type.cols == 1 || reduce->results[0]->type.cols > 1 || tile_count_uses(block, loop->results[i]) != 1)
             return false;
         if (!carries_parts(loop, i, how)) return false;
     }
@@ -216,38 +216,37 @@ static void share_in(TileProgram *program, TileKernel *kernel, TileBlock *block,
     wait_for_all(program, kernel, block);
 }
 
+/* The choice of which the block is what runs where rows are kept; NULL: it always is. */
+static TileOp *choice_of(const TileKernel *kernel, const TileBlock *block)
+{
+    for (int i = 0; i < kernel->body->ops.len; i++) {
+        TileOp *op = kernel->body->ops.data[i];
+        if (op->kind == TILE_IF && op->regions[0] == block) return op;
+    }
+    return NULL;
+}
+
 /* Where rows may be longer than all blocks keep, and are read again, one block does that. */
 static void share(TileProgram *program, TileKernel *kernel, TileBlock *block, int blocks)
 {
     const AffSym *part = add_axis(program, kernel, blocks);
-    for (int i = 0; i < kernel->body->ops.len; i++) {
-        const TileOp *op = kernel->body->ops.data[i];
-        if (op->kind == TILE_IF && op->regions[0] == block) first_alone(program, kernel, op->regions[1], 0, part);
-    }
+    TileOp *choice = choice_of(kernel, block);
     share_in(program, kernel, block, part, blocks);
-}
-
-TileBlock *cluster_block(const TileKernel *kernel)
-{
-    for (int i = 0; i < kernel->body->ops.len; i++) {
-        const TileOp *op = kernel->body->ops.data[i];
-        if (op->kind == TILE_IF && !aff_uses(op->cond, tile_cluster(kernel)->sym)) return op->regions[0];
-    }
-    return kernel->body;
+    if (!choice) return;
+    first_alone(program, kernel, choice->regions[1], 0, part);
+    choice->cond = keep_fits(program, kernel, block, 1);
 }
 
 /* One block goes over rows that it has room for itself. */
 static void keep_alone(TileProgram *program, TileKernel *kernel, const TileBlock *block)
 {
-    for (int i = 0; i < kernel->body->ops.len; i++) {
-        TileOp *op = kernel->body->ops.data[i];
-        if (op->kind == TILE_IF && op->regions[0] == block) op->cond = keep_fits(program, kernel, block, 1);
-    }
+    TileOp *choice = choice_of(kernel, block);
+    if (choice) choice->cond = keep_fits(program, kernel, block, 1);
 }
 
 bool pass_cluster(TileProgram *program, TileKernel *kernel, const Target *target, Diags *diags)
 {
-    int blocks = cluster_wanted(kernel, target);
+    int blocks = tile_cluster(kernel) ? 1 : cluster_wanted(kernel, target);
     (void)diags;
     TileBlock *block = blocks > 1 && rows_without_fragments(kernel) ? keep_where_all_fit(program, kernel, blocks) : NULL;
     if (block && may_share(program, kernel, block)) share(program, kernel, block, blocks);

@@ -7,7 +7,5 @@
 
 /* Blocks of a cluster that are asked for, on this target. */
 int cluster_wanted(const TileKernel *kernel, const Target *target);
-/* Where they share the turns, in a kernel whose blocks are clusters. */
-TileBlock *cluster_block(const TileKernel *kernel);
 
 #endif

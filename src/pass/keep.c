@@ -21,7 +21,6 @@
  */
 #include "pass/keep.h"
 
-#include "pass/cluster.h"
 #include "pass/launched.h"
 #include "pass/passes.h"
 #include "pass/rows.h"
@@ -96,6 +95,15 @@ bool keep_reads_again(TileProgram *program, const TileKernel *kernel, const Tile
     return false;
 }
 
+/* Of the parts of a row that blocks of a cluster have the first has most turns. */
+static const Aff *turns_of(TileProgram *program, const TileKernel *kernel, const TileOp *loop)
+{
+    AffCtx *aff = program->aff;
+    const TileAxis *cluster = tile_cluster(kernel);
+    const Aff *turns = aff_sub(aff, loop->hi, loop->lo);
+    return cluster ? aff_subst(aff, turns, cluster->sym, aff_const(aff, 0)) : turns;
+}
+
 const Aff *keep_fits(TileProgram *program, const TileKernel *kernel, const TileBlock *block, int blocks)
 {
     AffCtx *aff = program->aff;
@@ -103,7 +111,7 @@ const Aff *keep_fits(TileProgram *program, const TileKernel *kernel, const TileB
     for (int i = 0; i < block->ops.len; i++) {
         const TileOp *loop = block->ops.data[i];
         if (loop->kind != TILE_FOR || !keep_reads_again(program, kernel, block, loop)) continue;
-        const Aff *all = aff_le(aff, aff_sub(aff, loop->hi, loop->lo), aff_const(aff, (int64_t)kernel->kept * blocks));
+        const Aff *all = aff_le(aff, turns_of(program, kernel, loop), aff_const(aff, (int64_t)kernel->kept * blocks));
         fits = fits ? aff_and(aff, fits, all) : all;
     }
     return fits;
@@ -268,7 +276,7 @@ bool pass_keep(TileProgram *program, TileKernel *kernel, const Target *target, D
     Keeper k = {program, kernel, target, 0};
     (void)diags;
     if (kernel->kept == 0) return true;
-    TileBlock *block = tile_cluster(kernel) ? cluster_block(kernel) : keep_where_all_fit(program, kernel, 1);
+    TileBlock *block = keep_where_all_fit(program, kernel, 1);
     for (int i = 0; block && rows_without_fragments(kernel) && i < block->ops.len; i++)
         if (block->ops.data[i]->kind == TILE_FOR) keep_of(&k, block, &i);
     return true;

@@ -9,8 +9,8 @@
 bool keep_reads_with(TileProgram *program, const TileKernel *kernel, const TileOp *loop, const TileOp *other);
 /* Likewise, that any other loop of the block does. */
 bool keep_reads_again(TileProgram *program, const TileKernel *kernel, const TileBlock *block, const TileOp *loop);
-/* Whether there are places, in so many blocks, for all turns of the loops in the block that read again what others do; NULL: there is
- * no such loop. */
+/* Whether there are places, in so many blocks (1 where those of clusters share the turns already), for all turns of the loops in the block
+ * that read again what others do; NULL: there is no such loop. */
 const Aff *keep_fits(TileProgram *program, const TileKernel *kernel, const TileBlock *block, int blocks);
 /* Whether a block has room for so many turns of what its loops read again. */
 bool keep_has_room(TileProgram *program, const TileKernel *kernel, const TileBlock *block, const Target *target, int turns);

@@ -295,7 +295,7 @@ static bool check_reduce(Verifier *v, const TileOp *op)
     if (!all_tiles(v, op, 0, 1) || (op->n_args > 1 && !check_parts(v, op)))
         return false;
     TileType a = arg_type(op, 0), r = result_type(op);
-    if (op->across && (op->axis != 1 || r.cols != 1 || op->op == OP_ROW_MEAN))
+    if (op->across && (op->axis != 1 || a.cols == 1 || r.cols != 1 || op->op == OP_ROW_MEAN))
         return verify_fail(v, TW0755, op, "across blocks whole rows are reduced, to a sum, a maximum or a minimum");
     bool partly = op->axis && r.cols > 1 && op->op != OP_ROW_MEAN && op->n_args == 1;
     int parts = partly && r.cols ? a.cols / r.cols : 0;

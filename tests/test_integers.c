@@ -177,6 +177,27 @@ static void masked_in_a_tile(void **state)
         expect_masked_agreement(arena, types[i], (LevelCase){.fill = FILL_LARGE, .seed = 5, .dtype = DT_BF16, .target = "sm_80"});
 }
 
+/* What is rounded up gets the divisor added first, which may leave 32 bits. */
+static void divisors_near_the_end_of_32_bits(void **state)
+{
+    static const char *const divisors[] = {"2147483648", "2147483647", "1073741824", "4294967296"};
+    Arena *arena = ((Fixture *)*state)->arena;
+
+    for (size_t i = 0; i < TW_COUNT(divisors); i++) {
+        LevelCase c = {.fill = FILL_NORMAL, .seed = 3, .dtype = DT_BF16, .target = "sm_80"};
+
+        c.code = arena_printf(arena,
+                              "Kernel copy\n  Input X (M, N)\n  Output Y (M, N)\n  Grid m = M\n  Allocate X in register (1, 256)\n"
+                              "  for k = 0:min(ceil(N / 256), ceil(N / %s) * 1000)\n    Copy X (1, 256) in coordinate [M = m, N = k] from global to register\n"
+                              "    Copy X as Y (1, 256) in coordinate [M = m, N = k] from register to global\n  end\n  Schedule sm_80\n    warps = 1\n  end\nend\n",
+                              divisors[i]);
+        bind_all(arena, &c, "M=3 N=700");
+        LevelReport report = levels_run(arena, &c);
+        if (report.verdict != LEVELS_AGREE)
+            fail_msg("%s: %s: %s", divisors[i], report.level, report.problem);
+    }
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -185,6 +206,7 @@ int main(void)
         TEST(elements_of_8_bits),
         TEST(words_taken_apart),
         TEST(masked_in_a_tile),
+        TEST(divisors_near_the_end_of_32_bits),
     };
     return cmocka_run_group_tests_name("integers", tests, NULL, NULL);
 }

@@ -9,7 +9,7 @@
  */
 #include "ptx/global.h"
 
-enum { LARGE = 4096, LARGEST_TILE = 32768 };
+enum { LARGE = 4096, LARGEST_TILE = 32768, LARGEST_ADDED = (1 << 30) - 2 };
 
 static bool fits(int64_t lo, int64_t hi)
 {
@@ -39,7 +39,7 @@ static bool multiplies_counters(const Aff *product)
 static bool has_large(const Aff *a)
 {
     switch (a->kind) {
-    case AFF_CONST: return !fits(a->value, a->value);
+    case AFF_CONST: return a->value > LARGEST_ADDED || a->value < -LARGEST_ADDED;
     case AFF_MUL:
         if (multiplies_counters(a)) return true;
         if (a->b->kind == AFF_CONST && (is_large(a->b->value) || is_large(-a->b->value))) return true;

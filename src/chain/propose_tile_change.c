@@ -65,11 +65,17 @@ static const char *said(Suggester *s, Span line)
     return between(s, line.start + indent_of(s, line), line.end);
 }
 
+/* No zero byte is, though every string ends in one. */
+static bool is_one_of(char c, const char *set)
+{
+    return c && strchr(set, c);
+}
+
 static bool begins(const char *text, const char *word)
 {
     size_t len = strlen(word);
 
-    return strncmp(text, word, len) == 0 && !strchr(WORD, text[len] ? text[len] : ' ');
+    return strncmp(text, word, len) == 0 && !is_one_of(text[len], WORD);
 }
 
 static bool opens(const Suggester *s, Span line)
@@ -87,13 +93,13 @@ static bool next_word(const Suggester *s, Span line, int at, Span *word)
 {
     const char *text = s->source->text;
 
-    while (at < line.end && text[at] != '%' && !strchr(WORD, text[at]))
+    while (at < line.end && text[at] != '%' && !is_one_of(text[at], WORD))
         at++;
     if (at >= line.end || text[at] == '#')
         return false;
     *word = (Span){at, at + 1};
     word->end += (int)strspn(text + at + 1, WORD);
-    if (strchr(DIGITS, text[at])) /* the sizes of 32x16 are two numbers */
+    if (is_one_of(text[at], DIGITS)) /* the sizes of 32x16 are two numbers */
         word->end = at + (int)strspn(text + at, DIGITS);
     return word->end <= line.end;
 }
@@ -379,7 +385,7 @@ static Span layout_of(const Suggester *s, Span line)
 {
     int at = line.end, end;
 
-    while (at > line.start && !strchr(">]{", s->source->text[at - 1]))
+    while (at > line.start && !is_one_of(s->source->text[at - 1], ">]{"))
         at--;
     if (at == line.start || s->source->text[at - 1] != '>')
         return (Span){-1, -1};

@@ -89,7 +89,7 @@ static void consider_stmt(void *user, const Stmt *stmt)
 /* One that is nearly the same. */
 bool propose_near_setting(Suggester *s)
 {
-    static const char *const choices[] = {"BM", "BN", "BK", "warps", "warps_n", "stages", "blocks_per_sm", "splits", "fold", "apart"};
+    static const char *const choices[] = {"BM", "BN", "BK", "warps", "warps_n", "stages", "blocks_per_sm", "kept", "cluster", "splits", "fold", "apart"};
     Said said = setting_said(s);
     Nearest near = {said.name, NULL, 3};
 

@@ -10,11 +10,11 @@ static void put_json(Str *out, const Target *t)
     str_printf(out,
                ",\"multiprocessors\":%d,\"shared_per_block\":%d,\"shared_per_sm\":%d,"
                "\"registers_per_sm\":%d,\"registers_per_thread\":%d,\"mma\":[%d,%d,%d],"
-               "\"operands\":\"%s\",\"cp_async\":%s,\"ldmatrix\":%s,\"tma\":%s,\"wgmma\":%s}",
+               "\"operands\":\"%s\",\"cp_async\":%s,\"ldmatrix\":%s,\"tma\":%s,\"wgmma\":%s,\"cluster_blocks\":%d}",
                t->sms, t->shared_per_block, t->shared_per_sm, t->regs_per_sm, t->regs_per_thread,
                t->mma_m, t->mma_n, t->mma_k, target_dtypes(out->arena, t),
                t->has_cp_async ? "true" : "false", t->has_ldmatrix ? "true" : "false",
-               t->has_tma ? "true" : "false", t->has_wgmma ? "true" : "false");
+               t->has_tma ? "true" : "false", t->has_wgmma ? "true" : "false", t->cluster_blocks);
 }
 
 static void put_row(Str *out, const Target *t)

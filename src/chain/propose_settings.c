@@ -89,14 +89,13 @@ static void consider_stmt(void *user, const Stmt *stmt)
 /* One that is nearly the same. */
 bool propose_near_setting(Suggester *s)
 {
-    static const char *const choices[] = {"BM", "BN", "BK", "warps", "warps_n", "stages", "blocks_per_sm", "kept", "cluster", "splits", "fold", "apart"};
     Said said = setting_said(s);
     Nearest near = {said.name, NULL, 3};
 
     if (!said.name)
         return false;
-    for (size_t i = 0; i < TW_COUNT(choices); i++)
-        consider(&near, choices[i]);
+    for (const char *const *size = sched_sizes(); *size; size++)
+        consider(&near, *size);
     for (int i = 0; s->program && i < s->program->units.len; i++)
         suggest_each(&s->program->units.data[i]->body, consider_stmt, &near);
     return near.found && suggest_setting(s, said.name, set_text(s, near.found, said.value), "did you mean this?");

@@ -361,23 +361,29 @@ void emu_decode_movmatrix(Decoding *d)
 
 /* ---- clusters --------------------------------------------------------------------------- */
 
+/* The address has so many bytes as its type, and is generic or one of the cluster's shared memory. */
+static void emit_of_address(Decoding *d, Exec exec, EmuType type, bool generic)
+{
+    Inst *in = emu_ptx_emit(d, exec);
+
+    if (!in)
+        return;
+    in->bytes = emu_types[type].bytes == 8 ? 8 : 4;
+    in->space = generic ? SPACE_GENERIC : SPACE_CLUSTER;
+}
+
 /* mapa{.shared::cluster}.type d, a, rank: without a space both are generic addresses */
 void emu_decode_mapa(Decoding *d)
 {
     bool generic = !emu_mod(d, "shared::cluster");
     EmuType type = emu_need_type(d);
-    Inst *in;
 
     if (!emu_need_args(d, 3, 3))
         return;
     emu_dst(d, &d->s->args[0], type);
     emu_src(d, &d->s->args[1], type);
     emu_src(d, &d->s->args[2], ET_B32);
-    in = emu_ptx_emit(d, emu_exec_mapa);
-    if (!in)
-        return;
-    in->bytes = emu_types[type].bytes == 8 ? 8 : 4;
-    in->space = generic ? SPACE_GENERIC : SPACE_CLUSTER;
+    emit_of_address(d, emu_exec_mapa, type, generic);
 }
 
 /* getctarank{.shared::cluster}.type d, a: the type is that of the address */
@@ -385,17 +391,12 @@ void emu_decode_getctarank(Decoding *d)
 {
     bool generic = !emu_mod(d, "shared::cluster");
     EmuType type = emu_need_type(d);
-    Inst *in;
 
     if (!emu_need_args(d, 2, 2))
         return;
     emu_dst(d, &d->s->args[0], ET_B32);
     emu_src(d, &d->s->args[1], type);
-    in = emu_ptx_emit(d, emu_exec_getctarank);
-    if (!in)
-        return;
-    in->bytes = emu_types[type].bytes == 8 ? 8 : 4;
-    in->space = generic ? SPACE_GENERIC : SPACE_CLUSTER;
+    emit_of_address(d, emu_exec_getctarank, type, generic);
 }
 
 /* ---- cp.async -------------------------------------------------------------------------- */

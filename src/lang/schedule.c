@@ -23,12 +23,17 @@ static const ValueRow VALUES[SCHED_VALUES] = {
 #undef VALUE
 };
 
+const char *const *sched_sizes(void)
+{
+    static const char *const sizes[] = {"BM", "BN", "BK", "warps", "warps_n", "stages", "blocks_per_sm", "kept", "cluster", "splits", "fold", "apart", NULL};
+
+    return sizes;
+}
+
 bool sched_is_size(const char *name)
 {
-    static const char *const sizes[] = {"BM", "BN", "BK", "warps", "warps_n", "stages", "blocks_per_sm", "kept", "cluster", "splits", "fold", "apart"};
-
-    for (size_t i = 0; i < TW_COUNT(sizes); i++)
-        if (text_equal_nocase(name, sizes[i]))
+    for (const char *const *size = sched_sizes(); *size; size++)
+        if (text_equal_nocase(name, *size))
             return true;
     return false;
 }

@@ -39,8 +39,10 @@ typedef struct Schedule {
     SchedValue value[SCHED_COUNT];
 } Schedule;
 
-/* Whether a number of this name is a choice of the reasoner: a size of tiles, how many warps. */
-bool sched_is_size(const char *name);
+enum { SCHED_CLUSTER_MOST = 8 }; /* blocks of a cluster: what all GPUs that have clusters take */
+/* Numbers that are choices of the reasoner, sizes of tiles, how many warps: their names, NULL behind the last. */
+const char *const *sched_sizes(void);
+bool sched_is_size(const char *name); /* whether it is one of those */
 /* Why a Kernel that is given has no such choice, of one about what kernels there are; NULL: it is none. */
 const char *sched_about_flow(const char *name);
 const SchedInfo *sched_info(SchedId id);

@@ -346,7 +346,7 @@ static ScheduleNumber schedule_number(TileKernel *kernel, const char *name)
         {"stages", {&kernel->stages, 1, 8, 2}},
         {"blocks_per_sm", {&kernel->blocks_per_sm, 0, 32, 0}},
         {"kept", {&kernel->kept, 0, 64, 0}},
-        {"cluster", {&kernel->cluster, 0, TILE_CLUSTER_MOST, 0}},
+        {"cluster", {&kernel->cluster, 0, SCHED_CLUSTER_MOST, 0}},
     };
     for (size_t i = 0; i < TW_COUNT(LINES); i++)
         if (strcmp(LINES[i].name, name) == 0) return LINES[i].number;

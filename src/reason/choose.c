@@ -70,7 +70,7 @@ static void read_forced(Search *s)
         s->now.blocks_forced = value;
     if (plan_reads_again(s->plan) && forced_number(s->plan, "kept", 0, 64, &value)) /* else it is without effect */
         s->now.kept = value;
-    if (s->now.kept > 0 && forced_number(s->plan, "cluster", 0, TARGET_CLUSTER_MOST, &value))
+    if (s->now.kept > 0 && forced_number(s->plan, "cluster", 0, SCHED_CLUSTER_MOST, &value))
         s->now.cluster = value;
     for (int i = 0; i < s->plan->extents.len; i++) {
         const Extent *extent = s->plan->extents.data[i];

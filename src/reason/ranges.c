@@ -127,7 +127,7 @@ static const KeptRow OF_A_CLUSTER[] = {
 
 static bool has_clusters(const Target *t)
 {
-    return t->cluster_blocks >= TARGET_CLUSTER_MOST;
+    return t->cluster_blocks >= SCHED_CLUSTER_MOST;
 }
 
 bool plan_can_keep(const Target *t, int64_t bytes)
@@ -155,7 +155,7 @@ KeptRow plan_kept_row(const Target *t, int64_t bytes)
     for (int i = 0; (row = kept_row(t, i)) != NULL; i++)
         if (bytes <= row->bytes)
             return *row;
-    return (KeptRow){0, MOST_WARPS, LANES, has_clusters(t) ? TARGET_CLUSTER_MOST : 1};
+    return (KeptRow){0, MOST_WARPS, LANES, has_clusters(t) ? SCHED_CLUSTER_MOST : 1};
 }
 
 RowRange plan_row_range(Plan *plan, int i)

@@ -513,10 +513,9 @@ static void try_sizes(RowSearch *s)
 static void keep_row(RowSearch *s, int64_t length, int blocks)
 {
     s->along = KEPT_VALUES / s->k;
-    int64_t size = size_for(s, plan_one_loop(s->plan)) * blocks;
-    s->now.kept = (int)((length + size - 1) / size);
+    int64_t size = size_for(s, plan_one_loop(s->plan)), all = size * blocks;
+    s->now.kept = (int)((length + all - 1) / all);
     s->now.cluster = blocks;
-    size /= blocks;
     if (plan_can_keep(s->t, s->now.kept * size * s->kept_column * rows_of(s)))
         try_sizes(s);
 }

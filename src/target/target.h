@@ -68,7 +68,6 @@ double target_flops_per_clock(const Target *t, DType dtype);
 bool target_has_dtype(const Target *t, DType dtype);
 /* Columns of an operand that one instruction takes: mma_k, or twice that of 8 bits. */
 int target_mma_k(const Target *t, DType dtype);
-enum { TARGET_CLUSTER_MOST = 8 }; /* what all GPUs with clusters take */
 /* A warpgroup (PTX ISA, "wgmma"): its warps, the rows that it multiplies, the most columns of
  * an instruction; and the most that a block has to compute, beside one that copies. */
 enum { TARGET_GROUP_WARPS = 4, TARGET_GROUP_ROWS = 64, TARGET_GROUP_COLUMNS = 256, TARGET_GROUPS = 4 };

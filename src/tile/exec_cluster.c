@@ -15,7 +15,7 @@ struct ExecCluster {
         ExecThread main;
         ExecBuffers buffers;
         ExecCopies copies;
-    } blocks[TILE_CLUSTER_MOST];
+    } blocks[SCHED_CLUSTER_MOST];
 };
 typedef struct ClusterBlock ClusterBlock;
 
@@ -85,7 +85,7 @@ static bool all_meet(Exec *x, const TileOp *const *meets)
 
 bool exec_run_cluster(Exec *x)
 {
-    const TileOp *meets[TILE_CLUSTER_MOST] = {NULL};
+    const TileOp *meets[SCHED_CLUSTER_MOST] = {NULL};
     if (!x->cluster)
         start_cluster(x);
     for (bool begins = true; begins || meets[0]; begins = false) {

@@ -282,7 +282,6 @@ int tile_instances(const TileKernel *kernel, const AffSym *per);
 /* The axis whose coordinates are instances within a block; NULL: none. */
 const TileAxis *tile_within(const TileKernel *kernel);
 /* The axis whose coordinates are blocks of a cluster; NULL: none. And how many those are, at least 1. */
-enum { TILE_CLUSTER_MOST = 8 };
 /* Columns of the first row of a buffer of parts, behind those of all blocks, that take the mbarrier which counts them. */
 enum { TILE_EXCHANGE_COLUMNS = 4 };
 const TileAxis *tile_cluster(const TileKernel *kernel);

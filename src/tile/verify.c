@@ -514,10 +514,10 @@ static bool check_cluster(Verifier *v, int at)
     int64_t extent = 0;
     if (axis->cluster && v->kernel->persistent)
         return verify_fail(v, TW0750, NULL, "blocks of a cluster, which run at the same time, take one place each: persistent ones take many");
-    if (!axis->cluster || (at == 0 && !axis->within && !axis->reversed && aff_is_const(axis->extent, &extent) && extent >= 2 && extent <= TILE_CLUSTER_MOST))
+    if (!axis->cluster || (at == 0 && !axis->within && !axis->reversed && aff_is_const(axis->extent, &extent) && extent >= 2 && extent <= SCHED_CLUSTER_MOST))
         return true;
     return verify_fail(v, TW0750, NULL, "axis %s is of clusters: it is the first, and its extent a number from 2 to %d", axis->sym->name,
-                       TILE_CLUSTER_MOST);
+                       SCHED_CLUSTER_MOST);
 }
 
 static bool check_window(Verifier *v, const TileWindow *w)

@@ -323,6 +323,29 @@ static const char RUNNING[] = "program running\ndim k in 0..2147483647\ntensor A
                               "  %u = negate %r : fp32<64x16>\n"
                               "  store %u, C[0 : rows, 0 : cols]\n}\n";
 
+static const char HOISTED[] = "program running\ndim k in 0..2147483647\ntensor A (64, k) bf16 in\ntensor B (k, 16) bf16 in\ntensor C (64, 16) fp32 out\n\n"
+                              "kernel main warps 4 {\n"
+                              "  %o = fill 0 : fp32<64x16>\n"
+                              "  %b = load B[0 : rows, 0 : cols] : shared bf16<16x16>\n"
+                              "  %r = for j = 0:ceil(k / 16) carry (%s = %o) {\n"
+                              "    %a = load A[0 : rows, j * 16 : cols] : shared bf16<64x16>\n"
+                              "    %t = gemm %a, %b, %s : fp32<64x16>\n"
+                              "    yield %t\n  }\n"
+                              "  store %r, C[0 : rows, 0 : cols]\n}\n";
+static const char PAGES[] = "program pages\ndim n in 1..2147483647\ntensor X (6, 4, 8) fp32 in\ntensor Which (2, n) int32 in\ntensor Y (n, 4, 8) fp32 out\n\n"
+                            "kernel main grid(b: n) warps 1 {\n"
+                            "  for t = 0:2 {\n"
+                            "    %x = load X[Which[t, b], 0 : rows, 0 : cols] : fp32<4x8>\n"
+                            "    store %x, Y[b, 0 : rows, 0 : cols]\n"
+                            "  }\n}\n";
+static const char INSTANCES[] = "program halves\ntensor A (32, 32) bf16 in\ntensor C (32, 32) bf16 out\n\n"
+                                "kernel main grid(w: 4 within, x: 2) warps 4 facts(expanded, staged) {\n"
+                                "  roles {\n"
+                                "    part (warps 1 per w) {\n"
+                                "      %a = load A[w * 8 : rows, x * 16 : cols] : bf16<8x16>\n"
+                                "      store %a, C[w * 8 : rows, x * 16 : cols]\n"
+                                "    }\n  }\n}\n";
+
 static const struct {
     const char *text, *from, *to;
     DiagCode code;
@@ -349,6 +372,15 @@ static const struct {
     {SIDES, "        filled %K\n", "        filled %K\n        filled %K\n", TW0760, false},
     {SIDES, "j = 0:ceil(len / 16)", "j = 0:ceil(len / 16) + 1", TW0760, false},
     {SIDES, "i = 0:ceil(len / 16)", "i = 0:len div 16", TW0760, false},
+    {RUNNING, "C[0 : rows, 0 : cols]", "C[row : rows, col : cols]", TW0757, false},
+    {PAGES, "Y[b, 0 : rows", "Y[b, 0 + row : rows", TW0757, false},
+    {PAGES, "for t = 0:2", "for t = 0:Which[0, b]", TW0757, true},
+    {RUNNING, "main warps", "main grid(j: 1) warps", TW0757, true},
+    {PAGES, "    store %x, Y[b, 0 : rows, 0 : cols]\n", "    if col < 6 {\n      store %x, Y[b, 0 : rows, 0 : cols]\n    }\n", TW0757, true},
+    {PAGES, "Y[b, 0 : rows", "Y[y, 0 : rows", TW0751, false},
+    {RUNNING, "C[0 : rows", "C[j * 64 : rows", TW0751, true},
+    {INSTANCES, "warps 1 per w", "warps 4", TW0757, false},
+    {HOISTED, "  %b = load B[0 : rows", "  %b = load B[j * 16 : rows", TW0751, true},
 };
 
 /* What the passes find. */
@@ -389,7 +421,8 @@ static void mend_faults(Arena *arena, bool *proved)
         const Source source = {"dump.tile", text, strlen(text)};
         const Diags *diags = check_tile(arena, &source);
 
-        assert_true(diags->list.len == 1 && diags->list.data[0].code == FAULTS[i].code);
+        if (diags->list.len != 1 || diags->list.data[0].code != FAULTS[i].code)
+            fail_msg("fault %d of tile IR is not what is said of it", (int)i);
         if (!diags->list.data[0].fix.text)
             fail_msg("no edit for fault %d of tile IR", (int)i);
         const Source *then = mended(arena, &source, diags);

@@ -14,157 +14,32 @@
  * then in those that have something to do with it. A change is suggested where no other of
  * its kind in that line does as well; of numbers the nearest is taken.
  */
-#include "chain/words.h"
+#include "chain/tile_lines.h"
 
 #include <stdlib.h>
 
 enum { MOST_LINES = 32, NEAREST = 6, MOST_LAYOUTS = 24 };
 
-static const char WORD[] = WORD_LETTERS;
 static const char DIGITS[] = "0123456789";
-
-/* ---- text ------------------------------------------------------------------------------------- */
-
-static const char *between(Suggester *s, int from, int to)
-{
-    return arena_strndup(s->arena, s->source->text + from, (size_t)(to - from));
-}
-
-static Span line_at(const Suggester *s, int offset)
-{
-    int start = suggest_line_start(s, offset);
-
-    return (Span){start, suggest_line_end(s, start)};
-}
-
-/* false: there is none. */
-static bool next_line(const Suggester *s, Span *line)
-{
-    if ((size_t)line->end + 1 >= s->source->len)
-        return false;
-    *line = line_at(s, line->end + 1);
-    return true;
-}
-
-static bool line_before(const Suggester *s, Span *line)
-{
-    if (line->start == 0)
-        return false;
-    *line = line_at(s, line->start - 1);
-    return true;
-}
-
-static int indent_of(const Suggester *s, Span line)
-{
-    return (int)strspn(s->source->text + line.start, " ");
-}
-
-/* Where a line's words begin. */
-static const char *said(Suggester *s, Span line)
-{
-    return between(s, line.start + indent_of(s, line), line.end);
-}
-
-/* No zero byte is, though every string ends in one. */
-static bool is_one_of(char c, const char *set)
-{
-    return c && strchr(set, c);
-}
-
-static bool begins(const char *text, const char *word)
-{
-    size_t len = strlen(word);
-
-    return strncmp(text, word, len) == 0 && !is_one_of(text[len], WORD);
-}
-
-static bool opens(const Suggester *s, Span line)
-{
-    const char *text = s->source->text;
-    int end = line.end;
-
-    while (end > line.start && text[end - 1] == ' ')
-        end--;
-    return end > line.start && text[end - 1] == '{';
-}
-
-/* The next word from `at` on, within the line: a name, a number, or a value with its `%`; false: none. */
-static bool next_word(const Suggester *s, Span line, int at, Span *word)
-{
-    const char *text = s->source->text;
-
-    while (at < line.end && text[at] != '%' && !is_one_of(text[at], WORD))
-        at++;
-    if (at >= line.end || text[at] == '#')
-        return false;
-    *word = (Span){at, at + 1};
-    word->end += (int)strspn(text + at + 1, WORD);
-    if (is_one_of(text[at], DIGITS)) /* the sizes of 32x16 are two numbers */
-        word->end = at + (int)strspn(text + at, DIGITS);
-    return word->end <= line.end;
-}
-
-/* All values that a line says. */
-static Words values_of(Suggester *s, Span line)
-{
-    Words words = {.n = 0};
-    Span word;
-
-    for (int at = line.start; next_word(s, line, at, &word); at = word.end)
-        if (s->source->text[word.start] == '%')
-            words_add(&words, between(s, word.start, word.end));
-    return words;
-}
-
-static bool says(Suggester *s, Span line, const char *value)
-{
-    Words words = values_of(s, line);
-
-    return text_among(words.data, words.n, value);
-}
-
-/* Whether a line gives the value its meaning. */
-static bool defines(Suggester *s, Span line, const char *value)
-{
-    const char *text = said(s, line), *equals = strstr(text, " = ");
-    Span head = {line.start, equals ? line.start + indent_of(s, line) + (int)(equals - text) : line.start};
-
-    return *text == '%' && equals && says(s, head, value);
-}
 
 /* ---- values in another order ---------------------------------------------------------------------- */
 
 /* The lines that define what is used before they do go before it. */
 bool propose_tile_order(Suggester *s)
 {
-    Span use = line_at(s, s->diag->span.start);
-    Words values = values_of(s, use);
+    Span use = lines_at(s, s->diag->span.start);
+    Words values = lines_values(s, use);
 
     for (int i = 0; i < values.n; i++) {
         Span line = use;
 
-        if (defines(s, use, values.data[i]))
+        if (lines_defines(s, use, values.data[i]) || !lines_defining(s, &line, values.data[i], lines_next) || lines_opens(s, line))
             continue;
-        while (next_line(s, &line) && !defines(s, line, values.data[i]))
-            ;
-        if (!defines(s, line, values.data[i]) || opens(s, line))
-            continue;
-        const char *moved = arena_printf(s->arena, "%s%s\n%s", suggest_indent(s, use.start), said(s, line), between(s, use.start, line.start - 1));
+        const char *moved = arena_printf(s->arena, "%s%s\n%s", suggest_indent(s, use.start), lines_said(s, line), lines_text(s, use.start, line.start - 1));
         if (suggest_edit(s, (Span){use.start, line.end}, moved, "what is used is computed before"))
             return true;
     }
     return false;
-}
-
-/* The n-th of the values from `from` on; NULL: fewer. */
-static const char *nth_value(Suggester *s, Span line, int n)
-{
-    Span word;
-
-    for (int at = line.start; next_word(s, line, at, &word); at = word.end)
-        if (s->source->text[word.start] == '%' && n-- == 0)
-            return between(s, word.start, word.end);
-    return NULL;
 }
 
 /* Which of the yielded values it is; -1: none of them. */
@@ -172,7 +47,7 @@ static int place_in_yield(Suggester *s, Span line, const char *value)
 {
     const char *other;
 
-    for (int i = 0; begins(said(s, line), "yield") && (other = nth_value(s, line, i)); i++)
+    for (int i = 0; word_begins(lines_said(s, line), "yield") && (other = lines_value(s, line, i)); i++)
         if (strcmp(other, value) == 0)
             return i;
     return -1;
@@ -181,14 +56,14 @@ static int place_in_yield(Suggester *s, Span line, const char *value)
 /* What the owner of the region gives for a value that its region yields; NULL: nothing. */
 static const char *given_for(Suggester *s, Span line, const char *value)
 {
-    int depth = indent_of(s, line), place = -1;
+    int depth = lines_indent(s, line), place = -1;
 
-    while (place < 0 && next_line(s, &line) && indent_of(s, line) >= depth)
-        place = indent_of(s, line) == depth ? place_in_yield(s, line, value) : -1;
-    while (place >= 0 && line_before(s, &line))
-        if (indent_of(s, line) < depth) {
-            const char *given = nth_value(s, line, place);
-            return given && defines(s, line, given) ? given : NULL;
+    while (place < 0 && lines_next(s, &line) && lines_indent(s, line) >= depth)
+        place = lines_indent(s, line) == depth ? place_in_yield(s, line, value) : -1;
+    while (place >= 0 && lines_before(s, &line))
+        if (lines_indent(s, line) < depth) {
+            const char *given = lines_value(s, line, place);
+            return given && lines_defines(s, line, given) ? given : NULL;
         }
     return NULL;
 }
@@ -196,14 +71,14 @@ static const char *given_for(Suggester *s, Span line, const char *value)
 /* What was defined in a region that has ended: what comes out of it. */
 bool propose_tile_result(Suggester *s)
 {
-    Span use = line_at(s, s->diag->span.start), word;
+    Span use = lines_at(s, s->diag->span.start), word;
 
-    for (int at = use.start; next_word(s, use, at, &word); at = word.end) {
-        const char *value = between(s, word.start, word.end), *given = NULL;
+    for (int at = use.start; lines_word(s, use, at, &word); at = word.end) {
+        const char *value = lines_text(s, word.start, word.end), *given = NULL;
         Span line = use;
 
-        while (*value == '%' && !given && line_before(s, &line))
-            given = defines(s, line, value) ? given_for(s, line, value) : NULL;
+        if (*value == '%' && lines_defining(s, &line, value, lines_before))
+            given = given_for(s, line, value);
         if (given && suggest_edit(s, word, given, "what comes out of the region"))
             return true;
     }
@@ -215,8 +90,8 @@ bool propose_tile_result(Suggester *s)
 /* One word of a line, or what goes before it. */
 static bool try_word(Suggester *s, Span line, const char *word, const char *to, const char *label)
 {
-    const char *text = said(s, line), *at = strstr(text, word);
-    int start = line.start + indent_of(s, line) + (int)(at ? at - text : 0);
+    const char *text = lines_said(s, line), *at = strstr(text, word);
+    int start = line.start + lines_indent(s, line) + (int)(at ? at - text : 0);
 
     return at && suggest_edit(s, (Span){start, start + (int)strlen(word)}, to, label);
 }
@@ -224,18 +99,16 @@ static bool try_word(Suggester *s, Span line, const char *word, const char *to, 
 /* What tensor cores read is reshaped where it is cast, or loaded into shared memory. */
 bool propose_tile_operand(Suggester *s)
 {
-    Span use = line_at(s, s->diag->span.start);
-    Words values = values_of(s, use);
+    Span use = lines_at(s, s->diag->span.start);
+    Words values = lines_values(s, use);
 
     for (int i = 0; i < values.n; i++) {
         Span line = use;
 
-        while (line_before(s, &line) && !defines(s, line, values.data[i]))
-            ;
-        if (!defines(s, line, values.data[i]))
+        if (!lines_defining(s, &line, values.data[i], lines_before))
             continue;
         if (try_word(s, line, " = cast ", " = reshape ", "cast, and spread over the lanes as an operand") ||
-            (strstr(said(s, line), " = load ") && try_word(s, line, "] : ", "] : shared ", "where tensor cores read it")))
+            (strstr(lines_said(s, line), " = load ") && try_word(s, line, "] : ", "] : shared ", "where tensor cores read it")))
             return true;
     }
     return false;
@@ -291,13 +164,13 @@ static bool change_side(Suggester *s, Span line)
 static bool change_mark(Suggester *s, Span line)
 {
     static const char *const marks[] = {" in", " out", " in out"};
-    const char *text = said(s, line);
+    const char *text = lines_said(s, line);
     size_t len = strlen(text), mark = 0;
 
     for (size_t i = 0; i < TW_COUNT(marks); i++)
         if (len > strlen(marks[i]) && strcmp(text + len - strlen(marks[i]), marks[i]) == 0)
             mark = strlen(marks[i]);
-    for (size_t i = 0; mark && begins(text, "tensor") && i < TW_COUNT(marks); i++)
+    for (size_t i = 0; mark && word_begins(text, "tensor") && i < TW_COUNT(marks); i++)
         if (suggest_edit(s, (Span){line.end - (int)mark, line.end}, marks[i], "what is done with it"))
             return true;
     return false;
@@ -328,7 +201,7 @@ static int near_numbers(Suggester *s, long value, long *numbers)
 /* Buffers and rings. */
 static bool is_storage(Suggester *s, Span line)
 {
-    const char *text = said(s, line);
+    const char *text = lines_said(s, line);
 
     return *text == '%' && (strstr(text, " = buffer") || strstr(text, " = ring"));
 }
@@ -367,7 +240,7 @@ static bool change_number(Suggester *s, Span line)
     Changes c = {.s = s};
     Span word;
 
-    for (int at = line.start; c.good < 2 && next_word(s, line, at, &word); at = word.end) {
+    for (int at = line.start; c.good < 2 && lines_word(s, line, at, &word); at = word.end) {
         long numbers[NEAREST];
         int before = c.good, n = is_free(s, line, word) ? near_numbers(s, strtol(s->source->text + word.start, NULL, 10), numbers) : 0;
 
@@ -385,7 +258,7 @@ static Span layout_of(const Suggester *s, Span line)
 {
     int at = line.end, end;
 
-    while (at > line.start && !is_one_of(s->source->text[at - 1], ">]{"))
+    while (at > line.start && !letter_among(s->source->text[at - 1], ">]{"))
         at--;
     if (at == line.start || s->source->text[at - 1] != '>')
         return (Span){-1, -1};
@@ -398,19 +271,19 @@ static const char *layout_text(Suggester *s, Span line)
 {
     Span layout = layout_of(s, line);
 
-    return layout.start < 0 ? NULL : between(s, layout.start, layout.end);
+    return layout.start < 0 ? NULL : lines_text(s, layout.start, layout.end);
 }
 
 /* How many values lie so. */
 static int times_laid(Suggester *s, const char *layout)
 {
-    Span line = line_at(s, 0);
+    Span line = lines_at(s, 0);
     const char *other;
     int n = 0;
 
     do
         n += (other = layout_text(s, line)) && strcmp(other, layout) == 0;
-    while (next_line(s, &line));
+    while (lines_next(s, &line));
     return n;
 }
 
@@ -420,14 +293,14 @@ static bool change_layout(Suggester *s, Span line)
     Changes c = {.s = s};
     const char *now = layout_text(s, line), *layout;
     Words layouts = {.n = 0};
-    Span other = line_at(s, 0);
+    Span other = lines_at(s, 0);
 
     if (!now)
         return false;
     do {
         if ((layout = layout_text(s, other)) && layouts.n < MOST_LAYOUTS)
             words_add(&layouts, layout);
-    } while (next_line(s, &other));
+    } while (lines_next(s, &other));
     for (int i = 0; i < layouts.n; i++)
         if (times_laid(s, layouts.data[i]) > times_laid(s, now))
             consider(&c, layout_of(s, line), layouts.data[i]);
@@ -439,11 +312,11 @@ static bool move_storage(Suggester *s, Span line)
 {
     Span kernel = line;
 
-    if (!is_storage(s, line) || indent_of(s, line) <= 2)
+    if (!is_storage(s, line) || lines_indent(s, line) <= 2)
         return false;
-    while (!begins(said(s, kernel), "kernel") && line_before(s, &kernel))
+    while (!word_begins(lines_said(s, kernel), "kernel") && lines_before(s, &kernel))
         ;
-    const char *moved = arena_printf(s->arena, "  %s\n%s", said(s, line), between(s, kernel.end + 1, line.start));
+    const char *moved = arena_printf(s->arena, "  %s\n%s", lines_said(s, line), lines_text(s, kernel.end + 1, line.start));
     return suggest_edit(s, (Span){kernel.end + 1, line.end + 1}, moved, "it is the whole kernel's");
 }
 
@@ -452,10 +325,10 @@ static bool move_storage(Suggester *s, Span line)
 /* What does not hold is not promised, nor what passes establish behind it: they run again. */
 static bool change_facts(Suggester *s, Span line)
 {
-    const char *text = said(s, line), *facts = strstr(text, " facts("), *end = facts ? strchr(facts, ')') : NULL;
-    int at = line.start + indent_of(s, line);
+    const char *text = lines_said(s, line), *facts = strstr(text, " facts("), *end = facts ? strchr(facts, ')') : NULL;
+    int at = line.start + lines_indent(s, line);
 
-    if (!begins(text, "kernel") || !end || s->diag->code == TW0756) /* layouts are not taken back */
+    if (!word_begins(text, "kernel") || !end || s->diag->code == TW0756) /* layouts are not taken back */
         return false;
     for (const char *stop = end - 1; stop > facts; stop--) {
         bool all = *stop == '(';
@@ -473,14 +346,9 @@ static const char *const STEPS[] = {"barrier", "wait", "commit", "acquire", "fil
 static bool is_step(const char *text)
 {
     for (size_t i = 0; i < TW_COUNT(STEPS); i++)
-        if (begins(text, STEPS[i]))
+        if (word_begins(text, STEPS[i]))
             return true;
     return false;
-}
-
-static Span whole_line(Span line)
-{
-    return (Span){line.start, line.end + 1};
 }
 
 /* A step that stands there twice. */
@@ -488,8 +356,8 @@ static bool drop_step(Suggester *s, Span line)
 {
     Span before = line;
 
-    return is_step(said(s, line)) && line_before(s, &before) && strcmp(said(s, before), said(s, line)) == 0 &&
-           suggest_edit(s, whole_line(line), "", "once");
+    return is_step(lines_said(s, line)) && lines_before(s, &before) && strcmp(lines_said(s, before), lines_said(s, line)) == 0 &&
+           suggest_edit(s, lines_whole(line), "", "once");
 }
 
 static bool try_step(Suggester *s, int at, Span like, const char *step)
@@ -506,24 +374,24 @@ typedef struct Use {
 
 static Use use_of(Suggester *s, Span line, const char *ring)
 {
-    int depth = indent_of(s, line);
+    int depth = lines_indent(s, line);
     Use use = {.first = line, .last = line, .end = line.start};
 
-    for (Span before = line; line_before(s, &before) && indent_of(s, before) >= depth;)
+    for (Span before = line; lines_before(s, &before) && lines_indent(s, before) >= depth;)
         line = before;
     use.first = line;
-    for (bool any = false; indent_of(s, line) >= depth && !begins(said(s, line), "yield");) {
-        const char *text = said(s, line);
-        if (says(s, line, ring)) {
+    for (bool any = false; lines_indent(s, line) >= depth && !word_begins(lines_said(s, line), "yield");) {
+        const char *text = lines_said(s, line);
+        if (lines_says(s, line, ring)) {
             use.first = any ? use.first : line;
             use.last = line;
             any = true;
-            use.acquired += begins(text, "acquire");
-            use.filled += begins(text, "filled");
+            use.acquired += word_begins(text, "acquire");
+            use.filled += word_begins(text, "filled");
             use.awaited += strstr(text, " = await ") != NULL;
-            use.released += begins(text, "release");
+            use.released += word_begins(text, "release");
         }
-        if (!next_line(s, &line))
+        if (!lines_next(s, &line))
             break;
     }
     use.end = line.start;
@@ -534,12 +402,12 @@ static Use use_of(Suggester *s, Span line, const char *ring)
  * ends: where each is done once, but for one that lacks. */
 static bool add_step(Suggester *s, Span line)
 {
-    Span ring = line_at(s, s->diag->span.start);
-    const char *name = nth_value(s, ring, 0);
+    Span ring = lines_at(s, s->diag->span.start);
+    const char *name = lines_value(s, ring, 0);
 
     if (line.start == ring.start)
         return try_step(s, line.start, line, "barrier across");
-    if (!name || !is_storage(s, ring) || !says(s, line, name))
+    if (!name || !is_storage(s, ring) || !lines_says(s, line, name))
         return false;
     Use use = use_of(s, line, name);
     if (use.filled == 1 && !use.acquired)
@@ -552,22 +420,22 @@ static bool add_step(Suggester *s, Span line)
 /* The tiles of a dimension, each once: `0:ceil(len / 16)`, as another loop goes over them. */
 static bool change_bounds(Suggester *s, Span line)
 {
-    const char *text = said(s, line), *bounds = strstr(text, "= 0:");
+    const char *text = lines_said(s, line), *bounds = strstr(text, "= 0:");
     Words all = {.n = 0};
 
-    if (!strstr(text, "for ") || !bounds || !opens(s, line))
+    if (!strstr(text, "for ") || !bounds || !lines_opens(s, line))
         return false;
-    for (Span other = line_at(s, 0); next_line(s, &other);) {
-        const char *at = strstr(said(s, other), "for ") ? strstr(said(s, other), "= 0:ceil(") : NULL;
+    for (Span other = lines_at(s, 0); lines_next(s, &other);) {
+        const char *at = strstr(lines_said(s, other), "for ") ? strstr(lines_said(s, other), "= 0:ceil(") : NULL;
         size_t len = at ? strcspn(at, ")") + 1 : 0;
-        if (at && (begins(at + len, " {") || begins(at + len, " carry") || strncmp(at + len, " {", 2) == 0))
+        if (at && (word_begins(at + len, " {") || word_begins(at + len, " carry") || strncmp(at + len, " {", 2) == 0))
             words_add(&all, arena_strndup(s->arena, at, len));
     }
-    int at = line.start + indent_of(s, line) + (int)(bounds - text), to = (int)strcspn(bounds, "{");
+    int at = line.start + lines_indent(s, line) + (int)(bounds - text), to = (int)strcspn(bounds, "{");
     const char *carry = strstr(bounds, " carry");
     to = carry && carry - bounds < to ? (int)(carry - bounds) : to - 1;
     for (int i = 0; i < all.n; i++)
-        if (strcmp(all.data[i], between(s, at, at + to)) != 0 && suggest_edit(s, (Span){at, at + to}, all.data[i], "as often as the other side"))
+        if (strcmp(all.data[i], lines_text(s, at, at + to)) != 0 && suggest_edit(s, (Span){at, at + to}, all.data[i], "as often as the other side"))
             return true;
     return false;
 }
@@ -590,7 +458,7 @@ static void add_line(Lines *lines, Span line)
 
 static bool has_in_common(Suggester *s, Span a, Span b)
 {
-    Words of_a = values_of(s, a), of_b = values_of(s, b);
+    Words of_a = lines_values(s, a), of_b = lines_values(s, b);
 
     for (int i = 0; i < of_b.n; i++)
         if (text_among(of_a.data, of_a.n, of_b.data[i]))
@@ -603,10 +471,10 @@ static bool declares_for(Suggester *s, Span line, Span user)
 {
     Span name, word;
 
-    if (!begins(said(s, line), "tensor") || !next_word(s, line, line.start + indent_of(s, line) + 6, &name))
+    if (!word_begins(lines_said(s, line), "tensor") || !lines_word(s, line, line.start + lines_indent(s, line) + 6, &name))
         return false;
-    for (int at = user.start; next_word(s, user, at, &word); at = word.end)
-        if (strcmp(between(s, word.start, word.end), between(s, name.start, name.end)) == 0)
+    for (int at = user.start; lines_word(s, user, at, &word); at = word.end)
+        if (strcmp(lines_text(s, word.start, word.end), lines_text(s, name.start, name.end)) == 0)
             return true;
     return false;
 }
@@ -615,17 +483,17 @@ static bool declares_for(Suggester *s, Span line, Span user)
 static Lines lines_of(Suggester *s)
 {
     Lines lines = {.n = 0};
-    Span here = line_at(s, s->diag->span.start), line = here;
+    Span here = lines_at(s, s->diag->span.start), line = here;
 
     add_line(&lines, here);
-    while (!begins(said(s, line), "kernel") && line_before(s, &line))
+    while (!word_begins(lines_said(s, line), "kernel") && lines_before(s, &line))
         ;
     add_line(&lines, line);
     for (int pass = 0; pass < 2; pass++)
-        for (line = line_at(s, 0);;) {
+        for (line = lines_at(s, 0);;) {
             if (pass || has_in_common(s, here, line) || declares_for(s, line, here))
                 add_line(&lines, line);
-            if (!next_line(s, &line))
+            if (!lines_next(s, &line))
                 break;
         }
     return lines;

@@ -17,4 +17,7 @@ typedef struct Words {
 
 void words_add(Words *words, const char *word); /* but for an empty one, and where there are too many */
 
+bool letter_among(char c, const char *set);              /* no zero byte is, though every string ends in one */
+bool word_begins(const char *text, const char *word);    /* whether it is the text's first word */
+
 #endif

@@ -383,32 +383,87 @@ static const struct {
     {HOISTED, "  %b = load B[0 : rows", "  %b = load B[j * 16 : rows", TW0751, true},
 };
 
-/* What the passes find. */
+/* What the passes and the emitter find. */
+static const char TWICE[] = "program twice\ntensor A (64, 64) bf16 in\ntensor B (64, 64) bf16 in\ntensor C (64, 64) fp32 out\n\n"
+                            "kernel main warps 4 {\n"
+                            "  %a = load A[0 : rows, 0 : cols] : shared bf16<64x64>\n"
+                            "  %b = load B[0 : rows, 0 : cols] : shared bf16<64x64>\n"
+                            "  %s = gemm %a, %b : fp32<64x64>\n"
+                            "  %p = reshape %s : bf16<64x64>\n"
+                            "  %c = gemm %p, %b : fp32<64x64>\n"
+                            "  store %c, C[0 : rows, 0 : cols]\n}\n";
+/* Of 96, four tiles of 24, or three of 32; of columns, two of 20. */
+static const char SIZES[] = "program sizes\ndim M in 0..2147483647\ntensor A (M, 96) TYPE in\ntensor B (96, 40) TYPE in\ntensor C (M, 40) fp32 out\n\n"
+                            "kernel main grid(n: COUNT, m: ceil(M / 64)) warps WARPS {\n"
+                            "  %c = fill 0 : fp32<64xCOLS>\n"
+                            "  %d = for k = 0:TURNS carry (%e = %c) {\n"
+                            "    %a = load A[m * 64 : rows, k * DEPTH : cols] : shared TYPE<64xDEPTH>\n"
+                            "    %b = load B[k * DEPTH : rows, n * COLS : cols] : shared TYPE<DEPTHxCOLS>\n"
+                            "    %f = gemm %a, %b, %e : fp32<64xCOLS>\n"
+                            "    yield %f\n  }\n"
+                            "  store %d, C[m * 64 : rows, n * COLS : cols]\n}\n";
+
+typedef struct Sizes {
+    const char *type, *count, *warps, *cols, *turns, *depth;
+} Sizes;
+
+static const char *with(Arena *arena, const char *text, const char *from, const char *to)
+{
+    for (const char *at; (at = strstr(text, from));)
+        text = arena_printf(arena, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
+    return text;
+}
+
+static const char *sized(Arena *arena, Sizes sizes)
+{
+    const char *text = with(arena, with(arena, with(arena, SIZES, "TYPE", sizes.type), "COUNT", sizes.count), "WARPS", sizes.warps);
+
+    return with(arena, with(arena, with(arena, text, "COLS", sizes.cols), "TURNS", sizes.turns), "DEPTH", sizes.depth);
+}
+
+static void mend_compiled(Arena *arena, const char *wrong, const char *right, const char *target, DiagCode code)
+{
+    const Source source = {"dump.tile", wrong, strlen(wrong)};
+    Chain *chain = chain_new(arena, syms_new(arena), aff_ctx_new(arena), diags_new(arena, &source), target_find(target), DT_BF16);
+
+    chain->edits = true;
+    assert_true(chain_read_tile(chain, &source) && !(chain_schedule(chain) && chain_emit(chain)));
+    if (chain->diags->list.len != 1 || chain->diags->list.data[0].code != code || !chain->diags->list.data[0].fix.text)
+        fail_msg("%s has no edit of\n%s", diag_info(code)->name, wrong);
+    assert_string_equal(mended(arena, &source, chain->diags)->text, right);
+}
+
 static void mend_operands(Arena *arena, bool *proved)
 {
-    static const char right[] = "program twice\ntensor A (64, 64) bf16 in\ntensor B (64, 64) bf16 in\ntensor C (64, 64) fp32 out\n\n"
-                                "kernel main warps 4 {\n"
-                                "  %a = load A[0 : rows, 0 : cols] : shared bf16<64x64>\n"
-                                "  %b = load B[0 : rows, 0 : cols] : shared bf16<64x64>\n"
-                                "  %s = gemm %a, %b : fp32<64x64>\n"
-                                "  %p = reshape %s : bf16<64x64>\n"
-                                "  %c = gemm %p, %b : fp32<64x64>\n"
-                                "  store %c, C[0 : rows, 0 : cols]\n}\n";
     static const struct {
         const char *from, *to;
         DiagCode code;
     } faults[] = {{"reshape", "cast", TW0772}, {"0 : cols] : shared bf16<64x64>\n  %s", "0 : cols] : bf16<64x64>\n  %s", TW0773}};
 
     for (size_t i = 0; i < TW_COUNT(faults); i++) {
-        const char *at = strstr(right, faults[i].from);
-        const char *text = arena_printf(arena, "%.*s%s%s", (int)(at - right), right, faults[i].to, at + strlen(faults[i].from));
-        const Source source = {"dump.tile", text, strlen(text)};
-        Chain *chain = chain_new(arena, syms_new(arena), aff_ctx_new(arena), diags_new(arena, &source), target_find("sm_80"), DT_BF16);
+        const char *at = strstr(TWICE, faults[i].from);
+        const char *wrong = arena_printf(arena, "%.*s%s%s", (int)(at - TWICE), TWICE, faults[i].to, at + strlen(faults[i].from));
+        mend_compiled(arena, wrong, TWICE, "sm_80", faults[i].code);
+        proved[faults[i].code] = true;
+    }
+}
 
-        chain->edits = true;
-        assert_true(chain_read_tile(chain, &source) && !chain_schedule(chain));
-        assert_true(chain->diags->list.len == 1 && chain->diags->list.data[0].code == faults[i].code);
-        assert_string_equal(mended(arena, &source, chain->diags)->text, right);
+static void mend_sizes(Arena *arena, bool *proved)
+{
+    static const struct {
+        Sizes wrong, right;
+        const char *target;
+        DiagCode code;
+    } faults[] = {
+        {{"bf16", "1", "4", "40", "4", "24"}, {"bf16", "1", "4", "40", "3", "32"}, "sm_80", TW0433},
+        {{"bf16", "2", "4", "20", "3", "32"}, {"bf16", "2", "4", "32", "3", "32"}, "sm_80", TW0776},
+        {{"bf16", "1", "8", "40", "3", "32"}, {"bf16", "1", "4", "40", "3", "32"}, "sm_80", TW0774},
+        {{"fp32", "1", "4", "40", "3", "32"}, {"bf16", "1", "4", "40", "3", "32"}, "sm_80", TW0430},
+        {{"bf16", "1", "4", "40", "3", "32"}, {"fp16", "1", "4", "40", "3", "32"}, "sm_75", TW0434},
+    };
+
+    for (size_t i = 0; i < TW_COUNT(faults); i++) {
+        mend_compiled(arena, sized(arena, faults[i].wrong), sized(arena, faults[i].right), faults[i].target, faults[i].code);
         proved[faults[i].code] = true;
     }
 }
@@ -443,6 +498,7 @@ static void edits_do_what_is_promised(void **state)
     mend_tile(f->arena, proved);
     mend_faults(f->arena, proved);
     mend_operands(f->arena, proved);
+    mend_sizes(f->arena, proved);
     try_settings(f->arena, set);
     for (int code = 0; code < DIAG_CODES; code++) {
         const DiagMend *mend = diag_mend((DiagCode)code);

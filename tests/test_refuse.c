@@ -68,7 +68,7 @@ static const struct {
     {"TW0801", "sm_80", "Kernel k\n" TILES "Copy A (64, 64) in coordinate [M = m + 4294967296] from global to shared\n"
                         "Copy B (64, 64) in coordinate [N = n] from global to shared\n"
                         "Compute GEMM A, B and get C\n" STORE "end\n"},
-    {"TW0804", "sm_80", "Kernel k\nInput A (M, 24) bf16\nInput B (24, N) bf16\nOutput C (M, N) bf16\n"
+    {"TW0433", "sm_80", "Kernel k\nInput A (M, 24) bf16\nInput B (24, N) bf16\nOutput C (M, N) bf16\n"
                         "Grid m = ceil(M / 64), n = ceil(N / 64)\nAllocate A in shared (64, 24)\n"
                         "Allocate B in shared (24, 64)\nAllocate C in register (64, 64)\n"
                         "Copy A (64, 24) in coordinate [M = m] from global to shared\n"

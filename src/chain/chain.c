@@ -895,9 +895,17 @@ static bool after_pass(void *user, const Pass *pass, TileProgram *program)
     return true;
 }
 
-static bool schedule_tile_again(Chain *chain, const Source *source, bool fragment)
+static bool compile_tile_again(Chain *chain, const Source *source, bool fragment)
 {
-    return check_tile_again(chain, source, fragment) && chain_schedule(chain);
+    return check_tile_again(chain, source, fragment) && chain_schedule(chain) && chain_emit(chain);
+}
+
+/* What passes and the emitter say of tile IR that somebody wrote. Returns false. */
+static bool give_up_tiles(Chain *chain)
+{
+    if (chain->dump)
+        suggest_all(chain, chain->dump, NULL, compile_tile_again, false);
+    return false;
 }
 
 bool chain_schedule(Chain *chain)
@@ -906,11 +914,7 @@ bool chain_schedule(Chain *chain)
     bool done = pass_run(chain->tile, chain->target, chain->diags, after_pass, chain);
 
     timed(chain, "passes", since);
-    if (!done && chain->dump) {
-        suggest_of(chain, chain->dump, NULL, schedule_tile_again, TW0772);
-        suggest_of(chain, chain->dump, NULL, schedule_tile_again, TW0773);
-    }
-    return done;
+    return done || give_up_tiles(chain);
 }
 
 /* What was compiled in: "NAME=VALUE ...". */
@@ -1004,7 +1008,7 @@ bool chain_emit(Chain *chain)
         return false;
     describe(chain);
     if (!ptx_emit(&text, chain->tile, chain->abi, chain->target, chain->diags))
-        return false;
+        return give_up_tiles(chain);
     chain->ptx = chain_text(chain, arena_printf(chain->arena, "%s.%s.ptx", chain->name,
                                                 chain->target->name), &text);
     timed(chain, "PTX", since);

@@ -310,12 +310,10 @@ static bool change_layout(Suggester *s, Span line)
 /* Storage is the kernel's own. */
 static bool move_storage(Suggester *s, Span line)
 {
-    Span kernel = line;
+    Span kernel = lines_kernel(s, line);
 
     if (!is_storage(s, line) || lines_indent(s, line) <= 2)
         return false;
-    while (!word_begins(lines_said(s, kernel), "kernel") && lines_before(s, &kernel))
-        ;
     const char *moved = arena_printf(s->arena, "  %s\n%s", lines_said(s, line), lines_text(s, kernel.end + 1, line.start));
     return suggest_edit(s, (Span){kernel.end + 1, line.end + 1}, moved, "it is the whole kernel's");
 }
@@ -483,12 +481,10 @@ static bool declares_for(Suggester *s, Span line, Span user)
 static Lines lines_of(Suggester *s)
 {
     Lines lines = {.n = 0};
-    Span here = lines_at(s, s->diag->span.start), line = here;
+    Span here = lines_at(s, s->diag->span.start), line;
 
     add_line(&lines, here);
-    while (!word_begins(lines_said(s, line), "kernel") && lines_before(s, &line))
-        ;
-    add_line(&lines, line);
+    add_line(&lines, lines_kernel(s, here));
     for (int pass = 0; pass < 2; pass++)
         for (line = lines_at(s, 0);;) {
             if (pass || has_in_common(s, here, line) || declares_for(s, line, here))

@@ -13,116 +13,15 @@
  * Which symbol was meant is told by what the tile is for: the loop whose turns alone use it, or
  * the grid's coordinate that goes over just these tiles of the tensor.
  */
-#include "chain/tile_lines.h"
+#include "chain/tile_symbols.h"
 
 #include <stdlib.h>
 
-enum { MOST_SYMBOLS = 32, LONGEST = 64 };
+enum { LONGEST = 64 };
 
 static const char WORD[] = WORD_LETTERS;
 
-/* ---- symbols that there are -------------------------------------------------------------------------- */
-
-/* A loop's counter, or a coordinate of the grid. */
-typedef struct Symbol {
-    Span line; /* that of the loop, or of the kernel */
-    const char *name, *lo, *hi;
-} Symbol;
-
-typedef struct Symbols {
-    Symbol data[MOST_SYMBOLS];
-    int n;
-} Symbols;
-
-/* Where an expression ends that one of these letters follows, or the region's begin. */
-static size_t expression(const char *text, const char *until)
-{
-    int depth = 0;
-    size_t n = 0;
-
-    for (; text[n] && text[n] != '{' && (depth > 0 || !strchr(until, text[n])); n++) {
-        depth += (text[n] == '(' || text[n] == '[') - (text[n] == ')' || text[n] == ']');
-        if (depth < 0 || (depth == 0 && text[n] == ' ' && (word_begins(text + n + 1, "carry") || word_begins(text + n + 1, "in") || word_begins(text + n + 1, "until") || word_begins(text + n + 1, "unroll"))))
-            break;
-    }
-    while (n > 0 && text[n - 1] == ' ')
-        n--;
-    return n;
-}
-
-static const char *part(Suggester *s, const char *text, const char *until)
-{
-    return arena_strndup(s->arena, text, expression(text, until));
-}
-
-/* `for j = LO:HI`; false: the line is no loop. */
-static bool loop_of(Suggester *s, Span line, Symbol *symbol)
-{
-    const char *text = lines_said(s, line), *at = word_begins(text, "for") ? text : strstr(text, " = for ");
-
-    if (!at || !lines_opens(s, line))
-        return false;
-    at = strstr(at, "for ") + 4;
-    *symbol = (Symbol){.line = line, .name = arena_strndup(s->arena, at, strspn(at, WORD))};
-    at += strlen(symbol->name);
-    if (strncmp(at, " = ", 3) != 0)
-        return false;
-    symbol->lo = part(s, at + 3, ":");
-    at += 3 + strlen(symbol->lo);
-    if (*at != ':')
-        return false;
-    symbol->hi = part(s, at + 1, "");
-    return true;
-}
-
-static void add_symbol(Symbols *all, Symbol symbol)
-{
-    if (all->n < MOST_SYMBOLS && *symbol.name && *symbol.hi)
-        all->data[all->n++] = symbol;
-}
-
-/* `grid(m: ceil(len / 32) reversed, b: batch)` */
-static void add_grid(Suggester *s, Span kernel, Symbols *all)
-{
-    const char *at = strstr(lines_said(s, kernel), " grid(");
-
-    for (at = at ? at + 6 : ""; *at && *at != ')'; at += strspn(at, ", ")) {
-        const char *name = arena_strndup(s->arena, at, strspn(at, WORD));
-        at += strlen(name);
-        if (strncmp(at, ": ", 2) != 0)
-            return;
-        const char *axis = part(s, at + 2, ",");
-        at += 2 + strlen(axis);
-        const char *kind = strrchr(axis, ' ');
-        bool marked = kind && (strcmp(kind, " reversed") == 0 || strcmp(kind, " within") == 0 || strcmp(kind, " cluster") == 0);
-        add_symbol(all, (Symbol){kernel, name, "0", marked ? arena_strndup(s->arena, axis, (size_t)(kind - axis)) : axis});
-    }
-}
-
-static Span kernel_of(Suggester *s, Span line)
-{
-    while (!word_begins(lines_said(s, line), "kernel") && lines_before(s, &line))
-        ;
-    return line;
-}
-
-/* Those that are known in a line. */
-static Symbols symbols_at(Suggester *s, Span line)
-{
-    Symbols all = {.n = 0};
-    int depth = lines_indent(s, line);
-
-    for (Symbol loop; depth > 0 && lines_before(s, &line);) {
-        if (line.end == line.start || lines_indent(s, line) >= depth)
-            continue;
-        depth = lines_indent(s, line);
-        if (word_begins(lines_said(s, line), "kernel"))
-            add_grid(s, line, &all);
-        else if (loop_of(s, line, &loop))
-            add_symbol(&all, loop);
-    }
-    return all;
-}
+/* ---- another symbol ----------------------------------------------------------------------------------------- */
 
 static bool known(const Symbols *all, const char *name)
 {
@@ -132,95 +31,6 @@ static bool known(const Symbols *all, const char *name)
     return false;
 }
 
-/* ---- the tiles of a tensor -------------------------------------------------------------------------------- */
-
-/* The coordinate of a tensor that a place in the text is in. */
-typedef struct Where {
-    const char *dim;    /* what is declared, as `q_len`, or a number */
-    const char *coords; /* all of the tensor's */
-    long step;          /* elements from one tile to the next; 0: the coordinate is another expression */
-} Where;
-
-/* The n-th part of a list. */
-static const char *nth_part(Suggester *s, const char *list, int n)
-{
-    for (; n > 0; n--) {
-        list += expression(list, ",");
-        if (*list != ',')
-            return NULL;
-        list += 1 + strspn(list + 1, " ");
-    }
-    return part(s, list, ",");
-}
-
-/* What `tensor NAME (a, b = 64)` declares; NULL: no such tensor. */
-static const char *declared_dim(Suggester *s, const char *tensor, int n)
-{
-    Span line = lines_at(s, 0);
-    size_t len = strlen(tensor);
-
-    do {
-        const char *text = lines_said(s, line), *dims = strchr(text, '(');
-        const char *name = strchr(text, ' ');
-        if (!dims || !name || (!word_begins(text, "tensor") && !word_begins(text, "workspace")) || strncmp(name + 1, tensor, len) != 0 || name[1 + len] != ' ')
-            continue;
-        const char *dim = nth_part(s, dims + 1, n), *number = dim ? strstr(dim, " = ") : NULL;
-        return number ? number + 3 : dim;
-    } while (lines_next(s, &line));
-    return NULL;
-}
-
-/* `j * 64 : rows`, where the symbol alone says which tile it is. */
-static long step_of(const char *coord, const char *name)
-{
-    size_t len = strlen(name);
-    char *end;
-
-    if (strncmp(coord, name, len) != 0)
-        return 0;
-    coord += len;
-    if (!*coord || strncmp(coord, " : ", 3) == 0)
-        return 1;
-    if (strncmp(coord, " * ", 3) != 0)
-        return 0;
-    long step = strtol(coord + 3, &end, 10);
-    return end > coord + 3 && (!*end || strncmp(end, " : ", 3) == 0) ? step : 0;
-}
-
-static bool find_where(Suggester *s, Span use, const char *name, Where *where)
-{
-    const char *text = s->source->text;
-    int open = use.start, first = use.start, n = 0;
-
-    while (open > 0 && text[open] != '[' && text[open] != '\n') {
-        n += text[open] == ',';
-        open--;
-    }
-    for (first = open; first > 0 && letter_among(text[first - 1], WORD);)
-        first--;
-    if (text[open] != '[' || first == open)
-        return false;
-    where->coords = part(s, text + open + 1, "]");
-    const char *coord = nth_part(s, where->coords, n);
-    where->dim = declared_dim(s, lines_text(s, first, open), n);
-    where->step = coord ? step_of(coord, name) : 0;
-    return where->dim && where->step > 0;
-}
-
-/* Whether it takes each tile of the dimension once. */
-static bool goes_over(Suggester *s, const Symbol *symbol, const Where *where)
-{
-    long size, turns;
-    char *end;
-
-    if (strcmp(symbol->lo, "0") != 0)
-        return false;
-    turns = strtol(symbol->hi, &end, 10);
-    if (!*end && sscanf(where->dim, "%ld", &size) == 1)
-        return turns == (size + where->step - 1) / where->step;
-    return strcmp(symbol->hi, where->step == 1 ? where->dim : arena_printf(s->arena, "ceil(%s / %ld)", where->dim, where->step)) == 0;
-}
-
 /* The one symbol that goes over these tiles, where no other coordinate of the tensor has it. */
 static bool try_other_symbol(Suggester *s, Span use, const char *name)
 {
@@ -228,11 +38,11 @@ static bool try_other_symbol(Suggester *s, Span use, const char *name)
     const Symbol *meant = NULL;
     Where where;
 
-    if (!find_where(s, use, name, &where))
+    if (!symbol_where(s, use, name, &where))
         return false;
     for (int i = 0; i < all.n; i++) {
         bool taken = strcmp(suggest_words(s, where.coords, all.data[i].name, ""), where.coords) != 0;
-        if (taken || !goes_over(s, &all.data[i], &where))
+        if (taken || !symbol_goes_over(s, &all.data[i], &where))
             continue;
         if (meant)
             return false;
@@ -246,12 +56,12 @@ static bool try_other_symbol(Suggester *s, Span use, const char *name)
 /* The one loop of this kernel with such a counter; false: none, or several. */
 static bool only_loop(Suggester *s, Span line, const char *name, Symbol *loop)
 {
-    Span at = kernel_of(s, line), end = lines_close(s, at);
+    Span at = lines_kernel(s, line), end = lines_close(s, at);
     int n = 0;
     Symbol other;
 
     while (lines_next(s, &at) && at.start < end.start)
-        if (loop_of(s, at, &other) && strcmp(other.name, name) == 0) {
+        if (symbol_of_loop(s, at, &other) && strcmp(other.name, name) == 0) {
             *loop = other;
             n++;
         }
@@ -261,7 +71,7 @@ static bool only_loop(Suggester *s, Span line, const char *name, Symbol *loop)
 /* Whether what a line gives a value is used in some line, and in none but within a region. */
 static bool used_only_in(Suggester *s, Span line, Span first, Span last)
 {
-    Span at = kernel_of(s, line), end = lines_close(s, at);
+    Span at = lines_kernel(s, line), end = lines_close(s, at);
     Words values = lines_values(s, line);
     int used = 0;
 
@@ -460,7 +270,7 @@ bool propose_tile_where(Suggester *s)
         return false;
     if (!lines_next(s, &store) || !word_begins(lines_said(s, store), "store") || close.start != store.end + 1 || strstr(lines_said(s, store), " where "))
         return false;
-    text = arena_printf(s->arena, "%s%s where %s", suggest_indent(s, line.start), lines_said(s, store), part(s, text + 3, ""));
+    text = arena_printf(s->arena, "%s%s where %s", suggest_indent(s, line.start), lines_said(s, store), symbol_part(s, text + 3, ""));
     return suggest_edit(s, (Span){line.start, close.end}, text, "asked of each element");
 }
 
@@ -482,7 +292,7 @@ bool propose_tile_own_name(Suggester *s)
     Span line = lines_at(s, s->diag->span.start), close = lines_close(s, line);
     Symbol loop;
 
-    if (!name || !loop_of(s, line, &loop) || strcmp(loop.name, name) != 0)
+    if (!name || !symbol_of_loop(s, line, &loop) || strcmp(loop.name, name) != 0)
         return false;
     const char *own = own_name(s, name), *head = lines_text(s, line.start, line.end), *counter = strstr(head, "for ") + 4;
     const char *text = arena_printf(s->arena, "%.*s%s%s%s", (int)(counter - head), head, own, counter + strlen(name),
@@ -513,7 +323,7 @@ bool propose_tile_scalar(Suggester *s)
 
     if (!at)
         return false;
-    const char *coords = part(s, at + strlen(name) + 1, "]"), *blanks = suggest_indent(s, line.start), *number = own_name(s, arena_printf(s->arena, "%s_here", name));
+    const char *coords = symbol_part(s, at + strlen(name) + 1, "]"), *blanks = suggest_indent(s, line.start), *number = own_name(s, arena_printf(s->arena, "%s_here", name));
     int start = line.start + (int)(at - text), end = start + (int)(strlen(name) + strlen(coords)) + 2;
     const char *read = arena_printf(s->arena, "%s%%%s = gather %s[%s] : %s<1x1>\n%sscalar %s = %%%s\n", blanks, number, name, coords, type_of(s, name), blanks, number, number);
     Fix edits[] = {{{line.start, line.start}, read, NULL}, {{start, end}, number, NULL}};

@@ -3,10 +3,12 @@
 
 enum { TRIES_FOR_ONE = 16, TRIES_FOR_ALL = 48, TRIES_OF_TILES = 2000, LONGEST_SOURCE = 1 << 18, TRIED_TEXT = 1 << 21, TRIED_TILES = 1 << 23 };
 
-static const struct {
+typedef struct Row {
     DiagCode code;
     Proposal *proposals[16]; /* the likeliest first */
-} TABLE[] = {
+} Row;
+
+static const Row TABLE[] = {
     {TW0101, {propose_times, propose_brace, propose_form, propose_formula}},
     {TW0102, {propose_method, propose_define_shape, propose_programs, propose_target, propose_unnamed, propose_form, propose_moved, propose_axes, propose_formula, propose_bracket, propose_stage_word, propose_some_copy, propose_line_removal}},
     {TW0103, {propose_parts}},
@@ -117,12 +119,22 @@ static const struct {
     {TW0734, {propose_masked_copy}},
     {TW0735, {propose_entry}},
     {TW0736, {propose_param}},
+    {TW0776, {propose_longer_rows}},
+    {TW0777, {propose_laid_across}},
+    {TW0779, {propose_no_line}},
+};
+
+/* Of texts in tile IR. */
+static const Row TILES[] = {
+    {TW0430, {propose_tile_rounding}},
+    {TW0433, {propose_resized_tiles}},
+    {TW0434, {propose_tile_dtype}},
     {TW0750, {propose_tile_change}},
     {TW0751, {propose_tile_order, propose_tile_symbol, propose_tile_word}},
     {TW0752, {propose_tile_order, propose_tile_result, propose_tile_change}},
     {TW0753, {propose_tile_yield}},
     {TW0754, {propose_tile_change}},
-    {TW0755, {propose_tile_type, propose_tile_change}},
+    {TW0755, {propose_tile_type, propose_tile_rounding, propose_tile_change}},
     {TW0756, {propose_tile_change}},
     {TW0757, {propose_tile_corner, propose_tile_where, propose_tile_own_name, propose_tile_scalar, propose_tile_instances, propose_tile_change}},
     {TW0758, {propose_tile_change}},
@@ -130,9 +142,9 @@ static const struct {
     {TW0760, {propose_tile_change}},
     {TW0772, {propose_tile_operand}},
     {TW0773, {propose_tile_operand}},
-    {TW0776, {propose_longer_rows}},
-    {TW0777, {propose_laid_across}},
-    {TW0779, {propose_no_line}},
+    {TW0774, {propose_tile_warps, propose_resized_tiles}},
+    {TW0775, {propose_tile_warps}},
+    {TW0776, {propose_resized_tiles}},
 };
 
 /* What the command line mends, wherever it is said. */
@@ -549,9 +561,12 @@ static void locate(Suggester *s)
 
 static bool suggest_one(Suggester *s)
 {
-    for (size_t i = 0; i < TW_COUNT(TABLE); i++)
-        for (size_t k = 0; k < TW_COUNT(TABLE[i].proposals) && TABLE[i].code == s->diag->code && TABLE[i].proposals[k]; k++)
-            if (TABLE[i].proposals[k](s))
+    const Row *rows = s->program ? TABLE : TILES;
+    size_t n = s->program ? TW_COUNT(TABLE) : TW_COUNT(TILES);
+
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < TW_COUNT(rows[i].proposals) && rows[i].code == s->diag->code && rows[i].proposals[k]; k++)
+            if (rows[i].proposals[k](s))
                 return true;
     return false;
 }

@@ -70,6 +70,13 @@ Span lines_close(Suggester *s, Span line)
     return close;
 }
 
+Span lines_kernel(Suggester *s, Span line)
+{
+    while (!word_begins(lines_said(s, line), "kernel") && lines_before(s, &line))
+        ;
+    return line;
+}
+
 /* ---- what a line says ----------------------------------------------------------------------------- */
 
 bool lines_word(const Suggester *s, Span line, int at, Span *word)
@@ -87,6 +94,14 @@ bool lines_word(const Suggester *s, Span line, int at, Span *word)
     return word->end <= line.end;
 }
 
+/* What `%a.T` transposes is %a. */
+static const char *value_at(Suggester *s, Span word)
+{
+    bool transposed = word.end - word.start > 3 && strncmp(s->source->text + word.end - 2, ".T", 2) == 0;
+
+    return lines_text(s, word.start, word.end - (transposed ? 2 : 0));
+}
+
 Words lines_values(Suggester *s, Span line)
 {
     Words words = {.n = 0};
@@ -94,7 +109,7 @@ Words lines_values(Suggester *s, Span line)
 
     for (int at = line.start; lines_word(s, line, at, &word); at = word.end)
         if (s->source->text[word.start] == '%')
-            words_add(&words, lines_text(s, word.start, word.end));
+            words_add(&words, value_at(s, word));
     return words;
 }
 
@@ -119,7 +134,7 @@ const char *lines_value(Suggester *s, Span line, int n)
 
     for (int at = line.start; lines_word(s, line, at, &word); at = word.end)
         if (s->source->text[word.start] == '%' && n-- == 0)
-            return lines_text(s, word.start, word.end);
+            return value_at(s, word);
     return NULL;
 }
 

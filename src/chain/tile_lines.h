@@ -17,6 +17,8 @@ const char *lines_said(Suggester *s, Span line); /* from its first word on */
 bool lines_opens(const Suggester *s, Span line); /* a region */
 Span lines_close(Suggester *s, Span line);       /* that of the `}` of what a line opens, or the line itself */
 
+Span lines_kernel(Suggester *s, Span line);     /* that of the `kernel` that a line is in */
+
 /* The next word from `at` on, within the line: a name, a number, or a value with its `%`; false: none. */
 bool lines_word(const Suggester *s, Span line, int at, Span *word);
 

@@ -401,33 +401,33 @@ static bool fits(Emitter *e, const Gemm *g, int k)
     int warps_n = e->kernel->warps_n > 0 ? e->kernel->warps_n : 1;
     DType type = op->args[1]->type.dtype;
     if (!dtype_is_narrow(type)) {
-        em_fail(e, op->loc, TW0804, "tensor-core operands have 16 or 8 bits, not those of %s", dtype_name(type));
+        em_fail(e, op->loc, TW0430, "tensor-core operands have 16 or 8 bits, not those of %s", dtype_name(type));
         return false;
     }
     if (op->args[0]->type.dtype != g->type_a && op->args[0]->type.space == SPACE_SHARED) {
-        em_fail(e, op->loc, TW0804, "the operands of a GEMM are %s and %s",
+        em_fail(e, op->loc, TW0430, "the operands of a GEMM are %s and %s",
                 dtype_name(op->args[0]->type.dtype), dtype_name(type));
         return false;
     }
     if (!target_has_dtype(e->target, type)) {
-        em_fail(e, op->loc, TW0804, "%s has no tensor cores for %s", e->target->name, dtype_name(type));
+        em_fail(e, op->loc, TW0434, "%s has no tensor cores for %s", e->target->name, dtype_name(type));
         return false;
     }
     if (k % g->step_k) {
-        em_fail(e, op->loc, TW0804, "the contracted dimension is %d, not a multiple of %d", k, g->step_k);
+        em_fail(e, op->loc, TW0433, "the contracted dimension is %d, not a multiple of %d", k, g->step_k);
         return false;
     }
     if (op->trans_a && !g->a_shared) {
-        em_fail(e, op->loc, TW0804, "a first operand that is transposed comes from shared memory");
+        em_fail(e, op->loc, TW0773, "a first operand that is transposed comes from shared memory");
         return false;
     }
     if (!fragments_fit(g)) {
-        em_fail(e, op->loc, TW0804, "a fragment of this product is in %s", g->fours ? "fours" : "pairs");
+        em_fail(e, op->loc, TW0756, "a fragment of this product is in %s", g->fours ? "fours" : "pairs");
         return false;
     }
     if ((!op->trans_b && cuts_panels(&g->b, g->n_atoms * 8, warps_n)) ||
         (op->trans_a && cuts_panels(&g->a, g->m_atoms * 16, e->kernel->warps / warps_n))) {
-        em_fail(e, op->loc, TW0804, "the warps' shares of a shared tile's columns cut through swizzled panels");
+        em_fail(e, op->loc, TW0775, "the warps' shares of a shared tile's columns cut through swizzled panels");
         return false;
     }
     return true;
@@ -461,7 +461,7 @@ static bool prepare(Emitter *e, Gemm *g)
     g->unit_count = g->steps * ((g->n_atoms + 1) / 2);
     g->a_shared = sh_view(e, op->args[0], &g->a);
     if (!sh_view(e, op->args[1], &g->b)) {
-        em_fail(e, op->loc, TW0804, "the second operand of a GEMM is not in shared memory");
+        em_fail(e, op->loc, TW0773, "the second operand of a GEMM is not in shared memory");
         return false;
     }
     if (!fits(e, g, k)) return false;

@@ -96,11 +96,11 @@ static bool fits(Emitter *e, const TileOp *op)
     const TileType *a = &op->args[0]->type, *b = &op->args[1]->type, *r = &op->results[0]->type;
     int k = op->trans_a ? a->rows : a->cols, step = target_mma_k(e->target, b->dtype);
     if (r->rows != 64 || r->layout.warps_m != 4 || r->layout.warps_n != 1 || r->cols % 8)
-        em_fail(e, op->loc, TW0804, "a warpgroup multiplies 64 rows by a multiple of 8 columns, not %d by %d", r->rows, r->cols);
+        em_fail(e, op->loc, TW0433, "a warpgroup multiplies 64 rows by a multiple of 8 columns, not %d by %d", r->rows, r->cols);
     else if (k % step || !dtype_is_narrow(b->dtype))
-        em_fail(e, op->loc, TW0804, "a contraction of %d elements of %s", k, dtype_name(b->dtype));
+        em_fail(e, op->loc, TW0433, "a contraction of %d elements of %s", k, dtype_name(b->dtype));
     else if (dtype_bytes(b->dtype) == 1 && (op->trans_a || !op->trans_b))
-        em_fail(e, op->loc, TW0804, "operands of 8 bits must run along the contraction");
+        em_fail(e, op->loc, TW0777, "operands of 8 bits must run along the contraction");
     return !e->failed;
 }
 
@@ -231,7 +231,7 @@ void wg_issue(Emitter *e, const TileOp *op)
     }
     bool a_shared = sh_view(e, a, &x.tile);
     const int *packed = NULL;
-    if (!sh_view(e, b, &y.tile)) em_fail(e, op->loc, TW0804, "the second operand of a product is not in shared memory");
+    if (!sh_view(e, b, &y.tile)) em_fail(e, op->loc, TW0773, "the second operand of a product is not in shared memory");
     if (e->failed || !fits(e, op)) {
         fr_new_f32(e, r);
         return;

@@ -182,13 +182,29 @@ template <class Tile, class Part> CUTE_DEVICE void patch(Tile &t, int row, int c
         for (int j = 0; j < size<1>(part); ++j) t(i + row, j + col) = part(i, j);
 }
 
-//> tw::convert(S, N); into a tile, column or row of another type
+/* An integer, toward zero; of 8 bits the nearest that there is. */
+template <class T> CUTE_DEVICE T cut(float x) {
+    constexpr int least = T(-1) < T(0) ? -128 : 0, most = least + 255;
+    if constexpr (sizeof(T) == 1) return T(max(least, min(most, int(x))));
+    else return T(x);
+}
+
+//> tw::convert(S, N); into a tile, column or row of another type: floats to the nearest, integers toward zero
 /* Element by element into another type, two at a time. */
 template <class From, class To> CUTE_DEVICE void convert(From const &from, To &to) {
     constexpr int n = decltype(size(from))::value;
+    if constexpr (cute::is_integral<typename To::value_type>::value) {
+        CUTE_UNROLL
+        for (int i = 0; i < n; ++i) to(i) = cut<typename To::value_type>(float(from(i)));
+        return;
+    }
     cutlass::NumericArrayConverter<typename To::value_type, typename From::value_type, n> converter;
     auto result = converter(*reinterpret_cast<cutlass::Array<typename From::value_type, n> const *>(from.data()));
     *reinterpret_cast<decltype(result) *>(to.data()) = result;
+}
+template <class From, class To> CUTE_DEVICE void nonzero(From const &from, To &to) {
+    CUTE_UNROLL
+    for (int i = 0; i < size(from); ++i) to(i) = float(from(i)) != 0.0f;
 }
 
 /* Whether a warp has a factor other than 1. */
@@ -379,8 +395,16 @@ CUTE_DEVICE void store(Tile const &t, RowWindows<T, At> w, Where where = {}) {
         }
 }
 
-/* The same of vectors and of single elements. A thread's copy of a column's value is as good as
- * another's; all of them write it. */
+/* The same of vectors and of single elements. All threads of a row have a column's value; the first
+ * writes it, and the first of a column a row's. */
+template <class P> CUTE_DEVICE bool is_first_of_row() {
+    using Mma = typename P::template Mma<0>;
+    return get<1>(P::template spots<decltype(tile_size<0>(Mma{}))::value, decltype(tile_size<1>(Mma{}))::value>()(0, 0)) == 0;
+}
+template <class P, int Cols> CUTE_DEVICE bool is_first_of_column() {
+    using Mma = typename P::template Mma<Cols>;
+    return get<0>(P::template spots<decltype(tile_size<0>(Mma{}))::value, Cols>()(0, 0)) == 0;
+}
 template <class P, int Rows, class T, class Column, class Where = Everywhere>
 CUTE_DEVICE void load_column(Window<T> w, Column &c, Where where = {}) {
     CUTE_UNROLL
@@ -391,6 +415,7 @@ CUTE_DEVICE void load_column(Window<T> w, Column &c, Where where = {}) {
 }
 template <class P, int Rows, class T, class Column, class Where = Everywhere>
 CUTE_DEVICE void store_column(Column const &c, Window<T> w, Where where = {}) {
+    if (!is_first_of_row<P>()) return;
     CUTE_UNROLL
     for (int i = 0; i < size(c); ++i) {
         int row = row_at<P, Rows>(i);
@@ -399,6 +424,7 @@ CUTE_DEVICE void store_column(Column const &c, Window<T> w, Where where = {}) {
 }
 template <class P, int Rows, class T, class At, class Column, class Where = Everywhere>
 CUTE_DEVICE void store_column(Column const &c, RowWindows<T, At> w, Where where = {}) {
+    if (!is_first_of_row<P>()) return;
     CUTE_UNROLL
     for (int i = 0; i < size(c); ++i) {
         int row = row_at<P, Rows>(i);
@@ -427,6 +453,7 @@ CUTE_DEVICE void load_row(Window<T> w, Row &r, Where where = {}) {
 }
 template <class P, bool Wide, int Cols, class T, class Row, class Where = Everywhere>
 CUTE_DEVICE void store_row(Row const &r, Window<T> w, Where where = {}) {
+    if (!is_first_of_column<P, Cols>()) return;
     constexpr int Run = Wide && P::Run * sizeof(T) <= CHUNK ? P::Run : 1;
     using Pack = cutlass::AlignedArray<T, Run>;
     CUTE_UNROLL
@@ -447,8 +474,8 @@ CUTE_DEVICE void store_row(Row const &r, Window<T> w, Where where = {}) {
 template <class T> CUTE_DEVICE auto load_one(Window<T> w) {
     return w.has(0, 0) ? w(0, 0) : cute::remove_const_t<T>(0.0f);
 }
-template <class T> CUTE_DEVICE void store_one(cute::remove_const_t<T> x, Window<T> w) {
-    if (w.has(0, 0)) w(0, 0) = x;
+template <class T, class X> CUTE_DEVICE void store_one(X x, Window<T> w) {
+    if (w.has(0, 0) && threadIdx.x == 0) w(0, 0) = x;
 }
 
 /* ---- tiles in shared memory ------------------------------------------------------------------ */

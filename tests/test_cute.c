@@ -369,6 +369,24 @@ static void what_has_no_words_is_refused(void **state)
             "  Schedule sm_89\n    warps = 4\n  end\nend\n", "a kernel multiplies e4m3 or bf16, not both");
 }
 
+/* Integers are cut, not rounded; what several threads hold, one of them adds. */
+static void integers_and_sums(void **state)
+{
+    Arena *arena = ((Fixture *)*state)->arena;
+    const char *text = translate(arena, "sm_80",
+                                  "Kernel k\n  Input X (M, 64) fp32\n  Output Y (M, 64) int8\n  Output B (M, 64) bool\n  Output R (M) fp32\n  Grid m = ceil(M / 64)\n"
+                                  "  Allocate X in register (64, 64)\n  Allocate Y in register (64, 64)\n  Allocate B in register (64, 64)\n"
+                                  "  Allocate R in register (64)\n"
+                                  "  Copy X (64, 64) in coordinate [M = m] from global to register\n"
+                                  "  Compute Multiply X, 10 and get Y\n  Compute Multiply X, 3 and get B\n  Compute RowSum X and get R\n"
+                                  "  Copy Y (64, 64) in coordinate [M = m] from register to global\n"
+                                  "  Copy B (64, 64) in coordinate [M = m] from register to global\n"
+                                  "  Copy R (64) in coordinate [M = m] from register to global and accumulate\nend\n")->cute->text;
+    assert_non_null(strstr(text, "tw::convert("));
+    assert_non_null(strstr(text, "tw::nonzero("));
+    assert_non_null(strstr(text, "tw::Window<tw::Sum>"));
+}
+
 /* A program that went through our own schedule has no sequential level left. */
 static void a_scheduled_program_is_refused(void **state)
 {
@@ -403,6 +421,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_meets_no_product_has_a_place_beside, setup, teardown),
         cmocka_unit_test_setup_teardown(every_operator_is_translated, setup, teardown),
         cmocka_unit_test_setup_teardown(what_has_no_words_is_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(integers_and_sums, setup, teardown),
         cmocka_unit_test_setup_teardown(a_scheduled_program_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(the_header_is_the_one_of_this_version, setup, teardown),
     };

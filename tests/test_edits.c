@@ -468,6 +468,40 @@ static void mend_sizes(Arena *arena, bool *proved)
     }
 }
 
+/* ---- code that is translated ------------------------------------------------------------------- */
+
+static Diags *translated(Arena *arena, const Source *source, bool done)
+{
+    Chain *chain = chain_new(arena, syms_new(arena), aff_ctx_new(arena), diags_new(arena, source), target_find("sm_89"), DT_BF16);
+
+    chain->edits = true;
+    assert_int_equal(chain_lower(chain, source) && chain_translate(chain), done);
+    return chain->diags;
+}
+
+static void mend_translation(Arena *arena, bool *proved)
+{
+    static const char code[] = "Kernel k\n  Input A (M, 64) e4m3\n  Input B (N, 64) e4m3\n  Input U (64, 64) bf16\n  Output C (M, 64) fp32\n"
+                               "  Grid m = ceil(M / 64)\n"
+                               "  Allocate A in shared (64, 64) e4m3\n  Allocate B in shared (64, 64)\n"
+                               "  Allocate U in shared (64, 64) bf16\n  Allocate S in register (64, 64) fp32\n"
+                               "  Allocate C in register (64, 64) fp32\n"
+                               "  Copy A (64, 64) in coordinate [M = m] from global to shared\n"
+                               "  Copy B (64, 64) in coordinate [N = 0] from global to shared\n"
+                               "  Copy U (64, 64) from global to shared\n"
+                               "  Compute GEMM A, B.T and get S\n"
+                               "  Reshape S from (MMA_C, MMA_M, MMA_N) to (MMA_A, MMA_M, MMA_N_new)\n"
+                               "  Compute GEMM S, U and get C\n"
+                               "  Copy C (64, 64) in coordinate [M = m] from register to global\n"
+                               "  Schedule sm_89\n    warps = 4\n  end\nend\n";
+    const Source source = {"code.tl", code, strlen(code)};
+    const Diags *diags = translated(arena, &source, false);
+
+    assert_true(diags->list.len == 1 && diags->list.data[0].code == TW0790);
+    assert_int_equal(translated(arena, mended(arena, &source, diags), true)->list.len, 0);
+    proved[TW0790] = true;
+}
+
 static void mend_faults(Arena *arena, bool *proved)
 {
     for (size_t i = 0; i < TW_COUNT(FAULTS); i++) {
@@ -499,6 +533,7 @@ static void edits_do_what_is_promised(void **state)
     mend_faults(f->arena, proved);
     mend_operands(f->arena, proved);
     mend_sizes(f->arena, proved);
+    mend_translation(f->arena, proved);
     try_settings(f->arena, set);
     for (int code = 0; code < DIAG_CODES; code++) {
         const DiagMend *mend = diag_mend((DiagCode)code);

@@ -850,6 +850,7 @@ bool chain_lower(Chain *chain, const Source *code)
         return give_up(chain, code, program, lower_again);
     since = clock_seconds();
     chain->tile = lower(chain->arena, chain->syms, chain->aff, complete, &chain->settings, chain->diags);
+    chain->lowered = code;
     keep_outputs(chain);
     force_schedule(chain);
     if (!chain->tile || !tile_verify(chain->tile, chain->diags) || !all_used(chain, unit))
@@ -940,19 +941,40 @@ static void describe(Chain *chain)
     chain_describe(chain, chain->abi);
 }
 
+static bool translation_made(Chain *chain, const Source *code)
+{
+    return chain_lower(chain, code) && chain_translate(chain);
+}
+
+static bool translate_again(Chain *chain, const Source *source, bool fragment)
+{
+    (void)fragment;
+    return translation_made(chain, source);
+}
+
+/* What the translation says of code. Returns false. */
+static bool give_up_translation(Chain *chain)
+{
+    const Program *program = chain->edits && chain->lowered ? lang_parse(chain->arena, chain->syms, chain->lowered, diags_new(chain->arena, chain->lowered)) : NULL;
+
+    if (program)
+        chain_mend(chain, chain->lowered, program, translation_made);
+    return program && give_up(chain, chain->lowered, program, translate_again);
+}
+
 bool chain_translate(Chain *chain)
 {
     double since = clock_seconds();
     Str text = str_new(chain->arena);
 
     if (!pass_run_sequential(chain->tile, chain->target, chain->diags))
-        return false;
+        return give_up_translation(chain);
     chain->abi = cute_plan(chain->arena, chain->tile, chain->target, chain->diags);
     if (!chain->abi)
-        return false;
+        return give_up_translation(chain);
     describe(chain);
     if (!cute_emit(&text, chain->tile, chain->abi, chain->target, chain->diags))
-        return false;
+        return give_up_translation(chain);
     chain->cute = chain_text(chain, arena_printf(chain->arena, "%s.%s.cu", chain->name,
                                                  chain->target->name), &text);
     timed(chain, "CuTe", since);
@@ -1052,6 +1074,11 @@ static bool begins(const Diag *d, const char *word)
     return d->source && strncmp(d->source->text + d->span.start, word, strlen(word)) == 0;
 }
 
+static bool kernel_made(Chain *chain, const Source *code)
+{
+    return chain_lower(chain, code) && chain_schedule(chain) && chain_emit(chain);
+}
+
 /* A block is closed, but not by `end`, or `return` is all that it would have held. */
 static bool ends_otherwise(const Diags *diags)
 {
@@ -1145,7 +1172,7 @@ static bool check_once(Chain *chain, const Source *source, const Program *progra
                                   (whole && !sketch && !try_compile(chain, program)) ||
                                   (whole && sketch && !sketch_check_code(chain->arena, chain->syms, program, chain->target,
                                                                          &chain->settings, chain->diags))))
-        chain_mend(chain, source, program);
+        chain_mend(chain, source, program, kernel_made);
     if (!chain->diags->errors && whole)
         are_of_definition(chain, program);
     return !chain->diags->errors;

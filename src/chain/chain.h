@@ -53,6 +53,7 @@ typedef struct Chain {
     ReasonResult *reasoned;
     TileProgram *tile;
     const Source *dump;     /* that it was read from; NULL: it was lowered */
+    const Source *lowered;  /* the code that it was lowered from; NULL: it was read */
     Abi *abi;
     VEC(Stage) stages;
     VEC(Snapshot) snapshots;
@@ -81,9 +82,10 @@ void chain_rank(Chain *chain, int most, ReasonRanking *ranking);
 /* TL of any kind. What it approves of code, the later stages take: they are
  * asked as well. fragment: names that nothing declares are taken as given. */
 bool chain_check(Chain *chain, const Source *source, bool fragment);
-/* mend.c: suggests a change to code that failed for want of room; where there is
- * none, the error becomes a warning. */
-void chain_mend(Chain *chain, const Source *source, const Program *program);
+/* mend.c: suggests a change to code that failed for want of room, with which what is
+ * made of it can be; where there is none, the error becomes a warning. */
+typedef bool ChainMade(Chain *chain, const Source *code);
+void chain_mend(Chain *chain, const Source *source, const Program *program, ChainMade *made);
 bool chain_lower(Chain *chain, const Source *code); /* checks it first */
 /* Whether tile IR is right as it stands. */
 bool chain_check_tile(Chain *chain, const Source *dump);

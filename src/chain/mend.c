@@ -37,6 +37,7 @@ typedef struct Mender {
     int tries, most;
     bool tight; /* some try failed for want of room alone */
     const Fix *with; /* is made as well; NULL: nothing */
+    ChainMade *made;
 } Mender;
 
 /* ---- one try --------------------------------------------------------------------------- */
@@ -66,7 +67,7 @@ static bool compiles(Mender *m, Arena *arena, const char *text)
     *source = (Source){"trial", text, strlen(text)};
     chain->settings = like->settings;
     chain->reasoned = like->reasoned;
-    if (chain_lower(chain, source) && chain_schedule(chain) && chain_emit(chain))
+    if (m->made(chain, source))
         return true;
     for (int i = 0; i < chain->diags->list.len && chain->diags->errors == 1; i++)
         m->tight |= lacks_room(chain->diags->list.data[i].code);
@@ -225,11 +226,11 @@ static const Unit *unit_at(const Program *program, int offset)
     return found;
 }
 
-void chain_mend(Chain *chain, const Source *source, const Program *program)
+void chain_mend(Chain *chain, const Source *source, const Program *program, ChainMade *made)
 {
     Diags *diags = chain->diags;
     Diag *last = diags->list.len ? &diags->list.data[diags->list.len - 1] : NULL;
-    Mender m = {.chain = chain, .source = source, .diag = last, .most = MOST_TRIES};
+    Mender m = {.chain = chain, .source = source, .diag = last, .most = MOST_TRIES, .made = made};
 
     if (!last || diags->errors != 1 || !is_of_room(last->code))
         return;

@@ -122,6 +122,7 @@ static const Row TABLE[] = {
     {TW0776, {propose_longer_rows}},
     {TW0777, {propose_laid_across}},
     {TW0779, {propose_no_line}},
+    {TW0790, {propose_wide_operands}},
 };
 
 /* Of texts in tile IR. */

@@ -133,6 +133,8 @@ Proposal propose_tile_symbol, propose_tile_corner, propose_tile_where, propose_t
 Proposal propose_resized_tiles, propose_tile_warps;
 /* propose_tile_type.c */
 Proposal propose_tile_dtype, propose_tile_rounding;
+/* propose_translation.c */
+Proposal propose_wide_operands;
 /* propose_dims.c */
 Proposal propose_named_size, propose_told_apart;
 /* propose_rounding.c */

@@ -80,7 +80,7 @@ static const char *apply(Cute *c, const TileOp *op)
     const char *text = op->op == OP_DIVIDE && op->has_else ? "tw::divide_or($a, $b, $c)" : template_of(op->op);
     Str s = str_new(c->arena);
     if (!text) {
-        cu_fail(c, op, "there is no expression for this operation");
+        cu_fail(c, TW0790, op, "there is no expression for this operation");
         return "0";
     }
     for (const char *p = text; *p; p++) {

@@ -90,7 +90,7 @@ const char *cu_place_name(const Cute *c, const TileValue *v); /* in C++ */
 CuLoop *cu_loop(Cute *c, const TileOp *loop);
 /* The tensor map through which a load into shared memory goes; false: it goes otherwise. */
 bool cu_map(const Cute *c, const TileOp *load, AbiMap *map);
-bool cu_fail(Cute *c, const TileOp *op, const char *fmt, ...) TW_PRINTF(3, 4);
+bool cu_fail(Cute *c, DiagCode code, const TileOp *op, const char *fmt, ...) TW_PRINTF(4, 5);
 
 /* names.c */
 const char *cu_name(Cute *c, const char *wish);

@@ -88,8 +88,11 @@ static void reduce(Cute *c, const TileOp *op)
 static void convert(Cute *c, const TileOp *op)
 {
     const TileValue *v = op->results[0], *a = op->args[0];
-    if (cu_is_scalar(v)) cu_line(c, "%s = %s(%s);", c->values[v->id].name, cu_dtype(v->type.dtype), c->values[a->id].name);
-    else cu_line(c, "tw::convert(%s, %s);", c->values[a->id].name, c->values[v->id].name);
+    const char *to = c->values[v->id].name, *from = c->values[a->id].name;
+    bool boolean = v->type.dtype == DT_BOOL, cuts = !boolean && !dtype_is_float(v->type.dtype);
+    if (!cu_is_scalar(v)) cu_line(c, "tw::%s(%s, %s);", boolean ? "nonzero" : "convert", from, to);
+    else if (boolean) cu_line(c, "%s = float(%s) != 0.0f;", to, from);
+    else cu_line(c, cuts ? "%s = tw::cut<%s>(float(%s));" : "%s = %s(%s);", to, cu_dtype(v->type.dtype), from);
 }
 
 /* A tile's part, in rows and columns of a thread. */

@@ -149,8 +149,6 @@ void cu_store(Cute *c, const TileOp *op)
 {
     const TileValue *v = op->args[0];
     const char *name = c->values[v->id].name, *to = windows(c, op, &v->type, false), *only = where(c, op), *place = cu_place_name(c, v);
-    if (op->onto && !cu_is_matrix(v) && !c->failed) /* several threads hold it, and each would add it */
-        cu_fail(c, op, "a vector or a single element that is added to memory");
     if (v->type.space == SPACE_SHARED) {
         const char *held = cu_name(c, "held");
         cu_line(c, "auto %s = tw::tile<Place, %s, %d, %d>();", held, cu_dtype(v->type.dtype), v->type.rows, v->type.cols);

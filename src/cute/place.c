@@ -218,7 +218,7 @@ static void place_products(Cute *c, Meeting *m, const Shapes *all)
     const CuPlace whole = c->place;
     place_warps(c, &products);
     if (!fits_place(&c->place, &products) || !place_beside(c, m))
-        cu_fail(c, all->gemm, "%d x %d warps multiply %d x %d elements at a time, which do not divide tiles of multiples "
+        cu_fail(c, TW0774, all->gemm, "%d x %d warps multiply %d x %d elements at a time, which do not divide tiles of multiples "
                 "of %d x %d", whole.warps_m, whole.warps_n, whole.unit_m, whole.unit_n, all->rows, all->cols);
 }
 
@@ -229,7 +229,7 @@ void cu_place(Cute *c)
     Shapes all = shapes_of(c, &m, WHOSE_ALL);
     if (all.gemm) place_products(c, &m, &all);
     else if (!place_rows(c, &all, &c->place))
-        cu_fail(c, NULL, "%d threads cannot share tiles of multiples of %d x %d equally", 32 * c->kernel->warps, all.rows, all.cols);
+        cu_fail(c, TW0774, NULL, "%d threads cannot share tiles of multiples of %d x %d equally", 32 * c->kernel->warps, all.rows, all.cols);
 }
 
 const CuPlace *cu_place_of(const Cute *c, const TileValue *v)

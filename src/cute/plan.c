@@ -7,13 +7,13 @@
 
 enum { BARRIER_BYTES = 8, TILE_ALIGNMENT = 1024 }; /* where the widest swizzle repeats: 8 rows of 128 bytes */
 
-bool cu_fail(Cute *c, const TileOp *op, const char *fmt, ...)
+bool cu_fail(Cute *c, DiagCode code, const TileOp *op, const char *fmt, ...)
 {
     va_list args;
     if (c->failed) return false;
     c->failed = true;
     va_start(args, fmt);
-    diag_add(c->diags, TW0790, op ? op->loc : c->kernel->loc, "%s", arena_vprintf(c->arena, fmt, args));
+    diag_add(c->diags, code, op ? op->loc : c->kernel->loc, "%s", arena_vprintf(c->arena, fmt, args));
     va_end(args);
     return false;
 }
@@ -32,10 +32,10 @@ static void check_operands(Cute *c, const TileOp *op)
     DType a = op->args[0]->type.dtype, b = op->args[1]->type.dtype;
     int bytes = dtype_bytes(a);
     if (bytes != dtype_bytes(b) || bytes > 2 || (bytes == 2 && a != b))
-        cu_fail(c, op, "products are translated of operands of one type of 16 bits, or of 8 bits, not of %s and %s",
+        cu_fail(c, TW0430, op, "products are translated of operands of one type of 16 bits, or of 8 bits, not of %s and %s",
                 dtype_name(a), dtype_name(b));
     if (bytes != dtype_bytes(c->place.dtype) || (bytes == 2 && a != c->place.dtype))
-        cu_fail(c, op, "a kernel multiplies %s or %s, not both", dtype_name(c->place.dtype), dtype_name(a));
+        cu_fail(c, TW0790, op, "a kernel multiplies %s or %s, not both", dtype_name(c->place.dtype), dtype_name(a));
 }
 
 static void check_gemm(Cute *c, const TileOp *op)
@@ -44,11 +44,11 @@ static void check_gemm(Cute *c, const TileOp *op)
     int k = op->trans_a ? a->type.rows : a->type.cols, step = c->place.quads ? 32 : 16;
     check_operands(c, op);
     if (a->type.space == SPACE_REGISTER && op->trans_a)
-        cu_fail(c, op, "an operand in registers cannot be transposed");
+        cu_fail(c, TW0773, op, "an operand in registers cannot be transposed");
     if (a->type.space == SPACE_REGISTER && c->place.warps_n > 1)
-        cu_fail(c, op, "an operand in registers needs whole rows in a warp, but warps_n = %d", c->place.warps_n);
-    if (b->type.space == SPACE_REGISTER) cu_fail(c, op, "the second operand of a product is in registers");
-    if (k % step != 0) cu_fail(c, op, "%d columns of an operand are no multiple of %d", k, step);
+        cu_fail(c, TW0775, op, "an operand in registers needs whole rows in a warp, but warps_n = %d", c->place.warps_n);
+    if (b->type.space == SPACE_REGISTER) cu_fail(c, TW0773, op, "the second operand of a product is in registers");
+    if (k % step != 0) cu_fail(c, TW0433, op, "%d columns of an operand are no multiple of %d", k, step);
 }
 
 static void check_part(Cute *c, const TileOp *op)
@@ -56,11 +56,11 @@ static void check_part(Cute *c, const TileOp *op)
     const CuPlace *p = cu_place_of(c, op->results[0]);
     const TileType *part = op->kind == TILE_SLICE ? &op->results[0]->type : &op->args[1]->type;
     if (op->args[0]->type.space == SPACE_SHARED) {
-        cu_fail(c, op, "a part of a tile in shared memory is not translated");
+        cu_fail(c, TW0790, op, "a part of a tile in shared memory is not translated");
         return;
     }
     if (op->row0 % p->unit_m != 0 || op->col0 % p->unit_n != 0 || part->rows < 2 || part->cols < 2)
-        cu_fail(c, op, "a part of a tile must begin at a multiple of %d x %d, where the spread over threads repeats",
+        cu_fail(c, TW0790, op, "a part of a tile must begin at a multiple of %d x %d, where the spread over threads repeats",
                 p->unit_m, p->unit_n);
 }
 
@@ -68,14 +68,8 @@ static void check_shared(Cute *c, const TileOp *op)
 {
     const TileType *t = &op->results[0]->type;
     if (t->cols * dtype_bytes(t->dtype) % TILE_CHUNK != 0)
-        cu_fail(c, op, "a row of %d elements of %s in shared memory is no multiple of %d bytes", t->cols,
+        cu_fail(c, TW0776, op, "a row of %d elements of %s in shared memory is no multiple of %d bytes", t->cols,
                 dtype_name(t->dtype), TILE_CHUNK);
-}
-
-/* CUTLASS's conversions to them round, where TL cuts. */
-static void check_rounding(Cute *c, const TileOp *op, DType to)
-{
-    if (to == DT_I8 || to == DT_U8) cu_fail(c, op, "numbers become %s, which is not translated", dtype_name(to));
 }
 
 /* Whether C's int holds it and all that it is made of; of a power of two that it is divided by the exponent counts. */
@@ -94,7 +88,7 @@ static bool fits_int(const Aff *a)
 static void check_index(Cute *c, const TileOp *op)
 {
     if (aff_uses_kind(op->index, AFF_TABLE) && !fits_int(op->index))
-        cu_fail(c, op, "integers of more than 32 bits are not translated");
+        cu_fail(c, TW0790, op, "integers of more than 32 bits are not translated");
 }
 
 static void check_op(Cute *c, const TileOp *op)
@@ -106,21 +100,19 @@ static void check_op(Cute *c, const TileOp *op)
         if (op->results[0]->type.space == SPACE_SHARED) check_shared(c, op);
         break;
     case TILE_REDUCE:
-        if (is_group_reduction(op)) cu_fail(c, op, "a reduction in parts is not translated");
-        if (op->args[0]->type.space == SPACE_SHARED) cu_fail(c, op, "a reduction of a tile in shared memory is not translated");
+        if (is_group_reduction(op)) cu_fail(c, TW0790, op, "a reduction in parts is not translated");
+        if (op->args[0]->type.space == SPACE_SHARED) cu_fail(c, TW0790, op, "a reduction of a tile in shared memory is not translated");
         c->parts |= op->axis == 1 ? cu_place_of(c, op->args[0])->warps_n > 1 : cu_place_of(c, op->args[0])->warps_m > 1;
         break;
-    case TILE_STORE: check_rounding(c, op, op->tensor->dtype); break;
-    case TILE_CAST: check_rounding(c, op, op->results[0]->type.dtype); break;
     case TILE_INDEX: check_index(c, op); break;
     case TILE_FILL: case TILE_GATHER: case TILE_ELEMENT: case TILE_MASK: case TILE_RESHAPE:
-    case TILE_SCALAR: case TILE_FOR: case TILE_IF: case TILE_YIELD:
+    case TILE_SCALAR: case TILE_FOR: case TILE_IF: case TILE_YIELD: case TILE_STORE: case TILE_CAST:
         break;
     case TILE_SOFTMAX: case TILE_REVISE: case TILE_PREPARE: case TILE_BUFFER: case TILE_VIEW: case TILE_PUT: case TILE_COPY_ASYNC:
     case TILE_COMMIT: case TILE_WAIT: case TILE_BARRIER: case TILE_ROLES: case TILE_RING: case TILE_ACQUIRE:
     case TILE_FILLED: case TILE_AWAIT: case TILE_RELEASE: case TILE_ISSUE: case TILE_FINISH: case TILE_TAKE_TURN:
     case TILE_GIVE_TURN: case TILE_OP_COUNT:
-        cu_fail(c, op, "'%s' is not of the level that is translated", tile_op_text(op->kind));
+        cu_fail(c, TW0754, op, "'%s' is not of the level that is translated", tile_op_text(op->kind));
         break;
     }
 }
@@ -336,7 +328,7 @@ bool cu_plan(Cute *c)
         c->shared_bytes = c->parts_at + (int64_t)c->kernel->warps * 32 * (int64_t)sizeof(float);
     }
     if (c->shared_bytes > c->target->shared_per_block)
-        cu_fail(c, NULL, "its tiles take %lld bytes of shared memory, but a block of %s has %d", (long long)c->shared_bytes,
+        cu_fail(c, TW0771, NULL, "its tiles take %lld bytes of shared memory in CuTe, but a block of %s has %d", (long long)c->shared_bytes,
                 c->target->name, c->target->shared_per_block);
     return !c->failed;
 }

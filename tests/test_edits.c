@@ -468,6 +468,65 @@ static void mend_sizes(Arena *arena, bool *proved)
     }
 }
 
+/* ---- what is too long ---------------------------------------------------------------------------- */
+
+/* Statements that stand there so many times, each with its number. */
+static const char *repeated(Arena *arena, const char *before, const char *each, int n, const char *behind)
+{
+    Str text = str_new(arena);
+
+    str_add(&text, before);
+    for (int i = 0; i < n; i++)
+        str_add(&text, with(arena, with(arena, each, "NEXT", arena_printf(arena, "%d", i + 1)), "THIS", arena_printf(arena, "%d", i)));
+    str_add(&text, behind);
+    return str_text(&text);
+}
+
+#define KERNEL "Kernel k\n  Input X (M, 64) fp32\n  Output Y (M, 64) fp32\n  Grid m = ceil(M / 64)\n  Allocate X in register (64, 64)\n  Allocate Y in register (64, 64)\n"
+#define OPERATOR "Operator f\n  Input X (M, N)\n  Output Y (M, N)\n"
+
+static void mend_long(Arena *arena, bool *proved)
+{
+    static const char in[] = "  Copy X (64, 64) in coordinate [M = m] from global to register\n  Compute Exp X and get Y\n",
+                      out[] = "  Copy Y (64, 64) in coordinate [M = m] from register to global\nend\n";
+    const struct {
+        const char *before, *each;
+        int n;
+        const char *behind, *then; /* what the text says then */
+    } texts[] = {
+        {KERNEL, "  x = 1\n", 66000, arena_printf(arena, "%s%s", in, out), KERNEL "  x = 1\n  Copy"},
+        {arena_printf(arena, "%s%s", KERNEL, in), "  Compute Add Y, 1 and get new Y\n  Compute Multiply Y, 2 and get new Y\n", 33000, out,
+         "  for turn = 0:33000\n    Compute Add Y, 1 and get new Y\n    Compute Multiply Y, 2 and get new Y\n  end\n"},
+        {arena_printf(arena, "%s%s", KERNEL, in), "  Compute Add Y, THIS and get new Y\n", 66000, out, "    Compute Add Y, turn and get new Y\n"},
+        {KERNEL, "  Allocate T_THIS in register (16, 16)\n", 4100, arena_printf(arena, "%s%s", in, out), KERNEL "  Copy"},
+        {OPERATOR, "  Param p_THIS = 3\n", 2500, "  Compute Multiply X, p_7 and get Y\nend\n", OPERATOR "  Param p_7 = 3\n  Compute"},
+        {OPERATOR "  Compute Exp X and get A_0\n", "  Compute Exp A_THIS and get A_NEXT\n", 1200, "  Compute Multiply X, 2 and get Y\nend\n", OPERATOR "  Compute Multiply"},
+        {OPERATOR "  Compute Exp X and get S\n", "  Compute Tanh X and get A_THIS\n  Compute Add S, A_THIS and get new S\n", 600, "  Compute Multiply S, 2 and get Y\nend\n",
+         "  Compute Add S, A_0 and get new S\n  Compute Add S, A_0 and get new S\n"},
+        {OPERATOR "  Param p\n  Let a_0 = p\n", "  Let a_NEXT = a_THIS + a_THIS\n", 40, "  Compute Multiply X, a_40 and get Y\nend\n", "  Let a_40 = 2 * a_39\n"},
+    };
+
+    for (size_t i = 0; i < TW_COUNT(texts); i++) {
+        const char *text = repeated(arena, texts[i].before, texts[i].each, texts[i].n, texts[i].behind);
+        Source *source = arena_new_of(arena, Source);
+        *source = (Source){"long.tl", text, strlen(text)};
+
+        for (int after = 0; after < 2; after++) {
+            Chain *chain = chain_new(arena, syms_new(arena), aff_ctx_new(arena), diags_new(arena, source), target_find("sm_80"), DT_BF16);
+            chain->edits = true;
+            chain_check(chain, source, false);
+            if (chain->diags->list.len != !after || (!after && (chain->diags->list.data[0].code != TW0108 || !chain->diags->list.data[0].fix.text))) {
+                diags_print(chain->diags, stderr, false);
+                fail_msg("text %d that is too long has no edit that leaves nothing to say", (int)i);
+            }
+            source = mended(arena, source, chain->diags);
+        }
+        if (!strstr(source->text, texts[i].then))
+            fail_msg("text %d that is too long became\n%.2000s", (int)i, source->text);
+    }
+    proved[TW0108] = true;
+}
+
 /* ---- code that is translated ------------------------------------------------------------------- */
 
 static Diags *translated(Arena *arena, const Source *source, bool done)
@@ -534,6 +593,7 @@ static void edits_do_what_is_promised(void **state)
     mend_operands(f->arena, proved);
     mend_sizes(f->arena, proved);
     mend_translation(f->arena, proved);
+    mend_long(f->arena, proved);
     try_settings(f->arena, set);
     for (int code = 0; code < DIAG_CODES; code++) {
         const DiagMend *mend = diag_mend((DiagCode)code);

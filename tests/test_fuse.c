@@ -255,8 +255,8 @@ static void two_streams_at_once(void **state)
     arena_free(t.arena);
 }
 
-/* Each statement of a chain is a step of recursion; there is an end to it. */
-static void endless_chain(void **state)
+/* Each statement of a chain is a step of recursion; as many as a definition may have are followed. */
+static void long_chain(void **state)
 {
     Case t;
     (void)state;
@@ -264,13 +264,29 @@ static void endless_chain(void **state)
     begin(&t);
     Str text = str_new(t.arena);
     str_add(&text, "Operator f\n  Input X (M, N)\n  Output Y (M, N)\n  Compute Tanh X and get Y\n");
-    for (int i = 0; i < FLOW_DEPTH + 10; i++)
+    for (int i = 0; i < 990; i++)
         str_add(&text, "  Compute Tanh Y and get new Y\n");
     str_add(&text, "end\n");
     Def *def = small_def(t.arena, t.diags, str_text(&text));
     assert_non_null(def);
-    assert_null(fuse(t.arena, syms_new(t.arena), def, 1, t.diags));
-    assert_int_equal(t.diags->list.data[0].code, TW0507);
+    assert_non_null(fuse(t.arena, syms_new(t.arena), def, 1, t.diags));
+    assert_int_equal(t.diags->list.len, 0);
+    arena_free(t.arena);
+}
+
+/* Tiles of one value along ever other axes. */
+static void too_many_tiles(void **state)
+{
+    Case t;
+    (void)state;
+
+    begin(&t);
+    Def *def = small_def(t.arena, t.diags, "Operator f\n  Input X (M, N)\n  Output Y (M, N)\n  Compute Tanh X and get Y\nend\n");
+    Flow flow = {.arena = t.arena, .def = def, .diags = t.diags};
+    for (int i = 0; i <= FLOW_NODES; i++)
+        vec_push(t.arena, &flow.nodes, NULL);
+    assert_false(flow_enter(&flow, def->outputs.data[0]));
+    assert_int_equal(t.diags->list.data[0].code, TW0108);
     arena_free(t.arena);
 }
 
@@ -347,7 +363,7 @@ static int n_cases;
 
 static void every_code_is_expected(void **state)
 {
-    static const DiagCode elsewhere[] = {TW0503, TW0507, TW0521, TW0522, TW0523};
+    static const DiagCode elsewhere[] = {TW0503, TW0108, TW0521, TW0522, TW0523};
     (void)state;
 
     for (int code = 0; code < DIAG_CODES; code++) {
@@ -365,7 +381,7 @@ static void every_code_is_expected(void **state)
 
 int main(void)
 {
-    struct CMUnitTest tests[MAX_CASES + 4];
+    struct CMUnitTest tests[MAX_CASES + 5];
     Heap heap = {0};
     jmp_buf oom;
     int n = 0;
@@ -380,7 +396,8 @@ int main(void)
         tests[n++] = (struct CMUnitTest){name, run_case, NULL, NULL, &cases[i]};
     }
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(two_streams_at_once);
-    tests[n++] = (struct CMUnitTest)cmocka_unit_test(endless_chain);
+    tests[n++] = (struct CMUnitTest)cmocka_unit_test(long_chain);
+    tests[n++] = (struct CMUnitTest)cmocka_unit_test(too_many_tiles);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(no_sketch_is_judged_twice);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(every_code_is_expected);
     int failed = _cmocka_run_group_tests("fuse", tests, (size_t)n, NULL, NULL);

@@ -16,7 +16,7 @@ enum { MOST_ASKED = 4 }; /* rounds in which sizes are asked for */
 
 static bool wants_a_size(DiagCode code)
 {
-    static const DiagCode codes[] = {TW0605, TW0607, TW0609, TW0610, TW0611, TW0612, TW0460, TW0461};
+    static const DiagCode codes[] = {TW0605, TW0108, TW0609, TW0610, TW0611, TW0612, TW0460, TW0461};
 
     for (size_t i = 0; i < TW_COUNT(codes); i++)
         if (codes[i] == code)

@@ -1,7 +1,7 @@
 /* suggest.c: which edits are tried for which diagnostic, and how. */
 #include "chain/suggest.h"
 
-enum { TRIES_FOR_ONE = 16, TRIES_FOR_ALL = 48, TRIES_OF_TILES = 2000, LONGEST_SOURCE = 1 << 18, TRIED_TEXT = 1 << 21, TRIED_TILES = 1 << 23 };
+enum { TRIES_FOR_ONE = 16, TRIES_FOR_ALL = 48, TRIES_OF_TILES = 2000, TRIES_OF_LONG = 4, LONGEST_SOURCE = 1 << 18, LONGEST_OF_ALL = 1 << 24, TRIED_TEXT = 1 << 21, TRIED_TILES = 1 << 23 };
 
 typedef struct Row {
     DiagCode code;
@@ -16,6 +16,7 @@ static const Row TABLE[] = {
     {TW0105, {propose_end}},
     {TW0106, {propose_no_loop, propose_counted, propose_returned, propose_return, propose_form, propose_moved, propose_formula, propose_axes}},
     {TW0107, {propose_line_removal}},
+    {TW0108, {propose_rolled, propose_unread, propose_computed_once, propose_doubled}},
     {TW0109, {propose_line_removal}},
     {TW0110, {propose_moved}},
     {TW0112, {propose_type_word, propose_form}},
@@ -153,6 +154,7 @@ static const struct {
     DiagCode code;
     Proposal *proposals[3];
 } SETTINGS[] = {
+    {TW0108, {propose_no_choice}},
     {TW0210, {propose_near_setting, propose_no_setting}},
     {TW0211, {propose_near_number, propose_no_setting}},
     {TW0502, {propose_no_choice}},
@@ -668,6 +670,18 @@ static int suggest_best_setting(Suggester *s, int most)
     return most - s->tries;
 }
 
+/* What is too long is read again as far as it is not, and then as it is in fewer words. */
+static void shorten(Suggester *s)
+{
+    for (int i = 0; i < s->chain->diags->list.len; i++) {
+        s->diag = &s->chain->diags->list.data[i];
+        if (s->diag->code == TW0108 && s->diag->source == s->source && s->source->len <= LONGEST_OF_ALL) {
+            suggest_best(s, TRIES_OF_LONG);
+            return;
+        }
+    }
+}
+
 void suggest_all(Chain *chain, const Source *source, const Program *program, SuggestStage *stage, bool fragment)
 {
     Suggester s = {.chain = chain, .arena = chain->arena, .source = source, .program = program, .stage = stage,
@@ -675,6 +689,8 @@ void suggest_all(Chain *chain, const Source *source, const Program *program, Sug
     bool tiles = !program; /* their text is soon read, and says less of what was meant */
     int left = tiles ? TRIES_OF_TILES : TRIES_FOR_ALL, for_one = tiles ? TRIES_OF_TILES : TRIES_FOR_ONE, text = tiles ? TRIED_TILES : TRIED_TEXT;
 
+    if (chain->edits && source->len > LONGEST_SOURCE)
+        shorten(&s);
     if (!chain->edits || source->len > LONGEST_SOURCE || chain->diags->full)
         return;
     if ((int64_t)source->len * left > text) /* each try reads all of it */

@@ -135,6 +135,10 @@ Proposal propose_resized_tiles, propose_tile_warps;
 Proposal propose_tile_dtype, propose_tile_rounding;
 /* propose_translation.c */
 Proposal propose_wide_operands;
+/* propose_long.c */
+Proposal propose_unread, propose_computed_once, propose_doubled;
+/* propose_rolled.c */
+Proposal propose_rolled;
 /* propose_dims.c */
 Proposal propose_named_size, propose_told_apart;
 /* propose_rounding.c */

@@ -180,7 +180,9 @@ static bool room_for_more(Checker *c, const Stmt *s)
 {
     if (c->tensors.len < WALK_MAX_TENSORS)
         return true;
-    diag_add(c->diags, TW0108, s->span, "a unit may have %d tensors", WALK_MAX_TENSORS);
+    if (!c->too_long)
+        diag_add(c->diags, TW0108, s->span, "a unit may have %d tensors", WALK_MAX_TENSORS);
+    c->too_long = true;
     return false;
 }
 

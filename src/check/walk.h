@@ -148,6 +148,7 @@ typedef struct Checker {
     const AffSym *row, *col;
     bool of_elements; /* the condition at hand is about the elements of a tile */
     VEC(Named *) tensors;
+    bool too_long;        /* which has been said: there are more of them than are taken */
     VEC(const Stmt *) defines;
     VEC(Axis) grid;
     VEC(Store) stores;

@@ -28,6 +28,7 @@ enum {
     MOST_TRIES = 200,
     MOST_OPS = 32,     /* of one kernel, if it has */
     MOST_PRODUCTS = 3, /* more than these: none that long fits, and to find that out takes long */
+    MOST_CUT = 500,    /* operations of a definition with more products than that: to look for its cuts would take minutes */
     DEEPEST = 16,
     UNKNOWN = 4096,    /* elements of a dimension left to the launch */
     UNKNOWN_LEAD = 16  /* entries of a leading one */
@@ -234,13 +235,13 @@ static bool fits(Cutter *c, const char *key, const Program *program)
     return fit;
 }
 
-static bool is_hopeless(const Def *def)
+static bool is_long(const Def *def, int most)
 {
     int products = 0;
 
     for (int i = 0; i < def->ops.len; i++)
         products += def->ops.data[i]->op == OP_GEMM;
-    return def->ops.len > MOST_OPS && products > MOST_PRODUCTS;
+    return def->ops.len > most && products > MOST_PRODUCTS;
 }
 
 /* Adds the kernels of a goal, if they can be and fit. */
@@ -256,7 +257,7 @@ bool cut_attempt(Cutter *c, const Goal *goal, bool repeat)
     Unit *unit = arena_new_of(c->arena, Unit);
     Flow flow = {.arena = c->arena, .syms = c->syms, .def = x.def, .diags = quiet, .repeat = repeat};
 
-    if (is_hopeless(x.def))
+    if (is_long(x.def, MOST_OPS))
         return false;
     *unit = *c->def->unit;
     unit->name = flow.kernel = kernel_name(c);
@@ -648,5 +649,5 @@ Program *fuse_cut(Arena *arena, Syms *syms, const Def *written, const Diag *why,
 {
     Cutter c = {.arena = arena, .syms = syms, .misfit = misfit, .user = user, .why = why->message, .open = why->code == TW0605};
 
-    return cut_as_seen(arena, syms, written, cut_all, &c);
+    return is_long(written, MOST_CUT) ? NULL : cut_as_seen(arena, syms, written, cut_all, &c);
 }

@@ -91,7 +91,8 @@ typedef struct Factor {
     double otherwise;
 } Factor;
 
-enum { FORM_TERMS = 4, FORM_FACTORS = 8, FLOW_DEPTH = 500, FLOW_NODES = 4000 };
+enum { FORM_TERMS = 4, FORM_FACTORS = 8 };
+enum { FLOW_DEPTH = 4000, FLOW_NODES = 4000 }; /* what a definition of as many operations as there may be takes, mostly */
 
 typedef struct Term {
     Node *tile;

@@ -28,7 +28,7 @@ bool flow_enter(Flow *flow, const DefValue *value)
     if (flow->failed)
         return false;
     if (++flow->depth > FLOW_DEPTH || flow->nodes.len > FLOW_NODES) {
-        flow_fail(flow, TW0507, value, "%s depends on a longer chain of statements than is followed",
+        flow_fail(flow, TW0108, value, "%s depends on a longer chain of statements than is followed",
                   value->name);
         return false;
     }

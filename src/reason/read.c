@@ -236,7 +236,7 @@ static Extent *new_extent(Plan *plan, ExtentKind kind, const Expr *dim)
         extent->known = known;
     extent->expected = at_launch(plan, extent->length);
     if (plan->extents.len == PLAN_MAX_EXTENTS) {
-        plan_fail(plan, TW0607, dim ? dim->span : plan->unit->name_span, "more than %d dimensions in one sketch",
+        plan_fail(plan, TW0108, dim ? dim->span : plan->unit->name_span, "more than %d dimensions in one sketch",
                   PLAN_MAX_EXTENTS);
         return plan->extents.data[0];
     }

@@ -479,8 +479,7 @@ bool res_room_left(Resolver *r, const Stmt *stmt)
 {
     if (r->def->ops.len + 2 <= RES_MAX_OPS)
         return true;
-    diag_add(r->diags, TW0243, stmt->span, "more than %d operations in one definition", RES_MAX_OPS);
-    return false;
+    return res_too_long(r, stmt->span, "more than %d operations in one definition", RES_MAX_OPS);
 }
 
 static bool compute(Resolver *r, const Stmt *stmt, Name *name)

@@ -128,7 +128,7 @@ static bool is_index(const Stmt *stmt)
 static void for_each(Resolver *r, const Block *block, bool (*which)(const Stmt *),
                      void (*declare)(Resolver *, const Stmt *))
 {
-    for (int i = 0; i < block->len; i++)
+    for (int i = 0; i < block->len && !r->too_long; i++)
         if (which(block->data[i]))
             declare(r, block->data[i]);
 }
@@ -195,7 +195,7 @@ static void resolve_block(Resolver *r, const Block *block)
 {
     declare_block(r, block);
     res_forget_known(r);
-    for (int i = 0; i < block->len && !r->diags->full; i++)
+    for (int i = 0; i < block->len && !r->diags->full && !r->too_long; i++)
         resolve_stmt(r, block->data[i]);
 }
 
@@ -250,7 +250,7 @@ static void bind_outputs(Resolver *r)
 
     if (def->outputs.len == 0 && r->diags->errors == 0)
         diag_add(r->diags, TW0242, r->unit->name_span, "%s has no output", r->unit->name);
-    for (int i = 0; i < def->outputs.len; i++) {
+    for (int i = 0; i < def->outputs.len && !r->too_long; i++) {
         DefValue *value = bind_output(r, def->outputs.data[i]);
 
         if (value)

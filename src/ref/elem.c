@@ -69,11 +69,8 @@ double elem_call(OpId fn, const double *args)
 /* Adds a node that takes n_args from the stack and leaves one. */
 static bool emit(Builder *b, const Expr *e, ElemNode node)
 {
-    if (b->elem->nodes.len == ELEM_MAX_NODES || b->stack - node.n_args >= ELEM_MAX_DEPTH) {
-        diag_add(b->r->diags, TW0243, e->span, "the expression has more than %d parts",
-                 ELEM_MAX_NODES);
-        return false;
-    }
+    if (b->elem->nodes.len == ELEM_MAX_NODES || b->stack - node.n_args >= ELEM_MAX_DEPTH)
+        return res_too_long(b->r, e->span, "the expression has more than %d parts", ELEM_MAX_NODES);
     vec_push(b->r->arena, &b->elem->nodes, node);
     b->stack += 1 - node.n_args;
     if (b->stack > b->elem->depth)

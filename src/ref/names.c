@@ -37,6 +37,18 @@ static void note_place(Resolver *r, Diag *diag, const Name *first)
               first->kind == NAME_LET ? "; `=` names numbers, tensors are computed by `Compute OP ... and get X`" : "");
 }
 
+bool res_too_long(Resolver *r, Span span, const char *fmt, ...)
+{
+    va_list args;
+
+    va_start(args, fmt);
+    if (!r->too_long)
+        diag_add(r->diags, TW0108, span, "%s", arena_vprintf(r->arena, fmt, args));
+    va_end(args);
+    r->too_long = true;
+    return false;
+}
+
 Name *res_declare(Resolver *r, NameKind kind, const char *text, Span span)
 {
     Name *name = res_find(r, text);
@@ -46,7 +58,7 @@ Name *res_declare(Resolver *r, NameKind kind, const char *text, Span span)
         return NULL;
     }
     if (r->names.len == RES_MAX_NAMES) {
-        diag_add(r->diags, TW0243, span, "more than %d names in one definition", RES_MAX_NAMES);
+        res_too_long(r, span, "more than %d names in one definition", RES_MAX_NAMES);
         return NULL;
     }
     name = arena_new_of(r->arena, Name);
@@ -66,7 +78,7 @@ bool res_enter(Resolver *r, Name *name, Span use)
     if (name->busy)
         diag_add(r->diags, TW0238, use, "the value of %s depends on itself", name->name);
     else if (r->nesting >= RES_MAX_NESTING)
-        diag_add(r->diags, TW0243, use, "names stand for names more than %d deep", RES_MAX_NESTING);
+        res_too_long(r, use, "names stand for names more than %d deep", RES_MAX_NESTING);
     name->bad |= name->busy || r->nesting >= RES_MAX_NESTING;
     if (name->bad)
         return false;

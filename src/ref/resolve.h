@@ -15,7 +15,7 @@
 #include "ref/elem.h"
 
 enum {
-    RES_MAX_NAMES = 512,
+    RES_MAX_NAMES = 2048,
     RES_MAX_OPS = 1000,    /* bounds the recursion of the executor */
     RES_MAX_NESTING = 64,  /* of ifs, and of names that stand for names */
     RES_MAX_RANK = 8
@@ -52,6 +52,7 @@ typedef struct Resolver {
     Def *def;
     VEC(Name *) names;
     int nesting;             /* of names within names */
+    bool too_long;           /* which has been said */
 } Resolver;
 
 typedef struct Shape {
@@ -60,6 +61,8 @@ typedef struct Shape {
 } Shape;
 
 /* names.c */
+/* More than is taken: said once. Returns false. */
+bool res_too_long(Resolver *r, Span span, const char *fmt, ...) TW_PRINTF(3, 4);
 Name *res_find(const Resolver *r, const char *name);
 Name *res_declare(Resolver *r, NameKind kind, const char *name, Span span);
 void res_undefined(Resolver *r, const char *name, Span span);

@@ -296,6 +296,8 @@ static bool do_reduce(Exec *x, const TileOp *op)
     DType dtype = op->results[0]->type.dtype;
     if (op->axis == 1 && r->cols > 1 && dtype_is_narrow(dtype)) exec_fold(op->op, dtype, a, r);
     else exec_reduce(op->op, op->axis, a, r);
+    if (op->n_args > 1 && !op->across) /* warps leave each other their parts, and all of the block's meet in between */
+        exec_barrier(x);
     return give(x, op, r);
 }
 

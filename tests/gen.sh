@@ -404,6 +404,13 @@ done
 right parts_of_keys "--set D=64" --bind batch=1 --bind heads=1 --bind q_len=17 --bind kv_len=1
 right heads_packed_by_hand "--set D=64 --set q_heads=6 --set kv_heads=2" --bind batch=1 --bind q_len=33 --bind kv_len=101
 right softmax_in_registers "--set N=24" --bind M=17
+for target in sm_75 sm_80 sm_90a; do # sums that no warp has the registers for: warps share their rows
+    type=bf16
+    [ $target = sm_75 ] && type=fp16
+    try ../tests/gen/wide_latents --dtype $type --target $target --set heads=16 --set Latent=512 --set Rope=64 --bind batch=2 --bind kv_len=150
+    try ../tests/gen/wide_sums_normalized --dtype $type --target $target --set D=64 --set E=512 --bind heads=1 --bind q_len=70 --bind kv_len=130
+done
+try ../tests/gen/wide_latents --dtype e4m3 --target sm_89 --set heads=33 --set Latent=512 --set Rope=64 --bind batch=1 --bind kv_len=70
 right far_places "--dtype bf16 --target sm_80" --bind b=1 --bind h=1 --bind q=3 --bind kv=70000 # 32 bits are too few for their products
 right far_places "--dtype bf16 --target sm_90a" --bind b=1 --bind h=1 --bind q=3 --bind kv=70000
 for cols in 8 40; do

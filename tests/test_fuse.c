@@ -302,7 +302,7 @@ typedef struct Asked {
 static const Diag *ask(void *user, const Program *sketch)
 {
     Asked *asked = user;
-    ReasonOptions options = {.target = target_find("sm_80"), .settings = &asked->settings, .dtype = DT_BF16, .roomy = true, .hasty = true};
+    ReasonOptions options = {.target = target_find("sm_80"), .settings = &asked->settings, .dtype = DT_BF16, .roomy = true, .hasty = true, .own_rows = true};
 
     asked->sketches++;
     return reason_misfit(asked->arena, asked->syms, sketch, &options);

@@ -284,10 +284,11 @@ static ReasonOptions as_it_will_run(Chain *chain)
     return options;
 }
 
-static int parts_by_model(Chain *chain, const Program *sketch)
+static int parts_by_model(Chain *chain, const Program *sketch, bool own_rows)
 {
     ReasonOptions options = as_it_will_run(chain);
 
+    options.own_rows = own_rows;
     return reason_parts(chain->arena, chain->syms, sketch, &options);
 }
 
@@ -327,23 +328,32 @@ static Program *folded(Chain *chain, Program *sketch, int fold)
     return with && (fold > 0 || reason_prefers(chain->arena, chain->syms, with, sketch, &options)) ? with : sketch;
 }
 
-static const Diag *misfit_of(Chain *chain, const Program *sketch, bool wide)
+/* The sketch with long sums in loops of their own, where the model thinks it better, or nothing else fits; else itself. */
+static Program *deepened(Chain *chain, Program *sketch)
+{
+    ReasonOptions options = as_it_will_run(chain);
+    Program *with = sketch ? fuse_deepen(chain->arena, chain->def, sketch) : NULL;
+
+    return with && reason_undercuts(chain->arena, chain->syms, with, sketch, &options) ? with : sketch;
+}
+
+static const Diag *misfit_of(Chain *chain, const Program *sketch, bool wide, bool own_rows)
 {
     ReasonOptions options = {.target = chain->target, .settings = settings_for(chain, false), .dtype = chain->settings.dtype,
-                             .roomy = true, .hasty = true, .wide = wide};
+                             .roomy = true, .hasty = true, .wide = wide, .own_rows = own_rows};
 
     return reason_misfit(chain->arena, chain->syms, sketch, &options);
 }
 
 static const Diag *misfit(void *user, const Program *sketch)
 {
-    return misfit_of(user, sketch, false);
+    return misfit_of(user, sketch, false, true);
 }
 
 /* Several kernels are to be good ones each, if they can. */
 static const Diag *misfit_wide(void *user, const Program *sketch)
 {
-    return misfit_of(user, sketch, true);
+    return misfit_of(user, sketch, true, true);
 }
 
 /* A choice of the reasoner that is forced and does not fit is said, not helped. One for a kernel of several
@@ -418,21 +428,36 @@ static Program *in_steps(Chain *chain, Program *sketch, int fold, int apart)
     return with ? folded(chain, with, fold) : sketch;
 }
 
+/* What fits if warps share rows, with its loops in parts where that is better, unless there are several kernels that take less:
+ * then these. */
+static Program *sharing_rows(Chain *chain, const Program *plain, Program *whole, Program *cut, int fold)
+{
+    ReasonOptions options = as_it_will_run(chain);
+
+    if (!whole || misfit_of(chain, whole, false, false) || (cut && !reason_undercuts(chain->arena, chain->syms, whole, cut, &options)))
+        return cut;
+    int parts = parts_by_model(chain, fuse_joins(plain) ? plain : whole, false);
+    Program *in_parts = parts > 1 ? fuse_parts(chain, parts, diags_new(chain->arena, chain->diags->source)) : NULL;
+    return in_parts ? deepened(chain, folded(chain, in_parts, fold)) : whole;
+}
+
 /* What the model thinks better is done if it can be. */
 static Program *fuse_by_model(Chain *chain, int fold, int apart)
 {
     Diags *quiet = diags_new(chain->arena, chain->diags->source);
-    Program *plain = fuse_parts(chain, 1, quiet), *whole = folded(chain, plain, fold), *cut = NULL;
-    int parts = whole ? parts_by_model(chain, fuse_joins(plain) ? plain : whole) : 0;
+    Program *plain = fuse_parts(chain, 1, quiet), *whole = deepened(chain, folded(chain, plain, fold)), *cut = NULL;
+    int parts = whole ? parts_by_model(chain, fuse_joins(plain) ? plain : whole, true) : 0;
 
     if (chain->run_with.list.len > 0 && whole && misfit(chain, whole))
         parts = 0; /* what the launch gives is not known when compiling */
     if (parts > 1)
-        cut = folded(chain, fuse_parts(chain, parts, quiet), fold);
+        cut = deepened(chain, folded(chain, fuse_parts(chain, parts, quiet), fold));
     if (parts < 1)
         cut = folded(chain, fuse_in_cuts(chain, whole, quiet), fold);
     if (whole && !cut && misfit(chain, whole))
         cut = folded(chain, fuse_unjoined(chain, whole), fold);
+    if (whole && misfit(chain, whole))
+        cut = sharing_rows(chain, plain, whole, cut, fold);
     if (!whole && !cut && !chain_has_types(chain))
         return NULL; /* perhaps why there is none */
     if (!whole && !cut)

@@ -192,7 +192,8 @@ typedef struct PermutedTensor {
     int axes[8];         /* by dimension of the tensor: which of what is seen it is, of the last one if two are joined there */
     int joined;          /* which of what is seen is joined with its last one in the tensor's last; -1: none */
     const char *names[2]; /* of these two dimensions */
-    bool column, output; /* column: the tensor has not the last one, which is 1 */
+    int missing;         /* which of what is seen the tensor has not, since it is 1: the last one, or the rows; -1: none */
+    bool output;
     DType dtype;
 } PermutedTensor;
 
@@ -385,5 +386,12 @@ bool flow_reserves(const Flow *flow, const char *name);
 void flow_name_loops(Flow *flow);
 /* NULL: a diagnostic was recorded. */
 Unit *flow_write(Flow *flow, const Order *order);
+
+/* ---- sketch.c: sketches that are rewritten ------------------------------------------------ */
+
+/* A name like `wanted` that means nothing yet. */
+const char *sketch_fresh(Arena *arena, const Def *def, const Unit *unit, const char *wanted);
+/* The sketch with each Kernel as `rewritten` gives it; NULL: all are to stay as they are, for which that gives NULL. */
+Program *sketch_rewritten(Arena *arena, const Def *def, const Program *sketch, Unit *(*rewritten)(Arena *, const Def *, const Unit *));
 
 #endif

@@ -207,31 +207,9 @@ static bool shares(Fold *f, int k)
 
 /* ---- names --------------------------------------------------------------------------------- */
 
-static bool mentions(const Block *block, const char *name)
-{
-    for (int i = 0; i < block->len; i++) {
-        const Stmt *s = block->data[i];
-
-        if ((s->name && strcmp(s->name, name) == 0) || (s->as && strcmp(s->as, name) == 0) || expr_mentions(s->dest, name) ||
-            mentions(&s->body, name))
-            return true;
-        for (int k = 0; k < s->n_with; k++)
-            if (expr_mentions(s->with[k], name))
-                return true;
-        for (int k = 0; k < s->n_shape; k++)
-            if (expr_mentions(s->shape[k], name))
-                return true;
-    }
-    return false;
-}
-
 static const char *fresh(const Fold *f, const char *wanted)
 {
-    const char *name = wanted;
-
-    for (int i = 2; def_is_named(f->def, name) || mentions(&f->unit->body, name); i++)
-        name = arena_printf(f->arena, "%s%d", wanted, i);
-    return name;
+    return sketch_fresh(f->arena, f->def, f->unit, wanted);
 }
 
 /* ---- expressions ----------------------------------------------------------------------------- */
@@ -566,17 +544,5 @@ static Unit *fold_unit(Arena *arena, const Def *def, const Unit *unit)
 
 Program *fuse_fold(Arena *arena, const Def *def, const Program *sketch)
 {
-    Program *folded = arena_new_of(arena, Program);
-    bool any = false;
-
-    *folded = *sketch;
-    folded->units.data = NULL;
-    folded->units.len = folded->units.cap = 0;
-    for (int i = 0; i < sketch->units.len; i++) {
-        Unit *unit = sketch->units.data[i], *with = unit->kind == UNIT_KERNEL ? fold_unit(arena, def, unit) : NULL;
-
-        vec_push(arena, &folded->units, with ? with : unit);
-        any |= with != NULL;
-    }
-    return any ? folded : NULL;
+    return sketch_rewritten(arena, def, sketch, fold_unit);
 }

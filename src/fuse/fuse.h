@@ -23,6 +23,10 @@ bool fuse_can_widen(const Def *def);
  * their tiles, where they can; NULL: none can. */
 Program *fuse_fold(Arena *arena, const Def *def, const Program *sketch);
 
+/* A sketch whose products within loops that sum along more than a tile should have do so in loops of their own;
+ * NULL: there are none. */
+Program *fuse_deepen(Arena *arena, const Def *def, const Program *sketch);
+
 /* Whether a sketch stores to an output whose last dimension is made of two. */
 bool fuse_joins(const Program *sketch);
 

@@ -10,9 +10,11 @@
  *   Copy Q (len, D) as Qh from global to shared
  *
  * Likewise an Output that is nothing but a computed value in another order, or a computed column
- * without its columns of one, as log-sum-exps of (batch, heads, len) are:
+ * without its columns of one, as log-sum-exps of (batch, heads, len) are, or a row without its rows of one, as
+ * sums of columns are:
  *
  *   Copy lse (len, 1) as LSE from register to global
+ *   Copy s (1, N) as sums from register to global
  *
  * Or one whose entries of a leading dimension lie beside each other, `O (batch, len, heads * D)`:
  *
@@ -69,16 +71,18 @@ static bool may_share_a_name(DefDim a, DefDim b)
     return a.name && b.name ? strcmp(a.name, b.name) == 0 : a.size == b.size;
 }
 
-/* Whether a Define's elements are those of a column, which it has no dimension for. Of two dimensions of
- * one name a Copy could not say which is that of the rows. */
-static bool lacks_columns(const DefOp *op, const DefValue *value)
+/* Which dimension of a value a Define has not whose elements are those of a column, or of a row; -1: it has all. Of two
+ * dimensions of one name a Copy could not say which one tiles cover. */
+static int missing_dim(const DefOp *op, const DefValue *value)
 {
     int rank = op->result->rank;
 
+    if (!op->result->is_output || value->rank != rank + 1 || op->where->n_args != rank + 1)
+        return -1;
     for (int d = 0; d < rank - 1; d++)
         if (may_share_a_name(op->result->dims[d], op->result->dims[rank - 1]))
-            return false;
-    return op->result->is_output && value->rank == rank + 1 && op->where->n_args == rank + 1 && is_only_place(value, op->where, rank);
+            return -1;
+    return is_only_place(value, op->where, rank) ? rank : is_only_place(value, op->where, rank - 1) ? rank - 1 : -1;
 }
 
 /* `col div D` or `col % D`, D being how many columns a value has. */
@@ -112,8 +116,9 @@ static int joined_axis(const Def *def, const DefOp *op, const DefValue *value)
                ? joined : -1;
 }
 
-/* What a Define is another order of, and which of its dimensions each of that one's is; NULL: of none. */
-static DefValue *source_of(const Def *def, const DefOp *op, int *axes, int *joined)
+/* What a Define is another order of, and which of its dimensions each of that one's is, as if it had the one that it is missing;
+ * NULL: of none. */
+static DefValue *source_of(const Def *def, const DefOp *op, int *axes, int *joined, int *missing)
 {
     const Expr *e = op->op == OP_DEFINE ? op->where : NULL;
     DefValue *value = op->reads.len == 1 ? op->reads.data[0].value : NULL;
@@ -122,24 +127,26 @@ static DefValue *source_of(const Def *def, const DefOp *op, int *axes, int *join
 
     if (!e || e->kind != EXPR_INDEX || !value || !expr_is_name(e->a, op->reads.data[0].name) || value->rank > MOST_RANK)
         return NULL;
-    bool column = lacks_columns(op, value);
-    *joined = column ? -1 : joined_axis(def, op, value);
-    if (!column && *joined < 0 && (rank < 3 || value->rank != rank || e->n_args != rank))
+    *missing = missing_dim(op, value);
+    *joined = *missing >= 0 ? -1 : joined_axis(def, op, value);
+    if (*missing < 0 && *joined < 0 && (rank < 3 || value->rank != rank || e->n_args != rank))
         return NULL;
-    for (int d = 0; d < value->rank - column; d++) {
+    for (int d = 0; d < value->rank; d++) {
+        if (d == *missing) {
+            axes[d] = d;
+            continue;
+        }
         if (*joined >= 0 && (d == *joined || d == rank)) {
             axes[d] = rank - 1;
             continue;
         }
-        int axis = column && is_only_place(value, e, d) ? d : flow_own_axis(def, op->result, e->args[d]);
+        int axis = *missing > d && is_only_place(value, e, d) ? d : flow_own_axis(def, op->result, e->args[d]);
 
         if (axis < 0 || used[axis] || value->dims[d].size != op->result->dims[axis].size)
             return NULL;
         used[axis] = true;
-        axes[d] = axis;
+        axes[d] = *missing >= 0 && axis >= *missing ? axis + 1 : axis;
     }
-    if (column)
-        axes[rank] = rank;
     return *joined >= 0 || axes[value->rank - 1] == value->rank - 1 ? value : NULL;
 }
 
@@ -216,8 +223,8 @@ static bool output_fits(const Def *def, const DefOp *op, const DefValue *seen, c
 
 static bool permutes(const Def *def, const DefOp *op, const Permuted *list, PermutedTensor *found)
 {
-    int axes[MOST_RANK], joined;
-    DefValue *value = source_of(def, op, axes, &joined);
+    int axes[MOST_RANK], joined, missing;
+    DefValue *value = source_of(def, op, axes, &joined, &missing);
 
     if (!value)
         return false;
@@ -227,7 +234,7 @@ static bool permutes(const Def *def, const DefOp *op, const Permuted *list, Perm
         def_is_named(def, seen->name) || is_seen_already(list, seen->name))
         return false;
     *found = (PermutedTensor){.tensor = tensor->name, .seen = seen->name, .rank = seen->rank, .joined = joined,
-                              .column = tensor->rank < seen->rank && joined < 0, .output = output, .dtype = tensor->dtype};
+                              .missing = missing, .output = output, .dtype = tensor->dtype};
     for (int d = 0; d < seen->rank; d++)
         if (output && d != joined)
             found->axes[axes[d]] = d;
@@ -271,6 +278,12 @@ static const PermutedTensor *find_declared(const Permuted *list, const Stmt *s)
     return NULL;
 }
 
+/* How far the tensor, as declared, reaches along dimension d of those that it has, and is missing. */
+static Expr *size_along(Arena *arena, const PermutedTensor *p, const Stmt *tensor, int d)
+{
+    return d == p->missing ? expr_int(arena, 1) : expr_copy(arena, tensor->shape[p->missing >= 0 && d > p->missing ? d - 1 : d]);
+}
+
 /* Declarations, too, of what is seen. */
 static void declare_seen(Remade *r, const Permuted *list)
 {
@@ -286,7 +299,7 @@ static void declare_seen(Remade *r, const Permuted *list)
         seen->shape = arena_array(r->arena, Expr *, p->rank);
         seen->n_shape = p->rank;
         for (int d = 0; d < p->rank - (p->joined >= 0); d++)
-            seen->shape[p->axes[d]] = p->column && d == p->rank - 1 ? expr_int(r->arena, 1) : s->shape[d];
+            seen->shape[p->axes[d]] = size_along(r->arena, p, s, d);
         for (int side = 0; p->joined >= 0 && side < 2; side++)
             seen->shape[side == 0 ? p->joined : p->rank - 1] = expr_name(r->arena, p->names[side]);
         r->unit->body.data[i] = seen;
@@ -366,7 +379,7 @@ static void name_sides(Arena *arena, const PermutedTensor *p, const Stmt *tensor
         if (p->joined >= 0 && p->axes[d] == p->rank - 1)
             copy->shape[copy->n_shape++] = expr_name(arena, p->names[1]);
         else if (p->axes[d] >= p->rank - 2)
-            copy->shape[copy->n_shape++] = p->column && d == p->rank - 1 ? expr_int(arena, 1) : expr_copy(arena, tensor->shape[d]);
+            copy->shape[copy->n_shape++] = size_along(arena, p, tensor, d);
 }
 
 static void put_back_copies(Arena *arena, const Unit *unit, Block *block, const Permuted *list)
@@ -394,13 +407,14 @@ static void put_back_tensor(Arena *arena, Stmt *s, const PermutedTensor *p)
 {
     Expr **shape = arena_array(arena, Expr *, p->rank);
 
+    s->n_shape = 0;
     for (int d = 0; d < p->rank - (p->joined >= 0); d++)
-        shape[d] = s->shape[p->axes[d]];
+        if (d != p->missing)
+            shape[s->n_shape++] = s->shape[p->axes[d]];
     if (p->joined >= 0)
         shape[p->rank - 2] = expr_binary(arena, EO_MUL, s->shape[p->joined], s->shape[p->rank - 1]);
     s->name = p->tensor;
     s->shape = shape;
-    s->n_shape = p->rank - (p->column || p->joined >= 0);
 }
 
 void flow_put_back(Arena *arena, Program *program, const Permuted *list)

@@ -6,6 +6,8 @@
  */
 #include "reason/plan.h"
 
+#include <math.h>
+
 enum {
     MAX_SIZES = 8,
     MAX_CANDIDATES = 40000,
@@ -23,6 +25,7 @@ typedef struct Search {
     bool in_rows; /* rows.c chooses, if it can */
     bool doubted; /* something was refused for what ptxas may take */
     bool padded;  /* whole dimensions fill the panels that warps beside each other take */
+    bool through; /* operands pass through shared memory, so that warps share rows: through.c */
     int warps_from, warps_to, stages_from, stages_to, warps_n_forced;
     int tried_from, tried_to; /* warps that an earlier round tried; 0: none */
 } Search;
@@ -240,12 +243,12 @@ static bool tried_before(const Search *s)
 /* Shared memory is as much for any number of warps. */
 static void each_warps(Search *s)
 {
-    bool whole = plan_whole_rows(s->plan), columns = plan_whole_cols(s->plan);
+    bool whole = plan_whole_rows(s->plan) && !s->through, columns = plan_whole_cols(s->plan);
     Misfit misfit = FITS;
 
     for (s->now.warps = s->warps_from; s->now.warps <= s->warps_to && misfit != MISFIT_SHARED && !is_enough(s);
          s->now.warps = s->warps_from == s->warps_to ? s->warps_to + 1 : s->now.warps * 2)
-        for (int n = 1; (n <= (whole ? 1 : columns ? 8 : 4) || n == s->warps_n_forced) && misfit != MISFIT_SHARED; n *= 2) {
+        for (int n = 1; (n <= (whole ? 1 : columns || s->through ? 8 : 4) || n == s->warps_n_forced) && misfit != MISFIT_SHARED; n *= 2) {
             if (s->now.warps % n != 0 || (s->warps_n_forced && n != s->warps_n_forced) ||
                 (columns && n != s->now.warps) || tried_before(s))
                 continue;
@@ -314,8 +317,32 @@ static void search_daring(Search *s, int registers)
     s->padded = false;
 }
 
-/* What is rarely good is tried where nothing else fits: what may be spilled, by a little first, and
- * warps that are too few to hide much or so many that they wait for each other. */
+/* Warps that share rows, whose operands pass through shared memory. */
+static void search_through(Search *s)
+{
+    if (s->found || s->plan->options->own_rows || !plan_may_pass_through(s->plan))
+        return;
+    s->through = true;
+    s->plan->daring = 0;
+    search_again(s);
+}
+
+/* Warps that are too few to hide much or so many that they wait for each other. */
+static void search_rare(Search *s)
+{
+    if (s->warps_from == s->warps_to || s->plan->options->wide)
+        return;
+    s->tried_from = s->warps_from;
+    s->tried_to = s->warps_to;
+    s->warps_from = 1;
+    s->warps_to = 16;
+    search_again(s);
+    s->warps_from = s->tried_from;
+    s->warps_to = s->tried_to;
+    s->tried_from = s->tried_to = 0;
+}
+
+/* What is rarely good is tried where nothing else fits, what may be spilled by a little first. */
 static void search(Search *s)
 {
     each_size(s, 0);
@@ -325,13 +352,9 @@ static void search(Search *s)
     s->plan->daring = INT32_MAX;
     if (!s->found && s->doubted)
         search_daring(s, INT32_MAX);
-    if (s->found || s->warps_from == s->warps_to || s->plan->options->wide)
-        return;
-    s->tried_from = s->warps_from;
-    s->tried_to = s->warps_to;
-    s->warps_from = 1;
-    s->warps_to = 16;
-    search_again(s);
+    if (!s->found)
+        search_rare(s);
+    search_through(s);
 }
 
 static const Choice *choose_in_rows(const Search *s, ReasonResult *result)
@@ -347,6 +370,18 @@ static const char *misfit_in_words(Plan *plan, Choice *choice)
     plan->in_words = true;
     plan_rate(plan, choice);
     return choice->misfit_text;
+}
+
+/* With blocks over the outputs' columns as well, where that takes less; NULL: it cannot be, or does not. */
+static const Unit *cheaper_spread(Plan *plan, double cost)
+{
+    const Unit *unit = plan_spread(plan);
+
+    if (!unit || isinf(cost))
+        return unit;
+    Plan wider = plan_for(plan->arena, plan->syms, plan->program, unit, plan->options, diags_new(plan->arena, plan->program->source));
+    const Choice *choice = plan_best(&wider);
+    return choice && choice->cost < cost ? unit : NULL;
 }
 
 const Choice *plan_choose(Plan *plan, ReasonResult *result)
@@ -367,7 +402,7 @@ const Choice *plan_choose(Plan *plan, ReasonResult *result)
         return chosen;
     search(&s);
     result->considered += s.considered;
-    if (!s.found && (plan->spread = plan_spread(plan)))
+    if ((!s.found || s.through) && (plan->spread = cheaper_spread(plan, s.found ? s.best.cost : INFINITY)))
         return NULL;
     if (!s.found) {
         Diag *diag = plan_fail(plan, TW0611, plan->unit->name_span, "no choice of tiles, warps and stages fits %s",

@@ -81,8 +81,9 @@ static void explain_warps(Explainer *e)
                                   : "a warp has rows of its own: its lanes lie side by side along them, 16 bytes each");
     else if (e->c->warps_n > 1)
         because(e, "warps_n", number(e, e->c->warps_n),
-                plan_whole_cols(e->plan) ? "a column reduction needs whole columns in a warp"
-                                         : "columns are split as well, since nothing needs whole rows in a warp");
+                plan_whole_cols(e->plan)   ? "a column reduction needs whole columns in a warp"
+                : plan_whole_rows(e->plan) ? "no warp has registers for rows as wide as the sum: warps share them, and computed operands pass through shared memory"
+                                           : "columns are split as well, since nothing needs whole rows in a warp");
     else if (plan_whole_cols(e->plan))
         because(e, "warps_n", "1", "a column reduction needs whole columns in a warp");
     else if (plan_whole_rows(e->plan))

@@ -36,6 +36,7 @@ enum {
     PRODUCT_START = 30,  /* of a warpgroup's product behind another (seen there) */
     ALONE = 80,          /* of a turn of warps that no other block's run beside (seen there) */
     CHAIN_LATENCY = 200, /* from products to arithmetic and back */
+    MEETING = 60,        /* of warps that share rows, where each needs what the others have */
     QUAD_STEPS = 2,      /* shuffles that reduce a row over the lanes that share it */
     PREPARED_STAGES = 3, /* of operands that a warpgroup prepares */
     SOFTMAX_REGS = 24,   /* that are to be left beside a softmax, where one more warpgroup prepares operands, */
@@ -68,7 +69,8 @@ static const double LONE_RATE = 0.5;
 static const double WARP_RATE = 0.6;
 
 typedef struct Work {
-    double mma, shared, exps, alu, traffic, prepare; /* cycles */
+    double mma, shared, exps, alu, traffic, prepare; /* cycles, */
+    double meetings;                                 /* and those of warps that wait for each other */
 } Work;
 
 typedef struct Modeler {
@@ -88,6 +90,7 @@ typedef struct Modeler {
     double sharing;     /* blocks that a multiprocessor has at once */
     Work main;          /* of the loop with the most work a turn */
     double main_turns;
+    double around;      /* turns that the loops around the one at hand make of it */
     double total;       /* cycles of a block */
 } Modeler;
 
@@ -162,10 +165,22 @@ static void count_copies(Modeler *m, const Steps *steps, bool in_loop)
     }
 }
 
+/* Operands that pass through shared memory have a place each. */
+static void count_operands(Modeler *m)
+{
+    for (int i = 0; i < m->plan->tiles.len; i++) {
+        const Tile *tile = &m->plan->tiles.data[i];
+
+        if (plan_passes_through(m->c, tile))
+            m->c->resident_bytes += round_up((int64_t)elements(m, tile) * 2, 1024);
+    }
+}
+
 static void count_shared(Modeler *m)
 {
     m->c->ring_bytes = m->c->resident_bytes = 0;
     count_copies(m, &m->plan->steps, false);
+    count_operands(m);
     m->c->shared_bytes = m->c->ring_bytes + m->c->resident_bytes;
 }
 
@@ -327,7 +342,7 @@ static void add_gemm(Modeler *m, const Step *step)
     double rows = size_of(m, plan_transposed(s->args[0]) ? a->col : a->row);
     double k = size_of(m, plan_transposed(s->args[0]) ? a->row : a->col);
     double cols = size_of(m, plan_transposed(s->args[1]) ? b->row : b->col);
-    bool from_shared = a->shared && !a->computed;
+    bool through = plan_passes_through(m->c, a), from_shared = through || (a->shared && !a->computed);
     double size = b->shared ? dtype_bytes(b->shared_dtype) : 2;
     double bytes = (from_shared ? rows * k * size * m->c->warps_n : 0) + cols * k * size * m->warps_m;
     double fragments = (from_shared ? rows / m->warps_m / m->t->mma_m * 4 : 0) +
@@ -351,7 +366,8 @@ static void add_gemm(Modeler *m, const Step *step)
         m->work->alu += rows * cols / m->t->fp32_ops;
         m->scratch = product > m->scratch ? product : m->scratch;
     }
-    m->work->shared += bytes / m->t->shared_bytes;
+    m->work->shared += (bytes + (through ? rows * k * size : 0)) / m->t->shared_bytes;
+    m->work->meetings += through ? MEETING : 0;
     if (!m->c->groups && fragments > m->fragments)
         m->fragments = fragments;
 }
@@ -397,6 +413,7 @@ static void add_element(Modeler *m, OpId op, double n)
 static void add_row_reduction(Modeler *m, const Tile *tile, int times)
 {
     m->work->alu += times * QUAD_STEPS * 4 * size_of(m, tile->row) / WARP;
+    m->work->meetings += m->c->warps_n > 1 ? times * MEETING : 0;
 }
 
 /* What is accumulated from a softmax is rescaled every turn. */
@@ -559,7 +576,7 @@ static double waits_of(const Modeler *m, const Work *w, double bound)
 {
     bool arithmetic = w->exps + w->alu > 0;
     double own = has_own_quarters(m) ? (double)QUARTERS / m->c->warps : 1, products = w->mma * own;
-    double chain = (products > w->shared ? products : w->shared) + (w->exps + w->alu) * own + TURN_OVERHEAD + (arithmetic ? CHAIN_LATENCY : 0);
+    double chain = (products > w->shared ? products : w->shared) + (w->exps + w->alu) * own + w->meetings + TURN_OVERHEAD + (arithmetic ? CHAIN_LATENCY : 0);
 
     if (has_own_quarters(m))
         return chain > bound * m->sharing ? chain / m->sharing - bound : 0;
@@ -606,15 +623,18 @@ static void add_loop(Modeler *m, const Step *step)
     const Extent *parts = step->parts;
     Work *outer = m->work, mine = {0};
     bool in_loop = m->in_loop;
+    double around = m->around;
 
     if (!step->extent)
         return;
+    double turns = around * plan_turns(m->c, step->extent) / (parts && parts->known > 0 ? (double)parts->known : in_loop ? 1 : plan_parts_assumed(m->plan));
     m->work = &mine;
     m->in_loop = true;
+    m->around = turns;
     add_steps(m, &step->body);
+    m->around = around;
     m->in_loop = in_loop;
     m->work = outer;
-    double turns = plan_turns(m->c, step->extent) / (parts && parts->known > 0 ? (double)parts->known : plan_parts_assumed(m->plan));
     double turn = cycles_of(m, &mine, ahead_of(m));
     m->total += turns * turn;
     if (bound_of(&mine, NULL) * turns > bound_of(&m->main, NULL) * m->main_turns) {
@@ -903,7 +923,7 @@ static bool registers_fit(Modeler *m)
 void plan_rate(Plan *plan, Choice *c)
 {
     Work root = {0};
-    Modeler m = {.plan = plan, .c = c, .t = plan->options->target, .warps_m = c->warps / c->warps_n, .work = &root};
+    Modeler m = {.plan = plan, .c = c, .t = plan->options->target, .warps_m = c->warps / c->warps_n, .work = &root, .around = 1};
 
     c->misfit = FITS;
     c->groups = plan_groups(plan, c);

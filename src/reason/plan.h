@@ -79,6 +79,7 @@ typedef struct Read {
     int64_t rows, cols; /* that have one in common; 0: all */
     bool apart;         /* addresses do not differ by constants */
     bool stepped;       /* a quotient or a power is made of it */
+    bool below;         /* what rows below each other read lies side by side in memory, as of a matrix that is transposed */
     int bytes;          /* of an element */
 } Read;
 
@@ -318,6 +319,10 @@ int plan_groups(Plan *plan, const Choice *choice);
 /* lanes.c: who is beside the warpgroups that compute (TargetBeside); and whether there may be such together. */
 unsigned plan_beside(Plan *plan, const Choice *choice);
 bool plan_comes(Plan *plan, const Choice *choice);
+/* through.c: whether a product's first operand that is computed passes through shared memory, since warps share its rows;
+ * and whether a kernel's rows can be shared like that. */
+bool plan_passes_through(const Choice *choice, const Tile *tile);
+bool plan_may_pass_through(const Plan *plan);
 /* live.c: whether a tile has one row or one column. */
 bool plan_is_vector(const Tile *tile);
 /* steps.c: what statements name; before the first choice is rated. */

@@ -122,15 +122,17 @@ static void find_in(Plan *plan, const Tile *tile, const Expr *e, bool stepped, R
     if (is_open_quotient(plan, tile, e)) {
         Sides sides = sides_of(plan, tile, e->a, 0);
 
-        vec_push(plan->arena, reads, (Read){sides.rows, sides.cols, false, false, 0});
+        vec_push(plan->arena, reads, (Read){.rows = sides.rows, .cols = sides.cols});
     }
     if (e->kind == EXPR_INDEX && e->a->kind == EXPR_NAME && plan_tensor(plan, e->a->name)) {
         Sides sides = {0, 0, false};
         int bytes = dtype_bytes(plan_tensor(plan, e->a->name)->dtype);
 
+        Sides last = e->n_args > 0 ? sides_of(plan, tile, e->args[e->n_args - 1], 0) : sides;
         for (int i = 0; i < e->n_args; i++)
             sides = either(sides, sides_of(plan, tile, e->args[i], 0));
-        vec_push(plan->arena, reads, (Read){sides.rows, sides.cols, sides.apart, stepped, bytes});
+        bool below = last.rows == 1 && last.cols == 0 && !last.apart && sides.cols == 1;
+        vec_push(plan->arena, reads, (Read){sides.rows, sides.cols, sides.apart, stepped, below, bytes});
         stepped = false; /* coordinates are integers */
     }
     find_in(plan, tile, e->a, stepped, reads);

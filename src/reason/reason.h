@@ -21,6 +21,7 @@ typedef struct ReasonOptions {
     bool hasty;              /* the first choice that fits will do: only whether there is one is asked */
     bool roomy;              /* refuse what leaves so few registers that some may be spilled */
     bool wide;               /* refuse blocks of so few warps, or so many, that they are rarely good */
+    bool own_rows;           /* refuse warps that share rows, whose operands pass through shared memory: they are seldom the fastest */
     const Schedule *schedule; /* choices of the passes that are forced; NULL: none */
 } ReasonOptions;
 
@@ -46,6 +47,10 @@ int reason_parts(Arena *arena, Syms *syms, const Program *sketch, const ReasonOp
 /* Whether the model thinks that one sketch of two, of the same, is much less work: prefer.c. False
  * where it is not known how many rows there are, or they fill tiles. */
 bool reason_prefers(Arena *arena, Syms *syms, const Program *sketch, const Program *to, const ReasonOptions *options);
+
+/* Whether the model thinks that one sketch of two, of the same, takes much less, whatever is known of sizes; and so it does where
+ * the other does not fit. */
+bool reason_undercuts(Arena *arena, Syms *syms, const Program *sketch, const Program *to, const ReasonOptions *options);
 
 /* Cycles that the kernels of a sketch take one after the other, with their launches: total.c. INFINITY where one cannot be,
  * or how long rows are is not known. */

@@ -36,6 +36,8 @@ enum {
     LATENCY = 900,        /* of a load */
     AT_ONCE = 48,         /* values of a lane that turns side by side load at once */
     LINE = 128,           /* bytes that the first cache gives in a cycle */
+    SECTOR = 32,          /* bytes that memory gives at least */
+    LEAST_BESIDE = 4,     /* lanes of a row, whose stores are of 64 bytes then, of a matrix that is transposed */
     SHUFFLES = 150,       /* of a reduction over 32 lanes */
     MEETING = 120,        /* of warps at a barrier */
     LONG_ROW = 8192,      /* elements of a row of which a block holds a part at a time, */
@@ -236,7 +238,7 @@ static double apart_in(int64_t every, int values)
 /* What lies as the tile's elements do, and is as wide as what is copied, is loaded as a tile (src/pass/direct.c). */
 static bool is_tile(const RowSearch *s, const Read *read)
 {
-    return read->rows == 1 && read->cols == 1 && !read->apart && !read->stepped && read->bytes * s->k <= ACCESS;
+    return read->rows == 1 && read->cols == 1 && !read->apart && !read->stepped && !read->below && read->bytes * s->k <= ACCESS;
 }
 
 static const Reads *reads_of(const RowSearch *s, const Stmt *stmt)
@@ -247,6 +249,8 @@ static const Reads *reads_of(const RowSearch *s, const Stmt *stmt)
     return NULL;
 }
 
+static int rows_of(const RowSearch *s);
+
 /* Bytes of memory, or cycles of the first cache. */
 static void add_reads(RowSearch *s, const Reads *reads, double elements, double turns)
 {
@@ -255,9 +259,12 @@ static void add_reads(RowSearch *s, const Reads *reads, double elements, double 
         double loads = apart_in(read->rows, s->down) * apart_in(read->cols, s->k * s->along);
         double bytes = read->cols == 0 ? 0 : (double)LANES * fmax(1, (double)s->k / (double)read->cols) * read->bytes;
 
-        if (is_tile(s, read))
+        if (is_tile(s, read)) {
             s->bytes += elements * read->bytes;
-        else
+        } else if (read->below) { /* a block's rows share sectors, a warp's lines */
+            s->bytes += elements * fmax(read->bytes, (double)SECTOR / (rows_of(s) * s->down));
+            s->reads += turns * s->now.warps * loads * s->lanes;
+        } else
             s->reads += turns * s->now.warps * loads * fmax(1, bytes / LINE);
     }
 }
@@ -541,10 +548,23 @@ static void each_step(RowSearch *s)
             try_sizes(s);
 }
 
-/* Fewer lanes than all only where rows are shorter, or are to be filled exactly. */
+/* Whether rows below each other read side by side, so that a warp should have several. */
+static bool reads_below(const RowSearch *s)
+{
+    for (int i = 0; i < s->read_by.len; i++)
+        for (int k = 0; k < s->read_by.data[i].reads.len; k++)
+            if (s->read_by.data[i].reads.data[k].below)
+                return true;
+    return false;
+}
+
+/* Fewer lanes than all only where rows are shorter, are to be filled exactly, or read what lies below each other. */
 static bool lanes_of_use(const RowSearch *s)
 {
     int64_t longest = 0;
+
+    if (s->lanes >= LEAST_BESIDE && reads_below(s))
+        return true;
 
     for (int i = 0; i < s->plan->extents.len; i++) {
         const Extent *extent = s->plan->extents.data[i];

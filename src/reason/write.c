@@ -240,6 +240,24 @@ static void make_operand(Writer *w, const char *name, DType dtype, bool keep)
         put_reshape(w, name);
 }
 
+/* The operand in shared memory, where warps that share its rows find all of it: through.c. */
+static Expr *pass_through(Writer *w, const char *name, DType dtype)
+{
+    const char *there = plan_tile(w->plan, name)->as_operand;
+
+    if (!there) {
+        there = put_cast(w, name, dtype);
+        Stmt *copy = put(w, STMT_COPY);
+        Tile *tile = plan_tile(w->plan, there);
+        tile->shared = true;
+        tile->shared_dtype = dtype;
+        copy->name = there;
+        copy->space = SPACE_REGISTER;
+        copy->to_space = SPACE_SHARED;
+    }
+    return expr_space(w->plan->arena, name_expr(w, there), SPACE_SHARED);
+}
+
 /* What the first operand is rounded to: the second one's type; where that has 8 bits
  * and the first one was cast to 8 bits, it stays as it is. */
 static DType operand_dtype(Writer *w, const Stmt *gemm)
@@ -279,7 +297,8 @@ static void hoist_operands(Writer *w, const Block *loop, const Block *body, cons
         if (s->kind != STMT_COMPUTE || !s->op_known || s->op != OP_GEMM || s->n_args != 2)
             continue;
         const Tile *a = plan_operand(w->plan, s->args[0]);
-        if (!is_register_operand(a, s->args[0]) || a->operand_form || a->as_operand || written_in(loop, a->name))
+        if (!is_register_operand(a, s->args[0]) || a->operand_form || a->as_operand || written_in(loop, a->name) ||
+            plan_passes_through(w->choice, a))
             continue;
         bool ta = plan_transposed(s->args[0]), keep = read_plainly(loop, 0, a->name) || read_plainly(outer, at + 1, a->name);
         Pad pad = ta ? a->pad_row : a->pad_col; /* beside the zeros of the second operand */
@@ -401,6 +420,11 @@ static void write_gemm(Writer *w, const Stmt *s, Stmt *copy, const Block *block,
         if (ragged(w, k) && !(zero && pad_a != PAD_LOWEST) && !a->operand_form && !a->as_operand)
             name = add_bound(w, name, ta, 0);
         a = plan_tile(w->plan, name);
+        if (plan_passes_through(w->choice, a)) {
+            Expr *through = pass_through(w, name, operand_dtype(w, s));
+            copy->args[0] = ta ? expr_transpose(w->plan->arena, through) : through;
+            return;
+        }
         if (!a->operand_form && !a->as_operand)
             make_operand(w, name, operand_dtype(w, s), read_plainly(block, at + 1, name));
         a = plan_tile(w->plan, name);

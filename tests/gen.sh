@@ -404,6 +404,10 @@ done
 right parts_of_keys "--set D=64" --bind batch=1 --bind heads=1 --bind q_len=17 --bind kv_len=1
 right heads_packed_by_hand "--set D=64 --set q_heads=6 --set kv_heads=2" --bind batch=1 --bind q_len=33 --bind kv_len=101
 right softmax_in_registers "--set N=24" --bind M=17
+for target in sm_80 sm_90a; do # weights that a table names
+    try ../tests/gen/experts_of_groups --target $target --set K=96 --set N=160 --bind groups=3 --bind experts=5 --bind rows=70
+    try ../tests/gen/experts_of_blocks --target $target --set K=128 --set N=256 --bind T=192 --bind experts=5
+done
 for target in sm_75 sm_80 sm_90a; do # sums that no warp has the registers for: warps share their rows
     type=bf16
     [ $target = sm_75 ] && type=fp16

@@ -11,7 +11,8 @@
  *   Copy X (len, D) as K in coordinate [cols = heads + head] from global to shared
  *
  * Parts that arithmetic takes first are elements that are read one by one, as ever.
- * An entry of a leading dimension, `X[batch, row, 1, heads, col]`, is seen likewise. Other than in permute.c a
+ * An entry of a leading dimension, `X[batch, row, 1, heads, col]`, is seen likewise, and so is one that a table names,
+ * `W[expert[group], row, col]`. Other than in permute.c a
  * tensor may be seen in several ways, and be used as it is besides.
  *
  * A part of columns, or of rows, begins at a multiple of its size, which is known, so that tiles fill it. Where the
@@ -209,7 +210,7 @@ bool view_find_entry(Finder *f, int d, const Expr *e)
 }
 
 /* One of the tensor's dimensions, at coordinate e (NULL: the element's own, by place). */
-static bool find_dim(Finder *f, int d, const Expr *e, bool *used)
+static bool find_dim(Finder *f, const DefOp *op, int d, const Expr *e, bool *used)
 {
     View *v = f->view;
     int axis = e ? flow_own_axis(f->def, v->seen, e) : d - v->tensor->rank + v->seen->rank;
@@ -225,12 +226,13 @@ static bool find_dim(Finder *f, int d, const Expr *e, bool *used)
     if (d == v->tensor->rank - 1)
         return find_part(f, d, e ? e : &col, v->seen->rank - 1);
     if (!says_place(f, e))
-        return view_find_entry(f, d, e);
+        return view_find_entry(f, d, e) || view_look_up_entry(f, op, d, e);
     return !used[rows] && (used[rows] = true) && find_part(f, d, e, rows);
 }
 
-static bool find_dims(Finder *f, const Expr *e)
+static bool find_dims(Finder *f, const DefOp *op)
 {
+    const Expr *e = op->where;
     bool used[VIEW_RANK] = {false};
     int rank = f->view->tensor->rank, d = 0;
 
@@ -238,7 +240,7 @@ static bool find_dims(Finder *f, const Expr *e)
         int covered = e->args[i]->kind == EXPR_ELLIPSIS ? rank - (e->n_args - 1) : 1;
 
         for (; covered > 0 && d < rank; covered--, d++)
-            if (!find_dim(f, d, e->args[i]->kind == EXPR_ELLIPSIS ? NULL : e->args[i], used))
+            if (!find_dim(f, op, d, e->args[i]->kind == EXPR_ELLIPSIS ? NULL : e->args[i], used))
                 return false;
     }
     return d == rank;
@@ -371,7 +373,7 @@ static bool is_part(Finder *f, const DefOp *op, View *v)
 {
     bool any = false;
 
-    if (op->reads.len != 1 || !find_dims(f, op->where) || rows_of(v) < 0 || v->axes[v->tensor->rank - 1] < 0)
+    if (!find_dims(f, op) || rows_of(v) < 0 || v->axes[v->tensor->rank - 1] < 0)
         return false;
     for (int d = 0; d < v->tensor->rank; d++)
         any |= v->at[d] != NULL;

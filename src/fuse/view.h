@@ -26,7 +26,9 @@ const Aff *view_block_integer(Finder *f, const Expr *e);
 /* An entry of the tensor's dimension d; false: e is none. */
 bool view_find_entry(Finder *f, int d, const Expr *e);
 
-/* told.c: whether coordinates of an access say of each row of the view where it lies; they become the view's. */
+/* told.c: an entry that an element of a table names, the same for all of a block's tile; false: e is none. */
+bool view_look_up_entry(Finder *f, const DefOp *op, int d, const Expr *e);
+/* Whether coordinates of an access say of each row of the view where it lies; they become the view's. */
 bool view_find_told(Finder *f, const DefOp *op, const Expr *e);
 
 #endif

@@ -246,7 +246,7 @@ static bool counts(TileProgram *program, const Aff *coord, const AffSym *place, 
            && !aff_uses(*first, other);
 }
 
-/* Elements of neighbouring rows and columns are a tile, which a bulk copy brings. */
+/* Elements of neighbouring rows and columns are a tile, which a bulk copy brings, unless an integer from data says where. */
 static bool lies_as_tile(TileProgram *program, const TileOp *gather, const Aff **coords, int *row_dim)
 {
     const AffSym *row = program->row, *col = program->col;
@@ -256,7 +256,7 @@ static bool lies_as_tile(TileProgram *program, const TileOp *gather, const Aff *
     if (gather->n_args || t->rows < 2 || t->cols < 2) return false;
     for (int d = 0; d < last; d++) {
         coords[d] = gather->coords[d];
-        if (aff_uses(coords[d], col)) return false;
+        if (aff_uses(coords[d], col) || aff_uses_kind(coords[d], AFF_SCALAR)) return false;
         if (!aff_uses(coords[d], row)) continue;
         if (*row_dim >= 0 || !counts(program, gather->coords[d], row, col, &coords[d])) return false;
         *row_dim = d;

@@ -380,6 +380,7 @@ static const struct {
     {PAGES, "Y[b, 0 : rows", "Y[y, 0 : rows", TW0751, false},
     {RUNNING, "C[0 : rows", "C[j * 64 : rows", TW0751, true},
     {INSTANCES, "warps 1 per w", "warps 4", TW0757, false},
+    {RUNNING, "tensor B", "tensor C (64, 16) fp32 in\ntensor B", TW0758, true},
     {HOISTED, "  %b = load B[0 : rows", "  %b = load B[j * 16 : rows", TW0751, true},
 };
 
@@ -460,6 +461,7 @@ static void mend_sizes(Arena *arena, bool *proved)
         {{"bf16", "1", "8", "40", "3", "32"}, {"bf16", "1", "4", "40", "3", "32"}, "sm_80", TW0774},
         {{"fp32", "1", "4", "40", "3", "32"}, {"bf16", "1", "4", "40", "3", "32"}, "sm_80", TW0430},
         {{"bf16", "1", "4", "40", "3", "32"}, {"fp16", "1", "4", "40", "3", "32"}, "sm_75", TW0434},
+        {{"bf16", "1", "4 stages 16", "40", "1", "96"}, {"bf16", "1", "4 stages 3", "40", "1", "96"}, "sm_80", TW0771},
     };
 
     for (size_t i = 0; i < TW_COUNT(faults); i++) {

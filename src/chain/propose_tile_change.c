@@ -22,6 +22,29 @@ enum { MOST_LINES = 32, NEAREST = 6, MOST_LAYOUTS = 24 };
 
 static const char DIGITS[] = "0123456789";
 
+/* ---- tensors -------------------------------------------------------------------------------------- */
+
+static const char *declared_name(Suggester *s, Span line)
+{
+    Span name;
+
+    return word_begins(lines_said(s, line), "tensor") && lines_word(s, line, line.start + lines_indent(s, line) + 6, &name) ? lines_text(s, name.start, name.end) : NULL;
+}
+
+/* One that is declared twice: the later line goes, or the earlier. */
+bool propose_tile_declaration(Suggester *s)
+{
+    Span line = lines_at(s, 0);
+
+    do {
+        const char *name = declared_name(s, line), *other;
+        for (Span later = line; name && lines_next(s, &later);)
+            if ((other = declared_name(s, later)) && strcmp(name, other) == 0)
+                return suggest_edit(s, lines_whole(later), "", "it is declared once") || suggest_edit(s, lines_whole(line), "", "it is declared once");
+    } while (lines_next(s, &line));
+    return false;
+}
+
 /* ---- values in another order ---------------------------------------------------------------------- */
 
 /* The lines that define what is used before they do go before it. */
@@ -467,12 +490,11 @@ static bool has_in_common(Suggester *s, Span a, Span b)
 /* Whether a line declares a tensor that another one names. */
 static bool declares_for(Suggester *s, Span line, Span user)
 {
-    Span name, word;
+    const char *name = declared_name(s, line);
+    Span word;
 
-    if (!word_begins(lines_said(s, line), "tensor") || !lines_word(s, line, line.start + lines_indent(s, line) + 6, &name))
-        return false;
-    for (int at = user.start; lines_word(s, user, at, &word); at = word.end)
-        if (strcmp(lines_text(s, word.start, word.end), lines_text(s, name.start, name.end)) == 0)
+    for (int at = user.start; name && lines_word(s, user, at, &word); at = word.end)
+        if (strcmp(lines_text(s, word.start, word.end), name) == 0)
             return true;
     return false;
 }

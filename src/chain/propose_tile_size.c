@@ -183,27 +183,41 @@ bool propose_resized_tiles(Suggester *s)
     return false;
 }
 
-/* ---- warps --------------------------------------------------------------------------------------------------- */
+/* ---- warps, stages --------------------------------------------------------------------------------------------------- */
 
 /* `NAME N` of the kernel's first line, as another number. */
-static bool try_number(Suggester *s, Span kernel, const char *name, int number)
+static bool try_number(Suggester *s, Span kernel, const char *name, int number, const char *label)
 {
     const char *text = lines_text(s, kernel.start, kernel.end), *said = arena_printf(s->arena, " %s ", name), *at = strstr(text, said);
     int start = kernel.start + (int)(at ? at - text : 0) + (int)strlen(said), len = at ? (int)strspn(at + strlen(said), DIGITS) : 0;
 
-    return len > 0 && suggest_edit(s, (Span){start, start + len}, arena_printf(s->arena, "%d", number), "warps that the tile divides among");
+    return len > 0 && suggest_edit(s, (Span){start, start + len}, arena_printf(s->arena, "%d", number), label);
 }
 
 /* How many warps there are changes nothing that is computed. */
 bool propose_tile_warps(Suggester *s)
 {
+    static const char label[] = "warps that the tile divides among";
     static const int numbers[] = {8, 4, 2, 1};
     Span kernel = lines_kernel(s, lines_at(s, s->diag->span.start));
 
-    if (try_number(s, kernel, "warps_n", 1))
+    if (try_number(s, kernel, "warps_n", 1, label))
         return true;
     for (size_t i = 0; i < TW_COUNT(numbers); i++)
-        if (try_number(s, kernel, "warps", numbers[i]))
+        if (try_number(s, kernel, "warps", numbers[i], label))
             return true;
+    return false;
+}
+
+/* Nor how many turns ahead tiles are copied; which kernel it is, the message says. */
+bool propose_tile_stages(Suggester *s)
+{
+    Span line = lines_at(s, 0);
+
+    do
+        for (int stages = 3; stages > 0 && word_begins(lines_said(s, line), "kernel"); stages--)
+            if (try_number(s, line, "stages", stages, "as many turns of tiles as there is room for"))
+                return true;
+    while (lines_next(s, &line));
     return false;
 }

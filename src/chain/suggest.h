@@ -126,11 +126,11 @@ Proposal propose_agreement;
 /* propose_tile.c */
 Proposal propose_tile_word, propose_tile_type, propose_tile_yield;
 /* propose_tile_change.c */
-Proposal propose_tile_order, propose_tile_result, propose_tile_operand, propose_tile_change;
+Proposal propose_tile_declaration, propose_tile_order, propose_tile_result, propose_tile_operand, propose_tile_change;
 /* propose_tile_symbol.c */
 Proposal propose_tile_symbol, propose_tile_corner, propose_tile_where, propose_tile_own_name, propose_tile_scalar, propose_tile_instances;
 /* propose_tile_size.c */
-Proposal propose_resized_tiles, propose_tile_warps;
+Proposal propose_resized_tiles, propose_tile_warps, propose_tile_stages;
 /* propose_tile_type.c */
 Proposal propose_tile_dtype, propose_tile_rounding;
 /* propose_translation.c */

@@ -835,6 +835,32 @@ static bool try_allocation(Suggester *s, const char *name, const Stmt *like, boo
     return suggest_edit(s, suggest_before(s, s->path[0]), line(s, s->path[0], suggest_text(s, made)), "allocate it");
 }
 
+/* What elements, or rows, of a tile give: of its shape, or a column of it. */
+static bool try_like_operand(Suggester *s, const Cuts *cuts, const char *name)
+{
+    const Stmt *stmt = s->stmt && s->stmt->kind == STMT_COMPUTE && s->stmt->op_known && s->stmt->n_args > 0 ? s->stmt : NULL;
+    const char *operand = stmt && stmt->args[0]->kind == EXPR_NAME ? stmt->args[0]->name : NULL;
+    const Stmt *tile = cuts_tile(cuts, operand, SPACE_REGISTER);
+    OpClass class = stmt ? op_info(stmt->op)->class : OPC_GEMM;
+
+    if (!tile || tile->n_shape != 2 || !s->depth || (class != OPC_ELEMENT && class != OPC_ROW_REDUCE))
+        return false;
+    Stmt *like = suggest_like(s, tile);
+    like->listed = false;
+    return try_allocation(s, name, like, class == OPC_ROW_REDUCE);
+}
+
+/* Elements of tiles whose size nothing says yet: a column would only seem to do. */
+static bool is_of_unknown_size(const Suggester *s)
+{
+    const Stmt *stmt = s->stmt && s->stmt->kind == STMT_COMPUTE && s->stmt->op_known ? s->stmt : NULL;
+    bool unknown = false;
+
+    for (int i = 0; i < s->chain->diags->list.len; i++)
+        unknown |= s->chain->diags->list.data[i].code == TW0410;
+    return unknown && stmt && op_info(stmt->op)->class == OPC_ELEMENT;
+}
+
 /* The tile of this name that is copied. */
 typedef struct Copied {
     const char *name;
@@ -869,7 +895,9 @@ bool propose_allocation(Suggester *s)
             return true;
     }
 
-    for (int column = 1; s->depth && column >= 0; column--)
+    if (try_like_operand(s, &cuts, name))
+        return true;
+    for (int column = !is_of_unknown_size(s); s->depth && column >= 0; column--)
         for (int i = 0; i < cuts.allocated.len; i++) {
             const Stmt *like = cuts.allocated.data[i];
             bool again = false;

@@ -400,6 +400,23 @@ static const Stmt *input_of(const Cuts *cuts, const Expr *e)
     return tensor && tensor->n_shape == 2 ? tensor : NULL;
 }
 
+/* `Transpose X and get Y`: of the tile that Y is, or of the shape that X has not. */
+bool propose_transposed(Suggester *s)
+{
+    static const char *const names[] = {"Transpose", "Transposed", "Permute"};
+    const Stmt *stmt = s->stmt && s->stmt->kind == STMT_COMPUTE && s->stmt->n_args == 1 && s->stmt->dest ? s->stmt : NULL;
+    Cuts cuts = cuts_of(s);
+
+    if (!stmt || !is_called(stmt, names, TW_COUNT(names)) || stmt->args[0]->kind != EXPR_NAME || stmt->dest->kind != EXPR_NAME)
+        return false;
+    const Stmt *tile = cuts_tile(&cuts, stmt->dest->name, SPACE_REGISTER), *input = s->unit->kind == UNIT_OPERATOR ? input_of(&cuts, stmt->args[0]) : NULL;
+    const Stmt *like = tile && tile->n_shape == 2 ? tile : input;
+    if (!like)
+        return false;
+    const char *first = suggest_expr(s, like->shape[like == input]), *second = suggest_expr(s, like->shape[like != input]);
+    return suggest_edit(s, stmt->span, arena_printf(s->arena, "Compute Define %s (%s, %s) as %s[col, row]", stmt->dest->name, first, second, stmt->args[0]->name), "each element from its place");
+}
+
 /* `Concat A, B`: outside of a tensor elements read as 0. */
 bool propose_joined(Suggester *s)
 {

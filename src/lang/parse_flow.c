@@ -302,7 +302,11 @@ static void refuse_bare_name(Parser *p, const Stmt *s)
 {
     const char *word = word_here(p);
 
-    if (!s->as && s->to_space != SPACE_NONE && p->tok.kind == TOK_NAME && p->tok.word == WORD_NONE && !p->failed)
+    if (s->as || s->to_space == SPACE_NONE || p->tok.kind != TOK_NAME || p->tok.word != WORD_NONE || p->failed)
+        return;
+    if (strncmp(word, "atomic", 6) == 0) /* it is no name: propose_foreign.c */
+        parse_fail(p, TW0102, token_span(p), "'%s' is said as `and accumulate`", word);
+    else
         parse_fail_fix(p, TW0102, token_span(p), arena_printf(p->arena, "as %s", word), "the elements' name there",
                        "'%s' stands behind the memory space without an 'as'", word);
 }

@@ -91,7 +91,7 @@ static const Row TABLE[] = {
     {TW0454, {propose_exchanged_state, propose_sum_of_state}},
     {TW0455, {propose_removal}},
     {TW0460, {propose_assigned, propose_smaller}},
-    {TW0461, {propose_assigned, propose_stream}},
+    {TW0461, {propose_assigned, propose_stream, propose_spread_columns}},
     {TW0509, {propose_named_size}},
     {TW0519, {propose_told_apart}},
     {TW0521, {propose_as_defined}},
@@ -122,6 +122,7 @@ static const Row TABLE[] = {
     {TW0736, {propose_param}},
     {TW0776, {propose_longer_rows}},
     {TW0777, {propose_laid_across}},
+    {TW0778, {propose_spread_columns}},
     {TW0779, {propose_no_line}},
     {TW0790, {propose_wide_operands}},
 };

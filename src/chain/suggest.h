@@ -139,6 +139,8 @@ Proposal propose_wide_operands;
 Proposal propose_unread, propose_computed_once, propose_doubled;
 /* propose_rolled.c */
 Proposal propose_rolled;
+/* propose_spread.c */
+Proposal propose_spread_columns;
 /* propose_dims.c */
 Proposal propose_named_size, propose_told_apart;
 /* propose_rounding.c */

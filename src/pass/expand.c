@@ -81,7 +81,7 @@ static void rescale_early(TileBlock *block, int at, const TileValue *alpha)
     }
 }
 
-/* Where p becomes an operand, once, rounded to 16 or 8 bits; -1: elsewhere or not. */
+/* Where p becomes an operand, in registers or on its way to shared memory, once, rounded to 16 or 8 bits; -1: elsewhere or not. */
 static int only_reshape_of(const TileBlock *block, const TileValue *p)
 {
     int at = -1;
@@ -89,7 +89,7 @@ static int only_reshape_of(const TileBlock *block, const TileValue *p)
         const TileOp *op = block->ops.data[i];
         for (int k = 0; k < op->n_args; k++) {
             if (op->args[k] != p || op->kind == TILE_REDUCE) continue;
-            if (op->kind != TILE_RESHAPE || at >= 0 || !dtype_is_narrow(op->results[0]->type.dtype)) return -1;
+            if ((op->kind != TILE_RESHAPE && op->kind != TILE_CAST) || at >= 0 || !dtype_is_narrow(op->results[0]->type.dtype)) return -1;
             at = i;
         }
     }

@@ -90,14 +90,14 @@ static bool is_accumulation(Gauge *g, const TileOp *gemm)
     return true;
 }
 
-/* p only feeds GEMMs that accumulate in units of m. */
+/* p only feeds GEMMs that accumulate in units of m, out of registers or by way of shared memory. */
 static bool result_is_accumulated(Gauge *g, const TileValue *p, int depth)
 {
     Uses uses = uses_of(g, p);
     if (depth > 4) return false;
     for (int i = 0; i < uses.len; i++) {
         const TileOp *op = uses.data[i];
-        if (op->kind == TILE_RESHAPE || (op->kind == TILE_CAST && dtype_is_float(op->results[0]->type.dtype))) {
+        if (op->kind == TILE_RESHAPE || op->kind == TILE_MOVE || (op->kind == TILE_CAST && dtype_is_float(op->results[0]->type.dtype))) {
             if (!result_is_accumulated(g, op->results[0], depth + 1)) return false;
         } else if (op->kind != TILE_GEMM || op->args[0] != p || op->args[1] == p || !is_accumulation(g, op)) {
             return false;

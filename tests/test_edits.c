@@ -694,8 +694,8 @@ static const char *page_text(Arena *arena)
                   "is gone, and there is no other. What the command line mends is suggested likewise, as a setting. Where a\n"
                   "statement is not understood at all, nothing is said yet of\n"
                   "what the others mean, and an edit may leave that. Where no edit is to be thought of, it is said what\n"
-                  "to do by hand: what the command line or the machine gives, where a definition is to be cut, which\n"
-                  "number was meant, and what a program of another tool wrote.\n"
+                  "to do by hand: what the command line or the machine gives, which number was meant, and what a\n"
+                  "program of another tool wrote.\n"
                   "`tw check --fix` makes those that nothing else can have been meant by (`--dry-run`: shows them as a\n"
                   "diff). `tw explain CODE` shows the same with an example.\n\n"
                   "| code | says | mended | how |\n| --- | --- | --- | --- |\n");

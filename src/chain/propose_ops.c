@@ -268,6 +268,39 @@ bool propose_place_of_largest(Suggester *s)
     return try_place(s, stmt, operand, output, max, false) || try_place(s, stmt, operand, output, max, true);
 }
 
+/* The tensor that has a value's shape, as what arithmetic makes of it element by element; NULL: none is known. */
+static const Stmt *shaped_as(Suggester *s, const Cuts *cuts, const char *name, int depth)
+{
+    const Stmt *tensor = cuts_tensor(cuts, name);
+
+    for (int i = 0; !tensor && depth < SUGGEST_MAX_DEPTH && i < s->unit->body.len; i++) {
+        const Stmt *made = s->unit->body.data[i];
+        const Expr *result = made->kind == STMT_COMPUTE && made->op_known ? compute_result(made) : NULL;
+
+        if (result && expr_is_name(result, name) && made->n_args > 0 && made->args[0]->kind == EXPR_NAME &&
+            !expr_is_name(made->args[0], name) && (op_info(made->op)->class == OPC_ELEMENT || op_info(made->op)->class == OPC_CAST))
+            tensor = shaped_as(s, cuts, made->args[0]->name, depth + 1);
+    }
+    return tensor;
+}
+
+/* `Compute ColMean X and get m`, which is a mean over another dimension than the last. */
+bool propose_mean_of_columns(Suggester *s)
+{
+    bool mean = s->stmt && s->unit && s->unit->kind == UNIT_OPERATOR && s->stmt->kind == STMT_COMPUTE && same_letters(s->stmt->op_name, "ColMean");
+    Cuts cuts = cuts_of(s);
+    const Stmt *shape = mean && s->stmt->n_args == 1 && s->stmt->args[0]->kind == EXPR_NAME ? shaped_as(s, &cuts, s->stmt->args[0]->name, 0) : NULL;
+    Stmt *changed = shape && shape->n_shape >= 2 && shape->shape[shape->n_shape - 2]->kind == EXPR_NAME ? suggest_like(s, s->stmt) : NULL;
+
+    if (!changed)
+        return false;
+    changed->op = OP_ROW_MEAN;
+    changed->op_known = true;
+    changed->op_name = op_info(OP_ROW_MEAN)->name;
+    changed->over = shape->shape[shape->n_shape - 2]->name;
+    return suggest_stmt(s, s->stmt, changed, "the mean over the rows");
+}
+
 /* What is another word for an operation that there is. */
 bool propose_same_operation(Suggester *s)
 {

@@ -184,20 +184,6 @@ static DType guess_dtype(const Abi *abi)
     return DT_F16;
 }
 
-/* Whether some block adds to what others add to. */
-static bool adds(const TileBlock *block)
-{
-    for (int i = 0; i < block->ops.len; i++) {
-        const TileOp *op = block->ops.data[i];
-        if (op->kind == TILE_STORE && op->onto)
-            return true;
-        for (int r = 0; r < op->n_regions; r++)
-            if (adds(op->regions[r]))
-                return true;
-    }
-    return false;
-}
-
 Abi *abi_from_tile(Arena *arena, const TileProgram *program, const Target *target)
 {
     Abi *abi = arena_new_of(arena, Abi);
@@ -220,7 +206,7 @@ Abi *abi_from_tile(Arena *arena, const TileProgram *program, const Target *targe
     for (int i = 0; i < program->kernels.len; i++)
         abi_collect_maps(abi, program, program->kernels.data[i]->body);
     for (int i = 0; i < program->kernels.len; i++)
-        abi->unordered |= adds(program->kernels.data[i]->body);
+        abi->unordered |= tile_adds(program->kernels.data[i]->body);
     abi->dtype = guess_dtype(abi);
     abi_lay_out(abi);
     return abi;

@@ -256,6 +256,19 @@ bool tile_has(const TileBlock *block, TileOpKind kind)
     return false;
 }
 
+bool tile_adds(const TileBlock *block)
+{
+    for (int i = 0; i < block->ops.len; i++) {
+        const TileOp *op = block->ops.data[i];
+        if (op->kind == TILE_STORE && op->onto)
+            return true;
+        for (int k = 0; k < op->n_regions; k++)
+            if (op->regions[k] && tile_adds(op->regions[k]))
+                return true;
+    }
+    return false;
+}
+
 int tile_count(const TileBlock *block, TileOpKind kind)
 {
     int n = 0;

@@ -261,6 +261,7 @@ int tile_index_of(const TileBlock *block, const TileOp *op); /* -1: it does not 
 int tile_param_of(const TileBlock *block, const TileValue *value); /* -1: it is none of its parameters */
 bool tile_op_uses(const TileOp *op, const TileValue *value); /* its regions included */
 bool tile_has(const TileBlock *block, TileOpKind kind);       /* nested regions included */
+bool tile_adds(const TileBlock *block);                       /* to memory, as other blocks may, in any order; nested regions included */
 int tile_count(const TileBlock *block, TileOpKind kind);      /* likewise */
 /* Quotients of each element's place are in it, as of a hash of it. */
 bool tile_has_steps(const TileProgram *program, const Aff *a);

@@ -795,6 +795,34 @@ static void puts_of_parts(void **state)
     rejects(f, edit(f, text, "at 16, 8", "at 16, 9"), TW0755);
 }
 
+/* Warps that put their parts of a row's sum beside each other meet: behind that a stage that they have read may be written. */
+static void warps_of_a_row_meet(void **state)
+{
+    Fixture *f = *state;
+    static const char text[] =
+        "program meet\n"
+        "tensor Y (32) fp32 out\n"
+        "\n"
+        "kernel main grid(m: 1) warps 2 warps_n 2 facts(staged, synced) {\n"
+        "  %parts = buffer : fp32<1x32x4>\n"
+        "  %b = buffer : fp32<1x32x16>\n"
+        "  %one = fill 1 : fp32<32x16>\n"
+        "  put %one, %b[0]\n"
+        "  barrier\n"
+        "  %v = view %b[0] : shared fp32<32x16>\n"
+        "  %x = move %v : fp32<32x16>\n"
+        "  %sum = rowsum %x, %parts along columns : fp32<32x1>\n"
+        "  put %one, %b[0]\n"
+        "  store %sum, Y[0 : rows]\n"
+        "}\n";
+    Tensor *y = new_tensor(f, DT_F32, 1, 32, 1);
+    TileRun run = {.tensors = &y};
+    const char *error = NULL;
+    assert_true(tile_run(f->arena, parse_good(f, text), &run, &error));
+    assert_false(tile_run(f->arena, parse_good(f, edit(f, text, "rowsum %x, %parts", "rowsum %x")), &run, &error));
+    assert_non_null(strstr(error, "no barrier since it was read"));
+}
+
 static void verifier_types(void **state)
 {
     Fixture *f = *state;
@@ -1264,6 +1292,7 @@ int main(void)
         TEST(prepared_tiles),
         TEST(faults_of_prepared_tiles),
         TEST(puts_of_parts),
+        TEST(warps_of_a_row_meet),
         TEST(faults_of_roles),
         TEST(faults_of_expressions),
         TEST(verifier_types),

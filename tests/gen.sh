@@ -261,6 +261,8 @@ try ../tests/gen/choices --set D=64 --target sm_90a --bind b=1 --bind h=3 --bind
 try ../tests/gen/tile_read_twice --target sm_90a --bind T=33 --bind D=32
 try ../tests/gen/bias_of_a_table --target sm_90a --set D=104 --set heads=3 --bind q_len=77 --bind kv_len=131
 try ../tests/gen/square_pairs --set N=35 --set Z=16 --bind h=4
+try ../tests/gen/pairs_multiplied --set N=20 --set C=16 --bind batch=2 --bind heads=9
+try ../tests/gen/pairs_multiplied --set N=20 --set C=16 --set batch=3 --set fold=1 --bind heads=9
 try pairwise_distance --target sm_90a --bind M=70 --bind N=90 --bind D=100
 for target in sm_75 sm_80 sm_90a; do
     try ../tests/gen/large_numbers --set D=64 --dtype fp16 --target $target --bind b=2 --bind h=2 --bind q=70 --bind kv=90

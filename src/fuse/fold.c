@@ -51,6 +51,16 @@ static int dim_of(const Stmt *tensor, const char *name)
     return -1;
 }
 
+/* Whether two of a tensor's dimensions have that name, so that no coordinate says which of them is meant. */
+static bool is_named_twice(const Stmt *tensor, const char *name)
+{
+    int n = 0;
+
+    for (int d = 0; d < tensor->n_shape; d++)
+        n += expr_is_name(tensor->shape[d], name);
+    return n > 1;
+}
+
 static bool in_grid(const Fold *f, const Expr *dim)
 {
     for (int i = 0; i < f->grid->n_coords; i++)
@@ -348,6 +358,7 @@ static void fold_copy(Fold *f, Stmt *s)
             return;
     }
     int64_t others = rows < 0 && last > 0 ? known_size(f, tensor->shape[last - 1]) : 1; /* rows that are broadcast */
+    f->fails |= is_named_twice(tensor, f->entries) || is_named_twice(tensor, f->rows);
     f->fails |= s->n_coords > 0 || s->where || entries == last || rows == last || others != 1;
     note_rows(f, s->space == SPACE_GLOBAL ? copy_dest(s) : NULL);
     s->has_shape = true;

@@ -40,6 +40,18 @@ static bool is_touched(const Flow *flow, const DefValue *value)
     return !flow->kernel;
 }
 
+/* Whether the kernel has tiles along an axis; alone, a kernel has some along all. */
+static bool is_met(const Flow *flow, const Axis *axis)
+{
+    for (int i = 0; flow->kernel && i < flow->nodes.len; i++) {
+        const Node *node = flow->nodes.data[i];
+
+        if (node->row == axis || node->col == axis || node->stream == axis)
+            return true;
+    }
+    return !flow->kernel;
+}
+
 /* ---- names in use -------------------------------------------------------------------- */
 
 static bool uses_name(const Header *h, const char *name)
@@ -479,7 +491,7 @@ static bool in_sizes(const Header *h, const char *name)
     for (int i = 0; i < h->flow->axes.len; i++) {
         const Axis *axis = h->flow->axes.data[i];
 
-        if (axis->named_here && made_of(h, flow_size_expr(h->flow, axis->dim), name, 0))
+        if (axis->named_here && is_met(h->flow, axis) && made_of(h, flow_size_expr(h->flow, axis->dim), name, 0))
             return in_numbers(h, name);
     }
     return false;
@@ -571,7 +583,7 @@ static void write_named_numbers(Header *h)
     for (int i = 0; i < h->flow->axes.len; i++) {
         const Axis *axis = h->flow->axes.data[i];
 
-        if (axis->named_here && (aff_is_const(axis->dim.size, &size) || declared_so_far(h, axis->dim.name) ||
+        if (axis->named_here && is_met(h->flow, axis) && (aff_is_const(axis->dim.size, &size) || declared_so_far(h, axis->dim.name) ||
                                  !written_size(h->flow, axis->dim)))
             write_assign(h, axis->dim.name, flow_size_expr(h->flow, axis->dim));
     }

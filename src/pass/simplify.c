@@ -1,6 +1,7 @@
 /* simplify.c: algebra on tiles, so that the inner loop does less.
  *
  *   exp(x)                    ->  exp2(x * log2 e)         and in fp32, without products, times what rounding the product lost
+ *   sigmoid(x)                ->  1 - e / (1 + e)        e = exp(-x) < 1, else 1 / (1 + e): where it is subtracted from a number
  *   a op b                    ->  their result           a, b numbers
  *   x + 0                     ->  x                      where the signs of zeros do not matter
  *   (x - v) * c               ->  x * c - v * c          v a vector, c a number, x without large numbers; not of weights in 8 bits
@@ -117,6 +118,32 @@ static TileValue *exp_to_exp2(Rewriter *rw, const TileOp *op)
 {
     if (op->kind != TILE_ELEMENT || op->op != OP_EXP) return NULL;
     return rw_unary(rw, OP_EXP2, times(rw, op->args[0], LOG2_E));
+}
+
+/* Whether v, or what is chosen of it, is subtracted, so that of what is close to 1 the last digits are left. */
+static bool is_subtracted(Rewriter *rw, const TileValue *v, int depth)
+{
+    enum { MOST_STEPS = 8 };
+    Uses uses = rw_uses(rw->program->arena, rw->kernel->body, v);
+    for (int i = 0; i < uses.len && depth < MOST_STEPS; i++) {
+        const TileOp *use = uses.data[i];
+        bool element = use->kind == TILE_ELEMENT, chosen = use->kind == TILE_MASK || (element && (use->op == OP_WHERE || use->op == OP_NEGATE));
+        if (element && use->op == OP_SUBTRACT && use->args[1] == v) return true;
+        if (element && use->op == OP_ADD && element_def(v, OP_NEGATE)) return true;
+        if (chosen && is_subtracted(rw, use->results[0], depth + 1)) return true;
+    }
+    return false;
+}
+
+/* Close to 1 the instructions' 1 / (1 + e) is wrong by the last digit, and 1 + e rounded by as much as two. */
+static TileValue *sigmoid_beside_one(Rewriter *rw, const TileOp *op)
+{
+    if (op->kind != TILE_ELEMENT || op->op != OP_SIGMOID || op->polynomial || !is_subtracted(rw, op->results[0], 0)) return NULL;
+    TileValue *one = rw_fill(rw, 1), *e = rw_unary(rw, OP_EXP2, times(rw, op->args[0], -LOG2_E));
+    TileValue *whole = rw_binary(rw, OP_ADD, e, one), *share = rw_unary(rw, OP_RECIPROCAL, whole), *less = rw_unary(rw, OP_NEGATE, e);
+    TileValue *args[] = {less, share, one}, *close = rw_element(rw, OP_FMA, 3, args), *small = rw_binary(rw, OP_LESS, e, one);
+    TileValue *where[] = {small, close, share};
+    return rw_element(rw, OP_WHERE, 3, where);
 }
 
 /* Whether nobody can tell the two zeros of v apart: it is compared, summed or subtracted from. */
@@ -356,6 +383,7 @@ static const struct {
 } RULES[] = {
     {"exp_in_full", exp_in_full, 0},
     {"exp_to_exp2", exp_to_exp2, 0},
+    {"sigmoid_beside_one", sigmoid_beside_one, 0},
     {"plus_nothing", plus_nothing, 0},
     {"fold_numbers", fold_numbers, 0},
     {"power_of_number", power_of_number, 0},

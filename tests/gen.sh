@@ -118,6 +118,9 @@ done
 try ../tests/gen/keys_of_two --set D=64 --set splits=3 --target sm_86 --bind batch=1 --bind heads=2 --bind n=33 --bind t=200
 try ../tests/gen/saturated_losses --data large --bind M=33 --bind N=100
 try ../tests/gen/saturated_losses --data growing --dtype fp16 --target sm_75 --seed 3 --bind M=33 --bind N=100
+try ../tests/gen/expected_places --set W=31 --set stages=3 --target sm_90a --bind b=3 --bind H=217
+try ../tests/gen/expected_places --set W=31 --set apart=0 --target sm_89 --dtype e4m3 --bind b=5 --bind H=150
+try ../tests/gen/largest_gradient --set F=31 --set apart=1 --target sm_90a --dtype e4m3 --bind M=127
 try ../tests/gen/sums_up_to_each_row --set D=40 --target sm_90a --bind b=2 --bind n=70
 try ../tests/gen/sums_up_to_each_row --dtype fp16 --target sm_75 --bind b=1 --bind n=130 --bind D=33
 try ../tests/gen/scales_of_blocks --set K=384 --target sm_89 --bind M=9

@@ -5,10 +5,10 @@
  * copy is visible to others only after its wait and then a barrier. The pass
  * walks the operations in order and keeps the accesses since the last barrier;
  * an operation that conflicts with one of them gets a barrier in front. Loops
- * are walked three times: once only to collect an iteration's accesses; then with
+ * are walked once only to collect an iteration's accesses; then with
  * these behind it (their stages expressed in the next counter), so that one
  * barrier serves a conflict within the iteration and one across the back edge;
- * and once more to see that nothing is left. Then each barrier is taken away
+ * and then turn by turn, from what stands before the loop, to see that nothing is left. Then each barrier is taken away
  * without which there are enough. What blocks of a cluster do together is in no order with other accesses.
  */
 #include "pass/passes.h"
@@ -18,7 +18,8 @@ typedef enum AccessKind { READ, WRITE, STARTED /* asynchronous, not waited for *
 typedef struct Access {
     AccessKind kind;
     const TileValue *buffer;
-    const Aff *index;
+    const Aff *index, *turned; /* turned: the same place by the counter of the loop that it was found in front of; NULL: none */
+    int groups;                /* STARTED: groups of copies that were closed since */
 } Access;
 
 typedef VEC(Access) Accesses;
@@ -51,9 +52,10 @@ static bool may_be_same_stage(Syncer *s, const Aff *a, const Aff *b, int stages)
 
 static bool conflicts(Syncer *s, const Access *old, const Access *new)
 {
+    int stages = new->buffer->type.stages;
     if (old->buffer != new->buffer) return false;
     if (old->kind == READ && new->kind == READ) return false;
-    return may_be_same_stage(s, old->index, new->index, new->buffer->type.stages);
+    return may_be_same_stage(s, old->index, new->index, stages) && (!old->turned || may_be_same_stage(s, old->turned, new->index, stages));
 }
 
 static void forget_synchronised(Syncer *s)
@@ -64,13 +66,17 @@ static void forget_synchronised(Syncer *s)
     s->since.len = kept;
 }
 
-/* A wait turns started copies into writes that others see after a barrier. Which
- * copies it leaves in flight is a matter of groups; that only the newest n stay
- * is covered by their stages being others than those read. */
-static void wait_for_copies(Syncer *s)
+static void close_group(Syncer *s)
+{
+    for (int i = 0; i < s->since.len; i++) s->since.data[i].groups++;
+}
+
+/* A wait turns started copies into writes that others see after a barrier; those of the newest groups stay in flight, and no
+ * barrier before the wait that they are due at says anything of them. */
+static void wait_for_copies(Syncer *s, int64_t newest)
 {
     for (int i = 0; i < s->since.len; i++)
-        if (s->since.data[i].kind == STARTED) s->since.data[i].kind = WRITE;
+        if (s->since.data[i].kind == STARTED && s->since.data[i].groups > newest) s->since.data[i].kind = WRITE;
 }
 
 static bool conflicts_with_any(Syncer *s, const Access *access)
@@ -84,7 +90,8 @@ static void record(Syncer *s, Access access)
 {
     for (int i = 0; i < s->since.len; i++) {
         const Access *old = &s->since.data[i];
-        if (old->kind == access.kind && old->buffer == access.buffer && old->index == access.index) return;
+        bool as_old = old->turned == access.turned && (access.kind != STARTED || old->groups == access.groups);
+        if (old->kind == access.kind && old->buffer == access.buffer && old->index == access.index && as_old) return;
     }
     vec_push(s->program->arena, &s->since, access);
 }
@@ -112,7 +119,7 @@ static Accesses reads_of(Syncer *s, const TileOp *op)
         const TileOp *def = op->args[k]->def;
         while (def && def->kind == TILE_SLICE) def = def->args[0]->def; /* reads when it is used */
         if (def && def->kind == TILE_VIEW)
-            vec_push(s->program->arena, &reads, (Access){READ, def->args[0], def->index});
+            vec_push(s->program->arena, &reads, (Access){READ, def->args[0], def->index, NULL, 0});
     }
     return reads;
 }
@@ -123,8 +130,24 @@ static void age_by_one_iteration(Syncer *s, const AffSym *var)
 {
     AffCtx *aff = s->program->aff;
     const Aff *previous = aff_offset(aff, aff_of(aff, var), -1);
-    for (int i = 0; i < s->since.len; i++)
-        s->since.data[i].index = aff_subst(aff, s->since.data[i].index, var, previous);
+    for (int i = 0; i < s->since.len; i++) {
+        Access *a = &s->since.data[i];
+        a->index = aff_subst(aff, a->index, var, previous);
+        if (a->turned) a->turned = aff_subst(aff, a->turned, var, previous);
+    }
+}
+
+/* What is so many stages behind the first turn's is as many behind that of the counter, of which that turn is the first. */
+static void enter_loop(Syncer *s, const TileOp *loop)
+{
+    AffCtx *aff = s->program->aff;
+    for (int i = 0; i < s->since.len; i++) {
+        Access *a = &s->since.data[i];
+        int stages = a->buffer->type.stages;
+        int64_t behind;
+        bool round = stages > 1 && aff_is_const(aff_sub(aff, unwrapped(a->index, stages), loop->lo), &behind);
+        a->turned = round ? aff_mod(aff, aff_offset(aff, aff_of(aff, loop->var), behind), aff_const(aff, stages)) : NULL;
+    }
 }
 
 static Accesses copy_of(Syncer *s, const Accesses *accesses)
@@ -139,37 +162,49 @@ static void record_all(Syncer *s, const Accesses *accesses)
     for (int i = 0; i < accesses->len; i++) record(s, accesses->data[i]);
 }
 
-/* The first turn finds what went before the loop; a copy that a turn started is read as many turns later as its buffer has stages. */
-static void check_loop(Syncer *s, TileOp *op)
+/* How many turns show all that two of them can conflict in: a copy that a turn started is read as many turns later as its
+ * buffer has stages. No more than the loop has, whose few places may be numbers: `k` of one turn is 0. */
+static int64_t turns_to_walk(const Syncer *s, const TileOp *loop)
 {
-    int turns = 2;
+    int64_t turns = 2, least, most;
     for (int i = 0; i < s->kernel->body->ops.len; i++) {
         const TileOp *buffer = s->kernel->body->ops.data[i];
         if (tile_is_storage(buffer) && tile_places(buffer) >= turns) turns = tile_places(buffer) + 1;
     }
-    for (int turn = 0; turn < turns; turn++) {
-        if (turn > 0) age_by_one_iteration(s, op->var);
-        sync_block(s, op->regions[0]);
+    aff_bounds(aff_sub(s->program->aff, loop->hi, loop->lo), &least, &most);
+    return most < 1 ? 1 : most < turns ? most : turns;
+}
+
+/* The first turn finds what went before the loop. */
+static void walk_turns(Syncer *s, TileOp *loop, int64_t turns)
+{
+    for (int64_t turn = 0; turn < turns; turn++) {
+        if (turn > 0) age_by_one_iteration(s, loop->var);
+        sync_block(s, loop->regions[0]);
     }
+}
+
+/* With an iteration's accesses behind it, one barrier serves a conflict within the iteration and one across the back edge. */
+static void walk_back_edge(Syncer *s, TileOp *loop)
+{
+    s->collecting = true;
+    sync_block(s, loop->regions[0]);
+    s->collecting = false;
+    age_by_one_iteration(s, loop->var);
+    sync_block(s, loop->regions[0]);
 }
 
 /* A loop may run no iteration: what went before it may still be unsynchronised. */
 static void sync_loop(Syncer *s, TileOp *op)
 {
+    enter_loop(s, op);
     Accesses before = copy_of(s, &s->since);
-    bool collecting = s->collecting;
-    if (s->checking) {
-        check_loop(s, op);
-        record_all(s, &before);
-        return;
+    int64_t turns = s->collecting ? 1 : turns_to_walk(s, op);
+    if (turns > 1 && !s->checking) {
+        walk_back_edge(s, op);
+        s->since = copy_of(s, &before);
     }
-    s->collecting = true;
-    sync_block(s, op->regions[0]);
-    s->collecting = collecting;
-    for (int walk = 0; walk < 2 && !collecting; walk++) {
-        age_by_one_iteration(s, op->var);
-        sync_block(s, op->regions[0]);
-    }
+    walk_turns(s, op, turns);
     record_all(s, &before);
 }
 
@@ -191,7 +226,7 @@ static void sync_if(Syncer *s, TileOp *op)
 static void sync_reduce(Syncer *s, TileBlock *block, int *at)
 {
     const Aff *zero = aff_const(s->program->aff, 0);
-    Access parts = {WRITE, block->ops.data[*at]->args[1], zero};
+    Access parts = {WRITE, block->ops.data[*at]->args[1], zero, NULL, 0};
     Accesses written = {0};
     vec_push(s->program->arena, &written, parts);
     add_accesses(s, block, at, &written);
@@ -209,14 +244,17 @@ static void sync_op(Syncer *s, TileBlock *block, int *at)
     case TILE_BARRIER:
         if (!op->across) forget_synchronised(s);
         break;
+    case TILE_COMMIT:
+        close_group(s);
+        break;
     case TILE_WAIT:
-        wait_for_copies(s);
+        wait_for_copies(s, op->count);
         break;
     case TILE_COPY_ASYNC:
-        vec_push(s->program->arena, &accesses, (Access){STARTED, op->args[0], op->index});
+        vec_push(s->program->arena, &accesses, (Access){STARTED, op->args[0], op->index, NULL, 0});
         break;
     case TILE_PUT:
-        vec_push(s->program->arena, &accesses, (Access){WRITE, op->args[1], op->index});
+        vec_push(s->program->arena, &accesses, (Access){WRITE, op->args[1], op->index, NULL, 0});
         break;
     case TILE_FOR: sync_loop(s, op); break;
     case TILE_IF:  sync_if(s, op); break;
@@ -226,7 +264,7 @@ static void sync_op(Syncer *s, TileBlock *block, int *at)
     case TILE_LOAD: case TILE_STORE: case TILE_MOVE: case TILE_FILL: case TILE_INDEX: case TILE_GATHER:
     case TILE_ELEMENT: case TILE_MASK: case TILE_CAST: case TILE_RESHAPE:
     case TILE_GEMM: case TILE_YIELD:
-    case TILE_SOFTMAX: case TILE_BUFFER: case TILE_VIEW: case TILE_COMMIT: case TILE_ROLES:
+    case TILE_SOFTMAX: case TILE_BUFFER: case TILE_VIEW: case TILE_ROLES:
     case TILE_ACQUIRE: case TILE_FILLED: case TILE_AWAIT: case TILE_RELEASE: case TILE_SLICE:
     case TILE_RING: case TILE_ISSUE: case TILE_FINISH: case TILE_REVISE: case TILE_PREPARE: case TILE_TAKE_TURN: case TILE_GIVE_TURN:
     case TILE_PATCH: case TILE_SCALAR: case TILE_OP_COUNT:

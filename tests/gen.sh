@@ -121,6 +121,9 @@ try ../tests/gen/saturated_losses --data growing --dtype fp16 --target sm_75 --s
 try ../tests/gen/expected_places --set W=31 --set stages=3 --target sm_90a --bind b=3 --bind H=217
 try ../tests/gen/expected_places --set W=31 --set apart=0 --target sm_89 --dtype e4m3 --bind b=5 --bind H=150
 try ../tests/gen/largest_gradient --set F=31 --set apart=1 --target sm_90a --dtype e4m3 --bind M=127
+try ../tests/gen/largest_rounded --set BM=48 --bind M=101
+try ../tests/gen/largest_rounded --set BM=48 --dtype fp16 --target sm_75 --bind M=33
+try ../tests/gen/weights_of_columns --set N=1 --set K=33 --dtype fp16 --target sm_86 --bind M=7
 try ../tests/gen/sums_up_to_each_row --set D=40 --target sm_90a --bind b=2 --bind n=70
 try ../tests/gen/sums_up_to_each_row --dtype fp16 --target sm_75 --bind b=1 --bind n=130 --bind D=33
 try ../tests/gen/scales_of_blocks --set K=384 --target sm_89 --bind M=9

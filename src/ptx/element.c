@@ -745,21 +745,24 @@ void el_reduce(Emitter *e, const TileOp *op)
 
 /* ---- conversion --------------------------------------------------------------------------- */
 
-/* Odd counts (scalars) cannot be packed: rounded and kept as fp32. */
-static void cast_single(Emitter *e, const TileOp *op)
+/* Odd counts, of a scalar or of a column, cannot be packed: rounded and kept as fp32. */
+static void cast_singly(Emitter *e, const TileOp *op)
 {
     const TileValue *v = op->results[0];
-    const char *from = fr_operand(e, op->args[0], 0), *pair = em_new(e, REG_R);
-    fr_pack(e, v->type.dtype, pair, from, "0f00000000");
+    const int *from = fr_f32(e, op->args[0]);
     fr_new_f32(e, v);
-    int value = e->frags[v->id].f[0];
-    if (v->type.dtype == DT_BF16) { /* the upper half of an fp32 is a bf16 */
-        em(e, "mov.b32 %%f%d, %s;", value, pair);
-        return;
+    const Frag *frag = &e->frags[v->id];
+    for (int i = 0; i < frag->n; i++) {
+        const char *pair = em_new(e, REG_R);
+        fr_pack(e, v->type.dtype, pair, em_name(e, REG_F, from[i]), "0f00000000");
+        if (v->type.dtype == DT_BF16) { /* the upper half of an fp32 is a bf16 */
+            em(e, "mov.b32 %%f%d, %s;", frag->f[i], pair);
+            continue;
+        }
+        const char *zero = em_new(e, REG_H), *h = em_new(e, REG_H);
+        em(e, "mov.b32 {%s, %s}, %s;", zero, h, pair);
+        em(e, "cvt.f32.f16 %%f%d, %s;", frag->f[i], h);
     }
-    const char *zero = em_new(e, REG_H), *h = em_new(e, REG_H);
-    em(e, "mov.b32 {%s, %s}, %s;", zero, h, pair);
-    em(e, "cvt.f32.f16 %%f%d, %s;", value, h);
 }
 
 /* Integers are computed with as fp32. */
@@ -792,7 +795,7 @@ void el_cast(Emitter *e, const TileOp *op)
         frag->f = (int *)f;
         frag->shared = e->frags[from->id].shared = true;
     } else if (n % 2) {
-        cast_single(e, op);
+        cast_singly(e, op);
     } else {
         const int *packed = fr_packed(e, from, to->type.dtype);
         Frag *frag = fr_new(e, to);

@@ -318,6 +318,14 @@ static bool has_rows_beside(const Plan *plan, const Extent *extent)
     return false;
 }
 
+/* Whether a dimension of one element is not that of the block's tiles, though spread over blocks: others meet it. */
+static bool meets_others(Plan *plan, const Stmt *copy, const PlanTensor *tensor, int d, const Extent *extent)
+{
+    bool turned = extent->kind == EXT_COLS && plan_sides(plan, copy, tensor).row == d; /* rows along the block's columns */
+
+    return (turned || has_rows_beside(plan, extent)) && is_broadcast(plan, tensor->stmt->shape[d]);
+}
+
 static const Extent *extent_of_dim(Plan *plan, const Stmt *copy, const PlanTensor *tensor, int d)
 {
     const Expr *dim = tensor->stmt->shape[d];
@@ -330,7 +338,7 @@ static const Extent *extent_of_dim(Plan *plan, const Stmt *copy, const PlanTenso
         return extent_of_coord(plan, coord, dim);
     if (dim->kind == EXPR_NAME && (extent = in_scope(plan, dim->name)))
         return extent;
-    if (dim->kind == EXPR_NAME && (extent = plan_in_grid(plan, dim->name)) && !(has_rows_beside(plan, extent) && is_broadcast(plan, dim)))
+    if (dim->kind == EXPR_NAME && (extent = plan_in_grid(plan, dim->name)) && !meets_others(plan, copy, tensor, d, extent))
         return extent;
     return is_broadcast(plan, dim) ? plan_extent(plan, EXT_ONE, NULL) : plan_extent(plan, EXT_WHOLE, dim);
 }
@@ -463,6 +471,19 @@ static const Extent *wider(const Extent *a, const Extent *b)
     return !a || (is_one(a) && b) ? b : a;
 }
 
+/* Sides that an operation takes element by element are as long, for sure not longer. */
+static bool is_as_long(Plan *plan, const Stmt *s, const Extent *a, const Extent *b)
+{
+    int64_t more;
+
+    if (!a || !b || a == b || is_one(a) || is_one(b) || !a->length || !b->length ||
+        !aff_is_const(aff_sub(plan->aff, a->length, b->length), &more) || more == 0)
+        return true;
+    plan_fail(plan, TW0604, s->span, "one operand covers %s here, another %s", a->dim_name ? a->dim_name : "one length",
+              b->dim_name ? b->dim_name : "another length");
+    return false;
+}
+
 static void infer_element(Plan *plan, const Stmt *s)
 {
     const Extent *row = NULL, *col = NULL;
@@ -473,6 +494,8 @@ static void infer_element(Plan *plan, const Stmt *s)
 
         if (!tile)
             continue;
+        if (!is_as_long(plan, s, row, tile->row) || !is_as_long(plan, s, col, tile->col))
+            return;
         row = wider(row, tile->row);
         col = wider(col, tile->col);
         unknown_row |= !tile->row;

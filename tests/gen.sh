@@ -120,6 +120,7 @@ try ../tests/gen/saturated_losses --data large --bind M=33 --bind N=100
 try ../tests/gen/saturated_losses --data growing --dtype fp16 --target sm_75 --seed 3 --bind M=33 --bind N=100
 try ../tests/gen/expected_places --set W=31 --set stages=3 --target sm_90a --bind b=3 --bind H=217
 try ../tests/gen/expected_places --set W=31 --set apart=0 --target sm_89 --dtype e4m3 --bind b=5 --bind H=150
+try ../tests/gen/expected_places --set W=127 --dtype fp16 --target sm_86 --bind b=3 --bind H=127    # what warps of a row leave each other takes room
 try ../tests/gen/largest_gradient --set F=31 --set apart=1 --target sm_90a --dtype e4m3 --bind M=127
 try ../tests/gen/largest_rounded --set BM=48 --bind M=101
 try ../tests/gen/largest_rounded --set BM=48 --dtype fp16 --target sm_75 --bind M=33

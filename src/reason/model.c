@@ -176,11 +176,29 @@ static void count_operands(Modeler *m)
     }
 }
 
+/* The warps of a row combine what each has reduced through numbers that lie side by side: for a softmax twice. */
+static void count_parts(Modeler *m, const Steps *steps)
+{
+    for (int i = 0; i < steps->len && m->c->warps_n > 1; i++) {
+        const Step *step = &steps->data[i];
+        const Tile *tile = step->known && step->class == OPC_ROW_REDUCE ? step->args[0] : step->known && step->class == OPC_SOFTMAX ? step->result : NULL;
+
+        if (tile && m->c->size[tile->col->id] > 1) {
+            int64_t rows = (int64_t)m->c->size[tile->row->id], each = round_up(m->c->warps_n, 4) * dtype_bytes(DT_F32);
+
+            m->c->resident_bytes += round_up(rows * each, 1024) * (step->class == OPC_SOFTMAX ? 2 : 1);
+        }
+        count_parts(m, &step->body);
+        count_parts(m, &step->orelse);
+    }
+}
+
 static void count_shared(Modeler *m)
 {
     m->c->ring_bytes = m->c->resident_bytes = 0;
     count_copies(m, &m->plan->steps, false);
     count_operands(m);
+    count_parts(m, &m->plan->steps);
     m->c->shared_bytes = m->c->ring_bytes + m->c->resident_bytes;
 }
 

@@ -101,6 +101,27 @@ static const Tile *like_another(Checker *c, const char *name, Space space)
     return NULL;
 }
 
+/* The statement that allocates it, of those that were not walked yet; NULL: none. */
+static const Stmt *allocated_later(const Block *block, const char *name, Space space)
+{
+    const Stmt *found = NULL;
+    for (int i = 0; i < block->len && !found; i++) {
+        const Stmt *s = block->data[i];
+        bool allocates = s->kind == STMT_ALLOCATE && s->space == space && strcmp(s->name, name) == 0;
+        found = allocates ? s : allocated_later(&s->body, name, space);
+        if (!found) found = allocated_later(&s->orelse, name, space);
+    }
+    return found;
+}
+
+static void allocated_too_late(Checker *c, Diag *d, const Stmt *late)
+{
+    int line, column;
+    source_place(c->program->source, late->span.start, &line, &column);
+    diag_note(c->diags, d, "line %d allocates it, behind this", line);
+    fix_move_before(c, d, late, walk_outermost(c), "allocate it before it is used");
+}
+
 void names_unallocated(Checker *c, const char *name, Span span, Space space, const Tile *shape)
 {
     const Tile *like = like_another(c, name, space);
@@ -108,6 +129,11 @@ void names_unallocated(Checker *c, const char *name, Span span, Space space, con
         shape = like;
     Diag *d = diag_add(c->diags, TW0402, span, "'%s' is not allocated in %s memory", name,
                        space_name(space));
+    const Stmt *late = c->unit ? allocated_later(&c->unit->body, name, space) : NULL;
+    if (late) {
+        allocated_too_late(c, d, late);
+        return;
+    }
     const Named *tensor = names_find(c, name);
     bool elsewhere = tensor && space == SPACE_REGISTER && tensor->places[SPACE_SHARED].exists; /* it may well belong here */
     const char *line = elsewhere ? NULL : allocate_line(c, name, space, shape);
@@ -250,7 +276,7 @@ void names_allocate(Checker *c, const Stmt *s)
         allocate_global(c, p, s);
         return;
     }
-    if (declared_twice(c, p, s))
+    if (!p->given && declared_twice(c, p, s)) /* given: it was used above, which is said there */
         return;
     if (c->n_loops)
         diag_add(c->diags, TW0404, s->span,

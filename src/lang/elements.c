@@ -441,44 +441,48 @@ static bool spell(Speller *s, const Stmt *stmt, Block *out)
     return false;
 }
 
+static Block spelled(Speller *s, const Block *block, int depth);
+
+static void spell_into(Speller *s, Stmt *stmt, int depth, Block *out)
+{
+    if (stmt->kind == STMT_ALLOCATE)
+        allocate(s, stmt);
+    if ((stmt->kind == STMT_FOR || stmt->kind == STMT_IF) && depth < MOST_DEPTH) {
+        Stmt *inner = arena_new_of(s->arena, Stmt);
+        *inner = *stmt;
+        inner->body = spelled(s, &stmt->body, depth + 1);
+        inner->orelse = spelled(s, &stmt->orelse, depth + 1);
+        vec_push(s->arena, out, inner);
+        return;
+    }
+    if (!spell(s, stmt, out))
+        vec_push(s->arena, out, stmt);
+    note_written(s, stmt);
+}
+
 static Block spelled(Speller *s, const Block *block, int depth)
 {
     Block out = {.comment = block->comment};
 
-    for (int i = 0; i < block->len; i++) {
-        Stmt *stmt = block->data[i];
-
-        if (stmt->kind == STMT_ALLOCATE)
-            allocate(s, stmt);
-        if ((stmt->kind == STMT_FOR || stmt->kind == STMT_IF) && depth < MOST_DEPTH) {
-            Stmt *inner = arena_new_of(s->arena, Stmt);
-            *inner = *stmt;
-            inner->body = spelled(s, &stmt->body, depth + 1);
-            inner->orelse = spelled(s, &stmt->orelse, depth + 1);
-            vec_push(s->arena, &out, inner);
-            continue;
-        }
-        if (!spell(s, stmt, &out))
-            vec_push(s->arena, &out, stmt);
-        note_written(s, stmt);
-    }
+    for (int i = 0; i < block->len; i++)
+        spell_into(s, block->data[i], depth, &out);
     return out;
 }
 
-/* Behind the tiles that the Kernel allocates itself. */
-static Block with_allocated(const Speller *s, const Block *body)
+/* Outside of loops, what a formula leaves on the way is allocated in front of it. */
+static Block with_allocated(Speller *s, const Block *body)
 {
     Block out = {.comment = body->comment};
-    int behind = 0;
 
-    for (int i = 0; i < body->len; i++)
-        if (body->data[i]->kind == STMT_ALLOCATE)
-            behind = i + 1;
-    for (int i = 0; i <= body->len; i++) {
-        for (int k = 0; i == behind && k < s->allocated.len; k++)
+    for (int i = 0; i < body->len; i++) {
+        Block made = {0};
+        int allocated = s->allocated.len;
+
+        spell_into(s, body->data[i], 0, &made);
+        for (int k = allocated; k < s->allocated.len; k++)
             vec_push(s->arena, &out, s->allocated.data[k]);
-        if (i < body->len)
-            vec_push(s->arena, &out, body->data[i]);
+        for (int k = 0; k < made.len; k++)
+            vec_push(s->arena, &out, made.data[k]);
     }
     return out;
 }
@@ -494,12 +498,12 @@ static bool allocates(const Block *body)
 Unit *unit_spell_elements(Arena *arena, Unit *unit)
 {
     Speller s = {.arena = arena, .unit = unit, .is_code = allocates(&unit->body)};
-    Block body = spelled(&s, &unit->body, 0);
+    Block body = with_allocated(&s, &unit->body);
 
     if (!s.changed)
         return unit;
     Unit *out = arena_new_of(arena, Unit);
     *out = *unit;
-    out->body = with_allocated(&s, &body);
+    out->body = body;
     return out;
 }

@@ -101,6 +101,15 @@ static const Tile *like_another(Checker *c, const char *name, Space space)
     return NULL;
 }
 
+/* Of a list, `Allocate Q, K in ...`, the statement that it ends with. */
+static const Stmt *last_of_list(const Block *block, int i)
+{
+    while (i + 1 < block->len && block->data[i + 1]->listed && block->data[i]->listed &&
+           block->data[i + 1]->list_start == block->data[i]->list_start)
+        i++;
+    return block->data[i];
+}
+
 /* The statement that allocates it, of those that were not walked yet; NULL: none. */
 static const Stmt *allocated_later(const Block *block, const char *name, Space space)
 {
@@ -108,7 +117,7 @@ static const Stmt *allocated_later(const Block *block, const char *name, Space s
     for (int i = 0; i < block->len && !found; i++) {
         const Stmt *s = block->data[i];
         bool allocates = s->kind == STMT_ALLOCATE && s->space == space && strcmp(s->name, name) == 0;
-        found = allocates ? s : allocated_later(&s->body, name, space);
+        found = allocates ? last_of_list(block, i) : allocated_later(&s->body, name, space);
         if (!found) found = allocated_later(&s->orelse, name, space);
     }
     return found;

@@ -24,9 +24,14 @@ static const char *indent_of(const Checker *c, int offset)
     return source ? arena_strndup(c->arena, source->text + start, (size_t)(end - start)) : "";
 }
 
+static int start_of(const Stmt *stmt)
+{
+    return stmt->listed ? stmt->list_start : stmt->span.start;
+}
+
 void fix_line_before(Checker *c, Diag *d, const Stmt *stmt, const char *line, const char *label)
 {
-    int at = stmt->listed ? stmt->list_start : stmt->span.start;
+    int at = start_of(stmt);
     const char *text = arena_printf(c->arena, "%s\n%s", line, indent_of(c, at));
     diag_fix(c->diags, d, (Span){at, at}, text, label);
 }
@@ -36,22 +41,22 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t';
 }
 
-/* Whether nothing else stands in the statement's line; `from` is then where the line before it ends. */
+/* Whether nothing else stands in the line of a statement, or of a list of them; `from` is then where the line before it ends. */
 static bool has_own_line(const Source *source, const Stmt *stmt, int *from)
 {
-    int start = stmt->span.start, end = stmt->span.end;
+    int start = start_of(stmt), end = stmt->span.end;
     while (start > 0 && is_blank(source->text[start - 1])) start--;
     while ((size_t)end < source->len && is_blank(source->text[end])) end++;
     *from = start - 1;
-    return !stmt->listed && start > 0 && source->text[start - 1] == '\n' && ((size_t)end == source->len || source->text[end] == '\n');
+    return start > 0 && source->text[start - 1] == '\n' && ((size_t)end == source->len || source->text[end] == '\n');
 }
 
 void fix_move_before(Checker *c, Diag *d, const Stmt *late, const Stmt *stmt, const char *label)
 {
     const Source *source = c->program->source;
-    int at = stmt->listed ? stmt->list_start : stmt->span.start, from;
+    int at = start_of(stmt), from;
     if (!source || !has_own_line(source, late, &from) || from <= at) return;
-    const char *moved = source_text(c, late->span), *between = source_text(c, (Span){at, from});
+    const char *moved = source_text(c, (Span){start_of(late), late->span.end}), *between = source_text(c, (Span){at, from});
     diag_fix(c->diags, d, (Span){at, late->span.end}, arena_printf(c->arena, "%s\n%s%s", moved, indent_of(c, at), between), label);
 }
 

@@ -454,6 +454,12 @@ static void check_turned(Checker *c, const Stmt *s, const Place *near, const Ext
     diag_note(c->late, d, "a product's rows run along the dimension of its first operand's rows, its columns along that of the second's columns");
 }
 
+/* -inf, or another number below 0, of which exp makes little. */
+static bool is_below_zero(const Expr *e)
+{
+    return e && ((e->kind == EXPR_UNARY && e->op == EO_NEG) || (e->kind == EXPR_FLOAT && e->f < 0) || (e->kind == EXPR_INT && e->i < 0));
+}
+
 /* What could not be copied counts as written, so that nothing more is said of it. */
 static void spoil_tile(Checker *c, const Stmt *s)
 {
@@ -517,5 +523,7 @@ void check_copy(Checker *c, const Stmt *s)
         output_store(c, s, dest, coords, n_coords);
     if (global && c->diags->list.len == said && !copy_by_rows(s))
         cover_copy(c, s, global, shape, n, coords, n_coords);
+    bool masked = global ? s->where && is_below_zero(s->otherwise) && mask_leaves_out(c, s->where, &copied) : from->now.masked;
     write_dest(c, s, dest, from, to);
+    to->now.masked |= masked;
 }

@@ -267,6 +267,12 @@ bool mask_check(Checker *c, const Stmt *s, const Operand *x)
     return !keeps_rest(c, followed(c, cond, &x->tile), &x->tile);
 }
 
+bool mask_leaves_out(Checker *c, const Expr *where, const Tile *tile)
+{
+    const Aff *cond = c->loose || c->path.n_arms ? NULL : eval_aff(&c->env, where, NULL);
+    return !keeps_rest(c, cond, tile);
+}
+
 /* ---- ragged tiles ------------------------------------------------------------------------ */
 
 /* A loop that visits every tile of the dimension, the last one included. */

@@ -260,6 +260,8 @@ void check_copy(Checker *c, const Stmt *s);
 bool mask_check(Checker *c, const Stmt *s, const Operand *x);
 /* Whether a condition of sizes, blocks and turns holds for some of them, for sure: they are tried. */
 bool mask_holds_somewhere(Checker *c, const Aff *condition);
+/* Whether a condition leaves out what a tile holds beyond the end of its dimension, as far as is known. */
+bool mask_leaves_out(Checker *c, const Expr *where, const Tile *tile);
 void mask_ragged(Checker *c, const Stmt *s, const Operand *x); /* of a softmax */
 
 /* position.c */

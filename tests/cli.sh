@@ -122,6 +122,8 @@ expect 'a size of a Kernel beside its definition' 0 "$tw" check tests/gen/ring_b
 expect 'is compiled in' 0 "$tw" gen tests/gen/ring_by_hand.tl --set=STAGES=2 --set=K=16 --cubin=never -o "$dir"
 expect 'and known to what is compared with it' 0 "$tw" emulate "$dir/ring_by_hand.sm_80.ptx" --bind=M=20 --bind=N=40
 expect 'what neither has' 1 "$tw" check tests/gen/ring_by_hand.tl --set=STAGE=2
+expect 'a setting of one letter' 1 "$tw" gen ops/gemm.tl --set=Z=2 --cubin=never -o "$dir"
+verdict 'is taken for no other' 'in_err "leave it to tw" && ! in_err "in place of"'
 printf 'Operator f\n  Input X (L, C)\n  Output Y (Lo, C)\n  Let Lo = L - 2\n  Compute Define Y (Lo, C) as X[row + 2, col]\nend\n' >"$dir/short.tl"
 expect 'a size below 0' 1 "$tw" run "$dir/short.tl" --bind=L=1 --bind=C=4
 verdict 'is named' 'in_err "would have the size -1"'

@@ -123,6 +123,8 @@ bool text_among(const char *const *list, int n, const char *text);
 int text_distance(const char *a, const char *b, int limit);
 /* Of names, which are often meant where only capitals differ: then 0. */
 int name_distance(const char *a, const char *b, int limit);
+/* How many letters a misspelt name may differ in: of one letter, none. */
+int name_edits(const char *name);
 
 /* ---- sources and diagnostics --------------------------------------------- */
 

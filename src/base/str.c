@@ -297,3 +297,10 @@ int name_distance(const char *a, const char *b, int limit)
 {
     return text_equal_nocase(a, b) ? 0 : text_distance(a, b, limit);
 }
+
+int name_edits(const char *name)
+{
+    size_t len = strlen(name);
+
+    return len < 2 ? 0 : len < 4 ? 1 : 2;
+}

@@ -90,10 +90,10 @@ static void consider_stmt(void *user, const Stmt *stmt)
 bool propose_near_setting(Suggester *s)
 {
     Said said = setting_said(s);
-    Nearest near = {said.name, NULL, 3};
-
     if (!said.name)
         return false;
+    Nearest near = {said.name, NULL, name_edits(said.name) + 1};
+
     for (const char *const *size = sched_sizes(); *size; size++)
         consider(&near, *size);
     for (int i = 0; s->program && i < s->program->units.len; i++)

@@ -20,7 +20,7 @@ static int dimension_named(const Place *p, const char *name)
 
 static const char *nearest_dimension(const Place *p, const char *name)
 {
-    int best = edits_limit(name) + 1;
+    int best = name_edits(name) + 1;
     const char *nearest = NULL;
     for (int i = 0; i < p->rank; i++) {
         int d = p->dims[i].axis ? name_distance(name, p->dims[i].axis, best) : best;

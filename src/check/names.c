@@ -49,15 +49,9 @@ Named *names_suffixed(Checker *c, const char *name, Space *space)
 
 /* ---- what is not there ------------------------------------------------------------------- */
 
-int edits_limit(const char *name)
-{
-    size_t len = strlen(name);
-    return len < 2 ? 0 : len < 4 ? 1 : 2;
-}
-
 static const char *nearest_tensor(const Checker *c, const char *name)
 {
-    int best = edits_limit(name) + 1;
+    int best = name_edits(name) + 1;
     const char *nearest = NULL;
     for (int i = 0; i < c->tensors.len; i++) {
         int d = name_distance(name, c->tensors.data[i]->name, best);

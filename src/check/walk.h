@@ -207,8 +207,6 @@ Named *names_add(Checker *c, const char *name);
 Named *names_suffixed(Checker *c, const char *name, Space *space);
 void names_tensor(Checker *c, const Stmt *s); /* Input, Output */
 void names_allocate(Checker *c, const Stmt *s);
-/* How many letters a misspelt name may differ in. */
-int edits_limit(const char *name);
 /* Returns the tensor that is likely meant, or NULL. */
 Named *names_undefined(Checker *c, const char *name, Span span);
 Place *names_given(Checker *c, Named *tensor, Space space);

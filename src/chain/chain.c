@@ -546,7 +546,7 @@ static Program *find_sketch(Chain *chain)
     else if (parts && apart > 0)
         fail(chain, "splits says how many parts one kernel's loops are cut into; with apart=1 there is more than one");
     else if (parts)
-        return folded(chain, fuse_as_asked(chain, parts), fold);
+        return deepened(chain, folded(chain, fuse_as_asked(chain, parts), fold));
     else
         return widened(chain, fuse_by_model(chain, fold, apart), fold, apart);
     return NULL;

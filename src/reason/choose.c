@@ -151,6 +151,19 @@ static int sizes_for(const Search *s, const Extent *extent, int64_t *sizes)
     return kept;
 }
 
+/* Whether shares of so many columns end where panels of tiles in shared memory do, or such panels where shares do. */
+static bool ends_with_panels(const Plan *plan, const Extent *extent, int64_t share)
+{
+    for (int i = 0; i < plan->tiles.len; i++) {
+        const Tile *tile = &plan->tiles.data[i];
+        int64_t panel = tile->shared && tile->col == extent ? PANEL_BYTES / dtype_bytes(tile->shared_dtype) : 1;
+
+        if (share % panel != 0 && panel % share != 0)
+            return false;
+    }
+    return true;
+}
+
 static bool panels_whole(const Search *s)
 {
     for (int i = 0; i < s->plan->extents.len; i++) {
@@ -159,7 +172,7 @@ static bool panels_whole(const Search *s)
         if (extent->kind == EXT_COLS || (extent->kind == EXT_WHOLE && s->now.warps_n > 1)) {
             int64_t share = s->now.size[i] / s->now.warps_n;
 
-            if (share % 16 != 0 || (share % 64 != 0 && 64 % share != 0))
+            if (share % 16 != 0 || (share % 64 != 0 && 64 % share != 0) || (s->through && !ends_with_panels(s->plan, extent, share)))
                 return false;
         }
     }

@@ -463,6 +463,21 @@ static Expr *lead_of_defined(Placer *p, int k, Span span)
     return coord ? coord : expr_int(p->plan->arena, 0);
 }
 
+static bool is_lead(const Extent *extent)
+{
+    return extent->kind == EXT_LEAD || extent->kind == EXT_ONE;
+}
+
+/* What `row` or `col` says of the element at hand. Of what is defined along a dimension that blocks have an entry of, that. */
+static Expr *own_place(const Placer *p, bool rows)
+{
+    const Extent *extent = rows ? p->tile->row : p->tile->col;
+    const Expr *dim = p->define && p->define->n_shape >= 2 ? p->define->shape[p->define->n_shape - (rows ? 2 : 1)] : NULL;
+    const Extent *entry = dim && dim->kind == EXPR_NAME && is_lead(extent) ? entry_along(p->plan, dim->name) : NULL;
+
+    return entry ? name_of(p->plan, entry->var) : position(p->plan, p->tile, extent, rows);
+}
+
 /* `row()` and `col()`, which mean the place whatever has that name. */
 static Expr *places(const Placer *p, Expr *e)
 {
@@ -470,9 +485,9 @@ static Expr *places(const Placer *p, Expr *e)
         return e;
     bool call = e->kind == EXPR_CALL && e->n_args == 0;
     if (call && text_equal_nocase(e->name, "row"))
-        return position(p->plan, p->tile, p->tile->row, true);
+        return own_place(p, true);
     if (call && text_equal_nocase(e->name, "col"))
-        return position(p->plan, p->tile, p->tile->col, false);
+        return own_place(p, false);
     e->a = places(p, e->a);
     e->b = places(p, e->b);
     for (int i = 0; i < e->n_args; i++)
@@ -519,18 +534,13 @@ static Expr *replacement(void *user, const char *name)
     if (eval_find(&p->plan->env, name))
         return NULL; /* a size that is called like a place */
     if (p->tile && strcmp(name, "row") == 0)
-        return position(p->plan, p->tile, p->tile->row, true);
+        return own_place(p, true);
     if (p->tile && strcmp(name, "col") == 0)
-        return position(p->plan, p->tile, p->tile->col, false);
+        return own_place(p, false);
     return NULL;
 }
 
 /* ---- elements of tensors --------------------------------------------------------------------------- */
-
-static bool is_lead(const Extent *extent)
-{
-    return extent->kind == EXT_LEAD || extent->kind == EXT_ONE;
-}
 
 /* A place among `of` entries as one among the tensor's, which may be fewer. */
 static Expr *share(Placer *p, Expr *at, const Extent *of, const Expr *dim)

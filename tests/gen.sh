@@ -417,6 +417,8 @@ done
 right parts_of_keys "--set D=64" --bind batch=1 --bind heads=1 --bind q_len=17 --bind kv_len=1
 right heads_packed_by_hand "--set D=64 --set q_heads=6 --set kv_heads=2" --bind batch=1 --bind q_len=33 --bind kv_len=101
 right softmax_in_registers "--set N=24" --bind M=17
+try ../tests/gen/scores_of_heads --set H=4 --set D=64 --set b=1 --set q=40 --set kv=1
+try ../tests/gen/scores_of_heads --set H=4 --set D=64 --target sm_90a --bind b=1 --bind q=40 --bind kv=90
 for target in sm_80 sm_90a; do # weights that a table names
     try ../tests/gen/experts_of_groups --target $target --set K=96 --set N=160 --bind groups=3 --bind experts=5 --bind rows=70
     try ../tests/gen/experts_of_blocks --target $target --set K=128 --set N=256 --bind T=192 --bind experts=5

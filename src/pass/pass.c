@@ -4,7 +4,7 @@
 
 static const Pass PASSES[] = {
     {"split", "rows divided among warpgroups, where the tensor cores want that",
-     0, 0, 0, true, pass_split},
+     0, 0, 0, false, pass_split}, /* products of 8 bits are rounded before they are added to their sum */
     {"backward", "the last tile first, where scores of an online softmax rise along the loop",
      0, 0, 0, false, pass_backward},
     {"window", "for any alignment: rows from a multiple of 16 bytes on, wherever they begin",

@@ -39,6 +39,11 @@ whole()
     fi
 }
 
+for heads in 16 64; do
+    whole wide_latents sm_90a --set heads=$heads --set Latent=512 --set Rope=64 # sums whose rows warps share
+    whole wide_latents sm_80 --set heads=$heads --set Latent=512 --set Rope=64
+done
+whole wide_sums_normalized sm_75 --dtype fp16 --set D=64 --set E=512 # and rows that are reduced behind them
 whole two_adapters sm_90a --set r=16 --set K=64 --set N=96 # a comparison a row beside products
 whole angles_of_rows sm_90a --set kept=8 # for more blocks than have room for what is kept
 for target in sm_80 sm_90a; do

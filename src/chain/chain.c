@@ -337,6 +337,12 @@ static Program *deepened(Chain *chain, Program *sketch)
     return with && reason_undercuts(chain->arena, chain->syms, with, sketch, &options) ? with : sketch;
 }
 
+/* A sketch as it is best: what shares folded into rows, long sums in loops. */
+static Program *refined(Chain *chain, Program *sketch, int fold)
+{
+    return deepened(chain, folded(chain, sketch, fold));
+}
+
 static const Diag *misfit_of(Chain *chain, const Program *sketch, bool wide, bool own_rows)
 {
     ReasonOptions options = {.target = chain->target, .settings = settings_for(chain, false), .dtype = chain->settings.dtype,
@@ -437,26 +443,27 @@ static Program *sharing_rows(Chain *chain, const Program *plain, Program *whole,
     if (!whole || misfit_of(chain, whole, false, false) || (cut && !reason_undercuts(chain->arena, chain->syms, whole, cut, &options)))
         return cut;
     int parts = parts_by_model(chain, fuse_joins(plain) ? plain : whole, false);
-    Program *in_parts = parts > 1 ? fuse_parts(chain, parts, diags_new(chain->arena, chain->diags->source)) : NULL;
-    return in_parts ? deepened(chain, folded(chain, in_parts, fold)) : whole;
+    Program *in_parts = parts > 1 ? refined(chain, fuse_parts(chain, parts, diags_new(chain->arena, chain->diags->source)), fold) : NULL;
+    return in_parts ? in_parts : whole;
 }
 
 /* What the model thinks better is done if it can be. */
 static Program *fuse_by_model(Chain *chain, int fold, int apart)
 {
     Diags *quiet = diags_new(chain->arena, chain->diags->source);
-    Program *plain = fuse_parts(chain, 1, quiet), *whole = deepened(chain, folded(chain, plain, fold)), *cut = NULL;
+    Program *plain = fuse_parts(chain, 1, quiet), *whole = refined(chain, plain, fold), *cut = NULL;
     int parts = whole ? parts_by_model(chain, fuse_joins(plain) ? plain : whole, true) : 0;
+    bool misfits = whole && misfit(chain, whole);
 
-    if (chain->run_with.list.len > 0 && whole && misfit(chain, whole))
+    if (chain->run_with.list.len > 0 && misfits)
         parts = 0; /* what the launch gives is not known when compiling */
     if (parts > 1)
-        cut = deepened(chain, folded(chain, fuse_parts(chain, parts, quiet), fold));
+        cut = refined(chain, fuse_parts(chain, parts, quiet), fold);
     if (parts < 1)
         cut = folded(chain, fuse_in_cuts(chain, whole, quiet), fold);
-    if (whole && !cut && misfit(chain, whole))
+    if (misfits && !cut)
         cut = folded(chain, fuse_unjoined(chain, whole), fold);
-    if (whole && misfit(chain, whole))
+    if (misfits)
         cut = sharing_rows(chain, plain, whole, cut, fold);
     if (!whole && !cut && !chain_has_types(chain))
         return NULL; /* perhaps why there is none */
@@ -546,7 +553,7 @@ static Program *find_sketch(Chain *chain)
     else if (parts && apart > 0)
         fail(chain, "splits says how many parts one kernel's loops are cut into; with apart=1 there is more than one");
     else if (parts)
-        return deepened(chain, folded(chain, fuse_as_asked(chain, parts), fold));
+        return refined(chain, fuse_as_asked(chain, parts), fold);
     else
         return widened(chain, fuse_by_model(chain, fold, apart), fold, apart);
     return NULL;

@@ -100,15 +100,9 @@ static Expr *told(Finder *f, const DefOp *op, const Expr *e)
     return fails ? NULL : copy;
 }
 
-static bool is_element(const void *unused, const Expr *e)
-{
-    (void)unused;
-    return e->kind == EXPR_INDEX;
-}
-
 bool view_look_up_entry(Finder *f, const DefOp *op, int d, const Expr *e)
 {
-    f->view->at[d] = d < f->view->tensor->rank - 2 && expr_any(e, is_element, NULL) ? told(f, op, e) : NULL;
+    f->view->at[d] = d < f->view->tensor->rank - 2 && expr_reads(e, NULL) ? told(f, op, e) : NULL;
     return f->view->at[d] != NULL;
 }
 

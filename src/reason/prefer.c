@@ -5,8 +5,6 @@
  */
 #include "reason/plan.h"
 
-#include <math.h>
-
 enum { FULL_TILE = 128 }; /* rows that tiles have where there are enough */
 
 /* Of the work that a sketch must save: the model is not better than that. */
@@ -60,28 +58,6 @@ bool reason_prefers(Arena *arena, Syms *syms, const Program *sketch, const Progr
     Work work = work_of(arena, syms, sketch, options), before = work_of(arena, syms, to, options);
 
     return work.cycles > 0 && before.rows > 0 && before.rows < FULL_TILE && work.cycles < before.cycles * (1 - GAIN);
-}
-
-/* Of all kernels; where lengths are not known, as they often are. INFINITY: one cannot be. */
-static double cost_of(Arena *arena, Syms *syms, const Program *sketch, const ReasonOptions *options)
-{
-    double cost = 0;
-
-    for (int i = 0; i < sketch->units.len && !isinf(cost); i++) {
-        Plan plan = plan_for(arena, syms, sketch, sketch->units.data[i], options, diags_new(arena, sketch->source));
-        const Choice *choice = sketch->units.data[i]->kind == UNIT_KERNEL ? plan_best(&plan) : NULL;
-
-        if (sketch->units.data[i]->kind == UNIT_KERNEL)
-            cost += choice ? choice->cost : INFINITY;
-    }
-    return cost;
-}
-
-bool reason_undercuts(Arena *arena, Syms *syms, const Program *sketch, const Program *to, const ReasonOptions *options)
-{
-    double cost = cost_of(arena, syms, sketch, options);
-
-    return !isinf(cost) && cost < (1 - GAIN) * cost_of(arena, syms, to, options);
 }
 
 bool reason_divides(Arena *arena, Syms *syms, const Program *sketch, const ReasonOptions *options)

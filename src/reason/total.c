@@ -20,11 +20,13 @@ static bool sizes_known(const Plan *plan)
     return true;
 }
 
-double reason_cycles(Arena *arena, Syms *syms, const Program *sketch, const ReasonOptions *options)
+/* Costs of all kernels by the model, and how many there are; known: of such alone whose lengths are. False: one cannot be. */
+static bool add_costs(Arena *arena, Syms *syms, const Program *sketch, const ReasonOptions *options, bool known, double *cost, int *kernels)
 {
     Diags *quiet = diags_new(arena, sketch->source);
-    double cycles = -LAUNCH;
 
+    *cost = 0;
+    *kernels = 0;
     for (int i = 0; i < sketch->units.len; i++) {
         const Unit *unit = sketch->units.data[i];
 
@@ -32,9 +34,31 @@ double reason_cycles(Arena *arena, Syms *syms, const Program *sketch, const Reas
             continue;
         Plan plan = plan_for(arena, syms, sketch, unit_inlined(arena, unit, quiet), options, quiet);
         const Choice *choice = plan_best(&plan);
-        if (!choice || !sizes_known(&plan))
-            return INFINITY;
-        cycles += choice->cost / options->target->sms + LAUNCH;
+        if (!choice || (known && !sizes_known(&plan)))
+            return false;
+        *cost += choice->cost;
+        ++*kernels;
     }
-    return cycles;
+    return true;
+}
+
+double reason_cycles(Arena *arena, Syms *syms, const Program *sketch, const ReasonOptions *options)
+{
+    double cost;
+    int kernels;
+
+    return add_costs(arena, syms, sketch, options, true, &cost, &kernels) ? cost / options->target->sms + LAUNCH * (kernels - 1) : INFINITY;
+}
+
+/* Of the work that a sketch must save: the model is not better than that. */
+static const double GAIN = 0.2;
+
+bool reason_undercuts(Arena *arena, Syms *syms, const Program *sketch, const Program *to, const ReasonOptions *options)
+{
+    double cost, before;
+    int kernels;
+
+    if (!add_costs(arena, syms, sketch, options, false, &cost, &kernels))
+        return false;
+    return !add_costs(arena, syms, to, options, false, &before, &kernels) || cost < (1 - GAIN) * before;
 }

@@ -145,7 +145,7 @@ static Program *parse(Chain *chain, const Source *source)
 /* What is wrong with a source was recorded. */
 static bool give_up(Chain *chain, const Source *source, const Program *program, SuggestStage *stage)
 {
-    suggest_all(chain, source, program, stage, false);
+    suggest_all(chain, source, program, stage, NULL, false);
     return false;
 }
 
@@ -583,7 +583,7 @@ bool chain_fuse(Chain *chain)
     if (!sketch)
         return give_up(chain, chain->defined, chain->parsed, fuse_again);
     if (chain->diags->list.len > before)
-        suggest_all(chain, chain->defined, chain->parsed, fuse_again, false);
+        suggest_all(chain, chain->defined, chain->parsed, fuse_again, NULL, false);
     lang_print(&text, ways_taken(chain, sketch));
     chain->sketch = chain_text(chain, arena_printf(chain->arena, "%s.sketch.tl", chain->name), &text);
     timed(chain, "sketch", since);
@@ -918,7 +918,7 @@ bool chain_check_tile(Chain *chain, const Source *dump)
 {
     bool right = check_tile_again(chain, dump, false);
 
-    suggest_all(chain, dump, NULL, check_tile_again, false);
+    suggest_all(chain, dump, NULL, check_tile_again, NULL, false);
     return right;
 }
 
@@ -937,7 +937,7 @@ static bool compile_tile_again(Chain *chain, const Source *source, bool fragment
 static bool give_up_tiles(Chain *chain)
 {
     if (chain->dump)
-        suggest_all(chain, chain->dump, NULL, compile_tile_again, false);
+        suggest_all(chain, chain->dump, NULL, compile_tile_again, NULL, false);
     return false;
 }
 
@@ -1237,7 +1237,7 @@ bool chain_check(Chain *chain, const Source *source, bool fragment)
 
     choose_schedules(chain, program);
     right = check_once(chain, source, kernels_complete(chain->arena, program, &chain->settings), fragment);
-    suggest_all(chain, source, program, check_again, fragment);
+    suggest_all(chain, source, program, check_again, fragment || !program_unit(program, UNIT_OPERATOR) || !program_unit(program, UNIT_KERNEL) ? NULL : agree_again, fragment);
     if (right && !fragment) {
         agree_check(chain, source, program);
         suggest_of(chain, source, program, agree_again, TW0523);

@@ -171,7 +171,15 @@ static void find_shared(void *user, const Stmt *stmt)
         note_shared(user, stmt->value, stmt->value->b->name);
 }
 
-/* `kv_heads = h % kv_heads`: consecutive heads share one in a definition. */
+static bool try_shared(Shared *h, const Beside *b, const char *text)
+{
+    h->text = text;
+    h->edits.len = 0;
+    suggest_each(&b->s->unit->body, find_shared, h);
+    return suggest_edits(b->s, h->edits.data, h->edits.len, "consecutive ones share");
+}
+
+/* `kv_heads = h % kv_heads`, `kv_heads = h % group`: consecutive heads share one in a definition. */
 static bool try_groups(Beside *b)
 {
     Shared h = {.s = b->s};
@@ -182,11 +190,8 @@ static bool try_groups(Beside *b)
     for (int i = 0; h.own && grid && i < grid->n_coords; i++)
         if (grid->coords[i].name && strcmp(grid->coords[i].name, h.own->a->name) == 0)
             all = grid->coords[i].value;
-    if (!all)
-        return false;
-    h.text = arena_printf(b->s->arena, "%s div (%s div %s)", h.own->a->name, suggest_expr(b->s, all), h.dim);
-    suggest_each(&b->s->unit->body, find_shared, &h);
-    return suggest_edits(b->s, h.edits.data, h.edits.len, "consecutive ones share");
+    return h.own && ((all && try_shared(&h, b, arena_printf(b->s->arena, "%s div (%s div %s)", h.own->a->name, suggest_expr(b->s, all), h.dim))) ||
+                     try_shared(&h, b, arena_printf(b->s->arena, "%s div %s", h.own->a->name, suggest_expr(b->s, h.own->b))));
 }
 
 /* ---- one statement ---------------------------------------------------------------------------------------------- */

@@ -193,7 +193,19 @@ static bool in_groups(Suggester *s, const Coord *coord, const char *text)
     return a.n > 1 && suggest_edits(s, a.edits, a.n, "consecutive ones share");
 }
 
-/* The head of a group: `h div (heads div kv_heads)`. */
+/* Where a name gets its value; the expression itself: it is none, or gets none here. */
+static const Expr *value_of(const Suggester *s, const Expr *e)
+{
+    for (int i = 0; e && e->kind == EXPR_NAME && i < s->unit->body.len; i++) {
+        const Stmt *stmt = s->unit->body.data[i];
+
+        if (stmt->kind == STMT_ASSIGN && stmt->value && !stmt->listed && strcmp(stmt->name, e->name) == 0)
+            return stmt->value;
+    }
+    return e;
+}
+
+/* The head of a group: `h div (heads div kv_heads)`, as a coordinate or under its name. */
 bool propose_group(Suggester *s)
 {
     Cuts cuts = cuts_of(s);
@@ -201,12 +213,17 @@ bool propose_group(Suggester *s)
 
     for (int i = 0; stmt && i < stmt->n_coords; i++) {
         const Coord *coord = &stmt->coords[i];
+        const Expr *value = value_of(s, coord->value);
 
-        for (int k = 0; coord->name && coord->value && k < cuts.list.len; k++) {
+        for (int k = 0; coord->name && value && k < cuts.list.len; k++) {
             const Cut *cut = &cuts.list.data[k];
+            const char *text = arena_printf(s->arena, "%s div (%s div %s)", cut->coord ? cut->coord : "", cut->dim, coord->name);
 
-            if (cut->coord && !cut->size && expr_mentions(coord->value, cut->coord) &&
-                in_groups(s, coord, arena_printf(s->arena, "%s div (%s div %s)", cut->coord, cut->dim, coord->name)))
+            bool one = !cut->size || strcmp(cut->size, "1") == 0;
+
+            if (!cut->coord || !one || !expr_mentions(value, cut->coord))
+                continue;
+            if (value != coord->value ? suggest_edit(s, value->span, text, "consecutive ones share") : in_groups(s, coord, text))
                 return true;
         }
     }

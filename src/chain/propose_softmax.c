@@ -548,13 +548,47 @@ static void find_stateless(void *user, const Stmt *stmt)
         *softmax = stmt;
 }
 
+typedef struct Uses {
+    const char *name;
+    bool any;
+} Uses;
+
+static void find_use(void *user, const Stmt *stmt)
+{
+    Uses *u = user;
+
+    for (int i = 0; i < stmt->n_args; i++)
+        u->any |= expr_mentions(stmt->args[i], u->name);
+    for (int i = 0; i < stmt->n_with; i++)
+        u->any |= expr_mentions(stmt->with[i], u->name);
+    u->any |= (stmt->dest && expr_mentions(stmt->dest, u->name)) || (stmt->where && expr_mentions(stmt->where, u->name));
+}
+
+/* A column that is allocated, and that nothing else names; NULL: none. */
+static const char *free_column(Suggester *s)
+{
+    const char *found = NULL;
+
+    for (int i = 0; i < s->unit->body.len; i++) {
+        const Stmt *stmt = s->unit->body.data[i];
+        bool column = stmt->kind == STMT_ALLOCATE && stmt->space == SPACE_REGISTER && stmt->n_shape == 2 && stmt->shape[1]->kind == EXPR_INT && stmt->shape[1]->i == 1;
+        Uses uses = {.name = stmt->name};
+
+        if (column && !found)
+            suggest_each(&s->unit->body, find_use, &uses);
+        found = column && !found && !uses.any ? stmt->name : found;
+    }
+    return found;
+}
+
 /* `Divide O, L` where no softmax has L: the one that there is has it as its sum. */
 bool propose_sum_of_softmax(Suggester *s)
 {
-    int len = s->diag->span.end - s->diag->span.start;
-    const char *sum = arena_strndup(s->arena, s->source->text + s->diag->span.start, (size_t)len);
+    int len = s->diag->span.end - s->diag->span.start, n;
+    const char *sum = arena_strndup(s->arena, s->source->text + s->diag->span.start, (size_t)len), *maximum;
     const Stmt *softmax = NULL;
     bool divides = s->stmt && s->stmt->kind == STMT_COMPUTE && s->stmt->op_known && s->stmt->op == OP_DIVIDE;
+    Fix edits[2];
 
     if (!divides || !s->unit || s->stmt->n_args != 2 || !expr_is_name(s->stmt->args[1], sum))
         return false;
@@ -562,13 +596,16 @@ bool propose_sum_of_softmax(Suggester *s)
     if (!softmax || softmax->args[0]->kind != EXPR_NAME)
         return false;
     Stmt *online = suggest_like(s, softmax);
+    maximum = free_column(s);
     online->with = arena_array(s->arena, Expr *, 2);
-    online->with[0] = expr_name(s->arena, arena_printf(s->arena, "%smax", softmax->args[0]->name));
+    online->with[0] = expr_name(s->arena, maximum ? maximum : arena_printf(s->arena, "%smax", softmax->args[0]->name));
     online->with[1] = expr_name(s->arena, sum);
     online->n_with = 2;
     online->result = RESULT_NONE;
     online->dest = NULL;
-    return suggest_stmt(s, softmax, online, "its maximum and its sum go from tile to tile");
+    n = allocate_state(s, softmax->args[0]->name, (const Expr *const *)online->with, &edits[0]);
+    edits[n++] = (Fix){softmax->span, suggest_text(s, online), NULL};
+    return suggest_edits(s, edits, n, "its maximum and its sum go from tile to tile");
 }
 
 /* A sum that nothing uses: what was accumulated is divided by it, behind the loop. */

@@ -120,6 +120,45 @@ bool propose_reduction(Suggester *s)
     return false;
 }
 
+static bool try_other_axis(Suggester *s, const Stmt *stmt)
+{
+    static const OpId pairs[][2] = {{OP_ROW_SUM, OP_COL_SUM}, {OP_ROW_MAX, OP_COL_MAX}};
+
+    for (size_t i = 0; stmt->op_known && i < TW_COUNT(pairs); i++)
+        for (int k = 0; k < 2; k++) {
+            Stmt *changed = stmt->op == pairs[i][k] ? suggest_like(s, stmt) : NULL;
+
+            if (!changed)
+                continue;
+            changed->op = pairs[i][!k];
+            changed->op_name = op_info(changed->op)->name;
+            return suggest_stmt(s, stmt, changed, k ? "of each row" : "of each column");
+        }
+    return false;
+}
+
+typedef struct Axes {
+    Suggester *s;
+    bool done;
+} Axes;
+
+static void turn_axis(void *user, const Stmt *stmt)
+{
+    Axes *a = user;
+
+    a->done = a->done || (stmt->kind == STMT_COMPUTE && try_other_axis(a->s, stmt));
+}
+
+/* A reduction along the other dimension of its tile, where the result has a place for that; of what is stored, any that there is. */
+bool propose_other_axis(Suggester *s)
+{
+    Axes axes = {.s = s};
+
+    if (s->stmt && s->stmt->kind == STMT_COPY && s->unit)
+        suggest_each(&s->unit->body, turn_axis, &axes);
+    return axes.done || (s->stmt && s->stmt->kind == STMT_COMPUTE && try_other_axis(s, s->stmt));
+}
+
 typedef struct Before {
     int at;           /* offset in the source */
     const Expr *last; /* result before it; NULL: none */

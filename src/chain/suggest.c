@@ -47,7 +47,7 @@ static const Row TABLE[] = {
     {TW0320, {propose_other_transposes, propose_turned_tile}},
     {TW0321, {propose_other_transposes, propose_exchanged_maker, propose_sizes, propose_other_name}},
     {TW0322, {propose_column, propose_turned, propose_row, propose_sizes}},
-    {TW0323, {propose_computed_shape, propose_exchanged_sizes, propose_other_transposes, propose_exchanged_dims, propose_fewer_clauses}},
+    {TW0323, {propose_other_axis, propose_computed_shape, propose_exchanged_sizes, propose_other_transposes, propose_exchanged_dims, propose_fewer_clauses}},
     {TW0324, {propose_untransposed}},
     {TW0325, {propose_stage_of_operand, propose_shape, propose_rank, propose_fewer_operands}},
     {TW0326, {propose_whole_division, propose_some_size}},
@@ -595,14 +595,14 @@ static bool says_more_of_line(const Suggester *s)
 }
 
 /* The rule's edit, or another that so many tries find. Returns how many they were. */
-static int suggest_best(Suggester *s, int most)
+static int try_best(Suggester *s, Fix rule, int most)
 {
-    Fix rule = s->diag->fix;
-
     s->loose = false;
     locate(s);
     s->tries = 1;
     if (s->diag->code == TW0220 && (propose_missing_grid(s) || propose_one_axis(s))) /* a name that is nearly the same is that of a size */
+        return 1;
+    if (s->diag->code == TW0440 && propose_sum_of_softmax(s)) /* a sum that is set to 0 before it divides is none */
         return 1;
     s->loose = s->diag->code == TW0106 && says_more_of_line(s); /* the whole line rather than its first word */
     if (s->diag->code == TW0106 && (propose_form(s) || (s->loose && propose_some_copy(s))))
@@ -619,6 +619,24 @@ static int suggest_best(Suggester *s, int most)
     if ((s->diag->code != TW0106 || !propose_form(s)) && !holds(s, rule))
         suggest_one(s);
     return most;
+}
+
+/* One behind which the program is executed and agrees with its definition; else one that leaves fewer complaints,
+ * since there may be a second mistake. */
+static int suggest_best(Suggester *s, int most)
+{
+    Fix rule = s->diag->fix;
+    SuggestStage *stage = s->stage;
+    int tries = 0;
+
+    if (s->agrees) {
+        s->stage = s->agrees;
+        tries = try_best(s, rule, most);
+        s->stage = stage;
+    }
+    if (s->agrees && s->diag->fix.text)
+        return tries;
+    return tries + try_best(s, rule, most);
 }
 
 /* One edit mends both, or none is to be made of each. */
@@ -684,10 +702,10 @@ static void shorten(Suggester *s)
     }
 }
 
-void suggest_all(Chain *chain, const Source *source, const Program *program, SuggestStage *stage, bool fragment)
+void suggest_all(Chain *chain, const Source *source, const Program *program, SuggestStage *stage, SuggestStage *agrees, bool fragment)
 {
     Suggester s = {.chain = chain, .arena = chain->arena, .source = source, .program = program, .stage = stage,
-                   .fragment = fragment};
+                   .agrees = agrees, .fragment = fragment};
     bool tiles = !program; /* their text is soon read, and says less of what was meant */
     int left = tiles ? TRIES_OF_TILES : TRIES_FOR_ALL, for_one = tiles ? TRIES_OF_TILES : TRIES_FOR_ONE, text = tiles ? TRIED_TILES : TRIED_TEXT;
 

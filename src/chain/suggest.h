@@ -25,6 +25,7 @@ typedef struct Suggester {
     const Source *source;
     const Program *program;
     SuggestStage *stage;
+    SuggestStage *agrees; /* the stage, which also executes what is right so far; NULL: there is nothing to compare with */
     bool fragment;
     Diag *diag;
     int tries;
@@ -43,8 +44,9 @@ typedef struct Suggester {
 /* Tries edits; true when they were suggested. Only when `edits` is on. */
 typedef bool Proposal(Suggester *s);
 
-/* Tries the edits that diagnostics of the source have by a rule, and suggests others where there is none, or no good one. */
-void suggest_all(Chain *chain, const Source *source, const Program *program, SuggestStage *stage, bool fragment);
+/* Tries the edits that diagnostics of the source have by a rule, and suggests others where there is none, or no good one.
+ * What is right for `agrees` (NULL: there is none) as well goes before what is so for `stage` alone. */
+void suggest_all(Chain *chain, const Source *source, const Program *program, SuggestStage *stage, SuggestStage *agrees, bool fragment);
 
 /* Likewise of one code alone, which another stage said. */
 void suggest_of(Chain *chain, const Source *source, const Program *program, SuggestStage *stage, DiagCode code);
@@ -90,7 +92,7 @@ void suggest_each(const Block *block, void (*f)(void *user, const Stmt *s), void
 Proposal propose_declared, propose_nearest, propose_function, propose_other_name, propose_dimension, propose_output, propose_result,
     propose_position, propose_not_new, propose_index, propose_letters, propose_cast, propose_declared_alike, propose_own_name, propose_number, propose_unused, propose_defined, propose_renamed_kernel, propose_moved_define, propose_not_dimension, propose_own_output, propose_launch_number;
 /* propose_stmts.c */
-Proposal propose_removal, propose_unconditional, propose_masked, propose_whole_tiles, propose_fill_before, propose_tidying, propose_line_removal, propose_operand_of_clause, propose_reduction, propose_get, propose_condition,
+Proposal propose_removal, propose_unconditional, propose_masked, propose_whole_tiles, propose_fill_before, propose_tidying, propose_line_removal, propose_operand_of_clause, propose_reduction, propose_other_axis, propose_get, propose_condition,
     propose_fewer_clauses, propose_named_result, propose_multiply, propose_no_line, propose_scheduled, propose_fewer_operands, propose_untransposed, propose_reshaped,
     propose_other_transposes, propose_exchanged_maker, propose_split_operand, propose_behind_the_loop, propose_last_store, propose_whole_division,
     propose_coordinates_of_element, propose_without_space, propose_compared, propose_before_the_loop, propose_place, propose_bracket, propose_divided_behind, propose_summed_mean;

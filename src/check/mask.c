@@ -205,7 +205,22 @@ static void check_counters(Checker *c, const Expr *e, const Tile *tile)
     }
 }
 
-/* row() and col() from where their tile begins, wherever the condition says them. */
+/* What is added to row() or col() is where the tile begins, or that and something else. */
+static bool is_begin(Checker *c, const Expr *e, const Aff *first)
+{
+    const Aff *a = first ? eval_aff(&c->env, e, NULL) : NULL;
+    return a && left_over(c, a, first) && !left_over(c, aff_sub(c->aff, a, first), first);
+}
+
+/* `m * BM + row(S)`: from where the tile begins already. */
+static bool begins(Checker *c, const Expr *e, const Tile *tile)
+{
+    bool sum = e->kind == EXPR_BINARY && e->op == EO_ADD && e->b->kind == EXPR_CALL;
+    return sum && ((text_equal_nocase(e->b->name, "row") && is_begin(c, e->a, tile->rows.first)) ||
+                   (text_equal_nocase(e->b->name, "col") && is_begin(c, e->a, tile->cols.first)));
+}
+
+/* row() and col() from where their tile begins, wherever the condition says them without. */
 static Expr *from_begins(Checker *c, const Expr *e, const Tile *tile)
 {
     bool row = e->kind == EXPR_CALL && text_equal_nocase(e->name, "row"), col = e->kind == EXPR_CALL && text_equal_nocase(e->name, "col");
@@ -213,6 +228,8 @@ static Expr *from_begins(Checker *c, const Expr *e, const Tile *tile)
     Expr *made = arena_new_of(c->arena, Expr);
     Str call = str_new(c->arena);
     *made = *e;
+    if (begins(c, e, tile))
+        return made;
     if ((row || col) && extent.first) {
         lang_print_expr(&call, e);
         return expr_name(c->arena, arena_printf(c->arena, "(%s)", begin_text(c, extent, str_text(&call))));

@@ -305,6 +305,22 @@ static bool lies_across(Plan *plan, const Stmt *from, const Tile *tile)
     return true;
 }
 
+/* Several numbers where what is stored to has one. */
+static bool has_no_room(Plan *plan, const Stmt *from, const PlanTensor *tensor, const Covered *sides, const Tile *tile)
+{
+    for (int d = 0; d < tensor->rank; d++) {
+        const Extent *side = d == sides->col ? tile->col : d == sides->row ? tile->row : NULL;
+        const Expr *size = tensor->stmt->shape[d];
+
+        if (!side || side->kind == EXT_ONE || !side->dim_name || size->kind != EXPR_INT || size->i != 1)
+            continue;
+        Diag *diag = plan_fail(plan, TW0323, from->span, "%s has one number along its %s, and the tile one for each %s", tensor->name, d == sides->col ? "columns" : "rows", side->dim_name);
+        diag_note(plan->diags, diag, "a reduction of rows leaves a column, one of columns a row; where a column and a row meet, the result has both dimensions");
+        return true;
+    }
+    return false;
+}
+
 /* Rows of a tile that is wider would go on into the next part. */
 static void refuse_columns(Plan *plan, const Stmt *from, const PlanTensor *tensor, const Extent *side)
 {
@@ -329,7 +345,7 @@ void plan_place(Plan *plan, const Choice *choice, const Stmt *from, const PlanTe
     Expr *values[8] = {0};
     int first = sides.row >= 0 ? sides.row : sides.col;
 
-    if (from->to_space == SPACE_GLOBAL && lies_across(plan, from, tile))
+    if (from->to_space == SPACE_GLOBAL && (lies_across(plan, from, tile) || has_no_room(plan, from, tensor, &sides, tile)))
         return;
 
     copy->has_shape = true;

@@ -460,7 +460,12 @@ static void say_only_summed(Live *l)
 /* `num_warps = 4` among sizes: nothing reads it, and the kernel runs with other warps. */
 static void say_unscheduled(Checker *c)
 {
-    static const char *const names[] = {"warps", "num_warps", "stages", "num_stages", "blocks_per_sm", "kept", "cluster"};
+    static const char *const names[] = {
+        "num_warps", "num_stages",
+#define NUMBER(name, least, most, usual, unsaid) #name,
+#include "lang/schedule_numbers.def"
+#undef NUMBER
+    };
     const Block *body = &c->unit->body;
     for (int i = 0; i < body->len; i++) {
         const Stmt *s = body->data[i];

@@ -25,7 +25,13 @@ static const ValueRow VALUES[SCHED_VALUES] = {
 
 const char *const *sched_sizes(void)
 {
-    static const char *const sizes[] = {"BM", "BN", "BK", "warps", "warps_n", "stages", "blocks_per_sm", "kept", "cluster", "splits", "fold", "apart", NULL};
+    static const char *const sizes[] = {
+        "BM", "BN", "BK",
+#define NUMBER(name, least, most, usual, unsaid) #name,
+#include "lang/schedule_numbers.def"
+#undef NUMBER
+        "splits", "fold", "apart", NULL,
+    };
 
     return sizes;
 }
@@ -36,6 +42,15 @@ bool sched_is_size(const char *name)
         if (text_equal_nocase(name, *size))
             return true;
     return false;
+}
+
+void sched_numbers_text(Str *out)
+{
+    const char *comma = "";
+
+#define NUMBER(name, least, most, usual, unsaid) str_printf(out, "%s" #name, comma), comma = ", ";
+#include "lang/schedule_numbers.def"
+#undef NUMBER
 }
 
 const char *sched_about_flow(const char *name)

@@ -1,5 +1,5 @@
-/* schedule.h: the parameters of a schedule that are words: their table, and a value
- * for each.
+/* schedule.h: the parameters of a schedule: those that are words, with a value
+ * for each, and the names of those that are numbers.
  *
  * Vocabulary
  *   parameter  something that may be done in more than one way (schedule.def)
@@ -30,6 +30,14 @@ typedef enum SchedValue {
     SCHED_VALUES
 } SchedValue;
 
+/* Parameters that are numbers. */
+enum {
+#define NUMBER(name, least, most, usual, unsaid) SCHED_NUMBER_##name,
+#include "lang/schedule_numbers.def"
+#undef NUMBER
+    SCHED_NUMBERS
+};
+
 typedef struct SchedInfo {
     const char *name, *help;
 } SchedInfo;
@@ -43,6 +51,7 @@ enum { SCHED_CLUSTER_MOST = 8 }; /* blocks of a cluster: what all GPUs that have
 /* Numbers that are choices of the reasoner, sizes of tiles, how many warps: their names, NULL behind the last. */
 const char *const *sched_sizes(void);
 bool sched_is_size(const char *name); /* whether it is one of those */
+void sched_numbers_text(Str *out); /* "warps, warps_n, ...": those that a Schedule may have as a line */
 /* Why a Kernel that is given has no such choice, of one about what kernels there are; NULL: it is none. */
 const char *sched_about_flow(const char *name);
 const SchedInfo *sched_info(SchedId id);

@@ -326,10 +326,12 @@ static void unknown_line(Lower *lo, const Stmt *s)
     Str lines = str_new(lo->arena);
     lo_fail(lo, TW0713, s->span, "the schedule has no line '%s'", s->name ? s->name : "");
     suggest(lo, s->span, "", "remove it");
+    sched_numbers_text(&lines);
+    str_add(&lines, ", and ");
     sched_text(&lines);
     if (lo->diags->list.len && !lo->diags->full)
         diag_note(lo->diags, &lo->diags->list.data[lo->diags->list.len - 1],
-                  "there are warps, warps_n, stages, blocks_per_sm, kept, cluster, and %s", str_text(&lines));
+                  "there are %s", str_text(&lines));
 }
 
 /* A number of a kernel's schedule. */
@@ -341,12 +343,9 @@ typedef struct ScheduleNumber {
 static ScheduleNumber schedule_number(TileKernel *kernel, const char *name)
 {
     const struct { const char *name; ScheduleNumber number; } LINES[] = {
-        {"warps", {&kernel->warps, 1, 32, 4}},
-        {"warps_n", {&kernel->warps_n, 1, 32, 1}},
-        {"stages", {&kernel->stages, 1, 8, 2}},
-        {"blocks_per_sm", {&kernel->blocks_per_sm, 0, 32, 0}},
-        {"kept", {&kernel->kept, 0, 64, 0}},
-        {"cluster", {&kernel->cluster, 0, SCHED_CLUSTER_MOST, 0}},
+#define NUMBER(name, least, most, usual, unsaid) {#name, {&kernel->name, least, most, usual}},
+#include "lang/schedule_numbers.def"
+#undef NUMBER
     };
     for (size_t i = 0; i < TW_COUNT(LINES); i++)
         if (strcmp(LINES[i].name, name) == 0) return LINES[i].number;

@@ -122,6 +122,8 @@ static void unused_settings(Plan *plan)
     Settings *settings = plan->options->settings;
     Str schedule = str_new(plan->arena);
 
+    sched_numbers_text(&schedule);
+    str_add(&schedule, ", splits, fold, apart, and ");
     sched_text(&schedule);
     for (int i = 0; settings && i < settings->list.len; i++) {
         const char *name = settings->list.data[i].name, *flow = sched_about_flow(name);
@@ -135,8 +137,7 @@ static void unused_settings(Plan *plan)
         else if (flow)
             diag_note(plan->diags, d, "%s", flow);
         else
-            diag_note(plan->diags, d, "besides its own names there are sizes of tiles, warps, warps_n, stages, blocks_per_sm, kept, cluster, splits, "
-                      "fold, apart, and %s", str_text(&schedule));
+            diag_note(plan->diags, d, "besides its own names there are sizes of tiles, %s", str_text(&schedule));
     }
 }
 

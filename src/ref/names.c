@@ -182,6 +182,8 @@ void res_unused_settings(Resolver *r)
 {
     Str schedule = str_new(r->arena);
 
+    sched_numbers_text(&schedule);
+    str_add(&schedule, ", splits, fold, apart) and of the passes: ");
     sched_text(&schedule);
     for (int i = 0; i < r->settings->list.len; i++) {
         const Setting *setting = &r->settings->list.data[i];
@@ -199,7 +201,6 @@ void res_unused_settings(Resolver *r)
                       diag_add(r->diags, TW0210, r->unit->name_span, "%s has no dimension or Param %s%s",
                                r->unit->name, setting->name,
                                meant ? arena_printf(r->arena, "; did you mean %s?", meant) : ""),
-                      "besides those there are the choices of the reasoner (sizes of tiles, warps, warps_n, stages, "
-                      "blocks_per_sm, kept, cluster, splits, fold) and of the passes: %s", str_text(&schedule));
+                      "besides those there are the choices of the reasoner (sizes of tiles, %s", str_text(&schedule));
     }
 }

@@ -45,12 +45,9 @@ typedef struct Printer {
 /* ---- tables and small texts ------------------------------------------------- */
 
 const KernelNumber tile_kernel_numbers[KERNEL_NUMBERS] = {
-    {"warps", offsetof(TileKernel, warps), -1},
-    {"warps_n", offsetof(TileKernel, warps_n), 1},
-    {"stages", offsetof(TileKernel, stages), 1},
-    {"blocks_per_sm", offsetof(TileKernel, blocks_per_sm), 0},
-    {"kept", offsetof(TileKernel, kept), 0},
-    {"cluster", offsetof(TileKernel, cluster), 0},
+#define NUMBER(name, least, most, usual, unsaid) {#name, offsetof(TileKernel, name), unsaid},
+#include "lang/schedule_numbers.def"
+#undef NUMBER
     {"persistent", offsetof(TileKernel, persistent), 0},
     {"specialized", offsetof(TileKernel, specialized), 0},
 };

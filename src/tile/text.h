@@ -11,7 +11,7 @@ typedef struct KernelNumber {
     int omitted;     /* the value that is not written */
 } KernelNumber;
 
-enum { KERNEL_NUMBERS = 8, TILE_FACTS = 6 };
+enum { KERNEL_NUMBERS = SCHED_NUMBERS + 2, TILE_FACTS = 6 };
 extern const KernelNumber tile_kernel_numbers[KERNEL_NUMBERS];
 
 /* Names of the TileFact bits, lowest first. */

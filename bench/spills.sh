@@ -1,7 +1,7 @@
 #!/bin/sh
 # spills.sh: registers and spills that ptxas reports for the kernels of ops/, at
 # the choices that the reasoner makes: each operator's heading tells how it is
-# made, with other head dimensions or sizes, element types and targets put in, causal and not. A
+# made, with nothing chosen again for what is spilled (--set spare=0), with other head dimensions or sizes, element types and targets put in, causal and not. A
 # line a kernel, both entries; the exit status is 1 where any spills, or ptxas says that products wait (C75xx), which
 # has a line as well.
 #
@@ -39,7 +39,7 @@ row()
     shift 5
     [ "$mask" = - ] || set -- "$@" --set causal="$mask"
     rm -f "$dir"/*
-    "$tw" gen "ops/$op.tl" --target "$target" --dtype "$dtype" "$@" --ptxas="$ptxas" --cubin=never -o "$dir" >"$dir/out" 2>&1 </dev/null ||
+    "$tw" gen "ops/$op.tl" --target "$target" --dtype "$dtype" "$@" --set spare=0 --ptxas="$ptxas" --cubin=never -o "$dir" >"$dir/out" 2>&1 </dev/null ||
         echo "$(sed -n 's/.*error: //p' "$dir/out" | head -n 1)" >"$dir/error"
     # ptxas 13.0, NAME: 254 registers, 16 bytes spilled
     sed -n 's/^ *ptxas [^,]*, \([^:]*\): \([0-9]*\) registers, \([0-9]*\) bytes spilled.*/\1 \2 \3/p
@@ -71,7 +71,7 @@ for op; do
                 */*) grep -q '^  Param  VDim' "ops/$op.tl" || continue
                      values="--set VDim=${dim#*/}" ;;
                 esac
-                [ "$dim" = - ] || half=$((${dim%/*} / 2)) sizes="s/--set \([FKLN]\)=[0-9]*/--set \1=$dim/g"
+                [ "$dim" = - ] || half=$((${dim%/*} / 2)) sizes="s/--set \([FKLN]\)=[0-9]*/--set \1=${dim%/*}/g"
                 for mask in $masks; do
                     # shellcheck disable=SC2046,SC2086 # options are words
                     row "$op" "$target" "$dtype" "$dim" "$mask" \

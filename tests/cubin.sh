@@ -39,6 +39,15 @@ verdict 'which is no failure' '[ ! -e "$cubin" ] && ! in_out cubin'
 expect 'unless there must be one' 3 env TW_PTXAS= "$tw" gen "$dir/twice.tl" -o "$dir" --cubin=always
 expect 'a program that is named must be there' 3 "$tw" gen "$dir/twice.tl" -o "$dir" --ptxas=/nowhere/ptxas
 verdict 'and the message names it' 'in_err "/nowhere/ptxas is no program that can be run"'
+again() { echo "$1" >"$dir/spills"; shift; FAKE_SPILLS=$dir/spills "$tw" gen "$dir/twice.tl" -o "$dir" "$@"; }
+expect 'what is spilled is chosen again' 0 again 2
+verdict 'with more registers left, until nothing is' 'in_out "with twice.spare=16, without which ptxas would spill 32 bytes" && [ "$(cat "$dir/spills")" = 0 ]'
+verdict 'as the code says' 'grep -q "^    spare = 16$" "$dir/twice.code.tl" && grep -qF "\"spared\":{\"settings\":\"twice.spare=16\",\"spilled\":32}" "$dir/twice.json"'
+expect 'where no choice helps' 0 again 99
+verdict 'the first is taken' '! in_out spare && ! grep -q spare "$dir/twice.code.tl" && [ "$(cat "$dir/spills")" = 94 ]'
+expect 'where it was said how much is spare' 0 again 9 --set spare=8
+verdict 'that is left as it is' 'grep -q "^    spare = 8$" "$dir/twice.code.tl" && [ "$(cat "$dir/spills")" = 8 ]'
+rm -f "$cubin"
 expect 'a ptxas that fails is none' 0 env FAKE_EXIT=255 "$tw" gen "$dir/twice.tl" -o "$dir"
 verdict 'which is said' '[ ! -e "$cubin" ] && in_out "no cubin: ptxas 99.1.42 cannot assemble this"'
 expect 'unless it was asked for' 1 env FAKE_EXIT=255 "$tw" gen "$dir/twice.tl" -o "$dir" --ptxas

@@ -183,6 +183,11 @@ try ../tests/gen/gathered_rows --set K=64 --set N=128 --target sm_90a --bind tok
 for t in sm_80 sm_90a; do
     try ../tests/gen/less_by_distance --set D=64 --target $t --bind batch=1 --bind heads=3 --bind q_len=70 --bind kv_len=133
 done
+# Registers that are left to the assembler.
+try ../tests/gen/power_of_scores --set spare=64 --set D=96 --bind batch=1 --bind heads=2 --bind q_len=37 --bind kv_len=133
+for t in sm_80 sm_90a; do
+    try ../tests/gen/cosine_of_rows --set spare=8 --target $t --bind M=9 --bind N=3001
+done
 try ../tests/gen/smoothed --target sm_90a --bind M=70 --bind N=133
 # Operands that a kernel ahead makes once.
 try layernorm_gemm --set apart=1 --set N=136 --set K=72 --bind M=77

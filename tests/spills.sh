@@ -39,6 +39,24 @@ whole()
     fi
 }
 
+# again NAME TARGET OPTIONS...: what ptxas would spill of tests/gen/NAME.tl it does not spill of what tw chooses then
+again()
+{
+    n=$((n + 1))
+    file=tests/gen/$1.tl target=$2
+    shift 2
+    if "$tw" gen "$file" --target "$target" "$@" --ptxas --cubin=never -o "$dir" >"$dir/out" 2>&1 </dev/null &&
+        ! grep -q '[1-9][0-9]* bytes spilled' "$dir/out"; then
+        echo "ok $n - $file $target $* with ptxas"
+    else
+        echo "not ok $n - $file $target $* with ptxas"
+        sed 's/^/# /' "$dir/out"
+        bad=1
+    fi
+}
+
+again power_of_scores sm_80 --set D=96
+again cosine_of_rows sm_90a
 for heads in 16 64; do
     whole wide_latents sm_90a --set heads=$heads --set Latent=512 --set Rope=64 # sums whose rows warps share
     whole wide_latents sm_80 --set heads=$heads --set Latent=512 --set Rope=64

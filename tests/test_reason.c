@@ -277,6 +277,9 @@ static void known_good_choices(void **state)
         {attention, {"D=128", "stages=1"}, 2, "stages", 1},
         {attention, {"D=128", "blocks_per_sm=1"}, 2, "blocks_per_sm", 1},
         {gemm, {"BK=32"}, 1, "BK", 32},
+        /* with more registers left to the assembler than there are beside 64 columns */
+        {attention, {"D=128", "spare=16"}, 2, "spare", 16},
+        {attention, {"D=128", "spare=16"}, 2, "BN", 32},
     };
     Case t;
     (void)state;

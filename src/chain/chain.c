@@ -362,6 +362,11 @@ static const Diag *misfit_wide(void *user, const Program *sketch)
     return misfit_of(user, sketch, true, true);
 }
 
+static bool leaves_sizes(const char *name)
+{
+    return text_equal_nocase(name, "apart") || text_equal_nocase(name, "fold") || text_equal_nocase(name, "spare");
+}
+
 /* A choice of the reasoner that is forced and does not fit is said, not helped. One for a kernel of several
  * (keys.BM=64) is for them as they come. */
 static bool sizes_forced(const Chain *chain)
@@ -369,7 +374,7 @@ static bool sizes_forced(const Chain *chain)
     for (int i = 0; i < chain->settings.list.len; i++) {
         const char *name = chain->settings.list.data[i].name;
 
-        if (sched_is_size(name) && !text_equal_nocase(name, "apart") && !text_equal_nocase(name, "fold") && !settings_find(&chain->own, name))
+        if (sched_is_size(name) && !leaves_sizes(name) && !settings_find(&chain->own, name))
             return true;
     }
     return false;

@@ -10,7 +10,7 @@
 #include "cli/gen.h"
 #include "cli/stages.h"
 #include "cli/inspect.h"
-#include "cli/ptxas.h"
+#include "cli/spare.h"
 #include "cli/trial.h"
 #include "cli/tuned.h"
 #include "cli/why.h"
@@ -26,6 +26,7 @@ typedef struct Gen {
     const char *request; /* in plain words; NULL: a definition was given */
     Trial *trial;      /* NULL: nothing was executed */
     Ptxas ptxas;
+    Spared spared;     /* what it would not spill */
     bool read;         /* its machine code was read */
     Inspected inspected;
     const char *ptx_path;
@@ -217,6 +218,18 @@ static void json_tuned(Str *out, const Gen *g)
     str_addc(out, '}');
 }
 
+/* null, or with what ptxas spills less than the bytes that it would. */
+static void json_spared(Str *out, const Gen *g)
+{
+    if (!g->spared.settings) {
+        str_add(out, "null");
+        return;
+    }
+    str_add(out, "{\"settings\":");
+    str_json(out, g->spared.settings);
+    str_printf(out, ",\"spilled\":%d}", g->spared.spilled);
+}
+
 static const char *make_json(Gen *g, size_t *len)
 {
     const Chain *chain = g->chain;
@@ -236,6 +249,8 @@ static const char *make_json(Gen *g, size_t *len)
     json_kernels(&out, chain);
     str_printf(&out, ",\"ptx_bytes\":%zu,\"ptxas\":", chain->ptx->len);
     ptxas_json(&out, &g->ptxas);
+    str_add(&out, ",\"spared\":");
+    json_spared(&out, g);
     str_add(&out, ",\"machine_code\":");
     if (g->read)
         inspect_json(&out, &g->inspected);
@@ -345,6 +360,8 @@ static void put_kernels(Gen *g, Str *out)
         str_addc(out, '\n');
     }
     ptxas_print(out, &g->ptxas);
+    if (g->spared.settings)
+        str_printf(out, "  with %s, without which ptxas would spill %d bytes\n", g->spared.settings, g->spared.spilled);
     str_printf(out, "  %s: %zu bytes of PTX\n", g->ptx_path, chain->ptx->len);
 }
 
@@ -405,10 +422,12 @@ static void inspect(Gen *g)
 static int finish(Gen *g)
 {
     const char *folder = g->s->options.output ? g->s->options.output : ".";
-    int status = write_files(g, folder);
+    int status = ptxas_begin(g->s, &g->ptxas, g->chain->ptx);
 
+    if (!status && !g->workflow->asks)
+        g->spared = spare_registers(g->s, &g->chain, &g->ptxas);
     if (!status)
-        status = ptxas_begin(g->s, &g->ptxas, g->chain->ptx);
+        status = write_files(g, folder);
     if (!status && g->s->options.trial) /* while ptxas is at work */
         status = try_all(g);
     if (!status)

@@ -28,14 +28,20 @@ int ptxas_begin(Session *s, Ptxas *ptxas, const Source *ptx)
     return EXIT_DONE;
 }
 
+const AsmResult *ptxas_wait(Ptxas *ptxas)
+{
+    if (ptxas->job && !ptxas->result)
+        ptxas->result = asm_result(ptxas->job);
+    return ptxas->result;
+}
+
 int ptxas_end(Session *s, Ptxas *ptxas, const Source *ptx, const char *ptx_path)
 {
     Str cubin = str_new(s->arena);
     int status;
 
-    if (!ptxas->job)
+    if (!ptxas_wait(ptxas))
         return EXIT_DONE;
-    ptxas->result = asm_result(ptxas->job);
     ptxas->path = cubin_path(s->arena, ptx_path);
     if (!ptxas->result->ok || s->options.cubin == WHEN_NEVER)
         ptxas->path = NULL;

@@ -22,6 +22,8 @@ void ptxas_find(Session *s, Ptxas *ptxas);
  * --ptxas have it, on PTX for the session's target. EXIT_DONE, or the exit status of a
  * failure that was printed: what must be there is not. */
 int ptxas_begin(Session *s, Ptxas *ptxas, const Source *ptx);
+/* Waits for its result, if it was started: NULL, it was not. */
+const AsmResult *ptxas_wait(Ptxas *ptxas);
 /* Takes its result, and writes the cubin beside the PTX file of that name. */
 int ptxas_end(Session *s, Ptxas *ptxas, const Source *ptx, const char *ptx_path);
 /* It failed where it was told not to. */

@@ -47,7 +47,10 @@ typedef struct Schedule {
     SchedValue value[SCHED_COUNT];
 } Schedule;
 
-enum { SCHED_CLUSTER_MOST = 8 }; /* blocks of a cluster: what all GPUs that have clusters take */
+enum {
+    SCHED_CLUSTER_MOST = 8, /* blocks of a cluster: what all GPUs that have clusters take */
+    SCHED_SPARE_MOST = 128  /* registers that are left to the assembler */
+};
 /* Numbers that are choices of the reasoner, sizes of tiles, how many warps: their names, NULL behind the last. */
 const char *const *sched_sizes(void);
 bool sched_is_size(const char *name); /* whether it is one of those */

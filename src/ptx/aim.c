@@ -157,6 +157,6 @@ int ai_blocks(const Emitter *e)
     if (!has_rows(e->kernel->body)) return 0;
     measure(e, e->kernel->body, none, &most);
     if (most.wanted <= MANY) return 0;
-    int n = blocks_with(e, most.held + BESIDE + (most.steps ? STEPS : 0)), few = n > 0 ? n : 1;
-    return n < 2 && !most.steps ? more(few, blocks_with(e, most.held + LEAST)) : few;
+    int held = most.held + e->kernel->spare, n = blocks_with(e, held + BESIDE + (most.steps ? STEPS : 0)), few = n > 0 ? n : 1;
+    return n < 2 && !most.steps ? more(few, blocks_with(e, held + LEAST)) : few;
 }

@@ -260,12 +260,12 @@ static int read_around(const TileBlock *body, bool *known)
     return n;
 }
 
-/* Registers that a thread has where as many blocks as the kernel aims at stand side by side. */
+/* Registers that a thread has where as many blocks as the kernel aims at stand side by side, less what is left to the assembler. */
 static int share(const Emitter *e)
 {
     int blocks = e->kernel->blocks_per_sm > 0 ? e->kernel->blocks_per_sm : 1;
     int n = e->target->regs_per_sm / (blocks * e->kernel->warps * 32) / 8 * 8;
-    return n < e->target->regs_per_thread ? n : e->target->regs_per_thread;
+    return (n < e->target->regs_per_thread ? n : e->target->regs_per_thread) - e->kernel->spare;
 }
 
 /* Whether what a loop carries and its largest product leave few registers. */

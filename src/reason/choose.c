@@ -71,6 +71,8 @@ static void read_forced(Search *s)
         s->warps_n_forced = value;
     if (forced_number(s->plan, "blocks_per_sm", 1, 32, &value))
         s->now.blocks_forced = value;
+    if (forced_number(s->plan, "spare", 0, SCHED_SPARE_MOST, &value))
+        s->now.spare = value;
     if (plan_reads_again(s->plan) && forced_number(s->plan, "kept", 0, 64, &value)) /* else it is without effect */
         s->now.kept = value;
     if (s->now.kept > 0 && forced_number(s->plan, "cluster", 0, SCHED_CLUSTER_MOST, &value))
@@ -373,7 +375,7 @@ static void search(Search *s)
 static const Choice *choose_in_rows(const Search *s, ReasonResult *result)
 {
     Choice forced = {.stages = s->stages_from == s->stages_to ? s->stages_to : 1, .blocks_forced = s->now.blocks_forced, .kept = s->now.kept, .cluster = s->now.cluster,
-                     .warps = s->warps_from == s->warps_to ? s->warps_to : 0, .warps_n = s->warps_n_forced};
+                     .spare = s->now.spare, .warps = s->warps_from == s->warps_to ? s->warps_to : 0, .warps_n = s->warps_n_forced};
 
     return plan_choose_rows(s->plan, &forced, result);
 }

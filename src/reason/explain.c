@@ -95,6 +95,8 @@ static void explain_memory(Explainer *e)
     Arena *arena = e->plan->arena;
     const Choice *c = e->c;
 
+    if (c->spare)
+        because(e, "spare", number(e, c->spare), "registers a thread that are left to the assembler, beside those that are counted");
     if (c->in_rows) {
         because(e, "blocks_per_sm", number(e, c->blocks_per_sm),
                 arena_printf(arena, "by registers, warps and shared memory; %.0f cycles of memory and %.0f of arithmetic a block, which "

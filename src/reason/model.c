@@ -875,6 +875,7 @@ static void count_all_registers(Modeler *m)
         c->registers = ADDRESS_REGS + (int)fmax(m->most + m->scratch, m->looped + operand_registers(m, &m->plan->steps));
     else if (c->groups)
         c->registers += (int)operand_registers(m, &m->plan->steps);
+    c->registers += c->spare;
 }
 
 /* In the kernel for any alignment, whose warps make all operands themselves (src/check/capacity.c counts so, too). */

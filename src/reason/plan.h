@@ -183,6 +183,7 @@ typedef struct Choice {
     bool in_rows;      /* tiles lie as memory does: rows.c */
     int kept;          /* in rows: turns whose tiles stay in shared memory; 0: none */
     int cluster;       /* in rows: blocks that keep a row together; 0: one */
+    int spare;         /* registers that are left to the assembler: with --set; 0: none */
     /* the model's estimates */
     int64_t shared_bytes, resident_bytes, ring_bytes;
     int registers;

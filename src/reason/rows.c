@@ -425,7 +425,7 @@ static int aimed_blocks(const RowSearch *s)
         return 0;
     if (s->part)
         return 2 * s->now.warps > s->t->warps_per_sm - LARGE_BLOCK ? 1 : 0;
-    return values > VALUES_OF_THREE && values <= GOOD_VALUES && !ends_within(s) ? 2 : 0;
+    return s->now.spare ? 1 : values > VALUES_OF_THREE && values <= GOOD_VALUES && !ends_within(s) ? 2 : 0;
 }
 
 /* Whether the tiles that a turn copies first fit into shared memory, and, as they will mostly go straight to registers
@@ -451,7 +451,7 @@ static void rate(RowSearch *s)
     double clock = t->sms * t->clock_ghz, dram = t->dram_gbs / clock, l2 = t->l2_gbs / clock;
     int blocks;
 
-    s->now.registers = (int)most_live(s) + ADDRESS_REGS;
+    s->now.registers = (int)most_live(s) + ADDRESS_REGS + s->now.spare;
     if (s->now.registers > t->regs_per_thread || (blocks = resident_blocks(s)) < 1)
         return;
     s->bytes = s->again = s->row = s->alu = s->reads = s->latency = 0;

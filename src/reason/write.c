@@ -785,6 +785,8 @@ static void write_schedule(Writer *w)
         write_assign(w, "kept", w->choice->kept);
     if (w->choice->cluster > 1)
         write_assign(w, "cluster", w->choice->cluster);
+    if (w->choice->spare)
+        write_assign(w, "spare", w->choice->spare);
     for (int i = 0; i < SCHED_COUNT; i++)
         write_forced(w, (SchedId)i);
     w->out = out;

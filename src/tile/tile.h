@@ -115,6 +115,7 @@ typedef struct TileKernel {
     int blocks_per_sm;      /* schedule: what the register budget aims at; 0: no aim */
     int kept;               /* schedule: turns of loops whose tiles stay in shared memory for other loops; 0: none */
     int cluster;            /* schedule: blocks that keep such turns together, each its part of them; 0: one */
+    int spare;              /* schedule: registers of a thread that are left to the assembler, beside those that are counted */
     int persistent;         /* blocks a multiprocessor that take one place of the grid after the other; 0: a block a place */
     int specialized;        /* 1: its warps will split into roles, a warpgroup each for the rows that it computes */
     Schedule schedule;      /* what is asked of passes, */

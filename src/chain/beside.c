@@ -236,13 +236,21 @@ Program *kernels_beside(Arena *arena, const Program *program)
     return kernels->units.len ? kernels : NULL;
 }
 
-static bool same_rank(const Stmt *s, const DefValue *value, Diags *diags)
+/* Dimensions as many as the definition's, and its type, where both say one. */
+static bool same_tensor(const Stmt *s, const Def *def, const DefValue *value, Diags *diags)
 {
-    if (!value || value->rank == s->n_shape)
-        return true;
-    diag_add(diags, TW0521, s->span, "%s has %d dimensions here and %d in the definition", s->name, s->n_shape,
-             value->rank);
-    return false;
+    const Stmt *theirs = value ? unit_tensor(def->unit, s->name) : NULL;
+
+    if (value && value->rank != s->n_shape) {
+        diag_add(diags, TW0521, s->span, "%s has %d dimensions here and %d in the definition", s->name, s->n_shape,
+                 value->rank);
+        return false;
+    }
+    if (theirs && theirs->has_dtype && s->has_dtype && theirs->dtype != s->dtype) {
+        diag_add(diags, TW0521, s->dtype_span, "%s is %s here and %s in the definition", s->name, dtype_name(s->dtype), dtype_name(theirs->dtype));
+        return false;
+    }
+    return true;
 }
 
 /* What a kernel reads is the definition's, or was written by a kernel before it. */
@@ -251,7 +259,7 @@ static bool input_fits(const Program *kernels, int at, const Stmt *s, const Def 
     const DefValue *value = def_input(def, s->name);
 
     if (value)
-        return same_rank(s, value, diags);
+        return same_tensor(s, def, value, diags);
     for (int i = 0; i < at; i++)
         if (block_find(&kernels->units.data[i]->body, STMT_OUTPUT, s->name))
             return true;
@@ -273,7 +281,7 @@ static bool outputs_fit(const Program *kernels, const Def *def, Diags *diags)
         if (!s)
             diag_add(diags, TW0521, kernels->units.data[kernels->units.len - 1]->name_span,
                      "no kernel writes %s, an output of the definition", value->name);
-        fit &= s && same_rank(s, value, diags);
+        fit &= s && same_tensor(s, def, value, diags);
     }
     return fit;
 }

@@ -5,7 +5,10 @@
  *   Compute Multiply S, scale and get new S     Compute Softmax S with M and L
  *   Compute GEMM Q, K.T and get S               Compute GEMM Q, K.T and get S               what the definition does as well
  *                                               Compute Multiply S, scale and get new S
- *   Compute Mask S where kv_pos < q_pos         Compute Mask S where kv_pos <= q_pos        another bound
+ *   Compute Mask S where kv_pos < q_pos         Compute Mask S where kv_pos <= q_pos        another bound, or side
+ *   ... where col(S) <= row(S)                  ... where col(S) <= row(S) + kv_len - q_len what an Index begins at
+ *   for j = 0:i                                 for j = 0:i + 1                             a turn more
+ *   Compute GEMM X, Wg and accumulate U         Compute GEMM X, Wu and accumulate U         the definition's operand
  *   Compute Subtract m, S and get S             Compute Subtract S, m and get S             operands the other way round
  *   scale = 1 / D                               scale = 1 / sqrt(D)                         the definition's number
  *   Copy K ... [kv_heads = h % kv_heads]        Copy K ... [kv_heads = h div (q_heads div kv_heads)]
@@ -80,6 +83,14 @@ static bool is_done(const Beside *b, const Stmt *theirs)
     return false;
 }
 
+/* `Divide S, 24` for `Multiply S, scale`. */
+static bool scales(const Stmt *own, const Stmt *theirs)
+{
+    bool both = own->op_known && theirs->op_known && own->n_args == 2 && theirs->n_args == 2 && expr_equal(own->args[0], theirs->args[0]);
+
+    return both && (own->op == OP_MULTIPLY || own->op == OP_DIVIDE) && (theirs->op == OP_MULTIPLY || theirs->op == OP_DIVIDE);
+}
+
 /* A statement of the definition that changes a tensor, behind one of the Kernel that gives a tile of this name. */
 static bool try_missing(Beside *b)
 {
@@ -90,7 +101,7 @@ static bool try_missing(Beside *b)
         for (int i = 0; changes && !is_done(b, theirs) && i < b->computes.len; i++) {
             const Stmt *own = b->computes.data[i];
             Span behind = {own->span.end, own->span.end};
-            bool alike = own->op_known && theirs->op_known && own->op == theirs->op && expr_is_name(compute_result(own), name);
+            bool alike = own->op_known && theirs->op_known && expr_is_name(compute_result(own), name) && (own->op == theirs->op || scales(own, theirs));
             if (alike && suggest_edit(b->s, own->span, suggest_text(b->s, theirs), "as the definition has it"))
                 return true;
             if (expr_is_name(compute_result(own), name) &&
@@ -209,22 +220,68 @@ static bool try_exchanged(Beside *b, const Stmt *stmt)
     return suggest_stmt(b->s, stmt, changed, "the other way round it is what the Operator says");
 }
 
-/* A comparison with its bound, or without it. */
+/* A comparison with its bound, or without it; the other side of it. */
 static bool try_bounds(Beside *b, const Expr *e)
 {
-    static const struct { ExprOp op, other; } bounds[] = {{EO_LT, EO_LE}, {EO_LE, EO_LT}, {EO_GT, EO_GE}, {EO_GE, EO_GT}};
+    static const struct { ExprOp op, others[3]; } bounds[] = {{EO_LT, {EO_LE, EO_GT, EO_GE}}, {EO_LE, {EO_LT, EO_GE, EO_GT}}, {EO_GT, {EO_GE, EO_LT, EO_LE}}, {EO_GE, {EO_GT, EO_LE, EO_LT}}};
 
     if (!e || e->kind != EXPR_BINARY)
         return false;
-    for (size_t i = 0; i < TW_COUNT(bounds); i++) {
-        if (e->op != bounds[i].op)
-            continue;
-        Expr other = *e;
-        other.op = bounds[i].other;
-        if (suggest_edit(b->s, e->span, suggest_expr(b->s, &other), "with this bound it is what the Operator says"))
+    for (size_t i = 0; i < TW_COUNT(bounds); i++)
+        for (size_t k = 0; e->op == bounds[i].op && k < TW_COUNT(bounds[i].others); k++) {
+            Expr other = *e;
+            other.op = bounds[i].others[k];
+            if (suggest_edit(b->s, e->span, suggest_expr(b->s, &other), k ? "this side of it is what the Operator says" : "with this bound it is what the Operator says"))
+                return true;
+        }
+    return try_bounds(b, e->a) || try_bounds(b, e->b);
+}
+
+/* The place of an element along a dimension whose positions begin elsewhere. */
+static bool try_begins(Beside *b, const Expr *e)
+{
+    bool place = e && e->kind == EXPR_CALL && (text_equal_nocase(e->name, "row") || text_equal_nocase(e->name, "col"));
+
+    for (int i = 0; place && i < b->definition->body.len; i++) {
+        const Stmt *index = b->definition->body.data[i];
+        if (index->kind == STMT_INDEX && index->value &&
+            suggest_edit(b->s, (Span){e->span.end, e->span.end}, arena_printf(b->s->arena, " + %s", suggest_expr(b->s, index->value)), "positions begin where the Operator's do"))
             return true;
     }
-    return try_bounds(b, e->a) || try_bounds(b, e->b);
+    return e && (try_begins(b, e->a) || try_begins(b, e->b));
+}
+
+/* ---- operands ---------------------------------------------------------------------------------------------------- */
+
+/* The operand that the definition's statement of this operation and this result has in its place. */
+static bool try_operands(Beside *b, const Stmt *own)
+{
+    const Expr *result = compute_result(own);
+
+    for (int i = 0; own->op_known && result && i < b->definition->body.len; i++) {
+        const Stmt *theirs = b->definition->body.data[i];
+        bool alike = theirs->kind == STMT_COMPUTE && theirs->op_known && theirs->op == own->op && theirs->n_args == own->n_args && own->n_args > 1 &&
+                     compute_result(theirs) && expr_is_name(compute_result(theirs), expr_base_name(result));
+        for (int k = 0; alike && k < own->n_args; k++)
+            if (!expr_equal(own->args[k], theirs->args[k]) && suggest_edit(b->s, own->args[k]->span, suggest_expr(b->s, theirs->args[k]), "the operand that the Operator has"))
+                return true;
+    }
+    return false;
+}
+
+/* ---- turns ------------------------------------------------------------------------------------------------------- */
+
+static bool try_turns(Beside *b, const Block *block)
+{
+    for (int i = 0; i < block->len; i++) {
+        const Stmt *loop = block->data[i];
+        bool counts = loop->kind == STMT_FOR && loop->hi && !loop->over;
+        if (counts && suggest_edit(b->s, loop->hi->span, arena_printf(b->s->arena, "%s + 1", suggest_expr(b->s, loop->hi)), "its last turn as well"))
+            return true;
+        if (try_turns(b, &loop->body) || try_turns(b, &loop->orelse))
+            return true;
+    }
+    return false;
 }
 
 static bool try_removal(Beside *b, const Stmt *stmt)
@@ -250,9 +307,10 @@ bool propose_agreement(Suggester *s)
     if (try_numbers(&b) || try_groups(&b) || try_means(&b) || try_orders(&b, &s->unit->body))
         return true;
     for (int i = 0; i < b.computes.len; i++)
-        if (try_exchanged(&b, b.computes.data[i]) || try_bounds(&b, b.computes.data[i]->where))
+        if (try_exchanged(&b, b.computes.data[i]) || try_operands(&b, b.computes.data[i]) || try_bounds(&b, b.computes.data[i]->where) ||
+            try_begins(&b, b.computes.data[i]->where))
             return true;
-    if (try_missing(&b))
+    if (try_missing(&b) || try_turns(&b, &s->unit->body))
         return true;
     for (int i = 0; i < b.computes.len; i++)
         if (try_removal(&b, b.computes.data[i]))

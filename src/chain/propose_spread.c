@@ -6,7 +6,8 @@
  *   Compute GEMM P, V and accumulate O            Copy V (BN, VDim_part) in coordinate [T = j, VDim = part]
  *
  * Columns of a product come from columns of its second operand, each by itself: so blocks can have a part of them, and
- * each makes the first operand anew. Nothing may go along those columns: no sum of rows, and no other product.
+ * each makes the first operand anew. Nothing may go along those columns: no sum of rows, and no other product. Tiles whose
+ * columns merely have the same size, as queries and keys where values are as wide, stay whole.
  */
 #include "chain/cuts.h"
 
@@ -52,14 +53,49 @@ static bool has_columns(const Spread *p, const Stmt *stmt)
     return last && last->kind == EXPR_NAME && strcmp(last->name, p->dim) == 0;
 }
 
+/* Whether a tile of that name, of so many columns, is allocated. */
+static bool is_wide(const Spread *p, const char *name)
+{
+    for (int i = 0; name && i < p->s->unit->body.len; i++) {
+        const Stmt *stmt = p->s->unit->body.data[i];
+        if (stmt->kind == STMT_ALLOCATE && has_columns(p, stmt) && strcmp(stmt->name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void take(Spread *p, const char *name)
+{
+    if (!is_cut(p, name) && is_wide(p, name))
+        vec_push(p->s->arena, &p->tiles, name);
+}
+
+/* What is stored, what it is made of column by column, and what is made of that. */
 static void note_tile(void *user, const Stmt *stmt)
 {
     Spread *p = user;
+    const Expr *result = stmt->kind == STMT_COMPUTE ? compute_result(stmt) : NULL;
+    bool product = stmt->op_known && stmt->op == OP_GEMM, element = stmt->op_known && op_info(stmt->op)->class == OPC_ELEMENT;
+    const char *name = result ? tile_of(result) : NULL;
 
     if (stmt->kind == STMT_GRID)
         p->grid = stmt;
-    if (has_columns(p, stmt) && stmt->kind == STMT_ALLOCATE)
-        vec_push(p->s->arena, &p->tiles, stmt->name);
+    if (stmt->kind == STMT_COPY && stmt->to_space == SPACE_GLOBAL && has_columns(p, stmt))
+        take(p, stmt->name);
+    for (int i = product ? 1 : 0; is_cut(p, name) && (product || element) && i < stmt->n_args; i++)
+        take(p, tile_of(stmt->args[i]));
+    for (int i = 0; element && i < stmt->n_args; i++)
+        if (is_cut(p, tile_of(stmt->args[i])))
+            take(p, name);
+}
+
+/* Until there are no more. */
+static void note_tiles(Spread *p)
+{
+    for (int before = -1; before != p->tiles.len;) {
+        before = p->tiles.len;
+        suggest_each(&p->s->unit->body, note_tile, p);
+    }
 }
 
 /* ---- whether columns stay by themselves -------------------------------------------------------------------- */
@@ -112,7 +148,7 @@ static void cut_one(void *user, const Stmt *stmt)
     if (stmt == p->grid) {
         edit(p, stmt->span.start, stmt->span.start, arena_printf(p->s->arena, "%s_part = SIZE\n%s", p->dim, suggest_indent(p->s, stmt->span.start)));
         edit(p, stmt->span.end, stmt->span.end, arena_printf(p->s->arena, ", part = ceil(%s / %s_part)", p->dim, p->dim));
-    } else if (has_columns(p, stmt)) {
+    } else if (has_columns(p, stmt) && is_cut(p, stmt->kind == STMT_COPY && stmt->as ? stmt->as : stmt->name)) {
         edit(p, last->span.start, last->span.end, arena_printf(p->s->arena, "%s_part", p->dim));
         if (outside)
             cut_copy(p, stmt);
@@ -137,7 +173,7 @@ static bool try_dimension(Suggester *s, const char *dim)
 {
     Spread p = {.s = s, .dim = dim};
 
-    suggest_each(&s->unit->body, note_tile, &p);
+    note_tiles(&p);
     if (!p.grid || p.tiles.len == 0 || strcmp(suggest_words(s, s->source->text, "part", ""), s->source->text) != 0)
         return false;
     suggest_each(&s->unit->body, cut_one, &p);

@@ -11,7 +11,9 @@ bool propose_removal(Suggester *s)
     bool simple = !stores && s->stmt && s->stmt->kind != STMT_FOR && s->stmt->kind != STMT_IF && s->stmt->kind != STMT_DEFINE && !masks &&
                   !(s->stmt->kind == STMT_INPUT && s->diag->code == TW0442);
 
-    return simple && suggest_edit(s, suggest_line(s, s->stmt->span), "", "remove it");
+    bool lacks = s->diag->code == TW0442 && s->agrees && s->stage != s->agrees; /* what the definition has: it was to be used */
+
+    return simple && !lacks && suggest_edit(s, suggest_line(s, s->stmt->span), "", "remove it");
 }
 
 /* Of what does not compute. */

@@ -278,7 +278,7 @@ static void edit_type(void *user, const Stmt *stmt)
         vec_push(t->s->arena, &t->edits, ((Fix){stmt->dtype_span, t->to, NULL}));
 }
 
-/* Of all that have the type. */
+/* Of all that have the type, in the definition as well. */
 bool propose_types(Suggester *s)
 {
     static const DType types[] = {DT_F16, DT_BF16, DT_F32};
@@ -287,7 +287,8 @@ bool propose_types(Suggester *s)
         Types t = {.s = s, .from = s->stmt->dtype, .to = dtype_name(types[i])};
         if (types[i] == t.from)
             continue;
-        suggest_each(&s->unit->body, edit_type, &t);
+        for (int k = 0; k < s->program->units.len; k++)
+            suggest_each(&s->program->units.data[k]->body, edit_type, &t);
         if (t.edits.len > 1 && suggest_edits(s, t.edits.data, t.edits.len, "a type that fits, for all"))
             return true;
     }
@@ -369,11 +370,40 @@ static bool try_rename(Suggester *s, const char *from, const char *to)
     return suggest_edit(s, span, suggest_words(s, text, from, to), arena_printf(s->arena, "'%s' is '%s' in the definition", from, to));
 }
 
-/* A kernel's tensor by the definition's name, or in its shape. */
+typedef struct Declared {
+    Suggester *s;
+    const Unit *def;
+    VEC(Fix) edits;
+} Declared;
+
+static void edit_declared(void *user, const Stmt *stmt)
+{
+    Declared *d = user;
+    const Stmt *same = stmt->name ? unit_tensor(d->def, stmt->name) : NULL, *own = same ? unit_tensor(d->s->unit, stmt->name) : NULL;
+    bool other = own && own->has_dtype && same->has_dtype && own->dtype != same->dtype, again = false;
+
+    for (int i = 0; i < d->edits.len; i++) /* of a list */
+        again |= d->edits.data[i].span.start == stmt->dtype_span.start;
+    if (other && !again && stmt->has_dtype && stmt->dtype == own->dtype && stmt->dtype_span.end > stmt->dtype_span.start)
+        vec_push(d->s->arena, &d->edits, ((Fix){stmt->dtype_span, dtype_name(same->dtype), NULL}));
+}
+
+/* Types of all tensors, and of the tiles that have their names and types. */
+static bool try_declared(Suggester *s, const Unit *def)
+{
+    Declared d = {.s = s, .def = def};
+
+    suggest_each(&s->unit->body, edit_declared, &d);
+    return d.edits.len && suggest_edits(s, d.edits.data, d.edits.len, "as the definition declares it");
+}
+
+/* A kernel's tensor by the definition's name, or in its shape and type. */
 bool propose_as_defined(Suggester *s)
 {
     const Unit *def = s->program ? program_unit(s->program, UNIT_OPERATOR) : NULL;
 
+    if (def && s->unit && s->unit->kind == UNIT_KERNEL && try_declared(s, def))
+        return true;
     for (int i = 0; def && s->unit && s->unit->kind == UNIT_KERNEL && s->unit->body.len && i < s->unit->body.len; i++) {
         const Stmt *tensor = s->unit->body.data[i];
         const Stmt *same = unit_tensor(def, tensor->name ? tensor->name : "");

@@ -78,7 +78,7 @@ static const Row TABLE[] = {
     {TW0433, {propose_whole_tiles, propose_assigned, propose_padded}},
     {TW0434, {propose_types, propose_type}},
     {TW0440, {propose_prologue, propose_fill_before, propose_copy, propose_sum, propose_nearest, propose_unused}},
-    {TW0442, {propose_counter, propose_scheduled, propose_quotient, propose_other_sum, propose_removal}},
+    {TW0442, {propose_counter, propose_scheduled, propose_quotient, propose_divisor, propose_both_products, propose_new_operand, propose_other_sum, propose_instead, propose_removal}},
     {TW0444, {propose_before_the_softmax, propose_removal}},
     {TW0445, {propose_behind_the_loop, propose_divided_behind}},
     {TW0447, {propose_state}},
@@ -91,7 +91,7 @@ static const Row TABLE[] = {
     {TW0454, {propose_exchanged_state, propose_sum_of_state}},
     {TW0455, {propose_removal}},
     {TW0460, {propose_assigned, propose_smaller}},
-    {TW0461, {propose_assigned, propose_stream, propose_spread_columns}},
+    {TW0461, {propose_assigned, propose_stream, propose_pieces, propose_spread_columns}},
     {TW0509, {propose_named_size}},
     {TW0519, {propose_told_apart}},
     {TW0521, {propose_as_defined}},
@@ -122,7 +122,7 @@ static const Row TABLE[] = {
     {TW0736, {propose_param}},
     {TW0776, {propose_longer_rows}},
     {TW0777, {propose_laid_across}},
-    {TW0778, {propose_spread_columns}},
+    {TW0778, {propose_pieces, propose_spread_columns}},
     {TW0779, {propose_no_line}},
     {TW0790, {propose_wide_operands}},
 };
@@ -204,6 +204,11 @@ static bool is_of_names(const Diag *d)
     return d->code == TW0223 || d->code == TW0235 || d->code == TW0401;
 }
 
+static bool is_of_types(DiagCode code)
+{
+    return code == TW0430 || code == TW0431 || code == TW0432 || code == TW0434 || code == TW0521 || code == TW0711;
+}
+
 /* Where shared memory does not suffice nothing is said of schedules yet: then a program that
  * is right, though no schedule has room for it, is better. Likewise nothing was said of what
  * statements mean where one was not understood. */
@@ -212,6 +217,10 @@ static bool was_hidden(const Diag *about, const Diag *now)
     if (about->code == TW0605 && (now->code == TW0610 || now->code == TW0611 || now->code == TW0612 || now->code == TW0522)) /* sizes are chosen when the others are known */
         return true;
     if (is_of_names(about) && diag_info(now->code)->severity != SEV_ERROR)
+        return true;
+    if (now->code == TW0442 && diag_info(about->code)->severity == SEV_ERROR) /* what is never used is looked for in what has no error */
+        return true;
+    if (about->code == TW0434 && !is_of_types(now->code)) /* nothing else was looked at yet */
         return true;
     return (about->code == TW0460 && now->code == TW0778) || (is_of_words(about) && !is_of_words(now));
 }
@@ -612,7 +621,7 @@ static int try_best(Suggester *s, Fix rule, int most)
     if (holds(s, rule))
         return 0;
     s->tries = most;
-    if (suggest_one(s) || (s->diag->code != TW0460 && !is_of_words(s->diag) && !is_of_names(s->diag)))
+    if (suggest_one(s) || diag_info(s->diag->code)->severity != SEV_ERROR)
         return most - s->tries;
     s->loose = true;
     s->tries = s->tries < 4 ? 4 : s->tries;
@@ -650,6 +659,8 @@ static bool says_again(const Suggester *s, const Diag *before)
     if (fix->text && other->text)
         return (s->diag->code == before->code || fix->span.end > fix->span.start) && fix->span.start == other->span.start &&
                fix->span.end == other->span.end && strcmp(fix->text, other->text) == 0;
+    if (s->diag->code == TW0434 && before->code == TW0434 && !fix->text && other->text) /* the types of all */
+        return other->span.start <= s->diag->span.start && other->span.end >= s->diag->span.end;
     return !fix->text && !other->text && is_sibling(s, before);
 }
 

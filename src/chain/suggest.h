@@ -125,6 +125,10 @@ Proposal propose_param, propose_counted_dimension, propose_tile_size, propose_us
     propose_grid_dimension, propose_positions, propose_axis, propose_flag, propose_declared_positions, propose_operand, propose_counter_name, propose_definition, propose_longer_rows;
 /* propose_agree.c */
 Proposal propose_agreement;
+/* propose_pieces.c */
+Proposal propose_pieces;
+/* propose_unused.c */
+Proposal propose_divisor, propose_new_operand, propose_both_products, propose_instead;
 /* propose_tile.c */
 Proposal propose_tile_word, propose_tile_type, propose_tile_yield;
 /* propose_tile_change.c */

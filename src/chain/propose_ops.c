@@ -450,27 +450,6 @@ bool propose_transposed(Suggester *s)
     return suggest_edit(s, stmt->span, arena_printf(s->arena, "Compute Define %s (%s, %s) as %s[col, row]", stmt->dest->name, first, second, stmt->args[0]->name), "each element from its place");
 }
 
-/* `Concat A, B`: outside of a tensor elements read as 0. */
-bool propose_joined(Suggester *s)
-{
-    static const char *const names[] = {"Concat", "Concatenate", "Cat"};
-    const Stmt *stmt = s->stmt && s->stmt->kind == STMT_COMPUTE && s->stmt->n_args == 2 && s->stmt->dest ? s->stmt : NULL;
-    Cuts cuts = cuts_of(s);
-    const Stmt *a = stmt ? input_of(&cuts, stmt->args[0]) : NULL, *b = stmt ? input_of(&cuts, stmt->args[1]) : NULL;
-    bool named = stmt && is_called(stmt, names, TW_COUNT(names));
-
-    for (int rows = 0; named && a && b && rows < 2; rows++) {
-        const char *dims[2], *first = suggest_expr(s, a->shape[!rows]), *second = suggest_expr(s, b->shape[!rows]);
-        dims[rows] = suggest_expr(s, a->shape[rows]);
-        dims[!rows] = strcmp(first, second) == 0 ? arena_printf(s->arena, "2 * %s", first) : arena_printf(s->arena, "%s + %s", first, second);
-        const char *text = arena_printf(s->arena, "Compute Define %s (%s, %s) as %s[row, col] + %s[row%s, col%s]", suggest_expr(s, stmt->dest), dims[0], dims[1],
-                                        a->name, b->name, rows ? arena_printf(s->arena, " - %s", first) : "", rows ? "" : arena_printf(s->arena, " - %s", first));
-        if (suggest_edit(s, stmt->span, text, "outside of a tensor elements read as 0"))
-            return true;
-    }
-    return false;
-}
-
 /* `CumSum X`: a product with the matrix that has a 1 where a row is summed up. */
 bool propose_running_sum(Suggester *s)
 {

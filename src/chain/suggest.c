@@ -10,11 +10,11 @@ typedef struct Row {
 
 static const Row TABLE[] = {
     {TW0101, {propose_times, propose_brace, propose_form, propose_formula}},
-    {TW0102, {propose_method, propose_define_shape, propose_programs, propose_target, propose_unnamed, propose_form, propose_moved, propose_axes, propose_formula, propose_bracket, propose_stage_word, propose_some_copy, propose_line_removal}},
+    {TW0102, {propose_top, propose_method, propose_define_shape, propose_programs, propose_target, propose_unnamed, propose_form, propose_moved, propose_axes, propose_formula, propose_bracket, propose_stage_word, propose_some_copy, propose_line_removal}},
     {TW0103, {propose_parts}},
     {TW0104, {propose_largest}},
     {TW0105, {propose_end}},
-    {TW0106, {propose_no_loop, propose_counted, propose_returned, propose_return, propose_form, propose_moved, propose_formula, propose_axes}},
+    {TW0106, {propose_top, propose_no_loop, propose_counted, propose_returned, propose_return, propose_form, propose_moved, propose_formula, propose_axes}},
     {TW0107, {propose_line_removal}},
     {TW0108, {propose_rolled, propose_unread, propose_computed_once, propose_doubled}},
     {TW0109, {propose_line_removal}},
@@ -613,6 +613,12 @@ static int try_best(Suggester *s, Fix rule, int most)
         return 1;
     if (s->diag->code == TW0440 && propose_sum_of_softmax(s)) /* a sum that is set to 0 before it divides is none */
         return 1;
+    s->loose = true; /* the whole kernel rather than a line */
+    if (s->diag->code == TW0106 && propose_elements(s)) {
+        s->all = s->left == 0;
+        return 1;
+    }
+    s->tries = 1;
     s->loose = s->diag->code == TW0106 && says_more_of_line(s); /* the whole line rather than its first word */
     if (s->diag->code == TW0106 && (propose_form(s) || (s->loose && propose_some_copy(s))))
         return 1;

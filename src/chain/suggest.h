@@ -105,7 +105,7 @@ Proposal propose_form, propose_target, propose_brace, propose_unnamed, propose_e
 /* propose_formula.c */
 Proposal propose_formula, propose_computed, propose_bound, propose_returned;
 /* propose_ops.c */
-Proposal propose_compound, propose_nothing, propose_joined, propose_transposed, propose_running_sum, propose_same_operation, propose_halves, propose_gathered, propose_place_of_largest, propose_mean_of_columns;
+Proposal propose_compound, propose_nothing, propose_transposed, propose_running_sum, propose_same_operation, propose_halves, propose_gathered, propose_place_of_largest, propose_mean_of_columns;
 /* propose_tensors.c */
 Proposal propose_method, propose_no_axis, propose_places, propose_row, propose_turned_tile, propose_laid_across, propose_exchanged_dims, propose_exchanged_inputs, propose_shape, propose_computed_shape;
 /* propose_loops.c */
@@ -125,6 +125,12 @@ Proposal propose_param, propose_counted_dimension, propose_tile_size, propose_us
     propose_grid_dimension, propose_positions, propose_axis, propose_flag, propose_declared_positions, propose_operand, propose_counter_name, propose_definition, propose_longer_rows;
 /* propose_agree.c */
 Proposal propose_agreement;
+/* propose_join.c */
+Proposal propose_joined;
+/* propose_top.c */
+Proposal propose_top;
+/* propose_elements.c */
+Proposal propose_elements;
 /* propose_pieces.c */
 Proposal propose_pieces;
 /* propose_unused.c */

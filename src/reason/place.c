@@ -87,9 +87,23 @@ static int ones_behind(Plan *plan, int back)
     return axes == leading - ones ? behind : 0;
 }
 
+/* The grid's axis of entries along the dimension; alike: of how many others of its name the dimension stands in front.
+ * Where there are fewer, the last of them. */
+static const Extent *axis_called(const Plan *plan, const char *dim, int alike)
+{
+    const Extent *axis = NULL;
+
+    for (int i = 0; i < plan->grid.len && alike >= 0; i++)
+        if (plan->grid.data[i]->kind == EXT_LEAD && strcmp(plan->grid.data[i]->dim_name, dim) == 0) {
+            axis = plan->grid.data[i];
+            alike--;
+        }
+    return axis ? axis : plan_in_grid(plan, dim); /* of two with one name the one that is no tile's */
+}
+
 /* The loop over entries, or the block's axis, that a leading dimension follows;
- * back: its place from the right. */
-static const Extent *lead_axis(Plan *plan, const Expr *dim, int back)
+ * back: its place from the right; alike: see axis_called. */
+static const Extent *lead_axis(Plan *plan, const Expr *dim, int back, int alike)
 {
     int seen = 0;
 
@@ -97,11 +111,9 @@ static const Extent *lead_axis(Plan *plan, const Expr *dim, int back)
         if (plan->scope.data[i]->kind == EXT_ENTRY && dim->kind == EXPR_NAME &&
             strcmp(plan->scope.data[i]->dim_name, dim->name) == 0)
             return plan->scope.data[i];
-    for (int lead = 1; lead >= 0; lead--) /* of two with one name the one that is no tile's */
-        for (int i = 0; i < plan->grid.len; i++)
-            if (dim->kind == EXPR_NAME && strcmp(plan->grid.data[i]->dim_name, dim->name) == 0 &&
-                (plan->grid.data[i]->kind == EXT_LEAD || !lead))
-                return plan->grid.data[i];
+    const Extent *called = dim->kind == EXPR_NAME ? axis_called(plan, dim->name, alike) : NULL;
+    if (called)
+        return called;
     if (back < INT32_MAX)
         back -= ones_behind(plan, back);
     for (int i = 0; i < plan->grid.len; i++)
@@ -118,11 +130,22 @@ static Expr *shared_entry(Plan *plan, const Extent *axis, const Expr *dim)
     return binary(plan, EO_IDIV, name_of(plan, axis->var), group);
 }
 
+/* How many leading dimensions of its name stand behind one of a tensor. */
+static int alike_behind(const PlanTensor *tensor, int d)
+{
+    const Expr *dim = tensor->stmt->shape[d];
+    int alike = 0;
+
+    for (int k = d + 1; k < tensor->rank && dim->kind == EXPR_NAME; k++)
+        alike += !plan_covers((Covered){tensor->row, tensor->col}, k) && expr_is_name(tensor->stmt->shape[k], dim->name);
+    return alike;
+}
+
 static Expr *lead_coord(Plan *plan, const Stmt *from, const PlanTensor *tensor, int d, int back)
 {
     const Expr *dim = tensor->stmt->shape[d];
     const Aff *length = eval_aff(&plan->env, dim, NULL);
-    const Extent *axis = lead_axis(plan, dim, back);
+    const Extent *axis = lead_axis(plan, dim, back, alike_behind(tensor, d));
     int64_t one;
 
     if (!length || (aff_is_const(length, &one) && one == 1))
@@ -406,7 +429,7 @@ static bool is_size_of(const Plan *plan, const Extent *extent, const char *dim)
 static const Extent *entry_along(Plan *plan, const char *dim)
 {
     Expr named = {.kind = EXPR_NAME, .name = dim};
-    const Extent *axis = lead_axis(plan, &named, INT32_MAX);
+    const Extent *axis = lead_axis(plan, &named, INT32_MAX, 0);
 
     return axis && (axis->kind == EXT_LEAD || axis->kind == EXT_ENTRY) ? axis : NULL;
 }
@@ -524,11 +547,24 @@ static Expr *rewrite(Placer *p, const Expr *e)
     return result;
 }
 
+/* Which leading dimension of what is defined a position is along, -1: none. Where two have its name, the order of
+ * positions tells them apart. */
+static int lead_of_index(const Placer *p, const char *over, IndexSide side)
+{
+    int first = defined_lead(p, over);
+
+    for (int k = first + 1; first >= 0 && side == INDEX_COLS && k < p->define->n_shape - 2; k++)
+        if (expr_is_name(p->define->shape[k], over))
+            return k;
+    return first;
+}
+
 static Expr *index_position(Placer *p, const Stmt *index)
 {
     IndexSide side = index_side(&p->plan->unit->body, index->name, index->over);
-    int lead = defined_lead(p, index->over);
-    bool elsewhere = lead >= 0 && !entry_along(p->plan, index->over);
+    int lead = lead_of_index(p, index->over, side);
+    bool is_one_of_two = lead_of_index(p, index->over, INDEX_ROWS) != lead_of_index(p, index->over, INDEX_COLS);
+    bool elsewhere = lead >= 0 && (is_one_of_two || !entry_along(p->plan, index->over));
     Expr *at = elsewhere ? lead_of_defined(p, lead, index->span) : along_dim(p->plan, p->tile, index->over, side, index->span);
     const Expr *from = index->value;
 
@@ -596,7 +632,7 @@ static Expr *named_coordinate(Placer *p, const PlanTensor *tensor, int d, const 
 
     if (rows || cols)
         return along_dim(p->plan, p->tile, e->name, INDEX_UNSAID, e->span);
-    const Extent *axis = lead_axis(p->plan, e, INT32_MAX);
+    const Extent *axis = lead_axis(p->plan, e, INT32_MAX, 0);
     if (axis && axis->kind == EXT_LEAD)
         return name_of(p->plan, axis->var);
     int lead = defined_lead(p, e->name);

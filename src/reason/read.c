@@ -559,15 +559,31 @@ Covered plan_sides(Plan *plan, const Stmt *copy, const PlanTensor *tensor)
     return n == 0 ? whole : (Covered){named[0], named[1]};
 }
 
-/* `Copy O (1, D)` of O (batch, heads, D) has one row where tiles of another tensor, K (batch, heads, kv_len, D), are of one
- * head as well. */
+/* Whether something is defined of which a tile is but one entry along the dimension. */
+static bool leads_in_defined(const Block *block, const char *dim)
+{
+    for (int i = 0; i < block->len; i++) {
+        const Stmt *s = block->data[i];
+
+        for (int d = 0; s->kind == STMT_COMPUTE && s->op_known && s->op == OP_DEFINE && d < s->n_shape - 2; d++)
+            if (expr_is_name(s->shape[d], dim))
+                return true;
+        if (leads_in_defined(&s->body, dim) || leads_in_defined(&s->orelse, dim))
+            return true;
+    }
+    return false;
+}
+
+/* `Copy O (1, D)` of O (batch, heads, D) has one row where tiles of another tensor, K (batch, heads, kv_len, D), or of what
+ * is defined, are of one head as well. */
 static bool has_one_row(Plan *plan, const Stmt *copy, const PlanTensor *tensor)
 {
     bool said = tensor->is_output && copy->n_shape == 2 && expr_is_one(copy->shape[0]) && tensor->row >= 0 && tensor->col == tensor->rank - 1 &&
                 expr_equal(copy->shape[1], tensor->stmt->shape[tensor->col]);
     const Expr *rows = said ? tensor->stmt->shape[tensor->row] : NULL;
 
-    return rows && rows->kind == EXPR_NAME && leads_in(plan, &plan->unit->body, rows->name);
+    return rows && rows->kind == EXPR_NAME
+           && (leads_in(plan, &plan->unit->body, rows->name) || leads_in_defined(&plan->unit->body, rows->name));
 }
 
 /* The dimensions that a Copy's shape names, `Copy Q (q_len, D)`, are those that tiles of the tensor cover where no Copy

@@ -25,6 +25,15 @@ bool flow_same_dim(DefDim a, DefDim b)
     return a.size == b.size && (!a.name || !b.name || strcmp(a.name, b.name) == 0);
 }
 
+bool flow_same_rows(const DefValue *a, const DefValue *b)
+{
+    bool same = a->rank == b->rank && (a->rank < 2 || flow_same_dim(a->dims[a->rank - 2], b->dims[b->rank - 2]));
+
+    for (int d = 0; same && d < a->rank - 1; d++)
+        same = a->dims[d].size == b->dims[d].size;
+    return same;
+}
+
 bool flow_is_one(DefDim dim)
 {
     int64_t size;
@@ -243,8 +252,7 @@ static bool check_output(Flow *flow, const DefValue *first, const DefValue *outp
     }
     for (int i = 0; output->rank == 1 && rows_spread && i < first->rank - 1; i++)
         differ |= !flow_is_one(first->dims[i]); /* every block of rows would write all of it */
-    for (int i = 0; i < output->rank - 1; i++)
-        differ |= output->rank != first->rank || output->dims[i].size != first->dims[i].size;
+    differ |= output->rank > 1 && !flow_same_rows(output, first);
     if (differ)
         flow_fail(flow, TW0502, output, "outputs %s and %s have different rows", first->name, output->name);
     return !differ;

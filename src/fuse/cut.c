@@ -468,16 +468,6 @@ static bool try_cuts(Cutter *c, const Goal *goal, double from, double to)
     return false;
 }
 
-static bool same_rows(const DefValue *a, const DefValue *b)
-{
-    if (a->rank != b->rank)
-        return false;
-    for (int d = 0; d < a->rank - 1; d++)
-        if (a->dims[d].size != b->dims[d].size)
-            return false;
-    return true;
-}
-
 /* What is written may be read by the kernels behind, where it was not rounded. */
 static void keep_output(Cutter *c, const DefValue *value)
 {
@@ -492,7 +482,7 @@ static bool solve_apart(Cutter *c, const Goal *goal, bool by_rows)
     Goal first = {.values = arena_array(c->arena, DefValue *, goal->n)}, rest = {.values = arena_array(c->arena, DefValue *, goal->n)};
 
     for (int i = 0; i < goal->n; i++)
-        if (i == 0 || (by_rows && same_rows(goal->values[0], goal->values[i])))
+        if (i == 0 || (by_rows && flow_same_rows(goal->values[0], goal->values[i])))
             first.values[first.n++] = goal->values[i];
         else
             rest.values[rest.n++] = goal->values[i];

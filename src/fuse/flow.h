@@ -242,6 +242,8 @@ bool flow_unview(Arena *arena, const Def *def, Program *program, const Views *vi
 
 const Axis *flow_axis(Flow *flow, AxisKind kind, DefDim dim);
 bool flow_same_dim(DefDim a, DefDim b);
+/* Whether blocks can be spread over the rows of both. Where rows of one number have other names, positions tell them apart. */
+bool flow_same_rows(const DefValue *a, const DefValue *b);
 bool flow_is_one(DefDim dim);
 /* Known when compiling and small enough for a row of it to live in registers. */
 bool flow_is_small(const Flow *flow, DefDim dim);

@@ -334,6 +334,11 @@ try ../tests/gen/single_query --bind H=3
 try ../tests/gen/gelu_gradient --data negative --bind M=37 --bind N=100
 try ../tests/gen/weights_of_heads --set D=64 --bind B=1 --bind H=4 --bind n=13
 try ../tests/gen/features_normalised --set D=64 --set H=2 --set n=50
+try ../tests/gen/normalized_and_rotated --set h=4 --set g=2 --set R=16 --set D=64 --target sm_90a --bind b=1 --bind n=77
+try ../tests/gen/normalized_and_rotated --set h=2 --set g=1 --set R=8 --set D=64 --set apart=1 --target sm_90a --bind b=2 --bind n=33
+try ../tests/gen/keys_rotated_by_hand --set D=64 --target sm_90a --bind b=1 --bind n=150
+try ../tests/gen/keys_rotated_in_a_formula --set D=64 --bind b=1 --bind n=70
+try ../tests/gen/keys_rotated_in_a_formula --set D=64 --target sm_90a --bind b=1 --bind n=150
 try ../tests/gen/features_normalised --set D=64 --bind H=2 --bind n=50
 try ../tests/gen/numbers_as_sizes --bind H=4
 try ../tests/gen/numbers_as_sizes --dtype fp16 --target sm_75 --bind H=3

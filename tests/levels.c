@@ -724,19 +724,6 @@ static bool after_pass_for_any(Levels *l, const Snapshot *s, bool last)
     return back && run_tile(l, back, outputs) && levels_close(l, outputs) && levels_right(l, outputs);
 }
 
-/* Whether the heaviest blocks begin, and add to memory: sums are then rounded in that order. */
-static bool adds_in_another_order(const TileProgram *program)
-{
-    for (int i = 0; i < program->kernels.len; i++) {
-        const TileKernel *kernel = program->kernels.data[i];
-
-        for (int d = 0; d < kernel->grid.len; d++)
-            if (kernel->grid.data[d].reversed && tile_adds(kernel->body))
-                return true;
-    }
-    return false;
-}
-
 static bool after_pass(Levels *l, const Snapshot *s)
 {
     Tensor **outputs = new_outputs(l, s->program);
@@ -746,9 +733,7 @@ static bool after_pass(Levels *l, const Snapshot *s)
     back = print_and_parse(l, s->program);
     if (!back || !run_tile(l, back, outputs))
         return false;
-    if (s->exact && !adds_in_another_order(s->program)
-            ? !levels_equal(l, outputs, l->before)
-            : !levels_close(l, outputs) || !levels_right(l, outputs))
+    if (s->exact ? !levels_equal(l, outputs, l->before) : !levels_close(l, outputs) || !levels_right(l, outputs))
         return false;
     l->before = outputs;
     return true;

@@ -629,6 +629,13 @@ static void tiles_that_are_held_at_once_fit(void **state)
 
     check_op(arena, "ops/lora.tl", DT_BF16, "N=320 K=384 BK=64", "M=70 Rank=100");
     check_op(arena, "ops/lora.tl", DT_F16, "N=64 K=384 BM=64 BN=256 BK=64", "M=70 Rank=100");
+    check_op(arena, "tests/gen/keys_rotated_by_hand.tl", DT_BF16, "D=64", "b=1 n=150");
+    assert_null(strstr(scheduled(arena, "tests/gen/keys_rotated_by_hand.tl", "D=64"), "prepare (warps"));
+    /* tiles are chosen for which it has, and what is read thrice is brought once */
+    const char *text = scheduled(arena, "tests/gen/keys_rotated_in_a_formula.tl", "D=64"), *load = strstr(text, "load (warps");
+    assert_non_null(strstr(text, "prepare (warps"));
+    assert_non_null(load);
+    assert_int_equal(count_before(load, "copy_async K[", strstr(load, "prepare (warps")), 2 * 3); /* ahead of the loop, and in it */
 }
 
 /* Which page of a cache is next an element of a table says: whoever copies reads it, and bulk copies take it. */

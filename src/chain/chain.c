@@ -929,7 +929,7 @@ bool chain_check_tile(Chain *chain, const Source *dump)
 
 static bool after_pass(void *user, const Pass *pass, TileProgram *program)
 {
-    keep(user, pass->name, pass->exact, program);
+    keep(user, pass->name, pass_was_exact(pass, program), program);
     return true;
 }
 

@@ -61,10 +61,10 @@ static Program *kernels_for(const Apart *a, DefValue *const *values, int n)
         Kept kept = cut_keep(&c, values[i]);
 
         vec_push(c.arena, &c.kept, kept);
-        if (!cut_attempt(&c, &one, false))
+        if (!cut_reach(&c, &one))
             return NULL;
     }
-    return cut_attempt(&c, &all, false) ? c.program : NULL;
+    return cut_reach(&c, &all) ? c.program : NULL;
 }
 
 static bool is_known(const Apart *a, const DefValue *value)

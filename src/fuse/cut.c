@@ -511,6 +511,20 @@ static DefValue *read_by_elements(const Cutter *c, const Goal *goal)
     return NULL;
 }
 
+bool cut_reach(Cutter *c, const Goal *goal)
+{
+    DefValue *before = read_by_elements(c, goal);
+
+    if (!before)
+        return cut_attempt(c, goal, false);
+    if (!cut_has_shape(c, before))
+        return false;
+    Goal own = {.values = &before, .n = 1, .keeps = true};
+    Kept kept = cut_keep(c, before);
+    vec_push(c->arena, &c->kept, kept);
+    return cut_reach(c, &own) && cut_reach(c, goal);
+}
+
 /* An output in fp32 is read where it is written; then what is left of the goal. */
 static bool keep_as_output(Cutter *c, const Goal *goal, DefValue *value)
 {

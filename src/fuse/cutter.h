@@ -45,6 +45,8 @@ typedef struct Cutter {
 bool *cut_needed_for(const Cutter *c, const Goal *goal);
 /* Adds the kernels of a goal, from what is kept, if they can be and fit. repeat: blocks may compute the same products. */
 bool cut_attempt(Cutter *c, const Goal *goal, bool repeat);
+/* Likewise, with kernels ahead for what the goal reads single elements of. */
+bool cut_reach(Cutter *c, const Goal *goal);
 /* Whether it is not much larger than the largest input or output. */
 bool cut_is_little(const Def *def, const DefValue *value);
 /* A workspace's shape is declared. */

@@ -51,6 +51,18 @@ const Pass *pass_all(int *count)
     return PASSES;
 }
 
+bool pass_was_exact(const Pass *pass, const TileProgram *program)
+{
+    bool exact = pass->exact;
+    for (int k = 0; k < program->kernels.len && exact; k++) {
+        const TileKernel *kernel = program->kernels.data[k];
+        exact = pass->run != pass_specialize || !kernel->gave_up_roles;
+        for (int d = 0; d < kernel->grid.len && exact; d++) /* the heaviest blocks begin, and add to memory */
+            exact = !kernel->grid.data[d].reversed || !tile_adds(kernel->body);
+    }
+    return exact;
+}
+
 static bool run_on(TileProgram *program, TileKernel *kernel, const Pass *pass, const Target *target, Diags *diags)
 {
     int errors = diags->errors;

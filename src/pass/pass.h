@@ -16,6 +16,9 @@ typedef struct Pass {
 /* All passes in order. */
 const Pass *pass_all(int *count);
 
+/* Whether a bit-exact pass that the program went through last was so: not where sums come in another order than before. */
+bool pass_was_exact(const Pass *pass, const TileProgram *program);
+
 /* Runs all passes behind the one that the program went through last on every kernel, the
  * verifier after each; so an edited dump goes on where it was taken. `after`, if set, is
  * called with the program as it then is. False when diagnostics were recorded. */

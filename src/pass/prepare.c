@@ -264,6 +264,32 @@ static bool lies_as_tile(TileProgram *program, const TileOp *gather, const Aff *
     return *row_dim >= 0 && counts(program, gather->coords[last], col, row, &coords[last]);
 }
 
+/* A tile that is brought already for other elements of the region, which are the same; NULL: none. */
+static TileValue *brought_before(const TileBlock *region, int end, const TileOp *gather, const Aff *const *coords)
+{
+    for (int i = 0; i < end; i++) {
+        const TileOp *op = region->ops.data[i];
+        bool same = op->kind == TILE_LOAD && op->tensor == gather->tensor && !op->where && op->results[0]->type.rows == gather->results[0]->type.rows
+                    && op->results[0]->type.cols == gather->results[0]->type.cols;
+        for (int d = 0; same && d < gather->tensor->rank; d++) same = op->coords[d] == coords[d];
+        if (same && stage_is_load(op)) return op->results[0];
+    }
+    return NULL;
+}
+
+static TileValue *bring(Rewriter *rw, const TileOp *gather, const Aff **coords, int row_dim)
+{
+    TileType type = gather->results[0]->type;
+    type.space = SPACE_SHARED;
+    TileOp *load = rw_insert(rw, TILE_LOAD, 0, NULL, 1, &type);
+    load->tensor = gather->tensor;
+    load->coords = coords;
+    load->row_dim = row_dim;
+    load->col_dim = gather->tensor->rank - 1;
+    load->results[0]->name = gather->results[0]->name;
+    return load->results[0];
+}
+
 static void bring_gathered(TileProgram *program, TileKernel *kernel, TileBlock *region)
 {
     for (int i = 0; i < region->ops.len; i++) {
@@ -273,18 +299,13 @@ static void bring_gathered(TileProgram *program, TileKernel *kernel, TileBlock *
         int row_dim;
         if (!lies_as_tile(program, op, coords, &row_dim)) continue;
         Rewriter rw = {program, kernel, region, i, op->loc};
-        TileType type = op->results[0]->type;
-        type.space = SPACE_SHARED;
-        TileOp *load = rw_insert(&rw, TILE_LOAD, 0, NULL, 1, &type);
-        load->tensor = op->tensor;
-        load->coords = coords;
-        load->row_dim = row_dim;
-        load->col_dim = op->tensor->rank - 1;
-        load->results[0]->name = op->results[0]->name;
+        TileValue *tile = brought_before(region, i, op, coords);
+        if (!tile) tile = bring(&rw, op, coords, row_dim);
         op->kind = TILE_MOVE;
         op->tensor = NULL;
         op->coords = NULL;
-        op->args = load->results;
+        op->args = arena_array(program->arena, TileValue *, 1);
+        op->args[0] = tile;
         op->n_args = 1;
         i = rw.at;
     }

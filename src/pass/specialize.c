@@ -687,6 +687,7 @@ static void go_without_roles(TileKernel *kernel)
 {
     *kernel = *kernel->plain;
     kernel->is_plain = false;
+    kernel->gave_up_roles = true;
     kernel->decided.value[SCHED_ROLES] = SCHED_ROLES_OFF;
     kernel->because[SCHED_ROLES] = "as many tiles as are held at once do not fit";
 }

@@ -165,6 +165,21 @@ static void count_copies(Modeler *m, const Steps *steps, bool in_loop)
     }
 }
 
+/* What a role of its own makes of elements that lie as tiles do is brought there by bulk copies, at least one stage of
+ * each (src/pass/prepare.c). */
+static void count_elements(Modeler *m, const Steps *steps)
+{
+    for (int i = 0; i < steps->len && m->c->groups; i++) {
+        const Step *step = &steps->data[i];
+
+        for (int k = 0; step->prepared && k < step->reads.len; k++)
+            if (step->reads.data[k].tile)
+                m->c->ring_bytes += round_up((int64_t)elements(m, step->result) * step->reads.data[k].bytes, 1024);
+        count_elements(m, &step->body);
+        count_elements(m, &step->orelse);
+    }
+}
+
 /* Operands that pass through shared memory have a place each. */
 static void count_operands(Modeler *m)
 {
@@ -197,6 +212,7 @@ static void count_shared(Modeler *m)
 {
     m->c->ring_bytes = m->c->resident_bytes = 0;
     count_copies(m, &m->plan->steps, false);
+    count_elements(m, &m->plan->steps);
     count_operands(m);
     count_parts(m, &m->plan->steps);
     m->c->shared_bytes = m->c->ring_bytes + m->c->resident_bytes;

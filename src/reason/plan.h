@@ -79,8 +79,10 @@ typedef struct Read {
     int64_t rows, cols; /* that have one in common; 0: all */
     bool apart;         /* addresses do not differ by constants */
     bool stepped;       /* a quotient or a power is made of it */
+    bool tile;          /* what is read lies as the tile does, and no read before it is the same: bulk copies may bring it */
     bool below;         /* what rows below each other read lies side by side in memory, as of a matrix that is transposed */
     int bytes;          /* of an element */
+    const Expr *element;
 } Read;
 
 typedef VEC(Read) Reads;

@@ -114,6 +114,30 @@ static bool is_open_quotient(Plan *plan, const Tile *tile, const Expr *e)
     return !sides.rows && !sides.cols;
 }
 
+static bool is_read_before(const Reads *reads, const Expr *element)
+{
+    for (int i = 0; i < reads->len; i++)
+        if (reads->data[i].element && expr_equal(reads->data[i].element, element))
+            return true;
+    return false;
+}
+
+/* Neighbouring columns lie side by side, rows along one other dimension. */
+static bool lies_as_tile(Plan *plan, const Tile *tile, const Expr *read)
+{
+    Sides last = read->n_args > 0 ? sides_of(plan, tile, read->args[read->n_args - 1], 0) : (Sides){0, 0, false};
+    int along = 0;
+
+    for (int i = 0; i < read->n_args - 1; i++) {
+        Sides sides = sides_of(plan, tile, read->args[i], 0);
+
+        if (sides.cols || sides.apart || sides.rows > 1)
+            return false;
+        along += sides.rows == 1;
+    }
+    return along == 1 && last.cols == 1 && !last.rows && !last.apart;
+}
+
 static void find_in(Plan *plan, const Tile *tile, const Expr *e, bool stepped, Reads *reads)
 {
     if (!e)
@@ -132,7 +156,8 @@ static void find_in(Plan *plan, const Tile *tile, const Expr *e, bool stepped, R
         for (int i = 0; i < e->n_args; i++)
             sides = either(sides, sides_of(plan, tile, e->args[i], 0));
         bool below = last.rows == 1 && last.cols == 0 && !last.apart && sides.cols == 1;
-        vec_push(plan->arena, reads, (Read){sides.rows, sides.cols, sides.apart, stepped, below, bytes});
+        bool lies = lies_as_tile(plan, tile, e) && !is_read_before(reads, e);
+        vec_push(plan->arena, reads, (Read){sides.rows, sides.cols, sides.apart, stepped, lies, below, bytes, e});
         stepped = false; /* coordinates are integers */
     }
     find_in(plan, tile, e->a, stepped, reads);

@@ -122,6 +122,7 @@ typedef struct TileKernel {
     Schedule decided;       /* and what they decided */
     const char *because[SCHED_COUNT]; /* why, a sentence each */
     bool is_plain;          /* the `plain` of another kernel */
+    bool gave_up_roles;     /* it was divided among warpgroups, and is again what it was before that */
     TileBlock *body;
     int next_value;         /* ids handed out */
     int64_t shared_bytes;   /* after `alloc` */

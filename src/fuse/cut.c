@@ -606,7 +606,7 @@ static Program *make_of(Arena *arena, const Def *written, CutMake *make, void *u
             n_values = def->values.data[i]->id + 1;
     Program *program = make(user, def, n_values);
     if (program)
-        flow_put_back(arena, program, &permuted);
+        flow_put_back(arena, def, program, &permuted);
     return program;
 }
 

@@ -206,7 +206,7 @@ int flow_own_axis(const Def *def, const DefValue *value, const Expr *coordinate)
 /* The definition with what is seen for inputs and outputs; itself, where there is none. */
 const Def *flow_unpermute(Arena *arena, const Def *def, Permuted *list);
 /* Gives the Kernels of such a definition its tensors as they lie. */
-void flow_put_back(Arena *arena, Program *program, const Permuted *list);
+void flow_put_back(Arena *arena, const Def *def, Program *program, const Permuted *list);
 
 /* ---- divide.c ------------------------------------------------------------------ */
 

@@ -23,7 +23,7 @@ static Program *fuse_seen(Arena *arena, Syms *syms, const Def *def, int parts, D
     Flow flow = {.arena = arena, .syms = syms, .def = seen, .diags = diags};
     Program *program = flow_program(&flow, parts);
 
-    flow_put_back(arena, program, &permuted);
+    flow_put_back(arena, def, program, &permuted);
     return program;
 }
 

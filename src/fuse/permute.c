@@ -16,6 +16,10 @@
  *   Copy lse (len, 1) as LSE from register to global
  *   Copy s (1, N) as sums from register to global
  *
+ * Where products make such a row, tiles have as many rows as the tensor cores take, and the row lies at the entry itself:
+ *
+ *   Copy O (rows, D) as Out in coordinate [heads = head + row] from register to global
+ *
  * Or one whose entries of a leading dimension lie beside each other, `O (batch, len, heads * D)`:
  *
  *   Copy Y (len, D) as O in coordinate [heads] from register to global
@@ -71,9 +75,22 @@ static bool may_share_a_name(DefDim a, DefDim b)
     return a.name && b.name ? strcmp(a.name, b.name) == 0 : a.size == b.size;
 }
 
+/* Whether rows of one may be made by products: tiles have as many as the tensor cores take, of which a Copy says where each lies. */
+static bool has_rows_of_products(const Def *def, const DefValue *value)
+{
+    bool any = false;
+
+    for (int i = 0; i < def->ops.len; i++) {
+        const DefValue *result = def->ops.data[i]->result;
+
+        any |= def->ops.data[i]->op == OP_GEMM && result->rank >= 2 && flow_is_one(result->dims[result->rank - 2]);
+    }
+    return any && flow_is_one(value->dims[value->rank - 2]);
+}
+
 /* Which dimension of a value a Define has not whose elements are those of a column, or of a row; -1: it has all. Of two
  * dimensions of one name a Copy could not say which one tiles cover. */
-static int missing_dim(const DefOp *op, const DefValue *value)
+static int missing_dim(const Def *def, const DefOp *op, const DefValue *value)
 {
     int rank = op->result->rank;
 
@@ -82,7 +99,10 @@ static int missing_dim(const DefOp *op, const DefValue *value)
     for (int d = 0; d < rank - 1; d++)
         if (may_share_a_name(op->result->dims[d], op->result->dims[rank - 1]))
             return -1;
-    return is_only_place(value, op->where, rank) ? rank : is_only_place(value, op->where, rank - 1) ? rank - 1 : -1;
+    if (is_only_place(value, op->where, rank))
+        return rank;
+    bool can_say = rank > 1 && op->result->dims[rank - 2].name;
+    return is_only_place(value, op->where, rank - 1) && (can_say || !has_rows_of_products(def, value)) ? rank - 1 : -1;
 }
 
 /* `col div D` or `col % D`, D being how many columns a value has. */
@@ -127,7 +147,7 @@ static DefValue *source_of(const Def *def, const DefOp *op, int *axes, int *join
 
     if (!e || e->kind != EXPR_INDEX || !value || !expr_is_name(e->a, op->reads.data[0].name) || value->rank > MOST_RANK)
         return NULL;
-    *missing = missing_dim(op, value);
+    *missing = missing_dim(def, op, value);
     *joined = *missing >= 0 ? -1 : joined_axis(def, op, value);
     if (*missing < 0 && *joined < 0 && (rank < 3 || value->rank != rank || e->n_args != rank))
         return NULL;
@@ -335,6 +355,17 @@ const Def *flow_unpermute(Arena *arena, const Def *def, Permuted *list)
     return list->len > 0 ? seen : unpermuted(arena, def, false, list);
 }
 
+static bool multiplies(const Block *block)
+{
+    for (int i = 0; i < block->len; i++) {
+        const Stmt *s = block->data[i];
+
+        if ((s->kind == STMT_COMPUTE && s->op_known && s->op == OP_GEMM) || multiplies(&s->body) || multiplies(&s->orelse))
+            return true;
+    }
+    return false;
+}
+
 static bool joins_in(const Block *block)
 {
     for (int i = 0; i < block->len; i++) {
@@ -382,6 +413,30 @@ static void name_sides(Arena *arena, const PermutedTensor *p, const Stmt *tensor
             copy->shape[copy->n_shape++] = size_along(arena, p, tensor, d);
 }
 
+/* Of a row that is missing: what the Kernel calls the rows of its tiles; NULL: they have but this one. */
+static const char *rows_of_tiles(const Unit *unit, const PermutedTensor *p)
+{
+    const Stmt *seen = unit_tensor(unit, p->seen);
+    const Expr *rows = p->output && p->missing == p->rank - 2 && seen ? seen->shape[p->missing] : NULL;
+    bool spread = false;
+
+    for (int i = 0; i < unit->body.len; i++)
+        for (int k = 0; rows && unit->body.data[i]->kind == STMT_GRID && k < unit->body.data[i]->n_coords; k++)
+            spread |= expr_is_name(rows, unit->body.data[i]->coords[k].name);
+    return spread && multiplies(&unit->body) ? rows->name : NULL;
+}
+
+/* The first row lies where the block's entry does, of the dimension in front of the columns. */
+static void place_row(Arena *arena, const PermutedTensor *p, const Stmt *tensor, Stmt *copy)
+{
+    const char *entries = tensor->shape[p->rank - 3]->name;
+
+    copy->shape[0] = expr_name(arena, p->names[0]);
+    copy->coords = arena_array(arena, Coord, 1);
+    copy->coords[0] = (Coord){.name = entries, .value = expr_binary(arena, EO_ADD, expr_name(arena, p->names[1]), expr_name(arena, "row"))};
+    copy->n_coords = 1;
+}
+
 static void put_back_copies(Arena *arena, const Unit *unit, Block *block, const Permuted *list)
 {
     for (int i = 0; i < block->len; i++) {
@@ -391,6 +446,8 @@ static void put_back_copies(Arena *arena, const Unit *unit, Block *block, const 
 
         if (p) {
             name_sides(arena, p, unit_tensor(unit, p->tensor), s);
+            if (p->missing >= 0 && p->names[0])
+                place_row(arena, p, unit_tensor(unit, p->tensor), s);
             if (in && !s->as)
                 s->as = p->seen;
             if (in)
@@ -417,18 +474,51 @@ static void put_back_tensor(Arena *arena, Stmt *s, const PermutedTensor *p)
     s->shape = shape;
 }
 
-void flow_put_back(Arena *arena, Program *program, const Permuted *list)
+/* An Index over the dimension in front of the columns, which says where the block is; its name. */
+static const char *declare_place(Arena *arena, const Def *def, Unit *unit, const char *over)
 {
-    for (int u = 0; program && u < program->units.len && list->len > 0; u++) {
-        Unit *unit = program->units.data[u];
+    Stmt *index = stmt_new(arena, STMT_INDEX);
+    int at = 0;
 
-        for (int i = 0; i < unit->body.len; i++) {
-            Stmt *s = unit->body.data[i];
-            const PermutedTensor *p = s->kind == STMT_INPUT || s->kind == STMT_OUTPUT ? find_seen(list, s->name) : NULL;
+    index->name = sketch_fresh(arena, def, unit, arena_printf(arena, "%s_at", over));
+    index->over = over;
+    while (at < unit->body.len && unit->body.data[at]->kind != STMT_GRID)
+        at++;
+    vec_push(arena, &unit->body, index);
+    for (int i = unit->body.len - 1; i > at; i--)
+        unit->body.data[i] = unit->body.data[i - 1];
+    unit->body.data[at] = index;
+    return index->name;
+}
 
-            if (p)
-                put_back_tensor(arena, s, p);
-        }
-        put_back_copies(arena, unit, &unit->body, list);
+/* A tensor of this Kernel, with the names that its Copy takes where tiles have more rows than it. */
+static PermutedTensor in_kernel(Arena *arena, const Def *def, Unit *unit, const PermutedTensor *p)
+{
+    PermutedTensor here = *p;
+
+    if (p->missing >= 0 && (here.names[0] = rows_of_tiles(unit, p)))
+        here.names[1] = declare_place(arena, def, unit, unit_tensor(unit, p->seen)->shape[p->axes[p->rank - 3]]->name);
+    return here;
+}
+
+static void put_back_in(Arena *arena, const Def *def, Unit *unit, const Permuted *list)
+{
+    Permuted here = {0};
+
+    for (int i = 0; i < list->len; i++)
+        vec_push(arena, &here, in_kernel(arena, def, unit, &list->data[i]));
+    for (int i = 0; i < unit->body.len; i++) {
+        Stmt *s = unit->body.data[i];
+        const PermutedTensor *p = s->kind == STMT_INPUT || s->kind == STMT_OUTPUT ? find_seen(&here, s->name) : NULL;
+
+        if (p)
+            put_back_tensor(arena, s, p);
     }
+    put_back_copies(arena, unit, &unit->body, &here);
+}
+
+void flow_put_back(Arena *arena, const Def *def, Program *program, const Permuted *list)
+{
+    for (int u = 0; program && u < program->units.len && list->len > 0; u++)
+        put_back_in(arena, def, program->units.data[u], list);
 }

@@ -330,14 +330,14 @@ static bool tiled_in(Plan *plan, const Block *block, const char *dim)
     return false;
 }
 
-static bool leads_in(Plan *plan, const Block *block, const char *dim)
+static bool leads_in(Plan *plan, const Block *block, const Expr *dim)
 {
     for (int i = 0; i < block->len; i++) {
         const Stmt *s = block->data[i];
         const PlanTensor *t = s->kind == STMT_COPY ? plan_copied(plan, s) : NULL;
 
         for (int d = 0; t && d < t->rank; d++)
-            if (!plan_covers(plan_sides(plan, s, t), d) && expr_is_name(t->stmt->shape[d], dim))
+            if (!plan_covers(plan_sides(plan, s, t), d) && expr_equal(t->stmt->shape[d], dim))
                 return true;
         if (leads_in(plan, &s->body, dim) || leads_in(plan, &s->orelse, dim))
             return true;
@@ -388,7 +388,7 @@ Extent *plan_loop(Plan *plan, const Stmt *loop)
         return NULL;
     }
     bool entries = !tiled_in(plan, &loop->body, loop->over) &&
-                   (leads_in(plan, &loop->body, loop->over) || names_entries(plan, &loop->body, loop->name));
+                   (leads_in(plan, &loop->body, dim) || names_entries(plan, &loop->body, loop->name));
     Extent *extent = plan_extent(plan, entries ? EXT_ENTRY : EXT_LOOP, dim);
     if (!extent->tile && !entries)
         name_tile(plan, extent);
@@ -560,13 +560,13 @@ Covered plan_sides(Plan *plan, const Stmt *copy, const PlanTensor *tensor)
 }
 
 /* Whether something is defined of which a tile is but one entry along the dimension. */
-static bool leads_in_defined(const Block *block, const char *dim)
+static bool leads_in_defined(const Block *block, const Expr *dim)
 {
     for (int i = 0; i < block->len; i++) {
         const Stmt *s = block->data[i];
 
         for (int d = 0; s->kind == STMT_COMPUTE && s->op_known && s->op == OP_DEFINE && d < s->n_shape - 2; d++)
-            if (expr_is_name(s->shape[d], dim))
+            if (expr_equal(s->shape[d], dim))
                 return true;
         if (leads_in_defined(&s->body, dim) || leads_in_defined(&s->orelse, dim))
             return true;
@@ -582,8 +582,16 @@ static bool has_one_row(Plan *plan, const Stmt *copy, const PlanTensor *tensor)
                 expr_equal(copy->shape[1], tensor->stmt->shape[tensor->col]);
     const Expr *rows = said ? tensor->stmt->shape[tensor->row] : NULL;
 
-    return rows && rows->kind == EXPR_NAME
-           && (leads_in(plan, &plan->unit->body, rows->name) || leads_in_defined(&plan->unit->body, rows->name));
+    return rows && (leads_in(plan, &plan->unit->body, rows) || leads_in_defined(&plan->unit->body, rows));
+}
+
+/* `Copy O (packed, D) in coordinate [heads = head + row]`: rows lie where coordinates say, along no dimension that has a
+ * place for a tile's. */
+static bool says_of_each_row(Plan *plan, const Stmt *copy, const PlanTensor *tensor)
+{
+    bool rows = tensor->is_output && tensor->col == tensor->rank - 1 && plan_by_rows(plan, copy) && copy->shape[0]->kind == EXPR_NAME;
+
+    return rows && dim_called(tensor, copy->shape[0], false) < 0;
 }
 
 /* The dimensions that a Copy's shape names, `Copy Q (q_len, D)`, are those that tiles of the tensor cover where no Copy
@@ -592,7 +600,7 @@ static void read_sides(Plan *plan, const Stmt *copy, PlanTensor *tensor)
 {
     Covered sides = plan_sides(plan, copy, tensor);
 
-    if (has_one_row(plan, copy, tensor)) {
+    if (has_one_row(plan, copy, tensor) || says_of_each_row(plan, copy, tensor)) {
         tensor->row = -1;
         return;
     }

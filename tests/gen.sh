@@ -57,6 +57,22 @@ kernels()
     fi
 }
 
+# met OP OPTIONS...: what ops/OP.tl becomes has no two barriers one right behind the other
+met()
+{
+    n=$((n + 1))
+    op=$1
+    shift
+    rm -f "$dir"/*.ptx
+    if "$tw" gen "ops/$op.tl" "$@" --cubin=never -o "$dir" >"$dir/out" 2>&1 </dev/null &&
+        awk '/\.loc/ { next } /bar\.sync/ && met { exit 1 } { met = /bar\.sync/ }' "$dir"/*.ptx; then
+        echo "ok $n - barriers of ops/$op.tl $*"
+    else
+        echo "not ok $n - barriers of ops/$op.tl $*"
+        bad=1
+    fi
+}
+
 # attention HEADS KV_HEADS DIM TYPE CAUSAL Q_LEN KV_LEN [MORE...]
 attention()
 {
@@ -183,6 +199,12 @@ try ../tests/gen/gathered_rows --set K=64 --set N=128 --target sm_90a --bind tok
 for t in sm_80 sm_90a; do
     try ../tests/gen/less_by_distance --set D=64 --target $t --bind batch=1 --bind heads=3 --bind q_len=70 --bind kv_len=133
 done
+# Parts of a loop that begin at a multiple of what its stages are.
+for stages in 2 3 4 5 6 8; do
+    met gemm_gptq --set N=4096 --set K=4096 --set gemm_gptq.stages=$stages --bind M=8
+    met gemm --set K=4096 --set splits=4 --set gemm.stages=$stages --bind M=64 --bind N=512
+done
+met attention_lse --set HeadDim=64 --set splits=4 --set kv_len=4096 --bind q_len=1
 # Registers that are left to the assembler.
 try ../tests/gen/power_of_scores --set spare=64 --set D=96 --bind batch=1 --bind heads=2 --bind q_len=37 --bind kv_len=133
 for t in sm_80 sm_90a; do

@@ -137,6 +137,17 @@ static void age_by_one_iteration(Syncer *s, const AffSym *var)
     }
 }
 
+/* How many stages a place is behind that of a loop's first turn; -1: that is not known. Of a loop that begins at 8 s the first
+ * of 4 stages is written 0, not 8 s mod 4. */
+static int64_t stages_behind(AffCtx *aff, const Aff *index, const Aff *first, int stages)
+{
+    int64_t behind;
+    if (aff_is_const(aff_sub(aff, unwrapped(index, stages), first), &behind)) return (behind % stages + stages) % stages;
+    for (behind = 0; behind < stages; behind++)
+        if (aff_mod(aff, aff_offset(aff, first, behind), aff_const(aff, stages)) == index) return behind;
+    return -1;
+}
+
 /* What is so many stages behind the first turn's is as many behind that of the counter, of which that turn is the first. */
 static void enter_loop(Syncer *s, const TileOp *loop)
 {
@@ -144,9 +155,8 @@ static void enter_loop(Syncer *s, const TileOp *loop)
     for (int i = 0; i < s->since.len; i++) {
         Access *a = &s->since.data[i];
         int stages = a->buffer->type.stages;
-        int64_t behind;
-        bool round = stages > 1 && aff_is_const(aff_sub(aff, unwrapped(a->index, stages), loop->lo), &behind);
-        a->turned = round ? aff_mod(aff, aff_offset(aff, aff_of(aff, loop->var), behind), aff_const(aff, stages)) : NULL;
+        int64_t behind = stages > 1 ? stages_behind(aff, a->index, loop->lo, stages) : -1;
+        a->turned = behind >= 0 ? aff_mod(aff, aff_offset(aff, aff_of(aff, loop->var), behind), aff_const(aff, stages)) : NULL;
     }
 }
 

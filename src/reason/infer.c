@@ -594,6 +594,7 @@ static void infer_gemm(Plan *plan, const Stmt *s)
     if (b->computed)
         note_operand(plan, b, a);
     bool ta = plan_transposed(s->args[0]), tb = plan_transposed(s->args[1]);
+    a->turned |= ta && a->computed && !names_shared(s->args[0]);
     const Extent *k = ta ? a->row : a->col, *k_b = tb ? b->col : b->row, *m = ta ? a->col : a->row, *n = tb ? b->row : b->col;
     bool few = (m && m->kind == EXT_ONE) || (n && n->kind == EXT_ONE);
     if (k)

@@ -63,6 +63,7 @@ typedef struct Tile {
     bool loaded, computed;     /* register copy: from memory; by a Compute */
     bool accumulated;          /* GEMM accumulates into it */
     bool first_operand;        /* GEMM reads it from registers */
+    bool turned;               /* computed, and some GEMM's transposed first operand: through.c */
     bool multiplied;           /* GEMM reads the shared copy, */
     DType operand_dtype;       /* which has this type where it is computed in fp32 */
     bool prepared;             /* in registers only for second operands that may be made apart: prepared.c */

@@ -11,13 +11,14 @@
  *     Compute GEMM S, V and accumulate O               Copy S_op from register to shared
  *                                                      Compute GEMM S_op.shared, V and accumulate O
  *
- * The price is that copy, and warps that wait for each other: so it is tried where nothing else fits.
+ * The price is that copy, and warps that wait for each other: so it is tried where nothing else fits. A first operand that
+ * is transposed, `GEMM P.T, dO`, always comes from there: the tensor cores turn what they load.
  */
 #include "reason/plan.h"
 
 bool plan_passes_through(const Choice *c, const Tile *tile)
 {
-    return c->warps_n > 1 && !c->in_rows && tile->first_operand;
+    return tile->turned || (c->warps_n > 1 && !c->in_rows && tile->first_operand);
 }
 
 bool plan_may_pass_through(const Plan *plan)

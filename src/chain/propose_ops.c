@@ -462,8 +462,9 @@ bool propose_running_sum(Suggester *s)
     if (!named || !x)
         return false;
     const char *n = suggest_expr(s, x->shape[1]), *indent = suggest_indent(s, stmt->span.start);
+    const char *there = s->unit->kind == UNIT_KERNEL ? arena_printf(s->arena, "\n%sCopy upto from register to shared", indent) : "";
     return suggest_edit(s, stmt->span,
-                        arena_printf(s->arena, "Compute Define upto (%s, %s) as row <= col\n%sCompute GEMM %s, upto and get %s", n, n, indent, x->name,
+                        arena_printf(s->arena, "Compute Define upto (%s, %s) as row <= col%s\n%sCompute GEMM %s, upto and get %s", n, n, there, indent, x->name,
                                      suggest_expr(s, stmt->dest)), "a product with a matrix of ones");
 }
 

@@ -335,6 +335,30 @@ bool propose_other_transposes(Suggester *s)
     return false;
 }
 
+typedef struct Turns {
+    Suggester *s;
+    bool done;
+} Turns;
+
+static void turn_operands(void *user, const Stmt *stmt)
+{
+    Turns *t = user;
+    bool product = stmt->kind == STMT_COMPUTE && stmt->op_known && stmt->op == OP_GEMM && stmt->n_args == 2;
+
+    for (int i = 0; product && !t->done && i < 2; i++)
+        t->done = suggest_stmt(t->s, stmt, with_operand(t->s, stmt, i, toggled(t->s, stmt->args[i])), "so the dimensions meet");
+}
+
+/* Of what is stored otherwise than it lies: some product that it may be made of. */
+bool propose_turned_product(Suggester *s)
+{
+    Turns turns = {.s = s};
+
+    if (s->unit && s->stmt && s->stmt->kind == STMT_COPY)
+        suggest_each(&s->unit->body, turn_operands, &turns);
+    return turns.done;
+}
+
 /* A Reshape of another tile than the first operand of a product below it. */
 bool propose_reshaped(Suggester *s)
 {

@@ -426,6 +426,28 @@ bool propose_as_defined(Suggester *s)
 
 /* ---- sketches ------------------------------------------------------------------------------------------------------- */
 
+/* `for j over q_len`: a dimension of what the loop copies, that the grid does not have. */
+bool propose_copied_dimension(Suggester *s)
+{
+    Cuts cuts = cuts_of(s);
+    const Stmt *loop = s->stmt && s->stmt->kind == STMT_FOR && s->stmt->over ? s->stmt : NULL;
+    const Stmt *grid = s->unit ? block_find(&s->unit->body, STMT_GRID, NULL) : NULL;
+
+    for (int i = 0; loop && grid && i < loop->body.len; i++) {
+        const Stmt *copy = loop->body.data[i], *tensor = copy->kind == STMT_COPY && copy->space == SPACE_GLOBAL ? cuts_tensor(&cuts, copy_tensor(copy)) : NULL;
+        for (int back = 0; tensor && back < tensor->n_shape; back++) { /* that of rows first */
+            int k = tensor->n_shape < 2 ? back : back < 2 ? tensor->n_shape - 2 + back : back - 2;
+            const char *dim = tensor->shape[k]->kind == EXPR_NAME ? tensor->shape[k]->name : NULL;
+            bool spread = false;
+            for (int g = 0; dim && g < grid->n_coords; g++)
+                spread |= grid->coords[g].name && strcmp(grid->coords[g].name, dim) == 0;
+            if (dim && !spread && suggest_edit(s, loop->over_span, dim, "a dimension of what it copies"))
+                return true;
+        }
+    }
+    return false;
+}
+
 /* `Grid over M, P`: a dimension of the Output in place of what is none. */
 bool propose_grid_dimension(Suggester *s)
 {

@@ -94,6 +94,12 @@ static Settings *with_asked(Arena *arena, const Settings *settings, const Diags 
     return any ? with : NULL;
 }
 
+/* Operands and results that do not go together with other sizes either. */
+static bool whatever_the_sizes(DiagCode code)
+{
+    return code == TW0320 || code == TW0321 || code == TW0322 || code == TW0323 || code == TW0407;
+}
+
 /* What a sketch is warned of whose sizes nobody has given yet: its flow is the same with others. */
 static void say_of_flow(Arena *arena, Syms *syms, const Program *sketch, const ReasonOptions *reasoning, const Diags *asked, Diags *diags)
 {
@@ -108,11 +114,10 @@ static void say_of_flow(Arena *arena, Syms *syms, const Program *sketch, const R
         asked = quiet;
     }
     checking.settings = options.settings;
-    if (!result || !check_program(arena, syms, result->code, &checking, quiet))
-        return;
-    lower_for_units(arena, syms, result->code, options.settings, quiet);
+    if (result && check_program(arena, syms, result->code, &checking, quiet))
+        lower_for_units(arena, syms, result->code, options.settings, quiet);
     for (int i = 0; i < quiet->list.len; i++)
-        if (diag_info(quiet->list.data[i].code)->severity != SEV_ERROR)
+        if (diag_info(quiet->list.data[i].code)->severity != SEV_ERROR || whatever_the_sizes(quiet->list.data[i].code))
             vec_push(arena, &flow->list, quiet->list.data[i]);
     say(diags, flow);
 }

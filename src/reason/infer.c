@@ -785,6 +785,18 @@ static void pad_numbers(Plan *plan)
         }
 }
 
+/* Whether a loop goes over a dimension that tiles elsewhere have whole. */
+static bool is_streamed(const Plan *plan, const Extent *whole)
+{
+    for (int i = 0; whole->dim_name && i < plan->extents.len; i++) {
+        const Extent *other = plan->extents.data[i];
+
+        if (other->kind == EXT_LOOP && other->dim_name && strcmp(other->dim_name, whole->dim_name) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* What is kept whole must be known when compiling. */
 static void check_whole(Plan *plan)
 {
@@ -802,7 +814,8 @@ static void check_whole(Plan *plan)
         const char *name = extent->dim_name ? extent->dim_name : "a dimension";
         Diag *diag = plan_fail(plan, TW0605, extent->dim->span, "%s must be known when compiling: --set %s=128",
                                name, name);
-        diag_note(plan->diags, diag, "tiles keep it whole, and a tile's size is part of the kernel");
+        diag_note(plan->diags, diag, is_streamed(plan, extent) ? "a Copy outside of the loop over %s keeps it whole; within the loop it takes one tile after the other"
+                                                               : "tiles keep it whole, and a tile's size is part of the kernel", name);
     }
     pad_numbers(plan);
 }

@@ -141,6 +141,29 @@ static int alike_behind(const PlanTensor *tensor, int d)
     return alike;
 }
 
+/* The block's place along another dimension of the tensor says nothing of this one. */
+static bool is_of_another(const PlanTensor *tensor, int d, const Extent *axis)
+{
+    for (int k = 0; axis->dim_name && k < tensor->rank; k++)
+        if (k != d && expr_is_name(tensor->stmt->shape[k], axis->dim_name) && !expr_is_name(tensor->stmt->shape[d], axis->dim_name))
+            return true;
+    return false;
+}
+
+/* The axis that no dimension of the tensor has its name from, as many behind the first as dimensions that no axis is called like
+ * stand behind this one: heads that share keys, in whatever order the grid has them. */
+static const Extent *unnamed_axis(Plan *plan, const PlanTensor *tensor, Covered sides, int d)
+{
+    int behind = 0, seen = 0;
+
+    for (int k = d + 1; k < tensor->rank; k++)
+        behind += !plan_covers(sides, k) && !(tensor->stmt->shape[k]->kind == EXPR_NAME && plan_in_grid(plan, tensor->stmt->shape[k]->name));
+    for (int i = 0; i < plan->grid.len; i++)
+        if (plan->grid.data[i]->kind == EXT_LEAD && !is_of_another(tensor, d, plan->grid.data[i]) && seen++ == behind)
+            return plan->grid.data[i];
+    return NULL;
+}
+
 static Expr *lead_coord(Plan *plan, const Stmt *from, const PlanTensor *tensor, int d, int back)
 {
     const Expr *dim = tensor->stmt->shape[d];
@@ -150,9 +173,12 @@ static Expr *lead_coord(Plan *plan, const Stmt *from, const PlanTensor *tensor, 
 
     if (!length || (aff_is_const(length, &one) && one == 1))
         return NULL;
+    if (axis && is_of_another(tensor, d, axis))
+        axis = unnamed_axis(plan, tensor, plan_sides(plan, from, tensor), d);
     if (!axis) {
-        plan_fail(plan, TW0606, from->span, "nothing says which entry of %s's dimension %d a block works on",
-                  tensor->name, d + 1);
+        const char *which = dim->kind == EXPR_NAME ? arena_printf(plan->arena, "'%s'", dim->name) : arena_printf(plan->arena, "%d", d + 1);
+        plan_fail(plan, TW0606, from->span, "nothing says which entry of %s's dimension %s a block works on: neither the grid nor a loop goes over it",
+                  tensor->name, which);
         return NULL;
     }
     return length == axis->length ? name_of(plan, axis->var) : shared_entry(plan, axis, dim);
@@ -328,17 +354,30 @@ static bool lies_across(Plan *plan, const Stmt *from, const Tile *tile)
     return true;
 }
 
-/* Several numbers where what is stored to has one. */
-static bool has_no_room(Plan *plan, const Stmt *from, const PlanTensor *tensor, const Covered *sides, const Tile *tile)
+static bool in_scope(const Plan *plan, const Extent *side)
+{
+    for (int i = 0; i < plan->scope.len; i++)
+        if (plan->scope.data[i] == side)
+            return true;
+    return false;
+}
+
+/* Several numbers where what is stored to has one, or tiles of a loop that has ended: a reduction or a product along another
+ * dimension than was meant. */
+static bool has_no_place(Plan *plan, const Stmt *from, const PlanTensor *tensor, const Covered *sides, const Tile *tile)
 {
     for (int d = 0; d < tensor->rank; d++) {
         const Extent *side = d == sides->col ? tile->col : d == sides->row ? tile->row : NULL;
         const Expr *size = tensor->stmt->shape[d];
+        const char *along = d == sides->col ? "columns" : "rows";
+        bool one = size->kind == EXPR_INT && size->i == 1;
 
-        if (!side || side->kind == EXT_ONE || !side->dim_name || size->kind != EXPR_INT || size->i != 1)
+        if (!side || side->kind == EXT_ONE || !side->dim_name || !(one || (side->kind == EXT_LOOP && !in_scope(plan, side))))
             continue;
-        Diag *diag = plan_fail(plan, TW0323, from->span, "%s has one number along its %s, and the tile one for each %s", tensor->name, d == sides->col ? "columns" : "rows", side->dim_name);
-        diag_note(plan->diags, diag, "a reduction of rows leaves a column, one of columns a row; where a column and a row meet, the result has both dimensions");
+        Diag *diag = one ? plan_fail(plan, TW0323, from->span, "%s has one number along its %s, and the tile one for each %s", tensor->name, along, side->dim_name)
+                         : plan_fail(plan, TW0323, from->span, "the %s of %s run along %s, over which no loop goes here", along, tile->name, side->dim_name);
+        diag_note(plan->diags, diag, one ? "a reduction of rows leaves a column, one of columns a row; where a column and a row meet, the result has both dimensions"
+                                         : "a product has the rows of its first operand and the columns of its second, as they are multiplied");
         return true;
     }
     return false;
@@ -368,7 +407,7 @@ void plan_place(Plan *plan, const Choice *choice, const Stmt *from, const PlanTe
     Expr *values[8] = {0};
     int first = sides.row >= 0 ? sides.row : sides.col;
 
-    if (from->to_space == SPACE_GLOBAL && (lies_across(plan, from, tile) || has_no_room(plan, from, tensor, &sides, tile)))
+    if (from->to_space == SPACE_GLOBAL && (lies_across(plan, from, tile) || has_no_place(plan, from, tensor, &sides, tile)))
         return;
 
     copy->has_shape = true;

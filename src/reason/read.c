@@ -373,6 +373,37 @@ const Extent *plan_parts(const Plan *plan, const Stmt *loop)
     return NULL;
 }
 
+/* Whether a size is the loop's dimension, by this name or by another. */
+static bool is_dim(Plan *plan, const Expr *e, const char *dim)
+{
+    const EvalName *over = eval_find(&plan->env, dim);
+    const Aff *length = eval_aff(&plan->env, e, NULL);
+
+    return expr_mentions(e, dim) || (over && over->aff && over->aff == length);
+}
+
+/* Whether some statement of the block copies or computes what has the loop's dimension, or names the loop itself. */
+static bool any_has(Plan *plan, const Block *block, const Stmt *loop)
+{
+    bool any = false;
+
+    for (int i = 0; i < block->len && !any; i++) {
+        const Stmt *s = block->data[i];
+        bool moves = s->kind == STMT_COPY && (s->space == SPACE_GLOBAL || s->to_space == SPACE_GLOBAL);
+        const PlanTensor *copied = moves ? plan_copied(plan, s) : NULL;
+
+        for (int k = 0; copied && k < copied->rank; k++)
+            any |= is_dim(plan, copied->stmt->shape[k], loop->over);
+        for (int k = 0; k < s->n_shape; k++)
+            any |= is_dim(plan, s->shape[k], loop->over);
+        for (int k = 0; k < s->n_coords; k++)
+            any |= s->coords[k].value && expr_mentions(s->coords[k].value, loop->name);
+        any |= (s->over && strcmp(s->over, loop->over) == 0) || (s->where && expr_mentions(s->where, loop->name)) || (s->value && expr_mentions(s->value, loop->name)) ||
+               any_has(plan, &s->body, loop) || any_has(plan, &s->orelse, loop);
+    }
+    return any;
+}
+
 Extent *plan_loop(Plan *plan, const Stmt *loop)
 {
     Expr *dim = expr_name(plan->arena, loop->over);
@@ -385,6 +416,10 @@ Extent *plan_loop(Plan *plan, const Stmt *loop)
     if (loop->by && !plan_parts(plan, loop)) {
         plan_fail(plan, TW0602, loop->span, "what cuts the loop over %s into parts is no leading dimension of the grid",
                   loop->over);
+        return NULL;
+    }
+    if (plan_in_grid(plan, loop->over) && !any_has(plan, &loop->body, loop)) {
+        plan_fail(plan, TW0602, loop->over_span, "the loop goes over %s, as the grid does, and copies nothing that has this dimension", loop->over);
         return NULL;
     }
     bool entries = !tiled_in(plan, &loop->body, loop->over) &&

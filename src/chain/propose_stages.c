@@ -96,7 +96,7 @@ bool propose_stage(Suggester *s)
 
 /* ---- copies that run ahead --------------------------------------------------------------------- */
 
-enum { MOST_AHEAD = 4 };
+enum { MOST_AHEAD = 4, TURNS_TRIED = 16 };
 
 typedef struct Ring {
     Suggester *s;
@@ -107,21 +107,45 @@ typedef struct Ring {
     VEC(Fix) edits;
 } Ring;
 
-/* k + d, of the counter k; -1: neither that nor k. */
-static int turns_ahead(const Expr *e, const char *k)
+/* The number that an expression is in some turn, by what the unit assigns. */
+static bool number_in(const Unit *unit, const Expr *e, const char *k, int64_t turn, int64_t *n)
 {
-    if (expr_is_name(e, k))
-        return 0;
-    if (!e || e->kind != EXPR_BINARY || e->op != EO_ADD || !expr_is_name(e->a, k) || e->b->kind != EXPR_INT)
-        return -1;
-    return e->b->i > 0 && e->b->i <= MOST_AHEAD ? (int)e->b->i : -1;
+    int64_t a, b;
+
+    if (!e)
+        return false;
+    if (e->kind == EXPR_INT || expr_is_name(e, k))
+        return *n = e->kind == EXPR_INT ? e->i : turn, true;
+    for (int i = 0; e->kind == EXPR_NAME && i < unit->body.len; i++) {
+        const Stmt *s = unit->body.data[i];
+        if ((s->kind == STMT_ASSIGN || s->kind == STMT_PARAM || s->kind == STMT_LET) && s->name && s->value && s->value->kind == EXPR_INT && strcmp(s->name, e->name) == 0)
+            return *n = s->value->i, true;
+    }
+    if (e->kind != EXPR_BINARY || !number_in(unit, e->a, k, turn, &a) || !number_in(unit, e->b, k, turn, &b) || a < INT32_MIN || a > INT32_MAX || b < INT32_MIN || b > INT32_MAX)
+        return false;
+    if (e->op == EO_ADD || e->op == EO_SUB || e->op == EO_MUL)
+        return *n = e->op == EO_ADD ? a + b : e->op == EO_SUB ? a - b : a * b, true;
+    return e->op == EO_MOD && a >= 0 && b > 0 && (*n = a % b, true);
 }
 
-static int ahead_of(const Stmt *copy, const char *k)
+/* k + d, of the counter k; -1: neither that nor k. */
+static int turns_ahead(const Unit *unit, const Expr *e, const char *k)
+{
+    int64_t first, n;
+
+    if (!number_in(unit, e, k, 0, &first))
+        return -1;
+    for (int turn = 1; turn <= TURNS_TRIED; turn++)
+        if (!number_in(unit, e, k, turn, &n) || n != first + turn)
+            return -1;
+    return first >= 0 && first <= MOST_AHEAD ? (int)first : -1;
+}
+
+static int ahead_of(const Unit *unit, const Stmt *copy, const char *k)
 {
     for (int i = 0; i < copy->n_coords; i++)
         if (expr_mentions(copy->coords[i].value, k))
-            return turns_ahead(copy->coords[i].value, k);
+            return turns_ahead(unit, copy->coords[i].value, k);
     return -1;
 }
 
@@ -129,7 +153,7 @@ static void note_ahead(void *user, const Stmt *stmt)
 {
     Ring *ring = user;
     bool meant = stmt->kind == STMT_COPY && stmt->stage && !stmt->listed && (!ring->tile || strcmp(copy_tile(stmt), ring->tile) == 0);
-    int ahead = meant ? ahead_of(stmt, ring->loop->name) : -1;
+    int ahead = meant ? ahead_of(ring->s->unit, stmt, ring->loop->name) : -1;
 
     if (ahead < 1)
         return;
@@ -168,8 +192,12 @@ static const Expr *in_turn(Suggester *s, const Expr *e, const char *k, int64_t t
 {
     Expr *made;
 
+    int64_t n;
+
     if (!e || !expr_mentions(e, k))
         return e;
+    if (number_in(s->unit, e, k, turn, &n))
+        return expr_int(s->arena, n);
     if (e->kind == EXPR_NAME)
         return expr_int(s->arena, turn);
     made = arena_new_of(s->arena, Expr);
@@ -209,7 +237,7 @@ static const char *prologue(Ring *ring, int from, bool own)
     for (int tile = from; tile < ring->ahead; tile++)
         for (int i = 0; i < ring->copies.len; i++) {
             const Stmt *copy = ring->copies.data[i];
-            int ahead = ahead_of(copy, ring->loop->name);
+            int ahead = ahead_of(s->unit, copy, ring->loop->name);
             if (tile < ahead)
                 str_printf(&text, "%s%s\n", suggest_indent(s, ring->loop->span.start),
                            copied_in_turn(ring, copy, tile - ahead, own ? expr_int(s->arena, tile) : NULL));
@@ -240,6 +268,55 @@ bool propose_prologue(Suggester *s)
                 return true;
     }
     return false;
+}
+
+/* ---- the stage of the tile that is copied ------------------------------------------------------------ */
+
+/* `[stage = k % 3]` of the tile k + 2: every Copy that runs ahead to the stage of its own tile. */
+bool propose_copied_stage(Suggester *s)
+{
+    Cuts cuts = cuts_of(s);
+    Ring ring = ring_of(s, NULL);
+    const char *tile = NULL;
+
+    for (int i = 0; i < ring.copies.len; i++) {
+        const Stmt *copy = ring.copies.data[i], *place = cuts_tile(&cuts, copy_tile(copy), SPACE_SHARED);
+        for (int k = 0; k < copy->n_coords; k++)
+            tile = expr_mentions(copy->coords[k].value, ring.loop->name) ? suggest_expr(s, copy->coords[k].value) : tile;
+        if (!tile || !place || place->n_shape != 3)
+            return false;
+        vec_push(s->arena, &ring.edits, ((Fix){copy->stage->span, arena_printf(s->arena, "(%s) %% %s", tile, suggest_expr(s, place->shape[0])), NULL}));
+    }
+    return ring.edits.len && suggest_edits(s, ring.edits.data, ring.edits.len, "the stage of the tile that is copied");
+}
+
+typedef struct Bound {
+    const Ring *ring;
+    const Expr *hi; /* NULL: none was found */
+} Bound;
+
+static void find_bound(void *user, const Stmt *stmt)
+{
+    Bound *b = user;
+    bool copies = false;
+
+    for (int i = 0; stmt->kind == STMT_IF && i < stmt->body.len; i++)
+        for (int k = 0; k < b->ring->copies.len; k++)
+            copies |= stmt->body.data[i] == b->ring->copies.data[k];
+    if (copies && stmt->where && stmt->where->kind == EXPR_BINARY && stmt->where->op == EO_LT)
+        b->hi = stmt->where->b;
+}
+
+/* `for k = 0:n - 1` round Copies of tiles up to n. */
+bool propose_all_turns(Suggester *s)
+{
+    Ring ring = ring_of(s, NULL);
+    Bound bound = {.ring = &ring};
+
+    if (!ring.loop || ring.copies.len == 0 || !ring.loop->hi)
+        return false;
+    suggest_each(&ring.loop->body, find_bound, &bound);
+    return bound.hi && !expr_equal(bound.hi, ring.loop->hi) && suggest_edit(s, ring.loop->hi->span, suggest_expr(s, bound.hi), "a turn for every tile that is copied");
 }
 
 /* ---- as many stages as that takes ------------------------------------------------------------------- */
@@ -337,7 +414,7 @@ static const Expr *own_turn(Suggester *s, const Expr *e, const char *k, int ahea
 {
     Expr *made;
 
-    if (!e || turns_ahead(e, k) == ahead)
+    if (!e || turns_ahead(s->unit, e, k) == ahead)
         return e ? expr_name(s->arena, k) : NULL;
     made = arena_new_of(s->arena, Expr);
     *made = *e;
@@ -352,7 +429,7 @@ bool propose_own_stage(Suggester *s)
     Ring ring = read ? ring_of(s, read->a->name) : (Ring){0};
 
     for (int i = 0; i < ring.copies.len; i++) {
-        int ahead = ahead_of(ring.copies.data[i], ring.loop->name);
+        int ahead = ahead_of(s->unit, ring.copies.data[i], ring.loop->name);
         const Expr *stage = own_turn(s, ring.copies.data[i]->stage, ring.loop->name, ahead);
         if (!expr_equal(stage, read->args[0]) && suggest_edit(s, read->args[0]->span, suggest_expr(s, stage), "the stage of this turn's tile"))
             return true;

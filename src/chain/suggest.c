@@ -114,7 +114,7 @@ static const Row TABLE[] = {
     {TW0726, {propose_before_the_loop}},
     {TW0728, {propose_part}},
     {TW0729, {propose_place}},
-    {TW0730, {propose_own_stage, propose_prologue, propose_ring, propose_stage}},
+    {TW0730, {propose_own_stage, propose_copied_stage, propose_all_turns, propose_prologue, propose_ring, propose_stage}},
     {TW0731, {propose_number}},
     {TW0733, {propose_rescale, propose_unconditional}},
     {TW0734, {propose_masked_copy}},

@@ -111,7 +111,7 @@ Proposal propose_method, propose_no_axis, propose_places, propose_row, propose_t
 /* propose_loops.c */
 Proposal propose_no_loop, propose_counted;
 /* propose_stages.c */
-Proposal propose_stage, propose_prologue, propose_ring, propose_own_stage, propose_stage_of_operand;
+Proposal propose_stage, propose_copied_stage, propose_all_turns, propose_prologue, propose_ring, propose_own_stage, propose_stage_of_operand;
 /* propose_copies.c */
 Proposal propose_moved, propose_stored_as, propose_axes, propose_blocks, propose_counter, propose_extents, propose_missing_grid, propose_tile_of_range, propose_whole_copy, propose_added, propose_programs, propose_one_axis, propose_sketch_grid, propose_some_copy;
 /* propose_stream.c */

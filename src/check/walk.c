@@ -121,11 +121,26 @@ static void refuse_places(Checker *c, const Expr *condition)
     diag_note(c->diags, d, "elements are chosen by `Compute Mask S where CONDITION else VALUE`, or by Where");
 }
 
+/* `if k + stages - 1 < n` in a loop over 0:n, with one stage: whatever the turn is. */
+static bool holds_in_all_turns(Checker *c, const Stmt *s)
+{
+    const Aff *cond = c->loose || s->orelse.len ? NULL : eval_aff(&c->env, s->where, NULL);
+    for (int i = 0; cond && i < c->n_loops; i++)
+        if (c->loops[i].sym && c->loops[i].end && cond == aff_lt(c->aff, aff_of(c->aff, c->loops[i].sym), c->loops[i].end))
+            return true;
+    return false;
+}
+
 static void walk_if(Checker *c, const Stmt *s)
 {
     int mark = eval_mark(&c->env), n = c->tensors.len;
     values_condition(c, s->where);
     refuse_places(c, s->where);
+    if (holds_in_all_turns(c, s)) {
+        walk_block(c, &s->body);
+        eval_reset(&c->env, mark);
+        return;
+    }
     PlaceState *before = init_save(c);
     c->path.arms[c->path.n_arms].stmt = s;
     c->path.arms[c->path.n_arms++].orelse = false;

@@ -9,6 +9,11 @@
  *   Input LSE (heads, len); Grid m = ceil(len / BM), h = heads; Allocate LSE in register (BM, 1)
  *   Copy LSE (BM, 1) in coordinate [heads = h, len = m] ...     as Copy LSE (BM): tiles of BM heads would end
  *                                                               before h does
+ *
+ * and a row of what the tensor has as a column, of which a tile that is as wide would lie outside:
+ *
+ *   Input LSE (heads, len, 1); Allocate LSE in register (1, BN)
+ *   Copy LSE (1, BN) in coordinate [heads = h, len = j] ...     as Copy LSE (BN, 1)
  */
 #include "lang/lang.h"
 
@@ -80,7 +85,17 @@ static bool is_column_of_entry(const Unit *unit, const Stmt *copy, const Stmt *t
            !copy_by_rows(copy) && !allocated(unit, tensor->name, SPACE_GLOBAL) && coordinate(copy, tensor, last) && is_entry(unit, copy, tensor, last - 1);
 }
 
-/* ---- both ---------------------------------------------------------------------------------------- */
+/* ---- a row of a column ------------------------------------------------------------------------ */
+
+static bool is_row_of_column(const Stmt *copy, const Stmt *tensor, Expr *const *shape, int n, const Stmt *tile)
+{
+    int last = tensor->n_shape - 1;
+
+    return n == 2 && expr_is_one(shape[0]) && !expr_is_one(shape[1]) && last > 0 && expr_is_one(tensor->shape[last]) && !expr_is_one(tensor->shape[last - 1]) &&
+           !copy_by_rows(copy) && tile->n_shape == 2 && expr_is_one(tile->shape[0]);
+}
+
+/* ---- all ----------------------------------------------------------------------------------------- */
 
 static void drop_one(Arena *arena, const Unit *unit, Stmt *copy)
 {
@@ -95,6 +110,14 @@ static void drop_one(Arena *arena, const Unit *unit, Stmt *copy)
     if (!copy->has_shape && tile->n_shape == 2) { /* that of the tile */
         shape = tile->shape;
         n = 2;
+    }
+    if (is_row_of_column(copy, tensor, shape, n, tile)) {
+        Expr *const turned[] = {shape[1], shape[0]};
+        copy->shape = arena_array(arena, Expr *, 2);
+        memcpy(copy->shape, turned, sizeof turned);
+        copy->n_shape = 2;
+        copy->has_shape = true;
+        return;
     }
     at = tensor->n_shape == 1 || is_column_of_entry(unit, copy, tensor, shape, n) ? side_of(shape, n, tile) : -1;
     if (at < 0)

@@ -314,6 +314,15 @@ static void states_moved(Lower *lo, const Stmt *branch, Names *names, Moved *mov
     }
 }
 
+/* `if k < n` in a loop up to n. */
+static bool holds_in_all_turns(Lower *lo, const Aff *cond)
+{
+    for (const LowerLoop *loop = lo->loop; loop; loop = loop->outer)
+        if (loop->var && loop->hi && cond == aff_lt(lo->program->aff, aff_of(lo->program->aff, loop->var), loop->hi))
+            return true;
+    return false;
+}
+
 void lo_if(Lower *lo, const Stmt *s)
 {
     int64_t known;
@@ -326,6 +335,8 @@ void lo_if(Lower *lo, const Stmt *s)
         lo->failed = true;
         return;
     }
+    if (holds_in_all_turns(lo, cond))
+        cond = aff_const(lo->program->aff, 1);
     if (aff_is_const(cond, &known)) {
         lo_block(lo, known ? &s->body : &s->orelse);
         return;

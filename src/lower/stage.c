@@ -266,8 +266,8 @@ static const Staged *read_ahead(Lower *lo, const char *name, const Aff *stage, S
             TileOp *op = copies.len == 1
                              ? load_ahead(lo, loop, &local, &copies.data[0], stage, loop->written[i].before) : NULL;
             if (!op) {
-                lo_fail(lo, TW0730, span, "what '%s' holds here was not copied in this iteration, and not so that each "
-                        "iteration copies what a later one reads and none overwrites it before", name);
+                lo_fail(lo, TW0730, span, "this stage of '%s' does not hold a tile that was copied for this turn: copy it in the turn itself, or in each "
+                        "turn that of one so many turns later, the first ones before the loop, to a stage that no Copy fills in between", name);
                 return NULL;
             }
             op->results[0]->type.space = SPACE_SHARED;

@@ -358,6 +358,10 @@ try ../tests/gen/weights_of_heads --set D=64 --bind B=1 --bind H=4 --bind n=13
 try ../tests/gen/features_normalised --set D=64 --set H=2 --set n=50
 try ../tests/gen/normalized_and_rotated --set h=4 --set g=2 --set R=16 --set D=64 --target sm_90a --bind b=1 --bind n=77
 try ../tests/gen/normalized_and_rotated --set h=2 --set g=1 --set R=8 --set D=64 --set apart=1 --target sm_90a --bind b=2 --bind n=33
+try ../tests/gen/pages_of_8_bits --set D=64 --set page=16 --set g=2 --set hg=4 --target sm_89 --bind b=2 --bind pages=5 --bind most=3
+try ../tests/gen/pages_of_8_bits --set D=64 --set page=64 --set g=2 --set hg=4 --target sm_90a --bind b=2 --bind pages=5 --bind most=3
+try ../tests/gen/pages_of_scaled_bytes --set D=64 --set page=16 --set g=2 --set hg=4 --bind b=2 --bind pages=5 --bind most=3
+try ../tests/gen/pages_of_scaled_bytes --set D=64 --set page=64 --set g=2 --set hg=4 --target sm_90a --bind b=2 --bind pages=5 --bind most=3
 try ../tests/gen/keys_rotated_by_hand --set D=64 --target sm_90a --bind b=1 --bind n=150
 try ../tests/gen/keys_rotated_in_a_formula --set D=64 --bind b=1 --bind n=70
 try ../tests/gen/keys_rotated_in_a_formula --set D=64 --target sm_90a --bind b=1 --bind n=150

@@ -261,8 +261,8 @@ bool flow_fits_whole(Flow *flow);
 
 /* ---- lookup.c -------------------------------------------------------------- */
 
-/* Whether elements are read where elements say that differ within a tile. */
-bool flow_looks_up(const Flow *flow, const DefOp *op);
+/* Whether elements are read where elements say that differ within a tile, for each element anew, not for each row or column. */
+bool flow_looks_up_each(const Flow *flow, const DefOp *op);
 bool flow_has_products(const Flow *flow);
 
 /* ---- graph.c --------------------------------------------------------------- */

@@ -301,7 +301,7 @@ static Node *tile_positional(Flow *flow, const DefOp *op, const Axis *row, const
                       "compute first", op->result->name, op->reads.data[i].name);
             return NULL;
         }
-    if (flow_has_products(flow) && flow_looks_up(flow, op)) {
+    if (flow_has_products(flow) && flow_looks_up_each(flow, op)) {
         flow_fail(flow, TW0506, op->result, "%s reads elements where other elements say, which differ within the tiles of a "
                   "product", op->result->name);
         return NULL;

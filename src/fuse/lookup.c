@@ -3,7 +3,8 @@
  *   Define X (T, D) as E[id[t], col]      row t of X is row id[t] of E
  *
  * A tile of one row finds one row of E. Tiles of many rows, which products take, would have to
- * look up each of theirs: such a value is left in memory by a kernel without products (cut.c).
+ * look up each of theirs: such a value is left in memory by a kernel without products (cut.c),
+ * unless it is one number a row (or a column), as the scale of a row that a table names.
  */
 #include "fuse/flow.h"
 
@@ -12,29 +13,28 @@ static bool is_dim(const DefValue *value, int axis, const char *name)
     return axis >= 0 && value->dims[axis].name && strcmp(value->dims[axis].name, name) == 0;
 }
 
-/* A place along the rows or columns of the value's tiles. */
-static bool is_place(const Flow *flow, const DefValue *value, const char *name)
+/* Whether a name is a place along the rows of the value's tiles; else along their columns. */
+static bool is_place(const Flow *flow, const DefValue *value, const char *name, bool rows)
 {
     const DefIndex *index = def_index(flow->def, name);
-    const char *over = index ? index->over : name;
 
     if (text_equal_nocase(name, "row") || text_equal_nocase(name, "col"))
-        return true;
-    return is_dim(value, value->rank - 1, over) || is_dim(value, value->rank - 2, over);
+        return text_equal_nocase(name, "row") == rows;
+    return is_dim(value, value->rank - (rows ? 2 : 1), index ? index->over : name);
 }
 
-static bool has_place(const Flow *flow, const DefValue *value, const Expr *e)
+static bool has_place(const Flow *flow, const DefValue *value, const Expr *e, bool rows)
 {
     if (!e)
         return false;
-    if ((e->kind == EXPR_NAME || e->kind == EXPR_CALL) && is_place(flow, value, e->name))
+    if ((e->kind == EXPR_NAME || e->kind == EXPR_CALL) && is_place(flow, value, e->name, rows))
         return true;
     if (e->kind == EXPR_ELLIPSIS)
         return true;
     for (int i = 0; i < e->n_args; i++)
-        if (has_place(flow, value, e->args[i]))
+        if (has_place(flow, value, e->args[i], rows))
             return true;
-    return has_place(flow, value, e->a) || has_place(flow, value, e->b);
+    return has_place(flow, value, e->a, rows) || has_place(flow, value, e->b, rows);
 }
 
 /* within: between the brackets of an access. */
@@ -43,15 +43,15 @@ static bool looks_up(const Flow *flow, const DefValue *value, const Expr *e, boo
     if (!e)
         return false;
     for (int i = 0; i < e->n_args; i++)
-        if ((within && e->kind == EXPR_INDEX && has_place(flow, value, e->args[i])) ||
+        if ((within && e->kind == EXPR_INDEX && (has_place(flow, value, e->args[i], true) || has_place(flow, value, e->args[i], false))) ||
             looks_up(flow, value, e->args[i], within || e->kind == EXPR_INDEX))
             return true;
     return looks_up(flow, value, e->a, within) || looks_up(flow, value, e->b, within);
 }
 
-bool flow_looks_up(const Flow *flow, const DefOp *op)
+bool flow_looks_up_each(const Flow *flow, const DefOp *op)
 {
-    return looks_up(flow, op->result, op->where, false);
+    return looks_up(flow, op->result, op->where, false) && has_place(flow, op->result, op->where, true) && has_place(flow, op->result, op->where, false);
 }
 
 bool flow_has_products(const Flow *flow)

@@ -393,7 +393,7 @@ static bool find_view(Finder *f, const DefOp *op, View *v)
     if (is_part(f, op, v))
         return true;
     begin_view(f, op, tensor, decl, v);
-    return taken_by(f, op->result) && view_find_told(f, op, op->where) && find_entries(f, v) && agrees(f, v);
+    return view_product(f, op->result) && view_find_told(f, op, op->where) && find_entries(f, v) && agrees(f, v);
 }
 
 /* ---- the definition with what is seen ------------------------------------------------------------ */

@@ -540,6 +540,31 @@ static Diags *translated(Arena *arena, const Source *source, bool done)
     return chain->diags;
 }
 
+/* Parts of a tile in shared memory, which is read as a whole as well. */
+static void mend_parts(Arena *arena)
+{
+    static const char code[] = "Kernel k\n  Input A (M, 64) bf16\n  Input B (N, 64) bf16\n  Output C (M, 64) fp32\n"
+                               "  Grid m = ceil(M / 64)\n"
+                               "  Allocate A in shared (64, 64) bf16\n  Allocate B in shared (64, 64) bf16\n"
+                               "  Allocate S in register (64, 64) fp32\n  Allocate C in register (64, 64) fp32\n"
+                               "  Copy A (64, 64) in coordinate [M = m] from global to shared\n"
+                               "  Compute Fill C, 0\n"
+                               "  for n = 0:ceil(N / 64)\n"
+                               "    Copy B (64, 64) in coordinate [N = n] from global to shared\n"
+                               "    Compute GEMM A, B.T and get S\n"
+                               "    Reshape S from (MMA_C, MMA_M, MMA_N) to (MMA_A, MMA_M, MMA_N_new)\n"
+                               "    Compute GEMM S, B[:, 0:32] and accumulate C[:, 0:32]\n"
+                               "    Compute GEMM S, B[:, 32:64] and accumulate C[:, 32:64]\n"
+                               "  end\n"
+                               "  Copy C (64, 64) in coordinate [M = m] from register to global\n"
+                               "  Schedule sm_89\n    warps = 4\n  end\nend\n";
+    const Source source = {"code.tl", code, strlen(code)};
+    const Diags *diags = translated(arena, &source, false);
+
+    assert_true(diags->list.len == 1 && diags->list.data[0].code == TW0790);
+    assert_int_equal(translated(arena, mended(arena, &source, diags), true)->list.len, 0);
+}
+
 static void mend_translation(Arena *arena, bool *proved)
 {
     static const char code[] = "Kernel k\n  Input A (M, 64) e4m3\n  Input B (N, 64) e4m3\n  Input U (64, 64) bf16\n  Output C (M, 64) fp32\n"
@@ -560,6 +585,7 @@ static void mend_translation(Arena *arena, bool *proved)
 
     assert_true(diags->list.len == 1 && diags->list.data[0].code == TW0790);
     assert_int_equal(translated(arena, mended(arena, &source, diags), true)->list.len, 0);
+    mend_parts(arena);
     proved[TW0790] = true;
 }
 

@@ -124,7 +124,7 @@ static const Row TABLE[] = {
     {TW0777, {propose_laid_across}},
     {TW0778, {propose_pieces, propose_spread_columns}},
     {TW0779, {propose_no_line}},
-    {TW0790, {propose_wide_operands}},
+    {TW0790, {propose_wide_operands, propose_own_parts}},
 };
 
 /* Of texts in tile IR. */

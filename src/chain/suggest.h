@@ -146,7 +146,7 @@ Proposal propose_resized_tiles, propose_tile_warps, propose_tile_stages;
 /* propose_tile_type.c */
 Proposal propose_tile_dtype, propose_tile_rounding;
 /* propose_translation.c */
-Proposal propose_wide_operands;
+Proposal propose_wide_operands, propose_own_parts;
 /* propose_long.c */
 Proposal propose_unread, propose_computed_once, propose_doubled;
 /* propose_rolled.c */

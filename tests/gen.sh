@@ -73,6 +73,24 @@ met()
     fi
 }
 
+# loads MOST NAME "GEN OPTIONS" OPTIONS...: what tests/gen/NAME.tl becomes loads no more often than so
+loads()
+{
+    n=$((n + 1))
+    most=$1 file=tests/gen/$2.tl gen=$3
+    shift 3
+    rm -f "$dir"/*.ptx
+    # shellcheck disable=SC2086 # options are words
+    "$tw" gen "$file" $gen --cubin=never -o "$dir" >"$dir/out" 2>&1 </dev/null && "$tw" emulate "$dir"/*.ptx "$@" >"$dir/out" 2>&1 </dev/null
+    found=$(sed -n 's/.* ld\.global \([0-9]*\) .*/\1/p' "$dir/out")
+    if [ "${found:-$((most + 1))}" -le "$most" ]; then
+        echo "ok $n - $file $gen loads $found times"
+    else
+        echo "not ok $n - $file $gen loads ${found:-never}, not at most $most times"
+        bad=1
+    fi
+}
+
 # attention HEADS KV_HEADS DIM TYPE CAUSAL Q_LEN KV_LEN [MORE...]
 attention()
 {
@@ -199,6 +217,16 @@ try ../tests/gen/gathered_rows --set K=64 --set N=128 --target sm_90a --bind tok
 for t in sm_80 sm_90a; do
     try ../tests/gen/less_by_distance --set D=64 --target $t --bind batch=1 --bind heads=3 --bind q_len=70 --bind kv_len=133
 done
+# Words that bits are taken of: one for as many neighbours as share it, on its way a turn ahead, also where there is none.
+for t in "sm_75 --dtype fp16" sm_80 sm_90a; do
+    for bits in 2 4 8; do
+        # shellcheck disable=SC2086 # a target and its type
+        try ../tests/gen/words_along_sums --set Bits=$bits --set M=8 --target $t --bind N=70 --bind K=1000
+    done
+    # shellcheck disable=SC2086
+    try ../tests/gen/words_along_sums --set M=8 --set splits=4 --target $t --bind N=33 --bind K=72
+done
+loads 1000 words_along_sums "--set M=8 --set Group=128 --set K=1024 --set N=64" # 3 kernels: 2 x 65,536 / 8 words, as many scales
 # Parts of a loop that begin at a multiple of what its stages are.
 for stages in 2 3 4 5 6 8; do
     met gemm_gptq --set N=4096 --set K=4096 --set gemm_gptq.stages=$stages --bind M=8

@@ -409,6 +409,7 @@ bool pass_assign(TileProgram *program, TileKernel *kernel, const Target *target,
     a.k = arena_array(program->arena, int, n);
     constrain(&a);
     if (!a.failed) spread_quads(&a);
+    if (!a.failed) unpinned_give(program, kernel);
     if (!a.failed) give_block(&a, kernel->body);
     return !a.failed;
 }

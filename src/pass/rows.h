@@ -23,6 +23,8 @@ typedef struct RowStep {
 const RowStep *rows_step(const TileOp *step, const TileValue *r);
 /* The one whose reduction r is, whatever step takes it; NULL: it is none. */
 const RowStep *rows_step_along(const TileValue *r);
+/* unpinned.c: gives tiles of words that no product pins, in a kernel with products, layouts of their own (LAY_ROWS). */
+void unpinned_give(TileProgram *program, TileKernel *kernel);
 /* Gives reductions over rows that several warps share a buffer to combine through. */
 void rows_combine(TileProgram *program, TileKernel *kernel);
 

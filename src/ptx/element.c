@@ -240,7 +240,7 @@ const Aff *el_at_lane(Emitter *e, const Aff *a, const Lane *lane, const TileValu
     AffCtx *aff = e->program->aff;
     int row, col;
     fr_place(v, i, &row, &col);
-    const Aff *r = v->type.rows == 1 ? aff_const(aff, 0) : aff_offset(aff, aff_of(aff, lane->row), row);
+    const Aff *r = v->type.rows == 1 ? aff_const(aff, 0) : aff_offset(aff, lane->parts ? lane->parts : aff_of(aff, lane->row), row);
     const Aff *first = lane->units ? lane->units : aff_of(aff, lane->col);
     const Aff *c = v->type.cols == 1 ? aff_const(aff, 0) : aff_offset(aff, first, col);
     return rs_at(e, a, r, c);
@@ -249,7 +249,7 @@ const Aff *el_at_lane(Emitter *e, const Aff *a, const Lane *lane, const TileValu
 static Lane first_lane(Emitter *e, const TileValue *v)
 {
     const AffSym *row = ix_lane_row(e, v->type.layout, v->type.rows);
-    return (Lane){row, ix_lane_col(e, v->type.layout, v->type.cols), NULL};
+    return (Lane){row, ix_lane_col(e, v->type.layout, v->type.cols), NULL, NULL};
 }
 
 /* The same number in a register that ptxas takes for another's. */
@@ -505,6 +505,7 @@ const Aff *el_at(Emitter *e, const Aff *a, const TileValue *v, int i)
 {
     Lane lane = first_lane(e, v);
     if (v->type.cols > 1 && aff_uses_kind(a, AFF_TABLE)) lane.units = ix_lane_units(e, v->type.layout, v->type.cols);
+    if (v->type.rows > 1 && aff_uses_kind(a, AFF_TABLE)) lane.parts = ix_lane_parts(e, v->type.layout, v->type.rows);
     return el_at_lane(e, a, &lane, v, i);
 }
 
@@ -516,11 +517,13 @@ void el_index(Emitter *e, const TileOp *op)
     if (is_made_in_place(e, v)) return;
     fr_new_f32(e, v);
     e->exact = true;
+    ah_take(e, op);
     for (int i = 0, n = e->frags[v->id].n; i < n; i++) {
         if (i % AT_ONCE == 0) ga_elements(e, op, i, i + AT_ONCE < n ? i + AT_ONCE : n);
         ix_float(e, el_at(e, op->index, v, i), em_name(e, REG_F, e->frags[v->id].f[i]));
     }
     e->exact = false;
+    ah_next(e, op);
 }
 
 /* ---- reductions ------------------------------------------------------------------------ */

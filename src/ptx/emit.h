@@ -56,7 +56,8 @@ typedef struct LaneSym {  /* this lane's first row or column in fragments of an 
     bool is_row;
     int extent;
     const AffSym *sym;
-    const Aff *units; /* a column as a multiple of those that lie side by side; NULL: not asked for yet */
+    const Aff *units; /* a column as a multiple of those that lie side by side, a row as its warp's first and one of the warp's;
+                       * NULL: not asked for yet */
 } LaneSym;
 typedef VEC(LaneSym) LaneSyms;
 
@@ -84,6 +85,7 @@ typedef struct Known {    /* in registers, before a block */
 } Known;
 
 typedef struct RingPlace RingPlace; /* roles.h */
+typedef struct Ahead Ahead;         /* ahead.c */
 
 typedef struct Again {    /* a jump back to a revision's code (again.c) */
     const TileOp *later;  /* the revision that jumps; NULL: none does */
@@ -124,7 +126,8 @@ typedef struct Emitter {
     const char *smem, *tid, *lane, *warp; /* in a role: of its instance */
     const char *turn;           /* in a loop: its counter, known at turn_level */
     int turn_level;
-    Room room;                  /* of the loop that is open */
+    Room room;                  /* of the loop that is open, */
+    const Ahead *ahead;         /* and what it reads a turn ahead */
     LaneSyms lanes;
     VEC(Residue) residues;      /* some of them of scopes that are closed */
     int floor;                  /* no text goes to scopes further out */
@@ -177,6 +180,7 @@ void ix_bind(Emitter *e, const AffSym *sym, const char *reg, int level);
 void ix_know(Emitter *e, const Aff *a, const char *reg, int level); /* a's value is in a register */
 int ix_level(const Emitter *e, const Aff *a);
 bool ix_is_known(Emitter *e, const Aff *a);          /* its value is in a register */
+void ix_forget(Emitter *e, const Aff *a);            /* it is there no more; what was made of it is */
 const char *ix_value(Emitter *e, const Aff *a);      /* s32 operand */
 const char *ix_wide(Emitter *e, const Aff *a);       /* s64 operand */
 const char *ix_reciprocal(Emitter *e, const Aff *a); /* (2^32 - 1) / a */
@@ -203,6 +207,7 @@ void ix_remainder(Emitter *e, int level, const char *r, const char *x, const cha
 const AffSym *ix_lane_row(Emitter *e, Layout layout, int rows); /* symbols of this lane's first */
 const AffSym *ix_lane_col(Emitter *e, Layout layout, int cols); /* row and column in a fragment */
 const Aff *ix_lane_units(Emitter *e, Layout layout, int cols); /* likewise, as a multiple of neighbours that a lane has */
+const Aff *ix_lane_parts(Emitter *e, Layout layout, int rows); /* the row, as a multiple of a warp's and the lane's own */
 const char *ix_lane_bit(Emitter *e, int level, int bit); /* predicate: this lane's number has it (1, 2, 4, ..) */
 /* A symbol for a register that holds a value in [0, hi]. */
 const AffSym *ix_symbol(Emitter *e, const char *name, const char *reg, int level, int64_t hi);
@@ -248,7 +253,7 @@ void el_wait(Emitter *e, Walk *walk, const char *never, int after); /* values fr
 /* A lane's first row and column in a fragment. */
 typedef struct Lane {
     const AffSym *row, *col;
-    const Aff *units; /* the column where words that several share are read; NULL: none are */
+    const Aff *units, *parts; /* the column and the row where words that several share are read; NULL: none are */
 } Lane;
 Lane el_lane_after(Emitter *e, const TileValue *v, const char *never, const char *bits); /* known when 32 bits are */
 const Aff *el_at_lane(Emitter *e, const Aff *a, const Lane *lane, const TileValue *v, int i); /* of row and col, at value i of v */
@@ -328,6 +333,11 @@ void pr_move(Emitter *e, const TileOp *op);
 void ga_gather(Emitter *e, const TileOp *op);
 /* Reads the elements that values [from, to) of an index are made of. */
 void ga_elements(Emitter *e, const TileOp *index, int from, int to);
+
+/* ahead.c: integers that a loop reads for each element, a turn ahead */
+const Ahead *ah_begin(Emitter *e, const TileOp *loop); /* ahead of the loop: reads those of its first turn */
+void ah_take(Emitter *e, const TileOp *index);      /* ahead of the values of an index: knows its words */
+void ah_next(Emitter *e, const TileOp *index);      /* behind them: reads those of the next turn */
 
 /* mma.c */
 const char *mm_type(DType dtype); /* as instructions of tensor cores call it */

@@ -287,8 +287,11 @@ void fl_for(Emitter *e, const TileOp *op)
     }
     const char *low = ix_value(e, op->lo);
     rg_enter(e, body);
+    const Ahead *around = e->ahead;
+    e->ahead = ah_begin(e, op);
     em_open(e);
     iterations(e, op, j, hi, label);
+    e->ahead = around;
     Str *text = &e->scopes.data[em_level(e)];
     Str whole = str_new(e->arena);
     str_printf(&whole, "\tmov.b32 %s, %s;\n\tsetp.ge.s32 %s, %s, %s;\n\t@%s bra.uni $end%d;\n", j, low, p, j, hi, p,

@@ -5,17 +5,9 @@
  *
  *   gather T[b, j * 64 + col]      [%rd5], [%rd5+4], [%rd5+32], [%rd5+36], ...
  */
-#include "ptx/emit.h"
-#include "ptx/global.h"
-#include "ptx/integer.h"
+#include "ptx/gather.h"
 
 enum { MANY = 4 }; /* elements of a lane */
-
-typedef struct Gather {
-    const TileOp *op;
-    const Aff **first;   /* coordinates of the lane's first value, along a row without their constant, */
-    const char *address; /* and of what lies there: parts of a tile have it in common */
-} Gather;
 
 static const Aff **coords_at(Emitter *e, const TileOp *op, int i)
 {
@@ -64,7 +56,7 @@ static const char *stepped(Emitter *e, const Gather *g, const char *address, con
     return arena_printf(e->arena, "[%s+%lld]", sum, (long long)(steps[last] * dtype_bytes(t->dtype)));
 }
 
-static const Aff *all_inside(Emitter *e, const TileOp *op, const Aff **coords)
+const Aff *ga_inside(Emitter *e, const TileOp *op, const Aff **coords)
 {
     const Aff *inside = aff_const(e->program->aff, 1);
     for (int d = 0; d < op->tensor->rank; d++)
@@ -119,8 +111,7 @@ static void gather_told(Emitter *e, const TileOp *op)
     }
 }
 
-/* Of one for each of many elements no predicate is kept. */
-static const char *guard_here(Emitter *e, const Aff *inside)
+const char *ga_guard_here(Emitter *e, const Aff *inside)
 {
     return aff_always(e->program->aff, inside) ? "" : arena_printf(e->arena, "@%s ", ix_condition_here(e, inside));
 }
@@ -140,14 +131,7 @@ static int first_that_is(const TileOp *op, const Aff ***coords, int i)
     return -1;
 }
 
-/* Addresses that values have been loaded from. */
-typedef struct Bases {
-    Gather base[4];
-    int n;
-} Bases;
-
-/* "[address + steps]", of one of them that is constants away, as in the same row, or of one more. */
-static const char *nearest(Emitter *e, const TileOp *op, Bases *b, const Aff **coords)
+const char *ga_address(Emitter *e, const TileOp *op, Bases *b, const Aff **coords)
 {
     enum { MOST = (int)TW_COUNT(((Bases *)0)->base) };
     int64_t steps[TENSOR_MAX_RANK] = {0};
@@ -176,9 +160,9 @@ static void gather_placed(Emitter *e, const TileOp *op)
             em(e, "mov.f32 %%f%d, %%f%d;", f[i], f[same]);
             continue;
         }
-        const char *address = nearest(e, op, &bases, coords[i]);
-        const Aff *inside = all_inside(e, op, coords[i]);
-        const char *guard = e->each && e->role ? guard_here(e, inside) : gl_guard(e, inside);
+        const char *address = ga_address(e, op, &bases, coords[i]);
+        const Aff *inside = ga_inside(e, op, coords[i]);
+        const char *guard = e->each && e->role ? ga_guard_here(e, inside) : gl_guard(e, inside);
         if (e->each && *guard) e->part.tested++;
         const char *read = gl_load_value(e, op->tensor->dtype, guard, address, f[i]);
         if (n == 1) e->frags[op->results[0]->id].integer = read;
@@ -224,7 +208,7 @@ static void read_elements(Emitter *e, const TileOp *index, const Aff *read, int 
         bool near = find_steps(e, &g, own, steps);
         const char *address = near ? stepped(e, &g, g.address, steps) : arena_printf(e->arena, "[%s]", address_of(e, &op, own));
         const char *word = em_new(e, REG_R);
-        const char *guard = guard_here(e, all_inside(e, &op, own));
+        const char *guard = ga_guard_here(e, ga_inside(e, &op, own));
         e->part.tested += *guard != '\0';
         in_load_integer(e, em_level(e), op.tensor->dtype, false, guard, address, word);
         ix_know(e, element, word, em_level(e));

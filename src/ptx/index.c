@@ -73,6 +73,11 @@ bool ix_is_known(Emitter *e, const Aff *a)
     return memo_of(e, MEMO_VALUE, a)->valid;
 }
 
+void ix_forget(Emitter *e, const Aff *a)
+{
+    memo_of(e, MEMO_VALUE, a)->valid = false;
+}
+
 static bool power_of_two(int64_t n, int *log)
 {
     if (n <= 0 || (n & (n - 1))) return false;

@@ -97,6 +97,21 @@ const Aff *ix_lane_units(Emitter *e, Layout layout, int cols)
     return lane->units;
 }
 
+const Aff *ix_lane_parts(Emitter *e, Layout layout, int rows)
+{
+    AffCtx *aff = e->program->aff;
+    LaneSym *lane = cached_lane(e, true, layout, rows);
+    int share = rows / layout.warps_m;
+    if (lane->units || layout.kind != LAY_ROWS || layout.warps_m < 2) return lane->units ? lane->units : aff_of(aff, lane->sym);
+    const char *row = ix_value(e, aff_of(aff, lane->sym)), *warp = em_new(e, REG_R), *own = em_new(e, REG_R);
+    ix_divide(e, 0, warp, row, share);
+    ix_remainder(e, 0, own, row, warp, share);
+    const Aff *first = aff_scale(aff, aff_of(aff, ix_symbol(e, "warp_row", warp, 0, layout.warps_m - 1)), share);
+    lane->units = aff_add(aff, first, aff_of(aff, ix_symbol(e, "own_row", own, 0, 32 / layout.lanes - 1)));
+    ix_know(e, lane->units, row, 0);
+    return lane->units;
+}
+
 const char *ix_lane_bit(Emitter *e, int level, int bit)
 {
     const char *t = em_new(e, REG_R), *p = em_new(e, REG_P);

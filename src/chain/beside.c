@@ -286,7 +286,48 @@ static bool outputs_fit(const Program *kernels, const Def *def, Diags *diags)
     return fit;
 }
 
-bool kernels_fit(const Program *kernels, const Def *def, Diags *diags)
+static bool says_size(const Unit *unit, const char *name)
+{
+    for (int i = 0; i < unit->body.len; i++) {
+        const Stmt *s = unit->body.data[i];
+        bool number = s->kind == STMT_PARAM || s->kind == STMT_LET || s->kind == STMT_ASSIGN;
+
+        if (number && s->name && strcmp(s->name, name) == 0)
+            return true;
+        for (int k = 0; (s->kind == STMT_INPUT || s->kind == STMT_OUTPUT) && unit_tensor(unit, s->name) && k < s->n_shape; k++)
+            if (unit->kind == UNIT_OPERATOR && expr_mentions(s->shape[k], name))
+                return true;
+    }
+    return false;
+}
+
+/* A size of a workspace that no tensor of the definition has, nor any number: nobody who launches the kernels knows it. */
+static bool is_sized(const Unit *kernel, const Stmt *s, const Def *def, const Settings *settings, Diags *diags)
+{
+    double number;
+
+    if (unit_tensor(def->unit, s->name))
+        return true;
+    for (int k = 0; k < s->n_shape; k++) {
+        const Expr *dim = s->shape[k];
+        bool known = dim->kind != EXPR_NAME || says_size(def->unit, dim->name) || says_size(kernel, dim->name) || settings_value(settings, dim->name, &number);
+
+        for (int i = 0; !known && i < kernel->body.len; i++) { /* under another name than the definition's */
+            const Stmt *other = kernel->body.data[i];
+            bool tensor = (other->kind == STMT_INPUT || other->kind == STMT_OUTPUT) && unit_tensor(def->unit, other->name);
+            for (int d = 0; tensor && d < other->n_shape; d++)
+                known |= expr_mentions(other->shape[d], dim->name);
+        }
+        if (known)
+            continue;
+        Diag *diag = diag_add(diags, TW0521, dim->span, "nothing says how large %s is: no tensor of the definition has it", dim->name);
+        diag_note(diags, diag, "a Param of the definition with a default, or a number that the kernels assign, says it: `Param %s = 4`", dim->name);
+        return false;
+    }
+    return true;
+}
+
+bool kernels_fit(const Program *kernels, const Def *def, const Settings *settings, Diags *diags)
 {
     bool fit = true;
 
@@ -296,6 +337,8 @@ bool kernels_fit(const Program *kernels, const Def *def, Diags *diags)
 
             if (s->kind == STMT_INPUT)
                 fit &= input_fits(kernels, i, s, def, diags);
+            if (s->kind == STMT_OUTPUT)
+                fit &= is_sized(kernels->units.data[i], s, def, settings, diags);
         }
     return outputs_fit(kernels, def, diags) && fit;
 }

@@ -545,7 +545,7 @@ static Program *find_sketch(Chain *chain)
     int parts, fold, apart;
 
     if (chain->beside)
-        return kernels_fit(chain->beside, chain->def, chain->diags) ? chain->beside : NULL;
+        return kernels_fit(chain->beside, chain->def, &chain->settings, chain->diags) ? chain->beside : NULL;
     parts = wanted(chain, "splits", 1, FUSE_MAX_PARTS);
     fold = wanted(chain, "fold", 0, 1);
     apart = wanted(chain, "apart", 0, 1);
@@ -1194,7 +1194,7 @@ static bool are_of_definition(Chain *chain, const Program *program)
     settings->dtype = chain->settings.dtype;
     settings->operands = DT_BF16;
     def = def_resolve(chain->arena, chain->syms, aff_ctx_new(chain->arena), program, unit, settings, diags_new(chain->arena, chain->diags->source));
-    return !def || kernels_fit(kernels, def, chain->diags);
+    return !def || kernels_fit(kernels, def, &chain->settings, chain->diags);
 }
 
 /* What was not understood leaves holes, of which the checker would complain a

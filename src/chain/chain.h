@@ -126,7 +126,7 @@ Program *kernels_complete(Arena *arena, Program *program, const Settings *settin
 Program *kernels_beside(Arena *arena, const Program *program);
 /* Whether they read what the definition reads and write what it writes; else
  * diagnostics (TW0521) were recorded. */
-bool kernels_fit(const Program *kernels, const Def *def, Diags *diags);
+bool kernels_fit(const Program *kernels, const Def *def, const Settings *settings, Diags *diags);
 
 /* A source made of text that this program wrote. */
 Source *chain_text(Chain *chain, const char *path, const Str *text);

@@ -397,12 +397,24 @@ static bool try_declared(Suggester *s, const Unit *def)
     return d.edits.len && suggest_edits(s, d.edits.data, d.edits.len, "as the definition declares it");
 }
 
+/* A size of a workspace: a Param of the definition, behind its last Output. */
+static bool try_sized(Suggester *s, const Unit *def)
+{
+    const char *name = word_at(s, s->diag->span.start);
+    const Stmt *last = NULL;
+
+    for (int i = 0; i < def->body.len; i++)
+        last = def->body.data[i]->kind == STMT_OUTPUT ? def->body.data[i] : last;
+    return last && s->stmt && s->stmt->kind == STMT_OUTPUT &&
+           suggest_edit(s, (Span){last->span.end, last->span.end}, arena_printf(s->arena, "\n%sParam %s = 4", suggest_indent(s, last->span.start), name), "4 is a guess");
+}
+
 /* A kernel's tensor by the definition's name, or in its shape and type. */
 bool propose_as_defined(Suggester *s)
 {
     const Unit *def = s->program ? program_unit(s->program, UNIT_OPERATOR) : NULL;
 
-    if (def && s->unit && s->unit->kind == UNIT_KERNEL && try_declared(s, def))
+    if (def && s->unit && s->unit->kind == UNIT_KERNEL && (try_sized(s, def) || try_declared(s, def)))
         return true;
     for (int i = 0; def && s->unit && s->unit->kind == UNIT_KERNEL && s->unit->body.len && i < s->unit->body.len; i++) {
         const Stmt *tensor = s->unit->body.data[i];

@@ -70,7 +70,7 @@ static Chain *fitting(const Judgement *j, bool sketch)
                                                            : "%s is a sketch; code allocates its tiles", unit->name);
         return NULL;
     }
-    return kernels_fit(kernels_beside(j->arena, program), chain->def, j->diags) ? chain : NULL;
+    return kernels_fit(kernels_beside(j->arena, program), chain->def, &chain->settings, j->diags) ? chain : NULL;
 }
 
 /* What the checker has to say, with edits. */

@@ -13,6 +13,8 @@
  *   scale = 1 / D                               scale = 1 / sqrt(D)                         the definition's number
  *   Copy K ... [kv_heads = h % kv_heads]        Copy K ... [kv_heads = h div (q_heads div kv_heads)]
  *   Compute RowSum X and get m                  Compute RowSum X and get m; Compute Divide m, N and get new m
+ *   Compute Divide s, BN and get m              Compute Divide s, N and get m               the length, not a tile's
+ *   Compute RowSum X and accumulate s           Compute Mask X where j * BN + col(X) < N else 0, before it
  *   Compute Relu C and get new C                (nothing)
  */
 #include "chain/cuts.h"
@@ -269,6 +271,40 @@ static bool try_operands(Beside *b, const Stmt *own)
     return false;
 }
 
+/* ---- lengths ----------------------------------------------------------------------------------------------------- */
+
+/* The size of a tile where that of the dimension is meant that it lies along. */
+static bool try_lengths(Beside *b, Cuts *cuts, const Stmt *own)
+{
+    bool quotient = own->op_known && own->op == OP_DIVIDE && own->n_args == 2 && own->args[1]->kind == EXPR_NAME;
+
+    for (int i = 0; quotient && i < cuts->list.len; i++)
+        if (cuts->list.data[i].size && expr_is_name(own->args[1], cuts->list.data[i].size) &&
+            suggest_edit(b->s, own->args[1]->span, cuts->list.data[i].dim, "the whole dimension, not a tile of it"))
+            return true;
+    return false;
+}
+
+/* What lies beyond the end of a dimension, left out before it is summed up. */
+static bool try_ends(Beside *b, Cuts *cuts, const Stmt *own)
+{
+    bool sums = own->op_known && op_info(own->op)->class == OPC_ROW_REDUCE && own->n_args == 1 && own->args[0]->kind == EXPR_NAME;
+    const Stmt *tile = sums ? cuts_tile(cuts, own->args[0]->name, SPACE_REGISTER) : NULL;
+    const char *width = tile && tile->n_shape == 2 ? suggest_expr(b->s, tile->shape[1]) : NULL;
+
+    for (int i = 0; width && i < cuts->list.len; i++) {
+        const Cut *cut = &cuts->list.data[i];
+        const char *name = own->args[0]->name;
+        if (cut->coord && cut->size && strcmp(cut->size, width) == 0 &&
+            suggest_edit(b->s, suggest_before(b->s, own),
+                         arena_printf(b->s->arena, "%sCompute Mask %s where %s * %s + col(%s) < %s else %s\n", suggest_indent(b->s, own->span.start), name, cut->coord, width, name, cut->dim,
+                                      own->op == OP_ROW_MAX ? "-inf" : own->op == OP_ROW_MIN ? "inf" : "0"),
+                         "leave out what lies beyond the end"))
+            return true;
+    }
+    return false;
+}
+
 /* ---- turns ------------------------------------------------------------------------------------------------------- */
 
 static bool try_turns(Beside *b, const Block *block)
@@ -309,6 +345,10 @@ bool propose_agreement(Suggester *s)
     for (int i = 0; i < b.computes.len; i++)
         if (try_exchanged(&b, b.computes.data[i]) || try_operands(&b, b.computes.data[i]) || try_bounds(&b, b.computes.data[i]->where) ||
             try_begins(&b, b.computes.data[i]->where))
+            return true;
+    Cuts cuts = cuts_of(s);
+    for (int i = 0; i < b.computes.len; i++)
+        if (try_lengths(&b, &cuts, b.computes.data[i]) || try_ends(&b, &cuts, b.computes.data[i]))
             return true;
     if (try_missing(&b) || try_turns(&b, &s->unit->body))
         return true;

@@ -390,6 +390,8 @@ try ../tests/gen/pages_of_8_bits --set D=64 --set page=16 --set g=2 --set hg=4 -
 try ../tests/gen/pages_of_8_bits --set D=64 --set page=64 --set g=2 --set hg=4 --target sm_90a --bind b=2 --bind pages=5 --bind most=3
 try ../tests/gen/pages_of_scaled_bytes --set D=64 --set page=16 --set g=2 --set hg=4 --bind b=2 --bind pages=5 --bind most=3
 try ../tests/gen/pages_of_scaled_bytes --set D=64 --set page=64 --set g=2 --set hg=4 --target sm_90a --bind b=2 --bind pages=5 --bind most=3
+try ../tests/gen/means_of_outer_products --set C=32 --set BM=64 --set apart=1 --bind s=70 --bind n=5
+try ../tests/gen/means_of_outer_products --set C=32 --target sm_90a --bind s=33 --bind n=7
 try ../tests/gen/keys_rotated_by_hand --set D=64 --target sm_90a --bind b=1 --bind n=150
 try ../tests/gen/keys_rotated_in_a_formula --set D=64 --bind b=1 --bind n=70
 try ../tests/gen/keys_rotated_in_a_formula --set D=64 --target sm_90a --bind b=1 --bind n=150

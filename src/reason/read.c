@@ -61,6 +61,8 @@ static void take_block(Plan *plan, const Block *block, int depth)
         take(plan, s->name);
         take(plan, s->as);
         take_expr(plan, s->dest);
+        if (s->kind == STMT_ASSIGN || s->kind == STMT_LET) /* sizes are made of lengths that tensors of other kernels have */
+            take_expr(plan, s->value);
         for (int k = 0; k < s->n_args; k++)
             take_expr(plan, s->args[k]);
         for (int k = 0; k < s->n_with; k++)

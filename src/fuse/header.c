@@ -583,8 +583,7 @@ static void write_named_numbers(Header *h)
     for (int i = 0; i < h->flow->axes.len; i++) {
         const Axis *axis = h->flow->axes.data[i];
 
-        if (axis->named_here && is_met(h->flow, axis) && (aff_is_const(axis->dim.size, &size) || declared_so_far(h, axis->dim.name) ||
-                                 !written_size(h->flow, axis->dim)))
+        if (axis->named_here && is_met(h->flow, axis)) /* tensors of this Kernel may have no dimension of such a size */
             write_assign(h, axis->dim.name, flow_size_expr(h->flow, axis->dim));
     }
     if (h->flow->cols_alias_of && !h->flow->same_cols)

@@ -382,6 +382,17 @@ static bool is_part(Finder *f, const DefOp *op, View *v)
     return (any || is_seen_whole(f, op, v)) && find_entries(f, v) && agrees(f, v);
 }
 
+/* Rows that arithmetic stands between and their product are each another's, if a table names them. Where their own place says
+ * which they are, as `row div 128` does of scales, many are the same one, which is not copied for each. */
+static bool may_be_told(const Finder *f, const DefOp *op)
+{
+    bool named = false;
+
+    for (int d = 0; d < op->where->n_args; d++)
+        named |= expr_reads(op->where->args[d], NULL);
+    return taken_by(f, op->result) || (named && view_product(f, op->result));
+}
+
 static bool find_view(Finder *f, const DefOp *op, View *v)
 {
     const DefValue *tensor = accessed(op);
@@ -393,7 +404,7 @@ static bool find_view(Finder *f, const DefOp *op, View *v)
     if (is_part(f, op, v))
         return true;
     begin_view(f, op, tensor, decl, v);
-    return view_product(f, op->result) && view_find_told(f, op, op->where) && find_entries(f, v) && agrees(f, v);
+    return may_be_told(f, op) && view_find_told(f, op, op->where) && find_entries(f, v) && agrees(f, v);
 }
 
 /* ---- the definition with what is seen ------------------------------------------------------------ */

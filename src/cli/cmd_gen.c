@@ -424,7 +424,7 @@ static int finish(Gen *g)
     const char *folder = g->s->options.output ? g->s->options.output : ".";
     int status = ptxas_begin(g->s, &g->ptxas, g->chain->ptx);
 
-    if (!status && !g->workflow->asks)
+    if (!status && !g->workflow->asks && !g->tuned) /* what was measured is as it was */
         g->spared = spare_registers(g->s, &g->chain, &g->ptxas);
     if (!status)
         status = write_files(g, folder);

@@ -150,6 +150,22 @@ expect 'but not below a file' 3 "$tw" gen ops/gemm_bias.tl --cubin=never -o /dev
 expect 'without a definition as well' 0 "$tw" compile "$dir/fixed.tl" -o "$dir/fixed.ptx" --cubin=never
 expect 'as --against takes them' 0 "$tw" emulate "$dir/fixed.ptx" --against ops/gemm_bias.tl --bind=M=20 --bind=K=40
 
+cat >"$dir/many.tl" <<'TL'
+Operator many
+  Input  Q (x, y)
+  Input  K (u, v, y)
+  Input  s (u, v)
+  Output O (x, n)
+  Output P (x, n)
+  Let    n = u * v
+  Compute Define F (n, y) as K[row div v, row % v, col]
+  Compute Define G (n, y) as K[row div v, row % v, col] * s[row div v, row % v]
+  Compute GEMM Q, F.T and get O
+  Compute GEMM Q, G.T and get P
+end
+TL
+expect 'of many that multiply each other' 0 "$tw" run "$dir/many.tl"
+verdict 'they are less' 'in_out "at x=65 y=65 u=65 v=65"'
 expect 'dimensions that nothing gives have defaults' 0 "$tw" run ops/attention.tl
 expect 'tile IR' 0 "$tw" compile "$dir/code.tl" --dump=stage -o "$dir/stage.tile"
 expect 'compiles from there' 0 "$tw" compile "$dir/stage.tile"

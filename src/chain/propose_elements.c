@@ -14,7 +14,7 @@
 #include "chain/cuts.h"
 #include "chain/forms.h"
 
-enum { MOST_NAMES = 32 };
+enum { MOST_NAMES = 32, MOST_TEXT = 4096 /* characters of a formula */ };
 
 typedef struct Named {
     const char *name, *text;
@@ -153,6 +153,7 @@ static const char *of_tiles(Elements *el, const char *text)
             el->failed |= tensor || text_among(el->places, el->n_places, word);
         }
         str_add(&out, value ? arena_printf(el->s->arena, "(%s)", value) : tensor ? word : plain_function(word));
+        el->failed |= out.len > MOST_TEXT; /* names that stand for two of the last one each double it */
     }
     return str_text(&out);
 }

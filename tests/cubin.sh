@@ -42,7 +42,7 @@ verdict 'and the message names it' 'in_err "/nowhere/ptxas is no program that ca
 again() { echo "$1" >"$dir/spills"; shift; FAKE_SPILLS=$dir/spills "$tw" gen "$dir/twice.tl" -o "$dir" "$@"; }
 expect 'what is spilled is chosen again' 0 again 2
 verdict 'with more registers left, until nothing is' 'in_out "with twice.spare=16, without which ptxas would spill 32 bytes" && [ "$(cat "$dir/spills")" = 0 ]'
-verdict 'as the code says' 'grep -q "^    spare = 16$" "$dir/twice.code.tl" && grep -qF "\"spared\":{\"settings\":\"twice.spare=16\",\"spilled\":32}" "$dir/twice.json"'
+verdict 'as the code says' 'grep -q "^    spare = 16$" "$dir/twice.code.tl" && grep -qF "\"spared\":{\"settings\":\"twice.spare=16\",\"spilled\":32,\"serialised\":false}" "$dir/twice.json"'
 expect 'where no choice helps' 0 again 99
 verdict 'the first is taken' '! in_out spare && ! grep -q spare "$dir/twice.code.tl" && [ "$(cat "$dir/spills")" = 94 ]'
 expect 'where it was said how much is spare' 0 again 9 --set spare=8

@@ -227,7 +227,7 @@ static void json_spared(Str *out, const Gen *g)
     }
     str_add(out, "{\"settings\":");
     str_json(out, g->spared.settings);
-    str_printf(out, ",\"spilled\":%d}", g->spared.spilled);
+    str_printf(out, ",\"spilled\":%d,\"serialised\":%s}", g->spared.spilled, g->spared.serialised ? "true" : "false");
 }
 
 static const char *make_json(Gen *g, size_t *len)
@@ -361,7 +361,8 @@ static void put_kernels(Gen *g, Str *out)
     }
     ptxas_print(out, &g->ptxas);
     if (g->spared.settings)
-        str_printf(out, "  with %s, without which ptxas would spill %d bytes\n", g->spared.settings, g->spared.spilled);
+        str_printf(out, "  with %s, without which ptxas would spill %d bytes%s\n", g->spared.settings, g->spared.spilled,
+                   g->spared.serialised ? " and serialise products" : "");
     str_printf(out, "  %s: %zu bytes of PTX\n", g->ptx_path, chain->ptx->len);
 }
 

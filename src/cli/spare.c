@@ -22,6 +22,18 @@ static int bytes_of(const AsmEntry *e)
     return e->spill_stores + e->spill_loads + (e->serialised ? SERIALISED : 0);
 }
 
+/* What was spilled and serialised at first. */
+static Spared without(const AsmResult *r)
+{
+    Spared spared = {0};
+
+    for (int i = 0; i < r->entries.len; i++) {
+        spared.spilled += r->entries.data[i].spill_stores + r->entries.data[i].spill_loads;
+        spared.serialised |= r->entries.data[i].serialised;
+    }
+    return spared;
+}
+
 static int bytes_of_all(const AsmResult *r)
 {
     int bytes = 0;
@@ -57,7 +69,7 @@ static bool is_spilled(const Chain *chain, int kernel, const AsmResult *r)
 {
     bool spilled = false;
 
-    for (int i = 0; i < r->entries.len; i++)
+    for (int i = 0; i < r->entries.len && kernel < chain->abi->kernels.len; i++)
         spilled |= bytes_of(&r->entries.data[i]) && is_of(&chain->abi->kernels.data[kernel], &r->entries.data[i]);
     return spilled;
 }
@@ -122,8 +134,8 @@ Spared spare_registers(Session *s, Chain **chain, Ptxas *ptxas)
     if (!r || !r->ok || !bytes_of_all(r))
         return spared;
     sp.steps = arena_array(s->arena, int, sp.first->tile->kernels.len);
-    spared.spilled = bytes_of_all(r);
-    for (int least = spared.spilled; least && step_further(&sp, last, r);) {
+    spared = without(r);
+    for (int least = bytes_of_all(r); least && step_further(&sp, last, r);) {
         const char *settings = in_words(&sp);
         Ptxas other = {0};
 

@@ -8,6 +8,7 @@
 typedef struct Spared {
     const char *settings; /* that are new: "spare=8"; NULL: none are */
     int spilled;          /* bytes that ptxas spilled without them, stores and loads, of all entries */
+    bool serialised;      /* without them asynchronous products would wait for each other */
 } Spared;
 
 /* Where ptxas, which was started (ptxas_begin), spills registers of what the reasoner chose, or makes products wait,

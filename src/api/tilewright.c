@@ -45,13 +45,6 @@ static bool apply(Chain *chain, const tw_options *o)
     return true;
 }
 
-static bool run(Chain *chain, const Source *definition)
-{
-    return chain_define(chain, definition) && chain_fuse(chain) &&
-           chain_reason(chain, chain->sketch) && chain_lower(chain, chain->code) &&
-           chain_schedule(chain) && chain_emit(chain);
-}
-
 static void keep_texts(tw_kernel *k, const Chain *chain)
 {
     Str abi = str_new(k->arena), header = str_new(k->arena);
@@ -92,7 +85,7 @@ static void generate(tw_kernel *k, const char *definition, const tw_options *opt
     chain = chain_new(k->arena, syms_new(k->arena), aff_ctx_new(k->arena),
                       diags_new(k->arena, source), NULL, DT_BF16);
     chain->edits = true;
-    k->ok = apply(chain, options) && run(chain, source);
+    k->ok = apply(chain, options) && chain_make(chain, source);
     keep_texts(k, chain);
     keep_messages(k, chain);
 }

@@ -1074,6 +1074,12 @@ bool chain_emit(Chain *chain)
     return true;
 }
 
+bool chain_make(Chain *chain, const Source *definition)
+{
+    return chain_define(chain, definition) && chain_fuse(chain) && chain_reason(chain, chain->sketch) && chain_lower(chain, chain->code) &&
+           chain_schedule(chain) && chain_emit(chain);
+}
+
 /* ---- checking alone ------------------------------------------------------------------ */
 
 /* What only shows when tiles get their storage: whether stages are what a read

@@ -93,6 +93,8 @@ bool chain_check_tile(Chain *chain, const Source *dump);
 bool chain_read_tile(Chain *chain, const Source *dump);
 bool chain_schedule(Chain *chain);  /* the passes that the program has not gone through yet */
 bool chain_emit(Chain *chain);
+/* All of them, from a definition to PTX, by the built-in authors. */
+bool chain_make(Chain *chain, const Source *definition);
 /* CuTe C++ instead, from the program as it was lowered: chain->cute, and its ABI. */
 bool chain_translate(Chain *chain);
 /* How blocks that somebody else writes are launched (cute.h): chain->abi. shared_bytes NULL:

@@ -41,10 +41,8 @@ bool contest_has_gpu(Session *s)
 Chain *contest_built_in(Arena *arena, const Chain *like)
 {
     Chain *chain = chain_like(arena, like, diags_new(arena, NULL));
-    bool made = chain_define(chain, like->defined) && chain_fuse(chain) && chain_reason(chain, chain->sketch) &&
-                chain_lower(chain, chain->code) && chain_schedule(chain) && chain_emit(chain);
 
-    return made ? chain : NULL;
+    return chain_make(chain, like->defined) ? chain : NULL;
 }
 
 static void add(Contest *c, const char *name, double value)

@@ -107,8 +107,7 @@ static Chain *make(const Sparing *sp, const char *settings)
     Chain *chain = chain_like(arena, sp->first, diags_new(arena, sp->first->defined));
 
     chain->keep_snapshots = sp->first->keep_snapshots;
-    bool made = !tune_set_all(chain, settings) && chain_define(chain, sp->first->defined) && chain_fuse(chain) &&
-                chain_reason(chain, chain->sketch) && chain_lower(chain, chain->code) && chain_schedule(chain) && chain_emit(chain);
+    bool made = !tune_set_all(chain, settings) && chain_make(chain, sp->first->defined);
     return made && chain->tile->kernels.len == sp->first->tile->kernels.len ? chain : NULL;
 }
 

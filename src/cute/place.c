@@ -23,12 +23,6 @@ typedef struct Meeting {
     bool *aside;   /* by root: in the place beside */
 } Meeting;
 
-static int root_of(const Meeting *m, int id)
-{
-    while (m->parent[id] != id) id = m->parent[id] = m->parent[m->parent[id]];
-    return id;
-}
-
 static bool has_place(const TileValue *v)
 {
     return v->type.kind == TT_TILE && v->type.space == SPACE_REGISTER && !cu_is_scalar(v);
@@ -37,7 +31,7 @@ static bool has_place(const TileValue *v)
 static void meet(Meeting *m, const TileValue *a, const TileValue *b)
 {
     if (!has_place(a) || !has_place(b)) return;
-    int x = root_of(m, a->id), y = root_of(m, b->id);
+    int x = tile_group_of(m->parent, a->id), y = tile_group_of(m->parent, b->id);
     m->parent[x] = y;
     m->product[y] |= m->product[x];
 }
@@ -59,7 +53,7 @@ static void meet_block(Meeting *m, const TileBlock *block)
         const TileOp *op = block->ops.data[i];
         bool moves = op->kind == TILE_MOVE || op->kind == TILE_STORE || op->kind == TILE_LOAD;
         for (int k = 0; k < op->n_args && op->n_results == 1 && !moves && op->n_regions == 0; k++) meet(m, op->args[k], op->results[0]);
-        if (op->kind == TILE_GEMM) m->product[root_of(m, op->results[0]->id)] = true;
+        if (op->kind == TILE_GEMM) m->product[tile_group_of(m->parent, op->results[0]->id)] = true;
         for (int r = 0; r < op->n_regions; r++) {
             meet_block(m, op->regions[r]);
             meet_region(m, op, op->regions[r]);
@@ -75,7 +69,7 @@ static void find_meetings(Cute *c, Meeting *m)
     m->aside = arena_array(c->arena, bool, n);
     memset(m->product, 0, (size_t)n * sizeof *m->product);
     memset(m->aside, 0, (size_t)n * sizeof *m->aside);
-    for (int i = 0; i < n; i++) m->parent[i] = i;
+    tile_groups(m->parent, n);
     meet_block(m, c->kernel->body);
 }
 
@@ -86,7 +80,7 @@ typedef enum Whose { WHOSE_ALL, WHOSE_PRODUCTS, WHOSE_ASIDE } Whose;
 
 static void add_value(Shapes *s, const Meeting *m, Whose whose, const TileValue *v)
 {
-    int root = has_place(v) ? root_of(m, v->id) : -1;
+    int root = has_place(v) ? tile_group_of(m->parent, v->id) : -1;
     if (root < 0 || (whose == WHOSE_PRODUCTS && !m->product[root]) || (whose == WHOSE_ASIDE && !m->aside[root])) return;
     if (v->type.rows > 1) s->rows = (int)common_divisor(v->type.rows, s->rows);
     if (v->type.cols > 1) s->cols = (int)common_divisor(v->type.cols, s->cols);
@@ -177,7 +171,7 @@ static bool place_rows(const Cute *c, const Shapes *s, CuPlace *p)
 static void put_aside(const CuPlace *p, Meeting *m, const TileValue *v)
 {
     Shapes s = {.rows = v->type.rows > 1 ? v->type.rows : 0, .cols = v->type.cols > 1 ? v->type.cols : 0};
-    int root = has_place(v) ? root_of(m, v->id) : -1;
+    int root = has_place(v) ? tile_group_of(m->parent, v->id) : -1;
     if (root >= 0 && !m->product[root] && !fits_place(p, &s)) m->aside[root] = true;
 }
 
@@ -198,7 +192,7 @@ static bool place_beside(Cute *c, Meeting *m)
     Shapes s = shapes_of(c, m, WHOSE_ASIDE);
     if (!place_rows(c, &s, &c->beside)) return false;
     c->aside = arena_array(c->arena, bool, c->kernel->next_value);
-    for (int i = 0; i < c->kernel->next_value; i++) c->aside[i] = m->aside[root_of(m, i)];
+    for (int i = 0; i < c->kernel->next_value; i++) c->aside[i] = m->aside[tile_group_of(m->parent, i)];
     return true;
 }
 

@@ -36,15 +36,6 @@ typedef struct Assigner {
     bool failed;
 } Assigner;
 
-static int find(Assigner *a, int id)
-{
-    while (a->parent[id] != id) {
-        a->parent[id] = a->parent[a->parent[id]];
-        id = a->parent[id];
-    }
-    return id;
-}
-
 static void fail_reshape(Assigner *a, Span loc)
 {
     if (a->failed) return;
@@ -57,7 +48,7 @@ static void fail_reshape(Assigner *a, Span loc)
 
 static void pin(Assigner *a, const TileValue *v, Pin pin, Span loc)
 {
-    int root = find(a, v->id);
+    int root = tile_group_of(a->parent, v->id);
     if (a->pin[root] != PIN_NONE && a->pin[root] != pin) fail_reshape(a, loc);
     a->pin[root] = pin;
 }
@@ -72,7 +63,7 @@ static void unify(Assigner *a, const TileValue *x, const TileValue *y, Span loc)
 {
     if (!is_matrix(x) || !is_matrix(y)) return;
     if (x->type.space != SPACE_REGISTER || y->type.space != SPACE_REGISTER) return;
-    int i = find(a, x->id), j = find(a, y->id);
+    int i = tile_group_of(a->parent, x->id), j = tile_group_of(a->parent, y->id);
     if (i == j) return;
     if (a->pin[i] != PIN_NONE && a->pin[j] != PIN_NONE && a->pin[i] != a->pin[j]) fail_reshape(a, loc);
     if (a->pin[j] == PIN_NONE) a->pin[j] = a->pin[i];
@@ -203,7 +194,7 @@ static void reshape_operands(Assigner *a, TileBlock *block)
 static void start_over(Assigner *a)
 {
     int n = a->kernel->next_value;
-    for (int i = 0; i < n; i++) a->parent[i] = i;
+    tile_groups(a->parent, n);
     memset(a->pin, 0, (size_t)n * sizeof *a->pin);
     a->failed = false;
 }
@@ -230,12 +221,12 @@ static bool is_row_vector(const TileValue *v)
 
 static bool has_quads(Assigner *a, const TileValue *v)
 {
-    return (is_matrix(v) || is_row_vector(v)) && a->quads[find(a, v->id)];
+    return (is_matrix(v) || is_row_vector(v)) && a->quads[tile_group_of(a->parent, v->id)];
 }
 
 static void set_quads(Assigner *a, const TileValue *v)
 {
-    int root = find(a, v->id);
+    int root = tile_group_of(a->parent, v->id);
     if (!(is_matrix(v) || is_row_vector(v)) || a->quads[root]) return;
     a->quads[root] = true;
     a->changed = true;
@@ -272,7 +263,7 @@ static void spread_gemm(Assigner *a, const TileOp *op)
     bool registers = op->args[0]->type.space == SPACE_REGISTER;
     if (dtype_bytes(type) == 1 && !op->trans_b) set_quads(a, op->results[0]);
     if (dtype_bytes(type) == 1 && op->trans_b && registers) set_quads(a, op->args[0]);
-    if (registers) a->k[find(a, op->args[0]->id)] = target_mma_k(a->target, type);
+    if (registers) a->k[tile_group_of(a->parent, op->args[0]->id)] = target_mma_k(a->target, type);
 }
 
 static void spread_block(Assigner *a, const TileBlock *block)
@@ -289,7 +280,7 @@ static void spread_block(Assigner *a, const TileBlock *block)
         if (op->kind == TILE_RESHAPE && has_quads(a, op->args[0]) && dtype_bytes(op->results[0]->type.dtype) == 1)
             set_quads(a, op->results[0]);
         if (op->kind == TILE_RESHAPE)
-            a->k[find(a, op->results[0]->id)] = target_mma_k(a->target, op->results[0]->type.dtype);
+            a->k[tile_group_of(a->parent, op->results[0]->id)] = target_mma_k(a->target, op->results[0]->type.dtype);
     }
 }
 
@@ -351,13 +342,13 @@ static void give_fragment(Assigner *a, TileValue *v, Span loc)
         return;
     }
     int warps_n = a->kernel->warps_n > 0 ? a->kernel->warps_n : 1;
-    bool operand = is_matrix(v) && a->pin[find(a, v->id)] == PIN_A;
+    bool operand = is_matrix(v) && a->pin[tile_group_of(a->parent, v->id)] == PIN_A;
     v->type.layout = (Layout){
         .kind = operand ? LAY_MMA_A : LAY_MMA_C,
         .warps_m = a->warps / warps_n,
         .warps_n = warps_n,
         .quads = has_quads(a, v),
-        .k = !operand ? 0 : a->k[find(a, v->id)] ? a->k[find(a, v->id)] : a->target->mma_k,
+        .k = !operand ? 0 : a->k[tile_group_of(a->parent, v->id)] ? a->k[tile_group_of(a->parent, v->id)] : a->target->mma_k,
     };
     const char *misfit = lay_fragment_misfit(v->type.layout, v->type.rows, v->type.cols);
     if (!misfit || a->failed) return;

@@ -28,9 +28,7 @@ typedef struct Groups { /* of tiles that meet element by element, as a forest */
 
 static int root_of(const Groups *g, const TileValue *v)
 {
-    int id = v->id;
-    while (g->parent[id] != id) id = g->parent[id] = g->parent[g->parent[id]];
-    return id;
+    return tile_group_of(g->parent, v->id);
 }
 
 static bool is_tile(const TileValue *v)
@@ -128,7 +126,7 @@ void unpinned_give(TileProgram *program, TileKernel *kernel)
     g.pinned = arena_array(program->arena, bool, n);
     g.has_words = arena_array(program->arena, bool, n);
     g.layouts = arena_array(program->arena, Layout, n);
-    for (int i = 0; i < n; i++) g.parent[i] = i;
+    tile_groups(g.parent, n);
     gather_block(&g, kernel->body, false);
     each_value(&g, kernel->body, choose);
     each_value(&g, kernel->body, give);

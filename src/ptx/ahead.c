@@ -37,6 +37,14 @@ static bool is_ahead(Emitter *e, const TileOp *loop)
     return e->aligned && !e->role && loop->unroll <= 1 && rm_of(e, loop) == ROOM_ENOUGH;
 }
 
+static TileTensor *tensor_of(const Emitter *e, const Aff *element)
+{
+    const Aff *coords[AFF_MAX_COORDS];
+    const AffSym *table;
+    aff_coords(element, &table, coords);
+    return tile_table_of(e->program, table);
+}
+
 /* An element that changes from turn to turn, of a tensor of words that are only read, whose place no other says. */
 static bool may_be_ahead(Emitter *e, const TileOp *loop, const Aff *element)
 {
@@ -44,7 +52,7 @@ static bool may_be_ahead(Emitter *e, const TileOp *loop, const Aff *element)
     const AffSym *table;
     if (element->kind != AFF_AT || !aff_uses(element, loop->var)) return false;
     int n = aff_coords(element, &table, coords);
-    const TileTensor *tensor = tile_table_of(e->program, table);
+    const TileTensor *tensor = tensor_of(e, element);
     for (int d = 0; d < n; d++)
         if (aff_uses_kind(coords[d], AFF_TABLE)) return false;
     return tensor && !tensor->written && tensor->dtype != DT_I64;
@@ -75,42 +83,42 @@ static bool add_all(Emitter *e, Ahead *w, const TileOp *index, const Aff *a)
     return true;
 }
 
+/* An index that reads the word's tensor, which bases refer to. */
+static const TileOp *reader_of(Emitter *e, const Word *word)
+{
+    TileOp *op = arena_new_of(e->arena, TileOp);
+    *op = *word->first;
+    op->tensor = tensor_of(e, word->element);
+    return op;
+}
+
 /* Reads it as of another turn: of the counter's value `turn`, if `there` says that there is one. */
-static void read_of(Emitter *e, const Ahead *w, const Word *word, const Aff *turn, const Aff *there, Bases *bases)
+static void read_of(Emitter *e, const Ahead *w, const Word *word, const TileOp *op, const Aff *turn, const Aff *there, Bases *bases)
 {
     AffCtx *aff = e->program->aff;
     const Aff *read = aff_subst(aff, word->read, w->loop->var, turn), *coords[AFF_MAX_COORDS];
     const AffSym *table;
-    TileOp op = *word->first;
-    aff_coords(el_at(e, read, op.results[0], word->value), &table, coords);
-    op.tensor = tile_table_of(e->program, table);
-    const Aff *inside = ga_inside(e, &op, coords);
-    const char *address = ga_address(e, &op, bases, coords);
+    aff_coords(el_at(e, read, word->first->results[0], word->value), &table, coords);
+    const Aff *inside = ga_inside(e, op, coords);
+    const char *address = ga_address(e, op, bases, coords);
     const char *guard = aff_always(aff, inside) ? gl_guard(e, there) : ga_guard_here(e, aff_and(aff, inside, there));
-    in_load_integer(e, em_level(e), op.tensor->dtype, false, guard, address, word->reg);
+    in_load_integer(e, em_level(e), op->tensor->dtype, false, guard, address, word->reg);
 }
 
-/* Whether two words are elements of one tensor, whose places may have a part in common. */
-static bool are_of_one(const Word *a, const Word *b)
-{
-    const Aff *coords[AFF_MAX_COORDS];
-    const AffSym *table, *other;
-    aff_coords(a->element, &table, coords);
-    aff_coords(b->element, &other, coords);
-    return table == other;
-}
-
+/* Those whose registers are free behind `last`; NULL: all. */
 static void read_all(Emitter *e, const Ahead *w, const TileOp *last, const Aff *turn, const Aff *there)
 {
+    const TileOp *op = NULL;
     Bases bases = {.n = 0};
-    const Word *before = NULL;
     e->each = true;
     for (int i = 0; i < w->words.len; i++) {
         const Word *word = &w->words.data[i];
         if (last && word->last != last) continue;
-        if (before && !are_of_one(before, word)) bases.n = 0;
-        read_of(e, w, word, turn, there, &bases);
-        before = word;
+        if (!op || op->tensor != tensor_of(e, word->element)) { /* places in one tensor may have a part in common */
+            op = reader_of(e, word);
+            bases.n = 0;
+        }
+        read_of(e, w, word, op, turn, there, &bases);
     }
     e->each = false;
 }

@@ -504,8 +504,9 @@ void el_fill(Emitter *e, const TileOp *op)
 const Aff *el_at(Emitter *e, const Aff *a, const TileValue *v, int i)
 {
     Lane lane = first_lane(e, v);
-    if (v->type.cols > 1 && aff_uses_kind(a, AFF_TABLE)) lane.units = ix_lane_units(e, v->type.layout, v->type.cols);
-    if (v->type.rows > 1 && aff_uses_kind(a, AFF_TABLE)) lane.parts = ix_lane_parts(e, v->type.layout, v->type.rows);
+    bool reads = aff_uses_kind(a, AFF_TABLE);
+    if (reads && v->type.cols > 1) lane.units = ix_lane_units(e, v->type.layout, v->type.cols);
+    if (reads && v->type.rows > 1) lane.parts = ix_lane_parts(e, v->type.layout, v->type.rows);
     return el_at_lane(e, a, &lane, v, i);
 }
 

@@ -422,6 +422,17 @@ bool tile_masks_in_steps(const TileProgram *program, const TileOp *op)
     return op->kind == TILE_MASK && !aff_uses_kind(op->cond, AFF_TABLE) && tile_has_steps(program, op->cond);
 }
 
+void tile_groups(int *parent, int n)
+{
+    for (int i = 0; i < n; i++) parent[i] = i;
+}
+
+int tile_group_of(int *parent, int id)
+{
+    while (parent[id] != id) id = parent[id] = parent[parent[id]];
+    return id;
+}
+
 int tile_count_uses(const TileBlock *block, const TileValue *value)
 {
     int uses = 0;

@@ -256,6 +256,9 @@ void tile_remove(TileBlock *block, int at);
 /* Every use of `from` in the block, nested regions included, becomes `to`. */
 void tile_replace_uses(TileBlock *block, const TileValue *from, TileValue *to);
 int tile_count_uses(const TileBlock *block, const TileValue *value);
+/* Groups of values, as a forest by value id: each of n alone; the one that a group goes by. */
+void tile_groups(int *parent, int n);
+int tile_group_of(int *parent, int id);
 /* Whether operations [begin, end) of the block use the value, their regions included. */
 bool tile_used_in(const TileBlock *block, int begin, int end, const TileValue *value);
 int tile_first_use(const TileBlock *block, int from, const TileValue *value); /* likewise; -1: none */

@@ -119,8 +119,7 @@ static Chain *compile(const TuneGpu *g, Arena *arena, const char *settings, cons
         *problem = tune_set_all(chain, settings);
     if (*problem)
         return NULL;
-    if (chain_define(chain, g->source) && chain_fuse(chain) && chain_reason(chain, chain->sketch) &&
-        chain_lower(chain, chain->code) && chain_schedule(chain) && chain_emit(chain))
+    if (chain_make(chain, g->source))
         return chain;
     *problem = why_not(chain);
     return NULL;

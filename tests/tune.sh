@@ -63,6 +63,9 @@ expect 'Ctrl-C' 130 timeout --preserve-status -s INT 3 "$tw" tune "$dir/op.tl" -
 verdict 'keeps what is known' 'in_err "interrupted; what is known is kept"'
 expect 'and it is remembered' 0 "$tw" tune --list --json
 verdict 'with the other search' '[ "$(grep -c weigh "$dir/out")" -ge 2 ]'
+expect 'with an assembler' 1 env TW_PTXAS=tests/assemble/ptxas FAKE_EXIT=255 FAKE_ARCHS="$dir/archs" "$tw" tune "$dir/op.tl" --set D=64 \
+    --bind N=40 --bind M=48 --top 1 --time 300 --jobs 2
+verdict 'it makes code for the GPU at hand' '[ "$(sort -u "$dir/archs")" = sm_90 ]'
 expect 'all is forgotten' 0 "$tw" tune --forget
 expect 'and gone' 0 "$tw" tune --list
 verdict 'from the list' '[ ! -s "$dir/out" ]'

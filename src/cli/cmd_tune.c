@@ -171,6 +171,15 @@ static double share_of_time(const Tuner *t)
     return fmax(t->done.len ? seconds / parts : seconds * (left > 1 ? 3 / parts : 1), 1);
 }
 
+/* Machine code for another GPU's architecture does not run on this one; its PTX, assembled for this one, does. */
+static const char *machine(const Tuner *t)
+{
+    const char *target = t->s->options.target->name;
+    int major = t->info.cc_major, minor = t->info.cc_minor;
+
+    return target_is_of(target, major, minor) ? target : arena_printf(t->s->arena, "sm_%d%d", major, minor);
+}
+
 static int prepare(Tuner *t, const TuneShape *shape)
 {
     Session *s = t->s;
@@ -179,8 +188,8 @@ static int prepare(Tuner *t, const TuneShape *shape)
 
     t->gpu = (TuneGpu){.source = t->source, .target = o->target, .dtype = o->dtype, .sets = o->sets.data, .n_sets = o->sets.len,
                        .binds = shape->binds, .n_binds = shape->n_binds, .def = t->chain->def, .shape = shape->shape.data,
-                       .n_shape = shape->shape.len, .ptxas = t->ptxas.found ? &t->ptxas.tool : NULL, .seed = o->seed,
-                       .bound = o->bound, .patience = PATIENCE};
+                       .n_shape = shape->shape.len, .ptxas = t->ptxas.found ? &t->ptxas.tool : NULL,
+                       .machine = machine(t), .seed = o->seed, .bound = o->bound, .patience = PATIENCE};
     error = tune_gpu_prepare(s->arena, &t->gpu);
     return error ? session_fail(s, EXIT_WRONG, "%s: %s", launch_text(s->arena, &shape->shape), error) : EXIT_DONE;
 }

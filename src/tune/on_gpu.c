@@ -150,7 +150,7 @@ void tune_gpu_neighbours(const TuneGpu *g, Arena *arena, const char *settings, T
 
 static TuneFate assemble(const TuneGpu *g, Arena *arena, const Chain *chain, Str *image, const char **problem)
 {
-    const AsmSpec spec = {.name = chain->ptx->path, .ptx = chain->ptx->text, .len = chain->ptx->len, .target = g->target->name};
+    const AsmSpec spec = {.name = chain->ptx->path, .ptx = chain->ptx->text, .len = chain->ptx->len, .target = g->machine};
     const AsmResult *result = asm_result(asm_start(arena, g->ptxas, &spec));
 
     if (!result->ok) {

@@ -18,6 +18,7 @@ typedef struct TuneGpu {
     int n_shape;
     Tensor **inputs, **outputs;    /* of that shape; made once, before there are processes */
     const AsmTool *ptxas;          /* NULL: the driver compiles */
+    const char *machine;           /* the architecture that ptxas assembles for: "sm_90" runs PTX for sm_80, whose own machine code it does not */
     uint64_t seed;
     double bound;                  /* of errors, over those of a plain implementation */
     int patience;                  /* seconds that a wait for the GPU may take */

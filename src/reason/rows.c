@@ -5,7 +5,7 @@
  * how many rows a block takes, and how much a lane loads before it computes. For a
  * block, in cycles of its multiprocessor,
  *
- *   bound    bytes at the rate of the memory, or arithmetic, whichever is more
+ *   bound    bytes at the rate of the memory, or arithmetic, whichever is more; blocks start no faster than that
  *   alone    what the block would take by itself: latencies of its loads, one turn
  *            after the other, its reductions, and its share of the bound
  *
@@ -33,6 +33,8 @@ enum {
     ADDRESS_REGS = 24,
     BESIDE_ROW = 40,      /* registers of a lane, beside half its elements of a row that is held whole */
     BLOCK_START = 1200,   /* cycles: launch, arguments, addresses, the end */
+    NEXT_START = 145,     /* from one block's start to the next one's, of a multiprocessor with room for both: on an H200, however few warps
+                             they have (blocks of 512 elements to fp8: 1.67 of the time of blocks of 1,024) */
     LATENCY = 900,        /* of a load */
     AT_ONCE = 48,         /* values of a lane that turns side by side load at once */
     LINE = 128,           /* bytes that the first cache gives in a cycle */
@@ -458,7 +460,7 @@ static void rate(RowSearch *s)
     add_block(s, &s->plan->unit->body, 1);
     bool kept = blocks * s->row * t->sms < 0.5 * (double)t->l2_bytes;
     double memory = fmax((s->bytes + (kept ? 0 : s->again)) / dram, (s->bytes + s->again) / l2);
-    double warps = fmax(s->alu, s->reads), bound = fmax(memory, warps) + CONTENTION * fmin(memory, warps);
+    double warps = fmax(s->alu, s->reads), bound = fmax(fmax(memory, warps) + CONTENTION * fmin(memory, warps), NEXT_START);
     double alone = BLOCK_START + s->latency + memory + s->alu * fmax(1, 4.0 / s->now.warps);
 
     s->now.blocks_per_sm = blocks;

@@ -1,12 +1,13 @@
 /* agree.c: whether Kernels compute what the Operator beside them says, tried on a small shape.
  *
  * The checker knows shapes, memory and states; whether a factor is missing, an entry is taken of another
- * head or a mean is not divided shows when both are executed. So they are, on two shapes that are as small
+ * head or a mean is not divided shows when both are executed. So they are, on three shapes that are as small
  * as the tiles allow. Of a sketch, code with small tiles is worked out.
  *
  *   shape     what blocks share        what loops stream         all else
  *   entries   a part of a tile         a tile and some more      counts unlike each other, as 4 and 2
  *   tiles     a tile and some more     a tile and some more      few
+ *   turns     a part of a tile         five tiles and some more  few
  *
  * So there is a turn behind the first, and a last one that is not full; more where the definition says numbers, as
  * of a block's size, and that is little work; and whole tiles where it takes no such sizes.
@@ -87,10 +88,11 @@ static bool names_sizes(const Program *program)
     return declares(program, "BM") || declares(program, "BN") || declares(program, "BK") || declares(program, "warps");
 }
 
-/* A chain of its own, so that nothing is left in the one at hand. */
-static Chain *chain_for(Arena *arena, const Chain *chain, const Source *source, bool sketch)
+Chain *agree_chain(Arena *arena, const Chain *chain, const Source *source, const Program *program)
 {
-    for (size_t i = sketch ? 0 : TW_COUNT(SMALL_TILES) - 1; i < TW_COUNT(SMALL_TILES); i++) {
+    bool small = check_has_sketch(program) && !names_sizes(program);
+
+    for (size_t i = small ? 0 : TW_COUNT(SMALL_TILES) - 1; i < TW_COUNT(SMALL_TILES); i++) {
         Chain *own = chain_like(arena, chain, diags_new(arena, source));
 
         if (prepare(own, source, SMALL_TILES[i]))
@@ -185,7 +187,7 @@ static int largest_number(const Block *block)
 }
 
 /* What is tried, the most telling first. */
-typedef enum Form { BLOCKS, RAGGED, NEXT, WHOLE, PART } Form;
+typedef enum Form { BLOCKS, RAGGED, NEXT, WHOLE, PART, MANY } Form;
 
 typedef struct Attempt {
     Form shared, streamed;
@@ -193,10 +195,11 @@ typedef struct Attempt {
 } Attempt;
 
 /* Of each row the first that the definition takes, and that is little work. */
-enum { SHAPES = 2, TRIES = 7 };
+enum { SHAPES = 3, TRIES = 7 };
 static const Attempt ATTEMPTS[SHAPES][TRIES] = {
     {{PART, NEXT, 4}, {PART, NEXT, 3}, {PART, NEXT, 2}, {WHOLE, WHOLE, 4}, {PART, PART, 4}, {PART, PART, 2}, {PART, PART, 1}},
-    {{BLOCKS, BLOCKS, 2}, {RAGGED, RAGGED, 2}, {NEXT, NEXT, 2}, {NEXT, NEXT, 1}, {NEXT, PART, 1}, {WHOLE, WHOLE, 2}, {WHOLE, WHOLE, 1}}};
+    {{BLOCKS, BLOCKS, 2}, {RAGGED, RAGGED, 2}, {NEXT, NEXT, 2}, {NEXT, NEXT, 1}, {NEXT, PART, 1}, {WHOLE, WHOLE, 2}, {WHOLE, WHOLE, 1}},
+    {{PART, MANY, 2}, {NEXT, MANY, 2}, {PART, MANY, 1}, {WHOLE, MANY, 1}, {PART, NEXT, 1}, {WHOLE, WHOLE, 1}, {PART, PART, 1}}};
 
 /* Of the k-th dimension that tiles cover; no two are equal, but for whole tiles. */
 static int tiled_size(const Agree *a, Form form, int extent, int k)
@@ -207,6 +210,7 @@ static int tiled_size(const Agree *a, Form form, int extent, int k)
     case NEXT: return extent + 1 + k;
     case WHOLE: return 2 * extent;
     case PART: return extent / 2 + 1 + k;
+    case MANY: return 5 * extent + extent / 2 + 1 + 2 * k;
     }
     return extent;
 }
@@ -383,17 +387,17 @@ static void say(Chain *chain, const Program *program, const char *output, const 
 }
 
 /* False: the outputs differ, which was said. */
-static bool try_shape(Agree *a, const Attempt *attempts, Chain *chain, const Program *program)
+static bool try_shape(Agree *a, const Attempt *attempts, Chain *chain, const Program *program, SmallFinding *f)
 {
     const char *error;
-    SmallFinding finding;
     bool ran = false;
 
     for (int i = 0; i < TRIES && !ran; i++)
         ran = make(a, &attempts[i]) && small_run(&a->on, count_flops(a) > 0 ? MOST_WORK : MOST_PLAIN, MOST_STEPS, &error);
-    if (!ran || small_agrees(&a->on, chain->arena, &finding) || finding.wrong == 0 || finding.worst < LEAST)
+    chain->executed |= ran;
+    if (!ran || small_agrees(&a->on, chain->arena, f) || f->wrong == 0 || f->worst < LEAST)
         return true;
-    say(chain, program, a->on.chain->def->outputs.data[finding.output]->name, &finding);
+    say(chain, program, a->on.chain->def->outputs.data[f->output]->name, f);
     return false;
 }
 
@@ -416,22 +420,27 @@ static bool says_a_cause(const Diags *diags)
     return false;
 }
 
-void agree_check(Chain *chain, const Source *source, const Program *program)
+Witness *agree_check(Arena *arena, Chain *chain, const Source *source, const Program *program)
 {
+    chain->executed = false;
     if (!chain->target || says_a_cause(chain->diags) || count_units(program, UNIT_OPERATOR) != 1 || !count_units(program, UNIT_KERNEL))
-        return;
-    Arena *arena = arena_new(arena_heap(chain->arena));
-    SmallOptions options = {.seed = 1, .bound = BOUND};
-    Chain *own = chain_for(arena, chain, source, check_has_sketch(program) && !names_sizes(program));
+        return NULL;
+    SmallOptions *options = arena_new_of(arena, SmallOptions);
+    Chain *own = agree_chain(arena, chain, source, program);
 
-    if (own && own->def) {
-        Agree a = {.on = {.chain = own, .arena = arena, .options = &options, .fill = FILL_NORMAL}};
+    if (!own || !own->def)
+        return NULL;
+    *options = (SmallOptions){.seed = 1, .bound = BOUND};
+    Agree a = {.on = {.chain = own, .arena = arena, .options = options, .fill = FILL_NORMAL}};
 
-        a.block = largest_number(&own->def->unit->body);
-        for (int i = 0; i < own->tile->kernels.len; i++)
-            find_reaches(&a, own->tile->kernels.data[i]->body);
-        for (int i = 0; i < SHAPES && try_shape(&a, ATTEMPTS[i], chain, program); i++)
-            continue;
+    a.block = largest_number(&own->def->unit->body);
+    for (int i = 0; i < own->tile->kernels.len; i++)
+        find_reaches(&a, own->tile->kernels.data[i]->body);
+    for (int i = 0; i < SHAPES; i++) {
+        SmallFinding finding;
+
+        if (!try_shape(&a, ATTEMPTS[i], chain, program, &finding))
+            return witness_new(chain, &a.on, &finding);
     }
-    arena_free(arena);
+    return NULL;
 }

@@ -1237,8 +1237,21 @@ static bool agree_again(Chain *chain, const Source *source, bool fragment)
     choose_schedules(chain, program);
     if (!check_once(chain, source, kernels_complete(chain->arena, program, &chain->settings), fragment))
         return false;
-    agree_check(chain, source, program);
+    Arena *own = arena_new(arena_heap(chain->arena));
+    agree_check(own, chain, source, program);
+    arena_free(own);
     return true;
+}
+
+/* Of Kernels that give something else than their definition. */
+static void suggest_differing(Chain *chain, const Source *source, const Program *program)
+{
+    Arena *own = arena_new(arena_heap(chain->arena));
+    Witness *witness = agree_check(own, chain, source, program);
+
+    if (witness)
+        suggest_of(chain, source, program, agree_again, TW0523, witness);
+    arena_free(own);
 }
 
 bool chain_check(Chain *chain, const Source *source, bool fragment)
@@ -1250,8 +1263,7 @@ bool chain_check(Chain *chain, const Source *source, bool fragment)
     right = check_once(chain, source, kernels_complete(chain->arena, program, &chain->settings), fragment);
     suggest_all(chain, source, program, check_again, fragment || !program_unit(program, UNIT_OPERATOR) || !program_unit(program, UNIT_KERNEL) ? NULL : agree_again, fragment);
     if (right && !fragment) {
-        agree_check(chain, source, program);
-        suggest_of(chain, source, program, agree_again, TW0523);
+        suggest_differing(chain, source, program);
     }
     drop_consequences(chain->diags);
     errors_first(chain);

@@ -42,6 +42,7 @@ typedef struct Chain {
     const char *failure;    /* NULL, or why the last function failed without a diagnostic */
     bool keep_snapshots;
     bool edits;             /* edits for what is wrong are looked for, and tried (suggest.h) */
+    bool executed;          /* Kernels and the definition beside them were, on small shapes (agree.h) */
 
     Def *def;               /* NULL: code without a definition */
     const char *definition; /* its text */

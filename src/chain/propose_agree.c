@@ -17,23 +17,13 @@
  *   Compute RowSum X and accumulate s           Compute Mask X where j * BN + col(X) < N else 0, before it
  *   Compute Relu C and get new C                (nothing)
  */
-#include "chain/cuts.h"
-
-typedef VEC(const Stmt *) Stmts;
+#include "chain/vary.h"
 
 typedef struct Beside {
     Suggester *s;
     const Unit *definition;
     Stmts computes; /* of the Kernel, in order, those of blocks within included */
 } Beside;
-
-static void note_compute(void *user, const Stmt *stmt)
-{
-    Beside *b = user;
-
-    if (stmt->kind == STMT_COMPUTE && !stmt->listed)
-        vec_push(b->s->arena, &b->computes, stmt);
-}
 
 /* ---- numbers ------------------------------------------------------------------------------------------ */
 
@@ -128,9 +118,33 @@ static int behind_loops(const Beside *b, const Stmt *stmt)
     return outer == stmt ? stmt->span.end : suggest_end(b->s, outer);
 }
 
+/* `RowMean X` of each tile, and a division by how many tiles there are: the mean of all but those that are not full. */
+static bool try_mean_of_tiles(Beside *b, const Stmt *mean)
+{
+    Cuts cuts = cuts_of(b->s);
+    Stmt *sum = suggest_like(b->s, mean);
+
+    sum->op = OP_ROW_SUM;
+    sum->op_name = op_info(OP_ROW_SUM)->name;
+    for (int i = 0; i < b->computes.len; i++) {
+        const Stmt *quotient = b->computes.data[i];
+        bool later = quotient->op_known && quotient->op == OP_DIVIDE && quotient->n_args == 2 && quotient->span.start > mean->span.start;
+        for (int k = 0; later && k < cuts.list.len; k++) {
+            Fix edits[] = {{mean->span, suggest_text(b->s, sum), NULL}, {quotient->args[1]->span, cuts.list.data[k].dim, NULL}};
+            if (expr_mentions(quotient->args[1], cuts.list.data[k].dim) && suggest_edits(b->s, edits, 2, "the sum of all tiles, divided by how long the row is"))
+                return true;
+        }
+    }
+    return false;
+}
+
 /* A sum of rows where the definition takes their mean. */
 static bool try_means(Beside *b)
 {
+    for (int i = 0; i < b->computes.len; i++)
+        if (b->computes.data[i]->op_known && b->computes.data[i]->op == OP_ROW_MEAN && try_mean_of_tiles(b, b->computes.data[i]))
+            return true;
+
     const Stmt *mean = NULL;
 
     for (int i = 0; i < b->definition->body.len; i++) {
@@ -330,17 +344,12 @@ static bool try_removal(Beside *b, const Stmt *stmt)
 
 /* ---- entry ------------------------------------------------------------------------------------------------------- */
 
-bool propose_agreement(Suggester *s)
+static bool try_as_defined(Vary *v)
 {
-    Beside b = {.s = s};
+    Suggester *s = v->s;
+    Beside b = {s, v->definition, v->computes};
 
-    for (int i = 0; i < s->program->units.len; i++)
-        if (s->program->units.data[i]->kind == UNIT_OPERATOR)
-            b.definition = s->program->units.data[i];
-    if (!b.definition || !s->unit || s->unit->kind != UNIT_KERNEL)
-        return false;
-    suggest_each(&s->unit->body, note_compute, &b);
-    if (try_numbers(&b) || try_groups(&b) || try_means(&b) || try_orders(&b, &s->unit->body))
+    if (try_numbers(&b) || try_groups(&b) || try_means(&b) || try_orders(&b, &v->kernel->body))
         return true;
     for (int i = 0; i < b.computes.len; i++)
         if (try_exchanged(&b, b.computes.data[i]) || try_operands(&b, b.computes.data[i]) || try_bounds(&b, b.computes.data[i]->where) ||
@@ -350,10 +359,15 @@ bool propose_agreement(Suggester *s)
     for (int i = 0; i < b.computes.len; i++)
         if (try_lengths(&b, &cuts, b.computes.data[i]) || try_ends(&b, &cuts, b.computes.data[i]))
             return true;
-    if (try_missing(&b) || try_turns(&b, &s->unit->body))
+    if (try_missing(&b) || try_turns(&b, &v->kernel->body))
         return true;
     for (int i = 0; i < b.computes.len; i++)
         if (try_removal(&b, b.computes.data[i]))
             return true;
     return false;
+}
+
+bool propose_agreement(Suggester *s)
+{
+    return vary_each(s, try_as_defined);
 }

@@ -7,6 +7,14 @@
  *   Compute GEMM Qr, Kr.T and get S
  *   Compute GEMM X, Wg and accumulate G             Compute GEMM X, Wu and accumulate U      another operand, used twice
  *   Compute GEMM X, Wg and accumulate U
+ *
+ * Likewise where it is used behind the loop that makes it anew each turn (TW0440):
+ *
+ *   for k = 0:n                                     for k = 0:n
+ *     Compute Define s (BM, 1) as scales[k]           Compute Define s (BM, 1) as scales[k]
+ *     Compute Add P, 0 and accumulate C               Compute Multiply P, s and get new P
+ *   end                                               Compute Add P, 0 and accumulate C
+ *   Compute Multiply C, s and get new C             end
  */
 #include "chain/cuts.h"
 
@@ -103,6 +111,68 @@ bool propose_both_products(Suggester *s)
     return false;
 }
 
+/* ---- factors of each turn ----------------------------------------------------------------------------- */
+
+/* The statement of the block that adds to a tile. */
+static const Stmt *sum_in(const Block *block, const char *tile)
+{
+    for (int i = 0; i < block->len; i++)
+        if (block->data[i]->kind == STMT_COMPUTE && block->data[i]->result == RESULT_ACCUMULATE && expr_is_name(block->data[i]->dest, tile))
+            return block->data[i];
+    return NULL;
+}
+
+/* `Compute Multiply P, s and get new P`, of what is added to C, for that of C. */
+static const char *factor_of(Suggester *s, const Stmt *sum, const char *name)
+{
+    Stmt *factor = suggest_like(s, s->stmt);
+
+    factor->args = arena_array(s->arena, Expr *, 2);
+    factor->args[0] = expr_name(s->arena, name);
+    factor->args[1] = s->stmt->args[1];
+    factor->dest = expr_name(s->arena, name);
+    return arena_printf(s->arena, "%s%s\n", suggest_indent(s, sum->span.start), suggest_text(s, factor));
+}
+
+/* A product gets a tile of its own, that is multiplied and then added. */
+static bool try_product_apart(Suggester *s, const Stmt *sum)
+{
+    const char *own = arena_printf(s->arena, "%s_part", sum->dest->name), *indent = suggest_indent(s, sum->span.start);
+    Cuts cuts = cuts_of(s);
+    const Stmt *tile = cuts_tile(&cuts, sum->dest->name, SPACE_REGISTER);
+    Stmt *product = suggest_like(s, sum), *like = tile ? suggest_like(s, tile) : NULL;
+    Fix edits[3];
+    int n = 0;
+
+    product->result = RESULT_GET;
+    product->dest = expr_name(s->arena, own);
+    if (like) {
+        like->name = own;
+        edits[n++] = (Fix){suggest_before(s, tile), arena_printf(s->arena, "%s%s\n", suggest_indent(s, tile->span.start), suggest_text(s, like)), NULL};
+    }
+    edits[n++] = (Fix){suggest_line(s, sum->span), arena_printf(s->arena, "%s%s\n%s%sCompute Add %s, 0 and accumulate %s\n", indent, suggest_text(s, product), factor_of(s, sum, own), indent, own, sum->dest->name), NULL};
+    edits[n++] = (Fix){suggest_line(s, s->stmt->span), "", NULL};
+    return suggest_edits(s, edits, n, "what each turn adds, before it is added");
+}
+
+bool propose_each_turn(Suggester *s)
+{
+    const Stmt *stmt = s->depth == 1 && s->stmt && s->stmt->kind == STMT_COMPUTE && s->stmt->op_known ? s->stmt : NULL;
+    bool factor = stmt && (stmt->op == OP_MULTIPLY || stmt->op == OP_DIVIDE) && stmt->n_args == 2 && stmt->args[0]->kind == EXPR_NAME && stmt->args[1]->kind == EXPR_NAME;
+
+    for (int i = 0; factor && s->unit && i < s->unit->body.len; i++) {
+        const Stmt *loop = s->unit->body.data[i], *sum = loop->kind == STMT_FOR && loop->span.start < stmt->span.start ? sum_in(&loop->body, stmt->args[0]->name) : NULL;
+        const Expr *added = sum && sum->n_args ? sum->args[0] : NULL;
+        if (!added || !block_mentions(&loop->body, stmt->args[1]->name))
+            continue;
+        if (sum->op_known && sum->op == OP_GEMM)
+            return try_product_apart(s, sum);
+        Fix edits[] = {{suggest_before(s, sum), factor_of(s, sum, expr_base_name(added)), NULL}, {suggest_line(s, stmt->span), "", NULL}};
+        return added->kind == EXPR_NAME && suggest_edits(s, edits, 2, "what each turn adds, before it is added");
+    }
+    return false;
+}
+
 /* ---- operands -------------------------------------------------------------------------------------- */
 
 /* A tile that nothing reads where another is read twice, and the definition says which is meant. */
@@ -110,14 +180,16 @@ bool propose_instead(Suggester *s)
 {
     Stmts all = computes_of(s);
     const char *name = s->stage == s->agrees && s->stmt && s->stmt->kind == STMT_COPY ? unused_name(s) : NULL;
+    bool strict = s->strict, found = false;
 
-    for (int i = all.len - 1; name && i >= 0; i--)
-        for (int k = all.data[i]->n_args - 1; k >= 0; k--) {
+    s->strict = true;
+    for (int i = all.len - 1; name && !found && i >= 0; i--)
+        for (int k = all.data[i]->n_args - 1; !found && k >= 0; k--) {
             const Expr *e = all.data[i]->args[k];
             const char *text = e->kind == EXPR_TRANSPOSE ? arena_printf(s->arena, "%s.T", name) : name;
             bool tile = e->kind == EXPR_NAME || (e->kind == EXPR_TRANSPOSE && e->a->kind == EXPR_NAME);
-            if (tile && suggest_edit(s, e->span, text, "with it the Kernel agrees with the Operator"))
-                return true;
+            found = tile && suggest_edit(s, e->span, text, "with it the Kernel agrees with the Operator");
         }
-    return false;
+    s->strict = strict;
+    return found;
 }

@@ -60,7 +60,7 @@ bool small_run(Small *t, double most, int64_t most_steps, const char **error)
     Tensor **tensors = arena_array(t->arena, Tensor *, p->tensors.len + 1);
     int64_t *dims = arena_array(t->arena, int64_t, p->dims.len + 1);
     double *params = arena_array(t->arena, double, p->params.len + 1);
-    TileRun run = {.tensors = tensors, .dims = dims, .params = params, .seed = t->options->seed, .most = most, .most_steps = most_steps};
+    TileRun run = {.tensors = tensors, .dims = dims, .params = params, .seed = t->options->seed, .most = most, .most_steps = most_steps, .work = &t->work};
     const char *missing;
 
     if (!launch_dims(t->arena, &t->shape, t->chain->def, (const AffSym *const *)p->dims.data, p->dims.len, dims, &missing) ||
@@ -158,6 +158,7 @@ static void tell(Small *t, Arena *arena, int output, const RefVerdict *v, SmallF
 
     *f = (SmallFinding){.output = output, .wrong = box.wrong};
     f->worst = v->got.not_finite ? INFINITY : v->got.max_abs / fmax(v->got.max_want, DBL_MIN);
+    f->allowed = allowed / fmax(v->got.max_want, DBL_MIN);
     f->message = arena_printf(arena, "%s[%s] is %.6g, and %.6g by the definition", tensor->name,
                               place_text(t, tensor, box.first), box.got, box.want);
     if (!box.wrong)

@@ -22,6 +22,7 @@ typedef struct Small {
     LaunchShape shape;
     Tensor **inputs, **outputs;
     FillKind fill;
+    double work; /* elements and multiply-adds of the last run */
 } Small;
 
 /* What is wrong with an output; text in the arena that it was asked for with. */
@@ -29,6 +30,7 @@ typedef struct SmallFinding {
     int output;
     int64_t wrong; /* elements */
     double worst;  /* the largest error, of the largest element; infinite: something is no number */
+    double allowed; /* and the one up to which an element would be right */
     const char *message, *note;
     const char *error; /* not NULL: it could not be compared */
 } SmallFinding;

@@ -77,7 +77,7 @@ static const Row TABLE[] = {
     {TW0432, {propose_type}},
     {TW0433, {propose_whole_tiles, propose_assigned, propose_padded}},
     {TW0434, {propose_types, propose_type}},
-    {TW0440, {propose_prologue, propose_fill_before, propose_copy, propose_sum, propose_nearest, propose_unused}},
+    {TW0440, {propose_each_turn, propose_prologue, propose_fill_before, propose_copy, propose_sum, propose_nearest, propose_unused}},
     {TW0442, {propose_counter, propose_scheduled, propose_quotient, propose_divisor, propose_both_products, propose_new_operand, propose_other_sum, propose_instead, propose_removal}},
     {TW0444, {propose_before_the_softmax, propose_removal}},
     {TW0445, {propose_behind_the_loop, propose_divided_behind}},
@@ -95,7 +95,7 @@ static const Row TABLE[] = {
     {TW0509, {propose_named_size}},
     {TW0519, {propose_told_apart}},
     {TW0521, {propose_as_defined}},
-    {TW0523, {propose_agreement}},
+    {TW0523, {propose_agreement, propose_likely_exprs, propose_missing_stmt, propose_changed_stmt, propose_other_exprs, propose_moved_stmt}},
     {TW0601, {propose_grid}},
     {TW0602, {propose_nearest, propose_copied_dimension, propose_grid_dimension, propose_copy, propose_fewer_clauses, propose_whole_copy, propose_tidying}},
     {TW0603, {propose_extents, propose_loose, propose_tidying}},
@@ -298,7 +298,7 @@ static bool helps(Suggester *s, Arena *own, const char *text)
     done = s->stage(chain, source, s->fragment);
     s->asked = s->set ? suggest_asked(s, diags, s->set) : NULL;
     s->left = diags->list.len;
-    return is_better(like->diags, s->diag, diags, s->loose) && (done || diags->errors) && !chain->failure;
+    return is_better(like->diags, s->diag, diags, s->loose) && (done || diags->errors) && !chain->failure && (!s->strict || chain->executed);
 }
 
 static const char *edited(Arena *arena, const Source *source, Span span, const char *text)
@@ -351,16 +351,25 @@ static const char *edited_alike(Suggester *s, Arena *arena, Span span, const cha
     return str_text(&out);
 }
 
+/* What gives something else where the program does is no better: seen sooner than by the stage, so it is no try. */
+static bool may_agree(const Suggester *s, const char *text)
+{
+    Source source = {s->source->path, text, strlen(text)};
+
+    return !s->witness || witness_agrees(s->witness, &source);
+}
+
 bool suggest_helps(Suggester *s, Span span, const char *text)
 {
     Arena *own;
+    const char *whole;
     bool good;
 
     if (s->tries <= 0 || span.start < 0 || span.end < span.start || (size_t)span.end > s->source->len)
         return false;
-    s->tries--;
     own = arena_new(arena_heap(s->chain->arena));
-    good = helps(s, own, edited_alike(s, own, span, text));
+    whole = edited_alike(s, own, span, text);
+    good = may_agree(s, whole) && s->tries-- > 0 && helps(s, own, whole);
     arena_free(own);
     return good;
 }
@@ -748,9 +757,9 @@ void suggest_all(Chain *chain, const Source *source, const Program *program, Sug
     drop_repeats(&s);
 }
 
-void suggest_of(Chain *chain, const Source *source, const Program *program, SuggestStage *stage, DiagCode code)
+void suggest_of(Chain *chain, const Source *source, const Program *program, SuggestStage *stage, DiagCode code, Witness *witness)
 {
-    Suggester s = {.chain = chain, .arena = chain->arena, .source = source, .program = program, .stage = stage};
+    Suggester s = {.chain = chain, .arena = chain->arena, .source = source, .program = program, .stage = stage, .witness = witness, .strict = true};
 
     for (int i = 0; chain->edits && source->len <= TRIED_TEXT / TRIES_FOR_ALL && i < chain->diags->list.len; i++) {
         s.diag = &chain->diags->list.data[i];

@@ -12,7 +12,7 @@
 #ifndef TW_CHAIN_SUGGEST_H
 #define TW_CHAIN_SUGGEST_H
 
-#include "chain/chain.h"
+#include "chain/agree.h"
 
 enum { SUGGEST_MAX_DEPTH = 64 };
 
@@ -28,6 +28,8 @@ typedef struct Suggester {
     SuggestStage *agrees; /* the stage, which also executes what is right so far; NULL: there is nothing to compare with */
     bool fragment;
     Diag *diag;
+    Witness *witness; /* where Kernels give something else than their definition, about which the diagnostic is; NULL: it is not */
+    bool strict;      /* only what was executed, and agrees, is suggested */
     int tries;
     int left; /* diagnostics, with the last edit that was tried */
     const char *drop, *set; /* of settings, while one is tried */
@@ -49,7 +51,7 @@ typedef bool Proposal(Suggester *s);
 void suggest_all(Chain *chain, const Source *source, const Program *program, SuggestStage *stage, SuggestStage *agrees, bool fragment);
 
 /* Likewise of one code alone, which another stage said. */
-void suggest_of(Chain *chain, const Source *source, const Program *program, SuggestStage *stage, DiagCode code);
+void suggest_of(Chain *chain, const Source *source, const Program *program, SuggestStage *stage, DiagCode code, Witness *witness);
 
 /* ---- for proposals ------------------------------------------------------------------- */
 
@@ -125,6 +127,10 @@ Proposal propose_param, propose_counted_dimension, propose_tile_size, propose_us
     propose_grid_dimension, propose_copied_dimension, propose_positions, propose_axis, propose_flag, propose_declared_positions, propose_operand, propose_counter_name, propose_definition, propose_longer_rows;
 /* propose_agree.c */
 Proposal propose_agreement;
+/* propose_exprs.c */
+Proposal propose_likely_exprs, propose_other_exprs;
+/* propose_changed.c */
+Proposal propose_missing_stmt, propose_changed_stmt, propose_moved_stmt;
 /* propose_join.c */
 Proposal propose_joined;
 /* propose_top.c */
@@ -134,7 +140,7 @@ Proposal propose_elements;
 /* propose_pieces.c */
 Proposal propose_pieces;
 /* propose_unused.c */
-Proposal propose_divisor, propose_new_operand, propose_both_products, propose_instead;
+Proposal propose_each_turn, propose_divisor, propose_new_operand, propose_both_products, propose_instead;
 /* propose_tile.c */
 Proposal propose_tile_word, propose_tile_type, propose_tile_yield;
 /* propose_tile_change.c */

@@ -563,6 +563,8 @@ static void execute(void *user)
     x->run = e->run;
     x->rng.state = e->run->seed;
     e->ok = run_program(x);
+    if (e->run->work)
+        *e->run->work = x->done;
     e->error = x->error;
 }
 

@@ -357,6 +357,7 @@ typedef struct TileRun {
     uint64_t seed;               /* draws when asynchronous copies land and which role runs */
     double most;                 /* elements that may be computed, and multiply-adds; 0: any number */
     int64_t most_steps;          /* operations that may be executed; 0: any number */
+    double *work;                /* NULL, or elements and multiply-adds that were computed */
 } TileRun;
 
 /* Runs all kernels in order on the CPU. fp32 arithmetic, values rounded to their

@@ -1,0 +1,340 @@
+/* propose_exprs.c: Kernels that give something else than the Operator beside them, with an expression changed in one place.
+ * Each change is executed beside the definition before it is suggested (vary.h).
+ *
+ *   sb[k, n]                             sb[n, k]                               the other way round
+ *   exp2(g * (q - k))                    exp2(g * (k - q))
+ *   min(a, 0)                            max(a, 0)                              what is like it
+ *   where col(S) < row(S)                where col(S) <= row(S)
+ *   [taps = k]                           [taps = 2 - k]                         from the other end
+ *   for j = s * n:tiles                  for j = s * n:min((s + 1) * n, tiles)  a part of its own
+ *   [L = h]                              [L = m]                                another of its kind
+ *   for j = 0:ceil(N / BN) - 1           for j = 0:ceil(N / BN)                 one more, one less; without a part
+ */
+#include "chain/vary.h"
+
+/* What an expression is. */
+typedef enum Role { VALUE, CONDITION, COORDINATE, BOUND } Role;
+
+/* Where it stands, and a copy that is changed and changed back. */
+typedef struct Site {
+    Vary *v;
+    const Stmt *stmt;
+    Span span;
+    Expr *root;
+    Role role;
+} Site;
+
+static bool try_site(Site *t, const char *label)
+{
+    return suggest_edit(t->v->s, t->span, suggest_expr(t->v->s, t->root), label);
+}
+
+/* A node for a moment something else. */
+static bool try_as(Site *t, Expr *node, Expr other, const char *label)
+{
+    Expr was = *node;
+    bool found;
+
+    *node = other;
+    found = try_site(t, label);
+    *node = was;
+    return found;
+}
+
+/* ---- order ---------------------------------------------------------------------------------- */
+
+static bool try_args_exchanged(Site *t, Expr *e)
+{
+    for (int i = 0; i + 1 < e->n_args; i++) {
+        Expr other = *e;
+
+        other.args = arena_array(t->v->s->arena, Expr *, e->n_args);
+        memcpy(other.args, e->args, (size_t)e->n_args * sizeof *e->args);
+        other.args[i] = e->args[i + 1];
+        other.args[i + 1] = e->args[i];
+        if (!expr_equal(e->args[i], e->args[i + 1]) && try_as(t, e, other, "the other way round it is what the Operator says"))
+            return true;
+    }
+    return false;
+}
+
+static bool try_exchanged(Site *t, Expr *e)
+{
+    bool ordered = e->kind == EXPR_BINARY && (e->op == EO_SUB || e->op == EO_DIV || e->op == EO_IDIV || e->op == EO_MOD || e->op == EO_POW);
+    Expr other = *e;
+
+    other.a = e->b;
+    other.b = e->a;
+    if (ordered && try_as(t, e, other, "the other way round it is what the Operator says"))
+        return true;
+    return e->kind == EXPR_INDEX && try_args_exchanged(t, e);
+}
+
+/* ---- what is like it -------------------------------------------------------------------------- */
+
+static const ExprOp LIKE[][6] = {
+    {EO_LE, EO_LT, EO_GE, EO_GT}, {EO_EQ, EO_NE}, {EO_ADD, EO_SUB, EO_MUL}, {EO_DIV, EO_MUL}, {EO_IDIV, EO_MOD}, {EO_AND, EO_OR},
+};
+enum { ALIKE = 6 };
+
+static bool try_other_sign(Site *t, Expr *e)
+{
+    for (size_t i = 0; e->kind == EXPR_BINARY && i < TW_COUNT(LIKE); i++) {
+        bool among = false;
+
+        for (int k = 0; k < ALIKE && (k == 0 || LIKE[i][k]); k++)
+            among |= LIKE[i][k] == e->op;
+        for (int k = 0; among && k < ALIKE && (k == 0 || LIKE[i][k]); k++) {
+            Expr other = *e;
+
+            other.op = LIKE[i][k];
+            if (other.op != e->op && try_as(t, e, other, "with this sign it is what the Operator says"))
+                return true;
+        }
+    }
+    return e->kind == EXPR_UNARY && e->op == EO_NEG && try_as(t, e, *e->a, "without the sign it is what the Operator says");
+}
+
+static const char *const FUNCTIONS[][2] = {{"min", "max"}, {"floor", "ceil"}, {"row", "col"}, {"exp", "exp2"}, {"log", "log2"}, {"sin", "cos"}};
+
+/* Likewise names of places without their brackets. */
+static bool try_other_function(Site *t, Expr *e)
+{
+    for (size_t i = 0; (e->kind == EXPR_CALL || e->kind == EXPR_NAME) && i < TW_COUNT(FUNCTIONS); i++)
+        for (int k = 0; k < 2; k++) {
+            Expr other = *e;
+
+            other.name = FUNCTIONS[i][1 - k];
+            if (text_equal_nocase(e->name, FUNCTIONS[i][k]) && try_as(t, e, other, "with this it is what the Operator says"))
+                return true;
+        }
+    return false;
+}
+
+/* exp(x) for exp(-x) */
+static bool try_negated(Site *t, Expr *e)
+{
+    static const char *const signed_ones[] = {"exp", "exp2", "tanh", "sigmoid", "sin"};
+
+    for (size_t i = 0; e->kind == EXPR_CALL && e->n_args == 1 && i < TW_COUNT(signed_ones); i++) {
+        Expr *arg = e->args[0], inner = *arg;
+        Expr other = {.kind = EXPR_UNARY, .op = EO_NEG, .a = &inner, .depth = arg->depth + 1};
+
+        if (text_equal_nocase(e->name, signed_ones[i]) && try_as(t, arg, other, "with the other sign it is what the Operator says"))
+            return true;
+    }
+    return false;
+}
+
+/* ---- loops ------------------------------------------------------------------------------------ */
+
+static const Stmt *loop_of(const Vary *v, const char *counter)
+{
+    for (int i = 0; i < v->all.len; i++)
+        if (v->all.data[i]->kind == STMT_FOR && v->all.data[i]->hi && strcmp(v->all.data[i]->name, counter) == 0)
+            return v->all.data[i];
+    return NULL;
+}
+
+/* `taps - 1 - k` for `k` */
+static bool try_reversed(Site *t, Expr *e)
+{
+    Arena *arena = t->v->s->arena;
+    const Stmt *loop = e->kind == EXPR_NAME && t->role != BOUND ? loop_of(t->v, e->name) : NULL;
+
+    if (!loop || !loop->lo || loop->lo->kind != EXPR_INT || loop->lo->i != 0)
+        return false;
+    Expr *last = loop->hi->kind == EXPR_INT ? expr_int(arena, loop->hi->i - 1) : expr_binary(arena, EO_SUB, expr_copy(arena, loop->hi), expr_int(arena, 1));
+    return try_as(t, e, *expr_binary(arena, EO_SUB, last, expr_name(arena, e->name)), "from the other end it is what the Operator says");
+}
+
+/* A loop that begins where its block's part does, and goes on to the end of all. */
+static bool try_own_part(Site *t, Expr *e)
+{
+    Arena *arena = t->v->s->arena;
+    const Expr *lo = t->stmt->kind == STMT_FOR && e == t->root && t->role == BOUND && t->span.start == t->stmt->hi->span.start ? t->stmt->lo : NULL;
+
+    for (int side = 0; lo && lo->kind == EXPR_BINARY && lo->op == EO_MUL && side < 2; side++) {
+        const Expr *part = side ? lo->b : lo->a, *size = side ? lo->a : lo->b;
+        Expr *args[2], whole = *e;
+
+        if (part->kind != EXPR_NAME || expr_mentions(e, part->name))
+            continue;
+        args[0] = expr_binary(arena, EO_MUL, expr_binary(arena, EO_ADD, expr_copy(arena, part), expr_int(arena, 1)), expr_copy(arena, size));
+        args[1] = &whole;
+        if (try_as(t, e, *expr_call(arena, "min", args, 2), "up to where the next part begins"))
+            return true;
+    }
+    return false;
+}
+
+/* ---- names --------------------------------------------------------------------------------------- */
+
+static bool try_names(Site *t, Expr *e, const Names *names, const char *label)
+{
+    for (int i = 0; i < names->len && vary_has(names, e->name); i++) {
+        Expr other = *e;
+
+        other.name = names->data[i];
+        if (strcmp(e->name, other.name) != 0 && try_as(t, e, other, label))
+            return true;
+    }
+    return false;
+}
+
+/* An Input of as many dimensions, as what an element is read of. */
+static bool try_tensors(Site *t, Expr *e)
+{
+    const Stmt *own = unit_tensor(t->v->kernel, e->name);
+
+    for (int i = 0; own && i < t->v->all.len; i++) {
+        const Stmt *input = t->v->all.data[i];
+        Expr other = *e;
+
+        other.name = input->name;
+        if (input->kind == STMT_INPUT && input->n_shape == own->n_shape && input != own && try_as(t, e, other, "of this tensor it is what the Operator says"))
+            return true;
+    }
+    return false;
+}
+
+static bool try_other_name(Site *t, Expr *e)
+{
+    if (e->kind != EXPR_NAME)
+        return false;
+    return try_names(t, e, &t->v->counters, "with this coordinate it is what the Operator says") ||
+           try_names(t, e, &t->v->sizes, "with this size it is what the Operator says") || try_tensors(t, e);
+}
+
+/* ---- numbers -------------------------------------------------------------------------------------- */
+
+static bool try_one_more(Site *t, Expr *e)
+{
+    Arena *arena = t->v->s->arena;
+    static const ExprOp ops[] = {EO_ADD, EO_SUB};
+    bool counts = e == t->root ? t->role == COORDINATE || t->role == BOUND : t->role == CONDITION && e->kind == EXPR_BINARY && e->op >= EO_LT && e->op <= EO_NE;
+
+    for (size_t i = 0; counts && i < TW_COUNT(ops); i++) {
+        Expr *of = e == t->root ? e : e->b, was = *of;
+
+        if (try_as(t, of, *expr_binary(arena, ops[i], &was, expr_int(arena, 1)), i ? "one less is what the Operator says" : "one more is what the Operator says"))
+            return true;
+    }
+    return false;
+}
+
+typedef VEC(const Expr *) Exprs;
+
+static void add_numbers(Arena *arena, Exprs *list, const Expr *e)
+{
+    if (!e)
+        return;
+    if (e->kind == EXPR_INT || e->kind == EXPR_FLOAT)
+        vec_push(arena, list, e);
+    add_numbers(arena, list, e->a);
+    add_numbers(arena, list, e->b);
+    for (int i = 0; i < e->n_args; i++)
+        add_numbers(arena, list, e->args[i]);
+}
+
+/* A number of the definition's. */
+static bool try_number(Site *t, Expr *e)
+{
+    Exprs numbers = {0};
+    const Block *body = &t->v->definition->body;
+
+    for (int i = 0; (e->kind == EXPR_INT || e->kind == EXPR_FLOAT) && i < body->len; i++) {
+        add_numbers(t->v->s->arena, &numbers, body->data[i]->value);
+        add_numbers(t->v->s->arena, &numbers, body->data[i]->where);
+        for (int k = 0; k < body->data[i]->n_args; k++)
+            add_numbers(t->v->s->arena, &numbers, body->data[i]->args[k]);
+    }
+    for (int i = 0; i < numbers.len; i++)
+        if (!expr_equal(numbers.data[i], e) && try_as(t, e, *numbers.data[i], "the number of the definition"))
+            return true;
+    return false;
+}
+
+/* ---- parts ------------------------------------------------------------------------------------------ */
+
+static bool try_without(Site *t, Expr *e)
+{
+    if (e->kind == EXPR_CALL && e->n_args == 2)
+        return try_as(t, e, *e->args[0], "this alone is what the Operator says") || try_as(t, e, *e->args[1], "this alone is what the Operator says");
+    return e->kind == EXPR_BINARY && (try_as(t, e, *e->a, "this alone is what the Operator says") || try_as(t, e, *e->b, "this alone is what the Operator says"));
+}
+
+/* ---- every place -------------------------------------------------------------------------------------- */
+
+typedef bool Change(Site *t, Expr *e);
+
+static bool try_nodes(Site *t, Expr *e, Change *change)
+{
+    if (!e)
+        return false;
+    for (int i = 0; i < e->n_args; i++)
+        if (try_nodes(t, e->args[i], change))
+            return true;
+    return change(t, e) || try_nodes(t, e->a, change) || try_nodes(t, e->b, change);
+}
+
+static bool try_expr(Vary *v, const Stmt *stmt, const Expr *e, Role role, Change *change)
+{
+    Site t = {v, stmt, e ? e->span : stmt->span, NULL, role};
+
+    if (!e || e->span.end <= e->span.start)
+        return false;
+    t.root = expr_copy(v->s->arena, e);
+    return try_nodes(&t, t.root, change);
+}
+
+/* Sizes and what is assigned of them: with another one a program may be right, and slow. */
+static bool is_number(const Stmt *s)
+{
+    return s->kind == STMT_ASSIGN || s->kind == STMT_LET || s->kind == STMT_PARAM;
+}
+
+static bool try_stmt(Vary *v, const Stmt *s, Change *change)
+{
+    if (try_expr(v, s, s->where, CONDITION, change) || ((is_number(s) || s->kind == STMT_COMPUTE || s->kind == STMT_INDEX) && try_expr(v, s, s->value, VALUE, change)))
+        return true;
+    for (int i = 0; s->kind == STMT_COPY && i < s->n_coords; i++)
+        if (try_expr(v, s, s->coords[i].value, COORDINATE, change))
+            return true;
+    for (int i = 0; s->kind == STMT_COMPUTE && i < s->n_args; i++)
+        if (s->args[i]->kind != EXPR_NAME && try_expr(v, s, s->args[i], VALUE, change))
+            return true;
+    return s->kind == STMT_FOR && (try_expr(v, s, s->lo, BOUND, change) || try_expr(v, s, s->hi, BOUND, change));
+}
+
+static bool try_all(Vary *v, Change *const *changes, int n, bool numbers)
+{
+    for (int k = 0; k < n; k++)
+        for (int i = 0; i < v->all.len; i++)
+            if (!v->all.data[i]->listed && is_number(v->all.data[i]) == numbers && try_stmt(v, v->all.data[i], changes[k]))
+                return true;
+    return false;
+}
+
+static Change *const LIKELY[] = {try_exchanged, try_other_sign, try_other_function, try_reversed, try_own_part, try_negated};
+static Change *const OTHERS[] = {try_other_name, try_number, try_one_more, try_without};
+
+static bool try_likely(Vary *v)
+{
+    return try_all(v, LIKELY, TW_COUNT(LIKELY), false);
+}
+
+static bool try_others(Vary *v)
+{
+    return try_all(v, OTHERS, TW_COUNT(OTHERS), false) || try_all(v, LIKELY, TW_COUNT(LIKELY), true) || try_all(v, OTHERS, TW_COUNT(OTHERS), true);
+}
+
+bool propose_likely_exprs(Suggester *s)
+{
+    return vary_each(s, try_likely);
+}
+
+bool propose_other_exprs(Suggester *s)
+{
+    return vary_each(s, try_others);
+}

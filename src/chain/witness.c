@@ -1,0 +1,159 @@
+/* witness.c: other texts of a program, tried where it gives something else than its definition.
+ *
+ *   shape, inputs     those of the first disagreement (agree.c), with as few entries as show it
+ *   what is wanted    every element of the outputs, by the definition, computed once
+ *
+ * So a try is a parse, a lowering and one short execution, and hundreds of edits can be tried where a check of each
+ * would take too long. What agrees here is checked, and compared on all shapes, before it is suggested. */
+#include "chain/agree.h"
+
+#include <math.h>
+
+static const double ALL_WORK = 1.6e9;     /* elements and multiply-adds, of all tries: some 0.7 s */
+static const double WORK_OF_TEXT = 1.5e6; /* as long as parsing and lowering take */
+static const double WORK_OF_ELEMENT = 4;  /* multiply-adds that an element takes as long as */
+enum { MOST_LONGER = 4, MOST_STEPS = 200000 };
+
+struct Witness {
+    const Chain *chain; /* whose settings count */
+    Small on;
+    double **want;   /* by output */
+    double *allowed; /* likewise, the error of an element */
+    double of_largest; /* ... of the largest one */
+    double left;     /* work */
+};
+
+/* ---- what is wanted ------------------------------------------------------------------------ */
+
+/* All elements of an output, by the definition; NULL: it could not be executed. */
+static double *wanted(Small *on, Ref *ref, int output)
+{
+    const Tensor *t = on->outputs[output];
+    int64_t all = tensor_count(t), cols = t->dims[t->rank - 1], at[TENSOR_MAX_RANK] = {0};
+    double *want = arena_array(on->arena, double, (size_t)all + 1);
+
+    for (int64_t done = 0; done < all; done += cols) {
+        const double *row = ref_row(ref, output, at);
+
+        if (!row)
+            return NULL;
+        memcpy(want + done, row, (size_t)cols * sizeof *row);
+        tensor_step(t, t->rank - 1, at);
+    }
+    return want;
+}
+
+static bool want_all(Witness *w)
+{
+    Small *on = &w->on;
+    const char *error;
+    Ref *ref = ref_new(on->arena, on->chain->def, on->shape.data, on->shape.len, on->inputs, REF_EXACT, &error);
+
+    for (int i = 0; i < on->chain->def->outputs.len; i++) {
+        double largest = 0;
+
+        w->want[i] = ref ? wanted(on, ref, i) : NULL;
+        if (!w->want[i])
+            return false;
+        for (int64_t k = 0; k < tensor_count(on->outputs[i]); k++)
+            largest = fmax(largest, isfinite(w->want[i][k]) ? fabs(w->want[i][k]) : 0);
+        w->allowed[i] = w->of_largest * largest;
+    }
+    return true;
+}
+
+static bool matches(const Witness *w, const Small *on)
+{
+    for (int i = 0; i < w->on.chain->def->outputs.len; i++) {
+        const Tensor *t = on->outputs[i];
+        int64_t at[TENSOR_MAX_RANK] = {0}, all = tensor_count(t);
+
+        for (int64_t k = 0; k < all; k++, tensor_step(t, t->rank, at)) {
+            double want = w->want[i][k], got = tensor_get(t, at);
+
+            if (!isnan(want) && got != want && !(fabs(got - want) <= w->allowed[i]))
+                return false;
+        }
+    }
+    return true;
+}
+
+/* ---- the shape -------------------------------------------------------------------------------- */
+
+/* Whether the program itself is still wrong, with another number instead of one of the shape's. */
+static bool differs_with(Witness *w, int which, double value)
+{
+    Small was = w->on;
+    const char *error;
+
+    w->on.shape = (LaunchShape){0};
+    for (int i = 0; i < was.shape.len; i++)
+        vec_push(was.arena, &w->on.shape, (i == which ? (RefBinding){was.shape.data[i].name, value} : was.shape.data[i]));
+    if (small_make(&w->on, &error) && small_run(&w->on, 0, MOST_STEPS, &error) && want_all(w) && !matches(w, &w->on))
+        return true;
+    w->on = was;
+    return false;
+}
+
+/* One entry of what there are few of, as long as it shows. */
+static void shrink(Witness *w)
+{
+    enum { FEW = 4 };
+
+    for (int i = 0; i < w->on.shape.len; i++)
+        if (w->on.shape.data[i].value > 1 && w->on.shape.data[i].value <= FEW)
+            differs_with(w, i, 1);
+}
+
+Witness *witness_new(const Chain *chain, const Small *on, const SmallFinding *finding)
+{
+    Witness *w = arena_new_of(on->arena, Witness);
+    int n = on->chain->def->outputs.len;
+
+    *w = (Witness){.chain = chain, .on = *on, .of_largest = finding->allowed, .left = ALL_WORK};
+    w->want = arena_array(on->arena, double *, n);
+    w->allowed = arena_array(on->arena, double, n);
+    shrink(w);
+    return want_all(w) ? w : NULL;
+}
+
+/* ---- tries ---------------------------------------------------------------------------------- */
+
+static double price(const Witness *w)
+{
+    return w->on.work * WORK_OF_ELEMENT;
+}
+
+/* With the tensors of the shape, which its own definition must take. */
+static bool runs(Witness *w, Arena *arena, const Source *source)
+{
+    Diags *diags = diags_new(arena, source);
+    Chain *like = chain_like(arena, w->chain, diags), *own;
+    Program *program = lang_parse(arena, like->syms, source, diags);
+    Small on = w->on;
+    const char *error;
+
+    own = diags->errors ? NULL : agree_chain(arena, w->chain, source, program);
+    if (!own || !own->def || own->def->outputs.len != w->on.chain->def->outputs.len)
+        return false;
+    on.chain = own;
+    on.arena = arena;
+    if (!ref_new(arena, own->def, on.shape.data, on.shape.len, on.inputs, REF_EXACT, &error))
+        return false;
+    w->left -= price(w);
+    return small_run(&on, MOST_LONGER * w->on.work, MOST_STEPS, &error) && matches(w, &on);
+}
+
+bool witness_agrees(Witness *w, const Source *source)
+{
+    Arena *arena;
+    bool good;
+
+    if (w->left <= 0)
+        return false;
+    w->left -= WORK_OF_TEXT;
+    arena = arena_new(arena_heap(w->chain->arena));
+    good = runs(w, arena, source);
+    arena_free(arena);
+    return good;
+}

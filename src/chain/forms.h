@@ -29,5 +29,7 @@ const char *form_plain(Suggester *s, Span line);
 const Expr *formula_expr(Suggester *s, const char *text);
 /* Its statements, whose last one gives the result; NULL: there is no operation for some part, or none at all. */
 const char *formula_text(Suggester *s, const char *result, const Expr *e, const char *indent);
+/* Likewise where so many names more are tiles, with another word than `part` for what steps give. */
+const char *formula_text_of(Suggester *s, const char *result, const Expr *e, const char *indent, const char *const *tiles, int n, const char *part);
 
 #endif

@@ -11,28 +11,7 @@
  */
 #include <ctype.h>
 
-#include "chain/cuts.h"
-#include "chain/forms.h"
-
-enum { MOST_NAMES = 32, MOST_TEXT = 4096 /* characters of a formula */ };
-
-typedef struct Named {
-    const char *name, *text;
-} Named;
-
-typedef struct Elements {
-    Suggester *s;
-    Cuts cuts;
-    Named values[MOST_NAMES];       /* what a name stands for */
-    const char *places[MOST_NAMES]; /* names of coordinates */
-    int n_values, n_places;
-    const char *read[MOST_NAMES];   /* tensors, in order */
-    int n_read;
-    const Stmt *output;
-    const char *indent;
-    Str body, stores;
-    bool failed;
-} Elements;
+#include "chain/elements.h"
 
 /* ---- words ---------------------------------------------------------------------------------------------- */
 
@@ -90,8 +69,7 @@ static bool is_of_places(const Elements *el, const char *text)
 
 /* ---- elements -------------------------------------------------------------------------------------------- */
 
-/* `i`, `i, j`, `i * N + j`, `i, 0`: the element at hand. */
-static bool is_at_hand(const Elements *el, const Stmt *tensor, const char *inner)
+bool elements_at_hand(const Elements *el, const Stmt *tensor, const char *inner)
 {
     Holes holes;
     bool flat = tensor->n_shape > 1 && form_match(arena_printf(el->s->arena, "$i * %s + $j", suggest_expr(el->s, tensor->shape[tensor->n_shape - 1])), inner, &holes);
@@ -113,12 +91,11 @@ static bool is_at_hand(const Elements *el, const Stmt *tensor, const char *inner
 
 static void note_read(Elements *el, const char *name)
 {
-    if (!text_among(el->read, el->n_read, name) && el->n_read < MOST_NAMES)
+    if (!text_among(el->read, el->n_read, name) && el->n_read < ELEMENTS_NAMES)
         el->read[el->n_read++] = name;
 }
 
-/* An expression of tiles: elements without their coordinates, names by what they stand for. */
-static const char *of_tiles(Elements *el, const char *text)
+const char *elements_of_tiles(Elements *el, const char *text)
 {
     Str out = str_new(el->s->arena);
 
@@ -144,7 +121,7 @@ static const char *of_tiles(Elements *el, const char *text)
                 inner = arena_printf(el->s->arena, "%s, %.*s", inner, second - close - 2, text + close + 2);
                 close = second;
             }
-            el->failed |= text[close] != ']' || !is_at_hand(el, tensor, inner);
+            el->failed |= text[close] != ']' || !elements_at_hand(el, tensor, inner);
             at = text[close] ? close + 1 : close;
             if (tensor->kind == STMT_INPUT)
                 note_read(el, word);
@@ -153,21 +130,21 @@ static const char *of_tiles(Elements *el, const char *text)
             el->failed |= tensor || text_among(el->places, el->n_places, word);
         }
         str_add(&out, value ? arena_printf(el->s->arena, "(%s)", value) : tensor ? word : plain_function(word));
-        el->failed |= out.len > MOST_TEXT; /* names that stand for two of the last one each double it */
+        el->failed |= out.len > ELEMENTS_TEXT; /* names that stand for two of the last one each double it */
     }
     return str_text(&out);
 }
 
 /* ---- lines -------------------------------------------------------------------------------------------------- */
 
-static void note_value(Elements *el, const char *name, const char *text)
+void elements_note_value(Elements *el, const char *name, const char *text)
 {
     bool place = is_of_places(el, text);
 
-    el->failed |= el->n_values == MOST_NAMES || el->n_places == MOST_NAMES;
+    el->failed |= el->n_values == ELEMENTS_NAMES || el->n_places == ELEMENTS_NAMES;
     if (el->failed)
         return;
-    const char *value = place ? NULL : of_tiles(el, text);
+    const char *value = place ? NULL : elements_of_tiles(el, text);
     if (place)
         el->places[el->n_places++] = name;
     else
@@ -180,8 +157,8 @@ static void store(Elements *el, const char *name, const char *inner, const char 
     const Expr *e;
     const char *steps;
 
-    el->failed |= !output || output->kind != STMT_OUTPUT || !is_at_hand(el, output, inner);
-    e = el->failed ? NULL : formula_expr(el->s, of_tiles(el, text));
+    el->failed |= !output || output->kind != STMT_OUTPUT || !elements_at_hand(el, output, inner);
+    e = el->failed ? NULL : formula_expr(el->s, elements_of_tiles(el, text));
     steps = e && !el->failed ? formula_text(el->s, name, e, el->indent) : NULL;
     if (steps)
         str_printf(&el->body, "%s%s\n", el->indent, steps);
@@ -192,42 +169,59 @@ static void store(Elements *el, const char *name, const char *inner, const char 
 }
 
 /* `const float x = ...`. */
-static const char *without_types(Elements *el, const char *text)
+static const char *without_types(Suggester *s, const char *text)
 {
     static const char *const types[] = {"const", "int", "float", "auto", "half", "__half", "bool", "long", "unsigned", "size_t", "int64_t", "int32_t", "constexpr"};
 
     for (;;) {
         int end = word_end(text, 0);
 
-        if (!text_among(types, TW_COUNT(types), arena_strndup(el->s->arena, text, (size_t)end)) || text[end] != ' ')
+        if (!text_among(types, TW_COUNT(types), arena_strndup(s->arena, text, (size_t)end)) || text[end] != ' ')
             return text;
         text += end + (int)strspn(text + end, " ");
     }
 }
 
+const char *elements_line(Suggester *s, int from, int to)
+{
+    char *line = arena_strndup(s->arena, s->source->text + from, (size_t)(to - from));
+    const char *stops[] = {"#", "//"};
+
+    for (size_t i = 0; i < TW_COUNT(stops); i++)
+        if (strstr(line, stops[i]))
+            *strstr(line, stops[i]) = '\0';
+    size_t len = strlen(line);
+    while (len && strchr(" \t;\r{", line[len - 1]))
+        line[--len] = '\0';
+    line += strspn(line, " \t");
+    char *type = strncmp(line, "for (", 5) == 0 ? line + 5 : line; /* for (int i = ... */
+    const char *bare = without_types(s, type);
+    return type == line ? bare : arena_printf(s->arena, "for (%s", bare);
+}
+
 /* A line of the kernel behind its declarations. */
 static void one_line(Elements *el, const char *text)
 {
-    static const char *const nothing[] = {"if", "end", "else", "return", "__syncthreads"};
+    static const char *const nothing[] = {"end", "return", "__syncthreads"};
     Holes holes;
     int word = word_end(text, 0);
     const char *first = arena_strndup(el->s->arena, text, (size_t)word);
 
     if (!*text || strspn(text, "{} ") == strlen(text))
         return;
-    if (form_match("for $i in $A", text, &holes) || form_match("for $i = $A", text, &holes) || form_match("for ($i = $A", text, &holes)) {
-        el->failed |= el->n_places == MOST_NAMES;
+    if (form_match("for $i in $A", text, &holes) || form_match("for $i = $A", text, &holes) || form_match("for ($i = $A)", text, &holes)) {
+        el->failed |= el->n_places == ELEMENTS_NAMES;
         if (!el->failed)
             el->places[el->n_places++] = form_hole(el->s, text, &holes, 'i');
-    } else if (text_among(nothing, TW_COUNT(nothing), first)) {
-        return;
+    } else if (text_among(nothing, TW_COUNT(nothing), first) || (strcmp(first, "if") == 0 && is_of_places(el, text + word))) {
+        return; /* guards are what tiles have */
     } else if (form_match("$c[$A][$B] = $E", text, &holes)) {
         store(el, form_hole(el->s, text, &holes, 'c'), arena_printf(el->s->arena, "%s, %s", form_hole(el->s, text, &holes, 'A'), form_hole(el->s, text, &holes, 'B')),
               form_hole(el->s, text, &holes, 'E'));
     } else if (form_match("$c[$A] = $E", text, &holes)) {
         store(el, form_hole(el->s, text, &holes, 'c'), form_hole(el->s, text, &holes, 'A'), form_hole(el->s, text, &holes, 'E'));
     } else if (form_match("$c = $E", text, &holes)) {
-        note_value(el, form_hole(el->s, text, &holes, 'c'), form_hole(el->s, text, &holes, 'E'));
+        elements_note_value(el, form_hole(el->s, text, &holes, 'c'), form_hole(el->s, text, &holes, 'E'));
     } else {
         el->failed = true;
     }
@@ -260,8 +254,7 @@ static const char *sketch(Elements *el)
     return str_text(&text);
 }
 
-/* Where the last declaration stops. */
-static int declared(const Unit *unit)
+int elements_begin(const Unit *unit)
 {
     int end = -1;
 
@@ -273,8 +266,7 @@ static int declared(const Unit *unit)
     return end;
 }
 
-/* Where the kernel's own `end` stands, which braces may have taken for that of a condition. */
-static int closing(const Suggester *s, int from)
+int elements_end(const Suggester *s, int from)
 {
     int at = suggest_line_start(s, s->unit->end), last = at;
 
@@ -288,23 +280,16 @@ static int closing(const Suggester *s, int from)
 bool propose_elements(Suggester *s)
 {
     Elements el = {.s = s, .cuts = cuts_of(s), .body = str_new(s->arena), .stores = str_new(s->arena), .indent = "  "};
-    int at = s->unit && s->unit->kind == UNIT_KERNEL ? declared(s->unit) : -1;
+    int at = s->unit && s->unit->kind == UNIT_KERNEL ? elements_begin(s->unit) : -1;
     Span all = {at < 0 ? 0 : suggest_line_end(s, at) + 1, 0};
 
     if (at < 0)
         return false;
-    all.end = closing(s, all.start);
+    all.end = elements_end(s, all.start);
     for (at = all.start; at < all.end && !el.failed;) {
         int end = suggest_line_end(s, at);
-        char *line = arena_strndup(s->arena, s->source->text + at, (size_t)(end - at));
-        const char *stops[] = {"#", "//"};
-        for (size_t i = 0; i < TW_COUNT(stops); i++)
-            if (strstr(line, stops[i]))
-                *strstr(line, stops[i]) = '\0';
-        size_t len = strlen(line);
-        while (len && strchr(" \t;\r{", line[len - 1]))
-            line[--len] = '\0';
-        one_line(&el, without_types(&el, line + strspn(line, " \t")));
+
+        one_line(&el, elements_line(s, at, end));
         at = end + 1;
     }
     return !el.failed && el.output && suggest_edit(s, all, sketch(&el), "what all threads do, of tiles");

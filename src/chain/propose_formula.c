@@ -74,7 +74,8 @@ typedef struct Formula {
     Known known;
     VEC(Part) tiles; /* whose Allocate is to be added */
     bool failed;
-    int parts;  /* names of their own so far */
+    int parts;  /* names of their own so far, ... */
+    const char *part; /* ... which begin with this */
     int steps;
     Str text;
     const char *indent;
@@ -247,7 +248,7 @@ static void allocate(Formula *f, const char *op, const Operands *operands, const
 static const char *step(Formula *f, const char *op, const Operands *operands, bool last)
 {
     bool replaced = f->allocates && !f->own;
-    const char *to = replaced || last ? f->result : arena_printf(f->s->arena, "part%d", ++f->parts);
+    const char *to = replaced || last ? f->result : arena_printf(f->s->arena, "%s%d", f->part, ++f->parts);
     bool again = replaced ? f->steps > 0 || f->replaces : f->replaces && last;
 
     if (f->own && !cuts_tile(&f->cuts, to, SPACE_REGISTER))
@@ -365,7 +366,7 @@ static void find_allocated(void *user, const Stmt *stmt)
 
 static Formula written(Suggester *s, const char *result, const Expr *e, const char *indent, bool own)
 {
-    Formula f = {.s = s, .result = result, .replaces = expr_mentions(e, result), .text = str_new(s->arena), .indent = indent, .own = own,
+    Formula f = {.s = s, .result = result, .part = "part", .replaces = expr_mentions(e, result), .text = str_new(s->arena), .indent = indent, .own = own,
                  .cuts = cuts_of(s), .known = known_of(s)};
 
     for (int i = 0; i < s->unit->body.len; i++)
@@ -382,6 +383,17 @@ const char *formula_text(Suggester *s, const char *result, const Expr *e, const 
     Formula f = written(s, result, e, indent, false);
 
     return f.failed ? NULL : str_text(&f.text);
+}
+
+const char *formula_text_of(Suggester *s, const char *result, const Expr *e, const char *indent, const char *const *tiles, int n, const char *part)
+{
+    Formula f = {.s = s, .result = result, .part = part, .replaces = expr_mentions(e, result), .text = str_new(s->arena), .indent = indent,
+                 .cuts = cuts_of(s), .known = known_of(s)};
+
+    for (int i = 0; i < n; i++)
+        vec_push(s->arena, &f.known.names, tiles[i]);
+    operand(&f, e, true);
+    return f.failed || f.steps == 0 ? NULL : str_text(&f.text);
 }
 
 static bool suggest_steps(Formula *f, Span span)

@@ -623,7 +623,7 @@ static int try_best(Suggester *s, Fix rule, int most)
     if (s->diag->code == TW0440 && propose_sum_of_softmax(s)) /* a sum that is set to 0 before it divides is none */
         return 1;
     s->loose = true; /* the whole kernel rather than a line */
-    if (s->diag->code == TW0106 && propose_elements(s)) {
+    if (s->diag->code == TW0106 && (propose_rows(s) || propose_elements(s))) {
         s->all = s->left == 0;
         return 1;
     }

@@ -137,6 +137,8 @@ Proposal propose_joined;
 Proposal propose_top;
 /* propose_elements.c */
 Proposal propose_elements;
+/* propose_rows.c */
+Proposal propose_rows;
 /* propose_pieces.c */
 Proposal propose_pieces;
 /* propose_unused.c */

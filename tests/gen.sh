@@ -227,6 +227,16 @@ for t in "sm_75 --dtype fp16" sm_80 sm_90a; do
     try ../tests/gen/words_along_sums --set M=8 --set splits=4 --target $t --bind N=33 --bind K=72
 done
 loads 1000 words_along_sums "--set M=8 --set Group=128 --set K=1024 --set N=64" # 3 kernels: 2 x 65,536 / 8 words, as many scales
+# Elements that lie beside each other come several at once, of several operations, too.
+loads 100 pairs_turned "--set D=64" --bind L=5 --bind H=8
+loads 110 four_taps "" --bind b=2 --bind n=8 --bind C=256
+loads 170 four_taps "--dtype fp32" --bind b=2 --bind n=8 --bind C=256
+for t in "sm_75 --dtype fp16" sm_80 "sm_90a --dtype fp32"; do
+    for d in 64 40 6; do
+        # shellcheck disable=SC2086 # a target and its type
+        try ../tests/gen/pairs_turned --set D=$d --target $t --bind L=5 --bind H=9
+    done
+done
 # Parts of a loop that begin at a multiple of what its stages are.
 for stages in 2 3 4 5 6 8; do
     met gemm_gptq --set N=4096 --set K=4096 --set gemm_gptq.stages=$stages --bind M=8

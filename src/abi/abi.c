@@ -135,13 +135,16 @@ static AbiTensor tensor_of(const TileTensor *t)
     return tensor;
 }
 
-/* What is only ever accessed an element at a time need not be aligned. */
+/* What is only ever accessed an element at a time need not be aligned; what several elements at once are gathered of
+ * as its rows are without gaps. */
 static void align_tensors(Abi *abi, const TileBlock *block)
 {
     for (int i = 0; i < block->ops.len; i++) {
         const TileOp *op = block->ops.data[i];
-        if (tile_in_chunks(op))
-            abi->tensors.data[op->tensor->index].alignment = TILE_CHUNK;
+        AbiTensor *tensor = op->tensor ? &abi->tensors.data[op->tensor->index] : NULL;
+        int wanted = tile_in_chunks(op) ? TILE_CHUNK : tile_reads_lines(op) ? tile_row_alignment(op->tensor) : 1;
+        if (tensor && tensor->alignment < wanted)
+            tensor->alignment = wanted;
         for (int r = 0; r < op->n_regions; r++)
             align_tensors(abi, op->regions[r]);
     }

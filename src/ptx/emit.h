@@ -128,6 +128,7 @@ typedef struct Emitter {
     int turn_level;
     Room room;                  /* of the loop that is open, */
     const Ahead *ahead;         /* and what it reads a turn ahead */
+    VEC(const TileOp *) beside; /* gathers of the block whose elements came with those of one before (beside.c) */
     LaneSyms lanes;
     VEC(Residue) residues;      /* some of them of scopes that are closed */
     int floor;                  /* no text goes to scopes further out */
@@ -221,6 +222,7 @@ const char *fr_operand(Emitter *e, const TileValue *v, int i); /* fp32 operand *
 void fr_alias(Emitter *e, const TileValue *to, const TileValue *from); /* to is in from's registers */
 void fr_take(Emitter *e, const TileValue *to, const TileValue *from); /* to = from, to be changed in place */
 void fr_pack(Emitter *e, DType dtype, const char *pair, const char *high, const char *low);
+void fr_half(Emitter *e, DType dtype, const char *pair, bool high, int f); /* one of a pair as fp32 */
 int *fr_fresh(Emitter *e, RegClass c, int n);
 int fr_words(const TileValue *v); /* registers of 32 bits that its values fill */
 

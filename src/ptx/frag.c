@@ -58,6 +58,19 @@ void fr_take(Emitter *e, const TileValue *to, const TileValue *from)
         em(e, "mov.f32 %%f%d, %s;", f[i], fr_operand(e, from, i));
 }
 
+void fr_half(Emitter *e, DType dtype, const char *pair, bool high, int f)
+{
+    if (dtype == DT_BF16) {
+        const char *word = em_new(e, REG_R);
+        em(e, high ? "and.b32 %s, %s, 0xffff0000;" : "shl.b32 %s, %s, 16;", word, pair);
+        em(e, "mov.b32 %%f%d, %s;", f, word);
+        return;
+    }
+    const char *h = em_new(e, REG_H), *k = em_new(e, REG_H);
+    em(e, "mov.b32 {%s, %s}, %s;", h, k, pair);
+    em(e, "cvt.f32.f16 %%f%d, %s;", f, high ? k : h);
+}
+
 static void unpack_bf16(Emitter *e, int pair, int low, int high)
 {
     const char *t = em_new(e, REG_R), *u = em_new(e, REG_R);

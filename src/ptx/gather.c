@@ -249,11 +249,13 @@ static const TileValue *gathered_before(const Emitter *e, const TileOp *op)
 
 void ga_gather(Emitter *e, const TileOp *op)
 {
+    if (bs_has_come(e, op)) return;
     const TileValue *before = gathered_before(e, op);
     if (before) {
         fr_alias(e, op->results[0], before);
         return;
     }
+    if (bs_gather(e, op)) return;
     fr_new_f32(e, op->results[0]);
     if (!gl_known_type(e, op, true)) return;
     e->each = e->frags[op->results[0]->id].n >= MANY;

@@ -25,4 +25,8 @@ const Aff *ga_inside(Emitter *e, const TileOp *op, const Aff **coords);
 /* "@%p ", or nothing where it is proved. Of one for each of many elements no predicate is kept. */
 const char *ga_guard_here(Emitter *e, const Aff *inside);
 
+/* beside.c: loads the elements of a gather, and those that come with them, if some lie beside each other. False: none do. */
+bool bs_gather(Emitter *e, const TileOp *op);
+bool bs_has_come(Emitter *e, const TileOp *op); /* with those of one before */
+
 #endif

@@ -209,6 +209,23 @@ bool tile_in_chunks(const TileOp *op)
     return tile->cols >= columns && tile_begins_between(op, columns);
 }
 
+int tile_row_alignment(const TileTensor *t)
+{
+    int64_t bytes = t->rank ? aff_divisor(t->dims[t->rank - 1]) % TILE_CHUNK * dtype_bytes(t->dtype) : 1;
+    int n = TILE_CHUNK;
+    while (bytes % n) n /= 2;
+    return n;
+}
+
+bool tile_reads_lines(const TileOp *op)
+{
+    if (op->kind != TILE_GATHER || op->n_args || op->tensor->written) return false;
+    const TileType *t = &op->results[0]->type;
+    int bytes = dtype_bytes(op->tensor->dtype);
+    bool number = op->tensor->dtype == DT_F32 || (dtype_is_narrow(op->tensor->dtype) && bytes == 2);
+    return number && t->layout.kind == LAY_ROWS && (t->rows > 1 || t->cols > 1) && tile_row_alignment(op->tensor) > bytes;
+}
+
 /* ---- changing ------------------------------------------------------------- */
 
 void tile_append(TileProgram *program, TileBlock *block, TileOp *op)

@@ -302,6 +302,11 @@ const Aff *tile_row_coord(const TileProgram *program, const TileOp *op, int d, c
  * addresses and strides are multiples of that, or the kernel's window makes up for what they are not: its columns are
  * neighbours in memory, begin between chunks, and fill at least one. */
 bool tile_in_chunks(const TileOp *op);
+/* Bytes, at most TILE_CHUNK, at multiples of which all rows of a tensor without gaps begin. */
+int tile_row_alignment(const TileTensor *t);
+/* Whether a gather's elements may come several at once, by accesses of up to so many bytes, in a kernel whose tiles lie as
+ * memory does: numbers of a tensor that is only read. */
+bool tile_reads_lines(const TileOp *op);
 /* Whether its columns begin where the kernel's window does; and whether they begin at a multiple of n, or n less what the
  * window has before it. */
 bool tile_in_window(const TileOp *op);

@@ -432,8 +432,6 @@ static Candidates candidates(const Cutter *c, const Goal *goal)
 
 /* ---- the search ---------------------------------------------------------------------------------- */
 
-static bool solve(Cutter *c, const Goal *goal);
-
 /* A goal in kernels of one step: as it is, or with products repeated. */
 static bool attempt_either(Cutter *c, const Goal *goal)
 {
@@ -447,7 +445,7 @@ static bool cut_at(Cutter *c, const Goal *goal, DefValue *value, bool again)
     Kept new = cut_keep(c, value);
 
     vec_push(c->arena, &c->kept, new);
-    if (attempt_either(c, &cut) && (again ? solve(c, goal) : cut_attempt(c, goal, false)))
+    if (attempt_either(c, &cut) && (again ? cut_solve(c, goal) : cut_attempt(c, goal, false)))
         return true;
     c->program->units.len = units;
     c->kept.len = kept;
@@ -486,11 +484,11 @@ static bool solve_apart(Cutter *c, const Goal *goal, bool by_rows)
             first.values[first.n++] = goal->values[i];
         else
             rest.values[rest.n++] = goal->values[i];
-    if (rest.n == 0 || !solve(c, &first))
+    if (rest.n == 0 || !cut_solve(c, &first))
         return false;
     for (int i = 0; i < first.n; i++)
         keep_output(c, first.values[i]);
-    return solve(c, &rest);
+    return cut_solve(c, &rest);
 }
 
 /* The first of the values that single elements are read of, wherever they lie: the
@@ -534,10 +532,10 @@ static bool keep_as_output(Cutter *c, const Goal *goal, DefValue *value)
     for (int i = 0; i < goal->n; i++)
         if (goal->values[i] != value)
             rest.values[rest.n++] = goal->values[i];
-    bool done = rest.n > 0 && solve(c, &own);
+    bool done = rest.n > 0 && cut_solve(c, &own);
     if (done)
         keep_output(c, value);
-    done = done && find_kept(c, value) && solve(c, &rest);
+    done = done && find_kept(c, value) && cut_solve(c, &rest);
     if (!done) {
         c->program->units.len = units;
         c->kept.len = kept;
@@ -562,7 +560,7 @@ static bool keep_before(Cutter *c, const Goal *goal, DefValue *value)
     cut.keeps = true;
     Kept new = cut_keep(c, value);
     vec_push(c->arena, &c->kept, new);
-    return solve(c, &cut) && solve(c, goal);
+    return cut_solve(c, &cut) && cut_solve(c, goal);
 }
 
 static bool solve_deeper(Cutter *c, const Goal *goal)
@@ -575,10 +573,10 @@ static bool solve_deeper(Cutter *c, const Goal *goal)
     if (cut_attempt(c, goal, false) || (goal->n > 1 && solve_apart(c, goal, true)) ||
         try_cuts(c, goal, 0, little) || cut_attempt(c, goal, true))
         return true;
-    return (!c->open && try_cuts(c, goal, little, INFINITY)) || (goal->n > 1 && solve_apart(c, goal, false));
+    return (!c->open && !c->modest && try_cuts(c, goal, little, INFINITY)) || (goal->n > 1 && solve_apart(c, goal, false));
 }
 
-static bool solve(Cutter *c, const Goal *goal)
+bool cut_solve(Cutter *c, const Goal *goal)
 {
     int units = c->program->units.len, kept = c->kept.len;
     bool done = false;
@@ -632,21 +630,46 @@ static bool has_copies(const Def *def)
     return false;
 }
 
+/* Of one definition: nothing that is tried, kept or written so far. */
+static Cutter afresh(const Cutter *c, const Def *def, int n_values)
+{
+    Cutter fresh = *c;
+
+    fresh.def = def;
+    fresh.n_values = n_values;
+    fresh.program = arena_new_of(c->arena, Program);
+    return fresh;
+}
+
+/* With nothing large in memory, but what rows of products come to. */
+static Program *cut_totals(const Cutter *all)
+{
+    const Def *def = cut_spell_softmaxes(all);
+    Cutter totals = afresh(all, def, def->values.len);
+    Goal goal = {.values = def->outputs.data, .n = def->outputs.len};
+
+    totals.modest = true;
+    return cut_at_totals(&totals, &goal) ? totals.program : NULL;
+}
+
 /* Where inputs in another type are enough to keep, nothing that products make goes through memory. */
 static Program *cut_all(void *user, const Def *def, int n_values)
 {
-    Cutter all = *(const Cutter *)user, copies;
+    const Cutter *c = user;
+    Cutter copies = afresh(c, def, n_values), modest = copies, all = copies;
     Goal goal = {.values = def->outputs.data, .n = def->outputs.len};
 
-    all.def = def;
-    all.n_values = n_values;
-    all.program = arena_new_of(all.arena, Program);
-    copies = all;
-    copies.copies = true;
-    copies.program = arena_new_of(all.arena, Program);
-    if (has_copies(def) && solve(&copies, &goal))
+    copies.copies = modest.modest = true;
+    if (has_copies(def) && cut_solve(&copies, &goal))
         return copies.program;
-    return solve(&all, &goal) ? all.program : NULL;
+    modest.program = arena_new_of(c->arena, Program);
+    if (cut_solve(&modest, &goal))
+        return modest.program;
+    Program *with_totals = cut_totals(&all);
+    if (with_totals)
+        return with_totals;
+    all.program = arena_new_of(c->arena, Program);
+    return cut_solve(&all, &goal) ? all.program : NULL;
 }
 
 Program *fuse_cut(Arena *arena, Syms *syms, const Def *written, const Diag *why, FuseMisfit misfit, void *user)

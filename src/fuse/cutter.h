@@ -34,6 +34,7 @@ typedef struct Cutter {
     const char *why;
     bool open;     /* what stopped the one kernel: a size left to the launch */
     bool copies;   /* nothing is kept but inputs in another type */
+    bool modest;   /* nothing is kept that is much larger than inputs and outputs */
     int n_values;  /* ids are less */
     VEC(Kept) kept;
     Program *program;
@@ -47,12 +48,22 @@ bool *cut_needed_for(const Cutter *c, const Goal *goal);
 bool cut_attempt(Cutter *c, const Goal *goal, bool repeat);
 /* Likewise, with kernels ahead for what the goal reads single elements of. */
 bool cut_reach(Cutter *c, const Goal *goal);
+/* Adds the kernels of a goal: as few as are found, and those ahead that they take. */
+bool cut_solve(Cutter *c, const Goal *goal);
 /* Whether it is not much larger than the largest input or output. */
 bool cut_is_little(const Def *def, const DefValue *value);
 /* A workspace's shape is declared. */
 bool cut_has_shape(const Cutter *c, const DefValue *value);
 /* The value as it would be kept. */
 Kept cut_keep(const Cutter *c, const DefValue *value);
+
+/* ---- totals.c */
+
+/* The definition with softmaxes of what products make as the maximum, the exponentials, their sum and the quotient. */
+const Def *cut_spell_softmaxes(const Cutter *c);
+/* Adds the kernels of a goal: first those that leave what rows of products come to, then the others, which compute the same
+ * products again. */
+bool cut_at_totals(Cutter *c, const Goal *goal);
 
 /* What is made of the definition as products see its tensors, or, where that cannot be put back or is nothing, as it is
  * written. n_values: ids of its values are less. NULL: nothing is made of either. */

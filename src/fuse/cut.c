@@ -630,6 +630,60 @@ static bool has_copies(const Def *def)
     return false;
 }
 
+/* ---- operands that read elements elsewhere ---------------------------------------------------------- */
+
+const DefOp *cut_only_use(const Def *def, const DefValue *value)
+{
+    const DefOp *use = NULL;
+
+    for (int i = 0; i < def->ops.len; i++) {
+        const DefOp *op = def->ops.data[i];
+
+        if (!def_op_takes(op, value) && !def_op_reads(op, value))
+            continue;
+        if (use)
+            return NULL;
+        use = op;
+    }
+    return use;
+}
+
+/* What a product takes of it: itself, or what becomes of it element by element. */
+static DefValue *operand_of(const Def *def, DefValue *value)
+{
+    for (;;) {
+        const DefOp *use = cut_only_use(def, value);
+        bool goes_on = use && (op_info(use->op)->class == OPC_ELEMENT || use->op == OP_CAST) && use->result->rank == value->rank;
+
+        for (int d = 0; goes_on && d < value->rank; d++)
+            goes_on = use->result->dims[d].size == value->dims[d].size;
+        if (!goes_on)
+            return value;
+        value = use->result;
+    }
+}
+
+/* A kernel ahead for each. */
+static bool make_ahead(Cutter *c)
+{
+    for (int i = 0; i < c->readers.len; i++) {
+        DefValue *value = operand_of(c->def, c->def->values.data[c->readers.data[i]]);
+        Goal ahead = {.values = &value, .n = 1, .keeps = true};
+
+        if (find_kept(c, value))
+            continue;
+        if (!cut_has_shape(c, value))
+            return false;
+        Kept kept = cut_keep(c, value);
+        vec_push(c->arena, &c->kept, kept);
+        if (!cut_attempt(c, &ahead, false))
+            return false;
+    }
+    return true;
+}
+
+/* ---- one way after the other ------------------------------------------------------------------------ */
+
 /* Of one definition: nothing that is tried, kept or written so far. */
 static Cutter afresh(const Cutter *c, const Def *def, int n_values)
 {
@@ -649,27 +703,39 @@ static Program *cut_totals(const Cutter *all)
     Goal goal = {.values = def->outputs.data, .n = def->outputs.len};
 
     totals.modest = true;
-    return cut_at_totals(&totals, &goal) ? totals.program : NULL;
+    return make_ahead(&totals) && cut_at_totals(&totals, &goal) ? totals.program : NULL;
+}
+
+static Program *cut_so(const Cutter *c)
+{
+    Cutter so = afresh(c, c->def, c->n_values);
+    Goal goal = {.values = c->def->outputs.data, .n = c->def->outputs.len};
+
+    return make_ahead(&so) && cut_solve(&so, &goal) ? so.program : NULL;
 }
 
 /* Where inputs in another type are enough to keep, nothing that products make goes through memory. */
+static Program *cut_each_way(const Cutter *all)
+{
+    Cutter copies = *all, modest = *all;
+    Program *program;
+
+    copies.copies = modest.modest = true;
+    if ((has_copies(all->def) && (program = cut_so(&copies))) || (program = cut_so(&modest)) || (program = cut_totals(all)))
+        return program;
+    return cut_so(all);
+}
+
 static Program *cut_all(void *user, const Def *def, int n_values)
 {
     const Cutter *c = user;
-    Cutter copies = afresh(c, def, n_values), modest = copies, all = copies;
-    Goal goal = {.values = def->outputs.data, .n = def->outputs.len};
+    Readers readers = {0};
+    const Def *read = flow_read_for_products(c->arena, c->syms, def, &readers);
+    Cutter all = afresh(c, def, n_values), ahead = afresh(c, read, read->values.len);
+    Program *program;
 
-    copies.copies = modest.modest = true;
-    if (has_copies(def) && cut_solve(&copies, &goal))
-        return copies.program;
-    modest.program = arena_new_of(c->arena, Program);
-    if (cut_solve(&modest, &goal))
-        return modest.program;
-    Program *with_totals = cut_totals(&all);
-    if (with_totals)
-        return with_totals;
-    all.program = arena_new_of(c->arena, Program);
-    return cut_solve(&all, &goal) ? all.program : NULL;
+    ahead.readers = readers;
+    return read != def && (program = cut_each_way(&ahead)) ? program : cut_each_way(&all);
 }
 
 Program *fuse_cut(Arena *arena, Syms *syms, const Def *written, const Diag *why, FuseMisfit misfit, void *user)

@@ -36,6 +36,7 @@ typedef struct Cutter {
     bool copies;   /* nothing is kept but inputs in another type */
     bool modest;   /* nothing is kept that is much larger than inputs and outputs */
     int n_values;  /* ids are less */
+    Readers readers; /* values that kernels ahead make, as products take them */
     VEC(Kept) kept;
     Program *program;
     VEC(Tried) tried;
@@ -48,6 +49,8 @@ bool *cut_needed_for(const Cutter *c, const Goal *goal);
 bool cut_attempt(Cutter *c, const Goal *goal, bool repeat);
 /* Likewise, with kernels ahead for what the goal reads single elements of. */
 bool cut_reach(Cutter *c, const Goal *goal);
+/* The only operation that takes the value, or reads elements of it; NULL: there are none, or several. */
+const DefOp *cut_only_use(const Def *def, const DefValue *value);
 /* Adds the kernels of a goal: as few as are found, and those ahead that they take. */
 bool cut_solve(Cutter *c, const Goal *goal);
 /* Whether it is not much larger than the largest input or output. */

@@ -182,6 +182,17 @@ const Def *flow_spell(Arena *arena, Syms *syms, const Def *written);
 /* The definition with formulas over elements of what it computes, where these stand at the place of the
  * element that is defined or masked, as operations; itself, where it has none. */
 const Def *flow_spell_formulas(Arena *arena, Syms *syms, const Def *def);
+/* The value of which this is the element at the operation's own place; NULL: it is read elsewhere, or this is no element. */
+const DefValue *flow_own_element(const Def *def, const DefOp *op, const Expr *e);
+
+/* ---- elsewhere.c ----------------------------------------------------------- */
+
+typedef VEC(int) Readers; /* ids of the values whose formulas they are */
+
+/* The definition with elements that formulas read at other places than their own worked out where they are read, of values that
+ * are made element by element; itself, where there are none. Not of what products take; and of that alone. */
+const Def *flow_read_elsewhere(Arena *arena, const Def *def);
+const Def *flow_read_for_products(Arena *arena, Syms *syms, const Def *def, Readers *readers);
 
 /* ---- permute.c ------------------------------------------------------------- */
 

@@ -33,6 +33,7 @@ typedef struct Maker {
     Remade remade;
     const DefOp *op; /* whose formula it is; of the definition that there was */
     int parts;
+    int first; /* of the operations that it becomes */
     VEC(Columns) columns;
 } Maker;
 
@@ -55,8 +56,7 @@ static bool is_own_along(const Def *def, const DefValue *of, const DefValue *rea
     return read->dims[axis].size == of->dims[own].size && (at->kind == EXPR_ELLIPSIS || flow_own_axis(def, of, at) == own);
 }
 
-/* The value that is read at the element's own place; NULL: it is read elsewhere, or this is no element. */
-static const DefValue *own_element(const Def *def, const DefOp *op, const Expr *e)
+const DefValue *flow_own_element(const Def *def, const DefOp *op, const Expr *e)
 {
     const DefValue *read = read_value(op, e);
     int axis = 0;
@@ -92,7 +92,7 @@ static bool is_compared_as_number(const DefValue *value)
 /* Whether an own element of such a value is read. */
 static bool has_own(const Def *def, const DefOp *op, const Expr *e, bool (*which)(const DefValue *))
 {
-    const DefValue *own = e ? own_element(def, op, e) : NULL;
+    const DefValue *own = e ? flow_own_element(def, op, e) : NULL;
 
     if (!e || own)
         return own && which(own);
@@ -116,8 +116,10 @@ static unsigned axes_of_name(const Maker *m, const Expr *e, bool alone)
     bool size = !alone && def_dim(def, e->name);
     const DefIndex *index = def_index(def, e->name);
     double known;
-    int axis = -1;
+    int axis = alone ? def_axis(m->op->result, e->name) : -1; /* a place there, though its size may be known */
 
+    if (axis >= 0)
+        return 1u << axis;
     if (size || def_const(def, e->name, &known) || def_param(def, e->name))
         return 0;
     if (index)
@@ -282,7 +284,7 @@ static DefValue *columns_of(Maker *m, const Expr *e)
 static void *own_of(void *user, const Expr *e)
 {
     Maker *m = user;
-    const DefValue *own = own_element(m->remade.from, m->op, e);
+    const DefValue *own = flow_own_element(m->remade.from, m->op, e);
 
     if (!own && reads_columns(m, e))
         return columns_of(m, e);
@@ -308,6 +310,9 @@ static FormulaPart define(void *user, const Expr *e)
 
     if (axes == 0 && !expr_reads(e, NULL))
         return (FormulaPart){.number = e};
+    for (int i = m->first; i < m->remade.def->ops.len; i++)
+        if (m->remade.def->ops.data[i]->op == OP_DEFINE && expr_equal(m->remade.def->ops.data[i]->where, e))
+            return (FormulaPart){.value = m->remade.def->ops.data[i]->result};
     DefOp *op = add_op(m, OP_DEFINE, axes, NULL);
     declare_narrower(m, (Stmt *)op->stmt, axes);
     read_what(m, op, e);
@@ -354,7 +359,7 @@ static bool reads_elsewhere(const void *user, const Expr *e)
 {
     const Reading *r = user;
 
-    return read_value(r->op, e) == r->tensor && !own_element(r->def, r->op, e);
+    return read_value(r->op, e) == r->tensor && !flow_own_element(r->def, r->op, e);
 }
 
 static bool is_tile_of(const DefValue *value, const DefValue *of)
@@ -400,7 +405,7 @@ static bool is_formula(const Maker *m)
 /* All of the value's elements must come of it: a row that is repeated is no tile. */
 static bool is_whole(Maker *m, const Expr *e)
 {
-    const DefValue *own = own_element(m->remade.from, m->op, e);
+    const DefValue *own = flow_own_element(m->remade.from, m->op, e);
     unsigned axes = 0;
 
     if (own)
@@ -437,11 +442,12 @@ const Def *flow_spell_formulas(Arena *arena, Syms *syms, const Def *def)
     for (int i = 0; i < def->ops.len; i++) {
         m.op = def->ops.data[i];
         m.parts = m.columns.len = 0;
-        int ops = m.remade.def->ops.len, values = m.remade.def->values.len;
+        int values = m.remade.def->values.len;
 
+        m.first = m.remade.def->ops.len;
         if (is_formula(&m) && spell(&m))
             continue;
-        m.remade.def->ops.len = ops;
+        m.remade.def->ops.len = m.first;
         m.remade.def->values.len = values;
         flow_keep_op(&m.remade, m.op);
     }

@@ -784,7 +784,7 @@ static bool has_whole(const Def *def)
 
 const Def *flow_spell(Arena *arena, Syms *syms, const Def *written)
 {
-    const Def *def = flow_spell_formulas(arena, syms, written);
+    const Def *def = flow_spell_formulas(arena, syms, flow_read_elsewhere(arena, written));
 
     if (!has_whole(def))
         return def;

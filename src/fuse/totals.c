@@ -121,28 +121,11 @@ static bool is_total(const Cutter *c, const DefValue *value)
     return (class == OPC_ROW_REDUCE || class == OPC_COL_REDUCE) && cut_is_little(c->def, value) && cut_has_shape(c, value);
 }
 
-/* The only operation that takes the value, or reads elements of it; NULL: there are none, or several. */
-static const DefOp *only_use(const Def *def, const DefValue *value)
-{
-    const DefOp *use = NULL;
-
-    for (int i = 0; i < def->ops.len; i++) {
-        const DefOp *op = def->ops.data[i];
-
-        if (!def_op_takes(op, value) && !def_op_reads(op, value))
-            continue;
-        if (use)
-            return NULL;
-        use = op;
-    }
-    return use;
-}
-
 /* What is left is what the others want of a total: where all that is done with it is a function of it, that one's value. */
 static DefValue *as_wanted(const Def *def, DefValue *total)
 {
     for (;;) {
-        const DefOp *use = only_use(def, total);
+        const DefOp *use = cut_only_use(def, total);
         bool one = use && op_info(use->op)->class == OPC_ELEMENT && !use->result->is_output && use->result->rank == total->rank;
 
         for (int k = 0; one && k < use->n_args; k++)

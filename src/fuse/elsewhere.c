@@ -1,0 +1,307 @@
+/* elsewhere.c: elements of a computed value, read at other places than the element's own, worked out where they are read.
+ *
+ *   Multiply X, r and get N
+ *   Define Y (M, D) as N[row, (col + H) % D]     ->     Define Y (M, D) as X[row, (col + H) % D] * r[row, 0]
+ *
+ * Elements that are read wherever they lie must be in memory. Those of a value that is made element by element of inputs, and of
+ * one number for each row or column, need not be: the inputs are in memory already. So a norm and the rotation behind it are one
+ * kernel. Where more elements are made than the value has, it is left in memory all the same, and not made again for each.
+ * What becomes a product's operand is for a kernel ahead (cut.c): in a loop of products elements that are read one by one take
+ * longer than they do in memory.
+ *
+ * Vocabulary
+ *   at   the coordinates of an element, as the formula that reads it writes them
+ */
+#include "fuse/flow.h"
+
+enum {
+    MOST_RANK = 8,
+    MOST_STEPS = 8, /* operations between inputs and what is read: more are a kernel's worth */
+    MOST_READS = 8
+};
+
+typedef struct Reader {
+    Arena *arena;
+    Remade remade;
+    const DefOp *op; /* that reads */
+    bool multiplied; /* of what becomes operands of products, or of all else */
+    DefRead reads[MOST_READS]; /* of what it reads then; values of the definition that there was */
+    int n_reads;
+    bool gave_up;
+} Reader;
+
+static const DefValue *read_value(const DefOp *op, const Expr *e)
+{
+    for (int k = 0; e->kind == EXPR_INDEX && k < op->reads.len; k++)
+        if (expr_is_name(e->a, op->reads.data[k].name))
+            return op->reads.data[k].value;
+    return NULL;
+}
+
+/* ---- what a value is made of -------------------------------------------------------------------- */
+
+/* One number for each row, or each column, of what it is combined with. */
+static bool is_vector(const DefValue *value)
+{
+    return value->rank < 2 || flow_is_one(value->dims[value->rank - 1]) || flow_is_one(value->dims[value->rank - 2]);
+}
+
+static bool is_leaf(const DefValue *value)
+{
+    return value->is_input || is_vector(value);
+}
+
+/* Sizes align from the right, and one of size 1 fits any. */
+static bool aligns(const DefValue *operand, const DefValue *value)
+{
+    for (int k = 1; k <= operand->rank; k++)
+        if (k > value->rank || (!flow_is_one(operand->dims[operand->rank - k]) &&
+                                operand->dims[operand->rank - k].size != value->dims[value->rank - k].size))
+            return false;
+    return true;
+}
+
+static bool is_made_by_element(const DefValue *value, int *steps)
+{
+    const DefOp *op = value->op;
+
+    if (is_leaf(value))
+        return true;
+    if (!op || op_info(op->op)->class != OPC_ELEMENT || --*steps < 0)
+        return false;
+    for (int k = 0; k < op->n_args; k++) {
+        const DefValue *operand = op->args[k].value;
+
+        if (operand && (op->args[k].transposed || !aligns(operand, value) || !is_made_by_element(operand, steps)))
+            return false;
+    }
+    return true;
+}
+
+static double elements_of(const DefValue *value)
+{
+    enum { UNKNOWN = 4096 };
+    double n = 1;
+    int64_t size;
+
+    for (int d = 0; d < value->rank; d++)
+        n *= aff_is_const(value->dims[d].size, &size) ? (double)size : UNKNOWN;
+    return n;
+}
+
+static bool is_worked_out(const DefOp *reader, const DefValue *value)
+{
+    int steps = MOST_STEPS;
+
+    return !is_leaf(value) && !value->is_output && elements_of(reader->result) <= elements_of(value) && is_made_by_element(value, &steps);
+}
+
+/* ---- elements ------------------------------------------------------------------------------------------ */
+
+/* Coordinates of an element that the formula reads, with those that dots stand for written out; false: they have no names. */
+static bool coordinates(const Reader *r, const DefValue *read, const Expr *e, Expr **at)
+{
+    const DefValue *of = r->op->result;
+    int n = 0;
+
+    for (int i = 0; i < e->n_args; i++) {
+        int dots = e->args[i]->kind == EXPR_ELLIPSIS ? read->rank - (e->n_args - 1) : 0;
+
+        if (e->args[i]->kind != EXPR_ELLIPSIS && n < read->rank)
+            at[n++] = e->args[i];
+        for (int k = 0; k < dots && n < read->rank; k++) {
+            int axis = of->rank - read->rank + n;
+            const DefDim *dim = axis >= 0 ? &of->dims[axis] : NULL;
+
+            if (!dim || !dim->name || dim->size != read->dims[n].size || def_axis(of, dim->name) != axis)
+                return false;
+            at[n++] = expr_name(r->arena, dim->name);
+        }
+    }
+    return n == read->rank;
+}
+
+/* Under its name, which nothing else that is read, and nothing that a formula may name, has. */
+static bool add_read(Reader *r, const DefValue *value)
+{
+    const Def *def = r->remade.from;
+    double known;
+
+    for (int i = 0; i < r->n_reads; i++)
+        if (strcmp(r->reads[i].name, value->name) == 0)
+            return r->reads[i].value == value;
+    if (r->n_reads == MOST_READS || def_dim(def, value->name) || def_index(def, value->name) || def_param(def, value->name) ||
+        def_const(def, value->name, &known))
+        return false;
+    r->reads[r->n_reads++] = (DefRead){value->name, (DefValue *)value};
+    return true;
+}
+
+static Expr *element_of(Reader *r, const DefValue *value, Expr *const *at);
+
+static Expr *operand_of(Reader *r, const DefValue *value, const DefArg *arg, Expr *const *at)
+{
+    Expr *own[MOST_RANK];
+
+    if (!arg->value)
+        return expr_copy(r->arena, arg->scalar.expr);
+    for (int k = 0; k < arg->value->rank; k++)
+        own[k] = flow_is_one(arg->value->dims[k]) ? expr_int(r->arena, 0) : at[value->rank - arg->value->rank + k];
+    return element_of(r, arg->value, own);
+}
+
+static Expr *applied(Reader *r, const DefOp *op, Expr **args)
+{
+    static const struct { OpId id; ExprOp sign; } signs[] = {{OP_ADD, EO_ADD}, {OP_SUBTRACT, EO_SUB}, {OP_MULTIPLY, EO_MUL}, {OP_DIVIDE, EO_DIV}};
+    Expr *e = NULL;
+
+    for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
+        if (signs[i].id == op->op)
+            e = expr_binary(r->arena, signs[i].sign, args[0], args[1]);
+    if (!e)
+        return expr_call(r->arena, op->op == OP_WHERE ? "where" : op_info(op->op)->name, args, op->n_args);
+    if (!op->has_else)
+        return e;
+    Expr **choice = arena_array(r->arena, Expr *, 3);
+    choice[0] = expr_binary(r->arena, EO_EQ, expr_copy(r->arena, args[1]), expr_int(r->arena, 0));
+    choice[1] = expr_float(r->arena, op->otherwise);
+    choice[2] = e;
+    return expr_call(r->arena, "where", choice, 3);
+}
+
+static Expr *element_of(Reader *r, const DefValue *value, Expr *const *at)
+{
+    Expr **args = arena_array(r->arena, Expr *, MOST_RANK);
+
+    if (!is_leaf(value)) {
+        for (int k = 0; k < value->op->n_args; k++)
+            args[k] = operand_of(r, value, &value->op->args[k], at);
+        return applied(r, value->op, args);
+    }
+    r->gave_up |= !add_read(r, value);
+    for (int d = 0; d < value->rank; d++)
+        args[d] = expr_copy(r->arena, at[d]);
+    return expr_index(r->arena, expr_name(r->arena, value->name), args, value->rank);
+}
+
+/* ---- formulas ------------------------------------------------------------------------------------------- */
+
+static Expr *with_elements(Reader *r, const Expr *e);
+
+/* The element, worked out; NULL: it is the element's own, or must be in memory. */
+static Expr *worked_out(Reader *r, const Expr *e)
+{
+    const DefValue *value = read_value(r->op, e);
+    Expr *at[MOST_RANK];
+
+    if (!value || !is_worked_out(r->op, value) || flow_own_element(r->remade.from, r->op, e) || !coordinates(r, value, e, at))
+        return NULL;
+    for (int d = 0; d < value->rank; d++)
+        at[d] = with_elements(r, at[d]);
+    return element_of(r, value, at);
+}
+
+static Expr *with_elements(Reader *r, const Expr *e)
+{
+    Expr *made = worked_out(r, e);
+
+    if (made)
+        return made;
+    const DefValue *read = read_value(r->op, e);
+    if (read)
+        r->gave_up |= !add_read(r, read);
+    Expr *copy = expr_copy(r->arena, e);
+    for (int i = 0; i < e->n_args; i++)
+        copy->args[i] = with_elements(r, e->args[i]);
+    if (e->a)
+        copy->a = with_elements(r, e->a);
+    if (e->b)
+        copy->b = with_elements(r, e->b);
+    return copy;
+}
+
+static bool reads_elsewhere(const void *user, const Expr *e)
+{
+    const Reader *r = user;
+    const DefValue *value = read_value(r->op, e);
+
+    return value && is_worked_out(r->op, value) && !flow_own_element(r->remade.from, r->op, e);
+}
+
+/* Whether a product has it among what it is made of. */
+static bool feeds_products(const Def *def, const DefValue *value)
+{
+    bool *fed = arena_array(def->arena, bool, def->values.len);
+
+    fed[value->id] = true;
+    for (int i = 0; i < def->ops.len; i++) {
+        const DefOp *op = def->ops.data[i];
+        bool *is = &fed[op->result->id];
+
+        for (int k = 0; k < op->n_args; k++)
+            *is |= op->args[k].value && fed[op->args[k].value->id];
+        for (int k = 0; k < op->reads.len; k++)
+            *is |= fed[op->reads.data[k].value->id];
+        if (*is && op->op == OP_GEMM)
+            return true;
+    }
+    return false;
+}
+
+static bool concerns(const Reader *r)
+{
+    return r->op->op == OP_DEFINE && feeds_products(r->remade.from, r->op->result) == r->multiplied && r->op->where->kind != EXPR_INDEX && expr_any(r->op->where, reads_elsewhere, r);
+}
+
+/* With the elements worked out, where all that is read has a name of its own; whether they were. */
+static bool keep_op(Reader *r)
+{
+    Expr *where = NULL;
+
+    r->n_reads = 0;
+    r->gave_up = false;
+    if (concerns(r))
+        where = with_elements(r, r->op->where);
+    DefOp *op = flow_keep_op(&r->remade, r->op);
+    if (!where || r->gave_up)
+        return false;
+    op->where = where;
+    op->reads.len = 0;
+    for (int k = 0; k < r->n_reads; k++)
+        vec_push(r->arena, &op->reads, ((DefRead){r->reads[k].name, r->remade.made[r->reads[k].value->id]}));
+    return true;
+}
+
+static const Def *worked_out_in(Arena *arena, const Def *def, bool multiplied, Readers *readers)
+{
+    Reader r = {.arena = arena, .remade = {.from = def}, .multiplied = multiplied};
+    bool any = false;
+
+    for (int i = 0; i < def->ops.len; i++) {
+        r.op = def->ops.data[i];
+        any |= concerns(&r);
+    }
+    if (!any)
+        return def;
+    r.remade = flow_remake(arena, def);
+    for (int i = 0; i < def->ops.len; i++) {
+        r.op = def->ops.data[i];
+        if (keep_op(&r))
+            vec_push(arena, readers, r.op->result->id);
+    }
+    return readers->len > 0 ? r.remade.def : def;
+}
+
+const Def *flow_read_elsewhere(Arena *arena, const Def *def)
+{
+    Readers readers = {0};
+
+    return worked_out_in(arena, def, false, &readers);
+}
+
+const Def *flow_read_for_products(Arena *arena, Syms *syms, const Def *def, Readers *readers)
+{
+    const Def *made = worked_out_in(arena, def, true, readers);
+
+    return made == def ? def : flow_spell_formulas(arena, syms, made);
+}

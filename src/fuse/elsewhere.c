@@ -16,8 +16,7 @@
 
 enum {
     MOST_RANK = 8,
-    MOST_STEPS = 8, /* operations between inputs and what is read: more are a kernel's worth */
-    MOST_READS = 8
+    MOST_STEPS = 8 /* operations between inputs and what is read: more are a kernel's worth */
 };
 
 typedef struct Reader {
@@ -25,9 +24,7 @@ typedef struct Reader {
     Remade remade;
     const DefOp *op; /* that reads */
     bool multiplied; /* of what becomes operands of products, or of all else */
-    DefRead reads[MOST_READS]; /* of what it reads then; values of the definition that there was */
-    int n_reads;
-    bool gave_up;
+    ElementReads reads; /* what it reads then; values of the definition that there was */
 } Reader;
 
 static const DefValue *read_value(const DefOp *op, const Expr *e)
@@ -40,15 +37,9 @@ static const DefValue *read_value(const DefOp *op, const Expr *e)
 
 /* ---- what a value is made of -------------------------------------------------------------------- */
 
-/* One number for each row, or each column, of what it is combined with. */
-static bool is_vector(const DefValue *value)
+bool flow_is_vector(const DefValue *value)
 {
     return value->rank < 2 || flow_is_one(value->dims[value->rank - 1]) || flow_is_one(value->dims[value->rank - 2]);
-}
-
-static bool is_leaf(const DefValue *value)
-{
-    return value->is_input || is_vector(value);
 }
 
 /* Sizes align from the right, and one of size 1 fits any. */
@@ -61,21 +52,36 @@ static bool aligns(const DefValue *operand, const DefValue *value)
     return true;
 }
 
-static bool is_made_by_element(const DefValue *value, int *steps)
+/* Whether each of its elements is a function of elements of its operands at the same place. */
+static bool goes_by_element(const DefValue *value)
 {
     const DefOp *op = value->op;
 
-    if (is_leaf(value))
-        return true;
-    if (!op || op_info(op->op)->class != OPC_ELEMENT || --*steps < 0)
+    if (!op || op_info(op->op)->class != OPC_ELEMENT)
         return false;
-    for (int k = 0; k < op->n_args; k++) {
-        const DefValue *operand = op->args[k].value;
-
-        if (operand && (op->args[k].transposed || !aligns(operand, value) || !is_made_by_element(operand, steps)))
+    for (int k = 0; k < op->n_args; k++)
+        if (op->args[k].value && (op->args[k].transposed || !aligns(op->args[k].value, value)))
             return false;
-    }
     return true;
+}
+
+static bool is_made_by_element(const DefValue *value, int *steps)
+{
+    if (value->is_input || (flow_is_vector(value) && !goes_by_element(value)))
+        return true;
+    if (!goes_by_element(value) || --*steps < 0)
+        return false;
+    for (int k = 0; k < value->op->n_args; k++)
+        if (value->op->args[k].value && !is_made_by_element(value->op->args[k].value, steps))
+            return false;
+    return true;
+}
+
+bool flow_is_made_by_element(const DefValue *value)
+{
+    int steps = MOST_STEPS;
+
+    return value->op && !value->is_output && goes_by_element(value) && is_made_by_element(value, &steps);
 }
 
 static double elements_of(const DefValue *value)
@@ -91,9 +97,7 @@ static double elements_of(const DefValue *value)
 
 static bool is_worked_out(const DefOp *reader, const DefValue *value)
 {
-    int steps = MOST_STEPS;
-
-    return !is_leaf(value) && !value->is_output && elements_of(reader->result) <= elements_of(value) && is_made_by_element(value, &steps);
+    return !flow_is_vector(value) && elements_of(reader->result) <= elements_of(value) && flow_is_made_by_element(value);
 }
 
 /* ---- elements ------------------------------------------------------------------------------------------ */
@@ -122,66 +126,85 @@ static bool coordinates(const Reader *r, const DefValue *read, const Expr *e, Ex
 }
 
 /* Under its name, which nothing else that is read, and nothing that a formula may name, has. */
-static bool add_read(Reader *r, const DefValue *value)
+static void add_read(ElementReads *r, const DefValue *value)
 {
-    const Def *def = r->remade.from;
     double known;
 
-    for (int i = 0; i < r->n_reads; i++)
-        if (strcmp(r->reads[i].name, value->name) == 0)
-            return r->reads[i].value == value;
-    if (r->n_reads == MOST_READS || def_dim(def, value->name) || def_index(def, value->name) || def_param(def, value->name) ||
-        def_const(def, value->name, &known))
-        return false;
-    r->reads[r->n_reads++] = (DefRead){value->name, (DefValue *)value};
-    return true;
+    for (int i = 0; i < r->list.len; i++) {
+        if (strcmp(r->list.data[i].name, value->name) != 0)
+            continue;
+        r->ambiguous |= r->list.data[i].value != value;
+        return;
+    }
+    r->ambiguous |= def_dim(r->def, value->name) || def_index(r->def, value->name) || def_param(r->def, value->name) ||
+                    def_const(r->def, value->name, &known);
+    vec_push(r->def->arena, &r->list, ((DefRead){value->name, (DefValue *)value}));
 }
 
-static Expr *element_of(Reader *r, const DefValue *value, Expr *const *at);
-
-static Expr *operand_of(Reader *r, const DefValue *value, const DefArg *arg, Expr *const *at)
+/* The place of whatever is made of the value, along the same dimension. */
+static bool is_own_place(const DefValue *value, int d, const Expr *at)
 {
+    const char *side = d == value->rank - 1 ? "col" : d == value->rank - 2 ? "row" : NULL;
+    bool called = side && (at->kind == EXPR_NAME || at->kind == EXPR_CALL) && text_equal_nocase(at->name, side);
+
+    return flow_is_one(value->dims[d]) || called || (value->dims[d].name && expr_is_name(at, value->dims[d].name));
+}
+
+/* Numbers of rows or columns are taken as they are where they are the element's own; elsewhere they are made like all else. */
+static bool is_leaf(const DefValue *value, Expr *const *at)
+{
+    bool own = flow_is_vector(value);
+
+    for (int d = 0; own && d < value->rank; d++)
+        own = is_own_place(value, d, at[d]);
+    return own || !goes_by_element(value);
+}
+
+static Expr *operand_of(ElementReads *r, const DefValue *value, const DefArg *arg, Expr *const *at)
+{
+    Arena *arena = r->def->arena;
     Expr *own[MOST_RANK];
 
     if (!arg->value)
-        return expr_copy(r->arena, arg->scalar.expr);
+        return expr_copy(arena, arg->scalar.expr);
     for (int k = 0; k < arg->value->rank; k++)
-        own[k] = flow_is_one(arg->value->dims[k]) ? expr_int(r->arena, 0) : at[value->rank - arg->value->rank + k];
-    return element_of(r, arg->value, own);
+        own[k] = flow_is_one(arg->value->dims[k]) ? expr_int(arena, 0) : at[value->rank - arg->value->rank + k];
+    return flow_element(r, arg->value, own);
 }
 
-static Expr *applied(Reader *r, const DefOp *op, Expr **args)
+static Expr *applied(Arena *arena, const DefOp *op, Expr **args)
 {
     static const struct { OpId id; ExprOp sign; } signs[] = {{OP_ADD, EO_ADD}, {OP_SUBTRACT, EO_SUB}, {OP_MULTIPLY, EO_MUL}, {OP_DIVIDE, EO_DIV}};
     Expr *e = NULL;
 
     for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
         if (signs[i].id == op->op)
-            e = expr_binary(r->arena, signs[i].sign, args[0], args[1]);
+            e = expr_binary(arena, signs[i].sign, args[0], args[1]);
     if (!e)
-        return expr_call(r->arena, op->op == OP_WHERE ? "where" : op_info(op->op)->name, args, op->n_args);
+        return expr_call(arena, op->op == OP_WHERE ? "where" : op_info(op->op)->name, args, op->n_args);
     if (!op->has_else)
         return e;
-    Expr **choice = arena_array(r->arena, Expr *, 3);
-    choice[0] = expr_binary(r->arena, EO_EQ, expr_copy(r->arena, args[1]), expr_int(r->arena, 0));
-    choice[1] = expr_float(r->arena, op->otherwise);
+    Expr **choice = arena_array(arena, Expr *, 3);
+    choice[0] = expr_binary(arena, EO_EQ, expr_copy(arena, args[1]), expr_int(arena, 0));
+    choice[1] = expr_float(arena, op->otherwise);
     choice[2] = e;
-    return expr_call(r->arena, "where", choice, 3);
+    return expr_call(arena, "where", choice, 3);
 }
 
-static Expr *element_of(Reader *r, const DefValue *value, Expr *const *at)
+Expr *flow_element(ElementReads *r, const DefValue *value, Expr *const *at)
 {
-    Expr **args = arena_array(r->arena, Expr *, MOST_RANK);
+    Arena *arena = r->def->arena;
+    Expr **args = arena_array(arena, Expr *, MOST_RANK);
 
-    if (!is_leaf(value)) {
+    if (!is_leaf(value, at)) {
         for (int k = 0; k < value->op->n_args; k++)
             args[k] = operand_of(r, value, &value->op->args[k], at);
-        return applied(r, value->op, args);
+        return applied(arena, value->op, args);
     }
-    r->gave_up |= !add_read(r, value);
+    add_read(r, value);
     for (int d = 0; d < value->rank; d++)
-        args[d] = expr_copy(r->arena, at[d]);
-    return expr_index(r->arena, expr_name(r->arena, value->name), args, value->rank);
+        args[d] = expr_copy(arena, at[d]);
+    return expr_index(arena, expr_name(arena, value->name), args, value->rank);
 }
 
 /* ---- formulas ------------------------------------------------------------------------------------------- */
@@ -198,7 +221,7 @@ static Expr *worked_out(Reader *r, const Expr *e)
         return NULL;
     for (int d = 0; d < value->rank; d++)
         at[d] = with_elements(r, at[d]);
-    return element_of(r, value, at);
+    return flow_element(&r->reads, value, at);
 }
 
 static Expr *with_elements(Reader *r, const Expr *e)
@@ -209,7 +232,7 @@ static Expr *with_elements(Reader *r, const Expr *e)
         return made;
     const DefValue *read = read_value(r->op, e);
     if (read)
-        r->gave_up |= !add_read(r, read);
+        add_read(&r->reads, read);
     Expr *copy = expr_copy(r->arena, e);
     for (int i = 0; i < e->n_args; i++)
         copy->args[i] = with_elements(r, e->args[i]);
@@ -228,8 +251,7 @@ static bool reads_elsewhere(const void *user, const Expr *e)
     return value && is_worked_out(r->op, value) && !flow_own_element(r->remade.from, r->op, e);
 }
 
-/* Whether a product has it among what it is made of. */
-static bool feeds_products(const Def *def, const DefValue *value)
+bool flow_feeds_products(const Def *def, const DefValue *value)
 {
     bool *fed = arena_array(def->arena, bool, def->values.len);
 
@@ -250,7 +272,7 @@ static bool feeds_products(const Def *def, const DefValue *value)
 
 static bool concerns(const Reader *r)
 {
-    return r->op->op == OP_DEFINE && feeds_products(r->remade.from, r->op->result) == r->multiplied && r->op->where->kind != EXPR_INDEX && expr_any(r->op->where, reads_elsewhere, r);
+    return r->op->op == OP_DEFINE && flow_feeds_products(r->remade.from, r->op->result) == r->multiplied && r->op->where->kind != EXPR_INDEX && expr_any(r->op->where, reads_elsewhere, r);
 }
 
 /* With the elements worked out, where all that is read has a name of its own; whether they were. */
@@ -258,17 +280,16 @@ static bool keep_op(Reader *r)
 {
     Expr *where = NULL;
 
-    r->n_reads = 0;
-    r->gave_up = false;
+    r->reads = (ElementReads){.def = r->remade.from};
     if (concerns(r))
         where = with_elements(r, r->op->where);
     DefOp *op = flow_keep_op(&r->remade, r->op);
-    if (!where || r->gave_up)
+    if (!where || r->reads.ambiguous)
         return false;
     op->where = where;
     op->reads.len = 0;
-    for (int k = 0; k < r->n_reads; k++)
-        vec_push(r->arena, &op->reads, ((DefRead){r->reads[k].name, r->remade.made[r->reads[k].value->id]}));
+    for (int k = 0; k < r->reads.list.len; k++)
+        vec_push(r->arena, &op->reads, ((DefRead){r->reads.list.data[k].name, r->remade.made[r->reads.list.data[k].value->id]}));
     return true;
 }
 

@@ -187,6 +187,23 @@ const DefValue *flow_own_element(const Def *def, const DefOp *op, const Expr *e)
 
 /* ---- elsewhere.c ----------------------------------------------------------- */
 
+/* Whether a product has the value among what it is made of. */
+bool flow_feeds_products(const Def *def, const DefValue *value);
+
+/* What is read by elements that are worked out. */
+typedef struct ElementReads {
+    const Def *def;
+    VEC(DefRead) list;
+    bool ambiguous; /* some of it has a name that means something else as well */
+} ElementReads;
+
+/* One number for each row, or each column, of what it is combined with. */
+bool flow_is_vector(const DefValue *value);
+/* Whether a value is made of inputs, and of a number for each row or column, element by element, in few steps. */
+bool flow_is_made_by_element(const DefValue *value);
+/* An element of such a value, at these coordinates. */
+Expr *flow_element(ElementReads *reads, const DefValue *value, Expr *const *at);
+
 typedef VEC(int) Readers; /* ids of the values whose formulas they are */
 
 /* The definition with elements that formulas read at other places than their own worked out where they are read, of values that

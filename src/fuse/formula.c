@@ -53,7 +53,7 @@ static bool is_own_along(const Def *def, const DefValue *of, const DefValue *rea
 
     if (flow_is_one(read->dims[axis]) && (at->kind == EXPR_ELLIPSIS || (at->kind == EXPR_INT && at->i == 0)))
         return true;
-    return read->dims[axis].size == of->dims[own].size && (at->kind == EXPR_ELLIPSIS || flow_own_axis(def, of, at) == own);
+    return own >= 0 && read->dims[axis].size == of->dims[own].size && (at->kind == EXPR_ELLIPSIS || flow_own_axis(def, of, at) == own);
 }
 
 const DefValue *flow_own_element(const Def *def, const DefOp *op, const Expr *e)
@@ -61,7 +61,7 @@ const DefValue *flow_own_element(const Def *def, const DefOp *op, const Expr *e)
     const DefValue *read = read_value(op, e);
     int axis = 0;
 
-    if (!read || read->rank > op->result->rank)
+    if (!read)
         return NULL;
     for (int i = 0; i < e->n_args; i++) {
         int n = e->args[i]->kind == EXPR_ELLIPSIS ? read->rank - (e->n_args - 1) : 1;

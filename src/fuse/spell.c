@@ -4,7 +4,7 @@
  *   Reshape X and get Y (b, L * D)       Define Y (b, L * D) as X[b, col div D, col % D]
  *   Unfold X over L by n step m          Define Y (b, blocks, n, D) as X[b, block * m + row, col]
  *   GroupSum X over L to E, a few each   Define Y (b, E, D) as X[b, row * 2, col] + X[b, row * 2 + 1, col]
- *   GroupSum X over L to E, of many      the groups as a last dimension, their RowSum, and its column
+ *   likewise, of many                    the groups as a last dimension, their RowSum, and its column
  *   TopK X, k                            k times: where each row is largest, first; taken out of the row
  *   likewise, k open or large            a Define of what comes before each element, its sum, a Define that compares
  *
@@ -27,6 +27,9 @@ typedef struct Speller {
     Def *def;        /* that is made */
     int fresh;
     const DefOp *op; /* that is being spelled */
+    bool through;    /* elements that it reads may be worked out in several steps (elsewhere.c) */
+    bool worked_out; /* some were */
+    ElementReads reads; /* of these */
 } Speller;
 
 /* ---- values ------------------------------------------------------------------------------ */
@@ -356,6 +359,13 @@ static Expr *element(Speller *s, const DefValue *x, Expr *const *at)
 {
     Expr *seen = x->op && x->op->op == OP_DEFINE ? defined_at(s, x, x->op->where, at, false) : NULL;
 
+    if (s->through && !s->reads.ambiguous && flow_is_made_by_element(x)) {
+        Expr *made = flow_element(&s->reads, x, at);
+
+        s->worked_out |= !s->reads.ambiguous;
+        if (!s->reads.ambiguous)
+            return made;
+    }
     if (function_of(x)) {
         Expr **args = arena_array(s->arena, Expr *, 1);
 
@@ -380,6 +390,9 @@ static void define(Speller *s, DefValue *result, DefValue *x, const Expr *as)
     while (function_of(x))
         x = function_of(x);
     add_read(s, op, (DefRead){x->name, x});
+    bool itself = op->reads.len > 0;
+    for (int k = 0; !itself && k < s->reads.list.len; k++)
+        add_read(s, op, s->reads.list.data[k]);
     bool through = op->reads.len == 0 && x->op && x->op->op == OP_DEFINE;
     for (int k = 0; through && k < x->op->reads.len; k++)
         add_read(s, op, x->op->reads.data[k]);
@@ -473,24 +486,32 @@ static bool spell_unfold(Speller *s, DefValue *x, DefValue *y)
 
 /* ---- groups --------------------------------------------------------------------------------------- */
 
-/* Few in each, summed one after the other. */
-static bool spell_few(Speller *s, DefValue *x, DefValue *y, int64_t n)
+static Expr *of_few(Speller *s, Expr **parts, int n)
+{
+    Expr *sum = parts[0];
+
+    if (s->op->op == OP_GROUP_MAX)
+        return n == 1 ? sum : expr_call(s->arena, "max", parts, n);
+    for (int i = 1; i < n; i++)
+        sum = expr_binary(s->arena, EO_ADD, sum, parts[i]);
+    return s->op->op == OP_GROUP_MEAN ? expr_binary(s->arena, EO_MUL, sum, expr_float(s->arena, 1 / (double)n)) : sum;
+}
+
+/* Few in each, one after the other. */
+static bool spell_few(Speller *s, DefValue *x, DefValue *y, int n)
 {
     int axis = s->op->axis;
-    Expr *at[MOST_RANK], *sum = NULL;
+    Expr *at[MOST_RANK], **parts = arena_array(s->arena, Expr *, n);
 
     for (int k = 0; k < x->rank; k++)
         if (!(at[k] = place(s, y, k, k != axis)))
             return false;
     Expr *first = times(s, at[axis], whole_number(s, n));
-    for (int64_t i = 0; i < n; i++) {
+    for (int i = 0; i < n; i++) {
         at[axis] = plus(s, expr_copy(s->arena, first), whole_number(s, i));
-        Expr *one = element(s, x, at);
-        sum = sum ? expr_binary(s->arena, EO_ADD, sum, one) : one;
+        parts[i] = element(s, x, at);
     }
-    if (s->op->op == OP_GROUP_MEAN)
-        sum = expr_binary(s->arena, EO_MUL, sum, expr_float(s->arena, 1 / (double)n));
-    define(s, y, x, sum);
+    define(s, y, x, of_few(s, parts, n));
     return true;
 }
 
@@ -557,8 +578,8 @@ static bool spell_group(Speller *s, DefValue *x, DefValue *y)
         add_arg(add_op(s, reduction_of(s->op->op), y), x);
         return true;
     }
-    if (s->op->op != OP_GROUP_MAX && is_known(s, all, groups, &known) && known >= 1 && known <= FEW)
-        return spell_few(s, x, y, known);
+    if (is_known(s, all, groups, &known) && known >= 1 && known <= FEW)
+        return spell_few(s, x, y, (int)known);
     name_groups(s, y, s->op->axis);
     return spell_many(s, x, y, aff_div(s->def->aff, all, groups));
 }
@@ -782,6 +803,16 @@ static bool has_whole(const Def *def)
     return false;
 }
 
+/* Whether elements that it reads are worked out there, in several steps: of groups, and of what is given another shape before more is
+ * done with it. What is stored as it is may be a tile in another order (permute.c). */
+static bool reads_through(const Def *def, const DefOp *op)
+{
+    bool groups = op_info(op->op)->class == OPC_GROUP_REDUCE;
+    bool reshaped = op->op == OP_RESHAPE && !op->result->is_output && op->args[0].value && !flow_is_vector(op->args[0].value);
+
+    return (groups || reshaped) && !flow_feeds_products(def, op->result);
+}
+
 const Def *flow_spell(Arena *arena, Syms *syms, const Def *written)
 {
     const Def *def = flow_spell_formulas(arena, syms, flow_read_elsewhere(arena, written));
@@ -795,10 +826,12 @@ const Def *flow_spell(Arena *arena, Syms *syms, const Def *written)
         const DefValue *x = s.op->args[0].value;
         int ops = s.def->ops.len;
 
+        s.reads = (ElementReads){.def = s.def};
+        s.through = reads_through(def, s.op);
         if ((op_is_whole(s.op->op) || is_column(s.op)) && x && spell(&s, s.remade.made[x->id], s.remade.made[s.op->result->id]))
             continue;
         s.def->ops.len = ops;
         flow_keep_op(&s.remade, s.op);
     }
-    return s.def;
+    return s.worked_out ? flow_spell_formulas(arena, syms, s.def) : s.def;
 }

@@ -13,6 +13,8 @@
  */
 #include "reason/plan.h"
 
+#include <math.h>
+
 enum { STEPPED_REGS = 32 }; /* of a mask of quotients and powers of what is read */
 
 typedef struct Sides {
@@ -46,7 +48,8 @@ static Sides either(Sides a, Sides b)
     return (Sides){finer(a.rows, b.rows), finer(a.cols, b.cols), a.apart || b.apart};
 }
 
-/* `col div 128`: every 128 columns have the same. Tiles begin at multiples of their sizes, what has another origin does not. */
+/* `col div 128`: every 128 columns have the same. Tiles begin at multiples of their sizes, what has another origin does not; so
+ * where the groups are a power of two they are constants apart. */
 static Sides in_groups(Plan *plan, const Expr *e, Sides sides)
 {
     const Expr *of = e->a;
@@ -57,7 +60,7 @@ static Sides in_groups(Plan *plan, const Expr *e, Sides sides)
 
     if (!place || (index && index->value) || !by || !aff_is_const(by, &group) || group < 1)
         return sides;
-    return (Sides){sides.rows ? group : 0, sides.cols ? group : 0, sides.apart};
+    return (Sides){sides.rows ? group : 0, sides.cols ? group : 0, (group & (group - 1)) != 0};
 }
 
 /* What of a tile's places a name stands for. */
@@ -193,6 +196,13 @@ bool plan_divides_places(Plan *plan, const Tile *tile, const Expr *e)
     return plan_divides_places(plan, tile, e->a) || plan_divides_places(plan, tile, e->b);
 }
 
+/* Columns of a lane that share a number: it has neighbours of a row where a tile of words lies as memory does (src/pass/unpinned.c). */
+static double sharing(const Step *step, const Read *read)
+{
+    enum { NEIGHBOURS = 8 };
+    return step->result->prepared && read->cols > 1 ? fmin((double)read->cols, NEIGHBOURS) : 1;
+}
+
 double plan_read_registers(const Choice *c, const Step *step)
 {
     double n = 0;
@@ -206,7 +216,7 @@ double plan_read_registers(const Choice *c, const Step *step)
         /* a vector's are used one after the other */
         double weight = read->apart && !settled ? 3 : by_rows && by_cols ? 1 : 0.5;
 
-        n += weight * plan_registers(c, by_rows ? rows : 1, by_cols ? cols : 1);
+        n += weight * plan_registers(c, by_rows ? rows : 1, by_cols ? cols : 1) / (by_cols ? sharing(step, read) : 1);
         stepped |= read->stepped && step->class == OPC_MASK;
     }
     return n + (stepped ? STEPPED_REGS : 0);

@@ -135,18 +135,44 @@ static AbiTensor tensor_of(const TileTensor *t)
     return tensor;
 }
 
+static void align_tensor(Abi *abi, const TileTensor *tensor, int wanted)
+{
+    int *alignment = &abi->tensors.data[tensor->index].alignment;
+    if (*alignment < wanted)
+        *alignment = wanted;
+}
+
+/* Words that an index reads. */
+static void align_tables(Abi *abi, const TileProgram *program, const Aff *index)
+{
+    const AffSym *table;
+    const Aff *coords[AFF_MAX_COORDS];
+    if (!index)
+        return;
+    if (index->kind == AFF_AT) {
+        aff_coords(index, &table, coords);
+        const TileTensor *tensor = tile_table_of(program, table);
+        if (tensor && tensor->dtype == DT_I32 && !tensor->written)
+            align_tensor(abi, tensor, tile_row_alignment(tensor));
+    }
+    align_tables(abi, program, index->a);
+    align_tables(abi, program, index->b);
+}
+
 /* What is only ever accessed an element at a time need not be aligned; what several elements at once are gathered of
  * as its rows are without gaps. */
-static void align_tensors(Abi *abi, const TileBlock *block)
+static void align_tensors(Abi *abi, const TileProgram *program, const TileBlock *block)
 {
     for (int i = 0; i < block->ops.len; i++) {
         const TileOp *op = block->ops.data[i];
-        AbiTensor *tensor = op->tensor ? &abi->tensors.data[op->tensor->index] : NULL;
-        int wanted = tile_in_chunks(op) ? TILE_CHUNK : tile_reads_lines(op) ? tile_row_alignment(op->tensor) : 1;
-        if (tensor && tensor->alignment < wanted)
-            tensor->alignment = wanted;
+        if (tile_in_chunks(op))
+            align_tensor(abi, op->tensor, TILE_CHUNK);
+        if (tile_reads_lines(op))
+            align_tensor(abi, op->tensor, tile_row_alignment(op->tensor));
+        if (tile_reads_words(op))
+            align_tables(abi, program, op->index);
         for (int r = 0; r < op->n_regions; r++)
-            align_tensors(abi, op->regions[r]);
+            align_tensors(abi, program, op->regions[r]);
     }
 }
 
@@ -197,7 +223,7 @@ Abi *abi_from_tile(Arena *arena, const TileProgram *program, const Target *targe
     for (int i = 0; i < program->tensors.len; i++)
         vec_push(arena, &abi->tensors, tensor_of(program->tensors.data[i]));
     for (int i = 0; i < program->kernels.len; i++)
-        align_tensors(abi, program->kernels.data[i]->body);
+        align_tensors(abi, program, program->kernels.data[i]->body);
     for (int i = 0; i < program->dims.len; i++)
         vec_push(arena, &abi->dims, program->dims.data[i]);
     for (int i = 0; i < program->params.len; i++)

@@ -1,35 +1,58 @@
-/* ahead.c: integers that a loop reads for each element, a turn ahead.
+/* ahead.c: elements of tensors that a loop reads for each of a lane's values, some turns ahead.
  *
  * Words that bits are taken of come from memory as they are needed, and nothing else can go on until they are there.
- * So the first turn's are read ahead of a loop, and where a turn has taken its own apart, those of the next take
- * their registers, on their way while the turn multiplies:
+ * So the first turns' are read ahead of a loop, and where a turn has taken its own apart, those of a later one take
+ * their registers, on their way while turns multiply. So are the few numbers that they are multiplied by:
  *
- *   for k = lo:hi {                                      words of lo
+ *   for k = lo:hi {                                      words and scales of lo, lo + 1
  *     %i = index W[n, k * 8 + col div 8] div … % 16      for k = lo:hi {
- *     …                                            ->      %i = index …
- *     gemm %x, %s                                          words of k + 1, if that is a turn
- *   }                                                      …
- *                                                          gemm %x, %s
+ *     %s = gather S[n, k div 2]                            %i = index …
+ *     …                                            ->      words of k + 2, if that is a turn
+ *     gemm %x, %w                                          %s = gather …
+ *   }                                                      scales of k + 2
+ *                                                          …
+ *                                                          gemm %x, %w
  *                                                        }
+ *
+ * So many turns stand side by side, each with registers of its own: what is on its way cannot be moved.
  *
  * A tensor that is only read may be read earlier. Roles have no registers for that, and neither has a loop whose
  * tiles leave few.
  */
-#include "ptx/gather.h"
+#include "ptx/cells.h"
 
-enum { MOST_WORDS = 40 };
+enum {
+    MOST_WORDS = 40,
+    MOST_NUMBERS = 16,
+    MOST_TURNS = 2,
+    LONG_TURN = 64 /* values of a lane that products add to: of more, what was read for the next turn is there by then */
+};
 
 typedef struct Word {
     const TileOp *first, *last; /* those that are made of it */
-    const Aff *read;            /* within the first one's index, */
-    int value;                  /* for this one of its values */
     const Aff *element;
-    const char *reg;
+    Cells *table;               /* words of its tensor, */
+    int cell;                   /* of which this is it, */
+    Access by;                  /* and how it comes */
+    bool leads;                 /* the access is read for it */
+    const char *reg[MOST_TURNS];
 } Word;
+
+/* Elements of a gather; they wait as memory has them. */
+typedef struct Numbers {
+    const TileOp *op;
+    Cells cells;
+    int *leads;                                     /* by cell: which one leads its access, */
+    const char *(*words[MOST_TURNS])[ACCESS_WORDS]; /* and of that by turn, what comes */
+    int registers;                                  /* for one turn */
+} Numbers;
 
 struct Ahead {
     const TileOp *loop;
+    int turns; /* that are read ahead; 0: none are */
     VEC(Word) words;
+    VEC(Cells *) tables;
+    VEC(Numbers) numbers;
 };
 
 static bool is_ahead(Emitter *e, const TileOp *loop)
@@ -37,39 +60,75 @@ static bool is_ahead(Emitter *e, const TileOp *loop)
     return e->aligned && !e->role && loop->unroll <= 1 && rm_of(e, loop) == ROOM_ENOUGH;
 }
 
-static TileTensor *tensor_of(const Emitter *e, const Aff *element)
+/* Which of the turns that stand side by side it is for, and addresses it has in common with others. */
+typedef struct Reading {
+    int side;
+    const Aff *turn, *there; /* the counter's value then, and whether there is such a turn */
+    Bases bases;
+} Reading;
+
+static Reading reading(Emitter *e, const Ahead *w, const Aff *turn, int side)
 {
-    const Aff *coords[AFF_MAX_COORDS];
-    const AffSym *table;
-    aff_coords(element, &table, coords);
-    return tile_table_of(e->program, table);
+    return (Reading){.side = side, .turn = turn, .there = aff_lt(e->program->aff, turn, w->loop->hi)};
 }
 
-/* An element that changes from turn to turn, of a tensor of words that are only read, whose place no other says. */
-static bool may_be_ahead(Emitter *e, const TileOp *loop, const Aff *element)
+/* What takes the registers of the turn that is emitted. */
+static Reading reading_next(Emitter *e, const Ahead *w)
 {
-    const Aff *coords[AFF_MAX_COORDS];
+    return reading(e, w, aff_offset(e->program->aff, aff_of(e->program->aff, w->loop->var), w->turns), e->side);
+}
+
+/* The address and the guard of cell x's access, as of another turn. */
+static const char *place_of(Emitter *e, const Ahead *w, Reading *r, const TileOp *op, const Cells *c, const Cell *x, Access a, const char **guard)
+{
+    AffCtx *aff = e->program->aff;
+    const Aff **coords = cl_coords(e, c, x, a.first);
+    for (int d = 0; d < c->tensor->rank; d++) coords[d] = aff_subst(aff, coords[d], w->loop->var, r->turn);
+    const Aff *inside = ga_inside(e, op, coords);
+    const char *address = ga_address(e, op, &r->bases, coords);
+    *guard = aff_always(aff, inside) ? gl_guard(e, r->there) : ga_guard_here(e, aff_and(aff, inside, r->there));
+    return address;
+}
+
+/* ---- words ------------------------------------------------------------------------------------ */
+
+/* An element that changes from turn to turn, of a tensor of words that are only read, whose place no other says: its tensor, or NULL. */
+static TileTensor *tensor_ahead(Emitter *e, const TileOp *loop, const Aff *element, const Aff **coords)
+{
     const AffSym *table;
-    if (element->kind != AFF_AT || !aff_uses(element, loop->var)) return false;
+    if (element->kind != AFF_AT || !aff_uses(element, loop->var)) return NULL;
     int n = aff_coords(element, &table, coords);
-    const TileTensor *tensor = tensor_of(e, element);
+    TileTensor *tensor = tile_table_of(e->program, table);
     for (int d = 0; d < n; d++)
-        if (aff_uses_kind(coords[d], AFF_TABLE)) return false;
-    return tensor && !tensor->written && tensor->dtype != DT_I64;
+        if (aff_uses_kind(coords[d], AFF_TABLE)) return NULL;
+    return tensor && !tensor->written && tensor->dtype != DT_I64 ? tensor : NULL;
+}
+
+static Cells *table_of(Emitter *e, Ahead *w, const TileTensor *tensor)
+{
+    for (int i = 0; i < w->tables.len; i++)
+        if (w->tables.data[i]->tensor == tensor) return w->tables.data[i];
+    Cells *table = arena_new_of(e->arena, Cells);
+    table->tensor = tensor;
+    vec_push(e->arena, &w->tables, table);
+    return table;
 }
 
 /* False: there are too many, or some cannot be. */
 static bool add_value(Emitter *e, Ahead *w, const TileOp *index, const Aff *read, int value)
 {
-    const Aff *element = el_at(e, read, index->results[0], value);
+    const Aff *element = el_at(e, read, index->results[0], value), *coords[AFF_MAX_COORDS];
     if (!aff_uses(element, w->loop->var)) return true;
-    if (!may_be_ahead(e, w->loop, element)) return false;
+    const TileTensor *tensor = tensor_ahead(e, w->loop, element, coords);
+    if (!tensor) return false;
     for (int i = 0; i < w->words.len; i++)
         if (w->words.data[i].element == element) {
             w->words.data[i].last = index;
             return true;
         }
-    vec_push(e->arena, &w->words, (Word){index, index, read, value, element, NULL});
+    Cells *table = table_of(e, w, tensor);
+    cl_add(e, table, coords);
+    vec_push(e->arena, &w->words, (Word){.first = index, .last = index, .element = element, .table = table, .cell = table->all.len - 1});
     return w->words.len <= MOST_WORDS;
 }
 
@@ -83,44 +142,200 @@ static bool add_all(Emitter *e, Ahead *w, const TileOp *index, const Aff *a)
     return true;
 }
 
-/* An index that reads the word's tensor, which bases refer to. */
+static const Cell *cell_of(const Word *word)
+{
+    return &word->table->all.data[word->cell];
+}
+
+static bool comes_with(const Word *word, const Word *other)
+{
+    return other->table == word->table && cl_has(word->table, word->by, cell_of(word), cell_of(other));
+}
+
+/* Together with neighbours that are done with at the same time. */
+static void find_access(Ahead *w, Word *word)
+{
+    int64_t place = cell_of(word)->place;
+    bool whole = word->table->tensor->dtype == DT_I32 && tile_reads_words(word->first);
+    word->by = whole ? cl_access(word->table, cell_of(word)) : (Access){place, 1};
+    for (int i = 0; i < w->words.len; i++)
+        if (comes_with(word, &w->words.data[i]) && w->words.data[i].last != word->last) word->by = (Access){place, 1};
+}
+
+static void find_leads(Emitter *e, Ahead *w)
+{
+    for (int i = 0; i < w->words.len; i++) {
+        Word *word = &w->words.data[i];
+        for (int k = 0; k < w->turns; k++) word->reg[k] = em_new(e, REG_R);
+        find_access(w, word);
+        word->leads = true;
+        for (int k = 0; k < i; k++) word->leads &= !(w->words.data[k].leads && comes_with(&w->words.data[k], word));
+    }
+}
+
+/* An operation on the word's tensor, which bases refer to. */
 static const TileOp *reader_of(Emitter *e, const Word *word)
 {
     TileOp *op = arena_new_of(e->arena, TileOp);
     *op = *word->first;
-    op->tensor = tensor_of(e, word->element);
+    op->tensor = (TileTensor *)word->table->tensor;
     return op;
 }
 
-/* Reads it as of another turn: of the counter's value `turn`, if `there` says that there is one. */
-static void read_of(Emitter *e, const Ahead *w, const Word *word, const TileOp *op, const Aff *turn, const Aff *there, Bases *bases)
+/* The registers of those that come with it, in their order. */
+static void registers_of(Emitter *e, const Ahead *w, const Word *word, int side, const char **regs)
 {
-    AffCtx *aff = e->program->aff;
-    const Aff *read = aff_subst(aff, word->read, w->loop->var, turn), *coords[AFF_MAX_COORDS];
-    const AffSym *table;
-    aff_coords(el_at(e, read, word->first->results[0], word->value), &table, coords);
-    const Aff *inside = ga_inside(e, op, coords);
-    const char *address = ga_address(e, op, bases, coords);
-    const char *guard = aff_always(aff, inside) ? gl_guard(e, there) : ga_guard_here(e, aff_and(aff, inside, there));
-    in_load_integer(e, em_level(e), op->tensor->dtype, false, guard, address, word->reg);
+    for (int k = 0; k < word->by.n; k++) regs[k] = NULL;
+    for (int i = 0; i < w->words.len; i++)
+        if (comes_with(word, &w->words.data[i])) regs[cell_of(&w->words.data[i])->place - word->by.first] = w->words.data[i].reg[side];
+    for (int k = 0; k < word->by.n; k++)
+        if (!regs[k]) regs[k] = em_new(e, REG_R);
+}
+
+static void read_word(Emitter *e, const Ahead *w, const Word *word, const TileOp *op, Reading *r)
+{
+    const char *regs[ACCESS_WORDS], *guard, *address = place_of(e, w, r, op, word->table, cell_of(word), word->by, &guard);
+    if (word->by.n == 1) {
+        in_load_integer(e, em_level(e), op->tensor->dtype, false, guard, address, word->reg[r->side]);
+        return;
+    }
+    registers_of(e, w, word, r->side, regs);
+    cl_load(e, word->table, word->by, guard, address, regs);
 }
 
 /* Those whose registers are free behind `last`; NULL: all. */
-static void read_all(Emitter *e, const Ahead *w, const TileOp *last, const Aff *turn, const Aff *there)
+static void read_words(Emitter *e, const Ahead *w, const TileOp *last, Reading r)
 {
     const TileOp *op = NULL;
-    Bases bases = {.n = 0};
     e->each = true;
     for (int i = 0; i < w->words.len; i++) {
         const Word *word = &w->words.data[i];
-        if (last && word->last != last) continue;
-        if (!op || op->tensor != tensor_of(e, word->element)) { /* places in one tensor may have a part in common */
+        if ((last && word->last != last) || !word->leads) continue;
+        if (!op || op->tensor != word->table->tensor) { /* places in one tensor may have a part in common */
             op = reader_of(e, word);
-            bases.n = 0;
+            r.bases.n = 0;
         }
-        read_of(e, w, word, op, turn, there, &bases);
+        read_word(e, w, word, op, &r);
     }
     e->each = false;
+}
+
+/* Of one turn. */
+static int registers_ahead(const Ahead *w)
+{
+    int n = w->words.len;
+    for (int i = 0; i < w->numbers.len; i++) n += w->numbers.data[i].registers;
+    return n;
+}
+
+/* Registers for what is ahead: addresses, too, take of what tiles leave. */
+static int room_of(Emitter *e, const Ahead *w)
+{
+    return rm_left(e, w->loop->regions[0]) / 4;
+}
+
+/* ---- numbers ------------------------------------------------------------------------------------ */
+
+static bool may_be_ahead(const TileOp *loop, const TileOp *op)
+{
+    if (op->kind != TILE_GATHER || op->n_args || op->tensor->written || op->results[0]->type.layout.kind != LAY_ROWS) return false;
+    DType t = op->tensor->dtype;
+    bool changes = false, placed = false;
+    for (int d = 0; d < op->tensor->rank; d++) {
+        changes |= aff_uses(op->coords[d], loop->var);
+        placed |= aff_uses_kind(op->coords[d], AFF_TABLE);
+    }
+    return changes && !placed && (t == DT_F32 || (dtype_is_narrow(t) && dtype_bytes(t) == 2));
+}
+
+static int lead_of(const Cells *c, int i)
+{
+    for (int k = 0; k < i; k++)
+        if (cl_has(c, cl_access(c, &c->all.data[k]), &c->all.data[k], &c->all.data[i])) return k;
+    return i;
+}
+
+static void add_numbers(Emitter *e, Ahead *w, const TileOp *op)
+{
+    Numbers n = {.op = op, .cells = {.tensor = op->tensor}};
+    Cells *c = &n.cells;
+    cl_add_values(e, c, op);
+    n.leads = arena_array(e->arena, int, c->all.len);
+    for (int i = 0; i < c->all.len; i++) {
+        n.leads[i] = lead_of(c, i);
+        if (n.leads[i] == i) n.registers += cl_words(c, cl_access(c, &c->all.data[i]));
+    }
+    if (n.registers <= MOST_NUMBERS && registers_ahead(w) + n.registers <= room_of(e, w)) vec_push(e->arena, &w->numbers, n);
+}
+
+static void take_registers(Emitter *e, Numbers *n, int side)
+{
+    const Cells *c = &n->cells;
+    n->words[side] = arena_alloc(e->arena, (size_t)c->all.len * sizeof *n->words[side]);
+    for (int i = 0; i < c->all.len; i++)
+        for (int k = 0; n->leads[i] == i && k < cl_words(c, cl_access(c, &c->all.data[i])); k++) n->words[side][i][k] = em_new(e, REG_R);
+}
+
+static void read_numbers(Emitter *e, const Ahead *w, const Numbers *n, Reading r)
+{
+    const Cells *c = &n->cells;
+    e->each = true;
+    for (int i = 0; i < c->all.len; i++) {
+        if (n->leads[i] != i) continue;
+        const Cell *x = &c->all.data[i];
+        Access a = cl_access(c, x);
+        const char *guard, *address = place_of(e, w, &r, n->op, c, x, a, &guard);
+        cl_load(e, c, a, guard, address, n->words[r.side][i]);
+    }
+    e->each = false;
+}
+
+static const Numbers *numbers_of(const Emitter *e, const TileOp *op)
+{
+    for (int i = 0; e->ahead && i < e->ahead->numbers.len; i++)
+        if (e->ahead->numbers.data[i].op == op) return &e->ahead->numbers.data[i];
+    return NULL;
+}
+
+bool ah_has(const Emitter *e, const TileOp *gather)
+{
+    return numbers_of(e, gather) != NULL;
+}
+
+/* ---- the loop ------------------------------------------------------------------------------------ */
+
+/* A lane's values that the loop carries. */
+static int carried(const TileOp *loop)
+{
+    int n = 0;
+    for (int k = 0; k < loop->n_results; k++)
+        if (loop->results[k]->type.kind == TT_TILE) n += lay_fragment_values(loop->results[k]->type.layout, loop->results[k]->type.rows, loop->results[k]->type.cols);
+    return n;
+}
+
+/* As many turns as there are registers for, and iterations. */
+static int turns_of(Emitter *e, const Ahead *w)
+{
+    int registers = registers_ahead(w), turns = carried(w->loop) > LONG_TURN ? 1 : MOST_TURNS;
+    int64_t lo, hi;
+    while (turns > 1 && turns * registers > room_of(e, w)) turns--;
+    bool known = aff_is_const(w->loop->lo, &lo) && aff_is_const(w->loop->hi, &hi);
+    while (known && turns > 1 && hi - lo < turns) turns--;
+    return turns;
+}
+
+static void read_first(Emitter *e, Ahead *w)
+{
+    AffCtx *aff = e->program->aff;
+    find_leads(e, w);
+    for (int side = 0; side < w->turns; side++) {
+        Reading r = reading(e, w, aff_offset(aff, w->loop->lo, side), side);
+        read_words(e, w, NULL, r);
+        for (int i = 0; i < w->numbers.len; i++) {
+            take_registers(e, &w->numbers.data[i], side);
+            read_numbers(e, w, &w->numbers.data[i], r);
+        }
+    }
 }
 
 const Ahead *ah_begin(Emitter *e, const TileOp *loop)
@@ -133,22 +348,30 @@ const Ahead *ah_begin(Emitter *e, const TileOp *loop)
         const TileOp *op = body->ops.data[i];
         if (op->kind == TILE_INDEX && aff_uses_kind(op->index, AFF_TABLE) && !add_all(e, w, op, op->index)) w->words.len = 0;
     }
-    for (int i = 0; i < w->words.len; i++) w->words.data[i].reg = em_new(e, REG_R);
-    if (w->words.len) read_all(e, w, NULL, loop->lo, aff_lt(e->program->aff, loop->lo, loop->hi));
+    if (w->words.len > room_of(e, w)) w->words.len = 0;
+    if (w->words.len == 0) return w;
+    for (int i = 0; i < body->ops.len; i++)
+        if (may_be_ahead(loop, body->ops.data[i])) add_numbers(e, w, body->ops.data[i]);
+    w->turns = turns_of(e, w);
+    read_first(e, w);
     return w;
+}
+
+int ah_turns(const Ahead *w)
+{
+    return w->turns;
 }
 
 void ah_take(Emitter *e, const TileOp *index)
 {
     for (int i = 0; e->ahead && i < e->ahead->words.len; i++) {
         const Word *word = &e->ahead->words.data[i];
-        if (word->first == index) ix_know(e, word->element, word->reg, em_level(e));
+        if (word->first == index) ix_know(e, word->element, word->reg[e->side], em_level(e));
     }
 }
 
 void ah_next(Emitter *e, const TileOp *index)
 {
-    AffCtx *aff = e->program->aff;
     const Ahead *w = e->ahead;
     bool any = false;
     for (int i = 0; w && i < w->words.len; i++) {
@@ -156,7 +379,18 @@ void ah_next(Emitter *e, const TileOp *index)
         ix_forget(e, w->words.data[i].element);
         any = true;
     }
-    if (!any) return;
-    const Aff *next = aff_offset(aff, aff_of(aff, w->loop->var), 1);
-    read_all(e, w, index, next, aff_lt(aff, next, w->loop->hi));
+    if (any) read_words(e, w, index, reading_next(e, w));
+}
+
+void ah_gather(Emitter *e, const TileOp *gather)
+{
+    const Numbers *n = numbers_of(e, gather);
+    const Cells *c = &n->cells;
+    const TileValue *v = gather->results[0];
+    fr_new_f32(e, v);
+    for (int i = 0; i < c->all.len; i++) {
+        const Cell *lead = &c->all.data[n->leads[i]];
+        cl_take(e, c, cl_access(c, lead), n->words[e->side][n->leads[i]], &c->all.data[i], e->frags[v->id].f[i]);
+    }
+    read_numbers(e, e->ahead, n, reading_next(e, e->ahead));
 }

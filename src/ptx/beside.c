@@ -26,7 +26,7 @@ typedef struct Beside {
 
 static bool may_come_together(const Emitter *e, const TileOp *op)
 {
-    return e->aligned && !e->role && tile_reads_lines(op);
+    return e->aligned && !e->role && tile_reads_lines(op) && !ah_has(e, op);
 }
 
 /* ---- operations that read the same lines ------------------------------------------------------- */

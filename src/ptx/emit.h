@@ -127,7 +127,8 @@ typedef struct Emitter {
     const char *turn;           /* in a loop: its counter, known at turn_level */
     int turn_level;
     Room room;                  /* of the loop that is open, */
-    const Ahead *ahead;         /* and what it reads a turn ahead */
+    const Ahead *ahead;         /* and what it reads turns ahead, */
+    int side;                   /* and which of its iterations that stand side by side is emitted */
     VEC(const TileOp *) beside; /* gathers of the block whose elements came with those of one before (beside.c) */
     LaneSyms lanes;
     VEC(Residue) residues;      /* some of them of scopes that are closed */
@@ -337,9 +338,12 @@ void ga_gather(Emitter *e, const TileOp *op);
 void ga_elements(Emitter *e, const TileOp *index, int from, int to);
 
 /* ahead.c: integers that a loop reads for each element, a turn ahead */
-const Ahead *ah_begin(Emitter *e, const TileOp *loop); /* ahead of the loop: reads those of its first turn */
+const Ahead *ah_begin(Emitter *e, const TileOp *loop); /* ahead of the loop: reads those of its first turns */
+int ah_turns(const Ahead *ahead);                   /* which stand side by side; 0: nothing is read ahead */
 void ah_take(Emitter *e, const TileOp *index);      /* ahead of the values of an index: knows its words */
-void ah_next(Emitter *e, const TileOp *index);      /* behind them: reads those of the next turn */
+void ah_next(Emitter *e, const TileOp *index);      /* behind them: reads those of a later turn */
+bool ah_has(const Emitter *e, const TileOp *gather); /* whether its elements are there, */
+void ah_gather(Emitter *e, const TileOp *gather);    /* and to take them and read those of a later turn */
 
 /* mma.c */
 const char *mm_type(DType dtype); /* as instructions of tensor cores call it */

@@ -212,7 +212,7 @@ static const char *of_each_lane(Emitter *e, const char *number)
  * addresses of its own. */
 static int side_by_side(const Emitter *e, const TileOp *op)
 {
-    int n = op->unroll > 1 ? op->unroll : 1;
+    int n = op->unroll > 1 ? op->unroll : ah_turns(e->ahead) > 1 ? ah_turns(e->ahead) : 1;
     while (!e->aligned && (n > FEW_TURNS || op->unroll % n != 0) && n > 1) n--;
     return n;
 }
@@ -238,6 +238,7 @@ static void iterations(Emitter *e, const TileOp *op, const char *counter, const 
     for (int k = 0; k < body->params.len; k++) start[k] = e->frags[body->params.data[k]->id];
     for (int i = 0; i < n; i++) {
         bool last = i == n - 1;
+        e->side = i;
         iteration(e, op, ahead ? count_ahead(e, counter, end, p, last) : counter);
         if (e->failed) return; /* what it yields may not be there */
         if (last) send_back(e, op, start);
@@ -288,10 +289,12 @@ void fl_for(Emitter *e, const TileOp *op)
     const char *low = ix_value(e, op->lo);
     rg_enter(e, body);
     const Ahead *around = e->ahead;
+    int side = e->side;
     e->ahead = ah_begin(e, op);
     em_open(e);
     iterations(e, op, j, hi, label);
     e->ahead = around;
+    e->side = side;
     Str *text = &e->scopes.data[em_level(e)];
     Str whole = str_new(e->arena);
     str_printf(&whole, "\tmov.b32 %s, %s;\n\tsetp.ge.s32 %s, %s, %s;\n\t@%s bra.uni $end%d;\n", j, low, p, j, hi, p,

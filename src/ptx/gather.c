@@ -250,6 +250,10 @@ static const TileValue *gathered_before(const Emitter *e, const TileOp *op)
 void ga_gather(Emitter *e, const TileOp *op)
 {
     if (bs_has_come(e, op)) return;
+    if (ah_has(e, op)) {
+        ah_gather(e, op);
+        return;
+    }
     const TileValue *before = gathered_before(e, op);
     if (before) {
         fr_alias(e, op->results[0], before);

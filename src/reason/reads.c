@@ -196,11 +196,12 @@ bool plan_divides_places(Plan *plan, const Tile *tile, const Expr *e)
     return plan_divides_places(plan, tile, e->a) || plan_divides_places(plan, tile, e->b);
 }
 
-/* Columns of a lane that share a number: it has neighbours of a row where a tile of words lies as memory does (src/pass/unpinned.c). */
+/* Columns of a lane for each of its numbers: it has neighbours of a row, which share some, where a tile of words lies as memory
+ * does (src/pass/unpinned.c), and those of two turns (src/ptx/ahead.c). */
 static double sharing(const Step *step, const Read *read)
 {
-    enum { NEIGHBOURS = 8 };
-    return step->result->prepared && read->cols > 1 ? fmin((double)read->cols, NEIGHBOURS) : 1;
+    enum { NEIGHBOURS = 8, TURNS = 2 };
+    return step->result->prepared && read->cols > 1 ? fmin((double)read->cols, NEIGHBOURS) / TURNS : 1;
 }
 
 double plan_read_registers(const Choice *c, const Step *step)

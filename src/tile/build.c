@@ -226,6 +226,11 @@ bool tile_reads_lines(const TileOp *op)
     return number && t->layout.kind == LAY_ROWS && (t->rows > 1 || t->cols > 1) && tile_row_alignment(op->tensor) > bytes;
 }
 
+bool tile_reads_words(const TileOp *op)
+{
+    return op->kind == TILE_INDEX && op->results[0]->type.layout.kind == LAY_ROWS && aff_uses_kind(op->index, AFF_TABLE);
+}
+
 /* ---- changing ------------------------------------------------------------- */
 
 void tile_append(TileProgram *program, TileBlock *block, TileOp *op)

@@ -307,6 +307,8 @@ int tile_row_alignment(const TileTensor *t);
 /* Whether a gather's elements may come several at once, by accesses of up to so many bytes, in a kernel whose tiles lie as
  * memory does: numbers of a tensor that is only read. */
 bool tile_reads_lines(const TileOp *op);
+/* Likewise an index's of tensors of words. */
+bool tile_reads_words(const TileOp *op);
 /* Whether its columns begin where the kernel's window does; and whether they begin at a multiple of n, or n less what the
  * window has before it. */
 bool tile_in_window(const TileOp *op);

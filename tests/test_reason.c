@@ -812,7 +812,7 @@ static void rows_of_a_word_are_read_together(void **state)
     static const struct {
         const char *value;
         double rows;
-    } defines[] = {{"q[k div 8, n] div 2 ** (4 * (k % 8)) % 16", 4}, {"q[k, n]", 1}};
+    } defines[] = {{"q[k div 8, n] div 2 ** (4 * (k % 8)) % 16", 8}, {"q[k, n]", 1}};
     Case t;
     (void)state;
 

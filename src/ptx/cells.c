@@ -24,8 +24,9 @@ void cl_add(Emitter *e, Cells *c, const Aff *const *coords)
 void cl_add_values(Emitter *e, Cells *c, const TileOp *gather)
 {
     const TileType *t = &gather->results[0]->type;
-    Lane lane = {.row = ix_lane_row(e, t->layout, t->rows), .col = ix_lane_col(e, t->layout, t->cols)};
     const Aff *coords[TENSOR_MAX_RANK];
+    Lane lane = {.row = ix_lane_row(e, t->layout, t->rows)};
+    lane.col = ix_lane_col(e, t->layout, t->cols);
     if (t->cols > 1) lane.units = ix_lane_units(e, t->layout, t->cols);
     for (int i = 0, n = lay_fragment_values(t->layout, t->rows, t->cols); i < n; i++) {
         for (int d = 0; d < c->tensor->rank; d++) coords[d] = el_at_lane(e, gather->coords[d], &lane, gather->results[0], i);
